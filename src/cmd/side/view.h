@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* The verb `view`: show the events of a recording. */
+#ifndef CMD_SIDE_VIEW_H
+#define CMD_SIDE_VIEW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct view_options {
+	const char *dir;
+	bool json; /* One object a line instead of text. */
+	bool colour; /* The caller has looked at --color, NO_COLOR and the terminal. */
+	bool attributes; /* Show the attributes of events and types too. */
+	uint64_t limit; /* Show at most so many events; 0: all. */
+
+	/* Says whether an event is wanted ("provider:event", LTTng's log level or -1); NULL: all are. */
+	bool (*wanted)(void *context, const char *event, int loglevel);
+	void *wanted_context;
+
+	FILE *out; /* NULL: stdout. */
+	FILE *messages; /* NULL: stderr. */
+};
+
+/* Returns the exit status: 0, or 1 when something could not be read or written. */
+int cmd_view_run(const struct view_options *options);
+
+#endif /* CMD_SIDE_VIEW_H */

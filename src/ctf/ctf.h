@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * CTF: how SIDE events are described, written and read (docs/spec/recording.md).
+ *
+ * Three parts stand behind this header:
+ *  - the field-class tree (struct ctf_type): made from a SIDE description, or from TSDL metadata;
+ *  - the writer: the directory of one traced process (metadata, one file a CPU, losses);
+ *  - the reader: all traces below a directory, merged by time, from any CTF 1.8 producer.
+ */
+#ifndef CTF_CTF_H
+#define CTF_CTF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct side_event_description;
+
+/* Filled when a function that takes it fails: one sentence for a person, without newline. */
+struct ctf_error {
+	char text[512];
+};
+
+/* ---- Field classes ---- */
+
+enum ctf_kind {
+	CTF_INTEGER,
+	CTF_FLOAT,
+	CTF_ENUM, /* An integer with labels. */
+	CTF_STRING, /* Bytes up to a NUL. */
+	CTF_STRUCT,
+	CTF_ARRAY,
+	CTF_SEQUENCE,
+	CTF_VARIANT,
+};
+
+/* What a field means to the reader, beside its value. */
+enum ctf_role {
+	CTF_ROLE_NONE,
+	CTF_ROLE_MAGIC,
+	CTF_ROLE_UUID,
+	CTF_ROLE_STREAM_ID,
+	CTF_ROLE_STREAM_INSTANCE_ID,
+	CTF_ROLE_TIMESTAMP_BEGIN,
+	CTF_ROLE_TIMESTAMP_END,
+	CTF_ROLE_CONTENT_SIZE,
+	CTF_ROLE_PACKET_SIZE,
+	CTF_ROLE_PACKET_SEQ_NUM,
+	CTF_ROLE_EVENTS_DISCARDED,
+	CTF_ROLE_CPU_ID,
+	CTF_ROLE_EVENT_ID,
+};
+
+/* The wall clock of a trace: tick T is offset_s + (offset + T) / frequency seconds after the epoch. */
+struct ctf_clock {
+	const char *name;
+	const char *description;
+	char uuid[37]; /* Text, "" when there is none. */
+	uint64_t frequency;
+	int64_t offset_s;
+	uint64_t offset;
+	uint64_t precision;
+	bool absolute;
+};
+
+/* One range of an enumeration. Signed values stand as two's complement. */
+struct ctf_label {
+	const char *text;
+	uint64_t begin;
+	uint64_t end;
+};
+
+struct ctf_type;
+
+/* A member of a structure or an option of a variant. */
+struct ctf_member {
+	const char *name; /* As in TSDL, underscore included. */
+	struct ctf_type *type;
+	bool hidden; /* A length, tag or selector that only serves its neighbour. */
+	enum ctf_role role; /* Set by the reader. */
+	int32_t slot; /* Reader: where the value is kept for a length or tag reference, or -1. */
+};
+
+/* Which option a tag value selects (reader). */
+struct ctf_option_range {
+	uint64_t begin;
+	uint64_t end;
+	uint32_t option;
+};
+
+struct ctf_type {
+	enum ctf_kind kind;
+	uint32_t align; /* Bits, a power of two. */
+	uint64_t min_bits; /* Reader: least number of bits that a value takes. */
+
+	/* CTF_INTEGER, CTF_ENUM, CTF_FLOAT. */
+	uint8_t size; /* Bits, 1 to 64. */
+	uint8_t base; /* 2, 8, 10, 16. */
+	bool is_signed;
+	bool big_endian;
+	bool text; /* An 8-bit character: arrays of it are text. */
+	const struct ctf_clock *clock; /* The clock that it reads, or NULL. */
+
+	/* CTF_ENUM. */
+	struct ctf_label *labels;
+	uint32_t label_count;
+
+	/* CTF_STRUCT: members. CTF_VARIANT: options. */
+	struct ctf_member *members;
+	uint32_t member_count;
+
+	/* CTF_ARRAY: length. CTF_SEQUENCE, CTF_VARIANT: the name of the length or tag field. */
+	uint64_t length;
+	const char *reference;
+	struct ctf_type *element;
+
+	/* Reader: the resolved reference. */
+	int32_t slot;
+	bool tag_signed;
+	struct ctf_option_range *ranges;
+	uint32_t range_count;
+};
+
+struct ctf_arena;
+
+struct ctf_arena *ctf_arena_create(void);
+void ctf_arena_destroy(struct ctf_arena *arena);
+
+/*
+ * Make the tree of a description's fields: a structure, allocated in the arena. Returns 0, -ENOMEM,
+ * or -EINVAL when the description cannot be recorded (a sentence says why).
+ */
+int ctf_type_from_description(struct ctf_arena *arena, const struct side_event_description *description,
+	struct ctf_type **type, struct ctf_error *error);
+
+/* Write a type as TSDL, as it stands in `fields := …`. Returns 0 or -ENOMEM. */
+int ctf_type_print_tsdl(const struct ctf_type *type, FILE *out);
+
+/* ---- Writer ---- */
+
+struct ctf_writer;
+struct ctf_stream;
+
+struct ctf_writer_config {
+	const char *dir; /* Made by the writer; its parent must exist, it must not. */
+	struct ctf_clock clock; /* name may be NULL: "monotonic". */
+	const char *hostname;
+	const char *procname;
+	const char *exe;
+	int64_t vpid;
+	uint32_t version[3]; /* Of the tracer. */
+};
+
+/*
+ * Make the directory and its metadata. The files appear at once and can be read at any instant.
+ * Not thread-safe: one thread at a time a writer. Strings are copied.
+ */
+int ctf_writer_create(
+	const struct ctf_writer_config *config, struct ctf_writer **writer, struct ctf_error *error);
+
+/* Describe an event. Must come before the first record with this id. -EEXIST: id is taken. */
+int ctf_writer_add_event(struct ctf_writer *writer, uint32_t id,
+	const struct side_event_description *description, struct ctf_error *error);
+
+/* The same from a description's JSON form and a ready tree, for who has them already. */
+int ctf_writer_add_event_json(struct ctf_writer *writer, uint32_t id, const char *name, int side_loglevel,
+	const struct ctf_type *fields, const char *json, struct ctf_error *error);
+
+/*
+ * Open the data stream file ring_<cpu>. It begins with an empty packet at `timestamp` (clock ticks),
+ * so that losses before the first real packet can be seen. The writer owns the stream.
+ */
+int ctf_writer_open_stream(struct ctf_writer *writer, uint32_t cpu, uint64_t timestamp,
+	struct ctf_stream **stream, struct ctf_error *error);
+
+/* A run of whole event records of one ring, the first of them in the extended form. */
+struct ctf_span {
+	const void *records;
+	size_t size; /* Bytes; 0 makes an empty packet that only carries the counter. */
+	uint64_t timestamp_begin; /* Ticks: not after the first record … */
+	uint64_t timestamp_end; /* … and not before the last one. */
+	uint64_t events_discarded; /* Since the ring exists, not since the last span. */
+};
+
+/*
+ * Append one packet. When it fails (-ENOSPC, -EIO, …) the file is cut back to its last whole packet.
+ * A begin before the end of the previous packet is moved to it, readers refuse anything else.
+ */
+int ctf_stream_append(struct ctf_stream *stream, const struct ctf_span *span, struct ctf_error *error);
+
+struct ctf_lost {
+	const char *ring; /* "ring_3" */
+	const char *event; /* "provider:event", "" when not known */
+	const char *reason;
+	uint64_t count;
+};
+
+/* Note what was lost in the file side_session, all at one time. */
+int ctf_writer_lost(struct ctf_writer *writer, uint64_t timestamp, const struct ctf_lost *lost, size_t count,
+	struct ctf_error *error);
+
+/* Replace the clock's figures (not its name): metadata is rewritten beside and moved into place. */
+int ctf_writer_set_clock(
+	struct ctf_writer *writer, const struct ctf_clock *clock, struct ctf_error *error);
+
+/* Bytes written so far, metadata included. */
+uint64_t ctf_writer_bytes(const struct ctf_writer *writer);
+
+/* Close all files and free. Returns the first error of closing; the writer is gone in any case. */
+int ctf_writer_close(struct ctf_writer *writer, struct ctf_error *error);
+
+/*
+ * Make a trace directory whole whose writer was killed: the last packet of a stream that was cut is
+ * shortened to its whole records, a half-written last event block is taken off the metadata.
+ * *repaired counts the files that were changed.
+ */
+int ctf_repair(const char *dir, unsigned int *repaired, struct ctf_error *error);
+
+/* ---- Reader ---- */
+
+struct ctf_reader;
+
+struct ctf_environment {
+	const char *key;
+	const char *text; /* NULL: a number. */
+	int64_t number;
+};
+
+struct ctf_event_class {
+	uint64_t id;
+	uint64_t stream_id;
+	const char *name;
+	int loglevel; /* LTTng's scale, -1: none. */
+	const char *side_event; /* The SIDE description as JSON, or NULL: a foreign event. */
+	struct ctf_type *context;
+	struct ctf_type *fields;
+	void *user; /* For whoever shows events: what it made of side_event. */
+	uint32_t index; /* Dense number within the trace. */
+};
+
+struct ctf_trace {
+	const char *path;
+	uint32_t index;
+	const struct ctf_environment *environment;
+	uint32_t environment_count;
+	const struct ctf_clock *clock; /* The first one, or NULL. */
+	uint8_t uuid[16];
+	bool big_endian;
+	bool is_side; /* env says tracer_name = "side". */
+	const char *procname; /* NULL when not known, as the others. */
+	const char *hostname;
+	int64_t vpid; /* -1: not known. */
+};
+
+struct ctf_stream_info {
+	const char *name; /* File name. */
+	uint32_t index; /* Within all streams of the reader. */
+	uint64_t class_id;
+	int64_t cpu; /* -1: not known. */
+};
+
+/*
+ * A value of an event. Values stand in pre-order in one array: a compound value is followed by what it
+ * holds, and `span` values later comes its next sibling. Arrays of integers are not spread out:
+ * use a cursor, which hides the difference. Valid until the next ctf_reader_next().
+ */
+struct ctf_value {
+	const struct ctf_type *type;
+	const struct ctf_member *member; /* NULL for elements. */
+	union {
+		uint64_t u; /* CTF_INTEGER, CTF_ENUM: sign-extended when signed. */
+		int64_t s;
+		double f;
+		struct {
+			const char *text; /* CTF_STRING and text arrays; not NUL-terminated. */
+			uint64_t size;
+		};
+		struct {
+			const uint8_t *base; /* Packed arrays: where they begin, in bits. */
+			uint64_t bit;
+		};
+	};
+	uint32_t count; /* Members, elements; 1 for a variant (the chosen option follows). */
+	uint32_t span; /* Values from this one to its next sibling. */
+	bool packed; /* An array whose elements have no values of their own. */
+	bool is_text; /* A string, or an array that is text. */
+};
+
+struct ctf_cursor {
+	const struct ctf_value *parent;
+	const struct ctf_value *next;
+	uint32_t left;
+	uint32_t index;
+	struct ctf_value scratch;
+};
+
+void ctf_cursor_start(struct ctf_cursor *cursor, const struct ctf_value *parent);
+/* The next member, element or chosen option; NULL at the end. */
+const struct ctf_value *ctf_cursor_next(struct ctf_cursor *cursor);
+
+/* The labels of an enumeration value: call with *at = 0 until it returns NULL. */
+const char *ctf_value_label(const struct ctf_value *value, uint32_t *at);
+
+/* A member by its TSDL name, or NULL. */
+const struct ctf_value *ctf_value_member(const struct ctf_value *structure, const char *name);
+
+enum ctf_item_kind {
+	CTF_ITEM_EVENT,
+	CTF_ITEM_DISCARDED, /* A packet's counter says that `count` events were lost. */
+	CTF_ITEM_LOST_PACKETS, /* A gap of `count` packets. */
+	CTF_ITEM_DAMAGE, /* Something cannot be read; `text` is the sentence. */
+};
+
+struct ctf_item {
+	enum ctf_item_kind kind;
+	int64_t ns; /* Since the Unix epoch (by the trace's clock). */
+	int64_t begin_ns; /* Losses: not before. */
+	bool timed; /* false: ns means nothing. */
+	uint64_t cycles; /* The clock's value. */
+	uint64_t count;
+	const char *text;
+	const struct ctf_trace *trace;
+	const struct ctf_stream_info *stream; /* NULL: damage of a whole trace. */
+	struct ctf_event_class *event; /* CTF_ITEM_EVENT */
+	const struct ctf_value *header; /* Structures; NULL where there is none. */
+	const struct ctf_value *common_context;
+	const struct ctf_value *context;
+	const struct ctf_value *fields;
+};
+
+/*
+ * Open all traces in `dir` and below it. What cannot be read becomes CTF_ITEM_DAMAGE items; only a
+ * directory without any trace is an error (-ENOENT), or no memory.
+ */
+int ctf_reader_open(const char *dir, struct ctf_reader **reader, struct ctf_error *error);
+
+/* 1: *item is the next in time; 0: the end; -ENOMEM. Allocates nothing in the steady state. */
+int ctf_reader_next(struct ctf_reader *reader, struct ctf_item *item);
+
+uint32_t ctf_reader_trace_count(const struct ctf_reader *reader);
+const struct ctf_trace *ctf_reader_trace(const struct ctf_reader *reader, uint32_t index);
+
+/* Event classes of a trace, in the order of the metadata. */
+uint32_t ctf_trace_event_count(const struct ctf_trace *trace);
+struct ctf_event_class *ctf_trace_event(const struct ctf_trace *trace, uint32_t index);
+
+void ctf_reader_close(struct ctf_reader *reader);
+
+#endif /* CTF_CTF_H */
