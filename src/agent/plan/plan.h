@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef AGENT_PLAN_PLAN_H
+#define AGENT_PLAN_PLAN_H
+
+/*
+ * Plans: how the arguments of one event become the bytes of one record.
+ *
+ * plan_compile() turns a description into a short array of operations, once, when the event is
+ * enabled; plan_serialize() runs them for each event. The bytes are those of
+ * docs/spec/recording.md, sections 3, 5 and 7, without the record header.
+ *
+ * Serialising is async-signal-safe and reentrant, allocates nothing, calls nothing in the C library,
+ * keeps errno and uses general-purpose registers only (what an application's visitor does is its own
+ * affair). Arguments that do not match the description make the record invalid; they never crash as
+ * long as every non-NULL pointer in them is readable. Memory that changes while it is read (strings,
+ * gathered memory) yields some value of it, but always a well-formed record.
+ *
+ * Stack: about 200 bytes for scalars, strings and gathered memory without nesting, and
+ * PLAN_STACK_PER_LEVEL more for each level of nesting; visitors come on top.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct plan;
+struct side_arg_dynamic_struct;
+struct side_arg_vec;
+struct side_event_description;
+
+/* Levels of types within types that a description may have; a dynamic value has at most 255. */
+#define PLAN_DEPTH_MAX 64
+#define PLAN_DYNAMIC_DEPTH_MAX 255
+
+/* An upper bound of what a level costs in builds with optimisation. */
+#define PLAN_STACK_PER_LEVEL 256
+
+/* Why a record was not written. The values are stable: they index counters. */
+enum plan_reason {
+	PLAN_REASON_NONE = 0,
+	PLAN_REASON_TOO_BIG = 1,	   /* does not fit the buffer */
+	PLAN_REASON_ARGUMENT_COUNT = 2,	   /* more or fewer arguments than fields, or none at all */
+	PLAN_REASON_ARGUMENT_LABEL = 3,	   /* an argument of another type, or a broken dynamic type */
+	PLAN_REASON_LENGTH = 4,		   /* wrong array length, or a length its type cannot hold */
+	PLAN_REASON_NULL_POINTER = 5,	   /* nothing to read from */
+	PLAN_REASON_SELECTOR = 6,	   /* a 128-bit selector that does not fit 64 bits */
+	PLAN_REASON_VISITOR = 7,	   /* the application's visitor reported an error */
+	PLAN_REASON_DEPTH = 8,		   /* a dynamic value nested too deeply */
+};
+#define PLAN_REASON_COUNT 9
+
+/* A few words for people, never NULL ("arguments of another type"). */
+const char *plan_reason_text(enum plan_reason reason);
+
+/*
+ * Compile the plan of an event into memory of its own (mapped pages, not malloc).
+ *
+ * Returns 0, -EINVAL (the description is broken), -EOPNOTSUPP (it uses a type or version unknown
+ * here), -E2BIG (nested too deeply or too large) or -ENOMEM, with a sentence in error when given.
+ * The plan keeps pointers into the description (options of variants, visitors): free it first.
+ */
+int plan_compile(const struct side_event_description *description, struct plan **plan, char *error,
+		size_t error_size);
+void plan_free(struct plan *plan);
+
+/*
+ * The same in two steps, for who has many events and memory of their own: plan_size() gives the bytes
+ * that plan_build() needs (8-byte aligned) or a negative errno as above. plan_free() leaves such
+ * memory alone.
+ */
+ssize_t plan_size(const struct side_event_description *description, char *error, size_t error_size);
+int plan_build(const struct side_event_description *description, void *memory, size_t size,
+		struct plan **plan);
+
+/* The size of every record of this event, or -1 when it depends on the arguments. */
+ssize_t plan_fixed_size(const struct plan *plan);
+
+/*
+ * Write the payload of one record. variadic is NULL unless the event is variadic.
+ *
+ * Returns its size, -E2BIG (does not fit) or -EINVAL (the arguments do not match), then with the
+ * reason when that is not NULL. The buffer beyond the returned size has unspecified content.
+ */
+ssize_t plan_serialize_reason(const struct plan *plan, const struct side_arg_vec *arguments,
+		const struct side_arg_dynamic_struct *variadic, void *buffer, size_t capacity,
+		enum plan_reason *reason);
+
+static inline ssize_t plan_serialize(const struct plan *plan, const struct side_arg_vec *arguments,
+		const struct side_arg_dynamic_struct *variadic, void *buffer, size_t capacity)
+{
+	return plan_serialize_reason(plan, arguments, variadic, buffer, capacity, (enum plan_reason *) 0);
+}
+
+#endif /* AGENT_PLAN_PLAN_H */
