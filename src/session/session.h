@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SESSION_SESSION_H
+#define SESSION_SESSION_H
+
+/*
+ * A recording session: starts a command under the agent, gives each of its processes memory to
+ * record into, drains that into CTF traces, and says at the end what was recorded and what was not.
+ *
+ *   session_create() -> session_spawn() -> session_run() -> session_summary() -> session_destroy()
+ *
+ * Each process image (a program start, a fork, an exec) is an *instance*: one directory
+ * OUT/<procname>-<pid>-<n>/ holding one trace. Everything an instance says or writes into its rings
+ * is checked; a liar loses its own trace only.
+ *
+ * One thread calls all functions. While session_run() runs it blocks SIGINT, SIGTERM, SIGHUP,
+ * SIGQUIT and SIGCHLD in the calling thread and restores the mask afterwards; the command starts
+ * with the mask and the dispositions that were there before.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct session;
+struct side_event_description;
+
+/* Defaults, all documented in the manual page of `side record`. */
+#define SESSION_MEMORY_DEFAULT (512ull << 20) /* all rings of a session together */
+#define SESSION_RING_MAX_DEFAULT (4ull << 20) /* one CPU's ring at most */
+#define SESSION_RING_SUM_DEFAULT (64ull << 20) /* one process's rings together */
+#define SESSION_RING_MIN (64ull << 10)
+
+enum session_error_kind {
+	SESSION_ERROR_NONE = 0,
+	SESSION_ERROR_FAILED, /* exit status 1 */
+	SESSION_ERROR_USAGE, /* exit status 2: an option's value makes no sense */
+	SESSION_ERROR_PERMISSION, /* exit status 3: the text names the permission */
+	SESSION_ERROR_NOT_FOUND, /* the command does not exist: exit status 127 */
+	SESSION_ERROR_NOT_EXECUTABLE, /* the command cannot be run: exit status 126 */
+};
+
+struct session_error {
+	enum session_error_kind kind;
+	int code; /* errno value or 0 */
+	char text[1024]; /* a sentence, no newline, no program name in front */
+};
+
+enum session_mode {
+	SESSION_RECORD,
+	SESSION_LIST, /* collect the descriptions of COMMAND's start; COMMAND's main() never runs */
+};
+
+struct session_options {
+	enum session_mode mode;
+	const char *output; /* directory; NULL: "side-YYYYmmdd-HHMMSS" in the current one */
+	bool force; /* put the traces into a directory that is not empty */
+	uint64_t ring_size; /* bytes per CPU; 0: min(4 MiB, 64 MiB / CPUs) as a power of two */
+	uint64_t memory_limit; /* bytes; 0: SESSION_MEMORY_DEFAULT */
+	const char *const *patterns; /* "provider:event" globs, see wire/pattern.h; none: everything */
+	size_t nr_patterns;
+	const char *const *wrappers; /* "libc" -> libside-wrap-libc.so */
+	size_t nr_wrappers;
+	const char *const *environment; /* "NAME=VALUE" added to COMMAND's environment */
+	size_t nr_environment;
+	bool wait_all; /* go on until every process that COMMAND left behind has ended */
+};
+
+/* 0 or a negative errno value with `*error` filled in, for all functions that take it. */
+int session_create(
+	const struct session_options *options, struct session **session, struct session_error *error);
+
+/* Starts the command (found through PATH). */
+int session_spawn(struct session *session, char *const argv[], struct session_error *error);
+
+/*
+ * Records until the command has ended and everything its processes published is on disk. A second
+ * SIGINT ends it at once, with all that was published until then. Fails only if recording itself
+ * cannot go on; a trace that could not be written is a loss in the summary.
+ */
+int session_run(struct session *session, struct session_error *error);
+
+/* Something to say to the user: a warning, one sentence. In the order in which it arose. */
+struct session_message {
+	bool is_error; /* part of the recording could not be made (disk full, refused process) */
+	char *text;
+};
+
+struct session_loss {
+	const char *process; /* directory name of the instance */
+	const char *ring; /* "ring_3", or "" when it is not about one ring */
+	const char *event; /* "provider:event", or "" when it is not known */
+	const char *reason; /* "ring full", "too large", ... */
+	uint64_t count;
+};
+
+struct session_process {
+	const char *directory; /* below the output directory; "" if it got none */
+	const char *procname;
+	const char *exe;
+	uint32_t pid; /* in the process's own namespace */
+	uint32_t parent;
+	uint64_t events; /* kinds of events described */
+	uint64_t records; /* records written; 0 where they cannot be counted */
+	uint64_t bytes; /* written to this trace */
+	uint64_t lost;
+	uint64_t ring_size; /* per CPU */
+};
+
+struct session_summary {
+	const char *output; /* path of the output directory */
+	int status; /* of the command, as from waitpid(); -1 while it has not ended */
+	bool interrupted; /* ended before the command did */
+	uint64_t bytes; /* in all traces */
+	uint64_t lost; /* records lost, sum of losses[].count */
+	uint64_t memory_peak; /* most ring memory held at one time */
+	const struct session_process *processes;
+	size_t nr_processes;
+	const struct session_loss *losses;
+	size_t nr_losses;
+	const struct session_message *messages;
+	size_t nr_messages;
+	enum session_error_kind failure; /* the worst kind among the errors met while recording */
+};
+
+/* Valid until session_destroy(). */
+const struct session_summary *session_summary(struct session *session);
+
+/* SESSION_LIST: the events of process `index` (0: COMMAND itself), in the order they registered. */
+size_t session_nr_events(const struct session *session, size_t process);
+const struct side_event_description *session_event(
+	const struct session *session, size_t process, size_t event);
+
+/*
+ * May be set before session_run(): called from its loop about four times a second, for a progress
+ * line. `bytes` and `processes` are running totals.
+ */
+void session_on_progress(struct session *session,
+	void (*progress)(void *user, uint64_t bytes, size_t processes, uint64_t lost), void *user);
+
+/* Ends the command's recording if it still runs, frees everything. NULL is accepted. */
+void session_destroy(struct session *session);
+
+#endif
