@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Building blocks of the SIDE headers: pointer slots, arrays, enumeration slots, compile-time
+ * checks and small preprocessor helpers.
+ *
+ * Everything here works from C99 and C++11 on, in strict (-std=c99, -std=c++11, ...) and in GNU
+ * modes, with GCC and clang.  All names begin with side_ or SIDE_.
+ */
+#ifndef SIDE_MACROS_H
+#define SIDE_MACROS_H
+
+/* The headers use compiler extensions on purpose; users may build with -Wpedantic -Werror. */
+#pragma GCC system_header
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <side/endian.h>
+
+#define SIDE_ARRAY_SIZE(_a) (sizeof(_a) / sizeof((_a)[0]))
+
+#define SIDE_STR_PRIMITIVE(...) #__VA_ARGS__
+#define SIDE_STR(...) SIDE_STR_PRIMITIVE(__VA_ARGS__)
+
+/* Two levels, because a macro does not expand inside its own expansion. */
+#define SIDE_CAT_PRIMITIVE(_x, ...) _x##__VA_ARGS__
+#define SIDE_CAT(_x, ...) SIDE_CAT_PRIMITIVE(_x, __VA_ARGS__)
+#define SIDE_CAT2_PRIMITIVE(_x, ...) _x##__VA_ARGS__
+#define SIDE_CAT2(_x, ...) SIDE_CAT2_PRIMITIVE(_x, __VA_ARGS__)
+
+/* An identifier that is unique in the translation unit. */
+#define SIDE_MAKE_ID(_prefix) SIDE_CAT2(_prefix, __COUNTER__)
+
+/* Hand a text with commas through one macro parameter. */
+#define SIDE_PARAM(...) __VA_ARGS__
+
+/* The second argument: idiom for an optional last argument with a default behind it. */
+#define SIDE_PARAM_SELECT_ARG1(_arg0, _arg1, ...) _arg1
+#define SIDE_DEFAULT_ATTR(_arg0, _arg1, ...) _arg1
+
+#define side_likely(_x) __builtin_expect(!!(_x), 1)
+#define side_unlikely(_x) __builtin_expect(!!(_x), 0)
+
+#define SIDE_PACKED __attribute__((packed))
+
+/* Member that fixes the size of a union, in bytes. */
+#define side_padding(_n) char padding[_n]
+
+/*
+ * Compile-time assertion, at file scope, in a block or in a structure; the user adds the ';'.
+ * _ident is only used where the language has no assertion of its own.
+ */
+#if defined(__cplusplus)
+#define side_static_assert(_cond, _msg, _ident) static_assert(_cond, _msg)
+#elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
+#define side_static_assert(_cond, _msg, _ident) _Static_assert(_cond, _msg)
+#elif defined(__GNUC__)
+#define side_static_assert(_cond, _msg, _ident) __extension__ _Static_assert(_cond, _msg)
+#else
+#define side_static_assert(_cond, _msg, _ident)                                                    \
+	extern void _ident(const char (*)[(_cond) ? 1 : -1])
+#endif
+
+#define side_check_size(_type, _n)                                                                 \
+	side_static_assert(sizeof(_type) == (_n), "the size of " #_type " is not " #_n " bytes",   \
+			SIDE_MAKE_ID(side_check_size_))
+
+/* Nothing, but the user must write the ';'. */
+#define SIDE_EXPECT_SEMICOLON()                                                                    \
+	side_static_assert(1, "side", SIDE_MAKE_ID(side_expect_semicolon_))
+
+#define SIDE_DIAGNOSTIC(_x) _Pragma(SIDE_STR(GCC diagnostic _x))
+#define SIDE_PUSH_DIAGNOSTIC() _Pragma("GCC diagnostic push")
+#define SIDE_POP_DIAGNOSTIC() _Pragma("GCC diagnostic pop")
+#ifdef __cplusplus
+#define SIDE_DIAGNOSTIC_C(...)
+#define SIDE_DIAGNOSTIC_CXX(...) SIDE_DIAGNOSTIC(__VA_ARGS__)
+#else
+#define SIDE_DIAGNOSTIC_C(...) SIDE_DIAGNOSTIC(__VA_ARGS__)
+#define SIDE_DIAGNOSTIC_CXX(...)
+#endif
+
+#define side_struct_field_sizeof(_type, _member) sizeof(((_type *) 0)->_member)
+#define side_offsetofend(_type, _member)                                                           \
+	(offsetof(_type, _member) + side_struct_field_sizeof(_type, _member))
+#define side_container_of(_ptr, _type, _member)                                                    \
+	__extension__({                                                                            \
+		const __typeof__(((_type *) 0)->_member) *side_container_ptr_ = (_ptr);            \
+		(_type *) ((uintptr_t) side_container_ptr_ - offsetof(_type, _member));            \
+	})
+
+/*
+ * Pointer slot: 16 bytes on every host.  The pointer stands where the low-order bytes of a 128-bit
+ * integer of the host stand; writers store zero in the rest, so that the slot can be read as one
+ * 128-bit integer.  Slots are packed: they may stand at any address.
+ */
+#define side_raw_ptr_t(_type)                                                                      \
+	union {                                                                                    \
+		_type v[16 / __SIZEOF_POINTER__];                                                  \
+	} SIDE_PACKED
+#define side_ptr_t(_type) side_raw_ptr_t(_type *)
+#define side_func_ptr_t(_type) side_raw_ptr_t(_type)
+
+#if __SIZEOF_POINTER__ != 4 && __SIZEOF_POINTER__ != 8 && __SIZEOF_POINTER__ != 16
+#error "side: pointers of this size are not supported"
+#endif
+
+/* Index of the pointer in the slot; _i counts in words from the low-order end. */
+#if SIDE_BYTE_ORDER == SIDE_LITTLE_ENDIAN
+#define SIDE_U128_PTR_IDX(_i) (_i)
+#else
+#define SIDE_U128_PTR_IDX(_i) ((16 / __SIZEOF_POINTER__) - 1 - (_i))
+#endif
+
+/* Static initialiser of a slot. */
+#if SIDE_BYTE_ORDER == SIDE_LITTLE_ENDIAN || __SIZEOF_POINTER__ == 16
+#define SIDE_PTR_INIT(...)                                                                         \
+	{                                                                                          \
+		{                                                                                  \
+			(__VA_ARGS__)                                                              \
+		}                                                                                  \
+	}
+#elif __SIZEOF_POINTER__ == 8
+#define SIDE_PTR_INIT(...)                                                                         \
+	{                                                                                          \
+		{                                                                                  \
+			0, (__VA_ARGS__)                                                           \
+		}                                                                                  \
+	}
+#else
+#define SIDE_PTR_INIT(...)                                                                         \
+	{                                                                                          \
+		{                                                                                  \
+			0, 0, 0, (__VA_ARGS__)                                                     \
+		}                                                                                  \
+	}
+#endif
+
+/* The pointer in the slot, as a value or as the target of an assignment. */
+#define side_ptr_get(_field) ((_field).v[SIDE_U128_PTR_IDX(0)])
+
+/* Store the pointer and zero the rest of the slot. */
+#define side_ptr_set(_field, _ptr)                                                                 \
+	do {                                                                                       \
+		unsigned int side_ptr_i_;                                                          \
+		for (side_ptr_i_ = 1; side_ptr_i_ < 16 / __SIZEOF_POINTER__; side_ptr_i_++)        \
+			(_field).v[SIDE_U128_PTR_IDX(side_ptr_i_)] = 0;                            \
+		(_field).v[SIDE_U128_PTR_IDX(0)] = (_ptr);                                         \
+	} while (0)
+
+/*
+ * Array: pointer and number of elements.  An empty array is length == 0; its pointer may be NULL or
+ * not, so look at the length first.  The _array of the macros is a pointer to the structure.
+ */
+#define side_array_t(_type)                                                                        \
+	struct {                                                                                   \
+		side_ptr_t(_type) elements;                                                        \
+		uint32_t length;                                                                   \
+	} SIDE_PACKED
+
+#define side_array_elements(_array) side_ptr_get((_array)->elements)
+#define side_array_at(_array, _k) (&side_array_elements(_array)[_k])
+#define side_array_length(_array) ((_array)->length)
+#define side_array_index_of_element(_array, _it) ((_it) - side_array_elements(_array))
+#define side_for_each_element_in_array(_it, _array)                                                \
+	for ((_it) = side_array_elements(_array);                                                  \
+			(_it) != side_array_elements(_array) + side_array_length(_array); (_it)++)
+
+/* Enumeration slot: the value in _size_type, and the C type without storage. */
+#define side_enum_t(_enum_type, _size_type)                                                        \
+	union {                                                                                    \
+		_size_type v;                                                                      \
+		struct {                                                                           \
+			__extension__ _enum_type t[0];                                             \
+		} SIDE_PACKED s;                                                                   \
+	} SIDE_PACKED
+
+#define SIDE_ENUM_INIT(...)                                                                        \
+	{                                                                                          \
+		(__VA_ARGS__)                                                                      \
+	}
+#define side_enum_get(_field) ((__typeof__((_field).s.t[0])) (_field).v)
+#define side_enum_set(_field, _val)                                                                \
+	do {                                                                                       \
+		(_field).v = (__typeof__((_field).v)) (_val);                                      \
+	} while (0)
+
+/*
+ * Array literals.  At file scope (and, for const element types, in C++ anywhere) the array has
+ * static storage; in a C function it lives until the end of the block.
+ */
+#define SIDE_COMPOUND_LITERAL(_type, ...) __extension__(_type[]){__VA_ARGS__}
+
+#endif /* SIDE_MACROS_H */

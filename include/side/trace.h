@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * SIDE: the header for applications and tracers.
+ *
+ * Gives the instrumentation API (side/api.h), the functions of the library, and the code that
+ * registers the events of a shared object when it is loaded.
+ *
+ * Unless said otherwise the functions below are thread-safe, are not async-signal-safe (they take
+ * locks and allocate), and return a positive enum side_error, SIDE_ERROR_OK (0) on success.
+ * side_call(), side_call_variadic() and the state of an event are safe in signal handlers.
+ */
+#ifndef SIDE_TRACE_H
+#define SIDE_TRACE_H
+
+#pragma GCC system_header
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <side/abi/attribute.h>
+#include <side/abi/event-description.h>
+#include <side/abi/type-argument.h>
+#include <side/abi/type-description.h>
+#include <side/abi/type-value.h>
+#include <side/abi/visitor.h>
+#include <side/macros.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct side_events_register_handle;
+struct side_tracer_handle;
+struct side_statedump_request_handle;
+
+enum side_error {
+	SIDE_ERROR_OK = 0,
+	SIDE_ERROR_INVAL = 1,
+	SIDE_ERROR_EXIST = 2,
+	SIDE_ERROR_NOMEM = 3,
+	SIDE_ERROR_NOENT = 4,
+	SIDE_ERROR_EXITING = 5,
+};
+
+enum side_tracer_notification {
+	SIDE_TRACER_NOTIFICATION_INSERT_EVENTS = 0,
+	SIDE_TRACER_NOTIFICATION_REMOVE_EVENTS = 1,
+};
+
+enum side_statedump_mode {
+	SIDE_STATEDUMP_MODE_POLLING = 0,      /* the application runs the dumps */
+	SIDE_STATEDUMP_MODE_AGENT_THREAD = 1, /* a thread of the library runs them */
+};
+
+/*
+ * Callbacks of tracers.  They run in the thread of the call site (possibly in a signal handler),
+ * copy what they need, and must not unregister what they run under.  caller_addr is the return
+ * address of side_call*() in the application.
+ */
+typedef void (*side_tracer_callback_func)(const struct side_event_description *desc,
+		const struct side_arg_vec *side_arg_vec, void *priv, void *caller_addr);
+typedef void (*side_tracer_callback_variadic_func)(const struct side_event_description *desc,
+		const struct side_arg_vec *side_arg_vec,
+		const struct side_arg_dynamic_struct *var_struct, void *priv, void *caller_addr);
+
+/*
+ * Emit an event.  Normally called by the macros of side/api.h, behind the test of the enable word.
+ * The arguments are borrowed until the call returns.  The state-dump twins take the pointer that
+ * was given to the state-dump callback.
+ */
+extern void side_call(const struct side_event_state *state, const struct side_arg_vec *side_arg_vec);
+extern void side_call_variadic(const struct side_event_state *state,
+		const struct side_arg_vec *side_arg_vec,
+		const struct side_arg_dynamic_struct *var_struct);
+extern void side_statedump_call(const struct side_event_state *state,
+		const struct side_arg_vec *side_arg_vec, void *statedump_request_key);
+extern void side_statedump_call_variadic(const struct side_event_state *state,
+		const struct side_arg_vec *side_arg_vec,
+		const struct side_arg_dynamic_struct *var_struct, void *statedump_request_key);
+
+/*
+ * Called by the library for events whose debugger bit (bit 62, on 32-bit hosts bit 30) is set: the
+ * place for a debugger's breakpoint.  var_struct is NULL for an event that is not variadic.
+ */
+extern void side_ptrace_hook(const struct side_event_state *state,
+		const struct side_arg_vec *side_arg_vec,
+		const struct side_arg_dynamic_struct *var_struct, void *caller_addr);
+
+/*
+ * Register a batch of events; all tracers are told.  The array belongs to the caller and must stay
+ * valid until the batch is unregistered; entries may be NULL, nr_events may be 0.
+ * Returns NULL when the library is finalised or memory runs out.
+ */
+extern struct side_events_register_handle *side_events_register(
+		struct side_event_description **events, uint32_t nr_events);
+
+/* The caller guarantees that nobody can emit these events any more.  NULL is accepted. */
+extern void side_events_unregister(struct side_events_register_handle *handle);
+
+/*
+ * Get a key that no other tracer has, from 8 on.  Keys are never reused.
+ * SIDE_ERROR_NOMEM when all are used up.
+ */
+extern int side_tracer_request_key(uint64_t *key);
+
+/*
+ * Add or remove a callback of an event; the triple (function, priv, key) names it.
+ * key 0 matches every call.  Register and unregister may be called from a notification callback, not
+ * from an event callback.  After unregistration no call of that entry is running.
+ * SIDE_ERROR_INVAL: NULL function, wrong kind of event, too many callbacks; _EXIST, _NOENT: already
+ * there, not there; _NOMEM; _EXITING: the library is finalised.
+ */
+extern int side_tracer_callback_register(struct side_event_description *desc,
+		side_tracer_callback_func call, void *priv, uint64_t key);
+extern int side_tracer_callback_unregister(struct side_event_description *desc,
+		side_tracer_callback_func call, void *priv, uint64_t key);
+extern int side_tracer_callback_variadic_register(struct side_event_description *desc,
+		side_tracer_callback_variadic_func call_variadic, void *priv, uint64_t key);
+extern int side_tracer_callback_variadic_unregister(struct side_event_description *desc,
+		side_tracer_callback_variadic_func call_variadic, void *priv, uint64_t key);
+
+/*
+ * Be told of batches that appear and disappear.  cb is called at once for each batch that exists,
+ * then under the (recursive) event lock in the thread that registers or unregisters a batch.
+ * Entries of events may be NULL.  Returns NULL when the library is finalised or out of memory.
+ */
+extern struct side_tracer_handle *side_tracer_event_notification_register(
+		void (*cb)(enum side_tracer_notification notif,
+				struct side_event_description **events, uint32_t nr_events,
+				void *priv),
+		void *priv);
+extern void side_tracer_event_notification_unregister(struct side_tracer_handle *handle);
+
+/*
+ * Ask every registered state for a dump that only callbacks with this key (or key 0) receive, or take
+ * back such requests; a running dump is not interrupted.  SIDE_ERROR_INVAL for key 0.
+ */
+extern int side_tracer_statedump_request(uint64_t key);
+extern int side_tracer_statedump_request_cancel(uint64_t key);
+
+/*
+ * Register a named state.  state_name is copied.  The callback emits ordinary events with
+ * side_statedump_event*() and passes on the pointer it got, which is valid until it returns.
+ * A first dump, for all tracers, is queued at once; in the agent mode the function returns after it.
+ * The callback must not register or unregister states.
+ */
+extern struct side_statedump_request_handle *side_statedump_request_notification_register(
+		const char *state_name, void (*statedump_cb)(void *statedump_request_key),
+		enum side_statedump_mode mode);
+extern void side_statedump_request_notification_unregister(
+		struct side_statedump_request_handle *handle);
+
+/* Polling mode: is a request pending?  Always false in the agent mode. */
+extern bool side_statedump_poll_pending_requests(struct side_statedump_request_handle *handle);
+
+/* Polling mode: run what is pending, in this thread.  SIDE_ERROR_INVAL in the agent mode. */
+extern int side_statedump_run_pending_requests(struct side_statedump_request_handle *handle);
+
+/*
+ * Set up and tear down the library.  Both run by themselves when it is loaded and unloaded and may
+ * be called by hand, any number of times.  After side_exit() calls are ignored and registrations fail.
+ */
+extern void side_init(void);
+extern void side_exit(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* SIDE_TRACE_H */
