@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The shared-memory rings between a traced program (the producer) and a recorder (the consumer).
+ *
+ * One memfd per traced process, made by the consumer, holds one ring for each possible CPU. A
+ * producer moves a finished payload into the ring of the CPU it runs on and puts the record header
+ * of docs/spec/recording.md section 1 before it; the consumer drains spans of whole records.
+ *
+ *	consumer					producer (traced program)
+ *	ring_memory_create() ── fd over a socket ──►	ring_producer_map()
+ *	ring_consumer_map()				ring_publish(), ring_count_lost()
+ *	ring_consumer_peek(), _release()		ring_producer_unmap()
+ *
+ * Functions return 0 or a negative errno. The producer's side is async-signal-safe and
+ * thread-safe, keeps errno, takes no lock that it waits for without bound, and allocates nothing
+ * but by mmap(): it may be called from a wrapper of malloc(). A consumer handle belongs to one
+ * thread at a time.
+ *
+ * How the bytes lie: layout.h. The protocol: producer.c and section-x86_64.S.
+ */
+#ifndef SIDE_RING_RING_H
+#define SIDE_RING_RING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum ring_mode {
+	RING_MODE_DISCARD = 0,	 /* A full ring refuses new records and counts them. */
+	RING_MODE_OVERWRITE = 1, /* Reserved in the layout, refused with -ENOTSUP. */
+	RING_MODE_BLOCK = 2,	 /* Reserved in the layout, refused with -ENOTSUP. */
+};
+
+enum ring_clock {
+	RING_CLOCK_TSC = 0,	  /* Ticks of the x86 time-stamp counter. */
+	RING_CLOCK_MONOTONIC = 1, /* Nanoseconds of CLOCK_MONOTONIC. */
+};
+
+/* Why a record was lost. Counted for each ring, event slot and reason. */
+enum ring_loss {
+	RING_LOST_FULL = 0,	 /* The ring had no room. */
+	RING_LOST_TOO_BIG = 1,	 /* Over the payload limit of this ring. */
+	RING_LOST_INVALID = 2,	 /* The arguments do not match the description, a NULL pointer, … */
+	RING_LOST_NO_BUFFER = 3, /* The caller had no memory to build the record in. */
+	RING_LOST_BUSY = 4,	 /* No ring could be had within the bound on retries. */
+	RING_LOST_NO_CPU = 5,	 /* This thread runs on a CPU without a ring, or without rseq. */
+	RING_LOST_NESTED = 6,	 /* The caller refuses records from within its own work. */
+	RING_LOST_OTHER = 7,
+};
+#define RING_LOSS_REASONS 8
+
+#define RING_PAYLOAD_MAX 65536u		    /* Bytes of one payload, in any ring. */
+#define RING_SIZE_MIN 4096u		    /* And at least a page. */
+#define RING_SIZE_MAX (UINT64_C(1) << 32)
+#define RING_CPUS_MAX 8192u
+#define RING_EVENT_SLOTS_MAX 65536u
+
+struct ring_geometry {
+	uint32_t cpus;	      /* Rings; ring_possible_cpus() is the right number. */
+	uint32_t event_slots; /* Counters of lost events: ids from the last slot on share that one. */
+	uint64_t size;	      /* Data bytes of each ring: a power of two, a page or more. */
+	enum ring_mode mode;
+	enum ring_clock clock;
+};
+
+/* A short English name for a reason, as it stands in side:lost ("ring full", "too big", …). */
+const char *ring_loss_name(enum ring_loss reason);
+
+/* The number of rings a process can need on this machine: the highest possible CPU + 1. */
+uint32_t ring_possible_cpus(void);
+
+/* The largest payload that rings of this size take (half a ring, or RING_PAYLOAD_MAX). */
+size_t ring_payload_max(uint64_t ring_size);
+
+/* ---- Memory (consumer) ---------------------------------------------------------------------- */
+
+/*
+ * Check a geometry: 0, -EINVAL, or -ENOTSUP for a mode or clock that cannot be had here.
+ * ring_memory_size() is 0 for a geometry that does not pass.
+ */
+int ring_geometry_check(const struct ring_geometry *geometry);
+size_t ring_memory_size(const struct ring_geometry *geometry);
+
+/* Make the memory of one process: a memfd (CLOEXEC) sealed against shrinking and growing. */
+int ring_memory_create(const struct ring_geometry *geometry, int *fd);
+
+/* ---- Producer ------------------------------------------------------------------------------- */
+
+struct ring_producer;
+
+/*
+ * Map the rings for writing. All that is read is checked: -EPROTO says that this is not ring memory
+ * of this version, -ENOTSUP that mode or clock cannot be had in this process. doorbell_fd may be
+ * -1. Both descriptors can be closed afterwards. The rings belong to the process that maps them: in
+ * a forked child every publication is refused (-ECHILD, see ring_producer_refused()) until it
+ * maps rings of its own; ring_producer_unmap() works there as well.
+ *
+ * Nobody may be publishing when ring_producer_unmap() is called.
+ */
+int ring_producer_map(int ring_fd, int doorbell_fd, struct ring_producer **producer);
+void ring_producer_unmap(struct ring_producer *producer);
+
+/*
+ * Publish one record in the ring of the current CPU.
+ *
+ * Returns 0, or, all of them counted in the ring: -ENOSPC (full), -E2BIG (over the payload limit),
+ * -EBUSY (bound on retries), -ENXIO (a CPU without a ring). -ECHILD: these are the rings of the
+ * parent; not counted in the ring.
+ */
+int ring_publish(struct ring_producer *producer, uint32_t event_id, const void *payload,
+	size_t size);
+
+/* Count a record that the caller could not build. */
+void ring_count_lost(struct ring_producer *producer, uint32_t event_id, enum ring_loss reason);
+
+/* Facts that do not change after the mapping. */
+enum ring_clock ring_producer_clock(const struct ring_producer *producer);
+size_t ring_producer_payload_max(const struct ring_producer *producer);
+bool ring_producer_is_portable(const struct ring_producer *producer); /* Not the rseq path. */
+
+/*
+ * How often a forked child called ring_publish() or ring_count_lost() on the parent's rings.
+ * Counted in memory of this process.
+ */
+uint64_t ring_producer_refused(const struct ring_producer *producer);
+
+/* ---- Consumer ------------------------------------------------------------------------------- */
+
+struct ring_consumer;
+
+/*
+ * Whole records of one ring, in order, that nobody overwrites before ring_consumer_release().
+ * The traced program can write there, though: copy or write the bytes out once, and let whoever
+ * interprets them check them.
+ */
+struct ring_span {
+	const void *data;	  /* Contiguous: the ring is mapped twice in a row. */
+	size_t size;
+	uint64_t position;	  /* Bytes ever published in this ring before this span. */
+	uint64_t first_timestamp; /* Of the first record. */
+	uint64_t end_timestamp;	  /* Not before the last record, not after the next one. */
+};
+
+/*
+ * Map rings for reading. If expected is not NULL, the memory must have just this geometry
+ * (-EPROTO otherwise), which is what a consumer that made the memory wants.
+ */
+int ring_consumer_map(int fd, const struct ring_geometry *expected, struct ring_consumer **consumer);
+void ring_consumer_unmap(struct ring_consumer *consumer);
+const struct ring_geometry *ring_consumer_geometry(const struct ring_consumer *consumer);
+
+/*
+ * What is waiting in the ring of this CPU: 1 and a span, 0 when it is empty, or -EBADMSG when what
+ * the traced program wrote makes no sense. Such a ring stays unusable; ring_consumer_error() says
+ * why in words (NULL: no error), and the other rings are not affected.
+ */
+int ring_consumer_peek(struct ring_consumer *consumer, uint32_t cpu, struct ring_span *span);
+void ring_consumer_release(struct ring_consumer *consumer, uint32_t cpu,
+	const struct ring_span *span);
+const char *ring_consumer_error(const struct ring_consumer *consumer, uint32_t cpu);
+
+/* Records lost in this ring since its creation. */
+uint64_t ring_consumer_lost(const struct ring_consumer *consumer, uint32_t cpu,
+	enum ring_loss reason);
+uint64_t ring_consumer_lost_total(const struct ring_consumer *consumer, uint32_t cpu);
+
+/*
+ * Call visit() for each event slot of this ring that has lost records, with the RING_LOSS_REASONS
+ * counts since the ring's creation. Touches only memory that the producer has touched. Stops at the
+ * first value that is not 0, and returns it.
+ */
+typedef int ring_lost_visit(void *data, uint32_t cpu, uint32_t event_slot, const uint64_t *counts);
+int ring_consumer_lost_each(const struct ring_consumer *consumer, uint32_t cpu,
+	ring_lost_visit *visit, void *data);
+
+/* ---- Doorbell ------------------------------------------------------------------------------- */
+
+/*
+ * One small memfd shared by a session's processes. A producer that fills another eighth of a ring
+ * while the consumer sleeps wakes it.
+ *
+ *	for (;;) {
+ *		drain everything;
+ *		seen = ring_doorbell_arm(bell);
+ *		if (!ring_consumer_pending(each consumer) && !stop)
+ *			ring_doorbell_wait(bell, seen, timeout_ms);
+ *		ring_doorbell_disarm(bell);
+ *	}
+ *
+ * ring_doorbell_ring() may be called from a signal handler or another thread to end the wait. A
+ * traced program can spoil the doorbell for its session: always wait with a timeout.
+ */
+struct ring_doorbell;
+
+int ring_doorbell_create(int *fd);
+int ring_doorbell_map(int fd, struct ring_doorbell **doorbell);
+void ring_doorbell_unmap(struct ring_doorbell *doorbell);
+uint32_t ring_doorbell_arm(struct ring_doorbell *doorbell);
+void ring_doorbell_disarm(struct ring_doorbell *doorbell);
+/* 0: rung (or rung already since ring_doorbell_arm()); -ETIMEDOUT; -EINTR. */
+int ring_doorbell_wait(struct ring_doorbell *doorbell, uint32_t seen, int timeout_ms);
+void ring_doorbell_ring(struct ring_doorbell *doorbell);
+
+/* Whether some ring holds records that would have rung the doorbell (a block boundary passed). */
+bool ring_consumer_pending(const struct ring_consumer *consumer);
+
+/* ---- Clock ---------------------------------------------------------------------------------- */
+
+/* The TSC where the CPU promises a steady one and the kernel itself trusts it. */
+enum ring_clock ring_clock_choose(void);
+uint64_t ring_clock_now(enum ring_clock clock);
+
+/* The clock beside the kernel's clocks at one moment. */
+struct ring_clock_sample {
+	uint64_t ticks;		 /* Of the ring's clock, at the moment below. */
+	int64_t monotonic_ns;	 /* CLOCK_MONOTONIC at that tick. */
+	int64_t realtime_ns;	 /* CLOCK_REALTIME at that tick. */
+	int64_t raw_ns;		 /* CLOCK_MONOTONIC_RAW at that tick. */
+	int64_t error_ns;	 /* Bound of the error of the three. */
+};
+
+/* Where a frequency came from. */
+enum ring_clock_source {
+	RING_CLOCK_SOURCE_EXACT,    /* Nanoseconds by definition. */
+	RING_CLOCK_SOURCE_KERNEL,   /* The kernel's own conversion (perf_event). */
+	RING_CLOCK_SOURCE_CPUID,    /* CPUID or the hypervisor. */
+	RING_CLOCK_SOURCE_MEASURED, /* Against CLOCK_MONOTONIC between two samples. */
+};
+
+/* Unix time of a tick = offset_s + (offset + tick) / frequency seconds; offset < frequency. */
+struct ring_clock_calibration {
+	uint64_t frequency;
+	int64_t offset_s;
+	uint64_t offset;
+	enum ring_clock_source source;
+};
+
+int ring_clock_sample(enum ring_clock clock, struct ring_clock_sample *sample);
+
+/*
+ * Frequency and origin of the clock. With end == NULL, at the start of a recording: by what kernel
+ * and CPU say of the frequency (or a measurement of some 20 ms where they say nothing). With a
+ * second sample, from the end of the recording: such that wall-clock time is right at both
+ * ends, which takes in the rate corrections of NTP. A step of the wall clock in between does not
+ * stretch the result: the origin is then the one of the begin.
+ */
+int ring_clock_calibrate(enum ring_clock clock, const struct ring_clock_sample *begin,
+	const struct ring_clock_sample *end, struct ring_clock_calibration *calibration);
+
+/* Unix time of a tick in nanoseconds. */
+int64_t ring_clock_unix_ns(const struct ring_clock_calibration *calibration, uint64_t ticks);
+
+#endif /* SIDE_RING_RING_H */
