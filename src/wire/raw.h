@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WIRE_RAW_H
+#define WIRE_RAW_H
+
+/*
+ * System calls without the C library's named functions.
+ *
+ * A traced program may run under our own wrappers of close(), mmap() and the like, and what the
+ * recorder itself does must neither appear in the trace nor recurse. These return the result or a
+ * negative errno; they disturb errno, which the recorder saves around whatever it does.
+ *
+ * A sub-header of its own because both the connection code here and the agent need it.
+ */
+
+#include <errno.h>
+#include <stddef.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static inline long raw_result(long result)
+{
+	return result == -1 ? -errno : result;
+}
+
+#define raw_call(...) raw_result(syscall(__VA_ARGS__))
+
+static inline int raw_close(int fd)
+{
+	return (int) raw_call(SYS_close, fd);
+}
+
+static inline void *raw_mmap(void *at, size_t size, int protection, int flags, int fd)
+{
+	long result;
+
+#ifdef SYS_mmap2
+	result = raw_call(SYS_mmap2, at, size, protection, flags, fd, 0L);
+#else
+	result = raw_call(SYS_mmap, at, size, protection, flags, fd, 0L);
+#endif
+	if (result < 0 && result > -4096)
+		return NULL;
+	return (void *) result;
+}
+
+static inline int raw_munmap(void *at, size_t size)
+{
+	return (int) raw_call(SYS_munmap, at, size);
+}
+
+#endif
