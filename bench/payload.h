@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The measuring loop that this project's benchmark and its peers' share: bursts of events from one or
+ * more threads, each burst small enough to fit the buffers, a pause between bursts in which the
+ * consumer catches up. Prints one line a payload: name, threads, nanoseconds an event (median burst).
+ *
+ * usage: PROGRAM THREADS [BURSTS]
+ *
+ * The including file defines fire_<payload>(uint32_t i) for the four payloads.
+ */
+#ifndef SIDE_BENCH_PAYLOAD_H
+#define SIDE_BENCH_PAYLOAD_H
+
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MAX_THREADS 64
+#define PAUSE_US 150000
+
+static inline void fire_u32(uint32_t i);
+static inline void fire_u32_string(uint32_t i);
+static inline void fire_u64x8(uint32_t i);
+static inline void fire_kib(uint32_t i);
+
+static uint8_t kib[1024];
+
+struct run {
+	void (*burst)(uint32_t events);
+	uint32_t events;
+	pthread_barrier_t *barrier;
+	double ns;
+};
+
+#define BURST(payload)                                                                             \
+	static __attribute__((noinline)) void burst_##payload(uint32_t events)                     \
+	{                                                                                          \
+		for (uint32_t i = 0; i < events; i++)                                              \
+			fire_##payload(i);                                                         \
+	}
+BURST(u32)
+BURST(u32_string)
+BURST(u64x8)
+BURST(kib)
+
+static double now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double) now.tv_sec * 1e9 + (double) now.tv_nsec;
+}
+
+static void *run_thread(void *data)
+{
+	struct run *run = data;
+	double begin;
+
+	pthread_barrier_wait(run->barrier);
+	begin = now_ns();
+	run->burst(run->events);
+	run->ns = (now_ns() - begin) / run->events;
+	return NULL;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const double x = *(const double *) a, y = *(const double *) b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* The median over bursts; for several threads, of their mean cost in a burst. */
+static double measure(void (*burst)(uint32_t), uint32_t events, unsigned int threads, unsigned int bursts)
+{
+	double results[1024];
+
+	for (unsigned int b = 0; b < bursts; b++) {
+		struct run runs[MAX_THREADS];
+		pthread_t ids[MAX_THREADS];
+		pthread_barrier_t barrier;
+		double sum = 0;
+
+		pthread_barrier_init(&barrier, NULL, threads);
+		for (unsigned int t = 0; t < threads; t++) {
+			runs[t] = (struct run){ burst, events, &barrier, 0 };
+			if (pthread_create(&ids[t], NULL, run_thread, &runs[t]))
+				abort();
+		}
+		for (unsigned int t = 0; t < threads; t++) {
+			pthread_join(ids[t], NULL);
+			sum += runs[t].ns;
+		}
+		pthread_barrier_destroy(&barrier);
+		results[b] = sum / threads;
+		usleep(PAUSE_US);
+	}
+	qsort(results, bursts, sizeof(results[0]), by_value);
+	return results[bursts / 2];
+}
+
+int main(int argc, char **argv)
+{
+	const unsigned int threads = argc > 1 ? (unsigned int) atoi(argv[1]) : 1;
+	const unsigned int bursts = argc > 2 ? (unsigned int) atoi(argv[2]) : 5;
+	static const struct {
+		const char *name;
+		void (*burst)(uint32_t);
+		uint32_t events;
+	} payloads[] = {
+		{ "u32", burst_u32, 50000 },
+		{ "u32+string16", burst_u32_string, 40000 },
+		{ "8xu64", burst_u64x8, 20000 },
+		{ "1KiB", burst_kib, 2000 },
+	};
+
+	if (threads < 1 || threads > MAX_THREADS || bursts < 1 || bursts > 1024) {
+		fprintf(stderr, "usage: %s THREADS [BURSTS]\n", argv[0]);
+		return 2;
+	}
+	for (unsigned int i = 0; i < sizeof(payloads) / sizeof(payloads[0]); i++) {
+		/* The first burst only warms up: pages of the buffers, caches. */
+		measure(payloads[i].burst, payloads[i].events, threads, 2);
+		printf("%s %u %.2f\n", payloads[i].name, threads,
+				measure(payloads[i].burst, payloads[i].events, threads, bursts));
+		fflush(stdout);
+	}
+	return 0;
+}
+
+#endif

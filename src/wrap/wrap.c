@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* What all wrapper libraries share: finding the next definition, recognising tracers. */
+#include "wrap/wrap.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <string.h>
+
+__thread int wrap_depth;
+
+/* Text segments of tracers: filled once, before the program's main, and only read afterwards. */
+#define TRACERS_MAX 16
+
+static struct tracer_text {
+	uintptr_t begin, end;
+} tracers[TRACERS_MAX];
+static unsigned int nr_tracers;
+
+bool wrap_is_tracer(const void *address)
+{
+	/* Acquire: the ranges before their number. Pairs with the release in note_object(). */
+	const unsigned int nr = __atomic_load_n(&nr_tracers, __ATOMIC_ACQUIRE);
+
+	for (unsigned int i = 0; i < nr; i++) {
+		if ((uintptr_t) address - tracers[i].begin < tracers[i].end - tracers[i].begin)
+			return true;
+	}
+	return false;
+}
+
+void *wrap_next(const char *name, const char *version)
+{
+	const int saved_errno = errno;
+	void *next = version ? dlvsym(RTLD_NEXT, name, version) : NULL;
+
+	if (!next)
+		next = dlsym(RTLD_NEXT, name);
+	errno = saved_errno;
+	return next;
+}
+
+static int note_object(struct dl_phdr_info *info, size_t size, void *data)
+{
+	const char *base = strrchr(info->dlpi_name, '/');
+
+	(void) size;
+	(void) data;
+	if (strncmp(base ? base + 1 : info->dlpi_name, "libside", strlen("libside")))
+		return 0;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+
+		if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X) ||
+				nr_tracers == TRACERS_MAX)
+			continue;
+		tracers[nr_tracers].begin = info->dlpi_addr + segment->p_vaddr;
+		tracers[nr_tracers].end = tracers[nr_tracers].begin + segment->p_memsz;
+		/* Release: the range before the number. Pairs with the acquire in wrap_is_tracer(). */
+		__atomic_store_n(&nr_tracers, nr_tracers + 1, __ATOMIC_RELEASE);
+	}
+	return 0;
+}
+
+/* Before the constructor that registers this library's events, so that no event runs without it. */
+__attribute__((constructor(101))) static void find_tracers(void)
+{
+	dl_iterate_phdr(note_object, NULL);
+}
