@@ -100,8 +100,7 @@ struct session_process {
 	uint32_t pid; /* in the process's own namespace */
 	uint32_t parent;
 	uint64_t events; /* kinds of events described */
-	uint64_t records; /* records written; 0 where they cannot be counted */
-	uint64_t bytes; /* written to this trace */
+	uint64_t bytes; /* written to this trace, metadata included */
 	uint64_t lost;
 	uint64_t ring_size; /* per CPU */
 };

@@ -42,7 +42,6 @@ struct ack_body {
 
 struct bye_body {
 	uint64_t token;
-	uint32_t events_failed, reserved;
 };
 
 _Static_assert(sizeof(struct wire_header) == 16, "the header is part of the protocol");
@@ -345,7 +344,7 @@ int wire_decode_ack(const void *message, size_t size, struct wire_ack *ack)
 
 ssize_t wire_encode_bye(void *message, size_t capacity, const struct wire_bye *bye)
 {
-	struct bye_body body = { .token = bye->token, .events_failed = bye->events_failed };
+	struct bye_body body = { .token = bye->token };
 
 	if (!bye->token)
 		return -EINVAL;
@@ -361,9 +360,9 @@ int wire_decode_bye(const void *message, size_t size, struct wire_bye *bye)
 
 	if (ret)
 		return ret;
-	if (!body.token || body.reserved || rest_size)
+	if (!body.token || rest_size)
 		return -EPROTO;
-	*bye = (struct wire_bye) { .token = body.token, .events_failed = body.events_failed };
+	*bye = (struct wire_bye) { .token = body.token };
 	return 0;
 }
 

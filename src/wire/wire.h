@@ -139,10 +139,9 @@ struct wire_ack {
 	const struct wire_refused *refused; /* unaligned: read with memcpy or wire_ack_at() */
 };
 
-/* The program's side has said everything; what follows is only for listings and statistics. */
+/* A listing is complete: every event that was registered before main() has been sent. */
 struct wire_bye {
 	uint64_t token;
-	uint32_t events_failed; /* events that stayed disabled because an exchange failed */
 };
 
 /*
