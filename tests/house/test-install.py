@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: MIT
+"""`meson install` into a prefix gives a project that works from there, and that others can build with.
+
+usage: test-install.py BUILD-DIRECTORY EXAMPLE-SOURCE
+
+Checks the commands, the libraries' way to each other, pkg-config, the CMake package, and headers that
+compile alone from the installed place.
+"""
+import glob
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+build, example = (os.path.abspath(a) for a in sys.argv[1:3])
+work = tempfile.TemporaryDirectory(prefix="side-install-")
+root = os.path.join(work.name, "root")
+
+
+def run(words, **options):
+    done = subprocess.run(words, capture_output=True, text=True, check=False, **options)
+    if done.returncode:
+        sys.exit(f"{' '.join(words)}: status {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+run(["meson", "install", "-C", build, "--no-rebuild", "--quiet", "--destdir", root])
+options = json.loads(run(["meson", "introspect", build, "--buildoptions"]))
+values = {o["name"]: o["value"] for o in options}
+prefix = root + values["prefix"]
+libdir = os.path.join(prefix, values["libdir"])
+
+for name in ("libside.so.0", "libside.so", "libside-agent.so", "libside-console-tracer.so.0",
+             "libside-wrap-libc.so", "libside-wrap-pthread.so", "pkgconfig/libside.pc",
+             "pkgconfig/libside-console-tracer.pc", "cmake/libside/libsideConfig.cmake"):
+    if not os.path.exists(os.path.join(libdir, name)):
+        sys.exit(f"{name} is not installed in {libdir}")
+
+for name in ("side.1", "side-record.1", "side-list.1", "side-view.1"):
+    if not glob.glob(os.path.join(prefix, values["mandir"], "man1", name + "*")):
+        sys.exit(f"the manual page {name} is not installed")
+
+# pkg-config
+environment = dict(os.environ, PKG_CONFIG_SYSROOT_DIR=root,
+                   PKG_CONFIG_PATH=os.path.join(libdir, "pkgconfig"))
+flags = run(["pkg-config", "--cflags", "--libs", "libside"], env=environment).split()
+program = os.path.join(work.name, "with-pkg-config")
+run(["gcc", "-Wall", "-Wextra", "-Werror", "-o", program, example] + flags + ["-Wl,-rpath," + libdir])
+flags = run(["pkg-config", "--cflags", "--libs", "libside-console-tracer"], env=environment).split()
+printing = os.path.join(work.name, "with-console")
+run(["gcc", "-o", printing, example] + flags + ["-Wl,-rpath," + libdir])
+shown = run([printing, "1"])
+if "provider: shop, event: order" not in shown:
+    sys.exit(f"the console tracer printed no order:\n{shown[:2000]}")
+
+# CMake
+project = os.path.join(work.name, "cmake")
+os.mkdir(project)
+with open(os.path.join(project, "CMakeLists.txt"), "w", encoding="utf-8") as out:
+    out.write(f"""cmake_minimum_required(VERSION 3.20)
+project(user C)
+find_package(libside 0.1 REQUIRED)
+add_executable(user {example})
+target_link_libraries(user side::side)
+""")
+run(["cmake", "-S", project, "-B", project + "/build", f"-DCMAKE_PREFIX_PATH={prefix}"])
+run(["cmake", "--build", project + "/build"])
+
+# The command, from where it was installed, on both programs.
+side = os.path.join(prefix, "bin", "side")
+version = run([side, "--version"])
+if not any(part[0].isdigit() for part in version.split()):
+    sys.exit(f"side --version says {version!r}")
+for name, command in (("a", program), ("b", os.path.join(project, "build", "user"))):
+    trace = os.path.join(work.name, "trace-" + name)
+    run([side, "record", "-o", trace, "--", command, "5"])
+    events = [json.loads(line) for line in run([side, "view", "--json", trace]).splitlines()]
+    orders = sum(e.get("event") == "order" for e in events)
+    if orders != 5:
+        sys.exit(f"{orders} orders recorded by {command}, 5 expected")
+trace = os.path.join(work.name, "trace-ls")
+run([side, "record", "-w", "libc", "-o", trace, "--", "ls", "/"])
+if "libc:malloc" not in run([side, "view", trace]):
+    sys.exit("no malloc in the recording of ls")

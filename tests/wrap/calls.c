@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Calls wrapped functions and says on descriptor 3, as one JSON object a line, what the events must
+ * be. Says so by raw system calls, which no wrapper sees. Checks itself that errno and results are
+ * what they would be without wrappers.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <malloc.h>
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+static void say(const char *format, ...)
+{
+	char line[512];
+	va_list list;
+	int size;
+
+	va_start(list, format);
+	size = vsnprintf(line, sizeof(line) - 1, format, list);
+	va_end(list);
+	line[size++] = '\n';
+	if (syscall(SYS_write, 3, line, size) != size)
+		_exit(99);
+}
+
+#define CHECK(condition)                                                                           \
+	do {                                                                                       \
+		if (!(condition)) {                                                                \
+			fprintf(stderr, "%s:%d: %s, errno %d\n", __FILE__, __LINE__, #condition,   \
+					errno);                                                    \
+			_exit(98);                                                                 \
+		}                                                                                  \
+	} while (0)
+
+#define P(pointer) ((uint64_t) (uintptr_t) (pointer))
+
+/* Keep the compiler from pairing malloc with free. */
+static void *volatile keep;
+
+static void memory(void)
+{
+	void *a, *b = NULL;
+
+	errno = 77;
+	keep = a = malloc(100);
+	CHECK(a && errno == 77);
+	say("{\"e\": \"malloc\", \"size\": 100, \"result\": %" PRIu64 "}", P(a));
+	keep = b = realloc(a, 5000);
+	say("{\"e\": \"realloc\", \"ptr\": %" PRIu64 ", \"size\": 5000, \"result\": %" PRIu64 "}",
+			P(a), P(b));
+	free(b);
+	CHECK(errno == 77);
+	say("{\"e\": \"free\", \"ptr\": %" PRIu64 "}", P(b));
+	keep = a = calloc(3, 7);
+	say("{\"e\": \"calloc\", \"count\": 3, \"size\": 7, \"result\": %" PRIu64 "}", P(a));
+	for (int i = 0; i < 21; i++)
+		CHECK(((char *) a)[i] == 0);
+	keep = b = reallocarray(a, 10, 20);
+	say("{\"e\": \"reallocarray\", \"count\": 10, \"size\": 20, \"result\": %" PRIu64 "}", P(b));
+	free(b);
+	CHECK(posix_memalign((void **) &b, 256, 40) == 0 && P(b) % 256 == 0);
+	say("{\"e\": \"posix_memalign\", \"alignment\": 256, \"size\": 40, \"ptr\": %" PRIu64
+		", \"result\": 0}", P(b));
+	free(b);
+	CHECK(posix_memalign((void **) &b, 3, 40) == EINVAL);
+	say("{\"e\": \"posix_memalign\", \"alignment\": 3, \"size\": 40, \"ptr\": 0, \"result\": %d}",
+			EINVAL);
+	keep = b = aligned_alloc(64, 128);
+	CHECK(P(b) % 64 == 0);
+	say("{\"e\": \"aligned_alloc\", \"alignment\": 64, \"size\": 128, \"result\": %" PRIu64 "}",
+			P(b));
+	free(b);
+	keep = b = memalign(128, 9);
+	say("{\"e\": \"memalign\", \"alignment\": 128, \"size\": 9, \"result\": %" PRIu64 "}", P(b));
+	CHECK(malloc_usable_size(b) >= 9);
+	free(b);
+	keep = b = valloc(9);
+	say("{\"e\": \"valloc\", \"size\": 9, \"result\": %" PRIu64 "}", P(b));
+	free(b);
+	errno = 0;
+	keep = a = malloc(SIZE_MAX / 2);
+	CHECK(!a && errno == ENOMEM);
+	say("{\"e\": \"malloc\", \"size\": %zu, \"result\": 0}", SIZE_MAX / 2);
+	free(NULL);
+	say("{\"e\": \"free\", \"ptr\": 0}");
+}
+
+static void files(const char *directory)
+{
+	char path[512], buffer[16] = "0123456789";
+	struct iovec iov[2] = { { buffer, 3 }, { buffer + 3, 2 } };
+	int fd, fds[2];
+	void *map;
+	FILE *stream;
+
+	snprintf(path, sizeof(path), "%s/calls.tmp", directory);
+	fd = open(path, O_CREAT | O_RDWR | O_TRUNC, 0640);
+	CHECK(fd >= 0);
+	say("{\"e\": \"open\", \"path\": \"%s\", \"flags\": %d, \"mode\": %d, \"result\": %d, \"error\": 0}",
+			path, O_CREAT | O_RDWR | O_TRUNC, 0640, fd);
+	CHECK(write(fd, buffer, 10) == 10);
+	say("{\"e\": \"write\", \"fd\": %d, \"buf\": %" PRIu64 ", \"count\": 10, \"result\": 10, \"error\": 0}",
+			fd, P(buffer));
+	CHECK(lseek(fd, 4, SEEK_SET) == 4);
+	say("{\"e\": \"lseek\", \"fd\": %d, \"offset\": 4, \"whence\": 0, \"result\": 4}", fd);
+	CHECK(read(fd, buffer, 16) == 6);
+	say("{\"e\": \"read\", \"fd\": %d, \"count\": 16, \"result\": 6}", fd);
+	CHECK(pwrite(fd, buffer, 5, 20) == 5);
+	say("{\"e\": \"pwrite\", \"fd\": %d, \"count\": 5, \"offset\": 20, \"result\": 5}", fd);
+	CHECK(pread(fd, buffer, 5, 21) == 4);
+	say("{\"e\": \"pread\", \"fd\": %d, \"count\": 5, \"offset\": 21, \"result\": 4}", fd);
+	CHECK(writev(fd, iov, 2) == 5);
+	say("{\"e\": \"writev\", \"fd\": %d, \"iovcnt\": 2, \"result\": 5}", fd);
+	CHECK(ftruncate(fd, 8192) == 0 && fsync(fd) == 0);
+	say("{\"e\": \"ftruncate\", \"fd\": %d, \"length\": 8192, \"result\": 0}", fd);
+	say("{\"e\": \"fsync\", \"fd\": %d, \"result\": 0}", fd);
+	map = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 4096);
+	CHECK(map != MAP_FAILED);
+	say("{\"e\": \"mmap\", \"length\": 4096, \"fd\": %d, \"offset\": 4096, \"result\": %" PRIu64 "}",
+			fd, P(map));
+	CHECK(munmap(map, 4096) == 0);
+	say("{\"e\": \"munmap\", \"address\": %" PRIu64 ", \"length\": 4096, \"result\": 0}", P(map));
+	CHECK(close(fd) == 0);
+	say("{\"e\": \"close\", \"fd\": %d, \"result\": 0, \"error\": 0}", fd);
+	CHECK(close(fd) == -1 && errno == EBADF);
+	say("{\"e\": \"close\", \"fd\": %d, \"result\": -1, \"error\": %d}", fd, EBADF);
+	CHECK(open("/nonexistent/x", O_RDONLY) == -1 && errno == ENOENT);
+	say("{\"e\": \"open\", \"path\": \"/nonexistent/x\", \"flags\": 0, \"mode\": 0, \"result\": -1, "
+		"\"error\": %d}", ENOENT);
+	/* A pointer that nobody can read: an error for the caller, not a crash by us. */
+	CHECK(open((const char *) (uintptr_t) 1, O_RDONLY) == -1 && errno == EFAULT);
+	say("{\"e\": \"open\", \"path\": \"(null)\", \"result\": -1, \"error\": %d}", EFAULT);
+	CHECK(access(path, R_OK) == 0);
+	say("{\"e\": \"access\", \"path\": \"%s\", \"mode\": %d, \"result\": 0}", path, R_OK);
+	stream = fopen(path, "r");
+	CHECK(stream && fread(buffer, 1, 5, stream) == 5);
+	say("{\"e\": \"fopen\", \"path\": \"%s\", \"mode\": \"r\", \"result\": %" PRIu64 "}", path,
+			P(stream));
+	say("{\"e\": \"fread\", \"size\": 1, \"count\": 5, \"result\": 5}");
+	CHECK(fclose(stream) == 0);
+	say("{\"e\": \"fclose\", \"stream\": %" PRIu64 ", \"result\": 0}", P(stream));
+	CHECK(unlink(path) == 0);
+	say("{\"e\": \"unlink\", \"path\": \"%s\", \"result\": 0}", path);
+	CHECK(pipe(fds) == 0);
+	say("{\"e\": \"pipe\", \"read_fd\": %d, \"write_fd\": %d, \"result\": 0}", fds[0], fds[1]);
+	CHECK(close(fds[0]) == 0 && close(fds[1]) == 0);
+	CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, fds) == 0);
+	say("{\"e\": \"socketpair\", \"domain\": %d, \"fd0\": %d, \"fd1\": %d, \"result\": 0}", AF_UNIX,
+			fds[0], fds[1]);
+	CHECK(send(fds[0], "abc", 3, 0) == 3 && recv(fds[1], buffer, 8, 0) == 3);
+	say("{\"e\": \"send\", \"fd\": %d, \"count\": 3, \"flags\": 0, \"result\": 3}", fds[0]);
+	say("{\"e\": \"recv\", \"fd\": %d, \"count\": 8, \"result\": 3}", fds[1]);
+	{
+		struct pollfd wait = { fds[0], POLLOUT, 0 };
+
+		CHECK(poll(&wait, 1, 10) == 1);
+		say("{\"e\": \"poll\", \"count\": 1, \"timeout\": 10, \"result\": 1}");
+	}
+	CHECK(close(fds[0]) == 0 && close(fds[1]) == 0);
+}
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
+static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
+static sem_t semaphore;
+static int ready;
+
+static void *waker(void *data)
+{
+	(void) data;
+	pthread_mutex_lock(&mutex);
+	ready = 1;
+	pthread_cond_signal(&cond);
+	pthread_mutex_unlock(&mutex);
+	pthread_exit((void *) 5);
+}
+
+static void locks(void)
+{
+	const struct timespec past = { 1, 0 };
+	pthread_t thread;
+	void *value;
+
+	CHECK(pthread_mutex_lock(&mutex) == 0);
+	say("{\"e\": \"pthread_mutex_lock_req\", \"mutex\": %" PRIu64 "}", P(&mutex));
+	say("{\"e\": \"pthread_mutex_lock\", \"mutex\": %" PRIu64 ", \"result\": 0}", P(&mutex));
+	CHECK(pthread_mutex_trylock(&mutex) == EBUSY);
+	say("{\"e\": \"pthread_mutex_trylock\", \"mutex\": %" PRIu64 ", \"result\": %d}", P(&mutex),
+			EBUSY);
+	CHECK(pthread_mutex_timedlock(&mutex, &past) == ETIMEDOUT);
+	say("{\"e\": \"pthread_mutex_timedlock\", \"mutex\": %" PRIu64 ", \"result\": %d}", P(&mutex),
+			ETIMEDOUT);
+	CHECK(pthread_create(&thread, NULL, waker, &ready) == 0);
+	say("{\"e\": \"pthread_create\", \"thread\": %" PRIu64 ", \"data\": %" PRIu64 ", \"result\": 0}",
+			P(thread), P(&ready));
+	while (!ready) {
+		CHECK(pthread_cond_wait(&cond, &mutex) == 0);
+		say("{\"e\": \"pthread_cond_wait\", \"cond\": %" PRIu64 ", \"mutex\": %" PRIu64
+			", \"result\": 0}", P(&cond), P(&mutex));
+	}
+	CHECK(pthread_mutex_unlock(&mutex) == 0);
+	say("{\"e\": \"pthread_mutex_unlock\", \"mutex\": %" PRIu64 "}", P(&mutex));
+	CHECK(pthread_join(thread, &value) == 0 && value == (void *) 5);
+	say("{\"e\": \"pthread_join\", \"thread\": %" PRIu64 ", \"result\": 0}", P(thread));
+	CHECK(pthread_rwlock_rdlock(&rwlock) == 0 && pthread_rwlock_trywrlock(&rwlock) == EBUSY);
+	say("{\"e\": \"pthread_rwlock_rdlock\", \"rwlock\": %" PRIu64 ", \"result\": 0}", P(&rwlock));
+	say("{\"e\": \"pthread_rwlock_trywrlock\", \"rwlock\": %" PRIu64 ", \"result\": %d}", P(&rwlock),
+			EBUSY);
+	CHECK(pthread_rwlock_unlock(&rwlock) == 0);
+	say("{\"e\": \"pthread_rwlock_unlock\", \"rwlock\": %" PRIu64 "}", P(&rwlock));
+	CHECK(sem_init(&semaphore, 0, 1) == 0 && sem_wait(&semaphore) == 0);
+	say("{\"e\": \"sem_wait\", \"semaphore\": %" PRIu64 ", \"result\": 0}", P(&semaphore));
+	errno = 0;
+	CHECK(sem_trywait(&semaphore) == -1 && errno == EAGAIN);
+	say("{\"e\": \"sem_trywait\", \"semaphore\": %" PRIu64 ", \"result\": -1}", P(&semaphore));
+	CHECK(sem_post(&semaphore) == 0);
+	say("{\"e\": \"sem_post\", \"semaphore\": %" PRIu64 "}", P(&semaphore));
+}
+
+/* Handlers that write and take semaphores while the interrupted code is inside malloc. */
+static volatile sig_atomic_t handled;
+static int null_fd;
+
+static void on_signal(int number)
+{
+	const int saved_errno = errno;
+
+	(void) number;
+	handled++;
+	if (write(null_fd, "x", 1) != 1)
+		_exit(97);
+	errno = saved_errno;
+}
+
+static void signals(void)
+{
+	const struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
+	const struct timespec interval = { 0, 50000 };
+	struct itimerspec times = { interval, interval };
+	timer_t timer;
+
+	null_fd = open("/dev/null", O_WRONLY);
+	CHECK(null_fd >= 0 && sigaction(SIGALRM, &action, NULL) == 0);
+	CHECK(timer_create(CLOCK_MONOTONIC, NULL, &timer) == 0);
+	CHECK(timer_settime(timer, 0, &times, NULL) == 0);
+	for (int i = 0; i < 20000 || handled < 50; i++) {
+		keep = malloc((size_t) i % 300);
+		CHECK(keep);
+		free(keep);
+	}
+	timer_delete(timer);
+	say("{\"handled\": %d, \"null_fd\": %d}", (int) handled, null_fd);
+}
+
+int main(int argc, char **argv)
+{
+	CHECK(argc == 3);
+	if (strchr(argv[1], 'm'))
+		memory();
+	if (strchr(argv[1], 'f'))
+		files(argv[2]);
+	if (strchr(argv[1], 'l'))
+		locks();
+	if (strchr(argv[1], 's'))
+		signals();
+	return 0;
+}

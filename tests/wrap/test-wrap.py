@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: MIT
+"""Wrapped calls become events with the right values, and programs behave as without wrappers.
+
+usage: test-wrap.py SIDE CALLS THREADS COUNTER
+"""
+import collections
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+side, calls, threads, counter = (os.path.abspath(a) for a in sys.argv[1:5])
+work = tempfile.TemporaryDirectory(prefix="side-wrap-")
+counted_names = None
+failures = 0
+
+
+def check(condition, message):
+    global failures
+    if not condition:
+        failures += 1
+        print("FAILED:", message)
+
+
+def record(name, wrappers, command, **options):
+    """Run COMMAND recorded; give the completed process and the list of (event, pid, fields)."""
+    trace = os.path.join(work.name, name)
+    words = [side, "record", "-q", "-o", trace]
+    for wrapper in wrappers:
+        words += ["-w", wrapper]
+    done = subprocess.run(words + ["--"] + command, capture_output=True, check=False, timeout=120, **options)
+    events, losses = [], []
+    view = subprocess.run([side, "view", "--json", trace], capture_output=True, text=True, check=False,
+                          timeout=120)
+    check(view.returncode == 0, f"side view {name}: {view.returncode} {view.stderr[:300]}")
+    for line in view.stdout.splitlines():
+        item = json.loads(line)
+        if item["type"] == "event":
+            events.append(item)
+        else:
+            losses.append(item)
+    check(not losses, f"{name}: {losses[:3]}")
+    return done, events
+
+
+def number(value):
+    """Pointers may be written as numbers or as text in base 16."""
+    return int(value, 0) if isinstance(value, str) and value[:2] in ("0x", "0X") else value
+
+
+def matches(event, want):
+    if event["event"] != want["e"]:
+        return False
+    return all(number(event["fields"].get(key)) == value for key, value in want.items() if key != "e")
+
+
+def test_values():
+    """Each call of calls.c is an event with its arguments, in the order of the calls."""
+    for mode, wrappers in (("m", ["libc"]), ("f", ["libc"]), ("l", ["pthread"]), ("mfl", ["libc", "pthread"])):
+        said = os.path.join(work.name, "said-" + mode)
+        with open(said, "wb") as out:
+            fd = out.fileno()
+            done, events = record("calls-" + mode, wrappers, ["/bin/sh", "-c", 'exec "$0" "$1" "$2" 3>"$3"',
+                                  calls, mode, work.name, said])
+            del fd
+        check(done.returncode == 0, f"calls {mode}: status {done.returncode}: {done.stderr[:300]}")
+        events = [e for e in events if e["provider"] in ("libc", "pthread")]
+        position = 0
+        with open(said, encoding="utf-8") as lines:
+            wants = [json.loads(line) for line in lines]
+        check(len(wants) > 10, f"calls {mode} said only {len(wants)} lines")
+        for want in wants:
+            found = next((i for i in range(position, len(events)) if matches(events[i], want)), None)
+            if found is None:
+                close = [e["fields"] for e in events if e["event"] == want["e"]][:5]
+                check(False, f"calls {mode}: no event {want} after position {position}; there are {close}")
+            else:
+                position = found + 1
+        for event in events:
+            check(number(event["fields"]["caller"]) != 0, f"{event['event']} has no caller")
+
+
+def test_signals():
+    """Every write of a handler that interrupts malloc is there, and every malloc and free."""
+    said = os.path.join(work.name, "said-signals")
+    done, events = record("signals", ["libc"], ["/bin/sh", "-c", 'exec "$0" s / 3>"$1"', calls, said])
+    check(done.returncode == 0, f"calls s: status {done.returncode}: {done.stderr[:300]}")
+    with open(said, encoding="utf-8") as lines:
+        want = json.loads(lines.read())
+    writes = sum(e["event"] == "write" and e["fields"]["fd"] == want["null_fd"] for e in events)
+    check(writes == want["handled"], f"{want['handled']} handlers wrote, {writes} events")
+
+
+def test_counts(name, wrappers, command, stdin=None):
+    """As many events of each call as an independent counter sees in a run of its own."""
+    counts = os.path.join(work.name, f"counts-{name}.json")
+    plain = subprocess.run(command, input=stdin, capture_output=True, check=False, timeout=60,
+                           env=dict(os.environ, LD_PRELOAD=counter, COUNT_CALLS_FILE=counts))
+    done, events = record(name, wrappers, command, input=stdin)
+    check(done.returncode == plain.returncode, f"{name}: status {done.returncode}, without {plain.returncode}")
+    check(done.stdout == plain.stdout, f"{name}: other output when recorded")
+    check(done.stderr == plain.stderr, f"{name}: other errors when recorded: {done.stderr[:300]}")
+    with open(counts, encoding="utf-8") as source:
+        counted = {k: v for k, v in json.load(source).items()
+                   if ("pthread" if k.startswith(("pthread", "sem_")) else "libc") in wrappers}
+    seen = collections.Counter(e["event"] for e in events)
+    check(sum(counted.values()) > 0, f"{name}: nothing counted")
+    for call, count in counted.items():
+        check(seen[call] == count, f"{name}: {call} counted {count} times, {seen[call]} events")
+
+
+test_values()
+test_signals()
+test_counts("sqlite3", ["libc", "pthread"], ["sqlite3", ":memory:"],
+            b"CREATE TABLE t(a); WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<2000) "
+            b"INSERT INTO t SELECT i FROM n; SELECT sum(a) FROM t;")
+test_counts("ls", ["libc"], ["ls", "-l", "/usr/bin"])
+test_counts("sort", ["libc"], ["sort", "-r", "/etc/passwd"])
+done, events = record("threads", ["libc", "pthread"], [threads])
+plain = subprocess.run([threads], capture_output=True, check=True)
+check(done.returncode == 0 and done.stdout == plain.stdout, "threads: other result when recorded")
+locks = collections.Counter(e["event"] for e in events)
+check(locks["pthread_mutex_lock"] >= 8004, f"threads: {locks['pthread_mutex_lock']} locks")
+check(locks["pthread_mutex_lock"] == locks["pthread_mutex_lock_req"], "threads: requests without locks")
+check(locks["pthread_create"] == 4 and locks["pthread_join"] == 4, f"threads: {locks}")
+sys.exit(1 if failures else 0)
