@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * src/cmd/side: the command line.
+ *
+ * table.c says once which verbs, options and topics exist. Everything that shows or reads them
+ * works from it: parse.c (argv into values), help.c (--help), manual.c (man pages) and complete.c
+ * (completions for bash and zsh), the last two in a program that runs at build time (generate.c).
+ * What a verb does is in the file with its name: record.c, list.c, view.c.
+ */
+#ifndef SIDE_CMD_COMMAND_H
+#define SIDE_CMD_COMMAND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* What the program returns, unless `record` returns what its command returned. */
+enum command_status {
+	COMMAND_DONE = 0,
+	COMMAND_FAILED = 1,
+	COMMAND_USAGE = 2,
+	COMMAND_NOT_PERMITTED = 3,
+	COMMAND_LOST = 4,
+	/* Of `record` and `list -- COMMAND`, as shells and env(1) have them. */
+	COMMAND_NOT_EXECUTABLE = 126,
+	COMMAND_NOT_FOUND = 127,
+	COMMAND_SIGNAL = 128, /* + number of the signal */
+};
+
+enum verb_id { VERB_RECORD, VERB_LIST, VERB_VIEW, VERB_HELP };
+
+/* How the value of an option is read, and the C type that it is stored as. */
+enum option_kind {
+	OPTION_FLAG,   /* no argument; bool */
+	OPTION_TEXT,   /* const char * */
+	OPTION_LIST,   /* may be given several times; struct text_list */
+	OPTION_SIZE,   /* bytes, with K, M, G; uint64_t */
+	OPTION_NUMBER, /* uint64_t */
+	OPTION_CHOICE, /* one of the words in choices; int, the index */
+};
+
+/* What a shell offers to complete an option's argument or an operand. */
+enum completion {
+	COMPLETE_NONE,
+	COMPLETE_FILE,
+	COMPLETE_DIRECTORY,
+	COMPLETE_COMMAND,
+	COMPLETE_COMMAND_OR_FILE,
+	COMPLETE_EVENT,
+	COMPLETE_CHOICE,
+	COMPLETE_VERB,
+};
+
+struct option {
+	char letter; /* 0: long form only */
+	const char *name;
+	const char *argument; /* what it is called in help; NULL for a flag */
+	enum option_kind kind;
+	enum completion completion;
+	size_t offset;              /* of the value in the struct of the verb */
+	const char *const *choices; /* COMPLETE_CHOICE: words, ends with NULL */
+	const char *standard; /* what holds when the option is not given; NULL: nothing to say */
+	const char *sentence;
+};
+
+struct example {
+	const char *command;
+	const char *sentence;
+};
+
+struct verb {
+	enum verb_id id;
+	const char *name;
+	const char *operands; /* in the synopsis */
+	enum completion operand_completion;
+	bool command_follows; /* the first operand ends the options, the rest is a command's own */
+	unsigned int min_operands;
+	unsigned int max_operands; /* 0: any number */
+	const char *missing;       /* sentence when there are fewer than min_operands */
+	const char *summary;       /* one line, for lists of verbs */
+	const char *const *paragraphs;
+	const struct option *options; /* ends with name NULL */
+	const struct example *examples;
+	const char *const *see_also; /* names of other verbs */
+};
+
+/* Something that has a section of its own in side(1) and in `side help TOPIC`. */
+struct topic {
+	const char *name;
+	const char *summary;
+	const char *const *paragraphs;
+	const struct term {
+		const char *word;
+		const char *sentence;
+	} * terms; /* ends with word NULL; may be NULL */
+};
+
+struct text_list {
+	const char **items;
+	size_t count;
+};
+
+enum color_mode { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
+
+/* Options that every verb has. */
+struct common_options {
+	int color; /* enum color_mode */
+	bool json;
+	bool quiet;
+	bool verbose;
+	bool help;
+	bool version;
+};
+
+struct record_options {
+	struct text_list patterns;
+	const char *output;
+	struct text_list wrappers;
+	uint64_t buffer_size;
+	uint64_t memory_limit;
+	bool strict;
+	bool force;
+	bool wait_all;
+};
+
+struct list_options {
+	struct text_list patterns;
+	bool libraries;
+	bool names;
+};
+
+struct view_arguments {
+	struct text_list patterns;
+	uint64_t count;
+	bool attributes;
+};
+
+union verb_options {
+	struct record_options record;
+	struct list_options list;
+	struct view_arguments view;
+};
+
+/* table.c. Each array ends with an entry whose name is NULL. */
+extern const struct verb command_verbs[];
+extern const struct option command_common_options[];
+extern const struct topic command_topics[];
+extern const char *const command_introduction[];
+extern const struct example command_examples[];
+extern const char command_summary[];
+
+const struct verb *command_find_verb(const char *name);
+const struct topic *command_find_topic(const char *name);
+
+/* parse.c */
+struct parsed {
+	const struct verb *verb; /* NULL: none was given */
+	struct common_options common;
+	union verb_options options;
+	char **operands; /* inside argv, ends with NULL */
+	int operand_count;
+	bool dashes; /* a "--" stood before the operands */
+};
+
+/* What is wrong with a command line, for a person. */
+struct parse_error {
+	char message[512];
+	char mend[256]; /* what to do about it; may be empty */
+	const struct verb *verb;
+};
+
+/* 0, or -EINVAL with *error filled in. parsed_free() in both cases. Reorders argv. */
+int parse_command_line(int argc, char **argv, struct parsed *parsed, struct parse_error *error);
+void parsed_free(struct parsed *parsed);
+
+int parse_size(const char *text, uint64_t *size);
+/* The candidate that was probably meant, or NULL. @next gives candidates until NULL. */
+const char *parse_nearest(const char *word, const char *const *candidates, size_t count);
+
+/* help.c */
+void help_print_overview(FILE *out, bool color);
+void help_print_verb(FILE *out, const struct verb *verb, bool color);
+void help_print_topic(FILE *out, const struct topic *topic, bool color);
+void help_print_json(FILE *out, const struct verb *verb);
+
+/* manual.c, complete.c: used at build time only. */
+int manual_print(FILE *out, const char *page);
+void complete_print_bash(FILE *out);
+void complete_print_zsh(FILE *out);
+
+/* select.c: the patterns of `-e`, for pattern_set_wants(); free() them. 0 or an exit status. */
+struct pattern;
+int command_select(const struct text_list *words, struct pattern **patterns);
+
+/* record.c: the exit status for what a session says went wrong (enum session_error_kind). */
+int command_session_status(int kind);
+
+/* The verbs. Each returns an exit status. */
+int cmd_record(const struct parsed *parsed);
+int cmd_list(const struct parsed *parsed);
+int cmd_view(const struct parsed *parsed);
+int cmd_help(const struct parsed *parsed);
+
+#endif /* SIDE_CMD_COMMAND_H */

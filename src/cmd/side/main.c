@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* side: the way in. Reads the command line, answers --help and --version, calls the verb. */
+#include "command.h"
+#include "say.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int print_version(const struct common_options *common)
+{
+	if (common->json)
+		printf("{\"schema\":%d,\"type\":\"version\",\"program\":\"side\",\"version\":\"%"
+		       "s\"}\n",
+				SAY_JSON_SCHEMA, SIDE_VERSION);
+	else
+		printf("side %s\n", SIDE_VERSION);
+	return say_flush(stdout);
+}
+
+static int print_help(const struct verb *verb, const struct common_options *common)
+{
+	bool color = say_color(stdout, common->color);
+
+	if (common->json && verb) {
+		help_print_json(stdout, verb);
+	} else if (common->json) {
+		for (const struct verb *each = command_verbs; each->name; each++)
+			help_print_json(stdout, each);
+	} else if (verb) {
+		help_print_verb(stdout, verb, color);
+	} else {
+		help_print_overview(stdout, color);
+	}
+	return say_flush(stdout);
+}
+
+#define HELP_CANDIDATES_MAX 32
+
+int cmd_help(const struct parsed *parsed)
+{
+	const char *name = parsed->operands[0], *candidates[HELP_CANDIDATES_MAX], *nearest;
+	const struct topic *topic;
+	size_t count = 0;
+	char mend[128];
+
+	if (!name || command_find_verb(name))
+		return print_help(name ? command_find_verb(name) : NULL, &parsed->common);
+	topic = command_find_topic(name);
+	if (topic) {
+		help_print_topic(stdout, topic, say_color(stdout, parsed->common.color));
+		return say_flush(stdout);
+	}
+	for (const struct verb *verb = command_verbs; verb->name; verb++)
+		candidates[count++] = verb->name;
+	for (topic = command_topics; topic->name; topic++)
+		candidates[count++] = topic->name;
+	nearest = parse_nearest(name, candidates, count);
+	if (nearest)
+		snprintf(mend, sizeof(mend), "did you mean `side help %s`?", nearest);
+	else
+		snprintf(mend, sizeof(mend), "`side help` lists both");
+	return say_error(COMMAND_USAGE, mend, "there is no verb or topic `%.128s`", name);
+}
+
+static int run(const struct parsed *parsed)
+{
+	if (parsed->common.help)
+		return print_help(parsed->verb, &parsed->common);
+	if (parsed->common.version)
+		return print_version(&parsed->common);
+	if (!parsed->verb) {
+		if (!parsed->common.json)
+			help_print_overview(stderr, say_color(stderr, parsed->common.color));
+		return say_error(COMMAND_USAGE, "write one, as in `side record ls`",
+				"there is no verb on the command line");
+	}
+	switch (parsed->verb->id) {
+	case VERB_RECORD: return cmd_record(parsed);
+	case VERB_LIST: return cmd_list(parsed);
+	case VERB_VIEW: return cmd_view(parsed);
+	case VERB_HELP: return cmd_help(parsed);
+	}
+	return COMMAND_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+	struct parse_error error;
+	struct parsed parsed;
+	int result;
+
+	/* Writing to a reader that left must be an error that ends the verb, not us in the middle
+	 * of it. */
+	signal(SIGPIPE, SIG_IGN);
+	result = parse_command_line(argc, argv, &parsed, &error);
+	say_start(&parsed.common, parsed.verb ? parsed.verb->name : NULL);
+	if (result)
+		result = say_error(COMMAND_USAGE, error.mend, "%s", error.message);
+	else
+		result = run(&parsed);
+	parsed_free(&parsed);
+	return result;
+}

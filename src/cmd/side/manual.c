@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+/* The table as manual pages: side(1) and one page for each verb, in mdoc. */
+#include "command.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+
+#define MANUAL_WIDTH 78
+#define MANUAL_DATE "November 21, 2026"
+
+/* Where the line that is being written stands; mdoc wants short lines and each sentence on its own.
+ */
+struct page {
+	FILE *out;
+	unsigned int column;
+};
+
+static void end_line(struct page *page)
+{
+	if (page->column)
+		putc('\n', page->out);
+	page->column = 0;
+}
+
+static size_t escape(char *to, const char *from, size_t length, bool *code)
+{
+	size_t used = 0;
+
+	for (size_t i = 0; i < length; i++) {
+		const char *form = NULL;
+
+		if (from[i] == '`') {
+			*code = !*code;
+			form = *code ? "\\fB" : "\\fR";
+		} else if (from[i] == '\\') {
+			form = "\\e";
+		} else if (from[i] == '-' &&
+				(*code || i == 0 || !isalnum((unsigned char)from[i - 1]))) {
+			form = "\\-";
+		} else if (from[i] == '\'' && *code) {
+			form = "\\(aq";
+		}
+		if (form)
+			used += (size_t)sprintf(to + used, "%s", form);
+		else
+			to[used++] = from[i];
+	}
+	to[used] = '\0';
+	return used;
+}
+
+static bool ends_sentence(const char *word, size_t length)
+{
+	while (length && strchr(")`\"", word[length - 1]))
+		length--;
+	return length && strchr(".!?", word[length - 1]) &&
+			!(length >= 3 && word[length - 2] == '.');
+}
+
+#define WORD_MAX 512
+
+static void text(struct page *page, const char *words)
+{
+	bool code = false;
+
+	while (*words) {
+		size_t length = strcspn(words, " "), size;
+		char word[WORD_MAX];
+		bool quoted = code;
+
+		if (length > sizeof(word) / 6)
+			length = sizeof(word) / 6;
+		size = escape(word, words, length, &code);
+		if (page->column && page->column + size + 1 > MANUAL_WIDTH)
+			end_line(page);
+		if (page->column) {
+			putc(' ', page->out);
+			page->column++;
+		} else if (*word == '.' || *word == '\'') {
+			fputs("\\&", page->out);
+		}
+		fputs(word, page->out);
+		page->column += (unsigned int)size;
+		if (!quoted && ends_sentence(words, length))
+			end_line(page);
+		words += length;
+		words += *words == ' ';
+	}
+	end_line(page);
+}
+
+static void line(struct page *page, const char *literal)
+{
+	bool code = true;
+	char escaped[WORD_MAX * 2];
+
+	escape(escaped, literal, strlen(literal) > WORD_MAX / 3 ? WORD_MAX / 3 : strlen(literal),
+			&code);
+	fprintf(page->out, "%s%s\n", *escaped == '.' || *escaped == '\'' ? "\\&" : "", escaped);
+}
+
+static void paragraphs(struct page *page, const char *const *all, bool first)
+{
+	for (; *all; all++) {
+		if (!first)
+			fputs(".Pp\n", page->out);
+		first = false;
+		text(page, *all);
+	}
+}
+
+static void options(struct page *page, const struct option *option)
+{
+	fputs(".Bl -tag -width Ds\n", page->out);
+	for (; option->name; option++) {
+		fputs(".It ", page->out);
+		if (option->letter) {
+			fprintf(page->out, "Fl %c ", option->letter);
+			if (option->argument)
+				fprintf(page->out, "Ar %s ", option->argument);
+			fputs(", ", page->out);
+		}
+		fprintf(page->out, "Fl -%s", option->name);
+		if (option->argument)
+			fprintf(page->out, " Ar %s", option->argument);
+		putc('\n', page->out);
+		text(page, option->sentence);
+		if (option->standard) {
+			char standard[256];
+
+			snprintf(standard, sizeof(standard), "Default: %s.", option->standard);
+			text(page, standard);
+		}
+	}
+	fputs(".El\n", page->out);
+}
+
+static void terms(struct page *page, const struct term *term)
+{
+	if (!term)
+		return;
+	fputs(".Bl -tag -width Ds\n", page->out);
+	for (; term->word; term++) {
+		char escaped[WORD_MAX];
+		bool code = true;
+
+		escape(escaped, term->word, strlen(term->word), &code);
+		fprintf(page->out, ".It \\fB%s\\fR\n", escaped);
+		text(page, term->sentence);
+	}
+	fputs(".El\n", page->out);
+}
+
+static void examples(struct page *page, const struct example *example)
+{
+	fputs(".Sh EXAMPLES\n", page->out);
+	for (bool first = true; example->command; example++, first = false) {
+		if (!first)
+			fputs(".Pp\n", page->out);
+		text(page, example->sentence);
+		fputs(".Bd -literal -offset indent\n", page->out);
+		line(page, example->command);
+		fputs(".Ed\n", page->out);
+	}
+}
+
+/* The summary of a verb as .Nd wants it: no capital letter first, no full stop. */
+static void describe(struct page *page, const char *name, const char *summary)
+{
+	fprintf(page->out, ".Sh NAME\n.Nm %s\n.Nd %c%.*s\n", name, tolower((unsigned char)*summary),
+			(int)(strlen(summary + 1) - (summary[strlen(summary) - 1] == '.')),
+			summary + 1);
+}
+
+static void begin(struct page *page, const char *name)
+{
+	fputs(".\\\" SPDX-License-Identifier: MIT\n", page->out);
+	fputs(".\\\" Made from src/cmd/side/table.c.\n", page->out);
+	fputs(".Dd " MANUAL_DATE "\n.Dt ", page->out);
+	for (; *name; name++)
+		putc(toupper((unsigned char)*name), page->out);
+	fputs(" 1\n.Os\n", page->out);
+}
+
+static void topic_section(struct page *page, const char *name, const char *title, bool whole)
+{
+	const struct topic *topic = command_find_topic(name);
+
+	fprintf(page->out, ".Sh %s\n", title);
+	if (whole)
+		paragraphs(page, topic->paragraphs, true);
+	terms(page, topic->terms);
+}
+
+static void print_side(struct page *page)
+{
+	begin(page, "side");
+	describe(page, "side", command_summary);
+	fputs(".Sh SYNOPSIS\n.Nm\n.Ar VERB\n.Op Ar OPTION ...\n.Op Ar ARGUMENT ...\n", page->out);
+	fputs(".Nm\n.Fl -version\n.Sh DESCRIPTION\n", page->out);
+	paragraphs(page, command_introduction, true);
+	fputs(".Pp\nThe verbs are:\n.Bl -tag -width Ds\n", page->out);
+	for (const struct verb *verb = command_verbs; verb->name; verb++) {
+		fprintf(page->out, ".It Ic %s\n", verb->name);
+		text(page, verb->summary);
+		if (verb->id != VERB_HELP)
+			fprintf(page->out, "See\n.Xr side-%s 1 .\n", verb->name);
+	}
+	fputs(".El\n.Pp\nEvery verb has these options:\n", page->out);
+	options(page, command_common_options);
+	fputs(".Ss Patterns\n", page->out);
+	paragraphs(page, command_find_topic("patterns")->paragraphs, true);
+	terms(page, command_find_topic("patterns")->terms);
+	fputs(".Ss JSON\n", page->out);
+	paragraphs(page, command_find_topic("json")->paragraphs, true);
+	terms(page, command_find_topic("json")->terms);
+	topic_section(page, "environment", "ENVIRONMENT", true);
+	topic_section(page, "status", "EXIT STATUS", false);
+	examples(page, command_examples);
+	fputs(".Sh SEE ALSO\n", page->out);
+	fputs(".Xr side-list 1 ,\n.Xr side-record 1 ,\n.Xr side-view 1\n", page->out);
+}
+
+/* "[--] COMMAND" with what the user replaces in italics. */
+static void operands(struct page *page, const char *words)
+{
+	while (*words) {
+		size_t upper = 0;
+
+		while (isupper((unsigned char)words[upper]) || (upper && words[upper] == '.'))
+			upper++;
+		if (upper) {
+			fprintf(page->out, "\\fI%.*s\\fR", (int)upper, words);
+			words += upper;
+		} else {
+			fprintf(page->out, "%s%c", *words == '-' ? "\\" : "", *words);
+			words++;
+		}
+	}
+	putc('\n', page->out);
+}
+
+static void print_verb(struct page *page, const struct verb *verb)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "side-%s", verb->name);
+	begin(page, name);
+	describe(page, name, verb->summary);
+	fprintf(page->out, ".Sh SYNOPSIS\n.Nm side %s\n", verb->name);
+	for (const struct option *option = verb->options; option->name; option++) {
+		if (option->letter)
+			fprintf(page->out, ".Op Fl %c", option->letter);
+		else
+			fprintf(page->out, ".Op Fl -%s", option->name);
+		if (option->argument)
+			fprintf(page->out, " Ar %s", option->argument);
+		putc('\n', page->out);
+	}
+	operands(page, verb->operands);
+	fputs(".Sh DESCRIPTION\n", page->out);
+	paragraphs(page, verb->paragraphs, true);
+	if (verb->options->name) {
+		fputs(".Pp\nThe options are:\n", page->out);
+		options(page, verb->options);
+	}
+	fputs(".Pp\nEvery verb has these options:\n", page->out);
+	options(page, command_common_options);
+	topic_section(page, "status", "EXIT STATUS", false);
+	examples(page, verb->examples);
+	fputs(".Sh SEE ALSO\n.Xr side 1", page->out);
+	for (const struct verb *other = command_verbs; other->name; other++) {
+		for (const char *const *also = verb->see_also; *also; also++) {
+			if (!strcmp(*also, other->name))
+				fprintf(page->out, " ,\n.Xr side-%s 1", other->name);
+		}
+	}
+	putc('\n', page->out);
+}
+
+int manual_print(FILE *out, const char *name)
+{
+	struct page page = {.out = out};
+
+	if (!strcmp(name, "side")) {
+		print_side(&page);
+	} else if (!strncmp(name, "side-", 5) && command_find_verb(name + 5)) {
+		print_verb(&page, command_find_verb(name + 5));
+	} else {
+		return -ENOENT;
+	}
+	return 0;
+}

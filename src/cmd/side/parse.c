@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * argv into values, by the table.
+ *
+ * Long options take their argument after `=` or as the next word and must be written in full: an
+ * abbreviation that is unique today may not be tomorrow. Short ones may be bundled, the last may
+ * take an argument. Options and operands may be mixed, except for verbs whose operands are a
+ * command of its own.
+ */
+#include "command.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct parser {
+	int argc;
+	char **argv;
+	int at;
+	struct parsed *parsed;
+	struct parse_error *error;
+};
+
+static int complain(struct parser *parser, const char *format, ...)
+		__attribute__((format(printf, 2, 3)));
+
+static int complain(struct parser *parser, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(parser->error->message, sizeof(parser->error->message), format, arguments);
+	va_end(arguments);
+	parser->error->verb = parser->parsed->verb;
+	return -EINVAL;
+}
+
+static void advise(struct parser *parser, const char *format, ...)
+		__attribute__((format(printf, 2, 3)));
+
+static void advise(struct parser *parser, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(parser->error->mend, sizeof(parser->error->mend), format, arguments);
+	va_end(arguments);
+}
+
+/* ---- what was probably meant ---- */
+
+#define NEAREST_WORD_MAX 32
+
+/* Fewest insertions, deletions, changes and swaps of neighbours that make one word the other. */
+static unsigned int distance(const char *one, const char *other)
+{
+	unsigned int cost[NEAREST_WORD_MAX + 1][NEAREST_WORD_MAX + 1];
+	size_t rows = strlen(one), columns = strlen(other);
+
+	if (rows > NEAREST_WORD_MAX || columns > NEAREST_WORD_MAX)
+		return UINT32_MAX;
+	for (size_t i = 0; i <= rows; i++)
+		cost[i][0] = (unsigned int)i;
+	for (size_t j = 0; j <= columns; j++)
+		cost[0][j] = (unsigned int)j;
+	for (size_t i = 1; i <= rows; i++) {
+		for (size_t j = 1; j <= columns; j++) {
+			unsigned int best = cost[i - 1][j - 1] + (one[i - 1] != other[j - 1]);
+
+			if (cost[i - 1][j] + 1 < best)
+				best = cost[i - 1][j] + 1;
+			if (cost[i][j - 1] + 1 < best)
+				best = cost[i][j - 1] + 1;
+			if (i > 1 && j > 1 && one[i - 1] == other[j - 2] &&
+					one[i - 2] == other[j - 1] && cost[i - 2][j - 2] + 1 < best)
+				best = cost[i - 2][j - 2] + 1;
+			cost[i][j] = best;
+		}
+	}
+	return cost[rows][columns];
+}
+
+const char *parse_nearest(const char *word, const char *const *candidates, size_t count)
+{
+	const char *nearest = NULL;
+	unsigned int least = UINT32_MAX;
+	size_t length = strlen(word);
+
+	for (size_t i = 0; i < count; i++) {
+		unsigned int far = distance(word, candidates[i]);
+
+		/* Somebody who stopped typing meant this, however much is missing. */
+		if (length >= 2 && !strncmp(word, candidates[i], length))
+			far = 1;
+		if (far < least) {
+			least = far;
+			nearest = candidates[i];
+		}
+	}
+	if (!nearest || least > 1 + strlen(nearest) / 3)
+		return NULL;
+	return nearest;
+}
+
+/* ---- the table ---- */
+
+static const struct option *option_in(const struct option *options, const char *name, size_t length)
+{
+	for (const struct option *option = options; option->name; option++) {
+		if (strlen(option->name) == length && !strncmp(option->name, name, length))
+			return option;
+	}
+	return NULL;
+}
+
+static const struct option *letter_in(const struct option *options, char letter)
+{
+	for (const struct option *option = options; option->name; option++) {
+		if (option->letter == letter)
+			return option;
+	}
+	return NULL;
+}
+
+#define CANDIDATES_MAX 64
+
+static int unknown_option(struct parser *parser, const char *word, size_t length)
+{
+	const struct verb *verb = parser->parsed->verb;
+	const char *candidates[CANDIDATES_MAX], *nearest;
+	char name[NEAREST_WORD_MAX + 1];
+	size_t count = 0;
+
+	for (const struct option *option = command_common_options; option->name; option++)
+		candidates[count++] = option->name;
+	if (verb) {
+		for (const struct option *option = verb->options;
+				option->name && count < CANDIDATES_MAX; option++)
+			candidates[count++] = option->name;
+	}
+	snprintf(name, sizeof(name), "%.*s", (int)(length > NEAREST_WORD_MAX ? 0 : length), word);
+	nearest = *name ? parse_nearest(name, candidates, count) : NULL;
+	if (nearest) {
+		advise(parser, "did you mean `--%s`?", nearest);
+	} else if (!verb) {
+		advise(parser, "options of a verb stand behind it; `side --help` lists the verbs");
+	} else {
+		advise(parser, "`side %s --help` lists the options", verb->name);
+	}
+	if (!verb)
+		return complain(parser, "there is no option `--%.*s`", (int)length, word);
+	return complain(parser, "`side %s` has no option `--%.*s`", verb->name, (int)length, word);
+}
+
+/* ---- values ---- */
+
+int parse_size(const char *text, uint64_t *size)
+{
+	static const char units[] = "KMGT";
+	unsigned long long number;
+	unsigned int shift = 0;
+	char *end;
+
+	if (!isdigit((unsigned char)*text))
+		return -EINVAL;
+	errno = 0;
+	number = strtoull(text, &end, 10);
+	if (errno)
+		return -ERANGE;
+	if (*end) {
+		const char *unit = strchr(units, toupper((unsigned char)*end));
+
+		if (unit) {
+			shift = 10 * (unsigned int)(unit - units + 1);
+			end++;
+			if (!strcmp(end, "iB") || !strcmp(end, "B"))
+				end += strlen(end);
+		} else if (!strcmp(end, "B")) {
+			end++;
+		}
+		if (*end)
+			return -EINVAL;
+	}
+	if (number > UINT64_MAX >> shift)
+		return -ERANGE;
+	*size = (uint64_t)number << shift;
+	return 0;
+}
+
+static int parse_number(const char *text, uint64_t *number)
+{
+	char *end;
+
+	if (!isdigit((unsigned char)*text))
+		return -EINVAL;
+	errno = 0;
+	*number = strtoull(text, &end, 10);
+	return errno ? -ERANGE : *end ? -EINVAL : 0;
+}
+
+static int choose(struct parser *parser, const struct option *option, const char *text, int *choice)
+{
+	size_t used = 0;
+	char words[160] = "";
+
+	for (int i = 0; option->choices[i]; i++) {
+		if (!strcmp(option->choices[i], text)) {
+			*choice = i;
+			return 0;
+		}
+	}
+	for (int i = 0; option->choices[i] && used < sizeof(words); i++) {
+		used += (size_t)snprintf(words + used, sizeof(words) - used, "%s%s",
+				!i                                       ? ""
+						: option->choices[i + 1] ? ", "
+									 : " or ",
+				option->choices[i]);
+	}
+	advise(parser, "it is %s", words);
+	return complain(parser, "`--%s` cannot be `%.128s`", option->name, text);
+}
+
+static int store_list(struct parser *parser, struct text_list *list, const char *text)
+{
+	const char **items = realloc(list->items, (list->count + 1) * sizeof(*items));
+
+	if (!items)
+		return complain(parser, "there is no memory");
+	items[list->count++] = text;
+	list->items = items;
+	return 0;
+}
+
+/* @spelt is the option as it was typed, for messages. */
+static int store(struct parser *parser, const struct option *option, void *base, const char *text)
+{
+	void *value = (char *)base + option->offset;
+	int error;
+
+	if (option->argument && option->kind != OPTION_FLAG && !*text) {
+		advise(parser, "`--%s %s` needs a text that is not empty", option->name,
+				option->argument);
+		return complain(parser, "the %s of `--%s` is empty", option->argument,
+				option->name);
+	}
+	switch (option->kind) {
+	case OPTION_FLAG: *(bool *)value = true; return 0;
+	case OPTION_TEXT: *(const char **)value = text; return 0;
+	case OPTION_LIST:
+		if (option->choices) {
+			int ignored;
+
+			error = choose(parser, option, text, &ignored);
+			if (error)
+				return error;
+		}
+		return store_list(parser, value, text);
+	case OPTION_CHOICE: return choose(parser, option, text, value);
+	case OPTION_SIZE:
+		error = parse_size(text, value);
+		if (!error && *(uint64_t *)value)
+			return 0;
+		advise(parser,
+				"a size is a number of bytes, also with K, M or G behind it: 512K, "
+				"4M");
+		if (error == -ERANGE)
+			return complain(parser, "`--%s %.128s` is too large", option->name, text);
+		return complain(parser, "`--%s %.128s` is not a size", option->name, text);
+	case OPTION_NUMBER:
+		error = parse_number(text, value);
+		if (!error)
+			return 0;
+		if (error == -ERANGE)
+			return complain(parser, "`--%s %.128s` is too large", option->name, text);
+		return complain(parser, "`--%s %.128s` is not a number", option->name, text);
+	}
+	return -EINVAL;
+}
+
+/* ---- words ---- */
+
+/* Finds the option among those of the verb and the common ones, and the struct it goes into. */
+static const struct option *find(
+		struct parser *parser, const char *name, size_t length, char letter, void **base)
+{
+	const struct option *const tables[] = {
+			command_common_options,
+			parser->parsed->verb ? parser->parsed->verb->options : NULL,
+	};
+	void *const bases[] = {&parser->parsed->common, &parser->parsed->options};
+
+	for (size_t i = 0; i < 2; i++) {
+		const struct option *option = NULL;
+
+		if (tables[i])
+			option = name ? option_in(tables[i], name, length)
+				      : letter_in(tables[i], letter);
+		if (option) {
+			*base = bases[i];
+			return option;
+		}
+	}
+	return NULL;
+}
+
+static int missing_argument(struct parser *parser, const struct option *option)
+{
+	advise(parser, "write `--%s=%s`", option->name, option->argument);
+	return complain(parser, "`--%s` needs its %s", option->name, option->argument);
+}
+
+static int parse_long(struct parser *parser)
+{
+	const char *name = parser->argv[parser->at] + 2, *text = strchr(name, '=');
+	size_t length = text ? (size_t)(text - name) : strlen(name);
+	void *base;
+	const struct option *option = find(parser, name, length, 0, &base);
+
+	if (!option)
+		return unknown_option(parser, name, length);
+	if (!option->argument) {
+		if (text) {
+			advise(parser, "write `--%s` alone", option->name);
+			return complain(parser, "`--%s` takes no argument", option->name);
+		}
+		return store(parser, option, base, NULL);
+	}
+	if (text)
+		return store(parser, option, base, text + 1);
+	if (parser->at + 1 >= parser->argc)
+		return missing_argument(parser, option);
+	return store(parser, option, base, parser->argv[++parser->at]);
+}
+
+static int parse_letters(struct parser *parser)
+{
+	const char *letters = parser->argv[parser->at] + 1;
+
+	for (; *letters; letters++) {
+		void *base;
+		const struct option *option = find(parser, NULL, 0, *letters, &base);
+		int error;
+
+		if (!option) {
+			const struct verb *verb = parser->parsed->verb;
+
+			advise(parser, "`side %s%s--help` lists the options%s",
+					verb ? verb->name : "", verb ? " " : "",
+					verb && verb->id == VERB_LIST
+							? "; those of a command stand behind `--`"
+							: "");
+			if (!verb)
+				return complain(parser, "there is no option `-%c`", *letters);
+			return complain(parser, "`side %s` has no option `-%c`", verb->name,
+					*letters);
+		}
+		if (option->argument) {
+			if (letters[1])
+				return store(parser, option, base, letters + 1);
+			if (parser->at + 1 >= parser->argc)
+				return missing_argument(parser, option);
+			return store(parser, option, base, parser->argv[++parser->at]);
+		}
+		error = store(parser, option, base, NULL);
+		if (error)
+			return error;
+	}
+	return 0;
+}
+
+static int parse_verb(struct parser *parser)
+{
+	const char *name = parser->argv[parser->at], *candidates[CANDIDATES_MAX], *nearest;
+	size_t count = 0;
+
+	parser->parsed->verb = command_find_verb(name);
+	if (parser->parsed->verb)
+		return 0;
+	for (const struct verb *verb = command_verbs; verb->name; verb++)
+		candidates[count++] = verb->name;
+	nearest = parse_nearest(name, candidates, count);
+	if (nearest)
+		advise(parser, "did you mean `side %s`?", nearest);
+	else
+		advise(parser, "`side --help` lists the verbs");
+	return complain(parser, "there is no verb `%.128s`", name);
+}
+
+static int check_operands(struct parser *parser)
+{
+	const struct parsed *parsed = parser->parsed;
+	const struct verb *verb = parsed->verb;
+
+	if (!verb || parsed->common.help || parsed->common.version)
+		return 0;
+	if ((unsigned int)parsed->operand_count < verb->min_operands) {
+		advise(parser, "write `side %s %s`", verb->name, verb->operands);
+		return complain(parser, "%s", verb->missing);
+	}
+	if (verb->max_operands && (unsigned int)parsed->operand_count > verb->max_operands) {
+		advise(parser, "write `side %s %s`", verb->name, verb->operands);
+		return complain(parser, "`side %s` does not understand `%.128s`", verb->name,
+				parsed->operands[verb->max_operands]);
+	}
+	return 0;
+}
+
+/* Whether `--json` was asked for even where the command line is wrong: errors have a form, too. */
+static bool wants_json(const struct parser *parser)
+{
+	for (int i = 1; i < parser->argc; i++) {
+		const struct verb *verb = parser->parsed->verb;
+
+		if (!strcmp(parser->argv[i], "--"))
+			return false;
+		if (!strcmp(parser->argv[i], "--json"))
+			return true;
+		if (verb && verb->command_follows && i > parser->at && *parser->argv[i] != '-')
+			return false;
+	}
+	return false;
+}
+
+int parse_command_line(int argc, char **argv, struct parsed *parsed, struct parse_error *error)
+{
+	struct parser parser = {.argc = argc, .argv = argv, .parsed = parsed, .error = error};
+	int kept = 1, result = 0;
+
+	memset(parsed, 0, sizeof(*parsed));
+	memset(error, 0, sizeof(*error));
+	/* Operands are moved to the front of argv, behind its first word; kept is how far they
+	 * reach. */
+	for (parser.at = 1; parser.at < argc && !result; parser.at++) {
+		char *word = argv[parser.at];
+
+		if (!strcmp(word, "--") && parsed->verb) {
+			parsed->dashes = true;
+			parser.at++;
+			break;
+		}
+		if (word[0] == '-' && word[1] == '-') {
+			result = parse_long(&parser);
+		} else if (word[0] == '-' && word[1]) {
+			result = parse_letters(&parser);
+		} else if (!parsed->verb) {
+			result = parse_verb(&parser);
+		} else {
+			if (parsed->verb->command_follows)
+				break;
+			argv[kept++] = word;
+		}
+	}
+	if (result) {
+		parsed->common.json |= wants_json(&parser);
+		return result;
+	}
+	while (parser.at < argc)
+		argv[kept++] = argv[parser.at++];
+	argv[kept] = NULL;
+	parsed->operands = argv + 1;
+	parsed->operand_count = kept - 1;
+	return check_operands(&parser);
+}
+
+void parsed_free(struct parsed *parsed)
+{
+	if (!parsed->verb)
+		return;
+	for (const struct option *option = parsed->verb->options; option->name; option++) {
+		if (option->kind == OPTION_LIST) {
+			struct text_list *list =
+					(void *)((char *)&parsed->options + option->offset);
+
+			free(list->items);
+			*list = (struct text_list){0};
+		}
+	}
+}

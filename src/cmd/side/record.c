@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The verb `record`: a session around a command, and the summary at its end.
+ *
+ * The command owns standard output and the terminal. Everything that we say goes to standard error,
+ * before it starts or after it ended; the progress line, which would come in between, is there only
+ * with --verbose, and only on a terminal.
+ */
+#include "command.h"
+#include "say.h"
+
+#include "session/session.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Rows of the tables in the summary, unless --verbose asks for all. */
+#define SUMMARY_ROWS 10
+
+int command_session_status(int kind)
+{
+	switch ((enum session_error_kind)kind) {
+	case SESSION_ERROR_NONE: return COMMAND_DONE;
+	case SESSION_ERROR_FAILED: return COMMAND_FAILED;
+	case SESSION_ERROR_USAGE: return COMMAND_USAGE;
+	case SESSION_ERROR_PERMISSION: return COMMAND_NOT_PERMITTED;
+	case SESSION_ERROR_NOT_FOUND: return COMMAND_NOT_FOUND;
+	case SESSION_ERROR_NOT_EXECUTABLE: return COMMAND_NOT_EXECUTABLE;
+	}
+	return COMMAND_FAILED;
+}
+
+/* What a shell would report of the command. */
+static int exit_status(int wait_status)
+{
+	if (WIFEXITED(wait_status))
+		return WEXITSTATUS(wait_status);
+	if (WIFSIGNALED(wait_status))
+		return COMMAND_SIGNAL + WTERMSIG(wait_status);
+	return COMMAND_FAILED;
+}
+
+static void show_progress(void *user, uint64_t bytes, size_t processes, uint64_t lost)
+{
+	char size[SAY_NUMBER_MAX], count[SAY_NUMBER_MAX];
+
+	(void)user;
+	fprintf(stderr, "\rside: %s of %zu %s, %s lost \033[K\r", say_size(bytes, size), processes,
+			processes == 1 ? "process" : "processes", say_number(lost, count));
+}
+
+/* ---- the summary ---- */
+
+static uint64_t count_records(const struct session_summary *summary)
+{
+	uint64_t records = 0;
+
+	for (size_t i = 0; i < summary->nr_processes; i++)
+		records += summary->processes[i].records;
+	return records;
+}
+
+static void print_processes(const struct session_summary *summary, size_t rows)
+{
+	for (size_t i = 0; i < summary->nr_processes && i < rows; i++) {
+		const struct session_process *process = &summary->processes[i];
+		char name[512], records[SAY_NUMBER_MAX], size[SAY_NUMBER_MAX];
+
+		if (*process->directory)
+			say_printable(process->directory, name, sizeof(name));
+		else
+			snprintf(name, sizeof(name), "pid %" PRIu32, process->pid);
+		fprintf(stderr, "  %-24s  %12s events  %10s\n", name,
+				say_number(process->records, records),
+				say_size(process->bytes, size));
+	}
+	if (summary->nr_processes > rows)
+		fprintf(stderr, "  and %zu more (see them all with --verbose)\n",
+				summary->nr_processes - rows);
+}
+
+/* What would have kept an event that was lost for this reason. */
+static const char *loss_mend(const struct session_summary *summary)
+{
+	for (size_t i = 0; i < summary->nr_losses; i++) {
+		if (strstr(summary->losses[i].reason, "full"))
+			return "a larger `--buffer-size`, or fewer events with `-e`, would keep "
+			       "more";
+	}
+	return NULL;
+}
+
+static void print_losses(const struct session_summary *summary, size_t rows)
+{
+	uint64_t ring_size = 0;
+	char count[SAY_NUMBER_MAX], size[SAY_NUMBER_MAX];
+	const char *mend = loss_mend(summary);
+
+	for (size_t i = 0; i < summary->nr_processes; i++) {
+		if (summary->processes[i].lost && summary->processes[i].ring_size > ring_size)
+			ring_size = summary->processes[i].ring_size;
+	}
+	if (mend && ring_size)
+		fprintf(stderr, "side: %s events were lost; %s (it was %s)\n",
+				say_number(summary->lost, count), mend, say_size(ring_size, size));
+	else
+		fprintf(stderr, "side: %s events were lost%s%s\n", say_number(summary->lost, count),
+				mend ? "; " : "", mend ? mend : "");
+	for (size_t i = 0; i < summary->nr_losses && i < rows; i++) {
+		const struct session_loss *loss = &summary->losses[i];
+		char process[256], event[512];
+
+		fprintf(stderr, "  %s%s%s  %s  %s (%s)\n",
+				say_printable(loss->process, process, sizeof(process)),
+				*loss->ring ? "/" : "", loss->ring,
+				*loss->event ? say_printable(loss->event, event, sizeof(event))
+					     : "events not known by name",
+				say_number(loss->count, count), loss->reason);
+	}
+	if (summary->nr_losses > rows)
+		fprintf(stderr, "  and %zu more (see them all with --verbose)\n",
+				summary->nr_losses - rows);
+}
+
+static void print_summary(const struct session_summary *summary, bool verbose)
+{
+	size_t rows = verbose ? SIZE_MAX : SUMMARY_ROWS;
+	char output[4096], size[SAY_NUMBER_MAX], records[SAY_NUMBER_MAX];
+
+	if (!say_is_quiet()) {
+		fprintf(stderr, "side: %s%s events of %zu %s, %s, in %s\n",
+				summary->interrupted ? "interrupted; " : "",
+				say_number(count_records(summary), records), summary->nr_processes,
+				summary->nr_processes == 1 ? "process" : "processes",
+				say_size(summary->bytes, size),
+				say_printable(summary->output, output, sizeof(output)));
+		print_processes(summary, rows);
+	}
+	/* Losses are no note: they are said with --quiet, too. */
+	if (summary->lost)
+		print_losses(summary, say_is_quiet() ? 0 : rows);
+	if (!say_is_quiet() && !summary->nr_processes)
+		fprintf(stderr,
+				"side: the command is not instrumented; `-w libc` or `-w pthread` "
+				"record "
+				"what it calls\n");
+	else if (!say_is_quiet())
+		fprintf(stderr, "side: see them with: side view %s\n",
+				say_quoted(summary->output, output, sizeof(output)));
+}
+
+static void json_summary(FILE *out, const struct session_summary *summary, int status)
+{
+	fprintf(out, "{\"schema\":%d,\"type\":\"summary\",\"verb\":\"record\",\"output\":",
+			SAY_JSON_SCHEMA);
+	say_json_string(out, summary->output);
+	fprintf(out,
+			",\"bytes\":%" PRIu64 ",\"events\":%" PRIu64 ",\"lost\":%" PRIu64
+			",\"memory_peak\":%" PRIu64 ",\"interrupted\":%s",
+			summary->bytes, count_records(summary), summary->lost, summary->memory_peak,
+			summary->interrupted ? "true" : "false");
+	if (status >= 0)
+		fprintf(out, ",\"command_status\":%d", status);
+	fputs(",\"processes\":[", out);
+	for (size_t i = 0; i < summary->nr_processes; i++) {
+		const struct session_process *process = &summary->processes[i];
+
+		fprintf(out, "%s{\"directory\":", i ? "," : "");
+		say_json_string(out, process->directory);
+		fputs(",\"name\":", out);
+		say_json_string(out, process->procname);
+		fputs(",\"executable\":", out);
+		say_json_string(out, process->exe);
+		fprintf(out,
+				",\"pid\":%" PRIu32 ",\"parent\":%" PRIu32 ",\"kinds\":%" PRIu64
+				",\"events\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"lost\":%" PRIu64
+				",\"ring_size\":%" PRIu64 "}",
+				process->pid, process->parent, process->events, process->records,
+				process->bytes, process->lost, process->ring_size);
+	}
+	fputs("],\"losses\":[", out);
+	for (size_t i = 0; i < summary->nr_losses; i++) {
+		const struct session_loss *loss = &summary->losses[i];
+
+		fprintf(out, "%s{\"process\":", i ? "," : "");
+		say_json_string(out, loss->process);
+		fputs(",\"ring\":", out);
+		say_json_string(out, loss->ring);
+		fputs(",\"event\":", out);
+		say_json_string(out, loss->event);
+		fputs(",\"reason\":", out);
+		say_json_string(out, loss->reason);
+		fprintf(out, ",\"count\":%" PRIu64 "}", loss->count);
+	}
+	fputs("]}\n", out);
+}
+
+/* ---- the verb ---- */
+
+/* Our exit status from what happened, in the order of what matters most to a script. */
+static int final_status(const struct session_summary *summary, const struct record_options *options,
+		int failed)
+{
+	int status = summary->status >= 0 ? exit_status(summary->status) : COMMAND_DONE;
+
+	if (options->strict && summary->lost)
+		return COMMAND_LOST;
+	if (status)
+		return status;
+	if (failed)
+		return failed;
+	return command_session_status(summary->failure);
+}
+
+static int finish(struct session *session, const struct parsed *parsed, int failed)
+{
+	const struct session_summary *summary = session_summary(session);
+
+	for (size_t i = 0; i < summary->nr_messages; i++) {
+		const struct session_message *message = &summary->messages[i];
+
+		if (message->is_error)
+			say_error(COMMAND_FAILED, NULL, "%s", message->text);
+		else
+			say_note("%s", message->text);
+	}
+	if (parsed->common.json) {
+		if (!say_is_quiet() || summary->lost)
+			json_summary(stderr, summary,
+					summary->status >= 0 ? exit_status(summary->status) : -1);
+	} else {
+		print_summary(summary, parsed->common.verbose);
+	}
+	fflush(stderr);
+	return final_status(summary, &parsed->options.record, failed);
+}
+
+int cmd_record(const struct parsed *parsed)
+{
+	const struct record_options *options = &parsed->options.record;
+	const struct session_options session_options = {
+			.mode = SESSION_RECORD,
+			.output = options->output,
+			.force = options->force,
+			.ring_size = options->buffer_size,
+			.memory_limit = options->memory_limit,
+			.patterns = options->patterns.items,
+			.nr_patterns = options->patterns.count,
+			.wrappers = options->wrappers.items,
+			.nr_wrappers = options->wrappers.count,
+			.wait_all = options->wait_all,
+	};
+	bool progress = parsed->common.verbose && !parsed->common.json && isatty(STDERR_FILENO);
+	struct session_error error;
+	struct pattern *patterns;
+	struct session *session;
+	int status;
+
+	/* The session reads them again; here a mistake is a mistake on the command line. */
+	status = command_select(&options->patterns, &patterns);
+	free(patterns);
+	if (status)
+		return status;
+	if (session_create(&session_options, &session, &error))
+		return say_error((enum command_status)command_session_status(error.kind), NULL,
+				"%s", error.text);
+	if (session_spawn(session, parsed->operands, &error)) {
+		status = say_error((enum command_status)command_session_status(error.kind), NULL,
+				"%s", error.text);
+		session_destroy(session);
+		return status;
+	}
+	if (progress)
+		session_on_progress(session, show_progress, NULL);
+	if (session_run(session, &error))
+		status = say_error((enum command_status)command_session_status(error.kind), NULL,
+				"%s", error.text);
+	/* From here on only we write, and a reader that left must not take the exit status from us.
+	 */
+	signal(SIGPIPE, SIG_IGN);
+	if (progress)
+		fputs("\r\033[K", stderr);
+	status = finish(session, parsed, status);
+	session_destroy(session);
+	return status;
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+/* Sentences for people and JSON for programs, on standard error. */
+#include "say.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct {
+	const char *verb;
+	bool json;
+	bool quiet;
+	bool verbose;
+	bool color;
+} say;
+
+bool say_color(FILE *stream, int mode)
+{
+	const char *off = getenv("NO_COLOR"), *terminal = getenv("TERM");
+
+	if (mode != COLOR_AUTO)
+		return mode == COLOR_ALWAYS;
+	if (off && *off)
+		return false;
+	if (terminal && !strcmp(terminal, "dumb"))
+		return false;
+	return isatty(fileno(stream));
+}
+
+void say_start(const struct common_options *common, const char *verb)
+{
+	say.verb = verb;
+	say.json = common->json;
+	say.quiet = common->quiet;
+	say.verbose = common->verbose;
+	say.color = say_color(stderr, common->color);
+}
+
+bool say_is_json(void)
+{
+	return say.json;
+}
+
+bool say_is_quiet(void)
+{
+	return say.quiet;
+}
+
+/* Length of the UTF-8 character that stands at text, 0 if it is none. Overlong forms are none. */
+static size_t utf8_length(const unsigned char *text)
+{
+	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+	size_t length = *text < 0x80   ? 1
+			: *text < 0xc0 ? 0
+			: *text < 0xe0 ? 2
+			: *text < 0xf0 ? 3
+				       : 4;
+	uint32_t character;
+
+	if (length < 2)
+		return length;
+	if (*text >= 0xf8)
+		return 0;
+	character = *text & (0xffu >> (length + 1));
+	for (size_t i = 1; i < length; i++) {
+		if ((text[i] & 0xc0) != 0x80)
+			return 0;
+		character = character << 6 | (text[i] & 0x3fu);
+	}
+	if (character < least[length] || character > 0x10ffff || (character >> 11) == 0x1b)
+		return 0;
+	return length;
+}
+
+void say_json_string(FILE *out, const char *text)
+{
+	const unsigned char *at = (const unsigned char *)text;
+
+	putc('"', out);
+	while (*at) {
+		size_t length = utf8_length(at);
+
+		if (*at == '"' || *at == '\\')
+			fprintf(out, "\\%c", *at);
+		else if (*at == '\n')
+			fputs("\\n", out);
+		else if (*at < 0x20 || *at == 0x7f || !length)
+			fprintf(out, "\\u%04x", *at);
+		else
+			fwrite(at, length, 1, out);
+		at += length ? length : 1;
+	}
+	putc('"', out);
+}
+
+const char *say_printable(const char *text, char *printable, size_t size)
+{
+	const unsigned char *at = (const unsigned char *)text;
+	size_t used = 0;
+
+	while (*at) {
+		size_t length = utf8_length(at);
+		/* C1 control characters, which terminals obey, too, begin with 0xc2 in UTF-8. */
+		bool plain = length && *at >= 0x20 && *at != 0x7f &&
+				!(length == 2 && at[0] == 0xc2 && at[1] < 0xa0);
+		char form[8];
+
+		if (plain) {
+			memcpy(form, at, length);
+			form[length] = '\0';
+		} else {
+			length = length ? length : 1;
+			snprintf(form, sizeof(form), "\\x%02x", *at);
+		}
+		if (used + strlen(form) >= size)
+			break;
+		memcpy(printable + used, form, strlen(form));
+		used += strlen(form);
+		at += length;
+	}
+	printable[used] = '\0';
+	return printable;
+}
+
+/* One message has one write: lines of traced programs on the same terminal stay apart from it. */
+static void print_message(const char *type, const char *color, enum command_status status,
+		const char *message, const char *mend)
+{
+	char line[4096], printable[2048];
+	FILE *out = fmemopen(line, sizeof(line), "w");
+
+	if (!out)
+		return;
+	if (say.json) {
+		fprintf(out, "{\"schema\":%d,\"type\":\"%s\"", SAY_JSON_SCHEMA, type);
+		if (say.verb) {
+			fputs(",\"verb\":", out);
+			say_json_string(out, say.verb);
+		}
+		if (status != COMMAND_DONE)
+			fprintf(out, ",\"status\":%d", status);
+		fputs(",\"message\":", out);
+		say_json_string(out, message);
+		if (mend && *mend) {
+			fputs(",\"mend\":", out);
+			say_json_string(out, mend);
+		}
+		fputs("}\n", out);
+	} else {
+		say_printable(message, printable, sizeof(printable));
+		fprintf(out, "%sside:%s %s", say.color ? color : "", say.color ? "\033[0m" : "",
+				printable);
+		if (mend && *mend)
+			fprintf(out, "; %s", say_printable(mend, printable, sizeof(printable)));
+		fputs("\n", out);
+	}
+	fclose(out);
+	fflush(stdout);
+	fputs(line, stderr);
+	fflush(stderr);
+}
+
+int say_error(enum command_status status, const char *mend, const char *format, ...)
+{
+	char message[1536];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(message, sizeof(message), format, arguments);
+	va_end(arguments);
+	print_message("error", "\033[1;31m", status, message, mend);
+	return (int)status;
+}
+
+void say_note(const char *format, ...)
+{
+	char message[1536];
+	va_list arguments;
+
+	if (say.quiet)
+		return;
+	va_start(arguments, format);
+	vsnprintf(message, sizeof(message), format, arguments);
+	va_end(arguments);
+	print_message("note", "\033[1m", COMMAND_DONE, message, NULL);
+}
+
+void say_detail(const char *format, ...)
+{
+	char message[1536];
+	va_list arguments;
+
+	if (!say.verbose || say.quiet)
+		return;
+	va_start(arguments, format);
+	vsnprintf(message, sizeof(message), format, arguments);
+	va_end(arguments);
+	print_message("detail", "\033[2m", COMMAND_DONE, message, NULL);
+}
+
+int say_flush(FILE *out)
+{
+	if (!fflush(out) && !ferror(out))
+		return COMMAND_DONE;
+	/* Whoever read the other end had enough (`| head`): the usual end, no message. */
+	if (errno == EPIPE)
+		return COMMAND_SIGNAL + SIGPIPE;
+	return say_error(COMMAND_FAILED, NULL, "cannot write to standard output: %s",
+			strerror(errno));
+}
+
+const char *say_number(uint64_t number, char text[SAY_NUMBER_MAX])
+{
+	char digits[24];
+	size_t count = (size_t)snprintf(digits, sizeof(digits), "%" PRIu64, number), used = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (i && (count - i) % 3 == 0)
+			text[used++] = ',';
+		text[used++] = digits[i];
+	}
+	text[used] = '\0';
+	return text;
+}
+
+const char *say_size(uint64_t bytes, char text[SAY_NUMBER_MAX])
+{
+	static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+	double size = (double)bytes;
+	unsigned int unit = 0;
+
+	for (; size >= 1024 && unit < 4; unit++)
+		size /= 1024;
+	snprintf(text, SAY_NUMBER_MAX, unit ? "%.1f %s" : "%.0f %s", size, units[unit]);
+	return text;
+}
+
+const char *say_quoted(const char *argument, char *text, size_t size)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				    "-_./,:@%+=";
+	size_t used = 0;
+
+	if (*argument && strspn(argument, plain) == strlen(argument)) {
+		snprintf(text, size, "%s", argument);
+		return text;
+	}
+	used += (size_t)snprintf(text, size, "'");
+	for (; *argument && used + 6 < size; argument++) {
+		if (*argument == '\'')
+			used += (size_t)snprintf(text + used, size - used, "'\\''");
+		else
+			text[used++] = *argument;
+	}
+	snprintf(text + used, size - used, "'");
+	return text;
+}

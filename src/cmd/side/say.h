@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the program says about itself: errors, notes, details, on standard error, as sentences or as
+ * JSON. Data is printed by the verbs.
+ */
+#ifndef SIDE_CMD_SAY_H
+#define SIDE_CMD_SAY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "command.h"
+
+/* The version of what --json prints; every line has it. */
+#define SAY_JSON_SCHEMA 1
+
+void say_start(const struct common_options *common, const char *verb);
+
+/* Whether colours may be used on that stream, by --color, NO_COLOR, TERM and where it leads. */
+bool say_color(FILE *stream, int mode);
+
+bool say_is_json(void);
+bool say_is_quiet(void);
+
+/*
+ * "side: cannot …: reason; mend". @mend may be NULL. Returns @status, so that a verb can
+ * `return say_error(...)`.
+ */
+int say_error(enum command_status status, const char *mend, const char *format, ...)
+		__attribute__((format(printf, 3, 4)));
+
+/* Something that the user should know, though nothing failed. Not with --quiet. */
+void say_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Only with --verbose. */
+void say_detail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* A JSON string with its quotes. Bytes that are not UTF-8 become \u0080 to \u00ff. */
+void say_json_string(FILE *out, const char *text);
+
+/* 0, or a failure said: what was printed has not all arrived (disk full, closed pipe). */
+int say_flush(FILE *out);
+
+/* Text from elsewhere with control characters made visible; at most size bytes with the NUL. */
+const char *say_printable(const char *text, char *printable, size_t size);
+
+/* "1,234,567", "12.3 MiB". Each returns @text. */
+#define SAY_NUMBER_MAX 32
+const char *say_number(uint64_t number, char text[SAY_NUMBER_MAX]);
+const char *say_size(uint64_t bytes, char text[SAY_NUMBER_MAX]);
+
+/* An argument as a shell would need it: quoted if it must be. Returns @text. */
+const char *say_quoted(const char *argument, char *text, size_t size);
+
+#endif /* SIDE_CMD_SAY_H */

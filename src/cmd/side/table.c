@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The one table of the command line. Text rules: whole sentences with a full stop, no markup; an
+ * option inside a text is written as the user types it (`--strict`), between back quotes.
+ */
+#include "command.h"
+
+#include <string.h>
+
+/* clang-format off: a table */
+
+static const char *const color_words[] = { "auto", "always", "never", NULL };
+static const char *const wrapper_words[] = { "libc", "pthread", NULL };
+
+const struct option command_common_options[] = {
+	{
+		.name = "color",
+		.argument = "WHEN",
+		.kind = OPTION_CHOICE,
+		.completion = COMPLETE_CHOICE,
+		.offset = offsetof(struct common_options, color),
+		.choices = color_words,
+		.standard = "auto",
+		.sentence = "Use colours: auto (on a terminal, unless NO_COLOR is set), always or never.",
+	},
+	{
+		.name = "json",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct common_options, json),
+		.sentence = "Print JSON, one object a line, each with a member \"schema\"; errors too.",
+	},
+	{
+		.letter = 'q',
+		.name = "quiet",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct common_options, quiet),
+		.sentence = "Print no notes, progress or summary: data and errors only.",
+	},
+	{
+		.letter = 'v',
+		.name = "verbose",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct common_options, verbose),
+		.sentence = "Say more about what is being done.",
+	},
+	{
+		.letter = 'h',
+		.name = "help",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct common_options, help),
+		.sentence = "Print help, with examples, and exit.",
+	},
+	{
+		.letter = 'V',
+		.name = "version",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct common_options, version),
+		.sentence = "Print the version and exit.",
+	},
+	{ .name = NULL },
+};
+
+/* record */
+
+static const struct option record_table[] = {
+	{
+		.letter = 'e',
+		.name = "event",
+		.argument = "PATTERN",
+		.kind = OPTION_LIST,
+		.completion = COMPLETE_EVENT,
+		.offset = offsetof(struct record_options, patterns),
+		.standard = "all events",
+		.sentence = "Record the events that match PATTERN. May be given several times; see `side help patterns`.",
+	},
+	{
+		.letter = 'o',
+		.name = "output",
+		.argument = "DIR",
+		.kind = OPTION_TEXT,
+		.completion = COMPLETE_DIRECTORY,
+		.offset = offsetof(struct record_options, output),
+		.standard = "side-DATE-TIME in the current directory",
+		.sentence = "Write the trace to DIR.",
+	},
+	{
+		.letter = 'w',
+		.name = "wrap",
+		.argument = "WRAPPER",
+		.kind = OPTION_LIST,
+		.completion = COMPLETE_CHOICE,
+		.offset = offsetof(struct record_options, wrappers),
+		.choices = wrapper_words,
+		.sentence = "Turn the calls that the program makes into a library into events: libc (memory, files) or "
+			"pthread (locks, threads). May be given several times.",
+	},
+	{
+		.name = "buffer-size",
+		.argument = "SIZE",
+		.kind = OPTION_SIZE,
+		.offset = offsetof(struct record_options, buffer_size),
+		.standard = "4M, but at most 64M for all CPUs of a process",
+		.sentence = "Give each CPU of each process a ring of SIZE bytes, rounded to a power of two. Larger rings "
+			"lose fewer events when the program says much at once.",
+	},
+	{
+		.name = "memory-limit",
+		.argument = "SIZE",
+		.kind = OPTION_SIZE,
+		.offset = offsetof(struct record_options, memory_limit),
+		.standard = "512M",
+		.sentence = "Use at most SIZE bytes for the rings of all processes together. Rings are made smaller when "
+			"they would need more; a process for which nothing is left is not recorded, and said.",
+	},
+	{
+		.name = "wait-all",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct record_options, wait_all),
+		.sentence = "Go on when COMMAND has ended, until all processes that it left behind have ended, too.",
+	},
+	{
+		.name = "strict",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct record_options, strict),
+		.sentence = "Exit with status 4 if any event was lost, whatever the command returned.",
+	},
+	{
+		.name = "force",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct record_options, force),
+		.sentence = "Write into DIR even if it is not empty. Nothing that is there is removed.",
+	},
+	{ .name = NULL },
+};
+
+static const char *const record_paragraphs[] = {
+	"Starts COMMAND, records the events of this process and of all processes that it starts, and ends "
+	"when COMMAND has ended. No daemon is needed and COMMAND need not be changed: a program that is not "
+	"instrumented can be recorded with `-w`.",
+	"Options end at the first word that is not one: `side record ls -l` gives -l to ls.",
+	"The trace is a directory with one CTF 1.8 trace for each process, which `side view`, babeltrace2 and "
+	"Trace Compass read. At the end a summary goes to standard error: where the trace is, how large it is, "
+	"which processes it has, and what was lost.",
+	"A Ctrl-C goes to COMMAND as usual; when it ends, everything that it said until then is in the "
+	"trace. A second Ctrl-C ends the recording at once, with all that was said until then.",
+	"The exit status is that of COMMAND; 128 + N if signal N ended it, 127 if it was not found, 126 if "
+	"it cannot be executed. Only with `--strict` does it become 4 when events were lost. Where the "
+	"recording itself fails and COMMAND returned 0, it is 1.",
+	"Programs that gain privileges when they start (set-user-ID, file capabilities) and statically "
+	"linked programs without libside ignore the recorder. They run, and nothing of them is recorded.",
+	NULL,
+};
+
+static const struct example record_examples[] = {
+	{ "side record -w libc -- ls -l", "Record what ls asks of the C library." },
+	{ "side record -e 'db:*' -e '!db:tick' -o trace ./server --port 8080",
+		"Record all events of the provider db except tick into the directory trace." },
+	{ "side record -e '*:*@WARNING' --strict make test",
+		"Record only warnings and worse, and fail if one of them was lost." },
+	{ "side record --buffer-size 4M --memory-limit 512M ./busy",
+		"Give a program that says very much larger rings." },
+	{ .command = NULL },
+};
+
+static const char *const record_see_also[] = { "view", "list", NULL };
+
+/* list */
+
+static const struct option list_table[] = {
+	{
+		.letter = 'e',
+		.name = "event",
+		.argument = "PATTERN",
+		.kind = OPTION_LIST,
+		.completion = COMPLETE_EVENT,
+		.offset = offsetof(struct list_options, patterns),
+		.standard = "all events",
+		.sentence = "List the events that match PATTERN. May be given several times; see `side help patterns`.",
+	},
+	{
+		.letter = 'l',
+		.name = "libraries",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct list_options, libraries),
+		.sentence = "For a FILE: list the events of the libraries that it is linked with, too.",
+	},
+	{
+		.name = "names",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct list_options, names),
+		.sentence = "Print only provider:event, one a line.",
+	},
+	{ .name = NULL },
+};
+
+static const char *const list_paragraphs[] = {
+	"Prints the events that a program or library has: names, log levels, fields with their types, and "
+	"attributes.",
+	"FILE is an executable, shared library or object file; it is read and not run. PID is the number of "
+	"a running process; its memory is read, the process goes on undisturbed, and each event is shown with "
+	"whether somebody listens to it. COMMAND is started and stopped before its main function: then the events of all "
+	"libraries that it loads, and those that its constructors register at run time, are there.",
+	"A word that is all digits is a PID; a word that has a slash, or names a file here, is a FILE; any "
+	"other word is a COMMAND found in PATH. After `--` everything is a COMMAND with its arguments.",
+	"In a running process only events in the files that it has mapped are seen, not those that were "
+	"made at run time. A file whose section headers were removed can only be listed as a COMMAND.",
+	NULL,
+};
+
+static const struct example list_examples[] = {
+	{ "side list ./server", "List what an executable could say, without running it." },
+	{ "side list --libraries /usr/bin/sqlite3", "Look into the libraries that it needs, too." },
+	{ "side list 4711 -e 'db:*'", "List the events of a running process, and which are enabled." },
+	{ "side list -- ./server --check", "Start a command up to main and list all that it registered." },
+	{ "side list --json ./server | jq -r .event.name", "Let another program read the list." },
+	{ .command = NULL },
+};
+
+static const char *const list_see_also[] = { "record", NULL };
+
+/* view */
+
+static const struct option view_table[] = {
+	{
+		.letter = 'e',
+		.name = "event",
+		.argument = "PATTERN",
+		.kind = OPTION_LIST,
+		.completion = COMPLETE_EVENT,
+		.offset = offsetof(struct view_arguments, patterns),
+		.standard = "all events",
+		.sentence = "Show the events that match PATTERN. May be given several times; see `side help patterns`.",
+	},
+	{
+		.letter = 'n',
+		.name = "count",
+		.argument = "COUNT",
+		.kind = OPTION_NUMBER,
+		.offset = offsetof(struct view_arguments, count),
+		.standard = "all",
+		.sentence = "Stop after COUNT events.",
+	},
+	{
+		.letter = 'a',
+		.name = "attributes",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct view_arguments, attributes),
+		.sentence = "Show the attributes of events and types, too.",
+	},
+	{ .name = NULL },
+};
+
+static const char *const view_paragraphs[] = {
+	"Prints the events of the trace in DIR in the order of time, one a line: time, process, CPU, name and "
+	"fields. DIR is what `side record -o` wrote, or one CTF 1.8 trace inside it.",
+	"What was lost while recording is printed where it is known, and summed up at the end on standard "
+	"error.",
+	NULL,
+};
+
+static const struct example view_examples[] = {
+	{ "side view trace", "Print a whole trace." },
+	{ "side view trace -e 'libc:malloc' -n 20", "Print the first 20 calls of malloc." },
+	{ "side view --color=always trace | less -R", "Page through it with colours." },
+	{ "side view --json trace | jq -r .event | sort | uniq -c", "Count events by name." },
+	{ .command = NULL },
+};
+
+static const char *const view_see_also[] = { "record", NULL };
+
+/* help */
+
+static const struct option no_options[] = { { .name = NULL } };
+
+static const char *const help_paragraphs[] = {
+	"Prints the help of a verb or of a topic; without one, the list of both.",
+	NULL,
+};
+
+static const struct example help_examples[] = {
+	{ "side help record", "Print what `side record --help` prints." },
+	{ "side help patterns", "Print how events are selected." },
+	{ "side help --json", "Print all verbs and options for another program to read." },
+	{ .command = NULL },
+};
+
+static const char *const nothing[] = { NULL };
+
+const struct verb command_verbs[] = {
+	{ VERB_RECORD, "record", "[--] COMMAND [ARGUMENT...]", COMPLETE_COMMAND, true, 1, 0,
+		"there is no command to record", "Run a command and record its events.", record_paragraphs,
+		record_table, record_examples, record_see_also },
+	{ VERB_LIST, "list", "FILE... | PID... | COMMAND | -- COMMAND [ARGUMENT...]",
+		COMPLETE_COMMAND_OR_FILE, false, 1, 0, "there is nothing to list",
+		"List the events that a program, library or process has.", list_paragraphs, list_table,
+		list_examples, list_see_also },
+	{ VERB_VIEW, "view", "DIR", COMPLETE_DIRECTORY, false, 1, 1, "there is no trace to show",
+		"Print the events of a trace.", view_paragraphs, view_table, view_examples, view_see_also },
+	{ VERB_HELP, "help", "[VERB | TOPIC]", COMPLETE_VERB, false, 0, 1, NULL,
+		"Print the help of a verb or topic.", help_paragraphs, no_options, help_examples, nothing },
+	{ .name = NULL },
+};
+
+/* topics */
+
+static const char *const patterns_paragraphs[] = {
+	"A pattern is provider:event with globs, and may end in a log level. It is matched against the whole "
+	"name of an event, so a `*` stands for any text, colons included. A pattern without a colon names "
+	"providers: `db` is `db:*`. Write patterns between quotes, so that the shell leaves them alone.",
+	"Several patterns: an event is selected if any pattern matches it (or if all patterns begin with `!`) and "
+	"none with `!` does. Their order does not matter.",
+	NULL,
+};
+
+static const struct term patterns_terms[] = {
+	{ "db:open", "The event open of the provider db." },
+	{ "db:*", "All events of the provider db. A `?` stands for one character, `[a-z]` for one of a set, "
+		  "`[!a-z]` for one that is not in the set; `\\` before a character takes it as it is." },
+	{ "!db:tick", "Not this event." },
+	{ "db:*@WARNING", "Events of the log level WARNING and of all more severe ones. The levels are EMERG, "
+			  "ALERT, CRIT, ERR, WARNING, NOTICE, INFO and DEBUG, or 0 to 7." },
+	{ "*@=DEBUG", "Events of exactly this log level." },
+	{ NULL, NULL },
+};
+
+static const char *const status_paragraphs[] = {
+	"The exit status says what happened:",
+	NULL,
+};
+
+static const struct term status_terms[] = {
+	{ "0", "Done." },
+	{ "1", "Failed; a sentence on standard error says what, why and how to mend it." },
+	{ "2", "The command line was wrong." },
+	{ "3", "Not permitted; the sentence says which permission is missing." },
+	{ "4", "Done, but events were lost. `side record` uses it only with `--strict`." },
+	{ "126, 127, 128+N", "Of `side record` and `side list -- COMMAND`: the command cannot be executed, was "
+			     "not found, or was ended by signal N. Any other status is the command's own." },
+	{ NULL, NULL },
+};
+
+static const char *const environment_paragraphs[] = {
+	"These variables of the environment change what side does:",
+	NULL,
+};
+
+static const struct term environment_terms[] = {
+	{ "NO_COLOR", "If set to anything but an empty text, colours are off unless `--color=always`." },
+	{ "TERM", "If dumb, colours are off unless `--color=always`." },
+	{ "SIDE_DEBUG", "If set, the recorder inside the traced program reports its own troubles on "
+			"standard error." },
+	{ "LD_LIBRARY_PATH", "Searched by `side list --libraries`, as the dynamic linker does." },
+	{ NULL, NULL },
+};
+
+static const char *const json_paragraphs[] = {
+	"With `--json` every verb prints JSON: one object a line, with a member \"schema\" that is 1 and grows "
+	"when the meaning of a member changes, and a member \"type\". New members may appear at any time.",
+	"Data goes to standard output, errors and summaries to standard error, as in the form for people.",
+	NULL,
+};
+
+static const struct term json_terms[] = {
+	{ "error", "Any verb: status, message, and mend (what to do about it) where there is something to do." },
+	{ "note", "Any verb: message." },
+	{ "summary", "Record, on standard error: output, bytes, events, processes, lost, command_status." },
+	{ "event", "List: event holds the whole description as it stands in a trace, source the file that has "
+		   "it; enabled, for a running process, whether somebody listens. View: the decoded event." },
+	{ "verb", "Help: the options and examples of a verb." },
+	{ "version", "Version: version of the program." },
+	{ NULL, NULL },
+};
+
+const struct topic command_topics[] = {
+	{ "patterns", "How events are selected.", patterns_paragraphs, patterns_terms },
+	{ "status", "What the exit status means.", status_paragraphs, status_terms },
+	{ "environment", "Variables that change what side does.", environment_paragraphs,
+		environment_terms },
+	{ "json", "The output for programs.", json_paragraphs, json_terms },
+	{ .name = NULL },
+};
+
+const char command_summary[] = "record what programs do";
+
+const char *const command_introduction[] = {
+	"Records events of user-space programs: those that an instrumented program declares, and the calls "
+	"that any program makes into the C library. Traces are kept in the Common Trace Format (CTF 1.8).",
+	"Data goes to standard output, everything else to standard error.",
+	NULL,
+};
+
+const struct example command_examples[] = {
+	{ "side record -w libc -o trace -- ls -l", "Record a program." },
+	{ "side view trace", "Look at what it did." },
+	{ "side list ./server", "See which events a program has." },
+	{ .command = NULL },
+};
+
+/* clang-format on */
+
+const struct verb *command_find_verb(const char *name)
+{
+	for (const struct verb *verb = command_verbs; verb->name; verb++) {
+		if (!strcmp(verb->name, name))
+			return verb;
+	}
+	return NULL;
+}
+
+const struct topic *command_find_topic(const char *name)
+{
+	for (const struct topic *topic = command_topics; topic->name; topic++) {
+		if (!strcmp(topic->name, name))
+			return topic;
+	}
+	return NULL;
+}
