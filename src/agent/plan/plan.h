@@ -29,7 +29,7 @@ struct side_arg_vec;
 struct side_event_description;
 
 /* Levels of types within types that a description may have; a dynamic value has at most 255. */
-#define PLAN_DEPTH_MAX 64
+#define PLAN_DEPTH_MAX 128
 #define PLAN_DYNAMIC_DEPTH_MAX 255
 
 /* An upper bound of what a level costs in builds with optimisation. */
@@ -49,7 +49,7 @@ enum plan_reason {
 };
 #define PLAN_REASON_COUNT 9
 
-/* A few words for people, never NULL ("arguments of another type"). */
+/* A few words for people, never NULL ("an argument has another type"). */
 const char *plan_reason_text(enum plan_reason reason);
 
 /*
@@ -57,7 +57,7 @@ const char *plan_reason_text(enum plan_reason reason);
  *
  * Returns 0, -EINVAL (the description is broken), -EOPNOTSUPP (it uses a type or version unknown
  * here), -E2BIG (nested too deeply or too large) or -ENOMEM, with a sentence in error when given.
- * The plan keeps pointers into the description (options of variants, visitors): free it first.
+ * The plan needs the description no more, but it calls the visitors that were in it.
  */
 int plan_compile(const struct side_event_description *description, struct plan **plan, char *error,
 		size_t error_size);

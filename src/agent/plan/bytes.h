@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef AGENT_PLAN_BYTES_H
+#define AGENT_PLAN_BYTES_H
+
+/*
+ * Loads, stores and copies with general-purpose registers, at any alignment, without calls.
+ *
+ * What is read may change at any time (strings, gathered memory), so each byte that decides
+ * something is loaded once, pinned in a register, and that same register is what gets stored.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <side/endian.h>
+
+#include "agent/plan/op.h"
+
+/* Sanitizers look at each access: then strings go byte by byte, and no word reads past their end. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define PLAN_STRING_WORDS 0
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||                         \
+		__has_feature(memory_sanitizer)
+#define PLAN_STRING_WORDS 0
+#endif
+#endif
+#ifndef PLAN_STRING_WORDS
+#define PLAN_STRING_WORDS (SIDE_BYTE_ORDER == SIDE_LITTLE_ENDIAN)
+#endif
+
+#define plan_inline static inline __attribute__((always_inline))
+
+/* The compiler may not load it again. */
+#define plan_pin(value) __asm__ volatile("" : "+r"(value))
+
+plan_inline uint16_t plan_load_16(const void *from)
+{
+	uint16_t value;
+
+	__builtin_memcpy(&value, from, sizeof(value));
+	return value;
+}
+
+plan_inline uint32_t plan_load_32(const void *from)
+{
+	uint32_t value;
+
+	__builtin_memcpy(&value, from, sizeof(value));
+	return value;
+}
+
+plan_inline uint64_t plan_load_64(const void *from)
+{
+	uint64_t value;
+
+	__builtin_memcpy(&value, from, sizeof(value));
+	return value;
+}
+
+plan_inline const uint8_t *plan_load_pointer(const void *from)
+{
+	const uint8_t *value;
+
+	__builtin_memcpy(&value, from, sizeof(value));
+	plan_pin(value);
+	return value;
+}
+
+plan_inline void plan_store_16(void *to, uint16_t value)
+{
+	__builtin_memcpy(to, &value, sizeof(value));
+}
+
+plan_inline void plan_store_32(void *to, uint32_t value)
+{
+	__builtin_memcpy(to, &value, sizeof(value));
+}
+
+plan_inline void plan_store_64(void *to, uint64_t value)
+{
+	__builtin_memcpy(to, &value, sizeof(value));
+}
+
+/* The low `size` bytes (1, 2, 4, 8) of a value, in host order. */
+plan_inline void plan_store(void *to, uint64_t value, unsigned int size)
+{
+	switch (size) {
+	case 1: *(uint8_t *) to = (uint8_t) value; break;
+	case 2: plan_store_16(to, (uint16_t) value); break;
+	case 4: plan_store_32(to, (uint32_t) value); break;
+	default: plan_store_64(to, value); break;
+	}
+}
+
+/* 1, 2, 4, 8 bytes, zero-extended. */
+plan_inline uint64_t plan_load(const void *from, unsigned int size, bool swap)
+{
+	switch (size) {
+	case 1: return *(const uint8_t *) from;
+	case 2: return swap ? __builtin_bswap16(plan_load_16(from)) : plan_load_16(from);
+	case 4: return swap ? __builtin_bswap32(plan_load_32(from)) : plan_load_32(from);
+	default: return swap ? __builtin_bswap64(plan_load_64(from)) : plan_load_64(from);
+	}
+}
+
+plan_inline bool plan_room(const struct plan_output *output, const uint8_t *to, uint64_t size)
+{
+	return (uint64_t) (output->end - to) >= size;
+}
+
+struct plan_integer {
+	uint64_t low, high; /* sign-extended when signed */
+};
+
+/* An integer of 1 to 16 bytes as its operation describes it. */
+plan_inline struct plan_integer plan_load_integer(const struct plan_op *op, const uint8_t *from)
+{
+	bool swap = op->flags & PLAN_SWAP;
+	struct plan_integer value = { 0, 0 };
+	unsigned int rest = 64u - op->bits;
+
+	if (op->size == 16) {
+		bool little = (SIDE_BYTE_ORDER == SIDE_LITTLE_ENDIAN) != swap;
+
+		value.low = plan_load(from + (little ? 0 : 8), 8, swap);
+		value.high = plan_load(from + (little ? 8 : 0), 8, swap);
+		return value;
+	}
+	/* To the top, and down again: that fills the left with zeros or the sign. */
+	value.low = plan_load(from, op->size, swap) >> op->shift << rest;
+	if (op->flags & PLAN_SIGNED) {
+		value.low = (uint64_t) ((int64_t) value.low >> rest);
+		value.high = (uint64_t) ((int64_t) value.low >> 63);
+	} else {
+		value.low >>= rest;
+	}
+	return value;
+}
+
+/* binary16 as binary32: exact, subnormals too; a NaN keeps its payload in the top bits. */
+plan_inline uint32_t plan_widen_float16(uint16_t half)
+{
+	uint32_t sign = (uint32_t) (half & 0x8000) << 16;
+	uint32_t exponent = (half >> 10) & 0x1f;
+	uint32_t fraction = half & 0x3ff;
+
+	if (exponent == 0x1f)
+		return sign | 0x7f800000 | fraction << 13;
+	if (exponent)
+		return sign | (exponent + 112) << 23 | fraction << 13;
+	if (!fraction)
+		return sign;
+	exponent = 113;
+	while (!(fraction & 0x400)) {
+		fraction <<= 1;
+		exponent--;
+	}
+	return sign | exponent << 23 | (fraction & 0x3ff) << 13;
+}
+
+/* Straight copy. Overlapping words may differ when the source changes: still bytes of it. */
+plan_inline void plan_copy(uint8_t *to, const uint8_t *from, size_t size)
+{
+	size_t i;
+
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+	if (size >= 512) {
+		__asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(size) : : "memory");
+		return;
+	}
+#endif
+	if (size >= 8) {
+		for (i = 0; i + 8 <= size; i += 8)
+			plan_store_64(to + i, plan_load_64(from + i));
+		if (i != size)
+			plan_store_64(to + size - 8, plan_load_64(from + size - 8));
+	} else if (size >= 4) {
+		uint32_t last = plan_load_32(from + size - 4);
+
+		plan_store_32(to, plan_load_32(from));
+		plan_store_32(to + size - 4, last);
+	} else if (size) {
+		to[0] = from[0];
+		if (size > 1) {
+			uint16_t last = plan_load_16(from + size - 2);
+
+			plan_store_16(to + size - 2, last);
+		}
+	}
+}
+
+/*
+ * Copy a string with its NUL, looking for the NUL in the very words that are stored. Words are
+ * aligned, so none of them touches a page that the string does not touch. NULL: no room.
+ */
+plan_inline uint8_t *plan_copy_string(uint8_t *to, const uint8_t *end, const uint8_t *from)
+{
+#if PLAN_STRING_WORDS
+	const uint64_t ones = 0x0101010101010101, highs = 0x8080808080808080;
+
+	if (end - to >= 8) {
+		unsigned int before = (uintptr_t) from & 7;
+		uint64_t word = plan_load_64(from - before) >> (before * 8);
+		uint64_t zero;
+
+		/* The bytes that are not the string's must not look like its end. */
+		word |= ~(~UINT64_C(0) >> (before * 8));
+		from += 8 - before;
+		for (;;) {
+			plan_pin(word);
+			zero = (word - ones) & ~word & highs;
+			plan_store_64(to, word);
+			if (zero)
+				return to + __builtin_ctzll(zero) / 8 + 1;
+			to += 8 - before;
+			before = 0;
+			if (end - to < 8)
+				break;
+			word = plan_load_64(from);
+			from += 8;
+		}
+	}
+#endif
+	while (to != end) {
+		uint8_t byte = __atomic_load_n(from++, __ATOMIC_RELAXED);
+
+		*to++ = byte;
+		if (!byte)
+			return to;
+	}
+	return NULL;
+}
+
+/*
+ * The payloads of `count` cells of one label, each `size` bytes (a constant), one behind the other.
+ * NULL: a cell of another label. The caller has made sure of the room.
+ */
+plan_inline uint8_t *plan_copy_cells(const unsigned int size, uint16_t label,
+		const struct side_arg *cell, uint32_t count, uint8_t *to)
+{
+	const struct side_arg *stop = cell + count;
+
+	for (; cell != stop; cell++) {
+		const uint8_t *from = (const uint8_t *) &cell->u;
+
+		if (__builtin_expect(cell->type.v != label, 0))
+			return NULL;
+		switch (size) {
+		case 0: break;
+		case 1: *to = *from; break;
+		case 2: plan_store_16(to, plan_load_16(from)); break;
+		case 4: plan_store_32(to, plan_load_32(from)); break;
+		case 16: plan_store_64(to + 8, plan_load_64(from + 8)); /* fallthrough */
+		default: plan_store_64(to, plan_load_64(from)); break;
+		}
+		to += size;
+	}
+	return to;
+}
+
+#endif /* AGENT_PLAN_BYTES_H */

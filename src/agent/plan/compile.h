@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef AGENT_PLAN_COMPILE_H
+#define AGENT_PLAN_COMPILE_H
+
+#include "agent/plan/op.h"
+
+/*
+ * The operations of a description, its end included; only counted when ops is NULL. *size is that of
+ * the fields' bytes, or -1 when it varies.
+ */
+int plan_compile_ops(const struct side_event_description *description, struct plan_op *ops,
+		uint32_t capacity, uint32_t *count, int64_t *size, char *error, size_t error_size);
+
+#endif /* AGENT_PLAN_COMPILE_H */

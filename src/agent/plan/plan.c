@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Plans as objects: their memory, and what can be asked of them.
+ */
+#include <errno.h>
+#include <sys/mman.h>
+
+#include <side/abi/event-description.h>
+
+#include "agent/plan/compile.h"
+#include "agent/plan/plan.h"
+
+static size_t plan_bytes(uint32_t op_count)
+{
+	return sizeof(struct plan) + op_count * sizeof(struct plan_op);
+}
+
+ssize_t plan_size(const struct side_event_description *description, char *error, size_t error_size)
+{
+	uint32_t count;
+	int64_t size;
+	int result;
+
+	result = plan_compile_ops(description, NULL, 0, &count, &size, error, error_size);
+	return result ? result : (ssize_t) plan_bytes(count);
+}
+
+/* Whether the short loop of plan_serialize_reason() knows all operations. */
+static bool is_plain(const struct plan *plan)
+{
+	uint32_t i;
+
+	for (i = 0; i < plan->op_count - 1; i++) {
+		if (plan->ops[i].code > PLAN_GATHER_COPY)
+			return false;
+	}
+	return !plan->variadic;
+}
+
+static int build(const struct side_event_description *description, void *memory, size_t size,
+		char *error, size_t error_size, struct plan **result)
+{
+	struct plan *plan = memory;
+	uint32_t capacity;
+	int64_t fixed_size;
+	int status;
+
+	if (size < plan_bytes(1) || (uintptr_t) memory % sizeof(uint64_t))
+		return -EINVAL;
+	size = (size - sizeof(*plan)) / sizeof(struct plan_op);
+	capacity = size > PLAN_OPS_MAX ? PLAN_OPS_MAX : (uint32_t) size;
+	status = plan_compile_ops(description, plan->ops, capacity, &plan->op_count, &fixed_size,
+			error, error_size);
+	if (status)
+		return status;
+	plan->cell_count = side_array_length(&description->fields);
+	plan->mapped_size = 0;
+	plan->variadic = description->flags & SIDE_EVENT_FLAG_VARIADIC;
+	plan->fixed_size = plan->variadic ? -1 : fixed_size;
+	plan->plain = is_plain(plan);
+	*result = plan;
+	return 0;
+}
+
+int plan_build(const struct side_event_description *description, void *memory, size_t size,
+		struct plan **plan)
+{
+	return build(description, memory, size, NULL, 0, plan);
+}
+
+int plan_compile(const struct side_event_description *description, struct plan **result, char *error,
+		size_t error_size)
+{
+	ssize_t size = plan_size(description, error, error_size);
+	struct plan *plan;
+	void *memory;
+	int status;
+
+	if (size < 0)
+		return (int) size;
+	memory = mmap(NULL, (size_t) size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			0);
+	if (memory == MAP_FAILED) {
+		if (error && error_size)
+			error[0] = '\0';
+		return -ENOMEM;
+	}
+	status = build(description, memory, (size_t) size, error, error_size, &plan);
+	if (status) {
+		munmap(memory, (size_t) size);
+		return status;
+	}
+	plan->mapped_size = (size_t) size;
+	*result = plan;
+	return 0;
+}
+
+void plan_free(struct plan *plan)
+{
+	if (plan && plan->mapped_size)
+		munmap(plan, plan->mapped_size);
+}
+
+ssize_t plan_fixed_size(const struct plan *plan)
+{
+	return (ssize_t) plan->fixed_size;
+}
+
+const char *plan_reason_text(enum plan_reason reason)
+{
+	switch (reason) {
+	case PLAN_REASON_NONE: return "none";
+	case PLAN_REASON_TOO_BIG: return "the record is too big";
+	case PLAN_REASON_ARGUMENT_COUNT: return "the number of arguments is wrong";
+	case PLAN_REASON_ARGUMENT_LABEL: return "an argument has another type";
+	case PLAN_REASON_LENGTH: return "a length does not fit";
+	case PLAN_REASON_NULL_POINTER: return "a pointer is NULL";
+	case PLAN_REASON_SELECTOR: return "a selector does not fit 64 bits";
+	case PLAN_REASON_VISITOR: return "a visitor failed";
+	case PLAN_REASON_DEPTH: return "a dynamic value is nested too deeply";
+	}
+	return "unknown";
+}
