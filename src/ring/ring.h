@@ -26,39 +26,39 @@
 #include <stdint.h>
 
 enum ring_mode {
-	RING_MODE_DISCARD = 0,	 /* A full ring refuses new records and counts them. */
+	RING_MODE_DISCARD = 0,   /* A full ring refuses new records and counts them. */
 	RING_MODE_OVERWRITE = 1, /* Reserved in the layout, refused with -ENOTSUP. */
-	RING_MODE_BLOCK = 2,	 /* Reserved in the layout, refused with -ENOTSUP. */
+	RING_MODE_BLOCK = 2,     /* Reserved in the layout, refused with -ENOTSUP. */
 };
 
 enum ring_clock {
-	RING_CLOCK_TSC = 0,	  /* Ticks of the x86 time-stamp counter. */
+	RING_CLOCK_TSC = 0,       /* Ticks of the x86 time-stamp counter. */
 	RING_CLOCK_MONOTONIC = 1, /* Nanoseconds of CLOCK_MONOTONIC. */
 };
 
 /* Why a record was lost. Counted for each ring, event slot and reason. */
 enum ring_loss {
-	RING_LOST_FULL = 0,	 /* The ring had no room. */
-	RING_LOST_TOO_BIG = 1,	 /* Over the payload limit of this ring. */
-	RING_LOST_INVALID = 2,	 /* The arguments do not match the description, a NULL pointer, … */
+	RING_LOST_FULL = 0,    /* The ring had no room. */
+	RING_LOST_TOO_BIG = 1, /* Over the payload limit of this ring. */
+	RING_LOST_INVALID = 2, /* The arguments do not match the description, a NULL pointer, … */
 	RING_LOST_NO_BUFFER = 3, /* The caller had no memory to build the record in. */
-	RING_LOST_BUSY = 4,	 /* No ring could be had within the bound on retries. */
-	RING_LOST_NO_CPU = 5,	 /* This thread runs on a CPU without a ring, or without rseq. */
-	RING_LOST_NESTED = 6,	 /* The caller refuses records from within its own work. */
+	RING_LOST_BUSY = 4,      /* No ring could be had within the bound on retries. */
+	RING_LOST_NO_CPU = 5,    /* This thread runs on a CPU without a ring, or without rseq. */
+	RING_LOST_NESTED = 6,    /* The caller refuses records from within its own work. */
 	RING_LOST_OTHER = 7,
 };
 #define RING_LOSS_REASONS 8
 
-#define RING_PAYLOAD_MAX 65536u		    /* Bytes of one payload, in any ring. */
-#define RING_SIZE_MIN 4096u		    /* And at least a page. */
+#define RING_PAYLOAD_MAX 65536u /* Bytes of one payload, in any ring. */
+#define RING_SIZE_MIN 4096u     /* And at least a page. */
 #define RING_SIZE_MAX (UINT64_C(1) << 32)
 #define RING_CPUS_MAX 8192u
 #define RING_EVENT_SLOTS_MAX 65536u
 
 struct ring_geometry {
-	uint32_t cpus;	      /* Rings; ring_possible_cpus() is the right number. */
-	uint32_t event_slots; /* Counters of lost events: ids from the last slot on share that one. */
-	uint64_t size;	      /* Data bytes of each ring: a power of two, a page or more. */
+	uint32_t cpus;        /* Rings; ring_possible_cpus() is the right number. */
+	uint32_t event_slots; /* Counters of lost events; ids beyond share the last one. */
+	uint64_t size;        /* Data bytes of each ring: a power of two, a page or more. */
 	enum ring_mode mode;
 	enum ring_clock clock;
 };
@@ -108,7 +108,7 @@ void ring_producer_unmap(struct ring_producer *producer);
  * parent; not counted in the ring.
  */
 int ring_publish(struct ring_producer *producer, uint32_t event_id, const void *payload,
-	size_t size);
+		size_t size);
 
 /* Count a record that the caller could not build. */
 void ring_count_lost(struct ring_producer *producer, uint32_t event_id, enum ring_loss reason);
@@ -134,18 +134,19 @@ struct ring_consumer;
  * interprets them check them.
  */
 struct ring_span {
-	const void *data;	  /* Contiguous: the ring is mapped twice in a row. */
+	const void *data; /* Contiguous: the ring is mapped twice in a row. */
 	size_t size;
-	uint64_t position;	  /* Bytes ever published in this ring before this span. */
+	uint64_t position;        /* Bytes ever published in this ring before this span. */
 	uint64_t first_timestamp; /* Of the first record. */
-	uint64_t end_timestamp;	  /* Not before the last record, not after the next one. */
+	uint64_t end_timestamp;   /* Not before the last record, not after the next one. */
 };
 
 /*
  * Map rings for reading. If expected is not NULL, the memory must have just this geometry
  * (-EPROTO otherwise), which is what a consumer that made the memory wants.
  */
-int ring_consumer_map(int fd, const struct ring_geometry *expected, struct ring_consumer **consumer);
+int ring_consumer_map(
+		int fd, const struct ring_geometry *expected, struct ring_consumer **consumer);
 void ring_consumer_unmap(struct ring_consumer *consumer);
 const struct ring_geometry *ring_consumer_geometry(const struct ring_consumer *consumer);
 
@@ -155,13 +156,13 @@ const struct ring_geometry *ring_consumer_geometry(const struct ring_consumer *c
  * why in words (NULL: no error), and the other rings are not affected.
  */
 int ring_consumer_peek(struct ring_consumer *consumer, uint32_t cpu, struct ring_span *span);
-void ring_consumer_release(struct ring_consumer *consumer, uint32_t cpu,
-	const struct ring_span *span);
+void ring_consumer_release(
+		struct ring_consumer *consumer, uint32_t cpu, const struct ring_span *span);
 const char *ring_consumer_error(const struct ring_consumer *consumer, uint32_t cpu);
 
 /* Records lost in this ring since its creation. */
-uint64_t ring_consumer_lost(const struct ring_consumer *consumer, uint32_t cpu,
-	enum ring_loss reason);
+uint64_t ring_consumer_lost(
+		const struct ring_consumer *consumer, uint32_t cpu, enum ring_loss reason);
 uint64_t ring_consumer_lost_total(const struct ring_consumer *consumer, uint32_t cpu);
 
 /*
@@ -171,7 +172,7 @@ uint64_t ring_consumer_lost_total(const struct ring_consumer *consumer, uint32_t
  */
 typedef int ring_lost_visit(void *data, uint32_t cpu, uint32_t event_slot, const uint64_t *counts);
 int ring_consumer_lost_each(const struct ring_consumer *consumer, uint32_t cpu,
-	ring_lost_visit *visit, void *data);
+		ring_lost_visit *visit, void *data);
 
 /* ---- Doorbell ------------------------------------------------------------------------------- */
 
@@ -212,11 +213,11 @@ uint64_t ring_clock_now(enum ring_clock clock);
 
 /* The clock beside the kernel's clocks at one moment. */
 struct ring_clock_sample {
-	uint64_t ticks;		 /* Of the ring's clock, at the moment below. */
-	int64_t monotonic_ns;	 /* CLOCK_MONOTONIC at that tick. */
-	int64_t realtime_ns;	 /* CLOCK_REALTIME at that tick. */
-	int64_t raw_ns;		 /* CLOCK_MONOTONIC_RAW at that tick. */
-	int64_t error_ns;	 /* Bound of the error of the three. */
+	uint64_t ticks;       /* Of the ring's clock, at the moment below. */
+	int64_t monotonic_ns; /* CLOCK_MONOTONIC at that tick. */
+	int64_t realtime_ns;  /* CLOCK_REALTIME at that tick. */
+	int64_t raw_ns;       /* CLOCK_MONOTONIC_RAW at that tick. */
+	int64_t error_ns;     /* Bound of the error of the three. */
 };
 
 /* Where a frequency came from. */
@@ -245,7 +246,7 @@ int ring_clock_sample(enum ring_clock clock, struct ring_clock_sample *sample);
  * stretch the result: the origin is then the one of the begin.
  */
 int ring_clock_calibrate(enum ring_clock clock, const struct ring_clock_sample *begin,
-	const struct ring_clock_sample *end, struct ring_clock_calibration *calibration);
+		const struct ring_clock_sample *end, struct ring_clock_calibration *calibration);
 
 /* Unix time of a tick in nanoseconds. */
 int64_t ring_clock_unix_ns(const struct ring_clock_calibration *calibration, uint64_t ticks);

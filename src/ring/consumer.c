@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The consumer's side: spans of published records.
+ *
+ * A producer may be any program and may have overwritten its rings, so nothing in the shared memory
+ * is believed: positions are checked against the consumer's own, addresses are made of the
+ * consumer's own numbers only, and a ring that makes no sense is given up with a reason.
+ *
+ * Times without a scan of the records. A record's time is not older than last_timestamp was at any
+ * moment before it was published (the writer looks), and last_timestamp is stored before the head.
+ * Hence, with h = head, l = last_timestamp, h' = head, read in this order:
+ *
+ *	h' stands where h does	l is between the last record of the span and the next one;
+ *	h' is further on	a record stands at h. Its own time will do: an extended one has
+ *				it whole, a compact one shares the upper bits with its
+ *				predecessor, and these are the epoch in h.
+ *
+ * The first record of a span: if it is compact, it shares the upper bits with its predecessor, so
+ * the end of the previous span, which is between the two, has the same ones.
+ *
+ * An epoch has 24 bits; the bits above are taken from l, which is at most a few steps of this
+ * function newer, where an epoch comes again after 2^51 ticks (days).
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "ring/layout.h"
+
+/* A test can look in between two reads of shared memory. */
+#ifndef RING_CONSUMER_STEP
+#define RING_CONSUMER_STEP() ((void)0)
+#endif
+
+/* What the consumer knows about one ring. All of it in its own memory. */
+struct ring_view {
+	struct ring_control *control;
+	const unsigned char *data;
+	const uint64_t *lost;
+	uint64_t tail;          /* Everything before is released. */
+	uint64_t head;          /* The furthest head ever seen. */
+	uint64_t end_timestamp; /* Of the span that ended at tail. */
+	uint64_t peeked_timestamp;
+	uint64_t peeked; /* Where the span shown last ended. */
+	unsigned int mark;
+	const char *error;
+};
+
+struct ring_consumer {
+	struct ring_memory memory;
+	struct ring_view views[];
+};
+
+static int ring_view_fail(struct ring_view *view, const char *error)
+{
+	view->error = error;
+	return -EBADMSG;
+}
+
+/*
+ * Where to go on: at the beginning, or where another consumer of the same memory stood. The marks
+ * are written in turn, before the tail, so that one of them always belongs to it.
+ */
+static void ring_view_resume(struct ring_view *view)
+{
+	uint64_t tail = __atomic_load_n(&view->control->tail, __ATOMIC_ACQUIRE);
+
+	view->tail = tail;
+	view->head = tail;
+	view->peeked = tail;
+	if (tail == 0)
+		return;
+	for (unsigned int i = 0; i < 2; i++) {
+		if (view->control->marks[i].position == tail) {
+			view->mark = i;
+			view->end_timestamp = view->control->marks[i].end_timestamp;
+			return;
+		}
+	}
+	ring_view_fail(view, "the consumer's position has no time");
+}
+
+int ring_consumer_map(int fd, const struct ring_geometry *expected, struct ring_consumer **result)
+{
+	struct ring_consumer *consumer;
+	struct ring_memory memory;
+	uint32_t cpus;
+	int rc;
+
+	rc = ring_memory_map(fd, PROT_READ, &memory);
+	if (rc)
+		return rc;
+	cpus = memory.geometry.cpus;
+	if (expected &&
+			(expected->cpus != cpus ||
+					expected->event_slots != memory.geometry.event_slots ||
+					expected->size != memory.geometry.size ||
+					expected->mode != memory.geometry.mode ||
+					expected->clock != memory.geometry.clock)) {
+		ring_memory_unmap(&memory);
+		return -EPROTO;
+	}
+	consumer = calloc(1, sizeof(*consumer) + cpus * sizeof(consumer->views[0]));
+	if (!consumer) {
+		ring_memory_unmap(&memory);
+		return -ENOMEM;
+	}
+	consumer->memory = memory;
+	for (uint32_t cpu = 0; cpu < cpus; cpu++) {
+		struct ring_view *view = &consumer->views[cpu];
+
+		view->control = ring_memory_control(&memory, cpu);
+		view->data = ring_memory_data(&memory, cpu);
+		view->lost = ring_memory_lost(&memory, cpu);
+		ring_view_resume(view);
+	}
+	*result = consumer;
+	return 0;
+}
+
+void ring_consumer_unmap(struct ring_consumer *consumer)
+{
+	ring_memory_unmap(&consumer->memory);
+	free(consumer);
+}
+
+const struct ring_geometry *ring_consumer_geometry(const struct ring_consumer *consumer)
+{
+	return &consumer->memory.geometry;
+}
+
+/* The latest time not after `last` whose epoch is this one, with these 27 low bits. */
+static uint64_t ring_time_extend(uint64_t last, uint64_t epoch, uint32_t low)
+{
+	uint64_t behind = ((last >> RING_TIME_BITS) - epoch) & RING_EPOCH_MASK;
+
+	return ((last >> RING_TIME_BITS) - behind) << RING_TIME_BITS | low;
+}
+
+static uint64_t ring_record_full_time(const unsigned char *record)
+{
+	uint64_t timestamp;
+
+	memcpy(&timestamp, record + 5, sizeof(timestamp));
+	return timestamp;
+}
+
+/* The head in all 64 bits, or why it cannot be. */
+static const char *ring_view_head(
+		const struct ring_view *view, uint64_t size, uint64_t word, uint64_t *head)
+{
+	uint64_t ahead = (ring_head_position(word) - view->tail) & RING_POSITION_MASK;
+
+	if (ahead > size)
+		return "the head is further ahead than the ring is long";
+	if (view->tail + ahead < view->head)
+		return "the head went back";
+	*head = view->tail + ahead;
+	return NULL;
+}
+
+/*
+ * A time that is not before the last record before `head` (the word as read was `word`) and not
+ * after the next one.
+ */
+static const char *ring_view_end_time(const struct ring_view *view, uint64_t size, uint64_t word,
+		uint64_t head, uint64_t *end)
+{
+	const unsigned char *record = view->data + (head & (size - 1));
+	uint64_t last, again, further;
+	const char *error;
+
+	RING_CONSUMER_STEP();
+	/* Acquire: if this is from a later record, the head below is seen further on. */
+	last = __atomic_load_n(&view->control->last_timestamp, __ATOMIC_ACQUIRE);
+	RING_CONSUMER_STEP();
+	/* Acquire, as the first load of the head: the record that may stand there. */
+	again = __atomic_load_n(&view->control->head, __ATOMIC_ACQUIRE);
+	RING_CONSUMER_STEP();
+	error = ring_view_head(view, size, again, &further);
+	if (error)
+		return error;
+	if (further < head)
+		return "the head went back";
+	*end = last;
+	if (further == head)
+		return NULL;
+	if (ring_header_tag(record) == RING_TAG_EXTENDED)
+		*end = ring_record_full_time(record);
+	else
+		*end = ring_time_extend(last, word & RING_EPOCH_MASK, ring_header_time(record));
+	return NULL;
+}
+
+static const char *ring_view_first_time(
+		const struct ring_view *view, uint64_t size, uint64_t bytes, uint64_t *first)
+{
+	const unsigned char *record = view->data + (view->tail & (size - 1));
+
+	if (bytes < RING_COMPACT_BYTES)
+		return "a span is shorter than a record";
+	if (ring_header_tag(record) == RING_TAG_EXTENDED) {
+		if (bytes < RING_EXTENDED_BYTES)
+			return "a span is shorter than its first record";
+		*first = ring_record_full_time(record);
+		return NULL;
+	}
+	if (view->tail == 0)
+		return "the first record of the ring has no full timestamp";
+	*first = view->end_timestamp >> RING_TIME_BITS << RING_TIME_BITS | ring_header_time(record);
+	return NULL;
+}
+
+int ring_consumer_peek(struct ring_consumer *consumer, uint32_t cpu, struct ring_span *span)
+{
+	struct ring_view *view = &consumer->views[cpu];
+	uint64_t size = consumer->memory.geometry.size;
+	uint64_t word, head, first, end;
+	const char *error;
+
+	if (view->error)
+		return -EBADMSG;
+	/* Acquire: the bytes before the head. Pairs with the commit in section-x86_64.S,
+	 * portable.c. */
+	word = __atomic_load_n(&view->control->head, __ATOMIC_ACQUIRE);
+	error = ring_view_head(view, size, word, &head);
+	if (error)
+		return ring_view_fail(view, error);
+	if (head == view->tail)
+		return 0;
+	error = ring_view_end_time(view, size, word, head, &end);
+	if (!error)
+		error = ring_view_first_time(view, size, head - view->tail, &first);
+	if (error)
+		return ring_view_fail(view, error);
+	if (first < view->end_timestamp || end < first)
+		return ring_view_fail(view, "time runs backwards");
+	view->head = head;
+	view->peeked = head;
+	view->peeked_timestamp = end;
+	*span = (struct ring_span){
+			.data = view->data + (view->tail & (size - 1)),
+			.size = (size_t)(head - view->tail),
+			.position = view->tail,
+			.first_timestamp = first,
+			.end_timestamp = end,
+	};
+	return 1;
+}
+
+void ring_consumer_release(
+		struct ring_consumer *consumer, uint32_t cpu, const struct ring_span *span)
+{
+	struct ring_view *view = &consumer->views[cpu];
+	struct ring_mark *mark;
+
+	/* Only the span shown last can be released, and only whole: its end has a time. */
+	if (view->error || span->position != view->tail ||
+			span->position + span->size != view->peeked)
+		return;
+	view->tail = view->peeked;
+	view->end_timestamp = view->peeked_timestamp;
+	view->mark ^= 1;
+	mark = &view->control->marks[view->mark];
+	/* The mark says nothing while it changes. Pairs with ring_view_resume(). */
+	__atomic_store_n(&mark->position, UINT64_MAX, __ATOMIC_RELAXED);
+	__atomic_store_n(&mark->end_timestamp, view->end_timestamp, __ATOMIC_RELEASE);
+	__atomic_store_n(&mark->position, view->tail, __ATOMIC_RELEASE);
+	/* Release: the reads of the span before its reuse. Pairs with the producer's refresh. */
+	__atomic_store_n(&view->control->tail, view->tail, __ATOMIC_RELEASE);
+}
+
+const char *ring_consumer_error(const struct ring_consumer *consumer, uint32_t cpu)
+{
+	return consumer->views[cpu].error;
+}
+
+bool ring_consumer_pending(const struct ring_consumer *consumer)
+{
+	uint64_t block = consumer->memory.geometry.size / RING_BLOCKS;
+
+	for (uint32_t cpu = 0; cpu < consumer->memory.geometry.cpus; cpu++) {
+		const struct ring_view *view = &consumer->views[cpu];
+		uint64_t word;
+
+		if (view->error)
+			continue;
+		word = __atomic_load_n(&view->control->head, __ATOMIC_RELAXED);
+		if (((ring_head_position(word) ^ view->tail) & RING_POSITION_MASK) >= block)
+			return true;
+	}
+	return false;
+}
+
+uint64_t ring_consumer_lost(
+		const struct ring_consumer *consumer, uint32_t cpu, enum ring_loss reason)
+{
+	if ((unsigned int)reason >= RING_LOSS_REASONS)
+		return 0;
+	return __atomic_load_n(&consumer->views[cpu].control->lost[reason], __ATOMIC_RELAXED);
+}
+
+uint64_t ring_consumer_lost_total(const struct ring_consumer *consumer, uint32_t cpu)
+{
+	uint64_t total = 0;
+
+	for (int reason = 0; reason < RING_LOSS_REASONS; reason++)
+		total += ring_consumer_lost(consumer, cpu, (enum ring_loss)reason);
+	return total;
+}
+
+/* One group of slots, which is on one page that the producer has touched. */
+static int ring_lost_group_each(const struct ring_consumer *consumer, uint32_t cpu, uint32_t group,
+		ring_lost_visit *visit, void *data)
+{
+	const uint64_t *lost = consumer->views[cpu].lost;
+	uint32_t slot = group * RING_LOST_GROUP_SLOTS;
+	uint32_t end = slot + RING_LOST_GROUP_SLOTS;
+
+	for (; slot < end && slot < consumer->memory.geometry.event_slots; slot++) {
+		uint64_t counts[RING_LOSS_REASONS], any = 0;
+		int rc;
+
+		for (int i = 0; i < RING_LOSS_REASONS; i++) {
+			counts[i] = __atomic_load_n(&lost[(size_t)slot * RING_LOSS_REASONS + i],
+					__ATOMIC_RELAXED);
+			any |= counts[i];
+		}
+		rc = any ? visit(data, cpu, slot, counts) : 0;
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+int ring_consumer_lost_each(const struct ring_consumer *consumer, uint32_t cpu,
+		ring_lost_visit *visit, void *data)
+{
+	const uint64_t *groups = consumer->views[cpu].control->lost_groups;
+	uint32_t count = (consumer->memory.geometry.event_slots + RING_LOST_GROUP_SLOTS - 1) /
+			RING_LOST_GROUP_SLOTS;
+
+	for (uint32_t word = 0; word * 64 < count; word++) {
+		uint64_t bits = __atomic_load_n(&groups[word], __ATOMIC_RELAXED);
+
+		for (; bits; bits &= bits - 1) {
+			uint32_t group = word * 64 + (uint32_t)__builtin_ctzll(bits);
+			int rc = group < count
+					? ring_lost_group_each(consumer, cpu, group, visit, data)
+					: 0;
+
+			if (rc)
+				return rc;
+		}
+	}
+	return 0;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* The doorbell's page. Private to the room; its functions for others are in ring.h. */
+#ifndef SIDE_RING_DOORBELL_H
+#define SIDE_RING_DOORBELL_H
+
+#include "ring/ring.h"
+
+#define RING_DOORBELL_MAGIC UINT64_C(0x4c4c454252445953)
+#define RING_DOORBELL_BYTES 4096
+
+struct ring_doorbell {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t reserved[13];
+	/* Apart from the rest: every producer reads this at each block boundary. */
+	uint32_t sleeping;
+	uint32_t sequence; /* The futex. */
+	uint32_t reserved2[14];
+};
+
+/* A store before against a load after. */
+static inline void ring_doorbell_fence(void)
+{
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wtsan" /* No data is passed by this fence. */
+#endif
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
+}
+
+void ring_doorbell_wake(struct ring_doorbell *doorbell);
+
+/* A record reached into another block. doorbell may be NULL. Does not touch errno. */
+static inline void ring_doorbell_crossed(struct ring_doorbell *doorbell)
+{
+	if (!doorbell)
+		return;
+	/*
+	 * The head was stored before; see `sleeping` only after it is visible. Pairs with the
+	 * fence in ring_doorbell_arm(), which stores sleeping and then looks at heads.
+	 */
+	ring_doorbell_fence();
+	if (__atomic_load_n(&doorbell->sleeping, __ATOMIC_RELAXED))
+		ring_doorbell_wake(doorbell);
+}
+
+#endif /* SIDE_RING_DOORBELL_H */

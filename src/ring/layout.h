@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How the bytes of ring memory lie. Private to the room; both ends and the assembly use it.
+ *
+ *	0		struct ring_header, never written after the creation
+ *	4096		struct ring_control[cpus]
+ *	lost_offset	lost[cpus][event_slots][RING_LOSS_REASONS], each CPU's part on whole pages;
+ *			sparse: memory appears where something was lost
+ *	data_offset	data[cpus][size]; each ring is mapped twice in a row, so that neither a
+ *			record nor a span ever wraps
+ *
+ * The head word is the commit: one 64-bit store publishes a record. It holds
+ *
+ *	position << 24 | epoch
+ *
+ * with the free-running byte position modulo 2^40 in the upper part (an addition carries out at the
+ * top and never into the epoch) and, in the lower 24 bits, bits 27 to 50 of the timestamp of the
+ * last record. A compact or medium record is allowed only if its timestamp has that epoch, so
+ * whoever reads the word learns position and epoch at one instant.
+ */
+#ifndef SIDE_RING_LAYOUT_H
+#define SIDE_RING_LAYOUT_H
+
+#define RING_EPOCH_BITS 24
+#define RING_EPOCH_MASK 0xffffff
+/* Never the epoch of now when xored to it: 2^50 ticks away. Alone, the epoch of an unused ring. */
+#define RING_EPOCH_FLIP 0x800000
+#define RING_TIME_BITS 27 /* Timestamp bits in a compact header. */
+#define RING_TAG_BITS 5
+#define RING_TAG_MEDIUM 30
+#define RING_TAG_EXTENDED 31
+#define RING_COMPACT_BYTES 4
+#define RING_MEDIUM_BYTES 6
+#define RING_EXTENDED_BYTES 13
+
+/* Offsets the assembly uses; checked below. */
+#define RING_CONTROL_HEAD 0
+#define RING_CONTROL_LAST 8
+#define RING_CONTROL_LIMIT 16
+#define RING_CONTROL_TAIL 128
+
+#ifndef __ASSEMBLER__
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "ring/ring.h"
+
+#define RING_MAGIC UINT64_C(0x474e495245444953) /* "SIDERING" on a little-endian host. */
+#define RING_VERSION 1
+#define RING_HEADER_BYTES 4096
+#define RING_CONTROL_BYTES 1024
+#define RING_BLOCKS 8            /* A ring's blocks: doorbell now, overwrite mode later. */
+#define RING_LOST_GROUP_SLOTS 64 /* Event slots that share one page of counters. */
+#define RING_POSITION_MASK ((UINT64_C(1) << 40) - 1)
+
+struct ring_header {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t header_bytes;
+	uint32_t control_bytes;
+	uint32_t cpus;
+	uint32_t event_slots;
+	uint32_t mode;
+	uint32_t clock;
+	uint32_t blocks;
+	uint64_t size;
+	uint64_t lost_offset;
+	uint64_t data_offset;
+	uint64_t total;
+	uint64_t reserved[55];
+};
+static_assert(sizeof(struct ring_header) == 512, "ring_header");
+
+/* Where a consumer stood, for the one that takes over after it. Valid when position == tail. */
+struct ring_mark {
+	uint64_t position;
+	uint64_t end_timestamp;
+};
+
+struct ring_control {
+	/* Written by the producer on this ring's CPU. */
+	uint64_t head;
+	uint64_t last_timestamp; /* Of the last record, or of an attempt after it. */
+	uint64_t limit;          /* (cached tail + size) << 24 | epoch mask: how far head may go. */
+	uint64_t producer_reserved[13];
+
+	/* Written by the consumer. */
+	uint64_t tail; /* Free-running position, all 64 bits. */
+	struct ring_mark marks[2];
+	uint64_t consumer_reserved[11];
+
+	/* Counted by any thread of the producer, atomically. */
+	uint64_t lost[RING_LOSS_REASONS];
+	uint64_t lost_reserved[8];
+	/* A bit for each group of event slots whose counters were ever touched. */
+	uint64_t lost_groups[RING_EVENT_SLOTS_MAX / RING_LOST_GROUP_SLOTS / 64];
+
+	/* Overwrite mode: position of the first record that begins in each block, and its time. */
+	struct ring_mark blocks[RING_BLOCKS];
+	uint64_t reserved[48];
+};
+static_assert(sizeof(struct ring_control) == RING_CONTROL_BYTES, "ring_control");
+static_assert(offsetof(struct ring_control, head) == RING_CONTROL_HEAD, "head");
+static_assert(offsetof(struct ring_control, last_timestamp) == RING_CONTROL_LAST, "last");
+static_assert(offsetof(struct ring_control, limit) == RING_CONTROL_LIMIT, "limit");
+static_assert(offsetof(struct ring_control, tail) == RING_CONTROL_TAIL, "tail");
+static_assert(offsetof(struct ring_control, lost) % 64 == 0, "lost");
+
+/* Where the parts lie, for a geometry that passed ring_geometry_check(). */
+struct ring_layout {
+	uint64_t lost_offset;
+	uint64_t lost_stride; /* Of one CPU. */
+	uint64_t data_offset;
+	uint64_t total;
+};
+
+/* One ring as this process sees it. */
+struct ring_memory {
+	struct ring_geometry geometry;
+	struct ring_layout layout;
+	unsigned char *base;
+	size_t mapped;
+};
+
+int ring_layout_compute(const struct ring_geometry *geometry, struct ring_layout *layout);
+
+/* Check the memory behind fd and map it, data with protection `data_protection`. */
+int ring_memory_map(int fd, int data_protection, struct ring_memory *memory);
+void ring_memory_unmap(struct ring_memory *memory);
+
+/* A memfd of `size` zero bytes that can neither shrink nor grow. */
+int ring_memfd_create(const char *name, uint64_t size);
+/* 0 if the descriptor is such a memfd of at least `minimum` bytes, else -EPROTO or the error. */
+int ring_memfd_check(int fd, uint64_t minimum, uint64_t *size);
+
+static inline struct ring_control *ring_memory_control(
+		const struct ring_memory *memory, uint32_t cpu)
+{
+	return (struct ring_control *)(memory->base + RING_HEADER_BYTES) + cpu;
+}
+
+/* The counters of this CPU: [event_slots][RING_LOSS_REASONS]. */
+static inline uint64_t *ring_memory_lost(const struct ring_memory *memory, uint32_t cpu)
+{
+	return (uint64_t *)(memory->base + memory->layout.lost_offset +
+			cpu * memory->layout.lost_stride);
+}
+
+static inline unsigned char *ring_memory_data(const struct ring_memory *memory, uint32_t cpu)
+{
+	return memory->base + memory->layout.data_offset + cpu * 2 * memory->geometry.size;
+}
+
+static inline uint64_t ring_head_position(uint64_t head)
+{
+	return head >> RING_EPOCH_BITS;
+}
+
+/*
+ * The header's first word: the tag stands in the bits that CTF reads first.
+ */
+static inline uint32_t ring_header_word(uint32_t tag, uint64_t timestamp)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	return (uint32_t)timestamp << RING_TAG_BITS | tag;
+#else
+	return tag << RING_TIME_BITS | ((uint32_t)timestamp & ((1u << RING_TIME_BITS) - 1));
+#endif
+}
+
+static inline uint32_t ring_header_tag(const unsigned char *record)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	return record[0] & 31;
+#else
+	return record[0] >> 3;
+#endif
+}
+
+/* The low 27 bits of the timestamp in a compact or medium header. */
+static inline uint32_t ring_header_time(const unsigned char *record)
+{
+	uint32_t word;
+
+	memcpy(&word, record, sizeof(word));
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	return word >> RING_TAG_BITS;
+#else
+	return word & ((1u << RING_TIME_BITS) - 1);
+#endif
+}
+
+/* The form follows from the number of header bytes. */
+static inline void ring_header_write(
+		unsigned char *record, size_t bytes, uint32_t event_id, uint64_t timestamp)
+{
+	uint16_t short_id = (uint16_t)event_id;
+	uint32_t word;
+
+	if (bytes == RING_EXTENDED_BYTES) {
+		word = ring_header_word(RING_TAG_EXTENDED, 0);
+		memcpy(record, &word, 1);
+		memcpy(record + 1, &event_id, sizeof(event_id));
+		memcpy(record + 5, &timestamp, sizeof(timestamp));
+		return;
+	}
+	word = ring_header_word(bytes == RING_MEDIUM_BYTES ? RING_TAG_MEDIUM : event_id, timestamp);
+	memcpy(record, &word, sizeof(word));
+	if (bytes == RING_MEDIUM_BYTES)
+		memcpy(record + RING_COMPACT_BYTES, &short_id, sizeof(short_id));
+}
+
+static inline uint64_t ring_timestamp_epoch(uint64_t timestamp)
+{
+	return timestamp >> RING_TIME_BITS & RING_EPOCH_MASK;
+}
+
+#endif /* __ASSEMBLER__ */
+#endif /* SIDE_RING_LAYOUT_H */

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* The portable writer: private to the room and its tests. */
+#ifndef SIDE_RING_PORTABLE_H
+#define SIDE_RING_PORTABLE_H
+
+#include "ring/section.h"
+
+#define RING_LOCK_WORDS 8 /* One lock a cache line. */
+
+/* Publish in any ring; a RING_SECTION_ code. */
+int ring_portable_publish(struct ring_producer *producer, uint32_t event_id, const void *payload,
+		size_t size);
+
+/* Write one record of the time `now` into a ring that nobody else writes. */
+int ring_portable_write(const struct ring_producer *producer, const struct ring_place *place,
+		uint32_t event_id, const void *payload, size_t size, uint64_t now);
+
+/* The ring that this thread should try first. */
+uint32_t ring_portable_cpu(const struct ring_producer *producer);
+
+#endif /* SIDE_RING_PORTABLE_H */

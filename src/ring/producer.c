@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The producer's side: mapping, publication, lost records.
+ *
+ * ring_publish() runs one restartable section (section-x86_64.S has the protocol); everything that
+ * is not the common case is in ring_publish_slow(). The path is chosen once, when the rings are
+ * mapped.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "ring/clock.h"
+#include "ring/doorbell.h"
+#include "ring/portable.h"
+
+#define RING_ATTEMPTS 256 /* Sections that one publication starts, aborted ones included. */
+
+/* On the page before struct ring_producer: what must survive a fork. */
+struct ring_producer_cold {
+	struct ring_memory memory;
+	struct ring_doorbell *doorbell;
+	size_t bytes; /* Of the mapping that begins with this page. */
+	size_t page;
+	size_t payload_max;
+	bool portable;
+	uint64_t refused;
+};
+
+/* The C library's registration (glibc 2.35 and later), if there is one. */
+extern const ptrdiff_t __rseq_offset __attribute__((weak));
+extern const unsigned int __rseq_size __attribute__((weak));
+
+static struct ring_producer_cold *ring_producer_cold(const struct ring_producer *producer)
+{
+	static size_t page;
+
+	/* Any thread stores the same value. */
+	if (!__atomic_load_n(&page, __ATOMIC_RELAXED))
+		__atomic_store_n(&page, (size_t)sysconf(_SC_PAGESIZE), __ATOMIC_RELAXED);
+	return (struct ring_producer_cold *)((uintptr_t)producer -
+			__atomic_load_n(&page, __ATOMIC_RELAXED));
+}
+
+static bool ring_rseq_usable(void)
+{
+#if RING_HAS_SECTION
+	const char *forced = getenv("SIDE_RING_PORTABLE");
+
+	if (forced && forced[0] == '1')
+		return false;
+	return &__rseq_size && &__rseq_offset && __rseq_size != 0;
+#else
+	return false;
+#endif
+}
+
+static void ring_producer_fill(struct ring_producer *producer, struct ring_producer_cold *cold)
+{
+	const struct ring_memory *memory = &cold->memory;
+	const struct ring_geometry *geometry = &memory->geometry;
+
+	producer->mask = geometry->size - 1;
+	producer->size_word = geometry->size << RING_EPOCH_BITS;
+	producer->block_word = geometry->size / RING_BLOCKS << RING_EPOCH_BITS;
+	producer->payload_limit = cold->payload_max + 1;
+	producer->clock = geometry->clock;
+	producer->event_slots = geometry->event_slots;
+	producer->doorbell = cold->doorbell;
+	producer->lost = ring_memory_lost(memory, 0);
+	producer->lost_stride_words = memory->layout.lost_stride / sizeof(uint64_t);
+	producer->cpus = geometry->cpus;
+	producer->locks = (uint64_t *)&producer->places[geometry->cpus];
+	for (uint32_t cpu = 0; cpu < geometry->cpus; cpu++) {
+		producer->places[cpu].control = ring_memory_control(memory, cpu);
+		producer->places[cpu].data = ring_memory_data(memory, cpu);
+	}
+	if (cold->portable) {
+		producer->path = RING_PATH_PORTABLE;
+		return;
+	}
+#if RING_HAS_SECTION
+	producer->rseq_offset = (uint64_t)__rseq_offset;
+#endif
+	producer->path = geometry->clock == RING_CLOCK_TSC ? RING_PATH_RSEQ_TSC
+							   : RING_PATH_RSEQ_CLOCK;
+}
+
+/* One mapping: the cold page, then the pages that a fork wipes. */
+static struct ring_producer *ring_producer_allocate(const struct ring_memory *memory)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t hot = sizeof(struct ring_producer) +
+			memory->geometry.cpus *
+					(sizeof(struct ring_place) +
+							RING_LOCK_WORDS * sizeof(uint64_t));
+	size_t bytes = page + ((hot + page - 1) & ~(page - 1));
+	struct ring_producer_cold *cold;
+	struct ring_producer *producer;
+
+	cold = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (cold == MAP_FAILED)
+		return NULL;
+	producer = (struct ring_producer *)((unsigned char *)cold + page);
+	if (madvise(producer, bytes - page, MADV_WIPEONFORK))
+		producer->owner = getpid();
+	cold->memory = *memory;
+	cold->bytes = bytes;
+	cold->payload_max = ring_payload_max(memory->geometry.size);
+	/* A kernel without the one has no rseq either; but do not rely on it. */
+	cold->portable = producer->owner || !ring_rseq_usable();
+	return producer;
+}
+
+int ring_producer_map(int ring_fd, int doorbell_fd, struct ring_producer **result)
+{
+	struct ring_producer_cold *cold;
+	struct ring_producer *producer;
+	struct ring_memory memory;
+	int saved = errno;
+	int rc;
+
+	rc = ring_memory_map(ring_fd, PROT_READ | PROT_WRITE, &memory);
+	if (rc)
+		goto out;
+	if (memory.geometry.clock == RING_CLOCK_TSC && !ring_clock_tsc_permitted()) {
+		rc = -ENOTSUP;
+		goto out_memory;
+	}
+	rc = -ENOMEM;
+	producer = ring_producer_allocate(&memory);
+	if (!producer)
+		goto out_memory;
+	rc = 0;
+	cold = ring_producer_cold(producer);
+	if (doorbell_fd >= 0) {
+		rc = ring_doorbell_map(doorbell_fd, &cold->doorbell);
+		if (rc)
+			goto out_producer;
+	}
+	ring_producer_fill(producer, cold);
+	*result = producer;
+	goto out;
+
+out_producer:
+	munmap(cold, cold->bytes);
+out_memory:
+	ring_memory_unmap(&memory);
+out:
+	errno = saved;
+	return rc;
+}
+
+void ring_producer_unmap(struct ring_producer *producer)
+{
+	struct ring_producer_cold *cold = ring_producer_cold(producer);
+	int saved = errno;
+
+	if (cold->doorbell)
+		ring_doorbell_unmap(cold->doorbell);
+	ring_memory_unmap(&cold->memory);
+	munmap(cold, cold->bytes);
+	errno = saved;
+}
+
+static bool ring_producer_forked(const struct ring_producer *producer)
+{
+	if (producer->path == RING_PATH_NONE)
+		return true;
+	return producer->owner && producer->owner != getpid();
+}
+
+/* The CPU whose counters to use. They are atomic: it does not matter if the thread moves. */
+static uint32_t ring_producer_cpu(const struct ring_producer *producer)
+{
+	uint32_t cpu = 0;
+
+	if (producer->path == RING_PATH_PORTABLE)
+		return ring_portable_cpu(producer);
+#if RING_HAS_SECTION
+	__asm__ volatile("movl %%fs:4(%1), %0" : "=r"(cpu) : "r"(producer->rseq_offset));
+#endif
+	return cpu < producer->cpus ? cpu : 0;
+}
+
+static void ring_count(
+		const struct ring_producer *producer, uint32_t event_id, enum ring_loss reason)
+{
+	uint32_t cpu = ring_producer_cpu(producer);
+	struct ring_control *control = producer->places[cpu].control;
+	uint32_t slot = event_id < producer->event_slots ? event_id : producer->event_slots - 1;
+	uint32_t group = slot / RING_LOST_GROUP_SLOTS;
+	uint64_t *counts = producer->lost + cpu * producer->lost_stride_words +
+			(size_t)slot * RING_LOSS_REASONS;
+
+	if ((unsigned int)reason >= RING_LOSS_REASONS)
+		reason = RING_LOST_OTHER;
+	/* Nothing is ordered by these counters; a consumer reads them as they are. */
+	__atomic_fetch_add(&counts[reason], 1, __ATOMIC_RELAXED);
+	if (!(__atomic_load_n(&control->lost_groups[group / 64], __ATOMIC_RELAXED) >> group % 64 &
+			    1))
+		__atomic_fetch_or(&control->lost_groups[group / 64], UINT64_C(1) << group % 64,
+				__ATOMIC_RELAXED);
+	__atomic_fetch_add(&control->lost[reason], 1, __ATOMIC_RELAXED);
+}
+
+void ring_count_lost(struct ring_producer *producer, uint32_t event_id, enum ring_loss reason)
+{
+	int saved = errno;
+
+	if (ring_producer_forked(producer))
+		__atomic_fetch_add(&ring_producer_cold(producer)->refused, 1, __ATOMIC_RELAXED);
+	else
+		ring_count(producer, event_id, reason);
+	errno = saved;
+}
+
+/* One attempt; a RING_SECTION_ code. */
+static inline int ring_publish_once(
+		struct ring_producer *producer, uint32_t event_id, const void *payload, size_t size)
+{
+#if RING_HAS_SECTION
+	if (__builtin_expect(producer->path == RING_PATH_RSEQ_TSC, 1))
+		return ring_section_compact_tsc(producer, event_id, payload, size);
+	if (producer->path == RING_PATH_RSEQ_CLOCK)
+		return ring_section_compact_clock(producer, event_id, payload, size,
+				ring_clock_read(RING_CLOCK_MONOTONIC));
+#endif
+	return ring_portable_publish(producer, event_id, payload, size);
+}
+
+static int ring_publish_extended(
+		struct ring_producer *producer, uint32_t event_id, const void *payload, size_t size)
+{
+#if RING_HAS_SECTION
+	if (producer->path == RING_PATH_RSEQ_TSC)
+		return ring_section_extended_tsc(producer, event_id, payload, size);
+	return ring_section_extended_clock(
+			producer, event_id, payload, size, ring_clock_read(RING_CLOCK_MONOTONIC));
+#else
+	return ring_portable_publish(producer, event_id, payload, size);
+#endif
+}
+
+static void ring_epoch_invalidate(struct ring_producer *producer)
+{
+#if RING_HAS_SECTION
+	ring_section_invalidate(producer, ring_clock_read((enum ring_clock)producer->clock));
+#else
+	(void)producer;
+#endif
+}
+
+/* Everything after a first attempt with the result `code` that was not plain success. */
+static int ring_publish_attempts(struct ring_producer *producer, uint32_t event_id,
+		const void *payload, size_t size, int code)
+{
+	for (int attempt = 0; attempt < RING_ATTEMPTS; attempt++) {
+		switch (code) {
+		case RING_SECTION_DONE: return 0;
+		case RING_SECTION_CROSSED: ring_doorbell_crossed(producer->doorbell); return 0;
+		case RING_SECTION_ABORTED:
+			code = ring_publish_once(producer, event_id, payload, size);
+			break;
+		case RING_SECTION_ALIAS:
+			ring_epoch_invalidate(producer);
+			/* fallthrough */
+		case RING_SECTION_EXTEND:
+			code = ring_publish_extended(producer, event_id, payload, size);
+			break;
+		case RING_SECTION_FULL:
+			ring_count(producer, event_id, RING_LOST_FULL);
+			return -ENOSPC;
+		case RING_SECTION_NO_CPU:
+			ring_count(producer, event_id, RING_LOST_NO_CPU);
+			return -ENXIO;
+		case RING_SECTION_FORKED: return -ECHILD;
+		default: attempt = RING_ATTEMPTS; break;
+		}
+	}
+	ring_count(producer, event_id, RING_LOST_BUSY);
+	return -EBUSY;
+}
+
+static __attribute__((noinline, cold)) int ring_publish_slow(struct ring_producer *producer,
+		uint32_t event_id, const void *payload, size_t size, int code)
+{
+	int saved = errno;
+	int rc;
+
+	if (ring_producer_forked(producer)) {
+		__atomic_fetch_add(&ring_producer_cold(producer)->refused, 1, __ATOMIC_RELAXED);
+		rc = -ECHILD;
+	} else if (size >= producer->payload_limit) {
+		ring_count(producer, event_id, RING_LOST_TOO_BIG);
+		rc = -E2BIG;
+	} else {
+		rc = ring_publish_attempts(producer, event_id, payload, size, code);
+	}
+	errno = saved;
+	return rc;
+}
+
+int ring_publish(
+		struct ring_producer *producer, uint32_t event_id, const void *payload, size_t size)
+{
+	int code = RING_SECTION_ABORTED;
+
+	/* The limit is 0 in a forked child. */
+	if (__builtin_expect(size < producer->payload_limit, 1)) {
+		code = ring_publish_once(producer, event_id, payload, size);
+		if (__builtin_expect(code == RING_SECTION_DONE, 1))
+			return 0;
+	}
+	return ring_publish_slow(producer, event_id, payload, size, code);
+}
+
+enum ring_clock ring_producer_clock(const struct ring_producer *producer)
+{
+	return ring_producer_cold(producer)->memory.geometry.clock;
+}
+
+size_t ring_producer_payload_max(const struct ring_producer *producer)
+{
+	return ring_producer_cold(producer)->payload_max;
+}
+
+bool ring_producer_is_portable(const struct ring_producer *producer)
+{
+	return ring_producer_cold(producer)->portable;
+}
+
+uint64_t ring_producer_refused(const struct ring_producer *producer)
+{
+	return __atomic_load_n(&ring_producer_cold(producer)->refused, __ATOMIC_RELAXED);
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The restartable sections (section-x86_64.S) and the producer's memory that they read.
+ *
+ * Private to the room. Used by C and by the assembly.
+ */
+#ifndef SIDE_RING_SECTION_H
+#define SIDE_RING_SECTION_H
+
+#include "ring/layout.h"
+
+/* What a section (or the portable writer) did. Nothing is published but by the first two. */
+#define RING_SECTION_DONE 0
+#define RING_SECTION_CROSSED 1 /* Done, and the record reached into another block. */
+#define RING_SECTION_ABORTED 2 /* Preempted, moved or interrupted: start anew. */
+#define RING_SECTION_EXTEND 3  /* The record needs the extended form. */
+#define RING_SECTION_ALIAS 4   /* Extended, but the epoch must be made invalid before. */
+#define RING_SECTION_FULL 5
+#define RING_SECTION_NO_CPU 6
+#define RING_SECTION_BUSY 7   /* Portable writer only. */
+#define RING_SECTION_FORKED 8 /* Portable writer only. */
+
+/* Offsets into struct ring_producer that the assembly uses; checked below. */
+#define RING_PRODUCER_CPUS 0
+#define RING_PRODUCER_RSEQ 8
+#define RING_PRODUCER_MASK 16
+#define RING_PRODUCER_SIZE 24
+#define RING_PRODUCER_BLOCK 32
+#define RING_PRODUCER_PLACES 128
+
+/* The rseq sections exist here. ThreadSanitizer cannot see into them. */
+#if defined(__x86_64__) && defined(__LP64__) && !defined(__SANITIZE_THREAD__)
+#define RING_HAS_SECTION 1
+#else
+#define RING_HAS_SECTION 0
+#endif
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#undef RING_HAS_SECTION
+#define RING_HAS_SECTION 0
+#endif
+#endif
+
+#ifndef __ASSEMBLER__
+
+/* Where the ring of one CPU is in this process. */
+struct ring_place {
+	struct ring_control *control;
+	unsigned char *data;
+};
+
+enum ring_path {
+	RING_PATH_NONE = 0, /* A forked child's wiped memory. */
+	RING_PATH_RSEQ_TSC,
+	RING_PATH_RSEQ_CLOCK,
+	RING_PATH_PORTABLE,
+};
+
+/*
+ * The pages with this are wiped when the process forks: everything is 0 in the child, whose fast
+ * path therefore refuses (0 is more than any payload allowed) at no cost for the parent.
+ * struct ring_producer_cold stands on the page before and survives the fork.
+ */
+struct ring_producer {
+	uint32_t cpus;
+	uint32_t path;          /* enum ring_path */
+	uint64_t rseq_offset;   /* Of struct rseq from the thread pointer. */
+	uint64_t mask;          /* size - 1 */
+	uint64_t size_word;     /* size << 24 */
+	uint64_t block_word;    /* (size / RING_BLOCKS) << 24 */
+	uint64_t payload_limit; /* A payload must be smaller than this. */
+	uint32_t clock;         /* enum ring_clock */
+	uint32_t event_slots;
+	struct ring_doorbell *doorbell;
+	uint64_t *lost; /* Counters of CPU 0, and from one CPU to the next: */
+	uint64_t lost_stride_words;
+	uint64_t *locks; /* Portable path: a lock for each ring. */
+	int32_t owner;   /* Where the kernel cannot wipe memory on fork: our pid. Else 0. */
+	uint32_t spare;
+	uint64_t reserved[4];
+	struct ring_place places[];
+};
+#if RING_HAS_SECTION
+static_assert(offsetof(struct ring_producer, cpus) == RING_PRODUCER_CPUS, "cpus");
+static_assert(offsetof(struct ring_producer, rseq_offset) == RING_PRODUCER_RSEQ, "rseq_offset");
+static_assert(offsetof(struct ring_producer, mask) == RING_PRODUCER_MASK, "mask");
+static_assert(offsetof(struct ring_producer, size_word) == RING_PRODUCER_SIZE, "size_word");
+static_assert(offsetof(struct ring_producer, block_word) == RING_PRODUCER_BLOCK, "block_word");
+static_assert(offsetof(struct ring_producer, places) == RING_PRODUCER_PLACES, "places");
+static_assert(sizeof(struct ring_place) == 2 * sizeof(void *), "ring_place");
+
+/* In section-x86_64.S. The forms with _clock take the timestamp, the others read the TSC. */
+int ring_section_compact_tsc(struct ring_producer *producer, uint32_t event_id, const void *payload,
+		size_t size);
+int ring_section_extended_tsc(struct ring_producer *producer, uint32_t event_id,
+		const void *payload, size_t size);
+int ring_section_compact_clock(struct ring_producer *producer, uint32_t event_id,
+		const void *payload, size_t size, uint64_t timestamp);
+int ring_section_extended_clock(struct ring_producer *producer, uint32_t event_id,
+		const void *payload, size_t size, uint64_t timestamp);
+/* Give the head of the current CPU's ring an epoch that `timestamp` does not have. */
+int ring_section_invalidate(struct ring_producer *producer, uint64_t timestamp);
+#endif
+
+#endif /* __ASSEMBLER__ */
+#endif /* SIDE_RING_SECTION_H */
