@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Changing callback arrays.
+ *
+ * An array is never changed, but replaced: the new one is published, the old one retired with the
+ * epoch of its retirement, and freed when a grace period that began later has passed.  Registration
+ * never waits for that.  Unregistration does, after the lock is released, because it promises that
+ * the callback is not running any more; whoever must not wait (in a callback, in a notification)
+ * gets a weaker promise instead.
+ */
+#include "callbacks.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <side/tracer-extensions.h>
+
+#include "export.h"
+#include "rcu.h"
+#include "registry.h"
+#include "report.h"
+
+enum {
+	RECLAIM_EVERY = 64, /* retirements between two attempts */
+};
+
+struct callback_array {
+	struct callback_array *next_retired;
+	uintptr_t retired_at;
+	struct side_callback entries[]; /* ended by a zeroed one */
+};
+
+/* All below with the registry's lock held. */
+static struct callback_array *first_retired;
+static struct callback_array **retired_end = &first_retired;
+static uint32_t retired_since; /* since the last attempt */
+static uintptr_t grace_period; /* begun for them and not seen to have passed, or 0 */
+
+/* Events that have callbacks, so that a batch without any is dropped without looking at it. */
+static uint64_t nr_enabled_events;
+
+EXPORT const char side_empty_callback[2 * sizeof(void *) + sizeof(uint64_t)]
+		__attribute__((aligned(sizeof(void *))));
+_Static_assert(offsetof(struct side_callback, priv) <= sizeof(side_empty_callback),
+		"the functions of an ending entry must be readable");
+
+static struct callback_array *array_of(const struct side_event_state_0 *state)
+{
+	return (struct callback_array *)((uintptr_t)state->callbacks -
+			offsetof(struct callback_array, entries));
+}
+
+static void retire(struct callback_array *array)
+{
+	array->retired_at = rcu_now();
+	array->next_retired = NULL;
+	*retired_end = array;
+	retired_end = &array->next_retired;
+	retired_since++;
+}
+
+/* Take those off the list that were retired before a grace period that has passed began. */
+static struct callback_array *take_unreachable(void)
+{
+	uintptr_t passed = rcu_last_passed();
+	struct callback_array *array, **end = &first_retired;
+
+	while (*end && (intptr_t)((*end)->retired_at - passed) < 0)
+		end = &(*end)->next_retired;
+	if (end == &first_retired)
+		return NULL;
+	array = first_retired;
+	first_retired = *end;
+	if (!first_retired)
+		retired_end = &first_retired;
+	*end = NULL;
+	return array;
+}
+
+void callbacks_reclaim(void)
+{
+	struct callback_array *array, *next;
+
+	if (grace_period && rcu_passed(grace_period))
+		grace_period = 0;
+	/* Off the list before free(): a tracer of allocations may come back here from it. */
+	for (array = take_unreachable(); array; array = next) {
+		next = array->next_retired;
+		free(array);
+	}
+	if (first_retired && !grace_period && retired_since >= RECLAIM_EVERY) {
+		retired_since = 0;
+		grace_period = rcu_begin_grace_period();
+	}
+}
+
+struct side_event_state_0 *event_state(struct side_event_description *desc)
+{
+	struct side_event_state *state;
+
+	if (!desc)
+		return NULL;
+	if (desc->version != SIDE_EVENT_DESCRIPTION_ABI_VERSION) {
+		report_once(REPORT_DESCRIPTION_VERSION);
+		return NULL;
+	}
+	if (desc->struct_size < side_offsetofend(struct side_event_description,
+						side_event_description_orig_abi_last)) {
+		report_once(REPORT_DESCRIPTION_SIZE);
+		return NULL;
+	}
+	state = side_ptr_get(desc->state);
+	if (!state)
+		return NULL;
+	if (state->version != SIDE_EVENT_STATE_ABI_VERSION) {
+		report_once(REPORT_STATE_VERSION);
+		return NULL;
+	}
+	return (struct side_event_state_0 *)(void *)state;
+}
+
+/* Replace the array of an event by one of nr entries; NULL for none. */
+static void publish(struct side_event_state_0 *state, struct callback_array *array, uint32_t nr)
+{
+	struct callback_array *old = state->nr_callbacks ? array_of(state) : NULL;
+	const struct side_callback *entries = array
+			? array->entries
+			: (const struct side_callback *)(const void *)side_empty_callback;
+
+	/* Release: the entries before the pointer.  Pairs with the acquire in dispatch. */
+	__atomic_store_n(&state->callbacks, entries, __ATOMIC_RELEASE);
+	__atomic_store_n(&state->nr_callbacks, nr, __ATOMIC_RELAXED);
+	/*
+	 * Atomic, because kernel and debugger change other bits of the word.  Relaxed: a call site
+	 * that sees it early finds an empty array, one that sees it late was called before.
+	 */
+	if (!old && nr) {
+		nr_enabled_events++;
+		(void)__atomic_add_fetch(&state->enabled, 1, __ATOMIC_RELAXED);
+	} else if (old && !nr) {
+		nr_enabled_events--;
+		(void)__atomic_sub_fetch(&state->enabled, 1, __ATOMIC_RELAXED);
+	}
+	if (old)
+		retire(old);
+}
+
+static bool same_callback(const struct side_callback *a, const struct side_callback *b)
+{
+	return a->call == b->call && a->call_variadic == b->call_variadic && a->priv == b->priv &&
+			a->key == b->key;
+}
+
+/* Index of the callback in the array, or nr_callbacks. */
+static uint32_t find_callback(
+		const struct side_event_state_0 *state, const struct side_callback *wanted)
+{
+	uint32_t i;
+
+	for (i = 0; i < state->nr_callbacks; i++) {
+		if (same_callback(&state->callbacks[i], wanted))
+			break;
+	}
+	return i;
+}
+
+/*
+ * An array of nr entries and the ending one.  With the lock held, but since allocation may be
+ * traced and a tracer may come back to this event from it, the caller looks at the event
+ * afterwards.
+ */
+static struct callback_array *new_array(uint32_t nr)
+{
+	size_t entries;
+
+	if (__builtin_mul_overflow((size_t)nr + 1, sizeof(struct side_callback), &entries) ||
+			entries > SIZE_MAX / 2)
+		return NULL;
+	return calloc(1, sizeof(struct callback_array) + entries);
+}
+
+static int add_callback(struct side_event_state_0 *state, const struct side_callback *added)
+{
+	struct callback_array *array = NULL;
+	uint32_t nr;
+
+	do {
+		free(array);
+		nr = state->nr_callbacks;
+		if (nr == UINT32_MAX)
+			return SIDE_ERROR_INVAL;
+		if (find_callback(state, added) < nr)
+			return SIDE_ERROR_EXIST;
+		array = new_array(nr + 1);
+		if (!array)
+			return SIDE_ERROR_NOMEM;
+	} while (nr != state->nr_callbacks || find_callback(state, added) < nr);
+	if (nr)
+		memcpy(array->entries, state->callbacks, nr * sizeof(*added));
+	array->entries[nr] = *added;
+	publish(state, array, nr + 1);
+	return SIDE_ERROR_OK;
+}
+
+static int remove_callback(struct side_event_state_0 *state, const struct side_callback *removed)
+{
+	struct callback_array *array = NULL;
+	uint32_t nr, at;
+
+	do {
+		free(array);
+		array = NULL;
+		nr = state->nr_callbacks;
+		if (find_callback(state, removed) == nr)
+			return SIDE_ERROR_NOENT;
+		if (nr == 1)
+			break;
+		array = new_array(nr - 1);
+		if (!array)
+			return SIDE_ERROR_NOMEM;
+	} while (nr != state->nr_callbacks || find_callback(state, removed) == nr);
+	at = find_callback(state, removed);
+	if (array) {
+		memcpy(array->entries, state->callbacks, at * sizeof(*removed));
+		memcpy(array->entries + at, state->callbacks + at + 1,
+				(nr - at - 1) * sizeof(*removed));
+	}
+	publish(state, array, nr - 1);
+	return SIDE_ERROR_OK;
+}
+
+void callbacks_drop(struct side_event_description **events, uint32_t nr_events)
+{
+	struct side_event_state_0 *state;
+	uint32_t i;
+
+	for (i = 0; i < nr_events && nr_enabled_events; i++) {
+		state = event_state(events[i]);
+		if (state && state->nr_callbacks)
+			publish(state, NULL, 0);
+	}
+	callbacks_reclaim();
+}
+
+static int check_callback(struct side_event_description *desc, const struct side_callback *callback,
+		bool variadic, struct side_event_state_0 **state)
+{
+	*state = event_state(desc);
+	if (!*state || !!(desc->flags & SIDE_EVENT_FLAG_VARIADIC) != variadic)
+		return SIDE_ERROR_INVAL;
+	if (!callback->call && !callback->call_variadic)
+		return SIDE_ERROR_INVAL;
+	if (key_is_reserved(callback->key))
+		return SIDE_ERROR_INVAL;
+	return SIDE_ERROR_OK;
+}
+
+static int register_callback(struct side_event_description *desc,
+		const struct side_callback *callback, bool variadic)
+{
+	struct side_event_state_0 *state;
+	int result;
+
+	side_init();
+	result = check_callback(desc, callback, variadic, &state);
+	if (result != SIDE_ERROR_OK)
+		return result;
+	registry_lock();
+	if (registry_is_finished()) {
+		result = SIDE_ERROR_EXITING;
+	} else {
+		rcu_start();
+		result = add_callback(state, callback);
+		callbacks_reclaim();
+	}
+	registry_unlock();
+	return result;
+}
+
+static int unregister_callback(struct side_event_description *desc,
+		const struct side_callback *callback, bool variadic)
+{
+	struct side_event_state_0 *state;
+	int result;
+
+	result = check_callback(desc, callback, variadic, &state);
+	if (result != SIDE_ERROR_OK)
+		return result;
+	registry_lock();
+	if (registry_is_finished()) {
+		result = SIDE_ERROR_EXITING;
+	} else {
+		result = remove_callback(state, callback);
+		callbacks_reclaim();
+	}
+	registry_unlock();
+	return result;
+}
+
+EXPORT int side_tracer_synchronize(void)
+{
+	if (!registry_may_wait())
+		return SIDE_ERROR_INVAL;
+	if (!rcu_is_started())
+		return SIDE_ERROR_OK;
+	rcu_synchronize();
+	registry_lock();
+	callbacks_reclaim();
+	registry_unlock();
+	return SIDE_ERROR_OK;
+}
+
+static int unregister_and_wait(struct side_event_description *desc,
+		const struct side_callback *callback, bool variadic)
+{
+	int result = unregister_callback(desc, callback, variadic);
+
+	if (result == SIDE_ERROR_OK)
+		(void)side_tracer_synchronize();
+	return result;
+}
+
+EXPORT int side_tracer_callback_register(struct side_event_description *desc,
+		side_tracer_callback_func call, void *priv, uint64_t key)
+{
+	const struct side_callback callback = {.call = call, .priv = priv, .key = key};
+
+	return register_callback(desc, &callback, false);
+}
+
+EXPORT int side_tracer_callback_variadic_register(struct side_event_description *desc,
+		side_tracer_callback_variadic_func call_variadic, void *priv, uint64_t key)
+{
+	const struct side_callback callback = {
+			.call_variadic = call_variadic, .priv = priv, .key = key};
+
+	return register_callback(desc, &callback, true);
+}
+
+EXPORT int side_tracer_callback_unregister(struct side_event_description *desc,
+		side_tracer_callback_func call, void *priv, uint64_t key)
+{
+	const struct side_callback callback = {.call = call, .priv = priv, .key = key};
+
+	return unregister_and_wait(desc, &callback, false);
+}
+
+EXPORT int side_tracer_callback_variadic_unregister(struct side_event_description *desc,
+		side_tracer_callback_variadic_func call_variadic, void *priv, uint64_t key)
+{
+	const struct side_callback callback = {
+			.call_variadic = call_variadic, .priv = priv, .key = key};
+
+	return unregister_and_wait(desc, &callback, true);
+}
+
+EXPORT int side_tracer_callback_unregister_async(struct side_event_description *desc,
+		side_tracer_callback_func call, void *priv, uint64_t key)
+{
+	const struct side_callback callback = {.call = call, .priv = priv, .key = key};
+
+	return unregister_callback(desc, &callback, false);
+}
+
+EXPORT int side_tracer_callback_variadic_unregister_async(struct side_event_description *desc,
+		side_tracer_callback_variadic_func call_variadic, void *priv, uint64_t key)
+{
+	const struct side_callback callback = {
+			.call_variadic = call_variadic, .priv = priv, .key = key};
+
+	return unregister_callback(desc, &callback, true);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Callback arrays of events: what dispatch walks, what tracers change.
+ */
+#ifndef LIBSIDE_CALLBACKS_H
+#define LIBSIDE_CALLBACKS_H
+
+#include <side/trace.h>
+#include <stdint.h>
+
+/*
+ * One entry.  Exactly one of the two functions is set, so a call of the wrong kind finds the end of
+ * the array at its first entry: no test for it on the hot path.  side_empty_callback, which stands
+ * for the empty array, is shorter than an entry; only the two functions may be read of an end.
+ */
+struct side_callback {
+	side_tracer_callback_func call;
+	side_tracer_callback_variadic_func call_variadic;
+	void *priv;
+	uint64_t key;
+};
+
+/* Keys (tracers get theirs from SIDE_KEY_FIRST on). */
+enum {
+	SIDE_KEY_MATCH_ALL = 0,
+	SIDE_KEY_USER_EVENTS = 1,
+	SIDE_KEY_PTRACE = 2,
+	SIDE_KEY_FIRST = 8,
+};
+
+static inline bool key_is_reserved(uint64_t key)
+{
+	return key != SIDE_KEY_MATCH_ALL && key < SIDE_KEY_FIRST;
+}
+
+/* Bits of the enabled word that others than the library set; the rest counts private enablers. */
+#define SIDE_ENABLED_SHIFT (sizeof(uintptr_t) * 8 - 8)
+#define SIDE_ENABLED_SHARED_MASK ((uintptr_t)0xff << SIDE_ENABLED_SHIFT)
+#define SIDE_ENABLED_USER_EVENTS ((uintptr_t)0x80 << SIDE_ENABLED_SHIFT)
+#define SIDE_ENABLED_PTRACE ((uintptr_t)0x40 << SIDE_ENABLED_SHIFT)
+
+/* The state of a description this library understands, or NULL. */
+struct side_event_state_0 *event_state(struct side_event_description *desc);
+
+/* Drop all callbacks of the events, without waiting.  With the registry's lock held. */
+void callbacks_drop(struct side_event_description **events, uint32_t nr_events);
+
+/*
+ * Free the retired arrays that nobody walks any more; starts a grace period for the others when
+ * they have become many.  Never waits.  With the registry's lock held.
+ */
+void callbacks_reclaim(void);
+
+#endif /* LIBSIDE_CALLBACKS_H */

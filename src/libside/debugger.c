@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The place for a debugger's breakpoint.
+ *
+ * A debugger sets bit 62 (30 on 32-bit hosts) in the enabled word of the events it wants and a
+ * breakpoint here; the four arguments are in the registers, or on the stack, of a normal call.
+ */
+#include <side/trace.h>
+
+#include "export.h"
+
+EXPORT __attribute__((noinline)) void side_ptrace_hook(const struct side_event_state *state,
+		const struct side_arg_vec *side_arg_vec,
+		const struct side_arg_dynamic_struct *var_struct, void *caller_addr)
+{
+	/* Keeps the function, its calls and its arguments, in every compiler and with LTO. */
+	__asm__ __volatile__(""
+			     :
+			     : "g"(state), "g"(side_arg_vec), "g"(var_struct), "g"(caller_addr)
+			     : "memory");
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Beginning and end of the library, and fork.
+ *
+ * The beginning is cheap: no thread, no file, no allocation of ours.  The rest is set up by the
+ * first tracer.  The end takes away all events, stops the agent and leaves the memory that other
+ * threads may still look at; threads that emit while destructors run find nothing to call.
+ *
+ * Fork: the handlers take all the locks, in their order, so that the child finds whole lists.  A
+ * lock's owner never waits for readers, so a fork inside a callback gets them.  vfork runs no
+ * handlers and needs none as long as the child only emits events before it executes a program: a
+ * child that shares memory emits through the reader of its parent's thread, or not at all.  The
+ * same is true of clone() without a thread library: emitting works, (un)registering in such a child
+ * is not supported.  A child made by the bare fork system call may emit; its first unregistration
+ * waits until it finds out that the parent's other threads do not exist in it.
+ */
+#include <errno.h>
+#include <pthread.h>
+
+#include <side/trace.h>
+
+#include "export.h"
+#include "keys.h"
+#include "rcu.h"
+#include "registry.h"
+#include "report.h"
+#include "statedump.h"
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static bool is_set_up;
+
+static void fork_prepare(void)
+{
+	registry_fork_prepare();
+	statedump_fork_prepare();
+	keys_lock();
+}
+
+static void fork_in_parent(void)
+{
+	keys_unlock();
+	statedump_fork_in_parent();
+	registry_fork_done();
+}
+
+static void fork_in_child(void)
+{
+	rcu_after_fork_in_child();
+	keys_unlock();
+	statedump_fork_in_child();
+	registry_fork_done();
+}
+
+static void set_up(void)
+{
+	int saved_errno = errno;
+
+	report_init();
+	(void)pthread_atfork(fork_prepare, fork_in_parent, fork_in_child);
+	errno = saved_errno;
+	/* Release: pairs with the acquire in side_init(), which then skips pthread_once(). */
+	__atomic_store_n(&is_set_up, true, __ATOMIC_RELEASE);
+}
+
+EXPORT __attribute__((constructor)) void side_init(void)
+{
+	if (!__atomic_load_n(&is_set_up, __ATOMIC_ACQUIRE))
+		(void)pthread_once(&once, set_up);
+}
+
+EXPORT __attribute__((destructor)) void side_exit(void)
+{
+	if (registry_finish())
+		statedump_finish();
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+#include "lock.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static void futex_sleep(uint32_t *word, uint32_t value, const struct timespec *timeout)
+{
+	int saved_errno = errno;
+
+	(void)syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, timeout, NULL, 0);
+	errno = saved_errno;
+}
+
+static void futex_rouse(uint32_t *word, int threads)
+{
+	int saved_errno = errno;
+
+	(void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, threads, NULL, NULL, 0);
+	errno = saved_errno;
+}
+
+void futex_lock(struct futex_lock *lock)
+{
+	uint32_t seen = 0;
+
+	/* Acquire: what the last owner did.  Pairs with the release in futex_unlock(). */
+	if (__atomic_compare_exchange_n(
+			    &lock->word, &seen, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		return;
+	/* From here on the word says 2, so that whoever unlocks wakes the next one up. */
+	while (__atomic_exchange_n(&lock->word, 2, __ATOMIC_ACQUIRE) != 0)
+		futex_sleep(&lock->word, 2, NULL);
+}
+
+void futex_unlock(struct futex_lock *lock)
+{
+	/* Release: our changes before the lock is free.  Pairs with the acquires in futex_lock().
+	 */
+	if (__atomic_exchange_n(&lock->word, 0, __ATOMIC_RELEASE) == 2)
+		futex_rouse(&lock->word, 1);
+}
+
+uintptr_t thread_identity(void)
+{
+	return (uintptr_t)pthread_self();
+}
+
+bool owned_lock_is_mine(const struct owned_lock *lock)
+{
+	/* Relaxed: only the owner's own stores can make this true. */
+	return __atomic_load_n(&lock->owner, __ATOMIC_RELAXED) == thread_identity();
+}
+
+void owned_lock_acquire(struct owned_lock *lock)
+{
+	if (!owned_lock_is_mine(lock)) {
+		futex_lock(&lock->lock);
+		__atomic_store_n(&lock->owner, thread_identity(), __ATOMIC_RELAXED);
+	}
+	lock->depth++;
+}
+
+void owned_lock_release(struct owned_lock *lock)
+{
+	if (--lock->depth)
+		return;
+	__atomic_store_n(&lock->owner, 0, __ATOMIC_RELAXED);
+	futex_unlock(&lock->lock);
+}
+
+void turnstile_turn(struct turnstile *turnstile)
+{
+	/* Relaxed: the waiter looks at the state under the lock; the futex orders the sleep. */
+	(void)__atomic_add_fetch(&turnstile->turns, 1, __ATOMIC_RELAXED);
+	futex_rouse(&turnstile->turns, INT_MAX);
+}
+
+void turnstile_wait(struct turnstile *turnstile, struct owned_lock *lock, int timeout_ms)
+{
+	struct timespec timeout = {
+			.tv_sec = timeout_ms / 1000,
+			.tv_nsec = (timeout_ms % 1000) * 1000000L,
+	};
+	/* Read under the lock: a turn after it is released makes the futex return at once. */
+	uint32_t turns = __atomic_load_n(&turnstile->turns, __ATOMIC_RELAXED);
+	uint32_t depth = lock->depth;
+
+	lock->depth = 1;
+	owned_lock_release(lock);
+	futex_sleep(&turnstile->turns, turns, timeout_ms < 0 ? NULL : &timeout);
+	owned_lock_acquire(lock);
+	lock->depth = depth;
+}

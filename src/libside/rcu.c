@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: MIT */
+#include "rcu.h"
+
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lock.h"
+
+enum {
+	FIRST_READERS = 63,
+	SPINS = 200, /* looks at a reader before the first sleep */
+	LONGEST_SLEEP_US = 1000,
+	SLEEPS_A_LIVENESS_CHECK = 64,
+};
+
+/* Readers come in chunks; the first needs no allocation, the others are mapped and stay for ever.
+ */
+struct reader_chunk {
+	struct reader_chunk *next;
+	uint32_t capacity;
+	uint32_t used; /* readers ever handed out */
+	struct rcu_reader *readers;
+};
+
+static struct rcu_reader first_readers[FIRST_READERS];
+static struct reader_chunk first_chunk = {.capacity = FIRST_READERS, .readers = first_readers};
+
+static struct rcu_reader no_reader = {.epoch = RCU_NO_READER};
+
+uintptr_t rcu_gp;
+static uintptr_t last_passed;
+__thread struct rcu_reader *rcu_self = &no_reader;
+
+/* Protects the lists below; held for a moment with all signals blocked, reset in a forked child. */
+static struct futex_lock readers_lock;
+static struct reader_chunk *last_chunk = &first_chunk;
+static struct rcu_reader *free_readers;
+static pid_t owner_pid;
+
+static bool thread_is_gone(uint32_t tid)
+{
+	int saved_errno = errno;
+	bool gone = syscall(SYS_tgkill, getpid(), tid, 0) == -1 && errno == ESRCH;
+
+	errno = saved_errno;
+	return gone;
+}
+
+static void free_reader(struct rcu_reader *reader)
+{
+	/* A thread that ended inside a section (pthread_exit in a callback) leaves its epoch. */
+	__atomic_store_n(&reader->epoch, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&reader->tid, 0, __ATOMIC_RELAXED);
+	reader->next_free = free_readers;
+	free_readers = reader;
+}
+
+/* Give up the readers of threads that are gone.  The caller has no reader, so its id is reused. */
+static uint32_t sweep_readers(uint32_t my_tid, uint32_t *total)
+{
+	struct reader_chunk *chunk;
+	uint32_t i, freed = 0;
+
+	*total = 0;
+	for (chunk = &first_chunk; chunk; chunk = chunk->next) {
+		*total += chunk->used;
+		for (i = 0; i < chunk->used; i++) {
+			struct rcu_reader *reader = &chunk->readers[i];
+
+			if (!reader->tid || (reader->tid != my_tid && !thread_is_gone(reader->tid)))
+				continue;
+			free_reader(reader);
+			freed++;
+		}
+	}
+	return freed;
+}
+
+static void add_chunk(uint32_t capacity)
+{
+	size_t readers_size = capacity * sizeof(struct rcu_reader);
+	struct reader_chunk *chunk;
+	int saved_errno = errno;
+	char *memory;
+
+	memory = mmap(NULL, readers_size + sizeof(*chunk), PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	errno = saved_errno;
+	if (memory == MAP_FAILED)
+		return;
+	chunk = (struct reader_chunk *)(void *)(memory + readers_size);
+	chunk->capacity = capacity;
+	chunk->readers = (struct rcu_reader *)(void *)memory;
+	/* Release: the chunk before the pointer to it.  Pairs with the acquire in rcu_passed(). */
+	__atomic_store_n(&last_chunk->next, chunk, __ATOMIC_RELEASE);
+	last_chunk = chunk;
+}
+
+static struct rcu_reader *take_reader(uint32_t my_tid)
+{
+	struct rcu_reader *reader;
+	uint32_t total;
+
+	if (!free_readers && last_chunk->used == last_chunk->capacity &&
+			sweep_readers(my_tid, &total) < total / 2)
+		add_chunk(total * 2);
+	reader = free_readers;
+	if (reader) {
+		free_readers = reader->next_free;
+	} else if (last_chunk->used < last_chunk->capacity) {
+		reader = &last_chunk->readers[last_chunk->used];
+		/* Release: pairs with the acquire in rcu_passed(), which must see our epoch. */
+		__atomic_store_n(&last_chunk->used, last_chunk->used + 1, __ATOMIC_RELEASE);
+	} else {
+		return NULL;
+	}
+	__atomic_store_n(&reader->tid, my_tid, __ATOMIC_RELAXED);
+	return reader;
+}
+
+/*
+ * Give the calling thread a reader.  Signals are blocked, so that a handler that emits its thread's
+ * first event does not find the lock held by the code it interrupted.
+ */
+static struct rcu_reader *attach_reader(void)
+{
+	struct rcu_reader *reader = NULL;
+	int saved_errno = errno;
+	sigset_t all, before;
+
+	sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	/* A child of vfork or clone shares this memory: leave it alone. */
+	if (rcu_self == &no_reader && getpid() == owner_pid) {
+		futex_lock(&readers_lock);
+		reader = take_reader((uint32_t)syscall(SYS_gettid));
+		futex_unlock(&readers_lock);
+		if (reader)
+			rcu_self = reader;
+	} else if (rcu_self != &no_reader) {
+		reader = rcu_self;
+	}
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	errno = saved_errno;
+	return reader;
+}
+
+struct rcu_reader *rcu_enter_slow(bool *outermost)
+{
+	struct rcu_reader *reader = rcu_self;
+	/* Acquire: owner_pid.  Pairs with the release in rcu_start(). */
+	uintptr_t gp = __atomic_load_n(&rcu_gp, __ATOMIC_ACQUIRE);
+
+	*outermost = false;
+	if (!(gp & RCU_READY))
+		return NULL;
+	if (reader == &no_reader) {
+		reader = attach_reader();
+		if (!reader)
+			return NULL;
+	}
+	if (__atomic_load_n(&reader->epoch, __ATOMIC_RELAXED))
+		return reader;
+	*outermost = true;
+	/*
+	 * Sequentially consistent, and a fence behind it: the epoch before the loads of the
+	 * section. Pairs with the fence in rcu_all_threads_barrier().
+	 */
+	__atomic_store_n(&reader->epoch, gp, __ATOMIC_SEQ_CST);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return reader;
+}
+
+static int membarrier(int command)
+{
+	int saved_errno = errno;
+	int result = (int)syscall(SYS_membarrier, command, 0, 0);
+
+	if (result < 0)
+		result = -errno;
+	errno = saved_errno;
+	return result;
+}
+
+static void sleep_us(long us)
+{
+	struct timespec time = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
+	int saved_errno = errno;
+
+	/* The system call: clock_nanosleep() of the C library is a cancellation point. */
+	(void)syscall(SYS_nanosleep, &time, NULL);
+	errno = saved_errno;
+}
+
+void rcu_start(void)
+{
+	const char *choice;
+	uintptr_t gp = 0;
+	uintptr_t first = RCU_STEP | RCU_READY;
+
+	if (__atomic_load_n(&rcu_gp, __ATOMIC_RELAXED))
+		return;
+	owner_pid = getpid();
+	choice = secure_getenv("SIDE_RCU");
+	if ((choice && !strcmp(choice, "fence")) ||
+			membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) < 0)
+		first |= RCU_FENCE;
+	/* Release: owner_pid first.  A callback published later orders it for the readers. */
+	(void)__atomic_compare_exchange_n(
+			&rcu_gp, &gp, first, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+}
+
+void rcu_finish(void)
+{
+	/* Relaxed: sections that begin in this moment find empty arrays or old ones, both whole. */
+	(void)__atomic_and_fetch(&rcu_gp, ~(uintptr_t)RCU_READY, __ATOMIC_RELAXED);
+}
+
+/*
+ * Every thread passes a full barrier between the beginning and the end of this call.
+ *
+ * membarrier does not fail once registered, unless a seccomp filter came since.  Then readers are
+ * told to fence, and a sleep lets those that had read rcu_gp before that get their store out of
+ * the store buffer: it stays there for microseconds at most.
+ */
+static void rcu_all_threads_barrier(void)
+{
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&rcu_gp, __ATOMIC_RELAXED) & RCU_FENCE)
+		return;
+	if (membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0)
+		return;
+	if (membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0 &&
+			membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0)
+		return;
+	(void)__atomic_or_fetch(&rcu_gp, (uintptr_t)RCU_FENCE, __ATOMIC_SEQ_CST);
+	sleep_us(50000);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+uintptr_t rcu_begin_grace_period(void)
+{
+	/* Sequentially consistent: unpublishing before the new epoch before looking at readers. */
+	uintptr_t gp = __atomic_add_fetch(&rcu_gp, RCU_STEP, __ATOMIC_SEQ_CST);
+
+	rcu_all_threads_barrier();
+	return gp & ~(uintptr_t)RCU_FLAGS;
+}
+
+/* Does this reader hold up the grace period? */
+static bool reader_is_older(const struct rcu_reader *reader, uintptr_t grace_period)
+{
+	/* Acquire: what its sections read is over.  Pairs with the releases in rcu_enter/leave().
+	 */
+	uintptr_t epoch = __atomic_load_n(&reader->epoch, __ATOMIC_ACQUIRE);
+
+	return epoch != 0 && (intptr_t)(epoch - grace_period) < 0;
+}
+
+static void note_passed(uintptr_t grace_period)
+{
+	uintptr_t seen = __atomic_load_n(&last_passed, __ATOMIC_RELAXED);
+
+	/* Release: pairs with the acquire in rcu_last_passed(); the readers' ends go with it. */
+	while ((intptr_t)(seen - grace_period) < 0 &&
+			!__atomic_compare_exchange_n(&last_passed, &seen, grace_period, false,
+					__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		;
+}
+
+bool rcu_passed(uintptr_t grace_period)
+{
+	struct reader_chunk *chunk;
+	uint32_t i, used;
+
+	/* Acquire: pairs with the releases in add_chunk() and take_reader(). */
+	for (chunk = &first_chunk; chunk; chunk = __atomic_load_n(&chunk->next, __ATOMIC_ACQUIRE)) {
+		used = __atomic_load_n(&chunk->used, __ATOMIC_ACQUIRE);
+		for (i = 0; i < used; i++) {
+			if (reader_is_older(&chunk->readers[i], grace_period))
+				return false;
+		}
+	}
+	note_passed(grace_period);
+	return true;
+}
+
+/* Readers do not wake anybody up: that would cost each event.  So look, with growing pauses. */
+static void wait_for_reader(const struct rcu_reader *reader, uintptr_t grace_period)
+{
+	unsigned int spins, sleeps;
+	long pause_us = 10;
+
+	for (spins = 0; spins < SPINS; spins++) {
+		if (!reader_is_older(reader, grace_period))
+			return;
+#if defined(__x86_64__) || defined(__i386__)
+		__builtin_ia32_pause();
+#endif
+	}
+	for (sleeps = 1; reader_is_older(reader, grace_period); sleeps++) {
+		sleep_us(pause_us);
+		if (pause_us < LONGEST_SLEEP_US)
+			pause_us *= 2;
+		if (sleeps % SLEEPS_A_LIVENESS_CHECK == 0) {
+			uint32_t tid = __atomic_load_n(&reader->tid, __ATOMIC_RELAXED);
+
+			if (tid && thread_is_gone(tid))
+				return;
+		}
+	}
+}
+
+void rcu_synchronize(void)
+{
+	struct reader_chunk *chunk;
+	uintptr_t grace_period;
+	uint32_t i, used;
+
+	grace_period = rcu_begin_grace_period();
+	/* Acquire: as in rcu_passed(). */
+	for (chunk = &first_chunk; chunk; chunk = __atomic_load_n(&chunk->next, __ATOMIC_ACQUIRE)) {
+		used = __atomic_load_n(&chunk->used, __ATOMIC_ACQUIRE);
+		for (i = 0; i < used; i++)
+			wait_for_reader(&chunk->readers[i], grace_period);
+	}
+	note_passed(grace_period);
+}
+
+uintptr_t rcu_now(void)
+{
+	/* The fence: what was unpublished before the stamp, as seen by rcu_begin_grace_period(). */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return __atomic_load_n(&rcu_gp, __ATOMIC_RELAXED);
+}
+
+uintptr_t rcu_last_passed(void)
+{
+	return __atomic_load_n(&last_passed, __ATOMIC_ACQUIRE);
+}
+
+void rcu_after_fork_in_child(void)
+{
+	struct reader_chunk *chunk;
+	uint32_t i;
+
+	readers_lock.word = 0;
+	free_readers = NULL;
+	last_chunk = &first_chunk;
+	for (chunk = &first_chunk; chunk; chunk = chunk->next) {
+		last_chunk = chunk;
+		for (i = 0; i < chunk->used; i++) {
+			if (&chunk->readers[i] != rcu_self)
+				free_reader(&chunk->readers[i]);
+		}
+	}
+	if (rcu_self != &no_reader)
+		rcu_self->tid = (uint32_t)syscall(SYS_gettid);
+	owner_pid = getpid();
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Read-copy-update of the library: readers walk callback arrays without a lock, a writer knows when
+ * nobody walks an old array any more.
+ *
+ * Each thread that emits enabled events has a reader of its own, a cache line nobody else writes.
+ * Its `epoch` is 0 outside read-side sections, and otherwise the value that rcu_gp had when the
+ * outermost section began.  So:
+ *
+ *   enter   epoch = rcu_gp       one store      (only when epoch is 0)
+ *   leave   epoch = 0            one store      (only when enter stored)
+ *
+ * A grace period is: raise rcu_gp, have every running thread pass a full barrier (membarrier), then
+ * wait for each reader whose epoch is older than the new value.  Because of the barrier, a reader
+ * whose store of the epoch the writer does not see yet will load the callbacks only afterwards, and
+ * finds the new array.  Every grace period stands for itself: any number may run at once.  The
+ * model in tests/libside/rcu.pml is checked with store buffers, nested signal handlers, and stale
+ * loads of rcu_gp.
+ *
+ * Nesting needs no counter: an inner section (a callback that emits, a signal handler) finds its
+ * epoch set and leaves it alone.  That is also what makes it safe at each instruction: a handler
+ * always restores the epoch it found.  And it tells a writer that it is inside a section itself.
+ *
+ * fork: the child has one thread, whose reader keeps its epoch, so that open sections stay
+ * balanced; all the other readers are given up (rcu_after_fork_in_child).
+ *
+ * Threads: a reader belongs to a thread id.  Nothing runs at thread exit; a reader is reused when
+ * its thread is gone, looked at only when all are taken.
+ *
+ * Without membarrier (old kernel, seccomp) rcu_gp carries RCU_FENCE and readers execute a full
+ * fence themselves; SIDE_RCU=fence in the environment chooses this on purpose.
+ */
+#ifndef LIBSIDE_RCU_H
+#define LIBSIDE_RCU_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	RCU_READY = 1, /* sections may be entered; not before rcu_start(), nor after rcu_finish() */
+	RCU_FENCE = 2, /* no membarrier: readers fence */
+	RCU_FLAGS = 3,
+	RCU_STEP = 4, /* a grace period */
+};
+
+struct rcu_reader {
+	uintptr_t epoch;
+	uint32_t tid; /* owner; 0: free */
+	struct rcu_reader *next_free;
+} __attribute__((aligned(64)));
+
+/* Epoch of the reader that stands in for the one a thread does not have yet: no value of rcu_gp. */
+#define RCU_NO_READER ((uintptr_t)RCU_FENCE)
+
+/* Hidden: known to be in this library, so that the fast path needs no detour to find them. */
+extern __attribute__((visibility("hidden"))) uintptr_t rcu_gp;
+extern __attribute__((visibility("hidden"))) __thread struct rcu_reader *rcu_self;
+
+/*
+ * Try to enter an outermost section the cheap way.  False: inside a section already, no reader yet,
+ * fences needed, or not running; rcu_enter_slow() sorts it out.
+ */
+static inline __attribute__((always_inline)) bool rcu_enter(struct rcu_reader *reader)
+{
+	uintptr_t gp;
+
+	/* Relaxed: only this thread writes its epoch. */
+	if (__builtin_expect(__atomic_load_n(&reader->epoch, __ATOMIC_RELAXED) != 0, 0))
+		return false;
+	/* Relaxed: a stale value is older, and so waited for longer. */
+	gp = __atomic_load_n(&rcu_gp, __ATOMIC_RELAXED);
+	if (__builtin_expect((gp & RCU_FLAGS) != RCU_READY, 0))
+		return false;
+	/*
+	 * Release: what the last section read, before a grace period may see the new epoch.  The
+	 * order to the loads behind it is the membarrier's in rcu_all_threads_barrier().
+	 */
+	__atomic_store_n(&reader->epoch, gp, __ATOMIC_RELEASE);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	return true;
+}
+
+static inline __attribute__((always_inline)) void rcu_leave(struct rcu_reader *reader)
+{
+	/* Release: what the section read, before it ends.  Pairs with the acquire in rcu_passed().
+	 */
+	__atomic_store_n(&reader->epoch, 0, __ATOMIC_RELEASE);
+}
+
+/*
+ * Enter a section in any case that rcu_enter() leaves.  NULL: not now (the library is not running,
+ * or there is no memory for a reader).  *outermost tells whether to leave.  Async-signal-safe.
+ */
+struct rcu_reader *rcu_enter_slow(bool *outermost);
+
+/* Is the calling thread inside a section?  Then it must not wait for readers. */
+static inline bool rcu_inside(void)
+{
+	uintptr_t epoch = __atomic_load_n(&rcu_self->epoch, __ATOMIC_RELAXED);
+
+	return epoch != 0 && epoch != RCU_NO_READER;
+}
+
+/* Allow sections; called before the first callback is published.  Idempotent. */
+void rcu_start(void);
+
+static inline bool rcu_is_started(void)
+{
+	return __atomic_load_n(&rcu_gp, __ATOMIC_RELAXED) != 0;
+}
+
+/* No section is entered from here on (those that are open stay). */
+void rcu_finish(void);
+
+/* Begin a grace period; what was unpublished before the call is unreachable when it has passed. */
+uintptr_t rcu_begin_grace_period(void);
+
+/* Has it passed?  Does not wait. */
+bool rcu_passed(uintptr_t grace_period);
+
+/* A whole grace period.  Not inside a section, and not with a lock held that a callback may want.
+ */
+void rcu_synchronize(void);
+
+/* The current epoch, to stamp what is unpublished; and the newest grace period that has passed. */
+uintptr_t rcu_now(void);
+uintptr_t rcu_last_passed(void);
+
+void rcu_after_fork_in_child(void);
+
+#endif /* LIBSIDE_RCU_H */

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Batches of events and the tracers that are told about them.
+ *
+ * Registering a batch costs the same whatever its size as long as there is no tracer: nothing looks
+ * at the events.
+ *
+ * A tracer is told of each batch once when it comes and once when it goes, in order of
+ * registration. Notifications may do anything that registers or unregisters (dlopen too), so lists
+ * change while they are walked: what a tracer knows is kept as a range of batch numbers, (removed,
+ * known], and whoever wants to tell it something goes on from there.  An inner call may thus finish
+ * the work of an outer one.
+ */
+#include "registry.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <side/tracer-extensions.h>
+
+#include "callbacks.h"
+#include "export.h"
+#include "lock.h"
+#include "rcu.h"
+#include "statedump-events.h"
+
+struct side_tracer_handle {
+	struct side_tracer_handle *previous, *next;
+	void (*cb)(enum side_tracer_notification notif, struct side_event_description **events,
+			uint32_t nr_events, void *priv);
+	void *priv;
+	uint64_t known;   /* batches up to this number have been inserted */
+	uint64_t removed; /* ... and up to this one removed again, while the tracer leaves */
+	bool leaving;
+	bool gone; /* freed when nobody walks the list any more */
+};
+
+static struct owned_lock lock;
+
+/* The library's own events are the first batch. */
+static struct side_events_register_handle own_batch = {
+		.events = statedump_events,
+		.nr_events = STATEDUMP_NR_EVENTS,
+		.number = 1,
+};
+
+static struct side_events_register_handle *first_batch = &own_batch, *last_batch = &own_batch;
+static uint64_t last_batch_number = 1;
+static uint64_t removals; /* of batches: pointers found before one may be stale */
+
+static struct side_tracer_handle *first_tracer, *last_tracer;
+static uint32_t tracer_walks; /* loops over the tracers that are open, in this thread */
+static bool finished;
+
+void registry_lock(void)
+{
+	owned_lock_acquire(&lock);
+}
+
+void registry_unlock(void)
+{
+	owned_lock_release(&lock);
+}
+
+bool registry_is_mine(void)
+{
+	return owned_lock_is_mine(&lock);
+}
+
+bool registry_may_wait(void)
+{
+	return !rcu_inside() && !registry_is_mine();
+}
+
+bool registry_is_finished(void)
+{
+	/* Relaxed: a hint without the lock, exact with it. */
+	return __atomic_load_n(&finished, __ATOMIC_RELAXED);
+}
+
+static void append_batch(struct side_events_register_handle *batch)
+{
+	batch->number = ++last_batch_number;
+	batch->previous = last_batch;
+	if (last_batch)
+		last_batch->next = batch;
+	else
+		first_batch = batch;
+	last_batch = batch;
+}
+
+static void unlink_batch(struct side_events_register_handle *batch)
+{
+	if (batch->previous)
+		batch->previous->next = batch->next;
+	else
+		first_batch = batch->next;
+	if (batch->next)
+		batch->next->previous = batch->previous;
+	else
+		last_batch = batch->previous;
+	removals++;
+}
+
+/* First batch after this number; new ones are at the end, so that is where to look first. */
+static struct side_events_register_handle *batch_after(uint64_t number)
+{
+	struct side_events_register_handle *batch, *found = NULL;
+
+	if (!number)
+		return first_batch;
+	for (batch = last_batch; batch && batch->number > number; batch = batch->previous)
+		found = batch;
+	return found;
+}
+
+/* Tell a tracer of all batches it does not know yet. */
+static void insert_batches(struct side_tracer_handle *tracer)
+{
+	struct side_events_register_handle *batch = batch_after(tracer->known);
+
+	while (batch && !tracer->leaving) {
+		uint64_t number = batch->number, removals_before = removals;
+
+		tracer->known = number;
+		if (!batch->leaving)
+			tracer->cb(SIDE_TRACER_NOTIFICATION_INSERT_EVENTS, batch->events,
+					batch->nr_events, tracer->priv);
+		/* The notification may have removed batches, and inserted the next ones itself. */
+		if (removals == removals_before && tracer->known == number)
+			batch = batch->next;
+		else
+			batch = batch_after(tracer->known);
+	}
+}
+
+/* Tell a leaving tracer of the end of all batches it knows. */
+static void remove_batches(struct side_tracer_handle *tracer)
+{
+	struct side_events_register_handle *batch = batch_after(tracer->removed);
+
+	while (batch && batch->number <= tracer->known) {
+		uint64_t number = batch->number, removals_before = removals;
+
+		tracer->removed = number;
+		if (!batch->leaving)
+			tracer->cb(SIDE_TRACER_NOTIFICATION_REMOVE_EVENTS, batch->events,
+					batch->nr_events, tracer->priv);
+		batch = removals == removals_before ? batch->next : batch_after(number);
+	}
+}
+
+static void append_tracer(struct side_tracer_handle *tracer)
+{
+	tracer->previous = last_tracer;
+	if (last_tracer)
+		last_tracer->next = tracer;
+	else
+		first_tracer = tracer;
+	last_tracer = tracer;
+}
+
+/* Tracers stay in the list while anybody walks it. */
+static void free_gone_tracers(void)
+{
+	struct side_tracer_handle *tracer, *next;
+
+	if (tracer_walks)
+		return;
+	for (tracer = first_tracer; tracer; tracer = next) {
+		next = tracer->next;
+		if (!tracer->gone)
+			continue;
+		if (tracer->previous)
+			tracer->previous->next = tracer->next;
+		else
+			first_tracer = tracer->next;
+		if (tracer->next)
+			tracer->next->previous = tracer->previous;
+		else
+			last_tracer = tracer->previous;
+		free(tracer);
+	}
+}
+
+/* Tell the tracers that a batch goes, drop what they left, take it off the list. */
+static void remove_batch(struct side_events_register_handle *batch)
+{
+	struct side_tracer_handle *tracer;
+
+	batch->leaving = true;
+	tracer_walks++;
+	for (tracer = first_tracer; tracer; tracer = tracer->next) {
+		if (!tracer->gone && tracer->removed < batch->number &&
+				batch->number <= tracer->known)
+			tracer->cb(SIDE_TRACER_NOTIFICATION_REMOVE_EVENTS, batch->events,
+					batch->nr_events, tracer->priv);
+	}
+	tracer_walks--;
+	callbacks_drop(batch->events, batch->nr_events);
+	unlink_batch(batch);
+	free_gone_tracers();
+}
+
+EXPORT struct side_events_register_handle *side_events_register(
+		struct side_event_description **events, uint32_t nr_events)
+{
+	struct side_events_register_handle *batch;
+	struct side_tracer_handle *tracer;
+
+	side_init();
+	if (registry_is_finished() || (!events && nr_events))
+		return NULL;
+	batch = calloc(1, sizeof(*batch));
+	if (!batch)
+		return NULL;
+	batch->events = events;
+	batch->nr_events = nr_events;
+	registry_lock();
+	if (registry_is_finished()) {
+		registry_unlock();
+		free(batch);
+		return NULL;
+	}
+	append_batch(batch);
+	tracer_walks++;
+	for (tracer = first_tracer; tracer; tracer = tracer->next)
+		insert_batches(tracer);
+	tracer_walks--;
+	free_gone_tracers();
+	registry_unlock();
+	return batch;
+}
+
+EXPORT void side_events_unregister(struct side_events_register_handle *batch)
+{
+	if (!batch)
+		return;
+	registry_lock();
+	/* Looked at first: side_exit() has freed all batches. */
+	if (registry_is_finished() || batch->leaving) {
+		registry_unlock();
+		return;
+	}
+	remove_batch(batch);
+	registry_unlock();
+	free(batch);
+}
+
+EXPORT struct side_tracer_handle *side_tracer_event_notification_register(
+		void (*cb)(enum side_tracer_notification notif,
+				struct side_event_description **events, uint32_t nr_events,
+				void *priv),
+		void *priv)
+{
+	struct side_tracer_handle *tracer;
+
+	side_init();
+	if (!cb || registry_is_finished())
+		return NULL;
+	tracer = calloc(1, sizeof(*tracer));
+	if (!tracer)
+		return NULL;
+	tracer->cb = cb;
+	tracer->priv = priv;
+	registry_lock();
+	if (registry_is_finished()) {
+		registry_unlock();
+		free(tracer);
+		return NULL;
+	}
+	append_tracer(tracer);
+	tracer_walks++;
+	insert_batches(tracer);
+	tracer_walks--;
+	free_gone_tracers();
+	registry_unlock();
+	return tracer;
+}
+
+EXPORT void side_tracer_event_notification_unregister(struct side_tracer_handle *tracer)
+{
+	if (!tracer)
+		return;
+	registry_lock();
+	if (registry_is_finished() || tracer->leaving) {
+		registry_unlock();
+		return;
+	}
+	tracer->leaving = true;
+	tracer_walks++;
+	remove_batches(tracer);
+	tracer_walks--;
+	tracer->gone = true;
+	free_gone_tracers();
+	registry_unlock();
+	/* What the notifications unregistered without waiting is waited for here. */
+	(void)side_tracer_synchronize();
+}
+
+static struct side_events_register_handle *first_staying_batch(void)
+{
+	struct side_events_register_handle *batch = first_batch;
+
+	while (batch && batch->leaving)
+		batch = batch->next;
+	return batch;
+}
+
+bool registry_finish(void)
+{
+	struct side_events_register_handle *batch;
+
+	registry_lock();
+	if (registry_is_finished()) {
+		registry_unlock();
+		return false;
+	}
+	/* A batch may be leaving already: side_exit() inside the notification of its removal. */
+	while ((batch = first_staying_batch())) {
+		remove_batch(batch);
+		if (batch != &own_batch)
+			free(batch);
+	}
+	__atomic_store_n(&finished, true, __ATOMIC_RELAXED);
+	rcu_finish();
+	registry_unlock();
+	return true;
+}
+
+void registry_fork_prepare(void)
+{
+	registry_lock();
+}
+
+void registry_fork_done(void)
+{
+	registry_unlock();
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Registry of event batches and of tracers, its lock, and the life of the library.
+ *
+ * The registry's lock protects batches, tracers and callback arrays.  It is recursive and held
+ * while tracers are notified, perhaps under the loader's lock (constructors of dlopen).  So its
+ * owner never waits for readers, and nothing that a reader may want is waited for with it held.
+ *
+ * Order of locks: registry, state dump, keys.
+ */
+#ifndef LIBSIDE_REGISTRY_H
+#define LIBSIDE_REGISTRY_H
+
+#include <side/trace.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct side_events_register_handle {
+	struct side_events_register_handle *previous, *next;
+	struct side_event_description **events; /* the caller's */
+	uint32_t nr_events;
+	uint64_t number; /* of the batch, counted from 1 in the order of registration */
+	bool leaving;    /* being unregistered: tracers have been told, or are being told */
+};
+
+void registry_lock(void);
+void registry_unlock(void);
+bool registry_is_mine(void);
+
+/* May the calling thread wait for readers? */
+bool registry_may_wait(void);
+
+/* side_exit() has begun; nothing can be registered any more. */
+bool registry_is_finished(void);
+
+/* REMOVE notifications and dropped callbacks for all batches.  False: done before. */
+bool registry_finish(void);
+
+void registry_fork_prepare(void);
+void registry_fork_done(void);
+
+#endif /* LIBSIDE_REGISTRY_H */

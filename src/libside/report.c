@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+#include "report.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const sentences[REPORT_NR] = {
+		[REPORT_STATE_VERSION] =
+				"side: an event's state has a version that this library does "
+				"not know; the event is ignored (use a newer libside)\n",
+		[REPORT_DESCRIPTION_VERSION] =
+				"side: an event's description has a version that this "
+				"library does not know; no tracer can use the event "
+				"(use a newer libside)\n",
+		[REPORT_DESCRIPTION_SIZE] =
+				"side: an event's description is shorter than version 0 "
+				"demands; no tracer can use the event (its producer "
+				"must set struct_size)\n",
+		[REPORT_NULL_ARGUMENT] = "side: an event was emitted without state, arguments, "
+					 "variadic part or key (NULL); the call is ignored\n",
+		[REPORT_VARIADIC] =
+				"side: an event was emitted by the wrong function; the call is "
+				"ignored (side_call_variadic for variadic events, side_call for "
+				"all others)\n",
+};
+
+static bool enabled;
+static bool said[REPORT_NR];
+
+void report_init(void)
+{
+	const char *value = getenv("SIDE_DEBUG");
+
+	__atomic_store_n(&enabled, value && *value && strcmp(value, "0"), __ATOMIC_RELAXED);
+}
+
+void report_once(enum report report)
+{
+	int saved_errno = errno;
+
+	if (!__atomic_load_n(&enabled, __ATOMIC_RELAXED) ||
+			__atomic_exchange_n(&said[report], true, __ATOMIC_RELAXED))
+		return;
+	if (write(STDERR_FILENO, sentences[report], strlen(sentences[report])) < 0) {
+		/* Nobody to tell. */
+	}
+	errno = saved_errno;
+}

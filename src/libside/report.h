@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the library found wrong and went on from.  Said once a kind, on stderr, and only when
+ * SIDE_DEBUG is set in the environment.  Async-signal-safe.
+ */
+#ifndef LIBSIDE_REPORT_H
+#define LIBSIDE_REPORT_H
+
+enum report {
+	REPORT_STATE_VERSION,
+	REPORT_DESCRIPTION_VERSION,
+	REPORT_DESCRIPTION_SIZE,
+	REPORT_NULL_ARGUMENT,
+	REPORT_VARIADIC,
+	REPORT_NR,
+};
+
+/* Read the environment; before anything else can report. */
+void report_init(void);
+
+void report_once(enum report report);
+
+#endif /* LIBSIDE_REPORT_H */

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+#include "statedump-agent.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include "lock.h"
+#include "statedump.h"
+
+/*
+ * NONE -> RUNNING (agent_start) -> STOPPING (agent_stop) -> ENDED (the thread, last of all) -> NONE
+ * (whoever stopped it, after joining it).  A kill of the process at any point leaves nothing
+ * behind.
+ */
+enum agent_state {
+	AGENT_NONE,
+	AGENT_RUNNING,
+	AGENT_STOPPING,
+	AGENT_ENDED,
+};
+
+enum {
+	PAUSE_MAX_MS = 2000,
+};
+
+/* With the lock of the state dump held. */
+static enum agent_state state;
+static pthread_t thread;
+static uintptr_t identity;
+static bool detached; /* nobody joins: it stopped itself, or took too long */
+static unsigned int pauses;
+static bool busy; /* runs a dump */
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void *agent_main(void *unused)
+{
+	struct side_statedump_request_handle *handle;
+
+	(void)unused;
+	(void)prctl(PR_SET_NAME, "side-statedump", 0, 0, 0);
+	statedump_lock();
+	identity = thread_identity();
+	while (state == AGENT_RUNNING) {
+		handle = pauses ? NULL : statedump_oldest(SIDE_STATEDUMP_MODE_AGENT_THREAD);
+		if (!handle) {
+			statedump_wait(-1);
+			continue;
+		}
+		busy = true;
+		statedump_run_one(handle);
+		busy = false;
+		statedump_changed();
+	}
+	identity = 0;
+	state = detached ? AGENT_NONE : AGENT_ENDED;
+	detached = false;
+	statedump_changed();
+	statedump_unlock();
+	return NULL;
+}
+
+bool agent_is_me(void)
+{
+	return identity == thread_identity();
+}
+
+bool agent_start(void)
+{
+	sigset_t all, before;
+	int error;
+
+	while (state == AGENT_STOPPING || state == AGENT_ENDED) {
+		if (agent_is_me())
+			return false;
+		statedump_wait(-1);
+	}
+	if (state == AGENT_RUNNING)
+		return true;
+	/* First, because creating a thread may be traced, and a tracer may ask for a dump from
+	 * there. */
+	state = AGENT_RUNNING;
+	/* No signal of the program may be delivered to a thread that it does not know. */
+	sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	error = pthread_create(&thread, NULL, agent_main, NULL);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (error)
+		state = AGENT_NONE;
+	return !error;
+}
+
+void agent_stop(int timeout_ms)
+{
+	int64_t end = now_ms() + timeout_ms;
+	int cancellable;
+	pthread_t joined;
+
+	if (state != AGENT_RUNNING)
+		return;
+	state = AGENT_STOPPING;
+	statedump_changed();
+	while (!agent_is_me() && state != AGENT_ENDED) {
+		int64_t left = end - now_ms();
+
+		if (timeout_ms >= 0 && left <= 0)
+			break;
+		statedump_wait(timeout_ms >= 0 ? (int)left : -1);
+	}
+	if (state != AGENT_ENDED) {
+		detached = true;
+		(void)pthread_detach(thread);
+		return;
+	}
+	/* Without the lock, which the thread may still be about to release. */
+	joined = thread;
+	statedump_unlock();
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellable);
+	(void)pthread_join(joined, NULL);
+	(void)pthread_setcancelstate(cancellable, NULL);
+	statedump_lock();
+	state = AGENT_NONE;
+	statedump_changed();
+}
+
+void agent_pause(void)
+{
+	int64_t end = now_ms() + PAUSE_MAX_MS;
+
+	pauses++;
+	while (busy && !agent_is_me()) {
+		int64_t left = end - now_ms();
+
+		if (left <= 0)
+			break;
+		statedump_wait((int)left);
+	}
+}
+
+void agent_resume(void)
+{
+	pauses--;
+	statedump_changed();
+}
+
+void agent_forget(void)
+{
+	pauses = 0;
+	if (agent_is_me())
+		return;
+	state = AGENT_NONE;
+	identity = 0;
+	detached = false;
+	busy = false;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The events of the library itself: side:statedump_begin and side:statedump_end.
+ */
+#ifndef LIBSIDE_STATEDUMP_EVENTS_H
+#define LIBSIDE_STATEDUMP_EVENTS_H
+
+#include <side/trace.h>
+#include <stdint.h>
+
+enum statedump_event {
+	STATEDUMP_BEGIN,
+	STATEDUMP_END,
+	STATEDUMP_NR_EVENTS,
+};
+
+extern __attribute__((visibility(
+		"hidden"))) struct side_event_description *statedump_events[STATEDUMP_NR_EVENTS];
+
+/* Emit one for a dump of the state with this name, to those who asked with this key. */
+void statedump_emit(enum statedump_event event, const char *name, uint64_t key);
+
+#endif /* LIBSIDE_STATEDUMP_EVENTS_H */

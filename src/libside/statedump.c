@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: MIT */
+#include "statedump.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "callbacks.h"
+#include "export.h"
+#include "lock.h"
+#include "registry.h"
+#include "statedump-agent.h"
+#include "statedump-events.h"
+
+enum {
+	EXIT_WAIT_MS = 2000,
+};
+
+static struct owned_lock lock;
+static struct turnstile changes;
+
+static struct side_statedump_request_handle *first_handle;
+static uint64_t last_request;
+
+void statedump_lock(void)
+{
+	owned_lock_acquire(&lock);
+}
+
+void statedump_unlock(void)
+{
+	owned_lock_release(&lock);
+}
+
+void statedump_wait(int timeout_ms)
+{
+	turnstile_wait(&changes, &lock, timeout_ms);
+}
+
+void statedump_changed(void)
+{
+	turnstile_turn(&changes);
+}
+
+static bool is_queued(const struct side_statedump_request_handle *handle, uint64_t key)
+{
+	uint32_t i;
+
+	for (i = 0; i < handle->queued; i++) {
+		if (handle->queue[i].key == key)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Room for one more request.  Allocation may be traced, and the tracer may make requests from
+ * there: look again afterwards.
+ */
+static bool reserve(struct side_statedump_request_handle *handle)
+{
+	struct statedump_request *queue;
+	uint32_t capacity;
+
+	while (handle->queued == handle->capacity) {
+		capacity = handle->capacity ? handle->capacity * 2 : 4;
+		if (capacity > STATEDUMP_QUEUE_MAX)
+			return false;
+		queue = calloc(capacity, sizeof(*queue));
+		if (!queue)
+			return false;
+		if (handle->capacity < capacity) {
+			struct statedump_request *old = handle->queue;
+
+			if (old)
+				memcpy(queue, old, handle->queued * sizeof(*queue));
+			handle->queue = queue;
+			handle->capacity = capacity;
+			queue = old;
+		}
+		free(queue);
+	}
+	return true;
+}
+
+static void enqueue(struct side_statedump_request_handle *handle, uint64_t key)
+{
+	if (is_queued(handle, key))
+		return;
+	handle->queue[handle->queued++] = (struct statedump_request){key, ++last_request};
+}
+
+static void remove_request(struct side_statedump_request_handle *handle, uint32_t at)
+{
+	handle->queued--;
+	memmove(&handle->queue[at], &handle->queue[at + 1],
+			(handle->queued - at) * sizeof(*handle->queue));
+}
+
+struct side_statedump_request_handle *statedump_oldest(enum side_statedump_mode mode)
+{
+	struct side_statedump_request_handle *handle, *oldest = NULL;
+
+	for (handle = first_handle; handle; handle = handle->next) {
+		if (handle->mode != mode || handle->dead || !handle->queued)
+			continue;
+		if (!oldest || handle->queue[0].number < oldest->queue[0].number)
+			oldest = handle;
+	}
+	return oldest;
+}
+
+static bool any_agent_handle(void)
+{
+	struct side_statedump_request_handle *handle;
+
+	for (handle = first_handle; handle; handle = handle->next) {
+		if (handle->mode == SIDE_STATEDUMP_MODE_AGENT_THREAD && !handle->dead)
+			return true;
+	}
+	return false;
+}
+
+static void unlink_handle(struct side_statedump_request_handle *handle)
+{
+	if (handle->previous)
+		handle->previous->next = handle->next;
+	else
+		first_handle = handle->next;
+	if (handle->next)
+		handle->next->previous = handle->previous;
+}
+
+static void free_handle(struct side_statedump_request_handle *handle)
+{
+	free(handle->queue);
+	free(handle->name);
+	free(handle);
+}
+
+static void unlink_run(struct side_statedump_request_handle *handle, struct statedump_run *run)
+{
+	struct statedump_run **link = &handle->runs;
+
+	while (*link != run)
+		link = &(*link)->next;
+	*link = run->next;
+}
+
+static bool runs_here(const struct side_statedump_request_handle *handle)
+{
+	const struct statedump_run *run;
+
+	for (run = handle->runs; run; run = run->next) {
+		if (run->thread == thread_identity())
+			return true;
+	}
+	return false;
+}
+
+void statedump_run_one(struct side_statedump_request_handle *handle)
+{
+	struct statedump_run run = {.next = handle->runs, .thread = thread_identity()};
+	struct statedump_request request = handle->queue[0];
+	uint64_t key = request.key; /* a copy for the callback, which may write to it */
+
+	remove_request(handle, 0);
+	handle->runs = &run;
+	statedump_unlock();
+
+	statedump_emit(STATEDUMP_BEGIN, handle->name, request.key);
+	handle->cb(&key);
+	statedump_emit(STATEDUMP_END, handle->name, request.key);
+
+	statedump_lock();
+	unlink_run(handle, &run);
+	if (request.number >= handle->first_request)
+		handle->first_done = true;
+	statedump_changed();
+	if (handle->dead && !handle->runs) {
+		unlink_handle(handle);
+		free_handle(handle);
+	}
+}
+
+EXPORT int side_tracer_statedump_request(uint64_t key)
+{
+	struct side_statedump_request_handle *handle;
+	int result = SIDE_ERROR_OK;
+
+	if (key == SIDE_KEY_MATCH_ALL || key_is_reserved(key))
+		return SIDE_ERROR_INVAL;
+	if (registry_is_finished())
+		return SIDE_ERROR_EXITING;
+	statedump_lock();
+	/* All or none. */
+	for (handle = first_handle; handle && result == SIDE_ERROR_OK; handle = handle->next) {
+		if (!handle->dead && !is_queued(handle, key) && !reserve(handle))
+			result = SIDE_ERROR_NOMEM;
+	}
+	for (handle = first_handle; handle && result == SIDE_ERROR_OK; handle = handle->next) {
+		if (!handle->dead)
+			enqueue(handle, key);
+	}
+	/* A forked child has no agent until now. */
+	if (result == SIDE_ERROR_OK && any_agent_handle() && !agent_start())
+		result = SIDE_ERROR_NOMEM;
+	statedump_changed();
+	statedump_unlock();
+	return result;
+}
+
+EXPORT int side_tracer_statedump_request_cancel(uint64_t key)
+{
+	struct side_statedump_request_handle *handle;
+	uint32_t i;
+
+	if (key == SIDE_KEY_MATCH_ALL || key_is_reserved(key))
+		return SIDE_ERROR_INVAL;
+	if (registry_is_finished())
+		return SIDE_ERROR_EXITING;
+	statedump_lock();
+	for (handle = first_handle; handle; handle = handle->next) {
+		for (i = 0; i < handle->queued; i++) {
+			if (handle->queue[i].key == key) {
+				remove_request(handle, i);
+				break; /* a key is there once */
+			}
+		}
+	}
+	statedump_unlock();
+	return SIDE_ERROR_OK;
+}
+
+static struct side_statedump_request_handle *new_handle(const char *name,
+		void (*cb)(void *statedump_request_key), enum side_statedump_mode mode)
+{
+	struct side_statedump_request_handle *handle = calloc(1, sizeof(*handle));
+
+	if (!handle)
+		return NULL;
+	handle->name = strdup(name);
+	handle->cb = cb;
+	handle->mode = mode;
+	if (!handle->name || !reserve(handle)) {
+		free_handle(handle);
+		return NULL;
+	}
+	return handle;
+}
+
+/*
+ * Not where waiting for the agent could wait for ourselves: in it, or with the registry's lock,
+ * which its dumps may want.
+ */
+static void wait_for_first_dump(const struct side_statedump_request_handle *handle)
+{
+	if (agent_is_me() || !registry_may_wait())
+		return;
+	while (!handle->first_done && !registry_is_finished())
+		statedump_wait(-1);
+}
+
+EXPORT struct side_statedump_request_handle *side_statedump_request_notification_register(
+		const char *state_name, void (*statedump_cb)(void *statedump_request_key),
+		enum side_statedump_mode mode)
+{
+	struct side_statedump_request_handle *handle;
+
+	side_init();
+	if (!state_name || !statedump_cb || registry_is_finished() ||
+			(mode != SIDE_STATEDUMP_MODE_POLLING &&
+					mode != SIDE_STATEDUMP_MODE_AGENT_THREAD))
+		return NULL;
+	handle = new_handle(state_name, statedump_cb, mode);
+	if (!handle)
+		return NULL;
+	statedump_lock();
+	if (mode == SIDE_STATEDUMP_MODE_AGENT_THREAD && !agent_start()) {
+		statedump_unlock();
+		free_handle(handle);
+		return NULL;
+	}
+	handle->next = first_handle;
+	if (first_handle)
+		first_handle->previous = handle;
+	first_handle = handle;
+	enqueue(handle, SIDE_KEY_MATCH_ALL);
+	handle->first_request = last_request;
+	statedump_changed();
+	if (mode == SIDE_STATEDUMP_MODE_AGENT_THREAD)
+		wait_for_first_dump(handle);
+	statedump_unlock();
+	return handle;
+}
+
+EXPORT void side_statedump_request_notification_unregister(
+		struct side_statedump_request_handle *handle)
+{
+	if (!handle || registry_is_finished())
+		return;
+	statedump_lock();
+	handle->queued = 0;
+	handle->dead = true;
+	if (!registry_is_mine()) {
+		/* Inside its own dump the last run frees it. */
+		while (handle->runs && !runs_here(handle))
+			statedump_wait(-1);
+	}
+	if (!handle->runs) {
+		unlink_handle(handle);
+		free_handle(handle);
+	}
+	if (!any_agent_handle())
+		agent_stop(registry_is_mine() ? 0 : -1);
+	statedump_unlock();
+}
+
+EXPORT bool side_statedump_poll_pending_requests(struct side_statedump_request_handle *handle)
+{
+	bool pending;
+
+	if (!handle || registry_is_finished())
+		return false;
+	statedump_lock();
+	pending = handle->mode == SIDE_STATEDUMP_MODE_POLLING && handle->queued;
+	statedump_unlock();
+	return pending;
+}
+
+/* Runs what is queued now, not what its callbacks ask for: that could go on for ever. */
+EXPORT int side_statedump_run_pending_requests(struct side_statedump_request_handle *handle)
+{
+	struct statedump_run pin;
+	uint64_t newest;
+
+	if (!handle)
+		return SIDE_ERROR_INVAL;
+	if (registry_is_finished())
+		return SIDE_ERROR_EXITING;
+	statedump_lock();
+	if (handle->mode != SIDE_STATEDUMP_MODE_POLLING) {
+		statedump_unlock();
+		return SIDE_ERROR_INVAL;
+	}
+	/* A run of our own around all of them, so that the state stays until we have looked at it.
+	 */
+	pin = (struct statedump_run){.next = handle->runs, .thread = thread_identity()};
+	handle->runs = &pin;
+	newest = last_request;
+	while (!handle->dead && handle->queued && handle->queue[0].number <= newest)
+		statedump_run_one(handle);
+	unlink_run(handle, &pin);
+	statedump_changed();
+	if (handle->dead && !handle->runs) {
+		unlink_handle(handle);
+		free_handle(handle);
+	}
+	statedump_unlock();
+	return SIDE_ERROR_OK;
+}
+
+/*
+ * Dumps of the agent are over before a fork, so that the child does not inherit what a dump had
+ * locked; then the lock is taken.
+ */
+void statedump_fork_prepare(void)
+{
+	statedump_lock();
+	agent_pause();
+}
+
+void statedump_fork_in_parent(void)
+{
+	agent_resume();
+	statedump_unlock();
+}
+
+/* Dumps that other threads were running are over in the child. */
+void statedump_fork_in_child(void)
+{
+	struct side_statedump_request_handle *handle;
+	struct statedump_run **link;
+
+	for (handle = first_handle; handle; handle = handle->next) {
+		link = &handle->runs;
+		while (*link) {
+			if ((*link)->thread == thread_identity())
+				link = &(*link)->next;
+			else
+				*link = (*link)->next;
+		}
+	}
+	agent_forget();
+	statedump_unlock();
+}
+
+void statedump_finish(void)
+{
+	statedump_lock();
+	agent_stop(EXIT_WAIT_MS);
+	statedump_changed();
+	statedump_unlock();
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * State dump: who registered a state, what was asked for, who runs it.
+ *
+ * One lock protects all of it.  It is never held while a dump runs: a state stays while its
+ * callback runs (`runs`), and whoever unregisters it waits for that.
+ *
+ * Requests of all states share one numbering, and whoever runs takes the oldest: no state starves
+ * another.  A key waits at most once in a queue, so the queue of a program that never polls has at
+ * most an entry for each tracer (and not more than STATEDUMP_QUEUE_MAX, whatever keys are asked
+ * for).
+ */
+#ifndef LIBSIDE_STATEDUMP_H
+#define LIBSIDE_STATEDUMP_H
+
+#include <side/trace.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+	STATEDUMP_QUEUE_MAX = 1024,
+};
+
+struct statedump_request {
+	uint64_t key;
+	uint64_t number; /* in the order of requests, from 1 */
+};
+
+/* A dump that is running; lives on the stack of the thread that runs it. */
+struct statedump_run {
+	struct statedump_run *next;
+	uintptr_t thread;
+};
+
+struct side_statedump_request_handle {
+	struct side_statedump_request_handle *previous, *next;
+	char *name;
+	void (*cb)(void *statedump_request_key);
+	enum side_statedump_mode mode;
+	struct statedump_request *queue; /* oldest first */
+	uint32_t queued, capacity;
+	uint64_t first_request; /* number of the one that registration queued */
+	bool first_done;
+	bool dead; /* unregistered inside its own dump; freed after it */
+	struct statedump_run *runs;
+};
+
+void statedump_lock(void);
+void statedump_unlock(void);
+
+/* All below with the lock held. */
+
+/* Wait for any change; with a timeout (ms) unless negative. */
+void statedump_wait(int timeout_ms);
+
+/* Something changed that somebody may wait for. */
+void statedump_changed(void);
+
+/* Of the states of this mode, the one with the oldest request; NULL: nothing is queued. */
+struct side_statedump_request_handle *statedump_oldest(enum side_statedump_mode mode);
+
+/* Run the oldest request of the state; gives the lock away meanwhile.  The state may be freed. */
+void statedump_run_one(struct side_statedump_request_handle *handle);
+
+void statedump_fork_prepare(void);
+void statedump_fork_in_parent(void);
+void statedump_fork_in_child(void);
+void statedump_finish(void);
+
+#endif /* LIBSIDE_STATEDUMP_H */
