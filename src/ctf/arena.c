@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdalign.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctf/arena.h"
+
+#define CTF_ARENA_BLOCK (64u << 10)
+
+struct ctf_arena_block {
+	struct ctf_arena_block *next;
+	size_t used;
+	size_t size;
+	alignas(max_align_t) unsigned char bytes[];
+};
+
+struct ctf_arena {
+	struct ctf_arena_block *blocks; /* The first one is the one being filled. */
+	size_t used;
+};
+
+struct ctf_arena *ctf_arena_create(void)
+{
+	return calloc(1, sizeof(struct ctf_arena));
+}
+
+void ctf_arena_destroy(struct ctf_arena *arena)
+{
+	if (!arena)
+		return;
+	while (arena->blocks) {
+		struct ctf_arena_block *next = arena->blocks->next;
+
+		free(arena->blocks);
+		arena->blocks = next;
+	}
+	free(arena);
+}
+
+static struct ctf_arena_block *arena_new_block(size_t size)
+{
+	struct ctf_arena_block *block = calloc(1, sizeof(*block) + size);
+
+	if (block)
+		block->size = size;
+	return block;
+}
+
+void *ctf_arena_alloc(struct ctf_arena *arena, size_t count, size_t size)
+{
+	const size_t unit = alignof(max_align_t);
+	struct ctf_arena_block *block = arena->blocks;
+	void *memory;
+
+	if (__builtin_mul_overflow(count, size, &size) || size > SIZE_MAX / 4)
+		return NULL;
+	size = (size + unit - 1) & ~(unit - 1);
+	if (!block || block->size - block->used < size) {
+		bool large = size > CTF_ARENA_BLOCK / 4;
+		struct ctf_arena_block *fresh = arena_new_block(large ? size : CTF_ARENA_BLOCK);
+
+		if (!fresh)
+			return NULL;
+		if (large && block) {
+			/* Keep filling the old one. */
+			fresh->next = block->next;
+			block->next = fresh;
+		} else {
+			fresh->next = block;
+			arena->blocks = fresh;
+		}
+		block = fresh;
+	}
+	memory = block->bytes + block->used;
+	block->used += size;
+	arena->used += size;
+	return memory;
+}
+
+char *ctf_arena_copy(struct ctf_arena *arena, const char *text, size_t size)
+{
+	char *copy = ctf_arena_alloc(arena, size + 1, 1);
+
+	if (copy && size)
+		memcpy(copy, text, size);
+	return copy;
+}
+
+size_t ctf_arena_used(const struct ctf_arena *arena)
+{
+	return arena->used;
+}

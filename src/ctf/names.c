@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctf/names.h"
+
+struct ctf_name_entry {
+	const char *name;
+	uint32_t next; /* The suffix to try next, so that n equal names cost n steps, not n². */
+};
+
+int ctf_names_init(struct ctf_names *names, struct ctf_arena *arena, uint32_t count)
+{
+	uint64_t size = 8;
+
+	while (size < (uint64_t) count * 2)
+		size *= 2;
+	names->arena = arena;
+	names->mask = (uint32_t) (size - 1);
+	names->table = calloc(size, sizeof(*names->table));
+	return names->table ? 0 : -ENOMEM;
+}
+
+void ctf_names_free(struct ctf_names *names)
+{
+	free(names->table);
+	names->table = NULL;
+}
+
+static struct ctf_name_entry *names_find(struct ctf_names *names, const char *name)
+{
+	uint64_t hash = 14695981039346656037u;
+	uint32_t at;
+
+	for (const char *c = name; *c; c++)
+		hash = (hash ^ (unsigned char) *c) * 1099511628211u;
+	at = (uint32_t) (hash ^ (hash >> 32)) & names->mask;
+	while (names->table[at].name && strcmp(names->table[at].name, name) != 0)
+		at = (at + 1) & names->mask;
+	return &names->table[at];
+}
+
+const char *ctf_names_take(struct ctf_names *names, const char *name)
+{
+	struct ctf_name_entry *entry = names_find(names, name);
+	size_t size = strlen(name) + 12;
+	char *tried;
+
+	if (!entry->name) {
+		entry->name = name;
+		entry->next = 2;
+		return name;
+	}
+	tried = ctf_arena_alloc(names->arena, size, 1);
+	if (!tried)
+		return NULL;
+	for (;;) {
+		struct ctf_name_entry *other;
+
+		snprintf(tried, size, "%s_%" PRIu32, name, entry->next++);
+		other = names_find(names, tried);
+		if (other->name)
+			continue;
+		other->name = tried;
+		other->next = 2;
+		return tried;
+	}
+}
+
+const char *ctf_name_escape(struct ctf_arena *arena, const char *name)
+{
+	size_t size = strlen(name);
+	char *escaped;
+
+	if (!size)
+		return "_unnamed";
+	escaped = ctf_arena_alloc(arena, size + 2, 1);
+	if (!escaped)
+		return NULL;
+	escaped[0] = '_';
+	for (size_t i = 0; i < size; i++) {
+		char c = name[i];
+		bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+				(c >= '0' && c <= '9') || c == '_';
+
+		escaped[i + 1] = plain ? c : '_';
+	}
+	return escaped;
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Data stream files: packets of whole event records, appended.
+ *
+ * A packet goes out in one writev(): a recorder that is killed leaves at most the last packet cut. When
+ * the call itself fails, the file is cut back, so that it stays a row of whole packets.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "ctf/type.h"
+#include "ctf/writer.h"
+
+struct packet_header {
+	uint32_t magic;
+	unsigned char uuid[16];
+	uint32_t stream_id;
+	uint64_t stream_instance_id;
+	uint64_t timestamp_begin;
+	uint64_t timestamp_end;
+	uint64_t content_size;
+	uint64_t packet_size;
+	uint64_t packet_seq_num;
+	uint64_t events_discarded;
+	uint32_t cpu_id; /* Not in the session's stream. */
+} __attribute__((packed));
+
+_Static_assert(sizeof(struct packet_header) == 84, "recording.md says 32 + 52 bytes");
+
+int ctf_write_error(struct ctf_error *error, int code, const char *dir, const char *file)
+{
+	const char *mend = "";
+
+	if (code == -ENOSPC || code == -EDQUOT)
+		mend = "; free some space there, or record to another place";
+	else if (code == -EACCES || code == -EPERM || code == -EROFS)
+		mend = "; choose a directory that you may write to";
+	else if (code == -EEXIST)
+		mend = "; choose another name or remove it";
+	else if (code == -EFBIG)
+		mend = "; the limit on the size of files (ulimit -f) is reached";
+	return ctf_fail(error, code, "cannot write %s%s%s: %s%s", dir, *file ? "/" : "", file,
+		strerror(-code), mend);
+}
+
+int ctf_file_append(int fd, off_t *size, const void *head, size_t head_size, const void *body,
+	size_t body_size)
+{
+	/* iovec wants writable memory, and writes nothing there. */
+	struct iovec parts[2] = { { (void *) (uintptr_t) head, head_size },
+		{ (void *) (uintptr_t) body, body_size } };
+	off_t at = *size, end = *size + (off_t) (head_size + body_size);
+
+	while (at < end) {
+		ssize_t done = pwritev(fd, parts, 2, at);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done <= 0) {
+			int code = done < 0 ? -errno : -EIO;
+
+			if (ftruncate(fd, *size))
+				return -EIO; /* What follows would be lost behind the torn packet. */
+			return code;
+		}
+		at += done;
+		for (unsigned int i = 0; i < 2; i++) {
+			size_t part = parts[i].iov_len < (size_t) done ? parts[i].iov_len : (size_t) done;
+
+			parts[i].iov_base = (char *) parts[i].iov_base + part;
+			parts[i].iov_len -= part;
+			done -= (ssize_t) part;
+		}
+	}
+	*size = end;
+	return 0;
+}
+
+int ctf_stream_open(struct ctf_writer *writer, const char *name, uint32_t class_id, uint32_t cpu,
+	struct ctf_stream **out, struct ctf_error *error)
+{
+	struct ctf_stream *stream = calloc(1, sizeof(*stream));
+
+	if (!stream)
+		return ctf_fail(error, -ENOMEM, "no memory for the stream %s", name);
+	stream->writer = writer;
+	stream->class_id = class_id;
+	stream->cpu = cpu;
+	snprintf(stream->name, sizeof(stream->name), "%s", name);
+	stream->fd = openat(writer->dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	if (stream->fd < 0) {
+		int code = -errno;
+
+		free(stream);
+		return ctf_write_error(error, code, writer->config.dir, name);
+	}
+	stream->next = writer->streams;
+	writer->streams = stream;
+	*out = stream;
+	return 0;
+}
+
+int ctf_stream_close(struct ctf_stream *stream, struct ctf_error *error)
+{
+	int ret = close(stream->fd) ? -errno : 0;
+
+	if (ret)
+		ctf_write_error(error, ret, stream->writer->config.dir, stream->name);
+	free(stream);
+	return ret;
+}
+
+int ctf_stream_append(struct ctf_stream *stream, const struct ctf_span *span, struct ctf_error *error)
+{
+	struct packet_header header = {
+		.magic = CTF_PACKET_MAGIC,
+		.stream_id = stream->class_id,
+		.stream_instance_id = stream->cpu,
+		.timestamp_begin = span->timestamp_begin,
+		.timestamp_end = span->timestamp_end,
+		.packet_seq_num = stream->sequence,
+		.events_discarded = span->events_discarded,
+		.cpu_id = stream->cpu,
+	};
+	size_t size = sizeof(header);
+	int ret;
+
+	if (stream->class_id == CTF_STREAM_SESSION)
+		size -= sizeof(header.cpu_id);
+	if (header.timestamp_begin < stream->last_end)
+		header.timestamp_begin = stream->last_end;
+	if (header.timestamp_end < header.timestamp_begin)
+		header.timestamp_end = header.timestamp_begin;
+	header.content_size = header.packet_size = (uint64_t) (size + span->size) * 8;
+	memcpy(header.uuid, stream->writer->uuid, sizeof(header.uuid));
+	ret = ctf_file_append(stream->fd, &stream->size, &header, size, span->records, span->size);
+	if (ret)
+		return ctf_write_error(error, ret, stream->writer->config.dir, stream->name);
+	stream->sequence++;
+	stream->last_end = header.timestamp_end;
+	return 0;
+}
+
+int ctf_writer_open_stream(struct ctf_writer *writer, uint32_t cpu, uint64_t timestamp,
+	struct ctf_stream **stream, struct ctf_error *error)
+{
+	struct ctf_span empty = { .timestamp_begin = timestamp, .timestamp_end = timestamp };
+	char name[32];
+	int ret;
+
+	snprintf(name, sizeof(name), "ring_%u", cpu);
+	ret = ctf_stream_open(writer, name, CTF_STREAM_EVENTS, cpu, stream, error);
+	if (ret)
+		return ret;
+	return ctf_stream_append(*stream, &empty, error);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* Making field classes, and sentences about what went wrong. */
+#ifndef CTF_TYPE_H
+#define CTF_TYPE_H
+
+#include "ctf/arena.h"
+#include "ctf/ctf.h"
+
+#define CTF_HOST_BIG_ENDIAN (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
+
+/* Deepest nesting of field classes that is made or read. A SIDE level may take three of them. */
+#define CTF_DEPTH_MAX 512
+
+/* The node of dynamic values is declared once in the metadata of a trace. */
+#define CTF_NODE_ALIAS "side_node"
+
+/* Byte aligned, host byte order, base 10; NULL without memory, like all the others. */
+struct ctf_type *ctf_type_integer(struct ctf_arena *arena, unsigned int size, bool is_signed);
+struct ctf_type *ctf_type_float(struct ctf_arena *arena, unsigned int size);
+struct ctf_type *ctf_type_string(struct ctf_arena *arena);
+struct ctf_type *ctf_type_struct(struct ctf_arena *arena, uint32_t member_count);
+struct ctf_type *ctf_type_array(struct ctf_arena *arena, struct ctf_type *element, uint64_t length);
+struct ctf_type *ctf_type_sequence(
+	struct ctf_arena *arena, struct ctf_type *element, const char *reference);
+struct ctf_type *ctf_type_variant(struct ctf_arena *arena, uint32_t option_count, const char *reference);
+/* The integer with labels. */
+struct ctf_type *ctf_type_enum(
+	struct ctf_arena *arena, const struct ctf_type *integer, uint32_t label_count);
+
+void ctf_member_set(struct ctf_member *member, const char *name, struct ctf_type *type, bool hidden);
+
+/* Write the sentence, if there is a place for it, and return code. */
+int ctf_fail(struct ctf_error *error, int code, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+#endif /* CTF_TYPE_H */

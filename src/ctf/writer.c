@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The trace directory of one process.
+ *
+ * The metadata is plain text and only grows: an event block is appended before the first packet that
+ * needs it. It is replaced as a whole only when the clock is known better, by renaming.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <side/abi/event-description.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ctf/type.h"
+#include "ctf/writer.h"
+#include "visit/visit.h"
+
+static const char METADATA[] = "metadata";
+static const char METADATA_NEW[] = ".metadata.new"; /* Readers skip names with a dot. */
+
+/* ---- making and closing ---- */
+
+static char *copy_text(const char *text)
+{
+	return strdup(text ? text : "");
+}
+
+/* Bring the offset below one second, as readers want it. */
+static void set_clock_figures(struct ctf_clock *clock, const struct ctf_clock *from)
+{
+	clock->frequency = from->frequency ? from->frequency : 1;
+	clock->precision = from->precision ? from->precision : 1;
+	clock->offset_s = from->offset_s + (int64_t) (from->offset / clock->frequency);
+	clock->offset = from->offset % clock->frequency;
+	clock->absolute = true;
+}
+
+static void free_writer(struct ctf_writer *writer)
+{
+	if (writer->metadata_fd >= 0)
+		close(writer->metadata_fd);
+	if (writer->dir_fd >= 0)
+		close(writer->dir_fd);
+	/* All of these were allocated by copy_config(). */
+	free((void *) (uintptr_t) writer->config.dir);
+	free((void *) (uintptr_t) writer->config.hostname);
+	free((void *) (uintptr_t) writer->config.procname);
+	free((void *) (uintptr_t) writer->config.exe);
+	free((void *) (uintptr_t) writer->clock.name);
+	free((void *) (uintptr_t) writer->clock.description);
+	free(writer->ids);
+	free(writer);
+}
+
+static int copy_config(struct ctf_writer *writer, const struct ctf_writer_config *config)
+{
+	const struct ctf_clock *clock = &config->clock;
+
+	writer->config = *config;
+	writer->config.dir = copy_text(config->dir);
+	writer->config.hostname = copy_text(config->hostname);
+	writer->config.procname = copy_text(config->procname);
+	writer->config.exe = copy_text(config->exe);
+	writer->clock.name = copy_text(clock->name && *clock->name ? clock->name : "monotonic");
+	writer->clock.description = clock->description ? strdup(clock->description) : NULL;
+	set_clock_figures(&writer->clock, clock);
+	if (!writer->config.dir || !writer->config.hostname || !writer->config.procname ||
+		!writer->config.exe || !writer->clock.name ||
+		(clock->description && !writer->clock.description))
+		return -ENOMEM;
+	return 0;
+}
+
+/* Write a whole new metadata file: the head, and the event blocks of the old one if there is one. */
+static int write_metadata(struct ctf_writer *writer)
+{
+	char *head = NULL, *buffer = NULL;
+	off_t size = 0, from = writer->head_size, end = writer->metadata_size;
+	size_t head_size;
+	int fd = -1, ret = ctf_metadata_head(writer, &head, &head_size);
+
+	if (ret)
+		return ret;
+	ret = -ENOMEM;
+	buffer = malloc(64u << 10);
+	if (!buffer)
+		goto out;
+	fd = openat(writer->dir_fd, METADATA_NEW, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	ret = fd < 0 ? -errno : ctf_file_append(fd, &size, head, head_size, NULL, 0);
+	while (!ret && from < end) {
+		size_t want = end - from < (64 << 10) ? (size_t) (end - from) : 64u << 10;
+		ssize_t got = pread(writer->metadata_fd, buffer, want, from);
+
+		if (got <= 0) {
+			ret = got < 0 ? -errno : -EIO;
+			break;
+		}
+		ret = ctf_file_append(fd, &size, buffer, (size_t) got, NULL, 0);
+		from += got;
+	}
+	if (!ret && renameat(writer->dir_fd, METADATA_NEW, writer->dir_fd, METADATA))
+		ret = -errno;
+	if (ret) {
+		unlinkat(writer->dir_fd, METADATA_NEW, 0);
+		goto out;
+	}
+	if (writer->metadata_fd >= 0)
+		close(writer->metadata_fd);
+	writer->metadata_fd = fd;
+	fd = -1;
+	writer->head_size = (off_t) head_size;
+	writer->metadata_size = size;
+out:
+	if (fd >= 0)
+		close(fd);
+	free(buffer);
+	free(head);
+	return ret;
+}
+
+int ctf_writer_create(
+	const struct ctf_writer_config *config, struct ctf_writer **out, struct ctf_error *error)
+{
+	struct ctf_writer *writer = calloc(1, sizeof(*writer));
+	int ret;
+
+	if (!writer)
+		return ctf_fail(error, -ENOMEM, "no memory for the trace %s", config->dir);
+	writer->dir_fd = writer->metadata_fd = -1;
+	ret = copy_config(writer, config);
+	if (ret) {
+		ctf_fail(error, ret, "no memory for the trace %s", config->dir);
+		goto fail;
+	}
+	if (getrandom(writer->uuid, sizeof(writer->uuid), 0) != sizeof(writer->uuid)) {
+		ret = ctf_fail(error, -EIO, "no random numbers for the identity of %s", config->dir);
+		goto fail;
+	}
+	writer->uuid[6] = (writer->uuid[6] & 0x0f) | 0x40;
+	writer->uuid[8] = (writer->uuid[8] & 0x3f) | 0x80;
+	if (mkdir(config->dir, 0755)) {
+		ret = ctf_write_error(error, -errno, config->dir, "");
+		goto fail;
+	}
+	writer->dir_fd = open(config->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ret = writer->dir_fd < 0 ? -errno : write_metadata(writer);
+	if (ret) {
+		ctf_write_error(error, ret, config->dir, METADATA);
+		goto fail;
+	}
+	*out = writer;
+	return 0;
+fail:
+	free_writer(writer);
+	return ret;
+}
+
+int ctf_writer_close(struct ctf_writer *writer, struct ctf_error *error)
+{
+	int ret = 0;
+
+	while (writer->streams) {
+		struct ctf_stream *next = writer->streams->next;
+		int code = ctf_stream_close(writer->streams, ret ? NULL : error);
+
+		ret = ret ? ret : code;
+		writer->streams = next;
+	}
+	free_writer(writer);
+	return ret;
+}
+
+/* ---- metadata that grows ---- */
+
+/* Where the id stands or would stand in the sorted list. */
+static uint32_t find_id(const struct ctf_writer *writer, uint32_t id)
+{
+	uint32_t low = 0, high = writer->id_count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (writer->ids[middle] < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static int add_id(struct ctf_writer *writer, uint32_t id)
+{
+	uint32_t at = find_id(writer, id);
+
+	if (at < writer->id_count && writer->ids[at] == id)
+		return -EEXIST;
+	if (writer->id_count == writer->id_room) {
+		uint32_t room = writer->id_room ? writer->id_room * 2 : 64;
+		uint32_t *ids = realloc(writer->ids, room * sizeof(*ids));
+
+		if (!ids)
+			return -ENOMEM;
+		writer->ids = ids;
+		writer->id_room = room;
+	}
+	memmove(writer->ids + at + 1, writer->ids + at,
+		(writer->id_count - at) * sizeof(*writer->ids));
+	writer->ids[at] = id;
+	writer->id_count++;
+	return 0;
+}
+
+static void remove_id(struct ctf_writer *writer, uint32_t id)
+{
+	uint32_t at = find_id(writer, id);
+
+	writer->id_count--;
+	memmove(writer->ids + at, writer->ids + at + 1,
+		(writer->id_count - at) * sizeof(*writer->ids));
+}
+
+int ctf_writer_add_event_json(struct ctf_writer *writer, uint32_t id, const char *name, int side_loglevel,
+	const struct ctf_type *fields, const char *json, struct ctf_error *error)
+{
+	char *text;
+	size_t size;
+	int ret = add_id(writer, id);
+
+	if (ret == -EEXIST)
+		return ctf_fail(error, ret, "the event id %u of %s is already taken", id, name);
+	if (!ret)
+		ret = ctf_metadata_event(id, name, side_loglevel, fields, json, &text, &size);
+	if (ret)
+		return ctf_fail(error, ret, "no memory for the description of %s", name);
+	ret = ctf_file_append(writer->metadata_fd, &writer->metadata_size, text, size, NULL, 0);
+	free(text);
+	if (ret) {
+		remove_id(writer, id);
+		return ctf_write_error(error, ret, writer->config.dir, METADATA);
+	}
+	return 0;
+}
+
+int ctf_writer_add_event(struct ctf_writer *writer, uint32_t id,
+	const struct side_event_description *description, struct ctf_error *error)
+{
+	struct ctf_arena *arena = ctf_arena_create();
+	struct visit_buffer json;
+	struct visit_error why = { 0 };
+	char sentence[sizeof(error->text)];
+	struct ctf_type *fields;
+	char *name = NULL;
+	int ret;
+
+	visit_buffer_heap(&json);
+	if (!arena)
+		return ctf_fail(error, -ENOMEM, "no memory for the description of an event");
+	ret = ctf_type_from_description(arena, description, &fields, error);
+	if (ret)
+		goto out;
+	ret = visit_description_json(description, &json, &why);
+	if (!ret)
+		ret = visit_buffer_append(&json, "", 1);
+	if (ret) {
+		ctf_fail(error, ret, "%s", visit_error_sentence(&why, sentence, sizeof(sentence)));
+		goto out;
+	}
+	if (asprintf(&name, "%s:%s", side_ptr_get(description->provider_name),
+		    side_ptr_get(description->event_name)) < 0) {
+		name = NULL;
+		ret = ctf_fail(error, -ENOMEM, "no memory for the description of an event");
+		goto out;
+	}
+	ret = ctf_writer_add_event_json(writer, id, name,
+		(int) side_enum_get(description->loglevel), fields, (const char *) json.data, error);
+out:
+	free(name);
+	visit_buffer_free(&json);
+	ctf_arena_destroy(arena);
+	return ret;
+}
+
+int ctf_writer_set_clock(struct ctf_writer *writer, const struct ctf_clock *clock, struct ctf_error *error)
+{
+	struct ctf_clock old = writer->clock;
+	int ret;
+
+	set_clock_figures(&writer->clock, clock);
+	ret = write_metadata(writer);
+	if (ret) {
+		writer->clock = old;
+		return ctf_write_error(error, ret, writer->config.dir, METADATA);
+	}
+	return 0;
+}
+
+uint64_t ctf_writer_bytes(const struct ctf_writer *writer)
+{
+	uint64_t bytes = (uint64_t) writer->metadata_size;
+
+	for (const struct ctf_stream *stream = writer->streams; stream; stream = stream->next)
+		bytes += (uint64_t) stream->size;
+	return bytes;
+}
+
+/* ---- losses ---- */
+
+static size_t put_bytes(unsigned char *to, size_t at, const void *bytes, size_t size)
+{
+	if (to)
+		memcpy(to + at, bytes, size);
+	return at + size;
+}
+
+/* The records of side:lost, one after the other; to == NULL only counts bytes. */
+static size_t put_lost(unsigned char *to, uint64_t timestamp, const struct ctf_lost *lost, size_t count)
+{
+	const uint32_t id = 0;
+	size_t at = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		at = put_bytes(to, at, &id, sizeof(id));
+		at = put_bytes(to, at, &timestamp, sizeof(timestamp));
+		at = put_bytes(to, at, lost[i].ring, strlen(lost[i].ring) + 1);
+		at = put_bytes(to, at, lost[i].event, strlen(lost[i].event) + 1);
+		at = put_bytes(to, at, lost[i].reason, strlen(lost[i].reason) + 1);
+		at = put_bytes(to, at, &lost[i].count, sizeof(lost[i].count));
+	}
+	return at;
+}
+
+int ctf_writer_lost(struct ctf_writer *writer, uint64_t timestamp, const struct ctf_lost *lost, size_t count,
+	struct ctf_error *error)
+{
+	struct ctf_span span = { .timestamp_begin = timestamp, .timestamp_end = timestamp };
+	unsigned char *records;
+	int ret;
+
+	if (!writer->session) {
+		ret = ctf_stream_open(
+			writer, "side_session", CTF_STREAM_SESSION, 0, &writer->session, error);
+		if (!ret)
+			ret = ctf_stream_append(writer->session, &span, error);
+		if (ret)
+			return ret;
+	}
+	if (timestamp < writer->session->last_end)
+		timestamp = writer->session->last_end;
+	span.size = put_lost(NULL, timestamp, lost, count);
+	records = malloc(span.size + 1);
+	if (!records)
+		return ctf_fail(error, -ENOMEM, "no memory to note what was lost");
+	put_lost(records, timestamp, lost, count);
+	span.records = records;
+	ret = ctf_stream_append(writer->session, &span, error);
+	free(records);
+	return ret;
+}

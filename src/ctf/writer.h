@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* What the parts of the writer share: the directory, its metadata and its data streams. */
+#ifndef CTF_WRITER_H
+#define CTF_WRITER_H
+
+#include <sys/types.h>
+
+#include "ctf/ctf.h"
+
+#define CTF_PACKET_MAGIC 0xc1fc1fc1u
+#define CTF_STREAM_EVENTS 0
+#define CTF_STREAM_SESSION 1
+
+struct ctf_stream {
+	struct ctf_stream *next;
+	struct ctf_writer *writer;
+	char name[32];
+	int fd;
+	uint32_t class_id;
+	uint32_t cpu;
+	uint64_t sequence;
+	uint64_t last_end;
+	off_t size; /* Of whole packets. */
+};
+
+struct ctf_writer {
+	struct ctf_writer_config config; /* Strings are owned. */
+	struct ctf_clock clock;
+	unsigned char uuid[16];
+	int dir_fd;
+	int metadata_fd;
+	off_t head_size; /* Metadata up to the first event block. */
+	off_t metadata_size;
+	uint32_t *ids; /* Sorted. */
+	uint32_t id_count;
+	uint32_t id_room;
+	struct ctf_stream *streams;
+	struct ctf_stream *session; /* One of the streams, or NULL until something is lost. */
+};
+
+/* Everything of the metadata before the events, malloc'ed. */
+int ctf_metadata_head(const struct ctf_writer *writer, char **text, size_t *size);
+
+/* One event block, malloc'ed. */
+int ctf_metadata_event(uint32_t id, const char *name, int side_loglevel, const struct ctf_type *fields,
+	const char *json, char **text, size_t *size);
+
+/* Open a stream file, without a packet. */
+int ctf_stream_open(struct ctf_writer *writer, const char *name, uint32_t class_id, uint32_t cpu,
+	struct ctf_stream **stream, struct ctf_error *error);
+int ctf_stream_close(struct ctf_stream *stream, struct ctf_error *error);
+
+/* Write all, or leave what the file had: *size grows or the file is cut back. */
+int ctf_file_append(int fd, off_t *size, const void *head, size_t head_size, const void *body,
+	size_t body_size);
+
+/* The sentence for a file of a trace that cannot be written. */
+int ctf_write_error(struct ctf_error *error, int code, const char *dir, const char *file);
+
+#endif /* CTF_WRITER_H */
