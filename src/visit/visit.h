@@ -170,6 +170,11 @@ double visit_value_double(const struct visit_value *value);
 long double visit_value_long_double(const struct visit_value *value);
 uint32_t visit_float16_to_32(uint16_t bits);
 
+/* %.<precision>g of a float (%Lg of binary128), with a point in every locale. */
+#define VISIT_FLOAT_DIGITS_MAX 64
+size_t visit_value_float_digits(const struct visit_value *value, int precision,
+		char out[VISIT_FLOAT_DIGITS_MAX]);
+
 /* Decimal, hexadecimal, octal or binary digits (base 10, 16, 8, 2) of an integer of any width. */
 #define VISIT_DIGITS_MAX 144
 size_t visit_value_digits(const struct visit_value *value, unsigned int base, bool prefix,

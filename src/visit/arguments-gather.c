@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/* Arguments that stay where they are: the walk over gathered memory. */
+#include <errno.h>
+
+#include "visit/arguments.h"
+
+static int fail_access(const struct walk *walk, const struct visit_step *step, int ret)
+{
+	if (ret == -EFAULT)
+		return visit_fail(walk->error, step, ret, "gathered memory is at a NULL pointer");
+	return visit_fail(walk->error, step, ret, "a gathered value has an impossible size");
+}
+
+static int gather_struct(const struct walk *walk, const struct visit_place *place,
+		const struct visit_step *up, const struct side_type *type, const void *base)
+{
+	const struct side_type_gather_struct *gather = &type->u.side_gather.u.side_struct;
+	const struct side_type_struct *structure = side_ptr_get(gather->type);
+	const struct side_event_field *fields = side_array_elements(&structure->fields);
+	struct visit_step word = { .up = up, .kind = VISIT_STEP_WORD, .name = "struct:" };
+	uint32_t i, nr = side_array_length(&structure->fields);
+	struct visit_place inner;
+	int ret = walk_enter(walk, place, &word, type, &inner);
+
+	if (ret)
+		return ret;
+	ret = visit_gather_access(base, gather->offset, side_enum_get(gather->access_mode), &base);
+	if (ret)
+		return fail_access(walk, up, ret);
+	ret = WALK_CALL(walk, struct_begin, place, visit_attributes_of(&structure->attributes), nr);
+	for (i = 0; !ret && i < nr; i++) {
+		struct visit_step step = {
+			.up = &word,
+			.kind = VISIT_STEP_FIELD,
+			.name = side_ptr_get(fields[i].field_name),
+		};
+
+		inner.type = &fields[i].side_type;
+		inner.index = i;
+		inner.name = step.name;
+		ret = WALK_CALL(walk, field_begin, &inner);
+		if (!ret)
+			ret = walk_gather(walk, &inner, &step, inner.type, base, base);
+		if (!ret)
+			ret = WALK_CALL(walk, field_end, &inner);
+	}
+	return ret ? ret : WALK_CALL(walk, struct_end, place, nr);
+}
+
+static int gather_elements(const struct walk *walk, const struct visit_place *place,
+		const struct visit_step *up, const struct side_type *type,
+		const struct side_type *elem, struct visit_attributes attributes, uint32_t nr,
+		const void *base)
+{
+	struct visit_step step = { .up = up, .kind = VISIT_STEP_INDEX };
+	struct visit_place inner;
+	size_t stride;
+	uint32_t i;
+	int ret = walk_enter(walk, place, up, type, &inner);
+
+	if (!ret)
+		ret = WALK_CALL(walk, array_begin, place, attributes, nr);
+	inner.type = elem;
+	inner.name = NULL;
+	for (i = 0; !ret && i < nr; i++) {
+		step.index = i;
+		inner.index = i;
+		ret = WALK_CALL(walk, element_begin, &inner);
+		if (!ret)
+			ret = walk_gather(walk, &inner, &step, elem, base, base);
+		if (!ret)
+			ret = WALK_CALL(walk, element_end, &inner);
+		if (ret || i + 1 == nr)
+			break;
+		ret = visit_gather_stride(elem, base, &stride);
+		if (ret)
+			return fail_access(walk, &step, ret);
+		base = (const char *)base + stride;
+	}
+	return ret ? ret : WALK_CALL(walk, array_end, place, nr);
+}
+
+static int gather_array(const struct walk *walk, const struct visit_place *place,
+		const struct visit_step *step, const struct side_type *type, const void *base)
+{
+	const struct side_type_gather_array *gather = &type->u.side_gather.u.side_array;
+	int ret = 0;
+
+	/* Nothing is read for an empty one, so its pointers may be NULL. */
+	if (gather->type.length)
+		ret = visit_gather_access(base, gather->offset, side_enum_get(gather->access_mode),
+				&base);
+	if (ret)
+		return fail_access(walk, step, ret);
+	return gather_elements(walk, place, step, type, side_ptr_get(gather->type.elem_type),
+			visit_attributes_of(&gather->type.attributes), gather->type.length, base);
+}
+
+static int gather_vla(const struct walk *walk, const struct visit_place *place,
+		const struct visit_step *step, const struct side_type *type, const void *base,
+		const void *length_base)
+{
+	const struct side_type_gather_vla *gather = &type->u.side_gather.u.side_vla;
+	uint32_t nr;
+	int ret = visit_gather_length(&gather->type, length_base, &nr);
+
+	if (ret == -EINVAL)
+		return visit_fail(walk->error, step, ret,
+				"the length of a VLA is negative or above 32 bits");
+	if (!ret && nr)
+		ret = visit_gather_access(base, gather->offset, side_enum_get(gather->access_mode),
+				&base);
+	if (ret)
+		return fail_access(walk, step, ret);
+	return gather_elements(walk, place, step, type, side_ptr_get(gather->type.elem_type),
+			visit_attributes_of(&gather->type.attributes), nr, base);
+}
+
+int walk_gather(const struct walk *walk, const struct visit_place *place,
+		const struct visit_step *step, const struct side_type *type, const void *base,
+		const void *length_base)
+{
+	const struct side_enum_mappings *mappings;
+	const struct side_type *elem;
+	struct visit_value value;
+	int ret;
+
+	switch (side_enum_get(type->type)) {
+	case SIDE_TYPE_GATHER_STRUCT:
+		return gather_struct(walk, place, step, type, base);
+	case SIDE_TYPE_GATHER_ARRAY:
+		return gather_array(walk, place, step, type, base);
+	case SIDE_TYPE_GATHER_VLA:
+		return gather_vla(walk, place, step, type, base, length_base);
+	case SIDE_TYPE_GATHER_ENUM:
+		mappings = side_ptr_get(type->u.side_gather.u.side_enum.mappings);
+		elem = side_ptr_get(type->u.side_gather.u.side_enum.elem_type);
+		ret = visit_load_gather(elem, base, &value);
+		if (ret)
+			return fail_access(walk, step, ret);
+		ret = WALK_CALL(walk, enum_begin, place, visit_attributes_of(&mappings->attributes));
+		if (!ret)
+			ret = WALK_CALL(walk, value, place, &value, visit_type_attributes(elem));
+		return ret ? ret : WALK_CALL(walk, enum_end, place, mappings, &value);
+	default:
+		ret = visit_load_gather(type, base, &value);
+		if (ret)
+			return fail_access(walk, step, ret);
+		return WALK_CALL(walk, value, place, &value, visit_type_attributes(type));
+	}
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* The walk over arguments: what its parts (stack-copy, gather, dynamic) share. */
+#ifndef VISIT_ARGUMENTS_H
+#define VISIT_ARGUMENTS_H
+
+#include "visit/path.h"
+
+struct walk {
+	const struct visit_argument_ops *ops;
+	void *priv;
+	struct visit_error *error;
+};
+
+/* Call an operation if there is one. */
+#define WALK_CALL(walk, operation, ...)                                                          \
+	((walk)->ops->operation ? (walk)->ops->operation((walk)->priv, __VA_ARGS__) : 0)
+
+int walk_argument(const struct walk *walk, const struct visit_place *place,
+		const struct visit_step *step, const struct side_type *type,
+		const struct side_arg *arg);
+
+int walk_gather(const struct walk *walk, const struct visit_place *place,
+		const struct visit_step *step, const struct side_type *type, const void *base,
+		const void *length_base);
+
+int walk_dynamic(const struct walk *walk, const struct visit_place *place,
+		const struct visit_step *step, const struct side_arg *arg);
+
+int walk_variadic(const struct walk *walk, const struct visit_place *place,
+		const struct visit_step *step, const struct side_arg_dynamic_struct *variadic);
+
+/* The place one level further in; -ELOOP when that is too deep. */
+int walk_enter(const struct walk *walk, const struct visit_place *place,
+		const struct visit_step *step, const struct side_type *type,
+		struct visit_place *inner);
+
+int walk_wrong_label(const struct walk *walk, const struct visit_step *step, unsigned int expected,
+		unsigned int actual);
+
+#endif /* VISIT_ARGUMENTS_H */

@@ -1,0 +1,713 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A description in some memory to bytes. Every structure is copied out before it is looked at, so
+ * the same code serves this process, another process and a file, in either byte order; what stands
+ * there is not trusted: depth, parts and bytes have budgets, pointers are followed by the memory's
+ * own read function only.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "visit/codec.h"
+
+struct encoder {
+	const struct visit_memory *memory; /* NULL: this process */
+	struct visit_buffer *out;
+	size_t start; /* of this description in out */
+	bool swap; /* members are not in our byte order */
+	uint32_t nodes; /* left of the budget */
+	struct visit_error *error;
+};
+
+static int encode_type(struct encoder *encoder, const struct side_type *type,
+		const struct visit_step *step, unsigned int depth);
+
+/* ---- reading ---- */
+
+static int get(struct encoder *encoder, uint64_t address, void *to, size_t size,
+		const struct visit_step *step)
+{
+	int ret;
+
+	if (!address)
+		return visit_fail(encoder->error, step, -EFAULT, "a pointer is NULL");
+	if (!encoder->memory) {
+		memcpy(to, (const void *)(uintptr_t)address, size);
+		return 0;
+	}
+	if (address + size < address)
+		ret = -EFAULT;
+	else
+		ret = encoder->memory->read(encoder->memory->priv, address, to, size);
+	if (ret)
+		return visit_fail(encoder->error, step, ret,
+				"the memory at 0x%llx (%zu bytes) cannot be read",
+				(unsigned long long)address, size);
+	return 0;
+}
+
+static uint16_t m16(const struct encoder *encoder, uint16_t value)
+{
+	return encoder->swap ? __builtin_bswap16(value) : value;
+}
+
+static uint32_t m32(const struct encoder *encoder, uint32_t value)
+{
+	return encoder->swap ? __builtin_bswap32(value) : value;
+}
+
+static uint64_t m64(const struct encoder *encoder, uint64_t value)
+{
+	return encoder->swap ? __builtin_bswap64(value) : value;
+}
+
+/*
+ * The address in a pointer slot. Slots of all hosts hold the pointer in the low-order bytes of a
+ * 128-bit integer of that host and zero in the rest.
+ */
+static uint64_t slot_address(const struct encoder *encoder, const void *slot)
+{
+	bool is_be = (SIDE_TYPE_BYTE_ORDER_HOST == SIDE_TYPE_BYTE_ORDER_BE) != encoder->swap;
+	uint64_t address;
+
+	memcpy(&address, (const char *)slot + (is_be ? 8 : 0), 8);
+	return m64(encoder, address);
+}
+
+#define SLOT(encoder, slot) slot_address(encoder, &(slot))
+/* Address and length of a side_array_t, as two arguments. */
+#define ARRAY(encoder, array) slot_address(encoder, &(array).elements), m32(encoder, (array).length)
+
+/* ---- writing ---- */
+
+static int put(struct encoder *encoder, const void *bytes, size_t size,
+		const struct visit_step *step)
+{
+	int ret;
+
+	if (encoder->out->size - encoder->start + size > VISIT_ENCODED_MAX)
+		return visit_fail(encoder->error, step, -E2BIG,
+				"the description has more than %u bytes", VISIT_ENCODED_MAX);
+	ret = visit_buffer_append(encoder->out, bytes, size);
+	if (ret)
+		return visit_fail(encoder->error, step, ret, "no memory for the description");
+	return 0;
+}
+
+static int put_number(struct encoder *encoder, uint64_t number, unsigned int size,
+		const struct visit_step *step)
+{
+	unsigned char bytes[8];
+	unsigned int i;
+
+	for (i = 0; i < size; i++)
+		bytes[i] = (unsigned char)(number >> (8 * i));
+	return put(encoder, bytes, size, step);
+}
+
+static int spend(struct encoder *encoder, const struct visit_step *step)
+{
+	if (!encoder->nodes)
+		return visit_fail(encoder->error, step, -E2BIG,
+				"the description has more than %u parts", VISIT_NODES_MAX);
+	encoder->nodes--;
+	return 0;
+}
+
+/* Bytes of foreign memory up to the terminator, in pieces that never cross a 256-byte line. */
+static int put_foreign_units(struct encoder *encoder, uint64_t address, unsigned int unit,
+		uint32_t *length, const struct visit_step *step)
+{
+	unsigned char piece[256];
+	unsigned int zeros = 0; /* zero bytes seen of the current unit */
+	unsigned int in_unit = 0;
+	int ret;
+
+	for (;;) {
+		unsigned int size = 256 - (unsigned int)(address & 255), i;
+
+		ret = encoder->memory->read(encoder->memory->priv, address, piece, size);
+		if (ret) {
+			/* Perhaps the string ends just before the memory does. */
+			size = 1;
+			ret = get(encoder, address, piece, size, step);
+			if (ret)
+				return ret;
+		}
+		for (i = 0; i < size; i++) {
+			zeros += !piece[i];
+			if (++in_unit < unit)
+				continue;
+			if (zeros == unit) {
+				ret = put(encoder, piece, i + 1, step);
+				if (ret)
+					return ret;
+				*length += i + 1;
+				/* Take the terminator off again; it may have begun in the last piece. */
+				encoder->out->size -= unit;
+				*length -= unit;
+				return 0;
+			}
+			in_unit = 0;
+			zeros = 0;
+		}
+		ret = put(encoder, piece, size, step);
+		if (ret)
+			return ret;
+		*length += size;
+		address += size;
+	}
+}
+
+/* u32 length in bytes (CODEC_NULL: NULL pointer), bytes without terminator. */
+static int put_units(struct encoder *encoder, uint64_t address, unsigned int unit,
+		const struct visit_step *step)
+{
+	size_t length_at = encoder->out->size, size;
+	uint32_t length = 0;
+	unsigned int i;
+	int ret;
+
+	if (!address)
+		return put_number(encoder, CODEC_NULL, 4, step);
+	ret = put_number(encoder, 0, 4, step);
+	if (ret)
+		return ret;
+	if (encoder->memory) {
+		ret = put_foreign_units(encoder, address, unit, &length, step);
+	} else {
+		size = visit_text_bytes((const void *)(uintptr_t)address, unit) - unit;
+		ret = put(encoder, (const void *)(uintptr_t)address, size, step);
+		length = (uint32_t)size;
+	}
+	for (i = 0; !ret && i < 4; i++)
+		encoder->out->data[length_at + i] = (unsigned char)(length >> (8 * i));
+	return ret;
+}
+
+/* A raw string: u8 unit size, u8 byte order, units. */
+static int put_raw_string(struct encoder *encoder, const struct side_type_raw_string *string,
+		const struct visit_step *step)
+{
+	unsigned int unit = string->unit_size;
+	int ret;
+
+	if (unit != 1 && unit != 2 && unit != 4)
+		return visit_fail(encoder->error, step, -EINVAL,
+				"a string has units of %u bytes, not 1, 2 or 4", unit);
+	ret = put_number(encoder, unit, 1, step);
+	if (!ret)
+		ret = put_number(encoder, string->byte_order.v, 1, step);
+	return ret ? ret : put_units(encoder, SLOT(encoder, string->p), unit, step);
+}
+
+/* ---- parts ---- */
+
+static int encode_attribute(struct encoder *encoder, const struct side_attr *attr,
+		const struct visit_step *step)
+{
+	uint32_t type = m32(encoder, attr->value.type.v);
+	int size = codec_attr_size(type), i, ret;
+	unsigned char bytes[16];
+
+	ret = put_raw_string(encoder, &attr->key, step);
+	if (!ret)
+		ret = put_number(encoder, type, 4, step);
+	if (ret)
+		return ret;
+	if (type == SIDE_ATTR_TYPE_STRING)
+		return put_raw_string(encoder, &attr->value.u.string_value, step);
+	if (size < 0)
+		return visit_fail(encoder->error, step, -ENOTSUP,
+				"the attribute type %u is unknown", (unsigned int)type);
+	memcpy(bytes, &attr->value.u, size);
+	if ((SIDE_TYPE_BYTE_ORDER_HOST == SIDE_TYPE_BYTE_ORDER_BE) != encoder->swap) {
+		for (i = 0; i < size / 2; i++) {
+			unsigned char byte = bytes[i];
+
+			bytes[i] = bytes[size - 1 - i];
+			bytes[size - 1 - i] = byte;
+		}
+	}
+	return put(encoder, bytes, size, step);
+}
+
+static int encode_attributes(struct encoder *encoder, uint64_t address, uint32_t nr,
+		const struct visit_step *step)
+{
+	struct side_attr_copy {
+		unsigned char bytes[sizeof(struct side_attr)];
+	} copy;
+	uint32_t i;
+	int ret = put_number(encoder, nr, 4, step);
+
+	for (i = 0; !ret && i < nr; i++) {
+		ret = spend(encoder, step);
+		if (!ret)
+			ret = get(encoder, address + (uint64_t)i * sizeof(copy), &copy, sizeof(copy),
+					step);
+		if (!ret)
+			ret = encode_attribute(encoder, (const struct side_attr *)(void *)&copy, step);
+	}
+	return ret;
+}
+
+/* Mappings of enumerations and bitmaps have one layout. */
+static int encode_mappings(struct encoder *encoder, uint64_t address, const struct visit_step *step)
+{
+	struct side_enum_mappings mappings;
+	struct side_enum_mapping mapping;
+	uint64_t elements;
+	uint32_t nr, i;
+	int ret;
+
+	ret = get(encoder, address, &mappings, sizeof(mappings), step);
+	if (ret)
+		return ret;
+	elements = SLOT(encoder, mappings.mappings.elements);
+	nr = m32(encoder, mappings.mappings.length);
+	ret = put_number(encoder, nr, 4, step);
+	for (i = 0; !ret && i < nr; i++) {
+		ret = spend(encoder, step);
+		if (!ret)
+			ret = get(encoder, elements + (uint64_t)i * sizeof(mapping), &mapping,
+					sizeof(mapping), step);
+		if (!ret)
+			ret = put_number(encoder, m64(encoder, mapping.range_begin), 8, step);
+		if (!ret)
+			ret = put_number(encoder, m64(encoder, mapping.range_end), 8, step);
+		if (!ret)
+			ret = put_raw_string(encoder, &mapping.label, step);
+	}
+	return ret ? ret : encode_attributes(encoder, ARRAY(encoder, mappings.attributes), step);
+}
+
+static int encode_fields(struct encoder *encoder, uint64_t address, uint32_t nr,
+		const struct visit_step *up, unsigned int depth)
+{
+	struct side_event_field field;
+	uint32_t i;
+	int ret = put_number(encoder, nr, 4, up);
+
+	for (i = 0; !ret && i < nr; i++) {
+		char name[48];
+		struct visit_step step = { .up = up, .kind = VISIT_STEP_FIELD, .name = name };
+		size_t name_at;
+
+		snprintf(name, sizeof(name), "#%u", (unsigned int)i);
+		ret = spend(encoder, &step);
+		if (!ret)
+			ret = get(encoder, address + (uint64_t)i * sizeof(field), &field,
+					sizeof(field), &step);
+		name_at = encoder->out->size + 4;
+		if (!ret)
+			ret = put_units(encoder, SLOT(encoder, field.field_name), 1, &step);
+		if (ret)
+			break;
+		if (encoder->out->size > name_at)
+			snprintf(name, sizeof(name), "%.*s", (int)(encoder->out->size - name_at),
+					(const char *)encoder->out->data + name_at);
+		ret = encode_type(encoder, &field.side_type, &step, depth);
+	}
+	return ret;
+}
+
+static int encode_inner(struct encoder *encoder, uint64_t address, const char *word,
+		const struct visit_step *up, unsigned int depth)
+{
+	struct visit_step step = { .up = up, .kind = VISIT_STEP_WORD, .name = word };
+	struct side_type type;
+	int ret = get(encoder, address, &type, sizeof(type), &step);
+
+	return ret ? ret : encode_type(encoder, &type, &step, depth + 1);
+}
+
+/* ---- payload types, shared by stack-copy and gather forms ---- */
+
+static int encode_integer(struct encoder *encoder, const struct side_type_integer *type,
+		const struct visit_step *step)
+{
+	int ret = put_number(encoder, m16(encoder, type->integer_size), 2, step);
+
+	if (!ret)
+		ret = put_number(encoder, m16(encoder, type->len_bits), 2, step);
+	if (!ret)
+		ret = put_number(encoder, type->signedness, 1, step);
+	if (!ret)
+		ret = put_number(encoder, type->byte_order.v, 1, step);
+	return ret ? ret : encode_attributes(encoder, ARRAY(encoder, type->attributes), step);
+}
+
+static int encode_bool(struct encoder *encoder, const struct side_type_bool *type,
+		const struct visit_step *step)
+{
+	int ret = put_number(encoder, m16(encoder, type->bool_size), 2, step);
+
+	if (!ret)
+		ret = put_number(encoder, m16(encoder, type->len_bits), 2, step);
+	if (!ret)
+		ret = put_number(encoder, type->byte_order.v, 1, step);
+	return ret ? ret : encode_attributes(encoder, ARRAY(encoder, type->attributes), step);
+}
+
+static int encode_float(struct encoder *encoder, const struct side_type_float *type,
+		const struct visit_step *step)
+{
+	int ret = put_number(encoder, m16(encoder, type->float_size), 2, step);
+
+	if (!ret)
+		ret = put_number(encoder, type->byte_order.v, 1, step);
+	return ret ? ret : encode_attributes(encoder, ARRAY(encoder, type->attributes), step);
+}
+
+static int encode_string(struct encoder *encoder, const struct side_type_string *type,
+		const struct visit_step *step)
+{
+	int ret = put_number(encoder, type->unit_size, 1, step);
+
+	if (!ret)
+		ret = put_number(encoder, type->byte_order.v, 1, step);
+	return ret ? ret : encode_attributes(encoder, ARRAY(encoder, type->attributes), step);
+}
+
+static int encode_struct(struct encoder *encoder, uint64_t address, const struct visit_step *up,
+		unsigned int depth)
+{
+	struct visit_step step = { .up = up, .kind = VISIT_STEP_WORD, .name = "struct" };
+	struct side_type_struct type;
+	int ret = get(encoder, address, &type, sizeof(type), &step);
+
+	if (!ret)
+		ret = encode_fields(encoder, ARRAY(encoder, type.fields), &step, depth + 1);
+	return ret ? ret : encode_attributes(encoder, ARRAY(encoder, type.attributes), &step);
+}
+
+static int encode_array(struct encoder *encoder, const struct side_type_array *type,
+		const struct visit_step *step, unsigned int depth)
+{
+	int ret = put_number(encoder, m32(encoder, type->length), 4, step);
+
+	if (!ret)
+		ret = encode_inner(encoder, SLOT(encoder, type->elem_type), "element", step, depth);
+	return ret ? ret : encode_attributes(encoder, ARRAY(encoder, type->attributes), step);
+}
+
+static int encode_vla(struct encoder *encoder, const struct side_type_vla *type,
+		const struct visit_step *step, unsigned int depth)
+{
+	int ret = encode_inner(encoder, SLOT(encoder, type->length_type), "length", step, depth);
+
+	if (!ret)
+		ret = encode_inner(encoder, SLOT(encoder, type->elem_type), "element", step, depth);
+	return ret ? ret : encode_attributes(encoder, ARRAY(encoder, type->attributes), step);
+}
+
+/* ---- compound types that stand behind a pointer ---- */
+
+static int encode_vla_visitor(struct encoder *encoder, uint64_t address,
+		const struct visit_step *step, unsigned int depth)
+{
+	struct side_type_vla_visitor type;
+	struct side_type_vla vla;
+	int ret = get(encoder, address, &type, sizeof(type), step);
+
+	if (ret)
+		return ret;
+	memcpy(&vla.elem_type, &type.elem_type, sizeof(vla.elem_type));
+	memcpy(&vla.length_type, &type.length_type, sizeof(vla.length_type));
+	memcpy(&vla.attributes, &type.attributes, sizeof(vla.attributes));
+	return encode_vla(encoder, &vla, step, depth);
+}
+
+static int encode_variant(struct encoder *encoder, uint64_t address, const struct visit_step *up,
+		unsigned int depth)
+{
+	struct side_type_variant type;
+	struct side_variant_option option;
+	struct visit_step step = { .up = up, .kind = VISIT_STEP_WORD, .name = "selector" };
+	uint64_t options;
+	uint32_t nr, i;
+	int ret = get(encoder, address, (void *)&type, sizeof(type), up);
+
+	if (!ret)
+		ret = encode_type(encoder, &type.selector, &step, depth + 1);
+	if (ret)
+		return ret;
+	options = SLOT(encoder, type.options.elements);
+	nr = m32(encoder, type.options.length);
+	ret = put_number(encoder, nr, 4, up);
+	step.kind = VISIT_STEP_OPTION;
+	for (i = 0; !ret && i < nr; i++) {
+		step.index = i;
+		ret = spend(encoder, &step);
+		if (!ret)
+			ret = get(encoder, options + (uint64_t)i * sizeof(option), (void *)&option,
+					sizeof(option), &step);
+		if (!ret)
+			ret = put_number(encoder, m64(encoder, option.range_begin), 8, &step);
+		if (!ret)
+			ret = put_number(encoder, m64(encoder, option.range_end), 8, &step);
+		if (!ret)
+			ret = encode_type(encoder, &option.side_type, &step, depth + 1);
+	}
+	return ret ? ret : encode_attributes(encoder, ARRAY(encoder, type.attributes), up);
+}
+
+static int encode_optional(struct encoder *encoder, uint64_t address, const struct visit_step *step,
+		unsigned int depth)
+{
+	/* Packed, because the tail padding of the real one depends on the word size of its producer. */
+	struct {
+		side_ptr_t(const struct side_type) elem_type;
+		side_array_t(const struct side_attr) attributes;
+	} SIDE_PACKED copy;
+	int ret = get(encoder, address, &copy, sizeof(copy), step);
+
+	_Static_assert(sizeof(copy) == 36 && offsetof(struct side_type_optional, attributes) == 16,
+			"ABI reference, section 2.6");
+	if (!ret)
+		ret = encode_inner(encoder, SLOT(encoder, copy.elem_type), "optional", step, depth);
+	return ret ? ret : encode_attributes(encoder, ARRAY(encoder, copy.attributes), step);
+}
+
+static int encode_enum(struct encoder *encoder, const struct side_type_enum *type,
+		const struct visit_step *step, unsigned int depth)
+{
+	int ret = encode_mappings(encoder, SLOT(encoder, type->mappings), step);
+
+	return ret ? ret : encode_inner(encoder, SLOT(encoder, type->elem_type), "element", step,
+			depth);
+}
+
+/* u64 offset, u16 offset_bits, u8 access mode: in front of every gather form but the enumeration. */
+static int put_gather(struct encoder *encoder, uint64_t offset, uint16_t offset_bits,
+		unsigned int mode, const struct visit_step *step)
+{
+	int ret = put_number(encoder, m64(encoder, offset), 8, step);
+
+	if (!ret)
+		ret = put_number(encoder, m16(encoder, offset_bits), 2, step);
+	return ret ? ret : put_number(encoder, mode, 1, step);
+}
+
+static int encode_gather(struct encoder *encoder, const struct side_type *type, unsigned int label,
+		const struct visit_step *step, unsigned int depth)
+{
+	const struct side_type_gather *gather = &type->u.side_gather;
+	int ret;
+
+	switch (label) {
+	case SIDE_TYPE_GATHER_BOOL:
+		ret = put_gather(encoder, gather->u.side_bool.offset, gather->u.side_bool.offset_bits,
+				gather->u.side_bool.access_mode.v, step);
+		return ret ? ret : encode_bool(encoder, &gather->u.side_bool.type, step);
+	case SIDE_TYPE_GATHER_BYTE:
+		ret = put_gather(encoder, gather->u.side_byte.offset, 0,
+				gather->u.side_byte.access_mode.v, step);
+		return ret ? ret : encode_attributes(encoder,
+				ARRAY(encoder, gather->u.side_byte.type.attributes), step);
+	case SIDE_TYPE_GATHER_FLOAT:
+		ret = put_gather(encoder, gather->u.side_float.offset, 0,
+				gather->u.side_float.access_mode.v, step);
+		return ret ? ret : encode_float(encoder, &gather->u.side_float.type, step);
+	case SIDE_TYPE_GATHER_STRING:
+		ret = put_gather(encoder, gather->u.side_string.offset, 0,
+				gather->u.side_string.access_mode.v, step);
+		return ret ? ret : encode_string(encoder, &gather->u.side_string.type, step);
+	case SIDE_TYPE_GATHER_STRUCT:
+		ret = put_gather(encoder, gather->u.side_struct.offset, 0,
+				gather->u.side_struct.access_mode.v, step);
+		if (!ret)
+			ret = put_number(encoder, m32(encoder, gather->u.side_struct.size), 4, step);
+		return ret ? ret : encode_struct(encoder, SLOT(encoder, gather->u.side_struct.type),
+				step, depth);
+	case SIDE_TYPE_GATHER_ARRAY:
+		ret = put_gather(encoder, gather->u.side_array.offset, 0,
+				gather->u.side_array.access_mode.v, step);
+		return ret ? ret : encode_array(encoder, &gather->u.side_array.type, step, depth);
+	case SIDE_TYPE_GATHER_VLA:
+		ret = put_gather(encoder, gather->u.side_vla.offset, 0,
+				gather->u.side_vla.access_mode.v, step);
+		return ret ? ret : encode_vla(encoder, &gather->u.side_vla.type, step, depth);
+	case SIDE_TYPE_GATHER_ENUM:
+		return encode_enum(encoder, &type->u.side_enum, step, depth);
+	default: /* GATHER_INTEGER, GATHER_POINTER */
+		ret = put_gather(encoder, gather->u.side_integer.offset,
+				gather->u.side_integer.offset_bits,
+				gather->u.side_integer.access_mode.v, step);
+		return ret ? ret : encode_integer(encoder, &gather->u.side_integer.type, step);
+	}
+}
+
+static int encode_behind_pointer(struct encoder *encoder, const struct side_type *type,
+		unsigned int label, const struct visit_step *step, unsigned int depth)
+{
+	uint64_t address = SLOT(encoder, type->u.side_struct); /* all at the same place */
+	struct side_type_array array;
+	struct side_type_vla vla;
+	int ret;
+
+	switch (label) {
+	case SIDE_TYPE_STRUCT:
+		return encode_struct(encoder, address, step, depth);
+	case SIDE_TYPE_VARIANT:
+		return encode_variant(encoder, address, step, depth);
+	case SIDE_TYPE_OPTIONAL:
+		return encode_optional(encoder, address, step, depth);
+	case SIDE_TYPE_ARRAY:
+		ret = get(encoder, address, &array, sizeof(array), step);
+		return ret ? ret : encode_array(encoder, &array, step, depth);
+	case SIDE_TYPE_VLA:
+		ret = get(encoder, address, &vla, sizeof(vla), step);
+		return ret ? ret : encode_vla(encoder, &vla, step, depth);
+	default: /* VLA_VISITOR */
+		return encode_vla_visitor(encoder, address, step, depth);
+	}
+}
+
+/* type is a copy in our memory. */
+static int encode_type(struct encoder *encoder, const struct side_type *type,
+		const struct visit_step *step, unsigned int depth)
+{
+	unsigned int label = m16(encoder, type->type.v);
+	int ret;
+
+	if (depth >= VISIT_DEPTH_MAX)
+		return visit_fail(encoder->error, step, -ELOOP,
+				"types are nested more than %u deep", VISIT_DEPTH_MAX);
+	ret = spend(encoder, step);
+	if (!ret)
+		ret = put_number(encoder, label, 2, step);
+	if (ret)
+		return ret;
+	switch (label) {
+	case SIDE_TYPE_NULL:
+	case SIDE_TYPE_BYTE: /* the same layout */
+		return encode_attributes(encoder, ARRAY(encoder, type->u.side_null.attributes), step);
+	case SIDE_TYPE_BOOL:
+		return encode_bool(encoder, &type->u.side_bool, step);
+	case SIDE_TYPE_FLOAT_BINARY16:
+	case SIDE_TYPE_FLOAT_BINARY32:
+	case SIDE_TYPE_FLOAT_BINARY64:
+	case SIDE_TYPE_FLOAT_BINARY128:
+		return encode_float(encoder, &type->u.side_float, step);
+	case SIDE_TYPE_STRING_UTF8:
+	case SIDE_TYPE_STRING_UTF16:
+	case SIDE_TYPE_STRING_UTF32:
+		return encode_string(encoder, &type->u.side_string, step);
+	case SIDE_TYPE_STRUCT:
+	case SIDE_TYPE_VARIANT:
+	case SIDE_TYPE_OPTIONAL:
+	case SIDE_TYPE_ARRAY:
+	case SIDE_TYPE_VLA:
+	case SIDE_TYPE_VLA_VISITOR:
+		return encode_behind_pointer(encoder, type, label, step, depth);
+	case SIDE_TYPE_ENUM:
+	case SIDE_TYPE_ENUM_BITMAP: /* the same layout */
+		return encode_enum(encoder, &type->u.side_enum, step, depth);
+	case SIDE_TYPE_DYNAMIC:
+		return 0;
+	default:
+		if (visit_label_is_gather(label))
+			return encode_gather(encoder, type, label, step, depth);
+		if (label == SIDE_TYPE_POINTER || visit_label_is_integer(label))
+			return encode_integer(encoder, &type->u.side_integer, step);
+		return visit_fail(encoder->error, step, label < _NR_SIDE_TYPE_LABEL ? -EINVAL : -ENOTSUP,
+				"the type label %u cannot stand in a description", label);
+	}
+}
+
+/* ---- the event ---- */
+
+static int encode_event(struct encoder *encoder, uint64_t address)
+{
+	static const unsigned char header[CODEC_HEADER_SIZE] = {
+		CODEC_MAGIC[0], CODEC_MAGIC[1], CODEC_MAGIC[2], CODEC_MAGIC[3], CODEC_VERSION,
+	};
+	char names[2][48] = { "?", "?" };
+	struct visit_step step = {
+		.kind = VISIT_STEP_EVENT,
+		.name = names[0],
+		.name2 = names[1],
+	};
+	struct side_event_description desc;
+	uint64_t name[2];
+	unsigned int i;
+	int ret;
+
+	ret = get(encoder, address, &desc, sizeof(desc), NULL);
+	if (ret)
+		return ret;
+	if (m32(encoder, desc.version) != SIDE_EVENT_DESCRIPTION_ABI_VERSION)
+		return visit_fail(encoder->error, NULL, -ENOTSUP,
+				"the description has version %u, only %u is known",
+				m32(encoder, desc.version), SIDE_EVENT_DESCRIPTION_ABI_VERSION);
+	if (m32(encoder, desc.struct_size) < sizeof(desc))
+		return visit_fail(encoder->error, NULL, -EINVAL,
+				"the description has only %u bytes", m32(encoder, desc.struct_size));
+	ret = put(encoder, header, sizeof(header), &step);
+	name[0] = SLOT(encoder, desc.provider_name);
+	name[1] = SLOT(encoder, desc.event_name);
+	for (i = 0; !ret && i < 2; i++) {
+		size_t at = encoder->out->size + 4;
+
+		ret = put_units(encoder, name[i], 1, &step);
+		if (!ret && encoder->out->size > at)
+			snprintf(names[i], sizeof(names[i]), "%.*s", (int)(encoder->out->size - at),
+					(const char *)encoder->out->data + at);
+	}
+	if (!ret)
+		ret = put_number(encoder, m64(encoder, desc.flags), 8, &step);
+	if (!ret)
+		ret = put_number(encoder, m16(encoder, desc.nr_side_type_label), 2, &step);
+	if (!ret)
+		ret = put_number(encoder, m16(encoder, desc.nr_side_attr_type), 2, &step);
+	if (!ret)
+		ret = put_number(encoder, m32(encoder, desc.loglevel.v), 4, &step);
+	if (!ret)
+		ret = encode_attributes(encoder, ARRAY(encoder, desc.attributes), &step);
+	return ret ? ret : encode_fields(encoder, ARRAY(encoder, desc.fields), &step, 0);
+}
+
+static int encode(const struct visit_memory *memory, uint64_t address, struct visit_buffer *out,
+		struct visit_error *error)
+{
+	struct encoder encoder = {
+		.memory = memory && memory->read ? memory : NULL,
+		.out = out,
+		.start = out->size,
+		.swap = memory && memory->byte_order != SIDE_TYPE_BYTE_ORDER_HOST,
+		.nodes = VISIT_NODES_MAX,
+		.error = error,
+	};
+	size_t size, i;
+	int ret;
+
+	if (out->error)
+		return visit_fail(error, NULL, out->error, "no memory for the description");
+	ret = encode_event(&encoder, address);
+	if (ret) {
+		out->size = encoder.start;
+		out->error = 0;
+		return ret;
+	}
+	size = out->size - encoder.start;
+	for (i = 0; i < 4; i++)
+		out->data[encoder.start + CODEC_SIZE_AT + i] = (unsigned char)(size >> (8 * i));
+	return 0;
+}
+
+int visit_description_read(const struct visit_memory *memory, uint64_t address,
+		struct visit_buffer *out, struct visit_error *error)
+{
+	return encode(memory, address, out, error);
+}
+
+int visit_description_encode(const struct side_event_description *desc, struct visit_buffer *out,
+		struct visit_error *error)
+{
+	int ret = visit_description_check(desc, 0, error);
+
+	return ret ? ret : encode(NULL, (uintptr_t)desc, out, error);
+}
