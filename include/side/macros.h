@@ -112,29 +112,22 @@
 #define SIDE_U128_PTR_IDX(_i) ((16 / __SIZEOF_POINTER__) - 1 - (_i))
 #endif
 
-/* Static initialiser of a slot. */
+/* What stands before the pointer in a slot: nothing, or zeroes with their comma. */
 #if SIDE_BYTE_ORDER == SIDE_LITTLE_ENDIAN || __SIZEOF_POINTER__ == 16
-#define SIDE_PTR_INIT(...)                                                                         \
-	{                                                                                          \
-		{                                                                                  \
-			(__VA_ARGS__)                                                              \
-		}                                                                                  \
-	}
+#define SIDE_SLOT_BEFORE
 #elif __SIZEOF_POINTER__ == 8
-#define SIDE_PTR_INIT(...)                                                                         \
-	{                                                                                          \
-		{                                                                                  \
-			0, (__VA_ARGS__)                                                           \
-		}                                                                                  \
-	}
+#define SIDE_SLOT_BEFORE 0,
 #else
+#define SIDE_SLOT_BEFORE 0, 0, 0,
+#endif
+
+/* Static initialiser of a slot. */
 #define SIDE_PTR_INIT(...)                                                                         \
 	{                                                                                          \
 		{                                                                                  \
-			0, 0, 0, (__VA_ARGS__)                                                     \
+			SIDE_SLOT_BEFORE __VA_ARGS__                                               \
 		}                                                                                  \
 	}
-#endif
 
 /* The pointer in the slot, as a value or as the target of an assignment. */
 #define side_ptr_get(_field) ((_field).v[SIDE_U128_PTR_IDX(0)])
@@ -185,10 +178,54 @@
 		(_field).v = (__typeof__((_field).v)) (_val);                                      \
 	} while (0)
 
+/* (a, b) to a, b */
+#define SIDE_UNPAREN(...) __VA_ARGS__
+
 /*
- * Array literals.  At file scope (and, for const element types, in C++ anywhere) the array has
- * static storage; in a C function it lives until the end of the block.
+ * Array literal, a pointer to its first element.  Static storage at file scope; inside a function it
+ * lives until the end of the block in C, and in C++ the values must be constants.
  */
 #define SIDE_COMPOUND_LITERAL(_type, ...) __extension__(_type[]){__VA_ARGS__}
+
+/* Number of elements of an array literal. */
+#define SIDE_LITERAL_LENGTH(_type, ...)                                                            \
+	(sizeof(__extension__(_type[]){__VA_ARGS__}) / sizeof(_type))
+
+/* Initialiser of a side_array_t. */
+#define SIDE_LITERAL_ARRAY(_type, ...)                                                             \
+	{                                                                                          \
+		SIDE_PTR_INIT(SIDE_COMPOUND_LITERAL(_type, __VA_ARGS__)),                          \
+				SIDE_LITERAL_LENGTH(_type, __VA_ARGS__)                            \
+	}
+
+/* The same with values that are not constants, inside a function. */
+#define SIDE_DYNAMIC_LITERAL_ARRAY(_type, ...)                                                     \
+	{                                                                                          \
+		SIDE_PTR_INIT(SIDE_DYNAMIC_LITERAL(_type, __VA_ARGS__)),                           \
+				SIDE_LITERAL_LENGTH(_type, __VA_ARGS__)                            \
+	}
+
+#ifndef __cplusplus
+#define SIDE_DYNAMIC_LITERAL(_type, ...) SIDE_COMPOUND_LITERAL(_type, __VA_ARGS__)
+#else
+/*
+ * In C++ a literal ends with its expression.  Copy it to the stack instead: the memory is given back
+ * at the end of the function, or at the end of the block when side_event() and its like own it.
+ */
+#include <initializer_list>
+namespace libside
+{
+template <typename T>
+__attribute__((always_inline)) inline T *stack_copy(void *to, std::initializer_list<T> list)
+{
+	__builtin_memcpy(to, static_cast<const void *>(list.begin()), list.size() * sizeof(T));
+	return static_cast<T *>(to);
+}
+} /* namespace libside */
+#define SIDE_DYNAMIC_LITERAL(_type, ...)                                                           \
+	libside::stack_copy<_type>(                                                                \
+			__builtin_alloca(SIDE_LITERAL_LENGTH(_type, __VA_ARGS__) * sizeof(_type)), \
+			{__VA_ARGS__})
+#endif
 
 #endif /* SIDE_MACROS_H */

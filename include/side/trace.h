@@ -7,7 +7,7 @@
  *
  * Unless said otherwise the functions below are thread-safe, are not async-signal-safe (they take
  * locks and allocate), and return a positive enum side_error, SIDE_ERROR_OK (0) on success.
- * side_call(), side_call_variadic() and the state of an event are safe in signal handlers.
+ * side_call() and its variants are async-signal-safe.
  */
 #ifndef SIDE_TRACE_H
 #define SIDE_TRACE_H
@@ -22,13 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <side/abi/attribute.h>
-#include <side/abi/event-description.h>
-#include <side/abi/type-argument.h>
-#include <side/abi/type-description.h>
-#include <side/abi/type-value.h>
-#include <side/abi/visitor.h>
-#include <side/macros.h>
+#include <side/api.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -69,19 +63,17 @@ typedef void (*side_tracer_callback_variadic_func)(const struct side_event_descr
 		const struct side_arg_dynamic_struct *var_struct, void *priv, void *caller_addr);
 
 /*
- * Emit an event.  Normally called by the macros of side/api.h, behind the test of the enable word.
- * The arguments are borrowed until the call returns.  The state-dump twins take the pointer that
- * was given to the state-dump callback.
+ * Emit an event: declared in side/instrumentation-c-api.h, called by the macros of side/api.h behind
+ * the test of the enable word.
+ *
+ *	void side_call(state, args);
+ *	void side_call_variadic(state, args, var_struct);
+ *	void side_statedump_call(state, args, statedump_request_key);
+ *	void side_statedump_call_variadic(state, args, var_struct, statedump_request_key);
+ *
+ * The arguments are borrowed until the call returns; var_struct is not NULL; statedump_request_key is
+ * the pointer that the state-dump callback was given.
  */
-extern void side_call(const struct side_event_state *state, const struct side_arg_vec *side_arg_vec);
-extern void side_call_variadic(const struct side_event_state *state,
-		const struct side_arg_vec *side_arg_vec,
-		const struct side_arg_dynamic_struct *var_struct);
-extern void side_statedump_call(const struct side_event_state *state,
-		const struct side_arg_vec *side_arg_vec, void *statedump_request_key);
-extern void side_statedump_call_variadic(const struct side_event_state *state,
-		const struct side_arg_vec *side_arg_vec,
-		const struct side_arg_dynamic_struct *var_struct, void *statedump_request_key);
 
 /*
  * Called by the library for events whose debugger bit (bit 62, on 32-bit hosts bit 30) is set: the
@@ -167,6 +159,45 @@ extern int side_statedump_run_pending_requests(struct side_statedump_request_han
  */
 extern void side_init(void);
 extern void side_exit(void);
+
+/*
+ * Registration of the events of this shared object (or program), all of them as one batch.
+ *
+ * Each translation unit that includes this header has the pair of functions below; the counter, one
+ * a shared object, lets the first constructor register and the last destructor unregister.  Call
+ * them by hand, in pairs, where the order of constructors matters or where constructors do not run.
+ */
+extern struct side_event_description *__start_side_event_description_ptr[]
+		__attribute__((weak, visibility("hidden")));
+extern struct side_event_description *__stop_side_event_description_ptr[]
+		__attribute__((weak, visibility("hidden")));
+
+extern int side_event_description_ptr_registered __attribute__((weak, visibility("hidden")));
+int side_event_description_ptr_registered;
+extern struct side_events_register_handle *side_events_handle
+		__attribute__((weak, visibility("hidden")));
+struct side_events_register_handle *side_events_handle;
+
+static void side_event_description_ptr_init(void)
+		__attribute__((no_instrument_function, constructor, unused));
+static void side_event_description_ptr_init(void)
+{
+	if (side_event_description_ptr_registered++)
+		return;
+	side_events_handle = side_events_register(__start_side_event_description_ptr,
+			(uint32_t) (__stop_side_event_description_ptr -
+					__start_side_event_description_ptr));
+}
+
+static void side_event_description_ptr_exit(void)
+		__attribute__((no_instrument_function, destructor, unused));
+static void side_event_description_ptr_exit(void)
+{
+	if (--side_event_description_ptr_registered)
+		return;
+	side_events_unregister(side_events_handle);
+	side_events_handle = NULL;
+}
 
 #ifdef __cplusplus
 }
