@@ -296,5 +296,5 @@ int walk_variadic(const struct walk *walk, const struct visit_place *place,
 				visit_attributes_of(&variadic->attributes), variadic->len);
 	if (!ret)
 		ret = walk_fields(walk, &inner, &step, side_ptr_get(variadic->fields), variadic->len);
-	return ret ? ret : WALK_CALL(walk, variadic_end, &inner);
+	return ret ? ret : WALK_CALL(walk, variadic_end, &inner, variadic->len);
 }

@@ -314,7 +314,7 @@ struct visit_argument_ops {
 	int (*fields_end)(void *priv, const struct visit_place *place);
 	int (*variadic_begin)(void *priv, const struct visit_place *place,
 			struct visit_attributes attributes, uint32_t nr);
-	int (*variadic_end)(void *priv, const struct visit_place *place);
+	int (*variadic_end)(void *priv, const struct visit_place *place, uint32_t nr);
 	int (*field_begin)(void *priv, const struct visit_place *place);
 	int (*field_end)(void *priv, const struct visit_place *place);
 	int (*element_begin)(void *priv, const struct visit_place *place);
