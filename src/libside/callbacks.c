@@ -14,8 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <side/tracer-extensions.h>
-
 #include "export.h"
 #include "rcu.h"
 #include "registry.h"

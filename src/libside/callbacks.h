@@ -5,8 +5,9 @@
 #ifndef LIBSIDE_CALLBACKS_H
 #define LIBSIDE_CALLBACKS_H
 
-#include <side/trace.h>
 #include <stdint.h>
+
+#include "functions.h"
 
 /*
  * One entry.  Exactly one of the two functions is set, so a call of the wrong kind finds the end of

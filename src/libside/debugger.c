@@ -5,9 +5,9 @@
  * A debugger sets bit 62 (30 on 32-bit hosts) in the enabled word of the events it wants and a
  * breakpoint here; the four arguments are in the registers, or on the stack, of a normal call.
  */
-#include <side/trace.h>
 
 #include "export.h"
+#include "functions.h"
 
 EXPORT __attribute__((noinline)) void side_ptrace_hook(const struct side_event_state *state,
 		const struct side_arg_vec *side_arg_vec,

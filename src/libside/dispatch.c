@@ -7,12 +7,12 @@
  *
  * Nothing here aborts, allocates, takes a lock or changes errno.  Async-signal-safe.
  */
-#include <side/trace.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "callbacks.h"
+#include "functions.h"
 #include "kernel.h"
 #include "export.h"
 #include "rcu.h"

@@ -5,7 +5,7 @@
 #ifndef LIBSIDE_KERNEL_H
 #define LIBSIDE_KERNEL_H
 
-#include <side/trace.h>
+#include "functions.h"
 
 /*
  * Hand an event to the kernel's user-events tracer.  Called for events whose user-events bit is

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "keys.h"
 
-#include <side/trace.h>
-
 #include "callbacks.h"
 #include "export.h"
+#include "functions.h"
 #include "lock.h"
 
 static struct futex_lock lock;

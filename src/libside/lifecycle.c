@@ -17,9 +17,8 @@
 #include <errno.h>
 #include <pthread.h>
 
-#include <side/trace.h>
-
 #include "export.h"
+#include "functions.h"
 #include "keys.h"
 #include "rcu.h"
 #include "registry.h"

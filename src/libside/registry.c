@@ -16,8 +16,6 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include <side/tracer-extensions.h>
-
 #include "callbacks.h"
 #include "export.h"
 #include "lock.h"

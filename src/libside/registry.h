@@ -11,9 +11,10 @@
 #ifndef LIBSIDE_REGISTRY_H
 #define LIBSIDE_REGISTRY_H
 
-#include <side/trace.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "functions.h"
 
 struct side_events_register_handle {
 	struct side_events_register_handle *previous, *next;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Written by hand, because side/trace.h would make the library register itself like an application.
- * They stand in the sections where programs that read the file look for events.
+ * Written by hand, not with the macros of side/api.h, because they must be in the registry before
+ * any constructor has run. They stand in the sections where programs that read the file look for
+ * events.
  */
 #include "statedump-events.h"
 

@@ -5,8 +5,9 @@
 #ifndef LIBSIDE_STATEDUMP_EVENTS_H
 #define LIBSIDE_STATEDUMP_EVENTS_H
 
-#include <side/trace.h>
 #include <stdint.h>
+
+#include "functions.h"
 
 enum statedump_event {
 	STATEDUMP_BEGIN,

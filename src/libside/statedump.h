@@ -13,9 +13,10 @@
 #ifndef LIBSIDE_STATEDUMP_H
 #define LIBSIDE_STATEDUMP_H
 
-#include <side/trace.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "functions.h"
 
 enum {
 	STATEDUMP_QUEUE_MAX = 1024,
