@@ -89,8 +89,9 @@ struct session_loss {
 	const char *process; /* directory name of the instance */
 	const char *ring; /* "ring_3", or "" when it is not about one ring */
 	const char *event; /* "provider:event", or "" when it is not known */
-	const char *reason; /* "ring full", "too large", ... */
+	const char *reason; /* "ring full", "too big", ..., or the disk's reason when in_bytes */
 	uint64_t count;
+	bool in_bytes; /* records that could not be written: their bytes, not their number */
 };
 
 struct session_process {
@@ -110,7 +111,8 @@ struct session_summary {
 	int status; /* of the command, as from waitpid(); -1 while it has not ended */
 	bool interrupted; /* ended before the command did */
 	uint64_t bytes; /* in all traces */
-	uint64_t lost; /* records lost, sum of losses[].count */
+	uint64_t lost; /* records lost, the sum of those losses that are not in bytes */
+	uint64_t unwritten; /* bytes of records that could not be written, the sum of the others */
 	uint64_t memory_peak; /* most ring memory held at one time */
 	const struct session_process *processes;
 	size_t nr_processes;

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The thread that moves records from rings to traces. It sleeps at the doorbell, which a program
+ * rings when it has filled another part of a ring, and looks around a few times a second anyway, so
+ * that slow programs appear in their traces, too, and nobody who spoils the doorbell stops it.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "session/parts.h"
+
+#define LOOK_AROUND_MS 200
+
+struct drainer {
+	struct session *session;
+	struct instance **seen; /* end of the part of session->instances that we know */
+	struct instance *active;
+	struct instance *ended[LIMIT_OPEN_WRITERS]; /* with open files, oldest first */
+	unsigned int nr_ended;
+};
+
+static void take_new(struct drainer *drainer)
+{
+	struct session *session = drainer->session;
+
+	pthread_mutex_lock(&session->lock);
+	while (*drainer->seen) {
+		struct instance *instance = *drainer->seen;
+
+		instance->next_active = drainer->active;
+		drainer->active = instance;
+		drainer->seen = &instance->next;
+	}
+	pthread_mutex_unlock(&session->lock);
+}
+
+static bool has_ended(struct session *session, const struct instance *instance)
+{
+	bool ended;
+
+	pthread_mutex_lock(&session->lock);
+	ended = instance->state != INSTANCE_LIVE;
+	pthread_mutex_unlock(&session->lock);
+	return ended;
+}
+
+/*
+ * Files of ended instances stay open for the clock's final figures, so that all traces of a session
+ * agree; when they become too many, the oldest is closed with the figures of now.
+ */
+static void keep_open(struct drainer *drainer, struct instance *instance)
+{
+	struct session *session = drainer->session;
+
+	if (!instance->writer)
+		return;
+	if (drainer->nr_ended == LIMIT_OPEN_WRITERS) {
+		struct ctf_clock clock;
+		bool refined = !session_refined_clock(session, &clock);
+
+		trace_close(session, drainer->ended[0], refined ? &clock : NULL);
+		drainer->nr_ended--;
+		memmove(&drainer->ended[0], &drainer->ended[1],
+			drainer->nr_ended * sizeof(drainer->ended[0]));
+	}
+	drainer->ended[drainer->nr_ended++] = instance;
+}
+
+/* One round over all rings. Whether anything was found. */
+static bool drain_round(struct drainer *drainer, bool stop)
+{
+	struct session *session = drainer->session;
+	struct instance **at = &drainer->active;
+	bool found = false;
+
+	take_new(drainer);
+	while (*at) {
+		struct instance *instance = *at;
+
+		/* Looked at before the rings: what it published before its end is found. */
+		if (stop || has_ended(session, instance)) {
+			*at = instance->next_active;
+			trace_end(session, instance);
+			keep_open(drainer, instance);
+			continue;
+		}
+		found |= trace_drain(session, instance);
+		at = &instance->next_active;
+	}
+	return found;
+}
+
+static bool is_pending(const struct drainer *drainer)
+{
+	struct instance *instance;
+
+	for (instance = drainer->active; instance; instance = instance->next_active)
+		if (ring_consumer_pending(instance->rings))
+			return true;
+	return false;
+}
+
+/* Does the main thread have something for us? */
+static bool is_called(struct drainer *drainer)
+{
+	struct session *session = drainer->session;
+	struct instance *instance;
+	bool called;
+
+	/* Acquire: what the main thread did before. Pairs with drain_stop(). */
+	if (atomic_load_explicit(&session->stop, memory_order_acquire))
+		return true;
+	pthread_mutex_lock(&session->lock);
+	called = *drainer->seen != NULL;
+	for (instance = drainer->active; instance && !called; instance = instance->next_active)
+		called = instance->state != INSTANCE_LIVE;
+	pthread_mutex_unlock(&session->lock);
+	return called;
+}
+
+static void *drain_thread(void *argument)
+{
+	struct session *session = argument;
+	struct drainer drainer = { .session = session, .seen = &session->instances };
+	struct ctf_clock clock;
+	bool refined;
+	unsigned int i;
+
+	for (;;) {
+		/* Before the round: it must find all that was there when stopping was asked for. */
+		bool stop = atomic_load_explicit(&session->stop, memory_order_acquire);
+		uint32_t seen;
+
+		if (drain_round(&drainer, stop) && !stop)
+			continue;
+		if (stop)
+			break;
+		seen = ring_doorbell_arm(session->doorbell);
+		if (!is_pending(&drainer) && !is_called(&drainer))
+			ring_doorbell_wait(session->doorbell, seen, LOOK_AROUND_MS);
+		ring_doorbell_disarm(session->doorbell);
+	}
+	refined = !session_refined_clock(session, &clock);
+	for (i = 0; i < drainer.nr_ended; i++)
+		trace_close(session, drainer.ended[i], refined ? &clock : NULL);
+	return NULL;
+}
+
+int drain_start(struct session *session)
+{
+	sigset_t all, old;
+	int ret;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	ret = pthread_create(&session->drainer, NULL, drain_thread, session);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (ret)
+		return -ret;
+	pthread_setname_np(session->drainer, "side-drain");
+	session->drainer_runs = true;
+	return 0;
+}
+
+/* Returns when everything is on disk and closed. */
+void drain_stop(struct session *session)
+{
+	if (!session->drainer_runs)
+		return;
+	/* Release: all instances are in the list. Pairs with the acquires above. */
+	atomic_store_explicit(&session->stop, true, memory_order_release);
+	ring_doorbell_ring(session->doorbell);
+	pthread_join(session->drainer, NULL);
+	session->drainer_runs = false;
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where libside-agent.so and the wrapper libraries are: in SIDE_LIB_DIR (one or more directories,
+ * separated by ":") if it is set, else beside the running executable: in the library directories of
+ * its prefix, or where the build tree has them.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "session/parts.h"
+
+#if defined(__x86_64__)
+#define MULTIARCH "x86_64-linux-gnu"
+#elif defined(__i386__)
+#define MULTIARCH "i386-linux-gnu"
+#elif defined(__aarch64__)
+#define MULTIARCH "aarch64-linux-gnu"
+#else
+#define MULTIARCH "."
+#endif
+
+/* Relative to the directory of the executable. */
+static const char *const installed_places[] = { "../lib", ("../lib/" MULTIARCH), "../lib64" };
+static const char *const built_places[] = { "../../agent", "../../wrap", "../../../src/agent",
+	"../../../src/wrap" };
+
+/* An absolute path of `name` in `directory`, allocated, or NULL. */
+static char *look_in(const char *directory, size_t size, const char *name)
+{
+	char path[PATH_MAX];
+
+	if (!size ||
+		snprintf(path, sizeof(path), "%.*s/%s", (int) size, directory, name) >=
+			(int) sizeof(path) ||
+		access(path, R_OK))
+		return NULL;
+	return realpath(path, NULL);
+}
+
+static char *look_in_list(const char *list, const char *name)
+{
+	while (*list) {
+		size_t size = strcspn(list, ":");
+		char *found = look_in(list, size, name);
+
+		if (found)
+			return found;
+		list += size + (list[size] == ':');
+	}
+	return NULL;
+}
+
+static char *look_beside(const char *const *places, size_t nr, const char *name)
+{
+	char executable[PATH_MAX], directory[PATH_MAX + 64];
+	ssize_t size = readlink("/proc/self/exe", executable, sizeof(executable) - 1);
+	char *slash, *found = NULL;
+	size_t i;
+
+	if (size <= 0)
+		return NULL;
+	executable[size] = 0;
+	slash = strrchr(executable, '/');
+	if (!slash)
+		return NULL;
+	*slash = 0;
+	for (i = 0; i < nr && !found; i++) {
+		int length = snprintf(
+			directory, sizeof(directory), "%s/%s", executable, places[i]);
+
+		found = look_in(directory, (size_t) length, name);
+	}
+	return found;
+}
+
+static char *find(const char *name)
+{
+	const char *list = getenv("SIDE_LIB_DIR");
+	char *found;
+
+	if (list && *list)
+		return look_in_list(list, name);
+	found = look_beside(
+		built_places, sizeof(built_places) / sizeof(built_places[0]), name);
+	if (!found)
+		found = look_beside(installed_places,
+			sizeof(installed_places) / sizeof(installed_places[0]), name);
+	return found;
+}
+
+static bool is_wrapper_name(const char *name)
+{
+	return *name &&
+		strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-") == strlen(name) &&
+		strlen(name) < 64;
+}
+
+static int fail_missing(struct session_error *error, const char *wrapper, const char *file)
+{
+	const char *list = getenv("SIDE_LIB_DIR");
+
+	if (list && *list)
+		return session_fail(error, SESSION_ERROR_FAILED, ENOENT,
+			"%s is not in %s, which SIDE_LIB_DIR names; correct or unset it", file,
+			list);
+	if (wrapper)
+		return session_fail(error, SESSION_ERROR_USAGE, ENOENT,
+			"there is no wrapper \"%s\": %s is not installed beside this program (known "
+			"ones are libc and pthread)",
+			wrapper, file);
+	return session_fail(error, SESSION_ERROR_FAILED, ENOENT,
+		"%s is not installed beside this program; reinstall it or name its directory in "
+		"SIDE_LIB_DIR",
+		file);
+}
+
+/* Append a library to the value of LD_PRELOAD. */
+static int add_preload(struct session *session, const char *wrapper, const char *file,
+	struct session_error *error)
+{
+	char *path = find(file);
+	char *joined;
+	int size;
+
+	if (!path)
+		return fail_missing(error, wrapper, file);
+	if (strpbrk(path, ": \t\n")) {
+		int ret = session_fail(error, SESSION_ERROR_FAILED, EINVAL,
+			"the path %s has a blank or a colon in it, which LD_PRELOAD cannot carry; "
+			"install it elsewhere",
+			path);
+
+		free(path);
+		return ret;
+	}
+	size = asprintf(&joined, "%s%s%s", session->preload, *session->preload ? ":" : "", path);
+	free(path);
+	if (size < 0)
+		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "no memory");
+	free(session->preload);
+	session->preload = joined;
+	return 0;
+}
+
+/* LD_PRELOAD: what the user has there, the agent, the wrappers. */
+int libraries_find(struct session *session, const struct session_options *options,
+	struct session_error *error)
+{
+	const char *existing = getenv("LD_PRELOAD");
+	char file[96];
+	size_t i;
+	int ret;
+
+	session->preload = strdup(existing ? existing : "");
+	if (!session->preload)
+		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "no memory");
+	ret = add_preload(session, NULL, "libside-agent.so", error);
+	for (i = 0; i < options->nr_wrappers && !ret; i++) {
+		if (!is_wrapper_name(options->wrappers[i]))
+			return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
+				"\"%s\" is no name of a wrapper (known ones are libc and pthread)",
+				options->wrappers[i]);
+		snprintf(file, sizeof(file), "libside-wrap-%s.so", options->wrappers[i]);
+		ret = add_preload(session, options->wrappers[i], file, error);
+	}
+	return ret;
+}

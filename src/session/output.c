@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The directory that holds the traces of a session.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "session/parts.h"
+
+static int fail_output(struct session_error *error, int code, const char *path)
+{
+	if (session_error_kind_of(code) == SESSION_ERROR_PERMISSION)
+		return session_fail(error, SESSION_ERROR_PERMISSION, code,
+			"cannot write to %s: %s; recording needs write permission there (choose "
+			"another directory with -o)",
+			path, strerror(code));
+	return session_fail(error, SESSION_ERROR_FAILED, code, "cannot write to %s: %s%s", path,
+		strerror(code),
+		code == ENOENT ? "; make the directory above it first" : "");
+}
+
+/* 1: empty, 0: holds something, or a negative errno. */
+static int is_empty(const char *path)
+{
+	DIR *dir = opendir(path);
+	struct dirent *entry;
+	int empty = 1;
+
+	if (!dir)
+		return -errno;
+	while (empty && (entry = readdir(dir)))
+		empty = !strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..");
+	closedir(dir);
+	return empty;
+}
+
+/* A name nobody uses yet: "side-20240229-130405", with "-2" and so on if it is taken. */
+static int create_default(struct session *session, struct session_error *error)
+{
+	time_t now = time(NULL);
+	struct tm local;
+	char stamp[32];
+	unsigned int n;
+
+	localtime_r(&now, &local);
+	strftime(stamp, sizeof(stamp), "side-%Y%m%d-%H%M%S", &local);
+	for (n = 1; n < 1000; n++) {
+		int made;
+
+		if (n == 1)
+			made = asprintf(&session->output, "%s", stamp);
+		else
+			made = asprintf(&session->output, "%s-%u", stamp, n);
+		if (made < 0) {
+			session->output = NULL;
+			return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "no memory");
+		}
+		if (!mkdir(session->output, 0755))
+			return 0;
+		if (errno != EEXIST)
+			return fail_output(error, errno, ".");
+		free(session->output);
+		session->output = NULL;
+	}
+	return fail_output(error, EEXIST, stamp);
+}
+
+int output_create(struct session *session, const struct session_options *options,
+	struct session_error *error)
+{
+	struct stat status;
+	int empty;
+
+	if (!options->output)
+		return create_default(session, error);
+	if (!*options->output)
+		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
+			"the name of the output directory is empty");
+	session->output = strdup(options->output);
+	if (!session->output)
+		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "no memory");
+	if (!mkdir(session->output, 0755))
+		return 0;
+	if (errno != EEXIST)
+		return fail_output(error, errno, session->output);
+	if (stat(session->output, &status))
+		return fail_output(error, errno, session->output);
+	if (!S_ISDIR(status.st_mode))
+		return fail_output(error, ENOTDIR, session->output);
+	if (access(session->output, W_OK | X_OK))
+		return fail_output(error, errno, session->output);
+	empty = is_empty(session->output);
+	if (empty < 0)
+		return fail_output(error, -empty, session->output);
+	if (!empty && !options->force)
+		return session_fail(error, SESSION_ERROR_FAILED, EEXIST,
+			"%s is not empty; choose another directory with -o, or add to it with "
+			"--force",
+			session->output);
+	return 0;
+}

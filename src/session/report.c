@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the user is told at the end: messages and losses.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "session/parts.h"
+
+enum session_error_kind session_error_kind_of(int code)
+{
+	code = code < 0 ? -code : code;
+	if (code == EACCES || code == EPERM || code == EROFS)
+		return SESSION_ERROR_PERMISSION;
+	return SESSION_ERROR_FAILED;
+}
+
+int session_fail(struct session_error *error, enum session_error_kind kind, int code,
+	const char *format, ...)
+{
+	va_list arguments;
+
+	code = code < 0 ? -code : code;
+	error->kind = kind;
+	error->code = code;
+	va_start(arguments, format);
+	vsnprintf(error->text, sizeof(error->text), format, arguments);
+	va_end(arguments);
+	return code ? -code : -EINVAL;
+}
+
+/* Room for one more element of `size` bytes. The array keeps its place in `*array` on failure. */
+static bool grow(void *array_pointer, size_t nr, size_t *room, size_t size)
+{
+	void *array;
+	size_t new_room = *room ? *room * 2 : 16;
+
+	if (nr < *room)
+		return true;
+	memcpy(&array, array_pointer, sizeof(array));
+	array = realloc(array, new_room * size);
+	if (!array)
+		return false;
+	memcpy(array_pointer, &array, sizeof(array));
+	*room = new_room;
+	return true;
+}
+
+void report(struct session *session, bool is_error, const char *format, ...)
+{
+	va_list arguments;
+	char *text;
+
+	va_start(arguments, format);
+	if (vasprintf(&text, format, arguments) < 0)
+		text = NULL;
+	va_end(arguments);
+	pthread_mutex_lock(&session->lock);
+	if (text && session->nr_messages < LIMIT_MESSAGES &&
+		grow(&session->messages, session->nr_messages, &session->room_messages,
+			sizeof(*session->messages))) {
+		if (session->nr_messages == LIMIT_MESSAGES - 1) {
+			free(text);
+			text = strdup("more messages like these are not shown");
+		}
+		session->messages[session->nr_messages++] =
+			(struct session_message) { .is_error = is_error, .text = text };
+		text = NULL;
+	}
+	pthread_mutex_unlock(&session->lock);
+	free(text);
+}
+
+void report_failure(struct session *session, int code)
+{
+	enum session_error_kind kind = session_error_kind_of(code);
+
+	pthread_mutex_lock(&session->lock);
+	if (session->failure != SESSION_ERROR_PERMISSION)
+		session->failure = kind;
+	pthread_mutex_unlock(&session->lock);
+}
+
+static char *copy(const char *text)
+{
+	return strdup(text ? text : "");
+}
+
+void report_loss(struct session *session, const struct instance *instance, const char *ring,
+	const char *event, const char *reason, uint64_t count, bool in_bytes)
+{
+	struct session_loss loss = {
+		.process = copy(instance->directory ? instance->directory : instance->procname),
+		.ring = copy(ring),
+		.event = copy(event),
+		.reason = copy(reason),
+		.count = count,
+		.in_bytes = in_bytes,
+	};
+
+	pthread_mutex_lock(&session->lock);
+	if (grow(&session->losses, session->nr_losses, &session->room_losses, sizeof(loss)))
+		session->losses[session->nr_losses++] = loss;
+	pthread_mutex_unlock(&session->lock);
+}

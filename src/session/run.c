@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The loop: agents that come and speak, processes that end, signals, and the command's end.
+ *
+ * Signals: SIGINT and SIGQUIT from a terminal reach the command as well, so the first one only
+ * makes us wait for it; a second one ends the recording at once. SIGTERM and SIGHUP are passed on to
+ * the command, and a second one ends the recording, too.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "session/parts.h"
+
+#define TICK_MS 250
+#define BATCH 64
+
+static void handle_signals(struct session *session)
+{
+	struct signalfd_siginfo info;
+
+	while (read(session->signals.fd, &info, sizeof(info)) == sizeof(info)) {
+		if (++session->interrupts > 1) {
+			session->interrupted = session->command.status == -1;
+			atomic_store_explicit(&session->stop, true, memory_order_release);
+		} else if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGHUP) {
+			if (session->command.status == -1)
+				kill(session->command.pid, (int) info.ssi_signo);
+		}
+	}
+}
+
+static void handle_command_end(struct session *session)
+{
+	int status;
+
+	if (waitpid(session->command.pid, &status, 0) != session->command.pid)
+		status = 0;
+	session->command.status = status;
+	close(session->command.watch.fd);
+	session->command.watch.fd = -1;
+}
+
+static void handle_watch(struct session *session, struct watch *watch)
+{
+	if (watch->fd < 0)
+		return; /* closed by an earlier event of the same batch */
+	switch (watch->kind) {
+	case WATCH_LISTENER: connection_accept(session); break;
+	case WATCH_SIGNALS: handle_signals(session); break;
+	case WATCH_COMMAND: handle_command_end(session); break;
+	case WATCH_CONNECTION:
+		connection_readable(session, (struct connection *) (void *) watch);
+		break;
+	case WATCH_INSTANCE:
+		instance_end(session, (struct instance *) (void *) watch);
+		break;
+	}
+}
+
+/* One turn. Deaths come after words: a process may have spoken before it died. */
+static int turn(struct session *session, int timeout_ms)
+{
+	struct epoll_event events[BATCH];
+	int nr = epoll_wait(session->epoll, events, BATCH, timeout_ms);
+	int pass, i;
+
+	if (nr < 0)
+		return errno == EINTR ? 0 : -errno;
+	for (pass = 0; pass < 2; pass++)
+		for (i = 0; i < nr; i++) {
+			struct watch *watch = events[i].data.ptr;
+			bool is_death;
+
+			if (!watch)
+				continue;
+			is_death = watch->kind == WATCH_INSTANCE || watch->kind == WATCH_COMMAND;
+			if (is_death != (pass == 1))
+				continue;
+			/* A connection may be freed by its handler: look at it once only. */
+			events[i].data.ptr = NULL;
+			handle_watch(session, watch);
+		}
+	connections_expire(session);
+	return nr;
+}
+
+static bool is_over(const struct session *session)
+{
+	if (atomic_load_explicit(&session->stop, memory_order_relaxed))
+		return true;
+	if (session->command.status == -1)
+		return false;
+	return !session->wait_all || (!session->live && !session->connections);
+}
+
+static void show_progress(struct session *session, uint64_t *next)
+{
+	uint64_t now = wire_deadline(0);
+
+	if (!session->progress || now < *next)
+		return;
+	*next = wire_deadline(TICK_MS);
+	session->progress(session->progress_user,
+		atomic_load_explicit(&session->written, memory_order_relaxed),
+		session->nr_instances,
+		atomic_load_explicit(&session->lost, memory_order_relaxed));
+}
+
+static int watch(struct session *session, struct watch *watch)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = watch };
+
+	return epoll_ctl(session->epoll, EPOLL_CTL_ADD, watch->fd, &event) ? -errno : 0;
+}
+
+static int watch_signals(struct session *session)
+{
+	sigset_t ours;
+
+	sigemptyset(&ours);
+	sigaddset(&ours, SIGINT);
+	sigaddset(&ours, SIGTERM);
+	sigaddset(&ours, SIGHUP);
+	sigaddset(&ours, SIGQUIT);
+	session->signals.kind = WATCH_SIGNALS;
+	session->signals.fd = signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK);
+	return session->signals.fd < 0 ? -errno : watch(session, &session->signals);
+}
+
+/* Take in all that is there already: deaths above all, so that "still running" is not said of them. */
+static void settle(struct session *session)
+{
+	int turns = 0;
+
+	while (turns++ < 64 && turn(session, 0) > 0)
+		;
+}
+
+static void report_survivors(struct session *session)
+{
+	const struct instance *instance;
+	unsigned int nr = 0;
+
+	for (instance = session->live; instance; instance = instance->next_live)
+		nr++;
+	if (nr && !session->interrupted)
+		report(session, false,
+			"%u process%s of the command still run%s; what %s from now on is not "
+			"recorded (--wait waits for all)",
+			nr, nr == 1 ? "" : "es", nr == 1 ? "s" : "",
+			nr == 1 ? "it does" : "they do");
+}
+
+static void report_silence(struct session *session)
+{
+	const char *verb = session->mode == SESSION_LIST ? "listed" : "recorded";
+
+	if (session->instances)
+		return;
+	if (session->command.never_meets)
+		report(session, true, "%s nothing: %s", verb, session->command.never_meets);
+	else if (!session->interrupted)
+		report(session, true,
+			"%s nothing: no process of %s has loaded the agent (SIDE_DEBUG=1 in the "
+			"environment makes it say why)",
+			verb, session->command.name);
+}
+
+int session_run(struct session *session, struct session_error *error)
+{
+	uint64_t next_progress = 0;
+	int ret;
+
+	if (!session->command.pid)
+		return session_fail(error, SESSION_ERROR_USAGE, EINVAL, "there is no command yet");
+	ret = watch_signals(session);
+	if (!ret)
+		ret = watch(session, &session->command.watch);
+	if (!ret && session->mode == SESSION_RECORD)
+		ret = drain_start(session);
+	while (!ret && !is_over(session)) {
+		ret = turn(session, TICK_MS);
+		ret = ret < 0 ? ret : 0;
+		show_progress(session, &next_progress);
+	}
+	settle(session);
+	if (session->mode == SESSION_RECORD)
+		report_survivors(session);
+	report_silence(session);
+	listener_close(session);
+	connections_close(session);
+	drain_stop(session);
+	if (ret)
+		return session_fail(error, session_error_kind_of(ret), ret,
+			"the recording cannot go on: %s", strerror(-ret));
+	return 0;
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Starting the command. It gets the signal mask, dispositions and limits that we were started with,
+ * the agent in LD_PRELOAD, and the way to us in SIDE_AGENT_SOCKET.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "session/parts.h"
+
+static void set_environment(const struct session *session)
+{
+	size_t i;
+
+	setenv("LD_PRELOAD", session->preload, 1);
+	setenv(WIRE_SOCKET_ENV, session->socket_path, 1);
+	for (i = 0; i < session->nr_environment; i++)
+		putenv(session->environment[i]);
+}
+
+static _Noreturn void run_command(const struct session *session, char *const argv[], int report_fd)
+{
+	int code;
+
+	set_environment(session);
+	sigaction(SIGCHLD, &session->old_child, NULL);
+	setrlimit(RLIMIT_NOFILE, &session->old_files);
+	pthread_sigmask(SIG_SETMASK, &session->old_mask, NULL);
+	execvp(argv[0], argv);
+	code = errno;
+	if (write(report_fd, &code, sizeof(code)) != sizeof(code))
+		_exit(126);
+	_exit(code == ENOENT ? 127 : 126);
+}
+
+static int fail_exec(struct session_error *error, const char *name, int code)
+{
+	if (code == ENOENT && !strchr(name, '/'))
+		return session_fail(error, SESSION_ERROR_NOT_FOUND, code,
+			"cannot run %s: there is no such command in PATH", name);
+	if (code == ENOENT && access(name, F_OK))
+		return session_fail(error, SESSION_ERROR_NOT_FOUND, code,
+			"cannot run %s: there is no such file", name);
+	if (code == ENOENT)
+		return session_fail(error, SESSION_ERROR_NOT_EXECUTABLE, code,
+			"cannot run %s: the interpreter that it names does not exist", name);
+	if (code == EACCES)
+		return session_fail(error, SESSION_ERROR_NOT_EXECUTABLE, code,
+			"cannot run %s: it is a directory, or you may not execute it (chmod +x)",
+			name);
+	return session_fail(error, SESSION_ERROR_NOT_EXECUTABLE, code, "cannot run %s: %s", name,
+		strerror(code));
+}
+
+/* What the child says before exec() replaces it: nothing, or an errno value. */
+static int hear_from_child(int fd)
+{
+	int code = 0;
+	ssize_t size;
+
+	do
+		size = read(fd, &code, sizeof(code));
+	while (size < 0 && errno == EINTR);
+	return size == sizeof(code) ? code : 0;
+}
+
+static void take_signals(struct session *session)
+{
+	struct sigaction child = { .sa_handler = SIG_DFL };
+	sigset_t ours;
+
+	sigemptyset(&ours);
+	sigaddset(&ours, SIGINT);
+	sigaddset(&ours, SIGTERM);
+	sigaddset(&ours, SIGHUP);
+	sigaddset(&ours, SIGQUIT);
+	pthread_sigmask(SIG_BLOCK, &ours, &session->old_mask);
+	/* An inherited SIG_IGN would take the command's exit status from us. */
+	sigaction(SIGCHLD, &child, &session->old_child);
+	session->mask_is_ours = true;
+}
+
+static int watch_command(struct session *session, pid_t pid, struct session_error *error)
+{
+	session->command.watch = (struct watch) {
+		.kind = WATCH_COMMAND,
+		.fd = (int) syscall(SYS_pidfd_open, pid, 0),
+	};
+	session->command.pid = pid;
+	if (session->command.watch.fd >= 0)
+		return 0;
+	session_fail(error, SESSION_ERROR_FAILED, errno,
+		"cannot watch the command: %s; recording needs Linux 5.3 or newer",
+		strerror(errno));
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	return -error->code;
+}
+
+int session_spawn(struct session *session, char *const argv[], struct session_error *error)
+{
+	int ends[2];
+	pid_t pid;
+	int code;
+
+	if (!argv || !argv[0] || !*argv[0])
+		return session_fail(error, SESSION_ERROR_USAGE, EINVAL, "there is no command to run");
+	if (session->command.pid)
+		return session_fail(
+			error, SESSION_ERROR_USAGE, EBUSY, "the session has a command already");
+	session->command.name = strdup(argv[0]);
+	session->command.never_meets = command_never_meets(argv[0]);
+	if (pipe2(ends, O_CLOEXEC))
+		return session_fail(error, SESSION_ERROR_FAILED, errno, "cannot make a pipe: %s",
+			strerror(errno));
+	take_signals(session);
+	pid = fork();
+	if (!pid)
+		run_command(session, argv, ends[1]);
+	code = errno;
+	close(ends[1]);
+	if (pid < 0) {
+		close(ends[0]);
+		return session_fail(error, SESSION_ERROR_FAILED, code, "cannot start a process: %s",
+			strerror(code));
+	}
+	code = hear_from_child(ends[0]);
+	close(ends[0]);
+	if (code) {
+		waitpid(pid, NULL, 0);
+		return fail_exec(error, argv[0], code);
+	}
+	return watch_command(session, pid, error);
+}
