@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Making a scope ready for the decoder: alignments and least sizes from the leaves up, lengths and tags
+ * bound to the fields that hold them, roles by name.
+ *
+ * A bound field gets a slot: the decoder leaves its value there, the sequence or variant finds it there.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctf/tsdl.h"
+
+/* A structure that encloses the place, and how many of its members stand before it. */
+struct resolve_level {
+	const struct resolve_level *up;
+	const struct ctf_type *type;
+	uint32_t before;
+};
+
+struct resolver {
+	struct ctf_trace_classes *classes;
+	struct ctf_type *const *scopes;
+	enum ctf_scope scope;
+	struct ctf_error *error;
+};
+
+static const char *const scope_prefixes[CTF_SCOPE_COUNT] = {
+	[CTF_SCOPE_PACKET_HEADER] = "trace.packet.header.",
+	[CTF_SCOPE_PACKET_CONTEXT] = "stream.packet.context.",
+	[CTF_SCOPE_EVENT_HEADER] = "stream.event.header.",
+	[CTF_SCOPE_STREAM_EVENT_CONTEXT] = "stream.event.context.",
+	[CTF_SCOPE_EVENT_CONTEXT] = "event.context.",
+	[CTF_SCOPE_EVENT_FIELDS] = "event.fields.",
+};
+
+/* ---- references ---- */
+
+static struct ctf_member *find_member(const struct ctf_type *type, uint32_t count, const char *name,
+	size_t size)
+{
+	for (uint32_t i = count; i-- > 0;) {
+		const char *at = type->members[i].name;
+
+		if (strncmp(at, name, size) == 0 && !at[size])
+			return &type->members[i];
+	}
+	return NULL;
+}
+
+/* a.b.c, beginning among the first `count` members of a structure. */
+static struct ctf_member *find_path(const struct ctf_type *type, uint32_t count, const char *path)
+{
+	struct ctf_member *member = NULL;
+
+	while (type && type->kind == CTF_STRUCT) {
+		size_t size = strcspn(path, ".");
+
+		member = find_member(type, count, path, size);
+		if (!member || !path[size])
+			return member;
+		path += size + 1;
+		type = member->type;
+		count = type->member_count;
+	}
+	return NULL;
+}
+
+static struct ctf_member *find_reference(
+	const struct resolver *r, const struct resolve_level *level, const char *reference)
+{
+	for (; level; level = level->up) {
+		struct ctf_member *member = find_path(level->type, level->before, reference);
+
+		if (member)
+			return member;
+	}
+	for (enum ctf_scope scope = 0; scope <= r->scope; scope++) {
+		const struct ctf_type *type = r->scopes[scope];
+		size_t size = strlen(scope_prefixes[scope]);
+
+		if (type && strncmp(reference, scope_prefixes[scope], size) == 0)
+			return find_path(type, type->member_count, reference + size);
+	}
+	return NULL;
+}
+
+static int bind(const struct resolver *r, const struct resolve_level *level, struct ctf_type *type,
+	const struct ctf_type **target)
+{
+	struct ctf_member *member;
+	const char *name = type->reference;
+
+	if (!name)
+		return ctf_fail(r->error, -EINVAL, "the metadata has a variant without a tag");
+	member = find_reference(r, level, name);
+	if (!member)
+		return ctf_fail(r->error, -EINVAL,
+			"the metadata names the field \"%s\", which does not stand before its use", name);
+	if (type->kind == CTF_SEQUENCE && (member->type->is_signed || (member->type->kind != CTF_INTEGER &&
+						member->type->kind != CTF_ENUM)))
+		return ctf_fail(r->error, -EINVAL,
+			"the length \"%s\" in the metadata is no unsigned integer", name);
+	if (type->kind == CTF_VARIANT && member->type->kind != CTF_ENUM)
+		return ctf_fail(r->error, -EINVAL, "the tag \"%s\" in the metadata is no enumeration", name);
+	if (member->slot < 0)
+		member->slot = r->classes->slot_count++;
+	type->slot = member->slot;
+	*target = member->type;
+	return 0;
+}
+
+struct option_name {
+	const char *name;
+	uint32_t index;
+};
+
+static int compare_option_names(const void *a, const void *b)
+{
+	return strcmp(((const struct option_name *) a)->name, ((const struct option_name *) b)->name);
+}
+
+/* Which tag values choose which option: the labels that are named like options. */
+static int bind_options(const struct resolver *r, struct ctf_type *type, const struct ctf_type *tag)
+{
+	struct option_name *names;
+
+	if (ctf_arena_used(r->classes->arena) > r->classes->memory_max)
+		return ctf_fail(r->error, -EINVAL, "the types of the metadata take too much memory");
+	names = calloc((size_t) type->member_count + 1, sizeof(*names));
+	if (!names)
+		return ctf_fail(r->error, -ENOMEM, "no memory for the metadata");
+	for (uint32_t i = 0; i < type->member_count; i++)
+		names[i] = (struct option_name){ type->members[i].name, i };
+	qsort(names, type->member_count, sizeof(*names), compare_option_names);
+	type->ranges = ctf_arena_alloc(r->classes->arena, tag->label_count, sizeof(*type->ranges));
+	type->range_count = 0;
+	type->tag_signed = tag->is_signed;
+	for (uint32_t i = 0; type->ranges && i < tag->label_count; i++) {
+		const struct ctf_label *label = &tag->labels[i];
+		struct option_name key = { label->text, 0 };
+		const struct option_name *found = bsearch(
+			&key, names, type->member_count, sizeof(*names), compare_option_names);
+
+		if (found)
+			type->ranges[type->range_count++] = (struct ctf_option_range){
+				label->begin, label->end, found->index
+			};
+	}
+	free(names);
+	return type->ranges ? 0 : ctf_fail(r->error, -ENOMEM, "no memory for the metadata");
+}
+
+/* ---- sizes ---- */
+
+static uint64_t saturated_add(uint64_t a, uint64_t b)
+{
+	uint64_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
+static uint64_t saturated_multiply(uint64_t a, uint64_t b)
+{
+	uint64_t product;
+
+	return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+}
+
+static int resolve_type(const struct resolver *r, const struct resolve_level *level, struct ctf_type *type);
+
+static int resolve_struct(const struct resolver *r, const struct resolve_level *level, struct ctf_type *type)
+{
+	struct resolve_level inner = { level, type, 0 };
+
+	type->min_bits = 0;
+	for (uint32_t i = 0; i < type->member_count; i++) {
+		struct ctf_type *member = type->members[i].type;
+		int ret;
+
+		inner.before = i;
+		ret = resolve_type(r, &inner, member);
+		if (ret)
+			return ret;
+		if (member->align > type->align)
+			type->align = member->align;
+		type->min_bits = saturated_add(type->min_bits, member->min_bits);
+	}
+	return 0;
+}
+
+static int resolve_variant(const struct resolver *r, const struct resolve_level *level, struct ctf_type *type)
+{
+	const struct ctf_type *tag;
+	int ret = bind(r, level, type, &tag);
+
+	if (!ret)
+		ret = bind_options(r, type, tag);
+	type->min_bits = type->member_count ? UINT64_MAX : 0;
+	for (uint32_t i = 0; !ret && i < type->member_count; i++) {
+		ret = resolve_type(r, level, type->members[i].type);
+		if (type->members[i].type->min_bits < type->min_bits)
+			type->min_bits = type->members[i].type->min_bits;
+	}
+	return ret;
+}
+
+static int resolve_array(const struct resolver *r, const struct resolve_level *level, struct ctf_type *type)
+{
+	const struct ctf_type *length;
+	int ret = resolve_type(r, level, type->element);
+
+	if (!ret && type->kind == CTF_SEQUENCE)
+		ret = bind(r, level, type, &length);
+	type->align = type->element->align;
+	type->min_bits = type->kind == CTF_ARRAY ?
+		saturated_multiply(type->length, type->element->min_bits) : 0;
+	return ret;
+}
+
+static int resolve_type(const struct resolver *r, const struct resolve_level *level, struct ctf_type *type)
+{
+	switch (type->kind) {
+	case CTF_INTEGER:
+	case CTF_ENUM:
+	case CTF_FLOAT: type->min_bits = type->size; return 0;
+	case CTF_STRING: type->min_bits = 8; return 0;
+	case CTF_STRUCT: return resolve_struct(r, level, type);
+	case CTF_VARIANT: return resolve_variant(r, level, type);
+	case CTF_ARRAY:
+	case CTF_SEQUENCE: return resolve_array(r, level, type);
+	}
+	return 0;
+}
+
+/* ---- roles ---- */
+
+struct role_name {
+	const char *name;
+	enum ctf_role role;
+};
+
+static const struct role_name header_roles[] = {
+	{ "magic", CTF_ROLE_MAGIC },
+	{ "uuid", CTF_ROLE_UUID },
+	{ "stream_id", CTF_ROLE_STREAM_ID },
+	{ "stream_instance_id", CTF_ROLE_STREAM_INSTANCE_ID },
+	{ NULL, CTF_ROLE_NONE },
+};
+
+static const struct role_name context_roles[] = {
+	{ "timestamp_begin", CTF_ROLE_TIMESTAMP_BEGIN },
+	{ "timestamp_end", CTF_ROLE_TIMESTAMP_END },
+	{ "content_size", CTF_ROLE_CONTENT_SIZE },
+	{ "packet_size", CTF_ROLE_PACKET_SIZE },
+	{ "packet_seq_num", CTF_ROLE_PACKET_SEQ_NUM },
+	{ "events_discarded", CTF_ROLE_EVENTS_DISCARDED },
+	{ "cpu_id", CTF_ROLE_CPU_ID },
+	{ NULL, CTF_ROLE_NONE },
+};
+
+static const struct role_name event_roles[] = {
+	{ "id", CTF_ROLE_EVENT_ID },
+	{ NULL, CTF_ROLE_NONE },
+};
+
+static bool role_fits(enum ctf_role role, const struct ctf_type *type)
+{
+	if (role == CTF_ROLE_UUID)
+		return (type->kind == CTF_ARRAY && type->length == 16 &&
+			type->element->kind == CTF_INTEGER && type->element->size == 8);
+	return type->kind == CTF_INTEGER || type->kind == CTF_ENUM;
+}
+
+static void set_roles(struct ctf_type *type, const struct role_name *roles)
+{
+	if (type->kind != CTF_STRUCT && type->kind != CTF_VARIANT)
+		return;
+	for (uint32_t i = 0; i < type->member_count; i++) {
+		struct ctf_member *member = &type->members[i];
+
+		for (const struct role_name *role = roles; role->name; role++) {
+			if (strcmp(member->name, role->name) == 0 && role_fits(role->role, member->type))
+				member->role = role->role;
+		}
+		if (roles == event_roles) /* LTTng's compact and extended forms stand in a variant. */
+			set_roles(member->type, roles);
+	}
+}
+
+int ctf_resolve(struct ctf_trace_classes *classes, struct ctf_type *const scopes[CTF_SCOPE_COUNT],
+	enum ctf_scope scope, struct ctf_error *error)
+{
+	const struct resolver r = { classes, scopes, scope, error };
+	int ret = resolve_type(&r, NULL, scopes[scope]);
+
+	if (ret)
+		return ret;
+	if (scope == CTF_SCOPE_PACKET_HEADER)
+		set_roles(scopes[scope], header_roles);
+	else if (scope == CTF_SCOPE_PACKET_CONTEXT)
+		set_roles(scopes[scope], context_roles);
+	else if (scope == CTF_SCOPE_EVENT_HEADER)
+		set_roles(scopes[scope], event_roles);
+	return 0;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* One data stream file as a row of items, in the order of the file. */
+#ifndef CTF_STREAM_READ_H
+#define CTF_STREAM_READ_H
+
+#include "ctf/decode.h"
+#include "ctf/tsdl.h"
+
+enum ctf_stream_state {
+	CTF_STREAM_PACKET, /* A packet begins at `packet`. */
+	CTF_STREAM_GAP, /* It is open; were packets lost before it? */
+	CTF_STREAM_RECORDS,
+	CTF_STREAM_TAIL, /* Its records are over; were events lost? */
+};
+
+struct ctf_stream_reader {
+	struct ctf_stream_info info; /* info.name is owned. */
+	struct ctf_trace_classes *classes;
+	const struct ctf_stream_class *class;
+	const uint8_t *map;
+	uint64_t size;
+	enum ctf_stream_state state;
+	uint64_t packet; /* Byte offset of the current packet … */
+	uint64_t next_packet; /* … and of the one behind it. */
+	bool torn; /* The file ends before the packet does. */
+	bool broken; /* A record of the packet could not be read. */
+	uint64_t records; /* Read in this packet. */
+	struct ctf_packet_fields fields;
+	struct ctf_decoder decoder;
+	bool has_previous;
+	uint64_t previous_discarded;
+	uint64_t previous_sequence;
+	uint64_t previous_end; /* Ticks. */
+	struct ctf_item item; /* The current one. */
+	char text[768];
+};
+
+/* Map the file. 1: a stream; 0: an empty file; negative errno. */
+int ctf_stream_reader_open(struct ctf_stream_reader *stream, struct ctf_trace_classes *classes, int dir_fd,
+	const char *name);
+void ctf_stream_reader_close(struct ctf_stream_reader *stream);
+
+/* Go on: 1: stream->item is there; 0: the end; -ENOMEM. */
+int ctf_stream_reader_next(struct ctf_stream_reader *stream);
+
+/* Nanoseconds since the epoch, saturated. */
+int64_t ctf_clock_ns(const struct ctf_clock *clock, uint64_t cycles);
+
+/* ---- metadata files ---- */
+
+/* Read and parse DIR/metadata. -EINVAL with a sentence; usable classes may be there all the same. */
+int ctf_metadata_read(int dir_fd, const char *dir, struct ctf_trace_classes **classes,
+	struct ctf_error *error);
+void ctf_metadata_free(struct ctf_trace_classes *classes);
+
+#endif /* CTF_STREAM_READ_H */

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reading TSDL: text → tokens → types and blocks → the classes of one trace.
+ *
+ * The text is not trusted: memory, nesting and copies of named types are bounded.
+ */
+#ifndef CTF_TSDL_H
+#define CTF_TSDL_H
+
+#include "ctf/type.h"
+
+enum tsdl_token_kind {
+	TSDL_END,
+	TSDL_WORD,
+	TSDL_NUMBER,
+	TSDL_STRING,
+	TSDL_PUNCT, /* One character, or one of the two below. */
+	TSDL_ASSIGN_TYPE, /* := */
+	TSDL_RANGE, /* ... */
+	TSDL_BAD,
+};
+
+struct tsdl_token {
+	enum tsdl_token_kind kind;
+	char punct;
+	const char *text; /* Words: in the source. Strings: unescaped, in the arena. */
+	size_t size;
+	uint64_t number;
+	unsigned int line;
+};
+
+struct tsdl_lexer {
+	const char *at;
+	const char *end;
+	unsigned int line;
+	struct ctf_arena *arena;
+	const char *side_event; /* The last comment that holds a description. */
+	size_t side_event_size;
+};
+
+void tsdl_lex(struct tsdl_lexer *lexer, struct tsdl_token *token);
+
+/* ---- what the text defines ---- */
+
+struct ctf_stream_class {
+	uint64_t id;
+	struct ctf_type *packet_context;
+	struct ctf_type *event_header;
+	struct ctf_type *event_context;
+	struct ctf_event_class **events; /* By id: direct when the ids are dense, else sorted. */
+	uint32_t event_count;
+	uint32_t event_room;
+	bool direct;
+};
+
+struct ctf_trace_classes {
+	struct ctf_trace trace; /* First member: the public part. */
+	struct ctf_arena *arena;
+	bool has_uuid;
+	bool has_trace;
+	bool has_byte_order;
+	struct ctf_type *packet_header;
+	struct ctf_clock **clocks;
+	uint32_t clock_count;
+	struct ctf_stream_class **streams;
+	uint32_t stream_count;
+	struct ctf_event_class **events;
+	uint32_t event_count;
+	struct ctf_environment *env;
+	int32_t slot_count;
+	size_t memory_max;
+};
+
+/*
+ * Parse the text into classes (whose arena is made). Returns 0, -ENOMEM or -EINVAL with a sentence; after
+ * -EINVAL what stood before the error is there, if ctf_tsdl_usable() says so.
+ */
+int ctf_tsdl_parse(struct ctf_trace_classes *classes, const char *text, size_t size,
+	struct ctf_error *error);
+bool ctf_tsdl_usable(const struct ctf_trace_classes *classes);
+
+struct ctf_event_class *ctf_event_class_find(const struct ctf_stream_class *stream, uint64_t id);
+struct ctf_stream_class *ctf_stream_class_find(const struct ctf_trace_classes *classes, uint64_t id);
+
+/* ---- the parser, for its two files ---- */
+
+struct tsdl_scope {
+	struct tsdl_scope *up;
+	struct tsdl_name **buckets;
+	uint32_t bucket_count;
+};
+
+struct tsdl_parser {
+	struct tsdl_lexer lexer;
+	struct tsdl_token token; /* The current one. */
+	struct tsdl_scope *scope;
+	struct ctf_trace_classes *classes;
+	struct ctf_arena *arena;
+	struct ctf_error *error;
+	unsigned int depth;
+	int failed; /* 0, -EINVAL, -ENOMEM: sticks, and no token comes after it. */
+};
+
+void tsdl_next(struct tsdl_parser *p);
+/* Note the first error; always returns NULL. */
+void *tsdl_error(struct tsdl_parser *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void *tsdl_alloc(struct tsdl_parser *p, size_t count, size_t size);
+bool tsdl_is(const struct tsdl_parser *p, char punct);
+bool tsdl_is_word(const struct tsdl_parser *p, const char *word);
+bool tsdl_accept(struct tsdl_parser *p, char punct);
+void tsdl_expect(struct tsdl_parser *p, char punct);
+/* A number with its sign, as two's complement. */
+bool tsdl_number(struct tsdl_parser *p, uint64_t *number);
+char *tsdl_copy_token(struct tsdl_parser *p);
+
+bool tsdl_scope_open(struct tsdl_parser *p, struct tsdl_scope *scope, uint32_t buckets);
+void tsdl_scope_close(struct tsdl_parser *p);
+
+/* Whether a type begins here, or a declaration of one. */
+bool tsdl_at_declaration(const struct tsdl_parser *p);
+/* typealias, typedef, struct NAME {…}; and so on. */
+void tsdl_declaration(struct tsdl_parser *p);
+/* The type behind `:=`. */
+struct ctf_type *tsdl_type(struct tsdl_parser *p);
+
+/* ---- after parsing ---- */
+
+/* The scopes that a length or tag may be in, in decoding order. */
+enum ctf_scope {
+	CTF_SCOPE_PACKET_HEADER,
+	CTF_SCOPE_PACKET_CONTEXT,
+	CTF_SCOPE_EVENT_HEADER,
+	CTF_SCOPE_STREAM_EVENT_CONTEXT,
+	CTF_SCOPE_EVENT_CONTEXT,
+	CTF_SCOPE_EVENT_FIELDS,
+	CTF_SCOPE_COUNT,
+};
+
+/*
+ * Make one scope ready for decoding: alignments, least sizes, references, roles. `scopes` has the types
+ * of the earlier ones.
+ */
+int ctf_resolve(struct ctf_trace_classes *classes, struct ctf_type *const scopes[CTF_SCOPE_COUNT],
+	enum ctf_scope scope, struct ctf_error *error);
+
+#endif /* CTF_TSDL_H */
