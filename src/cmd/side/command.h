@@ -126,6 +126,7 @@ struct record_options {
 
 struct list_options {
 	struct text_list patterns;
+	struct text_list wrappers;
 	bool libraries;
 	bool names;
 };

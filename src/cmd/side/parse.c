@@ -418,7 +418,7 @@ static bool wants_json(const struct parser *parser)
 			return false;
 		if (!strcmp(parser->argv[i], "--json"))
 			return true;
-		if (verb && verb->command_follows && i > parser->at && *parser->argv[i] != '-')
+		if (verb && verb->command_follows && i >= parser->at && *parser->argv[i] != '-')
 			return false;
 	}
 	return false;

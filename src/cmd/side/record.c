@@ -55,32 +55,28 @@ static void show_progress(void *user, uint64_t bytes, size_t processes, uint64_t
 
 /* ---- the summary ---- */
 
-static uint64_t count_records(const struct session_summary *summary)
-{
-	uint64_t records = 0;
-
-	for (size_t i = 0; i < summary->nr_processes; i++)
-		records += summary->processes[i].records;
-	return records;
-}
-
 static void print_processes(const struct session_summary *summary, size_t rows)
 {
 	for (size_t i = 0; i < summary->nr_processes && i < rows; i++) {
 		const struct session_process *process = &summary->processes[i];
-		char name[512], records[SAY_NUMBER_MAX], size[SAY_NUMBER_MAX];
+		char name[512], kinds[SAY_NUMBER_MAX], size[SAY_NUMBER_MAX];
 
 		if (*process->directory)
 			say_printable(process->directory, name, sizeof(name));
 		else
 			snprintf(name, sizeof(name), "pid %" PRIu32, process->pid);
-		fprintf(stderr, "  %-24s  %12s events  %10s\n", name,
-				say_number(process->records, records),
-				say_size(process->bytes, size));
+		fprintf(stderr, "  %-28s  %6s kind%s of event  %10s\n", name,
+				say_number(process->events, kinds),
+				process->events == 1 ? " " : "s", say_size(process->bytes, size));
 	}
 	if (summary->nr_processes > rows)
 		fprintf(stderr, "  and %zu more (see them all with --verbose)\n",
 				summary->nr_processes - rows);
+}
+
+static bool has_losses(const struct session_summary *summary)
+{
+	return summary->lost || summary->unwritten;
 }
 
 /* What would have kept an event that was lost for this reason. */
@@ -94,6 +90,20 @@ static const char *loss_mend(const struct session_summary *summary)
 	return NULL;
 }
 
+static void print_loss(const struct session_loss *loss)
+{
+	char process[256], event[512], count[SAY_NUMBER_MAX];
+
+	fprintf(stderr, "  %s%s%s  %s  %s (%s)\n",
+			say_printable(loss->process, process, sizeof(process)),
+			*loss->ring ? "/" : "", loss->ring,
+			*loss->event ? say_printable(loss->event, event, sizeof(event))
+				     : "events not known by name",
+			loss->in_bytes ? say_size(loss->count, count)
+				       : say_number(loss->count, count),
+			loss->reason);
+}
+
 static void print_losses(const struct session_summary *summary, size_t rows)
 {
 	uint64_t ring_size = 0;
@@ -104,24 +114,20 @@ static void print_losses(const struct session_summary *summary, size_t rows)
 		if (summary->processes[i].lost && summary->processes[i].ring_size > ring_size)
 			ring_size = summary->processes[i].ring_size;
 	}
-	if (mend && ring_size)
-		fprintf(stderr, "side: %s events were lost; %s (it was %s)\n",
-				say_number(summary->lost, count), mend, say_size(ring_size, size));
-	else
-		fprintf(stderr, "side: %s events were lost%s%s\n", say_number(summary->lost, count),
-				mend ? "; " : "", mend ? mend : "");
-	for (size_t i = 0; i < summary->nr_losses && i < rows; i++) {
-		const struct session_loss *loss = &summary->losses[i];
-		char process[256], event[512];
-
-		fprintf(stderr, "  %s%s%s  %s  %s (%s)\n",
-				say_printable(loss->process, process, sizeof(process)),
-				*loss->ring ? "/" : "", loss->ring,
-				*loss->event ? say_printable(loss->event, event, sizeof(event))
-					     : "events not known by name",
-				say_number(loss->count, count), loss->reason);
-	}
-	if (summary->nr_losses > rows)
+	if (summary->lost && mend && ring_size)
+		fprintf(stderr, "side: %s %s lost; %s (it was %s)\n",
+				say_number(summary->lost, count),
+				summary->lost == 1 ? "event was" : "events were", mend,
+				say_size(ring_size, size));
+	else if (summary->lost)
+		fprintf(stderr, "side: %s %s lost\n", say_number(summary->lost, count),
+				summary->lost == 1 ? "event was" : "events were");
+	if (summary->unwritten)
+		fprintf(stderr, "side: events of %s could not be written\n",
+				say_size(summary->unwritten, size));
+	for (size_t i = 0; i < summary->nr_losses && i < rows; i++)
+		print_loss(&summary->losses[i]);
+	if (rows && summary->nr_losses > rows)
 		fprintf(stderr, "  and %zu more (see them all with --verbose)\n",
 				summary->nr_losses - rows);
 }
@@ -129,19 +135,19 @@ static void print_losses(const struct session_summary *summary, size_t rows)
 static void print_summary(const struct session_summary *summary, bool verbose)
 {
 	size_t rows = verbose ? SIZE_MAX : SUMMARY_ROWS;
-	char output[4096], size[SAY_NUMBER_MAX], records[SAY_NUMBER_MAX];
+	char output[4096], size[SAY_NUMBER_MAX];
 
 	if (!say_is_quiet()) {
-		fprintf(stderr, "side: %s%s events of %zu %s, %s, in %s\n",
-				summary->interrupted ? "interrupted; " : "",
-				say_number(count_records(summary), records), summary->nr_processes,
+		fprintf(stderr, "side: recorded %zu %s, %s, in %s%s\n", summary->nr_processes,
 				summary->nr_processes == 1 ? "process" : "processes",
 				say_size(summary->bytes, size),
-				say_printable(summary->output, output, sizeof(output)));
+				say_printable(summary->output, output, sizeof(output)),
+				summary->interrupted ? "; interrupted before the command ended"
+						     : "");
 		print_processes(summary, rows);
 	}
 	/* Losses are no note: they are said with --quiet, too. */
-	if (summary->lost)
+	if (has_losses(summary))
 		print_losses(summary, say_is_quiet() ? 0 : rows);
 	if (!say_is_quiet() && !summary->nr_processes)
 		fprintf(stderr,
@@ -159,9 +165,9 @@ static void json_summary(FILE *out, const struct session_summary *summary, int s
 			SAY_JSON_SCHEMA);
 	say_json_string(out, summary->output);
 	fprintf(out,
-			",\"bytes\":%" PRIu64 ",\"events\":%" PRIu64 ",\"lost\":%" PRIu64
+			",\"bytes\":%" PRIu64 ",\"lost\":%" PRIu64 ",\"unwritten\":%" PRIu64
 			",\"memory_peak\":%" PRIu64 ",\"interrupted\":%s",
-			summary->bytes, count_records(summary), summary->lost, summary->memory_peak,
+			summary->bytes, summary->lost, summary->unwritten, summary->memory_peak,
 			summary->interrupted ? "true" : "false");
 	if (status >= 0)
 		fprintf(out, ",\"command_status\":%d", status);
@@ -177,10 +183,10 @@ static void json_summary(FILE *out, const struct session_summary *summary, int s
 		say_json_string(out, process->exe);
 		fprintf(out,
 				",\"pid\":%" PRIu32 ",\"parent\":%" PRIu32 ",\"kinds\":%" PRIu64
-				",\"events\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"lost\":%" PRIu64
-				",\"ring_size\":%" PRIu64 "}",
-				process->pid, process->parent, process->events, process->records,
-				process->bytes, process->lost, process->ring_size);
+				",\"bytes\":%" PRIu64 ",\"lost\":%" PRIu64 ",\"ring_size\":%" PRIu64
+				"}",
+				process->pid, process->parent, process->events, process->bytes,
+				process->lost, process->ring_size);
 	}
 	fputs("],\"losses\":[", out);
 	for (size_t i = 0; i < summary->nr_losses; i++) {
@@ -194,7 +200,8 @@ static void json_summary(FILE *out, const struct session_summary *summary, int s
 		say_json_string(out, loss->event);
 		fputs(",\"reason\":", out);
 		say_json_string(out, loss->reason);
-		fprintf(out, ",\"count\":%" PRIu64 "}", loss->count);
+		fprintf(out, ",\"count\":%" PRIu64 ",\"in_bytes\":%s}", loss->count,
+				loss->in_bytes ? "true" : "false");
 	}
 	fputs("]}\n", out);
 }
@@ -207,7 +214,7 @@ static int final_status(const struct session_summary *summary, const struct reco
 {
 	int status = summary->status >= 0 ? exit_status(summary->status) : COMMAND_DONE;
 
-	if (options->strict && summary->lost)
+	if (options->strict && has_losses(summary))
 		return COMMAND_LOST;
 	if (status)
 		return status;
@@ -229,7 +236,7 @@ static int finish(struct session *session, const struct parsed *parsed, int fail
 			say_note("%s", message->text);
 	}
 	if (parsed->common.json) {
-		if (!say_is_quiet() || summary->lost)
+		if (!say_is_quiet() || has_losses(summary))
 			json_summary(stderr, summary,
 					summary->status >= 0 ? exit_status(summary->status) : -1);
 	} else {

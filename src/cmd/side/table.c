@@ -185,6 +185,17 @@ static const struct option list_table[] = {
 		.sentence = "For a FILE: list the events of the libraries that it is linked with, too.",
 	},
 	{
+		.letter = 'w',
+		.name = "wrap",
+		.argument = "WRAPPER",
+		.kind = OPTION_LIST,
+		.completion = COMPLETE_CHOICE,
+		.offset = offsetof(struct list_options, wrappers),
+		.choices = wrapper_words,
+		.sentence = "For a COMMAND: list the events of a wrapper, too, as `side record -w` would "
+			    "record them.",
+	},
+	{
 		.name = "names",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct list_options, names),
@@ -212,7 +223,7 @@ static const struct example list_examples[] = {
 	{ "side list --libraries /usr/bin/sqlite3", "Look into the libraries that it needs, too." },
 	{ "side list 4711 -e 'db:*'", "List the events of a running process, and which are enabled." },
 	{ "side list -- ./server --check", "Start a command up to main and list all that it registered." },
-	{ "side list --json ./server | jq -r .event.name", "Let another program read the list." },
+	{ "side list --json ./server | jq -r .name", "Let another program read the list." },
 	{ .command = NULL },
 };
 
@@ -363,8 +374,8 @@ static const char *const json_paragraphs[] = {
 static const struct term json_terms[] = {
 	{ "error", "Any verb: status, message, and mend (what to do about it) where there is something to do." },
 	{ "note", "Any verb: message." },
-	{ "summary", "Record, on standard error: output, bytes, events, processes, lost, command_status." },
-	{ "event", "List: event holds the whole description as it stands in a trace, source the file that has "
+	{ "summary", "Record, on standard error: output, bytes, processes, lost, losses, command_status." },
+	{ "event", "List: name is provider:event, event holds the whole description as it stands in a trace, source the file that has "
 		   "it; enabled, for a running process, whether somebody listens. View: the decoded event." },
 	{ "verb", "Help: the options and examples of a verb." },
 	{ "version", "Version: version of the program." },

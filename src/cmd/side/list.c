@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The verb `list`: what is to be listed (a file, a process, a command), and who reads it.
+ */
+#include "command.h"
+#include "image.h"
+#include "libraries.h"
+#include "listing.h"
+#include "process.h"
+#include "say.h"
+
+#include "session/session.h"
+#include "visit/visit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <elf.h>
+
+/* One run of the verb. */
+struct list {
+	struct listing listing;
+	const struct list_options *options;
+	struct library_search *search;
+	struct file_identity {
+		dev_t device;
+		ino_t inode;
+	} * visited;
+	size_t nr_visited;
+	/*
+	 * Libraries that the file being listed needs, itself or through others, by the name they
+	 * are asked for, in the order in which the linker loads them: breadth first, each name
+	 * once. The path is NULL where there is none.
+	 */
+	struct needed {
+		char *name;
+		char *path;
+	} * needed;
+	size_t nr_needed;
+	size_t nr_not_looked_into;
+};
+
+static int say_broken(const char *path, const struct image_error *error)
+{
+	return say_error(COMMAND_FAILED,
+			error->foreign ? "to list what it runs, write `side list -- COMMAND`"
+				       : NULL,
+			"cannot list the events of %s: %s", path, error->text);
+}
+
+static int say_listing_error(const char *path, int error)
+{
+	return say_error(COMMAND_FAILED, NULL, "cannot list the events of %s: %s", path,
+			error == -E2BIG ? "it describes more than 256 MiB of them"
+					: strerror(-error));
+}
+
+/* True the first time that a file comes along, under whatever name. */
+static bool visit_first(struct list *list, int fd)
+{
+	struct file_identity *visited;
+	struct stat status;
+
+	if (fstat(fd, &status))
+		return true;
+	for (size_t i = 0; i < list->nr_visited; i++) {
+		if (list->visited[i].device == status.st_dev &&
+				list->visited[i].inode == status.st_ino)
+			return false;
+	}
+	visited = reallocarray(list->visited, list->nr_visited + 1, sizeof(*visited));
+	if (!visited)
+		return true;
+	list->visited = visited;
+	visited[list->nr_visited++] = (struct file_identity){status.st_dev, status.st_ino};
+	return true;
+}
+
+static bool is_needed(const struct list *list, const char *name)
+{
+	for (size_t i = 0; i < list->nr_needed; i++) {
+		if (!strcmp(list->needed[i].name, name))
+			return true;
+	}
+	return false;
+}
+
+/* Note the libraries that a file needs, to be listed after it. */
+static int need_libraries(struct list *list, struct image *image, const char *path)
+{
+	const char *name;
+
+	for (size_t i = 0; image_dynamic_text(image, DT_NEEDED, i, &name); i++) {
+		struct needed *needed;
+
+		if (!list->options->libraries) {
+			list->nr_not_looked_into++;
+			continue;
+		}
+		if (is_needed(list, name))
+			continue;
+		needed = reallocarray(list->needed, list->nr_needed + 1, sizeof(*needed));
+		if (!needed)
+			return -ENOMEM;
+		list->needed = needed;
+		needed += list->nr_needed;
+		needed->name = strdup(name);
+		if (!needed->name)
+			return -ENOMEM;
+		if (!list->search)
+			list->search = library_search_open();
+		needed->path = list->search ? library_find(list->search, image, path, name) : NULL;
+		list->nr_needed++;
+		if (!needed->path)
+			say_note("the library %s, which %s needs, was not found", name, path);
+	}
+	return 0;
+}
+
+static void forget_libraries(struct list *list)
+{
+	for (size_t i = 0; i < list->nr_needed; i++) {
+		free(list->needed[i].name);
+		free(list->needed[i].path);
+	}
+	free(list->needed);
+	list->needed = NULL;
+	list->nr_needed = 0;
+}
+
+static int list_image(struct list *list, const char *path, struct image *image, bool is_library)
+{
+	struct visit_memory memory = {
+			.read = image_read,
+			.priv = image,
+			.byte_order = image_byte_order(image),
+	};
+	size_t count;
+	int error = 0;
+
+	image_tables(image, &count);
+	if (!count && !is_library && !image_has_sections(image))
+		say_note("%s has no section headers, without which its events cannot be found; "
+			 "`side list -- %s` starts it and asks",
+				path, path);
+	if (count) {
+		error = listing_source(&list->listing, path);
+		if (!error)
+			error = listing_add_tables(&list->listing, image, &memory, 0, false);
+	}
+	if (!error)
+		error = need_libraries(list, image, path);
+	return error ? say_listing_error(path, error) : COMMAND_DONE;
+}
+
+static int list_file(struct list *list, const char *path, bool is_library)
+{
+	struct image_error error;
+	struct image *image;
+	struct stat file;
+	int fd, status = COMMAND_DONE;
+
+	/* Without O_NONBLOCK, opening a FIFO waits for a writer. */
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return say_error(errno == EACCES ? COMMAND_NOT_PERMITTED : COMMAND_FAILED,
+				errno == EACCES ? "permission to read the file is needed" : NULL,
+				"cannot list the events of %s: %s", path, strerror(errno));
+	if (!fstat(fd, &file) && !S_ISREG(file.st_mode)) {
+		status = say_error(COMMAND_FAILED, NULL, "cannot list the events of %s: it is %s",
+				path, S_ISDIR(file.st_mode) ? "a directory" : "not a file");
+	} else if (visit_first(list, fd)) {
+		if (image_open(fd, true, &image, &error)) {
+			status = say_broken(path, &error);
+		} else {
+			status = list_image(list, path, image, is_library);
+			image_close(image);
+		}
+	}
+	close(fd);
+	return status;
+}
+
+static int list_file_and_libraries(struct list *list, const char *path)
+{
+	int worst = list_file(list, path, false);
+
+	/* More are added on the way. */
+	for (size_t i = 0; i < list->nr_needed; i++) {
+		if (list->needed[i].path) {
+			int status = list_file(list, list->needed[i].path, true);
+
+			worst = status > worst ? status : worst;
+		}
+	}
+	forget_libraries(list);
+	return worst;
+}
+
+/* ---- a command ---- */
+
+/* What the session collected stays in the session, which must outlive the listing. */
+static int collect(struct list *list, struct session *session, const char *command)
+{
+	size_t count = session_nr_events(session, 0);
+	int error = listing_source(&list->listing, command);
+
+	for (size_t i = 0; i < count && !error; i++)
+		error = listing_add(&list->listing, session_event(session, 0, i), NULL, NULL);
+	return error ? say_listing_error(command, error) : COMMAND_DONE;
+}
+
+static int list_command(struct list *list, char **command, struct session **session)
+{
+	const struct session_options options = {
+			.mode = SESSION_LIST,
+			.wrappers = list->options->wrappers.items,
+			.nr_wrappers = list->options->wrappers.count,
+	};
+	struct session_error error;
+	const struct session_summary *summary;
+	int status = COMMAND_DONE;
+
+	if (session_create(&options, session, &error) || session_spawn(*session, command, &error) ||
+			session_run(*session, &error))
+		return say_error((enum command_status)command_session_status(error.kind), NULL,
+				"%s", error.text);
+	summary = session_summary(*session);
+	for (size_t i = 0; i < summary->nr_messages; i++) {
+		if (summary->messages[i].is_error)
+			status = say_error(COMMAND_FAILED, NULL, "%s", summary->messages[i].text);
+		else
+			say_note("%s", summary->messages[i].text);
+	}
+	if (!summary->nr_processes)
+		return say_error(COMMAND_FAILED,
+				"give its file to list the events that stand in it, as in `side "
+				"list ./FILE`",
+				"cannot list the events of %s: it does not load libraries that it "
+				"is given "
+				"(it is linked statically, or gains privileges when it starts)",
+				command[0]);
+	return status ? status : collect(list, *session, command[0]);
+}
+
+/* ---- the verb ---- */
+
+static bool is_number(const char *text)
+{
+	return *text && strspn(text, "0123456789") == strlen(text);
+}
+
+static int list_process(struct list *list, const char *text)
+{
+	unsigned long pid;
+
+	errno = 0;
+	pid = strtoul(text, NULL, 10);
+	if (errno || pid > INT_MAX || !pid)
+		return say_error(COMMAND_FAILED, "`ps -e` lists those that are running",
+				"cannot list the events of process %s: there is no such process",
+				text);
+	return process_list(&list->listing, (pid_t)pid);
+}
+
+static bool is_file(const char *word)
+{
+	struct stat status;
+
+	return strchr(word, '/') || !stat(word, &status);
+}
+
+static int list_operands(struct list *list, const struct parsed *parsed, struct session **session)
+{
+	int worst = COMMAND_DONE;
+
+	if (parsed->dashes)
+		return list_command(list, parsed->operands, session);
+	for (int i = 0; i < parsed->operand_count; i++) {
+		const char *word = parsed->operands[i];
+		int status;
+
+		if (is_number(word))
+			status = list_process(list, word);
+		else if (is_file(word))
+			status = list_file_and_libraries(list, word);
+		else if (parsed->operand_count == 1)
+			return list_command(list, parsed->operands, session);
+		else
+			status = say_error(COMMAND_USAGE,
+					"write `--` before a command that has arguments",
+					"there is no file `%s`", word);
+		if (status > worst)
+			worst = status;
+	}
+	return worst;
+}
+
+static void say_nothing(const struct list *list)
+{
+	if (list->listing.nr_seen)
+		say_note("none of the %zu events that are there matches", list->listing.nr_seen);
+	else if (list->nr_not_looked_into)
+		say_note("there are no events in it; `--libraries` looks into the libraries that "
+			 "it "
+			 "needs, too");
+	else
+		say_note("there are no events");
+}
+
+int cmd_list(const struct parsed *parsed)
+{
+	const struct list_options *options = &parsed->options.list;
+	struct list list = {.options = options};
+	struct session *session = NULL;
+	struct pattern *patterns;
+	enum listing_form form = parsed->common.json ? LISTING_JSON
+			: options->names             ? LISTING_NAMES
+						     : LISTING_TEXT;
+	int status = command_select(&options->patterns, &patterns), error;
+
+	if (status)
+		return status;
+	list.listing.patterns = patterns;
+	list.listing.nr_patterns = options->patterns.count;
+	status = list_operands(&list, parsed, &session);
+	/* Only now, so that a command starts with what we were started with. */
+	signal(SIGPIPE, SIG_IGN);
+	listing_sort(&list.listing);
+	error = listing_print(&list.listing, stdout, form,
+			!parsed->common.json && say_color(stdout, parsed->common.color));
+	if (error && !status)
+		status = say_listing_error("this", error);
+	if (!list.listing.nr_events && !status && !list.listing.failed)
+		say_nothing(&list);
+	if (!status && list.listing.failed)
+		status = COMMAND_FAILED;
+	error = say_flush(stdout);
+	listing_free(&list.listing);
+	library_search_close(list.search);
+	free(list.visited);
+	free(patterns);
+	session_destroy(session);
+	return status ? status : error;
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+/* The forms of `side list`: text for people, names, JSON. */
+#include "listing.h"
+
+#include "say.h"
+
+#include "visit/visit.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How text is coloured; all empty without colours. */
+struct palette {
+	const char *source;
+	const char *name;
+	const char *type;
+	const char *note;
+	const char *severe;
+	const char *on;
+	const char *off;
+};
+
+static const struct palette palettes[] = {
+		{"", "", "", "", "", "", ""},
+		{"\033[4m", "\033[1m", "\033[36m", "\033[2m", "\033[31m", "\033[32m", "\033[0m"},
+};
+
+/* Names come from the program that is listed: what a terminal would obey is made visible. */
+static void put_printable(FILE *out, const char *text)
+{
+	size_t size = strlen(text) * 4 + 1;
+	char *printable = malloc(size);
+
+	if (printable)
+		fputs(say_printable(text, printable, size), out);
+	free(printable);
+}
+
+static void put_buffer(FILE *out, struct visit_buffer *buffer)
+{
+	if (!visit_buffer_append(buffer, "", 1))
+		put_printable(out, (const char *)buffer->data);
+}
+
+static void put_value(FILE *out, const struct visit_value *value)
+{
+	char digits[VISIT_DIGITS_MAX];
+	char text[1024];
+	size_t size;
+
+	switch (value->kind) {
+	case VISIT_NULL: fputs("null", out); return;
+	case VISIT_BOOL: fputs(value->lo || value->hi ? "true" : "false", out); return;
+	case VISIT_FLOAT: fprintf(out, "%.17g", visit_value_double(value)); return;
+	case VISIT_STRING:
+		size = visit_text_utf8(value->text.at, value->text.unit_size,
+				value->text.byte_order, text, sizeof(text) - 1);
+		text[size < sizeof(text) ? size : sizeof(text) - 1] = '\0';
+		say_json_string(out, text);
+		return;
+	case VISIT_UNSIGNED:
+	case VISIT_SIGNED:
+	case VISIT_BYTE:
+	case VISIT_POINTER:
+		size = visit_value_digits(value, 10, false, digits);
+		fprintf(out, "%.*s", (int)size, digits);
+		return;
+	}
+}
+
+static void print_attributes(
+		FILE *out, struct visit_attributes attributes, const struct palette *palette)
+{
+	if (!attributes.nr)
+		return;
+	fprintf(out, "  %s[", palette->note);
+	for (uint32_t i = 0; i < attributes.nr; i++) {
+		const struct side_attr *attribute = &attributes.attr[i];
+		struct visit_value value;
+		char key[512];
+		size_t size = visit_text_utf8(side_ptr_get(attribute->key.p),
+				attribute->key.unit_size, side_enum_get(attribute->key.byte_order),
+				key, sizeof(key) - 1);
+
+		key[size < sizeof(key) ? size : sizeof(key) - 1] = '\0';
+		if (i)
+			fputs(", ", out);
+		put_printable(out, key);
+		fputs(" = ", out);
+		if (visit_load_attribute(&attribute->value, &value))
+			fputs("?", out);
+		else
+			put_value(out, &value);
+	}
+	fprintf(out, "]%s", palette->off);
+}
+
+static void print_field(
+		FILE *out, const struct side_event_field *field, const struct palette *palette)
+{
+	struct visit_buffer buffer;
+
+	visit_buffer_heap(&buffer);
+	fputs("    ", out);
+	put_printable(out, side_ptr_get(field->field_name));
+	fprintf(out, ": %s", palette->type);
+	if (!visit_type_text(&field->side_type, &buffer))
+		put_buffer(out, &buffer);
+	fputs(palette->off, out);
+	print_attributes(out, visit_type_attributes(&field->side_type), palette);
+	putc('\n', out);
+	visit_buffer_free(&buffer);
+}
+
+static void print_state(FILE *out, const struct listing_state *state, const struct palette *palette)
+{
+	const char *separator = "";
+
+	if (!state->known)
+		return;
+	if (!state->enabled) {
+		fprintf(out, "  %sdisabled%s", palette->note, palette->off);
+		return;
+	}
+	fprintf(out, "  %senabled: ", palette->on);
+	if (state->tracers) {
+		fprintf(out, "%" PRIu32 " tracer%s", state->tracers,
+				state->tracers == 1 ? "" : "s");
+		separator = ", ";
+	}
+	if (state->kernel) {
+		fprintf(out, "%skernel", separator);
+		separator = ", ";
+	}
+	if (state->debugger) {
+		fprintf(out, "%sdebugger", separator);
+		separator = ", ";
+	}
+	if (!*separator)
+		fputs("by hand", out);
+	fputs(palette->off, out);
+}
+
+static void print_name(FILE *out, const struct side_event_description *description)
+{
+	put_printable(out, side_ptr_get(description->provider_name));
+	putc(':', out);
+	put_printable(out, side_ptr_get(description->event_name));
+}
+
+static void print_text(FILE *out, const struct listing_event *event, const struct palette *palette)
+{
+	const struct side_event_description *description = event->description;
+	unsigned int level = side_enum_get(description->loglevel);
+	const struct side_event_field *field;
+
+	fputs(palette->name, out);
+	print_name(out, description);
+	fprintf(out, "%s (%s%s%s)", palette->off,
+			level <= SIDE_LOGLEVEL_WARNING ? palette->severe : "",
+			visit_loglevel_name(level), palette->off);
+	print_state(out, &event->state, palette);
+	print_attributes(out, visit_attributes_of(&description->attributes), palette);
+	putc('\n', out);
+	side_for_each_element_in_array (field, &description->fields)
+		print_field(out, field, palette);
+	if (description->flags & SIDE_EVENT_FLAG_VARIADIC)
+		fprintf(out, "    %s...%s\n", palette->type, palette->off);
+}
+
+static void put_json_name(FILE *out, const struct side_event_description *description)
+{
+	char *name;
+
+	if (asprintf(&name, "%s:%s", side_ptr_get(description->provider_name),
+			    side_ptr_get(description->event_name)) < 0)
+		name = NULL;
+	say_json_string(out, name ? name : "");
+	free(name);
+}
+
+static int print_json(FILE *out, const struct listing *listing, const struct listing_event *event)
+{
+	const struct listing_state *state = &event->state;
+	struct visit_buffer buffer;
+	int result;
+
+	visit_buffer_heap(&buffer);
+	result = visit_description_json(event->description, &buffer, NULL);
+	if (!result) {
+		fprintf(out, "{\"schema\":%d,\"type\":\"event\",\"name\":", SAY_JSON_SCHEMA);
+		put_json_name(out, event->description);
+		fputs(",\"source\":", out);
+		say_json_string(out, listing->sources[event->source]);
+		if (state->known)
+			fprintf(out,
+					",\"enabled\":%s,\"tracers\":%" PRIu32
+					",\"kernel\":%s,\"debugger\":%s",
+					state->enabled ? "true" : "false", state->tracers,
+					state->kernel ? "true" : "false",
+					state->debugger ? "true" : "false");
+		fputs(",\"event\":", out);
+		fwrite(buffer.data, buffer.size, 1, out);
+		fputs("}\n", out);
+	}
+	visit_buffer_free(&buffer);
+	return result;
+}
+
+/* A heading where the source changes, if there are several; an empty line between providers. */
+static void print_break(
+		FILE *out, const struct listing *listing, size_t at, const struct palette *palette)
+{
+	const struct listing_event *event = &listing->events[at];
+	const struct listing_event *before = at ? &listing->events[at - 1] : NULL;
+	bool source = !before || before->source != event->source;
+	bool provider = source ||
+			strcmp(side_ptr_get(before->description->provider_name),
+					side_ptr_get(event->description->provider_name));
+
+	if (before && provider)
+		putc('\n', out);
+	if (source && listing->nr_sources > 1) {
+		fputs(palette->source, out);
+		put_printable(out, listing->sources[event->source]);
+		fprintf(out, "%s\n", palette->off);
+	}
+}
+
+int listing_print(const struct listing *listing, FILE *out, enum listing_form form, bool color)
+{
+	const struct palette *palette = &palettes[color];
+
+	for (size_t i = 0; i < listing->nr_events && !ferror(out); i++) {
+		const struct listing_event *event = &listing->events[i];
+		int error;
+
+		switch (form) {
+		case LISTING_TEXT:
+			print_break(out, listing, i, palette);
+			print_text(out, event, palette);
+			break;
+		case LISTING_NAMES:
+			print_name(out, event->description);
+			putc('\n', out);
+			break;
+		case LISTING_JSON:
+			error = print_json(out, listing, event);
+			if (error)
+				return error;
+			break;
+		}
+	}
+	return 0;
+}

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: MIT
+"""What the tests of the command line share: running `side`, on pipes or a terminal, and checking."""
+import json
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+import tempfile
+import traceback
+
+SIDE = os.environ.get("SIDE", "side")
+LONG = os.environ.get("SIDE_TEST_LONG") == "1"
+
+failures = 0
+checks = 0
+
+
+class Result:
+    def __init__(self, status, out, err):
+        self.status, self.out, self.err = status, out, err
+
+    def __repr__(self):
+        return f"status {self.status}\nstdout: {self.out!r}\nstderr: {self.err!r}"
+
+
+def environment(**changes):
+    """The environment without what a user's settings would change; None removes a variable."""
+    result = {k: v for k, v in os.environ.items()
+              if k not in ("NO_COLOR", "TERM", "SIDE_DEBUG", "LD_PRELOAD")}
+    result["TERM"] = "xterm"
+    for name, value in changes.items():
+        if value is None:
+            result.pop(name, None)
+        else:
+            result[name] = value
+    return result
+
+
+def side(*args, env=None, cwd=None, text=True, timeout=60, stdin=subprocess.DEVNULL, **more):
+    run = subprocess.run([SIDE, *args], stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                         env=env or environment(), cwd=cwd, timeout=timeout, **more)
+    if text:
+        return Result(run.returncode, run.stdout.decode("utf-8", "surrogateescape"),
+                      run.stderr.decode("utf-8", "surrogateescape"))
+    return Result(run.returncode, run.stdout, run.stderr)
+
+
+def side_on_terminal(*args, which="stdout", env=None):
+    """Runs side with one of its outputs on a terminal; gives what arrived there."""
+    master, slave = pty.openpty()
+    streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, which: slave}
+    process = subprocess.Popen([SIDE, *args], stdin=subprocess.DEVNULL, env=env or environment(),
+                               **streams)
+    os.close(slave)
+    data = b""
+    while True:
+        try:
+            piece = os.read(master, 65536)
+        except OSError:
+            break
+        if not piece:
+            break
+        data += piece
+    os.close(master)
+    process.wait(timeout=60)
+    return Result(process.returncode, data.decode(), "")
+
+
+def json_lines(text):
+    """Each line is an object with the members that every object has."""
+    objects = []
+    for line in text.splitlines():
+        value = json.loads(line)
+        assert isinstance(value, dict), line
+        assert value.get("schema") == 1, line
+        assert isinstance(value.get("type"), str), line
+        objects.append(value)
+    return objects
+
+
+def equal(got, wanted, what=""):
+    global checks
+    checks += 1
+    if got != wanted:
+        raise AssertionError(f"{what}: got {got!r}, wanted {wanted!r}")
+
+
+def true(value, what):
+    global checks
+    checks += 1
+    if not value:
+        raise AssertionError(what)
+
+
+def contains(text, part, what=""):
+    true(part in text, f"{what}: {part!r} is not in {text!r}")
+
+
+def run_tests(namespace):
+    """Runs all functions called test_…; any that raises fails the program."""
+    global failures
+    names = [name for name in namespace if name.startswith("test_")]
+    only = sys.argv[1:]
+    for name in names:
+        if only and name not in only:
+            continue
+        try:
+            namespace[name]()
+            print(f"ok {name}")
+        except Exception:
+            failures += 1
+            print(f"FAILED {name}")
+            traceback.print_exc(file=sys.stdout)
+    print(f"{checks} checks, {failures} failures")
+    sys.exit(1 if failures or not checks else 0)

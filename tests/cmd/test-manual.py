@@ -1,0 +1,65 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Man pages: mandoc has nothing to say, and each option stands in them."""
+import shutil
+
+from harness import *
+
+PAGES = {os.path.basename(path)[:-2]: path for path in os.environ["PAGES"].split(os.pathsep)}
+
+
+def test_pages_are_there():
+    equal(sorted(PAGES), ["side", "side-list", "side-record", "side-view"])
+
+
+def test_lint():
+    if not shutil.which("mandoc"):
+        print("mandoc is not installed")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        # Side by side, so that references from one to another are found.
+        for path in PAGES.values():
+            shutil.copy(path, folder)
+        for page in PAGES:
+            run = subprocess.run(["mandoc", "-T", "lint", page + ".1"], cwd=folder, text=True,
+                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            equal(run.stdout, "", page)
+            equal(run.returncode, 0, page)
+
+
+def rendered(page):
+    run = subprocess.run(["mandoc", "-T", "utf8", "-O", "width=200", PAGES[page]],
+                         stdout=subprocess.PIPE, check=True)
+    # Bold and underlined text is overstruck.
+    return re.sub(".\b", "", run.stdout.decode())
+
+
+def test_options_stand_in_the_pages():
+    if not shutil.which("mandoc"):
+        return
+    verbs = {verb["name"]: verb for verb in json_lines(side("help", "--json").out)}
+    for name, verb in verbs.items():
+        if name == "help":
+            continue
+        text = rendered("side-" + name)
+        words = " ".join(text.split())
+        for option in verb["options"]:
+            form = option["name"]
+            if "argument" in option:
+                form += " " + option["argument"]
+            if "letter" in option:
+                letter = option["letter"] + (" " + option["argument"] if "argument" in option else "")
+                form = letter + ", " + form
+            contains(text, form, name)
+            contains(words, " ".join(option["help"].replace("`", "").split()), name)
+        for example in verb["examples"]:
+            contains(text, example["command"], name)
+    overview = rendered("side")
+    for name in verbs:
+        contains(overview, name)
+    for section in ("NAME", "SYNOPSIS", "DESCRIPTION", "ENVIRONMENT", "EXIT STATUS", "EXAMPLES",
+                    "SEE ALSO", "Patterns", "JSON"):
+        contains(overview, section)
+
+
+run_tests(globals())

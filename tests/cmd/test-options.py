@@ -1,0 +1,244 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""The command line: verbs, options, their mistakes, help, JSON, colours."""
+import re
+import tempfile
+
+from harness import *
+
+VERBS = ["record", "list", "view", "help"]
+ESCAPE = "\033["
+
+
+def refused(*args, says=(), status=2):
+    """A wrong command line: nothing on stdout, one sentence, the same as JSON."""
+    result = side(*args)
+    equal(result.status, status, f"status of {args}")
+    equal(result.out, "", f"stdout of {args}")
+    last = result.err.splitlines()[-1]
+    true(last.startswith("side: "), result.err)
+    for part in says:
+        contains(last, part, str(args))
+    result = side("--json", *args)
+    equal(result.status, status, f"status of {args} with --json")
+    equal(result.out, "", f"stdout of {args} with --json")
+    errors = json_lines(result.err)
+    equal(errors[-1]["type"], "error")
+    equal(errors[-1]["status"], status)
+    sentence = errors[-1]["message"] + ("; " + errors[-1]["mend"] if "mend" in errors[-1] else "")
+    equal(last, "side: " + sentence)
+
+
+def test_unknown_verbs():
+    refused("recrod", says=["no verb `recrod`", "did you mean `side record`?"])
+    refused("lsit", "x", says=["did you mean `side list`?"])
+    refused("veiw", "x", says=["did you mean `side view`?"])
+    refused("rec", says=["did you mean `side record`?"])
+    refused("zzzzzzzz", says=["no verb", "side --help"])
+    refused("x" * 1000, says=["no verb"])
+    # What a terminal would obey is shown, not sent.
+    contains(side("a\033[31mb").err, "`a\\x1b[31mb`")
+
+
+def test_no_verb():
+    result = side()
+    equal(result.status, 2)
+    equal(result.out, "")
+    contains(result.err, "Usage")
+    refused("-q", says=["no verb"])
+
+
+def test_unknown_options():
+    refused("record", "--ouptut", "x", "true", says=["`--ouptut`", "did you mean `--output`?"])
+    refused("list", "--libary", "x", says=["did you mean `--libraries`?"])
+    refused("view", "--cuont=3", "x", says=["did you mean `--count`?"])
+    refused("record", "-Z", "true", says=["`-Z`"])
+    refused("list", "-qZ", "x", says=["`-Z`"])
+    refused("--verison", says=["did you mean `--version`?"])
+    refused("--nothing-like-it", says=["no option"])
+    # An option of another verb is not one of this.
+    refused("list", "--strict", "x", says=["no option `--strict`"])
+    refused("--strict", says=["no option `--strict`"])
+
+
+def test_abbreviations_are_refused():
+    refused("record", "--out", "x", "true", says=["`--out`", "did you mean `--output`?"])
+    refused("--ver", says=["no option `--ver`"])
+    refused("list", "--lib", "x")
+
+
+def test_arguments_of_options():
+    refused("record", "--output", says=["`--output` needs its DIR"])
+    refused("record", "-o", says=["`--output` needs its DIR"])
+    refused("record", "-o", "", "true", says=["is empty"])
+    refused("record", "--strict=yes", "true", says=["takes no argument"])
+    refused("record", "--buffer-size", "12x", "true", says=["12x", "is not a size"])
+    refused("record", "--buffer-size", "", "true", says=["empty"])
+    refused("record", "--buffer-size", "-1", "true", says=["is not a size"])
+    refused("record", "--buffer-size", "0", "true", says=["is not a size"])
+    refused("record", "--buffer-size=99999999999999999999", "true", says=["too large"])
+    refused("record", "--memory-limit=99999999999T", "true", says=["too large"])
+    refused("view", "-n", "many", "x", says=["many", "is not a number"])
+    refused("view", "-n", "3x", "x", says=["is not a number"])
+    refused("--color=purple", says=["purple", "auto, always or never"])
+    refused("list", "--color", "on", "x", says=["auto, always or never"])
+    refused("record", "-w", "libm", "true", says=["libm", "libc or pthread"])
+
+
+def test_operands():
+    refused("record", says=["no command", "side record"])
+    refused("record", "--", says=["no command"])
+    refused("list", says=["nothing to list"])
+    refused("view", says=["no trace"])
+    refused("view", "a", "b", says=["does not understand `b`"])
+    refused("help", "record", "x", says=["does not understand `x`"])
+    refused("help", "recrod", says=["did you mean `side help record`?"])
+    refused("help", "pattern", says=["did you mean `side help patterns`?"])
+
+
+def test_patterns_are_checked_first():
+    for verb, operand in (("record", "true"), ("list", "/bin/true"), ("view", "/")):
+        refused(verb, "-e", "a:[b", operand, says=["a:[b", "side help patterns"])
+        refused(verb, "-e", "a:b@NOISE", operand, says=["a:b@NOISE"])
+
+
+def test_json_of_the_command_is_not_ours():
+    result = side("record", "--bogus", "echo", "--json")
+    equal(result.status, 2)
+    true(result.err.startswith("side: "), result.err)
+    result = side("recrod", "--", "--json")
+    true(result.err.startswith("side: "), result.err)
+
+
+def test_version():
+    for args in (["--version"], ["-V"], ["record", "--version"], ["-qV"], ["view", "-V"]):
+        result = side(*args)
+        equal(result.status, 0, str(args))
+        true(re.fullmatch(r"side \d+\.\d+\.\d+\n", result.out), result.out)
+        equal(result.err, "")
+    plain = side("--version").out.split()[1]
+    result = side("--version", "--json")
+    (version,) = json_lines(result.out)
+    equal((version["type"], version["version"]), ("version", plain))
+
+
+def described():
+    result = side("help", "--json")
+    equal(result.status, 0)
+    verbs = {verb["name"]: verb for verb in json_lines(result.out)}
+    equal(sorted(verbs), sorted(VERBS))
+    return verbs
+
+
+def test_help_covers_each_option():
+    overview = side("--help")
+    equal(overview.status, 0)
+    equal(overview.err, "")
+    for name, verb in described().items():
+        contains(overview.out, name)
+        contains(overview.out, verb["summary"])
+        forms = [side(name, "--help"), side(name, "-h"), side("help", name), side("--help", name)]
+        for result in forms:
+            equal(result.status, 0)
+            equal(result.err, "")
+            equal(result.out, forms[0].out)
+        text = forms[0].out
+        true(max(len(line) for line in text.splitlines()) <= 100, f"wide lines in {name}")
+        words = " ".join(text.split())
+        contains(text, "Examples")
+        true(verb["examples"], f"no example for {name}")
+        for example in verb["examples"]:
+            contains(text, example["command"])
+        for option in verb["options"]:
+            contains(words, " ".join(option["help"].split()), name)
+            shown = option["name"]
+            if "letter" in option:
+                shown = option["letter"] + ", " + shown
+            contains(text, "  " + shown, name)
+        (alone,) = json_lines(side(name, "--help", "--json").out)
+        equal(alone, verb)
+
+
+def test_help_of_topics():
+    overview = side("help").out
+    topics = overview.split("Topics\n")[1].split("\n\n")[0]
+    names = [line.split()[0] for line in topics.splitlines()]
+    true(len(names) >= 4, overview)
+    for name in names:
+        result = side("help", name)
+        equal(result.status, 0)
+        true(len(result.out.splitlines()) > 5, result.out)
+        equal(result.err, "")
+
+
+def test_examples_are_command_lines():
+    """Each example is understood: with --help in front nothing is done, but all is parsed."""
+    import shlex
+    for verb in described().values():
+        for example in verb["examples"]:
+            words = shlex.split(example["command"].split("|")[0])
+            equal(words[0], "side", example["command"])
+            if words[1] == "help":
+                continue
+            result = side("--help", *words[1:])
+            equal(result.status, 0, f"{example['command']}: {result.err}")
+
+
+def test_options_and_their_forms():
+    """The forms of an argument, bundles, and options behind operands, seen through --help."""
+    for args in (["view", "-n3", "x"], ["view", "-n", "3", "x"], ["view", "--count=3", "x"],
+                 ["view", "--count", "3", "x"], ["view", "x", "-n", "3"], ["view", "-qvn3", "x"],
+                 ["-q", "view", "x"], ["--color", "never", "view", "x"], ["list", "x", "--json"],
+                 ["record", "--buffer-size", "1M", "-o", "d", "true", "--nonsense"],
+                 ["record", "--memory-limit=512KiB", "--", "true"],
+                 ["record", "--buffer-size=64k", "true"], ["list", "--", "true", "--nonsense"]):
+        result = side("--help", *args)
+        equal(result.status, 0, f"{args}: {result.err}")
+
+
+def test_colors():
+    cases = [
+        # arguments, environment, on a terminal, colours?
+        ([], {}, True, True),
+        ([], {}, False, False),
+        ([], {"NO_COLOR": "1"}, True, False),
+        ([], {"NO_COLOR": ""}, True, True),
+        ([], {"TERM": "dumb"}, True, False),
+        (["--color=always"], {}, False, True),
+        (["--color=always"], {"NO_COLOR": "1"}, True, True),
+        (["--color=always"], {"TERM": "dumb"}, False, True),
+        (["--color=never"], {}, True, False),
+        (["--color=auto"], {}, True, True),
+        (["--color", "auto"], {"NO_COLOR": "1"}, True, False),
+        (["--color=never", "--color=always"], {}, False, True),
+        (["--json"], {}, True, False),
+        (["--json", "--color=always"], {}, False, False),
+    ]
+    for args, variables, terminal, colored in cases:
+        env = environment(**variables)
+        run = side_on_terminal if terminal else side
+        result = run("--help", *args, env=env)
+        equal(result.status, 0)
+        equal(ESCAPE in result.out, colored, f"help {args} {variables} {terminal}")
+    # Errors follow where standard error leads, not standard output.
+    equal(ESCAPE in side_on_terminal("recrod", which="stderr").out, True)
+    equal(ESCAPE in side_on_terminal("recrod", which="stderr", env=environment(NO_COLOR="1")).out,
+          False)
+    equal(ESCAPE in side("recrod").err, False)
+    equal(ESCAPE in side("recrod", "--color=always").err, False, "the verb was wrong before")
+    equal(ESCAPE in side("--color=always", "recrod").err, True)
+
+
+def test_standard_output_that_fails():
+    with open("/dev/full", "w") as full:
+        run = subprocess.run([SIDE, "--help"], stdout=full, stderr=subprocess.PIPE, text=True)
+        equal(run.returncode, 1)
+        contains(run.stderr, "No space left")
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    run = subprocess.run([SIDE, "--help"], stdout=write_end, stderr=subprocess.PIPE, text=True)
+    os.close(write_end)
+    equal((run.returncode, run.stderr), (141, ""))
+
+
+run_tests(globals())
