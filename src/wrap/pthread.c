@@ -11,6 +11,7 @@
 #include "wrap/wrap.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <semaphore.h>
 #include <time.h>
 

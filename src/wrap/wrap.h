@@ -116,7 +116,7 @@ static inline void wrap_leave(void)
 	WRAP_EXPORT type function params                                                           \
 	{                                                                                          \
 		WRAP_CALLER();                                                                     \
-		const type result = next_##function() names;                                       \
+		type result = next_##function() names;                                             \
                                                                                                    \
 		WRAP_EMIT(event_##function, args, WRAP_RESULT_ARGS(kind, result, failed));         \
 		return result;                                                                     \

@@ -4,7 +4,6 @@
  * be. Says so by raw system calls, which no wrapper sees. Checks itself that errno and results are
  * what they would be without wrappers.
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -5,7 +5,6 @@
  *
  * At exit the counts go as JSON to the file named by COUNT_CALLS_FILE ("%p" stands for the pid).
  */
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdint.h>
