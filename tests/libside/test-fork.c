@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fork while other threads are in a callback, hold the registry's lock, run a dump: the child can
+ * emit, register, unregister, dump and exit.
+ */
+#include "event.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tasks.h"
+
+static struct test_event event;
+static sem_t inside, go_on;
+static int calls;
+
+static void count(const struct side_event_description *desc, const struct side_arg_vec *args,
+		void *priv, void *caller)
+{
+	(void)desc;
+	(void)args;
+	(void)priv;
+	(void)caller;
+	calls++;
+}
+
+static void stay(const struct side_event_description *desc, const struct side_arg_vec *args,
+		void *priv, void *caller)
+{
+	(void)desc;
+	(void)args;
+	(void)priv;
+	(void)caller;
+	sem_post(&inside);
+	while (sem_wait(&go_on))
+		;
+}
+
+static void *emit(void *unused)
+{
+	(void)unused;
+	test_event_emit(&event);
+	return NULL;
+}
+
+static void expect_success(pid_t child)
+{
+	int status;
+
+	CHECK(child > 0);
+	CHECK(waitpid(child, &status, 0) == child);
+	if (!WIFEXITED(status) || WEXITSTATUS(status)) {
+		fprintf(stderr, "the child ended with status %#x\n", (unsigned int)status);
+		abort();
+	}
+}
+
+/* All that a child must be able to do, with waits for grace periods. */
+static void use_everything(void)
+{
+	struct side_event_description *array[] = {&event.desc};
+	struct side_events_register_handle *batch;
+	uint64_t key;
+
+	alarm(20);
+	batch = side_events_register(array, 1);
+	CHECK(batch);
+	CHECK_EQUAL(side_tracer_request_key(&key), 0);
+	calls = 0;
+	CHECK_EQUAL(side_tracer_callback_register(&event.desc, count, NULL, key), 0);
+	emit(NULL);
+	CHECK_EQUAL(calls, 1);
+	CHECK_EQUAL(side_tracer_callback_unregister(&event.desc, count, NULL, key), 0);
+	CHECK_EQUAL(side_tracer_synchronize(), 0);
+	side_events_unregister(batch);
+}
+
+static void test_thread_in_callback(void)
+{
+	pthread_t thread;
+	pid_t child;
+
+	CHECK_EQUAL(side_tracer_callback_register(&event.desc, stay, NULL, 0), 0);
+	CHECK(!pthread_create(&thread, NULL, emit, NULL));
+	sem_wait(&inside);
+	child = fork();
+	if (!child) {
+		/* Nobody is in that callback here. */
+		CHECK_EQUAL(side_tracer_callback_unregister(&event.desc, stay, NULL, 0), 0);
+		use_everything();
+		exit(0);
+	}
+	expect_success(child);
+	sem_post(&go_on);
+	CHECK(!pthread_join(thread, NULL));
+	CHECK_EQUAL(side_tracer_callback_unregister(&event.desc, stay, NULL, 0), 0);
+}
+
+/* A thread that unregisters waits for one that is in a callback. */
+static void *unregister(void *unused)
+{
+	(void)unused;
+	CHECK_EQUAL(side_tracer_callback_unregister(&event.desc, stay, NULL, 0), 0);
+	return NULL;
+}
+
+static void test_thread_waits(void)
+{
+	pthread_t thread, waiter;
+	pid_t child;
+
+	CHECK_EQUAL(side_tracer_callback_register(&event.desc, stay, NULL, 0), 0);
+	CHECK(!pthread_create(&thread, NULL, emit, NULL));
+	sem_wait(&inside);
+	CHECK(!pthread_create(&waiter, NULL, unregister, NULL));
+	while (__atomic_load_n(&event.state.enabled, __ATOMIC_RELAXED))
+		usleep(1000);
+	usleep(10000);
+	child = fork();
+	if (!child) {
+		use_everything();
+		exit(0);
+	}
+	expect_success(child);
+	sem_post(&go_on);
+	CHECK(!pthread_join(thread, NULL));
+	CHECK(!pthread_join(waiter, NULL));
+}
+
+static void slow_notification(enum side_tracer_notification notif,
+		struct side_event_description **events, uint32_t nr_events, void *priv)
+{
+	(void)events;
+	(void)nr_events;
+	if (notif == SIDE_TRACER_NOTIFICATION_INSERT_EVENTS && !(*(int *)priv)++) {
+		sem_post(&inside);
+		usleep(50000);
+	}
+}
+
+static void *register_tracer(void *unused)
+{
+	struct side_tracer_handle *tracer;
+	int told = 0;
+
+	(void)unused;
+	tracer = side_tracer_event_notification_register(slow_notification, &told);
+	CHECK(tracer);
+	side_tracer_event_notification_unregister(tracer);
+	return NULL;
+}
+
+static void test_thread_holds_lock(void)
+{
+	pthread_t thread;
+	pid_t child;
+
+	CHECK(!pthread_create(&thread, NULL, register_tracer, NULL));
+	sem_wait(&inside);
+	child = fork();
+	if (!child) {
+		use_everything();
+		exit(0);
+	}
+	expect_success(child);
+	CHECK(!pthread_join(thread, NULL));
+}
+
+static int dumps, slow_dump_us;
+
+static void dump(void *key)
+{
+	(void)key;
+	if (slow_dump_us) {
+		sem_post(&inside);
+		usleep((useconds_t)slow_dump_us);
+	}
+	__atomic_add_fetch(&dumps, 1, __ATOMIC_RELAXED);
+}
+
+static void wait_for_dumps(int expected)
+{
+	int ms;
+
+	for (ms = 0; ms < 5000 && __atomic_load_n(&dumps, __ATOMIC_RELAXED) < expected; ms++)
+		usleep(1000);
+	CHECK_EQUAL(__atomic_load_n(&dumps, __ATOMIC_RELAXED), expected);
+}
+
+/* The child has no agent until somebody asks for a dump. */
+static void child_with_agent(struct side_statedump_request_handle *state, int dumps_before)
+{
+	uint64_t key;
+
+	alarm(20);
+	CHECK_EQUAL(tasks_count(), 1);
+	/* EPERM where user namespaces are forbidden; EINVAL would mean that there are threads. */
+	if (syscall(SYS_unshare, CLONE_NEWUSER))
+		CHECK(errno != EINVAL);
+	slow_dump_us = 0;
+	CHECK_EQUAL(side_tracer_request_key(&key), 0);
+	CHECK_EQUAL(side_tracer_statedump_request(key), 0);
+	wait_for_dumps(dumps_before + 1);
+	CHECK_EQUAL(tasks_named("side-statedump"), 1);
+	side_statedump_request_notification_unregister(state);
+	CHECK_EQUAL(tasks_count(), 1);
+	use_everything();
+	exit(0);
+}
+
+static void test_agent(void)
+{
+	struct side_statedump_request_handle *state;
+	pid_t child;
+
+	state = side_statedump_request_notification_register(
+			"fork", dump, SIDE_STATEDUMP_MODE_AGENT_THREAD);
+	CHECK(state);
+	CHECK_EQUAL(dumps, 1);
+	child = fork();
+	if (!child)
+		child_with_agent(state, 1);
+	expect_success(child);
+	/* In the middle of a dump: fork waits for its end. */
+	slow_dump_us = 50000;
+	CHECK_EQUAL(side_tracer_statedump_request(8), 0);
+	sem_wait(&inside);
+	child = fork();
+	if (!child)
+		child_with_agent(state, 2);
+	expect_success(child);
+	CHECK_EQUAL(dumps, 2);
+	slow_dump_us = 0;
+	CHECK_EQUAL(side_tracer_statedump_request(8), 0);
+	wait_for_dumps(3);
+	side_statedump_request_notification_unregister(state);
+	CHECK_EQUAL(tasks_count(), 1);
+}
+
+/* A child that never heard of the agent exits; its exit must not wait for a thread of its parent.
+ */
+static void test_exit_with_agent(void)
+{
+	struct side_statedump_request_handle *state;
+	pid_t child;
+
+	state = side_statedump_request_notification_register(
+			"exit", dump, SIDE_STATEDUMP_MODE_AGENT_THREAD);
+	child = fork();
+	if (!child) {
+		alarm(20);
+		exit(0);
+	}
+	expect_success(child);
+	child = fork();
+	if (!child) {
+		alarm(20);
+		side_statedump_request_notification_unregister(state);
+		exit(0);
+	}
+	expect_success(child);
+	side_statedump_request_notification_unregister(state);
+}
+
+static void fork_in_dump(void *key)
+{
+	pid_t child;
+
+	(void)key;
+	child = fork();
+	if (!child) {
+		use_everything();
+		_exit(0);
+	}
+	expect_success(child);
+}
+
+static void test_fork_in_dump(void)
+{
+	struct side_statedump_request_handle *state;
+
+	state = side_statedump_request_notification_register(
+			"fork in dump", fork_in_dump, SIDE_STATEDUMP_MODE_AGENT_THREAD);
+	CHECK(state);
+	side_statedump_request_notification_unregister(state);
+	state = side_statedump_request_notification_register(
+			"fork in dump", fork_in_dump, SIDE_STATEDUMP_MODE_POLLING);
+	CHECK(state);
+	CHECK_EQUAL(side_statedump_run_pending_requests(state), 0);
+	side_statedump_request_notification_unregister(state);
+}
+
+/* The bare system call runs no handlers. */
+static void test_raw_fork(void)
+{
+	pthread_t thread;
+	pid_t child;
+
+	CHECK_EQUAL(side_tracer_callback_register(&event.desc, stay, NULL, 0), 0);
+	CHECK(!pthread_create(&thread, NULL, emit, NULL));
+	sem_wait(&inside);
+	child = (pid_t)syscall(SYS_fork);
+	if (!child) {
+		alarm(20);
+		/* Waits until it sees that the thread in the callback does not exist here. */
+		(void)side_tracer_callback_unregister(&event.desc, stay, NULL, 0);
+		_exit(0);
+	}
+	expect_success(child);
+	sem_post(&go_on);
+	CHECK(!pthread_join(thread, NULL));
+	CHECK_EQUAL(side_tracer_callback_unregister(&event.desc, stay, NULL, 0), 0);
+}
+
+static void test_vfork(void)
+{
+	pid_t child;
+
+	calls = 0;
+	CHECK_EQUAL(side_tracer_callback_register(&event.desc, count, NULL, 0), 0);
+	child = vfork();
+	if (!child) {
+		test_event_emit(&event);
+		_exit(0);
+	}
+	expect_success(child);
+	test_event_emit(&event);
+	CHECK(calls == 1 || calls == 2);
+	CHECK_EQUAL(side_tracer_callback_unregister(&event.desc, count, NULL, 0), 0);
+}
+
+/* Children of children, each with callbacks of its own. */
+static void test_generations(int depth)
+{
+	pid_t child;
+
+	calls = 0;
+	CHECK_EQUAL(side_tracer_callback_register(&event.desc, count, NULL, 0), 0);
+	test_event_emit(&event);
+	CHECK_EQUAL(calls, 1);
+	child = fork();
+	if (!child) {
+		CHECK_EQUAL(side_tracer_callback_unregister(&event.desc, count, NULL, 0), 0);
+		if (depth)
+			test_generations(depth - 1);
+		exit(0);
+	}
+	expect_success(child);
+	CHECK_EQUAL(side_tracer_callback_unregister(&event.desc, count, NULL, 0), 0);
+}
+
+int main(void)
+{
+	alarm(60);
+	test_event_init(&event, "event", 0);
+	CHECK(!sem_init(&inside, 0, 0));
+	CHECK(!sem_init(&go_on, 0, 0));
+	test_vfork();
+	test_thread_in_callback();
+	test_thread_waits();
+	test_thread_holds_lock();
+	test_agent();
+	test_exit_with_agent();
+	test_fork_in_dump();
+#ifdef SYS_fork
+	test_raw_fork();
+#endif
+	test_generations(4);
+	return 0;
+}
