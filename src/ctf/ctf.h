@@ -92,7 +92,6 @@ struct ctf_option_range {
 struct ctf_type {
 	enum ctf_kind kind;
 	uint32_t align; /* Bits, a power of two. */
-	const char *alias; /* A structure that is declared once, before its use, under this name. */
 	uint32_t depth; /* Reader: levels of types, this one included. */
 	uint64_t min_bits; /* Reader: least number of bits that a value takes. */
 

@@ -2,7 +2,7 @@
 /*
  * Field classes of a fixed shape: what CTF 1.8 has no class for. docs/spec/recording.md, sections 3 and 7.
  */
-#include <string.h>
+#include <stddef.h>
 
 #include "ctf/describe.h"
 
@@ -123,6 +123,10 @@ static struct ctf_type *node_value(struct ctf_arena *arena, enum node_shape shap
 	return type;
 }
 
+/*
+ * It is written out wherever it is used: Babeltrace 2.0.4 does not find `_kind` in the second copy of a named
+ * structure.
+ */
 struct ctf_type *ctf_describe_node(struct ctf_arena *arena)
 {
 	struct ctf_type *node = ctf_type_struct(arena, 4);
@@ -145,6 +149,5 @@ struct ctf_type *ctf_describe_node(struct ctf_arena *arena)
 	ctf_member_set(&node->members[1], "_name", name, false);
 	ctf_member_set(&node->members[2], "_kind", kind, false);
 	ctf_member_set(&node->members[3], "_value", value, false);
-	node->alias = CTF_NODE_ALIAS;
 	return node;
 }

@@ -96,9 +96,8 @@ static void print_clock(const struct ctf_clock *clock, struct ctf_arena *arena, 
 		clock->name, clock->name);
 }
 
-static void print_streams(struct ctf_arena *arena, FILE *out)
+static void print_streams(FILE *out)
 {
-	const struct ctf_type *node = ctf_describe_node(arena);
 	static const char context[] = "\tpacket.context := struct {\n"
 				      "\t\ttick64 timestamp_begin;\n"
 				      "\t\ttick64 timestamp_end;\n"
@@ -107,10 +106,7 @@ static void print_streams(struct ctf_arena *arena, FILE *out)
 				      "\t\tu64 packet_seq_num;\n"
 				      "\t\tu64 events_discarded;\n";
 
-	if (node)
-		ctf_tsdl_print_declaration(node, out);
 	fprintf(out,
-		"\n"
 		"stream {\n"
 		"\tid = %d;\n"
 		"%s"
@@ -160,7 +156,7 @@ int ctf_metadata_head(const struct ctf_writer *writer, char **text, size_t *size
 	print_trace(writer, out);
 	print_env(writer, arena, out);
 	print_clock(&writer->clock, arena, out);
-	print_streams(arena, out);
+	print_streams(out);
 	ctf_arena_destroy(arena);
 	if (fclose(out)) {
 		free(*text);

@@ -129,10 +129,7 @@ static void print_type(const struct ctf_type *type, FILE *out, unsigned int inde
 	case CTF_STRING: fputs("string", out); break;
 	case CTF_STRUCT:
 		fputs("struct ", out);
-		if (type->alias)
-			fputs(type->alias, out);
-		else
-			print_members(type, out, indent);
+		print_members(type, out, indent);
 		break;
 	case CTF_VARIANT:
 		fprintf(out, "variant <%s> ", type->reference);
@@ -141,13 +138,6 @@ static void print_type(const struct ctf_type *type, FILE *out, unsigned int inde
 	case CTF_ARRAY:
 	case CTF_SEQUENCE: break; /* Their dimensions follow the name: print_member(). */
 	}
-}
-
-void ctf_tsdl_print_declaration(const struct ctf_type *type, FILE *out)
-{
-	fprintf(out, "struct %s ", type->alias);
-	print_members(type, out, 0);
-	fputs(";\n", out);
 }
 
 int ctf_type_print_tsdl(const struct ctf_type *type, FILE *out)

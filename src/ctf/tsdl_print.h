@@ -7,7 +7,4 @@
 /* With quotes; UTF-8 passes, control characters are escaped. */
 void ctf_tsdl_print_string(const char *text, FILE *out);
 
-/* The declaration of a structure with an alias. */
-void ctf_tsdl_print_declaration(const struct ctf_type *type, FILE *out);
-
 #endif /* CTF_TSDL_PRINT_H */

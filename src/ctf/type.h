@@ -11,9 +11,6 @@
 /* Deepest nesting of field classes that is made or read. A SIDE level may take three of them. */
 #define CTF_DEPTH_MAX 512
 
-/* The node of dynamic values is declared once in the metadata of a trace. */
-#define CTF_NODE_ALIAS "side_node"
-
 /* Byte aligned, host byte order, base 10; NULL without memory, like all the others. */
 struct ctf_type *ctf_type_integer(struct ctf_arena *arena, unsigned int size, bool is_signed);
 struct ctf_type *ctf_type_float(struct ctf_arena *arena, unsigned int size);
