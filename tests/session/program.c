@@ -1,0 +1,504 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An instrumented program that does, one verb each, what recorders trip over. `test:tick` carries a
+ * sequence number for each thread (or process), so that a reader can say what is missing.
+ */
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <side/trace.h>
+
+side_static_event(ev_tick, "test", "tick", SIDE_LOGLEVEL_INFO,
+	side_field_list(side_field_u32("thread"), side_field_u64("sequence")));
+side_static_event(ev_text, "test", "text", SIDE_LOGLEVEL_WARNING,
+	side_field_list(side_field_u64("sequence"), side_field_string("text")));
+side_static_event(ev_note, "test", "note", SIDE_LOGLEVEL_DEBUG,
+	side_field_list(side_field_string("what")));
+side_static_event_variadic(ev_many, "test", "many", SIDE_LOGLEVEL_NOTICE,
+	side_field_list(side_field_u64("sequence")));
+
+static void tick(uint32_t thread, uint64_t sequence)
+{
+	side_event(ev_tick, side_arg_list(side_arg_u32(thread), side_arg_u64(sequence)));
+}
+
+static void note(const char *what)
+{
+	side_event(ev_note, side_arg_list(side_arg_string(what)));
+}
+
+/* ---- threads ---- */
+
+struct work {
+	pthread_t thread;
+	uint32_t number;
+	uint64_t from, to;
+	volatile uint64_t *published;
+	bool gently;
+};
+
+static void *fire(void *argument)
+{
+	struct work *work = argument;
+	uint64_t i;
+
+	for (i = work->from; i < work->to; i++) {
+		tick(work->number, i);
+		if (work->published)
+			work->published[work->number] = i + 1;
+		/* Slower than the recorder, so that nothing is lost on a full ring. */
+		if (work->gently && i % 256 == 255)
+			usleep(1000);
+	}
+	return NULL;
+}
+
+static void fire_from(uint32_t nr_threads, uint64_t nr_events)
+{
+	struct work work[16] = { 0 };
+	uint32_t i;
+
+	for (i = 0; i < nr_threads; i++) {
+		work[i].number = i;
+		work[i].to = nr_events;
+		pthread_create(&work[i].thread, NULL, fire, &work[i]);
+	}
+	for (i = 0; i < nr_threads; i++)
+		pthread_join(work[i].thread, NULL);
+}
+
+static int verb_fire(char **args)
+{
+	fire_from((uint32_t) atoi(args[0]), strtoull(args[1], NULL, 0));
+	return 7;
+}
+
+/* ---- processes ---- */
+
+static void wait_all(void)
+{
+	while (wait(NULL) > 0)
+		;
+}
+
+/* A chain of forks: the parent ticks, its child ticks, its grandchild ticks. */
+static int verb_fork(char **args)
+{
+	int depth = atoi(args[0]);
+	uint64_t i;
+	int level;
+
+	for (level = 0; level < depth; level++) {
+		for (i = 0; i < 100; i++)
+			tick((uint32_t) level, i);
+		if (fork())
+			break;
+	}
+	wait_all();
+	note("end");
+	return 0;
+}
+
+/* Children of a program whose other threads never stop emitting. */
+static int verb_fork_threads(char **args)
+{
+	struct work work[2] = { { .number = 100, .to = UINT64_MAX, .gently = true },
+		{ .number = 101, .to = UINT64_MAX, .gently = true } };
+	int children = atoi(args[0]);
+	int i;
+
+	pthread_create(&work[0].thread, NULL, fire, &work[0]);
+	pthread_create(&work[1].thread, NULL, fire, &work[1]);
+	for (i = 0; i < children; i++) {
+		pid_t child = fork();
+
+		if (!child) {
+			struct work more = { .number = 1, .to = 50 };
+			uint64_t k;
+
+			for (k = 0; k < 50; k++)
+				tick(0, k);
+			/* A new thread in the child works, too. */
+			pthread_create(&more.thread, NULL, fire, &more);
+			pthread_join(more.thread, NULL);
+			_exit(0);
+		}
+	}
+	wait_all();
+	note("end");
+	_exit(0);
+}
+
+static int verb_exec(char **args)
+{
+	uint64_t i;
+
+	for (i = 0; i < 10; i++)
+		tick(0, i);
+	execl("/proc/self/exe", args[-2], "fire", "1", "20", (char *) NULL);
+	return 1;
+}
+
+static int verb_vfork(char **args)
+{
+	pid_t child;
+	int status;
+
+	(void) args;
+	tick(0, 0);
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+	child = vfork();
+	if (!child) {
+		side_event_call(ev_tick, side_arg_list(side_arg_u32(9), side_arg_u64(0)));
+		_exit(5);
+	}
+	waitpid(child, &status, 0);
+	tick(0, 1);
+	return WEXITSTATUS(status) == 5 ? 0 : 1;
+}
+
+static int verb_raw_clone(char **args)
+{
+	long child;
+
+	(void) args;
+	tick(0, 0);
+	/* Behind the C library's back: no handler of ours runs. */
+	child = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+	if (!child) {
+		tick(9, 0);
+		syscall(SYS_exit_group, 0);
+	}
+	wait_all();
+	tick(0, 1);
+	return 0;
+}
+
+/* A child that lives on after the command. */
+static int verb_orphan(char **args)
+{
+	uint64_t i;
+
+	tick(0, 0);
+	if (fork())
+		return 0;
+	for (i = 0; i < 10; i++) {
+		tick(1, i);
+		usleep((useconds_t) atoi(args[0]) * 1000 / 10);
+	}
+	return 0;
+}
+
+/* ---- signals, visitors, ends ---- */
+
+static volatile uint64_t handled;
+
+static void on_signal(int number)
+{
+	int saved = errno;
+
+	(void) number;
+	errno = 4711;
+	tick(1, handled++);
+	if (errno != 4711)
+		_exit(3);
+	errno = saved;
+}
+
+static int verb_signal(char **args)
+{
+	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
+	struct itimerval timer = { { 0, 300 }, { 0, 300 } };
+	uint64_t events = strtoull(args[0], NULL, 0), i;
+
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &timer, NULL);
+	for (i = 0; i < events; i++)
+		tick(0, i);
+	memset(&timer, 0, sizeof(timer));
+	setitimer(ITIMER_REAL, &timer, NULL);
+	printf("%llu\n", (unsigned long long) handled);
+	return handled ? 0 : 1;
+}
+
+static void on_signal_fork(int number)
+{
+	(void) number;
+	if (!fork()) {
+		tick(2, 0);
+		tick(2, 1);
+		_exit(0);
+	}
+}
+
+/* A signal handler that forks, wherever it finds the program. */
+static int verb_signal_fork(char **args)
+{
+	struct sigaction action = { .sa_handler = on_signal_fork, .sa_flags = SA_RESTART };
+	struct itimerval timer = { { 0, 5000 }, { 0, 5000 } };
+	int i;
+
+	(void) args;
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &timer, NULL);
+	for (i = 0; i < 100000; i++)
+		tick(0, (uint64_t) i);
+	memset(&timer, 0, sizeof(timer));
+	setitimer(ITIMER_REAL, &timer, NULL);
+	wait_all();
+	return 0;
+}
+
+static bool destructor_wanted;
+
+static __attribute__((destructor)) void at_the_end(void)
+{
+	if (destructor_wanted)
+		note("destructor");
+}
+
+static void at_exit(void)
+{
+	note("atexit");
+}
+
+static int verb_destructor(char **args)
+{
+	(void) args;
+	destructor_wanted = true;
+	atexit(at_exit);
+	note("main");
+	return 0;
+}
+
+/* Until it is killed. What was published is noted in a file after each event. */
+static int verb_kill_me(char **args)
+{
+	struct work work[2] = { { .number = 0, .to = UINT64_MAX, .gently = true },
+		{ .number = 1, .to = UINT64_MAX, .gently = true } };
+	int fd = open(args[0], O_RDWR);
+	void *memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (memory == MAP_FAILED)
+		return 1;
+	work[0].published = work[1].published = memory;
+	pthread_create(&work[1].thread, NULL, fire, &work[1]);
+	fire(&work[0]);
+	return 0;
+}
+
+static int verb_flood(char **args)
+{
+	uint64_t events = strtoull(args[0], NULL, 0), i;
+
+	for (i = 0; i < events; i++)
+		tick(0, i);
+	return 0;
+}
+
+/* ---- sizes and kinds ---- */
+
+static int verb_sizes(char **args)
+{
+	static char text[100001];
+	static const unsigned int sizes[] = { 0, 1, 400, 512, 513, 1000, 5000, 20000, 32000, 60000,
+		65000, 66000, 100000 };
+	unsigned int i;
+
+	(void) args;
+	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		memset(text, 'a' + (char) (i % 26), sizes[i]);
+		text[sizes[i]] = 0;
+		side_event(ev_text, side_arg_list(side_arg_u64(i), side_arg_string(text)));
+	}
+	return 0;
+}
+
+static int verb_kinds(char **args)
+{
+	(void) args;
+	tick(0, 0);
+	note("debug");
+	side_event(ev_text, side_arg_list(side_arg_u64(1), side_arg_string("warning")));
+	side_event_variadic(ev_many, side_arg_list(side_arg_u64(2)),
+		side_arg_list(side_arg_dynamic_field("extra", side_arg_dynamic_u32(33))));
+	return 0;
+}
+
+/* ---- libraries ---- */
+
+static int verb_dlopen(char **args)
+{
+	int rounds = atoi(args[1]), i;
+
+	for (i = 0; i < rounds; i++) {
+		void *library = dlopen(args[0], RTLD_NOW);
+		void (*emit)(uint64_t);
+		void *found;
+
+		if (!library) {
+			fprintf(stderr, "%s\n", dlerror());
+			return 1;
+		}
+		found = dlsym(library, "plugin_emit");
+		memcpy(&emit, &found, sizeof(emit));
+		emit((uint64_t) i);
+		dlclose(library);
+	}
+	note("end");
+	return 0;
+}
+
+/* ---- what a program does to itself ---- */
+
+static int verb_close_all(char **args)
+{
+	int fd;
+
+	for (fd = 0; fd < 1024; fd++)
+		close(fd);
+	tick(0, 0);
+	if (fork() == 0) {
+		tick(1, 0);
+		_exit(0);
+	}
+	wait_all();
+	tick(0, 1);
+	(void) args;
+	_exit(0);
+}
+
+static int verb_chroot(char **args)
+{
+	pid_t child;
+
+	if (chroot(args[0]) || chdir("/"))
+		return 77;
+	tick(0, 0);
+	child = fork();
+	if (!child) {
+		tick(1, 0); /* cannot reach the recorder: silent, but alive */
+		_exit(0);
+	}
+	wait_all();
+	tick(0, 1);
+	return 0;
+}
+
+static int verb_setuid(char **args)
+{
+	(void) args;
+	if (setresgid(65534, 65534, 65534) || setresuid(65534, 65534, 65534))
+		return 77;
+	tick(0, 0);
+	if (!fork()) {
+		tick(1, 0);
+		_exit(0);
+	}
+	wait_all();
+	tick(0, 1);
+	return 0;
+}
+
+static unsigned int count_entries(const char *path)
+{
+	DIR *dir = opendir(path);
+	unsigned int nr = 0;
+
+	while (dir && readdir(dir))
+		nr++;
+	if (dir)
+		closedir(dir);
+	return nr;
+}
+
+/* What is there beside the program: threads, files ("." and ".." and the listing itself too). */
+static int verb_inventory(char **args)
+{
+	(void) args;
+	printf("%u %u\n", count_entries("/proc/self/task"), count_entries("/proc/self/fd"));
+	tick(0, 0);
+	return 0;
+}
+
+static int verb_sleep(char **args)
+{
+	note("begin");
+	usleep((useconds_t) atoi(args[0]) * 1000);
+	note("end");
+	return 0;
+}
+
+/* Spoils the rings it was given: finds them among its mappings. */
+static int verb_vandal(char **args)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[512];
+	bool found = false;
+
+	(void) args;
+	tick(0, 0);
+	while (maps && fgets(line, sizeof(line), maps)) {
+		unsigned long begin, end;
+		char mode[8];
+
+		if (sscanf(line, "%lx-%lx %7s", &begin, &end, mode) != 3 || mode[1] != 'w' ||
+			!strstr(line, "memfd:"))
+			continue;
+		memset((void *) begin, 0xa5, end - begin);
+		found = true;
+	}
+	if (maps)
+		fclose(maps);
+	return found ? 0 : 1;
+}
+
+static const struct {
+	const char *name;
+	int (*run)(char **args);
+	int nr_args;
+} verbs[] = {
+	{ "fire", verb_fire, 2 },
+	{ "fork", verb_fork, 1 },
+	{ "fork-threads", verb_fork_threads, 1 },
+	{ "exec", verb_exec, 0 },
+	{ "vfork", verb_vfork, 0 },
+	{ "raw-clone", verb_raw_clone, 0 },
+	{ "orphan", verb_orphan, 1 },
+	{ "signal", verb_signal, 1 },
+	{ "signal-fork", verb_signal_fork, 0 },
+	{ "destructor", verb_destructor, 0 },
+	{ "kill-me", verb_kill_me, 1 },
+	{ "flood", verb_flood, 1 },
+	{ "sizes", verb_sizes, 0 },
+	{ "kinds", verb_kinds, 0 },
+	{ "dlopen", verb_dlopen, 2 },
+	{ "close-all", verb_close_all, 0 },
+	{ "chroot", verb_chroot, 1 },
+	{ "setuid", verb_setuid, 0 },
+	{ "inventory", verb_inventory, 0 },
+	{ "sleep", verb_sleep, 1 },
+	{ "vandal", verb_vandal, 0 },
+};
+
+int main(int argc, char **argv)
+{
+	size_t i;
+
+	for (i = 0; argc > 1 && i < sizeof(verbs) / sizeof(verbs[0]); i++)
+		if (!strcmp(argv[1], verbs[i].name) && argc == 2 + verbs[i].nr_args)
+			return verbs[i].run(argv + 2);
+	return 2;
+}

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: MIT
+"""What the session tests share: record a command, read the traces back with babeltrace2."""
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import bt2
+
+LONG = bool(os.environ.get("SIDE_TEST_LONG"))
+DRIVER = os.environ["SESSION_DRIVER"]
+PROGRAM = os.environ["SESSION_PROGRAM"]
+PLUGIN = os.environ["SESSION_PLUGIN"]
+SANITIZED = os.environ.get("SESSION_SANITIZE", "none") != "none"
+
+# The agent comes before the sanitizer's runtime; a program that is killed cannot check for leaks.
+os.environ.setdefault("ASAN_OPTIONS", "verify_asan_link_order=0:detect_leaks=0")
+
+
+class Trace:
+    """The events of one process, in the order of their time."""
+
+    def __init__(self, name):
+        self.name = name
+        self.pid = int(name.rsplit("-", 2)[1])
+        self.events = []      # (event name, fields, ns)
+        self.discarded = 0
+        self.lost = {}        # (ring, event, reason) -> count
+
+    def ticks(self, thread):
+        return [f["sequence"] for n, f, _ in self.events
+                if n == "test:tick" and f["thread"] == thread]
+
+    def texts(self, event, field):
+        return [f[field] for n, f, _ in self.events if n == event]
+
+    def names(self):
+        return {n for n, _, _ in self.events}
+
+
+def plain(field):
+    if isinstance(field, bt2._StructureFieldConst):
+        return {k.lstrip("_"): plain(v) for k, v in field.items()}
+    if isinstance(field, bt2._IntegerFieldConst):
+        return int(field)
+    if isinstance(field, bt2._StringFieldConst):
+        return str(field)
+    return str(field)
+
+
+def read(output):
+    """Every trace below a directory, by the name of its directory."""
+    traces = {}
+    for name in sorted(os.listdir(output)):
+        trace = traces[name] = Trace(name)
+        for message in bt2.TraceCollectionMessageIterator(os.path.join(output, name)):
+            if isinstance(message, bt2._EventMessageConst):
+                event = message.event
+                fields = plain(event.payload_field) if event.payload_field else {}
+                if event.name == "side:lost":
+                    key = fields["ring"], fields["event"], fields["reason"]
+                    trace.lost[key] = trace.lost.get(key, 0) + fields["count"]
+                else:
+                    ns = message.default_clock_snapshot.ns_from_origin
+                    trace.events.append((event.name, fields, ns))
+            elif isinstance(message, bt2._DiscardedEventsMessageConst):
+                trace.discarded += message.count
+    return traces
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.dir = tempfile.mkdtemp(prefix="side-session-")
+        self.addCleanup(shutil.rmtree, self.dir, True)
+        self.output = os.path.join(self.dir, "out")
+
+    def start(self, command, options=(), env=None, **kwargs):
+        command = [DRIVER, "-o", self.output, *options, "--", *command]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True,
+                                env={**os.environ, **(env or {})}, **kwargs)
+
+    def finish(self, process, timeout=60):
+        stdout, _ = process.communicate(timeout=timeout)
+        # The command's own output may stand before the summary.
+        self.stdout, _, last = stdout.rstrip("\n").rpartition("\n")
+        self.summary = json.loads(last)
+        self.messages = " / ".join(m["text"] for m in self.summary.get("messages", ()))
+        return self.summary
+
+    def record(self, *command, options=(), status=0, **kwargs):
+        """Run the program under the recorder; returns its traces as a list."""
+        summary = self.finish(self.start([PROGRAM, *command], options, **kwargs))
+        self.assertTrue(summary["ok"], summary)
+        self.assertEqual(summary["status"], status << 8, summary)
+        self.traces = read(self.output)
+        self.assertEqual(sorted(self.traces),
+                         sorted(p["directory"] for p in summary["processes"] if p["directory"]))
+        return list(self.traces.values())
+
+    def assertNothingLost(self):
+        self.assertEqual(self.summary["lost"], 0, self.summary)
+        self.assertEqual(self.summary["unwritten"], 0, self.summary)
+        for trace in self.traces.values():
+            self.assertEqual((trace.discarded, trace.lost), (0, {}))
+
+    def assertSequence(self, trace, thread, count):
+        self.assertEqual(trace.ticks(thread), list(range(count)))

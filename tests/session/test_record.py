@@ -1,0 +1,486 @@
+# SPDX-License-Identifier: MIT
+"""Recording of whole programs: what they emitted stands in the traces, and nothing else."""
+import os
+import re
+import shutil
+import signal
+import stat
+import subprocess
+import tempfile
+import time
+import unittest
+
+from recording import DRIVER, LONG, PLUGIN, PROGRAM, SANITIZED, Case, read
+
+
+class Basics(Case):
+    def test_threads(self):
+        trace, = self.record("fire", "4", "5000", status=7)
+        for thread in range(4):
+            self.assertSequence(trace, thread, 5000)
+        self.assertNothingLost()
+        times = [ns for _, _, ns in trace.events]
+        self.assertEqual(times, sorted(times))
+        self.assertLess(abs(times[-1] - time.time_ns()), 60 * 10**9)
+
+    def test_wall_clock_is_right_to_the_millisecond(self):
+        before = time.time_ns()
+        trace, = self.record("kinds")
+        after = time.time_ns()
+        for _, _, ns in trace.events:
+            self.assertGreater(ns, before - 10**6)
+            self.assertLess(ns, after + 10**6)
+
+    def test_patterns(self):
+        cases = [
+            ([], {"test:tick", "test:text", "test:note", "test:many"}),
+            (["test:t*"], {"test:tick", "test:text"}),
+            (["!test:*i*"], {"test:text", "test:note", "test:many"}),
+            (["*@NOTICE"], {"test:text", "test:many"}),
+            (["test@=DEBUG", "test:many"], {"test:note", "test:many"}),
+        ]
+        for patterns, expected in cases:
+            options = [x for p in patterns for x in ("-e", p)]
+            with self.subTest(patterns=patterns):
+                trace, = self.record("kinds", options=["-f", *options])
+                self.assertEqual(trace.names(), expected)
+            shutil.rmtree(self.output)
+
+    def test_nothing_matches(self):
+        self.assertEqual(self.record("kinds", options=["-e", "other:*"]), [])
+        self.assertEqual(len(self.summary["processes"]), 1)
+        self.assertEqual(self.messages, "")
+
+    def test_sizes(self):
+        trace, = self.record("sizes", options=["-r", str(1 << 20)])
+        sizes = [0, 1, 400, 512, 513, 1000, 5000, 20000, 32000, 60000, 65000, 66000, 100000]
+        small = [(i, size) for i, size in enumerate(sizes) if size + 9 <= 65536]
+        found = [(f["sequence"], len(f["text"])) for _, f, _ in trace.events]
+        self.assertEqual(found, small)
+        for _, fields, _ in trace.events:
+            letter = chr(ord("a") + fields["sequence"] % 26)
+            self.assertEqual(set(fields["text"]) - {letter}, set())
+        self.assertEqual(sum(trace.lost.values()), 2)
+        self.assertEqual({(e, r) for _, e, r in trace.lost}, {("test:text", "too big")})
+        self.assertEqual(trace.discarded, 2)
+        self.assertEqual(self.summary["lost"], 2)
+
+    def test_full_ring_is_counted(self):
+        trace, = self.record("flood", "300000", options=["-r", "65536"])
+        seen = trace.ticks(0)
+        self.assertEqual(seen, sorted(set(seen)))
+        lost = sum(trace.lost.values())
+        self.assertGreater(lost, 0)
+        self.assertEqual(len(seen) + lost, 300000)
+        self.assertEqual(trace.discarded, lost)
+        self.assertEqual(self.summary["lost"], lost)
+        self.assertEqual({e for _, e, _ in trace.lost}, {"test:tick"})
+
+    def test_libraries_come_and_go(self):
+        trace, = self.record("dlopen", PLUGIN, "50")
+        self.assertEqual(trace.texts("plugin:call", "sequence"), list(range(50)))
+        self.assertNothingLost()
+
+    def test_unrelated_program(self):
+        if SANITIZED:
+            self.skipTest("a program without the sanitizer's runtime cannot load the agent")
+        summary = self.finish(self.start(["/bin/echo", "hello"]))
+        self.assertEqual(summary["status"], 0)
+        self.assertEqual(self.stdout, "hello")
+        self.assertEqual(len(summary["processes"]), 1)
+        self.assertEqual(os.listdir(self.output), [])
+
+
+class Processes(Case):
+    def test_fork_chain(self):
+        traces = self.record("fork", "4")
+        self.assertEqual(len(traces), 5)
+        self.assertEqual(len({t.pid for t in traces}), 5)
+        levels = sorted((set(f["thread"] for n, f, _ in t.events if n == "test:tick"))
+                        for t in traces)
+        for trace in traces:
+            threads = {f["thread"] for n, f, _ in trace.events if n == "test:tick"}
+            for thread in threads:
+                self.assertSequence(trace, thread, 100)
+            self.assertLessEqual(len(threads), 1)
+            self.assertEqual(trace.texts("test:note", "what"), ["end"])
+        self.assertEqual(len(levels), 5)
+        parents = {p["pid"]: p["parent"] for p in self.summary["processes"]}
+        first = self.summary["processes"][0]["pid"]
+        self.assertEqual(sum(1 for p in parents.values() if p in parents), 4)
+        self.assertNotIn(parents[first], parents)
+        self.assertNothingLost()
+
+    def test_fork_of_a_program_with_threads(self):
+        children = 40 if LONG else 8
+        traces = self.record("fork-threads", str(children))
+        self.assertEqual(len(traces), children + 1)
+        for trace in traces:
+            if trace.name == self.summary["processes"][0]["directory"]:
+                for thread in 100, 101:
+                    ticks = trace.ticks(thread)
+                    self.assertEqual(ticks, list(range(len(ticks))))
+                    self.assertGreater(len(ticks), 0)
+            else:
+                self.assertEqual({f["thread"] for _, f, _ in trace.events}, {0, 1})
+                self.assertSequence(trace, 0, 50)
+                self.assertSequence(trace, 1, 50)
+
+    def test_exec_is_a_new_instance(self):
+        traces = self.record("exec", status=7)
+        self.assertEqual(len(traces), 2)
+        self.assertEqual(traces[0].pid, traces[1].pid)
+        self.assertEqual(sorted(len(t.ticks(0)) for t in traces), [10, 20])
+        self.assertNothingLost()
+
+    def test_vfork_child_stays_out(self):
+        trace, = self.record("vfork")
+        self.assertSequence(trace, 0, 2)
+        self.assertEqual(trace.ticks(9), [])
+        self.assertEqual(trace.discarded, 1)
+        self.assertEqual(sum(trace.lost.values()), 1)
+
+    def test_child_behind_our_back_stays_out(self):
+        trace, = self.record("raw-clone")
+        self.assertSequence(trace, 0, 2)
+        self.assertEqual(trace.ticks(9), [])
+
+    def test_orphans(self):
+        self.record("orphan", "600")
+        self.assertIn("still runs", self.messages)
+        self.assertIn("(--wait waits for all)", self.messages)
+
+    def test_orphans_waited_for(self):
+        traces = self.record("orphan", "600", options=["-W"])
+        self.assertEqual(self.messages, "")
+        orphan, = (t for t in traces if t.ticks(1))
+        self.assertSequence(orphan, 1, 10)
+
+    def test_shell_pipeline(self):
+        if SANITIZED:
+            self.skipTest("a shell cannot load the sanitized agent")
+        script = f"{PROGRAM} fire 1 10 | cat; {PROGRAM} kinds; exec {PROGRAM} fire 1 30"
+        summary = self.finish(self.start(["/bin/sh", "-c", script]))
+        self.assertEqual(summary["status"], 7 << 8)
+        traces = read(self.output).values()
+        self.assertEqual(sorted(len(t.ticks(0)) for t in traces), [1, 10, 30])
+
+
+class Signals(Case):
+    def test_handlers_emit_within_events(self):
+        trace, = self.record("signal", "200000")
+        handled = int(self.stdout)
+        self.assertSequence(trace, 0, 200000)
+        self.assertSequence(trace, 1, handled)
+        self.assertNothingLost()
+
+    def test_handlers_fork_within_events(self):
+        traces = self.record("signal-fork")
+        self.assertGreater(len(traces), 1)
+        children = 0
+        for trace in traces:
+            if trace.name == self.summary["processes"][0]["directory"]:
+                self.assertSequence(trace, 0, 100000)
+                self.assertEqual(trace.ticks(2), [])
+            else:
+                children += 1
+                self.assertSequence(trace, 2, 2)
+        self.assertGreater(children, 0)
+
+    def test_destructors(self):
+        trace, = self.record("destructor")
+        notes = trace.texts("test:note", "what")
+        self.assertEqual(notes[:2], ["main", "atexit"])
+
+    def test_interrupt_reaches_both(self):
+        process = self.start([PROGRAM, "sleep", "20000"], start_new_session=True)
+        time.sleep(0.4)
+        os.killpg(process.pid, signal.SIGINT)
+        summary = self.finish(process)
+        self.assertTrue(summary["ok"])
+        self.assertEqual(summary["status"], signal.SIGINT)
+        trace, = read(self.output).values()
+        self.assertEqual(trace.texts("test:note", "what"), ["begin"])
+
+    def test_terminate_is_passed_on(self):
+        process = self.start([PROGRAM, "sleep", "20000"])
+        time.sleep(0.4)
+        process.terminate()
+        summary = self.finish(process)
+        self.assertEqual(summary["status"], signal.SIGTERM)
+        self.assertFalse(summary["interrupted"])
+
+    def test_second_interrupt_ends_the_recording(self):
+        process = self.start(["/bin/sh", "-c",
+                              f"trap '' INT; {PROGRAM} sleep 3000; :"] if not SANITIZED else
+                             [PROGRAM, "sleep", "3000"])
+        time.sleep(0.4)
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        begin = time.monotonic()
+        line = process.stdout.readline()
+        self.assertLess(time.monotonic() - begin, 1.5)
+        self.assertIn('"interrupted":true', line)
+        traces = read(self.output).values()
+        self.assertIn(["begin"], [t.texts("test:note", "what") for t in traces])
+        process.stdout.close()
+        process.wait()
+
+
+class Kill(Case):
+    """kill -9 at any instant: all that was published before is there, in sequence, undamaged."""
+
+    def one(self, delay):
+        published = os.path.join(self.dir, "published")
+        with open(published, "wb") as file:
+            file.write(bytes(4096))
+        shutil.rmtree(self.output, True)
+        process = self.start([PROGRAM, "kill-me", published])
+        deadline = time.monotonic() + 10
+        # The first numbers show that it runs; then some instant.
+        while time.monotonic() < deadline:
+            with open(published, "rb") as file:
+                if file.read(16) != bytes(16):
+                    break
+            time.sleep(0.001)
+        time.sleep(delay)
+        pid = int(subprocess.check_output(
+            ["ps", "-o", "pid=", "--ppid", str(process.pid)]).split()[0])
+        os.kill(pid, signal.SIGKILL)
+        summary = self.finish(process)
+        self.assertEqual(summary["status"], signal.SIGKILL)
+        trace, = read(self.output).values()
+        with open(published, "rb") as file:
+            noted = [int.from_bytes(file.read(8), "little") for _ in range(2)]
+        for thread in 0, 1:
+            ticks = trace.ticks(thread)
+            self.assertEqual(ticks, list(range(len(ticks))))
+            self.assertGreaterEqual(len(ticks), noted[thread])
+            # An event may be published without having been noted, but no more than one.
+            self.assertLessEqual(len(ticks), noted[thread] + 1)
+        self.assertEqual(trace.lost, {})
+
+    def test_kills(self):
+        rounds = 300 if LONG else 12
+        for i in range(rounds):
+            with self.subTest(round=i):
+                self.one((i * 7919 % 1000) / 1000 * (0.15 if LONG else 0.05))
+
+
+class Limits(Case):
+    def test_memory_bound(self):
+        limit = 8 << 20
+        traces = self.record("fork", "12", options=["-m", str(limit), "-r", str(1 << 20)])
+        self.assertLessEqual(self.summary["memory_peak"], limit)
+        sizes = [p["ring_size"] for p in self.summary["processes"]]
+        self.assertEqual(sizes[0], 1 << 20)
+        self.assertLess(min(sizes), 1 << 20)
+        self.assertGreaterEqual(min(sizes), 64 << 10)
+        if len(sizes) < 13:
+            self.assertIn("ring memory is used up", self.messages)
+        for trace in traces:
+            for thread in {f["thread"] for n, f, _ in trace.events if n == "test:tick"}:
+                self.assertSequence(trace, thread, 100)
+
+    def test_limit_too_small(self):
+        summary = self.finish(self.start([PROGRAM, "kinds"], ["-m", "100000"]))
+        self.assertEqual((summary["ok"], summary["kind"]), (False, 2))
+        self.assertFalse(os.path.exists(self.output))
+
+    def test_vandal_loses_only_its_own(self):
+        traces = self.record("vandal")
+        self.assertIn("has damaged its ring", self.messages)
+        self.assertLessEqual(len(traces), 1)
+
+    def test_disk_full(self):
+        mount = os.path.join(self.dir, "small")
+        os.mkdir(mount)
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k", "none", mount],
+                          stderr=subprocess.DEVNULL).returncode:
+            self.skipTest("mounting needs root")
+        self.addCleanup(subprocess.run, ["umount", "-l", mount])
+        self.output = os.path.join(mount, "out")
+        self.record("flood", "100000")
+        self.assertIn("No space left on device", self.messages)
+        self.assertIn("free some space", self.messages)
+        self.assertGreater(self.summary["unwritten"], 0)
+        self.assertEqual(self.summary["failure"], 1)
+        loss = next(x for x in self.summary["losses"] if x["in_bytes"])
+        self.assertIn("No space left", loss["reason"])
+        # What did find room is readable: read() in record() has seen it.
+        for trace in self.traces.values():
+            ticks = trace.ticks(0)
+            self.assertEqual(ticks, sorted(set(ticks)))
+
+
+class Errors(Case):
+    def fails(self, kind, *texts, command=(PROGRAM, "kinds"), options=(), env=None):
+        summary = self.finish(self.start(list(command), options, env))
+        self.assertEqual((summary["ok"], summary["kind"]), (False, kind), summary)
+        for text in texts:
+            self.assertIn(text, summary["text"])
+        self.assertNotIn("\n", summary["text"])
+
+    def test_commands_that_cannot_run(self):
+        self.fails(4, "no such command in PATH", command=["no-such-command-here"])
+        self.fails(4, "no such file", command=["/no/such/file"], options=["-f"])
+        self.fails(5, "may not execute it", command=["/etc/passwd"], options=["-f"])
+        self.fails(5, "directory", command=["/etc"], options=["-f"])
+
+    def test_bad_options(self):
+        self.fails(2, "column 6", "not closed", options=["-e", "test:[a"])
+        self.fails(2, "64 KiB", options=["-r", "1000"])
+        self.fails(2, "NAME=VALUE", options=["-E", "novalue"])
+        self.fails(2, "no name of a wrapper", options=["-w", "../evil"])
+        self.fails(1, "libside-wrap-nothing.so", "SIDE_LIB_DIR", options=["-w", "nothing"])
+        self.fails(1, "libside-agent.so", env={"SIDE_LIB_DIR": "/nowhere"})
+        self.assertFalse(os.path.exists(self.output))
+
+    def test_output_in_use(self):
+        os.mkdir(self.output)
+        with open(os.path.join(self.output, "precious"), "w"):
+            pass
+        self.fails(1, "is not empty", "--force")
+        self.assertEqual(os.listdir(self.output), ["precious"])
+        self.output = "/no/such/place"
+        self.fails(1, "No such file", "make the directory above it first")
+
+    def test_output_not_permitted(self):
+        if os.geteuid():
+            os.mkdir(self.output, 0o555)
+        else:
+            self.output = "/proc/side-output"
+            summary = self.finish(self.start([PROGRAM, "kinds"]))
+            self.assertFalse(summary["ok"])
+            # Root is stopped by a read-only file system only.
+            mount = os.path.join(self.dir, "ro")
+            os.mkdir(mount)
+            if subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "none", mount],
+                              stderr=subprocess.DEVNULL).returncode:
+                self.skipTest("mounting needs root")
+            self.addCleanup(subprocess.run, ["umount", "-l", mount])
+            self.output = os.path.join(mount, "out")
+        self.fails(3, "write permission")
+
+    def test_default_name(self):
+        run = subprocess.run([DRIVER, "--", PROGRAM, "kinds"], cwd=self.dir, text=True,
+                             stdout=subprocess.PIPE, check=True)
+        name = re.search(r'"output":"([^"]*)"', run.stdout)[1]
+        self.assertRegex(name, r"^side-\d{8}-\d{6}$")
+        self.assertTrue(os.path.isdir(os.path.join(self.dir, name)))
+
+    def test_programs_that_never_meet_the_agent(self):
+        compiler = shutil.which("cc")
+        static = os.path.join(self.dir, "static")
+        if not compiler or subprocess.run(
+                [compiler, "-static", "-x", "c", "-o", static, "-"], text=True,
+                input="int main(void) { return 3; }", stderr=subprocess.DEVNULL).returncode:
+            self.skipTest("no compiler that links statically")
+        summary = self.finish(self.start([static]))
+        self.assertEqual(summary["status"], 3 << 8)
+        self.assertIn("statically linked", self.messages)
+        self.assertEqual(summary["processes"], [])
+
+    def test_nothing_is_left_behind(self):
+        runtime = os.path.join(self.dir, "run")
+        os.mkdir(runtime)
+        self.record("kinds", env={"XDG_RUNTIME_DIR": runtime})
+        self.assertEqual(os.listdir(runtime), [])
+
+
+class Untouched(Case):
+    def inventory(self, **kwargs):
+        return subprocess.run([PROGRAM, "inventory"], text=True, check=True,
+                              stdout=subprocess.PIPE, **kwargs).stdout
+
+    def test_no_thread_and_no_file(self):
+        alone = self.inventory()
+        self.record("inventory")
+        self.assertEqual(self.stdout + "\n", alone)
+
+    def test_silent_without_a_recorder(self):
+        agent = os.path.join(os.environ["SIDE_LIB_DIR"].split(":")[0], "libside-agent.so")
+        alone = self.inventory()
+        nowhere = {"LD_PRELOAD": agent, "SIDE_AGENT_SOCKET": "/no/such/socket"}
+        run = subprocess.run([PROGRAM, "inventory"], env={**os.environ, **nowhere}, text=True,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.assertEqual((run.stdout, run.stderr, run.returncode), (alone, "", 0))
+        run = subprocess.run([PROGRAM, "inventory"], text=True, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE,
+                             env={**os.environ, **nowhere, "SIDE_DEBUG": "1"})
+        self.assertIn("no recorder", run.stderr)
+
+    def test_a_recorder_that_does_not_answer(self):
+        import socket
+        path = os.path.join(self.dir, "mute")
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+            listener.bind(path)
+            listener.listen(1)
+            agent = os.path.join(os.environ["SIDE_LIB_DIR"].split(":")[0], "libside-agent.so")
+            begin = time.monotonic()
+            run = subprocess.run([PROGRAM, "kinds"], env={
+                **os.environ, "LD_PRELOAD": agent, "SIDE_AGENT_SOCKET": path})
+            self.assertEqual(run.returncode, 0)
+            self.assertLess(time.monotonic() - begin, 4)
+
+    def test_closes_everything(self):
+        trace, = (t for t in self.record("close-all") if t.ticks(0))
+        self.assertSequence(trace, 0, 2)
+        self.assertTrue(any(t.ticks(1) == [0] for t in self.traces.values()))
+
+    def test_chroot(self):
+        if os.geteuid():
+            self.skipTest("chroot needs root")
+        trace, = self.record("chroot", self.dir)
+        self.assertSequence(trace, 0, 2)
+
+    def test_setuid(self):
+        if os.geteuid():
+            self.skipTest("setuid needs root")
+        trace, = self.record("setuid")
+        self.assertSequence(trace, 0, 2)
+
+    def test_own_environment(self):
+        if SANITIZED:
+            self.skipTest("sh cannot load the sanitized agent")
+        summary = self.finish(self.start(
+            ["/bin/sh", "-c", "echo $SIDE_TEST_VALUE"], ["-E", "SIDE_TEST_VALUE=42"]))
+        self.assertEqual(summary["status"], 0)
+        self.assertEqual(self.stdout, "42")
+
+
+class Listing(Case):
+    def test_events_of_a_program(self):
+        marker = os.path.join(self.dir, "ran")
+        command = [DRIVER, "-l", "--", PROGRAM, "fire", "1", "1"]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        summary = self.finish(process)
+        # Status 7 would be main()'s.
+        self.assertEqual((summary["ok"], summary["status"]), (True, 0))
+        names = {(d["provider"], d["event"])
+                 for d in summary["processes"][0]["descriptions"]
+                 } if "provider" in summary["processes"][0]["descriptions"][0] else None
+        text = str(summary["processes"][0]["descriptions"])
+        for name in "tick", "text", "note", "many":
+            self.assertIn(f"'{name}'", text)
+        self.assertIn("statedump_begin", text)
+        self.assertFalse(os.path.exists(marker))
+        del names
+
+    def test_patterns_apply(self):
+        summary = self.finish(subprocess.Popen(
+            [DRIVER, "-l", "-e", "test:t*", "--", PROGRAM, "kinds"],
+            stdout=subprocess.PIPE, text=True))
+        self.assertEqual(summary["processes"][0]["events"], 2)
+
+    def test_a_program_without_events(self):
+        if SANITIZED:
+            self.skipTest("echo cannot load the sanitized agent")
+        summary = self.finish(subprocess.Popen(
+            [DRIVER, "-l", "--", "/bin/echo", "hello"], stdout=subprocess.PIPE, text=True))
+        self.assertEqual((self.stdout, summary["status"]), ("", 0))
+
+
+if __name__ == "__main__":
+    unittest.main()
