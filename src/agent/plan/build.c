@@ -18,6 +18,8 @@ static void put(struct plan_builder *builder, uint32_t at, const struct plan_op 
 {
 	builder->last = *op;
 	builder->last.skip = 1;
+	if (op->code <= PLAN_SCALAR_16)
+		builder->last.bytes = op->count * op->size;
 	if (builder->ops)
 		builder->ops[at] = builder->last;
 }
@@ -35,7 +37,7 @@ static bool join(struct plan_builder *builder, const struct plan_op *op)
 	} else if (op->code != PLAN_MEMORY_COPY || joined.offset + joined.count != op->offset) {
 		return false;
 	}
-	if (op->count > UINT32_MAX - joined.count)
+	if (op->count > UINT32_MAX / 16 - joined.count)
 		return false;
 	joined.count += op->count;
 	put(builder, builder->last_at, &joined);

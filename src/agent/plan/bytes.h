@@ -191,38 +191,19 @@ plan_inline void plan_copy(uint8_t *to, const uint8_t *from, size_t size)
 	}
 }
 
-/*
- * Copy a string with its NUL, looking for the NUL in the very words that are stored. Words are
- * aligned, so none of them touches a page that the string does not touch. NULL: no room.
- */
-plan_inline uint8_t *plan_copy_string(uint8_t *to, const uint8_t *end, const uint8_t *from)
-{
 #if PLAN_STRING_WORDS
-	const uint64_t ones = 0x0101010101010101, highs = 0x8080808080808080;
-
-	if (end - to >= 8) {
-		unsigned int before = (uintptr_t) from & 7;
-		uint64_t word = plan_load_64(from - before) >> (before * 8);
-		uint64_t zero;
-
-		/* The bytes that are not the string's must not look like its end. */
-		word |= ~(~UINT64_C(0) >> (before * 8));
-		from += 8 - before;
-		for (;;) {
-			plan_pin(word);
-			zero = (word - ones) & ~word & highs;
-			plan_store_64(to, word);
-			if (zero)
-				return to + __builtin_ctzll(zero) / 8 + 1;
-			to += 8 - before;
-			before = 0;
-			if (end - to < 8)
-				break;
-			word = plan_load_64(from);
-			from += 8;
-		}
-	}
+/* The top bits of bytes that are 0; exact up to and with the first of them. */
+#define PLAN_MINUS_ONES 0xfefefefefefefeff
+#define PLAN_TOP_BITS 0x8080808080808080
+plan_inline uint64_t plan_zero_bytes(uint64_t word, uint64_t minus_ones, uint64_t top_bits)
+{
+	return (word + minus_ones) & ~word & top_bits;
+}
 #endif
+
+/* Copy a string with its NUL byte by byte. NULL: no room. */
+plan_inline uint8_t *plan_copy_string_bytes(uint8_t *to, const uint8_t *end, const uint8_t *from)
+{
 	while (to != end) {
 		uint8_t byte = __atomic_load_n(from++, __ATOMIC_RELAXED);
 
@@ -234,30 +215,148 @@ plan_inline uint8_t *plan_copy_string(uint8_t *to, const uint8_t *end, const uin
 }
 
 /*
+ * Copy a string with its NUL, looking for the NUL in the very words that are stored. Words are
+ * aligned, so none of them touches a page that the string does not touch. `last` is the last place
+ * where a word has room, 8 bytes before the end of the buffer. NULL: no room for the next word; then
+ * *where and *text are where to go on byte by byte.
+ */
+plan_inline uint8_t *plan_copy_string_words(
+		uint8_t **where, const uint8_t *last, const uint8_t **text)
+{
+#if PLAN_STRING_WORDS
+	/* Ones, for the bytes that the first word lacks: they must not look like the end. */
+	static const uint64_t lacking[8] = { 0, UINT64_MAX << 56, UINT64_MAX << 48,
+		UINT64_MAX << 40, UINT64_MAX << 32, UINT64_MAX << 24, UINT64_MAX << 16,
+		UINT64_MAX << 8 };
+	uint8_t *to = *where;
+	uintptr_t before = (uintptr_t) *text & 7;
+	const uint8_t *from = *text - before;
+	uint64_t minus_ones = PLAN_MINUS_ONES, top_bits = PLAN_TOP_BITS;
+	uint64_t word, zero;
+
+	plan_pin(minus_ones); /* constants that stay in registers */
+	plan_pin(top_bits);
+	if (__builtin_expect(to > last, 0))
+		return NULL;
+	word = plan_load_64(from);
+	if (before) {
+		/* Without the bytes in front of the string; what follows goes where it would have. */
+		word = word >> (before * 8) | lacking[before];
+		plan_pin(word);
+		zero = plan_zero_bytes(word, minus_ones, top_bits);
+		plan_store_64(to, word);
+		if (zero)
+			goto found;
+		to -= before;
+		goto next;
+	}
+	for (;;) {
+		plan_pin(word);
+		zero = plan_zero_bytes(word, minus_ones, top_bits);
+		plan_store_64(to, word);
+		if (zero)
+			goto found;
+	next:
+		to += 8;
+		from += 8;
+		if (__builtin_expect(to > last, 0))
+			break;
+		word = plan_load_64(from);
+	}
+	*where = to;
+	*text = from;
+	return NULL;
+found:
+	return to + ((unsigned int) __builtin_ctzll(zero) >> 3) + 1;
+#else
+	(void) where, (void) last, (void) text;
+	return NULL;
+#endif
+}
+
+/* The whole of it. NULL: no room. */
+plan_inline uint8_t *plan_copy_string(uint8_t *to, const uint8_t *end, const uint8_t *from)
+{
+	uint8_t *behind = end - to < 8 ? NULL : plan_copy_string_words(&to, end - 8, &from);
+
+	return behind ? behind : plan_copy_string_bytes(to, end, from);
+}
+
+plan_inline void plan_copy_cell(const unsigned int size, const struct side_arg *cell, uint8_t *to)
+{
+	const uint8_t *from = (const uint8_t *) &cell->u;
+
+	switch (size) {
+	case 0: break;
+	case 1: *to = *from; break;
+	case 2: plan_store_16(to, plan_load_16(from)); break;
+	case 4: plan_store_32(to, plan_load_32(from)); break;
+	case 16: plan_store_64(to + 8, plan_load_64(from + 8)); /* fallthrough */
+	default: plan_store_64(to, plan_load_64(from)); break;
+	}
+}
+
+/*
  * The payloads of `count` cells of one label, each `size` bytes (a constant), one behind the other.
  * NULL: a cell of another label. The caller has made sure of the room.
  */
 plan_inline uint8_t *plan_copy_cells(const unsigned int size, uint16_t label,
 		const struct side_arg *cell, uint32_t count, uint8_t *to)
 {
-	const struct side_arg *stop = cell + count;
-
-	for (; cell != stop; cell++) {
-		const uint8_t *from = (const uint8_t *) &cell->u;
-
+	for (; count & 3; count--, cell++, to += size) {
 		if (__builtin_expect(cell->type.v != label, 0))
 			return NULL;
-		switch (size) {
-		case 0: break;
-		case 1: *to = *from; break;
-		case 2: plan_store_16(to, plan_load_16(from)); break;
-		case 4: plan_store_32(to, plan_load_32(from)); break;
-		case 16: plan_store_64(to + 8, plan_load_64(from + 8)); /* fallthrough */
-		default: plan_store_64(to, plan_load_64(from)); break;
-		}
-		to += size;
+		plan_copy_cell(size, cell, to);
+	}
+	for (; count; count -= 4, cell += 4, to += 4 * size) {
+		if (__builtin_expect(cell[0].type.v != label, 0) ||
+				__builtin_expect(cell[1].type.v != label, 0) ||
+				__builtin_expect(cell[2].type.v != label, 0) ||
+				__builtin_expect(cell[3].type.v != label, 0))
+			return NULL;
+		plan_copy_cell(size, cell, to);
+		plan_copy_cell(size, cell + 1, to + size);
+		plan_copy_cell(size, cell + 2, to + 2 * size);
+		plan_copy_cell(size, cell + 3, to + 3 * size);
 	}
 	return to;
+}
+
+/* One group of a block: the entry behind it, or NULL for a cell of another label. */
+plan_inline const struct plan_entry *plan_copy_group(const unsigned int size,
+		const struct plan_entry *entry, uint32_t count, const struct side_arg *cells,
+		uint8_t *to)
+{
+	const struct plan_entry *stop = entry + count;
+
+	for (; entry != stop; entry++) {
+		const struct side_arg *cell =
+				(const struct side_arg *) ((const uint8_t *) cells + entry->cell);
+
+		if (__builtin_expect(cell->type.v != entry->label, 0))
+			return NULL;
+		plan_copy_cell(size, cell, to + entry->to);
+	}
+	return entry;
+}
+
+/* The scalars of a block; false for a cell of another label. The caller has made sure of the room. */
+plan_inline bool plan_copy_block(const struct plan_op *op, const struct side_arg *cells, uint8_t *to)
+{
+	const struct plan_entry *entry = (const struct plan_entry *) (op + 1);
+
+	entry = plan_copy_group(8, entry, op->groups[PLAN_GROUP_8], cells, to);
+	if (entry)
+		entry = plan_copy_group(4, entry, op->groups[PLAN_GROUP_4], cells, to);
+	if (entry)
+		entry = plan_copy_group(2, entry, op->groups[PLAN_GROUP_2], cells, to);
+	if (entry)
+		entry = plan_copy_group(1, entry, op->groups[PLAN_GROUP_1], cells, to);
+	if (entry)
+		entry = plan_copy_group(16, entry, op->groups[PLAN_GROUP_16], cells, to);
+	if (entry)
+		entry = plan_copy_group(0, entry, op->groups[PLAN_GROUP_0], cells, to);
+	return entry;
 }
 
 #endif /* AGENT_PLAN_BYTES_H */

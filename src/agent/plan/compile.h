@@ -11,4 +11,10 @@
 int plan_compile_ops(const struct side_event_description *description, struct plan_op *ops,
 		uint32_t capacity, uint32_t *count, int64_t *size, char *error, size_t error_size);
 
+/*
+ * Turn short runs of scalars that stand side by side among the fields into blocks, in place.
+ * (block.c)
+ */
+void plan_block_runs(struct plan_body *body);
+
 #endif /* AGENT_PLAN_COMPILE_H */

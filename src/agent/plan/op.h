@@ -20,27 +20,36 @@
 
 #include "agent/plan/plan.h"
 
+/* Plans of more operations than this are never plain. */
+#define PLAN_STEPS_MAX 64
+
 /* Operations of one plan at most: descriptions may share types, so a small one can unfold widely. */
 #define PLAN_OPS_MAX (1u << 18)
 
 enum plan_code {
-	/* The end of the plan. */
-	PLAN_END = 0,
-
 	/*
 	 * Cells whose bytes are copied as they are: `count` cells of one label and size. In an array
 	 * the number of elements takes the place of `count`.
 	 */
-	PLAN_SCALAR_0,
+	PLAN_SCALAR_0 = 0,
 	PLAN_SCALAR_1,
 	PLAN_SCALAR_2,
 	PLAN_SCALAR_4,
 	PLAN_SCALAR_8,
 	PLAN_SCALAR_16,
 
+	/*
+	 * Scalars of several kinds, `count` cells. Each has an entry behind the operation, sorted by
+	 * size, so that there is a short loop for each size and no decision for each scalar.
+	 */
+	PLAN_BLOCK,
+
 	/* One cell each, no operations inside. */
-	PLAN_STRING,	  /* UTF-8 */
+	PLAN_STRING, /* UTF-8 */
 	PLAN_GATHER_COPY, /* `count` bytes at base + offset */
+
+	PLAN_END, /* of the plan; plain plans have only what stands above */
+
 	PLAN_INTEGER,	  /* extracted bits */
 	PLAN_BOOL,	  /* not a whole byte: 0 or 1 */
 	PLAN_FLOAT16,	  /* widened */
@@ -79,39 +88,82 @@ enum plan_flags {
 	PLAN_STRINGS = 16, /* memory VLA: the elements are strings one behind the other */
 };
 
+/* The groups of a block, in this order. */
+enum plan_group {
+	PLAN_GROUP_8,
+	PLAN_GROUP_4,
+	PLAN_GROUP_2,
+	PLAN_GROUP_1,
+	PLAN_GROUP_16,
+	PLAN_GROUP_0,
+};
+#define PLAN_GROUP_COUNT 6
+
+/* One scalar of a block. Several stand in the place of an operation. */
+struct plan_entry {
+	uint16_t label;
+	uint16_t to;   /* where in the block's bytes */
+	uint32_t cell; /* where the argument is, in bytes from the block's first */
+};
+
+struct plan_op;
+typedef ssize_t (*plan_step_func)(const struct plan_op *op, const struct side_arg *cell, uint8_t *to,
+		const uint8_t *last, uint8_t *start, enum plan_reason *reason);
+
 struct plan_op {
 	uint8_t code;	/* enum plan_code */
 	uint8_t size;	/* bytes of storage, of a code unit */
 	uint16_t label; /* that the argument must have */
 	uint32_t count;
 	union {
-		uint64_t offset; /* memory: from the base */
-		int64_t begin;	 /* option: selectors */
-		side_visitor_func visitor;
-	};
-	union {
-		int64_t end;
 		struct {
-			uint32_t stride;
-			uint8_t shift;
-			uint8_t bits;
-			uint8_t flags; /* enum plan_flags */
-			uint8_t width; /* bytes written: of a length, of a converted value */
+			union {
+				uint64_t offset; /* memory: from the base */
+				int64_t begin;	 /* option: selectors */
+				side_visitor_func visitor;
+			};
+			union {
+				int64_t end;
+				struct {
+					uint32_t stride;
+					uint8_t shift;
+					uint8_t bits;
+					uint8_t flags; /* enum plan_flags */
+					uint8_t width; /* bytes written: length, converted value */
+				};
+			};
+		};
+		struct {
+			uint16_t groups[PLAN_GROUP_COUNT]; /* block: scalars in each */
+			uint32_t bytes;			   /* run, block: of all cells */
 		};
 	};
+	plan_step_func step; /* plain plans: code, as a function */
 	uint32_t skip;
 	uint32_t padding;
 };
+_Static_assert(sizeof(struct plan_op) % sizeof(struct plan_entry) == 0, "entries replace operations");
 
-struct plan {
+/* What stands behind a struct plan pointer. */
+struct plan_body {
+	struct plan plan;
 	uint32_t cell_count; /* arguments */
 	uint32_t op_count;
 	int64_t fixed_size;
 	size_t mapped_size; /* 0: the memory is the caller's */
 	bool variadic;
-	bool plain; /* only what plan_serialize_reason() does itself */
 	struct plan_op ops[];
 };
+
+/* The ways of serialize.c. */
+ssize_t plan_serialize_any(const struct plan *plan, const struct side_arg_vec *arguments,
+		const struct side_arg_dynamic_struct *variadic, void *buffer, size_t capacity,
+		enum plan_reason *reason);
+ssize_t plan_serialize_plain(const struct plan *plan, const struct side_arg_vec *arguments,
+		const struct side_arg_dynamic_struct *variadic, void *buffer, size_t capacity,
+		enum plan_reason *reason);
+plan_serialize_func plan_serialize_run(unsigned int code);
+plan_step_func plan_step(unsigned int code);
 
 /* State of one serialisation beside the position, which is handed from function to function. */
 struct plan_output {

@@ -12,7 +12,7 @@
 
 static size_t plan_bytes(uint32_t op_count)
 {
-	return sizeof(struct plan) + op_count * sizeof(struct plan_op);
+	return sizeof(struct plan_body) + op_count * sizeof(struct plan_op);
 }
 
 ssize_t plan_size(const struct side_event_description *description, char *error, size_t error_size)
@@ -25,40 +25,46 @@ ssize_t plan_size(const struct side_event_description *description, char *error,
 	return result ? result : (ssize_t) plan_bytes(count);
 }
 
-/* Whether the short loop of plan_serialize_reason() knows all operations. */
-static bool is_plain(const struct plan *plan)
+/* The shortest way that knows all operations. */
+static plan_serialize_func choose_way(struct plan_body *body)
 {
-	uint32_t i;
+	struct plan_op *op = body->ops, *end = op + body->op_count - 1;
 
-	for (i = 0; i < plan->op_count - 1; i++) {
-		if (plan->ops[i].code > PLAN_GATHER_COPY)
-			return false;
+	if (body->variadic || body->op_count > PLAN_STEPS_MAX)
+		return plan_serialize_any;
+	if (op + 1 == end && op->code <= PLAN_SCALAR_16)
+		return plan_serialize_run(op->code);
+	for (; op != end + 1; op += op->skip) {
+		if (op->code > PLAN_END)
+			return plan_serialize_any;
+		op->step = plan_step(op->code);
 	}
-	return !plan->variadic;
+	return plan_serialize_plain;
 }
 
 static int build(const struct side_event_description *description, void *memory, size_t size,
 		char *error, size_t error_size, struct plan **result)
 {
-	struct plan *plan = memory;
+	struct plan_body *body = memory;
 	uint32_t capacity;
 	int64_t fixed_size;
 	int status;
 
 	if (size < plan_bytes(1) || (uintptr_t) memory % sizeof(uint64_t))
 		return -EINVAL;
-	size = (size - sizeof(*plan)) / sizeof(struct plan_op);
+	size = (size - sizeof(*body)) / sizeof(struct plan_op);
 	capacity = size > PLAN_OPS_MAX ? PLAN_OPS_MAX : (uint32_t) size;
-	status = plan_compile_ops(description, plan->ops, capacity, &plan->op_count, &fixed_size,
+	status = plan_compile_ops(description, body->ops, capacity, &body->op_count, &fixed_size,
 			error, error_size);
 	if (status)
 		return status;
-	plan->cell_count = side_array_length(&description->fields);
-	plan->mapped_size = 0;
-	plan->variadic = description->flags & SIDE_EVENT_FLAG_VARIADIC;
-	plan->fixed_size = plan->variadic ? -1 : fixed_size;
-	plan->plain = is_plain(plan);
-	*result = plan;
+	body->cell_count = side_array_length(&description->fields);
+	body->mapped_size = 0;
+	body->variadic = description->flags & SIDE_EVENT_FLAG_VARIADIC;
+	body->fixed_size = body->variadic ? -1 : fixed_size;
+	plan_block_runs(body);
+	body->plan.serialize = choose_way(body);
+	*result = &body->plan;
 	return 0;
 }
 
@@ -90,20 +96,22 @@ int plan_compile(const struct side_event_description *description, struct plan *
 		munmap(memory, (size_t) size);
 		return status;
 	}
-	plan->mapped_size = (size_t) size;
+	((struct plan_body *) plan)->mapped_size = (size_t) size;
 	*result = plan;
 	return 0;
 }
 
 void plan_free(struct plan *plan)
 {
-	if (plan && plan->mapped_size)
-		munmap(plan, plan->mapped_size);
+	struct plan_body *body = (struct plan_body *) plan;
+
+	if (body && body->mapped_size)
+		munmap(body, body->mapped_size);
 }
 
 ssize_t plan_fixed_size(const struct plan *plan)
 {
-	return (ssize_t) plan->fixed_size;
+	return (ssize_t) ((const struct plan_body *) plan)->fixed_size;
 }
 
 const char *plan_reason_text(enum plan_reason reason)

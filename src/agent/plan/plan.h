@@ -23,7 +23,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct plan;
 struct side_arg_dynamic_struct;
 struct side_arg_vec;
 struct side_event_description;
@@ -53,6 +52,22 @@ enum plan_reason {
 const char *plan_reason_text(enum plan_reason reason);
 
 /*
+ * Write the payload of one record. variadic is NULL unless the event is variadic.
+ *
+ * Returns its size, -E2BIG (does not fit) or -EINVAL (the arguments do not match), then with the
+ * reason when that is not NULL. The buffer beyond the returned size has unspecified content.
+ */
+struct plan;
+typedef ssize_t (*plan_serialize_func)(const struct plan *plan, const struct side_arg_vec *arguments,
+		const struct side_arg_dynamic_struct *variadic, void *buffer, size_t capacity,
+		enum plan_reason *reason);
+
+/* The public part: the shortest function that does all that this plan needs. */
+struct plan {
+	plan_serialize_func serialize;
+};
+
+/*
  * Compile the plan of an event into memory of its own (mapped pages, not malloc).
  *
  * Returns 0, -EINVAL (the description is broken), -EOPNOTSUPP (it uses a type or version unknown
@@ -75,20 +90,18 @@ int plan_build(const struct side_event_description *description, void *memory, s
 /* The size of every record of this event, or -1 when it depends on the arguments. */
 ssize_t plan_fixed_size(const struct plan *plan);
 
-/*
- * Write the payload of one record. variadic is NULL unless the event is variadic.
- *
- * Returns its size, -E2BIG (does not fit) or -EINVAL (the arguments do not match), then with the
- * reason when that is not NULL. The buffer beyond the returned size has unspecified content.
- */
-ssize_t plan_serialize_reason(const struct plan *plan, const struct side_arg_vec *arguments,
-		const struct side_arg_dynamic_struct *variadic, void *buffer, size_t capacity,
-		enum plan_reason *reason);
+static inline ssize_t plan_serialize_reason(const struct plan *plan,
+		const struct side_arg_vec *arguments, const struct side_arg_dynamic_struct *variadic,
+		void *buffer, size_t capacity, enum plan_reason *reason)
+{
+	return plan->serialize(plan, arguments, variadic, buffer, capacity, reason);
+}
 
 static inline ssize_t plan_serialize(const struct plan *plan, const struct side_arg_vec *arguments,
 		const struct side_arg_dynamic_struct *variadic, void *buffer, size_t capacity)
 {
-	return plan_serialize_reason(plan, arguments, variadic, buffer, capacity, (enum plan_reason *) 0);
+	return plan_serialize_reason(
+			plan, arguments, variadic, buffer, capacity, (enum plan_reason *) 0);
 }
 
 #endif /* AGENT_PLAN_PLAN_H */

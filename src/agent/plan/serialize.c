@@ -2,9 +2,9 @@
 /*
  * Arguments into bytes: the machine for argument cells.
  *
- * plan_serialize_reason() is the whole way of most events: runs of scalars, UTF-8 strings, gathered
- * memory without holes. It has no calls and no state in memory. Events with anything else take
- * serialize_slow(), which does the same operations and all others.
+ * The compiler chooses one of three ways. plan_serialize_run() and plan_serialize_plain() are the
+ * whole way of most events and have no calls and no state in memory; plan_serialize_any() does the
+ * same operations and all others.
  */
 #include <errno.h>
 
@@ -320,105 +320,243 @@ static uint8_t *write_cell(struct plan_output *output, const struct plan_op *op,
 	}
 }
 
+static uint8_t *write_block(struct plan_output *output, const struct plan_op *op,
+		const struct side_arg *cells, uint8_t *to)
+{
+	if (!plan_room(output, to, op->bytes))
+		return plan_fail(output, PLAN_REASON_TOO_BIG);
+	if (!plan_copy_block(op, cells, to))
+		return plan_fail(output, PLAN_REASON_ARGUMENT_LABEL);
+	return to + op->bytes;
+}
+
 /* The operations op ... stop on the cells from `cell` on. */
 static uint8_t *write_cells(struct plan_output *output, const struct plan_op *op,
 		const struct plan_op *stop, const struct side_arg *cell, uint8_t *to)
 {
 	for (; op != stop && to; op += op->skip) {
-		if (op->code <= PLAN_SCALAR_16) {
-			to = write_scalars(output, op, cell, op->count, to);
-			cell += op->count;
-		} else {
+		if (op->code > PLAN_BLOCK) {
 			to = write_cell(output, op, cell, to);
 			cell++;
+			continue;
 		}
+		if (op->code == PLAN_BLOCK)
+			to = write_block(output, op, cell, to);
+		else
+			to = write_scalars(output, op, cell, op->count, to);
+		cell += op->count;
 	}
 	return to;
 }
 
-/* From the beginning: also for plain plans with something unusual in them, as a NULL string. */
-static __attribute__((noinline)) ssize_t serialize_slow(const struct plan *plan,
-		const struct side_arg_vec *arguments, const struct side_arg_dynamic_struct *variadic,
-		void *buffer, size_t capacity, enum plan_reason *reason)
+static int fail(enum plan_reason why, enum plan_reason *reason)
 {
+	if (reason)
+		*reason = why;
+	return why == PLAN_REASON_TOO_BIG ? -E2BIG : -EINVAL;
+}
+
+/* Plans with anything in them. */
+ssize_t plan_serialize_any(const struct plan *plan, const struct side_arg_vec *arguments,
+		const struct side_arg_dynamic_struct *variadic, void *buffer, size_t capacity,
+		enum plan_reason *reason)
+{
+	const struct plan_body *body = (const struct plan_body *) plan;
 	struct plan_output output = { (uint8_t *) buffer + capacity, NULL, PLAN_REASON_NONE };
 	const struct side_arg *cell = arguments ? side_ptr_get(arguments->sav) : NULL;
 	uint8_t *to = buffer;
 
-	if ((arguments ? arguments->len : 0) != plan->cell_count)
+	if ((arguments ? arguments->len : 0) != body->cell_count)
 		to = plan_fail(&output, PLAN_REASON_ARGUMENT_COUNT);
-	else if (plan->cell_count && !cell)
+	else if (body->cell_count && !cell)
 		to = plan_fail(&output, PLAN_REASON_NULL_POINTER);
-	else if (plan->variadic && !variadic)
+	else if (body->variadic && !variadic)
 		to = plan_fail(&output, PLAN_REASON_ARGUMENT_COUNT);
 	else
-		to = write_cells(&output, plan->ops, plan->ops + plan->op_count - 1, cell, to);
-	if (to && plan->variadic)
+		to = write_cells(&output, body->ops, body->ops + body->op_count - 1, cell, to);
+	if (to && body->variadic)
 		to = plan_write_variadic(&output, variadic, to);
-	if (to)
-		return to - (uint8_t *) buffer;
-	if (reason)
-		*reason = output.reason;
-	return output.reason == PLAN_REASON_TOO_BIG ? -E2BIG : -EINVAL;
+	return to ? to - (uint8_t *) buffer : fail(output.reason, reason);
 }
 
-/* Room for a run of scalars, the run, the cells behind it. */
-#define COPY_RUN(bytes)                                                                            \
-	do {                                                                                       \
-		uint32_t count = op->count;                                                        \
-                                                                                                   \
-		if ((size_t) (end - to) < (size_t) count * (bytes))                                \
-			goto slow;                                                                 \
-		to = plan_copy_cells(bytes, op->label, cell, count, to);                           \
-		if (!to)                                                                           \
-			goto slow;                                                                 \
-		cell += count;                                                                     \
-	} while (0)
+/* The arguments of a plan that has some: NULL when something is wrong with the vector. */
+plan_inline const struct side_arg *plan_cells(
+		const struct plan_body *body, const struct side_arg_vec *arguments)
+{
+	if (__builtin_expect(!arguments || arguments->len != body->cell_count, 0))
+		return NULL;
+	return side_ptr_get(arguments->sav);
+}
 
-ssize_t plan_serialize_reason(const struct plan *plan, const struct side_arg_vec *arguments,
+/* Plans of one run of scalars. */
+#define DEFINE_SERIALIZE_RUN(bytes)                                                                \
+	static ssize_t serialize_run_##bytes(const struct plan *plan,                              \
+			const struct side_arg_vec *arguments,                                      \
+			const struct side_arg_dynamic_struct *variadic, void *buffer,              \
+			size_t capacity, enum plan_reason *reason)                                 \
+	{                                                                                          \
+		const struct plan_body *body = (const struct plan_body *) plan;                    \
+		const struct side_arg *cell = plan_cells(body, arguments);                         \
+		uint32_t count = body->cell_count;                                                 \
+                                                                                                   \
+		if (__builtin_expect(!cell || capacity < (size_t) count * (bytes), 0))             \
+			return plan_serialize_any(                                                 \
+					plan, arguments, variadic, buffer, capacity, reason);      \
+		if (!plan_copy_cells(bytes, body->ops[0].label, cell, count, buffer))              \
+			return fail(PLAN_REASON_ARGUMENT_LABEL, reason);                           \
+		return (ssize_t) count * (bytes);                                                  \
+	}
+
+DEFINE_SERIALIZE_RUN(1)
+DEFINE_SERIALIZE_RUN(2)
+DEFINE_SERIALIZE_RUN(4)
+DEFINE_SERIALIZE_RUN(8)
+DEFINE_SERIALIZE_RUN(16)
+
+plan_serialize_func plan_serialize_run(unsigned int code)
+{
+	switch (code) {
+	case PLAN_SCALAR_1: return serialize_run_1;
+	case PLAN_SCALAR_2: return serialize_run_2;
+	case PLAN_SCALAR_4: return serialize_run_4;
+	case PLAN_SCALAR_8: return serialize_run_8;
+	case PLAN_SCALAR_16: return serialize_run_16;
+	default: return plan_serialize_plain;
+	}
+}
+
+/*
+ * Plain plans: scalars, UTF-8 strings, and gathered memory without holes.
+ *
+ * Each operation has a step that ends in a jump to the step of the next operation, with everything
+ * in registers. (Without optimisation these are calls; PLAN_STEPS_MAX bounds how deep.)
+ */
+#define STEP(name)                                                                                 \
+	ssize_t name(const struct plan_op *op, const struct side_arg *cell, uint8_t *to,           \
+			const uint8_t *last, uint8_t *start, enum plan_reason *reason)
+
+#define NEXT_STEP(op, cell, to) return (op)->step(op, cell, to, last, start, reason)
+
+/* One cell is the usual run, and then no loop is needed; more go the second way. */
+#define STEP_RUN(bytes_each)                                                                       \
+	static __attribute__((noinline)) STEP(step_cells_##bytes_each)                             \
+	{                                                                                          \
+		if ((size_t) (last - to + 8) < op->bytes)                                          \
+			return fail(PLAN_REASON_TOO_BIG, reason);                                  \
+		to = plan_copy_cells(bytes_each, op->label, cell, op->count, to);                  \
+		if (!to)                                                                           \
+			return fail(PLAN_REASON_ARGUMENT_LABEL, reason);                           \
+		NEXT_STEP(op + 1, cell + op->count, to);                                           \
+	}                                                                                          \
+                                                                                                   \
+	static STEP(step_run_##bytes_each)                                                         \
+	{                                                                                          \
+		if (op->count != 1 || (bytes_each) > 8 || to > last)                               \
+			return step_cells_##bytes_each(op, cell, to, last, start, reason);         \
+		if (__builtin_expect(cell->type.v != op->label, 0))                                \
+			return step_wrong_label(op, cell, to, last, start, reason);                \
+		plan_copy_cell(bytes_each, cell, to);                                              \
+		NEXT_STEP(op + 1, cell + 1, to + (bytes_each));                                    \
+	}
+
+/* Out of line, so that the steps need no stack. */
+static __attribute__((noinline, cold)) STEP(step_wrong_label)
+{
+	(void) op, (void) cell, (void) to, (void) last, (void) start;
+	return fail(PLAN_REASON_ARGUMENT_LABEL, reason);
+}
+
+STEP_RUN(0)
+STEP_RUN(1)
+STEP_RUN(2)
+STEP_RUN(4)
+STEP_RUN(8)
+STEP_RUN(16)
+
+static STEP(step_block)
+{
+	if (__builtin_expect((size_t) (last - to + 8) < op->bytes, 0))
+		return fail(PLAN_REASON_TOO_BIG, reason);
+	if (__builtin_expect(!plan_copy_block(op, cell, to), 0))
+		return fail(PLAN_REASON_ARGUMENT_LABEL, reason);
+	NEXT_STEP(op + op->skip, cell + op->count, to + op->bytes);
+}
+
+/* Where the buffer ends before the next whole word does, byte by byte. */
+static __attribute__((noinline)) ssize_t finish_string(const struct plan_op *op,
+		const struct side_arg *cell, uint8_t *to, const uint8_t *last, uint8_t *start,
+		enum plan_reason *reason, const uint8_t *from)
+{
+	to = plan_copy_string_bytes(to, last + 8, from);
+	if (!to)
+		return fail(PLAN_REASON_TOO_BIG, reason);
+	NEXT_STEP(op + 1, cell + 1, to);
+}
+
+static STEP(step_string)
+{
+	const uint8_t *from = side_ptr_get(cell->u.side_static.string_value);
+	uint8_t *behind;
+
+	if (__builtin_expect(cell->type.v != op->label, 0))
+		return step_wrong_label(op, cell, to, last, start, reason);
+	if (__builtin_expect(!from, 0))
+		from = (const uint8_t *) "(null)";
+	behind = plan_copy_string_words(&to, last, &from);
+	if (__builtin_expect(!behind, 0))
+		return finish_string(op, cell, to, last, start, reason, from);
+	NEXT_STEP(op + 1, cell + 1, behind);
+}
+
+static STEP(step_gather_copy)
+{
+	const uint8_t *from = side_ptr_get(cell->u.side_static.side_struct_gather_ptr);
+	uint32_t count = op->count;
+
+	if (__builtin_expect(cell->type.v != op->label, 0))
+		return fail(PLAN_REASON_ARGUMENT_LABEL, reason);
+	if (__builtin_expect(!from, 0))
+		return fail(PLAN_REASON_NULL_POINTER, reason);
+	if (__builtin_expect((size_t) (last - to + 8) < count, 0))
+		return fail(PLAN_REASON_TOO_BIG, reason);
+	plan_copy(to, from + op->offset, count);
+	NEXT_STEP(op + 1, cell + 1, to + count);
+}
+
+static STEP(step_end)
+{
+	(void) op, (void) cell, (void) last, (void) reason;
+	return to - start;
+}
+
+plan_step_func plan_step(unsigned int code)
+{
+	static const plan_step_func steps[PLAN_END + 1] = {
+		[PLAN_END] = step_end,
+		[PLAN_SCALAR_0] = step_run_0,
+		[PLAN_SCALAR_1] = step_run_1,
+		[PLAN_SCALAR_2] = step_run_2,
+		[PLAN_SCALAR_4] = step_run_4,
+		[PLAN_SCALAR_8] = step_run_8,
+		[PLAN_SCALAR_16] = step_run_16,
+		[PLAN_BLOCK] = step_block,
+		[PLAN_STRING] = step_string,
+		[PLAN_GATHER_COPY] = step_gather_copy,
+	};
+
+	return steps[code];
+}
+
+ssize_t plan_serialize_plain(const struct plan *plan, const struct side_arg_vec *arguments,
 		const struct side_arg_dynamic_struct *variadic, void *buffer, size_t capacity,
 		enum plan_reason *reason)
 {
-	const struct plan_op *op = plan->ops;
-	const uint8_t *end = (uint8_t *) buffer + capacity;
-	const struct side_arg *cell;
-	const uint8_t *from;
-	uint8_t *to = buffer;
+	const struct plan_body *body = (const struct plan_body *) plan;
+	const struct side_arg *cell = plan_cells(body, arguments);
 
-	/* Whatever is wrong or unusual is done, or found, again by the slow way. */
-	if (!plan->plain || !arguments || arguments->len != plan->cell_count)
-		goto slow;
-	cell = side_ptr_get(arguments->sav);
-	if (!cell)
-		goto slow;
-	for (;; op++) {
-		switch (op->code) {
-		case PLAN_END: return to - (uint8_t *) buffer;
-		case PLAN_SCALAR_0: COPY_RUN(0); break;
-		case PLAN_SCALAR_1: COPY_RUN(1); break;
-		case PLAN_SCALAR_2: COPY_RUN(2); break;
-		case PLAN_SCALAR_4: COPY_RUN(4); break;
-		case PLAN_SCALAR_8: COPY_RUN(8); break;
-		case PLAN_SCALAR_16: COPY_RUN(16); break;
-		case PLAN_STRING:
-			from = side_ptr_get(cell->u.side_static.string_value);
-			if (cell->type.v != op->label || !from)
-				goto slow;
-			to = plan_copy_string(to, end, from);
-			if (!to)
-				goto slow;
-			cell++;
-			break;
-		default: /* PLAN_GATHER_COPY */
-			from = side_ptr_get(cell->u.side_static.side_struct_gather_ptr);
-			if (cell->type.v != op->label || !from || (size_t) (end - to) < op->count)
-				goto slow;
-			plan_copy(to, from + op->offset, op->count);
-			to += op->count;
-			cell++;
-			break;
-		}
-	}
-slow:
-	return serialize_slow(plan, arguments, variadic, buffer, capacity, reason);
+	/* The steps count from the last place for a word, so there must be one. */
+	if (__builtin_expect(!cell || capacity < 8, 0))
+		return plan_serialize_any(plan, arguments, variadic, buffer, capacity, reason);
+	return body->ops[0].step(body->ops, cell, buffer, (uint8_t *) buffer + capacity - 8,
+			buffer, reason);
 }
