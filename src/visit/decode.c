@@ -475,7 +475,7 @@ static int decode_enum(struct decoder *decoder, struct side_type_enum *type,
 static int get_gather(struct decoder *decoder, void *offset, void *offset_bits,
 		uint8_t *access_mode, const struct visit_step *step)
 {
-	uint64_t bytes, bits;
+	uint64_t bytes = 0, bits = 0;
 	uint16_t bits16;
 	int ret = get_number(decoder, 8, &bytes, step);
 
