@@ -47,18 +47,19 @@
 #define side_padding(_n) char padding[_n]
 
 /*
- * Compile-time assertion, at file scope, in a block or in a structure; the user adds the ';'.
- * _ident is only used where the language has no assertion of its own.
+ * Compile-time assertion, at file scope or in a block; the user adds the ';'.  _ident is only used
+ * where the language has none with a text: the C library hides that of GCC in strict C99.
  */
 #if defined(__cplusplus)
 #define side_static_assert(_cond, _msg, _ident) static_assert(_cond, _msg)
 #elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
 #define side_static_assert(_cond, _msg, _ident) _Static_assert(_cond, _msg)
-#elif defined(__GNUC__)
+#elif defined(__GNUC__) && !defined(_Static_assert)
 #define side_static_assert(_cond, _msg, _ident) __extension__ _Static_assert(_cond, _msg)
 #else
 #define side_static_assert(_cond, _msg, _ident)                                                    \
-	extern void _ident(const char (*)[(_cond) ? 1 : -1])
+	extern int (*side_static_assert_(                                                          \
+			void))[!!sizeof(struct { int _ident : (_cond) ? 2 : -1; })]
 #endif
 
 #define side_check_size(_type, _n)                                                                 \

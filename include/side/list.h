@@ -1,0 +1,913 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * SIDE: lists of the preprocessor.
+ *
+ * SIDE_MAP(m, ctx, list) expands to m(ctx, i, element) for each element, with nothing in between; i is a
+ * text that makes a name unique.  Each element begins with a parenthesis; the last may be empty, which is
+ * a trailing comma.  Up to 16 elements are unrolled, longer lists go in chunks of 16, up to 1024.
+ *
+ * No comma deletion and no __VA_OPT__: this works in strict C99 and C++11.
+ */
+#ifndef SIDE_LIST_H
+#define SIDE_LIST_H
+
+#pragma GCC system_header
+
+/* 1 when the text begins with "(", else 0. */
+#define SIDE_IS_PAREN(...) SIDE_IS_PAREN_I(SIDE_PAREN_PROBE __VA_ARGS__, 0, )
+#define SIDE_IS_PAREN_I(...) SIDE_IS_PAREN_II(__VA_ARGS__)
+#define SIDE_IS_PAREN_II(_a, _is, ...) _is
+#define SIDE_PAREN_PROBE(...) , 1
+
+#define SIDE_PASTE(_a, ...) SIDE_PASTE_I(_a, __VA_ARGS__)
+#define SIDE_PASTE_I(_a, ...) _a##__VA_ARGS__
+
+/* The text behind it, when the condition is 1 and not 0. */
+#define SIDE_IF(_cond) SIDE_PASTE(SIDE_IF_, _cond)
+#define SIDE_IF_0(...)
+#define SIDE_IF_1(...) __VA_ARGS__
+
+#define SIDE_HEAD(...) SIDE_HEAD_I(__VA_ARGS__, )
+#define SIDE_HEAD_I(_head, ...) _head
+
+/* Number of elements, 1 to 16, or MANY: then the 17th stands where the number should. */
+#define SIDE_SIZE(...)                                                                             \
+	SIDE_SIZE_I(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, )
+#define SIDE_SIZE_I(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, \
+		_size, ...)                                                                        \
+	SIDE_PASTE(SIDE_SIZE_, SIDE_IS_PAREN(_size))(_size)
+#define SIDE_SIZE_0(_size) _size
+#define SIDE_SIZE_1(_size) MANY
+
+#define SIDE_MAP(_m, _ctx, ...)                                                                    \
+	SIDE_PASTE(SIDE_MAP_, SIDE_SIZE(__VA_ARGS__))(0, _m, _ctx, __VA_ARGS__)
+
+#define SIDE_MAP_1(_k, _m, _ctx, _a0)                                                              \
+	SIDE_IF(SIDE_IS_PAREN(_a0))(_m(_ctx, _k##_0, _a0))
+#define SIDE_MAP_2(_k, _m, _ctx, _a0, _a1)                                                         \
+	_m(_ctx, _k##_0, _a0)                                                                      \
+	SIDE_IF(SIDE_IS_PAREN(_a1))(_m(_ctx, _k##_1, _a1))
+#define SIDE_MAP_3(_k, _m, _ctx, _a0, _a1, _a2)                                                    \
+	_m(_ctx, _k##_0, _a0)                                                                      \
+	_m(_ctx, _k##_1, _a1)                                                                      \
+	SIDE_IF(SIDE_IS_PAREN(_a2))(_m(_ctx, _k##_2, _a2))
+#define SIDE_MAP_4(_k, _m, _ctx, _a0, _a1, _a2, _a3)                                               \
+	_m(_ctx, _k##_0, _a0)                                                                      \
+	_m(_ctx, _k##_1, _a1)                                                                      \
+	_m(_ctx, _k##_2, _a2)                                                                      \
+	SIDE_IF(SIDE_IS_PAREN(_a3))(_m(_ctx, _k##_3, _a3))
+#define SIDE_MAP_5(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4)                                          \
+	_m(_ctx, _k##_0, _a0)                                                                      \
+	_m(_ctx, _k##_1, _a1)                                                                      \
+	_m(_ctx, _k##_2, _a2)                                                                      \
+	_m(_ctx, _k##_3, _a3)                                                                      \
+	SIDE_IF(SIDE_IS_PAREN(_a4))(_m(_ctx, _k##_4, _a4))
+#define SIDE_MAP_6(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5)                                     \
+	_m(_ctx, _k##_0, _a0)                                                                      \
+	_m(_ctx, _k##_1, _a1)                                                                      \
+	_m(_ctx, _k##_2, _a2)                                                                      \
+	_m(_ctx, _k##_3, _a3)                                                                      \
+	_m(_ctx, _k##_4, _a4)                                                                      \
+	SIDE_IF(SIDE_IS_PAREN(_a5))(_m(_ctx, _k##_5, _a5))
+#define SIDE_MAP_7(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6)                                \
+	_m(_ctx, _k##_0, _a0)                                                                      \
+	_m(_ctx, _k##_1, _a1)                                                                      \
+	_m(_ctx, _k##_2, _a2)                                                                      \
+	_m(_ctx, _k##_3, _a3)                                                                      \
+	_m(_ctx, _k##_4, _a4)                                                                      \
+	_m(_ctx, _k##_5, _a5)                                                                      \
+	SIDE_IF(SIDE_IS_PAREN(_a6))(_m(_ctx, _k##_6, _a6))
+#define SIDE_MAP_8(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7)                           \
+	_m(_ctx, _k##_0, _a0)                                                                      \
+	_m(_ctx, _k##_1, _a1)                                                                      \
+	_m(_ctx, _k##_2, _a2)                                                                      \
+	_m(_ctx, _k##_3, _a3)                                                                      \
+	_m(_ctx, _k##_4, _a4)                                                                      \
+	_m(_ctx, _k##_5, _a5)                                                                      \
+	_m(_ctx, _k##_6, _a6)                                                                      \
+	SIDE_IF(SIDE_IS_PAREN(_a7))(_m(_ctx, _k##_7, _a7))
+#define SIDE_MAP_9(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8)                      \
+	_m(_ctx, _k##_0, _a0)                                                                      \
+	_m(_ctx, _k##_1, _a1)                                                                      \
+	_m(_ctx, _k##_2, _a2)                                                                      \
+	_m(_ctx, _k##_3, _a3)                                                                      \
+	_m(_ctx, _k##_4, _a4)                                                                      \
+	_m(_ctx, _k##_5, _a5)                                                                      \
+	_m(_ctx, _k##_6, _a6)                                                                      \
+	_m(_ctx, _k##_7, _a7)                                                                      \
+	SIDE_IF(SIDE_IS_PAREN(_a8))(_m(_ctx, _k##_8, _a8))
+#define SIDE_MAP_10(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9)                \
+	_m(_ctx, _k##_0, _a0)                                                                      \
+	_m(_ctx, _k##_1, _a1)                                                                      \
+	_m(_ctx, _k##_2, _a2)                                                                      \
+	_m(_ctx, _k##_3, _a3)                                                                      \
+	_m(_ctx, _k##_4, _a4)                                                                      \
+	_m(_ctx, _k##_5, _a5)                                                                      \
+	_m(_ctx, _k##_6, _a6)                                                                      \
+	_m(_ctx, _k##_7, _a7)                                                                      \
+	_m(_ctx, _k##_8, _a8)                                                                      \
+	SIDE_IF(SIDE_IS_PAREN(_a9))(_m(_ctx, _k##_9, _a9))
+#define SIDE_MAP_11(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10)          \
+	_m(_ctx, _k##_0, _a0)                                                                      \
+	_m(_ctx, _k##_1, _a1)                                                                      \
+	_m(_ctx, _k##_2, _a2)                                                                      \
+	_m(_ctx, _k##_3, _a3)                                                                      \
+	_m(_ctx, _k##_4, _a4)                                                                      \
+	_m(_ctx, _k##_5, _a5)                                                                      \
+	_m(_ctx, _k##_6, _a6)                                                                      \
+	_m(_ctx, _k##_7, _a7)                                                                      \
+	_m(_ctx, _k##_8, _a8)                                                                      \
+	_m(_ctx, _k##_9, _a9)                                                                      \
+	SIDE_IF(SIDE_IS_PAREN(_a10))(_m(_ctx, _k##_10, _a10))
+#define SIDE_MAP_12(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11)    \
+	_m(_ctx, _k##_0, _a0)                                                                      \
+	_m(_ctx, _k##_1, _a1)                                                                      \
+	_m(_ctx, _k##_2, _a2)                                                                      \
+	_m(_ctx, _k##_3, _a3)                                                                      \
+	_m(_ctx, _k##_4, _a4)                                                                      \
+	_m(_ctx, _k##_5, _a5)                                                                      \
+	_m(_ctx, _k##_6, _a6)                                                                      \
+	_m(_ctx, _k##_7, _a7)                                                                      \
+	_m(_ctx, _k##_8, _a8)                                                                      \
+	_m(_ctx, _k##_9, _a9)                                                                      \
+	_m(_ctx, _k##_10, _a10)                                                                    \
+	SIDE_IF(SIDE_IS_PAREN(_a11))(_m(_ctx, _k##_11, _a11))
+#define SIDE_MAP_13(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12) \
+	_m(_ctx, _k##_0, _a0)                                                                      \
+	_m(_ctx, _k##_1, _a1)                                                                      \
+	_m(_ctx, _k##_2, _a2)                                                                      \
+	_m(_ctx, _k##_3, _a3)                                                                      \
+	_m(_ctx, _k##_4, _a4)                                                                      \
+	_m(_ctx, _k##_5, _a5)                                                                      \
+	_m(_ctx, _k##_6, _a6)                                                                      \
+	_m(_ctx, _k##_7, _a7)                                                                      \
+	_m(_ctx, _k##_8, _a8)                                                                      \
+	_m(_ctx, _k##_9, _a9)                                                                      \
+	_m(_ctx, _k##_10, _a10)                                                                    \
+	_m(_ctx, _k##_11, _a11)                                                                    \
+	SIDE_IF(SIDE_IS_PAREN(_a12))(_m(_ctx, _k##_12, _a12))
+#define SIDE_MAP_14(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13) \
+	_m(_ctx, _k##_0, _a0)                                                                      \
+	_m(_ctx, _k##_1, _a1)                                                                      \
+	_m(_ctx, _k##_2, _a2)                                                                      \
+	_m(_ctx, _k##_3, _a3)                                                                      \
+	_m(_ctx, _k##_4, _a4)                                                                      \
+	_m(_ctx, _k##_5, _a5)                                                                      \
+	_m(_ctx, _k##_6, _a6)                                                                      \
+	_m(_ctx, _k##_7, _a7)                                                                      \
+	_m(_ctx, _k##_8, _a8)                                                                      \
+	_m(_ctx, _k##_9, _a9)                                                                      \
+	_m(_ctx, _k##_10, _a10)                                                                    \
+	_m(_ctx, _k##_11, _a11)                                                                    \
+	_m(_ctx, _k##_12, _a12)                                                                    \
+	SIDE_IF(SIDE_IS_PAREN(_a13))(_m(_ctx, _k##_13, _a13))
+#define SIDE_MAP_15(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14) \
+	_m(_ctx, _k##_0, _a0)                                                                      \
+	_m(_ctx, _k##_1, _a1)                                                                      \
+	_m(_ctx, _k##_2, _a2)                                                                      \
+	_m(_ctx, _k##_3, _a3)                                                                      \
+	_m(_ctx, _k##_4, _a4)                                                                      \
+	_m(_ctx, _k##_5, _a5)                                                                      \
+	_m(_ctx, _k##_6, _a6)                                                                      \
+	_m(_ctx, _k##_7, _a7)                                                                      \
+	_m(_ctx, _k##_8, _a8)                                                                      \
+	_m(_ctx, _k##_9, _a9)                                                                      \
+	_m(_ctx, _k##_10, _a10)                                                                    \
+	_m(_ctx, _k##_11, _a11)                                                                    \
+	_m(_ctx, _k##_12, _a12)                                                                    \
+	_m(_ctx, _k##_13, _a13)                                                                    \
+	SIDE_IF(SIDE_IS_PAREN(_a14))(_m(_ctx, _k##_14, _a14))
+#define SIDE_MAP_16(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	_m(_ctx, _k##_0, _a0)                                                                      \
+	_m(_ctx, _k##_1, _a1)                                                                      \
+	_m(_ctx, _k##_2, _a2)                                                                      \
+	_m(_ctx, _k##_3, _a3)                                                                      \
+	_m(_ctx, _k##_4, _a4)                                                                      \
+	_m(_ctx, _k##_5, _a5)                                                                      \
+	_m(_ctx, _k##_6, _a6)                                                                      \
+	_m(_ctx, _k##_7, _a7)                                                                      \
+	_m(_ctx, _k##_8, _a8)                                                                      \
+	_m(_ctx, _k##_9, _a9)                                                                      \
+	_m(_ctx, _k##_10, _a10)                                                                    \
+	_m(_ctx, _k##_11, _a11)                                                                    \
+	_m(_ctx, _k##_12, _a12)                                                                    \
+	_m(_ctx, _k##_13, _a13)                                                                    \
+	_m(_ctx, _k##_14, _a14)                                                                    \
+	SIDE_IF(SIDE_IS_PAREN(_a15))(_m(_ctx, _k##_15, _a15))
+/* 16 elements and a trailing comma: the 17th, which stands for the size, is empty. */
+#define SIDE_MAP_(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, _end) \
+	SIDE_MAP_CHUNK(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15)
+#define SIDE_MAP_CHUNK(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	_m(_ctx, _k##_0, _a0)                                                                      \
+	_m(_ctx, _k##_1, _a1)                                                                      \
+	_m(_ctx, _k##_2, _a2)                                                                      \
+	_m(_ctx, _k##_3, _a3)                                                                      \
+	_m(_ctx, _k##_4, _a4)                                                                      \
+	_m(_ctx, _k##_5, _a5)                                                                      \
+	_m(_ctx, _k##_6, _a6)                                                                      \
+	_m(_ctx, _k##_7, _a7)                                                                      \
+	_m(_ctx, _k##_8, _a8)                                                                      \
+	_m(_ctx, _k##_9, _a9)                                                                      \
+	_m(_ctx, _k##_10, _a10)                                                                    \
+	_m(_ctx, _k##_11, _a11)                                                                    \
+	_m(_ctx, _k##_12, _a12)                                                                    \
+	_m(_ctx, _k##_13, _a13)                                                                    \
+	_m(_ctx, _k##_14, _a14)                                                                    \
+	_m(_ctx, _k##_15, _a15)
+
+/* One macro a chunk, because a macro does not expand inside itself. */
+#define SIDE_MAP_MANY(_k, _m, _ctx, ...) SIDE_MAP_MANY_0(0, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_NEXT_1(_k) SIDE_MAP_1
+#define SIDE_MAP_NEXT_2(_k) SIDE_MAP_2
+#define SIDE_MAP_NEXT_3(_k) SIDE_MAP_3
+#define SIDE_MAP_NEXT_4(_k) SIDE_MAP_4
+#define SIDE_MAP_NEXT_5(_k) SIDE_MAP_5
+#define SIDE_MAP_NEXT_6(_k) SIDE_MAP_6
+#define SIDE_MAP_NEXT_7(_k) SIDE_MAP_7
+#define SIDE_MAP_NEXT_8(_k) SIDE_MAP_8
+#define SIDE_MAP_NEXT_9(_k) SIDE_MAP_9
+#define SIDE_MAP_NEXT_10(_k) SIDE_MAP_10
+#define SIDE_MAP_NEXT_11(_k) SIDE_MAP_11
+#define SIDE_MAP_NEXT_12(_k) SIDE_MAP_12
+#define SIDE_MAP_NEXT_13(_k) SIDE_MAP_13
+#define SIDE_MAP_NEXT_14(_k) SIDE_MAP_14
+#define SIDE_MAP_NEXT_15(_k) SIDE_MAP_15
+#define SIDE_MAP_NEXT_16(_k) SIDE_MAP_16
+#define SIDE_MAP_NEXT_(_k) SIDE_MAP_
+#define SIDE_MAP_NEXT_MANY(_k) SIDE_MAP_MANY_##_k
+#define SIDE_MAP_MANY_0(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(0, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(1)(1, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_1(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(1, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(2)(2, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_2(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(2, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(3)(3, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_3(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(3, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(4)(4, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_4(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(4, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(5)(5, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_5(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(5, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(6)(6, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_6(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(6, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(7)(7, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_7(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(7, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(8)(8, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_8(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(8, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(9)(9, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_9(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(9, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(10)(10, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_10(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(10, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(11)(11, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_11(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(11, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(12)(12, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_12(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(12, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(13)(13, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_13(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(13, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(14)(14, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_14(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(14, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(15)(15, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_15(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(15, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(16)(16, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_16(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(16, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(17)(17, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_17(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(17, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(18)(18, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_18(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(18, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(19)(19, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_19(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(19, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(20)(20, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_20(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(20, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(21)(21, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_21(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(21, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(22)(22, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_22(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(22, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(23)(23, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_23(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(23, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(24)(24, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_24(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(24, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(25)(25, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_25(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(25, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(26)(26, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_26(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(26, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(27)(27, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_27(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(27, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(28)(28, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_28(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(28, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(29)(29, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_29(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(29, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(30)(30, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_30(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(30, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(31)(31, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_31(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(31, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(32)(32, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_32(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(32, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(33)(33, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_33(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(33, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(34)(34, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_34(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(34, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(35)(35, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_35(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(35, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(36)(36, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_36(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(36, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(37)(37, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_37(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(37, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(38)(38, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_38(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(38, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(39)(39, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_39(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(39, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(40)(40, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_40(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(40, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(41)(41, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_41(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(41, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(42)(42, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_42(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(42, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(43)(43, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_43(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(43, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(44)(44, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_44(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(44, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(45)(45, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_45(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(45, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(46)(46, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_46(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(46, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(47)(47, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_47(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(47, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(48)(48, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_48(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(48, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(49)(49, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_49(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(49, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(50)(50, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_50(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(50, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(51)(51, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_51(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(51, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(52)(52, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_52(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(52, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(53)(53, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_53(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(53, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(54)(54, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_54(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(54, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(55)(55, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_55(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(55, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(56)(56, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_56(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(56, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(57)(57, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_57(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(57, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(58)(58, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_58(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(58, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(59)(59, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_59(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(59, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(60)(60, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_60(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(60, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(61)(61, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_61(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(61, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(62)(62, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_62(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(62, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(63)(63, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_MANY_63(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_MAP_CHUNK(63, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(64)(64, _m, _ctx, __VA_ARGS__)
+
+/*
+ * SIDE_PAIRS(list): SIDE_PAIR(a, b) for each pair of elements of the list, whose last is empty.
+ */
+#define SIDE_PAIRS(...) SIDE_PASTE(SIDE_PAIRS_, SIDE_SIZE(__VA_ARGS__))(__VA_ARGS__)
+#define SIDE_PAIRS_1(_a0)
+#define SIDE_PAIRS_2(_a0, _a1)
+#define SIDE_PAIRS_3(_a0, _a1, _a2)                                                                \
+	SIDE_PAIR(_a0, _a1)
+#define SIDE_PAIRS_4(_a0, _a1, _a2, _a3)                                                           \
+	SIDE_PAIR(_a0, _a1) SIDE_PAIR(_a0, _a2) SIDE_PAIR(_a1, _a2)
+#define SIDE_PAIRS_5(_a0, _a1, _a2, _a3, _a4)                                                      \
+	SIDE_PAIR(_a0, _a1) SIDE_PAIR(_a0, _a2) SIDE_PAIR(_a0, _a3) SIDE_PAIR(_a1, _a2)            \
+	SIDE_PAIR(_a1, _a3) SIDE_PAIR(_a2, _a3)
+#define SIDE_PAIRS_6(_a0, _a1, _a2, _a3, _a4, _a5)                                                 \
+	SIDE_PAIR(_a0, _a1) SIDE_PAIR(_a0, _a2) SIDE_PAIR(_a0, _a3) SIDE_PAIR(_a0, _a4)            \
+	SIDE_PAIR(_a1, _a2) SIDE_PAIR(_a1, _a3) SIDE_PAIR(_a1, _a4) SIDE_PAIR(_a2, _a3)            \
+	SIDE_PAIR(_a2, _a4) SIDE_PAIR(_a3, _a4)
+#define SIDE_PAIRS_7(_a0, _a1, _a2, _a3, _a4, _a5, _a6)                                            \
+	SIDE_PAIR(_a0, _a1) SIDE_PAIR(_a0, _a2) SIDE_PAIR(_a0, _a3) SIDE_PAIR(_a0, _a4)            \
+	SIDE_PAIR(_a0, _a5) SIDE_PAIR(_a1, _a2) SIDE_PAIR(_a1, _a3) SIDE_PAIR(_a1, _a4)            \
+	SIDE_PAIR(_a1, _a5) SIDE_PAIR(_a2, _a3) SIDE_PAIR(_a2, _a4) SIDE_PAIR(_a2, _a5)            \
+	SIDE_PAIR(_a3, _a4) SIDE_PAIR(_a3, _a5) SIDE_PAIR(_a4, _a5)
+#define SIDE_PAIRS_8(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7)                                       \
+	SIDE_PAIR(_a0, _a1) SIDE_PAIR(_a0, _a2) SIDE_PAIR(_a0, _a3) SIDE_PAIR(_a0, _a4)            \
+	SIDE_PAIR(_a0, _a5) SIDE_PAIR(_a0, _a6) SIDE_PAIR(_a1, _a2) SIDE_PAIR(_a1, _a3)            \
+	SIDE_PAIR(_a1, _a4) SIDE_PAIR(_a1, _a5) SIDE_PAIR(_a1, _a6) SIDE_PAIR(_a2, _a3)            \
+	SIDE_PAIR(_a2, _a4) SIDE_PAIR(_a2, _a5) SIDE_PAIR(_a2, _a6) SIDE_PAIR(_a3, _a4)            \
+	SIDE_PAIR(_a3, _a5) SIDE_PAIR(_a3, _a6) SIDE_PAIR(_a4, _a5) SIDE_PAIR(_a4, _a6)            \
+	SIDE_PAIR(_a5, _a6)
+#define SIDE_PAIRS_9(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8)                                  \
+	SIDE_PAIR(_a0, _a1) SIDE_PAIR(_a0, _a2) SIDE_PAIR(_a0, _a3) SIDE_PAIR(_a0, _a4)            \
+	SIDE_PAIR(_a0, _a5) SIDE_PAIR(_a0, _a6) SIDE_PAIR(_a0, _a7) SIDE_PAIR(_a1, _a2)            \
+	SIDE_PAIR(_a1, _a3) SIDE_PAIR(_a1, _a4) SIDE_PAIR(_a1, _a5) SIDE_PAIR(_a1, _a6)            \
+	SIDE_PAIR(_a1, _a7) SIDE_PAIR(_a2, _a3) SIDE_PAIR(_a2, _a4) SIDE_PAIR(_a2, _a5)            \
+	SIDE_PAIR(_a2, _a6) SIDE_PAIR(_a2, _a7) SIDE_PAIR(_a3, _a4) SIDE_PAIR(_a3, _a5)            \
+	SIDE_PAIR(_a3, _a6) SIDE_PAIR(_a3, _a7) SIDE_PAIR(_a4, _a5) SIDE_PAIR(_a4, _a6)            \
+	SIDE_PAIR(_a4, _a7) SIDE_PAIR(_a5, _a6) SIDE_PAIR(_a5, _a7) SIDE_PAIR(_a6, _a7)
+#define SIDE_PAIRS_10(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9)                            \
+	SIDE_PAIR(_a0, _a1) SIDE_PAIR(_a0, _a2) SIDE_PAIR(_a0, _a3) SIDE_PAIR(_a0, _a4)            \
+	SIDE_PAIR(_a0, _a5) SIDE_PAIR(_a0, _a6) SIDE_PAIR(_a0, _a7) SIDE_PAIR(_a0, _a8)            \
+	SIDE_PAIR(_a1, _a2) SIDE_PAIR(_a1, _a3) SIDE_PAIR(_a1, _a4) SIDE_PAIR(_a1, _a5)            \
+	SIDE_PAIR(_a1, _a6) SIDE_PAIR(_a1, _a7) SIDE_PAIR(_a1, _a8) SIDE_PAIR(_a2, _a3)            \
+	SIDE_PAIR(_a2, _a4) SIDE_PAIR(_a2, _a5) SIDE_PAIR(_a2, _a6) SIDE_PAIR(_a2, _a7)            \
+	SIDE_PAIR(_a2, _a8) SIDE_PAIR(_a3, _a4) SIDE_PAIR(_a3, _a5) SIDE_PAIR(_a3, _a6)            \
+	SIDE_PAIR(_a3, _a7) SIDE_PAIR(_a3, _a8) SIDE_PAIR(_a4, _a5) SIDE_PAIR(_a4, _a6)            \
+	SIDE_PAIR(_a4, _a7) SIDE_PAIR(_a4, _a8) SIDE_PAIR(_a5, _a6) SIDE_PAIR(_a5, _a7)            \
+	SIDE_PAIR(_a5, _a8) SIDE_PAIR(_a6, _a7) SIDE_PAIR(_a6, _a8) SIDE_PAIR(_a7, _a8)
+#define SIDE_PAIRS_11(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10)                      \
+	SIDE_PAIR(_a0, _a1) SIDE_PAIR(_a0, _a2) SIDE_PAIR(_a0, _a3) SIDE_PAIR(_a0, _a4)            \
+	SIDE_PAIR(_a0, _a5) SIDE_PAIR(_a0, _a6) SIDE_PAIR(_a0, _a7) SIDE_PAIR(_a0, _a8)            \
+	SIDE_PAIR(_a0, _a9) SIDE_PAIR(_a1, _a2) SIDE_PAIR(_a1, _a3) SIDE_PAIR(_a1, _a4)            \
+	SIDE_PAIR(_a1, _a5) SIDE_PAIR(_a1, _a6) SIDE_PAIR(_a1, _a7) SIDE_PAIR(_a1, _a8)            \
+	SIDE_PAIR(_a1, _a9) SIDE_PAIR(_a2, _a3) SIDE_PAIR(_a2, _a4) SIDE_PAIR(_a2, _a5)            \
+	SIDE_PAIR(_a2, _a6) SIDE_PAIR(_a2, _a7) SIDE_PAIR(_a2, _a8) SIDE_PAIR(_a2, _a9)            \
+	SIDE_PAIR(_a3, _a4) SIDE_PAIR(_a3, _a5) SIDE_PAIR(_a3, _a6) SIDE_PAIR(_a3, _a7)            \
+	SIDE_PAIR(_a3, _a8) SIDE_PAIR(_a3, _a9) SIDE_PAIR(_a4, _a5) SIDE_PAIR(_a4, _a6)            \
+	SIDE_PAIR(_a4, _a7) SIDE_PAIR(_a4, _a8) SIDE_PAIR(_a4, _a9) SIDE_PAIR(_a5, _a6)            \
+	SIDE_PAIR(_a5, _a7) SIDE_PAIR(_a5, _a8) SIDE_PAIR(_a5, _a9) SIDE_PAIR(_a6, _a7)            \
+	SIDE_PAIR(_a6, _a8) SIDE_PAIR(_a6, _a9) SIDE_PAIR(_a7, _a8) SIDE_PAIR(_a7, _a9)            \
+	SIDE_PAIR(_a8, _a9)
+#define SIDE_PAIRS_12(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11)                \
+	SIDE_PAIR(_a0, _a1) SIDE_PAIR(_a0, _a2) SIDE_PAIR(_a0, _a3) SIDE_PAIR(_a0, _a4)            \
+	SIDE_PAIR(_a0, _a5) SIDE_PAIR(_a0, _a6) SIDE_PAIR(_a0, _a7) SIDE_PAIR(_a0, _a8)            \
+	SIDE_PAIR(_a0, _a9) SIDE_PAIR(_a0, _a10) SIDE_PAIR(_a1, _a2) SIDE_PAIR(_a1, _a3)           \
+	SIDE_PAIR(_a1, _a4) SIDE_PAIR(_a1, _a5) SIDE_PAIR(_a1, _a6) SIDE_PAIR(_a1, _a7)            \
+	SIDE_PAIR(_a1, _a8) SIDE_PAIR(_a1, _a9) SIDE_PAIR(_a1, _a10) SIDE_PAIR(_a2, _a3)           \
+	SIDE_PAIR(_a2, _a4) SIDE_PAIR(_a2, _a5) SIDE_PAIR(_a2, _a6) SIDE_PAIR(_a2, _a7)            \
+	SIDE_PAIR(_a2, _a8) SIDE_PAIR(_a2, _a9) SIDE_PAIR(_a2, _a10) SIDE_PAIR(_a3, _a4)           \
+	SIDE_PAIR(_a3, _a5) SIDE_PAIR(_a3, _a6) SIDE_PAIR(_a3, _a7) SIDE_PAIR(_a3, _a8)            \
+	SIDE_PAIR(_a3, _a9) SIDE_PAIR(_a3, _a10) SIDE_PAIR(_a4, _a5) SIDE_PAIR(_a4, _a6)           \
+	SIDE_PAIR(_a4, _a7) SIDE_PAIR(_a4, _a8) SIDE_PAIR(_a4, _a9) SIDE_PAIR(_a4, _a10)           \
+	SIDE_PAIR(_a5, _a6) SIDE_PAIR(_a5, _a7) SIDE_PAIR(_a5, _a8) SIDE_PAIR(_a5, _a9)            \
+	SIDE_PAIR(_a5, _a10) SIDE_PAIR(_a6, _a7) SIDE_PAIR(_a6, _a8) SIDE_PAIR(_a6, _a9)           \
+	SIDE_PAIR(_a6, _a10) SIDE_PAIR(_a7, _a8) SIDE_PAIR(_a7, _a9) SIDE_PAIR(_a7, _a10)          \
+	SIDE_PAIR(_a8, _a9) SIDE_PAIR(_a8, _a10) SIDE_PAIR(_a9, _a10)
+#define SIDE_PAIRS_13(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12)          \
+	SIDE_PAIR(_a0, _a1) SIDE_PAIR(_a0, _a2) SIDE_PAIR(_a0, _a3) SIDE_PAIR(_a0, _a4)            \
+	SIDE_PAIR(_a0, _a5) SIDE_PAIR(_a0, _a6) SIDE_PAIR(_a0, _a7) SIDE_PAIR(_a0, _a8)            \
+	SIDE_PAIR(_a0, _a9) SIDE_PAIR(_a0, _a10) SIDE_PAIR(_a0, _a11) SIDE_PAIR(_a1, _a2)          \
+	SIDE_PAIR(_a1, _a3) SIDE_PAIR(_a1, _a4) SIDE_PAIR(_a1, _a5) SIDE_PAIR(_a1, _a6)            \
+	SIDE_PAIR(_a1, _a7) SIDE_PAIR(_a1, _a8) SIDE_PAIR(_a1, _a9) SIDE_PAIR(_a1, _a10)           \
+	SIDE_PAIR(_a1, _a11) SIDE_PAIR(_a2, _a3) SIDE_PAIR(_a2, _a4) SIDE_PAIR(_a2, _a5)           \
+	SIDE_PAIR(_a2, _a6) SIDE_PAIR(_a2, _a7) SIDE_PAIR(_a2, _a8) SIDE_PAIR(_a2, _a9)            \
+	SIDE_PAIR(_a2, _a10) SIDE_PAIR(_a2, _a11) SIDE_PAIR(_a3, _a4) SIDE_PAIR(_a3, _a5)          \
+	SIDE_PAIR(_a3, _a6) SIDE_PAIR(_a3, _a7) SIDE_PAIR(_a3, _a8) SIDE_PAIR(_a3, _a9)            \
+	SIDE_PAIR(_a3, _a10) SIDE_PAIR(_a3, _a11) SIDE_PAIR(_a4, _a5) SIDE_PAIR(_a4, _a6)          \
+	SIDE_PAIR(_a4, _a7) SIDE_PAIR(_a4, _a8) SIDE_PAIR(_a4, _a9) SIDE_PAIR(_a4, _a10)           \
+	SIDE_PAIR(_a4, _a11) SIDE_PAIR(_a5, _a6) SIDE_PAIR(_a5, _a7) SIDE_PAIR(_a5, _a8)           \
+	SIDE_PAIR(_a5, _a9) SIDE_PAIR(_a5, _a10) SIDE_PAIR(_a5, _a11) SIDE_PAIR(_a6, _a7)          \
+	SIDE_PAIR(_a6, _a8) SIDE_PAIR(_a6, _a9) SIDE_PAIR(_a6, _a10) SIDE_PAIR(_a6, _a11)          \
+	SIDE_PAIR(_a7, _a8) SIDE_PAIR(_a7, _a9) SIDE_PAIR(_a7, _a10) SIDE_PAIR(_a7, _a11)          \
+	SIDE_PAIR(_a8, _a9) SIDE_PAIR(_a8, _a10) SIDE_PAIR(_a8, _a11) SIDE_PAIR(_a9, _a10)         \
+	SIDE_PAIR(_a9, _a11) SIDE_PAIR(_a10, _a11)
+#define SIDE_PAIRS_14(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13)    \
+	SIDE_PAIR(_a0, _a1) SIDE_PAIR(_a0, _a2) SIDE_PAIR(_a0, _a3) SIDE_PAIR(_a0, _a4)            \
+	SIDE_PAIR(_a0, _a5) SIDE_PAIR(_a0, _a6) SIDE_PAIR(_a0, _a7) SIDE_PAIR(_a0, _a8)            \
+	SIDE_PAIR(_a0, _a9) SIDE_PAIR(_a0, _a10) SIDE_PAIR(_a0, _a11) SIDE_PAIR(_a0, _a12)         \
+	SIDE_PAIR(_a1, _a2) SIDE_PAIR(_a1, _a3) SIDE_PAIR(_a1, _a4) SIDE_PAIR(_a1, _a5)            \
+	SIDE_PAIR(_a1, _a6) SIDE_PAIR(_a1, _a7) SIDE_PAIR(_a1, _a8) SIDE_PAIR(_a1, _a9)            \
+	SIDE_PAIR(_a1, _a10) SIDE_PAIR(_a1, _a11) SIDE_PAIR(_a1, _a12) SIDE_PAIR(_a2, _a3)         \
+	SIDE_PAIR(_a2, _a4) SIDE_PAIR(_a2, _a5) SIDE_PAIR(_a2, _a6) SIDE_PAIR(_a2, _a7)            \
+	SIDE_PAIR(_a2, _a8) SIDE_PAIR(_a2, _a9) SIDE_PAIR(_a2, _a10) SIDE_PAIR(_a2, _a11)          \
+	SIDE_PAIR(_a2, _a12) SIDE_PAIR(_a3, _a4) SIDE_PAIR(_a3, _a5) SIDE_PAIR(_a3, _a6)           \
+	SIDE_PAIR(_a3, _a7) SIDE_PAIR(_a3, _a8) SIDE_PAIR(_a3, _a9) SIDE_PAIR(_a3, _a10)           \
+	SIDE_PAIR(_a3, _a11) SIDE_PAIR(_a3, _a12) SIDE_PAIR(_a4, _a5) SIDE_PAIR(_a4, _a6)          \
+	SIDE_PAIR(_a4, _a7) SIDE_PAIR(_a4, _a8) SIDE_PAIR(_a4, _a9) SIDE_PAIR(_a4, _a10)           \
+	SIDE_PAIR(_a4, _a11) SIDE_PAIR(_a4, _a12) SIDE_PAIR(_a5, _a6) SIDE_PAIR(_a5, _a7)          \
+	SIDE_PAIR(_a5, _a8) SIDE_PAIR(_a5, _a9) SIDE_PAIR(_a5, _a10) SIDE_PAIR(_a5, _a11)          \
+	SIDE_PAIR(_a5, _a12) SIDE_PAIR(_a6, _a7) SIDE_PAIR(_a6, _a8) SIDE_PAIR(_a6, _a9)           \
+	SIDE_PAIR(_a6, _a10) SIDE_PAIR(_a6, _a11) SIDE_PAIR(_a6, _a12) SIDE_PAIR(_a7, _a8)         \
+	SIDE_PAIR(_a7, _a9) SIDE_PAIR(_a7, _a10) SIDE_PAIR(_a7, _a11) SIDE_PAIR(_a7, _a12)         \
+	SIDE_PAIR(_a8, _a9) SIDE_PAIR(_a8, _a10) SIDE_PAIR(_a8, _a11) SIDE_PAIR(_a8, _a12)         \
+	SIDE_PAIR(_a9, _a10) SIDE_PAIR(_a9, _a11) SIDE_PAIR(_a9, _a12) SIDE_PAIR(_a10, _a11)       \
+	SIDE_PAIR(_a10, _a12) SIDE_PAIR(_a11, _a12)
+#define SIDE_PAIRS_15(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14) \
+	SIDE_PAIR(_a0, _a1) SIDE_PAIR(_a0, _a2) SIDE_PAIR(_a0, _a3) SIDE_PAIR(_a0, _a4)            \
+	SIDE_PAIR(_a0, _a5) SIDE_PAIR(_a0, _a6) SIDE_PAIR(_a0, _a7) SIDE_PAIR(_a0, _a8)            \
+	SIDE_PAIR(_a0, _a9) SIDE_PAIR(_a0, _a10) SIDE_PAIR(_a0, _a11) SIDE_PAIR(_a0, _a12)         \
+	SIDE_PAIR(_a0, _a13) SIDE_PAIR(_a1, _a2) SIDE_PAIR(_a1, _a3) SIDE_PAIR(_a1, _a4)           \
+	SIDE_PAIR(_a1, _a5) SIDE_PAIR(_a1, _a6) SIDE_PAIR(_a1, _a7) SIDE_PAIR(_a1, _a8)            \
+	SIDE_PAIR(_a1, _a9) SIDE_PAIR(_a1, _a10) SIDE_PAIR(_a1, _a11) SIDE_PAIR(_a1, _a12)         \
+	SIDE_PAIR(_a1, _a13) SIDE_PAIR(_a2, _a3) SIDE_PAIR(_a2, _a4) SIDE_PAIR(_a2, _a5)           \
+	SIDE_PAIR(_a2, _a6) SIDE_PAIR(_a2, _a7) SIDE_PAIR(_a2, _a8) SIDE_PAIR(_a2, _a9)            \
+	SIDE_PAIR(_a2, _a10) SIDE_PAIR(_a2, _a11) SIDE_PAIR(_a2, _a12) SIDE_PAIR(_a2, _a13)        \
+	SIDE_PAIR(_a3, _a4) SIDE_PAIR(_a3, _a5) SIDE_PAIR(_a3, _a6) SIDE_PAIR(_a3, _a7)            \
+	SIDE_PAIR(_a3, _a8) SIDE_PAIR(_a3, _a9) SIDE_PAIR(_a3, _a10) SIDE_PAIR(_a3, _a11)          \
+	SIDE_PAIR(_a3, _a12) SIDE_PAIR(_a3, _a13) SIDE_PAIR(_a4, _a5) SIDE_PAIR(_a4, _a6)          \
+	SIDE_PAIR(_a4, _a7) SIDE_PAIR(_a4, _a8) SIDE_PAIR(_a4, _a9) SIDE_PAIR(_a4, _a10)           \
+	SIDE_PAIR(_a4, _a11) SIDE_PAIR(_a4, _a12) SIDE_PAIR(_a4, _a13) SIDE_PAIR(_a5, _a6)         \
+	SIDE_PAIR(_a5, _a7) SIDE_PAIR(_a5, _a8) SIDE_PAIR(_a5, _a9) SIDE_PAIR(_a5, _a10)           \
+	SIDE_PAIR(_a5, _a11) SIDE_PAIR(_a5, _a12) SIDE_PAIR(_a5, _a13) SIDE_PAIR(_a6, _a7)         \
+	SIDE_PAIR(_a6, _a8) SIDE_PAIR(_a6, _a9) SIDE_PAIR(_a6, _a10) SIDE_PAIR(_a6, _a11)          \
+	SIDE_PAIR(_a6, _a12) SIDE_PAIR(_a6, _a13) SIDE_PAIR(_a7, _a8) SIDE_PAIR(_a7, _a9)          \
+	SIDE_PAIR(_a7, _a10) SIDE_PAIR(_a7, _a11) SIDE_PAIR(_a7, _a12) SIDE_PAIR(_a7, _a13)        \
+	SIDE_PAIR(_a8, _a9) SIDE_PAIR(_a8, _a10) SIDE_PAIR(_a8, _a11) SIDE_PAIR(_a8, _a12)         \
+	SIDE_PAIR(_a8, _a13) SIDE_PAIR(_a9, _a10) SIDE_PAIR(_a9, _a11) SIDE_PAIR(_a9, _a12)        \
+	SIDE_PAIR(_a9, _a13) SIDE_PAIR(_a10, _a11) SIDE_PAIR(_a10, _a12) SIDE_PAIR(_a10, _a13)     \
+	SIDE_PAIR(_a11, _a12) SIDE_PAIR(_a11, _a13) SIDE_PAIR(_a12, _a13)
+#define SIDE_PAIRS_16(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PAIR(_a0, _a1) SIDE_PAIR(_a0, _a2) SIDE_PAIR(_a0, _a3) SIDE_PAIR(_a0, _a4)            \
+	SIDE_PAIR(_a0, _a5) SIDE_PAIR(_a0, _a6) SIDE_PAIR(_a0, _a7) SIDE_PAIR(_a0, _a8)            \
+	SIDE_PAIR(_a0, _a9) SIDE_PAIR(_a0, _a10) SIDE_PAIR(_a0, _a11) SIDE_PAIR(_a0, _a12)         \
+	SIDE_PAIR(_a0, _a13) SIDE_PAIR(_a0, _a14) SIDE_PAIR(_a1, _a2) SIDE_PAIR(_a1, _a3)          \
+	SIDE_PAIR(_a1, _a4) SIDE_PAIR(_a1, _a5) SIDE_PAIR(_a1, _a6) SIDE_PAIR(_a1, _a7)            \
+	SIDE_PAIR(_a1, _a8) SIDE_PAIR(_a1, _a9) SIDE_PAIR(_a1, _a10) SIDE_PAIR(_a1, _a11)          \
+	SIDE_PAIR(_a1, _a12) SIDE_PAIR(_a1, _a13) SIDE_PAIR(_a1, _a14) SIDE_PAIR(_a2, _a3)         \
+	SIDE_PAIR(_a2, _a4) SIDE_PAIR(_a2, _a5) SIDE_PAIR(_a2, _a6) SIDE_PAIR(_a2, _a7)            \
+	SIDE_PAIR(_a2, _a8) SIDE_PAIR(_a2, _a9) SIDE_PAIR(_a2, _a10) SIDE_PAIR(_a2, _a11)          \
+	SIDE_PAIR(_a2, _a12) SIDE_PAIR(_a2, _a13) SIDE_PAIR(_a2, _a14) SIDE_PAIR(_a3, _a4)         \
+	SIDE_PAIR(_a3, _a5) SIDE_PAIR(_a3, _a6) SIDE_PAIR(_a3, _a7) SIDE_PAIR(_a3, _a8)            \
+	SIDE_PAIR(_a3, _a9) SIDE_PAIR(_a3, _a10) SIDE_PAIR(_a3, _a11) SIDE_PAIR(_a3, _a12)         \
+	SIDE_PAIR(_a3, _a13) SIDE_PAIR(_a3, _a14) SIDE_PAIR(_a4, _a5) SIDE_PAIR(_a4, _a6)          \
+	SIDE_PAIR(_a4, _a7) SIDE_PAIR(_a4, _a8) SIDE_PAIR(_a4, _a9) SIDE_PAIR(_a4, _a10)           \
+	SIDE_PAIR(_a4, _a11) SIDE_PAIR(_a4, _a12) SIDE_PAIR(_a4, _a13) SIDE_PAIR(_a4, _a14)        \
+	SIDE_PAIR(_a5, _a6) SIDE_PAIR(_a5, _a7) SIDE_PAIR(_a5, _a8) SIDE_PAIR(_a5, _a9)            \
+	SIDE_PAIR(_a5, _a10) SIDE_PAIR(_a5, _a11) SIDE_PAIR(_a5, _a12) SIDE_PAIR(_a5, _a13)        \
+	SIDE_PAIR(_a5, _a14) SIDE_PAIR(_a6, _a7) SIDE_PAIR(_a6, _a8) SIDE_PAIR(_a6, _a9)           \
+	SIDE_PAIR(_a6, _a10) SIDE_PAIR(_a6, _a11) SIDE_PAIR(_a6, _a12) SIDE_PAIR(_a6, _a13)        \
+	SIDE_PAIR(_a6, _a14) SIDE_PAIR(_a7, _a8) SIDE_PAIR(_a7, _a9) SIDE_PAIR(_a7, _a10)          \
+	SIDE_PAIR(_a7, _a11) SIDE_PAIR(_a7, _a12) SIDE_PAIR(_a7, _a13) SIDE_PAIR(_a7, _a14)        \
+	SIDE_PAIR(_a8, _a9) SIDE_PAIR(_a8, _a10) SIDE_PAIR(_a8, _a11) SIDE_PAIR(_a8, _a12)         \
+	SIDE_PAIR(_a8, _a13) SIDE_PAIR(_a8, _a14) SIDE_PAIR(_a9, _a10) SIDE_PAIR(_a9, _a11)        \
+	SIDE_PAIR(_a9, _a12) SIDE_PAIR(_a9, _a13) SIDE_PAIR(_a9, _a14) SIDE_PAIR(_a10, _a11)       \
+	SIDE_PAIR(_a10, _a12) SIDE_PAIR(_a10, _a13) SIDE_PAIR(_a10, _a14) SIDE_PAIR(_a11, _a12)    \
+	SIDE_PAIR(_a11, _a13) SIDE_PAIR(_a11, _a14) SIDE_PAIR(_a12, _a13) SIDE_PAIR(_a12, _a14)    \
+	SIDE_PAIR(_a13, _a14)
+#define SIDE_PAIRS_(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, _end) SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15)
+#define SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PAIR(_a0, _a1) SIDE_PAIR(_a0, _a2) SIDE_PAIR(_a0, _a3) SIDE_PAIR(_a0, _a4)            \
+	SIDE_PAIR(_a0, _a5) SIDE_PAIR(_a0, _a6) SIDE_PAIR(_a0, _a7) SIDE_PAIR(_a0, _a8)            \
+	SIDE_PAIR(_a0, _a9) SIDE_PAIR(_a0, _a10) SIDE_PAIR(_a0, _a11) SIDE_PAIR(_a0, _a12)         \
+	SIDE_PAIR(_a0, _a13) SIDE_PAIR(_a0, _a14) SIDE_PAIR(_a0, _a15) SIDE_PAIR(_a1, _a2)         \
+	SIDE_PAIR(_a1, _a3) SIDE_PAIR(_a1, _a4) SIDE_PAIR(_a1, _a5) SIDE_PAIR(_a1, _a6)            \
+	SIDE_PAIR(_a1, _a7) SIDE_PAIR(_a1, _a8) SIDE_PAIR(_a1, _a9) SIDE_PAIR(_a1, _a10)           \
+	SIDE_PAIR(_a1, _a11) SIDE_PAIR(_a1, _a12) SIDE_PAIR(_a1, _a13) SIDE_PAIR(_a1, _a14)        \
+	SIDE_PAIR(_a1, _a15) SIDE_PAIR(_a2, _a3) SIDE_PAIR(_a2, _a4) SIDE_PAIR(_a2, _a5)           \
+	SIDE_PAIR(_a2, _a6) SIDE_PAIR(_a2, _a7) SIDE_PAIR(_a2, _a8) SIDE_PAIR(_a2, _a9)            \
+	SIDE_PAIR(_a2, _a10) SIDE_PAIR(_a2, _a11) SIDE_PAIR(_a2, _a12) SIDE_PAIR(_a2, _a13)        \
+	SIDE_PAIR(_a2, _a14) SIDE_PAIR(_a2, _a15) SIDE_PAIR(_a3, _a4) SIDE_PAIR(_a3, _a5)          \
+	SIDE_PAIR(_a3, _a6) SIDE_PAIR(_a3, _a7) SIDE_PAIR(_a3, _a8) SIDE_PAIR(_a3, _a9)            \
+	SIDE_PAIR(_a3, _a10) SIDE_PAIR(_a3, _a11) SIDE_PAIR(_a3, _a12) SIDE_PAIR(_a3, _a13)        \
+	SIDE_PAIR(_a3, _a14) SIDE_PAIR(_a3, _a15) SIDE_PAIR(_a4, _a5) SIDE_PAIR(_a4, _a6)          \
+	SIDE_PAIR(_a4, _a7) SIDE_PAIR(_a4, _a8) SIDE_PAIR(_a4, _a9) SIDE_PAIR(_a4, _a10)           \
+	SIDE_PAIR(_a4, _a11) SIDE_PAIR(_a4, _a12) SIDE_PAIR(_a4, _a13) SIDE_PAIR(_a4, _a14)        \
+	SIDE_PAIR(_a4, _a15) SIDE_PAIR(_a5, _a6) SIDE_PAIR(_a5, _a7) SIDE_PAIR(_a5, _a8)           \
+	SIDE_PAIR(_a5, _a9) SIDE_PAIR(_a5, _a10) SIDE_PAIR(_a5, _a11) SIDE_PAIR(_a5, _a12)         \
+	SIDE_PAIR(_a5, _a13) SIDE_PAIR(_a5, _a14) SIDE_PAIR(_a5, _a15) SIDE_PAIR(_a6, _a7)         \
+	SIDE_PAIR(_a6, _a8) SIDE_PAIR(_a6, _a9) SIDE_PAIR(_a6, _a10) SIDE_PAIR(_a6, _a11)          \
+	SIDE_PAIR(_a6, _a12) SIDE_PAIR(_a6, _a13) SIDE_PAIR(_a6, _a14) SIDE_PAIR(_a6, _a15)        \
+	SIDE_PAIR(_a7, _a8) SIDE_PAIR(_a7, _a9) SIDE_PAIR(_a7, _a10) SIDE_PAIR(_a7, _a11)          \
+	SIDE_PAIR(_a7, _a12) SIDE_PAIR(_a7, _a13) SIDE_PAIR(_a7, _a14) SIDE_PAIR(_a7, _a15)        \
+	SIDE_PAIR(_a8, _a9) SIDE_PAIR(_a8, _a10) SIDE_PAIR(_a8, _a11) SIDE_PAIR(_a8, _a12)         \
+	SIDE_PAIR(_a8, _a13) SIDE_PAIR(_a8, _a14) SIDE_PAIR(_a8, _a15) SIDE_PAIR(_a9, _a10)        \
+	SIDE_PAIR(_a9, _a11) SIDE_PAIR(_a9, _a12) SIDE_PAIR(_a9, _a13) SIDE_PAIR(_a9, _a14)        \
+	SIDE_PAIR(_a9, _a15) SIDE_PAIR(_a10, _a11) SIDE_PAIR(_a10, _a12) SIDE_PAIR(_a10, _a13)     \
+	SIDE_PAIR(_a10, _a14) SIDE_PAIR(_a10, _a15) SIDE_PAIR(_a11, _a12) SIDE_PAIR(_a11, _a13)    \
+	SIDE_PAIR(_a11, _a14) SIDE_PAIR(_a11, _a15) SIDE_PAIR(_a12, _a13) SIDE_PAIR(_a12, _a14)    \
+	SIDE_PAIR(_a12, _a15) SIDE_PAIR(_a13, _a14) SIDE_PAIR(_a13, _a15) SIDE_PAIR(_a14, _a15)
+#define SIDE_PAIRS_ROW(_chunk, _i, _b) SIDE_PAIRS_ROW_I(_b, SIDE_UNPAREN_ROW _chunk)
+#define SIDE_UNPAREN_ROW(...) __VA_ARGS__
+#define SIDE_PAIRS_ROW_I(...) SIDE_PAIRS_ROW_II(__VA_ARGS__)
+#define SIDE_PAIRS_ROW_II(_b, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PAIR(_b, _a0) SIDE_PAIR(_b, _a1) SIDE_PAIR(_b, _a2) SIDE_PAIR(_b, _a3)                \
+	SIDE_PAIR(_b, _a4) SIDE_PAIR(_b, _a5) SIDE_PAIR(_b, _a6) SIDE_PAIR(_b, _a7)                \
+	SIDE_PAIR(_b, _a8) SIDE_PAIR(_b, _a9) SIDE_PAIR(_b, _a10) SIDE_PAIR(_b, _a11)              \
+	SIDE_PAIR(_b, _a12) SIDE_PAIR(_b, _a13) SIDE_PAIR(_b, _a14) SIDE_PAIR(_b, _a15)
+#define SIDE_PAIRS_MANY(...) SIDE_PAIRS_MANY_0(__VA_ARGS__)
+#define SIDE_PAIRS_NEXT_1(_k) SIDE_PAIRS_1
+#define SIDE_PAIRS_NEXT_2(_k) SIDE_PAIRS_2
+#define SIDE_PAIRS_NEXT_3(_k) SIDE_PAIRS_3
+#define SIDE_PAIRS_NEXT_4(_k) SIDE_PAIRS_4
+#define SIDE_PAIRS_NEXT_5(_k) SIDE_PAIRS_5
+#define SIDE_PAIRS_NEXT_6(_k) SIDE_PAIRS_6
+#define SIDE_PAIRS_NEXT_7(_k) SIDE_PAIRS_7
+#define SIDE_PAIRS_NEXT_8(_k) SIDE_PAIRS_8
+#define SIDE_PAIRS_NEXT_9(_k) SIDE_PAIRS_9
+#define SIDE_PAIRS_NEXT_10(_k) SIDE_PAIRS_10
+#define SIDE_PAIRS_NEXT_11(_k) SIDE_PAIRS_11
+#define SIDE_PAIRS_NEXT_12(_k) SIDE_PAIRS_12
+#define SIDE_PAIRS_NEXT_13(_k) SIDE_PAIRS_13
+#define SIDE_PAIRS_NEXT_14(_k) SIDE_PAIRS_14
+#define SIDE_PAIRS_NEXT_15(_k) SIDE_PAIRS_15
+#define SIDE_PAIRS_NEXT_16(_k) SIDE_PAIRS_16
+#define SIDE_PAIRS_NEXT_(_k) SIDE_PAIRS_
+#define SIDE_PAIRS_NEXT_MANY(_k) SIDE_PAIRS_MANY_##_k
+#define SIDE_PAIRS_MANY_0(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(1)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_1(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(2)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_2(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(3)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_3(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(4)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_4(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(5)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_5(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(6)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_6(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(7)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_7(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(8)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_8(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(9)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_9(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(10)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_10(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(11)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_11(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(12)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_12(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(13)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_13(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(14)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_14(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(15)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_15(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(16)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_16(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(17)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_17(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(18)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_18(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(19)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_19(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(20)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_20(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(21)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_21(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(22)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_22(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(23)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_23(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(24)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_24(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(25)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_25(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(26)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_26(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(27)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_27(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(28)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_28(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(29)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_29(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(30)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_30(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(31)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_31(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(32)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_32(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(33)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_33(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(34)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_34(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(35)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_35(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(36)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_36(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(37)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_37(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(38)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_38(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(39)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_39(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(40)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_40(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(41)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_41(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(42)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_42(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(43)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_43(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(44)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_44(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(45)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_45(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(46)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_46(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(47)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_47(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(48)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_48(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(49)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_49(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(50)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_50(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(51)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_51(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(52)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_52(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(53)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_53(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(54)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_54(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(55)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_55(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(56)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_56(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(57)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_57(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(58)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_58(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(59)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_59(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(60)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_60(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(61)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_61(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(62)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_62(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(63)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_63(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(64)(__VA_ARGS__)
+
+#endif /* SIDE_LIST_H */

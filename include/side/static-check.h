@@ -1,0 +1,562 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * SIDE: the static checker.  It compares the arguments of a call with the fields of the event while
+ * the program compiles, and emits nothing.
+ *
+ * Each kind of value has a class, a C type: "struct side_arg_u32 *" and so on.  The class of a compound
+ * is a pointer to a function type whose parameters are the classes of its members, because function
+ * types are compared by structure.  An event has a function side_event_args__ID that nobody defines,
+ * with one parameter a field; a call of the event calls it in an unevaluated operand.  In C the
+ * parameters are transparent unions ("union side_field_u32"): they take exactly the listed classes and
+ * make a mismatch an error that names both.  C++ compares the types with templates.
+ *
+ * Detected: wrong type or number of arguments, of structure members, of elements, of the length of an
+ * array, of a variant's selector and value, of an optional, of a visitor's context; elements of
+ * different types in one array or VLA; a variadic event called as a plain one and the reverse;
+ * empty and duplicate names.
+ *
+ * Not detectable while compiling: the byte order in which a value is passed, gather offsets and sizes
+ * and the unit size of a gathered string (the argument is an untyped base pointer), the content of
+ * dynamic values; and the arguments of an event that only another translation unit defines
+ * (side_declare_event).  In C a variant inside another compound is checked by its selector only.
+ *
+ * Switches: SIDE_STATIC_CHECK_DISABLE before the first include turns the checker off.
+ * SIDE_STATIC_CHECK_DISABLE_DUPLICATED_FIELDS, defined as nothing, turns the search for duplicate names
+ * off for the definitions behind it.  SIDE_STATIC_CHECK_MAX_EVAL_LEVEL (2 to 10) is accepted and has no
+ * effect: lists may have 1024 elements.
+ */
+#ifndef SIDE_STATIC_CHECK_H
+#define SIDE_STATIC_CHECK_H
+
+#pragma GCC system_header
+
+#include <side/abi/type-argument.h>
+#include <side/abi/type-description.h>
+#include <side/abi/visitor.h>
+#include <side/list.h>
+#include <side/macros.h>
+
+#ifdef SIDE_STATIC_CHECK_MAX_EVAL_LEVEL
+#if SIDE_STATIC_CHECK_MAX_EVAL_LEVEL < 2 || SIDE_STATIC_CHECK_MAX_EVAL_LEVEL > 10
+#error "side: SIDE_STATIC_CHECK_MAX_EVAL_LEVEL must be between 2 and 10"
+#endif
+#endif
+
+/*
+ * A class is "(type, parameter)": the type, and the parameter of the event's function that takes
+ * it.
+ */
+#define SIDE_CLASS(_class) (struct side_##_class *, union side_expects_##_class)
+#define SIDE_CLASS_OF(_kind, _identifier)                                                          \
+	(side_class__##_identifier *, union side_expects__##_identifier)
+#define SIDE_CLASS_OF_ARG(_kind, _identifier) (side_arg_class__##_identifier *, )
+#define SIDE_CLASS_TYPE(_class) SIDE_CLASS_TYPE_I _class
+#define SIDE_CLASS_TYPE_I(_type, ...) _type
+#define SIDE_CLASS_PARAM(_class) SIDE_CLASS_PARAM_I _class
+#define SIDE_CLASS_PARAM_I(_type, ...) __VA_ARGS__
+
+/* Class of the type "(class, initialiser)" in side_elem(). */
+#define SIDE_CLASS_ELEM(_type) SIDE_CLASS_ELEM_I _type
+#define SIDE_CLASS_ELEM_I(_class, ...) _class
+#define SIDE_ELEM_TYPE(_type) SIDE_CLASS_TYPE(SIDE_CLASS_ELEM(_type))
+#define SIDE_CLASS_OPTIONAL_LITERAL(_elem) SIDE_CLASS_OPTIONAL(SIDE_ELEM_TYPE(_elem))
+#define SIDE_CLASS_OPTIONAL(_type)                                                                 \
+	(struct side_optional *(*) (_type), SIDE_EXPECTS(struct side_optional *(*side_arg_)(_type)))
+
+/* Elements of lists. */
+#define SIDE_EL_FIELD(_class, _name, ...) (_class, _name, __VA_ARGS__)
+#define SIDE_EL_OPTION(_begin, _end, _type) (SIDE_CLASS_ELEM(_type), _begin, _end, SIDE_TYPE_INIT(_type))
+/* An expression that is the argument; its left operand carries the class. */
+#define SIDE_EL_ARG(_class, ...) ((void) (SIDE_CLASS_TYPE(_class)) 0, __VA_ARGS__)
+
+/* The functions of the maps: (context, index, element). */
+#define SIDE_DO_FIELD_INIT(_ctx, _i, _field) SIDE_FIELD_INIT_I _field
+#define SIDE_FIELD_INIT_I(_class, _name, ...) _side_field(_name, __VA_ARGS__),
+#define SIDE_DO_FIELD_TYPE(_ctx, _i, _field) SIDE_FIELD_TYPE_I _field
+#define SIDE_FIELD_TYPE_I(_class, ...) SIDE_CLASS_TYPE(_class),
+#define SIDE_DO_FIELD_PARAM(_ctx, _i, _field) SIDE_FIELD_PARAM_I _field
+#define SIDE_FIELD_PARAM_I(_class, ...) SIDE_CLASS_PARAM(_class),
+#define SIDE_DO_FIELD_NAME(_ctx, _i, _field) SIDE_FIELD_NAME_I _field
+#define SIDE_FIELD_NAME_I(_class, _name, ...) (_name),
+#define SIDE_DO_OPTION_INIT(_ctx, _i, _option) SIDE_OPTION_INIT_I _option
+#define SIDE_OPTION_INIT_I(_class, ...) _side_option_range(__VA_ARGS__),
+#define SIDE_DO_OPTION_TYPE(_ctx, _i, _option) SIDE_FIELD_TYPE_I _option
+
+/* "(void) (type) 0, make" of an argument: the expression "(type) 0", and its type. */
+#define SIDE_DROP_VOID(...)
+#define SIDE_ARG_CLASS(_arg) SIDE_ARG_CLASS_I _arg
+#define SIDE_ARG_CLASS_I(_class, ...) SIDE_DROP_VOID _class
+#define SIDE_DO_ARG_CLASS(_ctx, _i, _arg) SIDE_ARG_CLASS(_arg),
+#define SIDE_ARG_TYPE(_arg) __typeof__(SIDE_ARG_CLASS(_arg))
+#define SIDE_DO_ARG_TYPE(_ctx, _i, _arg) SIDE_ARG_TYPE(_arg),
+
+#define SIDE_LIST(_list) SIDE_UNPAREN _list
+#define SIDE_MAP_LIST(_m, _ctx, _list) SIDE_MAP(_m, _ctx, SIDE_UNPAREN _list)
+#define SIDE_FIELDS_INIT(_fields) (SIDE_MAP_LIST(SIDE_DO_FIELD_INIT, , _fields))
+#define SIDE_OPTIONS_INIT(_options) (SIDE_MAP_LIST(SIDE_DO_OPTION_INIT, , _options))
+#define SIDE_FIELD_TYPES(_fields) SIDE_MAP_LIST(SIDE_DO_FIELD_TYPE, , _fields)
+#define SIDE_ARG_TYPES(_args) SIDE_MAP_LIST(SIDE_DO_ARG_TYPE, , _args)
+
+#define SIDE_FILE_LINE " <" __FILE__ ":" SIDE_STR(__LINE__) ">: "
+
+/* Classes */
+
+struct side_arg_null;
+struct side_arg_bool;
+struct side_arg_byte;
+struct side_arg_u8;
+struct side_arg_u16;
+struct side_arg_u32;
+struct side_arg_u64;
+struct side_arg_u128;
+struct side_arg_s8;
+struct side_arg_s16;
+struct side_arg_s32;
+struct side_arg_s64;
+struct side_arg_s128;
+struct side_arg_pointer;
+struct side_arg_float_binary16;
+struct side_arg_float_binary32;
+struct side_arg_float_binary64;
+struct side_arg_float_binary128;
+struct side_arg_string;
+struct side_arg_string16;
+struct side_arg_string32;
+struct side_arg_char;
+struct side_arg_schar;
+struct side_arg_uchar;
+struct side_arg_short;
+struct side_arg_ushort;
+struct side_arg_int;
+struct side_arg_uint;
+struct side_arg_long;
+struct side_arg_ulong;
+struct side_arg_long_long;
+struct side_arg_ulong_long;
+struct side_arg_float;
+struct side_arg_double;
+struct side_arg_long_double;
+struct side_arg_dynamic_value;
+struct side_arg_gather_byte;
+struct side_arg_gather_bool;
+struct side_arg_gather_integer;
+struct side_arg_gather_pointer;
+struct side_arg_gather_float;
+struct side_arg_gather_string;
+struct side_arg_gather_struct;
+struct side_arg_gather_array;
+struct side_arg_gather_vla;
+struct side_struct;
+struct side_array;
+struct side_vla;
+struct side_optional;
+struct side_variant;
+struct side_vla_visitor;
+struct side_any_vec;          /* made by side_arg_define_vec: struct, array or VLA */
+struct side_end_of_arguments; /* last parameter of a plain event */
+struct side_variadic_part;    /* last parameter of a variadic event */
+struct side_end_of_members;   /* last member of the class of a struct */
+
+#define SIDE_KIND_0 end_of_arguments
+#define SIDE_KIND_SIDE_EVENT_FLAG_VARIADIC variadic_part
+#define SIDE_KIND(_flags) SIDE_PASTE(SIDE_KIND_, _flags)
+#define SIDE_KIND_TYPE(_flags) struct SIDE_PASTE(side_, SIDE_KIND(_flags)) *
+
+/* clang checks the warning options of the user in these macros too. */
+#ifdef __clang__
+#define SIDE_QUIET_BEGIN                                                                           \
+	_Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wpedantic\"")        \
+			_Pragma("clang diagnostic ignored \"-Wstrict-prototypes\"")
+#define SIDE_QUIET_END _Pragma("clang diagnostic pop")
+#else
+#define SIDE_QUIET_BEGIN
+#define SIDE_QUIET_END
+#endif
+
+/* Names: empty ones, then duplicates.  _what is the identifier of the event or struct. */
+#define SIDE_DUPLICATES_WANTED SIDE_DUPLICATES_I(SIDE_STATIC_CHECK_DISABLE_DUPLICATED_FIELDS)
+#define SIDE_DUPLICATES_I(...) SIDE_IS_PAREN(SIDE_PASTE(SIDE_DUPLICATES_, __VA_ARGS__))
+#define SIDE_DUPLICATES_
+#define SIDE_DUPLICATES_SIDE_STATIC_CHECK_DISABLE_DUPLICATED_FIELDS ()
+#define SIDE_CHECK_NAMES(_what, _fields)                                                           \
+	SIDE_CHECK_NAMES_I(_what, SIDE_MAP_LIST(SIDE_DO_FIELD_NAME, , _fields))
+#define SIDE_CHECK_NAMES_I(_what, ...)                                                             \
+	side_static_assert(SIDE_NAMES_NOT_EMPTY(__VA_ARGS__),                                      \
+			"Null field name" SIDE_FILE_LINE "a field of " #_what " has an empty name", \
+			SIDE_MAKE_ID(side_names_));                                                \
+	SIDE_IF(SIDE_DUPLICATES_WANTED)                                                            \
+	(side_static_assert(SIDE_NAMES_DIFFER(__VA_ARGS__),                                        \
+			"Duplicated field names" SIDE_FILE_LINE "two fields of " #_what            \
+			" have the same name",                                                     \
+			SIDE_MAKE_ID(side_names_));)
+
+#ifndef __cplusplus
+
+#define SIDE_EXPECTS(...)                                                                          \
+	union {                                                                                    \
+		__VA_ARGS__;                                                                       \
+	} __attribute__((transparent_union))
+/* A union that takes the class of the object _identifier. */
+#define SIDE_EXPECTS_CLASS(_identifier, ...)                                                       \
+	union side_expects__##_identifier {                                                        \
+		side_class__##_identifier *side_arg_;                                              \
+		__VA_ARGS__                                                                        \
+	} __attribute__((transparent_union))
+#define SIDE_EXPECTS_BASIC(_class)                                                                 \
+	union side_expects_##_class {                                                              \
+		struct side_##_class *side_arg_;                                                   \
+	} __attribute__((transparent_union))
+
+SIDE_EXPECTS_BASIC(arg_null);
+SIDE_EXPECTS_BASIC(arg_bool);
+SIDE_EXPECTS_BASIC(arg_byte);
+SIDE_EXPECTS_BASIC(arg_u8);
+SIDE_EXPECTS_BASIC(arg_u16);
+SIDE_EXPECTS_BASIC(arg_u32);
+SIDE_EXPECTS_BASIC(arg_u64);
+SIDE_EXPECTS_BASIC(arg_u128);
+SIDE_EXPECTS_BASIC(arg_s8);
+SIDE_EXPECTS_BASIC(arg_s16);
+SIDE_EXPECTS_BASIC(arg_s32);
+SIDE_EXPECTS_BASIC(arg_s64);
+SIDE_EXPECTS_BASIC(arg_s128);
+SIDE_EXPECTS_BASIC(arg_pointer);
+SIDE_EXPECTS_BASIC(arg_float_binary16);
+SIDE_EXPECTS_BASIC(arg_float_binary32);
+SIDE_EXPECTS_BASIC(arg_float_binary64);
+SIDE_EXPECTS_BASIC(arg_float_binary128);
+SIDE_EXPECTS_BASIC(arg_string);
+SIDE_EXPECTS_BASIC(arg_string16);
+SIDE_EXPECTS_BASIC(arg_string32);
+SIDE_EXPECTS_BASIC(arg_char);
+SIDE_EXPECTS_BASIC(arg_schar);
+SIDE_EXPECTS_BASIC(arg_uchar);
+SIDE_EXPECTS_BASIC(arg_short);
+SIDE_EXPECTS_BASIC(arg_ushort);
+SIDE_EXPECTS_BASIC(arg_int);
+SIDE_EXPECTS_BASIC(arg_uint);
+SIDE_EXPECTS_BASIC(arg_long);
+SIDE_EXPECTS_BASIC(arg_ulong);
+SIDE_EXPECTS_BASIC(arg_long_long);
+SIDE_EXPECTS_BASIC(arg_ulong_long);
+SIDE_EXPECTS_BASIC(arg_float);
+SIDE_EXPECTS_BASIC(arg_double);
+SIDE_EXPECTS_BASIC(arg_long_double);
+SIDE_EXPECTS_BASIC(arg_dynamic_value);
+SIDE_EXPECTS_BASIC(arg_gather_byte);
+SIDE_EXPECTS_BASIC(arg_gather_bool);
+SIDE_EXPECTS_BASIC(arg_gather_integer);
+SIDE_EXPECTS_BASIC(arg_gather_pointer);
+SIDE_EXPECTS_BASIC(arg_gather_float);
+SIDE_EXPECTS_BASIC(arg_gather_string);
+SIDE_EXPECTS_BASIC(arg_gather_struct);
+SIDE_EXPECTS_BASIC(arg_gather_array);
+SIDE_EXPECTS_BASIC(arg_gather_vla);
+SIDE_EXPECTS_BASIC(end_of_arguments);
+SIDE_EXPECTS_BASIC(variadic_part);
+
+/*
+ * Before C23, "()" takes any parameters: the class of the elements of an empty VLA, of which nothing is
+ * known, and of the values of a variant.  From C23 on these are not compared inside other compounds.
+ */
+#if defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202311L
+#define SIDE_UNKNOWN struct side_unknown *
+#define SIDE_KNOWN(...) struct side_unknown *
+#else
+#define SIDE_UNKNOWN
+#define SIDE_KNOWN(...) __VA_ARGS__
+#endif
+
+#define SIDE_NAME_NOT_EMPTY(_ctx, _i, _name) (__builtin_strlen(SIDE_UNPAREN _name) != 0) &
+#define SIDE_NAMES_NOT_EMPTY(...) (SIDE_MAP(SIDE_NAME_NOT_EMPTY, , __VA_ARGS__) 1)
+#define SIDE_PAIR(_a, _b) (__builtin_strcmp(_a, _b) != 0) &
+#define SIDE_NAMES_DIFFER(...) (SIDE_PAIRS(__VA_ARGS__) 1)
+
+/* Descriptions */
+#define SIDE_CHECK_EVENT(_identifier, _flags, _fields)                                             \
+	SIDE_QUIET_BEGIN extern void side_event_args__##_identifier(                               \
+			SIDE_MAP_LIST(SIDE_DO_FIELD_PARAM, , _fields)                              \
+					union SIDE_PASTE(side_expects_, SIDE_KIND(_flags)));       \
+	SIDE_QUIET_END SIDE_CHECK_NAMES(_identifier, _fields) SIDE_EXPECT_SEMICOLON()
+#if defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202311L
+/* No declaration is compatible with every definition: nothing is checked. */
+#define SIDE_CHECK_DECLARED_EVENT(_identifier) SIDE_EXPECT_SEMICOLON()
+#define SIDE_CHECK_CALL(_identifier, _flags, _args)
+#else
+#define SIDE_CHECK_DECLARED_EVENT(_identifier)                                                     \
+	SIDE_QUIET_BEGIN extern void side_event_args__##_identifier();                             \
+	SIDE_QUIET_END SIDE_EXPECT_SEMICOLON()
+#define SIDE_CHECK_CALL(_identifier, _flags, _args)                                                \
+	(void) sizeof((side_event_args__##_identifier(                                             \
+				       SIDE_MAP_LIST(SIDE_DO_ARG_CLASS, , _args)(                  \
+						       SIDE_KIND_TYPE(_flags)) 0),                 \
+			0));
+#endif
+#define SIDE_CHECK_STRUCT(_identifier, _fields)                                                    \
+	typedef struct side_struct *side_class__##_identifier(                                     \
+			SIDE_FIELD_TYPES(_fields) struct side_end_of_members *);                   \
+	SIDE_EXPECTS_CLASS(_identifier, struct side_any_vec * side_any_;);                         \
+	SIDE_CHECK_NAMES(_identifier, _fields) SIDE_EXPECT_SEMICOLON()
+#define SIDE_CHECK_ARRAY(_identifier, _elem_type, _length)                                         \
+	typedef struct side_array *(*side_class__##_identifier(                                    \
+			char (*)[(_length) + 1]))(SIDE_KNOWN(SIDE_ELEM_TYPE(_elem_type)));         \
+	SIDE_EXPECTS_CLASS(_identifier, struct side_any_vec * side_any_;)
+#define SIDE_CHECK_VLA(_identifier, _elem_type, _length_type)                                      \
+	typedef struct side_vla *side_class__##_identifier(                                        \
+			SIDE_KNOWN(SIDE_ELEM_TYPE(_elem_type)));                                   \
+	SIDE_EXPECTS_CLASS(_identifier, struct side_any_vec * side_any_;)
+#define SIDE_CHECK_OPTIONAL(_identifier, _elem_type)                                               \
+	typedef struct side_optional *side_class__##_identifier(SIDE_ELEM_TYPE(_elem_type));       \
+	SIDE_EXPECTS_CLASS(_identifier, )
+#define SIDE_CHECK_VARIANT(_identifier, _selector, _options)                                       \
+	SIDE_QUIET_BEGIN typedef struct side_variant *(*side_class__##_identifier(                 \
+			SIDE_ELEM_TYPE(_selector)))(SIDE_UNKNOWN);                                 \
+	SIDE_QUIET_END union side_expects__##_identifier {                                         \
+		SIDE_MAP_LIST(SIDE_DO_OPTION_MEMBER, SIDE_ELEM_TYPE(_selector), _options)          \
+		struct side_no_option *side_none_;                                                 \
+	} __attribute__((transparent_union))
+#define SIDE_DO_OPTION_MEMBER(_selector, _i, _option)                                              \
+	struct side_variant *(*(*side_option_##_i)(_selector))(                                    \
+			SIDE_KNOWN(SIDE_OPTION_MEMBER_I _option));
+#define SIDE_OPTION_MEMBER_I(_class, ...) SIDE_CLASS_TYPE(_class)
+#define SIDE_CHECK_VLA_VISITOR(_identifier, _elem_type, _length_type, _type)                       \
+	typedef struct side_vla_visitor *side_class__##_identifier(_type *);                       \
+	SIDE_EXPECTS_CLASS(_identifier, )
+
+/* Arguments */
+#define SIDE_UNUSED __attribute__((unused))
+#define SIDE_CHECK_ARG_VEC(_identifier)                                                            \
+	typedef struct side_any_vec side_arg_class__##_identifier SIDE_UNUSED
+#define SIDE_CHECK_ARG_STRUCT(_identifier, _args)                                                  \
+	typedef struct side_struct *side_arg_class__##_identifier(                                 \
+			SIDE_ARG_TYPES(_args) struct side_end_of_members *) SIDE_UNUSED
+/* Class of the elements: that of the first. */
+#define SIDE_ARGS_ELEM(_args) SIDE_ARGS_ELEM_I(SIDE_HEAD(SIDE_UNPAREN _args))
+#define SIDE_ARGS_ELEM_I(_arg) SIDE_PASTE(SIDE_ARGS_ELEM_, SIDE_IS_PAREN(_arg))(_arg)
+#define SIDE_ARGS_ELEM_0(_arg) SIDE_UNKNOWN
+#define SIDE_ARGS_ELEM_1(_arg) SIDE_KNOWN(SIDE_ARG_TYPE(_arg))
+#define SIDE_CHECK_SAME(_identifier, _args)                                                        \
+	side_static_assert((SIDE_MAP_LIST(SIDE_DO_SAME, SIDE_HEAD(SIDE_UNPAREN _args), _args) 1),  \
+			"Types incompatible" SIDE_FILE_LINE                                        \
+			"in expression: the elements of " #_identifier " differ in type",          \
+			types_incompatible_in_##_identifier)
+#define SIDE_DO_SAME(_first, _i, _arg)                                                             \
+	__builtin_types_compatible_p(SIDE_ARG_TYPE(_first), SIDE_ARG_TYPE(_arg)) &
+#define SIDE_CHECK_ARG_ARRAY(_identifier, _args)                                                   \
+	SIDE_CHECK_SAME(_identifier, _args);                                                       \
+	SIDE_QUIET_BEGIN typedef struct side_array *(*side_arg_class__##_identifier(               \
+			char (*)[SIDE_ARRAY_SIZE(_identifier##_vec) + 1]))(SIDE_ARGS_ELEM(_args))  \
+			SIDE_UNUSED;                                                               \
+	SIDE_QUIET_END SIDE_EXPECT_SEMICOLON()
+#define SIDE_CHECK_ARG_VLA(_identifier, _args)                                                     \
+	SIDE_CHECK_SAME(_identifier, _args);                                                       \
+	SIDE_QUIET_BEGIN typedef struct side_vla *side_arg_class__##_identifier(                   \
+			SIDE_ARGS_ELEM(_args)) SIDE_UNUSED;                                        \
+	SIDE_QUIET_END SIDE_EXPECT_SEMICOLON()
+#define SIDE_CHECK_ARG_OPTIONAL(_identifier, _value)                                               \
+	typedef struct side_optional *side_arg_class__##_identifier(SIDE_ARG_TYPE(_value)) SIDE_UNUSED
+#define SIDE_CHECK_ARG_VARIANT(_identifier, _selector, _value)                                     \
+	typedef struct side_variant *(*side_arg_class__##_identifier(                              \
+			SIDE_ARG_TYPE(_selector)))(SIDE_KNOWN(SIDE_ARG_TYPE(_value))) SIDE_UNUSED
+#define SIDE_CHECK_ARG_VLA_VISITOR(_identifier, _ctx)                                              \
+	typedef struct side_vla_visitor *side_arg_class__##_identifier(                            \
+			__typeof__(0 ? (_ctx) : (_ctx))) SIDE_UNUSED
+
+#else /* __cplusplus */
+
+namespace libside
+{
+struct any; /* elements of an empty VLA */
+struct unchecked_event;
+
+/* Does an argument of the class A fit a field of the class F? */
+template <typename F, typename A> struct fits { static constexpr bool value = false; };
+template <typename T> struct fits<T, T> { static constexpr bool value = true; };
+template <typename F> struct fits<F, any *> { static constexpr bool value = true; };
+
+template <typename... T> struct pack {};
+template <typename F, typename A> struct all_fit { static constexpr bool value = false; };
+template <> struct all_fit<pack<>, pack<>> { static constexpr bool value = true; };
+template <typename F, typename... Fs, typename A, typename... As>
+struct all_fit<pack<F, Fs...>, pack<A, As...>> {
+	static constexpr bool value = fits<F, A>::value && all_fit<pack<Fs...>, pack<As...>>::value;
+};
+template <typename A, typename... Fs> struct one_fits { static constexpr bool value = false; };
+template <typename A, typename F, typename... Fs> struct one_fits<A, F, Fs...> {
+	static constexpr bool value = fits<F, A>::value || one_fits<A, Fs...>::value;
+};
+
+/* Compounds: the same kind, and the members fit.  More special than fits<T, T>: tell them apart. */
+template <typename K, typename... Fs, typename... As>
+struct fits<K *(*) (Fs...), K *(*) (As...)> {
+	static constexpr bool value = all_fit<pack<Fs...>, pack<As...>>::value;
+};
+template <typename K, typename... Fs> struct fits<K *(*) (Fs...), K *(*) (Fs...)> {
+	static constexpr bool value = true;
+};
+/* Arrays: a function of the length that returns a function of the element. */
+template <typename N, typename F, typename A>
+struct fits<side_array *(*(*) (N))(F), side_array *(*(*) (N))(A)> {
+	static constexpr bool value = fits<F, A>::value;
+};
+template <typename N, typename F>
+struct fits<side_array *(*(*) (N))(F), side_array *(*(*) (N))(F)> {
+	static constexpr bool value = true;
+};
+template <typename F, typename N>
+struct fits<side_array *(*(*) (N))(F), side_any_vec *> { static constexpr bool value = true; };
+template <typename F>
+struct fits<side_vla *(*) (F), side_any_vec *> { static constexpr bool value = true; };
+template <typename... Fs>
+struct fits<side_struct *(*) (Fs...), side_any_vec *> { static constexpr bool value = true; };
+/* Variants: the selector, and one of the options. */
+template <typename S, typename... O, typename T, typename A>
+struct fits<side_variant *(*) (S, O...), side_variant *(*) (T, A)> {
+	static constexpr bool value = fits<S, T>::value && one_fits<A, O...>::value;
+};
+template <typename S, typename A>
+struct fits<side_variant *(*) (S, A), side_variant *(*) (S, A)> {
+	static constexpr bool value = true;
+};
+
+/* Elements of one array; an empty VLA among them fits all. */
+template <typename First, typename... T> struct same { static constexpr bool value = true; };
+template <typename First, typename T, typename... Rest> struct same<First, T, Rest...> {
+	static constexpr bool value = (fits<First, T>::value || fits<T, First>::value) &&
+			same<First, Rest...>::value;
+};
+struct end;
+template <typename First> struct same<First, end> { static constexpr bool value = true; };
+
+/* The first argument that does not fit, for the compiler's message. */
+template <unsigned Number, typename Field, typename Arg, bool Fits> struct argument {
+	static_assert(Fits, "side: this argument does not fit its field; see <number, field, argument>");
+};
+template <unsigned Number, typename Field, typename Arg> struct argument<Number, Field, Arg, true> {};
+template <unsigned Number, typename F, typename A> struct explain {};
+template <unsigned Number, typename F, typename... Fs, typename A, typename... As>
+struct explain<Number, pack<F, Fs...>, pack<A, As...>>
+		: argument<Number, F, A, fits<F, A>::value>,
+		  explain<Number + 1, pack<Fs...>, pack<As...>> {};
+
+template <typename F, typename A> struct call_fits;
+template <typename A> struct call_fits<unchecked_event *, A> {
+	static constexpr bool value = true;
+	static constexpr bool explained = true;
+};
+template <typename... Fs, typename... As> struct call_fits<void (*)(Fs...), void (*)(As...)> {
+	static constexpr bool value = all_fit<pack<Fs...>, pack<As...>>::value;
+	static constexpr bool explained = sizeof(explain<1, pack<Fs...>, pack<As...>>) != 0;
+};
+
+/* Names; the first entry is not one. */
+constexpr bool name_not_empty(const char *name) { return name[0] != '\0'; }
+constexpr bool names_not_empty(const char *const *names, unsigned begin, unsigned end)
+{
+	return end - begin == 0 ? true
+			: end - begin == 1
+			? name_not_empty(names[begin])
+			: names_not_empty(names, begin, begin + (end - begin) / 2) &&
+					names_not_empty(names, begin + (end - begin) / 2, end);
+}
+constexpr bool name_differs(const char *name, const char *const *names, unsigned begin, unsigned end)
+{
+	return end - begin == 0 ? true
+			: end - begin == 1
+			? __builtin_strcmp(name, names[begin]) != 0
+			: name_differs(name, names, begin, begin + (end - begin) / 2) &&
+					name_differs(name, names, begin + (end - begin) / 2, end);
+}
+constexpr bool names_differ(const char *const *names, unsigned begin, unsigned end, unsigned all)
+{
+	return end - begin == 0 ? true
+			: end - begin == 1
+			? name_differs(names[begin], names, begin + 1, all)
+			: names_differ(names, begin, begin + (end - begin) / 2, all) &&
+					names_differ(names, begin + (end - begin) / 2, end, all);
+}
+template <unsigned N> constexpr bool all_names_not_empty(const char *const (&names)[N])
+{
+	return names_not_empty(names, 1, N);
+}
+template <unsigned N> constexpr bool all_names_differ(const char *const (&names)[N])
+{
+	return names_differ(names, 1, N, N);
+}
+} /* namespace libside */
+
+#define SIDE_EXPECTS(...)
+#define SIDE_NAMES_NOT_EMPTY(...) libside::all_names_not_empty({"", __VA_ARGS__})
+#define SIDE_NAMES_DIFFER(...) libside::all_names_differ({"", __VA_ARGS__})
+#define SIDE_UNUSED __attribute__((unused))
+
+/* Descriptions.  The ellipsis of a declared event gives way to the definition. */
+#define SIDE_CHECK_EVENT(_identifier, _flags, _fields)                                             \
+	extern void (*side_event_args__##_identifier(int))(                                        \
+			SIDE_FIELD_TYPES(_fields) SIDE_KIND_TYPE(_flags));                         \
+	SIDE_CHECK_NAMES(_identifier, _fields) SIDE_EXPECT_SEMICOLON()
+#define SIDE_CHECK_DECLARED_EVENT(_identifier)                                                     \
+	extern libside::unchecked_event *side_event_args__##_identifier(...);                      \
+	SIDE_EXPECT_SEMICOLON()
+#define SIDE_CHECK_CALL(_identifier, _flags, _args)                                                \
+	SIDE_CHECK_CALL_I(_identifier, decltype(side_event_args__##_identifier(0)),                \
+			void (*)(SIDE_ARG_TYPES(_args) SIDE_KIND_TYPE(_flags)))
+#define SIDE_CHECK_CALL_I(_identifier, ...)                                                        \
+	static_assert(libside::call_fits<__VA_ARGS__>::value,                                      \
+			"side: the arguments of event " #_identifier " do not fit its fields");    \
+	static_assert(libside::call_fits<__VA_ARGS__>::explained, "");
+#define SIDE_CHECK_STRUCT(_identifier, _fields)                                                    \
+	typedef struct side_struct *side_class__##_identifier(                                     \
+			SIDE_FIELD_TYPES(_fields) struct side_end_of_members *) SIDE_UNUSED;       \
+	SIDE_CHECK_NAMES(_identifier, _fields) SIDE_EXPECT_SEMICOLON()
+#define SIDE_CHECK_ARRAY(_identifier, _elem_type, _length)                                         \
+	typedef struct side_array *(*side_class__##_identifier(char(*)[(_length) + 1]))(           \
+			SIDE_ELEM_TYPE(_elem_type)) SIDE_UNUSED
+#define SIDE_CHECK_VLA(_identifier, _elem_type, _length_type)                                      \
+	typedef struct side_vla *side_class__##_identifier(SIDE_ELEM_TYPE(_elem_type)) SIDE_UNUSED
+#define SIDE_CHECK_OPTIONAL(_identifier, _elem_type)                                               \
+	typedef struct side_optional *side_class__##_identifier(                                   \
+			SIDE_ELEM_TYPE(_elem_type)) SIDE_UNUSED
+#define SIDE_CHECK_VARIANT(_identifier, _selector, _options)                                       \
+	typedef struct side_variant *side_class__##_identifier(SIDE_ELEM_TYPE(_selector),          \
+			SIDE_MAP_LIST(SIDE_DO_OPTION_TYPE, , _options)                             \
+					struct side_no_option *) SIDE_UNUSED
+#define SIDE_CHECK_VLA_VISITOR(_identifier, _elem_type, _length_type, _type)                       \
+	typedef struct side_vla_visitor *side_class__##_identifier(_type *) SIDE_UNUSED
+
+/* Arguments */
+#define SIDE_CHECK_ARG_VEC(_identifier)                                                            \
+	typedef struct side_any_vec side_arg_class__##_identifier SIDE_UNUSED
+#define SIDE_CHECK_ARG_STRUCT(_identifier, _args)                                                  \
+	typedef struct side_struct *side_arg_class__##_identifier(                                 \
+			SIDE_ARG_TYPES(_args) struct side_end_of_members *) SIDE_UNUSED
+#define SIDE_ARGS_ELEM(_args) SIDE_ARGS_ELEM_I(SIDE_HEAD(SIDE_UNPAREN _args))
+#define SIDE_ARGS_ELEM_I(_arg) SIDE_PASTE(SIDE_ARGS_ELEM_, SIDE_IS_PAREN(_arg))(_arg)
+#define SIDE_ARGS_ELEM_0(_arg) libside::any *
+#define SIDE_ARGS_ELEM_1(_arg) SIDE_ARG_TYPE(_arg)
+#define SIDE_CHECK_SAME(_identifier, _args)                                                        \
+	SIDE_CHECK_SAME_I(_identifier, SIDE_ARGS_ELEM(_args), SIDE_ARG_TYPES(_args) libside::end)
+#define SIDE_CHECK_SAME_I(_identifier, ...)                                                        \
+	static_assert(libside::same<__VA_ARGS__>::value,                                           \
+			"Types incompatible" SIDE_FILE_LINE                                        \
+			"in expression: the elements of " #_identifier " differ in type")
+#define SIDE_CHECK_ARG_ARRAY(_identifier, _args)                                                   \
+	SIDE_CHECK_SAME(_identifier, _args);                                                       \
+	typedef struct side_array *(*side_arg_class__##_identifier(                                \
+			char(*)[SIDE_ARRAY_SIZE(_identifier##_vec) + 1]))(SIDE_ARGS_ELEM(_args))   \
+			SIDE_UNUSED
+#define SIDE_CHECK_ARG_VLA(_identifier, _args)                                                     \
+	SIDE_CHECK_SAME(_identifier, _args);                                                       \
+	typedef struct side_vla *side_arg_class__##_identifier(SIDE_ARGS_ELEM(_args)) SIDE_UNUSED
+#define SIDE_CHECK_ARG_OPTIONAL(_identifier, _value)                                               \
+	typedef struct side_optional *side_arg_class__##_identifier(SIDE_ARG_TYPE(_value)) SIDE_UNUSED
+#define SIDE_CHECK_ARG_VARIANT(_identifier, _selector, _value)                                     \
+	typedef struct side_variant *side_arg_class__##_identifier(                                \
+			SIDE_ARG_TYPE(_selector), SIDE_ARG_TYPE(_value)) SIDE_UNUSED
+#define SIDE_CHECK_ARG_VLA_VISITOR(_identifier, _ctx)                                              \
+	typedef struct side_vla_visitor *side_arg_class__##_identifier(                            \
+			__typeof__(0 ? (_ctx) : (_ctx))) SIDE_UNUSED
+
+#endif /* __cplusplus */
+
+#endif /* SIDE_STATIC_CHECK_H */
