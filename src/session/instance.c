@@ -283,7 +283,7 @@ void instance_forget_kinds(struct session *session, struct instance *instance)
 	uint32_t i;
 
 	pthread_mutex_lock(&session->lock);
-	for (i = 0; i < instance->nr_kinds; i++)
+	for (i = 0; instance->kinds && i < instance->nr_kinds; i++)
 		visit_owned_free(instance->kinds[i].owned);
 	free(instance->kinds);
 	free(instance->by_id);

@@ -234,6 +234,9 @@ int libraries_find(struct session *session, const struct session_options *option
 /* command.c: a sentence, allocated, or NULL when it should meet the agent. */
 char *command_never_meets(const char *name);
 
+/* spawn.c */
+sigset_t session_signals(void);
+
 /* listener.c */
 int listener_open(struct session *session, struct session_error *error);
 void listener_close(struct session *session);

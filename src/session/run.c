@@ -24,6 +24,8 @@ static void handle_signals(struct session *session)
 	struct signalfd_siginfo info;
 
 	while (read(session->signals.fd, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGCHLD)
+			continue; /* only to look around: is_over() */
 		if (++session->interrupts > 1) {
 			session->interrupted = session->command.status == -1;
 			atomic_store_explicit(&session->stop, true, memory_order_release);
@@ -89,13 +91,27 @@ static int turn(struct session *session, int timeout_ms)
 	return nr;
 }
 
+/*
+ * Has every process that the command left behind ended? They are our children then: session_spawn()
+ * has made us their reaper, so this counts those, too, that have no agent, or not yet.
+ */
+static bool reap_all(void)
+{
+	pid_t pid;
+
+	do
+		pid = waitpid(-1, NULL, WNOHANG);
+	while (pid > 0);
+	return pid < 0 && errno == ECHILD;
+}
+
 static bool is_over(const struct session *session)
 {
 	if (atomic_load_explicit(&session->stop, memory_order_relaxed))
 		return true;
 	if (session->command.status == -1)
 		return false;
-	return !session->wait_all || (!session->live && !session->connections);
+	return !session->wait_all || reap_all();
 }
 
 static void show_progress(struct session *session, uint64_t *next)
@@ -120,13 +136,8 @@ static int watch(struct session *session, struct watch *watch)
 
 static int watch_signals(struct session *session)
 {
-	sigset_t ours;
+	sigset_t ours = session_signals();
 
-	sigemptyset(&ours);
-	sigaddset(&ours, SIGINT);
-	sigaddset(&ours, SIGTERM);
-	sigaddset(&ours, SIGHUP);
-	sigaddset(&ours, SIGQUIT);
 	session->signals.kind = WATCH_SIGNALS;
 	session->signals.fd = signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK);
 	return session->signals.fd < 0 ? -errno : watch(session, &session->signals);

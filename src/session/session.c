@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "session/parts.h"
@@ -318,6 +319,8 @@ void session_destroy(struct session *session)
 	free(session->command.name);
 	free(session->command.never_meets);
 	if (session->mask_is_ours) {
+		if (session->wait_all)
+			prctl(PR_SET_CHILD_SUBREAPER, 0);
 		pthread_sigmask(SIG_SETMASK, &session->old_mask, NULL);
 		sigaction(SIGCHLD, &session->old_child, NULL);
 	}

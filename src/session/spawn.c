@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -70,16 +71,24 @@ static int hear_from_child(int fd)
 	return size == sizeof(code) ? code : 0;
 }
 
+/* What run.c wants to hear of. */
+sigset_t session_signals(void)
+{
+	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD };
+	sigset_t signals;
+	size_t i;
+
+	sigemptyset(&signals);
+	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		sigaddset(&signals, numbers[i]);
+	return signals;
+}
+
 static void take_signals(struct session *session)
 {
 	struct sigaction child = { .sa_handler = SIG_DFL };
-	sigset_t ours;
+	sigset_t ours = session_signals();
 
-	sigemptyset(&ours);
-	sigaddset(&ours, SIGINT);
-	sigaddset(&ours, SIGTERM);
-	sigaddset(&ours, SIGHUP);
-	sigaddset(&ours, SIGQUIT);
 	pthread_sigmask(SIG_BLOCK, &ours, &session->old_mask);
 	/* An inherited SIG_IGN would take the command's exit status from us. */
 	sigaction(SIGCHLD, &child, &session->old_child);
@@ -120,6 +129,9 @@ int session_spawn(struct session *session, char *const argv[], struct session_er
 		return session_fail(error, SESSION_ERROR_FAILED, errno, "cannot make a pipe: %s",
 			strerror(errno));
 	take_signals(session);
+	/* Orphans become ours, so that we know when the last one has ended. */
+	if (session->wait_all)
+		prctl(PR_SET_CHILD_SUBREAPER, 1);
 	pid = fork();
 	if (!pid)
 		run_command(session, argv, ends[1]);

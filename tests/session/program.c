@@ -192,8 +192,10 @@ static int verb_orphan(char **args)
 	uint64_t i;
 
 	tick(0, 0);
-	if (fork())
+	if (fork()) {
+		usleep(100000);
 		return 0;
+	}
 	for (i = 0; i < 10; i++) {
 		tick(1, i);
 		usleep((useconds_t) atoi(args[0]) * 1000 / 10);
@@ -235,28 +237,30 @@ static int verb_signal(char **args)
 
 static void on_signal_fork(int number)
 {
+	struct itimerval again = { { 0, 0 }, { 0, 120 } };
+
 	(void) number;
 	if (!fork()) {
 		tick(2, 0);
 		tick(2, 1);
 		_exit(0);
 	}
+	setitimer(ITIMER_REAL, &again, NULL);
 }
 
 /* A signal handler that forks, wherever it finds the program. */
 static int verb_signal_fork(char **args)
 {
 	struct sigaction action = { .sa_handler = on_signal_fork, .sa_flags = SA_RESTART };
-	struct itimerval timer = { { 0, 5000 }, { 0, 5000 } };
+	struct itimerval timer = { { 0, 0 }, { 0, 120 } };
 	int i;
 
 	(void) args;
 	sigaction(SIGALRM, &action, NULL);
 	setitimer(ITIMER_REAL, &timer, NULL);
-	for (i = 0; i < 100000; i++)
+	for (i = 0; i < 50000; i++)
 		tick(0, (uint64_t) i);
-	memset(&timer, 0, sizeof(timer));
-	setitimer(ITIMER_REAL, &timer, NULL);
+	signal(SIGALRM, SIG_IGN);
 	wait_all();
 	return 0;
 }

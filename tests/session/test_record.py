@@ -168,9 +168,9 @@ class Processes(Case):
 
 class Signals(Case):
     def test_handlers_emit_within_events(self):
-        trace, = self.record("signal", "200000")
+        trace, = self.record("signal", "60000")
         handled = int(self.stdout)
-        self.assertSequence(trace, 0, 200000)
+        self.assertSequence(trace, 0, 60000)
         self.assertSequence(trace, 1, handled)
         self.assertNothingLost()
 
@@ -180,7 +180,7 @@ class Signals(Case):
         children = 0
         for trace in traces:
             if trace.name == self.summary["processes"][0]["directory"]:
-                self.assertSequence(trace, 0, 100000)
+                self.assertSequence(trace, 0, 50000)
                 self.assertEqual(trace.ticks(2), [])
             else:
                 children += 1
