@@ -230,6 +230,11 @@ def test_mistakes():
     short = os.path.join(work.name, "short")
     open(short, "wb").write(open(program(), "rb").read()[:2000])
     failed(short)
+    # What a terminal would obey is shown, and however long a name is, JSON stays JSON.
+    name = "./" + "/".join(["\033[2J" * 40] * 20)
+    result = side("list", name)
+    equal("\033" in result.err, False)
+    equal(json_lines(side("list", "--json", name).err)[0]["status"], 1)
     # One that is wrong does not keep the others from being listed.
     result = side("list", "--names", short, program())
     equal((result.status, sorted(result.out.split())), (1, NAMES))

@@ -335,7 +335,7 @@ void complete_print_zsh(FILE *out)
 		fputs("'\n", out);
 	}
 	fputs("\t)\n"
-	      "\t_arguments -C $common '1:verb:->verb' '*::argument:->argument' && return\n"
+	      "\t_arguments -C -A '-*' $common '1:verb:->verb' '*::argument:->argument' && return\n"
 	      "\tcase $state in\n"
 	      "\tverb) _describe -t verbs verb verbs ;;\n"
 	      "\targument)\n"
@@ -347,7 +347,8 @@ void complete_print_zsh(FILE *out)
 					verb->name);
 			continue;
 		}
-		fprintf(out, "\t\t%s) _arguments -s -S $common \\\n", verb->name);
+		fprintf(out, "\t\t%s) _arguments -s -S %s$common \\\n", verb->name,
+				verb->command_follows ? "-A '-*' " : "");
 		for (const struct option *option = verb->options; option->name; option++)
 			zsh_option(out, option);
 		zsh_operands(out, verb);

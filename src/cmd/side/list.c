@@ -12,6 +12,7 @@
 #include "session/session.h"
 #include "visit/visit.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -19,9 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
-
-#include <elf.h>
 
 /* One run of the verb. */
 struct list {
@@ -225,7 +225,7 @@ static int list_command(struct list *list, char **command, struct session **sess
 	};
 	struct session_error error;
 	const struct session_summary *summary;
-	int status = COMMAND_DONE;
+	int status = COMMAND_DONE, collected;
 
 	if (session_create(&options, session, &error) || session_spawn(*session, command, &error) ||
 			session_run(*session, &error))
@@ -246,7 +246,14 @@ static int list_command(struct list *list, char **command, struct session **sess
 				"is given "
 				"(it is linked statically, or gains privileges when it starts)",
 				command[0]);
-	return status ? status : collect(list, *session, command[0]);
+	/* What it registered until then is listed all the same. */
+	if (WIFSIGNALED(summary->status))
+		status = say_error(COMMAND_FAILED, NULL,
+				"%s was ended by signal %d (%s) before its main function",
+				command[0], WTERMSIG(summary->status),
+				strsignal(WTERMSIG(summary->status)));
+	collected = collect(list, *session, command[0]);
+	return status ? status : collected;
 }
 
 /* ---- the verb ---- */

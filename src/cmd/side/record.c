@@ -149,13 +149,15 @@ static void print_summary(const struct session_summary *summary, bool verbose)
 	/* Losses are no note: they are said with --quiet, too. */
 	if (has_losses(summary))
 		print_losses(summary, say_is_quiet() ? 0 : rows);
-	if (!say_is_quiet() && !summary->nr_processes)
+	if (say_is_quiet())
+		return;
+	if (!summary->bytes && !has_losses(summary))
 		fprintf(stderr,
-				"side: the command is not instrumented; `-w libc` or `-w pthread` "
-				"record "
-				"what it calls\n");
-	else if (!say_is_quiet())
-		fprintf(stderr, "side: see them with: side view %s\n",
+				"side: nothing was said; with `-w libc` or `-w pthread`, calls of "
+				"programs "
+				"that are not instrumented are recorded, too\n");
+	else
+		fprintf(stderr, "side: see it with: side view %s\n",
 				say_quoted(summary->output, output, sizeof(output)));
 }
 
@@ -261,6 +263,7 @@ int cmd_record(const struct parsed *parsed)
 			.nr_wrappers = options->wrappers.count,
 			.wait_all = options->wait_all,
 	};
+	bool existed = options->output && !access(options->output, F_OK);
 	bool progress = parsed->common.verbose && !parsed->common.json && isatty(STDERR_FILENO);
 	struct session_error error;
 	struct pattern *patterns;
@@ -276,6 +279,9 @@ int cmd_record(const struct parsed *parsed)
 		return say_error((enum command_status)command_session_status(error.kind), NULL,
 				"%s", error.text);
 	if (session_spawn(session, parsed->operands, &error)) {
+		/* Nothing was recorded: leave nothing behind (only an empty folder can be removed). */
+		if (!existed)
+			rmdir(session_summary(session)->output);
 		status = say_error((enum command_status)command_session_status(error.kind), NULL,
 				"%s", error.text);
 		session_destroy(session);

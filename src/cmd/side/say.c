@@ -10,6 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Longer ones are cut: paths in them have their limit, too. */
+#define MESSAGE_MAX 6144
+
 static struct {
 	const char *verb;
 	bool json;
@@ -130,8 +133,9 @@ const char *say_printable(const char *text, char *printable, size_t size)
 static void print_message(const char *type, const char *color, enum command_status status,
 		const char *message, const char *mend)
 {
-	char line[4096], printable[2048];
-	FILE *out = fmemopen(line, sizeof(line), "w");
+	char printable[4 * MESSAGE_MAX], *line = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&line, &size);
 
 	if (!out)
 		return;
@@ -160,13 +164,15 @@ static void print_message(const char *type, const char *color, enum command_stat
 	}
 	fclose(out);
 	fflush(stdout);
-	fputs(line, stderr);
+	if (line)
+		fputs(line, stderr);
 	fflush(stderr);
+	free(line);
 }
 
 int say_error(enum command_status status, const char *mend, const char *format, ...)
 {
-	char message[1536];
+	char message[MESSAGE_MAX];
 	va_list arguments;
 
 	va_start(arguments, format);
@@ -178,7 +184,7 @@ int say_error(enum command_status status, const char *mend, const char *format, 
 
 void say_note(const char *format, ...)
 {
-	char message[1536];
+	char message[MESSAGE_MAX];
 	va_list arguments;
 
 	if (say.quiet)
@@ -191,7 +197,7 @@ void say_note(const char *format, ...)
 
 void say_detail(const char *format, ...)
 {
-	char message[1536];
+	char message[MESSAGE_MAX];
 	va_list arguments;
 
 	if (!say.verbose || say.quiet)

@@ -109,8 +109,8 @@ static const struct option record_table[] = {
 		.kind = OPTION_SIZE,
 		.offset = offsetof(struct record_options, memory_limit),
 		.standard = "512M",
-		.sentence = "Use at most SIZE bytes for the rings of all processes together. Rings are made smaller when "
-			"they would need more; a process for which nothing is left is not recorded, and said.",
+		.sentence = "Use at most SIZE bytes for the rings of all processes that run at the same time. A process for "
+			    "which nothing is left runs without being recorded, which is said.",
 	},
 	{
 		.name = "wait-all",
@@ -373,7 +373,7 @@ static const char *const json_paragraphs[] = {
 
 static const struct term json_terms[] = {
 	{ "error", "Any verb: status, message, and mend (what to do about it) where there is something to do." },
-	{ "note", "Any verb: message." },
+	{ "note", "Any verb: message; also detail, with `--verbose`." },
 	{ "summary", "Record, on standard error: output, bytes, processes, lost, losses, command_status." },
 	{ "event", "List: name is provider:event, event holds the whole description as it stands in a trace, source the file that has "
 		   "it; enabled, for a running process, whether somebody listens. View: the decoded event." },

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT */
+/* Values as text for people. */
+#include <string.h>
+
+#include "cmd/side/view-colours.h"
+#include "cmd/side/view-sink.h"
+
+/* ---- strings ---- */
+
+/* Length of the UTF-8 character, or 0 when it is not valid or must not reach a terminal. */
+static unsigned int shown_length(const unsigned char *at, size_t left)
+{
+	unsigned int length, c = at[0];
+	uint32_t code;
+
+	if (c < 0x80)
+		return c >= 0x20 && c != 0x7f;
+	length = c >= 0xf0 && c < 0xf5 ? 4 : c >= 0xe0 && c < 0xf0 ? 3 : c >= 0xc2 && c < 0xe0 ? 2 : 0;
+	if (!length || length > left)
+		return 0;
+	code = c & (0xffu >> (length + 1));
+	for (unsigned int i = 1; i < length; i++) {
+		if ((at[i] & 0xc0) != 0x80)
+			return 0;
+		code = code << 6 | (at[i] & 0x3f);
+	}
+	if (code < 0xa0) /* More control characters. */
+		return 0;
+	if ((length == 3 && (code < 0x800 || (code >= 0xd800 && code < 0xe000))) ||
+		(length == 4 && (code < 0x10000 || code > 0x10ffff)))
+		return 0;
+	/* Marks that turn the direction of the text around. */
+	if ((code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069) || code == 0x2028 ||
+		code == 0x2029)
+		return 0;
+	return length;
+}
+
+static void escape(FILE *out, unsigned char c)
+{
+	static const char from[] = "\n\t\r", to[] = "ntr";
+	const char *found = c ? strchr(from, c) : NULL;
+
+	if (found)
+		fprintf(out, "\\%c", to[found - from]);
+	else
+		fprintf(out, "\\x%02x", c);
+}
+
+static void put_text(FILE *out, const char *text, size_t size, bool quotes)
+{
+	const unsigned char *at = (const unsigned char *) text;
+	size_t run = 0;
+
+	for (size_t i = 0; i < size;) {
+		unsigned int length = shown_length(at + i, size - i);
+		bool mark = quotes && length == 1 && (at[i] == '"' || at[i] == '\\');
+
+		if (length && !mark) {
+			run += length;
+			i += length;
+			continue;
+		}
+		fwrite_unlocked(at + i - run, 1, run, out);
+		run = 0;
+		if (mark)
+			fprintf(out, "\\%c", at[i]);
+		else
+			escape(out, at[i]);
+		i++;
+	}
+	fwrite_unlocked(at + size - run, 1, run, out);
+}
+
+void view_text_plain(FILE *out, const char *text, size_t size)
+{
+	put_text(out, text, size, false);
+}
+
+void view_text_quoted(FILE *out, const char *text, size_t size)
+{
+	putc_unlocked('"', out);
+	put_text(out, text, size, true);
+	putc_unlocked('"', out);
+}
+
+/* Names of fields need quotes only when they would be mistaken for something else. */
+static bool is_plain_name(const char *name, size_t size)
+{
+	for (size_t i = 0; i < size; i++) {
+		unsigned char c = (unsigned char) name[i];
+
+		if (c < 0x80 && c != '_' && !(c >= '0' && c <= '9') && !((c | 0x20) >= 'a' && (c | 0x20) <= 'z'))
+			return false;
+	}
+	return size;
+}
+
+/* ---- values ---- */
+
+static void put(struct view_sink *sink, const char *text)
+{
+	fputs_unlocked(text, sink->out);
+}
+
+static void put_colour(struct view_sink *sink, const char *colour)
+{
+	if (sink->colour)
+		put(sink, colour);
+}
+
+static void put_word(struct view_sink *sink, const char *word)
+{
+	put_colour(sink, VIEW_COLOUR_WORD);
+	put(sink, word);
+	put_colour(sink, VIEW_COLOUR_END);
+}
+
+static void text_null(struct view_sink *sink)
+{
+	put_word(sink, "null");
+}
+
+static void text_absent(struct view_sink *sink)
+{
+	put_word(sink, "<absent>");
+}
+
+static void text_boolean(struct view_sink *sink, bool value)
+{
+	put_word(sink, value ? "true" : "false");
+}
+
+static void text_digits(struct view_sink *sink, const char *digits, bool quoted)
+{
+	(void) quoted;
+	put_colour(sink, VIEW_COLOUR_NUMBER);
+	put(sink, digits);
+	put_colour(sink, VIEW_COLOUR_END);
+}
+
+static void text_number(struct view_sink *sink, const struct visit_value *value, unsigned int base)
+{
+	char digits[VISIT_DIGITS_MAX];
+
+	visit_value_digits(value, base, true, digits);
+	text_digits(sink, digits, false);
+}
+
+static void text_real(struct view_sink *sink, const struct visit_value *value)
+{
+	char digits[VISIT_FLOAT_DIGITS_MAX];
+
+	view_real_digits(value, digits);
+	text_digits(sink, digits, false);
+}
+
+static void text_text(struct view_sink *sink, const char *text, size_t size)
+{
+	put_colour(sink, VIEW_COLOUR_STRING);
+	view_text_quoted(sink->out, text, size);
+	put_colour(sink, VIEW_COLOUR_END);
+}
+
+/* ---- compounds ---- */
+
+static void text_struct_begin(struct view_sink *sink)
+{
+	put(sink, "{");
+}
+
+static void text_member(
+	struct view_sink *sink, uint32_t index, const char *name, size_t size, unsigned int copy)
+{
+	(void) copy;
+	put(sink, index ? ", " : " ");
+	put_colour(sink, VIEW_COLOUR_NAME);
+	if (is_plain_name(name, size))
+		view_text_plain(sink->out, name, size);
+	else
+		view_text_quoted(sink->out, name, size);
+	put_colour(sink, VIEW_COLOUR_END);
+	put(sink, " = ");
+}
+
+static void text_struct_end(struct view_sink *sink, uint32_t count)
+{
+	(void) count;
+	put(sink, " }");
+}
+
+static void text_list_begin(struct view_sink *sink)
+{
+	put(sink, "[");
+}
+
+static void text_item(struct view_sink *sink, uint32_t index)
+{
+	put(sink, index ? ", " : " ");
+}
+
+static void text_list_end(struct view_sink *sink, uint32_t count)
+{
+	(void) count;
+	put(sink, " ]");
+}
+
+/* ---- labels ---- */
+
+static void text_labels_begin(struct view_sink *sink)
+{
+	(void) sink;
+}
+
+static void text_label(struct view_sink *sink, uint32_t index, const char *text, size_t size)
+{
+	if (index)
+		put(sink, " | ");
+	put_colour(sink, VIEW_COLOUR_LABEL);
+	view_text_quoted(sink->out, text, size);
+	put_colour(sink, VIEW_COLOUR_END);
+}
+
+static void text_labels_end(struct view_sink *sink, uint32_t count, bool bitmap)
+{
+	if (!count)
+		put_word(sink, bitmap ? "<none>" : "<unknown>");
+	put(sink, " (");
+}
+
+static void text_close(struct view_sink *sink)
+{
+	put(sink, ")");
+}
+
+static void text_no_option_begin(struct view_sink *sink)
+{
+	put_word(sink, "<no option>");
+	put(sink, " (");
+}
+
+/* ---- attributes ---- */
+
+static void text_nothing(struct view_sink *sink)
+{
+	(void) sink;
+}
+
+static void text_attributes_begin(struct view_sink *sink)
+{
+	put(sink, " @{");
+}
+
+static void text_attribute_begin(struct view_sink *sink, uint32_t index, const char *key, size_t size)
+{
+	put(sink, index ? ", " : " ");
+	put_colour(sink, VIEW_COLOUR_NAME);
+	view_text_plain(sink->out, key, size);
+	put_colour(sink, VIEW_COLOUR_END);
+	put(sink, " = ");
+}
+
+static void text_attributes_end(struct view_sink *sink)
+{
+	put(sink, " }");
+}
+
+const struct view_sink_ops view_text_ops = {
+	.null = text_null,
+	.absent = text_absent,
+	.boolean = text_boolean,
+	.number = text_number,
+	.real = text_real,
+	.text = text_text,
+	.digits = text_digits,
+	.struct_begin = text_struct_begin,
+	.member = text_member,
+	.struct_end = text_struct_end,
+	.list_begin = text_list_begin,
+	.item = text_item,
+	.list_end = text_list_end,
+	.labels_begin = text_labels_begin,
+	.label = text_label,
+	.labels_end = text_labels_end,
+	.labelled_end = text_close,
+	.no_option_begin = text_no_option_begin,
+	.no_option_end = text_close,
+	.attributed_begin = text_nothing,
+	.attributes_begin = text_attributes_begin,
+	.attribute_begin = text_attribute_begin,
+	.attribute_end = text_nothing,
+	.attributes_end = text_attributes_end,
+};

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A program that says so many events and ends as it is told, for `side record`.
+ *
+ *   talker COUNT [exit STATUS | signal NUMBER | wait]
+ *
+ * "wait" says "ready" and waits for a signal.
+ */
+#include <side/trace.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+side_static_event(talker_said, "talker", "said", SIDE_LOGLEVEL_INFO,
+	side_field_list(side_field_u32("number"), side_field_string("text")));
+side_static_event(talker_ends, "talker", "ends", SIDE_LOGLEVEL_WARNING, side_field_list());
+
+int main(int argc, char **argv)
+{
+	unsigned long count = argc > 1 ? strtoul(argv[1], NULL, 10) : 0;
+
+	for (unsigned long i = 0; i < count; i++)
+		side_event(talker_said,
+			side_arg_list(side_arg_u32((uint32_t)i),
+				side_arg_string("a text that is neither short nor very long")));
+	side_event(talker_ends, side_arg_list());
+	if (argc > 2 && !strcmp(argv[2], "wait")) {
+		puts("ready");
+		fflush(stdout);
+		for (;;)
+			pause();
+	}
+	if (argc > 3 && !strcmp(argv[2], "signal")) {
+		signal(atoi(argv[3]), SIG_DFL);
+		raise(atoi(argv[3]));
+	}
+	return argc > 3 ? atoi(argv[3]) : 0;
+}

@@ -1,0 +1,315 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""`side record` as a person and as a script meet it: statuses, streams, signals, losses, options."""
+import shutil
+import signal
+import time
+
+from harness import *
+
+TALKER = os.environ["TALKER"]
+work = tempfile.TemporaryDirectory()
+number = 0
+
+
+def new_output():
+    global number
+    number += 1
+    return os.path.join(work.name, f"trace-{number}")
+
+
+def record(*args, **more):
+    """Records into a new folder; gives the result and the folder."""
+    output = new_output()
+    return side("record", "-o", output, *args, **more), output
+
+
+def summary(result):
+    (found,) = [line for line in json_lines(result.err) if line["type"] == "summary"]
+    return found
+
+
+def names(output):
+    """Names of the events in a trace, read by babeltrace2."""
+    if not shutil.which("babeltrace2"):
+        return None
+    run = subprocess.run(["babeltrace2", "--no-delta", "--clock-seconds", output], text=True,
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    equal(run.returncode, 0, run.stderr)
+    return re.findall(r" ([a-z_]+:[a-z_]+): \{", run.stdout)
+
+
+def test_exit_statuses():
+    for args, status in ((["0"], 0), (["0", "exit", "7"], 7), (["0", "exit", "255"], 255),
+                         (["0", "exit", "3"], 3), (["0", "signal", "15"], 143),
+                         (["0", "signal", "9"], 137), (["10", "signal", "11"], 139)):
+        result, output = record(TALKER, *args)
+        equal(result.status, status, f"{args}: {result.err}")
+        true(os.path.isdir(output), "there is a trace")
+
+
+def test_commands_that_cannot_be_run():
+    script = os.path.join(work.name, "not-executable")
+    open(script, "w").close()
+    for command, status in (("does-not-exist-anywhere", 127), ("./does-not-exist", 127),
+                            (script, 126), (work.name, 126)):
+        result, output = record(command)
+        equal((result.status, result.out), (status, ""), result.err)
+        true(result.err.startswith("side: cannot run "), result.err)
+        contains(result.err, command)
+        true(not os.path.exists(output), "an empty trace was left behind")
+        result, output = record("--json", command)
+        equal(json_lines(result.err)[0]["status"], status)
+
+
+def test_what_was_said_is_recorded():
+    result, output = record(TALKER, "100")
+    equal((result.status, result.out), (0, ""))
+    found = names(output)
+    if found is not None:
+        equal(found, ["talker:said"] * 100 + ["talker:ends"])
+    equal(side("view", "--json", output).out.count("talker:said"), 100)
+
+
+def test_streams_belong_to_the_command():
+    output = new_output()
+    run = subprocess.run([SIDE, "record", "-o", output, "--", "sh", "-c",
+                          "cat; echo an error >&2; exit 5"],
+                         input="from stdin\n", capture_output=True, text=True, env=environment())
+    equal((run.returncode, run.stdout), (5, "from stdin\n"))
+    true(run.stderr.startswith("an error\n"), run.stderr)
+    contains(run.stderr, "side: ")
+    # With --quiet only the command is heard.
+    run = subprocess.run([SIDE, "record", "-q", "-o", new_output(), "--", "sh", "-c",
+                          "cat; echo an error >&2"],
+                         input="x", capture_output=True, text=True, env=environment())
+    equal((run.returncode, run.stdout, run.stderr), (0, "x", "an error\n"))
+
+
+def test_options_of_the_command_are_its_own():
+    result, _ = record("echo", "-n", "--json", "-q", "--", "-o")
+    equal((result.status, result.out), (0, "--json -q -- -o"))
+    result, _ = record("--", "printf", "%s\\n", "--help")
+    equal((result.status, result.out), (0, "--help\n"))
+    true("{" not in result.err, result.err)
+
+
+def test_command_starts_with_usual_signals():
+    """We ignore SIGPIPE for ourselves; the command must not."""
+    result, _ = record("sh", "-c", "grep -E 'SigIgn|SigBlk' /proc/self/status")
+    plain = subprocess.run([sys.executable, "-c", """
+import signal, subprocess
+signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+subprocess.run(["sh", "-c", "grep -E 'SigIgn|SigBlk' /proc/self/status"])"""],
+                           stdout=subprocess.PIPE, text=True)
+    equal(result.out.split()[1::2][0], plain.stdout.split()[1::2][0], "blocked")
+    ignored = int(result.out.split()[3], 16), int(plain.stdout.split()[3], 16)
+    equal(ignored[0] & ~(1 << signal.SIGPIPE - 1), ignored[1] & ~(1 << signal.SIGPIPE - 1), "ignored")
+
+
+def test_summary():
+    result, output = record(TALKER, "1000")
+    equal(result.status, 0)
+    contains(result.err, "side: recorded 1 process, ")
+    contains(result.err, output)
+    contains(result.err, "talker-")
+    contains(result.err, f"side view {output}")
+    result, output = record("--json", TALKER, "1000", "exit", "7")
+    equal((result.status, result.out), (7, ""))
+    told = summary(result)
+    equal(told["output"], output)
+    equal((told["command_status"], told["lost"], told["interrupted"]), (7, 0, False))
+    (process,) = told["processes"]
+    equal(process["name"], "talker")
+    equal(os.path.realpath(process["executable"]), os.path.realpath(TALKER))
+    true(process["bytes"] > 30000, str(process))
+    equal(process["lost"], 0)
+    sizes = [os.path.getsize(os.path.join(folder, name))
+             for folder, _, files in os.walk(output) for name in files]
+    equal(told["bytes"], sum(sizes), "bytes")
+    equal(sorted(os.listdir(output)), [process["directory"]])
+    # A name with blanks is quoted where it is to be typed.
+    blank = os.path.join(work.name, "a b'c")
+    result = side("record", "-o", blank, TALKER, "1")
+    contains(result.err, "side view '" + blank.replace("'", "'\\''") + "'")
+
+
+def test_several_processes():
+    result, output = record("--json", "sh", "-c", f"{TALKER} 10; {TALKER} 20; exit 9")
+    equal(result.status, 9)
+    told = summary(result)
+    talkers = [p for p in told["processes"] if p["name"] == "talker"]
+    equal(len(talkers), 2)
+    found = names(output)
+    if found is not None:
+        equal(found.count("talker:said"), 30)
+
+
+def test_nothing_said():
+    result, _ = record("true")
+    equal(result.status, 0)
+    contains(result.err, "-w libc")
+
+
+def test_output():
+    with tempfile.TemporaryDirectory() as folder:
+        result = side("record", TALKER, "5", cwd=folder)
+        equal(result.status, 0, result.err)
+        (name,) = os.listdir(folder)
+        true(re.fullmatch(r"side-\d{8}-\d{6}", name), name)
+        contains(result.err, name)
+        # What is there is not touched, unless it is asked for.
+        full = os.path.join(folder, name)
+        before = sorted(os.listdir(full))
+        result = side("record", "-o", full, TALKER, "5")
+        equal(result.status, 1)
+        contains(result.err, full)
+        contains(result.err, "--force")
+        equal(sorted(os.listdir(full)), before)
+        result = side("record", "--force", "-o", full, TALKER, "5")
+        equal(result.status, 0, result.err)
+        true(set(before) < set(os.listdir(full)), "nothing was removed")
+        result = side("record", "-o", "/proc/nowhere/at/all", TALKER, "5")
+        true(result.status in (1, 3), result.err)
+        contains(result.err, "/proc/nowhere/at/all")
+        file = os.path.join(folder, "file")
+        open(file, "w").close()
+        result = side("record", "-o", file, TALKER, "5")
+        equal(result.status, 1, result.err)
+    if os.geteuid():
+        result = side("record", "-o", "/side-test-not-permitted", TALKER, "5")
+        equal(result.status, 3, result.err)
+
+
+def test_patterns():
+    for patterns, wanted in ((["-e", "talker:ends"], ["talker:ends"]),
+                             (["-e", "!talker:said"], ["talker:ends"]),
+                             (["-e", "talker", "-e", "!*:ends"], ["talker:said"] * 3),
+                             (["--event=*@WARNING"], ["talker:ends"]),
+                             (["-e", "nobody:*"], [])):
+        result, output = record(*patterns, TALKER, "3")
+        equal(result.status, 0)
+        found = names(output) if os.listdir(output) else []
+        if found is not None:
+            equal(found, wanted, str(patterns))
+
+
+def test_losses():
+    # Rings of the smallest size, and more events than can be written meanwhile.
+    result, output = record("--buffer-size=64K", TALKER, "1000000", "exit", "7")
+    equal(result.status, 7, "losses do not change the status")
+    contains(result.err, "lost; a larger `--buffer-size`")
+    contains(result.err, "talker:said")
+    contains(result.err, "ring_")
+    result, output = record("--buffer-size=64K", "--strict", TALKER, "1000000", "exit", "7")
+    equal(result.status, 4)
+    result, output = record("--buffer-size=64K", "--strict", "-q", TALKER, "1000000")
+    equal(result.status, 4)
+    true(result.err.startswith("side: ") and len(result.err.splitlines()) == 1, result.err)
+    result, output = record("--buffer-size=64K", "--strict", "--json", TALKER, "1000000")
+    equal(result.status, 4)
+    told = summary(result)
+    true(told["lost"] > 0, "nothing was lost")
+    equal(told["lost"], sum(loss["count"] for loss in told["losses"]))
+    for loss in told["losses"]:
+        true(loss["event"].startswith("talker:") and loss["ring"].startswith("ring_"), str(loss))
+    # Nothing lost, nothing strict.
+    result, output = record("--strict", TALKER, "100", "exit", "7")
+    equal(result.status, 7)
+
+
+def test_memory_limit():
+    cpus = os.cpu_count()
+    result, output = record(f"--memory-limit={cpus}M", "--buffer-size=128K", "--json", TALKER, "10")
+    equal(result.status, 0, result.err)
+    true(0 < summary(result)["memory_peak"] <= cpus << 20, result.err)
+    # A limit that no process fits in is a mistake, and said before anything starts.
+    marker = os.path.join(work.name, "marker")
+    result, output = record("--memory-limit=64K", "touch", marker)
+    equal(result.status, 2, result.err)
+    contains(result.err, "limit")
+    true(not os.path.exists(marker) and not os.path.exists(output), "the command was run")
+    # Processes side by side that do not all fit: those left out run, and are named.
+    result, output = record(f"--memory-limit={cpus}M", "--buffer-size=128K", "--json", "sh", "-c",
+                            f"{TALKER} 1 & {TALKER} 1 & {TALKER} 1 & wait; echo all ran")
+    equal((result.status, result.out), (0, "all ran\n"), result.err)
+
+
+def interrupt(arguments, wait=True):
+    """Ctrl-C: SIGINT to the whole group, as a terminal sends it."""
+    process = subprocess.Popen([SIDE, "record", *arguments], stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               env=environment(), start_new_session=True)
+    equal(process.stdout.readline(), "ready\n")
+    os.killpg(process.pid, signal.SIGINT)
+    return process
+
+
+def test_interrupt():
+    output = new_output()
+    process = interrupt(["-o", output, TALKER, "50", "wait"])
+    out, err = process.communicate(timeout=30)
+    equal(process.returncode, 130, err)
+    contains(err, "side: recorded 1 process")
+    found = names(output)
+    if found is not None:
+        equal(found, ["talker:said"] * 50 + ["talker:ends"])
+
+
+def test_second_interrupt():
+    """A command that ignores Ctrl-C: the second one ends the recording, with all that was said."""
+    output = new_output()
+    process = interrupt(["-o", output, "sh", "-c", f"trap '' INT; exec {TALKER} 50 wait"])
+    time.sleep(0.3)
+    equal(process.poll(), None, "the recording goes on while the command does")
+    os.killpg(process.pid, signal.SIGINT)
+    process.wait(timeout=30)
+    # The command lives on, and has our pipes.
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    out, err = process.communicate(timeout=30)
+    contains(err, "interrupted")
+    found = names(output)
+    if found is not None:
+        equal(found, ["talker:said"] * 50 + ["talker:ends"])
+
+
+def test_termination():
+    """SIGTERM to us alone ends the command, too."""
+    output = new_output()
+    process = subprocess.Popen([SIDE, "record", "-o", output, TALKER, "5", "wait"],
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True, env=environment(),
+                               start_new_session=True)
+    equal(process.stdout.readline(), "ready\n")
+    process.terminate()
+    out, err = process.communicate(timeout=30)
+    equal(process.returncode, 143, err)
+    contains(err, "side: recorded")
+
+
+def test_wrappers():
+    result, output = record("-w", "libc", "--json", "ls", "-l", "/")
+    equal(result.status, 0, result.err)
+    contains(result.out, "proc")
+    told = summary(result)
+    true(told["bytes"] > 0, "nothing was recorded")
+    found = names(output)
+    if found is not None:
+        contains(found, "libc:malloc")
+    result, output = record("-w", "libc", "-w", "pthread", "true")
+    equal(result.status, 0, result.err)
+
+
+def test_colors_and_progress():
+    """No escape sequences and no progress where nobody looks."""
+    result, _ = record("-v", TALKER, "10")
+    true("\033" not in result.err and "\r" not in result.err, repr(result.err))
+    output = new_output()
+    result = side_on_terminal("record", "-o", output, TALKER, "10", which="stderr")
+    true("\r\033[K" not in result.out, repr(result.out))
+
+
+run_tests(globals())
