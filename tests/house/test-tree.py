@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: MIT
+"""Rules of the house that a machine can check: licences, arrows between rooms, guards, format.
+
+usage: test-tree.py SOURCE-DIRECTORY
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+root = os.path.abspath(sys.argv[1])
+failures = []
+
+# What a room may include besides itself and the public headers (ARCHITECTURE.md).
+MAY_USE = {
+    "libside": set(),
+    "visit": set(),
+    "ring": set(),
+    "wire": set(),
+    "console": {"visit"},
+    "ctf": {"visit"},
+    "agent": {"visit", "ring", "wire"},
+    "wrap": set(),
+    "session": {"visit", "ring", "wire", "ctf"},
+    "cmd": {"session", "ctf", "visit", "wire"},
+}
+NO_PUBLIC_HEADERS = {"ring", "wire"}
+
+
+def files():
+    for directory, subdirectories, names in os.walk(root):
+        subdirectories[:] = [d for d in subdirectories
+                             if not d.startswith((".", "build")) and d != "__pycache__"]
+        for name in names:
+            yield os.path.relpath(os.path.join(directory, name), root)
+
+
+def fail(path, message):
+    failures.append(f"{path}: {message}")
+
+
+sources = sorted(files())
+for path in sources:
+    extension = os.path.splitext(path)[1]
+    with open(os.path.join(root, path), encoding="utf-8", errors="surrogateescape") as source:
+        text = source.read()
+    if extension in (".c", ".h", ".cc", ".py", ".pml", ".sh") or os.path.basename(path) == "meson.build":
+        if "SPDX-License-Identifier: MIT" not in "\n".join(text.split("\n", 3)[:3]):
+            fail(path, "no SPDX licence in its first lines")
+    if extension == ".h" and not re.search(r"^#\s*(ifndef|pragma once|undef)", text, re.M):
+        fail(path, "no include guard")
+    parts = path.split("/")
+    if parts[0] == "src" and extension in (".c", ".h"):
+        room = parts[1]
+        for found in re.finditer(r'^\s*#\s*include\s+"(\w+)/([^"]+)"', text, re.M):
+            used = found.group(1)
+            if used in MAY_USE and used != room and used not in MAY_USE[room]:
+                fail(path, f"uses {used}/{found.group(2)}, but {room} may use only {sorted(MAY_USE[room])}")
+        if room in NO_PUBLIC_HEADERS and re.search(r"#\s*include\s+<side/", text):
+            fail(path, f"{room} uses nothing of ours, not even the public headers")
+
+if shutil.which("clang-format"):
+    # The macro headers are laid out by hand: their shape is their documentation.
+    code = [p for p in sources if p.endswith((".c", ".h")) and p.split("/")[0] in ("src", "tests", "bench")
+            and "/headers/" not in p]
+    done = subprocess.run(["clang-format", "--dry-run", "-Werror", "--ferror-limit=1"] + code, cwd=root,
+                          capture_output=True, text=True, check=False)
+    if done.returncode:
+        wrong = sorted(set(re.findall(r"^(\S+?):\d+:\d+: error: code should be clang-formatted", done.stderr,
+                                      re.M)))
+        for path in wrong:
+            fail(path, "is not formatted: clang-format -i " + path)
+        if not wrong:
+            fail("clang-format", done.stderr[:500])
+
+print("\n".join(failures))
+print(f"{len(sources)} files, {len(failures)} complaints")
+sys.exit(1 if failures or len(sources) < 50 else 0)
