@@ -2,7 +2,7 @@
 /*
  * A program with events of two providers, for `side list`; with -DSUBJECT_LIBRARY a library with one.
  * With an argument the program says its process number and waits until its standard input ends;
- * if that argument is "enabled", with a tracer on one event and the kernel's bit set on another.
+ * if that argument is "enabled", with a tracer on one event.
  */
 #include <side/trace.h>
 
@@ -13,7 +13,7 @@
 #ifdef SUBJECT_LIBRARY
 
 side_static_event(library_called, "library", "called", SIDE_LOGLEVEL_NOTICE,
-	side_field_list(side_field_u8("depth")));
+		side_field_list(side_field_u8("depth")));
 
 int library_call(void);
 
@@ -25,25 +25,26 @@ int library_call(void)
 
 #else
 
-static side_define_struct(point_type,
-	side_field_list(side_field_s32("x"), side_field_s32("y")));
+static side_define_struct(point_type, side_field_list(side_field_s32("x"), side_field_s32("y")));
 
 static side_define_enum(color_type,
-	side_enum_mapping_list(side_enum_mapping_value("red", 0),
-		side_enum_mapping_range("other", 1, 255)));
+		side_enum_mapping_list(side_enum_mapping_value("red", 0),
+				side_enum_mapping_range("other", 1, 255)));
 
 side_static_event(subject_first, "subject", "first", SIDE_LOGLEVEL_INFO,
-	side_field_list(side_field_string("path"),
-		side_field_u32("flags", side_attr_list(side_attr("std.integer.base", side_attr_u8(16)))),
-		side_field_struct("point", point_type),
-		side_field_enum("color", &color_type, side_elem(side_type_u8()))),
-	side_attr_list(side_attr("owner", side_attr_string("some \"body\""))));
+		side_field_list(side_field_string("path"),
+				side_field_u32("flags",
+						side_attr_list(side_attr("std.integer.base",
+								side_attr_u8(16)))),
+				side_field_struct("point", point_type),
+				side_field_enum("color", &color_type, side_elem(side_type_u8()))),
+		side_attr_list(side_attr("owner", side_attr_string("some \"body\""))));
 
-side_static_event_variadic(subject_second, "subject", "second", SIDE_LOGLEVEL_DEBUG,
-	side_field_list());
+side_static_event_variadic(
+		subject_second, "subject", "second", SIDE_LOGLEVEL_DEBUG, side_field_list());
 
 side_hidden_event(other_failed, "other", "failed", SIDE_LOGLEVEL_ERR,
-	side_field_list(side_field_s64("code")));
+		side_field_list(side_field_s64("code")));
 
 static void listen(const struct side_event_description *description,
 		const struct side_arg_vec *arguments, void *priv, void *caller)

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 side_static_event(talker_said, "talker", "said", SIDE_LOGLEVEL_INFO,
-	side_field_list(side_field_u32("number"), side_field_string("text")));
+		side_field_list(side_field_u32("number"), side_field_string("text")));
 side_static_event(talker_ends, "talker", "ends", SIDE_LOGLEVEL_WARNING, side_field_list());
 
 int main(int argc, char **argv)
@@ -24,8 +24,9 @@ int main(int argc, char **argv)
 
 	for (unsigned long i = 0; i < count; i++)
 		side_event(talker_said,
-			side_arg_list(side_arg_u32((uint32_t)i),
-				side_arg_string("a text that is neither short nor very long")));
+				side_arg_list(side_arg_u32((uint32_t)i),
+						side_arg_string("a text that is neither short nor "
+								"very long")));
 	side_event(talker_ends, side_arg_list());
 	if (argc > 2 && !strcmp(argv[2], "wait")) {
 		puts("ready");

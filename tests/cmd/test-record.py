@@ -181,6 +181,20 @@ def test_output():
         equal(result.status, 3, result.err)
 
 
+def test_processes_left_behind():
+    command = ["sh", "-c", f"(sleep 0.7; {TALKER} 10) >/dev/null 2>&1 & exit 6"]
+    result, output = record("--json", *command)
+    equal(result.status, 6, result.err)
+    found = names(output) if os.listdir(output) else []
+    if found is not None:
+        equal(found, [])
+    result, output = record("--wait", "--json", *command)
+    equal(result.status, 6, result.err)
+    found = names(output)
+    if found is not None:
+        equal(found, ["talker:said"] * 10 + ["talker:ends"])
+
+
 def test_patterns():
     for patterns, wanted in ((["-e", "talker:ends"], ["talker:ends"]),
                              (["-e", "!talker:said"], ["talker:ends"]),

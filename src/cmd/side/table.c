@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-/* clang-format off: a table */
+/* A table: laid out by hand. */
+/* clang-format off */
 
 static const char *const color_words[] = { "auto", "always", "never", NULL };
 static const char *const wrapper_words[] = { "libc", "pthread", NULL };
@@ -91,8 +92,9 @@ static const struct option record_table[] = {
 		.completion = COMPLETE_CHOICE,
 		.offset = offsetof(struct record_options, wrappers),
 		.choices = wrapper_words,
-		.sentence = "Turn the calls that the program makes into a library into events: libc (memory, files) or "
-			"pthread (locks, threads). May be given several times.",
+		.sentence = "Turn the calls that the program makes into a library into events: "
+				"libc (memory, files) or pthread (locks, threads). May be given "
+				"several times.",
 	},
 	{
 		.name = "buffer-size",
@@ -100,8 +102,9 @@ static const struct option record_table[] = {
 		.kind = OPTION_SIZE,
 		.offset = offsetof(struct record_options, buffer_size),
 		.standard = "4M, but at most 64M for all CPUs of a process",
-		.sentence = "Give each CPU of each process a ring of SIZE bytes, rounded to a power of two. Larger rings "
-			"lose fewer events when the program says much at once.",
+		.sentence = "Give each CPU of each process a ring of SIZE bytes, rounded to a "
+				"power of two. Larger rings lose fewer events when the program "
+				"says much at once.",
 	},
 	{
 		.name = "memory-limit",
@@ -109,11 +112,12 @@ static const struct option record_table[] = {
 		.kind = OPTION_SIZE,
 		.offset = offsetof(struct record_options, memory_limit),
 		.standard = "512M",
-		.sentence = "Use at most SIZE bytes for the rings of all processes that run at the same time. A process for "
-			    "which nothing is left runs without being recorded, which is said.",
+		.sentence = "Use at most SIZE bytes for the rings of all processes that run at "
+				"the same time. A process for which nothing is left runs without "
+				"being recorded, which is said.",
 	},
 	{
-		.name = "wait-all",
+		.name = "wait",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct record_options, wait_all),
 		.sentence = "Go on when COMMAND has ended, until all processes that it left behind have ended, too.",
@@ -134,20 +138,22 @@ static const struct option record_table[] = {
 };
 
 static const char *const record_paragraphs[] = {
-	"Starts COMMAND, records the events of this process and of all processes that it starts, and ends "
-	"when COMMAND has ended. No daemon is needed and COMMAND need not be changed: a program that is not "
-	"instrumented can be recorded with `-w`.",
+	"Starts COMMAND, records the events of this process and of all processes that it starts, "
+	"and ends when COMMAND has ended. No daemon is needed and COMMAND need not be changed: a "
+	"program that is not instrumented can be recorded with `-w`.",
 	"Options end at the first word that is not one: `side record ls -l` gives -l to ls.",
-	"The trace is a directory with one CTF 1.8 trace for each process, which `side view`, babeltrace2 and "
-	"Trace Compass read. At the end a summary goes to standard error: where the trace is, how large it is, "
-	"which processes it has, and what was lost.",
-	"A Ctrl-C goes to COMMAND as usual; when it ends, everything that it said until then is in the "
-	"trace. A second Ctrl-C ends the recording at once, with all that was said until then.",
-	"The exit status is that of COMMAND; 128 + N if signal N ended it, 127 if it was not found, 126 if "
-	"it cannot be executed. Only with `--strict` does it become 4 when events were lost. Where the "
-	"recording itself fails and COMMAND returned 0, it is 1.",
-	"Programs that gain privileges when they start (set-user-ID, file capabilities) and statically "
-	"linked programs without libside ignore the recorder. They run, and nothing of them is recorded.",
+	"The trace is a directory with one CTF 1.8 trace for each process, which `side view`, "
+	"babeltrace2 and Trace Compass read. At the end a summary goes to standard error: where "
+	"the trace is, how large it is, which processes it has, and what was lost.",
+	"A Ctrl-C goes to COMMAND as usual; when it ends, everything that it said until then is "
+	"in the trace. A second Ctrl-C ends the recording at once, with all that was said until "
+	"then.",
+	"The exit status is that of COMMAND; 128 + N if signal N ended it, 127 if it was not "
+	"found, 126 if it cannot be executed. Only with `--strict` does it become 4 when events "
+	"were lost. Where the recording itself fails and COMMAND returned 0, it is 1.",
+	"Programs that gain privileges when they start (set-user-ID, file capabilities) and "
+	"statically linked programs without libside ignore the recorder. They run, and nothing of "
+	"them is recorded.",
 	NULL,
 };
 
@@ -192,8 +198,8 @@ static const struct option list_table[] = {
 		.completion = COMPLETE_CHOICE,
 		.offset = offsetof(struct list_options, wrappers),
 		.choices = wrapper_words,
-		.sentence = "For a COMMAND: list the events of a wrapper, too, as `side record -w` would "
-			    "record them.",
+		.sentence = "For a COMMAND: list the events of a wrapper, too, as `side record "
+				"-w` would record them.",
 	},
 	{
 		.name = "names",
@@ -205,16 +211,19 @@ static const struct option list_table[] = {
 };
 
 static const char *const list_paragraphs[] = {
-	"Prints the events that a program or library has: names, log levels, fields with their types, and "
-	"attributes.",
-	"FILE is an executable, shared library or object file; it is read and not run. PID is the number of "
-	"a running process; its memory is read, the process goes on undisturbed, and each event is shown with "
-	"whether somebody listens to it. COMMAND is started and stopped before its main function: then the events of all "
-	"libraries that it loads, and those that its constructors register at run time, are there.",
-	"A word that is all digits is a PID; a word that has a slash, or names a file here, is a FILE; any "
-	"other word is a COMMAND found in PATH. After `--` everything is a COMMAND with its arguments.",
-	"In a running process only events in the files that it has mapped are seen, not those that were "
-	"made at run time. A file whose section headers were removed can only be listed as a COMMAND.",
+	"Prints the events that a program or library has: names, log levels, fields with their "
+	"types, and attributes.",
+	"FILE is an executable, shared library or object file; it is read and not run. PID is the "
+	"number of a running process; its memory is read, the process goes on undisturbed, and "
+	"each event is shown with whether somebody listens to it. COMMAND is started and stopped "
+	"before its main function: then the events of all libraries that it loads, and those that "
+	"its constructors register at run time, are there.",
+	"A word that is all digits is a PID; a word that has a slash, or names a file here, is a "
+	"FILE; any other word is a COMMAND found in PATH. After `--` everything is a COMMAND with "
+	"its arguments.",
+	"In a running process only events in the files that it has mapped are seen, not those "
+	"that were made at run time. A file whose section headers were removed can only be listed "
+	"as a COMMAND.",
 	NULL,
 };
 
@@ -262,10 +271,11 @@ static const struct option view_table[] = {
 };
 
 static const char *const view_paragraphs[] = {
-	"Prints the events of the trace in DIR in the order of time, one a line: time, process, CPU, name and "
-	"fields. DIR is what `side record -o` wrote, or one CTF 1.8 trace inside it.",
-	"What was lost while recording is printed where it is known, and summed up at the end on standard "
-	"error.",
+	"Prints the events of the trace in DIR in the order of time, one a line: time, process, "
+	"CPU, name and fields. DIR is what `side record -o` wrote, or one CTF 1.8 trace inside "
+	"it.",
+	"What was lost while recording is printed where it is known, and summed up at the end on "
+	"standard error.",
 	NULL,
 };
 
@@ -315,21 +325,24 @@ const struct verb command_verbs[] = {
 /* topics */
 
 static const char *const patterns_paragraphs[] = {
-	"A pattern is provider:event with globs, and may end in a log level. It is matched against the whole "
-	"name of an event, so a `*` stands for any text, colons included. A pattern without a colon names "
-	"providers: `db` is `db:*`. Write patterns between quotes, so that the shell leaves them alone.",
-	"Several patterns: an event is selected if any pattern matches it (or if all patterns begin with `!`) and "
-	"none with `!` does. Their order does not matter.",
+	"A pattern is provider:event with globs, and may end in a log level. It is matched "
+	"against the whole name of an event, so a `*` stands for any text, colons included. A "
+	"pattern without a colon names providers: `db` is `db:*`. Write patterns between quotes, "
+	"so that the shell leaves them alone.",
+	"Several patterns: an event is selected if any pattern matches it (or if all patterns "
+	"begin with `!`) and none with `!` does. Their order does not matter.",
 	NULL,
 };
 
 static const struct term patterns_terms[] = {
 	{ "db:open", "The event open of the provider db." },
-	{ "db:*", "All events of the provider db. A `?` stands for one character, `[a-z]` for one of a set, "
-		  "`[!a-z]` for one that is not in the set; `\\` before a character takes it as it is." },
+	{ "db:*", "All events of the provider db. A `?` stands for one character, `[a-z]` for one "
+			"of a set, `[!a-z]` for one that is not in the set; `\\` before a "
+			"character takes it as it is." },
 	{ "!db:tick", "Not this event." },
-	{ "db:*@WARNING", "Events of the log level WARNING and of all more severe ones. The levels are EMERG, "
-			  "ALERT, CRIT, ERR, WARNING, NOTICE, INFO and DEBUG, or 0 to 7." },
+	{ "db:*@WARNING", "Events of the log level WARNING and of all more severe ones. The "
+			"levels are EMERG, ALERT, CRIT, ERR, WARNING, NOTICE, INFO and DEBUG, or "
+			"0 to 7." },
 	{ "*@=DEBUG", "Events of exactly this log level." },
 	{ NULL, NULL },
 };
@@ -345,8 +358,9 @@ static const struct term status_terms[] = {
 	{ "2", "The command line was wrong." },
 	{ "3", "Not permitted; the sentence says which permission is missing." },
 	{ "4", "Done, but events were lost. `side record` uses it only with `--strict`." },
-	{ "126, 127, 128+N", "Of `side record` and `side list -- COMMAND`: the command cannot be executed, was "
-			     "not found, or was ended by signal N. Any other status is the command's own." },
+	{ "126, 127, 128+N", "Of `side record` and `side list -- COMMAND`: the command cannot be "
+			"executed, was not found, or was ended by signal N. Any other status is "
+			"the command's own." },
 	{ NULL, NULL },
 };
 
@@ -358,15 +372,16 @@ static const char *const environment_paragraphs[] = {
 static const struct term environment_terms[] = {
 	{ "NO_COLOR", "If set to anything but an empty text, colours are off unless `--color=always`." },
 	{ "TERM", "If dumb, colours are off unless `--color=always`." },
-	{ "SIDE_DEBUG", "If set, the recorder inside the traced program reports its own troubles on "
-			"standard error." },
+	{ "SIDE_DEBUG", "If set, the recorder inside the traced program reports its own troubles "
+			"on standard error." },
 	{ "LD_LIBRARY_PATH", "Searched by `side list --libraries`, as the dynamic linker does." },
 	{ NULL, NULL },
 };
 
 static const char *const json_paragraphs[] = {
-	"With `--json` every verb prints JSON: one object a line, with a member \"schema\" that is 1 and grows "
-	"when the meaning of a member changes, and a member \"type\". New members may appear at any time.",
+	"With `--json` every verb prints JSON: one object a line, with a member \"schema\" that "
+	"is 1 and grows when the meaning of a member changes, and a member \"type\". New members "
+	"may appear at any time.",
 	"Data goes to standard output, errors and summaries to standard error, as in the form for people.",
 	NULL,
 };
@@ -375,8 +390,9 @@ static const struct term json_terms[] = {
 	{ "error", "Any verb: status, message, and mend (what to do about it) where there is something to do." },
 	{ "note", "Any verb: message; also detail, with `--verbose`." },
 	{ "summary", "Record, on standard error: output, bytes, processes, lost, losses, command_status." },
-	{ "event", "List: name is provider:event, event holds the whole description as it stands in a trace, source the file that has "
-		   "it; enabled, for a running process, whether somebody listens. View: the decoded event." },
+	{ "event", "List: name is provider:event, event holds the whole description as it stands "
+			"in a trace, source the file that has it; enabled, for a running process, "
+			"whether somebody listens. View: the decoded event." },
 	{ "verb", "Help: the options and examples of a verb." },
 	{ "version", "Version: version of the program." },
 	{ NULL, NULL },
@@ -394,8 +410,9 @@ const struct topic command_topics[] = {
 const char command_summary[] = "record what programs do";
 
 const char *const command_introduction[] = {
-	"Records events of user-space programs: those that an instrumented program declares, and the calls "
-	"that any program makes into the C library. Traces are kept in the Common Trace Format (CTF 1.8).",
+	"Records events of user-space programs: those that an instrumented program declares, and "
+	"the calls that any program makes into the C library. Traces are kept in the Common Trace "
+	"Format (CTF 1.8).",
 	"Data goes to standard output, everything else to standard error.",
 	NULL,
 };
