@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How the values of one event are shown: the SIDE description (JSON in the metadata) laid over the field classes
+ * that the reader found. Made once an event, walked for each record.
+ */
+#ifndef CMD_SIDE_VIEW_SHOW_H
+#define CMD_SIDE_VIEW_SHOW_H
+
+#include "cmd/side/view-sink.h"
+#include "ctf/ctf.h"
+
+struct json_object;
+
+enum view_show_kind {
+	VIEW_SHOW_NULL,
+	VIEW_SHOW_BOOL,
+	VIEW_SHOW_INTEGER,
+	VIEW_SHOW_INT128, /* Two halves. */
+	VIEW_SHOW_FLOAT,
+	VIEW_SHOW_FLOAT128, /* Its bytes. */
+	VIEW_SHOW_STRING,
+	VIEW_SHOW_STRUCT,
+	VIEW_SHOW_LIST,
+	VIEW_SHOW_ENUM,
+	VIEW_SHOW_BITMAP,
+	VIEW_SHOW_OPTIONAL,
+	VIEW_SHOW_VARIANT,
+	VIEW_SHOW_DYNAMIC,
+};
+
+struct view_label {
+	const char *text;
+	uint64_t begin; /* Signed as two's complement for enumerations. */
+	uint64_t end;
+};
+
+struct view_show {
+	enum view_show_kind kind;
+	bool wrapped; /* The value is the second member of a structure, its companion the first. */
+	uint8_t base;
+	bool big_endian; /* VIEW_SHOW_FLOAT128 */
+	bool single; /* VIEW_SHOW_FLOAT: 32 bits. */
+	const char *name; /* Of a member. */
+	unsigned int copy; /* How many members of this name stand before it, plus one. */
+	struct view_show **parts; /* By index of the member or option; NULL: not shown. */
+	uint32_t part_count;
+	struct view_show *element; /* Of lists, enumerations, bitmaps. */
+	struct view_label *labels;
+	uint32_t label_count;
+	struct json_object *attributes; /* An array, or NULL when there are none. */
+};
+
+/* What stands in ctf_event_class.user. */
+struct view_event {
+	struct json_object *description; /* NULL: the event is shown as plain CTF. */
+	struct view_show *fields; /* A structure, without the variadic part. */
+	bool variadic;
+	uint32_t variadic_index; /* The member that holds it. */
+	struct json_object *attributes;
+	struct ctf_arena *arena;
+};
+
+/*
+ * NULL only without memory. An event without a description, or with one that does not fit its fields, becomes
+ * one with fields == NULL.
+ */
+struct view_event *view_event_create(const struct ctf_event_class *event);
+void view_event_free(struct view_event *event);
+
+/* Walk a value as its description says; `companion` is the hidden field before it or NULL. */
+void view_side_value(struct view_sink *sink, const struct view_show *show, const struct ctf_value *value,
+	const struct ctf_value *companion);
+
+/* The fields of an event, without its variadic part. */
+void view_side_fields(struct view_sink *sink, const struct view_event *event, const struct ctf_value *fields);
+
+/* A list of nodes (section 7 of docs/spec/recording.md). */
+void view_dynamic_value(struct view_sink *sink, const struct ctf_value *nodes);
+
+/* A value of another producer, as its field class says. */
+void view_plain_value(struct view_sink *sink, const struct ctf_value *value);
+
+/* Attributes as the description has them: [{"key", "type", "value"}]. */
+void view_static_attributes(struct view_sink *sink, struct json_object *attributes);
+
+#endif /* CMD_SIDE_VIEW_SHOW_H */
