@@ -52,6 +52,7 @@ struct agent_event {
 	struct side_event_description *description;
 	uint32_t id;
 	bool recorded;   /* the consumer knows the id */
+	bool large;      /* a record of it did not fit the stack (atomic) */
 	bool registered; /* our callback is on it */
 };
 

@@ -4,6 +4,10 @@
  * of a few pooled buffers; the ring takes it from there. Runs in any thread and in signal handlers,
  * within itself too: nothing here blocks, allocates or changes errno.
  *
+ * An event that did not fit the stack once goes to the pool at once from then on: a second run of
+ * its plan is work, and runs an application's visitors twice, which would double with each level if
+ * these emit in turn.
+ *
  * A pooled buffer is taken by setting its bit. A thread that dies in between (no return from a
  * signal handler, thread exit in a visitor) keeps its bit: the pool is a bound on memory, and when
  * it is empty, large records are counted as lost.
@@ -92,11 +96,13 @@ static inline bool build_and_publish(struct ring_producer *producer,
 }
 
 static __attribute__((noinline)) void record_slow(struct ring_producer *producer,
-		const struct agent_event *event, const struct side_arg_vec *arguments,
+		struct agent_event *event, const struct side_arg_vec *arguments,
 		const struct side_arg_dynamic_struct *variadic)
 {
 	int index = pool_get();
 
+	/* Relaxed: a hint. */
+	__atomic_store_n(&event->large, true, __ATOMIC_RELAXED);
 	if (index < 0) {
 		ring_count_lost(producer, event->id, RING_LOST_NO_BUFFER);
 		return;
@@ -107,7 +113,7 @@ static __attribute__((noinline)) void record_slow(struct ring_producer *producer
 	pool_put(index);
 }
 
-static inline void record(const struct agent_event *event, const struct side_arg_vec *arguments,
+static inline void record(struct agent_event *event, const struct side_arg_vec *arguments,
 		const struct side_arg_dynamic_struct *variadic)
 {
 	/* Relaxed: the rings were mapped before this callback was registered or this thread forked.
@@ -124,7 +130,9 @@ static inline void record(const struct agent_event *event, const struct side_arg
 	atomic_signal_fence(memory_order_seq_cst);
 	if (__builtin_expect(agent_vforked, 0))
 		ring_count_lost(producer, event->id, RING_LOST_NO_CPU);
-	else if (!build_and_publish(producer, event, arguments, variadic, buffer, sizeof(buffer)))
+	else if (__builtin_expect(__atomic_load_n(&event->large, __ATOMIC_RELAXED), 0) ||
+			!build_and_publish(producer, event, arguments, variadic, buffer,
+					sizeof(buffer)))
 		record_slow(producer, event, arguments, variadic);
 	atomic_signal_fence(memory_order_seq_cst);
 	agent_depth--;

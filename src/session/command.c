@@ -31,9 +31,10 @@ static bool resolve(const char *name, char path[PATH_MAX])
 		size_t size = strcspn(list, ":");
 		struct stat status;
 
-		if (snprintf(path, PATH_MAX, "%.*s%s%s", (int) size, list, size ? "/" : "", name) <
-				PATH_MAX &&
-			!access(path, X_OK) && !stat(path, &status) && S_ISREG(status.st_mode))
+		if (snprintf(path, PATH_MAX, "%.*s%s%s", (int)size, list, size ? "/" : "", name) <
+						PATH_MAX &&
+				!access(path, X_OK) && !stat(path, &status) &&
+				S_ISREG(status.st_mode))
 			return true;
 		if (!list[size])
 			return false;
@@ -77,7 +78,7 @@ static bool has_loader(int fd, const unsigned char ident[EI_NIDENT])
 	uint64_t offset;
 	unsigned int nr, size, i;
 
-	if (pread(fd, &head, sizeof(head), 0) < (ssize_t) sizeof(head.of32))
+	if (pread(fd, &head, sizeof(head), 0) < (ssize_t)sizeof(head.of32))
 		return true;
 	if (ident[EI_CLASS] == ELFCLASS64) {
 		offset = head.of64.e_phoff;
@@ -91,8 +92,8 @@ static bool has_loader(int fd, const unsigned char ident[EI_NIDENT])
 	for (i = 0; i < nr; i++) {
 		uint32_t type;
 
-		if (pread(fd, &type, sizeof(type), (off_t) (offset + (uint64_t) i * size)) !=
-			(ssize_t) sizeof(type))
+		if (pread(fd, &type, sizeof(type), (off_t)(offset + (uint64_t)i * size)) !=
+				(ssize_t)sizeof(type))
 			return true;
 		if (type == PT_INTERP)
 			return true;
@@ -108,8 +109,7 @@ static bool gains_rights(int fd)
 		return false;
 	if ((status.st_mode & S_ISUID) && status.st_uid != getuid())
 		return true;
-	if ((status.st_mode & S_ISGID) && (status.st_mode & S_IXGRP) &&
-		status.st_gid != getgid())
+	if ((status.st_mode & S_ISGID) && (status.st_mode & S_IXGRP) && status.st_gid != getgid())
 		return true;
 	return getuid() != 0 && fgetxattr(fd, "security.capability", NULL, 0) > 0;
 }
@@ -119,11 +119,12 @@ static const char *why_never(int fd)
 	unsigned char ident[EI_NIDENT];
 
 	if (pread(fd, ident, sizeof(ident), 0) != sizeof(ident) ||
-		memcmp(ident, ELFMAG, SELFMAG) != 0)
+			memcmp(ident, ELFMAG, SELFMAG) != 0)
 		return NULL;
 	if (gains_rights(fd))
 		return "runs with more rights than its caller (set-user-ID, set-group-ID or file "
-		       "capabilities), so the loader does not preload the agent; run it as the user "
+		       "capabilities), so the loader does not preload the agent; run it as the "
+		       "user "
 		       "whose rights it gains";
 	if (ident[EI_CLASS] != (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32))
 		return "is a program of another word size than the installed agent";

@@ -48,19 +48,33 @@ static bool is_welcome(int fd, pid_t *peer)
 	return cred.pid > 0 && (cred.uid == geteuid() || cred.uid == 0);
 }
 
+/* All places taken: whoever has said nothing for the longest time goes. */
+static void evict(struct session *session)
+{
+	struct connection *connection, *oldest = NULL;
+
+	for (connection = session->connections; connection; connection = connection->next)
+		if (!connection->instance)
+			oldest = connection; /* the list is youngest first */
+	if (oldest)
+		connection_close(session, oldest);
+}
+
 void connection_accept(struct session *session)
 {
-	struct epoll_event event = { .events = EPOLLIN };
+	struct epoll_event event = {.events = EPOLLIN};
 	struct connection *connection;
 	pid_t peer;
 	int fd = accept4(session->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	if (fd < 0)
 		return;
+	if (session->nr_connections >= LIMIT_CONNECTIONS)
+		evict(session);
 	connection = calloc(1, sizeof(*connection));
 	if (!connection || session->nr_connections >= LIMIT_CONNECTIONS || !is_welcome(fd, &peer))
 		goto fail;
-	connection->watch = (struct watch) { .kind = WATCH_CONNECTION, .fd = fd };
+	connection->watch = (struct watch){.kind = WATCH_CONNECTION, .fd = fd};
 	connection->peer = peer;
 	connection->hello_deadline = wire_deadline(LIMIT_HELLO_MS);
 	connection->deadline = wire_deadline(LIMIT_CONNECTION_MS);
@@ -85,21 +99,21 @@ static int open_pidfd(const struct connection *connection)
 	int fd;
 
 	if (!getsockopt(connection->watch.fd, SOL_SOCKET, SO_PEERPIDFD, &fd, &size) &&
-		size == sizeof(int))
+			size == sizeof(int))
 		return fd;
-	return (int) syscall(SYS_pidfd_open, connection->peer, 0);
+	return (int)syscall(SYS_pidfd_open, connection->peer, 0);
 }
 
 static int send_config(struct session *session, const struct connection *connection,
-	const struct instance *instance, const char *reason, int ring_fd)
+		const struct instance *instance, const char *reason, int ring_fd)
 {
 	struct wire_config config = {
-		.accepted = instance != NULL,
-		.reason = instance ? "" : reason,
-		.flags = session->mode == SESSION_LIST ? WIRE_CONFIG_LIST_ONLY : 0,
+			.accepted = instance != NULL,
+			.reason = instance ? "" : reason,
+			.flags = session->mode == SESSION_LIST ? WIRE_CONFIG_LIST_ONLY : 0,
 	};
-	int fds[WIRE_CONFIG_FDS] = { [WIRE_FD_RING] = ring_fd,
-		[WIRE_FD_DOORBELL] = session->doorbell_fd };
+	int fds[WIRE_CONFIG_FDS] = {
+			[WIRE_FD_RING] = ring_fd, [WIRE_FD_DOORBELL] = session->doorbell_fd};
 	ssize_t size;
 
 	if (instance) {
@@ -108,15 +122,15 @@ static int send_config(struct session *session, const struct connection *connect
 		config.ring_memory = instance->memory;
 		config.max_events = LIMIT_EVENTS;
 		config.max_description = LIMIT_DESCRIPTION;
-		config.max_payload = (uint32_t) ring_payload_max(instance->geometry.size);
+		config.max_payload = (uint32_t)ring_payload_max(instance->geometry.size);
 		config.nr_patterns = session->nr_patterns;
 		config.patterns = session->patterns;
 	}
 	size = wire_encode_config(session->message, WIRE_MESSAGE_MAX, &config);
 	if (size < 0)
-		return (int) size;
-	return wire_send(connection->watch.fd, session->message, (size_t) size, fds,
-		ring_fd >= 0 ? WIRE_CONFIG_FDS : 0, 0);
+		return (int)size;
+	return wire_send(connection->watch.fd, session->message, (size_t)size, fds,
+			ring_fd >= 0 ? WIRE_CONFIG_FDS : 0, 0);
 }
 
 static int handle_hello(struct session *session, struct connection *connection, size_t size)
@@ -134,7 +148,7 @@ static int handle_hello(struct session *session, struct connection *connection, 
 	instance = instance_create(session, &hello, connection->peer, pidfd, &ring_fd, &reason);
 	if (!instance)
 		report(session, true, "process %d (%.60s) is not recorded: %s",
-			(int) connection->peer, hello.procname, reason);
+				(int)connection->peer, hello.procname, reason);
 	ret = send_config(session, connection, instance, reason, ring_fd);
 	if (ring_fd >= 0)
 		close(ring_fd);
@@ -163,7 +177,7 @@ static bool refuse(struct connection *connection, uint32_t id, enum wire_refusal
 		connection->room_refused = room;
 	}
 	connection->refused[connection->nr_refused++] =
-		(struct wire_refused) { .id = id, .reason = reason };
+			(struct wire_refused){.id = id, .reason = reason};
 	return true;
 }
 
@@ -185,7 +199,7 @@ static bool append_part(struct connection *connection, const unsigned char *byte
 
 static size_t least(uint64_t a, size_t b)
 {
-	return a < b ? (size_t) a : b;
+	return a < b ? (size_t)a : b;
 }
 
 /* Deal with the description that is complete in `part`, or with its head. False: out of memory. */
@@ -203,7 +217,7 @@ static bool take_part(struct session *session, struct connection *connection)
 	if (connection->part_size < sizeof(head) + head.size)
 		return true;
 	refusal = instance_add_kind(session, connection->instance, head.id,
-		connection->part + sizeof(head), head.size);
+			connection->part + sizeof(head), head.size);
 	connection->part_size = 0;
 	if (!refusal)
 		connection->accepted++;
@@ -211,8 +225,8 @@ static bool take_part(struct session *session, struct connection *connection)
 }
 
 /* Cut the stream into descriptions. */
-static int take_stream(
-	struct session *session, struct connection *connection, const struct wire_events *events)
+static int take_stream(struct session *session, struct connection *connection,
+		const struct wire_events *events)
 {
 	const unsigned char *bytes = events->bytes;
 	size_t left = events->size;
@@ -251,7 +265,7 @@ static int send_acks(struct session *session, struct connection *connection)
 
 	do {
 		uint32_t nr = connection->nr_refused - sent;
-		struct wire_ack ack = { .refused = connection->refused + sent };
+		struct wire_ack ack = {.refused = connection->refused + sent};
 		ssize_t size;
 		int ret;
 
@@ -261,9 +275,9 @@ static int send_acks(struct session *session, struct connection *connection)
 		ack.accepted = ack.last ? connection->accepted : 0;
 		size = wire_encode_ack(session->message, WIRE_MESSAGE_MAX, &ack);
 		if (size < 0)
-			return (int) size;
-		ret = wire_send(connection->watch.fd, session->message, (size_t) size, NULL, 0,
-			deadline);
+			return (int)size;
+		ret = wire_send(connection->watch.fd, session->message, (size_t)size, NULL, 0,
+				deadline);
 		if (ret)
 			return ret;
 	} while (sent < connection->nr_refused);
@@ -275,13 +289,14 @@ static void report_refusals(struct session *session, const struct connection *co
 	const struct instance *instance = connection->instance;
 	uint32_t i;
 
-	for (i = 0; i < connection->nr_refused && i < 3; i++)
+	for (i = 0; i < connection->nr_refused && i < 5; i++)
 		report(session, true, "event %u of process %d (%s) is not recorded: %s",
-			connection->refused[i].id, (int) instance->peer, instance->procname,
-			wire_refusal_text(connection->refused[i].reason));
+				connection->refused[i].id, (int)instance->peer, instance->procname,
+				wire_refusal_text(connection->refused[i].reason));
 	if (i < connection->nr_refused)
 		report(session, true, "%u more events of process %d (%s) are not recorded",
-			connection->nr_refused - i, (int) instance->peer, instance->procname);
+				connection->nr_refused - i, (int)instance->peer,
+				instance->procname);
 }
 
 static int handle_events(struct session *session, struct connection *connection, size_t size)
@@ -294,7 +309,7 @@ static int handle_events(struct session *session, struct connection *connection,
 	if (!connection->instance)
 		connection->instance = instance_find(session, events.token, connection->peer);
 	if (!connection->instance || connection->instance->token != events.token ||
-		events.sequence != connection->sequence)
+			events.sequence != connection->sequence)
 		return -EPROTO;
 	connection->sequence++;
 	ret = take_stream(session, connection, &events);
@@ -317,7 +332,7 @@ static int handle_bye(struct session *session, struct connection *connection, si
 	struct wire_bye bye;
 
 	if (wire_decode_bye(session->message, size, &bye) || !connection->instance ||
-		connection->instance->token != bye.token)
+			connection->instance->token != bye.token)
 		return -EPROTO;
 	connection->instance->listed = true;
 	return -ECONNRESET;
@@ -326,16 +341,16 @@ static int handle_bye(struct session *session, struct connection *connection, si
 static int handle(struct session *session, struct connection *connection)
 {
 	ssize_t size = wire_receive(
-		connection->watch.fd, session->message, WIRE_MESSAGE_MAX, NULL, NULL, 0);
+			connection->watch.fd, session->message, WIRE_MESSAGE_MAX, NULL, NULL, 0);
 
 	if (size == -EAGAIN)
 		return 0;
 	if (size <= 0)
 		return -ECONNRESET;
-	switch (wire_message_type(session->message, (size_t) size)) {
-	case WIRE_HELLO: return handle_hello(session, connection, (size_t) size);
-	case WIRE_EVENTS: return handle_events(session, connection, (size_t) size);
-	case WIRE_BYE: return handle_bye(session, connection, (size_t) size);
+	switch (wire_message_type(session->message, (size_t)size)) {
+	case WIRE_HELLO: return handle_hello(session, connection, (size_t)size);
+	case WIRE_EVENTS: return handle_events(session, connection, (size_t)size);
+	case WIRE_BYE: return handle_bye(session, connection, (size_t)size);
 	default: return -EPROTO;
 	}
 }
@@ -354,7 +369,7 @@ void connections_expire(struct session *session)
 	for (connection = session->connections; connection; connection = next) {
 		next = connection->next;
 		if (now > connection->deadline ||
-			(!connection->instance && now > connection->hello_deadline))
+				(!connection->instance && now > connection->hello_deadline))
 			connection_close(session, connection);
 	}
 }

@@ -63,7 +63,7 @@ static void keep_open(struct drainer *drainer, struct instance *instance)
 		trace_close(session, drainer->ended[0], refined ? &clock : NULL);
 		drainer->nr_ended--;
 		memmove(&drainer->ended[0], &drainer->ended[1],
-			drainer->nr_ended * sizeof(drainer->ended[0]));
+				drainer->nr_ended * sizeof(drainer->ended[0]));
 	}
 	drainer->ended[drainer->nr_ended++] = instance;
 }
@@ -123,7 +123,7 @@ static bool is_called(struct drainer *drainer)
 static void *drain_thread(void *argument)
 {
 	struct session *session = argument;
-	struct drainer drainer = { .session = session, .seen = &session->instances };
+	struct drainer drainer = {.session = session, .seen = &session->instances};
 	struct ctf_clock clock;
 	bool refined;
 	unsigned int i;

@@ -19,12 +19,12 @@
 
 static struct ring_geometry geometry_of(const struct session *session, uint64_t ring_size)
 {
-	return (struct ring_geometry) {
-		.cpus = ring_possible_cpus(),
-		.event_slots = EVENT_SLOTS,
-		.size = ring_size,
-		.mode = RING_MODE_DISCARD,
-		.clock = session->clock,
+	return (struct ring_geometry){
+			.cpus = ring_possible_cpus(),
+			.event_slots = EVENT_SLOTS,
+			.size = ring_size,
+			.mode = RING_MODE_DISCARD,
+			.clock = session->clock,
 	};
 }
 
@@ -42,8 +42,8 @@ static bool take_memory(struct session *session, struct instance *instance)
 		instance->memory = ring_memory_size(&instance->geometry);
 		fits = instance->memory && instance->memory <= left;
 		if (size / 2 < SESSION_RING_MIN ||
-			(fits && instance->memory <= left / SHARE_OF_THE_REST) ||
-			(fits && !session->memory_used))
+				(fits && instance->memory <= left / SHARE_OF_THE_REST) ||
+				(fits && !session->memory_used))
 			break;
 	}
 	if (fits) {
@@ -66,7 +66,7 @@ static void give_memory_back(struct session *session, struct instance *instance)
 }
 
 static int make_rings(struct session *session, struct instance *instance, int *ring_fd,
-	const char **reason)
+		const char **reason)
 {
 	uint32_t cpus;
 	int ret;
@@ -82,7 +82,7 @@ static int make_rings(struct session *session, struct instance *instance, int *r
 	instance->damaged = calloc(cpus, sizeof(*instance->damaged));
 	*reason = "the recorder has no memory";
 	if (!instance->streams || !instance->discarded || !instance->unwritten ||
-		!instance->damaged)
+			!instance->damaged)
 		return -ENOMEM;
 	ret = ring_memory_create(&instance->geometry, ring_fd);
 	if (ret)
@@ -98,8 +98,8 @@ static char *clean_name(const char *name)
 
 	for (at = clean; at && *at; at++)
 		if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-",
-			    *at) ||
-			(at == clean && (*at == '.' || *at == '-')))
+				    *at) ||
+				(at == clean && (*at == '.' || *at == '-')))
 			*at = '_';
 	if (clean && !*clean) {
 		free(clean);
@@ -110,7 +110,7 @@ static char *clean_name(const char *name)
 
 static bool link_instance(struct session *session, struct instance *instance)
 {
-	struct epoll_event event = { .events = EPOLLIN, .data.ptr = &instance->watch };
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = &instance->watch};
 
 	if (epoll_ctl(session->epoll, EPOLL_CTL_ADD, instance->watch.fd, &event))
 		return false;
@@ -140,8 +140,8 @@ static void end_predecessor(struct session *session, pid_t peer)
 	}
 }
 
-struct instance *instance_create(struct session *session, const struct wire_hello *hello, pid_t peer,
-	int pidfd, int *ring_fd, const char **reason)
+struct instance *instance_create(struct session *session, const struct wire_hello *hello,
+		pid_t peer, int pidfd, int *ring_fd, const char **reason)
 {
 	struct instance *instance;
 
@@ -153,7 +153,7 @@ struct instance *instance_create(struct session *session, const struct wire_hell
 		close(pidfd);
 		return NULL;
 	}
-	instance->watch = (struct watch) { .kind = WATCH_INSTANCE, .fd = pidfd };
+	instance->watch = (struct watch){.kind = WATCH_INSTANCE, .fd = pidfd};
 	instance->peer = peer;
 	instance->pid = hello->pid;
 	instance->parent = hello->parent;
@@ -168,8 +168,7 @@ struct instance *instance_create(struct session *session, const struct wire_hell
 		*reason = "the recorder has too many processes";
 		goto fail;
 	}
-	if (session->mode == SESSION_RECORD &&
-		make_rings(session, instance, ring_fd, reason))
+	if (session->mode == SESSION_RECORD && make_rings(session, instance, ring_fd, reason))
 		goto fail;
 	if (link_instance(session, instance))
 		return instance;
@@ -228,23 +227,22 @@ static bool make_room(struct instance *instance, uint32_t id)
 		by_id = realloc(instance->by_id, room * sizeof(*by_id));
 		if (!by_id)
 			return false;
-		memset(by_id + instance->room_ids, 0,
-			(room - instance->room_ids) * sizeof(*by_id));
+		memset(by_id + instance->room_ids, 0, (room - instance->room_ids) * sizeof(*by_id));
 		instance->by_id = by_id;
 		instance->room_ids = room;
 	}
 	return true;
 }
 
-static enum wire_refusal add_decoded(struct session *session, struct instance *instance, uint32_t id,
-	struct visit_owned *owned, size_t size)
+static enum wire_refusal add_decoded(struct session *session, struct instance *instance,
+		uint32_t id, struct visit_owned *owned, size_t size)
 {
 	enum wire_refusal refusal = WIRE_REFUSAL_TOO_MANY;
 
 	pthread_mutex_lock(&session->lock);
 	if (instance->state == INSTANCE_LIVE && make_room(instance, id)) {
 		instance->kinds[instance->nr_kinds++] =
-			(struct event_kind) { .id = id, .owned = owned };
+				(struct event_kind){.id = id, .owned = owned};
 		instance->by_id[id] = instance->nr_kinds;
 		instance->description_bytes += size;
 		session->description_bytes += size;
@@ -255,15 +253,15 @@ static enum wire_refusal add_decoded(struct session *session, struct instance *i
 }
 
 enum wire_refusal instance_add_kind(struct session *session, struct instance *instance, uint32_t id,
-	const void *bytes, size_t size)
+		const void *bytes, size_t size)
 {
 	enum wire_refusal refusal;
 	struct visit_owned *owned;
 	struct visit_error error;
 
 	if (id >= LIMIT_EVENTS ||
-		instance->description_bytes + size > LIMIT_INSTANCE_DESCRIPTIONS ||
-		session->description_bytes + size > LIMIT_SESSION_DESCRIPTIONS)
+			instance->description_bytes + size > LIMIT_INSTANCE_DESCRIPTIONS ||
+			session->description_bytes + size > LIMIT_SESSION_DESCRIPTIONS)
 		return WIRE_REFUSAL_TOO_MANY;
 	if (id < instance->room_ids && instance->by_id[id])
 		return WIRE_REFUSAL_DUPLICATE_ID;

@@ -24,9 +24,9 @@
 #endif
 
 /* Relative to the directory of the executable. */
-static const char *const installed_places[] = { "../lib", ("../lib/" MULTIARCH), "../lib64" };
-static const char *const built_places[] = { "../../agent", "../../wrap", "../../../src/agent",
-	"../../../src/wrap" };
+static const char *const installed_places[] = {"../lib", ("../lib/" MULTIARCH), "../lib64"};
+static const char *const built_places[] = {
+		"../../agent", "../../wrap", "../../../src/agent", "../../../src/wrap"};
 
 /* An absolute path of `name` in `directory`, allocated, or NULL. */
 static char *look_in(const char *directory, size_t size, const char *name)
@@ -34,9 +34,9 @@ static char *look_in(const char *directory, size_t size, const char *name)
 	char path[PATH_MAX];
 
 	if (!size ||
-		snprintf(path, sizeof(path), "%.*s/%s", (int) size, directory, name) >=
-			(int) sizeof(path) ||
-		access(path, R_OK))
+			snprintf(path, sizeof(path), "%.*s/%s", (int)size, directory, name) >=
+					(int)sizeof(path) ||
+			access(path, R_OK))
 		return NULL;
 	return realpath(path, NULL);
 }
@@ -69,10 +69,9 @@ static char *look_beside(const char *const *places, size_t nr, const char *name)
 		return NULL;
 	*slash = 0;
 	for (i = 0; i < nr && !found; i++) {
-		int length = snprintf(
-			directory, sizeof(directory), "%s/%s", executable, places[i]);
+		int length = snprintf(directory, sizeof(directory), "%s/%s", executable, places[i]);
 
-		found = look_in(directory, (size_t) length, name);
+		found = look_in(directory, (size_t)length, name);
 	}
 	return found;
 }
@@ -84,19 +83,17 @@ static char *find(const char *name)
 
 	if (list && *list)
 		return look_in_list(list, name);
-	found = look_beside(
-		built_places, sizeof(built_places) / sizeof(built_places[0]), name);
+	found = look_beside(built_places, sizeof(built_places) / sizeof(built_places[0]), name);
 	if (!found)
 		found = look_beside(installed_places,
-			sizeof(installed_places) / sizeof(installed_places[0]), name);
+				sizeof(installed_places) / sizeof(installed_places[0]), name);
 	return found;
 }
 
 static bool is_wrapper_name(const char *name)
 {
-	return *name &&
-		strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-") == strlen(name) &&
-		strlen(name) < 64;
+	return *name && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-") == strlen(name) &&
+			strlen(name) < 64;
 }
 
 static int fail_missing(struct session_error *error, const char *wrapper, const char *file)
@@ -105,22 +102,24 @@ static int fail_missing(struct session_error *error, const char *wrapper, const 
 
 	if (list && *list)
 		return session_fail(error, SESSION_ERROR_FAILED, ENOENT,
-			"%s is not in %s, which SIDE_LIB_DIR names; correct or unset it", file,
-			list);
+				"%s is not in %s, which SIDE_LIB_DIR names; correct or unset it",
+				file, list);
 	if (wrapper)
 		return session_fail(error, SESSION_ERROR_USAGE, ENOENT,
-			"there is no wrapper \"%s\": %s is not installed beside this program (known "
-			"ones are libc and pthread)",
-			wrapper, file);
+				"there is no wrapper \"%s\": %s is not installed beside this "
+				"program (known "
+				"ones are libc and pthread)",
+				wrapper, file);
 	return session_fail(error, SESSION_ERROR_FAILED, ENOENT,
-		"%s is not installed beside this program; reinstall it or name its directory in "
-		"SIDE_LIB_DIR",
-		file);
+			"%s is not installed beside this program; reinstall it or name its "
+			"directory in "
+			"SIDE_LIB_DIR",
+			file);
 }
 
 /* Append a library to the value of LD_PRELOAD. */
 static int add_preload(struct session *session, const char *wrapper, const char *file,
-	struct session_error *error)
+		struct session_error *error)
 {
 	char *path = find(file);
 	char *joined;
@@ -130,9 +129,10 @@ static int add_preload(struct session *session, const char *wrapper, const char 
 		return fail_missing(error, wrapper, file);
 	if (strpbrk(path, ": \t\n")) {
 		int ret = session_fail(error, SESSION_ERROR_FAILED, EINVAL,
-			"the path %s has a blank or a colon in it, which LD_PRELOAD cannot carry; "
-			"install it elsewhere",
-			path);
+				"the path %s has a blank or a colon in it, which LD_PRELOAD cannot "
+				"carry; "
+				"install it elsewhere",
+				path);
 
 		free(path);
 		return ret;
@@ -148,7 +148,7 @@ static int add_preload(struct session *session, const char *wrapper, const char 
 
 /* LD_PRELOAD: what the user has there, the agent, the wrappers. */
 int libraries_find(struct session *session, const struct session_options *options,
-	struct session_error *error)
+		struct session_error *error)
 {
 	const char *existing = getenv("LD_PRELOAD");
 	char file[96];
@@ -162,8 +162,9 @@ int libraries_find(struct session *session, const struct session_options *option
 	for (i = 0; i < options->nr_wrappers && !ret; i++) {
 		if (!is_wrapper_name(options->wrappers[i]))
 			return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
-				"\"%s\" is no name of a wrapper (known ones are libc and pthread)",
-				options->wrappers[i]);
+					"\"%s\" is no name of a wrapper (known ones are libc and "
+					"pthread)",
+					options->wrappers[i]);
 		snprintf(file, sizeof(file), "libside-wrap-%s.so", options->wrappers[i]);
 		ret = add_preload(session, options->wrappers[i], file, error);
 	}

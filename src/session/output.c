@@ -17,12 +17,13 @@ static int fail_output(struct session_error *error, int code, const char *path)
 {
 	if (session_error_kind_of(code) == SESSION_ERROR_PERMISSION)
 		return session_fail(error, SESSION_ERROR_PERMISSION, code,
-			"cannot write to %s: %s; recording needs write permission there (choose "
-			"another directory with -o)",
-			path, strerror(code));
+				"cannot write to %s: %s; recording needs write permission there "
+				"(choose "
+				"another directory with -o)",
+				path, strerror(code));
 	return session_fail(error, SESSION_ERROR_FAILED, code, "cannot write to %s: %s%s", path,
-		strerror(code),
-		code == ENOENT ? "; make the directory above it first" : "");
+			strerror(code),
+			code == ENOENT ? "; make the directory above it first" : "");
 }
 
 /* 1: empty, 0: holds something, or a negative errno. */
@@ -72,7 +73,7 @@ static int create_default(struct session *session, struct session_error *error)
 }
 
 int output_create(struct session *session, const struct session_options *options,
-	struct session_error *error)
+		struct session_error *error)
 {
 	struct stat status;
 	int empty;
@@ -81,7 +82,7 @@ int output_create(struct session *session, const struct session_options *options
 		return create_default(session, error);
 	if (!*options->output)
 		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
-			"the name of the output directory is empty");
+				"the name of the output directory is empty");
 	session->output = strdup(options->output);
 	if (!session->output)
 		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "no memory");
@@ -100,8 +101,9 @@ int output_create(struct session *session, const struct session_options *options
 		return fail_output(error, -empty, session->output);
 	if (!empty && !options->force)
 		return session_fail(error, SESSION_ERROR_FAILED, EEXIST,
-			"%s is not empty; choose another directory with -o, or add to it with "
-			"--force",
-			session->output);
+				"%s is not empty; choose another directory with -o, or add to it "
+				"with "
+				"--force",
+				session->output);
 	return 0;
 }

@@ -48,10 +48,10 @@
 
 /* Limits on what other processes may ask of us. */
 #define LIMIT_CONNECTIONS 256
-#define LIMIT_HELLO_MS 3000 /* from accept to HELLO */
-#define LIMIT_CONNECTION_MS 10000 /* a connection's whole life */
-#define LIMIT_INSTANCES 1000000 /* in a session */
-#define LIMIT_EVENTS 262144 /* kinds of events of an instance */
+#define LIMIT_HELLO_MS 3000          /* from accept to HELLO */
+#define LIMIT_CONNECTION_MS 10000    /* a connection's whole life */
+#define LIMIT_INSTANCES 1000000      /* in a session */
+#define LIMIT_EVENTS 262144          /* kinds of events of an instance */
 #define LIMIT_DESCRIPTION (1u << 20) /* bytes of one encoded description */
 #define LIMIT_INSTANCE_DESCRIPTIONS (64ull << 20)
 #define LIMIT_SESSION_DESCRIPTIONS (256ull << 20)
@@ -85,7 +85,7 @@ struct instance {
 	enum instance_state state;
 
 	/* From HELLO and the kernel. */
-	pid_t peer; /* in our pid namespace */
+	pid_t peer;           /* in our pid namespace */
 	uint32_t pid, parent; /* in its own */
 	uint64_t token;
 	char *procname;
@@ -108,11 +108,11 @@ struct instance {
 	struct ring_consumer *rings;
 	struct ctf_writer *writer;
 	struct ctf_stream **streams; /* by CPU */
-	uint64_t *discarded; /* by CPU: the counter in its last packet */
-	uint64_t *unwritten; /* by CPU: bytes that found no place on the disk */
-	bool *damaged; /* by CPU: said so */
-	int unwritten_code; /* why, an errno value */
-	uint32_t nr_described; /* of kinds, in the metadata */
+	uint64_t *discarded;         /* by CPU: the counter in its last packet */
+	uint64_t *unwritten;         /* by CPU: bytes that found no place on the disk */
+	bool *damaged;               /* by CPU: said so */
+	int unwritten_code;          /* why, an errno value */
+	uint32_t nr_described;       /* of kinds, in the metadata */
 	uint64_t bytes;
 	uint64_t lost;
 	char *directory; /* below the output directory, or NULL */
@@ -151,7 +151,7 @@ struct session {
 	uint64_t ring_size;
 	uint64_t memory_limit;
 	char *output;
-	char *preload; /* value of LD_PRELOAD */
+	char *preload;      /* value of LD_PRELOAD */
 	char **environment; /* "NAME=VALUE" */
 	size_t nr_environment;
 	char *patterns; /* strings in a row, as CONFIG wants them */
@@ -213,23 +213,23 @@ struct session {
 
 /* report.c: may be called by both threads. Sentences without a newline. */
 void report(struct session *session, bool is_error, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
+		__attribute__((format(printf, 3, 4)));
 /* The error's kind decides the exit status: permissions have their own. */
 void report_failure(struct session *session, int code);
 void report_loss(struct session *session, const struct instance *instance, const char *ring,
-	const char *event, const char *reason, uint64_t count, bool in_bytes);
+		const char *event, const char *reason, uint64_t count, bool in_bytes);
 int session_fail(struct session_error *error, enum session_error_kind kind, int code,
-	const char *format, ...) __attribute__((format(printf, 4, 5)));
+		const char *format, ...) __attribute__((format(printf, 4, 5)));
 /* FAILED or, for EACCES, EPERM and EROFS, PERMISSION. */
 enum session_error_kind session_error_kind_of(int code);
 
 /* output.c */
 int output_create(struct session *session, const struct session_options *options,
-	struct session_error *error);
+		struct session_error *error);
 
 /* libraries.c */
 int libraries_find(struct session *session, const struct session_options *options,
-	struct session_error *error);
+		struct session_error *error);
 
 /* command.c: a sentence, allocated, or NULL when it should meet the agent. */
 char *command_never_meets(const char *name);
@@ -251,11 +251,11 @@ void connections_close(struct session *session);
  * instance.c, by the main thread. instance_create() takes over the pidfd; it returns NULL with the
  * reason for the other side, else the rings' descriptor (-1 in a listing), which the caller closes.
  */
-struct instance *instance_create(struct session *session, const struct wire_hello *hello, pid_t peer,
-	int pidfd, int *ring_fd, const char **reason);
+struct instance *instance_create(struct session *session, const struct wire_hello *hello,
+		pid_t peer, int pidfd, int *ring_fd, const char **reason);
 struct instance *instance_find(struct session *session, uint64_t token, pid_t peer);
 enum wire_refusal instance_add_kind(struct session *session, struct instance *instance, uint32_t id,
-	const void *bytes, size_t size);
+		const void *bytes, size_t size);
 void instance_end(struct session *session, struct instance *instance);
 void instance_forget_kinds(struct session *session, struct instance *instance);
 void instance_free(struct session *session, struct instance *instance);

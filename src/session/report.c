@@ -19,7 +19,7 @@ enum session_error_kind session_error_kind_of(int code)
 }
 
 int session_fail(struct session_error *error, enum session_error_kind kind, int code,
-	const char *format, ...)
+		const char *format, ...)
 {
 	va_list arguments;
 
@@ -60,14 +60,14 @@ void report(struct session *session, bool is_error, const char *format, ...)
 	va_end(arguments);
 	pthread_mutex_lock(&session->lock);
 	if (text && session->nr_messages < LIMIT_MESSAGES &&
-		grow(&session->messages, session->nr_messages, &session->room_messages,
-			sizeof(*session->messages))) {
+			grow(&session->messages, session->nr_messages, &session->room_messages,
+					sizeof(*session->messages))) {
 		if (session->nr_messages == LIMIT_MESSAGES - 1) {
 			free(text);
 			text = strdup("more messages like these are not shown");
 		}
 		session->messages[session->nr_messages++] =
-			(struct session_message) { .is_error = is_error, .text = text };
+				(struct session_message){.is_error = is_error, .text = text};
 		text = NULL;
 	}
 	pthread_mutex_unlock(&session->lock);
@@ -90,15 +90,16 @@ static char *copy(const char *text)
 }
 
 void report_loss(struct session *session, const struct instance *instance, const char *ring,
-	const char *event, const char *reason, uint64_t count, bool in_bytes)
+		const char *event, const char *reason, uint64_t count, bool in_bytes)
 {
 	struct session_loss loss = {
-		.process = copy(instance->directory ? instance->directory : instance->procname),
-		.ring = copy(ring),
-		.event = copy(event),
-		.reason = copy(reason),
-		.count = count,
-		.in_bytes = in_bytes,
+			.process = copy(instance->directory ? instance->directory
+							    : instance->procname),
+			.ring = copy(ring),
+			.event = copy(event),
+			.reason = copy(reason),
+			.count = count,
+			.in_bytes = in_bytes,
 	};
 
 	pthread_mutex_lock(&session->lock);

@@ -31,7 +31,7 @@ static void handle_signals(struct session *session)
 			atomic_store_explicit(&session->stop, true, memory_order_release);
 		} else if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGHUP) {
 			if (session->command.status == -1)
-				kill(session->command.pid, (int) info.ssi_signo);
+				kill(session->command.pid, (int)info.ssi_signo);
 		}
 	}
 }
@@ -56,11 +56,9 @@ static void handle_watch(struct session *session, struct watch *watch)
 	case WATCH_SIGNALS: handle_signals(session); break;
 	case WATCH_COMMAND: handle_command_end(session); break;
 	case WATCH_CONNECTION:
-		connection_readable(session, (struct connection *) (void *) watch);
+		connection_readable(session, (struct connection *)(void *)watch);
 		break;
-	case WATCH_INSTANCE:
-		instance_end(session, (struct instance *) (void *) watch);
-		break;
+	case WATCH_INSTANCE: instance_end(session, (struct instance *)(void *)watch); break;
 	}
 }
 
@@ -122,14 +120,14 @@ static void show_progress(struct session *session, uint64_t *next)
 		return;
 	*next = wire_deadline(TICK_MS);
 	session->progress(session->progress_user,
-		atomic_load_explicit(&session->written, memory_order_relaxed),
-		session->nr_instances,
-		atomic_load_explicit(&session->lost, memory_order_relaxed));
+			atomic_load_explicit(&session->written, memory_order_relaxed),
+			session->nr_instances,
+			atomic_load_explicit(&session->lost, memory_order_relaxed));
 }
 
 static int watch(struct session *session, struct watch *watch)
 {
-	struct epoll_event event = { .events = EPOLLIN, .data.ptr = watch };
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = watch};
 
 	return epoll_ctl(session->epoll, EPOLL_CTL_ADD, watch->fd, &event) ? -errno : 0;
 }
@@ -161,10 +159,11 @@ static void report_survivors(struct session *session)
 		nr++;
 	if (nr && !session->interrupted)
 		report(session, false,
-			"%u process%s of the command still run%s; what %s from now on is not "
-			"recorded (--wait waits for all)",
-			nr, nr == 1 ? "" : "es", nr == 1 ? "s" : "",
-			nr == 1 ? "it does" : "they do");
+				"%u process%s of the command still run%s; what %s from now on is "
+				"not "
+				"recorded (--wait waits for all)",
+				nr, nr == 1 ? "" : "es", nr == 1 ? "s" : "",
+				nr == 1 ? "it does" : "they do");
 }
 
 static void report_silence(struct session *session)
@@ -177,9 +176,10 @@ static void report_silence(struct session *session)
 		report(session, true, "%s nothing: %s", verb, session->command.never_meets);
 	else if (!session->interrupted)
 		report(session, true,
-			"%s nothing: no process of %s has loaded the agent (SIDE_DEBUG=1 in the "
-			"environment makes it say why)",
-			verb, session->command.name);
+				"%s nothing: no process of %s has loaded the agent (SIDE_DEBUG=1 "
+				"in the "
+				"environment makes it say why)",
+				verb, session->command.name);
 }
 
 int session_run(struct session *session, struct session_error *error)
@@ -208,6 +208,6 @@ int session_run(struct session *session, struct session_error *error)
 	drain_stop(session);
 	if (ret)
 		return session_fail(error, session_error_kind_of(ret), ret,
-			"the recording cannot go on: %s", strerror(-ret));
+				"the recording cannot go on: %s", strerror(-ret));
 	return 0;
 }

@@ -19,40 +19,41 @@
 /* ---- options ---- */
 
 static int take_patterns(struct session *session, const struct session_options *options,
-	struct session_error *error)
+		struct session_error *error)
 {
 	size_t size = 0, i;
 	char *at;
 
 	if (options->nr_patterns > WIRE_PATTERNS_MAX)
 		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
-			"%zu patterns are more than %d", options->nr_patterns, WIRE_PATTERNS_MAX);
+				"%zu patterns are more than %d", options->nr_patterns,
+				WIRE_PATTERNS_MAX);
 	for (i = 0; i < options->nr_patterns; i++) {
 		struct pattern_error where;
 		struct pattern pattern;
 
 		if (pattern_parse(options->patterns[i], &pattern, &where)) {
 			session_fail(error, SESSION_ERROR_USAGE, EINVAL, "bad pattern");
-			pattern_error_text(
-				error->text, sizeof(error->text), options->patterns[i], &where);
+			pattern_error_text(error->text, sizeof(error->text), options->patterns[i],
+					&where);
 			return -EINVAL;
 		}
 		size += strlen(options->patterns[i]) + 1;
 	}
 	if (size > WIRE_MESSAGE_MAX / 2)
 		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
-			"the patterns together are longer than 32 KiB");
+				"the patterns together are longer than 32 KiB");
 	session->patterns = at = malloc(size + 1);
 	if (!at)
 		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "no memory");
 	for (i = 0; i < options->nr_patterns; i++)
 		at = stpcpy(at, options->patterns[i]) + 1;
-	session->nr_patterns = (uint32_t) options->nr_patterns;
+	session->nr_patterns = (uint32_t)options->nr_patterns;
 	return 0;
 }
 
 static int take_environment(struct session *session, const struct session_options *options,
-	struct session_error *error)
+		struct session_error *error)
 {
 	size_t i;
 
@@ -62,7 +63,8 @@ static int take_environment(struct session *session, const struct session_option
 
 		if (!equals || equals == options->environment[i])
 			return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
-				"\"%s\" is not of the form NAME=VALUE", options->environment[i]);
+					"\"%s\" is not of the form NAME=VALUE",
+					options->environment[i]);
 		session->environment[i] = strdup(options->environment[i]);
 		if (!session->environment[i])
 			break;
@@ -82,17 +84,17 @@ static uint64_t power_of_two_below(uint64_t value)
 static uint64_t process_memory(const struct session *session, uint64_t ring_size)
 {
 	struct ring_geometry geometry = {
-		.cpus = ring_possible_cpus(),
-		.event_slots = EVENT_SLOTS,
-		.size = ring_size,
-		.clock = session->clock,
+			.cpus = ring_possible_cpus(),
+			.event_slots = EVENT_SLOTS,
+			.size = ring_size,
+			.clock = session->clock,
 	};
 
 	return ring_memory_size(&geometry);
 }
 
 static int take_memory_options(struct session *session, const struct session_options *options,
-	struct session_error *error)
+		struct session_error *error)
 {
 	uint64_t size = SESSION_RING_SUM_DEFAULT / ring_possible_cpus();
 
@@ -103,18 +105,19 @@ static int take_memory_options(struct session *session, const struct session_opt
 		size = SESSION_RING_MIN;
 	if (size < SESSION_RING_MIN || !process_memory(session, size))
 		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
-			"a buffer of %llu bytes a CPU is not between 64 KiB and 4 GiB",
-			(unsigned long long) options->ring_size);
+				"a buffer of %llu bytes a CPU is not between 64 KiB and 4 GiB",
+				(unsigned long long)options->ring_size);
 	session->ring_size = size;
 	session->memory_limit =
-		options->memory_limit ? options->memory_limit : SESSION_MEMORY_DEFAULT;
+			options->memory_limit ? options->memory_limit : SESSION_MEMORY_DEFAULT;
 	if (process_memory(session, size) > session->memory_limit)
 		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
-			"a process with %llu KiB a CPU takes %llu KiB on this machine, more than "
-			"the session's limit of %llu KiB",
-			(unsigned long long) size / 1024,
-			(unsigned long long) process_memory(session, size) / 1024,
-			(unsigned long long) session->memory_limit / 1024);
+				"a process with %llu KiB a CPU takes %llu KiB on this machine, "
+				"more than "
+				"the session's limit of %llu KiB",
+				(unsigned long long)size / 1024,
+				(unsigned long long)process_memory(session, size) / 1024,
+				(unsigned long long)session->memory_limit / 1024);
 	return 0;
 }
 
@@ -122,14 +125,14 @@ static int take_memory_options(struct session *session, const struct session_opt
 
 static void fill_clock(struct ctf_clock *clock, const struct ring_clock_calibration *calibration)
 {
-	*clock = (struct ctf_clock) {
-		.name = "monotonic",
-		.description = "Unix time of the recording machine",
-		.frequency = calibration->frequency,
-		.offset_s = calibration->offset_s,
-		.offset = calibration->offset,
-		.precision = 1,
-		.absolute = true,
+	*clock = (struct ctf_clock){
+			.name = "monotonic",
+			.description = "Unix time of the recording machine",
+			.frequency = calibration->frequency,
+			.offset_s = calibration->offset_s,
+			.offset = calibration->offset,
+			.precision = 1,
+			.absolute = true,
 	};
 }
 
@@ -144,7 +147,7 @@ static int begin_clock(struct session *session, struct session_error *error)
 		ret = ring_clock_calibrate(session->clock, &session->begin, NULL, &calibration);
 	if (ret)
 		return session_fail(error, session_error_kind_of(ret), ret,
-			"cannot read the clock: %s", strerror(-ret));
+				"cannot read the clock: %s", strerror(-ret));
 	fill_clock(&session->ctf_clock, &calibration);
 	return 0;
 }
@@ -177,11 +180,11 @@ static void raise_files(struct session *session)
 	session->old_files = limit;
 	limit.rlim_cur = limit.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &limit);
-	session->max_live = limit.rlim_cur > ended + each ?
-		(uint32_t) ((limit.rlim_cur - ended) / each < LIMIT_INSTANCES ?
-				(limit.rlim_cur - ended) / each :
-				LIMIT_INSTANCES) :
-		16;
+	session->max_live = limit.rlim_cur > ended + each
+			? (uint32_t)((limit.rlim_cur - ended) / each < LIMIT_INSTANCES
+							  ? (limit.rlim_cur - ended) / each
+							  : LIMIT_INSTANCES)
+			: 16;
 }
 
 static int open_doorbell(struct session *session, struct session_error *error)
@@ -192,7 +195,7 @@ static int open_doorbell(struct session *session, struct session_error *error)
 		ret = ring_doorbell_map(session->doorbell_fd, &session->doorbell);
 	if (ret)
 		return session_fail(error, session_error_kind_of(ret), ret,
-			"cannot make shared memory: %s", strerror(-ret));
+				"cannot make shared memory: %s", strerror(-ret));
 	return 0;
 }
 
@@ -219,14 +222,14 @@ static struct session *allocate(const struct session_options *options)
 	return NULL;
 }
 
-int session_create(
-	const struct session_options *options, struct session **result, struct session_error *error)
+int session_create(const struct session_options *options, struct session **result,
+		struct session_error *error)
 {
 	struct session *session;
 	int ret;
 
 	*result = NULL;
-	*error = (struct session_error) { .kind = SESSION_ERROR_NONE };
+	*error = (struct session_error){.kind = SESSION_ERROR_NONE};
 	session = allocate(options);
 	if (!session)
 		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "no memory");
@@ -256,7 +259,8 @@ int session_create(
 }
 
 void session_on_progress(struct session *session,
-	void (*progress)(void *user, uint64_t bytes, size_t processes, uint64_t lost), void *user)
+		void (*progress)(void *user, uint64_t bytes, size_t processes, uint64_t lost),
+		void *user)
 {
 	session->progress = progress;
 	session->progress_user = user;
@@ -277,10 +281,10 @@ static void free_reports(struct session *session)
 	free(session->messages);
 	for (i = 0; i < session->nr_losses; i++) {
 		/* All copies of ours: report.c. */
-		free((void *) (uintptr_t) session->losses[i].process);
-		free((void *) (uintptr_t) session->losses[i].ring);
-		free((void *) (uintptr_t) session->losses[i].event);
-		free((void *) (uintptr_t) session->losses[i].reason);
+		free((void *)(uintptr_t)session->losses[i].process);
+		free((void *)(uintptr_t)session->losses[i].ring);
+		free((void *)(uintptr_t)session->losses[i].event);
+		free((void *)(uintptr_t)session->losses[i].reason);
 	}
 	free(session->losses);
 	free(session->processes);
@@ -343,16 +347,16 @@ static void summarize_processes(struct session *session)
 	if (!session->processes)
 		return;
 	for (instance = session->instances; instance; instance = instance->next) {
-		session->processes[i++] = (struct session_process) {
-			.directory = instance->directory ? instance->directory : "",
-			.procname = instance->procname,
-			.exe = instance->exe,
-			.pid = instance->pid,
-			.parent = instance->parent,
-			.events = instance->nr_kinds,
-			.bytes = instance->bytes,
-			.lost = instance->lost,
-			.ring_size = instance->geometry.size,
+		session->processes[i++] = (struct session_process){
+				.directory = instance->directory ? instance->directory : "",
+				.procname = instance->procname,
+				.exe = instance->exe,
+				.pid = instance->pid,
+				.parent = instance->parent,
+				.events = instance->nr_kinds,
+				.bytes = instance->bytes,
+				.lost = instance->lost,
+				.ring_size = instance->geometry.size,
 		};
 		summary->bytes += instance->bytes;
 	}
@@ -366,16 +370,16 @@ const struct session_summary *session_summary(struct session *session)
 	size_t i;
 
 	pthread_mutex_lock(&session->lock);
-	*summary = (struct session_summary) {
-		.output = session->output,
-		.status = session->command.status,
-		.interrupted = session->interrupted,
-		.memory_peak = session->memory_peak,
-		.losses = session->losses,
-		.nr_losses = session->nr_losses,
-		.messages = session->messages,
-		.nr_messages = session->nr_messages,
-		.failure = session->failure,
+	*summary = (struct session_summary){
+			.output = session->output,
+			.status = session->command.status,
+			.interrupted = session->interrupted,
+			.memory_peak = session->memory_peak,
+			.losses = session->losses,
+			.nr_losses = session->nr_losses,
+			.messages = session->messages,
+			.nr_messages = session->nr_messages,
+			.failure = session->failure,
 	};
 	for (i = 0; i < session->nr_losses; i++) {
 		if (session->losses[i].in_bytes)
@@ -405,11 +409,11 @@ size_t session_nr_events(const struct session *session, size_t process)
 }
 
 const struct side_event_description *session_event(
-	const struct session *session, size_t process, size_t event)
+		const struct session *session, size_t process, size_t event)
 {
 	const struct instance *instance = process_at(session, process);
 
-	return instance && instance->kinds && event < instance->nr_kinds ?
-		instance->kinds[event].owned->desc :
-		NULL;
+	return instance && instance->kinds && event < instance->nr_kinds
+			? instance->kinds[event].owned->desc
+			: NULL;
 }

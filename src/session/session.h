@@ -25,23 +25,23 @@ struct session;
 struct side_event_description;
 
 /* Defaults, all documented in the manual page of `side record`. */
-#define SESSION_MEMORY_DEFAULT (512ull << 20) /* all rings of a session together */
-#define SESSION_RING_MAX_DEFAULT (4ull << 20) /* one CPU's ring at most */
+#define SESSION_MEMORY_DEFAULT (512ull << 20)  /* all rings of a session together */
+#define SESSION_RING_MAX_DEFAULT (4ull << 20)  /* one CPU's ring at most */
 #define SESSION_RING_SUM_DEFAULT (64ull << 20) /* one process's rings together */
 #define SESSION_RING_MIN (64ull << 10)
 
 enum session_error_kind {
 	SESSION_ERROR_NONE = 0,
-	SESSION_ERROR_FAILED, /* exit status 1 */
-	SESSION_ERROR_USAGE, /* exit status 2: an option's value makes no sense */
-	SESSION_ERROR_PERMISSION, /* exit status 3: the text names the permission */
-	SESSION_ERROR_NOT_FOUND, /* the command does not exist: exit status 127 */
+	SESSION_ERROR_FAILED,         /* exit status 1 */
+	SESSION_ERROR_USAGE,          /* exit status 2: an option's value makes no sense */
+	SESSION_ERROR_PERMISSION,     /* exit status 3: the text names the permission */
+	SESSION_ERROR_NOT_FOUND,      /* the command does not exist: exit status 127 */
 	SESSION_ERROR_NOT_EXECUTABLE, /* the command cannot be run: exit status 126 */
 };
 
 struct session_error {
 	enum session_error_kind kind;
-	int code; /* errno value or 0 */
+	int code;        /* errno value or 0 */
 	char text[1024]; /* a sentence, no newline, no program name in front */
 };
 
@@ -52,11 +52,12 @@ enum session_mode {
 
 struct session_options {
 	enum session_mode mode;
-	const char *output; /* directory; NULL: "side-YYYYmmdd-HHMMSS" in the current one */
-	bool force; /* put the traces into a directory that is not empty */
-	uint64_t ring_size; /* bytes per CPU; 0: min(4 MiB, 64 MiB / CPUs) as a power of two */
+	const char *output;    /* directory; NULL: "side-YYYYmmdd-HHMMSS" in the current one */
+	bool force;            /* put the traces into a directory that is not empty */
+	uint64_t ring_size;    /* bytes per CPU; 0: min(4 MiB, 64 MiB / CPUs) as a power of two */
 	uint64_t memory_limit; /* bytes; 0: SESSION_MEMORY_DEFAULT */
-	const char *const *patterns; /* "provider:event" globs, see wire/pattern.h; none: everything */
+	const char *const *
+			patterns; /* "provider:event" globs, see wire/pattern.h; none: everything */
 	size_t nr_patterns;
 	const char *const *wrappers; /* "libc" -> libside-wrap-libc.so */
 	size_t nr_wrappers;
@@ -66,8 +67,8 @@ struct session_options {
 };
 
 /* 0 or a negative errno value with `*error` filled in, for all functions that take it. */
-int session_create(
-	const struct session_options *options, struct session **session, struct session_error *error);
+int session_create(const struct session_options *options, struct session **session,
+		struct session_error *error);
 
 /* Starts the command (found through PATH). */
 int session_spawn(struct session *session, char *const argv[], struct session_error *error);
@@ -87,9 +88,9 @@ struct session_message {
 
 struct session_loss {
 	const char *process; /* directory name of the instance */
-	const char *ring; /* "ring_3", or "" when it is not about one ring */
-	const char *event; /* "provider:event", or "" when it is not known */
-	const char *reason; /* "ring full", "too big", ..., or the disk's reason when in_bytes */
+	const char *ring;    /* "ring_3", or "" when it is not about one ring */
+	const char *event;   /* "provider:event", or "" when it is not known */
+	const char *reason;  /* "ring full", "too big", ..., or the disk's reason when in_bytes */
 	uint64_t count;
 	bool in_bytes; /* records that could not be written: their bytes, not their number */
 };
@@ -101,17 +102,17 @@ struct session_process {
 	uint32_t pid; /* in the process's own namespace */
 	uint32_t parent;
 	uint64_t events; /* kinds of events described */
-	uint64_t bytes; /* written to this trace, metadata included */
+	uint64_t bytes;  /* written to this trace, metadata included */
 	uint64_t lost;
 	uint64_t ring_size; /* per CPU */
 };
 
 struct session_summary {
 	const char *output; /* path of the output directory */
-	int status; /* of the command, as from waitpid(); -1 while it has not ended */
-	bool interrupted; /* ended before the command did */
-	uint64_t bytes; /* in all traces */
-	uint64_t lost; /* records lost, the sum of those losses that are not in bytes */
+	int status;         /* of the command, as from waitpid(); -1 while it has not ended */
+	bool interrupted;   /* ended before the command did */
+	uint64_t bytes;     /* in all traces */
+	uint64_t lost;      /* records lost, the sum of those losses that are not in bytes */
 	uint64_t unwritten; /* bytes of records that could not be written, the sum of the others */
 	uint64_t memory_peak; /* most ring memory held at one time */
 	const struct session_process *processes;
@@ -129,14 +130,15 @@ const struct session_summary *session_summary(struct session *session);
 /* SESSION_LIST: the events of process `index` (0: COMMAND itself), in the order they registered. */
 size_t session_nr_events(const struct session *session, size_t process);
 const struct side_event_description *session_event(
-	const struct session *session, size_t process, size_t event);
+		const struct session *session, size_t process, size_t event);
 
 /*
  * May be set before session_run(): called from its loop about four times a second, for a progress
  * line. `bytes` and `processes` are running totals.
  */
 void session_on_progress(struct session *session,
-	void (*progress)(void *user, uint64_t bytes, size_t processes, uint64_t lost), void *user);
+		void (*progress)(void *user, uint64_t bytes, size_t processes, uint64_t lost),
+		void *user);
 
 /* Ends the command's recording if it still runs, frees everything. NULL is accepted. */
 void session_destroy(struct session *session);

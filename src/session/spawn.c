@@ -44,19 +44,21 @@ static int fail_exec(struct session_error *error, const char *name, int code)
 {
 	if (code == ENOENT && !strchr(name, '/'))
 		return session_fail(error, SESSION_ERROR_NOT_FOUND, code,
-			"cannot run %s: there is no such command in PATH", name);
+				"cannot run %s: there is no such command in PATH", name);
 	if (code == ENOENT && access(name, F_OK))
 		return session_fail(error, SESSION_ERROR_NOT_FOUND, code,
-			"cannot run %s: there is no such file", name);
+				"cannot run %s: there is no such file", name);
 	if (code == ENOENT)
 		return session_fail(error, SESSION_ERROR_NOT_EXECUTABLE, code,
-			"cannot run %s: the interpreter that it names does not exist", name);
+				"cannot run %s: the interpreter that it names does not exist",
+				name);
 	if (code == EACCES)
 		return session_fail(error, SESSION_ERROR_NOT_EXECUTABLE, code,
-			"cannot run %s: it is a directory, or you may not execute it (chmod +x)",
-			name);
+				"cannot run %s: it is a directory, or you may not execute it "
+				"(chmod +x)",
+				name);
 	return session_fail(error, SESSION_ERROR_NOT_EXECUTABLE, code, "cannot run %s: %s", name,
-		strerror(code));
+			strerror(code));
 }
 
 /* What the child says before exec() replaces it: nothing, or an errno value. */
@@ -74,7 +76,7 @@ static int hear_from_child(int fd)
 /* What run.c wants to hear of. */
 sigset_t session_signals(void)
 {
-	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD };
+	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD};
 	sigset_t signals;
 	size_t i;
 
@@ -86,7 +88,7 @@ sigset_t session_signals(void)
 
 static void take_signals(struct session *session)
 {
-	struct sigaction child = { .sa_handler = SIG_DFL };
+	struct sigaction child = {.sa_handler = SIG_DFL};
 	sigset_t ours = session_signals();
 
 	pthread_sigmask(SIG_BLOCK, &ours, &session->old_mask);
@@ -97,16 +99,16 @@ static void take_signals(struct session *session)
 
 static int watch_command(struct session *session, pid_t pid, struct session_error *error)
 {
-	session->command.watch = (struct watch) {
-		.kind = WATCH_COMMAND,
-		.fd = (int) syscall(SYS_pidfd_open, pid, 0),
+	session->command.watch = (struct watch){
+			.kind = WATCH_COMMAND,
+			.fd = (int)syscall(SYS_pidfd_open, pid, 0),
 	};
 	session->command.pid = pid;
 	if (session->command.watch.fd >= 0)
 		return 0;
 	session_fail(error, SESSION_ERROR_FAILED, errno,
-		"cannot watch the command: %s; recording needs Linux 5.3 or newer",
-		strerror(errno));
+			"cannot watch the command: %s; recording needs Linux 5.3 or newer",
+			strerror(errno));
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	return -error->code;
@@ -119,15 +121,16 @@ int session_spawn(struct session *session, char *const argv[], struct session_er
 	int code;
 
 	if (!argv || !argv[0] || !*argv[0])
-		return session_fail(error, SESSION_ERROR_USAGE, EINVAL, "there is no command to run");
-	if (session->command.pid)
 		return session_fail(
-			error, SESSION_ERROR_USAGE, EBUSY, "the session has a command already");
+				error, SESSION_ERROR_USAGE, EINVAL, "there is no command to run");
+	if (session->command.pid)
+		return session_fail(error, SESSION_ERROR_USAGE, EBUSY,
+				"the session has a command already");
 	session->command.name = strdup(argv[0]);
 	session->command.never_meets = command_never_meets(argv[0]);
 	if (pipe2(ends, O_CLOEXEC))
 		return session_fail(error, SESSION_ERROR_FAILED, errno, "cannot make a pipe: %s",
-			strerror(errno));
+				strerror(errno));
 	take_signals(session);
 	/* Orphans become ours, so that we know when the last one has ended. */
 	if (session->wait_all)
@@ -140,7 +143,7 @@ int session_spawn(struct session *session, char *const argv[], struct session_er
 	if (pid < 0) {
 		close(ends[0]);
 		return session_fail(error, SESSION_ERROR_FAILED, code, "cannot start a process: %s",
-			strerror(code));
+				strerror(code));
 	}
 	code = hear_from_child(ends[0]);
 	close(ends[0]);

@@ -21,28 +21,28 @@
 /* At the end of a session a living process may write as fast as we read. */
 #define PASSES_OF_THE_LIVING 4
 
-static const uint32_t tracer_version[3] = { 0, 1, 0 };
+static const uint32_t tracer_version[3] = {0, 1, 0};
 
 /* Note that something could not be written, and say it once for each process. */
-static void fail_writing(
-	struct session *session, struct instance *instance, int code, const struct ctf_error *error)
+static void fail_writing(struct session *session, struct instance *instance, int code,
+		const struct ctf_error *error)
 {
 	report_failure(session, code);
 	if (!instance->unwritten_code)
 		report(session, true, "records of process %d (%s) are lost: %s",
-			(int) instance->peer, instance->procname, error->text);
+				(int)instance->peer, instance->procname, error->text);
 	instance->unwritten_code = code < 0 ? -code : code;
 }
 
 static int begin_trace(struct session *session, struct instance *instance, struct ctf_error *error)
 {
 	struct ctf_writer_config config = {
-		.clock = session->ctf_clock,
-		.hostname = session->hostname,
-		.procname = instance->procname,
-		.exe = instance->exe,
-		.vpid = instance->pid,
-		.version = { tracer_version[0], tracer_version[1], tracer_version[2] },
+			.clock = session->ctf_clock,
+			.hostname = session->hostname,
+			.procname = instance->procname,
+			.exe = instance->exe,
+			.vpid = instance->pid,
+			.version = {tracer_version[0], tracer_version[1], tracer_version[2]},
 	};
 	int try, ret = -EEXIST;
 
@@ -51,7 +51,7 @@ static int begin_trace(struct session *session, struct instance *instance, struc
 		char *directory = NULL, *path = NULL;
 
 		if (asprintf(&directory, "%s-%u-%u", instance->procname, instance->pid,
-			    instance->number + (unsigned int) try * LIMIT_INSTANCES) < 0)
+				    instance->number + (unsigned int)try * LIMIT_INSTANCES) < 0)
 			return -ENOMEM;
 		if (asprintf(&path, "%s/%s", session->output, directory) < 0) {
 			free(directory);
@@ -70,10 +70,10 @@ static int begin_trace(struct session *session, struct instance *instance, struc
 
 /* Put the kinds that are known now into the metadata. */
 static int describe_kinds(
-	struct session *session, struct instance *instance, struct ctf_error *error)
+		struct session *session, struct instance *instance, struct ctf_error *error)
 {
 	for (;;) {
-		struct event_kind kind = { 0 };
+		struct event_kind kind = {0};
 		bool more;
 		int ret;
 
@@ -99,13 +99,13 @@ static int prepare(struct session *session, struct instance *instance, struct ct
 }
 
 static int append(struct session *session, struct instance *instance, uint32_t cpu,
-	const struct ctf_span *span, struct ctf_error *error)
+		const struct ctf_span *span, struct ctf_error *error)
 {
 	int ret = prepare(session, instance, error);
 
 	if (!ret && !instance->streams[cpu])
 		ret = ctf_writer_open_stream(instance->writer, cpu, instance->begin_ticks,
-			&instance->streams[cpu], error);
+				&instance->streams[cpu], error);
 	if (!ret)
 		ret = ctf_stream_append(instance->streams[cpu], span, error);
 	if (!ret)
@@ -114,15 +114,15 @@ static int append(struct session *session, struct instance *instance, uint32_t c
 }
 
 static void write_span(struct session *session, struct instance *instance, uint32_t cpu,
-	const struct ring_span *span)
+		const struct ring_span *span)
 {
-	struct ctf_error error = { "" };
+	struct ctf_error error = {""};
 	struct ctf_span packet = {
-		.records = span->data,
-		.size = span->size,
-		.timestamp_begin = span->first_timestamp,
-		.timestamp_end = span->end_timestamp,
-		.events_discarded = ring_consumer_lost_total(instance->rings, cpu),
+			.records = span->data,
+			.size = span->size,
+			.timestamp_begin = span->first_timestamp,
+			.timestamp_end = span->end_timestamp,
+			.events_discarded = ring_consumer_lost_total(instance->rings, cpu),
 	};
 	int ret = append(session, instance, cpu, &packet, &error);
 
@@ -145,10 +145,11 @@ static bool drain_ring(struct session *session, struct instance *instance, uint3
 	if (ret < 0) {
 		instance->damaged[cpu] = true;
 		report(session, true,
-			"process %d (%s) has damaged its ring %u (%s); what it recorded there "
-			"afterwards is lost",
-			(int) instance->peer, instance->procname, cpu,
-			ring_consumer_error(instance->rings, cpu));
+				"process %d (%s) has damaged its ring %u (%s); what it recorded "
+				"there "
+				"afterwards is lost",
+				(int)instance->peer, instance->procname, cpu,
+				ring_consumer_error(instance->rings, cpu));
 	}
 	if (ret <= 0)
 		return false;
@@ -185,7 +186,7 @@ static char *kind_name(const struct instance *instance, uint32_t slot)
 		return strdup("");
 	desc = instance->kinds[instance->by_id[slot] - 1].owned->desc;
 	if (asprintf(&name, "%s:%s", side_ptr_get(desc->provider_name),
-		    side_ptr_get(desc->event_name)) < 0)
+			    side_ptr_get(desc->event_name)) < 0)
 		return NULL;
 	return name;
 }
@@ -200,9 +201,10 @@ static const char *loss_reason(uint32_t slot, enum ring_loss reason)
 }
 
 static void add_lost(struct lost_list *list, const char *ring, char *event, const char *reason,
-	uint64_t count, bool in_bytes)
+		uint64_t count, bool in_bytes)
 {
-	report_loss(list->session, list->instance, ring, event ? event : "", reason, count, in_bytes);
+	report_loss(list->session, list->instance, ring, event ? event : "", reason, count,
+			in_bytes);
 	if (!in_bytes) {
 		list->instance->lost += count;
 		atomic_fetch_add_explicit(&list->session->lost, count, memory_order_relaxed);
@@ -218,11 +220,11 @@ static void add_lost(struct lost_list *list, const char *ring, char *event, cons
 		list->lost = lost;
 		list->room = room;
 	}
-	list->lost[list->nr++] = (struct ctf_lost) {
-		.ring = strdup(ring),
-		.event = event,
-		.reason = strdup(reason),
-		.count = count,
+	list->lost[list->nr++] = (struct ctf_lost){
+			.ring = strdup(ring),
+			.event = event,
+			.reason = strdup(reason),
+			.count = count,
 	};
 }
 
@@ -236,7 +238,7 @@ static int visit_lost(void *data, uint32_t cpu, uint32_t slot, const uint64_t *c
 	for (reason = 0; reason < RING_LOSS_REASONS; reason++)
 		if (counts[reason])
 			add_lost(list, ring, kind_name(list->instance, slot),
-				loss_reason(slot, reason), counts[reason], false);
+					loss_reason(slot, reason), counts[reason], false);
 	return 0;
 }
 
@@ -252,22 +254,22 @@ static void collect_lost(struct lost_list *list)
 			continue;
 		snprintf(ring, sizeof(ring), "ring_%u", cpu);
 		snprintf(reason, sizeof(reason), "bytes not written: %s",
-			strerror(instance->unwritten_code));
+				strerror(instance->unwritten_code));
 		add_lost(list, ring, strdup(""), reason, instance->unwritten[cpu], true);
 	}
 }
 
 /* A last, empty packet carries the counter where it has moved since the last full one. */
-static void write_discarded(
-	struct session *session, struct instance *instance, uint64_t now, struct ctf_error *error)
+static void write_discarded(struct session *session, struct instance *instance, uint64_t now,
+		struct ctf_error *error)
 {
 	uint32_t cpu;
 
 	for (cpu = 0; cpu < instance->geometry.cpus; cpu++) {
 		struct ctf_span empty = {
-			.timestamp_begin = now,
-			.timestamp_end = now,
-			.events_discarded = ring_consumer_lost_total(instance->rings, cpu),
+				.timestamp_begin = now,
+				.timestamp_end = now,
+				.events_discarded = ring_consumer_lost_total(instance->rings, cpu),
 		};
 		int ret;
 
@@ -281,8 +283,8 @@ static void write_discarded(
 
 static void end_losses(struct session *session, struct instance *instance)
 {
-	struct lost_list list = { .session = session, .instance = instance };
-	struct ctf_error error = { "" };
+	struct lost_list list = {.session = session, .instance = instance};
+	struct ctf_error error = {""};
 	uint64_t now = ring_clock_now(session->clock);
 	size_t i;
 	int ret;
@@ -301,9 +303,9 @@ static void end_losses(struct session *session, struct instance *instance)
 	}
 out:
 	for (i = 0; i < list.nr; i++) {
-		free((void *) (uintptr_t) list.lost[i].ring);
-		free((void *) (uintptr_t) list.lost[i].event);
-		free((void *) (uintptr_t) list.lost[i].reason);
+		free((void *)(uintptr_t)list.lost[i].ring);
+		free((void *)(uintptr_t)list.lost[i].event);
+		free((void *)(uintptr_t)list.lost[i].reason);
 	}
 	free(list.lost);
 }
@@ -330,7 +332,7 @@ void trace_end(struct session *session, struct instance *instance)
 
 void trace_close(struct session *session, struct instance *instance, const struct ctf_clock *clock)
 {
-	struct ctf_error error = { "" };
+	struct ctf_error error = {""};
 	int ret;
 
 	if (!instance->writer)

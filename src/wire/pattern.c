@@ -11,7 +11,7 @@
 
 static int refuse(struct pattern_error *error, const char *text, const char *at, const char *reason)
 {
-	error->column = (unsigned int) (at - text) + 1;
+	error->column = (unsigned int)(at - text) + 1;
 	error->reason = reason;
 	return -EINVAL;
 }
@@ -22,22 +22,22 @@ static const struct {
 	const char *name;
 	uint8_t level;
 } level_names[] = {
-	{ "EMERG", 0 },
-	{ "ALERT", 1 },
-	{ "CRIT", 2 },
-	{ "ERR", 3 },
-	{ "ERROR", 3 },
-	{ "WARNING", 4 },
-	{ "WARN", 4 },
-	{ "NOTICE", 5 },
-	{ "INFO", 6 },
-	{ "DEBUG", 7 },
+		{"EMERG", 0},
+		{"ALERT", 1},
+		{"CRIT", 2},
+		{"ERR", 3},
+		{"ERROR", 3},
+		{"WARNING", 4},
+		{"WARN", 4},
+		{"NOTICE", 5},
+		{"INFO", 6},
+		{"DEBUG", 7},
 };
 
 static bool same_word(const char *word, const char *upper)
 {
 	for (; *word && *upper; word++, upper++) {
-		char c = *word >= 'a' && *word <= 'z' ? (char) (*word - 'a' + 'A') : *word;
+		char c = *word >= 'a' && *word <= 'z' ? (char)(*word - 'a' + 'A') : *word;
 
 		if (c != *upper)
 			return false;
@@ -76,13 +76,13 @@ static const char *set_end(const char *set, const char **reason)
 			return at + 1;
 		if (*at == '\\' && !*++at)
 			return NULL;
-		low = (unsigned char) *at++;
+		low = (unsigned char)*at++;
 		if (*at != '-' || at[1] == ']' || !at[1])
 			continue;
 		at++;
 		if (*at == '\\' && !*++at)
 			return NULL;
-		if ((unsigned char) *at++ < low) {
+		if ((unsigned char)*at++ < low) {
 			*reason = "a range whose end is before its begin";
 			return NULL;
 		}
@@ -97,11 +97,11 @@ struct glob_scan {
 };
 
 static int scan_glob(const char *text, const char *glob, struct glob_scan *scan,
-	struct pattern_error *error)
+		struct pattern_error *error)
 {
 	const char *at = glob;
 
-	*scan = (struct glob_scan) { 0 };
+	*scan = (struct glob_scan){0};
 	while (*at && *at != '@') {
 		if (*at == '[') {
 			const char *reason;
@@ -146,7 +146,7 @@ int pattern_parse(const char *text, struct pattern *pattern, struct pattern_erro
 	if (scan.colon && scan.colon + 1 == scan.end)
 		return refuse(error, text, scan.end, "no event name behind the \":\"");
 
-	pattern->glob_size = (uint16_t) (scan.end - glob);
+	pattern->glob_size = (uint16_t)(scan.end - glob);
 	memcpy(pattern->glob, glob, pattern->glob_size);
 	if (!pattern->glob_size)
 		pattern->glob[pattern->glob_size++] = '*';
@@ -166,17 +166,18 @@ int pattern_parse(const char *text, struct pattern *pattern, struct pattern_erro
 	level = parse_level(scan.end);
 	if (level < 0)
 		return refuse(error, text, scan.end,
-			"no log level; these are EMERG, ALERT, CRIT, ERR, WARNING, NOTICE, INFO, DEBUG "
-			"(a literal \"@\" is written \"\\@\")");
-	pattern->level = (uint8_t) level;
+				"no log level; these are EMERG, ALERT, CRIT, ERR, WARNING, NOTICE, "
+				"INFO, DEBUG "
+				"(a literal \"@\" is written \"\\@\")");
+	pattern->level = (uint8_t)level;
 	return 0;
 }
 
 void pattern_error_text(
-	char *buffer, size_t size, const char *text, const struct pattern_error *error)
+		char *buffer, size_t size, const char *text, const struct pattern_error *error)
 {
 	snprintf(buffer, size, "pattern \"%.200s\", column %u: %s", text, error->column,
-		error->reason);
+			error->reason);
 }
 
 /* ---- matching ---- */
@@ -192,10 +193,10 @@ struct subject {
 static unsigned char subject_at(const struct subject *subject, size_t index)
 {
 	if (index < subject->provider_size)
-		return (unsigned char) subject->provider[index];
+		return (unsigned char)subject->provider[index];
 	if (index == subject->provider_size)
 		return ':';
-	return (unsigned char) subject->event[index - subject->provider_size - 1];
+	return (unsigned char)subject->event[index - subject->provider_size - 1];
 }
 
 /* Bytes of the UTF-8 character at `index`: the byte and the continuation bytes behind it. */
@@ -206,7 +207,7 @@ static size_t subject_character(const struct subject *subject, size_t index)
 	if (subject_at(subject, index) < 0xc0)
 		return 1;
 	while (index + size < subject->size && size < 4 &&
-		(subject_at(subject, index + size) & 0xc0) == 0x80)
+			(subject_at(subject, index + size) & 0xc0) == 0x80)
 		size++;
 	return size;
 }
@@ -224,11 +225,11 @@ static bool set_holds(const char **at, unsigned char byte)
 		unsigned char low, high;
 
 		set += *set == '\\';
-		low = high = (unsigned char) *set++;
+		low = high = (unsigned char)*set++;
 		if (*set == '-' && set[1] != ']') {
 			set++;
 			set += *set == '\\';
-			high = (unsigned char) *set++;
+			high = (unsigned char)*set++;
 		}
 		found |= byte >= low && byte <= high;
 	}
@@ -244,7 +245,7 @@ static size_t step(const char **at, const struct subject *subject, size_t index)
 	case '[': return set_holds(at, subject_at(subject, index));
 	case '\\': (*at)++; break;
 	}
-	return (unsigned char) *(*at)++ == subject_at(subject, index);
+	return (unsigned char)*(*at)++ == subject_at(subject, index);
 }
 
 /* Only the last '*' is ever tried again, so time is at most the product of both lengths. */
@@ -278,9 +279,9 @@ static bool glob_matches(const char *glob, const char *end, const struct subject
 }
 
 bool pattern_matches(const struct pattern *pattern, const char *provider, const char *event,
-	unsigned int level)
+		unsigned int level)
 {
-	struct subject subject = { .provider = provider, .event = event };
+	struct subject subject = {.provider = provider, .event = event};
 
 	if (pattern->level_mode == PATTERN_LEVEL_AT_LEAST && level > pattern->level)
 		return false;
@@ -292,7 +293,7 @@ bool pattern_matches(const struct pattern *pattern, const char *provider, const 
 }
 
 bool pattern_set_wants(const struct pattern *patterns, size_t nr_patterns, const char *provider,
-	const char *event, unsigned int level)
+		const char *event, unsigned int level)
 {
 	bool wanted = false;
 	bool any_include = false;

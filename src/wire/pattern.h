@@ -38,7 +38,7 @@ struct pattern {
 
 struct pattern_error {
 	unsigned int column; /* from 1 */
-	const char *reason; /* a static sentence part: "a set that is not closed" */
+	const char *reason;  /* a static sentence part: "a set that is not closed" */
 };
 
 /* 0, or -EINVAL with `*error` filled in. */
@@ -46,14 +46,14 @@ int pattern_parse(const char *text, struct pattern *pattern, struct pattern_erro
 
 /* The sentence for a person: `pattern "app:[ab": column 5: a set that is not closed by "]"`. */
 void pattern_error_text(
-	char *buffer, size_t size, const char *text, const struct pattern_error *error);
+		char *buffer, size_t size, const char *text, const struct pattern_error *error);
 
 /* Does this one match, "!" or not? */
 bool pattern_matches(const struct pattern *pattern, const char *provider, const char *event,
-	unsigned int level);
+		unsigned int level);
 
 /* Is the event wanted by the set? */
 bool pattern_set_wants(const struct pattern *patterns, size_t nr_patterns, const char *provider,
-	const char *event, unsigned int level);
+		const char *event, unsigned int level);
 
 #endif

@@ -26,7 +26,7 @@ static inline long raw_result(long result)
 
 static inline int raw_close(int fd)
 {
-	return (int) raw_call(SYS_close, fd);
+	return (int)raw_call(SYS_close, fd);
 }
 
 static inline void *raw_mmap(void *at, size_t size, int protection, int flags, int fd)
@@ -40,12 +40,12 @@ static inline void *raw_mmap(void *at, size_t size, int protection, int flags, i
 #endif
 	if (result < 0 && result > -4096)
 		return NULL;
-	return (void *) result;
+	return (void *)result;
 }
 
 static inline int raw_munmap(void *at, size_t size)
 {
-	return (int) raw_call(SYS_munmap, at, size);
+	return (int)raw_call(SYS_munmap, at, size);
 }
 
 #endif

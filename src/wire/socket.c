@@ -26,32 +26,32 @@ static uint64_t monotonic_ns(void)
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t) now.tv_sec * 1000000000u + (uint64_t) now.tv_nsec;
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 uint64_t wire_deadline(unsigned int timeout_ms)
 {
-	return monotonic_ns() + (uint64_t) timeout_ms * 1000000u;
+	return monotonic_ns() + (uint64_t)timeout_ms * 1000000u;
 }
 
 /* Wait for `events` (or, with nr_fds 0, only for time to pass). 0, -ETIMEDOUT or another error. */
 static int wait_until(int fd, short events, uint64_t deadline)
 {
 	for (;;) {
-		struct pollfd poll = { .fd = fd, .events = events };
+		struct pollfd poll = {.fd = fd, .events = events};
 		uint64_t now = monotonic_ns();
 		struct raw_timespec left;
 		long ret;
 
 		if (now >= deadline)
 			return -ETIMEDOUT;
-		left.seconds = (long) ((deadline - now) / 1000000000u);
-		left.nanoseconds = (long) ((deadline - now) % 1000000000u);
+		left.seconds = (long)((deadline - now) / 1000000000u);
+		left.nanoseconds = (long)((deadline - now) % 1000000000u);
 		ret = raw_call(SYS_ppoll, &poll, fd < 0 ? 0 : 1, &left, NULL, 0);
 		if (ret > 0)
 			return 0;
 		if (ret < 0 && ret != -EINTR)
-			return (int) ret;
+			return (int)ret;
 	}
 }
 
@@ -63,23 +63,22 @@ void wire_close(int fd)
 
 int wire_connect(const char *path, uint64_t deadline)
 {
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	size_t size = strlen(path);
 	long fd, ret;
 
 	if (!size || size >= sizeof(address.sun_path))
 		return -ENAMETOOLONG;
 	memcpy(address.sun_path, path, size);
-	fd = raw_call(
-		SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	fd = raw_call(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
-		return (int) fd;
+		return (int)fd;
 	for (;;) {
 		uint64_t retry;
 
-		ret = raw_call(SYS_connect, (int) fd, &address, sizeof(address));
+		ret = raw_call(SYS_connect, (int)fd, &address, sizeof(address));
 		if (!ret)
-			return (int) fd;
+			return (int)fd;
 		if (ret != -EAGAIN && ret != -EINTR)
 			break;
 		retry = monotonic_ns() + CONNECT_RETRY_NS;
@@ -89,19 +88,19 @@ int wire_connect(const char *path, uint64_t deadline)
 		}
 		wait_until(-1, 0, retry);
 	}
-	raw_close((int) fd);
-	return (int) ret;
+	raw_close((int)fd);
+	return (int)ret;
 }
 
 int wire_send(int socket, const void *message, size_t size, const int *fds, size_t nr_fds,
-	uint64_t deadline)
+		uint64_t deadline)
 {
 	union {
 		char bytes[CMSG_SPACE(WIRE_FDS_MAX * sizeof(int))];
 		struct cmsghdr align;
-	} control = { 0 };
-	struct iovec iov = { .iov_len = size };
-	struct msghdr header = { .msg_iov = &iov, .msg_iovlen = 1 };
+	} control = {0};
+	struct iovec iov = {.iov_len = size};
+	struct msghdr header = {.msg_iov = &iov, .msg_iovlen = 1};
 
 	if (nr_fds > WIRE_FDS_MAX)
 		return -EINVAL;
@@ -122,14 +121,14 @@ int wire_send(int socket, const void *message, size_t size, const int *fds, size
 		long ret = raw_call(SYS_sendmsg, socket, &header, MSG_NOSIGNAL | MSG_DONTWAIT);
 
 		if (ret >= 0)
-			return (size_t) ret == size ? 0 : -EPROTO;
+			return (size_t)ret == size ? 0 : -EPROTO;
 		if (ret == -EINTR)
 			continue;
 		if (ret != -EAGAIN || !deadline)
-			return (int) ret;
+			return (int)ret;
 		ret = wait_until(socket, POLLOUT, deadline);
 		if (ret)
-			return (int) ret;
+			return (int)ret;
 	}
 }
 
@@ -161,15 +160,15 @@ static bool take_fds(struct msghdr *header, int *fds, size_t room, size_t *nr_fd
 	return fits;
 }
 
-ssize_t wire_receive(
-	int socket, void *message, size_t capacity, int *fds, size_t *nr_fds, uint64_t deadline)
+ssize_t wire_receive(int socket, void *message, size_t capacity, int *fds, size_t *nr_fds,
+		uint64_t deadline)
 {
 	union {
 		char bytes[CMSG_SPACE(WIRE_FDS_MAX * sizeof(int))];
 		struct cmsghdr align;
 	} control;
-	struct iovec iov = { .iov_base = message, .iov_len = capacity };
-	struct msghdr header = { .msg_iov = &iov, .msg_iovlen = 1 };
+	struct iovec iov = {.iov_base = message, .iov_len = capacity};
+	struct msghdr header = {.msg_iov = &iov, .msg_iovlen = 1};
 	size_t room = nr_fds ? *nr_fds : 0;
 	size_t got = 0;
 	long ret;

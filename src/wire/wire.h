@@ -51,7 +51,7 @@ struct wire_header {
 	uint32_t magic;
 	uint16_t version;
 	uint16_t type;
-	uint32_t size; /* of the whole message */
+	uint32_t size;     /* of the whole message */
 	uint32_t reserved; /* 0 */
 };
 
@@ -65,10 +65,10 @@ enum wire_feature {
 struct wire_hello {
 	uint32_t pid; /* in the program's own namespace */
 	uint32_t parent;
-	uint64_t token; /* random; names this instance on later connections */
+	uint64_t token;        /* random; names this instance on later connections */
 	uint64_t parent_token; /* of the instance that forked this one, or 0 */
-	uint32_t word_size; /* bytes: 4 or 8 */
-	uint32_t features; /* enum wire_feature */
+	uint32_t word_size;    /* bytes: 4 or 8 */
+	uint32_t features;     /* enum wire_feature */
 	const char *procname;
 	const char *exe;
 };
@@ -82,15 +82,15 @@ enum wire_config_fd { WIRE_FD_RING = 0, WIRE_FD_DOORBELL = 1, WIRE_CONFIG_FDS = 
 
 struct wire_config {
 	bool accepted;
-	uint32_t flags; /* enum wire_config_flag */
-	uint32_t instance; /* the consumer's number for this instance, for messages */
-	uint32_t clock; /* the ring's enum ring_clock */
-	uint64_t ring_memory; /* size of the ring's memory in bytes */
-	uint32_t max_events; /* ids are below this */
+	uint32_t flags;           /* enum wire_config_flag */
+	uint32_t instance;        /* the consumer's number for this instance, for messages */
+	uint32_t clock;           /* the ring's enum ring_clock */
+	uint64_t ring_memory;     /* size of the ring's memory in bytes */
+	uint32_t max_events;      /* ids are below this */
 	uint32_t max_description; /* bytes of one encoded description */
-	uint32_t max_payload; /* bytes of one record's payload */
+	uint32_t max_payload;     /* bytes of one record's payload */
 	uint32_t nr_patterns;
-	const char *reason; /* a sentence, when not accepted; otherwise "" */
+	const char *reason;   /* a sentence, when not accepted; otherwise "" */
 	const char *patterns; /* nr_patterns strings in a row, each with its NUL */
 };
 
@@ -117,7 +117,7 @@ struct wire_event_head {
 
 enum wire_refusal {
 	WIRE_REFUSAL_NONE = 0,
-	WIRE_REFUSAL_MALFORMED = 1, /* the description does not decode */
+	WIRE_REFUSAL_MALFORMED = 1,   /* the description does not decode */
 	WIRE_REFUSAL_UNSUPPORTED = 2, /* it has a type this consumer cannot write */
 	WIRE_REFUSAL_TOO_LARGE = 3,
 	WIRE_REFUSAL_TOO_MANY = 4, /* the limit on events or on their bytes is reached */
@@ -176,7 +176,7 @@ const char *wire_refusal_text(uint32_t refusal);
 uint64_t wire_deadline(unsigned int timeout_ms);
 int wire_connect(const char *path, uint64_t deadline);
 int wire_send(int socket, const void *message, size_t size, const int *fds, size_t nr_fds,
-	uint64_t deadline);
+		uint64_t deadline);
 
 /*
  * Receive one message. `*nr_fds` is the room in `fds` on entry and the number received on return;
@@ -184,7 +184,7 @@ int wire_send(int socket, const void *message, size_t size, const int *fds, size
  * Returns the size, 0 at the end of the connection, -EAGAIN only with deadline 0.
  */
 ssize_t wire_receive(int socket, void *message, size_t capacity, int *fds, size_t *nr_fds,
-	uint64_t deadline);
+		uint64_t deadline);
 void wire_close(int fd);
 
 #endif

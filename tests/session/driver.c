@@ -45,7 +45,7 @@ static void put_events(struct session *session, size_t process)
 
 		visit_buffer_heap(&buffer);
 		if (!visit_description_json(session_event(session, process, i), &buffer, &error))
-			printf("%s%.*s", i ? "," : "", (int) buffer.size, buffer.data);
+			printf("%s%.*s", i ? "," : "", (int)buffer.size, buffer.data);
 		visit_buffer_free(&buffer);
 	}
 	putchar(']');
@@ -60,10 +60,10 @@ static void put_summary(struct session *session)
 	put_member("output", summary->output);
 	printf("\"status\":%d,\"interrupted\":%s,\"bytes\":%llu,\"lost\":%llu,\"unwritten\":%llu,"
 	       "\"memory_peak\":%llu,\"failure\":%d,\"processes\":[",
-		summary->status, summary->interrupted ? "true" : "false",
-		(unsigned long long) summary->bytes, (unsigned long long) summary->lost,
-		(unsigned long long) summary->unwritten,
-		(unsigned long long) summary->memory_peak, (int) summary->failure);
+			summary->status, summary->interrupted ? "true" : "false",
+			(unsigned long long)summary->bytes, (unsigned long long)summary->lost,
+			(unsigned long long)summary->unwritten,
+			(unsigned long long)summary->memory_peak, (int)summary->failure);
 	for (i = 0; i < summary->nr_processes; i++) {
 		const struct session_process *process = &summary->processes[i];
 
@@ -73,9 +73,10 @@ static void put_summary(struct session *session)
 		put_member("exe", process->exe);
 		printf("\"pid\":%u,\"parent\":%u,\"events\":%llu,\"bytes\":%llu,\"lost\":%llu,"
 		       "\"ring_size\":%llu",
-			process->pid, process->parent, (unsigned long long) process->events,
-			(unsigned long long) process->bytes, (unsigned long long) process->lost,
-			(unsigned long long) process->ring_size);
+				process->pid, process->parent, (unsigned long long)process->events,
+				(unsigned long long)process->bytes,
+				(unsigned long long)process->lost,
+				(unsigned long long)process->ring_size);
 		put_events(session, i);
 		putchar('}');
 	}
@@ -89,12 +90,12 @@ static void put_summary(struct session *session)
 		put_member("event", loss->event);
 		put_member("reason", loss->reason);
 		printf("\"in_bytes\":%s,\"count\":%llu}", loss->in_bytes ? "true" : "false",
-			(unsigned long long) loss->count);
+				(unsigned long long)loss->count);
 	}
 	printf("],\"messages\":[");
 	for (i = 0; i < summary->nr_messages; i++) {
 		printf("%s{\"is_error\":%s,\"text\":", i ? "," : "",
-			summary->messages[i].is_error ? "true" : "false");
+				summary->messages[i].is_error ? "true" : "false");
 		put_string(summary->messages[i].text);
 		putchar('}');
 	}
@@ -103,7 +104,7 @@ static void put_summary(struct session *session)
 
 static int fail(const struct session_error *error)
 {
-	printf("{\"ok\":false,\"kind\":%d,\"code\":%d,\"text\":", (int) error->kind, error->code);
+	printf("{\"ok\":false,\"kind\":%d,\"code\":%d,\"text\":", (int)error->kind, error->code);
 	put_string(error->text);
 	printf("}\n");
 	return 1;
@@ -120,7 +121,7 @@ static void add(int list, const char *value)
 
 int main(int argc, char **argv)
 {
-	struct session_options options = { .mode = SESSION_RECORD };
+	struct session_options options = {.mode = SESSION_RECORD};
 	struct session_error error;
 	struct session *session;
 	int option, ret;

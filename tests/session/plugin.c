@@ -3,7 +3,7 @@
 #include <side/trace.h>
 
 side_static_event(ev_plugin, "plugin", "call", SIDE_LOGLEVEL_INFO,
-	side_field_list(side_field_u64("sequence")));
+		side_field_list(side_field_u64("sequence")));
 
 __attribute__((visibility("default"))) void plugin_emit(uint64_t sequence);
 

@@ -21,13 +21,13 @@
 #include <side/trace.h>
 
 side_static_event(ev_tick, "test", "tick", SIDE_LOGLEVEL_INFO,
-	side_field_list(side_field_u32("thread"), side_field_u64("sequence")));
+		side_field_list(side_field_u32("thread"), side_field_u64("sequence")));
 side_static_event(ev_text, "test", "text", SIDE_LOGLEVEL_WARNING,
-	side_field_list(side_field_u64("sequence"), side_field_string("text")));
+		side_field_list(side_field_u64("sequence"), side_field_string("text")));
 side_static_event(ev_note, "test", "note", SIDE_LOGLEVEL_DEBUG,
-	side_field_list(side_field_string("what")));
+		side_field_list(side_field_string("what")));
 side_static_event_variadic(ev_many, "test", "many", SIDE_LOGLEVEL_NOTICE,
-	side_field_list(side_field_u64("sequence")));
+		side_field_list(side_field_u64("sequence")));
 
 static void tick(uint32_t thread, uint64_t sequence)
 {
@@ -67,7 +67,7 @@ static void *fire(void *argument)
 
 static void fire_from(uint32_t nr_threads, uint64_t nr_events)
 {
-	struct work work[16] = { 0 };
+	struct work work[16] = {0};
 	uint32_t i;
 
 	for (i = 0; i < nr_threads; i++) {
@@ -81,7 +81,7 @@ static void fire_from(uint32_t nr_threads, uint64_t nr_events)
 
 static int verb_fire(char **args)
 {
-	fire_from((uint32_t) atoi(args[0]), strtoull(args[1], NULL, 0));
+	fire_from((uint32_t)atoi(args[0]), strtoull(args[1], NULL, 0));
 	return 7;
 }
 
@@ -102,7 +102,7 @@ static int verb_fork(char **args)
 
 	for (level = 0; level < depth; level++) {
 		for (i = 0; i < 100; i++)
-			tick((uint32_t) level, i);
+			tick((uint32_t)level, i);
 		if (fork())
 			break;
 	}
@@ -114,8 +114,8 @@ static int verb_fork(char **args)
 /* Children of a program whose other threads never stop emitting. */
 static int verb_fork_threads(char **args)
 {
-	struct work work[2] = { { .number = 100, .to = UINT64_MAX, .gently = true },
-		{ .number = 101, .to = UINT64_MAX, .gently = true } };
+	struct work work[2] = {{.number = 100, .to = UINT64_MAX, .gently = true},
+			{.number = 101, .to = UINT64_MAX, .gently = true}};
 	int children = atoi(args[0]);
 	int i;
 
@@ -125,7 +125,7 @@ static int verb_fork_threads(char **args)
 		pid_t child = fork();
 
 		if (!child) {
-			struct work more = { .number = 1, .to = 50 };
+			struct work more = {.number = 1, .to = 50};
 			uint64_t k;
 
 			for (k = 0; k < 50; k++)
@@ -147,7 +147,7 @@ static int verb_exec(char **args)
 
 	for (i = 0; i < 10; i++)
 		tick(0, i);
-	execl("/proc/self/exe", args[-2], "fire", "1", "20", (char *) NULL);
+	execl("/proc/self/exe", args[-2], "fire", "1", "20", (char *)NULL);
 	return 1;
 }
 
@@ -156,7 +156,7 @@ static int verb_vfork(char **args)
 	pid_t child;
 	int status;
 
-	(void) args;
+	(void)args;
 	tick(0, 0);
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 	child = vfork();
@@ -173,7 +173,7 @@ static int verb_raw_clone(char **args)
 {
 	long child;
 
-	(void) args;
+	(void)args;
 	tick(0, 0);
 	/* Behind the C library's back: no handler of ours runs. */
 	child = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
@@ -198,7 +198,7 @@ static int verb_orphan(char **args)
 	}
 	for (i = 0; i < 10; i++) {
 		tick(1, i);
-		usleep((useconds_t) atoi(args[0]) * 1000 / 10);
+		usleep((useconds_t)atoi(args[0]) * 1000 / 10);
 	}
 	return 0;
 }
@@ -211,7 +211,7 @@ static void on_signal(int number)
 {
 	int saved = errno;
 
-	(void) number;
+	(void)number;
 	errno = 4711;
 	tick(1, handled++);
 	if (errno != 4711)
@@ -221,8 +221,8 @@ static void on_signal(int number)
 
 static int verb_signal(char **args)
 {
-	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
-	struct itimerval timer = { { 0, 300 }, { 0, 300 } };
+	struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+	struct itimerval timer = {{0, 300}, {0, 300}};
 	uint64_t events = strtoull(args[0], NULL, 0), i;
 
 	sigaction(SIGALRM, &action, NULL);
@@ -231,15 +231,15 @@ static int verb_signal(char **args)
 		tick(0, i);
 	memset(&timer, 0, sizeof(timer));
 	setitimer(ITIMER_REAL, &timer, NULL);
-	printf("%llu\n", (unsigned long long) handled);
+	printf("%llu\n", (unsigned long long)handled);
 	return handled ? 0 : 1;
 }
 
 static void on_signal_fork(int number)
 {
-	struct itimerval again = { { 0, 0 }, { 0, 120 } };
+	struct itimerval again = {{0, 0}, {0, 120}};
 
-	(void) number;
+	(void)number;
 	if (!fork()) {
 		tick(2, 0);
 		tick(2, 1);
@@ -251,15 +251,15 @@ static void on_signal_fork(int number)
 /* A signal handler that forks, wherever it finds the program. */
 static int verb_signal_fork(char **args)
 {
-	struct sigaction action = { .sa_handler = on_signal_fork, .sa_flags = SA_RESTART };
-	struct itimerval timer = { { 0, 0 }, { 0, 120 } };
+	struct sigaction action = {.sa_handler = on_signal_fork, .sa_flags = SA_RESTART};
+	struct itimerval timer = {{0, 0}, {0, 120}};
 	int i;
 
-	(void) args;
+	(void)args;
 	sigaction(SIGALRM, &action, NULL);
 	setitimer(ITIMER_REAL, &timer, NULL);
 	for (i = 0; i < 50000; i++)
-		tick(0, (uint64_t) i);
+		tick(0, (uint64_t)i);
 	signal(SIGALRM, SIG_IGN);
 	wait_all();
 	return 0;
@@ -280,7 +280,7 @@ static void at_exit(void)
 
 static int verb_destructor(char **args)
 {
-	(void) args;
+	(void)args;
 	destructor_wanted = true;
 	atexit(at_exit);
 	note("main");
@@ -290,8 +290,8 @@ static int verb_destructor(char **args)
 /* Until it is killed. What was published is noted in a file after each event. */
 static int verb_kill_me(char **args)
 {
-	struct work work[2] = { { .number = 0, .to = UINT64_MAX, .gently = true },
-		{ .number = 1, .to = UINT64_MAX, .gently = true } };
+	struct work work[2] = {{.number = 0, .to = UINT64_MAX, .gently = true},
+			{.number = 1, .to = UINT64_MAX, .gently = true}};
 	int fd = open(args[0], O_RDWR);
 	void *memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
@@ -317,13 +317,13 @@ static int verb_flood(char **args)
 static int verb_sizes(char **args)
 {
 	static char text[100001];
-	static const unsigned int sizes[] = { 0, 1, 400, 512, 513, 1000, 5000, 20000, 32000, 60000,
-		65000, 66000, 100000 };
+	static const unsigned int sizes[] = {
+			0, 1, 400, 512, 513, 1000, 5000, 20000, 32000, 60000, 65000, 66000, 100000};
 	unsigned int i;
 
-	(void) args;
+	(void)args;
 	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		memset(text, 'a' + (char) (i % 26), sizes[i]);
+		memset(text, 'a' + (char)(i % 26), sizes[i]);
 		text[sizes[i]] = 0;
 		side_event(ev_text, side_arg_list(side_arg_u64(i), side_arg_string(text)));
 	}
@@ -332,12 +332,12 @@ static int verb_sizes(char **args)
 
 static int verb_kinds(char **args)
 {
-	(void) args;
+	(void)args;
 	tick(0, 0);
 	note("debug");
 	side_event(ev_text, side_arg_list(side_arg_u64(1), side_arg_string("warning")));
 	side_event_variadic(ev_many, side_arg_list(side_arg_u64(2)),
-		side_arg_list(side_arg_dynamic_field("extra", side_arg_dynamic_u32(33))));
+			side_arg_list(side_arg_dynamic_field("extra", side_arg_dynamic_u32(33))));
 	return 0;
 }
 
@@ -358,7 +358,7 @@ static int verb_dlopen(char **args)
 		}
 		found = dlsym(library, "plugin_emit");
 		memcpy(&emit, &found, sizeof(emit));
-		emit((uint64_t) i);
+		emit((uint64_t)i);
 		dlclose(library);
 	}
 	note("end");
@@ -380,7 +380,7 @@ static int verb_close_all(char **args)
 	}
 	wait_all();
 	tick(0, 1);
-	(void) args;
+	(void)args;
 	_exit(0);
 }
 
@@ -403,7 +403,7 @@ static int verb_chroot(char **args)
 
 static int verb_setuid(char **args)
 {
-	(void) args;
+	(void)args;
 	if (setresgid(65534, 65534, 65534) || setresuid(65534, 65534, 65534))
 		return 77;
 	tick(0, 0);
@@ -431,7 +431,7 @@ static unsigned int count_entries(const char *path)
 /* What is there beside the program: threads, files ("." and ".." and the listing itself too). */
 static int verb_inventory(char **args)
 {
-	(void) args;
+	(void)args;
 	printf("%u %u\n", count_entries("/proc/self/task"), count_entries("/proc/self/fd"));
 	tick(0, 0);
 	return 0;
@@ -440,7 +440,7 @@ static int verb_inventory(char **args)
 static int verb_sleep(char **args)
 {
 	note("begin");
-	usleep((useconds_t) atoi(args[0]) * 1000);
+	usleep((useconds_t)atoi(args[0]) * 1000);
 	note("end");
 	return 0;
 }
@@ -452,16 +452,16 @@ static int verb_vandal(char **args)
 	char line[512];
 	bool found = false;
 
-	(void) args;
+	(void)args;
 	tick(0, 0);
 	while (maps && fgets(line, sizeof(line), maps)) {
 		unsigned long begin, end;
 		char mode[8];
 
 		if (sscanf(line, "%lx-%lx %7s", &begin, &end, mode) != 3 || mode[1] != 'w' ||
-			!strstr(line, "memfd:"))
+				!strstr(line, "memfd:"))
 			continue;
-		memset((void *) begin, 0xa5, end - begin);
+		memset((void *)begin, 0xa5, end - begin);
 		found = true;
 	}
 	if (maps)
@@ -474,27 +474,27 @@ static const struct {
 	int (*run)(char **args);
 	int nr_args;
 } verbs[] = {
-	{ "fire", verb_fire, 2 },
-	{ "fork", verb_fork, 1 },
-	{ "fork-threads", verb_fork_threads, 1 },
-	{ "exec", verb_exec, 0 },
-	{ "vfork", verb_vfork, 0 },
-	{ "raw-clone", verb_raw_clone, 0 },
-	{ "orphan", verb_orphan, 1 },
-	{ "signal", verb_signal, 1 },
-	{ "signal-fork", verb_signal_fork, 0 },
-	{ "destructor", verb_destructor, 0 },
-	{ "kill-me", verb_kill_me, 1 },
-	{ "flood", verb_flood, 1 },
-	{ "sizes", verb_sizes, 0 },
-	{ "kinds", verb_kinds, 0 },
-	{ "dlopen", verb_dlopen, 2 },
-	{ "close-all", verb_close_all, 0 },
-	{ "chroot", verb_chroot, 1 },
-	{ "setuid", verb_setuid, 0 },
-	{ "inventory", verb_inventory, 0 },
-	{ "sleep", verb_sleep, 1 },
-	{ "vandal", verb_vandal, 0 },
+		{"fire", verb_fire, 2},
+		{"fork", verb_fork, 1},
+		{"fork-threads", verb_fork_threads, 1},
+		{"exec", verb_exec, 0},
+		{"vfork", verb_vfork, 0},
+		{"raw-clone", verb_raw_clone, 0},
+		{"orphan", verb_orphan, 1},
+		{"signal", verb_signal, 1},
+		{"signal-fork", verb_signal_fork, 0},
+		{"destructor", verb_destructor, 0},
+		{"kill-me", verb_kill_me, 1},
+		{"flood", verb_flood, 1},
+		{"sizes", verb_sizes, 0},
+		{"kinds", verb_kinds, 0},
+		{"dlopen", verb_dlopen, 2},
+		{"close-all", verb_close_all, 0},
+		{"chroot", verb_chroot, 1},
+		{"setuid", verb_setuid, 0},
+		{"inventory", verb_inventory, 0},
+		{"sleep", verb_sleep, 1},
+		{"vandal", verb_vandal, 0},
 };
 
 int main(int argc, char **argv)

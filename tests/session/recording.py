@@ -12,6 +12,7 @@ import bt2
 LONG = bool(os.environ.get("SIDE_TEST_LONG"))
 DRIVER = os.environ["SESSION_DRIVER"]
 PROGRAM = os.environ["SESSION_PROGRAM"]
+HOSTILE = os.environ["SESSION_HOSTILE"]
 PLUGIN = os.environ["SESSION_PLUGIN"]
 SANITIZED = os.environ.get("SESSION_SANITIZE", "none") != "none"
 

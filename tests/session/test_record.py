@@ -10,7 +10,7 @@ import tempfile
 import time
 import unittest
 
-from recording import DRIVER, LONG, PLUGIN, PROGRAM, SANITIZED, Case, read
+from recording import DRIVER, HOSTILE, LONG, PLUGIN, PROGRAM, SANITIZED, Case, read
 
 
 class Basics(Case):
@@ -312,6 +312,49 @@ class Limits(Case):
         for trace in self.traces.values():
             ticks = trace.ticks(0)
             self.assertEqual(ticks, sorted(set(ticks)))
+
+
+class Hostile(Case):
+    """Processes that break the protocol lose their own trace only, and take nothing down."""
+
+    def hostile(self, verb, **kwargs):
+        self.summary = self.finish(self.start([HOSTILE, verb], **kwargs))
+        self.assertTrue(self.summary["ok"], self.summary)
+        self.assertEqual(self.summary["status"], 0, self.summary)
+        self.traces = read(self.output)
+        # What it said honestly before is there.
+        first = self.summary["processes"][0]["directory"]
+        self.assertEqual(self.traces[first].events[0][:2], ("hostile:good", {"value": 1}))
+        return self.summary
+
+    def test_garbage(self):
+        self.hostile("garbage")
+
+    def test_mute(self):
+        self.hostile("mute")
+        values = [f["value"] for t in self.traces.values() for _, f, _ in t.events]
+        self.assertEqual(sorted(values), [1, 4711])
+
+    def test_names(self):
+        summary = self.hostile("names")
+        for process in summary["processes"]:
+            self.assertRegex(process["procname"], r"^[A-Za-z0-9._+-]+$")
+            self.assertNotIn("/", process["directory"])
+
+    def test_kinds(self):
+        self.hostile("kinds")
+        for text in "too many events", "is damaged", "is too large", "number is taken":
+            self.assertIn(text, self.messages)
+
+    def test_flips(self):
+        summary = self.hostile("flips")
+        # Messages are bounded, too.
+        self.assertLessEqual(len(summary["messages"]), 200)
+
+    def test_many(self):
+        summary = self.hostile("many")
+        self.assertEqual(len(summary["processes"]), 501)
+        self.assertLess(summary["memory_peak"], 64 << 20)
 
 
 class Errors(Case):

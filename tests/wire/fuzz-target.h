@@ -17,7 +17,7 @@
 
 static inline void fuzz_same(const void *data, size_t size, const void *again, ssize_t again_size)
 {
-	if (again_size != (ssize_t) size || memcmp(data, again, size))
+	if (again_size != (ssize_t)size || memcmp(data, again, size))
 		abort();
 }
 

@@ -42,13 +42,13 @@ static void descriptors_travel(void **state)
 	unsigned int before = open_fds();
 	char byte = 0;
 
-	(void) state;
+	(void)state;
 	pair(sockets);
 	assert_int_equal(pipe(pipes), 0);
 	assert_int_equal(wire_send(sockets[0], "hi", 2, pipes, 2, wire_deadline(1000)), 0);
-	assert_int_equal(
-		wire_receive(sockets[1], (char[8]) { 0 }, 8, fds, &nr_fds, wire_deadline(1000)),
-		2);
+	assert_int_equal(wire_receive(sockets[1], (char[8]){0}, 8, fds, &nr_fds,
+					 wire_deadline(1000)),
+			2);
 	assert_int_equal(nr_fds, 2);
 	assert_true(fcntl(fds[0], F_GETFD) & FD_CLOEXEC);
 	assert_int_equal(write(fds[1], "x", 1), 1);
@@ -60,22 +60,21 @@ static void descriptors_travel(void **state)
 	/* More than asked for: refused, and nothing stays open. */
 	nr_fds = 1;
 	assert_int_equal(wire_send(sockets[0], "hi", 2, pipes, 2, wire_deadline(1000)), 0);
-	assert_int_equal(
-		wire_receive(sockets[1], (char[8]) { 0 }, 8, fds, &nr_fds, wire_deadline(1000)),
-		-EPROTO);
+	assert_int_equal(wire_receive(sockets[1], (char[8]){0}, 8, fds, &nr_fds,
+					 wire_deadline(1000)),
+			-EPROTO);
 	nr_fds = 0;
 	assert_int_equal(wire_send(sockets[0], "hi", 2, pipes, 2, wire_deadline(1000)), 0);
-	assert_int_equal(
-		wire_receive(sockets[1], (char[8]) { 0 }, 8, NULL, NULL, wire_deadline(1000)),
-		-EPROTO);
+	assert_int_equal(wire_receive(sockets[1], (char[8]){0}, 8, NULL, NULL, wire_deadline(1000)),
+			-EPROTO);
 
 	/* A message that is cut. */
 	assert_int_equal(wire_send(sockets[0], "0123456789", 10, NULL, 0, 0), 0);
-	assert_int_equal(wire_receive(sockets[1], (char[8]) { 0 }, 8, NULL, NULL, 0), -EPROTO);
+	assert_int_equal(wire_receive(sockets[1], (char[8]){0}, 8, NULL, NULL, 0), -EPROTO);
 	close(pipes[0]);
 	close(pipes[1]);
 	close(sockets[0]);
-	assert_int_equal(wire_receive(sockets[1], (char[8]) { 0 }, 8, NULL, NULL, 0), 0);
+	assert_int_equal(wire_receive(sockets[1], (char[8]){0}, 8, NULL, NULL, 0), 0);
 	assert_int_equal(wire_send(sockets[1], "x", 1, NULL, 0, 0), -EPIPE);
 	close(sockets[1]);
 	assert_int_equal(open_fds(), before);
@@ -89,12 +88,11 @@ static void deadlines_hold(void **state)
 	int ret = 0;
 	int i;
 
-	(void) state;
+	(void)state;
 	pair(sockets);
-	assert_int_equal(wire_receive(sockets[1], (char[8]) { 0 }, 8, NULL, NULL, 0), -EAGAIN);
-	assert_int_equal(wire_receive(sockets[1], (char[8]) { 0 }, 8, NULL, NULL,
-				 wire_deadline(50)),
-		-ETIMEDOUT);
+	assert_int_equal(wire_receive(sockets[1], (char[8]){0}, 8, NULL, NULL, 0), -EAGAIN);
+	assert_int_equal(wire_receive(sockets[1], (char[8]){0}, 8, NULL, NULL, wire_deadline(50)),
+			-ETIMEDOUT);
 	for (i = 0; i < 1000 && !ret; i++)
 		ret = wire_send(sockets[0], big, sizeof(big), NULL, 0, wire_deadline(50));
 	assert_int_equal(ret, -ETIMEDOUT);
@@ -106,7 +104,7 @@ static void deadlines_hold(void **state)
 
 static void connecting(void **state)
 {
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	char dir[] = "/tmp/side-test-XXXXXX";
 	char too_long[200];
 	int connected[64];
@@ -114,7 +112,7 @@ static void connecting(void **state)
 	int nr = 0;
 	unsigned int before = open_fds();
 
-	(void) state;
+	(void)state;
 	assert_non_null(mkdtemp(dir));
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s/s", dir);
 	assert_int_equal(wire_connect(address.sun_path, wire_deadline(1000)), -ENOENT);
@@ -124,7 +122,7 @@ static void connecting(void **state)
 	assert_int_equal(wire_connect("", wire_deadline(1000)), -ENAMETOOLONG);
 
 	listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	assert_int_equal(bind(listener, (struct sockaddr *) &address, sizeof(address)), 0);
+	assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof(address)), 0);
 	assert_int_equal(wire_connect(address.sun_path, wire_deadline(1000)), -ECONNREFUSED);
 
 	/* A listener that never accepts: the queue fills, then connecting ends at its deadline. */
@@ -148,9 +146,9 @@ static void connecting(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(descriptors_travel),
-		cmocka_unit_test(deadlines_hold),
-		cmocka_unit_test(connecting),
+			cmocka_unit_test(descriptors_travel),
+			cmocka_unit_test(deadlines_hold),
+			cmocka_unit_test(connecting),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
