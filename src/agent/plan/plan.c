@@ -32,7 +32,7 @@ static plan_serialize_func choose_way(struct plan_body *body)
 
 	if (body->variadic || body->op_count > PLAN_STEPS_MAX)
 		return plan_serialize_any;
-	if (op + 1 == end && op->code <= PLAN_SCALAR_16)
+	if (op + 1 == end && plan_serialize_run(op->code))
 		return plan_serialize_run(op->code);
 	for (; op != end + 1; op += op->skip) {
 		if (op->code > PLAN_END)

@@ -413,6 +413,7 @@ DEFINE_SERIALIZE_RUN(4)
 DEFINE_SERIALIZE_RUN(8)
 DEFINE_SERIALIZE_RUN(16)
 
+/* NULL: there is none for this code. */
 plan_serialize_func plan_serialize_run(unsigned int code)
 {
 	switch (code) {
@@ -421,7 +422,7 @@ plan_serialize_func plan_serialize_run(unsigned int code)
 	case PLAN_SCALAR_4: return serialize_run_4;
 	case PLAN_SCALAR_8: return serialize_run_8;
 	case PLAN_SCALAR_16: return serialize_run_16;
-	default: return plan_serialize_plain;
+	default: return NULL;
 	}
 }
 
