@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Descriptions made at run time: the event, what is added to it, its life. */
-#include <side/tracer-extensions.h>
+#include "functions.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -114,13 +114,13 @@ static bool takes(struct side_builder *builder, struct side_builder_type *type,
 	if (!may_add(builder))
 		return false;
 	if (!type) {
-		builder_fail(builder, SIDE_ERROR_INVAL, "a %s was added to the type NULL", word);
+		builder_fail(builder, SIDE_ERROR_INVAL, "%s was added to the type NULL", word);
 		return false;
 	}
 	if (!is_ours(builder, type))
 		return false;
 	if (side_enum_get(type->cell.type) != one && side_enum_get(type->cell.type) != other) {
-		builder_fail(builder, SIDE_ERROR_INVAL, "a %s was added to a type that takes none",
+		builder_fail(builder, SIDE_ERROR_INVAL, "%s was added to a type that takes none",
 				word);
 		return false;
 	}
@@ -138,7 +138,7 @@ EXPORT int side_builder_add_field(struct side_builder *builder, struct side_buil
 		return SIDE_ERROR_INVAL;
 	if (!into)
 		into = &builder->root;
-	if (!takes(builder, into, SIDE_TYPE_STRUCT, SIDE_TYPE_STRUCT, "field"))
+	if (!takes(builder, into, SIDE_TYPE_STRUCT, SIDE_TYPE_STRUCT, "a field"))
 		return builder->result;
 	field = append(builder, &into->items, sizeof(*field));
 	if (!field)
@@ -156,7 +156,7 @@ EXPORT int side_builder_add_option(struct side_builder *builder, struct side_bui
 
 	if (!builder)
 		return SIDE_ERROR_INVAL;
-	if (!takes(builder, variant, SIDE_TYPE_VARIANT, SIDE_TYPE_VARIANT, "option"))
+	if (!takes(builder, variant, SIDE_TYPE_VARIANT, SIDE_TYPE_VARIANT, "an option"))
 		return builder->result;
 	option = append(builder, &variant->items, sizeof(*option));
 	if (!option)
@@ -187,7 +187,7 @@ EXPORT int side_builder_add_label(struct side_builder *builder, struct side_buil
 {
 	if (!builder)
 		return SIDE_ERROR_INVAL;
-	if (!takes(builder, enumeration, SIDE_TYPE_ENUM, SIDE_TYPE_GATHER_ENUM, "label"))
+	if (!takes(builder, enumeration, SIDE_TYPE_ENUM, SIDE_TYPE_GATHER_ENUM, "a label"))
 		return builder->result;
 	return add_mapping(builder, enumeration, label, begin, end);
 }
@@ -197,7 +197,7 @@ EXPORT int side_builder_add_bit_label(struct side_builder *builder, struct side_
 {
 	if (!builder)
 		return SIDE_ERROR_INVAL;
-	if (!takes(builder, bitmap, SIDE_TYPE_ENUM_BITMAP, SIDE_TYPE_ENUM_BITMAP, "bit label"))
+	if (!takes(builder, bitmap, SIDE_TYPE_ENUM_BITMAP, SIDE_TYPE_ENUM_BITMAP, "a bit label"))
 		return builder->result;
 	return add_mapping(builder, bitmap, label, (int64_t) begin, (int64_t) end);
 }
