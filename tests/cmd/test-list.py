@@ -76,17 +76,17 @@ def test_text():
 def test_json():
     result = side("list", "--json", program())
     equal((result.status, result.err), (0, ""))
-    events = {event["name"]: event for event in json_lines(result.out)}
+    events = {event["event"]: event for event in json_lines(result.out)}
     equal(sorted(events), NAMES)
     first = events["subject:first"]
     equal(first["type"], "event")
     equal(first["source"], program())
     true("enabled" not in first, "a file has no state")
-    equal((first["event"]["provider"], first["event"]["event"]), ("subject", "first"))
-    equal(first["event"]["loglevel"], "INFO")
-    equal([field["name"] for field in first["event"]["fields"]], ["path", "flags", "point", "color"])
-    equal(first["event"]["attributes"][0]["value"], 'some "body"')
-    equal(events["subject:second"]["event"]["variadic"], True)
+    equal((first["description"]["provider"], first["description"]["event"]), ("subject", "first"))
+    equal(first["description"]["loglevel"], "INFO")
+    equal([field["name"] for field in first["description"]["fields"]], ["path", "flags", "point", "color"])
+    equal(first["description"]["attributes"][0]["value"], 'some "body"')
+    equal(events["subject:second"]["description"]["variadic"], True)
 
 
 def test_linkers():
@@ -112,8 +112,8 @@ def test_linkers():
         stripped = path + "-stripped"
         done, says = compiler("strip", path, "-o", stripped)
         true(done, says)
-        equal(listed(stripped), NAMES, f"{linker} {flags} stripped")
         result = side("list", stripped)
+        equal(sorted(re.findall("^[a-z]+:[a-z]+", result.out, re.M)), NAMES, f"{linker} {flags} stripped")
         contains(result.out, TEXT_FIRST, f"{linker} {flags} stripped")
 
 
@@ -286,7 +286,7 @@ def test_process():
     with Subject("enabled") as subject:
         result = side("list", "--json", str(subject.pid))
         equal(result.status, 0)
-        events = {event["name"]: event for event in json_lines(result.out)}
+        events = {event["event"]: event for event in json_lines(result.out)}
         equal(sorted(events), sorted(NAMES + OWN))
         equal((events["subject:first"]["enabled"], events["subject:first"]["tracers"]), (True, 1))
         equal((events["other:failed"]["enabled"], events["other:failed"]["tracers"]), (False, 0))
@@ -391,7 +391,7 @@ def test_commands_with_wrappers():
     contains(result.out.split(), "libc:malloc")
     result = side("list", "--json", "-w", "libc", "-e", "libc:malloc", "--", "true")
     (event,) = json_lines(result.out)
-    equal(event["name"], "libc:malloc")
+    equal(event["event"], "libc:malloc")
 
 
 def test_commands_that_fail():
@@ -411,7 +411,7 @@ def test_reader_that_leaves():
     os.close(read_end)
     run = subprocess.run([SIDE, "list", program()], stdout=write_end, stderr=subprocess.PIPE, text=True)
     os.close(write_end)
-    equal((run.returncode, run.stderr), (141, ""))
+    equal((run.returncode, run.stderr), (-signal.SIGPIPE, ""))
 
 
 run_tests(globals())

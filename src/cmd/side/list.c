@@ -16,7 +16,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -337,8 +336,6 @@ int cmd_list(const struct parsed *parsed)
 	list.listing.patterns = patterns;
 	list.listing.nr_patterns = options->patterns.count;
 	status = list_operands(&list, parsed, &session);
-	/* Only now, so that a command starts with what we were started with. */
-	signal(SIGPIPE, SIG_IGN);
 	listing_sort(&list.listing);
 	error = listing_print(&list.listing, stdout, form,
 			!parsed->common.json && say_color(stdout, parsed->common.color));

@@ -190,7 +190,7 @@ static int print_json(FILE *out, const struct listing *listing, const struct lis
 	visit_buffer_heap(&buffer);
 	result = visit_description_json(event->description, &buffer, NULL);
 	if (!result) {
-		fprintf(out, "{\"schema\":%d,\"type\":\"event\",\"name\":", SAY_JSON_SCHEMA);
+		fprintf(out, "{\"schema\":%d,\"type\":\"event\",\"event\":", SAY_JSON_SCHEMA);
 		put_json_name(out, event->description);
 		fputs(",\"source\":", out);
 		say_json_string(out, listing->sources[event->source]);
@@ -201,7 +201,7 @@ static int print_json(FILE *out, const struct listing *listing, const struct lis
 					state->enabled ? "true" : "false", state->tracers,
 					state->kernel ? "true" : "false",
 					state->debugger ? "true" : "false");
-		fputs(",\"event\":", out);
+		fputs(",\"description\":", out);
 		fwrite(buffer.data, buffer.size, 1, out);
 		fputs("}\n", out);
 	}

@@ -3,7 +3,6 @@
 #include "command.h"
 #include "say.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,9 +89,6 @@ int main(int argc, char **argv)
 	struct parsed parsed;
 	int result;
 
-	/* Writing to a reader that left must be an error that ends the verb, not us in the middle
-	 * of it. */
-	signal(SIGPIPE, SIG_IGN);
 	result = parse_command_line(argc, argv, &parsed, &error);
 	say_start(&parsed.common, parsed.verb ? parsed.verb->name : NULL);
 	if (result)

@@ -232,7 +232,7 @@ static const struct example list_examples[] = {
 	{ "side list --libraries /usr/bin/sqlite3", "Look into the libraries that it needs, too." },
 	{ "side list 4711 -e 'db:*'", "List the events of a running process, and which are enabled." },
 	{ "side list -- ./server --check", "Start a command up to main and list all that it registered." },
-	{ "side list --json ./server | jq -r .name", "Let another program read the list." },
+	{ "side list --json ./server | jq -r .event", "Let another program read the list." },
 	{ .command = NULL },
 };
 
@@ -390,9 +390,9 @@ static const struct term json_terms[] = {
 	{ "error", "Any verb: status, message, and mend (what to do about it) where there is something to do." },
 	{ "note", "Any verb: message; also detail, with `--verbose`." },
 	{ "summary", "Record, on standard error: output, bytes, processes, lost, losses, command_status." },
-	{ "event", "List: name is provider:event, event holds the whole description as it stands "
-			"in a trace, source the file that has it; enabled, for a running process, "
-			"whether somebody listens. View: the decoded event." },
+	{ "event", "List: event is provider:event, description the whole description as it stands in a "
+		   "trace, source the file that has it; enabled, for a running process, whether somebody "
+		   "listens. View: event, time, ns (since 1970), procname, vpid, cpu, fields." },
 	{ "verb", "Help: the options and examples of a verb." },
 	{ "version", "Version: version of the program." },
 	{ NULL, NULL },

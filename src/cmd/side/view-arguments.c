@@ -6,8 +6,11 @@
 
 #include "wire/pattern.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct selection {
 	struct pattern *patterns;
@@ -30,6 +33,69 @@ static bool wanted(void *context, const char *name, int loglevel)
 			loglevel < 0 || loglevel > 7 ? 7 : (unsigned int)loglevel);
 }
 
+/*
+ * What the view says while it goes on comes as lines "side: …"; each becomes a message in the form that
+ * the user asked for.
+ */
+struct messages {
+	char line[1024];
+	size_t size;
+};
+
+static ssize_t take_messages(void *cookie, const char *text, size_t size)
+{
+	static const char prefix[] = "side: ";
+	struct messages *messages = cookie;
+
+	for (size_t i = 0; i < size; i++) {
+		const char *message = messages->line;
+
+		if (text[i] != '\n') {
+			if (messages->size < sizeof(messages->line) - 1)
+				messages->line[messages->size++] = text[i];
+			continue;
+		}
+		messages->line[messages->size] = '\0';
+		if (!strncmp(message, prefix, sizeof(prefix) - 1))
+			message += sizeof(prefix) - 1;
+		if (*message)
+			say_error(COMMAND_FAILED, NULL, "%s", message);
+		messages->size = 0;
+	}
+	return (ssize_t)size;
+}
+
+static FILE *open_messages(struct messages *messages)
+{
+	FILE *stream = fopencookie(messages, "w", (cookie_io_functions_t){.write = take_messages});
+
+	if (stream)
+		setvbuf(stream, NULL, _IOLBF, 0);
+	return stream;
+}
+
+/* Say early, with what to do about it, why a trace cannot be opened. */
+static int check_directory(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd >= 0) {
+		close(fd);
+		return COMMAND_DONE;
+	}
+	switch (errno) {
+	case EACCES:
+		return say_error(COMMAND_NOT_PERMITTED,
+				"permission to read the directory is needed", "cannot view %s: %s",
+				path, strerror(errno));
+	case ENOTDIR:
+		return say_error(COMMAND_FAILED, "give the directory that `side record -o` wrote",
+				"cannot view %s: it is not a directory", path);
+	default:
+		return say_error(COMMAND_FAILED, NULL, "cannot view %s: %s", path, strerror(errno));
+	}
+}
+
 int cmd_view(const struct parsed *parsed)
 {
 	const struct view_arguments *arguments = &parsed->options.view;
@@ -41,15 +107,23 @@ int cmd_view(const struct parsed *parsed)
 			.attributes = arguments->attributes,
 			.limit = arguments->count,
 	};
+	struct messages messages = {.size = 0};
 	int status = command_select(&arguments->patterns, &selection.patterns);
 
-	if (status)
+	if (!status)
+		status = check_directory(options.dir);
+	if (status) {
+		free(selection.patterns);
 		return status;
+	}
+	options.messages = open_messages(&messages);
 	if (selection.nr_patterns) {
 		options.wanted = wanted;
 		options.wanted_context = &selection;
 	}
 	status = cmd_view_run(&options);
+	if (options.messages)
+		fclose(options.messages);
 	free(selection.patterns);
 	if (!status)
 		status = say_flush(stdout);
