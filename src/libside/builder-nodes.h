@@ -9,6 +9,8 @@
 #ifndef LIBSIDE_BUILDER_NODES_H
 #define LIBSIDE_BUILDER_NODES_H
 
+#include "functions.h"
+
 #include <side/builder.h>
 
 #include <stdbool.h>

@@ -87,10 +87,13 @@ void callbacks_reclaim(void)
 		next = array->next_retired;
 		free(array);
 	}
-	if (first_retired && !grace_period && retired_since >= RECLAIM_EVERY) {
-		retired_since = 0;
+	if (!first_retired || retired_since < RECLAIM_EVERY)
+		return;
+	retired_since = 0;
+	if (grace_period)
+		rcu_give_up_gone(grace_period);
+	else
 		grace_period = rcu_begin_grace_period();
-	}
 }
 
 struct side_event_state_0 *event_state(struct side_event_description *desc)

@@ -46,6 +46,24 @@ static struct reader_chunk *last_chunk = &first_chunk;
 static struct rcu_reader *free_readers;
 static pid_t owner_pid;
 
+#ifdef __has_feature
+#if __has_feature(thread_sanitizer)
+#define __SANITIZE_THREAD__ 1
+#endif
+#endif
+
+static void full_fence(void)
+{
+#ifdef __SANITIZE_THREAD__
+	/* The checker of races knows no fences; it needs none, and an operation is as strong. */
+	static uintptr_t anything;
+
+	(void)__atomic_add_fetch(&anything, 1, __ATOMIC_SEQ_CST);
+#else
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+}
+
 static bool thread_is_gone(uint32_t tid)
 {
 	int saved_errno = errno;
@@ -57,8 +75,13 @@ static bool thread_is_gone(uint32_t tid)
 
 static void free_reader(struct rcu_reader *reader)
 {
-	/* A thread that ended inside a section (pthread_exit in a callback) leaves its epoch. */
-	__atomic_store_n(&reader->epoch, 0, __ATOMIC_RELEASE);
+	/*
+	 * A thread that ended inside a section (pthread_exit in a callback) leaves its epoch.
+	 * Acquire, and no store otherwise: whoever waits must still see the release of its last
+	 * section, through us or directly.
+	 */
+	if (__atomic_load_n(&reader->epoch, __ATOMIC_ACQUIRE))
+		__atomic_store_n(&reader->epoch, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&reader->tid, 0, __ATOMIC_RELAXED);
 	reader->next_free = free_readers;
 	free_readers = reader;
@@ -176,7 +199,7 @@ struct rcu_reader *rcu_enter_slow(bool *outermost)
 	 * section. Pairs with the fence in rcu_all_threads_barrier().
 	 */
 	__atomic_store_n(&reader->epoch, gp, __ATOMIC_SEQ_CST);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	full_fence();
 	return reader;
 }
 
@@ -234,7 +257,7 @@ void rcu_finish(void)
  */
 static void rcu_all_threads_barrier(void)
 {
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	full_fence();
 	if (__atomic_load_n(&rcu_gp, __ATOMIC_RELAXED) & RCU_FENCE)
 		return;
 	if (membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0)
@@ -244,7 +267,7 @@ static void rcu_all_threads_barrier(void)
 		return;
 	(void)__atomic_or_fetch(&rcu_gp, (uintptr_t)RCU_FENCE, __ATOMIC_SEQ_CST);
 	sleep_us(50000);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	full_fence();
 }
 
 uintptr_t rcu_begin_grace_period(void)
@@ -294,8 +317,42 @@ bool rcu_passed(uintptr_t grace_period)
 	return true;
 }
 
+/* A reader whose thread ended inside a section (pthread_exit in a callback) holds up nothing. */
+static bool give_up_if_gone(struct rcu_reader *reader)
+{
+	uint32_t tid = __atomic_load_n(&reader->tid, __ATOMIC_RELAXED);
+	sigset_t all, before;
+
+	if (!tid || !thread_is_gone(tid))
+		return false;
+	sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	futex_lock(&readers_lock);
+	/* Somebody may have done it, and a new thread may have taken it. */
+	if (reader->tid == tid)
+		free_reader(reader);
+	futex_unlock(&readers_lock);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return true;
+}
+
+void rcu_give_up_gone(uintptr_t grace_period)
+{
+	struct reader_chunk *chunk;
+	uint32_t i, used;
+
+	/* Acquire: as in rcu_passed(). */
+	for (chunk = &first_chunk; chunk; chunk = __atomic_load_n(&chunk->next, __ATOMIC_ACQUIRE)) {
+		used = __atomic_load_n(&chunk->used, __ATOMIC_ACQUIRE);
+		for (i = 0; i < used; i++) {
+			if (reader_is_older(&chunk->readers[i], grace_period))
+				(void)give_up_if_gone(&chunk->readers[i]);
+		}
+	}
+}
+
 /* Readers do not wake anybody up: that would cost each event.  So look, with growing pauses. */
-static void wait_for_reader(const struct rcu_reader *reader, uintptr_t grace_period)
+static void wait_for_reader(struct rcu_reader *reader, uintptr_t grace_period)
 {
 	unsigned int spins, sleeps;
 	long pause_us = 10;
@@ -311,12 +368,8 @@ static void wait_for_reader(const struct rcu_reader *reader, uintptr_t grace_per
 		sleep_us(pause_us);
 		if (pause_us < LONGEST_SLEEP_US)
 			pause_us *= 2;
-		if (sleeps % SLEEPS_A_LIVENESS_CHECK == 0) {
-			uint32_t tid = __atomic_load_n(&reader->tid, __ATOMIC_RELAXED);
-
-			if (tid && thread_is_gone(tid))
-				return;
-		}
+		if (sleeps % SLEEPS_A_LIVENESS_CHECK == 0 && give_up_if_gone(reader))
+			return;
 	}
 }
 
@@ -339,7 +392,7 @@ void rcu_synchronize(void)
 uintptr_t rcu_now(void)
 {
 	/* The fence: what was unpublished before the stamp, as seen by rcu_begin_grace_period(). */
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	full_fence();
 	return __atomic_load_n(&rcu_gp, __ATOMIC_RELAXED);
 }
 

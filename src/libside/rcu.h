@@ -119,6 +119,9 @@ uintptr_t rcu_begin_grace_period(void);
 /* Has it passed?  Does not wait. */
 bool rcu_passed(uintptr_t grace_period);
 
+/* Let go of readers that hold it up and whose threads do not exist any more. */
+void rcu_give_up_gone(uintptr_t grace_period);
+
 /* A whole grace period.  Not inside a section, and not with a lock held that a callback may want.
  */
 void rcu_synchronize(void);

@@ -176,7 +176,7 @@ void statedump_run_one(struct side_statedump_request_handle *handle)
 	if (request.number >= handle->first_request)
 		handle->first_done = true;
 	statedump_changed();
-	if (handle->dead && !handle->runs) {
+	if (handle->orphaned && !handle->runs) {
 		unlink_handle(handle);
 		free_handle(handle);
 	}
@@ -306,7 +306,9 @@ EXPORT void side_statedump_request_notification_unregister(
 		while (handle->runs && !runs_here(handle))
 			statedump_wait(-1);
 	}
-	if (!handle->runs) {
+	if (handle->runs) {
+		handle->orphaned = true;
+	} else {
 		unlink_handle(handle);
 		free_handle(handle);
 	}
@@ -351,7 +353,7 @@ EXPORT int side_statedump_run_pending_requests(struct side_statedump_request_han
 		statedump_run_one(handle);
 	unlink_run(handle, &pin);
 	statedump_changed();
-	if (handle->dead && !handle->runs) {
+	if (handle->orphaned && !handle->runs) {
 		unlink_handle(handle);
 		free_handle(handle);
 	}

@@ -42,7 +42,8 @@ struct side_statedump_request_handle {
 	uint32_t queued, capacity;
 	uint64_t first_request; /* number of the one that registration queued */
 	bool first_done;
-	bool dead; /* unregistered inside its own dump; freed after it */
+	bool dead;     /* being unregistered: nothing is queued or begun any more */
+	bool orphaned; /* unregistered inside its own dump: whoever runs it last frees it */
 	struct statedump_run *runs;
 };
 

@@ -38,7 +38,7 @@ static inline int files_count(void)
 	return entries_of("/proc/self/fd");
 }
 
-/* Threads with this name; reads one line of their file: "comm" or a line of "status". */
+/* Threads with this name. */
 static inline int tasks_named(const char *name)
 {
 	DIR *folder = opendir("/proc/self/task");
@@ -62,6 +62,16 @@ static inline int tasks_named(const char *name)
 	}
 	closedir(folder);
 	return count;
+}
+
+/* No thread of this name is left, at last. */
+static inline int tasks_without(const char *name)
+{
+	int ms;
+
+	for (ms = 0; ms < 100 && tasks_named(name); ms++)
+		usleep(1000);
+	return !tasks_named(name);
 }
 
 #endif /* TESTS_LIBSIDE_TASKS_H */
