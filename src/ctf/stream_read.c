@@ -117,6 +117,7 @@ static int damage(struct ctf_stream_reader *stream, const char *what, const char
 	snprintf(stream->text, sizeof(stream->text),
 		"%s/%s, byte %" PRIu64 ", is damaged: %s; %s", stream->classes->trace.path,
 		stream->info.name, stream->packet + stream->decoder.at / 8, what, consequence);
+	stream->damaged_packet = stream->packet;
 	new_item(stream, CTF_ITEM_DAMAGE, stream->decoder.clock)->text = stream->text;
 	return 1;
 }
@@ -201,12 +202,13 @@ static int open_packet(struct ctf_stream_reader *stream, const char **why)
 	d->count = 0;
 	d->runs_clock = false;
 	d->packet = &stream->fields;
-	stream->torn = stream->broken = false;
+	stream->torn = stream->broken = stream->header_cut = false;
 	stream->records = 0;
 	if (classes->packet_header)
 		ret = ctf_decode(d, classes->packet_header, &index);
 	if (ret == -ENOMEM)
 		return ret;
+	stream->header_cut = ret;
 	*why = ret ? "the header of the last packet is cut off" : check_header(stream);
 	if (*why)
 		return -EINVAL;
@@ -214,6 +216,7 @@ static int open_packet(struct ctf_stream_reader *stream, const char **why)
 		ret = ctf_decode(d, stream->class->packet_context, &index);
 	if (ret == -ENOMEM)
 		return ret;
+	stream->header_cut = ret;
 	*why = ret ? "the header of the last packet is cut off" : check_sizes(stream);
 	if (*why)
 		return -EINVAL;
@@ -223,6 +226,7 @@ static int open_packet(struct ctf_stream_reader *stream, const char **why)
 		d->clock = stream->fields.values[CTF_ROLE_TIMESTAMP_BEGIN];
 	d->packet = NULL;
 	d->runs_clock = true;
+	stream->good = d->at;
 	return 0;
 }
 
@@ -334,6 +338,7 @@ static int read_record(struct ctf_stream_reader *stream)
 	item->context = value_at(d, event->context, context);
 	item->fields = value_at(d, event->fields, fields);
 	stream->records++;
+	stream->good = d->at;
 	return 1;
 }
 

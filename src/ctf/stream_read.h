@@ -24,6 +24,9 @@ struct ctf_stream_reader {
 	uint64_t next_packet; /* … and of the one behind it. */
 	bool torn; /* The file ends before the packet does. */
 	bool broken; /* A record of the packet could not be read. */
+	bool header_cut; /* The file ends inside the header of a packet. */
+	uint64_t damaged_packet; /* Byte offset of the packet of the last damage. */
+	uint64_t good; /* Bits of this packet up to its last whole record. */
 	uint64_t records; /* Read in this packet. */
 	struct ctf_packet_fields fields;
 	struct ctf_decoder decoder;

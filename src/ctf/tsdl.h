@@ -68,6 +68,7 @@ struct ctf_trace_classes {
 	uint32_t event_count;
 	struct ctf_environment *env;
 	int32_t slot_count;
+	size_t good_size; /* Bytes of the text up to the end of the last whole block. */
 	size_t memory_max;
 };
 

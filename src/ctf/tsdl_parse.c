@@ -665,6 +665,8 @@ int ctf_tsdl_parse(struct ctf_trace_classes *classes, const char *text, size_t s
 			tsdl_declaration(p);
 		else
 			parse_block(p);
+		if (tsdl_is(p, ';')) /* It is the current token, so the lexer stands behind it. */
+			classes->good_size = (size_t) (p->lexer.at - text);
 	}
 	if (!p->failed && !ctf_tsdl_usable(classes))
 		tsdl_error(p, "there is no %s block",

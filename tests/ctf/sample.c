@@ -627,11 +627,17 @@ static int read_trace(const char *dir)
 		return failed(&error);
 	while (ctf_reader_next(reader, &item) > 0) {
 		if (item.kind != CTF_ITEM_EVENT) {
-			printf("kind %d %s\n", item.kind, item.text ? item.text : "");
+			if (item.kind == CTF_ITEM_DISCARDED)
+				printf("discarded %" PRIu64 "\n", item.count);
+			else
+				printf("kind %d %s\n", item.kind, item.text ? item.text : "");
 			continue;
 		}
 		printf("%s %" PRId64 " ", item.event->name, item.ns);
-		print_value(item.fields);
+		if (item.fields)
+			print_value(item.fields);
+		else
+			printf("{}");
 		putchar('\n');
 	}
 	ctf_reader_close(reader);

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* `side view` without its command line: viewer [-j] [-c] [-a] [-n COUNT] [-e NAME] DIR */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd/side/view.h"
+
+static bool is_wanted(void *context, const char *event, int loglevel)
+{
+	const char *name = context;
+
+	(void) loglevel;
+	return strcmp(name, event) == 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct view_options options = { 0 };
+	int option;
+
+	while ((option = getopt(argc, argv, "jcan:e:")) != -1) {
+		switch (option) {
+		case 'j': options.json = true; break;
+		case 'c': options.colour = true; break;
+		case 'a': options.attributes = true; break;
+		case 'n': options.limit = strtoull(optarg, NULL, 10); break;
+		case 'e':
+			options.wanted = is_wanted;
+			options.wanted_context = optarg;
+			break;
+		default: return 2;
+		}
+	}
+	if (optind + 1 != argc)
+		return 2;
+	options.dir = argv[optind];
+	return cmd_view_run(&options);
+}
