@@ -429,43 +429,52 @@
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(64)(64, _m, _ctx, __VA_ARGS__)
 
 /*
- * SIDE_PAIRS(list): SIDE_PAIR(a, b) for each pair of elements of the list, whose last is empty.
+ * SIDE_PAIRS(ctx, list): SIDE_PAIRS_GROUP(ctx, SIDE_PAIR(a, b) SIDE_PAIR(c, d) ...) for groups of at most
+ * 120 that cover each pair of elements of the list, whose last is empty.
  */
-#define SIDE_PAIRS(...) SIDE_PASTE(SIDE_PAIRS_, SIDE_SIZE(__VA_ARGS__))(__VA_ARGS__)
-#define SIDE_PAIRS_1(_a0)
-#define SIDE_PAIRS_2(_a0, _a1)
-#define SIDE_PAIRS_3(_a0, _a1, _a2)                                                                \
-	SIDE_PAIR(_a0, _a1)
-#define SIDE_PAIRS_4(_a0, _a1, _a2, _a3)                                                           \
-	SIDE_PAIR(_a0, _a1) SIDE_PAIR(_a0, _a2) SIDE_PAIR(_a1, _a2)
-#define SIDE_PAIRS_5(_a0, _a1, _a2, _a3, _a4)                                                      \
+#define SIDE_PAIRS(_ctx, ...) SIDE_PASTE(SIDE_PAIRS_, SIDE_SIZE(__VA_ARGS__))(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_1(_ctx, _a0)
+#define SIDE_PAIRS_2(_ctx, _a0, _a1)
+#define SIDE_PAIRS_3(_ctx, _a0, _a1, _a2)                                                          \
+	SIDE_PAIRS_GROUP(_ctx,                                                                     \
+	SIDE_PAIR(_a0, _a1))
+#define SIDE_PAIRS_4(_ctx, _a0, _a1, _a2, _a3)                                                     \
+	SIDE_PAIRS_GROUP(_ctx,                                                                     \
+	SIDE_PAIR(_a0, _a1) SIDE_PAIR(_a0, _a2) SIDE_PAIR(_a1, _a2))
+#define SIDE_PAIRS_5(_ctx, _a0, _a1, _a2, _a3, _a4)                                                \
+	SIDE_PAIRS_GROUP(_ctx,                                                                     \
 	SIDE_PAIR(_a0, _a1) SIDE_PAIR(_a0, _a2) SIDE_PAIR(_a0, _a3) SIDE_PAIR(_a1, _a2)            \
-	SIDE_PAIR(_a1, _a3) SIDE_PAIR(_a2, _a3)
-#define SIDE_PAIRS_6(_a0, _a1, _a2, _a3, _a4, _a5)                                                 \
+	SIDE_PAIR(_a1, _a3) SIDE_PAIR(_a2, _a3))
+#define SIDE_PAIRS_6(_ctx, _a0, _a1, _a2, _a3, _a4, _a5)                                           \
+	SIDE_PAIRS_GROUP(_ctx,                                                                     \
 	SIDE_PAIR(_a0, _a1) SIDE_PAIR(_a0, _a2) SIDE_PAIR(_a0, _a3) SIDE_PAIR(_a0, _a4)            \
 	SIDE_PAIR(_a1, _a2) SIDE_PAIR(_a1, _a3) SIDE_PAIR(_a1, _a4) SIDE_PAIR(_a2, _a3)            \
-	SIDE_PAIR(_a2, _a4) SIDE_PAIR(_a3, _a4)
-#define SIDE_PAIRS_7(_a0, _a1, _a2, _a3, _a4, _a5, _a6)                                            \
+	SIDE_PAIR(_a2, _a4) SIDE_PAIR(_a3, _a4))
+#define SIDE_PAIRS_7(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6)                                      \
+	SIDE_PAIRS_GROUP(_ctx,                                                                     \
 	SIDE_PAIR(_a0, _a1) SIDE_PAIR(_a0, _a2) SIDE_PAIR(_a0, _a3) SIDE_PAIR(_a0, _a4)            \
 	SIDE_PAIR(_a0, _a5) SIDE_PAIR(_a1, _a2) SIDE_PAIR(_a1, _a3) SIDE_PAIR(_a1, _a4)            \
 	SIDE_PAIR(_a1, _a5) SIDE_PAIR(_a2, _a3) SIDE_PAIR(_a2, _a4) SIDE_PAIR(_a2, _a5)            \
-	SIDE_PAIR(_a3, _a4) SIDE_PAIR(_a3, _a5) SIDE_PAIR(_a4, _a5)
-#define SIDE_PAIRS_8(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7)                                       \
+	SIDE_PAIR(_a3, _a4) SIDE_PAIR(_a3, _a5) SIDE_PAIR(_a4, _a5))
+#define SIDE_PAIRS_8(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7)                                 \
+	SIDE_PAIRS_GROUP(_ctx,                                                                     \
 	SIDE_PAIR(_a0, _a1) SIDE_PAIR(_a0, _a2) SIDE_PAIR(_a0, _a3) SIDE_PAIR(_a0, _a4)            \
 	SIDE_PAIR(_a0, _a5) SIDE_PAIR(_a0, _a6) SIDE_PAIR(_a1, _a2) SIDE_PAIR(_a1, _a3)            \
 	SIDE_PAIR(_a1, _a4) SIDE_PAIR(_a1, _a5) SIDE_PAIR(_a1, _a6) SIDE_PAIR(_a2, _a3)            \
 	SIDE_PAIR(_a2, _a4) SIDE_PAIR(_a2, _a5) SIDE_PAIR(_a2, _a6) SIDE_PAIR(_a3, _a4)            \
 	SIDE_PAIR(_a3, _a5) SIDE_PAIR(_a3, _a6) SIDE_PAIR(_a4, _a5) SIDE_PAIR(_a4, _a6)            \
-	SIDE_PAIR(_a5, _a6)
-#define SIDE_PAIRS_9(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8)                                  \
+	SIDE_PAIR(_a5, _a6))
+#define SIDE_PAIRS_9(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8)                            \
+	SIDE_PAIRS_GROUP(_ctx,                                                                     \
 	SIDE_PAIR(_a0, _a1) SIDE_PAIR(_a0, _a2) SIDE_PAIR(_a0, _a3) SIDE_PAIR(_a0, _a4)            \
 	SIDE_PAIR(_a0, _a5) SIDE_PAIR(_a0, _a6) SIDE_PAIR(_a0, _a7) SIDE_PAIR(_a1, _a2)            \
 	SIDE_PAIR(_a1, _a3) SIDE_PAIR(_a1, _a4) SIDE_PAIR(_a1, _a5) SIDE_PAIR(_a1, _a6)            \
 	SIDE_PAIR(_a1, _a7) SIDE_PAIR(_a2, _a3) SIDE_PAIR(_a2, _a4) SIDE_PAIR(_a2, _a5)            \
 	SIDE_PAIR(_a2, _a6) SIDE_PAIR(_a2, _a7) SIDE_PAIR(_a3, _a4) SIDE_PAIR(_a3, _a5)            \
 	SIDE_PAIR(_a3, _a6) SIDE_PAIR(_a3, _a7) SIDE_PAIR(_a4, _a5) SIDE_PAIR(_a4, _a6)            \
-	SIDE_PAIR(_a4, _a7) SIDE_PAIR(_a5, _a6) SIDE_PAIR(_a5, _a7) SIDE_PAIR(_a6, _a7)
-#define SIDE_PAIRS_10(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9)                            \
+	SIDE_PAIR(_a4, _a7) SIDE_PAIR(_a5, _a6) SIDE_PAIR(_a5, _a7) SIDE_PAIR(_a6, _a7))
+#define SIDE_PAIRS_10(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9)                      \
+	SIDE_PAIRS_GROUP(_ctx,                                                                     \
 	SIDE_PAIR(_a0, _a1) SIDE_PAIR(_a0, _a2) SIDE_PAIR(_a0, _a3) SIDE_PAIR(_a0, _a4)            \
 	SIDE_PAIR(_a0, _a5) SIDE_PAIR(_a0, _a6) SIDE_PAIR(_a0, _a7) SIDE_PAIR(_a0, _a8)            \
 	SIDE_PAIR(_a1, _a2) SIDE_PAIR(_a1, _a3) SIDE_PAIR(_a1, _a4) SIDE_PAIR(_a1, _a5)            \
@@ -474,8 +483,9 @@
 	SIDE_PAIR(_a2, _a8) SIDE_PAIR(_a3, _a4) SIDE_PAIR(_a3, _a5) SIDE_PAIR(_a3, _a6)            \
 	SIDE_PAIR(_a3, _a7) SIDE_PAIR(_a3, _a8) SIDE_PAIR(_a4, _a5) SIDE_PAIR(_a4, _a6)            \
 	SIDE_PAIR(_a4, _a7) SIDE_PAIR(_a4, _a8) SIDE_PAIR(_a5, _a6) SIDE_PAIR(_a5, _a7)            \
-	SIDE_PAIR(_a5, _a8) SIDE_PAIR(_a6, _a7) SIDE_PAIR(_a6, _a8) SIDE_PAIR(_a7, _a8)
-#define SIDE_PAIRS_11(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10)                      \
+	SIDE_PAIR(_a5, _a8) SIDE_PAIR(_a6, _a7) SIDE_PAIR(_a6, _a8) SIDE_PAIR(_a7, _a8))
+#define SIDE_PAIRS_11(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10)                \
+	SIDE_PAIRS_GROUP(_ctx,                                                                     \
 	SIDE_PAIR(_a0, _a1) SIDE_PAIR(_a0, _a2) SIDE_PAIR(_a0, _a3) SIDE_PAIR(_a0, _a4)            \
 	SIDE_PAIR(_a0, _a5) SIDE_PAIR(_a0, _a6) SIDE_PAIR(_a0, _a7) SIDE_PAIR(_a0, _a8)            \
 	SIDE_PAIR(_a0, _a9) SIDE_PAIR(_a1, _a2) SIDE_PAIR(_a1, _a3) SIDE_PAIR(_a1, _a4)            \
@@ -487,8 +497,9 @@
 	SIDE_PAIR(_a4, _a7) SIDE_PAIR(_a4, _a8) SIDE_PAIR(_a4, _a9) SIDE_PAIR(_a5, _a6)            \
 	SIDE_PAIR(_a5, _a7) SIDE_PAIR(_a5, _a8) SIDE_PAIR(_a5, _a9) SIDE_PAIR(_a6, _a7)            \
 	SIDE_PAIR(_a6, _a8) SIDE_PAIR(_a6, _a9) SIDE_PAIR(_a7, _a8) SIDE_PAIR(_a7, _a9)            \
-	SIDE_PAIR(_a8, _a9)
-#define SIDE_PAIRS_12(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11)                \
+	SIDE_PAIR(_a8, _a9))
+#define SIDE_PAIRS_12(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11)          \
+	SIDE_PAIRS_GROUP(_ctx,                                                                     \
 	SIDE_PAIR(_a0, _a1) SIDE_PAIR(_a0, _a2) SIDE_PAIR(_a0, _a3) SIDE_PAIR(_a0, _a4)            \
 	SIDE_PAIR(_a0, _a5) SIDE_PAIR(_a0, _a6) SIDE_PAIR(_a0, _a7) SIDE_PAIR(_a0, _a8)            \
 	SIDE_PAIR(_a0, _a9) SIDE_PAIR(_a0, _a10) SIDE_PAIR(_a1, _a2) SIDE_PAIR(_a1, _a3)           \
@@ -502,8 +513,9 @@
 	SIDE_PAIR(_a5, _a6) SIDE_PAIR(_a5, _a7) SIDE_PAIR(_a5, _a8) SIDE_PAIR(_a5, _a9)            \
 	SIDE_PAIR(_a5, _a10) SIDE_PAIR(_a6, _a7) SIDE_PAIR(_a6, _a8) SIDE_PAIR(_a6, _a9)           \
 	SIDE_PAIR(_a6, _a10) SIDE_PAIR(_a7, _a8) SIDE_PAIR(_a7, _a9) SIDE_PAIR(_a7, _a10)          \
-	SIDE_PAIR(_a8, _a9) SIDE_PAIR(_a8, _a10) SIDE_PAIR(_a9, _a10)
-#define SIDE_PAIRS_13(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12)          \
+	SIDE_PAIR(_a8, _a9) SIDE_PAIR(_a8, _a10) SIDE_PAIR(_a9, _a10))
+#define SIDE_PAIRS_13(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12)    \
+	SIDE_PAIRS_GROUP(_ctx,                                                                     \
 	SIDE_PAIR(_a0, _a1) SIDE_PAIR(_a0, _a2) SIDE_PAIR(_a0, _a3) SIDE_PAIR(_a0, _a4)            \
 	SIDE_PAIR(_a0, _a5) SIDE_PAIR(_a0, _a6) SIDE_PAIR(_a0, _a7) SIDE_PAIR(_a0, _a8)            \
 	SIDE_PAIR(_a0, _a9) SIDE_PAIR(_a0, _a10) SIDE_PAIR(_a0, _a11) SIDE_PAIR(_a1, _a2)          \
@@ -520,8 +532,9 @@
 	SIDE_PAIR(_a6, _a8) SIDE_PAIR(_a6, _a9) SIDE_PAIR(_a6, _a10) SIDE_PAIR(_a6, _a11)          \
 	SIDE_PAIR(_a7, _a8) SIDE_PAIR(_a7, _a9) SIDE_PAIR(_a7, _a10) SIDE_PAIR(_a7, _a11)          \
 	SIDE_PAIR(_a8, _a9) SIDE_PAIR(_a8, _a10) SIDE_PAIR(_a8, _a11) SIDE_PAIR(_a9, _a10)         \
-	SIDE_PAIR(_a9, _a11) SIDE_PAIR(_a10, _a11)
-#define SIDE_PAIRS_14(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13)    \
+	SIDE_PAIR(_a9, _a11) SIDE_PAIR(_a10, _a11))
+#define SIDE_PAIRS_14(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13) \
+	SIDE_PAIRS_GROUP(_ctx,                                                                     \
 	SIDE_PAIR(_a0, _a1) SIDE_PAIR(_a0, _a2) SIDE_PAIR(_a0, _a3) SIDE_PAIR(_a0, _a4)            \
 	SIDE_PAIR(_a0, _a5) SIDE_PAIR(_a0, _a6) SIDE_PAIR(_a0, _a7) SIDE_PAIR(_a0, _a8)            \
 	SIDE_PAIR(_a0, _a9) SIDE_PAIR(_a0, _a10) SIDE_PAIR(_a0, _a11) SIDE_PAIR(_a0, _a12)         \
@@ -541,8 +554,9 @@
 	SIDE_PAIR(_a7, _a9) SIDE_PAIR(_a7, _a10) SIDE_PAIR(_a7, _a11) SIDE_PAIR(_a7, _a12)         \
 	SIDE_PAIR(_a8, _a9) SIDE_PAIR(_a8, _a10) SIDE_PAIR(_a8, _a11) SIDE_PAIR(_a8, _a12)         \
 	SIDE_PAIR(_a9, _a10) SIDE_PAIR(_a9, _a11) SIDE_PAIR(_a9, _a12) SIDE_PAIR(_a10, _a11)       \
-	SIDE_PAIR(_a10, _a12) SIDE_PAIR(_a11, _a12)
-#define SIDE_PAIRS_15(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14) \
+	SIDE_PAIR(_a10, _a12) SIDE_PAIR(_a11, _a12))
+#define SIDE_PAIRS_15(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14) \
+	SIDE_PAIRS_GROUP(_ctx,                                                                     \
 	SIDE_PAIR(_a0, _a1) SIDE_PAIR(_a0, _a2) SIDE_PAIR(_a0, _a3) SIDE_PAIR(_a0, _a4)            \
 	SIDE_PAIR(_a0, _a5) SIDE_PAIR(_a0, _a6) SIDE_PAIR(_a0, _a7) SIDE_PAIR(_a0, _a8)            \
 	SIDE_PAIR(_a0, _a9) SIDE_PAIR(_a0, _a10) SIDE_PAIR(_a0, _a11) SIDE_PAIR(_a0, _a12)         \
@@ -565,8 +579,9 @@
 	SIDE_PAIR(_a8, _a9) SIDE_PAIR(_a8, _a10) SIDE_PAIR(_a8, _a11) SIDE_PAIR(_a8, _a12)         \
 	SIDE_PAIR(_a8, _a13) SIDE_PAIR(_a9, _a10) SIDE_PAIR(_a9, _a11) SIDE_PAIR(_a9, _a12)        \
 	SIDE_PAIR(_a9, _a13) SIDE_PAIR(_a10, _a11) SIDE_PAIR(_a10, _a12) SIDE_PAIR(_a10, _a13)     \
-	SIDE_PAIR(_a11, _a12) SIDE_PAIR(_a11, _a13) SIDE_PAIR(_a12, _a13)
-#define SIDE_PAIRS_16(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PAIR(_a11, _a12) SIDE_PAIR(_a11, _a13) SIDE_PAIR(_a12, _a13))
+#define SIDE_PAIRS_16(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PAIRS_GROUP(_ctx,                                                                     \
 	SIDE_PAIR(_a0, _a1) SIDE_PAIR(_a0, _a2) SIDE_PAIR(_a0, _a3) SIDE_PAIR(_a0, _a4)            \
 	SIDE_PAIR(_a0, _a5) SIDE_PAIR(_a0, _a6) SIDE_PAIR(_a0, _a7) SIDE_PAIR(_a0, _a8)            \
 	SIDE_PAIR(_a0, _a9) SIDE_PAIR(_a0, _a10) SIDE_PAIR(_a0, _a11) SIDE_PAIR(_a0, _a12)         \
@@ -593,9 +608,9 @@
 	SIDE_PAIR(_a9, _a12) SIDE_PAIR(_a9, _a13) SIDE_PAIR(_a9, _a14) SIDE_PAIR(_a10, _a11)       \
 	SIDE_PAIR(_a10, _a12) SIDE_PAIR(_a10, _a13) SIDE_PAIR(_a10, _a14) SIDE_PAIR(_a11, _a12)    \
 	SIDE_PAIR(_a11, _a13) SIDE_PAIR(_a11, _a14) SIDE_PAIR(_a12, _a13) SIDE_PAIR(_a12, _a14)    \
-	SIDE_PAIR(_a13, _a14)
-#define SIDE_PAIRS_(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, _end) SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15)
-#define SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PAIR(_a13, _a14))
+#define SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PAIRS_GROUP(_ctx,                                                                     \
 	SIDE_PAIR(_a0, _a1) SIDE_PAIR(_a0, _a2) SIDE_PAIR(_a0, _a3) SIDE_PAIR(_a0, _a4)            \
 	SIDE_PAIR(_a0, _a5) SIDE_PAIR(_a0, _a6) SIDE_PAIR(_a0, _a7) SIDE_PAIR(_a0, _a8)            \
 	SIDE_PAIR(_a0, _a9) SIDE_PAIR(_a0, _a10) SIDE_PAIR(_a0, _a11) SIDE_PAIR(_a0, _a12)         \
@@ -625,16 +640,20 @@
 	SIDE_PAIR(_a9, _a15) SIDE_PAIR(_a10, _a11) SIDE_PAIR(_a10, _a12) SIDE_PAIR(_a10, _a13)     \
 	SIDE_PAIR(_a10, _a14) SIDE_PAIR(_a10, _a15) SIDE_PAIR(_a11, _a12) SIDE_PAIR(_a11, _a13)    \
 	SIDE_PAIR(_a11, _a14) SIDE_PAIR(_a11, _a15) SIDE_PAIR(_a12, _a13) SIDE_PAIR(_a12, _a14)    \
-	SIDE_PAIR(_a12, _a15) SIDE_PAIR(_a13, _a14) SIDE_PAIR(_a13, _a15) SIDE_PAIR(_a14, _a15)
-#define SIDE_PAIRS_ROW(_chunk, _i, _b) SIDE_PAIRS_ROW_I(_b, SIDE_UNPAREN_ROW _chunk)
-#define SIDE_UNPAREN_ROW(...) __VA_ARGS__
+	SIDE_PAIR(_a12, _a15) SIDE_PAIR(_a13, _a14) SIDE_PAIR(_a13, _a15) SIDE_PAIR(_a14, _a15))
+#define SIDE_PAIRS_(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, _end) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15)
+#define SIDE_PAIRS_ROW(_chunk, _i, _b) SIDE_PAIRS_ROW_I(_b, SIDE_PAIRS_UNPAREN _chunk)
+#define SIDE_PAIRS_UNPAREN(...) __VA_ARGS__
 #define SIDE_PAIRS_ROW_I(...) SIDE_PAIRS_ROW_II(__VA_ARGS__)
-#define SIDE_PAIRS_ROW_II(_b, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+#define SIDE_PAIRS_ROW_II(_b, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_PAIRS_GROUP(_ctx,                                                                     \
 	SIDE_PAIR(_b, _a0) SIDE_PAIR(_b, _a1) SIDE_PAIR(_b, _a2) SIDE_PAIR(_b, _a3)                \
 	SIDE_PAIR(_b, _a4) SIDE_PAIR(_b, _a5) SIDE_PAIR(_b, _a6) SIDE_PAIR(_b, _a7)                \
 	SIDE_PAIR(_b, _a8) SIDE_PAIR(_b, _a9) SIDE_PAIR(_b, _a10) SIDE_PAIR(_b, _a11)              \
-	SIDE_PAIR(_b, _a12) SIDE_PAIR(_b, _a13) SIDE_PAIR(_b, _a14) SIDE_PAIR(_b, _a15)
+	SIDE_PAIR(_b, _a12) SIDE_PAIR(_b, _a13) SIDE_PAIR(_b, _a14) SIDE_PAIR(_b, _a15))
 #define SIDE_PAIRS_MANY(...) SIDE_PAIRS_MANY_0(__VA_ARGS__)
+#define SIDE_PAIRS_NEXT_(_k) SIDE_PAIRS_
 #define SIDE_PAIRS_NEXT_1(_k) SIDE_PAIRS_1
 #define SIDE_PAIRS_NEXT_2(_k) SIDE_PAIRS_2
 #define SIDE_PAIRS_NEXT_3(_k) SIDE_PAIRS_3
@@ -651,263 +670,262 @@
 #define SIDE_PAIRS_NEXT_14(_k) SIDE_PAIRS_14
 #define SIDE_PAIRS_NEXT_15(_k) SIDE_PAIRS_15
 #define SIDE_PAIRS_NEXT_16(_k) SIDE_PAIRS_16
-#define SIDE_PAIRS_NEXT_(_k) SIDE_PAIRS_
 #define SIDE_PAIRS_NEXT_MANY(_k) SIDE_PAIRS_MANY_##_k
-#define SIDE_PAIRS_MANY_0(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(1)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_1(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(2)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_2(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(3)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_3(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(4)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_4(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(5)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_5(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(6)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_6(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(7)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_7(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(8)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_8(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(9)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_9(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(10)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_10(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(11)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_11(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(12)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_12(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(13)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_13(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(14)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_14(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(15)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_15(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(16)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_16(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(17)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_17(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(18)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_18(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(19)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_19(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(20)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_20(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(21)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_21(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(22)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_22(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(23)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_23(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(24)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_24(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(25)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_25(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(26)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_26(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(27)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_27(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(28)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_28(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(29)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_29(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(30)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_30(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(31)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_31(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(32)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_32(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(33)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_33(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(34)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_34(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(35)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_35(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(36)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_36(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(37)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_37(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(38)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_38(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(39)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_39(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(40)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_40(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(41)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_41(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(42)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_42(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(43)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_43(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(44)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_44(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(45)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_45(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(46)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_46(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(47)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_47(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(48)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_48(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(49)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_49(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(50)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_50(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(51)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_51(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(52)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_52(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(53)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_53(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(54)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_54(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(55)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_55(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(56)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_56(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(57)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_57(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(58)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_58(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(59)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_59(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(60)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_60(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(61)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_61(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(62)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_62(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(63)(__VA_ARGS__)
-#define SIDE_PAIRS_MANY_63(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(64)(__VA_ARGS__)
+#define SIDE_PAIRS_MANY_0(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(1)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_1(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(2)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_2(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(3)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_3(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(4)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_4(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(5)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_5(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(6)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_6(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(7)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_7(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(8)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_8(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(9)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_9(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(10)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_10(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(11)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_11(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(12)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_12(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(13)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_13(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(14)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_14(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(15)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_15(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(16)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_16(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(17)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_17(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(18)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_18(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(19)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_19(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(20)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_20(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(21)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_21(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(22)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_22(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(23)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_23(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(24)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_24(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(25)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_25(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(26)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_26(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(27)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_27(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(28)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_28(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(29)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_29(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(30)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_30(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(31)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_31(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(32)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_32(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(33)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_33(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(34)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_34(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(35)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_35(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(36)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_36(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(37)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_37(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(38)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_38(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(39)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_39(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(40)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_40(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(41)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_41(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(42)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_42(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(43)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_43(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(44)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_44(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(45)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_45(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(46)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_46(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(47)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_47(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(48)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_48(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(49)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_49(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(50)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_50(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(51)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_51(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(52)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_52(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(53)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_53(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(54)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_54(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(55)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_55(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(56)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_56(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(57)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_57(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(58)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_58(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(59)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_59(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(60)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_60(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(61)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_61(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(62)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_62(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(63)(_ctx, __VA_ARGS__)
+#define SIDE_PAIRS_MANY_63(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
+	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(64)(_ctx, __VA_ARGS__)
 
 #endif /* SIDE_LIST_H */

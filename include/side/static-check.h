@@ -175,7 +175,8 @@ struct side_end_of_members;   /* last member of the class of a struct */
 
 /* Names: empty ones, then duplicates.  _what is the identifier of the event or struct. */
 #define SIDE_DUPLICATES_WANTED SIDE_DUPLICATES_I(SIDE_STATIC_CHECK_DISABLE_DUPLICATED_FIELDS)
-#define SIDE_DUPLICATES_I(...) SIDE_IS_PAREN(SIDE_PASTE(SIDE_DUPLICATES_, __VA_ARGS__))
+#define SIDE_DUPLICATES_I(...) SIDE_DUPLICATES_II(__VA_ARGS__)
+#define SIDE_DUPLICATES_II(...) SIDE_IS_PAREN(SIDE_DUPLICATES_##__VA_ARGS__)
 #define SIDE_DUPLICATES_
 #define SIDE_DUPLICATES_SIDE_STATIC_CHECK_DISABLE_DUPLICATED_FIELDS ()
 #define SIDE_CHECK_NAMES(_what, _fields)                                                           \
@@ -183,12 +184,13 @@ struct side_end_of_members;   /* last member of the class of a struct */
 #define SIDE_CHECK_NAMES_I(_what, ...)                                                             \
 	side_static_assert(SIDE_NAMES_NOT_EMPTY(__VA_ARGS__),                                      \
 			"Null field name" SIDE_FILE_LINE "a field of " #_what " has an empty name", \
-			SIDE_MAKE_ID(side_names_));                                                \
-	SIDE_IF(SIDE_DUPLICATES_WANTED)                                                            \
-	(side_static_assert(SIDE_NAMES_DIFFER(__VA_ARGS__),                                        \
+			null_field_name_in_##_what);                                               \
+	SIDE_IF(SIDE_DUPLICATES_WANTED)(SIDE_NAMES_DIFFER(_what, __VA_ARGS__))
+#define SIDE_CHECK_DUPLICATES(_what, ...)                                                          \
+	side_static_assert(__VA_ARGS__,                                                            \
 			"Duplicated field names" SIDE_FILE_LINE "two fields of " #_what            \
 			" have the same name",                                                     \
-			SIDE_MAKE_ID(side_names_));)
+			duplicated_field_names_in_##_what);
 
 #ifndef __cplusplus
 
@@ -270,7 +272,8 @@ SIDE_EXPECTS_BASIC(variadic_part);
 #define SIDE_NAME_NOT_EMPTY(_ctx, _i, _name) (__builtin_strlen(SIDE_UNPAREN _name) != 0) &
 #define SIDE_NAMES_NOT_EMPTY(...) (SIDE_MAP(SIDE_NAME_NOT_EMPTY, , __VA_ARGS__) 1)
 #define SIDE_PAIR(_a, _b) (__builtin_strcmp(_a, _b) != 0) &
-#define SIDE_NAMES_DIFFER(...) (SIDE_PAIRS(__VA_ARGS__) 1)
+#define SIDE_PAIRS_GROUP(_what, ...) SIDE_CHECK_DUPLICATES(_what, (__VA_ARGS__ 1))
+#define SIDE_NAMES_DIFFER(_what, ...) SIDE_PAIRS(_what, __VA_ARGS__)
 
 /* Descriptions */
 #define SIDE_CHECK_EVENT(_identifier, _flags, _fields)                                             \
@@ -487,7 +490,8 @@ template <unsigned N> constexpr bool all_names_differ(const char *const (&names)
 
 #define SIDE_EXPECTS(...)
 #define SIDE_NAMES_NOT_EMPTY(...) libside::all_names_not_empty({"", __VA_ARGS__})
-#define SIDE_NAMES_DIFFER(...) libside::all_names_differ({"", __VA_ARGS__})
+#define SIDE_NAMES_DIFFER(_what, ...)                                                              \
+	SIDE_CHECK_DUPLICATES(_what, libside::all_names_differ({"", __VA_ARGS__}))
 #define SIDE_UNUSED __attribute__((unused))
 
 /* Descriptions.  The ellipsis of a declared event gives way to the definition. */
