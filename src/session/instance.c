@@ -207,6 +207,16 @@ static enum wire_refusal check_kind(const struct visit_owned *owned)
 	return ret ? WIRE_REFUSAL_UNSUPPORTED : WIRE_REFUSAL_NONE;
 }
 
+static bool is_taken(struct session *session, const struct instance *instance, uint32_t id)
+{
+	bool taken;
+
+	pthread_mutex_lock(&session->lock);
+	taken = id < instance->room_ids && instance->by_id[id];
+	pthread_mutex_unlock(&session->lock);
+	return taken;
+}
+
 static bool make_room(struct instance *instance, uint32_t id)
 {
 	if (instance->nr_kinds == instance->room_kinds) {
@@ -240,7 +250,10 @@ static enum wire_refusal add_decoded(struct session *session, struct instance *i
 	enum wire_refusal refusal = WIRE_REFUSAL_TOO_MANY;
 
 	pthread_mutex_lock(&session->lock);
-	if (instance->state == INSTANCE_LIVE && make_room(instance, id)) {
+	if (instance->state == INSTANCE_LIVE &&
+		instance->description_bytes + size <= LIMIT_INSTANCE_DESCRIPTIONS &&
+		session->description_bytes + size <= LIMIT_SESSION_DESCRIPTIONS &&
+		make_room(instance, id)) {
 		instance->kinds[instance->nr_kinds++] =
 				(struct event_kind){.id = id, .owned = owned};
 		instance->by_id[id] = instance->nr_kinds;
@@ -259,11 +272,9 @@ enum wire_refusal instance_add_kind(struct session *session, struct instance *in
 	struct visit_owned *owned;
 	struct visit_error error;
 
-	if (id >= LIMIT_EVENTS ||
-			instance->description_bytes + size > LIMIT_INSTANCE_DESCRIPTIONS ||
-			session->description_bytes + size > LIMIT_SESSION_DESCRIPTIONS)
+	if (id >= LIMIT_EVENTS)
 		return WIRE_REFUSAL_TOO_MANY;
-	if (id < instance->room_ids && instance->by_id[id])
+	if (is_taken(session, instance, id))
 		return WIRE_REFUSAL_DUPLICATE_ID;
 	if (visit_description_decode(bytes, size, &owned, &error))
 		return WIRE_REFUSAL_MALFORMED;

@@ -157,11 +157,13 @@ static void serve(struct consumer *consumer, int fd)
 			continue;
 		if (size <= 0)
 			return;
+		pthread_mutex_lock(&consumer->lock);
 		switch (wire_message_type(message, (size_t)size)) {
 		case WIRE_HELLO: go_on = answer_hello(consumer, fd, (size_t)size); break;
 		case WIRE_EVENTS: go_on = answer_events(consumer, fd, (size_t)size); break;
 		default: abort();
 		}
+		pthread_mutex_unlock(&consumer->lock);
 		if (!go_on)
 			return;
 	}
@@ -191,6 +193,7 @@ void consumer_start(struct consumer *consumer)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 
+	pthread_mutex_init(&consumer->lock, NULL);
 	strcpy(consumer->dir, "/tmp/side-agent-test-XXXXXX");
 	assert_non_null(mkdtemp(consumer->dir));
 	snprintf(consumer->path, sizeof(consumer->path), "%s/s", consumer->dir);
@@ -201,6 +204,12 @@ void consumer_start(struct consumer *consumer)
 	assert_int_equal(ring_doorbell_create(&consumer->doorbell), 0);
 	assert_int_equal(pipe(consumer->stop), 0);
 	assert_int_equal(pthread_create(&consumer->thread, NULL, consumer_thread, consumer), 0);
+}
+
+void consumer_sync(struct consumer *consumer)
+{
+	pthread_mutex_lock(&consumer->lock);
+	pthread_mutex_unlock(&consumer->lock);
 }
 
 void consumer_stop(struct consumer *consumer)
@@ -240,8 +249,10 @@ uint64_t consumer_lost(struct consumer *consumer, uint32_t slot, enum ring_loss 
 	};
 	uint32_t cpu;
 
+	consumer_sync(consumer);
 	for (cpu = 0; cpu < consumer->geometry.cpus; cpu++)
 		ring_consumer_lost_each(consumer->rings, cpu, add_lost, &sum);
+	consumer_sync(consumer);
 	return sum.sum;
 }
 
@@ -271,6 +282,7 @@ uint64_t consumer_drain(struct consumer *consumer, size_t payload,
 	uint64_t nr = 0;
 	uint32_t cpu;
 
+	consumer_sync(consumer);
 	for (cpu = 0; cpu < consumer->geometry.cpus; cpu++) {
 		struct ring_span span;
 
@@ -292,5 +304,6 @@ uint64_t consumer_drain(struct consumer *consumer, size_t payload,
 			ring_consumer_release(consumer->rings, cpu, &span);
 		}
 	}
+	consumer_sync(consumer);
 	return nr;
 }

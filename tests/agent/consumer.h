@@ -50,10 +50,17 @@ struct consumer {
 	int doorbell;
 	int stop[2];
 	pthread_t thread;
+	pthread_mutex_t lock; /* held by the thread while it works, by consumer_sync() for a moment */
 };
 
 void consumer_start(struct consumer *consumer);
 void consumer_stop(struct consumer *consumer);
+
+/*
+ * Around reading what was heard or changing what to answer: waits until the thread waits. What follows
+ * it is ordered after what the thread did before, and the other way round.
+ */
+void consumer_sync(struct consumer *consumer);
 
 /* Sum over all rings of what was lost for this event slot (UINT32_MAX: the last slot). */
 uint64_t consumer_lost(struct consumer *consumer, uint32_t slot, enum ring_loss reason);

@@ -51,10 +51,11 @@ static unsigned int count_entries(const char *path)
 	return nr;
 }
 
-static uint32_t id_of(const struct consumer *consumer, const char *name)
+static uint32_t id_of(struct consumer *consumer, const char *name)
 {
 	uint32_t id;
 
+	consumer_sync(consumer);
 	for (id = 0; id < CONSUMER_EVENTS_MAX; id++)
 		if (!strcmp(consumer->names[id], name))
 			return id;
@@ -116,6 +117,7 @@ static void threads_are_recorded(void **state)
 	assert_int_equal(count_entries("/proc/self/task"), threads);
 	assert_true(side_event_enabled(ev_number));
 	assert_false(side_event_enabled(ev_other));
+	consumer_sync(&consumer);
 	assert_int_equal(consumer.hellos, 1);
 	assert_int_equal(consumer.nr_events, 1);
 	assert_true(consumer.parent_token == 0);
@@ -361,10 +363,13 @@ static void batches_come_and_go(void **state)
 		assert_int_equal(side_event_state__late.enabled, 0);
 	}
 	assert_int_equal(consumer_drain(&consumer, 16, NULL, NULL), 100);
+	consumer_sync(&consumer);
 	assert_int_equal(consumer.nr_events, 101);
+	consumer_sync(&consumer);
 	/* Ids run out at last: quietly, and counted. */
 	for (i = 0; i < 200; i++)
 		side_events_unregister(side_events_register(list, 2));
+	consumer_sync(&consumer);
 	assert_int_equal(consumer.nr_events, CONSUMER_EVENTS_MAX);
 	assert_int_equal(consumer_lost(&consumer, UINT32_MAX, RING_LOST_OTHER),
 			300 - (CONSUMER_EVENTS_MAX - 1));
@@ -392,6 +397,7 @@ static void a_child_is_an_instance_of_its_own(void **state)
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
+	consumer_sync(&consumer);
 	assert_int_equal(consumer.hellos, 2);
 	assert_true(consumer.parent_token == agent.token);
 	/* The consumer looks at the child's rings now. */
@@ -399,7 +405,9 @@ static void a_child_is_an_instance_of_its_own(void **state)
 	assert_int_equal(seen.of[3][4], 1);
 
 	/* A child that finds nobody is silent and well. */
+	consumer_sync(&consumer);
 	consumer.to_hello = ANSWER_HANG_UP;
+	consumer_sync(&consumer);
 	child = fork();
 	if (!child) {
 		side_event(ev_number, side_arg_list(side_arg_u64(1), side_arg_u64(1)));

@@ -66,12 +66,13 @@ class Basics(Case):
         self.assertEqual(self.summary["lost"], 2)
 
     def test_full_ring_is_counted(self):
-        trace, = self.record("flood", "300000", options=["-r", "65536"])
+        trace, = self.record("flood-unread", "20000", options=["-r", "65536"])
         seen = trace.ticks(0)
         self.assertEqual(seen, sorted(set(seen)))
         lost = sum(trace.lost.values())
-        self.assertGreater(lost, 0)
-        self.assertEqual(len(seen) + lost, 300000)
+        # A ring of 64 KiB takes some 4,000 records of 16 bytes; two of them with bad luck.
+        self.assertGreater(lost, 10000)
+        self.assertEqual(len(seen) + lost, 20000)
         self.assertEqual(trace.discarded, lost)
         self.assertEqual(self.summary["lost"], lost)
         self.assertEqual({e for _, e, _ in trace.lost}, {"test:tick"})
@@ -168,9 +169,9 @@ class Processes(Case):
 
 class Signals(Case):
     def test_handlers_emit_within_events(self):
-        trace, = self.record("signal", "60000")
+        trace, = self.record("signal", "30000")
         handled = int(self.stdout)
-        self.assertSequence(trace, 0, 60000)
+        self.assertSequence(trace, 0, 30000)
         self.assertSequence(trace, 1, handled)
         self.assertNothingLost()
 
@@ -262,7 +263,7 @@ class Kill(Case):
         self.assertEqual(trace.lost, {})
 
     def test_kills(self):
-        rounds = 300 if LONG else 12
+        rounds = 300 if LONG else 8
         for i in range(rounds):
             with self.subTest(round=i):
                 self.one((i * 7919 % 1000) / 1000 * (0.15 if LONG else 0.05))
@@ -354,7 +355,7 @@ class Hostile(Case):
     def test_many(self):
         summary = self.hostile("many")
         self.assertEqual(len(summary["processes"]), 501)
-        self.assertLess(summary["memory_peak"], 64 << 20)
+        self.assertLessEqual(summary["memory_peak"], 512 << 20)
 
 
 class Errors(Case):
