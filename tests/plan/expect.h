@@ -15,7 +15,7 @@ static int expect_failures;
 #define EXPECT(condition, ...)                                                                     \
 	do {                                                                                       \
 		if (!(condition)) {                                                                \
-			fprintf(stderr, "%s:%d: %s: ", __FILE__, line, #condition);                \
+			fprintf(stderr, "%s:%d: %s: ", __BASE_FILE__, line, #condition);                \
 			fprintf(stderr, __VA_ARGS__);                                              \
 			fputc('\n', stderr);                                                       \
 			expect_failures++;                                                         \

@@ -51,6 +51,8 @@ int plan_push(struct plan_builder *builder, const struct plan_op *op)
 	if (builder->count >= builder->capacity)
 		return plan_refuse(builder, E2BIG, "the types are too many");
 	builder->last_at = builder->count++;
+	if (builder->count > builder->peak)
+		builder->peak = builder->count;
 	put(builder, builder->last_at, op);
 	return 0;
 }

@@ -19,6 +19,7 @@ struct plan_builder {
 	struct plan_op *ops;
 	uint32_t capacity;
 	uint32_t count;
+	uint32_t peak; /* of count: what is collapsed needs room first */
 	struct plan_op last;
 	uint32_t last_at; /* UINT32_MAX: none */
 	unsigned int depth;

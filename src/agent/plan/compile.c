@@ -383,7 +383,7 @@ int plan_compile_ops(const struct side_event_description *description, struct pl
 	int result;
 
 	result = compile_event(&builder, description, size);
-	*count = builder.count;
+	*count = ops ? builder.count : builder.peak;
 	if (result)
 		describe_error(&builder, description, error, error_size);
 	return result;

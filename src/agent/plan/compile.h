@@ -5,8 +5,9 @@
 #include "agent/plan/op.h"
 
 /*
- * The operations of a description, its end included; only counted when ops is NULL. *size is that of
- * the fields' bytes, or -1 when it varies.
+ * The operations of a description, its end included. *size is that of the fields' bytes, or -1 when
+ * it varies. With ops == NULL only the capacity that this takes is found, which may be more than the
+ * count in the end.
  */
 int plan_compile_ops(const struct side_event_description *description, struct plan_op *ops,
 		uint32_t capacity, uint32_t *count, int64_t *size, char *error, size_t error_size);

@@ -233,7 +233,8 @@ static uint8_t *write_gather(struct plan_output *output, const struct plan_op *o
 
 	if (op->skip == 1)
 		return to; /* nothing to read */
-	if (inside->code == PLAN_MEMORY_VLA)
+	/* Only as a field has a VLA a second pointer; in a structure the length is in that. */
+	if (op->label == SIDE_TYPE_GATHER_VLA)
 		return plan_write_memory_vla(output, inside, base,
 				side_ptr_get(cell->u.side_static.side_vla_gather.length_ptr), to);
 	if (base)
