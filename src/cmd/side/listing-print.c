@@ -154,7 +154,6 @@ static void print_text(FILE *out, const struct listing_event *event, const struc
 {
 	const struct side_event_description *description = event->description;
 	unsigned int level = side_enum_get(description->loglevel);
-	const struct side_event_field *field;
 
 	fputs(palette->name, out);
 	print_name(out, description);
@@ -164,8 +163,8 @@ static void print_text(FILE *out, const struct listing_event *event, const struc
 	print_state(out, &event->state, palette);
 	print_attributes(out, visit_attributes_of(&description->attributes), palette);
 	putc('\n', out);
-	side_for_each_element_in_array (field, &description->fields)
-		print_field(out, field, palette);
+	for (uint32_t i = 0; i < side_array_length(&description->fields); i++)
+		print_field(out, side_array_at(&description->fields, i), palette);
 	if (description->flags & SIDE_EVENT_FLAG_VARIADIC)
 		fprintf(out, "    %s...%s\n", palette->type, palette->off);
 }
