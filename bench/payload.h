@@ -12,6 +12,7 @@
 #define SIDE_BENCH_PAYLOAD_H
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,8 @@
 
 #define MAX_THREADS 64
 #define PAUSE_US 150000
+/* Of each CPU; bench/run-recording.py sets it up so. */
+#define BUFFER_KIB 4096
 
 static inline void fire_u32(uint32_t i);
 static inline void fire_u32_string(uint32_t i);
@@ -102,6 +105,25 @@ static double measure(void (*burst)(uint32_t), uint32_t events, unsigned int thr
 	return results[bursts / 2];
 }
 
+/* Write every page of every CPU's buffers once, so that no measured event pays for a page. */
+static void touch_buffers(void)
+{
+	const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	cpu_set_t before, one;
+
+	sched_getaffinity(0, sizeof(before), &before);
+	for (long cpu = 0; cpu < cpus; cpu++) {
+		CPU_ZERO(&one);
+		CPU_SET(cpu, &one);
+		sched_setaffinity(0, sizeof(one), &one);
+		for (unsigned int part = 0; part < 2 * BUFFER_KIB / 1024; part++) {
+			burst_kib(1024);
+			usleep(PAUSE_US / 5);
+		}
+	}
+	sched_setaffinity(0, sizeof(before), &before);
+}
+
 int main(int argc, char **argv)
 {
 	const unsigned int threads = argc > 1 ? (unsigned int) atoi(argv[1]) : 1;
@@ -121,8 +143,9 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: %s THREADS [BURSTS]\n", argv[0]);
 		return 2;
 	}
+	touch_buffers();
 	for (unsigned int i = 0; i < sizeof(payloads) / sizeof(payloads[0]); i++) {
-		/* The first burst only warms up: pages of the buffers, caches. */
+		/* The first bursts only warm up. */
 		measure(payloads[i].burst, payloads[i].events, threads, 2);
 		printf("%s %u %.2f\n", payloads[i].name, threads,
 				measure(payloads[i].burst, payloads[i].events, threads, bursts));

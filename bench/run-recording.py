@@ -35,7 +35,7 @@ def parse(text, into):
 
 def run_side(threads, n):
     done = subprocess.run(
-        [side, "record", "--buffer-size", "16M", "-o", os.path.join(work, f"side-{n}-{threads}"), "--",
+        [side, "record", "--buffer-size", "4M", "-o", os.path.join(work, f"side-{n}-{threads}"), "--",
          ours, str(threads)], capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"side record failed:\n{done.stderr}")
@@ -55,7 +55,7 @@ def lttng(*arguments):
 def run_lttng(threads, n):
     name = f"bench{n}t{threads}"
     lttng("create", name, "--output", os.path.join(work, name))
-    lttng("enable-channel", "--userspace", "bench", "--subbuf-size=4M", "--num-subbuf=4")
+    lttng("enable-channel", "--userspace", "bench", "--subbuf-size=1M", "--num-subbuf=4")
     lttng("enable-event", "--userspace", "--channel", "bench", "bench:*")
     lttng("start")
     done = subprocess.run([theirs, str(threads)], env=environment, capture_output=True, text=True,

@@ -80,7 +80,7 @@ def count_view(trace):
         for line in reader.stdout:
             item = json.loads(line)
             if item.get("type") == "event":
-                counts[f"{item['provider']}:{item['event']}"] += 1
+                counts[item["event"]] += 1
     return counts
 
 

@@ -37,6 +37,7 @@ def record(name, wrappers, command, **options):
     for line in view.stdout.splitlines():
         item = json.loads(line)
         if item["type"] == "event":
+            item["provider"], item["event"] = item["event"].split(":", 1)
             events.append(item)
         else:
             losses.append(item)
