@@ -11,6 +11,7 @@ import collections
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -54,7 +55,8 @@ def run(words, **options):
 def record(name, words, **options):
     """Record a command into OUTPUT/NAME; give the trace's directory."""
     trace = os.path.join(output, name)
-    command = [side, "record", "--force", "-o", trace, *words]
+    shutil.rmtree(trace, ignore_errors=True)
+    command = [side, "record", "-o", trace, *words]
     show_command(command)
     sys.stdout.flush()
     run(command, **options)
