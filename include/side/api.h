@@ -812,7 +812,7 @@
 	do {                                                                                       \
 		SIDE_CHECK_CALL(_identifier, 0, _sav)                                              \
 		if (side_event_enabled(_identifier))                                               \
-			_side_event_call(side_call, _identifier, _sav, );                          \
+			_side_event_emit(_identifier, _sav);                                       \
 	} while (0)
 
 /* _key is the pointer that the state-dump callback was given. */
