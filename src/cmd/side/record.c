@@ -151,6 +151,9 @@ static void print_summary(const struct session_summary *summary, bool verbose)
 		print_losses(summary, say_is_quiet() ? 0 : rows);
 	if (say_is_quiet())
 		return;
+	/* Where no process was reached, the session has said so. */
+	if (!summary->nr_processes)
+		return;
 	if (!summary->bytes && !has_losses(summary))
 		fprintf(stderr,
 				"side: nothing was said; with `-w libc` or `-w pthread`, calls of "
