@@ -96,7 +96,7 @@ void ctf_stream_reader_close(struct ctf_stream_reader *stream)
 static struct ctf_item *new_item(struct ctf_stream_reader *stream, enum ctf_item_kind kind, uint64_t cycles)
 {
 	struct ctf_item *item = &stream->item;
-	const struct ctf_clock *clock = stream->classes->trace.clock;
+	const struct ctf_clock *clock = stream->class ? stream->class->clock : NULL;
 
 	item->kind = kind;
 	item->timed = clock;
@@ -253,7 +253,7 @@ static bool packets_lost(struct ctf_stream_reader *stream)
 	item = new_item(stream, CTF_ITEM_LOST_PACKETS, stream->decoder.clock);
 	item->count = step - 1;
 	if (item->timed)
-		item->begin_ns = ctf_clock_ns(stream->classes->trace.clock, stream->previous_end);
+		item->begin_ns = ctf_clock_ns(stream->class->clock, stream->previous_end);
 	return true;
 }
 
@@ -278,7 +278,7 @@ static bool events_discarded(struct ctf_stream_reader *stream)
 	item = new_item(stream, CTF_ITEM_DISCARDED, end);
 	item->count = step;
 	if (item->timed)
-		item->begin_ns = ctf_clock_ns(stream->classes->trace.clock, begin);
+		item->begin_ns = ctf_clock_ns(stream->class->clock, begin);
 	return true;
 }
 

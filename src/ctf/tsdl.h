@@ -47,6 +47,7 @@ struct ctf_stream_class {
 	struct ctf_type *packet_context;
 	struct ctf_type *event_header;
 	struct ctf_type *event_context;
+	const struct ctf_clock *clock; /* That its records or packets are stamped with, or NULL. */
 	struct ctf_event_class **events; /* By id: direct when the ids are dense, else sorted. */
 	uint32_t event_count;
 	uint32_t event_room;

@@ -349,6 +349,15 @@ struct ctf_stream_class *ctf_stream_class_find(const struct ctf_trace_classes *c
 	return NULL;
 }
 
+static const struct ctf_clock *find_clock(const struct ctf_type *type)
+{
+	const struct ctf_clock *clock = type ? type->clock : NULL;
+
+	for (uint32_t i = 0; type && !clock && i < type->member_count; i++)
+		clock = find_clock(type->members[i].type);
+	return clock;
+}
+
 static void resolve_stream(struct tsdl_parser *p, struct ctf_stream_class *stream)
 {
 	struct ctf_type *scopes[CTF_SCOPE_COUNT] = {
@@ -363,6 +372,9 @@ static void resolve_stream(struct tsdl_parser *p, struct ctf_stream_class *strea
 		if (scopes[scope])
 			p->failed = ctf_resolve(p->classes, scopes, scope, p->error);
 	}
+	stream->clock = find_clock(stream->event_header);
+	if (!stream->clock)
+		stream->clock = find_clock(stream->packet_context);
 }
 
 static void parse_stream(struct tsdl_parser *p)

@@ -41,7 +41,8 @@ def main():
     for message in bt2.TraceCollectionMessageIterator(sys.argv[1]):
         if type(message) is bt2._EventMessageConst:
             event = message.event
-            time = message.default_clock_snapshot.ns_from_origin
+            clock = event.stream.cls.default_clock_class
+            time = message.default_clock_snapshot.ns_from_origin if clock is not None else 0
             payload = event.payload_field
             print(event.name, time, show(payload) if payload is not None else "{}")
         elif type(message) is bt2._DiscardedEventsMessageConst:

@@ -587,6 +587,10 @@ static void print_value(const struct ctf_value *value)
 {
 	struct ctf_cursor cursor;
 
+	if (value->is_text) {
+		print_string(value->text, value->size);
+		return;
+	}
 	switch (value->type->kind) {
 	case CTF_INTEGER:
 		printf(value->type->is_signed ? "%" PRId64 : "%" PRIu64, value->u);
@@ -606,7 +610,7 @@ static void print_value(const struct ctf_value *value)
 		else
 			printf("%.17g", value->f);
 		break;
-	case CTF_STRING: print_string(value->text, value->size); break;
+	case CTF_STRING: break; /* Is text. */
 	case CTF_STRUCT: print_inner(value, '{', '}'); break;
 	case CTF_VARIANT:
 		ctf_cursor_start(&cursor, value);
