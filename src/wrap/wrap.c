@@ -41,11 +41,17 @@ void *wrap_next(const char *name, const char *version)
 
 static int note_object(struct dl_phdr_info *info, size_t size, void *data)
 {
-	const char *base = strrchr(info->dlpi_name, '/');
+	const char *slash = strrchr(info->dlpi_name, '/');
+	const char *base = slash ? slash + 1 : info->dlpi_name;
 
 	(void) size;
 	(void) data;
-	if (strncmp(base ? base + 1 : info->dlpi_name, "libside", strlen("libside")))
+	/*
+	 * Wrappers call nothing of their own accord; but the C library may go on from a function that
+	 * they called by jumping to another wrapped one, which then seems to be called by them.
+	 */
+	if (strncmp(base, "libside", strlen("libside")) ||
+			!strncmp(base, "libside-wrap-", strlen("libside-wrap-")))
 		return 0;
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
