@@ -95,8 +95,17 @@ static void put_label(struct visit_buffer *out, const struct side_type_raw_strin
 		visit_buffer_append(out, unit, size);
 }
 
-/* label = 1, label = 1..3; both tables have one layout, bits are not negative in practice. */
-static void put_mappings(struct visit_buffer *out, const struct side_enum_mappings *mappings)
+static void put_number(struct visit_buffer *out, const char *before, int64_t number, bool is_unsigned)
+{
+	if (is_unsigned)
+		visit_buffer_printf(out, "%s%llu", before, (unsigned long long)number);
+	else
+		visit_buffer_printf(out, "%s%lld", before, (long long)number);
+}
+
+/* label = 1, label = 1..3; enumerations and bitmaps have tables of one layout. */
+static void put_mappings(struct visit_buffer *out, const struct side_enum_mappings *mappings,
+		bool is_bitmap)
 {
 	const struct side_enum_mapping *mapping = side_array_elements(&mappings->mappings);
 	uint32_t i, nr = side_array_length(&mappings->mappings);
@@ -105,9 +114,9 @@ static void put_mappings(struct visit_buffer *out, const struct side_enum_mappin
 	for (i = 0; i < nr && i < LABELS_MAX; i++) {
 		visit_buffer_printf(out, "%s ", i ? "," : "");
 		put_label(out, &mapping[i].label);
-		visit_buffer_printf(out, " = %lld", (long long)mapping[i].range_begin);
+		put_number(out, " = ", mapping[i].range_begin, is_bitmap);
 		if (mapping[i].range_end != mapping[i].range_begin)
-			visit_buffer_printf(out, "..%lld", (long long)mapping[i].range_end);
+			put_number(out, "..", mapping[i].range_end, is_bitmap);
 	}
 	if (i < nr)
 		PUT(out, ", ...");
@@ -118,7 +127,7 @@ static void put_enum(struct visit_buffer *out, const struct side_type_enum *type
 {
 	PUT(out, "enum ");
 	put_type(out, side_ptr_get(type->elem_type));
-	put_mappings(out, side_ptr_get(type->mappings));
+	put_mappings(out, side_ptr_get(type->mappings), false);
 }
 
 static void put_bitmap(struct visit_buffer *out, const struct side_type_enum_bitmap *type)
@@ -126,7 +135,7 @@ static void put_bitmap(struct visit_buffer *out, const struct side_type_enum_bit
 	PUT(out, "bitmap ");
 	put_type(out, side_ptr_get(type->elem_type));
 	put_mappings(out, (const struct side_enum_mappings *)(const void *)side_ptr_get(
-			type->mappings));
+			type->mappings), true);
 }
 
 static void put_variant(struct visit_buffer *out, const struct side_type_variant *type)

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Long lines from several threads, a signal handler that prints in the middle of them, and a child of
- * fork() that prints while the lock may be held. test-lines.py looks at what comes out of a pipe.
+ * Long lines from several threads ("threads"), a signal handler that prints in the middle of them
+ * ("signals"), and children of fork() that print while a thread may hold the lock ("forks", with lines
+ * that a pipe takes at once). test-lines.py looks at what comes out of a pipe.
  */
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
@@ -21,6 +23,8 @@ side_static_event(ev_child, "lines", "child", SIDE_LOGLEVEL_INFO, side_field_lis
 #define THREADS 3
 #define LINES 120
 
+static bool only_short;
+
 static void *print(void *priv)
 {
 	uint32_t thread = (uint32_t) (uintptr_t) priv, i;
@@ -28,7 +32,7 @@ static void *print(void *priv)
 
 	for (i = 0; i < LINES; i++) {
 		/* From short to ten times what a pipe takes at once. */
-		size_t size = i % 3 ? i * 2 : 15000 + i;
+		size_t size = i % 3 || only_short ? i * 2 : 15000 + i;
 
 		memset(text, 'a' + (int) thread, size);
 		text[size] = '\0';
@@ -55,7 +59,9 @@ int main(int argc, char **argv)
 	uintptr_t i;
 	int status;
 
-	if (argc > 1 && !strcmp(argv[1], "signals")) {
+	if (argc != 2)
+		return 2;
+	if (!strcmp(argv[1], "signals")) {
 		signal(SIGALRM, on_signal);
 		setitimer(ITIMER_REAL, &often, NULL);
 		print((void *) 0);
@@ -64,9 +70,10 @@ int main(int argc, char **argv)
 		setitimer(ITIMER_REAL, &never, NULL);
 		return 0;
 	}
+	only_short = !strcmp(argv[1], "forks");
 	for (i = 0; i < THREADS; i++)
 		pthread_create(&threads[i], NULL, print, (void *) i);
-	for (i = 0; i < 5; i++) {
+	for (i = 0; only_short && i < 10; i++) {
 		pid_t child = fork();
 
 		if (!child) {

@@ -87,10 +87,11 @@ static unsigned __int128 swap128(unsigned __int128 value)
 static void wide_integers(void)
 {
 	const __int128 one = 1;
+	const __int128 min = (__int128) ((unsigned __int128) 1 << 127);
 
 	/*= provider: t, event: wide, fields: { d: { value: 340282366920938463463374607431768211455 }, min: { value: -170141183460469231731687303715884105728 }, m1: { value: -1 }, x: { attr: [ { key: "std.integer.base", value: 16 } ], value: 0x10000000000000000 }, mx: { attr: [ { key: "std.integer.base", value: 16 } ], value: 0xffffffffffffffffffffffffffffffff }, o: { attr: [ { key: "std.integer.base", value: 8 } ], value: 0o2000000000000000000000 }, b: { attr: [ { key: "std.integer.base", value: 2 } ], value: 0b00000000000000000000000000000000000000000000000000000000000000010000000000000000000000000000000000000000000000000000000000000101 }, be: { value: 18446744073709551617 }, sbe: { value: -2 } } */
 	side_event(ev_wide, side_arg_list(
-		side_arg_u128(~(unsigned __int128) 0), side_arg_s128(-one << 127), side_arg_s128(-one),
+		side_arg_u128(~(unsigned __int128) 0), side_arg_s128(min), side_arg_s128(-one),
 		side_arg_u128((unsigned __int128) 1 << 64), side_arg_s128(-one),
 		side_arg_u128((unsigned __int128) 1 << 64), side_arg_u128(((unsigned __int128) 1 << 64) + 5),
 		side_arg_u128(swap128(((unsigned __int128) 1 << 64) + 1)),
@@ -535,6 +536,7 @@ side_static_event(ev_dynamic, "t", "dynamic", SIDE_LOGLEVEL_INFO,
 
 static void dynamics(void)
 {
+	static char seen[] = "seen";
 	uint8_t five = 5;
 
 	if (!side_event_enabled(ev_dynamic))
@@ -545,7 +547,7 @@ static void dynamics(void)
 	side_arg_dynamic_define_vec(list,
 		side_arg_list(side_arg_dynamic_s8(1), side_arg_dynamic_string("two"),
 			side_arg_dynamic_struct(&obj)));
-	side_arg_dynamic_define_vla_visitor(elements, walk_dynamic_elements, (void *) "seen");
+	side_arg_dynamic_define_vla_visitor(elements, walk_dynamic_elements, seen);
 	side_arg_dynamic_define_struct_visitor(fields, walk_dynamic_fields, &five);
 	/*= provider: t, event: dynamic, fields: { a: { attr:: [ { key:: "src", value:: "gen" } ], fields:: { k:: { value:: true } } }, b: { elements:: [ { value:: 1 }, { value:: "two" }, { attr:: [ { key:: "src", value:: "gen" } ], fields:: { k:: { value:: true } } } ] }, c: { elements:: [ { value:: "seen" } ] }, d: { fields:: { f:: { value:: 5 } } }, e: { value:: -2 } } */
 	side_event_call(ev_dynamic, side_arg_list(side_arg_dynamic_struct(&obj),

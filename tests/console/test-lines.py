@@ -20,7 +20,7 @@ def run(tracer, program, *args):
     return done.stdout
 
 
-def threads(output):
+def threads(output, nr_children):
     seen, children = {}, 0
     for line in output.split(b'\n'):
         if not line.startswith(b'provider: lines, event: ') or b'event: signal' in line:
@@ -34,12 +34,12 @@ def threads(output):
             assert line in (b'provider: lines, event: long',), f'damaged: {line[:200]}'
             continue
         thread, number, text = int(match[1]), int(match[2]), match[3]
-        assert text == bytes([ord('a') + thread]) * (number * 2 if number % 3 else 15000 + number)
+        assert text == bytes([ord('a') + thread]) * (number * 2 if number % 3 or nr_children else 15000 + number)
         assert seen.get(thread, -1) + 1 == number, 'a line is missing'
         seen[thread] = number
     assert seen == {0: 119, 1: 119, 2: 119}, seen
     # Two of them are the names in the notifications.
-    assert children == 5 + 2, children
+    assert children == nr_children + 2, children
 
 
 def signals(output):
@@ -51,5 +51,6 @@ def signals(output):
     assert numbers == list(range(120)), numbers
 
 
-threads(run(*sys.argv[1:3]))
+threads(run(*sys.argv[1:3], 'threads'), 0)
+threads(run(*sys.argv[1:3], 'forks'), 10)
 signals(run(*sys.argv[1:3], 'signals'))
