@@ -254,31 +254,39 @@ static void ring_clock_sleep_until(int64_t monotonic_ns)
 	}
 }
 
-/* Ticks in one second of wall-clock time, as far as it is known without the end. */
+/*
+ * Ticks in one second of wall-clock time. end: the other end of the recording or, where the kernel
+ * does not say, of a short measurement.
+ */
 static int ring_clock_frequency(enum ring_clock clock, const struct ring_clock_sample *begin,
-		long double *frequency, enum ring_clock_source *source)
+		const struct ring_clock_sample *end, long double *frequency,
+		enum ring_clock_source *source)
 {
 	long double wall_rate = ring_clock_wall_rate();
 	struct ring_clock_sample later;
-	int rc;
 
 	*frequency = ring_clock_kernel_frequency() / wall_rate;
 	*source = RING_CLOCK_SOURCE_KERNEL;
-	if (*frequency > 0)
+	if (*frequency > 0 && (!end || !ring_clock_contradicts(begin, end, *frequency)))
 		return 0;
-	ring_clock_sleep_until(begin->monotonic_ns + RING_MEASURE_NS);
-	rc = ring_clock_sample(clock, &later);
-	if (rc)
-		return rc;
-	if (later.ticks <= begin->ticks || later.monotonic_ns <= begin->monotonic_ns)
+	if (!end) {
+		int rc;
+
+		ring_clock_sleep_until(begin->monotonic_ns + RING_MEASURE_NS);
+		rc = ring_clock_sample(clock, &later);
+		if (rc)
+			return rc;
+		end = &later;
+	}
+	if (end->ticks <= begin->ticks || end->monotonic_ns <= begin->monotonic_ns)
 		return -ERANGE;
 #if RING_CLOCK_HAS_TSC
 	*frequency = ring_clock_cpuid_frequency() / wall_rate;
 	*source = RING_CLOCK_SOURCE_CPUID;
-	if (*frequency > 0 && !ring_clock_contradicts(begin, &later, *frequency))
+	if (*frequency > 0 && !ring_clock_contradicts(begin, end, *frequency))
 		return 0;
 #endif
-	*frequency = ring_clock_rate_between(begin, &later);
+	*frequency = ring_clock_rate_between(begin, end);
 	*source = RING_CLOCK_SOURCE_MEASURED;
 	return 0;
 }
@@ -313,13 +321,9 @@ int ring_clock_calibrate(enum ring_clock clock, const struct ring_clock_sample *
 	if (end && (end->ticks <= begin->ticks || end->monotonic_ns <= begin->monotonic_ns))
 		return -ERANGE;
 	if (clock == RING_CLOCK_TSC) {
-		rc = ring_clock_frequency(clock, begin, &frequency, &source);
+		rc = ring_clock_frequency(clock, begin, end, &frequency, &source);
 		if (rc)
 			return rc;
-		if (end && ring_clock_contradicts(begin, end, frequency)) {
-			frequency = ring_clock_rate_between(begin, end);
-			source = RING_CLOCK_SOURCE_MEASURED;
-		}
 	}
 	if (frequency < 1000 || frequency > 18e9L)
 		return -ERANGE;

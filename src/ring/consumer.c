@@ -8,18 +8,18 @@
  *
  * Times without a scan of the records. A record's time is not older than last_timestamp was at any
  * moment before it was published (the writer looks), and last_timestamp is stored before the head.
- * Hence, with h = head, l = last_timestamp, h' = head, read in this order:
+ * Hence, with l0 = last_timestamp, h = head, l = last_timestamp, h1 = head, read in this order:
  *
- *	h' stands where h does	l is between the last record of the span and the next one;
- *	h' is further on	a record stands at h. Its own time will do: an extended one has
- *				it whole, a compact one shares the upper bits with its
- *				predecessor, and these are the epoch in h.
+ *	h1 stands where h does	l is between the last record of the span and the next one;
+ *	h1 is further on	a record stands at h. Its own time will do: an extended one has it
+ *				whole; a compact one has its predecessor's upper bits, 24 of them
+ *				are the epoch in h. Its time t is not before l0, and not after l in
+ *				another epoch: so the upper bits are l's, or the latest before with
+ *				that epoch, provided that fewer than 2^51 ticks (after which epochs
+ *				repeat: days) lie between l0 and l. Else we slept: again.
  *
  * The first record of a span: if it is compact, it shares the upper bits with its predecessor, so
  * the end of the previous span, which is between the two, has the same ones.
- *
- * An epoch has 24 bits; the bits above are taken from l, which is at most a few steps of this
- * function newer, where an epoch comes again after 2^51 ticks (days).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@
 
 #include "ring/layout.h"
 
-/* A test can look in between two reads of shared memory. */
+/* A test can act in between two accesses to shared memory. */
 #ifndef RING_CONSUMER_STEP
 #define RING_CONSUMER_STEP() ((void)0)
 #endif
@@ -160,37 +160,68 @@ static const char *ring_view_head(
 	return NULL;
 }
 
+/* How far a span reaches, and when it ends. */
+struct ring_view_end {
+	uint64_t head;
+	uint64_t timestamp;
+};
+
 /*
- * A time that is not before the last record before `head` (the word as read was `word`) and not
- * after the next one.
+ * Find the head, and a time that is not before the last record before it and not after the next
+ * one. NULL, or what is wrong.
  */
-static const char *ring_view_end_time(const struct ring_view *view, uint64_t size, uint64_t word,
-		uint64_t head, uint64_t *end)
+static const char *ring_view_end_once(
+		const struct ring_view *view, uint64_t size, struct ring_view_end *end, bool *again)
 {
-	const unsigned char *record = view->data + (head & (size - 1));
-	uint64_t last, again, further;
+	const struct ring_control *control = view->control;
+	const unsigned char *record;
+	uint64_t before, word, after, further;
 	const char *error;
 
+	/* All of these are acquires, so that they are made in this order; see the top of the file.
+	 */
+	before = __atomic_load_n(&control->last_timestamp, __ATOMIC_ACQUIRE);
 	RING_CONSUMER_STEP();
-	/* Acquire: if this is from a later record, the head below is seen further on. */
-	last = __atomic_load_n(&view->control->last_timestamp, __ATOMIC_ACQUIRE);
+	/* And the records before the head: pairs with the commit in section-x86_64.S, portable.c.
+	 */
+	word = __atomic_load_n(&control->head, __ATOMIC_ACQUIRE);
+	error = ring_view_head(view, size, word, &end->head);
+	if (error || end->head == view->tail)
+		return error;
 	RING_CONSUMER_STEP();
-	/* Acquire, as the first load of the head: the record that may stand there. */
-	again = __atomic_load_n(&view->control->head, __ATOMIC_ACQUIRE);
+	after = __atomic_load_n(&control->last_timestamp, __ATOMIC_ACQUIRE);
 	RING_CONSUMER_STEP();
-	error = ring_view_head(view, size, again, &further);
+	error = ring_view_head(
+			view, size, __atomic_load_n(&control->head, __ATOMIC_ACQUIRE), &further);
+	RING_CONSUMER_STEP();
 	if (error)
 		return error;
-	if (further < head)
+	if (further < end->head)
 		return "the head went back";
-	*end = last;
-	if (further == head)
+	end->timestamp = after;
+	if (further == end->head)
 		return NULL;
-	if (ring_header_tag(record) == RING_TAG_EXTENDED)
-		*end = ring_record_full_time(record);
-	else
-		*end = ring_time_extend(last, word & RING_EPOCH_MASK, ring_header_time(record));
+	record = view->data + (end->head & (size - 1));
+	if (ring_header_tag(record) == RING_TAG_EXTENDED) {
+		end->timestamp = ring_record_full_time(record);
+		return NULL;
+	}
+	*again = (after >> RING_TIME_BITS) - (before >> RING_TIME_BITS) > RING_EPOCH_MASK;
+	end->timestamp = ring_time_extend(after, word & RING_EPOCH_MASK, ring_header_time(record));
 	return NULL;
+}
+
+static const char *ring_view_end(
+		const struct ring_view *view, uint64_t size, struct ring_view_end *end)
+{
+	for (int tries = 0; tries < 4; tries++) {
+		bool again = false;
+		const char *error = ring_view_end_once(view, size, end, &again);
+
+		if (error || !again)
+			return error;
+	}
+	return "the clock leaps";
 }
 
 static const char *ring_view_first_time(
@@ -216,35 +247,30 @@ int ring_consumer_peek(struct ring_consumer *consumer, uint32_t cpu, struct ring
 {
 	struct ring_view *view = &consumer->views[cpu];
 	uint64_t size = consumer->memory.geometry.size;
-	uint64_t word, head, first, end;
+	struct ring_view_end end = {0};
 	const char *error;
+	uint64_t first;
 
 	if (view->error)
 		return -EBADMSG;
-	/* Acquire: the bytes before the head. Pairs with the commit in section-x86_64.S,
-	 * portable.c. */
-	word = __atomic_load_n(&view->control->head, __ATOMIC_ACQUIRE);
-	error = ring_view_head(view, size, word, &head);
-	if (error)
-		return ring_view_fail(view, error);
-	if (head == view->tail)
+	error = ring_view_end(view, size, &end);
+	if (!error && end.head == view->tail)
 		return 0;
-	error = ring_view_end_time(view, size, word, head, &end);
 	if (!error)
-		error = ring_view_first_time(view, size, head - view->tail, &first);
+		error = ring_view_first_time(view, size, end.head - view->tail, &first);
 	if (error)
 		return ring_view_fail(view, error);
-	if (first < view->end_timestamp || end < first)
+	if (first < view->end_timestamp || end.timestamp < first)
 		return ring_view_fail(view, "time runs backwards");
-	view->head = head;
-	view->peeked = head;
-	view->peeked_timestamp = end;
+	view->head = end.head;
+	view->peeked = end.head;
+	view->peeked_timestamp = end.timestamp;
 	*span = (struct ring_span){
 			.data = view->data + (view->tail & (size - 1)),
-			.size = (size_t)(head - view->tail),
+			.size = (size_t)(end.head - view->tail),
 			.position = view->tail,
 			.first_timestamp = first,
-			.end_timestamp = end,
+			.end_timestamp = end.timestamp,
 	};
 	return 1;
 }
@@ -265,8 +291,11 @@ void ring_consumer_release(
 	mark = &view->control->marks[view->mark];
 	/* The mark says nothing while it changes. Pairs with ring_view_resume(). */
 	__atomic_store_n(&mark->position, UINT64_MAX, __ATOMIC_RELAXED);
+	RING_CONSUMER_STEP();
 	__atomic_store_n(&mark->end_timestamp, view->end_timestamp, __ATOMIC_RELEASE);
+	RING_CONSUMER_STEP();
 	__atomic_store_n(&mark->position, view->tail, __ATOMIC_RELEASE);
+	RING_CONSUMER_STEP();
 	/* Release: the reads of the span before its reuse. Pairs with the producer's refresh. */
 	__atomic_store_n(&view->control->tail, view->tail, __ATOMIC_RELEASE);
 }

@@ -23,7 +23,7 @@
 
 #define RING_EPOCH_BITS 24
 #define RING_EPOCH_MASK 0xffffff
-/* Never the epoch of now when xored to it: 2^50 ticks away. Alone, the epoch of an unused ring. */
+/* Xored to an epoch: one that is 2^50 ticks away. Alone, the epoch of an unused ring. */
 #define RING_EPOCH_FLIP 0x800000
 #define RING_TIME_BITS 27 /* Timestamp bits in a compact header. */
 #define RING_TAG_BITS 5

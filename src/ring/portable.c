@@ -4,9 +4,9 @@
  *
  * The same memory, the same order of stores, the same commit. What rseq gives for nothing, a lock
  * for each ring gives here. Locks are only ever tried: a signal handler that interrupts the holder
- * takes another CPU's ring, other threads too, and when none of the rings can be had, the thread
- * yields a bounded number of times before the record is counted as lost. The locks stand in
- * private memory, so a killed process takes them with it.
+ * takes another CPU's ring or gives up; other threads take another one too, and when none can be
+ * had they yield and sleep a bounded number of times before the record is counted as lost. The
+ * locks stand in private memory, so a killed process takes them with it.
  *
  * A handler that leaves by longjmp() out of the middle of a publication leaves that ring locked;
  * the process uses the other rings from then on.
@@ -19,8 +19,10 @@
 #include "ring/clock.h"
 #include "ring/portable.h"
 
-#define RING_TRIED_MAX 16  /* Rings that one publication tries. */
-#define RING_YIELDS_MAX 64 /* How often it yields for another thread that holds them all. */
+#define RING_TRIED_MAX 16 /* Rings that one publication tries. */
+#define RING_YIELDS 64    /* How often it yields for other threads that hold them all, */
+#define RING_SLEEPS 50    /* and how often it sleeps then: 5 ms, longer than a time slice. */
+#define RING_SLEEP_NS 100000
 
 /* A value that no other living thread has. */
 static uint64_t ring_thread_token(void)
@@ -101,41 +103,57 @@ int ring_portable_write(const struct ring_producer *producer, const struct ring_
 	return (head ^ word) >= producer->block_word ? RING_SECTION_CROSSED : RING_SECTION_DONE;
 }
 
+/*
+ * Try the rings once, from this CPU's on. *nested: this thread holds one of them, further up its
+ * stack. It must not wait then: the other holder may be interrupted just so and wait for it.
+ */
+static int ring_portable_try(struct ring_producer *producer, uint32_t event_id, const void *payload,
+		size_t size, uint64_t self, bool *nested)
+{
+	uint32_t tries = producer->cpus < RING_TRIED_MAX ? producer->cpus : RING_TRIED_MAX;
+	uint32_t cpu = ring_portable_cpu(producer);
+
+	*nested = false;
+	for (; tries > 0; tries--, cpu = (cpu + 1) % producer->cpus) {
+		uint64_t *lock = &producer->locks[cpu * RING_LOCK_WORDS];
+		uint64_t holder = 0;
+		int code;
+
+		/* Acquire and release order one holder's accesses before the next one's. */
+		if (!__atomic_compare_exchange_n(lock, &holder, self, false, __ATOMIC_ACQUIRE,
+				    __ATOMIC_RELAXED)) {
+			*nested |= holder == self;
+			continue;
+		}
+		code = ring_portable_write(producer, &producer->places[cpu], event_id, payload,
+				size, ring_clock_read((enum ring_clock)producer->clock));
+		__atomic_store_n(lock, 0, __ATOMIC_RELEASE);
+		return code;
+	}
+	return RING_SECTION_BUSY;
+}
+
 int ring_portable_publish(
 		struct ring_producer *producer, uint32_t event_id, const void *payload, size_t size)
 {
+	const struct timespec pause = {.tv_nsec = RING_SLEEP_NS};
 	uint64_t self = ring_thread_token();
-	uint32_t cpu, tries;
-	bool others;
+	int code = RING_SECTION_BUSY;
+	int saved = errno;
+	bool nested = false;
 
 	/* Only where the kernel cannot wipe memory on fork. */
 	if (producer->owner && producer->owner != getpid())
-		return RING_SECTION_FORKED;
-	tries = producer->cpus < RING_TRIED_MAX ? producer->cpus : RING_TRIED_MAX;
-	for (int round = 0; round < RING_YIELDS_MAX; round++) {
-		cpu = ring_portable_cpu(producer);
-		others = false;
-		for (uint32_t i = 0; i < tries; i++, cpu = (cpu + 1) % producer->cpus) {
-			uint64_t *lock = &producer->locks[cpu * RING_LOCK_WORDS];
-			uint64_t holder = 0;
-			int rc;
-
-			/* Acquire and release order one holder's accesses before the next one's. */
-			if (!__atomic_compare_exchange_n(lock, &holder, self, false,
-					    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
-				others |= holder != self;
-				continue;
-			}
-			rc = ring_portable_write(producer, &producer->places[cpu], event_id,
-					payload, size,
-					ring_clock_read((enum ring_clock)producer->clock));
-			__atomic_store_n(lock, 0, __ATOMIC_RELEASE);
-			return rc;
-		}
-		/* This thread holds them all, further up its stack: nobody else can help. */
-		if (!others)
+		code = RING_SECTION_FORKED;
+	for (int round = 0; code == RING_SECTION_BUSY && !nested; round++) {
+		if (round > RING_YIELDS)
+			nanosleep(&pause, NULL);
+		else if (round)
+			sched_yield();
+		code = ring_portable_try(producer, event_id, payload, size, self, &nested);
+		if (round >= RING_YIELDS + RING_SLEEPS)
 			break;
-		sched_yield();
 	}
-	return RING_SECTION_BUSY;
+	errno = saved;
+	return code;
 }

@@ -19,7 +19,7 @@
  * last published record but repeat after 2^51 ticks, and against last_timestamp, which is whole but
  * may come from an attempt that was never published. Both together are exact, since an
  * extended section never stores last_timestamp while the head has its epoch by chance: it returns
- * ALIAS, and ring_section_invalidate() gives the head an epoch 2^50 ticks away first.
+ * ALIAS, and ring_section_invalidate() gives the head an epoch of neither first.
  *
  * rseq_cs is cleared after each section: the kernel reads the structure it points to whenever it
  * preempts the thread, and this code may be unmapped by then (dlclose). It costs one store, less
@@ -342,12 +342,25 @@ ring_section_invalidate:
 	movq	RING_PRODUCER_RSEQ(%rdi), %rdx
 	section_enter
 	section_find_ring
+	/*
+	 * An epoch that is neither the timestamp's (the next attempt's) nor last_timestamp's. The
+	 * latter counts, for the timestamp may be old by now, and an attempt aborted since then may
+	 * have left a newer last_timestamp whose epoch must not become the head's.
+	 */
+	movq	RING_CONTROL_LAST(%r10), %rax
+	xorq	%rax, %rsi
+	shrq	$RING_TIME_BITS, %rax
 	shrq	$RING_TIME_BITS, %rsi
 	andl	$RING_EPOCH_MASK, %esi
-	xorl	$RING_EPOCH_FLIP, %esi
+	movl	$RING_EPOCH_FLIP, %edx
+	movl	$(RING_EPOCH_FLIP >> 1), %r9d
+	cmpl	%edx, %esi
+	cmovel	%r9d, %edx
+	xorl	%edx, %eax
+	andl	$RING_EPOCH_MASK, %eax
 	movq	RING_CONTROL_HEAD(%r10), %r11
 	andq	$~RING_EPOCH_MASK, %r11
-	orq	%rsi, %r11
+	orq	%rax, %r11
 	movq	%r11, RING_CONTROL_HEAD(%r10)
 2:
 	movq	RING_PRODUCER_RSEQ(%rdi), %rdx

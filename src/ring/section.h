@@ -98,7 +98,7 @@ int ring_section_compact_clock(struct ring_producer *producer, uint32_t event_id
 		const void *payload, size_t size, uint64_t timestamp);
 int ring_section_extended_clock(struct ring_producer *producer, uint32_t event_id,
 		const void *payload, size_t size, uint64_t timestamp);
-/* Give the head of the current CPU's ring an epoch that `timestamp` does not have. */
+/* Give the head of this CPU's ring an epoch that neither `timestamp` nor last_timestamp has. */
 int ring_section_invalidate(struct ring_producer *producer, uint64_t timestamp);
 #endif
 

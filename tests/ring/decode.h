@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the ring tests share: a decoder of record headers written from docs/spec/recording.md
+ * section 1 alone, the four ways to publish, and checks that end the test with a sentence.
+ */
+#ifndef SIDE_TESTS_RING_DECODE_H
+#define SIDE_TESTS_RING_DECODE_H
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ring/ring.h"
+
+#define CHECK(condition, ...)                                                           \
+	do {                                                                            \
+		if (!(condition)) {                                                     \
+			fprintf(stderr, "%s:%d: %s: ", __FILE__, __LINE__, #condition); \
+			fprintf(stderr, __VA_ARGS__);                                   \
+			fputc('\n', stderr);                                            \
+			abort();                                                        \
+		}                                                                       \
+	} while (0)
+
+struct decoded {
+	uint32_t tag;
+	uint32_t id;
+	uint64_t timestamp;
+	const unsigned char *payload;
+};
+
+/* Decode the header at `at`. previous: timestamp of the record before it, for the upper bits. */
+static inline struct decoded decode_header(const unsigned char *at, uint64_t previous)
+{
+	struct decoded record;
+	uint32_t word = 0;
+	uint16_t id;
+
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	record.tag = at[0] % 32;
+#else
+	record.tag = at[0] / 8;
+#endif
+	if (record.tag == 31) {
+		memcpy(&record.id, at + 1, 4);
+		memcpy(&record.timestamp, at + 5, 8);
+		record.payload = at + 13;
+		return record;
+	}
+	memcpy(&word, at, 4);
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	word /= 32;
+#else
+	word %= 1u << 27;
+#endif
+	record.timestamp = previous - previous % (UINT64_C(1) << 27) + word;
+	record.id = record.tag;
+	record.payload = at + 4;
+	if (record.tag == 30) {
+		memcpy(&id, at + 4, 2);
+		record.id = id;
+		record.payload = at + 6;
+	}
+	return record;
+}
+
+/* The ways a record can take. */
+struct way {
+	const char *name;
+	bool portable;
+	enum ring_clock clock;
+};
+
+static const struct way ways[] = {
+		{"section, tsc", false, RING_CLOCK_TSC},
+		{"section, clock", false, RING_CLOCK_MONOTONIC},
+		{"portable, tsc", true, RING_CLOCK_TSC},
+		{"portable, clock", true, RING_CLOCK_MONOTONIC},
+};
+#define WAYS (sizeof(ways) / sizeof(ways[0]))
+
+/* Map for writing in this way; NULL where it does not exist (no rseq, no TSC). */
+static inline struct ring_producer *way_map(const struct way *way, int fd, int doorbell_fd)
+{
+	struct ring_producer *producer;
+	int rc;
+
+	setenv("SIDE_RING_PORTABLE", way->portable ? "1" : "0", 1);
+	rc = ring_producer_map(fd, doorbell_fd, &producer);
+	CHECK(rc == 0, "%s: ring_producer_map: %s", way->name, strerror(-rc));
+	if (ring_producer_is_portable(producer) != way->portable) {
+		/* Only ever this way: the test would not be told otherwise. */
+		CHECK(!way->portable, "portable was asked for");
+		ring_producer_unmap(producer);
+		return NULL;
+	}
+	return producer;
+}
+
+/* Make memory for this way: 0, or -1 where the clock does not exist. */
+static inline int way_create(const struct way *way, struct ring_geometry *geometry)
+{
+	int fd, rc;
+
+	geometry->clock = way->clock;
+	rc = ring_memory_create(geometry, &fd);
+	if (rc) {
+		CHECK(rc == -ENOTSUP && way->clock == RING_CLOCK_TSC, "ring_memory_create: %s",
+				strerror(-rc));
+		return -1;
+	}
+	return fd;
+}
+
+static inline bool test_is_long(void)
+{
+	const char *value = getenv("SIDE_TEST_LONG");
+
+	return value && value[0] == '1';
+}
+
+/* A small generator with its own state: the same numbers on every run. */
+static inline uint32_t test_random(uint64_t *state)
+{
+	*state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	return (uint32_t)(*state >> 33);
+}
+
+#endif /* SIDE_TESTS_RING_DECODE_H */

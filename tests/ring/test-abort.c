@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The restartable sections, interrupted at every single instruction.
+ *
+ * First the instructions that a publication runs through are listed, by stepping through it with
+ * rseq taken away from the thread (else each step would abort it). Then, for each of them within
+ * a section, a breakpoint is set there and the same publication made again:
+ *
+ *	nested	the handler of the trap publishes a record itself. Both must come out whole, the
+ *inner one first, although the outer one had written up to that instruction. killed	the handler
+ *kills the process. The ring must be as before, and usable.
+ *
+ * Last, a debugger: stepping through a whole publication ends, with a record that is counted.
+ */
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "decode.h"
+#include "ring/section.h"
+
+#if RING_HAS_SECTION
+
+#define RSEQ_SIGNATURE 0x53053053
+#define RSEQ_BYTES 32
+#define TRAP_FLAG 0x100
+
+/* struct rseq_cs of the kernel's ABI. */
+struct section {
+	uint32_t version, flags;
+	uint64_t start, length, abort;
+};
+
+extern const struct section __start___rseq_cs[], __stop___rseq_cs[];
+extern const ptrdiff_t __rseq_offset;
+extern const unsigned int __rseq_size;
+
+struct publication {
+	uint32_t id;
+	uint32_t size;
+	bool stale_limit; /* Must look at the consumer's tail. */
+	bool alias;       /* The head has the epoch of now by chance. */
+};
+
+static const struct publication publications[] = {
+		{5, 0, false, false},
+		{5, 3, false, false},
+		{5, 5, true, false},
+		{5, 12, false, false},
+		{29, 40, false, false},
+		{5, 1000, false, false},
+		{30, 0, false, false},
+		{300, 17, true, false},
+		{70000, 0, false, false},
+		{70000, 100, true, false},
+		{UINT32_MAX, 900, false, false},
+		{5, 20, false, true},
+		{300, 20, true, true},
+};
+#define PUBLICATIONS (sizeof(publications) / sizeof(publications[0]))
+
+static struct ring_producer *producer;
+static struct ring_consumer *consumer;
+static int ring_fd;
+static unsigned char payload[1024];
+
+static enum { TRACE, NEST, KILL, STEP } action;
+static uintptr_t seen[4096];
+static unsigned int seen_count;
+static volatile bool stepping;
+static unsigned char *volatile breakpoint;
+static unsigned char original;
+static volatile unsigned int hits, aborted;
+static uint64_t steps;
+
+static unsigned char *rseq_area(void)
+{
+	return (unsigned char *)__builtin_thread_pointer() + __rseq_offset;
+}
+
+static const struct section *section_of(uintptr_t address)
+{
+	for (const struct section *s = __start___rseq_cs; s < __stop___rseq_cs; s++) {
+		if (address - s->start < s->length)
+			return s;
+	}
+	return NULL;
+}
+
+static void text_write(unsigned char *at, unsigned char byte)
+{
+	uintptr_t page = (uintptr_t)at & ~(uintptr_t)4095;
+
+	CHECK(mprotect((void *)page, 8192, PROT_READ | PROT_WRITE | PROT_EXEC) == 0, "mprotect");
+	*(volatile unsigned char *)at = byte;
+	CHECK(mprotect((void *)page, 8192, PROT_READ | PROT_EXEC) == 0, "mprotect");
+}
+
+static void trap(int signal, siginfo_t *info, void *context)
+{
+	greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
+	uintptr_t at = (uintptr_t)registers[REG_RIP];
+	const struct section *section;
+
+	(void)signal;
+	(void)info;
+	if (action == TRACE || action == STEP) {
+		steps++;
+		if (action == TRACE && section_of(at) && seen_count < 4096)
+			seen[seen_count++] = at;
+		if (!stepping)
+			registers[REG_EFL] &= ~(greg_t)TRAP_FLAG;
+		return;
+	}
+	hits++;
+	if (action == KILL)
+		kill(getpid(), SIGKILL);
+	/* The kernel must have moved us out of the section already. */
+	section = section_of((uintptr_t)breakpoint);
+	aborted += section && at == section->abort;
+	text_write(breakpoint, original);
+	CHECK(ring_publish(producer, 7, "inner", 6) == 0, "inner");
+}
+
+static int publish(const struct publication *publication)
+{
+	return ring_publish(producer, publication->id, payload, publication->size);
+}
+
+/* All that is in the rings, as text: "inner+40 " and the like, or what is wrong. */
+static void drain(char *text, size_t room, const struct publication *outer)
+{
+	*text = '\0';
+	for (uint32_t cpu = 0; cpu < producer->cpus; cpu++) {
+		const unsigned char *at, *end;
+		struct ring_span span;
+		uint64_t time = 0;
+		int rc = ring_consumer_peek(consumer, cpu, &span);
+
+		CHECK(rc >= 0, "%s", ring_consumer_error(consumer, cpu));
+		if (!rc)
+			continue;
+		at = span.data;
+		end = at + span.size;
+		time = span.first_timestamp;
+		while (at < end) {
+			struct decoded record = decode_header(at, time);
+
+			if (record.id == 7 && !memcmp(record.payload, "inner", 6)) {
+				strncat(text, "inner ", room - strlen(text) - 1);
+				at = record.payload + 6;
+			} else {
+				CHECK(record.id == outer->id, "id %u", record.id);
+				CHECK(!memcmp(record.payload, payload, outer->size), "payload");
+				strncat(text, "outer ", room - strlen(text) - 1);
+				at = record.payload + outer->size;
+			}
+			CHECK(record.timestamp >= time, "time runs back");
+			CHECK(record.timestamp <= span.end_timestamp, "end");
+			time = record.timestamp;
+		}
+		CHECK(at == end, "a record over the end");
+		ring_consumer_release(consumer, cpu, &span);
+	}
+}
+
+/* A compact record must be possible (the same epoch), or what the publication is about. */
+static void prepare(const struct publication *publication)
+{
+	char text[64];
+
+	CHECK(ring_publish(producer, 7, "inner", 6) == 0, "warm up");
+	drain(text, sizeof(text), publication);
+	for (uint32_t cpu = 0; cpu < producer->cpus; cpu++) {
+		struct ring_control *control = producer->places[cpu].control;
+		uint64_t now = ring_clock_now((enum ring_clock)producer->clock);
+
+		if (publication->stale_limit)
+			control->limit = control->head | RING_EPOCH_MASK;
+		if (publication->alias) {
+			control->head = (control->head & ~(uint64_t)RING_EPOCH_MASK) |
+					ring_timestamp_epoch(now);
+			control->last_timestamp = 1;
+		}
+	}
+}
+
+/* Step through a publication. */
+static int publish_stepping(const struct publication *publication)
+{
+	int rc;
+
+	stepping = true;
+	__asm__ volatile("pushfq; orq %0, (%%rsp); popfq" : : "i"(TRAP_FLAG) : "memory", "cc");
+	rc = publish(publication);
+	stepping = false;
+	__asm__ volatile("nop; nop" : : : "memory");
+	return rc;
+}
+
+static void list_instructions_once(const struct publication *publication)
+{
+	unsigned char *area = rseq_area();
+	uint32_t cpu;
+	int rc;
+
+	memcpy(&cpu, area + 4, 4);
+	CHECK(syscall(SYS_rseq, area, RSEQ_BYTES, 1, RSEQ_SIGNATURE) == 0, "rseq unregister");
+	memcpy(area + 4, &cpu, 4);
+	action = TRACE;
+	seen_count = 0;
+	rc = publish_stepping(publication);
+	CHECK(syscall(SYS_rseq, area, RSEQ_BYTES, 0, RSEQ_SIGNATURE) == 0, "rseq register");
+	CHECK(rc == 0, "traced publication: %d", rc);
+	CHECK(seen_count > 15 && seen_count < 4096, "%u instructions", seen_count);
+}
+
+/*
+ * The instructions within sections that this publication runs through. Twice the same list: no
+ * epoch has ended in between.
+ */
+static void list_instructions(const struct publication *publication)
+{
+	unsigned int before = 0;
+	char text[64];
+
+	for (int i = 0; i < 100 && (i == 0 || seen_count != before); i++) {
+		before = seen_count;
+		prepare(publication);
+		list_instructions_once(publication);
+		drain(text, sizeof(text), publication);
+		CHECK(!strcmp(text, "outer "), "%s", text);
+	}
+}
+
+static void set_breakpoint(uintptr_t at)
+{
+	breakpoint = (unsigned char *)at;
+	original = *breakpoint;
+	text_write(breakpoint, 0xcc);
+}
+
+/* False: not hit, since an epoch has ended or the CPU was changed meanwhile. */
+static bool run_nested(const struct publication *publication, uintptr_t at)
+{
+	char text[64];
+
+	prepare(publication);
+	action = NEST;
+	hits = aborted = 0;
+	set_breakpoint(at);
+	CHECK(publish(publication) == 0, "outer");
+	if (!hits)
+		text_write(breakpoint, original);
+	CHECK(hits <= 1, "the breakpoint at %lx was hit %u times", at, hits);
+	CHECK(aborted == hits, "no abort at %lx", at);
+	drain(text, sizeof(text), publication);
+	CHECK(!strcmp(text, hits ? "inner outer " : "outer "), "%lx: %s", at, text);
+	return hits;
+}
+
+static bool run_killed(const struct publication *publication, const struct way *way, uintptr_t at)
+{
+	char text[64];
+	bool killed;
+	int status;
+	pid_t child;
+
+	child = fork();
+	CHECK(child >= 0, "fork");
+	if (child == 0) {
+		producer = way_map(way, ring_fd, -1);
+		prepare(publication);
+		action = KILL;
+		set_breakpoint(at);
+		publish(publication);
+		_exit(99);
+	}
+	CHECK(waitpid(child, &status, 0) == child, "waitpid");
+	killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+	CHECK(killed || (WIFEXITED(status) && WEXITSTATUS(status) == 99), "status %x", status);
+	/* The child has read its warm-up record with a copy of our consumer. */
+	ring_consumer_unmap(consumer);
+	CHECK(ring_consumer_map(ring_fd, NULL, &consumer) == 0, "ring_consumer_map");
+	drain(text, sizeof(text), publication);
+	CHECK(!strcmp(text, killed ? "" : "outer "), "%lx: after the kill: %s", at, text);
+	CHECK(publish(publication) == 0, "after the kill");
+	drain(text, sizeof(text), publication);
+	CHECK(!strcmp(text, "outer "), "%lx: %s", at, text);
+	return killed;
+}
+
+static unsigned int test_publication(const struct publication *publication, const struct way *way)
+{
+	uintptr_t sorted[4096];
+	unsigned int count = 0;
+
+	list_instructions(publication);
+	for (unsigned int i = 0; i < seen_count; i++) {
+		unsigned int j = 0;
+
+		while (j < count && sorted[j] != seen[i])
+			j++;
+		if (j == count)
+			sorted[count++] = seen[i];
+	}
+	for (unsigned int i = 0; i < count; i++) {
+		unsigned int tries = 0;
+
+		while (!run_nested(publication, sorted[i]))
+			CHECK(++tries < 20, "%lx never hit", sorted[i]);
+		while (!run_killed(publication, way, sorted[i]))
+			CHECK(++tries < 40, "%lx never hit", sorted[i]);
+	}
+	return count;
+}
+
+static void test_stepping(void)
+{
+	uint64_t busy = 0;
+
+	action = STEP;
+	steps = 0;
+	CHECK(publish_stepping(&publications[0]) == -EBUSY, "stepped through");
+	for (uint32_t cpu = 0; cpu < producer->cpus; cpu++)
+		busy += ring_consumer_lost(consumer, cpu, RING_LOST_BUSY);
+	CHECK(busy == 1, "%lu counted", busy);
+	printf("stepping: given up after %lu steps\n", steps);
+}
+
+static void test_way(const struct way *way)
+{
+	struct ring_geometry geometry = {
+			.cpus = ring_possible_cpus(), .event_slots = 1, .size = 1 << 14};
+	unsigned int points = 0;
+
+	ring_fd = way_create(way, &geometry);
+	producer = ring_fd < 0 ? NULL : way_map(way, ring_fd, -1);
+	if (!producer)
+		return;
+	CHECK(ring_consumer_map(ring_fd, &geometry, &consumer) == 0, "ring_consumer_map");
+	for (unsigned int i = 0; i < PUBLICATIONS; i++)
+		points += test_publication(&publications[i], way);
+	printf("%s: %u instructions interrupted and killed at\n", way->name, points);
+	test_stepping();
+	/* rseq_cs is left clear: the code may be unmapped. */
+	for (int i = 0; i < 8; i++)
+		CHECK(rseq_area()[8 + i] == 0, "rseq_cs left");
+	ring_producer_unmap(producer);
+	ring_consumer_unmap(consumer);
+	close(ring_fd);
+}
+
+int main(void)
+{
+	struct sigaction trapping = {.sa_sigaction = trap, .sa_flags = SA_SIGINFO};
+
+	if (!__rseq_size)
+		return 77;
+	for (unsigned int i = 0; i < sizeof(payload); i++)
+		payload[i] = (unsigned char)(i * 7 + 1);
+	sigaction(SIGTRAP, &trapping, NULL);
+	test_way(&ways[0]);
+	test_way(&ways[1]);
+	return 0;
+}
+
+#else
+
+int main(void)
+{
+	return 77;
+}
+
+#endif

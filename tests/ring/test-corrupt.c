@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A traced program that writes nonsense over everything it can write, also between two reads of
+ * the consumer (consumer.c is included for that). The consumer must answer with a span inside the
+ * ring, with nothing, or with -EBADMSG and a reason; the ring beside must go on; and a producer
+ * whose consumer's words are nonsense must stay inside its ring too.
+ */
+#include <sched.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "decode.h"
+
+static void consumer_step(void);
+#define RING_CONSUMER_STEP() consumer_step()
+#include "ring/consumer.c"
+#include "ring/portable.h"
+
+#define RING_BYTES 4096
+
+static uint64_t state = 1;
+static uint32_t spoilt, beside;      /* Two rings: of the CPU we stay on, and another. */
+static struct ring_control *control; /* Of the ring to spoil, as the program sees it. */
+static unsigned char *data;
+static unsigned int between; /* One in so many steps of the consumer is disturbed. */
+static unsigned int spans, refused, empty;
+static volatile unsigned int sum;
+
+static uint64_t random_word(void)
+{
+	static const uint64_t special[] = {0, 1, UINT64_MAX, UINT64_C(1) << 63, RING_BYTES,
+			RING_BYTES - 1, RING_BYTES + 1, UINT64_C(0xffffff), RING_POSITION_MASK};
+	uint64_t word = (uint64_t)test_random(&state) << 32 ^ test_random(&state);
+
+	switch (test_random(&state) % 4) {
+	case 0: return special[test_random(&state) % (sizeof(special) / 8)];
+	case 1: return special[test_random(&state) % (sizeof(special) / 8)] << 24 | (word & 0xff);
+	case 2: return word >> test_random(&state) % 64;
+	default: return word;
+	}
+}
+
+/* One word of the control part: set, moved a little, or with a bit turned. */
+static void spoil_word(uint64_t *word)
+{
+	switch (test_random(&state) % 4) {
+	case 0: *word = random_word(); break;
+	case 1: *word += test_random(&state) % 64 - 32; break;
+	case 2: *word += (uint64_t)(test_random(&state) % 8192 - 4096) << 24; break;
+	default: *word ^= UINT64_C(1) << test_random(&state) % 64; break;
+	}
+}
+
+static void spoil(void)
+{
+	uint64_t *const words[] = {&control->head, &control->head, &control->last_timestamp,
+			&control->limit, &control->tail, &control->marks[0].position,
+			&control->marks[0].end_timestamp, &control->marks[1].position,
+			&control->lost[test_random(&state) % RING_LOSS_REASONS],
+			&control->lost_groups[test_random(&state) % 16]};
+
+	if (test_random(&state) % 4 == 0)
+		data[test_random(&state) % RING_BYTES] = (unsigned char)test_random(&state);
+	else
+		spoil_word(words[test_random(&state) % (sizeof(words) / sizeof(words[0]))]);
+}
+
+static void consumer_step(void)
+{
+	if (between && test_random(&state) % between == 0)
+		spoil();
+}
+
+static int count_visit(void *count, uint32_t cpu, uint32_t slot, const uint64_t *counts)
+{
+	(void)cpu;
+	CHECK(slot < 100 && counts, "slot %u", slot);
+	++*(unsigned int *)count;
+	return 0;
+}
+
+static void check_span(
+		const struct ring_consumer *consumer, uint32_t cpu, const struct ring_span *span)
+{
+	const unsigned char *base = ring_memory_data(&consumer->memory, cpu);
+	const unsigned char *from = span->data;
+
+	CHECK(from >= base && from < base + RING_BYTES, "span begins outside");
+	CHECK(span->size > 0 && span->size <= RING_BYTES, "size %zu", span->size);
+	CHECK(span->first_timestamp <= span->end_timestamp, "times");
+	for (size_t i = 0; i < span->size; i++)
+		sum += from[i];
+}
+
+static void read_ring(struct ring_consumer *consumer, uint32_t cpu)
+{
+	struct ring_span span;
+	int rc = ring_consumer_peek(consumer, cpu, &span);
+
+	if (rc == 1) {
+		spans++;
+		check_span(consumer, cpu, &span);
+		ring_consumer_release(consumer, cpu, &span);
+	} else if (rc == 0) {
+		empty++;
+	} else {
+		refused++;
+		CHECK(rc == -EBADMSG && strlen(ring_consumer_error(consumer, cpu)) > 5, "%d", rc);
+		CHECK(ring_consumer_peek(consumer, cpu, &span) == -EBADMSG, "recovers by itself");
+	}
+}
+
+/* Write a few records in each of the two rings. Any result will do, any write outside will not. */
+static void write_rings(struct ring_producer *producer)
+{
+	static const unsigned char payload[2100];
+
+	for (uint32_t i = 0, n = test_random(&state) % 12; i < n; i++) {
+		uint32_t id = test_random(&state) % 3 ? test_random(&state) % 30
+						      : random_word() % 70000;
+
+		ring_publish(producer, id, payload, test_random(&state) % sizeof(payload));
+		ring_portable_write(producer, &producer->places[beside], 3, payload, 50,
+				ring_clock_now(RING_CLOCK_MONOTONIC));
+	}
+}
+
+static void run(const struct way *way, unsigned int disturb)
+{
+	struct ring_geometry geometry = {
+			.cpus = beside + 1, .event_slots = 100, .size = RING_BYTES};
+	struct ring_producer *producer;
+	struct ring_consumer *consumer;
+	unsigned int visited = 0;
+	int fd;
+
+	fd = way_create(way, &geometry);
+	producer = fd < 0 ? NULL : way_map(way, fd, -1);
+	if (!producer)
+		return;
+	CHECK(ring_consumer_map(fd, &geometry, &consumer) == 0, "map");
+	control = producer->places[spoilt].control;
+	data = producer->places[spoilt].data;
+	between = 0;
+	/* Some good records first: nonsense is met in any state. */
+	for (uint32_t i = 0, n = test_random(&state) % 4; i < n; i++) {
+		write_rings(producer);
+		read_ring(consumer, spoilt);
+	}
+	for (int i = 0; i < 6; i++) {
+		struct ring_span span;
+
+		between = disturb;
+		spoil();
+		read_ring(consumer, spoilt);
+		ring_consumer_pending(consumer);
+		ring_consumer_lost_total(consumer, spoilt);
+		ring_consumer_lost_each(consumer, spoilt, count_visit, &visited);
+		between = 0;
+		write_rings(producer);
+		CHECK(ring_consumer_peek(consumer, beside, &span) >= 0, "the ring beside");
+		if (ring_consumer_peek(consumer, beside, &span) == 1)
+			ring_consumer_release(consumer, beside, &span);
+	}
+	/* Whoever takes over finds the same nonsense. */
+	ring_consumer_unmap(consumer);
+	if (ring_consumer_map(fd, NULL, &consumer) == 0) {
+		read_ring(consumer, spoilt);
+		ring_consumer_unmap(consumer);
+	}
+	ring_producer_unmap(producer);
+	close(fd);
+}
+
+int main(void)
+{
+	cpu_set_t all, one;
+	unsigned int rounds = test_is_long() ? 40000 : 1500;
+
+	CHECK(sched_getaffinity(0, sizeof(all), &all) == 0, "affinity");
+	while (!CPU_ISSET(spoilt, &all))
+		spoilt++;
+	beside = spoilt + 1;
+	CPU_ZERO(&one);
+	CPU_SET(spoilt, &one);
+	CHECK(sched_setaffinity(0, sizeof(one), &one) == 0, "affinity");
+	for (unsigned int i = 0; i < rounds; i++)
+		run(&ways[i % WAYS], i % 8 < 4 ? 0 : 1 + test_random(&state) % 4);
+	printf("%u spans, %u refused, %u empty\n", spans, refused, empty);
+	CHECK(spans > rounds / 4 && refused > rounds / 4, "not much tried");
+	return 0;
+}

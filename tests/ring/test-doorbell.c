@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The doorbell: a producer that passes a block boundary ends the consumer's wait, in any way of
+ * publishing; one that does not, does not; and a consumer that sleeps whenever nothing is pending
+ * never sleeps over a pending ring.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "decode.h"
+
+#define RING_BYTES 65536
+#define ROUNDS 2000
+
+static struct ring_doorbell *bell;
+static struct ring_producer *producer;
+static struct ring_consumer *consumer;
+static unsigned char payload[1024];
+static uint64_t consumed; /* Bytes, by the main thread. */
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void drain(void)
+{
+	for (uint32_t cpu = 0; cpu < ring_consumer_geometry(consumer)->cpus; cpu++) {
+		struct ring_span span;
+
+		if (ring_consumer_peek(consumer, cpu, &span) == 1) {
+			__atomic_fetch_add(&consumed, span.size, __ATOMIC_RELAXED);
+			ring_consumer_release(consumer, cpu, &span);
+		}
+	}
+}
+
+static void test_plain(void)
+{
+	uint32_t seen;
+	int rounds = 0;
+
+	CHECK(ring_doorbell_wait(bell, 0, -1) == -EINVAL, "timeout");
+	seen = ring_doorbell_arm(bell);
+	CHECK(ring_doorbell_wait(bell, seen, 1) == -ETIMEDOUT, "nobody rang");
+	CHECK(ring_publish(producer, 1, payload, 10) == 0, "publish");
+	CHECK(!ring_consumer_pending(consumer), "pending by a few bytes");
+	CHECK(ring_doorbell_wait(bell, seen, 1) == -ETIMEDOUT, "rang for a few bytes");
+	/* From some ring an eighth is passed after so many. */
+	while (!ring_consumer_pending(consumer)) {
+		CHECK(ring_publish(producer, 1, payload, 1000) == 0, "publish");
+		CHECK(++rounds < RING_BYTES / 1000, "never pending");
+	}
+	CHECK(ring_doorbell_wait(bell, seen, 1000) == 0, "did not ring");
+	drain();
+	CHECK(!ring_consumer_pending(consumer), "still pending");
+	ring_doorbell_disarm(bell);
+	seen = ring_doorbell_arm(bell);
+	ring_doorbell_disarm(bell);
+	for (int i = 0; i < 40; i++)
+		CHECK(ring_publish(producer, 1, payload, 1000) == 0, "publish");
+	CHECK(ring_doorbell_wait(bell, seen, 0) == -ETIMEDOUT, "rang for one who does not sleep");
+	drain();
+	seen = ring_doorbell_arm(bell);
+	ring_doorbell_ring(bell);
+	CHECK(ring_doorbell_wait(bell, seen, 1000) == 0, "ring_doorbell_ring");
+}
+
+/* Fills a block or more, then waits until the consumer has taken it. */
+static void *thread_main(void *data)
+{
+	uint64_t state = 3;
+
+	(void)data;
+	for (int round = 0; round < ROUNDS; round++) {
+		uint64_t before = __atomic_load_n(&consumed, __ATOMIC_RELAXED);
+		int64_t until = now_ms() + 3000;
+
+		for (uint32_t i = 0, n = 9 + test_random(&state) % 40; i < n; i++)
+			ring_publish(producer, 1, payload, 1000);
+		while (__atomic_load_n(&consumed, __ATOMIC_RELAXED) == before) {
+			CHECK(now_ms() < until, "slept over a pending ring");
+			sched_yield();
+		}
+	}
+	return NULL;
+}
+
+static void test_race(void)
+{
+	int64_t until = now_ms() + 1500;
+	unsigned int waits = 0, timeouts = 0;
+	pthread_t thread;
+
+	CHECK(pthread_create(&thread, NULL, thread_main, NULL) == 0, "thread");
+	while (pthread_tryjoin_np(thread, NULL) != 0) {
+		uint32_t seen;
+
+		drain();
+		seen = ring_doorbell_arm(bell);
+		if (!ring_consumer_pending(consumer)) {
+			/* The other thread may have filled a block in two rings: half each. */
+			timeouts += ring_doorbell_wait(bell, seen, 20) == -ETIMEDOUT;
+			waits++;
+		}
+		ring_doorbell_disarm(bell);
+		if (now_ms() > until) {
+			drain();
+			sched_yield();
+		}
+	}
+	CHECK(timeouts <= waits / 50 + 5, "%u of %u waits timed out", timeouts, waits);
+	printf("%u waits, %u timed out\n", waits, timeouts);
+}
+
+static void test_way(const struct way *way)
+{
+	struct ring_geometry geometry = {
+			.cpus = ring_possible_cpus(), .event_slots = 1, .size = RING_BYTES};
+	int fd = way_create(way, &geometry);
+	int bell_fd;
+
+	CHECK(ring_doorbell_create(&bell_fd) == 0, "create");
+	CHECK(ring_doorbell_map(bell_fd, &bell) == 0, "map");
+	CHECK(fd < 0 || ring_producer_map(fd, fd, &producer) == -EPROTO, "rings as a doorbell");
+	producer = fd < 0 ? NULL : way_map(way, fd, bell_fd);
+	close(bell_fd);
+	if (!producer)
+		return;
+	CHECK(ring_consumer_map(fd, &geometry, &consumer) == 0, "map");
+	close(fd);
+	test_plain();
+	test_race();
+	ring_producer_unmap(producer);
+	ring_consumer_unmap(consumer);
+	ring_doorbell_unmap(bell);
+}
+
+int main(void)
+{
+	for (unsigned int i = 0; i < WAYS; i++)
+		test_way(&ways[i]);
+	return 0;
+}
