@@ -492,7 +492,7 @@ static MAKE_UNUSED struct side_attr make_attribute(
 	side_ptr_set(name.p, key);
 	memset(&attribute, 0xa5, sizeof(attribute));
 	memcpy((void *) &attribute.key, &name, sizeof(name));
-	*(uint32_t *) (void *) &attribute.value = type;
+	memcpy((char *) &attribute.value, &(uint32_t){ type }, 4);
 	memcpy((char *) &attribute.value + 4, value, size);
 	return attribute;
 }

@@ -139,9 +139,11 @@ int plan_describe_bool(struct plan_builder *builder, const struct side_type_bool
 		return plan_refuse(builder, EINVAL, "its byte order is unknown");
 	error = describe_bits(builder, size, type->len_bits, offset_bits,
 			type->byte_order.v != SIDE_TYPE_BYTE_ORDER_HOST, op, partial);
+	if (error)
+		return error;
 	op->width = 1;
-	*partial |= size != 1;
-	return error;
+	*partial = *partial || size != 1;
+	return 0;
 }
 
 int plan_check_float(struct plan_builder *builder, const struct side_type_float *type)
