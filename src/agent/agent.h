@@ -10,6 +10,7 @@
  *	process.c   this process as an instance: connecting, forks, the end
  *	exchange.c  talking with the consumer
  *	batch.c     events that appear and disappear: ids, plans, callbacks
+ *	spare.c     ids of events that are gone, for when they come back
  *	record.c    an event happens: arguments -> bytes -> ring
  *
  * It leaves no thread and no open file in the program, prints nothing unless SIDE_DEBUG is set,
@@ -40,16 +41,23 @@
 #define AGENT_FAILURES_MAX 3          /* exchanges that time out before we ask no more */
 
 /*
- * The last slot of the ring's counters belongs to no event: with RING_LOST_OTHER it counts events
- * that stayed disabled because the consumer did not answer, with RING_LOST_NESTED records that a
- * forked child could not place before it had rings of its own.
+ * What our loss reasons mean, beside the ring's own. RING_LOST_NESTED of an event: in the child of a
+ * vfork(). The last slot of the ring's counters belongs to no event: there RING_LOST_OTHER counts
+ * kinds of events that stayed disabled because the consumer did not answer, and RING_LOST_NESTED
+ * records that a forked child could not place before it had rings of its own.
  */
 #define AGENT_LOST_SLOT UINT32_MAX
+
+/* What was said about an event, in short. */
+struct agent_hash {
+	uint64_t low, high;
+};
 
 /* One event that is or was offered to the consumer; the private pointer of its callback. */
 struct agent_event {
 	struct plan *plan;
 	struct side_event_description *description;
+	struct agent_hash hash;
 	uint32_t id;
 	bool recorded;   /* the consumer knows the id */
 	bool large;      /* a record of it did not fit the stack (atomic) */
@@ -119,6 +127,12 @@ void agent_batches_changed(enum side_tracer_notification notification,
 		struct side_event_description **events, uint32_t nr_events, void *priv);
 int agent_batches_send_again(void);
 void agent_batches_forget(void);
+
+/* spare.c */
+struct agent_hash agent_hash(const void *bytes, size_t size);
+void agent_spare_put(struct agent_hash hash, uint32_t id);
+bool agent_spare_take(struct agent_hash hash, uint32_t *id);
+void agent_spare_forget(void);
 
 /* record.c */
 void agent_record(const struct side_event_description *description,

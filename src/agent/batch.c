@@ -149,10 +149,10 @@ static struct agent_batch *batch_build(struct side_event_description **events, u
 
 /* ---- telling the consumer ---- */
 
-/* Append one event to the stream of descriptions. False: it cannot be encoded. */
-static bool append_description(struct visit_buffer *stream, const struct agent_event *event)
+/* Append one event to the stream of descriptions, its id to be set. False: it cannot be encoded. */
+static bool append_description(struct visit_buffer *stream, struct agent_event *event)
 {
-	struct wire_event_head head = {.id = event->id};
+	struct wire_event_head head = {0};
 	size_t begin = stream->size;
 	struct visit_error error;
 	char sentence[512];
@@ -160,8 +160,8 @@ static bool append_description(struct visit_buffer *stream, const struct agent_e
 	if (visit_buffer_append(stream, &head, sizeof(head)))
 		return false;
 	if (!visit_description_encode(event->description, stream, &error)) {
-		head.size = (uint32_t)(stream->size - begin - sizeof(head));
-		memcpy(stream->data + begin, &head, sizeof(head));
+		begin += sizeof(head);
+		event->hash = agent_hash(stream->data + begin, stream->size - begin);
 		return true;
 	}
 	agent_debug("an event cannot be described: %s",
@@ -170,41 +170,77 @@ static bool append_description(struct visit_buffer *stream, const struct agent_e
 	return false;
 }
 
-static void batch_describe(struct agent_batch *batch, struct visit_buffer *stream)
+static void finish_description(struct visit_buffer *stream, size_t begin, uint32_t id)
+{
+	struct wire_event_head head = {.id = id};
+
+	head.size = (uint32_t)(stream->size - begin - sizeof(head));
+	memcpy(stream->data + begin, &head, sizeof(head));
+}
+
+/*
+ * Give ids to the events of a new batch, and gather what the consumer must hear. Returns how many
+ * events find no id.
+ */
+static uint32_t describe_new(struct agent_batch *batch, struct visit_buffer *stream)
+{
+	uint32_t nr_failed = 0;
+	uint32_t i;
+
+	for (i = 0; i < batch->nr_events; i++) {
+		struct agent_event *event = &batch->events[i];
+		size_t begin = stream->size;
+
+		if (!append_description(stream, event))
+			continue;
+		event->recorded = true;
+		if (agent_spare_take(event->hash, &event->id)) {
+			stream->size = begin;
+		} else if (agent.next_id < agent.config.max_events) {
+			event->id = agent.next_id++;
+			finish_description(stream, begin, event->id);
+		} else {
+			event->recorded = false;
+			stream->size = begin;
+			nr_failed++;
+		}
+	}
+	return nr_failed;
+}
+
+/* For a new consumer: all that is recorded, under the ids it has. */
+static void describe_again(struct agent_batch *batch, struct visit_buffer *stream)
 {
 	uint32_t i;
 
 	for (i = 0; i < batch->nr_events; i++) {
 		struct agent_event *event = &batch->events[i];
+		size_t begin = stream->size;
 
+		if (!event->recorded)
+			continue;
 		event->recorded = append_description(stream, event);
+		if (event->recorded)
+			finish_description(stream, begin, event->id);
 	}
 }
 
-/* Is `id` one of this batch? Ids of a batch are consecutive. */
 static void mark_refused(void *user, uint32_t id, uint32_t reason)
 {
 	struct agent_batch *batch = user;
-	uint32_t index = batch->nr_events ? id - batch->events[0].id : 0;
+	uint32_t i;
 
-	if (index >= batch->nr_events)
-		return;
-	batch->events[index].recorded = false;
+	for (i = 0; i < batch->nr_events; i++)
+		if (batch->events[i].id == id)
+			batch->events[i].recorded = false;
 	agent_debug("event %u is refused: %s", id, wire_refusal_text(reason));
 }
 
-static int batch_send(struct agent_batch *batch)
+static int send_stream(struct agent_batch *batch, const struct visit_buffer *stream)
 {
-	struct visit_buffer stream;
-	int ret;
-
-	visit_buffer_pages(&stream);
-	batch_describe(batch, &stream);
-	ret = stream.error;
-	if (!ret && stream.size)
-		ret = agent_send_events(stream.data, stream.size, mark_refused, batch);
-	visit_buffer_free(&stream);
-	return ret;
+	if (stream->error || !stream->size)
+		return stream->error;
+	return agent_send_events(stream->data, stream->size, mark_refused, batch);
 }
 
 /* Events that stay silent are counted, once each, where the consumer finds it. */
@@ -245,6 +281,23 @@ static void event_unregister(struct agent_event *event)
 		side_tracer_callback_unregister_async(description, agent_record, event, agent.key);
 }
 
+/* Describe a new batch to the consumer. Whether it took note. */
+static bool batch_introduce(struct agent_batch *batch)
+{
+	struct visit_buffer stream;
+	uint32_t nr_failed;
+	bool sent;
+
+	visit_buffer_pages(&stream);
+	nr_failed = describe_new(batch, &stream);
+	if (nr_failed)
+		agent_debug("more than %u events: the rest stays silent", agent.config.max_events);
+	sent = !send_stream(batch, &stream);
+	visit_buffer_free(&stream);
+	count_failed(sent ? nr_failed : batch->nr_events);
+	return sent;
+}
+
 static void batch_appears(struct side_event_description **events, uint32_t nr_events)
 {
 	struct agent_batch *batch = batch_build(events, nr_events);
@@ -252,17 +305,7 @@ static void batch_appears(struct side_event_description **events, uint32_t nr_ev
 
 	if (!batch)
 		return;
-	/* An id is used once, also when the exchange fails half-way. */
-	if (batch->nr_events > agent.config.max_events - agent.next_id) {
-		agent_debug("more than %u events: the rest stays silent", agent.config.max_events);
-		count_failed(batch->nr_events);
-		batch_free(batch);
-		return;
-	}
-	for (i = 0; i < batch->nr_events; i++)
-		batch->events[i].id = agent.next_id++;
-	if (batch_send(batch)) {
-		count_failed(batch->nr_events);
+	if (!batch_introduce(batch)) {
 		batch_free(batch);
 		return;
 	}
@@ -290,8 +333,11 @@ static void batch_disappears(struct side_event_description **events)
 	*at = batch->next;
 	if (atomic_load_explicit(&agent.exiting, memory_order_relaxed))
 		return;
-	for (i = 0; i < batch->nr_events; i++)
+	for (i = 0; i < batch->nr_events; i++) {
 		event_unregister(&batch->events[i]);
+		if (batch->events[i].recorded)
+			agent_spare_put(batch->events[i].hash, batch->events[i].id);
+	}
 	agent_debug("%u events are gone", batch->nr_events);
 	retire(batch);
 }
@@ -321,8 +367,16 @@ int agent_batches_send_again(void)
 	struct agent_batch *batch;
 	int ret = 0;
 
-	for (batch = agent.batches; batch && !ret; batch = batch->next)
-		ret = batch_send(batch);
+	/* Ids of what the parent had and has no more mean nothing to it. */
+	agent_spare_forget();
+	for (batch = agent.batches; batch && !ret; batch = batch->next) {
+		struct visit_buffer stream;
+
+		visit_buffer_pages(&stream);
+		describe_again(batch, &stream);
+		ret = send_stream(batch, &stream);
+		visit_buffer_free(&stream);
+	}
 	return ret;
 }
 
@@ -333,4 +387,5 @@ void agent_batches_forget(void)
 		batch_disappears(agent.batches->key);
 	side_tracer_synchronize();
 	free_retired(UINT64_MAX);
+	agent_spare_forget();
 }

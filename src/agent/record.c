@@ -129,7 +129,7 @@ static inline void record(struct agent_event *event, const struct side_arg_vec *
 	/* A signal handler that forks must find the depth set while we are in the rings. */
 	atomic_signal_fence(memory_order_seq_cst);
 	if (__builtin_expect(agent_vforked, 0))
-		ring_count_lost(producer, event->id, RING_LOST_NO_CPU);
+		ring_count_lost(producer, event->id, RING_LOST_NESTED);
 	else if (__builtin_expect(__atomic_load_n(&event->large, __ATOMIC_RELAXED), 0) ||
 			!build_and_publish(producer, event, arguments, variadic, buffer,
 					sizeof(buffer)))

@@ -68,12 +68,11 @@ static void keep_open(struct drainer *drainer, struct instance *instance)
 	drainer->ended[drainer->nr_ended++] = instance;
 }
 
-/* One round over all rings. Whether anything was found. */
-static bool drain_round(struct drainer *drainer, bool stop)
+/* One round over all rings. */
+static void drain_round(struct drainer *drainer, bool stop)
 {
 	struct session *session = drainer->session;
 	struct instance **at = &drainer->active;
-	bool found = false;
 
 	take_new(drainer);
 	while (*at) {
@@ -86,10 +85,9 @@ static bool drain_round(struct drainer *drainer, bool stop)
 			keep_open(drainer, instance);
 			continue;
 		}
-		found |= trace_drain(session, instance);
+		trace_drain(session, instance);
 		at = &instance->next_active;
 	}
-	return found;
 }
 
 static bool is_pending(const struct drainer *drainer)
@@ -133,10 +131,13 @@ static void *drain_thread(void *argument)
 		bool stop = atomic_load_explicit(&session->stop, memory_order_acquire);
 		uint32_t seen;
 
-		if (drain_round(&drainer, stop) && !stop)
-			continue;
+		drain_round(&drainer, stop);
 		if (stop)
 			break;
+		/*
+		 * Sleep unless another eighth of a ring has been filled meanwhile: packets of a
+		 * few records would cost more than they bring forward.
+		 */
 		seen = ring_doorbell_arm(session->doorbell);
 		if (!is_pending(&drainer) && !is_called(&drainer))
 			ring_doorbell_wait(session->doorbell, seen, LOOK_AROUND_MS);

@@ -197,6 +197,8 @@ static const char *loss_reason(uint32_t slot, enum ring_loss reason)
 		return "kind of event not enabled, the recorder did not answer in time";
 	if (slot == EVENT_SLOTS - 1 && reason == RING_LOST_NESTED)
 		return "forked child without rings yet";
+	if (reason == RING_LOST_NESTED)
+		return "in the child of a vfork(), before it ran a program";
 	return ring_loss_name(reason);
 }
 

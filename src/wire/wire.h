@@ -57,9 +57,8 @@ struct wire_header {
 
 /* What the program's side can do or is. */
 enum wire_feature {
-	WIRE_FEATURE_RSEQ = 1 << 0, /* publishes with restartable sequences */
-	WIRE_FEATURE_BIG_ENDIAN = 1 << 1,
-	WIRE_FEATURE_FORKED = 1 << 2, /* a forked child, not a fresh program image */
+	WIRE_FEATURE_BIG_ENDIAN = 1 << 0,
+	WIRE_FEATURE_FORKED = 1 << 1, /* a forked child, not a fresh program image */
 };
 
 struct wire_hello {

@@ -334,6 +334,16 @@ static void buffers_run_out(void **state)
 
 /* ---- batches and forks ---- */
 
+/* Ids come in the order in which they were given. */
+static void see_id(void *user, uint32_t cpu, uint32_t id, const unsigned char *payload)
+{
+	uint32_t *last = user;
+
+	(void)cpu;
+	(void)payload;
+	*last = id > *last ? id : *last;
+}
+
 static void batches_come_and_go(void **state)
 {
 	struct consumer consumer = {.patterns = "agent:other\0late:*", .nr_patterns = 2};
@@ -341,6 +351,8 @@ static void batches_come_and_go(void **state)
 	static struct side_event_description late;
 	struct side_event_description *list[] = {&late, NULL};
 	struct side_events_register_handle *handle;
+	uint32_t last_id = 0;
+	char name[32];
 	unsigned int i;
 
 	(void)state;
@@ -363,18 +375,72 @@ static void batches_come_and_go(void **state)
 		assert_int_equal(side_event_state__late.enabled, 0);
 	}
 	assert_int_equal(consumer_drain(&consumer, 16, NULL, NULL), 100);
+	/* agent:other, and late:number once: what comes back has the id that it had. */
 	consumer_sync(&consumer);
-	assert_int_equal(consumer.nr_events, 101);
+	assert_int_equal(consumer.nr_events, 2);
 	consumer_sync(&consumer);
 	/* Ids run out at last: quietly, and counted. */
-	for (i = 0; i < 200; i++)
+	for (i = 0; i < 300; i++) {
+		snprintf(name, sizeof(name), "number%u", i);
+		side_ptr_set(late.event_name, name);
 		side_events_unregister(side_events_register(list, 2));
+	}
 	consumer_sync(&consumer);
 	assert_int_equal(consumer.nr_events, CONSUMER_EVENTS_MAX);
 	assert_int_equal(consumer_lost(&consumer, UINT32_MAX, RING_LOST_OTHER),
-			300 - (CONSUMER_EVENTS_MAX - 1));
+			300 - (CONSUMER_EVENTS_MAX - 2));
+	/* And those that are known are recorded still. */
+	for (i = 0; i < 300; i++) {
+		snprintf(name, sizeof(name), "number%u", i);
+		handle = side_events_register(list, 2);
+		side_event(late, side_arg_list(side_arg_u64(0), side_arg_u64(i)));
+		side_events_unregister(handle);
+	}
+	assert_int_equal(consumer_drain(&consumer, 16, see_id, &last_id), CONSUMER_EVENTS_MAX - 2);
+	assert_int_equal(last_id, CONSUMER_EVENTS_MAX - 1);
 	agent_stop();
 	consumer_stop(&consumer);
+}
+
+/* The table of spare ids against a plain list, with hashes that collide on purpose. */
+static void spare_ids(void **state)
+{
+	enum { KEYS = 500, ROUNDS = 200000 };
+	static uint32_t held[KEYS][8];
+	unsigned int nr[KEYS] = {0};
+	uint64_t seed = 17;
+	uint32_t next = 0;
+	unsigned int i, k;
+
+	(void)state;
+	for (i = 0; i < ROUNDS; i++) {
+		unsigned int key, put;
+		struct agent_hash hash;
+		uint32_t id;
+
+		seed = seed * 6364136223846793005u + 1442695040888963407u;
+		key = (unsigned int)(seed >> 33) % KEYS;
+		/* Filling up for a while, then emptying. */
+		put = (seed >> 20) % 8 < (i / 20000 % 2 ? 3 : 5);
+		hash = (struct agent_hash){.low = key % 7 + (key % 3 ? 0 : 1020), .high = key};
+		if (put && nr[key] < 8) {
+			held[key][nr[key]++] = next;
+			agent_spare_put(hash, next++);
+			continue;
+		}
+		assert_int_equal(agent_spare_take(hash, &id), nr[key] > 0);
+		if (!nr[key])
+			continue;
+		for (k = 0; k < nr[key] && held[key][k] != id; k++)
+			;
+		assert_true(k < nr[key]);
+		held[key][k] = held[key][--nr[key]];
+	}
+	agent_spare_forget();
+	assert_false(agent_spare_take((struct agent_hash){0, 0}, &next));
+	/* One bit more or less is another event. */
+	assert_true(agent_hash("abc", 3).low != agent_hash("abc", 4).low);
+	assert_true(agent_hash("abcdefgh1", 9).high != agent_hash("abcdefgh3", 9).high);
 }
 
 static void a_child_is_an_instance_of_its_own(void **state)
@@ -429,6 +495,7 @@ int main(void)
 			cmocka_unit_test(large_records),
 			cmocka_unit_test(buffers_run_out),
 			cmocka_unit_test(batches_come_and_go),
+			cmocka_unit_test(spare_ids),
 			cmocka_unit_test(a_child_is_an_instance_of_its_own),
 	};
 

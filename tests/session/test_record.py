@@ -139,7 +139,8 @@ class Processes(Case):
         self.assertSequence(trace, 0, 2)
         self.assertEqual(trace.ticks(9), [])
         self.assertEqual(trace.discarded, 1)
-        self.assertEqual(sum(trace.lost.values()), 1)
+        self.assertEqual(list(trace.lost.values()), [1])
+        self.assertIn("in the child of a vfork()", str(trace.lost))
 
     def test_child_behind_our_back_stays_out(self):
         trace, = self.record("raw-clone")
@@ -467,6 +468,32 @@ class Untouched(Case):
                 **os.environ, "LD_PRELOAD": agent, "SIDE_AGENT_SOCKET": path})
             self.assertEqual(run.returncode, 0)
             self.assertLess(time.monotonic() - begin, 4)
+
+    def test_recorder_is_killed(self):
+        published = os.path.join(self.dir, "published")
+        with open(published, "wb") as file:
+            file.write(bytes(4096))
+        runtime = os.path.join(self.dir, "run")
+        os.mkdir(runtime)
+        process = self.start([PROGRAM, "kill-me", published], env={"XDG_RUNTIME_DIR": runtime})
+        time.sleep(0.6)
+        pid = int(subprocess.check_output(
+            ["ps", "-o", "pid=", "--ppid", str(process.pid)]).split()[0])
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        with open(published, "rb") as file:
+            before = int.from_bytes(file.read(8), "little")
+        time.sleep(0.3)
+        with open(published, "rb") as file:
+            after = int.from_bytes(file.read(8), "little")
+        os.kill(pid, signal.SIGKILL)
+        # The program has not noticed, and what was written is a trace.
+        self.assertGreater(after, before)
+        trace, = read(self.output).values()
+        ticks = trace.ticks(0)
+        self.assertEqual(ticks, list(range(len(ticks))))
+        self.assertGreater(len(ticks), 0)
 
     def test_closes_everything(self):
         trace, = (t for t in self.record("close-all") if t.ticks(0))
