@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* libFuzzer: bytes are refused, or are the only encoding of the description that they decode to. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "visit/visit.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct visit_buffer out;
+	struct visit_owned *owned;
+	struct visit_error error;
+
+	if (visit_description_decode(data, size, &owned, &error))
+		return 0;
+	visit_buffer_heap(&out);
+	if (visit_description_encode(owned->desc, &out, &error) || out.size != size ||
+			memcmp(out.data, data, size))
+		abort();
+	out.size = 0;
+	if (visit_description_json(owned->desc, &out, &error) || visit_fields_text(owned->desc, &out))
+		abort();
+	visit_buffer_free(&out);
+	visit_owned_free(owned);
+	return 0;
+}
