@@ -7,7 +7,7 @@ commands. What must come out is written down here, independently of the program 
 import ctypes
 import shutil
 import signal
-import time
+import struct
 
 from harness import *
 
@@ -193,6 +193,45 @@ def test_section_headers_removed():
     equal((result.status, result.out), (0, ""))
     contains(result.err, "section headers")
     contains(result.err, "side list -- ")
+
+
+def sections(data):
+    """Name, place of the header, header of each section of a 64-bit little-endian file."""
+    (start,) = struct.unpack_from("<Q", data, 40)
+    size, count, names = struct.unpack_from("<HHH", data, 58)
+    headers = [struct.unpack_from("<IIQQQQIIQQ", data, start + i * size) for i in range(count)]
+    text = headers[names][4]
+    for i, header in enumerate(headers):
+        name = data[text + header[0]:data.index(b"\0", text + header[0])].decode()
+        yield name, start + i * size, header
+
+
+def test_files_that_waste_time():
+    """A small file that claims an endless table, and one whose table points at nonsense only."""
+    original = open(program(), "rb").read()
+    path = os.path.join(work.name, "endless")
+    data = bytearray(original)
+    (place,) = [place for name, place, _ in sections(original) if name == "side_event_description_ptr"]
+    struct.pack_into("<Q", data, place + 32, 1 << 60)
+    (programs,) = struct.unpack_from("<Q", data, 32)
+    for i in range(struct.unpack_from("<H", data, 56)[0]):
+        if struct.unpack_from("<I", data, programs + 56 * i)[0] == 1:
+            last = programs + 56 * i
+    struct.pack_into("<Q", data, last + 40, 1 << 60)
+    open(path, "wb").write(data)
+    result = side("list", path, timeout=10)
+    equal((result.status, result.out), (1, ""))
+    contains(result.err, "damaged")
+    # The table moved over the code, where addresses are nonsense.
+    data = bytearray(original)
+    (text,) = [header for name, _, header in sections(original) if name == ".text"]
+    (notes,) = [header for name, _, header in sections(original) if name == ".dynstr"]
+    size = notes[4] + notes[5] & ~7
+    struct.pack_into("<QQQ", data, place + 16, 0, 0, size)
+    open(path, "wb").write(data)
+    result = side("list", path, timeout=10)
+    equal(result.status, 1)
+    true(len(result.err.splitlines()) <= 102, result.err[:500])
 
 
 def test_patterns():

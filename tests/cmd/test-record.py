@@ -320,6 +320,9 @@ def test_colors_and_progress():
     output = new_output()
     result = side_on_terminal("record", "-o", output, TALKER, "10", which="stderr")
     true("\r\033[K" not in result.out, repr(result.out))
+    contains(result.out, "\033[1mside:\033[0m recorded 1 process")
+    result = side_on_terminal("record", "--color=never", "-o", new_output(), TALKER, "10", which="stderr")
+    true("\033" not in result.out, repr(result.out))
 
 
 run_tests(globals())

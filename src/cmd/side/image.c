@@ -523,6 +523,10 @@ static int find_tables(struct image *image)
 		name = elf_strptr(image->elf, image->names, header.sh_name);
 		if (!name || strcmp(name, TABLE_SECTION))
 			continue;
+		/* Its pointers stand in the file, which bounds how many there are to follow. */
+		if (header.sh_offset > image->size ||
+				header.sh_size > image->size - header.sh_offset)
+			return -EINVAL;
 		tables = reallocarray(image->tables, image->nr_tables + 1, sizeof(*tables));
 		if (!tables)
 			return -ENOMEM;

@@ -56,7 +56,7 @@ static int say_broken(const char *path, const struct image_error *error)
 static int say_listing_error(const char *path, int error)
 {
 	return say_error(COMMAND_FAILED, NULL, "cannot list the events of %s: %s", path,
-			error == -E2BIG ? "it describes more than 256 MiB of them"
+			error == -E2BIG ? "there are too many, or too many that cannot be read"
 					: strerror(-error));
 }
 
@@ -341,9 +341,9 @@ int cmd_list(const struct parsed *parsed)
 			!parsed->common.json && say_color(stdout, parsed->common.color));
 	if (error && !status)
 		status = say_listing_error("this", error);
-	if (!list.listing.nr_events && !status && !list.listing.failed)
+	if (!list.listing.nr_events && !status && !list.listing.nr_failures)
 		say_nothing(&list);
-	if (!status && list.listing.failed)
+	if (!status && list.listing.nr_failures)
 		status = COMMAND_FAILED;
 	error = say_flush(stdout);
 	listing_free(&list.listing);

@@ -15,6 +15,9 @@
 /* All descriptions of one listing together, in encoded form. Real programs have some 100 KiB. */
 #define LISTING_BYTES_MAX (256u << 20)
 
+/* A file or process that is made to waste our time is not read to its end. */
+#define LISTING_FAILURES_MAX 100
+
 int listing_source(struct listing *listing, const char *path)
 {
 	char **sources = reallocarray(listing->sources, listing->nr_sources + 1, sizeof(*sources));
@@ -154,7 +157,8 @@ static int read_event(struct reader *reader, uint64_t address)
 	if (result) {
 		char sentence[1024];
 
-		listing->failed = true;
+		if (++listing->nr_failures > LISTING_FAILURES_MAX)
+			return -E2BIG;
 		say_error(COMMAND_FAILED, NULL, "cannot read an event of %s: %s",
 				source_of(listing),
 				visit_error_sentence(&error, sentence, sizeof(sentence)));
@@ -177,7 +181,7 @@ static int read_table(struct reader *reader, const struct image_table *table, ui
 		int result;
 
 		if (memory->read(memory->priv, table->address + bias + at, bytes, width)) {
-			reader->listing->failed = true;
+			reader->listing->nr_failures++;
 			say_error(COMMAND_FAILED, NULL,
 					"cannot read the events of %s: its table of events is not "
 					"all there",

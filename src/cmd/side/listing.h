@@ -41,9 +41,9 @@ struct listing {
 	size_t nr_sources;
 	struct listing_event *events;
 	size_t nr_events, events_room;
-	size_t nr_seen; /* before patterns were applied */
-	uint64_t bytes; /* encoded, as a measure of memory */
-	bool failed;    /* something could not be read; it was said */
+	size_t nr_seen;     /* before patterns were applied */
+	uint64_t bytes;     /* encoded, as a measure of memory */
+	size_t nr_failures; /* events and tables that could not be read; each was said */
 };
 
 /* What the next events belong to. 0 or -ENOMEM. */

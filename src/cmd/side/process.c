@@ -116,7 +116,8 @@ static int say_failure(pid_t pid, int error)
 				"cannot list the events of process %d: there is no such process",
 				(int)pid);
 	return say_error(COMMAND_FAILED, NULL, "cannot list the events of process %d: %s", (int)pid,
-			strerror(-error));
+			error == -E2BIG ? "there are too many, or too many that cannot be read"
+					: strerror(-error));
 }
 
 /* ---- mappings ---- */

@@ -115,15 +115,16 @@ static void print_losses(const struct session_summary *summary, size_t rows)
 			ring_size = summary->processes[i].ring_size;
 	}
 	if (summary->lost && mend && ring_size)
-		fprintf(stderr, "side: %s %s lost; %s (it was %s)\n",
+		fprintf(stderr, "%s %s %s lost; %s (it was %s)\n", say_label(true),
 				say_number(summary->lost, count),
 				summary->lost == 1 ? "event was" : "events were", mend,
 				say_size(ring_size, size));
 	else if (summary->lost)
-		fprintf(stderr, "side: %s %s lost\n", say_number(summary->lost, count),
+		fprintf(stderr, "%s %s %s lost\n", say_label(true),
+				say_number(summary->lost, count),
 				summary->lost == 1 ? "event was" : "events were");
 	if (summary->unwritten)
-		fprintf(stderr, "side: events of %s could not be written\n",
+		fprintf(stderr, "%s events of %s could not be written\n", say_label(true),
 				say_size(summary->unwritten, size));
 	for (size_t i = 0; i < summary->nr_losses && i < rows; i++)
 		print_loss(&summary->losses[i]);
@@ -138,7 +139,8 @@ static void print_summary(const struct session_summary *summary, bool verbose)
 	char output[4096], size[SAY_NUMBER_MAX];
 
 	if (!say_is_quiet()) {
-		fprintf(stderr, "side: recorded %zu %s, %s, in %s%s\n", summary->nr_processes,
+		fprintf(stderr, "%s recorded %zu %s, %s, in %s%s\n", say_label(false),
+				summary->nr_processes,
 				summary->nr_processes == 1 ? "process" : "processes",
 				say_size(summary->bytes, size),
 				say_printable(summary->output, output, sizeof(output)),
@@ -156,11 +158,11 @@ static void print_summary(const struct session_summary *summary, bool verbose)
 		return;
 	if (!summary->bytes && !has_losses(summary))
 		fprintf(stderr,
-				"side: nothing was said; with `-w libc` or `-w pthread`, calls of "
-				"programs "
-				"that are not instrumented are recorded, too\n");
+				"%s nothing was said; with `-w libc` or `-w pthread`, calls of "
+				"programs that are not instrumented are recorded, too\n",
+				say_label(false));
 	else
-		fprintf(stderr, "side: see it with: side view %s\n",
+		fprintf(stderr, "%s see it with: side view %s\n", say_label(false),
 				say_quoted(summary->output, output, sizeof(output)));
 }
 

@@ -43,6 +43,13 @@ void say_start(const struct common_options *common, const char *verb)
 	say.color = say_color(stderr, common->color);
 }
 
+const char *say_label(bool severe)
+{
+	if (!say.color)
+		return "side:";
+	return severe ? "\033[1;31mside:\033[0m" : "\033[1mside:\033[0m";
+}
+
 bool say_is_json(void)
 {
 	return say.json;

@@ -20,6 +20,9 @@ void say_start(const struct common_options *common, const char *verb);
 /* Whether colours may be used on that stream, by --color, NO_COLOR, TERM and where it leads. */
 bool say_color(FILE *stream, int mode);
 
+/* "side:", as it stands before a message, for lines that a verb prints itself on standard error. */
+const char *say_label(bool severe);
+
 bool say_is_json(void);
 bool say_is_quiet(void);
 
