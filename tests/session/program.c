@@ -59,8 +59,8 @@ static void *fire(void *argument)
 		if (work->published)
 			work->published[work->number] = i + 1;
 		/* Slower than the recorder, so that nothing is lost on a full ring. */
-		if (work->gently && i % 256 == 255)
-			usleep(1000);
+		if (work->gently && i % 32 == 31)
+			usleep(500);
 	}
 	return NULL;
 }

@@ -476,7 +476,7 @@ class Untouched(Case):
         runtime = os.path.join(self.dir, "run")
         os.mkdir(runtime)
         process = self.start([PROGRAM, "kill-me", published], env={"XDG_RUNTIME_DIR": runtime})
-        time.sleep(0.6)
+        time.sleep(0.4)
         pid = int(subprocess.check_output(
             ["ps", "-o", "pid=", "--ppid", str(process.pid)]).split()[0])
         process.kill()
