@@ -14,7 +14,7 @@ struct step {
 	const struct step *up;
 	const char *word; /* "field", "element", "option", ... */
 	const char *name; /* of a field, else NULL */
-	uint32_t index; /* of an option */
+	uint32_t index;   /* of an option */
 	unsigned int level;
 };
 
@@ -30,13 +30,13 @@ enum allowed {
 };
 
 static const char *const allowed_words[] = {
-	[ALLOW_ANY] = "a type",
-	[ALLOW_INTEGER] = "an integer",
-	[ALLOW_BITMAP] = "a byte, an unsigned integer, or an array or VLA of these",
-	[ALLOW_STRUCT] = "a structure",
-	[ALLOW_GATHER] = "a gather type",
-	[ALLOW_GATHER_ELEMENT] = "a gather type other than VLA",
-	[ALLOW_GATHER_INTEGER] = "a gather integer",
+		[ALLOW_ANY] = "a type",
+		[ALLOW_INTEGER] = "an integer",
+		[ALLOW_BITMAP] = "a byte, an unsigned integer, or an array or VLA of these",
+		[ALLOW_STRUCT] = "a structure",
+		[ALLOW_GATHER] = "a gather type",
+		[ALLOW_GATHER_ELEMENT] = "a gather type other than VLA",
+		[ALLOW_GATHER_INTEGER] = "a gather integer",
 };
 
 static int lay_out(struct side_builder *builder, struct side_builder_type *type,
@@ -57,7 +57,7 @@ static size_t put_path(const struct step *step, char *path, size_t size)
 		written = snprintf(path + used, size - used, "%soption %u", comma, step->index);
 	else
 		written = snprintf(path + used, size - used, "%s%s", comma, step->word);
-	used += written > 0 ? (size_t) written : 0;
+	used += written > 0 ? (size_t)written : 0;
 	return used < size ? used : size - 1;
 }
 
@@ -82,8 +82,8 @@ static int fail_at(struct side_builder *builder, const struct step *step, const 
 
 /* ---- leaves ---- */
 
-static int check_byte_order(struct side_builder *builder, const struct step *step,
-		unsigned int byte_order)
+static int check_byte_order(
+		struct side_builder *builder, const struct step *step, unsigned int byte_order)
 {
 	if (byte_order > SIDE_TYPE_BYTE_ORDER_BE)
 		return fail_at(builder, step, "the byte order %u is unknown", byte_order);
@@ -117,8 +117,9 @@ static int check_bits(struct side_builder *builder, const struct step *step, uns
 	unsigned int len = len_bits ? len_bits : 8 * size;
 
 	if (offset_bits + len > 8 * size)
-		return fail_at(builder, step, "%u bits from bit %u on exceed the %u bits of the value",
-				len, offset_bits, 8 * size);
+		return fail_at(builder, step,
+				"%u bits from bit %u on exceed the %u bits of the value", len,
+				offset_bits, 8 * size);
 	if (size == 16 && len != 128)
 		return fail_at(builder, step, "of a 128-bit integer all bits must be taken, not %u",
 				len);
@@ -166,22 +167,16 @@ static bool is_allowed(const struct side_builder_type *type, enum allowed allowe
 	bool is_gather = label >= SIDE_TYPE_GATHER_BOOL && label <= SIDE_TYPE_GATHER_ENUM;
 
 	switch (allowed) {
-	case ALLOW_ANY:
-		return true;
-	case ALLOW_INTEGER:
-		return label >= SIDE_TYPE_U8 && label <= SIDE_TYPE_S128;
+	case ALLOW_ANY: return true;
+	case ALLOW_INTEGER: return label >= SIDE_TYPE_U8 && label <= SIDE_TYPE_S128;
 	case ALLOW_BITMAP:
 		if (label == SIDE_TYPE_ARRAY || label == SIDE_TYPE_VLA)
 			return !type->element || is_bitmap_item(type->element->cell.type.v);
 		return is_bitmap_item(label);
-	case ALLOW_STRUCT:
-		return label == SIDE_TYPE_STRUCT;
-	case ALLOW_GATHER:
-		return is_gather;
-	case ALLOW_GATHER_ELEMENT:
-		return is_gather && label != SIDE_TYPE_GATHER_VLA;
-	case ALLOW_GATHER_INTEGER:
-		return label == SIDE_TYPE_GATHER_INTEGER;
+	case ALLOW_STRUCT: return label == SIDE_TYPE_STRUCT;
+	case ALLOW_GATHER: return is_gather;
+	case ALLOW_GATHER_ELEMENT: return is_gather && label != SIDE_TYPE_GATHER_VLA;
+	case ALLOW_GATHER_INTEGER: return label == SIDE_TYPE_GATHER_INTEGER;
 	}
 	return false;
 }
@@ -218,7 +213,7 @@ static int lay_out_inner(struct side_builder *builder, struct side_builder_type 
 static int lay_out_element(struct side_builder *builder, struct side_builder_type *type,
 		enum allowed allowed, const char *word, const struct step *up)
 {
-	struct step step = { .up = up, .word = word, .level = up->level + 1 };
+	struct step step = {.up = up, .word = word, .level = up->level + 1};
 
 	return lay_out_inner(builder, type, type->element, allowed, &step);
 }
@@ -226,7 +221,7 @@ static int lay_out_element(struct side_builder *builder, struct side_builder_typ
 static int lay_out_length(struct side_builder *builder, struct side_builder_type *type,
 		enum allowed allowed, const struct step *up)
 {
-	struct step step = { .up = up, .word = "length", .level = up->level + 1 };
+	struct step step = {.up = up, .word = "length", .level = up->level + 1};
 
 	return lay_out_inner(builder, type, type->length, allowed, &step);
 }
@@ -234,7 +229,7 @@ static int lay_out_length(struct side_builder *builder, struct side_builder_type
 #define SET_ATTRIBUTES(type, array)                                                                \
 	do {                                                                                       \
 		side_ptr_set((array).elements,                                                     \
-				(const struct side_attr *) (const void *) (type)->attributes.items); \
+				(const struct side_attr *)(const void *)(type)->attributes.items); \
 		(array).length = (type)->attributes.nr;                                            \
 	} while (0)
 
@@ -254,11 +249,11 @@ static int lay_out_fields(struct side_builder *builder, struct side_builder_type
 		return builder->result;
 	for (i = 0; i < nr; i++) {
 		struct step step = {
-			.up = up,
-			.word = "field",
-			.name = items[i].name,
-			.index = i,
-			.level = up ? up->level + 1 : 1,
+				.up = up,
+				.word = "field",
+				.name = items[i].name,
+				.index = i,
+				.level = up ? up->level + 1 : 1,
 		};
 
 		if (!items[i].name || !*items[i].name)
@@ -298,10 +293,10 @@ static int lay_out_struct(struct side_builder *builder, struct side_builder_type
 	return SIDE_ERROR_OK;
 }
 
-static int lay_out_gather_struct(struct side_builder *builder, struct side_builder_type *type,
-		const struct step *up)
+static int lay_out_gather_struct(
+		struct side_builder *builder, struct side_builder_type *type, const struct step *up)
 {
-	struct step step = { .up = up, .word = "structure", .level = up->level + 1 };
+	struct step step = {.up = up, .word = "structure", .level = up->level + 1};
 	const struct builder_field *items;
 	uint32_t i;
 	int result = lay_out_element(builder, type, ALLOW_STRUCT, "structure", up);
@@ -310,7 +305,7 @@ static int lay_out_gather_struct(struct side_builder *builder, struct side_build
 		return result;
 	items = type->element->items.items;
 	for (i = 0; i < type->element->items.nr; i++) {
-		struct step member = { .up = &step, .word = "field", .name = items[i].name };
+		struct step member = {.up = &step, .word = "field", .name = items[i].name};
 
 		if (!is_allowed(items[i].type, ALLOW_GATHER))
 			return fail_at(builder, &member,
@@ -320,8 +315,8 @@ static int lay_out_gather_struct(struct side_builder *builder, struct side_build
 	return SIDE_ERROR_OK;
 }
 
-static int lay_out_variant(struct side_builder *builder, struct side_builder_type *type,
-		const struct step *up)
+static int lay_out_variant(
+		struct side_builder *builder, struct side_builder_type *type, const struct step *up)
 {
 	const struct builder_option *items = type->items.items;
 	struct builder_variant_fill *variant = builder_take(builder, sizeof(*variant));
@@ -340,7 +335,7 @@ static int lay_out_variant(struct side_builder *builder, struct side_builder_typ
 	if (result)
 		return result;
 	for (i = 0; i < nr; i++) {
-		struct step step = { .up = up, .word = "option", .index = i, .level = up->level + 1 };
+		struct step step = {.up = up, .word = "option", .index = i, .level = up->level + 1};
 
 		if (items[i].begin > items[i].end)
 			return fail_at(builder, &step, "the range ends before it begins");
@@ -352,11 +347,11 @@ static int lay_out_variant(struct side_builder *builder, struct side_builder_typ
 		options[i].side_type = items[i].type->cell;
 	}
 	side_ptr_set(variant->options.elements,
-			(const struct side_variant_option *) (const void *) options);
+			(const struct side_variant_option *)(const void *)options);
 	variant->options.length = nr;
 	variant->selector = type->element->cell;
 	SET_ATTRIBUTES(type, variant->attributes);
-	side_ptr_set(type->cell.u.side_variant, (const struct side_type_variant *) (void *) variant);
+	side_ptr_set(type->cell.u.side_variant, (const struct side_type_variant *)(void *)variant);
 	return SIDE_ERROR_OK;
 }
 
@@ -455,9 +450,10 @@ static int lay_out_enum(struct side_builder *builder, struct side_builder_type *
 
 		if (!side_ptr_get(items[i].label.p))
 			return fail_at(builder, step, "label %u is NULL", i);
-		if (is_bitmap ? (uint64_t) begin > (uint64_t) end : begin > end)
-			return fail_at(builder, step, "the range of label \"%.60s\" ends before it begins",
-					(const char *) side_ptr_get(items[i].label.p));
+		if (is_bitmap ? (uint64_t)begin > (uint64_t)end : begin > end)
+			return fail_at(builder, step,
+					"the range of label \"%.60s\" ends before it begins",
+					(const char *)side_ptr_get(items[i].label.p));
 	}
 	result = lay_out_element(builder, type, allowed, "element", step);
 	if (result)
@@ -517,12 +513,15 @@ static int lay_out_gather(struct side_builder *builder, struct side_builder_type
 		SET_ATTRIBUTES(type, gather->u.side_bool.type.attributes);
 		result = check_access(builder, step, gather->u.side_bool.access_mode.v);
 		if (!result)
-			result = check_byte_order(builder, step, gather->u.side_bool.type.byte_order.v);
+			result = check_byte_order(
+					builder, step, gather->u.side_bool.type.byte_order.v);
 		if (!result)
 			result = check_size(builder, step, "a boolean",
 					gather->u.side_bool.type.bool_size, SIZES_BOOL);
-		return result ? result : check_bits(builder, step, gather->u.side_bool.type.bool_size,
-				gather->u.side_bool.offset_bits, gather->u.side_bool.type.len_bits);
+		return result ? result
+			      : check_bits(builder, step, gather->u.side_bool.type.bool_size,
+						gather->u.side_bool.offset_bits,
+						gather->u.side_bool.type.len_bits);
 	case SIDE_TYPE_GATHER_BYTE:
 		SET_ATTRIBUTES(type, gather->u.side_byte.type.attributes);
 		return check_access(builder, step, gather->u.side_byte.access_mode.v);
@@ -537,17 +536,15 @@ static int lay_out_gather(struct side_builder *builder, struct side_builder_type
 	case SIDE_TYPE_GATHER_STRUCT:
 		result = check_access(builder, step, gather->u.side_struct.access_mode.v);
 		return result ? result : lay_out_gather_struct(builder, type, step);
-	case SIDE_TYPE_GATHER_ARRAY:
-		return lay_out_gather_array(builder, type, step);
-	case SIDE_TYPE_GATHER_VLA:
-		return lay_out_gather_vla(builder, type, step);
-	case SIDE_TYPE_GATHER_ENUM:
-		return lay_out_enum(builder, type, ALLOW_GATHER_INTEGER, step);
+	case SIDE_TYPE_GATHER_ARRAY: return lay_out_gather_array(builder, type, step);
+	case SIDE_TYPE_GATHER_VLA: return lay_out_gather_vla(builder, type, step);
+	case SIDE_TYPE_GATHER_ENUM: return lay_out_enum(builder, type, ALLOW_GATHER_INTEGER, step);
 	default: /* GATHER_INTEGER, GATHER_POINTER */
 		SET_ATTRIBUTES(type, gather->u.side_integer.type.attributes);
 		result = check_access(builder, step, gather->u.side_integer.access_mode.v);
-		return result ? result : check_integer(builder, step, &gather->u.side_integer.type,
-				gather->u.side_integer.offset_bits);
+		return result ? result
+			      : check_integer(builder, step, &gather->u.side_integer.type,
+						gather->u.side_integer.offset_bits);
 	}
 }
 
@@ -579,24 +576,15 @@ static int lay_out_stack_copy(struct side_builder *builder, struct side_builder_
 	case SIDE_TYPE_STRING_UTF32:
 		SET_ATTRIBUTES(type, cell->u.side_string.attributes);
 		return check_string(builder, step, &cell->u.side_string);
-	case SIDE_TYPE_STRUCT:
-		return lay_out_struct(builder, type, step);
-	case SIDE_TYPE_VARIANT:
-		return lay_out_variant(builder, type, step);
-	case SIDE_TYPE_OPTIONAL:
-		return lay_out_optional(builder, type, step);
-	case SIDE_TYPE_ARRAY:
-		return lay_out_array(builder, type, step);
-	case SIDE_TYPE_VLA:
-		return lay_out_vla(builder, type, step);
-	case SIDE_TYPE_VLA_VISITOR:
-		return lay_out_vla_visitor(builder, type, step);
-	case SIDE_TYPE_ENUM:
-		return lay_out_enum(builder, type, ALLOW_INTEGER, step);
-	case SIDE_TYPE_ENUM_BITMAP:
-		return lay_out_enum(builder, type, ALLOW_BITMAP, step);
-	case SIDE_TYPE_DYNAMIC:
-		return SIDE_ERROR_OK;
+	case SIDE_TYPE_STRUCT: return lay_out_struct(builder, type, step);
+	case SIDE_TYPE_VARIANT: return lay_out_variant(builder, type, step);
+	case SIDE_TYPE_OPTIONAL: return lay_out_optional(builder, type, step);
+	case SIDE_TYPE_ARRAY: return lay_out_array(builder, type, step);
+	case SIDE_TYPE_VLA: return lay_out_vla(builder, type, step);
+	case SIDE_TYPE_VLA_VISITOR: return lay_out_vla_visitor(builder, type, step);
+	case SIDE_TYPE_ENUM: return lay_out_enum(builder, type, ALLOW_INTEGER, step);
+	case SIDE_TYPE_ENUM_BITMAP: return lay_out_enum(builder, type, ALLOW_BITMAP, step);
+	case SIDE_TYPE_DYNAMIC: return SIDE_ERROR_OK;
 	default: /* integers, POINTER */
 		SET_ATTRIBUTES(type, cell->u.side_integer.attributes);
 		return check_integer(builder, step, &cell->u.side_integer, 0);
@@ -632,9 +620,9 @@ int builder_lay_out(struct side_builder *builder)
 
 	if (!*side_ptr_get(desc->provider_name) || !*side_ptr_get(desc->event_name))
 		return fail_at(builder, NULL, "the provider or event name is empty or NULL");
-	if (desc->flags & ~(uint64_t) SIDE_EVENT_FLAG_VARIADIC)
+	if (desc->flags & ~(uint64_t)SIDE_EVENT_FLAG_VARIADIC)
 		return fail_at(builder, NULL, "the flags 0x%llx are unknown",
-				(unsigned long long) desc->flags);
+				(unsigned long long)desc->flags);
 	if (desc->loglevel.v > SIDE_LOGLEVEL_DEBUG)
 		return fail_at(builder, NULL, "the log level %u is unknown", desc->loglevel.v);
 	root->busy = true;

@@ -64,7 +64,8 @@ struct side_builder_type {
 	/* The label and, for scalars, the members. Complete once it is laid out. */
 	struct side_type cell;
 	struct builder_list attributes; /* struct builder_attr_fill */
-	struct builder_list items; /* struct builder_field, struct builder_option or struct side_enum_mapping */
+	struct builder_list
+			items; /* struct builder_field, struct builder_option or struct side_enum_mapping */
 	struct side_builder_type *element; /* also: selector, structure of a gather struct */
 	struct side_builder_type *length;
 	uint32_t array_length;
@@ -93,7 +94,6 @@ struct side_builder {
 	int result; /* the first error */
 	char error[512];
 };
-
 
 /* Remember the first error, as a sentence, and return its code. */
 int builder_fail(struct side_builder *builder, int result, const char *format, ...)

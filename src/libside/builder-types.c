@@ -22,8 +22,9 @@ static struct side_builder_type *make(struct side_builder *builder, enum side_ty
 	return type;
 }
 
-static struct side_builder_type *make_around(struct side_builder *builder, enum side_type_label label,
-		struct side_builder_type *element, struct side_builder_type *length)
+static struct side_builder_type *make_around(struct side_builder *builder,
+		enum side_type_label label, struct side_builder_type *element,
+		struct side_builder_type *length)
 {
 	struct side_builder_type *type = make(builder, label);
 
@@ -37,12 +38,12 @@ static struct side_builder_type *make_around(struct side_builder *builder, enum 
 /* Members are 16 bits wide at most; what does not fit must not become something that is right. */
 static uint16_t clip16(unsigned int number)
 {
-	return number > UINT16_MAX ? UINT16_MAX : (uint16_t) number;
+	return number > UINT16_MAX ? UINT16_MAX : (uint16_t)number;
 }
 
 static uint8_t clip8(unsigned int number)
 {
-	return number > UINT8_MAX ? UINT8_MAX : (uint8_t) number;
+	return number > UINT8_MAX ? UINT8_MAX : (uint8_t)number;
 }
 
 static void fill_integer(struct side_type_integer *integer, unsigned int size, int is_signed,
@@ -91,15 +92,15 @@ EXPORT struct side_builder_type *side_builder_integer(struct side_builder *build
 		unsigned int size, int is_signed, enum side_type_label_byte_order byte_order)
 {
 	unsigned int label = (is_signed ? SIDE_TYPE_S8 : SIDE_TYPE_U8) + size_index(size) % 5;
-	struct side_builder_type *type = make(builder, (enum side_type_label) label);
+	struct side_builder_type *type = make(builder, (enum side_type_label)label);
 
 	if (type)
 		fill_integer(&type->cell.u.side_integer, size, is_signed, 0, byte_order);
 	return type;
 }
 
-EXPORT struct side_builder_type *side_builder_pointer(struct side_builder *builder,
-		enum side_type_label_byte_order byte_order)
+EXPORT struct side_builder_type *side_builder_pointer(
+		struct side_builder *builder, enum side_type_label_byte_order byte_order)
 {
 	struct side_builder_type *type = make(builder, SIDE_TYPE_POINTER);
 
@@ -116,7 +117,7 @@ EXPORT struct side_builder_type *side_builder_float(struct side_builder *builder
 
 	if (size_index(size) >= 1 && size_index(size) <= 4)
 		label += size_index(size) - 1;
-	type = make(builder, (enum side_type_label) label);
+	type = make(builder, (enum side_type_label)label);
 	if (type) {
 		type->cell.u.side_float.float_size = clip16(size);
 		type->cell.u.side_float.byte_order.v = clip8(byte_order);
@@ -128,7 +129,7 @@ EXPORT struct side_builder_type *side_builder_string(struct side_builder *builde
 		unsigned int unit_size, enum side_type_label_byte_order byte_order)
 {
 	unsigned int label = SIDE_TYPE_STRING_UTF8 + size_index(unit_size) % 3;
-	struct side_builder_type *type = make(builder, (enum side_type_label) label);
+	struct side_builder_type *type = make(builder, (enum side_type_label)label);
 
 	if (type) {
 		type->cell.u.side_string.unit_size = clip8(unit_size);
@@ -142,20 +143,20 @@ EXPORT struct side_builder_type *side_builder_dynamic(struct side_builder *build
 	return make(builder, SIDE_TYPE_DYNAMIC);
 }
 
-EXPORT struct side_builder_type *side_builder_enum(struct side_builder *builder,
-		struct side_builder_type *element)
+EXPORT struct side_builder_type *side_builder_enum(
+		struct side_builder *builder, struct side_builder_type *element)
 {
 	return make_around(builder, SIDE_TYPE_ENUM, element, NULL);
 }
 
-EXPORT struct side_builder_type *side_builder_enum_bitmap(struct side_builder *builder,
-		struct side_builder_type *element)
+EXPORT struct side_builder_type *side_builder_enum_bitmap(
+		struct side_builder *builder, struct side_builder_type *element)
 {
 	return make_around(builder, SIDE_TYPE_ENUM_BITMAP, element, NULL);
 }
 
-EXPORT struct side_builder_type *side_builder_gather_enum(struct side_builder *builder,
-		struct side_builder_type *element)
+EXPORT struct side_builder_type *side_builder_gather_enum(
+		struct side_builder *builder, struct side_builder_type *element)
 {
 	return make_around(builder, SIDE_TYPE_GATHER_ENUM, element, NULL);
 }
@@ -165,8 +166,8 @@ EXPORT struct side_builder_type *side_builder_struct(struct side_builder *builde
 	return make(builder, SIDE_TYPE_STRUCT);
 }
 
-EXPORT struct side_builder_type *side_builder_array(struct side_builder *builder,
-		struct side_builder_type *element, uint32_t length)
+EXPORT struct side_builder_type *side_builder_array(
+		struct side_builder *builder, struct side_builder_type *element, uint32_t length)
 {
 	struct side_builder_type *type = make_around(builder, SIDE_TYPE_ARRAY, element, NULL);
 
@@ -185,21 +186,22 @@ EXPORT struct side_builder_type *side_builder_vla_visitor(struct side_builder *b
 		struct side_builder_type *element, struct side_builder_type *length,
 		side_visitor_func visitor)
 {
-	struct side_builder_type *type = make_around(builder, SIDE_TYPE_VLA_VISITOR, element, length);
+	struct side_builder_type *type =
+			make_around(builder, SIDE_TYPE_VLA_VISITOR, element, length);
 
 	if (type)
 		type->visitor = visitor;
 	return type;
 }
 
-EXPORT struct side_builder_type *side_builder_optional(struct side_builder *builder,
-		struct side_builder_type *element)
+EXPORT struct side_builder_type *side_builder_optional(
+		struct side_builder *builder, struct side_builder_type *element)
 {
 	return make_around(builder, SIDE_TYPE_OPTIONAL, element, NULL);
 }
 
-EXPORT struct side_builder_type *side_builder_variant(struct side_builder *builder,
-		struct side_builder_type *selector)
+EXPORT struct side_builder_type *side_builder_variant(
+		struct side_builder *builder, struct side_builder_type *selector)
 {
 	return make_around(builder, SIDE_TYPE_VARIANT, selector, NULL);
 }
@@ -208,7 +210,8 @@ EXPORT struct side_builder_type *side_builder_variant(struct side_builder *build
 
 EXPORT struct side_builder_type *side_builder_gather_bool(struct side_builder *builder,
 		uint64_t offset, unsigned int size, unsigned int offset_bits, unsigned int len_bits,
-		enum side_type_label_byte_order byte_order, enum side_type_gather_access_mode access_mode)
+		enum side_type_label_byte_order byte_order,
+		enum side_type_gather_access_mode access_mode)
 {
 	struct side_builder_type *type = make(builder, SIDE_TYPE_GATHER_BOOL);
 	struct side_type_gather_bool *gather;
@@ -256,8 +259,8 @@ EXPORT struct side_builder_type *side_builder_gather_pointer(struct side_builder
 		uint64_t offset, enum side_type_label_byte_order byte_order,
 		enum side_type_gather_access_mode access_mode)
 {
-	return make_gather_integer(builder, SIDE_TYPE_GATHER_POINTER, offset, sizeof(uintptr_t), 0, 0,
-			0, byte_order, access_mode);
+	return make_gather_integer(builder, SIDE_TYPE_GATHER_POINTER, offset, sizeof(uintptr_t), 0,
+			0, 0, byte_order, access_mode);
 }
 
 EXPORT struct side_builder_type *side_builder_gather_byte(struct side_builder *builder,
@@ -310,7 +313,8 @@ EXPORT struct side_builder_type *side_builder_gather_struct(struct side_builder 
 		struct side_builder_type *structure, uint64_t offset, uint32_t size,
 		enum side_type_gather_access_mode access_mode)
 {
-	struct side_builder_type *type = make_around(builder, SIDE_TYPE_GATHER_STRUCT, structure, NULL);
+	struct side_builder_type *type =
+			make_around(builder, SIDE_TYPE_GATHER_STRUCT, structure, NULL);
 
 	if (type) {
 		type->cell.u.side_gather.u.side_struct.offset = offset;
@@ -324,7 +328,8 @@ EXPORT struct side_builder_type *side_builder_gather_array(struct side_builder *
 		struct side_builder_type *element, uint32_t length, uint64_t offset,
 		enum side_type_gather_access_mode access_mode)
 {
-	struct side_builder_type *type = make_around(builder, SIDE_TYPE_GATHER_ARRAY, element, NULL);
+	struct side_builder_type *type =
+			make_around(builder, SIDE_TYPE_GATHER_ARRAY, element, NULL);
 
 	if (type) {
 		type->cell.u.side_gather.u.side_array.offset = offset;
@@ -335,10 +340,11 @@ EXPORT struct side_builder_type *side_builder_gather_array(struct side_builder *
 }
 
 EXPORT struct side_builder_type *side_builder_gather_vla(struct side_builder *builder,
-		struct side_builder_type *element, struct side_builder_type *length, uint64_t offset,
-		enum side_type_gather_access_mode access_mode)
+		struct side_builder_type *element, struct side_builder_type *length,
+		uint64_t offset, enum side_type_gather_access_mode access_mode)
 {
-	struct side_builder_type *type = make_around(builder, SIDE_TYPE_GATHER_VLA, element, length);
+	struct side_builder_type *type =
+			make_around(builder, SIDE_TYPE_GATHER_VLA, element, length);
 
 	if (type) {
 		type->cell.u.side_gather.u.side_vla.offset = offset;

@@ -38,7 +38,7 @@ void *builder_take(struct side_builder *builder, size_t size)
 	struct builder_chunk *chunk = builder->chunks;
 	void *memory;
 
-	size = (size + 15) & ~(size_t) 15;
+	size = (size + 15) & ~(size_t)15;
 	if (!chunk || chunk->size - chunk->used < size) {
 		size_t wanted = size > 4000 ? size : 4000;
 
@@ -88,14 +88,15 @@ static void *append(struct side_builder *builder, struct builder_list *list, siz
 		list->items = items;
 		list->room = room;
 	}
-	return (char *) list->items + list->nr++ * item_size;
+	return (char *)list->items + list->nr++ * item_size;
 }
 
 /* Whether something may still be added; notes the error if not. */
 static bool may_add(struct side_builder *builder)
 {
 	if (builder->finished)
-		builder_fail(builder, SIDE_ERROR_INVAL, "the description is finished: nothing can be added");
+		builder_fail(builder, SIDE_ERROR_INVAL,
+				"the description is finished: nothing can be added");
 	return builder->result == SIDE_ERROR_OK;
 }
 
@@ -182,8 +183,9 @@ static int add_mapping(struct side_builder *builder, struct side_builder_type *t
 	return builder->result;
 }
 
-EXPORT int side_builder_add_label(struct side_builder *builder, struct side_builder_type *enumeration,
-		const char *label, int64_t begin, int64_t end)
+EXPORT int side_builder_add_label(struct side_builder *builder,
+		struct side_builder_type *enumeration, const char *label, int64_t begin,
+		int64_t end)
 {
 	if (!builder)
 		return SIDE_ERROR_INVAL;
@@ -192,14 +194,14 @@ EXPORT int side_builder_add_label(struct side_builder *builder, struct side_buil
 	return add_mapping(builder, enumeration, label, begin, end);
 }
 
-EXPORT int side_builder_add_bit_label(struct side_builder *builder, struct side_builder_type *bitmap,
-		const char *label, uint64_t begin, uint64_t end)
+EXPORT int side_builder_add_bit_label(struct side_builder *builder,
+		struct side_builder_type *bitmap, const char *label, uint64_t begin, uint64_t end)
 {
 	if (!builder)
 		return SIDE_ERROR_INVAL;
 	if (!takes(builder, bitmap, SIDE_TYPE_ENUM_BITMAP, SIDE_TYPE_ENUM_BITMAP, "a bit label"))
 		return builder->result;
-	return add_mapping(builder, bitmap, label, (int64_t) begin, (int64_t) end);
+	return add_mapping(builder, bitmap, label, (int64_t)begin, (int64_t)end);
 }
 
 /* ---- attributes ---- */
@@ -240,8 +242,8 @@ static int add_attribute(struct side_builder *builder, struct side_builder_type 
 	return SIDE_ERROR_OK;
 }
 
-EXPORT int side_builder_attr_null(struct side_builder *builder, struct side_builder_type *on,
-		const char *key)
+EXPORT int side_builder_attr_null(
+		struct side_builder *builder, struct side_builder_type *on, const char *key)
 {
 	return add_attribute(builder, on, key, SIDE_ATTR_TYPE_NULL, NULL, 0);
 }
@@ -257,31 +259,33 @@ EXPORT int side_builder_attr_bool(struct side_builder *builder, struct side_buil
 static int add_integer(struct side_builder *builder, struct side_builder_type *on, const char *key,
 		unsigned int size, bool is_signed, uint64_t number)
 {
-	uint8_t u8 = (uint8_t) number;
-	uint16_t u16 = (uint16_t) number;
-	uint32_t u32 = (uint32_t) number;
+	uint8_t u8 = (uint8_t)number;
+	uint16_t u16 = (uint16_t)number;
+	uint32_t u32 = (uint32_t)number;
 	bool fits;
 
 	if (!builder)
 		return SIDE_ERROR_INVAL;
 	switch (size) {
 	case 1:
-		fits = is_signed ? (int8_t) u8 == (int64_t) number : u8 == number;
+		fits = is_signed ? (int8_t)u8 == (int64_t)number : u8 == number;
 		if (fits)
 			return add_attribute(builder, on, key,
 					is_signed ? SIDE_ATTR_TYPE_S8 : SIDE_ATTR_TYPE_U8, &u8, 1);
 		break;
 	case 2:
-		fits = is_signed ? (int16_t) u16 == (int64_t) number : u16 == number;
+		fits = is_signed ? (int16_t)u16 == (int64_t)number : u16 == number;
 		if (fits)
 			return add_attribute(builder, on, key,
-					is_signed ? SIDE_ATTR_TYPE_S16 : SIDE_ATTR_TYPE_U16, &u16, 2);
+					is_signed ? SIDE_ATTR_TYPE_S16 : SIDE_ATTR_TYPE_U16, &u16,
+					2);
 		break;
 	case 4:
-		fits = is_signed ? (int32_t) u32 == (int64_t) number : u32 == number;
+		fits = is_signed ? (int32_t)u32 == (int64_t)number : u32 == number;
 		if (fits)
 			return add_attribute(builder, on, key,
-					is_signed ? SIDE_ATTR_TYPE_S32 : SIDE_ATTR_TYPE_U32, &u32, 4);
+					is_signed ? SIDE_ATTR_TYPE_S32 : SIDE_ATTR_TYPE_U32, &u32,
+					4);
 		break;
 	case 8:
 		return add_attribute(builder, on, key,
@@ -292,8 +296,8 @@ static int add_integer(struct side_builder *builder, struct side_builder_type *o
 				key ? key : "(null)", size);
 	}
 	return builder_fail(builder, SIDE_ERROR_INVAL,
-			"attribute \"%.100s\": the value does not fit %u bytes", key ? key : "(null)",
-			size);
+			"attribute \"%.100s\": the value does not fit %u bytes",
+			key ? key : "(null)", size);
 }
 
 EXPORT int side_builder_attr_unsigned(struct side_builder *builder, struct side_builder_type *on,
@@ -305,7 +309,7 @@ EXPORT int side_builder_attr_unsigned(struct side_builder *builder, struct side_
 EXPORT int side_builder_attr_signed(struct side_builder *builder, struct side_builder_type *on,
 		const char *key, unsigned int size, int64_t value)
 {
-	return add_integer(builder, on, key, size, true, (uint64_t) value);
+	return add_integer(builder, on, key, size, true, (uint64_t)value);
 }
 
 EXPORT int side_builder_attr_u128(struct side_builder *builder, struct side_builder_type *on,
@@ -324,7 +328,7 @@ EXPORT int side_builder_attr_s128(struct side_builder *builder, struct side_buil
 	uint64_t split[NR_SIDE_INTEGER128_SPLIT];
 
 	split[SIDE_INTEGER128_SPLIT_LOW] = low;
-	split[SIDE_INTEGER128_SPLIT_HIGH] = (uint64_t) high;
+	split[SIDE_INTEGER128_SPLIT_HIGH] = (uint64_t)high;
 	return add_attribute(builder, on, key, SIDE_ATTR_TYPE_S128, split, sizeof(split));
 }
 
@@ -339,11 +343,11 @@ EXPORT int side_builder_attr_float(struct side_builder *builder, struct side_bui
 	for (known = 2; known < size && known < 16; known *= 2)
 		type++;
 	if (known != size || !value)
-		return builder_fail(builder, SIDE_ERROR_INVAL, value ?
-				"attribute \"%.100s\": a float cannot have %u bytes" :
-				"attribute \"%.100s\": the float of %u bytes is NULL",
+		return builder_fail(builder, SIDE_ERROR_INVAL,
+				value ? "attribute \"%.100s\": a float cannot have %u bytes"
+				      : "attribute \"%.100s\": the float of %u bytes is NULL",
 				key ? key : "(null)", size);
-	return add_attribute(builder, on, key, (enum side_attr_type) type, value, size);
+	return add_attribute(builder, on, key, (enum side_attr_type)type, value, size);
 }
 
 EXPORT int side_builder_attr_text(struct side_builder *builder, struct side_builder_type *on,
@@ -359,7 +363,7 @@ EXPORT int side_builder_attr_text(struct side_builder *builder, struct side_buil
 		return builder_fail(builder, SIDE_ERROR_INVAL,
 				"attribute \"%.100s\": a string cannot have units of %u bytes",
 				key ? key : "(null)", unit_size);
-	if (!value || (unsigned int) byte_order > 1)
+	if (!value || (unsigned int)byte_order > 1)
 		return builder_fail(builder, SIDE_ERROR_INVAL,
 				"attribute \"%.100s\": the string is NULL or of unknown byte order",
 				key ? key : "(null)");
@@ -368,7 +372,7 @@ EXPORT int side_builder_attr_text(struct side_builder *builder, struct side_buil
 		return builder->result;
 	memset(&string, 0, sizeof(string));
 	side_ptr_set(string.p, copy);
-	string.unit_size = (uint8_t) unit_size;
+	string.unit_size = (uint8_t)unit_size;
 	side_enum_set(string.byte_order, byte_order);
 	return add_attribute(builder, on, key, SIDE_ATTR_TYPE_STRING, &string, sizeof(string));
 }
@@ -395,7 +399,7 @@ EXPORT struct side_builder *side_builder_create(const char *provider, const char
 	names[0] = copy_units(builder, provider ? provider : "", 1);
 	names[1] = copy_units(builder, event ? event : "", 1);
 	if (!names[0] || !names[1]) {
-		(void) side_builder_destroy(builder);
+		(void)side_builder_destroy(builder);
 		return NULL;
 	}
 	desc = &builder->desc;
@@ -409,7 +413,8 @@ EXPORT struct side_builder *side_builder_create(const char *provider, const char
 	desc->nr_side_attr_type = _NR_SIDE_ATTR_TYPE;
 	side_enum_set(desc->loglevel, loglevel);
 	builder->state.parent.version = SIDE_EVENT_STATE_ABI_VERSION;
-	builder->state.callbacks = (const struct side_callback *) (const void *) &side_empty_callback[0];
+	builder->state.callbacks =
+			(const struct side_callback *)(const void *)&side_empty_callback[0];
 	builder->state.desc = desc;
 	builder->batch[0] = desc;
 	return builder;
@@ -453,7 +458,7 @@ EXPORT int side_builder_unregister(struct side_builder *builder)
 	/* After side_exit() the handle is gone, and this does not look at it. */
 	side_events_unregister(builder->handle);
 	builder->handle = NULL;
-	(void) side_tracer_synchronize();
+	(void)side_tracer_synchronize();
 	return SIDE_ERROR_OK;
 }
 

@@ -22,15 +22,6 @@
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-/* A call of an event, as the slow path sees it. */
-struct call {
-	const struct side_event_state_0 *state;
-	const struct side_arg_vec *args;
-	const struct side_arg_dynamic_struct *var; /* NULL: not variadic */
-	void *caller;
-	uint64_t key;
-};
-
 static inline const struct side_event_state_0 *state_0(const struct side_event_state *state)
 {
 	return (const struct side_event_state_0 *)(const void *)state;
@@ -42,75 +33,88 @@ static inline const struct side_callback *load_callbacks(const struct side_event
 	return __atomic_load_n(&state->callbacks, __ATOMIC_ACQUIRE);
 }
 
+/*
+ * Has anybody else than the library set a bit?  The highest byte of the word, read as a byte: one
+ * instruction with its comparison.
+ */
 static inline bool wanted_by_shared(const struct side_event_state_0 *state)
 {
+	const unsigned char *bytes = (const unsigned char *)&state->enabled;
+	size_t highest = SIDE_BYTE_ORDER == SIDE_LITTLE_ENDIAN ? sizeof(state->enabled) - 1 : 0;
+
 	/* Relaxed: the bits order nothing. */
-	return __atomic_load_n(&state->enabled, __ATOMIC_RELAXED) & SIDE_ENABLED_SHARED_MASK;
+	return __atomic_load_n(&bytes[highest], __ATOMIC_RELAXED) != 0;
 }
 
-static void call_shared(const struct call *call)
+/* var NULL: not a variadic call.  So in all of the following. */
+static void call_shared(const struct side_event_state_0 *state, const struct side_arg_vec *args,
+		const struct side_arg_dynamic_struct *var, void *caller, uint64_t key)
 {
-	uintptr_t enabled = __atomic_load_n(&call->state->enabled, __ATOMIC_RELAXED);
-	const struct side_event_description *desc = call->state->desc;
+	uintptr_t enabled = __atomic_load_n(&state->enabled, __ATOMIC_RELAXED);
+	const struct side_event_description *desc = state->desc;
 	bool variadic = desc && (desc->flags & SIDE_EVENT_FLAG_VARIADIC);
 
-	if (!desc || variadic != !!call->var) {
+	if (!desc || variadic != !!var) {
 		report_once(REPORT_VARIADIC);
 		return;
 	}
 	if ((enabled & SIDE_ENABLED_USER_EVENTS) &&
-			(call->key == SIDE_KEY_MATCH_ALL || call->key == SIDE_KEY_USER_EVENTS))
-		side_kernel_write(call->state, call->args, call->var, call->caller);
+			(key == SIDE_KEY_MATCH_ALL || key == SIDE_KEY_USER_EVENTS))
+		side_kernel_write(state, args, var, caller);
 	if ((enabled & SIDE_ENABLED_PTRACE) &&
-			(call->key == SIDE_KEY_MATCH_ALL || call->key == SIDE_KEY_PTRACE))
-		side_ptrace_hook(&call->state->parent, call->args, call->var, call->caller);
+			(key == SIDE_KEY_MATCH_ALL || key == SIDE_KEY_PTRACE))
+		side_ptrace_hook(&state->parent, args, var, caller);
 }
 
-static void call_matching(const struct call *call)
+static void call_matching(const struct side_event_state_0 *state, const struct side_arg_vec *args,
+		const struct side_arg_dynamic_struct *var, void *caller, uint64_t key)
 {
-	const struct side_event_description *desc = call->state->desc;
-	const struct side_callback *cb = load_callbacks(call->state);
+	const struct side_event_description *desc = state->desc;
+	const struct side_callback *cb = load_callbacks(state);
 
 	/* An array for the other kind of call ends at its first entry. */
-	if (call->var ? !!cb->call : !!cb->call_variadic)
+	if (var ? !!cb->call : !!cb->call_variadic)
 		report_once(REPORT_VARIADIC);
-	for (; call->var ? !!cb->call_variadic : !!cb->call; cb++) {
-		if (call->key != SIDE_KEY_MATCH_ALL && cb->key != SIDE_KEY_MATCH_ALL &&
-				cb->key != call->key)
+	for (; var ? !!cb->call_variadic : !!cb->call; cb++) {
+		if (key != SIDE_KEY_MATCH_ALL && cb->key != SIDE_KEY_MATCH_ALL && cb->key != key)
 			continue;
-		if (call->var)
-			cb->call_variadic(desc, call->args, call->var, cb->priv, call->caller);
+		if (var)
+			cb->call_variadic(desc, args, var, cb->priv, caller);
 		else
-			cb->call(desc, call->args, cb->priv, call->caller);
+			cb->call(desc, args, cb->priv, caller);
 	}
 }
 
-static __attribute__((noinline, cold)) void dispatch_slow(const struct call *call)
+static __attribute__((noinline, cold)) void dispatch_slow(const struct side_event_state_0 *state,
+		const struct side_arg_vec *args, const struct side_arg_dynamic_struct *var,
+		void *caller, uint64_t key)
 {
 	struct rcu_reader *reader;
 	bool outermost;
 
 	if (registry_is_finished())
 		return;
-	if (call->state->parent.version != SIDE_EVENT_STATE_ABI_VERSION) {
+	if (state->parent.version != SIDE_EVENT_STATE_ABI_VERSION) {
 		report_once(REPORT_STATE_VERSION);
 		return;
 	}
-	if (wanted_by_shared(call->state))
-		call_shared(call);
+	if (wanted_by_shared(state))
+		call_shared(state, args, var, caller, key);
 	/* Without a library that runs there are no callbacks: nothing needs to be set up here. */
 	reader = rcu_enter_slow(&outermost);
 	if (!reader)
 		return;
-	call_matching(call);
+	call_matching(state, args, var, caller, key);
 	if (outermost)
 		rcu_leave(reader);
 }
 
 /* Several callbacks, none, or callbacks of the other kind; in a section that it leaves. */
-static __attribute__((noinline)) void call_all(struct rcu_reader *reader, const struct call *call)
+static __attribute__((noinline)) void call_all(struct rcu_reader *reader,
+		const struct side_event_state_0 *state, const struct side_arg_vec *args,
+		const struct side_arg_dynamic_struct *var, void *caller)
 {
-	call_matching(call);
+	call_matching(state, args, var, caller, SIDE_KEY_MATCH_ALL);
 	rcu_leave(reader);
 }
 
@@ -124,19 +128,18 @@ EXPORT void side_call(const struct side_event_state *state, const struct side_ar
 		report_once(REPORT_NULL_ARGUMENT);
 		return;
 	}
-	reader = rcu_self;
-	if (unlikely(state->version != SIDE_EVENT_STATE_ABI_VERSION ||
+	if (unlikely(!rcu_reader_quick(&reader) || state->version != SIDE_EVENT_STATE_ABI_VERSION ||
 			    wanted_by_shared(state_0(state)) || !rcu_enter(reader))) {
-		dispatch_slow(&(struct call){state_0(state), args, NULL, caller, 0});
+		dispatch_slow(state_0(state), args, NULL, caller, SIDE_KEY_MATCH_ALL);
 		return;
 	}
 	cb = load_callbacks(state_0(state));
-	if (likely(cb[0].call && !cb[1].call)) {
-		cb->call(state_0(state)->desc, args, cb->priv, caller);
-		rcu_leave(reader);
+	if (unlikely(!cb[0].call || cb[1].call)) {
+		call_all(reader, state_0(state), args, NULL, caller);
 		return;
 	}
-	call_all(reader, &(struct call){state_0(state), args, NULL, caller, 0});
+	cb->call(state_0(state)->desc, args, cb->priv, caller);
+	rcu_leave(reader);
 }
 
 EXPORT void side_call_variadic(const struct side_event_state *state,
@@ -150,45 +153,44 @@ EXPORT void side_call_variadic(const struct side_event_state *state,
 		report_once(REPORT_NULL_ARGUMENT);
 		return;
 	}
-	reader = rcu_self;
-	if (unlikely(state->version != SIDE_EVENT_STATE_ABI_VERSION ||
+	if (unlikely(!rcu_reader_quick(&reader) || state->version != SIDE_EVENT_STATE_ABI_VERSION ||
 			    wanted_by_shared(state_0(state)) || !rcu_enter(reader))) {
-		dispatch_slow(&(struct call){state_0(state), args, var, caller, 0});
+		dispatch_slow(state_0(state), args, var, caller, SIDE_KEY_MATCH_ALL);
 		return;
 	}
 	cb = load_callbacks(state_0(state));
-	if (likely(cb[0].call_variadic && !cb[1].call_variadic)) {
-		cb->call_variadic(state_0(state)->desc, args, var, cb->priv, caller);
-		rcu_leave(reader);
+	if (unlikely(!cb[0].call_variadic || cb[1].call_variadic)) {
+		call_all(reader, state_0(state), args, var, caller);
 		return;
 	}
-	call_all(reader, &(struct call){state_0(state), args, var, caller, 0});
+	cb->call_variadic(state_0(state)->desc, args, var, cb->priv, caller);
+	rcu_leave(reader);
 }
 
 /* State dumps are not hot. */
 EXPORT void side_statedump_call(const struct side_event_state *state,
 		const struct side_arg_vec *args, void *statedump_request_key)
 {
-	struct call call = {state_0(state), args, NULL, __builtin_return_address(0), 0};
+	uint64_t key;
 
 	if (!state || !args || !statedump_request_key) {
 		report_once(REPORT_NULL_ARGUMENT);
 		return;
 	}
-	memcpy(&call.key, statedump_request_key, sizeof(call.key));
-	dispatch_slow(&call);
+	memcpy(&key, statedump_request_key, sizeof(key));
+	dispatch_slow(state_0(state), args, NULL, __builtin_return_address(0), key);
 }
 
 EXPORT void side_statedump_call_variadic(const struct side_event_state *state,
 		const struct side_arg_vec *args, const struct side_arg_dynamic_struct *var,
 		void *statedump_request_key)
 {
-	struct call call = {state_0(state), args, var, __builtin_return_address(0), 0};
+	uint64_t key;
 
 	if (!state || !args || !var || !statedump_request_key) {
 		report_once(REPORT_NULL_ARGUMENT);
 		return;
 	}
-	memcpy(&call.key, statedump_request_key, sizeof(call.key));
-	dispatch_slow(&call);
+	memcpy(&key, statedump_request_key, sizeof(key));
+	dispatch_slow(state_0(state), args, var, __builtin_return_address(0), key);
 }

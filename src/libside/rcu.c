@@ -36,7 +36,7 @@ static struct reader_chunk first_chunk = {.capacity = FIRST_READERS, .readers = 
 
 static struct rcu_reader no_reader = {.epoch = RCU_NO_READER};
 
-uintptr_t rcu_gp;
+uintptr_t rcu_gp = RCU_SLOW | RCU_ALWAYS;
 static uintptr_t last_passed;
 __thread struct rcu_reader *rcu_self = &no_reader;
 
@@ -224,19 +224,42 @@ static void sleep_us(long us)
 	errno = saved_errno;
 }
 
+#if defined(__x86_64__) && defined(__LP64__)
+intptr_t rcu_self_distance;
+
+/*
+ * The loader resolves a TLS descriptor to a function and its argument.  Where the variable is at a
+ * fixed distance from the thread pointer, that distance is the argument.  Otherwise the argument is
+ * a pointer, which no distance between two addresses in these places equals.  In a program (not a
+ * library) the linker puts the distance itself where the descriptor's address would be.
+ */
+static void find_self_distance(void)
+{
+	intptr_t distance = (char *)&rcu_self - (char *)__builtin_thread_pointer();
+	const intptr_t *descriptor;
+
+	__asm__("lea rcu_self@tlsdesc(%%rip), %%rax" : "=a"(descriptor));
+	if ((intptr_t)descriptor == distance || descriptor[1] == distance)
+		__atomic_store_n(&rcu_self_distance, distance, __ATOMIC_RELAXED);
+}
+#else
+static void find_self_distance(void) {}
+#endif
+
 void rcu_start(void)
 {
 	const char *choice;
-	uintptr_t gp = 0;
-	uintptr_t first = RCU_STEP | RCU_READY;
+	uintptr_t gp = RCU_SLOW | RCU_ALWAYS;
+	uintptr_t first = RCU_STEP | RCU_READY | RCU_ALWAYS;
 
-	if (__atomic_load_n(&rcu_gp, __ATOMIC_RELAXED))
+	if (__atomic_load_n(&rcu_gp, __ATOMIC_RELAXED) != gp)
 		return;
 	owner_pid = getpid();
+	find_self_distance();
 	choice = secure_getenv("SIDE_RCU");
 	if ((choice && !strcmp(choice, "fence")) ||
 			membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) < 0)
-		first |= RCU_FENCE;
+		first |= RCU_FENCE | RCU_SLOW;
 	/* Release: owner_pid first.  A callback published later orders it for the readers. */
 	(void)__atomic_compare_exchange_n(
 			&rcu_gp, &gp, first, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
@@ -245,6 +268,7 @@ void rcu_start(void)
 void rcu_finish(void)
 {
 	/* Relaxed: sections that begin in this moment find empty arrays or old ones, both whole. */
+	(void)__atomic_or_fetch(&rcu_gp, (uintptr_t)RCU_SLOW, __ATOMIC_RELAXED);
 	(void)__atomic_and_fetch(&rcu_gp, ~(uintptr_t)RCU_READY, __ATOMIC_RELAXED);
 }
 
@@ -265,7 +289,7 @@ static void rcu_all_threads_barrier(void)
 	if (membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0 &&
 			membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0)
 		return;
-	(void)__atomic_or_fetch(&rcu_gp, (uintptr_t)RCU_FENCE, __ATOMIC_SEQ_CST);
+	(void)__atomic_or_fetch(&rcu_gp, (uintptr_t)(RCU_FENCE | RCU_SLOW), __ATOMIC_SEQ_CST);
 	sleep_us(50000);
 	full_fence();
 }

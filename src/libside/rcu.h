@@ -29,6 +29,12 @@
  *
  * Without membarrier (old kernel, seccomp) rcu_gp carries RCU_FENCE and readers execute a full
  * fence themselves; SIDE_RCU=fence in the environment chooses this on purpose.
+ *
+ * Thread-local data: one pointer, in whatever model; a library that is loaded late must not need
+ * static TLS space.  But a general access is a call.  When the loader has put the pointer at the
+ * same distance from every thread's thread pointer (always when the library is loaded with the
+ * program, mostly otherwise), rcu_start() finds out, and the hot path loads it with one
+ * instruction.
  */
 #ifndef LIBSIDE_RCU_H
 #define LIBSIDE_RCU_H
@@ -37,11 +43,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Low bits of rcu_gp; the rest counts grace periods. */
 enum {
-	RCU_READY = 1, /* sections may be entered; not before rcu_start(), nor after rcu_finish() */
-	RCU_FENCE = 2, /* no membarrier: readers fence */
-	RCU_FLAGS = 3,
-	RCU_STEP = 4, /* a grace period */
+	RCU_SLOW = 1,   /* rcu_enter() does not do: not running, or fences needed */
+	RCU_ALWAYS = 2, /* so that an epoch is never 0 */
+	RCU_READY = 4, /* sections may be entered; not before rcu_start(), nor after rcu_finish() */
+	RCU_FENCE = 8, /* no membarrier: readers fence */
+	RCU_FLAGS = 15,
+	RCU_STEP = 16, /* a grace period */
 };
 
 struct rcu_reader {
@@ -51,11 +60,33 @@ struct rcu_reader {
 } __attribute__((aligned(64)));
 
 /* Epoch of the reader that stands in for the one a thread does not have yet: no value of rcu_gp. */
-#define RCU_NO_READER ((uintptr_t)RCU_FENCE)
+#define RCU_NO_READER ((uintptr_t)RCU_SLOW)
 
 /* Hidden: known to be in this library, so that the fast path needs no detour to find them. */
 extern __attribute__((visibility("hidden"))) uintptr_t rcu_gp;
 extern __attribute__((visibility("hidden"))) __thread struct rcu_reader *rcu_self;
+
+#if defined(__x86_64__) && defined(__LP64__)
+/* Distance of rcu_self from the thread pointer, the same in all threads; 0: not known. */
+extern __attribute__((visibility("hidden"))) intptr_t rcu_self_distance;
+
+/* Get the reader of this thread.  False: that takes more than one instruction. */
+static inline __attribute__((always_inline)) bool rcu_reader_quick(struct rcu_reader **reader)
+{
+	intptr_t distance = __atomic_load_n(&rcu_self_distance, __ATOMIC_RELAXED);
+
+	if (__builtin_expect(!distance, 0))
+		return false;
+	__asm__ __volatile__("mov %%fs:(%1), %0" : "=r"(*reader) : "r"(distance));
+	return true;
+}
+#else
+static inline __attribute__((always_inline)) bool rcu_reader_quick(struct rcu_reader **reader)
+{
+	*reader = rcu_self;
+	return true;
+}
+#endif
 
 /*
  * Try to enter an outermost section the cheap way.  False: inside a section already, no reader yet,
@@ -70,7 +101,7 @@ static inline __attribute__((always_inline)) bool rcu_enter(struct rcu_reader *r
 		return false;
 	/* Relaxed: a stale value is older, and so waited for longer. */
 	gp = __atomic_load_n(&rcu_gp, __ATOMIC_RELAXED);
-	if (__builtin_expect((gp & RCU_FLAGS) != RCU_READY, 0))
+	if (__builtin_expect(gp & RCU_SLOW, 0))
 		return false;
 	/*
 	 * Release: what the last section read, before a grace period may see the new epoch.  The
@@ -107,7 +138,7 @@ void rcu_start(void);
 
 static inline bool rcu_is_started(void)
 {
-	return __atomic_load_n(&rcu_gp, __ATOMIC_RELAXED) != 0;
+	return __atomic_load_n(&rcu_gp, __ATOMIC_RELAXED) >= RCU_STEP;
 }
 
 /* No section is entered from here on (those that are open stay). */
