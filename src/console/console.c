@@ -46,10 +46,12 @@ static void put_names(struct output_line *line, const struct side_event_descript
 
 static void put_warnings(struct output_line *line, const struct side_event_description *desc)
 {
-	if (desc->struct_size != side_offsetofend(struct side_event_description,
-						side_event_description_orig_abi_last))
+	if (desc->struct_size !=
+			side_offsetofend(struct side_event_description,
+					side_event_description_orig_abi_last))
 		visit_buffer_printf(&line->text,
-				"Warning: the event description has %u bytes, the console tracer knows %zu\n",
+				"Warning: the event description has %u bytes, the console tracer "
+				"knows %zu\n",
 				desc->struct_size,
 				side_offsetofend(struct side_event_description,
 						side_event_description_orig_abi_last));
@@ -60,7 +62,8 @@ static void put_warnings(struct output_line *line, const struct side_event_descr
 				(unsigned int)desc->nr_side_type_label - _NR_SIDE_TYPE_LABEL);
 	if (desc->nr_side_attr_type > _NR_SIDE_ATTR_TYPE)
 		visit_buffer_printf(&line->text,
-				"Warning: the event may use %u attribute types that the console tracer "
+				"Warning: the event may use %u attribute types that the console "
+				"tracer "
 				"does not know\n",
 				(unsigned int)desc->nr_side_attr_type - _NR_SIDE_ATTR_TYPE);
 }
@@ -75,7 +78,8 @@ static void insert_event(struct output_line *line, struct side_event_description
 	if (desc->version != SIDE_EVENT_DESCRIPTION_ABI_VERSION) {
 		/* Nothing else in it has a known meaning. */
 		visit_buffer_printf(&line->text,
-				"Error: an event description has version %u, the console tracer knows %u\n",
+				"Error: an event description has version %u, the console tracer "
+				"knows %u\n",
 				desc->version, SIDE_EVENT_DESCRIPTION_ABI_VERSION);
 		return;
 	}
@@ -88,8 +92,8 @@ static void insert_event(struct output_line *line, struct side_event_description
 	}
 	description_put(line, desc);
 	if (desc->flags & SIDE_EVENT_FLAG_VARIADIC)
-		ret = side_tracer_callback_variadic_register(desc, on_variadic_event, NULL,
-				console_key);
+		ret = side_tracer_callback_variadic_register(
+				desc, on_variadic_event, NULL, console_key);
 	else
 		ret = side_tracer_callback_register(desc, on_event, NULL, console_key);
 	/* The same description in two batches is registered already. */
@@ -104,8 +108,8 @@ static void remove_event(struct output_line *line, struct side_event_description
 	put_names(line, desc);
 	/* Fails for what insert_event() did not register, and that is all right. */
 	if (desc->flags & SIDE_EVENT_FLAG_VARIADIC)
-		(void)side_tracer_callback_variadic_unregister(desc, on_variadic_event, NULL,
-				console_key);
+		(void)side_tracer_callback_variadic_unregister(
+				desc, on_variadic_event, NULL, console_key);
 	else
 		(void)side_tracer_callback_unregister(desc, on_event, NULL, console_key);
 }

@@ -213,12 +213,12 @@ static void put_gather(struct output_line *line, const struct side_type *type)
 		put_vla(line, side_ptr_get(gather->u.side_vla.type.length_type),
 				side_ptr_get(gather->u.side_vla.type.elem_type));
 		break;
-	case SIDE_TYPE_GATHER_ENUM:
-		put_enum(line, "gather_enum", &type->u.side_enum);
-		break;
+	case SIDE_TYPE_GATHER_ENUM: put_enum(line, "gather_enum", &type->u.side_enum); break;
 	default: /* GATHER_INTEGER, GATHER_POINTER */
-		PRINT(line, "%s { ", side_enum_get(type->type) == SIDE_TYPE_GATHER_POINTER ?
-				"gather_pointer" : "gather_integer");
+		PRINT(line, "%s { ",
+				side_enum_get(type->type) == SIDE_TYPE_GATHER_POINTER
+						? "gather_pointer"
+						: "gather_integer");
 		put_integer(line, &gather->u.side_integer.type);
 		put_bit_access(line, gather->u.side_integer.offset,
 				gather->u.side_integer.offset_bits,
@@ -238,9 +238,7 @@ static void put_compound(struct output_line *line, const struct side_type *type)
 		OUTPUT_PUT(line, "struct { ");
 		put_struct(line, side_ptr_get(type->u.side_struct));
 		break;
-	case SIDE_TYPE_VARIANT:
-		put_variant(line, side_ptr_get(type->u.side_variant));
-		break;
+	case SIDE_TYPE_VARIANT: put_variant(line, side_ptr_get(type->u.side_variant)); break;
 	case SIDE_TYPE_OPTIONAL:
 		OUTPUT_PUT(line, "optional {");
 		put_type(line, side_ptr_get(side_ptr_get(type->u.side_optional)->elem_type));
@@ -274,15 +272,9 @@ static void put_type(struct output_line *line, const struct side_type *type)
 		OUTPUT_PUT(line, ", ");
 	OUTPUT_PUT(line, "type: ");
 	switch (label) {
-	case SIDE_TYPE_NULL:
-		OUTPUT_PUT(line, "null");
-		break;
-	case SIDE_TYPE_BYTE:
-		OUTPUT_PUT(line, "byte");
-		break;
-	case SIDE_TYPE_DYNAMIC:
-		OUTPUT_PUT(line, "dynamic");
-		break;
+	case SIDE_TYPE_NULL: OUTPUT_PUT(line, "null"); break;
+	case SIDE_TYPE_BYTE: OUTPUT_PUT(line, "byte"); break;
+	case SIDE_TYPE_DYNAMIC: OUTPUT_PUT(line, "dynamic"); break;
 	case SIDE_TYPE_BOOL:
 		OUTPUT_PUT(line, "bool { ");
 		put_bool(line, &type->u.side_bool);
@@ -303,12 +295,8 @@ static void put_type(struct output_line *line, const struct side_type *type)
 		put_string(line, &type->u.side_string);
 		OUTPUT_PUT(line, " }");
 		break;
-	case SIDE_TYPE_ENUM:
-		put_enum(line, "enum", &type->u.side_enum);
-		break;
-	case SIDE_TYPE_ENUM_BITMAP:
-		put_bitmap(line, &type->u.side_enum_bitmap);
-		break;
+	case SIDE_TYPE_ENUM: put_enum(line, "enum", &type->u.side_enum); break;
+	case SIDE_TYPE_ENUM_BITMAP: put_bitmap(line, &type->u.side_enum_bitmap); break;
 	default:
 		if (visit_label_is_gather(label)) {
 			put_gather(line, type);

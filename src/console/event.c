@@ -140,8 +140,8 @@ static int array_end(void *priv, const struct visit_place *place, uint32_t nr)
 	return OUTPUT_PUT((struct output_line *)priv, " ]");
 }
 
-static int enum_begin(void *priv, const struct visit_place *place,
-		struct visit_attributes attributes)
+static int enum_begin(
+		void *priv, const struct visit_place *place, struct visit_attributes attributes)
 {
 	struct output_line *line = priv;
 
@@ -188,7 +188,8 @@ static int bitmap(void *priv, const struct visit_place *place,
 	put_attributes(line, place, visit_attributes_of(&mappings->attributes));
 	OUTPUT_PUT(line, "labels: [ ");
 	for (i = 0; i < side_array_length(&mappings->mappings); i++) {
-		const struct side_enum_bitmap_mapping *mapping = side_array_at(&mappings->mappings, i);
+		const struct side_enum_bitmap_mapping *mapping =
+				side_array_at(&mappings->mappings, i);
 
 		if (visit_bitmap_matches(mapping, bits))
 			put_label(line, &mapping->label, &nr);
@@ -199,24 +200,24 @@ static int bitmap(void *priv, const struct visit_place *place,
 }
 
 static const struct visit_argument_ops ops = {
-	.event_begin = event_begin,
-	.event_end = event_end,
-	.fields_begin = fields_begin,
-	.fields_end = fields_end,
-	.variadic_begin = variadic_begin,
-	.variadic_end = variadic_end,
-	.field_begin = field_begin,
-	.field_end = brace_end,
-	.element_begin = element_begin,
-	.element_end = brace_end,
-	.value = value,
-	.struct_begin = struct_begin,
-	.struct_end = struct_end,
-	.array_begin = array_begin,
-	.array_end = array_end,
-	.enum_begin = enum_begin,
-	.enum_end = enum_end,
-	.bitmap = bitmap,
+		.event_begin = event_begin,
+		.event_end = event_end,
+		.fields_begin = fields_begin,
+		.fields_end = fields_end,
+		.variadic_begin = variadic_begin,
+		.variadic_end = variadic_end,
+		.field_begin = field_begin,
+		.field_end = brace_end,
+		.element_begin = element_begin,
+		.element_end = brace_end,
+		.value = value,
+		.struct_begin = struct_begin,
+		.struct_end = struct_end,
+		.array_begin = array_begin,
+		.array_end = array_end,
+		.enum_begin = enum_begin,
+		.enum_end = enum_end,
+		.bitmap = bitmap,
 };
 
 /* The frame, what is wrong, and the path to it, a step a line. */
@@ -224,7 +225,8 @@ static void print_error(struct output_line *line, const struct visit_error *erro
 {
 	const char *at;
 
-	OUTPUT_PUT(line, "----------------------------------------------------------\n"
+	OUTPUT_PUT(line,
+			"----------------------------------------------------------\n"
 			"ERROR: ");
 	scalar_name(line, error->what);
 	OUTPUT_PUT(line, "\n\t");
@@ -240,7 +242,7 @@ static void print_error(struct output_line *line, const struct visit_error *erro
 void event_print(const struct side_event_description *desc, const struct side_arg_vec *args,
 		const struct side_arg_dynamic_struct *variadic)
 {
-	struct visit_error error = { .what = "no memory for the line of an event" };
+	struct visit_error error = {.what = "no memory for the line of an event"};
 	struct output_line line;
 	int saved = errno;
 

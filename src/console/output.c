@@ -42,11 +42,11 @@ __attribute__((constructor)) static void install_fork_handler(void)
 static bool lock(void)
 {
 	uint32_t tid = (uint32_t)syscall(SYS_gettid), seen = 0;
-	struct timespec patience = { .tv_sec = 1 };
+	struct timespec patience = {.tv_sec = 1};
 
 	/* Acquire: the writes of the last owner are over. Pairs with the release in unlock(). */
-	if (__atomic_compare_exchange_n(&lock_word, &seen, tid, false, __ATOMIC_ACQUIRE,
-			__ATOMIC_RELAXED))
+	if (__atomic_compare_exchange_n(
+			    &lock_word, &seen, tid, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return true;
 	for (;;) {
 		if ((seen & ~WAITED) == tid)
@@ -54,12 +54,13 @@ static bool lock(void)
 		if (!seen) {
 			/* Others may still sleep: keep them in the word. */
 			if (__atomic_compare_exchange_n(&lock_word, &seen, tid | WAITED, false,
-					__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+					    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 				return true;
 			continue;
 		}
-		if (!(seen & WAITED) && !__atomic_compare_exchange_n(&lock_word, &seen,
-				seen | WAITED, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		if (!(seen & WAITED) &&
+				!__atomic_compare_exchange_n(&lock_word, &seen, seen | WAITED,
+						false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 			continue;
 		syscall(SYS_futex, &lock_word, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, seen | WAITED,
 				&patience, NULL, 0);
@@ -83,7 +84,7 @@ static void write_all(int fd, const unsigned char *bytes, size_t size)
 			bytes += written;
 			size -= (size_t)written;
 		} else if (written < 0 && errno == EAGAIN) {
-			struct pollfd ready = { .fd = fd, .events = POLLOUT };
+			struct pollfd ready = {.fd = fd, .events = POLLOUT};
 
 			/* A non-blocking reader that does not read for a second loses the line. */
 			if (poll(&ready, 1, 1000) == 0)

@@ -25,11 +25,12 @@ void scalar_string(struct output_line *line, struct visit_text text)
 
 void scalar_raw_string(struct output_line *line, const struct side_type_raw_string *string)
 {
-	scalar_string(line, (struct visit_text){
-			.at = side_ptr_get(string->p),
-			.unit_size = string->unit_size,
-			.byte_order = string->byte_order.v,
-	});
+	scalar_string(line,
+			(struct visit_text){
+					.at = side_ptr_get(string->p),
+					.unit_size = string->unit_size,
+					.byte_order = string->byte_order.v,
+			});
 }
 
 static void put_digits(struct output_line *line, const struct visit_value *value, unsigned int base)
@@ -50,35 +51,21 @@ void scalar_value(struct output_line *line, const struct visit_value *value,
 		struct visit_attributes attributes)
 {
 	switch (value->kind) {
-	case VISIT_NULL:
-		OUTPUT_PUT(line, "<NULL TYPE>");
-		break;
-	case VISIT_BOOL:
-		scalar_name(line, value->lo ? "true" : "false");
-		break;
+	case VISIT_NULL: OUTPUT_PUT(line, "<NULL TYPE>"); break;
+	case VISIT_BOOL: scalar_name(line, value->lo ? "true" : "false"); break;
 	case VISIT_UNSIGNED:
-	case VISIT_SIGNED:
-		put_digits(line, value, visit_attribute_base(attributes, 10));
-		break;
-	case VISIT_BYTE:
-		put_digits(line, value, 16);
-		break;
-	case VISIT_POINTER:
-		put_digits(line, value, visit_attribute_base(attributes, 16));
-		break;
-	case VISIT_FLOAT:
-		put_float(line, value);
-		break;
-	case VISIT_STRING:
-		scalar_string(line, value->text);
-		break;
+	case VISIT_SIGNED: put_digits(line, value, visit_attribute_base(attributes, 10)); break;
+	case VISIT_BYTE: put_digits(line, value, 16); break;
+	case VISIT_POINTER: put_digits(line, value, visit_attribute_base(attributes, 16)); break;
+	case VISIT_FLOAT: put_float(line, value); break;
+	case VISIT_STRING: scalar_string(line, value->text); break;
 	}
 }
 
 void scalar_attributes(struct output_line *line, struct visit_attributes attributes,
 		const char *word, bool dynamic)
 {
-	struct visit_attributes none = { NULL, 0 };
+	struct visit_attributes none = {NULL, 0};
 	struct visit_value value;
 	uint32_t i;
 
@@ -88,7 +75,8 @@ void scalar_attributes(struct output_line *line, struct visit_attributes attribu
 	for (i = 0; i < attributes.nr; i++) {
 		const struct side_attr *attr = &attributes.attr[i];
 
-		visit_buffer_printf(&line->text, "%s{ key%s ", i ? ", " : "", scalar_colon(dynamic));
+		visit_buffer_printf(
+				&line->text, "%s{ key%s ", i ? ", " : "", scalar_colon(dynamic));
 		scalar_raw_string(line, &attr->key);
 		visit_buffer_printf(&line->text, ", value%s ", scalar_colon(dynamic));
 		if (visit_load_attribute(&attr->value, &value))

@@ -41,11 +41,12 @@ static struct visit_attributes scalar_attributes(const struct side_arg *arg)
 	return visit_attributes_of(&u->side_null.attributes);
 }
 _Static_assert(!offsetof(struct side_type_null, attributes) &&
-		!offsetof(struct side_type_bool, attributes) &&
-		!offsetof(struct side_type_byte, attributes) &&
-		!offsetof(struct side_type_string, attributes) &&
-		!offsetof(struct side_type_integer, attributes) &&
-		!offsetof(struct side_type_float, attributes), "attributes stand first");
+				!offsetof(struct side_type_bool, attributes) &&
+				!offsetof(struct side_type_byte, attributes) &&
+				!offsetof(struct side_type_string, attributes) &&
+				!offsetof(struct side_type_integer, attributes) &&
+				!offsetof(struct side_type_float, attributes),
+		"attributes stand first");
 
 static int walk_scalar(const struct walk *walk, const struct visit_place *place,
 		const struct visit_step *step, const struct side_arg *arg)
@@ -67,9 +68,9 @@ static int walk_field(const struct walk *walk, const struct visit_place *inner,
 		const struct side_arg_dynamic_field *field)
 {
 	struct visit_step step = {
-		.up = up,
-		.kind = VISIT_STEP_FIELD,
-		.name = side_ptr_get(field->field_name),
+			.up = up,
+			.kind = VISIT_STEP_FIELD,
+			.name = side_ptr_get(field->field_name),
 	};
 	struct visit_place place = *inner;
 	int ret;
@@ -88,7 +89,7 @@ static int walk_field(const struct walk *walk, const struct visit_place *inner,
 static int walk_element(const struct walk *walk, const struct visit_place *inner,
 		const struct visit_step *up, uint32_t index, const struct side_arg *elem)
 {
-	struct visit_step step = { .up = up, .kind = VISIT_STEP_INDEX, .index = index };
+	struct visit_step step = {.up = up, .kind = VISIT_STEP_INDEX, .index = index};
 	struct visit_place place = *inner;
 	int ret;
 
@@ -173,14 +174,14 @@ static bool writer_may_go_on(struct writer *writer, const void *thing)
 	return !writer->ret;
 }
 
-static enum side_visitor_status write_elem(const struct side_tracer_visitor_ctx *ctx,
-		const struct side_arg *elem)
+static enum side_visitor_status write_elem(
+		const struct side_tracer_visitor_ctx *ctx, const struct side_arg *elem)
 {
 	struct writer *writer = ctx->priv;
 
 	if (writer_may_go_on(writer, elem))
-		writer->ret = walk_element(writer->walk, writer->inner, writer->step, writer->nr++,
-				elem);
+		writer->ret = walk_element(
+				writer->walk, writer->inner, writer->step, writer->nr++, elem);
 	return writer->ret ? SIDE_VISITOR_STATUS_ERROR : SIDE_VISITOR_STATUS_OK;
 }
 
@@ -191,8 +192,8 @@ static enum side_visitor_status write_field(
 	struct writer *writer = ctx->priv;
 
 	if (writer_may_go_on(writer, field))
-		writer->ret = walk_field(writer->walk, writer->inner, writer->step, writer->nr++,
-				field);
+		writer->ret = walk_field(
+				writer->walk, writer->inner, writer->step, writer->nr++, field);
 	return writer->ret ? SIDE_VISITOR_STATUS_ERROR : SIDE_VISITOR_STATUS_OK;
 }
 
@@ -210,10 +211,10 @@ static int walk_struct_visitor(const struct walk *walk, const struct visit_place
 		const struct visit_place *inner, const struct visit_step *step,
 		const struct side_arg_dynamic_struct_visitor *visitor)
 {
-	struct writer writer = { .walk = walk, .inner = inner, .step = step };
+	struct writer writer = {.walk = walk, .inner = inner, .step = step};
 	struct side_tracer_dynamic_struct_visitor_ctx ctx = {
-		.write_field = write_field,
-		.priv = &writer,
+			.write_field = write_field,
+			.priv = &writer,
 	};
 	int ret;
 
@@ -221,11 +222,12 @@ static int walk_struct_visitor(const struct walk *walk, const struct visit_place
 		return visit_fail(walk->error, step, -EFAULT, "the visitor is NULL");
 	ret = check_attributes(walk, step, visit_attributes_of(&visitor->attributes));
 	if (!ret)
-		ret = WALK_CALL(walk, struct_begin, place, visit_attributes_of(&visitor->attributes),
-				VISIT_LENGTH_UNKNOWN);
+		ret = WALK_CALL(walk, struct_begin, place,
+				visit_attributes_of(&visitor->attributes), VISIT_LENGTH_UNKNOWN);
 	if (!ret)
-		ret = finish_visitor(&writer, side_ptr_get(visitor->visitor)(&ctx,
-				side_ptr_get(visitor->app_ctx)));
+		ret = finish_visitor(&writer,
+				side_ptr_get(visitor->visitor)(
+						&ctx, side_ptr_get(visitor->app_ctx)));
 	return ret ? ret : WALK_CALL(walk, struct_end, place, writer.nr);
 }
 
@@ -233,8 +235,8 @@ static int walk_vla_visitor(const struct walk *walk, const struct visit_place *p
 		const struct visit_place *inner, const struct visit_step *step,
 		const struct side_arg_dynamic_vla_visitor *visitor)
 {
-	struct writer writer = { .walk = walk, .inner = inner, .step = step };
-	struct side_tracer_visitor_ctx ctx = { .write_elem = write_elem, .priv = &writer };
+	struct writer writer = {.walk = walk, .inner = inner, .step = step};
+	struct side_tracer_visitor_ctx ctx = {.write_elem = write_elem, .priv = &writer};
 	int ret;
 
 	if (!visitor || !side_ptr_get(visitor->visitor))
@@ -244,8 +246,9 @@ static int walk_vla_visitor(const struct walk *walk, const struct visit_place *p
 		ret = WALK_CALL(walk, array_begin, place, visit_attributes_of(&visitor->attributes),
 				VISIT_LENGTH_UNKNOWN);
 	if (!ret)
-		ret = finish_visitor(&writer, side_ptr_get(visitor->visitor)(&ctx,
-				side_ptr_get(visitor->app_ctx)));
+		ret = finish_visitor(&writer,
+				side_ptr_get(visitor->visitor)(
+						&ctx, side_ptr_get(visitor->app_ctx)));
 	return ret ? ret : WALK_CALL(walk, array_end, place, writer.nr);
 }
 
@@ -253,7 +256,7 @@ int walk_dynamic(const struct walk *walk, const struct visit_place *place,
 		const struct visit_step *up, const struct side_arg *arg)
 {
 	const union side_arg_dynamic *u = &arg->u.side_dynamic;
-	struct visit_step step = { .up = up, .kind = VISIT_STEP_WORD, .name = "dynamic" };
+	struct visit_step step = {.up = up, .kind = VISIT_STEP_WORD, .name = "dynamic"};
 	struct visit_place outer = *place, inner;
 	unsigned int label = arg->type.v;
 	int ret;
@@ -269,7 +272,8 @@ int walk_dynamic(const struct walk *walk, const struct visit_place *place,
 		return ret;
 	switch (label) {
 	case SIDE_TYPE_DYNAMIC_STRUCT:
-		return walk_struct(walk, &outer, &inner, &step, side_ptr_get(u->side_dynamic_struct));
+		return walk_struct(
+				walk, &outer, &inner, &step, side_ptr_get(u->side_dynamic_struct));
 	case SIDE_TYPE_DYNAMIC_STRUCT_VISITOR:
 		return walk_struct_visitor(walk, &outer, &inner, &step,
 				side_ptr_get(u->side_dynamic_struct_visitor));
@@ -284,7 +288,7 @@ int walk_dynamic(const struct walk *walk, const struct visit_place *place,
 int walk_variadic(const struct walk *walk, const struct visit_place *place,
 		const struct visit_step *up, const struct side_arg_dynamic_struct *variadic)
 {
-	struct visit_step step = { .up = up, .kind = VISIT_STEP_WORD, .name = "variadic" };
+	struct visit_step step = {.up = up, .kind = VISIT_STEP_WORD, .name = "variadic"};
 	struct visit_place inner = *place;
 	int ret;
 
@@ -295,6 +299,7 @@ int walk_variadic(const struct walk *walk, const struct visit_place *place,
 		ret = WALK_CALL(walk, variadic_begin, &inner,
 				visit_attributes_of(&variadic->attributes), variadic->len);
 	if (!ret)
-		ret = walk_fields(walk, &inner, &step, side_ptr_get(variadic->fields), variadic->len);
+		ret = walk_fields(
+				walk, &inner, &step, side_ptr_get(variadic->fields), variadic->len);
 	return ret ? ret : WALK_CALL(walk, variadic_end, &inner, variadic->len);
 }

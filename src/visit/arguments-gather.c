@@ -17,7 +17,7 @@ static int gather_struct(const struct walk *walk, const struct visit_place *plac
 	const struct side_type_gather_struct *gather = &type->u.side_gather.u.side_struct;
 	const struct side_type_struct *structure = side_ptr_get(gather->type);
 	const struct side_event_field *fields = side_array_elements(&structure->fields);
-	struct visit_step word = { .up = up, .kind = VISIT_STEP_WORD, .name = "struct:" };
+	struct visit_step word = {.up = up, .kind = VISIT_STEP_WORD, .name = "struct:"};
 	uint32_t i, nr = side_array_length(&structure->fields);
 	struct visit_place inner;
 	int ret = walk_enter(walk, place, &word, type, &inner);
@@ -30,9 +30,9 @@ static int gather_struct(const struct walk *walk, const struct visit_place *plac
 	ret = WALK_CALL(walk, struct_begin, place, visit_attributes_of(&structure->attributes), nr);
 	for (i = 0; !ret && i < nr; i++) {
 		struct visit_step step = {
-			.up = &word,
-			.kind = VISIT_STEP_FIELD,
-			.name = side_ptr_get(fields[i].field_name),
+				.up = &word,
+				.kind = VISIT_STEP_FIELD,
+				.name = side_ptr_get(fields[i].field_name),
 		};
 
 		inner.type = &fields[i].side_type;
@@ -52,7 +52,7 @@ static int gather_elements(const struct walk *walk, const struct visit_place *pl
 		const struct side_type *elem, struct visit_attributes attributes, uint32_t nr,
 		const void *base)
 {
-	struct visit_step step = { .up = up, .kind = VISIT_STEP_INDEX };
+	struct visit_step step = {.up = up, .kind = VISIT_STEP_INDEX};
 	struct visit_place inner;
 	size_t stride;
 	uint32_t i;
@@ -88,8 +88,8 @@ static int gather_array(const struct walk *walk, const struct visit_place *place
 
 	/* Nothing is read for an empty one, so its pointers may be NULL. */
 	if (gather->type.length)
-		ret = visit_gather_access(base, gather->offset, side_enum_get(gather->access_mode),
-				&base);
+		ret = visit_gather_access(
+				base, gather->offset, side_enum_get(gather->access_mode), &base);
 	if (ret)
 		return fail_access(walk, step, ret);
 	return gather_elements(walk, place, step, type, side_ptr_get(gather->type.elem_type),
@@ -108,8 +108,8 @@ static int gather_vla(const struct walk *walk, const struct visit_place *place,
 		return visit_fail(walk->error, step, ret,
 				"the length of a VLA is negative or above 32 bits");
 	if (!ret && nr)
-		ret = visit_gather_access(base, gather->offset, side_enum_get(gather->access_mode),
-				&base);
+		ret = visit_gather_access(
+				base, gather->offset, side_enum_get(gather->access_mode), &base);
 	if (ret)
 		return fail_access(walk, step, ret);
 	return gather_elements(walk, place, step, type, side_ptr_get(gather->type.elem_type),
@@ -126,19 +126,17 @@ int walk_gather(const struct walk *walk, const struct visit_place *place,
 	int ret;
 
 	switch (side_enum_get(type->type)) {
-	case SIDE_TYPE_GATHER_STRUCT:
-		return gather_struct(walk, place, step, type, base);
-	case SIDE_TYPE_GATHER_ARRAY:
-		return gather_array(walk, place, step, type, base);
-	case SIDE_TYPE_GATHER_VLA:
-		return gather_vla(walk, place, step, type, base, length_base);
+	case SIDE_TYPE_GATHER_STRUCT: return gather_struct(walk, place, step, type, base);
+	case SIDE_TYPE_GATHER_ARRAY: return gather_array(walk, place, step, type, base);
+	case SIDE_TYPE_GATHER_VLA: return gather_vla(walk, place, step, type, base, length_base);
 	case SIDE_TYPE_GATHER_ENUM:
 		mappings = side_ptr_get(type->u.side_gather.u.side_enum.mappings);
 		elem = side_ptr_get(type->u.side_gather.u.side_enum.elem_type);
 		ret = visit_load_gather(elem, base, &value);
 		if (ret)
 			return fail_access(walk, step, ret);
-		ret = WALK_CALL(walk, enum_begin, place, visit_attributes_of(&mappings->attributes));
+		ret = WALK_CALL(walk, enum_begin, place,
+				visit_attributes_of(&mappings->attributes));
 		if (!ret)
 			ret = WALK_CALL(walk, value, place, &value, visit_type_attributes(elem));
 		return ret ? ret : WALK_CALL(walk, enum_end, place, mappings, &value);

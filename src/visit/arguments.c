@@ -54,9 +54,9 @@ static int walk_fields(const struct walk *walk, const struct visit_place *place,
 		return visit_fail(walk->error, up, -EFAULT, "the argument list is NULL");
 	for (i = 0; !ret && i < nr; i++) {
 		struct visit_step step = {
-			.up = up,
-			.kind = VISIT_STEP_FIELD,
-			.name = side_ptr_get(fields[i].field_name),
+				.up = up,
+				.kind = VISIT_STEP_FIELD,
+				.name = side_ptr_get(fields[i].field_name),
 		};
 		struct visit_place field = *place;
 
@@ -77,7 +77,7 @@ static int walk_struct(const struct walk *walk, const struct visit_place *place,
 		const struct side_arg *arg)
 {
 	const struct side_type_struct *structure = side_ptr_get(type->u.side_struct);
-	struct visit_step step = { .up = up, .kind = VISIT_STEP_WORD, .name = "struct:" };
+	struct visit_step step = {.up = up, .kind = VISIT_STEP_WORD, .name = "struct:"};
 	uint32_t nr = side_array_length(&structure->fields);
 	struct visit_place inner;
 	int ret = walk_enter(walk, place, &step, type, &inner);
@@ -85,8 +85,8 @@ static int walk_struct(const struct walk *walk, const struct visit_place *place,
 	if (!ret && !side_ptr_get(arg->u.side_static.side_struct))
 		ret = visit_fail(walk->error, &step, -EFAULT, "the structure argument is NULL");
 	if (!ret)
-		ret = WALK_CALL(walk, struct_begin, place, visit_attributes_of(&structure->attributes),
-				nr);
+		ret = WALK_CALL(walk, struct_begin, place,
+				visit_attributes_of(&structure->attributes), nr);
 	if (!ret)
 		ret = walk_fields(walk, &inner, &step, side_array_elements(&structure->fields), nr,
 				side_ptr_get(arg->u.side_static.side_struct));
@@ -97,7 +97,7 @@ static int walk_element(const struct walk *walk, const struct visit_place *inner
 		const struct visit_step *up, uint32_t index, const struct side_type *type,
 		const struct side_arg *arg)
 {
-	struct visit_step step = { .up = up, .kind = VISIT_STEP_INDEX, .index = index };
+	struct visit_step step = {.up = up, .kind = VISIT_STEP_INDEX, .index = index};
 	struct visit_place place = *inner;
 	int ret;
 
@@ -152,8 +152,8 @@ struct element_writer {
 	int ret; /* the first error of ours; sticks */
 };
 
-static enum side_visitor_status write_element(const struct side_tracer_visitor_ctx *ctx,
-		const struct side_arg *elem)
+static enum side_visitor_status write_element(
+		const struct side_tracer_visitor_ctx *ctx, const struct side_arg *elem)
 {
 	struct element_writer *writer = ctx->priv;
 
@@ -179,11 +179,11 @@ static int walk_vla_visitor(const struct walk *walk, const struct visit_place *p
 	const struct side_arg_vla_visitor *app = side_ptr_get(arg->u.side_static.side_vla_visitor);
 	struct visit_place inner;
 	struct element_writer writer = {
-		.ctx = { .write_elem = write_element, .priv = &writer },
-		.walk = walk,
-		.inner = &inner,
-		.step = step,
-		.elem = side_ptr_get(visitor->elem_type),
+			.ctx = {.write_elem = write_element, .priv = &writer},
+			.walk = walk,
+			.inner = &inner,
+			.step = step,
+			.elem = side_ptr_get(visitor->elem_type),
 	};
 	int ret = walk_enter(walk, place, step, type, &inner);
 
@@ -197,7 +197,8 @@ static int walk_vla_visitor(const struct walk *walk, const struct visit_place *p
 	if (ret)
 		return ret;
 	if (side_ptr_get(visitor->visitor)(&writer.ctx, side_ptr_get(app->app_ctx)) !=
-			SIDE_VISITOR_STATUS_OK && !writer.ret)
+					SIDE_VISITOR_STATUS_OK &&
+			!writer.ret)
 		return visit_fail(walk->error, step, -EINVAL, "the visitor returned an error");
 	return writer.ret ? writer.ret : WALK_CALL(walk, array_end, place, writer.nr);
 }
@@ -210,7 +211,7 @@ static int walk_optional(const struct walk *walk, const struct visit_place *plac
 {
 	const struct side_type_optional *optional = side_ptr_get(type->u.side_optional);
 	const struct side_arg_optional *value = side_ptr_get(arg->u.side_static.side_optional);
-	struct visit_step step = { .up = up, .kind = VISIT_STEP_WORD, .name = "optional" };
+	struct visit_step step = {.up = up, .kind = VISIT_STEP_WORD, .name = "optional"};
 	struct visit_place inner;
 	int ret = walk_enter(walk, place, &step, type, &inner);
 
@@ -232,7 +233,7 @@ static int walk_variant(const struct walk *walk, const struct visit_place *place
 {
 	const struct side_type_variant *variant = side_ptr_get(type->u.side_variant);
 	const struct side_arg_variant *chosen = side_ptr_get(arg->u.side_static.side_variant);
-	struct visit_step step = { .up = up, .kind = VISIT_STEP_WORD, .name = "variant" };
+	struct visit_step step = {.up = up, .kind = VISIT_STEP_WORD, .name = "variant"};
 	struct visit_value selector;
 	struct visit_place inner;
 	int64_t option;
@@ -244,11 +245,12 @@ static int walk_variant(const struct walk *walk, const struct visit_place *place
 		return visit_fail(walk->error, &step, -EFAULT, "the variant argument is NULL");
 	if (chosen->selector.type.v != variant->selector.type.v) {
 		step.name = "selector";
-		return walk_wrong_label(walk, &step, variant->selector.type.v,
-				chosen->selector.type.v);
+		return walk_wrong_label(
+				walk, &step, variant->selector.type.v, chosen->selector.type.v);
 	}
 	if (visit_load_argument(&variant->selector, &chosen->selector, &selector))
-		return visit_fail(walk->error, &step, -EINVAL, "the selector has an impossible size");
+		return visit_fail(
+				walk->error, &step, -EINVAL, "the selector has an impossible size");
 	option = visit_variant_option(variant, &selector);
 	if (option < 0) {
 		char digits[VISIT_DIGITS_MAX];
@@ -290,14 +292,16 @@ static int walk_bitmap(const struct walk *walk, const struct visit_place *place,
 		const struct side_arg *arg)
 {
 	const struct side_type *elem = side_ptr_get(type->u.side_enum_bitmap.elem_type);
-	struct visit_bitmap bitmap = { .item_type = elem, .items = arg, .nr_items = 1 };
+	struct visit_bitmap bitmap = {.item_type = elem, .items = arg, .nr_items = 1};
 	const struct side_arg_vec *vec;
 	uint32_t i;
 
 	if (arg->type.v != elem->type.v)
 		return walk_wrong_label(walk, step, elem->type.v, arg->type.v);
-	if (side_enum_get(elem->type) == SIDE_TYPE_ARRAY || side_enum_get(elem->type) == SIDE_TYPE_VLA) {
-		vec = side_ptr_get(arg->u.side_static.side_array); /* a VLA's is at the same place */
+	if (side_enum_get(elem->type) == SIDE_TYPE_ARRAY ||
+			side_enum_get(elem->type) == SIDE_TYPE_VLA) {
+		vec = side_ptr_get(
+				arg->u.side_static.side_array); /* a VLA's is at the same place */
 		if (!vec || (vec->len && !side_ptr_get(vec->sav)))
 			return visit_fail(walk->error, step, -EFAULT, "the items are NULL");
 		bitmap.items = side_ptr_get(vec->sav);
@@ -307,7 +311,8 @@ static int walk_bitmap(const struct walk *walk, const struct visit_place *place,
 
 			if (vec->len != array->length)
 				return visit_fail(walk->error, step, -EINVAL,
-						"the described array has %u elements, the argument has %u",
+						"the described array has %u elements, the argument "
+						"has %u",
 						array->length, vec->len);
 			bitmap.item_type = side_ptr_get(array->elem_type);
 		} else {
@@ -315,7 +320,7 @@ static int walk_bitmap(const struct walk *walk, const struct visit_place *place,
 		}
 	}
 	for (i = 0; i < bitmap.nr_items; i++) {
-		struct visit_step item = { .up = step, .kind = VISIT_STEP_INDEX, .index = i };
+		struct visit_step item = {.up = step, .kind = VISIT_STEP_INDEX, .index = i};
 
 		if (bitmap.items[i].type.v != bitmap.item_type->type.v)
 			return walk_wrong_label(walk, &item, bitmap.item_type->type.v,
@@ -345,10 +350,8 @@ int walk_argument(const struct walk *walk, const struct visit_place *place,
 	unsigned int label = type->type.v, actual = arg->type.v;
 
 	switch (label) {
-	case SIDE_TYPE_ENUM:
-		return walk_enum(walk, place, step, type, arg);
-	case SIDE_TYPE_ENUM_BITMAP:
-		return walk_bitmap(walk, place, step, type, arg);
+	case SIDE_TYPE_ENUM: return walk_enum(walk, place, step, type, arg);
+	case SIDE_TYPE_ENUM_BITMAP: return walk_bitmap(walk, place, step, type, arg);
 	case SIDE_TYPE_DYNAMIC:
 		if (!visit_label_is_dynamic(actual))
 			return walk_wrong_label(walk, step, label, actual);
@@ -357,30 +360,26 @@ int walk_argument(const struct walk *walk, const struct visit_place *place,
 		if (actual != SIDE_TYPE_GATHER_INTEGER)
 			return walk_wrong_label(walk, step, SIDE_TYPE_GATHER_INTEGER, actual);
 		return walk_gather_argument(walk, place, step, type, arg);
-	default:
-		break;
+	default: break;
 	}
 	if (actual != label)
 		return walk_wrong_label(walk, step, label, actual);
 	switch (label) {
-	case SIDE_TYPE_STRUCT:
-		return walk_struct(walk, place, step, type, arg);
-	case SIDE_TYPE_VARIANT:
-		return walk_variant(walk, place, step, type, arg);
-	case SIDE_TYPE_OPTIONAL:
-		return walk_optional(walk, place, step, type, arg);
+	case SIDE_TYPE_STRUCT: return walk_struct(walk, place, step, type, arg);
+	case SIDE_TYPE_VARIANT: return walk_variant(walk, place, step, type, arg);
+	case SIDE_TYPE_OPTIONAL: return walk_optional(walk, place, step, type, arg);
 	case SIDE_TYPE_ARRAY:
 		return walk_vec(walk, place, step, type,
 				side_ptr_get(side_ptr_get(type->u.side_array)->elem_type),
-				visit_type_attributes(type), side_ptr_get(type->u.side_array)->length,
+				visit_type_attributes(type),
+				side_ptr_get(type->u.side_array)->length,
 				side_ptr_get(arg->u.side_static.side_array));
 	case SIDE_TYPE_VLA:
 		return walk_vec(walk, place, step, type,
 				side_ptr_get(side_ptr_get(type->u.side_vla)->elem_type),
 				visit_type_attributes(type), VISIT_LENGTH_UNKNOWN,
 				side_ptr_get(arg->u.side_static.side_vla));
-	case SIDE_TYPE_VLA_VISITOR:
-		return walk_vla_visitor(walk, place, step, type, arg);
+	case SIDE_TYPE_VLA_VISITOR: return walk_vla_visitor(walk, place, step, type, arg);
 	default:
 		if (visit_label_is_gather(label))
 			return walk_gather_argument(walk, place, step, type, arg);
@@ -389,15 +388,15 @@ int walk_argument(const struct walk *walk, const struct visit_place *place,
 }
 
 int visit_arguments(const struct side_event_description *desc, const struct side_arg_vec *args,
-		const struct side_arg_dynamic_struct *variadic, const struct visit_argument_ops *ops,
-		void *priv, struct visit_error *error)
+		const struct side_arg_dynamic_struct *variadic,
+		const struct visit_argument_ops *ops, void *priv, struct visit_error *error)
 {
-	struct walk walk = { .ops = ops, .priv = priv, .error = error };
-	struct visit_place place = { .desc = desc };
+	struct walk walk = {.ops = ops, .priv = priv, .error = error};
+	struct visit_place place = {.desc = desc};
 	struct visit_step step = {
-		.kind = VISIT_STEP_EVENT,
-		.name = side_ptr_get(desc->provider_name),
-		.name2 = side_ptr_get(desc->event_name),
+			.kind = VISIT_STEP_EVENT,
+			.name = side_ptr_get(desc->provider_name),
+			.name2 = side_ptr_get(desc->event_name),
 	};
 	uint32_t nr = side_array_length(&desc->fields);
 	bool is_variadic = desc->flags & SIDE_EVENT_FLAG_VARIADIC;
@@ -409,7 +408,8 @@ int visit_arguments(const struct side_event_description *desc, const struct side
 	if (!ret && nr)
 		ret = WALK_CALL(&walk, fields_begin, &place, nr);
 	if (!ret)
-		ret = walk_fields(&walk, &place, &step, side_array_elements(&desc->fields), nr, args);
+		ret = walk_fields(
+				&walk, &place, &step, side_array_elements(&desc->fields), nr, args);
 	if (!ret && nr)
 		ret = WALK_CALL(&walk, fields_end, &place);
 	if (!ret && is_variadic)

@@ -12,7 +12,7 @@ struct walk {
 };
 
 /* Call an operation if there is one. */
-#define WALK_CALL(walk, operation, ...)                                                          \
+#define WALK_CALL(walk, operation, ...) \
 	((walk)->ops->operation ? (walk)->ops->operation((walk)->priv, __VA_ARGS__) : 0)
 
 int walk_argument(const struct walk *walk, const struct visit_place *place,

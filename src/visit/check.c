@@ -7,11 +7,11 @@
 
 /* What may stand in a place. */
 enum allowed {
-	ALLOW_ANY, /* stack-copy, gather, dynamic */
+	ALLOW_ANY,     /* stack-copy, gather, dynamic */
 	ALLOW_INTEGER, /* U8..S128: lengths, selectors, enumerations */
-	ALLOW_BITMAP, /* byte, unsigned integer, array or VLA of them */
+	ALLOW_BITMAP,  /* byte, unsigned integer, array or VLA of them */
 	ALLOW_BITMAP_ITEM,
-	ALLOW_GATHER, /* member of a gather struct */
+	ALLOW_GATHER,         /* member of a gather struct */
 	ALLOW_GATHER_ELEMENT, /* the same without VLA */
 	ALLOW_GATHER_INTEGER, /* length of a gather VLA, element of a gather enumeration */
 };
@@ -80,8 +80,8 @@ static int check_attributes(struct checker *checker, struct visit_attributes att
 	return ret;
 }
 
-static int check_byte_order(struct checker *checker, unsigned int byte_order,
-		const struct visit_step *step)
+static int check_byte_order(
+		struct checker *checker, unsigned int byte_order, const struct visit_step *step)
 {
 	if (byte_order > 1)
 		return visit_fail(checker->error, step, -EINVAL, "the byte order %u is unknown",
@@ -109,7 +109,8 @@ static int check_bits(struct checker *checker, unsigned int size, unsigned int o
 				offset_bits, 8 * size);
 	if (size == 16 && (offset_bits || len != 128))
 		return visit_fail(checker->error, step, -EINVAL,
-				"a 128-bit integer cannot have %u bits at bit %u", len, offset_bits);
+				"a 128-bit integer cannot have %u bits at bit %u", len,
+				offset_bits);
 	return 0;
 }
 
@@ -120,8 +121,8 @@ static int check_integer(struct checker *checker, const struct side_type_integer
 	int ret;
 
 	if (size != 1 && size != 2 && size != 4 && size != 8 && size != 16)
-		return visit_fail(checker->error, step, -EINVAL,
-				"an integer cannot have %u bytes", size);
+		return visit_fail(checker->error, step, -EINVAL, "an integer cannot have %u bytes",
+				size);
 	if (type->signedness > 1)
 		return visit_fail(checker->error, step, -EINVAL, "the signedness %u is unknown",
 				type->signedness);
@@ -138,8 +139,8 @@ static int check_bool(struct checker *checker, const struct side_type_bool *type
 	int ret;
 
 	if (size != 1 && size != 2 && size != 4 && size != 8)
-		return visit_fail(checker->error, step, -EINVAL,
-				"a boolean cannot have %u bytes", size);
+		return visit_fail(checker->error, step, -EINVAL, "a boolean cannot have %u bytes",
+				size);
 	ret = check_byte_order(checker, type->byte_order.v, step);
 	if (!ret)
 		ret = check_bits(checker, size, offset_bits, type->len_bits, step);
@@ -153,7 +154,8 @@ static int check_float(struct checker *checker, const struct side_type_float *ty
 	int ret;
 
 	if (size != 2 && size != 4 && size != 8 && size != 16)
-		return visit_fail(checker->error, step, -EINVAL, "a float cannot have %u bytes", size);
+		return visit_fail(checker->error, step, -EINVAL, "a float cannot have %u bytes",
+				size);
 	ret = check_byte_order(checker, type->byte_order.v, step);
 	return ret ? ret : check_attributes(checker, visit_attributes_of(&type->attributes), step);
 }
@@ -176,14 +178,24 @@ static int check_label_agrees(struct checker *checker, const struct side_type *t
 		const struct visit_step *step)
 {
 	static const uint8_t sizes[] = {
-		[SIDE_TYPE_BOOL] = 1,
-		[SIDE_TYPE_U8] = 1, [SIDE_TYPE_U16] = 2, [SIDE_TYPE_U32] = 4, [SIDE_TYPE_U64] = 8,
-		[SIDE_TYPE_U128] = 16,
-		[SIDE_TYPE_S8] = 1, [SIDE_TYPE_S16] = 2, [SIDE_TYPE_S32] = 4, [SIDE_TYPE_S64] = 8,
-		[SIDE_TYPE_S128] = 16,
-		[SIDE_TYPE_FLOAT_BINARY16] = 2, [SIDE_TYPE_FLOAT_BINARY32] = 4,
-		[SIDE_TYPE_FLOAT_BINARY64] = 8, [SIDE_TYPE_FLOAT_BINARY128] = 16,
-		[SIDE_TYPE_STRING_UTF8] = 1, [SIDE_TYPE_STRING_UTF16] = 2, [SIDE_TYPE_STRING_UTF32] = 4,
+			[SIDE_TYPE_BOOL] = 1,
+			[SIDE_TYPE_U8] = 1,
+			[SIDE_TYPE_U16] = 2,
+			[SIDE_TYPE_U32] = 4,
+			[SIDE_TYPE_U64] = 8,
+			[SIDE_TYPE_U128] = 16,
+			[SIDE_TYPE_S8] = 1,
+			[SIDE_TYPE_S16] = 2,
+			[SIDE_TYPE_S32] = 4,
+			[SIDE_TYPE_S64] = 8,
+			[SIDE_TYPE_S128] = 16,
+			[SIDE_TYPE_FLOAT_BINARY16] = 2,
+			[SIDE_TYPE_FLOAT_BINARY32] = 4,
+			[SIDE_TYPE_FLOAT_BINARY64] = 8,
+			[SIDE_TYPE_FLOAT_BINARY128] = 16,
+			[SIDE_TYPE_STRING_UTF8] = 1,
+			[SIDE_TYPE_STRING_UTF16] = 2,
+			[SIDE_TYPE_STRING_UTF32] = 4,
 	};
 	unsigned int label = type->type.v, size = 0;
 
@@ -193,7 +205,8 @@ static int check_label_agrees(struct checker *checker, const struct side_type *t
 		size = type->u.side_integer.integer_size;
 		if (type->u.side_integer.signedness != (label >= SIDE_TYPE_S8))
 			return visit_fail(checker->error, step, -EINVAL,
-					"the signedness is not that of %s", visit_label_name(label));
+					"the signedness is not that of %s",
+					visit_label_name(label));
 	} else if (label >= SIDE_TYPE_STRING_UTF8) {
 		size = type->u.side_string.unit_size;
 	} else if (label >= SIDE_TYPE_FLOAT_BINARY16) {
@@ -211,7 +224,7 @@ static int check_label_agrees(struct checker *checker, const struct side_type *t
 
 static struct visit_node node_inside(const struct visit_node *up, enum visit_role role)
 {
-	return (struct visit_node){ .role = role, .depth = up->depth + 1, .up = up };
+	return (struct visit_node){.role = role, .depth = up->depth + 1, .up = up};
 }
 
 static int check_field_names(struct checker *checker, const struct side_event_field *fields,
@@ -223,8 +236,8 @@ static int check_field_names(struct checker *checker, const struct side_event_fi
 	for (i = 0; i < nr; i++) {
 		name = side_ptr_get(fields[i].field_name);
 		if (!name)
-			return visit_fail(checker->error, step, -EFAULT, "the name of field %u is NULL",
-					(unsigned int)i);
+			return visit_fail(checker->error, step, -EFAULT,
+					"the name of field %u is NULL", (unsigned int)i);
 		if (!(checker->flags & VISIT_CHECK_STRICT))
 			continue;
 		if (!*name)
@@ -254,9 +267,9 @@ static int check_fields(struct checker *checker, const struct side_event_field *
 		ret = check_field_names(checker, fields, nr, up);
 	for (i = 0; !ret && i < nr; i++) {
 		struct visit_step step = {
-			.up = up,
-			.kind = VISIT_STEP_FIELD,
-			.name = side_ptr_get(fields[i].field_name),
+				.up = up,
+				.kind = VISIT_STEP_FIELD,
+				.name = side_ptr_get(fields[i].field_name),
 		};
 
 		node.role = VISIT_ROLE_FIELD;
@@ -270,22 +283,23 @@ static int check_fields(struct checker *checker, const struct side_event_field *
 static int check_struct(struct checker *checker, const struct side_type_struct *type,
 		enum allowed allowed, const struct visit_step *up, const struct visit_node *node)
 {
-	struct visit_step step = { .up = up, .kind = VISIT_STEP_WORD, .name = "struct" };
+	struct visit_step step = {.up = up, .kind = VISIT_STEP_WORD, .name = "struct"};
 	int ret;
 
 	if (!type)
 		return visit_fail(checker->error, up, -EFAULT, "the structure is NULL");
 	ret = check_attributes(checker, visit_attributes_of(&type->attributes), &step);
-	return ret ? ret : check_fields(checker, side_array_elements(&type->fields),
-			side_array_length(&type->fields), allowed, &step,
-			node_inside(node, VISIT_ROLE_FIELD));
+	return ret ? ret
+		   : check_fields(checker, side_array_elements(&type->fields),
+				     side_array_length(&type->fields), allowed, &step,
+				     node_inside(node, VISIT_ROLE_FIELD));
 }
 
 static int check_inner(struct checker *checker, const struct side_type *type, enum allowed allowed,
 		enum visit_role role, const char *word, const struct visit_step *up,
 		const struct visit_node *node)
 {
-	struct visit_step step = { .up = up, .kind = VISIT_STEP_WORD, .name = word };
+	struct visit_step step = {.up = up, .kind = VISIT_STEP_WORD, .name = word};
 
 	return check_type(checker, type, allowed, &step, node_inside(node, role));
 }
@@ -298,8 +312,9 @@ static int check_array(struct checker *checker, const struct side_type_array *ty
 	if (!type)
 		return visit_fail(checker->error, step, -EFAULT, "the array is NULL");
 	ret = check_attributes(checker, visit_attributes_of(&type->attributes), step);
-	return ret ? ret : check_inner(checker, side_ptr_get(type->elem_type), allowed,
-			VISIT_ROLE_ELEMENT, "element", step, node);
+	return ret ? ret
+		   : check_inner(checker, side_ptr_get(type->elem_type), allowed,
+				     VISIT_ROLE_ELEMENT, "element", step, node);
 }
 
 static int check_vla(struct checker *checker, const struct side_type *length,
@@ -310,10 +325,10 @@ static int check_vla(struct checker *checker, const struct side_type *length,
 	int ret = check_attributes(checker, attributes, step);
 
 	if (!ret)
-		ret = check_inner(checker, length, length_allowed, VISIT_ROLE_LENGTH, "length", step,
-				node);
-	return ret ? ret : check_inner(checker, elem, allowed, VISIT_ROLE_ELEMENT, "element", step,
-			node);
+		ret = check_inner(checker, length, length_allowed, VISIT_ROLE_LENGTH, "length",
+				step, node);
+	return ret ? ret
+		   : check_inner(checker, elem, allowed, VISIT_ROLE_ELEMENT, "element", step, node);
 }
 
 static int check_variant(struct checker *checker, const struct side_type_variant *type,
@@ -336,7 +351,7 @@ static int check_variant(struct checker *checker, const struct side_type_variant
 	if (!ret)
 		ret = spend(checker, up, nr);
 	for (i = 0; !ret && i < nr; i++) {
-		struct visit_step step = { .up = up, .kind = VISIT_STEP_OPTION, .index = i };
+		struct visit_step step = {.up = up, .kind = VISIT_STEP_OPTION, .index = i};
 		struct visit_node option = node_inside(node, VISIT_ROLE_OPTION);
 
 		option.index = i;
@@ -371,9 +386,11 @@ static int check_mappings(struct checker *checker, const struct side_enum_mappin
 		if (!ret && (checker->flags & VISIT_CHECK_STRICT) &&
 				(is_bitmap ? (uint64_t)end < (uint64_t)begin : end < begin))
 			ret = visit_fail(checker->error, step, -EINVAL,
-					"the range of label %u ends before it begins", (unsigned int)i);
+					"the range of label %u ends before it begins",
+					(unsigned int)i);
 	}
-	return ret ? ret : check_attributes(checker, visit_attributes_of(&mappings->attributes), step);
+	return ret ? ret
+		   : check_attributes(checker, visit_attributes_of(&mappings->attributes), step);
 }
 
 static int check_enum(struct checker *checker, const struct side_type *type, enum allowed elem,
@@ -381,22 +398,25 @@ static int check_enum(struct checker *checker, const struct side_type *type, enu
 {
 	int ret = check_mappings(checker, side_ptr_get(type->u.side_enum.mappings), false, step);
 
-	return ret ? ret : check_inner(checker, side_ptr_get(type->u.side_enum.elem_type), elem,
-			VISIT_ROLE_ELEMENT, "element", step, node);
+	return ret ? ret
+		   : check_inner(checker, side_ptr_get(type->u.side_enum.elem_type), elem,
+				     VISIT_ROLE_ELEMENT, "element", step, node);
 }
 
 static int check_bitmap(struct checker *checker, const struct side_type *type,
 		const struct visit_step *step, const struct visit_node *node)
 {
 	/* Both mapping tables have one layout; what is 64 bits stays 64 bits. */
-	const struct side_enum_mappings *mappings = (const struct side_enum_mappings *)(const void *)
-			side_ptr_get(type->u.side_enum_bitmap.mappings);
+	const struct side_enum_mappings *mappings =
+			(const struct side_enum_mappings *)(const void *)side_ptr_get(
+					type->u.side_enum_bitmap.mappings);
 	int ret = check_mappings(checker, mappings, true, step);
 
 	_Static_assert(sizeof(struct side_enum_bitmap_mapping) == sizeof(struct side_enum_mapping),
 			"one layout");
-	return ret ? ret : check_inner(checker, side_ptr_get(type->u.side_enum_bitmap.elem_type),
-			ALLOW_BITMAP, VISIT_ROLE_ELEMENT, "element", step, node);
+	return ret ? ret
+		   : check_inner(checker, side_ptr_get(type->u.side_enum_bitmap.elem_type),
+				     ALLOW_BITMAP, VISIT_ROLE_ELEMENT, "element", step, node);
 }
 
 /* ---- types ---- */
@@ -410,8 +430,9 @@ static int check_gather(struct checker *checker, const struct side_type *type,
 	switch (type->type.v) {
 	case SIDE_TYPE_GATHER_BOOL:
 		ret = check_access(checker, gather->u.side_bool.access_mode.v, step);
-		return ret ? ret : check_bool(checker, &gather->u.side_bool.type,
-				gather->u.side_bool.offset_bits, step);
+		return ret ? ret
+			   : check_bool(checker, &gather->u.side_bool.type,
+					     gather->u.side_bool.offset_bits, step);
 	case SIDE_TYPE_GATHER_BYTE:
 		ret = check_access(checker, gather->u.side_byte.access_mode.v, step);
 		return ret ? ret : check_attributes(checker, visit_type_attributes(type), step);
@@ -423,24 +444,30 @@ static int check_gather(struct checker *checker, const struct side_type *type,
 		return ret ? ret : check_string(checker, &gather->u.side_string.type, step);
 	case SIDE_TYPE_GATHER_STRUCT:
 		ret = check_access(checker, gather->u.side_struct.access_mode.v, step);
-		return ret ? ret : check_struct(checker, side_ptr_get(gather->u.side_struct.type),
-				ALLOW_GATHER, step, node);
+		return ret ? ret
+			   : check_struct(checker, side_ptr_get(gather->u.side_struct.type),
+					     ALLOW_GATHER, step, node);
 	case SIDE_TYPE_GATHER_ARRAY:
 		ret = check_access(checker, gather->u.side_array.access_mode.v, step);
-		return ret ? ret : check_array(checker, &gather->u.side_array.type,
-				ALLOW_GATHER_ELEMENT, step, node);
+		return ret ? ret
+			   : check_array(checker, &gather->u.side_array.type, ALLOW_GATHER_ELEMENT,
+					     step, node);
 	case SIDE_TYPE_GATHER_VLA:
 		ret = check_access(checker, gather->u.side_vla.access_mode.v, step);
-		return ret ? ret : check_vla(checker, side_ptr_get(gather->u.side_vla.type.length_type),
-				side_ptr_get(gather->u.side_vla.type.elem_type),
-				visit_attributes_of(&gather->u.side_vla.type.attributes),
-				ALLOW_GATHER_INTEGER, ALLOW_GATHER_ELEMENT, step, node);
+		return ret ? ret
+			   : check_vla(checker, side_ptr_get(gather->u.side_vla.type.length_type),
+					     side_ptr_get(gather->u.side_vla.type.elem_type),
+					     visit_attributes_of(
+							     &gather->u.side_vla.type.attributes),
+					     ALLOW_GATHER_INTEGER, ALLOW_GATHER_ELEMENT, step,
+					     node);
 	case SIDE_TYPE_GATHER_ENUM:
 		return check_enum(checker, type, ALLOW_GATHER_INTEGER, step, node);
 	default: /* GATHER_INTEGER, GATHER_POINTER */
 		ret = check_access(checker, gather->u.side_integer.access_mode.v, step);
-		return ret ? ret : check_integer(checker, &gather->u.side_integer.type,
-				gather->u.side_integer.offset_bits, step);
+		return ret ? ret
+			   : check_integer(checker, &gather->u.side_integer.type,
+					     gather->u.side_integer.offset_bits, step);
 	}
 }
 
@@ -455,21 +482,18 @@ static int check_stack_copy(struct checker *checker, const struct side_type *typ
 
 	switch (type->type.v) {
 	case SIDE_TYPE_NULL:
-	case SIDE_TYPE_BYTE:
-		return check_attributes(checker, visit_type_attributes(type), step);
-	case SIDE_TYPE_BOOL:
-		return check_bool(checker, &type->u.side_bool, 0, step);
+	case SIDE_TYPE_BYTE: return check_attributes(checker, visit_type_attributes(type), step);
+	case SIDE_TYPE_BOOL: return check_bool(checker, &type->u.side_bool, 0, step);
 	case SIDE_TYPE_FLOAT_BINARY16:
 	case SIDE_TYPE_FLOAT_BINARY32:
 	case SIDE_TYPE_FLOAT_BINARY64:
-	case SIDE_TYPE_FLOAT_BINARY128:
-		return check_float(checker, &type->u.side_float, step);
+	case SIDE_TYPE_FLOAT_BINARY128: return check_float(checker, &type->u.side_float, step);
 	case SIDE_TYPE_STRING_UTF8:
 	case SIDE_TYPE_STRING_UTF16:
-	case SIDE_TYPE_STRING_UTF32:
-		return check_string(checker, &type->u.side_string, step);
+	case SIDE_TYPE_STRING_UTF32: return check_string(checker, &type->u.side_string, step);
 	case SIDE_TYPE_STRUCT:
-		return check_struct(checker, side_ptr_get(type->u.side_struct), ALLOW_ANY, step, node);
+		return check_struct(
+				checker, side_ptr_get(type->u.side_struct), ALLOW_ANY, step, node);
 	case SIDE_TYPE_VARIANT:
 		return check_variant(checker, side_ptr_get(type->u.side_variant), step, node);
 	case SIDE_TYPE_OPTIONAL:
@@ -477,8 +501,9 @@ static int check_stack_copy(struct checker *checker, const struct side_type *typ
 		if (!optional)
 			return visit_fail(checker->error, step, -EFAULT, "the optional is NULL");
 		ret = check_attributes(checker, visit_attributes_of(&optional->attributes), step);
-		return ret ? ret : check_inner(checker, side_ptr_get(optional->elem_type), ALLOW_ANY,
-				VISIT_ROLE_ELEMENT, "optional", step, node);
+		return ret ? ret
+			   : check_inner(checker, side_ptr_get(optional->elem_type), ALLOW_ANY,
+					     VISIT_ROLE_ELEMENT, "optional", step, node);
 	case SIDE_TYPE_ARRAY:
 		return check_array(checker, side_ptr_get(type->u.side_array), elem, step, node);
 	case SIDE_TYPE_VLA:
@@ -496,46 +521,38 @@ static int check_stack_copy(struct checker *checker, const struct side_type *typ
 				side_ptr_get(visitor->elem_type),
 				visit_attributes_of(&visitor->attributes), ALLOW_INTEGER, ALLOW_ANY,
 				step, node);
-	case SIDE_TYPE_ENUM:
-		return check_enum(checker, type, ALLOW_INTEGER, step, node);
-	case SIDE_TYPE_ENUM_BITMAP:
-		return check_bitmap(checker, type, step, node);
-	case SIDE_TYPE_DYNAMIC:
-		return 0;
+	case SIDE_TYPE_ENUM: return check_enum(checker, type, ALLOW_INTEGER, step, node);
+	case SIDE_TYPE_ENUM_BITMAP: return check_bitmap(checker, type, step, node);
+	case SIDE_TYPE_DYNAMIC: return 0;
 	default: /* integers, POINTER */
 		return check_integer(checker, &type->u.side_integer, 0, step);
 	}
 }
 
 static const char *const allowed_words[] = {
-	[ALLOW_ANY] = "a description",
-	[ALLOW_INTEGER] = "the place of an integer (U8 to S128)",
-	[ALLOW_BITMAP] = "a bitmap (BYTE, U8 to U128, ARRAY or VLA of these)",
-	[ALLOW_BITMAP_ITEM] = "an item of a bitmap (BYTE, U8 to U128)",
-	[ALLOW_GATHER] = "a gather struct (gather types only)",
-	[ALLOW_GATHER_ELEMENT] = "a gather array or VLA (gather types except VLA)",
-	[ALLOW_GATHER_INTEGER] = "the place of a gather integer",
+		[ALLOW_ANY] = "a description",
+		[ALLOW_INTEGER] = "the place of an integer (U8 to S128)",
+		[ALLOW_BITMAP] = "a bitmap (BYTE, U8 to U128, ARRAY or VLA of these)",
+		[ALLOW_BITMAP_ITEM] = "an item of a bitmap (BYTE, U8 to U128)",
+		[ALLOW_GATHER] = "a gather struct (gather types only)",
+		[ALLOW_GATHER_ELEMENT] = "a gather array or VLA (gather types except VLA)",
+		[ALLOW_GATHER_INTEGER] = "the place of a gather integer",
 };
 
 static bool is_allowed(unsigned int label, enum allowed allowed)
 {
-	bool is_item = label == SIDE_TYPE_BYTE || (label >= SIDE_TYPE_U8 && label <= SIDE_TYPE_U128);
+	bool is_item = label == SIDE_TYPE_BYTE ||
+			(label >= SIDE_TYPE_U8 && label <= SIDE_TYPE_U128);
 
 	switch (allowed) {
-	case ALLOW_ANY:
-		return label <= SIDE_TYPE_GATHER_ENUM;
-	case ALLOW_INTEGER:
-		return visit_label_is_integer(label);
-	case ALLOW_BITMAP:
-		return is_item || label == SIDE_TYPE_ARRAY || label == SIDE_TYPE_VLA;
-	case ALLOW_BITMAP_ITEM:
-		return is_item;
-	case ALLOW_GATHER:
-		return visit_label_is_gather(label);
+	case ALLOW_ANY: return label <= SIDE_TYPE_GATHER_ENUM;
+	case ALLOW_INTEGER: return visit_label_is_integer(label);
+	case ALLOW_BITMAP: return is_item || label == SIDE_TYPE_ARRAY || label == SIDE_TYPE_VLA;
+	case ALLOW_BITMAP_ITEM: return is_item;
+	case ALLOW_GATHER: return visit_label_is_gather(label);
 	case ALLOW_GATHER_ELEMENT:
 		return visit_label_is_gather(label) && label != SIDE_TYPE_GATHER_VLA;
-	case ALLOW_GATHER_INTEGER:
-		return label == SIDE_TYPE_GATHER_INTEGER;
+	case ALLOW_GATHER_INTEGER: return label == SIDE_TYPE_GATHER_INTEGER;
 	}
 	return false;
 }
@@ -580,7 +597,7 @@ static int check_type(struct checker *checker, const struct side_type *type, enu
 
 static int check_event(struct checker *checker, const struct side_event_description *desc)
 {
-	struct visit_step step = { .kind = VISIT_STEP_EVENT };
+	struct visit_step step = {.kind = VISIT_STEP_EVENT};
 	int ret;
 
 	if (!desc)
@@ -602,15 +619,16 @@ static int check_event(struct checker *checker, const struct side_event_descript
 		return visit_fail(checker->error, &step, -EINVAL, "the %s name is empty",
 				*step.name ? "event" : "provider");
 	ret = check_attributes(checker, visit_attributes_of(&desc->attributes), &step);
-	return ret ? ret : check_fields(checker, side_array_elements(&desc->fields),
-			side_array_length(&desc->fields), ALLOW_ANY, &step,
-			(struct visit_node){ .role = VISIT_ROLE_FIELD });
+	return ret ? ret
+		   : check_fields(checker, side_array_elements(&desc->fields),
+				     side_array_length(&desc->fields), ALLOW_ANY, &step,
+				     (struct visit_node){.role = VISIT_ROLE_FIELD});
 }
 
 int visit_description_check(const struct side_event_description *desc, unsigned int flags,
 		struct visit_error *error)
 {
-	struct checker checker = { .flags = flags, .nodes = VISIT_NODES_MAX, .error = error };
+	struct checker checker = {.flags = flags, .nodes = VISIT_NODES_MAX, .error = error};
 
 	return check_event(&checker, desc);
 }
@@ -618,7 +636,7 @@ int visit_description_check(const struct side_event_description *desc, unsigned 
 int visit_description(const struct side_event_description *desc,
 		const struct visit_description_ops *ops, void *priv, struct visit_error *error)
 {
-	struct checker checker = { .nodes = VISIT_NODES_MAX, .error = error };
+	struct checker checker = {.nodes = VISIT_NODES_MAX, .error = error};
 	int ret = check_event(&checker, desc);
 
 	if (ret)

@@ -18,8 +18,8 @@
 /* Bytes of the value of an attribute, for each type; strings and unknown types: -1. */
 static inline int codec_attr_size(uint32_t type)
 {
-	static const int8_t sizes[_NR_SIDE_ATTR_TYPE] = { 0, 1, 1, 2, 4, 8, 16, 1, 2, 4, 8, 16, 2, 4, 8,
-		16, -1 };
+	static const int8_t sizes[_NR_SIDE_ATTR_TYPE] = {
+			0, 1, 1, 2, 4, 8, 16, 1, 2, 4, 8, 16, 2, 4, 8, 16, -1};
 
 	return type < _NR_SIDE_ATTR_TYPE ? sizes[type] : -1;
 }

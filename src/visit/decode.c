@@ -84,17 +84,17 @@ static int get_number(struct decoder *decoder, unsigned int size, uint64_t *numb
 	return 0;
 }
 
-#define GET(decoder, size, member, step)                                                         \
-	__extension__({                                                                          \
-		uint64_t number_ = 0;                                                            \
-		int ret_ = get_number(decoder, size, &number_, step);                            \
-		(member) = (__typeof__(member))number_;                                          \
-		ret_;                                                                            \
+#define GET(decoder, size, member, step)                              \
+	__extension__({                                               \
+		uint64_t number_ = 0;                                 \
+		int ret_ = get_number(decoder, size, &number_, step); \
+		(member) = (__typeof__(member))number_;               \
+		ret_;                                                 \
 	})
 
 /* A count of things of which each takes at least min bytes of input. */
-static int get_count(struct decoder *decoder, size_t min, uint32_t *count,
-		const struct visit_step *step)
+static int get_count(
+		struct decoder *decoder, size_t min, uint32_t *count, const struct visit_step *step)
 {
 	int ret = GET(decoder, 4, *count, step);
 
@@ -126,7 +126,8 @@ static int get_units(struct decoder *decoder, unsigned int unit, const void **st
 		return truncated(decoder, step);
 	if (length % unit)
 		return visit_fail(decoder->error, step, -EINVAL,
-				"a string of %u bytes does not hold units of %u bytes", length, unit);
+				"a string of %u bytes does not hold units of %u bytes", length,
+				unit);
 	copy = take(decoder, (size_t)length + unit);
 	if (!copy)
 		return no_memory(decoder, step);
@@ -172,8 +173,8 @@ struct attr_fill {
 } SIDE_PACKED;
 _Static_assert(sizeof(struct attr_fill) == sizeof(struct side_attr), "one layout");
 
-static int decode_attribute(struct decoder *decoder, struct attr_fill *attr,
-		const struct visit_step *step)
+static int decode_attribute(
+		struct decoder *decoder, struct attr_fill *attr, const struct visit_step *step)
 {
 	unsigned char bytes[16];
 	uint32_t type;
@@ -189,8 +190,8 @@ static int decode_attribute(struct decoder *decoder, struct attr_fill *attr,
 		return get_raw_string(decoder, &attr->value.u.string_value, step);
 	size = codec_attr_size(type);
 	if (size < 0)
-		return visit_fail(decoder->error, step, -ENOTSUP, "the attribute type %u is unknown",
-				(unsigned int)type);
+		return visit_fail(decoder->error, step, -ENOTSUP,
+				"the attribute type %u is unknown", (unsigned int)type);
 	if (decoder->left < (size_t)size)
 		return truncated(decoder, step);
 	for (i = 0; i < size; i++)
@@ -202,14 +203,14 @@ static int decode_attribute(struct decoder *decoder, struct attr_fill *attr,
 	return 0;
 }
 
-#define DECODE_ATTRIBUTES(decoder, array, step)                                                  \
-	__extension__({                                                                          \
-		const struct side_attr *attr_ = NULL;                                            \
-		uint32_t nr_ = 0;                                                                \
-		int ret_ = decode_attributes(decoder, &attr_, &nr_, step);                       \
-		side_ptr_set((array).elements, attr_);                                           \
-		(array).length = nr_;                                                            \
-		ret_;                                                                            \
+#define DECODE_ATTRIBUTES(decoder, array, step)                            \
+	__extension__({                                                    \
+		const struct side_attr *attr_ = NULL;                      \
+		uint32_t nr_ = 0;                                          \
+		int ret_ = decode_attributes(decoder, &attr_, &nr_, step); \
+		side_ptr_set((array).elements, attr_);                     \
+		(array).length = nr_;                                      \
+		ret_;                                                      \
 	})
 
 static int decode_attributes(struct decoder *decoder, const struct side_attr **attr, uint32_t *nr,
@@ -276,7 +277,7 @@ static int decode_fields(struct decoder *decoder, const struct side_event_field 
 		return no_memory(decoder, up);
 	for (i = 0; !ret && i < *nr; i++) {
 		const void *name = NULL;
-		struct visit_step step = { .up = up, .kind = VISIT_STEP_FIELD };
+		struct visit_step step = {.up = up, .kind = VISIT_STEP_FIELD};
 
 		ret = get_units(decoder, 1, &name, up);
 		if (ret)
@@ -292,7 +293,7 @@ static int decode_fields(struct decoder *decoder, const struct side_event_field 
 static int decode_inner(struct decoder *decoder, const struct side_type **result, const char *word,
 		const struct visit_step *up, unsigned int depth)
 {
-	struct visit_step step = { .up = up, .kind = VISIT_STEP_WORD, .name = word };
+	struct visit_step step = {.up = up, .kind = VISIT_STEP_WORD, .name = word};
 	struct side_type *type = take(decoder, sizeof(*type));
 
 	if (!type)
@@ -301,12 +302,12 @@ static int decode_inner(struct decoder *decoder, const struct side_type **result
 	return decode_type(decoder, type, &step, depth + 1);
 }
 
-#define DECODE_INNER(decoder, slot, word, step, depth)                                           \
-	__extension__({                                                                          \
-		const struct side_type *type_ = NULL;                                            \
-		int ret_ = decode_inner(decoder, &type_, word, step, depth);                     \
-		side_ptr_set(slot, type_);                                                       \
-		ret_;                                                                            \
+#define DECODE_INNER(decoder, slot, word, step, depth)                       \
+	__extension__({                                                      \
+		const struct side_type *type_ = NULL;                        \
+		int ret_ = decode_inner(decoder, &type_, word, step, depth); \
+		side_ptr_set(slot, type_);                                   \
+		ret_;                                                        \
 	})
 
 /* ---- payload types ---- */
@@ -325,8 +326,8 @@ static int decode_integer(struct decoder *decoder, struct side_type_integer *typ
 	return ret ? ret : DECODE_ATTRIBUTES(decoder, type->attributes, step);
 }
 
-static int decode_bool(struct decoder *decoder, struct side_type_bool *type,
-		const struct visit_step *step)
+static int decode_bool(
+		struct decoder *decoder, struct side_type_bool *type, const struct visit_step *step)
 {
 	int ret = GET(decoder, 2, type->bool_size, step);
 
@@ -360,7 +361,7 @@ static int decode_string(struct decoder *decoder, struct side_type_string *type,
 static int decode_struct(struct decoder *decoder, const struct side_type_struct **result,
 		const struct visit_step *up, unsigned int depth)
 {
-	struct visit_step step = { .up = up, .kind = VISIT_STEP_WORD, .name = "struct" };
+	struct visit_step step = {.up = up, .kind = VISIT_STEP_WORD, .name = "struct"};
 	struct side_type_struct *type = take(decoder, sizeof(*type));
 	const struct side_event_field *fields = NULL;
 	uint32_t nr;
@@ -425,7 +426,7 @@ _Static_assert(sizeof(struct variant_fill) == sizeof(struct side_type_variant), 
 static int decode_variant(struct decoder *decoder, struct variant_fill *type,
 		const struct visit_step *up, unsigned int depth)
 {
-	struct visit_step step = { .up = up, .kind = VISIT_STEP_WORD, .name = "selector" };
+	struct visit_step step = {.up = up, .kind = VISIT_STEP_WORD, .name = "selector"};
 	struct option_fill *options = NULL;
 	uint32_t nr, i;
 	int ret;
@@ -468,7 +469,7 @@ static int decode_enum(struct decoder *decoder, struct side_type_enum *type,
 
 /* ---- types ---- */
 
-#define GET_GATHER(decoder, member, bits, step)                                                  \
+#define GET_GATHER(decoder, member, bits, step) \
 	get_gather(decoder, &(member).offset, bits, &(member).access_mode.v, step)
 
 /* offset and its kind may stand at any address: they are members of packed structures. */
@@ -502,12 +503,13 @@ static int decode_gather(struct decoder *decoder, struct side_type *type,
 
 	switch (type->type.v) {
 	case SIDE_TYPE_GATHER_BOOL:
-		ret = GET_GATHER(decoder, gather->u.side_bool, &gather->u.side_bool.offset_bits, step);
+		ret = GET_GATHER(decoder, gather->u.side_bool, &gather->u.side_bool.offset_bits,
+				step);
 		return ret ? ret : decode_bool(decoder, &gather->u.side_bool.type, step);
 	case SIDE_TYPE_GATHER_BYTE:
 		ret = GET_GATHER(decoder, gather->u.side_byte, NULL, step);
-		return ret ? ret : DECODE_ATTRIBUTES(decoder, gather->u.side_byte.type.attributes,
-				step);
+		return ret ? ret
+			   : DECODE_ATTRIBUTES(decoder, gather->u.side_byte.type.attributes, step);
 	case SIDE_TYPE_GATHER_FLOAT:
 		ret = GET_GATHER(decoder, gather->u.side_float, NULL, step);
 		return ret ? ret : decode_float(decoder, &gather->u.side_float.type, step);
@@ -528,21 +530,20 @@ static int decode_gather(struct decoder *decoder, struct side_type *type,
 	case SIDE_TYPE_GATHER_VLA:
 		ret = GET_GATHER(decoder, gather->u.side_vla, NULL, step);
 		return ret ? ret : decode_vla(decoder, &gather->u.side_vla.type, step, depth);
-	case SIDE_TYPE_GATHER_ENUM:
-		return decode_enum(decoder, &type->u.side_enum, step, depth);
+	case SIDE_TYPE_GATHER_ENUM: return decode_enum(decoder, &type->u.side_enum, step, depth);
 	default: /* GATHER_INTEGER, GATHER_POINTER */
-		ret = GET_GATHER(decoder, gather->u.side_integer, &gather->u.side_integer.offset_bits,
-				step);
+		ret = GET_GATHER(decoder, gather->u.side_integer,
+				&gather->u.side_integer.offset_bits, step);
 		return ret ? ret : decode_integer(decoder, &gather->u.side_integer.type, step);
 	}
 }
 
 /* Take memory for the structure behind a type cell, point the cell at it, and decode it. */
-#define DECODE_BEHIND(decoder, slot, fill_type, slot_type, function, step, depth)                \
-	__extension__({                                                                          \
-		fill_type *memory_ = take(decoder, sizeof(*memory_));                            \
-		side_ptr_set(slot, (const slot_type *)(void *)memory_);                          \
-		memory_ ? function(decoder, memory_, step, depth) : no_memory(decoder, step);    \
+#define DECODE_BEHIND(decoder, slot, fill_type, slot_type, function, step, depth)             \
+	__extension__({                                                                       \
+		fill_type *memory_ = take(decoder, sizeof(*memory_));                         \
+		side_ptr_set(slot, (const slot_type *)(void *)memory_);                       \
+		memory_ ? function(decoder, memory_, step, depth) : no_memory(decoder, step); \
 	})
 
 static int decode_optional(struct decoder *decoder, struct side_type_optional *type,
@@ -577,8 +578,9 @@ static int decode_behind_pointer(struct decoder *decoder, struct side_type *type
 		return DECODE_BEHIND(decoder, type->u.side_vla, struct side_type_vla,
 				struct side_type_vla, decode_vla, step, depth);
 	default: /* VLA_VISITOR */
-		return DECODE_BEHIND(decoder, type->u.side_vla_visitor, struct side_type_vla_visitor,
-				struct side_type_vla_visitor, decode_vla_visitor, step, depth);
+		return DECODE_BEHIND(decoder, type->u.side_vla_visitor,
+				struct side_type_vla_visitor, struct side_type_vla_visitor,
+				decode_vla_visitor, step, depth);
 	}
 }
 
@@ -599,29 +601,24 @@ static int decode_type(struct decoder *decoder, struct side_type *type,
 	case SIDE_TYPE_NULL:
 	case SIDE_TYPE_BYTE: /* the same layout */
 		return DECODE_ATTRIBUTES(decoder, type->u.side_null.attributes, step);
-	case SIDE_TYPE_BOOL:
-		return decode_bool(decoder, &type->u.side_bool, step);
+	case SIDE_TYPE_BOOL: return decode_bool(decoder, &type->u.side_bool, step);
 	case SIDE_TYPE_FLOAT_BINARY16:
 	case SIDE_TYPE_FLOAT_BINARY32:
 	case SIDE_TYPE_FLOAT_BINARY64:
-	case SIDE_TYPE_FLOAT_BINARY128:
-		return decode_float(decoder, &type->u.side_float, step);
+	case SIDE_TYPE_FLOAT_BINARY128: return decode_float(decoder, &type->u.side_float, step);
 	case SIDE_TYPE_STRING_UTF8:
 	case SIDE_TYPE_STRING_UTF16:
-	case SIDE_TYPE_STRING_UTF32:
-		return decode_string(decoder, &type->u.side_string, step);
+	case SIDE_TYPE_STRING_UTF32: return decode_string(decoder, &type->u.side_string, step);
 	case SIDE_TYPE_STRUCT:
 	case SIDE_TYPE_VARIANT:
 	case SIDE_TYPE_OPTIONAL:
 	case SIDE_TYPE_ARRAY:
 	case SIDE_TYPE_VLA:
-	case SIDE_TYPE_VLA_VISITOR:
-		return decode_behind_pointer(decoder, type, step, depth);
+	case SIDE_TYPE_VLA_VISITOR: return decode_behind_pointer(decoder, type, step, depth);
 	case SIDE_TYPE_ENUM:
 	case SIDE_TYPE_ENUM_BITMAP: /* the same layout */
 		return decode_enum(decoder, &type->u.side_enum, step, depth);
-	case SIDE_TYPE_DYNAMIC:
-		return 0;
+	case SIDE_TYPE_DYNAMIC: return 0;
 	default:
 		if (visit_label_is_gather(label))
 			return decode_gather(decoder, type, step, depth);
@@ -655,7 +652,7 @@ static int decode_event(struct decoder *decoder)
 	struct side_event_description *desc = take(decoder, sizeof(*desc));
 	const void *provider = NULL, *event = NULL;
 	const struct side_event_field *fields = NULL;
-	struct visit_step step = { .kind = VISIT_STEP_EVENT };
+	struct visit_step step = {.kind = VISIT_STEP_EVENT};
 	uint32_t nr;
 	int ret;
 
@@ -698,14 +695,15 @@ int visit_description_decode(const void *bytes, size_t size, struct visit_owned 
 		struct visit_error *error)
 {
 	int64_t encoded = visit_description_encoded_size(bytes, size);
-	struct decoder decoder = { .nodes = VISIT_NODES_MAX, .error = error };
+	struct decoder decoder = {.nodes = VISIT_NODES_MAX, .error = error};
 	int ret;
 
 	*owned = NULL;
 	if (encoded < 0)
-		return visit_fail(error, NULL, (int)encoded, encoded == -ENOTSUP ?
-				"the encoded description has an unknown version" :
-				"this is not an encoded description");
+		return visit_fail(error, NULL, (int)encoded,
+				encoded == -ENOTSUP
+						? "the encoded description has an unknown version"
+						: "this is not an encoded description");
 	if ((size_t)encoded != size)
 		return visit_fail(error, NULL, -EINVAL, "%zu bytes stand behind the description",
 				size - (size_t)encoded);

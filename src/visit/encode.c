@@ -14,8 +14,8 @@
 struct encoder {
 	const struct visit_memory *memory; /* NULL: this process */
 	struct visit_buffer *out;
-	size_t start; /* of this description in out */
-	bool swap; /* members are not in our byte order */
+	size_t start;   /* of this description in out */
+	bool swap;      /* members are not in our byte order */
 	uint32_t nodes; /* left of the budget */
 	struct visit_error *error;
 };
@@ -245,10 +245,11 @@ static int encode_attributes(struct encoder *encoder, uint64_t address, uint32_t
 	for (i = 0; !ret && i < nr; i++) {
 		ret = spend(encoder, step);
 		if (!ret)
-			ret = get(encoder, address + (uint64_t)i * sizeof(copy), &copy, sizeof(copy),
-					step);
+			ret = get(encoder, address + (uint64_t)i * sizeof(copy), &copy,
+					sizeof(copy), step);
 		if (!ret)
-			ret = encode_attribute(encoder, (const struct side_attr *)(void *)&copy, step);
+			ret = encode_attribute(
+					encoder, (const struct side_attr *)(void *)&copy, step);
 	}
 	return ret;
 }
@@ -292,7 +293,7 @@ static int encode_fields(struct encoder *encoder, uint64_t address, uint32_t nr,
 
 	for (i = 0; !ret && i < nr; i++) {
 		char name[48];
-		struct visit_step step = { .up = up, .kind = VISIT_STEP_FIELD, .name = name };
+		struct visit_step step = {.up = up, .kind = VISIT_STEP_FIELD, .name = name};
 		size_t name_at;
 
 		snprintf(name, sizeof(name), "#%u", (unsigned int)i);
@@ -316,7 +317,7 @@ static int encode_fields(struct encoder *encoder, uint64_t address, uint32_t nr,
 static int encode_inner(struct encoder *encoder, uint64_t address, const char *word,
 		const struct visit_step *up, unsigned int depth)
 {
-	struct visit_step step = { .up = up, .kind = VISIT_STEP_WORD, .name = word };
+	struct visit_step step = {.up = up, .kind = VISIT_STEP_WORD, .name = word};
 	struct side_type type;
 	int ret = get(encoder, address, &type, sizeof(type), &step);
 
@@ -374,7 +375,7 @@ static int encode_string(struct encoder *encoder, const struct side_type_string 
 static int encode_struct(struct encoder *encoder, uint64_t address, const struct visit_step *up,
 		unsigned int depth)
 {
-	struct visit_step step = { .up = up, .kind = VISIT_STEP_WORD, .name = "struct" };
+	struct visit_step step = {.up = up, .kind = VISIT_STEP_WORD, .name = "struct"};
 	struct side_type_struct type;
 	int ret = get(encoder, address, &type, sizeof(type), &step);
 
@@ -425,7 +426,7 @@ static int encode_variant(struct encoder *encoder, uint64_t address, const struc
 {
 	struct side_type_variant type;
 	struct side_variant_option option;
-	struct visit_step step = { .up = up, .kind = VISIT_STEP_WORD, .name = "selector" };
+	struct visit_step step = {.up = up, .kind = VISIT_STEP_WORD, .name = "selector"};
 	uint64_t options;
 	uint32_t nr, i;
 	int ret = get(encoder, address, (void *)&type, sizeof(type), up);
@@ -476,8 +477,8 @@ static int encode_enum(struct encoder *encoder, const struct side_type_enum *typ
 {
 	int ret = encode_mappings(encoder, SLOT(encoder, type->mappings), step);
 
-	return ret ? ret : encode_inner(encoder, SLOT(encoder, type->elem_type), "element", step,
-			depth);
+	return ret ? ret
+		   : encode_inner(encoder, SLOT(encoder, type->elem_type), "element", step, depth);
 }
 
 /* u64 offset, u16 offset_bits, u8 access mode: in front of every gather form but the enumeration. */
@@ -499,14 +500,17 @@ static int encode_gather(struct encoder *encoder, const struct side_type *type, 
 
 	switch (label) {
 	case SIDE_TYPE_GATHER_BOOL:
-		ret = put_gather(encoder, gather->u.side_bool.offset, gather->u.side_bool.offset_bits,
-				gather->u.side_bool.access_mode.v, step);
+		ret = put_gather(encoder, gather->u.side_bool.offset,
+				gather->u.side_bool.offset_bits, gather->u.side_bool.access_mode.v,
+				step);
 		return ret ? ret : encode_bool(encoder, &gather->u.side_bool.type, step);
 	case SIDE_TYPE_GATHER_BYTE:
 		ret = put_gather(encoder, gather->u.side_byte.offset, 0,
 				gather->u.side_byte.access_mode.v, step);
-		return ret ? ret : encode_attributes(encoder,
-				ARRAY(encoder, gather->u.side_byte.type.attributes), step);
+		return ret ? ret
+			   : encode_attributes(encoder,
+					     ARRAY(encoder, gather->u.side_byte.type.attributes),
+					     step);
 	case SIDE_TYPE_GATHER_FLOAT:
 		ret = put_gather(encoder, gather->u.side_float.offset, 0,
 				gather->u.side_float.access_mode.v, step);
@@ -519,9 +523,11 @@ static int encode_gather(struct encoder *encoder, const struct side_type *type, 
 		ret = put_gather(encoder, gather->u.side_struct.offset, 0,
 				gather->u.side_struct.access_mode.v, step);
 		if (!ret)
-			ret = put_number(encoder, m32(encoder, gather->u.side_struct.size), 4, step);
-		return ret ? ret : encode_struct(encoder, SLOT(encoder, gather->u.side_struct.type),
-				step, depth);
+			ret = put_number(
+					encoder, m32(encoder, gather->u.side_struct.size), 4, step);
+		return ret ? ret
+			   : encode_struct(encoder, SLOT(encoder, gather->u.side_struct.type), step,
+					     depth);
 	case SIDE_TYPE_GATHER_ARRAY:
 		ret = put_gather(encoder, gather->u.side_array.offset, 0,
 				gather->u.side_array.access_mode.v, step);
@@ -530,8 +536,7 @@ static int encode_gather(struct encoder *encoder, const struct side_type *type, 
 		ret = put_gather(encoder, gather->u.side_vla.offset, 0,
 				gather->u.side_vla.access_mode.v, step);
 		return ret ? ret : encode_vla(encoder, &gather->u.side_vla.type, step, depth);
-	case SIDE_TYPE_GATHER_ENUM:
-		return encode_enum(encoder, &type->u.side_enum, step, depth);
+	case SIDE_TYPE_GATHER_ENUM: return encode_enum(encoder, &type->u.side_enum, step, depth);
 	default: /* GATHER_INTEGER, GATHER_POINTER */
 		ret = put_gather(encoder, gather->u.side_integer.offset,
 				gather->u.side_integer.offset_bits,
@@ -549,20 +554,16 @@ static int encode_behind_pointer(struct encoder *encoder, const struct side_type
 	int ret;
 
 	switch (label) {
-	case SIDE_TYPE_STRUCT:
-		return encode_struct(encoder, address, step, depth);
-	case SIDE_TYPE_VARIANT:
-		return encode_variant(encoder, address, step, depth);
-	case SIDE_TYPE_OPTIONAL:
-		return encode_optional(encoder, address, step, depth);
+	case SIDE_TYPE_STRUCT: return encode_struct(encoder, address, step, depth);
+	case SIDE_TYPE_VARIANT: return encode_variant(encoder, address, step, depth);
+	case SIDE_TYPE_OPTIONAL: return encode_optional(encoder, address, step, depth);
 	case SIDE_TYPE_ARRAY:
 		ret = get(encoder, address, &array, sizeof(array), step);
 		return ret ? ret : encode_array(encoder, &array, step, depth);
 	case SIDE_TYPE_VLA:
 		ret = get(encoder, address, &vla, sizeof(vla), step);
 		return ret ? ret : encode_vla(encoder, &vla, step, depth);
-	default: /* VLA_VISITOR */
-		return encode_vla_visitor(encoder, address, step, depth);
+	default: /* VLA_VISITOR */ return encode_vla_visitor(encoder, address, step, depth);
 	}
 }
 
@@ -584,36 +585,33 @@ static int encode_type(struct encoder *encoder, const struct side_type *type,
 	switch (label) {
 	case SIDE_TYPE_NULL:
 	case SIDE_TYPE_BYTE: /* the same layout */
-		return encode_attributes(encoder, ARRAY(encoder, type->u.side_null.attributes), step);
-	case SIDE_TYPE_BOOL:
-		return encode_bool(encoder, &type->u.side_bool, step);
+		return encode_attributes(
+				encoder, ARRAY(encoder, type->u.side_null.attributes), step);
+	case SIDE_TYPE_BOOL: return encode_bool(encoder, &type->u.side_bool, step);
 	case SIDE_TYPE_FLOAT_BINARY16:
 	case SIDE_TYPE_FLOAT_BINARY32:
 	case SIDE_TYPE_FLOAT_BINARY64:
-	case SIDE_TYPE_FLOAT_BINARY128:
-		return encode_float(encoder, &type->u.side_float, step);
+	case SIDE_TYPE_FLOAT_BINARY128: return encode_float(encoder, &type->u.side_float, step);
 	case SIDE_TYPE_STRING_UTF8:
 	case SIDE_TYPE_STRING_UTF16:
-	case SIDE_TYPE_STRING_UTF32:
-		return encode_string(encoder, &type->u.side_string, step);
+	case SIDE_TYPE_STRING_UTF32: return encode_string(encoder, &type->u.side_string, step);
 	case SIDE_TYPE_STRUCT:
 	case SIDE_TYPE_VARIANT:
 	case SIDE_TYPE_OPTIONAL:
 	case SIDE_TYPE_ARRAY:
 	case SIDE_TYPE_VLA:
-	case SIDE_TYPE_VLA_VISITOR:
-		return encode_behind_pointer(encoder, type, label, step, depth);
+	case SIDE_TYPE_VLA_VISITOR: return encode_behind_pointer(encoder, type, label, step, depth);
 	case SIDE_TYPE_ENUM:
 	case SIDE_TYPE_ENUM_BITMAP: /* the same layout */
 		return encode_enum(encoder, &type->u.side_enum, step, depth);
-	case SIDE_TYPE_DYNAMIC:
-		return 0;
+	case SIDE_TYPE_DYNAMIC: return 0;
 	default:
 		if (visit_label_is_gather(label))
 			return encode_gather(encoder, type, label, step, depth);
 		if (label == SIDE_TYPE_POINTER || visit_label_is_integer(label))
 			return encode_integer(encoder, &type->u.side_integer, step);
-		return visit_fail(encoder->error, step, label < _NR_SIDE_TYPE_LABEL ? -EINVAL : -ENOTSUP,
+		return visit_fail(encoder->error, step,
+				label < _NR_SIDE_TYPE_LABEL ? -EINVAL : -ENOTSUP,
 				"the type label %u cannot stand in a description", label);
 	}
 }
@@ -623,13 +621,17 @@ static int encode_type(struct encoder *encoder, const struct side_type *type,
 static int encode_event(struct encoder *encoder, uint64_t address)
 {
 	static const unsigned char header[CODEC_HEADER_SIZE] = {
-		CODEC_MAGIC[0], CODEC_MAGIC[1], CODEC_MAGIC[2], CODEC_MAGIC[3], CODEC_VERSION,
+			CODEC_MAGIC[0],
+			CODEC_MAGIC[1],
+			CODEC_MAGIC[2],
+			CODEC_MAGIC[3],
+			CODEC_VERSION,
 	};
-	char names[2][48] = { "?", "?" };
+	char names[2][48] = {"?", "?"};
 	struct visit_step step = {
-		.kind = VISIT_STEP_EVENT,
-		.name = names[0],
-		.name2 = names[1],
+			.kind = VISIT_STEP_EVENT,
+			.name = names[0],
+			.name2 = names[1],
 	};
 	struct side_event_description desc;
 	uint64_t name[2];
@@ -645,7 +647,8 @@ static int encode_event(struct encoder *encoder, uint64_t address)
 				m32(encoder, desc.version), SIDE_EVENT_DESCRIPTION_ABI_VERSION);
 	if (m32(encoder, desc.struct_size) < sizeof(desc))
 		return visit_fail(encoder->error, NULL, -EINVAL,
-				"the description has only %u bytes", m32(encoder, desc.struct_size));
+				"the description has only %u bytes",
+				m32(encoder, desc.struct_size));
 	ret = put(encoder, header, sizeof(header), &step);
 	name[0] = SLOT(encoder, desc.provider_name);
 	name[1] = SLOT(encoder, desc.event_name);
@@ -674,12 +677,12 @@ static int encode(const struct visit_memory *memory, uint64_t address, struct vi
 		struct visit_error *error)
 {
 	struct encoder encoder = {
-		.memory = memory && memory->read ? memory : NULL,
-		.out = out,
-		.start = out->size,
-		.swap = memory && memory->byte_order != SIDE_TYPE_BYTE_ORDER_HOST,
-		.nodes = VISIT_NODES_MAX,
-		.error = error,
+			.memory = memory && memory->read ? memory : NULL,
+			.out = out,
+			.start = out->size,
+			.swap = memory && memory->byte_order != SIDE_TYPE_BYTE_ORDER_HOST,
+			.nodes = VISIT_NODES_MAX,
+			.error = error,
 	};
 	size_t size, i;
 	int ret;

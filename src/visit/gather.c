@@ -5,8 +5,8 @@
 
 #include "visit/visit.h"
 
-int visit_gather_access(const void *base, uint64_t offset, unsigned int access_mode,
-		const void **address)
+int visit_gather_access(
+		const void *base, uint64_t offset, unsigned int access_mode, const void **address)
 {
 	const char *at = (const char *)((uintptr_t)base + (uintptr_t)offset);
 
@@ -74,12 +74,10 @@ int visit_load_gather(const struct side_type *type, const void *base, struct vis
 		if (ret)
 			return ret;
 		return visit_load_float(&gather->u.side_float.type, address, value);
-	case SIDE_TYPE_GATHER_STRING:
-		return load_string(&gather->u.side_string, base, value);
+	case SIDE_TYPE_GATHER_STRING: return load_string(&gather->u.side_string, base, value);
 	case SIDE_TYPE_GATHER_ENUM:
 		return visit_load_gather(side_ptr_get(gather->u.side_enum.elem_type), base, value);
-	default:
-		return -EINVAL;
+	default: return -EINVAL;
 	}
 }
 
@@ -142,7 +140,8 @@ int visit_gather_stride(const struct side_type *type, const void *base, size_t *
 		}
 		break;
 	case SIDE_TYPE_GATHER_ENUM:
-		return visit_gather_stride(side_ptr_get(gather->u.side_enum.elem_type), base, stride);
+		return visit_gather_stride(
+				side_ptr_get(gather->u.side_enum.elem_type), base, stride);
 	case SIDE_TYPE_GATHER_STRUCT:
 		mode = side_enum_get(gather->u.side_struct.access_mode);
 		size = gather->u.side_struct.size;
@@ -158,8 +157,7 @@ int visit_gather_stride(const struct side_type *type, const void *base, size_t *
 				return ret;
 		}
 		break;
-	default:
-		return -EINVAL;
+	default: return -EINVAL;
 	}
 	*stride = mode == SIDE_TYPE_GATHER_ACCESS_POINTER ? sizeof(void *) : size;
 	return 0;

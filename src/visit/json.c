@@ -75,9 +75,9 @@ static void put_text(struct visit_buffer *out, const char *name,
 		const struct side_type_raw_string *string)
 {
 	struct visit_text text = {
-		.at = side_ptr_get(string->p),
-		.unit_size = string->unit_size,
-		.byte_order = string->byte_order.v,
+			.at = side_ptr_get(string->p),
+			.unit_size = string->unit_size,
+			.byte_order = string->byte_order.v,
 	};
 	struct visit_buffer utf8;
 	unsigned char memory[256], unit[VISIT_TEXT_UNIT_MAX];
@@ -103,7 +103,8 @@ static void put_text(struct visit_buffer *out, const char *name,
 		visit_buffer_free(&utf8);
 	}
 	if (string->unit_size != 1)
-		visit_buffer_printf(out, ",\"%s_encoding\":\"utf%u%s\"", name, 8u * string->unit_size,
+		visit_buffer_printf(out, ",\"%s_encoding\":\"utf%u%s\"", name,
+				8u * string->unit_size,
 				string->byte_order.v == SIDE_TYPE_BYTE_ORDER_BE ? "be" : "le");
 }
 
@@ -118,9 +119,9 @@ static void put_float(struct visit_buffer *out, const struct visit_value *value)
 	PUT(out, ",\"bits\":\"0x");
 	for (i = 0; i < value->size; i++)
 		visit_buffer_printf(out, "%02x",
-				value->bytes[SIDE_TYPE_FLOAT_WORD_ORDER_HOST == SIDE_TYPE_BYTE_ORDER_LE ?
-								value->size - 1 - i :
-								i]);
+				value->bytes[SIDE_TYPE_FLOAT_WORD_ORDER_HOST == SIDE_TYPE_BYTE_ORDER_LE
+								? value->size - 1 - i
+								: i]);
 	PUT(out, "\"");
 }
 
@@ -155,15 +156,9 @@ static void put_attribute(struct visit_buffer *out, const struct side_attr *attr
 		quote = value.size == 16 ? "\"" : "";
 		visit_buffer_printf(out, "\"value\":%s%s%s", quote, digits, quote);
 		break;
-	case VISIT_FLOAT:
-		put_float(out, &value);
-		break;
-	case VISIT_STRING:
-		put_text(out, "value", &attr->value.u.string_value);
-		break;
-	default:
-		PUT(out, "\"value\":null");
-		break;
+	case VISIT_FLOAT: put_float(out, &value); break;
+	case VISIT_STRING: put_text(out, "value", &attr->value.u.string_value); break;
+	default: PUT(out, "\"value\":null"); break;
 	}
 	PUT(out, "}");
 }
@@ -345,11 +340,10 @@ static void put_gather(struct visit_buffer *out, const struct side_type *type)
 		put_vla(out, side_ptr_get(gather->u.side_vla.type.length_type),
 				side_ptr_get(gather->u.side_vla.type.elem_type));
 		break;
-	case SIDE_TYPE_GATHER_ENUM:
-		put_enum(out, &type->u.side_enum);
-		break;
+	case SIDE_TYPE_GATHER_ENUM: put_enum(out, &type->u.side_enum); break;
 	default: /* GATHER_INTEGER, GATHER_POINTER */
-		put_access(out, gather->u.side_integer.offset, gather->u.side_integer.access_mode.v);
+		put_access(out, gather->u.side_integer.offset,
+				gather->u.side_integer.access_mode.v);
 		visit_buffer_printf(out, "\"offset_bits\":%u,", gather->u.side_integer.offset_bits);
 		put_integer(out, &gather->u.side_integer.type);
 		break;
@@ -366,34 +360,26 @@ static void put_type(struct visit_buffer *out, const struct side_type *type)
 	switch (label) {
 	case SIDE_TYPE_NULL:
 	case SIDE_TYPE_BYTE:
-	case SIDE_TYPE_DYNAMIC:
-		break;
-	case SIDE_TYPE_BOOL:
-		put_bool(out, &type->u.side_bool);
-		break;
+	case SIDE_TYPE_DYNAMIC: break;
+	case SIDE_TYPE_BOOL: put_bool(out, &type->u.side_bool); break;
 	case SIDE_TYPE_FLOAT_BINARY16:
 	case SIDE_TYPE_FLOAT_BINARY32:
 	case SIDE_TYPE_FLOAT_BINARY64:
-	case SIDE_TYPE_FLOAT_BINARY128:
-		put_float_type(out, &type->u.side_float);
-		break;
+	case SIDE_TYPE_FLOAT_BINARY128: put_float_type(out, &type->u.side_float); break;
 	case SIDE_TYPE_STRING_UTF8:
 	case SIDE_TYPE_STRING_UTF16:
-	case SIDE_TYPE_STRING_UTF32:
-		put_string(out, &type->u.side_string);
-		break;
-	case SIDE_TYPE_STRUCT:
-		put_struct(out, side_ptr_get(type->u.side_struct));
-		break;
-	case SIDE_TYPE_VARIANT:
-		put_variant(out, side_ptr_get(type->u.side_variant));
-		break;
+	case SIDE_TYPE_STRING_UTF32: put_string(out, &type->u.side_string); break;
+	case SIDE_TYPE_STRUCT: put_struct(out, side_ptr_get(type->u.side_struct)); break;
+	case SIDE_TYPE_VARIANT: put_variant(out, side_ptr_get(type->u.side_variant)); break;
 	case SIDE_TYPE_OPTIONAL:
-		put_inner(out, "element", side_ptr_get(side_ptr_get(type->u.side_optional)->elem_type));
+		put_inner(out, "element",
+				side_ptr_get(side_ptr_get(type->u.side_optional)->elem_type));
 		break;
 	case SIDE_TYPE_ARRAY:
-		visit_buffer_printf(out, "\"length\":%u,", side_ptr_get(type->u.side_array)->length);
-		put_inner(out, "element", side_ptr_get(side_ptr_get(type->u.side_array)->elem_type));
+		visit_buffer_printf(
+				out, "\"length\":%u,", side_ptr_get(type->u.side_array)->length);
+		put_inner(out, "element",
+				side_ptr_get(side_ptr_get(type->u.side_array)->elem_type));
 		break;
 	case SIDE_TYPE_VLA:
 		put_vla(out, side_ptr_get(side_ptr_get(type->u.side_vla)->length_type),
@@ -403,12 +389,8 @@ static void put_type(struct visit_buffer *out, const struct side_type *type)
 		put_vla(out, side_ptr_get(side_ptr_get(type->u.side_vla_visitor)->length_type),
 				side_ptr_get(side_ptr_get(type->u.side_vla_visitor)->elem_type));
 		break;
-	case SIDE_TYPE_ENUM:
-		put_enum(out, &type->u.side_enum);
-		break;
-	case SIDE_TYPE_ENUM_BITMAP:
-		put_bitmap(out, &type->u.side_enum_bitmap);
-		break;
+	case SIDE_TYPE_ENUM: put_enum(out, &type->u.side_enum); break;
+	case SIDE_TYPE_ENUM_BITMAP: put_bitmap(out, &type->u.side_enum_bitmap); break;
 	default:
 		if (visit_label_is_gather(label))
 			put_gather(out, type);
@@ -433,10 +415,12 @@ int visit_description_json(const struct side_event_description *desc, struct vis
 	PUT(out, ",\"event\":");
 	put_name(out, side_ptr_get(desc->event_name));
 	if (desc->loglevel.v <= SIDE_LOGLEVEL_DEBUG)
-		visit_buffer_printf(out, ",\"loglevel\":\"%s\"", visit_loglevel_name(desc->loglevel.v));
+		visit_buffer_printf(
+				out, ",\"loglevel\":\"%s\"", visit_loglevel_name(desc->loglevel.v));
 	else
 		visit_buffer_printf(out, ",\"loglevel\":\"%u\"", desc->loglevel.v);
-	visit_buffer_printf(out, ",\"variadic\":%s,\"flags\":%llu,\"type_labels\":%u,"
+	visit_buffer_printf(out,
+			",\"variadic\":%s,\"flags\":%llu,\"type_labels\":%u,"
 			"\"attribute_types\":%u,",
 			desc->flags & SIDE_EVENT_FLAG_VARIADIC ? "true" : "false",
 			(unsigned long long)desc->flags, desc->nr_side_type_label,

@@ -42,7 +42,8 @@ static long double binary128_value(const unsigned char bytes[16])
 	long double value;
 
 	for (i = 0; i < 16; i++)
-		le[i] = bytes[SIDE_TYPE_FLOAT_WORD_ORDER_HOST == SIDE_TYPE_BYTE_ORDER_LE ? i : 15 - i];
+		le[i] = bytes[SIDE_TYPE_FLOAT_WORD_ORDER_HOST == SIDE_TYPE_BYTE_ORDER_LE ? i
+											 : 15 - i];
 	for (hi = 0, lo = 0, i = 7; i >= 0; i--) {
 		lo = lo << 8 | le[i];
 		hi = hi << 8 | le[i + 8];
@@ -85,16 +86,10 @@ long double visit_value_long_double(const struct visit_value *value)
 		bits = visit_float16_to_32(half);
 		memcpy(&single, &bits, 4);
 		return (long double)single;
-	case 4:
-		memcpy(&single, value->bytes, 4);
-		return (long double)single;
-	case 8:
-		memcpy(&number, value->bytes, 8);
-		return (long double)number;
-	case 16:
-		return binary128_value(value->bytes);
-	default:
-		return 0.0L;
+	case 4: memcpy(&single, value->bytes, 4); return (long double)single;
+	case 8: memcpy(&number, value->bytes, 8); return (long double)number;
+	case 16: return binary128_value(value->bytes);
+	default: return 0.0L;
 	}
 }
 
@@ -103,8 +98,8 @@ double visit_value_double(const struct visit_value *value)
 	return (double)visit_value_long_double(value);
 }
 
-size_t visit_value_float_digits(const struct visit_value *value, int precision,
-		char out[VISIT_FLOAT_DIGITS_MAX])
+size_t visit_value_float_digits(
+		const struct visit_value *value, int precision, char out[VISIT_FLOAT_DIGITS_MAX])
 {
 	char text[VISIT_FLOAT_DIGITS_MAX];
 	const char *at;
@@ -118,8 +113,8 @@ size_t visit_value_float_digits(const struct visit_value *value, int precision,
 		snprintf(text, sizeof(text), "%.*g", precision, visit_value_double(value));
 	/* Whatever the locale of the program takes for the decimal point (perhaps several bytes). */
 	for (at = text; *at; at++) {
-		bool is_ours = (*at >= '0' && *at <= '9') || (*at >= 'a' && *at <= 'z') || *at == '-' ||
-				*at == '+';
+		bool is_ours = (*at >= '0' && *at <= '9') || (*at >= 'a' && *at <= 'z') ||
+				*at == '-' || *at == '+';
 
 		if (is_ours)
 			out[size++] = *at;
@@ -190,9 +185,9 @@ const struct side_attr *visit_attribute_find(struct visit_attributes attributes,
 
 	for (i = 0; i < attributes.nr; i++) {
 		struct visit_text key = {
-			.at = side_ptr_get(attributes.attr[i].key.p),
-			.unit_size = attributes.attr[i].key.unit_size,
-			.byte_order = side_enum_get(attributes.attr[i].key.byte_order),
+				.at = side_ptr_get(attributes.attr[i].key.p),
+				.unit_size = attributes.attr[i].key.unit_size,
+				.byte_order = side_enum_get(attributes.attr[i].key.byte_order),
 		};
 		unsigned char unit[VISIT_TEXT_UNIT_MAX];
 		const char *at = name;
@@ -200,7 +195,8 @@ const struct side_attr *visit_attribute_find(struct visit_attributes attributes,
 
 		if (!key.at)
 			continue;
-		while ((size = visit_text_next(&key, unit)) == 1 && *at && unit[0] == (unsigned char)*at)
+		while ((size = visit_text_next(&key, unit)) == 1 && *at &&
+				unit[0] == (unsigned char)*at)
 			at++;
 		if (!size && !*at)
 			return &attributes.attr[i];
@@ -224,9 +220,7 @@ unsigned int visit_attribute_base(struct visit_attributes attributes, unsigned i
 	case 2:
 	case 8:
 	case 10:
-	case 16:
-		return (unsigned int)value.lo;
-	default:
-		return otherwise;
+	case 16: return (unsigned int)value.lo;
+	default: return otherwise;
 	}
 }

@@ -6,11 +6,11 @@
 #include "visit/visit.h"
 
 enum visit_step_kind {
-	VISIT_STEP_EVENT, /* name: provider, name2: event */
-	VISIT_STEP_FIELD, /* name */
-	VISIT_STEP_INDEX, /* index: an element */
+	VISIT_STEP_EVENT,  /* name: provider, name2: event */
+	VISIT_STEP_FIELD,  /* name */
+	VISIT_STEP_INDEX,  /* index: an element */
 	VISIT_STEP_OPTION, /* index: an option of a variant */
-	VISIT_STEP_WORD, /* name: "struct", "optional", "selector", ... */
+	VISIT_STEP_WORD,   /* name: "struct", "optional", "selector", ... */
 };
 
 struct visit_step {

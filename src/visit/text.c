@@ -9,7 +9,7 @@
 
 unsigned int visit_utf8_encode(uint32_t unit, unsigned char out[VISIT_TEXT_UNIT_MAX])
 {
-	static const unsigned char first[] = { 0, 0, 0xc0, 0xe0, 0xf0, 0xf8, 0xfc, 0xfe };
+	static const unsigned char first[] = {0, 0, 0xc0, 0xe0, 0xf0, 0xf8, 0xfc, 0xfe};
 	unsigned int size, i;
 
 	if (unit < 0x80) {
@@ -69,9 +69,9 @@ size_t visit_text_utf8(const void *string, unsigned int unit_size, unsigned int 
 		void *to, size_t room)
 {
 	struct visit_text text = {
-		.at = string,
-		.unit_size = (uint8_t)unit_size,
-		.byte_order = (uint8_t)byte_order,
+			.at = string,
+			.unit_size = (uint8_t)unit_size,
+			.byte_order = (uint8_t)byte_order,
 	};
 	unsigned char unit[VISIT_TEXT_UNIT_MAX];
 	unsigned char *out = to;

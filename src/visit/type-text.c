@@ -84,9 +84,9 @@ static void put_struct(struct visit_buffer *out, const struct side_type_struct *
 static void put_label(struct visit_buffer *out, const struct side_type_raw_string *label)
 {
 	struct visit_text text = {
-		.at = side_ptr_get(label->p),
-		.unit_size = label->unit_size,
-		.byte_order = label->byte_order.v,
+			.at = side_ptr_get(label->p),
+			.unit_size = label->unit_size,
+			.byte_order = label->byte_order.v,
 	};
 	unsigned char unit[VISIT_TEXT_UNIT_MAX];
 	unsigned int size;
@@ -95,7 +95,8 @@ static void put_label(struct visit_buffer *out, const struct side_type_raw_strin
 		visit_buffer_append(out, unit, size);
 }
 
-static void put_number(struct visit_buffer *out, const char *before, int64_t number, bool is_unsigned)
+static void put_number(
+		struct visit_buffer *out, const char *before, int64_t number, bool is_unsigned)
 {
 	if (is_unsigned)
 		visit_buffer_printf(out, "%s%llu", before, (unsigned long long)number);
@@ -104,8 +105,8 @@ static void put_number(struct visit_buffer *out, const char *before, int64_t num
 }
 
 /* label = 1, label = 1..3; enumerations and bitmaps have tables of one layout. */
-static void put_mappings(struct visit_buffer *out, const struct side_enum_mappings *mappings,
-		bool is_bitmap)
+static void put_mappings(
+		struct visit_buffer *out, const struct side_enum_mappings *mappings, bool is_bitmap)
 {
 	const struct side_enum_mapping *mapping = side_array_elements(&mappings->mappings);
 	uint32_t i, nr = side_array_length(&mappings->mappings);
@@ -134,8 +135,10 @@ static void put_bitmap(struct visit_buffer *out, const struct side_type_enum_bit
 {
 	PUT(out, "bitmap ");
 	put_type(out, side_ptr_get(type->elem_type));
-	put_mappings(out, (const struct side_enum_mappings *)(const void *)side_ptr_get(
-			type->mappings), true);
+	put_mappings(out,
+			(const struct side_enum_mappings *)(const void *)side_ptr_get(
+					type->mappings),
+			true);
 }
 
 static void put_variant(struct visit_buffer *out, const struct side_type_variant *type)
@@ -147,7 +150,8 @@ static void put_variant(struct visit_buffer *out, const struct side_type_variant
 	put_type(out, &type->selector);
 	PUT(out, ") {");
 	for (i = 0; i < nr && !out->error; i++) {
-		visit_buffer_printf(out, "%s %lld", i ? "," : "", (long long)options[i].range_begin);
+		visit_buffer_printf(
+				out, "%s %lld", i ? "," : "", (long long)options[i].range_begin);
 		if (options[i].range_end != options[i].range_begin)
 			visit_buffer_printf(out, "..%lld", (long long)options[i].range_end);
 		PUT(out, ": ");
@@ -173,36 +177,20 @@ static void put_gather(struct visit_buffer *out, const struct side_type *type)
 	const struct side_type_gather *gather = &type->u.side_gather;
 
 	switch (side_enum_get(type->type)) {
-	case SIDE_TYPE_GATHER_BOOL:
-		put_bool(out, &gather->u.side_bool.type);
-		break;
-	case SIDE_TYPE_GATHER_INTEGER:
-		put_integer(out, &gather->u.side_integer.type);
-		break;
-	case SIDE_TYPE_GATHER_POINTER:
-		put_pointer(out, &gather->u.side_integer.type);
-		break;
-	case SIDE_TYPE_GATHER_BYTE:
-		PUT(out, "byte");
-		break;
-	case SIDE_TYPE_GATHER_FLOAT:
-		put_float(out, &gather->u.side_float.type);
-		break;
-	case SIDE_TYPE_GATHER_STRING:
-		put_string(out, &gather->u.side_string.type);
-		break;
+	case SIDE_TYPE_GATHER_BOOL: put_bool(out, &gather->u.side_bool.type); break;
+	case SIDE_TYPE_GATHER_INTEGER: put_integer(out, &gather->u.side_integer.type); break;
+	case SIDE_TYPE_GATHER_POINTER: put_pointer(out, &gather->u.side_integer.type); break;
+	case SIDE_TYPE_GATHER_BYTE: PUT(out, "byte"); break;
+	case SIDE_TYPE_GATHER_FLOAT: put_float(out, &gather->u.side_float.type); break;
+	case SIDE_TYPE_GATHER_STRING: put_string(out, &gather->u.side_string.type); break;
 	case SIDE_TYPE_GATHER_STRUCT:
 		put_struct(out, side_ptr_get(gather->u.side_struct.type));
 		break;
-	case SIDE_TYPE_GATHER_ARRAY:
-		put_array(out, &gather->u.side_array.type);
-		break;
+	case SIDE_TYPE_GATHER_ARRAY: put_array(out, &gather->u.side_array.type); break;
 	case SIDE_TYPE_GATHER_VLA:
 		put_vla(out, side_ptr_get(gather->u.side_vla.type.elem_type));
 		break;
-	default: /* GATHER_ENUM */
-		put_enum(out, &type->u.side_enum);
-		break;
+	default: /* GATHER_ENUM */ put_enum(out, &type->u.side_enum); break;
 	}
 }
 
@@ -211,57 +199,33 @@ static void put_type(struct visit_buffer *out, const struct side_type *type)
 	unsigned int label = type->type.v;
 
 	switch (label) {
-	case SIDE_TYPE_NULL:
-		PUT(out, "null");
-		break;
-	case SIDE_TYPE_BOOL:
-		put_bool(out, &type->u.side_bool);
-		break;
-	case SIDE_TYPE_BYTE:
-		PUT(out, "byte");
-		break;
-	case SIDE_TYPE_POINTER:
-		put_pointer(out, &type->u.side_integer);
-		break;
+	case SIDE_TYPE_NULL: PUT(out, "null"); break;
+	case SIDE_TYPE_BOOL: put_bool(out, &type->u.side_bool); break;
+	case SIDE_TYPE_BYTE: PUT(out, "byte"); break;
+	case SIDE_TYPE_POINTER: put_pointer(out, &type->u.side_integer); break;
 	case SIDE_TYPE_FLOAT_BINARY16:
 	case SIDE_TYPE_FLOAT_BINARY32:
 	case SIDE_TYPE_FLOAT_BINARY64:
-	case SIDE_TYPE_FLOAT_BINARY128:
-		put_float(out, &type->u.side_float);
-		break;
+	case SIDE_TYPE_FLOAT_BINARY128: put_float(out, &type->u.side_float); break;
 	case SIDE_TYPE_STRING_UTF8:
 	case SIDE_TYPE_STRING_UTF16:
-	case SIDE_TYPE_STRING_UTF32:
-		put_string(out, &type->u.side_string);
-		break;
-	case SIDE_TYPE_STRUCT:
-		put_struct(out, side_ptr_get(type->u.side_struct));
-		break;
-	case SIDE_TYPE_VARIANT:
-		put_variant(out, side_ptr_get(type->u.side_variant));
-		break;
+	case SIDE_TYPE_STRING_UTF32: put_string(out, &type->u.side_string); break;
+	case SIDE_TYPE_STRUCT: put_struct(out, side_ptr_get(type->u.side_struct)); break;
+	case SIDE_TYPE_VARIANT: put_variant(out, side_ptr_get(type->u.side_variant)); break;
 	case SIDE_TYPE_OPTIONAL:
 		put_type(out, side_ptr_get(side_ptr_get(type->u.side_optional)->elem_type));
 		PUT(out, "?");
 		break;
-	case SIDE_TYPE_ARRAY:
-		put_array(out, side_ptr_get(type->u.side_array));
-		break;
+	case SIDE_TYPE_ARRAY: put_array(out, side_ptr_get(type->u.side_array)); break;
 	case SIDE_TYPE_VLA:
 		put_vla(out, side_ptr_get(side_ptr_get(type->u.side_vla)->elem_type));
 		break;
 	case SIDE_TYPE_VLA_VISITOR:
 		put_vla(out, side_ptr_get(side_ptr_get(type->u.side_vla_visitor)->elem_type));
 		break;
-	case SIDE_TYPE_ENUM:
-		put_enum(out, &type->u.side_enum);
-		break;
-	case SIDE_TYPE_ENUM_BITMAP:
-		put_bitmap(out, &type->u.side_enum_bitmap);
-		break;
-	case SIDE_TYPE_DYNAMIC:
-		PUT(out, "dynamic");
-		break;
+	case SIDE_TYPE_ENUM: put_enum(out, &type->u.side_enum); break;
+	case SIDE_TYPE_ENUM_BITMAP: put_bitmap(out, &type->u.side_enum_bitmap); break;
+	case SIDE_TYPE_DYNAMIC: PUT(out, "dynamic"); break;
 	default:
 		if (visit_label_is_gather(label))
 			put_gather(out, type);

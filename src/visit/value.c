@@ -64,8 +64,7 @@ int visit_load_integer(const struct side_type_integer *type, unsigned int offset
 		load_bytes(bytes, size, side_enum_get(type->byte_order), &value->lo, &value->hi);
 		value->bits = 128;
 		return 0;
-	default:
-		return -EINVAL;
+	default: return -EINVAL;
 	}
 }
 
@@ -90,8 +89,8 @@ static void reverse(unsigned char *to, const unsigned char *from, unsigned int s
 		to[i] = from[size - 1 - i];
 }
 
-int visit_load_float(const struct side_type_float *type, const void *bytes,
-		struct visit_value *value)
+int visit_load_float(
+		const struct side_type_float *type, const void *bytes, struct visit_value *value)
 {
 	unsigned int size = type->float_size;
 
@@ -116,8 +115,8 @@ void visit_load_byte(const void *bytes, struct visit_value *value)
 	value->hi = 0;
 }
 
-void visit_load_string(const struct side_type_string *type, const void *string,
-		struct visit_value *value)
+void visit_load_string(
+		const struct side_type_string *type, const void *string, struct visit_value *value)
 {
 	value->kind = VISIT_STRING;
 	value->size = type->unit_size;
@@ -127,8 +126,8 @@ void visit_load_string(const struct side_type_string *type, const void *string,
 	value->text.byte_order = side_enum_get(type->byte_order);
 }
 
-int visit_load_argument(const struct side_type *type, const struct side_arg *arg,
-		struct visit_value *value)
+int visit_load_argument(
+		const struct side_type *type, const struct side_arg *arg, struct visit_value *value)
 {
 	unsigned int label = side_enum_get(type->type);
 	int ret = 0;
@@ -141,9 +140,7 @@ int visit_load_argument(const struct side_type *type, const struct side_arg *arg
 	case SIDE_TYPE_BOOL:
 		ret = visit_load_bool(&type->u.side_bool, 0, &arg->u.side_static.bool_value, value);
 		break;
-	case SIDE_TYPE_BYTE:
-		visit_load_byte(&arg->u.side_static.byte_value, value);
-		break;
+	case SIDE_TYPE_BYTE: visit_load_byte(&arg->u.side_static.byte_value, value); break;
 	case SIDE_TYPE_FLOAT_BINARY16:
 	case SIDE_TYPE_FLOAT_BINARY32:
 	case SIDE_TYPE_FLOAT_BINARY64:
@@ -159,8 +156,8 @@ int visit_load_argument(const struct side_type *type, const struct side_arg *arg
 	default:
 		if (label != SIDE_TYPE_POINTER && !visit_label_is_integer(label))
 			return -EINVAL;
-		ret = visit_load_integer(&type->u.side_integer, 0,
-				&arg->u.side_static.integer_value, value);
+		ret = visit_load_integer(
+				&type->u.side_integer, 0, &arg->u.side_static.integer_value, value);
 		if (label == SIDE_TYPE_POINTER)
 			value->kind = VISIT_POINTER;
 		break;
@@ -188,9 +185,7 @@ int visit_load_dynamic(const struct side_arg *arg, struct visit_value *value)
 		if (label == SIDE_TYPE_DYNAMIC_POINTER)
 			value->kind = VISIT_POINTER;
 		break;
-	case SIDE_TYPE_DYNAMIC_BYTE:
-		visit_load_byte(&u->side_byte.value, value);
-		break;
+	case SIDE_TYPE_DYNAMIC_BYTE: visit_load_byte(&u->side_byte.value, value); break;
 	case SIDE_TYPE_DYNAMIC_FLOAT:
 		ret = visit_load_float(&u->side_float.type, &u->side_float.value, value);
 		break;
@@ -198,16 +193,13 @@ int visit_load_dynamic(const struct side_arg *arg, struct visit_value *value)
 		switch (u->side_string.type.unit_size) {
 		case 1:
 		case 2:
-		case 4:
-			break;
-		default:
-			return -EINVAL;
+		case 4: break;
+		default: return -EINVAL;
 		}
 		visit_load_string(&u->side_string.type,
 				(const void *)(uintptr_t)u->side_string.value, value);
 		break;
-	default:
-		return -EINVAL;
+	default: return -EINVAL;
 	}
 	return ret;
 }
@@ -217,28 +209,26 @@ int visit_load_attribute(const struct side_attr_value *attr, struct visit_value 
 	static const struct {
 		uint8_t kind, size;
 	} scalars[] = {
-		[SIDE_ATTR_TYPE_U8] = { VISIT_UNSIGNED, 1 },
-		[SIDE_ATTR_TYPE_U16] = { VISIT_UNSIGNED, 2 },
-		[SIDE_ATTR_TYPE_U32] = { VISIT_UNSIGNED, 4 },
-		[SIDE_ATTR_TYPE_U64] = { VISIT_UNSIGNED, 8 },
-		[SIDE_ATTR_TYPE_U128] = { VISIT_UNSIGNED, 16 },
-		[SIDE_ATTR_TYPE_S8] = { VISIT_SIGNED, 1 },
-		[SIDE_ATTR_TYPE_S16] = { VISIT_SIGNED, 2 },
-		[SIDE_ATTR_TYPE_S32] = { VISIT_SIGNED, 4 },
-		[SIDE_ATTR_TYPE_S64] = { VISIT_SIGNED, 8 },
-		[SIDE_ATTR_TYPE_S128] = { VISIT_SIGNED, 16 },
-		[SIDE_ATTR_TYPE_FLOAT_BINARY16] = { VISIT_FLOAT, 2 },
-		[SIDE_ATTR_TYPE_FLOAT_BINARY32] = { VISIT_FLOAT, 4 },
-		[SIDE_ATTR_TYPE_FLOAT_BINARY64] = { VISIT_FLOAT, 8 },
-		[SIDE_ATTR_TYPE_FLOAT_BINARY128] = { VISIT_FLOAT, 16 },
+			[SIDE_ATTR_TYPE_U8] = {VISIT_UNSIGNED, 1},
+			[SIDE_ATTR_TYPE_U16] = {VISIT_UNSIGNED, 2},
+			[SIDE_ATTR_TYPE_U32] = {VISIT_UNSIGNED, 4},
+			[SIDE_ATTR_TYPE_U64] = {VISIT_UNSIGNED, 8},
+			[SIDE_ATTR_TYPE_U128] = {VISIT_UNSIGNED, 16},
+			[SIDE_ATTR_TYPE_S8] = {VISIT_SIGNED, 1},
+			[SIDE_ATTR_TYPE_S16] = {VISIT_SIGNED, 2},
+			[SIDE_ATTR_TYPE_S32] = {VISIT_SIGNED, 4},
+			[SIDE_ATTR_TYPE_S64] = {VISIT_SIGNED, 8},
+			[SIDE_ATTR_TYPE_S128] = {VISIT_SIGNED, 16},
+			[SIDE_ATTR_TYPE_FLOAT_BINARY16] = {VISIT_FLOAT, 2},
+			[SIDE_ATTR_TYPE_FLOAT_BINARY32] = {VISIT_FLOAT, 4},
+			[SIDE_ATTR_TYPE_FLOAT_BINARY64] = {VISIT_FLOAT, 8},
+			[SIDE_ATTR_TYPE_FLOAT_BINARY128] = {VISIT_FLOAT, 16},
 	};
 	unsigned int type = side_enum_get(attr->type);
 
 	memset(value, 0, sizeof(*value));
 	switch (type) {
-	case SIDE_ATTR_TYPE_NULL:
-		value->kind = VISIT_NULL;
-		return 0;
+	case SIDE_ATTR_TYPE_NULL: value->kind = VISIT_NULL; return 0;
 	case SIDE_ATTR_TYPE_BOOL:
 		value->kind = VISIT_BOOL;
 		value->size = 1;
@@ -253,8 +243,7 @@ int visit_load_attribute(const struct side_attr_value *attr, struct visit_value 
 		value->text.unit_size = attr->u.string_value.unit_size;
 		value->text.byte_order = side_enum_get(attr->u.string_value.byte_order);
 		return 0;
-	default:
-		break;
+	default: break;
 	}
 	if (type >= sizeof(scalars) / sizeof(scalars[0]) || !scalars[type].size)
 		return -EINVAL;

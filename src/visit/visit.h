@@ -66,13 +66,13 @@ struct visit_buffer {
 	int (*grow)(struct visit_buffer *buffer, size_t capacity);
 };
 
-void visit_buffer_heap(struct visit_buffer *buffer);				/* malloc */
-void visit_buffer_pages(struct visit_buffer *buffer);				/* mmap */
-void visit_buffer_fixed(struct visit_buffer *buffer, void *memory, size_t size);	/* never grows */
+void visit_buffer_heap(struct visit_buffer *buffer);                             /* malloc */
+void visit_buffer_pages(struct visit_buffer *buffer);                            /* mmap */
+void visit_buffer_fixed(struct visit_buffer *buffer, void *memory, size_t size); /* never grows */
 void visit_buffer_free(struct visit_buffer *buffer);
 int visit_buffer_append(struct visit_buffer *buffer, const void *bytes, size_t size);
 int visit_buffer_printf(struct visit_buffer *buffer, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
+		__attribute__((format(printf, 2, 3)));
 
 /* ---- text ------------------------------------------------------------------------------ */
 
@@ -123,11 +123,11 @@ enum visit_kind {
  */
 struct visit_value {
 	enum visit_kind kind;
-	uint16_t size; /* bytes of storage; strings: unit size */
-	uint16_t bits; /* significant bits of integers and booleans; else size * 8 */
-	uint64_t lo, hi; /* integers, byte, pointer; bool: the bits, true when not zero */
+	uint16_t size;           /* bytes of storage; strings: unit size */
+	uint16_t bits;           /* significant bits of integers and booleans; else size * 8 */
+	uint64_t lo, hi;         /* integers, byte, pointer; bool: the bits, true when not zero */
 	unsigned char bytes[16]; /* float: its size bytes in host order */
-	struct visit_text text; /* string */
+	struct visit_text text;  /* string */
 };
 
 /* The attribute list of a type, mapping table, value or event. */
@@ -137,19 +137,19 @@ struct visit_attributes {
 };
 
 /* Turn any attribute array of the ABI, given by pointer, into a struct visit_attributes. */
-#define visit_attributes_of(array)                                                               \
-	((struct visit_attributes){ side_array_elements(array), side_array_length(array) })
+#define visit_attributes_of(array) \
+	((struct visit_attributes){side_array_elements(array), side_array_length(array)})
 
 /* Load a scalar from its bytes in memory (any alignment). -EINVAL for impossible sizes or bits. */
 int visit_load_integer(const struct side_type_integer *type, unsigned int offset_bits,
 		const void *bytes, struct visit_value *value);
 int visit_load_bool(const struct side_type_bool *type, unsigned int offset_bits, const void *bytes,
 		struct visit_value *value);
-int visit_load_float(const struct side_type_float *type, const void *bytes,
-		struct visit_value *value);
+int visit_load_float(
+		const struct side_type_float *type, const void *bytes, struct visit_value *value);
 void visit_load_byte(const void *bytes, struct visit_value *value);
-void visit_load_string(const struct side_type_string *type, const void *string,
-		struct visit_value *value);
+void visit_load_string(
+		const struct side_type_string *type, const void *string, struct visit_value *value);
 
 /* The same from a type cell with a scalar label (0 to 20) and its argument. Labels not compared. */
 int visit_load_argument(const struct side_type *type, const struct side_arg *arg,
@@ -172,8 +172,8 @@ uint32_t visit_float16_to_32(uint16_t bits);
 
 /* %.<precision>g of a float (%Lg of binary128), with a point in every locale. */
 #define VISIT_FLOAT_DIGITS_MAX 64
-size_t visit_value_float_digits(const struct visit_value *value, int precision,
-		char out[VISIT_FLOAT_DIGITS_MAX]);
+size_t visit_value_float_digits(
+		const struct visit_value *value, int precision, char out[VISIT_FLOAT_DIGITS_MAX]);
 
 /* Decimal, hexadecimal, octal or binary digits (base 10, 16, 8, 2) of an integer of any width. */
 #define VISIT_DIGITS_MAX 144
@@ -188,8 +188,8 @@ const struct side_attr *visit_attribute_find(struct visit_attributes attributes,
 /* ---- gather ---------------------------------------------------------------------------- */
 
 /* The data address of section 8.6: base + offset, followed once in pointer mode. -EFAULT: NULL. */
-int visit_gather_access(const void *base, uint64_t offset, unsigned int access_mode,
-		const void **address);
+int visit_gather_access(
+		const void *base, uint64_t offset, unsigned int access_mode, const void **address);
 /*
  * Bytes from one element of a gather array or VLA to the next. Strings held inline depend on the
  * element that stands at base (the base of this element); everything else ignores base.
@@ -210,19 +210,19 @@ struct visit_bitmap {
 	uint32_t nr_items;
 };
 
-bool visit_bitmap_matches(const struct side_enum_bitmap_mapping *mapping,
-		const struct visit_bitmap *bitmap);
+bool visit_bitmap_matches(
+		const struct side_enum_bitmap_mapping *mapping, const struct visit_bitmap *bitmap);
 
 /* Index of the option that a selector chooses, -EINVAL when none does or it exceeds 64 bits. */
-int64_t visit_variant_option(const struct side_type_variant *variant,
-		const struct visit_value *selector);
+int64_t visit_variant_option(
+		const struct side_type_variant *variant, const struct visit_value *selector);
 
 /* ---- names ----------------------------------------------------------------------------- */
 
-const char *visit_label_name(unsigned int label); /* "U32", "GATHER_VLA"; "?" if unknown */
-const char *visit_loglevel_name(unsigned int loglevel); /* "INFO"; "?" if unknown */
+const char *visit_label_name(unsigned int label);         /* "U32", "GATHER_VLA"; "?" if unknown */
+const char *visit_loglevel_name(unsigned int loglevel);   /* "INFO"; "?" if unknown */
 const char *visit_attribute_type_name(unsigned int type); /* "U32", "STRING" */
-bool visit_label_is_integer(unsigned int label); /* U8..S128 (not POINTER) */
+bool visit_label_is_integer(unsigned int label);          /* U8..S128 (not POINTER) */
 bool visit_label_is_gather(unsigned int label);
 bool visit_label_is_dynamic(unsigned int label); /* 40 to 50 */
 
@@ -248,18 +248,18 @@ int visit_description_check(const struct side_event_description *desc, unsigned 
 		struct visit_error *error);
 
 enum visit_role {
-	VISIT_ROLE_FIELD, /* of the event, or of a structure */
-	VISIT_ROLE_ELEMENT, /* of array, VLA, optional, enumeration, bitmap */
-	VISIT_ROLE_LENGTH, /* of a VLA */
+	VISIT_ROLE_FIELD,    /* of the event, or of a structure */
+	VISIT_ROLE_ELEMENT,  /* of array, VLA, optional, enumeration, bitmap */
+	VISIT_ROLE_LENGTH,   /* of a VLA */
 	VISIT_ROLE_SELECTOR, /* of a variant */
-	VISIT_ROLE_OPTION, /* of a variant; index says which */
+	VISIT_ROLE_OPTION,   /* of a variant; index says which */
 };
 
 /* Where a walk over a description stands. */
 struct visit_node {
 	enum visit_role role;
-	const char *name; /* of a field, else NULL */
-	uint32_t index; /* of the field or option */
+	const char *name;   /* of a field, else NULL */
+	uint32_t index;     /* of the field or option */
 	unsigned int depth; /* 0 for fields of the event */
 	const struct side_type *type;
 	const struct visit_node *up; /* the type that holds this one */
@@ -284,10 +284,10 @@ int visit_description(const struct side_event_description *desc,
 struct visit_place {
 	const struct side_event_description *desc;
 	const struct side_type *type; /* NULL inside dynamic values */
-	bool dynamic; /* inside a dynamic value or the variadic part */
-	unsigned int depth; /* of nested types, 0 for the event */
-	uint32_t index; /* of the field or element */
-	const char *name; /* of the field */
+	bool dynamic;                 /* inside a dynamic value or the variadic part */
+	unsigned int depth;           /* of nested types, 0 for the event */
+	uint32_t index;               /* of the field or element */
+	const char *name;             /* of the field */
 };
 
 #define VISIT_LENGTH_UNKNOWN UINT32_MAX /* visitors do not tell how many will come */
@@ -350,8 +350,8 @@ struct visit_argument_ops {
  * are run, and their errors are -EINVAL too. Allocates nothing.
  */
 int visit_arguments(const struct side_event_description *desc, const struct side_arg_vec *args,
-		const struct side_arg_dynamic_struct *variadic, const struct visit_argument_ops *ops,
-		void *priv, struct visit_error *error);
+		const struct side_arg_dynamic_struct *variadic,
+		const struct visit_argument_ops *ops, void *priv, struct visit_error *error);
 
 /* ---- codec ----------------------------------------------------------------------------- */
 

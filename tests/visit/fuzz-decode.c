@@ -20,7 +20,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			memcmp(out.data, data, size))
 		abort();
 	out.size = 0;
-	if (visit_description_json(owned->desc, &out, &error) || visit_fields_text(owned->desc, &out))
+	if (visit_description_json(owned->desc, &out, &error) ||
+			visit_fields_text(owned->desc, &out))
 		abort();
 	visit_buffer_free(&out);
 	visit_owned_free(owned);

@@ -27,8 +27,8 @@ static int read_input(void *priv, uint64_t address, void *to, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct input input = { data, size };
-	struct visit_memory memory = { .read = read_input, .priv = &input };
+	struct input input = {data, size};
+	struct visit_memory memory = {.read = read_input, .priv = &input};
 	struct visit_buffer out;
 	struct visit_owned *owned;
 	struct visit_error error;

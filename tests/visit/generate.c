@@ -88,7 +88,7 @@ static void raw_string(struct generator *generator, struct side_type_raw_string 
 
 static uint32_t attributes(struct generator *generator, const struct side_attr **result)
 {
-	static const uint8_t sizes[] = { 0, 1, 1, 2, 4, 8, 16, 1, 2, 4, 8, 16, 2, 4, 8, 16 };
+	static const uint8_t sizes[] = {0, 1, 1, 2, 4, 8, 16, 1, 2, 4, 8, 16, 2, 4, 8, 16};
 	uint32_t nr = generator_below(generator, 4) ? 0 : 1 + generator_below(generator, 3), i, j;
 	struct attr_fill *attr = take(generator, nr * sizeof(*attr));
 
@@ -108,11 +108,11 @@ static uint32_t attributes(struct generator *generator, const struct side_attr *
 	return nr;
 }
 
-#define ATTRIBUTES(generator, array)                                                             \
-	do {                                                                                     \
-		const struct side_attr *attr_;                                                   \
-		(array).length = attributes(generator, &attr_);                                  \
-		side_ptr_set((array).elements, attr_);                                           \
+#define ATTRIBUTES(generator, array)                            \
+	do {                                                    \
+		const struct side_attr *attr_;                  \
+		(array).length = attributes(generator, &attr_); \
+		side_ptr_set((array).elements, attr_);          \
 	} while (0)
 
 static bool type(struct generator *generator, struct side_type *cell, unsigned int label,
@@ -151,8 +151,8 @@ static unsigned int integer(struct generator *generator, struct side_type_intege
 	return offset;
 }
 
-static const struct side_type *inner(struct generator *generator, unsigned int label,
-		unsigned int depth)
+static const struct side_type *inner(
+		struct generator *generator, unsigned int label, unsigned int depth)
 {
 	struct side_type *cell = take(generator, sizeof(*cell));
 
@@ -191,8 +191,8 @@ static uint32_t fields(struct generator *generator, const struct side_event_fiel
 
 	*result = field;
 	for (i = 0; field && i < nr; i++) {
-		unsigned int label = gather ? pick_gather(generator, true, depth) :
-					      pick(generator, depth);
+		unsigned int label = gather ? pick_gather(generator, true, depth)
+					    : pick(generator, depth);
 
 		side_ptr_set(field[i].field_name, units(generator, 1));
 		if (!side_ptr_get(field[i].field_name) ||
@@ -202,8 +202,8 @@ static uint32_t fields(struct generator *generator, const struct side_event_fiel
 	return field ? nr : UINT32_MAX;
 }
 
-static const struct side_type_struct *structure(struct generator *generator, bool gather,
-		unsigned int depth)
+static const struct side_type_struct *structure(
+		struct generator *generator, bool gather, unsigned int depth)
 {
 	struct side_type_struct *structure = take(generator, sizeof(*structure));
 	const struct side_event_field *field;
@@ -245,13 +245,15 @@ static bool enumeration(struct generator *generator, struct side_type *cell, uns
 {
 	side_ptr_set(cell->u.side_enum.mappings, mappings(generator));
 	side_ptr_set(cell->u.side_enum.elem_type, inner(generator, element, depth));
-	return side_ptr_get(cell->u.side_enum.mappings) && side_ptr_get(cell->u.side_enum.elem_type);
+	return side_ptr_get(cell->u.side_enum.mappings) &&
+			side_ptr_get(cell->u.side_enum.elem_type);
 }
 
 static bool bitmap(struct generator *generator, struct side_type *cell, unsigned int depth)
 {
-	unsigned int item = generator_below(generator, 2) ?
-			SIDE_TYPE_BYTE : SIDE_TYPE_U8 + generator_below(generator, 5);
+	unsigned int item = generator_below(generator, 2)
+			? SIDE_TYPE_BYTE
+			: SIDE_TYPE_U8 + generator_below(generator, 5);
 	struct side_type_array *array;
 	struct side_type *element;
 
@@ -277,7 +279,8 @@ static bool variant(struct generator *generator, struct side_type *cell, unsigne
 	uint32_t nr = generator_below(generator, 4), i;
 	struct option_fill *options = take(generator, nr * sizeof(*options));
 
-	if (!fill || !options || !type(generator, &fill->selector, pick_integer(generator), depth + 1))
+	if (!fill || !options ||
+			!type(generator, &fill->selector, pick_integer(generator), depth + 1))
 		return false;
 	for (i = 0; i < nr; i++) {
 		options[i].range_begin = (int64_t)generator_next(generator) >> 40;
@@ -295,8 +298,8 @@ static bool variant(struct generator *generator, struct side_type *cell, unsigne
 static bool array(struct generator *generator, struct side_type_array *array, bool gather,
 		unsigned int depth)
 {
-	unsigned int label = gather ? pick_gather(generator, false, depth + 1) :
-				      pick(generator, depth + 1);
+	unsigned int label = gather ? pick_gather(generator, false, depth + 1)
+				    : pick(generator, depth + 1);
 
 	array->length = generator_below(generator, 1000);
 	side_ptr_set(array->elem_type, inner(generator, label, depth));
@@ -307,12 +310,14 @@ static bool array(struct generator *generator, struct side_type_array *array, bo
 static bool vla(struct generator *generator, struct side_type_vla *vla, bool gather,
 		unsigned int depth)
 {
-	unsigned int label = gather ? pick_gather(generator, false, depth + 1) :
-				      pick(generator, depth + 1);
+	unsigned int label = gather ? pick_gather(generator, false, depth + 1)
+				    : pick(generator, depth + 1);
 
 	side_ptr_set(vla->elem_type, inner(generator, label, depth));
-	side_ptr_set(vla->length_type, inner(generator,
-			gather ? SIDE_TYPE_GATHER_INTEGER : pick_integer(generator), depth));
+	side_ptr_set(vla->length_type,
+			inner(generator,
+					gather ? SIDE_TYPE_GATHER_INTEGER : pick_integer(generator),
+					depth));
 	ATTRIBUTES(generator, vla->attributes);
 	return side_ptr_get(vla->elem_type) && side_ptr_get(vla->length_type);
 }
@@ -353,8 +358,8 @@ static bool gather(struct generator *generator, struct side_type *cell, unsigned
 		gather->u.side_bool.offset = offset;
 		gather->u.side_bool.access_mode.v = mode;
 		gather->u.side_bool.type.bool_size = (uint16_t)(1 << generator_below(generator, 4));
-		gather->u.side_bool.type.len_bits = (uint16_t)bits(generator,
-				gather->u.side_bool.type.bool_size, &offset_bits);
+		gather->u.side_bool.type.len_bits = (uint16_t)bits(
+				generator, gather->u.side_bool.type.bool_size, &offset_bits);
 		gather->u.side_bool.offset_bits = (uint16_t)offset_bits;
 		gather->u.side_bool.type.byte_order.v = order(generator);
 		ATTRIBUTES(generator, gather->u.side_bool.type.attributes);
@@ -367,14 +372,16 @@ static bool gather(struct generator *generator, struct side_type *cell, unsigned
 	case SIDE_TYPE_GATHER_FLOAT:
 		gather->u.side_float.offset = offset;
 		gather->u.side_float.access_mode.v = mode;
-		gather->u.side_float.type.float_size = (uint16_t)(2 << generator_below(generator, 4));
+		gather->u.side_float.type.float_size =
+				(uint16_t)(2 << generator_below(generator, 4));
 		gather->u.side_float.type.byte_order.v = order(generator);
 		ATTRIBUTES(generator, gather->u.side_float.type.attributes);
 		return true;
 	case SIDE_TYPE_GATHER_STRING:
 		gather->u.side_string.offset = offset;
 		gather->u.side_string.access_mode.v = mode;
-		gather->u.side_string.type.unit_size = (uint8_t)(1 << generator_below(generator, 3));
+		gather->u.side_string.type.unit_size =
+				(uint8_t)(1 << generator_below(generator, 3));
 		gather->u.side_string.type.byte_order.v = order(generator);
 		ATTRIBUTES(generator, gather->u.side_string.type.attributes);
 		return true;
@@ -399,8 +406,9 @@ static bool gather(struct generator *generator, struct side_type *cell, unsigned
 		gather->u.side_integer.access_mode.v = mode;
 		gather->u.side_integer.offset_bits = (uint16_t)integer(generator,
 				&gather->u.side_integer.type,
-				label == SIDE_TYPE_GATHER_POINTER ? sizeof(void *) :
-								    1u << generator_below(generator, 5),
+				label == SIDE_TYPE_GATHER_POINTER
+						? sizeof(void *)
+						: 1u << generator_below(generator, 5),
 				label != SIDE_TYPE_GATHER_POINTER && generator_below(generator, 2));
 		return true;
 	}
@@ -417,14 +425,14 @@ static bool compound(struct generator *generator, struct side_type *cell, unsign
 	case SIDE_TYPE_STRUCT:
 		side_ptr_set(cell->u.side_struct, structure(generator, false, depth));
 		return side_ptr_get(cell->u.side_struct);
-	case SIDE_TYPE_VARIANT:
-		return variant(generator, cell, depth);
+	case SIDE_TYPE_VARIANT: return variant(generator, cell, depth);
 	case SIDE_TYPE_OPTIONAL:
 		optional = take(generator, sizeof(*optional));
 		side_ptr_set(cell->u.side_optional, optional);
 		if (!optional)
 			return false;
-		side_ptr_set(optional->elem_type, inner(generator, pick(generator, depth + 1), depth));
+		side_ptr_set(optional->elem_type,
+				inner(generator, pick(generator, depth + 1), depth));
 		ATTRIBUTES(generator, optional->attributes);
 		return side_ptr_get(optional->elem_type);
 	case SIDE_TYPE_ARRAY:
@@ -435,12 +443,9 @@ static bool compound(struct generator *generator, struct side_type *cell, unsign
 		vla_type = take(generator, sizeof(*vla_type));
 		side_ptr_set(cell->u.side_vla, vla_type);
 		return vla_type && vla(generator, vla_type, false, depth);
-	case SIDE_TYPE_VLA_VISITOR:
-		return visitor(generator, cell, depth);
-	case SIDE_TYPE_ENUM:
-		return enumeration(generator, cell, pick_integer(generator), depth);
-	default:
-		return bitmap(generator, cell, depth);
+	case SIDE_TYPE_VLA_VISITOR: return visitor(generator, cell, depth);
+	case SIDE_TYPE_ENUM: return enumeration(generator, cell, pick_integer(generator), depth);
+	default: return bitmap(generator, cell, depth);
 	}
 }
 
@@ -452,9 +457,7 @@ static bool type(struct generator *generator, struct side_type *cell, unsigned i
 		return gather(generator, cell, label, depth);
 	switch (label) {
 	case SIDE_TYPE_NULL:
-	case SIDE_TYPE_BYTE:
-		ATTRIBUTES(generator, cell->u.side_null.attributes);
-		return true;
+	case SIDE_TYPE_BYTE: ATTRIBUTES(generator, cell->u.side_null.attributes); return true;
 	case SIDE_TYPE_BOOL:
 		cell->u.side_bool.bool_size = 1;
 		cell->u.side_bool.len_bits = (uint16_t)generator_below(generator, 9);
@@ -476,8 +479,7 @@ static bool type(struct generator *generator, struct side_type *cell, unsigned i
 		cell->u.side_string.byte_order.v = order(generator);
 		ATTRIBUTES(generator, cell->u.side_string.attributes);
 		return true;
-	case SIDE_TYPE_DYNAMIC:
-		return true;
+	case SIDE_TYPE_DYNAMIC: return true;
 	case SIDE_TYPE_POINTER:
 		integer(generator, &cell->u.side_integer, sizeof(void *), false);
 		cell->u.side_integer.len_bits = 0;
@@ -486,7 +488,8 @@ static bool type(struct generator *generator, struct side_type *cell, unsigned i
 		if (label >= SIDE_TYPE_STRUCT)
 			return compound(generator, cell, label, depth);
 		integer(generator, &cell->u.side_integer,
-				1u << (label >= SIDE_TYPE_S8 ? label - SIDE_TYPE_S8 : label - SIDE_TYPE_U8),
+				1u << (label >= SIDE_TYPE_S8 ? label - SIDE_TYPE_S8
+							     : label - SIDE_TYPE_U8),
 				label >= SIDE_TYPE_S8);
 		return true;
 	}

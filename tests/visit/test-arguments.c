@@ -241,6 +241,7 @@ static const char expected[] =
 
 static const struct visit_argument_ops *used_ops = &ops;
 static int stop_after, last_result, nr_calls;
+static char prefix[] = "> ";
 
 static void on_event(const struct side_event_description *desc, const struct side_arg_vec *args,
 		const struct side_arg_dynamic_struct *variadic, void *priv, void *caller)
@@ -249,7 +250,7 @@ static void on_event(const struct side_event_description *desc, const struct sid
 	(void)caller;
 	log_text[0] = '\0';
 	calls_left = stop_after;
-	last_result = visit_arguments(desc, args, variadic, used_ops, "> ", NULL);
+	last_result = visit_arguments(desc, args, variadic, used_ops, prefix, NULL);
 	nr_calls = stop_after - calls_left;
 }
 

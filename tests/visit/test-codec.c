@@ -10,13 +10,13 @@
 
 #include "generate.h"
 
-#define CHECK(condition)                                                                         \
-	do {                                                                                     \
-		if (!(condition)) {                                                              \
-			fprintf(stderr, "%s:%d: seed %u: not true: %s\n", __FILE__, __LINE__,    \
-					seed, #condition);                                       \
-			exit(1);                                                                 \
-		}                                                                                \
+#define CHECK(condition)                                                                      \
+	do {                                                                                  \
+		if (!(condition)) {                                                           \
+			fprintf(stderr, "%s:%d: seed %u: not true: %s\n", __FILE__, __LINE__, \
+					seed, #condition);                                    \
+			exit(1);                                                              \
+		}                                                                             \
 	} while (0)
 
 static unsigned int seed;
@@ -79,7 +79,7 @@ static void damage(struct generator *generator, const struct visit_buffer *good)
 	memcpy(bytes, good->data, size);
 	CHECK(visit_description_decode(bytes, cut, &owned, &error) < 0);
 	if (cut >= 12) {
-		memcpy(bytes + 8, &(uint32_t){ (uint32_t)cut }, 4);
+		memcpy(bytes + 8, &(uint32_t){(uint32_t)cut}, 4);
 		CHECK(visit_description_decode(bytes, cut, &owned, &error) < 0);
 	}
 	free(bytes);
@@ -88,9 +88,9 @@ static void damage(struct generator *generator, const struct visit_buffer *good)
 static void damage_memory(struct generator *generator, struct side_event_description *desc)
 {
 	struct visit_memory memory = {
-		.read = read_block,
-		.priv = generator,
-		.byte_order = SIDE_TYPE_BYTE_ORDER_HOST,
+			.read = read_block,
+			.priv = generator,
+			.byte_order = SIDE_TYPE_BYTE_ORDER_HOST,
 	};
 	unsigned int i, nr = 1 + generator_below(generator, 4);
 	struct visit_buffer out;
@@ -116,9 +116,9 @@ static void damage_memory(struct generator *generator, struct side_event_descrip
 static void one_description(struct generator *generator, struct side_event_description *desc)
 {
 	struct visit_memory memory = {
-		.read = read_block,
-		.priv = generator,
-		.byte_order = SIDE_TYPE_BYTE_ORDER_HOST,
+			.read = read_block,
+			.priv = generator,
+			.byte_order = SIDE_TYPE_BYTE_ORDER_HOST,
 	};
 	struct visit_buffer out, again, foreign;
 	struct visit_owned *owned;
@@ -163,8 +163,8 @@ static struct side_event_description shell(const struct side_event_field *fields
 }
 
 /* Direct memory, but through the function. It reads around objects, as from another process. */
-__attribute__((no_sanitize("address"))) static int read_any(void *priv, uint64_t address, void *to,
-		size_t size)
+__attribute__((no_sanitize("address"))) static int read_any(
+		void *priv, uint64_t address, void *to, size_t size)
 {
 	const volatile unsigned char *from = (const void *)(uintptr_t)address;
 	uint64_t *reads = priv;
@@ -190,7 +190,7 @@ static int read_letters(void *priv, uint64_t address, void *to, size_t size)
 static void expect(const struct side_event_description *desc, int expected, const char *sentence)
 {
 	uint64_t reads = 0;
-	struct visit_memory memory = { .read = read_any, .priv = &reads };
+	struct visit_memory memory = {.read = read_any, .priv = &reads};
 	struct visit_error error;
 	struct visit_buffer out;
 	char text[900];

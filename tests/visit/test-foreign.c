@@ -29,15 +29,15 @@ static void swap(void *at, size_t size)
 static void swap_type(struct side_type *type);
 
 /* Pointer slots are integers of 128 bits; slot, then length. */
-#define SWAP_ARRAY(array)                                                                        \
-	do {                                                                                     \
-		SWAP((array).elements);                                                          \
-		SWAP((array).length);                                                            \
+#define SWAP_ARRAY(array)               \
+	do {                            \
+		SWAP((array).elements); \
+		SWAP((array).length);   \
 	} while (0)
 
 static void swap_attributes(const struct side_attr *attributes, uint32_t nr)
 {
-	static const uint8_t sizes[] = { 0, 1, 1, 2, 4, 8, 16, 1, 2, 4, 8, 16, 2, 4, 8, 16 };
+	static const uint8_t sizes[] = {0, 1, 1, 2, 4, 8, 16, 1, 2, 4, 8, 16, 2, 4, 8, 16};
 	uint32_t i;
 
 	for (i = 0; i < nr; i++) {
@@ -54,10 +54,10 @@ static void swap_attributes(const struct side_attr *attributes, uint32_t nr)
 	}
 }
 
-#define SWAP_ATTRIBUTES(array)                                                                   \
-	do {                                                                                     \
-		swap_attributes(side_array_elements(&(array)), (array).length);                  \
-		SWAP_ARRAY(array);                                                               \
+#define SWAP_ATTRIBUTES(array)                                                  \
+	do {                                                                    \
+		swap_attributes(side_array_elements(&(array)), (array).length); \
+		SWAP_ARRAY(array);                                              \
 	} while (0)
 
 static void swap_fields(const struct side_event_field *fields, uint32_t nr)
@@ -199,9 +199,7 @@ static void swap_gather(struct side_type *type)
 		SWAP(gather->u.side_vla.offset);
 		swap_vla(&gather->u.side_vla.type);
 		break;
-	case SIDE_TYPE_GATHER_ENUM:
-		swap_enum(&type->u.side_enum);
-		break;
+	case SIDE_TYPE_GATHER_ENUM: swap_enum(&type->u.side_enum); break;
 	default:
 		SWAP(gather->u.side_integer.offset);
 		SWAP(gather->u.side_integer.offset_bits);
@@ -216,23 +214,15 @@ static void swap_cell(struct side_type *type)
 
 	switch (side_enum_get(type->type)) {
 	case SIDE_TYPE_NULL:
-	case SIDE_TYPE_BYTE:
-		SWAP_ATTRIBUTES(type->u.side_null.attributes);
-		break;
-	case SIDE_TYPE_BOOL:
-		swap_bool(&type->u.side_bool);
-		break;
+	case SIDE_TYPE_BYTE: SWAP_ATTRIBUTES(type->u.side_null.attributes); break;
+	case SIDE_TYPE_BOOL: swap_bool(&type->u.side_bool); break;
 	case SIDE_TYPE_FLOAT_BINARY16:
 	case SIDE_TYPE_FLOAT_BINARY32:
 	case SIDE_TYPE_FLOAT_BINARY64:
-	case SIDE_TYPE_FLOAT_BINARY128:
-		swap_float(&type->u.side_float);
-		break;
+	case SIDE_TYPE_FLOAT_BINARY128: swap_float(&type->u.side_float); break;
 	case SIDE_TYPE_STRING_UTF8:
 	case SIDE_TYPE_STRING_UTF16:
-	case SIDE_TYPE_STRING_UTF32:
-		SWAP_ATTRIBUTES(type->u.side_string.attributes);
-		break;
+	case SIDE_TYPE_STRING_UTF32: SWAP_ATTRIBUTES(type->u.side_string.attributes); break;
 	case SIDE_TYPE_STRUCT:
 		swap_struct(side_ptr_get(type->u.side_struct));
 		SWAP(type->u.side_struct);
@@ -261,14 +251,9 @@ static void swap_cell(struct side_type *type)
 		SWAP(type->u.side_vla_visitor);
 		break;
 	case SIDE_TYPE_ENUM:
-	case SIDE_TYPE_ENUM_BITMAP:
-		swap_enum(&type->u.side_enum);
-		break;
-	case SIDE_TYPE_DYNAMIC:
-		break;
-	default:
-		swap_integer(&type->u.side_integer);
-		break;
+	case SIDE_TYPE_ENUM_BITMAP: swap_enum(&type->u.side_enum); break;
+	case SIDE_TYPE_DYNAMIC: break;
+	default: swap_integer(&type->u.side_integer); break;
 	}
 }
 
@@ -315,14 +300,15 @@ int main(void)
 
 	for (seed = 0; seed < rounds; seed++) {
 		struct visit_memory memory = {
-			.read = read_block,
-			.byte_order = SIDE_TYPE_BYTE_ORDER_HOST == SIDE_TYPE_BYTE_ORDER_LE ?
-					SIDE_TYPE_BYTE_ORDER_BE : SIDE_TYPE_BYTE_ORDER_LE,
+				.read = read_block,
+				.byte_order = SIDE_TYPE_BYTE_ORDER_HOST == SIDE_TYPE_BYTE_ORDER_LE
+						? SIDE_TYPE_BYTE_ORDER_BE
+						: SIDE_TYPE_BYTE_ORDER_LE,
 		};
 		struct side_event_description *desc;
 		struct generator generator;
 		struct visit_buffer native, foreign;
-		struct visit_error error = { "", "" };
+		struct visit_error error = {"", ""};
 
 		generator_init(&generator, seed + 1000000);
 		memory.priv = &generator;
@@ -337,7 +323,9 @@ int main(void)
 			if (visit_description_read(&memory, (uintptr_t)desc, &foreign, &error) ||
 					native.size != foreign.size ||
 					memcmp(native.data, foreign.data, native.size)) {
-				fprintf(stderr, "seed %u: the other byte order reads differently: %s\n",
+				fprintf(stderr,
+						"seed %u: the other byte order reads differently: "
+						"%s\n",
 						seed, error.what);
 				return 1;
 			}
