@@ -3,15 +3,12 @@
  * ELF files as memory.
  *
  * The bytes stay in the file; what a relocation changes is a patch, kept in a table sorted by
- * address and laid over what is read. The image is placed at address 0 (bias 0), so relative
- * relocations that keep their addend in place (REL, RELR) have nothing to do; only RELA entries and
- * those that name a symbol make patches. A symbol that the file does not define is left 0: NULL
- * pointers are skipped or reported by those who follow them.
+ * address and laid over what is read. Patches are made in
+ * image-relocate.c.
  */
-#include "image.h"
+#include "image-parts.h"
 
 #include <errno.h>
-#include <gelf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,61 +21,6 @@
 
 /* More than any program has; what a hostile file makes us allocate stays small. */
 #define SEGMENTS_MAX 65536
-
-struct patch {
-	uint64_t address;
-	uint64_t value;
-};
-
-struct image {
-	int fd;
-	uint64_t size; /* of the file */
-	Elf *elf;
-	GElf_Ehdr header;
-	size_t nr_sections;
-	size_t names; /* section with the names of sections */
-	struct image_segment *segments;
-	size_t nr_segments;
-	struct patch *patches;
-	size_t nr_patches, patches_room;
-	uint64_t relocation_bytes;
-	struct image_table *tables;
-	size_t nr_tables;
-	uint64_t *section_addresses; /* of an object file, by section index */
-};
-
-/* ---- relocations of the machines that we know ---- */
-
-struct relocation_types {
-	uint16_t machine;
-	unsigned char class;
-	uint32_t relative; /* base + addend */
-	uint32_t absolute; /* symbol + addend, of the size of a pointer */
-	uint32_t global;   /* symbol (GLOB_DAT), or 0 */
-};
-
-static const struct relocation_types relocation_types[] = {
-		{EM_X86_64, ELFCLASS64, R_X86_64_RELATIVE, R_X86_64_64, R_X86_64_GLOB_DAT},
-		{EM_X86_64, ELFCLASS32, R_X86_64_RELATIVE, R_X86_64_32, R_X86_64_GLOB_DAT},
-		{EM_386, ELFCLASS32, R_386_RELATIVE, R_386_32, R_386_GLOB_DAT},
-		{EM_AARCH64, ELFCLASS64, R_AARCH64_RELATIVE, R_AARCH64_ABS64, R_AARCH64_GLOB_DAT},
-		{EM_ARM, ELFCLASS32, R_ARM_RELATIVE, R_ARM_ABS32, R_ARM_GLOB_DAT},
-		{EM_RISCV, ELFCLASS64, R_RISCV_RELATIVE, R_RISCV_64, 0},
-		{EM_RISCV, ELFCLASS32, R_RISCV_RELATIVE, R_RISCV_32, 0},
-		{EM_PPC64, ELFCLASS64, R_PPC64_RELATIVE, R_PPC64_ADDR64, R_PPC64_GLOB_DAT},
-		{EM_PPC, ELFCLASS32, R_PPC_RELATIVE, R_PPC_ADDR32, R_PPC_GLOB_DAT},
-		{EM_S390, ELFCLASS64, R_390_RELATIVE, R_390_64, R_390_GLOB_DAT},
-};
-
-static const struct relocation_types *find_types(const struct image *image)
-{
-	for (size_t i = 0; i < sizeof(relocation_types) / sizeof(relocation_types[0]); i++) {
-		if (relocation_types[i].machine == image->header.e_machine &&
-				relocation_types[i].class == image->header.e_ident[EI_CLASS])
-			return &relocation_types[i];
-	}
-	return NULL;
-}
 
 /* ---- memory ---- */
 
@@ -118,7 +60,7 @@ static int read_file(const struct image *image, uint64_t offset, void *to, size_
 	return 0;
 }
 
-static int read_segments(const struct image *image, uint64_t address, void *to, size_t size)
+int image_read_segments(const struct image *image, uint64_t address, void *to, size_t size)
 {
 	while (size) {
 		const struct image_segment *segment = find_segment(image, address);
@@ -159,20 +101,6 @@ static void encode_pointer(const struct image *image, uint64_t value, unsigned c
 	}
 }
 
-static uint64_t decode_pointer(const struct image *image, const unsigned char *bytes)
-{
-	unsigned int size = image_pointer_size(image);
-	uint64_t value = 0;
-
-	for (unsigned int i = 0; i < size; i++) {
-		unsigned int place =
-				image->header.e_ident[EI_DATA] == ELFDATA2MSB ? size - 1 - i : i;
-
-		value |= (uint64_t)bytes[place] << (8 * i);
-	}
-	return value;
-}
-
 /* First patch whose last byte is at or behind address. */
 static size_t first_patch(const struct image *image, uint64_t address)
 {
@@ -198,7 +126,7 @@ int image_read(void *opaque, uint64_t address, void *to, size_t size)
 
 	if (address + size < address)
 		return -EFAULT;
-	error = read_segments(image, address, to, size);
+	error = image_read_segments(image, address, to, size);
 	if (error)
 		return error;
 	for (size_t i = first_patch(image, address);
@@ -218,7 +146,7 @@ int image_read(void *opaque, uint64_t address, void *to, size_t size)
 
 /* ---- loading ---- */
 
-static int fail(struct image_error *error, int code, const char *text)
+int image_fail(struct image_error *error, int code, const char *text)
 {
 	snprintf(error->text, sizeof(error->text), "%s", text);
 	return code;
@@ -322,191 +250,6 @@ static int place_sections(struct image *image)
 	return 0;
 }
 
-static int add_patch(struct image *image, uint64_t address, uint64_t value)
-{
-	if (image->nr_patches == image->patches_room) {
-		size_t room = image->patches_room ? image->patches_room * 2 : 256;
-		struct patch *patches = reallocarray(image->patches, room, sizeof(*patches));
-
-		if (!patches)
-			return -ENOMEM;
-		image->patches = patches;
-		image->patches_room = room;
-	}
-	if (address > UINT64_MAX - 8)
-		return 0;
-	image->patches[image->nr_patches++] = (struct patch){address, value};
-	return 0;
-}
-
-/* The tables that a relocation section works with. */
-struct relocation_scope {
-	Elf_Data *symbols;
-	Elf_Data *extended; /* section indexes that do not fit a symbol; NULL: none */
-	uint64_t base;      /* of what is relocated: 0, or a section of an object file */
-	uint64_t size;      /* of it, for an object file */
-};
-
-/* False: another file defines it. */
-static bool symbol_value(struct image *image, const struct relocation_scope *scope, size_t index,
-		uint64_t *value)
-{
-	GElf_Sym symbol;
-	Elf32_Word extended = 0;
-	size_t section;
-
-	*value = 0;
-	if (!index)
-		return true;
-	if (!scope->symbols || index > INT32_MAX ||
-			!gelf_getsymshndx(scope->symbols, scope->extended, (int)index, &symbol,
-					&extended))
-		return false;
-	section = symbol.st_shndx == SHN_XINDEX ? extended : symbol.st_shndx;
-	if (section == SHN_UNDEF || symbol.st_shndx == SHN_COMMON)
-		return false;
-	*value = symbol.st_value;
-	if (!image->section_addresses || symbol.st_shndx == SHN_ABS)
-		return true;
-	if (section >= image->nr_sections || !image->section_addresses[section])
-		return false;
-	*value += image->section_addresses[section];
-	return true;
-}
-
-static int relocate_one(struct image *image, const struct relocation_types *types,
-		const struct relocation_scope *scope, const GElf_Rela *relocation, bool in_place)
-{
-	uint32_t type = (uint32_t)GELF_R_TYPE(relocation->r_info);
-	uint64_t address = scope->base + relocation->r_offset, value, addend;
-	bool relative = type == types->relative && !image->section_addresses;
-
-	if (!relative && type != types->absolute && (!types->global || type != types->global))
-		return 0;
-	if (image->section_addresses && relocation->r_offset >= scope->size)
-		return 0;
-	if (relative && in_place)
-		return 0;
-	addend = (uint64_t)relocation->r_addend;
-	if (in_place) {
-		unsigned char bytes[8];
-
-		if (read_segments(image, address, bytes, image_pointer_size(image)))
-			return 0;
-		addend = decode_pointer(image, bytes);
-	}
-	if (relative)
-		return add_patch(image, address, addend);
-	if (!symbol_value(image, scope, GELF_R_SYM(relocation->r_info), &value))
-		return add_patch(image, address, 0);
-	return add_patch(image, address, value + (type == types->global ? 0 : addend));
-}
-
-/* The section of extended indexes that belongs to a symbol table. */
-static Elf_Data *find_extended(struct image *image, size_t symbols)
-{
-	for (size_t i = 1; i < image->nr_sections; i++) {
-		Elf_Scn *section = elf_getscn(image->elf, i);
-		GElf_Shdr header;
-
-		if (section && gelf_getshdr(section, &header) &&
-				header.sh_type == SHT_SYMTAB_SHNDX && header.sh_link == symbols)
-			return elf_getdata(section, NULL);
-	}
-	return NULL;
-}
-
-static int relocate_section(struct image *image, const struct relocation_types *types,
-		Elf_Scn *section, const GElf_Shdr *header)
-{
-	bool in_place = header->sh_type == SHT_REL;
-	struct relocation_scope scope = {0};
-	Elf_Scn *symbols = elf_getscn(image->elf, header->sh_link);
-	Elf_Data *data;
-	size_t count;
-
-	if (image->section_addresses) {
-		GElf_Shdr target;
-
-		if (header->sh_info >= image->nr_sections ||
-				!image->section_addresses[header->sh_info] ||
-				!gelf_getshdr(elf_getscn(image->elf, header->sh_info), &target))
-			return 0;
-		scope.base = image->section_addresses[header->sh_info];
-		scope.size = target.sh_size;
-		scope.extended = image->nr_sections >= SHN_LORESERVE
-				? find_extended(image, header->sh_link)
-				: NULL;
-	} else if (!(header->sh_flags & SHF_ALLOC)) {
-		/* What --emit-relocs left: has been applied by the linker. */
-		return 0;
-	}
-	/* Sections that share their bytes would let a small file ask for much memory. */
-	if (header->sh_size > image->size - image->relocation_bytes)
-		return -E2BIG;
-	image->relocation_bytes += header->sh_size;
-	data = elf_getdata(section, NULL);
-	if (!data || !header->sh_entsize)
-		return 0;
-	if (header->sh_link && symbols)
-		scope.symbols = elf_getdata(symbols, NULL);
-	count = data->d_size /
-			gelf_fsize(image->elf, in_place ? ELF_T_REL : ELF_T_RELA, 1, EV_CURRENT);
-	for (size_t i = 0; i < count && i <= INT32_MAX; i++) {
-		GElf_Rela relocation = {0};
-		GElf_Rel plain;
-		int error;
-
-		if (in_place) {
-			if (!gelf_getrel(data, (int)i, &plain))
-				return -EINVAL;
-			relocation.r_offset = plain.r_offset;
-			relocation.r_info = plain.r_info;
-		} else if (!gelf_getrela(data, (int)i, &relocation)) {
-			return -EINVAL;
-		}
-		error = relocate_one(image, types, &scope, &relocation, in_place);
-		if (error)
-			return error;
-	}
-	return 0;
-}
-
-static int compare_patches(const void *one, const void *other)
-{
-	const struct patch *a = one, *b = other;
-
-	return a->address < b->address ? -1 : a->address > b->address;
-}
-
-static int relocate(struct image *image, struct image_error *error)
-{
-	const struct relocation_types *types = find_types(image);
-
-	if (!types) {
-		snprintf(error->text, sizeof(error->text),
-				"relocations of its machine (ELF number %u) are not known",
-				image->header.e_machine);
-		return -ENOTSUP;
-	}
-	for (size_t i = 1; i < image->nr_sections; i++) {
-		Elf_Scn *section = elf_getscn(image->elf, i);
-		GElf_Shdr header;
-		int result;
-
-		if (!section || !gelf_getshdr(section, &header))
-			return fail(error, -EINVAL, "its section headers are damaged");
-		if (header.sh_type != SHT_RELA && header.sh_type != SHT_REL)
-			continue;
-		result = relocate_section(image, types, section, &header);
-		if (result)
-			return fail(error, result, "its relocations are damaged");
-	}
-	if (image->nr_patches)
-		qsort(image->patches, image->nr_patches, sizeof(*image->patches), compare_patches);
-	return 0;
-}
-
 static int find_tables(struct image *image)
 {
 	for (size_t i = 1; i < image->nr_sections; i++) {
@@ -545,24 +288,24 @@ static int load(struct image *image, bool relocated, struct image_error *error)
 	int result;
 
 	if (!gelf_getehdr(image->elf, &image->header))
-		return fail(error, -EINVAL, "its ELF header is damaged");
+		return image_fail(error, -EINVAL, "its ELF header is damaged");
 	if (image->header.e_ident[EI_CLASS] != ELFCLASS32 &&
 			image->header.e_ident[EI_CLASS] != ELFCLASS64)
-		return fail(error, -EINVAL, "its ELF header is damaged");
+		return image_fail(error, -EINVAL, "its ELF header is damaged");
 	if (image->header.e_type != ET_REL && image->header.e_type != ET_EXEC &&
 			image->header.e_type != ET_DYN)
-		return fail(error, -EINVAL, "it is not a program, library or object file");
+		return image_fail(error, -EINVAL, "it is not a program, library or object file");
 	if (elf_getshdrnum(image->elf, &image->nr_sections))
 		image->nr_sections = 0;
 	if (elf_getshdrstrndx(image->elf, &image->names))
 		image->names = 0;
 	result = image->header.e_type == ET_REL ? place_sections(image) : load_segments(image);
 	if (result)
-		return fail(error, result, "it is truncated or damaged");
+		return image_fail(error, result, "it is truncated or damaged");
 	result = find_tables(image);
 	if (result)
-		return fail(error, result, "its section headers are damaged");
-	return relocated && image->nr_tables ? relocate(image, error) : 0;
+		return image_fail(error, result, "its section headers are damaged");
+	return relocated && image->nr_tables ? image_relocate(image, error) : 0;
 }
 
 int image_open(int fd, bool relocated, struct image **opened, struct image_error *error)
@@ -573,21 +316,21 @@ int image_open(int fd, bool relocated, struct image **opened, struct image_error
 
 	memset(error, 0, sizeof(*error));
 	if (!image)
-		return fail(error, -ENOMEM, "there is no memory");
+		return image_fail(error, -ENOMEM, "there is no memory");
 	image->fd = fd;
 	if (fstat(fd, &status)) {
-		result = fail(error, -errno, strerror(errno));
+		result = image_fail(error, -errno, strerror(errno));
 		goto failed;
 	}
 	image->size = (uint64_t)status.st_size;
 	if (elf_version(EV_CURRENT) == EV_NONE) {
-		result = fail(error, -ENOTSUP, "libelf is too old");
+		result = image_fail(error, -ENOTSUP, "libelf is too old");
 		goto failed;
 	}
 	image->elf = elf_begin(fd, ELF_C_READ, NULL);
 	if (!image->elf || elf_kind(image->elf) != ELF_K_ELF) {
 		error->foreign = true;
-		result = fail(error, -EINVAL,
+		result = image_fail(error, -EINVAL,
 				image->elf && elf_kind(image->elf) == ELF_K_AR
 						? "it is an archive; extract its members with ar x"
 						: "it is not an ELF file");
