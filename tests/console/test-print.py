@@ -75,6 +75,10 @@ def main():
     assert len(inserted) == len(removed) and len(inserted) + len(removed) == len(blocks)
     names = lambda bs: sorted(l for b in bs for l in b[1:] if l.startswith(b'provider: '))
     assert names(inserted) == names(removed), 'not everything was removed'
+    # First the library's own events, then the tracer itself, which has none.
+    assert names(inserted[:1]) == [b'provider: side, event: statedump_begin',
+                                   b'provider: side, event: statedump_end'], inserted[0]
+    assert len(inserted[1]) == 1 and len(inserted) == 3, inserted
     for block in inserted:
         for line in block[1:]:
             assert line.startswith((b'provider: ', b'event description: provider: ')), line
