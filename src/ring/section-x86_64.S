@@ -40,7 +40,7 @@
 #define RSEQ_CS 8
 #define RSEQ_SIGNATURE 0x53053053
 /* Payloads from here on are copied by rep movsb. */
-#define STRING_COPY_FROM 768
+#define STRING_COPY_FROM 4096
 
 #define SAVED_PRODUCER -8(%rsp)
 #define SAVED_TIMESTAMP -16(%rsp)

@@ -5,15 +5,15 @@
  * Two threads on one CPU publish; each store is a step. What stands between section entry and commit
  * is not atomic here: a thread may be preempted by the other one at any step, is then aborted as
  * the kernel does it (the other thread's entry takes the "section" away from it), and starts anew. Either
- * may be killed anywhere. A consumer reads last, head, last, head, as ring_consumer_peek() does, with
+ * may be killed anywhere. Each enters a section a few times only. A consumer reads last, head, last, head, as ring_consumer_peek() does, with
  * the threads running in between.
  *
- * Scaled down: 2 records fit the ring; time is a small number, of which the upper part (time / 2) is
+ * Scaled down: 3 records fit the ring; time is a small number, of which the upper part (time / 2) is
  * what must be equal for compact records, and epochs are that modulo 3.
  *
  *	spin -a protocol.pml && cc -O2 -DSAFETY -o pan pan.c && ./pan
  */
-#define SLOTS 2
+#define SLOTS 3
 #define RECORDS 3
 #define TIMES 10
 #define UPPER(t) ((t) / 2)
@@ -54,7 +54,7 @@ inline look_at_clock(t)
 /* A step within the section, or out of it if the section was taken away. */
 #define MINE (section == me)
 
-proctype thread(byte me)
+proctype thread(byte me; byte entries)
 {
 	byte position, epoch, time, seen;
 	bool extended;
@@ -64,9 +64,8 @@ start:
 	atomic {
 		time = 0;
 		if
-		:: head_position >= RECORDS -> goto done
-		:: head_position < RECORDS && killed == 0 -> killed = 1; goto done
-		:: head_position < RECORDS
+		:: head_position >= RECORDS || entries == 0 -> entries = 0; goto done
+		:: head_position < RECORDS && entries > 0 -> entries = entries - 1
 		fi;
 		section = me;
 		position = head_position;
@@ -179,7 +178,7 @@ again:
 				end = upper * 2 + slot_time[position % SLOTS] % 2
 			fi;
 			assert(end >= true_time[position - 1]);
-			assert(further == position || end <= true_time[position]);
+			assert(head_position == position || end <= true_time[position]);
 			if
 			:: end > latest_end -> latest_end = end
 			:: else
@@ -211,8 +210,8 @@ next:
 
 init {
 	atomic {
-		run thread(0);
-		run thread(1);
+		run thread(0, 3);
+		run thread(1, 1);
 		run consumer()
 	}
 }

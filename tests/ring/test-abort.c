@@ -51,12 +51,12 @@ static const struct publication publications[] = {
 		{5, 5, true, false},
 		{5, 12, false, false},
 		{29, 40, false, false},
-		{5, 1000, false, false},
+		{5, 5000, false, false},
 		{30, 0, false, false},
 		{300, 17, true, false},
 		{70000, 0, false, false},
 		{70000, 100, true, false},
-		{UINT32_MAX, 900, false, false},
+		{UINT32_MAX, 4500, false, false},
 		{5, 20, false, true},
 		{300, 20, true, true},
 };
@@ -65,7 +65,7 @@ static const struct publication publications[] = {
 static struct ring_producer *producer;
 static struct ring_consumer *consumer;
 static int ring_fd;
-static unsigned char payload[1024];
+static unsigned char payload[5000];
 
 static enum { TRACE, NEST, KILL, STEP } action;
 static uintptr_t seen[4096];
@@ -109,7 +109,8 @@ static void trap(int signal, siginfo_t *info, void *context)
 	(void)info;
 	if (action == TRACE || action == STEP) {
 		steps++;
-		if (action == TRACE && section_of(at) && seen_count < 4096)
+		if (action == TRACE && section_of(at) && seen_count < 4096 &&
+				(!seen_count || seen[seen_count - 1] != at))
 			seen[seen_count++] = at;
 		if (!stepping)
 			registers[REG_EFL] &= ~(greg_t)TRAP_FLAG;

@@ -102,7 +102,7 @@ static void publish(struct ring_producer *producer, uint32_t id, uint32_t size)
 
 static bool size_is_interesting(uint32_t size)
 {
-	return size < 600 || (size >= 760 && size < 780) || (size & (size - 1)) == 0 ||
+	return size < 600 || (size >= 4080 && size < 4110) || (size & (size - 1)) == 0 ||
 			((size + 1) & size) == 0 || ((size + 3) & (size + 2)) == 0 ||
 			((size - 1) & (size - 2)) == 0 || size % 4099 == 0;
 }
