@@ -77,26 +77,46 @@ static void pool_put(int index)
 
 _Static_assert(POOL_BUFFERS == 8 * sizeof(unsigned int), "a bit for each buffer");
 
+/*
+ * The rings of this process. Looked up after whatever may fork (an application's visitor, a signal
+ * handler): a child's records belong into its own. Relaxed: they change only in a process with one
+ * thread.
+ */
+static inline struct ring_producer *rings(void)
+{
+	return __atomic_load_n(&agent.producer, __ATOMIC_RELAXED);
+}
+
+static __attribute__((noinline)) void count_lost(
+		const struct agent_event *event, enum ring_loss reason)
+{
+	struct ring_producer *producer = rings();
+
+	if (producer)
+		ring_count_lost(producer, event->id, reason);
+}
+
 /* Run the plan and publish what it wrote. False: the buffer is too small, nothing has happened. */
-static inline bool build_and_publish(struct ring_producer *producer,
-		const struct agent_event *event, const struct side_arg_vec *arguments,
+static inline bool build_and_publish(const struct agent_event *event,
+		const struct side_arg_vec *arguments,
 		const struct side_arg_dynamic_struct *variadic, void *buffer, size_t capacity)
 {
 	ssize_t size = plan_serialize(event->plan, arguments, variadic, buffer, capacity);
+	struct ring_producer *producer = rings();
 
-	if (__builtin_expect(size >= 0, 1)) {
+	if (__builtin_expect(size >= 0 && producer, 1)) {
 		/* The ring counts what it refuses. */
 		ring_publish(producer, event->id, buffer, (size_t)size);
 		return true;
 	}
 	if (size == -E2BIG)
 		return false;
-	ring_count_lost(producer, event->id, RING_LOST_INVALID);
+	count_lost(event, RING_LOST_INVALID);
 	return true;
 }
 
-static __attribute__((noinline)) void record_slow(struct ring_producer *producer,
-		struct agent_event *event, const struct side_arg_vec *arguments,
+static __attribute__((noinline)) void record_slow(struct agent_event *event,
+		const struct side_arg_vec *arguments,
 		const struct side_arg_dynamic_struct *variadic)
 {
 	int index = pool_get();
@@ -104,36 +124,34 @@ static __attribute__((noinline)) void record_slow(struct ring_producer *producer
 	/* Relaxed: a hint. */
 	__atomic_store_n(&event->large, true, __ATOMIC_RELAXED);
 	if (index < 0) {
-		ring_count_lost(producer, event->id, RING_LOST_NO_BUFFER);
+		count_lost(event, RING_LOST_NO_BUFFER);
 		return;
 	}
-	if (!build_and_publish(producer, event, arguments, variadic,
-			    pool + (size_t)index * POOL_BUFFER_SIZE, POOL_BUFFER_SIZE))
-		ring_count_lost(producer, event->id, RING_LOST_TOO_BIG);
+	if (!build_and_publish(event, arguments, variadic, pool + (size_t)index * POOL_BUFFER_SIZE,
+			    POOL_BUFFER_SIZE))
+		count_lost(event, RING_LOST_TOO_BIG);
 	pool_put(index);
 }
 
 static inline void record(struct agent_event *event, const struct side_arg_vec *arguments,
 		const struct side_arg_dynamic_struct *variadic)
 {
-	/* Relaxed: the rings were mapped before this callback was registered or this thread forked.
-	 */
-	struct ring_producer *producer = __atomic_load_n(&agent.producer, __ATOMIC_RELAXED);
 	_Alignas(8) char buffer[STACK_PAYLOAD];
-	int saved_errno;
+	int saved_errno = errno;
 
-	if (__builtin_expect(!producer || !event->recorded, 0))
-		return;
-	saved_errno = errno;
+	/*
+	 * Before the rings are looked up, until they are let go: a fork by a signal handler in
+	 * between must not take them from under us.
+	 */
 	agent_depth++;
-	/* A signal handler that forks must find the depth set while we are in the rings. */
 	atomic_signal_fence(memory_order_seq_cst);
-	if (__builtin_expect(agent_vforked, 0))
-		ring_count_lost(producer, event->id, RING_LOST_NESTED);
+	if (__builtin_expect(!rings() || !event->recorded, 0))
+		; /* a child without rings, or an event that its consumer does not know */
+	else if (__builtin_expect(agent_vforked, 0))
+		count_lost(event, RING_LOST_NESTED);
 	else if (__builtin_expect(__atomic_load_n(&event->large, __ATOMIC_RELAXED), 0) ||
-			!build_and_publish(producer, event, arguments, variadic, buffer,
-					sizeof(buffer)))
-		record_slow(producer, event, arguments, variadic);
+			!build_and_publish(event, arguments, variadic, buffer, sizeof(buffer)))
+		record_slow(event, arguments, variadic);
 	atomic_signal_fence(memory_order_seq_cst);
 	agent_depth--;
 	errno = saved_errno;

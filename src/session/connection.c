@@ -265,11 +265,13 @@ static int send_acks(struct session *session, struct connection *connection)
 
 	do {
 		uint32_t nr = connection->nr_refused - sent;
-		struct wire_ack ack = {.refused = connection->refused + sent};
+		struct wire_ack ack = {0};
 		ssize_t size;
 		int ret;
 
 		ack.nr_refused = nr < WIRE_ACK_REFUSALS_MAX ? nr : WIRE_ACK_REFUSALS_MAX;
+		if (ack.nr_refused)
+			ack.refused = connection->refused + sent;
 		sent += ack.nr_refused;
 		ack.last = sent == connection->nr_refused;
 		ack.accepted = ack.last ? connection->accepted : 0;

@@ -251,9 +251,9 @@ static enum wire_refusal add_decoded(struct session *session, struct instance *i
 
 	pthread_mutex_lock(&session->lock);
 	if (instance->state == INSTANCE_LIVE &&
-		instance->description_bytes + size <= LIMIT_INSTANCE_DESCRIPTIONS &&
-		session->description_bytes + size <= LIMIT_SESSION_DESCRIPTIONS &&
-		make_room(instance, id)) {
+			instance->description_bytes + size <= LIMIT_INSTANCE_DESCRIPTIONS &&
+			session->description_bytes + size <= LIMIT_SESSION_DESCRIPTIONS &&
+			make_room(instance, id)) {
 		instance->kinds[instance->nr_kinds++] =
 				(struct event_kind){.id = id, .owned = owned};
 		instance->by_id[id] = instance->nr_kinds;

@@ -29,6 +29,14 @@ side_static_event(ev_note, "test", "note", SIDE_LOGLEVEL_DEBUG,
 side_static_event_variadic(ev_many, "test", "many", SIDE_LOGLEVEL_NOTICE,
 		side_field_list(side_field_u64("sequence")));
 
+static enum side_visitor_status visit_and_fork(
+		const struct side_tracer_visitor_ctx *context, pid_t *child);
+
+side_define_static_vla_visitor(fork_type, side_elem(side_type_u32()), side_length(side_type_u32()),
+		visit_and_fork, pid_t);
+side_static_event(ev_fork, "test", "fork", SIDE_LOGLEVEL_INFO,
+		side_field_list(side_field_vla_visitor("pids", fork_type)));
+
 static void tick(uint32_t thread, uint64_t sequence)
 {
 	side_event(ev_tick, side_arg_list(side_arg_u32(thread), side_arg_u64(sequence)));
@@ -265,6 +273,48 @@ static int verb_signal_fork(char **args)
 	return 0;
 }
 
+/* An application's visitor that forks while its event is being built, in both processes. */
+static enum side_visitor_status visit_and_fork(
+		const struct side_tracer_visitor_ctx *context, pid_t *child)
+{
+	struct side_arg element;
+
+	*child = fork();
+	element = (struct side_arg)side_visit_dynamic_arg(side_arg_u32, *child ? 1 : 2);
+	return context->write_elem(context, &element);
+}
+
+static int verb_visitor_fork(char **args)
+{
+	pid_t child = -1;
+
+	(void)args;
+	tick(0, 0);
+	if (side_event_enabled(ev_fork)) {
+		side_arg_define_vla_visitor(list, &child);
+
+		side_event_call(ev_fork, side_arg_list(side_arg_vla_visitor(list)));
+	}
+	tick(child ? 1 : 2, 0);
+	wait_all();
+	return 0;
+}
+
+/* main() returns while other threads emit: destructors run beside them. */
+static int verb_exit_beside_threads(char **args)
+{
+	static struct work work[3];
+	uint32_t i;
+
+	(void)args;
+	for (i = 0; i < 3; i++) {
+		work[i] = (struct work){.number = i, .to = UINT64_MAX, .gently = true};
+		pthread_create(&work[i].thread, NULL, fire, &work[i]);
+	}
+	usleep(20000);
+	return 0;
+}
+
 static bool destructor_wanted;
 
 static __attribute__((destructor)) void at_the_end(void)
@@ -492,6 +542,8 @@ static const struct {
 		{"orphan", verb_orphan, 1},
 		{"signal", verb_signal, 1},
 		{"signal-fork", verb_signal_fork, 0},
+		{"visitor-fork", verb_visitor_fork, 0},
+		{"exit-beside-threads", verb_exit_beside_threads, 0},
 		{"destructor", verb_destructor, 0},
 		{"kill-me", verb_kill_me, 1},
 		{"flood", verb_flood, 1},

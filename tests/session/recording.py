@@ -17,6 +17,7 @@ PLUGIN = os.environ["SESSION_PLUGIN"]
 SANITIZED = os.environ.get("SESSION_SANITIZE", "none") != "none"
 
 # The agent comes before the sanitizer's runtime; a program that is killed cannot check for leaks.
+os.environ.setdefault("UBSAN_OPTIONS", "halt_on_error=1:print_stacktrace=1")
 os.environ.setdefault("TSAN_OPTIONS", "die_after_fork=0")
 os.environ.setdefault("ASAN_OPTIONS", "verify_asan_link_order=0:detect_leaks=0")
 

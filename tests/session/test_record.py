@@ -189,6 +189,28 @@ class Signals(Case):
                 self.assertSequence(trace, 2, 2)
         self.assertGreater(children, 0)
 
+    def test_visitor_forks_within_its_event(self):
+        traces = self.record("visitor-fork")
+        self.assertEqual(len(traces), 2)
+        first = self.traces[self.summary["processes"][0]["directory"]]
+        second, = (t for t in traces if t is not first)
+        self.assertEqual(first.names(), {"test:tick", "test:fork"})
+        self.assertEqual((first.ticks(0), first.ticks(1), first.ticks(2)), ([0], [0], []))
+        self.assertEqual((second.ticks(0), second.ticks(1), second.ticks(2)), ([], [], [0]))
+        # The event that was half built at the fork is whole in both.
+        for trace, element in (first, 1), (second, 2):
+            event, = (f for n, f, _ in trace.events if n == "test:fork")
+            self.assertEqual(str(event["pids"]), f"[{element}]")
+        self.assertNothingLost()
+
+    def test_exit_beside_threads(self):
+        for _ in range(20 if LONG else 3):
+            trace, = self.record("exit-beside-threads", options=["-f"])
+            for thread in range(3):
+                ticks = trace.ticks(thread)
+                self.assertEqual(ticks, list(range(len(ticks))))
+            shutil.rmtree(self.output)
+
     def test_destructors(self):
         trace, = self.record("destructor")
         notes = trace.texts("test:note", "what")
