@@ -16,6 +16,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../tests/wrap"))
+from count_calls import read_counts  # pylint: disable=wrong-import-position
+
 build = os.path.abspath(sys.argv[1])
 output = os.path.abspath(sys.argv[2]) if len(sys.argv) > 2 else tempfile.mkdtemp(prefix="side-demo-")
 os.makedirs(output, exist_ok=True)
@@ -127,13 +130,12 @@ def fresh():
 
 
 fresh()
-counts_file = os.path.join(output, "counts.json")
+counts_file = os.path.join(output, "counts")
 with open(script, encoding="utf-8") as source:
     run(["sqlite3", database], stdin=source, stdout=subprocess.DEVNULL,
         env=dict(os.environ, LD_PRELOAD=counter, COUNT_CALLS_FILE=counts_file))
-with open(counts_file, encoding="utf-8") as source:
-    counted = {("pthread:" if k.startswith(("pthread", "sem_")) else "libc:") + k: v
-               for k, v in json.load(source).items() if v}
+counted = {("pthread:" if k.startswith(("pthread", "sem_")) else "libc:") + k: v
+           for k, v in read_counts(counts_file).items()}
 fresh()
 with open(script, encoding="utf-8") as source:
     trace = record("sqlite3", ["-w", "libc", "-w", "pthread", "--", "sqlite3", database], stdin=source)

@@ -6,6 +6,7 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -17,11 +18,21 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-static __attribute__((constructor)) void agent_loaded(void)
+/*
+ * Exported for the wrapper libraries, whose first call may come from a library's constructor before
+ * ours has run.
+ */
+EXPORT void side_agent_start(void);
+
+EXPORT void side_agent_start(void)
 {
+	static bool started;
 	int saved_errno = errno;
 	const char *path, *debug;
 
+	/* Relaxed: whoever comes second only does not wait for the first. */
+	if (__atomic_exchange_n(&started, true, __ATOMIC_RELAXED))
+		return;
 	/* A program with more rights than its caller takes no orders from the environment. */
 	if (getauxval(AT_SECURE))
 		return;
@@ -31,6 +42,11 @@ static __attribute__((constructor)) void agent_loaded(void)
 	if (path && *path)
 		agent_start(path);
 	errno = saved_errno;
+}
+
+static __attribute__((constructor)) void agent_loaded(void)
+{
+	side_agent_start();
 }
 
 /* ---- before main() ---- */

@@ -129,6 +129,7 @@ static __attribute__((noinline, cold)) bool find_next_slow(void)
 	/* Release: the pointers before the flag. Pairs with the acquire in find_next(). */
 	__atomic_store_n(&next_found, true, __ATOMIC_RELEASE);
 	finding = false;
+	wrap_start();
 	return true;
 }
 

@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <string.h>
+#include <unistd.h>
 
 __thread int wrap_depth;
 
@@ -67,8 +68,32 @@ static int note_object(struct dl_phdr_info *info, size_t size, void *data)
 	return 0;
 }
 
-/* Before the constructor that registers this library's events, so that no event runs without it. */
-__attribute__((constructor(101))) static void find_tracers(void)
+/*
+ * Constructors of libraries that are not ours run in an order that puts some before ours and the
+ * recorder's, and they call what we wrap. So the first such call starts us and the recorder, if it
+ * is there; the constructors then find it done. Not before the C library has its environment.
+ */
+void wrap_start(void)
 {
+	static bool started;
+	void *found;
+	void (*start_recorder)(void);
+	const int saved_errno = errno;
+
+	/* Relaxed: whoever comes second only does not wait for the first. */
+	if (!environ || __atomic_exchange_n(&started, true, __ATOMIC_RELAXED))
+		return;
 	dl_iterate_phdr(note_object, NULL);
+	side_event_description_ptr_init();
+	found = dlsym(RTLD_DEFAULT, "side_agent_start");
+	memcpy(&start_recorder, &found, sizeof(found));
+	if (start_recorder)
+		start_recorder();
+	errno = saved_errno;
+}
+
+/* Before the constructor that registers this library's events, so that no event runs without it. */
+__attribute__((constructor(101))) static void wrap_loaded(void)
+{
+	wrap_start();
 }

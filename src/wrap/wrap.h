@@ -38,6 +38,9 @@ extern __thread int wrap_depth __attribute__((tls_model("initial-exec"), visibil
  */
 void *wrap_next(const char *name, const char *version) __attribute__((visibility("hidden")));
 
+/* Start these wrappers and the recorder, once. Every wrapper's first call does so. Keeps errno. */
+void wrap_start(void) __attribute__((visibility("hidden")));
+
 /* Is `address` in the code of a tracer? Signal-safe, no locks. */
 bool wrap_is_tracer(const void *address) __attribute__((visibility("hidden")));
 
@@ -90,6 +93,7 @@ static inline void wrap_leave(void)
 		if (__builtin_expect(!next, 0)) {                                                  \
 			next = (function##_function) wrap_next(#function, version);                \
 			__atomic_store_n(&cached, next, __ATOMIC_RELAXED);                         \
+			wrap_start();                                                              \
 		}                                                                                  \
 		return next;                                                                       \
 	}

@@ -10,6 +10,8 @@ import subprocess
 import sys
 import tempfile
 
+from count_calls import read_counts
+
 side, calls, threads, counter = (os.path.abspath(a) for a in sys.argv[1:5])
 work = tempfile.TemporaryDirectory(prefix="side-wrap-")
 counted_names = None
@@ -95,16 +97,15 @@ def test_signals():
 
 def test_counts(name, wrappers, command, stdin=None):
     """As many events of each call as an independent counter sees in a run of its own."""
-    counts = os.path.join(work.name, f"counts-{name}.json")
+    counts = os.path.join(work.name, f"counts-{name}")
     plain = subprocess.run(command, input=stdin, capture_output=True, check=False, timeout=60,
                            env=dict(os.environ, LD_PRELOAD=counter, COUNT_CALLS_FILE=counts))
     done, events = record(name, wrappers, command, input=stdin)
     check(done.returncode == plain.returncode, f"{name}: status {done.returncode}, without {plain.returncode}")
     check(done.stdout == plain.stdout, f"{name}: other output when recorded")
     check(done.stderr == plain.stderr, f"{name}: other errors when recorded: {done.stderr[:300]}")
-    with open(counts, encoding="utf-8") as source:
-        counted = {k: v for k, v in json.load(source).items()
-                   if ("pthread" if k.startswith(("pthread", "sem_")) else "libc") in wrappers}
+    counted = {k: v for k, v in read_counts(counts).items()
+               if ("pthread" if k.startswith(("pthread", "sem_")) else "libc") in wrappers}
     seen = collections.Counter(e["event"] for e in events)
     check(sum(counted.values()) > 0, f"{name}: nothing counted")
     for call, count in counted.items():
