@@ -242,7 +242,7 @@
 #define side_field_long_double(...) SIDE_FIELD_BASIC(arg_long_double, _side_type_long_double, __VA_ARGS__, SIDE_NO_ATTR, )
 #define side_type_long_double(...) SIDE_TYPE_BASIC(arg_long_double, _side_type_long_double(__VA_ARGS__))
 #define side_field_dynamic(_name) SIDE_EL_FIELD(SIDE_CLASS(arg_dynamic_value), _name, _side_type_dynamic())
-#define side_type_dynamic() SIDE_TYPE_BASIC(a_dynamic, _side_type_dynamic())
+#define side_type_dynamic() SIDE_TYPE_BASIC(arg_dynamic_value, _side_type_dynamic())
 
 /* Compound fields and types */
 #define side_type_struct(_identifier)                                                              \

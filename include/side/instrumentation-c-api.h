@@ -50,76 +50,77 @@ extern void side_statedump_call_variadic(const struct side_event_state *state,
 
 /*
  * C types by the size of the compiler's: side_field_int() is side_field_s32() where int has 4 bytes.
+ * (Pasted without expansion, as all names here: users have macros like u8, BOOL or POINTER.)
  */
 #ifdef __CHAR_UNSIGNED__
-#define SIDE_NATIVE_char u8
+#define SIDE_NATIVE_char(_prefix) _prefix##u8
 #else
-#define SIDE_NATIVE_char s8
+#define SIDE_NATIVE_char(_prefix) _prefix##s8
 #endif
-#define SIDE_NATIVE_schar s8
-#define SIDE_NATIVE_uchar u8
+#define SIDE_NATIVE_schar(_prefix) _prefix##s8
+#define SIDE_NATIVE_uchar(_prefix) _prefix##u8
 
 #if __SIZEOF_SHORT__ == 2
-#define SIDE_NATIVE_short s16
-#define SIDE_NATIVE_ushort u16
+#define SIDE_NATIVE_short(_prefix) _prefix##s16
+#define SIDE_NATIVE_ushort(_prefix) _prefix##u16
 #elif __SIZEOF_SHORT__ == 4
-#define SIDE_NATIVE_short s32
-#define SIDE_NATIVE_ushort u32
+#define SIDE_NATIVE_short(_prefix) _prefix##s32
+#define SIDE_NATIVE_ushort(_prefix) _prefix##u32
 #elif __SIZEOF_SHORT__ == 8
-#define SIDE_NATIVE_short s64
-#define SIDE_NATIVE_ushort u64
+#define SIDE_NATIVE_short(_prefix) _prefix##s64
+#define SIDE_NATIVE_ushort(_prefix) _prefix##u64
 #endif
 #if __SIZEOF_INT__ == 2
-#define SIDE_NATIVE_int s16
-#define SIDE_NATIVE_uint u16
+#define SIDE_NATIVE_int(_prefix) _prefix##s16
+#define SIDE_NATIVE_uint(_prefix) _prefix##u16
 #elif __SIZEOF_INT__ == 4
-#define SIDE_NATIVE_int s32
-#define SIDE_NATIVE_uint u32
+#define SIDE_NATIVE_int(_prefix) _prefix##s32
+#define SIDE_NATIVE_uint(_prefix) _prefix##u32
 #elif __SIZEOF_INT__ == 8
-#define SIDE_NATIVE_int s64
-#define SIDE_NATIVE_uint u64
+#define SIDE_NATIVE_int(_prefix) _prefix##s64
+#define SIDE_NATIVE_uint(_prefix) _prefix##u64
 #endif
 #if __SIZEOF_LONG__ == 2
-#define SIDE_NATIVE_long s16
-#define SIDE_NATIVE_ulong u16
+#define SIDE_NATIVE_long(_prefix) _prefix##s16
+#define SIDE_NATIVE_ulong(_prefix) _prefix##u16
 #elif __SIZEOF_LONG__ == 4
-#define SIDE_NATIVE_long s32
-#define SIDE_NATIVE_ulong u32
+#define SIDE_NATIVE_long(_prefix) _prefix##s32
+#define SIDE_NATIVE_ulong(_prefix) _prefix##u32
 #elif __SIZEOF_LONG__ == 8
-#define SIDE_NATIVE_long s64
-#define SIDE_NATIVE_ulong u64
+#define SIDE_NATIVE_long(_prefix) _prefix##s64
+#define SIDE_NATIVE_ulong(_prefix) _prefix##u64
 #endif
 #if __SIZEOF_LONG_LONG__ == 2
-#define SIDE_NATIVE_long_long s16
-#define SIDE_NATIVE_ulong_long u16
+#define SIDE_NATIVE_long_long(_prefix) _prefix##s16
+#define SIDE_NATIVE_ulong_long(_prefix) _prefix##u16
 #elif __SIZEOF_LONG_LONG__ == 4
-#define SIDE_NATIVE_long_long s32
-#define SIDE_NATIVE_ulong_long u32
+#define SIDE_NATIVE_long_long(_prefix) _prefix##s32
+#define SIDE_NATIVE_ulong_long(_prefix) _prefix##u32
 #elif __SIZEOF_LONG_LONG__ == 8
-#define SIDE_NATIVE_long_long s64
-#define SIDE_NATIVE_ulong_long u64
+#define SIDE_NATIVE_long_long(_prefix) _prefix##s64
+#define SIDE_NATIVE_ulong_long(_prefix) _prefix##u64
 #endif
 
 #if __SIZEOF_FLOAT__ == 4 && SIDE_HAVE_FLOAT32
-#define SIDE_NATIVE_float float_binary32
+#define SIDE_NATIVE_float(_prefix) _prefix##float_binary32
 #elif __SIZEOF_FLOAT__ == 8 && SIDE_HAVE_FLOAT64
-#define SIDE_NATIVE_float float_binary64
+#define SIDE_NATIVE_float(_prefix) _prefix##float_binary64
 #elif __SIZEOF_FLOAT__ == 16 && SIDE_HAVE_FLOAT128
-#define SIDE_NATIVE_float float_binary128
+#define SIDE_NATIVE_float(_prefix) _prefix##float_binary128
 #endif
 #if __SIZEOF_DOUBLE__ == 4 && SIDE_HAVE_FLOAT32
-#define SIDE_NATIVE_double float_binary32
+#define SIDE_NATIVE_double(_prefix) _prefix##float_binary32
 #elif __SIZEOF_DOUBLE__ == 8 && SIDE_HAVE_FLOAT64
-#define SIDE_NATIVE_double float_binary64
+#define SIDE_NATIVE_double(_prefix) _prefix##float_binary64
 #elif __SIZEOF_DOUBLE__ == 16 && SIDE_HAVE_FLOAT128
-#define SIDE_NATIVE_double float_binary128
+#define SIDE_NATIVE_double(_prefix) _prefix##float_binary128
 #endif
 #if __SIZEOF_LONG_DOUBLE__ == 4 && SIDE_HAVE_FLOAT32
-#define SIDE_NATIVE_long_double float_binary32
+#define SIDE_NATIVE_long_double(_prefix) _prefix##float_binary32
 #elif __SIZEOF_LONG_DOUBLE__ == 8 && SIDE_HAVE_FLOAT64
-#define SIDE_NATIVE_long_double float_binary64
+#define SIDE_NATIVE_long_double(_prefix) _prefix##float_binary64
 #elif __SIZEOF_LONG_DOUBLE__ == 16 && SIDE_HAVE_FLOAT128
-#define SIDE_NATIVE_long_double float_binary128
+#define SIDE_NATIVE_long_double(_prefix) _prefix##float_binary128
 #endif
 
 /*
@@ -194,7 +195,7 @@ enum { SIDE_ATTR_PTR = 0, SIDE_ATTR_LEN = 0 };
 /* Initialisers of struct side_type. */
 #define SIDE_TYPE_CELL(_label, ...)                                                                \
 	{                                                                                          \
-		SIDE_ENUM_INIT(SIDE_TYPE_##_label),                                                \
+		SIDE_ENUM_INIT(_label),                                                            \
 		{                                                                                  \
 			__VA_ARGS__                                                                \
 		}                                                                                  \
@@ -230,102 +231,101 @@ enum { SIDE_ATTR_PTR = 0, SIDE_ATTR_LEN = 0 };
 #define SIDE_TYPE_STRING_CELL(_label, _unit_size, _order, ...)                                     \
 	SIDE_TYPE_CELL(_label, .side_string = SIDE_PAYLOAD_STRING(_unit_size, _order, __VA_ARGS__))
 
-#define _side_type_null(...) SIDE_TYPE_CELL(NULL, .side_null = {SIDE_ATTRS(__VA_ARGS__)})
+#define _side_type_null(...) SIDE_TYPE_CELL(SIDE_TYPE_NULL, .side_null = {SIDE_ATTRS(__VA_ARGS__)})
 #define _side_type_bool(...)                                                                       \
-	SIDE_TYPE_CELL(BOOL, .side_bool = SIDE_PAYLOAD_BOOL(1, 0, SIDE_HOST, __VA_ARGS__))
-#define _side_type_byte(...) SIDE_TYPE_CELL(BYTE, .side_byte = {SIDE_ATTRS(__VA_ARGS__)})
-#define _side_type_dynamic() SIDE_TYPE_CELL(DYNAMIC, .side_null = {SIDE_ATTRS()})
-#define _side_type_u8(...) SIDE_TYPE_INTEGER_CELL(U8, 1, 0, SIDE_HOST, __VA_ARGS__)
-#define _side_type_u8_le(...) SIDE_TYPE_INTEGER_CELL(U8, 1, 0, SIDE_LE, __VA_ARGS__)
-#define _side_type_u8_be(...) SIDE_TYPE_INTEGER_CELL(U8, 1, 0, SIDE_BE, __VA_ARGS__)
-#define _side_type_u16(...) SIDE_TYPE_INTEGER_CELL(U16, 2, 0, SIDE_HOST, __VA_ARGS__)
-#define _side_type_u16_le(...) SIDE_TYPE_INTEGER_CELL(U16, 2, 0, SIDE_LE, __VA_ARGS__)
-#define _side_type_u16_be(...) SIDE_TYPE_INTEGER_CELL(U16, 2, 0, SIDE_BE, __VA_ARGS__)
-#define _side_type_u32(...) SIDE_TYPE_INTEGER_CELL(U32, 4, 0, SIDE_HOST, __VA_ARGS__)
-#define _side_type_u32_le(...) SIDE_TYPE_INTEGER_CELL(U32, 4, 0, SIDE_LE, __VA_ARGS__)
-#define _side_type_u32_be(...) SIDE_TYPE_INTEGER_CELL(U32, 4, 0, SIDE_BE, __VA_ARGS__)
-#define _side_type_u64(...) SIDE_TYPE_INTEGER_CELL(U64, 8, 0, SIDE_HOST, __VA_ARGS__)
-#define _side_type_u64_le(...) SIDE_TYPE_INTEGER_CELL(U64, 8, 0, SIDE_LE, __VA_ARGS__)
-#define _side_type_u64_be(...) SIDE_TYPE_INTEGER_CELL(U64, 8, 0, SIDE_BE, __VA_ARGS__)
-#define _side_type_u128(...) SIDE_TYPE_INTEGER_CELL(U128, 16, 0, SIDE_HOST, __VA_ARGS__)
-#define _side_type_u128_le(...) SIDE_TYPE_INTEGER_CELL(U128, 16, 0, SIDE_LE, __VA_ARGS__)
-#define _side_type_u128_be(...) SIDE_TYPE_INTEGER_CELL(U128, 16, 0, SIDE_BE, __VA_ARGS__)
-#define _side_type_s8(...) SIDE_TYPE_INTEGER_CELL(S8, 1, 1, SIDE_HOST, __VA_ARGS__)
-#define _side_type_s8_le(...) SIDE_TYPE_INTEGER_CELL(S8, 1, 1, SIDE_LE, __VA_ARGS__)
-#define _side_type_s8_be(...) SIDE_TYPE_INTEGER_CELL(S8, 1, 1, SIDE_BE, __VA_ARGS__)
-#define _side_type_s16(...) SIDE_TYPE_INTEGER_CELL(S16, 2, 1, SIDE_HOST, __VA_ARGS__)
-#define _side_type_s16_le(...) SIDE_TYPE_INTEGER_CELL(S16, 2, 1, SIDE_LE, __VA_ARGS__)
-#define _side_type_s16_be(...) SIDE_TYPE_INTEGER_CELL(S16, 2, 1, SIDE_BE, __VA_ARGS__)
-#define _side_type_s32(...) SIDE_TYPE_INTEGER_CELL(S32, 4, 1, SIDE_HOST, __VA_ARGS__)
-#define _side_type_s32_le(...) SIDE_TYPE_INTEGER_CELL(S32, 4, 1, SIDE_LE, __VA_ARGS__)
-#define _side_type_s32_be(...) SIDE_TYPE_INTEGER_CELL(S32, 4, 1, SIDE_BE, __VA_ARGS__)
-#define _side_type_s64(...) SIDE_TYPE_INTEGER_CELL(S64, 8, 1, SIDE_HOST, __VA_ARGS__)
-#define _side_type_s64_le(...) SIDE_TYPE_INTEGER_CELL(S64, 8, 1, SIDE_LE, __VA_ARGS__)
-#define _side_type_s64_be(...) SIDE_TYPE_INTEGER_CELL(S64, 8, 1, SIDE_BE, __VA_ARGS__)
-#define _side_type_s128(...) SIDE_TYPE_INTEGER_CELL(S128, 16, 1, SIDE_HOST, __VA_ARGS__)
-#define _side_type_s128_le(...) SIDE_TYPE_INTEGER_CELL(S128, 16, 1, SIDE_LE, __VA_ARGS__)
-#define _side_type_s128_be(...) SIDE_TYPE_INTEGER_CELL(S128, 16, 1, SIDE_BE, __VA_ARGS__)
-#define _side_type_pointer(...) SIDE_TYPE_INTEGER_CELL(POINTER, sizeof(uintptr_t), 0, SIDE_HOST, __VA_ARGS__)
-#define _side_type_pointer_le(...) SIDE_TYPE_INTEGER_CELL(POINTER, sizeof(uintptr_t), 0, SIDE_LE, __VA_ARGS__)
-#define _side_type_pointer_be(...) SIDE_TYPE_INTEGER_CELL(POINTER, sizeof(uintptr_t), 0, SIDE_BE, __VA_ARGS__)
-#define _side_type_float_binary16(...) SIDE_TYPE_FLOAT_CELL(FLOAT_BINARY16, 2, SIDE_FLOAT_HOST, __VA_ARGS__)
-#define _side_type_float_binary16_le(...) SIDE_TYPE_FLOAT_CELL(FLOAT_BINARY16, 2, SIDE_LE, __VA_ARGS__)
-#define _side_type_float_binary16_be(...) SIDE_TYPE_FLOAT_CELL(FLOAT_BINARY16, 2, SIDE_BE, __VA_ARGS__)
-#define _side_type_float_binary32(...) SIDE_TYPE_FLOAT_CELL(FLOAT_BINARY32, 4, SIDE_FLOAT_HOST, __VA_ARGS__)
-#define _side_type_float_binary32_le(...) SIDE_TYPE_FLOAT_CELL(FLOAT_BINARY32, 4, SIDE_LE, __VA_ARGS__)
-#define _side_type_float_binary32_be(...) SIDE_TYPE_FLOAT_CELL(FLOAT_BINARY32, 4, SIDE_BE, __VA_ARGS__)
-#define _side_type_float_binary64(...) SIDE_TYPE_FLOAT_CELL(FLOAT_BINARY64, 8, SIDE_FLOAT_HOST, __VA_ARGS__)
-#define _side_type_float_binary64_le(...) SIDE_TYPE_FLOAT_CELL(FLOAT_BINARY64, 8, SIDE_LE, __VA_ARGS__)
-#define _side_type_float_binary64_be(...) SIDE_TYPE_FLOAT_CELL(FLOAT_BINARY64, 8, SIDE_BE, __VA_ARGS__)
-#define _side_type_float_binary128(...) SIDE_TYPE_FLOAT_CELL(FLOAT_BINARY128, 16, SIDE_FLOAT_HOST, __VA_ARGS__)
-#define _side_type_float_binary128_le(...) SIDE_TYPE_FLOAT_CELL(FLOAT_BINARY128, 16, SIDE_LE, __VA_ARGS__)
-#define _side_type_float_binary128_be(...) SIDE_TYPE_FLOAT_CELL(FLOAT_BINARY128, 16, SIDE_BE, __VA_ARGS__)
-#define _side_type_string(...) SIDE_TYPE_STRING_CELL(STRING_UTF8, 1, SIDE_HOST, __VA_ARGS__)
-#define _side_type_string16(...) SIDE_TYPE_STRING_CELL(STRING_UTF16, 2, SIDE_HOST, __VA_ARGS__)
-#define _side_type_string16_le(...) SIDE_TYPE_STRING_CELL(STRING_UTF16, 2, SIDE_LE, __VA_ARGS__)
-#define _side_type_string16_be(...) SIDE_TYPE_STRING_CELL(STRING_UTF16, 2, SIDE_BE, __VA_ARGS__)
-#define _side_type_string32(...) SIDE_TYPE_STRING_CELL(STRING_UTF32, 4, SIDE_HOST, __VA_ARGS__)
-#define _side_type_string32_le(...) SIDE_TYPE_STRING_CELL(STRING_UTF32, 4, SIDE_LE, __VA_ARGS__)
-#define _side_type_string32_be(...) SIDE_TYPE_STRING_CELL(STRING_UTF32, 4, SIDE_BE, __VA_ARGS__)
+	SIDE_TYPE_CELL(SIDE_TYPE_BOOL, .side_bool = SIDE_PAYLOAD_BOOL(1, 0, SIDE_HOST, __VA_ARGS__))
+#define _side_type_byte(...) SIDE_TYPE_CELL(SIDE_TYPE_BYTE, .side_byte = {SIDE_ATTRS(__VA_ARGS__)})
+#define _side_type_dynamic() SIDE_TYPE_CELL(SIDE_TYPE_DYNAMIC, .side_null = {SIDE_ATTRS()})
+#define _side_type_u8(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_U8, 1, 0, SIDE_HOST, __VA_ARGS__)
+#define _side_type_u8_le(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_U8, 1, 0, SIDE_LE, __VA_ARGS__)
+#define _side_type_u8_be(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_U8, 1, 0, SIDE_BE, __VA_ARGS__)
+#define _side_type_u16(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_U16, 2, 0, SIDE_HOST, __VA_ARGS__)
+#define _side_type_u16_le(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_U16, 2, 0, SIDE_LE, __VA_ARGS__)
+#define _side_type_u16_be(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_U16, 2, 0, SIDE_BE, __VA_ARGS__)
+#define _side_type_u32(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_U32, 4, 0, SIDE_HOST, __VA_ARGS__)
+#define _side_type_u32_le(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_U32, 4, 0, SIDE_LE, __VA_ARGS__)
+#define _side_type_u32_be(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_U32, 4, 0, SIDE_BE, __VA_ARGS__)
+#define _side_type_u64(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_U64, 8, 0, SIDE_HOST, __VA_ARGS__)
+#define _side_type_u64_le(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_U64, 8, 0, SIDE_LE, __VA_ARGS__)
+#define _side_type_u64_be(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_U64, 8, 0, SIDE_BE, __VA_ARGS__)
+#define _side_type_u128(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_U128, 16, 0, SIDE_HOST, __VA_ARGS__)
+#define _side_type_u128_le(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_U128, 16, 0, SIDE_LE, __VA_ARGS__)
+#define _side_type_u128_be(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_U128, 16, 0, SIDE_BE, __VA_ARGS__)
+#define _side_type_s8(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_S8, 1, 1, SIDE_HOST, __VA_ARGS__)
+#define _side_type_s8_le(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_S8, 1, 1, SIDE_LE, __VA_ARGS__)
+#define _side_type_s8_be(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_S8, 1, 1, SIDE_BE, __VA_ARGS__)
+#define _side_type_s16(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_S16, 2, 1, SIDE_HOST, __VA_ARGS__)
+#define _side_type_s16_le(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_S16, 2, 1, SIDE_LE, __VA_ARGS__)
+#define _side_type_s16_be(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_S16, 2, 1, SIDE_BE, __VA_ARGS__)
+#define _side_type_s32(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_S32, 4, 1, SIDE_HOST, __VA_ARGS__)
+#define _side_type_s32_le(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_S32, 4, 1, SIDE_LE, __VA_ARGS__)
+#define _side_type_s32_be(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_S32, 4, 1, SIDE_BE, __VA_ARGS__)
+#define _side_type_s64(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_S64, 8, 1, SIDE_HOST, __VA_ARGS__)
+#define _side_type_s64_le(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_S64, 8, 1, SIDE_LE, __VA_ARGS__)
+#define _side_type_s64_be(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_S64, 8, 1, SIDE_BE, __VA_ARGS__)
+#define _side_type_s128(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_S128, 16, 1, SIDE_HOST, __VA_ARGS__)
+#define _side_type_s128_le(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_S128, 16, 1, SIDE_LE, __VA_ARGS__)
+#define _side_type_s128_be(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_S128, 16, 1, SIDE_BE, __VA_ARGS__)
+#define _side_type_pointer(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_POINTER, sizeof(uintptr_t), 0, SIDE_HOST, __VA_ARGS__)
+#define _side_type_pointer_le(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_POINTER, sizeof(uintptr_t), 0, SIDE_LE, __VA_ARGS__)
+#define _side_type_pointer_be(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_POINTER, sizeof(uintptr_t), 0, SIDE_BE, __VA_ARGS__)
+#define _side_type_float_binary16(...) SIDE_TYPE_FLOAT_CELL(SIDE_TYPE_FLOAT_BINARY16, 2, SIDE_FLOAT_HOST, __VA_ARGS__)
+#define _side_type_float_binary16_le(...) SIDE_TYPE_FLOAT_CELL(SIDE_TYPE_FLOAT_BINARY16, 2, SIDE_LE, __VA_ARGS__)
+#define _side_type_float_binary16_be(...) SIDE_TYPE_FLOAT_CELL(SIDE_TYPE_FLOAT_BINARY16, 2, SIDE_BE, __VA_ARGS__)
+#define _side_type_float_binary32(...) SIDE_TYPE_FLOAT_CELL(SIDE_TYPE_FLOAT_BINARY32, 4, SIDE_FLOAT_HOST, __VA_ARGS__)
+#define _side_type_float_binary32_le(...) SIDE_TYPE_FLOAT_CELL(SIDE_TYPE_FLOAT_BINARY32, 4, SIDE_LE, __VA_ARGS__)
+#define _side_type_float_binary32_be(...) SIDE_TYPE_FLOAT_CELL(SIDE_TYPE_FLOAT_BINARY32, 4, SIDE_BE, __VA_ARGS__)
+#define _side_type_float_binary64(...) SIDE_TYPE_FLOAT_CELL(SIDE_TYPE_FLOAT_BINARY64, 8, SIDE_FLOAT_HOST, __VA_ARGS__)
+#define _side_type_float_binary64_le(...) SIDE_TYPE_FLOAT_CELL(SIDE_TYPE_FLOAT_BINARY64, 8, SIDE_LE, __VA_ARGS__)
+#define _side_type_float_binary64_be(...) SIDE_TYPE_FLOAT_CELL(SIDE_TYPE_FLOAT_BINARY64, 8, SIDE_BE, __VA_ARGS__)
+#define _side_type_float_binary128(...) SIDE_TYPE_FLOAT_CELL(SIDE_TYPE_FLOAT_BINARY128, 16, SIDE_FLOAT_HOST, __VA_ARGS__)
+#define _side_type_float_binary128_le(...) SIDE_TYPE_FLOAT_CELL(SIDE_TYPE_FLOAT_BINARY128, 16, SIDE_LE, __VA_ARGS__)
+#define _side_type_float_binary128_be(...) SIDE_TYPE_FLOAT_CELL(SIDE_TYPE_FLOAT_BINARY128, 16, SIDE_BE, __VA_ARGS__)
+#define _side_type_string(...) SIDE_TYPE_STRING_CELL(SIDE_TYPE_STRING_UTF8, 1, SIDE_HOST, __VA_ARGS__)
+#define _side_type_string16(...) SIDE_TYPE_STRING_CELL(SIDE_TYPE_STRING_UTF16, 2, SIDE_HOST, __VA_ARGS__)
+#define _side_type_string16_le(...) SIDE_TYPE_STRING_CELL(SIDE_TYPE_STRING_UTF16, 2, SIDE_LE, __VA_ARGS__)
+#define _side_type_string16_be(...) SIDE_TYPE_STRING_CELL(SIDE_TYPE_STRING_UTF16, 2, SIDE_BE, __VA_ARGS__)
+#define _side_type_string32(...) SIDE_TYPE_STRING_CELL(SIDE_TYPE_STRING_UTF32, 4, SIDE_HOST, __VA_ARGS__)
+#define _side_type_string32_le(...) SIDE_TYPE_STRING_CELL(SIDE_TYPE_STRING_UTF32, 4, SIDE_LE, __VA_ARGS__)
+#define _side_type_string32_be(...) SIDE_TYPE_STRING_CELL(SIDE_TYPE_STRING_UTF32, 4, SIDE_BE, __VA_ARGS__)
 
-#define SIDE_NATIVE_TYPE(_native, ...) SIDE_CAT(_side_type_, SIDE_NATIVE_##_native)(__VA_ARGS__)
-#define _side_type_char(...) SIDE_NATIVE_TYPE(char, __VA_ARGS__)
-#define _side_type_schar(...) SIDE_NATIVE_TYPE(schar, __VA_ARGS__)
-#define _side_type_uchar(...) SIDE_NATIVE_TYPE(uchar, __VA_ARGS__)
-#define _side_type_short(...) SIDE_NATIVE_TYPE(short, __VA_ARGS__)
-#define _side_type_ushort(...) SIDE_NATIVE_TYPE(ushort, __VA_ARGS__)
-#define _side_type_int(...) SIDE_NATIVE_TYPE(int, __VA_ARGS__)
-#define _side_type_uint(...) SIDE_NATIVE_TYPE(uint, __VA_ARGS__)
-#define _side_type_long(...) SIDE_NATIVE_TYPE(long, __VA_ARGS__)
-#define _side_type_ulong(...) SIDE_NATIVE_TYPE(ulong, __VA_ARGS__)
-#define _side_type_long_long(...) SIDE_NATIVE_TYPE(long_long, __VA_ARGS__)
-#define _side_type_ulong_long(...) SIDE_NATIVE_TYPE(ulong_long, __VA_ARGS__)
-#define _side_type_float(...) SIDE_NATIVE_TYPE(float, __VA_ARGS__)
-#define _side_type_double(...) SIDE_NATIVE_TYPE(double, __VA_ARGS__)
-#define _side_type_long_double(...) SIDE_NATIVE_TYPE(long_double, __VA_ARGS__)
+#define _side_type_char(...) SIDE_NATIVE_char(_side_type_)(__VA_ARGS__)
+#define _side_type_schar(...) SIDE_NATIVE_schar(_side_type_)(__VA_ARGS__)
+#define _side_type_uchar(...) SIDE_NATIVE_uchar(_side_type_)(__VA_ARGS__)
+#define _side_type_short(...) SIDE_NATIVE_short(_side_type_)(__VA_ARGS__)
+#define _side_type_ushort(...) SIDE_NATIVE_ushort(_side_type_)(__VA_ARGS__)
+#define _side_type_int(...) SIDE_NATIVE_int(_side_type_)(__VA_ARGS__)
+#define _side_type_uint(...) SIDE_NATIVE_uint(_side_type_)(__VA_ARGS__)
+#define _side_type_long(...) SIDE_NATIVE_long(_side_type_)(__VA_ARGS__)
+#define _side_type_ulong(...) SIDE_NATIVE_ulong(_side_type_)(__VA_ARGS__)
+#define _side_type_long_long(...) SIDE_NATIVE_long_long(_side_type_)(__VA_ARGS__)
+#define _side_type_ulong_long(...) SIDE_NATIVE_ulong_long(_side_type_)(__VA_ARGS__)
+#define _side_type_float(...) SIDE_NATIVE_float(_side_type_)(__VA_ARGS__)
+#define _side_type_double(...) SIDE_NATIVE_double(_side_type_)(__VA_ARGS__)
+#define _side_type_long_double(...) SIDE_NATIVE_long_double(_side_type_)(__VA_ARGS__)
 
-#define _side_type_struct(_struct) SIDE_TYPE_CELL(STRUCT, .side_struct = SIDE_PTR_INIT(&(_struct)))
-#define _side_type_array(_array) SIDE_TYPE_CELL(ARRAY, .side_array = SIDE_PTR_INIT(&(_array)))
-#define _side_type_vla(_vla) SIDE_TYPE_CELL(VLA, .side_vla = SIDE_PTR_INIT(&(_vla)))
+#define _side_type_struct(_struct) SIDE_TYPE_CELL(SIDE_TYPE_STRUCT, .side_struct = SIDE_PTR_INIT(&(_struct)))
+#define _side_type_array(_array) SIDE_TYPE_CELL(SIDE_TYPE_ARRAY, .side_array = SIDE_PTR_INIT(&(_array)))
+#define _side_type_vla(_vla) SIDE_TYPE_CELL(SIDE_TYPE_VLA, .side_vla = SIDE_PTR_INIT(&(_vla)))
 #define _side_type_vla_visitor(_visitor)                                                           \
-	SIDE_TYPE_CELL(VLA_VISITOR, .side_vla_visitor = SIDE_PTR_INIT(&(_visitor)))
+	SIDE_TYPE_CELL(SIDE_TYPE_VLA_VISITOR, .side_vla_visitor = SIDE_PTR_INIT(&(_visitor)))
 #define _side_type_variant(_variant)                                                               \
-	SIDE_TYPE_CELL(VARIANT, .side_variant = SIDE_PTR_INIT(&(_variant)))
+	SIDE_TYPE_CELL(SIDE_TYPE_VARIANT, .side_variant = SIDE_PTR_INIT(&(_variant)))
 #define _side_type_optional(_optional)                                                             \
-	SIDE_TYPE_CELL(OPTIONAL, .side_optional = SIDE_PTR_INIT(&(_optional)))
+	SIDE_TYPE_CELL(SIDE_TYPE_OPTIONAL, .side_optional = SIDE_PTR_INIT(&(_optional)))
 #define SIDE_OPTIONAL_INIT(_elem_type, ...)                                                        \
 	{                                                                                          \
 		SIDE_PTR_INIT(_elem_type), SIDE_ATTRS(__VA_ARGS__)                                 \
 	}
 #define _side_type_optional_literal(_elem_type, ...)                                               \
-	SIDE_TYPE_CELL(OPTIONAL,                                                                   \
+	SIDE_TYPE_CELL(SIDE_TYPE_OPTIONAL,                                                         \
 			.side_optional = SIDE_PTR_INIT(SIDE_COMPOUND_LITERAL(                      \
 					const struct side_type_optional,                           \
 					SIDE_OPTIONAL_INIT(_elem_type, __VA_ARGS__))))
 #define _side_type_enum(_mappings, _elem_type)                                                     \
-	SIDE_TYPE_CELL(ENUM, .side_enum = {SIDE_PTR_INIT(_mappings), SIDE_PTR_INIT(_elem_type)})
+	SIDE_TYPE_CELL(SIDE_TYPE_ENUM, .side_enum = {SIDE_PTR_INIT(_mappings), SIDE_PTR_INIT(_elem_type)})
 #define _side_type_enum_bitmap(_mappings, _elem_type)                                              \
-	SIDE_TYPE_CELL(ENUM_BITMAP,                                                                \
+	SIDE_TYPE_CELL(SIDE_TYPE_ENUM_BITMAP,                                                      \
 			.side_enum_bitmap = {SIDE_PTR_INIT(_mappings), SIDE_PTR_INIT(_elem_type)})
 
 /* Gather types */
@@ -334,10 +334,10 @@ enum { SIDE_ATTR_PTR = 0, SIDE_ATTR_LEN = 0 };
 				       __VA_ARGS__                                                 \
 			       }})
 #define SIDE_GATHER_BYTE_CELL(_offset, _mode, ...)                                                 \
-	SIDE_GATHER_CELL(GATHER_BYTE,                                                              \
+	SIDE_GATHER_CELL(SIDE_TYPE_GATHER_BYTE,                                                    \
 			.side_byte = {_offset, SIDE_ENUM_INIT(_mode), {SIDE_ATTRS(__VA_ARGS__)}})
 #define SIDE_GATHER_BOOL_CELL(_order, _offset, _size, _offset_bits, _len_bits, _mode, ...)         \
-	SIDE_GATHER_CELL(GATHER_BOOL,                                                              \
+	SIDE_GATHER_CELL(SIDE_TYPE_GATHER_BOOL,                                                    \
 			.side_bool = {_offset, _offset_bits, SIDE_ENUM_INIT(_mode),                \
 					SIDE_PAYLOAD_BOOL(_size, _len_bits, _order, __VA_ARGS__)})
 #define SIDE_GATHER_INTEGER_CELL(                                                                  \
@@ -347,11 +347,11 @@ enum { SIDE_ATTR_PTR = 0, SIDE_ATTR_LEN = 0 };
 					SIDE_PAYLOAD_INTEGER(_size, _len_bits, _signed, _order,    \
 							__VA_ARGS__)})
 #define SIDE_GATHER_FLOAT_CELL(_order, _offset, _size, _mode, ...)                                 \
-	SIDE_GATHER_CELL(GATHER_FLOAT,                                                             \
+	SIDE_GATHER_CELL(SIDE_TYPE_GATHER_FLOAT,                                                   \
 			.side_float = {_offset, SIDE_ENUM_INIT(_mode),                             \
 					SIDE_PAYLOAD_FLOAT(_size, _order, __VA_ARGS__)})
 #define SIDE_GATHER_STRING_CELL(_unit_size, _order, _offset, _mode, ...)                           \
-	SIDE_GATHER_CELL(GATHER_STRING,                                                            \
+	SIDE_GATHER_CELL(SIDE_TYPE_GATHER_STRING,                                                  \
 			.side_string = {_offset, SIDE_ENUM_INIT(_mode),                            \
 					SIDE_PAYLOAD_STRING(_unit_size, _order, __VA_ARGS__)})
 
@@ -364,23 +364,23 @@ enum { SIDE_ATTR_PTR = 0, SIDE_ATTR_LEN = 0 };
 #define _side_type_gather_bool_be(_offset, _size, _offset_bits, _len_bits, _mode, ...)             \
 	SIDE_GATHER_BOOL_CELL(SIDE_BE, _offset, _size, _offset_bits, _len_bits, _mode, __VA_ARGS__)
 #define _side_type_gather_unsigned_integer(_offset, _size, _offset_bits, _len_bits, _mode, ...)    \
-	SIDE_GATHER_INTEGER_CELL(GATHER_INTEGER, 0, SIDE_HOST, _offset, _size, _offset_bits, _len_bits, _mode, __VA_ARGS__)
+	SIDE_GATHER_INTEGER_CELL(SIDE_TYPE_GATHER_INTEGER, 0, SIDE_HOST, _offset, _size, _offset_bits, _len_bits, _mode, __VA_ARGS__)
 #define _side_type_gather_unsigned_integer_le(_offset, _size, _offset_bits, _len_bits, _mode, ...) \
-	SIDE_GATHER_INTEGER_CELL(GATHER_INTEGER, 0, SIDE_LE, _offset, _size, _offset_bits, _len_bits, _mode, __VA_ARGS__)
+	SIDE_GATHER_INTEGER_CELL(SIDE_TYPE_GATHER_INTEGER, 0, SIDE_LE, _offset, _size, _offset_bits, _len_bits, _mode, __VA_ARGS__)
 #define _side_type_gather_unsigned_integer_be(_offset, _size, _offset_bits, _len_bits, _mode, ...) \
-	SIDE_GATHER_INTEGER_CELL(GATHER_INTEGER, 0, SIDE_BE, _offset, _size, _offset_bits, _len_bits, _mode, __VA_ARGS__)
+	SIDE_GATHER_INTEGER_CELL(SIDE_TYPE_GATHER_INTEGER, 0, SIDE_BE, _offset, _size, _offset_bits, _len_bits, _mode, __VA_ARGS__)
 #define _side_type_gather_signed_integer(_offset, _size, _offset_bits, _len_bits, _mode, ...)      \
-	SIDE_GATHER_INTEGER_CELL(GATHER_INTEGER, 1, SIDE_HOST, _offset, _size, _offset_bits, _len_bits, _mode, __VA_ARGS__)
+	SIDE_GATHER_INTEGER_CELL(SIDE_TYPE_GATHER_INTEGER, 1, SIDE_HOST, _offset, _size, _offset_bits, _len_bits, _mode, __VA_ARGS__)
 #define _side_type_gather_signed_integer_le(_offset, _size, _offset_bits, _len_bits, _mode, ...)   \
-	SIDE_GATHER_INTEGER_CELL(GATHER_INTEGER, 1, SIDE_LE, _offset, _size, _offset_bits, _len_bits, _mode, __VA_ARGS__)
+	SIDE_GATHER_INTEGER_CELL(SIDE_TYPE_GATHER_INTEGER, 1, SIDE_LE, _offset, _size, _offset_bits, _len_bits, _mode, __VA_ARGS__)
 #define _side_type_gather_signed_integer_be(_offset, _size, _offset_bits, _len_bits, _mode, ...)   \
-	SIDE_GATHER_INTEGER_CELL(GATHER_INTEGER, 1, SIDE_BE, _offset, _size, _offset_bits, _len_bits, _mode, __VA_ARGS__)
+	SIDE_GATHER_INTEGER_CELL(SIDE_TYPE_GATHER_INTEGER, 1, SIDE_BE, _offset, _size, _offset_bits, _len_bits, _mode, __VA_ARGS__)
 #define _side_type_gather_pointer(_offset, _mode, ...)                                             \
-	SIDE_GATHER_INTEGER_CELL(GATHER_POINTER, 0, SIDE_HOST, _offset, sizeof(uintptr_t), 0, 0, _mode, __VA_ARGS__)
+	SIDE_GATHER_INTEGER_CELL(SIDE_TYPE_GATHER_POINTER, 0, SIDE_HOST, _offset, sizeof(uintptr_t), 0, 0, _mode, __VA_ARGS__)
 #define _side_type_gather_pointer_le(_offset, _mode, ...)                                          \
-	SIDE_GATHER_INTEGER_CELL(GATHER_POINTER, 0, SIDE_LE, _offset, sizeof(uintptr_t), 0, 0, _mode, __VA_ARGS__)
+	SIDE_GATHER_INTEGER_CELL(SIDE_TYPE_GATHER_POINTER, 0, SIDE_LE, _offset, sizeof(uintptr_t), 0, 0, _mode, __VA_ARGS__)
 #define _side_type_gather_pointer_be(_offset, _mode, ...)                                          \
-	SIDE_GATHER_INTEGER_CELL(GATHER_POINTER, 0, SIDE_BE, _offset, sizeof(uintptr_t), 0, 0, _mode, __VA_ARGS__)
+	SIDE_GATHER_INTEGER_CELL(SIDE_TYPE_GATHER_POINTER, 0, SIDE_BE, _offset, sizeof(uintptr_t), 0, 0, _mode, __VA_ARGS__)
 #define _side_type_gather_float(_offset, _size, _mode, ...)                                        \
 	SIDE_GATHER_FLOAT_CELL(SIDE_FLOAT_HOST, _offset, _size, _mode, __VA_ARGS__)
 #define _side_type_gather_float_le(_offset, _size, _mode, ...)                                     \
@@ -402,21 +402,21 @@ enum { SIDE_ATTR_PTR = 0, SIDE_ATTR_LEN = 0 };
 #define _side_type_gather_string32_be(_offset, _mode, ...)                                         \
 	SIDE_GATHER_STRING_CELL(4, SIDE_BE, _offset, _mode, __VA_ARGS__)
 #define _side_type_gather_struct(_struct, _offset, _size, _mode)                                   \
-	SIDE_GATHER_CELL(GATHER_STRUCT,                                                            \
+	SIDE_GATHER_CELL(SIDE_TYPE_GATHER_STRUCT,                                                  \
 			.side_struct = {SIDE_PTR_INIT(&(_struct)), _offset, SIDE_ENUM_INIT(_mode), \
 					_size})
 #define _side_type_gather_array(_elem_type, _length, _offset, _mode, ...)                          \
-	SIDE_GATHER_CELL(GATHER_ARRAY,                                                             \
+	SIDE_GATHER_CELL(SIDE_TYPE_GATHER_ARRAY,                                                   \
 			.side_array = {_offset, SIDE_ENUM_INIT(_mode),                             \
 					{SIDE_PTR_INIT(_elem_type), _length,                       \
 							SIDE_ATTRS(__VA_ARGS__)}})
 #define _side_type_gather_vla(_elem_type, _offset, _mode, _length_type, ...)                       \
-	SIDE_GATHER_CELL(GATHER_VLA,                                                               \
+	SIDE_GATHER_CELL(SIDE_TYPE_GATHER_VLA,                                                     \
 			.side_vla = {_offset, SIDE_ENUM_INIT(_mode),                               \
 					{SIDE_PTR_INIT(_elem_type), SIDE_PTR_INIT(_length_type),   \
 							SIDE_ATTRS(__VA_ARGS__)}})
 #define _side_type_gather_enum(_mappings, _elem_type)                                              \
-	SIDE_GATHER_CELL(GATHER_ENUM,                                                              \
+	SIDE_GATHER_CELL(SIDE_TYPE_GATHER_ENUM,                                                    \
 			.side_enum = {SIDE_PTR_INIT(_mappings), SIDE_PTR_INIT(_elem_type)})
 
 /* A pointer to a type; the initialiser of a field. */
@@ -686,22 +686,21 @@ SIDE_MAKE(dynamic_struct_visitor, DYNAMIC_STRUCT_VISITOR, (struct side_arg_dynam
 SIDE_MAKE(dynamic_vla_visitor, DYNAMIC_VLA_VISITOR, (struct side_arg_dynamic_vla_visitor *p),
 		side_ptr_set(SIDE_DYNAMIC_ARG.side_dynamic_vla_visitor, p););
 
-#define SIDE_NATIVE_MAKE(_native, _val) SIDE_CAT(side_make_, SIDE_NATIVE_##_native)(_val)
 
-#define side_make_char(_val) SIDE_NATIVE_MAKE(char, _val)
-#define side_make_schar(_val) SIDE_NATIVE_MAKE(schar, _val)
-#define side_make_uchar(_val) SIDE_NATIVE_MAKE(uchar, _val)
-#define side_make_short(_val) SIDE_NATIVE_MAKE(short, _val)
-#define side_make_ushort(_val) SIDE_NATIVE_MAKE(ushort, _val)
-#define side_make_int(_val) SIDE_NATIVE_MAKE(int, _val)
-#define side_make_uint(_val) SIDE_NATIVE_MAKE(uint, _val)
-#define side_make_long(_val) SIDE_NATIVE_MAKE(long, _val)
-#define side_make_ulong(_val) SIDE_NATIVE_MAKE(ulong, _val)
-#define side_make_long_long(_val) SIDE_NATIVE_MAKE(long_long, _val)
-#define side_make_ulong_long(_val) SIDE_NATIVE_MAKE(ulong_long, _val)
-#define side_make_float(_val) SIDE_NATIVE_MAKE(float, _val)
-#define side_make_double(_val) SIDE_NATIVE_MAKE(double, _val)
-#define side_make_long_double(_val) SIDE_NATIVE_MAKE(long_double, _val)
+#define side_make_char(_val) SIDE_NATIVE_char(side_make_)(_val)
+#define side_make_schar(_val) SIDE_NATIVE_schar(side_make_)(_val)
+#define side_make_uchar(_val) SIDE_NATIVE_uchar(side_make_)(_val)
+#define side_make_short(_val) SIDE_NATIVE_short(side_make_)(_val)
+#define side_make_ushort(_val) SIDE_NATIVE_ushort(side_make_)(_val)
+#define side_make_int(_val) SIDE_NATIVE_int(side_make_)(_val)
+#define side_make_uint(_val) SIDE_NATIVE_uint(side_make_)(_val)
+#define side_make_long(_val) SIDE_NATIVE_long(side_make_)(_val)
+#define side_make_ulong(_val) SIDE_NATIVE_ulong(side_make_)(_val)
+#define side_make_long_long(_val) SIDE_NATIVE_long_long(side_make_)(_val)
+#define side_make_ulong_long(_val) SIDE_NATIVE_ulong_long(side_make_)(_val)
+#define side_make_float(_val) SIDE_NATIVE_float(side_make_)(_val)
+#define side_make_double(_val) SIDE_NATIVE_double(side_make_)(_val)
+#define side_make_long_double(_val) SIDE_NATIVE_long_double(side_make_)(_val)
 
 #define _side_arg_dynamic_field(_name, ...)                                                        \
 	{                                                                                          \
@@ -859,6 +858,8 @@ SIDE_MAKE(dynamic_vla_visitor, DYNAMIC_VLA_VISITOR, (struct side_arg_dynamic_vla
 #define SIDE_COLD_FUNCTION __attribute__((noipa, cold))
 #endif
 #define SIDE_BY_VALUE(...) (struct side_arg, , , __VA_ARGS__)
+/* Values are evaluated into variables first: arguments of a function have no order. */
+#define SIDE_DO_COLD_VALUE(_ctx, _i, _arg) , side_value_##_i
 
 #define SIDE_COLD_side_make_bool(...) (uint8_t, side_make_bool, libside::hold_bool, (__VA_ARGS__))
 #define SIDE_COLD_side_make_byte(...) (uint8_t, side_make_byte, libside::hold_byte, (__VA_ARGS__))
@@ -993,21 +994,29 @@ __attribute__((always_inline)) inline const side_arg &to_arg(const side_arg &arg
 }
 
 /* Site is a type of the call site: one function each. */
-template <typename Site, typename... T>
-SIDE_COLD_FUNCTION void emit(const struct side_event_state *state, T... held)
+template <typename Site> SIDE_COLD_FUNCTION void emit(const struct side_event_state *state)
 {
-	__extension__ const struct side_arg args[] = {to_arg(held)...};
-	const struct side_arg_vec vec = {SIDE_PTR_INIT(args), sizeof...(T)};
+	const struct side_arg_vec vec = {SIDE_PTR_INIT(0), 0};
+
+	side_call(state, &vec);
+}
+template <typename Site, typename First, typename... T>
+SIDE_COLD_FUNCTION void emit(const struct side_event_state *state, First first, T... held)
+{
+	const struct side_arg args[] = {to_arg(first), to_arg(held)...};
+	const struct side_arg_vec vec = {SIDE_PTR_INIT(args), sizeof...(T) + 1};
 
 	side_call(state, &vec);
 }
 } /* namespace libside */
 
-#define SIDE_DO_COLD_VALUE(_ctx, _i, _arg)                                                         \
-	, SIDE_APPLY(SIDE_COLD_HOLD, SIDE_COLD(_arg)) SIDE_APPLY(SIDE_COLD_VALUE, SIDE_COLD(_arg))
+#define SIDE_DO_COLD_LOCAL(_ctx, _i, _arg)                                                         \
+	const auto side_value_##_i = SIDE_APPLY(SIDE_COLD_HOLD, SIDE_COLD(_arg))                   \
+			SIDE_APPLY(SIDE_COLD_VALUE, SIDE_COLD(_arg));
 #define _side_event_emit(_identifier, _sav)                                                        \
 	do {                                                                                       \
 		struct side_site_ {};                                                              \
+		SIDE_MAP(SIDE_DO_COLD_LOCAL, , SIDE_UNPAREN _sav)                                  \
 		libside::emit<side_site_>(&side_event_state__##_identifier.parent SIDE_MAP(        \
 				SIDE_DO_COLD_VALUE, , SIDE_UNPAREN _sav));                         \
 	} while (0)
@@ -1018,7 +1027,9 @@ SIDE_COLD_FUNCTION void emit(const struct side_event_state *state, T... held)
 	, SIDE_APPLY(SIDE_COLD_TYPE, SIDE_COLD(_arg)) side_held_##_i
 #define SIDE_DO_COLD_ARG(_ctx, _i, _arg)                                                           \
 	SIDE_APPLY(SIDE_COLD_MAKE, SIDE_COLD(_arg))(side_held_##_i),
-#define SIDE_DO_COLD_VALUE(_ctx, _i, _arg) , SIDE_APPLY(SIDE_COLD_VALUE, SIDE_COLD(_arg))
+#define SIDE_DO_COLD_LOCAL(_ctx, _i, _arg)                                                         \
+	SIDE_APPLY(SIDE_COLD_TYPE, SIDE_COLD(_arg))                                                \
+	side_value_##_i = SIDE_APPLY(SIDE_COLD_VALUE, SIDE_COLD(_arg));
 #define _side_event_emit(_identifier, _sav)                                                        \
 	do {                                                                                       \
 		__extension__ SIDE_COLD_FUNCTION void side_emit_(                                  \
@@ -1029,6 +1040,7 @@ SIDE_COLD_FUNCTION void emit(const struct side_event_state *state, T... held)
 					(SIDE_MAP(SIDE_DO_COLD_ARG, , SIDE_UNPAREN _sav)));        \
 			side_call(side_state_, &side_args_);                                       \
 		}                                                                                  \
+		SIDE_MAP(SIDE_DO_COLD_LOCAL, , SIDE_UNPAREN _sav)                                  \
 		side_emit_(&side_event_state__##_identifier.parent SIDE_MAP(                       \
 				SIDE_DO_COLD_VALUE, , SIDE_UNPAREN _sav));                         \
 	} while (0)

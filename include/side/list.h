@@ -30,14 +30,14 @@
 #define SIDE_HEAD(...) SIDE_HEAD_I(__VA_ARGS__, )
 #define SIDE_HEAD_I(_head, ...) _head
 
-/* Number of elements, 1 to 16, or MANY: then the 17th stands where the number should. */
+/* Number of elements, 1 to 16, or 17: as many or more, because the 17th stands where the number should. */
 #define SIDE_SIZE(...)                                                                             \
 	SIDE_SIZE_I(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, )
 #define SIDE_SIZE_I(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, \
 		_size, ...)                                                                        \
 	SIDE_PASTE(SIDE_SIZE_, SIDE_IS_PAREN(_size))(_size)
 #define SIDE_SIZE_0(_size) _size
-#define SIDE_SIZE_1(_size) MANY
+#define SIDE_SIZE_1(_size) 17
 
 #define SIDE_MAP(_m, _ctx, ...)                                                                    \
 	SIDE_PASTE(SIDE_MAP_, SIDE_SIZE(__VA_ARGS__))(0, _m, _ctx, __VA_ARGS__)
@@ -216,7 +216,7 @@
 	_m(_ctx, _k##_15, _a15)
 
 /* One macro a chunk, because a macro does not expand inside itself. */
-#define SIDE_MAP_MANY(_k, _m, _ctx, ...) SIDE_MAP_MANY_0(0, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_17(_k, _m, _ctx, ...) SIDE_MAP_17_0(0, _m, _ctx, __VA_ARGS__)
 #define SIDE_MAP_NEXT_1(_k) SIDE_MAP_1
 #define SIDE_MAP_NEXT_2(_k) SIDE_MAP_2
 #define SIDE_MAP_NEXT_3(_k) SIDE_MAP_3
@@ -234,197 +234,197 @@
 #define SIDE_MAP_NEXT_15(_k) SIDE_MAP_15
 #define SIDE_MAP_NEXT_16(_k) SIDE_MAP_16
 #define SIDE_MAP_NEXT_(_k) SIDE_MAP_
-#define SIDE_MAP_NEXT_MANY(_k) SIDE_MAP_MANY_##_k
-#define SIDE_MAP_MANY_0(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_NEXT_17(_k) SIDE_MAP_17_##_k
+#define SIDE_MAP_17_0(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(0, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(1)(1, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_1(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_1(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(1, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(2)(2, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_2(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_2(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(2, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(3)(3, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_3(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_3(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(3, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(4)(4, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_4(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_4(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(4, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(5)(5, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_5(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_5(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(5, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(6)(6, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_6(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_6(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(6, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(7)(7, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_7(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_7(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(7, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(8)(8, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_8(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_8(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(8, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(9)(9, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_9(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_9(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(9, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(10)(10, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_10(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_10(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(10, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(11)(11, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_11(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_11(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(11, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(12)(12, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_12(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_12(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(12, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(13)(13, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_13(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_13(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(13, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(14)(14, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_14(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_14(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(14, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(15)(15, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_15(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_15(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(15, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(16)(16, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_16(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_16(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(16, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(17)(17, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_17(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_17(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(17, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(18)(18, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_18(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_18(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(18, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(19)(19, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_19(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_19(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(19, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(20)(20, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_20(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_20(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(20, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(21)(21, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_21(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_21(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(21, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(22)(22, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_22(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_22(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(22, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(23)(23, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_23(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_23(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(23, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(24)(24, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_24(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_24(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(24, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(25)(25, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_25(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_25(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(25, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(26)(26, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_26(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_26(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(26, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(27)(27, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_27(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_27(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(27, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(28)(28, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_28(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_28(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(28, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(29)(29, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_29(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_29(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(29, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(30)(30, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_30(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_30(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(30, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(31)(31, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_31(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_31(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(31, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(32)(32, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_32(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_32(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(32, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(33)(33, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_33(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_33(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(33, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(34)(34, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_34(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_34(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(34, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(35)(35, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_35(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_35(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(35, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(36)(36, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_36(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_36(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(36, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(37)(37, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_37(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_37(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(37, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(38)(38, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_38(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_38(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(38, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(39)(39, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_39(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_39(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(39, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(40)(40, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_40(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_40(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(40, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(41)(41, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_41(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_41(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(41, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(42)(42, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_42(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_42(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(42, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(43)(43, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_43(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_43(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(43, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(44)(44, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_44(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_44(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(44, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(45)(45, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_45(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_45(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(45, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(46)(46, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_46(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_46(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(46, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(47)(47, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_47(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_47(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(47, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(48)(48, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_48(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_48(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(48, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(49)(49, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_49(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_49(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(49, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(50)(50, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_50(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_50(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(50, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(51)(51, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_51(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_51(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(51, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(52)(52, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_52(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_52(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(52, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(53)(53, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_53(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_53(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(53, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(54)(54, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_54(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_54(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(54, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(55)(55, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_55(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_55(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(55, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(56)(56, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_56(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_56(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(56, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(57)(57, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_57(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_57(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(57, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(58)(58, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_58(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_58(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(58, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(59)(59, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_59(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_59(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(59, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(60)(60, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_60(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_60(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(60, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(61)(61, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_61(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_61(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(61, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(62)(62, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_62(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_62(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(62, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(63)(63, _m, _ctx, __VA_ARGS__)
-#define SIDE_MAP_MANY_63(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_MAP_17_63(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(63, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(64)(64, _m, _ctx, __VA_ARGS__)
 
@@ -652,7 +652,7 @@
 	SIDE_PAIR(_b, _a4) SIDE_PAIR(_b, _a5) SIDE_PAIR(_b, _a6) SIDE_PAIR(_b, _a7)                \
 	SIDE_PAIR(_b, _a8) SIDE_PAIR(_b, _a9) SIDE_PAIR(_b, _a10) SIDE_PAIR(_b, _a11)              \
 	SIDE_PAIR(_b, _a12) SIDE_PAIR(_b, _a13) SIDE_PAIR(_b, _a14) SIDE_PAIR(_b, _a15))
-#define SIDE_PAIRS_MANY(...) SIDE_PAIRS_MANY_0(__VA_ARGS__)
+#define SIDE_PAIRS_17(...) SIDE_PAIRS_17_0(__VA_ARGS__)
 #define SIDE_PAIRS_NEXT_(_k) SIDE_PAIRS_
 #define SIDE_PAIRS_NEXT_1(_k) SIDE_PAIRS_1
 #define SIDE_PAIRS_NEXT_2(_k) SIDE_PAIRS_2
@@ -670,260 +670,260 @@
 #define SIDE_PAIRS_NEXT_14(_k) SIDE_PAIRS_14
 #define SIDE_PAIRS_NEXT_15(_k) SIDE_PAIRS_15
 #define SIDE_PAIRS_NEXT_16(_k) SIDE_PAIRS_16
-#define SIDE_PAIRS_NEXT_MANY(_k) SIDE_PAIRS_MANY_##_k
-#define SIDE_PAIRS_MANY_0(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_NEXT_17(_k) SIDE_PAIRS_17_##_k
+#define SIDE_PAIRS_17_0(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(1)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_1(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_1(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(2)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_2(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_2(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(3)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_3(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_3(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(4)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_4(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_4(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(5)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_5(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_5(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(6)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_6(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_6(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(7)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_7(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_7(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(8)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_8(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_8(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(9)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_9(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_9(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(10)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_10(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_10(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(11)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_11(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_11(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(12)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_12(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_12(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(13)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_13(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_13(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(14)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_14(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_14(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(15)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_15(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_15(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(16)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_16(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_16(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(17)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_17(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_17(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(18)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_18(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_18(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(19)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_19(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_19(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(20)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_20(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_20(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(21)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_21(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_21(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(22)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_22(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_22(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(23)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_23(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_23(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(24)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_24(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_24(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(25)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_25(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_25(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(26)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_26(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_26(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(27)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_27(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_27(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(28)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_28(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_28(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(29)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_29(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_29(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(30)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_30(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_30(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(31)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_31(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_31(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(32)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_32(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_32(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(33)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_33(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_33(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(34)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_34(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_34(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(35)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_35(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_35(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(36)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_36(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_36(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(37)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_37(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_37(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(38)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_38(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_38(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(39)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_39(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_39(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(40)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_40(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_40(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(41)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_41(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_41(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(42)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_42(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_42(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(43)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_43(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_43(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(44)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_44(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_44(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(45)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_45(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_45(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(46)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_46(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_46(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(47)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_47(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_47(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(48)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_48(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_48(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(49)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_49(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_49(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(50)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_50(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_50(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(51)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_51(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_51(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(52)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_52(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_52(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(53)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_53(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_53(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(54)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_54(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_54(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(55)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_55(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_55(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(56)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_56(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_56(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(57)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_57(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_57(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(58)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_58(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_58(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(59)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_59(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_59(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(60)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_60(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_60(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(61)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_61(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_61(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(62)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_62(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_62(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(63)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_MANY_63(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
+#define SIDE_PAIRS_17_63(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
 	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(64)(_ctx, __VA_ARGS__)

@@ -269,9 +269,9 @@ SIDE_EXPECTS_BASIC(variadic_part);
 #define SIDE_KNOWN(...) __VA_ARGS__
 #endif
 
-#define SIDE_NAME_NOT_EMPTY(_ctx, _i, _name) (__builtin_strlen(SIDE_UNPAREN _name) != 0) &
+#define SIDE_NAME_NOT_EMPTY(_ctx, _i, _name) (__builtin_strlen(SIDE_UNPAREN _name) != 0) *
 #define SIDE_NAMES_NOT_EMPTY(...) (SIDE_MAP(SIDE_NAME_NOT_EMPTY, , __VA_ARGS__) 1)
-#define SIDE_PAIR(_a, _b) (__builtin_strcmp(_a, _b) != 0) &
+#define SIDE_PAIR(_a, _b) (__builtin_strcmp(_a, _b) != 0) *
 #define SIDE_PAIRS_GROUP(_what, ...) SIDE_CHECK_DUPLICATES(_what, (__VA_ARGS__ 1))
 #define SIDE_NAMES_DIFFER(_what, ...) SIDE_PAIRS(_what, __VA_ARGS__)
 
@@ -344,7 +344,7 @@ SIDE_EXPECTS_BASIC(variadic_part);
 			"in expression: the elements of " #_identifier " differ in type",          \
 			types_incompatible_in_##_identifier)
 #define SIDE_DO_SAME(_first, _i, _arg)                                                             \
-	__builtin_types_compatible_p(SIDE_ARG_TYPE(_first), SIDE_ARG_TYPE(_arg)) &
+	__builtin_types_compatible_p(SIDE_ARG_TYPE(_first), SIDE_ARG_TYPE(_arg)) *
 #define SIDE_CHECK_ARG_ARRAY(_identifier, _args)                                                   \
 	SIDE_CHECK_SAME(_identifier, _args);                                                       \
 	SIDE_QUIET_BEGIN typedef struct side_array *(*side_arg_class__##_identifier(               \
