@@ -82,7 +82,7 @@ static int walk_field(const struct walk *walk, const struct visit_place *inner,
 	place.name = step.name;
 	ret = WALK_CALL(walk, field_begin, &place);
 	if (!ret)
-		ret = walk_dynamic(walk, &place, &step, &field->elem);
+		ret = visit_walk_dynamic(walk, &place, &step, &field->elem);
 	return ret ? ret : WALK_CALL(walk, field_end, &place);
 }
 
@@ -97,7 +97,7 @@ static int walk_element(const struct walk *walk, const struct visit_place *inner
 	place.name = NULL;
 	ret = WALK_CALL(walk, element_begin, &place);
 	if (!ret)
-		ret = walk_dynamic(walk, &place, &step, elem);
+		ret = visit_walk_dynamic(walk, &place, &step, elem);
 	return ret ? ret : WALK_CALL(walk, element_end, &place);
 }
 
@@ -252,7 +252,7 @@ static int walk_vla_visitor(const struct walk *walk, const struct visit_place *p
 	return ret ? ret : WALK_CALL(walk, array_end, place, writer.nr);
 }
 
-int walk_dynamic(const struct walk *walk, const struct visit_place *place,
+int visit_walk_dynamic(const struct walk *walk, const struct visit_place *place,
 		const struct visit_step *up, const struct side_arg *arg)
 {
 	const union side_arg_dynamic *u = &arg->u.side_dynamic;
@@ -266,8 +266,8 @@ int walk_dynamic(const struct walk *walk, const struct visit_place *place,
 	if (label >= SIDE_TYPE_DYNAMIC_NULL && label <= SIDE_TYPE_DYNAMIC_STRING)
 		return walk_scalar(walk, &outer, &step, arg);
 	if (!visit_label_is_dynamic(label))
-		return walk_wrong_label(walk, &step, SIDE_TYPE_DYNAMIC, label);
-	ret = walk_enter(walk, &outer, &step, NULL, &inner);
+		return visit_walk_wrong_label(walk, &step, SIDE_TYPE_DYNAMIC, label);
+	ret = visit_walk_enter(walk, &outer, &step, NULL, &inner);
 	if (ret)
 		return ret;
 	switch (label) {
@@ -285,7 +285,7 @@ int walk_dynamic(const struct walk *walk, const struct visit_place *place,
 	}
 }
 
-int walk_variadic(const struct walk *walk, const struct visit_place *place,
+int visit_walk_variadic(const struct walk *walk, const struct visit_place *place,
 		const struct visit_step *up, const struct side_arg_dynamic_struct *variadic)
 {
 	struct visit_step step = {.up = up, .kind = VISIT_STEP_WORD, .name = "variadic"};

@@ -20,7 +20,7 @@ static int gather_struct(const struct walk *walk, const struct visit_place *plac
 	struct visit_step word = {.up = up, .kind = VISIT_STEP_WORD, .name = "struct:"};
 	uint32_t i, nr = side_array_length(&structure->fields);
 	struct visit_place inner;
-	int ret = walk_enter(walk, place, &word, type, &inner);
+	int ret = visit_walk_enter(walk, place, &word, type, &inner);
 
 	if (ret)
 		return ret;
@@ -40,7 +40,7 @@ static int gather_struct(const struct walk *walk, const struct visit_place *plac
 		inner.name = step.name;
 		ret = WALK_CALL(walk, field_begin, &inner);
 		if (!ret)
-			ret = walk_gather(walk, &inner, &step, inner.type, base, base);
+			ret = visit_walk_gather(walk, &inner, &step, inner.type, base, base);
 		if (!ret)
 			ret = WALK_CALL(walk, field_end, &inner);
 	}
@@ -56,7 +56,7 @@ static int gather_elements(const struct walk *walk, const struct visit_place *pl
 	struct visit_place inner;
 	size_t stride;
 	uint32_t i;
-	int ret = walk_enter(walk, place, up, type, &inner);
+	int ret = visit_walk_enter(walk, place, up, type, &inner);
 
 	if (!ret)
 		ret = WALK_CALL(walk, array_begin, place, attributes, nr);
@@ -67,7 +67,7 @@ static int gather_elements(const struct walk *walk, const struct visit_place *pl
 		inner.index = i;
 		ret = WALK_CALL(walk, element_begin, &inner);
 		if (!ret)
-			ret = walk_gather(walk, &inner, &step, elem, base, base);
+			ret = visit_walk_gather(walk, &inner, &step, elem, base, base);
 		if (!ret)
 			ret = WALK_CALL(walk, element_end, &inner);
 		if (ret || i + 1 == nr)
@@ -116,7 +116,7 @@ static int gather_vla(const struct walk *walk, const struct visit_place *place,
 			visit_attributes_of(&gather->type.attributes), nr, base);
 }
 
-int walk_gather(const struct walk *walk, const struct visit_place *place,
+int visit_walk_gather(const struct walk *walk, const struct visit_place *place,
 		const struct visit_step *step, const struct side_type *type, const void *base,
 		const void *length_base)
 {

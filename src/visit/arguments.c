@@ -4,15 +4,15 @@
 
 #include "visit/arguments.h"
 
-int walk_wrong_label(const struct walk *walk, const struct visit_step *step, unsigned int expected,
-		unsigned int actual)
+int visit_walk_wrong_label(const struct walk *walk, const struct visit_step *step,
+		unsigned int expected, unsigned int actual)
 {
 	return visit_fail(walk->error, step, -EINVAL,
 			"the description says %s (%u), the argument says %s (%u)",
 			visit_label_name(expected), expected, visit_label_name(actual), actual);
 }
 
-int walk_enter(const struct walk *walk, const struct visit_place *place,
+int visit_walk_enter(const struct walk *walk, const struct visit_place *place,
 		const struct visit_step *step, const struct side_type *type,
 		struct visit_place *inner)
 {
@@ -65,7 +65,8 @@ static int walk_fields(const struct walk *walk, const struct visit_place *place,
 		field.name = step.name;
 		ret = WALK_CALL(walk, field_begin, &field);
 		if (!ret)
-			ret = walk_argument(walk, &field, &step, &fields[i].side_type, &sav[i]);
+			ret = visit_walk_argument(
+					walk, &field, &step, &fields[i].side_type, &sav[i]);
 		if (!ret)
 			ret = WALK_CALL(walk, field_end, &field);
 	}
@@ -80,7 +81,7 @@ static int walk_struct(const struct walk *walk, const struct visit_place *place,
 	struct visit_step step = {.up = up, .kind = VISIT_STEP_WORD, .name = "struct:"};
 	uint32_t nr = side_array_length(&structure->fields);
 	struct visit_place inner;
-	int ret = walk_enter(walk, place, &step, type, &inner);
+	int ret = visit_walk_enter(walk, place, &step, type, &inner);
 
 	if (!ret && !side_ptr_get(arg->u.side_static.side_struct))
 		ret = visit_fail(walk->error, &step, -EFAULT, "the structure argument is NULL");
@@ -106,7 +107,7 @@ static int walk_element(const struct walk *walk, const struct visit_place *inner
 	place.name = NULL;
 	ret = WALK_CALL(walk, element_begin, &place);
 	if (!ret)
-		ret = walk_argument(walk, &place, &step, type, arg);
+		ret = visit_walk_argument(walk, &place, &step, type, arg);
 	return ret ? ret : WALK_CALL(walk, element_end, &place);
 }
 
@@ -119,7 +120,7 @@ static int walk_vec(const struct walk *walk, const struct visit_place *place,
 	const struct side_arg *sav;
 	struct visit_place inner;
 	uint32_t i, nr;
-	int ret = walk_enter(walk, place, step, type, &inner);
+	int ret = visit_walk_enter(walk, place, step, type, &inner);
 
 	if (ret)
 		return ret;
@@ -185,7 +186,7 @@ static int walk_vla_visitor(const struct walk *walk, const struct visit_place *p
 			.step = step,
 			.elem = side_ptr_get(visitor->elem_type),
 	};
-	int ret = walk_enter(walk, place, step, type, &inner);
+	int ret = visit_walk_enter(walk, place, step, type, &inner);
 
 	if (ret)
 		return ret;
@@ -213,7 +214,7 @@ static int walk_optional(const struct walk *walk, const struct visit_place *plac
 	const struct side_arg_optional *value = side_ptr_get(arg->u.side_static.side_optional);
 	struct visit_step step = {.up = up, .kind = VISIT_STEP_WORD, .name = "optional"};
 	struct visit_place inner;
-	int ret = walk_enter(walk, place, &step, type, &inner);
+	int ret = visit_walk_enter(walk, place, &step, type, &inner);
 
 	if (ret)
 		return ret;
@@ -223,7 +224,7 @@ static int walk_optional(const struct walk *walk, const struct visit_place *plac
 	ret = WALK_CALL(walk, optional_begin, place, visit_attributes_of(&optional->attributes),
 			value->selector != SIDE_OPTIONAL_DISABLED);
 	if (!ret && value->selector != SIDE_OPTIONAL_DISABLED)
-		ret = walk_argument(walk, &inner, &step, inner.type, &value->side_static);
+		ret = visit_walk_argument(walk, &inner, &step, inner.type, &value->side_static);
 	return ret ? ret : WALK_CALL(walk, optional_end, place);
 }
 
@@ -237,7 +238,7 @@ static int walk_variant(const struct walk *walk, const struct visit_place *place
 	struct visit_value selector;
 	struct visit_place inner;
 	int64_t option;
-	int ret = walk_enter(walk, place, &step, type, &inner);
+	int ret = visit_walk_enter(walk, place, &step, type, &inner);
 
 	if (ret)
 		return ret;
@@ -245,7 +246,7 @@ static int walk_variant(const struct walk *walk, const struct visit_place *place
 		return visit_fail(walk->error, &step, -EFAULT, "the variant argument is NULL");
 	if (chosen->selector.type.v != variant->selector.type.v) {
 		step.name = "selector";
-		return walk_wrong_label(
+		return visit_walk_wrong_label(
 				walk, &step, variant->selector.type.v, chosen->selector.type.v);
 	}
 	if (visit_load_argument(&variant->selector, &chosen->selector, &selector))
@@ -263,7 +264,7 @@ static int walk_variant(const struct walk *walk, const struct visit_place *place
 	ret = WALK_CALL(walk, variant_begin, place, visit_attributes_of(&variant->attributes),
 			&selector, (uint32_t)option);
 	if (!ret)
-		ret = walk_argument(walk, &inner, &step, inner.type, &chosen->option);
+		ret = visit_walk_argument(walk, &inner, &step, inner.type, &chosen->option);
 	return ret ? ret : WALK_CALL(walk, variant_end, place);
 }
 
@@ -277,7 +278,7 @@ static int walk_enum(const struct walk *walk, const struct visit_place *place,
 	int ret;
 
 	if (arg->type.v != elem->type.v)
-		return walk_wrong_label(walk, step, elem->type.v, arg->type.v);
+		return visit_walk_wrong_label(walk, step, elem->type.v, arg->type.v);
 	if (visit_load_argument(elem, arg, &value))
 		return visit_fail(walk->error, step, -EINVAL, "the type %s has an impossible size",
 				visit_label_name(elem->type.v));
@@ -297,7 +298,7 @@ static int walk_bitmap(const struct walk *walk, const struct visit_place *place,
 	uint32_t i;
 
 	if (arg->type.v != elem->type.v)
-		return walk_wrong_label(walk, step, elem->type.v, arg->type.v);
+		return visit_walk_wrong_label(walk, step, elem->type.v, arg->type.v);
 	if (side_enum_get(elem->type) == SIDE_TYPE_ARRAY ||
 			side_enum_get(elem->type) == SIDE_TYPE_VLA) {
 		vec = side_ptr_get(
@@ -323,7 +324,7 @@ static int walk_bitmap(const struct walk *walk, const struct visit_place *place,
 		struct visit_step item = {.up = step, .kind = VISIT_STEP_INDEX, .index = i};
 
 		if (bitmap.items[i].type.v != bitmap.item_type->type.v)
-			return walk_wrong_label(walk, &item, bitmap.item_type->type.v,
+			return visit_walk_wrong_label(walk, &item, bitmap.item_type->type.v,
 					bitmap.items[i].type.v);
 	}
 	return WALK_CALL(walk, bitmap, place, side_ptr_get(type->u.side_enum_bitmap.mappings),
@@ -340,10 +341,10 @@ static int walk_gather_argument(const struct walk *walk, const struct visit_plac
 
 	if (side_enum_get(type->type) == SIDE_TYPE_GATHER_VLA)
 		length_base = side_ptr_get(arg->u.side_static.side_vla_gather.length_ptr);
-	return walk_gather(walk, place, step, type, base, length_base);
+	return visit_walk_gather(walk, place, step, type, base, length_base);
 }
 
-int walk_argument(const struct walk *walk, const struct visit_place *place,
+int visit_walk_argument(const struct walk *walk, const struct visit_place *place,
 		const struct visit_step *step, const struct side_type *type,
 		const struct side_arg *arg)
 {
@@ -354,16 +355,16 @@ int walk_argument(const struct walk *walk, const struct visit_place *place,
 	case SIDE_TYPE_ENUM_BITMAP: return walk_bitmap(walk, place, step, type, arg);
 	case SIDE_TYPE_DYNAMIC:
 		if (!visit_label_is_dynamic(actual))
-			return walk_wrong_label(walk, step, label, actual);
-		return walk_dynamic(walk, place, step, arg);
+			return visit_walk_wrong_label(walk, step, label, actual);
+		return visit_walk_dynamic(walk, place, step, arg);
 	case SIDE_TYPE_GATHER_ENUM:
 		if (actual != SIDE_TYPE_GATHER_INTEGER)
-			return walk_wrong_label(walk, step, SIDE_TYPE_GATHER_INTEGER, actual);
+			return visit_walk_wrong_label(walk, step, SIDE_TYPE_GATHER_INTEGER, actual);
 		return walk_gather_argument(walk, place, step, type, arg);
 	default: break;
 	}
 	if (actual != label)
-		return walk_wrong_label(walk, step, label, actual);
+		return visit_walk_wrong_label(walk, step, label, actual);
 	switch (label) {
 	case SIDE_TYPE_STRUCT: return walk_struct(walk, place, step, type, arg);
 	case SIDE_TYPE_VARIANT: return walk_variant(walk, place, step, type, arg);
@@ -413,6 +414,6 @@ int visit_arguments(const struct side_event_description *desc, const struct side
 	if (!ret && nr)
 		ret = WALK_CALL(&walk, fields_end, &place);
 	if (!ret && is_variadic)
-		ret = walk_variadic(&walk, &place, &step, variadic);
+		ret = visit_walk_variadic(&walk, &place, &step, variadic);
 	return ret ? ret : WALK_CALL(&walk, event_end, &place);
 }

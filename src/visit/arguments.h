@@ -15,26 +15,26 @@ struct walk {
 #define WALK_CALL(walk, operation, ...) \
 	((walk)->ops->operation ? (walk)->ops->operation((walk)->priv, __VA_ARGS__) : 0)
 
-int walk_argument(const struct walk *walk, const struct visit_place *place,
+int visit_walk_argument(const struct walk *walk, const struct visit_place *place,
 		const struct visit_step *step, const struct side_type *type,
 		const struct side_arg *arg);
 
-int walk_gather(const struct walk *walk, const struct visit_place *place,
+int visit_walk_gather(const struct walk *walk, const struct visit_place *place,
 		const struct visit_step *step, const struct side_type *type, const void *base,
 		const void *length_base);
 
-int walk_dynamic(const struct walk *walk, const struct visit_place *place,
+int visit_walk_dynamic(const struct walk *walk, const struct visit_place *place,
 		const struct visit_step *step, const struct side_arg *arg);
 
-int walk_variadic(const struct walk *walk, const struct visit_place *place,
+int visit_walk_variadic(const struct walk *walk, const struct visit_place *place,
 		const struct visit_step *step, const struct side_arg_dynamic_struct *variadic);
 
 /* The place one level further in; -ELOOP when that is too deep. */
-int walk_enter(const struct walk *walk, const struct visit_place *place,
+int visit_walk_enter(const struct walk *walk, const struct visit_place *place,
 		const struct visit_step *step, const struct side_type *type,
 		struct visit_place *inner);
 
-int walk_wrong_label(const struct walk *walk, const struct visit_step *step, unsigned int expected,
-		unsigned int actual);
+int visit_walk_wrong_label(const struct walk *walk, const struct visit_step *step,
+		unsigned int expected, unsigned int actual);
 
 #endif /* VISIT_ARGUMENTS_H */

@@ -1,168 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Bytes to a description. The bytes come from another process and may be anything. Every count is
- * compared with the bytes that are left before memory is taken for it, so memory is bounded by a
- * small multiple of the input.
- */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "visit/codec.h"
-
-/* Memory in pieces that never move, freed all at once. */
-struct chunk {
-	struct chunk *next;
-	size_t used, size;
-	unsigned char bytes[] __attribute__((aligned(16)));
-};
-
-struct owned {
-	struct visit_owned public; /* first */
-	struct chunk *chunks;
-};
-
-struct decoder {
-	const unsigned char *at;
-	size_t left;
-	struct owned *owned;
-	uint32_t nodes; /* left of the budget */
-	struct visit_error *error;
-};
+#include "visit/decode.h"
 
 static int decode_type(struct decoder *decoder, struct side_type *type,
 		const struct visit_step *step, unsigned int depth);
-
-/* ---- memory ---- */
-
-static void *take(struct decoder *decoder, size_t size)
-{
-	struct chunk *chunk = decoder->owned->chunks;
-	size_t wanted;
-	void *memory;
-
-	size = (size + 15) & ~(size_t)15;
-	if (!chunk || chunk->size - chunk->used < size) {
-		wanted = size > 4096 ? size : 4096;
-		chunk = malloc(sizeof(*chunk) + wanted);
-		if (!chunk)
-			return NULL;
-		chunk->next = decoder->owned->chunks;
-		chunk->used = 0;
-		chunk->size = wanted;
-		decoder->owned->chunks = chunk;
-	}
-	memory = chunk->bytes + chunk->used;
-	chunk->used += size;
-	return memset(memory, 0, size);
-}
-
-static int no_memory(struct decoder *decoder, const struct visit_step *step)
-{
-	return visit_fail(decoder->error, step, -ENOMEM, "no memory for the description");
-}
-
-/* ---- numbers and strings ---- */
-
-static int truncated(struct decoder *decoder, const struct visit_step *step)
-{
-	return visit_fail(decoder->error, step, -EINVAL, "the encoded description is cut off");
-}
-
-static int get_number(struct decoder *decoder, unsigned int size, uint64_t *number,
-		const struct visit_step *step)
-{
-	unsigned int i;
-
-	if (decoder->left < size)
-		return truncated(decoder, step);
-	*number = 0;
-	for (i = 0; i < size; i++)
-		*number |= (uint64_t)decoder->at[i] << (8 * i);
-	decoder->at += size;
-	decoder->left -= size;
-	return 0;
-}
-
-#define GET(decoder, size, member, step)                              \
-	__extension__({                                               \
-		uint64_t number_ = 0;                                 \
-		int ret_ = get_number(decoder, size, &number_, step); \
-		(member) = (__typeof__(member))number_;               \
-		ret_;                                                 \
-	})
-
-/* A count of things of which each takes at least min bytes of input. */
-static int get_count(
-		struct decoder *decoder, size_t min, uint32_t *count, const struct visit_step *step)
-{
-	int ret = GET(decoder, 4, *count, step);
-
-	if (ret)
-		return ret;
-	if (*count > decoder->left / min)
-		return truncated(decoder, step);
-	if (*count > decoder->nodes)
-		return visit_fail(decoder->error, step, -E2BIG,
-				"the description has more than %u parts", VISIT_NODES_MAX);
-	decoder->nodes -= *count;
-	return 0;
-}
-
-static int get_units(struct decoder *decoder, unsigned int unit, const void **string,
-		const struct visit_step *step)
-{
-	uint32_t length, i;
-	unsigned char *copy;
-	int ret = GET(decoder, 4, length, step);
-
-	if (ret)
-		return ret;
-	if (length == CODEC_NULL) {
-		*string = NULL;
-		return 0;
-	}
-	if (length > decoder->left)
-		return truncated(decoder, step);
-	if (length % unit)
-		return visit_fail(decoder->error, step, -EINVAL,
-				"a string of %u bytes does not hold units of %u bytes", length,
-				unit);
-	copy = take(decoder, (size_t)length + unit);
-	if (!copy)
-		return no_memory(decoder, step);
-	memcpy(copy, decoder->at, length);
-	for (i = 0; i < length; i += unit) {
-		static const unsigned char zero[4];
-
-		if (!memcmp(copy + i, zero, unit))
-			return visit_fail(decoder->error, step, -EINVAL,
-					"a string holds a terminator");
-	}
-	decoder->at += length;
-	decoder->left -= length;
-	*string = copy;
-	return 0;
-}
-
-static int get_raw_string(struct decoder *decoder, struct side_type_raw_string *string,
-		const struct visit_step *step)
-{
-	const void *units;
-	int ret = GET(decoder, 1, string->unit_size, step);
-
-	if (!ret)
-		ret = GET(decoder, 1, string->byte_order.v, step);
-	if (ret)
-		return ret;
-	if (string->unit_size != 1 && string->unit_size != 2 && string->unit_size != 4)
-		return visit_fail(decoder->error, step, -EINVAL,
-				"a string has units of %u bytes, not 1, 2 or 4", string->unit_size);
-	ret = get_units(decoder, string->unit_size, &units, step);
-	if (!ret)
-		side_ptr_set(string->p, units);
-	return ret;
-}
 
 /* ---- parts ---- */
 
@@ -180,20 +24,20 @@ static int decode_attribute(
 	uint32_t type;
 	int size, i, ret;
 
-	ret = get_raw_string(decoder, &attr->key, step);
+	ret = visit_decoder_get_raw_string(decoder, &attr->key, step);
 	if (!ret)
 		ret = GET(decoder, 4, type, step);
 	if (ret)
 		return ret;
 	attr->value.type.v = type;
 	if (type == SIDE_ATTR_TYPE_STRING)
-		return get_raw_string(decoder, &attr->value.u.string_value, step);
+		return visit_decoder_get_raw_string(decoder, &attr->value.u.string_value, step);
 	size = codec_attr_size(type);
 	if (size < 0)
 		return visit_fail(decoder->error, step, -ENOTSUP,
 				"the attribute type %u is unknown", (unsigned int)type);
 	if (decoder->left < (size_t)size)
-		return truncated(decoder, step);
+		return visit_decoder_truncated(decoder, step);
 	for (i = 0; i < size; i++)
 		bytes[SIDE_TYPE_BYTE_ORDER_HOST == SIDE_TYPE_BYTE_ORDER_LE ? i : size - 1 - i] =
 				decoder->at[i];
@@ -218,13 +62,13 @@ static int decode_attributes(struct decoder *decoder, const struct side_attr **a
 {
 	struct attr_fill *fill;
 	uint32_t i;
-	int ret = get_count(decoder, 10, nr, step);
+	int ret = visit_decoder_get_count(decoder, 10, nr, step);
 
 	if (ret || !*nr)
 		return ret;
-	fill = take(decoder, *nr * sizeof(*fill));
+	fill = visit_decoder_take(decoder, *nr * sizeof(*fill));
 	if (!fill)
-		return no_memory(decoder, step);
+		return visit_decoder_no_memory(decoder, step);
 	for (i = 0; !ret && i < *nr; i++)
 		ret = decode_attribute(decoder, &fill[i], step);
 	*attr = (const struct side_attr *)(const void *)fill;
@@ -235,25 +79,25 @@ static int decode_attributes(struct decoder *decoder, const struct side_attr **a
 static int decode_mappings(struct decoder *decoder, const struct side_enum_mappings **result,
 		const struct visit_step *step)
 {
-	struct side_enum_mappings *mappings = take(decoder, sizeof(*mappings));
+	struct side_enum_mappings *mappings = visit_decoder_take(decoder, sizeof(*mappings));
 	struct side_enum_mapping *mapping = NULL;
 	uint32_t nr, i;
 	int ret;
 
 	if (!mappings)
-		return no_memory(decoder, step);
-	ret = get_count(decoder, 22, &nr, step);
+		return visit_decoder_no_memory(decoder, step);
+	ret = visit_decoder_get_count(decoder, 22, &nr, step);
 	if (!ret && nr) {
-		mapping = take(decoder, nr * sizeof(*mapping));
+		mapping = visit_decoder_take(decoder, nr * sizeof(*mapping));
 		if (!mapping)
-			return no_memory(decoder, step);
+			return visit_decoder_no_memory(decoder, step);
 	}
 	for (i = 0; !ret && i < nr; i++) {
 		ret = GET(decoder, 8, mapping[i].range_begin, step);
 		if (!ret)
 			ret = GET(decoder, 8, mapping[i].range_end, step);
 		if (!ret)
-			ret = get_raw_string(decoder, &mapping[i].label, step);
+			ret = visit_decoder_get_raw_string(decoder, &mapping[i].label, step);
 	}
 	if (ret)
 		return ret;
@@ -268,18 +112,18 @@ static int decode_fields(struct decoder *decoder, const struct side_event_field 
 {
 	struct side_event_field *fields;
 	uint32_t i;
-	int ret = get_count(decoder, 6, nr, up);
+	int ret = visit_decoder_get_count(decoder, 6, nr, up);
 
 	if (ret || !*nr)
 		return ret;
-	fields = take(decoder, *nr * sizeof(*fields));
+	fields = visit_decoder_take(decoder, *nr * sizeof(*fields));
 	if (!fields)
-		return no_memory(decoder, up);
+		return visit_decoder_no_memory(decoder, up);
 	for (i = 0; !ret && i < *nr; i++) {
 		const void *name = NULL;
 		struct visit_step step = {.up = up, .kind = VISIT_STEP_FIELD};
 
-		ret = get_units(decoder, 1, &name, up);
+		ret = visit_decoder_get_units(decoder, 1, &name, up);
 		if (ret)
 			break;
 		side_ptr_set(fields[i].field_name, name);
@@ -294,10 +138,10 @@ static int decode_inner(struct decoder *decoder, const struct side_type **result
 		const struct visit_step *up, unsigned int depth)
 {
 	struct visit_step step = {.up = up, .kind = VISIT_STEP_WORD, .name = word};
-	struct side_type *type = take(decoder, sizeof(*type));
+	struct side_type *type = visit_decoder_take(decoder, sizeof(*type));
 
 	if (!type)
-		return no_memory(decoder, &step);
+		return visit_decoder_no_memory(decoder, &step);
 	*result = type;
 	return decode_type(decoder, type, &step, depth + 1);
 }
@@ -362,13 +206,13 @@ static int decode_struct(struct decoder *decoder, const struct side_type_struct 
 		const struct visit_step *up, unsigned int depth)
 {
 	struct visit_step step = {.up = up, .kind = VISIT_STEP_WORD, .name = "struct"};
-	struct side_type_struct *type = take(decoder, sizeof(*type));
+	struct side_type_struct *type = visit_decoder_take(decoder, sizeof(*type));
 	const struct side_event_field *fields = NULL;
 	uint32_t nr;
 	int ret;
 
 	if (!type)
-		return no_memory(decoder, &step);
+		return visit_decoder_no_memory(decoder, &step);
 	ret = decode_fields(decoder, &fields, &nr, &step, depth + 1);
 	if (ret)
 		return ret;
@@ -433,13 +277,13 @@ static int decode_variant(struct decoder *decoder, struct variant_fill *type,
 
 	ret = decode_type(decoder, &type->selector, &step, depth + 1);
 	if (!ret)
-		ret = get_count(decoder, 18, &nr, up);
+		ret = visit_decoder_get_count(decoder, 18, &nr, up);
 	if (ret)
 		return ret;
 	if (nr) {
-		options = take(decoder, nr * sizeof(*options));
+		options = visit_decoder_take(decoder, nr * sizeof(*options));
 		if (!options)
-			return no_memory(decoder, up);
+			return visit_decoder_no_memory(decoder, up);
 	}
 	step.kind = VISIT_STEP_OPTION;
 	for (i = 0; !ret && i < nr; i++) {
@@ -478,10 +322,10 @@ static int get_gather(struct decoder *decoder, void *offset, void *offset_bits,
 {
 	uint64_t bytes = 0, bits = 0;
 	uint16_t bits16;
-	int ret = get_number(decoder, 8, &bytes, step);
+	int ret = visit_decoder_get_number(decoder, 8, &bytes, step);
 
 	if (!ret)
-		ret = get_number(decoder, 2, &bits, step);
+		ret = visit_decoder_get_number(decoder, 2, &bits, step);
 	if (ret)
 		return ret;
 	if (!offset_bits && bits)
@@ -539,11 +383,12 @@ static int decode_gather(struct decoder *decoder, struct side_type *type,
 }
 
 /* Take memory for the structure behind a type cell, point the cell at it, and decode it. */
-#define DECODE_BEHIND(decoder, slot, fill_type, slot_type, function, step, depth)             \
-	__extension__({                                                                       \
-		fill_type *memory_ = take(decoder, sizeof(*memory_));                         \
-		side_ptr_set(slot, (const slot_type *)(void *)memory_);                       \
-		memory_ ? function(decoder, memory_, step, depth) : no_memory(decoder, step); \
+#define DECODE_BEHIND(decoder, slot, fill_type, slot_type, function, step, depth)   \
+	__extension__({                                                             \
+		fill_type *memory_ = visit_decoder_take(decoder, sizeof(*memory_)); \
+		side_ptr_set(slot, (const slot_type *)(void *)memory_);             \
+		memory_ ? function(decoder, memory_, step, depth)                   \
+			: visit_decoder_no_memory(decoder, step);                   \
 	})
 
 static int decode_optional(struct decoder *decoder, struct side_type_optional *type,
@@ -649,7 +494,7 @@ int64_t visit_description_encoded_size(const void *bytes, size_t size)
 
 static int decode_event(struct decoder *decoder)
 {
-	struct side_event_description *desc = take(decoder, sizeof(*desc));
+	struct side_event_description *desc = visit_decoder_take(decoder, sizeof(*desc));
 	const void *provider = NULL, *event = NULL;
 	const struct side_event_field *fields = NULL;
 	struct visit_step step = {.kind = VISIT_STEP_EVENT};
@@ -657,11 +502,11 @@ static int decode_event(struct decoder *decoder)
 	int ret;
 
 	if (!desc)
-		return no_memory(decoder, NULL);
+		return visit_decoder_no_memory(decoder, NULL);
 	decoder->owned->public.desc = desc;
-	ret = get_units(decoder, 1, &provider, NULL);
+	ret = visit_decoder_get_units(decoder, 1, &provider, NULL);
 	if (!ret)
-		ret = get_units(decoder, 1, &event, NULL);
+		ret = visit_decoder_get_units(decoder, 1, &event, NULL);
 	if (ret)
 		return ret;
 	step.name = provider;
@@ -709,7 +554,7 @@ int visit_description_decode(const void *bytes, size_t size, struct visit_owned 
 				size - (size_t)encoded);
 	decoder.owned = calloc(1, sizeof(*decoder.owned));
 	if (!decoder.owned)
-		return no_memory(&decoder, NULL);
+		return visit_decoder_no_memory(&decoder, NULL);
 	decoder.at = (const unsigned char *)bytes + CODEC_HEADER_SIZE;
 	decoder.left = size - CODEC_HEADER_SIZE;
 	ret = decode_event(&decoder);

@@ -1,223 +1,29 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A description in some memory to bytes. Every structure is copied out before it is looked at, so
- * the same code serves this process, another process and a file, in either byte order; what stands
- * there is not trusted: depth, parts and bytes have budgets, pointers are followed by the memory's
- * own read function only.
- */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "visit/codec.h"
-
-struct encoder {
-	const struct visit_memory *memory; /* NULL: this process */
-	struct visit_buffer *out;
-	size_t start;   /* of this description in out */
-	bool swap;      /* members are not in our byte order */
-	uint32_t nodes; /* left of the budget */
-	struct visit_error *error;
-};
+#include "visit/encode.h"
 
 static int encode_type(struct encoder *encoder, const struct side_type *type,
 		const struct visit_step *step, unsigned int depth);
-
-/* ---- reading ---- */
-
-static int get(struct encoder *encoder, uint64_t address, void *to, size_t size,
-		const struct visit_step *step)
-{
-	int ret;
-
-	if (!address)
-		return visit_fail(encoder->error, step, -EFAULT, "a pointer is NULL");
-	if (!encoder->memory) {
-		memcpy(to, (const void *)(uintptr_t)address, size);
-		return 0;
-	}
-	if (address + size < address)
-		ret = -EFAULT;
-	else
-		ret = encoder->memory->read(encoder->memory->priv, address, to, size);
-	if (ret)
-		return visit_fail(encoder->error, step, ret,
-				"the memory at 0x%llx (%zu bytes) cannot be read",
-				(unsigned long long)address, size);
-	return 0;
-}
-
-static uint16_t m16(const struct encoder *encoder, uint16_t value)
-{
-	return encoder->swap ? __builtin_bswap16(value) : value;
-}
-
-static uint32_t m32(const struct encoder *encoder, uint32_t value)
-{
-	return encoder->swap ? __builtin_bswap32(value) : value;
-}
-
-static uint64_t m64(const struct encoder *encoder, uint64_t value)
-{
-	return encoder->swap ? __builtin_bswap64(value) : value;
-}
-
-/*
- * The address in a pointer slot. Slots of all hosts hold the pointer in the low-order bytes of a
- * 128-bit integer of that host and zero in the rest.
- */
-static uint64_t slot_address(const struct encoder *encoder, const void *slot)
-{
-	bool is_be = (SIDE_TYPE_BYTE_ORDER_HOST == SIDE_TYPE_BYTE_ORDER_BE) != encoder->swap;
-	uint64_t address;
-
-	memcpy(&address, (const char *)slot + (is_be ? 8 : 0), 8);
-	return m64(encoder, address);
-}
-
-#define SLOT(encoder, slot) slot_address(encoder, &(slot))
-/* Address and length of a side_array_t, as two arguments. */
-#define ARRAY(encoder, array) slot_address(encoder, &(array).elements), m32(encoder, (array).length)
-
-/* ---- writing ---- */
-
-static int put(struct encoder *encoder, const void *bytes, size_t size,
-		const struct visit_step *step)
-{
-	int ret;
-
-	if (encoder->out->size - encoder->start + size > VISIT_ENCODED_MAX)
-		return visit_fail(encoder->error, step, -E2BIG,
-				"the description has more than %u bytes", VISIT_ENCODED_MAX);
-	ret = visit_buffer_append(encoder->out, bytes, size);
-	if (ret)
-		return visit_fail(encoder->error, step, ret, "no memory for the description");
-	return 0;
-}
-
-static int put_number(struct encoder *encoder, uint64_t number, unsigned int size,
-		const struct visit_step *step)
-{
-	unsigned char bytes[8];
-	unsigned int i;
-
-	for (i = 0; i < size; i++)
-		bytes[i] = (unsigned char)(number >> (8 * i));
-	return put(encoder, bytes, size, step);
-}
-
-static int spend(struct encoder *encoder, const struct visit_step *step)
-{
-	if (!encoder->nodes)
-		return visit_fail(encoder->error, step, -E2BIG,
-				"the description has more than %u parts", VISIT_NODES_MAX);
-	encoder->nodes--;
-	return 0;
-}
-
-/* Bytes of foreign memory up to the terminator, in pieces that never cross a 256-byte line. */
-static int put_foreign_units(struct encoder *encoder, uint64_t address, unsigned int unit,
-		uint32_t *length, const struct visit_step *step)
-{
-	unsigned char piece[256];
-	unsigned int zeros = 0; /* zero bytes seen of the current unit */
-	unsigned int in_unit = 0;
-	int ret;
-
-	for (;;) {
-		unsigned int size = 256 - (unsigned int)(address & 255), i;
-
-		ret = encoder->memory->read(encoder->memory->priv, address, piece, size);
-		if (ret) {
-			/* Perhaps the string ends just before the memory does. */
-			size = 1;
-			ret = get(encoder, address, piece, size, step);
-			if (ret)
-				return ret;
-		}
-		for (i = 0; i < size; i++) {
-			zeros += !piece[i];
-			if (++in_unit < unit)
-				continue;
-			if (zeros == unit) {
-				ret = put(encoder, piece, i + 1, step);
-				if (ret)
-					return ret;
-				*length += i + 1;
-				/* Take the terminator off again; it may have begun in the last piece. */
-				encoder->out->size -= unit;
-				*length -= unit;
-				return 0;
-			}
-			in_unit = 0;
-			zeros = 0;
-		}
-		ret = put(encoder, piece, size, step);
-		if (ret)
-			return ret;
-		*length += size;
-		address += size;
-	}
-}
-
-/* u32 length in bytes (CODEC_NULL: NULL pointer), bytes without terminator. */
-static int put_units(struct encoder *encoder, uint64_t address, unsigned int unit,
-		const struct visit_step *step)
-{
-	size_t length_at = encoder->out->size, size;
-	uint32_t length = 0;
-	unsigned int i;
-	int ret;
-
-	if (!address)
-		return put_number(encoder, CODEC_NULL, 4, step);
-	ret = put_number(encoder, 0, 4, step);
-	if (ret)
-		return ret;
-	if (encoder->memory) {
-		ret = put_foreign_units(encoder, address, unit, &length, step);
-	} else {
-		size = visit_text_bytes((const void *)(uintptr_t)address, unit) - unit;
-		ret = put(encoder, (const void *)(uintptr_t)address, size, step);
-		length = (uint32_t)size;
-	}
-	for (i = 0; !ret && i < 4; i++)
-		encoder->out->data[length_at + i] = (unsigned char)(length >> (8 * i));
-	return ret;
-}
-
-/* A raw string: u8 unit size, u8 byte order, units. */
-static int put_raw_string(struct encoder *encoder, const struct side_type_raw_string *string,
-		const struct visit_step *step)
-{
-	unsigned int unit = string->unit_size;
-	int ret;
-
-	if (unit != 1 && unit != 2 && unit != 4)
-		return visit_fail(encoder->error, step, -EINVAL,
-				"a string has units of %u bytes, not 1, 2 or 4", unit);
-	ret = put_number(encoder, unit, 1, step);
-	if (!ret)
-		ret = put_number(encoder, string->byte_order.v, 1, step);
-	return ret ? ret : put_units(encoder, SLOT(encoder, string->p), unit, step);
-}
 
 /* ---- parts ---- */
 
 static int encode_attribute(struct encoder *encoder, const struct side_attr *attr,
 		const struct visit_step *step)
 {
-	uint32_t type = m32(encoder, attr->value.type.v);
+	uint32_t type = visit_encoder_m32(encoder, attr->value.type.v);
 	int size = codec_attr_size(type), i, ret;
 	unsigned char bytes[16];
 
-	ret = put_raw_string(encoder, &attr->key, step);
+	ret = visit_encoder_put_raw_string(encoder, &attr->key, step);
 	if (!ret)
-		ret = put_number(encoder, type, 4, step);
+		ret = visit_encoder_put_number(encoder, type, 4, step);
 	if (ret)
 		return ret;
 	if (type == SIDE_ATTR_TYPE_STRING)
-		return put_raw_string(encoder, &attr->value.u.string_value, step);
+		return visit_encoder_put_raw_string(encoder, &attr->value.u.string_value, step);
 	if (size < 0)
 		return visit_fail(encoder->error, step, -ENOTSUP,
 				"the attribute type %u is unknown", (unsigned int)type);
@@ -230,7 +36,7 @@ static int encode_attribute(struct encoder *encoder, const struct side_attr *att
 			bytes[size - 1 - i] = byte;
 		}
 	}
-	return put(encoder, bytes, size, step);
+	return visit_encoder_put(encoder, bytes, size, step);
 }
 
 static int encode_attributes(struct encoder *encoder, uint64_t address, uint32_t nr,
@@ -240,13 +46,13 @@ static int encode_attributes(struct encoder *encoder, uint64_t address, uint32_t
 		unsigned char bytes[sizeof(struct side_attr)];
 	} copy;
 	uint32_t i;
-	int ret = put_number(encoder, nr, 4, step);
+	int ret = visit_encoder_put_number(encoder, nr, 4, step);
 
 	for (i = 0; !ret && i < nr; i++) {
-		ret = spend(encoder, step);
+		ret = visit_encoder_spend(encoder, step);
 		if (!ret)
-			ret = get(encoder, address + (uint64_t)i * sizeof(copy), &copy,
-					sizeof(copy), step);
+			ret = visit_encoder_get(encoder, address + (uint64_t)i * sizeof(copy),
+					&copy, sizeof(copy), step);
 		if (!ret)
 			ret = encode_attribute(
 					encoder, (const struct side_attr *)(void *)&copy, step);
@@ -263,23 +69,25 @@ static int encode_mappings(struct encoder *encoder, uint64_t address, const stru
 	uint32_t nr, i;
 	int ret;
 
-	ret = get(encoder, address, &mappings, sizeof(mappings), step);
+	ret = visit_encoder_get(encoder, address, &mappings, sizeof(mappings), step);
 	if (ret)
 		return ret;
 	elements = SLOT(encoder, mappings.mappings.elements);
-	nr = m32(encoder, mappings.mappings.length);
-	ret = put_number(encoder, nr, 4, step);
+	nr = visit_encoder_m32(encoder, mappings.mappings.length);
+	ret = visit_encoder_put_number(encoder, nr, 4, step);
 	for (i = 0; !ret && i < nr; i++) {
-		ret = spend(encoder, step);
+		ret = visit_encoder_spend(encoder, step);
 		if (!ret)
-			ret = get(encoder, elements + (uint64_t)i * sizeof(mapping), &mapping,
-					sizeof(mapping), step);
+			ret = visit_encoder_get(encoder, elements + (uint64_t)i * sizeof(mapping),
+					&mapping, sizeof(mapping), step);
 		if (!ret)
-			ret = put_number(encoder, m64(encoder, mapping.range_begin), 8, step);
+			ret = visit_encoder_put_number(encoder,
+					visit_encoder_m64(encoder, mapping.range_begin), 8, step);
 		if (!ret)
-			ret = put_number(encoder, m64(encoder, mapping.range_end), 8, step);
+			ret = visit_encoder_put_number(encoder,
+					visit_encoder_m64(encoder, mapping.range_end), 8, step);
 		if (!ret)
-			ret = put_raw_string(encoder, &mapping.label, step);
+			ret = visit_encoder_put_raw_string(encoder, &mapping.label, step);
 	}
 	return ret ? ret : encode_attributes(encoder, ARRAY(encoder, mappings.attributes), step);
 }
@@ -289,7 +97,7 @@ static int encode_fields(struct encoder *encoder, uint64_t address, uint32_t nr,
 {
 	struct side_event_field field;
 	uint32_t i;
-	int ret = put_number(encoder, nr, 4, up);
+	int ret = visit_encoder_put_number(encoder, nr, 4, up);
 
 	for (i = 0; !ret && i < nr; i++) {
 		char name[48];
@@ -297,13 +105,14 @@ static int encode_fields(struct encoder *encoder, uint64_t address, uint32_t nr,
 		size_t name_at;
 
 		snprintf(name, sizeof(name), "#%u", (unsigned int)i);
-		ret = spend(encoder, &step);
+		ret = visit_encoder_spend(encoder, &step);
 		if (!ret)
-			ret = get(encoder, address + (uint64_t)i * sizeof(field), &field,
-					sizeof(field), &step);
+			ret = visit_encoder_get(encoder, address + (uint64_t)i * sizeof(field),
+					&field, sizeof(field), &step);
 		name_at = encoder->out->size + 4;
 		if (!ret)
-			ret = put_units(encoder, SLOT(encoder, field.field_name), 1, &step);
+			ret = visit_encoder_put_units(
+					encoder, SLOT(encoder, field.field_name), 1, &step);
 		if (ret)
 			break;
 		if (encoder->out->size > name_at)
@@ -319,7 +128,7 @@ static int encode_inner(struct encoder *encoder, uint64_t address, const char *w
 {
 	struct visit_step step = {.up = up, .kind = VISIT_STEP_WORD, .name = word};
 	struct side_type type;
-	int ret = get(encoder, address, &type, sizeof(type), &step);
+	int ret = visit_encoder_get(encoder, address, &type, sizeof(type), &step);
 
 	return ret ? ret : encode_type(encoder, &type, &step, depth + 1);
 }
@@ -329,46 +138,51 @@ static int encode_inner(struct encoder *encoder, uint64_t address, const char *w
 static int encode_integer(struct encoder *encoder, const struct side_type_integer *type,
 		const struct visit_step *step)
 {
-	int ret = put_number(encoder, m16(encoder, type->integer_size), 2, step);
+	int ret = visit_encoder_put_number(
+			encoder, visit_encoder_m16(encoder, type->integer_size), 2, step);
 
 	if (!ret)
-		ret = put_number(encoder, m16(encoder, type->len_bits), 2, step);
+		ret = visit_encoder_put_number(
+				encoder, visit_encoder_m16(encoder, type->len_bits), 2, step);
 	if (!ret)
-		ret = put_number(encoder, type->signedness, 1, step);
+		ret = visit_encoder_put_number(encoder, type->signedness, 1, step);
 	if (!ret)
-		ret = put_number(encoder, type->byte_order.v, 1, step);
+		ret = visit_encoder_put_number(encoder, type->byte_order.v, 1, step);
 	return ret ? ret : encode_attributes(encoder, ARRAY(encoder, type->attributes), step);
 }
 
 static int encode_bool(struct encoder *encoder, const struct side_type_bool *type,
 		const struct visit_step *step)
 {
-	int ret = put_number(encoder, m16(encoder, type->bool_size), 2, step);
+	int ret = visit_encoder_put_number(
+			encoder, visit_encoder_m16(encoder, type->bool_size), 2, step);
 
 	if (!ret)
-		ret = put_number(encoder, m16(encoder, type->len_bits), 2, step);
+		ret = visit_encoder_put_number(
+				encoder, visit_encoder_m16(encoder, type->len_bits), 2, step);
 	if (!ret)
-		ret = put_number(encoder, type->byte_order.v, 1, step);
+		ret = visit_encoder_put_number(encoder, type->byte_order.v, 1, step);
 	return ret ? ret : encode_attributes(encoder, ARRAY(encoder, type->attributes), step);
 }
 
 static int encode_float(struct encoder *encoder, const struct side_type_float *type,
 		const struct visit_step *step)
 {
-	int ret = put_number(encoder, m16(encoder, type->float_size), 2, step);
+	int ret = visit_encoder_put_number(
+			encoder, visit_encoder_m16(encoder, type->float_size), 2, step);
 
 	if (!ret)
-		ret = put_number(encoder, type->byte_order.v, 1, step);
+		ret = visit_encoder_put_number(encoder, type->byte_order.v, 1, step);
 	return ret ? ret : encode_attributes(encoder, ARRAY(encoder, type->attributes), step);
 }
 
 static int encode_string(struct encoder *encoder, const struct side_type_string *type,
 		const struct visit_step *step)
 {
-	int ret = put_number(encoder, type->unit_size, 1, step);
+	int ret = visit_encoder_put_number(encoder, type->unit_size, 1, step);
 
 	if (!ret)
-		ret = put_number(encoder, type->byte_order.v, 1, step);
+		ret = visit_encoder_put_number(encoder, type->byte_order.v, 1, step);
 	return ret ? ret : encode_attributes(encoder, ARRAY(encoder, type->attributes), step);
 }
 
@@ -377,7 +191,7 @@ static int encode_struct(struct encoder *encoder, uint64_t address, const struct
 {
 	struct visit_step step = {.up = up, .kind = VISIT_STEP_WORD, .name = "struct"};
 	struct side_type_struct type;
-	int ret = get(encoder, address, &type, sizeof(type), &step);
+	int ret = visit_encoder_get(encoder, address, &type, sizeof(type), &step);
 
 	if (!ret)
 		ret = encode_fields(encoder, ARRAY(encoder, type.fields), &step, depth + 1);
@@ -387,7 +201,8 @@ static int encode_struct(struct encoder *encoder, uint64_t address, const struct
 static int encode_array(struct encoder *encoder, const struct side_type_array *type,
 		const struct visit_step *step, unsigned int depth)
 {
-	int ret = put_number(encoder, m32(encoder, type->length), 4, step);
+	int ret = visit_encoder_put_number(
+			encoder, visit_encoder_m32(encoder, type->length), 4, step);
 
 	if (!ret)
 		ret = encode_inner(encoder, SLOT(encoder, type->elem_type), "element", step, depth);
@@ -411,7 +226,7 @@ static int encode_vla_visitor(struct encoder *encoder, uint64_t address,
 {
 	struct side_type_vla_visitor type;
 	struct side_type_vla vla;
-	int ret = get(encoder, address, &type, sizeof(type), step);
+	int ret = visit_encoder_get(encoder, address, &type, sizeof(type), step);
 
 	if (ret)
 		return ret;
@@ -429,26 +244,28 @@ static int encode_variant(struct encoder *encoder, uint64_t address, const struc
 	struct visit_step step = {.up = up, .kind = VISIT_STEP_WORD, .name = "selector"};
 	uint64_t options;
 	uint32_t nr, i;
-	int ret = get(encoder, address, (void *)&type, sizeof(type), up);
+	int ret = visit_encoder_get(encoder, address, (void *)&type, sizeof(type), up);
 
 	if (!ret)
 		ret = encode_type(encoder, &type.selector, &step, depth + 1);
 	if (ret)
 		return ret;
 	options = SLOT(encoder, type.options.elements);
-	nr = m32(encoder, type.options.length);
-	ret = put_number(encoder, nr, 4, up);
+	nr = visit_encoder_m32(encoder, type.options.length);
+	ret = visit_encoder_put_number(encoder, nr, 4, up);
 	step.kind = VISIT_STEP_OPTION;
 	for (i = 0; !ret && i < nr; i++) {
 		step.index = i;
-		ret = spend(encoder, &step);
+		ret = visit_encoder_spend(encoder, &step);
 		if (!ret)
-			ret = get(encoder, options + (uint64_t)i * sizeof(option), (void *)&option,
-					sizeof(option), &step);
+			ret = visit_encoder_get(encoder, options + (uint64_t)i * sizeof(option),
+					(void *)&option, sizeof(option), &step);
 		if (!ret)
-			ret = put_number(encoder, m64(encoder, option.range_begin), 8, &step);
+			ret = visit_encoder_put_number(encoder,
+					visit_encoder_m64(encoder, option.range_begin), 8, &step);
 		if (!ret)
-			ret = put_number(encoder, m64(encoder, option.range_end), 8, &step);
+			ret = visit_encoder_put_number(encoder,
+					visit_encoder_m64(encoder, option.range_end), 8, &step);
 		if (!ret)
 			ret = encode_type(encoder, &option.side_type, &step, depth + 1);
 	}
@@ -463,7 +280,7 @@ static int encode_optional(struct encoder *encoder, uint64_t address, const stru
 		side_ptr_t(const struct side_type) elem_type;
 		side_array_t(const struct side_attr) attributes;
 	} SIDE_PACKED copy;
-	int ret = get(encoder, address, &copy, sizeof(copy), step);
+	int ret = visit_encoder_get(encoder, address, &copy, sizeof(copy), step);
 
 	_Static_assert(sizeof(copy) == 36 && offsetof(struct side_type_optional, attributes) == 16,
 			"ABI reference, section 2.6");
@@ -485,11 +302,12 @@ static int encode_enum(struct encoder *encoder, const struct side_type_enum *typ
 static int put_gather(struct encoder *encoder, uint64_t offset, uint16_t offset_bits,
 		unsigned int mode, const struct visit_step *step)
 {
-	int ret = put_number(encoder, m64(encoder, offset), 8, step);
+	int ret = visit_encoder_put_number(encoder, visit_encoder_m64(encoder, offset), 8, step);
 
 	if (!ret)
-		ret = put_number(encoder, m16(encoder, offset_bits), 2, step);
-	return ret ? ret : put_number(encoder, mode, 1, step);
+		ret = visit_encoder_put_number(
+				encoder, visit_encoder_m16(encoder, offset_bits), 2, step);
+	return ret ? ret : visit_encoder_put_number(encoder, mode, 1, step);
 }
 
 static int encode_gather(struct encoder *encoder, const struct side_type *type, unsigned int label,
@@ -523,8 +341,9 @@ static int encode_gather(struct encoder *encoder, const struct side_type *type, 
 		ret = put_gather(encoder, gather->u.side_struct.offset, 0,
 				gather->u.side_struct.access_mode.v, step);
 		if (!ret)
-			ret = put_number(
-					encoder, m32(encoder, gather->u.side_struct.size), 4, step);
+			ret = visit_encoder_put_number(encoder,
+					visit_encoder_m32(encoder, gather->u.side_struct.size), 4,
+					step);
 		return ret ? ret
 			   : encode_struct(encoder, SLOT(encoder, gather->u.side_struct.type), step,
 					     depth);
@@ -558,10 +377,10 @@ static int encode_behind_pointer(struct encoder *encoder, const struct side_type
 	case SIDE_TYPE_VARIANT: return encode_variant(encoder, address, step, depth);
 	case SIDE_TYPE_OPTIONAL: return encode_optional(encoder, address, step, depth);
 	case SIDE_TYPE_ARRAY:
-		ret = get(encoder, address, &array, sizeof(array), step);
+		ret = visit_encoder_get(encoder, address, &array, sizeof(array), step);
 		return ret ? ret : encode_array(encoder, &array, step, depth);
 	case SIDE_TYPE_VLA:
-		ret = get(encoder, address, &vla, sizeof(vla), step);
+		ret = visit_encoder_get(encoder, address, &vla, sizeof(vla), step);
 		return ret ? ret : encode_vla(encoder, &vla, step, depth);
 	default: /* VLA_VISITOR */ return encode_vla_visitor(encoder, address, step, depth);
 	}
@@ -571,15 +390,15 @@ static int encode_behind_pointer(struct encoder *encoder, const struct side_type
 static int encode_type(struct encoder *encoder, const struct side_type *type,
 		const struct visit_step *step, unsigned int depth)
 {
-	unsigned int label = m16(encoder, type->type.v);
+	unsigned int label = visit_encoder_m16(encoder, type->type.v);
 	int ret;
 
 	if (depth >= VISIT_DEPTH_MAX)
 		return visit_fail(encoder->error, step, -ELOOP,
 				"types are nested more than %u deep", VISIT_DEPTH_MAX);
-	ret = spend(encoder, step);
+	ret = visit_encoder_spend(encoder, step);
 	if (!ret)
-		ret = put_number(encoder, label, 2, step);
+		ret = visit_encoder_put_number(encoder, label, 2, step);
 	if (ret)
 		return ret;
 	switch (label) {
@@ -638,36 +457,41 @@ static int encode_event(struct encoder *encoder, uint64_t address)
 	unsigned int i;
 	int ret;
 
-	ret = get(encoder, address, &desc, sizeof(desc), NULL);
+	ret = visit_encoder_get(encoder, address, &desc, sizeof(desc), NULL);
 	if (ret)
 		return ret;
-	if (m32(encoder, desc.version) != SIDE_EVENT_DESCRIPTION_ABI_VERSION)
+	if (visit_encoder_m32(encoder, desc.version) != SIDE_EVENT_DESCRIPTION_ABI_VERSION)
 		return visit_fail(encoder->error, NULL, -ENOTSUP,
 				"the description has version %u, only %u is known",
-				m32(encoder, desc.version), SIDE_EVENT_DESCRIPTION_ABI_VERSION);
-	if (m32(encoder, desc.struct_size) < sizeof(desc))
+				visit_encoder_m32(encoder, desc.version),
+				SIDE_EVENT_DESCRIPTION_ABI_VERSION);
+	if (visit_encoder_m32(encoder, desc.struct_size) < sizeof(desc))
 		return visit_fail(encoder->error, NULL, -EINVAL,
 				"the description has only %u bytes",
-				m32(encoder, desc.struct_size));
-	ret = put(encoder, header, sizeof(header), &step);
+				visit_encoder_m32(encoder, desc.struct_size));
+	ret = visit_encoder_put(encoder, header, sizeof(header), &step);
 	name[0] = SLOT(encoder, desc.provider_name);
 	name[1] = SLOT(encoder, desc.event_name);
 	for (i = 0; !ret && i < 2; i++) {
 		size_t at = encoder->out->size + 4;
 
-		ret = put_units(encoder, name[i], 1, &step);
+		ret = visit_encoder_put_units(encoder, name[i], 1, &step);
 		if (!ret && encoder->out->size > at)
 			snprintf(names[i], sizeof(names[i]), "%.*s", (int)(encoder->out->size - at),
 					(const char *)encoder->out->data + at);
 	}
 	if (!ret)
-		ret = put_number(encoder, m64(encoder, desc.flags), 8, &step);
+		ret = visit_encoder_put_number(
+				encoder, visit_encoder_m64(encoder, desc.flags), 8, &step);
 	if (!ret)
-		ret = put_number(encoder, m16(encoder, desc.nr_side_type_label), 2, &step);
+		ret = visit_encoder_put_number(encoder,
+				visit_encoder_m16(encoder, desc.nr_side_type_label), 2, &step);
 	if (!ret)
-		ret = put_number(encoder, m16(encoder, desc.nr_side_attr_type), 2, &step);
+		ret = visit_encoder_put_number(encoder,
+				visit_encoder_m16(encoder, desc.nr_side_attr_type), 2, &step);
 	if (!ret)
-		ret = put_number(encoder, m32(encoder, desc.loglevel.v), 4, &step);
+		ret = visit_encoder_put_number(
+				encoder, visit_encoder_m32(encoder, desc.loglevel.v), 4, &step);
 	if (!ret)
 		ret = encode_attributes(encoder, ARRAY(encoder, desc.attributes), &step);
 	return ret ? ret : encode_fields(encoder, ARRAY(encoder, desc.fields), &step, 0);
