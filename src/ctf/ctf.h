@@ -27,7 +27,7 @@ struct ctf_error {
 enum ctf_kind {
 	CTF_INTEGER,
 	CTF_FLOAT,
-	CTF_ENUM, /* An integer with labels. */
+	CTF_ENUM,   /* An integer with labels. */
 	CTF_STRING, /* Bytes up to a NUL. */
 	CTF_STRUCT,
 	CTF_ARRAY,
@@ -52,7 +52,10 @@ enum ctf_role {
 	CTF_ROLE_EVENT_ID,
 };
 
-/* The wall clock of a trace: tick T is offset_s + (offset + T) / frequency seconds after the epoch. */
+/*
+ * The wall clock of a trace: tick T is offset_s + (offset + T) / frequency seconds after the
+ * epoch.
+ */
 struct ctf_clock {
 	const char *name;
 	const char *description;
@@ -77,7 +80,7 @@ struct ctf_type;
 struct ctf_member {
 	const char *name; /* As in TSDL, underscore included. */
 	struct ctf_type *type;
-	bool hidden; /* A length, tag or selector that only serves its neighbour. */
+	bool hidden;        /* A length, tag or selector that only serves its neighbour. */
 	enum ctf_role role; /* Set by the reader. */
 	int32_t slot; /* Reader: where the value is kept for a length or tag reference, or -1. */
 };
@@ -91,8 +94,8 @@ struct ctf_option_range {
 
 struct ctf_type {
 	enum ctf_kind kind;
-	uint32_t align; /* Bits, a power of two. */
-	uint32_t depth; /* Reader: levels of types, this one included. */
+	uint32_t align;    /* Bits, a power of two. */
+	uint32_t depth;    /* Reader: levels of types, this one included. */
 	uint64_t min_bits; /* Reader: least number of bits that a value takes. */
 
 	/* CTF_INTEGER, CTF_ENUM, CTF_FLOAT. */
@@ -100,7 +103,7 @@ struct ctf_type {
 	uint8_t base; /* 2, 8, 10, 16. */
 	bool is_signed;
 	bool big_endian;
-	bool text; /* An 8-bit character: arrays of it are text. */
+	bool text;                     /* An 8-bit character: arrays of it are text. */
 	const struct ctf_clock *clock; /* The clock that it reads, or NULL. */
 
 	/* CTF_ENUM. */
@@ -132,8 +135,9 @@ void ctf_arena_destroy(struct ctf_arena *arena);
  * Make the tree of a description's fields: a structure, allocated in the arena. Returns 0, -ENOMEM,
  * or -EINVAL when the description cannot be recorded (a sentence says why).
  */
-int ctf_type_from_description(struct ctf_arena *arena, const struct side_event_description *description,
-	struct ctf_type **type, struct ctf_error *error);
+int ctf_type_from_description(struct ctf_arena *arena,
+		const struct side_event_description *description, struct ctf_type **type,
+		struct ctf_error *error);
 
 /* Write a type as TSDL, as it stands in `fields := …`. Returns 0 or -ENOMEM. */
 int ctf_type_print_tsdl(const struct ctf_type *type, FILE *out);
@@ -144,7 +148,7 @@ struct ctf_writer;
 struct ctf_stream;
 
 struct ctf_writer_config {
-	const char *dir; /* Made by the writer; its parent must exist, it must not. */
+	const char *dir;        /* Made by the writer; its parent must exist, it must not. */
 	struct ctf_clock clock; /* name may be NULL: "monotonic". */
 	const char *hostname;
 	const char *procname;
@@ -157,53 +161,56 @@ struct ctf_writer_config {
  * Make the directory and its metadata. The files appear at once and can be read at any instant.
  * Not thread-safe: one thread at a time a writer. Strings are copied.
  */
-int ctf_writer_create(
-	const struct ctf_writer_config *config, struct ctf_writer **writer, struct ctf_error *error);
+int ctf_writer_create(const struct ctf_writer_config *config, struct ctf_writer **writer,
+		struct ctf_error *error);
 
 /* Describe an event. Must come before the first record with this id. -EEXIST: id is taken. */
 int ctf_writer_add_event(struct ctf_writer *writer, uint32_t id,
-	const struct side_event_description *description, struct ctf_error *error);
+		const struct side_event_description *description, struct ctf_error *error);
 
 /* The same from a description's JSON form and a ready tree, for who has them already. */
-int ctf_writer_add_event_json(struct ctf_writer *writer, uint32_t id, const char *name, int side_loglevel,
-	const struct ctf_type *fields, const char *json, struct ctf_error *error);
+int ctf_writer_add_event_json(struct ctf_writer *writer, uint32_t id, const char *name,
+		int side_loglevel, const struct ctf_type *fields, const char *json,
+		struct ctf_error *error);
 
 /*
- * Open the data stream file ring_<cpu>. It begins with an empty packet at `timestamp` (clock ticks),
- * so that losses before the first real packet can be seen. The writer owns the stream.
+ * Open the data stream file ring_<cpu>. It begins with an empty packet at `timestamp` (clock
+ * ticks), so that losses before the first real packet can be seen. The writer owns the stream.
  */
 int ctf_writer_open_stream(struct ctf_writer *writer, uint32_t cpu, uint64_t timestamp,
-	struct ctf_stream **stream, struct ctf_error *error);
+		struct ctf_stream **stream, struct ctf_error *error);
 
 /* A run of whole event records of one ring, the first of them in the extended form. */
 struct ctf_span {
 	const void *records;
 	size_t size; /* Bytes; 0 makes an empty packet that only carries the counter. */
-	uint64_t timestamp_begin; /* Ticks: not after the first record … */
-	uint64_t timestamp_end; /* … and not before the last one. */
+	uint64_t timestamp_begin;  /* Ticks: not after the first record … */
+	uint64_t timestamp_end;    /* … and not before the last one. */
 	uint64_t events_discarded; /* Since the ring exists, not since the last span. */
 };
 
 /*
- * Append one packet. When it fails (-ENOSPC, -EIO, …) the file is cut back to its last whole packet.
- * A begin before the end of the previous packet is moved to it, readers refuse anything else.
+ * Append one packet. When it fails (-ENOSPC, -EIO, …) the file is cut back to its last whole
+ * packet. A begin before the end of the previous packet is moved to it, readers refuse anything
+ * else.
  */
-int ctf_stream_append(struct ctf_stream *stream, const struct ctf_span *span, struct ctf_error *error);
+int ctf_stream_append(
+		struct ctf_stream *stream, const struct ctf_span *span, struct ctf_error *error);
 
 struct ctf_lost {
-	const char *ring; /* "ring_3" */
+	const char *ring;  /* "ring_3" */
 	const char *event; /* "provider:event", "" when not known */
 	const char *reason;
 	uint64_t count;
 };
 
 /* Note what was lost in the file side_session, all at one time. */
-int ctf_writer_lost(struct ctf_writer *writer, uint64_t timestamp, const struct ctf_lost *lost, size_t count,
-	struct ctf_error *error);
+int ctf_writer_lost(struct ctf_writer *writer, uint64_t timestamp, const struct ctf_lost *lost,
+		size_t count, struct ctf_error *error);
 
 /* Replace the clock's figures (not its name): metadata is rewritten beside and moved into place. */
 int ctf_writer_set_clock(
-	struct ctf_writer *writer, const struct ctf_clock *clock, struct ctf_error *error);
+		struct ctf_writer *writer, const struct ctf_clock *clock, struct ctf_error *error);
 
 /* Bytes written so far, metadata included. */
 uint64_t ctf_writer_bytes(const struct ctf_writer *writer);
@@ -232,11 +239,11 @@ struct ctf_event_class {
 	uint64_t id;
 	uint64_t stream_id;
 	const char *name;
-	int loglevel; /* LTTng's scale, -1: none. */
+	int loglevel;           /* LTTng's scale, -1: none. */
 	const char *side_event; /* The SIDE description as JSON, or NULL: a foreign event. */
 	struct ctf_type *context;
 	struct ctf_type *fields;
-	void *user; /* For whoever shows events: what it made of side_event. */
+	void *user;     /* For whoever shows events: what it made of side_event. */
 	uint32_t index; /* Dense number within the trace. */
 };
 
@@ -248,7 +255,7 @@ struct ctf_trace {
 	const struct ctf_clock *clock; /* The first one, or NULL. */
 	uint8_t uuid[16];
 	bool big_endian;
-	bool is_side; /* env says tracer_name = "side". */
+	bool is_side;         /* env says tracer_name = "side". */
 	const char *procname; /* NULL when not known, as the others. */
 	const char *hostname;
 	int64_t vpid; /* -1: not known. */
@@ -256,15 +263,15 @@ struct ctf_trace {
 
 struct ctf_stream_info {
 	const char *name; /* File name. */
-	uint32_t index; /* Within all streams of the reader. */
+	uint32_t index;   /* Within all streams of the reader. */
 	uint64_t class_id;
 	int64_t cpu; /* -1: not known. */
 };
 
 /*
- * A value of an event. Values stand in pre-order in one array: a compound value is followed by what it
- * holds, and `span` values later comes its next sibling. Arrays of integers are not spread out:
- * use a cursor, which hides the difference. Valid until the next ctf_reader_next().
+ * A value of an event. Values stand in pre-order in one array: a compound value is followed by
+ * what it holds, and `span` values later comes its next sibling. Arrays of integers are not
+ * spread out: use a cursor, which hides the difference. Valid until the next ctf_reader_next().
  */
 struct ctf_value {
 	const struct ctf_type *type;
@@ -283,9 +290,9 @@ struct ctf_value {
 		};
 	};
 	uint32_t count; /* Members, elements; 1 for a variant (the chosen option follows). */
-	uint32_t span; /* Values from this one to its next sibling. */
-	bool packed; /* An array whose elements have no values of their own. */
-	bool is_text; /* A string, or an array that is text. */
+	uint32_t span;  /* Values from this one to its next sibling. */
+	bool packed;    /* An array whose elements have no values of their own. */
+	bool is_text;   /* A string, or an array that is text. */
 };
 
 struct ctf_cursor {
@@ -308,23 +315,23 @@ const struct ctf_value *ctf_value_member(const struct ctf_value *structure, cons
 
 enum ctf_item_kind {
 	CTF_ITEM_EVENT,
-	CTF_ITEM_DISCARDED, /* A packet's counter says that `count` events were lost. */
+	CTF_ITEM_DISCARDED,    /* A packet's counter says that `count` events were lost. */
 	CTF_ITEM_LOST_PACKETS, /* A gap of `count` packets. */
-	CTF_ITEM_DAMAGE, /* Something cannot be read; `text` is the sentence. */
+	CTF_ITEM_DAMAGE,       /* Something cannot be read; `text` is the sentence. */
 };
 
 struct ctf_item {
 	enum ctf_item_kind kind;
-	int64_t ns; /* Since the Unix epoch (by the trace's clock). */
+	int64_t ns;       /* Since the Unix epoch (by the trace's clock). */
 	int64_t begin_ns; /* Losses: not before. */
-	bool timed; /* false: ns means nothing. */
-	uint64_t cycles; /* The clock's value. */
+	bool timed;       /* false: ns means nothing. */
+	uint64_t cycles;  /* The clock's value. */
 	uint64_t count;
 	const char *text;
 	const struct ctf_trace *trace;
 	const struct ctf_stream_info *stream; /* NULL: damage of a whole trace. */
-	struct ctf_event_class *event; /* CTF_ITEM_EVENT */
-	const struct ctf_value *header; /* Structures; NULL where there is none. */
+	struct ctf_event_class *event;        /* CTF_ITEM_EVENT */
+	const struct ctf_value *header;       /* Structures; NULL where there is none. */
 	const struct ctf_value *common_context;
 	const struct ctf_value *context;
 	const struct ctf_value *fields;

@@ -2,8 +2,9 @@
 /*
  * From bits to values.
  *
- * Nothing that is decoded is trusted: every read is checked against the end of the packet's content, every
- * count against what can still be there, and the number of values against a budget.
+ * Nothing that is decoded is trusted: every read is checked against the end of the packet's
+ * content, every count against what can still be there, and the number of values against a
+ * budget.
  */
 #include <endian.h>
 #include <errno.h>
@@ -18,7 +19,8 @@
 /* Elements that take no bits at all, in one array. */
 #define CTF_EMPTY_MAX (1u << 20)
 
-static int decode(struct ctf_decoder *d, const struct ctf_type *type, const struct ctf_member *member);
+static int decode(struct ctf_decoder *d, const struct ctf_type *type,
+		const struct ctf_member *member);
 
 /* ---- bits ---- */
 
@@ -36,8 +38,12 @@ static uint64_t read_bytes(const uint8_t *at, unsigned int size, bool big_endian
 	}
 }
 
-/* Little-endian fields take bits from the lowest of a byte up, big-endian ones from the highest down. */
-static uint64_t read_bits(const uint8_t *base, uint64_t limit, uint64_t at, unsigned int size, bool big_endian)
+/*
+ * Little-endian fields take bits from the lowest of a byte up, big-endian ones from the highest
+ * down.
+ */
+static uint64_t read_bits(const uint8_t *base, uint64_t limit, uint64_t at, unsigned int size,
+		bool big_endian)
 {
 	const uint8_t *first = base + at / 8;
 	unsigned int shift = at % 8, bytes = (shift + size + 7) / 8;
@@ -50,13 +56,13 @@ static uint64_t read_bits(const uint8_t *base, uint64_t limit, uint64_t at, unsi
 		return size == 64 ? word : word & ((UINT64_C(1) << size) - 1);
 	}
 	for (unsigned int i = 0; i < bytes; i++)
-		bits |= (unsigned __int128) first[i] << 8 * (big_endian ? bytes - 1 - i : i);
+		bits |= (unsigned __int128)first[i] << 8 * (big_endian ? bytes - 1 - i : i);
 	bits >>= big_endian ? bytes * 8 - shift - size : shift;
-	return size == 64 ? (uint64_t) bits : (uint64_t) bits & ((UINT64_C(1) << size) - 1);
+	return size == 64 ? (uint64_t)bits : (uint64_t)bits & ((UINT64_C(1) << size) - 1);
 }
 
 uint64_t ctf_read_integer(
-	const uint8_t *base, uint64_t limit, uint64_t at, const struct ctf_type *type)
+		const uint8_t *base, uint64_t limit, uint64_t at, const struct ctf_type *type)
 {
 	unsigned int size = type->size;
 	uint64_t number;
@@ -72,7 +78,7 @@ uint64_t ctf_read_integer(
 
 void ctf_value_set(struct ctf_value *value, const struct ctf_type *type, uint64_t number)
 {
-	uint32_t u32 = (uint32_t) number;
+	uint32_t u32 = (uint32_t)number;
 	float single;
 
 	value->u = number;
@@ -83,7 +89,7 @@ void ctf_value_set(struct ctf_value *value, const struct ctf_type *type, uint64_
 		return;
 	}
 	memcpy(&single, &u32, sizeof(single));
-	value->f = (double) single;
+	value->f = (double)single;
 }
 
 /* ---- values ---- */
@@ -111,7 +117,7 @@ static int grow(struct ctf_decoder *d)
 }
 
 static inline int add_value(struct ctf_decoder *d, const struct ctf_type *type,
-	const struct ctf_member *member, struct ctf_value **value)
+		const struct ctf_member *member, struct ctf_value **value)
 {
 	if (__builtin_expect(d->count == d->room, 0)) {
 		int ret = grow(d);
@@ -131,7 +137,7 @@ static inline int add_value(struct ctf_decoder *d, const struct ctf_type *type,
 
 static inline int align_to(struct ctf_decoder *d, uint32_t align)
 {
-	uint64_t at = (d->at + align - 1) & ~((uint64_t) align - 1);
+	uint64_t at = (d->at + align - 1) & ~((uint64_t)align - 1);
 
 	if (at > d->end)
 		return fail(d, "a field is beyond the end of the packet");
@@ -171,7 +177,7 @@ static void note_role(struct ctf_decoder *d, const struct ctf_member *member, ui
 }
 
 static int decode_number(
-	struct ctf_decoder *d, const struct ctf_type *type, const struct ctf_member *member)
+		struct ctf_decoder *d, const struct ctf_type *type, const struct ctf_member *member)
 {
 	struct ctf_value *value;
 	uint64_t number;
@@ -196,7 +202,7 @@ static int decode_number(
 }
 
 static int decode_string(
-	struct ctf_decoder *d, const struct ctf_type *type, const struct ctf_member *member)
+		struct ctf_decoder *d, const struct ctf_type *type, const struct ctf_member *member)
 {
 	struct ctf_value *value;
 	const uint8_t *text, *end;
@@ -210,15 +216,15 @@ static int decode_string(
 	end = memchr(text, 0, (d->end - d->at) / 8);
 	if (!end)
 		return fail(d, "a string has no end in the packet");
-	value->text = (const char *) text;
-	value->size = (uint64_t) (end - text);
+	value->text = (const char *)text;
+	value->size = (uint64_t)(end - text);
 	value->is_text = true;
 	d->at += (value->size + 1) * 8;
 	return 0;
 }
 
 static int decode_struct(
-	struct ctf_decoder *d, const struct ctf_type *type, const struct ctf_member *member)
+		struct ctf_decoder *d, const struct ctf_type *type, const struct ctf_member *member)
 {
 	uint32_t index = d->count;
 	struct ctf_value *value;
@@ -241,7 +247,7 @@ static int decode_struct(
 }
 
 static int decode_variant(
-	struct ctf_decoder *d, const struct ctf_type *type, const struct ctf_member *member)
+		struct ctf_decoder *d, const struct ctf_type *type, const struct ctf_member *member)
 {
 	uint64_t tag = d->slots[type->slot];
 	uint32_t index = d->count;
@@ -253,9 +259,9 @@ static int decode_variant(
 	for (uint32_t i = 0; i < type->range_count; i++) {
 		const struct ctf_option_range *range = &type->ranges[i];
 		const struct ctf_member *option;
-		bool hit = type->tag_signed ?
-			(int64_t) tag >= (int64_t) range->begin && (int64_t) tag <= (int64_t) range->end :
-			tag >= range->begin && tag <= range->end;
+		bool hit = type->tag_signed ? (int64_t)tag >= (int64_t)range->begin &&
+						(int64_t)tag <= (int64_t)range->end
+					    : tag >= range->begin && tag <= range->end;
 
 		if (!hit)
 			continue;
@@ -270,7 +276,8 @@ static int decode_variant(
 
 static bool is_packed(const struct ctf_type *element)
 {
-	return element->kind == CTF_INTEGER || element->kind == CTF_ENUM || element->kind == CTF_FLOAT;
+	return element->kind == CTF_INTEGER || element->kind == CTF_ENUM ||
+			element->kind == CTF_FLOAT;
 }
 
 static int decode_packed(struct ctf_decoder *d, struct ctf_value *value, uint64_t length)
@@ -282,11 +289,11 @@ static int decode_packed(struct ctf_decoder *d, struct ctf_value *value, uint64_
 	/* The last one needs no padding behind it. */
 	if (length && (left < element->size || length - 1 > (left - element->size) / stride))
 		return fail(d, "an array is longer than the packet");
-	value->count = (uint32_t) length;
+	value->count = (uint32_t)length;
 	value->packed = true;
 	if (element->text && d->at % 8 == 0 && stride == 8) {
 		value->is_text = true;
-		value->text = (const char *) bytes;
+		value->text = (const char *)bytes;
 		value->size = strnlen(value->text, length);
 	} else {
 		value->base = d->base;
@@ -297,8 +304,20 @@ static int decode_packed(struct ctf_decoder *d, struct ctf_value *value, uint64_
 	return 0;
 }
 
+static void note_uuid(struct ctf_packet_fields *packet, const struct ctf_value *value)
+{
+	const struct ctf_value *byte;
+	struct ctf_cursor cursor;
+	unsigned int at = 0;
+
+	ctf_cursor_start(&cursor, value);
+	while (at < sizeof(packet->uuid) && (byte = ctf_cursor_next(&cursor)))
+		packet->uuid[at++] = (uint8_t)byte->u;
+	packet->seen |= 1u << CTF_ROLE_UUID;
+}
+
 static int decode_array(
-	struct ctf_decoder *d, const struct ctf_type *type, const struct ctf_member *member)
+		struct ctf_decoder *d, const struct ctf_type *type, const struct ctf_member *member)
 {
 	uint64_t length = type->kind == CTF_ARRAY ? type->length : d->slots[type->slot];
 	const struct ctf_type *element = type->element;
@@ -314,18 +333,14 @@ static int decode_array(
 		return fail(d, "an array is longer than the packet");
 	if (is_packed(element)) {
 		ret = decode_packed(d, value, length);
-		if (!ret && member && member->role == CTF_ROLE_UUID && d->packet && length == 16) {
-			d->packet->seen |= 1u << CTF_ROLE_UUID;
-			for (unsigned int i = 0; i < 16; i++)
-				d->packet->uuid[i] = (uint8_t) ctf_read_integer(d->base, d->limit,
-					d->at - element->size - (15 - i) * ctf_packed_stride(element),
-					element);
-		}
+		if (!ret && member && member->role == CTF_ROLE_UUID && d->packet)
+			note_uuid(d->packet, value);
 		return ret;
 	}
-	if (element->min_bits ? length > (d->end - d->at) / element->min_bits : length > CTF_EMPTY_MAX)
+	if (element->min_bits ? length > (d->end - d->at) / element->min_bits
+			      : length > CTF_EMPTY_MAX)
 		return fail(d, "an array is longer than the packet");
-	value->count = (uint32_t) length;
+	value->count = (uint32_t)length;
 	for (uint64_t i = 0; i < length; i++) {
 		ret = decode(d, element, NULL);
 		if (ret)
@@ -335,7 +350,8 @@ static int decode_array(
 	return 0;
 }
 
-static int decode(struct ctf_decoder *d, const struct ctf_type *type, const struct ctf_member *member)
+static int decode(
+		struct ctf_decoder *d, const struct ctf_type *type, const struct ctf_member *member)
 {
 	switch (type->kind) {
 	case CTF_INTEGER:

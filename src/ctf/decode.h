@@ -16,9 +16,9 @@ struct ctf_packet_fields {
 
 struct ctf_decoder {
 	const uint8_t *base; /* Of the packet; alignment counts from here. */
-	uint64_t limit; /* Readable bytes from base. */
-	uint64_t at; /* Bits. */
-	uint64_t end; /* Bits, at most limit * 8. */
+	uint64_t limit;      /* Readable bytes from base. */
+	uint64_t at;         /* Bits. */
+	uint64_t end;        /* Bits, at most limit * 8. */
 	uint64_t *slots;
 	struct ctf_value *values;
 	uint32_t count;
@@ -30,17 +30,19 @@ struct ctf_decoder {
 	const char *why; /* What is wrong, as the end of a sentence. */
 };
 
-/* Decode one scope; *index is where its value stands. Returns 0, -EINVAL (why is set) or -ENOMEM. */
+/*
+ * Decode one scope; *index is where its value stands. Returns 0, -EINVAL (why is set) or -ENOMEM.
+ */
 int ctf_decode(struct ctf_decoder *decoder, const struct ctf_type *type, uint32_t *index);
 
 /* One integer of the type at a bit; the caller has checked that it is there. */
 uint64_t ctf_read_integer(
-	const uint8_t *base, uint64_t limit, uint64_t at, const struct ctf_type *type);
+		const uint8_t *base, uint64_t limit, uint64_t at, const struct ctf_type *type);
 
 /* Bits from one element of a packed array to the next. */
 static inline uint64_t ctf_packed_stride(const struct ctf_type *element)
 {
-	return (element->size + (uint64_t) element->align - 1) & ~((uint64_t) element->align - 1);
+	return (element->size + (uint64_t)element->align - 1) & ~((uint64_t)element->align - 1);
 }
 
 /* Put the number that was read into the value as its type has it. */

@@ -2,7 +2,8 @@
 /*
  * A SIDE description as a tree of field classes: docs/spec/recording.md, sections 2 and 3.
  *
- * The plan in the traced program writes bytes by the same page; every rule that changes here changes there.
+ * The plan in the traced program writes bytes by the same page; every rule that changes here
+ * changes there.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,14 +25,14 @@ struct described {
 	struct ctf_type *type; /* Its reference is set when the companion has a name. */
 	struct ctf_type *companion;
 	const char *companion_suffix; /* "_length" */
-	const char *wrapped_name; /* "_elements" */
+	const char *wrapped_name;     /* "_elements" */
 };
 
 static int describe(struct describer *d, const struct side_type *type, struct described *out);
 
 static int described(struct ctf_type *type, struct described *out)
 {
-	*out = (struct described){ .type = type };
+	*out = (struct described){.type = type};
 	return type ? 0 : -ENOMEM;
 }
 
@@ -49,21 +50,22 @@ static bool describe_big_endian(uint8_t byte_order)
 }
 
 static int describe_integer(struct describer *d, const struct side_type_integer *integer,
-	unsigned int offset_bits, unsigned int base, struct described *out)
+		unsigned int offset_bits, unsigned int base, struct described *out)
 {
 	bool partial = describe_partial(integer->integer_size, integer->len_bits, offset_bits);
-	bool big_endian = partial ? CTF_HOST_BIG_ENDIAN :
-					  describe_big_endian(side_enum_get(integer->byte_order));
+	bool big_endian = partial ? CTF_HOST_BIG_ENDIAN
+				  : describe_big_endian(side_enum_get(integer->byte_order));
 	struct ctf_type *type;
 
 	base = visit_attribute_base(visit_attributes_of(&integer->attributes), base);
 	if (integer->integer_size == 16)
-		return described(ctf_describe_int128(d->arena, integer->signedness, big_endian, base),
-			out);
+		return described(ctf_describe_int128(
+						 d->arena, integer->signedness, big_endian, base),
+				out);
 	type = ctf_type_integer(d->arena, integer->integer_size * 8u, integer->signedness);
 	if (!type)
 		return -ENOMEM;
-	type->base = (uint8_t) base;
+	type->base = (uint8_t)base;
 	type->big_endian = big_endian;
 	return described(type, out);
 }
@@ -78,7 +80,7 @@ static int describe_byte(struct describer *d, struct described *out)
 }
 
 static int describe_float(
-	struct describer *d, const struct side_type_float *floating, struct described *out)
+		struct describer *d, const struct side_type_float *floating, struct described *out)
 {
 	bool big_endian = describe_big_endian(side_enum_get(floating->byte_order));
 	struct ctf_type *type;
@@ -96,7 +98,8 @@ static int describe_float(
 /* ---- compounds ---- */
 
 /* What stands where no companion can be put before it: a structure around both. */
-static int describe_element(struct describer *d, const struct side_type *side_type, struct ctf_type **type)
+static int describe_element(
+		struct describer *d, const struct side_type *side_type, struct ctf_type **type)
 {
 	struct described inner;
 	int ret = describe(d, side_type, &inner);
@@ -117,25 +120,26 @@ static int describe_element(struct describer *d, const struct side_type *side_ty
 }
 
 /* Fields in field context. `more` extra members are left free at the end, count says where. */
-static int describe_members(struct describer *d, const struct side_event_field *fields, uint32_t count,
-	bool variadic, struct ctf_type **type)
+static int describe_members(struct describer *d, const struct side_event_field *fields,
+		uint32_t count, bool variadic, struct ctf_type **type)
 {
 	uint32_t total = count + (variadic ? 1 : 0), members = 0;
 	struct described *inner = calloc(total ? total : 1, sizeof(*inner));
 	const char **visible = calloc(total ? total : 1, sizeof(*visible));
-	struct ctf_names names = { 0 };
+	struct ctf_names names = {0};
 	int ret = -ENOMEM;
 
 	if (!inner || !visible || ctf_names_init(&names, d->arena, total * 2))
 		goto out;
 	for (uint32_t i = 0; i < total; i++) {
 		const char *name = i < count ? side_ptr_get(fields[i].field_name) : "variadic";
-		static const struct side_type dynamic = { .type = SIDE_ENUM_INIT(SIDE_TYPE_DYNAMIC) };
+		static const struct side_type dynamic = {.type = SIDE_ENUM_INIT(SIDE_TYPE_DYNAMIC)};
 		const char *escaped = ctf_name_escape(d->arena, name);
 
 		visible[i] = escaped ? ctf_names_take(&names, escaped) : NULL;
-		ret = visible[i] ? describe(d, i < count ? &fields[i].side_type : &dynamic, &inner[i]) :
-				   -ENOMEM;
+		ret = visible[i] ? describe(d, i < count ? &fields[i].side_type : &dynamic,
+						   &inner[i])
+				 : -ENOMEM;
 		if (ret)
 			goto out;
 		members += inner[i].companion ? 2 : 1;
@@ -157,7 +161,8 @@ static int describe_members(struct describer *d, const struct side_event_field *
 			taken = ctf_names_take(&names, companion);
 			if (!taken)
 				goto out;
-			ctf_member_set(&(*type)->members[members++], taken, inner[i].companion, true);
+			ctf_member_set(&(*type)->members[members++], taken, inner[i].companion,
+					true);
 			inner[i].type->reference = taken;
 		}
 		ctf_member_set(&(*type)->members[members++], visible[i], inner[i].type, false);
@@ -170,18 +175,18 @@ out:
 	return ret;
 }
 
-static int describe_struct(
-	struct describer *d, const struct side_type_struct *structure, struct described *out)
+static int describe_struct(struct describer *d, const struct side_type_struct *structure,
+		struct described *out)
 {
 	struct ctf_type *type = NULL;
 	int ret = describe_members(d, side_array_elements(&structure->fields),
-		side_array_length(&structure->fields), false, &type);
+			side_array_length(&structure->fields), false, &type);
 
 	return ret ? ret : described(type, out);
 }
 
 static int describe_array(
-	struct describer *d, const struct side_type_array *array, struct described *out)
+		struct describer *d, const struct side_type_array *array, struct described *out)
 {
 	struct ctf_type *element;
 	int ret = describe_element(d, side_ptr_get(array->elem_type), &element);
@@ -189,14 +194,17 @@ static int describe_array(
 	return ret ? ret : described(ctf_type_array(d->arena, element, array->length), out);
 }
 
-/* Lengths are recorded unsigned, in host order, in as many bytes as the length type has, at most 8. */
+/*
+ * Lengths are recorded unsigned, in host order, in as many bytes as the length type has, at most
+ * 8.
+ */
 static int describe_vla(struct describer *d, const struct side_type *element_type,
-	const struct side_type *length_type, struct described *out)
+		const struct side_type *length_type, struct described *out)
 {
 	const struct side_type_integer *integer =
-		side_enum_get(length_type->type) == SIDE_TYPE_GATHER_INTEGER ?
-			&length_type->u.side_gather.u.side_integer.type :
-			&length_type->u.side_integer;
+			side_enum_get(length_type->type) == SIDE_TYPE_GATHER_INTEGER
+			? &length_type->u.side_gather.u.side_integer.type
+			: &length_type->u.side_integer;
 	unsigned int size = integer->integer_size > 8 ? 8 : integer->integer_size;
 	struct ctf_type *element;
 	int ret = describe_element(d, element_type, &element);
@@ -204,16 +212,16 @@ static int describe_vla(struct describer *d, const struct side_type *element_typ
 	if (ret)
 		return ret;
 	*out = (struct described){
-		.type = ctf_type_sequence(d->arena, element, NULL),
-		.companion = ctf_type_integer(d->arena, size * 8, false),
-		.companion_suffix = "_length",
-		.wrapped_name = "_elements",
+			.type = ctf_type_sequence(d->arena, element, NULL),
+			.companion = ctf_type_integer(d->arena, size * 8, false),
+			.companion_suffix = "_length",
+			.wrapped_name = "_elements",
 	};
 	return out->type && out->companion ? 0 : -ENOMEM;
 }
 
-static int describe_optional(
-	struct describer *d, const struct side_type_optional *optional, struct described *out)
+static int describe_optional(struct describer *d, const struct side_type_optional *optional,
+		struct described *out)
 {
 	struct ctf_type *u8 = ctf_type_integer(d->arena, 8, false);
 	struct ctf_type *tag = u8 ? ctf_type_enum(d->arena, u8, 2) : NULL;
@@ -226,11 +234,11 @@ static int describe_optional(
 	ret = describe_element(d, side_ptr_get(optional->elem_type), &some);
 	if (ret)
 		return ret;
-	tag->labels[0] = (struct ctf_label){ "none", 0, 0 };
-	tag->labels[1] = (struct ctf_label){ "some", 1, 1 };
+	tag->labels[0] = (struct ctf_label){"none", 0, 0};
+	tag->labels[1] = (struct ctf_label){"some", 1, 1};
 	ctf_member_set(&variant->members[0], "none", none, false);
 	ctf_member_set(&variant->members[1], "some", some, false);
-	*out = (struct described){ variant, tag, "_tag", "_value" };
+	*out = (struct described){variant, tag, "_tag", "_value"};
 	return 0;
 }
 
@@ -238,15 +246,15 @@ static const char *describe_option_name(struct ctf_arena *arena, uint32_t index)
 {
 	char name[16];
 
-	return ctf_arena_copy(arena, name, (size_t) snprintf(name, sizeof(name), "o%u", index));
+	return ctf_arena_copy(arena, name, (size_t)snprintf(name, sizeof(name), "o%u", index));
 }
 
 static int describe_variant(
-	struct describer *d, const struct side_type_variant *variant, struct described *out)
+		struct describer *d, const struct side_type_variant *variant, struct described *out)
 {
 	uint32_t count = side_array_length(&variant->options), kept = 0;
 	const struct side_variant_option *options = side_array_elements(&variant->options);
-	bool *used = calloc((size_t) count + 1, sizeof(*used));
+	bool *used = calloc((size_t)count + 1, sizeof(*used));
 	struct side_type_integer selector = variant->selector.u.side_integer;
 	struct described integer;
 	struct ctf_type *tag = NULL, *type;
@@ -288,7 +296,7 @@ static int describe_variant(
 			goto out;
 		ctf_member_set(&type->members[kept++], name, option, false);
 	}
-	*out = (struct described){ type, tag, "_selector", "_value" };
+	*out = (struct described){type, tag, "_selector", "_value"};
 	ret = 0;
 out:
 	free(used);
@@ -296,7 +304,7 @@ out:
 }
 
 static int describe_enum(struct describer *d, const struct side_enum_mappings *mappings,
-	const struct side_type *element, struct described *out)
+		const struct side_type *element, struct described *out)
 {
 	int ret = describe(d, element, out);
 
@@ -306,7 +314,8 @@ static int describe_enum(struct describer *d, const struct side_enum_mappings *m
 }
 
 /* Integers of a bitmap are shown in hexadecimal, unless the program asked for another base. */
-static int describe_bitmap(struct describer *d, const struct side_type *element, struct described *out)
+static int describe_bitmap(
+		struct describer *d, const struct side_type *element, struct described *out)
 {
 	struct ctf_type *type;
 	int ret = describe(d, element, out);
@@ -332,10 +341,10 @@ static int describe_dynamic(struct describer *d, struct described *out)
 	if (!d->node)
 		return -ENOMEM;
 	*out = (struct described){
-		.type = ctf_type_sequence(d->arena, d->node, NULL),
-		.companion = ctf_type_integer(d->arena, 32, false),
-		.companion_suffix = "_length",
-		.wrapped_name = "_nodes",
+			.type = ctf_type_sequence(d->arena, d->node, NULL),
+			.companion = ctf_type_integer(d->arena, 32, false),
+			.companion_suffix = "_length",
+			.wrapped_name = "_nodes",
 	};
 	return out->type && out->companion ? 0 : -ENOMEM;
 }
@@ -345,14 +354,13 @@ static int describe_gather(struct describer *d, const struct side_type *type, st
 	const struct side_type_gather *gather = &type->u.side_gather;
 
 	switch (side_enum_get(type->type)) {
-	case SIDE_TYPE_GATHER_BOOL:
-		return described(ctf_describe_bool(d->arena), out);
+	case SIDE_TYPE_GATHER_BOOL: return described(ctf_describe_bool(d->arena), out);
 	case SIDE_TYPE_GATHER_INTEGER:
 		return describe_integer(d, &gather->u.side_integer.type,
-			gather->u.side_integer.offset_bits, 10, out);
+				gather->u.side_integer.offset_bits, 10, out);
 	case SIDE_TYPE_GATHER_POINTER:
 		return describe_integer(d, &gather->u.side_integer.type,
-			gather->u.side_integer.offset_bits, 16, out);
+				gather->u.side_integer.offset_bits, 16, out);
 	case SIDE_TYPE_GATHER_BYTE: return describe_byte(d, out);
 	case SIDE_TYPE_GATHER_FLOAT: return describe_float(d, &gather->u.side_float.type, out);
 	case SIDE_TYPE_GATHER_STRING: return described(ctf_type_string(d->arena), out);
@@ -361,13 +369,13 @@ static int describe_gather(struct describer *d, const struct side_type *type, st
 	case SIDE_TYPE_GATHER_ARRAY: return describe_array(d, &gather->u.side_array.type, out);
 	case SIDE_TYPE_GATHER_VLA:
 		return describe_vla(d, side_ptr_get(gather->u.side_vla.type.elem_type),
-			side_ptr_get(gather->u.side_vla.type.length_type), out);
+				side_ptr_get(gather->u.side_vla.type.length_type), out);
 	case SIDE_TYPE_GATHER_ENUM:
 		return describe_enum(d, side_ptr_get(gather->u.side_enum.mappings),
-			side_ptr_get(gather->u.side_enum.elem_type), out);
+				side_ptr_get(gather->u.side_enum.elem_type), out);
 	default:
 		return ctf_fail(d->error, -EINVAL, "type label %u cannot be recorded",
-			(unsigned int) side_enum_get(type->type));
+				(unsigned int)side_enum_get(type->type));
 	}
 }
 
@@ -405,15 +413,15 @@ static int describe_type(struct describer *d, const struct side_type *type, stru
 	case SIDE_TYPE_ARRAY: return describe_array(d, side_ptr_get(type->u.side_array), out);
 	case SIDE_TYPE_VLA:
 		vla = side_ptr_get(type->u.side_vla);
-		return describe_vla(
-			d, side_ptr_get(vla->elem_type), side_ptr_get(vla->length_type), out);
+		return describe_vla(d, side_ptr_get(vla->elem_type), side_ptr_get(vla->length_type),
+				out);
 	case SIDE_TYPE_VLA_VISITOR:
 		visitor = side_ptr_get(type->u.side_vla_visitor);
 		return describe_vla(d, side_ptr_get(visitor->elem_type),
-			side_ptr_get(visitor->length_type), out);
+				side_ptr_get(visitor->length_type), out);
 	case SIDE_TYPE_ENUM:
 		return describe_enum(d, side_ptr_get(type->u.side_enum.mappings),
-			side_ptr_get(type->u.side_enum.elem_type), out);
+				side_ptr_get(type->u.side_enum.elem_type), out);
 	case SIDE_TYPE_ENUM_BITMAP:
 		return describe_bitmap(d, side_ptr_get(type->u.side_enum_bitmap.elem_type), out);
 	case SIDE_TYPE_DYNAMIC: return describe_dynamic(d, out);
@@ -426,28 +434,29 @@ static int describe(struct describer *d, const struct side_type *type, struct de
 	int ret;
 
 	if (d->depth >= VISIT_DEPTH_MAX)
-		return ctf_fail(
-			d->error, -EINVAL, "types are nested deeper than %d", VISIT_DEPTH_MAX);
+		return ctf_fail(d->error, -EINVAL, "types are nested deeper than %d",
+				VISIT_DEPTH_MAX);
 	d->depth++;
 	ret = describe_type(d, type, out);
 	d->depth--;
 	return ret;
 }
 
-int ctf_type_from_description(struct ctf_arena *arena, const struct side_event_description *description,
-	struct ctf_type **type, struct ctf_error *error)
+int ctf_type_from_description(struct ctf_arena *arena,
+		const struct side_event_description *description, struct ctf_type **type,
+		struct ctf_error *error)
 {
-	struct describer d = { .arena = arena, .error = error };
-	struct visit_error why = { 0 };
+	struct describer d = {.arena = arena, .error = error};
+	struct visit_error why = {0};
 	char sentence[sizeof(error->text)];
 	int ret = visit_description_check(description, 0, &why);
 
 	if (ret)
 		return ctf_fail(error, ret, "%s",
-			visit_error_sentence(&why, sentence, sizeof(sentence)));
+				visit_error_sentence(&why, sentence, sizeof(sentence)));
 	ret = describe_members(&d, side_array_elements(&description->fields),
-		side_array_length(&description->fields),
-		description->flags & SIDE_EVENT_FLAG_VARIADIC, type);
+			side_array_length(&description->fields),
+			description->flags & SIDE_EVENT_FLAG_VARIADIC, type);
 	if (ret == -ENOMEM)
 		ctf_fail(error, ret, "no memory for the description of an event");
 	return ret;

@@ -8,18 +8,18 @@
 #include "ctf/type.h"
 
 /*
- * Labels of an enumeration over `integer` (section 4 of recording.md). *type is the integer itself when
- * no label can be used. Returns 0 or -ENOMEM.
+ * Labels of an enumeration over `integer` (section 4 of recording.md). *type is the integer
+ * itself when no label can be used. Returns 0 or -ENOMEM.
  */
 int ctf_describe_labels(struct ctf_arena *arena, const struct side_enum_mappings *mappings,
-	struct ctf_type *integer, struct ctf_type **type);
+		struct ctf_type *integer, struct ctf_type **type);
 
 /*
- * The tag of a variant (section 5): an enumeration with disjoint ranges o0, o1, …, none. used[i] tells
- * whether option i can be chosen at all, used[option count] the same of `none`.
+ * The tag of a variant (section 5): an enumeration with disjoint ranges o0, o1, …, none. used[i]
+ * tells whether option i can be chosen at all, used[option count] the same of `none`.
  */
 int ctf_describe_tag(struct ctf_arena *arena, const struct side_type_variant *variant,
-	struct ctf_type *integer, struct ctf_type **type, bool *used);
+		struct ctf_type *integer, struct ctf_type **type, bool *used);
 
 /* One node of a dynamic value (section 7). */
 struct ctf_type *ctf_describe_node(struct ctf_arena *arena);
@@ -29,13 +29,16 @@ struct ctf_type *ctf_describe_bool(struct ctf_arena *arena);
 
 /* Two 64-bit halves in the order that they have in memory. */
 struct ctf_type *ctf_describe_int128(
-	struct ctf_arena *arena, bool is_signed, bool big_endian, unsigned int base);
+		struct ctf_arena *arena, bool is_signed, bool big_endian, unsigned int base);
 
 /* 16 bytes of a binary128 float. */
 struct ctf_type *ctf_describe_float128(struct ctf_arena *arena);
 
-/* Text of the description as UTF-8 that every reader takes: what is not UTF-8 becomes U+0080 to U+00FF. */
+/*
+ * Text of the description as UTF-8 that every reader takes: what is not UTF-8 becomes U+0080 to
+ * U+00FF.
+ */
 char *ctf_describe_text(struct ctf_arena *arena, const void *text, unsigned int unit_size,
-	unsigned int byte_order);
+		unsigned int byte_order);
 
 #endif /* CTF_DESCRIBE_H */

@@ -9,7 +9,9 @@
 
 /* ---- text ---- */
 
-/* Length of the valid UTF-8 sequence at text, or 0. Surrogates and beyond U+10FFFF are not valid. */
+/*
+ * Length of the valid UTF-8 sequence at text, or 0. Surrogates and beyond U+10FFFF are not valid.
+ */
 static unsigned int utf8_sequence(const unsigned char *text, size_t size)
 {
 	unsigned int length, c = text[0];
@@ -17,7 +19,10 @@ static unsigned int utf8_sequence(const unsigned char *text, size_t size)
 
 	if (c < 0x80)
 		return 1;
-	length = c >= 0xf0 && c < 0xf5 ? 4 : c >= 0xe0 && c < 0xf0 ? 3 : c >= 0xc2 && c < 0xe0 ? 2 : 0;
+	length = c >= 0xf0 && c < 0xf5          ? 4
+			: c >= 0xe0 && c < 0xf0 ? 3
+			: c >= 0xc2 && c < 0xe0 ? 2
+						: 0;
 	if (!length || length > size)
 		return 0;
 	code = c & (0xff >> (length + 1));
@@ -27,13 +32,13 @@ static unsigned int utf8_sequence(const unsigned char *text, size_t size)
 		code = code << 6 | (text[i] & 0x3f);
 	}
 	if ((length == 3 && (code < 0x800 || (code >= 0xd800 && code < 0xe000))) ||
-		(length == 4 && (code < 0x10000 || code > 0x10ffff)))
+			(length == 4 && (code < 0x10000 || code > 0x10ffff)))
 		return 0;
 	return length;
 }
 
 char *ctf_describe_text(struct ctf_arena *arena, const void *text, unsigned int unit_size,
-	unsigned int byte_order)
+		unsigned int byte_order)
 {
 	size_t size = visit_text_utf8(text, unit_size, byte_order, NULL, 0), used = 0;
 	unsigned char *raw = malloc(size + 1);
@@ -53,8 +58,8 @@ char *ctf_describe_text(struct ctf_arena *arena, const void *text, unsigned int 
 			i += length;
 			continue;
 		}
-		clean[used++] = (char) (0xc0 | raw[i] >> 6);
-		clean[used++] = (char) (0x80 | (raw[i] & 0x3f));
+		clean[used++] = (char)(0xc0 | raw[i] >> 6);
+		clean[used++] = (char)(0x80 | (raw[i] & 0x3f));
 		i++;
 	}
 	free(raw);
@@ -72,17 +77,17 @@ struct span {
 
 static __int128 integer_min(const struct ctf_type *integer)
 {
-	return integer->is_signed ? -((__int128) 1 << (integer->size - 1)) : 0;
+	return integer->is_signed ? -((__int128)1 << (integer->size - 1)) : 0;
 }
 
 static __int128 integer_max(const struct ctf_type *integer)
 {
-	return ((__int128) 1 << (integer->size - integer->is_signed)) - 1;
+	return ((__int128)1 << (integer->size - integer->is_signed)) - 1;
 }
 
 /* Cut a SIDE range to the integer: 0, 1 or 2 spans (2: unsigned 64-bit compares as signed). */
-static unsigned int clip(
-	const struct ctf_type *integer, int64_t begin, int64_t end, uint32_t option, struct span *spans)
+static unsigned int clip(const struct ctf_type *integer, int64_t begin, int64_t end,
+		uint32_t option, struct span *spans)
 {
 	unsigned int count = 0;
 	__int128 low = begin, high = end;
@@ -90,21 +95,21 @@ static unsigned int clip(
 	if (end < begin)
 		return 0;
 	if (!integer->is_signed && integer->size == 64 && begin < 0) {
-		__int128 wrap = (__int128) 1 << 64;
+		__int128 wrap = (__int128)1 << 64;
 
-		spans[count++] = (struct span){ wrap + low, wrap + (high < 0 ? high : -1), option };
+		spans[count++] = (struct span){wrap + low, wrap + (high < 0 ? high : -1), option};
 	}
 	if (low < integer_min(integer))
 		low = integer_min(integer);
 	if (high > integer_max(integer))
 		high = integer_max(integer);
 	if (low <= high)
-		spans[count++] = (struct span){ low, high, option };
+		spans[count++] = (struct span){low, high, option};
 	return count;
 }
 
 int ctf_describe_labels(struct ctf_arena *arena, const struct side_enum_mappings *mappings,
-	struct ctf_type *integer, struct ctf_type **type)
+		struct ctf_type *integer, struct ctf_type **type)
 {
 	const struct side_enum_mapping *mapping = side_array_elements(&mappings->mappings);
 	uint32_t count = side_array_length(&mappings->mappings), labels = 0;
@@ -122,20 +127,19 @@ int ctf_describe_labels(struct ctf_arena *arena, const struct side_enum_mappings
 	labels = 0;
 	for (uint32_t i = 0; i < count; i++) {
 		const struct side_type_raw_string *label = &mapping[i].label;
-		unsigned int pieces =
-			clip(integer, mapping[i].range_begin, mapping[i].range_end, i, spans);
+		unsigned int pieces = clip(
+				integer, mapping[i].range_begin, mapping[i].range_end, i, spans);
 		char *text;
 
 		if (!pieces)
 			continue;
 		text = ctf_describe_text(arena, side_ptr_get(label->p), label->unit_size,
-			side_enum_get(label->byte_order));
+				side_enum_get(label->byte_order));
 		if (!text)
 			return -ENOMEM;
 		for (unsigned int p = 0; p < pieces; p++)
 			(*type)->labels[labels++] = (struct ctf_label){
-				text, (uint64_t) spans[p].begin, (uint64_t) spans[p].end
-			};
+					text, (uint64_t)spans[p].begin, (uint64_t)spans[p].end};
 	}
 	return 0;
 }
@@ -143,9 +147,9 @@ int ctf_describe_labels(struct ctf_arena *arena, const struct side_enum_mappings
 /* ---- tags of variants ---- */
 
 /*
- * First match wins, so the options are cut along all their borders by a sweep from the least value to
- * the greatest: at each point the open option with the least number has it. The open ones stand in a
- * heap, from whose top closed ones are taken away when they get there.
+ * First match wins, so the options are cut along all their borders by a sweep from the least
+ * value to the greatest: at each point the open option with the least number has it. The open
+ * ones stand in a heap, from whose top closed ones are taken away when they get there.
  */
 struct sweep {
 	const struct span *spans; /* By begin. */
@@ -195,7 +199,7 @@ static void heap_pop(struct sweep *sweep)
 		if (child >= sweep->heap_count)
 			break;
 		if (child + 1 < sweep->heap_count &&
-			sweep->heap[child + 1]->option < sweep->heap[child]->option)
+				sweep->heap[child + 1]->option < sweep->heap[child]->option)
 			child++;
 		if (sweep->heap[child]->option >= last->option)
 			break;
@@ -213,7 +217,7 @@ static void sweep_emit(struct sweep *sweep, __int128 begin, __int128 end, uint32
 	if (last && last->option == option && last->end + 1 == begin)
 		last->end = end;
 	else
-		sweep->out[sweep->out_count++] = (struct span){ begin, end, option };
+		sweep->out[sweep->out_count++] = (struct span){begin, end, option};
 }
 
 static void sweep_run(struct sweep *sweep, const struct ctf_type *integer, uint32_t none)
@@ -241,11 +245,11 @@ static void sweep_run(struct sweep *sweep, const struct ctf_type *integer, uint3
 }
 
 static int tag_labels(struct ctf_arena *arena, const struct sweep *sweep, uint32_t none,
-	struct ctf_type *integer, struct ctf_type **type, bool *used)
+		struct ctf_type *integer, struct ctf_type **type, bool *used)
 {
 	const char *text = NULL;
 
-	*type = ctf_type_enum(arena, integer, (uint32_t) sweep->out_count);
+	*type = ctf_type_enum(arena, integer, (uint32_t)sweep->out_count);
 	if (!*type)
 		return -ENOMEM;
 	for (size_t i = 0; i < sweep->out_count; i++) {
@@ -261,29 +265,28 @@ static int tag_labels(struct ctf_arena *arena, const struct sweep *sweep, uint32
 			used[span->option] = true;
 		}
 		(*type)->labels[i] = (struct ctf_label){
-			text, (uint64_t) span->begin, (uint64_t) span->end
-		};
+				text, (uint64_t)span->begin, (uint64_t)span->end};
 	}
 	return 0;
 }
 
 int ctf_describe_tag(struct ctf_arena *arena, const struct side_type_variant *variant,
-	struct ctf_type *integer, struct ctf_type **type, bool *used)
+		struct ctf_type *integer, struct ctf_type **type, bool *used)
 {
 	const struct side_variant_option *options = side_array_elements(&variant->options);
 	uint32_t count = side_array_length(&variant->options);
-	size_t room = (size_t) count * 2 + 1;
+	size_t room = (size_t)count * 2 + 1;
 	struct span *spans = calloc(room, sizeof(*spans));
 	struct span *out = calloc(2 * room + 1, sizeof(*out));
 	const struct span **heap = calloc(room, sizeof(*heap));
-	struct sweep sweep = { .spans = spans, .heap = heap, .out = out };
+	struct sweep sweep = {.spans = spans, .heap = heap, .out = out};
 	int ret = -ENOMEM;
 
 	if (!spans || !out || !heap)
 		goto end;
 	for (uint32_t i = 0; i < count; i++)
 		sweep.span_count += clip(integer, options[i].range_begin, options[i].range_end, i,
-			spans + sweep.span_count);
+				spans + sweep.span_count);
 	qsort(spans, sweep.span_count, sizeof(*spans), span_compare_begin);
 	sweep_run(&sweep, integer, count);
 	qsort(out, sweep.out_count, sizeof(*out), span_compare_option);

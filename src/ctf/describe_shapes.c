@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Field classes of a fixed shape: what CTF 1.8 has no class for. docs/spec/recording.md, sections 3 and 7.
+ * Field classes of a fixed shape: what CTF 1.8 has no class for. docs/spec/recording.md, sections
+ * 3 and 7.
  */
 #include <stddef.h>
 
@@ -13,13 +14,13 @@ struct ctf_type *ctf_describe_bool(struct ctf_arena *arena)
 
 	if (!type)
 		return NULL;
-	type->labels[0] = (struct ctf_label){ "false", 0, 0 };
-	type->labels[1] = (struct ctf_label){ "true", 1, 255 };
+	type->labels[0] = (struct ctf_label){"false", 0, 0};
+	type->labels[1] = (struct ctf_label){"true", 1, 255};
 	return type;
 }
 
 struct ctf_type *ctf_describe_int128(
-	struct ctf_arena *arena, bool is_signed, bool big_endian, unsigned int base)
+		struct ctf_arena *arena, bool is_signed, bool big_endian, unsigned int base)
 {
 	struct ctf_type *low = ctf_type_integer(arena, 64, false);
 	struct ctf_type *high = ctf_type_integer(arena, 64, is_signed);
@@ -28,7 +29,7 @@ struct ctf_type *ctf_describe_int128(
 	if (!low || !high || !type)
 		return NULL;
 	low->big_endian = high->big_endian = big_endian;
-	low->base = high->base = (uint8_t) base;
+	low->base = high->base = (uint8_t)base;
 	ctf_member_set(&type->members[big_endian ? 1 : 0], "_lo", low, false);
 	ctf_member_set(&type->members[big_endian ? 0 : 1], "_hi", high, false);
 	return type;
@@ -66,35 +67,36 @@ static const struct {
 	enum node_shape shape;
 	unsigned int bits;
 } node_kinds[] = {
-	{ "nothing", NODE_EMPTY, 0 },
-	{ "boolean", NODE_BOOL, 0 },
-	{ "uint8", NODE_UNSIGNED, 8 },
-	{ "uint16", NODE_UNSIGNED, 16 },
-	{ "uint32", NODE_UNSIGNED, 32 },
-	{ "uint64", NODE_UNSIGNED, 64 },
-	{ "int8", NODE_SIGNED, 8 },
-	{ "int16", NODE_SIGNED, 16 },
-	{ "int32", NODE_SIGNED, 32 },
-	{ "int64", NODE_SIGNED, 64 },
-	{ "uint128", NODE_INT128, 0 },
-	{ "int128", NODE_INT128, 1 },
-	{ "byte", NODE_HEX, 8 },
-	{ "pointer", NODE_HEX, 64 },
-	{ "float32", NODE_FLOAT, 32 },
-	{ "float64", NODE_FLOAT, 64 },
-	{ "float16", NODE_FLOAT, 32 },
-	{ "float128", NODE_FLOAT128, 0 },
-	{ "utf8", NODE_STRING, 0 },
-	{ "utf16", NODE_STRING, 0 },
-	{ "utf32", NODE_STRING, 0 },
-	{ "structure", NODE_COUNT, 0 },
-	{ "array", NODE_COUNT, 0 },
-	{ "attributes", NODE_COUNT, 0 },
+		{"nothing", NODE_EMPTY, 0},
+		{"boolean", NODE_BOOL, 0},
+		{"uint8", NODE_UNSIGNED, 8},
+		{"uint16", NODE_UNSIGNED, 16},
+		{"uint32", NODE_UNSIGNED, 32},
+		{"uint64", NODE_UNSIGNED, 64},
+		{"int8", NODE_SIGNED, 8},
+		{"int16", NODE_SIGNED, 16},
+		{"int32", NODE_SIGNED, 32},
+		{"int64", NODE_SIGNED, 64},
+		{"uint128", NODE_INT128, 0},
+		{"int128", NODE_INT128, 1},
+		{"byte", NODE_HEX, 8},
+		{"pointer", NODE_HEX, 64},
+		{"float32", NODE_FLOAT, 32},
+		{"float64", NODE_FLOAT, 64},
+		{"float16", NODE_FLOAT, 32},
+		{"float128", NODE_FLOAT128, 0},
+		{"utf8", NODE_STRING, 0},
+		{"utf16", NODE_STRING, 0},
+		{"utf32", NODE_STRING, 0},
+		{"structure", NODE_COUNT, 0},
+		{"array", NODE_COUNT, 0},
+		{"attributes", NODE_COUNT, 0},
 };
 
 #define NODE_KINDS (sizeof(node_kinds) / sizeof(node_kinds[0]))
 
-static struct ctf_type *node_value(struct ctf_arena *arena, enum node_shape shape, unsigned int bits)
+static struct ctf_type *node_value(
+		struct ctf_arena *arena, enum node_shape shape, unsigned int bits)
 {
 	struct ctf_type *type = NULL, *count;
 
@@ -124,8 +126,8 @@ static struct ctf_type *node_value(struct ctf_arena *arena, enum node_shape shap
 }
 
 /*
- * It is written out wherever it is used: Babeltrace 2.0.4 does not find `_kind` in the second copy of a named
- * structure.
+ * It is written out wherever it is used: Babeltrace 2.0.4 does not find `_kind` in the second
+ * copy of a named structure.
  */
 struct ctf_type *ctf_describe_node(struct ctf_arena *arena)
 {
@@ -138,11 +140,12 @@ struct ctf_type *ctf_describe_node(struct ctf_arena *arena)
 	if (!node || !kind || !value || !name)
 		return NULL;
 	for (uint32_t i = 0; i < NODE_KINDS; i++) {
-		struct ctf_type *option = node_value(arena, node_kinds[i].shape, node_kinds[i].bits);
+		struct ctf_type *option =
+				node_value(arena, node_kinds[i].shape, node_kinds[i].bits);
 
 		if (!option)
 			return NULL;
-		kind->labels[i] = (struct ctf_label){ node_kinds[i].name, i, i };
+		kind->labels[i] = (struct ctf_label){node_kinds[i].name, i, i};
 		ctf_member_set(&value->members[i], node_kinds[i].name, option, false);
 	}
 	ctf_member_set(&node->members[0], "_depth", u8, false);

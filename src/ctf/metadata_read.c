@@ -30,11 +30,11 @@ static int read_file(int dir_fd, char **text, size_t *size)
 	else if (stat.st_size > METADATA_SIZE_MAX)
 		ret = -EFBIG;
 	if (!ret) {
-		*text = malloc((size_t) stat.st_size + 1);
+		*text = malloc((size_t)stat.st_size + 1);
 		ret = *text ? 0 : -ENOMEM;
 	}
-	while (!ret && used < (size_t) stat.st_size) {
-		ssize_t got = read(fd, *text + used, (size_t) stat.st_size - used);
+	while (!ret && used < (size_t)stat.st_size) {
+		ssize_t got = read(fd, *text + used, (size_t)stat.st_size - used);
 
 		if (got < 0 && errno == EINTR)
 			continue;
@@ -42,7 +42,7 @@ static int read_file(int dir_fd, char **text, size_t *size)
 			ret = -errno;
 		if (got <= 0)
 			break;
-		used += (size_t) got;
+		used += (size_t)got;
 	}
 	close(fd);
 	*size = used;
@@ -70,14 +70,15 @@ static int unpack(char *text, size_t *size, struct ctf_error *error)
 	while (at < end) {
 		uint32_t content, packet;
 
-		if (end - at < METADATA_HEADER || read_u32(text + at, big_endian) != METADATA_MAGIC) {
+		if (end - at < METADATA_HEADER ||
+				read_u32(text + at, big_endian) != METADATA_MAGIC) {
 			*size = used;
 			return ctf_fail(error, -EINVAL, "a packet of the metadata is damaged");
 		}
 		content = read_u32(text + at + 24, big_endian) / 8;
 		packet = read_u32(text + at + 28, big_endian) / 8;
-		if (content < METADATA_HEADER || content > packet || packet > end - at || text[at + 32] ||
-			text[at + 33] || text[at + 34]) {
+		if (content < METADATA_HEADER || content > packet || packet > end - at ||
+				text[at + 32] || text[at + 33] || text[at + 34]) {
 			*size = used;
 			return ctf_fail(error, -EINVAL, "a packet of the metadata is damaged");
 		}
@@ -89,10 +90,11 @@ static int unpack(char *text, size_t *size, struct ctf_error *error)
 	return 0;
 }
 
-int ctf_metadata_read(int dir_fd, const char *dir, struct ctf_trace_classes **out, struct ctf_error *error)
+int ctf_metadata_read(int dir_fd, const char *dir, struct ctf_trace_classes **out,
+		struct ctf_error *error)
 {
 	struct ctf_trace_classes *classes = calloc(1, sizeof(*classes));
-	struct ctf_error packets = { "" };
+	struct ctf_error packets = {""};
 	char *text = NULL, *path = strdup(dir);
 	size_t size = 0;
 	int ret, unpacked = 0;
@@ -109,10 +111,13 @@ int ctf_metadata_read(int dir_fd, const char *dir, struct ctf_trace_classes **ou
 	ret = read_file(dir_fd, &text, &size);
 	if (ret)
 		return ctf_fail(error, ret, "the metadata cannot be read: %s", strerror(-ret));
-	if (size >= 4 && (read_u32(text, true) == METADATA_MAGIC || read_u32(text, false) == METADATA_MAGIC))
+	if (size >= 4 &&
+			(read_u32(text, true) == METADATA_MAGIC ||
+					read_u32(text, false) == METADATA_MAGIC))
 		unpacked = unpack(text, &size, &packets);
-	if (size && (unsigned char) text[0] == 0x1e)
-		ret = ctf_fail(error, -EINVAL, "the trace is in the format CTF 2; this version reads CTF 1.8");
+	if (size && (unsigned char)text[0] == 0x1e)
+		ret = ctf_fail(error, -EINVAL,
+				"the trace is in the format CTF 2; this version reads CTF 1.8");
 	else
 		ret = ctf_tsdl_parse(classes, text, size, error);
 	free(text);
@@ -126,6 +131,6 @@ void ctf_metadata_free(struct ctf_trace_classes *classes)
 	if (!classes)
 		return;
 	ctf_arena_destroy(classes->arena);
-	free((void *) (uintptr_t) classes->trace.path);
+	free((void *)(uintptr_t)classes->trace.path);
 	free(classes);
 }

@@ -13,18 +13,20 @@
 /* The process chooses these texts: control characters and invalid UTF-8 are made harmless. */
 static void print_text(const char *text, struct ctf_arena *arena, FILE *out)
 {
-	const char *clean = ctf_describe_text(arena, text ? text : "", 1, SIDE_TYPE_BYTE_ORDER_HOST);
+	const char *clean =
+			ctf_describe_text(arena, text ? text : "", 1, SIDE_TYPE_BYTE_ORDER_HOST);
 
 	ctf_tsdl_print_string(clean ? clean : "", out);
 }
 
 static void print_typealiases(FILE *out)
 {
-	static const unsigned int sizes[] = { 8, 16, 32, 64 };
+	static const unsigned int sizes[] = {8, 16, 32, 64};
 
 	for (unsigned int i = 0; i < 8; i++)
 		fprintf(out, "typealias integer { size = %u; align = 8; signed = %s; } := %c%u;\n",
-			sizes[i / 2], i % 2 ? "true" : "false", i % 2 ? 's' : 'u', sizes[i / 2]);
+				sizes[i / 2], i % 2 ? "true" : "false", i % 2 ? 's' : 'u',
+				sizes[i / 2]);
 	fputc('\n', out);
 }
 
@@ -36,16 +38,16 @@ static void print_trace(const struct ctf_writer *writer, FILE *out)
 	for (unsigned int i = 0; i < 16; i++)
 		fprintf(out, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", u[i]);
 	fprintf(out,
-		"\";\n"
-		"\tbyte_order = %s;\n"
-		"\tpacket.header := struct {\n"
-		"\t\tu32 magic;\n"
-		"\t\tu8 uuid[16];\n"
-		"\t\tu32 stream_id;\n"
-		"\t\tu64 stream_instance_id;\n"
-		"\t};\n"
-		"};\n\n",
-		CTF_HOST_BIG_ENDIAN ? "be" : "le");
+			"\";\n"
+			"\tbyte_order = %s;\n"
+			"\tpacket.header := struct {\n"
+			"\t\tu32 magic;\n"
+			"\t\tu8 uuid[16];\n"
+			"\t\tu32 stream_id;\n"
+			"\t\tu64 stream_instance_id;\n"
+			"\t};\n"
+			"};\n\n",
+			CTF_HOST_BIG_ENDIAN ? "be" : "le");
 }
 
 static void print_env(const struct ctf_writer *writer, struct ctf_arena *arena, FILE *out)
@@ -53,16 +55,17 @@ static void print_env(const struct ctf_writer *writer, struct ctf_arena *arena, 
 	const struct ctf_writer_config *config = &writer->config;
 
 	fprintf(out,
-		"env {\n"
-		"\tdomain = \"ust\";\n"
-		"\ttracer_name = \"side\";\n"
-		"\ttracer_major = %" PRIu32 ";\n"
-		"\ttracer_minor = %" PRIu32 ";\n"
-		"\ttracer_patchlevel = %" PRIu32 ";\n"
-		"\tside_format = 1;\n"
-		"\tside_string_encoding = \"UTF-16 and UTF-32 text is converted to UTF-8; lone "
-		"surrogates and values above U+10FFFF are kept in generalised UTF-8\";\n",
-		config->version[0], config->version[1], config->version[2]);
+			"env {\n"
+			"\tdomain = \"ust\";\n"
+			"\ttracer_name = \"side\";\n"
+			"\ttracer_major = %" PRIu32 ";\n"
+			"\ttracer_minor = %" PRIu32 ";\n"
+			"\ttracer_patchlevel = %" PRIu32 ";\n"
+			"\tside_format = 1;\n"
+			"\tside_string_encoding = \"UTF-16 and UTF-32 text is converted to UTF-8; "
+			"lone "
+			"surrogates and values above U+10FFFF are kept in generalised UTF-8\";\n",
+			config->version[0], config->version[1], config->version[2]);
 	fputs("\thostname = ", out);
 	print_text(config->hostname, arena, out);
 	fputs(";\n\tprocname = ", out);
@@ -81,19 +84,21 @@ static void print_clock(const struct ctf_clock *clock, struct ctf_arena *arena, 
 		fputs(";\n", out);
 	}
 	fprintf(out,
-		"\tfreq = %" PRIu64 ";\n"
-		"\tprecision = %" PRIu64 ";\n"
-		"\toffset_s = %" PRId64 ";\n"
-		"\toffset = %" PRIu64 ";\n"
-		"\tabsolute = true;\n"
-		"};\n\n",
-		clock->frequency, clock->precision, clock->offset_s, clock->offset);
+			"\tfreq = %" PRIu64 ";\n"
+			"\tprecision = %" PRIu64 ";\n"
+			"\toffset_s = %" PRId64 ";\n"
+			"\toffset = %" PRIu64 ";\n"
+			"\tabsolute = true;\n"
+			"};\n\n",
+			clock->frequency, clock->precision, clock->offset_s, clock->offset);
 	fprintf(out,
-		"typealias integer { size = 64; align = 8; signed = false; map = clock.%s.value; } := "
-		"tick64;\n"
-		"typealias integer { size = 27; align = 1; signed = false; map = clock.%s.value; } := "
-		"tick27;\n\n",
-		clock->name, clock->name);
+			"typealias integer { size = 64; align = 8; signed = false; map = "
+			"clock.%s.value; } := "
+			"tick64;\n"
+			"typealias integer { size = 27; align = 1; signed = false; map = "
+			"clock.%s.value; } := "
+			"tick27;\n\n",
+			clock->name, clock->name);
 }
 
 static void print_streams(FILE *out)
@@ -107,39 +112,41 @@ static void print_streams(FILE *out)
 				      "\t\tu64 events_discarded;\n";
 
 	fprintf(out,
-		"stream {\n"
-		"\tid = %d;\n"
-		"%s"
-		"\t\tu32 cpu_id;\n"
-		"\t};\n"
-		"\tevent.header := struct {\n"
-		"\t\tenum : integer { size = 5; align = 1; signed = false; } "
-		"{ compact = 0 ... 29, medium = 30, extended = 31 } id;\n"
-		"\t\tvariant <id> {\n"
-		"\t\t\tstruct { tick27 timestamp; } compact;\n"
-		"\t\t\tstruct { tick27 timestamp; integer { size = 16; align = 1; signed = false; } "
-		"id; } medium;\n"
-		"\t\t\tstruct { u32 id; tick64 timestamp; } extended;\n"
-		"\t\t} v;\n"
-		"\t} align(8);\n"
-		"};\n\n",
-		CTF_STREAM_EVENTS, context);
+			"stream {\n"
+			"\tid = %d;\n"
+			"%s"
+			"\t\tu32 cpu_id;\n"
+			"\t};\n"
+			"\tevent.header := struct {\n"
+			"\t\tenum : integer { size = 5; align = 1; signed = false; } "
+			"{ compact = 0 ... 29, medium = 30, extended = 31 } id;\n"
+			"\t\tvariant <id> {\n"
+			"\t\t\tstruct { tick27 timestamp; } compact;\n"
+			"\t\t\tstruct { tick27 timestamp; integer { size = 16; align = 1; signed = "
+			"false; } "
+			"id; } medium;\n"
+			"\t\t\tstruct { u32 id; tick64 timestamp; } extended;\n"
+			"\t\t} v;\n"
+			"\t} align(8);\n"
+			"};\n\n",
+			CTF_STREAM_EVENTS, context);
 	fprintf(out,
-		"/* Written by the recorder, not by the program. */\n"
-		"stream {\n"
-		"\tid = %d;\n"
-		"%s"
-		"\t};\n"
-		"\tevent.header := struct { u32 id; tick64 timestamp; };\n"
-		"};\n\n"
-		"event {\n"
-		"\tname = \"side:lost\";\n"
-		"\tid = 0;\n"
-		"\tstream_id = %d;\n"
-		"\tloglevel = 4;\n"
-		"\tfields := struct { string _ring; string _event; string _reason; u64 _count; };\n"
-		"};\n\n",
-		CTF_STREAM_SESSION, context, CTF_STREAM_SESSION);
+			"/* Written by the recorder, not by the program. */\n"
+			"stream {\n"
+			"\tid = %d;\n"
+			"%s"
+			"\t};\n"
+			"\tevent.header := struct { u32 id; tick64 timestamp; };\n"
+			"};\n\n"
+			"event {\n"
+			"\tname = \"side:lost\";\n"
+			"\tid = 0;\n"
+			"\tstream_id = %d;\n"
+			"\tloglevel = 4;\n"
+			"\tfields := struct { string _ring; string _event; string _reason; u64 "
+			"_count; };\n"
+			"};\n\n",
+			CTF_STREAM_SESSION, context, CTF_STREAM_SESSION);
 }
 
 int ctf_metadata_head(const struct ctf_writer *writer, char **text, size_t *size)
@@ -180,8 +187,8 @@ static void print_json_comment(const char *json, FILE *out)
 	fputs(" */\n", out);
 }
 
-int ctf_metadata_event(uint32_t id, const char *name, int side_loglevel, const struct ctf_type *fields,
-	const char *json, char **text, size_t *size)
+int ctf_metadata_event(uint32_t id, const char *name, int side_loglevel,
+		const struct ctf_type *fields, const char *json, char **text, size_t *size)
 {
 	struct ctf_arena *arena = ctf_arena_create();
 	FILE *out = arena ? open_memstream(text, size) : NULL;

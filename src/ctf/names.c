@@ -16,10 +16,10 @@ int ctf_names_init(struct ctf_names *names, struct ctf_arena *arena, uint32_t co
 {
 	uint64_t size = 8;
 
-	while (size < (uint64_t) count * 2)
+	while (size < (uint64_t)count * 2)
 		size *= 2;
 	names->arena = arena;
-	names->mask = (uint32_t) (size - 1);
+	names->mask = (uint32_t)(size - 1);
 	names->table = calloc(size, sizeof(*names->table));
 	return names->table ? 0 : -ENOMEM;
 }
@@ -36,8 +36,8 @@ static struct ctf_name_entry *names_find(struct ctf_names *names, const char *na
 	uint32_t at;
 
 	for (const char *c = name; *c; c++)
-		hash = (hash ^ (unsigned char) *c) * 1099511628211u;
-	at = (uint32_t) (hash ^ (hash >> 32)) & names->mask;
+		hash = (hash ^ (unsigned char)*c) * 1099511628211u;
+	at = (uint32_t)(hash ^ (hash >> 32)) & names->mask;
 	while (names->table[at].name && strcmp(names->table[at].name, name) != 0)
 		at = (at + 1) & names->mask;
 	return &names->table[at];

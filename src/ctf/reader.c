@@ -2,8 +2,8 @@
 /*
  * All traces below a directory as one row of items, merged by time.
  *
- * Files are mapped; a file that shrinks while it is read ends the reading program (SIGBUS), as with every
- * reader that maps.
+ * Files are mapped; a file that shrinks while it is read ends the reading program (SIGBUS), as
+ * with every reader that maps.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -39,7 +39,7 @@ struct ctf_reader {
 /* ---- finding traces ---- */
 
 static int add_note(struct ctf_reader *reader, struct ctf_trace_classes *classes, const char *path,
-	const char *name, const char *what)
+		const char *name, const char *what)
 {
 	struct reader_note *note = calloc(1, sizeof(*note));
 
@@ -66,7 +66,8 @@ static int grow_pointers(void *array, uint32_t count)
 	return 0;
 }
 
-static int add_stream(struct ctf_reader *reader, struct ctf_trace_classes *classes, int dir_fd, const char *name)
+static int add_stream(struct ctf_reader *reader, struct ctf_trace_classes *classes, int dir_fd,
+		const char *name)
 {
 	struct ctf_stream_reader *stream = malloc(sizeof(*stream));
 	int ret;
@@ -87,7 +88,8 @@ static int add_stream(struct ctf_reader *reader, struct ctf_trace_classes *class
 	return 0;
 }
 
-static int add_trace(struct ctf_reader *reader, int dir_fd, const char *path, struct dirent **names, int count)
+static int add_trace(struct ctf_reader *reader, int dir_fd, const char *path, struct dirent **names,
+		int count)
 {
 	struct ctf_trace_classes *classes;
 	struct ctf_error error;
@@ -119,9 +121,11 @@ static int compare_names(const struct dirent **a, const struct dirent **b)
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-static int scan(struct ctf_reader *reader, int parent_fd, const char *name, const char *path, unsigned int depth)
+static int scan(struct ctf_reader *reader, int parent_fd, const char *name, const char *path,
+		unsigned int depth)
 {
-	int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (depth ? O_NOFOLLOW : 0));
+	int fd = openat(parent_fd, name,
+			O_RDONLY | O_DIRECTORY | O_CLOEXEC | (depth ? O_NOFOLLOW : 0));
 	struct dirent **names = NULL;
 	bool has_metadata = false;
 	int count, ret = 0;
@@ -138,8 +142,8 @@ static int scan(struct ctf_reader *reader, int parent_fd, const char *name, cons
 		char *inner;
 
 		if (*names[i]->d_name == '.' ||
-			(names[i]->d_type != DT_DIR && names[i]->d_type != DT_UNKNOWN) ||
-			(has_metadata && strcmp(names[i]->d_name, "index") == 0))
+				(names[i]->d_type != DT_DIR && names[i]->d_type != DT_UNKNOWN) ||
+				(has_metadata && strcmp(names[i]->d_name, "index") == 0))
 			continue;
 		if (asprintf(&inner, "%s/%s", path, names[i]->d_name) < 0) {
 			ret = -ENOMEM;
@@ -179,7 +183,8 @@ static void sift_down(struct ctf_reader *reader, uint32_t at)
 
 		if (child >= reader->heap_count)
 			break;
-		if (child + 1 < reader->heap_count && is_before(reader->heap[child + 1], reader->heap[child]))
+		if (child + 1 < reader->heap_count &&
+				is_before(reader->heap[child + 1], reader->heap[child]))
 			child++;
 		if (!is_before(reader->heap[child], moved))
 			break;
@@ -191,7 +196,7 @@ static void sift_down(struct ctf_reader *reader, uint32_t at)
 
 static int start_merging(struct ctf_reader *reader)
 {
-	reader->heap = calloc((size_t) reader->stream_count + 1, sizeof(struct ctf_stream_reader *));
+	reader->heap = calloc((size_t)reader->stream_count + 1, sizeof(struct ctf_stream_reader *));
 	if (!reader->heap)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < reader->stream_count; i++) {
@@ -213,9 +218,9 @@ int ctf_reader_next(struct ctf_reader *reader, struct ctf_item *item)
 		struct reader_note *note = reader->shown_note;
 
 		reader->shown_note = note->next;
-		*item = (struct ctf_item){
-			.kind = CTF_ITEM_DAMAGE, .text = note->text, .trace = &note->classes->trace
-		};
+		*item = (struct ctf_item){.kind = CTF_ITEM_DAMAGE,
+				.text = note->text,
+				.trace = &note->classes->trace};
 		return 1;
 	}
 	if (reader->top_shown) {
@@ -249,8 +254,9 @@ int ctf_reader_open(const char *dir, struct ctf_reader **out, struct ctf_error *
 	ret = scan(reader, AT_FDCWD, dir, dir, 0);
 	if (!ret && !reader->trace_count)
 		ret = ctf_fail(error, -ENOENT,
-			"there is no trace in %s: neither it nor a directory in it has a file \"metadata\"",
-			dir);
+				"there is no trace in %s: neither it nor a directory in it has a "
+				"file \"metadata\"",
+				dir);
 	else if (ret)
 		ctf_fail(error, ret, "cannot read %s: %s", dir, strerror(-ret));
 	if (!ret && start_merging(reader))
@@ -299,7 +305,7 @@ const struct ctf_trace *ctf_reader_trace(const struct ctf_reader *reader, uint32
 /* The public part is the first member of what the reader keeps. */
 static const struct ctf_trace_classes *classes_of(const struct ctf_trace *trace)
 {
-	return (const struct ctf_trace_classes *) trace;
+	return (const struct ctf_trace_classes *)trace;
 }
 
 uint32_t ctf_trace_event_count(const struct ctf_trace *trace)

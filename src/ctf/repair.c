@@ -2,8 +2,9 @@
 /*
  * Making a trace whole whose recorder was killed.
  *
- * Only what a kill leaves behind is mended, and only in traces of ours: the last packet of a stream that is cut,
- * and the last event block of the metadata that is cut. Every step leaves something that the next try can mend.
+ * Only what a kill leaves behind is mended, and only in traces of ours: the last packet of a
+ * stream that is cut, and the last event block of the metadata that is cut. Every step leaves
+ * something that the next try can mend.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -25,16 +26,16 @@ static int write_all(int fd, const void *bytes, size_t size, off_t at)
 {
 	ssize_t done = pwrite(fd, bytes, size, at);
 
-	return done == (ssize_t) size ? 0 : done < 0 ? -errno : -EIO;
+	return done == (ssize_t)size ? 0 : done < 0 ? -errno : -EIO;
 }
 
 /* Keep the whole records of the cut packet, or nothing of it when even its header is cut. */
 static int mend_packet(const struct ctf_stream_reader *stream, int fd)
 {
-	off_t packet = (off_t) stream->damaged_packet;
+	off_t packet = (off_t)stream->damaged_packet;
 	bool keep = !stream->header_cut && stream->good >= HEADER_BITS;
-	off_t end = packet + (keep ? (off_t) (stream->good / 8) : 0);
-	uint64_t sizes[2] = { stream->good, stream->good }, last = stream->decoder.clock;
+	off_t end = packet + (keep ? (off_t)(stream->good / 8) : 0);
+	uint64_t sizes[2] = {stream->good, stream->good}, last = stream->decoder.clock;
 	uint64_t begin = stream->fields.values[CTF_ROLE_TIMESTAMP_BEGIN];
 	int ret;
 
@@ -73,7 +74,7 @@ static int repair_stream(struct ctf_trace_classes *classes, int dir_fd, const ch
 static int repair_metadata(const struct ctf_trace_classes *classes, int dir_fd)
 {
 	int fd = openat(dir_fd, "metadata", O_RDWR | O_CLOEXEC), ret = 0;
-	off_t good = (off_t) classes->good_size;
+	off_t good = (off_t)classes->good_size;
 	struct stat stat;
 	char *rest;
 	ssize_t got;
@@ -84,11 +85,11 @@ static int repair_metadata(const struct ctf_trace_classes *classes, int dir_fd)
 		close(fd);
 		return -EINVAL;
 	}
-	rest = malloc((size_t) (stat.st_size - good) + 1);
-	got = rest ? pread(fd, rest, (size_t) (stat.st_size - good), good) : -1;
+	rest = malloc((size_t)(stat.st_size - good) + 1);
+	got = rest ? pread(fd, rest, (size_t)(stat.st_size - good), good) : -1;
 	if (got < 0)
 		ret = rest ? -errno : -ENOMEM;
-	else if (memmem(rest, (size_t) got, "\n};", 3))
+	else if (memmem(rest, (size_t)got, "\n};", 3))
 		ret = -EINVAL; /* Damage of another kind. */
 	else if (ftruncate(fd, good) || write_all(fd, "\n\n", 2, good))
 		ret = -errno;
@@ -123,7 +124,7 @@ int ctf_repair(const char *dir, unsigned int *repaired, struct ctf_error *error)
 {
 	int dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), ret;
 	struct ctf_trace_classes *classes = NULL;
-	struct ctf_error why = { "" };
+	struct ctf_error why = {""};
 
 	*repaired = 0;
 	if (dir_fd < 0)

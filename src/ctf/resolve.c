@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Making a scope ready for the decoder: alignments and least sizes from the leaves up, lengths and tags
- * bound to the fields that hold them, roles by name.
+ * Making a scope ready for the decoder: alignments and least sizes from the leaves up, lengths
+ * and tags bound to the fields that hold them, roles by name.
  *
- * A bound field gets a slot: the decoder leaves its value there, the sequence or variant finds it there.
+ * A bound field gets a slot: the decoder leaves its value there, the sequence or variant finds it
+ * there.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -26,18 +27,18 @@ struct resolver {
 };
 
 static const char *const scope_prefixes[CTF_SCOPE_COUNT] = {
-	[CTF_SCOPE_PACKET_HEADER] = "trace.packet.header.",
-	[CTF_SCOPE_PACKET_CONTEXT] = "stream.packet.context.",
-	[CTF_SCOPE_EVENT_HEADER] = "stream.event.header.",
-	[CTF_SCOPE_STREAM_EVENT_CONTEXT] = "stream.event.context.",
-	[CTF_SCOPE_EVENT_CONTEXT] = "event.context.",
-	[CTF_SCOPE_EVENT_FIELDS] = "event.fields.",
+		[CTF_SCOPE_PACKET_HEADER] = "trace.packet.header.",
+		[CTF_SCOPE_PACKET_CONTEXT] = "stream.packet.context.",
+		[CTF_SCOPE_EVENT_HEADER] = "stream.event.header.",
+		[CTF_SCOPE_STREAM_EVENT_CONTEXT] = "stream.event.context.",
+		[CTF_SCOPE_EVENT_CONTEXT] = "event.context.",
+		[CTF_SCOPE_EVENT_FIELDS] = "event.fields.",
 };
 
 /* ---- references ---- */
 
-static struct ctf_member *find_member(const struct ctf_type *type, uint32_t count, const char *name,
-	size_t size)
+static struct ctf_member *find_member(
+		const struct ctf_type *type, uint32_t count, const char *name, size_t size)
 {
 	for (uint32_t i = count; i-- > 0;) {
 		const char *at = type->members[i].name;
@@ -67,7 +68,7 @@ static struct ctf_member *find_path(const struct ctf_type *type, uint32_t count,
 }
 
 static struct ctf_member *find_reference(
-	const struct resolver *r, const struct resolve_level *level, const char *reference)
+		const struct resolver *r, const struct resolve_level *level, const char *reference)
 {
 	for (; level; level = level->up) {
 		struct ctf_member *member = find_path(level->type, level->before, reference);
@@ -86,7 +87,7 @@ static struct ctf_member *find_reference(
 }
 
 static int bind(const struct resolver *r, const struct resolve_level *level, struct ctf_type *type,
-	const struct ctf_type **target)
+		const struct ctf_type **target)
 {
 	struct ctf_member *member;
 	const char *name = type->reference;
@@ -96,13 +97,18 @@ static int bind(const struct resolver *r, const struct resolve_level *level, str
 	member = find_reference(r, level, name);
 	if (!member)
 		return ctf_fail(r->error, -EINVAL,
-			"the metadata names the field \"%s\", which does not stand before its use", name);
-	if (type->kind == CTF_SEQUENCE && (member->type->is_signed || (member->type->kind != CTF_INTEGER &&
-						member->type->kind != CTF_ENUM)))
+				"the metadata names the field \"%s\", which does not stand before "
+				"its use",
+				name);
+	if (type->kind == CTF_SEQUENCE &&
+			(member->type->is_signed ||
+					(member->type->kind != CTF_INTEGER &&
+							member->type->kind != CTF_ENUM)))
 		return ctf_fail(r->error, -EINVAL,
-			"the length \"%s\" in the metadata is no unsigned integer", name);
+				"the length \"%s\" in the metadata is no unsigned integer", name);
 	if (type->kind == CTF_VARIANT && member->type->kind != CTF_ENUM)
-		return ctf_fail(r->error, -EINVAL, "the tag \"%s\" in the metadata is no enumeration", name);
+		return ctf_fail(r->error, -EINVAL,
+				"the tag \"%s\" in the metadata is no enumeration", name);
 	if (member->slot < 0)
 		member->slot = r->classes->slot_count++;
 	type->slot = member->slot;
@@ -117,7 +123,7 @@ struct option_name {
 
 static int compare_option_names(const void *a, const void *b)
 {
-	return strcmp(((const struct option_name *) a)->name, ((const struct option_name *) b)->name);
+	return strcmp(((const struct option_name *)a)->name, ((const struct option_name *)b)->name);
 }
 
 /* Which tag values choose which option: the labels that are named like options. */
@@ -126,26 +132,26 @@ static int bind_options(const struct resolver *r, struct ctf_type *type, const s
 	struct option_name *names;
 
 	if (ctf_arena_used(r->classes->arena) > r->classes->memory_max)
-		return ctf_fail(r->error, -EINVAL, "the types of the metadata take too much memory");
-	names = calloc((size_t) type->member_count + 1, sizeof(*names));
+		return ctf_fail(r->error, -EINVAL,
+				"the types of the metadata take too much memory");
+	names = calloc((size_t)type->member_count + 1, sizeof(*names));
 	if (!names)
 		return ctf_fail(r->error, -ENOMEM, "no memory for the metadata");
 	for (uint32_t i = 0; i < type->member_count; i++)
-		names[i] = (struct option_name){ type->members[i].name, i };
+		names[i] = (struct option_name){type->members[i].name, i};
 	qsort(names, type->member_count, sizeof(*names), compare_option_names);
 	type->ranges = ctf_arena_alloc(r->classes->arena, tag->label_count, sizeof(*type->ranges));
 	type->range_count = 0;
 	type->tag_signed = tag->is_signed;
 	for (uint32_t i = 0; type->ranges && i < tag->label_count; i++) {
 		const struct ctf_label *label = &tag->labels[i];
-		struct option_name key = { label->text, 0 };
-		const struct option_name *found = bsearch(
-			&key, names, type->member_count, sizeof(*names), compare_option_names);
+		struct option_name key = {label->text, 0};
+		const struct option_name *found = bsearch(&key, names, type->member_count,
+				sizeof(*names), compare_option_names);
 
 		if (found)
 			type->ranges[type->range_count++] = (struct ctf_option_range){
-				label->begin, label->end, found->index
-			};
+					label->begin, label->end, found->index};
 	}
 	free(names);
 	return type->ranges ? 0 : ctf_fail(r->error, -ENOMEM, "no memory for the metadata");
@@ -167,11 +173,13 @@ static uint64_t saturated_multiply(uint64_t a, uint64_t b)
 	return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
 
-static int resolve_type(const struct resolver *r, const struct resolve_level *level, struct ctf_type *type);
+static int resolve_type(
+		const struct resolver *r, const struct resolve_level *level, struct ctf_type *type);
 
-static int resolve_struct(const struct resolver *r, const struct resolve_level *level, struct ctf_type *type)
+static int resolve_struct(
+		const struct resolver *r, const struct resolve_level *level, struct ctf_type *type)
 {
-	struct resolve_level inner = { level, type, 0 };
+	struct resolve_level inner = {level, type, 0};
 
 	type->min_bits = 0;
 	for (uint32_t i = 0; i < type->member_count; i++) {
@@ -189,7 +197,8 @@ static int resolve_struct(const struct resolver *r, const struct resolve_level *
 	return 0;
 }
 
-static int resolve_variant(const struct resolver *r, const struct resolve_level *level, struct ctf_type *type)
+static int resolve_variant(
+		const struct resolver *r, const struct resolve_level *level, struct ctf_type *type)
 {
 	const struct ctf_type *tag;
 	int ret = bind(r, level, type, &tag);
@@ -205,7 +214,8 @@ static int resolve_variant(const struct resolver *r, const struct resolve_level 
 	return ret;
 }
 
-static int resolve_array(const struct resolver *r, const struct resolve_level *level, struct ctf_type *type)
+static int resolve_array(
+		const struct resolver *r, const struct resolve_level *level, struct ctf_type *type)
 {
 	const struct ctf_type *length;
 	int ret = resolve_type(r, level, type->element);
@@ -213,12 +223,14 @@ static int resolve_array(const struct resolver *r, const struct resolve_level *l
 	if (!ret && type->kind == CTF_SEQUENCE)
 		ret = bind(r, level, type, &length);
 	type->align = type->element->align;
-	type->min_bits = type->kind == CTF_ARRAY ?
-		saturated_multiply(type->length, type->element->min_bits) : 0;
+	type->min_bits = type->kind == CTF_ARRAY
+			? saturated_multiply(type->length, type->element->min_bits)
+			: 0;
 	return ret;
 }
 
-static int resolve_type(const struct resolver *r, const struct resolve_level *level, struct ctf_type *type)
+static int resolve_type(
+		const struct resolver *r, const struct resolve_level *level, struct ctf_type *type)
 {
 	switch (type->kind) {
 	case CTF_INTEGER:
@@ -241,34 +253,34 @@ struct role_name {
 };
 
 static const struct role_name header_roles[] = {
-	{ "magic", CTF_ROLE_MAGIC },
-	{ "uuid", CTF_ROLE_UUID },
-	{ "stream_id", CTF_ROLE_STREAM_ID },
-	{ "stream_instance_id", CTF_ROLE_STREAM_INSTANCE_ID },
-	{ NULL, CTF_ROLE_NONE },
+		{"magic", CTF_ROLE_MAGIC},
+		{"uuid", CTF_ROLE_UUID},
+		{"stream_id", CTF_ROLE_STREAM_ID},
+		{"stream_instance_id", CTF_ROLE_STREAM_INSTANCE_ID},
+		{NULL, CTF_ROLE_NONE},
 };
 
 static const struct role_name context_roles[] = {
-	{ "timestamp_begin", CTF_ROLE_TIMESTAMP_BEGIN },
-	{ "timestamp_end", CTF_ROLE_TIMESTAMP_END },
-	{ "content_size", CTF_ROLE_CONTENT_SIZE },
-	{ "packet_size", CTF_ROLE_PACKET_SIZE },
-	{ "packet_seq_num", CTF_ROLE_PACKET_SEQ_NUM },
-	{ "events_discarded", CTF_ROLE_EVENTS_DISCARDED },
-	{ "cpu_id", CTF_ROLE_CPU_ID },
-	{ NULL, CTF_ROLE_NONE },
+		{"timestamp_begin", CTF_ROLE_TIMESTAMP_BEGIN},
+		{"timestamp_end", CTF_ROLE_TIMESTAMP_END},
+		{"content_size", CTF_ROLE_CONTENT_SIZE},
+		{"packet_size", CTF_ROLE_PACKET_SIZE},
+		{"packet_seq_num", CTF_ROLE_PACKET_SEQ_NUM},
+		{"events_discarded", CTF_ROLE_EVENTS_DISCARDED},
+		{"cpu_id", CTF_ROLE_CPU_ID},
+		{NULL, CTF_ROLE_NONE},
 };
 
 static const struct role_name event_roles[] = {
-	{ "id", CTF_ROLE_EVENT_ID },
-	{ NULL, CTF_ROLE_NONE },
+		{"id", CTF_ROLE_EVENT_ID},
+		{NULL, CTF_ROLE_NONE},
 };
 
 static bool role_fits(enum ctf_role role, const struct ctf_type *type)
 {
 	if (role == CTF_ROLE_UUID)
 		return (type->kind == CTF_ARRAY && type->length == 16 &&
-			type->element->kind == CTF_INTEGER && type->element->size == 8);
+				type->element->kind == CTF_INTEGER && type->element->size == 8);
 	return type->kind == CTF_INTEGER || type->kind == CTF_ENUM;
 }
 
@@ -280,18 +292,20 @@ static void set_roles(struct ctf_type *type, const struct role_name *roles)
 		struct ctf_member *member = &type->members[i];
 
 		for (const struct role_name *role = roles; role->name; role++) {
-			if (strcmp(member->name, role->name) == 0 && role_fits(role->role, member->type))
+			if (strcmp(member->name, role->name) == 0 &&
+					role_fits(role->role, member->type))
 				member->role = role->role;
 		}
-		if (roles == event_roles) /* LTTng's compact and extended forms stand in a variant. */
+		/* The compact and the extended form of an event header stand in a variant. */
+		if (roles == event_roles)
 			set_roles(member->type, roles);
 	}
 }
 
 int ctf_resolve(struct ctf_trace_classes *classes, struct ctf_type *const scopes[CTF_SCOPE_COUNT],
-	enum ctf_scope scope, struct ctf_error *error)
+		enum ctf_scope scope, struct ctf_error *error)
 {
-	const struct resolver r = { classes, scopes, scope, error };
+	const struct resolver r = {classes, scopes, scope, error};
 	int ret = resolve_type(&r, NULL, scopes[scope]);
 
 	if (ret)

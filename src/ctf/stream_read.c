@@ -2,8 +2,9 @@
 /*
  * One data stream file as a row of items.
  *
- * Packet by packet, record by record; a packet that cannot be read becomes one item that says so, and the
- * reading goes on behind it: at its end if its size makes sense, else where the next packet header stands.
+ * Packet by packet, record by record; a packet that cannot be read becomes one item that says so,
+ * and the reading goes on behind it: at its end if its size makes sense, else where the next
+ * packet header stands.
  */
 #include <endian.h>
 #include <errno.h>
@@ -26,35 +27,35 @@ int64_t ctf_clock_ns(const struct ctf_clock *clock, uint64_t cycles)
 	int64_t ns;
 
 	if (__builtin_add_overflow(cycles, clock->offset, &sum)) {
-		unsigned __int128 wide = (unsigned __int128) cycles + clock->offset;
+		unsigned __int128 wide = (unsigned __int128)cycles + clock->offset;
 
-		seconds = (uint64_t) (wide / frequency);
-		rest = (uint64_t) (wide % frequency);
+		seconds = (uint64_t)(wide / frequency);
+		rest = (uint64_t)(wide % frequency);
 	} else {
 		seconds = sum / frequency;
 		rest = sum % frequency;
 	}
 	if (frequency != second)
-		rest = frequency < UINT64_C(18000000000) ?
-			rest * second / frequency :
-			(uint64_t) ((unsigned __int128) rest * second / frequency);
-	if (seconds > INT64_MAX || __builtin_add_overflow(clock->offset_s, (int64_t) seconds, &ns) ||
-		__builtin_mul_overflow(ns, (int64_t) second, &ns) ||
-		__builtin_add_overflow(ns, (int64_t) rest, &ns))
+		rest = frequency < UINT64_C(18000000000)
+				? rest * second / frequency
+				: (uint64_t)((unsigned __int128)rest * second / frequency);
+	if (seconds > INT64_MAX || __builtin_add_overflow(clock->offset_s, (int64_t)seconds, &ns) ||
+			__builtin_mul_overflow(ns, (int64_t)second, &ns) ||
+			__builtin_add_overflow(ns, (int64_t)rest, &ns))
 		return clock->offset_s < 0 ? INT64_MIN : INT64_MAX;
 	return ns;
 }
 
 /* ---- files ---- */
 
-int ctf_stream_reader_open(struct ctf_stream_reader *stream, struct ctf_trace_classes *classes, int dir_fd,
-	const char *name)
+int ctf_stream_reader_open(struct ctf_stream_reader *stream, struct ctf_trace_classes *classes,
+		int dir_fd, const char *name)
 {
 	struct stat stat;
 	void *map;
 	int fd, ret;
 
-	*stream = (struct ctf_stream_reader){ .classes = classes };
+	*stream = (struct ctf_stream_reader){.classes = classes};
 	stream->info.cpu = -1;
 	fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
@@ -64,16 +65,16 @@ int ctf_stream_reader_open(struct ctf_stream_reader *stream, struct ctf_trace_cl
 		close(fd);
 		return ret;
 	}
-	map = mmap(NULL, (size_t) stat.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	map = mmap(NULL, (size_t)stat.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	ret = map == MAP_FAILED ? -errno : 0;
 	close(fd);
 	if (ret)
 		return ret;
-	madvise(map, (size_t) stat.st_size, MADV_SEQUENTIAL);
+	madvise(map, (size_t)stat.st_size, MADV_SEQUENTIAL);
 	stream->map = map;
-	stream->size = (uint64_t) stat.st_size;
+	stream->size = (uint64_t)stat.st_size;
 	stream->info.name = strdup(name);
-	stream->decoder.slots = calloc((size_t) classes->slot_count + 1, sizeof(uint64_t));
+	stream->decoder.slots = calloc((size_t)classes->slot_count + 1, sizeof(uint64_t));
 	if (!stream->info.name || !stream->decoder.slots) {
 		ctf_stream_reader_close(stream);
 		return -ENOMEM;
@@ -84,16 +85,17 @@ int ctf_stream_reader_open(struct ctf_stream_reader *stream, struct ctf_trace_cl
 void ctf_stream_reader_close(struct ctf_stream_reader *stream)
 {
 	if (stream->map)
-		munmap((void *) (uintptr_t) stream->map, stream->size);
+		munmap((void *)(uintptr_t)stream->map, stream->size);
 	stream->map = NULL;
 	free(stream->decoder.slots);
 	free(stream->decoder.values);
-	free((void *) (uintptr_t) stream->info.name);
+	free((void *)(uintptr_t)stream->info.name);
 }
 
 /* ---- items ---- */
 
-static struct ctf_item *new_item(struct ctf_stream_reader *stream, enum ctf_item_kind kind, uint64_t cycles)
+static struct ctf_item *new_item(
+		struct ctf_stream_reader *stream, enum ctf_item_kind kind, uint64_t cycles)
 {
 	struct ctf_item *item = &stream->item;
 	const struct ctf_clock *clock = stream->class ? stream->class->clock : NULL;
@@ -114,9 +116,9 @@ static struct ctf_item *new_item(struct ctf_stream_reader *stream, enum ctf_item
 
 static int damage(struct ctf_stream_reader *stream, const char *what, const char *consequence)
 {
-	snprintf(stream->text, sizeof(stream->text),
-		"%s/%s, byte %" PRIu64 ", is damaged: %s; %s", stream->classes->trace.path,
-		stream->info.name, stream->packet + stream->decoder.at / 8, what, consequence);
+	snprintf(stream->text, sizeof(stream->text), "%s/%s, byte %" PRIu64 ", is damaged: %s; %s",
+			stream->classes->trace.path, stream->info.name,
+			stream->packet + stream->decoder.at / 8, what, consequence);
 	stream->damaged_packet = stream->packet;
 	new_item(stream, CTF_ITEM_DAMAGE, stream->decoder.clock)->text = stream->text;
 	return 1;
@@ -133,12 +135,12 @@ static uint64_t find_packet(const struct ctf_stream_reader *stream)
 	unsigned char mark[20];
 
 	if (!classes->has_uuid || !(stream->fields.seen & 1u << CTF_ROLE_MAGIC) ||
-		!(stream->fields.seen & 1u << CTF_ROLE_UUID))
+			!(stream->fields.seen & 1u << CTF_ROLE_UUID))
 		return stream->size;
 	memcpy(mark, &magic, 4);
 	memcpy(mark + 4, classes->trace.uuid, 16);
-	from = memmem(from, (size_t) (end - from), mark, sizeof(mark));
-	return from ? (uint64_t) (from - stream->map) : stream->size;
+	from = memmem(from, (size_t)(end - from), mark, sizeof(mark));
+	return from ? (uint64_t)(from - stream->map) : stream->size;
 }
 
 static bool seen(const struct ctf_stream_reader *stream, enum ctf_role role)
@@ -154,7 +156,7 @@ static const char *check_header(struct ctf_stream_reader *stream)
 	if (seen(stream, CTF_ROLE_MAGIC) && stream->fields.values[CTF_ROLE_MAGIC] != PACKET_MAGIC)
 		return "no packet begins here";
 	if (classes->has_uuid && seen(stream, CTF_ROLE_UUID) &&
-		memcmp(stream->fields.uuid, classes->trace.uuid, 16) != 0)
+			memcmp(stream->fields.uuid, classes->trace.uuid, 16) != 0)
 		return "the packet belongs to another trace";
 	if (seen(stream, CTF_ROLE_STREAM_ID))
 		class = ctf_stream_class_find(classes, stream->fields.values[CTF_ROLE_STREAM_ID]);
@@ -194,7 +196,7 @@ static int open_packet(struct ctf_stream_reader *stream, const char **why)
 	uint32_t index;
 	int ret = 0;
 
-	stream->fields = (struct ctf_packet_fields){ 0 };
+	stream->fields = (struct ctf_packet_fields){0};
 	d->base = stream->map + stream->packet;
 	d->limit = stream->size - stream->packet;
 	d->at = 0;
@@ -221,7 +223,7 @@ static int open_packet(struct ctf_stream_reader *stream, const char **why)
 	if (*why)
 		return -EINVAL;
 	if (seen(stream, CTF_ROLE_CPU_ID))
-		stream->info.cpu = (int64_t) stream->fields.values[CTF_ROLE_CPU_ID];
+		stream->info.cpu = (int64_t)stream->fields.values[CTF_ROLE_CPU_ID];
 	if (seen(stream, CTF_ROLE_TIMESTAMP_BEGIN))
 		d->clock = stream->fields.values[CTF_ROLE_TIMESTAMP_BEGIN];
 	d->packet = NULL;
@@ -263,12 +265,13 @@ static bool events_discarded(struct ctf_stream_reader *stream)
 	uint64_t end = stream->decoder.clock, begin = stream->previous_end;
 	struct ctf_item *item;
 
-	if (seen(stream, CTF_ROLE_TIMESTAMP_END) && stream->fields.values[CTF_ROLE_TIMESTAMP_END] > end)
+	if (seen(stream, CTF_ROLE_TIMESTAMP_END) &&
+			stream->fields.values[CTF_ROLE_TIMESTAMP_END] > end)
 		end = stream->fields.values[CTF_ROLE_TIMESTAMP_END];
 	if (seen(stream, CTF_ROLE_EVENTS_DISCARDED)) {
 		if (stream->has_previous)
 			step = counter_step(stream->previous_discarded, discarded,
-				stream->fields.discarded_size);
+					stream->fields.discarded_size);
 		stream->previous_discarded = discarded;
 	}
 	stream->previous_end = end;
@@ -285,7 +288,7 @@ static bool events_discarded(struct ctf_stream_reader *stream)
 /* ---- records ---- */
 
 static const struct ctf_value *value_at(
-	const struct ctf_decoder *d, const struct ctf_type *type, uint32_t index)
+		const struct ctf_decoder *d, const struct ctf_type *type, uint32_t index)
 {
 	return type ? &d->values[index] : NULL;
 }
@@ -350,12 +353,14 @@ static int broken_record(struct ctf_stream_reader *stream)
 	stream->state = CTF_STREAM_TAIL;
 	if (stream->torn)
 		snprintf(consequence, sizeof(consequence),
-			"the file ends inside its last packet, of which %" PRIu64 " events are shown",
-			stream->records);
+				"the file ends inside its last packet, of which %" PRIu64
+				" events are shown",
+				stream->records);
 	else
 		snprintf(consequence, sizeof(consequence),
-			"the rest of this packet is skipped, %" PRIu64 " events of it are shown",
-			stream->records);
+				"the rest of this packet is skipped, %" PRIu64
+				" events of it are shown",
+				stream->records);
 	return damage(stream, stream->decoder.why, consequence);
 }
 

@@ -8,7 +8,7 @@
 
 enum ctf_stream_state {
 	CTF_STREAM_PACKET, /* A packet begins at `packet`. */
-	CTF_STREAM_GAP, /* It is open; were packets lost before it? */
+	CTF_STREAM_GAP,    /* It is open; were packets lost before it? */
 	CTF_STREAM_RECORDS,
 	CTF_STREAM_TAIL, /* Its records are over; were events lost? */
 };
@@ -20,27 +20,27 @@ struct ctf_stream_reader {
 	const uint8_t *map;
 	uint64_t size;
 	enum ctf_stream_state state;
-	uint64_t packet; /* Byte offset of the current packet … */
-	uint64_t next_packet; /* … and of the one behind it. */
-	bool torn; /* The file ends before the packet does. */
-	bool broken; /* A record of the packet could not be read. */
-	bool header_cut; /* The file ends inside the header of a packet. */
+	uint64_t packet;         /* Byte offset of the current packet … */
+	uint64_t next_packet;    /* … and of the one behind it. */
+	bool torn;               /* The file ends before the packet does. */
+	bool broken;             /* A record of the packet could not be read. */
+	bool header_cut;         /* The file ends inside the header of a packet. */
 	uint64_t damaged_packet; /* Byte offset of the packet of the last damage. */
-	uint64_t good; /* Bits of this packet up to its last whole record. */
-	uint64_t records; /* Read in this packet. */
+	uint64_t good;           /* Bits of this packet up to its last whole record. */
+	uint64_t records;        /* Read in this packet. */
 	struct ctf_packet_fields fields;
 	struct ctf_decoder decoder;
 	bool has_previous;
 	uint64_t previous_discarded;
 	uint64_t previous_sequence;
 	uint64_t previous_end; /* Ticks. */
-	struct ctf_item item; /* The current one. */
+	struct ctf_item item;  /* The current one. */
 	char text[768];
 };
 
 /* Map the file. 1: a stream; 0: an empty file; negative errno. */
-int ctf_stream_reader_open(struct ctf_stream_reader *stream, struct ctf_trace_classes *classes, int dir_fd,
-	const char *name);
+int ctf_stream_reader_open(struct ctf_stream_reader *stream, struct ctf_trace_classes *classes,
+		int dir_fd, const char *name);
 void ctf_stream_reader_close(struct ctf_stream_reader *stream);
 
 /* Go on: 1: stream->item is there; 0: the end; -ENOMEM. */
@@ -51,9 +51,11 @@ int64_t ctf_clock_ns(const struct ctf_clock *clock, uint64_t cycles);
 
 /* ---- metadata files ---- */
 
-/* Read and parse DIR/metadata. -EINVAL with a sentence; usable classes may be there all the same. */
+/*
+ * Read and parse DIR/metadata. -EINVAL with a sentence; usable classes may be there all the same.
+ */
 int ctf_metadata_read(int dir_fd, const char *dir, struct ctf_trace_classes **classes,
-	struct ctf_error *error);
+		struct ctf_error *error);
 void ctf_metadata_free(struct ctf_trace_classes *classes);
 
 #endif /* CTF_STREAM_READ_H */

@@ -2,8 +2,8 @@
 /*
  * Data stream files: packets of whole event records, appended.
  *
- * A packet goes out in one writev(): a recorder that is killed leaves at most the last packet cut. When
- * the call itself fails, the file is cut back, so that it stays a row of whole packets.
+ * A packet goes out in one writev(): a recorder that is killed leaves at most the last packet
+ * cut. When the call itself fails, the file is cut back, so that it stays a row of whole packets.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -44,16 +44,16 @@ int ctf_write_error(struct ctf_error *error, int code, const char *dir, const ch
 	else if (code == -EFBIG)
 		mend = "; the limit on the size of files (ulimit -f) is reached";
 	return ctf_fail(error, code, "cannot write %s%s%s: %s%s", dir, *file ? "/" : "", file,
-		strerror(-code), mend);
+			strerror(-code), mend);
 }
 
 int ctf_file_append(int fd, off_t *size, const void *head, size_t head_size, const void *body,
-	size_t body_size)
+		size_t body_size)
 {
 	/* iovec wants writable memory, and writes nothing there. */
-	struct iovec parts[2] = { { (void *) (uintptr_t) head, head_size },
-		{ (void *) (uintptr_t) body, body_size } };
-	off_t at = *size, end = *size + (off_t) (head_size + body_size);
+	struct iovec parts[2] = {
+			{(void *)(uintptr_t)head, head_size}, {(void *)(uintptr_t)body, body_size}};
+	off_t at = *size, end = *size + (off_t)(head_size + body_size);
 
 	while (at < end) {
 		ssize_t done = pwritev(fd, parts, 2, at);
@@ -63,17 +63,18 @@ int ctf_file_append(int fd, off_t *size, const void *head, size_t head_size, con
 		if (done <= 0) {
 			int code = done < 0 ? -errno : -EIO;
 
-			if (ftruncate(fd, *size))
-				return -EIO; /* What follows would be lost behind the torn packet. */
-			return code;
+			/* If this fails too, the next packet is written over the torn one. */
+			return ftruncate(fd, *size) ? -EIO : code;
 		}
 		at += done;
 		for (unsigned int i = 0; i < 2; i++) {
-			size_t part = parts[i].iov_len < (size_t) done ? parts[i].iov_len : (size_t) done;
+			size_t part = parts[i].iov_len < (size_t)done ? parts[i].iov_len
+								      : (size_t)done;
 
-			parts[i].iov_base = (char *) parts[i].iov_base + part;
+			if (part) /* The body may be NULL. */
+				parts[i].iov_base = (char *)parts[i].iov_base + part;
 			parts[i].iov_len -= part;
-			done -= (ssize_t) part;
+			done -= (ssize_t)part;
 		}
 	}
 	*size = end;
@@ -81,7 +82,7 @@ int ctf_file_append(int fd, off_t *size, const void *head, size_t head_size, con
 }
 
 int ctf_stream_open(struct ctf_writer *writer, const char *name, uint32_t class_id, uint32_t cpu,
-	struct ctf_stream **out, struct ctf_error *error)
+		struct ctf_stream **out, struct ctf_error *error)
 {
 	struct ctf_stream *stream = calloc(1, sizeof(*stream));
 
@@ -114,17 +115,18 @@ int ctf_stream_close(struct ctf_stream *stream, struct ctf_error *error)
 	return ret;
 }
 
-int ctf_stream_append(struct ctf_stream *stream, const struct ctf_span *span, struct ctf_error *error)
+int ctf_stream_append(
+		struct ctf_stream *stream, const struct ctf_span *span, struct ctf_error *error)
 {
 	struct packet_header header = {
-		.magic = CTF_PACKET_MAGIC,
-		.stream_id = stream->class_id,
-		.stream_instance_id = stream->cpu,
-		.timestamp_begin = span->timestamp_begin,
-		.timestamp_end = span->timestamp_end,
-		.packet_seq_num = stream->sequence,
-		.events_discarded = span->events_discarded,
-		.cpu_id = stream->cpu,
+			.magic = CTF_PACKET_MAGIC,
+			.stream_id = stream->class_id,
+			.stream_instance_id = stream->cpu,
+			.timestamp_begin = span->timestamp_begin,
+			.timestamp_end = span->timestamp_end,
+			.packet_seq_num = stream->sequence,
+			.events_discarded = span->events_discarded,
+			.cpu_id = stream->cpu,
 	};
 	size_t size = sizeof(header);
 	int ret;
@@ -135,7 +137,7 @@ int ctf_stream_append(struct ctf_stream *stream, const struct ctf_span *span, st
 		header.timestamp_begin = stream->last_end;
 	if (header.timestamp_end < header.timestamp_begin)
 		header.timestamp_end = header.timestamp_begin;
-	header.content_size = header.packet_size = (uint64_t) (size + span->size) * 8;
+	header.content_size = header.packet_size = (uint64_t)(size + span->size) * 8;
 	memcpy(header.uuid, stream->writer->uuid, sizeof(header.uuid));
 	ret = ctf_file_append(stream->fd, &stream->size, &header, size, span->records, span->size);
 	if (ret)
@@ -146,9 +148,9 @@ int ctf_stream_append(struct ctf_stream *stream, const struct ctf_span *span, st
 }
 
 int ctf_writer_open_stream(struct ctf_writer *writer, uint32_t cpu, uint64_t timestamp,
-	struct ctf_stream **stream, struct ctf_error *error)
+		struct ctf_stream **stream, struct ctf_error *error)
 {
-	struct ctf_span empty = { .timestamp_begin = timestamp, .timestamp_end = timestamp };
+	struct ctf_span empty = {.timestamp_begin = timestamp, .timestamp_end = timestamp};
 	char name[32];
 	int ret;
 

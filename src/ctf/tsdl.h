@@ -14,9 +14,9 @@ enum tsdl_token_kind {
 	TSDL_WORD,
 	TSDL_NUMBER,
 	TSDL_STRING,
-	TSDL_PUNCT, /* One character, or one of the two below. */
+	TSDL_PUNCT,       /* One character, or one of the two below. */
 	TSDL_ASSIGN_TYPE, /* := */
-	TSDL_RANGE, /* ... */
+	TSDL_RANGE,       /* ... */
 	TSDL_BAD,
 };
 
@@ -74,15 +74,16 @@ struct ctf_trace_classes {
 };
 
 /*
- * Parse the text into classes (whose arena is made). Returns 0, -ENOMEM or -EINVAL with a sentence; after
- * -EINVAL what stood before the error is there, if ctf_tsdl_usable() says so.
+ * Parse the text into classes (whose arena is made). Returns 0, -ENOMEM or -EINVAL with a
+ * sentence; after -EINVAL what stood before the error is there, if ctf_tsdl_usable() says so.
  */
 int ctf_tsdl_parse(struct ctf_trace_classes *classes, const char *text, size_t size,
-	struct ctf_error *error);
+		struct ctf_error *error);
 bool ctf_tsdl_usable(const struct ctf_trace_classes *classes);
 
 struct ctf_event_class *ctf_event_class_find(const struct ctf_stream_class *stream, uint64_t id);
-struct ctf_stream_class *ctf_stream_class_find(const struct ctf_trace_classes *classes, uint64_t id);
+struct ctf_stream_class *ctf_stream_class_find(
+		const struct ctf_trace_classes *classes, uint64_t id);
 
 /* ---- the parser, for its two files ---- */
 
@@ -105,7 +106,8 @@ struct tsdl_parser {
 
 void tsdl_next(struct tsdl_parser *p);
 /* Note the first error; always returns NULL. */
-void *tsdl_error(struct tsdl_parser *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void *tsdl_error(struct tsdl_parser *p, const char *format, ...)
+		__attribute__((format(printf, 2, 3)));
 void *tsdl_alloc(struct tsdl_parser *p, size_t count, size_t size);
 bool tsdl_is(const struct tsdl_parser *p, char punct);
 bool tsdl_is_word(const struct tsdl_parser *p, const char *word);
@@ -139,10 +141,10 @@ enum ctf_scope {
 };
 
 /*
- * Make one scope ready for decoding: alignments, least sizes, references, roles. `scopes` has the types
- * of the earlier ones.
+ * Make one scope ready for decoding: alignments, least sizes, references, roles. `scopes` has the
+ * types of the earlier ones.
  */
 int ctf_resolve(struct ctf_trace_classes *classes, struct ctf_type *const scopes[CTF_SCOPE_COUNT],
-	enum ctf_scope scope, struct ctf_error *error);
+		enum ctf_scope scope, struct ctf_error *error);
 
 #endif /* CTF_TSDL_H */

@@ -41,12 +41,12 @@ static bool skip_blanks(struct tsdl_lexer *lexer)
 {
 	while (lexer->at < lexer->end) {
 		const char *at = lexer->at;
-		size_t left = (size_t) (lexer->end - at);
+		size_t left = (size_t)(lexer->end - at);
 
 		if (*at == '\n')
 			lexer->line++;
 		if (*at == ' ' || *at == '\t' || *at == '\n' || *at == '\r' || *at == '\f' ||
-			*at == '\v') {
+				*at == '\v') {
 			lexer->at++;
 		} else if (left >= 2 && at[0] == '/' && at[1] == '/') {
 			const char *end = memchr(at, '\n', left);
@@ -57,7 +57,7 @@ static bool skip_blanks(struct tsdl_lexer *lexer)
 
 			if (!end)
 				return false;
-			keep_side_event(lexer, at + 2, (size_t) (end - at) - 2);
+			keep_side_event(lexer, at + 2, (size_t)(end - at) - 2);
 			for (const char *c = at; c < end; c++)
 				lexer->line += *c == '\n';
 			lexer->at = end + 2;
@@ -79,16 +79,17 @@ static char lex_escape(struct tsdl_lexer *lexer)
 	if (found)
 		return to[found - from];
 	if (c >= '0' && c <= '7') {
-		value = (unsigned int) (c - '0');
+		value = (unsigned int)(c - '0');
 		for (int i = 0; i < 2 && lexer->at < lexer->end && *lexer->at >= '0' &&
-				*lexer->at <= '7'; i++)
-			value = value * 8 + (unsigned int) (*lexer->at++ - '0');
-		return (char) value;
+				*lexer->at <= '7';
+				i++)
+			value = value * 8 + (unsigned int)(*lexer->at++ - '0');
+		return (char)value;
 	}
 	if (c == 'x') {
 		while (lexer->at < lexer->end && hex_value(*lexer->at) >= 0)
-			value = value * 16 + (unsigned int) hex_value(*lexer->at++);
-		return (char) value;
+			value = value * 16 + (unsigned int)hex_value(*lexer->at++);
+		return (char)value;
 	}
 	return c;
 }
@@ -104,7 +105,7 @@ static void lex_string(struct tsdl_lexer *lexer, struct tsdl_token *token)
 	token->kind = TSDL_BAD;
 	if (end >= lexer->end)
 		return;
-	text = ctf_arena_alloc(lexer->arena, (size_t) (end - start) + 1, 1);
+	text = ctf_arena_alloc(lexer->arena, (size_t)(end - start) + 1, 1);
 	if (!text)
 		return;
 	while (lexer->at < end) {
@@ -138,12 +139,13 @@ static void lex_number(struct tsdl_lexer *lexer, struct tsdl_token *token)
 	for (; lexer->at < lexer->end; lexer->at++) {
 		int digit = hex_value(*lexer->at);
 
-		if (digit < 0 || (unsigned int) digit >= base)
+		if (digit < 0 || (unsigned int)digit >= base)
 			break;
 		fits &= !__builtin_mul_overflow(value, base, &value);
-		fits &= !__builtin_add_overflow(value, (uint64_t) digit, &value);
+		fits &= !__builtin_add_overflow(value, (uint64_t)digit, &value);
 	}
-	while (lexer->at < lexer->end && (((*lexer->at | 0x20) == 'u') || ((*lexer->at | 0x20) == 'l')))
+	while (lexer->at < lexer->end &&
+			(((*lexer->at | 0x20) == 'u') || ((*lexer->at | 0x20) == 'l')))
 		lexer->at++;
 	token->kind = fits ? TSDL_NUMBER : TSDL_BAD;
 	token->number = value;
@@ -152,18 +154,19 @@ static void lex_number(struct tsdl_lexer *lexer, struct tsdl_token *token)
 void tsdl_lex(struct tsdl_lexer *lexer, struct tsdl_token *token)
 {
 	bool blanks = skip_blanks(lexer);
-	size_t left = (size_t) (lexer->end - lexer->at);
+	size_t left = (size_t)(lexer->end - lexer->at);
 
-	*token = (struct tsdl_token){ .line = lexer->line, .text = lexer->at };
+	*token = (struct tsdl_token){.line = lexer->line, .text = lexer->at};
 	if (!blanks) {
 		token->kind = TSDL_BAD;
 	} else if (!left) {
 		token->kind = TSDL_END;
 	} else if (is_word_start(*lexer->at)) {
-		while (lexer->at < lexer->end && (is_word_start(*lexer->at) || is_digit(*lexer->at)))
+		while (lexer->at < lexer->end &&
+				(is_word_start(*lexer->at) || is_digit(*lexer->at)))
 			lexer->at++;
 		token->kind = TSDL_WORD;
-		token->size = (size_t) (lexer->at - token->text);
+		token->size = (size_t)(lexer->at - token->text);
 	} else if (is_digit(*lexer->at)) {
 		lex_number(lexer, token);
 	} else if (*lexer->at == '"') {
@@ -175,8 +178,8 @@ void tsdl_lex(struct tsdl_lexer *lexer, struct tsdl_token *token)
 		token->kind = TSDL_RANGE;
 		lexer->at += 3;
 	} else {
-		token->kind = strchr("{}[]()<>;:,=.-+*", *lexer->at) && *lexer->at ? TSDL_PUNCT :
-										  TSDL_BAD;
+		token->kind = strchr("{}[]()<>;:,=.-+*", *lexer->at) && *lexer->at ? TSDL_PUNCT
+										   : TSDL_BAD;
 		token->punct = *lexer->at++;
 	}
 }

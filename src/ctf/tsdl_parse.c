@@ -9,7 +9,10 @@
 
 #include "ctf/tsdl.h"
 
-/* Metadata may take so much memory, and this many times its size: named types are copied at each use. */
+/*
+ * Metadata may take so much memory, and this many times its size: named types are copied at each
+ * use.
+ */
 #define TSDL_MEMORY_BASE (64u << 20)
 #define TSDL_MEMORY_FACTOR 96u
 
@@ -111,7 +114,7 @@ char *tsdl_copy_token(struct tsdl_parser *p)
 /* `key = value;` or `key := type;` */
 struct entry {
 	char key[TSDL_KEY_MAX]; /* Dots included. */
-	const char *text; /* A string, or words. */
+	const char *text;       /* A string, or words. */
 	bool is_string;
 	bool is_number;
 	uint64_t number;
@@ -155,7 +158,7 @@ static void parse_entry_value(struct tsdl_parser *p, struct entry *entry)
 /* The next entry of a block, or false at its end. Declarations between are taken. */
 static bool parse_entry(struct tsdl_parser *p, struct entry *entry)
 {
-	*entry = (struct entry){ 0 };
+	*entry = (struct entry){0};
 	while (!p->failed && tsdl_at_declaration(p))
 		tsdl_declaration(p);
 	if (p->failed || tsdl_is(p, '}'))
@@ -226,7 +229,7 @@ static bool parse_uuid(const char *text, uint8_t uuid[16])
 			continue;
 		if (digits == 32 || sscanf(text, "%1x", &value) != 1)
 			return false;
-		uuid[digits / 2] = (uint8_t) (uuid[digits / 2] << 4 | value);
+		uuid[digits / 2] = (uint8_t)(uuid[digits / 2] << 4 | value);
 		digits++;
 	}
 	return digits == 32;
@@ -260,7 +263,7 @@ static void parse_trace(struct tsdl_parser *p)
 		tsdl_error(p, "the trace block has no byte_order (le or be)");
 	classes->has_trace = !p->failed;
 	if (!p->failed && classes->packet_header) {
-		struct ctf_type *scopes[CTF_SCOPE_COUNT] = { classes->packet_header };
+		struct ctf_type *scopes[CTF_SCOPE_COUNT] = {classes->packet_header};
 
 		p->failed = ctf_resolve(classes, scopes, CTF_SCOPE_PACKET_HEADER, p->error);
 	}
@@ -286,7 +289,7 @@ static void parse_env(struct tsdl_parser *p)
 				return;
 			if (trace->environment_count)
 				memcpy(grown, p->classes->env,
-					trace->environment_count * sizeof(*grown));
+						trace->environment_count * sizeof(*grown));
 			p->classes->env = grown;
 			trace->environment = grown;
 		}
@@ -294,7 +297,7 @@ static void parse_env(struct tsdl_parser *p)
 			return;
 		strcpy(key, entry.key);
 		p->classes->env[trace->environment_count++] =
-			(struct ctf_environment){ key, entry.text, (int64_t) entry.number };
+				(struct ctf_environment){key, entry.text, (int64_t)entry.number};
 	}
 	end_block(p);
 }
@@ -319,14 +322,14 @@ static void parse_clock(struct tsdl_parser *p)
 		else if (strcmp(entry.key, "freq") == 0)
 			clock->frequency = entry.number;
 		else if (strcmp(entry.key, "offset_s") == 0)
-			clock->offset_s = (int64_t) entry.number;
+			clock->offset_s = (int64_t)entry.number;
 		else if (strcmp(entry.key, "offset") == 0)
 			clock->offset = entry.number;
 		else if (strcmp(entry.key, "precision") == 0)
 			clock->precision = entry.number;
 		else if (strcmp(entry.key, "absolute") == 0)
-			clock->absolute = entry.text ? strcasecmp(entry.text, "true") == 0 :
-						       entry.number;
+			clock->absolute = entry.text ? strcasecmp(entry.text, "true") == 0
+						     : entry.number;
 	}
 	end_block(p);
 	if (!clock->name)
@@ -335,8 +338,7 @@ static void parse_clock(struct tsdl_parser *p)
 		tsdl_error(p, "a clock has the frequency 0");
 	if (p->failed)
 		return;
-	p->classes->clocks =
-		add_pointer(p, p->classes->clocks, &p->classes->clock_count, clock);
+	p->classes->clocks = add_pointer(p, p->classes->clocks, &p->classes->clock_count, clock);
 	p->classes->trace.clock = p->classes->clocks[0];
 }
 
@@ -361,14 +363,14 @@ static const struct ctf_clock *find_clock(const struct ctf_type *type)
 static void resolve_stream(struct tsdl_parser *p, struct ctf_stream_class *stream)
 {
 	struct ctf_type *scopes[CTF_SCOPE_COUNT] = {
-		[CTF_SCOPE_PACKET_HEADER] = p->classes->packet_header,
-		[CTF_SCOPE_PACKET_CONTEXT] = stream->packet_context,
-		[CTF_SCOPE_EVENT_HEADER] = stream->event_header,
-		[CTF_SCOPE_STREAM_EVENT_CONTEXT] = stream->event_context,
+			[CTF_SCOPE_PACKET_HEADER] = p->classes->packet_header,
+			[CTF_SCOPE_PACKET_CONTEXT] = stream->packet_context,
+			[CTF_SCOPE_EVENT_HEADER] = stream->event_header,
+			[CTF_SCOPE_STREAM_EVENT_CONTEXT] = stream->event_context,
 	};
 
 	for (enum ctf_scope scope = CTF_SCOPE_PACKET_CONTEXT;
-		!p->failed && scope <= CTF_SCOPE_STREAM_EVENT_CONTEXT; scope++) {
+			!p->failed && scope <= CTF_SCOPE_STREAM_EVENT_CONTEXT; scope++) {
 		if (scopes[scope])
 			p->failed = ctf_resolve(p->classes, scopes, scope, p->error);
 	}
@@ -401,8 +403,8 @@ static void parse_stream(struct tsdl_parser *p)
 		tsdl_error(p, "the stream %" PRIu64 " is defined twice", stream->id);
 	resolve_stream(p, stream);
 	if (!p->failed)
-		p->classes->streams =
-			add_pointer(p, p->classes->streams, &p->classes->stream_count, stream);
+		p->classes->streams = add_pointer(
+				p, p->classes->streams, &p->classes->stream_count, stream);
 }
 
 /* A trace with one kind of stream may do without its block. */
@@ -417,8 +419,8 @@ static struct ctf_stream_class *stream_of_event(struct tsdl_parser *p, uint64_t 
 		return stream;
 	stream = tsdl_alloc(p, 1, sizeof(*stream));
 	if (stream)
-		p->classes->streams =
-			add_pointer(p, p->classes->streams, &p->classes->stream_count, stream);
+		p->classes->streams = add_pointer(
+				p, p->classes->streams, &p->classes->stream_count, stream);
 	return stream;
 }
 
@@ -426,11 +428,13 @@ static void add_event(struct tsdl_parser *p, struct ctf_event_class *event, bool
 {
 	struct ctf_trace_classes *classes = p->classes;
 	struct ctf_stream_class *stream = stream_of_event(p, event->stream_id, has_stream);
-	struct ctf_type *scopes[CTF_SCOPE_COUNT] = { 0 };
+	struct ctf_type *scopes[CTF_SCOPE_COUNT] = {0};
 
 	if (!stream) {
-		tsdl_error(p, "the event \"%s\" belongs to the stream %" PRIu64 ", which is not known",
-			event->name, event->stream_id);
+		tsdl_error(p,
+				"the event \"%s\" belongs to the stream %" PRIu64
+				", which is not known",
+				event->name, event->stream_id);
 		return;
 	}
 	event->stream_id = stream->id;
@@ -487,7 +491,8 @@ static void parse_event(struct tsdl_parser *p)
 			event->stream_id = entry.number;
 			has_stream = true;
 		} else if (strcmp(entry.key, "loglevel") == 0) {
-			event->loglevel = entry.is_number && entry.number <= 14 ? (int) entry.number : -1;
+			event->loglevel = entry.is_number && entry.number <= 14 ? (int)entry.number
+										: -1;
 		} else if (strcmp(entry.key, "context") == 0) {
 			event->context = scope_type(p, &entry);
 		} else if (strcmp(entry.key, "fields") == 0) {
@@ -528,11 +533,11 @@ static void parse_block(struct tsdl_parser *p)
 		const char *word;
 		void (*parse)(struct tsdl_parser *p);
 	} blocks[] = {
-		{ "trace", parse_trace },
-		{ "env", parse_env },
-		{ "clock", parse_clock },
-		{ "stream", parse_stream },
-		{ "event", parse_event },
+			{"trace", parse_trace},
+			{"env", parse_env},
+			{"clock", parse_clock},
+			{"stream", parse_stream},
+			{"event", parse_event},
 	};
 
 	for (unsigned int i = 0; i < sizeof(blocks) / sizeof(blocks[0]); i++) {
@@ -558,7 +563,7 @@ static void find_byte_order(struct tsdl_parser *p)
 	int seen = 0; /* 1: trace, 2: its byte_order. */
 
 	for (tsdl_lex(&lexer, &token); token.kind != TSDL_END && token.kind != TSDL_BAD;
-		tsdl_lex(&lexer, &token)) {
+			tsdl_lex(&lexer, &token)) {
 		bool word = token.kind == TSDL_WORD;
 
 		if (token.kind == TSDL_PUNCT && token.punct == '{') {
@@ -570,7 +575,7 @@ static void find_byte_order(struct tsdl_parser *p)
 		} else if (word && !depth) {
 			seen = token.size == 5 && memcmp(token.text, "trace", 5) == 0;
 		} else if (word && depth == 1 && seen == 1 && token.size == 10 &&
-			memcmp(token.text, "byte_order", 10) == 0) {
+				memcmp(token.text, "byte_order", 10) == 0) {
 			seen = 2;
 		} else if (word && depth == 1 && seen == 2) {
 			p->classes->trace.big_endian = *token.text == 'b';
@@ -581,8 +586,8 @@ static void find_byte_order(struct tsdl_parser *p)
 
 static int compare_events(const void *a, const void *b)
 {
-	const struct ctf_event_class *left = *(struct ctf_event_class *const *) a;
-	const struct ctf_event_class *right = *(struct ctf_event_class *const *) b;
+	const struct ctf_event_class *left = *(struct ctf_event_class *const *)a;
+	const struct ctf_event_class *right = *(struct ctf_event_class *const *)b;
 
 	if (left->id != right->id)
 		return left->id < right->id ? -1 : 1;
@@ -601,9 +606,10 @@ static int index_events(struct ctf_stream_class *stream, struct ctf_error *error
 	for (uint32_t i = 0; i < stream->event_count; i++) {
 		if (kept && stream->events[kept - 1]->id == stream->events[i]->id) {
 			ret = ctf_fail(error, -EINVAL,
-				"the metadata has two events with the id %" PRIu64 " (\"%s\" and \"%s\")",
-				stream->events[i]->id, stream->events[kept - 1]->name,
-				stream->events[i]->name);
+					"the metadata has two events with the id %" PRIu64
+					" (\"%s\" and \"%s\")",
+					stream->events[i]->id, stream->events[kept - 1]->name,
+					stream->events[i]->name);
 			continue;
 		}
 		stream->events[kept++] = stream->events[i];
@@ -627,7 +633,8 @@ struct ctf_event_class *ctf_event_class_find(const struct ctf_stream_class *stre
 		else
 			high = middle;
 	}
-	return low < stream->event_count && stream->events[low]->id == id ? stream->events[low] : NULL;
+	return low < stream->event_count && stream->events[low]->id == id ? stream->events[low]
+									  : NULL;
 }
 
 static void note_environment(struct ctf_trace *trace)
@@ -653,14 +660,18 @@ bool ctf_tsdl_usable(const struct ctf_trace_classes *classes)
 }
 
 int ctf_tsdl_parse(struct ctf_trace_classes *classes, const char *text, size_t size,
-	struct ctf_error *error)
+		struct ctf_error *error)
 {
 	struct tsdl_scope root;
-	struct tsdl_parser parser = {
-		.lexer = { .at = text, .end = text + size, .line = 1 },
-		.classes = classes,
-		.error = error,
-	}, *p = &parser;
+	struct tsdl_parser parser =
+					   {
+							   .lexer = {.at = text,
+									   .end = text + size,
+									   .line = 1},
+							   .classes = classes,
+							   .error = error,
+					   },
+			   *p = &parser;
 
 	classes->arena = ctf_arena_create();
 	if (!classes->arena)
@@ -678,11 +689,11 @@ int ctf_tsdl_parse(struct ctf_trace_classes *classes, const char *text, size_t s
 		else
 			parse_block(p);
 		if (tsdl_is(p, ';')) /* It is the current token, so the lexer stands behind it. */
-			classes->good_size = (size_t) (p->lexer.at - text);
+			classes->good_size = (size_t)(p->lexer.at - text);
 	}
 	if (!p->failed && !ctf_tsdl_usable(classes))
 		tsdl_error(p, "there is no %s block",
-			classes->has_trace ? "stream or event" : "trace");
+				classes->has_trace ? "stream or event" : "trace");
 	for (uint32_t i = 0; i < classes->stream_count; i++) {
 		int ret = index_events(classes->streams[i], p->failed ? NULL : error);
 

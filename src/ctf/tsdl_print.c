@@ -18,13 +18,14 @@ static void print_indent(FILE *out, unsigned int indent)
 void ctf_tsdl_print_string(const char *text, FILE *out)
 {
 	fputc('"', out);
-	for (const unsigned char *c = (const unsigned char *) text; *c; c++) {
+	for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
 		if (*c == '"' || *c == '\\')
 			fprintf(out, "\\%c", *c);
 		else if (*c == '\n')
 			fputs("\\n", out);
 		else if (*c < 0x20 || *c == 0x7f)
-			fprintf(out, "\\%03o", *c); /* Three digits: the next one is no part of it. */
+			fprintf(out, "\\%03o",
+					*c); /* Three digits: the next one is no part of it. */
 		else
 			fputc(*c, out);
 	}
@@ -41,7 +42,7 @@ static void print_integer(const struct ctf_type *type, FILE *out)
 		return;
 	}
 	fprintf(out, "integer { size = %u; align = %u; signed = %s;", type->size, type->align,
-		type->is_signed ? "true" : "false");
+			type->is_signed ? "true" : "false");
 	if (!host && type->size != 8)
 		fprintf(out, " byte_order = %s;", type->big_endian ? "be" : "le");
 	if (type->base != 10)
@@ -52,7 +53,7 @@ static void print_integer(const struct ctf_type *type, FILE *out)
 static void print_float(const struct ctf_type *type, FILE *out)
 {
 	fprintf(out, "floating_point { exp_dig = %d; mant_dig = %d; align = %u;",
-		type->size == 32 ? 8 : 11, type->size == 32 ? 24 : 53, type->align);
+			type->size == 32 ? 8 : 11, type->size == 32 ? 24 : 53, type->align);
 	if (type->big_endian != CTF_HOST_BIG_ENDIAN)
 		fprintf(out, " byte_order = %s;", type->big_endian ? "be" : "le");
 	fputs(" }", out);
@@ -61,7 +62,7 @@ static void print_float(const struct ctf_type *type, FILE *out)
 static void print_bound(const struct ctf_type *type, uint64_t bound, FILE *out)
 {
 	if (type->is_signed)
-		fprintf(out, "%" PRId64, (int64_t) bound);
+		fprintf(out, "%" PRId64, (int64_t)bound);
 	else
 		fprintf(out, "%" PRIu64, bound);
 }

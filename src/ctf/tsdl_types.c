@@ -24,13 +24,13 @@ static uint32_t name_hash(const char *name)
 	uint32_t hash = 2166136261u;
 
 	for (; *name; name++)
-		hash = (hash ^ (unsigned char) *name) * 16777619u;
+		hash = (hash ^ (unsigned char)*name) * 16777619u;
 	return hash ^ hash >> 15;
 }
 
 bool tsdl_scope_open(struct tsdl_parser *p, struct tsdl_scope *scope, uint32_t buckets)
 {
-	*scope = (struct tsdl_scope){ .up = p->scope, .bucket_count = buckets };
+	*scope = (struct tsdl_scope){.up = p->scope, .bucket_count = buckets};
 	p->scope = scope;
 	return true;
 }
@@ -48,7 +48,7 @@ static struct ctf_type *find_name(struct tsdl_parser *p, const char *name)
 		if (!scope->buckets)
 			continue;
 		for (struct tsdl_name *at = scope->buckets[hash % scope->bucket_count]; at;
-			at = at->next) {
+				at = at->next) {
 			if (strcmp(at->name, name) == 0)
 				return at->type;
 		}
@@ -67,21 +67,22 @@ static void define_name(struct tsdl_parser *p, const char *name, struct ctf_type
 	if (!entry || !copy || !scope->buckets || !type)
 		return;
 	strcpy(copy, name);
-	*entry = (struct tsdl_name){ scope->buckets[name_hash(name) % scope->bucket_count], copy, type };
+	*entry = (struct tsdl_name){
+			scope->buckets[name_hash(name) % scope->bucket_count], copy, type};
 	scope->buckets[name_hash(name) % scope->bucket_count] = entry;
 }
 
 /*
- * References inside a named structure are resolved where it is used, so each use has a copy of its own.
- * Scalars are shared.
+ * References inside a named structure are resolved where it is used, so each use has a copy of
+ * its own. Scalars are shared.
  */
 static struct ctf_type *copy_type(struct tsdl_parser *p, const struct ctf_type *type)
 {
 	struct ctf_type *copy;
 
 	if (type->kind != CTF_STRUCT && type->kind != CTF_VARIANT && type->kind != CTF_ARRAY &&
-		type->kind != CTF_SEQUENCE)
-		return (struct ctf_type *) (uintptr_t) type;
+			type->kind != CTF_SEQUENCE)
+		return (struct ctf_type *)(uintptr_t)type;
 	copy = tsdl_alloc(p, 1, sizeof(*copy));
 	if (!copy)
 		return NULL;
@@ -150,7 +151,7 @@ static bool parse_attribute(struct tsdl_parser *p, struct attribute *attribute)
 		tsdl_next(p);
 	} else {
 		while ((p->token.kind == TSDL_WORD || tsdl_is(p, '.')) &&
-			used + p->token.size + 2 < sizeof(attribute->word)) {
+				used + p->token.size + 2 < sizeof(attribute->word)) {
 			size_t size = p->token.kind == TSDL_WORD ? p->token.size : 1;
 
 			memcpy(attribute->word + used, p->token.text, size);
@@ -194,14 +195,14 @@ static uint8_t attribute_base(struct tsdl_parser *p, const struct attribute *att
 	static const struct {
 		const char *words;
 		uint8_t base;
-	} bases[] = { { " decimal dec d i u ", 10 }, { " hexadecimal hex x X p ", 16 },
-		{ " octal oct o ", 8 }, { " binary bin b ", 2 } };
+	} bases[] = {{" decimal dec d i u ", 10}, {" hexadecimal hex x X p ", 16},
+			{" octal oct o ", 8}, {" binary bin b ", 2}};
 	char word[TSDL_NAME_MAX + 2];
 
 	if (attribute->is_number) {
 		if (attribute->number == 2 || attribute->number == 8 || attribute->number == 10 ||
-			attribute->number == 16)
-			return (uint8_t) attribute->number;
+				attribute->number == 16)
+			return (uint8_t)attribute->number;
 	} else {
 		snprintf(word, sizeof(word), " %s ", attribute->word);
 		for (unsigned int i = 0; i < 4; i++) {
@@ -221,10 +222,11 @@ static uint32_t attribute_align(struct tsdl_parser *p, const struct attribute *a
 		tsdl_error(p, "an alignment must be a power of two, at most %u", TSDL_ALIGN_MAX);
 		return 1;
 	}
-	return (uint32_t) align;
+	return (uint32_t)align;
 }
 
-static const struct ctf_clock *attribute_clock(struct tsdl_parser *p, const struct attribute *attribute)
+static const struct ctf_clock *attribute_clock(
+		struct tsdl_parser *p, const struct attribute *attribute)
 {
 	char expected[TSDL_NAME_MAX + 16];
 
@@ -248,14 +250,14 @@ static struct ctf_type *parse_integer(struct tsdl_parser *p)
 
 	if (!type)
 		return NULL;
-	*type = (struct ctf_type){ .kind = CTF_INTEGER, .base = 10, .slot = -1, .depth = 1 };
+	*type = (struct ctf_type){.kind = CTF_INTEGER, .base = 10, .slot = -1, .depth = 1};
 	type->big_endian = p->classes->trace.big_endian;
 	tsdl_expect(p, '{');
 	while (!p->failed && !tsdl_is(p, '}') && parse_attribute(p, &attribute)) {
 		if (strcmp(attribute.key, "size") == 0) {
 			if (!attribute.is_number || !attribute.number || attribute.number > 64)
 				return tsdl_error(p, "an integer must have 1 to 64 bits");
-			type->size = (uint8_t) attribute.number;
+			type->size = (uint8_t)attribute.number;
 		} else if (strcmp(attribute.key, "align") == 0) {
 			type->align = attribute_align(p, &attribute);
 		} else if (strcmp(attribute.key, "signed") == 0) {
@@ -288,8 +290,7 @@ static struct ctf_type *parse_float(struct tsdl_parser *p)
 	if (!type)
 		return NULL;
 	*type = (struct ctf_type){
-		.kind = CTF_FLOAT, .base = 10, .slot = -1, .depth = 1, .is_signed = true
-	};
+			.kind = CTF_FLOAT, .base = 10, .slot = -1, .depth = 1, .is_signed = true};
 	type->big_endian = p->classes->trace.big_endian;
 	tsdl_expect(p, '{');
 	while (!p->failed && !tsdl_is(p, '}') && parse_attribute(p, &attribute)) {
@@ -305,7 +306,7 @@ static struct ctf_type *parse_float(struct tsdl_parser *p)
 	tsdl_expect(p, '}');
 	if (!(exponent == 8 && mantissa == 24) && !(exponent == 11 && mantissa == 53))
 		return tsdl_error(p, "floating_point is read with 32 or 64 bits only");
-	type->size = (uint8_t) (exponent + mantissa);
+	type->size = (uint8_t)(exponent + mantissa);
 	if (!type->align)
 		type->align = 8;
 	return type;
@@ -318,7 +319,7 @@ static struct ctf_type *parse_string(struct tsdl_parser *p)
 
 	if (!type)
 		return NULL;
-	*type = (struct ctf_type){ .kind = CTF_STRING, .align = 8, .slot = -1, .depth = 1 };
+	*type = (struct ctf_type){.kind = CTF_STRING, .align = 8, .slot = -1, .depth = 1};
 	if (tsdl_accept(p, '{')) {
 		while (!p->failed && !tsdl_is(p, '}'))
 			parse_attribute(p, &attribute);
@@ -443,7 +444,7 @@ static struct ctf_type *parse_dimensions(struct tsdl_parser *p, struct ctf_type 
 	array = tsdl_alloc(p, 1, sizeof(*array));
 	if (!array)
 		return NULL;
-	*array = (struct ctf_type){ .kind = CTF_SEQUENCE, .slot = -1 };
+	*array = (struct ctf_type){.kind = CTF_SEQUENCE, .slot = -1};
 	if (p->token.kind == TSDL_NUMBER) {
 		array->kind = CTF_ARRAY;
 		array->length = p->token.number;
@@ -461,8 +462,8 @@ static struct ctf_type *parse_dimensions(struct tsdl_parser *p, struct ctf_type 
 	return array;
 }
 
-static void add_member(
-	struct tsdl_parser *p, struct ctf_type *holder, uint32_t *room, const char *name, struct ctf_type *type)
+static void add_member(struct tsdl_parser *p, struct ctf_type *holder, uint32_t *room,
+		const char *name, struct ctf_type *type)
 {
 	size_t size = strlen(name);
 	char *copy = tsdl_alloc(p, size + 1, 1);
@@ -544,7 +545,7 @@ static void parse_members(struct tsdl_parser *p, struct ctf_type *holder)
 
 static void parse_struct_align(struct tsdl_parser *p, struct ctf_type *type)
 {
-	struct attribute align = { .is_number = true };
+	struct attribute align = {.is_number = true};
 
 	if (!tsdl_is_word(p, "align"))
 		return;
@@ -571,7 +572,7 @@ static struct ctf_type *parse_struct(struct tsdl_parser *p)
 	type = tsdl_alloc(p, 1, sizeof(*type));
 	if (!type)
 		return NULL;
-	*type = (struct ctf_type){ .kind = CTF_STRUCT, .align = 1, .slot = -1 };
+	*type = (struct ctf_type){.kind = CTF_STRUCT, .align = 1, .slot = -1};
 	parse_members(p, type);
 	if (!p->failed)
 		parse_struct_align(p, type);
@@ -604,9 +605,7 @@ static struct ctf_type *parse_variant(struct tsdl_parser *p)
 	type = tsdl_alloc(p, 1, sizeof(*type));
 	if (!type)
 		return NULL;
-	*type = (struct ctf_type){
-		.kind = CTF_VARIANT, .align = 1, .slot = -1, .reference = tag
-	};
+	*type = (struct ctf_type){.kind = CTF_VARIANT, .align = 1, .slot = -1, .reference = tag};
 	parse_members(p, type);
 	if (*name && !p->failed) {
 		snprintf(full, sizeof(full), "variant %s", name);
@@ -619,8 +618,8 @@ static struct ctf_type *parse_variant(struct tsdl_parser *p)
 /* ---- specifiers ---- */
 
 /*
- * Words of an alias ("unsigned long"). With a place for the declarator, the last word before `;`, `[`
- * or `,` is the name of the field.
+ * Words of an alias ("unsigned long"). With a place for the declarator, the last word before `;`,
+ * `[` or `,` is the name of the field.
  */
 static struct ctf_type *parse_alias_use(struct tsdl_parser *p, char *declarator)
 {
@@ -641,8 +640,8 @@ static struct ctf_type *parse_alias_use(struct tsdl_parser *p, char *declarator)
 		if (used + strlen(last) + 2 > sizeof(full))
 			return tsdl_error(p, "the name of a type is too long");
 		before_last = used;
-		used += (size_t) snprintf(
-			full + used, sizeof(full) - used, "%s%s", used ? " " : "", last);
+		used += (size_t)snprintf(
+				full + used, sizeof(full) - used, "%s%s", used ? " " : "", last);
 		words++;
 	}
 	if (declarator && words > 1 && (tsdl_is(p, ';') || tsdl_is(p, '[') || tsdl_is(p, ','))) {
@@ -660,12 +659,12 @@ static struct ctf_type *parse_specifier(struct tsdl_parser *p, char *declarator)
 		const char *word;
 		struct ctf_type *(*parse)(struct tsdl_parser *p);
 	} kinds[] = {
-		{ "integer", parse_integer },
-		{ "floating_point", parse_float },
-		{ "string", parse_string },
-		{ "enum", parse_enum },
-		{ "struct", parse_struct },
-		{ "variant", parse_variant },
+			{"integer", parse_integer},
+			{"floating_point", parse_float},
+			{"string", parse_string},
+			{"enum", parse_enum},
+			{"struct", parse_struct},
+			{"variant", parse_variant},
 	};
 
 	while (tsdl_is_word(p, "const"))
@@ -691,8 +690,9 @@ struct ctf_type *tsdl_type(struct tsdl_parser *p)
 
 bool tsdl_at_declaration(const struct tsdl_parser *p)
 {
-	return tsdl_is_word(p, "typealias") || tsdl_is_word(p, "typedef") || tsdl_is_word(p, "struct") ||
-			tsdl_is_word(p, "variant") || tsdl_is_word(p, "enum");
+	return tsdl_is_word(p, "typealias") || tsdl_is_word(p, "typedef") ||
+			tsdl_is_word(p, "struct") || tsdl_is_word(p, "variant") ||
+			tsdl_is_word(p, "enum");
 }
 
 static void parse_typealias(struct tsdl_parser *p)
@@ -715,8 +715,8 @@ static void parse_typealias(struct tsdl_parser *p)
 			tsdl_error(p, "the name of a type is too long");
 			return;
 		}
-		used += (size_t) snprintf(
-			name + used, sizeof(name) - used, "%s%s", used ? " " : "", word);
+		used += (size_t)snprintf(
+				name + used, sizeof(name) - used, "%s%s", used ? " " : "", word);
 	}
 	tsdl_expect(p, ';');
 	if (!used)

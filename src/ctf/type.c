@@ -22,7 +22,7 @@ struct ctf_type *ctf_type_integer(struct ctf_arena *arena, unsigned int size, bo
 
 	if (!type)
 		return NULL;
-	type->size = (uint8_t) size;
+	type->size = (uint8_t)size;
 	type->is_signed = is_signed;
 	type->big_endian = CTF_HOST_BIG_ENDIAN;
 	type->base = 10;
@@ -66,7 +66,7 @@ struct ctf_type *ctf_type_array(struct ctf_arena *arena, struct ctf_type *elemen
 }
 
 struct ctf_type *ctf_type_sequence(
-	struct ctf_arena *arena, struct ctf_type *element, const char *reference)
+		struct ctf_arena *arena, struct ctf_type *element, const char *reference)
 {
 	struct ctf_type *type = type_new(arena, CTF_SEQUENCE, element->align);
 
@@ -77,7 +77,8 @@ struct ctf_type *ctf_type_sequence(
 	return type;
 }
 
-struct ctf_type *ctf_type_variant(struct ctf_arena *arena, uint32_t option_count, const char *reference)
+struct ctf_type *ctf_type_variant(
+		struct ctf_arena *arena, uint32_t option_count, const char *reference)
 {
 	struct ctf_type *type = ctf_type_struct(arena, option_count);
 
@@ -89,7 +90,7 @@ struct ctf_type *ctf_type_variant(struct ctf_arena *arena, uint32_t option_count
 }
 
 struct ctf_type *ctf_type_enum(
-	struct ctf_arena *arena, const struct ctf_type *integer, uint32_t label_count)
+		struct ctf_arena *arena, const struct ctf_type *integer, uint32_t label_count)
 {
 	struct ctf_type *type = ctf_arena_alloc(arena, 1, sizeof(*type));
 

@@ -18,16 +18,18 @@ struct ctf_type *ctf_type_string(struct ctf_arena *arena);
 struct ctf_type *ctf_type_struct(struct ctf_arena *arena, uint32_t member_count);
 struct ctf_type *ctf_type_array(struct ctf_arena *arena, struct ctf_type *element, uint64_t length);
 struct ctf_type *ctf_type_sequence(
-	struct ctf_arena *arena, struct ctf_type *element, const char *reference);
-struct ctf_type *ctf_type_variant(struct ctf_arena *arena, uint32_t option_count, const char *reference);
+		struct ctf_arena *arena, struct ctf_type *element, const char *reference);
+struct ctf_type *ctf_type_variant(
+		struct ctf_arena *arena, uint32_t option_count, const char *reference);
 /* The integer with labels. */
 struct ctf_type *ctf_type_enum(
-	struct ctf_arena *arena, const struct ctf_type *integer, uint32_t label_count);
+		struct ctf_arena *arena, const struct ctf_type *integer, uint32_t label_count);
 
-void ctf_member_set(struct ctf_member *member, const char *name, struct ctf_type *type, bool hidden);
+void ctf_member_set(
+		struct ctf_member *member, const char *name, struct ctf_type *type, bool hidden);
 
 /* Write the sentence, if there is a place for it, and return code. */
 int ctf_fail(struct ctf_error *error, int code, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
+		__attribute__((format(printf, 3, 4)));
 
 #endif /* CTF_TYPE_H */

@@ -16,13 +16,13 @@ static const struct ctf_value *next_packed(struct ctf_cursor *cursor)
 {
 	const struct ctf_value *array = cursor->parent;
 	const struct ctf_type *element = array->type->element;
-	const uint8_t *base = array->is_text ? (const uint8_t *) array->text : array->base;
+	const uint8_t *base = array->is_text ? (const uint8_t *)array->text : array->base;
 	uint64_t at = array->is_text ? 0 : array->bit;
 	uint64_t limit;
 
 	at += ctf_packed_stride(element) * cursor->index;
 	limit = (at + element->size + 7) / 8;
-	cursor->scratch = (struct ctf_value){ .type = element, .span = 1 };
+	cursor->scratch = (struct ctf_value){.type = element, .span = 1};
 	ctf_value_set(&cursor->scratch, element, ctf_read_integer(base, limit, at, element));
 	return &cursor->scratch;
 }
@@ -51,8 +51,9 @@ const char *ctf_value_label(const struct ctf_value *value, uint32_t *at)
 	while (type->kind == CTF_ENUM && *at < type->label_count) {
 		const struct ctf_label *label = &type->labels[(*at)++];
 
-		if (type->is_signed ? value->s >= (int64_t) label->begin && value->s <= (int64_t) label->end :
-				      value->u >= label->begin && value->u <= label->end)
+		if (type->is_signed ? value->s >= (int64_t)label->begin &&
+								value->s <= (int64_t)label->end
+				    : value->u >= label->begin && value->u <= label->end)
 			return label->text;
 	}
 	return NULL;

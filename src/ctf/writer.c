@@ -2,8 +2,8 @@
 /*
  * The trace directory of one process.
  *
- * The metadata is plain text and only grows: an event block is appended before the first packet that
- * needs it. It is replaced as a whole only when the clock is known better, by renaming.
+ * The metadata is plain text and only grows: an event block is appended before the first packet
+ * that needs it. It is replaced as a whole only when the clock is known better, by renaming.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +33,7 @@ static void set_clock_figures(struct ctf_clock *clock, const struct ctf_clock *f
 {
 	clock->frequency = from->frequency ? from->frequency : 1;
 	clock->precision = from->precision ? from->precision : 1;
-	clock->offset_s = from->offset_s + (int64_t) (from->offset / clock->frequency);
+	clock->offset_s = from->offset_s + (int64_t)(from->offset / clock->frequency);
 	clock->offset = from->offset % clock->frequency;
 	clock->absolute = true;
 }
@@ -45,12 +45,12 @@ static void free_writer(struct ctf_writer *writer)
 	if (writer->dir_fd >= 0)
 		close(writer->dir_fd);
 	/* All of these were allocated by copy_config(). */
-	free((void *) (uintptr_t) writer->config.dir);
-	free((void *) (uintptr_t) writer->config.hostname);
-	free((void *) (uintptr_t) writer->config.procname);
-	free((void *) (uintptr_t) writer->config.exe);
-	free((void *) (uintptr_t) writer->clock.name);
-	free((void *) (uintptr_t) writer->clock.description);
+	free((void *)(uintptr_t)writer->config.dir);
+	free((void *)(uintptr_t)writer->config.hostname);
+	free((void *)(uintptr_t)writer->config.procname);
+	free((void *)(uintptr_t)writer->config.exe);
+	free((void *)(uintptr_t)writer->clock.name);
+	free((void *)(uintptr_t)writer->clock.description);
 	free(writer->ids);
 	free(writer);
 }
@@ -68,13 +68,15 @@ static int copy_config(struct ctf_writer *writer, const struct ctf_writer_config
 	writer->clock.description = clock->description ? strdup(clock->description) : NULL;
 	set_clock_figures(&writer->clock, clock);
 	if (!writer->config.dir || !writer->config.hostname || !writer->config.procname ||
-		!writer->config.exe || !writer->clock.name ||
-		(clock->description && !writer->clock.description))
+			!writer->config.exe || !writer->clock.name ||
+			(clock->description && !writer->clock.description))
 		return -ENOMEM;
 	return 0;
 }
 
-/* Write a whole new metadata file: the head, and the event blocks of the old one if there is one. */
+/*
+ * Write a whole new metadata file: the head, and the event blocks of the old one if there is one.
+ */
 static int write_metadata(struct ctf_writer *writer)
 {
 	char *head = NULL, *buffer = NULL;
@@ -91,14 +93,14 @@ static int write_metadata(struct ctf_writer *writer)
 	fd = openat(writer->dir_fd, METADATA_NEW, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 	ret = fd < 0 ? -errno : ctf_file_append(fd, &size, head, head_size, NULL, 0);
 	while (!ret && from < end) {
-		size_t want = end - from < (64 << 10) ? (size_t) (end - from) : 64u << 10;
+		size_t want = end - from < (64 << 10) ? (size_t)(end - from) : 64u << 10;
 		ssize_t got = pread(writer->metadata_fd, buffer, want, from);
 
 		if (got <= 0) {
 			ret = got < 0 ? -errno : -EIO;
 			break;
 		}
-		ret = ctf_file_append(fd, &size, buffer, (size_t) got, NULL, 0);
+		ret = ctf_file_append(fd, &size, buffer, (size_t)got, NULL, 0);
 		from += got;
 	}
 	if (!ret && renameat(writer->dir_fd, METADATA_NEW, writer->dir_fd, METADATA))
@@ -111,7 +113,7 @@ static int write_metadata(struct ctf_writer *writer)
 		close(writer->metadata_fd);
 	writer->metadata_fd = fd;
 	fd = -1;
-	writer->head_size = (off_t) head_size;
+	writer->head_size = (off_t)head_size;
 	writer->metadata_size = size;
 out:
 	if (fd >= 0)
@@ -121,8 +123,8 @@ out:
 	return ret;
 }
 
-int ctf_writer_create(
-	const struct ctf_writer_config *config, struct ctf_writer **out, struct ctf_error *error)
+int ctf_writer_create(const struct ctf_writer_config *config, struct ctf_writer **out,
+		struct ctf_error *error)
 {
 	struct ctf_writer *writer = calloc(1, sizeof(*writer));
 	int ret;
@@ -136,7 +138,8 @@ int ctf_writer_create(
 		goto fail;
 	}
 	if (getrandom(writer->uuid, sizeof(writer->uuid), 0) != sizeof(writer->uuid)) {
-		ret = ctf_fail(error, -EIO, "no random numbers for the identity of %s", config->dir);
+		ret = ctf_fail(error, -EIO, "no random numbers for the identity of %s",
+				config->dir);
 		goto fail;
 	}
 	writer->uuid[6] = (writer->uuid[6] & 0x0f) | 0x40;
@@ -207,7 +210,7 @@ static int add_id(struct ctf_writer *writer, uint32_t id)
 		writer->id_room = room;
 	}
 	memmove(writer->ids + at + 1, writer->ids + at,
-		(writer->id_count - at) * sizeof(*writer->ids));
+			(writer->id_count - at) * sizeof(*writer->ids));
 	writer->ids[at] = id;
 	writer->id_count++;
 	return 0;
@@ -219,11 +222,12 @@ static void remove_id(struct ctf_writer *writer, uint32_t id)
 
 	writer->id_count--;
 	memmove(writer->ids + at, writer->ids + at + 1,
-		(writer->id_count - at) * sizeof(*writer->ids));
+			(writer->id_count - at) * sizeof(*writer->ids));
 }
 
-int ctf_writer_add_event_json(struct ctf_writer *writer, uint32_t id, const char *name, int side_loglevel,
-	const struct ctf_type *fields, const char *json, struct ctf_error *error)
+int ctf_writer_add_event_json(struct ctf_writer *writer, uint32_t id, const char *name,
+		int side_loglevel, const struct ctf_type *fields, const char *json,
+		struct ctf_error *error)
 {
 	char *text;
 	size_t size;
@@ -245,11 +249,11 @@ int ctf_writer_add_event_json(struct ctf_writer *writer, uint32_t id, const char
 }
 
 int ctf_writer_add_event(struct ctf_writer *writer, uint32_t id,
-	const struct side_event_description *description, struct ctf_error *error)
+		const struct side_event_description *description, struct ctf_error *error)
 {
 	struct ctf_arena *arena = ctf_arena_create();
 	struct visit_buffer json;
-	struct visit_error why = { 0 };
+	struct visit_error why = {0};
 	char sentence[sizeof(error->text)];
 	struct ctf_type *fields;
 	char *name = NULL;
@@ -269,13 +273,13 @@ int ctf_writer_add_event(struct ctf_writer *writer, uint32_t id,
 		goto out;
 	}
 	if (asprintf(&name, "%s:%s", side_ptr_get(description->provider_name),
-		    side_ptr_get(description->event_name)) < 0) {
+			    side_ptr_get(description->event_name)) < 0) {
 		name = NULL;
 		ret = ctf_fail(error, -ENOMEM, "no memory for the description of an event");
 		goto out;
 	}
-	ret = ctf_writer_add_event_json(writer, id, name,
-		(int) side_enum_get(description->loglevel), fields, (const char *) json.data, error);
+	ret = ctf_writer_add_event_json(writer, id, name, (int)side_enum_get(description->loglevel),
+			fields, (const char *)json.data, error);
 out:
 	free(name);
 	visit_buffer_free(&json);
@@ -283,7 +287,8 @@ out:
 	return ret;
 }
 
-int ctf_writer_set_clock(struct ctf_writer *writer, const struct ctf_clock *clock, struct ctf_error *error)
+int ctf_writer_set_clock(
+		struct ctf_writer *writer, const struct ctf_clock *clock, struct ctf_error *error)
 {
 	struct ctf_clock old = writer->clock;
 	int ret;
@@ -299,10 +304,10 @@ int ctf_writer_set_clock(struct ctf_writer *writer, const struct ctf_clock *cloc
 
 uint64_t ctf_writer_bytes(const struct ctf_writer *writer)
 {
-	uint64_t bytes = (uint64_t) writer->metadata_size;
+	uint64_t bytes = (uint64_t)writer->metadata_size;
 
 	for (const struct ctf_stream *stream = writer->streams; stream; stream = stream->next)
-		bytes += (uint64_t) stream->size;
+		bytes += (uint64_t)stream->size;
 	return bytes;
 }
 
@@ -316,7 +321,8 @@ static size_t put_bytes(unsigned char *to, size_t at, const void *bytes, size_t 
 }
 
 /* The records of side:lost, one after the other; to == NULL only counts bytes. */
-static size_t put_lost(unsigned char *to, uint64_t timestamp, const struct ctf_lost *lost, size_t count)
+static size_t put_lost(
+		unsigned char *to, uint64_t timestamp, const struct ctf_lost *lost, size_t count)
 {
 	const uint32_t id = 0;
 	size_t at = 0;
@@ -332,16 +338,16 @@ static size_t put_lost(unsigned char *to, uint64_t timestamp, const struct ctf_l
 	return at;
 }
 
-int ctf_writer_lost(struct ctf_writer *writer, uint64_t timestamp, const struct ctf_lost *lost, size_t count,
-	struct ctf_error *error)
+int ctf_writer_lost(struct ctf_writer *writer, uint64_t timestamp, const struct ctf_lost *lost,
+		size_t count, struct ctf_error *error)
 {
-	struct ctf_span span = { .timestamp_begin = timestamp, .timestamp_end = timestamp };
+	struct ctf_span span = {.timestamp_begin = timestamp, .timestamp_end = timestamp};
 	unsigned char *records;
 	int ret;
 
 	if (!writer->session) {
-		ret = ctf_stream_open(
-			writer, "side_session", CTF_STREAM_SESSION, 0, &writer->session, error);
+		ret = ctf_stream_open(writer, "side_session", CTF_STREAM_SESSION, 0,
+				&writer->session, error);
 		if (!ret)
 			ret = ctf_stream_append(writer->session, &span, error);
 		if (ret)

@@ -42,17 +42,17 @@ struct ctf_writer {
 int ctf_metadata_head(const struct ctf_writer *writer, char **text, size_t *size);
 
 /* One event block, malloc'ed. */
-int ctf_metadata_event(uint32_t id, const char *name, int side_loglevel, const struct ctf_type *fields,
-	const char *json, char **text, size_t *size);
+int ctf_metadata_event(uint32_t id, const char *name, int side_loglevel,
+		const struct ctf_type *fields, const char *json, char **text, size_t *size);
 
 /* Open a stream file, without a packet. */
 int ctf_stream_open(struct ctf_writer *writer, const char *name, uint32_t class_id, uint32_t cpu,
-	struct ctf_stream **stream, struct ctf_error *error);
+		struct ctf_stream **stream, struct ctf_error *error);
 int ctf_stream_close(struct ctf_stream *stream, struct ctf_error *error);
 
 /* Write all, or leave what the file had: *size grows or the file is cut back. */
 int ctf_file_append(int fd, off_t *size, const void *head, size_t head_size, const void *body,
-	size_t body_size);
+		size_t body_size);
 
 /* The sentence for a file of a trace that cannot be written. */
 int ctf_write_error(struct ctf_error *error, int code, const char *dir, const char *file);

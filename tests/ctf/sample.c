@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every SIDE type once: its description, the bytes that docs/spec/recording.md asks for (written by hand), the
- * values that a CTF reader must find in them, and the line that `side view` must print.
+ * Every SIDE type once: its description, the bytes that docs/spec/recording.md asks for (written
+ * by hand), the values that a CTF reader must find in them, and the line that `side view` must
+ * print.
  *
  *	sample expected			what readers must find, a line an event
  *	sample view			what the view must print, a line an event

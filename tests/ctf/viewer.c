@@ -10,13 +10,13 @@ static bool is_wanted(void *context, const char *event, int loglevel)
 {
 	const char *name = context;
 
-	(void) loglevel;
+	(void)loglevel;
 	return strcmp(name, event) == 0;
 }
 
 int main(int argc, char **argv)
 {
-	struct view_options options = { 0 };
+	struct view_options options = {0};
 	int option;
 
 	while ((option = getopt(argc, argv, "jcan:e:")) != -1) {

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Dynamic values: from the flat list of nodes back to the tree (docs/spec/recording.md, section 7).
+ * Dynamic values: from the flat list of nodes back to the tree (docs/spec/recording.md, section
+ * 7).
  *
- * Depths and counts come from a file. A child is taken only when it is exactly one level deeper, so that the
- * recursion is no deeper than the 255 levels that a depth can say; what does not fit ends the value.
+ * Depths and counts come from a file. A child is taken only when it is exactly one level deeper,
+ * so that the recursion is no deeper than the 255 levels that a depth can say; what does not fit
+ * ends the value.
  */
 #include <string.h>
 
@@ -51,8 +53,8 @@ static bool look(const struct nodes *nodes, struct node *node)
 	node->name = &at[2];
 	kind = &at[3];
 	variant = &at[4];
-	if (at[1].type->kind != CTF_INTEGER || !node->name->is_text || kind->type->kind != CTF_ENUM ||
-		variant->type->kind != CTF_VARIANT)
+	if (at[1].type->kind != CTF_INTEGER || !node->name->is_text ||
+			kind->type->kind != CTF_ENUM || variant->type->kind != CTF_VARIANT)
 		return false;
 	node->kind = kind->u;
 	node->value = variant + 1;
@@ -61,7 +63,8 @@ static bool look(const struct nodes *nodes, struct node *node)
 
 static uint64_t count_of(const struct node *node)
 {
-	return node->value->type->kind == CTF_STRUCT && node->value->count == 1 ? node->value[1].u : 0;
+	return node->value->type->kind == CTF_STRUCT && node->value->count == 1 ? node->value[1].u
+										: 0;
 }
 
 static void show_node(struct view_sink *sink, struct nodes *nodes, const struct node *node);
@@ -99,14 +102,16 @@ static void show_attributes(struct view_sink *sink, struct nodes nodes, const st
 }
 
 /* Fields of a structure may have the same name; of many only the first are compared. */
-static unsigned int copies_before(struct nodes nodes, uint64_t depth, uint32_t index, const struct node *wanted)
+static unsigned int copies_before(
+		struct nodes nodes, uint64_t depth, uint32_t index, const struct node *wanted)
 {
 	unsigned int copy = 1;
 	struct node node;
 
-	for (uint32_t i = 0; i < index && i < 256 && look(&nodes, &node) && node.depth == depth; i++) {
+	for (uint32_t i = 0; i < index && i < 256 && look(&nodes, &node) && node.depth == depth;
+			i++) {
 		if (node.name->size == wanted->name->size &&
-			memcmp(node.name->text, wanted->name->text, node.name->size) == 0)
+				memcmp(node.name->text, wanted->name->text, node.name->size) == 0)
 			copy++;
 		skip_node(&nodes, depth);
 	}
@@ -128,7 +133,9 @@ static void show_children(struct view_sink *sink, struct nodes *nodes, const str
 	while (shown < count && look(nodes, &node) && node.depth == parent->depth + 1) {
 		if (is_struct)
 			sink->ops->member(sink, shown, node.name->text, node.name->size,
-				count > 256 ? 1 : copies_before(first, node.depth, shown, &node));
+					count > 256 ? 1
+						    : copies_before(first, node.depth, shown,
+								      &node));
 		else
 			sink->ops->item(sink, shown);
 		shown++;
@@ -143,23 +150,23 @@ static void show_children(struct view_sink *sink, struct nodes *nodes, const str
 static void show_scalar(struct view_sink *sink, const struct node *node)
 {
 	const struct ctf_value *value = node->value;
-	struct view_show show = { .kind = VIEW_SHOW_NULL, .base = 10 };
+	struct view_show show = {.kind = VIEW_SHOW_NULL, .base = 10};
 
 	if (node->kind == NODE_BOOL && value->type->kind == CTF_ENUM)
 		show.kind = VIEW_SHOW_BOOL;
 	else if (value->type->kind == CTF_INTEGER)
-		show = (struct view_show){ .kind = VIEW_SHOW_INTEGER, .base = value->type->base };
+		show = (struct view_show){.kind = VIEW_SHOW_INTEGER, .base = value->type->base};
 	else if (value->type->kind == CTF_FLOAT)
 		show.kind = VIEW_SHOW_FLOAT;
 	else if (value->type->kind == CTF_STRING)
 		show.kind = VIEW_SHOW_STRING;
 	else if ((node->kind == NODE_INT128_FIRST || node->kind == NODE_INT128_LAST) &&
-		value->type->kind == CTF_STRUCT && value->count == 2)
+			value->type->kind == CTF_STRUCT && value->count == 2)
 		show.kind = VIEW_SHOW_INT128;
-	else if (node->kind == NODE_FLOAT128 && value->type->kind == CTF_STRUCT && value->count == 1 &&
-		value[1].packed)
-		show = (struct view_show){ .kind = VIEW_SHOW_FLOAT128,
-			.big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ };
+	else if (node->kind == NODE_FLOAT128 && value->type->kind == CTF_STRUCT &&
+			value->count == 1 && value[1].packed)
+		show = (struct view_show){.kind = VIEW_SHOW_FLOAT128,
+				.big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__};
 	else if (node->kind != NODE_NULL) {
 		view_plain_value(sink, value);
 		return;

@@ -19,7 +19,10 @@ static unsigned int utf8_length(const unsigned char *at, size_t left)
 
 	if (c < 0x80)
 		return 1;
-	length = c >= 0xf0 && c < 0xf5 ? 4 : c >= 0xe0 && c < 0xf0 ? 3 : c >= 0xc2 && c < 0xe0 ? 2 : 0;
+	length = c >= 0xf0 && c < 0xf5          ? 4
+			: c >= 0xe0 && c < 0xf0 ? 3
+			: c >= 0xc2 && c < 0xe0 ? 2
+						: 0;
 	if (!length || length > left)
 		return 0;
 	code = c & (0xffu >> (length + 1));
@@ -29,7 +32,7 @@ static unsigned int utf8_length(const unsigned char *at, size_t left)
 		code = code << 6 | (at[i] & 0x3f);
 	}
 	if ((length == 3 && (code < 0x800 || (code >= 0xd800 && code < 0xe000))) ||
-		(length == 4 && (code < 0x10000 || code > 0x10ffff)))
+			(length == 4 && (code < 0x10000 || code > 0x10ffff)))
 		return 0;
 	return length;
 }
@@ -37,7 +40,7 @@ static unsigned int utf8_length(const unsigned char *at, size_t left)
 /* Bytes that are no UTF-8 become U+0080 to U+00FF, as in descriptions. */
 void view_json_quoted(FILE *out, const char *text, size_t size)
 {
-	const unsigned char *at = (const unsigned char *) text;
+	const unsigned char *at = (const unsigned char *)text;
 	size_t run = 0;
 
 	putc_unlocked('"', out);
@@ -83,7 +86,7 @@ static void json_number(struct view_sink *sink, const struct visit_value *value,
 {
 	char digits[VISIT_DIGITS_MAX];
 
-	(void) base;
+	(void)base;
 	visit_value_digits(value, 10, false, digits);
 	json_digits(sink, digits, value->size == 16);
 }
@@ -108,17 +111,17 @@ static void json_struct_begin(struct view_sink *sink)
 }
 
 /* The second member of one name is called name#2: keys of an object should differ. */
-static void json_member(
-	struct view_sink *sink, uint32_t index, const char *name, size_t size, unsigned int copy)
+static void json_member(struct view_sink *sink, uint32_t index, const char *name, size_t size,
+		unsigned int copy)
 {
 	if (index)
 		put(sink, ",");
 	if (copy > 1) {
 		char *suffixed;
-		int length = asprintf(&suffixed, "%.*s#%u", (int) size, name, copy);
+		int length = asprintf(&suffixed, "%.*s#%u", (int)size, name, copy);
 
 		if (length >= 0) {
-			view_json_quoted(sink->out, suffixed, (size_t) length);
+			view_json_quoted(sink->out, suffixed, (size_t)length);
 			free(suffixed);
 		}
 	} else {
@@ -129,7 +132,7 @@ static void json_member(
 
 static void json_struct_end(struct view_sink *sink, uint32_t count)
 {
-	(void) count;
+	(void)count;
 	put(sink, "}");
 }
 
@@ -146,7 +149,7 @@ static void json_item(struct view_sink *sink, uint32_t index)
 
 static void json_list_end(struct view_sink *sink, uint32_t count)
 {
-	(void) count;
+	(void)count;
 	put(sink, "]");
 }
 
@@ -164,8 +167,8 @@ static void json_label(struct view_sink *sink, uint32_t index, const char *text,
 
 static void json_labels_end(struct view_sink *sink, uint32_t count, bool bitmap)
 {
-	(void) count;
-	(void) bitmap;
+	(void)count;
+	(void)bitmap;
 	put(sink, "],\"value\":");
 }
 
@@ -189,7 +192,8 @@ static void json_attributes_begin(struct view_sink *sink)
 	put(sink, ",\"attributes\":[");
 }
 
-static void json_attribute_begin(struct view_sink *sink, uint32_t index, const char *key, size_t size)
+static void json_attribute_begin(
+		struct view_sink *sink, uint32_t index, const char *key, size_t size)
 {
 	put(sink, index ? ",{\"key\":" : "{\"key\":");
 	view_json_quoted(sink->out, key, size);
@@ -202,28 +206,28 @@ static void json_attributes_end(struct view_sink *sink)
 }
 
 const struct view_sink_ops view_json_ops = {
-	.null = json_null,
-	.absent = json_null,
-	.boolean = json_boolean,
-	.number = json_number,
-	.real = json_real,
-	.text = json_text,
-	.digits = json_digits,
-	.struct_begin = json_struct_begin,
-	.member = json_member,
-	.struct_end = json_struct_end,
-	.list_begin = json_list_begin,
-	.item = json_item,
-	.list_end = json_list_end,
-	.labels_begin = json_labels_begin,
-	.label = json_label,
-	.labels_end = json_labels_end,
-	.labelled_end = json_close,
-	.no_option_begin = json_no_option_begin,
-	.no_option_end = json_close,
-	.attributed_begin = json_attributed_begin,
-	.attributes_begin = json_attributes_begin,
-	.attribute_begin = json_attribute_begin,
-	.attribute_end = json_close,
-	.attributes_end = json_attributes_end,
+		.null = json_null,
+		.absent = json_null,
+		.boolean = json_boolean,
+		.number = json_number,
+		.real = json_real,
+		.text = json_text,
+		.digits = json_digits,
+		.struct_begin = json_struct_begin,
+		.member = json_member,
+		.struct_end = json_struct_end,
+		.list_begin = json_list_begin,
+		.item = json_item,
+		.list_end = json_list_end,
+		.labels_begin = json_labels_begin,
+		.label = json_label,
+		.labels_end = json_labels_end,
+		.labelled_end = json_close,
+		.no_option_begin = json_no_option_begin,
+		.no_option_end = json_close,
+		.attributed_begin = json_attributed_begin,
+		.attributes_begin = json_attributes_begin,
+		.attribute_begin = json_attribute_begin,
+		.attribute_end = json_close,
+		.attributes_end = json_attributes_end,
 };

@@ -2,8 +2,8 @@
 /*
  * Laying the description over the field classes.
  *
- * Both come from a file, so nothing is taken for granted: where they do not fit each other the event is shown
- * as plain CTF.
+ * Both come from a file, so nothing is taken for granted: where they do not fit each other the
+ * event is shown as plain CTF.
  */
 #include <json-c/json.h>
 #include <stdlib.h>
@@ -19,8 +19,8 @@ struct shower {
 	struct ctf_arena *arena;
 };
 
-static struct view_show *show_type(
-	struct shower *s, struct json_object *json, const struct ctf_type *type, bool element);
+static struct view_show *show_type(struct shower *s, struct json_object *json,
+		const struct ctf_type *type, bool element);
 
 /* ---- JSON ---- */
 
@@ -52,7 +52,7 @@ static struct json_object *get_array(struct json_object *json, const char *key)
 
 static uint32_t array_length(struct json_object *array)
 {
-	return array ? (uint32_t) json_object_array_length(array) : 0;
+	return array ? (uint32_t)json_object_array_length(array) : 0;
 }
 
 /* "gather_u8" is shown as "u8" is. */
@@ -88,7 +88,8 @@ static unsigned int base_of(struct json_object *json, unsigned int otherwise)
 
 		if (strcmp(get_text(attribute, "key"), "std.integer.base") != 0)
 			continue;
-		return base == 2 || base == 8 || base == 10 || base == 16 ? (unsigned int) base : otherwise;
+		return base == 2 || base == 8 || base == 10 || base == 16 ? (unsigned int)base
+									  : otherwise;
 	}
 	return otherwise;
 }
@@ -102,30 +103,32 @@ static bool is_number(const struct ctf_type *type)
 
 static bool is_int128(const struct ctf_type *type)
 {
-	return type->kind == CTF_STRUCT && type->member_count == 2 && is_number(type->members[0].type) &&
-			is_number(type->members[1].type);
+	return type->kind == CTF_STRUCT && type->member_count == 2 &&
+			is_number(type->members[0].type) && is_number(type->members[1].type);
 }
 
 static bool is_float128(const struct ctf_type *type)
 {
-	const struct ctf_type *bytes = type->kind == CTF_STRUCT && type->member_count == 1 ?
-		type->members[0].type : NULL;
+	const struct ctf_type *bytes = type->kind == CTF_STRUCT && type->member_count == 1
+			? type->members[0].type
+			: NULL;
 
-	return bytes && bytes->kind == CTF_ARRAY && bytes->length == 16 && is_number(bytes->element) &&
-			!bytes->element->text;
+	return bytes && bytes->kind == CTF_ARRAY && bytes->length == 16 &&
+			is_number(bytes->element) && !bytes->element->text;
 }
 
-static bool show_integer(
-	struct view_show *show, struct json_object *json, const struct ctf_type *type, unsigned int base)
+static bool show_integer(struct view_show *show, struct json_object *json,
+		const struct ctf_type *type, unsigned int base)
 {
-	show->base = (uint8_t) base_of(json, base);
+	show->base = (uint8_t)base_of(json, base);
 	show->kind = VIEW_SHOW_INTEGER;
 	if (is_int128(type))
 		show->kind = VIEW_SHOW_INT128;
 	return show->kind == VIEW_SHOW_INT128 || is_number(type);
 }
 
-static bool show_float(struct view_show *show, struct json_object *json, const struct ctf_type *type)
+static bool show_float(
+		struct view_show *show, struct json_object *json, const struct ctf_type *type)
 {
 	show->kind = VIEW_SHOW_FLOAT;
 	show->single = type->size == 32;
@@ -139,8 +142,8 @@ static bool show_float(struct view_show *show, struct json_object *json, const s
 /* ---- compounds ---- */
 
 /* Members in the order of the description, each behind its companion if it has one. */
-static bool show_members(
-	struct shower *s, struct view_show *show, struct json_object *fields, const struct ctf_type *type)
+static bool show_members(struct shower *s, struct view_show *show, struct json_object *fields,
+		const struct ctf_type *type)
 {
 	uint32_t count = array_length(fields), at = 0;
 
@@ -175,8 +178,8 @@ static bool show_members(
 	return true;
 }
 
-static bool show_list(
-	struct shower *s, struct view_show *show, struct json_object *json, const struct ctf_type *type)
+static bool show_list(struct shower *s, struct view_show *show, struct json_object *json,
+		const struct ctf_type *type)
 {
 	show->kind = VIEW_SHOW_LIST;
 	if (type->kind != CTF_ARRAY && type->kind != CTF_SEQUENCE)
@@ -198,11 +201,12 @@ static bool show_labels(struct shower *s, struct view_show *show, struct json_ob
 		bool is_signed = show->kind == VIEW_SHOW_ENUM;
 
 		show->labels[i].text = get_text(mapping, "label");
-		show->labels[i].begin = is_signed ?
-			(uint64_t) json_object_get_int64(get(mapping, "begin")) :
-			get_number(mapping, "begin");
-		show->labels[i].end = is_signed ? (uint64_t) json_object_get_int64(get(mapping, "end")) :
-						  get_number(mapping, "end");
+		show->labels[i].begin = is_signed
+				? (uint64_t)json_object_get_int64(get(mapping, "begin"))
+				: get_number(mapping, "begin");
+		show->labels[i].end = is_signed
+				? (uint64_t)json_object_get_int64(get(mapping, "end"))
+				: get_number(mapping, "end");
 	}
 	return true;
 }
@@ -212,16 +216,16 @@ static bool is_integer_show(const struct view_show *show)
 	return show && (show->kind == VIEW_SHOW_INTEGER || show->kind == VIEW_SHOW_INT128);
 }
 
-static bool show_enum(
-	struct shower *s, struct view_show *show, struct json_object *json, const struct ctf_type *type)
+static bool show_enum(struct shower *s, struct view_show *show, struct json_object *json,
+		const struct ctf_type *type)
 {
 	show->kind = VIEW_SHOW_ENUM;
 	show->element = show_type(s, get(json, "element"), type, false);
 	return is_integer_show(show->element) && show_labels(s, show, json);
 }
 
-static bool show_bitmap(
-	struct shower *s, struct view_show *show, struct json_object *json, const struct ctf_type *type)
+static bool show_bitmap(struct shower *s, struct view_show *show, struct json_object *json,
+		const struct ctf_type *type)
 {
 	struct view_show *item;
 
@@ -239,7 +243,7 @@ static bool show_bitmap(
 
 /* The option with this name is described by this JSON. */
 static bool show_option(struct shower *s, struct view_show *show, const struct ctf_type *type,
-	const char *name, struct json_object *json)
+		const char *name, struct json_object *json)
 {
 	for (uint32_t i = 0; i < type->member_count; i++) {
 		if (strcmp(type->members[i].name, name) != 0)
@@ -251,7 +255,7 @@ static bool show_option(struct shower *s, struct view_show *show, const struct c
 }
 
 static bool show_variant(struct shower *s, struct view_show *show, struct json_object *json,
-	const struct ctf_type *type, bool optional)
+		const struct ctf_type *type, bool optional)
 {
 	struct json_object *options = get_array(json, "options");
 	char name[16];
@@ -259,7 +263,7 @@ static bool show_variant(struct shower *s, struct view_show *show, struct json_o
 	show->kind = optional ? VIEW_SHOW_OPTIONAL : VIEW_SHOW_VARIANT;
 	if (type->kind != CTF_VARIANT)
 		return false;
-	show->base = (uint8_t) base_of(get(json, "selector"), 10);
+	show->base = (uint8_t)base_of(get(json, "selector"), 10);
 	show->part_count = type->member_count;
 	show->parts = ctf_arena_alloc(s->arena, type->member_count, sizeof(struct view_show *));
 	if (!show->parts)
@@ -269,7 +273,7 @@ static bool show_variant(struct shower *s, struct view_show *show, struct json_o
 	for (uint32_t i = 0; i < array_length(options); i++) {
 		snprintf(name, sizeof(name), "o%u", i);
 		if (!show_option(s, show, type, name,
-			    get(json_object_array_get_idx(options, i), "type")))
+				    get(json_object_array_get_idx(options, i), "type")))
 			return false;
 	}
 	return true;
@@ -277,8 +281,8 @@ static bool show_variant(struct shower *s, struct view_show *show, struct json_o
 
 /* ---- all types ---- */
 
-static bool show_by_name(struct shower *s, struct view_show *show, const char *name, struct json_object *json,
-	const struct ctf_type *type)
+static bool show_by_name(struct shower *s, struct view_show *show, const char *name,
+		struct json_object *json, const struct ctf_type *type)
 {
 	if (is_type(name, "null")) {
 		show->kind = VIEW_SHOW_NULL;
@@ -290,7 +294,8 @@ static bool show_by_name(struct shower *s, struct view_show *show, const char *n
 	}
 	if (is_type(name, "byte") || is_type(name, "pointer"))
 		return show_integer(show, json, type, 16);
-	if (is_type(name, "integer") || ((*name == 'u' || *name == 's') && name[1] >= '1' && name[1] <= '9'))
+	if (is_type(name, "integer") ||
+			((*name == 'u' || *name == 's') && name[1] >= '1' && name[1] <= '9'))
 		return show_integer(show, json, type, 10);
 	if (strncmp(name, "float", 5) == 0 || is_type(name, "float"))
 		return show_float(show, json, type);
@@ -312,8 +317,8 @@ static bool show_by_name(struct shower *s, struct view_show *show, const char *n
 	return is_type(name, "dynamic") && type->kind == CTF_SEQUENCE;
 }
 
-static struct view_show *show_type(
-	struct shower *s, struct json_object *json, const struct ctf_type *type, bool element)
+static struct view_show *show_type(struct shower *s, struct json_object *json,
+		const struct ctf_type *type, bool element)
 {
 	struct view_show *show = ctf_arena_alloc(s->arena, 1, sizeof(*show));
 	struct json_object *attributes = get_array(json, "attributes");
@@ -340,7 +345,7 @@ static struct json_object *parse(const char *text)
 	size_t size = strlen(text);
 
 	if (tokener && size <= INT32_MAX)
-		json = json_tokener_parse_ex(tokener, text, (int) size);
+		json = json_tokener_parse_ex(tokener, text, (int)size);
 	if (tokener)
 		json_tokener_free(tokener);
 	return json;
@@ -375,7 +380,8 @@ struct view_event *view_event_create(const struct ctf_event_class *class)
 	if (event->variadic) {
 		event->variadic_index = show->part_count + 1; /* Behind its length. */
 		if (event->variadic_index >= class->fields->member_count ||
-			class->fields->members[event->variadic_index].type->kind != CTF_SEQUENCE)
+				class->fields->members[event->variadic_index].type->kind !=
+						CTF_SEQUENCE)
 			return event;
 	}
 	event->fields = show;

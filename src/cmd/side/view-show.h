@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How the values of one event are shown: the SIDE description (JSON in the metadata) laid over the field classes
- * that the reader found. Made once an event, walked for each record.
+ * How the values of one event are shown: the SIDE description (JSON in the metadata) laid over
+ * the field classes that the reader found. Made once an event, walked for each record.
  */
 #ifndef CMD_SIDE_VIEW_SHOW_H
 #define CMD_SIDE_VIEW_SHOW_H
@@ -38,10 +38,10 @@ struct view_show {
 	enum view_show_kind kind;
 	bool wrapped; /* The value is the second member of a structure, its companion the first. */
 	uint8_t base;
-	bool big_endian; /* VIEW_SHOW_FLOAT128 */
-	bool single; /* VIEW_SHOW_FLOAT: 32 bits. */
-	const char *name; /* Of a member. */
-	unsigned int copy; /* How many members of this name stand before it, plus one. */
+	bool big_endian;          /* VIEW_SHOW_FLOAT128 */
+	bool single;              /* VIEW_SHOW_FLOAT: 32 bits. */
+	const char *name;         /* Of a member. */
+	unsigned int copy;        /* How many members of this name stand before it, plus one. */
 	struct view_show **parts; /* By index of the member or option; NULL: not shown. */
 	uint32_t part_count;
 	struct view_show *element; /* Of lists, enumerations, bitmaps. */
@@ -53,7 +53,7 @@ struct view_show {
 /* What stands in ctf_event_class.user. */
 struct view_event {
 	struct json_object *description; /* NULL: the event is shown as plain CTF. */
-	struct view_show *fields; /* A structure, without the variadic part. */
+	struct view_show *fields;        /* A structure, without the variadic part. */
 	bool variadic;
 	uint32_t variadic_index; /* The member that holds it. */
 	struct json_object *attributes;
@@ -61,18 +61,19 @@ struct view_event {
 };
 
 /*
- * NULL only without memory. An event without a description, or with one that does not fit its fields, becomes
- * one with fields == NULL.
+ * NULL only without memory. An event without a description, or with one that does not fit its
+ * fields, becomes one with fields == NULL.
  */
 struct view_event *view_event_create(const struct ctf_event_class *event);
 void view_event_free(struct view_event *event);
 
 /* Walk a value as its description says; `companion` is the hidden field before it or NULL. */
-void view_side_value(struct view_sink *sink, const struct view_show *show, const struct ctf_value *value,
-	const struct ctf_value *companion);
+void view_side_value(struct view_sink *sink, const struct view_show *show,
+		const struct ctf_value *value, const struct ctf_value *companion);
 
 /* The fields of an event, without its variadic part. */
-void view_side_fields(struct view_sink *sink, const struct view_event *event, const struct ctf_value *fields);
+void view_side_fields(struct view_sink *sink, const struct view_event *event,
+		const struct ctf_value *fields);
 
 /* A list of nodes (section 7 of docs/spec/recording.md). */
 void view_dynamic_value(struct view_sink *sink, const struct ctf_value *nodes);

@@ -2,8 +2,8 @@
 /*
  * Where values go to be shown: text for people or JSON for programs.
  *
- * The walkers call these in document order. `index` counts members, elements, labels from 0, so that the
- * sink knows where a comma goes. Errors of the file stay in the file.
+ * The walkers call these in document order. `index` counts members, elements, labels from 0, so
+ * that the sink knows where a comma goes. Errors of the file stay in the file.
  */
 #ifndef CMD_SIDE_VIEW_SINK_H
 #define CMD_SIDE_VIEW_SINK_H
@@ -30,7 +30,7 @@ struct view_sink_ops {
 
 	void (*struct_begin)(struct view_sink *sink);
 	void (*member)(struct view_sink *sink, uint32_t index, const char *name, size_t size,
-		unsigned int copy);
+			unsigned int copy);
 	void (*struct_end)(struct view_sink *sink, uint32_t count);
 	void (*list_begin)(struct view_sink *sink);
 	void (*item)(struct view_sink *sink, uint32_t index);
@@ -49,7 +49,8 @@ struct view_sink_ops {
 	/* A value with attributes: begin, the value, list, (attribute, its value, end)…, end. */
 	void (*attributed_begin)(struct view_sink *sink);
 	void (*attributes_begin)(struct view_sink *sink);
-	void (*attribute_begin)(struct view_sink *sink, uint32_t index, const char *key, size_t size);
+	void (*attribute_begin)(
+			struct view_sink *sink, uint32_t index, const char *key, size_t size);
 	void (*attribute_end)(struct view_sink *sink);
 	void (*attributes_end)(struct view_sink *sink);
 };

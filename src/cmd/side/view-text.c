@@ -15,7 +15,10 @@ static unsigned int shown_length(const unsigned char *at, size_t left)
 
 	if (c < 0x80)
 		return c >= 0x20 && c != 0x7f;
-	length = c >= 0xf0 && c < 0xf5 ? 4 : c >= 0xe0 && c < 0xf0 ? 3 : c >= 0xc2 && c < 0xe0 ? 2 : 0;
+	length = c >= 0xf0 && c < 0xf5          ? 4
+			: c >= 0xe0 && c < 0xf0 ? 3
+			: c >= 0xc2 && c < 0xe0 ? 2
+						: 0;
 	if (!length || length > left)
 		return 0;
 	code = c & (0xffu >> (length + 1));
@@ -27,11 +30,11 @@ static unsigned int shown_length(const unsigned char *at, size_t left)
 	if (code < 0xa0) /* More control characters. */
 		return 0;
 	if ((length == 3 && (code < 0x800 || (code >= 0xd800 && code < 0xe000))) ||
-		(length == 4 && (code < 0x10000 || code > 0x10ffff)))
+			(length == 4 && (code < 0x10000 || code > 0x10ffff)))
 		return 0;
 	/* Marks that turn the direction of the text around. */
-	if ((code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069) || code == 0x2028 ||
-		code == 0x2029)
+	if ((code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069) ||
+			code == 0x2028 || code == 0x2029)
 		return 0;
 	return length;
 }
@@ -49,7 +52,7 @@ static void escape(FILE *out, unsigned char c)
 
 static void put_text(FILE *out, const char *text, size_t size, bool quotes)
 {
-	const unsigned char *at = (const unsigned char *) text;
+	const unsigned char *at = (const unsigned char *)text;
 	size_t run = 0;
 
 	for (size_t i = 0; i < size;) {
@@ -88,9 +91,10 @@ void view_text_quoted(FILE *out, const char *text, size_t size)
 static bool is_plain_name(const char *name, size_t size)
 {
 	for (size_t i = 0; i < size; i++) {
-		unsigned char c = (unsigned char) name[i];
+		unsigned char c = (unsigned char)name[i];
 
-		if (c < 0x80 && c != '_' && !(c >= '0' && c <= '9') && !((c | 0x20) >= 'a' && (c | 0x20) <= 'z'))
+		if (c < 0x80 && c != '_' && !(c >= '0' && c <= '9') &&
+				!((c | 0x20) >= 'a' && (c | 0x20) <= 'z'))
 			return false;
 	}
 	return size;
@@ -133,7 +137,7 @@ static void text_boolean(struct view_sink *sink, bool value)
 
 static void text_digits(struct view_sink *sink, const char *digits, bool quoted)
 {
-	(void) quoted;
+	(void)quoted;
 	put_colour(sink, VIEW_COLOUR_NUMBER);
 	put(sink, digits);
 	put_colour(sink, VIEW_COLOUR_END);
@@ -169,10 +173,10 @@ static void text_struct_begin(struct view_sink *sink)
 	put(sink, "{");
 }
 
-static void text_member(
-	struct view_sink *sink, uint32_t index, const char *name, size_t size, unsigned int copy)
+static void text_member(struct view_sink *sink, uint32_t index, const char *name, size_t size,
+		unsigned int copy)
 {
-	(void) copy;
+	(void)copy;
 	put(sink, index ? ", " : " ");
 	put_colour(sink, VIEW_COLOUR_NAME);
 	if (is_plain_name(name, size))
@@ -185,7 +189,7 @@ static void text_member(
 
 static void text_struct_end(struct view_sink *sink, uint32_t count)
 {
-	(void) count;
+	(void)count;
 	put(sink, " }");
 }
 
@@ -201,7 +205,7 @@ static void text_item(struct view_sink *sink, uint32_t index)
 
 static void text_list_end(struct view_sink *sink, uint32_t count)
 {
-	(void) count;
+	(void)count;
 	put(sink, " ]");
 }
 
@@ -209,7 +213,7 @@ static void text_list_end(struct view_sink *sink, uint32_t count)
 
 static void text_labels_begin(struct view_sink *sink)
 {
-	(void) sink;
+	(void)sink;
 }
 
 static void text_label(struct view_sink *sink, uint32_t index, const char *text, size_t size)
@@ -243,7 +247,7 @@ static void text_no_option_begin(struct view_sink *sink)
 
 static void text_nothing(struct view_sink *sink)
 {
-	(void) sink;
+	(void)sink;
 }
 
 static void text_attributes_begin(struct view_sink *sink)
@@ -251,7 +255,8 @@ static void text_attributes_begin(struct view_sink *sink)
 	put(sink, " @{");
 }
 
-static void text_attribute_begin(struct view_sink *sink, uint32_t index, const char *key, size_t size)
+static void text_attribute_begin(
+		struct view_sink *sink, uint32_t index, const char *key, size_t size)
 {
 	put(sink, index ? ", " : " ");
 	put_colour(sink, VIEW_COLOUR_NAME);
@@ -266,28 +271,28 @@ static void text_attributes_end(struct view_sink *sink)
 }
 
 const struct view_sink_ops view_text_ops = {
-	.null = text_null,
-	.absent = text_absent,
-	.boolean = text_boolean,
-	.number = text_number,
-	.real = text_real,
-	.text = text_text,
-	.digits = text_digits,
-	.struct_begin = text_struct_begin,
-	.member = text_member,
-	.struct_end = text_struct_end,
-	.list_begin = text_list_begin,
-	.item = text_item,
-	.list_end = text_list_end,
-	.labels_begin = text_labels_begin,
-	.label = text_label,
-	.labels_end = text_labels_end,
-	.labelled_end = text_close,
-	.no_option_begin = text_no_option_begin,
-	.no_option_end = text_close,
-	.attributed_begin = text_nothing,
-	.attributes_begin = text_attributes_begin,
-	.attribute_begin = text_attribute_begin,
-	.attribute_end = text_nothing,
-	.attributes_end = text_attributes_end,
+		.null = text_null,
+		.absent = text_absent,
+		.boolean = text_boolean,
+		.number = text_number,
+		.real = text_real,
+		.text = text_text,
+		.digits = text_digits,
+		.struct_begin = text_struct_begin,
+		.member = text_member,
+		.struct_end = text_struct_end,
+		.list_begin = text_list_begin,
+		.item = text_item,
+		.list_end = text_list_end,
+		.labels_begin = text_labels_begin,
+		.label = text_label,
+		.labels_end = text_labels_end,
+		.labelled_end = text_close,
+		.no_option_begin = text_no_option_begin,
+		.no_option_end = text_close,
+		.attributed_begin = text_nothing,
+		.attributes_begin = text_attributes_begin,
+		.attribute_begin = text_attribute_begin,
+		.attribute_end = text_nothing,
+		.attributes_end = text_attributes_end,
 };

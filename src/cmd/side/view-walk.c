@@ -12,10 +12,13 @@ struct visit_value view_number_of(const struct ctf_value *value)
 {
 	const struct ctf_type *type = value->type;
 	struct visit_value number = {
-		.kind = type->is_signed ? VISIT_SIGNED : VISIT_UNSIGNED,
-		.size = type->size <= 8 ? 1 : type->size <= 16 ? 2 : type->size <= 32 ? 4 : 8,
-		.bits = type->size,
-		.lo = value->u,
+			.kind = type->is_signed ? VISIT_SIGNED : VISIT_UNSIGNED,
+			.size = type->size <= 8            ? 1
+					: type->size <= 16 ? 2
+					: type->size <= 32 ? 4
+							   : 8,
+			.bits = type->size,
+			.lo = value->u,
 	};
 	float single;
 
@@ -23,7 +26,7 @@ struct visit_value view_number_of(const struct ctf_value *value)
 		number.kind = VISIT_FLOAT;
 		number.lo = 0;
 		if (type->size == 32) {
-			single = (float) value->f;
+			single = (float)value->f;
 			memcpy(number.bytes, &single, sizeof(single));
 		} else {
 			memcpy(number.bytes, &value->f, sizeof(value->f));
@@ -38,21 +41,22 @@ static struct visit_value number_of_halves(const struct ctf_value *value)
 {
 	const struct ctf_value *first = value + 1, *second = first + first->span;
 	bool low_first = strcmp(first->member->name, "_lo") == 0;
-	const struct ctf_value *low = low_first ? first : second, *high = low_first ? second : first;
+	const struct ctf_value *low = low_first ? first : second,
+			       *high = low_first ? second : first;
 
 	return (struct visit_value){
-		.kind = high->type->is_signed ? VISIT_SIGNED : VISIT_UNSIGNED,
-		.size = 16,
-		.bits = 128,
-		.lo = low->u,
-		.hi = high->u,
+			.kind = high->type->is_signed ? VISIT_SIGNED : VISIT_UNSIGNED,
+			.size = 16,
+			.bits = 128,
+			.lo = low->u,
+			.hi = high->u,
 	};
 }
 
 /* 16 bytes, brought to the order of this machine. */
 static struct visit_value number_of_bytes(const struct ctf_value *value, bool big_endian)
 {
-	struct visit_value number = { .kind = VISIT_FLOAT, .size = 16, .bits = 128 };
+	struct visit_value number = {.kind = VISIT_FLOAT, .size = 16, .bits = 128};
 	bool host_big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
 	const struct ctf_value *byte;
 	struct ctf_cursor cursor;
@@ -60,7 +64,7 @@ static struct visit_value number_of_bytes(const struct ctf_value *value, bool bi
 
 	ctf_cursor_start(&cursor, value + 1);
 	while ((byte = ctf_cursor_next(&cursor)) && at < 16) {
-		number.bytes[big_endian == host_big_endian ? at : 15 - at] = (unsigned char) byte->u;
+		number.bytes[big_endian == host_big_endian ? at : 15 - at] = (unsigned char)byte->u;
 		at++;
 	}
 	return number;
@@ -74,9 +78,11 @@ size_t view_real_digits(const struct visit_value *value, char out[VISIT_FLOAT_DI
 
 	for (int digits = least; digits <= most; digits++) {
 		size = visit_value_float_digits(value, digits, out);
-		if (value->size == 4 ? strtof(out, NULL) == (float) visit_value_double(value) :
-			value->size == 8 ? strtod(out, NULL) == visit_value_double(value) :
-			strtold(out, NULL) == visit_value_long_double(value))
+		if (value->size == 4 ? strtof(out, NULL) == (float)visit_value_double(value)
+						: value->size == 8
+						? strtod(out, NULL) == visit_value_double(value)
+						: strtold(out, NULL) ==
+								visit_value_long_double(value))
 			break;
 	}
 	return size;
@@ -92,7 +98,7 @@ static void static_attribute(struct view_sink *sink, struct json_object *value)
 	case json_type_boolean: sink->ops->boolean(sink, json_object_get_boolean(value)); break;
 	case json_type_string:
 		text = json_object_get_string(value);
-		sink->ops->text(sink, text, (size_t) json_object_get_string_len(value));
+		sink->ops->text(sink, text, (size_t)json_object_get_string_len(value));
 		break;
 	case json_type_int:
 		sink->ops->digits(sink, json_object_to_json_string(value), false);
@@ -111,11 +117,12 @@ void view_static_attributes(struct view_sink *sink, struct json_object *attribut
 		json_object_object_get_ex(attribute, "key", &key);
 		json_object_object_get_ex(attribute, "value", &value);
 		json_object_object_get_ex(attribute, "type", &type);
-		sink->ops->attribute_begin(sink, (uint32_t) i, key ? json_object_get_string(key) : "",
-			key ? (size_t) json_object_get_string_len(key) : 0);
+		sink->ops->attribute_begin(sink, (uint32_t)i,
+				key ? json_object_get_string(key) : "",
+				key ? (size_t)json_object_get_string_len(key) : 0);
 		/* Floats and 128-bit integers are strings in JSON, and numbers to people. */
 		if (json_object_is_type(value, json_type_string) && type &&
-			strcmp(json_object_get_string(type), "string") != 0)
+				strcmp(json_object_get_string(type), "string") != 0)
 			sink->ops->digits(sink, json_object_get_string(value), true);
 		else
 			static_attribute(sink, value);
@@ -130,8 +137,8 @@ static bool label_matches(const struct view_label *label, const struct visit_val
 {
 	int64_t value;
 
-	return visit_value_s64(number, &value) && (int64_t) label->begin <= value &&
-			value <= (int64_t) label->end;
+	return visit_value_s64(number, &value) && (int64_t)label->begin <= value &&
+			value <= (int64_t)label->end;
 }
 
 static struct visit_value number_of(const struct view_show *show, const struct ctf_value *value)
@@ -139,8 +146,8 @@ static struct visit_value number_of(const struct view_show *show, const struct c
 	return show->kind == VIEW_SHOW_INT128 ? number_of_halves(value) : view_number_of(value);
 }
 
-static void show_enum(struct view_sink *sink, const struct view_show *show, const struct ctf_value *value,
-	const struct ctf_value *companion)
+static void show_enum(struct view_sink *sink, const struct view_show *show,
+		const struct ctf_value *value, const struct ctf_value *companion)
 {
 	struct visit_value number = number_of(show->element, value);
 	uint32_t count = 0;
@@ -168,13 +175,13 @@ static bool item_has_bits(const struct visit_value *item, unsigned int begin, un
 }
 
 /* Bit b of a bitmap is bit b % width of item b / width. */
-static bool bitmap_matches(
-	const struct view_show *show, const struct ctf_value *value, const struct view_label *label)
+static bool bitmap_matches(const struct view_show *show, const struct ctf_value *value,
+		const struct view_label *label)
 {
 	bool is_list = show->element->kind == VIEW_SHOW_LIST;
 	const struct view_show *item_show = is_list ? show->element->element : show->element;
 	const struct ctf_value *item = value;
-	struct ctf_cursor cursor = { 0 };
+	struct ctf_cursor cursor = {0};
 	uint64_t first = 0;
 
 	if (is_list) {
@@ -190,7 +197,7 @@ static bool bitmap_matches(
 			uint64_t begin = label->begin > first ? label->begin - first : 0;
 			uint64_t end = label->end < last ? label->end - first : width - 1;
 
-			if (item_has_bits(&number, (unsigned int) begin, (unsigned int) end))
+			if (item_has_bits(&number, (unsigned int)begin, (unsigned int)end))
 				return true;
 		}
 		first += width;
@@ -201,8 +208,8 @@ static bool bitmap_matches(
 	return false;
 }
 
-static void show_bitmap(struct view_sink *sink, const struct view_show *show, const struct ctf_value *value,
-	const struct ctf_value *companion)
+static void show_bitmap(struct view_sink *sink, const struct view_show *show,
+		const struct ctf_value *value, const struct ctf_value *companion)
 {
 	uint32_t count = 0;
 
@@ -218,7 +225,8 @@ static void show_bitmap(struct view_sink *sink, const struct view_show *show, co
 	sink->ops->labelled_end(sink);
 }
 
-static void show_struct(struct view_sink *sink, const struct view_show *show, const struct ctf_value *value)
+static void show_struct(
+		struct view_sink *sink, const struct view_show *show, const struct ctf_value *value)
 {
 	const struct ctf_value *member, *before = NULL;
 	struct ctf_cursor cursor;
@@ -230,7 +238,8 @@ static void show_struct(struct view_sink *sink, const struct view_show *show, co
 		const struct view_show *part = show->parts[i];
 
 		if (part) {
-			sink->ops->member(sink, shown++, part->name, strlen(part->name), part->copy);
+			sink->ops->member(
+					sink, shown++, part->name, strlen(part->name), part->copy);
 			view_side_value(sink, part, member, before);
 		}
 		before = member;
@@ -238,7 +247,8 @@ static void show_struct(struct view_sink *sink, const struct view_show *show, co
 	sink->ops->struct_end(sink, shown);
 }
 
-static void show_list(struct view_sink *sink, const struct view_show *show, const struct ctf_value *value)
+static void show_list(
+		struct view_sink *sink, const struct view_show *show, const struct ctf_value *value)
 {
 	const struct ctf_value *element;
 	struct ctf_cursor cursor;
@@ -253,8 +263,8 @@ static void show_list(struct view_sink *sink, const struct view_show *show, cons
 	sink->ops->list_end(sink, shown);
 }
 
-static void show_variant(struct view_sink *sink, const struct view_show *show, const struct ctf_value *value,
-	const struct ctf_value *selector)
+static void show_variant(struct view_sink *sink, const struct view_show *show,
+		const struct ctf_value *value, const struct ctf_value *selector)
 {
 	const struct ctf_value *option = value + 1;
 	const struct view_show *part = show->parts[option->member - value->type->members];
@@ -272,8 +282,8 @@ static void show_variant(struct view_sink *sink, const struct view_show *show, c
 	}
 }
 
-static void show_value(struct view_sink *sink, const struct view_show *show, const struct ctf_value *value,
-	const struct ctf_value *companion)
+static void show_value(struct view_sink *sink, const struct view_show *show,
+		const struct ctf_value *value, const struct ctf_value *companion)
 {
 	struct visit_value number;
 
@@ -304,8 +314,8 @@ static void show_value(struct view_sink *sink, const struct view_show *show, con
 	}
 }
 
-void view_side_value(struct view_sink *sink, const struct view_show *show, const struct ctf_value *value,
-	const struct ctf_value *companion)
+void view_side_value(struct view_sink *sink, const struct view_show *show,
+		const struct ctf_value *value, const struct ctf_value *companion)
 {
 	bool attributed = sink->attributes && show->attributes;
 
@@ -320,7 +330,8 @@ void view_side_value(struct view_sink *sink, const struct view_show *show, const
 		view_static_attributes(sink, show->attributes);
 }
 
-void view_side_fields(struct view_sink *sink, const struct view_event *event, const struct ctf_value *fields)
+void view_side_fields(struct view_sink *sink, const struct view_event *event,
+		const struct ctf_value *fields)
 {
 	show_struct(sink, event->fields, fields);
 }

@@ -57,17 +57,19 @@ static int64_t second_of(int64_t ns, int64_t *rest)
 /* HH:MM:SS of here for people, the whole in UTC for programs. */
 static const char *second_text(struct view *view, int64_t second)
 {
-	time_t time = (time_t) second;
+	time_t time = (time_t)second;
 	struct tm parts;
 
 	if (view->has_second && view->second == second)
 		return view->second_text;
 	if (view->options->json) {
 		if (!gmtime_r(&time, &parts) ||
-			!strftime(view->second_text, sizeof(view->second_text), "%Y-%m-%dT%H:%M:%S", &parts))
+				!strftime(view->second_text, sizeof(view->second_text),
+						"%Y-%m-%dT%H:%M:%S", &parts))
 			view->second_text[0] = '\0';
 	} else if (!localtime_r(&time, &parts) ||
-		!strftime(view->second_text, sizeof(view->second_text), "%H:%M:%S", &parts)) {
+			!strftime(view->second_text, sizeof(view->second_text), "%H:%M:%S",
+					&parts)) {
 		strcpy(view->second_text, "??:??:??");
 	}
 	view->has_second = true;
@@ -87,14 +89,17 @@ static void put_delta(struct view *view, const struct ctf_item *item)
 	uint64_t delta;
 
 	if (!view->has_last || !item->timed) {
-		put(view, "(+?." "?????????" ")");
+		put(view,
+				"(+?."
+				"?????????"
+				")");
 	} else {
 		bool back = item->ns < view->last_ns;
 
-		delta = back ? (uint64_t) view->last_ns - (uint64_t) item->ns :
-			       (uint64_t) item->ns - (uint64_t) view->last_ns;
-		fprintf(view->out, "(%c%" PRIu64 ".%09" PRIu64 ")", back ? '-' : '+', delta / SECOND,
-			delta % SECOND);
+		delta = back ? (uint64_t)view->last_ns - (uint64_t)item->ns
+			     : (uint64_t)item->ns - (uint64_t)view->last_ns;
+		fprintf(view->out, "(%c%" PRIu64 ".%09" PRIu64 ")", back ? '-' : '+',
+				delta / SECOND, delta % SECOND);
 	}
 	if (item->timed) {
 		view->has_last = true;
@@ -149,7 +154,8 @@ static void put_group(struct view *view, const char *name, bool *first)
 	*first = false;
 }
 
-static void put_plain_group(struct view *view, const char *name, const struct ctf_value *group, bool *first)
+static void put_plain_group(
+		struct view *view, const char *name, const struct ctf_value *group, bool *first)
 {
 	if (!group)
 		return;
@@ -312,7 +318,8 @@ static bool is_lost_record(const struct ctf_item *item)
 			strcmp(item->event->name, "side:lost") == 0;
 }
 
-static void lost_text(struct view *view, const struct ctf_item *item, const char *name, const char *label)
+static void lost_text(
+		struct view *view, const struct ctf_item *item, const char *name, const char *label)
 {
 	const struct ctf_value *value = ctf_value_member(item->fields, name);
 
@@ -372,8 +379,9 @@ static void show_event(struct view *view, const struct ctf_item *item)
 		lost_record(view, item);
 		return;
 	}
-	if (options->wanted && !options->wanted(options->wanted_context, item->event->name,
-				       item->event->loglevel))
+	if (options->wanted &&
+			!options->wanted(options->wanted_context, item->event->name,
+					item->event->loglevel))
 		return;
 	if (options->json)
 		json_event(view, item);
@@ -414,9 +422,9 @@ static void free_events(struct ctf_reader *reader)
 int cmd_view_run(const struct view_options *options)
 {
 	struct view view = {
-		.options = options,
-		.out = options->out ? options->out : stdout,
-		.messages = options->messages ? options->messages : stderr,
+			.options = options,
+			.out = options->out ? options->out : stdout,
+			.messages = options->messages ? options->messages : stderr,
 	};
 	struct ctf_reader *reader;
 	struct ctf_error error;
@@ -428,10 +436,10 @@ int cmd_view_run(const struct view_options *options)
 		return 1;
 	}
 	view.sink = (struct view_sink){
-		.ops = options->json ? &view_json_ops : &view_text_ops,
-		.out = view.out,
-		.colour = options->colour && !options->json,
-		.attributes = options->attributes,
+			.ops = options->json ? &view_json_ops : &view_text_ops,
+			.out = view.out,
+			.colour = options->colour && !options->json,
+			.attributes = options->attributes,
 	};
 	while ((ret = ctf_reader_next(reader, &item)) > 0) {
 		show_item(&view, &item);
@@ -439,7 +447,8 @@ int cmd_view_run(const struct view_options *options)
 			break;
 	}
 	if (ret < 0)
-		fprintf(view.messages, "side: cannot go on reading %s: %s\n", options->dir, strerror(-ret));
+		fprintf(view.messages, "side: cannot go on reading %s: %s\n", options->dir,
+				strerror(-ret));
 	free_events(reader);
 	ctf_reader_close(reader);
 	if (fflush(view.out) || ferror(view.out)) {

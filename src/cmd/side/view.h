@@ -9,16 +9,19 @@
 
 struct view_options {
 	const char *dir;
-	bool json; /* One object a line instead of text. */
-	bool colour; /* The caller has looked at --color, NO_COLOR and the terminal. */
+	bool json;       /* One object a line instead of text. */
+	bool colour;     /* The caller has looked at --color, NO_COLOR and the terminal. */
 	bool attributes; /* Show the attributes of events and types too. */
-	uint64_t limit; /* Show at most so many events; 0: all. */
+	uint64_t limit;  /* Show at most so many events; 0: all. */
 
-	/* Says whether an event is wanted ("provider:event", LTTng's log level or -1); NULL: all are. */
+	/*
+	 * Says whether an event is wanted ("provider:event", LTTng's log level or -1); NULL: all
+	 * are.
+	 */
 	bool (*wanted)(void *context, const char *event, int loglevel);
 	void *wanted_context;
 
-	FILE *out; /* NULL: stdout. */
+	FILE *out;      /* NULL: stdout. */
 	FILE *messages; /* NULL: stderr. */
 };
 

@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: MIT */
+/* The writer: what it refuses, what a kill or a full disk leaves behind, losses, clocks. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#include "ctf/ctf.h"
+#include "scratch.h"
+#include "types.h"
+
+#define TICK0 UINT64_C(5000000000)
+
+static const struct side_event_field number_fields[] = {FIELD("n", T_U(32, HOST))};
+
+static struct side_event_description number_event = {
+		.struct_size = sizeof(struct side_event_description),
+		.provider_name = SIDE_PTR_INIT("test"),
+		.event_name = SIDE_PTR_INIT("number"),
+		.fields = LIST(number_fields),
+		.nr_side_type_label = _NR_SIDE_TYPE_LABEL,
+		.nr_side_attr_type = _NR_SIDE_ATTR_TYPE,
+		.loglevel = SIDE_ENUM_INIT(SIDE_LOGLEVEL_INFO),
+};
+
+struct fixture {
+	char scratch[64];
+	char dir[96];
+	struct ctf_writer *writer;
+	struct ctf_stream *stream;
+	struct ctf_error error;
+};
+
+static int create(struct fixture *f, struct ctf_clock clock)
+{
+	const struct ctf_writer_config config = {
+			.dir = f->dir,
+			.clock = clock,
+			.hostname = "host",
+			.procname = "name\"\\\n\xff",
+			.exe = "/bin/true",
+			.vpid = 12,
+	};
+
+	return ctf_writer_create(&config, &f->writer, &f->error);
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+	struct ctf_clock clock = {.frequency = 1000000000, .offset_s = 1000};
+
+	scratch_make(f->scratch);
+	snprintf(f->dir, sizeof(f->dir), "%s/trace", f->scratch);
+	assert_int_equal(create(f, clock), 0);
+	assert_int_equal(ctf_writer_add_event(f->writer, 7, &number_event, &f->error), 0);
+	assert_int_equal(ctf_writer_open_stream(f->writer, 2, TICK0, &f->stream, &f->error), 0);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	if (f->writer)
+		ctf_writer_close(f->writer, NULL);
+	scratch_delete(f->scratch);
+	free(f);
+	return 0;
+}
+
+static void close_writer(struct fixture *f)
+{
+	assert_int_equal(ctf_writer_close(f->writer, &f->error), 0);
+	f->writer = NULL;
+}
+
+/* Records of test:number in the extended form, one a tick. */
+static int append(struct fixture *f, uint64_t tick, uint32_t first, uint32_t count,
+		uint64_t discarded)
+{
+	unsigned char *records = malloc(17 * (size_t)count + 1);
+	struct ctf_span span = {
+			.records = records,
+			.size = 17 * (size_t)count,
+			.timestamp_begin = tick,
+			.timestamp_end = tick + (count ? count - 1 : 0),
+			.events_discarded = discarded,
+	};
+	int ret;
+
+	for (uint32_t i = 0; i < count; i++) {
+		unsigned char *at = records + 17 * i;
+		uint64_t time = tick + i;
+		uint32_t id = 7, number = first + i;
+
+		at[0] = 31;
+		memcpy(at + 1, &id, 4);
+		memcpy(at + 5, &time, 8);
+		memcpy(at + 13, &number, 4);
+	}
+	ret = ctf_stream_append(f->stream, &span, &f->error);
+	free(records);
+	return ret;
+}
+
+/* What a reader finds: numbers of events in order, and everything else as text. */
+struct found {
+	uint32_t events;
+	uint32_t next;
+	int64_t first_ns;
+	int64_t last_ns;
+	uint64_t discarded;
+	uint32_t discarded_items;
+	uint32_t discarded_after; /* Events before the first loss. */
+	uint32_t damages;
+	char damage[1024];
+	uint32_t lost_records;
+	uint64_t lost;
+};
+
+static void take(struct found *found, const struct ctf_item *item)
+{
+	const struct ctf_value *number;
+
+	switch (item->kind) {
+	case CTF_ITEM_EVENT:
+		if (strcmp(item->event->name, "side:lost") == 0) {
+			found->lost_records++;
+			found->lost += ctf_value_member(item->fields, "_count")->u;
+			break;
+		}
+		assert_string_equal(item->event->name, "test:number");
+		number = ctf_value_member(item->fields, "_n");
+		assert_int_equal(number->u, found->next);
+		found->next++;
+		if (!found->events++)
+			found->first_ns = item->ns;
+		found->last_ns = item->ns;
+		assert_int_equal(item->stream->cpu, 2);
+		break;
+	case CTF_ITEM_DISCARDED:
+		if (!found->discarded_items++)
+			found->discarded_after = found->events;
+		found->discarded += item->count;
+		break;
+	case CTF_ITEM_LOST_PACKETS: fail_msg("lost packets"); break;
+	case CTF_ITEM_DAMAGE:
+		found->damages++;
+		snprintf(found->damage, sizeof(found->damage), "%s", item->text);
+		break;
+	}
+}
+
+static struct found read_all(const struct fixture *f)
+{
+	struct found found = {0};
+	struct ctf_reader *reader;
+	struct ctf_error error;
+	struct ctf_item item;
+
+	if (ctf_reader_open(f->dir, &reader, &error))
+		fail_msg("%s", error.text);
+	while (ctf_reader_next(reader, &item) > 0)
+		take(&found, &item);
+	ctf_reader_close(reader);
+	return found;
+}
+
+static void test_plain(void **state)
+{
+	struct fixture *f = *state;
+	struct found found;
+
+	assert_int_equal(append(f, TICK0 + 10, 0, 3, 0), 0);
+	/* It can be read while it is being written. */
+	found = read_all(f);
+	assert_int_equal(found.events, 3);
+	assert_int_equal(append(f, TICK0 + 20, 3, 2, 0), 0);
+	assert_true(ctf_writer_bytes(f->writer) > 3 * 84 + 5 * 17);
+	close_writer(f);
+	found = read_all(f);
+	assert_int_equal(found.events, 5);
+	assert_int_equal(found.damages, 0);
+	assert_int_equal(found.discarded, 0);
+	assert_int_equal(found.first_ns, INT64_C(1005000000010));
+	assert_int_equal(found.last_ns, INT64_C(1005000000021));
+}
+
+static void test_refusals(void **state)
+{
+	struct fixture *f = *state;
+	struct ctf_writer *first = f->writer;
+	struct ctf_clock clock = {.frequency = 1};
+
+	assert_int_equal(ctf_writer_add_event(f->writer, 7, &number_event, &f->error), -EEXIST);
+	assert_non_null(strstr(f->error.text, "7"));
+	assert_int_equal(ctf_writer_add_event(f->writer, 3, &number_event, &f->error), 0);
+	assert_int_equal(ctf_writer_add_event(f->writer, 3, &number_event, &f->error), -EEXIST);
+	assert_int_equal(create(f, clock), -EEXIST);
+	assert_non_null(strstr(f->error.text, f->dir));
+	f->writer = first;
+	snprintf(f->dir, sizeof(f->dir), "%s/not/there", f->scratch);
+	assert_int_equal(create(f, clock), -ENOENT);
+	f->writer = first;
+}
+
+static void test_discarded(void **state)
+{
+	struct fixture *f = *state;
+	struct found found;
+
+	/* Losses before the first real packet are seen, because an empty one stands before it. */
+	assert_int_equal(append(f, TICK0 + 10, 0, 2, 4), 0);
+	assert_int_equal(append(f, TICK0 + 20, 2, 2, 4), 0);
+	assert_int_equal(append(f, TICK0 + 30, 4, 0, 9), 0);
+	found = read_all(f);
+	assert_int_equal(found.events, 4);
+	assert_int_equal(found.discarded, 9);
+	assert_int_equal(found.discarded_items, 2);
+	assert_int_equal(found.discarded_after, 2);
+}
+
+static void test_lost(void **state)
+{
+	struct fixture *f = *state;
+	const struct ctf_lost lost[] = {
+			{"ring_2", "test:number", "the ring was full", 5},
+			{"ring_2", "", "a string was not readable", 1},
+	};
+	struct found found;
+
+	assert_int_equal(ctf_writer_lost(f->writer, TICK0 + 5, lost, 2, &f->error), 0);
+	assert_int_equal(ctf_writer_lost(f->writer, TICK0 + 1, lost, 1, &f->error), 0);
+	close_writer(f);
+	found = read_all(f);
+	assert_int_equal(found.lost_records, 3);
+	assert_int_equal(found.lost, 11);
+	assert_int_equal(found.damages, 0);
+}
+
+/* Times that go back between packets are moved on: readers refuse the whole stream otherwise. */
+static void test_backward(void **state)
+{
+	struct fixture *f = *state;
+	size_t size;
+	unsigned char *bytes;
+	uint64_t begin;
+
+	assert_int_equal(append(f, TICK0 + 100, 0, 3, 0), 0);
+	assert_int_equal(append(f, TICK0 + 50, 3, 1, 0), 0);
+	close_writer(f);
+	bytes = scratch_read(f->dir, "ring_2", &size);
+	assert_int_equal(size, 3 * 84 + 4 * 17);
+	memcpy(&begin, bytes + 2 * 84 + 3 * 17 + 32, sizeof(begin));
+	assert_int_equal(begin, TICK0 + 102);
+	free(bytes);
+}
+
+static void test_clock(void **state)
+{
+	struct fixture *f = *state;
+	/* 2.5 GHz; the offset is more than a second and must be carried. */
+	struct ctf_clock clock = {.frequency = 2500000000, .offset_s = -5, .offset = 5000000003};
+	size_t size;
+	char *metadata;
+	struct found found;
+
+	assert_int_equal(append(f, TICK0 + 7, 0, 1, 0), 0);
+	assert_int_equal(ctf_writer_set_clock(f->writer, &clock, &f->error), 0);
+	/* The metadata goes on growing after it was replaced. */
+	assert_int_equal(ctf_writer_add_event(f->writer, 8, &number_event, &f->error), 0);
+	close_writer(f);
+	found = read_all(f);
+	assert_int_equal(found.events, 1);
+	/* -5 s + 5000000003 ticks + 5000000007 ticks = -5 s + 4 s + 10 ticks of 0.4 ns */
+	assert_int_equal(found.first_ns, INT64_C(-1000000000) + 4);
+	metadata = (char *)scratch_read(f->dir, "metadata", &size);
+	assert_non_null(strstr(metadata, "offset_s = -3;"));
+	assert_non_null(strstr(metadata, "offset = 3;"));
+	assert_non_null(strstr(metadata, "procname = \"name\\\"\\\\\\n\xc3\xbf\";"));
+	assert_int_equal(memcmp(metadata, "/* CTF 1.8 */", 13), 0);
+	free(metadata);
+}
+
+/*
+ * A disk that is full, as a limit on the size of files: the packet is taken back, the rest is
+ * whole.
+ */
+static void test_full(void **state)
+{
+	struct fixture *f = *state;
+	struct rlimit old, limit;
+	struct found found;
+	size_t size;
+
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(append(f, TICK0 + 10, 0, 10, 0), 0);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+	limit = old;
+	limit.rlim_cur = 2 * 84 + 10 * 17 + 84 + 50;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	assert_int_equal(append(f, TICK0 + 100, 10, 100, 0), -EFBIG);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+	assert_non_null(strstr(f->error.text, "ring_2"));
+	assert_non_null(strstr(f->error.text, "ulimit"));
+	free(scratch_read(f->dir, "ring_2", &size));
+	assert_int_equal(size, 2 * 84 + 10 * 17);
+	/* It goes on when there is room again. */
+	assert_int_equal(append(f, TICK0 + 300, 10, 5, 0), 0);
+	found = read_all(f);
+	assert_int_equal(found.events, 15);
+	assert_int_equal(found.damages, 0);
+}
+
+/* A recorder that is killed while it writes: cut the file at every byte of its last packet. */
+static void test_torn(void **state)
+{
+	struct fixture *f = *state;
+	size_t size, metadata_size, whole = 2 * 84 + 2 * 17;
+	unsigned char *bytes, *metadata;
+
+	assert_int_equal(append(f, TICK0 + 10, 0, 2, 0), 0);
+	assert_int_equal(append(f, TICK0 + 20, 2, 6, 3), 0);
+	close_writer(f);
+	bytes = scratch_read(f->dir, "ring_2", &size);
+	metadata = scratch_read(f->dir, "metadata", &metadata_size);
+	assert_int_equal(size, whole + 84 + 6 * 17);
+	for (size_t cut = whole; cut <= size; cut++) {
+		uint32_t kept = cut < whole + 84 ? 0 : (uint32_t)((cut - whole - 84) / 17);
+		bool is_whole = cut == whole || cut == size;
+		unsigned int repaired;
+		struct found found;
+
+		scratch_write(f->dir, "ring_2", bytes, cut);
+		found = read_all(f);
+		assert_int_equal(found.events, 2 + kept);
+		assert_int_equal(found.damages, !is_whole);
+		assert_int_equal(ctf_repair(f->dir, &repaired, &f->error), 0);
+		assert_int_equal(repaired, !is_whole);
+		found = read_all(f);
+		assert_int_equal(found.events, 2 + kept);
+		assert_int_equal(found.damages, 0);
+		assert_int_equal(found.discarded, cut >= whole + 84 ? 3 : 0);
+	}
+	free(metadata);
+	free(bytes);
+}
+
+/* The same with the metadata: what is described is read, the half block is taken away. */
+static void test_torn_metadata(void **state)
+{
+	struct fixture *f = *state;
+	unsigned char *metadata;
+	unsigned int repaired;
+	struct found found;
+	size_t size, before;
+
+	assert_int_equal(append(f, TICK0 + 10, 0, 2, 0), 0);
+	free(scratch_read(f->dir, "metadata", &before));
+	assert_int_equal(ctf_writer_add_event(f->writer, 9, &number_event, &f->error), 0);
+	close_writer(f);
+	metadata = scratch_read(f->dir, "metadata", &size);
+	for (size_t cut = before + 1; cut < size; cut++) {
+		/* Behind the end of the block there are only newlines. */
+		bool is_whole = cut >= size - 2;
+
+		scratch_write(f->dir, "metadata", metadata, cut);
+		found = read_all(f);
+		assert_int_equal(found.events, 2);
+		assert_int_equal(found.damages, !is_whole);
+		if (cut % 37 && cut < size - 8)
+			continue;
+		assert_int_equal(ctf_repair(f->dir, &repaired, &f->error), 0);
+		assert_int_equal(repaired, !is_whole);
+		found = read_all(f);
+		assert_int_equal(found.events, 2);
+		assert_int_equal(found.damages, 0);
+	}
+	/* Damage in the middle is not mended by throwing away what follows. */
+	metadata[before - 30] = '{';
+	scratch_write(f->dir, "metadata", metadata, size);
+	assert_int_not_equal(ctf_repair(f->dir, &repaired, &f->error), 0);
+	free(metadata);
+}
+
+/* A damaged packet in the middle: the reading goes on at the next one. */
+static void test_damaged_packet(void **state)
+{
+	struct fixture *f = *state;
+	unsigned char *bytes;
+	struct found found;
+	size_t size;
+
+	assert_int_equal(append(f, TICK0 + 10, 0, 2, 0), 0);
+	assert_int_equal(append(f, TICK0 + 20, 900, 2, 0), 0);
+	assert_int_equal(append(f, TICK0 + 30, 2, 2, 0), 0);
+	close_writer(f);
+	bytes = scratch_read(f->dir, "ring_2", &size);
+	bytes[2 * 84 + 2 * 17] ^= 0xff; /* The magic number of the second of them. */
+	scratch_write(f->dir, "ring_2", bytes, size);
+	{
+		struct ctf_reader *reader;
+		struct ctf_item item;
+		uint64_t lost_packets = 0;
+
+		memset(&found, 0, sizeof(found));
+		assert_int_equal(ctf_reader_open(f->dir, &reader, &f->error), 0);
+		while (ctf_reader_next(reader, &item) > 0) {
+			if (item.kind == CTF_ITEM_LOST_PACKETS)
+				lost_packets += item.count;
+			else
+				take(&found, &item);
+		}
+		ctf_reader_close(reader);
+		assert_int_equal(lost_packets, 1);
+	}
+	assert_int_equal(found.events, 4);
+	assert_int_equal(found.damages, 1);
+	assert_non_null(strstr(found.damage, "ring_2"));
+	free(bytes);
+}
+
+/* An event id without description, a file that is no stream, a directory without traces. */
+static void test_strange(void **state)
+{
+	struct fixture *f = *state;
+	struct ctf_reader *reader;
+	struct found found;
+	unsigned int repaired;
+
+	assert_int_equal(append(f, TICK0 + 10, 0, 2, 0), 0);
+	scratch_write(f->dir, "notes.txt", "hello, this is no stream\n", 25);
+	scratch_write(f->dir, "empty", "", 0);
+	found = read_all(f);
+	assert_int_equal(found.events, 2);
+	assert_int_equal(found.damages, 1);
+	assert_non_null(strstr(found.damage, "notes.txt"));
+	scratch_write(f->dir, "metadata", "\x1e{\"type\":\"preamble\",\"version\":2}", 33);
+	found = read_all(f);
+	assert_int_equal(found.events, 0);
+	assert_non_null(strstr(found.damage, "CTF 2"));
+	assert_int_equal(ctf_repair(f->dir, &repaired, &f->error), -EINVAL);
+	assert_int_equal(ctf_reader_open("/proc/self/fdinfo", &reader, &f->error), -ENOENT);
+	assert_non_null(strstr(f->error.text, "no trace"));
+	assert_int_equal(ctf_reader_open("/nowhere", &reader, &f->error), -ENOENT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+			cmocka_unit_test_setup_teardown(test_plain, setup, teardown),
+			cmocka_unit_test_setup_teardown(test_refusals, setup, teardown),
+			cmocka_unit_test_setup_teardown(test_discarded, setup, teardown),
+			cmocka_unit_test_setup_teardown(test_lost, setup, teardown),
+			cmocka_unit_test_setup_teardown(test_backward, setup, teardown),
+			cmocka_unit_test_setup_teardown(test_clock, setup, teardown),
+			cmocka_unit_test_setup_teardown(test_full, setup, teardown),
+			cmocka_unit_test_setup_teardown(test_torn, setup, teardown),
+			cmocka_unit_test_setup_teardown(test_torn_metadata, setup, teardown),
+			cmocka_unit_test_setup_teardown(test_damaged_packet, setup, teardown),
+			cmocka_unit_test_setup_teardown(test_strange, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
