@@ -20,7 +20,7 @@ static void on_event(const struct side_event_description *desc, const struct sid
 {
 	(void)priv;
 	(void)caller_addr;
-	event_print(desc, args, NULL);
+	console_print_event(desc, args, NULL);
 }
 
 static void on_variadic_event(const struct side_event_description *desc,
@@ -29,22 +29,22 @@ static void on_variadic_event(const struct side_event_description *desc,
 {
 	(void)priv;
 	(void)caller_addr;
-	event_print(desc, args, variadic);
+	console_print_event(desc, args, variadic);
 }
 
-static void put_names(struct output_line *line, const struct side_event_description *desc)
+static void put_names(struct console_line *line, const struct side_event_description *desc)
 {
 	const char *provider = side_ptr_get(desc->provider_name);
 	const char *event = side_ptr_get(desc->event_name);
 
-	OUTPUT_PUT(line, "provider: ");
-	scalar_name(line, provider ? provider : "(null)");
-	OUTPUT_PUT(line, ", event: ");
-	scalar_name(line, event ? event : "(null)");
-	OUTPUT_PUT(line, "\n");
+	CONSOLE_PUT(line, "provider: ");
+	console_put_name(line, provider ? provider : "(null)");
+	CONSOLE_PUT(line, ", event: ");
+	console_put_name(line, event ? event : "(null)");
+	CONSOLE_PUT(line, "\n");
 }
 
-static void put_warnings(struct output_line *line, const struct side_event_description *desc)
+static void put_warnings(struct console_line *line, const struct side_event_description *desc)
 {
 	if (desc->struct_size !=
 			side_offsetofend(struct side_event_description,
@@ -69,7 +69,7 @@ static void put_warnings(struct output_line *line, const struct side_event_descr
 }
 
 /* What cannot be understood is said and left alone; the rest of the batch is not its hostage. */
-static void insert_event(struct output_line *line, struct side_event_description *desc)
+static void insert_event(struct console_line *line, struct side_event_description *desc)
 {
 	struct visit_error error;
 	char sentence[1024];
@@ -90,7 +90,7 @@ static void insert_event(struct output_line *line, struct side_event_description
 				visit_error_sentence(&error, sentence, sizeof(sentence)));
 		return;
 	}
-	description_put(line, desc);
+	console_put_description(line, desc);
 	if (desc->flags & SIDE_EVENT_FLAG_VARIADIC)
 		ret = side_tracer_callback_variadic_register(
 				desc, on_variadic_event, NULL, console_key);
@@ -101,7 +101,7 @@ static void insert_event(struct output_line *line, struct side_event_description
 		visit_buffer_printf(&line->text, "Error: the event cannot be enabled (%d)\n", ret);
 }
 
-static void remove_event(struct output_line *line, struct side_event_description *desc)
+static void remove_event(struct console_line *line, struct side_event_description *desc)
 {
 	if (desc->version != SIDE_EVENT_DESCRIPTION_ABI_VERSION)
 		return;
@@ -118,13 +118,13 @@ static void on_batch(enum side_tracer_notification notification,
 		struct side_event_description **events, uint32_t nr_events, void *priv)
 {
 	bool is_insert = notification == SIDE_TRACER_NOTIFICATION_INSERT_EVENTS;
-	struct output_line line;
+	struct console_line line;
 	uint32_t i;
 
 	(void)priv;
-	output_begin(&line);
-	OUTPUT_PUT(&line, DASHES "Tracer notified of events ");
-	scalar_name(&line, is_insert ? "inserted\n" : "removed\n");
+	console_line_begin(&line);
+	CONSOLE_PUT(&line, DASHES "Tracer notified of events ");
+	console_put_name(&line, is_insert ? "inserted\n" : "removed\n");
 	for (i = 0; i < nr_events; i++) {
 		/* Linkers and programs may leave holes. */
 		if (!events[i])
@@ -134,8 +134,8 @@ static void on_batch(enum side_tracer_notification notification,
 		else
 			remove_event(&line, events[i]);
 	}
-	OUTPUT_PUT(&line, DASHES);
-	output_end(&line, STDOUT_FILENO);
+	CONSOLE_PUT(&line, DASHES);
+	console_line_end(&line, STDOUT_FILENO);
 }
 
 __attribute__((constructor)) static void console_init(void)

@@ -5,6 +5,6 @@
 #include "console/output.h"
 
 /* "event description: ..." with its newline; the description has been checked. */
-void description_put(struct output_line *line, const struct side_event_description *desc);
+void console_put_description(struct console_line *line, const struct side_event_description *desc);
 
 #endif /* CONSOLE_DESCRIPTION_H */

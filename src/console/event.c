@@ -7,114 +7,115 @@
 #include "console/scalar.h"
 
 /* Attributes in front of something: "attr: [ ... ], ". */
-static void put_attributes(struct output_line *line, const struct visit_place *place,
+static void put_attributes(struct console_line *line, const struct visit_place *place,
 		struct visit_attributes attributes)
 {
 	if (!attributes.nr)
 		return;
-	scalar_attributes(line, attributes, place->dynamic ? "attr::" : "attr:", place->dynamic);
-	OUTPUT_PUT(line, ", ");
+	console_put_attributes(
+			line, attributes, place->dynamic ? "attr::" : "attr:", place->dynamic);
+	CONSOLE_PUT(line, ", ");
 }
 
 static int event_begin(void *priv, const struct visit_place *place)
 {
-	struct output_line *line = priv;
+	struct console_line *line = priv;
 	struct visit_attributes attributes = visit_attributes_of(&place->desc->attributes);
 
-	OUTPUT_PUT(line, "provider: ");
-	scalar_name(line, side_ptr_get(place->desc->provider_name));
-	OUTPUT_PUT(line, ", event: ");
-	scalar_name(line, side_ptr_get(place->desc->event_name));
+	CONSOLE_PUT(line, "provider: ");
+	console_put_name(line, side_ptr_get(place->desc->provider_name));
+	CONSOLE_PUT(line, ", event: ");
+	console_put_name(line, side_ptr_get(place->desc->event_name));
 	if (attributes.nr)
-		OUTPUT_PUT(line, ", ");
-	scalar_attributes(line, attributes, "attr:", false);
+		CONSOLE_PUT(line, ", ");
+	console_put_attributes(line, attributes, "attr:", false);
 	return 0;
 }
 
 static int event_end(void *priv, const struct visit_place *place)
 {
 	(void)place;
-	return OUTPUT_PUT((struct output_line *)priv, "\n");
+	return CONSOLE_PUT((struct console_line *)priv, "\n");
 }
 
 static int fields_begin(void *priv, const struct visit_place *place, uint32_t nr)
 {
 	(void)place;
 	(void)nr;
-	return OUTPUT_PUT((struct output_line *)priv, ", fields: {");
+	return CONSOLE_PUT((struct console_line *)priv, ", fields: {");
 }
 
 static int fields_end(void *priv, const struct visit_place *place)
 {
 	(void)place;
-	return OUTPUT_PUT((struct output_line *)priv, " }");
+	return CONSOLE_PUT((struct console_line *)priv, " }");
 }
 
 static int variadic_begin(void *priv, const struct visit_place *place,
 		struct visit_attributes attributes, uint32_t nr)
 {
-	struct output_line *line = priv;
+	struct console_line *line = priv;
 
 	(void)place;
 	if (attributes.nr)
-		OUTPUT_PUT(line, ", ");
-	scalar_attributes(line, attributes, "attr ::", true);
+		CONSOLE_PUT(line, ", ");
+	console_put_attributes(line, attributes, "attr ::", true);
 	if (nr)
-		OUTPUT_PUT(line, ", fields:: {");
+		CONSOLE_PUT(line, ", fields:: {");
 	return line->text.error;
 }
 
 static int variadic_end(void *priv, const struct visit_place *place, uint32_t nr)
 {
 	(void)place;
-	return nr ? OUTPUT_PUT((struct output_line *)priv, " }") : 0;
+	return nr ? CONSOLE_PUT((struct console_line *)priv, " }") : 0;
 }
 
 static int field_begin(void *priv, const struct visit_place *place)
 {
-	struct output_line *line = priv;
+	struct console_line *line = priv;
 
 	if (place->index)
-		OUTPUT_PUT(line, ",");
-	OUTPUT_PUT(line, " ");
-	scalar_name(line, place->name);
-	return visit_buffer_printf(&line->text, "%s { ", scalar_colon(place->dynamic));
+		CONSOLE_PUT(line, ",");
+	CONSOLE_PUT(line, " ");
+	console_put_name(line, place->name);
+	return visit_buffer_printf(&line->text, "%s { ", console_colon(place->dynamic));
 }
 
 static int brace_end(void *priv, const struct visit_place *place)
 {
 	(void)place;
-	return OUTPUT_PUT((struct output_line *)priv, " }");
+	return CONSOLE_PUT((struct console_line *)priv, " }");
 }
 
 static int element_begin(void *priv, const struct visit_place *place)
 {
-	struct output_line *line = priv;
+	struct console_line *line = priv;
 
 	if (place->index)
-		OUTPUT_PUT(line, ",");
-	return OUTPUT_PUT(line, " { ");
+		CONSOLE_PUT(line, ",");
+	return CONSOLE_PUT(line, " { ");
 }
 
 static int value(void *priv, const struct visit_place *place, const struct visit_value *scalar,
 		struct visit_attributes attributes)
 {
-	struct output_line *line = priv;
+	struct console_line *line = priv;
 
 	put_attributes(line, place, attributes);
-	visit_buffer_printf(&line->text, "value%s ", scalar_colon(place->dynamic));
-	scalar_value(line, scalar, attributes);
+	visit_buffer_printf(&line->text, "value%s ", console_colon(place->dynamic));
+	console_put_value(line, scalar, attributes);
 	return line->text.error;
 }
 
 static int struct_begin(void *priv, const struct visit_place *place,
 		struct visit_attributes attributes, uint32_t nr)
 {
-	struct output_line *line = priv;
+	struct console_line *line = priv;
 
 	(void)nr;
 	put_attributes(line, place, attributes);
-	return visit_buffer_printf(&line->text, "fields%s {", scalar_colon(place->dynamic));
+	return visit_buffer_printf(&line->text, "fields%s {", console_colon(place->dynamic));
 }
 
 static int struct_end(void *priv, const struct visit_place *place, uint32_t nr)
@@ -126,47 +127,47 @@ static int struct_end(void *priv, const struct visit_place *place, uint32_t nr)
 static int array_begin(void *priv, const struct visit_place *place,
 		struct visit_attributes attributes, uint32_t nr)
 {
-	struct output_line *line = priv;
+	struct console_line *line = priv;
 
 	(void)nr;
 	put_attributes(line, place, attributes);
-	return visit_buffer_printf(&line->text, "elements%s [", scalar_colon(place->dynamic));
+	return visit_buffer_printf(&line->text, "elements%s [", console_colon(place->dynamic));
 }
 
 static int array_end(void *priv, const struct visit_place *place, uint32_t nr)
 {
 	(void)place;
 	(void)nr;
-	return OUTPUT_PUT((struct output_line *)priv, " ]");
+	return CONSOLE_PUT((struct console_line *)priv, " ]");
 }
 
 static int enum_begin(
 		void *priv, const struct visit_place *place, struct visit_attributes attributes)
 {
-	struct output_line *line = priv;
+	struct console_line *line = priv;
 
 	put_attributes(line, place, attributes);
-	return OUTPUT_PUT(line, "{ ");
+	return CONSOLE_PUT(line, "{ ");
 }
 
 /* One label of the list; there is at least one when this returns. */
-static void put_label(struct output_line *line, const struct side_type_raw_string *label,
+static void put_label(struct console_line *line, const struct side_type_raw_string *label,
 		unsigned int *nr)
 {
 	if ((*nr)++)
-		OUTPUT_PUT(line, ", ");
-	scalar_raw_string(line, label);
+		CONSOLE_PUT(line, ", ");
+	console_put_raw_string(line, label);
 }
 
 static int enum_end(void *priv, const struct visit_place *place,
 		const struct side_enum_mappings *mappings, const struct visit_value *scalar)
 {
-	struct output_line *line = priv;
+	struct console_line *line = priv;
 	unsigned int nr = 0;
 	uint32_t i;
 
 	(void)place;
-	OUTPUT_PUT(line, " }, labels: [ ");
+	CONSOLE_PUT(line, " }, labels: [ ");
 	for (i = 0; i < side_array_length(&mappings->mappings); i++) {
 		const struct side_enum_mapping *mapping = side_array_at(&mappings->mappings, i);
 
@@ -174,19 +175,19 @@ static int enum_end(void *priv, const struct visit_place *place,
 			put_label(line, &mapping->label, &nr);
 	}
 	if (!nr)
-		OUTPUT_PUT(line, "<NO LABEL>");
-	return OUTPUT_PUT(line, " ]");
+		CONSOLE_PUT(line, "<NO LABEL>");
+	return CONSOLE_PUT(line, " ]");
 }
 
 static int bitmap(void *priv, const struct visit_place *place,
 		const struct side_enum_bitmap_mappings *mappings, const struct visit_bitmap *bits)
 {
-	struct output_line *line = priv;
+	struct console_line *line = priv;
 	unsigned int nr = 0;
 	uint32_t i;
 
 	put_attributes(line, place, visit_attributes_of(&mappings->attributes));
-	OUTPUT_PUT(line, "labels: [ ");
+	CONSOLE_PUT(line, "labels: [ ");
 	for (i = 0; i < side_array_length(&mappings->mappings); i++) {
 		const struct side_enum_bitmap_mapping *mapping =
 				side_array_at(&mappings->mappings, i);
@@ -195,8 +196,8 @@ static int bitmap(void *priv, const struct visit_place *place,
 			put_label(line, &mapping->label, &nr);
 	}
 	if (!nr)
-		OUTPUT_PUT(line, "<NO LABEL>");
-	return OUTPUT_PUT(line, " ]");
+		CONSOLE_PUT(line, "<NO LABEL>");
+	return CONSOLE_PUT(line, " ]");
 }
 
 static const struct visit_argument_ops ops = {
@@ -221,37 +222,37 @@ static const struct visit_argument_ops ops = {
 };
 
 /* The frame, what is wrong, and the path to it, a step a line. */
-static void print_error(struct output_line *line, const struct visit_error *error)
+static void print_error(struct console_line *line, const struct visit_error *error)
 {
 	const char *at;
 
-	OUTPUT_PUT(line,
+	CONSOLE_PUT(line,
 			"----------------------------------------------------------\n"
 			"ERROR: ");
-	scalar_name(line, error->what);
-	OUTPUT_PUT(line, "\n\t");
+	console_put_name(line, error->what);
+	CONSOLE_PUT(line, "\n\t");
 	for (at = error->where; *at; at++) {
 		visit_buffer_append(&line->text, at, 1);
 		if (*at == '\n')
-			OUTPUT_PUT(line, "\t");
+			CONSOLE_PUT(line, "\t");
 	}
-	OUTPUT_PUT(line, "\n----------------------------------------------------------\n");
-	output_end(line, STDERR_FILENO);
+	CONSOLE_PUT(line, "\n----------------------------------------------------------\n");
+	console_line_end(line, STDERR_FILENO);
 }
 
-void event_print(const struct side_event_description *desc, const struct side_arg_vec *args,
+void console_print_event(const struct side_event_description *desc, const struct side_arg_vec *args,
 		const struct side_arg_dynamic_struct *variadic)
 {
 	struct visit_error error = {.what = "no memory for the line of an event"};
-	struct output_line line;
+	struct console_line line;
 	int saved = errno;
 
-	output_begin(&line);
+	console_line_begin(&line);
 	if (!visit_arguments(desc, args, variadic, &ops, &line, &error)) {
-		output_end(&line, STDOUT_FILENO);
+		console_line_end(&line, STDOUT_FILENO);
 	} else {
-		output_drop(&line);
-		output_begin(&line);
+		console_line_drop(&line);
+		console_line_begin(&line);
 		print_error(&line, &error);
 	}
 	errno = saved;

@@ -5,7 +5,7 @@
 #include "visit/visit.h"
 
 /* Print one event; wrong arguments print a message on standard error instead. Keeps errno. */
-void event_print(const struct side_event_description *desc, const struct side_arg_vec *args,
+void console_print_event(const struct side_event_description *desc, const struct side_arg_vec *args,
 		const struct side_arg_dynamic_struct *variadic);
 
 #endif /* CONSOLE_EVENT_H */

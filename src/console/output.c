@@ -97,7 +97,7 @@ static void write_all(int fd, const unsigned char *bytes, size_t size)
 
 static int grow_line(struct visit_buffer *text, size_t capacity)
 {
-	struct output_line *line = (struct output_line *)(void *)text;
+	struct console_line *line = (struct console_line *)(void *)text;
 	size_t size = (capacity + 65535) & ~(size_t)65535;
 	void *data;
 
@@ -115,19 +115,19 @@ static int grow_line(struct visit_buffer *text, size_t capacity)
 	return 0;
 }
 
-void output_begin(struct output_line *line)
+void console_line_begin(struct console_line *line)
 {
 	visit_buffer_fixed(&line->text, line->memory, sizeof(line->memory));
 	line->text.grow = grow_line;
 }
 
-void output_drop(struct output_line *line)
+void console_line_drop(struct console_line *line)
 {
 	if (line->text.data != line->memory)
 		munmap(line->text.data, line->text.capacity);
 }
 
-void output_end(struct output_line *line, int fd)
+void console_line_end(struct console_line *line, int fd)
 {
 	int saved = errno;
 
@@ -138,6 +138,6 @@ void output_end(struct output_line *line, int fd)
 		if (locked)
 			unlock();
 	}
-	output_drop(line);
+	console_line_drop(line);
 	errno = saved;
 }

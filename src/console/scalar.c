@@ -3,29 +3,29 @@
 
 #include "console/scalar.h"
 
-void scalar_name(struct output_line *line, const char *name)
+void console_put_name(struct console_line *line, const char *name)
 {
 	visit_buffer_append(&line->text, name, strlen(name));
 }
 
-void scalar_string(struct output_line *line, struct visit_text text)
+void console_put_string(struct console_line *line, struct visit_text text)
 {
 	unsigned char unit[VISIT_TEXT_UNIT_MAX];
 	unsigned int size;
 
-	OUTPUT_PUT(line, "\"");
+	CONSOLE_PUT(line, "\"");
 	if (text.at && text.unit_size == 1) {
-		scalar_name(line, (const char *)text.at);
+		console_put_name(line, (const char *)text.at);
 	} else {
 		while ((size = visit_text_next(&text, unit)) != 0)
 			visit_buffer_append(&line->text, unit, size);
 	}
-	OUTPUT_PUT(line, "\"");
+	CONSOLE_PUT(line, "\"");
 }
 
-void scalar_raw_string(struct output_line *line, const struct side_type_raw_string *string)
+void console_put_raw_string(struct console_line *line, const struct side_type_raw_string *string)
 {
-	scalar_string(line,
+	console_put_string(line,
 			(struct visit_text){
 					.at = side_ptr_get(string->p),
 					.unit_size = string->unit_size,
@@ -33,36 +33,37 @@ void scalar_raw_string(struct output_line *line, const struct side_type_raw_stri
 			});
 }
 
-static void put_digits(struct output_line *line, const struct visit_value *value, unsigned int base)
+static void put_digits(
+		struct console_line *line, const struct visit_value *value, unsigned int base)
 {
 	char digits[VISIT_DIGITS_MAX];
 
 	visit_buffer_append(&line->text, digits, visit_value_digits(value, base, true, digits));
 }
 
-static void put_float(struct output_line *line, const struct visit_value *value)
+static void put_float(struct console_line *line, const struct visit_value *value)
 {
 	char digits[VISIT_FLOAT_DIGITS_MAX];
 
 	visit_buffer_append(&line->text, digits, visit_value_float_digits(value, 6, digits));
 }
 
-void scalar_value(struct output_line *line, const struct visit_value *value,
+void console_put_value(struct console_line *line, const struct visit_value *value,
 		struct visit_attributes attributes)
 {
 	switch (value->kind) {
-	case VISIT_NULL: OUTPUT_PUT(line, "<NULL TYPE>"); break;
-	case VISIT_BOOL: scalar_name(line, value->lo ? "true" : "false"); break;
+	case VISIT_NULL: CONSOLE_PUT(line, "<NULL TYPE>"); break;
+	case VISIT_BOOL: console_put_name(line, value->lo ? "true" : "false"); break;
 	case VISIT_UNSIGNED:
 	case VISIT_SIGNED: put_digits(line, value, visit_attribute_base(attributes, 10)); break;
 	case VISIT_BYTE: put_digits(line, value, 16); break;
 	case VISIT_POINTER: put_digits(line, value, visit_attribute_base(attributes, 16)); break;
 	case VISIT_FLOAT: put_float(line, value); break;
-	case VISIT_STRING: scalar_string(line, value->text); break;
+	case VISIT_STRING: console_put_string(line, value->text); break;
 	}
 }
 
-void scalar_attributes(struct output_line *line, struct visit_attributes attributes,
+void console_put_attributes(struct console_line *line, struct visit_attributes attributes,
 		const char *word, bool dynamic)
 {
 	struct visit_attributes none = {NULL, 0};
@@ -76,16 +77,16 @@ void scalar_attributes(struct output_line *line, struct visit_attributes attribu
 		const struct side_attr *attr = &attributes.attr[i];
 
 		visit_buffer_printf(
-				&line->text, "%s{ key%s ", i ? ", " : "", scalar_colon(dynamic));
-		scalar_raw_string(line, &attr->key);
-		visit_buffer_printf(&line->text, ", value%s ", scalar_colon(dynamic));
+				&line->text, "%s{ key%s ", i ? ", " : "", console_colon(dynamic));
+		console_put_raw_string(line, &attr->key);
+		visit_buffer_printf(&line->text, ", value%s ", console_colon(dynamic));
 		if (visit_load_attribute(&attr->value, &value))
-			OUTPUT_PUT(line, "<UNKNOWN TYPE>");
+			CONSOLE_PUT(line, "<UNKNOWN TYPE>");
 		else if (value.kind <= VISIT_SIGNED && value.size == 16)
 			put_digits(line, &value, 16);
 		else
-			scalar_value(line, &value, none);
-		OUTPUT_PUT(line, " }");
+			console_put_value(line, &value, none);
+		CONSOLE_PUT(line, " }");
 	}
-	OUTPUT_PUT(line, " ]");
+	CONSOLE_PUT(line, " ]");
 }

@@ -3,20 +3,9 @@
  * From the nodes of a builder to the structures of the ABI. Checks on the way all that the ABI asks
  * of a description, and says where something is wrong.
  */
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "builder-nodes.h"
-
-/* Where lay_out() stands, as a list on the stack. */
-struct step {
-	const struct step *up;
-	const char *word; /* "field", "element", "option", ... */
-	const char *name; /* of a field, else NULL */
-	uint32_t index;   /* of an option */
-	unsigned int level;
-};
+#include "builder-check.h"
 
 /* What may stand in a place. */
 enum allowed {
@@ -40,119 +29,7 @@ static const char *const allowed_words[] = {
 };
 
 static int lay_out(struct side_builder *builder, struct side_builder_type *type,
-		const struct step *step);
-
-static size_t put_path(const struct step *step, char *path, size_t size)
-{
-	size_t used = step->up ? put_path(step->up, path, size) : 0;
-	const char *comma = step->up ? ", " : "";
-	int written;
-
-	if (used + 1 >= size)
-		return used;
-	if (step->name)
-		written = snprintf(path + used, size - used, "%s%s \"%.60s\"", comma, step->word,
-				step->name);
-	else if (!strcmp(step->word, "option"))
-		written = snprintf(path + used, size - used, "%soption %u", comma, step->index);
-	else
-		written = snprintf(path + used, size - used, "%s%s", comma, step->word);
-	used += written > 0 ? (size_t)written : 0;
-	return used < size ? used : size - 1;
-}
-
-/* "provider:event, field "x", element: an integer cannot have 3 bytes" */
-static int fail_at(struct side_builder *builder, const struct step *step, const char *format, ...)
-		__attribute__((format(printf, 3, 4)));
-
-static int fail_at(struct side_builder *builder, const struct step *step, const char *format, ...)
-{
-	char what[160], path[300] = "";
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(what, sizeof(what), format, args);
-	va_end(args);
-	if (step)
-		put_path(step, path, sizeof(path));
-	return builder_fail(builder, SIDE_ERROR_INVAL, "%.80s:%.80s%s%s: %s",
-			side_ptr_get(builder->desc.provider_name),
-			side_ptr_get(builder->desc.event_name), step ? ", " : "", path, what);
-}
-
-/* ---- leaves ---- */
-
-static int check_byte_order(
-		struct side_builder *builder, const struct step *step, unsigned int byte_order)
-{
-	if (byte_order > SIDE_TYPE_BYTE_ORDER_BE)
-		return fail_at(builder, step, "the byte order %u is unknown", byte_order);
-	return SIDE_ERROR_OK;
-}
-
-static int check_access(struct side_builder *builder, const struct step *step, unsigned int mode)
-{
-	if (mode > SIDE_TYPE_GATHER_ACCESS_POINTER)
-		return fail_at(builder, step, "the access mode %u is unknown", mode);
-	return SIDE_ERROR_OK;
-}
-
-/* sizes has bit n set when n bytes are possible. */
-static int check_size(struct side_builder *builder, const struct step *step, const char *what,
-		unsigned int size, uint32_t sizes)
-{
-	if (size > 16 || !(sizes & 1u << size))
-		return fail_at(builder, step, "%s cannot have %u bytes", what, size);
-	return SIDE_ERROR_OK;
-}
-
-#define SIZES_BOOL (1u << 1 | 1u << 2 | 1u << 4 | 1u << 8)
-#define SIZES_INTEGER (SIZES_BOOL | 1u << 16)
-#define SIZES_FLOAT (1u << 2 | 1u << 4 | 1u << 8 | 1u << 16)
-#define SIZES_UNIT (1u << 1 | 1u << 2 | 1u << 4)
-
-static int check_bits(struct side_builder *builder, const struct step *step, unsigned int size,
-		unsigned int offset_bits, unsigned int len_bits)
-{
-	unsigned int len = len_bits ? len_bits : 8 * size;
-
-	if (offset_bits + len > 8 * size)
-		return fail_at(builder, step,
-				"%u bits from bit %u on exceed the %u bits of the value", len,
-				offset_bits, 8 * size);
-	if (size == 16 && len != 128)
-		return fail_at(builder, step, "of a 128-bit integer all bits must be taken, not %u",
-				len);
-	return SIDE_ERROR_OK;
-}
-
-static int check_integer(struct side_builder *builder, const struct step *step,
-		const struct side_type_integer *type, unsigned int offset_bits)
-{
-	int result = check_size(builder, step, "an integer", type->integer_size, SIZES_INTEGER);
-
-	if (!result)
-		result = check_byte_order(builder, step, type->byte_order.v);
-	if (!result)
-		result = check_bits(builder, step, type->integer_size, offset_bits, type->len_bits);
-	return result;
-}
-
-static int check_float(struct side_builder *builder, const struct step *step,
-		const struct side_type_float *type)
-{
-	int result = check_size(builder, step, "a float", type->float_size, SIZES_FLOAT);
-
-	return result ? result : check_byte_order(builder, step, type->byte_order.v);
-}
-
-static int check_string(struct side_builder *builder, const struct step *step,
-		const struct side_type_string *type)
-{
-	int result = check_size(builder, step, "a unit of a string", type->unit_size, SIZES_UNIT);
-
-	return result ? result : check_byte_order(builder, step, type->byte_order.v);
-}
+		const struct builder_step *step);
 
 /* ---- what stands inside another type ---- */
 
@@ -182,20 +59,23 @@ static bool is_allowed(const struct side_builder_type *type, enum allowed allowe
 }
 
 static int lay_out_inner(struct side_builder *builder, struct side_builder_type *outer,
-		struct side_builder_type *type, enum allowed allowed, const struct step *step)
+		struct side_builder_type *type, enum allowed allowed,
+		const struct builder_step *step)
 {
 	int result;
 
 	if (!type)
-		return fail_at(builder, step, "the type is NULL");
+		return builder_fail_at(builder, step, "the type is NULL");
 	if (type->builder != builder)
-		return fail_at(builder, step, "the type belongs to another builder");
+		return builder_fail_at(builder, step, "the type belongs to another builder");
 	if (!is_allowed(type, allowed))
-		return fail_at(builder, step, "the type must be %s", allowed_words[allowed]);
+		return builder_fail_at(
+				builder, step, "the type must be %s", allowed_words[allowed]);
 	if (type->busy)
-		return fail_at(builder, step, "the type contains itself");
+		return builder_fail_at(builder, step, "the type contains itself");
 	if (step->level > DEPTH_MAX)
-		return fail_at(builder, step, "types are nested more than %u deep", DEPTH_MAX);
+		return builder_fail_at(
+				builder, step, "types are nested more than %u deep", DEPTH_MAX);
 	result = lay_out(builder, type, step);
 	if (result)
 		return result;
@@ -204,24 +84,26 @@ static int lay_out_inner(struct side_builder *builder, struct side_builder_type 
 	outer->parts += type->parts;
 	/* The root stands outside of the count. */
 	if (type->depth > DEPTH_MAX)
-		return fail_at(builder, step, "types are nested more than %u deep", DEPTH_MAX);
+		return builder_fail_at(
+				builder, step, "types are nested more than %u deep", DEPTH_MAX);
 	if (outer->parts > PARTS_MAX)
-		return fail_at(builder, step, "the description has more than %u parts", PARTS_MAX);
+		return builder_fail_at(
+				builder, step, "the description has more than %u parts", PARTS_MAX);
 	return SIDE_ERROR_OK;
 }
 
 static int lay_out_element(struct side_builder *builder, struct side_builder_type *type,
-		enum allowed allowed, const char *word, const struct step *up)
+		enum allowed allowed, const char *word, const struct builder_step *up)
 {
-	struct step step = {.up = up, .word = word, .level = up->level + 1};
+	struct builder_step step = {.up = up, .word = word, .level = up->level + 1};
 
 	return lay_out_inner(builder, type, type->element, allowed, &step);
 }
 
 static int lay_out_length(struct side_builder *builder, struct side_builder_type *type,
-		enum allowed allowed, const struct step *up)
+		enum allowed allowed, const struct builder_step *up)
 {
-	struct step step = {.up = up, .word = "length", .level = up->level + 1};
+	struct builder_step step = {.up = up, .word = "length", .level = up->level + 1};
 
 	return lay_out_inner(builder, type, type->length, allowed, &step);
 }
@@ -236,7 +118,7 @@ static int lay_out_length(struct side_builder *builder, struct side_builder_type
 /* ---- compound types ---- */
 
 static int lay_out_fields(struct side_builder *builder, struct side_builder_type *type,
-		const struct step *up, struct side_event_field **fields)
+		const struct builder_step *up, struct side_event_field **fields)
 {
 	const struct builder_field *items = type->items.items;
 	uint32_t i, j, nr = type->items.nr;
@@ -248,7 +130,7 @@ static int lay_out_fields(struct side_builder *builder, struct side_builder_type
 	if (!*fields)
 		return builder->result;
 	for (i = 0; i < nr; i++) {
-		struct step step = {
+		struct builder_step step = {
 				.up = up,
 				.word = "field",
 				.name = items[i].name,
@@ -257,12 +139,12 @@ static int lay_out_fields(struct side_builder *builder, struct side_builder_type
 		};
 
 		if (!items[i].name || !*items[i].name)
-			return fail_at(builder, up, "the name of field %u is %s", i,
+			return builder_fail_at(builder, up, "the name of field %u is %s", i,
 					items[i].name ? "empty" : "NULL");
 		for (j = 0; j < i; j++) {
 			if (!strcmp(items[i].name, items[j].name))
-				return fail_at(builder, up, "two fields are called \"%.60s\"",
-						items[i].name);
+				return builder_fail_at(builder, up,
+						"two fields are called \"%.60s\"", items[i].name);
 		}
 		result = lay_out_inner(builder, type, items[i].type, ALLOW_ANY, &step);
 		if (result)
@@ -274,7 +156,7 @@ static int lay_out_fields(struct side_builder *builder, struct side_builder_type
 }
 
 static int lay_out_struct(struct side_builder *builder, struct side_builder_type *type,
-		const struct step *step)
+		const struct builder_step *step)
 {
 	struct side_type_struct *structure = builder_take(builder, sizeof(*structure));
 	struct side_event_field *fields = NULL;
@@ -293,10 +175,10 @@ static int lay_out_struct(struct side_builder *builder, struct side_builder_type
 	return SIDE_ERROR_OK;
 }
 
-static int lay_out_gather_struct(
-		struct side_builder *builder, struct side_builder_type *type, const struct step *up)
+static int lay_out_gather_struct(struct side_builder *builder, struct side_builder_type *type,
+		const struct builder_step *up)
 {
-	struct step step = {.up = up, .word = "structure", .level = up->level + 1};
+	struct builder_step step = {.up = up, .word = "structure", .level = up->level + 1};
 	const struct builder_field *items;
 	uint32_t i;
 	int result = lay_out_element(builder, type, ALLOW_STRUCT, "structure", up);
@@ -305,18 +187,18 @@ static int lay_out_gather_struct(
 		return result;
 	items = type->element->items.items;
 	for (i = 0; i < type->element->items.nr; i++) {
-		struct step member = {.up = &step, .word = "field", .name = items[i].name};
+		struct builder_step member = {.up = &step, .word = "field", .name = items[i].name};
 
 		if (!is_allowed(items[i].type, ALLOW_GATHER))
-			return fail_at(builder, &member,
+			return builder_fail_at(builder, &member,
 					"the members of a gather struct must be gather types");
 	}
 	side_ptr_set(type->cell.u.side_gather.u.side_struct.type, type->element->structure);
 	return SIDE_ERROR_OK;
 }
 
-static int lay_out_variant(
-		struct side_builder *builder, struct side_builder_type *type, const struct step *up)
+static int lay_out_variant(struct side_builder *builder, struct side_builder_type *type,
+		const struct builder_step *up)
 {
 	const struct builder_option *items = type->items.items;
 	struct builder_variant_fill *variant = builder_take(builder, sizeof(*variant));
@@ -335,10 +217,11 @@ static int lay_out_variant(
 	if (result)
 		return result;
 	for (i = 0; i < nr; i++) {
-		struct step step = {.up = up, .word = "option", .index = i, .level = up->level + 1};
+		struct builder_step step = {
+				.up = up, .word = "option", .index = i, .level = up->level + 1};
 
 		if (items[i].begin > items[i].end)
-			return fail_at(builder, &step, "the range ends before it begins");
+			return builder_fail_at(builder, &step, "the range ends before it begins");
 		result = lay_out_inner(builder, type, items[i].type, ALLOW_ANY, &step);
 		if (result)
 			return result;
@@ -356,7 +239,7 @@ static int lay_out_variant(
 }
 
 static int lay_out_array(struct side_builder *builder, struct side_builder_type *type,
-		const struct step *step)
+		const struct builder_step *step)
 {
 	struct side_type_array *array = builder_take(builder, sizeof(*array));
 	int result;
@@ -374,7 +257,7 @@ static int lay_out_array(struct side_builder *builder, struct side_builder_type 
 }
 
 static int lay_out_vla(struct side_builder *builder, struct side_builder_type *type,
-		const struct step *step)
+		const struct builder_step *step)
 {
 	struct side_type_vla *vla = builder_take(builder, sizeof(*vla));
 	int result;
@@ -394,7 +277,7 @@ static int lay_out_vla(struct side_builder *builder, struct side_builder_type *t
 }
 
 static int lay_out_vla_visitor(struct side_builder *builder, struct side_builder_type *type,
-		const struct step *step)
+		const struct builder_step *step)
 {
 	struct side_type_vla_visitor *visitor = builder_take(builder, sizeof(*visitor));
 	int result;
@@ -402,7 +285,7 @@ static int lay_out_vla_visitor(struct side_builder *builder, struct side_builder
 	if (!visitor)
 		return builder->result;
 	if (!type->visitor)
-		return fail_at(builder, step, "the visitor function is NULL");
+		return builder_fail_at(builder, step, "the visitor function is NULL");
 	result = lay_out_length(builder, type, ALLOW_INTEGER, step);
 	if (!result)
 		result = lay_out_element(builder, type, ALLOW_ANY, "element", step);
@@ -417,7 +300,7 @@ static int lay_out_vla_visitor(struct side_builder *builder, struct side_builder
 }
 
 static int lay_out_optional(struct side_builder *builder, struct side_builder_type *type,
-		const struct step *step)
+		const struct builder_step *step)
 {
 	struct side_type_optional *optional = builder_take(builder, sizeof(*optional));
 	int result;
@@ -435,7 +318,7 @@ static int lay_out_optional(struct side_builder *builder, struct side_builder_ty
 
 /* Enumerations, gather enumerations and bitmaps: one layout for all. */
 static int lay_out_enum(struct side_builder *builder, struct side_builder_type *type,
-		enum allowed allowed, const struct step *step)
+		enum allowed allowed, const struct builder_step *step)
 {
 	struct side_enum_mappings *mappings = builder_take(builder, sizeof(*mappings));
 	const struct side_enum_mapping *items = type->items.items;
@@ -449,9 +332,9 @@ static int lay_out_enum(struct side_builder *builder, struct side_builder_type *
 		int64_t begin = items[i].range_begin, end = items[i].range_end;
 
 		if (!side_ptr_get(items[i].label.p))
-			return fail_at(builder, step, "label %u is NULL", i);
+			return builder_fail_at(builder, step, "label %u is NULL", i);
 		if (is_bitmap ? (uint64_t)begin > (uint64_t)end : begin > end)
-			return fail_at(builder, step,
+			return builder_fail_at(builder, step,
 					"the range of label \"%.60s\" ends before it begins",
 					(const char *)side_ptr_get(items[i].label.p));
 	}
@@ -470,10 +353,10 @@ static int lay_out_enum(struct side_builder *builder, struct side_builder_type *
 /* ---- gather types ---- */
 
 static int lay_out_gather_array(struct side_builder *builder, struct side_builder_type *type,
-		const struct step *step)
+		const struct builder_step *step)
 {
 	struct side_type_gather_array *gather = &type->cell.u.side_gather.u.side_array;
-	int result = check_access(builder, step, gather->access_mode.v);
+	int result = builder_check_access(builder, step, gather->access_mode.v);
 
 	if (!result)
 		result = lay_out_element(builder, type, ALLOW_GATHER_ELEMENT, "element", step);
@@ -485,10 +368,10 @@ static int lay_out_gather_array(struct side_builder *builder, struct side_builde
 }
 
 static int lay_out_gather_vla(struct side_builder *builder, struct side_builder_type *type,
-		const struct step *step)
+		const struct builder_step *step)
 {
 	struct side_type_gather_vla *gather = &type->cell.u.side_gather.u.side_vla;
-	int result = check_access(builder, step, gather->access_mode.v);
+	int result = builder_check_access(builder, step, gather->access_mode.v);
 
 	if (!result)
 		result = lay_out_length(builder, type, ALLOW_GATHER_INTEGER, step);
@@ -503,7 +386,7 @@ static int lay_out_gather_vla(struct side_builder *builder, struct side_builder_
 }
 
 static int lay_out_gather(struct side_builder *builder, struct side_builder_type *type,
-		const struct step *step)
+		const struct builder_step *step)
 {
 	struct side_type_gather *gather = &type->cell.u.side_gather;
 	int result;
@@ -511,39 +394,42 @@ static int lay_out_gather(struct side_builder *builder, struct side_builder_type
 	switch (side_enum_get(type->cell.type)) {
 	case SIDE_TYPE_GATHER_BOOL:
 		SET_ATTRIBUTES(type, gather->u.side_bool.type.attributes);
-		result = check_access(builder, step, gather->u.side_bool.access_mode.v);
+		result = builder_check_access(builder, step, gather->u.side_bool.access_mode.v);
 		if (!result)
-			result = check_byte_order(
+			result = builder_check_byte_order(
 					builder, step, gather->u.side_bool.type.byte_order.v);
 		if (!result)
-			result = check_size(builder, step, "a boolean",
+			result = builder_check_size(builder, step, "a boolean",
 					gather->u.side_bool.type.bool_size, SIZES_BOOL);
 		return result ? result
-			      : check_bits(builder, step, gather->u.side_bool.type.bool_size,
+			      : builder_check_bits(builder, step,
+						gather->u.side_bool.type.bool_size,
 						gather->u.side_bool.offset_bits,
 						gather->u.side_bool.type.len_bits);
 	case SIDE_TYPE_GATHER_BYTE:
 		SET_ATTRIBUTES(type, gather->u.side_byte.type.attributes);
-		return check_access(builder, step, gather->u.side_byte.access_mode.v);
+		return builder_check_access(builder, step, gather->u.side_byte.access_mode.v);
 	case SIDE_TYPE_GATHER_FLOAT:
 		SET_ATTRIBUTES(type, gather->u.side_float.type.attributes);
-		result = check_access(builder, step, gather->u.side_float.access_mode.v);
-		return result ? result : check_float(builder, step, &gather->u.side_float.type);
+		result = builder_check_access(builder, step, gather->u.side_float.access_mode.v);
+		return result ? result
+			      : builder_check_float(builder, step, &gather->u.side_float.type);
 	case SIDE_TYPE_GATHER_STRING:
 		SET_ATTRIBUTES(type, gather->u.side_string.type.attributes);
-		result = check_access(builder, step, gather->u.side_string.access_mode.v);
-		return result ? result : check_string(builder, step, &gather->u.side_string.type);
+		result = builder_check_access(builder, step, gather->u.side_string.access_mode.v);
+		return result ? result
+			      : builder_check_string(builder, step, &gather->u.side_string.type);
 	case SIDE_TYPE_GATHER_STRUCT:
-		result = check_access(builder, step, gather->u.side_struct.access_mode.v);
+		result = builder_check_access(builder, step, gather->u.side_struct.access_mode.v);
 		return result ? result : lay_out_gather_struct(builder, type, step);
 	case SIDE_TYPE_GATHER_ARRAY: return lay_out_gather_array(builder, type, step);
 	case SIDE_TYPE_GATHER_VLA: return lay_out_gather_vla(builder, type, step);
 	case SIDE_TYPE_GATHER_ENUM: return lay_out_enum(builder, type, ALLOW_GATHER_INTEGER, step);
 	default: /* GATHER_INTEGER, GATHER_POINTER */
 		SET_ATTRIBUTES(type, gather->u.side_integer.type.attributes);
-		result = check_access(builder, step, gather->u.side_integer.access_mode.v);
+		result = builder_check_access(builder, step, gather->u.side_integer.access_mode.v);
 		return result ? result
-			      : check_integer(builder, step, &gather->u.side_integer.type,
+			      : builder_check_integer(builder, step, &gather->u.side_integer.type,
 						gather->u.side_integer.offset_bits);
 	}
 }
@@ -551,7 +437,7 @@ static int lay_out_gather(struct side_builder *builder, struct side_builder_type
 /* ---- all types ---- */
 
 static int lay_out_stack_copy(struct side_builder *builder, struct side_builder_type *type,
-		const struct step *step)
+		const struct builder_step *step)
 {
 	struct side_type *cell = &type->cell;
 
@@ -570,12 +456,12 @@ static int lay_out_stack_copy(struct side_builder *builder, struct side_builder_
 	case SIDE_TYPE_FLOAT_BINARY64:
 	case SIDE_TYPE_FLOAT_BINARY128:
 		SET_ATTRIBUTES(type, cell->u.side_float.attributes);
-		return check_float(builder, step, &cell->u.side_float);
+		return builder_check_float(builder, step, &cell->u.side_float);
 	case SIDE_TYPE_STRING_UTF8:
 	case SIDE_TYPE_STRING_UTF16:
 	case SIDE_TYPE_STRING_UTF32:
 		SET_ATTRIBUTES(type, cell->u.side_string.attributes);
-		return check_string(builder, step, &cell->u.side_string);
+		return builder_check_string(builder, step, &cell->u.side_string);
 	case SIDE_TYPE_STRUCT: return lay_out_struct(builder, type, step);
 	case SIDE_TYPE_VARIANT: return lay_out_variant(builder, type, step);
 	case SIDE_TYPE_OPTIONAL: return lay_out_optional(builder, type, step);
@@ -587,12 +473,12 @@ static int lay_out_stack_copy(struct side_builder *builder, struct side_builder_
 	case SIDE_TYPE_DYNAMIC: return SIDE_ERROR_OK;
 	default: /* integers, POINTER */
 		SET_ATTRIBUTES(type, cell->u.side_integer.attributes);
-		return check_integer(builder, step, &cell->u.side_integer, 0);
+		return builder_check_integer(builder, step, &cell->u.side_integer, 0);
 	}
 }
 
 static int lay_out(struct side_builder *builder, struct side_builder_type *type,
-		const struct step *step)
+		const struct builder_step *step)
 {
 	unsigned int label = type->cell.type.v;
 	int result;
@@ -619,12 +505,14 @@ int builder_lay_out(struct side_builder *builder)
 	int result;
 
 	if (!*side_ptr_get(desc->provider_name) || !*side_ptr_get(desc->event_name))
-		return fail_at(builder, NULL, "the provider or event name is empty or NULL");
+		return builder_fail_at(
+				builder, NULL, "the provider or event name is empty or NULL");
 	if (desc->flags & ~(uint64_t)SIDE_EVENT_FLAG_VARIADIC)
-		return fail_at(builder, NULL, "the flags 0x%llx are unknown",
+		return builder_fail_at(builder, NULL, "the flags 0x%llx are unknown",
 				(unsigned long long)desc->flags);
 	if (desc->loglevel.v > SIDE_LOGLEVEL_DEBUG)
-		return fail_at(builder, NULL, "the log level %u is unknown", desc->loglevel.v);
+		return builder_fail_at(
+				builder, NULL, "the log level %u is unknown", desc->loglevel.v);
 	root->busy = true;
 	root->parts = 1 + root->attributes.nr;
 	result = lay_out_fields(builder, root, NULL, &fields);

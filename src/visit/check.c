@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "visit/path.h"
+#include "visit/check.h"
 
 /* What may stand in a place. */
 enum allowed {
@@ -16,209 +16,8 @@ enum allowed {
 	ALLOW_GATHER_INTEGER, /* length of a gather VLA, element of a gather enumeration */
 };
 
-struct checker {
-	const struct visit_description_ops *ops;
-	void *priv;
-	unsigned int flags;
-	uint32_t nodes; /* left of the budget */
-	struct visit_error *error;
-};
-
 static int check_type(struct checker *checker, const struct side_type *type, enum allowed allowed,
 		const struct visit_step *step, struct visit_node node);
-
-/* ---- leaves ---- */
-
-static int spend(struct checker *checker, const struct visit_step *step, uint32_t nodes)
-{
-	if (checker->nodes < nodes)
-		return visit_fail(checker->error, step, -E2BIG,
-				"the description has more than %u parts", VISIT_NODES_MAX);
-	checker->nodes -= nodes;
-	return 0;
-}
-
-static int check_raw_string(struct checker *checker, const struct side_type_raw_string *string,
-		const struct visit_step *step, const char *what, bool null_allowed)
-{
-	unsigned int unit = string->unit_size;
-
-	if (!side_ptr_get(string->p) && !null_allowed)
-		return visit_fail(checker->error, step, -EFAULT, "%s is NULL", what);
-	if (unit != 1 && unit != 2 && unit != 4)
-		return visit_fail(checker->error, step, -EINVAL,
-				"%s has units of %u bytes, not 1, 2 or 4", what, unit);
-	if (string->byte_order.v > 1)
-		return visit_fail(checker->error, step, -EINVAL, "%s has the unknown byte order %u",
-				what, string->byte_order.v);
-	return 0;
-}
-
-static int check_attributes(struct checker *checker, struct visit_attributes attributes,
-		const struct visit_step *step)
-{
-	uint32_t i;
-	int ret;
-
-	if (!attributes.nr)
-		return 0;
-	if (!attributes.attr)
-		return visit_fail(checker->error, step, -EFAULT, "the attribute list is NULL");
-	ret = spend(checker, step, attributes.nr);
-	for (i = 0; !ret && i < attributes.nr; i++) {
-		const struct side_attr *attr = &attributes.attr[i];
-
-		ret = check_raw_string(checker, &attr->key, step, "the key of an attribute", false);
-		if (!ret && attr->value.type.v >= _NR_SIDE_ATTR_TYPE)
-			ret = visit_fail(checker->error, step, -ENOTSUP,
-					"attribute %u has the unknown type %u", (unsigned int)i,
-					attr->value.type.v);
-		if (!ret && attr->value.type.v == SIDE_ATTR_TYPE_STRING)
-			ret = check_raw_string(checker, &attr->value.u.string_value, step,
-					"the string value of an attribute", true);
-	}
-	return ret;
-}
-
-static int check_byte_order(
-		struct checker *checker, unsigned int byte_order, const struct visit_step *step)
-{
-	if (byte_order > 1)
-		return visit_fail(checker->error, step, -EINVAL, "the byte order %u is unknown",
-				byte_order);
-	return 0;
-}
-
-static int check_access(struct checker *checker, unsigned int mode, const struct visit_step *step)
-{
-	if (mode > 1)
-		return visit_fail(checker->error, step, -EINVAL, "the access mode %u is unknown",
-				mode);
-	return 0;
-}
-
-/* offset_bits and len_bits in a storage of size bytes. */
-static int check_bits(struct checker *checker, unsigned int size, unsigned int offset_bits,
-		unsigned int len_bits, const struct visit_step *step)
-{
-	unsigned int len = len_bits ? len_bits : 8 * size;
-
-	if (offset_bits + len > 8 * size)
-		return visit_fail(checker->error, step, -EINVAL,
-				"%u bits from bit %u on exceed the %u bits of the value", len,
-				offset_bits, 8 * size);
-	if (size == 16 && (offset_bits || len != 128))
-		return visit_fail(checker->error, step, -EINVAL,
-				"a 128-bit integer cannot have %u bits at bit %u", len,
-				offset_bits);
-	return 0;
-}
-
-static int check_integer(struct checker *checker, const struct side_type_integer *type,
-		unsigned int offset_bits, const struct visit_step *step)
-{
-	unsigned int size = type->integer_size;
-	int ret;
-
-	if (size != 1 && size != 2 && size != 4 && size != 8 && size != 16)
-		return visit_fail(checker->error, step, -EINVAL, "an integer cannot have %u bytes",
-				size);
-	if (type->signedness > 1)
-		return visit_fail(checker->error, step, -EINVAL, "the signedness %u is unknown",
-				type->signedness);
-	ret = check_byte_order(checker, type->byte_order.v, step);
-	if (!ret)
-		ret = check_bits(checker, size, offset_bits, type->len_bits, step);
-	return ret ? ret : check_attributes(checker, visit_attributes_of(&type->attributes), step);
-}
-
-static int check_bool(struct checker *checker, const struct side_type_bool *type,
-		unsigned int offset_bits, const struct visit_step *step)
-{
-	unsigned int size = type->bool_size;
-	int ret;
-
-	if (size != 1 && size != 2 && size != 4 && size != 8)
-		return visit_fail(checker->error, step, -EINVAL, "a boolean cannot have %u bytes",
-				size);
-	ret = check_byte_order(checker, type->byte_order.v, step);
-	if (!ret)
-		ret = check_bits(checker, size, offset_bits, type->len_bits, step);
-	return ret ? ret : check_attributes(checker, visit_attributes_of(&type->attributes), step);
-}
-
-static int check_float(struct checker *checker, const struct side_type_float *type,
-		const struct visit_step *step)
-{
-	unsigned int size = type->float_size;
-	int ret;
-
-	if (size != 2 && size != 4 && size != 8 && size != 16)
-		return visit_fail(checker->error, step, -EINVAL, "a float cannot have %u bytes",
-				size);
-	ret = check_byte_order(checker, type->byte_order.v, step);
-	return ret ? ret : check_attributes(checker, visit_attributes_of(&type->attributes), step);
-}
-
-static int check_string(struct checker *checker, const struct side_type_string *type,
-		const struct visit_step *step)
-{
-	unsigned int unit = type->unit_size;
-	int ret;
-
-	if (unit != 1 && unit != 2 && unit != 4)
-		return visit_fail(checker->error, step, -EINVAL,
-				"a string cannot have units of %u bytes", unit);
-	ret = check_byte_order(checker, type->byte_order.v, step);
-	return ret ? ret : check_attributes(checker, visit_attributes_of(&type->attributes), step);
-}
-
-/* Strict: the cell of a stack-copy scalar says the same as its label. */
-static int check_label_agrees(struct checker *checker, const struct side_type *type,
-		const struct visit_step *step)
-{
-	static const uint8_t sizes[] = {
-			[SIDE_TYPE_BOOL] = 1,
-			[SIDE_TYPE_U8] = 1,
-			[SIDE_TYPE_U16] = 2,
-			[SIDE_TYPE_U32] = 4,
-			[SIDE_TYPE_U64] = 8,
-			[SIDE_TYPE_U128] = 16,
-			[SIDE_TYPE_S8] = 1,
-			[SIDE_TYPE_S16] = 2,
-			[SIDE_TYPE_S32] = 4,
-			[SIDE_TYPE_S64] = 8,
-			[SIDE_TYPE_S128] = 16,
-			[SIDE_TYPE_FLOAT_BINARY16] = 2,
-			[SIDE_TYPE_FLOAT_BINARY32] = 4,
-			[SIDE_TYPE_FLOAT_BINARY64] = 8,
-			[SIDE_TYPE_FLOAT_BINARY128] = 16,
-			[SIDE_TYPE_STRING_UTF8] = 1,
-			[SIDE_TYPE_STRING_UTF16] = 2,
-			[SIDE_TYPE_STRING_UTF32] = 4,
-	};
-	unsigned int label = type->type.v, size = 0;
-
-	if (!(checker->flags & VISIT_CHECK_STRICT) || label >= sizeof(sizes) || !sizes[label])
-		return 0;
-	if (visit_label_is_integer(label)) {
-		size = type->u.side_integer.integer_size;
-		if (type->u.side_integer.signedness != (label >= SIDE_TYPE_S8))
-			return visit_fail(checker->error, step, -EINVAL,
-					"the signedness is not that of %s",
-					visit_label_name(label));
-	} else if (label >= SIDE_TYPE_STRING_UTF8) {
-		size = type->u.side_string.unit_size;
-	} else if (label >= SIDE_TYPE_FLOAT_BINARY16) {
-		size = type->u.side_float.float_size;
-	} else {
-		return 0;
-	}
-	if (size != sizes[label])
-		return visit_fail(checker->error, step, -EINVAL, "%u bytes are not the size of %s",
-				size, visit_label_name(label));
-	return 0;
-}
 
 /* ---- compounds ---- */
 
@@ -262,7 +61,7 @@ static int check_fields(struct checker *checker, const struct side_event_field *
 		return 0;
 	if (!fields)
 		return visit_fail(checker->error, up, -EFAULT, "the field list is NULL");
-	ret = spend(checker, up, nr);
+	ret = visit_check_spend(checker, up, nr);
 	if (!ret)
 		ret = check_field_names(checker, fields, nr, up);
 	for (i = 0; !ret && i < nr; i++) {
@@ -288,7 +87,7 @@ static int check_struct(struct checker *checker, const struct side_type_struct *
 
 	if (!type)
 		return visit_fail(checker->error, up, -EFAULT, "the structure is NULL");
-	ret = check_attributes(checker, visit_attributes_of(&type->attributes), &step);
+	ret = visit_check_attributes(checker, visit_attributes_of(&type->attributes), &step);
 	return ret ? ret
 		   : check_fields(checker, side_array_elements(&type->fields),
 				     side_array_length(&type->fields), allowed, &step,
@@ -311,7 +110,7 @@ static int check_array(struct checker *checker, const struct side_type_array *ty
 
 	if (!type)
 		return visit_fail(checker->error, step, -EFAULT, "the array is NULL");
-	ret = check_attributes(checker, visit_attributes_of(&type->attributes), step);
+	ret = visit_check_attributes(checker, visit_attributes_of(&type->attributes), step);
 	return ret ? ret
 		   : check_inner(checker, side_ptr_get(type->elem_type), allowed,
 				     VISIT_ROLE_ELEMENT, "element", step, node);
@@ -322,7 +121,7 @@ static int check_vla(struct checker *checker, const struct side_type *length,
 		enum allowed length_allowed, enum allowed allowed, const struct visit_step *step,
 		const struct visit_node *node)
 {
-	int ret = check_attributes(checker, attributes, step);
+	int ret = visit_check_attributes(checker, attributes, step);
 
 	if (!ret)
 		ret = check_inner(checker, length, length_allowed, VISIT_ROLE_LENGTH, "length",
@@ -344,12 +143,12 @@ static int check_variant(struct checker *checker, const struct side_type_variant
 	nr = side_array_length(&type->options);
 	if (nr && !options)
 		return visit_fail(checker->error, up, -EFAULT, "the option list is NULL");
-	ret = check_attributes(checker, visit_attributes_of(&type->attributes), up);
+	ret = visit_check_attributes(checker, visit_attributes_of(&type->attributes), up);
 	if (!ret)
 		ret = check_inner(checker, &type->selector, ALLOW_INTEGER, VISIT_ROLE_SELECTOR,
 				"selector", up, node);
 	if (!ret)
-		ret = spend(checker, up, nr);
+		ret = visit_check_spend(checker, up, nr);
 	for (i = 0; !ret && i < nr; i++) {
 		struct visit_step step = {.up = up, .kind = VISIT_STEP_OPTION, .index = i};
 		struct visit_node option = node_inside(node, VISIT_ROLE_OPTION);
@@ -378,11 +177,11 @@ static int check_mappings(struct checker *checker, const struct side_enum_mappin
 	nr = side_array_length(&mappings->mappings);
 	if (nr && !mapping)
 		return visit_fail(checker->error, step, -EFAULT, "the label list is NULL");
-	ret = spend(checker, step, nr);
+	ret = visit_check_spend(checker, step, nr);
 	for (i = 0; !ret && i < nr; i++) {
 		int64_t begin = mapping[i].range_begin, end = mapping[i].range_end;
 
-		ret = check_raw_string(checker, &mapping[i].label, step, "a label", false);
+		ret = visit_check_raw_string(checker, &mapping[i].label, step, "a label", false);
 		if (!ret && (checker->flags & VISIT_CHECK_STRICT) &&
 				(is_bitmap ? (uint64_t)end < (uint64_t)begin : end < begin))
 			ret = visit_fail(checker->error, step, -EINVAL,
@@ -390,7 +189,8 @@ static int check_mappings(struct checker *checker, const struct side_enum_mappin
 					(unsigned int)i);
 	}
 	return ret ? ret
-		   : check_attributes(checker, visit_attributes_of(&mappings->attributes), step);
+		   : visit_check_attributes(
+				     checker, visit_attributes_of(&mappings->attributes), step);
 }
 
 static int check_enum(struct checker *checker, const struct side_type *type, enum allowed elem,
@@ -429,31 +229,32 @@ static int check_gather(struct checker *checker, const struct side_type *type,
 
 	switch (type->type.v) {
 	case SIDE_TYPE_GATHER_BOOL:
-		ret = check_access(checker, gather->u.side_bool.access_mode.v, step);
+		ret = visit_check_access(checker, gather->u.side_bool.access_mode.v, step);
 		return ret ? ret
-			   : check_bool(checker, &gather->u.side_bool.type,
+			   : visit_check_bool(checker, &gather->u.side_bool.type,
 					     gather->u.side_bool.offset_bits, step);
 	case SIDE_TYPE_GATHER_BYTE:
-		ret = check_access(checker, gather->u.side_byte.access_mode.v, step);
-		return ret ? ret : check_attributes(checker, visit_type_attributes(type), step);
+		ret = visit_check_access(checker, gather->u.side_byte.access_mode.v, step);
+		return ret ? ret
+			   : visit_check_attributes(checker, visit_type_attributes(type), step);
 	case SIDE_TYPE_GATHER_FLOAT:
-		ret = check_access(checker, gather->u.side_float.access_mode.v, step);
-		return ret ? ret : check_float(checker, &gather->u.side_float.type, step);
+		ret = visit_check_access(checker, gather->u.side_float.access_mode.v, step);
+		return ret ? ret : visit_check_float(checker, &gather->u.side_float.type, step);
 	case SIDE_TYPE_GATHER_STRING:
-		ret = check_access(checker, gather->u.side_string.access_mode.v, step);
-		return ret ? ret : check_string(checker, &gather->u.side_string.type, step);
+		ret = visit_check_access(checker, gather->u.side_string.access_mode.v, step);
+		return ret ? ret : visit_check_string(checker, &gather->u.side_string.type, step);
 	case SIDE_TYPE_GATHER_STRUCT:
-		ret = check_access(checker, gather->u.side_struct.access_mode.v, step);
+		ret = visit_check_access(checker, gather->u.side_struct.access_mode.v, step);
 		return ret ? ret
 			   : check_struct(checker, side_ptr_get(gather->u.side_struct.type),
 					     ALLOW_GATHER, step, node);
 	case SIDE_TYPE_GATHER_ARRAY:
-		ret = check_access(checker, gather->u.side_array.access_mode.v, step);
+		ret = visit_check_access(checker, gather->u.side_array.access_mode.v, step);
 		return ret ? ret
 			   : check_array(checker, &gather->u.side_array.type, ALLOW_GATHER_ELEMENT,
 					     step, node);
 	case SIDE_TYPE_GATHER_VLA:
-		ret = check_access(checker, gather->u.side_vla.access_mode.v, step);
+		ret = visit_check_access(checker, gather->u.side_vla.access_mode.v, step);
 		return ret ? ret
 			   : check_vla(checker, side_ptr_get(gather->u.side_vla.type.length_type),
 					     side_ptr_get(gather->u.side_vla.type.elem_type),
@@ -464,9 +265,9 @@ static int check_gather(struct checker *checker, const struct side_type *type,
 	case SIDE_TYPE_GATHER_ENUM:
 		return check_enum(checker, type, ALLOW_GATHER_INTEGER, step, node);
 	default: /* GATHER_INTEGER, GATHER_POINTER */
-		ret = check_access(checker, gather->u.side_integer.access_mode.v, step);
+		ret = visit_check_access(checker, gather->u.side_integer.access_mode.v, step);
 		return ret ? ret
-			   : check_integer(checker, &gather->u.side_integer.type,
+			   : visit_check_integer(checker, &gather->u.side_integer.type,
 					     gather->u.side_integer.offset_bits, step);
 	}
 }
@@ -482,15 +283,17 @@ static int check_stack_copy(struct checker *checker, const struct side_type *typ
 
 	switch (type->type.v) {
 	case SIDE_TYPE_NULL:
-	case SIDE_TYPE_BYTE: return check_attributes(checker, visit_type_attributes(type), step);
-	case SIDE_TYPE_BOOL: return check_bool(checker, &type->u.side_bool, 0, step);
+	case SIDE_TYPE_BYTE:
+		return visit_check_attributes(checker, visit_type_attributes(type), step);
+	case SIDE_TYPE_BOOL: return visit_check_bool(checker, &type->u.side_bool, 0, step);
 	case SIDE_TYPE_FLOAT_BINARY16:
 	case SIDE_TYPE_FLOAT_BINARY32:
 	case SIDE_TYPE_FLOAT_BINARY64:
-	case SIDE_TYPE_FLOAT_BINARY128: return check_float(checker, &type->u.side_float, step);
+	case SIDE_TYPE_FLOAT_BINARY128:
+		return visit_check_float(checker, &type->u.side_float, step);
 	case SIDE_TYPE_STRING_UTF8:
 	case SIDE_TYPE_STRING_UTF16:
-	case SIDE_TYPE_STRING_UTF32: return check_string(checker, &type->u.side_string, step);
+	case SIDE_TYPE_STRING_UTF32: return visit_check_string(checker, &type->u.side_string, step);
 	case SIDE_TYPE_STRUCT:
 		return check_struct(
 				checker, side_ptr_get(type->u.side_struct), ALLOW_ANY, step, node);
@@ -500,7 +303,8 @@ static int check_stack_copy(struct checker *checker, const struct side_type *typ
 		optional = side_ptr_get(type->u.side_optional);
 		if (!optional)
 			return visit_fail(checker->error, step, -EFAULT, "the optional is NULL");
-		ret = check_attributes(checker, visit_attributes_of(&optional->attributes), step);
+		ret = visit_check_attributes(
+				checker, visit_attributes_of(&optional->attributes), step);
 		return ret ? ret
 			   : check_inner(checker, side_ptr_get(optional->elem_type), ALLOW_ANY,
 					     VISIT_ROLE_ELEMENT, "optional", step, node);
@@ -525,7 +329,7 @@ static int check_stack_copy(struct checker *checker, const struct side_type *typ
 	case SIDE_TYPE_ENUM_BITMAP: return check_bitmap(checker, type, step, node);
 	case SIDE_TYPE_DYNAMIC: return 0;
 	default: /* integers, POINTER */
-		return check_integer(checker, &type->u.side_integer, 0, step);
+		return visit_check_integer(checker, &type->u.side_integer, 0, step);
 	}
 }
 
@@ -568,7 +372,7 @@ static int check_type(struct checker *checker, const struct side_type *type, enu
 	if (node.depth >= VISIT_DEPTH_MAX)
 		return visit_fail(checker->error, step, -ELOOP,
 				"types are nested more than %u deep", VISIT_DEPTH_MAX);
-	ret = spend(checker, step, 1);
+	ret = visit_check_spend(checker, step, 1);
 	if (ret)
 		return ret;
 	label = type->type.v;
@@ -589,7 +393,7 @@ static int check_type(struct checker *checker, const struct side_type *type, enu
 	else
 		ret = check_stack_copy(checker, type, allowed, step, &node);
 	if (!ret)
-		ret = check_label_agrees(checker, type, step);
+		ret = visit_check_label_agrees(checker, type, step);
 	if (!ret && checker->ops && checker->ops->type_end)
 		ret = checker->ops->type_end(checker->priv, &node);
 	return ret;
@@ -618,7 +422,7 @@ static int check_event(struct checker *checker, const struct side_event_descript
 	if ((checker->flags & VISIT_CHECK_STRICT) && (!*step.name || !*step.name2))
 		return visit_fail(checker->error, &step, -EINVAL, "the %s name is empty",
 				*step.name ? "event" : "provider");
-	ret = check_attributes(checker, visit_attributes_of(&desc->attributes), &step);
+	ret = visit_check_attributes(checker, visit_attributes_of(&desc->attributes), &step);
 	return ret ? ret
 		   : check_fields(checker, side_array_elements(&desc->fields),
 				     side_array_length(&desc->fields), ALLOW_ANY, &step,
