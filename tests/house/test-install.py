@@ -76,7 +76,7 @@ for name, command in (("a", program), ("b", os.path.join(project, "build", "user
     trace = os.path.join(work.name, "trace-" + name)
     run([side, "record", "-o", trace, "--", command, "5"])
     events = [json.loads(line) for line in run([side, "view", "--json", trace]).splitlines()]
-    orders = sum(e.get("event") == "order" for e in events)
+    orders = sum(e.get("event") == "shop:order" for e in events)
     if orders != 5:
         sys.exit(f"{orders} orders recorded by {command}, 5 expected")
 trace = os.path.join(work.name, "trace-ls")
