@@ -11,11 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "session/parts.h"
 
 #define SHARE_OF_THE_REST 4
+#define WAIT_FOR_MEMORY_NS 300000000
 
 static struct ring_geometry geometry_of(const struct session *session, uint64_t ring_size)
 {
@@ -28,22 +30,47 @@ static struct ring_geometry geometry_of(const struct session *session, uint64_t 
 	};
 }
 
-/* Take ring memory from the session's. False: there is not enough for the smallest rings. */
-static bool take_memory(struct session *session, struct instance *instance)
+/*
+ * The largest rings that the memory left allows, with the lock held. False: not even the smallest.
+ * *plenty tells whether they are as large as they should be.
+ */
+static bool fit_memory(struct session *session, struct instance *instance, bool *plenty)
 {
+	uint64_t left = session->memory_limit - session->memory_used;
 	uint64_t size = session->ring_size;
-	uint64_t left;
 	bool fits;
 
-	pthread_mutex_lock(&session->lock);
-	left = session->memory_limit - session->memory_used;
 	for (;; size /= 2) {
 		instance->geometry = geometry_of(session, size);
 		instance->memory = ring_memory_size(&instance->geometry);
 		fits = instance->memory && instance->memory <= left;
-		if (size / 2 < SESSION_RING_MIN ||
-				(fits && instance->memory <= left / SHARE_OF_THE_REST) ||
-				(fits && !session->memory_used))
+		if (size / 2 < SESSION_RING_MIN || !session->memory_used ||
+				(fits && instance->memory <= left / SHARE_OF_THE_REST))
+			break;
+	}
+	*plenty = fits && size == session->ring_size;
+	return fits;
+}
+
+/*
+ * Take ring memory from the session's. False: there is not enough for the smallest rings. Processes
+ * that come faster than the drain thread can close those that have gone wait for it a little.
+ */
+static bool take_memory(struct session *session, struct instance *instance)
+{
+	struct timespec until;
+	bool fits, plenty;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += WAIT_FOR_MEMORY_NS;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	pthread_mutex_lock(&session->lock);
+	for (;;) {
+		fits = fit_memory(session, instance, &plenty);
+		if (plenty || !session->memory_ended ||
+				pthread_cond_clockwait(&session->memory_back, &session->lock,
+						CLOCK_MONOTONIC, &until))
 			break;
 	}
 	if (fits) {
@@ -317,6 +344,7 @@ void instance_end(struct session *session, struct instance *instance)
 	*at = instance->next_live;
 	pthread_mutex_lock(&session->lock);
 	instance->state = INSTANCE_ENDED;
+	session->memory_ended += instance->memory;
 	session->nr_live--;
 	pthread_mutex_unlock(&session->lock);
 	if (instance->watch.fd >= 0)

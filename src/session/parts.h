@@ -199,6 +199,8 @@ struct session {
 	uint32_t nr_live;
 	uint32_t max_live;
 	uint64_t memory_used, memory_peak;
+	uint64_t memory_ended; /* of instances that have ended: will be given back soon */
+	pthread_cond_t memory_back;
 	uint64_t description_bytes;
 
 	struct session_message *messages;

@@ -212,6 +212,7 @@ static struct session *allocate(const struct session_options *options)
 	session->command.status = -1;
 	session->instances_end = &session->instances;
 	pthread_mutex_init(&session->lock, NULL);
+	pthread_cond_init(&session->memory_back, NULL);
 	if (gethostname(session->hostname, sizeof(session->hostname) - 1))
 		strcpy(session->hostname, "unknown");
 	session->message = malloc(WIRE_MESSAGE_MAX);
@@ -330,6 +331,7 @@ void session_destroy(struct session *session)
 	}
 	if (session->old_files.rlim_max)
 		setrlimit(RLIMIT_NOFILE, &session->old_files);
+	pthread_cond_destroy(&session->memory_back);
 	pthread_mutex_destroy(&session->lock);
 	free(session);
 }

@@ -327,8 +327,11 @@ void trace_end(struct session *session, struct instance *instance)
 	instance_forget_kinds(session, instance);
 	pthread_mutex_lock(&session->lock);
 	session->memory_used -= instance->memory;
+	if (instance->state == INSTANCE_ENDED)
+		session->memory_ended -= instance->memory;
 	instance->memory = 0;
 	instance->state = INSTANCE_CLOSED;
+	pthread_cond_signal(&session->memory_back);
 	pthread_mutex_unlock(&session->lock);
 }
 
