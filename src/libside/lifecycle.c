@@ -30,8 +30,9 @@ static bool is_set_up;
 
 static void fork_prepare(void)
 {
-	registry_fork_prepare();
-	statedump_fork_prepare();
+	statedump_pause();
+	registry_lock();
+	statedump_lock();
 	keys_lock();
 }
 
@@ -39,7 +40,7 @@ static void fork_in_parent(void)
 {
 	keys_unlock();
 	statedump_fork_in_parent();
-	registry_fork_done();
+	registry_unlock();
 }
 
 static void fork_in_child(void)
@@ -47,7 +48,7 @@ static void fork_in_child(void)
 	rcu_after_fork_in_child();
 	keys_unlock();
 	statedump_fork_in_child();
-	registry_fork_done();
+	registry_unlock();
 }
 
 static void set_up(void)

@@ -98,3 +98,11 @@ void turnstile_wait(struct turnstile *turnstile, struct owned_lock *lock, int ti
 	owned_lock_acquire(lock);
 	lock->depth = depth;
 }
+
+int64_t monotonic_ms(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}

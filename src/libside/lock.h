@@ -50,4 +50,7 @@ void turnstile_turn(struct turnstile *turnstile);
  */
 void turnstile_wait(struct turnstile *turnstile, struct owned_lock *lock, int timeout_ms);
 
+/* For those who wait for a limited time. */
+int64_t monotonic_ms(void);
+
 #endif /* LIBSIDE_LOCK_H */

@@ -36,7 +36,7 @@ static struct reader_chunk first_chunk = {.capacity = FIRST_READERS, .readers = 
 
 static struct rcu_reader no_reader = {.epoch = RCU_NO_READER};
 
-uintptr_t rcu_gp = RCU_SLOW | RCU_ALWAYS;
+struct rcu_shared rcu_shared = {.gp = RCU_SLOW | RCU_ALWAYS};
 static uintptr_t last_passed;
 __thread struct rcu_reader *rcu_self = &no_reader;
 
@@ -181,7 +181,7 @@ struct rcu_reader *rcu_enter_slow(bool *outermost)
 {
 	struct rcu_reader *reader = rcu_self;
 	/* Acquire: owner_pid.  Pairs with the release in rcu_start(). */
-	uintptr_t gp = __atomic_load_n(&rcu_gp, __ATOMIC_ACQUIRE);
+	uintptr_t gp = __atomic_load_n(&rcu_shared.gp, __ATOMIC_ACQUIRE);
 
 	*outermost = false;
 	if (!(gp & RCU_READY))
@@ -225,8 +225,6 @@ static void sleep_us(long us)
 }
 
 #if defined(__x86_64__) && defined(__LP64__)
-intptr_t rcu_self_distance;
-
 /*
  * The loader resolves a TLS descriptor to a function and its argument.  Where the variable is at a
  * fixed distance from the thread pointer, that distance is the argument.  Otherwise the argument is
@@ -240,7 +238,7 @@ static void find_self_distance(void)
 
 	__asm__("lea rcu_self@tlsdesc(%%rip), %%rax" : "=a"(descriptor));
 	if ((intptr_t)descriptor == distance || descriptor[1] == distance)
-		__atomic_store_n(&rcu_self_distance, distance, __ATOMIC_RELAXED);
+		__atomic_store_n(&rcu_shared.self_distance, distance, __ATOMIC_RELAXED);
 }
 #else
 static void find_self_distance(void) {}
@@ -252,7 +250,7 @@ void rcu_start(void)
 	uintptr_t gp = RCU_SLOW | RCU_ALWAYS;
 	uintptr_t first = RCU_STEP | RCU_READY | RCU_ALWAYS;
 
-	if (__atomic_load_n(&rcu_gp, __ATOMIC_RELAXED) != gp)
+	if (__atomic_load_n(&rcu_shared.gp, __ATOMIC_RELAXED) != gp)
 		return;
 	owner_pid = getpid();
 	find_self_distance();
@@ -262,42 +260,43 @@ void rcu_start(void)
 		first |= RCU_FENCE | RCU_SLOW;
 	/* Release: owner_pid first.  A callback published later orders it for the readers. */
 	(void)__atomic_compare_exchange_n(
-			&rcu_gp, &gp, first, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+			&rcu_shared.gp, &gp, first, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
 void rcu_finish(void)
 {
 	/* Relaxed: sections that begin in this moment find empty arrays or old ones, both whole. */
-	(void)__atomic_or_fetch(&rcu_gp, (uintptr_t)RCU_SLOW, __ATOMIC_RELAXED);
-	(void)__atomic_and_fetch(&rcu_gp, ~(uintptr_t)RCU_READY, __ATOMIC_RELAXED);
+	(void)__atomic_or_fetch(&rcu_shared.gp, (uintptr_t)RCU_SLOW, __ATOMIC_RELAXED);
+	(void)__atomic_and_fetch(&rcu_shared.gp, ~(uintptr_t)RCU_READY, __ATOMIC_RELAXED);
 }
 
 /*
  * Every thread passes a full barrier between the beginning and the end of this call.
  *
  * membarrier does not fail once registered, unless a seccomp filter came since.  Then readers are
- * told to fence, and a sleep lets those that had read rcu_gp before that get their store out of
- * the store buffer: it stays there for microseconds at most.
+ * sent the slow way, which fences, and a sleep lets those that had seen the flags before get their
+ * store out of the store buffer: it stays there for microseconds at most.  RCU_FENCE comes last: it
+ * tells other writers that this is over.
  */
 static void rcu_all_threads_barrier(void)
 {
 	full_fence();
-	if (__atomic_load_n(&rcu_gp, __ATOMIC_RELAXED) & RCU_FENCE)
+	if (__atomic_load_n(&rcu_shared.gp, __ATOMIC_RELAXED) & RCU_FENCE)
 		return;
 	if (membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0)
 		return;
 	if (membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0 &&
 			membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0)
 		return;
-	(void)__atomic_or_fetch(&rcu_gp, (uintptr_t)(RCU_FENCE | RCU_SLOW), __ATOMIC_SEQ_CST);
+	(void)__atomic_or_fetch(&rcu_shared.gp, (uintptr_t)RCU_SLOW, __ATOMIC_SEQ_CST);
 	sleep_us(50000);
-	full_fence();
+	(void)__atomic_or_fetch(&rcu_shared.gp, (uintptr_t)RCU_FENCE, __ATOMIC_SEQ_CST);
 }
 
 uintptr_t rcu_begin_grace_period(void)
 {
 	/* Sequentially consistent: unpublishing before the new epoch before looking at readers. */
-	uintptr_t gp = __atomic_add_fetch(&rcu_gp, RCU_STEP, __ATOMIC_SEQ_CST);
+	uintptr_t gp = __atomic_add_fetch(&rcu_shared.gp, RCU_STEP, __ATOMIC_SEQ_CST);
 
 	rcu_all_threads_barrier();
 	return gp & ~(uintptr_t)RCU_FLAGS;
@@ -417,7 +416,7 @@ uintptr_t rcu_now(void)
 {
 	/* The fence: what was unpublished before the stamp, as seen by rcu_begin_grace_period(). */
 	full_fence();
-	return __atomic_load_n(&rcu_gp, __ATOMIC_RELAXED);
+	return __atomic_load_n(&rcu_shared.gp, __ATOMIC_RELAXED);
 }
 
 uintptr_t rcu_last_passed(void)

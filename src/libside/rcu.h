@@ -4,18 +4,18 @@
  * nobody walks an old array any more.
  *
  * Each thread that emits enabled events has a reader of its own, a cache line nobody else writes.
- * Its `epoch` is 0 outside read-side sections, and otherwise the value that rcu_gp had when the
- * outermost section began.  So:
+ * Its `epoch` is 0 outside read-side sections, and otherwise the value that `gp`, which all readers
+ * read and only writers change, had when the outermost section began.  So:
  *
- *   enter   epoch = rcu_gp       one store      (only when epoch is 0)
+ *   enter   epoch = gp       one store      (only when epoch is 0)
  *   leave   epoch = 0            one store      (only when enter stored)
  *
- * A grace period is: raise rcu_gp, have every running thread pass a full barrier (membarrier), then
+ * A grace period is: raise gp, have every running thread pass a full barrier (membarrier), then
  * wait for each reader whose epoch is older than the new value.  Because of the barrier, a reader
  * whose store of the epoch the writer does not see yet will load the callbacks only afterwards, and
  * finds the new array.  Every grace period stands for itself: any number may run at once.  The
  * model in tests/libside/rcu.pml is checked with store buffers, nested signal handlers, and stale
- * loads of rcu_gp.
+ * loads of gp.
  *
  * Nesting needs no counter: an inner section (a callback that emits, a signal handler) finds its
  * epoch set and leaves it alone.  That is also what makes it safe at each instruction: a handler
@@ -27,7 +27,7 @@
  * Threads: a reader belongs to a thread id.  Nothing runs at thread exit; a reader is reused when
  * its thread is gone, looked at only when all are taken.
  *
- * Without membarrier (old kernel, seccomp) rcu_gp carries RCU_FENCE and readers execute a full
+ * Without membarrier (old kernel, seccomp) gp carries RCU_FENCE and readers execute a full
  * fence themselves; SIDE_RCU=fence in the environment chooses this on purpose.
  *
  * Thread-local data: one pointer, in whatever model; a library that is loaded late must not need
@@ -35,6 +35,8 @@
  * same distance from every thread's thread pointer (always when the library is loaded with the
  * program, mostly otherwise), rcu_start() finds out, and the hot path loads it with one
  * instruction.
+ * Where there is no static TLS space left, a thread's first access allocates memory: then, and only
+ * then, the first event of a thread must not be in a signal handler that interrupted malloc().
  */
 #ifndef LIBSIDE_RCU_H
 #define LIBSIDE_RCU_H
@@ -43,7 +45,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Low bits of rcu_gp; the rest counts grace periods. */
+/* Low bits of gp; the rest counts grace periods. */
 enum {
 	RCU_SLOW = 1,   /* rcu_enter() does not do: not running, or fences needed */
 	RCU_ALWAYS = 2, /* so that an epoch is never 0 */
@@ -59,21 +61,25 @@ struct rcu_reader {
 	struct rcu_reader *next_free;
 } __attribute__((aligned(64)));
 
-/* Epoch of the reader that stands in for the one a thread does not have yet: no value of rcu_gp. */
+/* What every reader reads and no reader writes; alone in its cache line. */
+struct rcu_shared {
+	uintptr_t gp;
+	/* Of rcu_self from the thread pointer, the same in all threads; 0: not known. */
+	intptr_t self_distance;
+} __attribute__((aligned(64)));
+
+/* Epoch of the reader that stands in for the one a thread does not have yet: no value of gp. */
 #define RCU_NO_READER ((uintptr_t)RCU_SLOW)
 
 /* Hidden: known to be in this library, so that the fast path needs no detour to find them. */
-extern __attribute__((visibility("hidden"))) uintptr_t rcu_gp;
+extern __attribute__((visibility("hidden"))) struct rcu_shared rcu_shared;
 extern __attribute__((visibility("hidden"))) __thread struct rcu_reader *rcu_self;
 
 #if defined(__x86_64__) && defined(__LP64__)
-/* Distance of rcu_self from the thread pointer, the same in all threads; 0: not known. */
-extern __attribute__((visibility("hidden"))) intptr_t rcu_self_distance;
-
 /* Get the reader of this thread.  False: that takes more than one instruction. */
 static inline __attribute__((always_inline)) bool rcu_reader_quick(struct rcu_reader **reader)
 {
-	intptr_t distance = __atomic_load_n(&rcu_self_distance, __ATOMIC_RELAXED);
+	intptr_t distance = __atomic_load_n(&rcu_shared.self_distance, __ATOMIC_RELAXED);
 
 	if (__builtin_expect(!distance, 0))
 		return false;
@@ -100,7 +106,7 @@ static inline __attribute__((always_inline)) bool rcu_enter(struct rcu_reader *r
 	if (__builtin_expect(__atomic_load_n(&reader->epoch, __ATOMIC_RELAXED) != 0, 0))
 		return false;
 	/* Relaxed: a stale value is older, and so waited for longer. */
-	gp = __atomic_load_n(&rcu_gp, __ATOMIC_RELAXED);
+	gp = __atomic_load_n(&rcu_shared.gp, __ATOMIC_RELAXED);
 	if (__builtin_expect(gp & RCU_SLOW, 0))
 		return false;
 	/*
@@ -138,7 +144,7 @@ void rcu_start(void);
 
 static inline bool rcu_is_started(void)
 {
-	return __atomic_load_n(&rcu_gp, __ATOMIC_RELAXED) >= RCU_STEP;
+	return __atomic_load_n(&rcu_shared.gp, __ATOMIC_RELAXED) != (RCU_SLOW | RCU_ALWAYS);
 }
 
 /* No section is entered from here on (those that are open stay). */

@@ -325,13 +325,3 @@ bool registry_finish(void)
 	registry_unlock();
 	return true;
 }
-
-void registry_fork_prepare(void)
-{
-	registry_lock();
-}
-
-void registry_fork_done(void)
-{
-	registry_unlock();
-}

@@ -37,7 +37,4 @@ bool registry_is_finished(void);
 /* REMOVE notifications and dropped callbacks for all batches.  False: done before. */
 bool registry_finish(void);
 
-void registry_fork_prepare(void);
-void registry_fork_done(void);
-
 #endif /* LIBSIDE_REGISTRY_H */

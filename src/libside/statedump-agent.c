@@ -6,7 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/prctl.h>
-#include <time.h>
 
 #include "lock.h"
 #include "statedump.h"
@@ -34,14 +33,6 @@ static uintptr_t identity;
 static bool detached; /* nobody joins: it stopped itself, or took too long */
 static unsigned int pauses;
 static bool busy; /* runs a dump */
-
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 static void *agent_main(void *unused)
 {
@@ -102,7 +93,7 @@ bool agent_start(void)
 
 void agent_stop(int timeout_ms)
 {
-	int64_t end = now_ms() + timeout_ms;
+	int64_t end = monotonic_ms() + timeout_ms;
 	int cancellable;
 	pthread_t joined;
 
@@ -111,7 +102,7 @@ void agent_stop(int timeout_ms)
 	state = AGENT_STOPPING;
 	statedump_changed();
 	while (!agent_is_me() && state != AGENT_ENDED) {
-		int64_t left = end - now_ms();
+		int64_t left = end - monotonic_ms();
 
 		if (timeout_ms >= 0 && left <= 0)
 			break;
@@ -135,11 +126,11 @@ void agent_stop(int timeout_ms)
 
 void agent_pause(void)
 {
-	int64_t end = now_ms() + PAUSE_MAX_MS;
+	int64_t end = monotonic_ms() + PAUSE_MAX_MS;
 
 	pauses++;
 	while (busy && !agent_is_me()) {
-		int64_t left = end - now_ms();
+		int64_t left = end - monotonic_ms();
 
 		if (left <= 0)
 			break;

@@ -13,6 +13,7 @@
 
 enum {
 	EXIT_WAIT_MS = 2000,
+	STUCK_MS = 5000, /* no dump has ended for so long */
 };
 
 static struct owned_lock lock;
@@ -20,6 +21,7 @@ static struct turnstile changes;
 
 static struct side_statedump_request_handle *first_handle;
 static uint64_t last_request;
+static uint64_t ended_dumps;
 
 void statedump_lock(void)
 {
@@ -173,6 +175,7 @@ void statedump_run_one(struct side_statedump_request_handle *handle)
 
 	statedump_lock();
 	unlink_run(handle, &run);
+	ended_dumps++;
 	if (request.number >= handle->first_request)
 		handle->first_done = true;
 	statedump_changed();
@@ -250,14 +253,26 @@ static struct side_statedump_request_handle *new_handle(const char *name,
 
 /*
  * Not where waiting for the agent could wait for ourselves: in it, or with the registry's lock,
- * which its dumps may want.
+ * which its dumps may want.  And not for ever when nothing goes on: the caller may hold the
+ * loader's lock (a constructor in dlopen), and a dump, or a tracer that listens to it, may call the
+ * loader.
  */
 static void wait_for_first_dump(const struct side_statedump_request_handle *handle)
 {
+	uint64_t ended_before;
+
 	if (agent_is_me() || !registry_may_wait())
 		return;
-	while (!handle->first_done && !registry_is_finished())
-		statedump_wait(-1);
+	do {
+		int64_t end = monotonic_ms() + STUCK_MS, left = STUCK_MS;
+
+		ended_before = ended_dumps;
+		while (!handle->first_done && !registry_is_finished() &&
+				ended_dumps == ended_before && left > 0) {
+			statedump_wait((int)left);
+			left = end - monotonic_ms();
+		}
+	} while (!handle->first_done && !registry_is_finished() && ended_dumps != ended_before);
 }
 
 EXPORT struct side_statedump_request_handle *side_statedump_request_notification_register(
@@ -363,12 +378,13 @@ EXPORT int side_statedump_run_pending_requests(struct side_statedump_request_han
 
 /*
  * Dumps of the agent are over before a fork, so that the child does not inherit what a dump had
- * locked; then the lock is taken.
+ * locked.  Before any lock is taken, because the dump may want it.
  */
-void statedump_fork_prepare(void)
+void statedump_pause(void)
 {
 	statedump_lock();
 	agent_pause();
+	statedump_unlock();
 }
 
 void statedump_fork_in_parent(void)

@@ -64,9 +64,14 @@ struct side_statedump_request_handle *statedump_oldest(enum side_statedump_mode 
 /* Run the oldest request of the state; gives the lock away meanwhile.  The state may be freed. */
 void statedump_run_one(struct side_statedump_request_handle *handle);
 
-void statedump_fork_prepare(void);
+/*
+ * Fork: pause without the lock and before it is taken; after the fork, with the lock, one of the
+ * two others, which release it.
+ */
+void statedump_pause(void);
 void statedump_fork_in_parent(void);
 void statedump_fork_in_child(void);
+/* At exit, without the lock: stop the agent. */
 void statedump_finish(void);
 
 #endif /* LIBSIDE_STATEDUMP_H */

@@ -8,7 +8,7 @@
  * are numbered; using one that was freed is the error.
  *
  * The machine: each reader's store of its epoch sits in a store buffer for any time, while its
- * later loads go ahead (what x86 does, and what the membarrier is for).  The load of rcu_gp and the
+ * later loads go ahead (what x86 does, and what the membarrier is for).  The load of gp and the
  * store of the epoch are separate steps, so the stored value may be as old as it likes.
  *
  * The BUG_ definitions leave out one part each; test-model.py checks that spin then finds the error.
@@ -28,7 +28,7 @@
 #define ARRAYS 5
 #define IDLE 0
 
-byte gp = 1;            /* rcu_gp */
+byte gp = 1;
 byte last_passed = 0;
 byte current = 0;       /* the published array */
 byte next_array = 1;

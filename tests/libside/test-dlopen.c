@@ -124,7 +124,7 @@ static void test_sequence(const char *plugin_path, const char *tracer_path)
 }
 
 /* Constructors in many threads, while others are in callbacks that call the loader. */
-static void test_parallel(const char *plugin_path, const char *tracer_path)
+static void test_parallel(const char *plugin_path, const char *tracer_path, const char *to_load)
 {
 	void *tracer = load(tracer_path), *plugin = load(plugin_path);
 	pthread_t loaders[COPIES], emitter;
@@ -132,7 +132,7 @@ static void test_parallel(const char *plugin_path, const char *tracer_path)
 	int i;
 
 	*(void **)&tracer_load = function(tracer, "tracer_load");
-	tracer_load(copies[0]);
+	tracer_load(to_load);
 	CHECK(!pthread_create(&emitter, NULL, emit_all_the_time, plugin));
 	for (i = 0; i < COPIES; i++)
 		CHECK(!pthread_create(&loaders[i], NULL, load_and_unload, copies[i]));
@@ -159,7 +159,13 @@ int main(int argc, char **argv)
 		copy_file(argv[1], copies[i]);
 	}
 	test_sequence(argv[1], argv[2]);
-	test_parallel(argv[1], argv[2]);
+	test_parallel(argv[1], argv[2], copies[0]);
+	/* Without calls of the loader in callbacks, but with constructors that wait for the agent's
+	 * first dump, under the loader's lock.
+	 */
+	__atomic_store_n(&stop, 0, __ATOMIC_RELAXED);
+	setenv("PLUGIN_STATEDUMP", "1", 1);
+	test_parallel(argv[1], argv[2], NULL);
 	for (i = 0; i < COPIES; i++)
 		unlink(copies[i]);
 	rmdir(folder);
