@@ -39,36 +39,41 @@
 #define SIDE_SIZE_0(_size) _size
 #define SIDE_SIZE_1(_size) 17
 
+/* The last element, unless it is empty; what is not an element becomes an error that names it. */
+#define SIDE_MAP_LAST_1(_last, ...) __VA_ARGS__
+#define SIDE_MAP_LAST_0(_last, ...) SIDE_UNKNOWN_ELEMENT_##_last
+#define SIDE_UNKNOWN_ELEMENT_
+
 #define SIDE_MAP(_m, _ctx, ...)                                                                    \
 	SIDE_PASTE(SIDE_MAP_, SIDE_SIZE(__VA_ARGS__))(0, _m, _ctx, __VA_ARGS__)
 
 #define SIDE_MAP_1(_k, _m, _ctx, _a0)                                                              \
-	SIDE_IF(SIDE_IS_PAREN(_a0))(_m(_ctx, _k##_0, _a0))
+	SIDE_PASTE(SIDE_MAP_LAST_, SIDE_IS_PAREN(_a0))(_a0, _m(_ctx, _k##_0, _a0))
 #define SIDE_MAP_2(_k, _m, _ctx, _a0, _a1)                                                         \
 	_m(_ctx, _k##_0, _a0)                                                                      \
-	SIDE_IF(SIDE_IS_PAREN(_a1))(_m(_ctx, _k##_1, _a1))
+	SIDE_PASTE(SIDE_MAP_LAST_, SIDE_IS_PAREN(_a1))(_a1, _m(_ctx, _k##_1, _a1))
 #define SIDE_MAP_3(_k, _m, _ctx, _a0, _a1, _a2)                                                    \
 	_m(_ctx, _k##_0, _a0)                                                                      \
 	_m(_ctx, _k##_1, _a1)                                                                      \
-	SIDE_IF(SIDE_IS_PAREN(_a2))(_m(_ctx, _k##_2, _a2))
+	SIDE_PASTE(SIDE_MAP_LAST_, SIDE_IS_PAREN(_a2))(_a2, _m(_ctx, _k##_2, _a2))
 #define SIDE_MAP_4(_k, _m, _ctx, _a0, _a1, _a2, _a3)                                               \
 	_m(_ctx, _k##_0, _a0)                                                                      \
 	_m(_ctx, _k##_1, _a1)                                                                      \
 	_m(_ctx, _k##_2, _a2)                                                                      \
-	SIDE_IF(SIDE_IS_PAREN(_a3))(_m(_ctx, _k##_3, _a3))
+	SIDE_PASTE(SIDE_MAP_LAST_, SIDE_IS_PAREN(_a3))(_a3, _m(_ctx, _k##_3, _a3))
 #define SIDE_MAP_5(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4)                                          \
 	_m(_ctx, _k##_0, _a0)                                                                      \
 	_m(_ctx, _k##_1, _a1)                                                                      \
 	_m(_ctx, _k##_2, _a2)                                                                      \
 	_m(_ctx, _k##_3, _a3)                                                                      \
-	SIDE_IF(SIDE_IS_PAREN(_a4))(_m(_ctx, _k##_4, _a4))
+	SIDE_PASTE(SIDE_MAP_LAST_, SIDE_IS_PAREN(_a4))(_a4, _m(_ctx, _k##_4, _a4))
 #define SIDE_MAP_6(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5)                                     \
 	_m(_ctx, _k##_0, _a0)                                                                      \
 	_m(_ctx, _k##_1, _a1)                                                                      \
 	_m(_ctx, _k##_2, _a2)                                                                      \
 	_m(_ctx, _k##_3, _a3)                                                                      \
 	_m(_ctx, _k##_4, _a4)                                                                      \
-	SIDE_IF(SIDE_IS_PAREN(_a5))(_m(_ctx, _k##_5, _a5))
+	SIDE_PASTE(SIDE_MAP_LAST_, SIDE_IS_PAREN(_a5))(_a5, _m(_ctx, _k##_5, _a5))
 #define SIDE_MAP_7(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6)                                \
 	_m(_ctx, _k##_0, _a0)                                                                      \
 	_m(_ctx, _k##_1, _a1)                                                                      \
@@ -76,7 +81,7 @@
 	_m(_ctx, _k##_3, _a3)                                                                      \
 	_m(_ctx, _k##_4, _a4)                                                                      \
 	_m(_ctx, _k##_5, _a5)                                                                      \
-	SIDE_IF(SIDE_IS_PAREN(_a6))(_m(_ctx, _k##_6, _a6))
+	SIDE_PASTE(SIDE_MAP_LAST_, SIDE_IS_PAREN(_a6))(_a6, _m(_ctx, _k##_6, _a6))
 #define SIDE_MAP_8(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7)                           \
 	_m(_ctx, _k##_0, _a0)                                                                      \
 	_m(_ctx, _k##_1, _a1)                                                                      \
@@ -85,7 +90,7 @@
 	_m(_ctx, _k##_4, _a4)                                                                      \
 	_m(_ctx, _k##_5, _a5)                                                                      \
 	_m(_ctx, _k##_6, _a6)                                                                      \
-	SIDE_IF(SIDE_IS_PAREN(_a7))(_m(_ctx, _k##_7, _a7))
+	SIDE_PASTE(SIDE_MAP_LAST_, SIDE_IS_PAREN(_a7))(_a7, _m(_ctx, _k##_7, _a7))
 #define SIDE_MAP_9(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8)                      \
 	_m(_ctx, _k##_0, _a0)                                                                      \
 	_m(_ctx, _k##_1, _a1)                                                                      \
@@ -95,7 +100,7 @@
 	_m(_ctx, _k##_5, _a5)                                                                      \
 	_m(_ctx, _k##_6, _a6)                                                                      \
 	_m(_ctx, _k##_7, _a7)                                                                      \
-	SIDE_IF(SIDE_IS_PAREN(_a8))(_m(_ctx, _k##_8, _a8))
+	SIDE_PASTE(SIDE_MAP_LAST_, SIDE_IS_PAREN(_a8))(_a8, _m(_ctx, _k##_8, _a8))
 #define SIDE_MAP_10(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9)                \
 	_m(_ctx, _k##_0, _a0)                                                                      \
 	_m(_ctx, _k##_1, _a1)                                                                      \
@@ -106,7 +111,7 @@
 	_m(_ctx, _k##_6, _a6)                                                                      \
 	_m(_ctx, _k##_7, _a7)                                                                      \
 	_m(_ctx, _k##_8, _a8)                                                                      \
-	SIDE_IF(SIDE_IS_PAREN(_a9))(_m(_ctx, _k##_9, _a9))
+	SIDE_PASTE(SIDE_MAP_LAST_, SIDE_IS_PAREN(_a9))(_a9, _m(_ctx, _k##_9, _a9))
 #define SIDE_MAP_11(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10)          \
 	_m(_ctx, _k##_0, _a0)                                                                      \
 	_m(_ctx, _k##_1, _a1)                                                                      \
@@ -118,7 +123,7 @@
 	_m(_ctx, _k##_7, _a7)                                                                      \
 	_m(_ctx, _k##_8, _a8)                                                                      \
 	_m(_ctx, _k##_9, _a9)                                                                      \
-	SIDE_IF(SIDE_IS_PAREN(_a10))(_m(_ctx, _k##_10, _a10))
+	SIDE_PASTE(SIDE_MAP_LAST_, SIDE_IS_PAREN(_a10))(_a10, _m(_ctx, _k##_10, _a10))
 #define SIDE_MAP_12(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11)    \
 	_m(_ctx, _k##_0, _a0)                                                                      \
 	_m(_ctx, _k##_1, _a1)                                                                      \
@@ -131,7 +136,7 @@
 	_m(_ctx, _k##_8, _a8)                                                                      \
 	_m(_ctx, _k##_9, _a9)                                                                      \
 	_m(_ctx, _k##_10, _a10)                                                                    \
-	SIDE_IF(SIDE_IS_PAREN(_a11))(_m(_ctx, _k##_11, _a11))
+	SIDE_PASTE(SIDE_MAP_LAST_, SIDE_IS_PAREN(_a11))(_a11, _m(_ctx, _k##_11, _a11))
 #define SIDE_MAP_13(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12) \
 	_m(_ctx, _k##_0, _a0)                                                                      \
 	_m(_ctx, _k##_1, _a1)                                                                      \
@@ -145,7 +150,7 @@
 	_m(_ctx, _k##_9, _a9)                                                                      \
 	_m(_ctx, _k##_10, _a10)                                                                    \
 	_m(_ctx, _k##_11, _a11)                                                                    \
-	SIDE_IF(SIDE_IS_PAREN(_a12))(_m(_ctx, _k##_12, _a12))
+	SIDE_PASTE(SIDE_MAP_LAST_, SIDE_IS_PAREN(_a12))(_a12, _m(_ctx, _k##_12, _a12))
 #define SIDE_MAP_14(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13) \
 	_m(_ctx, _k##_0, _a0)                                                                      \
 	_m(_ctx, _k##_1, _a1)                                                                      \
@@ -160,7 +165,7 @@
 	_m(_ctx, _k##_10, _a10)                                                                    \
 	_m(_ctx, _k##_11, _a11)                                                                    \
 	_m(_ctx, _k##_12, _a12)                                                                    \
-	SIDE_IF(SIDE_IS_PAREN(_a13))(_m(_ctx, _k##_13, _a13))
+	SIDE_PASTE(SIDE_MAP_LAST_, SIDE_IS_PAREN(_a13))(_a13, _m(_ctx, _k##_13, _a13))
 #define SIDE_MAP_15(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14) \
 	_m(_ctx, _k##_0, _a0)                                                                      \
 	_m(_ctx, _k##_1, _a1)                                                                      \
@@ -176,7 +181,7 @@
 	_m(_ctx, _k##_11, _a11)                                                                    \
 	_m(_ctx, _k##_12, _a12)                                                                    \
 	_m(_ctx, _k##_13, _a13)                                                                    \
-	SIDE_IF(SIDE_IS_PAREN(_a14))(_m(_ctx, _k##_14, _a14))
+	SIDE_PASTE(SIDE_MAP_LAST_, SIDE_IS_PAREN(_a14))(_a14, _m(_ctx, _k##_14, _a14))
 #define SIDE_MAP_16(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	_m(_ctx, _k##_0, _a0)                                                                      \
 	_m(_ctx, _k##_1, _a1)                                                                      \
@@ -193,7 +198,7 @@
 	_m(_ctx, _k##_12, _a12)                                                                    \
 	_m(_ctx, _k##_13, _a13)                                                                    \
 	_m(_ctx, _k##_14, _a14)                                                                    \
-	SIDE_IF(SIDE_IS_PAREN(_a15))(_m(_ctx, _k##_15, _a15))
+	SIDE_PASTE(SIDE_MAP_LAST_, SIDE_IS_PAREN(_a15))(_a15, _m(_ctx, _k##_15, _a15))
 /* 16 elements and a trailing comma: the 17th, which stands for the size, is empty. */
 #define SIDE_MAP_(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, _end) \
 	SIDE_MAP_CHUNK(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15)

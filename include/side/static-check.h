@@ -445,11 +445,16 @@ struct explain<Number, pack<F, Fs...>, pack<A, As...>>
 template <typename F, typename A> struct call_fits;
 template <typename A> struct call_fits<unchecked_event *, A> {
 	static constexpr bool value = true;
-	static constexpr bool explained = true;
 };
 template <typename... Fs, typename... As> struct call_fits<void (*)(Fs...), void (*)(As...)> {
 	static constexpr bool value = all_fit<pack<Fs...>, pack<As...>>::value;
-	static constexpr bool explained = sizeof(explain<1, pack<Fs...>, pack<As...>>) != 0;
+};
+template <typename F, typename A, bool Fits> struct call_explained {
+	static constexpr bool value = true;
+};
+template <typename... Fs, typename... As>
+struct call_explained<void (*)(Fs...), void (*)(As...), false> {
+	static constexpr bool value = sizeof(explain<1, pack<Fs...>, pack<As...>>) != 0;
 };
 
 /* Names; the first entry is not one. */
@@ -508,7 +513,9 @@ template <unsigned N> constexpr bool all_names_differ(const char *const (&names)
 #define SIDE_CHECK_CALL_I(_identifier, ...)                                                        \
 	static_assert(libside::call_fits<__VA_ARGS__>::value,                                      \
 			"side: the arguments of event " #_identifier " do not fit its fields");    \
-	static_assert(libside::call_fits<__VA_ARGS__>::explained, "");
+	static_assert(libside::call_explained<__VA_ARGS__,                                         \
+				      libside::call_fits<__VA_ARGS__>::value>::value,              \
+			"");
 #define SIDE_CHECK_STRUCT(_identifier, _fields)                                                    \
 	typedef struct side_struct *side_class__##_identifier(                                     \
 			SIDE_FIELD_TYPES(_fields) struct side_end_of_members *) SIDE_UNUSED;       \

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: MIT
+"""The compilers that the header tests drive, and how they are called."""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+INCLUDE = os.path.join(HERE, '..', '..', 'include')
+LONG = os.environ.get('SIDE_TEST_LONG') == '1'
+
+C_MODES = ['c99', 'gnu99', 'c11', 'gnu11', 'c17', 'gnu17', 'c2x', 'gnu2x']
+CXX_MODES = ['c++11', 'gnu++11', 'c++14', 'gnu++14', 'c++17', 'gnu++17', 'c++20', 'gnu++20']
+WARNINGS = ['-Wall', '-Wextra', '-Wpedantic', '-Werror', '-Wshadow', '-Wconversion', '-Wundef']
+WARNINGS_C = ['-Wstrict-prototypes', '-Wmissing-prototypes', '-Wpointer-arith', '-Wwrite-strings']
+
+
+def find(*names):
+    """The first of the names that is installed, or None."""
+    return next((n for n in names if shutil.which(n)), None)
+
+
+GCC, GXX = find('gcc-12', 'gcc'), find('g++-12', 'g++')
+CLANG, CLANGXX = find('clang-14', 'clang'), find('clang++-14', 'clang++')
+
+
+def works(compiler, *flags):
+    """Can this compiler make programs with these flags (-m32 needs a library)?"""
+    if not compiler:
+        return False
+    with tempfile.TemporaryDirectory() as d:
+        src = os.path.join(d, 'a.c')
+        with open(src, 'w') as f:
+            f.write('#include <stdlib.h>\nint main(void) { return 0; }\n')
+        return subprocess.run([compiler, *flags, '-x', 'c', src, '-o', os.path.join(d, 'a')],
+                              capture_output=True).returncode == 0
+
+
+def compile_text(compiler, language, text, *flags):
+    """Compile a text; the result has returncode and stderr."""
+    return subprocess.run([compiler, '-x', language, '-I', INCLUDE, '-I', HERE, *flags, '-'],
+                          input=text, capture_output=True, text=True)
+
+
+def run_all(jobs):
+    """Each job is (name, function); the function returns an error text or nothing."""
+    failed = 0
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        for name, error in pool.map(lambda job: (job[0], job[1]()), jobs):
+            if error:
+                failed += 1
+                print('FAIL %s\n%s' % (name, error))
+    print('%d of %d passed' % (len(jobs) - failed, len(jobs)))
+    sys.exit(1 if failed or not jobs else 0)

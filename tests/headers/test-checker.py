@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: MIT
+"""
+What the static checker must reject, and next to it what it must accept.  The first error must name the
+event or say what is wrong.
+
+usage: test-checker.py gcc | g++ | clang | clang++
+"""
+import re
+import sys
+
+import compilers as c
+
+PRELUDE = r'''
+#include <side/trace.h>
+#define EVENT(id, ...) side_static_event(id, "p", #id, SIDE_LOGLEVEL_INFO, side_field_list(__VA_ARGS__))
+struct node { int value; };
+struct other { int value; };
+static enum side_visitor_status visit(const struct side_tracer_visitor_ctx *ctx, struct node *node)
+{
+	(void) ctx; (void) node;
+	return SIDE_VISITOR_STATUS_OK;
+}
+static side_define_struct(st_pos, side_field_list(side_field_s32("row"), side_field_s32("col")));
+static side_define_array(ar_rgb, side_elem(side_type_u8()), 3);
+static side_define_array(ar_ar, side_elem(side_type_array(ar_rgb)), 1);
+static side_define_vla(vl_path, side_elem(side_type_struct(st_pos)), side_length(side_type_u32()));
+static side_define_vla(vl_vl, side_elem(side_type_vla(vl_path)), side_length(side_type_u32()));
+static side_define_struct(st_vla, side_field_list(side_field_vla("v", vl_path)));
+static side_define_optional(op_note, side_elem(side_type_string()));
+static side_define_variant(va_piece, side_type_u8(), side_option_list(side_option(0, side_type_null()),
+	side_option_range(1, 6, side_type_string()), side_option(7, side_type_struct(st_pos))));
+static side_define_vla(vl_va, side_elem(side_type_variant(va_piece)), side_length(side_type_u32()));
+static side_define_enum(en_a, side_enum_mapping_list(side_enum_mapping_value("a", 0)));
+side_define_static_vla_visitor(vv, side_elem(side_type_s32()), side_length(side_type_u32()), visit,
+	struct node);
+EVENT(ev, side_field_u64("a"), side_field_string("b"));
+EVENT(ev_int, side_field_int("a"));
+EVENT(ev_none);
+EVENT(ev_struct, side_field_struct("a", st_pos));
+EVENT(ev_array, side_field_array("a", ar_rgb));
+EVENT(ev_ar_ar, side_field_array("a", ar_ar));
+EVENT(ev_vla, side_field_vla("a", vl_path));
+EVENT(ev_vl_vl, side_field_vla("a", vl_vl));
+EVENT(ev_st_vla, side_field_struct("a", st_vla));
+EVENT(ev_optional, side_field_optional("a", op_note));
+EVENT(ev_literal, side_field_optional_literal("a", side_elem(side_type_u8())));
+EVENT(ev_variant, side_field_variant("a", va_piece));
+EVENT(ev_vl_va, side_field_vla("a", vl_va));
+EVENT(ev_enum, side_field_enum("a", &en_a, side_elem(side_type_u8())));
+EVENT(ev_visitor, side_field_vla_visitor("a", vv));
+EVENT(ev_gather, side_field_gather_float("a", 0, 4, SIDE_TYPE_GATHER_ACCESS_DIRECT));
+EVENT(ev_string16, side_field_string16_be("a"));
+side_static_event_variadic(ev_variadic, "p", "v", SIDE_LOGLEVEL_INFO, side_field_list(side_field_u8("a")));
+side_declare_event(ev_elsewhere);
+void f(void);
+'''
+
+
+def call(event, *args, define=''):
+    return 'void f(void) { %s side_event(%s, side_arg_list(%s)); }\n' % (define, event, ', '.join(args))
+
+
+def vec(kind, name, *args):
+    return 'side_arg_define_%s(%s, side_arg_list(%s)); ' % (kind, name, ', '.join(args))
+
+
+S32, U8, STR = 'side_arg_s32(1)', 'side_arg_u8(1)', 'side_arg_string("x")'
+POS = vec('struct', 's', S32, S32)
+NODE = 'struct node n = {1}; struct other o = {1}; (void) n; (void) o; '
+GOOD = {
+    'plain': call('ev', 'side_arg_u64(1)', STR),
+    'declared elsewhere': call('ev_elsewhere', U8),
+    'empty': call('ev_none'),
+    'alias': call('ev_int', 'side_arg_int(1)'),
+    'struct': call('ev_struct', 'side_arg_struct(s)', define=POS),
+    'array': call('ev_array', 'side_arg_array(a)', define=vec('array', 'a', U8, U8, U8)),
+    'array of arrays': call('ev_ar_ar', 'side_arg_array(b)', define=vec('array', 'a', U8, U8, U8) +
+                            vec('array', 'b', 'side_arg_array(a)')),
+    'vla': call('ev_vla', 'side_arg_vla(v)', define=POS + vec('vla', 'v', 'side_arg_struct(s)')),
+    'empty vla': call('ev_vla', 'side_arg_vla(v)', define=vec('vla', 'v')),
+    'empty vla in a vla': call('ev_vl_vl', 'side_arg_vla(w)', define=POS + vec('vla', 'v') +
+                               vec('vla', 'u', 'side_arg_struct(s)') +
+                               vec('vla', 'w', 'side_arg_vla(v)', 'side_arg_vla(u)')),
+    'empty vla in a struct': call('ev_st_vla', 'side_arg_struct(s)', define=vec('vla', 'v') +
+                                  vec('struct', 's', 'side_arg_vla(v)')),
+    'optional': call('ev_optional', 'side_arg_optional(o)',
+                     define='side_arg_define_optional(o, %s, 1);' % STR),
+    'literal': call('ev_literal', 'side_arg_optional(o)', define='side_arg_define_optional(o, %s, 1);' % U8),
+    'variant': call('ev_variant', 'side_arg_variant(v)',
+                    define='side_arg_define_variant(v, %s, %s);' % (U8, STR)),
+    'variant null': call('ev_variant', 'side_arg_variant(v)',
+                         define='side_arg_define_variant(v, %s, side_arg_null());' % U8),
+    'variant struct': call('ev_variant', 'side_arg_variant(v)',
+                           define=POS + 'side_arg_define_variant(v, %s, side_arg_struct(s));' % U8),
+    'enum': call('ev_enum', U8),
+    'visitor': call('ev_visitor', 'side_arg_vla_visitor(v)',
+                    define=NODE + 'side_arg_define_vla_visitor(v, &n);'),
+    'raw vector': call('ev_struct', 'side_arg_struct(s)', define=vec('vec', 's', S32, S32)),
+    'variadic': 'void f(void) { side_event_variadic(ev_variadic, side_arg_list(%s), side_arg_list()); }' % U8,
+    'duplicates allowed': '#define SIDE_STATIC_CHECK_DISABLE_DUPLICATED_FIELDS\n'
+                          'EVENT(d, side_field_u8("a"), side_field_u8("a"));\n'
+                          '#undef SIDE_STATIC_CHECK_DISABLE_DUPLICATED_FIELDS\n',
+}
+BAD = {
+    'type': ('ev', call('ev', 'side_arg_u64(1)', U8)),
+    'alias type': ('ev_int', call('ev_int', S32)),
+    'too few': ('ev', call('ev', 'side_arg_u64(1)')),
+    'none': ('ev', call('ev')),
+    'too many': ('ev', call('ev', 'side_arg_u64(1)', STR, U8)),
+    'some for none': ('ev_none', call('ev_none', U8)),
+    'order': ('ev', call('ev', STR, 'side_arg_u64(1)')),
+    'struct count': ('ev_struct', call('ev_struct', 'side_arg_struct(s)', define=vec('struct', 's', S32))),
+    'struct member': ('ev_struct', call('ev_struct', 'side_arg_struct(s)',
+                                        define=vec('struct', 's', S32, U8))),
+    'array length': ('ev_array', call('ev_array', 'side_arg_array(a)', define=vec('array', 'a', U8, U8))),
+    'array empty': ('ev_array', call('ev_array', 'side_arg_array(a)', define=vec('array', 'a'))),
+    'array element': ('ev_array', call('ev_array', 'side_arg_array(a)',
+                                       define=vec('array', 'a', S32, S32, S32))),
+    'array mixed': ('Types incompatible|types_incompatible', call(
+        'ev_array', 'side_arg_array(a)', define=vec('array', 'a', U8, U8, S32))),
+    'inner array length': ('ev_ar_ar', call('ev_ar_ar', 'side_arg_array(b)',
+                                            define=vec('array', 'a', U8, U8) +
+                                            vec('array', 'b', 'side_arg_array(a)'))),
+    'vla element': ('ev_vla', call('ev_vla', 'side_arg_vla(v)', define=vec('vla', 'v', U8))),
+    'vla mixed': ('Types incompatible|types_incompatible', call(
+        'ev_vla', 'side_arg_vla(v)', define=POS + vec('vla', 'v', 'side_arg_struct(s)', U8))),
+    'inner vla element': ('ev_vl_vl', call('ev_vl_vl', 'side_arg_vla(w)', define=vec('vla', 'v', U8) +
+                                           vec('vla', 'w', 'side_arg_vla(v)'))),
+    'vla in a struct': ('ev_st_vla', call('ev_st_vla', 'side_arg_struct(s)', define=vec('vla', 'v', U8) +
+                                          vec('struct', 's', 'side_arg_vla(v)'))),
+    'optional': ('ev_optional', call('ev_optional', 'side_arg_optional(o)',
+                                     define='side_arg_define_optional(o, %s, 1);' % U8)),
+    'literal': ('ev_literal', call('ev_literal', 'side_arg_optional(o)',
+                                   define='side_arg_define_optional(o, %s, 1);' % STR)),
+    'variant selector': ('ev_variant', call('ev_variant', 'side_arg_variant(v)',
+                                            define='side_arg_define_variant(v, %s, %s);' % (S32, STR))),
+    'variant value': ('ev_variant', call('ev_variant', 'side_arg_variant(v)',
+                                         define='side_arg_define_variant(v, %s, %s);' % (U8, U8))),
+    'inner variant selector': ('ev_vl_va', call('ev_vl_va', 'side_arg_vla(w)', define=(
+        'side_arg_define_variant(v, %s, %s);' % (S32, STR)) + vec('vla', 'w', 'side_arg_variant(v)'))),
+    'enum': ('ev_enum', call('ev_enum', S32)),
+    'visitor': ('ev_visitor', call('ev_visitor', 'side_arg_vla_visitor(v)',
+                                   define=NODE + 'side_arg_define_vla_visitor(v, &o);')),
+    'gather': ('ev_gather', 'void f(void) { int i = 0; side_event(ev_gather, '
+               'side_arg_list(side_arg_gather_integer(&i))); }'),
+    'string unit': ('ev_string16', call('ev_string16', STR)),
+    'variadic as plain': ('ev_variadic', call('ev_variadic', U8)),
+    'plain as variadic': ('ev', 'void f(void) { side_event_variadic(ev, side_arg_list(side_arg_u64(1), %s), '
+                          'side_arg_list()); }' % STR),
+    'struct for array': ('ev_array', call('ev_array', 'side_arg_array(s)', define=POS)),
+    'unknown event': ('ev_unknown', call('ev_unknown', U8)),
+    'unknown element': ('UNKNOWN_ELEMENT_side_arg_integer', call('ev_enum', 'side_arg_integer(1)')),
+    'empty name': ('Null field name|null_field_name', 'EVENT(d, side_field_u8("a"), side_field_u8(""));\n'),
+    'empty name in a struct': ('Null field name|null_field_name',
+                               'static side_define_struct(d, side_field_list(side_field_u8("")));\n'),
+    'duplicate in a struct': ('Duplicated field names|duplicated_field_names', 'static side_define_struct('
+                              'd, side_field_list(side_field_u8("a"), side_field_s8("a")));\n'),
+    'empty name, duplicates allowed': ('Null field name|null_field_name',
+                                       '#define SIDE_STATIC_CHECK_DISABLE_DUPLICATED_FIELDS\n'
+                                       'EVENT(d, side_field_u8(""));\n'),
+}
+OFFSET = '0, SIDE_TYPE_GATHER_ACCESS_DIRECT'
+for field in ('side_field_u8("n")', 'side_field_enum("n", &en_a, side_elem(side_type_u8()))',
+              'side_field_vla_visitor("n", vv)', 'side_field_struct("n", st_pos)',
+              'side_field_gather_float_le("n", 0, 4, SIDE_TYPE_GATHER_ACCESS_DIRECT)',
+              'side_field_gather_float_be("n", 0, 4, SIDE_TYPE_GATHER_ACCESS_DIRECT)',
+              'side_field_gather_string16_le("n", %s)' % OFFSET,
+              'side_field_gather_string32_be("n", %s)' % OFFSET, 'side_field_dynamic("n")',
+              'side_field_variant("n", va_piece)', 'side_field_optional("n", op_note)'):
+    BAD['duplicate ' + field.split('(')[0]] = ('Duplicated field names|duplicated_field_names',
+                                               'EVENT(d, %s, side_field_u8("m"), side_field_u8("n"));\n' % field)
+# Far apart, in another chunk of the lists.
+BAD['duplicate far'] = ('Duplicated field names|duplicated_field_names', 'EVENT(d, %s, side_field_u8("f3"));\n' %
+                        ', '.join('side_field_u8("f%d")' % i for i in range(40)))
+
+kind = sys.argv[1]
+compiler = {'gcc': c.GCC, 'g++': c.GXX, 'clang': c.CLANG, 'clang++': c.CLANGXX}[kind]
+if not compiler:
+    sys.exit(77)
+language = 'c++' if kind.endswith('++') else 'c'
+MODES = {'c': ['gnu11', 'c99'], 'c++': ['gnu++11', 'c++17']}[language]
+
+
+def accept(text, mode):
+    def run():
+        r = c.compile_text(compiler, language, PRELUDE + text, '-fsyntax-only', '-std=' + mode,
+                           '-Wall', '-Wextra', '-Werror', '-Wno-unused')
+        return r.stderr[:1500] if r.returncode else None
+    return run
+
+
+def reject(pattern, text, mode):
+    def run():
+        r = c.compile_text(compiler, language, PRELUDE + text, '-fsyntax-only', '-std=' + mode)
+        if r.returncode == 0:
+            return 'accepted: ' + text
+        first = next((line for line in r.stderr.split('\n') if 'error:' in line), '')
+        # clang's first line for C names the types and not the event: take its whole text there.
+        where = r.stderr if kind == 'clang' or 'UNKNOWN' in pattern else first
+        if not re.search(pattern, where):
+            return 'the first error does not say "%s": %s' % (pattern, first)
+    return run
+
+
+jobs = []
+# One accepted program with all the good calls, each in a function of its own.
+for mode in MODES:
+    text = ''
+    for n, (name, good) in enumerate(GOOD.items()):
+        text += good.replace('void f(void)', 'void f%d(void); void f%d(void)' % (n, n)) + '\n'
+    jobs.append(('accepted ' + mode, accept(text, mode)))
+for n, (name, (pattern, text)) in enumerate(BAD.items()):
+    for mode in (MODES if c.LONG else MODES[n % 2:n % 2 + 1]):
+        jobs.append((name + ' ' + mode, reject(pattern, text, mode)))
+c.run_all(jobs)

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: MIT
+"""
+uses.c, which uses every macro, in all language modes and compilers, with the checker on and off and
+warnings as errors; every header alone; the examples; the list of names.  By default the oldest and the
+newest modes; all of them with SIDE_TEST_LONG=1.
+
+usage: test-compile.py gcc | g++ | clang | clang++
+"""
+import glob
+import os
+import re
+import sys
+
+import compilers as c
+
+kind = sys.argv[1]
+compiler = {'gcc': c.GCC, 'g++': c.GXX, 'clang': c.CLANG, 'clang++': c.CLANGXX}[kind]
+if not compiler:
+    sys.exit(77)
+cxx = kind.endswith('++')
+language = 'c++' if cxx else 'c'
+modes = c.CXX_MODES if cxx else c.C_MODES
+if not c.LONG:
+    modes = [modes[0], modes[-1]] if cxx else ['c99', 'gnu2x']
+warnings = c.WARNINGS + ([] if cxx else c.WARNINGS_C)
+words = ['']
+if kind == 'gcc' and c.works(compiler, '-m32'):
+    words.append('-m32')
+
+
+def job(text, *flags):
+    def run():
+        r = c.compile_text(compiler, language, text, '-fsyntax-only', *flags)
+        return r.stderr[:3000] if r.returncode else None
+    return run
+
+
+jobs = []
+for n, mode in enumerate(modes):
+    for off in (False, True):
+        # In the short run each mode has one of the two; the other is in the run-time tests.
+        if not c.LONG and off != bool(n % 2):
+            continue
+        flags = ['-std=' + mode] + (['-DSIDE_STATIC_CHECK_DISABLE'] if off else [])
+        jobs.append(('uses %s off=%s' % (mode, off), job('#include "uses.c"\n', *warnings, *flags)))
+if '-m32' in words:
+    jobs.append(('uses -m32', job('#include "uses.c"\n', *warnings, '-m32', '-std=gnu11')))
+
+for path in sorted(glob.glob(os.path.join(c.INCLUDE, 'side', '**', '*.h'), recursive=True)):
+    name = os.path.relpath(path, c.INCLUDE)
+    jobs.append((name, job('#include <%s>\n#include <%s>\nextern int unused;\n' % (name, name),
+                           *warnings, '-std=' + modes[0])))
+
+for path in sorted(glob.glob(os.path.join(c.HERE, 'examples', '*.c'))):
+    jobs.append((os.path.basename(path), job('#include "%s"\n' % path, '-Wall', '-Wextra', '-Wpedantic',
+                                             '-Werror', '-std=' + modes[-1])))
+
+# The user's macros must not get between, and a strict mode must find the byte order.
+jobs.append(('user macros', job(
+    '#define u8 1\n#define s32 1\n#define BOOL 1\n#define POINTER 1\n#define BYTE 1\n#define U32 1\n'
+    '#define MANY 1\n#include <side/trace.h>\n'
+    'side_static_event(ev, "p", "e", SIDE_LOGLEVEL_INFO, side_field_list(side_field_int("a"), '
+    'side_field_u8("b"), side_field_pointer("c"), side_field_bool("d"), side_field_byte("e"), '
+    'side_field_gather_bool("f", 0, 1, 0, 0, SIDE_TYPE_GATHER_ACCESS_DIRECT)));\n',
+    '-std=' + modes[0])))
+jobs.append(('byte order', job(
+    '#include <side/endian.h>\n#if SIDE_BYTE_ORDER != __BYTE_ORDER__ || '
+    'SIDE_LITTLE_ENDIAN == SIDE_BIG_ENDIAN\n#error\n#endif\n', '-std=' + modes[0])))
+for level in ('1', '11'):
+    def run(level=level):
+        r = c.compile_text(compiler, language, '#include <side/api.h>\n', '-fsyntax-only',
+                           '-DSIDE_STATIC_CHECK_MAX_EVAL_LEVEL=' + level)
+        return None if r.returncode else 'level %s is accepted' % level
+    jobs.append(('level ' + level, run))
+
+
+def names():
+    with open(os.path.join(c.HERE, 'uses.h')) as f:
+        used = set(re.findall(r'\w+', f.read()))
+    with open(os.path.join(c.HERE, 'names.txt')) as f:
+        wanted = [line.strip() for line in f if not line.startswith('#')]
+    missing = [n for n in wanted if n not in used]
+    if missing or len(wanted) < 460:
+        return 'not used: %s (%d names)' % (missing, len(wanted))
+
+
+jobs.append(('names', names))
+
+
+def long_list(count, off):
+    fields = ','.join('side_field_u8("f%d")' % i for i in range(count))
+    args = ','.join('side_arg_u8(%d)' % (i & 127) for i in range(count))
+    return ('#include <side/trace.h>\nside_static_event(ev, "p", "e", SIDE_LOGLEVEL_INFO, '
+            'side_field_list(%s));\nside_static_assert(SIDE_ARRAY_SIZE(side_event_fields__ev) == %d, "", x);'
+            '\nvoid f(void);\nvoid f(void) { side_event(ev, side_arg_list(%s)); }\n'
+            % (fields, count, args))
+
+
+jobs.append(('365 fields', job(long_list(365, False))))
+jobs.append(('1000 fields, no checker', job(long_list(1000, True), '-DSIDE_STATIC_CHECK_DISABLE')))
+c.run_all(jobs)

@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: MIT */
+#include "test-uses.h"
+
+int main(void)
+{
+	return test_uses();
+}
