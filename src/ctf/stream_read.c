@@ -60,7 +60,7 @@ int ctf_stream_reader_open(struct ctf_stream_reader *stream, struct ctf_trace_cl
 	fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return -errno;
-	ret = fstat(fd, &stat) ? -errno : 0;
+	ret = fstat(fd, &stat) ? -errno : (uint64_t)stat.st_size > SIZE_MAX ? -EFBIG : 0;
 	if (ret || !S_ISREG(stat.st_mode) || !stat.st_size) {
 		close(fd);
 		return ret;

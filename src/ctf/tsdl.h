@@ -85,7 +85,12 @@ struct ctf_event_class *ctf_event_class_find(const struct ctf_stream_class *stre
 struct ctf_stream_class *ctf_stream_class_find(
 		const struct ctf_trace_classes *classes, uint64_t id);
 
-/* ---- the parser, for its two files ---- */
+/* Sort the events by id. -EINVAL: two have one id, of which the first stays. */
+int ctf_stream_class_index(struct ctf_stream_class *stream, struct ctf_error *error);
+/* Take the well-known names out of the environment. */
+void ctf_trace_note_environment(struct ctf_trace *trace);
+
+/* ---- the parser, for its files ---- */
 
 struct tsdl_scope {
 	struct tsdl_scope *up;
@@ -124,6 +129,8 @@ void tsdl_scope_close(struct tsdl_parser *p);
 bool tsdl_at_declaration(const struct tsdl_parser *p);
 /* typealias, typedef, struct NAME {…}; and so on. */
 void tsdl_declaration(struct tsdl_parser *p);
+/* One block, up to the `;` behind it. */
+void tsdl_block(struct tsdl_parser *p);
 /* The type behind `:=`. */
 struct ctf_type *tsdl_type(struct tsdl_parser *p);
 

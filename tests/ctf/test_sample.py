@@ -8,6 +8,7 @@ test_sample.py SAMPLE VIEWER BABELTRACE_DUMP
 import json
 import os
 import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -54,6 +55,66 @@ JSON_FIELDS = {
     "sample:variantnone": {"x": {"option": None, "selector": 64}},
     "sample:variant3": {"x": [8]},
 }
+
+
+def header(metadata, stream, instance, begin, end, size, number, discarded, cpu=None):
+    uuid = bytes.fromhex(re.search(r'uuid = "([0-9a-f-]+)"', metadata).group(1).replace("-", ""))
+    bits = (80 + 4 * (cpu is not None) + size) * 8
+    data = struct.pack("<I16sIQ", 0xc1fc1fc1, uuid, stream, instance)
+    data += struct.pack("<6Q", begin, end, bits, bits, number, discarded)
+    return data + (struct.pack("<I", cpu) if cpu is not None else b"")
+
+
+def check_losses():
+    """Losses and damage are shown where they are, and the exit status says so."""
+    with tempfile.TemporaryDirectory() as work:
+        trace = os.path.join(work, "trace")
+        run(sample, "write", trace)
+        with open(os.path.join(trace, "metadata")) as file:
+            metadata = file.read()
+        tick = 10**15
+        null = struct.pack("<BIQ", 31, 0, tick + 5)
+        ring = header(metadata, 0, 9, tick, tick, 0, 0, 0, 9)
+        ring += header(metadata, 0, 9, tick + 5, tick + 6, len(null), 1, 12, 9) + null
+        ring += header(metadata, 0, 9, tick + 7, tick + 8, 0, 3, 12, 9)
+        record = struct.pack("<IQ", 0, tick + 9) + b"ring_9\0p:e\0no \x1b[1m room\0" + struct.pack("<Q", 12)
+        session = header(metadata, 1, 0, tick + 9, tick + 9, len(record), 0, 0) + record
+        os.remove(os.path.join(trace, "ring_3"))
+        for name, data in (("ring_9", ring), ("side_session", session)):
+            with open(os.path.join(trace, name), "wb") as file:
+                file.write(data)
+        who = 'sample "quoted":4711'
+        check_lines("losses", [
+            '[02:13:20.000000010] (+?.?????????) %s cpu9 sample:null: { x = null }' % who,
+            '[02:13:20.000000011] *** 12 events lost since 02:13:20.000000005 in ring_9 of %s ***' % who,
+            '[02:13:20.000000012] *** 1 packet lost since 02:13:20.000000011 in ring_9 of %s ***' % who,
+            '[02:13:20.000000014] *** 12 events lost: p:e in ring_9: no \\x1b[1m room of %s ***' % who,
+        ], run(viewer, trace).splitlines())
+        # Filters choose events, not losses.
+        check("losses behind a filter", 3, len(run(viewer, "-e", "no:such", trace).splitlines()))
+        objects = [json.loads(line) for line in run(viewer, "-j", trace).splitlines()]
+        check("types", ["event", "discarded", "lost_packets", "lost"], [item["type"] for item in objects])
+        check("discarded", (12, 1601000000000000005, 1601000000000000011, "ring_9", 9),
+              tuple(objects[1][key] for key in ("count", "begin_ns", "ns", "stream", "cpu")))
+        check("lost", ("ring_9", "p:e", "no \x1b[1m room", 12),
+              tuple(objects[3][key] for key in ("ring", "event", "reason", "count")))
+
+        with open(os.path.join(trace, "ring_9"), "ab") as file:
+            file.write(ring[84:84 + 84 + 3])
+        for option in ([], ["-j"]):
+            done = subprocess.run([viewer] + option + [trace], capture_output=True, text=True)
+            check("exit status of damage", 1, done.returncode)
+            check("said", True, done.stderr.startswith("side: ") and "ring_9" in done.stderr)
+            check("what can be read is shown", 5 if option else 4, len(done.stdout.splitlines()))
+        check("damage as an object", 1,
+              [json.loads(line)["type"] for line in done.stdout.splitlines()].count("damage"))
+        done = subprocess.run([viewer, work + "/none"], capture_output=True, text=True)
+        check("no trace", (1, ""), (done.returncode, done.stdout))
+        check("no trace said", True, done.stderr.startswith("side: cannot read"))
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([viewer, trace], stdout=full, stderr=subprocess.PIPE, text=True)
+        check("output that cannot be written", (1, True),
+              (done.returncode, "cannot write the events: No space left" in done.stderr))
 
 
 def main():
@@ -111,4 +172,5 @@ def main():
 
 
 main()
+check_losses()
 sys.exit(1 if failures else 0)

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/* What the metadata defines, and finding it. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctf/tsdl.h"
+
+struct ctf_stream_class *ctf_stream_class_find(const struct ctf_trace_classes *classes, uint64_t id)
+{
+	for (uint32_t i = 0; i < classes->stream_count; i++) {
+		if (classes->streams[i]->id == id)
+			return classes->streams[i];
+	}
+	return NULL;
+}
+
+static int compare_events(const void *a, const void *b)
+{
+	const struct ctf_event_class *left = *(struct ctf_event_class *const *)a;
+	const struct ctf_event_class *right = *(struct ctf_event_class *const *)b;
+
+	if (left->id != right->id)
+		return left->id < right->id ? -1 : 1;
+	return left->index < right->index ? -1 : left->index > right->index;
+}
+
+/* Sort by id; of two with one id the first stays. */
+int ctf_stream_class_index(struct ctf_stream_class *stream, struct ctf_error *error)
+{
+	uint32_t kept = 0;
+	int ret = 0;
+
+	if (!stream->event_count)
+		return 0;
+	qsort(stream->events, stream->event_count, sizeof(*stream->events), compare_events);
+	for (uint32_t i = 0; i < stream->event_count; i++) {
+		if (kept && stream->events[kept - 1]->id == stream->events[i]->id) {
+			ret = ctf_fail(error, -EINVAL,
+					"the metadata has two events with the id %" PRIu64
+					" (\"%s\" and \"%s\")",
+					stream->events[i]->id, stream->events[kept - 1]->name,
+					stream->events[i]->name);
+			continue;
+		}
+		stream->events[kept++] = stream->events[i];
+	}
+	stream->event_count = kept;
+	stream->direct = stream->events[kept - 1]->id == kept - 1;
+	return ret;
+}
+
+struct ctf_event_class *ctf_event_class_find(const struct ctf_stream_class *stream, uint64_t id)
+{
+	uint32_t low = 0, high = stream->event_count;
+
+	if (stream->direct)
+		return id < high ? stream->events[id] : NULL;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (stream->events[middle]->id < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < stream->event_count && stream->events[low]->id == id ? stream->events[low]
+									  : NULL;
+}
+
+void ctf_trace_note_environment(struct ctf_trace *trace)
+{
+	trace->vpid = -1;
+	for (uint32_t i = 0; i < trace->environment_count; i++) {
+		const struct ctf_environment *env = &trace->environment[i];
+
+		if (strcmp(env->key, "procname") == 0)
+			trace->procname = env->text;
+		else if (strcmp(env->key, "hostname") == 0)
+			trace->hostname = env->text;
+		else if (strcmp(env->key, "vpid") == 0 && !env->text)
+			trace->vpid = env->number;
+		else if (strcmp(env->key, "tracer_name") == 0 && env->text)
+			trace->is_side = strcmp(env->text, "side") == 0;
+	}
+}
+
+bool ctf_tsdl_usable(const struct ctf_trace_classes *classes)
+{
+	return classes->has_trace && classes->stream_count;
+}

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT */
+/* TSDL types that hold no other types. */
+#include <string.h>
+#include <strings.h>
+
+#include "ctf/tsdl_types.h"
+
+#define TSDL_ALIGN_MAX (1u << 16)
+
+bool tsdl_word(struct tsdl_parser *p, char *word)
+{
+	if (p->token.kind != TSDL_WORD || p->token.size >= TSDL_NAME_MAX) {
+		tsdl_error(p, "a name is missing");
+		return false;
+	}
+	memcpy(word, p->token.text, p->token.size);
+	word[p->token.size] = '\0';
+	tsdl_next(p);
+	return true;
+}
+
+/* A value of an attribute: a number, or words with dots between. */
+struct attribute {
+	char key[TSDL_NAME_MAX];
+	char word[TSDL_NAME_MAX];
+	bool is_number;
+	uint64_t number;
+};
+
+static bool parse_attribute(struct tsdl_parser *p, struct attribute *attribute)
+{
+	size_t used = 0;
+
+	attribute->word[0] = '\0';
+	attribute->is_number = false;
+	if (!tsdl_word(p, attribute->key))
+		return false;
+	tsdl_expect(p, '=');
+	if (p->token.kind == TSDL_NUMBER || tsdl_is(p, '-') || tsdl_is(p, '+')) {
+		attribute->is_number = tsdl_number(p, &attribute->number);
+	} else if (p->token.kind == TSDL_STRING) {
+		snprintf(attribute->word, sizeof(attribute->word), "%s", p->token.text);
+		tsdl_next(p);
+	} else {
+		while ((p->token.kind == TSDL_WORD || tsdl_is(p, '.')) &&
+				used + p->token.size + 2 < sizeof(attribute->word)) {
+			size_t size = p->token.kind == TSDL_WORD ? p->token.size : 1;
+
+			memcpy(attribute->word + used, p->token.text, size);
+			used += size;
+			attribute->word[used] = '\0';
+			tsdl_next(p);
+		}
+		if (!used)
+			tsdl_error(p, "the value of \"%s\" is missing", attribute->key);
+	}
+	tsdl_expect(p, ';');
+	return !p->failed;
+}
+
+static bool attribute_bool(struct tsdl_parser *p, const struct attribute *attribute)
+{
+	if (attribute->is_number)
+		return attribute->number;
+	if (strcasecmp(attribute->word, "true") == 0)
+		return true;
+	if (strcasecmp(attribute->word, "false") != 0)
+		tsdl_error(p, "\"%s\" must be true or false", attribute->key);
+	return false;
+}
+
+static bool attribute_big_endian(struct tsdl_parser *p, const struct attribute *attribute)
+{
+	const char *word = attribute->word;
+
+	if (strcmp(word, "be") == 0 || strcmp(word, "network") == 0)
+		return true;
+	if (strcmp(word, "native") == 0)
+		return p->classes->trace.big_endian;
+	if (strcmp(word, "le") != 0)
+		tsdl_error(p, "byte_order must be le, be, network or native");
+	return false;
+}
+
+static uint8_t attribute_base(struct tsdl_parser *p, const struct attribute *attribute)
+{
+	static const struct {
+		const char *words;
+		uint8_t base;
+	} bases[] = {{" decimal dec d i u ", 10}, {" hexadecimal hex x X p ", 16},
+			{" octal oct o ", 8}, {" binary bin b ", 2}};
+	char word[TSDL_NAME_MAX + 2];
+
+	if (attribute->is_number) {
+		if (attribute->number == 2 || attribute->number == 8 || attribute->number == 10 ||
+				attribute->number == 16)
+			return (uint8_t)attribute->number;
+	} else {
+		snprintf(word, sizeof(word), " %s ", attribute->word);
+		for (unsigned int i = 0; i < 4; i++) {
+			if (strstr(bases[i].words, word))
+				return bases[i].base;
+		}
+	}
+	tsdl_error(p, "the base of an integer must be 2, 8, 10 or 16");
+	return 10;
+}
+
+uint32_t tsdl_align(struct tsdl_parser *p, uint64_t align)
+{
+	if (!align || align > TSDL_ALIGN_MAX || (align & (align - 1))) {
+		tsdl_error(p, "an alignment must be a power of two, at most %u", TSDL_ALIGN_MAX);
+		return 1;
+	}
+	return (uint32_t)align;
+}
+
+static uint32_t attribute_align(struct tsdl_parser *p, const struct attribute *attribute)
+{
+	return tsdl_align(p, attribute->is_number ? attribute->number : 0);
+}
+
+static const struct ctf_clock *attribute_clock(
+		struct tsdl_parser *p, const struct attribute *attribute)
+{
+	char expected[TSDL_NAME_MAX + 16];
+
+	for (uint32_t i = 0; i < p->classes->clock_count; i++) {
+		snprintf(expected, sizeof(expected), "clock.%s.value", p->classes->clocks[i]->name);
+		if (strcmp(expected, attribute->word) == 0)
+			return p->classes->clocks[i];
+	}
+	return tsdl_error(p, "\"%s\" is no clock that stands before", attribute->word);
+}
+
+static bool is_text_encoding(const char *word)
+{
+	return strcasecmp(word, "utf8") == 0 || strcasecmp(word, "ascii") == 0;
+}
+
+struct ctf_type *tsdl_integer(struct tsdl_parser *p)
+{
+	struct ctf_type *type = tsdl_alloc(p, 1, sizeof(*type));
+	struct attribute attribute;
+
+	if (!type)
+		return NULL;
+	*type = (struct ctf_type){.kind = CTF_INTEGER, .base = 10, .slot = -1, .depth = 1};
+	type->big_endian = p->classes->trace.big_endian;
+	tsdl_expect(p, '{');
+	while (!p->failed && !tsdl_is(p, '}') && parse_attribute(p, &attribute)) {
+		if (strcmp(attribute.key, "size") == 0) {
+			if (!attribute.is_number || !attribute.number || attribute.number > 64)
+				return tsdl_error(p, "an integer must have 1 to 64 bits");
+			type->size = (uint8_t)attribute.number;
+		} else if (strcmp(attribute.key, "align") == 0) {
+			type->align = attribute_align(p, &attribute);
+		} else if (strcmp(attribute.key, "signed") == 0) {
+			type->is_signed = attribute_bool(p, &attribute);
+		} else if (strcmp(attribute.key, "byte_order") == 0) {
+			type->big_endian = attribute_big_endian(p, &attribute);
+		} else if (strcmp(attribute.key, "base") == 0) {
+			type->base = attribute_base(p, &attribute);
+		} else if (strcmp(attribute.key, "encoding") == 0) {
+			type->text = is_text_encoding(attribute.word);
+		} else if (strcmp(attribute.key, "map") == 0) {
+			type->clock = attribute_clock(p, &attribute);
+		}
+	}
+	tsdl_expect(p, '}');
+	if (!type->size)
+		return tsdl_error(p, "an integer has no size");
+	if (!type->align)
+		type->align = type->size % 8 ? 1 : 8;
+	type->text = type->text && type->size == 8;
+	return type;
+}
+
+struct ctf_type *tsdl_float(struct tsdl_parser *p)
+{
+	struct ctf_type *type = tsdl_alloc(p, 1, sizeof(*type));
+	struct attribute attribute;
+	uint64_t exponent = 0, mantissa = 0;
+
+	if (!type)
+		return NULL;
+	*type = (struct ctf_type){
+			.kind = CTF_FLOAT, .base = 10, .slot = -1, .depth = 1, .is_signed = true};
+	type->big_endian = p->classes->trace.big_endian;
+	tsdl_expect(p, '{');
+	while (!p->failed && !tsdl_is(p, '}') && parse_attribute(p, &attribute)) {
+		if (strcmp(attribute.key, "exp_dig") == 0)
+			exponent = attribute.is_number ? attribute.number : 0;
+		else if (strcmp(attribute.key, "mant_dig") == 0)
+			mantissa = attribute.is_number ? attribute.number : 0;
+		else if (strcmp(attribute.key, "align") == 0)
+			type->align = attribute_align(p, &attribute);
+		else if (strcmp(attribute.key, "byte_order") == 0)
+			type->big_endian = attribute_big_endian(p, &attribute);
+	}
+	tsdl_expect(p, '}');
+	if (!(exponent == 8 && mantissa == 24) && !(exponent == 11 && mantissa == 53))
+		return tsdl_error(p, "floating_point is read with 32 or 64 bits only");
+	type->size = (uint8_t)(exponent + mantissa);
+	if (!type->align)
+		type->align = 8;
+	return type;
+}
+
+struct ctf_type *tsdl_string(struct tsdl_parser *p)
+{
+	struct ctf_type *type = tsdl_alloc(p, 1, sizeof(*type));
+	struct attribute attribute;
+
+	if (!type)
+		return NULL;
+	*type = (struct ctf_type){.kind = CTF_STRING, .align = 8, .slot = -1, .depth = 1};
+	if (tsdl_accept(p, '{')) {
+		while (!p->failed && !tsdl_is(p, '}'))
+			parse_attribute(p, &attribute);
+		tsdl_expect(p, '}');
+	}
+	return type;
+}
+
+/* ---- enumerations ---- */
+
+static void parse_label(struct tsdl_parser *p, struct ctf_label *label, uint64_t next)
+{
+	label->begin = next;
+	if (p->token.kind == TSDL_WORD || p->token.kind == TSDL_STRING) {
+		label->text = tsdl_copy_token(p);
+		tsdl_next(p);
+	} else {
+		tsdl_error(p, "a label is missing");
+		return;
+	}
+	if (tsdl_accept(p, '='))
+		tsdl_number(p, &label->begin);
+	label->end = label->begin;
+	if (p->token.kind == TSDL_RANGE) {
+		tsdl_next(p);
+		tsdl_number(p, &label->end);
+	}
+}
+
+static void parse_labels(struct tsdl_parser *p, struct ctf_type *type)
+{
+	uint32_t room = 0;
+	uint64_t next = 0;
+
+	type->labels = NULL;
+	type->label_count = 0;
+	while (!p->failed && !tsdl_is(p, '}')) {
+		if (type->label_count == room) {
+			struct ctf_label *labels;
+
+			room = room ? room * 2 : 8;
+			labels = tsdl_alloc(p, room, sizeof(*labels));
+			if (!labels)
+				return;
+			if (type->label_count)
+				memcpy(labels, type->labels, type->label_count * sizeof(*labels));
+			type->labels = labels;
+		}
+		parse_label(p, &type->labels[type->label_count], next);
+		next = type->labels[type->label_count].end + 1;
+		type->label_count++;
+		if (!tsdl_accept(p, ','))
+			break;
+	}
+}
+
+struct ctf_type *tsdl_enum(struct tsdl_parser *p)
+{
+	char name[TSDL_NAME_MAX] = "", full[TSDL_NAME_MAX + 16];
+	struct ctf_type *integer, *type;
+
+	if (p->token.kind == TSDL_WORD && !tsdl_word(p, name))
+		return NULL;
+	if (*name && !tsdl_is(p, ':') && !tsdl_is(p, '{'))
+		return tsdl_use_name(p, "enum ", name);
+	if (tsdl_accept(p, ':'))
+		integer = tsdl_type(p);
+	else
+		integer = tsdl_use_name(p, "", "int");
+	type = tsdl_alloc(p, 1, sizeof(*type));
+	if (!integer || !type)
+		return NULL;
+	if (integer->kind != CTF_INTEGER)
+		return tsdl_error(p, "an enumeration must have an integer type");
+	*type = *integer;
+	type->kind = CTF_ENUM;
+	tsdl_expect(p, '{');
+	parse_labels(p, type);
+	tsdl_expect(p, '}');
+	if (*name) {
+		snprintf(full, sizeof(full), "enum %s", name);
+		tsdl_define_name(p, full, type);
+	}
+	return type;
+}

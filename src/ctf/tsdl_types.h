@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* What the parts of the parser of types share. */
+#ifndef CTF_TSDL_TYPES_H
+#define CTF_TSDL_TYPES_H
+
+#include "ctf/tsdl.h"
+
+#define TSDL_NAME_MAX 256
+
+/* Names: "struct x", "enum x", "variant x", or an alias as it is written. */
+void tsdl_define_name(struct tsdl_parser *p, const char *name, struct ctf_type *type);
+struct ctf_type *tsdl_use_name(struct tsdl_parser *p, const char *prefix, const char *name);
+struct ctf_type *tsdl_copy_type(struct tsdl_parser *p, const struct ctf_type *type);
+
+/* The word that stands here, shorter than TSDL_NAME_MAX. */
+bool tsdl_word(struct tsdl_parser *p, char *word);
+uint32_t tsdl_align(struct tsdl_parser *p, uint64_t align);
+
+/* Each begins behind its keyword. */
+struct ctf_type *tsdl_integer(struct tsdl_parser *p);
+struct ctf_type *tsdl_float(struct tsdl_parser *p);
+struct ctf_type *tsdl_string(struct tsdl_parser *p);
+struct ctf_type *tsdl_enum(struct tsdl_parser *p);
+
+#endif /* CTF_TSDL_TYPES_H */
