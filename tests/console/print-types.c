@@ -127,6 +127,42 @@ static void byte_orders(void)
 		side_arg_float_binary32(f32), side_arg_float_binary64(f64)));
 }
 
+side_static_event(ev_floats, "t", "floats", SIDE_LOGLEVEL_INFO,
+	side_field_list(
+		side_field_float_binary16_le("h"), side_field_float_binary16_be("hbe"),
+		side_field_float_binary128_le("q"), side_field_float_binary128_be("qbe"),
+	)
+);
+
+/* The C library has no type for the one size, clang none for the other: their bytes it is. */
+static void odd_floats(void)
+{
+	static const uint8_t half[] = { 0x80, 0x44 };
+	struct side_arg args[4];
+	struct side_arg_vec vec;
+	uint8_t quad[16] = { [13] = 0x20, [14] = 0x01, [15] = 0x40 };
+	unsigned int i;
+
+	memset(args, 0, sizeof(args));
+	memset(&vec, 0, sizeof(vec));
+	for (i = 0; i < 2; i++)
+		side_enum_set(args[i].type, SIDE_TYPE_FLOAT_BINARY16);
+	for (; i < 4; i++)
+		side_enum_set(args[i].type, SIDE_TYPE_FLOAT_BINARY128);
+	for (i = 0; i < 2; i++) {
+		((uint8_t *) &args[0].u)[i] = half[i];
+		((uint8_t *) &args[1].u)[1 - i] = half[i];
+	}
+	for (i = 0; i < 16; i++) {
+		((uint8_t *) &args[2].u)[i] = quad[i];
+		((uint8_t *) &args[3].u)[15 - i] = quad[i];
+	}
+	side_ptr_set(vec.sav, args);
+	vec.len = 4;
+	/*= provider: t, event: floats, fields: { h: { value: 4.5 }, hbe: { value: 4.5 }, q: { value: 4.5 }, qbe: { value: 4.5 } } */
+	side_call(&side_event_state__ev_floats.parent, &vec);
+}
+
 /* ---- text ---- */
 
 side_static_event(ev_text, "t", "text", SIDE_LOGLEVEL_INFO,
@@ -585,6 +621,7 @@ int main(void)
 	scalars();
 	wide_integers();
 	byte_orders();
+	odd_floats();
 	text();
 	attributes();
 	no_fields();

@@ -280,7 +280,7 @@ int main(void)
 	unsigned int made = 0;
 
 	if (getenv("SIDE_TEST_LONG"))
-		rounds = 300000;
+		rounds = 100000;
 	hostile();
 	small_buffer();
 	for (seed = 0; seed < rounds; seed++) {
