@@ -107,141 +107,218 @@
 #define SIDE_FIELD_BASIC(_class, _type, _name, _attr, ...)                                         \
 	SIDE_EL_FIELD(SIDE_CLASS(_class), _name, _type(_attr))
 #define SIDE_TYPE_BASIC(_class, ...) SIDE_EL_TYPE(SIDE_CLASS(_class), __VA_ARGS__)
-#define side_field_null(...) SIDE_FIELD_BASIC(arg_null, _side_type_null, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_field_null(...)                                                                       \
+	SIDE_FIELD_BASIC(arg_null, _side_type_null, __VA_ARGS__, SIDE_NO_ATTR, )
 #define side_type_null(...) SIDE_TYPE_BASIC(arg_null, _side_type_null(__VA_ARGS__))
-#define side_field_bool(...) SIDE_FIELD_BASIC(arg_bool, _side_type_bool, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_field_bool(...)                                                                       \
+	SIDE_FIELD_BASIC(arg_bool, _side_type_bool, __VA_ARGS__, SIDE_NO_ATTR, )
 #define side_type_bool(...) SIDE_TYPE_BASIC(arg_bool, _side_type_bool(__VA_ARGS__))
-#define side_field_byte(...) SIDE_FIELD_BASIC(arg_byte, _side_type_byte, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_field_byte(...)                                                                       \
+	SIDE_FIELD_BASIC(arg_byte, _side_type_byte, __VA_ARGS__, SIDE_NO_ATTR, )
 #define side_type_byte(...) SIDE_TYPE_BASIC(arg_byte, _side_type_byte(__VA_ARGS__))
 #define side_field_u8(...) SIDE_FIELD_BASIC(arg_u8, _side_type_u8, __VA_ARGS__, SIDE_NO_ATTR, )
 #define side_type_u8(...) SIDE_TYPE_BASIC(arg_u8, _side_type_u8(__VA_ARGS__))
 #define side_field_u16(...) SIDE_FIELD_BASIC(arg_u16, _side_type_u16, __VA_ARGS__, SIDE_NO_ATTR, )
 #define side_type_u16(...) SIDE_TYPE_BASIC(arg_u16, _side_type_u16(__VA_ARGS__))
-#define side_field_u16_le(...) SIDE_FIELD_BASIC(arg_u16, _side_type_u16_le, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_field_u16_le(...)                                                                     \
+	SIDE_FIELD_BASIC(arg_u16, _side_type_u16_le, __VA_ARGS__, SIDE_NO_ATTR, )
 #define side_type_u16_le(...) SIDE_TYPE_BASIC(arg_u16, _side_type_u16_le(__VA_ARGS__))
-#define side_field_u16_be(...) SIDE_FIELD_BASIC(arg_u16, _side_type_u16_be, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_field_u16_be(...)                                                                     \
+	SIDE_FIELD_BASIC(arg_u16, _side_type_u16_be, __VA_ARGS__, SIDE_NO_ATTR, )
 #define side_type_u16_be(...) SIDE_TYPE_BASIC(arg_u16, _side_type_u16_be(__VA_ARGS__))
 #define side_field_u32(...) SIDE_FIELD_BASIC(arg_u32, _side_type_u32, __VA_ARGS__, SIDE_NO_ATTR, )
 #define side_type_u32(...) SIDE_TYPE_BASIC(arg_u32, _side_type_u32(__VA_ARGS__))
-#define side_field_u32_le(...) SIDE_FIELD_BASIC(arg_u32, _side_type_u32_le, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_field_u32_le(...)                                                                     \
+	SIDE_FIELD_BASIC(arg_u32, _side_type_u32_le, __VA_ARGS__, SIDE_NO_ATTR, )
 #define side_type_u32_le(...) SIDE_TYPE_BASIC(arg_u32, _side_type_u32_le(__VA_ARGS__))
-#define side_field_u32_be(...) SIDE_FIELD_BASIC(arg_u32, _side_type_u32_be, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_field_u32_be(...)                                                                     \
+	SIDE_FIELD_BASIC(arg_u32, _side_type_u32_be, __VA_ARGS__, SIDE_NO_ATTR, )
 #define side_type_u32_be(...) SIDE_TYPE_BASIC(arg_u32, _side_type_u32_be(__VA_ARGS__))
 #define side_field_u64(...) SIDE_FIELD_BASIC(arg_u64, _side_type_u64, __VA_ARGS__, SIDE_NO_ATTR, )
 #define side_type_u64(...) SIDE_TYPE_BASIC(arg_u64, _side_type_u64(__VA_ARGS__))
-#define side_field_u64_le(...) SIDE_FIELD_BASIC(arg_u64, _side_type_u64_le, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_field_u64_le(...)                                                                     \
+	SIDE_FIELD_BASIC(arg_u64, _side_type_u64_le, __VA_ARGS__, SIDE_NO_ATTR, )
 #define side_type_u64_le(...) SIDE_TYPE_BASIC(arg_u64, _side_type_u64_le(__VA_ARGS__))
-#define side_field_u64_be(...) SIDE_FIELD_BASIC(arg_u64, _side_type_u64_be, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_field_u64_be(...)                                                                     \
+	SIDE_FIELD_BASIC(arg_u64, _side_type_u64_be, __VA_ARGS__, SIDE_NO_ATTR, )
 #define side_type_u64_be(...) SIDE_TYPE_BASIC(arg_u64, _side_type_u64_be(__VA_ARGS__))
-#define side_field_u128(...) SIDE_FIELD_BASIC(arg_u128, _side_type_u128, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_field_u128(...)                                                                       \
+	SIDE_FIELD_BASIC(arg_u128, _side_type_u128, __VA_ARGS__, SIDE_NO_ATTR, )
 #define side_type_u128(...) SIDE_TYPE_BASIC(arg_u128, _side_type_u128(__VA_ARGS__))
-#define side_field_u128_le(...) SIDE_FIELD_BASIC(arg_u128, _side_type_u128_le, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_field_u128_le(...)                                                                    \
+	SIDE_FIELD_BASIC(arg_u128, _side_type_u128_le, __VA_ARGS__, SIDE_NO_ATTR, )
 #define side_type_u128_le(...) SIDE_TYPE_BASIC(arg_u128, _side_type_u128_le(__VA_ARGS__))
-#define side_field_u128_be(...) SIDE_FIELD_BASIC(arg_u128, _side_type_u128_be, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_field_u128_be(...)                                                                    \
+	SIDE_FIELD_BASIC(arg_u128, _side_type_u128_be, __VA_ARGS__, SIDE_NO_ATTR, )
 #define side_type_u128_be(...) SIDE_TYPE_BASIC(arg_u128, _side_type_u128_be(__VA_ARGS__))
 #define side_field_s8(...) SIDE_FIELD_BASIC(arg_s8, _side_type_s8, __VA_ARGS__, SIDE_NO_ATTR, )
 #define side_type_s8(...) SIDE_TYPE_BASIC(arg_s8, _side_type_s8(__VA_ARGS__))
-#define side_field_s8_le(...) SIDE_FIELD_BASIC(arg_s8, _side_type_s8_le, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_field_s8_le(...)                                                                      \
+	SIDE_FIELD_BASIC(arg_s8, _side_type_s8_le, __VA_ARGS__, SIDE_NO_ATTR, )
 #define side_type_s8_le(...) SIDE_TYPE_BASIC(arg_s8, _side_type_s8_le(__VA_ARGS__))
-#define side_field_s8_be(...) SIDE_FIELD_BASIC(arg_s8, _side_type_s8_be, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_field_s8_be(...)                                                                      \
+	SIDE_FIELD_BASIC(arg_s8, _side_type_s8_be, __VA_ARGS__, SIDE_NO_ATTR, )
 #define side_type_s8_be(...) SIDE_TYPE_BASIC(arg_s8, _side_type_s8_be(__VA_ARGS__))
 #define side_field_s16(...) SIDE_FIELD_BASIC(arg_s16, _side_type_s16, __VA_ARGS__, SIDE_NO_ATTR, )
 #define side_type_s16(...) SIDE_TYPE_BASIC(arg_s16, _side_type_s16(__VA_ARGS__))
-#define side_field_s16_le(...) SIDE_FIELD_BASIC(arg_s16, _side_type_s16_le, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_field_s16_le(...)                                                                     \
+	SIDE_FIELD_BASIC(arg_s16, _side_type_s16_le, __VA_ARGS__, SIDE_NO_ATTR, )
 #define side_type_s16_le(...) SIDE_TYPE_BASIC(arg_s16, _side_type_s16_le(__VA_ARGS__))
-#define side_field_s16_be(...) SIDE_FIELD_BASIC(arg_s16, _side_type_s16_be, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_field_s16_be(...)                                                                     \
+	SIDE_FIELD_BASIC(arg_s16, _side_type_s16_be, __VA_ARGS__, SIDE_NO_ATTR, )
 #define side_type_s16_be(...) SIDE_TYPE_BASIC(arg_s16, _side_type_s16_be(__VA_ARGS__))
 #define side_field_s32(...) SIDE_FIELD_BASIC(arg_s32, _side_type_s32, __VA_ARGS__, SIDE_NO_ATTR, )
 #define side_type_s32(...) SIDE_TYPE_BASIC(arg_s32, _side_type_s32(__VA_ARGS__))
-#define side_field_s32_le(...) SIDE_FIELD_BASIC(arg_s32, _side_type_s32_le, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_field_s32_le(...)                                                                     \
+	SIDE_FIELD_BASIC(arg_s32, _side_type_s32_le, __VA_ARGS__, SIDE_NO_ATTR, )
 #define side_type_s32_le(...) SIDE_TYPE_BASIC(arg_s32, _side_type_s32_le(__VA_ARGS__))
-#define side_field_s32_be(...) SIDE_FIELD_BASIC(arg_s32, _side_type_s32_be, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_field_s32_be(...)                                                                     \
+	SIDE_FIELD_BASIC(arg_s32, _side_type_s32_be, __VA_ARGS__, SIDE_NO_ATTR, )
 #define side_type_s32_be(...) SIDE_TYPE_BASIC(arg_s32, _side_type_s32_be(__VA_ARGS__))
 #define side_field_s64(...) SIDE_FIELD_BASIC(arg_s64, _side_type_s64, __VA_ARGS__, SIDE_NO_ATTR, )
 #define side_type_s64(...) SIDE_TYPE_BASIC(arg_s64, _side_type_s64(__VA_ARGS__))
-#define side_field_s64_le(...) SIDE_FIELD_BASIC(arg_s64, _side_type_s64_le, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_field_s64_le(...)                                                                     \
+	SIDE_FIELD_BASIC(arg_s64, _side_type_s64_le, __VA_ARGS__, SIDE_NO_ATTR, )
 #define side_type_s64_le(...) SIDE_TYPE_BASIC(arg_s64, _side_type_s64_le(__VA_ARGS__))
-#define side_field_s64_be(...) SIDE_FIELD_BASIC(arg_s64, _side_type_s64_be, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_field_s64_be(...)                                                                     \
+	SIDE_FIELD_BASIC(arg_s64, _side_type_s64_be, __VA_ARGS__, SIDE_NO_ATTR, )
 #define side_type_s64_be(...) SIDE_TYPE_BASIC(arg_s64, _side_type_s64_be(__VA_ARGS__))
-#define side_field_s128(...) SIDE_FIELD_BASIC(arg_s128, _side_type_s128, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_field_s128(...)                                                                       \
+	SIDE_FIELD_BASIC(arg_s128, _side_type_s128, __VA_ARGS__, SIDE_NO_ATTR, )
 #define side_type_s128(...) SIDE_TYPE_BASIC(arg_s128, _side_type_s128(__VA_ARGS__))
-#define side_field_s128_le(...) SIDE_FIELD_BASIC(arg_s128, _side_type_s128_le, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_field_s128_le(...)                                                                    \
+	SIDE_FIELD_BASIC(arg_s128, _side_type_s128_le, __VA_ARGS__, SIDE_NO_ATTR, )
 #define side_type_s128_le(...) SIDE_TYPE_BASIC(arg_s128, _side_type_s128_le(__VA_ARGS__))
-#define side_field_s128_be(...) SIDE_FIELD_BASIC(arg_s128, _side_type_s128_be, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_field_s128_be(...)                                                                    \
+	SIDE_FIELD_BASIC(arg_s128, _side_type_s128_be, __VA_ARGS__, SIDE_NO_ATTR, )
 #define side_type_s128_be(...) SIDE_TYPE_BASIC(arg_s128, _side_type_s128_be(__VA_ARGS__))
-#define side_field_pointer(...) SIDE_FIELD_BASIC(arg_pointer, _side_type_pointer, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_field_pointer(...)                                                                    \
+	SIDE_FIELD_BASIC(arg_pointer, _side_type_pointer, __VA_ARGS__, SIDE_NO_ATTR, )
 #define side_type_pointer(...) SIDE_TYPE_BASIC(arg_pointer, _side_type_pointer(__VA_ARGS__))
-#define side_field_pointer_le(...) SIDE_FIELD_BASIC(arg_pointer, _side_type_pointer_le, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_field_pointer_le(...)                                                                 \
+	SIDE_FIELD_BASIC(arg_pointer, _side_type_pointer_le, __VA_ARGS__, SIDE_NO_ATTR, )
 #define side_type_pointer_le(...) SIDE_TYPE_BASIC(arg_pointer, _side_type_pointer_le(__VA_ARGS__))
-#define side_field_pointer_be(...) SIDE_FIELD_BASIC(arg_pointer, _side_type_pointer_be, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_field_pointer_be(...)                                                                 \
+	SIDE_FIELD_BASIC(arg_pointer, _side_type_pointer_be, __VA_ARGS__, SIDE_NO_ATTR, )
 #define side_type_pointer_be(...) SIDE_TYPE_BASIC(arg_pointer, _side_type_pointer_be(__VA_ARGS__))
-#define side_field_float_binary16(...) SIDE_FIELD_BASIC(arg_float_binary16, _side_type_float_binary16, __VA_ARGS__, SIDE_NO_ATTR, )
-#define side_type_float_binary16(...) SIDE_TYPE_BASIC(arg_float_binary16, _side_type_float_binary16(__VA_ARGS__))
-#define side_field_float_binary16_le(...) SIDE_FIELD_BASIC(arg_float_binary16, _side_type_float_binary16_le, __VA_ARGS__, SIDE_NO_ATTR, )
-#define side_type_float_binary16_le(...) SIDE_TYPE_BASIC(arg_float_binary16, _side_type_float_binary16_le(__VA_ARGS__))
-#define side_field_float_binary16_be(...) SIDE_FIELD_BASIC(arg_float_binary16, _side_type_float_binary16_be, __VA_ARGS__, SIDE_NO_ATTR, )
-#define side_type_float_binary16_be(...) SIDE_TYPE_BASIC(arg_float_binary16, _side_type_float_binary16_be(__VA_ARGS__))
-#define side_field_float_binary32(...) SIDE_FIELD_BASIC(arg_float_binary32, _side_type_float_binary32, __VA_ARGS__, SIDE_NO_ATTR, )
-#define side_type_float_binary32(...) SIDE_TYPE_BASIC(arg_float_binary32, _side_type_float_binary32(__VA_ARGS__))
-#define side_field_float_binary32_le(...) SIDE_FIELD_BASIC(arg_float_binary32, _side_type_float_binary32_le, __VA_ARGS__, SIDE_NO_ATTR, )
-#define side_type_float_binary32_le(...) SIDE_TYPE_BASIC(arg_float_binary32, _side_type_float_binary32_le(__VA_ARGS__))
-#define side_field_float_binary32_be(...) SIDE_FIELD_BASIC(arg_float_binary32, _side_type_float_binary32_be, __VA_ARGS__, SIDE_NO_ATTR, )
-#define side_type_float_binary32_be(...) SIDE_TYPE_BASIC(arg_float_binary32, _side_type_float_binary32_be(__VA_ARGS__))
-#define side_field_float_binary64(...) SIDE_FIELD_BASIC(arg_float_binary64, _side_type_float_binary64, __VA_ARGS__, SIDE_NO_ATTR, )
-#define side_type_float_binary64(...) SIDE_TYPE_BASIC(arg_float_binary64, _side_type_float_binary64(__VA_ARGS__))
-#define side_field_float_binary64_le(...) SIDE_FIELD_BASIC(arg_float_binary64, _side_type_float_binary64_le, __VA_ARGS__, SIDE_NO_ATTR, )
-#define side_type_float_binary64_le(...) SIDE_TYPE_BASIC(arg_float_binary64, _side_type_float_binary64_le(__VA_ARGS__))
-#define side_field_float_binary64_be(...) SIDE_FIELD_BASIC(arg_float_binary64, _side_type_float_binary64_be, __VA_ARGS__, SIDE_NO_ATTR, )
-#define side_type_float_binary64_be(...) SIDE_TYPE_BASIC(arg_float_binary64, _side_type_float_binary64_be(__VA_ARGS__))
-#define side_field_float_binary128(...) SIDE_FIELD_BASIC(arg_float_binary128, _side_type_float_binary128, __VA_ARGS__, SIDE_NO_ATTR, )
-#define side_type_float_binary128(...) SIDE_TYPE_BASIC(arg_float_binary128, _side_type_float_binary128(__VA_ARGS__))
-#define side_field_float_binary128_le(...) SIDE_FIELD_BASIC(arg_float_binary128, _side_type_float_binary128_le, __VA_ARGS__, SIDE_NO_ATTR, )
-#define side_type_float_binary128_le(...) SIDE_TYPE_BASIC(arg_float_binary128, _side_type_float_binary128_le(__VA_ARGS__))
-#define side_field_float_binary128_be(...) SIDE_FIELD_BASIC(arg_float_binary128, _side_type_float_binary128_be, __VA_ARGS__, SIDE_NO_ATTR, )
-#define side_type_float_binary128_be(...) SIDE_TYPE_BASIC(arg_float_binary128, _side_type_float_binary128_be(__VA_ARGS__))
-#define side_field_string(...) SIDE_FIELD_BASIC(arg_string, _side_type_string, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_field_float_binary16(...)                                                             \
+	SIDE_FIELD_BASIC(arg_float_binary16, _side_type_float_binary16, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_type_float_binary16(...)                                                              \
+	SIDE_TYPE_BASIC(arg_float_binary16, _side_type_float_binary16(__VA_ARGS__))
+#define side_field_float_binary16_le(...)                                                          \
+	SIDE_FIELD_BASIC(arg_float_binary16, _side_type_float_binary16_le, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_type_float_binary16_le(...)                                                           \
+	SIDE_TYPE_BASIC(arg_float_binary16, _side_type_float_binary16_le(__VA_ARGS__))
+#define side_field_float_binary16_be(...)                                                          \
+	SIDE_FIELD_BASIC(arg_float_binary16, _side_type_float_binary16_be, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_type_float_binary16_be(...)                                                           \
+	SIDE_TYPE_BASIC(arg_float_binary16, _side_type_float_binary16_be(__VA_ARGS__))
+#define side_field_float_binary32(...)                                                             \
+	SIDE_FIELD_BASIC(arg_float_binary32, _side_type_float_binary32, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_type_float_binary32(...)                                                              \
+	SIDE_TYPE_BASIC(arg_float_binary32, _side_type_float_binary32(__VA_ARGS__))
+#define side_field_float_binary32_le(...)                                                          \
+	SIDE_FIELD_BASIC(arg_float_binary32, _side_type_float_binary32_le, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_type_float_binary32_le(...)                                                           \
+	SIDE_TYPE_BASIC(arg_float_binary32, _side_type_float_binary32_le(__VA_ARGS__))
+#define side_field_float_binary32_be(...)                                                          \
+	SIDE_FIELD_BASIC(arg_float_binary32, _side_type_float_binary32_be, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_type_float_binary32_be(...)                                                           \
+	SIDE_TYPE_BASIC(arg_float_binary32, _side_type_float_binary32_be(__VA_ARGS__))
+#define side_field_float_binary64(...)                                                             \
+	SIDE_FIELD_BASIC(arg_float_binary64, _side_type_float_binary64, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_type_float_binary64(...)                                                              \
+	SIDE_TYPE_BASIC(arg_float_binary64, _side_type_float_binary64(__VA_ARGS__))
+#define side_field_float_binary64_le(...)                                                          \
+	SIDE_FIELD_BASIC(arg_float_binary64, _side_type_float_binary64_le, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_type_float_binary64_le(...)                                                           \
+	SIDE_TYPE_BASIC(arg_float_binary64, _side_type_float_binary64_le(__VA_ARGS__))
+#define side_field_float_binary64_be(...)                                                          \
+	SIDE_FIELD_BASIC(arg_float_binary64, _side_type_float_binary64_be, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_type_float_binary64_be(...)                                                           \
+	SIDE_TYPE_BASIC(arg_float_binary64, _side_type_float_binary64_be(__VA_ARGS__))
+#define side_field_float_binary128(...)                                                            \
+	SIDE_FIELD_BASIC(arg_float_binary128, _side_type_float_binary128, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_type_float_binary128(...)                                                             \
+	SIDE_TYPE_BASIC(arg_float_binary128, _side_type_float_binary128(__VA_ARGS__))
+#define side_field_float_binary128_le(...)                                                         \
+	SIDE_FIELD_BASIC(arg_float_binary128, _side_type_float_binary128_le, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_type_float_binary128_le(...)                                                          \
+	SIDE_TYPE_BASIC(arg_float_binary128, _side_type_float_binary128_le(__VA_ARGS__))
+#define side_field_float_binary128_be(...)                                                         \
+	SIDE_FIELD_BASIC(arg_float_binary128, _side_type_float_binary128_be, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_type_float_binary128_be(...)                                                          \
+	SIDE_TYPE_BASIC(arg_float_binary128, _side_type_float_binary128_be(__VA_ARGS__))
+#define side_field_string(...)                                                                     \
+	SIDE_FIELD_BASIC(arg_string, _side_type_string, __VA_ARGS__, SIDE_NO_ATTR, )
 #define side_type_string(...) SIDE_TYPE_BASIC(arg_string, _side_type_string(__VA_ARGS__))
-#define side_field_string16(...) SIDE_FIELD_BASIC(arg_string16, _side_type_string16, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_field_string16(...)                                                                   \
+	SIDE_FIELD_BASIC(arg_string16, _side_type_string16, __VA_ARGS__, SIDE_NO_ATTR, )
 #define side_type_string16(...) SIDE_TYPE_BASIC(arg_string16, _side_type_string16(__VA_ARGS__))
-#define side_field_string16_le(...) SIDE_FIELD_BASIC(arg_string16, _side_type_string16_le, __VA_ARGS__, SIDE_NO_ATTR, )
-#define side_type_string16_le(...) SIDE_TYPE_BASIC(arg_string16, _side_type_string16_le(__VA_ARGS__))
-#define side_field_string16_be(...) SIDE_FIELD_BASIC(arg_string16, _side_type_string16_be, __VA_ARGS__, SIDE_NO_ATTR, )
-#define side_type_string16_be(...) SIDE_TYPE_BASIC(arg_string16, _side_type_string16_be(__VA_ARGS__))
-#define side_field_string32(...) SIDE_FIELD_BASIC(arg_string32, _side_type_string32, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_field_string16_le(...)                                                                \
+	SIDE_FIELD_BASIC(arg_string16, _side_type_string16_le, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_type_string16_le(...)                                                                 \
+	SIDE_TYPE_BASIC(arg_string16, _side_type_string16_le(__VA_ARGS__))
+#define side_field_string16_be(...)                                                                \
+	SIDE_FIELD_BASIC(arg_string16, _side_type_string16_be, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_type_string16_be(...)                                                                 \
+	SIDE_TYPE_BASIC(arg_string16, _side_type_string16_be(__VA_ARGS__))
+#define side_field_string32(...)                                                                   \
+	SIDE_FIELD_BASIC(arg_string32, _side_type_string32, __VA_ARGS__, SIDE_NO_ATTR, )
 #define side_type_string32(...) SIDE_TYPE_BASIC(arg_string32, _side_type_string32(__VA_ARGS__))
-#define side_field_string32_le(...) SIDE_FIELD_BASIC(arg_string32, _side_type_string32_le, __VA_ARGS__, SIDE_NO_ATTR, )
-#define side_type_string32_le(...) SIDE_TYPE_BASIC(arg_string32, _side_type_string32_le(__VA_ARGS__))
-#define side_field_string32_be(...) SIDE_FIELD_BASIC(arg_string32, _side_type_string32_be, __VA_ARGS__, SIDE_NO_ATTR, )
-#define side_type_string32_be(...) SIDE_TYPE_BASIC(arg_string32, _side_type_string32_be(__VA_ARGS__))
-#define side_field_char(...) SIDE_FIELD_BASIC(arg_char, _side_type_char, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_field_string32_le(...)                                                                \
+	SIDE_FIELD_BASIC(arg_string32, _side_type_string32_le, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_type_string32_le(...)                                                                 \
+	SIDE_TYPE_BASIC(arg_string32, _side_type_string32_le(__VA_ARGS__))
+#define side_field_string32_be(...)                                                                \
+	SIDE_FIELD_BASIC(arg_string32, _side_type_string32_be, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_type_string32_be(...)                                                                 \
+	SIDE_TYPE_BASIC(arg_string32, _side_type_string32_be(__VA_ARGS__))
+#define side_field_char(...)                                                                       \
+	SIDE_FIELD_BASIC(arg_char, _side_type_char, __VA_ARGS__, SIDE_NO_ATTR, )
 #define side_type_char(...) SIDE_TYPE_BASIC(arg_char, _side_type_char(__VA_ARGS__))
-#define side_field_schar(...) SIDE_FIELD_BASIC(arg_schar, _side_type_schar, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_field_schar(...)                                                                      \
+	SIDE_FIELD_BASIC(arg_schar, _side_type_schar, __VA_ARGS__, SIDE_NO_ATTR, )
 #define side_type_schar(...) SIDE_TYPE_BASIC(arg_schar, _side_type_schar(__VA_ARGS__))
-#define side_field_uchar(...) SIDE_FIELD_BASIC(arg_uchar, _side_type_uchar, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_field_uchar(...)                                                                      \
+	SIDE_FIELD_BASIC(arg_uchar, _side_type_uchar, __VA_ARGS__, SIDE_NO_ATTR, )
 #define side_type_uchar(...) SIDE_TYPE_BASIC(arg_uchar, _side_type_uchar(__VA_ARGS__))
-#define side_field_short(...) SIDE_FIELD_BASIC(arg_short, _side_type_short, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_field_short(...)                                                                      \
+	SIDE_FIELD_BASIC(arg_short, _side_type_short, __VA_ARGS__, SIDE_NO_ATTR, )
 #define side_type_short(...) SIDE_TYPE_BASIC(arg_short, _side_type_short(__VA_ARGS__))
-#define side_field_ushort(...) SIDE_FIELD_BASIC(arg_ushort, _side_type_ushort, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_field_ushort(...)                                                                     \
+	SIDE_FIELD_BASIC(arg_ushort, _side_type_ushort, __VA_ARGS__, SIDE_NO_ATTR, )
 #define side_type_ushort(...) SIDE_TYPE_BASIC(arg_ushort, _side_type_ushort(__VA_ARGS__))
 #define side_field_int(...) SIDE_FIELD_BASIC(arg_int, _side_type_int, __VA_ARGS__, SIDE_NO_ATTR, )
 #define side_type_int(...) SIDE_TYPE_BASIC(arg_int, _side_type_int(__VA_ARGS__))
-#define side_field_uint(...) SIDE_FIELD_BASIC(arg_uint, _side_type_uint, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_field_uint(...)                                                                       \
+	SIDE_FIELD_BASIC(arg_uint, _side_type_uint, __VA_ARGS__, SIDE_NO_ATTR, )
 #define side_type_uint(...) SIDE_TYPE_BASIC(arg_uint, _side_type_uint(__VA_ARGS__))
-#define side_field_long(...) SIDE_FIELD_BASIC(arg_long, _side_type_long, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_field_long(...)                                                                       \
+	SIDE_FIELD_BASIC(arg_long, _side_type_long, __VA_ARGS__, SIDE_NO_ATTR, )
 #define side_type_long(...) SIDE_TYPE_BASIC(arg_long, _side_type_long(__VA_ARGS__))
-#define side_field_ulong(...) SIDE_FIELD_BASIC(arg_ulong, _side_type_ulong, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_field_ulong(...)                                                                      \
+	SIDE_FIELD_BASIC(arg_ulong, _side_type_ulong, __VA_ARGS__, SIDE_NO_ATTR, )
 #define side_type_ulong(...) SIDE_TYPE_BASIC(arg_ulong, _side_type_ulong(__VA_ARGS__))
-#define side_field_long_long(...) SIDE_FIELD_BASIC(arg_long_long, _side_type_long_long, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_field_long_long(...)                                                                  \
+	SIDE_FIELD_BASIC(arg_long_long, _side_type_long_long, __VA_ARGS__, SIDE_NO_ATTR, )
 #define side_type_long_long(...) SIDE_TYPE_BASIC(arg_long_long, _side_type_long_long(__VA_ARGS__))
-#define side_field_ulong_long(...) SIDE_FIELD_BASIC(arg_ulong_long, _side_type_ulong_long, __VA_ARGS__, SIDE_NO_ATTR, )
-#define side_type_ulong_long(...) SIDE_TYPE_BASIC(arg_ulong_long, _side_type_ulong_long(__VA_ARGS__))
-#define side_field_float(...) SIDE_FIELD_BASIC(arg_float, _side_type_float, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_field_ulong_long(...)                                                                 \
+	SIDE_FIELD_BASIC(arg_ulong_long, _side_type_ulong_long, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_type_ulong_long(...)                                                                  \
+	SIDE_TYPE_BASIC(arg_ulong_long, _side_type_ulong_long(__VA_ARGS__))
+#define side_field_float(...)                                                                      \
+	SIDE_FIELD_BASIC(arg_float, _side_type_float, __VA_ARGS__, SIDE_NO_ATTR, )
 #define side_type_float(...) SIDE_TYPE_BASIC(arg_float, _side_type_float(__VA_ARGS__))
-#define side_field_double(...) SIDE_FIELD_BASIC(arg_double, _side_type_double, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_field_double(...)                                                                     \
+	SIDE_FIELD_BASIC(arg_double, _side_type_double, __VA_ARGS__, SIDE_NO_ATTR, )
 #define side_type_double(...) SIDE_TYPE_BASIC(arg_double, _side_type_double(__VA_ARGS__))
-#define side_field_long_double(...) SIDE_FIELD_BASIC(arg_long_double, _side_type_long_double, __VA_ARGS__, SIDE_NO_ATTR, )
-#define side_type_long_double(...) SIDE_TYPE_BASIC(arg_long_double, _side_type_long_double(__VA_ARGS__))
-#define side_field_dynamic(_name) SIDE_EL_FIELD(SIDE_CLASS(arg_dynamic_value), _name, _side_type_dynamic())
+#define side_field_long_double(...)                                                                \
+	SIDE_FIELD_BASIC(arg_long_double, _side_type_long_double, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_type_long_double(...)                                                                 \
+	SIDE_TYPE_BASIC(arg_long_double, _side_type_long_double(__VA_ARGS__))
+#define side_field_dynamic(_name)                                                                  \
+	SIDE_EL_FIELD(SIDE_CLASS(arg_dynamic_value), _name, _side_type_dynamic())
 #define side_type_dynamic() SIDE_TYPE_BASIC(arg_dynamic_value, _side_type_dynamic())
 
 /* Compound fields and types */
@@ -327,38 +404,49 @@
 	SIDE_EL_TYPE(SIDE_CLASS(arg_gather_integer), _side_type_gather_unsigned_integer(_offset, _size, _offset_bits, _len_bits, _mode, _attr))
 #define SIDE_FIELD_G_unsigned_integer(_name, _offset, _size, _offset_bits, _len_bits, _mode, _attr, ...) \
 	SIDE_EL_FIELD(SIDE_CLASS(arg_gather_integer), _name, _side_type_gather_unsigned_integer(_offset, _size, _offset_bits, _len_bits, _mode, _attr))
-#define side_type_gather_unsigned_integer(...) SIDE_TYPE_G_unsigned_integer(__VA_ARGS__, SIDE_NO_ATTR, )
-#define side_field_gather_unsigned_integer(...) SIDE_FIELD_G_unsigned_integer(__VA_ARGS__, SIDE_NO_ATTR, )
+#define side_type_gather_unsigned_integer(...)                                                     \
+	SIDE_TYPE_G_unsigned_integer(__VA_ARGS__, SIDE_NO_ATTR, )
+#define side_field_gather_unsigned_integer(...)                                                    \
+	SIDE_FIELD_G_unsigned_integer(__VA_ARGS__, SIDE_NO_ATTR, )
 #define SIDE_TYPE_G_unsigned_integer_le(_offset, _size, _offset_bits, _len_bits, _mode, _attr, ...) \
 	SIDE_EL_TYPE(SIDE_CLASS(arg_gather_integer), _side_type_gather_unsigned_integer_le(_offset, _size, _offset_bits, _len_bits, _mode, _attr))
 #define SIDE_FIELD_G_unsigned_integer_le(_name, _offset, _size, _offset_bits, _len_bits, _mode, _attr, ...) \
 	SIDE_EL_FIELD(SIDE_CLASS(arg_gather_integer), _name, _side_type_gather_unsigned_integer_le(_offset, _size, _offset_bits, _len_bits, _mode, _attr))
-#define side_type_gather_unsigned_integer_le(...) SIDE_TYPE_G_unsigned_integer_le(__VA_ARGS__, SIDE_NO_ATTR, )
-#define side_field_gather_unsigned_integer_le(...) SIDE_FIELD_G_unsigned_integer_le(__VA_ARGS__, SIDE_NO_ATTR, )
+#define side_type_gather_unsigned_integer_le(...)                                                  \
+	SIDE_TYPE_G_unsigned_integer_le(__VA_ARGS__, SIDE_NO_ATTR, )
+#define side_field_gather_unsigned_integer_le(...)                                                 \
+	SIDE_FIELD_G_unsigned_integer_le(__VA_ARGS__, SIDE_NO_ATTR, )
 #define SIDE_TYPE_G_unsigned_integer_be(_offset, _size, _offset_bits, _len_bits, _mode, _attr, ...) \
 	SIDE_EL_TYPE(SIDE_CLASS(arg_gather_integer), _side_type_gather_unsigned_integer_be(_offset, _size, _offset_bits, _len_bits, _mode, _attr))
 #define SIDE_FIELD_G_unsigned_integer_be(_name, _offset, _size, _offset_bits, _len_bits, _mode, _attr, ...) \
 	SIDE_EL_FIELD(SIDE_CLASS(arg_gather_integer), _name, _side_type_gather_unsigned_integer_be(_offset, _size, _offset_bits, _len_bits, _mode, _attr))
-#define side_type_gather_unsigned_integer_be(...) SIDE_TYPE_G_unsigned_integer_be(__VA_ARGS__, SIDE_NO_ATTR, )
-#define side_field_gather_unsigned_integer_be(...) SIDE_FIELD_G_unsigned_integer_be(__VA_ARGS__, SIDE_NO_ATTR, )
+#define side_type_gather_unsigned_integer_be(...)                                                  \
+	SIDE_TYPE_G_unsigned_integer_be(__VA_ARGS__, SIDE_NO_ATTR, )
+#define side_field_gather_unsigned_integer_be(...)                                                 \
+	SIDE_FIELD_G_unsigned_integer_be(__VA_ARGS__, SIDE_NO_ATTR, )
 #define SIDE_TYPE_G_signed_integer(_offset, _size, _offset_bits, _len_bits, _mode, _attr, ...)     \
 	SIDE_EL_TYPE(SIDE_CLASS(arg_gather_integer), _side_type_gather_signed_integer(_offset, _size, _offset_bits, _len_bits, _mode, _attr))
 #define SIDE_FIELD_G_signed_integer(_name, _offset, _size, _offset_bits, _len_bits, _mode, _attr, ...) \
 	SIDE_EL_FIELD(SIDE_CLASS(arg_gather_integer), _name, _side_type_gather_signed_integer(_offset, _size, _offset_bits, _len_bits, _mode, _attr))
 #define side_type_gather_signed_integer(...) SIDE_TYPE_G_signed_integer(__VA_ARGS__, SIDE_NO_ATTR, )
-#define side_field_gather_signed_integer(...) SIDE_FIELD_G_signed_integer(__VA_ARGS__, SIDE_NO_ATTR, )
+#define side_field_gather_signed_integer(...)                                                      \
+	SIDE_FIELD_G_signed_integer(__VA_ARGS__, SIDE_NO_ATTR, )
 #define SIDE_TYPE_G_signed_integer_le(_offset, _size, _offset_bits, _len_bits, _mode, _attr, ...)  \
 	SIDE_EL_TYPE(SIDE_CLASS(arg_gather_integer), _side_type_gather_signed_integer_le(_offset, _size, _offset_bits, _len_bits, _mode, _attr))
 #define SIDE_FIELD_G_signed_integer_le(_name, _offset, _size, _offset_bits, _len_bits, _mode, _attr, ...) \
 	SIDE_EL_FIELD(SIDE_CLASS(arg_gather_integer), _name, _side_type_gather_signed_integer_le(_offset, _size, _offset_bits, _len_bits, _mode, _attr))
-#define side_type_gather_signed_integer_le(...) SIDE_TYPE_G_signed_integer_le(__VA_ARGS__, SIDE_NO_ATTR, )
-#define side_field_gather_signed_integer_le(...) SIDE_FIELD_G_signed_integer_le(__VA_ARGS__, SIDE_NO_ATTR, )
+#define side_type_gather_signed_integer_le(...)                                                    \
+	SIDE_TYPE_G_signed_integer_le(__VA_ARGS__, SIDE_NO_ATTR, )
+#define side_field_gather_signed_integer_le(...)                                                   \
+	SIDE_FIELD_G_signed_integer_le(__VA_ARGS__, SIDE_NO_ATTR, )
 #define SIDE_TYPE_G_signed_integer_be(_offset, _size, _offset_bits, _len_bits, _mode, _attr, ...)  \
 	SIDE_EL_TYPE(SIDE_CLASS(arg_gather_integer), _side_type_gather_signed_integer_be(_offset, _size, _offset_bits, _len_bits, _mode, _attr))
 #define SIDE_FIELD_G_signed_integer_be(_name, _offset, _size, _offset_bits, _len_bits, _mode, _attr, ...) \
 	SIDE_EL_FIELD(SIDE_CLASS(arg_gather_integer), _name, _side_type_gather_signed_integer_be(_offset, _size, _offset_bits, _len_bits, _mode, _attr))
-#define side_type_gather_signed_integer_be(...) SIDE_TYPE_G_signed_integer_be(__VA_ARGS__, SIDE_NO_ATTR, )
-#define side_field_gather_signed_integer_be(...) SIDE_FIELD_G_signed_integer_be(__VA_ARGS__, SIDE_NO_ATTR, )
+#define side_type_gather_signed_integer_be(...)                                                    \
+	SIDE_TYPE_G_signed_integer_be(__VA_ARGS__, SIDE_NO_ATTR, )
+#define side_field_gather_signed_integer_be(...)                                                   \
+	SIDE_FIELD_G_signed_integer_be(__VA_ARGS__, SIDE_NO_ATTR, )
 #define SIDE_TYPE_G_pointer(_offset, _mode, _attr, ...)                                            \
 	SIDE_EL_TYPE(SIDE_CLASS(arg_gather_pointer), _side_type_gather_pointer(_offset, _mode, _attr))
 #define SIDE_FIELD_G_pointer(_name, _offset, _mode, _attr, ...)                                    \
@@ -510,7 +598,8 @@
 /* Scalar arguments */
 #define side_arg_null() SIDE_EL_ARG(SIDE_CLASS(arg_null), side_make_null())
 #define side_arg_bool(_val) SIDE_EL_ARG(SIDE_CLASS(arg_bool), side_make_bool(!!(_val)))
-#define side_arg_pointer(_val) SIDE_EL_ARG(SIDE_CLASS(arg_pointer), side_make_pointer((uintptr_t) (_val)))
+#define side_arg_pointer(_val)                                                                     \
+	SIDE_EL_ARG(SIDE_CLASS(arg_pointer), side_make_pointer((uintptr_t) (_val)))
 #define side_arg_byte(_val) SIDE_EL_ARG(SIDE_CLASS(arg_byte), side_make_byte(_val))
 #define side_arg_u8(_val) SIDE_EL_ARG(SIDE_CLASS(arg_u8), side_make_u8(_val))
 #define side_arg_u16(_val) SIDE_EL_ARG(SIDE_CLASS(arg_u16), side_make_u16(_val))
@@ -522,10 +611,14 @@
 #define side_arg_s32(_val) SIDE_EL_ARG(SIDE_CLASS(arg_s32), side_make_s32(_val))
 #define side_arg_s64(_val) SIDE_EL_ARG(SIDE_CLASS(arg_s64), side_make_s64(_val))
 #define side_arg_s128(_val) SIDE_EL_ARG(SIDE_CLASS(arg_s128), side_make_s128(_val))
-#define side_arg_float_binary16(_val) SIDE_EL_ARG(SIDE_CLASS(arg_float_binary16), side_make_float_binary16(_val))
-#define side_arg_float_binary32(_val) SIDE_EL_ARG(SIDE_CLASS(arg_float_binary32), side_make_float_binary32(_val))
-#define side_arg_float_binary64(_val) SIDE_EL_ARG(SIDE_CLASS(arg_float_binary64), side_make_float_binary64(_val))
-#define side_arg_float_binary128(_val) SIDE_EL_ARG(SIDE_CLASS(arg_float_binary128), side_make_float_binary128(_val))
+#define side_arg_float_binary16(_val)                                                              \
+	SIDE_EL_ARG(SIDE_CLASS(arg_float_binary16), side_make_float_binary16(_val))
+#define side_arg_float_binary32(_val)                                                              \
+	SIDE_EL_ARG(SIDE_CLASS(arg_float_binary32), side_make_float_binary32(_val))
+#define side_arg_float_binary64(_val)                                                              \
+	SIDE_EL_ARG(SIDE_CLASS(arg_float_binary64), side_make_float_binary64(_val))
+#define side_arg_float_binary128(_val)                                                             \
+	SIDE_EL_ARG(SIDE_CLASS(arg_float_binary128), side_make_float_binary128(_val))
 #define side_arg_string(_val) SIDE_EL_ARG(SIDE_CLASS(arg_string), side_make_string(_val))
 #define side_arg_string16(_val) SIDE_EL_ARG(SIDE_CLASS(arg_string16), side_make_string16(_val))
 #define side_arg_string32(_val) SIDE_EL_ARG(SIDE_CLASS(arg_string32), side_make_string32(_val))
@@ -539,10 +632,12 @@
 #define side_arg_long(_val) SIDE_EL_ARG(SIDE_CLASS(arg_long), side_make_long(_val))
 #define side_arg_ulong(_val) SIDE_EL_ARG(SIDE_CLASS(arg_ulong), side_make_ulong(_val))
 #define side_arg_long_long(_val) SIDE_EL_ARG(SIDE_CLASS(arg_long_long), side_make_long_long(_val))
-#define side_arg_ulong_long(_val) SIDE_EL_ARG(SIDE_CLASS(arg_ulong_long), side_make_ulong_long(_val))
+#define side_arg_ulong_long(_val)                                                                  \
+	SIDE_EL_ARG(SIDE_CLASS(arg_ulong_long), side_make_ulong_long(_val))
 #define side_arg_float(_val) SIDE_EL_ARG(SIDE_CLASS(arg_float), side_make_float(_val))
 #define side_arg_double(_val) SIDE_EL_ARG(SIDE_CLASS(arg_double), side_make_double(_val))
-#define side_arg_long_double(_val) SIDE_EL_ARG(SIDE_CLASS(arg_long_double), side_make_long_double(_val))
+#define side_arg_long_double(_val)                                                                 \
+	SIDE_EL_ARG(SIDE_CLASS(arg_long_double), side_make_long_double(_val))
 
 /* The same as without the suffix: for fields of that order, the caller passes the value in it. */
 #define side_arg_u16_le(_val) side_arg_u16(_val)
@@ -593,14 +688,22 @@
 	SIDE_EL_ARG(SIDE_CLASS_OF_ARG(optional, _identifier), side_make_optional(&(_identifier)))
 
 /* Gather arguments: base pointers */
-#define side_arg_gather_bool(_ptr) SIDE_EL_ARG(SIDE_CLASS(arg_gather_bool), side_make_gather_bool(_ptr))
-#define side_arg_gather_byte(_ptr) SIDE_EL_ARG(SIDE_CLASS(arg_gather_byte), side_make_gather_byte(_ptr))
-#define side_arg_gather_integer(_ptr) SIDE_EL_ARG(SIDE_CLASS(arg_gather_integer), side_make_gather_integer(_ptr))
-#define side_arg_gather_pointer(_ptr) SIDE_EL_ARG(SIDE_CLASS(arg_gather_pointer), side_make_gather_pointer(_ptr))
-#define side_arg_gather_float(_ptr) SIDE_EL_ARG(SIDE_CLASS(arg_gather_float), side_make_gather_float(_ptr))
-#define side_arg_gather_string(_ptr) SIDE_EL_ARG(SIDE_CLASS(arg_gather_string), side_make_gather_string(_ptr))
-#define side_arg_gather_array(_ptr) SIDE_EL_ARG(SIDE_CLASS(arg_gather_array), side_make_gather_array(_ptr))
-#define side_arg_gather_struct(_ptr) SIDE_EL_ARG(SIDE_CLASS(arg_gather_struct), side_make_gather_struct(_ptr))
+#define side_arg_gather_bool(_ptr)                                                                 \
+	SIDE_EL_ARG(SIDE_CLASS(arg_gather_bool), side_make_gather_bool(_ptr))
+#define side_arg_gather_byte(_ptr)                                                                 \
+	SIDE_EL_ARG(SIDE_CLASS(arg_gather_byte), side_make_gather_byte(_ptr))
+#define side_arg_gather_integer(_ptr)                                                              \
+	SIDE_EL_ARG(SIDE_CLASS(arg_gather_integer), side_make_gather_integer(_ptr))
+#define side_arg_gather_pointer(_ptr)                                                              \
+	SIDE_EL_ARG(SIDE_CLASS(arg_gather_pointer), side_make_gather_pointer(_ptr))
+#define side_arg_gather_float(_ptr)                                                                \
+	SIDE_EL_ARG(SIDE_CLASS(arg_gather_float), side_make_gather_float(_ptr))
+#define side_arg_gather_string(_ptr)                                                               \
+	SIDE_EL_ARG(SIDE_CLASS(arg_gather_string), side_make_gather_string(_ptr))
+#define side_arg_gather_array(_ptr)                                                                \
+	SIDE_EL_ARG(SIDE_CLASS(arg_gather_array), side_make_gather_array(_ptr))
+#define side_arg_gather_struct(_ptr)                                                               \
+	SIDE_EL_ARG(SIDE_CLASS(arg_gather_struct), side_make_gather_struct(_ptr))
 #define side_arg_gather_enum(_ptr) side_arg_gather_integer(_ptr)
 #define side_arg_gather_vla(_ptr, _length_ptr)                                                     \
 	SIDE_EL_ARG(SIDE_CLASS(arg_gather_vla), side_make_gather_vla(_ptr, _length_ptr))
@@ -637,9 +740,12 @@
 	SIDE_ARG_DYNAMIC_STRING(4, SIDE_LE, __VA_ARGS__, SIDE_NO_ATTR, )
 #define side_arg_dynamic_string32_be(...)                                                          \
 	SIDE_ARG_DYNAMIC_STRING(4, SIDE_BE, __VA_ARGS__, SIDE_NO_ATTR, )
-#define side_arg_dynamic_pointer(...) SIDE_ARG_DYNAMIC_POINTER(SIDE_HOST, __VA_ARGS__, SIDE_NO_ATTR, )
-#define side_arg_dynamic_pointer_le(...) SIDE_ARG_DYNAMIC_POINTER(SIDE_LE, __VA_ARGS__, SIDE_NO_ATTR, )
-#define side_arg_dynamic_pointer_be(...) SIDE_ARG_DYNAMIC_POINTER(SIDE_BE, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_arg_dynamic_pointer(...)                                                              \
+	SIDE_ARG_DYNAMIC_POINTER(SIDE_HOST, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_arg_dynamic_pointer_le(...)                                                           \
+	SIDE_ARG_DYNAMIC_POINTER(SIDE_LE, __VA_ARGS__, SIDE_NO_ATTR, )
+#define side_arg_dynamic_pointer_be(...)                                                           \
+	SIDE_ARG_DYNAMIC_POINTER(SIDE_BE, __VA_ARGS__, SIDE_NO_ATTR, )
 #define side_arg_dynamic_u8(...)                                                                   \
 	SIDE_ARG_DYNAMIC_NUMBER(side_make_dynamic_u8, SIDE_HOST, __VA_ARGS__, SIDE_NO_ATTR, )
 #define side_arg_dynamic_u16(...)                                                                  \
@@ -732,7 +838,8 @@
 
 /* Initialisers for visitors; in spite of the name for static elements too. */
 #define side_visit_dynamic_arg(_what, ...) _what(__VA_ARGS__)
-#define side_visit_dynamic_field(_what, _name, ...) side_arg_dynamic_field(_name, _what(__VA_ARGS__))
+#define side_visit_dynamic_field(_what, _name, ...)                                                \
+	side_arg_dynamic_field(_name, _what(__VA_ARGS__))
 
 /* Block-scope definitions of arguments; the objects live until the end of the block. */
 #define side_arg_define_vec(_identifier, _sav)                                                     \

@@ -266,28 +266,50 @@ enum { SIDE_ATTR_PTR = 0, SIDE_ATTR_LEN = 0 };
 #define _side_type_s128(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_S128, 16, 1, SIDE_HOST, __VA_ARGS__)
 #define _side_type_s128_le(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_S128, 16, 1, SIDE_LE, __VA_ARGS__)
 #define _side_type_s128_be(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_S128, 16, 1, SIDE_BE, __VA_ARGS__)
-#define _side_type_pointer(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_POINTER, sizeof(uintptr_t), 0, SIDE_HOST, __VA_ARGS__)
-#define _side_type_pointer_le(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_POINTER, sizeof(uintptr_t), 0, SIDE_LE, __VA_ARGS__)
-#define _side_type_pointer_be(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_POINTER, sizeof(uintptr_t), 0, SIDE_BE, __VA_ARGS__)
-#define _side_type_float_binary16(...) SIDE_TYPE_FLOAT_CELL(SIDE_TYPE_FLOAT_BINARY16, 2, SIDE_FLOAT_HOST, __VA_ARGS__)
-#define _side_type_float_binary16_le(...) SIDE_TYPE_FLOAT_CELL(SIDE_TYPE_FLOAT_BINARY16, 2, SIDE_LE, __VA_ARGS__)
-#define _side_type_float_binary16_be(...) SIDE_TYPE_FLOAT_CELL(SIDE_TYPE_FLOAT_BINARY16, 2, SIDE_BE, __VA_ARGS__)
-#define _side_type_float_binary32(...) SIDE_TYPE_FLOAT_CELL(SIDE_TYPE_FLOAT_BINARY32, 4, SIDE_FLOAT_HOST, __VA_ARGS__)
-#define _side_type_float_binary32_le(...) SIDE_TYPE_FLOAT_CELL(SIDE_TYPE_FLOAT_BINARY32, 4, SIDE_LE, __VA_ARGS__)
-#define _side_type_float_binary32_be(...) SIDE_TYPE_FLOAT_CELL(SIDE_TYPE_FLOAT_BINARY32, 4, SIDE_BE, __VA_ARGS__)
-#define _side_type_float_binary64(...) SIDE_TYPE_FLOAT_CELL(SIDE_TYPE_FLOAT_BINARY64, 8, SIDE_FLOAT_HOST, __VA_ARGS__)
-#define _side_type_float_binary64_le(...) SIDE_TYPE_FLOAT_CELL(SIDE_TYPE_FLOAT_BINARY64, 8, SIDE_LE, __VA_ARGS__)
-#define _side_type_float_binary64_be(...) SIDE_TYPE_FLOAT_CELL(SIDE_TYPE_FLOAT_BINARY64, 8, SIDE_BE, __VA_ARGS__)
-#define _side_type_float_binary128(...) SIDE_TYPE_FLOAT_CELL(SIDE_TYPE_FLOAT_BINARY128, 16, SIDE_FLOAT_HOST, __VA_ARGS__)
-#define _side_type_float_binary128_le(...) SIDE_TYPE_FLOAT_CELL(SIDE_TYPE_FLOAT_BINARY128, 16, SIDE_LE, __VA_ARGS__)
-#define _side_type_float_binary128_be(...) SIDE_TYPE_FLOAT_CELL(SIDE_TYPE_FLOAT_BINARY128, 16, SIDE_BE, __VA_ARGS__)
-#define _side_type_string(...) SIDE_TYPE_STRING_CELL(SIDE_TYPE_STRING_UTF8, 1, SIDE_HOST, __VA_ARGS__)
-#define _side_type_string16(...) SIDE_TYPE_STRING_CELL(SIDE_TYPE_STRING_UTF16, 2, SIDE_HOST, __VA_ARGS__)
-#define _side_type_string16_le(...) SIDE_TYPE_STRING_CELL(SIDE_TYPE_STRING_UTF16, 2, SIDE_LE, __VA_ARGS__)
-#define _side_type_string16_be(...) SIDE_TYPE_STRING_CELL(SIDE_TYPE_STRING_UTF16, 2, SIDE_BE, __VA_ARGS__)
-#define _side_type_string32(...) SIDE_TYPE_STRING_CELL(SIDE_TYPE_STRING_UTF32, 4, SIDE_HOST, __VA_ARGS__)
-#define _side_type_string32_le(...) SIDE_TYPE_STRING_CELL(SIDE_TYPE_STRING_UTF32, 4, SIDE_LE, __VA_ARGS__)
-#define _side_type_string32_be(...) SIDE_TYPE_STRING_CELL(SIDE_TYPE_STRING_UTF32, 4, SIDE_BE, __VA_ARGS__)
+#define _side_type_pointer(...)                                                                    \
+	SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_POINTER, sizeof(uintptr_t), 0, SIDE_HOST, __VA_ARGS__)
+#define _side_type_pointer_le(...)                                                                 \
+	SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_POINTER, sizeof(uintptr_t), 0, SIDE_LE, __VA_ARGS__)
+#define _side_type_pointer_be(...)                                                                 \
+	SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_POINTER, sizeof(uintptr_t), 0, SIDE_BE, __VA_ARGS__)
+#define _side_type_float_binary16(...)                                                             \
+	SIDE_TYPE_FLOAT_CELL(SIDE_TYPE_FLOAT_BINARY16, 2, SIDE_FLOAT_HOST, __VA_ARGS__)
+#define _side_type_float_binary16_le(...)                                                          \
+	SIDE_TYPE_FLOAT_CELL(SIDE_TYPE_FLOAT_BINARY16, 2, SIDE_LE, __VA_ARGS__)
+#define _side_type_float_binary16_be(...)                                                          \
+	SIDE_TYPE_FLOAT_CELL(SIDE_TYPE_FLOAT_BINARY16, 2, SIDE_BE, __VA_ARGS__)
+#define _side_type_float_binary32(...)                                                             \
+	SIDE_TYPE_FLOAT_CELL(SIDE_TYPE_FLOAT_BINARY32, 4, SIDE_FLOAT_HOST, __VA_ARGS__)
+#define _side_type_float_binary32_le(...)                                                          \
+	SIDE_TYPE_FLOAT_CELL(SIDE_TYPE_FLOAT_BINARY32, 4, SIDE_LE, __VA_ARGS__)
+#define _side_type_float_binary32_be(...)                                                          \
+	SIDE_TYPE_FLOAT_CELL(SIDE_TYPE_FLOAT_BINARY32, 4, SIDE_BE, __VA_ARGS__)
+#define _side_type_float_binary64(...)                                                             \
+	SIDE_TYPE_FLOAT_CELL(SIDE_TYPE_FLOAT_BINARY64, 8, SIDE_FLOAT_HOST, __VA_ARGS__)
+#define _side_type_float_binary64_le(...)                                                          \
+	SIDE_TYPE_FLOAT_CELL(SIDE_TYPE_FLOAT_BINARY64, 8, SIDE_LE, __VA_ARGS__)
+#define _side_type_float_binary64_be(...)                                                          \
+	SIDE_TYPE_FLOAT_CELL(SIDE_TYPE_FLOAT_BINARY64, 8, SIDE_BE, __VA_ARGS__)
+#define _side_type_float_binary128(...)                                                            \
+	SIDE_TYPE_FLOAT_CELL(SIDE_TYPE_FLOAT_BINARY128, 16, SIDE_FLOAT_HOST, __VA_ARGS__)
+#define _side_type_float_binary128_le(...)                                                         \
+	SIDE_TYPE_FLOAT_CELL(SIDE_TYPE_FLOAT_BINARY128, 16, SIDE_LE, __VA_ARGS__)
+#define _side_type_float_binary128_be(...)                                                         \
+	SIDE_TYPE_FLOAT_CELL(SIDE_TYPE_FLOAT_BINARY128, 16, SIDE_BE, __VA_ARGS__)
+#define _side_type_string(...)                                                                     \
+	SIDE_TYPE_STRING_CELL(SIDE_TYPE_STRING_UTF8, 1, SIDE_HOST, __VA_ARGS__)
+#define _side_type_string16(...)                                                                   \
+	SIDE_TYPE_STRING_CELL(SIDE_TYPE_STRING_UTF16, 2, SIDE_HOST, __VA_ARGS__)
+#define _side_type_string16_le(...)                                                                \
+	SIDE_TYPE_STRING_CELL(SIDE_TYPE_STRING_UTF16, 2, SIDE_LE, __VA_ARGS__)
+#define _side_type_string16_be(...)                                                                \
+	SIDE_TYPE_STRING_CELL(SIDE_TYPE_STRING_UTF16, 2, SIDE_BE, __VA_ARGS__)
+#define _side_type_string32(...)                                                                   \
+	SIDE_TYPE_STRING_CELL(SIDE_TYPE_STRING_UTF32, 4, SIDE_HOST, __VA_ARGS__)
+#define _side_type_string32_le(...)                                                                \
+	SIDE_TYPE_STRING_CELL(SIDE_TYPE_STRING_UTF32, 4, SIDE_LE, __VA_ARGS__)
+#define _side_type_string32_be(...)                                                                \
+	SIDE_TYPE_STRING_CELL(SIDE_TYPE_STRING_UTF32, 4, SIDE_BE, __VA_ARGS__)
 
 #define _side_type_char(...) SIDE_NATIVE_char(_side_type_)(__VA_ARGS__)
 #define _side_type_schar(...) SIDE_NATIVE_schar(_side_type_)(__VA_ARGS__)
@@ -304,8 +326,10 @@ enum { SIDE_ATTR_PTR = 0, SIDE_ATTR_LEN = 0 };
 #define _side_type_double(...) SIDE_NATIVE_double(_side_type_)(__VA_ARGS__)
 #define _side_type_long_double(...) SIDE_NATIVE_long_double(_side_type_)(__VA_ARGS__)
 
-#define _side_type_struct(_struct) SIDE_TYPE_CELL(SIDE_TYPE_STRUCT, .side_struct = SIDE_PTR_INIT(&(_struct)))
-#define _side_type_array(_array) SIDE_TYPE_CELL(SIDE_TYPE_ARRAY, .side_array = SIDE_PTR_INIT(&(_array)))
+#define _side_type_struct(_struct)                                                                 \
+	SIDE_TYPE_CELL(SIDE_TYPE_STRUCT, .side_struct = SIDE_PTR_INIT(&(_struct)))
+#define _side_type_array(_array)                                                                   \
+	SIDE_TYPE_CELL(SIDE_TYPE_ARRAY, .side_array = SIDE_PTR_INIT(&(_array)))
 #define _side_type_vla(_vla) SIDE_TYPE_CELL(SIDE_TYPE_VLA, .side_vla = SIDE_PTR_INIT(&(_vla)))
 #define _side_type_vla_visitor(_visitor)                                                           \
 	SIDE_TYPE_CELL(SIDE_TYPE_VLA_VISITOR, .side_vla_visitor = SIDE_PTR_INIT(&(_visitor)))
@@ -871,41 +895,70 @@ SIDE_MAKE(dynamic_vla_visitor, DYNAMIC_VLA_VISITOR, (struct side_arg_dynamic_vla
 #define SIDE_COLD_side_make_s16(...) (int16_t, side_make_s16, libside::hold_s16, (__VA_ARGS__))
 #define SIDE_COLD_side_make_s32(...) (int32_t, side_make_s32, libside::hold_s32, (__VA_ARGS__))
 #define SIDE_COLD_side_make_s64(...) (int64_t, side_make_s64, libside::hold_s64, (__VA_ARGS__))
-#define SIDE_COLD_side_make_pointer(...) (uintptr_t, side_make_pointer, libside::hold_pointer, (__VA_ARGS__))
-#define SIDE_COLD_side_make_string(...) (const void *, side_make_string, libside::hold_string, (__VA_ARGS__))
-#define SIDE_COLD_side_make_string16(...) (const void *, side_make_string16, libside::hold_string16, (__VA_ARGS__))
-#define SIDE_COLD_side_make_string32(...) (const void *, side_make_string32, libside::hold_string32, (__VA_ARGS__))
-#define SIDE_COLD_side_make_struct(...) (const struct side_arg_vec *, side_make_struct, libside::hold_struct, (__VA_ARGS__))
-#define SIDE_COLD_side_make_array(...) (const struct side_arg_vec *, side_make_array, libside::hold_array, (__VA_ARGS__))
-#define SIDE_COLD_side_make_vla(...) (const struct side_arg_vec *, side_make_vla, libside::hold_vla, (__VA_ARGS__))
-#define SIDE_COLD_side_make_variant(...) (const struct side_arg_variant *, side_make_variant, libside::hold_variant, (__VA_ARGS__))
-#define SIDE_COLD_side_make_optional(...) (const struct side_arg_optional *, side_make_optional, libside::hold_optional, (__VA_ARGS__))
-#define SIDE_COLD_side_make_vla_visitor(...) (struct side_arg_vla_visitor *, side_make_vla_visitor, libside::hold_vla_visitor, (__VA_ARGS__))
-#define SIDE_COLD_side_make_gather_bool(...) (const void *, side_make_gather_bool, libside::hold_gather_bool, (__VA_ARGS__))
-#define SIDE_COLD_side_make_gather_byte(...) (const void *, side_make_gather_byte, libside::hold_gather_byte, (__VA_ARGS__))
-#define SIDE_COLD_side_make_gather_integer(...) (const void *, side_make_gather_integer, libside::hold_gather_integer, (__VA_ARGS__))
-#define SIDE_COLD_side_make_gather_pointer(...) (const void *, side_make_gather_pointer, libside::hold_gather_pointer, (__VA_ARGS__))
-#define SIDE_COLD_side_make_gather_float(...) (const void *, side_make_gather_float, libside::hold_gather_float, (__VA_ARGS__))
-#define SIDE_COLD_side_make_gather_string(...) (const void *, side_make_gather_string, libside::hold_gather_string, (__VA_ARGS__))
-#define SIDE_COLD_side_make_gather_array(...) (const void *, side_make_gather_array, libside::hold_gather_array, (__VA_ARGS__))
-#define SIDE_COLD_side_make_gather_struct(...) (const void *, side_make_gather_struct, libside::hold_gather_struct, (__VA_ARGS__))
-#define SIDE_COLD_side_make_dynamic_struct(...) (const struct side_arg_dynamic_struct *, side_make_dynamic_struct, libside::hold_dynamic_struct, (__VA_ARGS__))
-#define SIDE_COLD_side_make_dynamic_vla(...) (const struct side_arg_dynamic_vla *, side_make_dynamic_vla, libside::hold_dynamic_vla, (__VA_ARGS__))
-#define SIDE_COLD_side_make_dynamic_struct_visitor(...) (struct side_arg_dynamic_struct_visitor *, side_make_dynamic_struct_visitor, libside::hold_dynamic_struct_visitor, (__VA_ARGS__))
-#define SIDE_COLD_side_make_dynamic_vla_visitor(...) (struct side_arg_dynamic_vla_visitor *, side_make_dynamic_vla_visitor, libside::hold_dynamic_vla_visitor, (__VA_ARGS__))
-#define SIDE_COLD_side_make_u128(...) (side_u128_t, side_make_u128, libside::hold_u128, (__VA_ARGS__))
-#define SIDE_COLD_side_make_s128(...) (side_s128_t, side_make_s128, libside::hold_s128, (__VA_ARGS__))
-#define SIDE_COLD_side_make_float_binary16(...) (side_float_binary16_t, side_make_float_binary16, libside::hold_float_binary16, (__VA_ARGS__))
-#define SIDE_COLD_side_make_float_binary32(...) (side_float_binary32_t, side_make_float_binary32, libside::hold_float_binary32, (__VA_ARGS__))
-#define SIDE_COLD_side_make_float_binary64(...) (side_float_binary64_t, side_make_float_binary64, libside::hold_float_binary64, (__VA_ARGS__))
-#define SIDE_COLD_side_make_float_binary128(...) (side_float_binary128_t, side_make_float_binary128, libside::hold_float_binary128, (__VA_ARGS__))
+#define SIDE_COLD_side_make_pointer(...)                                                           \
+	(uintptr_t, side_make_pointer, libside::hold_pointer, (__VA_ARGS__))
+#define SIDE_COLD_side_make_string(...)                                                            \
+	(const void *, side_make_string, libside::hold_string, (__VA_ARGS__))
+#define SIDE_COLD_side_make_string16(...)                                                          \
+	(const void *, side_make_string16, libside::hold_string16, (__VA_ARGS__))
+#define SIDE_COLD_side_make_string32(...)                                                          \
+	(const void *, side_make_string32, libside::hold_string32, (__VA_ARGS__))
+#define SIDE_COLD_side_make_struct(...)                                                            \
+	(const struct side_arg_vec *, side_make_struct, libside::hold_struct, (__VA_ARGS__))
+#define SIDE_COLD_side_make_array(...)                                                             \
+	(const struct side_arg_vec *, side_make_array, libside::hold_array, (__VA_ARGS__))
+#define SIDE_COLD_side_make_vla(...)                                                               \
+	(const struct side_arg_vec *, side_make_vla, libside::hold_vla, (__VA_ARGS__))
+#define SIDE_COLD_side_make_variant(...)                                                           \
+	(const struct side_arg_variant *, side_make_variant, libside::hold_variant, (__VA_ARGS__))
+#define SIDE_COLD_side_make_optional(...)                                                          \
+	(const struct side_arg_optional *, side_make_optional, libside::hold_optional, (__VA_ARGS__))
+#define SIDE_COLD_side_make_vla_visitor(...)                                                       \
+	(struct side_arg_vla_visitor *, side_make_vla_visitor, libside::hold_vla_visitor, (__VA_ARGS__))
+#define SIDE_COLD_side_make_gather_bool(...)                                                       \
+	(const void *, side_make_gather_bool, libside::hold_gather_bool, (__VA_ARGS__))
+#define SIDE_COLD_side_make_gather_byte(...)                                                       \
+	(const void *, side_make_gather_byte, libside::hold_gather_byte, (__VA_ARGS__))
+#define SIDE_COLD_side_make_gather_integer(...)                                                    \
+	(const void *, side_make_gather_integer, libside::hold_gather_integer, (__VA_ARGS__))
+#define SIDE_COLD_side_make_gather_pointer(...)                                                    \
+	(const void *, side_make_gather_pointer, libside::hold_gather_pointer, (__VA_ARGS__))
+#define SIDE_COLD_side_make_gather_float(...)                                                      \
+	(const void *, side_make_gather_float, libside::hold_gather_float, (__VA_ARGS__))
+#define SIDE_COLD_side_make_gather_string(...)                                                     \
+	(const void *, side_make_gather_string, libside::hold_gather_string, (__VA_ARGS__))
+#define SIDE_COLD_side_make_gather_array(...)                                                      \
+	(const void *, side_make_gather_array, libside::hold_gather_array, (__VA_ARGS__))
+#define SIDE_COLD_side_make_gather_struct(...)                                                     \
+	(const void *, side_make_gather_struct, libside::hold_gather_struct, (__VA_ARGS__))
+#define SIDE_COLD_side_make_dynamic_struct(...)                                                    \
+	(const struct side_arg_dynamic_struct *, side_make_dynamic_struct, libside::hold_dynamic_struct, (__VA_ARGS__))
+#define SIDE_COLD_side_make_dynamic_vla(...)                                                       \
+	(const struct side_arg_dynamic_vla *, side_make_dynamic_vla, libside::hold_dynamic_vla, (__VA_ARGS__))
+#define SIDE_COLD_side_make_dynamic_struct_visitor(...)                                            \
+	(struct side_arg_dynamic_struct_visitor *, side_make_dynamic_struct_visitor, libside::hold_dynamic_struct_visitor, (__VA_ARGS__))
+#define SIDE_COLD_side_make_dynamic_vla_visitor(...)                                               \
+	(struct side_arg_dynamic_vla_visitor *, side_make_dynamic_vla_visitor, libside::hold_dynamic_vla_visitor, (__VA_ARGS__))
+#define SIDE_COLD_side_make_u128(...)                                                              \
+	(side_u128_t, side_make_u128, libside::hold_u128, (__VA_ARGS__))
+#define SIDE_COLD_side_make_s128(...)                                                              \
+	(side_s128_t, side_make_s128, libside::hold_s128, (__VA_ARGS__))
+#define SIDE_COLD_side_make_float_binary16(...)                                                    \
+	(side_float_binary16_t, side_make_float_binary16, libside::hold_float_binary16, (__VA_ARGS__))
+#define SIDE_COLD_side_make_float_binary32(...)                                                    \
+	(side_float_binary32_t, side_make_float_binary32, libside::hold_float_binary32, (__VA_ARGS__))
+#define SIDE_COLD_side_make_float_binary64(...)                                                    \
+	(side_float_binary64_t, side_make_float_binary64, libside::hold_float_binary64, (__VA_ARGS__))
+#define SIDE_COLD_side_make_float_binary128(...)                                                   \
+	(side_float_binary128_t, side_make_float_binary128, libside::hold_float_binary128, (__VA_ARGS__))
 #define SIDE_COLD_side_make_null(...) SIDE_BY_VALUE(side_make_null(__VA_ARGS__))
 #define SIDE_COLD_side_make_gather_vla(...) SIDE_BY_VALUE(side_make_gather_vla(__VA_ARGS__))
 #define SIDE_COLD_side_make_dynamic_null(...) SIDE_BY_VALUE(side_make_dynamic_null(__VA_ARGS__))
 #define SIDE_COLD_side_make_dynamic_bool(...) SIDE_BY_VALUE(side_make_dynamic_bool(__VA_ARGS__))
 #define SIDE_COLD_side_make_dynamic_byte(...) SIDE_BY_VALUE(side_make_dynamic_byte(__VA_ARGS__))
 #define SIDE_COLD_side_make_dynamic_string(...) SIDE_BY_VALUE(side_make_dynamic_string(__VA_ARGS__))
-#define SIDE_COLD_side_make_dynamic_pointer(...) SIDE_BY_VALUE(side_make_dynamic_pointer(__VA_ARGS__))
+#define SIDE_COLD_side_make_dynamic_pointer(...)                                                   \
+	SIDE_BY_VALUE(side_make_dynamic_pointer(__VA_ARGS__))
 #define SIDE_COLD_side_make_dynamic_u8(...) SIDE_BY_VALUE(side_make_dynamic_u8(__VA_ARGS__))
 #define SIDE_COLD_side_make_dynamic_u16(...) SIDE_BY_VALUE(side_make_dynamic_u16(__VA_ARGS__))
 #define SIDE_COLD_side_make_dynamic_u32(...) SIDE_BY_VALUE(side_make_dynamic_u32(__VA_ARGS__))
@@ -916,10 +969,14 @@ SIDE_MAKE(dynamic_vla_visitor, DYNAMIC_VLA_VISITOR, (struct side_arg_dynamic_vla
 #define SIDE_COLD_side_make_dynamic_s32(...) SIDE_BY_VALUE(side_make_dynamic_s32(__VA_ARGS__))
 #define SIDE_COLD_side_make_dynamic_s64(...) SIDE_BY_VALUE(side_make_dynamic_s64(__VA_ARGS__))
 #define SIDE_COLD_side_make_dynamic_s128(...) SIDE_BY_VALUE(side_make_dynamic_s128(__VA_ARGS__))
-#define SIDE_COLD_side_make_dynamic_float_binary16(...) SIDE_BY_VALUE(side_make_dynamic_float_binary16(__VA_ARGS__))
-#define SIDE_COLD_side_make_dynamic_float_binary32(...) SIDE_BY_VALUE(side_make_dynamic_float_binary32(__VA_ARGS__))
-#define SIDE_COLD_side_make_dynamic_float_binary64(...) SIDE_BY_VALUE(side_make_dynamic_float_binary64(__VA_ARGS__))
-#define SIDE_COLD_side_make_dynamic_float_binary128(...) SIDE_BY_VALUE(side_make_dynamic_float_binary128(__VA_ARGS__))
+#define SIDE_COLD_side_make_dynamic_float_binary16(...)                                            \
+	SIDE_BY_VALUE(side_make_dynamic_float_binary16(__VA_ARGS__))
+#define SIDE_COLD_side_make_dynamic_float_binary32(...)                                            \
+	SIDE_BY_VALUE(side_make_dynamic_float_binary32(__VA_ARGS__))
+#define SIDE_COLD_side_make_dynamic_float_binary64(...)                                            \
+	SIDE_BY_VALUE(side_make_dynamic_float_binary64(__VA_ARGS__))
+#define SIDE_COLD_side_make_dynamic_float_binary128(...)                                           \
+	SIDE_BY_VALUE(side_make_dynamic_float_binary128(__VA_ARGS__))
 
 #ifdef __cplusplus
 namespace libside

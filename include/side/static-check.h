@@ -65,7 +65,8 @@
 
 /* Elements of lists. */
 #define SIDE_EL_FIELD(_class, _name, ...) (_class, _name, __VA_ARGS__)
-#define SIDE_EL_OPTION(_begin, _end, _type) (SIDE_CLASS_ELEM(_type), _begin, _end, SIDE_TYPE_INIT(_type))
+#define SIDE_EL_OPTION(_begin, _end, _type)                                                        \
+	(SIDE_CLASS_ELEM(_type), _begin, _end, SIDE_TYPE_INIT(_type))
 /* An expression that is the argument; its left operand carries the class. */
 #define SIDE_EL_ARG(_class, ...) ((void) (SIDE_CLASS_TYPE(_class)) 0, __VA_ARGS__)
 
