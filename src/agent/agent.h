@@ -79,6 +79,7 @@ struct agent {
 	atomic_bool exiting; /* destructors run: other threads may still be in callbacks */
 	bool gone;           /* the consumer does not answer any more */
 	bool list_only;
+	int seccomp; /* mode at the start */
 	bool debug;
 	unsigned int failures;
 	int socket; /* the first connection while it is open, else -1 */
@@ -121,6 +122,7 @@ int agent_send_events(const void *stream, size_t size,
 		void (*refused)(void *user, uint32_t id, uint32_t reason), void *user);
 int agent_bye(void);
 void agent_hang_up(void);
+bool agent_is_sandboxed(void);
 
 /* batch.c */
 void agent_batches_changed(enum side_tracer_notification notification,

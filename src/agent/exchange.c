@@ -39,6 +39,16 @@ void agent_hang_up(void)
 	agent.socket = -1;
 }
 
+/*
+ * Has the program locked itself in since it started? A filter that does not expect our system calls
+ * would have it killed for them, so nothing is said any more. (A filter that was there at the start,
+ * a container's, has let us connect once.)
+ */
+bool agent_is_sandboxed(void)
+{
+	return prctl(PR_GET_SECCOMP) != agent.seccomp;
+}
+
 /* The process's name as `ps` shows it; in full where the kernel has cut the program's name. */
 static void process_names(char comm[EXE_SIZE], char exe[EXE_SIZE])
 {
@@ -239,11 +249,16 @@ int agent_send_events(const void *stream, size_t size,
 		void (*refused)(void *user, uint32_t id, uint32_t reason), void *user)
 {
 	uint64_t deadline = wire_deadline(AGENT_EVENTS_TIMEOUT_MS);
-	char *message = raw_mmap(NULL, WIRE_MESSAGE_MAX, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	int socket = agent.socket;
+	char *message;
 	int ret;
 
+	if (agent_is_sandboxed()) {
+		agent.gone = true;
+		return -EPERM;
+	}
+	message = raw_mmap(NULL, WIRE_MESSAGE_MAX, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	if (!message)
 		return -ENOMEM;
 	if (socket < 0)

@@ -17,6 +17,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
 
 #include "agent/agent.h"
@@ -85,7 +86,7 @@ static void forked_child(void)
 		agent_pool_reset();
 	if (!old || agent.gone)
 		goto out;
-	if (join(parent_token, &producer) || agent_batches_send_again()) {
+	if (agent_is_sandboxed() || join(parent_token, &producer) || agent_batches_send_again()) {
 		agent.gone = true;
 		if (producer)
 			ring_producer_unmap(producer);
@@ -142,6 +143,7 @@ int agent_start(const char *path)
 	if (!*path || strlen(path) >= sizeof(agent.path))
 		return -ENAMETOOLONG;
 	memcpy(agent.path, path, strlen(path) + 1);
+	agent.seccomp = prctl(PR_GET_SECCOMP);
 	ret = join(0, &agent.producer);
 	if (ret)
 		return ret;

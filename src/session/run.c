@@ -166,10 +166,16 @@ static void report_survivors(struct session *session)
 				nr == 1 ? "it does" : "they do");
 }
 
+/* Nothing recorded, or not all listed: say why. */
 static void report_silence(struct session *session)
 {
 	const char *verb = session->mode == SESSION_LIST ? "listed" : "recorded";
 
+	if (session->instances && session->mode == SESSION_LIST && !session->instances->listed)
+		report(session, true,
+				"the list may be incomplete: %s ended before its main() was "
+				"reached",
+				session->command.name);
 	if (session->instances)
 		return;
 	if (session->command.never_meets)

@@ -7,12 +7,15 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -475,6 +478,37 @@ static int verb_setuid(char **args)
 	return 0;
 }
 
+/* Locks itself in: whoever opens a socket from here on is killed. */
+static int verb_sandbox(char **args)
+{
+	struct sock_filter code[] = {
+			BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+			BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 1),
+			BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+			BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog filter = {.len = sizeof(code) / sizeof(code[0]), .filter = code};
+	void *library;
+	int status = 0;
+	pid_t child;
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, 2, &filter))
+		return 77;
+	tick(0, 0);
+	child = fork();
+	if (!child) {
+		tick(1, 0);
+		_exit(5);
+	}
+	waitpid(child, &status, 0);
+	library = dlopen(args[0], RTLD_NOW);
+	if (!library)
+		return 1;
+	dlclose(library);
+	tick(0, 1);
+	return WIFEXITED(status) && WEXITSTATUS(status) == 5 ? 0 : 1;
+}
+
 static unsigned int count_entries(const char *path)
 {
 	DIR *dir = opendir(path);
@@ -528,6 +562,13 @@ static int verb_vandal(char **args)
 	return found ? 0 : 1;
 }
 
+/* A program that ends in a constructor, when it is told to. */
+static __attribute__((constructor)) void before_main(void)
+{
+	if (getenv("SESSION_EXIT_EARLY"))
+		_exit(3);
+}
+
 static const struct {
 	const char *name;
 	int (*run)(char **args);
@@ -554,6 +595,7 @@ static const struct {
 		{"close-all", verb_close_all, 0},
 		{"chroot", verb_chroot, 1},
 		{"setuid", verb_setuid, 0},
+		{"sandbox", verb_sandbox, 1},
 		{"inventory", verb_inventory, 0},
 		{"sleep", verb_sleep, 1},
 		{"vandal", verb_vandal, 0},

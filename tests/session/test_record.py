@@ -4,9 +4,8 @@ import os
 import re
 import shutil
 import signal
-import stat
+import socket
 import subprocess
-import tempfile
 import time
 import unittest
 
@@ -478,8 +477,22 @@ class Untouched(Case):
                              env={**os.environ, **nowhere, "SIDE_DEBUG": "1"})
         self.assertIn("no recorder", run.stderr)
 
+    def test_costs_nothing_to_speak_of(self):
+        def best(env):
+            times = []
+            for _ in range(20):
+                begin = time.monotonic()
+                subprocess.run([PROGRAM, "inventory"], env=env, stdout=subprocess.DEVNULL)
+                times.append(time.monotonic() - begin)
+            return min(times)
+
+        agent = os.path.join(os.environ["SIDE_LIB_DIR"].split(":")[0], "libside-agent.so")
+        alone = best(os.environ)
+        loaded = best({**os.environ, "LD_PRELOAD": agent})
+        # Loading another library is a part of it; what would be wrong here are waits.
+        self.assertLess(loaded - alone, 0.005 if not SANITIZED else 0.1)
+
     def test_a_recorder_that_does_not_answer(self):
-        import socket
         path = os.path.join(self.dir, "mute")
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
             listener.bind(path)
@@ -528,6 +541,12 @@ class Untouched(Case):
         trace, = self.record("chroot", self.dir)
         self.assertSequence(trace, 0, 2)
 
+    def test_sandbox(self):
+        trace, = self.record("sandbox", PLUGIN)
+        self.assertSequence(trace, 0, 2)
+        # The plugin's event stayed disabled, which is counted.
+        self.assertIn("not enabled", str(trace.lost))
+
     def test_setuid(self):
         if os.geteuid():
             self.skipTest("setuid needs root")
@@ -544,34 +563,37 @@ class Untouched(Case):
 
 
 class Listing(Case):
+    def list(self, command, options=(), env=None):
+        summary = self.finish(subprocess.Popen(
+            [DRIVER, "-l", *options, "--", *command], stdout=subprocess.PIPE, text=True,
+            env={**os.environ, **(env or {})}))
+        self.assertTrue(summary["ok"], summary)
+        return summary
+
     def test_events_of_a_program(self):
-        marker = os.path.join(self.dir, "ran")
-        command = [DRIVER, "-l", "--", PROGRAM, "fire", "1", "1"]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        summary = self.finish(process)
+        summary = self.list([PROGRAM, "fire", "1", "1"])
         # Status 7 would be main()'s.
-        self.assertEqual((summary["ok"], summary["status"]), (True, 0))
-        names = {(d["provider"], d["event"])
-                 for d in summary["processes"][0]["descriptions"]
-                 } if "provider" in summary["processes"][0]["descriptions"][0] else None
-        text = str(summary["processes"][0]["descriptions"])
-        for name in "tick", "text", "note", "many":
-            self.assertIn(f"'{name}'", text)
-        self.assertIn("statedump_begin", text)
-        self.assertFalse(os.path.exists(marker))
-        del names
+        self.assertEqual(summary["status"], 0)
+        self.assertEqual(self.messages, "")
+        names = {(d["provider"], d["event"]) for d in summary["processes"][0]["descriptions"]}
+        self.assertEqual(names, {
+            ("side", "statedump_begin"), ("side", "statedump_end"), ("test", "tick"),
+            ("test", "text"), ("test", "note"), ("test", "many"), ("test", "fork")})
+        self.assertEqual(os.listdir(self.dir), [])
+
+    def test_a_program_that_never_reaches_main(self):
+        summary = self.list([PROGRAM, "kinds"], env={"SESSION_EXIT_EARLY": "1"})
+        self.assertEqual(summary["status"], 3 << 8)
+        self.assertIn("may be incomplete", self.messages)
 
     def test_patterns_apply(self):
-        summary = self.finish(subprocess.Popen(
-            [DRIVER, "-l", "-e", "test:t*", "--", PROGRAM, "kinds"],
-            stdout=subprocess.PIPE, text=True))
+        summary = self.list([PROGRAM, "kinds"], ["-e", "test:t*"])
         self.assertEqual(summary["processes"][0]["events"], 2)
 
     def test_a_program_without_events(self):
         if SANITIZED:
             self.skipTest("echo cannot load the sanitized agent")
-        summary = self.finish(subprocess.Popen(
-            [DRIVER, "-l", "--", "/bin/echo", "hello"], stdout=subprocess.PIPE, text=True))
+        summary = self.list(["/bin/echo", "hello"])
         self.assertEqual((self.stdout, summary["status"]), ("", 0))
 
 
