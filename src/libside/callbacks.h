@@ -36,7 +36,6 @@ static inline bool key_is_reserved(uint64_t key)
 
 /* Bits of the enabled word that others than the library set; the rest counts private enablers. */
 #define SIDE_ENABLED_SHIFT (sizeof(uintptr_t) * 8 - 8)
-#define SIDE_ENABLED_SHARED_MASK ((uintptr_t)0xff << SIDE_ENABLED_SHIFT)
 #define SIDE_ENABLED_USER_EVENTS ((uintptr_t)0x80 << SIDE_ENABLED_SHIFT)
 #define SIDE_ENABLED_PTRACE ((uintptr_t)0x40 << SIDE_ENABLED_SHIFT)
 

@@ -12,14 +12,13 @@
 #include <string.h>
 
 #include "callbacks.h"
+#include "export.h"
 #include "functions.h"
 #include "kernel.h"
-#include "export.h"
 #include "rcu.h"
 #include "registry.h"
 #include "report.h"
 
-#define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
 static inline const struct side_event_state_0 *state_0(const struct side_event_state *state)

@@ -12,7 +12,8 @@
  * child that shares memory emits through the reader of its parent's thread, or not at all.  The
  * same is true of clone() without a thread library: emitting works, (un)registering in such a child
  * is not supported.  A child made by the bare fork system call may emit; its first unregistration
- * waits until it finds out that the parent's other threads do not exist in it.
+ * waits until it finds out that the parent's other threads do not exist in it, and threads that it
+ * creates do not emit.
  */
 #include <errno.h>
 #include <pthread.h>

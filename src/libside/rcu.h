@@ -7,8 +7,8 @@
  * Its `epoch` is 0 outside read-side sections, and otherwise the value that `gp`, which all readers
  * read and only writers change, had when the outermost section began.  So:
  *
- *   enter   epoch = gp       one store      (only when epoch is 0)
- *   leave   epoch = 0            one store      (only when enter stored)
+ *   enter   epoch = gp   one store   (only when epoch is 0)
+ *   leave   epoch = 0    one store   (only when enter stored)
  *
  * A grace period is: raise gp, have every running thread pass a full barrier (membarrier), then
  * wait for each reader whose epoch is older than the new value.  Because of the barrier, a reader
@@ -33,8 +33,7 @@
  * Thread-local data: one pointer, in whatever model; a library that is loaded late must not need
  * static TLS space.  But a general access is a call.  When the loader has put the pointer at the
  * same distance from every thread's thread pointer (always when the library is loaded with the
- * program, mostly otherwise), rcu_start() finds out, and the hot path loads it with one
- * instruction.
+ * program, mostly otherwise), rcu_start() finds out, and the hot path loads it with one instruction.
  * Where there is no static TLS space left, a thread's first access allocates memory: then, and only
  * then, the first event of a thread must not be in a signal handler that interrupted malloc().
  */
