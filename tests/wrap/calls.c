@@ -24,7 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static void say(const char *format, ...)
+__attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
 {
 	char line[512];
 	va_list list;
