@@ -427,6 +427,67 @@ static int verb_dlopen(char **args)
 	return 0;
 }
 
+/* Everything at once: threads emit, a library comes and goes, and the whole is forked. */
+static volatile bool storm_over;
+
+static void *load_and_unload(void *path)
+{
+	uint64_t i;
+
+	for (i = 0; !storm_over; i++) {
+		void *library = dlopen(path, RTLD_NOW);
+		void (*emit)(uint64_t);
+		void *found;
+
+		if (!library)
+			abort();
+		found = dlsym(library, "plugin_emit");
+		memcpy(&emit, &found, sizeof(emit));
+		emit(i);
+		dlclose(library);
+	}
+	return NULL;
+}
+
+static void *fire_until_over(void *argument)
+{
+	struct work *work = argument;
+
+	while (!storm_over) {
+		work->to += 32;
+		fire(work);
+		work->from = work->to;
+	}
+	return NULL;
+}
+
+static int verb_storm(char **args)
+{
+	static struct work work[2] = {{.number = 0, .gently = true}, {.number = 1, .gently = true}};
+	pthread_t loader;
+	int rounds = atoi(args[1]), failed = 0, i;
+
+	pthread_create(&work[0].thread, NULL, fire_until_over, &work[0]);
+	pthread_create(&work[1].thread, NULL, fire_until_over, &work[1]);
+	pthread_create(&loader, NULL, load_and_unload, args[0]);
+	for (i = 0; i < rounds; i++) {
+		int status = -1;
+		pid_t child = fork();
+
+		if (!child) {
+			tick(2, 0);
+			_exit(0);
+		}
+		waitpid(child, &status, 0);
+		failed += status != 0;
+	}
+	storm_over = true;
+	pthread_join(work[0].thread, NULL);
+	pthread_join(work[1].thread, NULL);
+	pthread_join(loader, NULL);
+	return failed ? 1 : 0;
+}
+
 /* ---- what a program does to itself ---- */
 
 static int verb_close_all(char **args)
@@ -592,6 +653,7 @@ static const struct {
 		{"sizes", verb_sizes, 0},
 		{"kinds", verb_kinds, 0},
 		{"dlopen", verb_dlopen, 2},
+		{"storm", verb_storm, 2},
 		{"close-all", verb_close_all, 0},
 		{"chroot", verb_chroot, 1},
 		{"setuid", verb_setuid, 0},

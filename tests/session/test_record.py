@@ -126,6 +126,21 @@ class Processes(Case):
                 self.assertSequence(trace, 0, 50)
                 self.assertSequence(trace, 1, 50)
 
+    def test_storm(self):
+        rounds = 5000 if LONG else 100
+        traces = self.record("storm", PLUGIN, str(rounds))
+        first = self.traces[self.summary["processes"][0]["directory"]]
+        for thread in 0, 1:
+            ticks = first.ticks(thread)
+            self.assertEqual(ticks, list(range(len(ticks))))
+            self.assertGreater(len(ticks), 0)
+        loads = first.texts("plugin:call", "sequence")
+        self.assertEqual(loads, list(range(len(loads))))
+        # In a listing of many children, each said its one word.
+        children = [t for t in traces if t is not first]
+        self.assertEqual(len(children), rounds)
+        self.assertTrue(all(t.ticks(2) == [0] for t in children))
+
     def test_exec_is_a_new_instance(self):
         traces = self.record("exec", status=7)
         self.assertEqual(len(traces), 2)
