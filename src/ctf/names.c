@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,31 +44,35 @@ static struct ctf_name_entry *names_find(struct ctf_names *names, const char *na
 	return &names->table[at];
 }
 
+/*
+ * Babeltrace shows names without their first underscore, and refuses a member whose TSDL name is what
+ * an earlier member is shown as. So a name with one underscore more or less is taken, too. `longer` is
+ * the name with an underscore in front.
+ */
+static bool names_clash(struct ctf_names *names, const char *longer)
+{
+	return names_find(names, longer)->name || names_find(names, longer + 1)->name ||
+			(longer[1] == '_' && names_find(names, longer + 2)->name);
+}
+
 const char *ctf_names_take(struct ctf_names *names, const char *name)
 {
-	struct ctf_name_entry *entry = names_find(names, name);
-	size_t size = strlen(name) + 12;
-	char *tried;
+	struct ctf_name_entry *entry = names_find(names, name), *other;
+	size_t size = strlen(name) + 13;
+	char *longer = ctf_arena_alloc(names->arena, size, 1);
+	uint32_t suffix = entry->name ? entry->next : 2;
 
-	if (!entry->name) {
-		entry->name = name;
-		entry->next = 2;
-		return name;
-	}
-	tried = ctf_arena_alloc(names->arena, size, 1);
-	if (!tried)
+	if (!longer)
 		return NULL;
-	for (;;) {
-		struct ctf_name_entry *other;
-
-		snprintf(tried, size, "%s_%" PRIu32, name, entry->next++);
-		other = names_find(names, tried);
-		if (other->name)
-			continue;
-		other->name = tried;
-		other->next = 2;
-		return tried;
-	}
+	snprintf(longer, size, "_%s", name);
+	while (names_clash(names, longer))
+		snprintf(longer, size, "_%s_%" PRIu32, name, suffix++);
+	if (entry->name)
+		entry->next = suffix;
+	other = names_find(names, longer + 1);
+	other->name = longer + 1;
+	other->next = 2;
+	return longer + 1;
 }
 
 const char *ctf_name_escape(struct ctf_arena *arena, const char *name)

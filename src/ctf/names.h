@@ -17,7 +17,10 @@ struct ctf_names {
 int ctf_names_init(struct ctf_names *names, struct ctf_arena *arena, uint32_t count);
 void ctf_names_free(struct ctf_names *names);
 
-/* `name`, or `name_2`, `name_3`, … if it is taken; NULL without memory. */
+/*
+ * `name`, or `name_2`, `name_3`, … if it is taken, or another that only has an underscore more or
+ * less in front; NULL without memory.
+ */
 const char *ctf_names_take(struct ctf_names *names, const char *name);
 
 /* `_` + name with every byte outside [A-Za-z0-9_] as `_`; `_unnamed` for "". */

@@ -483,6 +483,16 @@ struct make_attributes {
 
 #define NO_ATTRIBUTES ((struct make_attributes){ 0, NULL })
 
+/* An attribute is constant once it stands. */
+static MAKE_UNUSED void make_attribute_at(struct side_attr *to, const struct side_type_raw_string *key,
+		uint32_t type, const void *value, size_t size)
+{
+	memset((void *) to, 0xa5, sizeof(*to));
+	memcpy((void *) &to->key, key, sizeof(*key));
+	memcpy((char *) &to->value, &type, sizeof(type));
+	memcpy((char *) &to->value + sizeof(type), value, size);
+}
+
 static MAKE_UNUSED struct side_attr make_attribute(
 		const char *key, unsigned int type, const void *value, size_t size)
 {
@@ -490,10 +500,7 @@ static MAKE_UNUSED struct side_attr make_attribute(
 	struct side_type_raw_string name = { .unit_size = 1 };
 
 	side_ptr_set(name.p, key);
-	memset(&attribute, 0xa5, sizeof(attribute));
-	memcpy((void *) &attribute.key, &name, sizeof(name));
-	memcpy((char *) &attribute.value, &(uint32_t){ type }, 4);
-	memcpy((char *) &attribute.value + 4, value, size);
+	make_attribute_at(&attribute, &name, type, value, size);
 	return attribute;
 }
 
