@@ -344,6 +344,16 @@ static void see_id(void *user, uint32_t cpu, uint32_t id, const unsigned char *p
 	*last = id > *last ? id : *last;
 }
 
+/* An event made by hand, which the static checker of the macros has never seen. */
+static void call_late(const struct side_event_state_0 *event, uint64_t value)
+{
+	side_arg_define_struct(args, side_arg_list(side_arg_u64(0), side_arg_u64(value)));
+
+	/* Relaxed: as at every call site, the word orders nothing. */
+	if (__atomic_load_n(&event->enabled, __ATOMIC_RELAXED))
+		side_call(&event->parent, &args);
+}
+
 static void batches_come_and_go(void **state)
 {
 	struct consumer consumer = {.patterns = "agent:other\0late:*", .nr_patterns = 2};
@@ -370,7 +380,7 @@ static void batches_come_and_go(void **state)
 		handle = side_events_register(list, 2);
 		assert_non_null(handle);
 		assert_int_equal(side_event_state__late.enabled, 1);
-		side_event_call(late, side_arg_list(side_arg_u64(0), side_arg_u64(i)));
+		call_late(&side_event_state__late, i);
 		side_events_unregister(handle);
 		assert_int_equal(side_event_state__late.enabled, 0);
 	}
@@ -393,7 +403,7 @@ static void batches_come_and_go(void **state)
 	for (i = 0; i < 300; i++) {
 		snprintf(name, sizeof(name), "number%u", i);
 		handle = side_events_register(list, 2);
-		side_event(late, side_arg_list(side_arg_u64(0), side_arg_u64(i)));
+		call_late(&side_event_state__late, i);
 		side_events_unregister(handle);
 	}
 	assert_int_equal(consumer_drain(&consumer, 16, see_id, &last_id), CONSUMER_EVENTS_MAX - 2);
