@@ -146,9 +146,13 @@ static int handle_hello(struct session *session, struct connection *connection, 
 	if (pidfd < 0)
 		return -ESRCH;
 	instance = instance_create(session, &hello, connection->peer, pidfd, &ring_fd, &reason);
-	if (!instance)
-		report(session, true, "process %d (%.60s) is not recorded: %s",
-				(int)connection->peer, hello.procname, reason);
+	if (!instance) {
+		char *name = instance_clean_name(hello.procname);
+
+		report(session, true, "process %d (%s) is not recorded: %s", (int)connection->peer,
+				name ? name : "?", reason);
+		free(name);
+	}
 	ret = send_config(session, connection, instance, reason, ring_fd);
 	if (ring_fd >= 0)
 		close(ring_fd);

@@ -118,7 +118,7 @@ static int make_rings(struct session *session, struct instance *instance, int *r
 }
 
 /* Only what is harmless in a file name and in a terminal. */
-static char *clean_name(const char *name)
+char *instance_clean_name(const char *name)
 {
 	char *clean = strndup(name, 64);
 	char *at;
@@ -132,6 +132,18 @@ static char *clean_name(const char *name)
 		free(clean);
 		clean = strdup("unknown");
 	}
+	return clean;
+}
+
+/* A path is shown to people: nothing in it may speak to their terminals. */
+static char *clean_path(const char *path)
+{
+	char *clean = strdup(path);
+	char *at;
+
+	for (at = clean; at && *at; at++)
+		if ((unsigned char)*at < ' ' || *at == 0x7f)
+			*at = '?';
 	return clean;
 }
 
@@ -186,8 +198,8 @@ struct instance *instance_create(struct session *session, const struct wire_hell
 	instance->parent = hello->parent;
 	instance->token = hello->token;
 	instance->number = session->nr_instances;
-	instance->procname = clean_name(hello->procname);
-	instance->exe = strdup(hello->exe);
+	instance->procname = instance_clean_name(hello->procname);
+	instance->exe = clean_path(hello->exe);
 	instance->begin_ticks = ring_clock_now(session->clock);
 	if (!instance->procname || !instance->exe)
 		goto fail;

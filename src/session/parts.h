@@ -255,6 +255,7 @@ void connections_close(struct session *session);
  */
 struct instance *instance_create(struct session *session, const struct wire_hello *hello,
 		pid_t peer, int pidfd, int *ring_fd, const char **reason);
+char *instance_clean_name(const char *name);
 struct instance *instance_find(struct session *session, uint64_t token, pid_t peer);
 enum wire_refusal instance_add_kind(struct session *session, struct instance *instance, uint32_t id,
 		const void *bytes, size_t size);

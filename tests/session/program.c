@@ -269,7 +269,7 @@ static int verb_signal_fork(char **args)
 	(void)args;
 	sigaction(SIGALRM, &action, NULL);
 	setitimer(ITIMER_REAL, &timer, NULL);
-	for (i = 0; i < 50000; i++)
+	for (i = 0; i < 20000; i++)
 		tick(0, (uint64_t)i);
 	signal(SIGALRM, SIG_IGN);
 	wait_all();

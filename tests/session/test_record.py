@@ -184,9 +184,9 @@ class Processes(Case):
 
 class Signals(Case):
     def test_handlers_emit_within_events(self):
-        trace, = self.record("signal", "30000")
+        trace, = self.record("signal", "20000")
         handled = int(self.stdout)
-        self.assertSequence(trace, 0, 30000)
+        self.assertSequence(trace, 0, 20000)
         self.assertSequence(trace, 1, handled)
         self.assertNothingLost()
 
@@ -196,7 +196,7 @@ class Signals(Case):
         children = 0
         for trace in traces:
             if trace.name == self.summary["processes"][0]["directory"]:
-                self.assertSequence(trace, 0, 50000)
+                self.assertSequence(trace, 0, 20000)
                 self.assertEqual(trace.ticks(2), [])
             else:
                 children += 1
@@ -378,6 +378,7 @@ class Hostile(Case):
         for process in summary["processes"]:
             self.assertRegex(process["procname"], r"^[A-Za-z0-9._+-]+$")
             self.assertNotIn("/", process["directory"])
+            self.assertNotIn("\n", process["exe"])
 
     def test_kinds(self):
         self.hostile("kinds")
