@@ -497,7 +497,7 @@ def gathered(memory, type, place, length_place=None):
         raw = None if there is None else string_at(memory, type, there)
         return ("str", text_bytes(type, raw)), stride or len(raw)
     if kind == "byte":
-        return ("int", memory.read(*there, 1)[0], 8, False, base_of(type, 16)), stride or 1
+        return ("int", memory.read(*there, 1)[0], 8, False, 16), stride or 1
     if kind in ("int", "pointer", "bool", "float"):
         size = type.get("size", 8)
         raw = memory.read(*there, size)
@@ -565,7 +565,7 @@ def expected(type, value, memory=None):
         return bitmap_form(expected(type["e"], value, memory))
     raw = None if value is None else bytes.fromhex(value)
     if kind == "byte":
-        return ("int", raw[0], 8, False, base_of(type, 16))
+        return ("int", raw[0], 8, False, 16)
     if kind == "bool":
         return boolean_form(type, raw)
     if kind == "int":

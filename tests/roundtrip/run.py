@@ -50,9 +50,9 @@ def compare(script, found, what):
             wrong += 1
             if wrong <= 10:
                 print("%s, event %d, %s%s" % (what, i, want[0], sentence))
-            if wrong == 1:
+            if wrong == 1 and os.environ.get("ROUNDTRIP_KEEP"):
                 firing = script.firings[i]
-                print(json.dumps(dict(script.events[firing["event"]])))
+                print(json.dumps(script.events[firing["event"]]))
                 print(json.dumps(firing))
     return wrong
 
