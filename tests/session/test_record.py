@@ -127,7 +127,7 @@ class Processes(Case):
                 self.assertSequence(trace, 1, 50)
 
     def test_storm(self):
-        rounds = 5000 if LONG else 100
+        rounds = 5000 if LONG else 50
         traces = self.record("storm", PLUGIN, str(rounds))
         first = self.traces[self.summary["processes"][0]["directory"]]
         for thread in 0, 1:
