@@ -38,11 +38,11 @@ struct run {
 	double ns;
 };
 
-#define BURST(payload)                                                                             \
-	static __attribute__((noinline)) void burst_##payload(uint32_t events)                     \
-	{                                                                                          \
-		for (uint32_t i = 0; i < events; i++)                                              \
-			fire_##payload(i);                                                         \
+#define BURST(payload)                                                         \
+	static __attribute__((noinline)) void burst_##payload(uint32_t events) \
+	{                                                                      \
+		for (uint32_t i = 0; i < events; i++)                          \
+			fire_##payload(i);                                     \
 	}
 BURST(u32)
 BURST(u32_string)
@@ -54,7 +54,7 @@ static double now_ns(void)
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double) now.tv_sec * 1e9 + (double) now.tv_nsec;
+	return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
 }
 
 static void *run_thread(void *data)
@@ -71,13 +71,14 @@ static void *run_thread(void *data)
 
 static int by_value(const void *a, const void *b)
 {
-	const double x = *(const double *) a, y = *(const double *) b;
+	const double x = *(const double *)a, y = *(const double *)b;
 
 	return x < y ? -1 : x > y;
 }
 
 /* The median over bursts; for several threads, of their mean cost in a burst. */
-static double measure(void (*burst)(uint32_t), uint32_t events, unsigned int threads, unsigned int bursts)
+static double measure(
+		void (*burst)(uint32_t), uint32_t events, unsigned int threads, unsigned int bursts)
 {
 	double results[1024];
 
@@ -89,7 +90,7 @@ static double measure(void (*burst)(uint32_t), uint32_t events, unsigned int thr
 
 		pthread_barrier_init(&barrier, NULL, threads);
 		for (unsigned int t = 0; t < threads; t++) {
-			runs[t] = (struct run){ burst, events, &barrier, 0 };
+			runs[t] = (struct run){burst, events, &barrier, 0};
 			if (pthread_create(&ids[t], NULL, run_thread, &runs[t]))
 				abort();
 		}
@@ -126,17 +127,17 @@ static void touch_buffers(void)
 
 int main(int argc, char **argv)
 {
-	const unsigned int threads = argc > 1 ? (unsigned int) atoi(argv[1]) : 1;
-	const unsigned int bursts = argc > 2 ? (unsigned int) atoi(argv[2]) : 5;
+	const unsigned int threads = argc > 1 ? (unsigned int)atoi(argv[1]) : 1;
+	const unsigned int bursts = argc > 2 ? (unsigned int)atoi(argv[2]) : 5;
 	static const struct {
 		const char *name;
 		void (*burst)(uint32_t);
 		uint32_t events;
 	} payloads[] = {
-		{ "u32", burst_u32, 50000 },
-		{ "u32+string16", burst_u32_string, 40000 },
-		{ "8xu64", burst_u64x8, 20000 },
-		{ "1KiB", burst_kib, 2000 },
+			{"u32", burst_u32, 50000},
+			{"u32+string16", burst_u32_string, 40000},
+			{"8xu64", burst_u64x8, 20000},
+			{"1KiB", burst_kib, 2000},
 	};
 
 	if (threads < 1 || threads > MAX_THREADS || bursts < 1 || bursts > 1024) {

@@ -23,6 +23,6 @@ static inline void fire_u64x8(uint32_t i)
 
 static inline void fire_kib(uint32_t i)
 {
-	kib[0] = (uint8_t) i;
+	kib[0] = (uint8_t)i;
 	lttng_ust_tracepoint(bench, kib, kib);
 }

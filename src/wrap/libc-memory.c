@@ -16,34 +16,36 @@
 #include <string.h>
 
 side_static_event(event_malloc, "libc", "malloc", SIDE_LOGLEVEL_DEBUG,
-	side_field_list(side_field_u64("size"), side_field_pointer("result"),
-		side_field_pointer("caller")));
+		side_field_list(side_field_u64("size"), side_field_pointer("result"),
+				side_field_pointer("caller")));
 side_static_event(event_calloc, "libc", "calloc", SIDE_LOGLEVEL_DEBUG,
-	side_field_list(side_field_u64("count"), side_field_u64("size"),
-		side_field_pointer("result"), side_field_pointer("caller")));
+		side_field_list(side_field_u64("count"), side_field_u64("size"),
+				side_field_pointer("result"), side_field_pointer("caller")));
 side_static_event(event_realloc, "libc", "realloc", SIDE_LOGLEVEL_DEBUG,
-	side_field_list(side_field_pointer("ptr"), side_field_u64("size"),
-		side_field_pointer("result"), side_field_pointer("caller")));
+		side_field_list(side_field_pointer("ptr"), side_field_u64("size"),
+				side_field_pointer("result"), side_field_pointer("caller")));
 side_static_event(event_reallocarray, "libc", "reallocarray", SIDE_LOGLEVEL_DEBUG,
-	side_field_list(side_field_pointer("ptr"), side_field_u64("count"), side_field_u64("size"),
-		side_field_pointer("result"), side_field_pointer("caller")));
+		side_field_list(side_field_pointer("ptr"), side_field_u64("count"),
+				side_field_u64("size"), side_field_pointer("result"),
+				side_field_pointer("caller")));
 side_static_event(event_free, "libc", "free", SIDE_LOGLEVEL_DEBUG,
-	side_field_list(side_field_pointer("ptr"), side_field_pointer("caller")));
+		side_field_list(side_field_pointer("ptr"), side_field_pointer("caller")));
 side_static_event(event_posix_memalign, "libc", "posix_memalign", SIDE_LOGLEVEL_DEBUG,
-	side_field_list(side_field_u64("alignment"), side_field_u64("size"),
-		side_field_pointer("ptr"), side_field_s32("result"), side_field_pointer("caller")));
+		side_field_list(side_field_u64("alignment"), side_field_u64("size"),
+				side_field_pointer("ptr"), side_field_s32("result"),
+				side_field_pointer("caller")));
 side_static_event(event_aligned_alloc, "libc", "aligned_alloc", SIDE_LOGLEVEL_DEBUG,
-	side_field_list(side_field_u64("alignment"), side_field_u64("size"),
-		side_field_pointer("result"), side_field_pointer("caller")));
+		side_field_list(side_field_u64("alignment"), side_field_u64("size"),
+				side_field_pointer("result"), side_field_pointer("caller")));
 side_static_event(event_memalign, "libc", "memalign", SIDE_LOGLEVEL_DEBUG,
-	side_field_list(side_field_u64("alignment"), side_field_u64("size"),
-		side_field_pointer("result"), side_field_pointer("caller")));
+		side_field_list(side_field_u64("alignment"), side_field_u64("size"),
+				side_field_pointer("result"), side_field_pointer("caller")));
 side_static_event(event_valloc, "libc", "valloc", SIDE_LOGLEVEL_DEBUG,
-	side_field_list(side_field_u64("size"), side_field_pointer("result"),
-		side_field_pointer("caller")));
+		side_field_list(side_field_u64("size"), side_field_pointer("result"),
+				side_field_pointer("caller")));
 side_static_event(event_pvalloc, "libc", "pvalloc", SIDE_LOGLEVEL_DEBUG,
-	side_field_list(side_field_u64("size"), side_field_pointer("result"),
-		side_field_pointer("caller")));
+		side_field_list(side_field_u64("size"), side_field_pointer("result"),
+				side_field_pointer("caller")));
 
 /* The functions behind us. NULL until find_next() has run. */
 static struct {
@@ -70,14 +72,14 @@ static size_t early_used;
 
 static bool is_early(const void *ptr)
 {
-	return (uintptr_t) ptr - (uintptr_t) early_area < sizeof(early_area);
+	return (uintptr_t)ptr - (uintptr_t)early_area < sizeof(early_area);
 }
 
 static size_t early_size(const void *ptr)
 {
 	size_t size;
 
-	memcpy(&size, (const char *) ptr - EARLY_HEADER, sizeof(size));
+	memcpy(&size, (const char *)ptr - EARLY_HEADER, sizeof(size));
 	return size;
 }
 
@@ -95,8 +97,9 @@ static void *early_alloc(size_t alignment, size_t size)
 	/* Relaxed throughout: only the bound moves, no thread reads another's block through it. */
 	used = __atomic_load_n(&early_used, __ATOMIC_RELAXED);
 	do {
-		begin = ((uintptr_t) early_area + used + EARLY_HEADER + alignment - 1) /
-				alignment * alignment - (uintptr_t) early_area;
+		begin = ((uintptr_t)early_area + used + EARLY_HEADER + alignment - 1) / alignment *
+						alignment -
+				(uintptr_t)early_area;
 		if (begin + size > sizeof(early_area)) {
 			errno = ENOMEM;
 			return NULL;
@@ -193,8 +196,8 @@ WRAP_EXPORT void *realloc(void *ptr, size_t size)
 	if (is_early(ptr) || !find_next())
 		return ptr ? realloc_early(ptr, size) : early_alloc(16, size);
 	result = next.realloc(ptr, size);
-	WRAP_EMIT(event_realloc, side_arg_pointer(ptr), side_arg_u64(size), side_arg_pointer(result),
-			side_arg_pointer(wrap_caller));
+	WRAP_EMIT(event_realloc, side_arg_pointer(ptr), side_arg_u64(size),
+			side_arg_pointer(result), side_arg_pointer(wrap_caller));
 	return result;
 }
 
@@ -211,8 +214,9 @@ WRAP_EXPORT void *reallocarray(void *ptr, size_t count, size_t size)
 		return ptr ? realloc_early(ptr, count * size) : early_alloc(16, count * size);
 	}
 	result = next.reallocarray(ptr, count, size);
-	WRAP_EMIT(event_reallocarray, side_arg_pointer(ptr), side_arg_u64(count), side_arg_u64(size),
-			side_arg_pointer(result), side_arg_pointer(wrap_caller));
+	WRAP_EMIT(event_reallocarray, side_arg_pointer(ptr), side_arg_u64(count),
+			side_arg_u64(size), side_arg_pointer(result),
+			side_arg_pointer(wrap_caller));
 	return result;
 }
 

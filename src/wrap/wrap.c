@@ -23,7 +23,7 @@ bool wrap_is_tracer(const void *address)
 	const unsigned int nr = __atomic_load_n(&nr_tracers, __ATOMIC_ACQUIRE);
 
 	for (unsigned int i = 0; i < nr; i++) {
-		if ((uintptr_t) address - tracers[i].begin < tracers[i].end - tracers[i].begin)
+		if ((uintptr_t)address - tracers[i].begin < tracers[i].end - tracers[i].begin)
 			return true;
 	}
 	return false;
@@ -45,8 +45,8 @@ static int note_object(struct dl_phdr_info *info, size_t size, void *data)
 	const char *slash = strrchr(info->dlpi_name, '/');
 	const char *base = slash ? slash + 1 : info->dlpi_name;
 
-	(void) size;
-	(void) data;
+	(void)size;
+	(void)data;
 	/*
 	 * Wrappers call nothing of their own accord; but the C library may go on from a function that
 	 * they called by jumping to another wrapped one, which then seems to be called by them.

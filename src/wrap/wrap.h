@@ -62,14 +62,14 @@ static inline void wrap_leave(void)
  * Emit event `event` with the given side_arg_* list, errno kept. `wrap_caller` must be in scope:
  * WRAP_CALLER() at the start of each wrapper puts it there.
  */
-#define WRAP_EMIT(event, ...)                                                                      \
-	do {                                                                                       \
-		if (side_event_enabled(event) && wrap_enter(wrap_caller)) {                        \
-			const int wrap_errno = errno;                                              \
-			side_event_call(event, side_arg_list(__VA_ARGS__));                        \
-			errno = wrap_errno;                                                        \
-			wrap_leave();                                                              \
-		}                                                                                  \
+#define WRAP_EMIT(event, ...)                                               \
+	do {                                                                \
+		if (side_event_enabled(event) && wrap_enter(wrap_caller)) { \
+			const int wrap_errno = errno;                       \
+			side_event_call(event, side_arg_list(__VA_ARGS__)); \
+			errno = wrap_errno;                                 \
+			wrap_leave();                                       \
+		}                                                           \
 	} while (0)
 
 #define WRAP_CALLER() void *const wrap_caller = __builtin_return_address(0)
@@ -91,7 +91,7 @@ static inline void wrap_leave(void)
 		function##_function next = __atomic_load_n(&cached, __ATOMIC_RELAXED);             \
                                                                                                    \
 		if (__builtin_expect(!next, 0)) {                                                  \
-			next = (function##_function) wrap_next(#function, version);                \
+			next = (function##_function)wrap_next(#function, version);                 \
 			__atomic_store_n(&cached, next, __ATOMIC_RELAXED);                         \
 			wrap_start();                                                              \
 		}                                                                                  \
@@ -99,11 +99,11 @@ static inline void wrap_leave(void)
 	}
 
 /* The fields that end most events: result, error number (0 on success), caller. */
-#define WRAP_RESULT_FIELDS(result_kind)                                                            \
+#define WRAP_RESULT_FIELDS(result_kind) \
 	side_field_##result_kind("result"), side_field_s32("error"), side_field_pointer("caller")
-#define WRAP_RESULT_ARGS(result_kind, result, failed)                                              \
-	side_arg_##result_kind(result), side_arg_s32((failed) ? errno : 0),                        \
-		side_arg_pointer(wrap_caller)
+#define WRAP_RESULT_ARGS(result_kind, result, failed)                       \
+	side_arg_##result_kind(result), side_arg_s32((failed) ? errno : 0), \
+			side_arg_pointer(wrap_caller)
 
 #define WRAP_LIST(...) __VA_ARGS__
 
@@ -113,17 +113,17 @@ static inline void wrap_leave(void)
  * expression over `result` that says whether errno means something, `fields` and `args` are
  * WRAP_LIST(...)s.
  */
-#define WRAP_FUNCTION(provider, type, kind, function, params, names, failed, fields, args)         \
-	side_static_event(event_##function, provider, #function, SIDE_LOGLEVEL_DEBUG,              \
-		side_field_list(fields, WRAP_RESULT_FIELDS(kind)));                                \
-	WRAP_NEXT(type, function, NULL, WRAP_LIST params)                                          \
-	WRAP_EXPORT type function params                                                           \
-	{                                                                                          \
-		WRAP_CALLER();                                                                     \
-		type result = next_##function() names;                                             \
-                                                                                                   \
-		WRAP_EMIT(event_##function, args, WRAP_RESULT_ARGS(kind, result, failed));         \
-		return result;                                                                     \
+#define WRAP_FUNCTION(provider, type, kind, function, params, names, failed, fields, args) \
+	side_static_event(event_##function, provider, #function, SIDE_LOGLEVEL_DEBUG,      \
+			side_field_list(fields, WRAP_RESULT_FIELDS(kind)));                \
+	WRAP_NEXT(type, function, NULL, WRAP_LIST params)                                  \
+	WRAP_EXPORT type function params                                                   \
+	{                                                                                  \
+		WRAP_CALLER();                                                             \
+		type result = next_##function() names;                                     \
+                                                                                           \
+		WRAP_EMIT(event_##function, args, WRAP_RESULT_ARGS(kind, result, failed)); \
+		return result;                                                             \
 	}
 
 /* A text that the kernel could not read must not be read by us either. */

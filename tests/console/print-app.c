@@ -8,30 +8,31 @@
 #include <side/trace.h>
 
 side_static_event_variadic(ev_log, "app", "log", SIDE_LOGLEVEL_WARNING,
-	side_field_list(side_field_string("message")),
-	side_attr_list(side_attr("vendor.topic", side_attr_string("storage")))
-);
+		side_field_list(side_field_string("message")),
+		side_attr_list(side_attr("vendor.topic", side_attr_string("storage"))));
 
 side_static_event(ev_any, "app", "any", SIDE_LOGLEVEL_DEBUG,
-	side_field_list(side_field_dynamic("what")));
+		side_field_list(side_field_dynamic("what")));
 
 int main(void)
 {
-	side_event_variadic(ev_log,
-		side_arg_list(side_arg_string("disk slow")),
-		side_arg_list(
-			side_arg_dynamic_field("latency_us",
-				side_arg_dynamic_u32(950, side_dynamic_attr_list(
-					side_attr("std.integer.base", side_attr_u8(10))))),
-			side_arg_dynamic_field("device", side_arg_dynamic_string("sda")),
-		)
-	);
+	side_event_variadic(ev_log, side_arg_list(side_arg_string("disk slow")),
+			side_arg_list(side_arg_dynamic_field("latency_us",
+						      side_arg_dynamic_u32(950,
+								      side_dynamic_attr_list(side_attr(
+										      "std.integer."
+										      "base",
+										      side_attr_u8(10))))),
+					side_arg_dynamic_field("device",
+							side_arg_dynamic_string("sda")), ));
 	if (side_event_enabled(ev_any)) {
-		side_arg_dynamic_define_vec(list, side_arg_list(side_arg_dynamic_u8(1), side_arg_dynamic_null()));
-		side_arg_dynamic_define_struct(obj, side_arg_list(
-			side_arg_dynamic_field("list", side_arg_dynamic_vla(&list)),
-			side_arg_dynamic_field("ok", side_arg_dynamic_bool(true)),
-		));
+		side_arg_dynamic_define_vec(list,
+				side_arg_list(side_arg_dynamic_u8(1), side_arg_dynamic_null()));
+		side_arg_dynamic_define_struct(obj,
+				side_arg_list(side_arg_dynamic_field(
+							      "list", side_arg_dynamic_vla(&list)),
+						side_arg_dynamic_field("ok",
+								side_arg_dynamic_bool(true)), ));
 		side_event_call(ev_any, side_arg_list(side_arg_dynamic_struct(&obj)));
 	}
 	return 0;

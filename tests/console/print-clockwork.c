@@ -6,21 +6,13 @@
 #include <side/trace.h>
 
 side_static_event(ev_tick, "clockwork", "tick", SIDE_LOGLEVEL_INFO,
-	side_field_list(
-		side_field_u64("count"),
-		side_field_string("unit"),
-		side_field_double("drift"),
-	)
-);
+		side_field_list(side_field_u64("count"), side_field_string("unit"),
+				side_field_double("drift"), ));
 
 int main(void)
 {
 	side_event(ev_tick,
-		side_arg_list(
-			side_arg_u64(12),
-			side_arg_string("minute"),
-			side_arg_double(0.25),
-		)
-	);
+			side_arg_list(side_arg_u64(12), side_arg_string("minute"),
+					side_arg_double(0.25), ));
 	return 0;
 }

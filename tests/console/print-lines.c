@@ -16,7 +16,8 @@
 #include <side/trace.h>
 
 side_static_event(ev_long, "lines", "long", SIDE_LOGLEVEL_INFO,
-	side_field_list(side_field_u32("thread"), side_field_u32("number"), side_field_string("text")));
+		side_field_list(side_field_u32("thread"), side_field_u32("number"),
+				side_field_string("text")));
 side_static_event(ev_signal, "lines", "signal", SIDE_LOGLEVEL_INFO, side_field_list());
 side_static_event(ev_child, "lines", "child", SIDE_LOGLEVEL_INFO, side_field_list());
 
@@ -27,17 +28,18 @@ static bool only_short;
 
 static void *print(void *priv)
 {
-	uint32_t thread = (uint32_t) (uintptr_t) priv, i;
+	uint32_t thread = (uint32_t)(uintptr_t)priv, i;
 	char *text = malloc(20000);
 
 	for (i = 0; i < LINES; i++) {
 		/* From short to ten times what a pipe takes at once. */
 		size_t size = i % 3 || only_short ? i * 2 : 15000 + i;
 
-		memset(text, 'a' + (int) thread, size);
+		memset(text, 'a' + (int)thread, size);
 		text[size] = '\0';
-		side_event(ev_long, side_arg_list(side_arg_u32(thread), side_arg_u32(i),
-			side_arg_string(text)));
+		side_event(ev_long,
+				side_arg_list(side_arg_u32(thread), side_arg_u32(i),
+						side_arg_string(text)));
 	}
 	free(text);
 	return NULL;
@@ -47,14 +49,14 @@ static volatile sig_atomic_t signals;
 
 static void on_signal(int number)
 {
-	(void) number;
+	(void)number;
 	signals++;
 	side_event(ev_signal, side_arg_list());
 }
 
 int main(int argc, char **argv)
 {
-	const struct itimerval often = { { 0, 300 }, { 0, 300 } }, never = { { 0, 0 }, { 0, 0 } };
+	const struct itimerval often = {{0, 300}, {0, 300}}, never = {{0, 0}, {0, 0}};
 	pthread_t threads[THREADS];
 	uintptr_t i;
 	int status;
@@ -64,7 +66,7 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[1], "signals")) {
 		signal(SIGALRM, on_signal);
 		setitimer(ITIMER_REAL, &often, NULL);
-		print((void *) 0);
+		print((void *)0);
 		while (signals < 20)
 			pause();
 		setitimer(ITIMER_REAL, &never, NULL);
@@ -72,7 +74,7 @@ int main(int argc, char **argv)
 	}
 	only_short = !strcmp(argv[1], "forks");
 	for (i = 0; i < THREADS; i++)
-		pthread_create(&threads[i], NULL, print, (void *) i);
+		pthread_create(&threads[i], NULL, print, (void *)i);
 	for (i = 0; only_short && i < 10; i++) {
 		pid_t child = fork();
 

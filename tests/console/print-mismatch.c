@@ -37,13 +37,13 @@ static struct side_arg u8_arg(uint8_t value)
 	return arg;
 }
 
-#define CALL(event, args, nr)                                                                      \
-	do {                                                                                       \
-		const struct side_arg_vec call_vec_ = vec_of(args, nr);                            \
-		errno = EDOM;                                                                      \
-		side_call(&side_event_state__##event.parent, &call_vec_);                          \
-		if (errno != EDOM)                                                                 \
-			exit(1);                                                                   \
+#define CALL(event, args, nr)                                             \
+	do {                                                              \
+		const struct side_arg_vec call_vec_ = vec_of(args, nr);   \
+		errno = EDOM;                                             \
+		side_call(&side_event_state__##event.parent, &call_vec_); \
+		if (errno != EDOM)                                        \
+			exit(1);                                          \
 	} while (0)
 
 static side_define_struct(st, side_field_list(side_field_u8("a"), side_field_u8("b")));
@@ -52,27 +52,28 @@ static side_define_vla(vl, side_elem(side_type_struct(st)), side_length(side_typ
 static side_define_optional(op, side_elem(side_type_u8()));
 static side_define_variant(va, side_type_u8(), side_option_list(side_option(1, side_type_u8())));
 static side_define_enum(en, side_enum_mapping_list(side_enum_mapping_value("one", 1)));
-static side_define_enum_bitmap(bm, side_enum_bitmap_mapping_list(side_enum_bitmap_mapping_value("0", 0)));
+static side_define_enum_bitmap(
+		bm, side_enum_bitmap_mapping_list(side_enum_bitmap_mapping_value("0", 0)));
 
 side_static_event(ev_u8, "m", "u8", SIDE_LOGLEVEL_INFO, side_field_list(side_field_u8("x")));
 side_static_event(ev_struct, "m", "struct", SIDE_LOGLEVEL_INFO,
-	side_field_list(side_field_struct("s", st)));
+		side_field_list(side_field_struct("s", st)));
 side_static_event(ev_array, "m", "array", SIDE_LOGLEVEL_INFO,
-	side_field_list(side_field_array("a", ar)));
+		side_field_list(side_field_array("a", ar)));
 side_static_event(ev_vla, "m", "vla", SIDE_LOGLEVEL_INFO, side_field_list(side_field_vla("v", vl)));
 side_static_event(ev_optional, "m", "optional", SIDE_LOGLEVEL_INFO,
-	side_field_list(side_field_optional("o", op)));
+		side_field_list(side_field_optional("o", op)));
 side_static_event(ev_variant, "m", "variant", SIDE_LOGLEVEL_INFO,
-	side_field_list(side_field_variant("v", va)));
+		side_field_list(side_field_variant("v", va)));
 side_static_event(ev_enum, "m", "enum", SIDE_LOGLEVEL_INFO,
-	side_field_list(side_field_enum("e", &en, side_elem(side_type_u8())),
-		side_field_enum_bitmap("b", &bm, side_elem(side_type_u8()))));
+		side_field_list(side_field_enum("e", &en, side_elem(side_type_u8())),
+				side_field_enum_bitmap("b", &bm, side_elem(side_type_u8()))));
 side_static_event(ev_dynamic, "m", "dynamic", SIDE_LOGLEVEL_INFO,
-	side_field_list(side_field_dynamic("d")));
+		side_field_list(side_field_dynamic("d")));
 
 static void labels_and_counts(void)
 {
-	struct side_arg args[2] = { u8_arg(1), arg_of(SIDE_TYPE_STRING_UTF8, "x") };
+	struct side_arg args[2] = {u8_arg(1), arg_of(SIDE_TYPE_STRING_UTF8, "x")};
 
 	/*! the description has 1 fields, the arguments are 2 | m:u8 */
 	CALL(ev_u8, args, 2);
@@ -91,12 +92,13 @@ static void labels_and_counts(void)
 
 static void compounds(void)
 {
-	struct side_arg items[3] = { u8_arg(1), u8_arg(2), u8_arg(3) };
-	const struct side_arg bad[2] = { u8_arg(1), arg_of(SIDE_TYPE_NULL, NULL) };
+	struct side_arg items[3] = {u8_arg(1), u8_arg(2), u8_arg(3)};
+	const struct side_arg bad[2] = {u8_arg(1), arg_of(SIDE_TYPE_NULL, NULL)};
 	const struct side_arg_vec one = vec_of(items, 1), two = vec_of(items, 2);
 	const struct side_arg_vec three = vec_of(items, 3), wrong = vec_of(bad, 2);
 	struct side_arg arg = arg_of(SIDE_TYPE_STRUCT, &three);
-	struct side_arg structs[2] = { arg_of(SIDE_TYPE_STRUCT, &two), arg_of(SIDE_TYPE_STRUCT, &wrong) };
+	struct side_arg structs[2] = {
+			arg_of(SIDE_TYPE_STRUCT, &two), arg_of(SIDE_TYPE_STRUCT, &wrong)};
 	const struct side_arg_vec structs_vec = vec_of(structs, 2);
 
 	/*! the description has 2 fields, the arguments are 3 | m:struct | field: "s" | struct: */
@@ -144,16 +146,18 @@ static void choices(void)
 
 /* ---- gather ---- */
 
-static side_define_struct(st_gather, side_field_list(
-	side_field_gather_unsigned_integer("far", 0, 4, 0, 0, SIDE_TYPE_GATHER_ACCESS_POINTER)));
+static side_define_struct(st_gather,
+		side_field_list(side_field_gather_unsigned_integer(
+				"far", 0, 4, 0, 0, SIDE_TYPE_GATHER_ACCESS_POINTER)));
 side_static_event(ev_gather, "m", "gather", SIDE_LOGLEVEL_INFO,
-	side_field_list(side_field_gather_struct("g", st_gather, 0, 8, SIDE_TYPE_GATHER_ACCESS_DIRECT)));
+		side_field_list(side_field_gather_struct(
+				"g", st_gather, 0, 8, SIDE_TYPE_GATHER_ACCESS_DIRECT)));
 side_static_event(ev_length, "m", "length", SIDE_LOGLEVEL_INFO,
-	side_field_list(side_field_gather_vla("v",
-		side_elem(side_type_gather_byte(0, SIDE_TYPE_GATHER_ACCESS_DIRECT)), 0,
-		SIDE_TYPE_GATHER_ACCESS_DIRECT,
-		side_length(side_type_gather_signed_integer(0, 8, 0, 0,
-			SIDE_TYPE_GATHER_ACCESS_DIRECT)))));
+		side_field_list(side_field_gather_vla("v",
+				side_elem(side_type_gather_byte(0, SIDE_TYPE_GATHER_ACCESS_DIRECT)),
+				0, SIDE_TYPE_GATHER_ACCESS_DIRECT,
+				side_length(side_type_gather_signed_integer(
+						0, 8, 0, 0, SIDE_TYPE_GATHER_ACCESS_DIRECT)))));
 
 static void gathers(void)
 {
@@ -178,33 +182,33 @@ static void gathers(void)
 
 static enum side_visitor_status refuse(const struct side_tracer_visitor_ctx *tracer, int *ctx)
 {
-	(void) tracer;
-	(void) ctx;
+	(void)tracer;
+	(void)ctx;
 	return SIDE_VISITOR_STATUS_ERROR;
 }
 
-side_define_static_vla_visitor(vv_refuse, side_elem(side_type_u8()), side_length(side_type_u32()),
-	refuse, int);
+side_define_static_vla_visitor(
+		vv_refuse, side_elem(side_type_u8()), side_length(side_type_u32()), refuse, int);
 
 /* Does not look at what the tracer answers. */
 static enum side_visitor_status careless(const struct side_tracer_visitor_ctx *tracer, int *ctx)
 {
 	const struct side_arg elem = u8_arg(1), wrong = arg_of(SIDE_TYPE_NULL, NULL);
 
-	(void) ctx;
-	(void) tracer->write_elem(tracer, &elem);
-	(void) tracer->write_elem(tracer, &wrong);
-	(void) tracer->write_elem(tracer, &elem);
+	(void)ctx;
+	(void)tracer->write_elem(tracer, &elem);
+	(void)tracer->write_elem(tracer, &wrong);
+	(void)tracer->write_elem(tracer, &elem);
 	return SIDE_VISITOR_STATUS_OK;
 }
 
 side_define_static_vla_visitor(vv_careless, side_elem(side_type_u8()), side_length(side_type_u32()),
-	careless, int);
+		careless, int);
 
 side_static_event(ev_refuse, "m", "refuse", SIDE_LOGLEVEL_INFO,
-	side_field_list(side_field_vla_visitor("v", vv_refuse)));
+		side_field_list(side_field_vla_visitor("v", vv_refuse)));
 side_static_event(ev_careless, "m", "careless", SIDE_LOGLEVEL_INFO,
-	side_field_list(side_field_vla_visitor("v", vv_careless)));
+		side_field_list(side_field_vla_visitor("v", vv_careless)));
 
 /* A list that contains itself. */
 static void endless(void)
@@ -225,8 +229,8 @@ static void dynamics(void)
 {
 	struct side_arg arg = u8_arg(1);
 
-	side_arg_define_vla_visitor(refused, (int *) NULL);
-	side_arg_define_vla_visitor(carelessly, (int *) NULL);
+	side_arg_define_vla_visitor(refused, (int *)NULL);
+	side_arg_define_vla_visitor(carelessly, (int *)NULL);
 	/*! the visitor returned an error | m:refuse | field: "v" */
 	side_event(ev_refuse, side_arg_list(side_arg_vla_visitor(refused)));
 	/*! the description says U8 (2), the argument says NULL (0) | m:careless | field: "v" | index: 1 */

@@ -7,7 +7,7 @@
 #include <side/trace.h>
 
 side_static_event(ev_conn, "server", "connection", SIDE_LOGLEVEL_INFO,
-	side_field_list(side_field_s32("fd")));
+		side_field_list(side_field_s32("fd")));
 
 static void dump_connections(void *key)
 {
@@ -21,13 +21,13 @@ int main(void)
 {
 	struct side_statedump_request_handle *h;
 
-	h = side_statedump_request_notification_register("connections", dump_connections,
-		SIDE_STATEDUMP_MODE_POLLING);
+	h = side_statedump_request_notification_register(
+			"connections", dump_connections, SIDE_STATEDUMP_MODE_POLLING);
 	if (!h)
 		return 1;
 	/* event loop */
 	if (side_statedump_poll_pending_requests(h))
-		(void) side_statedump_run_pending_requests(h);
+		(void)side_statedump_run_pending_requests(h);
 	side_statedump_request_notification_unregister(h);
 	return 0;
 }

@@ -117,7 +117,8 @@ static int array_begin(void *priv, const struct visit_place *place,
 	return note("array%da%u{", (int)nr, attributes.nr);
 }
 
-static int enum_begin(void *priv, const struct visit_place *place, struct visit_attributes attributes)
+static int enum_begin(
+		void *priv, const struct visit_place *place, struct visit_attributes attributes)
 {
 	(void)priv;
 	(void)place;
@@ -129,7 +130,8 @@ static int enum_end(void *priv, const struct visit_place *place,
 {
 	(void)priv;
 	(void)place;
-	return note(")%u=%llu", side_array_length(&mappings->mappings), (unsigned long long)scalar->lo);
+	return note(")%u=%llu", side_array_length(&mappings->mappings),
+			(unsigned long long)scalar->lo);
 }
 
 static int bitmap(void *priv, const struct visit_place *place,
@@ -150,7 +152,8 @@ static int optional_begin(void *priv, const struct visit_place *place,
 }
 
 static int variant_begin(void *priv, const struct visit_place *place,
-		struct visit_attributes attributes, const struct visit_value *selector, uint32_t option)
+		struct visit_attributes attributes, const struct visit_value *selector,
+		uint32_t option)
 {
 	(void)priv;
 	(void)place;
@@ -159,17 +162,28 @@ static int variant_begin(void *priv, const struct visit_place *place,
 }
 
 static const struct visit_argument_ops ops = {
-	.event_begin = event_begin, .event_end = event_end,
-	.fields_begin = fields_begin, .fields_end = fields_end,
-	.variadic_begin = variadic_begin, .variadic_end = variadic_end,
-	.field_begin = field_begin, .field_end = close_bracket,
-	.element_begin = element_begin, .element_end = close_bracket,
-	.value = value,
-	.struct_begin = struct_begin, .struct_end = compound_end,
-	.array_begin = array_begin, .array_end = compound_end,
-	.enum_begin = enum_begin, .enum_end = enum_end, .bitmap = bitmap,
-	.optional_begin = optional_begin, .optional_end = close_bracket,
-	.variant_begin = variant_begin, .variant_end = close_bracket,
+		.event_begin = event_begin,
+		.event_end = event_end,
+		.fields_begin = fields_begin,
+		.fields_end = fields_end,
+		.variadic_begin = variadic_begin,
+		.variadic_end = variadic_end,
+		.field_begin = field_begin,
+		.field_end = close_bracket,
+		.element_begin = element_begin,
+		.element_end = close_bracket,
+		.value = value,
+		.struct_begin = struct_begin,
+		.struct_end = compound_end,
+		.array_begin = array_begin,
+		.array_end = compound_end,
+		.enum_begin = enum_begin,
+		.enum_end = enum_end,
+		.bitmap = bitmap,
+		.optional_begin = optional_begin,
+		.optional_end = close_bracket,
+		.variant_begin = variant_begin,
+		.variant_end = close_bracket,
 };
 
 /* ---- one event with everything ---- */
@@ -187,8 +201,8 @@ static enum side_visitor_status two_elements(const struct side_tracer_visitor_ct
 	return SIDE_VISITOR_STATUS_OK;
 }
 
-static enum side_visitor_status one_field(const struct side_tracer_dynamic_struct_visitor_ctx *ctx,
-		void *app)
+static enum side_visitor_status one_field(
+		const struct side_tracer_dynamic_struct_visitor_ctx *ctx, void *app)
 {
 	const struct side_arg_dynamic_field field =
 			side_visit_dynamic_field(side_arg_dynamic_u8, "f", *(const uint8_t *)app);
@@ -202,42 +216,42 @@ static enum side_visitor_status one_field(const struct side_tracer_dynamic_struc
 static side_define_struct(st, side_field_list(side_field_u8("a", K)), K);
 static side_define_array(ar, side_elem(side_type_struct(st)), 2);
 static side_define_vla(vl, side_elem(side_type_u8()), side_length(side_type_u8()), K);
-side_define_static_vla_visitor(vv, side_elem(side_type_s32()), side_length(side_type_u8()), two_elements,
-	int);
+side_define_static_vla_visitor(
+		vv, side_elem(side_type_s32()), side_length(side_type_u8()), two_elements, int);
 static side_define_optional(op, side_elem(side_type_u8()));
-static side_define_variant(va, side_type_u8(), side_option_list(
-	side_option(0, side_type_null()), side_option(1, side_type_u8())));
+static side_define_variant(va, side_type_u8(),
+		side_option_list(side_option(0, side_type_null()), side_option(1, side_type_u8())));
 static side_define_enum(en, side_enum_mapping_list(side_enum_mapping_value("one", 1)), K);
-static side_define_enum_bitmap(bm, side_enum_bitmap_mapping_list(side_enum_bitmap_mapping_value("0", 0)));
-static side_define_struct(st_gather, side_field_list(
-	side_field_gather_array("t", side_elem(side_type_gather_unsigned_integer(0, 2, 0, 0, DIRECT)), 2, 2,
-		DIRECT)));
+static side_define_enum_bitmap(
+		bm, side_enum_bitmap_mapping_list(side_enum_bitmap_mapping_value("0", 0)));
+static side_define_struct(st_gather,
+		side_field_list(side_field_gather_array("t",
+				side_elem(side_type_gather_unsigned_integer(0, 2, 0, 0, DIRECT)), 2,
+				2, DIRECT)));
 
 side_static_event_variadic(ev, "p", "e", SIDE_LOGLEVEL_INFO,
-	side_field_list(
-		side_field_array("array", ar), side_field_vla("vla", vl),
-		side_field_vla_visitor("visitor", vv), side_field_optional("no", op),
-		side_field_optional("yes", op), side_field_variant("variant", va),
-		side_field_enum("enum", &en, side_elem(side_type_u8())),
-		side_field_enum_bitmap("bitmap", &bm, side_elem(side_type_vla(vl))),
-		side_field_gather_struct("gather", st_gather, 0, 6, DIRECT),
-		side_field_dynamic("dynamic"),
-	)
-);
+		side_field_list(side_field_array("array", ar), side_field_vla("vla", vl),
+				side_field_vla_visitor("visitor", vv),
+				side_field_optional("no", op), side_field_optional("yes", op),
+				side_field_variant("variant", va),
+				side_field_enum("enum", &en, side_elem(side_type_u8())),
+				side_field_enum_bitmap("bitmap", &bm, side_elem(side_type_vla(vl))),
+				side_field_gather_struct("gather", st_gather, 0, 6, DIRECT),
+				side_field_dynamic("dynamic"), ));
 
 static const char expected[] =
-	"> p:e fields10{"
-	"0:array(array2a0{0(struct1a1{0:a(1a@2)}1)1(struct1a1{0:a(2a@2)}1)}2)"
-	"1:vla(array2a1{0(5@1)1(6@1)}2)"
-	"2:visitor(array-1a0{0(40@1)1(41@1)}2)"
-	"3:no(optional-no())"
-	"4:yes(optional-yes(8@1))"
-	"5:variant(variant1/1(9@1))"
-	"6:enum(enum-a1(1@0)1=1)"
-	"7:bitmap(bitmap1/2)"
-	"8:gather(struct1a0{0:t(array2a0{0(22@2)1(33@2)}2)}1)"
-	"9:dynamic(array2a0{0(d7a@1)1(struct-1a0{0:f(d3@2)}1)}2)"
-	"}variadic1a1{0:x(d2@0)}1.0";
+		"> p:e fields10{"
+		"0:array(array2a0{0(struct1a1{0:a(1a@2)}1)1(struct1a1{0:a(2a@2)}1)}2)"
+		"1:vla(array2a1{0(5@1)1(6@1)}2)"
+		"2:visitor(array-1a0{0(40@1)1(41@1)}2)"
+		"3:no(optional-no())"
+		"4:yes(optional-yes(8@1))"
+		"5:variant(variant1/1(9@1))"
+		"6:enum(enum-a1(1@0)1=1)"
+		"7:bitmap(bitmap1/2)"
+		"8:gather(struct1a0{0:t(array2a0{0(22@2)1(33@2)}2)}1)"
+		"9:dynamic(array2a0{0(d7a@1)1(struct-1a0{0:f(d3@2)}1)}2)"
+		"}variadic1a1{0:x(d2@0)}1.0";
 
 static const struct visit_argument_ops *used_ops = &ops;
 static int stop_after, last_result, nr_calls;
@@ -256,7 +270,7 @@ static void on_event(const struct side_event_description *desc, const struct sid
 
 static void fire(void)
 {
-	static const uint16_t gathered[] = { 11, 22, 33 };
+	static const uint16_t gathered[] = {11, 22, 33};
 	uint8_t three = 3;
 	int forty = 40;
 
@@ -269,16 +283,20 @@ static void fire(void)
 	side_arg_define_optional(yes, side_arg_u8(8), SIDE_OPTIONAL_ENABLED);
 	side_arg_define_variant(variant, side_arg_u8(1), side_arg_u8(9));
 	side_arg_dynamic_define_struct_visitor(fields, one_field, &three);
-	side_arg_dynamic_define_vec(list, side_arg_list(
-		side_arg_dynamic_u8(7, side_dynamic_attr_list(side_attr("k", side_attr_u8(1)))),
-		side_arg_dynamic_struct_visitor(&fields)));
+	side_arg_dynamic_define_vec(list,
+			side_arg_list(side_arg_dynamic_u8(7,
+						      side_dynamic_attr_list(side_attr(
+								      "k", side_attr_u8(1)))),
+					side_arg_dynamic_struct_visitor(&fields)));
 	side_event_call_variadic(ev,
-		side_arg_list(side_arg_array(array), side_arg_vla(vla), side_arg_vla_visitor(visitor),
-			side_arg_optional(no), side_arg_optional(yes), side_arg_variant(variant),
-			side_arg_u8(1), side_arg_vla(vla), side_arg_gather_struct(gathered),
-			side_arg_dynamic_vla(&list)),
-		side_arg_list(side_arg_dynamic_field("x", side_arg_dynamic_u8(2))),
-		side_dynamic_attr_list(side_attr("k", side_attr_u8(1))));
+			side_arg_list(side_arg_array(array), side_arg_vla(vla),
+					side_arg_vla_visitor(visitor), side_arg_optional(no),
+					side_arg_optional(yes), side_arg_variant(variant),
+					side_arg_u8(1), side_arg_vla(vla),
+					side_arg_gather_struct(gathered),
+					side_arg_dynamic_vla(&list)),
+			side_arg_list(side_arg_dynamic_field("x", side_arg_dynamic_u8(2))),
+			side_dynamic_attr_list(side_attr("k", side_attr_u8(1))));
 }
 
 int main(void)

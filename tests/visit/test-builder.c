@@ -13,12 +13,12 @@
 
 #include "visit/visit.h"
 
-#define CHECK(condition)                                                                         \
-	do {                                                                                     \
-		if (!(condition)) {                                                              \
+#define CHECK(condition)                                                                          \
+	do {                                                                                      \
+		if (!(condition)) {                                                               \
 			fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
-			exit(1);                                                                 \
-		}                                                                                \
+			exit(1);                                                                  \
+		}                                                                                 \
 	} while (0)
 
 #define HOST SIDE_TYPE_BYTE_ORDER_HOST
@@ -55,26 +55,25 @@ static void same(struct side_event_description *dsl, struct side_builder *b)
 /* ---- every type ---- */
 
 side_static_event(ev_scalars, "b", "scalars", SIDE_LOGLEVEL_ALERT,
-	side_field_list(
-		side_field_null("null"), side_field_bool("bool"), side_field_byte("byte"),
-		side_field_u8("u8"), side_field_u16("u16"), side_field_u32("u32"), side_field_u64("u64"),
-		side_field_u128("u128"),
-		side_field_s8("s8"), side_field_s16("s16"), side_field_s32("s32"), side_field_s64("s64"),
-		side_field_s128("s128"),
-		side_field_u32_be("u32be"), side_field_s64_le("s64le"), side_field_s16_be("s16be"),
-		side_field_pointer("pointer"), side_field_pointer_be("pointerbe"),
-		side_field_float_binary32("f32"), side_field_float_binary64_be("f64be"),
-		side_field_string("utf8"), side_field_string16("utf16"),
-		side_field_string16_be("utf16be"), side_field_string32_le("utf32le"),
-		side_field_dynamic("dynamic"),
-	)
-);
+		side_field_list(side_field_null("null"), side_field_bool("bool"),
+				side_field_byte("byte"), side_field_u8("u8"), side_field_u16("u16"),
+				side_field_u32("u32"), side_field_u64("u64"),
+				side_field_u128("u128"), side_field_s8("s8"), side_field_s16("s16"),
+				side_field_s32("s32"), side_field_s64("s64"),
+				side_field_s128("s128"), side_field_u32_be("u32be"),
+				side_field_s64_le("s64le"), side_field_s16_be("s16be"),
+				side_field_pointer("pointer"), side_field_pointer_be("pointerbe"),
+				side_field_float_binary32("f32"),
+				side_field_float_binary64_be("f64be"), side_field_string("utf8"),
+				side_field_string16("utf16"), side_field_string16_be("utf16be"),
+				side_field_string32_le("utf32le"),
+				side_field_dynamic("dynamic"), ));
 
 static void scalars(void)
 {
 	struct side_builder *b = side_builder_create("b", "scalars", SIDE_LOGLEVEL_ALERT, 0);
-	static const char *const names[] = { "u8", "u16", "u32", "u64", "u128", "s8", "s16", "s32",
-		"s64", "s128" };
+	static const char *const names[] = {
+			"u8", "u16", "u32", "u64", "u128", "s8", "s16", "s32", "s64", "s128"};
 	unsigned int i;
 
 	side_builder_add_field(b, NULL, "null", side_builder_null(b));
@@ -99,28 +98,48 @@ static void scalars(void)
 }
 
 side_static_event_variadic(ev_attributes, "b", "attributes", SIDE_LOGLEVEL_DEBUG,
-	side_field_list(
-		side_field_u32("x", side_attr_list(
-			side_attr("bool", side_attr_bool(3)),
-			side_attr("u8", side_attr_u8(255)), side_attr("u16", side_attr_u16(65535)),
-			side_attr("u32", side_attr_u32(3)), side_attr("u64", side_attr_u64(UINT64_MAX)),
-			side_attr("u128", side_attr_u128(((unsigned __int128) 7 << 64) + 9)),
-			side_attr("s8", side_attr_s8(-128)), side_attr("s16", side_attr_s16(-2)),
-			side_attr("s32", side_attr_s32(-3)), side_attr("s64", side_attr_s64(INT64_MIN)),
-			side_attr("s128", side_attr_s128(-1)),
-			side_attr("f32", side_attr_float_binary32(0.5f)),
-			side_attr("f64", side_attr_float_binary64(1e-7)),
-			side_attr("s", side_attr_string("text")),
-			side_attr("s16", side_attr_string16(u"\u20ac")),
-			side_attr("s32", side_attr_string32(U"\u20ac")))),
-	),
-	side_attr_list(side_attr("event", side_attr_string("here")))
-);
+		side_field_list(side_field_u32("x",
+						side_attr_list(side_attr("bool", side_attr_bool(3)),
+								side_attr("u8", side_attr_u8(255)),
+								side_attr("u16",
+										side_attr_u16(65535)),
+								side_attr("u32", side_attr_u32(3)),
+								side_attr("u64",
+										side_attr_u64(UINT64_MAX)),
+								side_attr("u128",
+										side_attr_u128(((unsigned __int128)7
+													       << 64) +
+												9)),
+								side_attr("s8", side_attr_s8(-128)),
+								side_attr("s16", side_attr_s16(-2)),
+								side_attr("s32", side_attr_s32(-3)),
+								side_attr("s64",
+										side_attr_s64(INT64_MIN)),
+								side_attr("s128",
+										side_attr_s128(-1)),
+								side_attr("f32",
+										side_attr_float_binary32(
+												0.5f)),
+								side_attr("f64",
+										side_attr_float_binary64(
+												1e-7)),
+								side_attr("s",
+										side_attr_string(
+												"te"
+												"x"
+												"t")),
+								side_attr("s16",
+										side_attr_string16(
+												u"\u20ac")),
+								side_attr("s32",
+										side_attr_string32(
+												U"\u20ac")))), ),
+		side_attr_list(side_attr("event", side_attr_string("here"))));
 
 static void attributes(void)
 {
-	struct side_builder *b = side_builder_create("b", "attributes", SIDE_LOGLEVEL_DEBUG,
-			SIDE_EVENT_FLAG_VARIADIC);
+	struct side_builder *b = side_builder_create(
+			"b", "attributes", SIDE_LOGLEVEL_DEBUG, SIDE_EVENT_FLAG_VARIADIC);
 	struct side_builder_type *x = side_builder_integer(b, 4, 0, HOST);
 	const float f32 = 0.5f;
 	const double f64 = 1e-7;
@@ -157,8 +176,8 @@ static enum side_visitor_status visit_nothing(const struct side_tracer_visitor_c
 	return SIDE_VISITOR_STATUS_OK;
 }
 
-static enum side_visitor_status visit_nothing_untyped(const struct side_tracer_visitor_ctx *ctx,
-		void *app)
+static enum side_visitor_status visit_nothing_untyped(
+		const struct side_tracer_visitor_ctx *ctx, void *app)
 {
 	return visit_nothing(ctx, app);
 }
@@ -166,41 +185,42 @@ static enum side_visitor_status visit_nothing_untyped(const struct side_tracer_v
 #define K(n) side_attr_list(side_attr("k", side_attr_u8(n)))
 
 static side_define_struct(st_empty, side_field_list());
-static side_define_struct(st_pos,
-	side_field_list(side_field_s32("row"), side_field_s32("col")), K(1));
+static side_define_struct(
+		st_pos, side_field_list(side_field_s32("row"), side_field_s32("col")), K(1));
 static side_define_array(ar_pos, side_elem(side_type_struct(st_pos)), 3, K(2));
-static side_define_vla(vl_ar, side_elem(side_type_array(ar_pos)), side_length(side_type_u16()), K(3));
+static side_define_vla(
+		vl_ar, side_elem(side_type_array(ar_pos)), side_length(side_type_u16()), K(3));
 side_define_static_vla_visitor(vv_s32, side_elem(side_type_s32()), side_length(side_type_u64()),
-	visit_nothing, int, K(4));
+		visit_nothing, int, K(4));
 static side_define_optional(op_dyn, side_elem(side_type_dynamic()));
 static side_define_variant(va_s8, side_type_s8(),
-	side_option_list(
-		side_option(-1, side_type_null()),
-		side_option_range(0, 6, side_type_struct(st_pos)),
-	),
-	K(5));
-static side_define_enum(en, side_enum_mapping_list(
-	side_enum_mapping_value("minus", -1), side_enum_mapping_range("all", INT64_MIN, INT64_MAX)),
-	K(6));
+		side_option_list(side_option(-1, side_type_null()),
+				side_option_range(0, 6, side_type_struct(st_pos)), ),
+		K(5));
+static side_define_enum(en,
+		side_enum_mapping_list(side_enum_mapping_value("minus", -1),
+				side_enum_mapping_range("all", INT64_MIN, INT64_MAX)),
+		K(6));
 static side_define_array(ar_u8, side_elem(side_type_u8()), 4);
-static side_define_enum_bitmap(bm, side_enum_bitmap_mapping_list(
-	side_enum_bitmap_mapping_value("first", 0), side_enum_bitmap_mapping_range("rest", 1, UINT64_MAX)),
-	K(7));
+static side_define_enum_bitmap(bm,
+		side_enum_bitmap_mapping_list(side_enum_bitmap_mapping_value("first", 0),
+				side_enum_bitmap_mapping_range("rest", 1, UINT64_MAX)),
+		K(7));
 
 side_static_event(ev_compounds, "b", "compounds", SIDE_LOGLEVEL_INFO,
-	side_field_list(
-		side_field_struct("empty", st_empty), side_field_struct("pos", st_pos),
-		side_field_array("array", ar_pos), side_field_vla("vla", vl_ar),
-		side_field_vla_visitor("visitor", vv_s32), side_field_optional("optional", op_dyn),
-		side_field_variant("variant", va_s8),
-		side_field_enum("enum", &en, side_elem(side_type_s16_be(K(8)))),
-		side_field_enum_bitmap("bitmap", &bm, side_elem(side_type_u128())),
-		side_field_enum_bitmap("bitmaps", &bm, side_elem(side_type_array(ar_u8))),
-	)
-);
+		side_field_list(side_field_struct("empty", st_empty),
+				side_field_struct("pos", st_pos), side_field_array("array", ar_pos),
+				side_field_vla("vla", vl_ar),
+				side_field_vla_visitor("visitor", vv_s32),
+				side_field_optional("optional", op_dyn),
+				side_field_variant("variant", va_s8),
+				side_field_enum("enum", &en, side_elem(side_type_s16_be(K(8)))),
+				side_field_enum_bitmap("bitmap", &bm, side_elem(side_type_u128())),
+				side_field_enum_bitmap("bitmaps", &bm,
+						side_elem(side_type_array(ar_u8))), ));
 
-static struct side_builder_type *with_k(struct side_builder *b, struct side_builder_type *type,
-		uint8_t k)
+static struct side_builder_type *with_k(
+		struct side_builder *b, struct side_builder_type *type, uint8_t k)
 {
 	side_builder_attr_unsigned(b, type, "k", 1, k);
 	return type;
@@ -222,11 +242,17 @@ static void compounds(void)
 	side_builder_add_field(b, pos, "row", s32);
 	side_builder_add_field(b, pos, "col", s32);
 	with_k(b, pos, 1);
-	side_builder_add_field(b, NULL, "vla", with_k(b, side_builder_vla(b, array,
-			side_builder_integer(b, 2, 0, HOST)), 3));
-	side_builder_add_field(b, NULL, "visitor", with_k(b, side_builder_vla_visitor(b, s32,
-			side_builder_integer(b, 8, 0, HOST), visit_nothing_untyped), 4));
-	side_builder_add_field(b, NULL, "optional", side_builder_optional(b, side_builder_dynamic(b)));
+	side_builder_add_field(b, NULL, "vla",
+			with_k(b, side_builder_vla(b, array, side_builder_integer(b, 2, 0, HOST)),
+					3));
+	side_builder_add_field(b, NULL, "visitor",
+			with_k(b,
+					side_builder_vla_visitor(b, s32,
+							side_builder_integer(b, 8, 0, HOST),
+							visit_nothing_untyped),
+					4));
+	side_builder_add_field(
+			b, NULL, "optional", side_builder_optional(b, side_builder_dynamic(b)));
 	variant = with_k(b, side_builder_variant(b, side_builder_integer(b, 1, 1, HOST)), 5);
 	side_builder_add_option(b, variant, -1, -1, side_builder_null(b));
 	side_builder_add_option(b, variant, 0, 6, pos);
@@ -236,8 +262,8 @@ static void compounds(void)
 	side_builder_add_label(b, enumeration, "all", INT64_MIN, INT64_MAX);
 	side_builder_add_field(b, NULL, "enum", enumeration);
 	bitmap[0] = side_builder_enum_bitmap(b, side_builder_integer(b, 16, 0, HOST));
-	bitmap[1] = side_builder_enum_bitmap(b, side_builder_array(b,
-			side_builder_integer(b, 1, 0, HOST), 4));
+	bitmap[1] = side_builder_enum_bitmap(
+			b, side_builder_array(b, side_builder_integer(b, 1, 0, HOST), 4));
 	for (i = 0; i < 2; i++) {
 		side_builder_add_bit_label(b, with_k(b, bitmap[i], 7), "first", 0, 0);
 		side_builder_add_bit_label(b, bitmap[i], "rest", 1, UINT64_MAX);
@@ -247,27 +273,32 @@ static void compounds(void)
 }
 
 static side_define_struct(st_gather,
-	side_field_list(
-		side_field_gather_bool("bool", 1, 2, 3, 4, DIRECT, K(1)),
-		side_field_gather_bool_be("boolbe", 1, 8, 0, 0, BEHIND),
-		side_field_gather_byte("byte", 5, BEHIND, K(2)),
-		side_field_gather_unsigned_integer("u", UINT64_MAX, 4, 1, 31, DIRECT, K(3)),
-		side_field_gather_signed_integer_be("s", 0, 16, 0, 0, DIRECT),
-		side_field_gather_pointer("pointer", 8, DIRECT),
-		side_field_gather_float("float", 8, 8, BEHIND, K(4)),
-		side_field_gather_string("utf8", 8, DIRECT, K(5)),
-		side_field_gather_string16_be("utf16be", 8, BEHIND),
-		side_field_gather_array("array",
-			side_elem(side_type_gather_unsigned_integer(0, 2, 0, 0, DIRECT)), 3, 16, DIRECT, K(6)),
-		side_field_gather_vla("vla", side_elem(side_type_gather_byte(0, DIRECT)), 24, BEHIND,
-			side_length(side_type_gather_signed_integer(32, 8, 0, 0, DIRECT)), K(7)),
-		side_field_gather_enum("enum", en,
-			side_elem(side_type_gather_unsigned_integer(0, 1, 4, 4, DIRECT))),
-	),
-	K(9)
-);
+		side_field_list(side_field_gather_bool("bool", 1, 2, 3, 4, DIRECT, K(1)),
+				side_field_gather_bool_be("boolbe", 1, 8, 0, 0, BEHIND),
+				side_field_gather_byte("byte", 5, BEHIND, K(2)),
+				side_field_gather_unsigned_integer(
+						"u", UINT64_MAX, 4, 1, 31, DIRECT, K(3)),
+				side_field_gather_signed_integer_be("s", 0, 16, 0, 0, DIRECT),
+				side_field_gather_pointer("pointer", 8, DIRECT),
+				side_field_gather_float("float", 8, 8, BEHIND, K(4)),
+				side_field_gather_string("utf8", 8, DIRECT, K(5)),
+				side_field_gather_string16_be("utf16be", 8, BEHIND),
+				side_field_gather_array("array",
+						side_elem(side_type_gather_unsigned_integer(
+								0, 2, 0, 0, DIRECT)),
+						3, 16, DIRECT, K(6)),
+				side_field_gather_vla("vla",
+						side_elem(side_type_gather_byte(0, DIRECT)), 24,
+						BEHIND,
+						side_length(side_type_gather_signed_integer(
+								32, 8, 0, 0, DIRECT)),
+						K(7)),
+				side_field_gather_enum("enum", en,
+						side_elem(side_type_gather_unsigned_integer(
+								0, 1, 4, 4, DIRECT))), ),
+		K(9));
 side_static_event(ev_gather, "b", "gather", SIDE_LOGLEVEL_INFO,
-	side_field_list(side_field_gather_struct("g", st_gather, 16, 100, BEHIND)));
+		side_field_list(side_field_gather_struct("g", st_gather, 16, 100, BEHIND)));
 
 static void gathers(void)
 {
@@ -278,22 +309,36 @@ static void gathers(void)
 			with_k(b, side_builder_gather_bool(b, 1, 2, 3, 4, HOST, DIRECT), 1));
 	side_builder_add_field(b, s, "boolbe", side_builder_gather_bool(b, 1, 8, 0, 0, BE, BEHIND));
 	side_builder_add_field(b, s, "byte", with_k(b, side_builder_gather_byte(b, 5, BEHIND), 2));
-	side_builder_add_field(b, s, "u", with_k(b, side_builder_gather_integer(b, UINT64_MAX, 4, 0, 1,
-			31, HOST, DIRECT), 3));
-	side_builder_add_field(b, s, "s", side_builder_gather_integer(b, 0, 16, 1, 0, 0, BE, DIRECT));
+	side_builder_add_field(b, s, "u",
+			with_k(b,
+					side_builder_gather_integer(
+							b, UINT64_MAX, 4, 0, 1, 31, HOST, DIRECT),
+					3));
+	side_builder_add_field(
+			b, s, "s", side_builder_gather_integer(b, 0, 16, 1, 0, 0, BE, DIRECT));
 	side_builder_add_field(b, s, "pointer", side_builder_gather_pointer(b, 8, HOST, DIRECT));
 	side_builder_add_field(b, s, "float",
 			with_k(b, side_builder_gather_float(b, 8, 8, HOST, BEHIND), 4));
 	side_builder_add_field(b, s, "utf8",
 			with_k(b, side_builder_gather_string(b, 8, 1, HOST, DIRECT), 5));
 	side_builder_add_field(b, s, "utf16be", side_builder_gather_string(b, 8, 2, BE, BEHIND));
-	side_builder_add_field(b, s, "array", with_k(b, side_builder_gather_array(b,
-			side_builder_gather_integer(b, 0, 2, 0, 0, 0, HOST, DIRECT), 3, 16, DIRECT), 6));
-	side_builder_add_field(b, s, "vla", with_k(b, side_builder_gather_vla(b,
-			side_builder_gather_byte(b, 0, DIRECT),
-			side_builder_gather_integer(b, 32, 8, 1, 0, 0, HOST, DIRECT), 24, BEHIND), 7));
-	enumeration = side_builder_gather_enum(b,
-			side_builder_gather_integer(b, 0, 1, 0, 4, 4, HOST, DIRECT));
+	side_builder_add_field(b, s, "array",
+			with_k(b,
+					side_builder_gather_array(b,
+							side_builder_gather_integer(b, 0, 2, 0, 0,
+									0, HOST, DIRECT),
+							3, 16, DIRECT),
+					6));
+	side_builder_add_field(b, s, "vla",
+			with_k(b,
+					side_builder_gather_vla(b,
+							side_builder_gather_byte(b, 0, DIRECT),
+							side_builder_gather_integer(b, 32, 8, 1, 0,
+									0, HOST, DIRECT),
+							24, BEHIND),
+					7));
+	enumeration = side_builder_gather_enum(
+			b, side_builder_gather_integer(b, 0, 1, 0, 4, 4, HOST, DIRECT));
 	side_builder_add_label(b, with_k(b, enumeration, 6), "minus", -1, -1);
 	side_builder_add_label(b, enumeration, "all", INT64_MIN, INT64_MAX);
 	side_builder_add_field(b, s, "enum", enumeration);
@@ -325,11 +370,11 @@ static struct side_builder *fresh(void)
 }
 
 /* A description with one field "f" of this type is refused with this sentence. */
-#define REFUSED(type, sentence)                                                                  \
-	do {                                                                                     \
-		struct side_builder *b = fresh();                                                \
-		side_builder_add_field(b, NULL, "f", type);                                      \
-		expect(b, "p:e, field \"f\"" sentence);                                          \
+#define REFUSED(type, sentence)                             \
+	do {                                                \
+		struct side_builder *b = fresh();           \
+		side_builder_add_field(b, NULL, "f", type); \
+		expect(b, "p:e, field \"f\"" sentence);     \
 	} while (0)
 
 static void wrong_types(void)
@@ -345,17 +390,21 @@ static void wrong_types(void)
 	REFUSED(side_builder_array(b, NULL, 1), ", element: the type is NULL");
 	REFUSED(side_builder_vla(b, side_builder_null(b), side_builder_byte(b)),
 			", length: the type must be an integer");
-	REFUSED(side_builder_vla_visitor(b, side_builder_null(b), side_builder_integer(b, 1, 0, HOST),
-			NULL), ": the visitor function is NULL");
+	REFUSED(side_builder_vla_visitor(
+				b, side_builder_null(b), side_builder_integer(b, 1, 0, HOST), NULL),
+			": the visitor function is NULL");
 	REFUSED(side_builder_optional(b, side_builder_optional(b, NULL)),
 			", optional, optional: the type is NULL");
 	REFUSED(side_builder_variant(b, side_builder_pointer(b, HOST)),
 			", selector: the type must be an integer");
-	REFUSED(side_builder_enum(b, side_builder_bool(b)), ", element: the type must be an integer");
+	REFUSED(side_builder_enum(b, side_builder_bool(b)),
+			", element: the type must be an integer");
 	REFUSED(side_builder_enum_bitmap(b, side_builder_integer(b, 1, 1, HOST)),
-			", element: the type must be a byte, an unsigned integer, or an array or VLA of these");
+			", element: the type must be a byte, an unsigned integer, or an array or "
+			"VLA of these");
 	REFUSED(side_builder_enum_bitmap(b, side_builder_array(b, side_builder_null(b), 1)),
-			", element: the type must be a byte, an unsigned integer, or an array or VLA of these");
+			", element: the type must be a byte, an unsigned integer, or an array or "
+			"VLA of these");
 	REFUSED(side_builder_gather_enum(b, side_builder_integer(b, 1, 0, HOST)),
 			", element: the type must be a gather integer");
 	REFUSED(side_builder_gather_integer(b, 0, 4, 0, 1, 0, HOST, DIRECT),
@@ -371,7 +420,7 @@ static void wrong_types(void)
 	REFUSED(side_builder_gather_struct(b, side_builder_byte(b), 0, 1, DIRECT),
 			", structure: the type must be a structure");
 	REFUSED(side_builder_gather_vla(b, side_builder_gather_byte(b, 0, DIRECT),
-			side_builder_integer(b, 1, 0, HOST), 0, DIRECT),
+				side_builder_integer(b, 1, 0, HOST), 0, DIRECT),
 			", length: the type must be a gather integer");
 }
 
@@ -382,7 +431,8 @@ static void wrong_members(void)
 
 	side_builder_add_field(b, NULL, "f", side_builder_gather_struct(b, s, 0, 1, DIRECT));
 	side_builder_add_field(b, s, "m", side_builder_byte(b));
-	expect(b, "p:e, field \"f\", structure, field \"m\": "
+	expect(b,
+			"p:e, field \"f\", structure, field \"m\": "
 			"the members of a gather struct must be gather types");
 	b = fresh();
 	s = side_builder_struct(b);
@@ -476,7 +526,8 @@ static void wrong_events(void)
 			":e: the provider or event name is empty or NULL");
 	expect(side_builder_create("p", "e", (enum side_loglevel)8, 0),
 			"p:e: the log level 8 is unknown");
-	expect(side_builder_create("p", "e", SIDE_LOGLEVEL_INFO, 2), "p:e: the flags 0x2 are unknown");
+	expect(side_builder_create("p", "e", SIDE_LOGLEVEL_INFO, 2),
+			"p:e: the flags 0x2 are unknown");
 	/* As deep as readers go, and one deeper. */
 	for (i = 127; i <= 128; i++) {
 		unsigned int j;
@@ -552,7 +603,8 @@ static void on_batch(enum side_tracer_notification what, struct side_event_descr
 	if (!nr || !living || events[0] != side_builder_description(living))
 		return;
 	if (what == SIDE_TRACER_NOTIFICATION_INSERT_EVENTS) {
-		CHECK(side_tracer_callback_register(events[0], on_event, NULL, key) == SIDE_ERROR_OK);
+		CHECK(side_tracer_callback_register(events[0], on_event, NULL, key) ==
+				SIDE_ERROR_OK);
 		inserted++;
 	} else {
 		removed++;

@@ -42,7 +42,7 @@ static struct side_type *fresh(unsigned int label)
 
 static void expect_flags(unsigned int flags, int code, const char *sentence, int line)
 {
-	struct visit_error error = { "", "" };
+	struct visit_error error = {"", ""};
 	char text[800] = "";
 	int ret = visit_description_check(&event, flags, &error);
 
@@ -56,10 +56,10 @@ static void expect_flags(unsigned int flags, int code, const char *sentence, int
 }
 
 #define expect(code, sentence) expect_flags(0, code, sentence, __LINE__)
-#define expect_strict(sentence)                                                                  \
-	do {                                                                                     \
-		expect_flags(0, 0, "", __LINE__);                                                \
-		expect_flags(VISIT_CHECK_STRICT, -EINVAL, sentence, __LINE__);                   \
+#define expect_strict(sentence)                                                \
+	do {                                                                   \
+		expect_flags(0, 0, "", __LINE__);                              \
+		expect_flags(VISIT_CHECK_STRICT, -EINVAL, sentence, __LINE__); \
 	} while (0)
 
 static struct side_type *integer(unsigned int label, unsigned int size)
@@ -84,7 +84,9 @@ static void scalars(void)
 	expect_strict("4 bytes are not the size of U8 (in p:e, field: \"b\")");
 	type = integer(SIDE_TYPE_U16, 2);
 	type->u.side_integer.len_bits = 17;
-	expect(-EINVAL, "17 bits from bit 0 on exceed the 16 bits of the value (in p:e, field: \"b\")");
+	expect(-EINVAL,
+			"17 bits from bit 0 on exceed the 16 bits of the value (in p:e, field: "
+			"\"b\")");
 	type = integer(SIDE_TYPE_U128, 16);
 	type->u.side_integer.len_bits = 127;
 	expect(-EINVAL, "a 128-bit integer cannot have 127 bits at bit 0 (in p:e, field: \"b\")");
@@ -143,7 +145,9 @@ static void names_and_attributes(void)
 	attr.value.type.v = 17;
 	expect(-ENOTSUP, "attribute 0 has the unknown type 17 (in p:e)");
 	attr.value.type.v = SIDE_ATTR_TYPE_STRING;
-	expect(-EINVAL, "the string value of an attribute has units of 0 bytes, not 1, 2 or 4 (in p:e)");
+	expect(-EINVAL,
+			"the string value of an attribute has units of 0 bytes, not 1, 2 or 4 (in "
+			"p:e)");
 	attr.value.u.string_value.unit_size = 4;
 	expect(0, "");
 	attr.key.byte_order.v = 3;
@@ -180,7 +184,9 @@ static void compounds(void)
 	side_ptr_set(structure.fields.elements, &member);
 	structure.fields.length = 1;
 	side_ptr_set(type->u.side_struct, &structure);
-	expect(-EINVAL, "an integer cannot have 0 bytes (in p:e, field: \"b\", struct, field: \"m\")");
+	expect(-EINVAL,
+			"an integer cannot have 0 bytes (in p:e, field: \"b\", struct, field: "
+			"\"m\")");
 	memset(&array, 0, sizeof(array));
 	memset(&vla, 0, sizeof(vla));
 	memset(&optional, 0, sizeof(optional));
@@ -196,14 +202,16 @@ static void compounds(void)
 	side_ptr_set(vla.length_type, &inner);
 	expect(0, "");
 	inner.type.v = SIDE_TYPE_BYTE;
-	expect(-EINVAL, "BYTE cannot stand in the place of an integer (U8 to S128) "
+	expect(-EINVAL,
+			"BYTE cannot stand in the place of an integer (U8 to S128) "
 			"(in p:e, field: \"b\", length)");
 	type = fresh(SIDE_TYPE_OPTIONAL);
 	side_ptr_set(type->u.side_optional, &optional);
 	expect(-EFAULT, "the type is NULL (in p:e, field: \"b\", optional)");
 	type = fresh(SIDE_TYPE_VARIANT);
 	side_ptr_set(type->u.side_variant, (const struct side_type_variant *)(void *)&variant);
-	expect(-EINVAL, "NULL cannot stand in the place of an integer (U8 to S128) "
+	expect(-EINVAL,
+			"NULL cannot stand in the place of an integer (U8 to S128) "
 			"(in p:e, field: \"b\", selector)");
 	variant.selector = inner;
 	variant.options.length = 1;
@@ -243,17 +251,20 @@ static void enumerations(void)
 	type->type.v = SIDE_TYPE_ENUM_BITMAP;
 	expect_flags(VISIT_CHECK_STRICT, 0, "", __LINE__);
 	inner.type.v = SIDE_TYPE_S8;
-	expect(-EINVAL, "S8 cannot stand in a bitmap (BYTE, U8 to U128, ARRAY or VLA of these) "
+	expect(-EINVAL,
+			"S8 cannot stand in a bitmap (BYTE, U8 to U128, ARRAY or VLA of these) "
 			"(in p:e, field: \"b\", element)");
 	inner.type.v = SIDE_TYPE_ARRAY;
 	side_ptr_set(inner.u.side_array, &array);
 	side_ptr_set(array.elem_type, &item);
-	expect(-EINVAL, "NULL cannot stand in an item of a bitmap (BYTE, U8 to U128) "
+	expect(-EINVAL,
+			"NULL cannot stand in an item of a bitmap (BYTE, U8 to U128) "
 			"(in p:e, field: \"b\", element, element)");
 	item.type.v = SIDE_TYPE_BYTE;
 	expect(0, "");
 	type->type.v = SIDE_TYPE_GATHER_ENUM;
-	expect(-EINVAL, "ARRAY cannot stand in the place of a gather integer "
+	expect(-EINVAL,
+			"ARRAY cannot stand in the place of a gather integer "
 			"(in p:e, field: \"b\", element)");
 }
 
@@ -266,7 +277,9 @@ static void gathers(void)
 	gather = &type->u.side_gather;
 	gather->u.side_integer.type.integer_size = 2;
 	gather->u.side_integer.offset_bits = 4;
-	expect(-EINVAL, "16 bits from bit 4 on exceed the 16 bits of the value (in p:e, field: \"b\")");
+	expect(-EINVAL,
+			"16 bits from bit 4 on exceed the 16 bits of the value (in p:e, field: "
+			"\"b\")");
 	gather->u.side_integer.type.len_bits = 12;
 	expect(0, "");
 	gather->u.side_integer.access_mode.v = 2;
@@ -276,16 +289,20 @@ static void gathers(void)
 	side_ptr_set(structure.fields.elements, fields);
 	structure.fields.length = 1;
 	side_ptr_set(type->u.side_gather.u.side_struct.type, &structure);
-	expect(-EINVAL, "U32 cannot stand in a gather struct (gather types only) "
+	expect(-EINVAL,
+			"U32 cannot stand in a gather struct (gather types only) "
 			"(in p:e, field: \"b\", struct, field: \"a\")");
 	type = fresh(SIDE_TYPE_GATHER_ARRAY);
 	side_ptr_set(type->u.side_gather.u.side_array.type.elem_type, &inner);
 	inner.type.v = SIDE_TYPE_GATHER_VLA;
-	expect(-EINVAL, "GATHER_VLA cannot stand in a gather array or VLA (gather types except VLA) "
+	expect(-EINVAL,
+			"GATHER_VLA cannot stand in a gather array or VLA (gather types except "
+			"VLA) "
 			"(in p:e, field: \"b\", element)");
 	type = fresh(SIDE_TYPE_GATHER_VLA);
 	side_ptr_set(type->u.side_gather.u.side_vla.type.length_type, &inner);
-	expect(-EINVAL, "U8 cannot stand in the place of a gather integer "
+	expect(-EINVAL,
+			"U8 cannot stand in the place of a gather integer "
 			"(in p:e, field: \"b\", length)");
 }
 

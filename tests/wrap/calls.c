@@ -38,16 +38,16 @@ __attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
 		_exit(99);
 }
 
-#define CHECK(condition)                                                                           \
-	do {                                                                                       \
-		if (!(condition)) {                                                                \
-			fprintf(stderr, "%s:%d: %s, errno %d\n", __FILE__, __LINE__, #condition,   \
-					errno);                                                    \
-			_exit(98);                                                                 \
-		}                                                                                  \
+#define CHECK(condition)                                                                         \
+	do {                                                                                     \
+		if (!(condition)) {                                                              \
+			fprintf(stderr, "%s:%d: %s, errno %d\n", __FILE__, __LINE__, #condition, \
+					errno);                                                  \
+			_exit(98);                                                               \
+		}                                                                                \
 	} while (0)
 
-#define P(pointer) ((uint64_t) (uintptr_t) (pointer))
+#define P(pointer) ((uint64_t)(uintptr_t)(pointer))
 
 /* Keep the compiler from pairing malloc with free. */
 static void *volatile keep;
@@ -69,16 +69,19 @@ static void memory(void)
 	keep = a = calloc(3, 7);
 	say("{\"e\": \"calloc\", \"count\": 3, \"size\": 7, \"result\": %" PRIu64 "}", P(a));
 	for (int i = 0; i < 21; i++)
-		CHECK(((char *) a)[i] == 0);
+		CHECK(((char *)a)[i] == 0);
 	keep = b = reallocarray(a, 10, 20);
-	say("{\"e\": \"reallocarray\", \"count\": 10, \"size\": 20, \"result\": %" PRIu64 "}", P(b));
+	say("{\"e\": \"reallocarray\", \"count\": 10, \"size\": 20, \"result\": %" PRIu64 "}",
+			P(b));
 	free(b);
-	CHECK(posix_memalign((void **) &b, 256, 40) == 0 && P(b) % 256 == 0);
+	CHECK(posix_memalign((void **)&b, 256, 40) == 0 && P(b) % 256 == 0);
 	say("{\"e\": \"posix_memalign\", \"alignment\": 256, \"size\": 40, \"ptr\": %" PRIu64
-		", \"result\": 0}", P(b));
+	    ", \"result\": 0}",
+			P(b));
 	free(b);
-	CHECK(posix_memalign((void **) &b, 3, 40) == EINVAL);
-	say("{\"e\": \"posix_memalign\", \"alignment\": 3, \"size\": 40, \"ptr\": 0, \"result\": %d}",
+	CHECK(posix_memalign((void **)&b, 3, 40) == EINVAL);
+	say("{\"e\": \"posix_memalign\", \"alignment\": 3, \"size\": 40, \"ptr\": 0, \"result\": "
+	    "%d}",
 			EINVAL);
 	keep = b = aligned_alloc(64, 128);
 	CHECK(P(b) % 64 == 0);
@@ -86,7 +89,8 @@ static void memory(void)
 			P(b));
 	free(b);
 	keep = b = memalign(128, 9);
-	say("{\"e\": \"memalign\", \"alignment\": 128, \"size\": 9, \"result\": %" PRIu64 "}", P(b));
+	say("{\"e\": \"memalign\", \"alignment\": 128, \"size\": 9, \"result\": %" PRIu64 "}",
+			P(b));
 	CHECK(malloc_usable_size(b) >= 9);
 	free(b);
 	keep = b = valloc(9);
@@ -103,7 +107,7 @@ static void memory(void)
 static void files(const char *directory)
 {
 	char path[512], buffer[16] = "0123456789";
-	struct iovec iov[2] = { { buffer, 3 }, { buffer + 3, 2 } };
+	struct iovec iov[2] = {{buffer, 3}, {buffer + 3, 2}};
 	int fd, fds[2];
 	void *map;
 	FILE *stream;
@@ -111,10 +115,12 @@ static void files(const char *directory)
 	snprintf(path, sizeof(path), "%s/calls.tmp", directory);
 	fd = open(path, O_CREAT | O_RDWR | O_TRUNC, 0640);
 	CHECK(fd >= 0);
-	say("{\"e\": \"open\", \"path\": \"%s\", \"flags\": %d, \"mode\": %d, \"result\": %d, \"error\": 0}",
+	say("{\"e\": \"open\", \"path\": \"%s\", \"flags\": %d, \"mode\": %d, \"result\": %d, "
+	    "\"error\": 0}",
 			path, O_CREAT | O_RDWR | O_TRUNC, 0640, fd);
 	CHECK(write(fd, buffer, 10) == 10);
-	say("{\"e\": \"write\", \"fd\": %d, \"buf\": %" PRIu64 ", \"count\": 10, \"result\": 10, \"error\": 0}",
+	say("{\"e\": \"write\", \"fd\": %d, \"buf\": %" PRIu64
+	    ", \"count\": 10, \"result\": 10, \"error\": 0}",
 			fd, P(buffer));
 	CHECK(lseek(fd, 4, SEEK_SET) == 4);
 	say("{\"e\": \"lseek\", \"fd\": %d, \"offset\": 4, \"whence\": 0, \"result\": 4}", fd);
@@ -131,19 +137,23 @@ static void files(const char *directory)
 	say("{\"e\": \"fsync\", \"fd\": %d, \"result\": 0}", fd);
 	map = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 4096);
 	CHECK(map != MAP_FAILED);
-	say("{\"e\": \"mmap\", \"length\": 4096, \"fd\": %d, \"offset\": 4096, \"result\": %" PRIu64 "}",
+	say("{\"e\": \"mmap\", \"length\": 4096, \"fd\": %d, \"offset\": 4096, \"result\": %" PRIu64
+	    "}",
 			fd, P(map));
 	CHECK(munmap(map, 4096) == 0);
-	say("{\"e\": \"munmap\", \"address\": %" PRIu64 ", \"length\": 4096, \"result\": 0}", P(map));
+	say("{\"e\": \"munmap\", \"address\": %" PRIu64 ", \"length\": 4096, \"result\": 0}",
+			P(map));
 	CHECK(close(fd) == 0);
 	say("{\"e\": \"close\", \"fd\": %d, \"result\": 0, \"error\": 0}", fd);
 	CHECK(close(fd) == -1 && errno == EBADF);
 	say("{\"e\": \"close\", \"fd\": %d, \"result\": -1, \"error\": %d}", fd, EBADF);
 	CHECK(open("/nonexistent/x", O_RDONLY) == -1 && errno == ENOENT);
-	say("{\"e\": \"open\", \"path\": \"/nonexistent/x\", \"flags\": 0, \"mode\": 0, \"result\": -1, "
-		"\"error\": %d}", ENOENT);
+	say("{\"e\": \"open\", \"path\": \"/nonexistent/x\", \"flags\": 0, \"mode\": 0, "
+	    "\"result\": -1, "
+	    "\"error\": %d}",
+			ENOENT);
 	/* A pointer that nobody can read: an error for the caller, not a crash by us. */
-	CHECK(open((const char *) (uintptr_t) 1, O_RDONLY) == -1 && errno == EFAULT);
+	CHECK(open((const char *)(uintptr_t)1, O_RDONLY) == -1 && errno == EFAULT);
 	say("{\"e\": \"open\", \"path\": \"(null)\", \"result\": -1, \"error\": %d}", EFAULT);
 	CHECK(access(path, R_OK) == 0);
 	say("{\"e\": \"access\", \"path\": \"%s\", \"mode\": %d, \"result\": 0}", path, R_OK);
@@ -160,13 +170,13 @@ static void files(const char *directory)
 	say("{\"e\": \"pipe\", \"read_fd\": %d, \"write_fd\": %d, \"result\": 0}", fds[0], fds[1]);
 	CHECK(close(fds[0]) == 0 && close(fds[1]) == 0);
 	CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, fds) == 0);
-	say("{\"e\": \"socketpair\", \"domain\": %d, \"fd0\": %d, \"fd1\": %d, \"result\": 0}", AF_UNIX,
-			fds[0], fds[1]);
+	say("{\"e\": \"socketpair\", \"domain\": %d, \"fd0\": %d, \"fd1\": %d, \"result\": 0}",
+			AF_UNIX, fds[0], fds[1]);
 	CHECK(send(fds[0], "abc", 3, 0) == 3 && recv(fds[1], buffer, 8, 0) == 3);
 	say("{\"e\": \"send\", \"fd\": %d, \"count\": 3, \"flags\": 0, \"result\": 3}", fds[0]);
 	say("{\"e\": \"recv\", \"fd\": %d, \"count\": 8, \"result\": 3}", fds[1]);
 	{
-		struct pollfd wait = { fds[0], POLLOUT, 0 };
+		struct pollfd wait = {fds[0], POLLOUT, 0};
 
 		CHECK(poll(&wait, 1, 10) == 1);
 		say("{\"e\": \"poll\", \"count\": 1, \"timeout\": 10, \"result\": 1}");
@@ -182,17 +192,17 @@ static int ready;
 
 static void *waker(void *data)
 {
-	(void) data;
+	(void)data;
 	pthread_mutex_lock(&mutex);
 	ready = 1;
 	pthread_cond_signal(&cond);
 	pthread_mutex_unlock(&mutex);
-	pthread_exit((void *) 5);
+	pthread_exit((void *)5);
 }
 
 static void locks(void)
 {
-	const struct timespec past = { 1, 0 };
+	const struct timespec past = {1, 0};
 	pthread_t thread;
 	void *value;
 
@@ -203,24 +213,27 @@ static void locks(void)
 	say("{\"e\": \"pthread_mutex_trylock\", \"mutex\": %" PRIu64 ", \"result\": %d}", P(&mutex),
 			EBUSY);
 	CHECK(pthread_mutex_timedlock(&mutex, &past) == ETIMEDOUT);
-	say("{\"e\": \"pthread_mutex_timedlock\", \"mutex\": %" PRIu64 ", \"result\": %d}", P(&mutex),
-			ETIMEDOUT);
+	say("{\"e\": \"pthread_mutex_timedlock\", \"mutex\": %" PRIu64 ", \"result\": %d}",
+			P(&mutex), ETIMEDOUT);
 	CHECK(pthread_create(&thread, NULL, waker, &ready) == 0);
-	say("{\"e\": \"pthread_create\", \"thread\": %" PRIu64 ", \"data\": %" PRIu64 ", \"result\": 0}",
+	say("{\"e\": \"pthread_create\", \"thread\": %" PRIu64 ", \"data\": %" PRIu64
+	    ", \"result\": 0}",
 			P(thread), P(&ready));
 	while (!ready) {
 		CHECK(pthread_cond_wait(&cond, &mutex) == 0);
 		say("{\"e\": \"pthread_cond_wait\", \"cond\": %" PRIu64 ", \"mutex\": %" PRIu64
-			", \"result\": 0}", P(&cond), P(&mutex));
+		    ", \"result\": 0}",
+				P(&cond), P(&mutex));
 	}
 	CHECK(pthread_mutex_unlock(&mutex) == 0);
 	say("{\"e\": \"pthread_mutex_unlock\", \"mutex\": %" PRIu64 "}", P(&mutex));
-	CHECK(pthread_join(thread, &value) == 0 && value == (void *) 5);
+	CHECK(pthread_join(thread, &value) == 0 && value == (void *)5);
 	say("{\"e\": \"pthread_join\", \"thread\": %" PRIu64 ", \"result\": 0}", P(thread));
 	CHECK(pthread_rwlock_rdlock(&rwlock) == 0 && pthread_rwlock_trywrlock(&rwlock) == EBUSY);
-	say("{\"e\": \"pthread_rwlock_rdlock\", \"rwlock\": %" PRIu64 ", \"result\": 0}", P(&rwlock));
-	say("{\"e\": \"pthread_rwlock_trywrlock\", \"rwlock\": %" PRIu64 ", \"result\": %d}", P(&rwlock),
-			EBUSY);
+	say("{\"e\": \"pthread_rwlock_rdlock\", \"rwlock\": %" PRIu64 ", \"result\": 0}",
+			P(&rwlock));
+	say("{\"e\": \"pthread_rwlock_trywrlock\", \"rwlock\": %" PRIu64 ", \"result\": %d}",
+			P(&rwlock), EBUSY);
 	CHECK(pthread_rwlock_unlock(&rwlock) == 0);
 	say("{\"e\": \"pthread_rwlock_unlock\", \"rwlock\": %" PRIu64 "}", P(&rwlock));
 	CHECK(sem_init(&semaphore, 0, 1) == 0 && sem_wait(&semaphore) == 0);
@@ -240,7 +253,7 @@ static void on_signal(int number)
 {
 	const int saved_errno = errno;
 
-	(void) number;
+	(void)number;
 	handled++;
 	if (write(null_fd, "x", 1) != 1)
 		_exit(97);
@@ -249,9 +262,9 @@ static void on_signal(int number)
 
 static void signals(void)
 {
-	const struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
-	const struct timespec interval = { 0, 50000 };
-	struct itimerspec times = { interval, interval };
+	const struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+	const struct timespec interval = {0, 50000};
+	struct itimerspec times = {interval, interval};
 	timer_t timer;
 
 	null_fd = open("/dev/null", O_WRONLY);
@@ -259,12 +272,12 @@ static void signals(void)
 	CHECK(timer_create(CLOCK_MONOTONIC, NULL, &timer) == 0);
 	CHECK(timer_settime(timer, 0, &times, NULL) == 0);
 	for (int i = 0; i < 20000 || handled < 50; i++) {
-		keep = malloc((size_t) i % 300);
+		keep = malloc((size_t)i % 300);
 		CHECK(keep);
 		free(keep);
 	}
 	timer_delete(timer);
-	say("{\"handled\": %d, \"null_fd\": %d}", (int) handled, null_fd);
+	say("{\"handled\": %d, \"null_fd\": %d}", (int)handled, null_fd);
 }
 
 int main(int argc, char **argv)
