@@ -62,11 +62,9 @@ struct world {
 
 static struct world world;
 static struct ring_control control;
-static struct {
-	struct ring_consumer consumer;
-	struct ring_view view;
-} consumer_memory;
-static struct ring_consumer *const consumer = &consumer_memory.consumer;
+static _Alignas(64) unsigned char consumer_memory[sizeof(struct ring_consumer) +
+		sizeof(struct ring_view)];
+static struct ring_consumer *const consumer = (struct ring_consumer *)(void *)consumer_memory;
 
 /* ---- Choices: the same run again with the next combination of them. ---- */
 

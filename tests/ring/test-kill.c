@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -56,12 +57,6 @@ static void on_alarm(int signal)
 
 static void *thread_main(void *data)
 {
-	sigset_t alarm;
-
-	/* One thread takes the signal: a publisher is never in two places at once. */
-	sigemptyset(&alarm);
-	sigaddset(&alarm, SIGALRM);
-	pthread_sigmask(SIG_BLOCK, &alarm, NULL);
 	for (;;)
 		publish_one(1);
 	return data;
@@ -72,12 +67,23 @@ static void child_main(const struct way *way, int fd)
 	struct sigaction action = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
 	struct itimerval often = {{0, 97}, {0, 97}};
 	pthread_t thread;
+	sigset_t alarm;
 
+	/* If the test fails, nobody kills this. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() == 1)
+		_exit(1);
 	producer = way_map(way, fd, -1);
-	sigaction(SIGALRM, &action, NULL);
-	setitimer(ITIMER_REAL, &often, NULL);
+	/* One thread takes the signal, from its first moment: a publisher is never in two places.
+	 */
+	sigemptyset(&alarm);
+	sigaddset(&alarm, SIGALRM);
+	sigprocmask(SIG_BLOCK, &alarm, NULL);
 	if (pthread_create(&thread, NULL, thread_main, NULL))
 		_exit(1);
+	sigaction(SIGALRM, &action, NULL);
+	sigprocmask(SIG_UNBLOCK, &alarm, NULL);
+	setitimer(ITIMER_REAL, &often, NULL);
 	for (;;)
 		publish_one(0);
 }
