@@ -16,11 +16,11 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "batches.h"
 #include "callbacks.h"
 #include "export.h"
 #include "lock.h"
 #include "rcu.h"
-#include "statedump-events.h"
 
 struct side_tracer_handle {
 	struct side_tracer_handle *previous, *next;
@@ -36,13 +36,8 @@ struct side_tracer_handle {
 static struct owned_lock lock;
 
 /* The library's own events are the first batch. */
-static struct side_events_register_handle own_batch = {
-		.events = statedump_events,
-		.nr_events = STATEDUMP_NR_EVENTS,
-		.number = 1,
-};
-
-static struct side_events_register_handle *first_batch = &own_batch, *last_batch = &own_batch;
+static struct side_events_register_handle *first_batch = &batches_first_block.batches[0];
+static struct side_events_register_handle *last_batch = &batches_first_block.batches[0];
 static uint64_t last_batch_number = 1;
 static uint64_t removals; /* of batches: pointers found before one may be stale */
 
@@ -80,6 +75,7 @@ static void append_batch(struct side_events_register_handle *batch)
 {
 	batch->number = ++last_batch_number;
 	batch->previous = last_batch;
+	batch->next = NULL;
 	if (last_batch)
 		last_batch->next = batch;
 	else
@@ -87,6 +83,7 @@ static void append_batch(struct side_events_register_handle *batch)
 	last_batch = batch;
 }
 
+/* The batch is gone afterwards. */
 static void unlink_batch(struct side_events_register_handle *batch)
 {
 	if (batch->previous)
@@ -98,6 +95,7 @@ static void unlink_batch(struct side_events_register_handle *batch)
 	else
 		last_batch = batch->previous;
 	removals++;
+	batches_give_back(batch);
 }
 
 /* First batch after this number; new ones are at the end, so that is where to look first. */
@@ -122,8 +120,8 @@ static void insert_batches(struct side_tracer_handle *tracer)
 
 		tracer->known = number;
 		if (!batch->leaving)
-			tracer->cb(SIDE_TRACER_NOTIFICATION_INSERT_EVENTS, batch->events,
-					batch->nr_events, tracer->priv);
+			tracer->cb(SIDE_TRACER_NOTIFICATION_INSERT_EVENTS, batch->shown.events,
+					batch->shown.nr_events, tracer->priv);
 		/* The notification may have removed batches, and inserted the next ones itself. */
 		if (removals == removals_before && tracer->known == number)
 			batch = batch->next;
@@ -142,8 +140,8 @@ static void remove_batches(struct side_tracer_handle *tracer)
 
 		tracer->removed = number;
 		if (!batch->leaving)
-			tracer->cb(SIDE_TRACER_NOTIFICATION_REMOVE_EVENTS, batch->events,
-					batch->nr_events, tracer->priv);
+			tracer->cb(SIDE_TRACER_NOTIFICATION_REMOVE_EVENTS, batch->shown.events,
+					batch->shown.nr_events, tracer->priv);
 		batch = removals == removals_before ? batch->next : batch_after(number);
 	}
 }
@@ -191,11 +189,11 @@ static void remove_batch(struct side_events_register_handle *batch)
 	for (tracer = first_tracer; tracer; tracer = tracer->next) {
 		if (!tracer->gone && tracer->removed < batch->number &&
 				batch->number <= tracer->known)
-			tracer->cb(SIDE_TRACER_NOTIFICATION_REMOVE_EVENTS, batch->events,
-					batch->nr_events, tracer->priv);
+			tracer->cb(SIDE_TRACER_NOTIFICATION_REMOVE_EVENTS, batch->shown.events,
+					batch->shown.nr_events, tracer->priv);
 	}
 	tracer_walks--;
-	callbacks_drop(batch->events, batch->nr_events);
+	callbacks_drop(batch->shown.events, batch->shown.nr_events);
 	unlink_batch(batch);
 	free_gone_tracers();
 }
@@ -203,30 +201,36 @@ static void remove_batch(struct side_events_register_handle *batch)
 EXPORT struct side_events_register_handle *side_events_register(
 		struct side_event_description **events, uint32_t nr_events)
 {
-	struct side_events_register_handle *batch;
+	struct side_events_register_handle *batch = NULL;
+	struct batch_block *spare = NULL;
 	struct side_tracer_handle *tracer;
 
 	side_init();
 	if (registry_is_finished() || (!events && nr_events))
 		return NULL;
-	batch = calloc(1, sizeof(*batch));
-	if (!batch)
-		return NULL;
-	batch->events = events;
-	batch->nr_events = nr_events;
 	registry_lock();
-	if (registry_is_finished()) {
+	if (!batches_have_place()) {
+		/* Without the lock: a program's own malloc() may register events. */
 		registry_unlock();
-		free(batch);
+		spare = calloc(1, sizeof(*spare));
+		registry_lock();
+	}
+	if (!registry_is_finished())
+		batch = batches_take(&spare);
+	if (!batch) {
+		registry_unlock();
+		free(spare);
 		return NULL;
 	}
 	append_batch(batch);
+	batches_show(batch, events, nr_events);
 	tracer_walks++;
 	for (tracer = first_tracer; tracer; tracer = tracer->next)
 		insert_batches(tracer);
 	tracer_walks--;
 	free_gone_tracers();
 	registry_unlock();
+	free(spare);
 	return batch;
 }
 
@@ -235,14 +239,13 @@ EXPORT void side_events_unregister(struct side_events_register_handle *batch)
 	if (!batch)
 		return;
 	registry_lock();
-	/* Looked at first: side_exit() has freed all batches. */
+	/* Looked at first: side_exit() has taken away all batches. */
 	if (registry_is_finished() || batch->leaving) {
 		registry_unlock();
 		return;
 	}
 	remove_batch(batch);
 	registry_unlock();
-	free(batch);
 }
 
 EXPORT struct side_tracer_handle *side_tracer_event_notification_register(
@@ -315,11 +318,8 @@ bool registry_finish(void)
 		return false;
 	}
 	/* A batch may be leaving already: side_exit() inside the notification of its removal. */
-	while ((batch = first_staying_batch())) {
+	while ((batch = first_staying_batch()))
 		remove_batch(batch);
-		if (batch != &own_batch)
-			free(batch);
-	}
 	__atomic_store_n(&finished, true, __ATOMIC_RELAXED);
 	rcu_finish();
 	registry_unlock();

@@ -16,14 +16,6 @@
 
 #include "functions.h"
 
-struct side_events_register_handle {
-	struct side_events_register_handle *previous, *next;
-	struct side_event_description **events; /* the caller's */
-	uint32_t nr_events;
-	uint64_t number; /* of the batch, counted from 1 in the order of registration */
-	bool leaving;    /* being unregistered: tracers have been told, or are being told */
-};
-
 void registry_lock(void);
 void registry_unlock(void);
 bool registry_is_mine(void);

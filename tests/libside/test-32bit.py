@@ -7,7 +7,7 @@ import tempfile
 
 ROOT = sys.argv[1]
 SOURCES = sys.argv[2:]
-TESTS = ['callbacks', 'registry', 'reentrant', 'statedump', 'waiting', 'fork']
+TESTS = ['callbacks', 'registry', 'reentrant', 'statedump', 'waiting', 'fork', 'shown']
 
 COMPILE = ['gcc', '-m32', '-std=gnu17', '-O2', '-g', '-Wall', '-Wextra', '-Werror', '-D_GNU_SOURCE',
            '-fvisibility=hidden', '-fno-strict-aliasing', '-I', os.path.join(ROOT, 'include'),

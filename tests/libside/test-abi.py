@@ -8,7 +8,8 @@ import sys
 LIBRARY = sys.argv[1]
 HEADERS = sys.argv[2]
 
-# Section 9.2 of the ABI: 22 functions and an object; then the extensions.
+# Section 9.2 of the ABI: 22 functions and an object; then the extensions, with the object of
+# side/debugger.h.
 FUNCTIONS = '''
 side_init side_exit side_call side_call_variadic side_statedump_call side_statedump_call_variadic
 side_ptrace_hook side_events_register side_events_unregister side_tracer_request_key
@@ -19,7 +20,7 @@ side_tracer_statedump_request side_tracer_statedump_request_cancel
 side_statedump_request_notification_register side_statedump_request_notification_unregister
 side_statedump_poll_pending_requests side_statedump_run_pending_requests
 '''.split()
-OBJECTS = {'side_empty_callback': 24}
+OBJECTS = {'side_empty_callback': 24, 'side_registry_0': 32}
 
 
 # What our own public headers declare.

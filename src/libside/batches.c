@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Places of batches, and the object that shows them to debuggers (side/debugger.h).
+ *
+ * Places are used again but never freed, so whoever reads one from outside reads a place, and the
+ * id in it says whether it is still the same batch.  Readers are processes that copy our memory with
+ * system calls; what they rely on is the order of our stores:
+ *
+ *	show:      the batch, then its id
+ *	give back: id 0, then whatever becomes of the place and of the caller's events
+ */
+#include "batches.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "export.h"
+#include "statedump-events.h"
+
+struct batch_block batches_first_block = {
+		.head = {.nr_batches = BATCHES_IN_BLOCK},
+		.batches = {{
+				.shown = {.id = 1,
+						.events = statedump_events,
+						.nr_events = STATEDUMP_NR_EVENTS},
+				.number = 1,
+		}},
+};
+
+static struct batch_block *last_block = &batches_first_block;
+static uint32_t nr_used = 1; /* places of the last block that have been used at least once */
+static struct side_events_register_handle *free_places;
+
+/*
+ * What others see as the constant side_registry_0.  Not reached by a name that binds to the
+ * library: if an executable has a copy, the copy counts.
+ */
+extern struct side_registry_0 registry_shown __asm__("side_registry_0");
+EXPORT struct side_registry_0 registry_shown = {
+		.struct_size = offsetof(struct side_registry_0, end),
+		.word_size = sizeof(uintptr_t),
+		.batch_size = sizeof(struct side_events_register_handle),
+		.block_size = offsetof(struct batch_block, batches),
+		.changes = 1,
+		.blocks = &batches_first_block.head,
+};
+
+static void count_change(void)
+{
+	/* Under the lock: no other writer.  A hint for readers, in no order with the rest. */
+	registry_shown.changes++;
+}
+
+bool batches_have_place(void)
+{
+	return free_places || nr_used < BATCHES_IN_BLOCK;
+}
+
+struct side_events_register_handle *batches_take(struct batch_block **spare)
+{
+	struct side_events_register_handle *batch = free_places;
+
+	if (batch) {
+		free_places = batch->next;
+		return batch;
+	}
+	if (nr_used == BATCHES_IN_BLOCK) {
+		struct batch_block *block = *spare;
+
+		if (!block)
+			return NULL;
+		*spare = NULL;
+		block->head.nr_batches = BATCHES_IN_BLOCK;
+		/* Release: the block's head, before readers find it. */
+		__atomic_store_n(&last_block->head.next, &block->head, __ATOMIC_RELEASE);
+		last_block = block;
+		nr_used = 0;
+	}
+	return &last_block->batches[nr_used++];
+}
+
+void batches_show(struct side_events_register_handle *batch, struct side_event_description **events,
+		uint32_t nr_events)
+{
+	uintptr_t id = (uintptr_t)batch->number;
+
+	batch->shown.events = events;
+	batch->shown.nr_events = nr_events;
+	/* Release: the batch before its id.  0 is not one. */
+	__atomic_store_n(&batch->shown.id, id ? id : 1, __ATOMIC_RELEASE);
+	count_change();
+}
+
+void batches_give_back(struct side_events_register_handle *batch)
+{
+	__atomic_store_n(&batch->shown.id, 0, __ATOMIC_RELAXED);
+	count_change();
+#ifndef __SANITIZE_THREAD__ /* which knows neither fences nor readers from outside */
+	/* That store before those to the place, used again, and to the events, freed by their owner. */
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+#endif
+	batch->leaving = false;
+	batch->next = free_places;
+	free_places = batch;
+}
