@@ -6,6 +6,7 @@
  *	fire SCRIPT DIRECTORY	this program listens: plan, record header, trace writer, no ring
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -206,13 +207,24 @@ static void stop_here(void)
 		plan_free(plans[i]);
 }
 
+/* Nested more deeply than json-c likes by itself. */
+static struct json_object *read_script(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct json_object *script = json_object_from_fd_ex(fd, 2000);
+
+	close(fd);
+	return script;
+}
+
 int main(int argc, char **argv)
 {
 	struct side_events_register_handle *handle;
 	struct json_object *script;
 	cpu_set_t cpus;
 
-	if (argc < 2 || !(script = json_object_from_file(argv[1])))
+	script = argc > 1 ? read_script(argv[1]) : NULL;
+	if (!script)
 		die("no script");
 	/* One CPU, one stream: what comes first stands first. */
 	CPU_ZERO(&cpus);

@@ -470,6 +470,8 @@ class Memory:
                 for data, there in zip(self.blocks, self.pointers)]
 
     def follow(self, type, place):
+        if place is None:
+            return None
         block, at = place[0], place[1] + type["off"]
         if type["ptr"]:
             return self.pointers[block].get(at)

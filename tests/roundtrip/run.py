@@ -9,6 +9,7 @@ import tempfile
 
 import decode
 import model
+import viewed
 
 LONG = bool(os.environ.get("SIDE_TEST_LONG"))
 
@@ -35,31 +36,79 @@ class Script:
             json.dump(dict(events=self.events, fire=self.firings), out)
 
 
-def compare(script, found, what):
-    """Print up to ten differences. Returns their number."""
+def report(what, script, differences):
+    """differences: a sentence or None for each event. Print up to ten. Returns their number."""
     wrong = 0
-    if len(found) != len(script.expected):
-        print("%s: %d events instead of %d" % (what, len(found), len(script.expected)))
+    for i, sentence in enumerate(differences):
+        if not sentence:
+            continue
         wrong += 1
-    for i, (want, got) in enumerate(zip(script.expected, found)):
-        if want[0] != got[0]:
-            sentence = "%s instead of %s" % (got[0], want[0])
-        else:
-            sentence = decode.difference(want[1], got[1])
-        if sentence:
-            wrong += 1
-            if wrong <= 10:
-                print("%s, event %d, %s%s" % (what, i, want[0], sentence))
-            if wrong == 1 and os.environ.get("ROUNDTRIP_KEEP"):
-                firing = script.firings[i]
-                print(json.dumps(script.events[firing["event"]]))
-                print(json.dumps(firing))
+        if wrong <= 10:
+            print("%s, event %d, %s%s" % (what, i, script.expected[i][0], sentence[:2000]))
+        if wrong == 1 and os.environ.get("ROUNDTRIP_KEEP"):
+            firing = script.firings[i]
+            print(json.dumps(script.events[firing["event"]]))
+            print(json.dumps(firing))
     return wrong
+
+
+def check_count(script, found, what):
+    if len(found) == len(script.expected):
+        return 0
+    print("%s: %d events instead of %d" % (what, len(found), len(script.expected)))
+    return 1
+
+
+def compare(script, trace, what):
+    """With what Babeltrace decodes. Returns the number of differences."""
+    found = list(decode.events(trace))
+
+    def differences():
+        for want, got in zip(script.expected, found):
+            if want[0] != got[0]:
+                yield ": %s instead of %s" % (got[0], want[0])
+            else:
+                yield decode.difference(want[1], got[1])
+    return check_count(script, found, what) + report(what, script, differences())
+
+
+def view(script, trace, what):
+    """With what our own reader shows."""
+    side = os.environ.get("ROUNDTRIP_SIDE")
+    if not side:
+        return 0
+    what += ", side view"
+    run = subprocess.run([side, "view", "--json", trace], stdout=subprocess.PIPE, timeout=600)
+    if run.returncode:
+        print("%s: it ended with %d" % (what, run.returncode))
+        return 1
+    found = [dict(viewed.read_line(line)[1]) for line in run.stdout.decode().split("\n") if line]
+
+    def differences():
+        for (name, form), firing, got in zip(script.expected, script.firings, found):
+            if got.get("event") != name:
+                yield ": %s instead of %s" % (got.get("event"), name)
+                continue
+            fields, variadic = viewed.event(script.events[firing["event"]], form)
+            yield (viewed.difference(fields, got["fields"]) or
+                   viewed.difference(variadic, got.get("variadic"), ".variadic"))
+    return check_count(script, found, what) + report(what, script, differences())
+
+
+def temporary():
+    return tempfile.mkdtemp(prefix="side-roundtrip-")
+
+
+def drop(directory):
+    if os.environ.get("ROUNDTRIP_KEEP"):
+        print(directory, file=sys.stderr)
+    else:
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 def fire_here(script, what):
     """Recorded by the firing program itself: plan and trace writer, no ring."""
-    directory = tempfile.mkdtemp(prefix="side-roundtrip-")
+    directory = temporary()
     try:
         path = os.path.join(directory, "script.json")
         trace = os.path.join(directory, "trace")
@@ -68,9 +117,30 @@ def fire_here(script, what):
         if status.returncode:
             print("%s: the firing program ended with %d" % (what, status.returncode))
             return 1
-        return compare(script, list(decode.events(trace)), what)
+        return compare(script, trace, what) + view(script, trace, what)
     finally:
-        if not os.environ.get("ROUNDTRIP_KEEP"):
-            shutil.rmtree(directory, ignore_errors=True)
-        else:
-            print(directory, file=sys.stderr)
+        drop(directory)
+
+
+def record(script, what):
+    """Through the real door: `side record`, agent, ring, consumer."""
+    directory = temporary()
+    what += ", side record"
+    try:
+        path = os.path.join(directory, "script.json")
+        output = os.path.join(directory, "out")
+        script.save(path)
+        status = subprocess.run([os.environ["ROUNDTRIP_SIDE"], "record", "--strict", "-e", "*", "-o",
+                                 output, "--", os.environ["ROUNDTRIP_FIRE"], path],
+                                stderr=subprocess.PIPE, timeout=600)
+        if status.returncode:
+            print("%s: ended with %d: %s" % (what, status.returncode, status.stderr.decode()))
+            return 1
+        traces = [name for name in os.listdir(output) if name.startswith("fire-")]
+        if len(traces) != 1:
+            print("%s: the traces are %r" % (what, traces))
+            return 1
+        trace = os.path.join(output, traces[0])
+        return compare(script, trace, what) + view(script, trace, what)
+    finally:
+        drop(directory)
