@@ -22,16 +22,16 @@
 #define FIELDS_MAX 8
 
 static struct side_arg cells[FIELDS_MAX];
-static struct side_arg_vec vector = { .sav = SIDE_PTR_INIT(cells) };
+static struct side_arg_vec vector = {.sav = SIDE_PTR_INIT(cells)};
 static struct side_event_field fields[FIELDS_MAX];
 static struct side_event_description description = {
-	.struct_size = 112,
-	.fields = { .elements = SIDE_PTR_INIT(fields) },
+		.struct_size = 112,
+		.fields = {.elements = SIDE_PTR_INIT(fields)},
 };
 static uint64_t memory[8];
 static struct side_event_field members[8];
 static struct side_type_struct members_type = {
-	.fields = { .elements = SIDE_PTR_INIT(members), .length = 8 },
+		.fields = {.elements = SIDE_PTR_INIT(members), .length = 8},
 };
 
 static void describe_integer(uint32_t index, uint16_t label, uint16_t size)
@@ -67,9 +67,9 @@ static void describe_8_u64(void)
 
 static void describe_mixed(void)
 {
-	static const uint16_t labels[] = { SIDE_TYPE_U8, SIDE_TYPE_S16, SIDE_TYPE_U32, SIDE_TYPE_S64,
-		SIDE_TYPE_U64, SIDE_TYPE_S32, SIDE_TYPE_U16, SIDE_TYPE_S8 };
-	static const uint16_t sizes[] = { 1, 2, 4, 8, 8, 4, 2, 1 };
+	static const uint16_t labels[] = {SIDE_TYPE_U8, SIDE_TYPE_S16, SIDE_TYPE_U32, SIDE_TYPE_S64,
+			SIDE_TYPE_U64, SIDE_TYPE_S32, SIDE_TYPE_U16, SIDE_TYPE_S8};
+	static const uint16_t sizes[] = {1, 2, 4, 8, 8, 4, 2, 1};
 	uint32_t i;
 
 	for (i = 0; i < 8; i++)
@@ -94,9 +94,9 @@ static void describe_gather(void)
 }
 
 static struct side_type element;
-static struct side_type_array array_type = { .elem_type = SIDE_PTR_INIT(&element), .length = 4 };
+static struct side_type_array array_type = {.elem_type = SIDE_PTR_INIT(&element), .length = 4};
 static struct side_arg elements[4];
-static struct side_arg_vec array_vector = { .sav = SIDE_PTR_INIT(elements), .len = 4 };
+static struct side_arg_vec array_vector = {.sav = SIDE_PTR_INIT(elements), .len = 4};
 
 static void describe_array(void)
 {
@@ -150,14 +150,14 @@ static inline void argue_8_u64(uint32_t i)
 
 static inline void argue_mixed(uint32_t i)
 {
-	put(0, SIDE_TYPE_U8)->u.side_static.integer_value.side_u8 = (uint8_t) i;
-	put(1, SIDE_TYPE_S16)->u.side_static.integer_value.side_s16 = (int16_t) i;
+	put(0, SIDE_TYPE_U8)->u.side_static.integer_value.side_u8 = (uint8_t)i;
+	put(1, SIDE_TYPE_S16)->u.side_static.integer_value.side_s16 = (int16_t)i;
 	put(2, SIDE_TYPE_U32)->u.side_static.integer_value.side_u32 = i;
 	put(3, SIDE_TYPE_S64)->u.side_static.integer_value.side_s64 = i;
 	put(4, SIDE_TYPE_U64)->u.side_static.integer_value.side_u64 = i;
-	put(5, SIDE_TYPE_S32)->u.side_static.integer_value.side_s32 = (int32_t) i;
-	put(6, SIDE_TYPE_U16)->u.side_static.integer_value.side_u16 = (uint16_t) i;
-	put(7, SIDE_TYPE_S8)->u.side_static.integer_value.side_s8 = (int8_t) i;
+	put(5, SIDE_TYPE_S32)->u.side_static.integer_value.side_s32 = (int32_t)i;
+	put(6, SIDE_TYPE_U16)->u.side_static.integer_value.side_u16 = (uint16_t)i;
+	put(7, SIDE_TYPE_S8)->u.side_static.integer_value.side_s8 = (int8_t)i;
 }
 
 static inline void argue_gather(uint32_t i)
@@ -182,24 +182,24 @@ static uint64_t now(void)
 	struct timespec time;
 
 	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (uint64_t) time.tv_sec * 1000000000 + (uint64_t) time.tv_nsec;
+	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
 static volatile ssize_t sink;
 
 /* One loop for each case, so that the arguments are written as cheaply as at a call site. */
-#define LOOPS(name)                                                                                \
-	static void with_##name(const struct plan *plan, uint32_t count)                           \
-	{                                                                                          \
-		static uint8_t buffer[4096];                                                       \
-		uint32_t i;                                                                        \
-                                                                                                   \
-		for (i = 0; i < count; i++) {                                                      \
-			argue_##name(i);                                                           \
-			__asm__ volatile("" ::: "memory");                                         \
-			sink = plan ? plan_serialize(plan, &vector, NULL, buffer, sizeof(buffer))  \
-				    : 0;                                                           \
-		}                                                                                  \
+#define LOOPS(name)                                                                               \
+	static void with_##name(const struct plan *plan, uint32_t count)                          \
+	{                                                                                         \
+		static uint8_t buffer[4096];                                                      \
+		uint32_t i;                                                                       \
+                                                                                                  \
+		for (i = 0; i < count; i++) {                                                     \
+			argue_##name(i);                                                          \
+			__asm__ volatile("" ::: "memory");                                        \
+			sink = plan ? plan_serialize(plan, &vector, NULL, buffer, sizeof(buffer)) \
+				    : 0;                                                          \
+		}                                                                                 \
 	}
 
 LOOPS(u32)
@@ -216,13 +216,13 @@ static const struct bench_case {
 	void (*describe)(void);
 	void (*loop)(const struct plan *plan, uint32_t count);
 } cases[] = {
-	{ "u32", 1, describe_u32, with_u32 },
-	{ "u32 + 16-byte string", 2, describe_u32_string, with_u32_string },
-	{ "u32 + 64-byte string", 2, describe_u32_string, with_string_64 },
-	{ "8 x u64", 8, describe_8_u64, with_8_u64 },
-	{ "8 mixed integers", 8, describe_mixed, with_mixed },
-	{ "gather struct of 8 x u64", 1, describe_gather, with_gather },
-	{ "array of 4 x u32", 1, describe_array, with_array },
+		{"u32", 1, describe_u32, with_u32},
+		{"u32 + 16-byte string", 2, describe_u32_string, with_u32_string},
+		{"u32 + 64-byte string", 2, describe_u32_string, with_string_64},
+		{"8 x u64", 8, describe_8_u64, with_8_u64},
+		{"8 mixed integers", 8, describe_mixed, with_mixed},
+		{"gather struct of 8 x u64", 1, describe_gather, with_gather},
+		{"array of 4 x u32", 1, describe_array, with_array},
 };
 #define CASE_COUNT (sizeof(cases) / sizeof(cases[0]))
 
@@ -244,14 +244,15 @@ static struct plan *make_plan(const struct bench_case *c)
 
 static int compare(const void *a, const void *b)
 {
-	double x = *(const double *) a, y = *(const double *) b;
+	double x = *(const double *)a, y = *(const double *)b;
 
 	return (x > y) - (x < y);
 }
 
 static double rounds[ROUNDS];
 
-static void measure(const struct bench_case *c, const struct plan *plan, double *median, double *best)
+static void measure(
+		const struct bench_case *c, const struct plan *plan, double *median, double *best)
 {
 	int r;
 
@@ -259,7 +260,7 @@ static void measure(const struct bench_case *c, const struct plan *plan, double 
 		uint64_t begin = now();
 
 		c->loop(plan, EVENTS);
-		rounds[r] = (double) (now() - begin) / EVENTS;
+		rounds[r] = (double)(now() - begin) / EVENTS;
 	}
 	qsort(rounds, ROUNDS, sizeof(rounds[0]), compare);
 	*median = rounds[ROUNDS / 2];
@@ -274,7 +275,7 @@ int main(int argc, char **argv)
 		i = strtoul(argv[1], NULL, 10);
 		if (i < CASE_COUNT)
 			cases[i].loop(make_plan(&cases[i]),
-					argc > 2 ? (uint32_t) strtoul(argv[2], NULL, 10) : EVENTS);
+					argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : EVENTS);
 		return i >= CASE_COUNT;
 	}
 	printf("%-28s %10s %10s %12s\n", "ns an event", "median", "best", "arguments");

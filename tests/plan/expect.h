@@ -12,14 +12,14 @@
 
 static int expect_failures;
 
-#define EXPECT(condition, ...)                                                                     \
-	do {                                                                                       \
-		if (!(condition)) {                                                                \
-			fprintf(stderr, "%s:%d: %s: ", __BASE_FILE__, line, #condition);                \
-			fprintf(stderr, __VA_ARGS__);                                              \
-			fputc('\n', stderr);                                                       \
-			expect_failures++;                                                         \
-		}                                                                                  \
+#define EXPECT(condition, ...)                                                           \
+	do {                                                                             \
+		if (!(condition)) {                                                      \
+			fprintf(stderr, "%s:%d: %s: ", __BASE_FILE__, line, #condition); \
+			fprintf(stderr, __VA_ARGS__);                                    \
+			fputc('\n', stderr);                                             \
+			expect_failures++;                                               \
+		}                                                                        \
 	} while (0)
 
 struct expect_bytes {
@@ -36,12 +36,12 @@ static MAKE_UNUSED void parse_bytes(const char *text, struct expect_bytes *bytes
 			text++;
 		} else if (*text == '\'') {
 			for (text++; *text != '\''; text++)
-				bytes->bytes[bytes->size++] = (uint8_t) *text;
+				bytes->bytes[bytes->size++] = (uint8_t)*text;
 			text++;
 		} else {
-			char digits[3] = { text[0], text[1], 0 };
+			char digits[3] = {text[0], text[1], 0};
 
-			bytes->bytes[bytes->size++] = (uint8_t) strtoul(digits, NULL, 16);
+			bytes->bytes[bytes->size++] = (uint8_t)strtoul(digits, NULL, 16);
 			text += 2;
 		}
 	}
@@ -87,13 +87,13 @@ static MAKE_UNUSED void expect_at(const struct plan *plan, const struct side_arg
 		EXPECT(size == -E2BIG && reason == PLAN_REASON_TOO_BIG, "%zd, %d at %zu", size,
 				reason, capacity);
 	} else {
-		EXPECT(size == (ssize_t) expected->size, "%zd instead of %zu (%s)", size,
+		EXPECT(size == (ssize_t)expected->size, "%zd instead of %zu (%s)", size,
 				expected->size, plan_reason_text(reason));
 		EXPECT(size < 0 || !memcmp(buffer, expected->bytes, expected->size),
 				"other bytes at %zu", capacity);
 		if (size >= 0 && memcmp(buffer, expected->bytes, expected->size)) {
 			print_bytes("got", buffer, size);
-			print_bytes("expected", expected->bytes, (ssize_t) expected->size);
+			print_bytes("expected", expected->bytes, (ssize_t)expected->size);
 		}
 	}
 	free(buffer);
@@ -109,7 +109,7 @@ static MAKE_UNUSED void expect_record_at(int line, const struct side_event_descr
 	size_t capacity;
 
 	parse_bytes(text, &expected);
-	EXPECT(fixed == -1 || fixed == (ssize_t) expected.size, "fixed size %zd, record %zu", fixed,
+	EXPECT(fixed == -1 || fixed == (ssize_t)expected.size, "fixed size %zd, record %zu", fixed,
 			expected.size);
 	for (capacity = 0; capacity <= expected.size + 9; capacity++)
 		expect_at(plan, vector, variadic, &expected, capacity, line);
@@ -130,9 +130,9 @@ static MAKE_UNUSED void expect_field_at(
 static MAKE_UNUSED void expect_everywhere_at(
 		int line, struct side_type type, struct side_arg arg, const char *text)
 {
-	struct side_type types[3] = { make_plain(2, false), type, make_string(1, HOST) };
-	struct side_arg args[3] = { ARG(SIDE_TYPE_U16, uint16_t, 0x2211), arg,
-		arg_pointer(SIDE_TYPE_STRING_UTF8, "end") };
+	struct side_type types[3] = {make_plain(2, false), type, make_string(1, HOST)};
+	struct side_arg args[3] = {ARG(SIDE_TYPE_U16, uint16_t, 0x2211), arg,
+			arg_pointer(SIDE_TYPE_STRING_UTF8, "end")};
 	struct side_event_description *event = make_event(3, types, NULL, 0);
 	char longer[8192];
 
@@ -173,8 +173,8 @@ static MAKE_UNUSED void expect_field_refusal_at(
 	expect_refusal_at(line, event, make_vector(1, &arg), NULL, expected);
 }
 
-static MAKE_UNUSED void expect_no_plan_at(
-		int line, const struct side_event_description *event, int expected, const char *sentence)
+static MAKE_UNUSED void expect_no_plan_at(int line, const struct side_event_description *event,
+		int expected, const char *sentence)
 {
 	char error[512] = "";
 	struct plan *plan = NULL;

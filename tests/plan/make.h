@@ -69,26 +69,26 @@ static MAKE_UNUSED struct side_type make_label(unsigned int label)
 	struct side_type type;
 
 	memset(&type, 0, sizeof(type));
-	type.type.v = (uint16_t) label;
+	type.type.v = (uint16_t)label;
 	return type;
 }
 
-static MAKE_UNUSED struct side_type make_integer(
-		unsigned int label, unsigned int size, unsigned int bits, bool is_signed, unsigned int order)
+static MAKE_UNUSED struct side_type make_integer(unsigned int label, unsigned int size,
+		unsigned int bits, bool is_signed, unsigned int order)
 {
 	struct side_type type = make_label(label);
 
-	type.u.side_integer.integer_size = (uint16_t) size;
-	type.u.side_integer.len_bits = (uint16_t) bits;
+	type.u.side_integer.integer_size = (uint16_t)size;
+	type.u.side_integer.len_bits = (uint16_t)bits;
 	type.u.side_integer.signedness = is_signed;
-	type.u.side_integer.byte_order.v = (uint8_t) order;
+	type.u.side_integer.byte_order.v = (uint8_t)order;
 	return type;
 }
 
 /* The label that goes with a size (1 to 16) and sign. */
 static MAKE_UNUSED unsigned int integer_label(unsigned int size, bool is_signed)
 {
-	return (is_signed ? SIDE_TYPE_S8 : SIDE_TYPE_U8) + (unsigned int) __builtin_ctz(size);
+	return (is_signed ? SIDE_TYPE_S8 : SIDE_TYPE_U8) + (unsigned int)__builtin_ctz(size);
 }
 
 static MAKE_UNUSED struct side_type make_plain(unsigned int size, bool is_signed)
@@ -96,33 +96,34 @@ static MAKE_UNUSED struct side_type make_plain(unsigned int size, bool is_signed
 	return make_integer(integer_label(size, is_signed), size, 0, is_signed, HOST);
 }
 
-static MAKE_UNUSED struct side_type make_bool(unsigned int size, unsigned int bits, unsigned int order)
+static MAKE_UNUSED struct side_type make_bool(
+		unsigned int size, unsigned int bits, unsigned int order)
 {
 	struct side_type type = make_label(SIDE_TYPE_BOOL);
 
-	type.u.side_bool.bool_size = (uint16_t) size;
-	type.u.side_bool.len_bits = (uint16_t) bits;
-	type.u.side_bool.byte_order.v = (uint8_t) order;
+	type.u.side_bool.bool_size = (uint16_t)size;
+	type.u.side_bool.len_bits = (uint16_t)bits;
+	type.u.side_bool.byte_order.v = (uint8_t)order;
 	return type;
 }
 
 static MAKE_UNUSED struct side_type make_float(unsigned int size, unsigned int order)
 {
-	struct side_type type =
-			make_label(SIDE_TYPE_FLOAT_BINARY16 + (unsigned int) __builtin_ctz(size) - 1);
+	struct side_type type = make_label(
+			SIDE_TYPE_FLOAT_BINARY16 + (unsigned int)__builtin_ctz(size) - 1);
 
-	type.u.side_float.float_size = (uint16_t) size;
-	type.u.side_float.byte_order.v = (uint8_t) order;
+	type.u.side_float.float_size = (uint16_t)size;
+	type.u.side_float.byte_order.v = (uint8_t)order;
 	return type;
 }
 
 static MAKE_UNUSED struct side_type make_string(unsigned int unit, unsigned int order)
 {
 	struct side_type type =
-			make_label(SIDE_TYPE_STRING_UTF8 + (unsigned int) __builtin_ctz(unit));
+			make_label(SIDE_TYPE_STRING_UTF8 + (unsigned int)__builtin_ctz(unit));
 
-	type.u.side_string.unit_size = (uint8_t) unit;
-	type.u.side_string.byte_order.v = (uint8_t) order;
+	type.u.side_string.unit_size = (uint8_t)unit;
+	type.u.side_string.byte_order.v = (uint8_t)order;
 	return type;
 }
 
@@ -224,11 +225,11 @@ static MAKE_UNUSED struct side_type make_variant(
 	for (i = 0; i < count; i++) {
 		list[i].range_begin = options[i].begin;
 		list[i].range_end = options[i].end;
-		memcpy((void *) &list[i].side_type, &options[i].type, sizeof(struct side_type));
+		memcpy((void *)&list[i].side_type, &options[i].type, sizeof(struct side_type));
 	}
 	side_ptr_set(variant->options.elements, list);
 	variant->options.length = count;
-	memcpy((void *) &variant->selector, &selector, sizeof(selector));
+	memcpy((void *)&variant->selector, &selector, sizeof(selector));
 	side_ptr_set(type.u.side_variant, variant);
 	return type;
 }
@@ -273,7 +274,7 @@ static MAKE_UNUSED struct side_type make_bitmap(
 	struct side_type type = make_label(SIDE_TYPE_ENUM_BITMAP);
 
 	side_ptr_set(type.u.side_enum_bitmap.mappings,
-			(const struct side_enum_bitmap_mappings *) (const void *) make_mappings(
+			(const struct side_enum_bitmap_mappings *)(const void *)make_mappings(
 					count, mappings));
 	side_ptr_set(type.u.side_enum_bitmap.elem_type, keep_type(element));
 	return type;
@@ -289,16 +290,17 @@ static MAKE_UNUSED struct side_type gather_integer(uint64_t offset, unsigned int
 	struct side_type_gather_integer *integer = &type.u.side_gather.u.side_integer;
 
 	integer->offset = offset;
-	integer->offset_bits = (uint16_t) offset_bits;
-	integer->access_mode.v = (uint8_t) mode;
-	integer->type.integer_size = (uint16_t) size;
-	integer->type.len_bits = (uint16_t) bits;
+	integer->offset_bits = (uint16_t)offset_bits;
+	integer->access_mode.v = (uint8_t)mode;
+	integer->type.integer_size = (uint16_t)size;
+	integer->type.len_bits = (uint16_t)bits;
 	integer->type.signedness = is_signed;
-	integer->type.byte_order.v = (uint8_t) order;
+	integer->type.byte_order.v = (uint8_t)order;
 	return type;
 }
 
-static MAKE_UNUSED struct side_type gather_pointer(uint64_t offset, unsigned int order, unsigned int mode)
+static MAKE_UNUSED struct side_type gather_pointer(
+		uint64_t offset, unsigned int order, unsigned int mode)
 {
 	struct side_type type = gather_integer(offset, sizeof(void *), 0, 0, false, order, mode);
 
@@ -313,11 +315,11 @@ static MAKE_UNUSED struct side_type gather_bool(uint64_t offset, unsigned int si
 	struct side_type_gather_bool *boolean = &type.u.side_gather.u.side_bool;
 
 	boolean->offset = offset;
-	boolean->offset_bits = (uint16_t) offset_bits;
-	boolean->access_mode.v = (uint8_t) mode;
-	boolean->type.bool_size = (uint16_t) size;
-	boolean->type.len_bits = (uint16_t) bits;
-	boolean->type.byte_order.v = (uint8_t) order;
+	boolean->offset_bits = (uint16_t)offset_bits;
+	boolean->access_mode.v = (uint8_t)mode;
+	boolean->type.bool_size = (uint16_t)size;
+	boolean->type.len_bits = (uint16_t)bits;
+	boolean->type.byte_order.v = (uint8_t)order;
 	return type;
 }
 
@@ -326,7 +328,7 @@ static MAKE_UNUSED struct side_type gather_byte(uint64_t offset, unsigned int mo
 	struct side_type type = make_label(SIDE_TYPE_GATHER_BYTE);
 
 	type.u.side_gather.u.side_byte.offset = offset;
-	type.u.side_gather.u.side_byte.access_mode.v = (uint8_t) mode;
+	type.u.side_gather.u.side_byte.access_mode.v = (uint8_t)mode;
 	return type;
 }
 
@@ -336,9 +338,9 @@ static MAKE_UNUSED struct side_type gather_float(
 	struct side_type type = make_label(SIDE_TYPE_GATHER_FLOAT);
 
 	type.u.side_gather.u.side_float.offset = offset;
-	type.u.side_gather.u.side_float.access_mode.v = (uint8_t) mode;
-	type.u.side_gather.u.side_float.type.float_size = (uint16_t) size;
-	type.u.side_gather.u.side_float.type.byte_order.v = (uint8_t) order;
+	type.u.side_gather.u.side_float.access_mode.v = (uint8_t)mode;
+	type.u.side_gather.u.side_float.type.float_size = (uint16_t)size;
+	type.u.side_gather.u.side_float.type.byte_order.v = (uint8_t)order;
 	return type;
 }
 
@@ -348,9 +350,9 @@ static MAKE_UNUSED struct side_type gather_string(
 	struct side_type type = make_label(SIDE_TYPE_GATHER_STRING);
 
 	type.u.side_gather.u.side_string.offset = offset;
-	type.u.side_gather.u.side_string.access_mode.v = (uint8_t) mode;
-	type.u.side_gather.u.side_string.type.unit_size = (uint8_t) unit;
-	type.u.side_gather.u.side_string.type.byte_order.v = (uint8_t) order;
+	type.u.side_gather.u.side_string.access_mode.v = (uint8_t)mode;
+	type.u.side_gather.u.side_string.type.unit_size = (uint8_t)unit;
+	type.u.side_gather.u.side_string.type.byte_order.v = (uint8_t)order;
 	return type;
 }
 
@@ -361,7 +363,7 @@ static MAKE_UNUSED struct side_type gather_struct(const struct side_type_struct 
 
 	side_ptr_set(type.u.side_gather.u.side_struct.type, members);
 	type.u.side_gather.u.side_struct.offset = offset;
-	type.u.side_gather.u.side_struct.access_mode.v = (uint8_t) mode;
+	type.u.side_gather.u.side_struct.access_mode.v = (uint8_t)mode;
 	type.u.side_gather.u.side_struct.size = size;
 	return type;
 }
@@ -372,19 +374,19 @@ static MAKE_UNUSED struct side_type gather_array(
 	struct side_type type = make_label(SIDE_TYPE_GATHER_ARRAY);
 
 	type.u.side_gather.u.side_array.offset = offset;
-	type.u.side_gather.u.side_array.access_mode.v = (uint8_t) mode;
+	type.u.side_gather.u.side_array.access_mode.v = (uint8_t)mode;
 	side_ptr_set(type.u.side_gather.u.side_array.type.elem_type, keep_type(element));
 	type.u.side_gather.u.side_array.type.length = length;
 	return type;
 }
 
-static MAKE_UNUSED struct side_type gather_vla(
-		struct side_type element, uint64_t offset, unsigned int mode, struct side_type length)
+static MAKE_UNUSED struct side_type gather_vla(struct side_type element, uint64_t offset,
+		unsigned int mode, struct side_type length)
 {
 	struct side_type type = make_label(SIDE_TYPE_GATHER_VLA);
 
 	type.u.side_gather.u.side_vla.offset = offset;
-	type.u.side_gather.u.side_vla.access_mode.v = (uint8_t) mode;
+	type.u.side_gather.u.side_vla.access_mode.v = (uint8_t)mode;
 	side_ptr_set(type.u.side_gather.u.side_vla.type.elem_type, keep_type(element));
 	side_ptr_set(type.u.side_gather.u.side_vla.type.length_type, keep_type(length));
 	return type;
@@ -408,14 +410,14 @@ static MAKE_UNUSED struct side_arg arg_value(unsigned int label, const void *val
 	struct side_arg arg;
 
 	memset(&arg, 0xa5, sizeof(arg));
-	arg.type.v = (uint16_t) label;
+	arg.type.v = (uint16_t)label;
 	arg.flags = 0;
 	if (size)
 		memcpy(&arg.u, value, size);
 	return arg;
 }
 
-#define ARG(label, ctype, value) arg_value(label, &(ctype){ value }, sizeof(ctype))
+#define ARG(label, ctype, value) arg_value(label, &(ctype){value}, sizeof(ctype))
 
 static MAKE_UNUSED struct side_arg arg_pointer(unsigned int label, const void *pointer)
 {
@@ -481,32 +483,34 @@ struct make_attributes {
 	const struct side_attr *list;
 };
 
-#define NO_ATTRIBUTES ((struct make_attributes){ 0, NULL })
+#define NO_ATTRIBUTES ((struct make_attributes){0, NULL})
 
 /* An attribute is constant once it stands. */
-static MAKE_UNUSED void make_attribute_at(struct side_attr *to, const struct side_type_raw_string *key,
-		uint32_t type, const void *value, size_t size)
+static MAKE_UNUSED void make_attribute_at(struct side_attr *to,
+		const struct side_type_raw_string *key, uint32_t type, const void *value,
+		size_t size)
 {
-	memset((void *) to, 0xa5, sizeof(*to));
-	memcpy((void *) &to->key, key, sizeof(*key));
-	memcpy((char *) &to->value, &type, sizeof(type));
-	memcpy((char *) &to->value + sizeof(type), value, size);
+	memset((void *)to, 0xa5, sizeof(*to));
+	memcpy((void *)&to->key, key, sizeof(*key));
+	memcpy((char *)&to->value, &type, sizeof(type));
+	memcpy((char *)&to->value + sizeof(type), value, size);
 }
 
 static MAKE_UNUSED struct side_attr make_attribute(
 		const char *key, unsigned int type, const void *value, size_t size)
 {
 	struct side_attr attribute;
-	struct side_type_raw_string name = { .unit_size = 1 };
+	struct side_type_raw_string name = {.unit_size = 1};
 
 	side_ptr_set(name.p, key);
 	make_attribute_at(&attribute, &name, type, value, size);
 	return attribute;
 }
 
-static MAKE_UNUSED struct side_attr make_text_attribute(const char *key, const void *text, unsigned int unit)
+static MAKE_UNUSED struct side_attr make_text_attribute(
+		const char *key, const void *text, unsigned int unit)
 {
-	struct side_type_raw_string value = { .unit_size = (uint8_t) unit };
+	struct side_type_raw_string value = {.unit_size = (uint8_t)unit};
 
 	value.byte_order.v = HOST;
 	side_ptr_set(value.p, text);
@@ -519,12 +523,13 @@ static MAKE_UNUSED void put_attributes(void *array, struct make_attributes attri
 	struct side_type_null *list = array;
 
 	side_ptr_set(list->attributes.elements,
-			(const struct side_attr *) make_copy(attributes.list,
+			(const struct side_attr *)make_copy(attributes.list,
 					attributes.count * sizeof(struct side_attr)));
 	list->attributes.length = attributes.count;
 }
 
-static MAKE_UNUSED struct side_arg dynamic_scalar(unsigned int label, struct make_attributes attributes)
+static MAKE_UNUSED struct side_arg dynamic_scalar(
+		unsigned int label, struct make_attributes attributes)
 {
 	struct side_arg arg = arg_value(label, NULL, 0);
 
@@ -532,15 +537,15 @@ static MAKE_UNUSED struct side_arg dynamic_scalar(unsigned int label, struct mak
 	return arg;
 }
 
-static MAKE_UNUSED struct side_arg dynamic_integer(unsigned int size, unsigned int bits, bool is_signed,
-		unsigned int order, const void *value)
+static MAKE_UNUSED struct side_arg dynamic_integer(unsigned int size, unsigned int bits,
+		bool is_signed, unsigned int order, const void *value)
 {
 	struct side_arg arg = dynamic_scalar(SIDE_TYPE_DYNAMIC_INTEGER, NO_ATTRIBUTES);
 
-	arg.u.side_dynamic.side_integer.type.integer_size = (uint16_t) size;
-	arg.u.side_dynamic.side_integer.type.len_bits = (uint16_t) bits;
+	arg.u.side_dynamic.side_integer.type.integer_size = (uint16_t)size;
+	arg.u.side_dynamic.side_integer.type.len_bits = (uint16_t)bits;
 	arg.u.side_dynamic.side_integer.type.signedness = is_signed;
-	arg.u.side_dynamic.side_integer.type.byte_order.v = (uint8_t) order;
+	arg.u.side_dynamic.side_integer.type.byte_order.v = (uint8_t)order;
 	memcpy(&arg.u.side_dynamic.side_integer.value, value, size > 32 ? 32 : size);
 	return arg;
 }
@@ -550,9 +555,9 @@ static MAKE_UNUSED struct side_arg dynamic_bool(
 {
 	struct side_arg arg = dynamic_scalar(SIDE_TYPE_DYNAMIC_BOOL, NO_ATTRIBUTES);
 
-	arg.u.side_dynamic.side_bool.type.bool_size = (uint16_t) size;
-	arg.u.side_dynamic.side_bool.type.len_bits = (uint16_t) bits;
-	arg.u.side_dynamic.side_bool.type.byte_order.v = (uint8_t) order;
+	arg.u.side_dynamic.side_bool.type.bool_size = (uint16_t)size;
+	arg.u.side_dynamic.side_bool.type.len_bits = (uint16_t)bits;
+	arg.u.side_dynamic.side_bool.type.byte_order.v = (uint8_t)order;
 	memcpy(&arg.u.side_dynamic.side_bool.value, value, size);
 	return arg;
 }
@@ -562,8 +567,8 @@ static MAKE_UNUSED struct side_arg dynamic_float(
 {
 	struct side_arg arg = dynamic_scalar(SIDE_TYPE_DYNAMIC_FLOAT, NO_ATTRIBUTES);
 
-	arg.u.side_dynamic.side_float.type.float_size = (uint16_t) size;
-	arg.u.side_dynamic.side_float.type.byte_order.v = (uint8_t) order;
+	arg.u.side_dynamic.side_float.type.float_size = (uint16_t)size;
+	arg.u.side_dynamic.side_float.type.byte_order.v = (uint8_t)order;
 	memcpy(&arg.u.side_dynamic.side_float.value, value, size);
 	return arg;
 }
@@ -573,9 +578,9 @@ static MAKE_UNUSED struct side_arg dynamic_string(
 {
 	struct side_arg arg = dynamic_scalar(SIDE_TYPE_DYNAMIC_STRING, NO_ATTRIBUTES);
 
-	arg.u.side_dynamic.side_string.type.unit_size = (uint8_t) unit;
-	arg.u.side_dynamic.side_string.type.byte_order.v = (uint8_t) order;
-	arg.u.side_dynamic.side_string.value = (uintptr_t) text;
+	arg.u.side_dynamic.side_string.type.unit_size = (uint8_t)unit;
+	arg.u.side_dynamic.side_string.type.byte_order.v = (uint8_t)order;
+	arg.u.side_dynamic.side_string.value = (uintptr_t)text;
 	return arg;
 }
 
@@ -606,7 +611,7 @@ static MAKE_UNUSED struct side_arg_dynamic_struct *make_dynamic_struct(uint32_t 
 
 	for (i = 0; i < count; i++) {
 		side_ptr_set(list[i].field_name, names[i]);
-		memcpy((void *) &list[i].elem, &values[i], sizeof(values[i]));
+		memcpy((void *)&list[i].elem, &values[i], sizeof(values[i]));
 	}
 	side_ptr_set(fields->fields, list);
 	fields->len = count;
@@ -643,8 +648,8 @@ static MAKE_UNUSED struct side_arg dynamic_vla_visitor(
 	return arg_pointer(SIDE_TYPE_DYNAMIC_VLA_VISITOR, argument);
 }
 
-static MAKE_UNUSED struct side_arg dynamic_struct_visitor(
-		side_dynamic_struct_visitor_func visitor, void *context, struct make_attributes attributes)
+static MAKE_UNUSED struct side_arg dynamic_struct_visitor(side_dynamic_struct_visitor_func visitor,
+		void *context, struct make_attributes attributes)
 {
 	struct side_arg_dynamic_struct_visitor *argument = make_bytes(sizeof(*argument));
 
@@ -656,8 +661,8 @@ static MAKE_UNUSED struct side_arg dynamic_struct_visitor(
 
 /* ---- events ---- */
 
-static MAKE_UNUSED struct side_event_description *make_event(
-		uint32_t count, const struct side_type *types, const char *const *names, uint64_t flags)
+static MAKE_UNUSED struct side_event_description *make_event(uint32_t count,
+		const struct side_type *types, const char *const *names, uint64_t flags)
 {
 	struct side_event_description *event = make_bytes(sizeof(*event));
 

@@ -12,11 +12,11 @@
 
 static void test_structures(void)
 {
-	struct side_type inner[2] = { make_plain(1, false), make_string(1, HOST) };
-	struct side_type outer[3] = { make_plain(2, false), make_struct(2, inner, NULL),
-		make_plain(2, false) };
-	struct side_arg inner_args[2] = { U8(1), TEXT("x") };
-	struct side_arg args[3] = { U16(2), arg_vector(SIDE_TYPE_STRUCT, 2, inner_args), U16(3) };
+	struct side_type inner[2] = {make_plain(1, false), make_string(1, HOST)};
+	struct side_type outer[3] = {
+			make_plain(2, false), make_struct(2, inner, NULL), make_plain(2, false)};
+	struct side_arg inner_args[2] = {U8(1), TEXT("x")};
+	struct side_arg args[3] = {U16(2), arg_vector(SIDE_TYPE_STRUCT, 2, inner_args), U16(3)};
 
 	expect_everywhere(make_struct(3, outer, NULL), arg_vector(SIDE_TYPE_STRUCT, 3, args),
 			"0200 01 'x'00 0300");
@@ -31,10 +31,10 @@ static void test_arrays(void)
 {
 	struct side_type bytes = make_array(make_plain(1, false), 5);
 	struct side_type texts = make_array(make_string(1, HOST), 2);
-	struct side_arg cells[5] = { U8(1), U8(2), U8(3), U8(4), U8(5) };
-	struct side_arg text_cells[2] = { TEXT("one"), TEXT(NULL) };
-	struct side_arg rows[2] = { arg_vector(SIDE_TYPE_ARRAY, 5, cells),
-		arg_vector(SIDE_TYPE_ARRAY, 5, cells) };
+	struct side_arg cells[5] = {U8(1), U8(2), U8(3), U8(4), U8(5)};
+	struct side_arg text_cells[2] = {TEXT("one"), TEXT(NULL)};
+	struct side_arg rows[2] = {arg_vector(SIDE_TYPE_ARRAY, 5, cells),
+			arg_vector(SIDE_TYPE_ARRAY, 5, cells)};
 	struct side_arg broken = arg_vector(SIDE_TYPE_ARRAY, 5, cells);
 
 	expect_everywhere(bytes, arg_vector(SIDE_TYPE_ARRAY, 5, cells), "0102030405");
@@ -43,23 +43,23 @@ static void test_arrays(void)
 			"0102030405 0102030405");
 	expect_everywhere(make_array(texts, 0), arg_vector(SIDE_TYPE_ARRAY, 0, NULL), "");
 	expect_field_refusal(bytes, arg_vector(SIDE_TYPE_ARRAY, 4, cells), PLAN_REASON_LENGTH);
-	expect_field_refusal(texts, arg_vector(SIDE_TYPE_ARRAY, 2, cells),
-			PLAN_REASON_ARGUMENT_LABEL);
-	side_ptr_set(((struct side_arg_vec *) side_ptr_get(broken.u.side_static.side_array))->sav,
+	expect_field_refusal(
+			texts, arg_vector(SIDE_TYPE_ARRAY, 2, cells), PLAN_REASON_ARGUMENT_LABEL);
+	side_ptr_set(((struct side_arg_vec *)side_ptr_get(broken.u.side_static.side_array))->sav,
 			NULL);
 	expect_field_refusal(bytes, broken, PLAN_REASON_NULL_POINTER);
 	cells[4] = U16(5);
-	expect_field_refusal(bytes, arg_vector(SIDE_TYPE_ARRAY, 5, cells),
-			PLAN_REASON_ARGUMENT_LABEL);
+	expect_field_refusal(
+			bytes, arg_vector(SIDE_TYPE_ARRAY, 5, cells), PLAN_REASON_ARGUMENT_LABEL);
 }
 
 static void test_vlas(void)
 {
 	struct side_arg *many = make_bytes(70000 * sizeof(*many));
-	struct side_arg cells[3] = { U16(1), U16(2), U16(3) };
+	struct side_arg cells[3] = {U16(1), U16(2), U16(3)};
 	struct side_type u16 = make_plain(2, false);
-	struct side_arg nested[2] = { arg_vector(SIDE_TYPE_VLA, 2, cells),
-		arg_vector(SIDE_TYPE_VLA, 0, NULL) };
+	struct side_arg nested[2] = {
+			arg_vector(SIDE_TYPE_VLA, 2, cells), arg_vector(SIDE_TYPE_VLA, 0, NULL)};
 	uint32_t i;
 
 	expect_everywhere(make_vla(u16, make_plain(1, false)), arg_vector(SIDE_TYPE_VLA, 3, cells),
@@ -93,12 +93,12 @@ static void test_vlas(void)
 
 static void test_enumerations(void)
 {
-	static const struct make_mapping labels[] = { { 0, 1, "low" }, { 5, 2, "empty" } };
+	static const struct make_mapping labels[] = {{0, 1, "low"}, {5, 2, "empty"}};
 	struct side_type u8 = make_plain(1, false);
-	struct side_arg items[2] = { U8(0x80), U8(1) };
+	struct side_arg items[2] = {U8(0x80), U8(1)};
 
-	expect_everywhere(make_enum(make_plain(2, true), 2, labels), ARG(SIDE_TYPE_S16, int16_t, -2),
-			"feff");
+	expect_everywhere(make_enum(make_plain(2, true), 2, labels),
+			ARG(SIDE_TYPE_S16, int16_t, -2), "feff");
 	expect_everywhere(make_enum(make_integer(SIDE_TYPE_U32, 4, 0, false, BE), 0, NULL),
 			U32(0x01020304), "04030201");
 	expect_everywhere(make_bitmap(u8, 2, labels), U8(0x81), "81");
@@ -128,21 +128,23 @@ static void test_optionals(void)
 static void test_variants(void)
 {
 	const struct make_option options[] = {
-		{ 3, 2, make_plain(8, false) }, /* nothing */
-		{ -5, 5, make_plain(2, false) },
-		{ 0, 10, make_string(1, HOST) }, /* 6 to 10: the first match wins */
-		{ 11, 11, make_label(SIDE_TYPE_NULL) },
-		{ INT64_MIN, -6, make_plain(1, false) },
-		{ INT64_MAX, INT64_MAX, make_array(make_plain(1, false), 0) },
+			{3, 2, make_plain(8, false)}, /* nothing */
+			{-5, 5, make_plain(2, false)},
+			{0, 10, make_string(1, HOST)}, /* 6 to 10: the first match wins */
+			{11, 11, make_label(SIDE_TYPE_NULL)},
+			{INT64_MIN, -6, make_plain(1, false)},
+			{INT64_MAX, INT64_MAX, make_array(make_plain(1, false), 0)},
 	};
 	struct side_type s8 = make_variant(make_plain(1, true), 6, options);
 	struct side_type u64 = make_variant(make_plain(8, false), 6, options);
-	struct side_type big = make_variant(make_integer(SIDE_TYPE_S32, 4, 0, true, BE), 6, options);
-	struct side_type bits = make_variant(make_integer(SIDE_TYPE_S16, 2, 5, true, BE), 6, options);
+	struct side_type big =
+			make_variant(make_integer(SIDE_TYPE_S32, 4, 0, true, BE), 6, options);
+	struct side_type bits =
+			make_variant(make_integer(SIDE_TYPE_S16, 2, 5, true, BE), 6, options);
 	struct side_type s128 = make_variant(make_plain(16, true), 6, options);
-	struct side_type u128 = make_variant(
-			make_integer(SIDE_TYPE_U128, 16, 0, false, BE), 6, options);
-	uint64_t wide[2] = { (uint64_t) -7, UINT64_MAX };
+	struct side_type u128 =
+			make_variant(make_integer(SIDE_TYPE_U128, 16, 0, false, BE), 6, options);
+	uint64_t wide[2] = {(uint64_t)-7, UINT64_MAX};
 
 #define S8(value) ARG(SIDE_TYPE_S8, int8_t, value)
 #define U64(value) ARG(SIDE_TYPE_U64, uint64_t, value)
@@ -171,11 +173,13 @@ static void test_variants(void)
 	expect_field_refusal(s128, arg_variant(arg_value(SIDE_TYPE_S128, wide, 16), U8(3)),
 			PLAN_REASON_SELECTOR);
 	expect_everywhere(u128,
-			arg_variant(arg_value(SIDE_TYPE_U128, "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\5", 16),
+			arg_variant(arg_value(SIDE_TYPE_U128, "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\5",
+						    16),
 					U16(1)),
 			"0500000000000000 0100");
 	expect_field_refusal(u128,
-			arg_variant(arg_value(SIDE_TYPE_U128, "\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\5", 16),
+			arg_variant(arg_value(SIDE_TYPE_U128, "\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\5",
+						    16),
 					U16(1)),
 			PLAN_REASON_SELECTOR);
 	expect_field_refusal(s8, arg_variant(U8(1), U16(1)), PLAN_REASON_ARGUMENT_LABEL);
@@ -213,27 +217,27 @@ static enum side_visitor_status visit_list(
 static enum side_visitor_status visit_null(
 		const struct side_tracer_visitor_ctx *context, void *app_context)
 {
-	(void) app_context;
+	(void)app_context;
 	context->write_elem(context, NULL);
 	return SIDE_VISITOR_STATUS_OK;
 }
 
 static void test_visitors(void)
 {
-	struct side_arg cells[3] = { U16(1), U16(2), U8(3) };
-	struct list good = { 2, cells, false, false }, bad = { 3, cells, false, false };
-	struct list careless = { 3, cells, true, false }, failing = { 2, cells, false, true };
-	struct list none = { 0, NULL, false, false };
-	struct side_type inner = make_vla_visitor(
-			make_plain(2, false), make_plain(1, false), visit_list);
+	struct side_arg cells[3] = {U16(1), U16(2), U8(3)};
+	struct list good = {2, cells, false, false}, bad = {3, cells, false, false};
+	struct list careless = {3, cells, true, false}, failing = {2, cells, false, true};
+	struct list none = {0, NULL, false, false};
+	struct side_type inner =
+			make_vla_visitor(make_plain(2, false), make_plain(1, false), visit_list);
 	struct side_type outer = make_vla_visitor(inner, make_plain(4, false), visit_list);
-	struct side_arg lists[3] = { arg_vla_visitor(&good), arg_vla_visitor(&none),
-		arg_vla_visitor(&good) };
-	struct list nested = { 3, lists, false, false };
-	struct side_arg texts[2] = { TEXT("a"), TEXT("b") };
-	struct list text_list = { 2, texts, false, false };
+	struct side_arg lists[3] = {
+			arg_vla_visitor(&good), arg_vla_visitor(&none), arg_vla_visitor(&good)};
+	struct list nested = {3, lists, false, false};
+	struct side_arg texts[2] = {TEXT("a"), TEXT("b")};
+	struct list text_list = {2, texts, false, false};
 	struct side_arg *many = make_bytes(256 * sizeof(*many));
-	struct list long_list = { 256, many, false, false };
+	struct list long_list = {256, many, false, false};
 	uint32_t i;
 
 	expect_everywhere(inner, arg_vla_visitor(&good), "02 01000200");
@@ -244,9 +248,10 @@ static void test_visitors(void)
 	expect_field_refusal(inner, arg_vla_visitor(&bad), PLAN_REASON_ARGUMENT_LABEL);
 	expect_field_refusal(inner, arg_vla_visitor(&careless), PLAN_REASON_ARGUMENT_LABEL);
 	expect_field_refusal(inner, arg_vla_visitor(&failing), PLAN_REASON_VISITOR);
-	expect_field_refusal(inner, arg_pointer(SIDE_TYPE_VLA_VISITOR, NULL),
-			PLAN_REASON_NULL_POINTER);
-	expect_field_refusal(make_vla_visitor(make_plain(1, false), make_plain(1, false), visit_null),
+	expect_field_refusal(
+			inner, arg_pointer(SIDE_TYPE_VLA_VISITOR, NULL), PLAN_REASON_NULL_POINTER);
+	expect_field_refusal(
+			make_vla_visitor(make_plain(1, false), make_plain(1, false), visit_null),
 			arg_vla_visitor(NULL), PLAN_REASON_NULL_POINTER);
 	for (i = 0; i < 256; i++)
 		many[i] = arg_value(SIDE_TYPE_NULL, NULL, 0);
@@ -257,10 +262,10 @@ static void test_visitors(void)
 
 static void test_event_arguments(void)
 {
-	struct side_type types[2] = { make_plain(2, false), make_plain(2, false) };
-	struct side_type mixed[2] = { make_plain(2, false), make_string(1, HOST) };
+	struct side_type types[2] = {make_plain(2, false), make_plain(2, false)};
+	struct side_type mixed[2] = {make_plain(2, false), make_string(1, HOST)};
 	struct side_event_description *event = make_event(2, types, NULL, 0);
-	struct side_arg args[2] = { U16(1), U16(2) };
+	struct side_arg args[2] = {U16(1), U16(2)};
 	struct side_arg_vec *vector = make_vector(2, args);
 
 	expect_refusal(event, NULL, NULL, PLAN_REASON_ARGUMENT_COUNT);

@@ -12,8 +12,8 @@
 
 static void test_integers(void)
 {
-	static const char *const kinds[2][5] = { { "02", "03", "04", "05", "0a" },
-		{ "06", "07", "08", "09", "0b" } };
+	static const char *const kinds[2][5] = {
+			{"02", "03", "04", "05", "0a"}, {"06", "07", "08", "09", "0b"}};
 	unsigned int k, is_signed, i;
 
 	for (k = 0; k < 5; k++) {
@@ -23,22 +23,26 @@ static void test_integers(void)
 			char digits[40] = "", text[128];
 
 			for (i = 0; i < size; i++) {
-				value[i] = swapped[size - 1 - i] = (uint8_t) (0xf0 - i);
+				value[i] = swapped[size - 1 - i] = (uint8_t)(0xf0 - i);
 				sprintf(digits + 2 * i, "%02x", value[i]);
 			}
 			snprintf(text, sizeof(text), ROOT("%s", "%s"), kinds[is_signed][k], digits);
 			expect_field(DYNAMIC, dynamic_integer(size, 0, is_signed, LE, value), text);
-			expect_field(DYNAMIC, dynamic_integer(size, 0, is_signed, BE, swapped), text);
-			expect_field(DYNAMIC, dynamic_integer(size, size * 8, is_signed, BE, swapped),
+			expect_field(DYNAMIC, dynamic_integer(size, 0, is_signed, BE, swapped),
+					text);
+			expect_field(DYNAMIC,
+					dynamic_integer(size, size * 8, is_signed, BE, swapped),
 					text);
 		}
 	}
 	/* Partial: normalised to the storage. */
 	expect_field(DYNAMIC, dynamic_integer(2, 9, true, LE, "\0\1"), ROOT("07", "00ff"));
-	expect_field(DYNAMIC, dynamic_integer(4, 4, false, BE, "\0\0\0\xff"), ROOT("04", "0f000000"));
+	expect_field(DYNAMIC, dynamic_integer(4, 4, false, BE, "\0\0\0\xff"),
+			ROOT("04", "0f000000"));
 	expect_field(DYNAMIC, dynamic_pointer(0x1122334455667788, HOST),
 			ROOT("0d", "8877665544332211"));
-	expect_field(DYNAMIC, dynamic_pointer(0x1122334455667788, BE), ROOT("0d", "1122334455667788"));
+	expect_field(DYNAMIC, dynamic_pointer(0x1122334455667788, BE),
+			ROOT("0d", "1122334455667788"));
 	expect_field(DYNAMIC, dynamic_byte(0xfe), ROOT("0c", "fe"));
 	expect_field_refusal(DYNAMIC, dynamic_integer(3, 0, true, LE, "abc"),
 			PLAN_REASON_ARGUMENT_LABEL);
@@ -48,7 +52,8 @@ static void test_integers(void)
 
 static void test_other_scalars(void)
 {
-	expect_field(DYNAMIC, dynamic_scalar(SIDE_TYPE_DYNAMIC_NULL, NO_ATTRIBUTES), ROOT("00", ""));
+	expect_field(DYNAMIC, dynamic_scalar(SIDE_TYPE_DYNAMIC_NULL, NO_ATTRIBUTES),
+			ROOT("00", ""));
 	expect_field(DYNAMIC, dynamic_bool(1, 0, LE, "\1"), ROOT("01", "01"));
 	expect_field(DYNAMIC, dynamic_bool(1, 0, LE, "\x80"), ROOT("01", "80"));
 	expect_field(DYNAMIC, dynamic_bool(1, 7, LE, "\x80"), ROOT("01", "00"));
@@ -64,10 +69,10 @@ static void test_other_scalars(void)
 	expect_field(DYNAMIC, dynamic_float(16, BE, "abcdefghijklmnop"),
 			ROOT("11", "'ponmlkjihgfedcba'"));
 	expect_field(DYNAMIC, dynamic_string(1, HOST, "text"), ROOT("12", "'text'00"));
-	expect_field(DYNAMIC, dynamic_string(2, HOST, (uint16_t[]){ 'a', 0xd800, 0 }),
+	expect_field(DYNAMIC, dynamic_string(2, HOST, (uint16_t[]){'a', 0xd800, 0}),
 			ROOT("13", "'a' eda080 00"));
 	expect_field(DYNAMIC, dynamic_string(2, BE, "\0x\0"), ROOT("13", "'x'00"));
-	expect_field(DYNAMIC, dynamic_string(4, HOST, (uint32_t[]){ 0x1f600, 0 }),
+	expect_field(DYNAMIC, dynamic_string(4, HOST, (uint32_t[]){0x1f600, 0}),
 			ROOT("14", "f09f9880 00"));
 	expect_field(DYNAMIC, dynamic_string(1, HOST, NULL), ROOT("12", "'(null)'00"));
 	expect_field(DYNAMIC, dynamic_string(4, BE, NULL), ROOT("14", "'(null)'00"));
@@ -79,16 +84,15 @@ static void test_other_scalars(void)
 
 static void test_compounds(void)
 {
-	static const char *const names[] = { "a", "long name", NULL };
-	struct side_arg values[3] = { dynamic_byte(1), dynamic_string(1, HOST, "two"),
-		dynamic_scalar(SIDE_TYPE_DYNAMIC_NULL, NO_ATTRIBUTES) };
+	static const char *const names[] = {"a", "long name", NULL};
+	struct side_arg values[3] = {dynamic_byte(1), dynamic_string(1, HOST, "two"),
+			dynamic_scalar(SIDE_TYPE_DYNAMIC_NULL, NO_ATTRIBUTES)};
 	struct side_arg list = dynamic_vla(2, values, NO_ATTRIBUTES);
 	struct side_arg record = dynamic_struct(3, names, values, NO_ATTRIBUTES);
-	struct side_arg both[2] = { list, record };
+	struct side_arg both[2] = {list, record};
 	struct side_arg_dynamic_vla broken;
 
-	expect_field(DYNAMIC, list,
-			"03000000 00 00 16 02000000 01 00 0c 01 01 00 12 'two'00");
+	expect_field(DYNAMIC, list, "03000000 00 00 16 02000000 01 00 0c 01 01 00 12 'two'00");
 	expect_field(DYNAMIC, dynamic_vla(0, NULL, NO_ATTRIBUTES), ROOT("16", "00000000"));
 	expect_field(DYNAMIC, record,
 			"04000000 00 00 15 03000000 01 'a'00 0c 01 01 'long name'00 12 'two'00"
@@ -96,7 +100,8 @@ static void test_compounds(void)
 	expect_field(DYNAMIC, dynamic_struct(2, names, both, NO_ATTRIBUTES),
 			"08000000 00 00 15 02000000"
 			"01 'a'00 16 02000000 02 00 0c 01 02 00 12 'two'00"
-			"01 'long name'00 15 03000000 02 'a'00 0c 01 02 'long name'00 12 'two'00 02 00 00");
+			"01 'long name'00 15 03000000 02 'a'00 0c 01 02 'long name'00 12 'two'00 "
+			"02 00 00");
 	memset(&broken, 0, sizeof(broken));
 	broken.len = 1;
 	expect_field_refusal(DYNAMIC, arg_pointer(SIDE_TYPE_DYNAMIC_VLA, &broken),
@@ -106,8 +111,8 @@ static void test_compounds(void)
 	expect_field_refusal(DYNAMIC, arg_pointer(SIDE_TYPE_DYNAMIC_STRUCT, NULL),
 			PLAN_REASON_NULL_POINTER);
 	values[1] = ARG(SIDE_TYPE_U8, uint8_t, 1);
-	expect_field_refusal(DYNAMIC, dynamic_vla(2, values, NO_ATTRIBUTES),
-			PLAN_REASON_ARGUMENT_LABEL);
+	expect_field_refusal(
+			DYNAMIC, dynamic_vla(2, values, NO_ATTRIBUTES), PLAN_REASON_ARGUMENT_LABEL);
 	/* As an element. */
 	values[1] = dynamic_byte(2);
 	expect_field(make_array(DYNAMIC, 2), arg_vector(SIDE_TYPE_ARRAY, 2, values),
@@ -117,22 +122,22 @@ static void test_compounds(void)
 static void test_attributes(void)
 {
 	const struct side_attr list[] = {
-		make_attribute("n", SIDE_ATTR_TYPE_NULL, "", 0),
-		make_attribute("b", SIDE_ATTR_TYPE_BOOL, "\1", 1),
-		make_attribute("u", SIDE_ATTR_TYPE_U16, "\1\2", 2),
-		make_attribute("w", SIDE_ATTR_TYPE_U128, "abcdefghijklmnop", 16),
-		make_attribute("s", SIDE_ATTR_TYPE_S8, "\xff", 1),
-		make_attribute("h", SIDE_ATTR_TYPE_FLOAT_BINARY16, "\0\x3c", 2),
-		make_attribute("f", SIDE_ATTR_TYPE_FLOAT_BINARY64, "abcdefgh", 8),
-		make_attribute("q", SIDE_ATTR_TYPE_FLOAT_BINARY128, "abcdefghijklmnop", 16),
-		make_text_attribute("t", "text", 1),
-		make_text_attribute("t2", (uint16_t[]){ 0xe9, 0 }, 2),
-		make_text_attribute("t4", NULL, 4),
+			make_attribute("n", SIDE_ATTR_TYPE_NULL, "", 0),
+			make_attribute("b", SIDE_ATTR_TYPE_BOOL, "\1", 1),
+			make_attribute("u", SIDE_ATTR_TYPE_U16, "\1\2", 2),
+			make_attribute("w", SIDE_ATTR_TYPE_U128, "abcdefghijklmnop", 16),
+			make_attribute("s", SIDE_ATTR_TYPE_S8, "\xff", 1),
+			make_attribute("h", SIDE_ATTR_TYPE_FLOAT_BINARY16, "\0\x3c", 2),
+			make_attribute("f", SIDE_ATTR_TYPE_FLOAT_BINARY64, "abcdefgh", 8),
+			make_attribute("q", SIDE_ATTR_TYPE_FLOAT_BINARY128, "abcdefghijklmnop", 16),
+			make_text_attribute("t", "text", 1),
+			make_text_attribute("t2", (uint16_t[]){0xe9, 0}, 2),
+			make_text_attribute("t4", NULL, 4),
 	};
-	const struct make_attributes all = { 11, list }, one = { 1, list + 1 };
-	const struct side_attr unknown[] = { make_attribute("x", 17, "", 0) };
-	const struct make_attributes bad = { 1, unknown };
-	static const char *const names[] = { "field" };
+	const struct make_attributes all = {11, list}, one = {1, list + 1};
+	const struct side_attr unknown[] = {make_attribute("x", 17, "", 0)};
+	const struct make_attributes bad = {1, unknown};
+	static const char *const names[] = {"field"};
 	struct side_arg scalar = dynamic_byte(9), child = dynamic_byte(1);
 
 	put_attributes(&scalar.u.side_dynamic.side_null, all);
@@ -185,7 +190,7 @@ static enum side_visitor_status visit_fields(
 	uint32_t i;
 
 	for (i = 0; i < list->count; i++) {
-		struct side_arg_dynamic_field field = { .elem = list->cells[i] };
+		struct side_arg_dynamic_field field = {.elem = list->cells[i]};
 		char name[16];
 
 		snprintf(name, sizeof(name), "f%u", i);
@@ -199,15 +204,15 @@ static enum side_visitor_status visit_fields(
 
 static void test_visitors(void)
 {
-	const struct side_attr key[] = { make_attribute("k", SIDE_ATTR_TYPE_BOOL, "\0", 1) };
-	const struct make_attributes one = { 1, key };
-	struct side_arg cells[2] = { dynamic_byte(1), dynamic_byte(2) };
-	struct side_arg wrong[2] = { dynamic_byte(1), ARG(SIDE_TYPE_U8, uint8_t, 1) };
-	struct list good = { 2, cells, false, false }, careless = { 2, wrong, true, false };
-	struct list failing = { 1, cells, false, true };
-	struct side_arg nested[2] = { dynamic_vla_visitor(visit_elements, &good, NO_ATTRIBUTES),
-		dynamic_struct_visitor(visit_fields, &good, one) };
-	struct list outer = { 2, nested, false, false };
+	const struct side_attr key[] = {make_attribute("k", SIDE_ATTR_TYPE_BOOL, "\0", 1)};
+	const struct make_attributes one = {1, key};
+	struct side_arg cells[2] = {dynamic_byte(1), dynamic_byte(2)};
+	struct side_arg wrong[2] = {dynamic_byte(1), ARG(SIDE_TYPE_U8, uint8_t, 1)};
+	struct list good = {2, cells, false, false}, careless = {2, wrong, true, false};
+	struct list failing = {1, cells, false, true};
+	struct side_arg nested[2] = {dynamic_vla_visitor(visit_elements, &good, NO_ATTRIBUTES),
+			dynamic_struct_visitor(visit_fields, &good, one)};
+	struct list outer = {2, nested, false, false};
 
 	expect_field(DYNAMIC, nested[0], "03000000 00 00 16 02000000 01 00 0c 01 01 00 0c 02");
 	expect_field(DYNAMIC, nested[1],
@@ -240,15 +245,15 @@ static enum side_visitor_status visit_for_ever(
 {
 	struct side_arg self = dynamic_vla_visitor(visit_for_ever, app_context, NO_ATTRIBUTES);
 
-	++*(unsigned int *) app_context;
+	++*(unsigned int *)app_context;
 	return context->write_elem(context, &self);
 }
 
 static void test_depth(void)
 {
 	struct side_arg value = dynamic_byte(1), attributed = dynamic_byte(2);
-	const struct side_attr key[] = { make_attribute("k", SIDE_ATTR_TYPE_NULL, "", 0) };
-	const struct make_attributes one = { 1, key };
+	const struct side_attr key[] = {make_attribute("k", SIDE_ATTR_TYPE_NULL, "", 0)};
+	const struct make_attributes one = {1, key};
 	char text[8192] = "00010000 ", *at = text + strlen(text);
 	unsigned int depth, calls = 0;
 
@@ -270,10 +275,10 @@ static void test_depth(void)
 
 static void test_variadic(void)
 {
-	static const char *const names[] = { "x", "y" };
-	struct side_arg values[2] = { dynamic_byte(1), dynamic_string(1, HOST, "two") };
-	const struct side_attr key[] = { make_attribute("call", SIDE_ATTR_TYPE_BOOL, "\1", 1) };
-	const struct make_attributes one = { 1, key };
+	static const char *const names[] = {"x", "y"};
+	struct side_arg values[2] = {dynamic_byte(1), dynamic_string(1, HOST, "two")};
+	const struct side_attr key[] = {make_attribute("call", SIDE_ATTR_TYPE_BOOL, "\1", 1)};
+	const struct make_attributes one = {1, key};
 	struct side_type u16 = make_plain(2, false);
 	struct side_arg cell = ARG(SIDE_TYPE_U16, uint16_t, 0x0201);
 	struct side_event_description *event =

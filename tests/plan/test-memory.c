@@ -12,8 +12,9 @@
 /* Memory that ends where a page that must not be touched begins. */
 static char *guarded_end(void)
 {
-	size_t page = (size_t) sysconf(_SC_PAGESIZE);
-	char *pages = mmap(NULL, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *pages = mmap(
+			NULL, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (pages == MAP_FAILED)
 		exit(77);
@@ -26,7 +27,7 @@ static void test_page_ends(void)
 {
 	char *end = guarded_end(), *begin = end - sysconf(_SC_PAGESIZE);
 	char *out_end = guarded_end();
-	struct side_type types[2] = { make_string(1, HOST), make_plain(8, false) };
+	struct side_type types[2] = {make_string(1, HOST), make_plain(8, false)};
 	struct side_type gathered = gather_array(gather_byte(0, DIRECT), 5, 0, DIRECT);
 	struct plan *plan = expect_plan(make_event(1, types, NULL, 0), __LINE__);
 	struct plan *copy = expect_plan(make_event(1, &gathered, NULL, 0), __LINE__);
@@ -35,14 +36,14 @@ static void test_page_ends(void)
 
 	for (length = 0; length < 40; length++) {
 		struct side_arg arg = arg_pointer(SIDE_TYPE_STRING_UTF8, end - length - 1);
-		struct side_arg_vec vector = { .sav = SIDE_PTR_INIT(&arg), .len = 1 };
+		struct side_arg_vec vector = {.sav = SIDE_PTR_INIT(&arg), .len = 1};
 
 		memset(end - length - 1, 'x', length);
 		end[-1] = '\0';
 		for (room = 0; room < 60; room++) {
 			ssize_t size = plan_serialize(plan, &vector, NULL, out_end - room, room);
 
-			EXPECT(size == (length < room ? (ssize_t) length + 1 : -E2BIG), "%zd", size);
+			EXPECT(size == (length < room ? (ssize_t)length + 1 : -E2BIG), "%zd", size);
 			EXPECT(size < 0 || !memcmp(out_end - room, end - length - 1, length + 1),
 					"%zu %zu", length, room);
 		}
@@ -54,7 +55,7 @@ static void test_page_ends(void)
 	}
 	for (length = 0; length < 16; length++) {
 		struct side_arg arg = arg_pointer(SIDE_TYPE_GATHER_ARRAY, end - 5 - length);
-		struct side_arg_vec vector = { .sav = SIDE_PTR_INIT(&arg), .len = 1 };
+		struct side_arg_vec vector = {.sav = SIDE_PTR_INIT(&arg), .len = 1};
 
 		EXPECT(plan_serialize(copy, &vector, NULL, out_end - 5, 5) == 5, "%zu", length);
 	}
@@ -66,8 +67,8 @@ static void test_page_ends(void)
 static void test_last_cell(void)
 {
 	char *end = guarded_end();
-	struct side_arg *cell = (struct side_arg *) end - 1;
-	struct side_arg_vec vector = { .sav = SIDE_PTR_INIT(cell), .len = 1 };
+	struct side_arg *cell = (struct side_arg *)end - 1;
+	struct side_arg_vec vector = {.sav = SIDE_PTR_INIT(cell), .len = 1};
 	unsigned int size;
 	int line = __LINE__;
 
@@ -77,7 +78,8 @@ static void test_last_cell(void)
 		uint8_t buffer[16];
 
 		*cell = arg_value(type.type.v, "0123456789abcdef", size);
-		EXPECT(plan_serialize(plan, &vector, NULL, buffer, size) == (ssize_t) size, "%u", size);
+		EXPECT(plan_serialize(plan, &vector, NULL, buffer, size) == (ssize_t)size, "%u",
+				size);
 		plan_free(plan);
 	}
 }
@@ -107,14 +109,14 @@ static void *change(void *unused)
 
 static void test_changes(void)
 {
-	struct side_type types[2] = { make_string(1, HOST), make_plain(4, false) };
-	struct side_type deep[2] = { make_array(make_string(1, HOST), 1), make_plain(4, false) };
-	struct plan *plans[2] = { expect_plan(make_event(2, types, NULL, 0), __LINE__),
-		expect_plan(make_event(2, deep, NULL, 0), __LINE__) };
-	struct side_arg args[2] = { arg_pointer(SIDE_TYPE_STRING_UTF8, changing + 1),
-		ARG(SIDE_TYPE_U32, uint32_t, 0x11223344) };
-	struct side_arg deep_args[2] = { arg_vector(SIDE_TYPE_ARRAY, 1, args), args[1] };
-	struct side_arg_vec *vectors[2] = { make_vector(2, args), make_vector(2, deep_args) };
+	struct side_type types[2] = {make_string(1, HOST), make_plain(4, false)};
+	struct side_type deep[2] = {make_array(make_string(1, HOST), 1), make_plain(4, false)};
+	struct plan *plans[2] = {expect_plan(make_event(2, types, NULL, 0), __LINE__),
+			expect_plan(make_event(2, deep, NULL, 0), __LINE__)};
+	struct side_arg args[2] = {arg_pointer(SIDE_TYPE_STRING_UTF8, changing + 1),
+			ARG(SIDE_TYPE_U32, uint32_t, 0x11223344)};
+	struct side_arg deep_args[2] = {arg_vector(SIDE_TYPE_ARRAY, 1, args), args[1]};
+	struct side_arg_vec *vectors[2] = {make_vector(2, args), make_vector(2, deep_args)};
 	int rounds = getenv("SIDE_TEST_LONG") ? 20000000 : 300000, i, line = __LINE__;
 	pthread_t thread;
 
@@ -123,14 +125,15 @@ static void test_changes(void)
 		exit(77);
 	for (i = 0; i < rounds; i++) {
 		uint8_t buffer[80];
-		ssize_t size = plan_serialize(plans[i & 1], vectors[i & 1], NULL, buffer, sizeof(buffer));
+		ssize_t size = plan_serialize(
+				plans[i & 1], vectors[i & 1], NULL, buffer, sizeof(buffer));
 		size_t text;
 		uint32_t number;
 
 		/* One NUL, directly before the number: no reader is led astray. */
 		EXPECT(size >= 5 && size <= 44, "%zd", size);
-		text = strnlen((char *) buffer, sizeof(buffer));
-		EXPECT(text == (size_t) size - 5, "%zu of %zd", text, size);
+		text = strnlen((char *)buffer, sizeof(buffer));
+		EXPECT(text == (size_t)size - 5, "%zu of %zd", text, size);
 		memcpy(&number, buffer + size - 4, 4);
 		EXPECT(number == 0x11223344, "%x", number);
 		if (expect_failures)

@@ -11,7 +11,7 @@ static uint64_t state;
 static uint32_t draw(uint32_t limit)
 {
 	state = state * 6364136223846793005 + 1442695040888963407;
-	return (uint32_t) ((state >> 33) % limit);
+	return (uint32_t)((state >> 33) % limit);
 }
 
 /*
@@ -27,7 +27,7 @@ static void fill_place(void)
 	size_t i;
 
 	for (i = 0; i + 8 <= PLACE_SIZE; i += 8) {
-		uint64_t word = draw(3) ? (uintptr_t) place + 8 * draw(PLACE_SIZE / 8) : 0;
+		uint64_t word = draw(3) ? (uintptr_t)place + 8 * draw(PLACE_SIZE / 8) : 0;
 
 		memcpy(place + i, &word, 8);
 	}
@@ -47,19 +47,19 @@ static struct side_arg random_scalar(void)
 	unsigned int i;
 
 	for (i = 0; i < 32; i++)
-		value[i] = (uint8_t) draw(256);
+		value[i] = (uint8_t)draw(256);
 	return arg_value(draw(21), value, 32);
 }
 
 static struct side_arg random_dynamic(unsigned int depth)
 {
-	static const char *const names[] = { "a", NULL, "ccc" };
+	static const char *const names[] = {"a", NULL, "ccc"};
 	struct side_arg cells[3], cell;
 	uint32_t count = draw(4), i;
 	uint8_t value[32];
 
 	for (i = 0; i < 32; i++)
-		value[i] = (uint8_t) draw(256);
+		value[i] = (uint8_t)draw(256);
 	for (i = 0; i < count; i++)
 		cells[i] = random_cell(depth + 1);
 	switch (draw(8)) {
@@ -72,7 +72,7 @@ static struct side_arg random_dynamic(unsigned int depth)
 	case 6: cell = dynamic_float(2, draw(2), value); break;
 	default: cell = dynamic_bool(1, draw(9), draw(2), value); break;
 	}
-	cell.u.side_dynamic.side_float.type.float_size = (uint16_t) draw(18);
+	cell.u.side_dynamic.side_float.type.float_size = (uint16_t)draw(18);
 	cell.type.v = SIDE_TYPE_DYNAMIC_NULL + draw(7);
 	/* Strings keep their address behind what the others use, so give it one. */
 	if (cell.type.v == SIDE_TYPE_DYNAMIC_STRING)
@@ -82,11 +82,12 @@ static struct side_arg random_dynamic(unsigned int depth)
 
 static struct side_arg random_cell(unsigned int depth)
 {
-	static const unsigned int with_pointer[] = { SIDE_TYPE_STRING_UTF8, SIDE_TYPE_STRING_UTF16,
-		SIDE_TYPE_STRING_UTF32, SIDE_TYPE_GATHER_BOOL, SIDE_TYPE_GATHER_INTEGER,
-		SIDE_TYPE_GATHER_BYTE, SIDE_TYPE_GATHER_POINTER, SIDE_TYPE_GATHER_FLOAT,
-		SIDE_TYPE_GATHER_STRING, SIDE_TYPE_GATHER_STRUCT, SIDE_TYPE_GATHER_ARRAY };
-	static const unsigned int with_vector[] = { SIDE_TYPE_STRUCT, SIDE_TYPE_ARRAY, SIDE_TYPE_VLA };
+	static const unsigned int with_pointer[] = {SIDE_TYPE_STRING_UTF8, SIDE_TYPE_STRING_UTF16,
+			SIDE_TYPE_STRING_UTF32, SIDE_TYPE_GATHER_BOOL, SIDE_TYPE_GATHER_INTEGER,
+			SIDE_TYPE_GATHER_BYTE, SIDE_TYPE_GATHER_POINTER, SIDE_TYPE_GATHER_FLOAT,
+			SIDE_TYPE_GATHER_STRING, SIDE_TYPE_GATHER_STRUCT, SIDE_TYPE_GATHER_ARRAY};
+	static const unsigned int with_vector[] = {
+			SIDE_TYPE_STRUCT, SIDE_TYPE_ARRAY, SIDE_TYPE_VLA};
 	struct side_arg cells[4], cell;
 	uint32_t count = draw(5), i;
 
@@ -98,12 +99,13 @@ static struct side_arg random_cell(unsigned int depth)
 		for (i = 0; i < count; i++)
 			cells[i] = random_cell(depth + 1);
 		return arg_vector(with_vector[draw(3)], count, cells);
-	case 2: return arg_optional(random_cell(depth + 1), (uint8_t) draw(3));
+	case 2: return arg_optional(random_cell(depth + 1), (uint8_t)draw(3));
 	case 3: return arg_variant(random_scalar(), random_cell(depth + 1));
 	case 4: return arg_vla_visitor(place + 8 * draw(8));
 	case 5: return random_dynamic(depth);
-	case 6: return arg_gather_vla(draw(9) ? place : NULL,
-				draw(9) ? place + 8 * draw(64) : NULL);
+	case 6:
+		return arg_gather_vla(
+				draw(9) ? place : NULL, draw(9) ? place + 8 * draw(64) : NULL);
 	case 7: return arg_pointer(with_pointer[draw(11)], draw(9) ? place + 8 * draw(64) : NULL);
 	default: cell = random_scalar(); break;
 	}
@@ -119,13 +121,14 @@ static enum side_visitor_status visit_cells(
 {
 	uint32_t count = draw(4);
 
-	(void) app_context;
+	(void)app_context;
 	if (++visits > 100)
 		return SIDE_VISITOR_STATUS_OK;
 	for (; count; count--) {
 		struct side_arg cell = random_cell(3);
 
-		if (context->write_elem(context, draw(50) ? &cell : NULL) != SIDE_VISITOR_STATUS_OK &&
+		if (context->write_elem(context, draw(50) ? &cell : NULL) !=
+						SIDE_VISITOR_STATUS_OK &&
 				draw(3))
 			return SIDE_VISITOR_STATUS_ERROR;
 	}
@@ -137,14 +140,15 @@ static enum side_visitor_status visit_fields(
 {
 	uint32_t count = draw(4);
 
-	(void) app_context;
+	(void)app_context;
 	if (++visits > 100)
 		return SIDE_VISITOR_STATUS_OK;
 	for (; count; count--) {
-		struct side_arg_dynamic_field field = { .elem = random_cell(3) };
+		struct side_arg_dynamic_field field = {.elem = random_cell(3)};
 
 		side_ptr_set(field.field_name, draw(4) ? "name" : NULL);
-		if (context->write_field(context, draw(50) ? &field : NULL) != SIDE_VISITOR_STATUS_OK &&
+		if (context->write_field(context, draw(50) ? &field : NULL) !=
+						SIDE_VISITOR_STATUS_OK &&
 				draw(3))
 			return SIDE_VISITOR_STATUS_ERROR;
 	}
@@ -160,7 +164,9 @@ static struct side_type random_gather(unsigned int depth)
 	uint64_t offset = draw(100);
 
 	switch (draw(depth > 3 ? 6 : 10)) {
-	case 0: return gather_integer(offset & ~7ULL, size, draw(3), 1 + draw(size * 8 - 3), draw(2), draw(2), mode);
+	case 0:
+		return gather_integer(offset & ~7ULL, size, draw(3), 1 + draw(size * 8 - 3),
+				draw(2), draw(2), mode);
 	case 1: return gather_integer(offset & ~7ULL, size, 0, 0, draw(2), draw(2), mode);
 	case 2: return gather_bool(offset & ~7ULL, size, 0, draw(8), draw(2), mode);
 	case 3: return gather_byte(offset & ~7ULL, mode);
@@ -170,9 +176,9 @@ static struct side_type random_gather(unsigned int depth)
 	case 7:
 		for (i = 0; i < count; i++)
 			types[i] = random_gather(depth + 1);
-		return gather_struct(make_members(count, types, NULL), offset & ~7ULL, 8 * draw(8), mode);
-	default:
-		return gather_array(random_gather(depth + 2), draw(4), offset & ~7ULL, mode);
+		return gather_struct(make_members(count, types, NULL), offset & ~7ULL, 8 * draw(8),
+				mode);
+	default: return gather_array(random_gather(depth + 2), draw(4), offset & ~7ULL, mode);
 	}
 }
 
@@ -183,7 +189,9 @@ static struct side_type random_type(unsigned int depth)
 	unsigned int count = draw(4), i, size = 1u << draw(4);
 
 	switch (draw(depth > 4 ? 8 : 17)) {
-	case 0: return make_integer(integer_label(size, false), size, 1 + draw(size * 8), false, draw(2));
+	case 0:
+		return make_integer(integer_label(size, false), size, 1 + draw(size * 8), false,
+				draw(2));
 	case 1: return make_integer(integer_label(size, true), size, 0, true, draw(2));
 	case 2: return make_plain(16, draw(2));
 	case 3: return make_bool(size, draw(8), draw(2));
@@ -198,11 +206,13 @@ static struct side_type random_type(unsigned int depth)
 		return make_struct(count, types, NULL);
 	case 10: return make_array(random_type(depth + 1), draw(4));
 	case 11: return make_vla(random_type(depth + 1), make_plain(size, false));
-	case 12: return make_vla_visitor(random_type(depth + 1), make_plain(size, false), visit_cells);
+	case 12:
+		return make_vla_visitor(
+				random_type(depth + 1), make_plain(size, false), visit_cells);
 	case 13: return make_optional(random_type(depth + 1));
 	case 14:
 		for (i = 0; i < 3; i++) {
-			options[i].begin = (int64_t) draw(300) - 150;
+			options[i].begin = (int64_t)draw(300) - 150;
 			options[i].end = options[i].begin + draw(100);
 			options[i].type = random_type(depth + 1);
 		}
@@ -224,35 +234,39 @@ static struct side_arg fitting_cell(const struct side_type *type)
 	unsigned int label = type->type.v;
 	uint32_t i, count;
 
-	cell.type.v = (uint16_t) label;
+	cell.type.v = (uint16_t)label;
 	switch (label) {
 	case SIDE_TYPE_STRUCT:
 		members = side_ptr_get(type->u.side_struct);
 		count = members->fields.length;
 		for (i = 0; i < count; i++)
-			cells[i] = fitting_cell(&side_array_elements(&members->fields)[i].side_type);
+			cells[i] = fitting_cell(
+					&side_array_elements(&members->fields)[i].side_type);
 		return arg_vector(label, count, cells);
 	case SIDE_TYPE_ARRAY:
 	case SIDE_TYPE_VLA:
 		element = label == SIDE_TYPE_ARRAY
-					  ? side_ptr_get(side_ptr_get(type->u.side_array)->elem_type)
-					  : side_ptr_get(side_ptr_get(type->u.side_vla)->elem_type);
-		count = label == SIDE_TYPE_ARRAY ? side_ptr_get(type->u.side_array)->length : draw(4);
+				? side_ptr_get(side_ptr_get(type->u.side_array)->elem_type)
+				: side_ptr_get(side_ptr_get(type->u.side_vla)->elem_type);
+		count = label == SIDE_TYPE_ARRAY ? side_ptr_get(type->u.side_array)->length
+						 : draw(4);
 		for (i = 0; i < count; i++)
 			cells[i] = fitting_cell(element);
 		return arg_vector(label, count, cells);
 	case SIDE_TYPE_OPTIONAL:
 		element = side_ptr_get(side_ptr_get(type->u.side_optional)->elem_type);
-		return arg_optional(fitting_cell(element), (uint8_t) draw(3));
+		return arg_optional(fitting_cell(element), (uint8_t)draw(3));
 	case SIDE_TYPE_VARIANT:
-		element = &side_array_elements(&side_ptr_get(type->u.side_variant)->options)[draw(3)]
+		element = &side_array_elements(
+				&side_ptr_get(type->u.side_variant)->options)[draw(3)]
 					   .side_type;
 		cell = random_scalar();
 		cell.type.v = side_ptr_get(type->u.side_variant)->selector.type.v;
 		return arg_variant(cell, fitting_cell(element));
 	case SIDE_TYPE_VLA_VISITOR: return arg_vla_visitor(NULL);
 	case SIDE_TYPE_DYNAMIC: return random_dynamic(1);
-	case SIDE_TYPE_GATHER_VLA: return arg_gather_vla(place + 8 * draw(64), place + 8 * draw(64));
+	case SIDE_TYPE_GATHER_VLA:
+		return arg_gather_vla(place + 8 * draw(64), place + 8 * draw(64));
 	default:
 		if (label >= SIDE_TYPE_STRING_UTF8)
 			return arg_pointer(label, draw(9) ? place + 8 * draw(64) : NULL);
@@ -273,17 +287,17 @@ static void run(const struct plan *plan, const struct side_arg_vec *vector,
 
 	visits = 0;
 	size = plan_serialize_reason(plan, vector, variadic, buffer, capacity, &reason);
-	EXPECT(size <= (ssize_t) capacity, "%zd of %zu", size, capacity);
+	EXPECT(size <= (ssize_t)capacity, "%zd of %zu", size, capacity);
 	EXPECT(size >= 0 || size == -EINVAL || size == -E2BIG, "%zd", size);
 	EXPECT((size < 0) == (reason != PLAN_REASON_NONE), "%zd, %d", size, reason);
 	EXPECT((size == -E2BIG) == (reason == PLAN_REASON_TOO_BIG), "%zd, %d", size, reason);
-	outcomes[size >= 0 ? 0 : 1 + (int) reason]++;
+	outcomes[size >= 0 ? 0 : 1 + (int)reason]++;
 	free(buffer);
 }
 
 static void one(void)
 {
-	static const char *const names[] = { "a", "b", "c", "d" };
+	static const char *const names[] = {"a", "b", "c", "d"};
 	struct side_type types[6];
 	struct side_arg cells[6];
 	struct side_event_description *event;
@@ -306,7 +320,8 @@ static void one(void)
 		if (count && round % 4 == 1)
 			cells[draw(count)] = random_cell(0);
 		if (count && round % 4 == 2)
-			cells[draw(count)].type.v = (uint16_t) (draw(3) ? draw(21) : 51 + draw(65000));
+			cells[draw(count)].type.v =
+					(uint16_t)(draw(3) ? draw(21) : 51 + draw(65000));
 		vector = make_vector(count, cells);
 		if (round % 8 == 3)
 			vector->len = draw(count + 1);
@@ -328,16 +343,17 @@ int main(int argc, char **argv)
 
 	place = calloc(1, PLACE_SIZE + PLACE_BEHIND);
 	for (i = 0; i < rounds && !expect_failures; i++) {
-		state = seed + (uint64_t) i;
+		state = seed + (uint64_t)i;
 		one();
 		make_reset();
 	}
 	if (expect_failures)
-		fprintf(stderr, "seed %llu\n", (unsigned long long) (seed + (uint64_t) i - 1));
+		fprintf(stderr, "seed %llu\n", (unsigned long long)(seed + (uint64_t)i - 1));
 	for (i = 0; i < 2 + PLAN_REASON_COUNT; i++)
 		if (outcomes[i])
 			printf("%7d %s\n", outcomes[i],
-					i ? plan_reason_text((enum plan_reason) (i - 1)) : "written");
+					i ? plan_reason_text((enum plan_reason)(i - 1))
+					  : "written");
 	/* The test is worth something only when much passes and much does not. */
 	EXPECT(outcomes[0] > rounds, "few records are written");
 	EXPECT(outcomes[1 + PLAN_REASON_ARGUMENT_LABEL] > rounds, "few labels differ");

@@ -8,8 +8,10 @@ static void test_scalars(void)
 {
 	struct side_type type;
 
-	expect_no_type(make_integer(SIDE_TYPE_U32, 3, 0, false, LE), -EINVAL, "1, 2, 4, 8 or 16 bytes");
-	expect_no_type(make_integer(SIDE_TYPE_U32, 0, 0, false, LE), -EINVAL, "1, 2, 4, 8 or 16 bytes");
+	expect_no_type(make_integer(SIDE_TYPE_U32, 3, 0, false, LE), -EINVAL,
+			"1, 2, 4, 8 or 16 bytes");
+	expect_no_type(make_integer(SIDE_TYPE_U32, 0, 0, false, LE), -EINVAL,
+			"1, 2, 4, 8 or 16 bytes");
 	expect_no_type(make_integer(SIDE_TYPE_U32, 4, 33, false, LE), -EINVAL, "bits");
 	expect_no_type(make_integer(SIDE_TYPE_U32, 4, 0, false, 2), -EINVAL, "byte order");
 	expect_no_type(make_bool(16, 0, LE), -EINVAL, "booleans");
@@ -59,8 +61,8 @@ static void test_compounds(void)
 	expect_no_type(gather_vla(type, 0, DIRECT, gathered), -EINVAL, "cannot be an element");
 	expect_no_type(gather_vla(gathered, 0, DIRECT, u8), -EINVAL, "gathered integer");
 	expect_no_type(gather_enum(u8, 0, NULL), -EINVAL, "gathered integer");
-	expect_no_type(gather_array(gather_array(gathered, UINT32_MAX, 0, DIRECT), 2, 0, DIRECT), -E2BIG,
-			"too far apart");
+	expect_no_type(gather_array(gather_array(gathered, UINT32_MAX, 0, DIRECT), 2, 0, DIRECT),
+			-E2BIG, "too far apart");
 }
 
 static void test_sizes(void)
@@ -96,15 +98,16 @@ static void test_sizes(void)
 
 static void test_events(void)
 {
-	struct side_type types[2] = { make_plain(1, false), make_label(99) };
-	static const char *const names[] = { "good", "bad" };
+	struct side_type types[2] = {make_plain(1, false), make_label(99)};
+	static const char *const names[] = {"good", "bad"};
 	struct side_event_description *event = make_event(2, types, names, 0);
 	struct plan *plan;
 	char small[20];
 	int line = __LINE__;
 
 	expect_no_plan(event, -EOPNOTSUPP,
-			"cannot record event test:event, field \"bad\": its type is newer than this recorder");
+			"cannot record event test:event, field \"bad\": its type is newer than "
+			"this recorder");
 	EXPECT(plan_compile(event, &plan, small, sizeof(small)) == -EOPNOTSUPP, "a short buffer");
 	EXPECT(!strcmp(small, "cannot record event"), "%s", small);
 	event = make_event(1, types, NULL, 0);
@@ -124,8 +127,8 @@ static void test_events(void)
 /* In the caller's memory. */
 static void test_build(void)
 {
-	struct side_type types[3] = { make_plain(4, false), make_string(1, HOST),
-		make_array(make_plain(2, false), 3) };
+	struct side_type types[3] = {make_plain(4, false), make_string(1, HOST),
+			make_array(make_plain(2, false), 3)};
 	struct side_event_description *event = make_event(3, types, NULL, 0);
 	ssize_t size = plan_size(event, NULL, 0), k;
 	struct plan *plan = NULL;
@@ -133,24 +136,24 @@ static void test_build(void)
 
 	EXPECT(size > 0, "%zd", size);
 	for (k = 0; k < size; k++) {
-		void *memory = malloc((size_t) k + 1);
-		int status = plan_build(event, memory, (size_t) k, &plan);
+		void *memory = malloc((size_t)k + 1);
+		int status = plan_build(event, memory, (size_t)k, &plan);
 
 		EXPECT(status == -EINVAL || status == -E2BIG, "%d in %zd of %zd", status, k, size);
 		free(memory);
 	}
 	{
-		void *memory = malloc((size_t) size);
+		void *memory = malloc((size_t)size);
 
-		EXPECT(plan_build(event, memory, (size_t) size, &plan) == 0, "not built");
-		EXPECT((void *) plan == memory, "elsewhere");
+		EXPECT(plan_build(event, memory, (size_t)size, &plan) == 0, "not built");
+		EXPECT((void *)plan == memory, "elsewhere");
 		EXPECT(plan_fixed_size(plan) == -1, "fixed");
 		plan_free(plan);
 		free(memory);
 	}
 	plan_free(NULL);
 	for (k = 0; k < PLAN_REASON_COUNT + 2; k++)
-		EXPECT(plan_reason_text((enum plan_reason) k)[0], "%zd", k);
+		EXPECT(plan_reason_text((enum plan_reason)k)[0], "%zd", k);
 }
 
 int main(void)

@@ -18,14 +18,14 @@ static void test_integers(void)
 			unsigned int i;
 
 			for (i = 0; i < size; i++) {
-				value[i] = (uint8_t) (0x11 * (i + 1));
+				value[i] = (uint8_t)(0x11 * (i + 1));
 				sprintf(text + strlen(text), "%02x", value[i]);
 			}
 			/* Not partial: the bytes are as they are, whatever their order. */
 			expect_everywhere(type, arg_value(type.type.v, value, size), text);
-			type.u.side_integer.len_bits = (uint16_t) (size * 8);
+			type.u.side_integer.len_bits = (uint16_t)(size * 8);
 			expect_everywhere(type, arg_value(type.type.v, value, size), text);
-			type.type.v = (uint16_t) integer_label(size, true);
+			type.type.v = (uint16_t)integer_label(size, true);
 			type.u.side_integer.signedness = 1;
 			expect_everywhere(type, arg_value(type.type.v, value, size), text);
 		}
@@ -93,8 +93,8 @@ static void test_floats(void)
 
 static void expect_half(uint16_t half, uint32_t single)
 {
-	uint8_t *bytes = (uint8_t *) &single;
-	uint16_t swapped = (uint16_t) (half << 8 | half >> 8);
+	uint8_t *bytes = (uint8_t *)&single;
+	uint16_t swapped = (uint16_t)(half << 8 | half >> 8);
 	char text[16];
 
 	sprintf(text, "%02x%02x%02x%02x", bytes[0], bytes[1], bytes[2], bytes[3]);
@@ -122,21 +122,21 @@ static void test_half_floats(void)
 	expect_half(0x7e01, 0x7fc02000); /* quiet NaN with payload */
 	expect_half(0xfd55, 0xffaaa000); /* signalling NaN with payload */
 	for (half = 0; half < 0x10000; half++) {
-		uint16_t value = (uint16_t) half;
+		uint16_t value = (uint16_t)half;
 		struct side_arg arg = arg_value(SIDE_TYPE_FLOAT_BINARY16, &value, 2);
-		struct side_arg_vec vector = { .sav = SIDE_PTR_INIT(&arg), .len = 1 };
+		struct side_arg_vec vector = {.sav = SIDE_PTR_INIT(&arg), .len = 1};
 		int exponent = (value >> 10) & 31;
 		float expected, got;
 
 		if (exponent == 31)
 			continue;
 		EXPECT(plan_serialize(plan, &vector, NULL, &got, 4) == 4, "half %x", half);
-		expected = exponent ? (float) (1024 + (value & 1023)) : (float) (value & 1023);
+		expected = exponent ? (float)(1024 + (value & 1023)) : (float)(value & 1023);
 		expected = __builtin_ldexpf(expected, (exponent ? exponent : 1) - 25);
 		if (value & 0x8000)
 			expected = -expected;
-		EXPECT(!memcmp(&expected, &got, 4), "half %x is %a, not %a", half,
-				(double) expected, (double) got);
+		EXPECT(!memcmp(&expected, &got, 4), "half %x is %a, not %a", half, (double)expected,
+				(double)got);
 	}
 	plan_free(plan);
 }
@@ -156,7 +156,7 @@ static void test_strings(void)
 		strcat(text, "00");
 		for (offset = 0; offset < 8; offset++) {
 			for (i = 0; i < length; i++)
-				copy[offset + i] = (char) (0xff - i % 255);
+				copy[offset + i] = (char)(0xff - i % 255);
 			copy[offset + length] = '\0';
 			expect_field(type, arg_pointer(SIDE_TYPE_STRING_UTF8, copy + offset), text);
 		}
@@ -176,7 +176,7 @@ static void expect_16(const uint16_t *units, unsigned int count, const char *tex
 	unsigned int i;
 
 	for (i = 0; i < count; i++)
-		swapped[i] = (uint16_t) (units[i] << 8 | units[i] >> 8);
+		swapped[i] = (uint16_t)(units[i] << 8 | units[i] >> 8);
 	expect_everywhere(make_string(2, LE),
 			arg_pointer(SIDE_TYPE_STRING_UTF16, make_copy(units, count * 2)), text);
 	expect_everywhere(make_string(2, BE), arg_pointer(SIDE_TYPE_STRING_UTF16, swapped), text);
@@ -200,31 +200,31 @@ static void expect_32(const uint32_t *units, unsigned int count, const char *tex
 
 static void test_wide_strings(void)
 {
-	expect_16((uint16_t[]){ 0 }, 1, "00");
-	expect_16((uint16_t[]){ 'a', 0x7f, 0x80, 0x7ff, 0x800, 0xffff, 0 }, 7,
+	expect_16((uint16_t[]){0}, 1, "00");
+	expect_16((uint16_t[]){'a', 0x7f, 0x80, 0x7ff, 0x800, 0xffff, 0}, 7,
 			"61 7f c280 dfbf e0a080 efbfbf 00");
 	/* A pair, also at both ends of the planes. */
-	expect_16((uint16_t[]){ 0xd83d, 0xde00, 0xd800, 0xdc00, 0xdbff, 0xdfff, 0 }, 7,
+	expect_16((uint16_t[]){0xd83d, 0xde00, 0xd800, 0xdc00, 0xdbff, 0xdfff, 0}, 7,
 			"f09f9880 f0908080 f48fbfbf 00");
 	/* Lone surrogates: high at the end, high before a letter, low alone, low before high. */
-	expect_16((uint16_t[]){ 0xd800, 0 }, 2, "eda080 00");
-	expect_16((uint16_t[]){ 0xdbff, 'x', 0 }, 3, "edafbf 78 00");
-	expect_16((uint16_t[]){ 0xdc00, 0 }, 2, "edb080 00");
-	expect_16((uint16_t[]){ 0xdfff, 0xd800, 0 }, 3, "edbfbf eda080 00");
-	expect_16((uint16_t[]){ 0xd800, 0xd801, 0xdc01, 0 }, 4, "eda080 f0909081 00");
-	expect_32((uint32_t[]){ 0 }, 1, "00");
-	expect_32((uint32_t[]){ 'a', 0x80, 0x800, 0xd800, 0xdc00, 0xffff, 0x10000, 0 }, 8,
+	expect_16((uint16_t[]){0xd800, 0}, 2, "eda080 00");
+	expect_16((uint16_t[]){0xdbff, 'x', 0}, 3, "edafbf 78 00");
+	expect_16((uint16_t[]){0xdc00, 0}, 2, "edb080 00");
+	expect_16((uint16_t[]){0xdfff, 0xd800, 0}, 3, "edbfbf eda080 00");
+	expect_16((uint16_t[]){0xd800, 0xd801, 0xdc01, 0}, 4, "eda080 f0909081 00");
+	expect_32((uint32_t[]){0}, 1, "00");
+	expect_32((uint32_t[]){'a', 0x80, 0x800, 0xd800, 0xdc00, 0xffff, 0x10000, 0}, 8,
 			"61 c280 e0a080 eda080 edb080 efbfbf f0908080 00");
-	expect_32((uint32_t[]){ 0x10ffff, 0x110000, 0x1fffff, 0x200000, 0x3ffffff, 0 }, 6,
+	expect_32((uint32_t[]){0x10ffff, 0x110000, 0x1fffff, 0x200000, 0x3ffffff, 0}, 6,
 			"f48fbfbf f4908080 f7bfbfbf f888808080 fbbfbfbfbf 00");
-	expect_32((uint32_t[]){ 0x4000000, 0x7fffffff, 0x80000000, 0xffffffff, 0 }, 5,
+	expect_32((uint32_t[]){0x4000000, 0x7fffffff, 0x80000000, 0xffffffff, 0}, 5,
 			"fc8480808080 fdbfbfbfbfbf fe828080808080 fe83bfbfbfbfbf 00");
 }
 
 /* Runs, blocks, and strings among them. */
 static void test_mixtures(void)
 {
-	static const unsigned int sizes[] = { 1, 8, 2, 4, 16, 4, 4, 1, 1, 1, 1, 1, 8, 8, 2 };
+	static const unsigned int sizes[] = {1, 8, 2, 4, 16, 4, 4, 1, 1, 1, 1, 1, 8, 8, 2};
 	enum { COUNT = sizeof(sizes) / sizeof(sizes[0]) };
 	struct side_type types[2 * COUNT + 2];
 	struct side_arg args[2 * COUNT + 2];
@@ -235,7 +235,7 @@ static void test_mixtures(void)
 		uint8_t value[16];
 
 		for (k = 0; k < sizes[i]; k++) {
-			value[k] = (uint8_t) (i * 16 + k);
+			value[k] = (uint8_t)(i * 16 + k);
 			sprintf(text + strlen(text), "%02x", value[k]);
 		}
 		types[i] = make_plain(sizes[i], i & 1);
@@ -253,7 +253,7 @@ static void test_mixtures(void)
 	for (i = 0; i < COUNT; i++) {
 		uint8_t value[16];
 
-		memset(value, (int) i, sizeof(value));
+		memset(value, (int)i, sizeof(value));
 		for (k = 0; k < sizes[i]; k++)
 			sprintf(text + strlen(text), "%02x", i);
 		types[count] = make_plain(sizes[i], false);
@@ -286,7 +286,7 @@ static void test_many(void)
 
 	for (i = 0; i < 300; i++) {
 		types[i] = make_plain(2, false);
-		args[i] = ARG(SIDE_TYPE_U16, uint16_t, (uint16_t) i);
+		args[i] = ARG(SIDE_TYPE_U16, uint16_t, (uint16_t)i);
 		sprintf(text + strlen(text), "%02x%02x", i & 255, i >> 8);
 		if (i % 37 < 9)
 			expect_record(make_event(i + 1, types, NULL, 0), make_vector(i + 1, args),
@@ -296,7 +296,7 @@ static void test_many(void)
 	for (i = 0; i < 300; i++) {
 		types[i] = i & 1 ? make_string(1, HOST) : make_plain(1, false);
 		args[i] = i & 1 ? arg_pointer(SIDE_TYPE_STRING_UTF8, "y")
-				: ARG(SIDE_TYPE_U8, uint8_t, (uint8_t) i);
+				: ARG(SIDE_TYPE_U8, uint8_t, (uint8_t)i);
 		sprintf(text + strlen(text), i & 1 ? "7900" : "%02x", i & 255);
 	}
 	expect_record(make_event(300, types, NULL, 0), make_vector(300, args), NULL, text);

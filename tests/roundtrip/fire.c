@@ -40,7 +40,8 @@ static void make_events(struct json_object *list)
 	states = make_bytes(event_count * sizeof(*states));
 	for (i = 0; i < event_count; i++) {
 		events[i] = script_event(script_at(list, i));
-		states[i].callbacks = (const struct side_callback *) (const void *) side_empty_callback;
+		states[i].callbacks =
+				(const struct side_callback *)(const void *)side_empty_callback;
 		states[i].desc = events[i];
 		side_ptr_set(events[i]->state, &states[i].parent);
 	}
@@ -52,7 +53,7 @@ static void fire(struct json_object *list, struct json_object *event_list)
 
 	for (i = 0; i < script_count(list); i++) {
 		struct json_object *firing = script_at(list, i);
-		uint32_t event = (uint32_t) script_number(firing, "event");
+		uint32_t event = (uint32_t)script_number(firing, "event");
 		struct side_arg_vec *arguments;
 		struct side_arg_dynamic_struct *variadic;
 
@@ -83,7 +84,7 @@ static uint64_t now = (7ULL << 27) - 5, span_begin;
 
 static void flush(void)
 {
-	struct ctf_span part = { span, span_size, span_begin, now, 0 };
+	struct ctf_span part = {span, span_size, span_begin, now, 0};
 
 	if (span_size && ctf_stream_append(stream, &part, &error))
 		die(error.text);
@@ -94,7 +95,7 @@ static void flush(void)
 static void put_header(uint32_t id)
 {
 	uint64_t before = now++;
-	uint32_t word = (uint32_t) now << 5;
+	uint32_t word = (uint32_t)now << 5;
 	uint8_t *to = span + span_size;
 
 	if (!span_size || before >> 27 != now >> 27 || id > 65535) {
@@ -107,7 +108,7 @@ static void put_header(uint32_t id)
 		memcpy(to, &word, 4);
 		span_size += 4;
 	} else {
-		uint16_t small = (uint16_t) id;
+		uint16_t small = (uint16_t)id;
 
 		word |= 30;
 		memcpy(to, &word, 4);
@@ -123,20 +124,20 @@ static void record(const struct side_event_description *event, const struct side
 	enum plan_reason reason = PLAN_REASON_NONE;
 	ssize_t size;
 
-	size = plan_serialize_reason(plans[(uintptr_t) id], arguments, variadic, payload,
+	size = plan_serialize_reason(plans[(uintptr_t)id], arguments, variadic, payload,
 			sizeof(payload), &reason);
 	if (size < 0) {
 		fprintf(stderr, "fire: %s: %s\n", side_ptr_get(event->event_name),
 				plan_reason_text(reason));
 		exit(1);
 	}
-	if (SPAN_MAX - span_size < (size_t) size + 13)
+	if (SPAN_MAX - span_size < (size_t)size + 13)
 		flush();
 	if (!span_size)
 		span_begin = now + 1;
-	put_header((uint32_t) (uintptr_t) id);
-	memcpy(span + span_size, payload, (size_t) size);
-	span_size += (size_t) size;
+	put_header((uint32_t)(uintptr_t)id);
+	memcpy(span + span_size, payload, (size_t)size);
+	span_size += (size_t)size;
 }
 
 static void on_event(const struct side_event_description *event,
@@ -144,18 +145,18 @@ static void on_event(const struct side_event_description *event,
 {
 	int kept = errno;
 
-	(void) caller;
+	(void)caller;
 	record(event, arguments, NULL, id);
 	errno = kept;
 }
 
 static void on_variadic_event(const struct side_event_description *event,
-		const struct side_arg_vec *arguments, const struct side_arg_dynamic_struct *variadic,
-		void *id, void *caller)
+		const struct side_arg_vec *arguments,
+		const struct side_arg_dynamic_struct *variadic, void *id, void *caller)
 {
 	int kept = errno;
 
-	(void) caller;
+	(void)caller;
 	record(event, arguments, variadic, id);
 	errno = kept;
 }
@@ -163,12 +164,14 @@ static void on_variadic_event(const struct side_event_description *event,
 static void listen_here(const char *directory)
 {
 	struct ctf_writer_config config = {
-		.dir = directory,
-		.clock = { .frequency = 1000000000, .offset_s = 1700000000, .absolute = true },
-		.hostname = "host",
-		.procname = "fire",
-		.exe = "/bin/fire",
-		.vpid = 1,
+			.dir = directory,
+			.clock = {.frequency = 1000000000,
+					.offset_s = 1700000000,
+					.absolute = true},
+			.hostname = "host",
+			.procname = "fire",
+			.exe = "/bin/fire",
+			.vpid = 1,
 	};
 	uintptr_t i;
 
@@ -182,13 +185,13 @@ static void listen_here(const char *directory)
 
 		if (plan_compile(events[i], &plans[i], sentence, sizeof(sentence)))
 			die(sentence);
-		if (ctf_writer_add_event(writer, (uint32_t) i, events[i], &error))
+		if (ctf_writer_add_event(writer, (uint32_t)i, events[i], &error))
 			die(error.text);
 		if (events[i]->flags & SIDE_EVENT_FLAG_VARIADIC)
 			status = side_tracer_callback_variadic_register(
-					events[i], on_variadic_event, (void *) i, 0);
+					events[i], on_variadic_event, (void *)i, 0);
 		else
-			status = side_tracer_callback_register(events[i], on_event, (void *) i, 0);
+			status = side_tracer_callback_register(events[i], on_event, (void *)i, 0);
 		if (status)
 			die("cannot register a callback");
 	}

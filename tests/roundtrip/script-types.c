@@ -27,7 +27,7 @@ bool script_flag(struct json_object *object, const char *key)
 
 uint32_t script_count(struct json_object *list)
 {
-	return list ? (uint32_t) json_object_array_length(list) : 0;
+	return list ? (uint32_t)json_object_array_length(list) : 0;
 }
 
 struct json_object *script_at(struct json_object *list, uint32_t index)
@@ -37,7 +37,7 @@ struct json_object *script_at(struct json_object *list, uint32_t index)
 
 static unsigned int digit(char c)
 {
-	return (unsigned int) (c <= '9' ? c - '0' : c - 'a' + 10);
+	return (unsigned int)(c <= '9' ? c - '0' : c - 'a' + 10);
 }
 
 void *script_hex(struct json_object *digits, size_t *size)
@@ -51,7 +51,7 @@ void *script_hex(struct json_object *digits, size_t *size)
 	*size = strlen(text) / 2;
 	bytes = make_bytes(*size);
 	for (i = 0; i < *size; i++)
-		bytes[i] = (uint8_t) (digit(text[2 * i]) << 4 | digit(text[2 * i + 1]));
+		bytes[i] = (uint8_t)(digit(text[2 * i]) << 4 | digit(text[2 * i + 1]));
 	return bytes;
 }
 
@@ -62,20 +62,20 @@ static struct side_type_raw_string raw_text(struct json_object *text)
 
 	memset(&raw, 0, sizeof(raw));
 	side_ptr_set(raw.p, script_hex(script_get(text, "hex"), &size));
-	raw.unit_size = (uint8_t) script_number(text, "unit");
+	raw.unit_size = (uint8_t)script_number(text, "unit");
 	raw.byte_order.v = script_flag(text, "be");
 	return raw;
 }
 
 struct make_attributes script_attributes(struct json_object *list)
 {
-	struct make_attributes attributes = { script_count(list), NULL };
+	struct make_attributes attributes = {script_count(list), NULL};
 	struct side_attr *copies = make_bytes(attributes.count * sizeof(*copies));
 	uint32_t i;
 
 	for (i = 0; i < attributes.count; i++) {
 		struct json_object *attribute = script_at(list, i);
-		uint32_t type = (uint32_t) script_number(attribute, "type");
+		uint32_t type = (uint32_t)script_number(attribute, "type");
 		struct side_type_raw_string text;
 		struct side_type_raw_string value;
 		const void *bytes = &value;
@@ -150,18 +150,18 @@ static struct side_type variant_of(struct json_object *json)
 		options[i].type = type_of(script_at(option, 2));
 	}
 	type = make_variant(type_of(script_get(json, "sel")), count, options);
-	take_attributes(json, (void *) &side_ptr_get(type.u.side_variant)->attributes);
+	take_attributes(json, (void *)&side_ptr_get(type.u.side_variant)->attributes);
 	return type;
 }
 
 static struct side_type gather_of(struct json_object *json)
 {
 	const char *kind = json_object_get_string(script_get(json, "g"));
-	uint64_t offset = (uint64_t) script_number(json, "off");
+	uint64_t offset = (uint64_t)script_number(json, "off");
 	unsigned int mode = script_flag(json, "ptr");
 	struct side_type type;
 
-#define NUMBER(key) ((unsigned int) script_number(json, key))
+#define NUMBER(key) ((unsigned int)script_number(json, key))
 	if (!strcmp(kind, "int"))
 		type = gather_integer(offset, NUMBER("size"), NUMBER("shift"), NUMBER("bits"),
 				script_flag(json, "signed"), NUMBER("be"), mode);
@@ -184,7 +184,8 @@ static struct side_type gather_of(struct json_object *json)
 		type = gather_vla(type_of(script_get(json, "e")), offset, mode,
 				type_of(script_get(json, "l")));
 	else
-		return gather_enum(type_of(script_get(json, "e")), script_count(script_get(json, "m")),
+		return gather_enum(type_of(script_get(json, "e")),
+				script_count(script_get(json, "m")),
 				mappings_of(script_get(json, "m")));
 	if (!strcmp(kind, "array"))
 		take_attributes(json, &type.u.side_gather.u.side_array.type.attributes);
@@ -219,26 +220,29 @@ static struct side_type type_of(struct json_object *json)
 		side_ptr_set(type.u.side_struct, members_of(json));
 	} else if (!strcmp(kind, "array")) {
 		type = make_array(type_of(script_get(json, "e")), NUMBER("n"));
-		take_attributes(json, (void *) &side_ptr_get(type.u.side_array)->attributes);
+		take_attributes(json, (void *)&side_ptr_get(type.u.side_array)->attributes);
 	} else if (!strcmp(kind, "vla")) {
 		type = make_vla(type_of(script_get(json, "e")), type_of(script_get(json, "l")));
-		take_attributes(json, (void *) &side_ptr_get(type.u.side_vla)->attributes);
+		take_attributes(json, (void *)&side_ptr_get(type.u.side_vla)->attributes);
 	} else if (!strcmp(kind, "visitor")) {
-		type = make_vla_visitor(type_of(script_get(json, "e")), type_of(script_get(json, "l")),
-				script_visit);
-		take_attributes(json, (void *) &side_ptr_get(type.u.side_vla_visitor)->attributes);
+		type = make_vla_visitor(type_of(script_get(json, "e")),
+				type_of(script_get(json, "l")), script_visit);
+		take_attributes(json, (void *)&side_ptr_get(type.u.side_vla_visitor)->attributes);
 	} else if (!strcmp(kind, "opt")) {
 		type = make_optional(type_of(script_get(json, "e")));
-		take_attributes(json, (void *) &side_ptr_get(type.u.side_optional)->attributes);
+		take_attributes(json, (void *)&side_ptr_get(type.u.side_optional)->attributes);
 	} else if (!strcmp(kind, "enum")) {
-		type = make_enum(type_of(script_get(json, "e")), script_count(script_get(json, "m")),
+		type = make_enum(type_of(script_get(json, "e")),
+				script_count(script_get(json, "m")),
 				mappings_of(script_get(json, "m")));
-		take_attributes(json, (void *) &side_ptr_get(type.u.side_enum.mappings)->attributes);
+		take_attributes(json, (void *)&side_ptr_get(type.u.side_enum.mappings)->attributes);
 	} else if (!strcmp(kind, "bitmap")) {
-		type = make_bitmap(type_of(script_get(json, "e")), script_count(script_get(json, "m")),
+		type = make_bitmap(type_of(script_get(json, "e")),
+				script_count(script_get(json, "m")),
 				mappings_of(script_get(json, "m")));
 		take_attributes(json,
-				(void *) &side_ptr_get(type.u.side_enum_bitmap.mappings)->attributes);
+				(void *)&side_ptr_get(type.u.side_enum_bitmap.mappings)
+						->attributes);
 	} else {
 		/* Scalars: the attributes are their first member. */
 		if (!strcmp(kind, "int"))
@@ -265,7 +269,7 @@ struct side_event_description *script_event(struct json_object *json)
 
 	side_ptr_set(event->provider_name, json_object_get_string(script_get(json, "provider")));
 	side_ptr_set(event->event_name, json_object_get_string(script_get(json, "event")));
-	event->loglevel.v = (uint32_t) script_number(json, "loglevel");
+	event->loglevel.v = (uint32_t)script_number(json, "loglevel");
 	memcpy(&event->fields, &members->fields, sizeof(event->fields));
 	take_attributes(json, &event->attributes);
 	return event;

@@ -2,7 +2,7 @@
 /* Arguments from a script. */
 #include "script.h"
 
-#define NUMBER(json, key) ((unsigned int) script_number(json, key))
+#define NUMBER(json, key) ((unsigned int)script_number(json, key))
 
 /* Memory for gather types: the firing's blocks, which point to each other. */
 static struct {
@@ -25,7 +25,7 @@ static void take_memory(struct json_object *list)
 		for (k = 0; k < script_count(pointers); k++) {
 			struct json_object *entry = script_at(pointers, k);
 			uint8_t *to = memory.blocks[json_object_get_int(script_at(entry, 1))] +
-				      json_object_get_int(script_at(entry, 2));
+					json_object_get_int(script_at(entry, 2));
 
 			memcpy(memory.blocks[i] + json_object_get_int(script_at(entry, 0)), &to,
 					sizeof(to));
@@ -38,7 +38,7 @@ static const void *place_of(struct json_object *place)
 	if (!place)
 		return NULL;
 	return memory.blocks[json_object_get_int(script_at(place, 0))] +
-	       json_object_get_int(script_at(place, 1));
+			json_object_get_int(script_at(place, 1));
 }
 
 static struct side_arg cell_of(struct json_object *type, struct json_object *value);
@@ -84,7 +84,7 @@ static enum side_visitor_status visit_fields(
 
 	for (i = 0; i < script_count(walk->values); i++) {
 		struct json_object *entry = script_at(walk->values, i);
-		struct side_arg_dynamic_field field = { .elem = dynamic_of(script_at(entry, 1)) };
+		struct side_arg_dynamic_field field = {.elem = dynamic_of(script_at(entry, 1))};
 
 		side_ptr_set(field.field_name, json_object_get_string(script_at(entry, 0)));
 		if (context->write_field(context, &field) != SIDE_VISITOR_STATUS_OK)
@@ -167,15 +167,15 @@ static struct side_arg gather_cell(struct json_object *type, struct json_object 
 		const char *kind;
 		unsigned int label;
 	} labels[] = {
-		{ "bool", SIDE_TYPE_GATHER_BOOL },
-		{ "int", SIDE_TYPE_GATHER_INTEGER },
-		{ "enum", SIDE_TYPE_GATHER_INTEGER },
-		{ "byte", SIDE_TYPE_GATHER_BYTE },
-		{ "pointer", SIDE_TYPE_GATHER_POINTER },
-		{ "float", SIDE_TYPE_GATHER_FLOAT },
-		{ "str", SIDE_TYPE_GATHER_STRING },
-		{ "struct", SIDE_TYPE_GATHER_STRUCT },
-		{ "array", SIDE_TYPE_GATHER_ARRAY },
+			{"bool", SIDE_TYPE_GATHER_BOOL},
+			{"int", SIDE_TYPE_GATHER_INTEGER},
+			{"enum", SIDE_TYPE_GATHER_INTEGER},
+			{"byte", SIDE_TYPE_GATHER_BYTE},
+			{"pointer", SIDE_TYPE_GATHER_POINTER},
+			{"float", SIDE_TYPE_GATHER_FLOAT},
+			{"str", SIDE_TYPE_GATHER_STRING},
+			{"struct", SIDE_TYPE_GATHER_STRUCT},
+			{"array", SIDE_TYPE_GATHER_ARRAY},
 	};
 	const char *kind = json_object_get_string(script_get(type, "g"));
 	const void *base = place_of(script_get(value, "base"));
@@ -213,8 +213,9 @@ static struct side_arg variant_cell(struct json_object *type, struct json_object
 
 	if (chosen < 0)
 		return arg_variant(selector, rubbish());
-	return arg_variant(selector, cell_of(script_at(script_at(options, (uint32_t) chosen), 2),
-						     script_at(value, 2)));
+	return arg_variant(selector,
+			cell_of(script_at(script_at(options, (uint32_t)chosen), 2),
+					script_at(value, 2)));
 }
 
 static struct side_arg cell_of(struct json_object *type, struct json_object *value)
@@ -242,20 +243,22 @@ static struct side_arg cell_of(struct json_object *type, struct json_object *val
 		return arg_vla_visitor(make_walk(script_get(type, "e"), value));
 	if (!strcmp(kind, "opt"))
 		return arg_optional(json_object_get_int(script_at(value, 0))
-						    ? cell_of(script_get(type, "e"), script_at(value, 1))
-						    : rubbish(),
-				(uint8_t) json_object_get_int(script_at(value, 0)));
+						? cell_of(script_get(type, "e"),
+								  script_at(value, 1))
+						: rubbish(),
+				(uint8_t)json_object_get_int(script_at(value, 0)));
 	if (!strcmp(kind, "null"))
 		return arg_value(SIDE_TYPE_NULL, NULL, 0);
 	hex = script_hex(value, &size);
 	if (!strcmp(kind, "str"))
 		return arg_pointer(SIDE_TYPE_STRING_UTF8 +
-						   (unsigned int) __builtin_ctz(NUMBER(type, "unit")),
+						(unsigned int)__builtin_ctz(NUMBER(type, "unit")),
 				hex);
 	if (!strcmp(kind, "int"))
 		label = NUMBER(type, "label");
 	else if (!strcmp(kind, "float"))
-		label = SIDE_TYPE_FLOAT_BINARY16 + (unsigned int) __builtin_ctz(NUMBER(type, "size")) - 1;
+		label = SIDE_TYPE_FLOAT_BINARY16 +
+				(unsigned int)__builtin_ctz(NUMBER(type, "size")) - 1;
 	else
 		label = !strcmp(kind, "bool") ? SIDE_TYPE_BOOL : SIDE_TYPE_BYTE;
 	return arg_value(label, hex, size);

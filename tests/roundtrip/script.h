@@ -31,5 +31,4 @@ struct side_arg_dynamic_struct *script_variadic(struct json_object *firing);
 enum side_visitor_status script_visit(
 		const struct side_tracer_visitor_ctx *context, void *app_context);
 
-
 #endif /* TESTS_ROUNDTRIP_SCRIPT_H */

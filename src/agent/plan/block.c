@@ -23,10 +23,10 @@ struct run {
 	uint32_t count;
 };
 
-static const uint8_t group_sizes[PLAN_GROUP_COUNT] = { 8, 4, 2, 1, 16, 0 };
+static const uint8_t group_sizes[PLAN_GROUP_COUNT] = {8, 4, 2, 1, 16, 0};
 
-static struct plan_entry *fill_group(
-		struct plan_entry *entry, unsigned int size, const struct run *runs, uint32_t run_count)
+static struct plan_entry *fill_group(struct plan_entry *entry, unsigned int size,
+		const struct run *runs, uint32_t run_count)
 {
 	uint32_t i, k, cell = 0, to = 0;
 
@@ -34,8 +34,8 @@ static struct plan_entry *fill_group(
 		for (k = 0; k < runs[i].count; k++) {
 			if (runs[i].size == size) {
 				entry->label = runs[i].label;
-				entry->to = (uint16_t) to;
-				entry->cell = cell * (uint32_t) sizeof(struct side_arg);
+				entry->to = (uint16_t)to;
+				entry->cell = cell * (uint32_t)sizeof(struct side_arg);
 				entry++;
 			}
 			to += runs[i].size;
@@ -48,13 +48,13 @@ static struct plan_entry *fill_group(
 static void make_block(struct plan_op *op, const struct run *runs, uint32_t run_count,
 		uint32_t cells, uint32_t bytes)
 {
-	struct plan_entry *entry = (struct plan_entry *) (op + 1), *begin = entry;
+	struct plan_entry *entry = (struct plan_entry *)(op + 1), *begin = entry;
 	uint32_t group;
 
-	*op = (struct plan_op){ .code = PLAN_BLOCK, .count = cells, .skip = run_count };
+	*op = (struct plan_op){.code = PLAN_BLOCK, .count = cells, .skip = run_count};
 	for (group = 0; group < PLAN_GROUP_COUNT; group++) {
 		entry = fill_group(begin, group_sizes[group], runs, run_count);
-		op->groups[group] = (uint16_t) (entry - begin);
+		op->groups[group] = (uint16_t)(entry - begin);
 		begin = entry;
 	}
 	op->bytes = bytes;
@@ -73,7 +73,7 @@ static uint32_t collect_runs(const struct plan_op *op, struct run runs[RUNS_MAX]
 			break;
 		*cells += op->count;
 		*bytes += op->count * op->size;
-		runs[count] = (struct run){ op->label, op->size, op->count };
+		runs[count] = (struct run){op->label, op->size, op->count};
 	}
 	return count;
 }

@@ -101,11 +101,11 @@ static int describe_bits(struct plan_builder *builder, unsigned int size, unsign
 	if (bits + offset_bits > width)
 		return plan_refuse(builder, EINVAL, "its bits do not fit its storage");
 	*partial = (bits != width || offset_bits) && size != 16;
-	op->size = (uint8_t) size;
-	op->shift = (uint8_t) offset_bits;
-	op->bits = (uint8_t) bits;
+	op->size = (uint8_t)size;
+	op->shift = (uint8_t)offset_bits;
+	op->bits = (uint8_t)bits;
 	op->flags = swap ? PLAN_SWAP : 0;
-	op->width = (uint8_t) size;
+	op->width = (uint8_t)size;
 	return 0;
 }
 

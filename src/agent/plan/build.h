@@ -54,7 +54,7 @@ static inline bool plan_is_integer(unsigned int label)
 
 static inline int64_t plan_size_times(int64_t size, uint32_t count)
 {
-	if (size < 0 || (size && count > (uint64_t) PLAN_FIXED_MAX / (uint64_t) size))
+	if (size < 0 || (size && count > (uint64_t)PLAN_FIXED_MAX / (uint64_t)size))
 		return -1;
 	return size * count;
 }

@@ -21,7 +21,7 @@
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define PLAN_STRING_WORDS 0
 #elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||                         \
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || \
 		__has_feature(memory_sanitizer)
 #define PLAN_STRING_WORDS 0
 #endif
@@ -87,9 +87,9 @@ plan_inline void plan_store_64(void *to, uint64_t value)
 plan_inline void plan_store(void *to, uint64_t value, unsigned int size)
 {
 	switch (size) {
-	case 1: *(uint8_t *) to = (uint8_t) value; break;
-	case 2: plan_store_16(to, (uint16_t) value); break;
-	case 4: plan_store_32(to, (uint32_t) value); break;
+	case 1: *(uint8_t *)to = (uint8_t)value; break;
+	case 2: plan_store_16(to, (uint16_t)value); break;
+	case 4: plan_store_32(to, (uint32_t)value); break;
 	default: plan_store_64(to, value); break;
 	}
 }
@@ -98,7 +98,7 @@ plan_inline void plan_store(void *to, uint64_t value, unsigned int size)
 plan_inline uint64_t plan_load(const void *from, unsigned int size, bool swap)
 {
 	switch (size) {
-	case 1: return *(const uint8_t *) from;
+	case 1: return *(const uint8_t *)from;
 	case 2: return swap ? __builtin_bswap16(plan_load_16(from)) : plan_load_16(from);
 	case 4: return swap ? __builtin_bswap32(plan_load_32(from)) : plan_load_32(from);
 	default: return swap ? __builtin_bswap64(plan_load_64(from)) : plan_load_64(from);
@@ -107,7 +107,7 @@ plan_inline uint64_t plan_load(const void *from, unsigned int size, bool swap)
 
 plan_inline bool plan_room(const struct plan_output *output, const uint8_t *to, uint64_t size)
 {
-	return (uint64_t) (output->end - to) >= size;
+	return (uint64_t)(output->end - to) >= size;
 }
 
 struct plan_integer {
@@ -118,7 +118,7 @@ struct plan_integer {
 plan_inline struct plan_integer plan_load_integer(const struct plan_op *op, const uint8_t *from)
 {
 	bool swap = op->flags & PLAN_SWAP;
-	struct plan_integer value = { 0, 0 };
+	struct plan_integer value = {0, 0};
 	unsigned int rest = 64u - op->bits;
 
 	if (op->size == 16) {
@@ -131,8 +131,8 @@ plan_inline struct plan_integer plan_load_integer(const struct plan_op *op, cons
 	/* To the top, and down again: that fills the left with zeros or the sign. */
 	value.low = plan_load(from, op->size, swap) >> op->shift << rest;
 	if (op->flags & PLAN_SIGNED) {
-		value.low = (uint64_t) ((int64_t) value.low >> rest);
-		value.high = (uint64_t) ((int64_t) value.low >> 63);
+		value.low = (uint64_t)((int64_t)value.low >> rest);
+		value.high = (uint64_t)((int64_t)value.low >> 63);
 	} else {
 		value.low >>= rest;
 	}
@@ -142,7 +142,7 @@ plan_inline struct plan_integer plan_load_integer(const struct plan_op *op, cons
 /* binary16 as binary32: exact, subnormals too; a NaN keeps its payload in the top bits. */
 plan_inline uint32_t plan_widen_float16(uint16_t half)
 {
-	uint32_t sign = (uint32_t) (half & 0x8000) << 16;
+	uint32_t sign = (uint32_t)(half & 0x8000) << 16;
 	uint32_t exponent = (half >> 10) & 0x1f;
 	uint32_t fraction = half & 0x3ff;
 
@@ -225,11 +225,10 @@ plan_inline uint8_t *plan_copy_string_words(
 {
 #if PLAN_STRING_WORDS
 	/* Ones, for the bytes that the first word lacks: they must not look like the end. */
-	static const uint64_t lacking[8] = { 0, UINT64_MAX << 56, UINT64_MAX << 48,
-		UINT64_MAX << 40, UINT64_MAX << 32, UINT64_MAX << 24, UINT64_MAX << 16,
-		UINT64_MAX << 8 };
+	static const uint64_t lacking[8] = {0, UINT64_MAX << 56, UINT64_MAX << 48, UINT64_MAX << 40,
+			UINT64_MAX << 32, UINT64_MAX << 24, UINT64_MAX << 16, UINT64_MAX << 8};
 	uint8_t *to = *where;
-	uintptr_t before = (uintptr_t) *text & 7;
+	uintptr_t before = (uintptr_t)*text & 7;
 	const uint8_t *from = *text - before;
 	uint64_t minus_ones = PLAN_MINUS_ONES, top_bits = PLAN_TOP_BITS;
 	uint64_t word, zero;
@@ -267,9 +266,9 @@ plan_inline uint8_t *plan_copy_string_words(
 	*text = from;
 	return NULL;
 found:
-	return to + ((unsigned int) __builtin_ctzll(zero) >> 3) + 1;
+	return to + ((unsigned int)__builtin_ctzll(zero) >> 3) + 1;
 #else
-	(void) where, (void) last, (void) text;
+	(void)where, (void)last, (void)text;
 	return NULL;
 #endif
 }
@@ -284,7 +283,7 @@ plan_inline uint8_t *plan_copy_string(uint8_t *to, const uint8_t *end, const uin
 
 plan_inline void plan_copy_cell(const unsigned int size, const struct side_arg *cell, uint8_t *to)
 {
-	const uint8_t *from = (const uint8_t *) &cell->u;
+	const uint8_t *from = (const uint8_t *)&cell->u;
 
 	switch (size) {
 	case 0: break;
@@ -331,7 +330,7 @@ plan_inline const struct plan_entry *plan_copy_group(const unsigned int size,
 
 	for (; entry != stop; entry++) {
 		const struct side_arg *cell =
-				(const struct side_arg *) ((const uint8_t *) cells + entry->cell);
+				(const struct side_arg *)((const uint8_t *)cells + entry->cell);
 
 		if (__builtin_expect(cell->type.v != entry->label, 0))
 			return NULL;
@@ -341,9 +340,10 @@ plan_inline const struct plan_entry *plan_copy_group(const unsigned int size,
 }
 
 /* The scalars of a block; false for a cell of another label. The caller has made sure of the room. */
-plan_inline bool plan_copy_block(const struct plan_op *op, const struct side_arg *cells, uint8_t *to)
+plan_inline bool plan_copy_block(
+		const struct plan_op *op, const struct side_arg *cells, uint8_t *to)
 {
-	const struct plan_entry *entry = (const struct plan_entry *) (op + 1);
+	const struct plan_entry *entry = (const struct plan_entry *)(op + 1);
 
 	entry = plan_copy_group(8, entry, op->groups[PLAN_GROUP_8], cells, to);
 	if (entry)

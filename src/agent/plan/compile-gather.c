@@ -43,13 +43,12 @@ static int64_t stride_of(const struct side_type *type)
 	case SIDE_TYPE_GATHER_INTEGER:
 	case SIDE_TYPE_GATHER_POINTER:
 		return gather->u.side_integer.access_mode.v
-				       ? pointer
-				       : gather->u.side_integer.type.integer_size;
+				? pointer
+				: gather->u.side_integer.type.integer_size;
 	case SIDE_TYPE_GATHER_FLOAT:
 		return gather->u.side_float.access_mode.v ? pointer
 							  : gather->u.side_float.type.float_size;
-	case SIDE_TYPE_GATHER_STRING:
-		return gather->u.side_string.access_mode.v ? pointer : -1;
+	case SIDE_TYPE_GATHER_STRING: return gather->u.side_string.access_mode.v ? pointer : -1;
 	case SIDE_TYPE_GATHER_STRUCT:
 		return gather->u.side_struct.access_mode.v ? pointer : gather->u.side_struct.size;
 	case SIDE_TYPE_GATHER_ENUM: return stride_of(side_ptr_get(gather->u.side_enum.elem_type));
@@ -67,9 +66,10 @@ static int64_t stride_of(const struct side_type *type)
 }
 
 /* Something of a known size behind `offset`, directly or through a pointer. */
-static int push_at(struct plan_builder *builder, struct plan_op *op, uint64_t offset, unsigned int mode)
+static int push_at(struct plan_builder *builder, struct plan_op *op, uint64_t offset,
+		unsigned int mode)
 {
-	struct plan_op pointer = { .code = PLAN_MEMORY_DEREFERENCE, .offset = offset };
+	struct plan_op pointer = {.code = PLAN_MEMORY_DEREFERENCE, .offset = offset};
 	uint32_t at;
 	int error;
 
@@ -88,10 +88,10 @@ static int push_at(struct plan_builder *builder, struct plan_op *op, uint64_t of
 	return error;
 }
 
-static int compile_integer(struct plan_builder *builder, const struct side_type_gather_integer *type,
-		uint64_t origin, int64_t *size)
+static int compile_integer(struct plan_builder *builder,
+		const struct side_type_gather_integer *type, uint64_t origin, int64_t *size)
 {
-	struct plan_op op = { 0 };
+	struct plan_op op = {0};
 	bool partial;
 	int error;
 
@@ -107,7 +107,7 @@ static int compile_integer(struct plan_builder *builder, const struct side_type_
 static int compile_bool(struct plan_builder *builder, const struct side_type_gather_bool *type,
 		uint64_t origin, int64_t *size)
 {
-	struct plan_op op = { 0 };
+	struct plan_op op = {0};
 	bool partial;
 	int error;
 
@@ -123,13 +123,13 @@ static int compile_bool(struct plan_builder *builder, const struct side_type_gat
 static int compile_float(struct plan_builder *builder, const struct side_type_gather_float *type,
 		uint64_t origin, int64_t *size)
 {
-	struct plan_op op = { .code = PLAN_MEMORY_COPY };
+	struct plan_op op = {.code = PLAN_MEMORY_COPY};
 	int error;
 
 	error = plan_check_float(builder, &type->type);
 	if (error)
 		return error;
-	op.size = (uint8_t) type->type.float_size;
+	op.size = (uint8_t)type->type.float_size;
 	op.count = op.size;
 	if (op.size == 2) {
 		op.code = PLAN_MEMORY_FLOAT16;
@@ -145,7 +145,7 @@ static int compile_float(struct plan_builder *builder, const struct side_type_ga
 static int compile_string(struct plan_builder *builder, const struct side_type_gather_string *type,
 		uint64_t origin, int64_t *size)
 {
-	struct plan_op op = { .code = PLAN_MEMORY_STRING, .offset = origin + type->offset };
+	struct plan_op op = {.code = PLAN_MEMORY_STRING, .offset = origin + type->offset};
 	int error;
 
 	error = plan_check_string(builder, &type->type);
@@ -186,7 +186,7 @@ static int compile_members(struct plan_builder *builder, const struct side_type_
 static int compile_struct(struct plan_builder *builder, const struct side_type_gather_struct *type,
 		uint64_t origin, int64_t *size)
 {
-	struct plan_op op = { .code = PLAN_MEMORY_DEREFERENCE, .offset = origin + type->offset };
+	struct plan_op op = {.code = PLAN_MEMORY_DEREFERENCE, .offset = origin + type->offset};
 	const struct side_type_struct *members = side_ptr_get(type->type);
 	uint32_t at;
 	int error;
@@ -229,13 +229,13 @@ static int check_element(struct plan_builder *builder, const struct side_type *t
 static bool is_flat(const struct plan_builder *builder, uint32_t at, int64_t stride)
 {
 	return plan_has_single(builder, at) && builder->last.code == PLAN_MEMORY_COPY &&
-	       builder->last.count == stride;
+			builder->last.count == stride;
 }
 
 static int compile_array_at(struct plan_builder *builder, const struct side_type_array *type,
 		uint64_t offset, int64_t *size)
 {
-	struct plan_op op = { .code = PLAN_MEMORY_ARRAY, .offset = offset, .count = type->length };
+	struct plan_op op = {.code = PLAN_MEMORY_ARRAY, .offset = offset, .count = type->length};
 	struct plan_op before = builder->last;
 	const struct side_type *element = side_ptr_get(type->elem_type);
 	uint32_t at, before_at = builder->last_at;
@@ -257,10 +257,10 @@ static int compile_array_at(struct plan_builder *builder, const struct side_type
 		builder->last_at = before_at;
 		return error;
 	}
-	if (is_flat(builder, at, stride) && (uint64_t) stride * type->length <= UINT32_MAX) {
+	if (is_flat(builder, at, stride) && (uint64_t)stride * type->length <= UINT32_MAX) {
 		op.code = PLAN_MEMORY_COPY;
 		op.offset += builder->last.offset;
-		op.count = (uint32_t) stride * type->length;
+		op.count = (uint32_t)stride * type->length;
 		builder->depth--;
 		builder->count = at;
 		builder->last = before;
@@ -270,7 +270,7 @@ static int compile_array_at(struct plan_builder *builder, const struct side_type
 	if (stride > UINT32_MAX)
 		return plan_refuse(builder, E2BIG, "its elements are too far apart");
 	if (builder->ops) {
-		builder->ops[at].stride = (uint32_t) (stride < 0 ? 0 : stride);
+		builder->ops[at].stride = (uint32_t)(stride < 0 ? 0 : stride);
 		if (stride < 0)
 			builder->ops[at].code = PLAN_MEMORY_STRINGS_ARRAY;
 	}
@@ -281,7 +281,7 @@ static int compile_array_at(struct plan_builder *builder, const struct side_type
 static int compile_array(struct plan_builder *builder, const struct side_type_gather_array *type,
 		uint64_t origin, int64_t *size)
 {
-	struct plan_op op = { .code = PLAN_MEMORY_DEREFERENCE, .offset = origin + type->offset };
+	struct plan_op op = {.code = PLAN_MEMORY_DEREFERENCE, .offset = origin + type->offset};
 	uint32_t at;
 	int error;
 
@@ -301,11 +301,11 @@ static int compile_array(struct plan_builder *builder, const struct side_type_ga
 	return 0;
 }
 
-static int compile_length(struct plan_builder *builder, const struct side_type *type, uint64_t origin,
-		uint8_t *width)
+static int compile_length(struct plan_builder *builder, const struct side_type *type,
+		uint64_t origin, uint8_t *width)
 {
 	const struct side_type_gather_integer *integer;
-	struct plan_op op = { 0 };
+	struct plan_op op = {0};
 	bool partial;
 	int error;
 
@@ -330,7 +330,7 @@ static int compile_length(struct plan_builder *builder, const struct side_type *
 static int compile_vla(struct plan_builder *builder, const struct side_type_gather_vla *type,
 		uint64_t origin, int64_t *size)
 {
-	struct plan_op op = { .code = PLAN_MEMORY_VLA, .offset = origin + type->offset };
+	struct plan_op op = {.code = PLAN_MEMORY_VLA, .offset = origin + type->offset};
 	const struct side_type *element = side_ptr_get(type->type.elem_type);
 	uint32_t at;
 	int64_t stride;
@@ -343,8 +343,8 @@ static int compile_vla(struct plan_builder *builder, const struct side_type_gath
 	if (!error)
 		error = plan_open(builder, &op, &at);
 	if (!error)
-		error = compile_length(builder, side_ptr_get(type->type.length_type), origin,
-				&op.width);
+		error = compile_length(
+				builder, side_ptr_get(type->type.length_type), origin, &op.width);
 	if (!error)
 		error = compile_memory(builder, element, 0, size);
 	if (error)
@@ -356,9 +356,9 @@ static int compile_vla(struct plan_builder *builder, const struct side_type_gath
 	flat = is_flat(builder, at + 1, stride);
 	if (builder->ops) {
 		builder->ops[at].width = op.width;
-		builder->ops[at].stride = (uint32_t) (stride < 0 ? 0 : stride);
+		builder->ops[at].stride = (uint32_t)(stride < 0 ? 0 : stride);
 		builder->ops[at].flags = (type->access_mode.v ? PLAN_POINTER : 0) |
-					 (flat ? PLAN_FLAT : 0) | (stride < 0 ? PLAN_STRINGS : 0);
+				(flat ? PLAN_FLAT : 0) | (stride < 0 ? PLAN_STRINGS : 0);
 	}
 	plan_close(builder, at);
 	return 0;
@@ -370,7 +370,7 @@ static int compile_memory(struct plan_builder *builder, const struct side_type *
 {
 	const struct side_type_gather *gather = &type->u.side_gather;
 	const struct side_type *element;
-	struct plan_op byte = { .code = PLAN_MEMORY_COPY, .count = 1 };
+	struct plan_op byte = {.code = PLAN_MEMORY_COPY, .count = 1};
 
 	switch (label_of(type)) {
 	case SIDE_TYPE_GATHER_BYTE:
@@ -390,15 +390,14 @@ static int compile_memory(struct plan_builder *builder, const struct side_type *
 		return compile_struct(builder, &gather->u.side_struct, origin, size);
 	case SIDE_TYPE_GATHER_ARRAY:
 		return compile_array(builder, &gather->u.side_array, origin, size);
-	case SIDE_TYPE_GATHER_VLA:
-		return compile_vla(builder, &gather->u.side_vla, origin, size);
+	case SIDE_TYPE_GATHER_VLA: return compile_vla(builder, &gather->u.side_vla, origin, size);
 	case SIDE_TYPE_GATHER_ENUM:
 		element = side_ptr_get(gather->u.side_enum.elem_type);
 		if (!element || label_of(element) != SIDE_TYPE_GATHER_INTEGER)
 			return plan_refuse(builder, EINVAL,
 					"a gathered enumeration needs a gathered integer");
-		return compile_integer(builder, &element->u.side_gather.u.side_integer, origin,
-				size);
+		return compile_integer(
+				builder, &element->u.side_gather.u.side_integer, origin, size);
 	default:
 		return plan_refuse(builder, EINVAL,
 				"members of gathered structures must be gather types");
@@ -408,7 +407,7 @@ static int compile_memory(struct plan_builder *builder, const struct side_type *
 /* A gather type as an argument cell: the base pointer is in it. */
 int plan_compile_gather(struct plan_builder *builder, const struct side_type *type, int64_t *size)
 {
-	struct plan_op op = { .code = PLAN_GATHER, .label = (uint16_t) label_of(type) };
+	struct plan_op op = {.code = PLAN_GATHER, .label = (uint16_t)label_of(type)};
 	uint32_t at;
 	int error;
 

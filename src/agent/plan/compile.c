@@ -19,15 +19,16 @@ static unsigned int label_of(const struct side_type *type)
 
 static int push_scalar(struct plan_builder *builder, unsigned int label, unsigned int size)
 {
-	struct plan_op op = { .size = (uint8_t) size, .label = (uint16_t) label, .count = 1 };
+	struct plan_op op = {.size = (uint8_t)size, .label = (uint16_t)label, .count = 1};
 
-	op.code = (uint8_t) (size ? PLAN_SCALAR_1 + __builtin_ctz(size) : PLAN_SCALAR_0);
+	op.code = (uint8_t)(size ? PLAN_SCALAR_1 + __builtin_ctz(size) : PLAN_SCALAR_0);
 	return plan_push(builder, &op);
 }
 
-static int compile_integer(struct plan_builder *builder, const struct side_type *type, int64_t *size)
+static int compile_integer(
+		struct plan_builder *builder, const struct side_type *type, int64_t *size)
 {
-	struct plan_op op = { .code = PLAN_INTEGER, .label = type->type.v };
+	struct plan_op op = {.code = PLAN_INTEGER, .label = type->type.v};
 	bool partial;
 	int error;
 
@@ -40,7 +41,7 @@ static int compile_integer(struct plan_builder *builder, const struct side_type 
 
 static int compile_bool(struct plan_builder *builder, const struct side_type *type, int64_t *size)
 {
-	struct plan_op op = { .code = PLAN_BOOL, .label = type->type.v };
+	struct plan_op op = {.code = PLAN_BOOL, .label = type->type.v};
 	bool partial;
 	int error;
 
@@ -53,7 +54,7 @@ static int compile_bool(struct plan_builder *builder, const struct side_type *ty
 
 static int compile_float(struct plan_builder *builder, const struct side_type *type, int64_t *size)
 {
-	struct plan_op op = { .code = PLAN_FLOAT16, .label = type->type.v, .width = 4 };
+	struct plan_op op = {.code = PLAN_FLOAT16, .label = type->type.v, .width = 4};
 	const struct side_type_float *description = &type->u.side_float;
 	int error;
 
@@ -71,7 +72,7 @@ static int compile_float(struct plan_builder *builder, const struct side_type *t
 static int compile_string(struct plan_builder *builder, const struct side_type *type, int64_t *size)
 {
 	const struct side_type_string *description = &type->u.side_string;
-	struct plan_op op = { .code = PLAN_STRING, .label = type->type.v };
+	struct plan_op op = {.code = PLAN_STRING, .label = type->type.v};
 	int error;
 
 	error = plan_check_string(builder, description);
@@ -125,10 +126,10 @@ static int compile_fields(struct plan_builder *builder, const struct side_event_
 	return 0;
 }
 
-static int compile_struct(struct plan_builder *builder, const struct side_type_struct *type,
-		int64_t *size)
+static int compile_struct(
+		struct plan_builder *builder, const struct side_type_struct *type, int64_t *size)
 {
-	struct plan_op op = { .code = PLAN_STRUCT, .label = SIDE_TYPE_STRUCT };
+	struct plan_op op = {.code = PLAN_STRUCT, .label = SIDE_TYPE_STRUCT};
 	uint32_t at;
 	int error;
 
@@ -143,10 +144,10 @@ static int compile_struct(struct plan_builder *builder, const struct side_type_s
 	return error;
 }
 
-static int compile_array(struct plan_builder *builder, const struct side_type_array *type,
-		int64_t *size)
+static int compile_array(
+		struct plan_builder *builder, const struct side_type_array *type, int64_t *size)
 {
-	struct plan_op op = { .code = PLAN_ARRAY, .label = SIDE_TYPE_ARRAY };
+	struct plan_op op = {.code = PLAN_ARRAY, .label = SIDE_TYPE_ARRAY};
 	int error;
 
 	if (!type)
@@ -161,7 +162,7 @@ static int compile_array(struct plan_builder *builder, const struct side_type_ar
 static int length_width(
 		struct plan_builder *builder, const struct side_type *type, struct plan_op *op)
 {
-	struct plan_op length = { 0 };
+	struct plan_op length = {0};
 	bool partial;
 	int error;
 
@@ -172,9 +173,10 @@ static int length_width(
 	return error;
 }
 
-static int compile_vla(struct plan_builder *builder, const struct side_type_vla *type, int64_t *size)
+static int compile_vla(
+		struct plan_builder *builder, const struct side_type_vla *type, int64_t *size)
 {
-	struct plan_op op = { .code = PLAN_VLA, .label = SIDE_TYPE_VLA };
+	struct plan_op op = {.code = PLAN_VLA, .label = SIDE_TYPE_VLA};
 	int error;
 
 	if (!type)
@@ -186,10 +188,10 @@ static int compile_vla(struct plan_builder *builder, const struct side_type_vla 
 	return error;
 }
 
-static int compile_vla_visitor(struct plan_builder *builder, const struct side_type_vla_visitor *type,
-		int64_t *size)
+static int compile_vla_visitor(struct plan_builder *builder,
+		const struct side_type_vla_visitor *type, int64_t *size)
 {
-	struct plan_op op = { .code = PLAN_VLA_VISITOR, .label = SIDE_TYPE_VLA_VISITOR };
+	struct plan_op op = {.code = PLAN_VLA_VISITOR, .label = SIDE_TYPE_VLA_VISITOR};
 	int error;
 
 	if (!type)
@@ -204,10 +206,10 @@ static int compile_vla_visitor(struct plan_builder *builder, const struct side_t
 	return error;
 }
 
-static int compile_optional(struct plan_builder *builder, const struct side_type_optional *type,
-		int64_t *size)
+static int compile_optional(
+		struct plan_builder *builder, const struct side_type_optional *type, int64_t *size)
 {
-	struct plan_op op = { .code = PLAN_OPTIONAL, .label = SIDE_TYPE_OPTIONAL };
+	struct plan_op op = {.code = PLAN_OPTIONAL, .label = SIDE_TYPE_OPTIONAL};
 	int error;
 
 	if (!type)
@@ -220,7 +222,7 @@ static int compile_optional(struct plan_builder *builder, const struct side_type
 /* The selector is an operation of its own kind: its value is needed, too. */
 static int push_selector(struct plan_builder *builder, const struct side_type *type)
 {
-	struct plan_op op = { .label = type->type.v };
+	struct plan_op op = {.label = type->type.v};
 	bool partial;
 	int error;
 
@@ -233,10 +235,10 @@ static int push_selector(struct plan_builder *builder, const struct side_type *t
 	return plan_push(builder, &op);
 }
 
-static int compile_variant(struct plan_builder *builder, const struct side_type_variant *type,
-		int64_t *size)
+static int compile_variant(
+		struct plan_builder *builder, const struct side_type_variant *type, int64_t *size)
 {
-	struct plan_op op = { .code = PLAN_VARIANT, .label = SIDE_TYPE_VARIANT };
+	struct plan_op op = {.code = PLAN_VARIANT, .label = SIDE_TYPE_VARIANT};
 	const struct side_variant_option *option;
 	uint32_t at, length;
 	int error;
@@ -251,7 +253,7 @@ static int compile_variant(struct plan_builder *builder, const struct side_type_
 	if (!error)
 		error = push_selector(builder, &type->selector);
 	for (; length && !error; length--, option++) {
-		struct plan_op range = { .code = PLAN_OPTION };
+		struct plan_op range = {.code = PLAN_OPTION};
 
 		range.begin = option->range_begin;
 		range.end = option->range_end;
@@ -263,7 +265,8 @@ static int compile_variant(struct plan_builder *builder, const struct side_type_
 	return error;
 }
 
-static int compile_enum(struct plan_builder *builder, const struct side_type *element, int64_t *size)
+static int compile_enum(
+		struct plan_builder *builder, const struct side_type *element, int64_t *size)
 {
 	if (!element || !plan_is_integer(label_of(element)))
 		return plan_refuse(builder, EINVAL, "an enumeration needs an integer type");
@@ -275,7 +278,8 @@ static bool is_bitmap_item(const struct side_type *type)
 	return type && (label_of(type) == SIDE_TYPE_BYTE || plan_is_integer(label_of(type)));
 }
 
-static int compile_bitmap(struct plan_builder *builder, const struct side_type *element, int64_t *size)
+static int compile_bitmap(
+		struct plan_builder *builder, const struct side_type *element, int64_t *size)
 {
 	const struct side_type_array *array;
 	const struct side_type_vla *vla;
@@ -296,7 +300,7 @@ static int compile_bitmap(struct plan_builder *builder, const struct side_type *
 
 static int compile_type(struct plan_builder *builder, const struct side_type *type, int64_t *size)
 {
-	const struct plan_op dynamic = { .code = PLAN_DYNAMIC };
+	const struct plan_op dynamic = {.code = PLAN_DYNAMIC};
 	unsigned int label = label_of(type);
 
 	switch (label) {
@@ -311,7 +315,8 @@ static int compile_type(struct plan_builder *builder, const struct side_type *ty
 	case SIDE_TYPE_STRING_UTF8:
 	case SIDE_TYPE_STRING_UTF16:
 	case SIDE_TYPE_STRING_UTF32: return compile_string(builder, type, size);
-	case SIDE_TYPE_STRUCT: return compile_struct(builder, side_ptr_get(type->u.side_struct), size);
+	case SIDE_TYPE_STRUCT:
+		return compile_struct(builder, side_ptr_get(type->u.side_struct), size);
 	case SIDE_TYPE_VARIANT:
 		return compile_variant(builder, side_ptr_get(type->u.side_variant), size);
 	case SIDE_TYPE_OPTIONAL:
@@ -323,7 +328,8 @@ static int compile_type(struct plan_builder *builder, const struct side_type *ty
 	case SIDE_TYPE_ENUM:
 		return compile_enum(builder, side_ptr_get(type->u.side_enum.elem_type), size);
 	case SIDE_TYPE_ENUM_BITMAP:
-		return compile_bitmap(builder, side_ptr_get(type->u.side_enum_bitmap.elem_type), size);
+		return compile_bitmap(
+				builder, side_ptr_get(type->u.side_enum_bitmap.elem_type), size);
 	case SIDE_TYPE_DYNAMIC: *size = -1; return plan_push(builder, &dynamic);
 	default: break;
 	}
@@ -339,7 +345,7 @@ static int compile_type(struct plan_builder *builder, const struct side_type *ty
 static int compile_event(struct plan_builder *builder,
 		const struct side_event_description *description, int64_t *size)
 {
-	const struct plan_op end = { .code = PLAN_END };
+	const struct plan_op end = {.code = PLAN_END};
 	int error;
 
 	if (description->struct_size < side_offsetofend(struct side_event_description,
@@ -376,9 +382,9 @@ int plan_compile_ops(const struct side_event_description *description, struct pl
 		uint32_t capacity, uint32_t *count, int64_t *size, char *error, size_t error_size)
 {
 	struct plan_builder builder = {
-		.ops = ops,
-		.capacity = ops ? capacity : PLAN_OPS_MAX,
-		.last_at = UINT32_MAX,
+			.ops = ops,
+			.capacity = ops ? capacity : PLAN_OPS_MAX,
+			.last_at = UINT32_MAX,
 	};
 	int result;
 

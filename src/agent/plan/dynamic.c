@@ -58,8 +58,8 @@ static uint8_t *claim(struct node_list *list, size_t size)
 	return to;
 }
 
-static bool write_text(
-		struct node_list *list, const void *text, unsigned int unit_size, unsigned int order)
+static bool write_text(struct node_list *list, const void *text, unsigned int unit_size,
+		unsigned int order)
 {
 	const uint8_t *consumed;
 
@@ -75,8 +75,8 @@ static bool write_text(
 }
 
 /* What is a name has nothing to be called when it is NULL; a value that is NULL shows that. */
-static bool write_text_value(
-		struct node_list *list, const void *text, unsigned int unit_size, unsigned int order)
+static bool write_text_value(struct node_list *list, const void *text, unsigned int unit_size,
+		unsigned int order)
 {
 	if (text)
 		return write_text(list, text, unit_size, order);
@@ -95,7 +95,7 @@ static bool begin_node(struct node_list *list, unsigned int depth)
 	to = claim(list, 1);
 	if (!to)
 		return false;
-	*to = (uint8_t) depth;
+	*to = (uint8_t)depth;
 	list->count++;
 	return true;
 }
@@ -107,7 +107,7 @@ static uint8_t *claim_value(struct node_list *list, enum node_kind kind, size_t 
 
 	if (!to)
 		return NULL;
-	*to = (uint8_t) kind;
+	*to = (uint8_t)kind;
 	return to + 1;
 }
 
@@ -125,7 +125,7 @@ static uint8_t *claim_node(struct node_list *list, unsigned int depth, const cha
 static bool write_integer(struct node_list *list, unsigned int size, unsigned int bits,
 		bool is_signed, bool swap, const uint8_t *from)
 {
-	struct plan_op op = { .size = (uint8_t) size, .bits = (uint8_t) (bits ? bits : size * 8) };
+	struct plan_op op = {.size = (uint8_t)size, .bits = (uint8_t)(bits ? bits : size * 8)};
 	struct plan_integer value;
 	uint8_t *to;
 
@@ -145,18 +145,18 @@ static bool write_integer(struct node_list *list, unsigned int size, unsigned in
 	}
 	to = claim_value(list,
 			(is_signed ? NODE_SIGNED : NODE_UNSIGNED) +
-					(unsigned int) __builtin_ctz(size),
+					(unsigned int)__builtin_ctz(size),
 			size);
 	if (to)
 		plan_store(to, value.low, size);
 	return to;
 }
 
-static bool write_pointer(struct node_list *list, const struct side_type_integer *type,
-		const uint8_t *from)
+static bool write_pointer(
+		struct node_list *list, const struct side_type_integer *type, const uint8_t *from)
 {
 	unsigned int size = type->integer_size, bits = type->len_bits;
-	struct plan_op op = { .size = (uint8_t) size, .bits = (uint8_t) (bits ? bits : size * 8) };
+	struct plan_op op = {.size = (uint8_t)size, .bits = (uint8_t)(bits ? bits : size * 8)};
 	struct plan_integer value;
 	uint8_t *to;
 
@@ -173,11 +173,11 @@ static bool write_pointer(struct node_list *list, const struct side_type_integer
 	return to;
 }
 
-static bool write_bool(struct node_list *list, const struct side_type_bool *type,
-		const uint8_t *from)
+static bool write_bool(
+		struct node_list *list, const struct side_type_bool *type, const uint8_t *from)
 {
 	unsigned int size = type->bool_size, bits = type->len_bits;
-	struct plan_op op = { .size = (uint8_t) size, .bits = (uint8_t) (bits ? bits : size * 8) };
+	struct plan_op op = {.size = (uint8_t)size, .bits = (uint8_t)(bits ? bits : size * 8)};
 	uint8_t *to;
 
 	if ((size != 1 && size != 2 && size != 4 && size != 8) || bits > size * 8)
@@ -198,7 +198,7 @@ static bool write_float(struct node_list *list, unsigned int size, bool swap, co
 	case 2:
 		to = claim_value(list, NODE_FLOAT16, 4);
 		if (to)
-			plan_store_32(to, plan_widen_float16((uint16_t) plan_load(from, 2, swap)));
+			plan_store_32(to, plan_widen_float16((uint16_t)plan_load(from, 2, swap)));
 		return to;
 	case 4:
 	case 8:
@@ -227,14 +227,14 @@ static bool write_string(struct node_list *list, const void *text, unsigned int 
 	to = claim(list, 1);
 	if (!to)
 		return false;
-	*to = (uint8_t) (NODE_STRING + __builtin_ctz(unit_size));
+	*to = (uint8_t)(NODE_STRING + __builtin_ctz(unit_size));
 	return write_text_value(list, text, unit_size, order);
 }
 
 static bool write_attribute_value(struct node_list *list, const struct side_attr_value *value)
 {
 	const struct side_type_raw_string *string = &value->u.string_value;
-	const uint8_t *from = (const uint8_t *) &value->u;
+	const uint8_t *from = (const uint8_t *)&value->u;
 	unsigned int type = value->type.v;
 	uint8_t *to;
 
@@ -402,8 +402,8 @@ static __attribute__((noinline)) bool write_struct_visitor(struct node_list *lis
 		unsigned int depth, const char *name,
 		const struct side_arg_dynamic_struct_visitor *argument)
 {
-	struct visit_state state = { list, depth + 1, 0 };
-	const struct side_tracer_dynamic_struct_visitor_ctx context = { visit_field, &state };
+	struct visit_state state = {list, depth + 1, 0};
+	const struct side_tracer_dynamic_struct_visitor_ctx context = {visit_field, &state};
 	side_dynamic_struct_visitor_func visitor;
 	uint8_t *count;
 
@@ -418,8 +418,8 @@ static __attribute__((noinline)) bool write_struct_visitor(struct node_list *lis
 static __attribute__((noinline)) bool write_vla_visitor(struct node_list *list, unsigned int depth,
 		const char *name, const struct side_arg_dynamic_vla_visitor *argument)
 {
-	struct visit_state state = { list, depth + 1, 0 };
-	const struct side_tracer_visitor_ctx context = { visit_element, &state };
+	struct visit_state state = {list, depth + 1, 0};
+	const struct side_tracer_visitor_ctx context = {visit_element, &state};
 	side_visitor_func visitor;
 	uint8_t *count;
 
@@ -445,16 +445,16 @@ static __attribute__((noinline)) bool write_scalar(struct node_list *list, unsig
 	switch (cell->type.v) {
 	case SIDE_TYPE_DYNAMIC_NULL: done = claim_value(list, NODE_NULL, 0); break;
 	case SIDE_TYPE_DYNAMIC_BOOL:
-		done = write_bool(list, &u->side_bool.type, (const uint8_t *) &u->side_bool.value);
+		done = write_bool(list, &u->side_bool.type, (const uint8_t *)&u->side_bool.value);
 		break;
 	case SIDE_TYPE_DYNAMIC_INTEGER:
 		done = write_integer(list, integer->integer_size, integer->len_bits,
 				integer->signedness,
 				integer->byte_order.v != SIDE_TYPE_BYTE_ORDER_HOST,
-				(const uint8_t *) &u->side_integer.value);
+				(const uint8_t *)&u->side_integer.value);
 		break;
 	case SIDE_TYPE_DYNAMIC_POINTER:
-		done = write_pointer(list, integer, (const uint8_t *) &u->side_integer.value);
+		done = write_pointer(list, integer, (const uint8_t *)&u->side_integer.value);
 		break;
 	case SIDE_TYPE_DYNAMIC_BYTE:
 		to = claim_value(list, NODE_BYTE, 1);
@@ -465,10 +465,10 @@ static __attribute__((noinline)) bool write_scalar(struct node_list *list, unsig
 	case SIDE_TYPE_DYNAMIC_FLOAT:
 		done = write_float(list, u->side_float.type.float_size,
 				u->side_float.type.byte_order.v != SIDE_TYPE_FLOAT_WORD_ORDER_HOST,
-				(const uint8_t *) &u->side_float.value);
+				(const uint8_t *)&u->side_float.value);
 		break;
 	case SIDE_TYPE_DYNAMIC_STRING:
-		done = write_string(list, (const void *) (uintptr_t) u->side_string.value,
+		done = write_string(list, (const void *)(uintptr_t)u->side_string.value,
 				u->side_string.type.unit_size, u->side_string.type.byte_order.v);
 		break;
 	default: return fail(list, PLAN_REASON_ARGUMENT_LABEL);
@@ -506,7 +506,7 @@ static uint8_t *begin_list(struct node_list *list)
 
 uint8_t *plan_write_dynamic(struct plan_output *output, const struct side_arg *cell, uint8_t *to)
 {
-	struct node_list list = { output, to, 0 };
+	struct node_list list = {output, to, 0};
 	uint8_t *length = begin_list(&list);
 
 	if (!length || !write_value(&list, 0, NULL, cell))
@@ -519,7 +519,7 @@ uint8_t *plan_write_dynamic(struct plan_output *output, const struct side_arg *c
 uint8_t *plan_write_variadic(struct plan_output *output,
 		const struct side_arg_dynamic_struct *fields, uint8_t *to)
 {
-	struct node_list list = { output, to, 0 };
+	struct node_list list = {output, to, 0};
 	uint8_t *length = begin_list(&list);
 
 	if (!length || !write_struct(&list, 0, NULL, fields))

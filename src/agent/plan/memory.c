@@ -78,7 +78,7 @@ uint8_t *plan_write_memory_vla(struct plan_output *output, const struct plan_op 
 	plan_pin(length.low);
 	if (length.high || length.low > UINT32_MAX)
 		return plan_fail(output, PLAN_REASON_LENGTH);
-	count = (uint32_t) length.low;
+	count = (uint32_t)length.low;
 	if (!plan_room(output, to, op->width))
 		return plan_fail(output, PLAN_REASON_TOO_BIG);
 	plan_store(to, count, op->width);
@@ -95,10 +95,10 @@ uint8_t *plan_write_memory_vla(struct plan_output *output, const struct plan_op 
 		return write_strings(output, op + 1, base, count, to);
 	if (!(op->flags & PLAN_FLAT))
 		return write_array(output, element, stop, base, count, op->stride, to);
-	if (!plan_room(output, to, (uint64_t) count * op->stride))
+	if (!plan_room(output, to, (uint64_t)count * op->stride))
 		return plan_fail(output, PLAN_REASON_TOO_BIG);
-	plan_copy(to, base + element->offset, (size_t) count * op->stride);
-	return to + (size_t) count * op->stride;
+	plan_copy(to, base + element->offset, (size_t)count * op->stride);
+	return to + (size_t)count * op->stride;
 }
 
 /* Operations that write `width` bytes made of a value. */
@@ -110,9 +110,7 @@ static uint8_t *write_converted(struct plan_output *output, const struct plan_op
 	if (!plan_room(output, to, op->width))
 		return plan_fail(output, PLAN_REASON_TOO_BIG);
 	switch (op->code) {
-	case PLAN_MEMORY_INTEGER:
-		plan_store(to, plan_load_integer(op, from).low, op->size);
-		break;
+	case PLAN_MEMORY_INTEGER: plan_store(to, plan_load_integer(op, from).low, op->size); break;
 	case PLAN_MEMORY_BOOL: *to = plan_load_integer(op, from).low != 0; break;
 	default: /* PLAN_MEMORY_FLOAT16 */
 		half = plan_load_16(from);
@@ -154,9 +152,7 @@ uint8_t *plan_write_memory(struct plan_output *output, const struct plan_op *op,
 		case PLAN_MEMORY_STRINGS_ARRAY:
 			to = write_strings(output, op, from, op->count, to);
 			break;
-		case PLAN_MEMORY_VLA:
-			to = plan_write_memory_vla(output, op, base, base, to);
-			break;
+		case PLAN_MEMORY_VLA: to = plan_write_memory_vla(output, op, base, base, to); break;
 		default: to = write_converted(output, op, from, to); break;
 		}
 	}

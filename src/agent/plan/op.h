@@ -45,46 +45,46 @@ enum plan_code {
 	PLAN_BLOCK,
 
 	/* One cell each, no operations inside. */
-	PLAN_STRING, /* UTF-8 */
+	PLAN_STRING,      /* UTF-8 */
 	PLAN_GATHER_COPY, /* `count` bytes at base + offset */
 
 	PLAN_END, /* of the plan; plain plans have only what stands above */
 
-	PLAN_INTEGER,	  /* extracted bits */
-	PLAN_BOOL,	  /* not a whole byte: 0 or 1 */
-	PLAN_FLOAT16,	  /* widened */
+	PLAN_INTEGER,     /* extracted bits */
+	PLAN_BOOL,        /* not a whole byte: 0 or 1 */
+	PLAN_FLOAT16,     /* widened */
 	PLAN_WIDE_STRING, /* converted to UTF-8 */
 	PLAN_DYNAMIC,
 
 	/* One cell each, with operations inside. */
-	PLAN_STRUCT,	  /* members; `count` arguments */
-	PLAN_ARRAY,	  /* the element; `count` elements */
-	PLAN_VLA,	  /* the element; length in `width` bytes */
+	PLAN_STRUCT,      /* members; `count` arguments */
+	PLAN_ARRAY,       /* the element; `count` elements */
+	PLAN_VLA,         /* the element; length in `width` bytes */
 	PLAN_VLA_VISITOR, /* the element; length in `width` bytes */
-	PLAN_OPTIONAL,	  /* the value */
-	PLAN_VARIANT,	  /* the selector; options */
-	PLAN_SELECTOR,	  /* inside a variant: copied; PLAN_INTEGER when it has extracted bits */
-	PLAN_OPTION,	  /* inside a variant: the type for selectors in begin ... end */
-	PLAN_GATHER,	  /* memory operations */
+	PLAN_OPTIONAL,    /* the value */
+	PLAN_VARIANT,     /* the selector; options */
+	PLAN_SELECTOR,    /* inside a variant: copied; PLAN_INTEGER when it has extracted bits */
+	PLAN_OPTION,      /* inside a variant: the type for selectors in begin ... end */
+	PLAN_GATHER,      /* memory operations */
 
 	/* Memory operations. */
 	PLAN_MEMORY_COPY,    /* `count` bytes */
 	PLAN_MEMORY_INTEGER, /* extracted bits */
 	PLAN_MEMORY_BOOL,
 	PLAN_MEMORY_FLOAT16,
-	PLAN_MEMORY_STRING,	   /* unit `size`; with PLAN_POINTER through a pointer, may be NULL */
-	PLAN_MEMORY_DEREFERENCE,   /* the operations inside, relative to the pointer that is there */
-	PLAN_MEMORY_ARRAY,	   /* `count` elements, `stride` bytes apart */
+	PLAN_MEMORY_STRING,      /* unit `size`; with PLAN_POINTER through a pointer, may be NULL */
+	PLAN_MEMORY_DEREFERENCE, /* the operations inside, relative to the pointer that is there */
+	PLAN_MEMORY_ARRAY,       /* `count` elements, `stride` bytes apart */
 	PLAN_MEMORY_STRINGS_ARRAY, /* `count` elements, of strings that stand one behind the other */
-	PLAN_MEMORY_VLA,	   /* a length operation, then the element's; length in `width` */
+	PLAN_MEMORY_VLA,           /* a length operation, then the element's; length in `width` */
 	PLAN_MEMORY_LENGTH,
 };
 
 enum plan_flags {
-	PLAN_SIGNED = 1,  /* integers: extend the sign */
-	PLAN_SWAP = 2,	  /* integers, floats, wide strings: foreign byte order */
-	PLAN_POINTER = 4, /* memory: follow the pointer that is there */
-	PLAN_FLAT = 8,	  /* memory VLA: the elements lie without gaps, copy them at once */
+	PLAN_SIGNED = 1,   /* integers: extend the sign */
+	PLAN_SWAP = 2,     /* integers, floats, wide strings: foreign byte order */
+	PLAN_POINTER = 4,  /* memory: follow the pointer that is there */
+	PLAN_FLAT = 8,     /* memory VLA: the elements lie without gaps, copy them at once */
 	PLAN_STRINGS = 16, /* memory VLA: the elements are strings one behind the other */
 };
 
@@ -107,19 +107,19 @@ struct plan_entry {
 };
 
 struct plan_op;
-typedef ssize_t (*plan_step_func)(const struct plan_op *op, const struct side_arg *cell, uint8_t *to,
-		const uint8_t *last, uint8_t *start, enum plan_reason *reason);
+typedef ssize_t (*plan_step_func)(const struct plan_op *op, const struct side_arg *cell,
+		uint8_t *to, const uint8_t *last, uint8_t *start, enum plan_reason *reason);
 
 struct plan_op {
-	uint8_t code;	/* enum plan_code */
-	uint8_t size;	/* bytes of storage, of a code unit */
+	uint8_t code;   /* enum plan_code */
+	uint8_t size;   /* bytes of storage, of a code unit */
 	uint16_t label; /* that the argument must have */
 	uint32_t count;
 	union {
 		struct {
 			union {
 				uint64_t offset; /* memory: from the base */
-				int64_t begin;	 /* option: selectors */
+				int64_t begin;   /* option: selectors */
 				side_visitor_func visitor;
 			};
 			union {
@@ -135,14 +135,15 @@ struct plan_op {
 		};
 		struct {
 			uint16_t groups[PLAN_GROUP_COUNT]; /* block: scalars in each */
-			uint32_t bytes;			   /* run, block: of all cells */
+			uint32_t bytes;                    /* run, block: of all cells */
 		};
 	};
 	plan_step_func step; /* plain plans: code, as a function */
 	uint32_t skip;
 	uint32_t padding;
 };
-_Static_assert(sizeof(struct plan_op) % sizeof(struct plan_entry) == 0, "entries replace operations");
+_Static_assert(sizeof(struct plan_op) % sizeof(struct plan_entry) == 0,
+		"entries replace operations");
 
 /* What stands behind a struct plan pointer. */
 struct plan_body {
@@ -167,7 +168,7 @@ plan_step_func plan_step(unsigned int code);
 
 /* State of one serialisation beside the position, which is handed from function to function. */
 struct plan_output {
-	uint8_t *end; /* of the buffer */
+	uint8_t *end;            /* of the buffer */
 	const uint8_t *consumed; /* memory strings: where the next one begins */
 	enum plan_reason reason;
 };
@@ -180,8 +181,8 @@ uint8_t *plan_write_dynamic(struct plan_output *output, const struct side_arg *c
 uint8_t *plan_write_variadic(struct plan_output *output,
 		const struct side_arg_dynamic_struct *fields, uint8_t *to);
 uint8_t *plan_write_null_string(struct plan_output *output, uint8_t *to);
-uint8_t *plan_write_wide_string(struct plan_output *output, const void *from, unsigned int unit_size,
-		bool swap, const uint8_t **consumed, uint8_t *to);
+uint8_t *plan_write_wide_string(struct plan_output *output, const void *from,
+		unsigned int unit_size, bool swap, const uint8_t **consumed, uint8_t *to);
 uint8_t *plan_write_memory(struct plan_output *output, const struct plan_op *op,
 		const struct plan_op *stop, const uint8_t *base, uint8_t *to);
 uint8_t *plan_write_memory_vla(struct plan_output *output, const struct plan_op *op,

@@ -22,7 +22,7 @@ ssize_t plan_size(const struct side_event_description *description, char *error,
 	int result;
 
 	result = plan_compile_ops(description, NULL, 0, &count, &size, error, error_size);
-	return result ? result : (ssize_t) plan_bytes(count);
+	return result ? result : (ssize_t)plan_bytes(count);
 }
 
 /* The shortest way that knows all operations. */
@@ -50,10 +50,10 @@ static int build(const struct side_event_description *description, void *memory,
 	int64_t fixed_size;
 	int status;
 
-	if (size < plan_bytes(1) || (uintptr_t) memory % sizeof(uint64_t))
+	if (size < plan_bytes(1) || (uintptr_t)memory % sizeof(uint64_t))
 		return -EINVAL;
 	size = (size - sizeof(*body)) / sizeof(struct plan_op);
-	capacity = size > PLAN_OPS_MAX ? PLAN_OPS_MAX : (uint32_t) size;
+	capacity = size > PLAN_OPS_MAX ? PLAN_OPS_MAX : (uint32_t)size;
 	status = plan_compile_ops(description, body->ops, capacity, &body->op_count, &fixed_size,
 			error, error_size);
 	if (status)
@@ -74,8 +74,8 @@ int plan_build(const struct side_event_description *description, void *memory, s
 	return build(description, memory, size, NULL, 0, plan);
 }
 
-int plan_compile(const struct side_event_description *description, struct plan **result, char *error,
-		size_t error_size)
+int plan_compile(const struct side_event_description *description, struct plan **result,
+		char *error, size_t error_size)
 {
 	ssize_t size = plan_size(description, error, error_size);
 	struct plan *plan;
@@ -83,27 +83,27 @@ int plan_compile(const struct side_event_description *description, struct plan *
 	int status;
 
 	if (size < 0)
-		return (int) size;
-	memory = mmap(NULL, (size_t) size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		return (int)size;
+	memory = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 			0);
 	if (memory == MAP_FAILED) {
 		if (error && error_size)
 			error[0] = '\0';
 		return -ENOMEM;
 	}
-	status = build(description, memory, (size_t) size, error, error_size, &plan);
+	status = build(description, memory, (size_t)size, error, error_size, &plan);
 	if (status) {
-		munmap(memory, (size_t) size);
+		munmap(memory, (size_t)size);
 		return status;
 	}
-	((struct plan_body *) plan)->mapped_size = (size_t) size;
+	((struct plan_body *)plan)->mapped_size = (size_t)size;
 	*result = plan;
 	return 0;
 }
 
 void plan_free(struct plan *plan)
 {
-	struct plan_body *body = (struct plan_body *) plan;
+	struct plan_body *body = (struct plan_body *)plan;
 
 	if (body && body->mapped_size)
 		munmap(body, body->mapped_size);
@@ -111,7 +111,7 @@ void plan_free(struct plan *plan)
 
 ssize_t plan_fixed_size(const struct plan *plan)
 {
-	return (ssize_t) ((const struct plan_body *) plan)->fixed_size;
+	return (ssize_t)((const struct plan_body *)plan)->fixed_size;
 }
 
 const char *plan_reason_text(enum plan_reason reason)

@@ -37,14 +37,14 @@ struct side_event_description;
 /* Why a record was not written. The values are stable: they index counters. */
 enum plan_reason {
 	PLAN_REASON_NONE = 0,
-	PLAN_REASON_TOO_BIG = 1,	   /* does not fit the buffer */
-	PLAN_REASON_ARGUMENT_COUNT = 2,	   /* more or fewer arguments than fields, or none at all */
-	PLAN_REASON_ARGUMENT_LABEL = 3,	   /* an argument of another type, or a broken dynamic type */
-	PLAN_REASON_LENGTH = 4,		   /* wrong array length, or a length its type cannot hold */
-	PLAN_REASON_NULL_POINTER = 5,	   /* nothing to read from */
-	PLAN_REASON_SELECTOR = 6,	   /* a 128-bit selector that does not fit 64 bits */
-	PLAN_REASON_VISITOR = 7,	   /* the application's visitor reported an error */
-	PLAN_REASON_DEPTH = 8,		   /* a dynamic value nested too deeply */
+	PLAN_REASON_TOO_BIG = 1,        /* does not fit the buffer */
+	PLAN_REASON_ARGUMENT_COUNT = 2, /* more or fewer arguments than fields, or none at all */
+	PLAN_REASON_ARGUMENT_LABEL = 3, /* an argument of another type, or a broken dynamic type */
+	PLAN_REASON_LENGTH = 4,         /* wrong array length, or a length its type cannot hold */
+	PLAN_REASON_NULL_POINTER = 5,   /* nothing to read from */
+	PLAN_REASON_SELECTOR = 6,       /* a 128-bit selector that does not fit 64 bits */
+	PLAN_REASON_VISITOR = 7,        /* the application's visitor reported an error */
+	PLAN_REASON_DEPTH = 8,          /* a dynamic value nested too deeply */
 };
 #define PLAN_REASON_COUNT 9
 
@@ -58,7 +58,8 @@ const char *plan_reason_text(enum plan_reason reason);
  * reason when that is not NULL. The buffer beyond the returned size has unspecified content.
  */
 struct plan;
-typedef ssize_t (*plan_serialize_func)(const struct plan *plan, const struct side_arg_vec *arguments,
+typedef ssize_t (*plan_serialize_func)(const struct plan *plan,
+		const struct side_arg_vec *arguments,
 		const struct side_arg_dynamic_struct *variadic, void *buffer, size_t capacity,
 		enum plan_reason *reason);
 
@@ -91,8 +92,9 @@ int plan_build(const struct side_event_description *description, void *memory, s
 ssize_t plan_fixed_size(const struct plan *plan);
 
 static inline ssize_t plan_serialize_reason(const struct plan *plan,
-		const struct side_arg_vec *arguments, const struct side_arg_dynamic_struct *variadic,
-		void *buffer, size_t capacity, enum plan_reason *reason)
+		const struct side_arg_vec *arguments,
+		const struct side_arg_dynamic_struct *variadic, void *buffer, size_t capacity,
+		enum plan_reason *reason)
 {
 	return plan->serialize(plan, arguments, variadic, buffer, capacity, reason);
 }
@@ -101,7 +103,7 @@ static inline ssize_t plan_serialize(const struct plan *plan, const struct side_
 		const struct side_arg_dynamic_struct *variadic, void *buffer, size_t capacity)
 {
 	return plan_serialize_reason(
-			plan, arguments, variadic, buffer, capacity, (enum plan_reason *) 0);
+			plan, arguments, variadic, buffer, capacity, (enum plan_reason *)0);
 }
 
 #endif /* AGENT_PLAN_PLAN_H */

@@ -23,7 +23,7 @@ static const void *cell_pointer(const struct side_arg *cell)
 static uint8_t *write_scalars(struct plan_output *output, const struct plan_op *op,
 		const struct side_arg *cell, uint32_t count, uint8_t *to)
 {
-	if (!plan_room(output, to, (uint64_t) count * op->size))
+	if (!plan_room(output, to, (uint64_t)count * op->size))
 		return plan_fail(output, PLAN_REASON_TOO_BIG);
 	switch (op->code) {
 	case PLAN_SCALAR_0: to = plan_copy_cells(0, op->label, cell, count, to); break;
@@ -143,8 +143,8 @@ static uint8_t *write_vla_visitor(struct plan_output *output, const struct plan_
 		const struct side_arg *cell, uint8_t *to)
 {
 	const struct side_arg_vla_visitor *argument = cell_pointer(cell);
-	struct visit_state state = { output, op + 1, to + op->width, 0 };
-	const struct side_tracer_visitor_ctx context = { visit_element, &state };
+	struct visit_state state = {output, op + 1, to + op->width, 0};
+	const struct side_tracer_visitor_ctx context = {visit_element, &state};
 
 	if (!argument)
 		return plan_fail(output, PLAN_REASON_NULL_POINTER);
@@ -181,7 +181,7 @@ static uint8_t *write_optional(struct plan_output *output, const struct plan_op 
 static uint8_t *write_selector(struct plan_output *output, const struct plan_op *op,
 		const struct side_arg *cell, int64_t *selector, uint8_t *to)
 {
-	const uint8_t *from = (const uint8_t *) &cell->u;
+	const uint8_t *from = (const uint8_t *)&cell->u;
 	unsigned int size = op->size == 16 ? 8 : op->size;
 	struct plan_integer value;
 
@@ -190,9 +190,9 @@ static uint8_t *write_selector(struct plan_output *output, const struct plan_op 
 	if (!plan_room(output, to, size))
 		return plan_fail(output, PLAN_REASON_TOO_BIG);
 	value = plan_load_integer(op, from);
-	*selector = (int64_t) value.low;
+	*selector = (int64_t)value.low;
 	if (op->size == 16) {
-		uint64_t high = op->flags & PLAN_SIGNED ? (uint64_t) (*selector >> 63) : 0;
+		uint64_t high = op->flags & PLAN_SIGNED ? (uint64_t)(*selector >> 63) : 0;
 
 		if (value.high != high)
 			return plan_fail(output, PLAN_REASON_SELECTOR);
@@ -250,7 +250,7 @@ static uint8_t *write_gather(struct plan_output *output, const struct plan_op *o
 static uint8_t *write_converted(struct plan_output *output, const struct plan_op *op,
 		const struct side_arg *cell, uint8_t *to)
 {
-	const uint8_t *from = (const uint8_t *) &cell->u;
+	const uint8_t *from = (const uint8_t *)&cell->u;
 	uint16_t half;
 
 	if (!plan_room(output, to, op->width))
@@ -259,9 +259,7 @@ static uint8_t *write_converted(struct plan_output *output, const struct plan_op
 	case PLAN_INTEGER:
 		plan_store(to, plan_load_integer(op, from).low, op->size);
 		return to + op->size;
-	case PLAN_BOOL:
-		*to = plan_load_integer(op, from).low != 0;
-		return to + 1;
+	case PLAN_BOOL: *to = plan_load_integer(op, from).low != 0; return to + 1;
 	default: /* PLAN_FLOAT16 */
 		half = plan_load_16(from);
 		plan_store_32(to,
@@ -362,8 +360,8 @@ ssize_t plan_serialize_any(const struct plan *plan, const struct side_arg_vec *a
 		const struct side_arg_dynamic_struct *variadic, void *buffer, size_t capacity,
 		enum plan_reason *reason)
 {
-	const struct plan_body *body = (const struct plan_body *) plan;
-	struct plan_output output = { (uint8_t *) buffer + capacity, NULL, PLAN_REASON_NONE };
+	const struct plan_body *body = (const struct plan_body *)plan;
+	struct plan_output output = {(uint8_t *)buffer + capacity, NULL, PLAN_REASON_NONE};
 	const struct side_arg *cell = arguments ? side_ptr_get(arguments->sav) : NULL;
 	uint8_t *to = buffer;
 
@@ -377,7 +375,7 @@ ssize_t plan_serialize_any(const struct plan *plan, const struct side_arg_vec *a
 		to = write_cells(&output, body->ops, body->ops + body->op_count - 1, cell, to);
 	if (to && body->variadic)
 		to = plan_write_variadic(&output, variadic, to);
-	return to ? to - (uint8_t *) buffer : fail(output.reason, reason);
+	return to ? to - (uint8_t *)buffer : fail(output.reason, reason);
 }
 
 /* The arguments of a plan that has some: NULL when something is wrong with the vector. */
@@ -390,22 +388,22 @@ plan_inline const struct side_arg *plan_cells(
 }
 
 /* Plans of one run of scalars. */
-#define DEFINE_SERIALIZE_RUN(bytes)                                                                \
-	static ssize_t serialize_run_##bytes(const struct plan *plan,                              \
-			const struct side_arg_vec *arguments,                                      \
-			const struct side_arg_dynamic_struct *variadic, void *buffer,              \
-			size_t capacity, enum plan_reason *reason)                                 \
-	{                                                                                          \
-		const struct plan_body *body = (const struct plan_body *) plan;                    \
-		const struct side_arg *cell = plan_cells(body, arguments);                         \
-		uint32_t count = body->cell_count;                                                 \
-                                                                                                   \
-		if (__builtin_expect(!cell || capacity < (size_t) count * (bytes), 0))             \
-			return plan_serialize_any(                                                 \
-					plan, arguments, variadic, buffer, capacity, reason);      \
-		if (!plan_copy_cells(bytes, body->ops[0].label, cell, count, buffer))              \
-			return fail(PLAN_REASON_ARGUMENT_LABEL, reason);                           \
-		return (ssize_t) count * (bytes);                                                  \
+#define DEFINE_SERIALIZE_RUN(bytes)                                                           \
+	static ssize_t serialize_run_##bytes(const struct plan *plan,                         \
+			const struct side_arg_vec *arguments,                                 \
+			const struct side_arg_dynamic_struct *variadic, void *buffer,         \
+			size_t capacity, enum plan_reason *reason)                            \
+	{                                                                                     \
+		const struct plan_body *body = (const struct plan_body *)plan;                \
+		const struct side_arg *cell = plan_cells(body, arguments);                    \
+		uint32_t count = body->cell_count;                                            \
+                                                                                              \
+		if (__builtin_expect(!cell || capacity < (size_t)count * (bytes), 0))         \
+			return plan_serialize_any(                                            \
+					plan, arguments, variadic, buffer, capacity, reason); \
+		if (!plan_copy_cells(bytes, body->ops[0].label, cell, count, buffer))         \
+			return fail(PLAN_REASON_ARGUMENT_LABEL, reason);                      \
+		return (ssize_t)count * (bytes);                                              \
 	}
 
 DEFINE_SERIALIZE_RUN(1)
@@ -433,38 +431,38 @@ plan_serialize_func plan_serialize_run(unsigned int code)
  * Each operation has a step that ends in a jump to the step of the next operation, with everything
  * in registers. (Without optimisation these are calls; PLAN_STEPS_MAX bounds how deep.)
  */
-#define STEP(name)                                                                                 \
-	ssize_t name(const struct plan_op *op, const struct side_arg *cell, uint8_t *to,           \
+#define STEP(name)                                                                       \
+	ssize_t name(const struct plan_op *op, const struct side_arg *cell, uint8_t *to, \
 			const uint8_t *last, uint8_t *start, enum plan_reason *reason)
 
 #define NEXT_STEP(op, cell, to) return (op)->step(op, cell, to, last, start, reason)
 
 /* One cell is the usual run, and then no loop is needed; more go the second way. */
-#define STEP_RUN(bytes_each)                                                                       \
-	static __attribute__((noinline)) STEP(step_cells_##bytes_each)                             \
-	{                                                                                          \
-		if ((size_t) (last - to + 8) < op->bytes)                                          \
-			return fail(PLAN_REASON_TOO_BIG, reason);                                  \
-		to = plan_copy_cells(bytes_each, op->label, cell, op->count, to);                  \
-		if (!to)                                                                           \
-			return fail(PLAN_REASON_ARGUMENT_LABEL, reason);                           \
-		NEXT_STEP(op + 1, cell + op->count, to);                                           \
-	}                                                                                          \
-                                                                                                   \
-	static STEP(step_run_##bytes_each)                                                         \
-	{                                                                                          \
-		if (op->count != 1 || (bytes_each) > 8 || to > last)                               \
-			return step_cells_##bytes_each(op, cell, to, last, start, reason);         \
-		if (__builtin_expect(cell->type.v != op->label, 0))                                \
-			return step_wrong_label(op, cell, to, last, start, reason);                \
-		plan_copy_cell(bytes_each, cell, to);                                              \
-		NEXT_STEP(op + 1, cell + 1, to + (bytes_each));                                    \
+#define STEP_RUN(bytes_each)                                                               \
+	static __attribute__((noinline)) STEP(step_cells_##bytes_each)                     \
+	{                                                                                  \
+		if ((size_t)(last - to + 8) < op->bytes)                                   \
+			return fail(PLAN_REASON_TOO_BIG, reason);                          \
+		to = plan_copy_cells(bytes_each, op->label, cell, op->count, to);          \
+		if (!to)                                                                   \
+			return fail(PLAN_REASON_ARGUMENT_LABEL, reason);                   \
+		NEXT_STEP(op + 1, cell + op->count, to);                                   \
+	}                                                                                  \
+                                                                                           \
+	static STEP(step_run_##bytes_each)                                                 \
+	{                                                                                  \
+		if (op->count != 1 || (bytes_each) > 8 || to > last)                       \
+			return step_cells_##bytes_each(op, cell, to, last, start, reason); \
+		if (__builtin_expect(cell->type.v != op->label, 0))                        \
+			return step_wrong_label(op, cell, to, last, start, reason);        \
+		plan_copy_cell(bytes_each, cell, to);                                      \
+		NEXT_STEP(op + 1, cell + 1, to + (bytes_each));                            \
 	}
 
 /* Out of line, so that the steps need no stack. */
 static __attribute__((noinline, cold)) STEP(step_wrong_label)
 {
-	(void) op, (void) cell, (void) to, (void) last, (void) start;
+	(void)op, (void)cell, (void)to, (void)last, (void)start;
 	return fail(PLAN_REASON_ARGUMENT_LABEL, reason);
 }
 
@@ -477,7 +475,7 @@ STEP_RUN(16)
 
 static STEP(step_block)
 {
-	if (__builtin_expect((size_t) (last - to + 8) < op->bytes, 0))
+	if (__builtin_expect((size_t)(last - to + 8) < op->bytes, 0))
 		return fail(PLAN_REASON_TOO_BIG, reason);
 	if (__builtin_expect(!plan_copy_block(op, cell, to), 0))
 		return fail(PLAN_REASON_ARGUMENT_LABEL, reason);
@@ -503,7 +501,7 @@ static STEP(step_string)
 	if (__builtin_expect(cell->type.v != op->label, 0))
 		return step_wrong_label(op, cell, to, last, start, reason);
 	if (__builtin_expect(!from, 0))
-		from = (const uint8_t *) "(null)";
+		from = (const uint8_t *)"(null)";
 	behind = plan_copy_string_words(&to, last, &from);
 	if (__builtin_expect(!behind, 0))
 		return finish_string(op, cell, to, last, start, reason, from);
@@ -519,7 +517,7 @@ static STEP(step_gather_copy)
 		return fail(PLAN_REASON_ARGUMENT_LABEL, reason);
 	if (__builtin_expect(!from, 0))
 		return fail(PLAN_REASON_NULL_POINTER, reason);
-	if (__builtin_expect((size_t) (last - to + 8) < count, 0))
+	if (__builtin_expect((size_t)(last - to + 8) < count, 0))
 		return fail(PLAN_REASON_TOO_BIG, reason);
 	plan_copy(to, from + op->offset, count);
 	NEXT_STEP(op + 1, cell + 1, to + count);
@@ -527,23 +525,23 @@ static STEP(step_gather_copy)
 
 static STEP(step_end)
 {
-	(void) op, (void) cell, (void) last, (void) reason;
+	(void)op, (void)cell, (void)last, (void)reason;
 	return to - start;
 }
 
 plan_step_func plan_step(unsigned int code)
 {
 	static const plan_step_func steps[PLAN_END + 1] = {
-		[PLAN_END] = step_end,
-		[PLAN_SCALAR_0] = step_run_0,
-		[PLAN_SCALAR_1] = step_run_1,
-		[PLAN_SCALAR_2] = step_run_2,
-		[PLAN_SCALAR_4] = step_run_4,
-		[PLAN_SCALAR_8] = step_run_8,
-		[PLAN_SCALAR_16] = step_run_16,
-		[PLAN_BLOCK] = step_block,
-		[PLAN_STRING] = step_string,
-		[PLAN_GATHER_COPY] = step_gather_copy,
+			[PLAN_END] = step_end,
+			[PLAN_SCALAR_0] = step_run_0,
+			[PLAN_SCALAR_1] = step_run_1,
+			[PLAN_SCALAR_2] = step_run_2,
+			[PLAN_SCALAR_4] = step_run_4,
+			[PLAN_SCALAR_8] = step_run_8,
+			[PLAN_SCALAR_16] = step_run_16,
+			[PLAN_BLOCK] = step_block,
+			[PLAN_STRING] = step_string,
+			[PLAN_GATHER_COPY] = step_gather_copy,
 	};
 
 	return steps[code];
@@ -553,12 +551,12 @@ ssize_t plan_serialize_plain(const struct plan *plan, const struct side_arg_vec 
 		const struct side_arg_dynamic_struct *variadic, void *buffer, size_t capacity,
 		enum plan_reason *reason)
 {
-	const struct plan_body *body = (const struct plan_body *) plan;
+	const struct plan_body *body = (const struct plan_body *)plan;
 	const struct side_arg *cell = plan_cells(body, arguments);
 
 	/* The steps count from the last place for a word, so there must be one. */
 	if (__builtin_expect(!cell || capacity < 8, 0))
 		return plan_serialize_any(plan, arguments, variadic, buffer, capacity, reason);
-	return body->ops[0].step(body->ops, cell, buffer, (uint8_t *) buffer + capacity - 8,
-			buffer, reason);
+	return body->ops[0].step(
+			body->ops, cell, buffer, (uint8_t *)buffer + capacity - 8, buffer, reason);
 }

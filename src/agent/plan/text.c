@@ -23,7 +23,7 @@ static uint8_t *encode(uint8_t *to, uint32_t unit)
 	uint8_t first;
 
 	if (unit < 0x80) {
-		*to++ = (uint8_t) unit;
+		*to++ = (uint8_t)unit;
 		return to;
 	}
 	if (unit < 0x800)
@@ -39,36 +39,36 @@ static uint8_t *encode(uint8_t *to, uint32_t unit)
 	else
 		more = 6;
 	/* As many ones as there are bytes, a zero, then what 6 * more bits do not hold. */
-	first = (uint8_t) (0xff00 >> (more + 1));
-	*to++ = more == 6 ? first : (uint8_t) (first | unit >> (6 * more));
+	first = (uint8_t)(0xff00 >> (more + 1));
+	*to++ = more == 6 ? first : (uint8_t)(first | unit >> (6 * more));
 	while (more--)
-		*to++ = (uint8_t) (0x80 | ((uint64_t) unit >> (6 * more) & 0x3f));
+		*to++ = (uint8_t)(0x80 | ((uint64_t)unit >> (6 * more) & 0x3f));
 	return to;
 }
 
 static unsigned int encoded_size(uint32_t unit)
 {
-	return unit < 0x80 ? 1
-	       : unit < 0x800 ? 2
-	       : unit < 0x10000 ? 3
-	       : unit < 0x200000 ? 4
-	       : unit < 0x4000000 ? 5
-	       : unit < 0x80000000 ? 6
-				     : 7;
+	return unit < 0x80                  ? 1
+			: unit < 0x800      ? 2
+			: unit < 0x10000    ? 3
+			: unit < 0x200000   ? 4
+			: unit < 0x4000000  ? 5
+			: unit < 0x80000000 ? 6
+					    : 7;
 }
 
 /*
  * Each code unit is read once, so that the text may change meanwhile. *consumed is where memory goes
  * on behind the terminator.
  */
-uint8_t *plan_write_wide_string(struct plan_output *output, const void *text, unsigned int unit_size,
-		bool swap, const uint8_t **consumed, uint8_t *to)
+uint8_t *plan_write_wide_string(struct plan_output *output, const void *text,
+		unsigned int unit_size, bool swap, const uint8_t **consumed, uint8_t *to)
 {
 	const uint8_t *from = text;
 	uint32_t high = 0; /* a high surrogate that waits for its low one */
 
 	for (;;) {
-		uint32_t unit = (uint32_t) plan_load(from, unit_size, swap);
+		uint32_t unit = (uint32_t)plan_load(from, unit_size, swap);
 
 		plan_pin(unit);
 		from += unit_size;
