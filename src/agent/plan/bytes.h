@@ -17,8 +17,12 @@
 
 #include "agent/plan/op.h"
 
-/* Sanitizers look at each access: then strings go byte by byte, and no word reads past their end. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+/*
+ * Words of strings reach beyond their end, though never onto a page that the string does not touch.
+ * Sanitizers look at each access, and other processors may have more to say about it than pages:
+ * there, strings go byte by byte.
+ */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__x86_64__)
 #define PLAN_STRING_WORDS 0
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || \
@@ -27,7 +31,7 @@
 #endif
 #endif
 #ifndef PLAN_STRING_WORDS
-#define PLAN_STRING_WORDS (SIDE_BYTE_ORDER == SIDE_LITTLE_ENDIAN)
+#define PLAN_STRING_WORDS 1
 #endif
 
 #define plan_inline static inline __attribute__((always_inline))
@@ -191,94 +195,69 @@ plan_inline void plan_copy(uint8_t *to, const uint8_t *from, size_t size)
 	}
 }
 
-#if PLAN_STRING_WORDS
-/* The top bits of bytes that are 0; exact up to and with the first of them. */
-#define PLAN_MINUS_ONES 0xfefefefefefefeff
-#define PLAN_TOP_BITS 0x8080808080808080
-plan_inline uint64_t plan_zero_bytes(uint64_t word, uint64_t minus_ones, uint64_t top_bits)
+/* Whether `size` bytes from here on are on one page of the smallest size. */
+plan_inline bool plan_same_page(const uint8_t *from, size_t size)
 {
-	return (word + minus_ones) & ~word & top_bits;
+	return ((uintptr_t)from & 4095) <= 4096 - size;
 }
-#endif
 
-/* Copy a string with its NUL byte by byte. NULL: no room. */
-plan_inline uint8_t *plan_copy_string_bytes(uint8_t *to, const uint8_t *end, const uint8_t *from)
+/* What finding a NUL takes: kept in memory, where they cost neither a register nor an instruction. */
+extern const uint64_t plan_nul_constants[2] __attribute__((visibility("hidden")));
+
+/* Set when somebody looks at each access who is not built in. */
+extern bool plan_strings_by_byte __attribute__((visibility("hidden")));
+
+/* The top bits of bytes that are 0; exact up to and with the first of them. */
+plan_inline uint64_t plan_nul_bytes(uint64_t word, const uint64_t *constants)
 {
-	while (to != end) {
-		uint8_t byte = __atomic_load_n(from++, __ATOMIC_RELAXED);
+	return (word + constants[0]) & ~word & constants[1];
+}
 
+/* Behind the first NUL of a word that was written to `to`. */
+plan_inline uint8_t *plan_behind_nul(uint8_t *to, uint64_t nul)
+{
+	return to + ((unsigned int)__builtin_ctzll(nul) >> 3) + 1;
+}
+
+/* A word of a string: the one that is searched for the NUL is the one that is stored. */
+plan_inline uint64_t plan_copy_string_word(
+		uint8_t *to, const uint8_t *from, const uint64_t *constants)
+{
+	uint64_t word = plan_load_64(from);
+
+	plan_pin(word);
+	plan_store_64(to, word);
+	return plan_nul_bytes(word, constants);
+}
+
+/* Copy a string with its NUL. NULL: no room. */
+plan_inline uint8_t *plan_copy_string(uint8_t *to, const uint8_t *end, const uint8_t *from)
+{
+	bool words = PLAN_STRING_WORDS && !__atomic_load_n(&plan_strings_by_byte, __ATOMIC_RELAXED);
+	const uint64_t *constants = plan_nul_constants;
+
+	plan_pin(constants);
+	for (;;) {
+		uint8_t byte;
+
+		while (words && end - to >= 16 && plan_same_page(from, 16)) {
+			uint64_t first = plan_copy_string_word(to, from, constants);
+			uint64_t second = plan_copy_string_word(to + 8, from + 8, constants);
+
+			if (first | second)
+				return first ? plan_behind_nul(to, first)
+					     : plan_behind_nul(to + 8, second);
+			to += 16;
+			from += 16;
+		}
+		/* The end of the buffer, or of a page. */
+		if (to == end)
+			return NULL;
+		byte = __atomic_load_n(from++, __ATOMIC_RELAXED);
 		*to++ = byte;
 		if (!byte)
 			return to;
 	}
-	return NULL;
-}
-
-/*
- * Copy a string with its NUL, looking for the NUL in the very words that are stored. Words are
- * aligned, so none of them touches a page that the string does not touch. `last` is the last place
- * where a word has room, 8 bytes before the end of the buffer. NULL: no room for the next word; then
- * *where and *text are where to go on byte by byte.
- */
-plan_inline uint8_t *plan_copy_string_words(
-		uint8_t **where, const uint8_t *last, const uint8_t **text)
-{
-#if PLAN_STRING_WORDS
-	/* Ones, for the bytes that the first word lacks: they must not look like the end. */
-	static const uint64_t lacking[8] = {0, UINT64_MAX << 56, UINT64_MAX << 48, UINT64_MAX << 40,
-			UINT64_MAX << 32, UINT64_MAX << 24, UINT64_MAX << 16, UINT64_MAX << 8};
-	uint8_t *to = *where;
-	uintptr_t before = (uintptr_t)*text & 7;
-	const uint8_t *from = *text - before;
-	uint64_t minus_ones = PLAN_MINUS_ONES, top_bits = PLAN_TOP_BITS;
-	uint64_t word, zero;
-
-	plan_pin(minus_ones); /* constants that stay in registers */
-	plan_pin(top_bits);
-	if (__builtin_expect(to > last, 0))
-		return NULL;
-	word = plan_load_64(from);
-	if (before) {
-		/* Without the bytes in front of the string; what follows goes where it would have. */
-		word = word >> (before * 8) | lacking[before];
-		plan_pin(word);
-		zero = plan_zero_bytes(word, minus_ones, top_bits);
-		plan_store_64(to, word);
-		if (zero)
-			goto found;
-		to -= before;
-		goto next;
-	}
-	for (;;) {
-		plan_pin(word);
-		zero = plan_zero_bytes(word, minus_ones, top_bits);
-		plan_store_64(to, word);
-		if (zero)
-			goto found;
-	next:
-		to += 8;
-		from += 8;
-		if (__builtin_expect(to > last, 0))
-			break;
-		word = plan_load_64(from);
-	}
-	*where = to;
-	*text = from;
-	return NULL;
-found:
-	return to + ((unsigned int)__builtin_ctzll(zero) >> 3) + 1;
-#else
-	(void)where, (void)last, (void)text;
-	return NULL;
-#endif
-}
-
-/* The whole of it. NULL: no room. */
-plan_inline uint8_t *plan_copy_string(uint8_t *to, const uint8_t *end, const uint8_t *from)
-{
-	uint8_t *behind = end - to < 8 ? NULL : plan_copy_string_words(&to, end - 8, &from);
-
-	return behind ? behind : plan_copy_string_bytes(to, end, from);
 }
 
 plan_inline void plan_copy_cell(const unsigned int size, const struct side_arg *cell, uint8_t *to)

@@ -7,6 +7,7 @@
 
 #include <side/abi/event-description.h>
 
+#include "agent/plan/bytes.h"
 #include "agent/plan/compile.h"
 #include "agent/plan/plan.h"
 
@@ -42,6 +43,25 @@ static plan_serialize_func choose_way(struct plan_body *body)
 	return plan_serialize_plain;
 }
 
+/*
+ * Valgrind reports what words read beyond a string. It knows this sequence, which does nothing
+ * elsewhere, as a question: 0x1001 asks whether it is there.
+ */
+static bool under_valgrind(void)
+{
+	uintptr_t answer = 0;
+#ifdef __x86_64__
+	volatile uintptr_t question[6] = {0x1001};
+
+	__asm__ volatile("rolq $3, %%rdi; rolq $13, %%rdi; rolq $61, %%rdi; rolq $51, %%rdi\n\t"
+			 "xchgq %%rbx, %%rbx"
+			 : "=d"(answer)
+			 : "a"(question), "0"(answer)
+			 : "cc", "memory");
+#endif
+	return answer != 0;
+}
+
 static int build(const struct side_event_description *description, void *memory, size_t size,
 		char *error, size_t error_size, struct plan **result)
 {
@@ -62,6 +82,8 @@ static int build(const struct side_event_description *description, void *memory,
 	body->mapped_size = 0;
 	body->variadic = description->flags & SIDE_EVENT_FLAG_VARIADIC;
 	body->fixed_size = body->variadic ? -1 : fixed_size;
+	if (under_valgrind())
+		__atomic_store_n(&plan_strings_by_byte, true, __ATOMIC_RELAXED);
 	plan_block_runs(body);
 	body->plan.serialize = choose_way(body);
 	*result = &body->plan;

@@ -482,30 +482,40 @@ static STEP(step_block)
 	NEXT_STEP(op + op->skip, cell + op->count, to + op->bytes);
 }
 
-/* Where the buffer ends before the next whole word does, byte by byte. */
-static __attribute__((noinline)) ssize_t finish_string(const struct plan_op *op,
-		const struct side_arg *cell, uint8_t *to, const uint8_t *last, uint8_t *start,
-		enum plan_reason *reason, const uint8_t *from)
+/* Any string. */
+static __attribute__((noinline)) STEP(step_long_string)
 {
-	to = plan_copy_string_bytes(to, last + 8, from);
+	const uint8_t *from = side_ptr_get(cell->u.side_static.string_value);
+
+	if (__builtin_expect(cell->type.v != op->label, 0))
+		return step_wrong_label(op, cell, to, last, start, reason);
+	if (!from)
+		from = (const uint8_t *)"(null)";
+	to = plan_copy_string(to, last + 8, from);
 	if (!to)
 		return fail(PLAN_REASON_TOO_BIG, reason);
 	NEXT_STEP(op + 1, cell + 1, to);
 }
 
+/* Up to 15 bytes without a loop; more begin again the long way. */
 static STEP(step_string)
 {
 	const uint8_t *from = side_ptr_get(cell->u.side_static.string_value);
-	uint8_t *behind;
+	const uint64_t *constants = plan_nul_constants;
+	uint64_t nul;
 
 	if (__builtin_expect(cell->type.v != op->label, 0))
 		return step_wrong_label(op, cell, to, last, start, reason);
-	if (__builtin_expect(!from, 0))
-		from = (const uint8_t *)"(null)";
-	behind = plan_copy_string_words(&to, last, &from);
-	if (__builtin_expect(!behind, 0))
-		return finish_string(op, cell, to, last, start, reason, from);
-	NEXT_STEP(op + 1, cell + 1, behind);
+	if (!from || to + 8 > last || !plan_same_page(from, 16))
+		return step_long_string(op, cell, to, last, start, reason);
+	plan_pin(constants);
+	nul = plan_copy_string_word(to, from, constants);
+	if (nul)
+		NEXT_STEP(op + 1, cell + 1, plan_behind_nul(to, nul));
+	nul = plan_copy_string_word(to + 8, from + 8, constants);
+	if (nul)
+		NEXT_STEP(op + 1, cell + 1, plan_behind_nul(to + 8, nul));
+	return step_long_string(op, cell, to, last, start, reason);
 }
 
 static STEP(step_gather_copy)
@@ -544,6 +554,10 @@ plan_step_func plan_step(unsigned int code)
 			[PLAN_GATHER_COPY] = step_gather_copy,
 	};
 
+	if (code == PLAN_STRING &&
+			(!PLAN_STRING_WORDS ||
+					__atomic_load_n(&plan_strings_by_byte, __ATOMIC_RELAXED)))
+		return step_long_string;
 	return steps[code];
 }
 

@@ -5,6 +5,11 @@
 #include "agent/plan/bytes.h"
 #include "agent/plan/op.h"
 
+bool plan_strings_by_byte;
+
+/* Minus one in each byte, the top bit of each byte. */
+const uint64_t plan_nul_constants[2] = {0xfefefefefefefeff, 0x8080808080808080};
+
 /* How a NULL string is recorded. */
 uint8_t *plan_write_null_string(struct plan_output *output, uint8_t *to)
 {
