@@ -12,6 +12,12 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#ifdef __has_feature
+#if __has_feature(address_sanitizer) && !defined(__SANITIZE_ADDRESS__)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#endif
+
 static struct test_event event;
 static int calls;
 
