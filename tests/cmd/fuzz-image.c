@@ -8,8 +8,10 @@
  * What counts: no crash, no sanitizer report, no endless loop. Some must still be readable, so that
  * it is known that the reader was reached.
  */
+#include "cmd/side/addresses.h"
 #include "cmd/side/image.h"
 #include "cmd/side/listing.h"
+#include "cmd/side/registry.h"
 #include "cmd/side/say.h"
 #include "visit/visit.h"
 
@@ -29,6 +31,7 @@ static size_t read_events(int fd)
 {
 	struct listing listing = {0};
 	struct image_error error;
+	struct image_symbol symbol;
 	struct image *image;
 	const char *text;
 	size_t count;
@@ -36,13 +39,20 @@ static size_t read_events(int fd)
 	if (image_open(fd, true, &image, &error))
 		return 0;
 	if (!listing_source(&listing, "a file")) {
-		struct visit_memory memory = {
-				.read = image_read,
-				.priv = image,
-				.byte_order = image_byte_order(image),
+		struct addresses seen = {0};
+		const struct listing_memory memory = {
+				.memory = {.read = image_read,
+						.priv = image,
+						.byte_order = image_byte_order(image)},
+				.pointer_size = image_pointer_size(image),
+				.live = true,
+				.seen = &seen,
 		};
 
-		listing_add_tables(&listing, image, &memory, 0, false);
+		listing_add_tables(&listing, image, &memory, 0);
+		if (image_find_symbol(image, "side_registry_0", true, &symbol))
+			registry_list(&listing, &memory, symbol.address);
+		addresses_free(&seen);
 	}
 	for (size_t i = 0; i < 64 && image_dynamic_text(image, DT_NEEDED, i, &text); i++)
 		fputs(text, nowhere);

@@ -415,3 +415,40 @@ bool image_dynamic_text(struct image *image, int64_t tag, size_t index, const ch
 	}
 	return false;
 }
+
+/* In the first section of that type: a file that claims many of them does not make us read it often. */
+static bool find_symbol_in(
+		struct image *image, uint32_t type, const char *name, struct image_symbol *found)
+{
+	Elf_Data *data = NULL;
+	GElf_Shdr header;
+	GElf_Sym symbol;
+
+	for (size_t i = 1; i < image->nr_sections && !data; i++) {
+		Elf_Scn *section = elf_getscn(image->elf, i);
+
+		if (!section || !gelf_getshdr(section, &header))
+			return false;
+		if (header.sh_type == type && !(data = elf_getdata(section, NULL)))
+			return false;
+	}
+	for (int i = 1; data && gelf_getsym(data, i, &symbol); i++) {
+		unsigned int kind = GELF_ST_TYPE(symbol.st_info);
+		const char *text;
+
+		if (symbol.st_shndx == SHN_UNDEF || (kind != STT_OBJECT && kind != STT_FUNC))
+			continue;
+		text = elf_strptr(image->elf, header.sh_link, symbol.st_name);
+		if (!text || strcmp(text, name))
+			continue;
+		*found = (struct image_symbol){symbol.st_value, symbol.st_size};
+		return true;
+	}
+	return false;
+}
+
+bool image_find_symbol(struct image *image, const char *name, bool all, struct image_symbol *symbol)
+{
+	return find_symbol_in(image, SHT_DYNSYM, name, symbol) ||
+			(all && find_symbol_in(image, SHT_SYMTAB, name, symbol));
+}

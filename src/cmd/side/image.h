@@ -61,4 +61,17 @@ const struct image_segment *image_segments(const struct image *image, size_t *co
  */
 bool image_dynamic_text(struct image *image, int64_t tag, size_t index, const char **text);
 
+/* A symbol that the file defines. */
+struct image_symbol {
+	uint64_t address;
+	uint64_t size;
+};
+
+/*
+ * Look for a function or object in the dynamic symbol table, and with @all in the full one, too, if
+ * it was not stripped. False: the file does not define it.
+ */
+bool image_find_symbol(
+		struct image *image, const char *name, bool all, struct image_symbol *symbol);
+
 #endif /* SIDE_CMD_IMAGE_H */

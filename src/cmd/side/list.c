@@ -135,10 +135,11 @@ static void forget_libraries(struct list *list)
 
 static int list_image(struct list *list, const char *path, struct image *image, bool is_library)
 {
-	struct visit_memory memory = {
-			.read = image_read,
-			.priv = image,
-			.byte_order = image_byte_order(image),
+	const struct listing_memory memory = {
+			.memory = {.read = image_read,
+					.priv = image,
+					.byte_order = image_byte_order(image)},
+			.pointer_size = image_pointer_size(image),
 	};
 	size_t count;
 	int error = 0;
@@ -151,7 +152,7 @@ static int list_image(struct list *list, const char *path, struct image *image, 
 	if (count) {
 		error = listing_source(&list->listing, path);
 		if (!error)
-			error = listing_add_tables(&list->listing, image, &memory, 0, false);
+			error = listing_add_tables(&list->listing, image, &memory, 0);
 	}
 	if (!error)
 		error = need_libraries(list, image, path);
@@ -211,7 +212,8 @@ static int collect(struct list *list, struct session *session, const char *comma
 	int error = listing_source(&list->listing, command);
 
 	for (size_t i = 0; i < count && !error; i++)
-		error = listing_add(&list->listing, session_event(session, 0, i), NULL, NULL);
+		error = listing_add(&list->listing, session_event(session, 0, i), NULL,
+				LISTING_UNKNOWN, NULL);
 	return error ? say_listing_error(command, error) : COMMAND_DONE;
 }
 

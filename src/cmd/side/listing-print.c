@@ -193,6 +193,9 @@ static int print_json(FILE *out, const struct listing *listing, const struct lis
 		put_json_name(out, event->description);
 		fputs(",\"source\":", out);
 		say_json_string(out, listing->sources[event->source]);
+		if (event->origin != LISTING_UNKNOWN)
+			fprintf(out, ",\"found\":\"%s\"",
+					event->origin == LISTING_SECTION ? "section" : "registry");
 		if (state->known)
 			fprintf(out,
 					",\"enabled\":%s,\"tracers\":%" PRIu32

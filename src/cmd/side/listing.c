@@ -2,10 +2,10 @@
 /* Collecting event descriptions from memory that is not ours. */
 #include "listing.h"
 
+#include "addresses.h"
 #include "image.h"
 #include "say.h"
 
-#include "visit/visit.h"
 #include "wire/pattern.h"
 
 #include <errno.h>
@@ -42,7 +42,8 @@ static bool wanted(const struct listing *listing, const struct side_event_descri
 }
 
 int listing_add(struct listing *listing, const struct side_event_description *description,
-		struct visit_owned *owned, const struct listing_state *state)
+		struct visit_owned *owned, enum listing_origin origin,
+		const struct listing_state *state)
 {
 	struct listing_event *event;
 
@@ -68,6 +69,7 @@ int listing_add(struct listing *listing, const struct side_event_description *de
 			.owned = owned,
 			.source = listing->nr_sources - 1,
 			.order = listing->nr_events,
+			.origin = origin,
 	};
 	if (state)
 		event->state = *state;
@@ -77,20 +79,13 @@ int listing_add(struct listing *listing, const struct side_event_description *de
 
 /* ---- foreign memory ---- */
 
-/* Where the tables are read from, for the functions below. */
-struct reader {
-	struct listing *listing;
-	const struct visit_memory *memory;
-	unsigned int pointer_size;
-	bool live;
-};
-
-static uint64_t decode(const struct reader *reader, const unsigned char *bytes, unsigned int size)
+uint64_t listing_decode(
+		const struct listing_memory *from, const unsigned char *bytes, unsigned int size)
 {
 	uint64_t value = 0;
 
 	for (unsigned int i = 0; i < size; i++) {
-		unsigned int place = reader->memory->byte_order == SIDE_TYPE_BYTE_ORDER_BE
+		unsigned int place = from->memory.byte_order == SIDE_TYPE_BYTE_ORDER_BE
 				? size - 1 - i
 				: i;
 
@@ -99,15 +94,21 @@ static uint64_t decode(const struct reader *reader, const unsigned char *bytes, 
 	return value;
 }
 
+uint64_t listing_pointer(const struct listing_memory *from, const unsigned char *bytes)
+{
+	return listing_decode(from, bytes, from->pointer_size);
+}
+
 /* The layout of struct side_event_state_0, which depends on the size of a pointer. */
 #define STATE_CALLBACKS_OFFSET 4
 #define STATE_ENABLED_OFFSET 8
 #define STATE_PREFIX_SIZE 16
 
-static void read_state(const struct reader *reader, uint64_t address, struct listing_state *state)
+static void read_state(
+		const struct listing_memory *from, uint64_t address, struct listing_state *state)
 {
-	const struct visit_memory *memory = reader->memory;
-	unsigned int width = reader->pointer_size;
+	const struct visit_memory *memory = &from->memory;
+	unsigned int width = from->pointer_size;
 	unsigned char slot[16], bytes[STATE_PREFIX_SIZE];
 	/* On big-endian machines the pointer stands at the end of its slot. */
 	unsigned int place = memory->byte_order == SIDE_TYPE_BYTE_ORDER_BE ? 16 - width : 0;
@@ -116,82 +117,93 @@ static void read_state(const struct reader *reader, uint64_t address, struct lis
 	if (memory->read(memory->priv, address + offsetof(struct side_event_description, state),
 			    slot, sizeof(slot)))
 		return;
-	at = decode(reader, slot + place, width);
+	at = listing_pointer(from, slot + place);
 	if (!at || memory->read(memory->priv, at, bytes, STATE_ENABLED_OFFSET + width))
 		return;
-	if (decode(reader, bytes, 4) != SIDE_EVENT_STATE_ABI_VERSION)
+	if (listing_decode(from, bytes, 4) != SIDE_EVENT_STATE_ABI_VERSION)
 		return;
-	enabled = decode(reader, bytes + STATE_ENABLED_OFFSET, width);
+	enabled = listing_pointer(from, bytes + STATE_ENABLED_OFFSET);
 	top = UINT64_C(1) << (8 * width - 1);
 	state->known = true;
-	state->tracers = (uint32_t)decode(reader, bytes + STATE_CALLBACKS_OFFSET, 4);
+	state->tracers = (uint32_t)listing_decode(from, bytes + STATE_CALLBACKS_OFFSET, 4);
 	state->enabled = enabled != 0;
 	state->kernel = enabled & top;
 	state->debugger = enabled & top >> 1;
 }
 
-static const char *source_of(const struct listing *listing)
+int listing_fail(struct listing *listing, const char *what, const char *why)
 {
-	return listing->sources[listing->nr_sources - 1];
+	if (++listing->nr_failures > LISTING_FAILURES_MAX)
+		return -E2BIG;
+	say_error(COMMAND_FAILED, NULL, "cannot read %s of %s: %s", what,
+			listing->sources[listing->nr_sources - 1], why);
+	return 0;
 }
 
-/* One description. What is wrong with it is said, and does not keep the others from being read. */
-static int read_event(struct reader *reader, uint64_t address)
+int listing_read(const struct listing_memory *from, uint64_t address, struct listing_found *found)
 {
-	struct listing *listing = reader->listing;
-	struct listing_state state = {0};
-	struct visit_owned *owned = NULL;
-	struct visit_error error = {0};
 	struct visit_buffer buffer;
 	int result;
 
+	*found = (struct listing_found){.address = address};
 	visit_buffer_heap(&buffer);
-	result = visit_description_read(reader->memory, address, &buffer, &error);
+	result = visit_description_read(&from->memory, address, &buffer, &found->error);
 	if (!result) {
-		listing->bytes += buffer.size;
-		result = visit_description_decode(buffer.data, buffer.size, &owned, &error);
+		found->bytes = buffer.size;
+		result = visit_description_decode(
+				buffer.data, buffer.size, &found->owned, &found->error);
 	}
 	visit_buffer_free(&buffer);
-	if (result == -ENOMEM)
-		return result;
 	if (result) {
+		found->owned = NULL;
+		return result == -ENOMEM ? result : 0;
+	}
+	if (from->live)
+		read_state(from, address, &found->state);
+	return 0;
+}
+
+int listing_take(struct listing *listing, const struct listing_memory *from,
+		struct listing_found *found, enum listing_origin origin)
+{
+	int result = from->seen ? addresses_add(from->seen, found->address) : 1;
+
+	if (result <= 0) {
+		visit_owned_free(found->owned);
+		return result;
+	}
+	if (!found->owned) {
 		char sentence[1024];
 
-		if (++listing->nr_failures > LISTING_FAILURES_MAX)
-			return -E2BIG;
-		say_error(COMMAND_FAILED, NULL, "cannot read an event of %s: %s",
-				source_of(listing),
-				visit_error_sentence(&error, sentence, sizeof(sentence)));
-		return 0;
+		/* What is wrong with it does not keep the others from being read. */
+		return listing_fail(listing, "an event",
+				visit_error_sentence(&found->error, sentence, sizeof(sentence)));
 	}
-	if (reader->live)
-		read_state(reader, address, &state);
-	result = listing_add(listing, owned->desc, owned, &state);
+	listing->bytes += found->bytes;
+	result = listing_add(listing, found->owned->desc, found->owned, origin, &found->state);
 	return result ? result : listing->bytes > LISTING_BYTES_MAX ? -E2BIG : 0;
 }
 
-static int read_table(struct reader *reader, const struct image_table *table, uint64_t bias)
+static int read_table(struct listing *listing, const struct listing_memory *from,
+		const struct image_table *table, uint64_t bias)
 {
-	const struct visit_memory *memory = reader->memory;
-	unsigned int width = reader->pointer_size;
+	unsigned int width = from->pointer_size;
 
 	for (uint64_t at = 0; at + width <= table->size; at += width) {
+		struct listing_found found;
 		unsigned char bytes[8];
 		uint64_t address;
 		int result;
 
-		if (memory->read(memory->priv, table->address + bias + at, bytes, width)) {
-			reader->listing->nr_failures++;
-			say_error(COMMAND_FAILED, NULL,
-					"cannot read the events of %s: its table of events is not "
-					"all there",
-					source_of(reader->listing));
-			return 0;
-		}
-		address = decode(reader, bytes, width);
-		if (!address)
+		if (from->memory.read(from->memory.priv, table->address + bias + at, bytes, width))
+			return listing_fail(listing, "the events",
+					"the table of events is not all there");
+		address = listing_pointer(from, bytes);
+		if (!address || (from->seen && addresses_has(from->seen, address)))
 			continue;
-		result = read_event(reader, address);
+		result = listing_read(from, address, &found);
+		if (!result)
+			result = listing_take(listing, from, &found, LISTING_SECTION);
 		if (result)
 			return result;
 	}
@@ -199,20 +211,14 @@ static int read_table(struct reader *reader, const struct image_table *table, ui
 }
 
 int listing_add_tables(struct listing *listing, const struct image *image,
-		const struct visit_memory *memory, uint64_t bias, bool live)
+		const struct listing_memory *from, uint64_t bias)
 {
-	struct reader reader = {
-			.listing = listing,
-			.memory = memory,
-			.pointer_size = image_pointer_size(image),
-			.live = live,
-	};
 	size_t count;
 	const struct image_table *tables = image_tables(image, &count);
 	int result = 0;
 
 	for (size_t i = 0; i < count && !result; i++)
-		result = read_table(&reader, &tables[i], bias);
+		result = read_table(listing, from, &tables[i], bias);
 	return result;
 }
 

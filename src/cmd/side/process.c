@@ -4,17 +4,19 @@
  *
  * /proc/PID/maps says which files are mapped where; the section headers, which are not mapped, come
  * from the files; everything else (tables, descriptions, states) is read from the memory of the
- * process, where relocations are done and the enabled words are alive. The process is not stopped,
- * so what it unloads meanwhile may vanish under the reader: such events are reported and passed
- * over.
+ * process, where relocations are done and the enabled words are alive. What libside has registered
+ * and is in no table comes last. The process is not stopped, so what it unloads meanwhile may vanish
+ * under the reader: events of tables that do are reported and passed over.
  */
 #include "process.h"
 
+#include "addresses.h"
 #include "image.h"
 #include "listing.h"
+#include "registry.h"
 #include "say.h"
 
-#include "visit/visit.h"
+#include <side/debugger.h>
 
 #include <elf.h>
 #include <errno.h>
@@ -36,17 +38,38 @@ struct mapping {
 	char *path;
 };
 
+/* A libside that tells what it has registered. There are several in a process only with dlmopen(3). */
+#define REGISTRIES_MAX 16
+
+struct registry {
+	uint64_t address;
+	unsigned int pointer_size;
+	uint8_t byte_order;
+};
+
+/* A process that is made to waste our time is not read for ever. */
+#define READS_MAX (UINT64_C(1) << 24)
+#define READ_BYTES_MAX (UINT64_C(1) << 31)
+
 struct process {
 	pid_t pid;
+	uint64_t reads, read_bytes; /* so far */
 	struct mapping *mappings;
 	size_t nr_mappings;
 	size_t unreadable; /* files whose section headers could not be read */
+	struct registry registries[REGISTRIES_MAX];
+	size_t nr_registries;
+	bool has_silent_libside; /* one that does not tell */
+	struct addresses seen;   /* descriptions that are listed already */
 };
 
 static int read_memory(void *opaque, uint64_t address, void *to, size_t size)
 {
-	const struct process *process = opaque;
+	struct process *process = opaque;
 
+	process->read_bytes += size;
+	if (++process->reads > READS_MAX || process->read_bytes > READ_BYTES_MAX)
+		return -E2BIG;
 	while (size) {
 		struct iovec local = {to, size};
 		struct iovec remote = {.iov_len = size};
@@ -251,27 +274,80 @@ static bool bias_fits(const struct process *process, const struct mapping *mappi
 	return count > 0;
 }
 
+static void find_registry(struct process *process, struct image *image, uint64_t bias)
+{
+	struct image_symbol symbol;
+	size_t nr_tables;
+	bool all;
+
+	/* A libside that is linked in statically has its own events in a table of the executable. */
+	image_tables(image, &nr_tables);
+	all = nr_tables > 0;
+	if (!image_find_symbol(image, SIDE_REGISTRY_SYMBOL, all, &symbol)) {
+		if (image_find_symbol(image, "side_events_register", all, &symbol))
+			process->has_silent_libside = true;
+		return;
+	}
+	if (process->nr_registries < REGISTRIES_MAX)
+		process->registries[process->nr_registries++] = (struct registry){
+				.address = symbol.address + bias,
+				.pointer_size = image_pointer_size(image),
+				.byte_order = image_byte_order(image),
+		};
+}
+
+static struct listing_memory memory_of(
+		struct process *process, unsigned int pointer_size, uint8_t byte_order)
+{
+	return (struct listing_memory){
+			.memory = {.read = read_memory, .priv = process, .byte_order = byte_order},
+			.pointer_size = pointer_size,
+			.live = true,
+			.seen = &process->seen,
+	};
+}
+
 static int list_image(struct process *process, struct listing *listing,
 		const struct mapping *mapping, struct image *image)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), bias;
-	struct visit_memory memory = {
-			.read = read_memory,
-			.priv = process,
-			.byte_order = image_byte_order(image),
-	};
+	const struct listing_memory memory =
+			memory_of(process, image_pointer_size(image), image_byte_order(image));
 	size_t nr_segments, nr_tables;
 	const struct image_segment *segments = image_segments(image, &nr_segments);
 	int error;
 
 	image_tables(image, &nr_tables);
-	if (!nr_tables || !nr_segments)
+	if (!nr_segments)
 		return 0;
 	bias = mapping->start - (segments[0].address & ~(page - 1));
 	if (!bias_fits(process, mapping, image, bias))
 		return 0;
+	find_registry(process, image, bias);
+	if (!nr_tables)
+		return 0;
 	error = listing_source(listing, mapping->path);
-	return error ? error : listing_add_tables(listing, image, &memory, bias, true);
+	return error ? error : listing_add_tables(listing, image, &memory, bias);
+}
+
+/* What was registered without being in a table, or is in the table of a file that cannot be read. */
+static int list_registries(struct process *process, struct listing *listing)
+{
+	char source[64];
+	int error;
+
+	if (!process->nr_registries)
+		return 0;
+	snprintf(source, sizeof(source), "process %d", (int)process->pid);
+	error = listing_source(listing, source);
+	for (size_t i = 0; i < process->nr_registries && !error; i++) {
+		const struct registry *registry = &process->registries[i];
+		const struct listing_memory memory =
+				memory_of(process, registry->pointer_size, registry->byte_order);
+
+		error = registry_list(listing, &memory, registry->address);
+	}
+	return error;
 }
 
 /* The mapping of the beginning of a file may be the beginning of a loaded image. */
@@ -314,6 +390,8 @@ int process_list(struct listing *listing, pid_t pid)
 
 	for (size_t i = 0; i < process.nr_mappings && !error; i++)
 		error = list_mapping(&process, listing, &process.mappings[i]);
+	if (!error)
+		error = list_registries(&process, listing);
 	/* Processes without memory of their own: threads of the kernel, and those that have ended.
 	 */
 	if (!error && !process.nr_mappings)
@@ -321,9 +399,15 @@ int process_list(struct listing *listing, pid_t pid)
 	for (size_t i = 0; i < process.nr_mappings; i++)
 		free(process.mappings[i].path);
 	free(process.mappings);
+	addresses_free(&process.seen);
 	if (error)
 		return say_failure(pid, error);
-	if (process.unreadable)
+	if (process.has_silent_libside && !process.nr_registries)
+		say_note("the libside of process %d does not tell what was registered: events that "
+			 "were made at run time are not listed",
+				(int)pid);
+	/* What these files have registered is listed if there is a registry. */
+	if (process.unreadable && !process.nr_registries)
 		say_note("%zu mapped %s of process %d could not be looked into, because the file "
 			 "was replaced or "
 			 "deleted since; restart the program to see its events",

@@ -221,9 +221,11 @@ static const char *const list_paragraphs[] = {
 	"A word that is all digits is a PID; a word that has a slash, or names a file here, is a "
 	"FILE; any other word is a COMMAND found in PATH. After `--` everything is a COMMAND with "
 	"its arguments.",
-	"In a running process only events in the files that it has mapped are seen, not those "
-	"that were made at run time. A file whose section headers were removed can only be listed "
-	"as a COMMAND.",
+	"In a running process the events are those that stand in the files that it has mapped, and "
+	"those that it has registered at run time, which come last; what it registers or "
+	"unregisters while it is being read may be missing. If its libside is another "
+	"implementation that does not tell, a note says so. A file whose section headers were "
+	"removed can only be listed as a COMMAND.",
 	NULL,
 };
 
@@ -391,8 +393,9 @@ static const struct term json_terms[] = {
 	{ "note", "Any verb: message; also detail, with `--verbose`." },
 	{ "summary", "Record, on standard error: output, bytes, processes, lost, losses, command_status." },
 	{ "event", "List: event is provider:event, description the whole description as it stands in a "
-		   "trace, source the file that has it; enabled, for a running process, whether somebody "
-		   "listens. View: event, time, ns (since 1970), procname, vpid, cpu, fields." },
+		   "trace, source the file or process that has it; found is section if it stands in that "
+		   "file, registry if the process registered it at run time (or its file is gone); "
+		   "enabled, for a running process, whether somebody listens. View: event, time, ns (since 1970), procname, vpid, cpu, fields." },
 	{ "verb", "Help: the options and examples of a verb." },
 	{ "version", "Version: version of the program." },
 	{ NULL, NULL },
