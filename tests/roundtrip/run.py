@@ -8,6 +8,7 @@ import sys
 import tempfile
 
 import decode
+import described
 import model
 import viewed
 
@@ -95,6 +96,25 @@ def view(script, trace, what):
     return check_count(script, found, what) + report(what, script, differences())
 
 
+def describe(script, trace, what):
+    """Descriptions in the metadata: all that was said, attributes of every level included."""
+    found = described.descriptions(trace)
+    wrong = 0
+    for event in script.events:
+        name = event["provider"] + ":" + event["event"]
+        sentence = described.difference(described.event(event), found.get(name))
+        if sentence:
+            wrong += 1
+            if wrong <= 10:
+                print("%s, description of %s%s" % (what, name, sentence[:2000]))
+    return wrong
+
+
+def check(script, trace, what):
+    return (compare(script, trace, what) + view(script, trace, what) +
+            describe(script, trace, what))
+
+
 def temporary():
     return tempfile.mkdtemp(prefix="side-roundtrip-")
 
@@ -117,7 +137,7 @@ def fire_here(script, what):
         if status.returncode:
             print("%s: the firing program ended with %d" % (what, status.returncode))
             return 1
-        return compare(script, trace, what) + view(script, trace, what)
+        return check(script, trace, what)
     finally:
         drop(directory)
 
@@ -141,6 +161,6 @@ def record(script, what):
             print("%s: the traces are %r" % (what, traces))
             return 1
         trace = os.path.join(output, traces[0])
-        return compare(script, trace, what) + view(script, trace, what)
+        return check(script, trace, what)
     finally:
         drop(directory)
