@@ -138,7 +138,10 @@ struct plan_op {
 			uint32_t bytes;                    /* run, block: of all cells */
 		};
 	};
-	plan_step_func step; /* plain plans: code, as a function */
+	union {
+		plan_step_func step; /* plain plans: code, as a function */
+		uint64_t step_slot;  /* the same size on every host */
+	};
 	uint32_t skip;
 	uint32_t padding;
 };
