@@ -219,9 +219,10 @@ uint64_t ctf_writer_bytes(const struct ctf_writer *writer);
 int ctf_writer_close(struct ctf_writer *writer, struct ctf_error *error);
 
 /*
- * Make a trace directory whole whose writer was killed: the last packet of a stream that was cut is
- * shortened to its whole records, a half-written last event block is taken off the metadata.
- * *repaired counts the files that were changed.
+ * Make the traces in `dir` and below it whole whose writer was killed: the last packet of a stream
+ * that was cut is shortened to its whole records, a half-written last event block is taken off the
+ * metadata. *repaired counts the files that were changed. A trace that cannot be mended makes an
+ * error, and the others are mended all the same; -EBUSY: its writer is at work.
  */
 int ctf_repair(const char *dir, unsigned int *repaired, struct ctf_error *error);
 
@@ -318,6 +319,7 @@ enum ctf_item_kind {
 	CTF_ITEM_DISCARDED,    /* A packet's counter says that `count` events were lost. */
 	CTF_ITEM_LOST_PACKETS, /* A gap of `count` packets. */
 	CTF_ITEM_DAMAGE,       /* Something cannot be read; `text` is the sentence. */
+	CTF_ITEM_NOTE,         /* Last: something that is no damage; `text` is the sentence. */
 };
 
 struct ctf_item {
@@ -328,6 +330,7 @@ struct ctf_item {
 	uint64_t cycles;  /* The clock's value. */
 	uint64_t count;
 	const char *text;
+	bool cut; /* CTF_ITEM_DAMAGE as a killed recorder leaves it: ctf_repair() mends it. */
 	const struct ctf_trace *trace;
 	const struct ctf_stream_info *stream; /* NULL: damage of a whole trace. */
 	struct ctf_event_class *event;        /* CTF_ITEM_EVENT */

@@ -100,6 +100,13 @@ static int fail(struct ctf_decoder *d, const char *why)
 	return -EINVAL;
 }
 
+/* What is decoded does not end where it should; with more bytes it might. */
+static int fail_beyond(struct ctf_decoder *d, const char *why)
+{
+	d->beyond = true;
+	return fail(d, why);
+}
+
 /* Room for one more value. */
 static int grow(struct ctf_decoder *d)
 {
@@ -137,10 +144,10 @@ static inline int add_value(struct ctf_decoder *d, const struct ctf_type *type,
 
 static inline int align_to(struct ctf_decoder *d, uint32_t align)
 {
-	uint64_t at = (d->at + align - 1) & ~((uint64_t)align - 1);
+	uint64_t at = ((d->origin + d->at + align - 1) & ~((uint64_t)align - 1)) - d->origin;
 
 	if (at > d->end)
-		return fail(d, "a field is beyond the end of the packet");
+		return fail_beyond(d, "a field is beyond the end of the packet");
 	d->at = at;
 	return 0;
 }
@@ -188,7 +195,7 @@ static int decode_number(
 	if (ret)
 		return ret;
 	if (d->end - d->at < type->size)
-		return fail(d, "a number is beyond the end of the packet");
+		return fail_beyond(d, "a number is beyond the end of the packet");
 	number = ctf_read_integer(d->base, d->limit, d->at, type);
 	d->at += type->size;
 	ctf_value_set(value, type, number);
@@ -215,7 +222,7 @@ static int decode_string(
 	text = d->base + d->at / 8;
 	end = memchr(text, 0, (d->end - d->at) / 8);
 	if (!end)
-		return fail(d, "a string has no end in the packet");
+		return fail_beyond(d, "a string has no end in the packet");
 	value->text = (const char *)text;
 	value->size = (uint64_t)(end - text);
 	value->is_text = true;
@@ -288,7 +295,7 @@ static int decode_packed(struct ctf_decoder *d, struct ctf_value *value, uint64_
 
 	/* The last one needs no padding behind it. */
 	if (length && (left < element->size || length - 1 > (left - element->size) / stride))
-		return fail(d, "an array is longer than the packet");
+		return fail_beyond(d, "an array is longer than the packet");
 	value->count = (uint32_t)length;
 	value->packed = true;
 	if (element->text && d->at % 8 == 0 && stride == 8) {
@@ -337,9 +344,10 @@ static int decode_array(
 			note_uuid(d->packet, value);
 		return ret;
 	}
-	if (element->min_bits ? length > (d->end - d->at) / element->min_bits
-			      : length > CTF_EMPTY_MAX)
-		return fail(d, "an array is longer than the packet");
+	if (element->min_bits && length > (d->end - d->at) / element->min_bits)
+		return fail_beyond(d, "an array is longer than the packet");
+	if (!element->min_bits && length > CTF_EMPTY_MAX)
+		return fail(d, "an array of nothing is too long");
 	value->count = (uint32_t)length;
 	for (uint64_t i = 0; i < length; i++) {
 		ret = decode(d, element, NULL);

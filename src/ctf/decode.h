@@ -15,10 +15,12 @@ struct ctf_packet_fields {
 };
 
 struct ctf_decoder {
-	const uint8_t *base; /* Of the packet; alignment counts from here. */
+	const uint8_t *base; /* Somewhere in the packet. */
+	uint64_t origin;     /* Bits of the packet before it: alignment counts from the packet. */
 	uint64_t limit;      /* Readable bytes from base. */
-	uint64_t at;         /* Bits. */
-	uint64_t end;        /* Bits, at most limit * 8. */
+	uint64_t at;         /* Bits from base. */
+	uint64_t end;        /* Bits from base, at most limit * 8. */
+	bool beyond;         /* Decoding failed because something does not end before `end`. */
 	uint64_t *slots;
 	struct ctf_value *values;
 	uint32_t count;

@@ -2,20 +2,20 @@
 /*
  * All traces below a directory as one row of items, merged by time.
  *
- * Files are mapped; a file that shrinks while it is read ends the reading program (SIGBUS), as
- * with every reader that maps.
+ * What is there when the reader is opened is shown. Files that change meanwhile (the recording goes
+ * on, a disk fails, somebody cuts them) make sentences.
  */
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
+#include "ctf/find.h"
 #include "ctf/stream_read.h"
 
-#define SCAN_DEPTH_MAX 16
+/* What the windows of all streams take together, unless there are thousands of them. */
+#define WINDOWS_SIZE ((size_t)64 << 20)
 
 struct reader_note {
 	struct reader_note *next;
@@ -34,6 +34,8 @@ struct ctf_reader {
 	struct reader_note *notes; /* Damage of whole traces and files, shown first. */
 	struct reader_note **last_note;
 	struct reader_note *shown_note;
+	bool grown_told;
+	char grown[768];
 };
 
 /* ---- finding traces ---- */
@@ -66,8 +68,8 @@ static int grow_pointers(void *array, uint32_t count)
 	return 0;
 }
 
-static int add_stream(struct ctf_reader *reader, struct ctf_trace_classes *classes, int dir_fd,
-		const char *name)
+static int add_stream(struct ctf_reader *reader, struct ctf_trace_classes *classes,
+		const char *name, const struct stat *stat)
 {
 	struct ctf_stream_reader *stream = malloc(sizeof(*stream));
 	int ret;
@@ -76,11 +78,9 @@ static int add_stream(struct ctf_reader *reader, struct ctf_trace_classes *class
 		free(stream);
 		return -ENOMEM;
 	}
-	ret = ctf_stream_reader_open(stream, classes, dir_fd, name);
+	ret = ctf_stream_reader_open(stream, classes, name, stat);
 	if (ret <= 0) {
 		free(stream);
-		if (ret < 0 && ret != -ENOMEM)
-			ret = add_note(reader, classes, classes->trace.path, name, strerror(-ret));
 		return ret;
 	}
 	stream->info.index = reader->stream_count;
@@ -89,7 +89,7 @@ static int add_stream(struct ctf_reader *reader, struct ctf_trace_classes *class
 }
 
 static int add_trace(struct ctf_reader *reader, int dir_fd, const char *path, struct dirent **names,
-		int count)
+		const struct stat *stats, int count)
 {
 	struct ctf_trace_classes *classes;
 	struct ctf_error error;
@@ -107,55 +107,33 @@ static int add_trace(struct ctf_reader *reader, int dir_fd, const char *path, st
 		if (ret || !ctf_tsdl_usable(classes))
 			return ret;
 	}
-	for (int i = 0; !ret && i < count; i++) {
-		const char *name = names[i]->d_name;
-
-		if (*name != '.' && strcmp(name, "metadata") != 0)
-			ret = add_stream(reader, classes, dir_fd, name);
-	}
+	for (int i = 0; !ret && i < count; i++)
+		ret = add_stream(reader, classes, names[i]->d_name, &stats[i]);
 	return ret;
 }
 
-static int compare_names(const struct dirent **a, const struct dirent **b)
+/*
+ * The sizes of the streams are looked at before the metadata is read: then it describes all events
+ * up to there, even if the trace is being recorded.
+ */
+static int found_trace(
+		void *context, int dir_fd, const char *path, struct dirent **names, int count)
 {
-	return strcmp((*a)->d_name, (*b)->d_name);
-}
+	struct ctf_reader *reader = context;
+	struct stat *stats = calloc((size_t)count, sizeof(*stats));
+	int ret;
 
-static int scan(struct ctf_reader *reader, int parent_fd, const char *name, const char *path,
-		unsigned int depth)
-{
-	int fd = openat(parent_fd, name,
-			O_RDONLY | O_DIRECTORY | O_CLOEXEC | (depth ? O_NOFOLLOW : 0));
-	struct dirent **names = NULL;
-	bool has_metadata = false;
-	int count, ret = 0;
+	if (!stats)
+		return -ENOMEM;
+	for (int i = 0; i < count; i++) {
+		const char *name = names[i]->d_name;
 
-	if (fd < 0)
-		return depth && errno != EMFILE && errno != ENFILE ? 0 : -errno; /* A file. */
-	count = scandirat(fd, ".", &names, NULL, compare_names);
-	ret = count < 0 ? -errno : 0;
-	for (int i = 0; i < count; i++)
-		has_metadata |= strcmp(names[i]->d_name, "metadata") == 0;
-	if (!ret && has_metadata)
-		ret = add_trace(reader, fd, path, names, count);
-	for (int i = 0; !ret && i < count && depth < SCAN_DEPTH_MAX; i++) {
-		char *inner;
-
-		if (*names[i]->d_name == '.' ||
-				(names[i]->d_type != DT_DIR && names[i]->d_type != DT_UNKNOWN) ||
-				(has_metadata && strcmp(names[i]->d_name, "index") == 0))
-			continue;
-		if (asprintf(&inner, "%s/%s", path, names[i]->d_name) < 0) {
-			ret = -ENOMEM;
-			break;
-		}
-		ret = scan(reader, fd, names[i]->d_name, inner, depth + 1);
-		free(inner);
+		if (*name == '.' || strcmp(name, "metadata") == 0 ||
+				fstatat(dir_fd, name, &stats[i], 0))
+			stats[i].st_size = 0; /* No stream. */
 	}
-	for (int i = 0; i < count; i++)
-		free(names[i]);
-	free(names);
-	close(fd);
+	ret = add_trace(reader, dir_fd, path, names, stats, count);
+	free(stats);
 	return ret;
 }
 
@@ -196,11 +174,20 @@ static void sift_down(struct ctf_reader *reader, uint32_t at)
 
 static int start_merging(struct ctf_reader *reader)
 {
+	size_t window = CTF_WINDOW_NORMAL;
+
 	reader->heap = calloc((size_t)reader->stream_count + 1, sizeof(struct ctf_stream_reader *));
 	if (!reader->heap)
 		return -ENOMEM;
+	if (reader->stream_count && window > WINDOWS_SIZE / reader->stream_count)
+		window = WINDOWS_SIZE / reader->stream_count;
+	if (window < CTF_WINDOW_MIN)
+		window = CTF_WINDOW_MIN;
 	for (uint32_t i = 0; i < reader->stream_count; i++) {
-		int ret = ctf_stream_reader_next(reader->streams[i]);
+		int ret;
+
+		reader->streams[i]->window.normal = window;
+		ret = ctf_stream_reader_next(reader->streams[i]);
 
 		if (ret < 0)
 			return ret;
@@ -212,6 +199,32 @@ static int start_merging(struct ctf_reader *reader)
 	return 0;
 }
 
+/* Once, at the end: whether the recording goes on. */
+static int note_grown(struct ctf_reader *reader, struct ctf_item *item)
+{
+	const struct ctf_stream_reader *first = NULL;
+	uint32_t count = 0;
+
+	for (uint32_t i = reader->grown_told ? 0 : reader->stream_count; i-- > 0;) {
+		if (reader->streams[i]->grown) {
+			first = reader->streams[i];
+			count++;
+		}
+	}
+	reader->grown_told = true;
+	if (!first)
+		return 0;
+	snprintf(reader->grown, sizeof(reader->grown),
+			"%s/%s%s grown while being read: what was added is not shown",
+			first->classes->trace.path, first->info.name,
+			count > 1 ? " and other files have" : " has");
+	*item = (struct ctf_item){.kind = CTF_ITEM_NOTE,
+			.text = reader->grown,
+			.count = count,
+			.trace = &first->classes->trace};
+	return 1;
+}
+
 int ctf_reader_next(struct ctf_reader *reader, struct ctf_item *item)
 {
 	if (reader->shown_note) {
@@ -220,6 +233,8 @@ int ctf_reader_next(struct ctf_reader *reader, struct ctf_item *item)
 		reader->shown_note = note->next;
 		*item = (struct ctf_item){.kind = CTF_ITEM_DAMAGE,
 				.text = note->text,
+				.cut = note->classes->trace.is_side &&
+						ctf_tsdl_usable(note->classes),
 				.trace = &note->classes->trace};
 		return 1;
 	}
@@ -235,7 +250,7 @@ int ctf_reader_next(struct ctf_reader *reader, struct ctf_item *item)
 		reader->top_shown = false;
 	}
 	if (!reader->heap_count)
-		return 0;
+		return note_grown(reader, item);
 	*item = reader->heap[0]->item;
 	reader->top_shown = true;
 	return 1;
@@ -251,7 +266,7 @@ int ctf_reader_open(const char *dir, struct ctf_reader **out, struct ctf_error *
 	if (!reader)
 		return ctf_fail(error, -ENOMEM, "no memory for the trace %s", dir);
 	reader->last_note = &reader->notes;
-	ret = scan(reader, AT_FDCWD, dir, dir, 0);
+	ret = ctf_find_traces(dir, found_trace, reader);
 	if (!ret && !reader->trace_count)
 		ret = ctf_fail(error, -ENOENT,
 				"there is no trace in %s: neither it nor a directory in it has a "

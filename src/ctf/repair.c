@@ -6,14 +6,15 @@
  * stream that is cut, and the last event block of the metadata that is cut. Every step leaves
  * something that the next try can mend.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ctf/find.h"
 #include "ctf/stream_read.h"
 #include "ctf/writer.h"
 
@@ -52,12 +53,15 @@ static int mend_packet(const struct ctf_stream_reader *stream, int fd)
 static int repair_stream(struct ctf_trace_classes *classes, int dir_fd, const char *name)
 {
 	struct ctf_stream_reader stream;
-	int ret = ctf_stream_reader_open(&stream, classes, dir_fd, name), fd, mended = 0;
+	struct stat stat;
+	int ret = fstatat(dir_fd, name, &stat, 0) ? -errno : 0, fd, mended = 0;
 
+	if (!ret)
+		ret = ctf_stream_reader_open(&stream, classes, name, &stat);
 	if (ret <= 0)
 		return ret;
 	while ((ret = ctf_stream_reader_next(&stream)) > 0) {
-		if (stream.item.kind != CTF_ITEM_DAMAGE || !(stream.torn || stream.header_cut))
+		if (stream.item.kind != CTF_ITEM_DAMAGE || !stream.item.cut)
 			continue;
 		fd = openat(dir_fd, name, O_WRONLY | O_CLOEXEC);
 		ret = fd < 0 ? -errno : mend_packet(&stream, fd);
@@ -98,59 +102,90 @@ static int repair_metadata(const struct ctf_trace_classes *classes, int dir_fd)
 	return ret ? ret : 1;
 }
 
-static int repair_files(struct ctf_trace_classes *classes, int dir_fd, unsigned int *repaired)
+/* The writer holds a lock on the metadata as long as it lives. */
+static bool is_being_written(int dir_fd)
 {
-	int list_fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *list = list_fd < 0 ? NULL : fdopendir(list_fd);
-	struct dirent *entry;
-	int ret = 0;
+	int fd = openat(dir_fd, "metadata", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	bool busy = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
 
-	if (!list) {
-		if (list_fd >= 0)
-			close(list_fd);
-		return -errno;
+	if (fd >= 0)
+		close(fd);
+	return busy;
+}
+
+struct repair {
+	unsigned int repaired;
+	unsigned int traces;
+	int ret; /* Of the first trace that cannot be mended. */
+	struct ctf_error *error;
+};
+
+static int repair_trace(struct repair *repair, struct ctf_trace_classes *classes, int metadata_ret,
+		const struct ctf_error *why, int dir_fd, const char *dir, struct dirent **names,
+		int count)
+{
+	struct ctf_error *error = repair->error;
+	int ret = metadata_ret;
+
+	if (ret && (ret != -EINVAL || !ctf_tsdl_usable(classes) || !classes->trace.is_side))
+		return ctf_fail(error, ret, "cannot mend %s: %s", dir, why->text);
+	if (!classes->trace.is_side)
+		return ctf_fail(error, -EINVAL, "cannot mend %s: it was not recorded by side", dir);
+	if (is_being_written(dir_fd))
+		return ctf_fail(error, -EBUSY,
+				"cannot mend %s: it is being recorded; wait for the end", dir);
+	if (ret) {
+		ret = repair_metadata(classes, dir_fd);
+		if (ret < 0)
+			return ctf_fail(error, ret, "cannot mend %s: %s", dir, why->text);
+		repair->repaired++;
 	}
-	while (ret >= 0 && (entry = readdir(list))) {
-		if (*entry->d_name == '.' || strcmp(entry->d_name, "metadata") == 0)
+	for (int i = 0; i < count; i++) {
+		const char *name = names[i]->d_name;
+
+		if (*name == '.' || strcmp(name, "metadata") == 0)
 			continue;
-		ret = repair_stream(classes, dir_fd, entry->d_name);
-		*repaired += ret > 0;
+		ret = repair_stream(classes, dir_fd, name);
+		if (ret < 0)
+			return ctf_fail(error, ret, "cannot mend %s/%s: %s", dir, name,
+					strerror(-ret));
+		repair->repaired += ret > 0;
 	}
-	closedir(list);
-	return ret < 0 ? ret : 0;
+	return 0;
+}
+
+static int found_trace(
+		void *context, int dir_fd, const char *path, struct dirent **names, int count)
+{
+	struct ctf_trace_classes *classes = NULL;
+	struct ctf_error why = {""}, ignored;
+	struct repair *repair = context, other = *repair;
+	int ret = ctf_metadata_read(dir_fd, path, &classes, &why);
+
+	if (!classes)
+		return -ENOMEM;
+	if (repair->ret) /* One sentence is enough. */
+		other.error = &ignored;
+	ret = repair_trace(&other, classes, ret, &why, dir_fd, path, names, count);
+	repair->repaired = other.repaired;
+	repair->traces++;
+	if (!repair->ret)
+		repair->ret = ret;
+	ctf_metadata_free(classes);
+	return ret == -ENOMEM ? ret : 0;
 }
 
 int ctf_repair(const char *dir, unsigned int *repaired, struct ctf_error *error)
 {
-	int dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), ret;
-	struct ctf_trace_classes *classes = NULL;
-	struct ctf_error why = {""};
+	struct repair repair = {.error = error};
+	int ret = ctf_find_traces(dir, found_trace, &repair);
 
-	*repaired = 0;
-	if (dir_fd < 0)
-		return ctf_fail(error, -errno, "cannot open %s: %s", dir, strerror(errno));
-	ret = ctf_metadata_read(dir_fd, dir, &classes, &why);
-	if (ret && (ret != -EINVAL || !ctf_tsdl_usable(classes) || !classes->trace.is_side)) {
-		ctf_fail(error, ret, "cannot mend %s: %s", dir, why.text);
-		goto out;
-	}
-	if (!classes->trace.is_side) {
-		ret = ctf_fail(error, -EINVAL, "cannot mend %s: it was not recorded by side", dir);
-		goto out;
-	}
-	if (ret) {
-		ret = repair_metadata(classes, dir_fd);
-		if (ret < 0) {
-			ctf_fail(error, ret, "cannot mend %s: %s", dir, why.text);
-			goto out;
-		}
-		*repaired += ret > 0;
-	}
-	ret = repair_files(classes, dir_fd, repaired);
+	*repaired = repair.repaired;
+	if (repair.ret)
+		return repair.ret;
 	if (ret)
-		ctf_fail(error, ret, "cannot mend %s: %s", dir, strerror(-ret));
-out:
-	ctf_metadata_free(classes);
-	close(dir_fd);
-	return ret;
+		return ctf_fail(error, ret, "cannot mend %s: %s", dir, strerror(-ret));
+	if (!repair.traces)
+		return ctf_fail(error, -ENOENT, "there is no trace in %s", dir);
+	return 0;
 }

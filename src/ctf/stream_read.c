@@ -8,13 +8,9 @@
  */
 #include <endian.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "ctf/stream_read.h"
 
@@ -49,47 +45,94 @@ int64_t ctf_clock_ns(const struct ctf_clock *clock, uint64_t cycles)
 /* ---- files ---- */
 
 int ctf_stream_reader_open(struct ctf_stream_reader *stream, struct ctf_trace_classes *classes,
-		int dir_fd, const char *name)
+		const char *name, const struct stat *stat)
 {
-	struct stat stat;
-	void *map;
-	int fd, ret;
-
 	*stream = (struct ctf_stream_reader){.classes = classes};
 	stream->info.cpu = -1;
-	fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0)
-		return -errno;
-	ret = fstat(fd, &stat) ? -errno : (uint64_t)stat.st_size > SIZE_MAX ? -EFBIG : 0;
-	if (ret || !S_ISREG(stat.st_mode) || !stat.st_size) {
-		close(fd);
-		return ret;
-	}
-	map = mmap(NULL, (size_t)stat.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	ret = map == MAP_FAILED ? -errno : 0;
-	close(fd);
-	if (ret)
-		return ret;
-	madvise(map, (size_t)stat.st_size, MADV_SEQUENTIAL);
-	stream->map = map;
-	stream->size = (uint64_t)stat.st_size;
+	if (!S_ISREG(stat->st_mode) || !stat->st_size)
+		return 0;
 	stream->info.name = strdup(name);
 	stream->decoder.slots = calloc((size_t)classes->slot_count + 1, sizeof(uint64_t));
 	if (!stream->info.name || !stream->decoder.slots) {
 		ctf_stream_reader_close(stream);
 		return -ENOMEM;
 	}
+	ctf_window_start(&stream->window, classes->trace.path, stream->info.name, stat);
 	return 1;
+}
+
+static void free_buffers(struct ctf_stream_reader *stream)
+{
+	ctf_window_free(&stream->window);
+	free(stream->decoder.values);
+	stream->decoder.values = NULL;
+	stream->decoder.room = 0;
 }
 
 void ctf_stream_reader_close(struct ctf_stream_reader *stream)
 {
-	if (stream->map)
-		munmap((void *)(uintptr_t)stream->map, stream->size);
-	stream->map = NULL;
+	free_buffers(stream);
 	free(stream->decoder.slots);
-	free(stream->decoder.values);
 	free((void *)(uintptr_t)stream->info.name);
+}
+
+/* ---- the window over the packet ---- */
+
+/* Bits from the beginning of the packet. */
+static uint64_t position(const struct ctf_stream_reader *stream)
+{
+	return stream->decoder.origin + stream->decoder.at;
+}
+
+/* Decode on at this bit of the packet, which the window holds. */
+static void look(struct ctf_stream_reader *stream, uint64_t bit)
+{
+	static const uint8_t nothing[1];
+	const struct ctf_window *window = &stream->window;
+	struct ctf_decoder *d = &stream->decoder;
+	uint64_t there = stream->packet < window->size ? (window->size - stream->packet) * 8 : 0;
+	uint64_t from = stream->packet + bit / 8, loaded = window->at + window->count;
+
+	if (stream->content > there) { /* The file has become shorter. */
+		stream->content = there;
+		stream->torn = true;
+	}
+	d->origin = bit / 8 * 8;
+	d->base = from < loaded ? window->bytes + (from - window->at) : nothing;
+	d->limit = from < loaded ? loaded - from : 0;
+	d->end = d->limit * 8;
+	if (d->origin + d->end > stream->content)
+		d->end = stream->content > d->origin ? stream->content - d->origin : 0;
+	d->at = bit % 8 < d->end ? bit % 8 : d->end;
+}
+
+/*
+ * What begins at this bit of the packet goes on behind the window: load more of it. 1: more is
+ * there, try again; 0: there is no more (why is set); -EIO (why is set) or -ENOMEM.
+ */
+static int load_more(struct ctf_stream_reader *stream, uint64_t bit)
+{
+	struct ctf_window *window = &stream->window;
+	struct ctf_decoder *d = &stream->decoder;
+	uint64_t from = stream->packet + bit / 8;
+	size_t wanted = 0;
+	int ret;
+
+	if (d->origin + d->end >= stream->content)
+		return 0;
+	if (from == window->at && window->count >= CTF_WINDOW_MAX) {
+		d->why = "an event is larger than 256 MiB";
+		return 0;
+	}
+	if (from == window->at)
+		wanted = window->count < CTF_WINDOW_MAX / 2 ? window->count * 2 : CTF_WINDOW_MAX;
+	ret = ctf_window_load(window, from, wanted);
+	if (ret) {
+		d->why = window->why;
+		return ret;
+	}
+	look(stream, bit);
+	return 1;
 }
 
 /* ---- items ---- */
@@ -110,37 +153,89 @@ static struct ctf_item *new_item(
 	item->trace = &stream->classes->trace;
 	item->stream = &stream->info;
 	item->event = NULL;
+	item->cut = false;
 	item->header = item->common_context = item->context = item->fields = NULL;
 	return item;
 }
 
-static int damage(struct ctf_stream_reader *stream, const char *what, const char *consequence)
+static int tell(struct ctf_stream_reader *stream)
 {
-	snprintf(stream->text, sizeof(stream->text), "%s/%s, byte %" PRIu64 ", is damaged: %s; %s",
-			stream->classes->trace.path, stream->info.name,
-			stream->packet + stream->decoder.at / 8, what, consequence);
 	stream->damaged_packet = stream->packet;
 	new_item(stream, CTF_ITEM_DAMAGE, stream->decoder.clock)->text = stream->text;
 	return 1;
 }
 
+static int damage(struct ctf_stream_reader *stream, const char *what, const char *consequence)
+{
+	if (stream->window.shrunk && (stream->torn || stream->header_cut)) {
+		what = "the file has become shorter while it was read";
+		stream->shrink_told = true;
+	}
+	snprintf(stream->text, sizeof(stream->text), "%s/%s, byte %" PRIu64 ", is damaged: %s; %s",
+			stream->classes->trace.path, stream->info.name,
+			stream->packet + position(stream) / 8, what, consequence);
+	tell(stream);
+	stream->item.cut = (stream->torn || stream->header_cut) && !stream->window.shrunk;
+	return 1;
+}
+
+/* The file cannot be read any further. */
+static int unreadable(struct ctf_stream_reader *stream)
+{
+	snprintf(stream->text, sizeof(stream->text),
+			"%s/%s cannot be read from byte %" PRIu64 " on: %s; what follows in it is "
+			"not shown",
+			stream->classes->trace.path, stream->info.name,
+			stream->packet + position(stream) / 8, stream->decoder.why);
+	stream->state = CTF_STREAM_END;
+	return tell(stream);
+}
+
+/* All packets that are there were read. */
+static int end_of_file(struct ctf_stream_reader *stream)
+{
+	stream->state = CTF_STREAM_END;
+	stream->grown = ctf_window_grown(&stream->window);
+	if (!stream->window.shrunk || stream->shrink_told)
+		return 0;
+	snprintf(stream->text, sizeof(stream->text),
+			"%s/%s has become shorter while it was read; what was cut off is not shown",
+			stream->classes->trace.path, stream->info.name);
+	return tell(stream);
+}
+
 /* ---- packets ---- */
 
 /* Where the next packet header stands, by its magic number and UUID; the end if nowhere. */
-static uint64_t find_packet(const struct ctf_stream_reader *stream)
+static uint64_t find_packet(struct ctf_stream_reader *stream)
 {
 	const struct ctf_trace_classes *classes = stream->classes;
 	uint32_t magic = classes->trace.big_endian ? htobe32(PACKET_MAGIC) : htole32(PACKET_MAGIC);
-	const uint8_t *from = stream->map + stream->packet + 1, *end = stream->map + stream->size;
+	struct ctf_window *window = &stream->window;
+	uint64_t from = stream->packet + 1;
 	unsigned char mark[20];
 
 	if (!classes->has_uuid || !(stream->fields.seen & 1u << CTF_ROLE_MAGIC) ||
 			!(stream->fields.seen & 1u << CTF_ROLE_UUID))
-		return stream->size;
+		return window->size;
 	memcpy(mark, &magic, 4);
 	memcpy(mark + 4, classes->trace.uuid, 16);
-	from = memmem(from, (size_t)(end - from), mark, sizeof(mark));
-	return from ? (uint64_t)(from - stream->map) : stream->size;
+	for (;;) {
+		uint64_t end = window->at + window->count;
+
+		if (from >= window->at && from + sizeof(mark) <= end) {
+			const uint8_t *at = window->bytes + (from - window->at);
+			const uint8_t *found = memmem(at, (size_t)(end - from), mark, sizeof(mark));
+
+			if (found)
+				return from + (uint64_t)(found - at);
+			from = end - sizeof(mark) + 1;
+		}
+		if (from + sizeof(mark) > window->size ||
+				ctf_window_load(window, from, sizeof(mark)) ||
+				window->count < sizeof(mark))
+			return window->size;
+	}
 }
 
 static bool seen(const struct ctf_stream_reader *stream, enum ctf_role role)
@@ -172,7 +267,7 @@ static const char *check_header(struct ctf_stream_reader *stream)
 static const char *check_sizes(struct ctf_stream_reader *stream)
 {
 	struct ctf_decoder *d = &stream->decoder;
-	uint64_t there = d->limit * 8, packet = there, content;
+	uint64_t there = stream->content, packet = there, content;
 
 	if (seen(stream, CTF_ROLE_PACKET_SIZE))
 		packet = stream->fields.values[CTF_ROLE_PACKET_SIZE];
@@ -181,54 +276,112 @@ static const char *check_sizes(struct ctf_stream_reader *stream)
 	content = packet;
 	if (seen(stream, CTF_ROLE_CONTENT_SIZE))
 		content = stream->fields.values[CTF_ROLE_CONTENT_SIZE];
-	if (packet % 8 || !packet || content > packet || content < d->at)
+	if (packet % 8 || !packet || content > packet || content < position(stream))
 		return "the sizes in the packet's header make no sense";
 	stream->torn = packet > there;
-	stream->next_packet = stream->torn ? stream->size : stream->packet + packet / 8;
-	d->end = content > there ? there : content;
+	stream->next_packet = stream->packet + packet / 8;
+	stream->content = content > there ? there : content;
+	if (d->origin + d->end > stream->content)
+		d->end = stream->content - d->origin;
 	return NULL;
 }
 
-static int open_packet(struct ctf_stream_reader *stream, const char **why)
+/* 0; -EINVAL (why is set, and header_cut if the file ends there), -EIO (the same), -ENOMEM. */
+static int decode_header(struct ctf_stream_reader *stream, const struct ctf_type *type)
 {
-	const struct ctf_trace_classes *classes = stream->classes;
 	struct ctf_decoder *d = &stream->decoder;
+	uint64_t start = position(stream);
 	uint32_t index;
+	int ret;
+
+	if (!type)
+		return 0;
+	for (;;) {
+		d->beyond = false;
+		ret = ctf_decode(d, type, &index);
+		if (ret != -EINVAL || !d->beyond)
+			return ret;
+		ret = load_more(stream, start);
+		if (ret <= 0)
+			break;
+	}
+	if (ret)
+		return ret;
+	stream->header_cut = d->origin + d->end >= stream->content;
+	if (stream->header_cut)
+		d->why = "the header of the last packet is cut off";
+	return -EINVAL;
+}
+
+static int read_headers(struct ctf_stream_reader *stream)
+{
+	struct ctf_decoder *d = &stream->decoder;
+	const char *why;
+	int ret = decode_header(stream, stream->classes->packet_header);
+
+	if (ret)
+		return ret;
+	why = check_header(stream);
+	if (!why) {
+		ret = decode_header(stream, stream->class->packet_context);
+		if (ret)
+			return ret;
+		why = check_sizes(stream);
+	}
+	d->why = why;
+	return why ? -EINVAL : 0;
+}
+
+static int start_packet(struct ctf_stream_reader *stream)
+{
+	struct ctf_window *window = &stream->window;
+	struct ctf_decoder *d = &stream->decoder;
 	int ret = 0;
 
 	stream->fields = (struct ctf_packet_fields){0};
-	d->base = stream->map + stream->packet;
-	d->limit = stream->size - stream->packet;
-	d->at = 0;
-	d->end = d->limit * 8;
+	stream->content = (window->size - stream->packet) * 8;
+	stream->torn = stream->broken = stream->header_cut = false;
+	stream->records = 0;
 	d->count = 0;
 	d->runs_clock = false;
 	d->packet = &stream->fields;
-	stream->torn = stream->broken = stream->header_cut = false;
-	stream->records = 0;
-	if (classes->packet_header)
-		ret = ctf_decode(d, classes->packet_header, &index);
-	if (ret == -ENOMEM)
+	if (stream->packet < window->at || stream->packet >= window->at + window->count)
+		ret = ctf_window_load(window, stream->packet, 0);
+	d->why = window->why;
+	look(stream, 0);
+	return ret ? ret : read_headers(stream);
+}
+
+/*
+ * A file that is being recorded may have been seen while its last packet was being written: then
+ * that packet is read to its end, and nothing behind it.
+ */
+static int open_packet(struct ctf_stream_reader *stream)
+{
+	struct ctf_decoder *d = &stream->decoder;
+	int ret = start_packet(stream);
+
+	if ((stream->torn || stream->header_cut) && !stream->extended) {
+		uint64_t grown = ctf_window_grown(&stream->window);
+
+		if (grown) {
+			stream->extended = true;
+			stream->window.size = grown;
+			stream->window.count = 0;
+			ret = start_packet(stream);
+			if (!ret && !stream->torn)
+				stream->window.size = stream->next_packet;
+		}
+	}
+	if (ret)
 		return ret;
-	stream->header_cut = ret;
-	*why = ret ? "the header of the last packet is cut off" : check_header(stream);
-	if (*why)
-		return -EINVAL;
-	if (stream->class->packet_context)
-		ret = ctf_decode(d, stream->class->packet_context, &index);
-	if (ret == -ENOMEM)
-		return ret;
-	stream->header_cut = ret;
-	*why = ret ? "the header of the last packet is cut off" : check_sizes(stream);
-	if (*why)
-		return -EINVAL;
 	if (seen(stream, CTF_ROLE_CPU_ID))
 		stream->info.cpu = (int64_t)stream->fields.values[CTF_ROLE_CPU_ID];
 	if (seen(stream, CTF_ROLE_TIMESTAMP_BEGIN))
 		d->clock = stream->fields.values[CTF_ROLE_TIMESTAMP_BEGIN];
 	d->packet = NULL;
 	d->runs_clock = true;
-	stream->good = d->at;
+	stream->good = position(stream);
 	return 0;
 }
 
@@ -300,7 +453,7 @@ static int decode_scope(struct ctf_decoder *d, const struct ctf_type *type, uint
 }
 
 /* 1: an event; -EINVAL: why is set; -ENOMEM. */
-static int read_record(struct ctf_stream_reader *stream)
+static int decode_record(struct ctf_stream_reader *stream)
 {
 	const struct ctf_stream_class *class = stream->class;
 	struct ctf_decoder *d = &stream->decoder;
@@ -311,6 +464,7 @@ static int read_record(struct ctf_stream_reader *stream)
 	int ret;
 
 	d->count = 0;
+	d->beyond = false;
 	d->event_id = UINT64_MAX;
 	ret = decode_scope(d, class->event_header, &header);
 	if (ret)
@@ -341,8 +495,27 @@ static int read_record(struct ctf_stream_reader *stream)
 	item->context = value_at(d, event->context, context);
 	item->fields = value_at(d, event->fields, fields);
 	stream->records++;
-	stream->good = d->at;
+	stream->good = position(stream);
 	return 1;
+}
+
+/* The same over the edge of the window; -EIO, too. */
+static int read_record(struct ctf_stream_reader *stream)
+{
+	uint64_t start = position(stream), clock = stream->decoder.clock;
+
+	for (;;) {
+		int ret = decode_record(stream), more;
+
+		if (ret >= 0 || ret == -ENOMEM)
+			return ret;
+		stream->decoder.clock = clock;
+		if (!stream->decoder.beyond)
+			return ret;
+		more = load_more(stream, start);
+		if (more <= 0)
+			return more ? more : ret;
+	}
 }
 
 static int broken_record(struct ctf_stream_reader *stream)
@@ -364,48 +537,64 @@ static int broken_record(struct ctf_stream_reader *stream)
 	return damage(stream, stream->decoder.why, consequence);
 }
 
-int ctf_stream_reader_next(struct ctf_stream_reader *stream)
+static int next_packet(struct ctf_stream_reader *stream)
 {
-	const char *why;
 	int ret;
 
+	if (stream->packet >= stream->window.size)
+		return end_of_file(stream);
+	ret = open_packet(stream);
+	if (ret == -EIO)
+		return unreadable(stream);
+	if (ret == -EINVAL) {
+		ret = damage(stream, stream->decoder.why, "the reading goes on at the next packet");
+		stream->packet = find_packet(stream);
+		return ret;
+	}
+	if (!ret)
+		stream->state = CTF_STREAM_GAP;
+	return ret;
+}
+
+static int next_record(struct ctf_stream_reader *stream)
+{
+	int ret;
+
+	if (position(stream) < stream->content) {
+		ret = read_record(stream);
+		if (ret == -EIO)
+			return unreadable(stream);
+		return ret == -EINVAL ? broken_record(stream) : ret;
+	}
+	stream->state = CTF_STREAM_TAIL;
+	if (stream->torn && !stream->broken) {
+		stream->decoder.why = "its last packet is cut off";
+		return broken_record(stream);
+	}
+	return 0;
+}
+
+int ctf_stream_reader_next(struct ctf_stream_reader *stream)
+{
 	for (;;) {
-		switch (stream->state) {
-		case CTF_STREAM_PACKET:
-			if (stream->packet >= stream->size)
-				return 0;
-			ret = open_packet(stream, &why);
-			if (ret == -ENOMEM)
-				return ret;
-			if (ret) {
-				ret = damage(stream, why, "the reading goes on at the next packet");
-				stream->packet = find_packet(stream);
-				return ret;
-			}
-			stream->state = CTF_STREAM_GAP;
-			break;
+		enum ctf_stream_state before = stream->state;
+		int ret = 0;
+
+		switch (before) {
+		case CTF_STREAM_PACKET: ret = next_packet(stream); break;
 		case CTF_STREAM_GAP:
 			stream->state = CTF_STREAM_RECORDS;
-			if (packets_lost(stream))
-				return 1;
+			ret = packets_lost(stream);
 			break;
-		case CTF_STREAM_RECORDS:
-			if (stream->decoder.at < stream->decoder.end) {
-				ret = read_record(stream);
-				return ret == -EINVAL ? broken_record(stream) : ret;
-			}
-			stream->state = CTF_STREAM_TAIL;
-			if (stream->torn && !stream->broken) {
-				stream->decoder.why = "its last packet is cut off";
-				return broken_record(stream);
-			}
-			break;
+		case CTF_STREAM_RECORDS: ret = next_record(stream); break;
 		case CTF_STREAM_TAIL:
 			stream->state = CTF_STREAM_PACKET;
 			stream->packet = stream->next_packet;
-			if (events_discarded(stream))
-				return 1;
+			ret = events_discarded(stream);
 			break;
+		case CTF_STREAM_END: free_buffers(stream); return 0;
 		}
+		if (ret)
+			return ret;
 	}
 }

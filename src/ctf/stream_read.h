@@ -5,23 +5,28 @@
 
 #include "ctf/decode.h"
 #include "ctf/tsdl.h"
+#include "ctf/window.h"
 
 enum ctf_stream_state {
 	CTF_STREAM_PACKET, /* A packet begins at `packet`. */
 	CTF_STREAM_GAP,    /* It is open; were packets lost before it? */
 	CTF_STREAM_RECORDS,
 	CTF_STREAM_TAIL, /* Its records are over; were events lost? */
+	CTF_STREAM_END,
 };
 
 struct ctf_stream_reader {
 	struct ctf_stream_info info; /* info.name is owned. */
 	struct ctf_trace_classes *classes;
 	const struct ctf_stream_class *class;
-	const uint8_t *map;
-	uint64_t size;
+	struct ctf_window window;
 	enum ctf_stream_state state;
 	uint64_t packet;         /* Byte offset of the current packet … */
 	uint64_t next_packet;    /* … and of the one behind it. */
+	uint64_t content;        /* Bits of the packet that hold something and are there. */
+	bool extended;           /* The file has grown since; the packet ends in what was added. */
+	bool grown;              /* At the end: more than what was read is there by now. */
+	bool shrink_told;        /* The user knows that the file has become shorter. */
 	bool torn;               /* The file ends before the packet does. */
 	bool broken;             /* A record of the packet could not be read. */
 	bool header_cut;         /* The file ends inside the header of a packet. */
@@ -38,9 +43,9 @@ struct ctf_stream_reader {
 	char text[768];
 };
 
-/* Map the file. 1: a stream; 0: an empty file; negative errno. */
+/* The file as it was seen. 1: a stream; 0: an empty file, or none; -ENOMEM. */
 int ctf_stream_reader_open(struct ctf_stream_reader *stream, struct ctf_trace_classes *classes,
-		int dir_fd, const char *name);
+		const char *name, const struct stat *stat);
 void ctf_stream_reader_close(struct ctf_stream_reader *stream);
 
 /* Go on: 1: stream->item is there; 0: the end; -ENOMEM. */

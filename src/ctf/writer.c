@@ -10,6 +10,7 @@
 #include <side/abi/event-description.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -103,6 +104,9 @@ static int write_metadata(struct ctf_writer *writer)
 		ret = ctf_file_append(fd, &size, buffer, (size_t)got, NULL, 0);
 		from += got;
 	}
+	/* Says that the trace is being recorded, until the writer ends or dies; repair looks. */
+	if (!ret)
+		(void)flock(fd, LOCK_EX | LOCK_NB);
 	if (!ret && renameat(writer->dir_fd, METADATA_NEW, writer->dir_fd, METADATA))
 		ret = -errno;
 	if (ret) {

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/* Finding traces: directories that have a file "metadata". */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ctf/find.h"
+
+#define FIND_DEPTH_MAX 16
+
+struct search {
+	ctf_found_trace *found;
+	void *context;
+};
+
+static int compare_names(const struct dirent **a, const struct dirent **b)
+{
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static int search(const struct search *search_for, int parent_fd, const char *name,
+		const char *path, unsigned int depth);
+
+static int search_inside(const struct search *search_for, int fd, const char *path,
+		struct dirent **names, int count, unsigned int depth)
+{
+	bool has_metadata = false;
+	int ret = 0;
+
+	for (int i = 0; i < count; i++)
+		has_metadata |= strcmp(names[i]->d_name, "metadata") == 0;
+	if (has_metadata)
+		ret = search_for->found(search_for->context, fd, path, names, count);
+	for (int i = 0; !ret && i < count && depth < FIND_DEPTH_MAX; i++) {
+		const char *name = names[i]->d_name;
+		char *inner;
+
+		if (*name == '.' ||
+				(names[i]->d_type != DT_DIR && names[i]->d_type != DT_UNKNOWN) ||
+				(has_metadata && strcmp(name, "index") == 0)) /* LTTng's. */
+			continue;
+		if (asprintf(&inner, "%s/%s", path, name) < 0)
+			return -ENOMEM;
+		ret = search(search_for, fd, name, inner, depth + 1);
+		free(inner);
+	}
+	return ret;
+}
+
+static int search(const struct search *search_for, int parent_fd, const char *name,
+		const char *path, unsigned int depth)
+{
+	int fd = openat(parent_fd, name,
+			O_RDONLY | O_DIRECTORY | O_CLOEXEC | (depth ? O_NOFOLLOW : 0));
+	struct dirent **names = NULL;
+	int count, ret;
+
+	if (fd < 0)
+		return depth && errno != EMFILE && errno != ENFILE ? 0 : -errno; /* A file. */
+	count = scandirat(fd, ".", &names, NULL, compare_names);
+	ret = count < 0 ? -errno : search_inside(search_for, fd, path, names, count, depth);
+	for (int i = 0; i < count; i++)
+		free(names[i]);
+	free(names);
+	close(fd);
+	return ret;
+}
+
+int ctf_find_traces(const char *dir, ctf_found_trace *found, void *context)
+{
+	const struct search search_for = {.found = found, .context = context};
+
+	return search(&search_for, AT_FDCWD, dir, dir, 0);
+}

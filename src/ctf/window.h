@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The part of a data stream file that is being decoded, copied into memory.
+ *
+ * A mapping would do the same with less code, but a file that is cut while it is read, or a disk
+ * that fails, would then end the program with a signal. No descriptor stays open between two
+ * loads: thousands of files are merged with one.
+ */
+#ifndef CTF_WINDOW_H
+#define CTF_WINDOW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+/*
+ * What is loaded at once for each file, unless there are very many of them or a record needs more.
+ * Tests make it small.
+ */
+#ifndef CTF_WINDOW_NORMAL
+#define CTF_WINDOW_NORMAL ((size_t)256 << 10)
+#define CTF_WINDOW_MIN ((size_t)16 << 10)
+#endif
+#define CTF_WINDOW_MAX ((size_t)256 << 20)
+
+struct ctf_window {
+	const char *dir;
+	const char *name; /* Both outlive the window. */
+	dev_t device;
+	ino_t inode;
+	uint64_t size; /* Of the file, as far as it is read. */
+	size_t normal;
+	uint8_t *bytes;
+	size_t room;
+	uint64_t at;     /* What is loaded: from this byte of the file on … */
+	size_t count;    /* … so many. */
+	bool shrunk;     /* The file has become shorter: size is what was left. */
+	const char *why; /* What is wrong, as the end of a sentence. */
+};
+
+/* The file as it was seen; nothing is read. */
+void ctf_window_start(struct ctf_window *window, const char *dir, const char *name,
+		const struct stat *stat);
+void ctf_window_free(struct ctf_window *window);
+
+/*
+ * Load what stands from the byte `from` on: at least `wanted` bytes if the file has them. Returns
+ * 0, -ENOMEM, or -EIO (why is set).
+ */
+int ctf_window_load(struct ctf_window *window, uint64_t from, size_t wanted);
+
+/* The size of the file now, if it has grown; else 0. */
+uint64_t ctf_window_grown(const struct ctf_window *window);
+
+#endif /* CTF_WINDOW_H */
