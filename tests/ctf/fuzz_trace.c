@@ -67,11 +67,18 @@ static void read_trace(const char *dir)
 	sink = sum;
 }
 
+static void say_nothing(enum view_message kind, const char *mend, const char *sentence)
+{
+	(void)kind;
+	(void)mend;
+	sink += strlen(sentence);
+}
+
 /* Each reads the whole trace, so each input goes to one of them; part 4 is all. */
 static void try_trace(const void *metadata, size_t metadata_size, const void *stream,
 		size_t stream_size, unsigned int part)
 {
-	struct view_options options = {.dir = scratch, .out = nowhere, .messages = nowhere};
+	struct view_options options = {.dir = scratch, .out = nowhere, .say = say_nothing};
 	struct ctf_error error;
 	unsigned int repaired;
 

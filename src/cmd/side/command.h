@@ -135,6 +135,7 @@ struct view_arguments {
 	struct text_list patterns;
 	uint64_t count;
 	bool attributes;
+	bool repair;
 };
 
 union verb_options {

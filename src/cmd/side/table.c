@@ -269,6 +269,14 @@ static const struct option view_table[] = {
 		.offset = offsetof(struct view_arguments, attributes),
 		.sentence = "Show the attributes of events and types, too.",
 	},
+	{
+		.name = "repair",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct view_arguments, repair),
+		.sentence = "First mend the trace in DIR if its recorder was killed: each file that ends "
+				"in the middle of an event is shortened to what is whole, so that "
+				"all readers take it. Refused while it is being recorded.",
+	},
 	{ .name = NULL },
 };
 
@@ -278,6 +286,8 @@ static const char *const view_paragraphs[] = {
 	"it.",
 	"What was lost while recording is printed where it is known, and summed up at the end on "
 	"standard error.",
+	"What cannot be read is said on standard error, all else is shown, and the exit status is "
+	"1. A recording that goes on is shown as it was when the command began.",
 	NULL,
 };
 

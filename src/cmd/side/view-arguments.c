@@ -33,45 +33,12 @@ static bool wanted(void *context, const char *name, int loglevel)
 			loglevel < 0 || loglevel > 7 ? 7 : (unsigned int)loglevel);
 }
 
-/*
- * What the view says while it goes on comes as lines "side: …"; each becomes a message in the form that
- * the user asked for.
- */
-struct messages {
-	char line[1024];
-	size_t size;
-};
-
-static ssize_t take_messages(void *cookie, const char *text, size_t size)
+static void say_for_view(enum view_message kind, const char *mend, const char *sentence)
 {
-	static const char prefix[] = "side: ";
-	struct messages *messages = cookie;
-
-	for (size_t i = 0; i < size; i++) {
-		const char *message = messages->line;
-
-		if (text[i] != '\n') {
-			if (messages->size < sizeof(messages->line) - 1)
-				messages->line[messages->size++] = text[i];
-			continue;
-		}
-		messages->line[messages->size] = '\0';
-		if (!strncmp(message, prefix, sizeof(prefix) - 1))
-			message += sizeof(prefix) - 1;
-		if (*message)
-			say_error(COMMAND_FAILED, NULL, "%s", message);
-		messages->size = 0;
-	}
-	return (ssize_t)size;
-}
-
-static FILE *open_messages(struct messages *messages)
-{
-	FILE *stream = fopencookie(messages, "w", (cookie_io_functions_t){.write = take_messages});
-
-	if (stream)
-		setvbuf(stream, NULL, _IOLBF, 0);
-	return stream;
+	if (kind == VIEW_NOTE)
+		say_note("%s", sentence);
+	else
+		say_error(COMMAND_FAILED, mend, "%s", sentence);
 }
 
 /* Say early, with what to do about it, why a trace cannot be opened. */
@@ -105,9 +72,11 @@ int cmd_view(const struct parsed *parsed)
 			.json = parsed->common.json,
 			.colour = !parsed->common.json && say_color(stdout, parsed->common.color),
 			.attributes = arguments->attributes,
+			.repair = arguments->repair,
 			.limit = arguments->count,
+			.say = say_for_view,
 	};
-	struct messages messages = {.size = 0};
+	static char buffer[64 << 10]; /* stdio takes 4 KiB on pipes. */
 	int status = command_select(&arguments->patterns, &selection.patterns);
 
 	if (!status)
@@ -116,16 +85,13 @@ int cmd_view(const struct parsed *parsed)
 		free(selection.patterns);
 		return status;
 	}
-	options.messages = open_messages(&messages);
+	if (!isatty(STDOUT_FILENO))
+		setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
 	if (selection.nr_patterns) {
 		options.wanted = wanted;
 		options.wanted_context = &selection;
 	}
 	status = cmd_view_run(&options);
-	if (options.messages)
-		fclose(options.messages);
 	free(selection.patterns);
-	if (!status)
-		status = say_flush(stdout);
 	return status;
 }

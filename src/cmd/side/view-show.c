@@ -369,6 +369,8 @@ struct view_event *view_event_create(const struct ctf_event_class *class)
 	if (!event->description)
 		return event;
 	s.arena = event->arena;
+	if (*get_text(event->description, "loglevel"))
+		event->loglevel = get_text(event->description, "loglevel");
 	fields = get_array(event->description, "fields");
 	attributes = get_array(event->description, "attributes");
 	if (array_length(attributes))

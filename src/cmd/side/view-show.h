@@ -50,9 +50,10 @@ struct view_show {
 	struct json_object *attributes; /* An array, or NULL when there are none. */
 };
 
-/* What stands in ctf_event_class.user. */
+/* How one event is shown. */
 struct view_event {
 	struct json_object *description; /* NULL: the event is shown as plain CTF. */
+	const char *loglevel;            /* Its name in SIDE, or NULL. */
 	struct view_show *fields;        /* A structure, without the variadic part. */
 	bool variadic;
 	uint32_t variadic_index; /* The member that holds it. */

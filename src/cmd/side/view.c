@@ -2,6 +2,8 @@
 /* The verb `view`: the events of a recording, a line each, in the order of time. */
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -13,15 +15,24 @@
 
 #define SECOND 1000000000
 
+/* What stands in ctf_event_class.user, from the first record of the event on. */
+struct view_class {
+	bool wanted;
+	struct view_event *event; /* NULL without memory, and when it is not wanted. */
+};
+
 struct view {
 	const struct view_options *options;
 	struct view_sink sink;
 	FILE *out;
-	FILE *messages;
 	bool damaged;
+	bool no_memory;
+	int write_error; /* errno */
 	bool has_last;
 	int64_t last_ns; /* Of the event shown last. */
 	uint64_t shown;
+	uint64_t discarded; /* Events lost, as the packets say … */
+	uint64_t lost;      /* … and as the recorder says: mostly the same ones. */
 	/* The broken-down second that was printed last. */
 	bool has_second;
 	int64_t second;
@@ -126,11 +137,31 @@ static bool has_process(const struct ctf_trace *trace)
 
 /* ---- fields ---- */
 
-static struct view_event *event_of(struct ctf_event_class *class)
+/* How the event is shown; NULL: not at all. */
+static struct view_class *class_of(struct view *view, struct ctf_event_class *class)
 {
-	if (!class->user)
-		class->user = view_event_create(class);
-	return class->user;
+	const struct view_options *options = view->options;
+	struct view_class *shown = class->user;
+
+	if (__builtin_expect(shown != NULL, 1))
+		return shown;
+	shown = calloc(1, sizeof(*shown));
+	if (!shown)
+		return NULL;
+	shown->wanted = !options->wanted ||
+			options->wanted(options->wanted_context, class->name, class->loglevel);
+	if (shown->wanted)
+		shown->event = view_event_create(class);
+	class->user = shown;
+	return shown;
+}
+
+/* Only of an event that is being shown. */
+static const struct view_event *event_of(const struct ctf_event_class *class)
+{
+	const struct view_class *shown = class->user;
+
+	return shown->event;
 }
 
 static const struct ctf_value *member_at(const struct ctf_value *structure, uint32_t index)
@@ -252,8 +283,10 @@ static void json_event(struct view *view, const struct ctf_item *item)
 
 	json_begin(view, item, "event");
 	json_text_member(view, "event", item->event->name);
-	if (item->event->loglevel >= 0)
-		fprintf(view->out, ",\"loglevel\":%d", item->event->loglevel);
+	if (event && event->loglevel)
+		json_text_member(view, "loglevel", event->loglevel);
+	else if (item->event->loglevel >= 0)
+		fprintf(view->out, ",\"loglevel_value\":%d", item->event->loglevel);
 	put_fields(view, item);
 	/* The end of the attributes is the end of the object that they belong to. */
 	if (view->sink.attributes && event && event->attributes)
@@ -339,6 +372,7 @@ static void lost_record(struct view *view, const struct ctf_item *item)
 	const struct ctf_value *count = ctf_value_member(item->fields, "_count");
 	uint64_t lost = count && count->type->kind == CTF_INTEGER ? count->u : 0;
 
+	view->lost += lost;
 	if (view->options->json) {
 		json_begin(view, item, "lost");
 		lost_text(view, item, "_ring", "ring");
@@ -355,13 +389,45 @@ static void lost_record(struct view *view, const struct ctf_item *item)
 	text_lost_end(view, item);
 }
 
+/* ---- what is said beside ---- */
+
+static void say(struct view *view, enum view_message kind, const char *mend, const char *sentence)
+{
+	fflush(view->out);
+	if (view->options->say)
+		view->options->say(kind, mend, sentence);
+	else
+		fprintf(stderr, "side: %s%s%s\n", sentence, mend ? "; " : "", mend ? mend : "");
+}
+
+__attribute__((format(printf, 3, 4))) static void say_format(
+		struct view *view, enum view_message kind, const char *format, ...)
+{
+	char sentence[1024];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(sentence, sizeof(sentence), format, arguments);
+	va_end(arguments);
+	say(view, kind, NULL, sentence);
+}
+
+static void sum_up(struct view *view)
+{
+	uint64_t lost = view->discarded > view->lost ? view->discarded : view->lost;
+
+	if (lost)
+		say_format(view, VIEW_NOTE, "%" PRIu64 " event%s lost while recording", lost,
+				lost == 1 ? " was" : "s were");
+}
+
 static void damage(struct view *view, const struct ctf_item *item)
 {
+	bool mendable = item->cut && !view->options->repair;
+
 	view->damaged = true;
-	fflush(view->out);
-	fputs("side: ", view->messages);
-	view_text_plain(view->messages, item->text, strlen(item->text));
-	fputs("\n", view->messages);
+	say(view, VIEW_ERROR, mendable ? "add --repair to shorten the file to what is whole" : NULL,
+			item->text);
 	if (view->options->json) {
 		json_begin(view, item, "damage");
 		json_text_member(view, "text", item->text);
@@ -373,17 +439,20 @@ static void damage(struct view *view, const struct ctf_item *item)
 
 static void show_event(struct view *view, const struct ctf_item *item)
 {
-	const struct view_options *options = view->options;
+	const struct view_class *class;
 
 	if (is_lost_record(item)) {
 		lost_record(view, item);
 		return;
 	}
-	if (options->wanted &&
-			!options->wanted(options->wanted_context, item->event->name,
-					item->event->loglevel))
+	class = class_of(view, item->event);
+	if (!class || (class->wanted && !class->event)) {
+		view->no_memory = true;
 		return;
-	if (options->json)
+	}
+	if (!class->wanted)
+		return;
+	if (view->options->json)
 		json_event(view, item);
 	else
 		text_event(view, item);
@@ -396,13 +465,39 @@ static void show_item(struct view *view, const struct ctf_item *item)
 	case CTF_ITEM_EVENT: show_event(view, item); break;
 	case CTF_ITEM_DISCARDED:
 	case CTF_ITEM_LOST_PACKETS:
+		if (item->kind == CTF_ITEM_DISCARDED)
+			view->discarded += item->count;
 		if (view->options->json)
 			json_discarded(view, item);
 		else
 			text_discarded(view, item);
 		break;
 	case CTF_ITEM_DAMAGE: damage(view, item); break;
+	case CTF_ITEM_NOTE: say(view, VIEW_NOTE, NULL, item->text); break;
 	}
+}
+
+/* 0 at the end, or a negative errno; what cannot be written is in write_error. */
+static int show_all(struct view *view, struct ctf_reader *reader)
+{
+	uint64_t limit = view->options->limit;
+	struct ctf_item item;
+	int ret;
+
+	while ((ret = ctf_reader_next(reader, &item)) > 0) {
+		show_item(view, &item);
+		if (__builtin_expect(ferror_unlocked(view->out), 0)) {
+			view->write_error = errno ? errno : EIO;
+			return 0;
+		}
+		if (view->no_memory)
+			return -ENOMEM;
+		if (limit && view->shown >= limit)
+			break;
+	}
+	if (fflush(view->out))
+		view->write_error = errno;
+	return ret < 0 ? ret : 0;
 }
 
 static void free_events(struct ctf_reader *reader)
@@ -412,11 +507,28 @@ static void free_events(struct ctf_reader *reader)
 
 		for (uint32_t i = 0; i < ctf_trace_event_count(trace); i++) {
 			struct ctf_event_class *class = ctf_trace_event(trace, i);
+			struct view_class *shown = class->user;
 
-			view_event_free(class->user);
+			if (shown)
+				view_event_free(shown->event);
+			free(shown);
 			class->user = NULL;
 		}
 	}
+}
+
+static void repair(struct view *view)
+{
+	unsigned int repaired;
+	struct ctf_error error;
+
+	if (ctf_repair(view->options->dir, &repaired, &error)) {
+		view->damaged = true;
+		say(view, VIEW_ERROR, NULL, error.text);
+	}
+	if (repaired)
+		say_format(view, VIEW_NOTE, "%u file%s shortened to what is whole", repaired,
+				repaired == 1 ? " was" : "s were");
 }
 
 int cmd_view_run(const struct view_options *options)
@@ -424,15 +536,15 @@ int cmd_view_run(const struct view_options *options)
 	struct view view = {
 			.options = options,
 			.out = options->out ? options->out : stdout,
-			.messages = options->messages ? options->messages : stderr,
 	};
 	struct ctf_reader *reader;
 	struct ctf_error error;
-	struct ctf_item item;
-	int ret = ctf_reader_open(options->dir, &reader, &error);
+	int ret;
 
-	if (ret) {
-		fprintf(view.messages, "side: %s\n", error.text);
+	if (options->repair)
+		repair(&view);
+	if (ctf_reader_open(options->dir, &reader, &error)) {
+		say(&view, VIEW_ERROR, NULL, error.text);
 		return 1;
 	}
 	view.sink = (struct view_sink){
@@ -441,19 +553,19 @@ int cmd_view_run(const struct view_options *options)
 			.colour = options->colour && !options->json,
 			.attributes = options->attributes,
 	};
-	while ((ret = ctf_reader_next(reader, &item)) > 0) {
-		show_item(&view, &item);
-		if ((options->limit && view.shown >= options->limit) || ferror(view.out))
-			break;
-	}
-	if (ret < 0)
-		fprintf(view.messages, "side: cannot go on reading %s: %s\n", options->dir,
-				strerror(-ret));
+	ret = show_all(&view, reader);
+	if (!view.write_error)
+		sum_up(&view);
 	free_events(reader);
 	ctf_reader_close(reader);
-	if (fflush(view.out) || ferror(view.out)) {
-		fprintf(view.messages, "side: cannot write the events: %s\n", strerror(errno));
-		return 1;
-	}
-	return ret < 0 || view.damaged;
+	if (ret)
+		say_format(&view, VIEW_ERROR, "cannot go on reading %s: %s", options->dir,
+				strerror(-ret));
+	/* Whoever read the other end had enough (`| head`): the usual end, no message. */
+	if (view.write_error == EPIPE)
+		return 128 + SIGPIPE;
+	if (view.write_error)
+		say_format(&view, VIEW_ERROR, "cannot write the events: %s",
+				strerror(view.write_error));
+	return ret || view.write_error || view.damaged;
 }

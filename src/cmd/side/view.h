@@ -7,25 +7,32 @@
 #include <stdint.h>
 #include <stdio.h>
 
+enum view_message { VIEW_ERROR, VIEW_NOTE };
+
 struct view_options {
 	const char *dir;
 	bool json;       /* One object a line instead of text. */
 	bool colour;     /* The caller has looked at --color, NO_COLOR and the terminal. */
 	bool attributes; /* Show the attributes of events and types too. */
+	bool repair;     /* First mend what a killed recorder left. */
 	uint64_t limit;  /* Show at most so many events; 0: all. */
 
 	/*
 	 * Says whether an event is wanted ("provider:event", LTTng's log level or -1); NULL: all
-	 * are.
+	 * are. Asked once for each event of each trace.
 	 */
 	bool (*wanted)(void *context, const char *event, int loglevel);
 	void *wanted_context;
 
-	FILE *out;      /* NULL: stdout. */
-	FILE *messages; /* NULL: stderr. */
+	FILE *out; /* NULL: stdout. */
+	/* Takes a sentence; mend (what to do about it) may be NULL. */
+	void (*say)(enum view_message kind, const char *mend, const char *sentence);
 };
 
-/* Returns the exit status: 0, or 1 when something could not be read or written. */
+/*
+ * Returns the exit status: 0; 1 when something could not be read or written; 128 + SIGPIPE when
+ * nobody reads what is written and that signal is ignored.
+ */
 int cmd_view_run(const struct view_options *options);
 
 #endif /* CMD_SIDE_VIEW_H */
