@@ -5,7 +5,9 @@
 
 #include "ctf/arena.h"
 
-#define CTF_ARENA_BLOCK (64u << 10)
+/* Blocks are as large as all before them together: there may be thousands of small arenas. */
+#define CTF_ARENA_BLOCK_MIN ((size_t)2 << 10)
+#define CTF_ARENA_BLOCK_MAX ((size_t)64 << 10)
 
 struct ctf_arena_block {
 	struct ctf_arena_block *next;
@@ -37,6 +39,13 @@ void ctf_arena_destroy(struct ctf_arena *arena)
 	free(arena);
 }
 
+static size_t arena_block_size(const struct ctf_arena *arena)
+{
+	if (arena->used < CTF_ARENA_BLOCK_MIN)
+		return CTF_ARENA_BLOCK_MIN;
+	return arena->used < CTF_ARENA_BLOCK_MAX ? arena->used : CTF_ARENA_BLOCK_MAX;
+}
+
 static struct ctf_arena_block *arena_new_block(size_t size)
 {
 	struct ctf_arena_block *block = calloc(1, sizeof(*block) + size);
@@ -56,8 +65,9 @@ void *ctf_arena_alloc(struct ctf_arena *arena, size_t count, size_t size)
 		return NULL;
 	size = (size + unit - 1) & ~(unit - 1);
 	if (!block || block->size - block->used < size) {
-		bool large = size > CTF_ARENA_BLOCK / 4;
-		struct ctf_arena_block *fresh = arena_new_block(large ? size : CTF_ARENA_BLOCK);
+		size_t normal = arena_block_size(arena);
+		bool large = size > normal / 4;
+		struct ctf_arena_block *fresh = arena_new_block(large ? size : normal);
 
 		if (!fresh)
 			return NULL;

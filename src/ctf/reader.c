@@ -23,12 +23,18 @@ struct reader_note {
 	char text[768];
 };
 
+/* The time stands beside: comparing does not look into streams, which are far apart. */
+struct waiting {
+	int64_t ns;
+	struct ctf_stream_reader *stream;
+};
+
 struct ctf_reader {
 	struct ctf_trace_classes **traces;
 	uint32_t trace_count;
 	struct ctf_stream_reader **streams;
 	uint32_t stream_count;
-	struct ctf_stream_reader **heap; /* Those that have an item, the earliest first. */
+	struct waiting *heap; /* The streams that have an item, the earliest first. */
 	uint32_t heap_count;
 	bool top_shown; /* The first of the heap must go on before it is looked at again. */
 	struct reader_note *notes; /* Damage of whole traces and files, shown first. */
@@ -139,22 +145,24 @@ static int found_trace(
 
 /* ---- merging ---- */
 
-static bool is_before(const struct ctf_stream_reader *a, const struct ctf_stream_reader *b)
+static bool is_before(const struct waiting *a, const struct waiting *b)
 {
-	const struct ctf_item *left = &a->item, *right = &b->item;
+	const struct ctf_item *left, *right;
 
-	if (left->ns != right->ns)
-		return left->ns < right->ns;
+	if (__builtin_expect(a->ns != b->ns, 1))
+		return a->ns < b->ns;
+	left = &a->stream->item;
+	right = &b->stream->item;
 	if (left->trace != right->trace)
 		return left->trace->index < right->trace->index;
 	if (left->cycles != right->cycles)
 		return left->cycles < right->cycles;
-	return a->info.index < b->info.index;
+	return a->stream->info.index < b->stream->info.index;
 }
 
 static void sift_down(struct ctf_reader *reader, uint32_t at)
 {
-	struct ctf_stream_reader *moved = reader->heap[at];
+	struct waiting moved = reader->heap[at];
 
 	for (;;) {
 		uint32_t child = 2 * at + 1;
@@ -162,9 +170,9 @@ static void sift_down(struct ctf_reader *reader, uint32_t at)
 		if (child >= reader->heap_count)
 			break;
 		if (child + 1 < reader->heap_count &&
-				is_before(reader->heap[child + 1], reader->heap[child]))
+				is_before(&reader->heap[child + 1], &reader->heap[child]))
 			child++;
-		if (!is_before(reader->heap[child], moved))
+		if (!is_before(&reader->heap[child], &moved))
 			break;
 		reader->heap[at] = reader->heap[child];
 		at = child;
@@ -176,7 +184,7 @@ static int start_merging(struct ctf_reader *reader)
 {
 	size_t window = CTF_WINDOW_NORMAL;
 
-	reader->heap = calloc((size_t)reader->stream_count + 1, sizeof(struct ctf_stream_reader *));
+	reader->heap = calloc((size_t)reader->stream_count + 1, sizeof(*reader->heap));
 	if (!reader->heap)
 		return -ENOMEM;
 	if (reader->stream_count && window > WINDOWS_SIZE / reader->stream_count)
@@ -192,7 +200,8 @@ static int start_merging(struct ctf_reader *reader)
 		if (ret < 0)
 			return ret;
 		if (ret)
-			reader->heap[reader->heap_count++] = reader->streams[i];
+			reader->heap[reader->heap_count++] = (struct waiting){
+					reader->streams[i]->item.ns, reader->streams[i]};
 	}
 	for (uint32_t i = reader->heap_count / 2; i-- > 0;)
 		sift_down(reader, i);
@@ -239,19 +248,22 @@ int ctf_reader_next(struct ctf_reader *reader, struct ctf_item *item)
 		return 1;
 	}
 	if (reader->top_shown) {
-		int ret = ctf_stream_reader_next(reader->heap[0]);
+		struct waiting *top = &reader->heap[0];
+		int ret = ctf_stream_reader_next(top->stream);
 
 		if (ret < 0)
 			return ret;
-		if (!ret)
-			reader->heap[0] = reader->heap[--reader->heap_count];
+		if (ret)
+			top->ns = top->stream->item.ns;
+		else
+			*top = reader->heap[--reader->heap_count];
 		if (reader->heap_count)
 			sift_down(reader, 0);
 		reader->top_shown = false;
 	}
 	if (!reader->heap_count)
 		return note_grown(reader, item);
-	*item = reader->heap[0]->item;
+	*item = reader->heap[0].stream->item;
 	reader->top_shown = true;
 	return 1;
 }
