@@ -11,6 +11,7 @@
  *	libraries.c   where the agent and the wrappers are
  *	spawn.c       starting the command
  *	command.c     why a command may never meet the agent
+ *	runtime.c     the directory of the socket
  *	listener.c    the socket that agents find
  *	connection.c  what an agent says, and the answers
  *	instance.c    a process image and its memory
@@ -159,6 +160,7 @@ struct session {
 
 	/* The socket. */
 	char runtime[96];
+	int runtime_fd; /* its lock */
 	char socket_path[104];
 	struct watch listener;
 	struct connection *connections;
@@ -220,6 +222,7 @@ void report(struct session *session, bool is_error, const char *format, ...)
 void report_failure(struct session *session, int code);
 void report_loss(struct session *session, const struct instance *instance, const char *ring,
 		const char *event, const char *reason, uint64_t count, bool in_bytes);
+void reports_free(struct session *session);
 int session_fail(struct session_error *error, enum session_error_kind kind, int code,
 		const char *format, ...) __attribute__((format(printf, 4, 5)));
 /* FAILED or, for EACCES, EPERM and EROFS, PERMISSION. */
@@ -238,6 +241,10 @@ char *command_never_meets(const char *name);
 
 /* spawn.c */
 sigset_t session_signals(void);
+
+/* runtime.c */
+int runtime_make(struct session *session);
+void runtime_remove(struct session *session);
 
 /* listener.c */
 int listener_open(struct session *session, struct session_error *error);

@@ -84,6 +84,27 @@ void report_failure(struct session *session, int code)
 	pthread_mutex_unlock(&session->lock);
 }
 
+/* The texts are copies of ours. */
+static void free_loss(const struct session_loss *loss)
+{
+	free((void *)(uintptr_t)loss->process);
+	free((void *)(uintptr_t)loss->ring);
+	free((void *)(uintptr_t)loss->event);
+	free((void *)(uintptr_t)loss->reason);
+}
+
+void reports_free(struct session *session)
+{
+	size_t i;
+
+	for (i = 0; i < session->nr_messages; i++)
+		free(session->messages[i].text);
+	free(session->messages);
+	for (i = 0; i < session->nr_losses; i++)
+		free_loss(&session->losses[i]);
+	free(session->losses);
+}
+
 static char *copy(const char *text)
 {
 	return strdup(text ? text : "");
@@ -105,5 +126,7 @@ void report_loss(struct session *session, const struct instance *instance, const
 	pthread_mutex_lock(&session->lock);
 	if (grow(&session->losses, session->nr_losses, &session->room_losses, sizeof(loss)))
 		session->losses[session->nr_losses++] = loss;
+	else
+		free_loss(&loss);
 	pthread_mutex_unlock(&session->lock);
 }

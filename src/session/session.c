@@ -207,7 +207,7 @@ static struct session *allocate(const struct session_options *options)
 		return NULL;
 	session->mode = options->mode;
 	session->wait_all = options->wait_all;
-	session->epoll = session->doorbell_fd = -1;
+	session->epoll = session->doorbell_fd = session->runtime_fd = -1;
 	session->listener.fd = session->signals.fd = session->command.watch.fd = -1;
 	session->command.status = -1;
 	session->instances_end = &session->instances;
@@ -273,24 +273,6 @@ static void close_fd(int fd)
 		close(fd);
 }
 
-static void free_reports(struct session *session)
-{
-	size_t i;
-
-	for (i = 0; i < session->nr_messages; i++)
-		free(session->messages[i].text);
-	free(session->messages);
-	for (i = 0; i < session->nr_losses; i++) {
-		/* All copies of ours: report.c. */
-		free((void *)(uintptr_t)session->losses[i].process);
-		free((void *)(uintptr_t)session->losses[i].ring);
-		free((void *)(uintptr_t)session->losses[i].event);
-		free((void *)(uintptr_t)session->losses[i].reason);
-	}
-	free(session->losses);
-	free(session->processes);
-}
-
 void session_destroy(struct session *session)
 {
 	size_t i;
@@ -313,7 +295,8 @@ void session_destroy(struct session *session)
 	close_fd(session->signals.fd);
 	close_fd(session->command.watch.fd);
 	close_fd(session->epoll);
-	free_reports(session);
+	reports_free(session);
+	free(session->processes);
 	for (i = 0; i < session->nr_environment; i++)
 		free(session->environment[i]);
 	free(session->environment);

@@ -269,6 +269,11 @@ class Signals(Case):
 class Kill(Case):
     """kill -9 at any instant: all that was published before is there, in sequence, undamaged."""
 
+    @staticmethod
+    def command_of(process):
+        with open(f"/proc/{process.pid}/task/{process.pid}/children") as children:
+            return int((children.read().split() or [0])[0])
+
     def one(self, delay):
         published = os.path.join(self.dir, "published")
         with open(published, "wb") as file:
@@ -283,9 +288,7 @@ class Kill(Case):
                     break
             time.sleep(0.001)
         time.sleep(delay)
-        pid = int(subprocess.check_output(
-            ["ps", "-o", "pid=", "--ppid", str(process.pid)]).split()[0])
-        os.kill(pid, signal.SIGKILL)
+        os.kill(self.command_of(process), signal.SIGKILL)
         summary = self.finish(process)
         self.assertEqual(summary["status"], signal.SIGKILL)
         trace, = read(self.output).values()
@@ -304,6 +307,56 @@ class Kill(Case):
         for i in range(rounds):
             with self.subTest(round=i):
                 self.one((i * 7919 % 1000) / 1000 * (0.15 if LONG else 0.05))
+
+    def begin(self, place):
+        """A recording with its socket below place; gives it and the socket's directory."""
+        before = set(os.listdir(place))
+        self.output = os.path.join(self.dir, f"out-{len(before)}")
+        process = self.start([PROGRAM, "sleep", "60000"], env={"XDG_RUNTIME_DIR": place})
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            for name in set(os.listdir(place)) - before:
+                command = self.command_of(process)
+                if command and os.path.samefile(f"/proc/{command}/exe", PROGRAM):
+                    return process, name
+            time.sleep(0.01)
+        self.fail("no directory of a socket")
+
+    def test_killed_recorder_leaves_nothing_for_long(self):
+        place = os.path.join(self.dir, "run")
+        os.mkdir(place)
+        killed, stale = self.begin(place)
+        command = self.command_of(killed)
+        killed.kill()
+        killed.wait()
+        os.kill(command, signal.SIGKILL)
+        killed.stdout.close()
+        self.assertEqual(os.listdir(place), [stale])
+        alive, used = self.begin(place)
+        self.assertEqual(os.listdir(place), [used])
+        # What is not ours, or may not be: without a socket, with more than it, open to others.
+        os.mkdir(os.path.join(place, "side-output"), 0o700)
+        for name, mode, files in (("side-wanted", 0o700, ["agent"]), ("side-shared", 0o755, []),
+                                  ("side-filled", 0o700, ["more"]), ("side-longer-name", 0o700, [])):
+            os.mkdir(os.path.join(place, name), mode)
+            for file in files:
+                open(os.path.join(place, name, file), "w").close()
+            if "agent" not in files:
+                with socket.socket(socket.AF_UNIX) as left:
+                    left.bind(os.path.join(place, name, "agent"))
+        os.mkdir(os.path.join(self.dir, "aside"), 0o700)
+        with socket.socket(socket.AF_UNIX) as left:
+            left.bind(os.path.join(self.dir, "aside", "agent"))
+        os.symlink(os.path.join(self.dir, "aside"), os.path.join(place, "side-linked"))
+        left = set(os.listdir(place))
+        last, name = self.begin(place)
+        self.assertEqual(set(os.listdir(place)), left | {name})
+        for directory in used, name, "side-shared", "side-filled", "side-linked":
+            self.assertTrue(os.path.exists(os.path.join(place, directory, "agent")), directory)
+        for process in alive, last:
+            os.kill(self.command_of(process), signal.SIGKILL)
+            self.assertTrue(self.finish(process)["ok"])
+        self.assertEqual(set(os.listdir(place)), left - {used})
 
 
 class Limits(Case):

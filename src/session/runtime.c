@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The directory of the socket, which only we can enter.
+ *
+ * Its owner holds a lock (flock) on the directory itself while it lives. A recorder that was killed
+ * leaves the directory and the socket behind; the next one that makes its own in the same place takes
+ * the lock of each that it finds, and removes it. Between mkdtemp() and flock() a directory is not
+ * locked yet: it has no socket yet, either, and without one it is left alone.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "session/parts.h"
+
+#define PREFIX "side-"
+#define PATTERN PREFIX "XXXXXX"
+#define SOCKET "agent"
+
+/* A socket with our name, and nothing else. */
+static bool holds_socket_only(int directory)
+{
+	struct dirent *entry;
+	struct stat status;
+	bool found = false, other = false;
+	int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *entries = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!entries) {
+		if (fd >= 0)
+			close(fd);
+		return false;
+	}
+	while ((entry = readdir(entries))) {
+		if (!strcmp(entry->d_name, SOCKET))
+			found = true;
+		else if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
+			other = true;
+	}
+	closedir(entries);
+	return found && !other && !fstatat(directory, SOCKET, &status, AT_SYMLINK_NOFOLLOW) &&
+			S_ISSOCK(status.st_mode);
+}
+
+static void remove_if_stale(int place, const char *name)
+{
+	struct stat status;
+	int fd = openat(place, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	/* Where there are no locks, flock() fails for the owner and for us: nothing is removed. */
+	if (!fstat(fd, &status) && status.st_uid == geteuid() &&
+			(status.st_mode & 07777) == S_IRWXU && !flock(fd, LOCK_EX | LOCK_NB) &&
+			holds_socket_only(fd) && !unlinkat(fd, SOCKET, 0))
+		unlinkat(place, name, AT_REMOVEDIR);
+	close(fd);
+}
+
+static void remove_stale(const char *path)
+{
+	DIR *place = opendir(path);
+	struct dirent *entry;
+
+	if (!place)
+		return;
+	while ((entry = readdir(place))) {
+		if (!strncmp(entry->d_name, PREFIX, strlen(PREFIX)) &&
+				strlen(entry->d_name) == strlen(PATTERN))
+			remove_if_stale(dirfd(place), entry->d_name);
+	}
+	closedir(place);
+}
+
+/* XDG_RUNTIME_DIR if it is there and its name leaves room, else TMPDIR or /tmp. */
+int runtime_make(struct session *session)
+{
+	const char *const places[] = {getenv("XDG_RUNTIME_DIR"), getenv("TMPDIR"), "/tmp"};
+	size_t i;
+
+	for (i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		if (!places[i] || places[i][0] != '/' ||
+				snprintf(session->runtime, sizeof(session->runtime), "%s/" PATTERN,
+						places[i]) >= (int)sizeof(session->runtime))
+			continue;
+		if (!mkdtemp(session->runtime))
+			continue;
+		session->runtime_fd = open(session->runtime, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		/* Waits for whoever looks at it just now; where there are no locks, it goes without. */
+		while (session->runtime_fd >= 0 && flock(session->runtime_fd, LOCK_EX) &&
+				errno == EINTR)
+			;
+		snprintf(session->socket_path, sizeof(session->socket_path), "%s/" SOCKET,
+				session->runtime);
+		remove_stale(places[i]);
+		return 0;
+	}
+	session->runtime[0] = 0;
+	return -errno;
+}
+
+void runtime_remove(struct session *session)
+{
+	if (session->socket_path[0])
+		unlink(session->socket_path);
+	if (session->runtime[0])
+		rmdir(session->runtime);
+	session->socket_path[0] = session->runtime[0] = 0;
+	if (session->runtime_fd >= 0)
+		close(session->runtime_fd);
+	session->runtime_fd = -1;
+}
