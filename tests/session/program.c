@@ -125,13 +125,21 @@ static int verb_fork(char **args)
 /* Children of a program whose other threads never stop emitting. */
 static int verb_fork_threads(char **args)
 {
-	struct work work[2] = {{.number = 100, .to = UINT64_MAX, .gently = true},
-			{.number = 101, .to = UINT64_MAX, .gently = true}};
+	volatile uint64_t published[102] = {0};
+	struct work work[2] = {
+			{.number = 100, .to = UINT64_MAX, .published = published, .gently = true},
+			{.number = 101, .to = UINT64_MAX, .published = published, .gently = true}};
 	int children = atoi(args[0]);
 	int i;
 
 	pthread_create(&work[0].thread, NULL, fire, &work[0]);
 	pthread_create(&work[1].thread, NULL, fire, &work[1]);
+	/*
+	 * A thread that begins allocates in the runtime of clang's address sanitizer, whose locks stay
+	 * taken in a child that is forked meanwhile.
+	 */
+	while (!published[100] || !published[101])
+		usleep(100);
 	for (i = 0; i < children; i++) {
 		pid_t child = fork();
 
