@@ -2,9 +2,10 @@
 /*
  * A program that says so many events and ends as it is told, for `side record`.
  *
- *   talker COUNT [exit STATUS | signal NUMBER | wait]
+ *   talker COUNT [exit STATUS | signal NUMBER | wait | scream]
  *
- * "wait" says "ready" and waits for a signal.
+ * "wait" says "ready" and waits for a signal. "scream" says more than rings hold, in an event whose
+ * name would change a terminal.
  */
 #include <side/trace.h>
 
@@ -17,6 +18,9 @@
 side_static_event(talker_said, "talker", "said", SIDE_LOGLEVEL_INFO,
 		side_field_list(side_field_u32("number"), side_field_string("text")));
 side_static_event(talker_ends, "talker", "ends", SIDE_LOGLEVEL_WARNING, side_field_list());
+
+side_static_event(talker_screams, "talker", "\033[2J\r\302\233scream\n", SIDE_LOGLEVEL_INFO,
+		side_field_list(side_field_u32("number")));
 
 int main(int argc, char **argv)
 {
@@ -33,6 +37,10 @@ int main(int argc, char **argv)
 		fflush(stdout);
 		for (;;)
 			pause();
+	}
+	if (argc > 2 && !strcmp(argv[2], "scream")) {
+		for (uint32_t i = 0; i < 300000; i++)
+			side_event(talker_screams, side_arg_list(side_arg_u32(i)));
 	}
 	if (argc > 3 && !strcmp(argv[2], "signal")) {
 		signal(atoi(argv[3]), SIG_DFL);

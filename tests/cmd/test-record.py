@@ -204,6 +204,22 @@ def test_patterns():
             equal(found, wanted, str(patterns))
 
 
+def test_names_do_not_reach_the_terminal():
+    """What a program calls its events is shown, never obeyed."""
+    for options in ([], ["--json"]):
+        result = side("record", *options, "-o", new_output(), "--buffer-size", "64K", TALKER, "0",
+                      "scream", text=False)
+        equal(result.status, 0, str(result.err))
+        if options:
+            told = summary(Result(0, "", result.err.decode()))
+            true("talker:\033[2J\r\u009bscream\n" in [loss["event"] for loss in told["losses"]],
+                 str(told["losses"]))
+        else:
+            contains(result.err.decode(), "talker:\\x1b[2J\\x0d\\xc2scream\\x0a")
+        for control in b"\033", b"\r", b"\302\233":
+            true(control not in result.err, f"{control} in {result.err}")
+
+
 def test_losses():
     # Rings of the smallest size, and more events than can be written meanwhile.
     result, output = record("--buffer-size=64K", TALKER, "300000", "exit", "7")

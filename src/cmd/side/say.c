@@ -86,6 +86,12 @@ static size_t utf8_length(const unsigned char *text)
 	return length;
 }
 
+/* C1 control characters, which terminals obey, too, begin with 0xc2 in UTF-8. */
+static bool is_c1(const unsigned char *at, size_t length)
+{
+	return length == 2 && at[0] == 0xc2 && at[1] < 0xa0;
+}
+
 void say_json_string(FILE *out, const char *text)
 {
 	const unsigned char *at = (const unsigned char *)text;
@@ -96,6 +102,8 @@ void say_json_string(FILE *out, const char *text)
 
 		if (*at == '"' || *at == '\\')
 			fprintf(out, "\\%c", *at);
+		else if (is_c1(at, length))
+			fprintf(out, "\\u%04x", at[1]);
 		else if (*at == '\n')
 			fputs("\\n", out);
 		else if (*at < 0x20 || *at == 0x7f || !length)
@@ -114,9 +122,7 @@ const char *say_printable(const char *text, char *printable, size_t size)
 
 	while (*at) {
 		size_t length = utf8_length(at);
-		/* C1 control characters, which terminals obey, too, begin with 0xc2 in UTF-8. */
-		bool plain = length && *at >= 0x20 && *at != 0x7f &&
-				!(length == 2 && at[0] == 0xc2 && at[1] < 0xa0);
+		bool plain = length && *at >= 0x20 && *at != 0x7f && !is_c1(at, length);
 		char form[8];
 
 		if (plain) {
