@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#ifndef TESTS_HEADERS_TEST_USES_H
+#define TESTS_HEADERS_TEST_USES_H
 /*
  * Behaviour of the macros: registration, descriptions, arguments byte by byte, evaluation.
  * Included by a C and by a C++ file, with the checker on and off.
@@ -210,3 +212,5 @@ static int test_uses(void)
 	CHECK(use_everything(NULL));
 	return failures ? 1 : 0;
 }
+
+#endif

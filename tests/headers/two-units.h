@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#ifndef TESTS_HEADERS_TWO_UNITS_H
+#define TESTS_HEADERS_TWO_UNITS_H
 /* An event that both units know and unit B defines. */
 #include <side/trace.h>
 
@@ -7,3 +9,5 @@ side_declare_event(ev_shared);
 extern "C"
 #endif
 void emit_shared(void);
+
+#endif

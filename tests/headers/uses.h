@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#ifndef TESTS_HEADERS_USES_H
+#define TESTS_HEADERS_USES_H
 /*
  * A use of every public macro of the headers.  Compiled in every language mode, with the checker on and
  * off, and run against the stand-in of stub.h.
@@ -718,3 +720,5 @@ static int use_everything(void *key)
 	use_statements(0, key);
 	return use_helpers();
 }
+
+#endif

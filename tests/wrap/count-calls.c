@@ -16,25 +16,24 @@
 #include <unistd.h>
 
 /* name, symbol version to ask for ("" = the default) */
-#define FUNCTIONS(_)                                                                              \
-	_(malloc, "")                                                                             \
-	_(calloc, "") _(realloc, "") _(reallocarray, "") _(free, "") _(posix_memalign, "") _(     \
-			aligned_alloc, "") _(memalign, "") _(valloc, "") _(open, "") _(open64,    \
-			"") _(openat, "") _(openat64, "") _(close, "") _(read, "") _(write,       \
-			"") _(pread, "") _(pread64, "") _(pwrite, "") _(pwrite64, "") _(readv,    \
-			"") _(writev, "") _(lseek, "") _(lseek64, "") _(fsync, "") _(fdatasync,   \
-			"") _(ftruncate, "") _(ftruncate64, "") _(unlink, "") _(access,           \
-			"") _(rename, "") _(mmap, "") _(mmap64, "") _(munmap, "") _(fopen,        \
-			"") _(fopen64, "") _(fclose, "") _(fflush, "") _(fread, "") _(fwrite,     \
-			"") _(socket, "") _(connect, "") _(poll, "") _(pipe, "") _(dup2,          \
-			"") _(pthread_mutex_init, "") _(pthread_mutex_destroy,                    \
-			"") _(pthread_mutex_lock, "") _(pthread_mutex_trylock, "")                \
-			_(pthread_mutex_unlock, "") _(pthread_create, "") _(pthread_join, "") _(  \
-					pthread_cond_wait, "GLIBC_2.3.2") _(pthread_cond_signal,  \
-					"GLIBC_2.3.2") _(pthread_cond_broadcast, "GLIBC_2.3.2")   \
-					_(pthread_rwlock_rdlock, "") _(pthread_rwlock_wrlock, "") \
-							_(pthread_rwlock_unlock, "") _(sem_wait,  \
-									"") _(sem_post, "")
+/* clang-format off */
+#define FUNCTIONS(_)										\
+	_(malloc, "") _(calloc, "") _(realloc, "") _(reallocarray, "") _(free, "")		\
+	_(posix_memalign, "") _(aligned_alloc, "") _(memalign, "") _(valloc, "")		\
+	_(open, "") _(open64, "") _(openat, "") _(openat64, "") _(close, "") _(read, "")	\
+	_(write, "") _(pread, "") _(pread64, "") _(pwrite, "") _(pwrite64, "")			\
+	_(readv, "") _(writev, "") _(lseek, "") _(lseek64, "") _(fsync, "")			\
+	_(fdatasync, "") _(ftruncate, "") _(ftruncate64, "") _(unlink, "") _(access, "")	\
+	_(rename, "") _(mmap, "") _(mmap64, "") _(munmap, "") _(fopen, "") _(fopen64, "")	\
+	_(fclose, "") _(fflush, "") _(fread, "") _(fwrite, "") _(socket, "")			\
+	_(connect, "") _(poll, "") _(pipe, "") _(dup2, "") _(pthread_mutex_init, "")		\
+	_(pthread_mutex_destroy, "") _(pthread_mutex_lock, "")					\
+	_(pthread_mutex_trylock, "") _(pthread_mutex_unlock, "") _(pthread_create, "")		\
+	_(pthread_join, "") _(pthread_cond_wait, "GLIBC_2.3.2")					\
+	_(pthread_cond_signal, "GLIBC_2.3.2") _(pthread_cond_broadcast, "GLIBC_2.3.2")		\
+	_(pthread_rwlock_rdlock, "") _(pthread_rwlock_wrlock, "")				\
+	_(pthread_rwlock_unlock, "") _(sem_wait, "") _(sem_post, "")
+/* clang-format on */
 
 #define PAGE 4096
 
