@@ -252,6 +252,7 @@ static int ring_header_read(int fd, struct ring_geometry *geometry, struct ring_
 	if (rc)
 		return rc == -ENOTSUP ? rc : -EPROTO;
 	ring_header_fill(&wanted, geometry, layout);
+	/* NOLINTNEXTLINE(clang-analyzer-core.*): it thinks that errno may be 0 after a failure */
 	if (memcmp(&copy, &wanted, sizeof(copy)) || size < layout->total)
 		return -EPROTO;
 	return 0;

@@ -123,7 +123,7 @@ int visit_decoder_get_raw_string(struct decoder *decoder, struct side_type_raw_s
 		return visit_fail(decoder->error, step, -EINVAL,
 				"a string has units of %u bytes, not 1, 2 or 4", string->unit_size);
 	ret = visit_decoder_get_units(decoder, string->unit_size, &units, step);
-	if (!ret)
+	if (!ret) /* NOLINTNEXTLINE(clang-analyzer-core.*): visit_fail() never returns 0 */
 		side_ptr_set(string->p, units);
 	return ret;
 }

@@ -240,7 +240,7 @@ static int store(struct parser *parser, const struct option *option, void *base,
 	void *value = (char *)base + option->offset;
 	int error;
 
-	if (option->argument && option->kind != OPTION_FLAG && !*text) {
+	if (option->kind != OPTION_FLAG && (!text || !*text)) {
 		advise(parser, "`--%s %s` needs a text that is not empty", option->name,
 				option->argument);
 		return complain(parser, "the %s of `--%s` is empty", option->argument,
