@@ -5,7 +5,7 @@
 
 #include "ctf/tsdl.h"
 
-#define TSDL_NAME_MAX 256
+#define TSDL_NAME_MAX 1024
 
 /* Names: "struct x", "enum x", "variant x", or an alias as it is written. */
 void tsdl_define_name(struct tsdl_parser *p, const char *name, struct ctf_type *type);
