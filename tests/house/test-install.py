@@ -64,7 +64,7 @@ find_package(libside 0.1 REQUIRED)
 add_executable(user {example})
 target_link_libraries(user side::side)
 """)
-run(["cmake", "-S", project, "-B", project + "/build", f"-DCMAKE_PREFIX_PATH={prefix}"])
+run(["cmake", "-G", "Ninja", "-S", project, "-B", project + "/build", f"-DCMAKE_PREFIX_PATH={prefix}"])
 run(["cmake", "--build", project + "/build"])
 
 # The command, from where it was installed, on both programs.
