@@ -296,6 +296,7 @@ static const struct example view_examples[] = {
 	{ "side view trace -e 'libc:malloc' -n 20", "Print the first 20 calls of malloc." },
 	{ "side view --color=always trace | less -R", "Page through it with colours." },
 	{ "side view --json trace | jq -r .event | sort | uniq -c", "Count events by name." },
+	{ "side view --repair trace", "Mend what a killed recorder left, and print it." },
 	{ .command = NULL },
 };
 
