@@ -101,7 +101,7 @@ static int describe_float(
 static int describe_element(
 		struct describer *d, const struct side_type *side_type, struct ctf_type **type)
 {
-	struct described inner;
+	struct described inner = {0};
 	int ret = describe(d, side_type, &inner);
 
 	if (ret)

@@ -200,7 +200,7 @@ static int resolve_struct(
 static int resolve_variant(
 		const struct resolver *r, const struct resolve_level *level, struct ctf_type *type)
 {
-	const struct ctf_type *tag;
+	const struct ctf_type *tag = NULL;
 	int ret = bind(r, level, type, &tag);
 
 	if (!ret)

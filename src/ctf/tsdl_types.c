@@ -70,7 +70,7 @@ static void add_member(struct tsdl_parser *p, struct ctf_type *holder, uint32_t 
 
 	if (!copy || !type)
 		return;
-	memcpy(copy, name, size);
+	memcpy(copy, name, size + 1);
 	if (holder->member_count == *room) {
 		struct ctf_member *members;
 

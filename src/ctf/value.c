@@ -69,6 +69,7 @@ const struct ctf_value *ctf_value_member(const struct ctf_value *structure, cons
 	ctf_cursor_start(&cursor, structure);
 	while ((value = ctf_cursor_next(&cursor))) {
 		if (strcmp(value->member->name, name) == 0)
+			/* NOLINTNEXTLINE(clang-analyzer-core.StackAddressEscape): only elements of packed arrays stand in the cursor. */
 			return value;
 	}
 	return NULL;

