@@ -33,7 +33,8 @@ libdir = os.path.join(prefix, values["libdir"])
 
 for name in ("libside.so.0", "libside.so", "libside-agent.so", "libside-console-tracer.so.0",
              "libside-wrap-libc.so", "libside-wrap-pthread.so", "pkgconfig/libside.pc",
-             "pkgconfig/libside-console-tracer.pc", "cmake/libside/libsideConfig.cmake"):
+             "pkgconfig/libside-console-tracer.pc",
+             os.path.join(prefix, "lib/cmake/libside/libsideConfig.cmake")):
     if not os.path.exists(os.path.join(libdir, name)):
         sys.exit(f"{name} is not installed in {libdir}")
 
