@@ -93,8 +93,10 @@ static void *emit_all_the_time(void *library)
 	void (*call)(void);
 
 	*(void **)&call = function(library, "plugin_emit");
-	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED))
+	/* Once at least, however late this thread begins. */
+	do
 		call();
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED));
 	return NULL;
 }
 
