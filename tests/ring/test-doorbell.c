@@ -35,8 +35,12 @@ static void drain(void)
 		struct ring_span span;
 
 		if (ring_consumer_peek(consumer, cpu, &span) == 1) {
-			__atomic_fetch_add(&consumed, span.size, __ATOMIC_RELAXED);
+			/*
+			 * Room first: a producer that sees the sum change finds room, and one that
+			 * finds none has a change of the sum before it.
+			 */
 			ring_consumer_release(consumer, cpu, &span);
+			__atomic_fetch_add(&consumed, span.size, __ATOMIC_RELEASE);
 		}
 	}
 }
@@ -79,12 +83,12 @@ static void *thread_main(void *data)
 
 	(void)data;
 	for (int round = 0; round < ROUNDS; round++) {
-		uint64_t before = __atomic_load_n(&consumed, __ATOMIC_RELAXED);
+		uint64_t before = __atomic_load_n(&consumed, __ATOMIC_ACQUIRE);
 		int64_t until = now_ms() + 3000;
 
 		for (uint32_t i = 0, n = 9 + test_random(&state) % 40; i < n; i++)
 			ring_publish(producer, 1, payload, 1000);
-		while (__atomic_load_n(&consumed, __ATOMIC_RELAXED) == before) {
+		while (__atomic_load_n(&consumed, __ATOMIC_ACQUIRE) == before) {
 			CHECK(now_ms() < until, "slept over a pending ring");
 			sched_yield();
 		}
