@@ -50,7 +50,8 @@ def test_options():
         offered = complete(f"side {name} -")
         wanted = []
         for option in verb["options"]:
-            wanted.append(option["name"] + ("=" if "argument" in option else ""))
+            takes = "argument" in option and "optional" not in option
+            wanted.append(option["name"] + ("=" if takes else ""))
             if "letter" in option:
                 wanted.append(option["letter"])
         equal(offered, sorted(wanted), name)

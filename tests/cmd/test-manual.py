@@ -45,7 +45,9 @@ def test_options_stand_in_the_pages():
         words = " ".join(text.split())
         for option in verb["options"]:
             form = option["name"]
-            if "argument" in option:
+            if "optional" in option:
+                form += "[=" + option["argument"] + "]"
+            elif "argument" in option:
                 form += " " + option["argument"]
             if "letter" in option:
                 letter = option["letter"] + (" " + option["argument"] if "argument" in option else "")

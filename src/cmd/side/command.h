@@ -37,8 +37,12 @@ enum option_kind {
 	OPTION_LIST,   /* may be given several times; struct text_list */
 	OPTION_SIZE,   /* bytes, with K, M, G; uint64_t */
 	OPTION_NUMBER, /* uint64_t */
+	OPTION_TIME,   /* with ns, us, ms, s or min; uint64_t, nanoseconds */
 	OPTION_CHOICE, /* one of the words in choices; int, the index */
 };
+
+/* The value of an OPTION_NUMBER whose optional argument was left out. */
+#define OPTION_BARE UINT64_MAX
 
 /* What a shell offers to complete an option's argument or an operand. */
 enum completion {
@@ -49,6 +53,7 @@ enum completion {
 	COMPLETE_COMMAND_OR_FILE,
 	COMPLETE_EVENT,
 	COMPLETE_CHOICE,
+	COMPLETE_CONTEXT, /* names with commas between them */
 	COMPLETE_VERB,
 };
 
@@ -56,6 +61,8 @@ struct option {
 	char letter; /* 0: long form only */
 	const char *name;
 	const char *argument; /* what it is called in help; NULL for a flag */
+	bool optional;        /* the argument may be left out, and stands behind `=` only */
+	bool ordered;         /* `offset` is that of a struct option_uses: the order counts */
 	enum option_kind kind;
 	enum completion completion;
 	size_t offset;              /* of the value in the struct of the verb */
@@ -98,6 +105,21 @@ struct topic {
 
 struct text_list {
 	const char **items;
+	size_t count;
+};
+
+/* What was given for options whose order has a meaning, in that order. */
+struct option_use {
+	const struct option *option;
+	const char *text; /* NULL: a flag, or no argument */
+	union {
+		uint64_t number; /* OPTION_SIZE, OPTION_NUMBER, OPTION_TIME */
+		int choice;
+	};
+};
+
+struct option_uses {
+	struct option_use *items;
 	size_t count;
 };
 
@@ -177,6 +199,8 @@ int parse_command_line(int argc, char **argv, struct parsed *parsed, struct pars
 void parsed_free(struct parsed *parsed);
 
 int parse_size(const char *text, uint64_t *size);
+/* "10ms", "1s": nanoseconds. A number without a unit is refused. */
+int parse_time(const char *text, uint64_t *nanoseconds);
 /* The candidate that was probably meant, or NULL. @next gives candidates until NULL. */
 const char *parse_nearest(const char *word, const char *const *candidates, size_t count);
 

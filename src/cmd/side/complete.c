@@ -63,7 +63,7 @@ static void bash_options(FILE *out, const struct option *const *tables)
 			if (option->letter)
 				fprintf(out, "%s-%c", separator, option->letter), separator = " ";
 			fprintf(out, "%s--%s%s", separator, option->name,
-					option->argument ? "=" : "");
+					option->argument && !option->optional ? "=" : "");
 			separator = " ";
 		}
 	}
@@ -72,7 +72,7 @@ static void bash_options(FILE *out, const struct option *const *tables)
 	for (size_t table = 0; table < 2; table++) {
 		for (const struct option *option = tables[table]; option && option->name;
 				option++) {
-			if (!option->argument)
+			if (!option->argument || option->optional)
 				continue;
 			if (option->letter)
 				fprintf(out, "%s-%c", separator, option->letter), separator = " ";
@@ -101,7 +101,7 @@ static const char *bash_want(enum completion completion)
 static void bash_arguments(FILE *out, const char *verb, const struct option *option)
 {
 	for (; option->name; option++) {
-		if (!option->argument)
+		if (!option->argument || option->optional)
 			continue;
 		fprintf(out, "\t'%s --%s'", verb, option->name);
 		if (option->letter)
@@ -253,7 +253,7 @@ static const char *zsh_action(const struct option *option)
 
 static void zsh_option(FILE *out, const struct option *option)
 {
-	const char *many = option->kind == OPTION_LIST ? "*" : "";
+	const char *many = option->ordered || option->kind == OPTION_LIST ? "*" : "";
 
 	fputs("\t\t", out);
 	for (int letter = option->letter ? 1 : 0; letter >= 0; letter--) {
@@ -263,7 +263,8 @@ static void zsh_option(FILE *out, const struct option *option)
 		if (letter)
 			fprintf(out, "-%c%s", option->letter, option->argument ? "+" : "");
 		else
-			fprintf(out, "--%s%s", option->name, option->argument ? "=" : "");
+			fprintf(out, "--%s%s%s", option->name, option->argument ? "=" : "",
+					option->optional ? "-" : "");
 		fputs("[", out);
 		zsh_text(out, option->sentence);
 		fputs("]", out);
@@ -273,7 +274,8 @@ static void zsh_option(FILE *out, const struct option *option)
 				fprintf(out, "%s%s", i ? " " : "", option->choices[i]);
 			fputs(")", out);
 		} else if (option->argument) {
-			fprintf(out, ":%s:%s", option->argument, zsh_action(option));
+			fprintf(out, "%s:%s:%s", option->optional ? ":" : "", option->argument,
+					zsh_action(option));
 		}
 		fprintf(out, "'%s", letter ? " " : " \\\n");
 	}

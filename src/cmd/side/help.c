@@ -70,7 +70,9 @@ static void print_options(FILE *out, const struct option *options, bool color)
 		if (options->letter)
 			fprintf(out, "-%c, ", options->letter);
 		fprintf(out, "--%s%s", options->name, plain[color]);
-		if (options->argument)
+		if (options->optional)
+			fprintf(out, "[=%s]", options->argument);
+		else if (options->argument)
 			fprintf(out, "%s%s", options->kind == OPTION_CHOICE ? "=" : " ",
 					options->argument);
 		putc('\n', out);
@@ -157,6 +159,7 @@ static void json_options(FILE *out, const struct option *options)
 			[OPTION_LIST] = "list",
 			[OPTION_SIZE] = "size",
 			[OPTION_NUMBER] = "number",
+			[OPTION_TIME] = "time",
 			[OPTION_CHOICE] = "choice",
 	};
 
@@ -166,7 +169,8 @@ static void json_options(FILE *out, const struct option *options)
 		if (option->letter)
 			fprintf(out, ",\"letter\":\"-%c\"", option->letter);
 		if (option->argument)
-			fprintf(out, ",\"argument\":\"%s\"", option->argument);
+			fprintf(out, ",\"argument\":\"%s\"%s", option->argument,
+					option->optional ? ",\"optional\":true" : "");
 		if (option->standard) {
 			fputs(",\"default\":", out);
 			say_json_string(out, option->standard);

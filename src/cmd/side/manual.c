@@ -110,6 +110,14 @@ static void paragraphs(struct page *page, const char *const *all, bool first)
 	}
 }
 
+static void option_argument(struct page *page, const struct option *option)
+{
+	if (option->optional)
+		fprintf(page->out, " Ns Oo Ns = Ns Ar %s Oc", option->argument);
+	else if (option->argument)
+		fprintf(page->out, " Ar %s", option->argument);
+}
+
 static void options(struct page *page, const struct option *option)
 {
 	fputs(".Bl -tag -width Ds\n", page->out);
@@ -122,8 +130,7 @@ static void options(struct page *page, const struct option *option)
 			fputs(", ", page->out);
 		}
 		fprintf(page->out, "Fl -%s", option->name);
-		if (option->argument)
-			fprintf(page->out, " Ar %s", option->argument);
+		option_argument(page, option);
 		putc('\n', page->out);
 		text(page, option->sentence);
 		if (option->standard) {
@@ -254,8 +261,7 @@ static void print_verb(struct page *page, const struct verb *verb)
 			fprintf(page->out, ".Op Fl %c", option->letter);
 		else
 			fprintf(page->out, ".Op Fl -%s", option->name);
-		if (option->argument)
-			fprintf(page->out, " Ar %s", option->argument);
+		option_argument(page, option);
 		putc('\n', page->out);
 	}
 	operands(page, verb->operands);

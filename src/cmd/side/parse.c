@@ -201,6 +201,33 @@ static int parse_number(const char *text, uint64_t *number)
 	return errno ? -ERANGE : *end ? -EINVAL : 0;
 }
 
+int parse_time(const char *text, uint64_t *nanoseconds)
+{
+	static const struct {
+		const char *name;
+		uint64_t nanoseconds;
+	} units[] = {{"ns", 1}, {"us", 1000}, {"ms", 1000000}, {"s", 1000000000},
+			{"min", UINT64_C(60000000000)}};
+	uint64_t number;
+	char *end;
+
+	if (!isdigit((unsigned char)*text))
+		return -EINVAL;
+	errno = 0;
+	number = strtoull(text, &end, 10);
+	if (errno)
+		return -ERANGE;
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (strcmp(end, units[i].name) != 0)
+			continue;
+		if (number > UINT64_MAX / units[i].nanoseconds)
+			return -ERANGE;
+		*nanoseconds = number * units[i].nanoseconds;
+		return 0;
+	}
+	return -EINVAL;
+}
+
 static int choose(struct parser *parser, const struct option *option, const char *text, int *choice)
 {
 	size_t used = 0;
@@ -234,10 +261,18 @@ static int store_list(struct parser *parser, struct text_list *list, const char 
 	return 0;
 }
 
-/* @spelt is the option as it was typed, for messages. */
-static int store(struct parser *parser, const struct option *option, void *base, const char *text)
+static int complain_of_value(struct parser *parser, const struct option *option, const char *text,
+		int error, const char *what)
 {
-	void *value = (char *)base + option->offset;
+	if (error == -ERANGE)
+		return complain(parser, "`--%s %.128s` is too large", option->name, text);
+	return complain(parser, "`--%s %.128s` is not %s", option->name, text, what);
+}
+
+/* Into the C type that the option's kind has. */
+static int store_value(
+		struct parser *parser, const struct option *option, void *value, const char *text)
+{
 	int error;
 
 	if (option->kind != OPTION_FLAG && (!text || !*text)) {
@@ -266,18 +301,60 @@ static int store(struct parser *parser, const struct option *option, void *base,
 		advise(parser,
 				"a size is a number of bytes, also with K, M or G behind it: 512K, "
 				"4M");
-		if (error == -ERANGE)
-			return complain(parser, "`--%s %.128s` is too large", option->name, text);
-		return complain(parser, "`--%s %.128s` is not a size", option->name, text);
+		return complain_of_value(parser, option, text, error, "a size");
 	case OPTION_NUMBER:
 		error = parse_number(text, value);
+		return error ? complain_of_value(parser, option, text, error, "a number") : 0;
+	case OPTION_TIME:
+		error = parse_time(text, value);
 		if (!error)
 			return 0;
-		if (error == -ERANGE)
-			return complain(parser, "`--%s %.128s` is too large", option->name, text);
-		return complain(parser, "`--%s %.128s` is not a number", option->name, text);
+		advise(parser, "a time is a number with ns, us, ms, s or min behind it: 10ms, 1s");
+		return complain_of_value(parser, option, text, error, "a time");
 	}
 	return -EINVAL;
+}
+
+static int store_use(struct parser *parser, const struct option *option, struct option_uses *uses,
+		const char *text)
+{
+	struct option_use use = {.option = option, .text = text};
+	struct option_use *items;
+	union {
+		bool flag;
+		const char *text;
+		uint64_t number;
+		int choice;
+	} value = {.number = 0};
+	int error = 0;
+
+	if (text || !option->optional)
+		error = store_value(parser, option, &value, text);
+	if (error)
+		return error;
+	if (option->kind == OPTION_CHOICE)
+		use.choice = value.choice;
+	else if (option->kind != OPTION_TEXT)
+		use.number = value.number;
+	items = realloc(uses->items, (uses->count + 1) * sizeof(*items));
+	if (!items)
+		return complain(parser, "there is no memory");
+	items[uses->count++] = use;
+	uses->items = items;
+	return 0;
+}
+
+static int store(struct parser *parser, const struct option *option, void *base, const char *text)
+{
+	void *value = (char *)base + option->offset;
+
+	if (option->ordered)
+		return store_use(parser, option, value, text);
+	if (option->optional && !text) {
+		*(uint64_t *)value = OPTION_BARE;
+		return 0;
+	}
+	return store_value(parser, option, value, text);
 }
 
 /* ---- words ---- */
@@ -330,6 +407,8 @@ static int parse_long(struct parser *parser)
 	}
 	if (text)
 		return store(parser, option, base, text + 1);
+	if (option->optional)
+		return store(parser, option, base, NULL);
 	if (parser->at + 1 >= parser->argc)
 		return missing_argument(parser, option);
 	return store(parser, option, base, parser->argv[++parser->at]);
@@ -358,6 +437,8 @@ static int parse_letters(struct parser *parser)
 					*letters);
 		}
 		if (option->argument) {
+			if (option->optional)
+				return store(parser, option, base, NULL);
 			if (letters[1])
 				return store(parser, option, base, letters + 1);
 			if (parser->at + 1 >= parser->argc)
@@ -470,7 +551,13 @@ void parsed_free(struct parsed *parsed)
 	if (!parsed->verb)
 		return;
 	for (const struct option *option = parsed->verb->options; option->name; option++) {
-		if (option->kind == OPTION_LIST) {
+		if (option->ordered) {
+			struct option_uses *uses =
+					(void *)((char *)&parsed->options + option->offset);
+
+			free(uses->items);
+			*uses = (struct option_uses){0};
+		} else if (option->kind == OPTION_LIST) {
 			struct text_list *list =
 					(void *)((char *)&parsed->options + option->offset);
 

@@ -142,9 +142,43 @@ const char *say_printable(const char *text, char *printable, size_t size)
 	return printable;
 }
 
+/* Something in a text that the user wrote. */
+struct place {
+	const char *text;
+	unsigned int column;
+};
+
+#define PLACE_LINE_MAX 240
+
+/* As wide as it is shown: characters, not bytes. */
+static size_t shown_width(const char *text)
+{
+	size_t width = 0;
+
+	for (; *text; text++)
+		width += ((unsigned char)*text & 0xc0) != 0x80;
+	return width;
+}
+
+/* The text, and a mark below the column. */
+static void print_place(FILE *out, const struct place *place)
+{
+	char before[4 * PLACE_LINE_MAX], after[4 * PLACE_LINE_MAX], head[PLACE_LINE_MAX];
+	size_t length = strlen(place->text), column = place->column ? place->column - 1 : 0;
+
+	if (length >= PLACE_LINE_MAX)
+		return;
+	column = column < length ? column : length;
+	memcpy(head, place->text, column);
+	head[column] = '\0';
+	say_printable(head, before, sizeof(before));
+	say_printable(place->text + column, after, sizeof(after));
+	fprintf(out, "  %s%s\n  %*s^\n", before, after, (int)shown_width(before), "");
+}
+
 /* One message has one write: lines of traced programs on the same terminal stay apart from it. */
 static void print_message(const char *type, const char *color, enum command_status status,
-		const char *message, const char *mend)
+		const char *message, const char *mend, const struct place *place)
 {
 	char printable[4 * MESSAGE_MAX], *line = NULL;
 	size_t size = 0;
@@ -166,6 +200,11 @@ static void print_message(const char *type, const char *color, enum command_stat
 			fputs(",\"mend\":", out);
 			say_json_string(out, mend);
 		}
+		if (place) {
+			fputs(",\"text\":", out);
+			say_json_string(out, place->text);
+			fprintf(out, ",\"column\":%u", place->column);
+		}
 		fputs("}\n", out);
 	} else {
 		say_printable(message, printable, sizeof(printable));
@@ -174,6 +213,8 @@ static void print_message(const char *type, const char *color, enum command_stat
 		if (mend && *mend)
 			fprintf(out, "; %s", say_printable(mend, printable, sizeof(printable)));
 		fputs("\n", out);
+		if (place)
+			print_place(out, place);
 	}
 	fclose(out);
 	fflush(stdout);
@@ -191,7 +232,21 @@ int say_error(enum command_status status, const char *mend, const char *format, 
 	va_start(arguments, format);
 	vsnprintf(message, sizeof(message), format, arguments);
 	va_end(arguments);
-	print_message("error", "\033[1;31m", status, message, mend);
+	print_message("error", "\033[1;31m", status, message, mend, NULL);
+	return (int)status;
+}
+
+int say_error_at(enum command_status status, const char *mend, const char *text,
+		unsigned int column, const char *format, ...)
+{
+	const struct place place = {.text = text, .column = column};
+	char message[MESSAGE_MAX];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(message, sizeof(message), format, arguments);
+	va_end(arguments);
+	print_message("error", "\033[1;31m", status, message, mend, &place);
 	return (int)status;
 }
 
@@ -205,7 +260,7 @@ void say_note(const char *format, ...)
 	va_start(arguments, format);
 	vsnprintf(message, sizeof(message), format, arguments);
 	va_end(arguments);
-	print_message("note", "\033[1m", COMMAND_DONE, message, NULL);
+	print_message("note", "\033[1m", COMMAND_DONE, message, NULL, NULL);
 }
 
 void say_detail(const char *format, ...)
@@ -218,7 +273,7 @@ void say_detail(const char *format, ...)
 	va_start(arguments, format);
 	vsnprintf(message, sizeof(message), format, arguments);
 	va_end(arguments);
-	print_message("detail", "\033[2m", COMMAND_DONE, message, NULL);
+	print_message("detail", "\033[2m", COMMAND_DONE, message, NULL, NULL);
 }
 
 int say_flush(FILE *out)

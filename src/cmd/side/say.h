@@ -33,6 +33,13 @@ bool say_is_quiet(void);
 int say_error(enum command_status status, const char *mend, const char *format, ...)
 		__attribute__((format(printf, 3, 4)));
 
+/*
+ * The same about a place in a text that the user wrote (column from 1, in bytes): the text follows
+ * with a mark below that place.
+ */
+int say_error_at(enum command_status status, const char *mend, const char *text,
+		unsigned int column, const char *format, ...) __attribute__((format(printf, 5, 6)));
+
 /* Something that the user should know, though nothing failed. Not with --quiet. */
 void say_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
