@@ -93,6 +93,7 @@ static const char *bash_want(enum completion completion)
 	case COMPLETE_COMMAND_OR_FILE: return "command_or_file";
 	case COMPLETE_EVENT: return "event";
 	case COMPLETE_CHOICE: return "choice";
+	case COMPLETE_CONTEXT: return "context";
 	case COMPLETE_VERB: return "verb";
 	}
 	return "none";
@@ -246,6 +247,7 @@ static const char *zsh_action(const struct option *option)
 	case COMPLETE_NONE:
 	case COMPLETE_COMMAND_OR_FILE:
 	case COMPLETE_CHOICE:
+	case COMPLETE_CONTEXT:
 	case COMPLETE_VERB: break;
 	}
 	return " ";
@@ -314,6 +316,7 @@ static void zsh_operands(FILE *out, const struct verb *verb)
 	case COMPLETE_NONE:
 	case COMPLETE_FILE:
 	case COMPLETE_EVENT:
+	case COMPLETE_CONTEXT:
 	case COMPLETE_CHOICE: fputs("\t\t'*:file:_files'\n", out); break;
 	}
 }
