@@ -103,7 +103,7 @@ static double run(struct ring_producer *producer, size_t size, int threads)
 
 static void empty(struct ring_consumer *consumer)
 {
-	for (uint32_t cpu = 0; cpu < ring_consumer_geometry(consumer)->cpus; cpu++) {
+	for (uint32_t cpu = 0; cpu < ring_consumer_geometry(consumer)->rings; cpu++) {
 		struct ring_span span;
 
 		if (ring_consumer_peek(consumer, cpu, &span) == 1)
@@ -127,7 +127,7 @@ static double median(double *values, int count)
 static int set_up(void)
 {
 	struct ring_geometry geometry = {
-			.cpus = ring_possible_cpus(), .event_slots = 8, .size = RING_BYTES};
+			.rings = ring_possible_cpus(), .event_slots = 8, .size = RING_BYTES};
 
 	for (unsigned int i = 0; i < WAYS; i++) {
 		int fd;

@@ -85,15 +85,15 @@ int ring_consumer_map(int fd, const struct ring_geometry *expected, struct ring_
 {
 	struct ring_consumer *consumer;
 	struct ring_memory memory;
-	uint32_t cpus;
+	uint32_t rings;
 	int rc;
 
 	rc = ring_memory_map(fd, PROT_READ, &memory);
 	if (rc)
 		return rc;
-	cpus = memory.geometry.cpus;
+	rings = memory.geometry.rings;
 	if (expected &&
-			(expected->cpus != cpus ||
+			(expected->rings != rings ||
 					expected->event_slots != memory.geometry.event_slots ||
 					expected->size != memory.geometry.size ||
 					expected->mode != memory.geometry.mode ||
@@ -101,18 +101,18 @@ int ring_consumer_map(int fd, const struct ring_geometry *expected, struct ring_
 		ring_memory_unmap(&memory);
 		return -EPROTO;
 	}
-	consumer = calloc(1, sizeof(*consumer) + cpus * sizeof(consumer->views[0]));
+	consumer = calloc(1, sizeof(*consumer) + rings * sizeof(consumer->views[0]));
 	if (!consumer) {
 		ring_memory_unmap(&memory);
 		return -ENOMEM;
 	}
 	consumer->memory = memory;
-	for (uint32_t cpu = 0; cpu < cpus; cpu++) {
-		struct ring_view *view = &consumer->views[cpu];
+	for (uint32_t ring = 0; ring < rings; ring++) {
+		struct ring_view *view = &consumer->views[ring];
 
-		view->control = ring_memory_control(&memory, cpu);
-		view->data = ring_memory_data(&memory, cpu);
-		view->lost = ring_memory_lost(&memory, cpu);
+		view->control = ring_memory_control(&memory, ring);
+		view->data = ring_memory_data(&memory, ring);
+		view->lost = ring_memory_lost(&memory, ring);
 		ring_view_resume(view);
 	}
 	*result = consumer;
@@ -243,9 +243,9 @@ static const char *ring_view_first_time(
 	return NULL;
 }
 
-int ring_consumer_peek(struct ring_consumer *consumer, uint32_t cpu, struct ring_span *span)
+int ring_consumer_peek(struct ring_consumer *consumer, uint32_t ring, struct ring_span *span)
 {
-	struct ring_view *view = &consumer->views[cpu];
+	struct ring_view *view = &consumer->views[ring];
 	uint64_t size = consumer->memory.geometry.size;
 	struct ring_view_end end = {0};
 	const char *error;
@@ -276,9 +276,9 @@ int ring_consumer_peek(struct ring_consumer *consumer, uint32_t cpu, struct ring
 }
 
 void ring_consumer_release(
-		struct ring_consumer *consumer, uint32_t cpu, const struct ring_span *span)
+		struct ring_consumer *consumer, uint32_t ring, const struct ring_span *span)
 {
-	struct ring_view *view = &consumer->views[cpu];
+	struct ring_view *view = &consumer->views[ring];
 	struct ring_mark *mark;
 
 	/* Only the span shown last can be released, and only whole: its end has a time. */
@@ -300,17 +300,24 @@ void ring_consumer_release(
 	__atomic_store_n(&view->control->tail, view->tail, __ATOMIC_RELEASE);
 }
 
-const char *ring_consumer_error(const struct ring_consumer *consumer, uint32_t cpu)
+int ring_consumer_snapshot(
+		struct ring_consumer *consumer, uint32_t ring, void *buffer, struct ring_span *span)
 {
-	return consumer->views[cpu].error;
+	(void)consumer, (void)ring, (void)buffer, (void)span;
+	return -ENOTSUP;
+}
+
+const char *ring_consumer_error(const struct ring_consumer *consumer, uint32_t ring)
+{
+	return consumer->views[ring].error;
 }
 
 bool ring_consumer_pending(const struct ring_consumer *consumer)
 {
 	uint64_t block = consumer->memory.geometry.size / RING_BLOCKS;
 
-	for (uint32_t cpu = 0; cpu < consumer->memory.geometry.cpus; cpu++) {
-		const struct ring_view *view = &consumer->views[cpu];
+	for (uint32_t ring = 0; ring < consumer->memory.geometry.rings; ring++) {
+		const struct ring_view *view = &consumer->views[ring];
 		uint64_t word;
 
 		if (view->error)
@@ -323,27 +330,27 @@ bool ring_consumer_pending(const struct ring_consumer *consumer)
 }
 
 uint64_t ring_consumer_lost(
-		const struct ring_consumer *consumer, uint32_t cpu, enum ring_loss reason)
+		const struct ring_consumer *consumer, uint32_t ring, enum ring_loss reason)
 {
 	if ((unsigned int)reason >= RING_LOSS_REASONS)
 		return 0;
-	return __atomic_load_n(&consumer->views[cpu].control->lost[reason], __ATOMIC_RELAXED);
+	return __atomic_load_n(&consumer->views[ring].control->lost[reason], __ATOMIC_RELAXED);
 }
 
-uint64_t ring_consumer_lost_total(const struct ring_consumer *consumer, uint32_t cpu)
+uint64_t ring_consumer_lost_total(const struct ring_consumer *consumer, uint32_t ring)
 {
 	uint64_t total = 0;
 
 	for (int reason = 0; reason < RING_LOSS_REASONS; reason++)
-		total += ring_consumer_lost(consumer, cpu, (enum ring_loss)reason);
+		total += ring_consumer_lost(consumer, ring, (enum ring_loss)reason);
 	return total;
 }
 
 /* One group of slots, which is on one page that the producer has touched. */
-static int ring_lost_group_each(const struct ring_consumer *consumer, uint32_t cpu, uint32_t group,
+static int ring_lost_group_each(const struct ring_consumer *consumer, uint32_t ring, uint32_t group,
 		ring_lost_visit *visit, void *data)
 {
-	const uint64_t *lost = consumer->views[cpu].lost;
+	const uint64_t *lost = consumer->views[ring].lost;
 	uint32_t slot = group * RING_LOST_GROUP_SLOTS;
 	uint32_t end = slot + RING_LOST_GROUP_SLOTS;
 
@@ -356,17 +363,17 @@ static int ring_lost_group_each(const struct ring_consumer *consumer, uint32_t c
 					__ATOMIC_RELAXED);
 			any |= counts[i];
 		}
-		rc = any ? visit(data, cpu, slot, counts) : 0;
+		rc = any ? visit(data, ring, slot, counts) : 0;
 		if (rc)
 			return rc;
 	}
 	return 0;
 }
 
-int ring_consumer_lost_each(const struct ring_consumer *consumer, uint32_t cpu,
+int ring_consumer_lost_each(const struct ring_consumer *consumer, uint32_t ring,
 		ring_lost_visit *visit, void *data)
 {
-	const uint64_t *groups = consumer->views[cpu].control->lost_groups;
+	const uint64_t *groups = consumer->views[ring].control->lost_groups;
 	uint32_t count = (consumer->memory.geometry.event_slots + RING_LOST_GROUP_SLOTS - 1) /
 			RING_LOST_GROUP_SLOTS;
 
@@ -376,7 +383,7 @@ int ring_consumer_lost_each(const struct ring_consumer *consumer, uint32_t cpu,
 		for (; bits; bits &= bits - 1) {
 			uint32_t group = word * 64 + (uint32_t)__builtin_ctzll(bits);
 			int rc = group < count
-					? ring_lost_group_each(consumer, cpu, group, visit, data)
+					? ring_lost_group_each(consumer, ring, group, visit, data)
 					: 0;
 
 			if (rc)

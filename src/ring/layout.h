@@ -3,10 +3,10 @@
  * How the bytes of ring memory lie. Private to the room; both ends and the assembly use it.
  *
  *	0		struct ring_header, never written after the creation
- *	4096		struct ring_control[cpus]
- *	lost_offset	lost[cpus][event_slots][RING_LOSS_REASONS], each CPU's part on whole pages;
+ *	4096		struct ring_control[rings]
+ *	lost_offset	lost[rings][event_slots][RING_LOSS_REASONS], each CPU's part on whole pages;
  *			sparse: memory appears where something was lost
- *	data_offset	data[cpus][size]; each ring is mapped twice in a row, so that neither a
+ *	data_offset	data[rings][size]; each ring is mapped twice in a row, so that neither a
  *			record nor a span ever wraps
  *
  * The head word is the commit: one 64-bit store publishes a record. It holds
@@ -61,7 +61,7 @@ struct ring_header {
 	uint32_t version;
 	uint32_t header_bytes;
 	uint32_t control_bytes;
-	uint32_t cpus;
+	uint32_t rings;
 	uint32_t event_slots;
 	uint32_t mode;
 	uint32_t clock;

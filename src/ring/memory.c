@@ -25,7 +25,7 @@ static const char *const ring_loss_names[RING_LOSS_REASONS] = {
 		[RING_LOST_INVALID] = "invalid arguments",
 		[RING_LOST_NO_BUFFER] = "no buffer",
 		[RING_LOST_BUSY] = "ring busy",
-		[RING_LOST_NO_CPU] = "no ring for this cpu",
+		[RING_LOST_NO_RING] = "no ring",
 		[RING_LOST_NESTED] = "nested",
 		[RING_LOST_OTHER] = "other",
 };
@@ -45,7 +45,7 @@ static unsigned long ring_cpu_list_highest(const char *list)
 
 	for (; *list; list++) {
 		if (*list >= '0' && *list <= '9') {
-			if (number < RING_CPUS_MAX)
+			if (number < RING_RINGS_MAX)
 				number = number * 10 + (unsigned long)(*list - '0');
 			if (number > highest)
 				highest = number;
@@ -77,7 +77,7 @@ uint32_t ring_possible_cpus(void)
 		if (listed > highest)
 			highest = listed;
 	}
-	return highest < RING_CPUS_MAX ? (uint32_t)highest + 1 : RING_CPUS_MAX;
+	return highest < RING_RINGS_MAX ? (uint32_t)highest + 1 : RING_RINGS_MAX;
 }
 
 size_t ring_payload_max(uint64_t ring_size)
@@ -91,7 +91,7 @@ int ring_geometry_check(const struct ring_geometry *geometry)
 {
 	long page = sysconf(_SC_PAGESIZE);
 
-	if (geometry->cpus == 0 || geometry->cpus > RING_CPUS_MAX)
+	if (geometry->rings == 0 || geometry->rings > RING_RINGS_MAX)
 		return -EINVAL;
 	if (geometry->event_slots == 0 || geometry->event_slots > RING_EVENT_SLOTS_MAX)
 		return -EINVAL;
@@ -128,10 +128,10 @@ int ring_layout_compute(const struct ring_geometry *geometry, struct ring_layout
 			(uint64_t)geometry->event_slots * RING_LOSS_REASONS * sizeof(uint64_t),
 			page);
 	layout->lost_offset = ring_align_up(
-			RING_HEADER_BYTES + (uint64_t)geometry->cpus * RING_CONTROL_BYTES, page);
-	layout->data_offset = layout->lost_offset + geometry->cpus * layout->lost_stride;
-	layout->total = layout->data_offset + geometry->cpus * geometry->size;
-	if (layout->total + geometry->cpus * geometry->size > SIZE_MAX / 2)
+			RING_HEADER_BYTES + (uint64_t)geometry->rings * RING_CONTROL_BYTES, page);
+	layout->data_offset = layout->lost_offset + geometry->rings * layout->lost_stride;
+	layout->total = layout->data_offset + geometry->rings * geometry->size;
+	if (layout->total + geometry->rings * geometry->size > SIZE_MAX / 2)
 		return -EINVAL;
 	return 0;
 }
@@ -182,7 +182,7 @@ static void ring_header_fill(struct ring_header *header, const struct ring_geome
 			.version = RING_VERSION,
 			.header_bytes = RING_HEADER_BYTES,
 			.control_bytes = RING_CONTROL_BYTES,
-			.cpus = geometry->cpus,
+			.rings = geometry->rings,
 			.event_slots = geometry->event_slots,
 			.mode = geometry->mode,
 			.clock = geometry->clock,
@@ -212,7 +212,7 @@ int ring_memory_create(const struct ring_geometry *geometry, int *result)
 		close(fd);
 		return rc;
 	}
-	for (uint32_t cpu = 0; cpu < geometry->cpus; cpu++) {
+	for (uint32_t cpu = 0; cpu < geometry->rings; cpu++) {
 		struct ring_control *control =
 				(struct ring_control *)(base + RING_HEADER_BYTES) + cpu;
 
@@ -222,6 +222,24 @@ int ring_memory_create(const struct ring_geometry *geometry, int *result)
 	ring_header_fill((struct ring_header *)base, geometry, &layout);
 	munmap(base, layout.lost_offset);
 	*result = fd;
+	return 0;
+}
+
+int ring_memory_create_file(
+		const struct ring_geometry *geometry, int dir_fd, const char *name, int *fd)
+{
+	(void)geometry, (void)dir_fd, (void)name, (void)fd;
+	return -ENOTSUP;
+}
+
+int ring_memory_import(ring_memory_read *read, void *user, uint64_t base, int *fd)
+{
+	(void)read, (void)user, (void)base, (void)fd;
+	return -ENOTSUP;
+}
+
+size_t ring_huge_page_size(void)
+{
 	return 0;
 }
 
@@ -242,7 +260,7 @@ static int ring_header_read(int fd, struct ring_geometry *geometry, struct ring_
 	if (copy.magic != RING_MAGIC || copy.version != RING_VERSION)
 		return -EPROTO;
 	*geometry = (struct ring_geometry){
-			.cpus = copy.cpus,
+			.rings = copy.rings,
 			.event_slots = copy.event_slots,
 			.size = copy.size,
 			.mode = (enum ring_mode)copy.mode,
@@ -274,14 +292,14 @@ int ring_memory_map(int fd, int data_protection, struct ring_memory *memory)
 
 	if (rc)
 		return rc;
-	memory->mapped = (size_t)(layout->data_offset + 2 * memory->geometry.cpus * size);
+	memory->mapped = (size_t)(layout->data_offset + 2 * memory->geometry.rings * size);
 	memory->base = mmap(NULL, memory->mapped, PROT_NONE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (memory->base == MAP_FAILED)
 		return -errno;
 	rc = ring_memory_map_piece(
 			memory->base, layout->data_offset, PROT_READ | PROT_WRITE, fd, 0);
-	for (uint32_t cpu = 0; !rc && cpu < memory->geometry.cpus; cpu++) {
+	for (uint32_t cpu = 0; !rc && cpu < memory->geometry.rings; cpu++) {
 		unsigned char *data = ring_memory_data(memory, cpu);
 		uint64_t offset = layout->data_offset + cpu * size;
 

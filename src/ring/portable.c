@@ -41,7 +41,7 @@ uint32_t ring_portable_cpu(const struct ring_producer *producer)
 {
 	int cpu = sched_getcpu();
 
-	return cpu < 0 ? 0 : (uint32_t)cpu % producer->cpus;
+	return cpu < 0 ? 0 : (uint32_t)cpu % producer->rings;
 }
 
 /*
@@ -110,11 +110,11 @@ int ring_portable_write(const struct ring_producer *producer, const struct ring_
 static int ring_portable_try(struct ring_producer *producer, uint32_t event_id, const void *payload,
 		size_t size, uint64_t self, bool *nested)
 {
-	uint32_t tries = producer->cpus < RING_TRIED_MAX ? producer->cpus : RING_TRIED_MAX;
+	uint32_t tries = producer->rings < RING_TRIED_MAX ? producer->rings : RING_TRIED_MAX;
 	uint32_t cpu = ring_portable_cpu(producer);
 
 	*nested = false;
-	for (; tries > 0; tries--, cpu = (cpu + 1) % producer->cpus) {
+	for (; tries > 0; tries--, cpu = (cpu + 1) % producer->rings) {
 		uint64_t *lock = &producer->locks[cpu * RING_LOCK_WORDS];
 		uint64_t holder = 0;
 		int code;

@@ -70,9 +70,9 @@ static void ring_producer_fill(struct ring_producer *producer, struct ring_produ
 	producer->doorbell = cold->doorbell;
 	producer->lost = ring_memory_lost(memory, 0);
 	producer->lost_stride_words = memory->layout.lost_stride / sizeof(uint64_t);
-	producer->cpus = geometry->cpus;
-	producer->locks = (uint64_t *)&producer->places[geometry->cpus];
-	for (uint32_t cpu = 0; cpu < geometry->cpus; cpu++) {
+	producer->rings = geometry->rings;
+	producer->locks = (uint64_t *)&producer->places[geometry->rings];
+	for (uint32_t cpu = 0; cpu < geometry->rings; cpu++) {
 		producer->places[cpu].control = ring_memory_control(memory, cpu);
 		producer->places[cpu].data = ring_memory_data(memory, cpu);
 	}
@@ -92,7 +92,7 @@ static struct ring_producer *ring_producer_allocate(const struct ring_memory *me
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	size_t hot = sizeof(struct ring_producer) +
-			memory->geometry.cpus *
+			memory->geometry.rings *
 					(sizeof(struct ring_place) +
 							RING_LOCK_WORDS * sizeof(uint64_t));
 	size_t bytes = page + ((hot + page - 1) & ~(page - 1));
@@ -181,7 +181,7 @@ static uint32_t ring_producer_cpu(const struct ring_producer *producer)
 #if RING_HAS_SECTION
 	__asm__ volatile("movl %%fs:4(%1), %0" : "=r"(cpu) : "r"(producer->rseq_offset));
 #endif
-	return cpu < producer->cpus ? cpu : 0;
+	return cpu < producer->rings ? cpu : 0;
 }
 
 static void ring_count(
@@ -272,8 +272,8 @@ static int ring_publish_attempts(struct ring_producer *producer, uint32_t event_
 		case RING_SECTION_FULL:
 			ring_count(producer, event_id, RING_LOST_FULL);
 			return -ENOSPC;
-		case RING_SECTION_NO_CPU:
-			ring_count(producer, event_id, RING_LOST_NO_CPU);
+		case RING_SECTION_NO_RING:
+			ring_count(producer, event_id, RING_LOST_NO_RING);
 			return -ENXIO;
 		case RING_SECTION_FORKED: return -ECHILD;
 		default: attempt = RING_ATTEMPTS; break;
@@ -314,6 +314,18 @@ int ring_publish(
 			return 0;
 	}
 	return ring_publish_slow(producer, event_id, payload, size, code);
+}
+
+int ring_publish_parts(struct ring_producer *producer, uint32_t event_id, const void *head,
+		size_t head_size, const void *body, size_t body_size)
+{
+	(void)producer, (void)event_id, (void)head, (void)head_size, (void)body, (void)body_size;
+	return -ENOTSUP;
+}
+
+const void *ring_producer_base(const struct ring_producer *producer)
+{
+	return ring_producer_cold(producer)->memory.base;
 }
 
 enum ring_clock ring_producer_clock(const struct ring_producer *producer)

@@ -2,9 +2,10 @@
 /*
  * The shared-memory rings between a traced program (the producer) and a recorder (the consumer).
  *
- * One memfd per traced process, made by the consumer, holds one ring for each possible CPU. A
- * producer moves a finished payload into the ring of the CPU it runs on and puts the record header
- * of docs/spec/recording.md section 1 before it; the consumer drains spans of whole records.
+ * One memfd per traced process and channel, made by the consumer, holds one ring for each possible
+ * CPU (or thread). A producer moves a finished payload into the ring of the CPU it runs on and puts
+ * the record header of docs/spec/recording.md section 1 before it; the consumer drains spans of
+ * whole records, or takes a snapshot of rings that overwrite their oldest records.
  *
  *	consumer					producer (traced program)
  *	ring_memory_create() ── fd over a socket ──►	ring_producer_map()
@@ -26,9 +27,22 @@
 #include <stdint.h>
 
 enum ring_mode {
-	RING_MODE_DISCARD = 0,   /* A full ring refuses new records and counts them. */
-	RING_MODE_OVERWRITE = 1, /* Reserved in the layout, refused with -ENOTSUP. */
-	RING_MODE_BLOCK = 2,     /* Reserved in the layout, refused with -ENOTSUP. */
+	RING_MODE_DISCARD = 0, /* A full ring refuses new records and counts them. */
+	RING_MODE_OVERWRITE =
+			1, /* A full ring gives up its oldest records (ring_consumer_snapshot()). */
+	RING_MODE_BLOCK = 2, /* A full ring makes its writer wait, for a bounded time. */
+};
+
+/* Whose a ring is. */
+enum ring_placement {
+	RING_PER_CPU = 0,
+	RING_PER_THREAD = 1, /* A thread takes a free ring with its first record. */
+};
+
+/* Bits of ring_geometry.flags. */
+enum ring_flag {
+	RING_HUGE_PAGES = 1, /* Huge pages; rings must be as large as one. */
+	RING_PREFAULT = 2,   /* All memory is there before the first record. */
 };
 
 enum ring_clock {
@@ -43,7 +57,7 @@ enum ring_loss {
 	RING_LOST_INVALID = 2, /* The arguments do not match the description, a NULL pointer, … */
 	RING_LOST_NO_BUFFER = 3, /* The caller had no memory to build the record in. */
 	RING_LOST_BUSY = 4,      /* No ring could be had within the bound on retries. */
-	RING_LOST_NO_CPU = 5,    /* This thread runs on a CPU without a ring, or without rseq. */
+	RING_LOST_NO_RING = 5,   /* A CPU without a ring, a thread without rseq, all rings taken. */
 	RING_LOST_NESTED = 6,    /* The caller refuses records from within its own work. */
 	RING_LOST_OTHER = 7,
 };
@@ -52,15 +66,18 @@ enum ring_loss {
 #define RING_PAYLOAD_MAX 65536u /* Bytes of one payload, in any ring. */
 #define RING_SIZE_MIN 4096u     /* And at least a page. */
 #define RING_SIZE_MAX (UINT64_C(1) << 32)
-#define RING_CPUS_MAX 8192u
+#define RING_RINGS_MAX 8192u
 #define RING_EVENT_SLOTS_MAX 65536u
 
 struct ring_geometry {
-	uint32_t cpus;        /* Rings; ring_possible_cpus() is the right number. */
+	uint32_t rings;       /* Per CPU: ring_possible_cpus(). Per thread: threads at one time. */
 	uint32_t event_slots; /* Counters of lost events; ids beyond share the last one. */
 	uint64_t size;        /* Data bytes of each ring: a power of two, a page or more. */
 	enum ring_mode mode;
 	enum ring_clock clock;
+	enum ring_placement placement;
+	uint32_t flags;            /* enum ring_flag */
+	uint32_t block_timeout_us; /* RING_MODE_BLOCK: how long one publication waits at most. */
 };
 
 /* A short English name for a reason, as it stands in side:lost ("ring full", "too big", …). */
@@ -68,6 +85,9 @@ const char *ring_loss_name(enum ring_loss reason);
 
 /* The number of rings a process can need on this machine: the highest possible CPU + 1. */
 uint32_t ring_possible_cpus(void);
+
+/* The size of a huge page here; 0 where there are none. */
+size_t ring_huge_page_size(void);
 
 /* The largest payload that rings of this size take (half a ring, or RING_PAYLOAD_MAX). */
 size_t ring_payload_max(uint64_t ring_size);
@@ -81,8 +101,33 @@ size_t ring_payload_max(uint64_t ring_size);
 int ring_geometry_check(const struct ring_geometry *geometry);
 size_t ring_memory_size(const struct ring_geometry *geometry);
 
-/* Make the memory of one process: a memfd (CLOEXEC) sealed against shrinking and growing. */
+/*
+ * Make the memory of one process: a memfd (CLOEXEC) sealed against shrinking and growing.
+ *
+ * With RING_HUGE_PAGES: -ENOMEM when not enough huge pages are free, -ENOTSUP when this kernel has
+ * none. Nothing falls back by itself; the caller can leave the flag out and say so.
+ */
 int ring_memory_create(const struct ring_geometry *geometry, int *fd);
+
+/*
+ * The same memory as a new file (-EEXIST) in a directory, so that it outlives everybody. Its blocks
+ * are allocated at once (-ENOSPC). Huge pages: -ENOTSUP, they are the file system's affair.
+ *
+ * A file can be truncated under those who have mapped it, by its owner: it is made without
+ * permission to write, so that this takes an intention. A consumer survives it (it handles SIGBUS
+ * inside its rings and gives them up, -EBADMSG); a program that writes there does not.
+ */
+int ring_memory_create_file(
+		const struct ring_geometry *geometry, int dir_fd, const char *name, int *fd);
+
+/*
+ * Rebuild the memory from where another process had mapped it (a core dump), or from a file that
+ * nobody writes any more (base 0): a new memfd for ring_consumer_map(). read() copies bytes out of
+ * that address space, and returns 0 or a negative errno. -EPROTO: there are no rings of this
+ * version. A ring whose data cannot be read is there, but unusable (ring_consumer_error()).
+ */
+typedef int ring_memory_read(void *user, uint64_t address, void *to, size_t size);
+int ring_memory_import(ring_memory_read *read, void *user, uint64_t base, int *fd);
 
 /* ---- Producer ------------------------------------------------------------------------------- */
 
@@ -101,14 +146,21 @@ int ring_producer_map(int ring_fd, int doorbell_fd, struct ring_producer **produ
 void ring_producer_unmap(struct ring_producer *producer);
 
 /*
- * Publish one record in the ring of the current CPU.
+ * Publish one record in the ring of the current CPU or thread.
  *
  * Returns 0, or, all of them counted in the ring: -ENOSPC (full), -E2BIG (over the payload limit),
- * -EBUSY (bound on retries), -ENXIO (a CPU without a ring). -ECHILD: these are the rings of the
+ * -EBUSY (bound on retries), -ENXIO (no ring for this CPU or thread). -ECHILD: these are the rings of the
  * parent; not counted in the ring.
  */
 int ring_publish(struct ring_producer *producer, uint32_t event_id, const void *payload,
 		size_t size);
+
+/*
+ * The same record made of two pieces in a row, so that the caller need not put them together. The
+ * body is read while the ring is held: it must be memory that can be read.
+ */
+int ring_publish_parts(struct ring_producer *producer, uint32_t event_id, const void *head,
+		size_t head_size, const void *body, size_t body_size);
 
 /* Count a record that the caller could not build. */
 void ring_count_lost(struct ring_producer *producer, uint32_t event_id, enum ring_loss reason);
@@ -117,6 +169,9 @@ void ring_count_lost(struct ring_producer *producer, uint32_t event_id, enum rin
 enum ring_clock ring_producer_clock(const struct ring_producer *producer);
 size_t ring_producer_payload_max(const struct ring_producer *producer);
 bool ring_producer_is_portable(const struct ring_producer *producer); /* Not the rseq path. */
+
+/* Where the rings are mapped: for ring_memory_import() out of a core dump of this process. */
+const void *ring_producer_base(const struct ring_producer *producer);
 
 /*
  * How often a forked child called ring_publish() or ring_count_lost() on the parent's rings.
@@ -151,27 +206,38 @@ void ring_consumer_unmap(struct ring_consumer *consumer);
 const struct ring_geometry *ring_consumer_geometry(const struct ring_consumer *consumer);
 
 /*
- * What is waiting in the ring of this CPU: 1 and a span, 0 when it is empty, or -EBADMSG when what
+ * What is waiting in this ring: 1 and a span, 0 when it is empty, or -EBADMSG when what
  * the traced program wrote makes no sense. Such a ring stays unusable; ring_consumer_error() says
  * why in words (NULL: no error), and the other rings are not affected.
  */
-int ring_consumer_peek(struct ring_consumer *consumer, uint32_t cpu, struct ring_span *span);
+int ring_consumer_peek(struct ring_consumer *consumer, uint32_t ring, struct ring_span *span);
 void ring_consumer_release(
-		struct ring_consumer *consumer, uint32_t cpu, const struct ring_span *span);
-const char *ring_consumer_error(const struct ring_consumer *consumer, uint32_t cpu);
+		struct ring_consumer *consumer, uint32_t ring, const struct ring_span *span);
+const char *ring_consumer_error(const struct ring_consumer *consumer, uint32_t ring);
+
+/*
+ * Overwrite mode, the producer alive or dead: 1 and the last records of the ring, copied into
+ * buffer (as large as a ring; span->data points into it), up to the last one published when this
+ * was called; 0 when there are none; -EBADMSG as above; -EAGAIN when a producer overwrote
+ * everything each time it was being copied (a ring that is small for its rate): try again.
+ *
+ * span->position is how many bytes were published before these.
+ */
+int ring_consumer_snapshot(struct ring_consumer *consumer, uint32_t ring, void *buffer,
+		struct ring_span *span);
 
 /* Records lost in this ring since its creation. */
 uint64_t ring_consumer_lost(
-		const struct ring_consumer *consumer, uint32_t cpu, enum ring_loss reason);
-uint64_t ring_consumer_lost_total(const struct ring_consumer *consumer, uint32_t cpu);
+		const struct ring_consumer *consumer, uint32_t ring, enum ring_loss reason);
+uint64_t ring_consumer_lost_total(const struct ring_consumer *consumer, uint32_t ring);
 
 /*
  * Call visit() for each event slot of this ring that has lost records, with the RING_LOSS_REASONS
  * counts since the ring's creation. Touches only memory that the producer has touched. Stops at the
  * first value that is not 0, and returns it.
  */
-typedef int ring_lost_visit(void *data, uint32_t cpu, uint32_t event_slot, const uint64_t *counts);
-int ring_consumer_lost_each(const struct ring_consumer *consumer, uint32_t cpu,
+typedef int ring_lost_visit(void *data, uint32_t ring, uint32_t event_slot, const uint64_t *counts);
+int ring_consumer_lost_each(const struct ring_consumer *consumer, uint32_t ring,
 		ring_lost_visit *visit, void *data);
 
 /* ---- Doorbell ------------------------------------------------------------------------------- */

@@ -71,8 +71,8 @@
  */
 .macro section_find_ring
 	movl	%fs:RSEQ_CPU_ID(%rdx), %eax
-	cmpl	RING_PRODUCER_CPUS(%rdi), %eax
-	jae	ring_section_no_cpu
+	cmpl	RING_PRODUCER_RINGS(%rdi), %eax
+	jae	ring_section_no_ring
 	shlq	$4, %rax
 	movq	RING_PRODUCER_PLACES(%rdi,%rax), %r10
 	movq	RING_PRODUCER_PLACES+8(%rdi,%rax), %rdx
@@ -372,7 +372,7 @@ ring_section_invalidate:
 	.size	ring_section_invalidate, . - ring_section_invalidate
 
 section_exit ring_section_full, RING_SECTION_FULL
-section_exit ring_section_no_cpu, RING_SECTION_NO_CPU
+section_exit ring_section_no_ring, RING_SECTION_NO_RING
 section_exit ring_section_extend, RING_SECTION_EXTEND
 section_exit ring_section_alias, RING_SECTION_ALIAS
 

@@ -16,12 +16,12 @@
 #define RING_SECTION_EXTEND 3  /* The record needs the extended form. */
 #define RING_SECTION_ALIAS 4   /* Extended, but the epoch must be made invalid before. */
 #define RING_SECTION_FULL 5
-#define RING_SECTION_NO_CPU 6
+#define RING_SECTION_NO_RING 6
 #define RING_SECTION_BUSY 7   /* Portable writer only. */
 #define RING_SECTION_FORKED 8 /* Portable writer only. */
 
 /* Offsets into struct ring_producer that the assembly uses; checked below. */
-#define RING_PRODUCER_CPUS 0
+#define RING_PRODUCER_RINGS 0
 #define RING_PRODUCER_RSEQ 8
 #define RING_PRODUCER_MASK 16
 #define RING_PRODUCER_SIZE 24
@@ -62,7 +62,7 @@ enum ring_path {
  * struct ring_producer_cold stands on the page before and survives the fork.
  */
 struct ring_producer {
-	uint32_t cpus;
+	uint32_t rings;
 	uint32_t path;          /* enum ring_path */
 	uint64_t rseq_offset;   /* Of struct rseq from the thread pointer. */
 	uint64_t mask;          /* size - 1 */
@@ -81,7 +81,7 @@ struct ring_producer {
 	struct ring_place places[];
 };
 #if RING_HAS_SECTION
-static_assert(offsetof(struct ring_producer, cpus) == RING_PRODUCER_CPUS, "cpus");
+static_assert(offsetof(struct ring_producer, rings) == RING_PRODUCER_RINGS, "rings");
 static_assert(offsetof(struct ring_producer, rseq_offset) == RING_PRODUCER_RSEQ, "rseq_offset");
 static_assert(offsetof(struct ring_producer, mask) == RING_PRODUCER_MASK, "mask");
 static_assert(offsetof(struct ring_producer, size_word) == RING_PRODUCER_SIZE, "size_word");

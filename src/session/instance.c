@@ -22,7 +22,7 @@
 static struct ring_geometry geometry_of(const struct session *session, uint64_t ring_size)
 {
 	return (struct ring_geometry){
-			.cpus = ring_possible_cpus(),
+			.rings = ring_possible_cpus(),
 			.event_slots = EVENT_SLOTS,
 			.size = ring_size,
 			.mode = RING_MODE_DISCARD,
@@ -102,7 +102,7 @@ static int make_rings(struct session *session, struct instance *instance, int *r
 		*reason = "the session's ring memory is used up";
 		return -ENOMEM;
 	}
-	cpus = instance->geometry.cpus;
+	cpus = instance->geometry.rings;
 	instance->streams = calloc(cpus, sizeof(*instance->streams));
 	instance->discarded = calloc(cpus, sizeof(*instance->discarded));
 	instance->unwritten = calloc(cpus, sizeof(*instance->unwritten));

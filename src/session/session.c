@@ -84,7 +84,7 @@ static uint64_t power_of_two_below(uint64_t value)
 static uint64_t process_memory(const struct session *session, uint64_t ring_size)
 {
 	struct ring_geometry geometry = {
-			.cpus = ring_possible_cpus(),
+			.rings = ring_possible_cpus(),
 			.event_slots = EVENT_SLOTS,
 			.size = ring_size,
 			.clock = session->clock,

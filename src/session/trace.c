@@ -84,7 +84,8 @@ static int describe_kinds(
 		pthread_mutex_unlock(&session->lock);
 		if (!more)
 			return 0;
-		ret = ctf_writer_add_event(instance->writer, kind.id, kind.owned->desc, error);
+		ret = ctf_writer_add_event(instance->writer, 0, kind.id, kind.owned->desc, NULL, 0,
+				error);
 		if (ret)
 			return ret;
 		instance->nr_described++;
@@ -104,7 +105,7 @@ static int append(struct session *session, struct instance *instance, uint32_t c
 	int ret = prepare(session, instance, error);
 
 	if (!ret && !instance->streams[cpu])
-		ret = ctf_writer_open_stream(instance->writer, cpu, instance->begin_ticks,
+		ret = ctf_writer_open_stream(instance->writer, 0, cpu, instance->begin_ticks,
 				&instance->streams[cpu], error);
 	if (!ret)
 		ret = ctf_stream_append(instance->streams[cpu], span, error);
@@ -163,7 +164,7 @@ bool trace_drain(struct session *session, struct instance *instance)
 	bool found = false;
 	uint32_t cpu;
 
-	for (cpu = 0; cpu < instance->geometry.cpus; cpu++)
+	for (cpu = 0; cpu < instance->geometry.rings; cpu++)
 		found |= drain_ring(session, instance, cpu);
 	return found;
 }
@@ -250,7 +251,7 @@ static void collect_lost(struct lost_list *list)
 	char ring[32], reason[128];
 	uint32_t cpu;
 
-	for (cpu = 0; cpu < instance->geometry.cpus; cpu++) {
+	for (cpu = 0; cpu < instance->geometry.rings; cpu++) {
 		ring_consumer_lost_each(instance->rings, cpu, visit_lost, list);
 		if (!instance->unwritten[cpu])
 			continue;
@@ -267,7 +268,7 @@ static void write_discarded(struct session *session, struct instance *instance, 
 {
 	uint32_t cpu;
 
-	for (cpu = 0; cpu < instance->geometry.cpus; cpu++) {
+	for (cpu = 0; cpu < instance->geometry.rings; cpu++) {
 		struct ctf_span empty = {
 				.timestamp_begin = now,
 				.timestamp_end = now,

@@ -31,7 +31,7 @@ static void reply(int fd, ssize_t size, const int *fds, size_t nr_fds)
 static void make_rings(struct consumer *consumer, int *ring_fd)
 {
 	consumer->geometry = (struct ring_geometry){
-			.cpus = ring_possible_cpus(),
+			.rings = ring_possible_cpus(),
 			.event_slots = EVENT_SLOTS,
 			.size = consumer->ring_size ? consumer->ring_size : 1 << 20,
 			.clock = RING_CLOCK_MONOTONIC,
@@ -250,7 +250,7 @@ uint64_t consumer_lost(struct consumer *consumer, uint32_t slot, enum ring_loss 
 	uint32_t cpu;
 
 	consumer_sync(consumer);
-	for (cpu = 0; cpu < consumer->geometry.cpus; cpu++)
+	for (cpu = 0; cpu < consumer->geometry.rings; cpu++)
 		ring_consumer_lost_each(consumer->rings, cpu, add_lost, &sum);
 	consumer_sync(consumer);
 	return sum.sum;
@@ -283,7 +283,7 @@ uint64_t consumer_drain(struct consumer *consumer, size_t payload,
 	uint32_t cpu;
 
 	consumer_sync(consumer);
-	for (cpu = 0; cpu < consumer->geometry.cpus; cpu++) {
+	for (cpu = 0; cpu < consumer->geometry.rings; cpu++) {
 		struct ring_span span;
 
 		while (ring_consumer_peek(consumer->rings, cpu, &span) > 0) {

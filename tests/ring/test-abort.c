@@ -135,7 +135,7 @@ static int publish(const struct publication *publication)
 static void drain(char *text, size_t room, const struct publication *outer)
 {
 	*text = '\0';
-	for (uint32_t cpu = 0; cpu < producer->cpus; cpu++) {
+	for (uint32_t cpu = 0; cpu < producer->rings; cpu++) {
 		const unsigned char *at, *end;
 		struct ring_span span;
 		uint64_t time = 0;
@@ -175,7 +175,7 @@ static void prepare(const struct publication *publication)
 
 	CHECK(ring_publish(producer, 7, "inner", 6) == 0, "warm up");
 	drain(text, sizeof(text), publication);
-	for (uint32_t cpu = 0; cpu < producer->cpus; cpu++) {
+	for (uint32_t cpu = 0; cpu < producer->rings; cpu++) {
 		struct ring_control *control = producer->places[cpu].control;
 		uint64_t now = ring_clock_now((enum ring_clock)producer->clock);
 
@@ -326,7 +326,7 @@ static void test_stepping(void)
 	action = STEP;
 	steps = 0;
 	CHECK(publish_stepping(&publications[0]) == -EBUSY, "stepped through");
-	for (uint32_t cpu = 0; cpu < producer->cpus; cpu++)
+	for (uint32_t cpu = 0; cpu < producer->rings; cpu++)
 		busy += ring_consumer_lost(consumer, cpu, RING_LOST_BUSY);
 	CHECK(busy == 1, "%lu counted", busy);
 	printf("stepping: given up after %lu steps\n", steps);
@@ -335,7 +335,7 @@ static void test_stepping(void)
 static void test_way(const struct way *way)
 {
 	struct ring_geometry geometry = {
-			.cpus = ring_possible_cpus(), .event_slots = 1, .size = 1 << 14};
+			.rings = ring_possible_cpus(), .event_slots = 1, .size = 1 << 14};
 	unsigned int points = 0;
 
 	ring_fd = way_create(way, &geometry);

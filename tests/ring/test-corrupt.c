@@ -128,7 +128,7 @@ static void write_rings(struct ring_producer *producer)
 static void run(const struct way *way, unsigned int disturb)
 {
 	struct ring_geometry geometry = {
-			.cpus = beside + 1, .event_slots = 100, .size = RING_BYTES};
+			.rings = beside + 1, .event_slots = 100, .size = RING_BYTES};
 	struct ring_producer *producer;
 	struct ring_consumer *consumer;
 	unsigned int visited = 0;

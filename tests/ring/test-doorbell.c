@@ -31,7 +31,7 @@ static int64_t now_ms(void)
 
 static void drain(void)
 {
-	for (uint32_t cpu = 0; cpu < ring_consumer_geometry(consumer)->cpus; cpu++) {
+	for (uint32_t cpu = 0; cpu < ring_consumer_geometry(consumer)->rings; cpu++) {
 		struct ring_span span;
 
 		if (ring_consumer_peek(consumer, cpu, &span) == 1) {
@@ -126,7 +126,7 @@ static void test_race(void)
 static void test_way(const struct way *way)
 {
 	struct ring_geometry geometry = {
-			.cpus = ring_possible_cpus(), .event_slots = 1, .size = RING_BYTES};
+			.rings = ring_possible_cpus(), .event_slots = 1, .size = RING_BYTES};
 	int fd = way_create(way, &geometry);
 	int bell_fd;
 

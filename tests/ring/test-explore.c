@@ -420,7 +420,7 @@ static void explore(uint64_t start_time)
 	world.view.control = &control;
 	world.view.data = world.data;
 	consumer->memory.geometry.size = SIZE;
-	consumer->memory.geometry.cpus = 1;
+	consumer->memory.geometry.rings = 1;
 	push();
 	while (stacked) {
 		from = stack[--stacked];

@@ -92,7 +92,7 @@ static void child_main(const struct way *way, int fd)
 static void drain(struct ring_consumer *consumer, uint64_t *time, unsigned char *seen[PUBLISHERS],
 		uint64_t count[PUBLISHERS])
 {
-	for (uint32_t cpu = 0; cpu < ring_consumer_geometry(consumer)->cpus; cpu++) {
+	for (uint32_t cpu = 0; cpu < ring_consumer_geometry(consumer)->rings; cpu++) {
 		const unsigned char *at, *end;
 		struct ring_span span;
 		int rc = ring_consumer_peek(consumer, cpu, &span);
@@ -130,9 +130,9 @@ static void drain(struct ring_consumer *consumer, uint64_t *time, unsigned char 
 static uint64_t kill_once(const struct way *way, unsigned int delay_us)
 {
 	struct ring_geometry geometry = {
-			.cpus = ring_possible_cpus(), .event_slots = 1, .size = 1 << 19};
+			.rings = ring_possible_cpus(), .event_slots = 1, .size = 1 << 19};
 	struct timespec delay = {.tv_nsec = delay_us * 1000L};
-	uint64_t *time = calloc(geometry.cpus, sizeof(*time));
+	uint64_t *time = calloc(geometry.rings, sizeof(*time));
 	uint64_t count[PUBLISHERS] = {0}, total = 0;
 	unsigned char *seen[PUBLISHERS];
 	struct ring_consumer *consumer;
@@ -185,7 +185,7 @@ int main(void)
 	noted = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	CHECK(noted != MAP_FAILED, "mmap");
 	for (unsigned int i = 0; i < WAYS; i++) {
-		struct ring_geometry geometry = {.cpus = 1, .event_slots = 1, .size = 1 << 16};
+		struct ring_geometry geometry = {.rings = 1, .event_slots = 1, .size = 1 << 16};
 		int fd = way_create(&ways[i], &geometry);
 		struct ring_producer *one = fd < 0 ? NULL : way_map(&ways[i], fd, -1);
 

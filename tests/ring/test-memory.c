@@ -11,7 +11,7 @@
 #include "decode.h"
 
 static const struct ring_geometry good = {
-		.cpus = 2, .event_slots = 100, .size = 65536, .clock = RING_CLOCK_MONOTONIC};
+		.rings = 2, .event_slots = 100, .size = 65536, .clock = RING_CLOCK_MONOTONIC};
 
 static int create_with(struct ring_geometry geometry)
 {
@@ -36,7 +36,7 @@ static void test_geometry(void)
 {
 	CHECK(create_with(good) == 0, "good");
 	CHECK(ring_memory_size(&good) >= 2 * 65536, "size");
-	CHECK(WITH(cpus, 0) == -EINVAL && WITH(cpus, RING_CPUS_MAX + 1) == -EINVAL, "cpus");
+	CHECK(WITH(rings, 0) == -EINVAL && WITH(rings, RING_RINGS_MAX + 1) == -EINVAL, "cpus");
 	CHECK(WITH(event_slots, 0) == -EINVAL, "slots");
 	CHECK(WITH(event_slots, RING_EVENT_SLOTS_MAX + 1) == -EINVAL, "slots");
 	CHECK(WITH(event_slots, RING_EVENT_SLOTS_MAX) == 0, "slots");
@@ -155,7 +155,7 @@ static void test_fork(const struct way *way)
 	int status;
 	pid_t child;
 
-	geometry.cpus = ring_possible_cpus();
+	geometry.rings = ring_possible_cpus();
 	if (fd >= 0)
 		close(fd);
 	fd = way_create(way, &geometry);
@@ -184,7 +184,7 @@ static void test_fork(const struct way *way)
 	CHECK(waitpid(child, &status, 0) == child && status == 0, "child: %x", status);
 	CHECK(ring_producer_refused(producer) == 0, "only the child counts");
 	CHECK(ring_publish(producer, 1, "parent", 6) == 0, "publish");
-	for (uint32_t cpu = 0; cpu < geometry.cpus; cpu++) {
+	for (uint32_t cpu = 0; cpu < geometry.rings; cpu++) {
 		CHECK(ring_consumer_lost_total(consumer, cpu) == 0, "counted");
 		if (ring_consumer_peek(consumer, cpu, &span) == 1)
 			waiting += (unsigned int)span.size;
@@ -205,7 +205,7 @@ static void test_resume(void)
 	uint64_t end = 0;
 	int fd;
 
-	geometry.cpus = 1;
+	geometry.rings = 1;
 	CHECK(ring_memory_create(&geometry, &fd) == 0, "create");
 	/* Portable: any CPU writes the one ring. */
 	producer = way_map(&ways[3], fd, -1);

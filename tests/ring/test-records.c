@@ -25,9 +25,9 @@ static unsigned int expected_count;
 
 static struct {
 	struct ring_consumer *consumer;
-	uint64_t time[RING_CPUS_MAX];  /* Of the last record read, for each ring. */
-	uint64_t ended[RING_CPUS_MAX]; /* end_timestamp of the last span. */
-	uint64_t position[RING_CPUS_MAX];
+	uint64_t time[RING_RINGS_MAX];  /* Of the last record read, for each ring. */
+	uint64_t ended[RING_RINGS_MAX]; /* end_timestamp of the last span. */
+	uint64_t position[RING_RINGS_MAX];
 } in;
 
 static uint32_t cpus;
@@ -78,7 +78,7 @@ static void drain(void)
 {
 	unsigned int next = 0;
 
-	for (uint32_t cpu = 0; cpu < ring_consumer_geometry(in.consumer)->cpus; cpu++)
+	for (uint32_t cpu = 0; cpu < ring_consumer_geometry(in.consumer)->rings; cpu++)
 		drain_ring(cpu, &next);
 	CHECK(next == expected_count, "%u of %u records", next, expected_count);
 	expected_count = 0;
@@ -202,7 +202,7 @@ static void count_full(uint64_t before[2])
 
 static void test_way(const struct way *way)
 {
-	struct ring_geometry geometry = {.cpus = cpus, .event_slots = 200, .size = RING_BYTES};
+	struct ring_geometry geometry = {.rings = cpus, .event_slots = 200, .size = RING_BYTES};
 	struct ring_producer *producer;
 	uint64_t before[2];
 	int fd = way_create(way, &geometry);
@@ -234,7 +234,7 @@ static void test_way(const struct way *way)
 static void test_small(const struct way *way)
 {
 	struct ring_geometry geometry = {
-			.cpus = cpus, .event_slots = 1, .size = (uint64_t)sysconf(_SC_PAGESIZE)};
+			.rings = cpus, .event_slots = 1, .size = (uint64_t)sysconf(_SC_PAGESIZE)};
 	size_t limit = ring_payload_max(geometry.size);
 	struct ring_producer *producer;
 	int fd = way_create(way, &geometry);

@@ -29,7 +29,7 @@ struct stream {
 	uint64_t refused;
 	unsigned char *seen; /* A bit for each sequence number. */
 	uint64_t read;
-	uint64_t last_in_ring[RING_CPUS_MAX]; /* Sequence number + 1. */
+	uint64_t last_in_ring[RING_RINGS_MAX]; /* Sequence number + 1. */
 };
 
 static struct stream streams[STREAMS];
@@ -143,7 +143,7 @@ static void check_record(uint32_t cpu, const struct decoded *record, const struc
 
 static void drain(uint64_t *times, uint64_t *ends)
 {
-	for (uint32_t cpu = 0; cpu < ring_consumer_geometry(consumer)->cpus; cpu++) {
+	for (uint32_t cpu = 0; cpu < ring_consumer_geometry(consumer)->rings; cpu++) {
 		const unsigned char *at, *end;
 		struct ring_span span;
 		int rc = ring_consumer_peek(consumer, cpu, &span);
@@ -199,7 +199,7 @@ static void check_all(const struct way *way)
 		nested += i % LEVELS ? streams[i].published : 0;
 		free(streams[i].seen);
 	}
-	for (uint32_t cpu = 0; cpu < ring_consumer_geometry(consumer)->cpus; cpu++)
+	for (uint32_t cpu = 0; cpu < ring_consumer_geometry(consumer)->rings; cpu++)
 		lost += ring_consumer_lost_total(consumer, cpu);
 	CHECK(lost == refused, "%lu lost, %lu refused", lost, refused);
 	CHECK(published > 1000 && nested > 0, "%lu records, %lu nested", published, nested);
@@ -210,7 +210,7 @@ static void check_all(const struct way *way)
 static void test_way(const struct way *way, uint64_t size, unsigned int duration_ms)
 {
 	struct ring_geometry geometry = {
-			.cpus = ring_possible_cpus(), .event_slots = 64, .size = size};
+			.rings = ring_possible_cpus(), .event_slots = 64, .size = size};
 	uint64_t *times, *ends;
 	int fd = way_create(way, &geometry);
 
@@ -222,8 +222,8 @@ static void test_way(const struct way *way, uint64_t size, unsigned int duration
 	memset(streams, 0, sizeof(streams));
 	for (int i = 0; i < STREAMS; i++)
 		streams[i].seen = calloc(1, RECORDS_MAX / 8);
-	times = calloc(geometry.cpus, sizeof(*times));
-	ends = calloc(geometry.cpus, sizeof(*ends));
+	times = calloc(geometry.rings, sizeof(*times));
+	ends = calloc(geometry.rings, sizeof(*ends));
 	run(times, ends, duration_ms);
 	check_all(way);
 	free(times);
