@@ -3,9 +3,9 @@
  * CTF: how SIDE events are described, written and read (docs/spec/recording.md).
  *
  * Three parts stand behind this header:
- *  - the field-class tree (struct ctf_type): made from a SIDE description, or from TSDL metadata;
- *  - the writer: the directory of one traced process (metadata, one file a CPU, losses);
- *  - the reader: all traces below a directory, merged by time, from any CTF 1.8 producer.
+ *  - the field-class tree (struct ctf_type): made from a SIDE description, or from metadata;
+ *  - the writer: the directory of one traced process (metadata, one file a ring, losses);
+ *  - the reader: all traces below a directory, merged by time, from any CTF producer.
  */
 #ifndef CTF_CTF_H
 #define CTF_CTF_H
@@ -16,6 +16,7 @@
 #include <stdio.h>
 
 struct side_event_description;
+struct context_spec; /* wire/context.h */
 
 /* Filled when a function that takes it fails: one sentence for a person, without newline. */
 struct ctf_error {
@@ -92,6 +93,21 @@ struct ctf_option_range {
 	uint32_t option;
 };
 
+enum ctf_encoding {
+	CTF_UTF8,
+	CTF_UTF16LE,
+	CTF_UTF16BE,
+	CTF_UTF32LE,
+	CTF_UTF32BE,
+};
+
+/* CTF 2: where a length or a selector stands. */
+struct ctf_location {
+	int origin; /* enum ctf_scope, or -1: from the structure that holds the field. */
+	uint32_t count;
+	const char **path; /* Member names; NULL: one structure up. */
+};
+
 struct ctf_type {
 	enum ctf_kind kind;
 	uint32_t align;    /* Bits, a power of two. */
@@ -103,10 +119,22 @@ struct ctf_type {
 	uint8_t base; /* 2, 8, 10, 16. */
 	bool is_signed;
 	bool big_endian;
-	bool text;                     /* An 8-bit character: arrays of it are text. */
+	bool text;     /* An 8-bit character: arrays of it are text. */
+	bool boolean;  /* CTF_ENUM: a truth value; its labels are false and true. */
+	bool bitmap;   /* CTF_INTEGER: the labels name bits, from the lowest, 0. */
+	bool byte;     /* CTF_INTEGER: a byte without meaning: arrays are BLOBs. */
+	bool leb128;   /* CTF 2: of variable length, 7 bits a byte. size is 64. */
+	bool reversed; /* CTF 2: the bits of the number stand the other way round. */
 	const struct ctf_clock *clock; /* The clock that it reads, or NULL. */
 
-	/* CTF_ENUM. */
+	/*
+	 * CTF_STRING, and arrays whose element is `text` (their length counts bytes): CTF 2 knows
+	 * more than UTF-8. The decoder converts, values are always UTF-8.
+	 */
+	enum ctf_encoding encoding;
+	const char *media_type; /* CTF 2: of a BLOB, which is an array of bytes here; or NULL. */
+
+	/* CTF_ENUM, and CTF_INTEGER with bitmap. */
 	struct ctf_label *labels;
 	uint32_t label_count;
 
@@ -117,6 +145,7 @@ struct ctf_type {
 	/* CTF_ARRAY: length. CTF_SEQUENCE, CTF_VARIANT: the name of the length or tag field. */
 	uint64_t length;
 	const char *reference;
+	const struct ctf_location *location; /* CTF 2: instead of the name, or NULL. */
 	struct ctf_type *element;
 
 	/* Reader: the resolved reference. */
@@ -147,6 +176,27 @@ int ctf_type_print_tsdl(const struct ctf_type *type, FILE *out);
 struct ctf_writer;
 struct ctf_stream;
 
+/* The same records are described in CTF 1.8 (TSDL) or in CTF 2 (JSON). */
+enum ctf_format {
+	CTF_FORMAT_1,
+	CTF_FORMAT_2,
+};
+
+enum ctf_placement {
+	CTF_PER_CPU, /* A ring is a CPU's: packets say which. */
+	CTF_PER_THREAD,
+};
+
+/* A channel is one data stream class; each of its rings is a file <name>_<ring>. */
+struct ctf_channel_config {
+	const char *name;
+	enum ctf_placement placement;
+	const struct context_spec *contexts; /* Recorded before the event's own ones. */
+	uint32_t nr_contexts;
+	/* Instead of contexts: a structure that lives as long as the writer, or NULL. */
+	const struct ctf_type *context;
+};
+
 struct ctf_writer_config {
 	const char *dir;        /* Made by the writer; its parent must exist, it must not. */
 	struct ctf_clock clock; /* name may be NULL: "monotonic". */
@@ -155,6 +205,10 @@ struct ctf_writer_config {
 	const char *exe;
 	int64_t vpid;
 	uint32_t version[3]; /* Of the tracer. */
+	enum ctf_format format;
+	int compression; /* zstd level of the data streams (files end in .zst); 0: none. */
+	const struct ctf_channel_config *channels; /* Copied. */
+	uint32_t nr_channels; /* 0: one channel `ring`, per CPU and without contexts. */
 };
 
 /*
@@ -164,21 +218,29 @@ struct ctf_writer_config {
 int ctf_writer_create(const struct ctf_writer_config *config, struct ctf_writer **writer,
 		struct ctf_error *error);
 
-/* Describe an event. Must come before the first record with this id. -EEXIST: id is taken. */
-int ctf_writer_add_event(struct ctf_writer *writer, uint32_t id,
-		const struct side_event_description *description, struct ctf_error *error);
-
-/* The same from a description's JSON form and a ready tree, for who has them already. */
-int ctf_writer_add_event_json(struct ctf_writer *writer, uint32_t id, const char *name,
-		int side_loglevel, const struct ctf_type *fields, const char *json,
-		struct ctf_error *error);
+/*
+ * Describe an event of a channel, with the contexts that stand in its records behind those of the
+ * channel. Must come before the first record with this id. -EEXIST: the channel has the id.
+ */
+int ctf_writer_add_event(struct ctf_writer *writer, uint32_t channel, uint32_t id,
+		const struct side_event_description *description,
+		const struct context_spec *contexts, uint32_t nr_contexts, struct ctf_error *error);
 
 /*
- * Open the data stream file ring_<cpu>. It begins with an empty packet at `timestamp` (clock
- * ticks), so that losses before the first real packet can be seen. The writer owns the stream.
+ * The same from a description's JSON form (or NULL) and ready trees, for who has them already;
+ * context may be NULL.
  */
-int ctf_writer_open_stream(struct ctf_writer *writer, uint32_t cpu, uint64_t timestamp,
-		struct ctf_stream **stream, struct ctf_error *error);
+int ctf_writer_add_event_json(struct ctf_writer *writer, uint32_t channel, uint32_t id,
+		const char *name, int side_loglevel, const struct ctf_type *context,
+		const struct ctf_type *fields, const char *json, struct ctf_error *error);
+
+/*
+ * Open the data stream file <channel's name>_<ring>[.zst]. It begins with an empty packet at
+ * `timestamp` (clock ticks), so that losses before the first real packet can be seen. The writer
+ * owns the stream.
+ */
+int ctf_writer_open_stream(struct ctf_writer *writer, uint32_t channel, uint32_t ring,
+		uint64_t timestamp, struct ctf_stream **stream, struct ctf_error *error);
 
 /* A run of whole event records of one ring, the first of them in the extended form. */
 struct ctf_span {

@@ -34,6 +34,10 @@ struct ctf_type *ctf_describe_int128(
 /* 16 bytes of a binary128 float. */
 struct ctf_type *ctf_describe_float128(struct ctf_arena *arena);
 
+/* The structure of contexts, NULL when there are none. Returns 0 or -ENOMEM. */
+int ctf_describe_contexts(struct ctf_arena *arena, const struct context_spec *contexts,
+		uint32_t count, struct ctf_type **type);
+
 /*
  * Text of the description as UTF-8 that every reader takes: what is not UTF-8 becomes U+0080 to
  * U+00FF.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The metadata that we write: docs/spec/recording.md, sections 1 and 6. */
+/* The metadata that we write in CTF 1.8 (TSDL): docs/spec/recording.md, sections 1 and 6. */
 #include <errno.h>
 #include <inttypes.h>
 #include <side/abi/type-description.h>
@@ -101,21 +101,36 @@ static void print_clock(const struct ctf_clock *clock, struct ctf_arena *arena, 
 			clock->name, clock->name);
 }
 
-static void print_streams(FILE *out)
+/* `name := struct {…};`, nothing for NULL. */
+static int print_scope(const char *name, const struct ctf_type *type, FILE *out)
 {
-	static const char context[] = "\tpacket.context := struct {\n"
-				      "\t\ttick64 timestamp_begin;\n"
-				      "\t\ttick64 timestamp_end;\n"
-				      "\t\tu64 content_size;\n"
-				      "\t\tu64 packet_size;\n"
-				      "\t\tu64 packet_seq_num;\n"
-				      "\t\tu64 events_discarded;\n";
+	int ret;
+
+	if (!type)
+		return 0;
+	fprintf(out, "\t%s := ", name);
+	ret = ctf_type_print_tsdl(type, out);
+	fputs(";\n", out);
+	return ret;
+}
+
+static const char packet_context[] = "\tpacket.context := struct {\n"
+				     "\t\ttick64 timestamp_begin;\n"
+				     "\t\ttick64 timestamp_end;\n"
+				     "\t\tu64 content_size;\n"
+				     "\t\tu64 packet_size;\n"
+				     "\t\tu64 packet_seq_num;\n"
+				     "\t\tu64 events_discarded;\n";
+
+static int print_channel(const struct ctf_channel *channel, uint32_t id, FILE *out)
+{
+	int ret;
 
 	fprintf(out,
 			"stream {\n"
-			"\tid = %d;\n"
+			"\tid = %" PRIu32 ";\n"
 			"%s"
-			"\t\tu32 cpu_id;\n"
+			"%s"
 			"\t};\n"
 			"\tevent.header := struct {\n"
 			"\t\tenum : integer { size = 5; align = 1; signed = false; } "
@@ -127,13 +142,20 @@ static void print_streams(FILE *out)
 			"id; } medium;\n"
 			"\t\t\tstruct { u32 id; tick64 timestamp; } extended;\n"
 			"\t\t} v;\n"
-			"\t} align(8);\n"
-			"};\n\n",
-			CTF_STREAM_EVENTS, context);
+			"\t} align(8);\n",
+			id, packet_context,
+			channel->placement == CTF_PER_CPU ? "\t\tu32 cpu_id;\n" : "");
+	ret = print_scope("event.context", channel->context, out);
+	fputs("};\n\n", out);
+	return ret;
+}
+
+static void print_session(uint32_t id, FILE *out)
+{
 	fprintf(out,
 			"/* Written by the recorder, not by the program. */\n"
 			"stream {\n"
-			"\tid = %d;\n"
+			"\tid = %" PRIu32 ";\n"
 			"%s"
 			"\t};\n"
 			"\tevent.header := struct { u32 id; tick64 timestamp; };\n"
@@ -141,18 +163,19 @@ static void print_streams(FILE *out)
 			"event {\n"
 			"\tname = \"side:lost\";\n"
 			"\tid = 0;\n"
-			"\tstream_id = %d;\n"
+			"\tstream_id = %" PRIu32 ";\n"
 			"\tloglevel = 4;\n"
 			"\tfields := struct { string _ring; string _event; string _reason; u64 "
 			"_count; };\n"
 			"};\n\n",
-			CTF_STREAM_SESSION, context, CTF_STREAM_SESSION);
+			id, packet_context, id);
 }
 
-int ctf_metadata_head(const struct ctf_writer *writer, char **text, size_t *size)
+int ctf_tsdl_head(const struct ctf_writer *writer, char **text, size_t *size)
 {
 	struct ctf_arena *arena = ctf_arena_create();
 	FILE *out = arena ? open_memstream(text, size) : NULL;
+	int ret = 0;
 
 	if (!out) {
 		ctf_arena_destroy(arena);
@@ -163,9 +186,11 @@ int ctf_metadata_head(const struct ctf_writer *writer, char **text, size_t *size
 	print_trace(writer, out);
 	print_env(writer, arena, out);
 	print_clock(&writer->clock, arena, out);
-	print_streams(out);
+	for (uint32_t i = 0; i < writer->nr_channels && !ret; i++)
+		ret = print_channel(&writer->channels[i], i, out);
+	print_session(writer->nr_channels, out);
 	ctf_arena_destroy(arena);
-	if (fclose(out)) {
+	if (fclose(out) || ret) {
 		free(*text);
 		return -ENOMEM;
 	}
@@ -187,28 +212,29 @@ static void print_json_comment(const char *json, FILE *out)
 	fputs(" */\n", out);
 }
 
-int ctf_metadata_event(uint32_t id, const char *name, int side_loglevel,
-		const struct ctf_type *fields, const char *json, char **text, size_t *size)
+int ctf_tsdl_event(const struct ctf_event_parts *event, char **text, size_t *size)
 {
 	struct ctf_arena *arena = ctf_arena_create();
 	FILE *out = arena ? open_memstream(text, size) : NULL;
-	int ret;
+	int level = event->side_loglevel, ret;
 
 	if (!out) {
 		ctf_arena_destroy(arena);
 		return -ENOMEM;
 	}
 	fputs("event {\n", out);
-	if (json)
-		print_json_comment(json, out);
+	if (event->json)
+		print_json_comment(event->json, out);
 	fputs("\tname = ", out);
-	print_text(name, arena, out);
-	fprintf(out, ";\n\tid = %" PRIu32 ";\n\tstream_id = %d;\n", id, CTF_STREAM_EVENTS);
-	if (side_loglevel >= 0 && side_loglevel <= 7)
-		fprintf(out, "\tloglevel = %d;\n", side_loglevel == 7 ? 14 : side_loglevel);
-	fputs("\tfields := ", out);
-	ret = ctf_type_print_tsdl(fields, out);
-	fputs(";\n};\n\n", out);
+	print_text(event->name, arena, out);
+	fprintf(out, ";\n\tid = %" PRIu32 ";\n\tstream_id = %" PRIu32 ";\n", event->id,
+			event->channel);
+	if (level >= 0 && level <= 7)
+		fprintf(out, "\tloglevel = %d;\n", level == 7 ? 14 : level);
+	ret = print_scope("context", event->context, out);
+	if (!ret)
+		ret = print_scope("fields", event->fields, out);
+	fputs("};\n\n", out);
 	ctf_arena_destroy(arena);
 	if (fclose(out) || ret) {
 		free(*text);

@@ -26,7 +26,7 @@ struct packet_header {
 	uint64_t packet_size;
 	uint64_t packet_seq_num;
 	uint64_t events_discarded;
-	uint32_t cpu_id; /* Not in the session's stream. */
+	uint32_t cpu_id; /* Only where a ring is a CPU's. */
 } __attribute__((packed));
 
 _Static_assert(sizeof(struct packet_header) == 84, "recording.md says 32 + 52 bytes");
@@ -81,7 +81,7 @@ int ctf_file_append(int fd, off_t *size, const void *head, size_t head_size, con
 	return 0;
 }
 
-int ctf_stream_open(struct ctf_writer *writer, const char *name, uint32_t class_id, uint32_t cpu,
+int ctf_stream_open(struct ctf_writer *writer, const char *name, uint32_t class_id, uint32_t ring,
 		struct ctf_stream **out, struct ctf_error *error)
 {
 	struct ctf_stream *stream = calloc(1, sizeof(*stream));
@@ -90,12 +90,17 @@ int ctf_stream_open(struct ctf_writer *writer, const char *name, uint32_t class_
 		return ctf_fail(error, -ENOMEM, "no memory for the stream %s", name);
 	stream->writer = writer;
 	stream->class_id = class_id;
-	stream->cpu = cpu;
-	snprintf(stream->name, sizeof(stream->name), "%s", name);
+	stream->ring = ring;
+	stream->name = strdup(name);
+	if (!stream->name) {
+		free(stream);
+		return ctf_fail(error, -ENOMEM, "no memory for the stream %s", name);
+	}
 	stream->fd = openat(writer->dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 	if (stream->fd < 0) {
 		int code = -errno;
 
+		free(stream->name);
 		free(stream);
 		return ctf_write_error(error, code, writer->config.dir, name);
 	}
@@ -111,8 +116,18 @@ int ctf_stream_close(struct ctf_stream *stream, struct ctf_error *error)
 
 	if (ret)
 		ctf_write_error(error, ret, stream->writer->config.dir, stream->name);
+	free(stream->name);
 	free(stream);
 	return ret;
+}
+
+/* Whether the packets say which CPU they are of. */
+static bool has_cpu(const struct ctf_stream *stream)
+{
+	const struct ctf_writer *writer = stream->writer;
+
+	return stream->class_id < writer->nr_channels &&
+			writer->channels[stream->class_id].placement == CTF_PER_CPU;
 }
 
 int ctf_stream_append(
@@ -121,17 +136,17 @@ int ctf_stream_append(
 	struct packet_header header = {
 			.magic = CTF_PACKET_MAGIC,
 			.stream_id = stream->class_id,
-			.stream_instance_id = stream->cpu,
+			.stream_instance_id = stream->ring,
 			.timestamp_begin = span->timestamp_begin,
 			.timestamp_end = span->timestamp_end,
 			.packet_seq_num = stream->sequence,
 			.events_discarded = span->events_discarded,
-			.cpu_id = stream->cpu,
+			.cpu_id = stream->ring,
 	};
 	size_t size = sizeof(header);
 	int ret;
 
-	if (stream->class_id == CTF_STREAM_SESSION)
+	if (!has_cpu(stream))
 		size -= sizeof(header.cpu_id);
 	if (header.timestamp_begin < stream->last_end)
 		header.timestamp_begin = stream->last_end;
@@ -147,15 +162,20 @@ int ctf_stream_append(
 	return 0;
 }
 
-int ctf_writer_open_stream(struct ctf_writer *writer, uint32_t cpu, uint64_t timestamp,
-		struct ctf_stream **stream, struct ctf_error *error)
+int ctf_writer_open_stream(struct ctf_writer *writer, uint32_t channel, uint32_t ring,
+		uint64_t timestamp, struct ctf_stream **stream, struct ctf_error *error)
 {
 	struct ctf_span empty = {.timestamp_begin = timestamp, .timestamp_end = timestamp};
-	char name[32];
+	char *name;
 	int ret;
 
-	snprintf(name, sizeof(name), "ring_%u", cpu);
-	ret = ctf_stream_open(writer, name, CTF_STREAM_EVENTS, cpu, stream, error);
+	if (channel >= writer->nr_channels)
+		return ctf_fail(error, -EINVAL, "there is no channel %u in %s", channel,
+				writer->config.dir);
+	if (asprintf(&name, "%s_%u", writer->channels[channel].name, ring) < 0)
+		return ctf_fail(error, -ENOMEM, "no memory for a stream of %s", writer->config.dir);
+	ret = ctf_stream_open(writer, name, channel, ring, stream, error);
+	free(name);
 	if (ret)
 		return ret;
 	return ctf_stream_append(*stream, &empty, error);

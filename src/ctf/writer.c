@@ -2,7 +2,7 @@
 /*
  * The trace directory of one process.
  *
- * The metadata is plain text and only grows: an event block is appended before the first packet
+ * The metadata is plain text and only grows: an event is appended before the first packet
  * that needs it. It is replaced as a whole only when the clock is known better, by renaming.
  */
 #include <errno.h>
@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ctf/describe.h"
 #include "ctf/type.h"
 #include "ctf/writer.h"
 #include "visit/visit.h"
@@ -52,7 +53,12 @@ static void free_writer(struct ctf_writer *writer)
 	free((void *)(uintptr_t)writer->config.exe);
 	free((void *)(uintptr_t)writer->clock.name);
 	free((void *)(uintptr_t)writer->clock.description);
-	free(writer->ids);
+	for (uint32_t i = 0; i < writer->nr_channels; i++) {
+		free(writer->channels[i].name);
+		free(writer->channels[i].ids);
+	}
+	free(writer->channels);
+	ctf_arena_destroy(writer->arena);
 	free(writer);
 }
 
@@ -75,15 +81,54 @@ static int copy_config(struct ctf_writer *writer, const struct ctf_writer_config
 	return 0;
 }
 
+static int copy_channels(struct ctf_writer *writer, const struct ctf_writer_config *config,
+		struct ctf_error *error)
+{
+	static const struct ctf_channel_config one = {.name = "ring"};
+	const struct ctf_channel_config *channels = config->nr_channels ? config->channels : &one;
+	uint32_t count = config->nr_channels ? config->nr_channels : 1;
+
+	writer->config.channels = NULL;
+	writer->channels = calloc(count, sizeof(*writer->channels));
+	writer->arena = ctf_arena_create();
+	if (!writer->channels || !writer->arena)
+		return ctf_fail(error, -ENOMEM, "no memory for the trace %s", config->dir);
+	for (uint32_t i = 0; i < count; i++) {
+		struct ctf_channel *channel = &writer->channels[i];
+		struct ctf_type *context;
+		int ret;
+
+		writer->nr_channels++;
+		channel->placement = channels[i].placement;
+		channel->name = strdup(channels[i].name);
+		if (!channel->name)
+			return ctf_fail(error, -ENOMEM, "no memory for the trace %s", config->dir);
+		channel->context = channels[i].context;
+		if (channel->context)
+			continue;
+		ret = ctf_describe_contexts(writer->arena, channels[i].contexts,
+				channels[i].nr_contexts, &context);
+		channel->context = context;
+		if (ret)
+			return ctf_fail(error, ret, "no memory for the trace %s", config->dir);
+	}
+	return 0;
+}
+
+static bool is_ctf2(const struct ctf_writer *writer)
+{
+	return writer->config.format == CTF_FORMAT_2;
+}
+
 /*
- * Write a whole new metadata file: the head, and the event blocks of the old one if there is one.
+ * Write a whole new metadata file: the head, and the events of the old one if there is one.
  */
 static int write_metadata(struct ctf_writer *writer)
 {
 	char *head = NULL, *buffer = NULL;
 	off_t size = 0, from = writer->head_size, end = writer->metadata_size;
 	size_t head_size;
-	int fd = -1, ret = ctf_metadata_head(writer, &head, &head_size);
+	int fd = -1, ret = (is_ctf2(writer) ? ctf2_head : ctf_tsdl_head)(writer, &head, &head_size);
 
 	if (ret)
 		return ret;
@@ -141,6 +186,9 @@ int ctf_writer_create(const struct ctf_writer_config *config, struct ctf_writer 
 		ctf_fail(error, ret, "no memory for the trace %s", config->dir);
 		goto fail;
 	}
+	ret = copy_channels(writer, config, error);
+	if (ret)
+		goto fail;
 	if (getrandom(writer->uuid, sizeof(writer->uuid), 0) != sizeof(writer->uuid)) {
 		ret = ctf_fail(error, -EIO, "no random numbers for the identity of %s",
 				config->dir);
@@ -183,14 +231,14 @@ int ctf_writer_close(struct ctf_writer *writer, struct ctf_error *error)
 /* ---- metadata that grows ---- */
 
 /* Where the id stands or would stand in the sorted list. */
-static uint32_t find_id(const struct ctf_writer *writer, uint32_t id)
+static uint32_t find_id(const struct ctf_channel *channel, uint32_t id)
 {
-	uint32_t low = 0, high = writer->id_count;
+	uint32_t low = 0, high = channel->id_count;
 
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 
-		if (writer->ids[middle] < id)
+		if (channel->ids[middle] < id)
 			low = middle + 1;
 		else
 			high = middle;
@@ -198,77 +246,114 @@ static uint32_t find_id(const struct ctf_writer *writer, uint32_t id)
 	return low;
 }
 
-static int add_id(struct ctf_writer *writer, uint32_t id)
+static int add_id(struct ctf_channel *channel, uint32_t id)
 {
-	uint32_t at = find_id(writer, id);
+	uint32_t at = find_id(channel, id);
 
-	if (at < writer->id_count && writer->ids[at] == id)
+	if (at < channel->id_count && channel->ids[at] == id)
 		return -EEXIST;
-	if (writer->id_count == writer->id_room) {
-		uint32_t room = writer->id_room ? writer->id_room * 2 : 64;
-		uint32_t *ids = realloc(writer->ids, room * sizeof(*ids));
+	if (channel->id_count == channel->id_room) {
+		uint32_t room = channel->id_room ? channel->id_room * 2 : 64;
+		uint32_t *ids = realloc(channel->ids, room * sizeof(*ids));
 
 		if (!ids)
 			return -ENOMEM;
-		writer->ids = ids;
-		writer->id_room = room;
+		channel->ids = ids;
+		channel->id_room = room;
 	}
-	memmove(writer->ids + at + 1, writer->ids + at,
-			(writer->id_count - at) * sizeof(*writer->ids));
-	writer->ids[at] = id;
-	writer->id_count++;
+	memmove(channel->ids + at + 1, channel->ids + at,
+			(channel->id_count - at) * sizeof(*channel->ids));
+	channel->ids[at] = id;
+	channel->id_count++;
 	return 0;
 }
 
-static void remove_id(struct ctf_writer *writer, uint32_t id)
+static void remove_id(struct ctf_channel *channel, uint32_t id)
 {
-	uint32_t at = find_id(writer, id);
+	uint32_t at = find_id(channel, id);
 
-	writer->id_count--;
-	memmove(writer->ids + at, writer->ids + at + 1,
-			(writer->id_count - at) * sizeof(*writer->ids));
+	channel->id_count--;
+	memmove(channel->ids + at, channel->ids + at + 1,
+			(channel->id_count - at) * sizeof(*channel->ids));
 }
 
-int ctf_writer_add_event_json(struct ctf_writer *writer, uint32_t id, const char *name,
-		int side_loglevel, const struct ctf_type *fields, const char *json,
+static int add_event(struct ctf_writer *writer, const struct ctf_event_parts *event,
 		struct ctf_error *error)
 {
+	struct ctf_channel *channel;
 	char *text;
 	size_t size;
-	int ret = add_id(writer, id);
+	int ret;
 
+	if (event->channel >= writer->nr_channels)
+		return ctf_fail(error, -EINVAL, "the event %s is in channel %u, which is not there",
+				event->name, event->channel);
+	channel = &writer->channels[event->channel];
+	ret = add_id(channel, event->id);
 	if (ret == -EEXIST)
-		return ctf_fail(error, ret, "the event id %u of %s is already taken", id, name);
-	if (!ret)
-		ret = ctf_metadata_event(id, name, side_loglevel, fields, json, &text, &size);
+		return ctf_fail(error, ret, "the event id %u of %s is already taken", event->id,
+				event->name);
 	if (ret)
-		return ctf_fail(error, ret, "no memory for the description of %s", name);
+		return ctf_fail(error, ret, "no memory for the description of %s", event->name);
+	ret = (is_ctf2(writer) ? ctf2_event : ctf_tsdl_event)(event, &text, &size);
+	if (ret) {
+		remove_id(channel, event->id);
+		return ctf_fail(error, ret, "no memory for the description of %s", event->name);
+	}
 	ret = ctf_file_append(writer->metadata_fd, &writer->metadata_size, text, size, NULL, 0);
 	free(text);
 	if (ret) {
-		remove_id(writer, id);
+		remove_id(channel, event->id);
 		return ctf_write_error(error, ret, writer->config.dir, METADATA);
 	}
 	return 0;
 }
 
-int ctf_writer_add_event(struct ctf_writer *writer, uint32_t id,
-		const struct side_event_description *description, struct ctf_error *error)
+int ctf_writer_add_event_json(struct ctf_writer *writer, uint32_t channel, uint32_t id,
+		const char *name, int side_loglevel, const struct ctf_type *context,
+		const struct ctf_type *fields, const char *json, struct ctf_error *error)
+{
+	const struct ctf_event_parts event = {
+			.id = id,
+			.channel = channel,
+			.name = name,
+			.side_loglevel = side_loglevel,
+			.context = context,
+			.fields = fields,
+			.json = json,
+	};
+
+	return add_event(writer, &event, error);
+}
+
+static int no_memory(struct ctf_error *error)
+{
+	return ctf_fail(error, -ENOMEM, "no memory for the description of an event");
+}
+
+int ctf_writer_add_event(struct ctf_writer *writer, uint32_t channel, uint32_t id,
+		const struct side_event_description *description,
+		const struct context_spec *contexts, uint32_t nr_contexts, struct ctf_error *error)
 {
 	struct ctf_arena *arena = ctf_arena_create();
 	struct visit_buffer json;
 	struct visit_error why = {0};
 	char sentence[sizeof(error->text)];
-	struct ctf_type *fields;
+	struct ctf_type *context = NULL, *fields;
 	char *name = NULL;
 	int ret;
 
 	visit_buffer_heap(&json);
 	if (!arena)
-		return ctf_fail(error, -ENOMEM, "no memory for the description of an event");
+		return no_memory(error);
 	ret = ctf_type_from_description(arena, description, &fields, error);
 	if (ret)
 		goto out;
+	ret = ctf_describe_contexts(arena, contexts, nr_contexts, &context);
+	if (ret) {
+		no_memory(error);
+		goto out;
+	}
 	ret = visit_description_json(description, &json, &why);
 	if (!ret)
 		ret = visit_buffer_append(&json, "", 1);
@@ -279,11 +364,12 @@ int ctf_writer_add_event(struct ctf_writer *writer, uint32_t id,
 	if (asprintf(&name, "%s:%s", side_ptr_get(description->provider_name),
 			    side_ptr_get(description->event_name)) < 0) {
 		name = NULL;
-		ret = ctf_fail(error, -ENOMEM, "no memory for the description of an event");
+		ret = no_memory(error);
 		goto out;
 	}
-	ret = ctf_writer_add_event_json(writer, id, name, (int)side_enum_get(description->loglevel),
-			fields, (const char *)json.data, error);
+	ret = ctf_writer_add_event_json(writer, channel, id, name,
+			(int)side_enum_get(description->loglevel), context, fields,
+			(const char *)json.data, error);
 out:
 	free(name);
 	visit_buffer_free(&json);
@@ -350,7 +436,7 @@ int ctf_writer_lost(struct ctf_writer *writer, uint64_t timestamp, const struct 
 	int ret;
 
 	if (!writer->session) {
-		ret = ctf_stream_open(writer, "side_session", CTF_STREAM_SESSION, 0,
+		ret = ctf_stream_open(writer, "side_session", writer->nr_channels, 0,
 				&writer->session, error);
 		if (!ret)
 			ret = ctf_stream_append(writer->session, &span, error);

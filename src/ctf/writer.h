@@ -8,45 +8,64 @@
 #include "ctf/ctf.h"
 
 #define CTF_PACKET_MAGIC 0xc1fc1fc1u
-#define CTF_STREAM_EVENTS 0
-#define CTF_STREAM_SESSION 1
 
 struct ctf_stream {
 	struct ctf_stream *next;
 	struct ctf_writer *writer;
-	char name[32];
+	char *name;
 	int fd;
-	uint32_t class_id;
-	uint32_t cpu;
+	uint32_t class_id; /* Of the channel; behind them, the session's stream. */
+	uint32_t ring;
 	uint64_t sequence;
 	uint64_t last_end;
 	off_t size; /* Of whole packets. */
 };
 
+struct ctf_channel {
+	char *name;
+	enum ctf_placement placement;
+	const struct ctf_type *context; /* Of all its events; NULL: none. */
+	uint32_t *ids;                  /* Of its events, sorted. */
+	uint32_t id_count;
+	uint32_t id_room;
+};
+
 struct ctf_writer {
 	struct ctf_writer_config config; /* Strings are owned. */
 	struct ctf_clock clock;
+	struct ctf_arena *arena; /* Context types of the channels. */
+	struct ctf_channel *channels;
+	uint32_t nr_channels; /* At least one. */
 	unsigned char uuid[16];
 	int dir_fd;
 	int metadata_fd;
 	off_t head_size; /* Metadata up to the first event block. */
 	off_t metadata_size;
-	uint32_t *ids; /* Sorted. */
-	uint32_t id_count;
-	uint32_t id_room;
 	struct ctf_stream *streams;
 	struct ctf_stream *session; /* One of the streams, or NULL until something is lost. */
 };
 
-/* Everything of the metadata before the events, malloc'ed. */
-int ctf_metadata_head(const struct ctf_writer *writer, char **text, size_t *size);
+/* What an event's metadata is made of; context and json may be NULL. */
+struct ctf_event_parts {
+	uint32_t id;
+	uint32_t channel;
+	const char *name;
+	int side_loglevel;
+	const struct ctf_type *context;
+	const struct ctf_type *fields;
+	const char *json;
+};
 
-/* One event block, malloc'ed. */
-int ctf_metadata_event(uint32_t id, const char *name, int side_loglevel,
-		const struct ctf_type *fields, const char *json, char **text, size_t *size);
+/* Everything of the metadata before the events, malloc'ed: TSDL, and CTF 2. */
+int ctf_tsdl_head(const struct ctf_writer *writer, char **text, size_t *size);
+int ctf2_head(const struct ctf_writer *writer, char **text, size_t *size);
+
+/* One event, malloc'ed. */
+int ctf_tsdl_event(const struct ctf_event_parts *event, char **text, size_t *size);
+int ctf2_event(const struct ctf_event_parts *event, char **text, size_t *size);
 
 /* Open a stream file, without a packet. */
-int ctf_stream_open(struct ctf_writer *writer, const char *name, uint32_t class_id, uint32_t cpu,
+int ctf_stream_open(struct ctf_writer *writer, const char *name, uint32_t class_id, uint32_t ring,
 		struct ctf_stream **stream, struct ctf_error *error);
 int ctf_stream_close(struct ctf_stream *stream, struct ctf_error *error);
 

@@ -58,8 +58,9 @@ static inline int setup(void **state)
 	scratch_make(f->scratch);
 	snprintf(f->dir, sizeof(f->dir), "%s/trace", f->scratch);
 	assert_int_equal(create(f, clock), 0);
-	assert_int_equal(ctf_writer_add_event(f->writer, 7, &number_event, &f->error), 0);
-	assert_int_equal(ctf_writer_open_stream(f->writer, 2, TICK0, &f->stream, &f->error), 0);
+	assert_int_equal(ctf_writer_add_event(f->writer, 0, 7, &number_event, NULL, 0, &f->error),
+			0);
+	assert_int_equal(ctf_writer_open_stream(f->writer, 0, 2, TICK0, &f->stream, &f->error), 0);
 	*state = f;
 	return 0;
 }

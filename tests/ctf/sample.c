@@ -586,7 +586,7 @@ static int write_trace(const char *dir)
 
 	if (ctf_writer_create(&config, &writer, &error))
 		return failed(&error);
-	if (ctf_writer_open_stream(writer, 3, TICK0, &stream, &error))
+	if (ctf_writer_open_stream(writer, 0, 3, TICK0, &stream, &error))
 		return failed(&error);
 	for (uint32_t i = 0; i < COUNT(samples); i++) {
 		struct side_event_description description = {
@@ -601,7 +601,7 @@ static int write_trace(const char *dir)
 				.loglevel = SIDE_ENUM_INIT(i % 8),
 		};
 
-		if (ctf_writer_add_event(writer, sample_id(i), &description, &error))
+		if (ctf_writer_add_event(writer, 0, sample_id(i), &description, NULL, 0, &error))
 			return failed(&error);
 		span.timestamp_end = TICK0 + 10 + i;
 		span.size += put_record(records + span.size, i, span.timestamp_end);

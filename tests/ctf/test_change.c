@@ -216,10 +216,11 @@ static void test_many(void **state)
 
 		snprintf(other.dir, sizeof(other.dir), "%s/many-%u", f->scratch, i * 7 % MANY);
 		assert_int_equal(create(&other, clock), 0);
-		assert_int_equal(
-				ctf_writer_add_event(other.writer, 7, &number_event, &f->error), 0);
+		assert_int_equal(ctf_writer_add_event(other.writer, 0, 7, &number_event, NULL, 0,
+						 &f->error),
+				0);
 		assert_int_equal(ctf_writer_open_stream(
-						 other.writer, 2, 0, &other.stream, &f->error),
+						 other.writer, 0, 2, 0, &other.stream, &f->error),
 				0);
 		for (uint32_t packet = 0; packet < 5; packet++) {
 			uint32_t number = packet * MANY + i;

@@ -33,10 +33,13 @@ static void test_refusals(void **state)
 	struct ctf_writer *first = f->writer;
 	struct ctf_clock clock = {.frequency = 1};
 
-	assert_int_equal(ctf_writer_add_event(f->writer, 7, &number_event, &f->error), -EEXIST);
+	assert_int_equal(ctf_writer_add_event(f->writer, 0, 7, &number_event, NULL, 0, &f->error),
+			-EEXIST);
 	assert_non_null(strstr(f->error.text, "7"));
-	assert_int_equal(ctf_writer_add_event(f->writer, 3, &number_event, &f->error), 0);
-	assert_int_equal(ctf_writer_add_event(f->writer, 3, &number_event, &f->error), -EEXIST);
+	assert_int_equal(ctf_writer_add_event(f->writer, 0, 3, &number_event, NULL, 0, &f->error),
+			0);
+	assert_int_equal(ctf_writer_add_event(f->writer, 0, 3, &number_event, NULL, 0, &f->error),
+			-EEXIST);
 	assert_int_equal(create(f, clock), -EEXIST);
 	assert_non_null(strstr(f->error.text, f->dir));
 	f->writer = first;
@@ -109,7 +112,8 @@ static void test_clock(void **state)
 	assert_int_equal(append(f, TICK0 + 7, 0, 1, 0), 0);
 	assert_int_equal(ctf_writer_set_clock(f->writer, &clock, &f->error), 0);
 	/* The metadata goes on growing after it was replaced. */
-	assert_int_equal(ctf_writer_add_event(f->writer, 8, &number_event, &f->error), 0);
+	assert_int_equal(ctf_writer_add_event(f->writer, 0, 8, &number_event, NULL, 0, &f->error),
+			0);
 	close_writer(f);
 	found = read_all(f);
 	assert_int_equal(found.events, 1);
@@ -198,7 +202,8 @@ static void test_torn_metadata(void **state)
 
 	assert_int_equal(append(f, TICK0 + 10, 0, 2, 0), 0);
 	free(scratch_read(f->dir, "metadata", &before));
-	assert_int_equal(ctf_writer_add_event(f->writer, 9, &number_event, &f->error), 0);
+	assert_int_equal(ctf_writer_add_event(f->writer, 0, 9, &number_event, NULL, 0, &f->error),
+			0);
 	close_writer(f);
 	metadata = scratch_read(f->dir, "metadata", &size);
 	for (size_t cut = before + 1; cut < size; cut++) {

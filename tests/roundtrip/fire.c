@@ -185,7 +185,7 @@ static void listen_here(const char *directory)
 
 		if (plan_compile(events[i], &plans[i], sentence, sizeof(sentence)))
 			die(sentence);
-		if (ctf_writer_add_event(writer, (uint32_t)i, events[i], &error))
+		if (ctf_writer_add_event(writer, 0, (uint32_t)i, events[i], NULL, 0, &error))
 			die(error.text);
 		if (events[i]->flags & SIDE_EVENT_FLAG_VARIADIC)
 			status = side_tracer_callback_variadic_register(
@@ -195,7 +195,7 @@ static void listen_here(const char *directory)
 		if (status)
 			die("cannot register a callback");
 	}
-	if (ctf_writer_open_stream(writer, 0, now, &stream, &error))
+	if (ctf_writer_open_stream(writer, 0, 0, now, &stream, &error))
 		die(error.text);
 }
 
