@@ -87,6 +87,7 @@ struct agent {
 	uint64_t key;              /* libside's name for us */
 	struct wire_config config; /* strings do not stay */
 	struct pattern *patterns;
+	uint32_t nr_patterns;
 	size_t patterns_mapped;
 	uint32_t next_id;
 	struct agent_batch *batches;

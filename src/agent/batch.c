@@ -48,7 +48,7 @@ static bool is_wanted(const struct side_event_description *event)
 		return false;
 	if (!side_ptr_get(event->provider_name) || !side_ptr_get(event->event_name))
 		return false;
-	return pattern_set_wants(agent.patterns, agent.config.nr_patterns,
+	return pattern_set_wants(agent.patterns, agent.nr_patterns,
 			side_ptr_get(event->provider_name), side_ptr_get(event->event_name),
 			(unsigned int)side_enum_get(event->loglevel));
 }

@@ -92,11 +92,11 @@ static ssize_t build_hello(void *message, char *names, uint64_t parent_token)
 	return wire_encode_hello(message, WIRE_MESSAGE_MAX, &hello);
 }
 
-/* Keep the patterns of CONFIG, parsed. They were checked by who sent them; a bad one is a liar. */
-static int keep_patterns(const struct wire_config *config)
+/* Keep the patterns of RULE, parsed. They were checked by who sent them; a bad one is a liar. */
+static int keep_patterns(const struct wire_rule *rule)
 {
-	size_t mapped = config->nr_patterns * sizeof(struct pattern);
-	const char *text = config->patterns;
+	size_t mapped = rule->nr_patterns * sizeof(struct pattern);
+	const char *text = rule->patterns;
 	struct pattern_error error;
 	uint32_t i;
 
@@ -104,6 +104,7 @@ static int keep_patterns(const struct wire_config *config)
 		raw_munmap(agent.patterns, agent.patterns_mapped);
 		agent.patterns = NULL;
 	}
+	agent.nr_patterns = rule->nr_patterns;
 	if (!mapped)
 		return 0;
 	agent.patterns = raw_mmap(
@@ -111,7 +112,7 @@ static int keep_patterns(const struct wire_config *config)
 	if (!agent.patterns)
 		return -ENOMEM;
 	agent.patterns_mapped = mapped;
-	for (i = 0; i < config->nr_patterns; i++) {
+	for (i = 0; i < rule->nr_patterns; i++) {
 		if (pattern_parse(text, &agent.patterns[i], &error))
 			return -EPROTO;
 		text += strlen(text) + 1;
@@ -119,8 +120,8 @@ static int keep_patterns(const struct wire_config *config)
 	return 0;
 }
 
-static int accept_config(const void *message, size_t size, int *fds, size_t nr_fds, int *ring_fd,
-		int *doorbell_fd)
+static int accept_config(
+		const void *message, size_t size, int *fds, size_t nr_fds, int *doorbell_fd)
 {
 	struct wire_config config;
 	int ret = wire_decode_config(message, size, &config);
@@ -132,16 +133,34 @@ static int accept_config(const void *message, size_t size, int *fds, size_t nr_f
 		return -EACCES;
 	}
 	agent.list_only = config.flags & WIRE_CONFIG_LIST_ONLY;
-	if (nr_fds != (agent.list_only ? 0 : WIRE_CONFIG_FDS))
+	if (nr_fds != (agent.list_only ? 0 : WIRE_CONFIG_FDS) ||
+			config.nr_channels != !agent.list_only)
 		return -EPROTO;
-	ret = keep_patterns(&config);
-	if (ret)
-		return ret;
-	*ring_fd = agent.list_only ? -1 : fds[WIRE_FD_RING];
-	*doorbell_fd = agent.list_only ? -1 : fds[WIRE_FD_DOORBELL];
-	config.reason = config.patterns = NULL;
+	*doorbell_fd = agent.list_only ? -1 : fds[0];
+	config.reason = NULL;
 	agent.config = config;
 	return 0;
+}
+
+static int receive_rules(void *message, uint64_t deadline, int *ring_fd)
+{
+	struct wire_channel channel;
+	struct wire_rule rule;
+	size_t nr_fds = 1;
+	ssize_t size;
+	int ret;
+
+	size = wire_receive(agent.socket, message, WIRE_MESSAGE_MAX, ring_fd, &nr_fds, deadline);
+	if (size <= 0)
+		return size ? (int)size : -ECONNRESET;
+	ret = wire_decode_channel(message, (size_t)size, &channel);
+	if (ret || nr_fds != 1 || channel.nr_rules != 1)
+		return ret ? ret : -EPROTO;
+	size = wire_receive(agent.socket, message, WIRE_MESSAGE_MAX, NULL, NULL, deadline);
+	if (size <= 0)
+		return size ? (int)size : -ECONNRESET;
+	ret = wire_decode_rule(message, (size_t)size, &rule);
+	return ret ? ret : keep_patterns(&rule);
 }
 
 static int hello_exchange(
@@ -165,9 +184,13 @@ static int hello_exchange(
 	size = wire_receive(agent.socket, message, WIRE_MESSAGE_MAX, fds, &nr_fds, deadline);
 	if (size <= 0)
 		return size ? (int)size : -ECONNRESET;
-	ret = accept_config(message, (size_t)size, fds, nr_fds, ring_fd, doorbell_fd);
+	ret = accept_config(message, (size_t)size, fds, nr_fds, doorbell_fd);
+	if (!ret && !agent.list_only)
+		ret = receive_rules(message, deadline, ring_fd);
 	while (ret && nr_fds)
 		wire_close(fds[--nr_fds]);
+	if (ret)
+		wire_close(*ring_fd);
 	return ret;
 }
 

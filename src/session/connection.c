@@ -104,33 +104,51 @@ static int open_pidfd(const struct connection *connection)
 	return (int)syscall(SYS_pidfd_open, connection->peer, 0);
 }
 
+/* A client reads them at once; more than this in its socket's buffer is not our fault. */
+#define CONFIG_TIMEOUT_MS 100
+
+static int send_part(
+		struct session *session, const struct connection *connection, ssize_t size, int fd)
+{
+	if (size < 0)
+		return (int)size;
+	return wire_send(connection->watch.fd, session->message, (size_t)size, &fd, fd >= 0,
+			wire_deadline(CONFIG_TIMEOUT_MS));
+}
+
 static int send_config(struct session *session, const struct connection *connection,
 		const struct instance *instance, const char *reason, int ring_fd)
 {
+	struct wire_channel channel = {.name = "ring", .nr_rules = 1};
+	struct wire_rule rule = {
+			.nr_patterns = session->nr_patterns, .patterns = session->patterns};
 	struct wire_config config = {
 			.accepted = instance != NULL,
 			.reason = instance ? "" : reason,
 			.flags = session->mode == SESSION_LIST ? WIRE_CONFIG_LIST_ONLY : 0,
 	};
-	int fds[WIRE_CONFIG_FDS] = {
-			[WIRE_FD_RING] = ring_fd, [WIRE_FD_DOORBELL] = session->doorbell_fd};
-	ssize_t size;
+	int ret;
 
 	if (instance) {
 		config.instance = instance->number;
 		config.clock = session->clock;
-		config.ring_memory = instance->memory;
 		config.max_events = LIMIT_EVENTS;
 		config.max_description = LIMIT_DESCRIPTION;
 		config.max_payload = (uint32_t)ring_payload_max(instance->geometry.size);
-		config.nr_patterns = session->nr_patterns;
-		config.patterns = session->patterns;
+		config.nr_channels = ring_fd >= 0;
+		channel.ring_memory = instance->memory;
 	}
-	size = wire_encode_config(session->message, WIRE_MESSAGE_MAX, &config);
-	if (size < 0)
-		return (int)size;
-	return wire_send(connection->watch.fd, session->message, (size_t)size, fds,
-			ring_fd >= 0 ? WIRE_CONFIG_FDS : 0, 0);
+	ret = send_part(session, connection,
+			wire_encode_config(session->message, WIRE_MESSAGE_MAX, &config),
+			ring_fd >= 0 ? session->doorbell_fd : -1);
+	if (!ret && config.nr_channels)
+		ret = send_part(session, connection,
+				wire_encode_channel(session->message, WIRE_MESSAGE_MAX, &channel),
+				ring_fd);
+	if (!ret && config.nr_channels)
+		ret = send_part(session, connection,
+				wire_encode_rule(session->message, WIRE_MESSAGE_MAX, &rule), -1);
+	return ret;
 }
 
 static int handle_hello(struct session *session, struct connection *connection, size_t size)
@@ -166,7 +184,8 @@ static int handle_hello(struct session *session, struct connection *connection, 
 
 /* ---- EVENTS ---- */
 
-static bool refuse(struct connection *connection, uint32_t id, enum wire_refusal reason)
+static bool refuse(struct connection *connection, const struct wire_event_head *head,
+		enum wire_refusal reason)
 {
 	if (connection->nr_refused == connection->room_refused) {
 		uint32_t room = connection->room_refused ? connection->room_refused * 2 : 64;
@@ -180,8 +199,8 @@ static bool refuse(struct connection *connection, uint32_t id, enum wire_refusal
 		connection->refused = refused;
 		connection->room_refused = room;
 	}
-	connection->refused[connection->nr_refused++] =
-			(struct wire_refused){.id = id, .reason = reason};
+	connection->refused[connection->nr_refused++] = (struct wire_refused){
+			.id = head->id, .channel = head->channel, .reason = (uint16_t)reason};
 	return true;
 }
 
@@ -213,19 +232,24 @@ static bool take_part(struct session *session, struct connection *connection)
 	struct wire_event_head head;
 
 	memcpy(&head, connection->part, sizeof(head));
-	if (head.size > LIMIT_DESCRIPTION) {
-		connection->skip = head.size;
+	if (head.size > LIMIT_DESCRIPTION || head.contexts_size > WIRE_EVENT_CONTEXTS_BYTES_MAX) {
+		connection->skip = (uint64_t)head.contexts_size + head.size;
 		connection->part_size = 0;
-		return refuse(connection, head.id, WIRE_REFUSAL_TOO_LARGE);
+		return refuse(connection, &head, WIRE_REFUSAL_TOO_LARGE);
 	}
-	if (connection->part_size < sizeof(head) + head.size)
+	if (connection->part_size < sizeof(head) + head.contexts_size + head.size)
 		return true;
-	refusal = instance_add_kind(session, connection->instance, head.id,
-			connection->part + sizeof(head), head.size);
+	if (head.channel)
+		refusal = WIRE_REFUSAL_CHANNEL;
+	else if (head.contexts_size || head.nr_contexts)
+		refusal = WIRE_REFUSAL_CONTEXT;
+	else
+		refusal = instance_add_kind(session, connection->instance, head.id,
+				connection->part + sizeof(head), head.size);
 	connection->part_size = 0;
 	if (!refusal)
 		connection->accepted++;
-	return !refusal || refuse(connection, head.id, refusal);
+	return !refusal || refuse(connection, &head, refusal);
 }
 
 /* Cut the stream into descriptions. */
@@ -249,7 +273,7 @@ static int take_stream(struct session *session, struct connection *connection,
 		wanted = sizeof(head);
 		if (connection->part_size >= sizeof(head)) {
 			memcpy(&head, connection->part, sizeof(head));
-			wanted += head.size;
+			wanted += (size_t)head.contexts_size + head.size;
 		}
 		part = least(wanted - connection->part_size, left);
 		if (!append_part(connection, bytes, part))

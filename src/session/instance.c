@@ -304,6 +304,16 @@ static enum wire_refusal add_decoded(struct session *session, struct instance *i
 	return refusal;
 }
 
+/* Programs describe all their events for a listing: which of them are asked for is decided here. */
+static bool is_listed(const struct session *session, const struct side_event_description *event)
+{
+	return session->mode != SESSION_LIST || !session->nr_patterns ||
+			pattern_set_wants(session->listed, session->nr_patterns,
+					side_ptr_get(event->provider_name),
+					side_ptr_get(event->event_name),
+					(unsigned int)side_enum_get(event->loglevel));
+}
+
 enum wire_refusal instance_add_kind(struct session *session, struct instance *instance, uint32_t id,
 		const void *bytes, size_t size)
 {
@@ -317,6 +327,10 @@ enum wire_refusal instance_add_kind(struct session *session, struct instance *in
 		return WIRE_REFUSAL_DUPLICATE_ID;
 	if (visit_description_decode(bytes, size, &owned, &error))
 		return WIRE_REFUSAL_MALFORMED;
+	if (!is_listed(session, owned->desc)) {
+		visit_owned_free(owned);
+		return WIRE_REFUSAL_NONE;
+	}
 	refusal = check_kind(owned);
 	if (!refusal)
 		refusal = add_decoded(session, instance, id, owned, size);

@@ -157,6 +157,7 @@ struct session {
 	size_t nr_environment;
 	char *patterns; /* strings in a row, as CONFIG wants them */
 	uint32_t nr_patterns;
+	struct pattern *listed; /* the same, parsed */
 
 	/* The socket. */
 	char runtime[96];

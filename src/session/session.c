@@ -44,10 +44,15 @@ static int take_patterns(struct session *session, const struct session_options *
 		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
 				"the patterns together are longer than 32 KiB");
 	session->patterns = at = malloc(size + 1);
-	if (!at)
+	session->listed = calloc(options->nr_patterns + 1, sizeof(*session->listed));
+	if (!at || !session->listed)
 		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "no memory");
-	for (i = 0; i < options->nr_patterns; i++)
+	for (i = 0; i < options->nr_patterns; i++) {
+		struct pattern_error where;
+
+		pattern_parse(options->patterns[i], &session->listed[i], &where);
 		at = stpcpy(at, options->patterns[i]) + 1;
+	}
 	session->nr_patterns = (uint32_t)options->nr_patterns;
 	return 0;
 }
@@ -301,6 +306,7 @@ void session_destroy(struct session *session)
 		free(session->environment[i]);
 	free(session->environment);
 	free(session->patterns);
+	free(session->listed);
 	free(session->preload);
 	free(session->output);
 	free(session->message);

@@ -23,10 +23,22 @@ struct hello_body {
 struct config_body {
 	uint32_t accepted, flags;
 	uint32_t instance, clock;
-	uint64_t ring_memory;
 	uint32_t max_events, max_description;
-	uint32_t max_payload, nr_patterns;
-	uint32_t reason_size, patterns_size;
+	uint32_t max_payload, nr_channels;
+	uint32_t reason_size, reserved;
+};
+
+struct channel_body {
+	uint64_t ring_memory;
+	uint32_t index, nr_rules;
+	uint32_t nr_contexts, name_size;
+	uint32_t contexts_size, reserved;
+};
+
+struct rule_body {
+	uint32_t channel, filter_size;
+	uint32_t nr_patterns, nr_contexts;
+	uint32_t patterns_size, contexts_size;
 };
 
 struct events_body {
@@ -46,7 +58,10 @@ struct bye_body {
 
 _Static_assert(sizeof(struct wire_header) == 16, "the header is part of the protocol");
 _Static_assert(sizeof(struct hello_body) == 40, "as on other word sizes");
-_Static_assert(sizeof(struct config_body) == 48, "as on other word sizes");
+_Static_assert(sizeof(struct config_body) == 40, "as on other word sizes");
+_Static_assert(sizeof(struct channel_body) == 32, "as on other word sizes");
+_Static_assert(sizeof(struct rule_body) == 24, "as on other word sizes");
+_Static_assert(sizeof(struct wire_event_head) == 16, "as on other word sizes");
 _Static_assert(sizeof(struct events_body) == 24, "as on other word sizes");
 _Static_assert(sizeof(struct wire_header) + sizeof(struct events_body) == WIRE_EVENTS_OVERHEAD,
 		"what the public header promises");
@@ -56,7 +71,7 @@ _Static_assert(sizeof(struct wire_header) + sizeof(struct ack_body) +
 				WIRE_MESSAGE_MAX,
 		"a full acknowledgement is one message");
 
-/* One writer for all messages: header, fixed body, up to two runs of bytes. */
+/* One writer for all messages: header, fixed body, and runs of bytes. */
 struct piece {
 	const void *bytes;
 	size_t size;
@@ -121,7 +136,7 @@ int wire_message_type(const void *message, size_t size)
 		return -EPROTONOSUPPORT;
 	if (header.size != size || header.reserved)
 		return -EPROTO;
-	if (header.type < WIRE_HELLO || header.type > WIRE_BYE)
+	if (header.type < WIRE_HELLO || header.type > WIRE_RULE)
 		return -EPROTO;
 	return header.type;
 }
@@ -193,35 +208,30 @@ static ssize_t strings_size(const char *strings, uint32_t nr, size_t room)
 	return (ssize_t)size;
 }
 
+bool wire_strings_valid(const char *strings, uint32_t nr, size_t size)
+{
+	return strings_size(strings, nr, size) == (ssize_t)size;
+}
+
 ssize_t wire_encode_config(void *message, size_t capacity, const struct wire_config *config)
 {
 	const char *reason = config->reason ? config->reason : "";
-	ssize_t patterns_size = 0;
 	struct config_body body = {
 			.accepted = config->accepted,
 			.flags = config->flags,
 			.instance = config->instance,
 			.clock = config->clock,
-			.ring_memory = config->ring_memory,
 			.max_events = config->max_events,
 			.max_description = config->max_description,
 			.max_payload = config->max_payload,
-			.nr_patterns = config->nr_patterns,
+			.nr_channels = config->nr_channels,
 			.reason_size = (uint32_t)strlen(reason) + 1,
 	};
 
-	if (config->nr_patterns)
-		patterns_size = strings_size(
-				config->patterns, config->nr_patterns, WIRE_MESSAGE_MAX);
-	if (patterns_size < 0 || config->nr_patterns > WIRE_PATTERNS_MAX)
-		return -EMSGSIZE;
-	if (body.reason_size > REASON_MAX)
+	if (body.reason_size > REASON_MAX || config->nr_channels > WIRE_CHANNELS_MAX)
 		return -EINVAL;
-	body.patterns_size = (uint32_t)patterns_size;
 	return encode(message, capacity, WIRE_CONFIG,
-			(struct piece[]){{&body, sizeof(body)}, {reason, body.reason_size},
-					{config->patterns, body.patterns_size}},
-			3);
+			(struct piece[]){{&body, sizeof(body)}, {reason, body.reason_size}}, 2);
 }
 
 int wire_decode_config(const void *message, size_t size, struct wire_config *config)
@@ -233,25 +243,153 @@ int wire_decode_config(const void *message, size_t size, struct wire_config *con
 
 	if (ret)
 		return ret;
-	if (body.accepted > 1 || body.reason_size > REASON_MAX || body.reason_size > rest_size ||
-			body.patterns_size != rest_size - body.reason_size ||
-			body.nr_patterns > WIRE_PATTERNS_MAX || !is_string(rest, body.reason_size))
-		return -EPROTO;
-	rest += body.reason_size;
-	if (strings_size(rest, body.nr_patterns, body.patterns_size) != (ssize_t)body.patterns_size)
+	if (body.accepted > 1 || body.reserved || body.nr_channels > WIRE_CHANNELS_MAX ||
+			body.reason_size > REASON_MAX || body.reason_size != rest_size ||
+			!is_string(rest, rest_size))
 		return -EPROTO;
 	*config = (struct wire_config){
 			.accepted = body.accepted,
 			.flags = body.flags,
 			.instance = body.instance,
 			.clock = body.clock,
-			.ring_memory = body.ring_memory,
 			.max_events = body.max_events,
 			.max_description = body.max_description,
 			.max_payload = body.max_payload,
+			.nr_channels = body.nr_channels,
+			.reason = rest,
+	};
+	return 0;
+}
+
+/* It becomes the beginning of a file's name. */
+static bool is_channel_name(const char *name, size_t size)
+{
+	static const char allowed[] =
+			"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
+	size_t i;
+
+	if (size < 2 || size > WIRE_CHANNEL_NAME_MAX + 1 || !is_string(name, size))
+		return false;
+	for (i = 0; i < size - 1; i++)
+		if (!memchr(allowed, name[i], sizeof(allowed) - 1))
+			return false;
+	return name[0] != '.' && name[0] != '-';
+}
+
+/* The bytes of strings to send, or -1. */
+static ssize_t given_strings_size(const char *strings, uint32_t nr, uint32_t max)
+{
+	if (!nr)
+		return 0;
+	return nr <= max && strings ? strings_size(strings, nr, WIRE_MESSAGE_MAX) : -1;
+}
+
+ssize_t wire_encode_channel(void *message, size_t capacity, const struct wire_channel *channel)
+{
+	ssize_t contexts_size = given_strings_size(
+			channel->contexts, channel->nr_contexts, WIRE_CONTEXTS_MAX);
+	struct channel_body body = {
+			.ring_memory = channel->ring_memory,
+			.index = channel->index,
+			.nr_rules = channel->nr_rules,
+			.nr_contexts = channel->nr_contexts,
+			.name_size = (uint32_t)strlen(channel->name) + 1,
+			.contexts_size = (uint32_t)contexts_size,
+	};
+
+	if (contexts_size < 0)
+		return -EMSGSIZE;
+	if (channel->index >= WIRE_CHANNELS_MAX || channel->nr_rules > WIRE_RULES_MAX ||
+			!is_channel_name(channel->name, body.name_size))
+		return -EINVAL;
+	return encode(message, capacity, WIRE_CHANNEL,
+			(struct piece[]){{&body, sizeof(body)}, {channel->name, body.name_size},
+					{channel->contexts, body.contexts_size}},
+			3);
+}
+
+int wire_decode_channel(const void *message, size_t size, struct wire_channel *channel)
+{
+	struct channel_body body;
+	const char *rest;
+	size_t rest_size;
+	int ret = decode(message, size, WIRE_CHANNEL, &body, sizeof(body), &rest, &rest_size);
+
+	if (ret)
+		return ret;
+	if (body.index >= WIRE_CHANNELS_MAX || body.nr_rules > WIRE_RULES_MAX ||
+			body.nr_contexts > WIRE_CONTEXTS_MAX || body.reserved ||
+			body.name_size > rest_size ||
+			body.contexts_size != rest_size - body.name_size)
+		return -EPROTO;
+	if (!is_channel_name(rest, body.name_size) ||
+			!wire_strings_valid(rest + body.name_size, body.nr_contexts,
+					body.contexts_size))
+		return -EPROTO;
+	*channel = (struct wire_channel){
+			.ring_memory = body.ring_memory,
+			.index = body.index,
+			.nr_rules = body.nr_rules,
+			.nr_contexts = body.nr_contexts,
+			.name = rest,
+			.contexts = rest + body.name_size,
+	};
+	return 0;
+}
+
+ssize_t wire_encode_rule(void *message, size_t capacity, const struct wire_rule *rule)
+{
+	ssize_t patterns_size =
+			given_strings_size(rule->patterns, rule->nr_patterns, WIRE_PATTERNS_MAX);
+	ssize_t contexts_size =
+			given_strings_size(rule->contexts, rule->nr_contexts, WIRE_CONTEXTS_MAX);
+	struct rule_body body = {
+			.channel = rule->channel,
+			.filter_size = rule->filter_size,
+			.nr_patterns = rule->nr_patterns,
+			.nr_contexts = rule->nr_contexts,
+			.patterns_size = (uint32_t)patterns_size,
+			.contexts_size = (uint32_t)contexts_size,
+	};
+
+	if (patterns_size < 0 || contexts_size < 0)
+		return -EMSGSIZE;
+	if (rule->channel >= WIRE_CHANNELS_MAX)
+		return -EINVAL;
+	return encode(message, capacity, WIRE_RULE,
+			(struct piece[]){{&body, sizeof(body)},
+					{rule->patterns, body.patterns_size},
+					{rule->contexts, body.contexts_size},
+					{rule->filter, body.filter_size}},
+			4);
+}
+
+int wire_decode_rule(const void *message, size_t size, struct wire_rule *rule)
+{
+	struct rule_body body;
+	const char *rest;
+	size_t rest_size;
+	int ret = decode(message, size, WIRE_RULE, &body, sizeof(body), &rest, &rest_size);
+
+	if (ret)
+		return ret;
+	if (body.channel >= WIRE_CHANNELS_MAX || body.nr_patterns > WIRE_PATTERNS_MAX ||
+			body.nr_contexts > WIRE_CONTEXTS_MAX || body.patterns_size > rest_size ||
+			body.contexts_size > rest_size - body.patterns_size ||
+			body.filter_size != rest_size - body.patterns_size - body.contexts_size)
+		return -EPROTO;
+	if (!wire_strings_valid(rest, body.nr_patterns, body.patterns_size) ||
+			!wire_strings_valid(rest + body.patterns_size, body.nr_contexts,
+					body.contexts_size))
+		return -EPROTO;
+	*rule = (struct wire_rule){
+			.channel = body.channel,
 			.nr_patterns = body.nr_patterns,
-			.reason = rest - body.reason_size,
+			.nr_contexts = body.nr_contexts,
+			.filter_size = body.filter_size,
 			.patterns = rest,
+			.contexts = rest + body.patterns_size,
+			.filter = rest + body.patterns_size + body.contexts_size,
 	};
 	return 0;
 }
@@ -338,7 +476,7 @@ int wire_decode_ack(const void *message, size_t size, struct wire_ack *ack)
 			.refused = (const struct wire_refused *)(const void *)rest,
 	};
 	for (i = 0; i < body.nr_refused; i++) {
-		uint32_t reason = wire_ack_at(ack, i).reason;
+		unsigned int reason = wire_ack_at(ack, i).reason;
 
 		if (reason == WIRE_REFUSAL_NONE || reason >= WIRE_NR_REFUSALS)
 			return -EPROTO;
@@ -380,6 +518,8 @@ const char *wire_refusal_text(uint32_t refusal)
 			[WIRE_REFUSAL_TOO_MANY] = "the process has too many events",
 			[WIRE_REFUSAL_DUPLICATE_ID] = "its number is taken",
 			[WIRE_REFUSAL_OUTPUT] = "the trace's metadata could not be written",
+			[WIRE_REFUSAL_CHANNEL] = "its channel does not exist",
+			[WIRE_REFUSAL_CONTEXT] = "one of its contexts is unknown",
 	};
 
 	return refusal < WIRE_NR_REFUSALS ? texts[refusal] : "unknown reason";

@@ -10,14 +10,22 @@
  * size). File descriptors travel by SCM_RIGHTS. The program's side opens a connection for each
  * exchange and closes it afterwards, so that nothing stays open in the program:
  *
- *   first connection          HELLO  ->
- *                                   <-  CONFIG (accepted, or a reason)      + ring and doorbell
- *   each batch of events      EVENTS ->    (as many as needed, the last one flagged)
- *                                   <-  ACK    (as many as needed, the last one flagged)
- *   end of a listing          BYE    ->
+ *   first connection          HELLO   ->
+ *                                    <-  CONFIG  (accepted, or a reason)            + doorbell
+ *                                    <-  CHANNEL (each of CONFIG's nr_channels)     + its rings
+ *                                    <-  RULE    (after its CHANNEL, each of its nr_rules)
+ *   each batch of events      EVENTS  ->   (as many as needed, the last one flagged)
+ *                                    <-  ACK     (as many as needed, the last one flagged)
+ *   end of a listing          BYE     ->
  *
- * EVENTS may follow CONFIG on the first connection. On later connections the token of HELLO says
- * which instance speaks, and the kernel's word on the peer's process id must agree with it.
+ * EVENTS may follow the last RULE on the first connection. On later connections the token of HELLO
+ * says which instance speaks, and the kernel's word on the peer's process id must agree with it.
+ *
+ * SIDE_AGENT_SOCKET names one consumer, or several with a colon between them (WIRE_SESSIONS_MAX at
+ * most). Each is a session of its own with its own connections; none knows of the others.
+ *
+ * A listing has no channels, no descriptors and no rules: the program describes all its events, as
+ * events of channel 0, and records nothing.
  *
  * Everything that arrives is hostile until a decoder of this header has accepted it. Decoders do not
  * copy: strings and arrays point into the message. Nothing here allocates, keeps state or calls an
@@ -29,11 +37,16 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define WIRE_PROTOCOL_VERSION 1
+#define WIRE_PROTOCOL_VERSION 2
 #define WIRE_MAGIC 0x45444953u /* "SIDE" in memory on a little-endian machine */
 #define WIRE_MESSAGE_MAX 65536
 #define WIRE_FDS_MAX 4
-#define WIRE_PATTERNS_MAX 1024
+#define WIRE_SESSIONS_MAX 8      /* consumers of one program */
+#define WIRE_CHANNELS_MAX 32     /* of one session */
+#define WIRE_RULES_MAX 1024      /* of one channel */
+#define WIRE_PATTERNS_MAX 1024   /* of one rule */
+#define WIRE_CONTEXTS_MAX 64     /* of a channel, of a rule, of an event */
+#define WIRE_CHANNEL_NAME_MAX 63 /* bytes, without the NUL */
 /* Most refusals that fit one ACK. */
 #define WIRE_ACK_REFUSALS_MAX 4096
 
@@ -45,6 +58,8 @@ enum wire_type {
 	WIRE_EVENTS = 3,
 	WIRE_ACK = 4,
 	WIRE_BYE = 5,
+	WIRE_CHANNEL = 6,
+	WIRE_RULE = 7,
 };
 
 struct wire_header {
@@ -76,26 +91,50 @@ enum wire_config_flag {
 	WIRE_CONFIG_LIST_ONLY = 1 << 0, /* send every description, then exit before main() */
 };
 
-/* The positions of the file descriptors that come with an accepting CONFIG. */
-enum wire_config_fd { WIRE_FD_RING = 0, WIRE_FD_DOORBELL = 1, WIRE_CONFIG_FDS = 2 };
-
 struct wire_config {
 	bool accepted;
 	uint32_t flags;           /* enum wire_config_flag */
 	uint32_t instance;        /* the consumer's number for this instance, for messages */
-	uint32_t clock;           /* the ring's enum ring_clock */
-	uint64_t ring_memory;     /* size of the ring's memory in bytes */
-	uint32_t max_events;      /* ids are below this */
+	uint32_t clock;           /* the rings' enum ring_clock */
+	uint32_t max_events;      /* of a channel: ids are below this */
 	uint32_t max_description; /* bytes of one encoded description */
-	uint32_t max_payload;     /* bytes of one record's payload */
+	uint32_t max_payload;     /* bytes of one record's contexts and payload */
+	uint32_t nr_channels;     /* CHANNEL messages that follow; 0 in a listing */
+	const char *reason;       /* a sentence, when not accepted; otherwise "" */
+};
+
+/* The descriptor of the doorbell comes with an accepting CONFIG that has channels. */
+#define WIRE_CONFIG_FDS 1
+
+/* A set of rings. Its one descriptor is that of the rings' memory. */
+struct wire_channel {
+	uint32_t index;       /* from 0, in the order in which they come */
+	uint64_t ring_memory; /* size of the rings' memory in bytes */
+	uint32_t nr_rules;    /* RULE messages that follow; without any it records nothing */
+	uint32_t nr_contexts;
+	const char *name;     /* a file's name: letters, digits, and "_-." within */
+	const char *contexts; /* nr_contexts strings in a row, each with its NUL: wire/context.h */
+};
+#define WIRE_CHANNEL_FDS 1
+
+/*
+ * Which events a channel records: those that the patterns want (pattern.h; none: all of them), when
+ * the filter matches. An event is recorded when one of its channel's rules says so.
+ */
+struct wire_rule {
+	uint32_t channel; /* index of the channel it belongs to */
 	uint32_t nr_patterns;
-	const char *reason;   /* a sentence, when not accepted; otherwise "" */
-	const char *patterns; /* nr_patterns strings in a row, each with its NUL */
+	uint32_t nr_contexts; /* that records of its events have beside the channel's */
+	uint32_t filter_size; /* 0: no filter */
+	const char *patterns; /* strings in a row, each with its NUL */
+	const char *contexts; /* likewise */
+	const void *filter;   /* a program of the filter room; unaligned */
 };
 
 /*
- * A piece of the stream of descriptions of one batch. The stream is a sequence of
- * { u32 id, u32 size, size bytes of the visit codec }, cut anywhere.
+ * A piece of the stream of descriptions of one batch. The stream is a sequence of struct
+ * wire_event_head, contexts_size bytes of context names and size bytes of the visit codec, cut
+ * anywhere.
  */
 struct wire_events {
 	uint64_t token;
@@ -110,9 +149,17 @@ struct wire_events {
 
 /* The head of each description in that stream; unaligned. */
 struct wire_event_head {
-	uint32_t id;
-	uint32_t size;
+	uint32_t id; /* ids count in each channel, from 0 */
+	uint16_t channel;
+	uint16_t nr_contexts;   /* of this event's records, beside the channel's */
+	uint32_t contexts_size; /* bytes of their names: strings in a row, each with its NUL */
+	uint32_t size;          /* bytes of the description, which follows them */
 };
+
+#define WIRE_EVENT_CONTEXTS_BYTES_MAX 65536 /* of contexts_size */
+
+/* Are these bytes the names of nr_contexts contexts, as an event's head promises? */
+bool wire_strings_valid(const char *strings, uint32_t nr, size_t size);
 
 enum wire_refusal {
 	WIRE_REFUSAL_NONE = 0,
@@ -121,13 +168,16 @@ enum wire_refusal {
 	WIRE_REFUSAL_TOO_LARGE = 3,
 	WIRE_REFUSAL_TOO_MANY = 4, /* the limit on events or on their bytes is reached */
 	WIRE_REFUSAL_DUPLICATE_ID = 5,
-	WIRE_REFUSAL_OUTPUT = 6, /* the metadata could not be written */
+	WIRE_REFUSAL_OUTPUT = 6,  /* the metadata could not be written */
+	WIRE_REFUSAL_CHANNEL = 7, /* there is no such channel */
+	WIRE_REFUSAL_CONTEXT = 8, /* a context that is unknown, or damaged names of them */
 	WIRE_NR_REFUSALS
 };
 
 struct wire_refused {
 	uint32_t id;
-	uint32_t reason; /* enum wire_refusal */
+	uint16_t channel;
+	uint16_t reason; /* enum wire_refusal */
 };
 
 /* Events of the batch that are not listed are accepted. */
@@ -149,6 +199,8 @@ struct wire_bye {
  */
 ssize_t wire_encode_hello(void *message, size_t capacity, const struct wire_hello *hello);
 ssize_t wire_encode_config(void *message, size_t capacity, const struct wire_config *config);
+ssize_t wire_encode_channel(void *message, size_t capacity, const struct wire_channel *channel);
+ssize_t wire_encode_rule(void *message, size_t capacity, const struct wire_rule *rule);
 ssize_t wire_encode_events(void *message, size_t capacity, const struct wire_events *events);
 ssize_t wire_encode_ack(void *message, size_t capacity, const struct wire_ack *ack);
 ssize_t wire_encode_bye(void *message, size_t capacity, const struct wire_bye *bye);
@@ -159,6 +211,8 @@ int wire_message_type(const void *message, size_t size);
 /* Decoders accept exactly what encoders write. 0 or -EPROTO, -EPROTONOSUPPORT. */
 int wire_decode_hello(const void *message, size_t size, struct wire_hello *hello);
 int wire_decode_config(const void *message, size_t size, struct wire_config *config);
+int wire_decode_channel(const void *message, size_t size, struct wire_channel *channel);
+int wire_decode_rule(const void *message, size_t size, struct wire_rule *rule);
 int wire_decode_events(const void *message, size_t size, struct wire_events *events);
 int wire_decode_ack(const void *message, size_t size, struct wire_ack *ack);
 int wire_decode_bye(const void *message, size_t size, struct wire_bye *bye);

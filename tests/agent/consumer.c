@@ -52,11 +52,15 @@ static bool answer_hello(struct consumer *consumer, int fd, size_t size)
 			.reason = consumer->to_hello == ANSWER_REFUSE ? "the test says so" : "",
 			.max_events = CONSUMER_EVENTS_MAX,
 			.max_description = 1 << 20,
+			.nr_channels = 1,
+	};
+	struct wire_channel channel = {.name = "ring", .nr_rules = 1};
+	struct wire_rule rule = {
 			.patterns = consumer->patterns,
 			.nr_patterns = consumer->nr_patterns,
 	};
 	struct wire_hello hello;
-	int fds[WIRE_CONFIG_FDS] = {-1, consumer->doorbell};
+	int doorbell = consumer->doorbell, ring;
 
 	if (wire_decode_hello(message, size, &hello))
 		abort();
@@ -74,14 +78,17 @@ static bool answer_hello(struct consumer *consumer, int fd, size_t size)
 		reply(fd, wire_encode_config(message, sizeof(message), &config), NULL, 0);
 		return true;
 	case ANSWER_WRONG_FDS:
-		fds[0] = consumer->doorbell;
-		reply(fd, wire_encode_config(message, sizeof(message), &config), fds, 2);
+		reply(fd, wire_encode_config(message, sizeof(message), &config), &doorbell, 1);
+		reply(fd, wire_encode_channel(message, sizeof(message), &channel), &doorbell, 1);
+		reply(fd, wire_encode_rule(message, sizeof(message), &rule), NULL, 0);
 		return true;
 	case ANSWER_WELL: break;
 	}
-	make_rings(consumer, &fds[0]);
-	reply(fd, wire_encode_config(message, sizeof(message), &config), fds, 2);
-	close(fds[0]);
+	make_rings(consumer, &ring);
+	reply(fd, wire_encode_config(message, sizeof(message), &config), &doorbell, 1);
+	reply(fd, wire_encode_channel(message, sizeof(message), &channel), &ring, 1);
+	reply(fd, wire_encode_rule(message, sizeof(message), &rule), NULL, 0);
+	close(ring);
 	return true;
 }
 

@@ -72,6 +72,8 @@ static int introduce(uint64_t token, const char *procname)
 	int fds[WIRE_FDS_MAX];
 	size_t nr_fds = WIRE_FDS_MAX;
 	struct wire_config config;
+	struct wire_channel channel;
+	struct wire_rule rule;
 	int fd = dial();
 	ssize_t size = hello_message(token, procname);
 
@@ -80,8 +82,15 @@ static int introduce(uint64_t token, const char *procname)
 	size = wire_receive(fd, message, sizeof(message), fds, &nr_fds, wire_deadline(2000));
 	CHECK(size > 0 && nr_fds == WIRE_CONFIG_FDS);
 	CHECK(!wire_decode_config(message, (size_t)size, &config) && config.accepted);
-	while (nr_fds)
-		wire_close(fds[--nr_fds]);
+	CHECK(config.nr_channels == 1);
+	wire_close(fds[0]);
+	nr_fds = WIRE_FDS_MAX;
+	size = wire_receive(fd, message, sizeof(message), fds, &nr_fds, wire_deadline(2000));
+	CHECK(size > 0 && nr_fds == WIRE_CHANNEL_FDS);
+	CHECK(!wire_decode_channel(message, (size_t)size, &channel) && channel.nr_rules == 1);
+	wire_close(fds[0]);
+	size = wire_receive(fd, message, sizeof(message), NULL, NULL, wire_deadline(2000));
+	CHECK(size > 0 && !wire_decode_rule(message, (size_t)size, &rule));
 	return fd;
 }
 

@@ -27,6 +27,8 @@ static inline bool fuzz_messages(const uint8_t *data, size_t size)
 	static uint8_t again[WIRE_MESSAGE_MAX];
 	struct wire_hello hello;
 	struct wire_config config;
+	struct wire_channel channel;
+	struct wire_rule rule;
 	struct wire_events events;
 	struct wire_ack ack;
 	struct wire_bye bye;
@@ -38,6 +40,14 @@ static inline bool fuzz_messages(const uint8_t *data, size_t size)
 	}
 	if (!wire_decode_config(data, size, &config)) {
 		fuzz_same(data, size, again, wire_encode_config(again, sizeof(again), &config));
+		accepted = true;
+	}
+	if (!wire_decode_channel(data, size, &channel)) {
+		fuzz_same(data, size, again, wire_encode_channel(again, sizeof(again), &channel));
+		accepted = true;
+	}
+	if (!wire_decode_rule(data, size, &rule)) {
+		fuzz_same(data, size, again, wire_encode_rule(again, sizeof(again), &rule));
 		accepted = true;
 	}
 	if (!wire_decode_events(data, size, &events)) {

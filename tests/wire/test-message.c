@@ -49,37 +49,123 @@ static void config_travels(void **state)
 			.flags = WIRE_CONFIG_LIST_ONLY,
 			.instance = 3,
 			.clock = 1,
-			.ring_memory = 1ull << 33,
 			.max_events = 100,
 			.max_description = 1000,
 			.max_payload = 10000,
-			.nr_patterns = 3,
+			.nr_channels = 3,
 			.reason = "",
-			.patterns = "app:*\0!*:x\0\0",
 	};
 	struct wire_config out;
 	ssize_t size = wire_encode_config(message, sizeof(message), &in);
 
 	(void)state;
-	assert_int_equal(size, 16 + 48 + 1 + 12);
+	assert_int_equal(size, 16 + 40 + 1);
 	assert_int_equal(wire_decode_config(message, (size_t)size, &out), 0);
 	assert_true(out.accepted);
 	assert_int_equal(out.flags, WIRE_CONFIG_LIST_ONLY);
 	assert_int_equal(out.instance, 3);
 	assert_int_equal(out.clock, 1);
-	assert_true(out.ring_memory == 1ull << 33);
 	assert_int_equal(out.max_events, 100);
 	assert_int_equal(out.max_description, 1000);
 	assert_int_equal(out.max_payload, 10000);
-	assert_int_equal(out.nr_patterns, 3);
-	assert_memory_equal(out.patterns, "app:*\0!*:x\0", 12);
+	assert_int_equal(out.nr_channels, 3);
+	in.nr_channels = WIRE_CHANNELS_MAX + 1;
+	assert_int_equal(wire_encode_config(message, sizeof(message), &in), -EINVAL);
 
 	in = (struct wire_config){.reason = "there is no memory left"};
 	size = wire_encode_config(message, sizeof(message), &in);
 	assert_int_equal(wire_decode_config(message, (size_t)size, &out), 0);
 	assert_false(out.accepted);
 	assert_string_equal(out.reason, "there is no memory left");
-	assert_int_equal(out.nr_patterns, 0);
+	assert_int_equal(out.nr_channels, 0);
+}
+
+static void channel_travels(void **state)
+{
+	static const char *const bad_names[] = {"", ".", "..", ".x", "-x", "a/b", "a b", "a\n",
+			"\xff", "0123456789012345678901234567890123456789012345678901234567890123"};
+	struct wire_channel in = {
+			.index = 2,
+			.ring_memory = 1ull << 33,
+			.nr_rules = 5,
+			.nr_contexts = 2,
+			.name = "slow-path.2",
+			.contexts = "vpid\0procname",
+	};
+	struct wire_channel out;
+	ssize_t size = wire_encode_channel(message, sizeof(message), &in);
+	size_t i;
+
+	(void)state;
+	assert_int_equal(size, 16 + 32 + 12 + 14);
+	assert_int_equal(wire_message_type(message, (size_t)size), WIRE_CHANNEL);
+	assert_int_equal(wire_decode_channel(message, (size_t)size, &out), 0);
+	assert_int_equal(out.index, 2);
+	assert_true(out.ring_memory == 1ull << 33);
+	assert_int_equal(out.nr_rules, 5);
+	assert_int_equal(out.nr_contexts, 2);
+	assert_string_equal(out.name, "slow-path.2");
+	assert_memory_equal(out.contexts, "vpid\0procname", 14);
+	message[16 + 32 + 4] = '/';
+	assert_int_equal(wire_decode_channel(message, (size_t)size, &out), -EPROTO);
+	for (i = 0; i < sizeof(bad_names) / sizeof(bad_names[0]); i++) {
+		in.name = bad_names[i];
+		assert_int_equal(wire_encode_channel(message, sizeof(message), &in), -EINVAL);
+	}
+	in.name = bad_names[9] + 1;
+	in.nr_contexts = 0;
+	size = wire_encode_channel(message, sizeof(message), &in);
+	assert_int_equal(wire_decode_channel(message, (size_t)size, &out), 0);
+	assert_int_equal(strlen(out.name), WIRE_CHANNEL_NAME_MAX);
+	in.nr_rules = WIRE_RULES_MAX + 1;
+	assert_int_equal(wire_encode_channel(message, sizeof(message), &in), -EINVAL);
+}
+
+static void rule_travels(void **state)
+{
+	static uint8_t filter[WIRE_MESSAGE_MAX] = {1, 0, 2, 0, 0, 3};
+	struct wire_rule in = {
+			.channel = 1,
+			.nr_patterns = 3,
+			.nr_contexts = 1,
+			.filter_size = 6,
+			.patterns = "app:*\0!*:x\0\0",
+			.contexts = "vtid",
+			.filter = filter,
+	};
+	struct wire_rule out;
+	ssize_t size = wire_encode_rule(message, sizeof(message), &in);
+
+	(void)state;
+	assert_int_equal(size, 16 + 24 + 12 + 5 + 6);
+	assert_int_equal(wire_message_type(message, (size_t)size), WIRE_RULE);
+	assert_int_equal(wire_decode_rule(message, (size_t)size, &out), 0);
+	assert_int_equal(out.channel, 1);
+	assert_int_equal(out.nr_patterns, 3);
+	assert_memory_equal(out.patterns, "app:*\0!*:x\0", 12);
+	assert_int_equal(out.nr_contexts, 1);
+	assert_string_equal(out.contexts, "vtid");
+	assert_int_equal(out.filter_size, 6);
+	assert_memory_equal(out.filter, filter, 6);
+
+	/* As large as a message, and larger. */
+	in.filter_size = WIRE_MESSAGE_MAX - 16 - 24 - 12 - 5;
+	size = wire_encode_rule(message, sizeof(message), &in);
+	assert_int_equal(size, WIRE_MESSAGE_MAX);
+	assert_int_equal(wire_decode_rule(message, (size_t)size, &out), 0);
+	in.filter_size++;
+	assert_int_equal(wire_encode_rule(message, sizeof(message), &in), -EMSGSIZE);
+
+	in = (struct wire_rule){.nr_contexts = WIRE_CONTEXTS_MAX + 1, .contexts = "x"};
+	assert_int_equal(wire_encode_rule(message, sizeof(message), &in), -EMSGSIZE);
+	in = (struct wire_rule){.channel = WIRE_CHANNELS_MAX};
+	assert_int_equal(wire_encode_rule(message, sizeof(message), &in), -EINVAL);
+	/* Names of contexts of an event, as they stand in the stream. */
+	assert_true(wire_strings_valid("a\0b", 2, 4));
+	assert_true(wire_strings_valid("", 0, 0));
+	assert_false(wire_strings_valid("a\0b", 1, 4));
+	assert_false(wire_strings_valid("a\0b", 3, 4));
+	assert_false(wire_strings_valid("a\0b", 2, 3));
 }
 
 static void events_ack_bye_travel(void **state)
@@ -87,8 +173,8 @@ static void events_ack_bye_travel(void **state)
 	static uint8_t bytes[WIRE_EVENTS_BYTES_MAX + 1];
 	struct wire_events events = {.token = 1, .sequence = 9, .last = true, .bytes = bytes};
 	struct wire_events events_out;
-	struct wire_refused refused[2] = {
-			{5, WIRE_REFUSAL_TOO_LARGE}, {70000, WIRE_REFUSAL_OUTPUT}};
+	struct wire_refused refused[2] = {{.id = 5, .reason = WIRE_REFUSAL_TOO_LARGE},
+			{.id = 70000, .channel = 3, .reason = WIRE_REFUSAL_OUTPUT}};
 	struct wire_ack ack = {.accepted = 12, .last = true, .nr_refused = 2, .refused = refused};
 	struct wire_ack ack_out;
 	struct wire_bye bye = {.token = 4};
@@ -113,6 +199,7 @@ static void events_ack_bye_travel(void **state)
 	assert_int_equal(ack_out.accepted, 12);
 	assert_int_equal(ack_out.nr_refused, 2);
 	assert_int_equal(wire_ack_at(&ack_out, 1).id, 70000);
+	assert_int_equal(wire_ack_at(&ack_out, 1).channel, 3);
 	assert_int_equal(wire_ack_at(&ack_out, 1).reason, WIRE_REFUSAL_OUTPUT);
 	refused[0].reason = WIRE_NR_REFUSALS;
 	size = wire_encode_ack(message, sizeof(message), &ack);
@@ -169,8 +256,15 @@ static uint32_t random_next(uint64_t *seed)
 
 static void mutations_do_no_harm(void **state)
 {
-	struct wire_config config = {.accepted = true, .nr_patterns = 2, .patterns = "a:b\0c:d"};
-	struct wire_refused refused[3] = {{1, 1}, {2, 2}, {3, 3}};
+	struct wire_config config = {.accepted = true, .nr_channels = 2, .reason = "why"};
+	struct wire_channel channel = {.name = "ring", .nr_contexts = 2, .contexts = "vpid\0ip"};
+	struct wire_rule rule = {.nr_patterns = 2,
+			.patterns = "a:b\0c:d",
+			.nr_contexts = 1,
+			.contexts = "vtid",
+			.filter = "0123456789",
+			.filter_size = 10};
+	struct wire_refused refused[3] = {{1, 1, 1}, {2, 0, 2}, {3, 1, 3}};
 	struct wire_ack ack = {.nr_refused = 3, .refused = refused};
 	struct wire_events events = {.token = 2, .bytes = "0123456789", .size = 10};
 	struct wire_bye bye = {.token = 3};
@@ -185,12 +279,14 @@ static void mutations_do_no_harm(void **state)
 		ssize_t size = 0;
 		uint32_t changes = random_next(&seed) % 4;
 
-		switch (i % 5) {
+		switch (i % 7) {
 		case 0: size = wire_encode_hello(message, sizeof(message), &a_hello); break;
 		case 1: size = wire_encode_config(message, sizeof(message), &config); break;
 		case 2: size = wire_encode_events(message, sizeof(message), &events); break;
 		case 3: size = wire_encode_ack(message, sizeof(message), &ack); break;
 		case 4: size = wire_encode_bye(message, sizeof(message), &bye); break;
+		case 5: size = wire_encode_channel(message, sizeof(message), &channel); break;
+		case 6: size = wire_encode_rule(message, sizeof(message), &rule); break;
 		}
 		assert_true(size > 0);
 		while (changes--) {
@@ -219,6 +315,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(hello_travels),
 			cmocka_unit_test(config_travels),
+			cmocka_unit_test(channel_travels),
+			cmocka_unit_test(rule_travels),
 			cmocka_unit_test(events_ack_bye_travel),
 			cmocka_unit_test(lies_are_refused),
 			cmocka_unit_test(mutations_do_no_harm),
