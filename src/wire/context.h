@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WIRE_CONTEXT_H
+#define WIRE_CONTEXT_H
+
+/*
+ * What can be recorded beside an event: the one definition of `--context NAME,...`, of `$ctx.NAME`
+ * and of the bytes.
+ *
+ *   vpid vtid tid procname thread_name cpu_id ip     the thread and the place
+ *   uid euid suid gid egid sgid                      whose rights (also vuid, veuid, ...)
+ *   cgroup_ns ipc_ns mnt_ns net_ns pid_ns time_ns user_ns uts_ns   namespaces, by inode
+ *   cgroup                                           path of the control group
+ *   perf:thread:NAME                                 a counter of the thread, NAME as perf has it,
+ *                                                    or raw:rHEX (a label behind a colon may follow)
+ *   $app.PROVIDER:NAME, app:PROVIDER:NAME            what the application says (<side/context.h>)
+ *
+ * Bytes of a context in a record, in the order asked for, not aligned, in host order: U32 and S32 4,
+ * U64 and POINTER 8, STRING the bytes and a NUL, APPLICATION a tag of one byte (enum
+ * context_application_tag) and then 0, 8, 8, 8 bytes, a string, 1 byte. What cannot be known is
+ * recorded as an empty string, 0 as a namespace, UINT64_MAX as a counter, tag 0.
+ *
+ * docs/guide/contexts.md tells people what each one means. A header of its own because neither
+ * messages nor patterns have to do with it.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum context_kind {
+	CONTEXT_VPID,
+	CONTEXT_VTID,
+	CONTEXT_TID,
+	CONTEXT_PROCNAME,
+	CONTEXT_THREAD_NAME,
+	CONTEXT_CPU_ID,
+	CONTEXT_IP,
+	CONTEXT_UID,
+	CONTEXT_EUID,
+	CONTEXT_SUID,
+	CONTEXT_GID,
+	CONTEXT_EGID,
+	CONTEXT_SGID,
+	CONTEXT_CGROUP_NS,
+	CONTEXT_IPC_NS,
+	CONTEXT_MNT_NS,
+	CONTEXT_NET_NS,
+	CONTEXT_PID_NS,
+	CONTEXT_TIME_NS,
+	CONTEXT_USER_NS,
+	CONTEXT_UTS_NS,
+	CONTEXT_CGROUP,
+	CONTEXT_PERF,
+	CONTEXT_APP,
+	CONTEXT_KINDS
+};
+
+enum context_type {
+	CONTEXT_U32,
+	CONTEXT_S32,
+	CONTEXT_U64,
+	CONTEXT_POINTER,
+	CONTEXT_STRING,
+	CONTEXT_APPLICATION
+};
+
+enum context_application_tag {
+	CONTEXT_TAG_NONE = 0,
+	CONTEXT_TAG_INT64 = 1,
+	CONTEXT_TAG_UINT64 = 2,
+	CONTEXT_TAG_FLOAT64 = 3,
+	CONTEXT_TAG_STRING = 4,
+	CONTEXT_TAG_BOOLEAN = 5
+};
+
+#define CONTEXT_NAME_MAX 79
+
+/* No pointer in it: specs are arrays in any memory. */
+struct context_spec {
+	enum context_kind kind;
+	enum context_type type;
+	/*
+	 * CTF name without the underscore in front: "vpid", "perf_thread_cpu_cycles",
+	 * "app_myapp_request".
+	 */
+	char field[CONTEXT_NAME_MAX + 1];
+	/* As parsed, aliases resolved: "vpid", "perf:thread:cpu-cycles", "$app.myapp:request". */
+	char name[CONTEXT_NAME_MAX + 1];
+	/* Of CONTEXT_PERF: type and config of perf_event_attr. */
+	uint32_t perf_type;
+	uint64_t perf_config;
+	/* Of CONTEXT_APP: "myapp" and "request" in `name`; the name goes to the end. */
+	uint8_t provider_at, provider_size, label_at;
+};
+
+struct context_error {
+	unsigned int column; /* from 1 */
+	char text[240];      /* a sentence part: what is wrong, and what may have been meant */
+};
+
+/* 0, or -EINVAL with `*error` filled in. Text of any length, no assumption about its bytes. */
+int context_parse(const char *text, struct context_spec *spec, struct context_error *error);
+
+/*
+ * "vpid,vtid,perf:thread:cycles": the number of specs, or -EINVAL with the column in the whole text.
+ * Spaces around the commas do not matter; what is named twice is there once.
+ */
+int context_parse_list(const char *text, struct context_spec *specs, size_t max_specs,
+		struct context_error *error);
+
+/* Do both mean the same? */
+bool context_same(const struct context_spec *one, const struct context_spec *other);
+
+/*
+ * The list for help and completion: NULL behind the last. Names that are the beginning of many
+ * ("perf:thread:") end with a colon; "$app.PROVIDER:NAME" stands for all of its kind.
+ */
+const char *context_name(size_t index);
+const char *context_sentence(size_t index);
+
+/* Names of counters that may stand behind "perf:thread:"; NULL behind the last. */
+const char *context_perf_name(size_t index);
+
+/*
+ * Can it be had on this machine, with the rights of this process? True, or false and a sentence
+ * with the reason and what to do.
+ */
+bool context_check(const struct context_spec *spec, char *sentence, size_t size);
+
+/* ---- hardware counters ---- */
+
+/* Is it read from the processor, not asked of the kernel? */
+bool context_perf_is_hardware(const struct context_spec *spec);
+
+/*
+ * Count for the calling thread from now on. Returns one mapped page (struct perf_event_mmap_page)
+ * from which user space may read the counter, or NULL with the reason, a negative errno
+ * (-EOPNOTSUPP: it counts, but cannot be read from here). No descriptor stays open; the mapping
+ * keeps the counter. Async-signal-safe, disturbs errno. A forked child does not have the mapping.
+ */
+const void *context_perf_map(uint32_t perf_type, uint64_t perf_config, int *error);
+
+#endif
