@@ -141,6 +141,7 @@ struct ctf_type {
 	/* CTF_STRUCT: members. CTF_VARIANT: options. */
 	struct ctf_member *members;
 	uint32_t member_count;
+	bool optional; /* CTF_VARIANT: the options are `none` (an empty structure) and `some`. */
 
 	/* CTF_ARRAY: length. CTF_SEQUENCE, CTF_VARIANT: the name of the length or tag field. */
 	uint64_t length;

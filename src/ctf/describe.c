@@ -74,8 +74,10 @@ static int describe_byte(struct describer *d, struct described *out)
 {
 	struct ctf_type *type = ctf_type_integer(d->arena, 8, false);
 
-	if (type)
+	if (type) {
 		type->base = 16;
+		type->byte = true;
+	}
 	return described(type, out);
 }
 
@@ -236,6 +238,7 @@ static int describe_optional(struct describer *d, const struct side_type_optiona
 		return ret;
 	tag->labels[0] = (struct ctf_label){"none", 0, 0};
 	tag->labels[1] = (struct ctf_label){"some", 1, 1};
+	variant->optional = true;
 	ctf_member_set(&variant->members[0], "none", none, false);
 	ctf_member_set(&variant->members[1], "some", some, false);
 	*out = (struct described){variant, tag, "_tag", "_value"};
@@ -313,18 +316,27 @@ static int describe_enum(struct describer *d, const struct side_enum_mappings *m
 	return ctf_describe_labels(d->arena, mappings, out->type, &out->type);
 }
 
-/* Integers of a bitmap are shown in hexadecimal, unless the program asked for another base. */
-static int describe_bitmap(
-		struct describer *d, const struct side_type *element, struct described *out)
+/*
+ * Integers of a bitmap are shown in hexadecimal, unless the program asked for another base. Names
+ * of bits beyond one integer are in the JSON only.
+ */
+static int describe_bitmap(struct describer *d, const struct side_type_enum_bitmap *bitmap,
+		struct described *out)
 {
 	struct ctf_type *type;
-	int ret = describe(d, element, out);
+	int ret = describe(d, side_ptr_get(bitmap->elem_type), out);
 
 	if (ret)
 		return ret;
 	type = out->type;
+	if (type->kind == CTF_INTEGER) {
+		ret = ctf_describe_flags(d->arena, side_ptr_get(bitmap->mappings), type);
+		if (ret)
+			return ret;
+	}
 	if (type->kind == CTF_ARRAY || type->kind == CTF_SEQUENCE)
 		type = type->element;
+	type->byte = false;
 	if (type->kind == CTF_INTEGER && type->base == 10)
 		type->base = 16;
 	for (uint32_t i = 0; type->kind == CTF_STRUCT && i < type->member_count; i++) {
@@ -422,8 +434,7 @@ static int describe_type(struct describer *d, const struct side_type *type, stru
 	case SIDE_TYPE_ENUM:
 		return describe_enum(d, side_ptr_get(type->u.side_enum.mappings),
 				side_ptr_get(type->u.side_enum.elem_type), out);
-	case SIDE_TYPE_ENUM_BITMAP:
-		return describe_bitmap(d, side_ptr_get(type->u.side_enum_bitmap.elem_type), out);
+	case SIDE_TYPE_ENUM_BITMAP: return describe_bitmap(d, &type->u.side_enum_bitmap, out);
 	case SIDE_TYPE_DYNAMIC: return describe_dynamic(d, out);
 	default: return describe_gather(d, type, out);
 	}

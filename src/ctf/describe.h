@@ -14,6 +14,10 @@
 int ctf_describe_labels(struct ctf_arena *arena, const struct side_enum_mappings *mappings,
 		struct ctf_type *integer, struct ctf_type **type);
 
+/* Name the bits of an integer: what of the ranges lies in it. Returns 0 or -ENOMEM. */
+int ctf_describe_flags(struct ctf_arena *arena, const struct side_enum_bitmap_mappings *mappings,
+		struct ctf_type *integer);
+
 /*
  * The tag of a variant (section 5): an enumeration with disjoint ranges o0, o1, …, none. used[i]
  * tells whether option i can be chosen at all, used[option count] the same of `none`.

@@ -144,6 +144,33 @@ int ctf_describe_labels(struct ctf_arena *arena, const struct side_enum_mappings
 	return 0;
 }
 
+int ctf_describe_flags(struct ctf_arena *arena, const struct side_enum_bitmap_mappings *mappings,
+		struct ctf_type *integer)
+{
+	const struct side_enum_bitmap_mapping *mapping = side_array_elements(&mappings->mappings);
+	uint32_t count = side_array_length(&mappings->mappings);
+	struct ctf_label *labels = ctf_arena_alloc(arena, count, sizeof(*labels));
+
+	integer->label_count = 0;
+	for (uint32_t i = 0; labels && i < count; i++) {
+		const struct side_type_raw_string *label = &mapping[i].label;
+		uint64_t last = integer->size - 1u;
+		char *text;
+
+		if (mapping[i].range_begin > last || mapping[i].range_end < mapping[i].range_begin)
+			continue;
+		text = ctf_describe_text(arena, side_ptr_get(label->p), label->unit_size,
+				side_enum_get(label->byte_order));
+		if (!text)
+			return -ENOMEM;
+		labels[integer->label_count++] = (struct ctf_label){text, mapping[i].range_begin,
+				mapping[i].range_end < last ? mapping[i].range_end : last};
+	}
+	integer->labels = labels;
+	integer->bitmap = integer->label_count > 0;
+	return labels ? 0 : -ENOMEM;
+}
+
 /* ---- tags of variants ---- */
 
 /*

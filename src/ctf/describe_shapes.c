@@ -14,6 +14,7 @@ struct ctf_type *ctf_describe_bool(struct ctf_arena *arena)
 
 	if (!type)
 		return NULL;
+	type->boolean = true;
 	type->labels[0] = (struct ctf_label){"false", 0, 0};
 	type->labels[1] = (struct ctf_label){"true", 1, 255};
 	return type;
@@ -44,6 +45,7 @@ struct ctf_type *ctf_describe_float128(struct ctf_arena *arena)
 	if (!bytes || !type)
 		return NULL;
 	byte->base = 16;
+	byte->byte = true;
 	ctf_member_set(&type->members[0], "_bytes", bytes, false);
 	return type;
 }
