@@ -23,7 +23,7 @@ MAY_USE = {
     "agent": {"visit", "ring", "wire"},
     "wrap": set(),
     "session": {"visit", "ring", "wire", "ctf"},
-    "cmd": {"session", "ctf", "visit", "wire"},
+    "cmd": {"session", "ctf", "filter", "visit", "wire"},
 }
 NO_PUBLIC_HEADERS = {"ring", "wire"}
 

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/* Expressions over the events of a trace: parsing, binding, asking. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/side/command.h"
+#include "cmd/side/say.h"
+#include "cmd/side/where-path.h"
+#include "cmd/side/where.h"
+
+struct where_bound {
+	struct filter *filter;
+	struct where_path *paths;
+	uint32_t path_count;
+};
+
+int where_parse(const char *option, const char *text, struct where *where)
+{
+	struct filter_error error = {0};
+	int ret;
+
+	*where = (struct where){.text = text};
+	ret = filter_parse(text, &where->program, &where->size, &error);
+	if (!ret)
+		return COMMAND_DONE;
+	if (ret == -ENOMEM)
+		return say_error(COMMAND_FAILED, NULL, "there is no memory");
+	return say_error_at(COMMAND_USAGE, "`side help filters` tells how it is written", text,
+			error.column, "`--%s`: %s", option, error.text);
+}
+
+void where_free(struct where *where)
+{
+	free(where->program);
+	*where = (struct where){0};
+}
+
+/* ---- binding ---- */
+
+struct binding {
+	struct where_bound *bound;
+	const struct ctf_item *item;
+	const struct view_event *event;
+	bool no_memory;
+};
+
+static void free_path(struct where_path *path)
+{
+	for (uint32_t i = 0; path->steps && i < path->step_count; i++)
+		free((void *)(uintptr_t)path->steps[i].name); /* Copied below. */
+	free(path->steps);
+}
+
+static bool copy_steps(struct where_path *path, const struct filter_path *from)
+{
+	path->step_count = from->nr_steps;
+	path->steps = calloc((size_t)from->nr_steps + 1, sizeof(*path->steps));
+	for (uint32_t i = 0; path->steps && i < from->nr_steps; i++) {
+		path->steps[i].index = from->steps[i].index;
+		if (!from->steps[i].name)
+			continue;
+		path->steps[i].name = strdup(from->steps[i].name);
+		if (!path->steps[i].name)
+			return false;
+	}
+	return path->steps;
+}
+
+static int resolve(void *user, const struct filter_path *wanted)
+{
+	struct binding *binding = user;
+	struct where_bound *bound = binding->bound;
+	struct where_path path = {0}, *paths;
+
+	if (!where_path_find(&path, wanted, binding->item, binding->event))
+		return -1;
+	paths = realloc(bound->paths, (bound->path_count + 1) * sizeof(*paths));
+	if (paths)
+		bound->paths = paths;
+	if (!paths || !copy_steps(&path, wanted)) {
+		free_path(&path);
+		binding->no_memory = true;
+		return -1;
+	}
+	paths[bound->path_count] = path;
+	return (int)bound->path_count++;
+}
+
+int where_bind(const struct where *where, const struct ctf_item *item,
+		const struct view_event *event, struct where_bound **out, struct filter_error *why)
+{
+	struct where_bound *bound = calloc(1, sizeof(*bound));
+	struct binding binding = {bound, item, event, false};
+	struct filter_schema schema = {resolve, &binding};
+	struct filter_error error;
+	int ret;
+
+	*out = NULL;
+	if (!bound)
+		return -ENOMEM;
+	ret = filter_bind(where->program, where->size, &schema, &bound->filter, why ? why : &error);
+	if (binding.no_memory)
+		ret = -ENOMEM;
+	if (ret) {
+		where_bound_free(bound);
+		return ret == -ENOMEM ? ret : 0;
+	}
+	*out = bound;
+	return 0;
+}
+
+void where_bound_free(struct where_bound *bound)
+{
+	if (!bound)
+		return;
+	for (uint32_t i = 0; i < bound->path_count; i++)
+		free_path(&bound->paths[i]);
+	free(bound->paths);
+	free(bound->filter);
+	free(bound);
+}
+
+/* ---- asking ---- */
+
+struct asking {
+	const struct where_bound *bound;
+	const struct ctf_item *item;
+};
+
+static bool load(void *user, int handle, struct filter_value *value)
+{
+	const struct asking *asking = user;
+
+	return where_path_load(&asking->bound->paths[handle], asking->item, value);
+}
+
+bool where_matches(const struct where_bound *bound, const struct ctf_item *item)
+{
+	struct asking asking = {bound, item};
+	struct filter_loader loader = {load, where_label, &asking};
+
+	return filter_bound_matches(bound->filter, &loader);
+}
+
+bool where_evaluate(const struct where_bound *bound, const struct ctf_item *item,
+		struct filter_value *value)
+{
+	struct asking asking = {bound, item};
+	struct filter_loader loader = {load, where_label, &asking};
+
+	return filter_bound_evaluate(bound->filter, &loader, value) == 0 &&
+			value->kind != FILTER_NONE;
+}

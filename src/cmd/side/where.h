@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Expressions (src/filter) over the events of a trace: `--where`, `--by`, `--histogram`, `--key`.
+ *
+ * An expression is parsed once, bound once to each class of events, and then asked for each record.
+ * Neither changes afterwards: any number of threads may ask at a time.
+ */
+#ifndef CMD_SIDE_WHERE_H
+#define CMD_SIDE_WHERE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ctf/ctf.h"
+#include "filter/filter.h"
+
+struct view_event;
+
+struct where {
+	void *program;
+	size_t size;
+	const char *text; /* As the user wrote it; not copied. */
+};
+
+/* 0, or an exit status, said with a mark below the place. @option is its name, for the message. */
+int where_parse(const char *option, const char *text, struct where *where);
+void where_free(struct where *where);
+
+/*
+ * Bind to the class of an event, of which this is a record. @event lays the description over the
+ * fields; it must live as long. 0 with *bound NULL: records of this class never have a value (*why
+ * says it; it may be NULL). -ENOMEM.
+ */
+struct where_bound;
+int where_bind(const struct where *where, const struct ctf_item *item,
+		const struct view_event *event, struct where_bound **bound,
+		struct filter_error *why);
+void where_bound_free(struct where_bound *bound);
+
+bool where_matches(const struct where_bound *bound, const struct ctf_item *item);
+/* False: no value here. Strings are UTF-8 inside the item. */
+bool where_evaluate(const struct where_bound *bound, const struct ctf_item *item,
+		struct filter_value *value);
+
+/* Labels of the value of an enumeration; as filter_loader's. */
+const char *where_label(
+		void *nothing, const struct filter_value *value, uint32_t *at, size_t *size);
+
+#endif /* CMD_SIDE_WHERE_H */
