@@ -2,9 +2,12 @@
 /*
  * The measuring loop that this project's benchmark and its peers' share: bursts of events from one or
  * more threads, each burst small enough to fit the buffers, a pause between bursts in which the
- * consumer catches up. Prints one line a payload: name, threads, nanoseconds an event (median burst).
+ * consumer catches up. Prints one line a payload: name, threads, nanoseconds an event (median burst),
+ * by the threads' own CPU time, so that neither other load nor threads beyond the number of CPUs count.
+ * The payload "rdtsc" is no event: reading the clock, which bounds every recorder from below.
  *
- * usage: PROGRAM THREADS [BURSTS]
+ * usage: PROGRAM THREADS [BURSTS [PAYLOAD]]
+ *        PROGRAM count PAYLOAD EVENTS        one burst, for counting instructions
  *
  * The including file defines fire_<payload>(uint32_t i) for the four payloads.
  */
@@ -13,9 +16,11 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -29,7 +34,8 @@ static inline void fire_u32_string(uint32_t i);
 static inline void fire_u64x8(uint32_t i);
 static inline void fire_kib(uint32_t i);
 
-static uint8_t kib[1024];
+/* Of each thread: a line that two threads write would be the cost of memory, not of events. */
+static __thread uint8_t kib[1024];
 
 struct run {
 	void (*burst)(uint32_t events);
@@ -49,11 +55,24 @@ BURST(u32_string)
 BURST(u64x8)
 BURST(kib)
 
+static __attribute__((noinline)) void burst_rdtsc(uint32_t events)
+{
+	for (uint32_t i = 0; i < events; i++) {
+#if defined(__x86_64__)
+		__asm__ __volatile__("rdtsc" : : : "rax", "rdx");
+#else
+		struct timespec now;
+
+		clock_gettime(CLOCK_MONOTONIC, &now);
+#endif
+	}
+}
+
 static double now_ns(void)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
 	return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
 }
 
@@ -138,14 +157,28 @@ int main(int argc, char **argv)
 			{"u32+string16", burst_u32_string, 40000},
 			{"8xu64", burst_u64x8, 20000},
 			{"1KiB", burst_kib, 2000},
+			{"rdtsc", burst_rdtsc, 50000},
 	};
+	const char *only = argc > 3 ? argv[3] : NULL;
+	const bool counting = argc == 4 && strcmp(argv[1], "count") == 0;
+
+	for (unsigned int i = 0; counting && i < sizeof(payloads) / sizeof(payloads[0]); i++) {
+		if (strcmp(argv[2], payloads[i].name) != 0)
+			continue;
+		payloads[i].burst(10);
+		payloads[i].burst((uint32_t)atoi(argv[3]));
+	}
+	if (counting)
+		return 0;
 
 	if (threads < 1 || threads > MAX_THREADS || bursts < 1 || bursts > 1024) {
-		fprintf(stderr, "usage: %s THREADS [BURSTS]\n", argv[0]);
+		fprintf(stderr, "usage: %s THREADS [BURSTS [PAYLOAD]]\n", argv[0]);
 		return 2;
 	}
 	touch_buffers();
 	for (unsigned int i = 0; i < sizeof(payloads) / sizeof(payloads[0]); i++) {
+		if (only && strcmp(only, payloads[i].name) != 0)
+			continue;
 		/* The first bursts only warm up. */
 		measure(payloads[i].burst, payloads[i].events, threads, 2);
 		printf("%s %u %.2f\n", payloads[i].name, threads,
