@@ -43,6 +43,11 @@ int ctf_describe_contexts(struct ctf_arena *arena, const struct context_spec *co
 		uint32_t count, struct ctf_type **type);
 
 /*
+ * Length of the valid UTF-8 sequence at text, or 0. Surrogates and beyond U+10FFFF are not valid.
+ */
+unsigned int ctf_utf8_sequence(const unsigned char *text, size_t size);
+
+/*
  * Text of the description as UTF-8 that every reader takes: what is not UTF-8 becomes U+0080 to
  * U+00FF.
  */

@@ -9,10 +9,7 @@
 
 /* ---- text ---- */
 
-/*
- * Length of the valid UTF-8 sequence at text, or 0. Surrogates and beyond U+10FFFF are not valid.
- */
-static unsigned int utf8_sequence(const unsigned char *text, size_t size)
+unsigned int ctf_utf8_sequence(const unsigned char *text, size_t size)
 {
 	unsigned int length, c = text[0];
 	uint32_t code;
@@ -50,7 +47,7 @@ char *ctf_describe_text(struct ctf_arena *arena, const void *text, unsigned int 
 	}
 	visit_text_utf8(text, unit_size, byte_order, raw, size);
 	for (size_t i = 0; i < size;) {
-		unsigned int length = utf8_sequence(raw + i, size - i);
+		unsigned int length = ctf_utf8_sequence(raw + i, size - i);
 
 		if (length) {
 			memcpy(clean + used, raw + i, length);

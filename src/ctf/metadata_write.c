@@ -62,9 +62,7 @@ static void print_env(const struct ctf_writer *writer, struct ctf_arena *arena, 
 			"\ttracer_minor = %" PRIu32 ";\n"
 			"\ttracer_patchlevel = %" PRIu32 ";\n"
 			"\tside_format = 1;\n"
-			"\tside_string_encoding = \"UTF-16 and UTF-32 text is converted to UTF-8; "
-			"lone "
-			"surrogates and values above U+10FFFF are kept in generalised UTF-8\";\n",
+			"\tside_string_encoding = \"" CTF_STRING_NOTE "\";\n",
 			config->version[0], config->version[1], config->version[2]);
 	fputs("\thostname = ", out);
 	print_text(config->hostname, arena, out);

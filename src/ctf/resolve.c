@@ -26,7 +26,7 @@ struct resolver {
 	struct ctf_error *error;
 };
 
-static const char *const scope_prefixes[CTF_SCOPE_COUNT] = {
+const char *const ctf_scope_prefixes[CTF_SCOPE_COUNT] = {
 		[CTF_SCOPE_PACKET_HEADER] = "trace.packet.header.",
 		[CTF_SCOPE_PACKET_CONTEXT] = "stream.packet.context.",
 		[CTF_SCOPE_EVENT_HEADER] = "stream.event.header.",
@@ -78,9 +78,9 @@ static struct ctf_member *find_reference(
 	}
 	for (enum ctf_scope scope = 0; scope <= r->scope; scope++) {
 		const struct ctf_type *type = r->scopes[scope];
-		size_t size = strlen(scope_prefixes[scope]);
+		size_t size = strlen(ctf_scope_prefixes[scope]);
 
-		if (type && strncmp(reference, scope_prefixes[scope], size) == 0)
+		if (type && strncmp(reference, ctf_scope_prefixes[scope], size) == 0)
 			return find_path(type, type->member_count, reference + size);
 	}
 	return NULL;

@@ -147,6 +147,9 @@ enum ctf_scope {
 	CTF_SCOPE_COUNT,
 };
 
+/* "stream.event.context." and so on: how TSDL names a field from anywhere. */
+extern const char *const ctf_scope_prefixes[CTF_SCOPE_COUNT];
+
 /*
  * Make one scope ready for decoding: alignments, least sizes, references, roles. `scopes` has the
  * types of the earlier ones.

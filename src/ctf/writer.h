@@ -9,6 +9,11 @@
 
 #define CTF_PACKET_MAGIC 0xc1fc1fc1u
 
+/* The environment says what section 3 does to text. */
+#define CTF_STRING_NOTE                                                                            \
+	"UTF-16 and UTF-32 text is converted to UTF-8; lone surrogates and values above U+10FFFF " \
+	"are kept in generalised UTF-8"
+
 struct ctf_stream {
 	struct ctf_stream *next;
 	struct ctf_writer *writer;

@@ -567,7 +567,7 @@ static size_t put_record(unsigned char *to, uint32_t index, uint64_t tick)
 	return at + sample->size;
 }
 
-static int write_trace(const char *dir)
+static int write_trace(const char *dir, enum ctf_format format, int compression)
 {
 	struct ctf_writer_config config = {
 			.dir = dir,
@@ -577,6 +577,8 @@ static int write_trace(const char *dir)
 			.exe = "/bin/sample",
 			.vpid = 4711,
 			.version = {0, 1, 0},
+			.format = format,
+			.compression = compression,
 	};
 	static unsigned char records[1 << 16];
 	struct ctf_error error;
@@ -750,7 +752,11 @@ static int read_trace(const char *dir)
 int main(int argc, char **argv)
 {
 	if (argc == 3 && strcmp(argv[1], "write") == 0)
-		return write_trace(argv[2]);
+		return write_trace(argv[2], CTF_FORMAT_1, 0);
+	if (argc == 3 && strcmp(argv[1], "write2") == 0)
+		return write_trace(argv[2], CTF_FORMAT_2, 0);
+	if (argc == 3 && strcmp(argv[1], "write-zstd") == 0)
+		return write_trace(argv[2], CTF_FORMAT_1, 3);
 	if (argc == 3 && strcmp(argv[1], "read") == 0)
 		return read_trace(argv[2]);
 	for (uint32_t i = 0; i < COUNT(samples); i++) {
