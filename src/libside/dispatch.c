@@ -121,13 +121,13 @@ EXPORT void side_call(const struct side_event_state *state, const struct side_ar
 {
 	void *caller = __builtin_return_address(0);
 	const struct side_callback *cb;
-	struct rcu_reader *reader;
+	struct rcu_reader *reader = rcu_reader_quick();
 
 	if (unlikely(!state || !args)) {
 		report_once(REPORT_NULL_ARGUMENT);
 		return;
 	}
-	if (unlikely(!rcu_reader_quick(&reader) || state->version != SIDE_EVENT_STATE_ABI_VERSION ||
+	if (unlikely(state->version != SIDE_EVENT_STATE_ABI_VERSION ||
 			    wanted_by_shared(state_0(state)) || !rcu_enter(reader))) {
 		dispatch_slow(state_0(state), args, NULL, caller, SIDE_KEY_MATCH_ALL);
 		return;
@@ -146,13 +146,13 @@ EXPORT void side_call_variadic(const struct side_event_state *state,
 {
 	void *caller = __builtin_return_address(0);
 	const struct side_callback *cb;
-	struct rcu_reader *reader;
+	struct rcu_reader *reader = rcu_reader_quick();
 
 	if (unlikely(!state || !args || !var)) {
 		report_once(REPORT_NULL_ARGUMENT);
 		return;
 	}
-	if (unlikely(!rcu_reader_quick(&reader) || state->version != SIDE_EVENT_STATE_ABI_VERSION ||
+	if (unlikely(state->version != SIDE_EVENT_STATE_ABI_VERSION ||
 			    wanted_by_shared(state_0(state)) || !rcu_enter(reader))) {
 		dispatch_slow(state_0(state), args, var, caller, SIDE_KEY_MATCH_ALL);
 		return;

@@ -75,21 +75,23 @@ extern __attribute__((visibility("hidden"))) struct rcu_shared rcu_shared;
 extern __attribute__((visibility("hidden"))) __thread struct rcu_reader *rcu_self;
 
 #if defined(__x86_64__) && defined(__LP64__)
-/* Get the reader of this thread.  False: that takes more than one instruction. */
-static inline __attribute__((always_inline)) bool rcu_reader_quick(struct rcu_reader **reader)
+/*
+ * The reader of this thread, or, where the distance is not known, something that rcu_enter() takes
+ * for a reader in a section and leaves alone: at distance 0 from the thread pointer stands the
+ * address of the thread's control block, whose first word is that same address (x86-64 psABI).
+ */
+static inline __attribute__((always_inline)) struct rcu_reader *rcu_reader_quick(void)
 {
 	intptr_t distance = __atomic_load_n(&rcu_shared.self_distance, __ATOMIC_RELAXED);
+	struct rcu_reader *reader;
 
-	if (__builtin_expect(!distance, 0))
-		return false;
-	__asm__ __volatile__("mov %%fs:(%1), %0" : "=r"(*reader) : "r"(distance));
-	return true;
+	__asm__ __volatile__("mov %%fs:(%1), %0" : "=r"(reader) : "r"(distance));
+	return reader;
 }
 #else
-static inline __attribute__((always_inline)) bool rcu_reader_quick(struct rcu_reader **reader)
+static inline __attribute__((always_inline)) struct rcu_reader *rcu_reader_quick(void)
 {
-	*reader = rcu_self;
-	return true;
+	return rcu_self;
 }
 #endif
 
