@@ -136,6 +136,9 @@ static int send_config(struct session *session, const struct connection *connect
 		config.max_description = LIMIT_DESCRIPTION;
 		config.max_payload = (uint32_t)ring_payload_max(instance->geometry.size);
 		config.nr_channels = ring_fd >= 0;
+		config.frequency = session->ctf_clock.frequency;
+		config.offset_s = session->ctf_clock.offset_s;
+		config.offset = session->ctf_clock.offset;
 		channel.ring_memory = instance->memory;
 	}
 	ret = send_part(session, connection,

@@ -26,6 +26,9 @@ struct config_body {
 	uint32_t max_events, max_description;
 	uint32_t max_payload, nr_channels;
 	uint32_t reason_size, reserved;
+	uint64_t frequency;
+	int64_t offset_s;
+	uint64_t offset;
 };
 
 struct channel_body {
@@ -58,7 +61,7 @@ struct bye_body {
 
 _Static_assert(sizeof(struct wire_header) == 16, "the header is part of the protocol");
 _Static_assert(sizeof(struct hello_body) == 40, "as on other word sizes");
-_Static_assert(sizeof(struct config_body) == 40, "as on other word sizes");
+_Static_assert(sizeof(struct config_body) == 64, "as on other word sizes");
 _Static_assert(sizeof(struct channel_body) == 32, "as on other word sizes");
 _Static_assert(sizeof(struct rule_body) == 24, "as on other word sizes");
 _Static_assert(sizeof(struct wire_event_head) == 16, "as on other word sizes");
@@ -225,6 +228,9 @@ ssize_t wire_encode_config(void *message, size_t capacity, const struct wire_con
 			.max_description = config->max_description,
 			.max_payload = config->max_payload,
 			.nr_channels = config->nr_channels,
+			.frequency = config->frequency,
+			.offset_s = config->offset_s,
+			.offset = config->offset,
 			.reason_size = (uint32_t)strlen(reason) + 1,
 	};
 
@@ -256,6 +262,9 @@ int wire_decode_config(const void *message, size_t size, struct wire_config *con
 			.max_description = body.max_description,
 			.max_payload = body.max_payload,
 			.nr_channels = body.nr_channels,
+			.frequency = body.frequency,
+			.offset_s = body.offset_s,
+			.offset = body.offset,
 			.reason = rest,
 	};
 	return 0;

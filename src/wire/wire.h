@@ -100,7 +100,11 @@ struct wire_config {
 	uint32_t max_description; /* bytes of one encoded description */
 	uint32_t max_payload;     /* bytes of one record's contexts and payload */
 	uint32_t nr_channels;     /* CHANNEL messages that follow; 0 in a listing */
-	const char *reason;       /* a sentence, when not accepted; otherwise "" */
+	/* The clock as known now, for recovery.h: Unix time = offset_s + (offset + tick) / frequency. */
+	uint64_t frequency;
+	int64_t offset_s;
+	uint64_t offset;
+	const char *reason; /* a sentence, when not accepted; otherwise "" */
 };
 
 /* The descriptor of the doorbell comes with an accepting CONFIG that has channels. */

@@ -53,13 +53,16 @@ static void config_travels(void **state)
 			.max_description = 1000,
 			.max_payload = 10000,
 			.nr_channels = 3,
+			.frequency = 3000000000,
+			.offset_s = -5,
+			.offset = 77,
 			.reason = "",
 	};
 	struct wire_config out;
 	ssize_t size = wire_encode_config(message, sizeof(message), &in);
 
 	(void)state;
-	assert_int_equal(size, 16 + 40 + 1);
+	assert_int_equal(size, 16 + 64 + 1);
 	assert_int_equal(wire_decode_config(message, (size_t)size, &out), 0);
 	assert_true(out.accepted);
 	assert_int_equal(out.flags, WIRE_CONFIG_LIST_ONLY);
@@ -69,6 +72,7 @@ static void config_travels(void **state)
 	assert_int_equal(out.max_description, 1000);
 	assert_int_equal(out.max_payload, 10000);
 	assert_int_equal(out.nr_channels, 3);
+	assert_true(out.frequency == 3000000000 && out.offset_s == -5 && out.offset == 77);
 	in.nr_channels = WIRE_CHANNELS_MAX + 1;
 	assert_int_equal(wire_encode_config(message, sizeof(message), &in), -EINVAL);
 
