@@ -33,11 +33,22 @@ extern "C" {
 /* One callback entry of zeroes: the array of an event without callbacks. */
 extern const char side_empty_callback[];
 
+/* Called through the address the loader put in place: no jump by way of the procedure linkage table. */
+#if defined(__has_attribute) && !defined(__clang__)
+# if __has_attribute(__noplt__)
+#  define SIDE_NO_PLT __attribute__((__noplt__))
+# endif
+#endif
+#ifndef SIDE_NO_PLT
+# define SIDE_NO_PLT
+#endif
+
 /* Documented in side/trace.h. */
-extern void side_call(const struct side_event_state *state, const struct side_arg_vec *side_arg_vec);
+extern void side_call(const struct side_event_state *state,
+		const struct side_arg_vec *side_arg_vec) SIDE_NO_PLT;
 extern void side_call_variadic(const struct side_event_state *state,
 		const struct side_arg_vec *side_arg_vec,
-		const struct side_arg_dynamic_struct *var_struct);
+		const struct side_arg_dynamic_struct *var_struct) SIDE_NO_PLT;
 extern void side_statedump_call(const struct side_event_state *state,
 		const struct side_arg_vec *side_arg_vec, void *statedump_request_key);
 extern void side_statedump_call_variadic(const struct side_event_state *state,
