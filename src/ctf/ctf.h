@@ -105,7 +105,10 @@ enum ctf_encoding {
 struct ctf_location {
 	int origin; /* enum ctf_scope, or -1: from the structure that holds the field. */
 	uint32_t count;
-	const char **path; /* Member names; NULL: one structure up. */
+	const char **path; /* Names of members; NULL, only in front: one structure up. */
+	/* Variants: what the selector chooses, until the reader has found the selector. */
+	struct ctf_wide_range *ranges;
+	uint32_t range_count;
 };
 
 struct ctf_type {
@@ -371,6 +374,13 @@ void ctf_cursor_start(struct ctf_cursor *cursor, const struct ctf_value *parent)
 /* The next member, element or chosen option; NULL at the end. */
 const struct ctf_value *ctf_cursor_next(struct ctf_cursor *cursor);
 
+/*
+ * The elements of a packed array of integers from number `from` on, at most `room` of them,
+ * sign-extended when signed. Returns how many there were, 0 at the end.
+ */
+uint32_t ctf_value_integers(
+		const struct ctf_value *array, uint32_t from, uint64_t *numbers, uint32_t room);
+
 /* The labels of an enumeration value: call with *at = 0 until it returns NULL. */
 const char *ctf_value_label(const struct ctf_value *value, uint32_t *at);
 
@@ -412,12 +422,27 @@ int ctf_reader_open(const char *dir, struct ctf_reader **reader, struct ctf_erro
 /* 1: *item is the next in time; 0: the end; -ENOMEM. Allocates nothing in the steady state. */
 int ctf_reader_next(struct ctf_reader *reader, struct ctf_item *item);
 
+/*
+ * The streams one by one, for who decodes them in threads and merges them himself: instead of
+ * ctf_reader_next(). Different streams may be read by different threads at the same time. An item's
+ * parts are valid until the next one of the same stream.
+ */
+uint32_t ctf_reader_stream_count(const struct ctf_reader *reader);
+uint64_t ctf_reader_stream_size(const struct ctf_reader *reader, uint32_t stream); /* Bytes. */
+const struct ctf_trace *ctf_reader_stream_trace(const struct ctf_reader *reader, uint32_t stream);
+int ctf_reader_stream_next(struct ctf_reader *reader, uint32_t stream, struct ctf_item *item);
+/* What concerns whole traces: notes that come before all streams, and those behind them. */
+int ctf_reader_note_next(struct ctf_reader *reader, bool behind, struct ctf_item *item);
+
 uint32_t ctf_reader_trace_count(const struct ctf_reader *reader);
 const struct ctf_trace *ctf_reader_trace(const struct ctf_reader *reader, uint32_t index);
 
 /* Event classes of a trace, in the order of the metadata. */
 uint32_t ctf_trace_event_count(const struct ctf_trace *trace);
 struct ctf_event_class *ctf_trace_event(const struct ctf_trace *trace, uint32_t index);
+
+/* The id of the stream class in which the recorder itself speaks (a trace of ours). */
+uint64_t ctf_trace_session_stream(const struct ctf_trace *trace);
 
 void ctf_reader_close(struct ctf_reader *reader);
 

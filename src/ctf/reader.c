@@ -40,6 +40,7 @@ struct ctf_reader {
 	struct reader_note *notes; /* Damage of whole traces and files, shown first. */
 	struct reader_note **last_note;
 	struct reader_note *shown_note;
+	bool merging; /* The heap has been made. */
 	bool grown_told;
 	char grown[768];
 };
@@ -181,22 +182,27 @@ static void sift_down(struct ctf_reader *reader, uint32_t at)
 	reader->heap[at] = moved;
 }
 
-static int start_merging(struct ctf_reader *reader)
+static void size_windows(struct ctf_reader *reader)
 {
 	size_t window = CTF_WINDOW_NORMAL;
 
-	reader->heap = calloc((size_t)reader->stream_count + 1, sizeof(*reader->heap));
-	if (!reader->heap)
-		return -ENOMEM;
 	if (reader->stream_count && window > WINDOWS_SIZE / reader->stream_count)
 		window = WINDOWS_SIZE / reader->stream_count;
 	if (window < CTF_WINDOW_MIN)
 		window = CTF_WINDOW_MIN;
-	for (uint32_t i = 0; i < reader->stream_count; i++) {
-		int ret;
-
+	for (uint32_t i = 0; i < reader->stream_count; i++)
 		reader->streams[i]->window.normal = window;
-		ret = ctf_stream_reader_next(reader->streams[i]);
+}
+
+static int start_merging(struct ctf_reader *reader)
+{
+	free(reader->heap);
+	reader->heap = calloc((size_t)reader->stream_count + 1, sizeof(*reader->heap));
+	reader->heap_count = 0;
+	if (!reader->heap)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < reader->stream_count; i++) {
+		int ret = ctf_stream_reader_next(reader->streams[i]);
 
 		if (ret < 0)
 			return ret;
@@ -235,18 +241,41 @@ static int note_grown(struct ctf_reader *reader, struct ctf_item *item)
 	return 1;
 }
 
+int ctf_reader_note_next(struct ctf_reader *reader, bool behind, struct ctf_item *item)
+{
+	struct reader_note *note = reader->shown_note;
+
+	if (behind)
+		return note_grown(reader, item);
+	if (!note)
+		return 0;
+	reader->shown_note = note->next;
+	*item = (struct ctf_item){.kind = CTF_ITEM_DAMAGE,
+			.text = note->text,
+			.cut = note->classes->trace.is_side && ctf_tsdl_usable(note->classes),
+			.trace = &note->classes->trace};
+	return 1;
+}
+
+int ctf_reader_stream_next(struct ctf_reader *reader, uint32_t stream, struct ctf_item *item)
+{
+	int ret = ctf_stream_reader_next(reader->streams[stream]);
+
+	if (ret > 0)
+		*item = reader->streams[stream]->item;
+	return ret;
+}
+
 int ctf_reader_next(struct ctf_reader *reader, struct ctf_item *item)
 {
-	if (reader->shown_note) {
-		struct reader_note *note = reader->shown_note;
-
-		reader->shown_note = note->next;
-		*item = (struct ctf_item){.kind = CTF_ITEM_DAMAGE,
-				.text = note->text,
-				.cut = note->classes->trace.is_side &&
-						ctf_tsdl_usable(note->classes),
-				.trace = &note->classes->trace};
+	if (ctf_reader_note_next(reader, false, item))
 		return 1;
+	if (!reader->merging) {
+		int ret = start_merging(reader);
+
+		if (ret)
+			return ret;
+		reader->merging = true;
 	}
 	if (reader->top_shown) {
 		struct waiting *top = &reader->heap[0];
@@ -287,8 +316,7 @@ int ctf_reader_open(const char *dir, struct ctf_reader **out, struct ctf_error *
 				dir);
 	else if (ret)
 		ctf_fail(error, ret, "cannot read %s: %s", dir, strerror(-ret));
-	if (!ret && start_merging(reader))
-		ret = ctf_fail(error, -ENOMEM, "no memory for the trace %s", dir);
+	size_windows(reader);
 	reader->shown_note = reader->notes;
 	if (ret) {
 		ctf_reader_close(reader);
@@ -320,6 +348,21 @@ void ctf_reader_close(struct ctf_reader *reader)
 	free(reader);
 }
 
+uint32_t ctf_reader_stream_count(const struct ctf_reader *reader)
+{
+	return reader->stream_count;
+}
+
+const struct ctf_trace *ctf_reader_stream_trace(const struct ctf_reader *reader, uint32_t stream)
+{
+	return &reader->streams[stream]->classes->trace;
+}
+
+uint64_t ctf_reader_stream_size(const struct ctf_reader *reader, uint32_t stream)
+{
+	return reader->streams[stream]->window.size;
+}
+
 uint32_t ctf_reader_trace_count(const struct ctf_reader *reader)
 {
 	return reader->trace_count;
@@ -344,4 +387,17 @@ uint32_t ctf_trace_event_count(const struct ctf_trace *trace)
 struct ctf_event_class *ctf_trace_event(const struct ctf_trace *trace, uint32_t index)
 {
 	return classes_of(trace)->events[index];
+}
+
+/* The one behind those of all channels. */
+uint64_t ctf_trace_session_stream(const struct ctf_trace *trace)
+{
+	const struct ctf_trace_classes *classes = classes_of(trace);
+	uint64_t last = 0;
+
+	for (uint32_t i = 0; i < classes->stream_count; i++) {
+		if (classes->streams[i]->id > last)
+			last = classes->streams[i]->id;
+	}
+	return last;
 }

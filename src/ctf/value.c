@@ -44,6 +44,30 @@ const struct ctf_value *ctf_cursor_next(struct ctf_cursor *cursor)
 	return value;
 }
 
+uint32_t ctf_value_integers(
+		const struct ctf_value *array, uint32_t from, uint64_t *numbers, uint32_t room)
+{
+	const struct ctf_type *element = array->type->element;
+	const uint8_t *base = array->is_text ? (const uint8_t *)array->text : array->base;
+	uint64_t at = array->is_text ? 0 : array->bit, stride;
+	uint32_t count;
+
+	if (!array->packed || element->kind == CTF_FLOAT || from >= array->count)
+		return 0;
+	count = array->count - from < room ? array->count - from : room;
+	stride = ctf_packed_stride(element);
+	at += stride * from;
+	if (element->size == 8 && stride == 8 && at % 8 == 0 && !element->is_signed &&
+			!element->reversed) {
+		for (uint32_t i = 0; i < count; i++)
+			numbers[i] = base[at / 8 + i];
+		return count;
+	}
+	for (uint32_t i = 0; i < count; i++, at += stride)
+		numbers[i] = ctf_read_integer(base, (at + element->size + 7) / 8, at, element);
+	return count;
+}
+
 const char *ctf_value_label(const struct ctf_value *value, uint32_t *at)
 {
 	const struct ctf_type *type = value->type;
@@ -61,15 +85,12 @@ const char *ctf_value_label(const struct ctf_value *value, uint32_t *at)
 
 const struct ctf_value *ctf_value_member(const struct ctf_value *structure, const char *name)
 {
-	const struct ctf_value *value;
-	struct ctf_cursor cursor;
+	const struct ctf_value *value = structure + 1;
 
 	if (structure->type->kind != CTF_STRUCT)
 		return NULL;
-	ctf_cursor_start(&cursor, structure);
-	while ((value = ctf_cursor_next(&cursor))) {
+	for (uint32_t i = 0; i < structure->count; i++, value += value->span) {
 		if (strcmp(value->member->name, name) == 0)
-			/* NOLINTNEXTLINE(clang-analyzer-core.StackAddressEscape): only elements of packed arrays stand in the cursor. */
 			return value;
 	}
 	return NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `side view` without its command line: viewer [-j] [-c] [-a] [-n COUNT] [-e NAME] DIR */
+/* `side view` without its command line: viewer [-j] [-c] [-a] [-n COUNT] [-t THREADS] [-e NAME] DIR */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,12 +19,13 @@ int main(int argc, char **argv)
 	struct view_options options = {0};
 	int option;
 
-	while ((option = getopt(argc, argv, "jcan:e:")) != -1) {
+	while ((option = getopt(argc, argv, "jcan:e:t:")) != -1) {
 		switch (option) {
 		case 'j': options.json = true; break;
 		case 'c': options.colour = true; break;
 		case 'a': options.attributes = true; break;
 		case 'n': options.limit = strtoull(optarg, NULL, 10); break;
+		case 't': options.threads = (unsigned int)strtoul(optarg, NULL, 10); break;
 		case 'e':
 			options.wanted = is_wanted;
 			options.wanted_context = optarg;

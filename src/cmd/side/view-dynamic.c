@@ -127,9 +127,9 @@ static void show_children(struct view_sink *sink, struct nodes *nodes, const str
 	struct node node;
 
 	if (is_struct)
-		sink->ops->struct_begin(sink);
+		view_put_word(sink, &sink->ops->struct_begin);
 	else
-		sink->ops->list_begin(sink);
+		view_put_word(sink, &sink->ops->list_begin);
 	while (shown < count && look(nodes, &node) && node.depth == parent->depth + 1) {
 		if (is_struct)
 			sink->ops->member(sink, shown, node.name->text, node.name->size,
@@ -137,14 +137,14 @@ static void show_children(struct view_sink *sink, struct nodes *nodes, const str
 						    : copies_before(first, node.depth, shown,
 								      &node));
 		else
-			sink->ops->item(sink, shown);
+			view_put_word(sink, &sink->ops->item[shown > 0]);
 		shown++;
 		show_node(sink, nodes, &node);
 	}
 	if (is_struct)
-		sink->ops->struct_end(sink, shown);
+		view_put_word(sink, &sink->ops->struct_end);
 	else
-		sink->ops->list_end(sink, shown);
+		view_put_word(sink, &sink->ops->list_end);
 }
 
 static void show_scalar(struct view_sink *sink, const struct node *node)
@@ -207,5 +207,5 @@ void view_dynamic_value(struct view_sink *sink, const struct ctf_value *list)
 	if (look(&nodes, &node) && node.kind != NODE_ATTRIBUTES)
 		show_node(sink, &nodes, &node);
 	else
-		sink->ops->null(sink);
+		view_put_word(sink, &sink->ops->null);
 }

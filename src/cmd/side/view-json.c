@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Values as JSON: docs/spec/view-json.md. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +9,7 @@
 
 static void put(struct view_sink *sink, const char *text)
 {
-	fputs_unlocked(text, sink->out);
+	view_out_put(sink->out, text, strlen(text));
 }
 
 /* Length of a valid UTF-8 character, or 0. */
@@ -37,40 +38,46 @@ static unsigned int utf8_length(const unsigned char *at, size_t left)
 	return length;
 }
 
+/* Most characters: printable ASCII but for the two that are escaped. */
+static inline bool is_usual(unsigned char c)
+{
+	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+}
+
+static void escape(struct view_out *out, unsigned char c)
+{
+	view_out_char(out, '\\');
+	if (c == '"' || c == '\\') {
+		view_out_char(out, (char)c);
+		return;
+	}
+	view_out_text(out, "u00");
+	view_out_char(out, "0123456789abcdef"[c >> 4]);
+	view_out_char(out, "0123456789abcdef"[c & 15]);
+}
+
 /* Bytes that are no UTF-8 become U+0080 to U+00FF, as in descriptions. */
-void view_json_quoted(FILE *out, const char *text, size_t size)
+void view_json_quoted(struct view_out *out, const char *text, size_t size)
 {
 	const unsigned char *at = (const unsigned char *)text;
 	size_t run = 0;
 
-	putc_unlocked('"', out);
+	view_out_char(out, '"');
 	for (size_t i = 0; i < size;) {
-		unsigned int length = utf8_length(at + i, size - i);
-		bool escape = !length || at[i] < 0x20 || at[i] == 0x7f;
-		bool mark = at[i] == '"' || at[i] == '\\';
+		unsigned int length = is_usual(at[i]) ? 1 : utf8_length(at + i, size - i);
 
-		if (!escape && !mark) {
+		if (length && at[i] >= 0x20 && at[i] != 0x7f && at[i] != '"' && at[i] != '\\') {
 			run += length;
 			i += length;
 			continue;
 		}
-		fwrite_unlocked(at + i - run, 1, run, out);
+		view_out_put(out, text + i - run, run);
 		run = 0;
-		fprintf(out, mark ? "\\%c" : "\\u%04x", at[i]);
+		escape(out, at[i]);
 		i++;
 	}
-	fwrite_unlocked(at + size - run, 1, run, out);
-	putc_unlocked('"', out);
-}
-
-static void json_null(struct view_sink *sink)
-{
-	put(sink, "null");
-}
-
-static void json_boolean(struct view_sink *sink, bool value)
-{
-	put(sink, value ? "true" : "false");
+	view_out_put(out, text + size - run, run);
+	view_out_char(out, '"');
 }
 
 static void json_digits(struct view_sink *sink, const char *digits, bool quoted)
@@ -100,16 +107,6 @@ static void json_real(struct view_sink *sink, const struct visit_value *value)
 	json_digits(sink, digits, value->size == 16 || !isfinite(visit_value_double(value)));
 }
 
-static void json_text(struct view_sink *sink, const char *text, size_t size)
-{
-	view_json_quoted(sink->out, text, size);
-}
-
-static void json_struct_begin(struct view_sink *sink)
-{
-	put(sink, "{");
-}
-
 /* The second member of one name is called name#2: keys of an object should differ. */
 static void json_member(struct view_sink *sink, uint32_t index, const char *name, size_t size,
 		unsigned int copy)
@@ -128,29 +125,6 @@ static void json_member(struct view_sink *sink, uint32_t index, const char *name
 		view_json_quoted(sink->out, name, size);
 	}
 	put(sink, ":");
-}
-
-static void json_struct_end(struct view_sink *sink, uint32_t count)
-{
-	(void)count;
-	put(sink, "}");
-}
-
-static void json_list_begin(struct view_sink *sink)
-{
-	put(sink, "[");
-}
-
-static void json_item(struct view_sink *sink, uint32_t index)
-{
-	if (index)
-		put(sink, ",");
-}
-
-static void json_list_end(struct view_sink *sink, uint32_t count)
-{
-	(void)count;
-	put(sink, "]");
 }
 
 static void json_labels_begin(struct view_sink *sink)
@@ -206,19 +180,20 @@ static void json_attributes_end(struct view_sink *sink)
 }
 
 const struct view_sink_ops view_json_ops = {
-		.null = json_null,
-		.absent = json_null,
-		.boolean = json_boolean,
+		.json = true,
+		.null = VIEW_WORD("null"),
+		.absent = VIEW_WORD("null"),
+		.words = {VIEW_WORD("false"), VIEW_WORD("true")},
+		.struct_begin = VIEW_WORD("{"),
+		.struct_end = VIEW_WORD("}"),
+		.list_begin = VIEW_WORD("["),
+		.list_end = VIEW_WORD("]"),
+		.item = {VIEW_WORD(""), VIEW_WORD(",")},
+		.member = json_member,
+		.quoted = view_json_quoted,
 		.number = json_number,
 		.real = json_real,
-		.text = json_text,
 		.digits = json_digits,
-		.struct_begin = json_struct_begin,
-		.member = json_member,
-		.struct_end = json_struct_end,
-		.list_begin = json_list_begin,
-		.item = json_item,
-		.list_end = json_list_end,
 		.labels_begin = json_labels_begin,
 		.label = json_label,
 		.labels_end = json_labels_end,

@@ -17,6 +17,8 @@
 
 struct shower {
 	struct ctf_arena *arena;
+	struct view_sink sink; /* Writes into `out`: for what is always the same. */
+	struct view_out out;
 };
 
 static struct view_show *show_type(struct shower *s, struct json_object *json,
@@ -94,6 +96,29 @@ static unsigned int base_of(struct json_object *json, unsigned int otherwise)
 	return otherwise;
 }
 
+/* Keep what was written into the sink. */
+static struct view_word keep(struct shower *s)
+{
+	struct view_word word = {"", view_out_size(&s->out)};
+
+	if (word.size)
+		word.text = ctf_arena_copy(s->arena, s->out.begin, word.size);
+	s->out.failed |= !word.text;
+	if (!word.text)
+		word.size = 0;
+	s->out.at = s->out.begin;
+	return word;
+}
+
+static struct view_word keep_attributes(struct shower *s, struct json_object *json)
+{
+	struct json_object *attributes = get_array(json, "attributes");
+
+	if (s->sink.attributes && array_length(attributes))
+		view_static_attributes(&s->sink, attributes);
+	return keep(s);
+}
+
 /* ---- scalars ---- */
 
 static bool is_number(const struct ctf_type *type)
@@ -145,7 +170,7 @@ static bool show_float(
 static bool show_members(struct shower *s, struct view_show *show, struct json_object *fields,
 		const struct ctf_type *type)
 {
-	uint32_t count = array_length(fields), at = 0;
+	uint32_t count = array_length(fields), at = 0, shown = 0;
 
 	show->kind = VIEW_SHOW_STRUCT;
 	show->part_count = type->member_count;
@@ -172,6 +197,8 @@ static bool show_members(struct shower *s, struct view_show *show, struct json_o
 				break;
 			}
 		}
+		s->sink.ops->member(&s->sink, shown++, part->name, strlen(part->name), part->copy);
+		part->prefix = keep(s);
 		show->parts[at++] = part;
 	}
 	show->part_count = at;
@@ -321,7 +348,6 @@ static struct view_show *show_type(struct shower *s, struct json_object *json,
 		const struct ctf_type *type, bool element)
 {
 	struct view_show *show = ctf_arena_alloc(s->arena, 1, sizeof(*show));
-	struct json_object *attributes = get_array(json, "attributes");
 
 	if (!show)
 		return NULL;
@@ -331,8 +357,8 @@ static struct view_show *show_type(struct shower *s, struct json_object *json,
 		show->wrapped = true;
 		type = type->members[1].type;
 	}
-	if (array_length(attributes))
-		show->attributes = attributes;
+	show->attributes = keep_attributes(s, json);
+	show->plain = !show->wrapped && !show->attributes.size;
 	return show_by_name(s, show, get_text(json, "type"), json, type) ? show : NULL;
 }
 
@@ -351,12 +377,32 @@ static struct json_object *parse(const char *text)
 	return json;
 }
 
-struct view_event *view_event_create(const struct ctf_event_class *class)
+static void lay_over(
+		struct shower *s, struct view_event *event, const struct ctf_event_class *class)
+{
+	struct view_show *show = ctf_arena_alloc(event->arena, 1, sizeof(*show));
+
+	if (*get_text(event->description, "loglevel"))
+		event->loglevel = get_text(event->description, "loglevel");
+	event->attributes = keep_attributes(s, event->description);
+	event->variadic = json_object_get_boolean(get(event->description, "variadic"));
+	if (!show || !show_members(s, show, get_array(event->description, "fields"), class->fields))
+		return;
+	if (event->variadic) {
+		event->variadic_index = show->part_count + 1; /* Behind its length. */
+		if (event->variadic_index >= class->fields->member_count ||
+				class->fields->members[event->variadic_index].type->kind !=
+						CTF_SEQUENCE)
+			return;
+	}
+	event->fields = show;
+}
+
+struct view_event *view_event_create(
+		const struct ctf_event_class *class, const struct view_sink *sink)
 {
 	struct view_event *event = calloc(1, sizeof(*event));
-	struct json_object *fields, *attributes;
-	struct view_show *show;
-	struct shower s;
+	struct shower s = {.sink = *sink};
 
 	if (!event)
 		return NULL;
@@ -369,24 +415,13 @@ struct view_event *view_event_create(const struct ctf_event_class *class)
 	if (!event->description)
 		return event;
 	s.arena = event->arena;
-	if (*get_text(event->description, "loglevel"))
-		event->loglevel = get_text(event->description, "loglevel");
-	fields = get_array(event->description, "fields");
-	attributes = get_array(event->description, "attributes");
-	if (array_length(attributes))
-		event->attributes = attributes;
-	event->variadic = json_object_get_boolean(get(event->description, "variadic"));
-	show = ctf_arena_alloc(event->arena, 1, sizeof(*show));
-	if (!show || !show_members(&s, show, fields, class->fields))
-		return event;
-	if (event->variadic) {
-		event->variadic_index = show->part_count + 1; /* Behind its length. */
-		if (event->variadic_index >= class->fields->member_count ||
-				class->fields->members[event->variadic_index].type->kind !=
-						CTF_SEQUENCE)
-			return event;
+	s.sink.out = &s.out;
+	lay_over(&s, event, class);
+	if (s.out.failed) {
+		view_event_free(event);
+		event = NULL;
 	}
-	event->fields = show;
+	view_out_free(&s.out);
 	return event;
 }
 

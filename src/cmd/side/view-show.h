@@ -40,14 +40,16 @@ struct view_show {
 	uint8_t base;
 	bool big_endian;          /* VIEW_SHOW_FLOAT128 */
 	bool single;              /* VIEW_SHOW_FLOAT: 32 bits. */
+	bool plain;               /* Neither wrapped nor attributed. */
 	const char *name;         /* Of a member. */
 	unsigned int copy;        /* How many members of this name stand before it, plus one. */
+	struct view_word prefix;  /* What stands before a member: separator, name. */
 	struct view_show **parts; /* By index of the member or option; NULL: not shown. */
 	uint32_t part_count;
 	struct view_show *element; /* Of lists, enumerations, bitmaps. */
 	struct view_label *labels;
 	uint32_t label_count;
-	struct json_object *attributes; /* An array, or NULL when there are none. */
+	struct view_word attributes; /* As they are shown; empty: none, or not asked for. */
 };
 
 /* How one event is shown. */
@@ -56,16 +58,17 @@ struct view_event {
 	const char *loglevel;            /* Its name in SIDE, or NULL. */
 	struct view_show *fields;        /* A structure, without the variadic part. */
 	bool variadic;
-	uint32_t variadic_index; /* The member that holds it. */
-	struct json_object *attributes;
+	uint32_t variadic_index;     /* The member that holds it. */
+	struct view_word attributes; /* As they are shown; empty: none, or not asked for. */
 	struct ctf_arena *arena;
 };
 
 /*
- * NULL only without memory. An event without a description, or with one that does not fit its
+ * For this kind of sink. NULL only without memory. An event without a description, or with one that does not fit its
  * fields, becomes one with fields == NULL.
  */
-struct view_event *view_event_create(const struct ctf_event_class *event);
+struct view_event *view_event_create(
+		const struct ctf_event_class *event, const struct view_sink *sink);
 void view_event_free(struct view_event *event);
 
 /* Walk a value as its description says; `companion` is the hidden field before it or NULL. */

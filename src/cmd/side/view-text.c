@@ -39,24 +39,34 @@ static unsigned int shown_length(const unsigned char *at, size_t left)
 	return length;
 }
 
-static void escape(FILE *out, unsigned char c)
+static void escape(struct view_out *out, unsigned char c)
 {
 	static const char from[] = "\n\t\r", to[] = "ntr";
 	const char *found = c ? strchr(from, c) : NULL;
 
-	if (found)
-		fprintf(out, "\\%c", to[found - from]);
-	else
-		fprintf(out, "\\x%02x", c);
+	view_out_char(out, '\\');
+	if (found) {
+		view_out_char(out, to[found - from]);
+		return;
+	}
+	view_out_char(out, 'x');
+	view_out_char(out, "0123456789abcdef"[c >> 4]);
+	view_out_char(out, "0123456789abcdef"[c & 15]);
 }
 
-static void put_text(FILE *out, const char *text, size_t size, bool quotes)
+/* Most characters: printable ASCII but for the two that are escaped between quotes. */
+static inline bool is_usual(unsigned char c)
+{
+	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+}
+
+static void put_text(struct view_out *out, const char *text, size_t size, bool quotes)
 {
 	const unsigned char *at = (const unsigned char *)text;
 	size_t run = 0;
 
 	for (size_t i = 0; i < size;) {
-		unsigned int length = shown_length(at + i, size - i);
+		unsigned int length = is_usual(at[i]) ? 1 : shown_length(at + i, size - i);
 		bool mark = quotes && length == 1 && (at[i] == '"' || at[i] == '\\');
 
 		if (length && !mark) {
@@ -64,27 +74,29 @@ static void put_text(FILE *out, const char *text, size_t size, bool quotes)
 			i += length;
 			continue;
 		}
-		fwrite_unlocked(at + i - run, 1, run, out);
+		view_out_put(out, text + i - run, run);
 		run = 0;
-		if (mark)
-			fprintf(out, "\\%c", at[i]);
-		else
+		if (mark) {
+			view_out_char(out, '\\');
+			view_out_char(out, (char)at[i]);
+		} else {
 			escape(out, at[i]);
+		}
 		i++;
 	}
-	fwrite_unlocked(at + size - run, 1, run, out);
+	view_out_put(out, text + size - run, run);
 }
 
-void view_text_plain(FILE *out, const char *text, size_t size)
+void view_text_plain(struct view_out *out, const char *text, size_t size)
 {
 	put_text(out, text, size, false);
 }
 
-void view_text_quoted(FILE *out, const char *text, size_t size)
+void view_text_quoted(struct view_out *out, const char *text, size_t size)
 {
-	putc_unlocked('"', out);
+	view_out_char(out, '"');
 	put_text(out, text, size, true);
-	putc_unlocked('"', out);
+	view_out_char(out, '"');
 }
 
 /* Names of fields need quotes only when they would be mistaken for something else. */
@@ -104,7 +116,7 @@ static bool is_plain_name(const char *name, size_t size)
 
 static void put(struct view_sink *sink, const char *text)
 {
-	fputs_unlocked(text, sink->out);
+	view_out_put(sink->out, text, strlen(text));
 }
 
 static void put_colour(struct view_sink *sink, const char *colour)
@@ -118,21 +130,6 @@ static void put_word(struct view_sink *sink, const char *word)
 	put_colour(sink, VIEW_COLOUR_WORD);
 	put(sink, word);
 	put_colour(sink, VIEW_COLOUR_END);
-}
-
-static void text_null(struct view_sink *sink)
-{
-	put_word(sink, "null");
-}
-
-static void text_absent(struct view_sink *sink)
-{
-	put_word(sink, "<absent>");
-}
-
-static void text_boolean(struct view_sink *sink, bool value)
-{
-	put_word(sink, value ? "true" : "false");
 }
 
 static void text_digits(struct view_sink *sink, const char *digits, bool quoted)
@@ -159,19 +156,7 @@ static void text_real(struct view_sink *sink, const struct visit_value *value)
 	text_digits(sink, digits, false);
 }
 
-static void text_text(struct view_sink *sink, const char *text, size_t size)
-{
-	put_colour(sink, VIEW_COLOUR_STRING);
-	view_text_quoted(sink->out, text, size);
-	put_colour(sink, VIEW_COLOUR_END);
-}
-
-/* ---- compounds ---- */
-
-static void text_struct_begin(struct view_sink *sink)
-{
-	put(sink, "{");
-}
+/* ---- members ---- */
 
 static void text_member(struct view_sink *sink, uint32_t index, const char *name, size_t size,
 		unsigned int copy)
@@ -187,34 +172,7 @@ static void text_member(struct view_sink *sink, uint32_t index, const char *name
 	put(sink, " = ");
 }
 
-static void text_struct_end(struct view_sink *sink, uint32_t count)
-{
-	(void)count;
-	put(sink, " }");
-}
-
-static void text_list_begin(struct view_sink *sink)
-{
-	put(sink, "[");
-}
-
-static void text_item(struct view_sink *sink, uint32_t index)
-{
-	put(sink, index ? ", " : " ");
-}
-
-static void text_list_end(struct view_sink *sink, uint32_t count)
-{
-	(void)count;
-	put(sink, " ]");
-}
-
 /* ---- labels ---- */
-
-static void text_labels_begin(struct view_sink *sink)
-{
-	(void)sink;
-}
 
 static void text_label(struct view_sink *sink, uint32_t index, const char *text, size_t size)
 {
@@ -270,29 +228,34 @@ static void text_attributes_end(struct view_sink *sink)
 	put(sink, " }");
 }
 
+#define COMMON_OPS                                                                   \
+	.struct_begin = VIEW_WORD("{"), .struct_end = VIEW_WORD(" }"),               \
+	.list_begin = VIEW_WORD("["), .list_end = VIEW_WORD(" ]"),                   \
+	.item = {VIEW_WORD(" "), VIEW_WORD(", ")}, .member = text_member,            \
+	.quoted = view_text_quoted, .number = text_number, .real = text_real,        \
+	.digits = text_digits, .labels_begin = text_nothing, .label = text_label,    \
+	.labels_end = text_labels_end, .labelled_end = text_close,                   \
+	.no_option_begin = text_no_option_begin, .no_option_end = text_close,        \
+	.attributed_begin = text_nothing, .attributes_begin = text_attributes_begin, \
+	.attribute_begin = text_attribute_begin, .attribute_end = text_nothing,      \
+	.attributes_end = text_attributes_end
+
 const struct view_sink_ops view_text_ops = {
-		.null = text_null,
-		.absent = text_absent,
-		.boolean = text_boolean,
-		.number = text_number,
-		.real = text_real,
-		.text = text_text,
-		.digits = text_digits,
-		.struct_begin = text_struct_begin,
-		.member = text_member,
-		.struct_end = text_struct_end,
-		.list_begin = text_list_begin,
-		.item = text_item,
-		.list_end = text_list_end,
-		.labels_begin = text_labels_begin,
-		.label = text_label,
-		.labels_end = text_labels_end,
-		.labelled_end = text_close,
-		.no_option_begin = text_no_option_begin,
-		.no_option_end = text_close,
-		.attributed_begin = text_nothing,
-		.attributes_begin = text_attributes_begin,
-		.attribute_begin = text_attribute_begin,
-		.attribute_end = text_nothing,
-		.attributes_end = text_attributes_end,
+		COMMON_OPS,
+		.null = VIEW_WORD("null"),
+		.absent = VIEW_WORD("<absent>"),
+		.words = {VIEW_WORD("false"), VIEW_WORD("true")},
+};
+
+#define COLOURED(word) VIEW_WORD(VIEW_COLOUR_WORD word VIEW_COLOUR_END)
+
+const struct view_sink_ops view_colour_ops = {
+		COMMON_OPS,
+		.number_begin = VIEW_WORD(VIEW_COLOUR_NUMBER),
+		.number_end = VIEW_WORD(VIEW_COLOUR_END),
+		.text_begin = VIEW_WORD(VIEW_COLOUR_STRING),
+		.text_end = VIEW_WORD(VIEW_COLOUR_END),
+		.null = COLOURED("null"),
+		.absent = COLOURED("<absent>"),
+		.words = {COLOURED("false"), COLOURED("true")},
 };

@@ -70,13 +70,54 @@ static struct visit_value number_of_bytes(const struct ctf_value *value, bool bi
 	return number;
 }
 
+/*
+ * Floats that are decimals of up to 15 digits, as most that people write are: the least k for which
+ * number * 10^k is an integer m with m / 10^k == number gives the digits. 10^k is exact and a
+ * division is rounded once, so equality means that reading the digits gives the number; and of up
+ * to 15 digits only one text does.
+ */
+static size_t short_digits(double number, char *out)
+{
+	static const double powers[] = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9};
+	double size = number < 0 ? -number : number;
+	char *at = out;
+
+	/* Outside of these %g changes to exponents; zero may have a sign. */
+	if (!(size >= 1e-4 && size < 1e15))
+		return 0;
+	for (unsigned int k = 0; k < sizeof(powers) / sizeof(powers[0]); k++) {
+		double scaled = size * powers[k];
+		uint64_t digits, rest;
+
+		if (scaled >= 1e15)
+			return 0;
+		digits = (uint64_t)scaled;
+		digits += scaled - (double)digits >= 0.5;
+		if ((double)digits / powers[k] != size)
+			continue;
+		if (number < 0)
+			*at++ = '-';
+		at = view_decimal(at, digits / (uint64_t)powers[k]);
+		rest = digits % (uint64_t)powers[k];
+		if (k) {
+			*at++ = '.';
+			for (unsigned int i = k; i-- > 0; rest /= 10)
+				at[i] = (char)('0' + rest % 10);
+			at += k;
+		}
+		*at = '\0';
+		return (size_t)(at - out);
+	}
+	return 0;
+}
+
 size_t view_real_digits(const struct visit_value *value, char out[VISIT_FLOAT_DIGITS_MAX])
 {
 	int least = value->size == 4 ? 6 : value->size == 8 ? 15 : 33;
 	int most = value->size == 4 ? 9 : value->size == 8 ? 17 : 36;
-	size_t size = 0;
+	size_t size = value->size == 8 ? short_digits(visit_value_double(value), out) : 0;
 
-	for (int digits = least; digits <= most; digits++) {
+	for (int digits = least; !size && digits <= most; digits++) {
 		size = visit_value_float_digits(value, digits, out);
 		if (value->size == 4 ? strtof(out, NULL) == (float)visit_value_double(value)
 						: value->size == 8
@@ -84,8 +125,87 @@ size_t view_real_digits(const struct visit_value *value, char out[VISIT_FLOAT_DI
 						: strtold(out, NULL) ==
 								visit_value_long_double(value))
 			break;
+		size = digits < most ? 0 : size;
 	}
 	return size;
+}
+
+/* Of at most 64 bits, at a place that has room for its digits. */
+static inline char *put_digits(
+		char *to, uint64_t number, bool is_signed, unsigned int bits, unsigned int base)
+{
+	struct visit_value value;
+
+	if (__builtin_expect(base == 10, 1)) {
+		if (is_signed && (int64_t)number < 0) {
+			*to++ = '-';
+			number = 0 - number;
+		}
+		return view_decimal(to, number);
+	}
+	/* Two's complement of exactly the bits that the type has. */
+	if (bits < 64)
+		number &= (UINT64_C(1) << bits) - 1;
+	if (base == 16) {
+		*to++ = '0';
+		*to++ = 'x';
+		return view_hexadecimal(to, number);
+	}
+	value = (struct visit_value){
+			.kind = VISIT_UNSIGNED, .size = 8, .bits = (uint16_t)bits, .lo = number};
+	return to + visit_value_digits(&value, base, true, to);
+}
+
+/* Colours, digits, separators. */
+#define INTEGER_ROOM (VISIT_DIGITS_MAX + 32)
+
+static inline char *put_word_at(char *to, const struct view_word *word)
+{
+	memcpy(to, word->text, word->size);
+	return to + word->size;
+}
+
+void view_put_integer(struct view_sink *sink, uint64_t number, bool is_signed, unsigned int bits,
+		unsigned int base)
+{
+	struct view_out *out = sink->out;
+
+	if (!view_out_room(out, INTEGER_ROOM))
+		return;
+	out->at = put_word_at(out->at, &sink->ops->number_begin);
+	out->at = put_digits(out->at, number, is_signed, bits, sink->ops->json ? 10 : base);
+	out->at = put_word_at(out->at, &sink->ops->number_end);
+}
+
+static void put_value(struct view_sink *sink, const struct ctf_value *value, unsigned int base)
+{
+	view_put_integer(sink, value->u, value->type->is_signed, value->type->size, base);
+}
+
+/* The elements of an array that is not spread out. */
+static void put_integers(struct view_sink *sink, const struct ctf_value *array, unsigned int base)
+{
+	const struct ctf_type *element = array->type->element;
+	const struct view_word *separator = &sink->ops->item[0];
+	struct view_out *out = sink->out;
+	uint64_t numbers[64];
+	uint32_t from = 0, count;
+
+	if (sink->ops->json)
+		base = 10;
+	while ((count = ctf_value_integers(array, from, numbers, 64))) {
+		if (!view_out_room(out, (size_t)count * INTEGER_ROOM))
+			return;
+		for (uint32_t i = 0; i < count; i++) {
+			out->at = put_word_at(out->at, separator);
+			out->at = put_word_at(out->at, &sink->ops->number_begin);
+			out->at = put_digits(out->at, numbers[i], element->is_signed, element->size,
+					base);
+			out->at = put_word_at(out->at, &sink->ops->number_end);
+			separator = &sink->ops->item[1];
+		}
+		from += count;
+	}
 }
 
 /* ---- attributes ---- */
@@ -95,15 +215,17 @@ static void static_attribute(struct view_sink *sink, struct json_object *value)
 	const char *text;
 
 	switch (json_object_get_type(value)) {
-	case json_type_boolean: sink->ops->boolean(sink, json_object_get_boolean(value)); break;
+	case json_type_boolean:
+		view_put_word(sink, &sink->ops->words[json_object_get_boolean(value) != 0]);
+		break;
 	case json_type_string:
 		text = json_object_get_string(value);
-		sink->ops->text(sink, text, (size_t)json_object_get_string_len(value));
+		view_put_text(sink, text, (size_t)json_object_get_string_len(value));
 		break;
 	case json_type_int:
 		sink->ops->digits(sink, json_object_to_json_string(value), false);
 		break;
-	default: sink->ops->null(sink); break;
+	default: view_put_word(sink, &sink->ops->null); break;
 	}
 }
 
@@ -228,23 +350,27 @@ static void show_bitmap(struct view_sink *sink, const struct view_show *show,
 static void show_struct(
 		struct view_sink *sink, const struct view_show *show, const struct ctf_value *value)
 {
-	const struct ctf_value *member, *before = NULL;
-	struct ctf_cursor cursor;
-	uint32_t shown = 0;
+	const struct ctf_value *member = value + 1, *before = NULL;
+	uint32_t count = show->part_count < value->count ? show->part_count : value->count;
 
-	sink->ops->struct_begin(sink);
-	ctf_cursor_start(&cursor, value);
-	for (uint32_t i = 0; i < show->part_count && (member = ctf_cursor_next(&cursor)); i++) {
+	view_put_word(sink, &sink->ops->struct_begin);
+	for (uint32_t i = 0; i < count; i++) {
 		const struct view_show *part = show->parts[i];
 
 		if (part) {
-			sink->ops->member(
-					sink, shown++, part->name, strlen(part->name), part->copy);
-			view_side_value(sink, part, member, before);
+			view_put_word(sink, &part->prefix);
+			/* What most fields are, without going through the general case. */
+			if (part->plain && part->kind == VIEW_SHOW_INTEGER)
+				put_value(sink, member, part->base);
+			else if (part->plain && part->kind == VIEW_SHOW_STRING)
+				view_put_text(sink, member->text, member->size);
+			else
+				view_side_value(sink, part, member, before);
 		}
 		before = member;
+		member += member->span;
 	}
-	sink->ops->struct_end(sink, shown);
+	view_put_word(sink, &sink->ops->struct_end);
 }
 
 static void show_list(
@@ -254,13 +380,18 @@ static void show_list(
 	struct ctf_cursor cursor;
 	uint32_t shown = 0;
 
-	sink->ops->list_begin(sink);
+	view_put_word(sink, &sink->ops->list_begin);
+	if (value->packed && show->element->plain && show->element->kind == VIEW_SHOW_INTEGER) {
+		put_integers(sink, value, show->element->base);
+		view_put_word(sink, &sink->ops->list_end);
+		return;
+	}
 	ctf_cursor_start(&cursor, value);
 	while ((element = ctf_cursor_next(&cursor))) {
-		sink->ops->item(sink, shown++);
+		view_put_word(sink, &sink->ops->item[shown++ > 0]);
 		view_side_value(sink, show->element, element, NULL);
 	}
-	sink->ops->list_end(sink, shown);
+	view_put_word(sink, &sink->ops->list_end);
 }
 
 static void show_variant(struct view_sink *sink, const struct view_show *show,
@@ -268,16 +399,14 @@ static void show_variant(struct view_sink *sink, const struct view_show *show,
 {
 	const struct ctf_value *option = value + 1;
 	const struct view_show *part = show->parts[option->member - value->type->members];
-	struct visit_value number;
 
 	if (part) {
 		view_side_value(sink, part, option, NULL);
 	} else if (show->kind == VIEW_SHOW_OPTIONAL || !selector) {
-		sink->ops->absent(sink);
+		view_put_word(sink, &sink->ops->absent);
 	} else {
-		number = view_number_of(selector);
 		sink->ops->no_option_begin(sink);
-		sink->ops->number(sink, &number, show->base);
+		put_value(sink, selector, show->base);
 		sink->ops->no_option_end(sink);
 	}
 }
@@ -288,11 +417,11 @@ static void show_value(struct view_sink *sink, const struct view_show *show,
 	struct visit_value number;
 
 	switch (show->kind) {
-	case VIEW_SHOW_NULL: sink->ops->null(sink); break;
-	case VIEW_SHOW_BOOL: sink->ops->boolean(sink, value->u); break;
-	case VIEW_SHOW_INTEGER:
+	case VIEW_SHOW_NULL: view_put_word(sink, &sink->ops->null); break;
+	case VIEW_SHOW_BOOL: view_put_word(sink, &sink->ops->words[value->u != 0]); break;
+	case VIEW_SHOW_INTEGER: put_value(sink, value, show->base); break;
 	case VIEW_SHOW_INT128:
-		number = number_of(show, value);
+		number = number_of_halves(value);
 		sink->ops->number(sink, &number, show->base);
 		break;
 	case VIEW_SHOW_FLOAT:
@@ -303,7 +432,7 @@ static void show_value(struct view_sink *sink, const struct view_show *show,
 		number = number_of_bytes(value, show->big_endian);
 		sink->ops->real(sink, &number);
 		break;
-	case VIEW_SHOW_STRING: sink->ops->text(sink, value->text, value->size); break;
+	case VIEW_SHOW_STRING: view_put_text(sink, value->text, value->size); break;
 	case VIEW_SHOW_STRUCT: show_struct(sink, show, value); break;
 	case VIEW_SHOW_LIST: show_list(sink, show, value); break;
 	case VIEW_SHOW_ENUM: show_enum(sink, show, value, companion); break;
@@ -317,7 +446,7 @@ static void show_value(struct view_sink *sink, const struct view_show *show,
 void view_side_value(struct view_sink *sink, const struct view_show *show,
 		const struct ctf_value *value, const struct ctf_value *companion)
 {
-	bool attributed = sink->attributes && show->attributes;
+	bool attributed = show->attributes.size;
 
 	if (show->wrapped) {
 		companion = value + 1;
@@ -327,7 +456,7 @@ void view_side_value(struct view_sink *sink, const struct view_show *show,
 		sink->ops->attributed_begin(sink);
 	show_value(sink, show, value, companion);
 	if (attributed)
-		view_static_attributes(sink, show->attributes);
+		view_put_word(sink, &show->attributes);
 }
 
 void view_side_fields(struct view_sink *sink, const struct view_event *event,
@@ -338,41 +467,86 @@ void view_side_fields(struct view_sink *sink, const struct view_event *event,
 
 /* ---- plain CTF ---- */
 
-static void plain_enum(struct view_sink *sink, const struct ctf_value *value)
+static void plain_labelled(struct view_sink *sink, const struct ctf_value *value)
 {
-	struct visit_value number = view_number_of(value);
+	const struct ctf_type *type = value->type;
 	uint32_t at = 0, count = 0;
 	const char *label;
 
 	sink->ops->labels_begin(sink);
 	while ((label = ctf_value_label(value, &at)))
 		sink->ops->label(sink, count++, label, strlen(label));
-	sink->ops->labels_end(sink, count, false);
-	sink->ops->number(sink, &number, value->type->base);
+	sink->ops->labels_end(sink, count, type->bitmap);
+	put_value(sink, value, type->bitmap && type->base == 10 ? 16 : type->base);
 	sink->ops->labelled_end(sink);
 }
 
-static void plain_inner(struct view_sink *sink, const struct ctf_value *value)
+static bool is_inside(const char *name, const char *prefix, const char *middle, const char *suffix)
 {
+	size_t before = strlen(prefix), between = strlen(middle);
+
+	return strncmp(name, prefix, before) == 0 && strncmp(name + before, middle, between) == 0 &&
+			strcmp(name + before + between, suffix) == 0;
+}
+
+/*
+ * The tag of what the application may not have said (`__x_tag` before `_x`, section 2 of
+ * docs/spec/recording.md): it only serves its neighbour.
+ */
+static bool is_tag(const struct ctf_type *structure, uint32_t index)
+{
+	const struct ctf_member *tag = &structure->members[index], *next = tag + 1;
+
+	return index + 1 < structure->member_count && next->type->kind == CTF_VARIANT &&
+			next->name[0] == '_' && is_inside(tag->name, "__", next->name + 1, "_tag");
+}
+
+static void plain_struct(struct view_sink *sink, const struct ctf_value *value)
+{
+	const struct ctf_value *inner = value + 1;
+	uint32_t shown = 0;
+
+	view_put_word(sink, &sink->ops->struct_begin);
+	for (uint32_t i = 0; i < value->count; i++, inner += inner->span) {
+		const char *name = inner->member->name + (inner->member->name[0] == '_');
+
+		if (is_tag(value->type, i))
+			continue;
+		sink->ops->member(sink, shown++, name, strlen(name), 1);
+		view_plain_value(sink, inner);
+	}
+	view_put_word(sink, &sink->ops->struct_end);
+}
+
+static void plain_list(struct view_sink *sink, const struct ctf_value *value)
+{
+	const struct ctf_type *element = value->type->element;
 	const struct ctf_value *inner;
 	struct ctf_cursor cursor;
 	uint32_t shown = 0;
 
+	view_put_word(sink, &sink->ops->list_begin);
+	if (value->packed && element->kind == CTF_INTEGER && !element->bitmap) {
+		put_integers(sink, value, element->base);
+		view_put_word(sink, &sink->ops->list_end);
+		return;
+	}
 	ctf_cursor_start(&cursor, value);
 	while ((inner = ctf_cursor_next(&cursor))) {
-		if (value->type->kind == CTF_STRUCT) {
-			const char *name = inner->member->name + (inner->member->name[0] == '_');
-
-			sink->ops->member(sink, shown++, name, strlen(name), 1);
-		} else {
-			sink->ops->item(sink, shown++);
-		}
+		view_put_word(sink, &sink->ops->item[shown++ > 0]);
 		view_plain_value(sink, inner);
 	}
-	if (value->type->kind == CTF_STRUCT)
-		sink->ops->struct_end(sink, shown);
+	view_put_word(sink, &sink->ops->list_end);
+}
+
+/* An option without any content is the absence of one. */
+static void plain_option(struct view_sink *sink, const struct ctf_value *option)
+{
+	if (option->type->kind == CTF_STRUCT && !option->type->member_count &&
+			strcmp(option->member->name, "none") == 0)
+		view_put_word(sink, &sink->ops->absent);
 	else
-		sink->ops->list_end(sink, shown);
+		view_plain_value(sink, option);
 }
 
 void view_plain_value(struct view_sink *sink, const struct ctf_value *value)
@@ -380,29 +554,30 @@ void view_plain_value(struct view_sink *sink, const struct ctf_value *value)
 	struct visit_value number;
 
 	if (value->is_text) {
-		sink->ops->text(sink, value->text, value->size);
+		view_put_text(sink, value->text, value->size);
 		return;
 	}
 	switch (value->type->kind) {
 	case CTF_INTEGER:
-		number = view_number_of(value);
-		sink->ops->number(sink, &number, value->type->base);
+		if (value->type->bitmap)
+			plain_labelled(sink, value);
+		else
+			put_value(sink, value, value->type->base);
 		break;
 	case CTF_FLOAT:
 		number = view_number_of(value);
 		sink->ops->real(sink, &number);
 		break;
-	case CTF_ENUM: plain_enum(sink, value); break;
+	case CTF_ENUM:
+		if (value->type->boolean)
+			view_put_word(sink, &sink->ops->words[value->u != 0]);
+		else
+			plain_labelled(sink, value);
+		break;
 	case CTF_STRING: break; /* Is text. */
-	case CTF_STRUCT:
-		sink->ops->struct_begin(sink);
-		plain_inner(sink, value);
-		break;
-	case CTF_VARIANT: view_plain_value(sink, value + 1); break;
+	case CTF_STRUCT: plain_struct(sink, value); break;
+	case CTF_VARIANT: plain_option(sink, value + 1); break;
 	case CTF_ARRAY:
-	case CTF_SEQUENCE:
-		sink->ops->list_begin(sink);
-		plain_inner(sink, value);
-		break;
+	case CTF_SEQUENCE: plain_list(sink, value); break;
 	}
 }

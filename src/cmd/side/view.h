@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+struct where;
+
 enum view_message { VIEW_ERROR, VIEW_NOTE };
 
 struct view_options {
@@ -16,6 +18,17 @@ struct view_options {
 	bool attributes; /* Show the attributes of events and types too. */
 	bool repair;     /* First mend what a killed recorder left. */
 	uint64_t limit;  /* Show at most so many events; 0: all. */
+	bool follow;     /* Go on while the trace is being recorded. */
+
+	/* Only what happened from … to (both included), in nanoseconds since 1970. */
+	bool has_times;
+	int64_t from_ns;
+	int64_t to_ns;
+
+	/* A condition on events, or NULL. */
+	const struct where *where;
+
+	unsigned int threads; /* To decode with, this one included; 0: as many as it pays. */
 
 	/*
 	 * Says whether an event is wanted ("provider:event", LTTng's log level or -1); NULL: all
