@@ -69,9 +69,9 @@ static bool is_event_scope(enum ctf_scope scope)
 	return scope >= CTF_SCOPE_STREAM_EVENT_CONTEXT;
 }
 
-static const char *plain_name(const struct printer *p, const char *name)
+static const char *plain_name(enum ctf_scope scope, const char *name)
 {
-	return is_event_scope(p->scope) && *name == '_' ? name + 1 : name;
+	return is_event_scope(scope) && *name == '_' ? name + 1 : name;
 }
 
 /* ---- numbers ---- */
@@ -246,13 +246,16 @@ static void print_location(struct printer *p, const struct print_level *level,
 
 	fprintf(p->out, ",\"%s-field-location\":{", key);
 	if (location) {
+		enum ctf_scope scope =
+				location->origin < 0 ? p->scope : (enum ctf_scope)location->origin;
+
 		if (location->origin >= 0)
 			fprintf(p->out, "\"origin\":\"%s\",", scope_names[location->origin]);
 		fputs("\"path\":[", p->out);
 		for (uint32_t i = 0; i < location->count; i++) {
 			fputs(i ? "," : "", p->out);
 			if (location->path[i])
-				ctf2_print_string(plain_name(p, location->path[i]), p->out);
+				ctf2_print_string(plain_name(scope, location->path[i]), p->out);
 			else
 				fputs("null", p->out);
 		}
@@ -301,7 +304,7 @@ static void print_struct(
 		const struct ctf_member *member = &type->members[i];
 
 		fputs(i ? ",{\"name\":" : "{\"name\":", p->out);
-		ctf2_print_string(plain_name(p, member->name), p->out);
+		ctf2_print_string(plain_name(p->scope, member->name), p->out);
 		fputs(",\"field-class\":", p->out);
 		inner.at = i;
 		print_type(p, &inner, member->type, member);
@@ -439,7 +442,8 @@ static void print_options(struct printer *p, const struct print_level *level,
 	fputs(",\"options\":[", p->out);
 	for (uint32_t i = 0; i < type->member_count; i++) {
 		fputs(i ? ",{\"name\":" : "{\"name\":", p->out);
-		ctf2_print_string(type->members[i].name, p->out);
+		ctf2_print_string(
+				plain_name(CTF_SCOPE_EVENT_FIELDS, type->members[i].name), p->out);
 		fputs(",\"field-class\":", p->out);
 		print_type(p, level, type->members[i].type, &type->members[i]);
 		fputc(',', p->out);

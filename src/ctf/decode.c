@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "ctf/decode.h"
+#include "ctf/decode2.h"
 #include "ctf/type.h"
 
 /* Values of one event; more than any record that a ring can hold needs. */
@@ -71,6 +72,8 @@ uint64_t ctf_read_integer(
 		number = read_bytes(base + at / 8, size / 8, type->big_endian);
 	else
 		number = read_bits(base, limit, at, size, type->big_endian);
+	if (__builtin_expect(type->reversed, 0))
+		number = ctf_reverse_bits(number, size);
 	if (type->is_signed && size < 64 && type->kind != CTF_FLOAT && number >> (size - 1))
 		number |= ~UINT64_C(0) << size;
 	return number;
@@ -153,15 +156,15 @@ static inline int align_to(struct ctf_decoder *d, uint32_t align)
 }
 
 /* The low bits replace those of the clock; going back means that they wrapped once. */
-static void move_clock(struct ctf_decoder *d, const struct ctf_type *type, uint64_t number)
+static void move_clock(struct ctf_decoder *d, unsigned int size, uint64_t number)
 {
 	uint64_t step, mask;
 
-	if (type->size == 64) {
+	if (size >= 64) {
 		d->clock = number;
 		return;
 	}
-	step = UINT64_C(1) << type->size;
+	step = UINT64_C(1) << size;
 	mask = step - 1;
 	number &= mask;
 	d->clock = (d->clock & ~mask) + number + (number < (d->clock & mask) ? step : 0);
@@ -187,6 +190,7 @@ static int decode_number(
 		struct ctf_decoder *d, const struct ctf_type *type, const struct ctf_member *member)
 {
 	struct ctf_value *value;
+	unsigned int size = type->size;
 	uint64_t number;
 	int ret = align_to(d, type->align);
 
@@ -194,13 +198,19 @@ static int decode_number(
 		ret = add_value(d, type, member, &value);
 	if (ret)
 		return ret;
-	if (d->end - d->at < type->size)
-		return fail_beyond(d, "a number is beyond the end of the packet");
-	number = ctf_read_integer(d->base, d->limit, d->at, type);
-	d->at += type->size;
+	if (__builtin_expect(type->leb128, 0)) {
+		size = ctf_decode_leb128(d, type, &number);
+		if (!size)
+			return -EINVAL;
+	} else {
+		if (d->end - d->at < size)
+			return fail_beyond(d, "a number is beyond the end of the packet");
+		number = ctf_read_integer(d->base, d->limit, d->at, type);
+		d->at += size;
+	}
 	ctf_value_set(value, type, number);
 	if (type->clock && d->runs_clock)
-		move_clock(d, type, number);
+		move_clock(d, size, number);
 	if (member && member->slot >= 0)
 		d->slots[member->slot] = number;
 	if (member && member->role)
@@ -219,6 +229,8 @@ static int decode_string(
 		ret = add_value(d, type, member, &value);
 	if (ret)
 		return ret;
+	if (type->encoding)
+		return ctf_decode_wide_string(d, type, value);
 	text = d->base + d->at / 8;
 	end = memchr(text, 0, (d->end - d->at) / 8);
 	if (!end)
@@ -283,8 +295,9 @@ static int decode_variant(
 
 static bool is_packed(const struct ctf_type *element)
 {
-	return element->kind == CTF_INTEGER || element->kind == CTF_ENUM ||
-			element->kind == CTF_FLOAT;
+	return (element->kind == CTF_INTEGER || element->kind == CTF_ENUM ||
+			       element->kind == CTF_FLOAT) &&
+			!element->leb128;
 }
 
 static int decode_packed(struct ctf_decoder *d, struct ctf_value *value, uint64_t length)
@@ -298,7 +311,13 @@ static int decode_packed(struct ctf_decoder *d, struct ctf_value *value, uint64_
 		return fail_beyond(d, "an array is longer than the packet");
 	value->count = (uint32_t)length;
 	value->packed = true;
-	if (element->text && d->at % 8 == 0 && stride == 8) {
+	if (element->text && value->type->encoding) {
+		int ret = ctf_decode_wide_text(d, value->type, value, bytes, length);
+
+		if (ret)
+			return ret;
+		value->count = (uint32_t)value->size; /* Elements are those of the UTF-8. */
+	} else if (element->text && d->at % 8 == 0 && stride == 8) {
 		value->is_text = true;
 		value->text = (const char *)bytes;
 		value->size = strnlen(value->text, length);
@@ -377,5 +396,7 @@ static int decode(
 int ctf_decode(struct ctf_decoder *decoder, const struct ctf_type *type, uint32_t *index)
 {
 	*index = decoder->count;
+	if (!decoder->count && decoder->texts) /* Those of the event before. */
+		ctf_decoder_drop_texts(decoder);
 	return decode(decoder, type, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Metadata files: plain text or packets with text in them. */
+/* Metadata files: TSDL as plain text or in packets, or CTF 2. */
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ctf/ctf2_read.h"
 #include "ctf/stream_read.h"
 
 #define METADATA_MAGIC 0x75d11d57u
@@ -116,8 +117,7 @@ int ctf_metadata_read(int dir_fd, const char *dir, struct ctf_trace_classes **ou
 					read_u32(text, false) == METADATA_MAGIC))
 		unpacked = unpack(text, &size, &packets);
 	if (size && (unsigned char)text[0] == 0x1e)
-		ret = ctf_fail(error, -EINVAL,
-				"the trace is in the format CTF 2; this version reads CTF 1.8");
+		ret = ctf2_parse(classes, text, size, error);
 	else
 		ret = ctf_tsdl_parse(classes, text, size, error);
 	free(text);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Making a scope ready for the decoder: alignments and least sizes from the leaves up, lengths
- * and tags bound to the fields that hold them, roles by name.
+ * and tags bound to the fields that hold them; in TSDL also roles, by name.
  *
  * A bound field gets a slot: the decoder leaves its value there, the sequence or variant finds it
  * there.
@@ -86,15 +86,126 @@ static struct ctf_member *find_reference(
 	return NULL;
 }
 
+/* ---- locations of CTF 2 ---- */
+
+/* The level of a structure that encloses the place, or NULL. */
+static const struct resolve_level *find_level(
+		const struct resolve_level *level, const struct ctf_type *type)
+{
+	while (level && level->type != type)
+		level = level->up;
+	return level;
+}
+
+/*
+ * The structure in a member: arrays, optionals and options of variants take no step of a path. Of
+ * several options the one around the place is meant.
+ */
+static const struct ctf_type *inner_struct(
+		const struct resolve_level *level, const struct ctf_type *type)
+{
+	const struct ctf_type *first = NULL;
+
+	while (type->kind == CTF_ARRAY || type->kind == CTF_SEQUENCE)
+		type = type->element;
+	if (type->kind == CTF_STRUCT)
+		return type;
+	for (uint32_t i = 0; type->kind == CTF_VARIANT && i < type->member_count; i++) {
+		const struct ctf_type *inner = inner_struct(level, type->members[i].type);
+
+		if (inner && find_level(level, inner))
+			return inner;
+		if (inner && inner->member_count && !first)
+			first = inner;
+	}
+	return first;
+}
+
+static struct ctf_member *find_location(const struct resolver *r, const struct resolve_level *level,
+		const struct ctf_location *location)
+{
+	const struct resolve_level *around = level;
+	const struct ctf_type *type;
+	struct ctf_member *member = NULL;
+	uint32_t at = 0;
+
+	if (location->origin > (int)r->scope)
+		return NULL;
+	for (; around && at < location->count && !location->path[at]; at++)
+		around = around->up;
+	type = location->origin >= 0 ? r->scopes[location->origin] : around ? around->type : NULL;
+	for (; type && at < location->count; at++) {
+		const char *name = location->path[at];
+		const struct resolve_level *here = find_level(level, type);
+		bool last = at + 1 == location->count;
+		/* What encloses the place has begun, but is not there as a whole. */
+		uint32_t count = here ? here->before + !last : type->member_count;
+
+		if (count > type->member_count)
+			count = type->member_count;
+		member = find_member(type, count, name, strlen(name));
+		if (!member || last)
+			return member;
+		type = inner_struct(level, member->type);
+	}
+	return NULL;
+}
+
+static struct ctf_option_range *add_range(
+		struct ctf_type *type, __int128 begin, __int128 end, uint32_t option)
+{
+	__int128 low = type->tag_signed ? INT64_MIN : 0;
+	__int128 high = type->tag_signed ? INT64_MAX : (__int128)UINT64_MAX;
+
+	begin = begin < low ? low : begin;
+	end = end > high ? high : end;
+	if (begin <= end)
+		type->ranges[type->range_count++] =
+				(struct ctf_option_range){(uint64_t)begin, (uint64_t)end, option};
+	return type->ranges;
+}
+
+/* An optional is `some` in its ranges, with a boolean if that is true; else `none`. */
+static int bind_ranges(const struct resolver *r, struct ctf_type *type, const struct ctf_type *tag)
+{
+	const struct ctf_location *location = type->location;
+	const __int128 most = (__int128)UINT64_MAX;
+
+	type->range_count = 0;
+	type->tag_signed = tag->is_signed;
+	type->ranges = ctf_arena_alloc(
+			r->classes->arena, location->range_count + 2u, sizeof(*type->ranges));
+	if (!type->ranges)
+		return ctf_fail(r->error, -ENOMEM, "no memory for the metadata");
+	for (uint32_t i = 0; i < location->range_count; i++)
+		add_range(type, location->ranges[i].begin, location->ranges[i].end,
+				location->ranges[i].option);
+	if (type->optional && !location->range_count)
+		add_range(type, 1, most, 1);
+	if (type->optional)
+		add_range(type, -most, most, 0);
+	return 0;
+}
+
+/* ---- lengths and tags ---- */
+
+static const char *location_name(const struct ctf_location *location)
+{
+	const char *name = location->count ? location->path[location->count - 1] : NULL;
+
+	return name ? name : "";
+}
+
 static int bind(const struct resolver *r, const struct resolve_level *level, struct ctf_type *type,
 		const struct ctf_type **target)
 {
 	struct ctf_member *member;
-	const char *name = type->reference;
+	const char *name = type->location ? location_name(type->location) : type->reference;
 
 	if (!name)
 		return ctf_fail(r->error, -EINVAL, "the metadata has a variant without a tag");
-	member = find_reference(r, level, name);
+	member = type->location ? find_location(r, level, type->location)
+				: find_reference(r, level, name);
 	if (!member)
 		return ctf_fail(r->error, -EINVAL,
 				"the metadata names the field \"%s\", which does not stand before "
@@ -106,9 +217,10 @@ static int bind(const struct resolver *r, const struct resolve_level *level, str
 							member->type->kind != CTF_ENUM)))
 		return ctf_fail(r->error, -EINVAL,
 				"the length \"%s\" in the metadata is no unsigned integer", name);
-	if (type->kind == CTF_VARIANT && member->type->kind != CTF_ENUM)
-		return ctf_fail(r->error, -EINVAL,
-				"the tag \"%s\" in the metadata is no enumeration", name);
+	if (type->kind == CTF_VARIANT && member->type->kind != CTF_ENUM &&
+			!(type->location && member->type->kind == CTF_INTEGER))
+		return ctf_fail(r->error, -EINVAL, "the tag \"%s\" in the metadata is no %s", name,
+				type->location ? "integer" : "enumeration");
 	if (member->slot < 0)
 		member->slot = r->classes->slot_count++;
 	type->slot = member->slot;
@@ -205,7 +317,7 @@ static int resolve_variant(
 	int ret = bind(r, level, type, &tag);
 
 	if (!ret)
-		ret = bind_options(r, type, tag);
+		ret = type->location ? bind_ranges(r, type, tag) : bind_options(r, type, tag);
 	type->min_bits = type->member_count ? UINT64_MAX : 0;
 	for (uint32_t i = 0; !ret && i < type->member_count; i++) {
 		ret = resolve_type(r, level, type->members[i].type);
@@ -223,7 +335,8 @@ static int resolve_array(
 
 	if (!ret && type->kind == CTF_SEQUENCE)
 		ret = bind(r, level, type, &length);
-	type->align = type->element->align;
+	if (type->align < type->element->align)
+		type->align = type->element->align;
 	type->min_bits = type->kind == CTF_ARRAY
 			? saturated_multiply(type->length, type->element->min_bits)
 			: 0;
@@ -236,7 +349,7 @@ static int resolve_type(
 	switch (type->kind) {
 	case CTF_INTEGER:
 	case CTF_ENUM:
-	case CTF_FLOAT: type->min_bits = type->size; return 0;
+	case CTF_FLOAT: type->min_bits = type->leb128 ? 8 : type->size; return 0;
 	case CTF_STRING: type->min_bits = 8; return 0;
 	case CTF_STRUCT: return resolve_struct(r, level, type);
 	case CTF_VARIANT: return resolve_variant(r, level, type);
@@ -309,7 +422,7 @@ int ctf_resolve(struct ctf_trace_classes *classes, struct ctf_type *const scopes
 	const struct resolver r = {classes, scopes, scope, error};
 	int ret = resolve_type(&r, NULL, scopes[scope]);
 
-	if (ret)
+	if (ret || classes->is_ctf2)
 		return ret;
 	if (scope == CTF_SCOPE_PACKET_HEADER)
 		set_roles(scopes[scope], header_roles);

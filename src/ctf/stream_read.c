@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ctf/decode2.h"
 #include "ctf/stream_read.h"
 
 #define PACKET_MAGIC 0xc1fc1fc1u
@@ -64,6 +65,7 @@ int ctf_stream_reader_open(struct ctf_stream_reader *stream, struct ctf_trace_cl
 static void free_buffers(struct ctf_stream_reader *stream)
 {
 	ctf_window_free(&stream->window);
+	ctf_decoder_drop_texts(&stream->decoder);
 	free(stream->decoder.values);
 	stream->decoder.values = NULL;
 	stream->decoder.room = 0;

@@ -60,6 +60,7 @@ struct ctf_trace_classes {
 	bool has_uuid;
 	bool has_trace;
 	bool has_byte_order;
+	bool is_ctf2; /* Roles stand in the metadata; in TSDL names say what a field means. */
 	struct ctf_type *packet_header;
 	struct ctf_clock **clocks;
 	uint32_t clock_count;

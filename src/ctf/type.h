@@ -11,6 +11,13 @@
 /* Deepest nesting of field classes that is made or read. A SIDE level may take three of them. */
 #define CTF_DEPTH_MAX 512
 
+/* A range of a selector before it is known whether the selector is signed. */
+struct ctf_wide_range {
+	__int128 begin;
+	__int128 end;
+	uint32_t option;
+};
+
 /* Byte aligned, host byte order, base 10; NULL without memory, like all the others. */
 struct ctf_type *ctf_type_integer(struct ctf_arena *arena, unsigned int size, bool is_signed);
 struct ctf_type *ctf_type_float(struct ctf_arena *arena, unsigned int size);
