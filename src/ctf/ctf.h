@@ -430,7 +430,8 @@ int ctf_reader_next(struct ctf_reader *reader, struct ctf_item *item);
 uint32_t ctf_reader_stream_count(const struct ctf_reader *reader);
 uint64_t ctf_reader_stream_size(const struct ctf_reader *reader, uint32_t stream); /* Bytes. */
 const struct ctf_trace *ctf_reader_stream_trace(const struct ctf_reader *reader, uint32_t stream);
-int ctf_reader_stream_next(struct ctf_reader *reader, uint32_t stream, struct ctf_item *item);
+int ctf_reader_stream_next(
+		struct ctf_reader *reader, uint32_t stream, const struct ctf_item **item);
 /* What concerns whole traces: notes that come before all streams, and those behind them. */
 int ctf_reader_note_next(struct ctf_reader *reader, bool behind, struct ctf_item *item);
 

@@ -257,13 +257,11 @@ int ctf_reader_note_next(struct ctf_reader *reader, bool behind, struct ctf_item
 	return 1;
 }
 
-int ctf_reader_stream_next(struct ctf_reader *reader, uint32_t stream, struct ctf_item *item)
+int ctf_reader_stream_next(
+		struct ctf_reader *reader, uint32_t stream, const struct ctf_item **item)
 {
-	int ret = ctf_stream_reader_next(reader->streams[stream]);
-
-	if (ret > 0)
-		*item = reader->streams[stream]->item;
-	return ret;
+	*item = &reader->streams[stream]->item;
+	return ctf_stream_reader_next(reader->streams[stream]);
 }
 
 int ctf_reader_next(struct ctf_reader *reader, struct ctf_item *item)

@@ -178,7 +178,7 @@ static void show_scalar(struct view_sink *sink, const struct node *node)
 static void show_node(struct view_sink *sink, struct nodes *nodes, const struct node *node)
 {
 	struct nodes attributes;
-	struct node list;
+	struct node list = {0};
 	bool attributed;
 
 	advance(nodes);

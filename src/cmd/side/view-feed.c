@@ -78,7 +78,7 @@ static int fill(struct view_feed *feed, struct feed_stream *stream, struct view_
 	struct view_batch *batch = &stream->batches[stream->filled & 1];
 	uint32_t index = (uint32_t)(stream - feed->streams), patience = PATIENCE;
 	struct view_entry entry;
-	struct ctf_item item;
+	const struct ctf_item *item;
 	int ret = 1;
 
 	batch->count = 0;
@@ -88,7 +88,7 @@ static int fill(struct view_feed *feed, struct feed_stream *stream, struct view_
 		ret = ctf_reader_stream_next(feed->reader, index, &item);
 		if (ret <= 0)
 			break;
-		ret = view_line_item(line, &item, &entry);
+		ret = view_line_item(line, item, &entry);
 		if (ret > 0)
 			ret = add_entry(batch, &entry);
 		if (ret < 0)
@@ -278,8 +278,11 @@ void view_feed_stop(struct view_feed *feed)
 			&feed->stopping, true, __ATOMIC_RELAXED); /* Also read without the mutex. */
 	pthread_cond_broadcast(&feed->work);
 	pthread_mutex_unlock(&feed->mutex);
-	for (unsigned int i = 0; i < feed->worker_count; i++)
+	for (unsigned int i = 0; i < feed->worker_count; i++) {
 		pthread_join(feed->workers[i].thread, NULL);
+		view_line_stop(&feed->workers[i].line);
+	}
+	view_line_stop(&feed->line);
 	for (uint32_t i = 0; i < feed->stream_count; i++) {
 		for (unsigned int k = 0; k < 2; k++) {
 			view_out_free(&feed->streams[i].batches[k].out);

@@ -83,16 +83,17 @@ static void put_time(struct view_line *line, int64_t ns)
 	out->at = view_nine_digits(out->at, rest);
 }
 
-static void json_time(struct view_line *line, const char *prefix, int64_t ns)
+static inline __attribute__((always_inline)) void json_time(
+		struct view_line *line, const char *prefix, int64_t ns)
 {
 	struct view_out *out = out_of(line);
 
 	view_out_text(out, ",\"");
-	view_out_put(out, prefix, strlen(prefix));
+	view_out_text(out, prefix);
 	view_out_text(out, "time\":\"");
 	put_time(line, ns);
 	view_out_text(out, "Z\",\"");
-	view_out_put(out, prefix, strlen(prefix));
+	view_out_text(out, prefix);
 	view_out_text(out, "ns\":");
 	view_out_signed(out, ns);
 }
@@ -146,29 +147,63 @@ static void json_count(struct view_line *line, const char *name, uint64_t count)
 	view_out_unsigned(out, count);
 }
 
-/* What all kinds of objects begin with. */
-static void json_begin(struct view_line *line, const struct ctf_item *item, const char *type)
+static void make_place(struct view_line *line, const struct ctf_trace *trace, int64_t cpu)
 {
-	const struct ctf_trace *trace = item->trace;
+	struct view_out *before = out_of(line), *out = &line->place;
+
+	out->at = out->begin;
+	line->sink.out = out;
+	if (is_json(line)) {
+		if (trace->hostname)
+			json_text_member(
+					line, "hostname", trace->hostname, strlen(trace->hostname));
+		if (trace->procname)
+			json_text_member(
+					line, "procname", trace->procname, strlen(trace->procname));
+		if (trace->vpid >= 0)
+			json_count(line, "vpid", (uint64_t)trace->vpid);
+		if (cpu >= 0)
+			json_count(line, "cpu", (uint64_t)cpu);
+	} else {
+		if (has_process(trace)) {
+			put_colour(line, VIEW_COLOUR_PROCESS);
+			put_process(line, trace);
+			put_colour(line, VIEW_COLOUR_END);
+			view_out_char(out, ' ');
+		}
+		if (cpu >= 0) {
+			view_out_text(out, "cpu");
+			view_out_signed(out, cpu);
+			view_out_char(out, ' ');
+		}
+	}
+	line->sink.out = before;
+	line->trace = trace;
+	line->cpu = cpu;
+}
+
+/* Which process, which CPU: mostly those of the line before. */
+static inline void put_place(struct view_line *line, const struct ctf_item *item)
+{
+	int64_t cpu = item->stream ? item->stream->cpu : -1;
+
+	if (__builtin_expect(line->trace != item->trace || line->cpu != cpu, 0))
+		make_place(line, item->trace, cpu);
+	view_out_put(out_of(line), line->place.begin, view_out_size(&line->place));
+}
+
+/* What all kinds of objects begin with. */
+static inline __attribute__((always_inline)) void json_begin(
+		struct view_line *line, const struct ctf_item *item, const char *type)
+{
 	struct view_out *out = out_of(line);
 
 	view_out_text(out, "{\"schema\":1,\"type\":\"");
-	view_out_put(out, type, strlen(type));
+	view_out_text(out, type);
 	view_out_text(out, "\"");
 	if (item->timed)
 		json_time(line, "", item->ns);
-	if (trace->hostname)
-		json_text_member(line, "hostname", trace->hostname, strlen(trace->hostname));
-	if (trace->procname)
-		json_text_member(line, "procname", trace->procname, strlen(trace->procname));
-	if (trace->vpid >= 0) {
-		view_out_text(out, ",\"vpid\":");
-		view_out_signed(out, trace->vpid);
-	}
-	if (item->stream && item->stream->cpu >= 0) {
-		view_out_text(out, ",\"cpu\":");
-		view_out_signed(out, item->stream->cpu);
-	}
+	put_place(line, item);
 }
 
 /* ---- classes of events ---- */
@@ -339,17 +374,7 @@ static void text_event(struct view_line *line, const struct view_class *class,
 		put_colour(line, VIEW_COLOUR_END);
 		view_out_char(out, ' ');
 	}
-	if (has_process(item->trace)) {
-		put_colour(line, VIEW_COLOUR_PROCESS);
-		put_process(line, item->trace);
-		put_colour(line, VIEW_COLOUR_END);
-		view_out_char(out, ' ');
-	}
-	if (item->stream->cpu >= 0) {
-		view_out_text(out, "cpu");
-		view_out_signed(out, item->stream->cpu);
-		view_out_char(out, ' ');
-	}
+	put_place(line, item);
 	view_out_put(out, class->head.begin, view_out_size(&class->head));
 	put_fields(line, class, item);
 	view_out_char(out, '\n');
@@ -424,7 +449,10 @@ static void text_discarded(struct view_line *line, const struct ctf_item *item)
 
 static void json_discarded(struct view_line *line, const struct ctf_item *item)
 {
-	json_begin(line, item, item->kind == CTF_ITEM_DISCARDED ? "discarded" : "lost_packets");
+	if (item->kind == CTF_ITEM_DISCARDED)
+		json_begin(line, item, "discarded");
+	else
+		json_begin(line, item, "lost_packets");
 	if (item->timed)
 		json_time(line, "begin_", item->begin_ns);
 	json_text_member(line, "stream", item->stream->name, strlen(item->stream->name));
@@ -544,7 +572,7 @@ int view_line_item(struct view_line *line, const struct ctf_item *item, struct v
 	case CTF_ITEM_DAMAGE: damage_item(line, item, entry); break;
 	case CTF_ITEM_NOTE: return 0;
 	}
-	if (out_of(line)->failed)
+	if (out_of(line)->failed || line->place.failed)
 		return -ENOMEM;
 	entry->size = view_out_size(out_of(line)) - start;
 	return ret;
@@ -594,4 +622,9 @@ void view_line_start(struct view_line *line, struct view_lines *lines, struct vi
 							.attributes = lines->options->attributes,
 					},
 	};
+}
+
+void view_line_stop(struct view_line *line)
+{
+	view_out_free(&line->place);
 }

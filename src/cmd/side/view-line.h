@@ -29,6 +29,10 @@ struct view_line {
 	int64_t second;
 	char second_text[32];
 	size_t second_size;
+	/* The process and the CPU, as they stood in the line of the event before. */
+	const struct ctf_trace *trace;
+	int64_t cpu;
+	struct view_out place;
 };
 
 enum view_entry_kind {
@@ -58,6 +62,7 @@ void view_lines_stop(struct view_lines *lines, struct ctf_reader *reader);
 void view_lines_forget(void *class);
 
 void view_line_start(struct view_line *line, struct view_lines *lines, struct view_out *out);
+void view_line_stop(struct view_line *line);
 
 /*
  * Write the item into the sink's buffer: 1 and the entry, 0 when it is not wanted, -ENOMEM. Notes

@@ -72,6 +72,7 @@ static int show_notes(struct view *view, struct ctf_reader *reader, bool behind)
 			view_show_entry(view, &entry, out.begin);
 		ret = ret < 0 ? ret : 0;
 	}
+	view_line_stop(&line);
 	view_out_free(&out);
 	return ret;
 }
