@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Contexts of the application: names, and who provides them.
+ *
+ * A name has a place, which is taken once and stays, so that a tracer may hold on to it before the
+ * first registration and after the last. A place points to the registration that provides it, or to
+ * nothing. Events read that pointer within the read-side section of their callback, so a
+ * registration is freed when a grace period has passed since it was taken out.
+ *
+ * There is no lock: a place is appended to the list by one compare-and-swap, a registration comes by
+ * one and goes by another. A fork at any moment leaves the child a whole list.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "export.h"
+#include "functions.h"
+#include "rcu.h"
+#include "registry.h"
+
+#include <side/context.h>
+
+enum {
+	NAMES_MAX = 73, /* bytes of provider and name */
+	PLACES_MAX = 1024,
+};
+
+struct side_context_handle {
+	struct side_context_handle *next_retired;
+	uintptr_t retired_at;
+	struct side_context_place *place;
+	side_context_func get;
+	void *priv;
+};
+
+struct side_context_place {
+	struct side_context_place *next;
+	struct side_context_handle *provider;
+	char names[NAMES_MAX + 2]; /* provider, NUL, name, NUL */
+};
+
+/* Untouched memory, which costs nothing, until somebody uses contexts. */
+static struct side_context_place places[PLACES_MAX];
+static uint32_t nr_taken; /* places ever taken, and more when they ran out */
+static struct side_context_place *first_place;
+static struct side_context_handle *first_retired;
+
+/* ---- places ---- */
+
+static bool is_name_byte(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+			c == '.' || c == '_' || c == '-';
+}
+
+/* Bytes of a name, 0 if it is none. */
+static size_t name_size(const char *name)
+{
+	size_t size = 0;
+
+	if (!name)
+		return 0;
+	while (size <= NAMES_MAX && is_name_byte(name[size]))
+		size++;
+	return name[size] ? 0 : size;
+}
+
+static bool place_is(const struct side_context_place *place, const char *provider, const char *name)
+{
+	return !strcmp(place->names, provider) &&
+			!strcmp(place->names + strlen(place->names) + 1, name);
+}
+
+static struct side_context_place *new_place(
+		const char *provider, size_t provider_size, const char *name, size_t size)
+{
+	struct side_context_place *place;
+	uint32_t index = __atomic_load_n(&nr_taken, __ATOMIC_RELAXED);
+
+	do {
+		if (index >= PLACES_MAX)
+			return NULL;
+		/* Relaxed: a number only; what stands in the place is published by the list. */
+	} while (!__atomic_compare_exchange_n(
+			&nr_taken, &index, index + 1, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	place = &places[index];
+	memcpy(place->names, provider, provider_size + 1);
+	memcpy(place->names + provider_size + 1, name, size + 1);
+	return place;
+}
+
+/* The first place of the name in the list; *end is where the next one is to be appended. */
+static struct side_context_place *search(struct side_context_place **from, const char *provider,
+		const char *name, struct side_context_place ***end)
+{
+	struct side_context_place *place;
+
+	/* Acquire: the names in the place. Pairs with the release in side_context_find(). */
+	for (; (place = __atomic_load_n(from, __ATOMIC_ACQUIRE)); from = &place->next)
+		if (place_is(place, provider, name))
+			break;
+	*end = from;
+	return place;
+}
+
+EXPORT struct side_context_place *side_context_find(const char *provider, const char *name)
+{
+	size_t provider_size = name_size(provider);
+	size_t size = name_size(name);
+	struct side_context_place **end = &first_place;
+	struct side_context_place *place, *added;
+
+	if (!provider_size || !size || provider_size + size > NAMES_MAX)
+		return NULL;
+	place = search(end, provider, name, &end);
+	if (place)
+		return place;
+	added = new_place(provider, provider_size, name, size);
+	if (!added)
+		return NULL;
+	for (;;) {
+		struct side_context_place *expected = NULL;
+
+		/* Release: the names before the pointer. Pairs with the acquire in search(). */
+		if (__atomic_compare_exchange_n(end, &expected, added, false, __ATOMIC_RELEASE,
+				    __ATOMIC_RELAXED))
+			return added;
+		/* Somebody was quicker; if with this name, the new place stays unused. */
+		place = search(end, provider, name, &end);
+		if (place)
+			return place;
+	}
+}
+
+/* ---- registrations that nobody provides any more ---- */
+
+/* A chain of them, from first to last, back on the list. */
+static void push_retired(struct side_context_handle *first, struct side_context_handle *last)
+{
+	struct side_context_handle *seen = __atomic_load_n(&first_retired, __ATOMIC_RELAXED);
+
+	do {
+		last->next_retired = seen;
+		/* Release: the chain. Pairs with the acquire in free_retired(). */
+	} while (!__atomic_compare_exchange_n(
+			&first_retired, &seen, first, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
+}
+
+static void free_retired(void)
+{
+	uintptr_t passed = rcu_last_passed();
+	struct side_context_handle *handle, *next;
+
+	/* Acquire: see push_retired(). Nobody else has the chain from here on. */
+	handle = __atomic_exchange_n(&first_retired, NULL, __ATOMIC_ACQUIRE);
+	for (; handle; handle = next) {
+		next = handle->next_retired;
+		if ((intptr_t)(handle->retired_at - passed) < 0)
+			free(handle);
+		else
+			push_retired(handle, handle);
+	}
+}
+
+/* ---- what the application calls ---- */
+
+EXPORT int side_context_register(const char *provider, const char *name, side_context_func get,
+		void *priv, struct side_context_handle **handle)
+{
+	struct side_context_handle *added, *expected = NULL;
+	struct side_context_place *place;
+	size_t provider_size = name_size(provider);
+	size_t size = name_size(name);
+
+	if (!get || !provider_size || !size || provider_size + size > NAMES_MAX)
+		return SIDE_ERROR_INVAL;
+	side_init();
+	if (registry_is_finished())
+		return SIDE_ERROR_EXITING;
+	free_retired();
+	place = side_context_find(provider, name);
+	if (!place)
+		return SIDE_ERROR_NOMEM;
+	added = calloc(1, sizeof(*added));
+	if (!added)
+		return SIDE_ERROR_NOMEM;
+	added->place = place;
+	added->get = get;
+	added->priv = priv;
+	/*
+	 * Before the registration can be found: once it can, it belongs to whoever unregisters it,
+	 * which may be another thread already.
+	 */
+	if (handle)
+		__atomic_store_n(handle, added, __ATOMIC_RELAXED);
+	/* Release: the registration before the pointer. Pairs with side_context_read(). */
+	if (__atomic_compare_exchange_n(&place->provider, &expected, added, false, __ATOMIC_RELEASE,
+			    __ATOMIC_RELAXED))
+		return SIDE_ERROR_OK;
+	if (handle)
+		__atomic_store_n(handle, NULL, __ATOMIC_RELAXED);
+	free(added);
+	return SIDE_ERROR_EXIST;
+}
+
+EXPORT void side_context_unregister(struct side_context_handle *handle)
+{
+	struct side_context_handle *expected = handle;
+
+	if (!handle)
+		return;
+	/*
+	 * Sequentially consistent: not found any more before we look whether anybody can be in a
+	 * section. A handle that is not there any more is an error of the caller's.
+	 */
+	if (!__atomic_compare_exchange_n(&handle->place->provider, &expected, NULL, false,
+			    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+		return;
+	/* Destructors run beside threads that still emit: they may look at it for ever. */
+	if (registry_is_finished())
+		return;
+	handle->retired_at = rcu_now();
+	if (rcu_is_started() && registry_may_wait()) {
+		rcu_synchronize();
+		free(handle);
+	} else if (rcu_is_started()) {
+		push_retired(handle, handle);
+	} else {
+		/* No section was ever entered. */
+		free(handle);
+	}
+	free_retired();
+}
+
+/* ---- what tracers call ---- */
+
+EXPORT void side_context_read(
+		const struct side_context_place *place, struct side_context_value *value)
+{
+	const struct side_context_handle *provider;
+	struct rcu_reader *reader = NULL;
+	bool leave = false;
+	int saved_errno = errno;
+
+	value->kind = SIDE_CONTEXT_NONE;
+	if (!place)
+		return;
+	/* In an event callback the section is open; elsewhere ours is better than none. */
+	if (!rcu_inside()) {
+		reader = rcu_enter_slow(&leave);
+		if (!reader)
+			return;
+	}
+	/* Acquire: what the registration holds. Pairs with the release in side_context_register(). */
+	provider = __atomic_load_n(&place->provider, __ATOMIC_ACQUIRE);
+	if (provider)
+		provider->get(value, provider->priv);
+	if (leave)
+		rcu_leave(reader);
+	errno = saved_errno;
+}
