@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: MIT */
+/* The caches of context-values.h, and when they hold. What fills them is in context-sources.c. */
+#include "agent/context-values.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+
+#include "agent/context-sources.h"
+#include "wire/raw.h"
+
+__thread struct context_block context_blocks[CONTEXT_BLOCKS];
+__thread struct context_thread context_thread;
+union context_process context_process;
+uint32_t context_needed;
+
+/* The last stamp or generation given out; survives a fork, so that none is ever given out again. */
+static uint32_t last_stamp;
+
+static uint32_t new_stamp(void)
+{
+	uint32_t stamp = __atomic_add_fetch(&last_stamp, 1, __ATOMIC_RELAXED);
+
+	return stamp ? stamp : __atomic_add_fetch(&last_stamp, 1, __ATOMIC_RELAXED);
+}
+
+/* ---- sandboxes ---- */
+
+enum sandbox { SANDBOX_NONE, SANDBOX_SOME_THREADS, SANDBOX_ALL_THREADS };
+
+static uint32_t sandbox;    /* enum sandbox */
+static long seccomp_before; /* mode when we began: that one we can live with */
+
+/* What a thread that is born in a sandbox starts from: the values of its maker, as far as can be. */
+static struct context_values inherited;
+static uint32_t inherited_version; /* odd while it is being written */
+
+_Static_assert(sizeof(struct context_values) % 8 == 0, "copied in words");
+
+static void copy_words(void *to, const void *from, size_t size)
+{
+	uint64_t *target = to;
+	const uint64_t *source = from;
+
+	/* Relaxed, but whole words: two threads may be at it, and the reader finds out afterwards. */
+	for (size /= 8; size; size--, source++, target++)
+		__atomic_store_n(target, __atomic_load_n(source, __ATOMIC_RELAXED),
+				__ATOMIC_RELAXED);
+}
+
+static void keep_inherited(const struct context_values *values)
+{
+	uint32_t version = __atomic_load_n(&inherited_version, __ATOMIC_RELAXED);
+
+	/* Acquire: what we write comes after. Somebody else at it: theirs is as good. */
+	if (version & 1 ||
+			!__atomic_compare_exchange_n(&inherited_version, &version, version + 1,
+					false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		return;
+	atomic_thread_fence(memory_order_release);
+	copy_words(&inherited, values, sizeof(inherited));
+	/* Release: the words before the version. Pairs with take_inherited(). */
+	__atomic_store_n(&inherited_version, version + 2, __ATOMIC_RELEASE);
+}
+
+static void take_inherited(struct context_values *values)
+{
+	unsigned int tries;
+
+	for (tries = 0; tries < 1000; tries++) {
+		uint32_t version = __atomic_load_n(&inherited_version, __ATOMIC_ACQUIRE);
+
+		copy_words(values, &inherited, sizeof(inherited));
+		/* Acquire: the words before the second look. Pairs with keep_inherited(). */
+		atomic_thread_fence(memory_order_acquire);
+		if (!(version & 1) &&
+				version == __atomic_load_n(&inherited_version, __ATOMIC_RELAXED))
+			return;
+	}
+}
+
+bool context_may_ask(void)
+{
+	struct context_thread *thread = &context_thread;
+	/* Acquire: what the thread that went into the sandbox left for us. */
+	uint32_t state = __atomic_load_n(&sandbox, __ATOMIC_ACQUIRE);
+
+	if (__builtin_expect(state != SANDBOX_NONE, 0) &&
+			(state == SANDBOX_ALL_THREADS || !thread->known))
+		thread->sandboxed = true;
+	return !thread->sandboxed;
+}
+
+/* The same, and find out about sandboxes that nobody told us of. For when the kernel is asked. */
+static bool may_read(void)
+{
+	if (!context_may_ask())
+		return false;
+	if (raw_call(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0) != seccomp_before)
+		context_thread.sandboxed = true;
+	return !context_thread.sandboxed;
+}
+
+/*
+ * Values of a thread that may not ask. Its own ids it may: libside has asked for them already, in
+ * this thread, when it gave it a reader.
+ */
+static void read_in_sandbox(uint32_t groups, struct context_values *values)
+{
+	const struct context_thread *thread = &context_thread;
+
+	if (thread->known) {
+		if (values != &thread->values)
+			*values = thread->values;
+		return;
+	}
+	take_inherited(values);
+	values->thread_name[0] = 0;
+	values->tid = 0;
+	if (groups & CONTEXT_GROUP(IDS)) {
+		values->vpid = context_sources_pid();
+		values->vtid = context_sources_tid();
+	}
+}
+
+/* ---- the process ---- */
+
+static void wipe_by_hand(void)
+{
+	__atomic_store_n(&context_process.generation, 0, __ATOMIC_RELAXED);
+}
+
+int context_values_start(void)
+{
+	static bool started;
+
+	if (started)
+		return 0;
+	started = true;
+	seccomp_before = raw_call(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0);
+	/* A kernel too old for it: children of fork() notice by the handler, others do not. */
+	if (raw_call(SYS_madvise, &context_process, sizeof(context_process), MADV_WIPEONFORK) &&
+			pthread_atfork(NULL, NULL, wipe_by_hand))
+		return -ENOMEM;
+	context_generation_now();
+	return 0;
+}
+
+/*
+ * The first set, or the first look of a forked child, which has one thread. Handlers that come in
+ * between do the same, which does no harm.
+ */
+static uint32_t process_begins(void)
+{
+	unsigned int group;
+	uint32_t generation;
+
+	context_process.pid = context_sources_pid();
+	for (group = 0; group < CONTEXT_GROUPS; group++)
+		__atomic_store_n(&context_process.stamps[group], new_stamp(), __ATOMIC_RELAXED);
+	context_cgroup_forked();
+	context_sources_start(context_process.stamps[CONTEXT_GROUP_PROCNAME]);
+	generation = new_stamp();
+	/* Release: pid and stamps before it. Pairs with the acquire in context_generation_now(). */
+	__atomic_store_n(&context_process.generation, generation, __ATOMIC_RELEASE);
+	return generation;
+}
+
+uint32_t context_generation_now(void)
+{
+	/* Acquire: the stamps that came before it. Pairs with context_changed(). */
+	uint32_t generation = __atomic_load_n(&context_process.generation, __ATOMIC_ACQUIRE);
+
+	return __builtin_expect(generation != 0, 1) ? generation : process_begins();
+}
+
+void context_changed(uint32_t groups)
+{
+	unsigned int group;
+
+	/* Nobody has anything yet, or will begin anew. */
+	if (!__atomic_load_n(&context_process.generation, __ATOMIC_RELAXED))
+		return;
+	for (group = 0; group < CONTEXT_GROUPS; group++)
+		if (groups & 1u << group)
+			__atomic_store_n(&context_process.stamps[group], new_stamp(),
+					__ATOMIC_RELAXED);
+	/* Release: stamps before it. Stores of two threads may change places; both are news. */
+	__atomic_store_n(&context_process.generation, new_stamp(), __ATOMIC_RELEASE);
+}
+
+void context_name_changed(void)
+{
+	unsigned int i;
+
+	if (!__atomic_load_n(&context_process.generation, __ATOMIC_RELAXED))
+		return;
+	context_thread.stamps[CONTEXT_GROUP_THREAD_NAME] = 0;
+	for (i = 0; i < CONTEXT_BLOCKS; i++)
+		context_blocks[i].stamp = 0;
+	atomic_signal_fence(memory_order_seq_cst);
+	/* In a sandbox names stay as they are. */
+	if (context_may_ask() && context_sources_tid() == context_sources_pid())
+		context_changed(CONTEXT_GROUP(PROCNAME));
+}
+
+bool context_is_foreign(void)
+{
+	return agent_vforked || context_sources_pid() != context_process.pid;
+}
+
+/* ---- the thread ---- */
+
+/* Which of these groups are not what they were any more? */
+static uint32_t stale(uint32_t groups)
+{
+	const struct context_thread *thread = &context_thread;
+	uint32_t found = 0;
+
+	for (; groups; groups &= groups - 1) {
+		unsigned int group = (unsigned int)__builtin_ctz(groups);
+
+		if (thread->stamps[group] !=
+				__atomic_load_n(&context_process.stamps[group], __ATOMIC_RELAXED))
+			found |= 1u << group;
+	}
+	return found;
+}
+
+/* Read what is stale. False: not now, or not here; nothing has changed. */
+static bool fill(uint32_t groups)
+{
+	struct context_thread *thread = &context_thread;
+	uint32_t stamps[CONTEXT_GROUPS];
+	uint32_t unstable = 0;
+	unsigned int group;
+	bool may;
+
+	if (thread->busy)
+		return false;
+	may = may_read();
+	if (may && context_is_foreign())
+		return false;
+	thread->busy = true;
+	atomic_signal_fence(memory_order_seq_cst);
+	/* Stamps first: what changes while we read will be read once more. */
+	for (group = 0; group < CONTEXT_GROUPS; group++)
+		stamps[group] = __atomic_load_n(&context_process.stamps[group], __ATOMIC_RELAXED);
+	atomic_thread_fence(memory_order_acquire);
+	if (may)
+		unstable = context_sources_read(groups, &thread->values);
+	else
+		read_in_sandbox(groups, &thread->values);
+	for (group = 0; group < CONTEXT_GROUPS; group++)
+		if (groups & ~unstable & 1u << group)
+			thread->stamps[group] = stamps[group];
+	if (may && groups & CONTEXT_GROUP(COUNTERS))
+		context_counters_open();
+	thread->fills++;
+	thread->known = true;
+	atomic_signal_fence(memory_order_seq_cst);
+	thread->busy = false;
+	return true;
+}
+
+static void read_directly(uint32_t groups, struct context_values *values)
+{
+	*values = (struct context_values){0};
+	if (may_read())
+		(void)context_sources_read(groups, values);
+	else
+		read_in_sandbox(groups, values);
+}
+
+uint32_t context_values_get(uint32_t groups, struct context_values *values)
+{
+	const struct context_thread *thread = &context_thread;
+	/* Before anything is read: what we return holds at least until the next change. */
+	uint32_t generation = context_generation_now();
+	uint32_t missing = stale(groups);
+	uint32_t fills;
+
+	if (missing && fill(stale(groups | __atomic_load_n(&context_needed, __ATOMIC_RELAXED))))
+		missing = stale(groups);
+	if (!missing) {
+		fills = thread->fills;
+		atomic_signal_fence(memory_order_seq_cst);
+		*values = thread->values;
+		atomic_signal_fence(memory_order_seq_cst);
+		/* A signal handler may have read anew what we were copying. */
+		if (thread->fills == fills)
+			return generation;
+	}
+	read_directly(groups, values);
+	return 0;
+}
+
+const struct context_values *context_values_look(uint32_t group, struct context_values *room)
+{
+	struct context_thread *thread = &context_thread;
+
+	(void)context_generation_now();
+	if (__builtin_expect(!stale(group), 1))
+		return &thread->values;
+	if (fill(stale(group | __atomic_load_n(&context_needed, __ATOMIC_RELAXED))) &&
+			!stale(group))
+		return &thread->values;
+	read_directly(group, room);
+	return room;
+}
+
+void context_values_need(uint32_t groups)
+{
+	/* Relaxed: a thread that does not see it yet reads these groups when it needs them. */
+	(void)__atomic_or_fetch(&context_needed, groups, __ATOMIC_RELAXED);
+	if (!context_values_start()) {
+		struct context_values values;
+
+		if (context_values_get(context_needed, &values))
+			keep_inherited(&values);
+	}
+}
+
+/* ---- before a sandbox ---- */
+
+static uint32_t sandbox_before;
+static bool sandboxed_before;
+
+void context_sandbox_begins(bool all_threads)
+{
+	struct context_values values;
+	uint32_t state = __atomic_load_n(&sandbox, __ATOMIC_RELAXED);
+
+	sandbox_before = state;
+	sandboxed_before = context_thread.sandboxed;
+	if (__atomic_load_n(&context_process.generation, __ATOMIC_RELAXED) &&
+			context_values_get(context_needed, &values))
+		keep_inherited(&values);
+	if (all_threads || state == SANDBOX_NONE)
+		/* Release: what we keep for others before it. Pairs with context_may_ask(). */
+		__atomic_store_n(&sandbox, all_threads ? SANDBOX_ALL_THREADS : SANDBOX_SOME_THREADS,
+				__ATOMIC_RELEASE);
+	context_thread.known = true;
+	context_thread.sandboxed = true;
+}
+
+void context_sandbox_failed(void)
+{
+	context_thread.sandboxed = sandboxed_before;
+	__atomic_store_n(&sandbox, sandbox_before, __ATOMIC_RELAXED);
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef AGENT_CONTEXT_VALUES_H
+#define AGENT_CONTEXT_VALUES_H
+
+/*
+ * What a thread knows about itself, and how it learns that it does not hold any more.
+ *
+ * Each group of values has a stamp for the whole process, renewed by context_changed(), and one in
+ * each thread: what it was when the thread read the group. Equal: the value is right. The stamps of
+ * the process stand in a page that is wiped in a forked child; the child's first look finds
+ * generation 0 and begins anew, with stamps that no thread has.
+ *
+ * Private to the context-*.c files and their tests.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/context.h"
+
+enum context_group {
+	CONTEXT_GROUP_IDS,         /* vpid, vtid */
+	CONTEXT_GROUP_TID,         /* tid */
+	CONTEXT_GROUP_PROCNAME,    /* of the main thread */
+	CONTEXT_GROUP_THREAD_NAME, /* of this one */
+	CONTEXT_GROUP_UIDS,
+	CONTEXT_GROUP_GIDS,
+	CONTEXT_GROUP_NAMESPACES, /* and the seven behind it, as in enum context_kind */
+	CONTEXT_GROUP_COUNTERS = CONTEXT_GROUP_NAMESPACES + 8, /* no value: the mapped counters */
+	CONTEXT_GROUPS
+};
+
+/* Of agent.h, which these files need nothing else of: this is the child of a vfork(). */
+extern __thread unsigned int agent_vforked
+		__attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+#define CONTEXT_GROUP(name) (1u << CONTEXT_GROUP_##name)
+#define CONTEXT_ALL_NAMESPACES (0xffu << CONTEXT_GROUP_NAMESPACES)
+#define CONTEXT_ALL_GROUPS ((1u << CONTEXT_GROUPS) - 1)
+
+#define CONTEXT_COMM_SIZE 16   /* a name as the kernel has it, with its NUL */
+#define CONTEXT_COUNTERS_MAX 8 /* different hardware counters of a process */
+
+struct context_values {
+	int32_t vpid, vtid, tid;
+	uint32_t uids[3]; /* real, effective, saved */
+	uint32_t gids[3];
+	char procname[CONTEXT_COMM_SIZE];
+	char thread_name[CONTEXT_COMM_SIZE];
+	uint64_t namespaces[8];
+};
+
+struct context_thread {
+	struct context_values values;
+	uint32_t stamps[CONTEXT_GROUPS];
+	uint32_t fills;       /* raised whenever values are read anew */
+	bool busy;            /* values or blocks are being changed */
+	bool known;           /* has read values once */
+	bool sandboxed;       /* must not ask the kernel any more */
+	uint8_t applications; /* functions of application contexts that are running */
+	char scratch[2][CONTEXT_COMM_SIZE];
+	int32_t counters_pid;                       /* process that they are of */
+	const void *counters[CONTEXT_COUNTERS_MAX]; /* NULL: not tried yet */
+};
+
+extern __thread struct context_thread context_thread
+		__attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* Groups that any set needs: a thread reads them all at once, as early as it can. */
+extern uint32_t context_needed __attribute__((visibility("hidden")));
+
+/* Before the first set. 0, or -ENOTSUP when a forked child could not be noticed. */
+int context_values_start(void);
+void context_values_need(uint32_t groups);
+
+/* The generation; begins anew in a forked child. */
+uint32_t context_generation_now(void);
+
+/*
+ * Copy the values of these groups, true now. Returns the generation in which they are, or 0 when
+ * they must not be kept. Disturbs errno.
+ */
+uint32_t context_values_get(uint32_t groups, struct context_values *values);
+
+/* For one value; text in it as context_load() says. */
+const struct context_values *context_values_look(uint32_t group, struct context_values *room);
+
+/* These may have changed: for all threads; or a name of the calling thread's. */
+void context_changed(uint32_t groups);
+void context_name_changed(void);
+
+/* A namespace of users is new: ids may change once more when its map is written. */
+void context_users_changed(void);
+
+/*
+ * The calling thread (all threads) will be forbidden system calls: what is needed is read now.
+ * With `failed`, it was not forbidden after all.
+ */
+void context_sandbox_begins(bool all_threads);
+void context_sandbox_failed(void);
+
+/* May this thread ask the kernel? */
+bool context_may_ask(void);
+
+/* Is this a child that runs in its parent's memory? It must not keep what it is told. */
+bool context_is_foreign(void);
+
+/* context-cgroup.c: the path, at most a second old. Never NULL. */
+uint8_t *context_cgroup_write(uint8_t *to, const uint8_t *end);
+const char *context_cgroup_look(void);
+void context_cgroup_changed(void);
+void context_cgroup_forked(void);
+
+/* context-perf.c */
+/* The number of a hardware counter, or negative: there are no more. Under libside's lock. */
+int context_counter_number(const struct context_spec *spec);
+/* UINT64_MAX: not known. */
+uint64_t context_counter_hardware(uint32_t number);
+uint64_t context_counter_software(uint32_t config);
+void context_counters_open(void);
+
+#endif

@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Functions of the C library after which a cached context may be another one.
+ *
+ * Each passes its arguments on, to whoever would have been called without us, gives back the result
+ * with errno as it is, and only then says what may have changed. None of them is a cancellation
+ * point. What changes ids without passing here (the bare instruction, a file of /proc, another
+ * process) is not noticed; docs/guide/contexts.md says so.
+ *
+ * Part of the preloaded library only, like start.c.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <grp.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <linux/seccomp.h>
+
+#include "agent/context-values.h"
+#include "wire/raw.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* ---- the functions behind ours ---- */
+
+enum next {
+	NEXT_CLONE,
+	NEXT_PRCTL,
+	NEXT_PTHREAD_SETNAME_NP,
+	NEXT_SETEGID,
+	NEXT_SETEUID,
+	NEXT_SETGID,
+	NEXT_SETGROUPS,
+	NEXT_SETNS,
+	NEXT_SETREGID,
+	NEXT_SETRESGID,
+	NEXT_SETRESUID,
+	NEXT_SETREUID,
+	NEXT_SETUID,
+	NEXT_SYSCALL,
+	NEXT_UNSHARE,
+	NEXT_NR
+};
+
+static const char *const names[NEXT_NR] = {
+		"clone",
+		"prctl",
+		"pthread_setname_np",
+		"setegid",
+		"seteuid",
+		"setgid",
+		"setgroups",
+		"setns",
+		"setregid",
+		"setresgid",
+		"setresuid",
+		"setreuid",
+		"setuid",
+		"syscall",
+		"unshare",
+};
+
+/* Read by the assembly below, too. */
+extern void *side_next_functions[NEXT_NR] __attribute__((visibility("hidden")));
+void *side_next_functions[NEXT_NR];
+
+static void *find_next(enum next which)
+{
+	/* Relaxed: all who look find the same. */
+	void *found = __atomic_load_n(&side_next_functions[which], __ATOMIC_RELAXED);
+
+	if (__builtin_expect(!found, 0)) {
+		int saved_errno = errno;
+
+		found = dlsym(RTLD_NEXT, names[which]);
+		__atomic_store_n(&side_next_functions[which], found, __ATOMIC_RELAXED);
+		errno = saved_errno;
+	}
+	return found;
+}
+
+/* Early, because dlsym() is nothing for signal handlers, and most of these functions are. */
+static __attribute__((constructor(101))) void find_all(void)
+{
+	enum next which;
+
+	for (which = 0; which < NEXT_NR; which++)
+		(void)find_next(which);
+}
+
+static int no_function(void)
+{
+	errno = ENOSYS;
+	return -1;
+}
+
+static int passed(int result, uint32_t groups)
+{
+	if (result != -1)
+		context_changed(groups);
+	return result;
+}
+
+#define PASS(which, function, groups, ...)                                \
+	({                                                                \
+		void *found = find_next(which);                           \
+		__typeof__(&(function)) real;                             \
+		memcpy(&real, &found, sizeof(real));                      \
+		real ? passed(real(__VA_ARGS__), groups) : no_function(); \
+	})
+
+/* ---- ids ---- */
+
+#define UIDS CONTEXT_GROUP(UIDS)
+#define GIDS CONTEXT_GROUP(GIDS)
+
+EXPORT int setuid(uid_t uid)
+{
+	return PASS(NEXT_SETUID, setuid, UIDS, uid);
+}
+
+EXPORT int seteuid(uid_t uid)
+{
+	return PASS(NEXT_SETEUID, seteuid, UIDS, uid);
+}
+
+EXPORT int setreuid(uid_t real_id, uid_t effective)
+{
+	return PASS(NEXT_SETREUID, setreuid, UIDS, real_id, effective);
+}
+
+EXPORT int setresuid(uid_t real_id, uid_t effective, uid_t saved)
+{
+	return PASS(NEXT_SETRESUID, setresuid, UIDS, real_id, effective, saved);
+}
+
+EXPORT int setgid(gid_t gid)
+{
+	return PASS(NEXT_SETGID, setgid, GIDS, gid);
+}
+
+EXPORT int setegid(gid_t gid)
+{
+	return PASS(NEXT_SETEGID, setegid, GIDS, gid);
+}
+
+EXPORT int setregid(gid_t real_id, gid_t effective)
+{
+	return PASS(NEXT_SETREGID, setregid, GIDS, real_id, effective);
+}
+
+EXPORT int setresgid(gid_t real_id, gid_t effective, gid_t saved)
+{
+	return PASS(NEXT_SETRESGID, setresgid, GIDS, real_id, effective, saved);
+}
+
+EXPORT int setgroups(size_t nr, const gid_t *groups)
+{
+	return PASS(NEXT_SETGROUPS, setgroups, GIDS, nr, groups);
+}
+
+/* ---- namespaces ---- */
+
+static void namespaces_changed(bool users)
+{
+	if (users)
+		context_users_changed();
+	context_cgroup_changed();
+	/* A new namespace of users shows the same ids as others. */
+	context_changed(CONTEXT_ALL_NAMESPACES | UIDS | GIDS);
+}
+
+EXPORT int unshare(int flags)
+{
+	int result = PASS(NEXT_UNSHARE, unshare, 0, flags);
+
+	if (result != -1)
+		namespaces_changed(flags & CLONE_NEWUSER);
+	return result;
+}
+
+EXPORT int setns(int fd, int flags)
+{
+	int result = PASS(NEXT_SETNS, setns, 0, fd, flags);
+
+	if (result != -1)
+		namespaces_changed(!flags || flags & CLONE_NEWUSER);
+	return result;
+}
+
+/* ---- names, sandboxes ---- */
+
+EXPORT int pthread_setname_np(pthread_t thread, const char *name)
+{
+	void *found = find_next(NEXT_PTHREAD_SETNAME_NP);
+	__typeof__(&pthread_setname_np) real;
+	int saved_errno, result;
+
+	memcpy(&real, &found, sizeof(real));
+	if (!real)
+		return ENOSYS;
+	result = real(thread, name);
+	if (result)
+		return result;
+	saved_errno = errno;
+	if (pthread_equal(thread, pthread_self()))
+		context_name_changed();
+	else
+		context_changed(CONTEXT_GROUP(THREAD_NAME) | CONTEXT_GROUP(PROCNAME));
+	errno = saved_errno;
+	return 0;
+}
+
+/* What has to be done for a call that may forbid calls: before it, and when it has failed. */
+static bool before_prctl(int option)
+{
+	int saved_errno = errno;
+
+	if (option != PR_SET_SECCOMP)
+		return false;
+	context_sandbox_begins(false);
+	errno = saved_errno;
+	return true;
+}
+
+static void after_prctl(int option, long result, bool sandbox)
+{
+	int saved_errno = errno;
+
+	if (sandbox && result < 0)
+		context_sandbox_failed();
+	if (option == PR_SET_NAME && result >= 0)
+		context_name_changed();
+	errno = saved_errno;
+}
+
+EXPORT int prctl(int option, ...)
+{
+	void *found = find_next(NEXT_PRCTL);
+	int (*real)(int option, ...);
+	unsigned long arguments[4];
+	bool sandbox;
+	va_list list;
+	unsigned int i;
+	int result;
+
+	va_start(list, option);
+	for (i = 0; i < 4; i++)
+		arguments[i] = va_arg(list, unsigned long);
+	va_end(list);
+	memcpy(&real, &found, sizeof(real));
+	if (!real)
+		return no_function();
+	sandbox = before_prctl(option);
+	result = real(option, arguments[0], arguments[1], arguments[2], arguments[3]);
+	after_prctl(option, result, sandbox);
+	return result;
+}
+
+/* ---- clone() ---- */
+
+struct clone_start {
+	int (*function)(void *argument);
+	void *argument;
+	int flags;
+};
+
+/*
+ * A child in our memory that is no thread: what it is told must not be kept, and what it does to
+ * itself must not be believed of us. If it also runs on our thread-local storage while we wait, then
+ * it is as with vfork() (start.c).
+ */
+static int cloned_child(void *argument)
+{
+	const struct clone_start *start = argument;
+
+	if (start->flags & CLONE_VFORK && !(start->flags & CLONE_SETTLS))
+		agent_vforked = 1;
+	context_changed(CONTEXT_ALL_GROUPS);
+	return start->function(start->argument);
+}
+
+typedef int clone_function(int (*function)(void *), void *stack, int flags, void *argument, ...);
+
+EXPORT int clone(int (*function)(void *), void *stack, int flags, void *argument, ...)
+{
+	void *found = find_next(NEXT_CLONE);
+	unsigned int vforked = agent_vforked;
+	struct clone_start *start;
+	clone_function *real;
+	void *more[3];
+	va_list list;
+	unsigned int i;
+	int result;
+
+	va_start(list, argument);
+	for (i = 0; i < 3; i++)
+		more[i] = va_arg(list, void *);
+	va_end(list);
+	memcpy(&real, &found, sizeof(real));
+	if (!real)
+		return no_function();
+	if (flags & CLONE_NEWUSER)
+		context_users_changed();
+	if (!(flags & CLONE_VM) || flags & CLONE_THREAD || !stack || !function)
+		return real(function, stack, flags, argument, more[0], more[1], more[2]);
+	/* Of the child's stack, which grows down. */
+	start = (struct clone_start *)(((uintptr_t)stack & ~(uintptr_t)15) - 64);
+	*start = (struct clone_start){function, argument, flags};
+	result = real(cloned_child, start, flags, start, more[0], more[1], more[2]);
+	agent_vforked = vforked;
+	if (result != -1)
+		context_changed(CONTEXT_ALL_GROUPS);
+	return result;
+}
+
+/* ---- syscall(2) ---- */
+
+static void after_syscall(long number, const long *arguments)
+{
+	switch (number) {
+	case SYS_setuid:
+	case SYS_setreuid:
+	case SYS_setresuid: context_changed(UIDS); break;
+	case SYS_setgid:
+	case SYS_setregid:
+	case SYS_setresgid:
+	case SYS_setgroups: context_changed(GIDS); break;
+	case SYS_unshare: namespaces_changed(arguments[0] & CLONE_NEWUSER); break;
+	case SYS_setns: namespaces_changed(!arguments[1] || arguments[1] & CLONE_NEWUSER); break;
+	}
+}
+
+typedef long syscall_function(long number, ...);
+
+/* A descriptor is a success; the id of a thread that is in the way of TSYNC is none. */
+static bool seccomp_failed(const long *arguments, long result)
+{
+	return result < 0 || (result > 0 && !(arguments[1] & SECCOMP_FILTER_FLAG_NEW_LISTENER));
+}
+
+/* One of the calls above: for others this is not in the way. */
+static long watched_syscall(long number, const long *arguments)
+{
+	void *found = find_next(NEXT_SYSCALL);
+	bool sandbox = false;
+	syscall_function *real;
+	long result;
+
+	memcpy(&real, &found, sizeof(real));
+	if (!real)
+		return no_function();
+	if (number == SYS_prctl) {
+		sandbox = before_prctl((int)arguments[0]);
+	} else if (number == SYS_seccomp &&
+			(arguments[0] == SECCOMP_SET_MODE_STRICT ||
+					arguments[0] == SECCOMP_SET_MODE_FILTER)) {
+		context_sandbox_begins(arguments[0] == SECCOMP_SET_MODE_FILTER &&
+				arguments[1] & SECCOMP_FILTER_FLAG_TSYNC);
+		sandbox = true;
+	}
+	result = real(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4],
+			arguments[5]);
+	if (number == SYS_prctl)
+		after_prctl((int)arguments[0], result, sandbox);
+	else if (sandbox && seccomp_failed(arguments, result))
+		context_sandbox_failed();
+	else if (result != -1)
+		after_syscall(number, arguments);
+	return result;
+}
+
+#if defined(__x86_64__) && defined(__LP64__)
+/*
+ * Whatever else is called by this function must find registers and stack as they were: a child that
+ * comes out of it on a stack of its own goes back by what stands there. So it jumps on, and only the
+ * calls that are watched are made from C.
+ */
+long side_watched_syscall(long number, long first, long second, long third, long fourth, long fifth,
+		long sixth) __attribute__((visibility("hidden"), used));
+
+long side_watched_syscall(long number, long first, long second, long third, long fourth, long fifth,
+		long sixth)
+{
+	const long arguments[6] = {first, second, third, fourth, fifth, sixth};
+
+	return watched_syscall(number, arguments);
+}
+
+static long no_syscall(long number, ...)
+{
+	(void)number;
+	return no_function();
+}
+
+/* For the first call of all, which may come before our constructor. */
+void *side_find_syscall(void) __attribute__((visibility("hidden"), used));
+
+void *side_find_syscall(void)
+{
+	syscall_function *none = no_syscall;
+	void *found = find_next(NEXT_SYSCALL);
+
+	if (!found)
+		memcpy(&found, &none, sizeof(found));
+	return found;
+}
+
+_Static_assert(NEXT_SYSCALL == 13, "the offset in the assembly");
+
+/* One bit for each watched call; numbers of x86-64 do not change. */
+#define BIT(number, word) ((number) / 64 == (word) ? 1ull << (number) % 64 : 0)
+#define BITS(word)                                                                             \
+	(BIT(SYS_setuid, word) | BIT(SYS_setreuid, word) | BIT(SYS_setresuid, word) |          \
+			BIT(SYS_setgid, word) | BIT(SYS_setregid, word) |                      \
+			BIT(SYS_setresgid, word) | BIT(SYS_setgroups, word) |                  \
+			BIT(SYS_unshare, word) | BIT(SYS_setns, word) | BIT(SYS_prctl, word) | \
+			BIT(SYS_seccomp, word))
+
+const uint64_t side_watched_calls[5] __attribute__((visibility("hidden"), used)) = {
+		BITS(0), BITS(1), BITS(2), BITS(3), BITS(4)};
+
+__asm__(".text\n"
+	".globl syscall\n"
+	".type syscall, @function\n"
+	".p2align 4\n"
+	"syscall:\n"
+	"	.cfi_startproc\n"
+	"	endbr64\n"
+	"	cmpq $320, %rdi\n"
+	"	jae 1f\n"
+	"	movl %edi, %eax\n"
+	"	shrl $6, %eax\n"
+	"	leaq side_watched_calls(%rip), %r10\n"
+	"	movq (%r10,%rax,8), %rax\n"
+	"	btq %rdi, %rax\n"
+	"	jc side_watched_syscall\n"
+	"1:	movq side_next_functions+8*13(%rip), %rax\n"
+	"	testq %rax, %rax\n"
+	"	jz 2f\n"
+	"	jmp *%rax\n"
+	"2:	pushq %rdi\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	pushq %rsi\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	pushq %rdx\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	pushq %rcx\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	pushq %r8\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	pushq %r9\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	subq $8, %rsp\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	call side_find_syscall\n"
+	"	addq $8, %rsp\n"
+	"	.cfi_adjust_cfa_offset -8\n"
+	"	popq %r9\n"
+	"	.cfi_adjust_cfa_offset -8\n"
+	"	popq %r8\n"
+	"	.cfi_adjust_cfa_offset -8\n"
+	"	popq %rcx\n"
+	"	.cfi_adjust_cfa_offset -8\n"
+	"	popq %rdx\n"
+	"	.cfi_adjust_cfa_offset -8\n"
+	"	popq %rsi\n"
+	"	.cfi_adjust_cfa_offset -8\n"
+	"	popq %rdi\n"
+	"	.cfi_adjust_cfa_offset -8\n"
+	"	jmp *%rax\n"
+	"	.cfi_endproc\n"
+	".size syscall, . - syscall\n");
+#else
+EXPORT long syscall(long number, ...)
+{
+	void *found = find_next(NEXT_SYSCALL);
+	syscall_function *real;
+	long arguments[6];
+	va_list list;
+	unsigned int i;
+
+	va_start(list, number);
+	for (i = 0; i < 6; i++)
+		arguments[i] = va_arg(list, long);
+	va_end(list);
+	switch (number) {
+	case SYS_setuid:
+	case SYS_setreuid:
+	case SYS_setresuid:
+	case SYS_setgid:
+	case SYS_setregid:
+	case SYS_setresgid:
+	case SYS_setgroups:
+	case SYS_unshare:
+	case SYS_setns:
+	case SYS_prctl:
+	case SYS_seccomp: return watched_syscall(number, arguments);
+	}
+	memcpy(&real, &found, sizeof(real));
+	if (!real)
+		return no_function();
+	return real(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4],
+			arguments[5]);
+}
+#endif
