@@ -26,36 +26,12 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "ring/layout.h"
+#include "ring/consumer.h"
+#include "ring/room.h"
 
-/* A test can act in between two accesses to shared memory. */
-#ifndef RING_CONSUMER_STEP
-#define RING_CONSUMER_STEP() ((void)0)
-#endif
-
-/* What the consumer knows about one ring. All of it in its own memory. */
-struct ring_view {
-	struct ring_control *control;
-	const unsigned char *data;
-	const uint64_t *lost;
-	uint64_t tail;          /* Everything before is released. */
-	uint64_t head;          /* The furthest head ever seen. */
-	uint64_t end_timestamp; /* Of the span that ended at tail. */
-	uint64_t peeked_timestamp;
-	uint64_t peeked; /* Where the span shown last ended. */
-	unsigned int mark;
-	const char *error;
-};
-
-struct ring_consumer {
-	struct ring_memory memory;
-	struct ring_view views[];
-};
-
-static int ring_view_fail(struct ring_view *view, const char *error)
+const char *ring_consumer_truncated(const struct ring_consumer *consumer)
 {
-	view->error = error;
-	return -EBADMSG;
+	return ring_truncation_seen(consumer->memory.truncation) ? "its file was truncated" : NULL;
 }
 
 /*
@@ -66,6 +42,10 @@ static void ring_view_resume(struct ring_view *view)
 {
 	uint64_t tail = __atomic_load_n(&view->control->tail, __ATOMIC_ACQUIRE);
 
+	if (__atomic_load_n(&view->control->absent, __ATOMIC_RELAXED)) {
+		ring_view_fail(view, "its memory could not be read");
+		return;
+	}
 	view->tail = tail;
 	view->head = tail;
 	view->peeked = tail;
@@ -88,7 +68,7 @@ int ring_consumer_map(int fd, const struct ring_geometry *expected, struct ring_
 	uint32_t rings;
 	int rc;
 
-	rc = ring_memory_map(fd, PROT_READ, &memory);
+	rc = ring_memory_map(fd, RING_END_CONSUMER, &memory);
 	if (rc)
 		return rc;
 	rings = memory.geometry.rings;
@@ -97,7 +77,11 @@ int ring_consumer_map(int fd, const struct ring_geometry *expected, struct ring_
 					expected->event_slots != memory.geometry.event_slots ||
 					expected->size != memory.geometry.size ||
 					expected->mode != memory.geometry.mode ||
-					expected->clock != memory.geometry.clock)) {
+					expected->clock != memory.geometry.clock ||
+					expected->placement != memory.geometry.placement ||
+					expected->flags != memory.geometry.flags ||
+					expected->block_timeout_us !=
+							memory.geometry.block_timeout_us)) {
 		ring_memory_unmap(&memory);
 		return -EPROTO;
 	}
@@ -136,14 +120,6 @@ static uint64_t ring_time_extend(uint64_t last, uint64_t epoch, uint32_t low)
 	uint64_t behind = ((last >> RING_TIME_BITS) - epoch) & RING_EPOCH_MASK;
 
 	return ((last >> RING_TIME_BITS) - behind) << RING_TIME_BITS | low;
-}
-
-static uint64_t ring_record_full_time(const unsigned char *record)
-{
-	uint64_t timestamp;
-
-	memcpy(&timestamp, record + 5, sizeof(timestamp));
-	return timestamp;
 }
 
 /* The head in all 64 bits, or why it cannot be. */
@@ -248,16 +224,22 @@ int ring_consumer_peek(struct ring_consumer *consumer, uint32_t ring, struct rin
 	struct ring_view *view = &consumer->views[ring];
 	uint64_t size = consumer->memory.geometry.size;
 	struct ring_view_end end = {0};
-	const char *error;
-	uint64_t first;
+	const char *error, *truncated;
+	uint64_t first = 0;
 
 	if (view->error)
 		return -EBADMSG;
+	if (consumer->memory.geometry.mode == RING_MODE_OVERWRITE)
+		return 0;
 	error = ring_view_end(view, size, &end);
-	if (!error && end.head == view->tail)
+	if (!error && end.head == view->tail && !ring_consumer_truncated(consumer))
 		return 0;
 	if (!error)
 		error = ring_view_first_time(view, size, end.head - view->tail, &first);
+	/* After the last access: zeros may have been among what was read. */
+	truncated = ring_consumer_truncated(consumer);
+	if (truncated)
+		error = truncated;
 	if (error)
 		return ring_view_fail(view, error);
 	if (first < view->end_timestamp || end.timestamp < first)
@@ -298,13 +280,9 @@ void ring_consumer_release(
 	RING_CONSUMER_STEP();
 	/* Release: the reads of the span before its reuse. Pairs with the producer's refresh. */
 	__atomic_store_n(&view->control->tail, view->tail, __ATOMIC_RELEASE);
-}
-
-int ring_consumer_snapshot(
-		struct ring_consumer *consumer, uint32_t ring, void *buffer, struct ring_span *span)
-{
-	(void)consumer, (void)ring, (void)buffer, (void)span;
-	return -ENOTSUP;
+	RING_CONSUMER_STEP();
+	if (consumer->memory.geometry.mode == RING_MODE_BLOCK)
+		ring_room_released(&consumer->memory, ring);
 }
 
 const char *ring_consumer_error(const struct ring_consumer *consumer, uint32_t ring)
@@ -316,6 +294,8 @@ bool ring_consumer_pending(const struct ring_consumer *consumer)
 {
 	uint64_t block = consumer->memory.geometry.size / RING_BLOCKS;
 
+	if (consumer->memory.geometry.mode == RING_MODE_OVERWRITE)
+		return false;
 	for (uint32_t ring = 0; ring < consumer->memory.geometry.rings; ring++) {
 		const struct ring_view *view = &consumer->views[ring];
 		uint64_t word;

@@ -23,7 +23,7 @@ static_assert(offsetof(struct ring_doorbell, sleeping) == 64, "sleeping");
 int ring_doorbell_create(int *result)
 {
 	struct ring_doorbell *doorbell;
-	int fd = ring_memfd_create("side-doorbell", RING_DOORBELL_BYTES);
+	int fd = ring_memfd_create("side-doorbell", RING_DOORBELL_BYTES, 0);
 	int rc;
 
 	if (fd < 0)

@@ -4,9 +4,9 @@
  *
  *	0		struct ring_header, never written after the creation
  *	4096		struct ring_control[rings]
- *	lost_offset	lost[rings][event_slots][RING_LOSS_REASONS], each CPU's part on whole pages;
+ *	lost_offset	lost[rings][event_slots][RING_LOSS_REASONS], each ring's part on whole pages;
  *			sparse: memory appears where something was lost
- *	data_offset	data[rings][size]; each ring is mapped twice in a row, so that neither a
+ *	data_offset	(on a huge page, if asked for) data[rings][size]; each ring is mapped twice in a row, so that neither a
  *			record nor a span ever wraps
  *
  * The head word is the commit: one 64-bit store publishes a record. It holds
@@ -37,7 +37,10 @@
 #define RING_CONTROL_HEAD 0
 #define RING_CONTROL_LAST 8
 #define RING_CONTROL_LIMIT 16
+#define RING_CONTROL_CLAIM 24
 #define RING_CONTROL_TAIL 128
+#define RING_CONTROL_BLOCKS 512
+#define RING_BLOCKS 8 /* Of a ring: for the doorbell, and where a reader can begin. */
 
 #ifndef __ASSEMBLER__
 
@@ -49,10 +52,9 @@
 #include "ring/ring.h"
 
 #define RING_MAGIC UINT64_C(0x474e495245444953) /* "SIDERING" on a little-endian host. */
-#define RING_VERSION 1
+#define RING_VERSION 2
 #define RING_HEADER_BYTES 4096
 #define RING_CONTROL_BYTES 1024
-#define RING_BLOCKS 8            /* A ring's blocks: doorbell now, overwrite mode later. */
 #define RING_LOST_GROUP_SLOTS 64 /* Event slots that share one page of counters. */
 #define RING_POSITION_MASK ((UINT64_C(1) << 40) - 1)
 
@@ -70,9 +72,19 @@ struct ring_header {
 	uint64_t lost_offset;
 	uint64_t data_offset;
 	uint64_t total;
-	uint64_t reserved[55];
+	uint64_t alignment; /* Of data_offset: a page, or a huge page. */
+	uint32_t placement;
+	uint32_t flags;
+	uint32_t block_timeout_us;
+	uint32_t storage; /* enum ring_storage */
+	uint64_t reserved[52];
 };
 static_assert(sizeof(struct ring_header) == 512, "ring_header");
+
+enum ring_storage {
+	RING_IN_MEMFD = 0,
+	RING_IN_FILE = 1, /* Without seals: see truncated.c. */
+};
 
 /* Where a consumer stood, for the one that takes over after it. Valid when position == tail. */
 struct ring_mark {
@@ -85,12 +97,18 @@ struct ring_control {
 	uint64_t head;
 	uint64_t last_timestamp; /* Of the last record, or of an attempt after it. */
 	uint64_t limit;          /* (cached tail + size) << 24 | epoch mask: how far head may go. */
-	uint64_t producer_reserved[13];
+	uint64_t claim;          /* Overwrite mode: end of the furthest record ever begun. */
+	uint64_t producer_reserved[4];
+	uint32_t waiting; /* Block mode: a producer waits for room. */
+	uint32_t waiting_reserved[15];
 
 	/* Written by the consumer. */
 	uint64_t tail; /* Free-running position, all 64 bits. */
 	struct ring_mark marks[2];
-	uint64_t consumer_reserved[11];
+	uint64_t releases; /* Block mode, in the first ring only: spans released in any ring. */
+	uint32_t room;     /* Block mode: the futex of those who wait. */
+	uint32_t absent;   /* The data could not be imported. */
+	uint64_t consumer_reserved[9];
 
 	/* Counted by any thread of the producer, atomically. */
 	uint64_t lost[RING_LOSS_REASONS];
@@ -98,7 +116,10 @@ struct ring_control {
 	/* A bit for each group of event slots whose counters were ever touched. */
 	uint64_t lost_groups[RING_EVENT_SLOTS_MAX / RING_LOST_GROUP_SLOTS / 64];
 
-	/* Overwrite mode: position of the first record that begins in each block, and its time. */
+	/*
+	 * Overwrite mode: where the first record begins that begins in this block, in all 64 bits.
+	 * Zero at first, which is right: position 0 is a place to begin.
+	 */
 	struct ring_mark blocks[RING_BLOCKS];
 	uint64_t reserved[48];
 };
@@ -106,52 +127,78 @@ static_assert(sizeof(struct ring_control) == RING_CONTROL_BYTES, "ring_control")
 static_assert(offsetof(struct ring_control, head) == RING_CONTROL_HEAD, "head");
 static_assert(offsetof(struct ring_control, last_timestamp) == RING_CONTROL_LAST, "last");
 static_assert(offsetof(struct ring_control, limit) == RING_CONTROL_LIMIT, "limit");
+static_assert(offsetof(struct ring_control, claim) == RING_CONTROL_CLAIM, "claim");
+static_assert(offsetof(struct ring_control, blocks) == RING_CONTROL_BLOCKS, "blocks");
+static_assert(sizeof(struct ring_mark) == 16, "ring_mark");
+static_assert(offsetof(struct ring_control, waiting) == 64, "waiting");
 static_assert(offsetof(struct ring_control, tail) == RING_CONTROL_TAIL, "tail");
 static_assert(offsetof(struct ring_control, lost) % 64 == 0, "lost");
 
 /* Where the parts lie, for a geometry that passed ring_geometry_check(). */
 struct ring_layout {
+	uint64_t alignment;
 	uint64_t lost_offset;
-	uint64_t lost_stride; /* Of one CPU. */
+	uint64_t lost_stride; /* Of one ring. */
 	uint64_t data_offset;
 	uint64_t total;
 };
 
-/* One ring as this process sees it. */
+/* The rings as this process sees them. */
 struct ring_memory {
 	struct ring_geometry geometry;
 	struct ring_layout layout;
 	unsigned char *base;
 	size_t mapped;
+	struct ring_truncation *truncation; /* A consumer's, in a file. */
 };
 
-int ring_layout_compute(const struct ring_geometry *geometry, struct ring_layout *layout);
+/* alignment: a page, or the huge page. -EINVAL for what cannot be, here or elsewhere. */
+int ring_layout_compute(const struct ring_geometry *geometry, uint64_t alignment,
+		struct ring_layout *layout);
+/* As it is made here. */
+int ring_geometry_layout(const struct ring_geometry *geometry, struct ring_layout *layout);
+/* The header as ring_memory_create() would write it. */
+void ring_header_fill(struct ring_header *header, const struct ring_geometry *geometry,
+		const struct ring_layout *layout, enum ring_storage storage);
+/* Take the geometry out of what is said to be a header: 0, -EPROTO or -ENOTSUP. */
+int ring_header_check(const struct ring_header *header, struct ring_geometry *geometry,
+		struct ring_layout *layout);
+/* Make the first words of each ring, in memory that is zero. */
+void ring_controls_fill(unsigned char *base, const struct ring_geometry *geometry);
 
-/* Check the memory behind fd and map it, data with protection `data_protection`. */
-int ring_memory_map(int fd, int data_protection, struct ring_memory *memory);
+/* Who maps. */
+enum ring_end { RING_END_PRODUCER, RING_END_CONSUMER };
+
+/* Check the memory behind fd and map it; the data of a consumer read-only. */
+int ring_memory_map(int fd, enum ring_end end, struct ring_memory *memory);
 void ring_memory_unmap(struct ring_memory *memory);
 
 /* A memfd of `size` zero bytes that can neither shrink nor grow. */
-int ring_memfd_create(const char *name, uint64_t size);
+int ring_memfd_create(const char *name, uint64_t size, unsigned int flags);
 /* 0 if the descriptor is such a memfd of at least `minimum` bytes, else -EPROTO or the error. */
 int ring_memfd_check(int fd, uint64_t minimum, uint64_t *size);
 
+/* Memory behind which a file may vanish: truncated.c. */
+int ring_truncation_watch(const void *base, size_t size, struct ring_truncation **truncation);
+void ring_truncation_forget(struct ring_truncation *truncation);
+bool ring_truncation_seen(const struct ring_truncation *truncation);
+
 static inline struct ring_control *ring_memory_control(
-		const struct ring_memory *memory, uint32_t cpu)
+		const struct ring_memory *memory, uint32_t ring)
 {
-	return (struct ring_control *)(memory->base + RING_HEADER_BYTES) + cpu;
+	return (struct ring_control *)(memory->base + RING_HEADER_BYTES) + ring;
 }
 
-/* The counters of this CPU: [event_slots][RING_LOSS_REASONS]. */
-static inline uint64_t *ring_memory_lost(const struct ring_memory *memory, uint32_t cpu)
+/* The counters of this ring: [event_slots][RING_LOSS_REASONS]. */
+static inline uint64_t *ring_memory_lost(const struct ring_memory *memory, uint32_t ring)
 {
 	return (uint64_t *)(memory->base + memory->layout.lost_offset +
-			cpu * memory->layout.lost_stride);
+			ring * memory->layout.lost_stride);
 }
 
-static inline unsigned char *ring_memory_data(const struct ring_memory *memory, uint32_t cpu)
+static inline unsigned char *ring_memory_data(const struct ring_memory *memory, uint32_t ring)
 {
-	return memory->base + memory->layout.data_offset + cpu * 2 * memory->geometry.size;
+	return memory->base + memory->layout.data_offset + ring * 2 * memory->geometry.size;
 }
 
 static inline uint64_t ring_head_position(uint64_t head)

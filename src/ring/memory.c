@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The memory of the rings: geometry, creation, mapping.
+ * The memory of the rings: geometry, layout, mapping. It is made in create.c.
  *
  * Each end maps the control part and then every ring's data twice in a row inside one reserved
  * range of addresses. The seals make sure that no page of it can go away under a reader (no
- * SIGBUS).
+ * SIGBUS); for memory in a file see truncated.c.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -16,8 +16,6 @@
 
 #include "ring/clock.h"
 #include "ring/layout.h"
-
-#define RING_SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
 
 static const char *const ring_loss_names[RING_LOSS_REASONS] = {
 		[RING_LOST_FULL] = "ring full",
@@ -87,23 +85,37 @@ size_t ring_payload_max(uint64_t ring_size)
 	return half < RING_PAYLOAD_MAX ? (size_t)half : RING_PAYLOAD_MAX;
 }
 
-int ring_geometry_check(const struct ring_geometry *geometry)
+/* Huge pages of the size that a memfd has by default. */
+size_t ring_huge_page_size(void)
 {
-	long page = sysconf(_SC_PAGESIZE);
+	static const char title[] = "Hugepagesize:";
+	char text[4096], *at;
+	int fd = open("/proc/meminfo", O_RDONLY | O_CLOEXEC);
+	ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 
+	if (fd >= 0)
+		close(fd);
+	if (got <= 0)
+		return 0;
+	text[got] = '\0';
+	at = strstr(text, title);
+	return at ? (size_t)strtoul(at + sizeof(title) - 1, NULL, 10) * 1024 : 0;
+}
+
+/* What is wrong anywhere. */
+static int ring_geometry_check_static(const struct ring_geometry *geometry)
+{
 	if (geometry->rings == 0 || geometry->rings > RING_RINGS_MAX)
 		return -EINVAL;
 	if (geometry->event_slots == 0 || geometry->event_slots > RING_EVENT_SLOTS_MAX)
 		return -EINVAL;
-	if (geometry->size < RING_SIZE_MIN || geometry->size < (uint64_t)page ||
-			geometry->size > RING_SIZE_MAX || (geometry->size & (geometry->size - 1)))
+	if (geometry->size < RING_SIZE_MIN || geometry->size > RING_SIZE_MAX ||
+			(geometry->size & (geometry->size - 1)))
 		return -EINVAL;
-	switch (geometry->mode) {
-	case RING_MODE_DISCARD: break;
-	case RING_MODE_OVERWRITE:
-	case RING_MODE_BLOCK: return -ENOTSUP;
-	default: return -EINVAL;
-	}
+	if ((unsigned int)geometry->mode > RING_MODE_BLOCK ||
+			(unsigned int)geometry->placement > RING_PER_THREAD ||
+			(geometry->flags & ~(uint32_t)(RING_HUGE_PAGES | RING_PREFAULT)))
+		return -EINVAL;
 	switch (geometry->clock) {
 	case RING_CLOCK_TSC: return RING_CLOCK_HAS_TSC ? 0 : -ENOTSUP;
 	case RING_CLOCK_MONOTONIC: return 0;
@@ -111,71 +123,67 @@ int ring_geometry_check(const struct ring_geometry *geometry)
 	}
 }
 
+/* What the data must begin at a multiple of, here; 0: there are no huge pages. */
+static uint64_t ring_geometry_alignment(const struct ring_geometry *geometry)
+{
+	return geometry->flags & RING_HUGE_PAGES ? ring_huge_page_size()
+						 : (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
 static uint64_t ring_align_up(uint64_t value, uint64_t alignment)
 {
 	return (value + alignment - 1) & ~(alignment - 1);
 }
 
-int ring_layout_compute(const struct ring_geometry *geometry, struct ring_layout *layout)
+int ring_layout_compute(const struct ring_geometry *geometry, uint64_t alignment,
+		struct ring_layout *layout)
 {
-	int rc = ring_geometry_check(geometry);
+	int rc = ring_geometry_check_static(geometry);
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 
 	if (rc)
 		return rc;
-	/* Nothing below can overflow 64 bits: 2^13 CPUs, 2^16 slots, 2^33 bytes a doubled ring. */
+	if (alignment == 0)
+		return -ENOTSUP;
+	if (alignment < page || alignment > RING_SIZE_MAX || (alignment & (alignment - 1)) ||
+			geometry->size < alignment)
+		return -EINVAL;
+	layout->alignment = alignment;
+	/* Nothing below can overflow 64 bits: 2^13 rings, 2^16 slots, 2^33 bytes a doubled ring. */
 	layout->lost_stride = ring_align_up(
 			(uint64_t)geometry->event_slots * RING_LOSS_REASONS * sizeof(uint64_t),
 			page);
 	layout->lost_offset = ring_align_up(
 			RING_HEADER_BYTES + (uint64_t)geometry->rings * RING_CONTROL_BYTES, page);
-	layout->data_offset = layout->lost_offset + geometry->rings * layout->lost_stride;
+	layout->data_offset = ring_align_up(
+			layout->lost_offset + geometry->rings * layout->lost_stride, alignment);
 	layout->total = layout->data_offset + geometry->rings * geometry->size;
 	if (layout->total + geometry->rings * geometry->size > SIZE_MAX / 2)
 		return -EINVAL;
 	return 0;
 }
 
+int ring_geometry_check(const struct ring_geometry *geometry)
+{
+	struct ring_layout layout;
+
+	return ring_layout_compute(geometry, ring_geometry_alignment(geometry), &layout);
+}
+
+int ring_geometry_layout(const struct ring_geometry *geometry, struct ring_layout *layout)
+{
+	return ring_layout_compute(geometry, ring_geometry_alignment(geometry), layout);
+}
+
 size_t ring_memory_size(const struct ring_geometry *geometry)
 {
 	struct ring_layout layout;
 
-	return ring_layout_compute(geometry, &layout) ? 0 : (size_t)layout.total;
+	return ring_geometry_layout(geometry, &layout) ? 0 : (size_t)layout.total;
 }
 
-int ring_memfd_create(const char *name, uint64_t size)
-{
-	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-
-	if (fd < 0)
-		return -errno;
-	if (ftruncate(fd, (off_t)size) || fcntl(fd, F_ADD_SEALS, RING_SEALS | F_SEAL_SEAL)) {
-		int rc = -errno;
-
-		close(fd);
-		return rc;
-	}
-	return fd;
-}
-
-int ring_memfd_check(int fd, uint64_t minimum, uint64_t *size)
-{
-	struct stat status;
-	int seals;
-
-	if (fstat(fd, &status))
-		return -errno;
-	if (!S_ISREG(status.st_mode) || status.st_size < 0 || (uint64_t)status.st_size < minimum)
-		return -EPROTO;
-	seals = fcntl(fd, F_GET_SEALS);
-	if (seals < 0 || (seals & F_SEAL_SHRINK) == 0)
-		return -EPROTO;
-	*size = (uint64_t)status.st_size;
-	return 0;
-}
-
-static void ring_header_fill(struct ring_header *header, const struct ring_geometry *geometry,
-		const struct ring_layout *layout)
+void ring_header_fill(struct ring_header *header, const struct ring_geometry *geometry,
+		const struct ring_layout *layout, enum ring_storage storage)
 {
 	*header = (struct ring_header){
 			.magic = RING_MAGIC,
@@ -191,133 +199,166 @@ static void ring_header_fill(struct ring_header *header, const struct ring_geome
 			.lost_offset = layout->lost_offset,
 			.data_offset = layout->data_offset,
 			.total = layout->total,
+			.alignment = layout->alignment,
+			.placement = geometry->placement,
+			.flags = geometry->flags,
+			.block_timeout_us = geometry->block_timeout_us,
+			.storage = storage,
 	};
 }
 
-int ring_memory_create(const struct ring_geometry *geometry, int *result)
+int ring_header_check(const struct ring_header *header, struct ring_geometry *geometry,
+		struct ring_layout *layout)
 {
-	struct ring_layout layout;
-	unsigned char *base;
-	int rc, fd;
+	struct ring_header wanted;
+	int rc;
 
-	rc = ring_layout_compute(geometry, &layout);
+	if (header->magic != RING_MAGIC || header->version != RING_VERSION ||
+			header->storage > RING_IN_FILE)
+		return -EPROTO;
+	*geometry = (struct ring_geometry){
+			.rings = header->rings,
+			.event_slots = header->event_slots,
+			.size = header->size,
+			.mode = (enum ring_mode)header->mode,
+			.clock = (enum ring_clock)header->clock,
+			.placement = (enum ring_placement)header->placement,
+			.flags = header->flags,
+			.block_timeout_us = header->block_timeout_us,
+	};
+	if (!(geometry->flags & RING_HUGE_PAGES) &&
+			header->alignment != (uint64_t)sysconf(_SC_PAGESIZE))
+		return -EPROTO;
+	rc = ring_layout_compute(geometry, header->alignment, layout);
+	if (rc)
+		return rc == -ENOTSUP && header->alignment ? rc : -EPROTO;
+	ring_header_fill(&wanted, geometry, layout, (enum ring_storage)header->storage);
+	/* NOLINTNEXTLINE(clang-analyzer-core.*): it thinks that errno may be 0 after a failure */
+	return memcmp(header, &wanted, sizeof(wanted)) ? -EPROTO : 0;
+}
+
+/*
+ * The header is copied once, and only the copy is believed: the other end may write while we read.
+ * Memory that could shrink is taken only if it says that it is in a file.
+ */
+static int ring_header_read(
+		int fd, struct ring_geometry *geometry, struct ring_layout *layout, bool *sealed)
+{
+	struct ring_header header;
+	struct stat status;
+	int seals, rc;
+
+	if (fstat(fd, &status))
+		return -errno;
+	if (!S_ISREG(status.st_mode) || status.st_size < (off_t)sizeof(header))
+		return -EPROTO;
+	if (pread(fd, &header, sizeof(header), 0) != (ssize_t)sizeof(header))
+		return -EPROTO;
+	seals = fcntl(fd, F_GET_SEALS);
+	*sealed = seals >= 0 && (seals & F_SEAL_SHRINK);
+	rc = ring_header_check(&header, geometry, layout);
 	if (rc)
 		return rc;
-	fd = ring_memfd_create("side-ring", layout.total);
-	if (fd < 0)
-		return fd;
-	base = mmap(NULL, layout.lost_offset, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (base == MAP_FAILED) {
-		rc = -errno;
-		close(fd);
-		return rc;
-	}
-	for (uint32_t cpu = 0; cpu < geometry->rings; cpu++) {
-		struct ring_control *control =
-				(struct ring_control *)(base + RING_HEADER_BYTES) + cpu;
-
-		control->head = RING_EPOCH_FLIP;
-		control->limit = geometry->size << RING_EPOCH_BITS | RING_EPOCH_MASK;
-	}
-	ring_header_fill((struct ring_header *)base, geometry, &layout);
-	munmap(base, layout.lost_offset);
-	*result = fd;
+	if ((uint64_t)status.st_size < layout->total ||
+			*sealed != (header.storage == RING_IN_MEMFD))
+		return -EPROTO;
 	return 0;
 }
 
-int ring_memory_create_file(
-		const struct ring_geometry *geometry, int dir_fd, const char *name, int *fd)
+static int ring_memory_map_piece(const struct ring_memory *memory, uint64_t at, uint64_t bytes,
+		int protection, int fd, uint64_t offset)
 {
-	(void)geometry, (void)dir_fd, (void)name, (void)fd;
-	return -ENOTSUP;
+	int flags = MAP_SHARED | MAP_FIXED;
+	void *got;
+
+	if (memory->geometry.flags & RING_PREFAULT)
+		flags |= MAP_POPULATE;
+	got = mmap(memory->base + at, bytes, protection, flags, fd, (off_t)offset);
+	return got == MAP_FAILED ? -errno : 0;
 }
 
-int ring_memory_import(ring_memory_read *read, void *user, uint64_t base, int *fd)
+/* Addresses for everything, from a multiple of the alignment on. */
+static int ring_memory_reserve(struct ring_memory *memory)
 {
-	(void)read, (void)user, (void)base, (void)fd;
-	return -ENOTSUP;
-}
+	const struct ring_layout *layout = &memory->layout;
+	uint64_t size = layout->data_offset + 2 * memory->geometry.rings * memory->geometry.size;
+	uint64_t more = layout->alignment - (uint64_t)sysconf(_SC_PAGESIZE), before;
+	unsigned char *got;
 
-size_t ring_huge_page_size(void)
-{
+	got = mmap(NULL, size + more, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+			0);
+	if (got == MAP_FAILED)
+		return -errno;
+	before = -(uintptr_t)got & (layout->alignment - 1);
+	if (before)
+		munmap(got, before);
+	if (more > before)
+		munmap(got + before + size, more - before);
+	memory->base = got + before;
+	memory->mapped = size;
 	return 0;
 }
 
 /*
- * Take the geometry out of the header. The other end may write while we read: everything is copied
- * first, and only the copy is believed, after it was found equal to what we would have written.
+ * What a core dump of this process shall have. Of a traced program: each ring once, so that what was
+ * not drained can be recovered from it; a thread's ring only from when it is taken (slots.c).
  */
-static int ring_header_read(int fd, struct ring_geometry *geometry, struct ring_layout *layout)
+static void ring_memory_advise(const struct ring_memory *memory, enum ring_end end)
 {
-	struct ring_header copy, wanted;
-	uint64_t size;
-	int rc = ring_memfd_check(fd, RING_HEADER_BYTES, &size);
-
-	if (rc)
-		return rc;
-	if (pread(fd, &copy, sizeof(copy), 0) != (ssize_t)sizeof(copy))
-		return -EPROTO;
-	if (copy.magic != RING_MAGIC || copy.version != RING_VERSION)
-		return -EPROTO;
-	*geometry = (struct ring_geometry){
-			.rings = copy.rings,
-			.event_slots = copy.event_slots,
-			.size = copy.size,
-			.mode = (enum ring_mode)copy.mode,
-			.clock = (enum ring_clock)copy.clock,
-	};
-	rc = ring_layout_compute(geometry, layout);
-	if (rc)
-		return rc == -ENOTSUP ? rc : -EPROTO;
-	ring_header_fill(&wanted, geometry, layout);
-	/* NOLINTNEXTLINE(clang-analyzer-core.*): it thinks that errno may be 0 after a failure */
-	if (memcmp(&copy, &wanted, sizeof(copy)) || size < layout->total)
-		return -EPROTO;
-	return 0;
-}
-
-static int ring_memory_map_piece(
-		unsigned char *where, uint64_t bytes, int protection, int fd, uint64_t offset)
-{
-	void *got = mmap(where, bytes, protection, MAP_SHARED | MAP_FIXED, fd, (off_t)offset);
-
-	return got == MAP_FAILED ? -errno : 0;
-}
-
-int ring_memory_map(int fd, int data_protection, struct ring_memory *memory)
-{
-	struct ring_layout *layout = &memory->layout;
-	int rc = ring_header_read(fd, &memory->geometry, layout);
 	uint64_t size = memory->geometry.size;
 
+	if (end == RING_END_CONSUMER) {
+		madvise(memory->base, memory->mapped, MADV_DONTDUMP);
+		return;
+	}
+	for (uint32_t ring = 0; ring < memory->geometry.rings; ring++) {
+		unsigned char *data = ring_memory_data(memory, ring);
+
+		madvise(data + size, size, MADV_DONTDUMP);
+		if (memory->geometry.placement == RING_PER_THREAD)
+			madvise(data, size, MADV_DONTDUMP);
+	}
+}
+
+int ring_memory_map(int fd, enum ring_end end, struct ring_memory *memory)
+{
+	int protection = end == RING_END_CONSUMER ? PROT_READ : PROT_READ | PROT_WRITE;
+	const struct ring_layout *layout = &memory->layout;
+	uint64_t size;
+	bool sealed;
+	int rc;
+
+	*memory = (struct ring_memory){0};
+	rc = ring_header_read(fd, &memory->geometry, &memory->layout, &sealed);
 	if (rc)
 		return rc;
-	memory->mapped = (size_t)(layout->data_offset + 2 * memory->geometry.rings * size);
-	memory->base = mmap(NULL, memory->mapped, PROT_NONE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (memory->base == MAP_FAILED)
-		return -errno;
-	rc = ring_memory_map_piece(
-			memory->base, layout->data_offset, PROT_READ | PROT_WRITE, fd, 0);
-	for (uint32_t cpu = 0; !rc && cpu < memory->geometry.rings; cpu++) {
-		unsigned char *data = ring_memory_data(memory, cpu);
-		uint64_t offset = layout->data_offset + cpu * size;
+	size = memory->geometry.size;
+	rc = ring_memory_reserve(memory);
+	if (rc)
+		return rc;
+	rc = ring_memory_map_piece(memory, 0, layout->data_offset, PROT_READ | PROT_WRITE, fd, 0);
+	for (uint32_t ring = 0; !rc && ring < memory->geometry.rings; ring++) {
+		uint64_t at = layout->data_offset + 2 * ring * size;
+		uint64_t offset = layout->data_offset + ring * size;
 
-		rc = ring_memory_map_piece(data, size, data_protection, fd, offset);
+		rc = ring_memory_map_piece(memory, at, size, protection, fd, offset);
 		if (!rc)
-			rc = ring_memory_map_piece(data + size, size, data_protection, fd, offset);
+			rc = ring_memory_map_piece(memory, at + size, size, protection, fd, offset);
 	}
+	if (!rc && !sealed && end == RING_END_CONSUMER)
+		rc = ring_truncation_watch(memory->base, memory->mapped, &memory->truncation);
 	if (rc) {
 		ring_memory_unmap(memory);
 		return rc;
 	}
-	/* A traced program's core dumps stay as large as they were. */
-	madvise(memory->base, memory->mapped, MADV_DONTDUMP);
+	ring_memory_advise(memory, end);
 	return 0;
 }
 
 void ring_memory_unmap(struct ring_memory *memory)
 {
+	if (memory->truncation)
+		ring_truncation_forget(memory->truncation);
 	munmap(memory->base, memory->mapped);
 	memory->base = NULL;
 }

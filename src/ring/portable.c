@@ -8,6 +8,9 @@
  * had they yield and sleep a bounded number of times before the record is counted as lost. The
  * locks stand in private memory, so a killed process takes them with it.
  *
+ * A thread's ring (RING_PER_THREAD) is locked just so. Its own handler that finds it locked borrows a
+ * free ring for one record.
+ *
  * A handler that leaves by longjmp() out of the middle of a publication leaves that ring locked;
  * the process uses the other rings from then on.
  */
@@ -17,7 +20,14 @@
 #include <unistd.h>
 
 #include "ring/clock.h"
+#include "ring/doorbell.h"
 #include "ring/portable.h"
+#include "ring/slots.h"
+
+/* A test can act in between two accesses to shared memory. */
+#ifndef RING_PRODUCER_STEP
+#define RING_PRODUCER_STEP() ((void)0)
+#endif
 
 #define RING_TRIED_MAX 16 /* Rings that one publication tries. */
 #define RING_YIELDS 64    /* How often it yields for other threads that hold them all, */
@@ -64,16 +74,66 @@ static bool ring_portable_room(const struct ring_producer *producer, struct ring
 	return true;
 }
 
+/*
+ * Overwrite mode, before the first byte: where the record will end, in all 64 bits, as near to the
+ * claim as the head is. See section-x86_64.S.
+ */
+static uint64_t ring_portable_claim(struct ring_control *control, uint64_t head, uint64_t word)
+{
+	uint64_t claim = __atomic_load_n(&control->claim, __ATOMIC_RELAXED);
+	int64_t further = (int64_t)(head + word - (claim << RING_EPOCH_BITS)) >> RING_EPOCH_BITS;
+	uint64_t end = claim + (uint64_t)further;
+
+	if (further > 0)
+		__atomic_store_n(&control->claim, end, __ATOMIC_RELAXED);
+	/* The claim before the bytes. Pairs with the fence in ring_snapshot_once(). */
+	ring_doorbell_fence();
+	RING_PRODUCER_STEP();
+	return end;
+}
+
+/* The record ends in another block: mark it, and all between. */
+static void ring_portable_mark(const struct ring_producer *producer, struct ring_control *control,
+		uint64_t head, uint64_t next, uint64_t end)
+{
+	uint64_t block = head >> producer->block_shift, last = next >> producer->block_shift;
+
+	do {
+		block++;
+		/* Relaxed: the release of the head follows. */
+		__atomic_store_n(&control->blocks[block % RING_BLOCKS].position, end,
+				__ATOMIC_RELAXED);
+		RING_PRODUCER_STEP();
+	} while ((block ^ last) % RING_BLOCKS);
+}
+
+static void ring_portable_copy(unsigned char *to, const struct ring_parts *parts)
+{
+	memcpy(to, parts->head, parts->head_size);
+	if (parts->body_size)
+		memcpy(to + parts->head_size, parts->body, parts->body_size);
+}
+
+/* The head's epoch is that of now only by chance, 2^51 ticks later: see section-x86_64.S. */
+static uint64_t ring_portable_invalidate(struct ring_control *control, uint64_t head)
+{
+	head ^= RING_EPOCH_FLIP;
+	__atomic_store_n(&control->head, head, __ATOMIC_RELEASE);
+	RING_PRODUCER_STEP();
+	return head;
+}
+
 /* The caller is alone on this ring, but may be killed at any point. */
 int ring_portable_write(const struct ring_producer *producer, const struct ring_place *place,
-		uint32_t event_id, const void *payload, size_t size, uint64_t now)
+		uint32_t event_id, const struct ring_parts *parts, uint64_t now)
 {
 	struct ring_control *control = place->control;
 	uint64_t head = __atomic_load_n(&control->head, __ATOMIC_RELAXED);
 	uint64_t last = __atomic_load_n(&control->last_timestamp, __ATOMIC_RELAXED);
 	unsigned char *record = place->data + (ring_head_position(head) & producer->mask);
+	bool over = producer->mode == RING_MODE_OVERWRITE;
+	uint64_t epoch, word, next, end = 0;
 	bool same_time, same_epoch;
-	uint64_t epoch, word;
 	size_t header;
 
 	if (now < last)
@@ -85,56 +145,90 @@ int ring_portable_write(const struct ring_producer *producer, const struct ring_
 		header = RING_EXTENDED_BYTES;
 	else
 		header = event_id < RING_TAG_MEDIUM ? RING_COMPACT_BYTES : RING_MEDIUM_BYTES;
-	word = (uint64_t)(header + size) << RING_EPOCH_BITS;
-	if (!ring_portable_room(producer, control, head, word))
+	word = (uint64_t)(header + parts->head_size + parts->body_size) << RING_EPOCH_BITS;
+	if (over)
+		end = ring_portable_claim(control, head, word);
+	else if (!ring_portable_room(producer, control, head, word))
 		return RING_SECTION_FULL;
-	if (!same_time && same_epoch) {
-		/* The same epoch only by chance, 2^51 ticks later: see section-x86_64.S. */
-		head ^= RING_EPOCH_FLIP;
-		__atomic_store_n(&control->head, head, __ATOMIC_RELEASE);
-	}
+	if (!same_time && same_epoch)
+		head = ring_portable_invalidate(control, head);
 	ring_header_write(record, header, event_id, now);
-	memcpy(record + header, payload, size);
+	ring_portable_copy(record + header, parts);
+	RING_PRODUCER_STEP();
+	next = ((head + word) & ~(uint64_t)RING_EPOCH_MASK) | epoch;
+	if (over && (head ^ next) >= producer->block_word) {
+		ring_portable_mark(producer, control, head, next, end);
+		next ^= RING_EPOCH_FLIP;
+	}
 	/* Release, with the acquire of last_timestamp in ring_consumer_peek(). */
 	__atomic_store_n(&control->last_timestamp, now, __ATOMIC_RELEASE);
-	word = ((head + word) & ~(uint64_t)RING_EPOCH_MASK) | epoch;
+	RING_PRODUCER_STEP();
 	/* Release: the record before the head. Pairs with the acquire in ring_consumer_peek(). */
-	__atomic_store_n(&control->head, word, __ATOMIC_RELEASE);
-	return (head ^ word) >= producer->block_word ? RING_SECTION_CROSSED : RING_SECTION_DONE;
+	__atomic_store_n(&control->head, next, __ATOMIC_RELEASE);
+	return !over && (head ^ next) >= producer->block_word ? RING_SECTION_CROSSED
+							      : RING_SECTION_DONE;
+}
+
+/* Write into this ring unless it is locked; then *nested says whether by this thread. */
+static int ring_portable_try(struct ring_producer *producer, uint32_t ring, uint32_t event_id,
+		const struct ring_parts *parts, uint64_t self, bool *nested)
+{
+	uint64_t *lock = &producer->locks[(size_t)ring * RING_LOCK_WORDS];
+	uint64_t holder = 0;
+	int code;
+
+	/* Acquire and release order one holder's accesses before the next one's. */
+	if (!__atomic_compare_exchange_n(
+			    lock, &holder, self, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+		*nested |= holder == self;
+		return RING_SECTION_BUSY;
+	}
+	code = ring_portable_write(producer, &producer->places[ring], event_id, parts,
+			ring_clock_read((enum ring_clock)producer->clock));
+	__atomic_store_n(lock, 0, __ATOMIC_RELEASE);
+	return code;
 }
 
 /*
  * Try the rings once, from this CPU's on. *nested: this thread holds one of them, further up its
  * stack. It must not wait then: the other holder may be interrupted just so and wait for it.
  */
-static int ring_portable_try(struct ring_producer *producer, uint32_t event_id, const void *payload,
-		size_t size, uint64_t self, bool *nested)
+static int ring_portable_any(struct ring_producer *producer, uint32_t event_id,
+		const struct ring_parts *parts, uint64_t self, bool *nested)
 {
 	uint32_t tries = producer->rings < RING_TRIED_MAX ? producer->rings : RING_TRIED_MAX;
-	uint32_t cpu = ring_portable_cpu(producer);
+	uint32_t ring = ring_portable_cpu(producer);
+	int code = RING_SECTION_BUSY;
 
 	*nested = false;
-	for (; tries > 0; tries--, cpu = (cpu + 1) % producer->rings) {
-		uint64_t *lock = &producer->locks[cpu * RING_LOCK_WORDS];
-		uint64_t holder = 0;
-		int code;
+	for (; tries > 0 && code == RING_SECTION_BUSY; tries--, ring = (ring + 1) % producer->rings)
+		code = ring_portable_try(producer, ring, event_id, parts, self, nested);
+	return code;
+}
 
-		/* Acquire and release order one holder's accesses before the next one's. */
-		if (!__atomic_compare_exchange_n(lock, &holder, self, false, __ATOMIC_ACQUIRE,
-				    __ATOMIC_RELAXED)) {
-			*nested |= holder == self;
-			continue;
-		}
-		code = ring_portable_write(producer, &producer->places[cpu], event_id, payload,
-				size, ring_clock_read((enum ring_clock)producer->clock));
-		__atomic_store_n(lock, 0, __ATOMIC_RELEASE);
+/* Try the ring of this thread. Only its own handlers can find it locked. */
+static int ring_portable_own(struct ring_producer *producer, uint32_t event_id,
+		const struct ring_parts *parts, uint64_t self)
+{
+	uint32_t ring = ring_slot(producer);
+	bool nested = false;
+	int code;
+
+	if (ring == RING_SLOT_NONE)
+		return RING_SECTION_NO_RING;
+	code = ring_portable_try(producer, ring, event_id, parts, self, &nested);
+	if (code != RING_SECTION_BUSY)
 		return code;
-	}
-	return RING_SECTION_BUSY;
+	ring = ring_slot_borrow(producer);
+	if (ring == RING_SLOT_NONE)
+		return RING_SECTION_BUSY;
+	code = ring_portable_try(producer, ring, event_id, parts, self, &nested);
+	ring_slot_give_back(producer, ring);
+	return code;
 }
 
 int ring_portable_publish(
-		struct ring_producer *producer, uint32_t event_id, const void *payload, size_t size)
+		struct ring_producer *producer, uint32_t event_id, const struct ring_parts *parts)
 {
 	const struct timespec pause = {.tv_nsec = RING_SLEEP_NS};
 	uint64_t self = ring_thread_token();
@@ -145,12 +239,16 @@ int ring_portable_publish(
 	/* Only where the kernel cannot wipe memory on fork. */
 	if (producer->owner && producer->owner != getpid())
 		code = RING_SECTION_FORKED;
+	else if (producer->placement == RING_PER_THREAD) {
+		code = ring_portable_own(producer, event_id, parts, self);
+		nested = true;
+	}
 	for (int round = 0; code == RING_SECTION_BUSY && !nested; round++) {
 		if (round > RING_YIELDS)
 			nanosleep(&pause, NULL);
 		else if (round)
 			sched_yield();
-		code = ring_portable_try(producer, event_id, payload, size, self, &nested);
+		code = ring_portable_any(producer, event_id, parts, self, &nested);
 		if (round >= RING_YIELDS + RING_SLEEPS)
 			break;
 	}

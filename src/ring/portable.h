@@ -7,13 +7,21 @@
 
 #define RING_LOCK_WORDS 8 /* One lock a cache line. */
 
+/* A payload in two pieces. */
+struct ring_parts {
+	const void *head;
+	size_t head_size;
+	const void *body;
+	size_t body_size;
+};
+
 /* Publish in any ring; a RING_SECTION_ code. */
-int ring_portable_publish(struct ring_producer *producer, uint32_t event_id, const void *payload,
-		size_t size);
+int ring_portable_publish(
+		struct ring_producer *producer, uint32_t event_id, const struct ring_parts *parts);
 
 /* Write one record of the time `now` into a ring that nobody else writes. */
 int ring_portable_write(const struct ring_producer *producer, const struct ring_place *place,
-		uint32_t event_id, const void *payload, size_t size, uint64_t now);
+		uint32_t event_id, const struct ring_parts *parts, uint64_t now);
 
 /* The ring that this thread should try first. */
 uint32_t ring_portable_cpu(const struct ring_producer *producer);

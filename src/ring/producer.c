@@ -4,7 +4,7 @@
  *
  * ring_publish() runs one restartable section (section-x86_64.S has the protocol); everything that
  * is not the common case is in ring_publish_slow(). The path is chosen once, when the rings are
- * mapped.
+ * mapped: which sections, by mode and placement.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,6 +14,8 @@
 #include "ring/clock.h"
 #include "ring/doorbell.h"
 #include "ring/portable.h"
+#include "ring/room.h"
+#include "ring/slots.h"
 
 #define RING_ATTEMPTS 256 /* Sections that one publication starts, aborted ones included. */
 
@@ -25,6 +27,8 @@ struct ring_producer_cold {
 	size_t page;
 	size_t payload_max;
 	bool portable;
+	uint64_t slot_offset; /* Per thread. */
+	uint64_t slot_key;
 	uint64_t refused;
 };
 
@@ -56,45 +60,92 @@ static bool ring_rseq_usable(void)
 #endif
 }
 
+#if RING_HAS_SECTION
+#define RING_SECTIONS_CHOOSE(mode, place)                                                     \
+	do {                                                                                  \
+		if (tsc) {                                                                    \
+			producer->compact = ring_section_compact_tsc_##mode##_##place;        \
+			producer->parts = ring_section_parts_tsc_##mode##_##place;            \
+			producer->extended = ring_section_extended_tsc_##mode##_##place;      \
+		} else {                                                                      \
+			producer->compact_at = ring_section_compact_clock_##mode##_##place;   \
+			producer->parts_at = ring_section_parts_clock_##mode##_##place;       \
+			producer->extended_at = ring_section_extended_clock_##mode##_##place; \
+		}                                                                             \
+		producer->invalidate = ring_section_invalidate_##place;                       \
+	} while (0)
+
+static void ring_producer_choose(struct ring_producer *producer)
+{
+	bool tsc = producer->clock == RING_CLOCK_TSC;
+	bool over = producer->mode == RING_MODE_OVERWRITE;
+	bool thread = producer->placement == RING_PER_THREAD;
+
+	producer->rseq_offset = (uint64_t)__rseq_offset;
+	producer->path = tsc ? RING_PATH_RSEQ_TSC : RING_PATH_RSEQ_CLOCK;
+	if (over && thread)
+		RING_SECTIONS_CHOOSE(over, thread);
+	else if (over)
+		RING_SECTIONS_CHOOSE(over, cpu);
+	else if (thread)
+		RING_SECTIONS_CHOOSE(keep, thread);
+	else
+		RING_SECTIONS_CHOOSE(keep, cpu);
+}
+#endif
+
 static void ring_producer_fill(struct ring_producer *producer, struct ring_producer_cold *cold)
 {
 	const struct ring_memory *memory = &cold->memory;
 	const struct ring_geometry *geometry = &memory->geometry;
+	uint32_t rings = geometry->rings;
 
 	producer->mask = geometry->size - 1;
 	producer->size_word = geometry->size << RING_EPOCH_BITS;
 	producer->block_word = geometry->size / RING_BLOCKS << RING_EPOCH_BITS;
+	producer->block_shift = (uint32_t)__builtin_ctzll(producer->block_word);
 	producer->payload_limit = cold->payload_max + 1;
 	producer->clock = geometry->clock;
+	producer->mode = geometry->mode;
+	producer->placement = geometry->placement;
 	producer->event_slots = geometry->event_slots;
+	producer->block_timeout_us =
+			geometry->mode == RING_MODE_BLOCK ? geometry->block_timeout_us : 0;
+	producer->slot_offset = cold->slot_offset;
+	producer->slot_key = cold->slot_key;
+	producer->pid = getpid();
 	producer->doorbell = cold->doorbell;
 	producer->lost = ring_memory_lost(memory, 0);
 	producer->lost_stride_words = memory->layout.lost_stride / sizeof(uint64_t);
-	producer->rings = geometry->rings;
-	producer->locks = (uint64_t *)&producer->places[geometry->rings];
-	for (uint32_t cpu = 0; cpu < geometry->rings; cpu++) {
-		producer->places[cpu].control = ring_memory_control(memory, cpu);
-		producer->places[cpu].data = ring_memory_data(memory, cpu);
+	producer->rings = rings;
+	/* In this order: ring_producer_bytes(). */
+	producer->locks = (uint64_t *)&producer->places[rings];
+	producer->owners = producer->locks + (size_t)rings * RING_LOCK_WORDS;
+	producer->stalled = producer->owners + rings;
+	for (uint32_t ring = 0; ring < rings; ring++) {
+		producer->places[ring].control = ring_memory_control(memory, ring);
+		producer->places[ring].data = ring_memory_data(memory, ring);
 	}
-	if (cold->portable) {
-		producer->path = RING_PATH_PORTABLE;
-		return;
-	}
+	producer->path = RING_PATH_PORTABLE;
 #if RING_HAS_SECTION
-	producer->rseq_offset = (uint64_t)__rseq_offset;
+	if (!cold->portable)
+		ring_producer_choose(producer);
 #endif
-	producer->path = geometry->clock == RING_CLOCK_TSC ? RING_PATH_RSEQ_TSC
-							   : RING_PATH_RSEQ_CLOCK;
+}
+
+/* Of what a fork wipes: the structure, and for each ring its place, lock, owner and stall. */
+static size_t ring_producer_bytes(const struct ring_geometry *geometry)
+{
+	return sizeof(struct ring_producer) +
+			geometry->rings *
+			(sizeof(struct ring_place) + (RING_LOCK_WORDS + 2) * sizeof(uint64_t));
 }
 
 /* One mapping: the cold page, then the pages that a fork wipes. */
 static struct ring_producer *ring_producer_allocate(const struct ring_memory *memory)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	size_t hot = sizeof(struct ring_producer) +
-			memory->geometry.rings *
-					(sizeof(struct ring_place) +
-							RING_LOCK_WORDS * sizeof(uint64_t));
+	size_t hot = ring_producer_bytes(&memory->geometry);
 	size_t bytes = page + ((hot + page - 1) & ~(page - 1));
 	struct ring_producer_cold *cold;
 	struct ring_producer *producer;
@@ -113,6 +164,21 @@ static struct ring_producer *ring_producer_allocate(const struct ring_memory *me
 	return producer;
 }
 
+/* What is in this process beside the mapping: the doorbell's page, a place in threads' memory. */
+static int ring_producer_connect(struct ring_producer_cold *cold, int doorbell_fd)
+{
+	int rc = 0;
+
+	if (doorbell_fd >= 0)
+		rc = ring_doorbell_map(doorbell_fd, &cold->doorbell);
+	if (rc || cold->memory.geometry.placement != RING_PER_THREAD)
+		return rc;
+	rc = ring_slots_open(&cold->slot_offset, &cold->slot_key);
+	if (rc && cold->doorbell)
+		ring_doorbell_unmap(cold->doorbell);
+	return rc;
+}
+
 int ring_producer_map(int ring_fd, int doorbell_fd, struct ring_producer **result)
 {
 	struct ring_producer_cold *cold;
@@ -121,7 +187,7 @@ int ring_producer_map(int ring_fd, int doorbell_fd, struct ring_producer **resul
 	int saved = errno;
 	int rc;
 
-	rc = ring_memory_map(ring_fd, PROT_READ | PROT_WRITE, &memory);
+	rc = ring_memory_map(ring_fd, RING_END_PRODUCER, &memory);
 	if (rc)
 		goto out;
 	if (memory.geometry.clock == RING_CLOCK_TSC && !ring_clock_tsc_permitted()) {
@@ -132,13 +198,10 @@ int ring_producer_map(int ring_fd, int doorbell_fd, struct ring_producer **resul
 	producer = ring_producer_allocate(&memory);
 	if (!producer)
 		goto out_memory;
-	rc = 0;
 	cold = ring_producer_cold(producer);
-	if (doorbell_fd >= 0) {
-		rc = ring_doorbell_map(doorbell_fd, &cold->doorbell);
-		if (rc)
-			goto out_producer;
-	}
+	rc = ring_producer_connect(cold, doorbell_fd);
+	if (rc)
+		goto out_producer;
 	ring_producer_fill(producer, cold);
 	*result = producer;
 	goto out;
@@ -159,6 +222,8 @@ void ring_producer_unmap(struct ring_producer *producer)
 
 	if (cold->doorbell)
 		ring_doorbell_unmap(cold->doorbell);
+	if (cold->slot_key)
+		ring_slots_close(cold->slot_key);
 	ring_memory_unmap(&cold->memory);
 	munmap(cold, cold->bytes);
 	errno = saved;
@@ -171,27 +236,45 @@ static bool ring_producer_forked(const struct ring_producer *producer)
 	return producer->owner && producer->owner != getpid();
 }
 
-/* The CPU whose counters to use. They are atomic: it does not matter if the thread moves. */
-static uint32_t ring_producer_cpu(const struct ring_producer *producer)
+/* What the kernel says of this thread: its CPU, or a negative number without rseq. */
+static inline int32_t ring_rseq_cpu(const struct ring_producer *producer)
 {
-	uint32_t cpu = 0;
+	int32_t cpu = -1;
 
-	if (producer->path == RING_PATH_PORTABLE)
-		return ring_portable_cpu(producer);
 #if RING_HAS_SECTION
 	__asm__ volatile("movl %%fs:4(%1), %0" : "=r"(cpu) : "r"(producer->rseq_offset));
+#else
+	(void)producer;
 #endif
-	return cpu < producer->rings ? cpu : 0;
+	return cpu;
+}
+
+/*
+ * The ring whose counters to use, and in which to wait for room. The counters are atomic: it does
+ * not matter if the thread moves.
+ */
+static uint32_t ring_producer_ring(const struct ring_producer *producer)
+{
+	uint32_t ring;
+
+	if (producer->placement == RING_PER_THREAD) {
+		ring = ring_slot(producer);
+		return ring == RING_SLOT_NONE ? 0 : ring;
+	}
+	if (producer->path == RING_PATH_PORTABLE)
+		return ring_portable_cpu(producer);
+	ring = (uint32_t)ring_rseq_cpu(producer);
+	return ring < producer->rings ? ring : 0;
 }
 
 static void ring_count(
 		const struct ring_producer *producer, uint32_t event_id, enum ring_loss reason)
 {
-	uint32_t cpu = ring_producer_cpu(producer);
-	struct ring_control *control = producer->places[cpu].control;
+	uint32_t ring = ring_producer_ring(producer);
+	struct ring_control *control = producer->places[ring].control;
 	uint32_t slot = event_id < producer->event_slots ? event_id : producer->event_slots - 1;
 	uint32_t group = slot / RING_LOST_GROUP_SLOTS;
-	uint64_t *counts = producer->lost + cpu * producer->lost_stride_words +
+	uint64_t *counts = producer->lost + ring * producer->lost_stride_words +
 			(size_t)slot * RING_LOSS_REASONS;
 
 	if ((unsigned int)reason >= RING_LOSS_REASONS)
@@ -217,62 +300,94 @@ void ring_count_lost(struct ring_producer *producer, uint32_t event_id, enum rin
 }
 
 /* One attempt; a RING_SECTION_ code. */
-static inline int ring_publish_once(
-		struct ring_producer *producer, uint32_t event_id, const void *payload, size_t size)
+static int ring_parts_once(
+		struct ring_producer *producer, uint32_t event_id, const struct ring_parts *parts)
 {
 #if RING_HAS_SECTION
 	if (__builtin_expect(producer->path == RING_PATH_RSEQ_TSC, 1))
-		return ring_section_compact_tsc(producer, event_id, payload, size);
+		return producer->parts(producer, event_id, parts->head, parts->head_size,
+				parts->body, parts->body_size);
 	if (producer->path == RING_PATH_RSEQ_CLOCK)
-		return ring_section_compact_clock(producer, event_id, payload, size,
+		return producer->parts_at(producer, event_id, parts->head, parts->head_size,
+				parts->body, parts->body_size,
 				ring_clock_read(RING_CLOCK_MONOTONIC));
 #endif
-	return ring_portable_publish(producer, event_id, payload, size);
+	return ring_portable_publish(producer, event_id, parts);
 }
 
-static int ring_publish_extended(
-		struct ring_producer *producer, uint32_t event_id, const void *payload, size_t size)
+static int ring_parts_extended(
+		struct ring_producer *producer, uint32_t event_id, const struct ring_parts *parts)
 {
 #if RING_HAS_SECTION
 	if (producer->path == RING_PATH_RSEQ_TSC)
-		return ring_section_extended_tsc(producer, event_id, payload, size);
-	return ring_section_extended_clock(
-			producer, event_id, payload, size, ring_clock_read(RING_CLOCK_MONOTONIC));
+		return producer->extended(producer, event_id, parts->head, parts->head_size,
+				parts->body, parts->body_size);
+	return producer->extended_at(producer, event_id, parts->head, parts->head_size, parts->body,
+			parts->body_size, ring_clock_read(RING_CLOCK_MONOTONIC));
 #else
-	return ring_portable_publish(producer, event_id, payload, size);
+	return ring_portable_publish(producer, event_id, parts);
 #endif
 }
 
 static void ring_epoch_invalidate(struct ring_producer *producer)
 {
 #if RING_HAS_SECTION
-	ring_section_invalidate(producer, ring_clock_read((enum ring_clock)producer->clock));
+	producer->invalidate(producer, ring_clock_read((enum ring_clock)producer->clock));
 #else
 	(void)producer;
 #endif
 }
 
+/* No ring: true if this thread has one now. */
+static bool ring_producer_find(struct ring_producer *producer)
+{
+	if (producer->placement != RING_PER_THREAD)
+		return false;
+	/* Without rseq nothing would make a record whole when a handler publishes in between. */
+	if (producer->path != RING_PATH_PORTABLE && ring_rseq_cpu(producer) < 0)
+		return false;
+	return ring_slot_take(producer);
+}
+
+/* Full: true if there may be room now. */
+static bool ring_producer_wait(struct ring_producer *producer, const struct ring_parts *parts,
+		struct ring_patience *patience)
+{
+	return producer->mode == RING_MODE_BLOCK &&
+			ring_room_wait(producer, ring_producer_ring(producer),
+					RING_EXTENDED_BYTES + parts->head_size + parts->body_size,
+					patience);
+}
+
 /* Everything after a first attempt with the result `code` that was not plain success. */
 static int ring_publish_attempts(struct ring_producer *producer, uint32_t event_id,
-		const void *payload, size_t size, int code)
+		const struct ring_parts *parts, int code)
 {
+	struct ring_patience patience = {0};
+
 	for (int attempt = 0; attempt < RING_ATTEMPTS; attempt++) {
 		switch (code) {
 		case RING_SECTION_DONE: return 0;
 		case RING_SECTION_CROSSED: ring_doorbell_crossed(producer->doorbell); return 0;
-		case RING_SECTION_ABORTED:
-			code = ring_publish_once(producer, event_id, payload, size);
-			break;
+		case RING_SECTION_ABORTED: code = ring_parts_once(producer, event_id, parts); break;
 		case RING_SECTION_ALIAS:
 			ring_epoch_invalidate(producer);
 			/* fallthrough */
 		case RING_SECTION_EXTEND:
-			code = ring_publish_extended(producer, event_id, payload, size);
+			code = ring_parts_extended(producer, event_id, parts);
 			break;
 		case RING_SECTION_FULL:
+			if (ring_producer_wait(producer, parts, &patience)) {
+				code = RING_SECTION_ABORTED;
+				break;
+			}
 			ring_count(producer, event_id, RING_LOST_FULL);
 			return -ENOSPC;
 		case RING_SECTION_NO_RING:
+			if (ring_producer_find(producer)) {
+				code = RING_SECTION_ABORTED;
+				break;
+			}
 			ring_count(producer, event_id, RING_LOST_NO_RING);
 			return -ENXIO;
 		case RING_SECTION_FORKED: return -ECHILD;
@@ -284,7 +399,7 @@ static int ring_publish_attempts(struct ring_producer *producer, uint32_t event_
 }
 
 static __attribute__((noinline, cold)) int ring_publish_slow(struct ring_producer *producer,
-		uint32_t event_id, const void *payload, size_t size, int code)
+		uint32_t event_id, const struct ring_parts *parts, int code)
 {
 	int saved = errno;
 	int rc;
@@ -292,35 +407,85 @@ static __attribute__((noinline, cold)) int ring_publish_slow(struct ring_produce
 	if (ring_producer_forked(producer)) {
 		__atomic_fetch_add(&ring_producer_cold(producer)->refused, 1, __ATOMIC_RELAXED);
 		rc = -ECHILD;
-	} else if (size >= producer->payload_limit) {
+	} else if (parts->head_size >= producer->payload_limit ||
+			parts->body_size >= producer->payload_limit - parts->head_size) {
 		ring_count(producer, event_id, RING_LOST_TOO_BIG);
 		rc = -E2BIG;
 	} else {
-		rc = ring_publish_attempts(producer, event_id, payload, size, code);
+		rc = ring_publish_attempts(producer, event_id, parts, code);
 	}
 	errno = saved;
 	return rc;
 }
 
-int ring_publish(
-		struct ring_producer *producer, uint32_t event_id, const void *payload, size_t size)
+/* The parts are built only where they are needed. */
+static __attribute__((noinline, cold)) int ring_publish_one_slow(struct ring_producer *producer,
+		uint32_t event_id, const void *payload, size_t size, int code)
+{
+	const struct ring_parts parts = {payload, size, NULL, 0};
+
+	return ring_publish_slow(producer, event_id, &parts, code);
+}
+
+/* Other paths than the sections with the TSC. */
+static __attribute__((noinline)) int ring_publish_other(
+		struct ring_producer *producer, uint32_t event_id, const struct ring_parts *parts)
 {
 	int code = RING_SECTION_ABORTED;
 
-	/* The limit is 0 in a forked child. */
+	if (parts->head_size < producer->payload_limit &&
+			parts->body_size < producer->payload_limit - parts->head_size)
+		code = ring_parts_once(producer, event_id, parts);
+	return code == RING_SECTION_DONE ? 0 : ring_publish_slow(producer, event_id, parts, code);
+}
+
+static __attribute__((noinline)) int ring_publish_one_other(
+		struct ring_producer *producer, uint32_t event_id, const void *payload, size_t size)
+{
+	const struct ring_parts parts = {payload, size, NULL, 0};
+
+	return ring_publish_other(producer, event_id, &parts);
+}
+
+int ring_publish(
+		struct ring_producer *producer, uint32_t event_id, const void *payload, size_t size)
+{
+#if RING_HAS_SECTION
+	int code = RING_SECTION_ABORTED;
+
+	if (__builtin_expect(producer->path != RING_PATH_RSEQ_TSC, 0))
+		return ring_publish_one_other(producer, event_id, payload, size);
 	if (__builtin_expect(size < producer->payload_limit, 1)) {
-		code = ring_publish_once(producer, event_id, payload, size);
+		code = producer->compact(producer, event_id, payload, size);
 		if (__builtin_expect(code == RING_SECTION_DONE, 1))
 			return 0;
 	}
-	return ring_publish_slow(producer, event_id, payload, size, code);
+	return ring_publish_one_slow(producer, event_id, payload, size, code);
+#else
+	return ring_publish_one_other(producer, event_id, payload, size);
+#endif
 }
 
 int ring_publish_parts(struct ring_producer *producer, uint32_t event_id, const void *head,
 		size_t head_size, const void *body, size_t body_size)
 {
-	(void)producer, (void)event_id, (void)head, (void)head_size, (void)body, (void)body_size;
-	return -ENOTSUP;
+	const struct ring_parts parts = {head, head_size, body, body_size};
+#if RING_HAS_SECTION
+	int code = RING_SECTION_ABORTED;
+
+	if (__builtin_expect(producer->path != RING_PATH_RSEQ_TSC, 0))
+		return ring_publish_other(producer, event_id, &parts);
+	if (__builtin_expect(head_size < producer->payload_limit &&
+					    body_size < producer->payload_limit - head_size,
+			    1)) {
+		code = producer->parts(producer, event_id, head, head_size, body, body_size);
+		if (__builtin_expect(code == RING_SECTION_DONE, 1))
+			return 0;
+	}
+	return ring_publish_slow(producer, event_id, &parts, code);
+#else
+	return ring_publish_other(producer, event_id, &parts);
+#endif
 }
 
 const void *ring_producer_base(const struct ring_producer *producer)

@@ -208,7 +208,8 @@ const struct ring_geometry *ring_consumer_geometry(const struct ring_consumer *c
 /*
  * What is waiting in this ring: 1 and a span, 0 when it is empty, or -EBADMSG when what
  * the traced program wrote makes no sense. Such a ring stays unusable; ring_consumer_error() says
- * why in words (NULL: no error), and the other rings are not affected.
+ * why in words (NULL: no error), and the other rings are not affected. In overwrite mode nothing is
+ * ever waiting.
  */
 int ring_consumer_peek(struct ring_consumer *consumer, uint32_t ring, struct ring_span *span);
 void ring_consumer_release(

@@ -26,7 +26,10 @@
 #define RING_PRODUCER_MASK 16
 #define RING_PRODUCER_SIZE 24
 #define RING_PRODUCER_BLOCK 32
-#define RING_PRODUCER_PLACES 128
+#define RING_PRODUCER_SLOT 64
+#define RING_PRODUCER_KEY 72
+#define RING_PRODUCER_BLOCK_SHIFT 80
+#define RING_PRODUCER_PLACES 256
 
 /* The rseq sections exist here. ThreadSanitizer cannot see into them. */
 #if defined(__x86_64__) && defined(__LP64__) && !defined(__SANITIZE_THREAD__)
@@ -43,7 +46,7 @@
 
 #ifndef __ASSEMBLER__
 
-/* Where the ring of one CPU is in this process. */
+/* Where one ring is in this process. */
 struct ring_place {
 	struct ring_control *control;
 	unsigned char *data;
@@ -56,12 +59,26 @@ enum ring_path {
 	RING_PATH_PORTABLE,
 };
 
+struct ring_producer;
+
+/* One attempt to publish; a RING_SECTION_ code. In section-x86_64.S. */
+typedef int ring_section(struct ring_producer *producer, uint32_t event_id, const void *payload,
+		size_t size);
+typedef int ring_section_at(struct ring_producer *producer, uint32_t event_id, const void *payload,
+		size_t size, uint64_t timestamp);
+typedef int ring_section_parts(struct ring_producer *producer, uint32_t event_id, const void *head,
+		size_t head_size, const void *body, size_t body_size);
+typedef int ring_section_parts_at(struct ring_producer *producer, uint32_t event_id,
+		const void *head, size_t head_size, const void *body, size_t body_size,
+		uint64_t timestamp);
+
 /*
  * The pages with this are wiped when the process forks: everything is 0 in the child, whose fast
  * path therefore refuses (0 is more than any payload allowed) at no cost for the parent.
  * struct ring_producer_cold stands on the page before and survives the fork.
  */
 struct ring_producer {
+	/* One cache line for all that a publication per CPU reads. */
 	uint32_t rings;
 	uint32_t path;          /* enum ring_path */
 	uint64_t rseq_offset;   /* Of struct rseq from the thread pointer. */
@@ -69,15 +86,42 @@ struct ring_producer {
 	uint64_t size_word;     /* size << 24 */
 	uint64_t block_word;    /* (size / RING_BLOCKS) << 24 */
 	uint64_t payload_limit; /* A payload must be smaller than this. */
-	uint32_t clock;         /* enum ring_clock */
+	union {                 /* By path. */
+		ring_section *compact;
+		ring_section_at *compact_at;
+	};
+	uint32_t clock; /* enum ring_clock */
 	uint32_t event_slots;
+
+	uint64_t slot_offset; /* Per thread: of the thread's word from the thread pointer. */
+	uint64_t slot_key;    /* Per thread: what its upper half must be, << 32. */
+	uint32_t block_shift; /* Of a head word, to get a block's number. */
+	uint32_t mode;        /* enum ring_mode */
+	union {
+		ring_section_parts *parts;
+		ring_section_parts_at *parts_at;
+	};
+	union {
+		ring_section_parts *extended;
+		ring_section_parts_at *extended_at;
+	};
+	/* Give this ring's head an epoch that neither `timestamp` nor last_timestamp has. */
+	int (*invalidate)(struct ring_producer *producer, uint64_t timestamp);
 	struct ring_doorbell *doorbell;
-	uint64_t *lost; /* Counters of CPU 0, and from one CPU to the next: */
+	uint32_t placement; /* enum ring_placement */
+	int32_t owner;      /* Where the kernel cannot wipe memory on fork: our pid. Else 0. */
+
+	uint64_t *lost; /* Counters of the first ring, and from one ring to the next: */
 	uint64_t lost_stride_words;
-	uint64_t *locks; /* Portable path: a lock for each ring. */
-	int32_t owner;   /* Where the kernel cannot wipe memory on fork: our pid. Else 0. */
-	uint32_t spare;
-	uint64_t reserved[4];
+	uint64_t *locks;   /* Portable path: a lock for each ring. */
+	uint64_t *owners;  /* Per thread: of each ring, see slots.c. */
+	uint64_t *stalled; /* Block mode: of each ring, see room.c. */
+	uint64_t stalled_releases;
+	uint64_t slots_looked_ns; /* When the slots were last found all taken. */
+	int32_t pid;              /* That mapped it: not a child of vfork()'s. */
+	uint32_t block_timeout_us;
+
+	uint64_t reserved[8];
 	struct ring_place places[];
 };
 #if RING_HAS_SECTION
@@ -87,19 +131,29 @@ static_assert(offsetof(struct ring_producer, mask) == RING_PRODUCER_MASK, "mask"
 static_assert(offsetof(struct ring_producer, size_word) == RING_PRODUCER_SIZE, "size_word");
 static_assert(offsetof(struct ring_producer, block_word) == RING_PRODUCER_BLOCK, "block_word");
 static_assert(offsetof(struct ring_producer, places) == RING_PRODUCER_PLACES, "places");
+static_assert(offsetof(struct ring_producer, slot_offset) == RING_PRODUCER_SLOT, "slot_offset");
+static_assert(offsetof(struct ring_producer, slot_key) == RING_PRODUCER_KEY, "slot_key");
+static_assert(offsetof(struct ring_producer, block_shift) == RING_PRODUCER_BLOCK_SHIFT, "shift");
 static_assert(sizeof(struct ring_place) == 2 * sizeof(void *), "ring_place");
 
-/* In section-x86_64.S. The forms with _clock take the timestamp, the others read the TSC. */
-int ring_section_compact_tsc(struct ring_producer *producer, uint32_t event_id, const void *payload,
-		size_t size);
-int ring_section_extended_tsc(struct ring_producer *producer, uint32_t event_id,
-		const void *payload, size_t size);
-int ring_section_compact_clock(struct ring_producer *producer, uint32_t event_id,
-		const void *payload, size_t size, uint64_t timestamp);
-int ring_section_extended_clock(struct ring_producer *producer, uint32_t event_id,
-		const void *payload, size_t size, uint64_t timestamp);
-/* Give the head of this CPU's ring an epoch that neither `timestamp` nor last_timestamp has. */
-int ring_section_invalidate(struct ring_producer *producer, uint64_t timestamp);
+/*
+ * The sections for a mode (keep what nobody has read, or over it) and a placement. _tsc read the
+ * TSC, _clock take the timestamp. The extended ones always take two parts.
+ */
+#define RING_SECTIONS(mode, place)                                       \
+	ring_section ring_section_compact_tsc_##mode##_##place;          \
+	ring_section_at ring_section_compact_clock_##mode##_##place;     \
+	ring_section_parts ring_section_parts_tsc_##mode##_##place;      \
+	ring_section_parts_at ring_section_parts_clock_##mode##_##place; \
+	ring_section_parts ring_section_extended_tsc_##mode##_##place;   \
+	ring_section_parts_at ring_section_extended_clock_##mode##_##place
+RING_SECTIONS(keep, cpu);
+RING_SECTIONS(keep, thread);
+RING_SECTIONS(over, cpu);
+RING_SECTIONS(over, thread);
+
+int ring_section_invalidate_cpu(struct ring_producer *producer, uint64_t timestamp);
+int ring_section_invalidate_thread(struct ring_producer *producer, uint64_t timestamp);
 #endif
 
 #endif /* __ASSEMBLER__ */

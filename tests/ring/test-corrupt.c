@@ -120,7 +120,8 @@ static void write_rings(struct ring_producer *producer)
 						      : random_word() % 70000;
 
 		ring_publish(producer, id, payload, test_random(&state) % sizeof(payload));
-		ring_portable_write(producer, &producer->places[beside], 3, payload, 50,
+		ring_portable_write(producer, &producer->places[beside], 3,
+				&(struct ring_parts){payload, 50, NULL, 0},
 				ring_clock_now(RING_CLOCK_MONOTONIC));
 	}
 }

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Making the memory of the rings: a memfd, a file, or a copy of what another process had.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ring/layout.h"
+
+#define RING_SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
+
+#ifndef MFD_HUGETLB
+#define MFD_HUGETLB 4U
+#endif
+
+static int ring_close_failed(int fd, int rc)
+{
+	close(fd);
+	return rc;
+}
+
+int ring_memfd_create(const char *name, uint64_t size, unsigned int flags)
+{
+	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | flags);
+
+	if (fd < 0)
+		return -errno;
+	if (ftruncate(fd, (off_t)size) || fcntl(fd, F_ADD_SEALS, RING_SEALS | F_SEAL_SEAL))
+		return ring_close_failed(fd, -errno);
+	return fd;
+}
+
+int ring_memfd_check(int fd, uint64_t minimum, uint64_t *size)
+{
+	struct stat status;
+	int seals;
+
+	if (fstat(fd, &status))
+		return -errno;
+	if (!S_ISREG(status.st_mode) || status.st_size < 0 || (uint64_t)status.st_size < minimum)
+		return -EPROTO;
+	seals = fcntl(fd, F_GET_SEALS);
+	if (seals < 0 || (seals & F_SEAL_SHRINK) == 0)
+		return -EPROTO;
+	*size = (uint64_t)status.st_size;
+	return 0;
+}
+
+/*
+ * Have all pages, or know now that there are not enough. Huge pages always: a fault that finds none
+ * free would be a SIGBUS in the traced program.
+ */
+static int ring_allocate(int fd, uint64_t size)
+{
+	int rc;
+
+	do {
+		rc = fallocate(fd, 0, 0, (off_t)size) ? -errno : 0;
+	} while (rc == -EINTR);
+	return rc == -ENOSPC ? -ENOMEM : rc;
+}
+
+/* Write the header and the first words of each ring; both are before lost_offset. */
+static int ring_memory_begin(int fd, const struct ring_geometry *geometry,
+		const struct ring_layout *layout, enum ring_storage storage)
+{
+	unsigned char *base =
+			mmap(NULL, layout->data_offset, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (base == MAP_FAILED)
+		return -errno;
+	ring_controls_fill(base, geometry);
+	ring_header_fill((struct ring_header *)base, geometry, layout, storage);
+	munmap(base, layout->data_offset);
+	return 0;
+}
+
+void ring_controls_fill(unsigned char *base, const struct ring_geometry *geometry)
+{
+	for (uint32_t ring = 0; ring < geometry->rings; ring++) {
+		struct ring_control *control =
+				(struct ring_control *)(base + RING_HEADER_BYTES) + ring;
+
+		control->head = RING_EPOCH_FLIP;
+		control->limit = geometry->size << RING_EPOCH_BITS | RING_EPOCH_MASK;
+	}
+}
+
+int ring_memory_create(const struct ring_geometry *geometry, int *result)
+{
+	bool huge = geometry->flags & RING_HUGE_PAGES;
+	struct ring_layout layout;
+	int rc, fd;
+
+	rc = ring_geometry_layout(geometry, &layout);
+	if (rc)
+		return rc;
+	fd = ring_memfd_create("side-ring", layout.total, huge ? MFD_HUGETLB : 0);
+	if (fd < 0)
+		return huge && (fd == -EINVAL || fd == -ENOSYS || fd == -ENODEV) ? -ENOTSUP : fd;
+	if (huge || (geometry->flags & RING_PREFAULT)) {
+		rc = ring_allocate(fd, layout.total);
+		if (rc)
+			return ring_close_failed(fd, rc);
+	}
+	rc = ring_memory_begin(fd, geometry, &layout, RING_IN_MEMFD);
+	if (rc)
+		return ring_close_failed(fd, rc);
+	*result = fd;
+	return 0;
+}
+
+static int ring_file_fill(
+		int fd, const struct ring_geometry *geometry, const struct ring_layout *layout)
+{
+	/* A hole would be a SIGBUS in the traced program when the disk is full. */
+	int rc = -posix_fallocate(fd, 0, (off_t)layout->total);
+
+	return rc ? rc : ring_memory_begin(fd, geometry, layout, RING_IN_FILE);
+}
+
+int ring_memory_create_file(
+		const struct ring_geometry *geometry, int dir_fd, const char *name, int *result)
+{
+	struct ring_layout layout;
+	int rc, fd;
+
+	if (geometry->flags & RING_HUGE_PAGES)
+		return -ENOTSUP;
+	rc = ring_geometry_layout(geometry, &layout);
+	if (rc)
+		return rc;
+	/* Only this descriptor can write: neither a shell nor an editor truncates it by mistake. */
+	fd = openat(dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0400);
+	if (fd < 0)
+		return -errno;
+	rc = ring_file_fill(fd, geometry, &layout);
+	if (rc) {
+		unlinkat(dir_fd, name, 0);
+		return ring_close_failed(fd, rc);
+	}
+	*result = fd;
+	return 0;
+}
+
+/* ---- Import ---- */
+
+/* Where to import from, and to. */
+struct ring_import {
+	ring_memory_read *read;
+	void *user;
+	uint64_t base;
+	bool doubled; /* Each ring stands there twice, as in a process; not as in a file. */
+	struct ring_memory memory;
+};
+
+static int ring_import_bytes(const struct ring_import *import, uint64_t from, void *to, size_t size)
+{
+	return import->read(import->user, import->base + from, to, size);
+}
+
+/* Counters of lost records: the pages that were touched. What cannot be read counts as nothing. */
+static void ring_import_lost(const struct ring_import *import, uint32_t ring)
+{
+	const struct ring_layout *layout = &import->memory.layout;
+	const uint64_t *groups = ring_memory_control(&import->memory, ring)->lost_groups;
+	uint64_t bytes = RING_LOST_GROUP_SLOTS * RING_LOSS_REASONS * sizeof(uint64_t);
+
+	for (uint64_t group = 0; group * bytes < layout->lost_stride; group++) {
+		uint64_t at = layout->lost_offset + ring * layout->lost_stride + group * bytes;
+		uint64_t end = layout->lost_offset + (ring + 1) * layout->lost_stride;
+		size_t size = (size_t)(end - at < bytes ? end - at : bytes);
+
+		if ((groups[group / 64] >> group % 64 & 1) == 0)
+			continue;
+		if (ring_import_bytes(import, at, import->memory.base + at, size))
+			memset(import->memory.base + at, 0, size);
+	}
+}
+
+static void ring_import_ring(const struct ring_import *import, uint32_t ring)
+{
+	uint64_t size = import->memory.geometry.size;
+	uint64_t from = import->memory.layout.data_offset + ring * (import->doubled ? 2 : 1) * size;
+	struct ring_control *control = ring_memory_control(&import->memory, ring);
+
+	/* It may come from a program that wrote nonsense; and no page for what was never used. */
+	control->absent = 0;
+	ring_import_lost(import, ring);
+	if (control->head != RING_EPOCH_FLIP || control->claim)
+		control->absent = ring_import_bytes(import, from,
+						  ring_memory_data(&import->memory, ring),
+						  (size_t)size) != 0;
+}
+
+static int ring_import_into(struct ring_import *import, int fd)
+{
+	const struct ring_layout *layout = &import->memory.layout;
+	int rc = ring_memory_map(fd, RING_END_PRODUCER, &import->memory);
+
+	if (rc)
+		return rc;
+	rc = ring_import_bytes(import, RING_HEADER_BYTES, import->memory.base + RING_HEADER_BYTES,
+			(size_t)(layout->lost_offset - RING_HEADER_BYTES));
+	for (uint32_t ring = 0; !rc && ring < import->memory.geometry.rings; ring++)
+		ring_import_ring(import, ring);
+	ring_memory_unmap(&import->memory);
+	return rc;
+}
+
+/* The rings are given away for reading: without huge pages, and without what was never used. */
+static int ring_import_memfd(const struct ring_header *header)
+{
+	struct ring_header own = *header;
+	int fd = ring_memfd_create("side-ring", header->total, 0);
+
+	if (fd < 0)
+		return fd;
+	own.storage = RING_IN_MEMFD;
+	own.flags &= ~(uint32_t)RING_PREFAULT;
+	if (pwrite(fd, &own, sizeof(own), 0) != (ssize_t)sizeof(own))
+		return ring_close_failed(fd, errno ? -errno : -EIO);
+	return fd;
+}
+
+int ring_memory_import(ring_memory_read *read, void *user, uint64_t base, int *result)
+{
+	struct ring_import import = {
+			.read = read, .user = user, .base = base, .doubled = base != 0};
+	struct ring_geometry geometry;
+	struct ring_header header;
+	struct ring_layout layout;
+	int rc, fd;
+
+	rc = ring_import_bytes(&import, 0, &header, sizeof(header));
+	if (!rc)
+		rc = ring_header_check(&header, &geometry, &layout);
+	if (rc)
+		return rc;
+	fd = ring_import_memfd(&header);
+	if (fd < 0)
+		return fd;
+	rc = ring_import_into(&import, fd);
+	if (rc)
+		return ring_close_failed(fd, rc);
+	*result = fd;
+	return 0;
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The last window of a ring that overwrites its oldest records, while a producer may be writing.
+ *
+ * Everything before head - size is overwritten, and everything before claim - size may be: the
+ * producer stores claim, where the furthest record ends that was ever begun, before that record's
+ * first byte. The window begins with the first record of a block, which is extended and needs
+ * nothing that was before it: the marks in blocks[] say where these are.
+ *
+ *	claim	only to have the head in 64 bits
+ *	head	acquire: the records before it, their times and their marks are there
+ *	marks	those up to the head are right, or were overwritten by newer ones beyond the head; those
+ *		beyond it are of records to come, or of attempts that came to nothing
+ *	copy	from the oldest mark that is left; records may be overwritten meanwhile
+ *	claim	after the copy: what is not before claim - size was whole when it was copied
+ *
+ * The oldest records are copied first, for they go first. If nothing of the copy is left, less is
+ * copied the next time.
+ *
+ * Nothing in the shared memory is believed, as in consumer.c: addresses are made of the consumer's
+ * own numbers, and what comes out is some bytes of the ring, at worst senseless ones.
+ */
+#include <errno.h>
+
+#include "ring/consumer.h"
+#include "ring/doorbell.h"
+
+#define RING_SNAPSHOT_TRIES 16
+
+/* What was seen at one time. */
+struct ring_window {
+	uint64_t claim;
+	uint64_t head;
+	uint64_t last_timestamp;
+	uint64_t marks[RING_BLOCKS]; /* The places to begin, ascending. */
+	unsigned int count;
+};
+
+/* Keep a mark if the window can begin there, in its place. */
+static void ring_window_add(struct ring_window *window, uint64_t mark, uint64_t size)
+{
+	unsigned int at = window->count;
+
+	/* Relaxed all of them: the acquire of head came before, the claim comes after. */
+	if (mark > window->head || window->head - mark > size)
+		return;
+	for (unsigned int i = 0; i < window->count; i++) {
+		if (window->marks[i] == mark)
+			return;
+	}
+	for (; at > 0 && window->marks[at - 1] > mark; at--)
+		window->marks[at] = window->marks[at - 1];
+	window->marks[at] = mark;
+	window->count++;
+}
+
+/* NULL, or what makes no sense. */
+static const char *ring_window_look(
+		const struct ring_control *control, uint64_t size, struct ring_window *window)
+{
+	uint64_t claim, word, ahead;
+
+	/* All acquires, so that they are made in this order. */
+	claim = __atomic_load_n(&control->claim, __ATOMIC_ACQUIRE);
+	RING_CONSUMER_STEP();
+	/* The records before the head: pairs with the commit in section-x86_64.S, portable.c. */
+	word = __atomic_load_n(&control->head, __ATOMIC_ACQUIRE);
+	RING_CONSUMER_STEP();
+	window->last_timestamp = __atomic_load_n(&control->last_timestamp, __ATOMIC_ACQUIRE);
+	/* The head is at most a record behind the claim, and any number before it by now. */
+	ahead = (ring_head_position(word) - claim + size) & RING_POSITION_MASK;
+	if (ahead > RING_POSITION_MASK / 2 || claim + ahead < size)
+		return "the head is not where the last record was begun";
+	window->claim = claim;
+	window->head = claim + ahead - size;
+	window->count = 0;
+	for (unsigned int i = 0; i < RING_BLOCKS; i++) {
+		RING_CONSUMER_STEP();
+		ring_window_add(window,
+				__atomic_load_n(&control->blocks[i].position, __ATOMIC_RELAXED),
+				size);
+	}
+	return NULL;
+}
+
+/* What was copied from `from` on may begin with what was overwritten: where it is whole. */
+static bool ring_window_cut(const struct ring_window *window, uint64_t claim, uint64_t size,
+		uint64_t from, uint64_t *begin)
+{
+	for (unsigned int i = 0; i < window->count; i++) {
+		*begin = window->marks[i];
+		if (*begin >= from && (claim <= size || *begin >= claim - size))
+			return true;
+	}
+	return false;
+}
+
+static const char *ring_span_check(struct ring_span *span)
+{
+	if (span->size < RING_EXTENDED_BYTES)
+		return "a window is shorter than its first record";
+	if (ring_header_tag(span->data) != RING_TAG_EXTENDED)
+		return "the first record of a window has no full timestamp";
+	span->first_timestamp = ring_record_full_time(span->data);
+	if (span->first_timestamp > span->end_timestamp)
+		return "time runs backwards";
+	return NULL;
+}
+
+/*
+ * One try, with at most `most` bytes. 1: a span; 0: the ring is empty; -EAGAIN: all that was copied
+ * was overwritten; -EBADMSG and *error.
+ */
+static int ring_snapshot_once(const struct ring_view *view, uint64_t size, uint64_t most,
+		unsigned char *buffer, struct ring_span *span, const char **error)
+{
+	struct ring_window window;
+	uint64_t from, begin, claim;
+	unsigned int first = 0;
+
+	*error = ring_window_look(view->control, size, &window);
+	if (*error)
+		return -EBADMSG;
+	if (window.head == 0)
+		return 0;
+	while (first < window.count && window.head - window.marks[first] > most)
+		first++;
+	from = first < window.count ? window.marks[first] : window.head;
+	RING_CONSUMER_STEP();
+	memcpy(buffer, view->data + (from & (size - 1)), (size_t)(window.head - from));
+	/*
+	 * The copy before the claim. Pairs with the claim before the bytes in section-x86_64.S,
+	 * portable.c.
+	 */
+	ring_doorbell_fence();
+	RING_CONSUMER_STEP();
+	claim = __atomic_load_n(&view->control->claim, __ATOMIC_RELAXED);
+	if (claim < window.head || claim - window.head > RING_POSITION_MASK / 2) {
+		*error = "the head is beyond the last record that was begun";
+		return -EBADMSG;
+	}
+	/*
+	 * While the claim stands where it stood, the mark of the head's block is right: a record is at
+	 * most half a ring. Nothing may be before the head, though: a record that large was begun.
+	 */
+	if (!ring_window_cut(&window, claim, size, from, &begin)) {
+		if (claim == window.claim && most == size)
+			*error = "there is no place to begin";
+		return *error ? -EBADMSG : -EAGAIN;
+	}
+	if (begin == window.head)
+		return claim == window.claim ? 0 : -EAGAIN;
+	*span = (struct ring_span){
+			.data = buffer + (begin - from),
+			.size = (size_t)(window.head - begin),
+			.position = begin,
+			.end_timestamp = window.last_timestamp,
+	};
+	*error = ring_span_check(span);
+	return *error ? -EBADMSG : 1;
+}
+
+int ring_consumer_snapshot(
+		struct ring_consumer *consumer, uint32_t ring, void *buffer, struct ring_span *span)
+{
+	struct ring_view *view = &consumer->views[ring];
+	uint64_t size = consumer->memory.geometry.size;
+	const char *error = NULL, *truncated;
+	int rc = -EAGAIN;
+
+	if (consumer->memory.geometry.mode != RING_MODE_OVERWRITE)
+		return -EINVAL;
+	if (view->error)
+		return -EBADMSG;
+	for (int i = 0; i < RING_SNAPSHOT_TRIES && rc == -EAGAIN; i++)
+		rc = ring_snapshot_once(view, size, size >> i / 4, buffer, span, &error);
+	truncated = ring_consumer_truncated(consumer);
+	if (truncated)
+		error = truncated;
+	return error ? ring_view_fail(view, error) : rc;
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A consumer whose rings are in a file that somebody truncates.
+ *
+ * Memory behind the end of a file is a SIGBUS for who touches it. The handler puts a page of zeros
+ * there and notes it, so that the access goes on and the consumer finds out with its next look
+ * (consumer.c). A SIGBUS anywhere else goes to whoever handled it before. The kernel's own accesses
+ * (write() out of a span) fail with EFAULT instead.
+ *
+ * This is for recorders: the handler is installed with the first consumer of such memory. A traced
+ * program never comes here.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "ring/layout.h"
+
+/* One mapping. Never freed, but used again, for a handler may be reading the list. */
+struct ring_truncation {
+	struct ring_truncation *next;
+	uintptr_t base;
+	size_t size; /* 0: unused. */
+	int seen;
+};
+
+static struct ring_truncation *ring_truncations;
+static pthread_mutex_t ring_truncations_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct sigaction ring_bus_before;
+static uintptr_t ring_bus_page;
+
+/* The mapping with this address. Acquires: pair with the releases in ring_truncation_watch(). */
+static struct ring_truncation *ring_truncation_of(uintptr_t address)
+{
+	struct ring_truncation *one = __atomic_load_n(&ring_truncations, __ATOMIC_ACQUIRE);
+
+	for (; one; one = one->next) {
+		size_t size = __atomic_load_n(&one->size, __ATOMIC_ACQUIRE);
+
+		if (address - __atomic_load_n(&one->base, __ATOMIC_RELAXED) < size)
+			return one;
+	}
+	return NULL;
+}
+
+static void ring_bus_forward(int number, siginfo_t *info, void *context)
+{
+	if (ring_bus_before.sa_flags & SA_SIGINFO) {
+		ring_bus_before.sa_sigaction(number, info, context);
+	} else if (ring_bus_before.sa_handler == SIG_DFL || ring_bus_before.sa_handler == SIG_IGN) {
+		/* The access is made again, and ends the process. */
+		signal(SIGBUS, SIG_DFL);
+	} else {
+		ring_bus_before.sa_handler(number);
+	}
+}
+
+static void ring_bus_handler(int number, siginfo_t *info, void *context)
+{
+	uintptr_t address = (uintptr_t)info->si_addr;
+	struct ring_truncation *one = info->si_code > 0 ? ring_truncation_of(address) : NULL;
+	int saved = errno;
+	void *got;
+
+	if (!one) {
+		ring_bus_forward(number, info, context);
+		return;
+	}
+	/* mmap() is nothing but the system call. */
+	got = mmap((void *)(address & ~(ring_bus_page - 1)), ring_bus_page, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	if (got == MAP_FAILED)
+		signal(SIGBUS, SIG_DFL);
+	/* Read by the thread that we interrupt. */
+	__atomic_store_n(&one->seen, 1, __ATOMIC_RELEASE);
+	errno = saved;
+}
+
+/* Under the lock. */
+static int ring_bus_install(void)
+{
+	struct sigaction action = {
+			.sa_sigaction = ring_bus_handler, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+
+	if (ring_bus_page)
+		return 0;
+	ring_bus_page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	sigemptyset(&action.sa_mask);
+	return sigaction(SIGBUS, &action, &ring_bus_before) ? -errno : 0;
+}
+
+static struct ring_truncation *ring_truncation_unused(void)
+{
+	struct ring_truncation *one = ring_truncations;
+
+	while (one && one->size)
+		one = one->next;
+	if (one)
+		return one;
+	one = calloc(1, sizeof(*one));
+	if (!one)
+		return NULL;
+	one->next = ring_truncations;
+	/* Release: the node before the list. Pairs with ring_truncation_of(). */
+	__atomic_store_n(&ring_truncations, one, __ATOMIC_RELEASE);
+	return one;
+}
+
+int ring_truncation_watch(const void *base, size_t size, struct ring_truncation **result)
+{
+	struct ring_truncation *one;
+	int rc;
+
+	pthread_mutex_lock(&ring_truncations_lock);
+	rc = ring_bus_install();
+	one = rc ? NULL : ring_truncation_unused();
+	if (one) {
+		one->seen = 0;
+		__atomic_store_n(&one->base, (uintptr_t)base, __ATOMIC_RELAXED);
+		/* Release: base before size. Pairs with ring_truncation_of(). */
+		__atomic_store_n(&one->size, size, __ATOMIC_RELEASE);
+		*result = one;
+	}
+	pthread_mutex_unlock(&ring_truncations_lock);
+	return rc ? rc : one ? 0 : -ENOMEM;
+}
+
+void ring_truncation_forget(struct ring_truncation *one)
+{
+	pthread_mutex_lock(&ring_truncations_lock);
+	__atomic_store_n(&one->size, 0, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&ring_truncations_lock);
+}
+
+bool ring_truncation_seen(const struct ring_truncation *one)
+{
+	/* Acquire: pairs with the handler's release, on the same thread or another. */
+	return one && __atomic_load_n(&one->seen, __ATOMIC_ACQUIRE);
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A model of the flight recorder's ring: publication that overwrites, and a reader that copies the
+ * last window without stopping anybody.
+ *
+ * As in protocol.pml two threads share a CPU: each store of a section is a step, a thread that the
+ * other one preempts starts anew, and one of them may be killed at any step. Each unit of the ring
+ * holds the position that was written there, so that a copy shows what has been overwritten. The
+ * reader is ring_consumer_snapshot(): head, marks, bytes, claim, in this order.
+ *
+ * Stores become visible in their order (x86, or releases), and the reader stores nothing: what a
+ * store buffer delays is a reader that ran earlier, which is among the interleavings.
+ *
+ * With one of these defined the model must fail (run-model tries them all):
+ *	CLAIM_LATE	the claim is stored after the bytes
+ *	CLAIM_FALLS	a shorter record takes back the claim of an aborted longer one
+ *	MARK_LATE	a block's mark is stored after the head
+ *	NOT_EXTENDED	the first record of a block may be compact
+ *	CLAIM_EARLY	the reader looks at the claim before it copies
+ *	CLAIM_NOT	the reader goes by the head alone
+ */
+#define SIZE 6
+#define BLOCKS 3
+#define BLOCK 2
+#define END 10 /* Positions that are written, at most. */
+#define NOBODY 2
+#define NONE 255
+#define SLOT(p) (((p) / BLOCK) % BLOCKS)
+
+/* Shared memory. */
+byte head = 0;
+bool epoch_valid = false; /* The head's epoch is that of the last record. */
+byte claim = 0;
+byte marks[BLOCKS] = NONE;
+byte unit[SIZE] = NONE;
+bool extended_at[SIZE];
+
+byte section = NOBODY;
+byte killed = 0;
+
+/* The truth: positions at which published records begin. */
+bool begins[END + 3];
+
+#define LEAVE_OR_DIE \
+	if \
+	:: section != me -> goto start \
+	:: section == me && killed == 0 -> killed = 1; section = NOBODY; goto done \
+	:: section == me \
+	fi
+
+proctype thread(byte me; byte entries)
+{
+	byte position, end, at;
+	bool extended;
+
+start:
+	atomic {
+		position = 0; end = 0; at = 0; extended = false;
+		if
+		:: entries == 0 || head + 1 > END -> goto done
+		:: else -> entries = entries - 1
+		fi;
+		section = me;
+		position = head;
+		if
+		:: end = position + 1
+		:: position + 2 <= END -> end = position + 2
+		:: position + 3 <= END -> end = position + 3
+		fi;
+		/* A compact record needs the epoch of the one before it; an extended one is always right. */
+		if
+		:: extended = true
+		:: epoch_valid -> extended = false
+		fi
+	};
+#ifndef CLAIM_LATE
+	atomic {
+		LEAVE_OR_DIE;
+#ifdef CLAIM_FALLS
+		claim = end
+#else
+		if
+		:: claim < end -> claim = end
+		:: else
+		fi
+#endif
+	};
+#endif
+	at = position;
+	do
+	:: at == end -> break
+	:: at < end ->
+		atomic {
+			LEAVE_OR_DIE;
+			unit[at % SIZE] = at;
+			if
+			:: at == position -> extended_at[at % SIZE] = extended
+			:: else
+			fi;
+			at = at + 1
+		}
+	od;
+#ifdef CLAIM_LATE
+	atomic { LEAVE_OR_DIE; claim = end };
+#endif
+#ifndef MARK_LATE
+	if
+	:: position / BLOCK != end / BLOCK -> atomic { LEAVE_OR_DIE; marks[SLOT(end)] = end }
+	:: else
+	fi;
+#endif
+	atomic {
+		LEAVE_OR_DIE;
+		begins[position] = true;
+		head = end;
+#ifdef NOT_EXTENDED
+		epoch_valid = true;
+#else
+		epoch_valid = (position / BLOCK == end / BLOCK);
+#endif
+#ifndef MARK_LATE
+		section = NOBODY
+#endif
+	};
+#ifdef MARK_LATE
+	atomic {
+		LEAVE_OR_DIE;
+		if
+		:: position / BLOCK != end / BLOCK -> marks[SLOT(end)] = end
+		:: else
+		fi;
+		section = NOBODY
+	};
+#endif
+	goto start;
+done:
+	skip
+}
+
+/*
+ * Which window it will be is known only after the copy. So the reader guesses where it begins, looks
+ * only at the bytes from there on, and what it saw counts if the guess was right: much fewer states
+ * than with a copy of the ring.
+ */
+proctype reader()
+{
+	byte h, c, m, p, guess, i;
+	byte seen[BLOCKS];
+	bool torn, compact;
+
+	h = head;
+	if
+	:: h == 0 -> goto end
+	:: else
+	fi;
+	i = 0;
+	do
+	:: i == BLOCKS -> break
+	:: else -> seen[i] = marks[i]; i = i + 1
+	od;
+	atomic {
+		if
+		:: h <= SIZE -> guess = 0
+		:: seen[0] < h && seen[0] + SIZE >= h -> guess = seen[0]
+		:: seen[1] < h && seen[1] + SIZE >= h -> guess = seen[1]
+		:: seen[2] < h && seen[2] + SIZE >= h -> guess = seen[2]
+		:: else -> goto end
+		fi
+	};
+#ifdef CLAIM_EARLY
+	c = claim;
+#endif
+	p = guess;
+	do
+	:: p == h -> break
+	:: else ->
+		atomic {
+			torn = (torn || unit[p % SIZE] != p);
+			compact = (compact || (p == guess && !extended_at[p % SIZE]));
+			p = p + 1
+		}
+	od;
+#ifdef CLAIM_NOT
+	c = head;
+#endif
+#if !defined(CLAIM_EARLY) && !defined(CLAIM_NOT)
+	c = claim;
+#endif
+	atomic {
+		if
+		:: c < h -> c = h
+		:: else
+		fi;
+		/* The oldest mark in the window. Position 0 is one while nothing is overwritten. */
+		m = h;
+		if
+		:: c <= SIZE -> m = 0
+		:: else ->
+			i = 0;
+			do
+			:: i == BLOCKS -> break
+			:: else ->
+				if
+				:: seen[i] != NONE && seen[i] < m && seen[i] + SIZE >= c -> m = seen[i]
+				:: else
+				fi;
+				i = i + 1
+			od
+		fi;
+		assert(m == h || begins[m]);
+		if
+		:: m == guess ->
+			/* All of the window is what was published there, from a whole time on. */
+			assert(!torn);
+			assert(!compact)
+		:: else
+		fi
+	};
+end:
+	skip
+}
+
+init {
+	atomic {
+		run thread(0, 5);
+		run thread(1, 1);
+		run reader()
+	}
+}
