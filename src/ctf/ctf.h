@@ -292,6 +292,25 @@ int ctf_writer_close(struct ctf_writer *writer, struct ctf_error *error);
  */
 int ctf_repair(const char *dir, unsigned int *repaired, struct ctf_error *error);
 
+/* ---- Compressed traces ---- */
+
+struct ctf_expand_result {
+	uint64_t expanded; /* Files. */
+	uint64_t copied;
+	uint64_t bytes_in;
+	uint64_t bytes_out;
+	uint64_t damaged; /* Sentences that were said. */
+};
+
+typedef void ctf_expand_say(void *user, const char *sentence);
+
+/*
+ * Make the directory `out` a copy of `dir` in which all data streams are plain. Damage is told by
+ * `say` and counted, and the rest is expanded all the same; an error is what ends the work.
+ */
+int ctf_expand(const char *dir, const char *out, ctf_expand_say *say, void *user,
+		struct ctf_expand_result *result, struct ctf_error *error);
+
 /* ---- Reader ---- */
 
 struct ctf_reader;

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ctf/compress.h"
 #include "ctf/find.h"
 #include "ctf/stream_read.h"
 #include "ctf/writer.h"
@@ -74,7 +75,36 @@ static int repair_stream(struct ctf_trace_classes *classes, int dir_fd, const ch
 	return ret < 0 ? ret : mended;
 }
 
-/* Whether only one block that is not whole stands behind the whole ones. */
+/* A compressed stream keeps its whole frames. 1: mended; 0: nothing was to be done. */
+static int repair_frames(int dir_fd, const char *name)
+{
+	int fd = openat(dir_fd, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), ret;
+	struct ctf_frames frames;
+
+	if (fd < 0)
+		return -errno;
+	ctf_frames_start(&frames, fd);
+	do
+		ret = ctf_frames_next(&frames);
+	while (ret > 0);
+	if (ret == -EBADMSG && frames.cut)
+		ret = ftruncate(fd, frames.next) ? -errno : 1;
+	else if (ret == -EBADMSG)
+		ret = 0; /* Damage of another kind: readers tell. */
+	ctf_frames_free(&frames);
+	if (close(fd) && ret >= 0)
+		ret = -errno;
+	return ret;
+}
+
+/* Whether only one block or fragment that is not whole stands behind the whole ones. */
+static bool only_cut(const struct ctf_trace_classes *classes, const char *rest, size_t size)
+{
+	if (classes->is_ctf2)
+		return *rest == 0x1e && !memchr(rest + 1, 0x1e, size - 1) && rest[size - 1] != '\n';
+	return !memmem(rest, size, "\n};", 3);
+}
+
 static int repair_metadata(const struct ctf_trace_classes *classes, int dir_fd)
 {
 	int fd = openat(dir_fd, "metadata", O_RDWR | O_CLOEXEC), ret = 0;
@@ -93,9 +123,9 @@ static int repair_metadata(const struct ctf_trace_classes *classes, int dir_fd)
 	got = rest ? pread(fd, rest, (size_t)(stat.st_size - good), good) : -1;
 	if (got < 0)
 		ret = rest ? -errno : -ENOMEM;
-	else if (memmem(rest, (size_t)got, "\n};", 3))
+	else if (!got || !only_cut(classes, rest, (size_t)got))
 		ret = -EINVAL; /* Damage of another kind. */
-	else if (ftruncate(fd, good) || write_all(fd, "\n\n", 2, good))
+	else if (ftruncate(fd, good) || (!classes->is_ctf2 && write_all(fd, "\n\n", 2, good)))
 		ret = -errno;
 	free(rest);
 	close(fd);
@@ -145,7 +175,8 @@ static int repair_trace(struct repair *repair, struct ctf_trace_classes *classes
 
 		if (*name == '.' || strcmp(name, "metadata") == 0)
 			continue;
-		ret = repair_stream(classes, dir_fd, name);
+		ret = ctf_is_compressed(name, NULL) ? repair_frames(dir_fd, name)
+						    : repair_stream(classes, dir_fd, name);
 		if (ret < 0)
 			return ctf_fail(error, ret, "cannot mend %s/%s: %s", dir, name,
 					strerror(-ret));

@@ -12,6 +12,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "ctf/compress.h"
 #include "ctf/type.h"
 #include "ctf/writer.h"
 
@@ -91,18 +92,20 @@ int ctf_stream_open(struct ctf_writer *writer, const char *name, uint32_t class_
 	stream->writer = writer;
 	stream->class_id = class_id;
 	stream->ring = ring;
-	stream->name = strdup(name);
-	if (!stream->name) {
+	if (asprintf(&stream->name, "%s%s", name, writer->compressor ? CTF_COMPRESSED_SUFFIX : "") <
+			0) {
 		free(stream);
 		return ctf_fail(error, -ENOMEM, "no memory for the stream %s", name);
 	}
-	stream->fd = openat(writer->dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	stream->fd = openat(writer->dir_fd, stream->name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+			0644);
 	if (stream->fd < 0) {
 		int code = -errno;
 
+		ctf_write_error(error, code, writer->config.dir, stream->name);
 		free(stream->name);
 		free(stream);
-		return ctf_write_error(error, code, writer->config.dir, name);
+		return code;
 	}
 	stream->next = writer->streams;
 	writer->streams = stream;
@@ -130,6 +133,23 @@ static bool has_cpu(const struct ctf_stream *stream)
 			writer->channels[stream->class_id].placement == CTF_PER_CPU;
 }
 
+/* All or nothing: a frame is a packet. */
+static int append_packet(struct ctf_stream *stream, const struct packet_header *header,
+		size_t header_size, const struct ctf_span *span)
+{
+	struct ctf_compressor *compressor = stream->writer->compressor;
+	const void *frame;
+	size_t size;
+	int ret;
+
+	if (!compressor)
+		return ctf_file_append(stream->fd, &stream->size, header, header_size,
+				span->records, span->size);
+	ret = ctf_compress(
+			compressor, header, header_size, span->records, span->size, &frame, &size);
+	return ret ? ret : ctf_file_append(stream->fd, &stream->size, frame, size, NULL, 0);
+}
+
 int ctf_stream_append(
 		struct ctf_stream *stream, const struct ctf_span *span, struct ctf_error *error)
 {
@@ -154,7 +174,7 @@ int ctf_stream_append(
 		header.timestamp_end = header.timestamp_begin;
 	header.content_size = header.packet_size = (uint64_t)(size + span->size) * 8;
 	memcpy(header.uuid, stream->writer->uuid, sizeof(header.uuid));
-	ret = ctf_file_append(stream->fd, &stream->size, &header, size, span->records, span->size);
+	ret = append_packet(stream, &header, size, span);
 	if (ret)
 		return ctf_write_error(error, ret, stream->writer->config.dir, stream->name);
 	stream->sequence++;

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ctf/compress.h"
 #include "ctf/describe.h"
 #include "ctf/type.h"
 #include "ctf/writer.h"
@@ -59,6 +60,7 @@ static void free_writer(struct ctf_writer *writer)
 	}
 	free(writer->channels);
 	ctf_arena_destroy(writer->arena);
+	ctf_compressor_free(writer->compressor);
 	free(writer);
 }
 
@@ -189,6 +191,12 @@ int ctf_writer_create(const struct ctf_writer_config *config, struct ctf_writer 
 	ret = copy_channels(writer, config, error);
 	if (ret)
 		goto fail;
+	writer->compressor =
+			config->compression ? ctf_compressor_create(config->compression) : NULL;
+	if (config->compression && !writer->compressor) {
+		ret = ctf_fail(error, -ENOMEM, "no memory for the trace %s", config->dir);
+		goto fail;
+	}
 	if (getrandom(writer->uuid, sizeof(writer->uuid), 0) != sizeof(writer->uuid)) {
 		ret = ctf_fail(error, -EIO, "no random numbers for the identity of %s",
 				config->dir);

@@ -41,6 +41,7 @@ struct ctf_writer {
 	struct ctf_arena *arena; /* Context types of the channels. */
 	struct ctf_channel *channels;
 	uint32_t nr_channels; /* At least one. */
+	struct ctf_compressor *compressor; /* NULL: plain files. */
 	unsigned char uuid[16];
 	int dir_fd;
 	int metadata_fd;
