@@ -116,6 +116,7 @@ struct ctf_type {
 	uint32_t align;    /* Bits, a power of two. */
 	uint32_t depth;    /* Reader: levels of types, this one included. */
 	uint64_t min_bits; /* Reader: least number of bits that a value takes. */
+	uint8_t fast; /* Reader: bytes of an integer as the host has them, + 0x80 when signed; or 0. */
 
 	/* CTF_INTEGER, CTF_ENUM, CTF_FLOAT. */
 	uint8_t size; /* Bits, 1 to 64. */
@@ -426,7 +427,8 @@ struct ctf_item {
 	const struct ctf_trace *trace;
 	const struct ctf_stream_info *stream; /* NULL: damage of a whole trace. */
 	struct ctf_event_class *event;        /* CTF_ITEM_EVENT */
-	const struct ctf_value *header;       /* Structures; NULL where there is none. */
+	/* Structures; NULL where there is none, and a header that only has the id and the time. */
+	const struct ctf_value *header;
 	const struct ctf_value *common_context;
 	const struct ctf_value *context;
 	const struct ctf_value *fields;

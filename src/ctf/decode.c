@@ -242,6 +242,42 @@ static int decode_string(
 	return 0;
 }
 
+static inline uint64_t load_fast(const uint8_t *at, uint8_t fast)
+{
+	uint16_t u16;
+	uint32_t u32;
+	uint64_t u64;
+
+	switch (fast) {
+	case 1: return *at;
+	case 2: memcpy(&u16, at, 2); return u16;
+	case 4: memcpy(&u32, at, 4); return u32;
+	case 0x81: return (uint64_t)(int64_t)(int8_t)*at;
+	case 0x82: memcpy(&u16, at, 2); return (uint64_t)(int64_t)(int16_t)u16;
+	case 0x84: memcpy(&u32, at, 4); return (uint64_t)(int64_t)(int32_t)u32;
+	default: memcpy(&u64, at, 8); return u64;
+	}
+}
+
+/* An integer that is just a load, when it is there; false: it must be looked at more closely. */
+static inline bool decode_fast(struct ctf_decoder *d, const struct ctf_member *member)
+{
+	const struct ctf_type *type = member->type;
+	uint64_t at = (d->at + 7) & ~UINT64_C(7), number;
+	struct ctf_value *value = &d->values[d->count];
+
+	if (!type->fast || member->role || d->count == d->room || at > d->end ||
+			d->end - at < type->size)
+		return false;
+	number = load_fast(d->base + at / 8, type->fast);
+	d->at = at + type->size;
+	d->count++;
+	if (member->slot >= 0)
+		d->slots[member->slot] = number;
+	*value = (struct ctf_value){.type = type, .member = member, .u = number, .span = 1};
+	return true;
+}
+
 static int decode_struct(
 		struct ctf_decoder *d, const struct ctf_type *type, const struct ctf_member *member)
 {
@@ -257,6 +293,8 @@ static int decode_struct(
 	for (uint32_t i = 0; i < type->member_count; i++) {
 		const struct ctf_member *inner = &type->members[i];
 
+		if (decode_fast(d, inner))
+			continue;
 		ret = decode(d, inner->type, inner);
 		if (ret)
 			return ret;

@@ -343,13 +343,28 @@ static int resolve_array(
 	return ret;
 }
 
+/* Integers that need no more than a load: most of them. */
+static uint8_t fast_of(const struct ctf_type *type)
+{
+	if (type->kind == CTF_FLOAT || type->clock || type->leb128 || type->reversed ||
+			type->align != 8 ||
+			(type->size != 8 && type->size != 16 && type->size != 32 &&
+					type->size != 64) ||
+			(type->size > 8 && type->big_endian != CTF_HOST_BIG_ENDIAN))
+		return 0;
+	return (uint8_t)(type->size / 8 | (type->is_signed ? 0x80 : 0));
+}
+
 static int resolve_type(
 		const struct resolver *r, const struct resolve_level *level, struct ctf_type *type)
 {
 	switch (type->kind) {
 	case CTF_INTEGER:
 	case CTF_ENUM:
-	case CTF_FLOAT: type->min_bits = type->leb128 ? 8 : type->size; return 0;
+	case CTF_FLOAT:
+		type->min_bits = type->leb128 ? 8 : type->size;
+		type->fast = fast_of(type);
+		return 0;
 	case CTF_STRING: type->min_bits = 8; return 0;
 	case CTF_STRUCT: return resolve_struct(r, level, type);
 	case CTF_VARIANT: return resolve_variant(r, level, type);

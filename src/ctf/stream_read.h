@@ -4,6 +4,7 @@
 #define CTF_STREAM_READ_H
 
 #include "ctf/decode.h"
+#include "ctf/header_fast.h"
 #include "ctf/tsdl.h"
 #include "ctf/window.h"
 
@@ -13,6 +14,14 @@ enum ctf_stream_state {
 	CTF_STREAM_RECORDS,
 	CTF_STREAM_TAIL, /* Its records are over; were events lost? */
 	CTF_STREAM_END,
+};
+
+/* From ticks to nanoseconds without a division, as long as they are of one second. */
+struct ctf_second {
+	const struct ctf_clock *clock; /* NULL: of no use. */
+	uint64_t factor;               /* 2^64 * nanoseconds of a tick, rounded up. */
+	uint64_t first;                /* The tick at which the second begins … */
+	int64_t ns;                    /* … and when that is. */
 };
 
 struct ctf_stream_reader {
@@ -35,6 +44,8 @@ struct ctf_stream_reader {
 	uint64_t records;        /* Read in this packet. */
 	struct ctf_packet_fields fields;
 	struct ctf_decoder decoder;
+	struct ctf_fast_header fast_header;
+	struct ctf_second second;
 	bool has_previous;
 	uint64_t previous_discarded;
 	uint64_t previous_sequence;
