@@ -132,10 +132,10 @@ static void wipe_by_hand(void)
 	__atomic_store_n(&context_process.generation, 0, __ATOMIC_RELAXED);
 }
 
+static bool started; /* not wiped: a forked child goes on */
+
 int context_values_start(void)
 {
-	static bool started;
-
 	if (started)
 		return 0;
 	started = true;
@@ -328,15 +328,20 @@ void context_values_need(uint32_t groups)
 static uint32_t sandbox_before;
 static bool sandboxed_before;
 
-void context_sandbox_begins(bool all_threads)
+bool context_sandbox_begins(bool all_threads)
 {
 	struct context_values values;
 	uint32_t state = __atomic_load_n(&sandbox, __ATOMIC_RELAXED);
 
+	if (!started)
+		return false;
+	(void)context_generation_now();
+	/* A child in our memory locks up itself, not us. */
+	if (context_is_foreign())
+		return false;
 	sandbox_before = state;
 	sandboxed_before = context_thread.sandboxed;
-	if (__atomic_load_n(&context_process.generation, __ATOMIC_RELAXED) &&
-			context_values_get(context_needed, &values))
+	if (context_values_get(__atomic_load_n(&context_needed, __ATOMIC_RELAXED), &values))
 		keep_inherited(&values);
 	if (all_threads || state == SANDBOX_NONE)
 		/* Release: what we keep for others before it. Pairs with context_may_ask(). */
@@ -344,6 +349,7 @@ void context_sandbox_begins(bool all_threads)
 				__ATOMIC_RELEASE);
 	context_thread.known = true;
 	context_thread.sandboxed = true;
+	return true;
 }
 
 void context_sandbox_failed(void)

@@ -94,9 +94,9 @@ void context_users_changed(void);
 
 /*
  * The calling thread (all threads) will be forbidden system calls: what is needed is read now.
- * With `failed`, it was not forbidden after all.
+ * False: nothing was done. Otherwise context_sandbox_failed() takes it back if the call fails.
  */
-void context_sandbox_begins(bool all_threads);
+bool context_sandbox_begins(bool all_threads);
 void context_sandbox_failed(void);
 
 /* May this thread ask the kernel? */

@@ -220,12 +220,10 @@ EXPORT int pthread_setname_np(pthread_t thread, const char *name)
 static bool before_prctl(int option)
 {
 	int saved_errno = errno;
+	bool sandbox = option == PR_SET_SECCOMP && context_sandbox_begins(false);
 
-	if (option != PR_SET_SECCOMP)
-		return false;
-	context_sandbox_begins(false);
 	errno = saved_errno;
-	return true;
+	return sandbox;
 }
 
 static void after_prctl(int option, long result, bool sandbox)
@@ -360,9 +358,11 @@ static long watched_syscall(long number, const long *arguments)
 	} else if (number == SYS_seccomp &&
 			(arguments[0] == SECCOMP_SET_MODE_STRICT ||
 					arguments[0] == SECCOMP_SET_MODE_FILTER)) {
-		context_sandbox_begins(arguments[0] == SECCOMP_SET_MODE_FILTER &&
+		int saved_errno = errno;
+
+		sandbox = context_sandbox_begins(arguments[0] == SECCOMP_SET_MODE_FILTER &&
 				arguments[1] & SECCOMP_FILTER_FLAG_TSYNC);
-		sandbox = true;
+		errno = saved_errno;
 	}
 	result = real(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4],
 			arguments[5]);

@@ -70,8 +70,8 @@ bool context_load(const struct context_spec *spec, const void *caller, struct fi
 struct context_block {
 	uint64_t stamp; /* id of the set | generation; 0: nothing */
 	uint8_t size;
-	uint8_t splits[CONTEXT_COMPUTED]; /* where contexts belong that are made each time */
-	uint8_t bytes[CONTEXT_BLOCK_BYTES];
+	uint8_t splits[CONTEXT_COMPUTED];        /* where contexts belong that are made each time */
+	uint8_t bytes[CONTEXT_BLOCK_BYTES + 32]; /* room behind, because copies are of 32 bytes */
 };
 
 struct context_item;
@@ -82,7 +82,8 @@ struct context_set {
 	uint32_t block_at; /* bytes from context_blocks to the block */
 	uint32_t needs;    /* groups of values, 1 << enum context_group */
 	uint16_t nr_items;
-	uint16_t nr_computed;
+	uint8_t nr_computed;
+	bool is_light; /* nothing is made each time but ip and cpu_id */
 	struct context_item {
 		uint8_t kind;      /* enum context_kind */
 		uint8_t software;  /* counters: asked of the kernel */
