@@ -3,21 +3,30 @@
 #define AGENT_AGENT_H
 
 /*
- * The recorder inside the traced program. It is preloaded, asks the consumer named by
- * SIDE_AGENT_SOCKET for rings, and records every event that the consumer's patterns name:
+ * The recorder inside the traced program. It is preloaded, asks the consumers named by
+ * SIDE_AGENT_SOCKET for rings, and records every event that their rules name:
  *
  *	start.c     when the library is loaded, before main(), after vfork()
- *	process.c   this process as an instance: connecting, forks, the end
- *	exchange.c  talking with the consumer
- *	batch.c     events that appear and disappear: ids, plans, callbacks
+ *	process.c   this process as an instance of each session: connecting, forks, the end
+ *	exchange.c  talking with a consumer
+ *	rules.c     what a consumer wants: channels, patterns, filters, contexts
+ *	batch.c     events that appear and disappear: memory, ids, callbacks
+ *	select.c    one event of one channel: filters, contexts, the function that records it
  *	spare.c     ids of events that are gone, for when they come back
+ *	memory.c    what lives as long as a session
+ *	recovery.c  what a core dump must hold
  *	record.c    an event happens: arguments -> bytes -> ring
+ *	context*.c  the contexts' values
  *
- * It leaves no thread and no open file in the program, prints nothing unless SIDE_DEBUG is set,
- * waits for nothing without a bound, and stops quietly when anything fails. Its memory is mapped
- * pages, never malloc(), because the program's malloc() may be what is being traced. All work but
- * record.c happens under libside's event lock (in notifications) or when there is only one thread
- * (in the constructor and in a forked child), so it needs no lock of its own.
+ * A session is one consumer. It has channels (rings and rules), and a channel has events: one
+ * struct agent_event with a callback of its own for each session, channel and event. Sessions know
+ * nothing of each other, and what goes wrong with one leaves the others alone.
+ *
+ * The agent leaves no thread and no open file in the program, prints nothing unless SIDE_DEBUG is
+ * set, waits for nothing without a bound, and stops quietly when anything fails. Its memory is
+ * mapped pages, never malloc(), because the program's malloc() may be what is being traced. All work
+ * but record.c happens under libside's event lock (in notifications) or when there is only one
+ * thread (in the constructor and in a forked child), so it needs no lock of its own.
  *
  * This header is private to the room and its tests.
  */
@@ -30,15 +39,19 @@
 
 #include <side/trace.h>
 
+#include "agent/context.h"
 #include "agent/plan/plan.h"
+#include "filter/filter.h"
 #include "ring/ring.h"
 #include "visit/visit.h"
 #include "wire/pattern.h"
+#include "wire/recovery.h"
 #include "wire/wire.h"
 
-#define AGENT_CONNECT_TIMEOUT_MS 1000 /* connection, HELLO and CONFIG together */
+#define AGENT_CONNECT_TIMEOUT_MS 1000 /* connection, HELLO, CONFIG and what follows it together */
 #define AGENT_EVENTS_TIMEOUT_MS 2000  /* descriptions and their acknowledgement */
 #define AGENT_FAILURES_MAX 3          /* exchanges that time out before we ask no more */
+#define AGENT_RULES_MAX (64u << 20)   /* bytes of one session's rules in our memory */
 
 /*
  * What our loss reasons mean, beside the ring's own. RING_LOST_NESTED of an event: in the child of a
@@ -53,56 +66,130 @@ struct agent_hash {
 	uint64_t low, high;
 };
 
-/* One event that is or was offered to the consumer; the private pointer of its callback. */
-struct agent_event {
-	struct plan *plan;
-	struct side_event_description *description;
-	struct agent_hash hash;
-	uint32_t id;
-	bool recorded;   /* the consumer knows the id */
-	bool large;      /* a record of it did not fit the stack (atomic) */
-	bool registered; /* our callback is on it */
+/* Memory that is given back all at once. */
+struct agent_memory {
+	struct agent_memory_chunk *chunks;
+	size_t used;
 };
 
-/* The events of one notification that match the patterns, in one mapping with their plans. */
+struct agent_spares {
+	struct agent_spare *table;
+	size_t room; /* a power of two, or 0 */
+	size_t nr_used;
+};
+
+struct agent_rule {
+	struct agent_rule *next;
+	struct pattern *patterns;
+	uint32_t nr_patterns;
+	uint32_t nr_contexts;
+	const struct context_spec *contexts; /* of its events, beside the channel's */
+	const void *filter;                  /* a verified program, or NULL */
+	size_t filter_size;
+	const struct context_spec *filter_specs; /* the contexts that it names */
+	uint32_t nr_filter_specs;
+	struct filter_contexts filter_contexts; /* and their values: user is a context_set */
+};
+
+struct agent_channel {
+	struct agent_session *session;
+	struct ring_producer *producer; /* NULL: nothing is recorded */
+	uint32_t index;
+	uint32_t next_id;
+	struct agent_rule *rules, **rules_end;
+	uint32_t nr_rules;
+	uint32_t nr_contexts;
+	const struct context_spec *contexts;
+	const struct context_set *context_set; /* NULL: none */
+	uint64_t ring_memory;
+	struct agent_spares spares;
+	char name[WIRE_CHANNEL_NAME_MAX + 1];
+};
+
+/* One filter of one event. */
+struct agent_filter {
+	const struct filter *filter;
+	const struct filter_contexts *contexts;
+};
+
+/*
+ * One event of one channel that is or was offered to the consumer; the private pointer of its
+ * callback. What a record needs is in the first cache line.
+ */
+struct agent_event {
+	/*
+	 * Where records go; NULL: nowhere (the consumer does not know the id, or a forked child has no
+	 * rings). Changes only before the callback exists and after a fork.
+	 */
+	struct ring_producer *producer;
+	struct plan *plan;
+	const struct context_set *contexts; /* NULL: none */
+	uint32_t id;
+	uint16_t cell_label; /* of the plan */
+	bool large;          /* a record of it did not fit the stack (atomic) */
+	uint8_t nr_filters;  /* 0: every event is recorded */
+	const struct agent_filter *filters;
+	/* What records it when a filter has matched, and what libside calls. */
+	union {
+		side_tracer_callback_func record;
+		side_tracer_callback_variadic_func record_variadic;
+	};
+	union {
+		side_tracer_callback_func callback;
+		side_tracer_callback_variadic_func callback_variadic;
+	};
+
+	struct agent_channel *channel;
+	struct side_event_description *description;
+	struct agent_hash hash;
+	const struct context_spec *extra; /* its own contexts, beside the channel's */
+	uint32_t nr_extra;
+	bool recorded;   /* the consumer knows the id */
+	bool registered; /* our callback is on it */
+} __attribute__((aligned(64)));
+
+/* The events of one notification that a session wants, in one mapping with all they need. */
 struct agent_batch {
 	struct agent_batch *next;
 	struct side_event_description **key; /* the array that names the batch in notifications */
 	size_t mapped;
+	uint64_t free_at;
 	uint32_t nr_events;
 	struct agent_event events[];
 };
 
-struct agent {
-	/* Where records go; NULL: nowhere. Changes only before callbacks exist and after a fork. */
-	struct ring_producer *producer;
-	atomic_bool exiting; /* destructors run: other threads may still be in callbacks */
-	bool gone;           /* the consumer does not answer any more */
+struct agent_session {
+	bool gone; /* the consumer does not answer any more */
 	bool list_only;
-	int seccomp; /* mode at the start */
-	bool debug;
 	unsigned int failures;
 	int socket; /* the first connection while it is open, else -1 */
 	uint64_t token;
-	uint64_t key;              /* libside's name for us */
-	struct wire_config config; /* strings do not stay */
-	struct pattern *patterns;
-	uint32_t nr_patterns;
-	size_t patterns_mapped;
-	uint32_t next_id;
+	struct wire_config config; /* the reason does not stay */
+	struct agent_memory memory;
+	struct agent_channel *channels;
+	uint32_t nr_channels;
 	struct agent_batch *batches;
-	struct side_tracer_handle *tracer;
+	struct recovery_head *recovery;
+	struct recovery_chunk *last_chunk;
 	char path[108];
+};
+
+struct agent {
+	struct agent_session sessions[WIRE_SESSIONS_MAX]; /* those that accepted us */
+	uint32_t nr_sessions;
+	atomic_bool exiting; /* destructors run: other threads may still be in callbacks */
+	int seccomp;         /* mode at the start */
+	bool debug;
+	uint64_t key; /* libside's name for us */
+	struct side_tracer_handle *tracer;
 };
 
 extern struct agent agent __attribute__((visibility("hidden")));
 
 /*
- * Per thread: how many of our callbacks are active, and whether this is the child of a vfork(),
- * which runs in its parent's memory but without its parent's restartable sequences.
+ * Per thread: whether this is the child of a vfork(), which runs in its parent's memory but without
+ * its parent's restartable sequences.
  */
-extern __thread unsigned int agent_depth
-		__attribute__((tls_model("initial-exec"), visibility("hidden")));
 extern __thread unsigned int agent_vforked
 		__attribute__((tls_model("initial-exec"), visibility("hidden")));
 
@@ -113,36 +200,74 @@ extern __thread unsigned int agent_vforked
 	} while (0)
 void agent_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* process.c: 0 or a negative errno, when nothing is recorded. */
-int agent_start(const char *path);
-void agent_stop(void); /* for tests: the program is as before, rings unmapped */
+/* The sessions that we still talk to. */
+#define agent_each_session(session)                                                      \
+	for ((session) = agent.sessions; (session) < agent.sessions + agent.nr_sessions; \
+			(session)++)
 
-/* exchange.c */
-int agent_hello(uint64_t parent_token, int *ring_fd, int *doorbell_fd);
-int agent_send_events(const void *stream, size_t size,
-		void (*refused)(void *user, uint32_t id, uint32_t reason), void *user);
-int agent_bye(void);
-void agent_hang_up(void);
+/* process.c: 0 or a negative errno, when nothing is recorded. */
+int agent_start(const char *paths);
+void agent_stop(void); /* for tests: the program is as before, rings unmapped */
+bool agent_list_only(void);
+
+/*
+ * exchange.c. agent_hello() leaves the rings' descriptors, one for each channel, in ring_fds; -1
+ * for all others. In a forked child (parent_token) channels and rules are those we have.
+ */
+int agent_hello(struct agent_session *session, uint64_t parent_token, int *ring_fds,
+		int *doorbell_fd);
+int agent_send_events(struct agent_session *session, const void *stream, size_t size,
+		void (*refused)(void *user, const struct wire_refused *one), void *user);
+int agent_bye(struct agent_session *session);
+void agent_hang_up(struct agent_session *session);
 bool agent_is_sandboxed(void);
+/* Of this process; each has AGENT_NAME_SIZE bytes. */
+#define AGENT_NAME_SIZE 4096
+void agent_process_names(char *procname, char *exe);
+
+/* rules.c: 0, or a negative errno for what no honest consumer sends. */
+int agent_take_channel(struct agent_session *session, const struct wire_channel *channel);
+int agent_take_rule(struct agent_session *session, const struct wire_rule *rule);
 
 /* batch.c */
 void agent_batches_changed(enum side_tracer_notification notification,
 		struct side_event_description **events, uint32_t nr_events, void *priv);
-int agent_batches_send_again(void);
+int agent_batches_send_again(struct agent_session *session);
+/* A forked child: records of all events go here from now on, or nowhere. */
+void agent_batches_redirect(struct agent_session *session);
 void agent_batches_forget(void);
+
+/*
+ * select.c. agent_wants(): does any rule name the event? agent_select(): everything about one event of
+ * one channel that memory holds. With memory NULL: how many
+ * bytes that takes, or 0 when the channel does not want the event. Else it fills in *event (plan,
+ * description and channel are set) and returns the same, or 0.
+ */
+bool agent_wants(const struct agent_channel *channel, const struct side_event_description *event);
+size_t agent_select(const struct agent_channel *channel, struct side_event_description *description,
+		struct agent_event *event, char *memory);
+
+/* memory.c: zeroed, 16-byte aligned, NULL when there is none or a session has too much. */
+void *agent_memory_take(struct agent_memory *memory, size_t size);
+void agent_memory_free(struct agent_memory *memory);
 
 /* spare.c */
 struct agent_hash agent_hash(const void *bytes, size_t size);
-void agent_spare_put(struct agent_hash hash, uint32_t id);
-bool agent_spare_take(struct agent_hash hash, uint32_t *id);
-void agent_spare_forget(void);
+void agent_spare_put(struct agent_spares *spares, struct agent_hash hash, uint32_t id);
+bool agent_spare_take(struct agent_spares *spares, struct agent_hash hash, uint32_t *id);
+void agent_spare_forget(struct agent_spares *spares);
 
-/* record.c */
-void agent_record(const struct side_event_description *description,
-		const struct side_arg_vec *arguments, void *priv, void *caller);
-void agent_record_variadic(const struct side_event_description *description,
-		const struct side_arg_vec *arguments,
-		const struct side_arg_dynamic_struct *variadic, void *priv, void *caller);
+/*
+ * recovery.c: what a core dump must hold. It is the best we can do: without memory for it the
+ * recording goes on without.
+ */
+void agent_recovery_begin(struct agent_session *session);
+void agent_recovery_add(struct agent_session *session, const void *stream, size_t size);
+void agent_recovery_void(struct agent_session *session); /* in a child, until it begins anew */
+void agent_recovery_end(struct agent_session *session);
+
+/* record.c: sets the functions of an event by its plan, contexts and filters. */
+void agent_record_choose(struct agent_event *event);
 int agent_pool_create(void);
 void agent_pool_reset(void);
 void agent_pool_destroy(void);

@@ -2,9 +2,9 @@
 /*
  * Events that appear and disappear.
  *
- * A batch appears: its events that match the patterns get plans and ids, the consumer is sent all
- * their descriptions in one exchange, and those it accepts get our callback. So every id in a ring
- * is one that the consumer knew before.
+ * A batch appears: for each session, its events that a channel wants get plans and ids, the consumer
+ * is sent all their descriptions in one exchange, and those it accepts get our callback. So every
+ * id in a ring is one that the consumer knew before.
  *
  * A batch disappears: its owner guarantees that nobody is in a call of its events. Its memory is
  * kept for a little while nevertheless, because owners err, and not freed at all once the program
@@ -24,12 +24,8 @@
 
 #define RETIREMENT_MS 2000
 
-/* Batches whose events are gone, oldest last. */
-static struct retired {
-	struct agent_batch *batch;
-	uint64_t free_at;
-} retired[64];
-static unsigned int nr_retired;
+/* Batches whose events are gone, oldest first. */
+static struct agent_batch *retired, **retired_end = &retired;
 
 static size_t round_up(size_t size, size_t unit)
 {
@@ -37,7 +33,7 @@ static size_t round_up(size_t size, size_t unit)
 }
 
 /* Events of a newer ABI are no affair of ours: their owners run on without being recorded. */
-static bool is_wanted(const struct side_event_description *event)
+static bool is_known(const struct side_event_description *event)
 {
 	const struct side_event_state *state;
 
@@ -46,11 +42,7 @@ static bool is_wanted(const struct side_event_description *event)
 	state = side_ptr_get(event->state);
 	if (!state || state->version != SIDE_EVENT_STATE_ABI_VERSION)
 		return false;
-	if (!side_ptr_get(event->provider_name) || !side_ptr_get(event->event_name))
-		return false;
-	return pattern_set_wants(agent.patterns, agent.nr_patterns,
-			side_ptr_get(event->provider_name), side_ptr_get(event->event_name),
-			(unsigned int)side_enum_get(event->loglevel));
+	return side_ptr_get(event->provider_name) && side_ptr_get(event->event_name);
 }
 
 /* ---- memory of a batch ---- */
@@ -62,106 +54,174 @@ static void batch_free(struct agent_batch *batch)
 
 static void free_retired(uint64_t now)
 {
-	while (nr_retired && retired[0].free_at <= now) {
-		batch_free(retired[0].batch);
-		nr_retired--;
-		memmove(&retired[0], &retired[1], nr_retired * sizeof(retired[0]));
+	while (retired && retired->free_at <= now) {
+		struct agent_batch *batch = retired;
+
+		retired = batch->next;
+		if (!retired)
+			retired_end = &retired;
+		batch_free(batch);
 	}
 }
 
 static void retire(struct agent_batch *batch)
 {
-	uint64_t now = wire_deadline(0);
-
-	free_retired(now);
-	if (nr_retired == sizeof(retired) / sizeof(retired[0]))
-		free_retired(retired[0].free_at);
-	retired[nr_retired++] = (struct retired){
-			.batch = batch,
-			.free_at = wire_deadline(RETIREMENT_MS),
-	};
+	batch->next = NULL;
+	batch->free_at = wire_deadline(RETIREMENT_MS);
+	*retired_end = batch;
+	retired_end = &batch->next;
 }
 
-/* What the plans of the wanted events need, and how many these are. */
-static uint32_t measure(
-		struct side_event_description **events, uint32_t nr_events, size_t *plans_size)
+/*
+ * What the session wants of these events. First it is measured, with batch NULL; then the batch, which
+ * has that much memory, is filled in.
+ */
+struct selection {
+	struct agent_session *session;
+	struct agent_batch *batch;
+	uint32_t nr;   /* events of channels */
+	char *memory;  /* what is left */
+	size_t needed; /* beside the events themselves */
+};
+
+/* The channels share the plan of an event. */
+static struct plan *selection_plan(
+		struct selection *selection, struct side_event_description *event, size_t size)
 {
+	struct plan *plan = NULL;
+
+	selection->needed += round_up(size, 16);
+	if (!selection->batch || plan_build(event, selection->memory, size, &plan))
+		return NULL;
+	selection->memory += round_up(size, 16);
+	return plan;
+}
+
+static void select_for(struct selection *selection, struct agent_channel *channel,
+		struct side_event_description *description, struct plan *plan)
+{
+	struct agent_event *event = NULL;
+	size_t size;
+
+	if (selection->batch) {
+		event = &selection->batch->events[selection->nr];
+		*event = (struct agent_event){
+				.plan = plan,
+				.channel = channel,
+				.description = description,
+		};
+	}
+	size = agent_select(channel, description, event, selection->memory);
+	if (!size)
+		return;
+	selection->nr++;
+	selection->needed += size;
+	if (event)
+		selection->memory += size;
+}
+
+static void select_event(struct selection *selection, struct side_event_description *event)
+{
+	struct agent_session *session = selection->session;
+	bool known = false;
+	struct plan *plan = NULL;
 	char error[256];
-	uint32_t nr = 0;
+	ssize_t size = 0;
 	uint32_t i;
 
-	*plans_size = 0;
-	for (i = 0; i < nr_events; i++) {
-		ssize_t size;
-
-		if (!is_wanted(events[i]))
+	for (i = 0; i < session->nr_channels; i++) {
+		if (!agent_wants(&session->channels[i], event))
 			continue;
-		size = plan_size(events[i], error, sizeof(error));
-		if (size < 0)
-			continue;
-		*plans_size += round_up((size_t)size, 8);
-		nr++;
+		if (!known)
+			size = plan_size(event, error, sizeof(error));
+		if (size < 0) {
+			agent_debug("%s:%s cannot be recorded: %s",
+					side_ptr_get(event->provider_name),
+					side_ptr_get(event->event_name), error);
+			return;
+		}
+		if (!known)
+			plan = selection_plan(selection, event, (size_t)size);
+		if (selection->batch && !plan)
+			return;
+		known = true;
+		select_for(selection, &session->channels[i], event, plan);
 	}
-	return nr;
+}
+
+static void select_events(struct selection *selection, struct side_event_description **events,
+		uint32_t nr_events)
+{
+	struct visit_error error;
+	uint32_t i;
+
+	for (i = 0; i < nr_events; i++)
+		if (is_known(events[i]) && !visit_description_check(events[i], 0, &error))
+			select_event(selection, events[i]);
 }
 
 /* A batch with plans, without ids. NULL: nothing to record in it, or no memory. */
-static struct agent_batch *batch_build(struct side_event_description **events, uint32_t nr_events)
+static struct agent_batch *batch_build(struct agent_session *session,
+		struct side_event_description **events, uint32_t nr_events)
 {
+	struct selection selection = {.session = session};
 	struct agent_batch *batch;
-	char error[256];
-	size_t plans_size, head_size, mapped;
-	char *plans;
-	uint32_t nr = measure(events, nr_events, &plans_size);
-	uint32_t i;
+	size_t head_size, mapped;
 
-	if (!nr)
+	select_events(&selection, events, nr_events);
+	if (!selection.nr)
 		return NULL;
-	head_size = round_up(sizeof(*batch) + nr * sizeof(batch->events[0]), 64);
-	mapped = head_size + plans_size;
+	head_size = sizeof(*batch) + selection.nr * sizeof(batch->events[0]);
+	mapped = head_size + selection.needed;
 	batch = raw_mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	if (!batch)
 		return NULL;
 	batch->mapped = mapped;
 	batch->key = events;
-	plans = (char *)batch + head_size;
-	for (i = 0; i < nr_events && batch->nr_events < nr; i++) {
-		struct agent_event *event = &batch->events[batch->nr_events];
-		ssize_t size;
-
-		if (!is_wanted(events[i]))
-			continue;
-		size = plan_size(events[i], error, sizeof(error));
-		if (size < 0) {
-			agent_debug("%s:%s cannot be recorded: %s",
-					side_ptr_get(events[i]->provider_name),
-					side_ptr_get(events[i]->event_name), error);
-			continue;
-		}
-		if (plan_build(events[i], plans, (size_t)size, &event->plan))
-			continue;
-		event->description = events[i];
-		plans += round_up((size_t)size, 8);
-		batch->nr_events++;
-	}
+	selection = (struct selection){
+			.session = session,
+			.batch = batch,
+			.memory = (char *)batch + head_size,
+	};
+	select_events(&selection, events, nr_events);
+	batch->nr_events = selection.nr;
 	return batch;
 }
 
 /* ---- telling the consumer ---- */
 
+static bool append_contexts(
+		struct visit_buffer *stream, const struct agent_event *event, uint32_t *size)
+{
+	size_t begin = stream->size;
+	uint32_t i;
+
+	for (i = 0; i < event->nr_extra; i++)
+		if (visit_buffer_append(
+				    stream, event->extra[i].name, strlen(event->extra[i].name) + 1))
+			return false;
+	*size = (uint32_t)(stream->size - begin);
+	return true;
+}
+
 /* Append one event to the stream of descriptions, its id to be set. False: it cannot be encoded. */
 static bool append_description(struct visit_buffer *stream, struct agent_event *event)
 {
-	struct wire_event_head head = {0};
-	size_t begin = stream->size;
+	struct wire_event_head head = {
+			.channel = (uint16_t)event->channel->index,
+			.nr_contexts = (uint16_t)event->nr_extra,
+	};
+	size_t begin = stream->size, at = begin + sizeof(head);
 	struct visit_error error;
 	char sentence[512];
 
-	if (visit_buffer_append(stream, &head, sizeof(head)))
+	if (visit_buffer_append(stream, &head, sizeof(head)) ||
+			!append_contexts(stream, event, &head.contexts_size))
 		return false;
 	if (!visit_description_encode(event->description, stream, &error)) {
-		begin += sizeof(head);
-		event->hash = agent_hash(stream->data + begin, stream->size - begin);
+		event->hash = agent_hash(stream->data + at, stream->size - at);
+		head.size = (uint32_t)(stream->size - at - head.contexts_size);
+		memcpy(stream->data + begin, &head, sizeof(head));
 		return true;
 	}
 	agent_debug("an event cannot be described: %s",
@@ -172,40 +232,42 @@ static bool append_description(struct visit_buffer *stream, struct agent_event *
 
 static void finish_description(struct visit_buffer *stream, size_t begin, uint32_t id)
 {
-	struct wire_event_head head = {.id = id};
-
-	head.size = (uint32_t)(stream->size - begin - sizeof(head));
-	memcpy(stream->data + begin, &head, sizeof(head));
+	memcpy(stream->data + begin + offsetof(struct wire_event_head, id), &id, sizeof(id));
 }
 
-/*
- * Give ids to the events of a new batch, and gather what the consumer must hear. Returns how many
- * events find no id.
- */
-static uint32_t describe_new(struct agent_batch *batch, struct visit_buffer *stream)
+/* Events that stay silent are counted, once each, where the consumer finds it. */
+static void count_failed(const struct agent_event *event)
 {
-	uint32_t nr_failed = 0;
+	if (event->channel->producer)
+		ring_count_lost(event->channel->producer, AGENT_LOST_SLOT, RING_LOST_OTHER);
+}
+
+/* Give ids to the events of a new batch, and gather what the consumer must hear. */
+static void describe_new(struct agent_batch *batch, struct visit_buffer *stream)
+{
 	uint32_t i;
 
 	for (i = 0; i < batch->nr_events; i++) {
 		struct agent_event *event = &batch->events[i];
+		struct agent_channel *channel = event->channel;
 		size_t begin = stream->size;
 
 		if (!append_description(stream, event))
 			continue;
 		event->recorded = true;
-		if (agent_spare_take(event->hash, &event->id)) {
+		if (agent_spare_take(&channel->spares, event->hash, &event->id)) {
 			stream->size = begin;
-		} else if (agent.next_id < agent.config.max_events) {
-			event->id = agent.next_id++;
+		} else if (channel->next_id < channel->session->config.max_events) {
+			event->id = channel->next_id++;
 			finish_description(stream, begin, event->id);
 		} else {
 			event->recorded = false;
 			stream->size = begin;
-			nr_failed++;
+			count_failed(event);
+			agent_debug("more than %u events: the rest stays silent",
+					channel->session->config.max_events);
 		}
 	}
-	return nr_failed;
 }
 
 /* For a new consumer: all that is recorded, under the ids it has. */
@@ -225,29 +287,45 @@ static void describe_again(struct agent_batch *batch, struct visit_buffer *strea
 	}
 }
 
-static void mark_refused(void *user, uint32_t id, uint32_t reason)
+static void mark_refused(void *user, const struct wire_refused *one)
 {
 	struct agent_batch *batch = user;
 	uint32_t i;
 
 	for (i = 0; i < batch->nr_events; i++)
-		if (batch->events[i].id == id)
+		if (batch->events[i].id == one->id &&
+				batch->events[i].channel->index == one->channel)
 			batch->events[i].recorded = false;
-	agent_debug("event %u is refused: %s", id, wire_refusal_text(reason));
+	agent_debug("event %u of channel %u is refused: %s", one->id, one->channel,
+			wire_refusal_text(one->reason));
 }
 
-static int send_stream(struct agent_batch *batch, const struct visit_buffer *stream)
+static int send_stream(struct agent_session *session, struct agent_batch *batch,
+		const struct visit_buffer *stream)
 {
-	if (stream->error || !stream->size)
-		return stream->error;
-	return agent_send_events(stream->data, stream->size, mark_refused, batch);
+	int ret = stream->error;
+
+	if (ret || !stream->size)
+		return ret;
+	ret = agent_send_events(session, stream->data, stream->size, mark_refused, batch);
+	if (!ret)
+		agent_recovery_add(session, stream->data, stream->size);
+	return ret;
 }
 
-/* Events that stay silent are counted, once each, where the consumer finds it. */
-static void count_failed(uint32_t nr_events)
+/* Whether each event is recorded is known: their records go there from now on. */
+static void batch_redirect(struct agent_batch *batch)
 {
-	while (agent.producer && nr_events--)
-		ring_count_lost(agent.producer, AGENT_LOST_SLOT, RING_LOST_OTHER);
+	uint32_t i;
+
+	for (i = 0; i < batch->nr_events; i++) {
+		struct agent_event *event = &batch->events[i];
+
+		/* Relaxed: other threads see the event first through its callback's registration. */
+		__atomic_store_n(&event->producer,
+				event->recorded ? event->channel->producer : NULL,
+				__ATOMIC_RELAXED);
+	}
 }
 
 /* ---- callbacks ---- */
@@ -259,9 +337,9 @@ static void event_register(struct agent_event *event)
 
 	if (description->flags & SIDE_EVENT_FLAG_VARIADIC)
 		ret = side_tracer_callback_variadic_register(
-				description, agent_record_variadic, event, agent.key);
+				description, event->callback_variadic, event, agent.key);
 	else
-		ret = side_tracer_callback_register(description, agent_record, event, agent.key);
+		ret = side_tracer_callback_register(description, event->callback, event, agent.key);
 	event->registered = ret == SIDE_ERROR_OK;
 	if (!event->registered)
 		agent_debug("libside refuses our callback: error %d", ret);
@@ -276,42 +354,45 @@ static void event_unregister(struct agent_event *event)
 	event->registered = false;
 	if (description->flags & SIDE_EVENT_FLAG_VARIADIC)
 		side_tracer_callback_variadic_unregister_async(
-				description, agent_record_variadic, event, agent.key);
+				description, event->callback_variadic, event, agent.key);
 	else
-		side_tracer_callback_unregister_async(description, agent_record, event, agent.key);
+		side_tracer_callback_unregister_async(
+				description, event->callback, event, agent.key);
 }
 
 /* Describe a new batch to the consumer. Whether it took note. */
-static bool batch_introduce(struct agent_batch *batch)
+static bool batch_introduce(struct agent_session *session, struct agent_batch *batch)
 {
 	struct visit_buffer stream;
-	uint32_t nr_failed;
+	uint32_t i;
 	bool sent;
 
 	visit_buffer_pages(&stream);
-	nr_failed = describe_new(batch, &stream);
-	if (nr_failed)
-		agent_debug("more than %u events: the rest stays silent", agent.config.max_events);
-	sent = !send_stream(batch, &stream);
+	describe_new(batch, &stream);
+	sent = !send_stream(session, batch, &stream);
 	visit_buffer_free(&stream);
-	count_failed(sent ? nr_failed : batch->nr_events);
+	for (i = 0; i < batch->nr_events && !sent; i++)
+		if (batch->events[i].recorded)
+			count_failed(&batch->events[i]);
 	return sent;
 }
 
-static void batch_appears(struct side_event_description **events, uint32_t nr_events)
+static void batch_appears(struct agent_session *session, struct side_event_description **events,
+		uint32_t nr_events)
 {
-	struct agent_batch *batch = batch_build(events, nr_events);
+	struct agent_batch *batch = batch_build(session, events, nr_events);
 	uint32_t i, nr_registered = 0;
 
 	if (!batch)
 		return;
-	if (!batch_introduce(batch)) {
+	if (!batch_introduce(session, batch)) {
 		batch_free(batch);
 		return;
 	}
-	batch->next = agent.batches;
-	agent.batches = batch;
-	for (i = 0; i < batch->nr_events && !agent.list_only; i++)
+	batch->next = session->batches;
+	session->batches = batch;
+	batch_redirect(batch);
+	for (i = 0; i < batch->nr_events && !session->list_only; i++)
 		if (batch->events[i].recorded) {
 			event_register(&batch->events[i]);
 			nr_registered += batch->events[i].registered;
@@ -319,9 +400,9 @@ static void batch_appears(struct side_event_description **events, uint32_t nr_ev
 	agent_debug("%u events of a batch of %u are recorded", nr_registered, nr_events);
 }
 
-static void batch_disappears(struct side_event_description **events)
+static void batch_disappears(struct agent_session *session, struct side_event_description **events)
 {
-	struct agent_batch **at = &agent.batches;
+	struct agent_batch **at = &session->batches;
 	struct agent_batch *batch;
 	uint32_t i;
 
@@ -334,9 +415,11 @@ static void batch_disappears(struct side_event_description **events)
 	if (atomic_load_explicit(&agent.exiting, memory_order_relaxed))
 		return;
 	for (i = 0; i < batch->nr_events; i++) {
-		event_unregister(&batch->events[i]);
-		if (batch->events[i].recorded)
-			agent_spare_put(batch->events[i].hash, batch->events[i].id);
+		struct agent_event *event = &batch->events[i];
+
+		event_unregister(event);
+		if (event->recorded)
+			agent_spare_put(&event->channel->spares, event->hash, event->id);
 	}
 	agent_debug("%u events are gone", batch->nr_events);
 	retire(batch);
@@ -346,15 +429,19 @@ static void batch_disappears(struct side_event_description **events)
 void agent_batches_changed(enum side_tracer_notification notification,
 		struct side_event_description **events, uint32_t nr_events, void *priv)
 {
+	struct agent_session *session;
 	int saved_errno = errno;
 
 	(void)priv;
-	if (nr_retired && !atomic_load_explicit(&agent.exiting, memory_order_relaxed))
+	if (retired && !atomic_load_explicit(&agent.exiting, memory_order_relaxed))
 		free_retired(wire_deadline(0));
-	if (notification == SIDE_TRACER_NOTIFICATION_REMOVE_EVENTS)
-		batch_disappears(events);
-	else if (!agent.gone)
-		batch_appears(events, nr_events);
+	agent_each_session(session)
+	{
+		if (notification == SIDE_TRACER_NOTIFICATION_REMOVE_EVENTS)
+			batch_disappears(session, events);
+		else if (!session->gone)
+			batch_appears(session, events, nr_events);
+	}
 	errno = saved_errno;
 }
 
@@ -362,30 +449,41 @@ void agent_batches_changed(enum side_tracer_notification notification,
  * In a forked child, whose consumer knows nothing yet: describe all events again, under the ids
  * they have. What is refused now stays silent in this process. Callbacks are all in place.
  */
-int agent_batches_send_again(void)
+int agent_batches_send_again(struct agent_session *session)
 {
 	struct agent_batch *batch;
+	uint32_t i;
 	int ret = 0;
 
 	/* Ids of what the parent had and has no more mean nothing to it. */
-	agent_spare_forget();
-	for (batch = agent.batches; batch && !ret; batch = batch->next) {
+	for (i = 0; i < session->nr_channels; i++)
+		agent_spare_forget(&session->channels[i].spares);
+	for (batch = session->batches; batch && !ret; batch = batch->next) {
 		struct visit_buffer stream;
 
 		visit_buffer_pages(&stream);
 		describe_again(batch, &stream);
-		ret = send_stream(batch, &stream);
+		ret = send_stream(session, batch, &stream);
 		visit_buffer_free(&stream);
 	}
 	return ret;
 }
 
+void agent_batches_redirect(struct agent_session *session)
+{
+	struct agent_batch *batch;
+
+	for (batch = session->batches; batch; batch = batch->next)
+		batch_redirect(batch);
+}
+
 /* Every callback off and all memory back. Not in a callback, nor in a notification. */
 void agent_batches_forget(void)
 {
-	while (agent.batches)
-		batch_disappears(agent.batches->key);
+	struct agent_session *session;
+
+	agent_each_session(session) while (session->batches)
+			batch_disappears(session, session->batches->key);
 	side_tracer_synchronize();
 	free_retired(UINT64_MAX);
-	agent_spare_forget();
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Talking with the consumer: open, say, hear, close, each exchange within its time. What the
+ * Talking with a consumer: open, say, hear, close, each exchange within its time. What the
  * consumer answers is checked as strictly as what it checks of ours.
  */
 #include <errno.h>
@@ -15,7 +15,6 @@
 
 /* Kernel names of processes have at most 15 bytes. */
 #define COMM_SIZE 16
-#define EXE_SIZE 4096
 
 void agent_print(const char *format, ...)
 {
@@ -33,10 +32,10 @@ void agent_print(const char *format, ...)
 	raw_call(SYS_write, 2, line, (size_t)size);
 }
 
-void agent_hang_up(void)
+void agent_hang_up(struct agent_session *session)
 {
-	wire_close(agent.socket);
-	agent.socket = -1;
+	wire_close(session->socket);
+	session->socket = -1;
 }
 
 /*
@@ -50,10 +49,10 @@ bool agent_is_sandboxed(void)
 }
 
 /* The process's name as `ps` shows it; in full where the kernel has cut the program's name. */
-static void process_names(char comm[EXE_SIZE], char exe[EXE_SIZE])
+void agent_process_names(char *comm, char *exe)
 {
 	long size = raw_call(SYS_readlinkat, -100 /* AT_FDCWD */, "/proc/self/exe", exe,
-			(size_t)EXE_SIZE - 1);
+			(size_t)AGENT_NAME_SIZE - 1);
 	const char *base;
 
 	exe[size > 0 ? size : 0] = 0;
@@ -68,7 +67,8 @@ static void process_names(char comm[EXE_SIZE], char exe[EXE_SIZE])
 		memcpy(comm, "unknown", 8);
 }
 
-static ssize_t build_hello(void *message, char *names, uint64_t parent_token)
+static ssize_t build_hello(const struct agent_session *session, void *message, char *names,
+		uint64_t parent_token)
 {
 	const union {
 		uint16_t word;
@@ -77,149 +77,218 @@ static ssize_t build_hello(void *message, char *names, uint64_t parent_token)
 	struct wire_hello hello = {
 			.pid = (uint32_t)raw_call(SYS_getpid),
 			.parent = (uint32_t)raw_call(SYS_getppid),
-			.token = agent.token,
+			.token = session->token,
 			.parent_token = parent_token,
 			.word_size = sizeof(void *),
 			.procname = names,
-			.exe = names + EXE_SIZE,
+			.exe = names + AGENT_NAME_SIZE,
 	};
 
 	if (!order.first)
 		hello.features |= WIRE_FEATURE_BIG_ENDIAN;
 	if (parent_token)
 		hello.features |= WIRE_FEATURE_FORKED;
-	process_names(names, names + EXE_SIZE);
+	agent_process_names(names, names + AGENT_NAME_SIZE);
 	return wire_encode_hello(message, WIRE_MESSAGE_MAX, &hello);
 }
 
-/* Keep the patterns of RULE, parsed. They were checked by who sent them; a bad one is a liar. */
-static int keep_patterns(const struct wire_rule *rule)
-{
-	size_t mapped = rule->nr_patterns * sizeof(struct pattern);
-	const char *text = rule->patterns;
-	struct pattern_error error;
-	uint32_t i;
+/* ---- the beginning ---- */
 
-	if (agent.patterns) {
-		raw_munmap(agent.patterns, agent.patterns_mapped);
-		agent.patterns = NULL;
-	}
-	agent.nr_patterns = rule->nr_patterns;
-	if (!mapped)
+/* One message of an exchange: its size, or a negative errno; the end of the connection is one. */
+static ssize_t receive(const struct agent_session *session, void *message, int *fds, size_t *nr_fds,
+		uint64_t deadline)
+{
+	ssize_t size = wire_receive(
+			session->socket, message, WIRE_MESSAGE_MAX, fds, nr_fds, deadline);
+
+	return size ? size : -ECONNRESET;
+}
+
+/* The descriptor that a message must come with; what else came is closed. */
+static int one_fd(int *fds, size_t nr_fds, int *fd)
+{
+	if (nr_fds == 1) {
+		*fd = fds[0];
 		return 0;
-	agent.patterns = raw_mmap(
-			NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
-	if (!agent.patterns)
-		return -ENOMEM;
-	agent.patterns_mapped = mapped;
-	for (i = 0; i < rule->nr_patterns; i++) {
-		if (pattern_parse(text, &agent.patterns[i], &error))
-			return -EPROTO;
-		text += strlen(text) + 1;
 	}
-	return 0;
+	while (nr_fds)
+		wire_close(fds[--nr_fds]);
+	return -EPROTO;
 }
 
-static int accept_config(
-		const void *message, size_t size, int *fds, size_t nr_fds, int *doorbell_fd)
+/*
+ * A listing has no channels: all events belong to one without rings. Otherwise channels that we have
+ * (in a forked child) stay.
+ */
+static int prepare_channels(struct agent_session *session)
 {
-	struct wire_config config;
-	int ret = wire_decode_config(message, size, &config);
-
-	if (ret)
-		return ret;
-	if (!config.accepted) {
-		agent_debug("the recorder refuses: %s", config.reason);
-		return -EACCES;
-	}
-	agent.list_only = config.flags & WIRE_CONFIG_LIST_ONLY;
-	if (nr_fds != (agent.list_only ? 0 : WIRE_CONFIG_FDS) ||
-			config.nr_channels != !agent.list_only)
-		return -EPROTO;
-	*doorbell_fd = agent.list_only ? -1 : fds[0];
-	config.reason = NULL;
-	agent.config = config;
-	return 0;
-}
-
-static int receive_rules(void *message, uint64_t deadline, int *ring_fd)
-{
-	struct wire_channel channel;
-	struct wire_rule rule;
-	size_t nr_fds = 1;
-	ssize_t size;
+	const struct wire_channel any = {.name = "list", .contexts = ""};
+	const struct wire_rule all = {.patterns = "", .contexts = ""};
+	uint32_t nr = session->list_only ? 1 : session->config.nr_channels;
 	int ret;
 
-	size = wire_receive(agent.socket, message, WIRE_MESSAGE_MAX, ring_fd, &nr_fds, deadline);
-	if (size <= 0)
-		return size ? (int)size : -ECONNRESET;
-	ret = wire_decode_channel(message, (size_t)size, &channel);
-	if (ret || nr_fds != 1 || channel.nr_rules != 1)
-		return ret ? ret : -EPROTO;
-	size = wire_receive(agent.socket, message, WIRE_MESSAGE_MAX, NULL, NULL, deadline);
-	if (size <= 0)
-		return size ? (int)size : -ECONNRESET;
-	ret = wire_decode_rule(message, (size_t)size, &rule);
-	return ret ? ret : keep_patterns(&rule);
+	if (session->channels)
+		return nr == session->nr_channels ? 0 : -EPROTO;
+	if (!nr)
+		return -EPROTO;
+	session->channels = agent_memory_take(&session->memory, nr * sizeof(*session->channels));
+	if (!session->channels)
+		return -ENOMEM;
+	session->nr_channels = nr;
+	if (!session->list_only)
+		return 0;
+	ret = agent_take_channel(session, &any);
+	return ret ? ret : agent_take_rule(session, &all);
 }
 
-static int hello_exchange(
-		void *message, char *names, uint64_t parent_token, int *ring_fd, int *doorbell_fd)
+static int receive_config(
+		struct agent_session *session, void *message, uint64_t deadline, int *doorbell_fd)
 {
-	uint64_t deadline = wire_deadline(AGENT_CONNECT_TIMEOUT_MS);
 	int fds[WIRE_FDS_MAX] = {-1, -1, -1, -1};
 	size_t nr_fds = WIRE_FDS_MAX;
-	ssize_t size;
+	struct wire_config config;
+	ssize_t size = receive(session, message, fds, &nr_fds, deadline);
+	bool list_only;
 	int ret;
 
-	size = build_hello(message, names, parent_token);
 	if (size < 0)
 		return (int)size;
-	agent.socket = wire_connect(agent.path, deadline);
-	if (agent.socket < 0)
-		return agent.socket;
-	ret = wire_send(agent.socket, message, (size_t)size, NULL, 0, deadline);
+	ret = wire_decode_config(message, (size_t)size, &config);
+	list_only = !ret && config.flags & WIRE_CONFIG_LIST_ONLY;
+	if (!ret && !config.accepted) {
+		agent_debug("the recorder refuses: %s", config.reason);
+		ret = -EACCES;
+	}
+	if (!ret && list_only && nr_fds)
+		ret = -EPROTO;
+	if (ret || !list_only) {
+		int error = one_fd(fds, nr_fds, doorbell_fd);
+
+		ret = ret ? ret : error;
+	}
+	if (!ret && session->channels && list_only != session->list_only)
+		ret = -EPROTO;
 	if (ret)
 		return ret;
-	size = wire_receive(agent.socket, message, WIRE_MESSAGE_MAX, fds, &nr_fds, deadline);
-	if (size <= 0)
-		return size ? (int)size : -ECONNRESET;
-	ret = accept_config(message, (size_t)size, fds, nr_fds, doorbell_fd);
-	if (!ret && !agent.list_only)
-		ret = receive_rules(message, deadline, ring_fd);
-	while (ret && nr_fds)
-		wire_close(fds[--nr_fds]);
+	session->list_only = list_only;
+	config.reason = NULL;
+	session->config = config;
+	return prepare_channels(session);
+}
+
+static int receive_rule(struct agent_session *session, void *message, uint64_t deadline,
+		uint32_t channel, bool keep)
+{
+	ssize_t size = receive(session, message, NULL, NULL, deadline);
+	struct wire_rule rule;
+	int ret;
+
+	if (size < 0)
+		return (int)size;
+	ret = wire_decode_rule(message, (size_t)size, &rule);
+	if (!ret && rule.channel != channel)
+		ret = -EPROTO;
+	return ret || !keep ? ret : agent_take_rule(session, &rule);
+}
+
+static bool is_same_channel(const struct agent_channel *ours, const struct wire_channel *theirs)
+{
+	return ours->nr_rules == theirs->nr_rules && ours->nr_contexts == theirs->nr_contexts &&
+			!strcmp(ours->name, theirs->name);
+}
+
+/* `keep`: the channel and its rules are new. Otherwise they are those that we have. */
+static int receive_channel(struct agent_session *session, void *message, uint64_t deadline,
+		uint32_t index, bool keep, int *ring_fd)
+{
+	int fds[WIRE_FDS_MAX] = {-1, -1, -1, -1};
+	size_t nr_fds = WIRE_FDS_MAX;
+	struct wire_channel channel;
+	ssize_t size = receive(session, message, fds, &nr_fds, deadline);
+	uint32_t nr_rules;
+	int ret;
+
+	if (size < 0)
+		return (int)size;
+	ret = one_fd(fds, nr_fds, ring_fd);
+	if (!ret)
+		ret = wire_decode_channel(message, (size_t)size, &channel);
+	if (!ret &&
+			(channel.index != index ||
+					(!keep &&
+							!is_same_channel(&session->channels[index],
+									&channel))))
+		ret = -EPROTO;
+	if (!ret && keep)
+		ret = agent_take_channel(session, &channel);
 	if (ret)
-		wire_close(*ring_fd);
+		return ret;
+	session->channels[index].ring_memory = channel.ring_memory;
+	for (nr_rules = channel.nr_rules; nr_rules && !ret; nr_rules--)
+		ret = receive_rule(session, message, deadline, index, keep);
 	return ret;
 }
 
-/* Introduce this process. On success the connection stays open for its first events. */
-int agent_hello(uint64_t parent_token, int *ring_fd, int *doorbell_fd)
+static int hello_exchange(struct agent_session *session, void *message, char *names,
+		uint64_t parent_token, int *ring_fds, int *doorbell_fd)
 {
-	size_t mapped = WIRE_MESSAGE_MAX + 2 * EXE_SIZE;
-	char *memory = raw_mmap(
-			NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	uint64_t deadline = wire_deadline(AGENT_CONNECT_TIMEOUT_MS);
+	bool keep = !session->channels;
+	ssize_t size;
+	uint32_t i;
 	int ret;
 
+	size = build_hello(session, message, names, parent_token);
+	if (size < 0)
+		return (int)size;
+	session->socket = wire_connect(session->path, deadline);
+	if (session->socket < 0)
+		return session->socket;
+	ret = wire_send(session->socket, message, (size_t)size, NULL, 0, deadline);
+	if (!ret)
+		ret = receive_config(session, message, deadline, doorbell_fd);
+	for (i = 0; !ret && !session->list_only && i < session->nr_channels; i++)
+		ret = receive_channel(session, message, deadline, i, keep, &ring_fds[i]);
+	return ret;
+}
+
+int agent_hello(struct agent_session *session, uint64_t parent_token, int *ring_fds,
+		int *doorbell_fd)
+{
+	size_t mapped = WIRE_MESSAGE_MAX + 2 * AGENT_NAME_SIZE;
+	char *memory = raw_mmap(
+			NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	uint32_t i;
+	int ret;
+
+	for (i = 0; i < WIRE_CHANNELS_MAX; i++)
+		ring_fds[i] = -1;
+	*doorbell_fd = -1;
 	if (!memory)
 		return -ENOMEM;
-	ret = hello_exchange(memory, memory + WIRE_MESSAGE_MAX, parent_token, ring_fd, doorbell_fd);
-	if (ret)
-		agent_hang_up();
+	ret = hello_exchange(session, memory, memory + WIRE_MESSAGE_MAX, parent_token, ring_fds,
+			doorbell_fd);
+	if (ret) {
+		agent_hang_up(session);
+		for (i = 0; i < WIRE_CHANNELS_MAX; i++)
+			wire_close(ring_fds[i]);
+		wire_close(*doorbell_fd);
+	}
 	raw_munmap(memory, mapped);
 	return ret;
 }
 
-static int send_stream(
-		int socket, char *message, const char *stream, size_t size, uint64_t deadline)
+/* ---- descriptions ---- */
+
+static int send_stream(const struct agent_session *session, int socket, char *message,
+		const char *stream, size_t size, uint64_t deadline)
 {
 	uint32_t sequence = 0;
 
 	do {
 		size_t part = size < WIRE_EVENTS_BYTES_MAX ? size : WIRE_EVENTS_BYTES_MAX;
 		struct wire_events events = {
-				.token = agent.token,
+				.token = session->token,
 				.sequence = sequence++,
 				.last = part == size,
 				.bytes = stream,
@@ -240,7 +309,7 @@ static int send_stream(
 }
 
 static int receive_ack(int socket, char *message, uint64_t deadline,
-		void (*refused)(void *user, uint32_t id, uint32_t reason), void *user)
+		void (*refused)(void *user, const struct wire_refused *one), void *user)
 {
 	struct wire_ack ack;
 
@@ -258,7 +327,7 @@ static int receive_ack(int socket, char *message, uint64_t deadline,
 		for (i = 0; i < ack.nr_refused; i++) {
 			struct wire_refused one = wire_ack_at(&ack, i);
 
-			refused(user, one.id, one.reason);
+			refused(user, &one);
 		}
 	} while (!ack.last);
 	return 0;
@@ -268,16 +337,16 @@ static int receive_ack(int socket, char *message, uint64_t deadline,
  * Send a stream of descriptions (wire.h) and hear which of them are refused. On the first
  * connection while it is open, else on one of its own. An error means that none is accepted.
  */
-int agent_send_events(const void *stream, size_t size,
-		void (*refused)(void *user, uint32_t id, uint32_t reason), void *user)
+int agent_send_events(struct agent_session *session, const void *stream, size_t size,
+		void (*refused)(void *user, const struct wire_refused *one), void *user)
 {
 	uint64_t deadline = wire_deadline(AGENT_EVENTS_TIMEOUT_MS);
-	int socket = agent.socket;
+	int socket = session->socket;
 	char *message;
 	int ret;
 
 	if (agent_is_sandboxed()) {
-		agent.gone = true;
+		session->gone = true;
 		return -EPERM;
 	}
 	message = raw_mmap(NULL, WIRE_MESSAGE_MAX, PROT_READ | PROT_WRITE,
@@ -285,37 +354,37 @@ int agent_send_events(const void *stream, size_t size,
 	if (!message)
 		return -ENOMEM;
 	if (socket < 0)
-		socket = wire_connect(agent.path, deadline);
-	ret = socket < 0 ? socket : send_stream(socket, message, stream, size, deadline);
+		socket = wire_connect(session->path, deadline);
+	ret = socket < 0 ? socket : send_stream(session, socket, message, stream, size, deadline);
 	if (!ret)
 		ret = receive_ack(socket, message, deadline, refused, user);
-	if (socket != agent.socket || ret)
+	if (socket != session->socket || ret)
 		wire_close(socket);
-	if (socket == agent.socket && ret)
-		agent.socket = -1;
+	if (socket == session->socket && ret)
+		session->socket = -1;
 	raw_munmap(message, WIRE_MESSAGE_MAX);
 	if (ret) {
 		agent_debug("no answer about events: error %d", -ret);
-		if (ret != -ETIMEDOUT || ++agent.failures >= AGENT_FAILURES_MAX)
-			agent.gone = true;
+		if (ret != -ETIMEDOUT || ++session->failures >= AGENT_FAILURES_MAX)
+			session->gone = true;
 	}
 	return ret;
 }
 
 /* The listing is complete. Waits until the consumer has taken note, that is, has hung up. */
-int agent_bye(void)
+int agent_bye(struct agent_session *session)
 {
 	uint64_t deadline = wire_deadline(AGENT_EVENTS_TIMEOUT_MS);
-	struct wire_bye bye = {.token = agent.token};
+	struct wire_bye bye = {.token = session->token};
 	char message[64];
 	ssize_t size = wire_encode_bye(message, sizeof(message), &bye);
 	int ret;
 
-	if (size < 0 || agent.socket < 0)
+	if (size < 0 || session->socket < 0)
 		return size < 0 ? (int)size : -ENOTCONN;
-	ret = wire_send(agent.socket, message, (size_t)size, NULL, 0, deadline);
+	ret = wire_send(session->socket, message, (size_t)size, NULL, 0, deadline);
 	if (!ret)
-		wire_receive(agent.socket, message, sizeof(message), NULL, NULL, deadline);
-	agent_hang_up();
+		wire_receive(session->socket, message, sizeof(message), NULL, NULL, deadline);
+	agent_hang_up(session);
 	return ret;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * This process as an instance: it introduces itself, maps the rings it is given, and lets libside
- * tell it of events. A forked child is a new instance and does the same with what it inherits:
+ * This process as an instance of each session: it introduces itself, maps the rings it is given, and
+ * lets libside tell it of events. A forked child is a new instance and does the same with what it inherits:
  *
  *   fork     The rings refuse the child (they know by a page that is wiped on fork), so nothing is
  *            written under the parent's name, whatever runs before our handler, and also when a
@@ -11,7 +11,7 @@
  *
  * The child may have been forked within one of our callbacks (an application's visitor) or by a
  * signal handler on top of one. The parent's mapping then stays, because the callback still works
- * on it; the rings refuse it, and the next fork or the end of the process drops it.
+ * on it; the rings refuse it, and the end of the process drops it.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -20,10 +20,12 @@
 #include <sys/prctl.h>
 #include <time.h>
 
+#include <side/tracer-extensions.h>
+
 #include "agent/agent.h"
 #include "wire/raw.h"
 
-struct agent agent __attribute__((visibility("hidden"))) = {.socket = -1};
+struct agent agent __attribute__((visibility("hidden")));
 
 static uint64_t new_token(void)
 {
@@ -35,30 +37,48 @@ static uint64_t new_token(void)
 	return token ? token : 1;
 }
 
-/* Ask for rings and map them. The connection stays open for the first events. */
-static int join(uint64_t parent_token, struct ring_producer **producer)
+/*
+ * Ask for rings and map them, one for each channel. The connection stays open for the first events.
+ * On failure there are no rings.
+ */
+static int join(struct agent_session *session, uint64_t parent_token,
+		struct ring_producer **producers)
 {
-	int ring_fd = -1;
-	int doorbell_fd = -1;
+	int ring_fds[WIRE_CHANNELS_MAX];
+	int doorbell_fd;
+	uint32_t i;
 	int ret;
 
-	*producer = NULL;
-	agent.token = new_token();
-	ret = agent_hello(parent_token, &ring_fd, &doorbell_fd);
+	for (i = 0; i < WIRE_CHANNELS_MAX; i++)
+		producers[i] = NULL;
+	session->token = new_token();
+	ret = agent_hello(session, parent_token, ring_fds, &doorbell_fd);
 	if (ret) {
-		agent_debug("no recorder: error %d", -ret);
+		agent_debug("no recorder at %s: error %d", session->path, -ret);
 		return ret;
 	}
-	if (agent.list_only)
-		return 0;
-	ret = ring_producer_map(ring_fd, doorbell_fd, producer);
-	wire_close(ring_fd);
+	for (i = 0; i < session->nr_channels && !session->list_only; i++) {
+		if (!ret)
+			ret = ring_producer_map(ring_fds[i], doorbell_fd, &producers[i]);
+		wire_close(ring_fds[i]);
+	}
 	wire_close(doorbell_fd);
 	if (ret) {
 		agent_debug("the rings cannot be mapped: error %d", -ret);
-		agent_hang_up();
+		agent_hang_up(session);
 	}
 	return ret;
+}
+
+static void unmap_all(struct ring_producer **producers)
+{
+	uint32_t i;
+
+	for (i = 0; i < WIRE_CHANNELS_MAX; i++) {
+		if (producers[i])
+			ring_producer_unmap(producers[i]);
+		producers[i] = NULL;
+	}
 }
 
 /* ---- fork ---- */
@@ -73,33 +93,67 @@ static void count_refused(struct ring_producer *producer, struct ring_producer *
 		ring_count_lost(producer, AGENT_LOST_SLOT, RING_LOST_NESTED);
 }
 
-static void forked_child(void)
+/*
+ * Has one of our callbacks been interrupted by what forks here? It may still work on the parent's
+ * rings. libside tells: nobody can wait for all callbacks within one. That takes system calls that a
+ * sandboxed program may not have asked for.
+ */
+static bool within_callback(bool sandboxed)
 {
-	struct ring_producer *old = agent.producer;
-	struct ring_producer *producer = NULL;
-	uint64_t parent_token = agent.token;
-	int saved_errno = errno;
+	return sandboxed || side_tracer_synchronize() != SIDE_ERROR_OK;
+}
+
+/* Become an instance of this session, or nothing. */
+static void rejoin(struct agent_session *session, bool sandboxed, bool within)
+{
+	struct ring_producer *producers[WIRE_CHANNELS_MAX] = {NULL};
+	struct ring_producer *old[WIRE_CHANNELS_MAX];
+	uint64_t parent_token = session->token;
+	uint32_t i;
 
 	/* A descriptor of the parent's, if it was just talking. */
-	agent_hang_up();
-	if (!agent_depth)
-		agent_pool_reset();
-	if (!old || agent.gone)
-		goto out;
-	if (agent_is_sandboxed() || join(parent_token, &producer) || agent_batches_send_again()) {
-		agent.gone = true;
-		if (producer)
-			ring_producer_unmap(producer);
-		producer = NULL;
+	agent_hang_up(session);
+	agent_recovery_void(session);
+	if (session->gone || session->list_only)
+		return;
+	session->gone = sandboxed || join(session, parent_token, producers);
+	for (i = 0; i < session->nr_channels; i++) {
+		old[i] = session->channels[i].producer;
+		session->channels[i].producer = producers[i];
 	}
-	agent_hang_up();
-	if (producer)
-		count_refused(producer, old);
-	__atomic_store_n(&agent.producer, producer, __ATOMIC_RELAXED);
-	if (!agent_depth)
-		ring_producer_unmap(old);
-	agent_debug("forked: %s", producer ? "recording on" : "not recording");
-out:
+	if (!session->gone) {
+		agent_recovery_begin(session);
+		session->gone = agent_batches_send_again(session) != 0;
+	}
+	agent_hang_up(session);
+	if (session->gone) {
+		agent_recovery_void(session);
+		unmap_all(producers);
+	}
+	for (i = 0; i < session->nr_channels; i++) {
+		session->channels[i].producer = producers[i];
+		if (producers[i])
+			count_refused(producers[i], old[i]);
+	}
+	agent_batches_redirect(session);
+	for (i = 0; i < session->nr_channels && !within; i++)
+		ring_producer_unmap(old[i]);
+	agent_debug("forked: %s", session->gone ? "not recording" : "recording on");
+}
+
+static void forked_child(void)
+{
+	struct agent_session *session;
+	int saved_errno = errno;
+	bool sandboxed, within;
+
+	if (!agent.nr_sessions)
+		return;
+	sandboxed = agent_is_sandboxed();
+	within = within_callback(sandboxed);
+	if (!within)
+		agent_pool_reset();
+	agent_each_session(session) rejoin(session, sandboxed, within);
 	errno = saved_errno;
 }
 
@@ -128,49 +182,113 @@ static int install_handlers(void)
 	return 0;
 }
 
-static void drop_rings(void)
+/* ---- sessions ---- */
+
+static void session_drop(struct agent_session *session)
 {
-	if (agent.producer)
-		ring_producer_unmap(agent.producer);
-	agent.producer = NULL;
-	agent_pool_destroy();
+	uint32_t i;
+
+	agent_hang_up(session);
+	agent_recovery_end(session);
+	for (i = 0; i < session->nr_channels; i++) {
+		agent_spare_forget(&session->channels[i].spares);
+		if (session->channels[i].producer)
+			ring_producer_unmap(session->channels[i].producer);
+	}
+	agent_memory_free(&session->memory);
 }
 
-int agent_start(const char *path)
+/* Join one session; when that fails it leaves no trace. */
+static int session_start(const char *path, size_t size)
 {
+	struct agent_session *session = &agent.sessions[agent.nr_sessions];
+	struct ring_producer *producers[WIRE_CHANNELS_MAX];
+	uint32_t i;
 	int ret;
 
-	if (!*path || strlen(path) >= sizeof(agent.path))
+	*session = (struct agent_session){.socket = -1};
+	if (!size || size >= sizeof(session->path))
 		return -ENAMETOOLONG;
-	memcpy(agent.path, path, strlen(path) + 1);
-	agent.seccomp = prctl(PR_GET_SECCOMP);
-	ret = join(0, &agent.producer);
-	if (ret)
+	memcpy(session->path, path, size);
+	ret = join(session, 0, producers);
+	for (i = 0; i < session->nr_channels; i++)
+		session->channels[i].producer = producers[i];
+	if (ret) {
+		session_drop(session);
 		return ret;
-	ret = agent.list_only ? 0 : agent_pool_create();
+	}
+	if (!session->list_only)
+		agent_recovery_begin(session);
+	agent.nr_sessions++;
+	return 0;
+}
+
+/* As many of the sessions as there are. 0 when there is one at least, else the first one's error. */
+static int start_sessions(const char *paths)
+{
+	int result = 0;
+
+	for (;;) {
+		size_t size = strcspn(paths, ":");
+		int ret = agent.nr_sessions < WIRE_SESSIONS_MAX ? session_start(paths, size)
+								: -ENOSPC;
+
+		if (ret && !result)
+			result = ret;
+		if (!paths[size])
+			return agent.nr_sessions ? 0 : result;
+		paths += size + 1;
+	}
+}
+
+bool agent_list_only(void)
+{
+	const struct agent_session *session;
+
+	agent_each_session(session) if (session->list_only) return true;
+	return false;
+}
+
+static int start_tracing(void)
+{
+	int ret = agent_pool_create();
+
 	if (!ret)
 		ret = install_handlers();
 	if (!ret && side_tracer_request_key(&agent.key) != SIDE_ERROR_OK)
 		ret = -ENOSPC;
-	if (!ret) {
-		agent.tracer = side_tracer_event_notification_register(agent_batches_changed, NULL);
-		if (!agent.tracer)
-			ret = -ENOMEM;
-	}
 	if (ret)
-		drop_rings();
-	if (ret || !agent.list_only)
-		agent_hang_up();
+		return ret;
+	agent.tracer = side_tracer_event_notification_register(agent_batches_changed, NULL);
+	return agent.tracer ? 0 : -ENOMEM;
+}
+
+int agent_start(const char *paths)
+{
+	struct agent_session *session;
+	int ret;
+
+	agent.seccomp = prctl(PR_GET_SECCOMP);
+	ret = start_sessions(paths);
+	if (!ret)
+		ret = start_tracing();
+	/* A listing says goodbye on its connection, when main() begins. */
+	agent_each_session(session) if (!session->list_only) agent_hang_up(session);
 	agent_debug(ret ? "not recording: error %d" : "recording", -ret);
+	if (ret)
+		agent_stop();
 	return ret;
 }
 
 void agent_stop(void)
 {
-	if (agent.tracer)
+	struct agent_session *session;
+
+	if (agent.tracer) {
 		side_tracer_event_notification_unregister(agent.tracer);
-	agent_batches_forget();
-	drop_rings();
-	agent_hang_up();
-	agent = (struct agent){.socket = -1, .debug = agent.debug};
+		agent_batches_forget();
+	}
+	agent_each_session(session) session_drop(session);
+	agent_pool_destroy();
+	agent = (struct agent){.debug = agent.debug};
 }

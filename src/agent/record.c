@@ -1,8 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An event happens. The plan writes the payload to the stack, or, if it does not fit there, to one
- * of a few pooled buffers; the ring takes it from there. Runs in any thread and in signal handlers,
- * within itself too: nothing here blocks, allocates or changes errno.
+ * An event happens. Each has the shortest of these functions that can record it:
+ *
+ *	cell	one scalar: the ring takes it out of the argument
+ *	quiet	the plan writes the payload to the stack, the ring takes it from there
+ *	span	the same, but a long last field goes from the application's memory into the ring
+ *	any	for plans that run the application's visitors, and variadic events
+ *
+ * and those with contexts write these first. Filters are asked before anything else is done, in a
+ * function of their own that goes on to the one above. What is rare is in record_slow(): it uses one of
+ * a few pooled buffers where the stack's is too small. Runs in any thread and in signal handlers,
+ * within itself too: nothing here blocks, allocates or changes errno (a block-mode ring waits within
+ * its bound).
  *
  * An event that did not fit the stack once goes to the pool at once from then on: a second run of
  * its plan is work, and runs an application's visitors twice, which would double with each level if
@@ -21,11 +30,12 @@
 
 /* Payloads up to this size are built on the stack. Signal stacks may be 2 KiB with our frames. */
 #define STACK_PAYLOAD 512
+/* The bytes before a span: its length, and a few fields. */
+#define STACK_HEAD 256
 
 #define POOL_BUFFERS 32
 #define POOL_BUFFER_SIZE RING_PAYLOAD_MAX
 
-__thread unsigned int agent_depth;
 __thread unsigned int agent_vforked;
 
 static char *pool;
@@ -78,35 +88,47 @@ static void pool_put(int index)
 _Static_assert(POOL_BUFFERS == 8 * sizeof(unsigned int), "a bit for each buffer");
 
 /*
- * The rings of this process. Looked up after whatever may fork (an application's visitor, a signal
+ * The rings of this event. Looked up after whatever may fork (an application's visitor, a signal
  * handler): a child's records belong into its own. Relaxed: they change only in a process with one
  * thread.
  */
-static inline struct ring_producer *rings(void)
+static inline struct ring_producer *rings(const struct agent_event *event)
 {
-	return __atomic_load_n(&agent.producer, __ATOMIC_RELAXED);
+	return __atomic_load_n(&event->producer, __ATOMIC_RELAXED);
 }
 
 static __attribute__((noinline)) void count_lost(
 		const struct agent_event *event, enum ring_loss reason)
 {
-	struct ring_producer *producer = rings();
+	struct ring_producer *producer = rings(event);
 
 	if (producer)
 		ring_count_lost(producer, event->id, reason);
 }
 
-/* Run the plan and publish what it wrote. False: the buffer is too small, nothing has happened. */
+/*
+ * Contexts and payload into a buffer, and into the ring. False: the buffer is too small, nothing has
+ * happened.
+ */
 static inline bool build_and_publish(const struct agent_event *event,
 		const struct side_arg_vec *arguments,
-		const struct side_arg_dynamic_struct *variadic, void *buffer, size_t capacity)
+		const struct side_arg_dynamic_struct *variadic, const void *caller, char *buffer,
+		size_t capacity)
 {
-	ssize_t size = plan_serialize(event->plan, arguments, variadic, buffer, capacity);
-	struct ring_producer *producer = rings();
+	char *to = buffer, *end = buffer + capacity;
+	struct ring_producer *producer;
+	ssize_t size;
 
+	if (event->contexts)
+		to = (char *)context_write(
+				event->contexts, (uint8_t *)buffer, (uint8_t *)end, caller);
+	if (__builtin_expect(!to, 0))
+		return false;
+	size = plan_serialize(event->plan, arguments, variadic, to, (size_t)(end - to));
+	producer = rings(event);
 	if (__builtin_expect(size >= 0 && producer, 1)) {
 		/* The ring counts what it refuses. */
-		ring_publish(producer, event->id, buffer, (size_t)size);
+		ring_publish(producer, event->id, buffer, (size_t)(to - buffer) + (size_t)size);
 		return true;
 	}
 	if (size == -E2BIG)
@@ -115,61 +137,275 @@ static inline bool build_and_publish(const struct agent_event *event,
 	return true;
 }
 
-static __attribute__((noinline)) void record_slow(struct agent_event *event,
-		const struct side_arg_vec *arguments,
-		const struct side_arg_dynamic_struct *variadic)
+static void record_pooled(struct agent_event *event, const struct side_arg_vec *arguments,
+		const struct side_arg_dynamic_struct *variadic, const void *caller)
 {
 	int index = pool_get();
 
-	/* Relaxed: a hint. */
-	__atomic_store_n(&event->large, true, __ATOMIC_RELAXED);
 	if (index < 0) {
 		count_lost(event, RING_LOST_NO_BUFFER);
 		return;
 	}
-	if (!build_and_publish(event, arguments, variadic, pool + (size_t)index * POOL_BUFFER_SIZE,
-			    POOL_BUFFER_SIZE))
+	if (!build_and_publish(event, arguments, variadic, caller,
+			    pool + (size_t)index * POOL_BUFFER_SIZE, POOL_BUFFER_SIZE))
 		count_lost(event, RING_LOST_TOO_BIG);
 	pool_put(index);
 }
 
-static inline void record(struct agent_event *event, const struct side_arg_vec *arguments,
-		const struct side_arg_dynamic_struct *variadic)
+/* Everything that the functions below leave, and keeps errno whatever the application does. */
+static __attribute__((noinline)) void record_slow(struct agent_event *event,
+		const struct side_arg_vec *arguments,
+		const struct side_arg_dynamic_struct *variadic, const void *caller)
+{
+	int saved_errno = errno;
+
+	if (!rings(event))
+		; /* a child without rings, or an event that its consumer does not know */
+	else if (agent_vforked)
+		count_lost(event, RING_LOST_NESTED);
+	else
+		record_pooled(event, arguments, variadic, caller);
+	errno = saved_errno;
+}
+
+/* The same when it has turned out that the stack's buffer is too small. */
+static __attribute__((noinline)) void record_large(struct agent_event *event,
+		const struct side_arg_vec *arguments,
+		const struct side_arg_dynamic_struct *variadic, const void *caller)
+{
+	/* Relaxed: a hint. */
+	__atomic_store_n(&event->large, true, __ATOMIC_RELAXED);
+	record_slow(event, arguments, variadic, caller);
+}
+
+/* Has the event rings, is this a thread that may publish, and is the stack worth a try? */
+static inline bool is_usual(const struct agent_event *event, const struct ring_producer *producer)
+{
+	return __builtin_expect(producer && !agent_vforked &&
+					!__atomic_load_n(&event->large, __ATOMIC_RELAXED),
+			1);
+}
+
+/* ---- one scalar ---- */
+
+/* Whose size is known here, so that nothing stands between the argument and the ring. */
+#define DEFINE_RECORD_CELL(size)                                                         \
+	static void record_cell_##size(const struct side_event_description *description, \
+			const struct side_arg_vec *arguments, void *priv, void *caller)  \
+	{                                                                                \
+		const struct side_arg *cell = side_ptr_get(arguments->sav);              \
+		struct agent_event *event = priv;                                        \
+		struct ring_producer *producer = rings(event);                           \
+                                                                                         \
+		(void)description;                                                       \
+		if (__builtin_expect(!producer || agent_vforked, 0) ||                   \
+				__builtin_expect(arguments->len != 1 || !cell, 0) ||     \
+				__builtin_expect(cell->type.v != event->cell_label, 0))  \
+			record_slow(event, arguments, NULL, caller);                     \
+		else                                                                     \
+			ring_publish(producer, event->id, &cell->u, size);               \
+	}
+
+DEFINE_RECORD_CELL(1)
+DEFINE_RECORD_CELL(2)
+DEFINE_RECORD_CELL(4)
+DEFINE_RECORD_CELL(8)
+DEFINE_RECORD_CELL(16)
+
+static side_tracer_callback_func record_cell(unsigned int size)
+{
+	switch (size) {
+	case 1: return record_cell_1;
+	case 2: return record_cell_2;
+	case 4: return record_cell_4;
+	case 8: return record_cell_8;
+	default: return record_cell_16;
+	}
+}
+
+/* ---- what runs nothing of the application's ---- */
+
+static void record_quiet(const struct side_event_description *description,
+		const struct side_arg_vec *arguments, void *priv, void *caller)
+{
+	_Alignas(8) char buffer[STACK_PAYLOAD];
+	struct agent_event *event = priv;
+	struct ring_producer *producer = rings(event);
+	ssize_t size = 0;
+
+	(void)description;
+	if (is_usual(event, producer)) {
+		size = plan_serialize(event->plan, arguments, NULL, buffer, sizeof(buffer));
+		if (__builtin_expect(size >= 0, 1)) {
+			ring_publish(producer, event->id, buffer, (size_t)size);
+			return;
+		}
+	}
+	if (size == -E2BIG)
+		record_large(event, arguments, NULL, caller);
+	else
+		record_slow(event, arguments, NULL, caller);
+}
+
+/* As above, with contexts. An application's context may do anything, but context_write() keeps errno. */
+static void record_quiet_contexts(const struct side_event_description *description,
+		const struct side_arg_vec *arguments, void *priv, void *caller)
+{
+	_Alignas(8) char buffer[STACK_PAYLOAD];
+	struct agent_event *event = priv;
+
+	(void)description;
+	if (!is_usual(event, rings(event)))
+		record_slow(event, arguments, NULL, caller);
+	else if (!build_and_publish(event, arguments, NULL, caller, buffer, sizeof(buffer)))
+		record_large(event, arguments, NULL, caller);
+}
+
+/* The size of what stands before the span, or a negative errno: nothing has happened. */
+static inline ssize_t publish_span(const struct agent_event *event,
+		const struct side_arg_vec *arguments, const void *caller, char *buffer,
+		size_t capacity)
+{
+	char *to = buffer, *end = buffer + capacity;
+	struct ring_producer *producer;
+	struct plan_span span;
+	ssize_t size;
+
+	if (event->contexts)
+		to = (char *)context_write(
+				event->contexts, (uint8_t *)buffer, (uint8_t *)end, caller);
+	if (!to)
+		return -E2BIG;
+	size = plan_serialize_span(event->plan, arguments, to, (size_t)(end - to), &span);
+	producer = rings(event);
+	if (size < 0 || !producer)
+		return size < 0 ? size : -ECHILD;
+	ring_publish_parts(producer, event->id, buffer, (size_t)(to - buffer) + (size_t)size,
+			span.bytes, span.size);
+	return size;
+}
+
+static void record_span(const struct side_event_description *description,
+		const struct side_arg_vec *arguments, void *priv, void *caller)
+{
+	_Alignas(8) char buffer[STACK_HEAD];
+	struct agent_event *event = priv;
+	ssize_t size = -ECHILD;
+
+	(void)description;
+	if (is_usual(event, rings(event)))
+		size = publish_span(event, arguments, caller, buffer, sizeof(buffer));
+	if (__builtin_expect(size == -E2BIG, 0))
+		record_large(event, arguments, NULL, caller);
+	else if (__builtin_expect(size < 0, 0))
+		record_slow(event, arguments, NULL, caller);
+}
+
+/* ---- anything ---- */
+
+static void record_anything(struct agent_event *event, const struct side_arg_vec *arguments,
+		const struct side_arg_dynamic_struct *variadic, const void *caller)
 {
 	_Alignas(8) char buffer[STACK_PAYLOAD];
 	int saved_errno = errno;
 
-	/*
-	 * Before the rings are looked up, until they are let go: a fork by a signal handler in
-	 * between must not take them from under us.
-	 */
-	agent_depth++;
-	atomic_signal_fence(memory_order_seq_cst);
-	if (__builtin_expect(!rings() || !event->recorded, 0))
-		; /* a child without rings, or an event that its consumer does not know */
-	else if (__builtin_expect(agent_vforked, 0))
-		count_lost(event, RING_LOST_NESTED);
-	else if (__builtin_expect(__atomic_load_n(&event->large, __ATOMIC_RELAXED), 0) ||
-			!build_and_publish(event, arguments, variadic, buffer, sizeof(buffer)))
-		record_slow(event, arguments, variadic);
-	atomic_signal_fence(memory_order_seq_cst);
-	agent_depth--;
+	if (!is_usual(event, rings(event)))
+		record_slow(event, arguments, variadic, caller);
+	else if (!build_and_publish(event, arguments, variadic, caller, buffer, sizeof(buffer)))
+		record_large(event, arguments, variadic, caller);
 	errno = saved_errno;
 }
 
-void agent_record(const struct side_event_description *description,
+static void record_any(const struct side_event_description *description,
 		const struct side_arg_vec *arguments, void *priv, void *caller)
 {
 	(void)description;
-	(void)caller;
-	record(priv, arguments, NULL);
+	record_anything(priv, arguments, NULL, caller);
 }
 
-void agent_record_variadic(const struct side_event_description *description,
+static void record_variadic(const struct side_event_description *description,
 		const struct side_arg_vec *arguments,
 		const struct side_arg_dynamic_struct *variadic, void *priv, void *caller)
 {
 	(void)description;
-	(void)caller;
-	record(priv, arguments, variadic);
+	record_anything(priv, arguments, variadic, caller);
+}
+
+/* ---- filters ---- */
+
+static inline bool is_wanted(const struct agent_event *event, const struct side_arg_vec *arguments,
+		const struct side_arg_dynamic_struct *variadic, const void *caller)
+{
+	const struct agent_filter *filter = event->filters, *end = filter + event->nr_filters;
+
+	do {
+		if (filter_matches(filter->filter, arguments, variadic, caller, filter->contexts))
+			return true;
+	} while (++filter != end);
+	return false;
+}
+
+static void filter_quiet(const struct side_event_description *description,
+		const struct side_arg_vec *arguments, void *priv, void *caller)
+{
+	const struct agent_event *event = priv;
+
+	if (is_wanted(event, arguments, NULL, caller))
+		event->record(description, arguments, priv, caller);
+}
+
+/* A filter may run the application's visitors, too. */
+static void filter_any(const struct side_event_description *description,
+		const struct side_arg_vec *arguments, void *priv, void *caller)
+{
+	const struct agent_event *event = priv;
+	int saved_errno = errno;
+	bool wanted = is_wanted(event, arguments, NULL, caller);
+
+	errno = saved_errno;
+	if (wanted)
+		event->record(description, arguments, priv, caller);
+}
+
+static void filter_variadic(const struct side_event_description *description,
+		const struct side_arg_vec *arguments,
+		const struct side_arg_dynamic_struct *variadic, void *priv, void *caller)
+{
+	const struct agent_event *event = priv;
+	int saved_errno = errno;
+	bool wanted = is_wanted(event, arguments, variadic, caller);
+
+	errno = saved_errno;
+	if (wanted)
+		event->record_variadic(description, arguments, variadic, priv, caller);
+}
+
+/* ---- */
+
+static side_tracer_callback_func choose(const struct agent_event *event)
+{
+	switch ((enum plan_kind)event->plan->kind) {
+	case PLAN_KIND_CELL:
+		if (!event->contexts)
+			return record_cell(event->plan->cell_size);
+		return record_quiet_contexts;
+	case PLAN_KIND_QUIET: return event->contexts ? record_quiet_contexts : record_quiet;
+	case PLAN_KIND_SPAN: return record_span;
+	case PLAN_KIND_ANY: break;
+	}
+	return record_any;
+}
+
+void agent_record_choose(struct agent_event *event)
+{
+	event->cell_label = event->plan->cell_label;
+	if (event->description->flags & SIDE_EVENT_FLAG_VARIADIC) {
+		event->record_variadic = record_variadic;
+		event->callback_variadic = event->nr_filters ? filter_variadic : record_variadic;
+		return;
+	}
+	event->record = choose(event);
+	event->callback = event->record;
+	if (event->nr_filters)
+		event->callback = event->plan->kind == PLAN_KIND_ANY ? filter_any : filter_quiet;
 }

@@ -4,8 +4,8 @@
  * gets the ids it had: the consumer knows them, so nothing is sent, its metadata does not grow, and
  * ids do not run out.
  *
- * An open-addressing table in mapped pages, keyed by 128 bits of hash of the encoded description.
- * Used under libside's event lock only.
+ * An open-addressing table for each channel in mapped pages, keyed by 128 bits of hash of the encoded
+ * description and the names of the event's contexts. Used under libside's event lock only.
  */
 #include <errno.h>
 #include <string.h>
@@ -15,15 +15,11 @@
 
 #include <sys/mman.h>
 
-struct spare {
+struct agent_spare {
 	struct agent_hash hash;
 	uint32_t id;
 	bool used;
 };
-
-static struct spare *table;
-static size_t room; /* a power of two, or 0 */
-static size_t nr_used;
 
 static uint64_t mix(uint64_t value)
 {
@@ -52,19 +48,19 @@ struct agent_hash agent_hash(const void *bytes, size_t size)
 	return hash;
 }
 
-static struct spare *home(struct spare *spares, size_t size, struct agent_hash hash)
+static struct agent_spare *home(struct agent_spare *spares, size_t size, struct agent_hash hash)
 {
 	return &spares[hash.low & (size - 1)];
 }
 
-static struct spare *next(struct spare *spares, size_t size, struct spare *spare)
+static struct agent_spare *next(struct agent_spare *spares, size_t size, struct agent_spare *spare)
 {
 	return ++spare == spares + size ? spares : spare;
 }
 
-static void insert(struct spare *spares, size_t size, const struct spare *added)
+static void insert(struct agent_spare *spares, size_t size, const struct agent_spare *added)
 {
-	struct spare *at = home(spares, size, added->hash);
+	struct agent_spare *at = home(spares, size, added->hash);
 
 	while (at->used)
 		at = next(spares, size, at);
@@ -72,43 +68,44 @@ static void insert(struct spare *spares, size_t size, const struct spare *added)
 }
 
 /* At most half full, so that a search ends soon. */
-static bool make_room(void)
+static bool make_room(struct agent_spares *all)
 {
-	size_t new_room = room ? room * 2 : 1024;
-	struct spare *spares;
+	size_t room = all->room, new_room = room ? room * 2 : 1024;
+	struct agent_spare *spares;
 	size_t i;
 
-	if (nr_used < room / 2)
+	if (all->nr_used < room / 2)
 		return true;
 	spares = raw_mmap(NULL, new_room * sizeof(*spares), PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	if (!spares)
 		return false;
 	for (i = 0; i < room; i++)
-		if (table[i].used)
-			insert(spares, new_room, &table[i]);
-	if (table)
-		raw_munmap(table, room * sizeof(*table));
-	table = spares;
-	room = new_room;
+		if (all->table[i].used)
+			insert(spares, new_room, &all->table[i]);
+	if (all->table)
+		raw_munmap(all->table, room * sizeof(*all->table));
+	all->table = spares;
+	all->room = new_room;
 	return true;
 }
 
 /* Without memory an id is simply not used again. */
-void agent_spare_put(struct agent_hash hash, uint32_t id)
+void agent_spare_put(struct agent_spares *all, struct agent_hash hash, uint32_t id)
 {
-	struct spare added = {.hash = hash, .id = id, .used = true};
+	struct agent_spare added = {.hash = hash, .id = id, .used = true};
 
-	if (!make_room())
+	if (!make_room(all))
 		return;
-	insert(table, room, &added);
-	nr_used++;
+	insert(all->table, all->room, &added);
+	all->nr_used++;
 }
 
 /* Close the gap: what stands behind it and could not get its place may move up. */
-static void take_out(struct spare *gap)
+static void take_out(struct agent_spares *all, struct agent_spare *gap)
 {
-	struct spare *at = gap;
+	struct agent_spare *table = all->table, *at = gap;
+	size_t room = all->room;
 
 	for (;;) {
 		size_t distance, to_gap;
@@ -124,29 +121,29 @@ static void take_out(struct spare *gap)
 		gap = at;
 	}
 	gap->used = false;
-	nr_used--;
+	all->nr_used--;
 }
 
-bool agent_spare_take(struct agent_hash hash, uint32_t *id)
+bool agent_spare_take(struct agent_spares *all, struct agent_hash hash, uint32_t *id)
 {
-	struct spare *at;
+	struct agent_spare *at;
 
-	if (!nr_used)
+	if (!all->nr_used)
 		return false;
-	for (at = home(table, room, hash); at->used; at = next(table, room, at)) {
+	for (at = home(all->table, all->room, hash); at->used;
+			at = next(all->table, all->room, at)) {
 		if (at->hash.low != hash.low || at->hash.high != hash.high)
 			continue;
 		*id = at->id;
-		take_out(at);
+		take_out(all, at);
 		return true;
 	}
 	return false;
 }
 
-void agent_spare_forget(void)
+void agent_spare_forget(struct agent_spares *all)
 {
-	if (table)
-		raw_munmap(table, room * sizeof(*table));
-	table = NULL;
-	room = nr_used = 0;
+	if (all->table)
+		raw_munmap(all->table, all->room * sizeof(*all->table));
+	*all = (struct agent_spares){0};
 }

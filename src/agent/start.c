@@ -62,10 +62,12 @@ typedef int start_main_function(main_function *main, int argc, char **argv, void
 
 static int instead_of_main(int argc, char **argv, char **envp)
 {
+	struct agent_session *session;
+
 	(void)argc;
 	(void)argv;
 	(void)envp;
-	agent_bye();
+	agent_each_session(session) if (session->list_only) agent_bye(session);
 	_exit(0);
 }
 
@@ -81,7 +83,7 @@ EXPORT int __libc_start_main(main_function *main, int argc, char **argv, void (*
 	memcpy(&start, &found, sizeof(start));
 	if (!start)
 		_exit(127);
-	return start(agent.list_only ? instead_of_main : main, argc, argv, init, fini, rtld_fini,
+	return start(agent_list_only() ? instead_of_main : main, argc, argv, init, fini, rtld_fini,
 			stack_end);
 }
 

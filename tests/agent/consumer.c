@@ -104,7 +104,7 @@ static uint32_t read_stream(struct consumer *consumer, struct wire_refused *refu
 		char *name;
 
 		memcpy(&head, stream + at, sizeof(head));
-		at += sizeof(head);
+		at += sizeof(head) + head.contexts_size;
 		if (head.id >= CONSUMER_EVENTS_MAX || at + head.size > stream_size ||
 				visit_description_decode(stream + at, head.size, &owned, NULL))
 			abort();

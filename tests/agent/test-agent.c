@@ -416,6 +416,7 @@ static void batches_come_and_go(void **state)
 static void spare_ids(void **state)
 {
 	enum { KEYS = 500, ROUNDS = 200000 };
+	struct agent_spares spares = {0};
 	static uint32_t held[KEYS][8];
 	unsigned int nr[KEYS] = {0};
 	uint64_t seed = 17;
@@ -435,10 +436,10 @@ static void spare_ids(void **state)
 		hash = (struct agent_hash){.low = key % 7 + (key % 3 ? 0 : 1020), .high = key};
 		if (put && nr[key] < 8) {
 			held[key][nr[key]++] = next;
-			agent_spare_put(hash, next++);
+			agent_spare_put(&spares, hash, next++);
 			continue;
 		}
-		assert_int_equal(agent_spare_take(hash, &id), nr[key] > 0);
+		assert_int_equal(agent_spare_take(&spares, hash, &id), nr[key] > 0);
 		if (!nr[key])
 			continue;
 		for (k = 0; k < nr[key] && held[key][k] != id; k++)
@@ -446,8 +447,8 @@ static void spare_ids(void **state)
 		assert_true(k < nr[key]);
 		held[key][k] = held[key][--nr[key]];
 	}
-	agent_spare_forget();
-	assert_false(agent_spare_take((struct agent_hash){0, 0}, &next));
+	agent_spare_forget(&spares);
+	assert_false(agent_spare_take(&spares, (struct agent_hash){0, 0}, &next));
 	/* One bit more or less is another event. */
 	assert_true(agent_hash("abc", 3).low != agent_hash("abc", 4).low);
 	assert_true(agent_hash("abcdefgh1", 9).high != agent_hash("abcdefgh3", 9).high);
@@ -475,7 +476,7 @@ static void a_child_is_an_instance_of_its_own(void **state)
 	assert_int_equal(status, 0);
 	consumer_sync(&consumer);
 	assert_int_equal(consumer.hellos, 2);
-	assert_true(consumer.parent_token == agent.token);
+	assert_true(consumer.parent_token == agent.sessions[0].token);
 	/* The consumer looks at the child's rings now. */
 	assert_int_equal(consumer_drain(&consumer, 16, see_number, &seen), 1);
 	assert_int_equal(seen.of[3][4], 1);

@@ -61,13 +61,12 @@ static uint8_t *write_strings(struct plan_output *output, const struct plan_op *
 }
 
 /* The length comes from its own base: that of the argument, or of the structure around. */
-uint8_t *plan_write_memory_vla(struct plan_output *output, const struct plan_op *op,
-		const uint8_t *base, const uint8_t *length_base, uint8_t *to)
+plan_inline uint8_t *write_length(struct plan_output *output, const struct plan_op *op,
+		const uint8_t *length_base, uint8_t *to, uint32_t *count)
 {
-	const struct plan_op *length_op = op + 1, *element = op + 2, *stop = op + op->skip;
+	const struct plan_op *length_op = op + 1;
 	const uint8_t *from;
 	struct plan_integer length;
-	uint32_t count;
 
 	if (!length_base)
 		return plan_fail(output, PLAN_REASON_NULL_POINTER);
@@ -78,19 +77,37 @@ uint8_t *plan_write_memory_vla(struct plan_output *output, const struct plan_op 
 	plan_pin(length.low);
 	if (length.high || length.low > UINT32_MAX)
 		return plan_fail(output, PLAN_REASON_LENGTH);
-	count = (uint32_t)length.low;
+	*count = (uint32_t)length.low;
 	if (!plan_room(output, to, op->width))
 		return plan_fail(output, PLAN_REASON_TOO_BIG);
-	plan_store(to, count, op->width);
-	to += op->width;
+	plan_store(to, *count, op->width);
+	return to + op->width;
+}
+
+/* Where the elements are, or NULL. */
+plan_inline const uint8_t *elements_at(
+		struct plan_output *output, const struct plan_op *op, const uint8_t *base)
+{
+	if (base)
+		base = address_of(op, base);
+	if (!base)
+		output->reason = PLAN_REASON_NULL_POINTER;
+	return base;
+}
+
+uint8_t *plan_write_memory_vla(struct plan_output *output, const struct plan_op *op,
+		const uint8_t *base, const uint8_t *length_base, uint8_t *to)
+{
+	const struct plan_op *element = op + 2, *stop = op + op->skip;
+	uint32_t count;
+
+	to = write_length(output, op, length_base, to, &count);
 	/* Nothing to read: then neither is there need for memory to read it from. */
-	if (!count || element == stop)
+	if (!to || !count || element == stop)
 		return to;
+	base = elements_at(output, op, base);
 	if (!base)
-		return plan_fail(output, PLAN_REASON_NULL_POINTER);
-	base = address_of(op, base);
-	if (!base)
-		return plan_fail(output, PLAN_REASON_NULL_POINTER);
+		return NULL;
 	if (op->flags & PLAN_STRINGS)
 		return write_strings(output, op + 1, base, count, to);
 	if (!(op->flags & PLAN_FLAT))
@@ -99,6 +116,23 @@ uint8_t *plan_write_memory_vla(struct plan_output *output, const struct plan_op 
 		return plan_fail(output, PLAN_REASON_TOO_BIG);
 	plan_copy(to, base + element->offset, (size_t)count * op->stride);
 	return to + (size_t)count * op->stride;
+}
+
+uint8_t *plan_write_memory_vla_span(struct plan_output *output, const struct plan_op *op,
+		const uint8_t *base, const uint8_t *length_base, uint8_t *to,
+		struct plan_span *span)
+{
+	uint32_t count;
+
+	*span = (struct plan_span){NULL, 0};
+	to = write_length(output, op, length_base, to, &count);
+	if (!to || !count)
+		return to;
+	base = elements_at(output, op, base);
+	if (!base)
+		return NULL;
+	*span = (struct plan_span){base + op[2].offset, (size_t)count * op->stride};
+	return to;
 }
 
 /* Operations that write `width` bytes made of a value. */

@@ -156,6 +156,7 @@ struct plan_body {
 	int64_t fixed_size;
 	size_t mapped_size; /* 0: the memory is the caller's */
 	bool variadic;
+	uint32_t span_at; /* PLAN_KIND_SPAN: the operation that is not run */
 	struct plan_op ops[];
 };
 
@@ -190,6 +191,10 @@ uint8_t *plan_write_memory(struct plan_output *output, const struct plan_op *op,
 		const struct plan_op *stop, const uint8_t *base, uint8_t *to);
 uint8_t *plan_write_memory_vla(struct plan_output *output, const struct plan_op *op,
 		const uint8_t *base, const uint8_t *length_base, uint8_t *to);
+/* The same without the elements of a flat one, which *span tells. */
+uint8_t *plan_write_memory_vla_span(struct plan_output *output, const struct plan_op *op,
+		const uint8_t *base, const uint8_t *length_base, uint8_t *to,
+		struct plan_span *span);
 
 static inline uint8_t *plan_fail(struct plan_output *output, enum plan_reason reason)
 {

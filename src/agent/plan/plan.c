@@ -43,6 +43,53 @@ static plan_serialize_func choose_way(struct plan_body *body)
 	return plan_serialize_plain;
 }
 
+/* Copies shorter than this are not worth two pieces. */
+#define SPAN_MIN 64
+
+/* Does it call the application while it runs? Entries of blocks are no operations. */
+static bool is_quiet(const struct plan_body *body)
+{
+	const struct plan_op *op = body->ops, *end = op + body->op_count;
+
+	if (body->variadic)
+		return false;
+	for (; op < end; op += op->code == PLAN_BLOCK ? op->skip : 1)
+		if (op->code == PLAN_VLA_VISITOR || op->code == PLAN_DYNAMIC)
+			return false;
+	return true;
+}
+
+static bool is_span(const struct plan_op *op)
+{
+	if (op->code == PLAN_GATHER_COPY)
+		return op->count >= SPAN_MIN;
+	return op->code == PLAN_GATHER && op->skip > 2 && op[1].code == PLAN_MEMORY_VLA &&
+			op[1].flags & PLAN_FLAT && op[1].skip == op->skip - 1;
+}
+
+static void choose_kind(struct plan_body *body)
+{
+	const struct plan_op *op = body->ops, *end = op + body->op_count - 1;
+	const struct plan_op *last = op;
+
+	if (!is_quiet(body))
+		return;
+	body->plan.kind = PLAN_KIND_QUIET;
+	if (op + 1 == end && op->code >= PLAN_SCALAR_1 && op->code <= PLAN_SCALAR_16 &&
+			op->count == 1) {
+		body->plan.kind = PLAN_KIND_CELL;
+		body->plan.cell_size = op->size;
+		body->plan.cell_label = op->label;
+		return;
+	}
+	for (; op != end; op += op->skip)
+		last = op;
+	if (last != end && is_span(last)) {
+		body->plan.kind = PLAN_KIND_SPAN;
+		body->span_at = (uint32_t)(last - body->ops);
+	}
+}
+
 /*
  * Valgrind reports what words read beyond a string. It knows this sequence, which does nothing
  * elsewhere, as a question: 0x1001 asks whether it is there.
@@ -85,7 +132,9 @@ static int build(const struct side_event_description *description, void *memory,
 	if (under_valgrind())
 		__atomic_store_n(&plan_strings_by_byte, true, __ATOMIC_RELAXED);
 	plan_block_runs(body);
-	body->plan.serialize = choose_way(body);
+	body->plan = (struct plan){.serialize = choose_way(body), .kind = PLAN_KIND_ANY};
+	body->span_at = 0;
+	choose_kind(body);
 	*result = &body->plan;
 	return 0;
 }

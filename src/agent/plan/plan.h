@@ -63,9 +63,20 @@ typedef ssize_t (*plan_serialize_func)(const struct plan *plan,
 		const struct side_arg_dynamic_struct *variadic, void *buffer, size_t capacity,
 		enum plan_reason *reason);
 
+/* What may be done with a plan beside serialising it. */
+enum plan_kind {
+	PLAN_KIND_ANY,   /* may run functions of the application: visitors */
+	PLAN_KIND_QUIET, /* runs nothing but itself, so errno and everything else stays as it is */
+	PLAN_KIND_CELL,  /* quiet, and the payload is the first bytes of the one argument's union */
+	PLAN_KIND_SPAN,  /* quiet, and the last field is a straight copy: plan_serialize_span() */
+};
+
 /* The public part: the shortest function that does all that this plan needs. */
 struct plan {
 	plan_serialize_func serialize;
+	uint8_t kind;        /* enum plan_kind */
+	uint8_t cell_size;   /* PLAN_KIND_CELL: bytes, 1, 2, 4, 8 or 16 */
+	uint16_t cell_label; /* and the label that the argument must have */
 };
 
 /*
@@ -105,5 +116,18 @@ static inline ssize_t plan_serialize(const struct plan *plan, const struct side_
 	return plan_serialize_reason(
 			plan, arguments, variadic, buffer, capacity, (enum plan_reason *)0);
 }
+
+/* The bytes behind what was serialised, where the application has them. */
+struct plan_span {
+	const void *bytes;
+	size_t size;
+};
+
+/*
+ * PLAN_KIND_SPAN: serialise all but the last field's bytes, which *span then tells, so that large
+ * ones are copied once. Results as above; -E2BIG is about the buffer, not the span.
+ */
+ssize_t plan_serialize_span(const struct plan *plan, const struct side_arg_vec *arguments,
+		void *buffer, size_t capacity, struct plan_span *span);
 
 #endif /* AGENT_PLAN_PLAN_H */

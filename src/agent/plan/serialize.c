@@ -379,6 +379,44 @@ ssize_t plan_serialize_any(const struct plan *plan, const struct side_arg_vec *a
 	return to ? to - (uint8_t *)buffer : fail(output.reason, reason);
 }
 
+/* The last field of a plan that has a span; its cell is the last one. */
+static uint8_t *write_span(struct plan_output *output, const struct plan_op *op,
+		const struct side_arg *cell, uint8_t *to, struct plan_span *span)
+{
+	const uint8_t *base = side_ptr_get(cell->u.side_static.side_struct_gather_ptr);
+	const uint8_t *length_base = base;
+
+	if (cell->type.v != op->label)
+		return plan_fail(output, PLAN_REASON_ARGUMENT_LABEL);
+	if (op->code == PLAN_GATHER_COPY) {
+		if (!base)
+			return plan_fail(output, PLAN_REASON_NULL_POINTER);
+		*span = (struct plan_span){base + op->offset, op->count};
+		return to;
+	}
+	if (op->label == SIDE_TYPE_GATHER_VLA)
+		length_base = side_ptr_get(cell->u.side_static.side_vla_gather.length_ptr);
+	return plan_write_memory_vla_span(output, op + 1, base, length_base, to, span);
+}
+
+ssize_t plan_serialize_span(const struct plan *plan, const struct side_arg_vec *arguments,
+		void *buffer, size_t capacity, struct plan_span *span)
+{
+	const struct plan_body *body = (const struct plan_body *)plan;
+	struct plan_output output = {(uint8_t *)buffer + capacity, NULL, PLAN_REASON_NONE};
+	const struct side_arg *cell = arguments ? side_ptr_get(arguments->sav) : NULL;
+	const struct plan_op *last = body->ops + body->span_at;
+	uint8_t *to = buffer;
+
+	if (!cell || arguments->len != body->cell_count)
+		return -EINVAL;
+	if (last != body->ops)
+		to = write_cells(&output, body->ops, last, cell, to);
+	if (to)
+		to = write_span(&output, last, cell + body->cell_count - 1, to, span);
+	return to ? to - (uint8_t *)buffer : fail(output.reason, NULL);
+}
+
 /* The arguments of a plan that has some: NULL when something is wrong with the vector. */
 plan_inline const struct side_arg *plan_cells(
 		const struct plan_body *body, const struct side_arg_vec *arguments)
