@@ -36,7 +36,7 @@ def test_bash_loads_it():
 
 
 def test_verbs():
-    equal(complete("side "), ["help", "list", "record", "view"])
+    equal(complete("side "), ["expand", "help", "list", "record", "view"])
     equal(complete("side re"), ["record"])
     equal(complete("side -q v"), ["view"])
     equal(complete("side --color never l"), ["list"])

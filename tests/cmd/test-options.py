@@ -5,7 +5,7 @@ import signal
 
 from harness import *
 
-VERBS = ["record", "list", "view", "help"]
+VERBS = ["record", "list", "view", "expand", "help"]
 ESCAPE = "\033["
 
 

@@ -28,7 +28,7 @@ enum command_status {
 	COMMAND_SIGNAL = 128, /* + number of the signal */
 };
 
-enum verb_id { VERB_RECORD, VERB_LIST, VERB_VIEW, VERB_HELP };
+enum verb_id { VERB_RECORD, VERB_LIST, VERB_VIEW, VERB_EXPAND, VERB_HELP };
 
 /* How the value of an option is read, and the C type that it is stored as. */
 enum option_kind {
@@ -153,6 +153,10 @@ struct list_options {
 	bool names;
 };
 
+struct expand_options {
+	const char *output;
+};
+
 struct view_arguments {
 	struct text_list patterns;
 	uint64_t count;
@@ -164,6 +168,7 @@ union verb_options {
 	struct record_options record;
 	struct list_options list;
 	struct view_arguments view;
+	struct expand_options expand;
 };
 
 /* table.c. Each array ends with an entry whose name is NULL. */
@@ -226,6 +231,7 @@ int command_session_status(int kind);
 int cmd_record(const struct parsed *parsed);
 int cmd_list(const struct parsed *parsed);
 int cmd_view(const struct parsed *parsed);
+int cmd_expand(const struct parsed *parsed);
 int cmd_help(const struct parsed *parsed);
 
 #endif /* SIDE_CMD_COMMAND_H */

@@ -302,6 +302,38 @@ static const struct example view_examples[] = {
 
 static const char *const view_see_also[] = { "record", NULL };
 
+/* expand */
+
+static const struct option expand_table[] = {
+	{
+		.letter = 'o',
+		.name = "output",
+		.argument = "OUT",
+		.kind = OPTION_TEXT,
+		.completion = COMPLETE_DIRECTORY,
+		.offset = offsetof(struct expand_options, output),
+		.standard = "DIR-expanded",
+		.sentence = "Write to the new directory OUT.",
+	},
+	{ .name = NULL },
+};
+
+static const char *const expand_paragraphs[] = {
+	"Makes a plain trace of one that was recorded with `--compress`: a copy of DIR in which "
+	"every data stream is what it would have been without. side reads both kinds; other "
+	"readers of CTF only the plain one.",
+	"What is damaged is said on standard error, the rest is expanded all the same, and the exit "
+	"status is 1.",
+	NULL,
+};
+
+static const struct example expand_examples[] = {
+	{ "side expand trace -o plain && babeltrace2 plain", "Show a compressed trace with Babeltrace." },
+	{ .command = NULL },
+};
+
+static const char *const expand_see_also[] = { "record", "view", NULL };
+
 /* help */
 
 static const struct option no_options[] = { { .name = NULL } };
@@ -330,6 +362,9 @@ const struct verb command_verbs[] = {
 		list_examples, list_see_also },
 	{ VERB_VIEW, "view", "DIR", COMPLETE_DIRECTORY, false, 1, 1, "there is no trace to show",
 		"Print the events of a trace.", view_paragraphs, view_table, view_examples, view_see_also },
+	{ VERB_EXPAND, "expand", "DIR", COMPLETE_DIRECTORY, false, 1, 1, "there is no trace to expand",
+		"Make a plain trace of a compressed one.", expand_paragraphs, expand_table,
+		expand_examples, expand_see_also },
 	{ VERB_HELP, "help", "[VERB | TOPIC]", COMPLETE_VERB, false, 0, 1, NULL,
 		"Print the help of a verb or topic.", help_paragraphs, no_options, help_examples, nothing },
 	{ .name = NULL },

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* The verb `expand`: a compressed trace as a plain one, for programs that read nothing else. */
+#include "command.h"
+#include "say.h"
+
+#include "ctf/ctf.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void say_damage(void *user, const char *sentence)
+{
+	(void)user;
+	say_error(COMMAND_FAILED, NULL, "%s", sentence);
+}
+
+/* DIR-expanded beside DIR; NULL where DIR has no name of its own ("." and "/"). */
+static char *beside(const char *dir)
+{
+	size_t size = strlen(dir);
+	const char *name;
+	char *path;
+
+	while (size && dir[size - 1] == '/')
+		size--;
+	name = memrchr(dir, '/', size);
+	name = name ? name + 1 : dir;
+	if (!size || (size_t)(dir + size - name) <= strspn(name, "."))
+		return NULL;
+	return asprintf(&path, "%.*s-expanded", (int)size, dir) < 0 ? NULL : path;
+}
+
+static int status_of(int error)
+{
+	return error == -EACCES || error == -EPERM ? COMMAND_NOT_PERMITTED : COMMAND_FAILED;
+}
+
+static void say_result(const struct ctf_expand_result *result, const char *out)
+{
+	char in_text[SAY_NUMBER_MAX], out_text[SAY_NUMBER_MAX];
+
+	if (say_is_json()) {
+		printf("{\"schema\":%d,\"type\":\"expanded\",\"output\":", SAY_JSON_SCHEMA);
+		say_json_string(stdout, out);
+		printf(",\"expanded\":%" PRIu64 ",\"copied\":%" PRIu64 ",\"bytes_in\":%" PRIu64
+		       ",\"bytes_out\":%" PRIu64 ",\"damaged\":%" PRIu64 "}\n",
+				result->expanded, result->copied, result->bytes_in,
+				result->bytes_out, result->damaged);
+		return;
+	}
+	if (!result->expanded)
+		say_note("nothing in it was compressed: %s is a copy", out);
+	else
+		say_note("%s were made %s in %s", say_size(result->bytes_in, in_text),
+				say_size(result->bytes_out, out_text), out);
+}
+
+int cmd_expand(const struct parsed *parsed)
+{
+	const char *dir = parsed->operands[0], *out = parsed->options.expand.output;
+	struct ctf_expand_result result;
+	struct ctf_error error;
+	char *made = out ? NULL : beside(dir);
+	int ret;
+
+	if (!out && !made)
+		return say_error(COMMAND_USAGE, "name the new directory with `-o`",
+				"%s has no name to make a new one from", dir);
+	out = out ? out : made;
+	ret = ctf_expand(dir, out, say_damage, NULL, &result, &error);
+	if (ret) {
+		ret = say_error(status_of(ret), NULL, "%s", error.text);
+	} else {
+		say_result(&result, out);
+		ret = result.damaged ? COMMAND_FAILED : say_flush(stdout);
+	}
+	free(made);
+	return ret;
+}
