@@ -31,7 +31,7 @@ static void connection_close(struct session *session, struct connection *connect
 	*at = connection->next;
 	session->nr_connections--;
 	close(connection->watch.fd);
-	free(connection->part);
+	kind_stream_free(&connection->stream);
 	free(connection->refused);
 	free(connection);
 }
@@ -104,29 +104,90 @@ static int open_pidfd(const struct connection *connection)
 	return (int)syscall(SYS_pidfd_open, connection->peer, 0);
 }
 
-/* A client reads them at once; more than this in its socket's buffer is not our fault. */
-#define CONFIG_TIMEOUT_MS 100
+/* A client reads them at once; one that does not is cut off. */
+#define CONFIG_TIMEOUT_MS 200
 
-static int send_part(
-		struct session *session, const struct connection *connection, ssize_t size, int fd)
+struct answer {
+	struct session *session;
+	int socket;
+	uint64_t deadline;
+};
+
+static int send_part(const struct answer *answer, ssize_t size, int fd)
 {
 	if (size < 0)
 		return (int)size;
-	return wire_send(connection->watch.fd, session->message, (size_t)size, &fd, fd >= 0,
-			wire_deadline(CONFIG_TIMEOUT_MS));
+	return wire_send(answer->socket, answer->session->message, (size_t)size, &fd, fd >= 0,
+			answer->deadline);
+}
+
+static int send_rule(const struct answer *answer, uint32_t channel, const struct rule *rule)
+{
+	struct wire_rule message = {
+			.channel = channel,
+			.nr_patterns = rule->nr_patterns,
+			.patterns = rule->patterns,
+			.nr_contexts = rule->contexts.nr,
+			.contexts = rule->contexts.names,
+			.filter_size = (uint32_t)rule->program_size,
+			.filter = rule->program,
+	};
+
+	return send_part(answer,
+			wire_encode_rule(answer->session->message, WIRE_MESSAGE_MAX, &message), -1);
+}
+
+static int send_channel(const struct answer *answer, const struct instance_channel *channel,
+		uint32_t index, int ring_fd)
+{
+	const struct channel *of = channel->channel;
+	struct wire_channel message = {
+			.index = index,
+			.ring_memory = channel->memory,
+			.nr_rules = of->nr_rules,
+			.nr_contexts = of->contexts.nr,
+			.name = of->name,
+			.contexts = of->contexts.names,
+	};
+	int ret = send_part(answer,
+			wire_encode_channel(answer->session->message, WIRE_MESSAGE_MAX, &message),
+			ring_fd);
+	uint32_t i;
+
+	for (i = 0; i < of->nr_rules && !ret; i++)
+		ret = send_rule(answer, index, &of->rules[i]);
+	return ret;
+}
+
+/* The smallest that any channel of the instance takes. */
+static uint32_t payload_max(const struct instance *instance)
+{
+	size_t least = RING_PAYLOAD_MAX;
+	uint32_t i;
+
+	for (i = 0; i < instance->nr_channels; i++) {
+		size_t max = ring_payload_max(instance->channels[i].geometry.size);
+
+		if (max < least)
+			least = max;
+	}
+	return (uint32_t)least;
 }
 
 static int send_config(struct session *session, const struct connection *connection,
-		const struct instance *instance, const char *reason, int ring_fd)
+		const struct instance *instance, const char *reason, const int *ring_fds)
 {
-	struct wire_channel channel = {.name = "ring", .nr_rules = 1};
-	struct wire_rule rule = {
-			.nr_patterns = session->nr_patterns, .patterns = session->patterns};
+	const struct answer answer = {
+			.session = session,
+			.socket = connection->watch.fd,
+			.deadline = wire_deadline(CONFIG_TIMEOUT_MS),
+	};
 	struct wire_config config = {
 			.accepted = instance != NULL,
 			.reason = instance ? "" : reason,
 			.flags = session->mode == SESSION_LIST ? WIRE_CONFIG_LIST_ONLY : 0,
 	};
+	uint32_t i;
 	int ret;
 
 	if (instance) {
@@ -134,39 +195,34 @@ static int send_config(struct session *session, const struct connection *connect
 		config.clock = session->clock;
 		config.max_events = LIMIT_EVENTS;
 		config.max_description = LIMIT_DESCRIPTION;
-		config.max_payload = (uint32_t)ring_payload_max(instance->geometry.size);
-		config.nr_channels = ring_fd >= 0;
+		config.max_payload = payload_max(instance);
 		config.frequency = session->ctf_clock.frequency;
 		config.offset_s = session->ctf_clock.offset_s;
 		config.offset = session->ctf_clock.offset;
-		channel.ring_memory = instance->memory;
+		config.nr_channels = session->mode == SESSION_LIST ? 0 : instance->nr_channels;
 	}
-	ret = send_part(session, connection,
-			wire_encode_config(session->message, WIRE_MESSAGE_MAX, &config),
-			ring_fd >= 0 ? session->doorbell_fd : -1);
-	if (!ret && config.nr_channels)
-		ret = send_part(session, connection,
-				wire_encode_channel(session->message, WIRE_MESSAGE_MAX, &channel),
-				ring_fd);
-	if (!ret && config.nr_channels)
-		ret = send_part(session, connection,
-				wire_encode_rule(session->message, WIRE_MESSAGE_MAX, &rule), -1);
+	ret = send_part(&answer, wire_encode_config(session->message, WIRE_MESSAGE_MAX, &config),
+			config.nr_channels ? session->doorbell_fd : -1);
+	for (i = 0; i < config.nr_channels && !ret; i++)
+		ret = send_channel(&answer, &instance->channels[i], i, ring_fds[i]);
 	return ret;
 }
 
 static int handle_hello(struct session *session, struct connection *connection, size_t size)
 {
+	int ring_fds[SESSION_CHANNELS_MAX];
 	struct wire_hello hello;
 	const char *reason = NULL;
 	struct instance *instance;
-	int pidfd, ring_fd, ret;
+	int pidfd, ret;
+	uint32_t i;
 
 	if (connection->instance || wire_decode_hello(session->message, size, &hello))
 		return -EPROTO;
 	pidfd = open_pidfd(connection);
 	if (pidfd < 0)
 		return -ESRCH;
-	instance = instance_create(session, &hello, connection->peer, pidfd, &ring_fd, &reason);
+	instance = instance_create(session, &hello, connection->peer, pidfd, ring_fds, &reason);
 	if (!instance) {
 		char *name = instance_clean_name(hello.procname);
 
@@ -174,11 +230,12 @@ static int handle_hello(struct session *session, struct connection *connection, 
 				name ? name : "?", reason);
 		free(name);
 	}
-	ret = send_config(session, connection, instance, reason, ring_fd);
-	if (ring_fd >= 0)
-		close(ring_fd);
+	ret = send_config(session, connection, instance, reason, ring_fds);
 	if (!instance)
 		return -ECONNREFUSED;
+	for (i = 0; i < session->nr_channels; i++)
+		if (ring_fds[i] >= 0)
+			close(ring_fds[i]);
 	connection->instance = instance;
 	if (ret)
 		instance_end(session, instance);
@@ -207,86 +264,22 @@ static bool refuse(struct connection *connection, const struct wire_event_head *
 	return true;
 }
 
-static bool append_part(struct connection *connection, const unsigned char *bytes, size_t size)
+struct batch {
+	struct session *session;
+	struct connection *connection;
+};
+
+static bool take_kind(void *user, const struct wire_event_head *head, const void *bytes,
+		enum wire_refusal refusal)
 {
-	if (connection->part_size + size > connection->part_room) {
-		size_t room = (connection->part_size + size) * 2;
-		unsigned char *part = realloc(connection->part, room);
+	struct batch *batch = user;
+	struct connection *connection = batch->connection;
 
-		if (!part)
-			return false;
-		connection->part = part;
-		connection->part_room = room;
-	}
-	memcpy(connection->part + connection->part_size, bytes, size);
-	connection->part_size += size;
-	return true;
-}
-
-static size_t least(uint64_t a, size_t b)
-{
-	return a < b ? (size_t)a : b;
-}
-
-/* Deal with the description that is complete in `part`, or with its head. False: out of memory. */
-static bool take_part(struct session *session, struct connection *connection)
-{
-	enum wire_refusal refusal;
-	struct wire_event_head head;
-
-	memcpy(&head, connection->part, sizeof(head));
-	if (head.size > LIMIT_DESCRIPTION || head.contexts_size > WIRE_EVENT_CONTEXTS_BYTES_MAX) {
-		connection->skip = (uint64_t)head.contexts_size + head.size;
-		connection->part_size = 0;
-		return refuse(connection, &head, WIRE_REFUSAL_TOO_LARGE);
-	}
-	if (connection->part_size < sizeof(head) + head.contexts_size + head.size)
-		return true;
-	if (head.channel)
-		refusal = WIRE_REFUSAL_CHANNEL;
-	else if (head.contexts_size || head.nr_contexts)
-		refusal = WIRE_REFUSAL_CONTEXT;
-	else
-		refusal = instance_add_kind(session, connection->instance, head.id,
-				connection->part + sizeof(head), head.size);
-	connection->part_size = 0;
+	if (!refusal)
+		refusal = kinds_add(batch->session, connection->instance, head, bytes);
 	if (!refusal)
 		connection->accepted++;
-	return !refusal || refuse(connection, &head, refusal);
-}
-
-/* Cut the stream into descriptions. */
-static int take_stream(struct session *session, struct connection *connection,
-		const struct wire_events *events)
-{
-	const unsigned char *bytes = events->bytes;
-	size_t left = events->size;
-
-	while (left) {
-		struct wire_event_head head;
-		size_t wanted, part;
-
-		if (connection->skip) {
-			part = least(connection->skip, left);
-			connection->skip -= part;
-			bytes += part;
-			left -= part;
-			continue;
-		}
-		wanted = sizeof(head);
-		if (connection->part_size >= sizeof(head)) {
-			memcpy(&head, connection->part, sizeof(head));
-			wanted += (size_t)head.contexts_size + head.size;
-		}
-		part = least(wanted - connection->part_size, left);
-		if (!append_part(connection, bytes, part))
-			return -ENOMEM;
-		bytes += part;
-		left -= part;
-		if (connection->part_size >= sizeof(head) && !take_part(session, connection))
-			return -ENOMEM;
-	}
-	return 0;
+	return !refusal || refuse(connection, head, refusal);
 }
 
 static int send_acks(struct session *session, struct connection *connection)
@@ -334,6 +327,7 @@ static void report_refusals(struct session *session, const struct connection *co
 
 static int handle_events(struct session *session, struct connection *connection, size_t size)
 {
+	struct batch batch = {.session = session, .connection = connection};
 	struct wire_events events;
 	int ret;
 
@@ -345,10 +339,10 @@ static int handle_events(struct session *session, struct connection *connection,
 			events.sequence != connection->sequence)
 		return -EPROTO;
 	connection->sequence++;
-	ret = take_stream(session, connection, &events);
+	ret = kind_stream_feed(&connection->stream, events.bytes, events.size, take_kind, &batch);
 	if (ret || !events.last)
 		return ret;
-	if (connection->part_size || connection->skip)
+	if (!kind_stream_is_whole(&connection->stream))
 		return -EPROTO;
 	report_refusals(session, connection);
 	ret = send_acks(session, connection);

@@ -19,7 +19,15 @@ struct drainer {
 	struct instance *active;
 	struct instance *ended[LIMIT_OPEN_WRITERS]; /* with open files, oldest first */
 	unsigned int nr_ended;
+	uint32_t nr_ended_files;
+	uint32_t snapshots; /* made or tried */
 };
+
+/* A trace has its metadata, its directory and the stream of what was lost open, too. */
+static uint32_t files_of(const struct instance *instance)
+{
+	return instance->nr_streams + 3;
+}
 
 static void take_new(struct drainer *drainer)
 {
@@ -46,26 +54,35 @@ static bool has_ended(struct session *session, const struct instance *instance)
 	return ended;
 }
 
+/* The oldest of those that have ended, with the figures of now. */
+static void close_oldest(struct drainer *drainer)
+{
+	struct session *session = drainer->session;
+	struct ctf_clock clock;
+	bool refined = !session_refined_clock(session, &clock);
+
+	drainer->nr_ended_files -= files_of(drainer->ended[0]);
+	trace_close(session, drainer->ended[0], refined ? &clock : NULL);
+	drainer->nr_ended--;
+	memmove(&drainer->ended[0], &drainer->ended[1],
+			drainer->nr_ended * sizeof(drainer->ended[0]));
+}
+
 /*
  * Files of ended instances stay open for the clock's final figures, so that all traces of a session
- * agree; when they become too many, the oldest is closed with the figures of now.
+ * agree; when they become too many, the oldest are closed.
  */
 static void keep_open(struct drainer *drainer, struct instance *instance)
 {
-	struct session *session = drainer->session;
-
 	if (!instance->writer)
 		return;
-	if (drainer->nr_ended == LIMIT_OPEN_WRITERS) {
-		struct ctf_clock clock;
-		bool refined = !session_refined_clock(session, &clock);
-
-		trace_close(session, drainer->ended[0], refined ? &clock : NULL);
-		drainer->nr_ended--;
-		memmove(&drainer->ended[0], &drainer->ended[1],
-				drainer->nr_ended * sizeof(drainer->ended[0]));
-	}
+	while (drainer->nr_ended &&
+			(drainer->nr_ended == LIMIT_OPEN_WRITERS ||
+					drainer->nr_ended_files + files_of(instance) >
+							drainer->session->max_ended_files))
+		close_oldest(drainer);
 	drainer->ended[drainer->nr_ended++] = instance;
+	drainer->nr_ended_files += files_of(instance);
 }
 
 /* One round over all rings. */
@@ -90,14 +107,31 @@ static void drain_round(struct drainer *drainer, bool stop)
 	}
 }
 
+static bool is_pending_in(const struct instance *instance)
+{
+	uint32_t i;
+
+	for (i = 0; i < instance->nr_channels; i++)
+		if (!channel_overwrites(instance->channels[i].channel) &&
+				ring_consumer_pending(instance->channels[i].rings))
+			return true;
+	return false;
+}
+
 static bool is_pending(const struct drainer *drainer)
 {
 	struct instance *instance;
 
 	for (instance = drainer->active; instance; instance = instance->next_active)
-		if (ring_consumer_pending(instance->rings))
+		if (is_pending_in(instance))
 			return true;
 	return false;
+}
+
+static uint32_t snapshots_wanted(const struct drainer *drainer)
+{
+	/* Acquire: what was published before it was asked for. Pairs with drain_snapshot(). */
+	return atomic_load_explicit(&drainer->session->snapshots_wanted, memory_order_acquire);
 }
 
 /* Does the main thread have something for us? */
@@ -108,7 +142,8 @@ static bool is_called(struct drainer *drainer)
 	bool called;
 
 	/* Acquire: what the main thread did before. Pairs with drain_stop(). */
-	if (atomic_load_explicit(&session->stop, memory_order_acquire))
+	if (atomic_load_explicit(&session->stop, memory_order_acquire) ||
+			snapshots_wanted(drainer) != drainer->snapshots)
 		return true;
 	pthread_mutex_lock(&session->lock);
 	called = *drainer->seen != NULL;
@@ -131,6 +166,10 @@ static void *drain_thread(void *argument)
 		bool stop = atomic_load_explicit(&session->stop, memory_order_acquire);
 		uint32_t seen;
 
+		/* Before the round, too: in the last one rings are given back. */
+		take_new(&drainer);
+		for (; drainer.snapshots != snapshots_wanted(&drainer); drainer.snapshots++)
+			snapshot_make(session, drainer.active);
 		drain_round(&drainer, stop);
 		if (stop)
 			break;
@@ -163,6 +202,13 @@ int drain_start(struct session *session)
 	pthread_setname_np(session->drainer, "side-drain");
 	session->drainer_runs = true;
 	return 0;
+}
+
+void drain_snapshot(struct session *session)
+{
+	/* Release: pairs with the acquire in snapshots_wanted(). */
+	atomic_fetch_add_explicit(&session->snapshots_wanted, 1, memory_order_release);
+	ring_doorbell_ring(session->doorbell);
 }
 
 /* Returns when everything is on disk and closed. */

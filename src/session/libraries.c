@@ -117,6 +117,20 @@ static int fail_missing(struct session_error *error, const char *wrapper, const 
 			file);
 }
 
+static bool is_in_list(const char *list, const char *path)
+{
+	size_t length = strlen(path);
+
+	while (*list) {
+		size_t size = strcspn(list, ": ");
+
+		if (size == length && !memcmp(list, path, length))
+			return true;
+		list += size + (list[size] != 0);
+	}
+	return false;
+}
+
 /* Append a library to the value of LD_PRELOAD. */
 static int add_preload(struct session *session, const char *wrapper, const char *file,
 		struct session_error *error)
@@ -136,6 +150,11 @@ static int add_preload(struct session *session, const char *wrapper, const char 
 
 		free(path);
 		return ret;
+	}
+	/* Inside another recording it is there already. */
+	if (is_in_list(session->preload, path)) {
+		free(path);
+		return 0;
 	}
 	size = asprintf(&joined, "%s%s%s", session->preload, *session->preload ? ":" : "", path);
 	free(path);

@@ -72,18 +72,18 @@ static int create_default(struct session *session, struct session_error *error)
 	return fail_output(error, EEXIST, stamp);
 }
 
-int output_create(struct session *session, const struct session_options *options,
+int output_create(struct session *session, const char *output, bool force,
 		struct session_error *error)
 {
 	struct stat status;
 	int empty;
 
-	if (!options->output)
+	if (!output)
 		return create_default(session, error);
-	if (!*options->output)
+	if (!*output)
 		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
 				"the name of the output directory is empty");
-	session->output = strdup(options->output);
+	session->output = strdup(output);
 	if (!session->output)
 		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "no memory");
 	if (!mkdir(session->output, 0755))
@@ -99,7 +99,7 @@ int output_create(struct session *session, const struct session_options *options
 	empty = is_empty(session->output);
 	if (empty < 0)
 		return fail_output(error, -empty, session->output);
-	if (!empty && !options->force)
+	if (!empty && !force)
 		return session_fail(error, SESSION_ERROR_FAILED, EEXIST,
 				"%s is not empty; choose another directory with -o, or add to it "
 				"with "

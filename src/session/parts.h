@@ -6,6 +6,7 @@
  * What the parts of a session share. Private to the room.
  *
  *	session.c     options, life and summary
+ *	channels.c    channels, rules, filters and contexts, as every process gets them
  *	report.c      messages and losses
  *	output.c      the output directory
  *	libraries.c   where the agent and the wrappers are
@@ -14,10 +15,17 @@
  *	runtime.c     the directory of the socket
  *	listener.c    the socket that agents find
  *	connection.c  what an agent says, and the answers
- *	instance.c    a process image and its memory
+ *	instance.c    a process image
+ *	memory.c      its rings, and the session's limit on all of them
+ *	kinds.c       the events that it described
+ *	buffers.c     rings in files, and what is needed to understand them later
  *	trace.c       an instance's bytes on disk
+ *	losses.c      what is missing among them
+ *	snapshot.c    what rings that overwrite hold
  *	drain.c       the thread that moves records from rings to traces
  *	run.c         the loop: agents, deaths, signals
+ *	recover.c     traces of what a dead recorder or a dead program left (recover.h)
+ *	core.c        core dumps
  *
  * Two threads. The main one (run.c and all that it calls) talks to agents and never touches the disk,
  * so that a program does not wait for it. The drain thread owns everything about writing: traces,
@@ -26,6 +34,8 @@
  *	main writes, drain reads	the list of instances, instance.state up to ENDED, instance.kinds
  *	drain writes, main reads	instance.state CLOSED, memory given back
  *	both write			messages, losses, failure
+ *
+ * Channels and their rules never change, but for what rules have met, which is the main thread's.
  *
  * An instance is LIVE, then ENDED (its process is gone, or became another image, or the session
  * stops), then CLOSED (all it published is written, its rings are freed).
@@ -41,9 +51,12 @@
 #include <sys/types.h>
 
 #include "ctf/ctf.h"
+#include "filter/filter.h"
 #include "ring/ring.h"
+#include "session/recover.h"
 #include "session/session.h"
 #include "visit/visit.h"
+#include "wire/context.h"
 #include "wire/pattern.h"
 #include "wire/wire.h"
 
@@ -58,14 +71,74 @@
 #define LIMIT_SESSION_DESCRIPTIONS (256ull << 20)
 #define LIMIT_MESSAGES 200
 #define LIMIT_OPEN_WRITERS 128 /* of instances that have ended */
+#define LIMIT_RULE_TEXT 32768  /* bytes of a rule's patterns, and of its contexts */
 
 /* Ids below this have loss counters of their own. The last slot counts for nobody (agent.h). */
 #define EVENT_SLOTS 4096
 
+/* Contexts: their names in a row, as the wire has them, and what they mean. */
+struct context_list {
+	char *names;
+	size_t size; /* of the names */
+	struct context_spec *specs;
+	uint32_t nr;
+};
+
+/* Some events of a channel. */
+struct rule {
+	char *patterns; /* strings in a row; none: all events */
+	struct pattern *parsed;
+	uint32_t nr_patterns;
+	struct context_list contexts;
+	char *filter; /* as the user wrote it, or NULL */
+	void *program;
+	size_t program_size;
+	/* Of the events that the patterns want: */
+	bool met;      /* the filter fits one of them */
+	char *missing; /* why it does not fit another one */
+};
+
+struct channel {
+	char *name;
+	enum ring_mode mode;
+	enum ring_placement placement;
+	uint32_t rings;
+	uint64_t ring_size;
+	uint32_t block_timeout_us;
+	struct context_list contexts;
+	struct rule *rules;
+	uint32_t nr_rules;
+};
+
 /* A kind of event that an instance described. */
 struct event_kind {
+	uint32_t channel;
 	uint32_t id;
 	struct visit_owned *owned;
+	struct context_list contexts; /* its own, beside the channel's */
+};
+
+/* The drain thread's view of a ring. */
+struct instance_ring {
+	struct ctf_stream *stream;
+	uint64_t discarded;   /* the counter in its last packet */
+	uint64_t unwritten;   /* bytes that found no place on the disk */
+	uint64_t overwritten; /* bytes before the window that was written */
+	bool damaged;         /* said so */
+};
+
+struct instance_channel {
+	const struct channel *channel;
+	struct ring_geometry geometry;
+	uint64_t memory;
+
+	/* Kinds by id: index into instance.kinds + 1, with holes. */
+	uint32_t *by_id;
+	uint32_t room_ids;
+
+	/* The drain thread's, once the instance is in the list. */
+	struct ring_consumer *rings;
+	struct instance_ring *each;
 };
 
 enum instance_state { INSTANCE_LIVE, INSTANCE_ENDED, INSTANCE_CLOSED };
@@ -92,31 +165,42 @@ struct instance {
 	char *procname;
 	char *exe;
 
-	/* Kinds of events, in the order of their arrival; `by_id` has holes. */
+	/* Kinds of events, in the order of their arrival. */
 	struct event_kind *kinds;
 	uint32_t nr_kinds, room_kinds;
-	uint32_t *by_id; /* index into kinds + 1 */
-	uint32_t room_ids;
 	uint64_t description_bytes;
 	bool listed; /* has said goodbye */
 
-	struct ring_geometry geometry;
-	uint64_t memory;
+	struct instance_channel *channels;
+	uint32_t nr_channels;
+	uint64_t memory; /* of all of them */
 	uint64_t begin_ticks;
+
+	/* With --buffers: its folder below that directory, and the descriptions in it. */
+	char *folder;
+	int described_fd;
 
 	/* The drain thread's, once the instance is in the list. */
 	struct instance *next_active;
-	struct ring_consumer *rings;
 	struct ctf_writer *writer;
-	struct ctf_stream **streams; /* by CPU */
-	uint64_t *discarded;         /* by CPU: the counter in its last packet */
-	uint64_t *unwritten;         /* by CPU: bytes that found no place on the disk */
-	bool *damaged;               /* by CPU: said so */
-	int unwritten_code;          /* why, an errno value */
-	uint32_t nr_described;       /* of kinds, in the metadata */
+	uint32_t nr_streams;   /* open files of the writer, beside its own */
+	int unwritten_code;    /* why something found no place on the disk, an errno value */
+	uint32_t nr_described; /* of kinds, in the metadata */
+	uint32_t nr_names;     /* different events among the kinds */
+	uint64_t last_ticks;   /* of what was written */
 	uint64_t bytes;
 	uint64_t lost;
+	uint64_t overwritten;
 	char *directory; /* below the output directory, or NULL */
+
+	struct channel *own_channels; /* of a recovery: nobody else has them */
+};
+
+/* Descriptions in the form of EVENTS, which arrive in pieces cut anywhere. */
+struct kind_stream {
+	unsigned char *part; /* an incomplete entry, with its head */
+	size_t size, room;
+	uint64_t skip; /* bytes of an entry that is too large */
 };
 
 struct connection {
@@ -130,9 +214,7 @@ struct connection {
 	/* The batch of descriptions that is arriving. */
 	uint32_t sequence;
 	uint32_t accepted;
-	unsigned char *part; /* an incomplete description, with its head */
-	size_t part_size, part_room;
-	uint64_t skip; /* bytes of a description that is too large */
+	struct kind_stream stream;
 	struct wire_refused *refused;
 	uint32_t nr_refused, room_refused;
 };
@@ -149,15 +231,22 @@ struct session {
 	/* Options, checked. */
 	enum session_mode mode;
 	bool wait_all;
-	uint64_t ring_size;
+	bool recovers; /* no command and no agents: recover.c */
 	uint64_t memory_limit;
 	char *output;
+	struct channel *channels; /* in a listing one without rings */
+	uint32_t nr_channels;
+	bool huge_pages; /* until there are none left (lock) */
+	bool prefault;
+	enum ctf_format format;
+	int compress;
+	char *buffers; /* directory of rings in files, or NULL */
+	int buffers_fd;
+	bool buffers_ours;  /* made by us */
 	char *preload;      /* value of LD_PRELOAD */
+	char *sockets;      /* value of SIDE_AGENT_SOCKET */
 	char **environment; /* "NAME=VALUE" */
 	size_t nr_environment;
-	char *patterns; /* strings in a row, as CONFIG wants them */
-	uint32_t nr_patterns;
-	struct pattern *listed; /* the same, parsed */
 
 	/* The socket. */
 	char runtime[96];
@@ -184,12 +273,15 @@ struct session {
 	bool mask_is_ours;
 	struct sigaction old_child;
 	struct rlimit old_files;
+	uint32_t max_ended_files; /* that ended instances keep open */
 	unsigned int interrupts;
 	bool interrupted;
 
 	pthread_t drainer;
 	bool drainer_runs;
 	atomic_bool stop; /* drain everything a last time and end */
+	atomic_uint snapshots_wanted;
+	uint32_t nr_snapshots; /* made (lock) */
 	void (*progress)(void *user, uint64_t bytes, size_t processes, uint64_t lost);
 	void *progress_user;
 	_Atomic uint64_t written; /* running totals for progress */
@@ -229,8 +321,22 @@ int session_fail(struct session_error *error, enum session_error_kind kind, int 
 /* FAILED or, for EACCES, EPERM and EROFS, PERMISSION. */
 enum session_error_kind session_error_kind_of(int code);
 
+/* channels.c */
+int channels_take(struct session *session, const struct session_options *options,
+		struct session_error *error);
+void channel_free(struct channel *channel);
+bool channel_is_name(const char *name);
+int context_list_read(struct context_list *list, const char *names, uint32_t nr, size_t size);
+void context_list_free(struct context_list *list);
+/* An event that a process described: what have the rules of its channel to do with it? */
+void channel_meet(struct channel *channel, const struct side_event_description *event);
+/* Does a listing show it? */
+bool channel_wants(const struct channel *channel, const struct side_event_description *event);
+/* Say which filters could match nothing. */
+void channels_report(struct session *session);
+
 /* output.c */
-int output_create(struct session *session, const struct session_options *options,
+int output_create(struct session *session, const char *output, bool force,
 		struct session_error *error);
 
 /* libraries.c */
@@ -242,6 +348,8 @@ char *command_never_meets(const char *name);
 
 /* spawn.c */
 sigset_t session_signals(void);
+/* The value of SIDE_AGENT_SOCKET: the recordings that we run in, and ours. */
+int spawn_sockets(struct session *session, struct session_error *error);
 
 /* runtime.c */
 int runtime_make(struct session *session);
@@ -259,29 +367,116 @@ void connections_close(struct session *session);
 
 /*
  * instance.c, by the main thread. instance_create() takes over the pidfd; it returns NULL with the
- * reason for the other side, else the rings' descriptor (-1 in a listing), which the caller closes.
+ * reason for the other side, else the descriptors of the channels' rings (none in a listing), which
+ * the caller closes.
  */
 struct instance *instance_create(struct session *session, const struct wire_hello *hello,
-		pid_t peer, int pidfd, int *ring_fd, const char **reason);
+		pid_t peer, int pidfd, int *ring_fds, const char **reason);
+struct instance *instance_allocate(const char *procname, const char *exe,
+		const struct channel *channels, uint32_t nr_channels);
 char *instance_clean_name(const char *name);
 struct instance *instance_find(struct session *session, uint64_t token, pid_t peer);
-enum wire_refusal instance_add_kind(struct session *session, struct instance *instance, uint32_t id,
-		const void *bytes, size_t size);
 void instance_end(struct session *session, struct instance *instance);
-void instance_forget_kinds(struct session *session, struct instance *instance);
 void instance_free(struct session *session, struct instance *instance);
+
+/* memory.c: 0 or a negative errno with the reason for the other side. */
+int memory_make_rings(struct session *session, struct instance *instance, int *ring_fds,
+		const char **reason);
+void memory_give_back(struct session *session, struct instance *instance);
+int memory_check(struct session *session, const struct session_options *options,
+		struct session_error *error);
+/* The tables for an instance's rings; false: no memory. */
+bool memory_make_tables(struct instance_channel *channel);
+
+/* kinds.c */
+enum wire_refusal kinds_add(struct session *session, struct instance *instance,
+		const struct wire_event_head *head, const void *bytes);
+/* An entry of the stream, or what is wrong with it. False: there is no memory. */
+typedef bool kind_visit(void *user, const struct wire_event_head *head, const void *bytes,
+		enum wire_refusal refusal);
+/* 0 or -ENOMEM. */
+int kind_stream_feed(struct kind_stream *stream, const void *bytes, size_t size, kind_visit *visit,
+		void *user);
+bool kind_stream_is_whole(const struct kind_stream *stream);
+void kind_stream_free(struct kind_stream *stream);
+void kinds_forget(struct session *session, struct instance *instance);
+/* "provider:event" of a slot of loss counters, allocated; "" when it is nobody's. */
+char *kinds_name(const struct instance *instance, uint32_t channel, uint32_t slot);
+
+/* buffers.c: by the main thread, 0 or a negative errno. */
+int buffers_open(struct session *session, const struct session_options *options,
+		struct session_error *error);
+int buffers_make(struct session *session, struct instance *instance);
+int buffers_make_rings(struct session *session, struct instance *instance,
+		const struct instance_channel *channel, int *fd);
+int buffers_note_kind(
+		struct instance *instance, const struct wire_event_head *head, const void *bytes);
+/* By the drain thread, when everything is on disk. */
+void buffers_remove(struct session *session, struct instance *instance);
+void buffers_close(struct session *session);
+/* A folder as an instance that has ended, or NULL. */
+bool buffers_is_folder(int place, const char *name);
+struct instance *buffers_load(
+		struct session *session, int place, const char *name, struct ctf_error *error);
+
+/* core.c: the recordings in a core dump, each added by recover_add(). */
+int core_load(struct session *session, const char *path, struct ctf_error *error);
+
+/* recover.c: for those who load an instance. Rings from a copy of their memory. */
+int recover_map(struct instance_channel *channel, struct channel *own, int fd);
+struct recovered {
+	struct session *session;
+	struct instance *instance;
+	unsigned int refused; /* events */
+};
+/* A kind_visit: `user` is a struct recovered. */
+bool recover_kind(void *user, const struct wire_event_head *head, const void *bytes,
+		enum wire_refusal refusal);
+/* Write its trace. Takes it over. */
+void recover_add(struct session *session, struct instance *instance);
 
 /* trace.c, by the drain thread: move what is there (false: nothing was), and the last of it. */
 bool trace_drain(struct session *session, struct instance *instance);
 void trace_end(struct session *session, struct instance *instance);
 /* By whoever is alone with the instance. */
 void trace_close(struct session *session, struct instance *instance, const struct ctf_clock *clock);
+/* Its parts, for losses and snapshots. */
+int trace_create(struct session *session, const struct instance *instance, const char *path,
+		struct ctf_writer **writer, struct ctf_error *error);
+int trace_describe(struct session *session, struct instance *instance, struct ctf_writer *writer,
+		uint32_t *nr_described, struct ctf_error *error);
+int trace_prepare(struct session *session, struct instance *instance, struct ctf_error *error);
+int trace_append(struct session *session, struct instance *instance, uint32_t channel,
+		uint32_t ring, const struct ctf_span *span, struct ctf_error *error);
+void trace_report_damage(struct session *session, struct instance *instance, uint32_t channel,
+		uint32_t ring);
+void trace_fail(struct session *session, struct instance *instance, int code,
+		const struct ctf_error *error);
+
+/* losses.c: into the trace and the summary; or into a snapshot, as they are now. */
+void losses_end(struct session *session, struct instance *instance);
+int losses_write(struct session *session, struct instance *instance, struct ctf_writer *writer,
+		uint64_t ticks, struct ctf_error *error);
+
+/* snapshot.c, by the drain thread: a snapshot of these instances (next_active). */
+void snapshot_make(struct session *session, struct instance *active);
+/* At an instance's end: the windows of its rings that overwrite, into its trace. */
+void snapshot_end(struct session *session, struct instance *instance);
 
 /* drain.c */
 int drain_start(struct session *session);
 void drain_stop(struct session *session);
+/* By the main thread: soon, by the drain thread. */
+void drain_snapshot(struct session *session);
 
 /* session.c */
 int session_refined_clock(const struct session *session, struct ctf_clock *clock);
+struct session *session_allocate(void);
+void session_fill_clock(struct ctf_clock *clock, const struct ring_clock_calibration *calibration);
+
+static inline bool channel_overwrites(const struct channel *channel)
+{
+	return channel->mode == RING_MODE_OVERWRITE;
+}
 
 #endif

@@ -4,7 +4,8 @@
  *
  * Signals: SIGINT and SIGQUIT from a terminal reach the command as well, so the first one only
  * makes us wait for it; a second one ends the recording at once. SIGTERM and SIGHUP are passed on to
- * the command, and a second one ends the recording, too.
+ * the command, and a second one ends the recording, too. SIGUSR1 asks for a snapshot of what rings
+ * that overwrite hold.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,6 +20,20 @@
 #define TICK_MS 250
 #define BATCH 64
 
+static void handle_snapshot(struct session *session)
+{
+	uint32_t i;
+
+	for (i = 0; i < session->nr_channels; i++) {
+		if (!channel_overwrites(&session->channels[i]))
+			continue;
+		drain_snapshot(session);
+		return;
+	}
+	report(session, false,
+			"there is nothing to make a snapshot of: no channel has --mode overwrite");
+}
+
 static void handle_signals(struct session *session)
 {
 	struct signalfd_siginfo info;
@@ -26,6 +41,11 @@ static void handle_signals(struct session *session)
 	while (read(session->signals.fd, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD)
 			continue; /* only to look around: is_over() */
+		if (info.ssi_signo == SIGUSR1) {
+			if (session->mode == SESSION_RECORD)
+				handle_snapshot(session);
+			continue;
+		}
 		if (++session->interrupts > 1) {
 			session->interrupted = session->command.status == -1;
 			atomic_store_explicit(&session->stop, true, memory_order_release);
@@ -209,9 +229,11 @@ int session_run(struct session *session, struct session_error *error)
 	if (session->mode == SESSION_RECORD)
 		report_survivors(session);
 	report_silence(session);
+	channels_report(session);
 	listener_close(session);
 	connections_close(session);
 	drain_stop(session);
+	buffers_close(session);
 	if (ret)
 		return session_fail(error, session_error_kind_of(ret), ret,
 				"the recording cannot go on: %s", strerror(-ret));

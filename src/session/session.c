@@ -15,47 +15,9 @@
 /* Descriptors of a living instance: pidfd, directory, metadata, side_session. Streams come on top. */
 #define FILES_PER_INSTANCE 4
 #define FILES_OF_OUR_OWN 64
+#define LIVE_MIN 16
 
 /* ---- options ---- */
-
-static int take_patterns(struct session *session, const struct session_options *options,
-		struct session_error *error)
-{
-	size_t size = 0, i;
-	char *at;
-
-	if (options->nr_patterns > WIRE_PATTERNS_MAX)
-		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
-				"%zu patterns are more than %d", options->nr_patterns,
-				WIRE_PATTERNS_MAX);
-	for (i = 0; i < options->nr_patterns; i++) {
-		struct pattern_error where;
-		struct pattern pattern;
-
-		if (pattern_parse(options->patterns[i], &pattern, &where)) {
-			session_fail(error, SESSION_ERROR_USAGE, EINVAL, "bad pattern");
-			pattern_error_text(error->text, sizeof(error->text), options->patterns[i],
-					&where);
-			return -EINVAL;
-		}
-		size += strlen(options->patterns[i]) + 1;
-	}
-	if (size > WIRE_MESSAGE_MAX / 2)
-		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
-				"the patterns together are longer than 32 KiB");
-	session->patterns = at = malloc(size + 1);
-	session->listed = calloc(options->nr_patterns + 1, sizeof(*session->listed));
-	if (!at || !session->listed)
-		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "no memory");
-	for (i = 0; i < options->nr_patterns; i++) {
-		struct pattern_error where;
-
-		pattern_parse(options->patterns[i], &session->listed[i], &where);
-		at = stpcpy(at, options->patterns[i]) + 1;
-	}
-	session->nr_patterns = (uint32_t)options->nr_patterns;
-	return 0;
-}
 
 static int take_environment(struct session *session, const struct session_options *options,
 		struct session_error *error)
@@ -80,55 +42,21 @@ static int take_environment(struct session *session, const struct session_option
 	return 0;
 }
 
-static uint64_t power_of_two_below(uint64_t value)
-{
-	return value ? 1ull << (63 - __builtin_clzll(value)) : 0;
-}
-
-/* What one process takes with rings of this size; 0: not a size that rings can have. */
-static uint64_t process_memory(const struct session *session, uint64_t ring_size)
-{
-	struct ring_geometry geometry = {
-			.rings = ring_possible_cpus(),
-			.event_slots = EVENT_SLOTS,
-			.size = ring_size,
-			.clock = session->clock,
-	};
-
-	return ring_memory_size(&geometry);
-}
-
-static int take_memory_options(struct session *session, const struct session_options *options,
+static int take_format(struct session *session, const struct session_options *options,
 		struct session_error *error)
 {
-	uint64_t size = SESSION_RING_SUM_DEFAULT / ring_possible_cpus();
-
-	if (size > SESSION_RING_MAX_DEFAULT)
-		size = SESSION_RING_MAX_DEFAULT;
-	size = power_of_two_below(options->ring_size ? options->ring_size : size);
-	if (size < SESSION_RING_MIN && !options->ring_size)
-		size = SESSION_RING_MIN;
-	if (size < SESSION_RING_MIN || !process_memory(session, size))
+	session->format = options->format == SESSION_FORMAT_CTF2 ? CTF_FORMAT_2 : CTF_FORMAT_1;
+	session->compress = options->compress;
+	if (options->compress < 0 || options->compress > SESSION_COMPRESS_MAX)
 		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
-				"a buffer of %llu bytes a CPU is not between 64 KiB and 4 GiB",
-				(unsigned long long)options->ring_size);
-	session->ring_size = size;
-	session->memory_limit =
-			options->memory_limit ? options->memory_limit : SESSION_MEMORY_DEFAULT;
-	if (process_memory(session, size) > session->memory_limit)
-		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
-				"a process with %llu KiB a CPU takes %llu KiB on this machine, "
-				"more than "
-				"the session's limit of %llu KiB",
-				(unsigned long long)size / 1024,
-				(unsigned long long)process_memory(session, size) / 1024,
-				(unsigned long long)session->memory_limit / 1024);
+				"there is no compression level %d: they go from 1 to %d",
+				options->compress, SESSION_COMPRESS_MAX);
 	return 0;
 }
 
 /* ---- clock ---- */
 
-static void fill_clock(struct ctf_clock *clock, const struct ring_clock_calibration *calibration)
+void session_fill_clock(struct ctf_clock *clock, const struct ring_clock_calibration *calibration)
 {
 	*clock = (struct ctf_clock){
 			.name = "monotonic",
@@ -153,7 +81,7 @@ static int begin_clock(struct session *session, struct session_error *error)
 	if (ret)
 		return session_fail(error, session_error_kind_of(ret), ret,
 				"cannot read the clock: %s", strerror(-ret));
-	fill_clock(&session->ctf_clock, &calibration);
+	session_fill_clock(&session->ctf_clock, &calibration);
 	return 0;
 }
 
@@ -167,29 +95,43 @@ int session_refined_clock(const struct session *session, struct ctf_clock *clock
 	if (!ret)
 		ret = ring_clock_calibrate(session->clock, &session->begin, &now, &calibration);
 	if (!ret)
-		fill_clock(clock, &calibration);
+		session_fill_clock(clock, &calibration);
 	return ret;
 }
 
 /* ---- life ---- */
 
+/* Rings of a process that have a file open at one time, more or less: of many threads few live long. */
+static uint64_t rings_in_use(const struct session *session)
+{
+	uint64_t rings = 0, few = 4ull * ring_possible_cpus() + 16;
+	uint32_t i;
+
+	for (i = 0; i < session->nr_channels; i++)
+		rings += session->channels[i].rings < few ? session->channels[i].rings : few;
+	return rings + session->nr_channels;
+}
+
 /* As many files as we may have: an instance needs a few. */
 static void raise_files(struct session *session)
 {
 	struct rlimit limit;
-	uint64_t each = FILES_PER_INSTANCE + ring_possible_cpus();
-	uint64_t ended = LIMIT_OPEN_WRITERS * each + FILES_OF_OUR_OWN + LIMIT_CONNECTIONS;
+	uint64_t each = FILES_PER_INSTANCE + rings_in_use(session), ended, live;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit))
 		limit.rlim_cur = limit.rlim_max = 1024;
 	session->old_files = limit;
 	limit.rlim_cur = limit.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &limit);
-	session->max_live = limit.rlim_cur > ended + each
-			? (uint32_t)((limit.rlim_cur - ended) / each < LIMIT_INSTANCES
-							  ? (limit.rlim_cur - ended) / each
-							  : LIMIT_INSTANCES)
-			: 16;
+	ended = LIMIT_OPEN_WRITERS * each;
+	if (ended > limit.rlim_cur / 4)
+		ended = limit.rlim_cur / 4;
+	session->max_ended_files = (uint32_t)ended;
+	ended += FILES_OF_OUR_OWN + LIMIT_CONNECTIONS;
+	live = limit.rlim_cur > ended ? (limit.rlim_cur - ended) / each : 0;
+	if (live < LIVE_MIN)
+		live = LIVE_MIN;
+	session->max_live = live < LIMIT_INSTANCES ? (uint32_t)live : LIMIT_INSTANCES;
 }
 
 static int open_doorbell(struct session *session, struct session_error *error)
@@ -204,15 +146,13 @@ static int open_doorbell(struct session *session, struct session_error *error)
 	return 0;
 }
 
-static struct session *allocate(const struct session_options *options)
+struct session *session_allocate(void)
 {
 	struct session *session = calloc(1, sizeof(*session));
 
 	if (!session)
 		return NULL;
-	session->mode = options->mode;
-	session->wait_all = options->wait_all;
-	session->epoll = session->doorbell_fd = session->runtime_fd = -1;
+	session->epoll = session->doorbell_fd = session->runtime_fd = session->buffers_fd = -1;
 	session->listener.fd = session->signals.fd = session->command.watch.fd = -1;
 	session->command.status = -1;
 	session->instances_end = &session->instances;
@@ -228,6 +168,48 @@ static struct session *allocate(const struct session_options *options)
 	return NULL;
 }
 
+/* All that can be wrong is found before anything is started or made. */
+static int take_options(struct session *session, const struct session_options *options,
+		struct session_error *error)
+{
+	int ret;
+
+	session->mode = options->mode;
+	session->wait_all = options->wait_all;
+	ret = begin_clock(session, error);
+	if (!ret)
+		ret = channels_take(session, options, error);
+	if (!ret)
+		ret = take_environment(session, options, error);
+	if (!ret)
+		ret = take_format(session, options, error);
+	if (!ret && session->mode == SESSION_RECORD)
+		ret = memory_check(session, options, error);
+	if (!ret)
+		ret = libraries_find(session, options, error);
+	return ret;
+}
+
+static int open_parts(struct session *session, const struct session_options *options,
+		struct session_error *error)
+{
+	int ret;
+
+	raise_files(session);
+	ret = listener_open(session, error);
+	if (!ret)
+		ret = spawn_sockets(session, error);
+	if (ret || session->mode != SESSION_RECORD)
+		return ret;
+	ret = open_doorbell(session, error);
+	if (!ret)
+		ret = buffers_open(session, options, error);
+	/* Last, so that a failure leaves no empty directory. */
+	if (!ret)
+		ret = output_create(session, options->output, options->force, error);
+	return ret;
+}
+
 int session_create(const struct session_options *options, struct session **result,
 		struct session_error *error)
 {
@@ -236,26 +218,12 @@ int session_create(const struct session_options *options, struct session **resul
 
 	*result = NULL;
 	*error = (struct session_error){.kind = SESSION_ERROR_NONE};
-	session = allocate(options);
+	session = session_allocate();
 	if (!session)
 		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "no memory");
-	raise_files(session);
-	ret = take_patterns(session, options, error);
+	ret = take_options(session, options, error);
 	if (!ret)
-		ret = take_environment(session, options, error);
-	if (!ret)
-		ret = begin_clock(session, error);
-	if (!ret && session->mode == SESSION_RECORD)
-		ret = take_memory_options(session, options, error);
-	if (!ret)
-		ret = libraries_find(session, options, error);
-	if (!ret)
-		ret = listener_open(session, error);
-	if (!ret && session->mode == SESSION_RECORD)
-		ret = open_doorbell(session, error);
-	/* Last, so that a failure leaves no empty directory. */
-	if (!ret && session->mode == SESSION_RECORD)
-		ret = output_create(session, options, error);
+		ret = open_parts(session, options, error);
 	if (ret) {
 		session_destroy(session);
 		return ret;
@@ -294,6 +262,7 @@ void session_destroy(struct session *session)
 		instance_free(session, session->instances);
 		session->instances = next;
 	}
+	buffers_close(session);
 	if (session->doorbell)
 		ring_doorbell_unmap(session->doorbell);
 	close_fd(session->doorbell_fd);
@@ -305,8 +274,11 @@ void session_destroy(struct session *session)
 	for (i = 0; i < session->nr_environment; i++)
 		free(session->environment[i]);
 	free(session->environment);
-	free(session->patterns);
-	free(session->listed);
+	for (i = 0; i < session->nr_channels; i++)
+		channel_free(&session->channels[i]);
+	free(session->channels);
+	free(session->buffers);
+	free(session->sockets);
 	free(session->preload);
 	free(session->output);
 	free(session->message);
@@ -327,6 +299,28 @@ void session_destroy(struct session *session)
 
 /* ---- summary ---- */
 
+static struct session_process summarize(const struct instance *instance)
+{
+	struct session_process process = {
+			.directory = instance->directory ? instance->directory : "",
+			.procname = instance->procname,
+			.exe = instance->exe,
+			.pid = instance->pid,
+			.parent = instance->parent,
+			.events = instance->kinds ? instance->nr_kinds : instance->nr_names,
+			.bytes = instance->bytes,
+			.lost = instance->lost,
+			.overwritten = instance->overwritten,
+			.rings = instance->nr_streams,
+	};
+	uint32_t i;
+
+	for (i = 0; i < instance->nr_channels; i++)
+		if (instance->channels[i].geometry.size > process.ring_size)
+			process.ring_size = instance->channels[i].geometry.size;
+	return process;
+}
+
 static void summarize_processes(struct session *session)
 {
 	struct session_summary *summary = &session->summary;
@@ -338,18 +332,9 @@ static void summarize_processes(struct session *session)
 	if (!session->processes)
 		return;
 	for (instance = session->instances; instance; instance = instance->next) {
-		session->processes[i++] = (struct session_process){
-				.directory = instance->directory ? instance->directory : "",
-				.procname = instance->procname,
-				.exe = instance->exe,
-				.pid = instance->pid,
-				.parent = instance->parent,
-				.events = instance->nr_kinds,
-				.bytes = instance->bytes,
-				.lost = instance->lost,
-				.ring_size = instance->geometry.size,
-		};
+		session->processes[i++] = summarize(instance);
 		summary->bytes += instance->bytes;
+		summary->overwritten += instance->overwritten;
 	}
 	summary->processes = session->processes;
 	summary->nr_processes = i;
@@ -366,6 +351,7 @@ const struct session_summary *session_summary(struct session *session)
 			.status = session->command.status,
 			.interrupted = session->interrupted,
 			.memory_peak = session->memory_peak,
+			.snapshots = session->nr_snapshots,
 			.losses = session->losses,
 			.nr_losses = session->nr_losses,
 			.messages = session->messages,

@@ -5,6 +5,7 @@
 /*
  * A recording session: starts a command under the agent, gives each of its processes memory to
  * record into, drains that into CTF traces, and says at the end what was recorded and what was not.
+ * recover.h: what is left when that could not be done.
  *
  *   session_create() -> session_spawn() -> session_run() -> session_summary() -> session_destroy()
  *
@@ -12,8 +13,13 @@
  * OUT/<procname>-<pid>-<n>/ holding one trace. Everything an instance says or writes into its rings
  * is checked; a liar loses its own trace only.
  *
+ * A session has *channels*. In each process a channel is a set of rings of one mode, size and
+ * placement, with the contexts of its records and the rules that say which events go into it. An
+ * event may go into several. What a ring that overwrites holds is written when its process or the
+ * session ends, and, as a trace of its own in OUT/snapshot-<n>/, whenever SIGUSR1 arrives.
+ *
  * One thread calls all functions. While session_run() runs it blocks SIGINT, SIGTERM, SIGHUP,
- * SIGQUIT and SIGCHLD in the calling thread and restores the mask afterwards; the command starts
+ * SIGQUIT, SIGUSR1 and SIGCHLD in the calling thread and restores the mask afterwards; the command starts
  * with the mask and the dispositions that were there before.
  */
 
@@ -26,9 +32,18 @@ struct side_event_description;
 
 /* Defaults, all documented in the manual page of `side record`. */
 #define SESSION_MEMORY_DEFAULT (512ull << 20)  /* all rings of a session together */
-#define SESSION_RING_MAX_DEFAULT (4ull << 20)  /* one CPU's ring at most */
-#define SESSION_RING_SUM_DEFAULT (64ull << 20) /* one process's rings together */
+#define SESSION_RING_MAX_DEFAULT (4ull << 20)  /* one ring at most */
+#define SESSION_RING_SUM_DEFAULT (64ull << 20) /* one channel's rings in one process together */
 #define SESSION_RING_MIN (64ull << 10)
+#define SESSION_THREADS_DEFAULT 64
+#define SESSION_THREADS_MAX 4096
+#define SESSION_BLOCK_DEFAULT_US 1000000
+#define SESSION_BLOCK_MAX_US 3600000000u
+#define SESSION_CHANNELS_MAX 32
+#define SESSION_CHANNEL_NAME "ring" /* of the channel that needs no name */
+#define SESSION_CHANNEL_NAME_MAX 32
+#define SESSION_COMPRESS_DEFAULT 3
+#define SESSION_COMPRESS_MAX 19
 
 enum session_error_kind {
 	SESSION_ERROR_NONE = 0,
@@ -43,6 +58,9 @@ struct session_error {
 	enum session_error_kind kind;
 	int code;        /* errno value or 0 */
 	char text[1024]; /* a sentence, no newline, no program name in front */
+	/* Where in what the user wrote: the text of a filter or of contexts, and a column from 1. */
+	const char *where; /* NULL: nowhere; belongs to the options */
+	unsigned int column;
 };
 
 enum session_mode {
@@ -50,15 +68,48 @@ enum session_mode {
 	SESSION_LIST, /* collect the descriptions of COMMAND's start; COMMAND's main() never runs */
 };
 
+enum session_channel_mode {
+	SESSION_DISCARD,   /* a full ring takes nothing more until it was read */
+	SESSION_OVERWRITE, /* a flight recorder: the newest records stay */
+	SESSION_BLOCK,     /* a full ring makes its program wait, for a bounded time */
+};
+
+enum session_format { SESSION_FORMAT_CTF1, SESSION_FORMAT_CTF2 };
+
+/* Some events of a channel, and what becomes of them. */
+struct session_rule {
+	const char *const *patterns; /* "provider:event" globs, see wire/pattern.h; none: all */
+	size_t nr_patterns;
+	const char *filter;          /* see filter/filter.h; NULL: none */
+	const char *const *contexts; /* of these events, beside the channel's */
+	size_t nr_contexts;
+};
+
+struct session_channel {
+	const char *name; /* of its files; letters, digits, "_" and "-" */
+	enum session_channel_mode mode;
+	bool per_thread;           /* a ring for each thread, not for each CPU */
+	uint32_t threads_max;      /* per_thread: rings; 0: SESSION_THREADS_DEFAULT */
+	uint64_t ring_size;        /* bytes of a ring; 0: min(4 MiB, 64 MiB / rings) */
+	uint32_t block_timeout_us; /* SESSION_BLOCK; 0: SESSION_BLOCK_DEFAULT_US */
+	const char *const *contexts;
+	size_t nr_contexts;
+	const struct session_rule *rules; /* none: all events */
+	size_t nr_rules;
+};
+
 struct session_options {
 	enum session_mode mode;
 	const char *output;    /* directory; NULL: "side-YYYYmmdd-HHMMSS" in the current one */
 	bool force;            /* put the traces into a directory that is not empty */
-	uint64_t ring_size;    /* bytes per CPU; 0: min(4 MiB, 64 MiB / CPUs) as a power of two */
-	uint64_t memory_limit; /* bytes; 0: SESSION_MEMORY_DEFAULT */
-	const char *const *
-			patterns; /* "provider:event" globs, see wire/pattern.h; none: everything */
-	size_t nr_patterns;
+	uint64_t memory_limit; /* bytes of rings of all channels; 0: SESSION_MEMORY_DEFAULT */
+	const struct session_channel *channels; /* none: one that takes everything */
+	size_t nr_channels;
+	enum session_format format;
+	int compress;                /* level of zstd, 0: none */
+	bool huge_pages;             /* where the machine has them; else a message says so */
+	bool prefault;               /* all memory is there before the program begins */
+	const char *buffers;         /* directory for the rings' memory; NULL: none on disk */
 	const char *const *wrappers; /* "libc" -> libside-wrap-libc.so */
 	size_t nr_wrappers;
 	const char *const *environment; /* "NAME=VALUE" added to COMMAND's environment */
@@ -88,7 +139,7 @@ struct session_message {
 
 struct session_loss {
 	const char *process; /* directory name of the instance */
-	const char *ring;    /* "ring_3", or "" when it is not about one ring */
+	const char *ring;    /* "ring_3" (channel and number), or "" when it is not about one */
 	const char *event;   /* "provider:event", or "" when it is not known */
 	const char *reason;  /* "ring full", "too big", ..., or the disk's reason when in_bytes */
 	uint64_t count;
@@ -104,7 +155,9 @@ struct session_process {
 	uint64_t events; /* kinds of events described */
 	uint64_t bytes;  /* written to this trace, metadata included */
 	uint64_t lost;
-	uint64_t ring_size; /* per CPU */
+	uint64_t overwritten; /* bytes of older records in rings that overwrite */
+	uint64_t ring_size;   /* of the largest ring */
+	uint32_t rings;       /* that hold something in the trace */
 };
 
 struct session_summary {
@@ -114,6 +167,8 @@ struct session_summary {
 	uint64_t bytes;     /* in all traces */
 	uint64_t lost;      /* records lost, the sum of those losses that are not in bytes */
 	uint64_t unwritten; /* bytes of records that could not be written, the sum of the others */
+	uint64_t overwritten; /* bytes of older records in rings that overwrite: no loss */
+	uint32_t snapshots;   /* directories OUT/snapshot-<n> */
 	uint64_t memory_peak; /* most ring memory held at one time */
 	const struct session_process *processes;
 	size_t nr_processes;

@@ -15,12 +15,38 @@
 
 #include "session/parts.h"
 
+/*
+ * Inside another recording, the command is recorded by both. Whatever else stands in the variable is
+ * the affair of whoever put it there.
+ */
+int spawn_sockets(struct session *session, struct session_error *error)
+{
+	const char *outer = getenv(WIRE_SOCKET_ENV), *at;
+	unsigned int nr = 1;
+	int made;
+
+	if (session->mode == SESSION_LIST)
+		outer = NULL; /* a listing ends the program before it could say anything */
+	for (at = outer; at && *at; at = strchr(at, ':') ? strchr(at, ':') + 1 : "")
+		nr++;
+	if (nr > WIRE_SESSIONS_MAX)
+		return session_fail(error, SESSION_ERROR_FAILED, E2BIG,
+				"this runs inside %u recordings already; a program can be in %d",
+				nr - 1, WIRE_SESSIONS_MAX);
+	made = asprintf(&session->sockets, "%s%s%s", outer ? outer : "", outer && *outer ? ":" : "",
+			session->socket_path);
+	if (made >= 0)
+		return 0;
+	session->sockets = NULL;
+	return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "no memory");
+}
+
 static void set_environment(const struct session *session)
 {
 	size_t i;
 
 	setenv("LD_PRELOAD", session->preload, 1);
-	setenv(WIRE_SOCKET_ENV, session->socket_path, 1);
+	setenv(WIRE_SOCKET_ENV, session->sockets, 1);
 	for (i = 0; i < session->nr_environment; i++)
 		putenv(session->environment[i]);
 }
@@ -76,7 +102,7 @@ static int hear_from_child(int fd)
 /* What run.c wants to hear of. */
 sigset_t session_signals(void)
 {
-	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD};
+	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGCHLD};
 	sigset_t signals;
 	size_t i;
 

@@ -24,7 +24,7 @@
 static const uint32_t tracer_version[3] = {0, 1, 0};
 
 /* Note that something could not be written, and say it once for each process. */
-static void fail_writing(struct session *session, struct instance *instance, int code,
+void trace_fail(struct session *session, struct instance *instance, int code,
 		const struct ctf_error *error)
 {
 	report_failure(session, code);
@@ -34,16 +34,43 @@ static void fail_writing(struct session *session, struct instance *instance, int
 	instance->unwritten_code = code < 0 ? -code : code;
 }
 
-static int begin_trace(struct session *session, struct instance *instance, struct ctf_error *error)
+/* ---- metadata ---- */
+
+int trace_create(struct session *session, const struct instance *instance, const char *path,
+		struct ctf_writer **writer, struct ctf_error *error)
 {
+	struct ctf_channel_config channels[SESSION_CHANNELS_MAX];
 	struct ctf_writer_config config = {
+			.dir = path,
 			.clock = session->ctf_clock,
 			.hostname = session->hostname,
 			.procname = instance->procname,
 			.exe = instance->exe,
 			.vpid = instance->pid,
 			.version = {tracer_version[0], tracer_version[1], tracer_version[2]},
+			.format = session->format,
+			.compression = session->compress,
+			.channels = channels,
+			.nr_channels = instance->nr_channels,
 	};
+	uint32_t i;
+
+	for (i = 0; i < instance->nr_channels; i++) {
+		const struct channel *channel = instance->channels[i].channel;
+
+		channels[i] = (struct ctf_channel_config){
+				.name = channel->name,
+				.placement = channel->placement == RING_PER_THREAD ? CTF_PER_THREAD
+										   : CTF_PER_CPU,
+				.contexts = channel->contexts.specs,
+				.nr_contexts = channel->contexts.nr,
+		};
+	}
+	return ctf_writer_create(&config, writer, error);
+}
+
+static int begin_trace(struct session *session, struct instance *instance, struct ctf_error *error)
+{
 	int try, ret = -EEXIST;
 
 	/* With --force, names of an earlier session may be taken. */
@@ -57,8 +84,7 @@ static int begin_trace(struct session *session, struct instance *instance, struc
 			free(directory);
 			return -ENOMEM;
 		}
-		config.dir = path;
-		ret = ctf_writer_create(&config, &instance->writer, error);
+		ret = trace_create(session, instance, path, &instance->writer, error);
 		free(path);
 		if (!ret)
 			instance->directory = directory;
@@ -69,8 +95,8 @@ static int begin_trace(struct session *session, struct instance *instance, struc
 }
 
 /* Put the kinds that are known now into the metadata. */
-static int describe_kinds(
-		struct session *session, struct instance *instance, struct ctf_error *error)
+int trace_describe(struct session *session, struct instance *instance, struct ctf_writer *writer,
+		uint32_t *nr_described, struct ctf_error *error)
 {
 	for (;;) {
 		struct event_kind kind = {0};
@@ -78,239 +104,139 @@ static int describe_kinds(
 		int ret;
 
 		pthread_mutex_lock(&session->lock);
-		more = instance->nr_described < instance->nr_kinds;
+		more = *nr_described < instance->nr_kinds;
 		if (more)
-			kind = instance->kinds[instance->nr_described];
+			kind = instance->kinds[*nr_described];
 		pthread_mutex_unlock(&session->lock);
 		if (!more)
 			return 0;
-		ret = ctf_writer_add_event(instance->writer, 0, kind.id, kind.owned->desc, NULL, 0,
-				error);
+		ret = ctf_writer_add_event(writer, kind.channel, kind.id, kind.owned->desc,
+				kind.contexts.specs, kind.contexts.nr, error);
 		if (ret)
 			return ret;
-		instance->nr_described++;
+		++*nr_described;
 	}
 }
 
-static int prepare(struct session *session, struct instance *instance, struct ctf_error *error)
+int trace_prepare(struct session *session, struct instance *instance, struct ctf_error *error)
 {
 	int ret = instance->writer ? 0 : begin_trace(session, instance, error);
 
-	return ret ? ret : describe_kinds(session, instance, error);
+	if (ret)
+		return ret;
+	return trace_describe(session, instance, instance->writer, &instance->nr_described, error);
 }
 
-static int append(struct session *session, struct instance *instance, uint32_t cpu,
-		const struct ctf_span *span, struct ctf_error *error)
-{
-	int ret = prepare(session, instance, error);
+/* ---- records ---- */
 
-	if (!ret && !instance->streams[cpu])
-		ret = ctf_writer_open_stream(instance->writer, 0, cpu, instance->begin_ticks,
-				&instance->streams[cpu], error);
+int trace_append(struct session *session, struct instance *instance, uint32_t channel,
+		uint32_t number, const struct ctf_span *span, struct ctf_error *error)
+{
+	struct instance_ring *ring = &instance->channels[channel].each[number];
+	uint64_t begin = instance->begin_ticks;
+	int ret = trace_prepare(session, instance, error);
+
+	/* A core dump does not say when it began. */
+	if (!begin || begin > span->timestamp_begin)
+		begin = span->timestamp_begin;
+	if (!ret && !ring->stream) {
+		ret = ctf_writer_open_stream(
+				instance->writer, channel, number, begin, &ring->stream, error);
+		if (!ret)
+			instance->nr_streams++;
+	}
 	if (!ret)
-		ret = ctf_stream_append(instance->streams[cpu], span, error);
-	if (!ret)
-		instance->discarded[cpu] = span->events_discarded;
-	return ret;
+		ret = ctf_stream_append(ring->stream, span, error);
+	if (ret)
+		return ret;
+	ring->discarded = span->events_discarded;
+	if (span->timestamp_end > instance->last_ticks)
+		instance->last_ticks = span->timestamp_end;
+	atomic_fetch_add_explicit(&session->written, span->size, memory_order_relaxed);
+	return 0;
 }
 
-static void write_span(struct session *session, struct instance *instance, uint32_t cpu,
-		const struct ring_span *span)
+static void write_span(struct session *session, struct instance *instance, uint32_t channel,
+		uint32_t ring, const struct ring_span *span)
 {
+	struct instance_channel *of = &instance->channels[channel];
 	struct ctf_error error = {""};
 	struct ctf_span packet = {
 			.records = span->data,
 			.size = span->size,
 			.timestamp_begin = span->first_timestamp,
 			.timestamp_end = span->end_timestamp,
-			.events_discarded = ring_consumer_lost_total(instance->rings, cpu),
+			.events_discarded = ring_consumer_lost_total(of->rings, ring),
 	};
-	int ret = append(session, instance, cpu, &packet, &error);
+	int ret = trace_append(session, instance, channel, ring, &packet, &error);
 
-	if (ret) {
-		instance->unwritten[cpu] += span->size;
-		fail_writing(session, instance, ret, &error);
+	if (!ret)
 		return;
-	}
-	atomic_fetch_add_explicit(&session->written, span->size, memory_order_relaxed);
+	of->each[ring].unwritten += span->size;
+	trace_fail(session, instance, ret, &error);
 }
 
-static bool drain_ring(struct session *session, struct instance *instance, uint32_t cpu)
+void trace_report_damage(
+		struct session *session, struct instance *instance, uint32_t channel, uint32_t ring)
 {
+	struct instance_channel *of = &instance->channels[channel];
+
+	if (of->each[ring].damaged)
+		return;
+	of->each[ring].damaged = true;
+	report(session, true,
+			"process %d (%s) has damaged its ring %s_%u (%s); what it recorded there "
+			"afterwards is lost",
+			(int)instance->peer, instance->procname, of->channel->name, ring,
+			ring_consumer_error(of->rings, ring));
+}
+
+static bool drain_ring(
+		struct session *session, struct instance *instance, uint32_t channel, uint32_t ring)
+{
+	struct instance_channel *of = &instance->channels[channel];
 	struct ring_span span;
 	int ret;
 
-	if (instance->damaged[cpu])
+	if (of->each[ring].damaged)
 		return false;
-	ret = ring_consumer_peek(instance->rings, cpu, &span);
-	if (ret < 0) {
-		instance->damaged[cpu] = true;
-		report(session, true,
-				"process %d (%s) has damaged its ring %u (%s); what it recorded "
-				"there "
-				"afterwards is lost",
-				(int)instance->peer, instance->procname, cpu,
-				ring_consumer_error(instance->rings, cpu));
-	}
+	ret = ring_consumer_peek(of->rings, ring, &span);
+	if (ret < 0)
+		trace_report_damage(session, instance, channel, ring);
 	if (ret <= 0)
 		return false;
-	write_span(session, instance, cpu, &span);
-	ring_consumer_release(instance->rings, cpu, &span);
+	write_span(session, instance, channel, ring, &span);
+	ring_consumer_release(of->rings, ring, &span);
 	return true;
 }
 
 bool trace_drain(struct session *session, struct instance *instance)
 {
 	bool found = false;
-	uint32_t cpu;
+	uint32_t i, ring;
 
-	for (cpu = 0; cpu < instance->geometry.rings; cpu++)
-		found |= drain_ring(session, instance, cpu);
+	for (i = 0; i < instance->nr_channels; i++) {
+		const struct instance_channel *channel = &instance->channels[i];
+
+		if (channel_overwrites(channel->channel))
+			continue;
+		for (ring = 0; ring < channel->geometry.rings; ring++)
+			found |= drain_ring(session, instance, i, ring);
+	}
 	return found;
 }
 
-/* ---- what was lost ---- */
+/* ---- the end ---- */
 
-struct lost_list {
-	struct session *session;
-	struct instance *instance;
-	struct ctf_lost *lost;
-	size_t nr, room;
-};
-
-static char *kind_name(const struct instance *instance, uint32_t slot)
+static void free_rings(struct instance *instance)
 {
-	const struct side_event_description *desc;
-	char *name;
+	uint32_t i;
 
-	if (slot >= instance->room_ids || slot >= EVENT_SLOTS - 1 || !instance->by_id[slot])
-		return strdup("");
-	desc = instance->kinds[instance->by_id[slot] - 1].owned->desc;
-	if (asprintf(&name, "%s:%s", side_ptr_get(desc->provider_name),
-			    side_ptr_get(desc->event_name)) < 0)
-		return NULL;
-	return name;
-}
-
-static const char *loss_reason(uint32_t slot, enum ring_loss reason)
-{
-	if (slot == EVENT_SLOTS - 1 && reason == RING_LOST_OTHER)
-		return "kind of event not enabled, the recorder did not answer in time";
-	if (slot == EVENT_SLOTS - 1 && reason == RING_LOST_NESTED)
-		return "forked child without rings yet";
-	if (reason == RING_LOST_NESTED)
-		return "in the child of a vfork(), before it ran a program";
-	return ring_loss_name(reason);
-}
-
-static void add_lost(struct lost_list *list, const char *ring, char *event, const char *reason,
-		uint64_t count, bool in_bytes)
-{
-	report_loss(list->session, list->instance, ring, event ? event : "", reason, count,
-			in_bytes);
-	if (!in_bytes) {
-		list->instance->lost += count;
-		atomic_fetch_add_explicit(&list->session->lost, count, memory_order_relaxed);
+	for (i = 0; i < instance->nr_channels; i++) {
+		if (instance->channels[i].rings)
+			ring_consumer_unmap(instance->channels[i].rings);
+		instance->channels[i].rings = NULL;
 	}
-	if (list->nr == list->room) {
-		size_t room = list->room ? list->room * 2 : 16;
-		struct ctf_lost *lost = realloc(list->lost, room * sizeof(*lost));
-
-		if (!lost) {
-			free(event);
-			return;
-		}
-		list->lost = lost;
-		list->room = room;
-	}
-	list->lost[list->nr++] = (struct ctf_lost){
-			.ring = strdup(ring),
-			.event = event,
-			.reason = strdup(reason),
-			.count = count,
-	};
-}
-
-static int visit_lost(void *data, uint32_t cpu, uint32_t slot, const uint64_t *counts)
-{
-	struct lost_list *list = data;
-	char ring[32];
-	unsigned int reason;
-
-	snprintf(ring, sizeof(ring), "ring_%u", cpu);
-	for (reason = 0; reason < RING_LOSS_REASONS; reason++)
-		if (counts[reason])
-			add_lost(list, ring, kind_name(list->instance, slot),
-					loss_reason(slot, reason), counts[reason], false);
-	return 0;
-}
-
-static void collect_lost(struct lost_list *list)
-{
-	struct instance *instance = list->instance;
-	char ring[32], reason[128];
-	uint32_t cpu;
-
-	for (cpu = 0; cpu < instance->geometry.rings; cpu++) {
-		ring_consumer_lost_each(instance->rings, cpu, visit_lost, list);
-		if (!instance->unwritten[cpu])
-			continue;
-		snprintf(ring, sizeof(ring), "ring_%u", cpu);
-		snprintf(reason, sizeof(reason), "bytes not written: %s",
-				strerror(instance->unwritten_code));
-		add_lost(list, ring, strdup(""), reason, instance->unwritten[cpu], true);
-	}
-}
-
-/* A last, empty packet carries the counter where it has moved since the last full one. */
-static void write_discarded(struct session *session, struct instance *instance, uint64_t now,
-		struct ctf_error *error)
-{
-	uint32_t cpu;
-
-	for (cpu = 0; cpu < instance->geometry.rings; cpu++) {
-		struct ctf_span empty = {
-				.timestamp_begin = now,
-				.timestamp_end = now,
-				.events_discarded = ring_consumer_lost_total(instance->rings, cpu),
-		};
-		int ret;
-
-		if (empty.events_discarded <= instance->discarded[cpu])
-			continue;
-		ret = append(session, instance, cpu, &empty, error);
-		if (ret)
-			fail_writing(session, instance, ret, error);
-	}
-}
-
-static void end_losses(struct session *session, struct instance *instance)
-{
-	struct lost_list list = {.session = session, .instance = instance};
-	struct ctf_error error = {""};
-	uint64_t now = ring_clock_now(session->clock);
-	size_t i;
-	int ret;
-
-	write_discarded(session, instance, now, &error);
-	collect_lost(&list);
-	for (i = 0; i < list.nr; i++)
-		if (!list.lost[i].ring || !list.lost[i].event || !list.lost[i].reason)
-			goto out;
-	if (list.nr) {
-		ret = prepare(session, instance, &error);
-		if (!ret)
-			ret = ctf_writer_lost(instance->writer, now, list.lost, list.nr, &error);
-		if (ret)
-			fail_writing(session, instance, ret, &error);
-	}
-out:
-	for (i = 0; i < list.nr; i++) {
-		free((void *)(uintptr_t)list.lost[i].ring);
-		free((void *)(uintptr_t)list.lost[i].event);
-		free((void *)(uintptr_t)list.lost[i].reason);
-	}
-	free(list.lost);
 }
 
 /* Everything that was published, the losses, and the memory back. The files stay open. */
@@ -320,19 +246,16 @@ void trace_end(struct session *session, struct instance *instance)
 
 	for (pass = 0; pass < PASSES_OF_THE_LIVING && trace_drain(session, instance); pass++)
 		;
-	end_losses(session, instance);
-	ring_consumer_unmap(instance->rings);
-	instance->rings = NULL;
+	snapshot_end(session, instance);
+	losses_end(session, instance);
+	free_rings(instance);
 	if (instance->writer)
 		instance->bytes = ctf_writer_bytes(instance->writer);
-	instance_forget_kinds(session, instance);
+	kinds_forget(session, instance);
+	buffers_remove(session, instance);
+	memory_give_back(session, instance);
 	pthread_mutex_lock(&session->lock);
-	session->memory_used -= instance->memory;
-	if (instance->state == INSTANCE_ENDED)
-		session->memory_ended -= instance->memory;
-	instance->memory = 0;
 	instance->state = INSTANCE_CLOSED;
-	pthread_cond_signal(&session->memory_back);
 	pthread_mutex_unlock(&session->lock);
 }
 
@@ -350,5 +273,5 @@ void trace_close(struct session *session, struct instance *instance, const struc
 	ret = ctf_writer_close(instance->writer, &error);
 	instance->writer = NULL;
 	if (ret)
-		fail_writing(session, instance, ret, &error);
+		trace_fail(session, instance, ret, &error);
 }

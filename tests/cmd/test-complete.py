@@ -36,8 +36,8 @@ def test_bash_loads_it():
 
 
 def test_verbs():
-    equal(complete("side "), ["expand", "help", "list", "record", "view"])
-    equal(complete("side re"), ["record"])
+    equal(complete("side "), ["expand", "help", "list", "record", "recover", "view"])
+    equal(complete("side rec"), ["record", "recover"])
     equal(complete("side -q v"), ["view"])
     equal(complete("side --color never l"), ["list"])
     contains(complete("side help "), "patterns")
@@ -55,7 +55,7 @@ def test_options():
             if "letter" in option:
                 wanted.append(option["letter"])
         equal(offered, sorted(wanted), name)
-    equal(complete("side record --buf"), ["--buffer-size="])
+    equal(complete("side record --buffer-"), ["--buffer-size="])
     equal(complete("side --ver"), ["--verbose", "--version"])
 
 
@@ -65,6 +65,19 @@ def test_choices():
     equal(complete("side record --color=al"), ["always"])
     for line in ("side record -w ", "side record --wrap=", "side record -e x --wrap "):
         equal(complete(line), ["libc", "pthread"], line)
+
+
+def test_contexts():
+    for line in ("side record --context ", "side record --event-context=", "side record --context vtid,"):
+        offered = complete(line)
+        prefix = "vtid," if line.endswith(",") else ""
+        for name in ("vpid", "procname", "cpu_id"):
+            contains(offered, prefix + name, line)
+    equal(complete("side record --context proc"), ["procname"])
+    # bash cuts words at colons, and repeats what stands before the last one.
+    contains(complete("side record --context vpid,perf:thread:cpu-cy"), "cpu-cycles")
+    # An argument that may be left out does not swallow the command.
+    contains(complete("side record --per-thread bas"), "bash")
 
 
 def test_files_and_commands():

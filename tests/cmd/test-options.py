@@ -5,7 +5,7 @@ import signal
 
 from harness import *
 
-VERBS = ["record", "list", "view", "expand", "help"]
+VERBS = ["record", "recover", "list", "view", "expand", "help"]
 ESCAPE = "\033["
 
 

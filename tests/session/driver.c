@@ -121,7 +121,11 @@ static void add(int list, const char *value)
 
 int main(int argc, char **argv)
 {
-	struct session_options options = {.mode = SESSION_RECORD};
+	struct session_rule rule = {.patterns = lists[0]};
+	struct session_channel channel = {
+			.name = SESSION_CHANNEL_NAME, .rules = &rule, .nr_rules = 1};
+	struct session_options options = {
+			.mode = SESSION_RECORD, .channels = &channel, .nr_channels = 1};
 	struct session_error error;
 	struct session *session;
 	int option, ret;
@@ -134,13 +138,12 @@ int main(int argc, char **argv)
 		case 'e': add(0, optarg); break;
 		case 'w': add(1, optarg); break;
 		case 'E': add(2, optarg); break;
-		case 'r': options.ring_size = strtoull(optarg, NULL, 0); break;
+		case 'r': channel.ring_size = strtoull(optarg, NULL, 0); break;
 		case 'm': options.memory_limit = strtoull(optarg, NULL, 0); break;
 		case 'W': options.wait_all = true; break;
 		default: return 2;
 		}
-	options.patterns = lists[0];
-	options.nr_patterns = sizes[0];
+	rule.nr_patterns = sizes[0];
 	options.wrappers = lists[1];
 	options.nr_wrappers = sizes[1];
 	options.environment = lists[2];

@@ -28,7 +28,7 @@ enum command_status {
 	COMMAND_SIGNAL = 128, /* + number of the signal */
 };
 
-enum verb_id { VERB_RECORD, VERB_LIST, VERB_VIEW, VERB_EXPAND, VERB_HELP };
+enum verb_id { VERB_RECORD, VERB_RECOVER, VERB_LIST, VERB_VIEW, VERB_EXPAND, VERB_HELP };
 
 /* How the value of an option is read, and the C type that it is stored as. */
 enum option_kind {
@@ -89,7 +89,7 @@ struct verb {
 	const char *const *paragraphs;
 	const struct option *options; /* ends with name NULL */
 	const struct example *examples;
-	const char *const *see_also; /* names of other verbs */
+	const char *const *see_also; /* names of other verbs, sorted */
 };
 
 /* Something that has a section of its own in side(1) and in `side help TOPIC`. */
@@ -100,7 +100,7 @@ struct topic {
 	const struct term {
 		const char *word;
 		const char *sentence;
-	} * terms; /* ends with word NULL; may be NULL */
+	} * terms; /* ends with word NULL; NULL: there are none, or they are those of contexts.c */
 };
 
 struct text_list {
@@ -136,14 +136,25 @@ struct common_options {
 };
 
 struct record_options {
-	struct text_list patterns;
+	struct option_uses channels; /* all that belongs to a channel: channels.c */
 	const char *output;
 	struct text_list wrappers;
-	uint64_t buffer_size;
 	uint64_t memory_limit;
+	uint64_t compress; /* 0: not given */
+	const char *buffers;
+	int format; /* enum session_format */
+	bool huge_pages;
+	bool prefault;
 	bool strict;
 	bool force;
 	bool wait_all;
+};
+
+struct recover_options {
+	const char *output;
+	uint64_t compress;
+	int format;
+	bool force;
 };
 
 struct list_options {
@@ -166,6 +177,7 @@ struct view_arguments {
 
 union verb_options {
 	struct record_options record;
+	struct recover_options recover;
 	struct list_options list;
 	struct view_arguments view;
 	struct expand_options expand;
@@ -226,9 +238,30 @@ int command_select(const struct text_list *words, struct pattern **patterns);
 
 /* record.c: the exit status for what a session says went wrong (enum session_error_kind). */
 int command_session_status(int kind);
+struct session;
+struct session_error;
+struct session_summary;
+int command_session_error(const struct session_error *error);
+/* Messages, and the summary in the form that is wanted; `verb` in JSON. */
+void command_session_messages(const struct session_summary *summary);
+void command_session_summary(
+		const struct session_summary *summary, const struct parsed *parsed, int status);
+
+/* channels.c: from options in their order to the channels of a session. 0 or an exit status. */
+struct channel_list;
+struct session_channel;
+int command_channels(const struct option_uses *uses, struct channel_list **list);
+const struct session_channel *channel_list_items(const struct channel_list *list, size_t *count);
+void channel_list_free(struct channel_list *list);
+/* Level for zstd from the value of --compress, or -1 and *status. */
+int command_compression(uint64_t value, int *status);
+
+/* contexts.c: the terms of the topic "contexts". */
+const struct term *command_context_terms(void);
 
 /* The verbs. Each returns an exit status. */
 int cmd_record(const struct parsed *parsed);
+int cmd_recover(const struct parsed *parsed);
 int cmd_list(const struct parsed *parsed);
 int cmd_view(const struct parsed *parsed);
 int cmd_expand(const struct parsed *parsed);

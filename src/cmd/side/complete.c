@@ -9,6 +9,8 @@
  */
 #include "command.h"
 
+#include "wire/context.h"
+
 #include <string.h>
 
 static const char bash_head[] =
@@ -165,6 +167,10 @@ static const char bash_tail[] =
 		"\"$cur\")) ;;\n"
 		"\tevent) COMPREPLY=($(compgen -W \"$(_side_events | sort -u)\" -- \"$cur\")) ;;\n"
 		"\tverb) COMPREPLY=($(compgen -W \"$verbs $topics\" -- \"$cur\")) ;;\n"
+		"\tcontext)\n"
+		"\t\tCOMPREPLY=($(compgen -W \"$contexts\" -- \"${cur##*,}\"))\n"
+		"\t\t[[ $cur == *,* ]] && COMPREPLY=(\"${COMPREPLY[@]/#/${cur%,*},}\")\n"
+		"\t\t;;\n"
 		"\tchoice*) COMPREPLY=($(compgen -W \"${want#choice}\" -- \"$cur\")) ;;\n"
 		"\tesac\n"
 		"\t[[ ${COMPREPLY[*]} == *= ]] && ((${#COMPREPLY[@]} == 1)) && compopt -o nospace "
@@ -179,6 +185,21 @@ static const char bash_tail[] =
 		"}\n"
 		"\n"
 		"complete -o filenames -o bashdefault -F _side side\n";
+
+/* Names that can be written as they are: "$app.PROVIDER:NAME" only says how they look. */
+static void context_words(FILE *out, const char *separator)
+{
+	const char *name, *before = "";
+
+	for (size_t i = 0; (name = context_name(i)); i++) {
+		if (*name == '$' || name[strlen(name) - 1] == ':')
+			continue;
+		fprintf(out, "%s%s", before, name);
+		before = separator;
+	}
+	for (size_t i = 0; (name = context_perf_name(i)); i++)
+		fprintf(out, "%sperf:thread:%s", separator, name);
+}
 
 void complete_print_bash(FILE *out)
 {
@@ -204,6 +225,8 @@ void complete_print_bash(FILE *out)
 	fputs("\tlocal verbs='", out);
 	for (const struct verb *verb = command_verbs; verb->name; verb++)
 		fprintf(out, "%s%s", verb == command_verbs ? "" : " ", verb->name);
+	fputs("' contexts='", out);
+	context_words(out, " ");
 	fputs("' topics='", out);
 	for (const struct topic *topic = command_topics; topic->name; topic++)
 		fprintf(out, "%s%s", topic == command_topics ? "" : " ", topic->name);
@@ -244,10 +267,10 @@ static const char *zsh_action(const struct option *option)
 	case COMPLETE_FILE: return "_files";
 	case COMPLETE_EVENT: return "_side_events";
 	case COMPLETE_COMMAND: return "_command_names -e";
+	case COMPLETE_CONTEXT: return "_side_contexts";
 	case COMPLETE_NONE:
 	case COMPLETE_COMMAND_OR_FILE:
 	case COMPLETE_CHOICE:
-	case COMPLETE_CONTEXT:
 	case COMPLETE_VERB: break;
 	}
 	return " ";
@@ -299,6 +322,10 @@ static const char zsh_head[] =
 		"\t(( $#events )) && compadd -a events\n"
 		"}\n"
 		"\n"
+		"_side_contexts() {\n"
+		"\t_values -s , context $side_contexts\n"
+		"}\n"
+		"\n"
 		"_side() {\n"
 		"\tlocal curcontext=$curcontext state line\n"
 		"\tlocal -a common verbs topics\n"
@@ -326,7 +353,9 @@ void complete_print_zsh(FILE *out)
 	fputs(zsh_head, out);
 	for (const struct option *option = command_common_options; option->name; option++)
 		zsh_option(out, option);
-	fputs("\t)\n", out);
+	fputs("\t)\n\tlocal -a side_contexts=(", out);
+	context_words(out, " ");
+	fputs(")\n", out);
 	fputs("\tverbs=(\n", out);
 	for (const struct verb *verb = command_verbs; verb->name; verb++) {
 		fprintf(out, "\t\t'%s:", verb->name);

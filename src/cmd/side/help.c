@@ -63,7 +63,7 @@ static void paragraphs(FILE *out, const char *const *text, unsigned int left)
 static void print_options(FILE *out, const struct option *options, bool color)
 {
 	for (; options->name; options++) {
-		char text[512];
+		char text[1024];
 
 		indent(out, HELP_INDENT);
 		fputs(bold[color], out);
@@ -148,7 +148,8 @@ void help_print_topic(FILE *out, const struct topic *topic, bool color)
 {
 	fprintf(out, "%s%s%s: %s\n\n", bold[color], topic->name, plain[color], topic->summary);
 	paragraphs(out, topic->paragraphs, 0);
-	print_terms(out, topic->terms, color);
+	print_terms(out, strcmp(topic->name, "contexts") ? topic->terms : command_context_terms(),
+			color);
 }
 
 static void json_options(FILE *out, const struct option *options)

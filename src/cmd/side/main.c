@@ -77,6 +77,7 @@ static int run(const struct parsed *parsed)
 	switch (parsed->verb->id) {
 	case VERB_RECORD: return cmd_record(parsed);
 	case VERB_LIST: return cmd_list(parsed);
+	case VERB_RECOVER: return cmd_recover(parsed);
 	case VERB_VIEW: return cmd_view(parsed);
 	case VERB_EXPAND: return cmd_expand(parsed);
 	case VERB_HELP: return cmd_help(parsed);

@@ -200,6 +200,47 @@ static void topic_section(struct page *page, const char *name, const char *title
 	terms(page, topic->terms);
 }
 
+static const struct term *terms_of(const struct topic *topic)
+{
+	return strcmp(topic->name, "contexts") ? topic->terms : command_context_terms();
+}
+
+/* What has no place of its own among the sections. */
+static void topic_subsection(struct page *page, const struct topic *topic)
+{
+	static const char *const placed[] = {"patterns", "json", "environment", "status", NULL};
+
+	for (size_t i = 0; placed[i]; i++) {
+		if (!strcmp(placed[i], topic->name))
+			return;
+	}
+	fprintf(page->out, ".Ss %c%s\n", toupper((unsigned char)*topic->name), topic->name + 1);
+	paragraphs(page, topic->paragraphs, true);
+	terms(page, terms_of(topic));
+}
+
+/* Pages of verbs in the order of their names. */
+static void see_verbs(struct page *page)
+{
+	const char *last = "", *separator = "";
+
+	for (;;) {
+		const char *next = NULL;
+
+		for (const struct verb *verb = command_verbs; verb->name; verb++) {
+			if (verb->id != VERB_HELP && strcmp(verb->name, last) > 0 &&
+					(!next || strcmp(verb->name, next) < 0))
+				next = verb->name;
+		}
+		if (!next)
+			break;
+		fprintf(page->out, "%s.Xr side-%s 1", separator, next);
+		separator = " ,\n";
+		last = next;
+	}
+	putc('\n', page->out);
+}
+
 static void print_side(struct page *page)
 {
 	begin(page, "side");
@@ -219,6 +260,8 @@ static void print_side(struct page *page)
 	fputs(".Ss Patterns\n", page->out);
 	paragraphs(page, command_find_topic("patterns")->paragraphs, true);
 	terms(page, command_find_topic("patterns")->terms);
+	for (const struct topic *topic = command_topics; topic->name; topic++)
+		topic_subsection(page, topic);
 	fputs(".Ss JSON\n", page->out);
 	paragraphs(page, command_find_topic("json")->paragraphs, true);
 	terms(page, command_find_topic("json")->terms);
@@ -226,7 +269,7 @@ static void print_side(struct page *page)
 	topic_section(page, "status", "EXIT STATUS", false);
 	examples(page, command_examples);
 	fputs(".Sh SEE ALSO\n", page->out);
-	fputs(".Xr side-list 1 ,\n.Xr side-record 1 ,\n.Xr side-view 1\n", page->out);
+	see_verbs(page);
 }
 
 /* "[--] COMMAND" with what the user replaces in italics. */
@@ -276,12 +319,8 @@ static void print_verb(struct page *page, const struct verb *verb)
 	topic_section(page, "status", "EXIT STATUS", false);
 	examples(page, verb->examples);
 	fputs(".Sh SEE ALSO\n.Xr side 1", page->out);
-	for (const struct verb *other = command_verbs; other->name; other++) {
-		for (const char *const *also = verb->see_also; *also; also++) {
-			if (!strcmp(*also, other->name))
-				fprintf(page->out, " ,\n.Xr side-%s 1", other->name);
-		}
-	}
+	for (const char *const *also = verb->see_also; *also; also++)
+		fprintf(page->out, " ,\n.Xr side-%s 1", *also);
 	putc('\n', page->out);
 }
 

@@ -44,6 +44,27 @@ static int exit_status(int wait_status)
 	return COMMAND_FAILED;
 }
 
+int command_session_error(const struct session_error *error)
+{
+	enum command_status status = (enum command_status)command_session_status((int)error->kind);
+
+	if (error->where)
+		return say_error_at(status, NULL, error->where, error->column, "%s", error->text);
+	return say_error(status, NULL, "%s", error->text);
+}
+
+int command_compression(uint64_t value, int *status)
+{
+	*status = COMMAND_DONE;
+	if (value == OPTION_BARE)
+		return SESSION_COMPRESS_DEFAULT;
+	if (value <= SESSION_COMPRESS_MAX)
+		return (int)value;
+	*status = say_error(COMMAND_USAGE, NULL, "`--compress=%" PRIu64 "`: levels go from 1 to %d",
+			value, SESSION_COMPRESS_MAX);
+	return -1;
+}
+
 static void show_progress(void *user, uint64_t bytes, size_t processes, uint64_t lost)
 {
 	char size[SAY_NUMBER_MAX], count[SAY_NUMBER_MAX];
@@ -133,13 +154,29 @@ static void print_losses(const struct session_summary *summary, size_t rows)
 				summary->nr_losses - rows);
 }
 
-static void print_summary(const struct session_summary *summary, bool verbose)
+/* What was given up on purpose, and what was kept beside the trace. */
+static void print_windows(const struct session_summary *summary)
+{
+	char size[SAY_NUMBER_MAX];
+
+	if (summary->overwritten)
+		fprintf(stderr,
+				"%s %s of older events were overwritten, as --mode overwrite "
+				"asks\n",
+				say_label(false), say_size(summary->overwritten, size));
+	if (summary->snapshots)
+		fprintf(stderr, "%s %" PRIu32 " snapshot%s in %s: snapshot-1%s\n", say_label(false),
+				summary->snapshots, summary->snapshots == 1 ? "" : "s",
+				summary->output, summary->snapshots == 1 ? "" : " and following");
+}
+
+static void print_summary(const struct session_summary *summary, const char *done, bool verbose)
 {
 	size_t rows = verbose ? SIZE_MAX : SUMMARY_ROWS;
 	char output[4096], size[SAY_NUMBER_MAX];
 
 	if (!say_is_quiet()) {
-		fprintf(stderr, "%s recorded %zu %s, %s, in %s%s\n", say_label(false),
+		fprintf(stderr, "%s %s %zu %s, %s, in %s%s\n", say_label(false), done,
 				summary->nr_processes,
 				summary->nr_processes == 1 ? "process" : "processes",
 				say_size(summary->bytes, size),
@@ -147,6 +184,7 @@ static void print_summary(const struct session_summary *summary, bool verbose)
 				summary->interrupted ? "; interrupted before the command ended"
 						     : "");
 		print_processes(summary, rows);
+		print_windows(summary);
 	}
 	/* Losses are no note: they are said with --quiet, too. */
 	if (has_losses(summary))
@@ -156,7 +194,7 @@ static void print_summary(const struct session_summary *summary, bool verbose)
 	/* Where no process was reached, the session has said so. */
 	if (!summary->nr_processes)
 		return;
-	if (!summary->bytes && !has_losses(summary))
+	if (!summary->bytes && !has_losses(summary) && !strcmp(done, "recorded"))
 		fprintf(stderr,
 				"%s nothing was said; with `-w libc` or `-w pthread`, calls of "
 				"programs that are not instrumented are recorded, too\n",
@@ -166,15 +204,18 @@ static void print_summary(const struct session_summary *summary, bool verbose)
 				say_quoted(summary->output, output, sizeof(output)));
 }
 
-static void json_summary(FILE *out, const struct session_summary *summary, int status)
+static void json_summary(
+		FILE *out, const struct session_summary *summary, const char *verb, int status)
 {
-	fprintf(out, "{\"schema\":%d,\"type\":\"summary\",\"verb\":\"record\",\"output\":",
-			SAY_JSON_SCHEMA);
+	fprintf(out, "{\"schema\":%d,\"type\":\"summary\",\"verb\":\"%s\",\"output\":",
+			SAY_JSON_SCHEMA, verb);
 	say_json_string(out, summary->output);
 	fprintf(out,
 			",\"bytes\":%" PRIu64 ",\"lost\":%" PRIu64 ",\"unwritten\":%" PRIu64
+			",\"overwritten\":%" PRIu64 ",\"snapshots\":%" PRIu32
 			",\"memory_peak\":%" PRIu64 ",\"interrupted\":%s",
-			summary->bytes, summary->lost, summary->unwritten, summary->memory_peak,
+			summary->bytes, summary->lost, summary->unwritten, summary->overwritten,
+			summary->snapshots, summary->memory_peak,
 			summary->interrupted ? "true" : "false");
 	if (status >= 0)
 		fprintf(out, ",\"command_status\":%d", status);
@@ -190,10 +231,12 @@ static void json_summary(FILE *out, const struct session_summary *summary, int s
 		say_json_string(out, process->exe);
 		fprintf(out,
 				",\"pid\":%" PRIu32 ",\"parent\":%" PRIu32 ",\"kinds\":%" PRIu64
-				",\"bytes\":%" PRIu64 ",\"lost\":%" PRIu64 ",\"ring_size\":%" PRIu64
-				"}",
+				",\"bytes\":%" PRIu64 ",\"lost\":%" PRIu64
+				",\"overwritten\":%" PRIu64 ",\"ring_size\":%" PRIu64
+				",\"rings\":%" PRIu32 "}",
 				process->pid, process->parent, process->events, process->bytes,
-				process->lost, process->ring_size);
+				process->lost, process->overwritten, process->ring_size,
+				process->rings);
 	}
 	fputs("],\"losses\":[", out);
 	for (size_t i = 0; i < summary->nr_losses; i++) {
@@ -230,10 +273,8 @@ static int final_status(const struct session_summary *summary, const struct reco
 	return command_session_status(summary->failure);
 }
 
-static int finish(struct session *session, const struct parsed *parsed, int failed)
+void command_session_messages(const struct session_summary *summary)
 {
-	const struct session_summary *summary = session_summary(session);
-
 	for (size_t i = 0; i < summary->nr_messages; i++) {
 		const struct session_message *message = &summary->messages[i];
 
@@ -242,61 +283,52 @@ static int finish(struct session *session, const struct parsed *parsed, int fail
 		else
 			say_note("%s", message->text);
 	}
-	if (parsed->common.json) {
-		if (!say_is_quiet() || has_losses(summary))
-			json_summary(stderr, summary,
-					summary->status >= 0 ? exit_status(summary->status) : -1);
-	} else {
-		print_summary(summary, parsed->common.verbose);
-	}
+}
+
+void command_session_summary(
+		const struct session_summary *summary, const struct parsed *parsed, int status)
+{
+	bool records = parsed->verb->id == VERB_RECORD;
+
+	if (!parsed->common.json)
+		print_summary(summary, records ? "recorded" : "recovered", parsed->common.verbose);
+	else if (!say_is_quiet() || has_losses(summary))
+		json_summary(stderr, summary, parsed->verb->name, status);
 	fflush(stderr);
+}
+
+static int finish(struct session *session, const struct parsed *parsed, int failed)
+{
+	const struct session_summary *summary = session_summary(session);
+
+	command_session_messages(summary);
+	command_session_summary(
+			summary, parsed, summary->status >= 0 ? exit_status(summary->status) : -1);
 	return final_status(summary, &parsed->options.record, failed);
 }
 
-int cmd_record(const struct parsed *parsed)
+static int record(const struct parsed *parsed, const struct session_options *options)
 {
-	const struct record_options *options = &parsed->options.record;
-	const struct session_options session_options = {
-			.mode = SESSION_RECORD,
-			.output = options->output,
-			.force = options->force,
-			.ring_size = options->buffer_size,
-			.memory_limit = options->memory_limit,
-			.patterns = options->patterns.items,
-			.nr_patterns = options->patterns.count,
-			.wrappers = options->wrappers.items,
-			.nr_wrappers = options->wrappers.count,
-			.wait_all = options->wait_all,
-	};
 	bool existed = options->output && !access(options->output, F_OK);
 	bool progress = parsed->common.verbose && !parsed->common.json && isatty(STDERR_FILENO);
 	struct session_error error;
-	struct pattern *patterns;
 	struct session *session;
-	int status;
+	int status = COMMAND_DONE;
 
-	/* The session reads them again; here a mistake is a mistake on the command line. */
-	status = command_select(&options->patterns, &patterns);
-	free(patterns);
-	if (status)
-		return status;
-	if (session_create(&session_options, &session, &error))
-		return say_error((enum command_status)command_session_status(error.kind), NULL,
-				"%s", error.text);
+	if (session_create(options, &session, &error))
+		return command_session_error(&error);
 	if (session_spawn(session, parsed->operands, &error)) {
 		/* Nothing was recorded: leave nothing behind (only an empty folder can be removed). */
 		if (!existed)
 			rmdir(session_summary(session)->output);
-		status = say_error((enum command_status)command_session_status(error.kind), NULL,
-				"%s", error.text);
+		status = command_session_error(&error);
 		session_destroy(session);
 		return status;
 	}
 	if (progress)
 		session_on_progress(session, show_progress, NULL);
 	if (session_run(session, &error))
-		status = say_error((enum command_status)command_session_status(error.kind), NULL,
-				"%s", error.text);
+		status = command_session_error(&error);
 	/* From here on only we write, and a reader that left must not take the exit status from us.
 	 */
 	signal(SIGPIPE, SIG_IGN);
@@ -304,5 +336,35 @@ int cmd_record(const struct parsed *parsed)
 		fputs("\r\033[K", stderr);
 	status = finish(session, parsed, status);
 	session_destroy(session);
+	return status;
+}
+
+int cmd_record(const struct parsed *parsed)
+{
+	const struct record_options *options = &parsed->options.record;
+	struct session_options session_options = {
+			.mode = SESSION_RECORD,
+			.output = options->output,
+			.force = options->force,
+			.memory_limit = options->memory_limit,
+			.format = (enum session_format)options->format,
+			.huge_pages = options->huge_pages,
+			.prefault = options->prefault,
+			.buffers = options->buffers,
+			.wrappers = options->wrappers.items,
+			.nr_wrappers = options->wrappers.count,
+			.wait_all = options->wait_all,
+	};
+	struct channel_list *channels;
+	int status = command_channels(&options->channels, &channels);
+
+	if (!status)
+		session_options.compress = command_compression(options->compress, &status);
+	if (!status) {
+		session_options.channels =
+				channel_list_items(channels, &session_options.nr_channels);
+		status = record(parsed, &session_options);
+	}
+	channel_list_free(channels);
 	return status;
 }

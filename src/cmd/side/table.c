@@ -3,7 +3,7 @@
  * The one table of the command line. Text rules: whole sentences with a full stop, no markup; an
  * option inside a text is written as the user types it (`--strict`), between back quotes.
  */
-#include "command.h"
+#include "table.h"
 
 #include <string.h>
 
@@ -61,114 +61,10 @@ const struct option command_common_options[] = {
 	{ .name = NULL },
 };
 
-/* record */
+/* record, recover: table-record.c */
 
-static const struct option record_table[] = {
-	{
-		.letter = 'e',
-		.name = "event",
-		.argument = "PATTERN",
-		.kind = OPTION_LIST,
-		.completion = COMPLETE_EVENT,
-		.offset = offsetof(struct record_options, patterns),
-		.standard = "all events",
-		.sentence = "Record the events that match PATTERN. May be given several times; see `side help patterns`.",
-	},
-	{
-		.letter = 'o',
-		.name = "output",
-		.argument = "DIR",
-		.kind = OPTION_TEXT,
-		.completion = COMPLETE_DIRECTORY,
-		.offset = offsetof(struct record_options, output),
-		.standard = "side-DATE-TIME in the current directory",
-		.sentence = "Write the trace to DIR.",
-	},
-	{
-		.letter = 'w',
-		.name = "wrap",
-		.argument = "WRAPPER",
-		.kind = OPTION_LIST,
-		.completion = COMPLETE_CHOICE,
-		.offset = offsetof(struct record_options, wrappers),
-		.choices = wrapper_words,
-		.sentence = "Turn the calls that the program makes into a library into events: "
-				"libc (memory, files) or pthread (locks, threads). May be given "
-				"several times.",
-	},
-	{
-		.name = "buffer-size",
-		.argument = "SIZE",
-		.kind = OPTION_SIZE,
-		.offset = offsetof(struct record_options, buffer_size),
-		.standard = "4M, but at most 64M for all CPUs of a process",
-		.sentence = "Give each CPU of each process a ring of SIZE bytes, rounded to a "
-				"power of two. Larger rings lose fewer events when the program "
-				"says much at once.",
-	},
-	{
-		.name = "memory-limit",
-		.argument = "SIZE",
-		.kind = OPTION_SIZE,
-		.offset = offsetof(struct record_options, memory_limit),
-		.standard = "512M",
-		.sentence = "Use at most SIZE bytes for the rings of all processes that run at "
-				"the same time. A process for which nothing is left runs without "
-				"being recorded, which is said.",
-	},
-	{
-		.name = "wait",
-		.kind = OPTION_FLAG,
-		.offset = offsetof(struct record_options, wait_all),
-		.sentence = "Go on when COMMAND has ended, until all processes that it left behind have ended, too.",
-	},
-	{
-		.name = "strict",
-		.kind = OPTION_FLAG,
-		.offset = offsetof(struct record_options, strict),
-		.sentence = "Exit with status 4 if any event was lost, whatever the command returned.",
-	},
-	{
-		.name = "force",
-		.kind = OPTION_FLAG,
-		.offset = offsetof(struct record_options, force),
-		.sentence = "Write into DIR even if it is not empty. Nothing that is there is removed.",
-	},
-	{ .name = NULL },
-};
-
-static const char *const record_paragraphs[] = {
-	"Starts COMMAND, records the events of this process and of all processes that it starts, "
-	"and ends when COMMAND has ended. No daemon is needed and COMMAND need not be changed: a "
-	"program that is not instrumented can be recorded with `-w`.",
-	"Options end at the first word that is not one: `side record ls -l` gives -l to ls.",
-	"The trace is a directory with one CTF 1.8 trace for each process, which `side view`, "
-	"babeltrace2 and Trace Compass read. At the end a summary goes to standard error: where "
-	"the trace is, how large it is, which processes it has, and what was lost.",
-	"A Ctrl-C goes to COMMAND as usual; when it ends, everything that it said until then is "
-	"in the trace. A second Ctrl-C ends the recording at once, with all that was said until "
-	"then.",
-	"The exit status is that of COMMAND; 128 + N if signal N ended it, 127 if it was not "
-	"found, 126 if it cannot be executed. Only with `--strict` does it become 4 when events "
-	"were lost. Where the recording itself fails and COMMAND returned 0, it is 1.",
-	"Programs that gain privileges when they start (set-user-ID, file capabilities) and "
-	"statically linked programs without libside ignore the recorder. They run, and nothing of "
-	"them is recorded.",
-	NULL,
-};
-
-static const struct example record_examples[] = {
-	{ "side record -w libc -- ls -l", "Record what ls asks of the C library." },
-	{ "side record -e 'db:*' -e '!db:tick' -o trace ./server --port 8080",
-		"Record all events of the provider db except tick into the directory trace." },
-	{ "side record -e '*:*@WARNING' --strict make test",
-		"Record only warnings and worse, and fail if one of them was lost." },
-	{ "side record --buffer-size 4M --memory-limit 512M ./busy",
-		"Give a program that says very much larger rings." },
-	{ .command = NULL },
-};
-
-static const char *const record_see_also[] = { "view", "list", NULL };
+static const char *const record_see_also[] = { "list", "recover", "view", NULL };
+static const char *const recover_see_also[] = { "record", "view", NULL };
 
 /* list */
 
@@ -354,8 +250,11 @@ static const char *const nothing[] = { NULL };
 
 const struct verb command_verbs[] = {
 	{ VERB_RECORD, "record", "[--] COMMAND [ARGUMENT...]", COMPLETE_COMMAND, true, 1, 0,
-		"there is no command to record", "Run a command and record its events.", record_paragraphs,
-		record_table, record_examples, record_see_also },
+		"there is no command to record", "Run a command and record its events.",
+		table_record_paragraphs, table_record_options, table_record_examples, record_see_also },
+	{ VERB_RECOVER, "recover", "DIR|CORE...", COMPLETE_FILE, false, 1, 0, "there is nothing to recover from",
+		"Make traces of what a killed recorder or program left.", table_recover_paragraphs,
+		table_recover_options, table_recover_examples, recover_see_also },
 	{ VERB_LIST, "list", "FILE... | PID... | COMMAND | -- COMMAND [ARGUMENT...]",
 		COMPLETE_COMMAND_OR_FILE, false, 1, 0, "there is nothing to list",
 		"List the events that a program, library or process has.", list_paragraphs, list_table,
@@ -393,6 +292,12 @@ static const struct term patterns_terms[] = {
 			"0 to 7." },
 	{ "*@=DEBUG", "Events of exactly this log level." },
 	{ NULL, NULL },
+};
+
+static const char *const contexts_paragraphs[] = {
+	"Names for `--context` and `--event-context`, several with commas between them. In filters they stand "
+	"behind `$ctx.`, those of the application as `$app.PROVIDER:NAME`.",
+	NULL,
 };
 
 static const char *const status_paragraphs[] = {
@@ -449,6 +354,11 @@ static const struct term json_terms[] = {
 
 const struct topic command_topics[] = {
 	{ "patterns", "How events are selected.", patterns_paragraphs, patterns_terms },
+	{ "channels", "Rings with modes, rules and contexts of their own.", table_channels_paragraphs,
+		table_channels_terms },
+	{ "filters", "Which of the events that match are recorded or shown.", table_filters_paragraphs,
+		table_filters_terms },
+	{ "contexts", "What can be recorded beside an event.", contexts_paragraphs, NULL },
 	{ "status", "What the exit status means.", status_paragraphs, status_terms },
 	{ "environment", "Variables that change what side does.", environment_paragraphs,
 		environment_terms },

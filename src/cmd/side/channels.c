@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The options of channels, in the order of the command line, as channels of a session.
+ *
+ * Options stand behind the --channel that they belong to; those before the first one make the channel
+ * `ring`. -e collects the patterns of a rule; --filter and --event-context complete it, and the next
+ * -e begins another one. A filter before the first -e of a channel holds for all of its rules.
+ */
+#include "command.h"
+#include "say.h"
+#include "where.h"
+
+#include "session/session.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct words {
+	const char **items;
+	size_t count;
+};
+
+struct rule_words {
+	struct words patterns;
+	struct words contexts;
+	const char *filter;
+	char *joined;  /* of the channel's filter and its own */
+	bool complete; /* the next -e begins another rule */
+};
+
+struct channel_words {
+	struct session_channel channel;
+	struct words contexts;
+	const char *filter; /* of all rules */
+	struct rule_words *rules;
+	size_t count;
+	struct session_rule *made;
+	bool has_timeout;
+};
+
+struct channel_list {
+	struct channel_words *channels;
+	size_t count;
+	struct session_channel *made;
+};
+
+static int no_memory(void)
+{
+	return say_error(COMMAND_FAILED, NULL, "cannot read the options: there is no memory");
+}
+
+static int add_word(struct words *words, const char *text)
+{
+	const char **items = realloc(words->items, (words->count + 1) * sizeof(*items));
+
+	if (!items)
+		return no_memory();
+	items[words->count++] = text;
+	words->items = items;
+	return COMMAND_DONE;
+}
+
+static int add_channel(struct channel_list *list, const char *name)
+{
+	struct channel_words *channels;
+
+	for (size_t i = 0; i < list->count; i++) {
+		if (!strcmp(list->channels[i].channel.name, name))
+			return say_error(COMMAND_USAGE,
+					"options before the first `--channel` make the "
+					"channel " SESSION_CHANNEL_NAME
+					"; each name stands for one channel",
+					"there are two channels called `%s`", name);
+	}
+	channels = realloc(list->channels, (list->count + 1) * sizeof(*channels));
+	if (!channels)
+		return no_memory();
+	list->channels = channels;
+	channels[list->count++] = (struct channel_words){.channel = {.name = name}};
+	return COMMAND_DONE;
+}
+
+static struct rule_words *last_rule(struct channel_words *channel)
+{
+	return channel->count ? &channel->rules[channel->count - 1] : NULL;
+}
+
+static int take_pattern(struct channel_words *channel, const char *text)
+{
+	struct rule_words *rule = last_rule(channel);
+
+	if (!rule || rule->complete) {
+		struct rule_words *rules =
+				realloc(channel->rules, (channel->count + 1) * sizeof(*rules));
+
+		if (!rules)
+			return no_memory();
+		channel->rules = rules;
+		rule = &rules[channel->count++];
+		*rule = (struct rule_words){.filter = NULL};
+	}
+	return add_word(&rule->patterns, text);
+}
+
+static int take_filter(struct channel_words *channel, const char *text)
+{
+	struct rule_words *rule = last_rule(channel);
+	const char **filter = rule ? &rule->filter : &channel->filter;
+
+	if (*filter)
+		return say_error(COMMAND_USAGE, "join them with `&&`",
+				"`--filter %.128s` and `--filter %.128s` belong to the same events",
+				*filter, text);
+	*filter = text;
+	if (rule)
+		rule->complete = true;
+	return COMMAND_DONE;
+}
+
+static int take_event_context(struct channel_words *channel, const char *text)
+{
+	struct rule_words *rule = last_rule(channel);
+
+	if (!rule)
+		return say_error(COMMAND_USAGE,
+				"write it behind the `-e` that it belongs to, or use `--context`",
+				"there is no `-e` before `--event-context %.128s`", text);
+	rule->complete = true;
+	return add_word(&rule->contexts, text);
+}
+
+static int take_threads(struct channel_words *channel, const struct option_use *use)
+{
+	channel->channel.per_thread = true;
+	if (!use->text)
+		return COMMAND_DONE;
+	if (!use->number || use->number > SESSION_THREADS_MAX)
+		return say_error(COMMAND_USAGE, NULL,
+				"`--per-thread=%s`: the number of threads is between 1 and %d",
+				use->text, SESSION_THREADS_MAX);
+	channel->channel.threads_max = (uint32_t)use->number;
+	return COMMAND_DONE;
+}
+
+static int take_timeout(struct channel_words *channel, const struct option_use *use)
+{
+	uint64_t us = use->number / 1000;
+
+	if (!us || us > SESSION_BLOCK_MAX_US)
+		return say_error(COMMAND_USAGE, NULL,
+				"`--block-timeout %s` is not between 1us and 60min", use->text);
+	channel->channel.block_timeout_us = (uint32_t)us;
+	channel->has_timeout = true;
+	return COMMAND_DONE;
+}
+
+static int take(struct channel_list *list, const struct option_use *use)
+{
+	const char *name = use->option->name;
+	struct channel_words *channel;
+	int status;
+
+	if (!strcmp(name, "channel"))
+		return add_channel(list, use->text);
+	if (!list->count) {
+		status = add_channel(list, SESSION_CHANNEL_NAME);
+		if (status)
+			return status;
+	}
+	channel = &list->channels[list->count - 1];
+	if (!strcmp(name, "event"))
+		return take_pattern(channel, use->text);
+	if (!strcmp(name, "filter"))
+		return take_filter(channel, use->text);
+	if (!strcmp(name, "context"))
+		return add_word(&channel->contexts, use->text);
+	if (!strcmp(name, "event-context"))
+		return take_event_context(channel, use->text);
+	if (!strcmp(name, "mode"))
+		channel->channel.mode = (enum session_channel_mode)use->choice;
+	else if (!strcmp(name, "buffer-size"))
+		channel->channel.ring_size = use->number;
+	else if (!strcmp(name, "per-thread"))
+		return take_threads(channel, use);
+	else if (!strcmp(name, "block-timeout"))
+		return take_timeout(channel, use);
+	return COMMAND_DONE;
+}
+
+/* ---- as the session wants them ---- */
+
+/* Both must match. Each of them has been parsed by itself, so that a mistake is shown where it is. */
+static int join_filters(struct rule_words *rule, const char *of_channel)
+{
+	size_t size;
+
+	if (!rule->filter) {
+		rule->filter = of_channel;
+		return COMMAND_DONE;
+	}
+	if (!of_channel)
+		return COMMAND_DONE;
+	size = strlen(rule->filter) + strlen(of_channel) + 16;
+	rule->joined = malloc(size);
+	if (!rule->joined)
+		return no_memory();
+	snprintf(rule->joined, size, "(%s) && (%s)", of_channel, rule->filter);
+	return COMMAND_DONE;
+}
+
+static int make_rules(struct channel_words *channel)
+{
+	size_t count = channel->count ? channel->count : 1;
+
+	channel->made = calloc(count, sizeof(*channel->made));
+	if (!channel->made)
+		return no_memory();
+	channel->channel.rules = channel->made;
+	channel->channel.nr_rules = count;
+	if (!channel->count)
+		channel->made[0].filter = channel->filter;
+	for (size_t i = 0; i < channel->count; i++) {
+		struct rule_words *rule = &channel->rules[i];
+		int status = join_filters(rule, channel->filter);
+
+		if (status)
+			return status;
+		channel->made[i] = (struct session_rule){
+				.patterns = rule->patterns.items,
+				.nr_patterns = rule->patterns.count,
+				.filter = rule->joined ? rule->joined : rule->filter,
+				.contexts = rule->contexts.items,
+				.nr_contexts = rule->contexts.count,
+		};
+	}
+	return COMMAND_DONE;
+}
+
+static int make_channels(struct channel_list *list)
+{
+	list->made = calloc(list->count + 1, sizeof(*list->made));
+	if (!list->made)
+		return no_memory();
+	for (size_t i = 0; i < list->count; i++) {
+		struct channel_words *channel = &list->channels[i];
+		int status = make_rules(channel);
+
+		if (status)
+			return status;
+		channel->channel.contexts = channel->contexts.items;
+		channel->channel.nr_contexts = channel->contexts.count;
+		if (channel->has_timeout && channel->channel.mode != SESSION_BLOCK)
+			return say_error(COMMAND_USAGE, "write `--mode block`, or leave it out",
+					"`--block-timeout` means nothing in the channel `%s`, "
+					"which "
+					"does not block",
+					channel->channel.name);
+		list->made[i] = channel->channel;
+	}
+	return COMMAND_DONE;
+}
+
+static int check_patterns(const struct words *words)
+{
+	const struct text_list list = {.items = words->items, .count = words->count};
+	struct pattern *patterns;
+	int status = command_select(&list, &patterns);
+
+	free(patterns);
+	return status;
+}
+
+static int check_filter(const char *text)
+{
+	struct where where;
+	int status;
+
+	if (!text)
+		return COMMAND_DONE;
+	status = where_parse("filter", text, &where);
+	if (!status)
+		where_free(&where);
+	return status;
+}
+
+/* Patterns and filters as the user wrote them, so that a mistake is shown where it stands. */
+static int check_texts(const struct channel_list *list)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		const struct channel_words *channel = &list->channels[i];
+		int status = check_filter(channel->filter);
+
+		for (size_t k = 0; k < channel->count && !status; k++) {
+			const struct rule_words *rule = &channel->rules[k];
+
+			status = check_patterns(&rule->patterns);
+			if (!status)
+				status = check_filter(rule->filter);
+		}
+		if (status)
+			return status;
+	}
+	return COMMAND_DONE;
+}
+
+int command_channels(const struct option_uses *uses, struct channel_list **result)
+{
+	struct channel_list *list = calloc(1, sizeof(*list));
+	int status = COMMAND_DONE;
+
+	*result = list;
+	if (!list)
+		return no_memory();
+	for (size_t i = 0; i < uses->count && !status; i++)
+		status = take(list, &uses->items[i]);
+	if (!status)
+		status = check_texts(list);
+	if (!status)
+		status = make_channels(list);
+	return status;
+}
+
+const struct session_channel *channel_list_items(const struct channel_list *list, size_t *count)
+{
+	*count = list->count;
+	return list->made;
+}
+
+void channel_list_free(struct channel_list *list)
+{
+	if (!list)
+		return;
+	for (size_t i = 0; i < list->count; i++) {
+		struct channel_words *channel = &list->channels[i];
+
+		for (size_t k = 0; k < channel->count; k++) {
+			free(channel->rules[k].patterns.items);
+			free(channel->rules[k].contexts.items);
+			free(channel->rules[k].joined);
+		}
+		free(channel->rules);
+		free(channel->contexts.items);
+		free(channel->made);
+	}
+	free(list->channels);
+	free(list->made);
+	free(list);
+}

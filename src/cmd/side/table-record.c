@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: MIT */
+/* The verbs `record` and `recover` in the table; its rules for texts stand in table.c. */
+#include "table.h"
+
+#include "session/session.h"
+
+/* A table: laid out by hand. */
+/* clang-format off */
+
+static const char *const wrapper_words[] = { "libc", "pthread", NULL };
+/* In the order of enum session_channel_mode and enum session_format. */
+static const char *const mode_words[] = { "discard", "overwrite", "block", NULL };
+static const char *const format_words[] = { "ctf1", "ctf2", NULL };
+
+const struct option table_record_options[] = {
+	{
+		.letter = 'e',
+		.name = "event",
+		.argument = "PATTERN",
+		.kind = OPTION_TEXT,
+		.completion = COMPLETE_EVENT,
+		.ordered = true,
+		.offset = offsetof(struct record_options, channels),
+		.standard = "all events",
+		.sentence = "Record the events that match PATTERN. May be given several times; see `side help patterns`.",
+	},
+	{
+		.name = "filter",
+		.argument = "EXPRESSION",
+		.kind = OPTION_TEXT,
+		.ordered = true,
+		.offset = offsetof(struct record_options, channels),
+		.sentence = "Record an event only when EXPRESSION, like `size > 4096`, is true of it. "
+				"It belongs to the `-e` before it, back to the last `--filter` or `--channel`; before "
+				"any `-e` it belongs to all events of its channel. See `side help filters`.",
+	},
+	{
+		.name = "context",
+		.argument = "NAME,...",
+		.kind = OPTION_TEXT,
+		.completion = COMPLETE_CONTEXT,
+		.ordered = true,
+		.offset = offsetof(struct record_options, channels),
+		.sentence = "Record these with each event of the channel: vpid, vtid, tid, procname, thread_name, "
+				"cpu_id, ip, uid, euid, suid, gid, egid, sgid, cgroup, namespaces (cgroup_ns, ipc_ns, "
+				"mnt_ns, net_ns, pid_ns, time_ns, user_ns, uts_ns), counters (perf:thread:NAME) and "
+				"what the application says ($app.PROVIDER:NAME). See `side help contexts`.",
+	},
+	{
+		.name = "event-context",
+		.argument = "NAME,...",
+		.kind = OPTION_TEXT,
+		.completion = COMPLETE_CONTEXT,
+		.ordered = true,
+		.offset = offsetof(struct record_options, channels),
+		.sentence = "The same only for the events of the `-e` before it.",
+	},
+	{
+		.letter = 'o',
+		.name = "output",
+		.argument = "DIR",
+		.kind = OPTION_TEXT,
+		.completion = COMPLETE_DIRECTORY,
+		.offset = offsetof(struct record_options, output),
+		.standard = "side-DATE-TIME in the current directory",
+		.sentence = "Write the trace to DIR.",
+	},
+	{
+		.letter = 'w',
+		.name = "wrap",
+		.argument = "WRAPPER",
+		.kind = OPTION_LIST,
+		.completion = COMPLETE_CHOICE,
+		.offset = offsetof(struct record_options, wrappers),
+		.choices = wrapper_words,
+		.sentence = "Turn the calls that the program makes into a library into events: "
+				"libc (memory, files) or pthread (locks, threads). May be given "
+				"several times.",
+	},
+	{
+		.name = "mode",
+		.argument = "MODE",
+		.kind = OPTION_CHOICE,
+		.completion = COMPLETE_CHOICE,
+		.ordered = true,
+		.offset = offsetof(struct record_options, channels),
+		.choices = mode_words,
+		.standard = "discard",
+		.sentence = "What a full ring does: discard (new events are lost, and counted), overwrite (a flight "
+				"recorder: the newest events stay, and are written when the process ends) or block "
+				"(the program waits until there is room).",
+	},
+	{
+		.name = "buffer-size",
+		.argument = "SIZE",
+		.kind = OPTION_SIZE,
+		.ordered = true,
+		.offset = offsetof(struct record_options, channels),
+		.standard = "4M, but at most 64M for all rings of a process",
+		.sentence = "Give each CPU (or thread) of each process a ring of SIZE bytes, rounded to a "
+				"power of two. Larger rings lose fewer events when the program "
+				"says much at once.",
+	},
+	{
+		.name = "per-thread",
+		.argument = "MAX",
+		.optional = true,
+		.kind = OPTION_NUMBER,
+		.ordered = true,
+		.offset = offsetof(struct record_options, channels),
+		.sentence = "Give each thread a ring of its own, not each CPU. At most MAX threads (64 if it is left "
+				"out) have one at the same time; what others say is lost, and counted.",
+	},
+	{
+		.name = "block-timeout",
+		.argument = "TIME",
+		.kind = OPTION_TIME,
+		.ordered = true,
+		.offset = offsetof(struct record_options, channels),
+		.standard = "1s",
+		.sentence = "With `--mode block`: how long one event waits for room at most; then it is lost, and "
+				"counted. A number with us, ms, s or min behind it.",
+	},
+	{
+		.name = "channel",
+		.argument = "NAME",
+		.kind = OPTION_TEXT,
+		.ordered = true,
+		.offset = offsetof(struct record_options, channels),
+		.standard = "ring, for the options before the first one",
+		.sentence = "The options behind it, up to the next one, belong to the channel NAME: rings of its own "
+				"in each process, with their own mode, size, events, filters and contexts. See "
+				"`side help channels`.",
+	},
+	{
+		.name = "memory-limit",
+		.argument = "SIZE",
+		.kind = OPTION_SIZE,
+		.offset = offsetof(struct record_options, memory_limit),
+		.standard = "512M",
+		.sentence = "Use at most SIZE bytes for the rings of all processes that run at "
+				"the same time. A process for which nothing is left runs without "
+				"being recorded, which is said.",
+	},
+	{
+		.name = "huge-pages",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct record_options, huge_pages),
+		.sentence = "Use huge pages for rings that are as large as one. Where there are none, ordinary "
+				"pages are used, which is said.",
+	},
+	{
+		.name = "prefault",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct record_options, prefault),
+		.sentence = "Make all memory of the rings before a process says its first event, so that no event "
+				"waits for a page.",
+	},
+	{
+		.name = "buffers",
+		.argument = "DIR",
+		.kind = OPTION_TEXT,
+		.completion = COMPLETE_DIRECTORY,
+		.offset = offsetof(struct record_options, buffers),
+		.sentence = "Keep the rings in files in DIR, so that they outlive recorder and machine: "
+				"`side recover` makes traces of them. They are removed after an orderly end.",
+	},
+	{
+		.name = "format",
+		.argument = "FORMAT",
+		.kind = OPTION_CHOICE,
+		.completion = COMPLETE_CHOICE,
+		.offset = offsetof(struct record_options, format),
+		.choices = format_words,
+		.standard = "ctf1",
+		.sentence = "Describe the trace in CTF 1.8 (ctf1) or CTF 2 (ctf2).",
+	},
+	{
+		.name = "compress",
+		.argument = "LEVEL",
+		.optional = true,
+		.kind = OPTION_NUMBER,
+		.offset = offsetof(struct record_options, compress),
+		.sentence = "Compress the trace with zstd, at LEVEL 1 to 19 (3 if it is left out). `side view` reads it; "
+				"other readers want it expanded by `side expand`.",
+	},
+	{
+		.name = "wait",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct record_options, wait_all),
+		.sentence = "Go on when COMMAND has ended, until all processes that it left behind have ended, too.",
+	},
+	{
+		.name = "strict",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct record_options, strict),
+		.sentence = "Exit with status 4 if any event was lost, whatever the command returned.",
+	},
+	{
+		.name = "force",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct record_options, force),
+		.sentence = "Write into DIR even if it is not empty. Nothing that is there is removed or changed: "
+				"new traces and snapshots stand beside the old ones, under names that were free.",
+	},
+	{ .name = NULL },
+};
+
+const char *const table_record_paragraphs[] = {
+	"Starts COMMAND, records the events of this process and of all processes that it starts, "
+	"and ends when COMMAND has ended. No daemon is needed and COMMAND need not be changed: a "
+	"program that is not instrumented can be recorded with `-w`.",
+	"Options end at the first word that is not one: `side record ls -l` gives -l to ls.",
+	"The trace is a directory with one CTF trace for each process, which `side view`, "
+	"babeltrace2 and Trace Compass read. At the end a summary goes to standard error: where "
+	"the trace is, how large it is, which processes it has, and what was lost.",
+	"With `--mode overwrite` nothing is written while COMMAND runs. When a process ends, however it "
+	"ends, the last events that it said are in the trace. A signal SIGUSR1 to `side record` makes a "
+	"snapshot of all that runs: DIR/snapshot-1, DIR/snapshot-2 and so on, each a trace, there as soon "
+	"as it is complete.",
+	"A `side record` inside another one records for itself, beside it.",
+	"A Ctrl-C goes to COMMAND as usual; when it ends, everything that it said until then is "
+	"in the trace. A second Ctrl-C ends the recording at once, with all that was said until "
+	"then.",
+	"The exit status is that of COMMAND; 128 + N if signal N ended it, 127 if it was not "
+	"found, 126 if it cannot be executed. Only with `--strict` does it become 4 when events "
+	"were lost. Where the recording itself fails and COMMAND returned 0, it is 1.",
+	"Programs that gain privileges when they start (set-user-ID, file capabilities) and "
+	"statically linked programs without libside ignore the recorder. They run, and nothing of "
+	"them is recorded.",
+	NULL,
+};
+
+const struct example table_record_examples[] = {
+	{ "side record -w libc -- ls -l", "Record what ls asks of the C library." },
+	{ "side record -e 'db:*' -e '!db:tick' -o trace ./server --port 8080",
+		"Record all events of the provider db except tick into the directory trace." },
+	{ "side record -e '*:*@WARNING' --strict make test",
+		"Record only warnings and worse, and fail if one of them was lost." },
+	{ "side record -e 'db:query' --filter 'rows > 1000' --context vtid,procname ./server",
+		"Record large queries, with the thread and the process that made them." },
+	{ "side record --mode overwrite --buffer-size 1M ./server",
+		"Keep the last megabyte of each CPU, whatever happens to the server." },
+	{ "side record -e 'db:*' --channel trouble -e '*@ERR' --mode block ./server",
+		"Record a provider, and errors in rings of their own that lose nothing." },
+	{ "side record --buffers /var/tmp/rings -o trace ./server",
+		"Keep what was said even if the machine goes down." },
+	{ "side record --buffer-size 4M --memory-limit 512M ./busy",
+		"Give a program that says very much larger rings." },
+	{ .command = NULL },
+};
+
+/* recover */
+
+const struct option table_recover_options[] = {
+	{
+		.letter = 'o',
+		.name = "output",
+		.argument = "DIR",
+		.kind = OPTION_TEXT,
+		.completion = COMPLETE_DIRECTORY,
+		.offset = offsetof(struct recover_options, output),
+		.standard = "side-DATE-TIME in the current directory",
+		.sentence = "Write the traces to DIR.",
+	},
+	{
+		.name = "format",
+		.argument = "FORMAT",
+		.kind = OPTION_CHOICE,
+		.completion = COMPLETE_CHOICE,
+		.offset = offsetof(struct recover_options, format),
+		.choices = format_words,
+		.standard = "ctf1",
+		.sentence = "Describe the traces in CTF 1.8 (ctf1) or CTF 2 (ctf2).",
+	},
+	{
+		.name = "compress",
+		.argument = "LEVEL",
+		.optional = true,
+		.kind = OPTION_NUMBER,
+		.offset = offsetof(struct recover_options, compress),
+		.sentence = "Compress the traces with zstd, at LEVEL 1 to 19 (3 if it is left out).",
+	},
+	{
+		.name = "force",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct recover_options, force),
+		.sentence = "Write into DIR even if it is not empty. Nothing that is there is removed or changed.",
+	},
+	{ .name = NULL },
+};
+
+const char *const table_recover_paragraphs[] = {
+	"Makes traces of what is left where nobody could write them: of the directories of `side record "
+	"--buffers` after the recorder was killed or the machine went down, and of core dumps of programs "
+	"that were being recorded when they died. What is read is not changed.",
+	"A trace holds what was still in the rings: of a ring that overwrites its last window, of others "
+	"what the recorder had not written yet. What it had written before is in its own trace, which "
+	"`side view --repair` mends if it was cut.",
+	"A core dump has the rings only if shared memory was dumped; it is by default (bit 1 of "
+	"/proc/PID/coredump_filter, see core(5)).",
+	NULL,
+};
+
+const struct example table_recover_examples[] = {
+	{ "side recover /var/tmp/rings -o trace", "Make a trace of the rings that a killed recorder left." },
+	{ "side recover core.4711", "Look at the last events of a program that crashed." },
+	{ .command = NULL },
+};
+
+/* The topic. */
+
+const char *const table_channels_paragraphs[] = {
+	"A channel is a set of rings in each process, with one mode, size and placement, the contexts of "
+	"its events, and rules that say which events it takes. An event can go into several channels. Each "
+	"channel becomes a stream class of the trace, with files that begin with its name.",
+	"Options stand behind the `--channel` that they belong to; those before the first one make the "
+	"channel ring, and when there is no `--channel` it is the only one.",
+	NULL,
+};
+
+const struct term table_channels_terms[] = {
+	{ "-e, --filter, --event-context", "One or more `-e` and what stands directly behind them make a rule: the "
+			"next `-e` begins another one. An event is taken when any rule takes it. A filter "
+			"before the first `-e` holds for all rules of its channel." },
+	{ "--context", "Recorded with each event of the channel." },
+	{ "--mode, --buffer-size, --per-thread, --block-timeout", "How the rings are made." },
+	{ NULL, NULL },
+};
+
+const char *const table_filters_paragraphs[] = {
+	"A filter is an expression over the fields and contexts of an event, as in C: numbers, texts between "
+	"double quotes, `&&`, `||`, `!`, comparisons, arithmetic and bit operations, parentheses. An event "
+	"without a field that its filter names does not match.",
+	"Write filters between single quotes, so that the shell leaves them alone.",
+	NULL,
+};
+
+const struct term table_filters_terms[] = {
+	{ "size > 4096 && flags & 0x40", "Numbers are compared by their value, signed or not." },
+	{ "name == \"redis*\"", "A text with `*` (any text) and `?` (one character); `!=` is the opposite." },
+	{ "state == \"RUNNING\"", "The label of an enumeration." },
+	{ "request.header[2].length", "A member of a structure, an element of an array." },
+	{ "len(list) > 3, has(user)", "The length of an array or text; whether an optional is there." },
+	{ "$ctx.procname, $app.shop:customer", "A context, a context of the application." },
+	{ NULL, NULL },
+};
+
+/* clang-format on */

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The rings of processes, and the session's limit on all of them together.
+ *
+ * A process gets rings of the sizes asked for while there is plenty; once it would take more than a
+ * quarter of what is left of the session's limit, all its rings are halved, down to the minimum, and
+ * when not even those fit the process is refused.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "session/parts.h"
+
+#define SHARE_OF_THE_REST 4
+#define WAIT_FOR_MEMORY_NS 300000000
+#define HALVINGS_MAX 32
+
+static struct ring_geometry geometry_of(
+		const struct session *session, const struct channel *channel, unsigned int halvings)
+{
+	uint64_t size = channel->ring_size >> halvings;
+	struct ring_geometry geometry = {
+			.rings = channel->rings,
+			.event_slots = EVENT_SLOTS,
+			.size = size > SESSION_RING_MIN ? size : SESSION_RING_MIN,
+			.mode = channel->mode,
+			.clock = session->clock,
+			.placement = channel->placement,
+			.flags = session->prefault ? RING_PREFAULT : 0,
+			.block_timeout_us = channel->block_timeout_us,
+	};
+
+	/* Files have the pages of their file system. */
+	if (session->huge_pages && !session->buffers && geometry.size >= ring_huge_page_size())
+		geometry.flags |= RING_HUGE_PAGES;
+	return geometry;
+}
+
+/* What one process takes with rings halved so often; 0: more than can be counted. */
+static uint64_t process_memory(const struct session *session, unsigned int halvings)
+{
+	uint64_t sum = 0;
+	uint32_t i;
+
+	for (i = 0; i < session->nr_channels; i++) {
+		struct ring_geometry geometry =
+				geometry_of(session, &session->channels[i], halvings);
+		uint64_t size = ring_memory_size(&geometry);
+
+		if (!size || sum + size < sum)
+			return 0;
+		sum += size;
+	}
+	return sum;
+}
+
+static bool are_smallest(const struct session *session, unsigned int halvings)
+{
+	uint32_t i;
+
+	for (i = 0; i < session->nr_channels; i++)
+		if (session->channels[i].ring_size >> halvings > SESSION_RING_MIN)
+			return false;
+	return true;
+}
+
+/*
+ * The largest rings that the memory left allows, with the lock held. False: not even the smallest.
+ * *plenty tells whether they are as large as they should be.
+ */
+static bool fit_memory(struct session *session, struct instance *instance, bool *plenty)
+{
+	uint64_t left = session->memory_limit - session->memory_used;
+	unsigned int halvings;
+	bool fits;
+	uint32_t i;
+
+	for (halvings = 0;; halvings++) {
+		instance->memory = process_memory(session, halvings);
+		fits = instance->memory && instance->memory <= left;
+		if (are_smallest(session, halvings) || !session->memory_used ||
+				(fits && instance->memory <= left / SHARE_OF_THE_REST))
+			break;
+	}
+	for (i = 0; i < instance->nr_channels; i++) {
+		struct instance_channel *channel = &instance->channels[i];
+
+		channel->geometry = geometry_of(session, channel->channel, halvings);
+		channel->memory = ring_memory_size(&channel->geometry);
+	}
+	*plenty = fits && !halvings;
+	return fits;
+}
+
+/*
+ * Take ring memory from the session's. False: there is not enough for the smallest rings. Processes
+ * that come faster than the drain thread can close those that have gone wait for it a little.
+ */
+static bool take_memory(struct session *session, struct instance *instance)
+{
+	struct timespec until;
+	bool fits, plenty;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += WAIT_FOR_MEMORY_NS;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	pthread_mutex_lock(&session->lock);
+	for (;;) {
+		fits = fit_memory(session, instance, &plenty);
+		if (plenty || !session->memory_ended ||
+				pthread_cond_clockwait(&session->memory_back, &session->lock,
+						CLOCK_MONOTONIC, &until))
+			break;
+	}
+	if (fits) {
+		session->memory_used += instance->memory;
+		if (session->memory_used > session->memory_peak)
+			session->memory_peak = session->memory_used;
+	} else {
+		instance->memory = 0;
+	}
+	pthread_mutex_unlock(&session->lock);
+	return fits;
+}
+
+void memory_give_back(struct session *session, struct instance *instance)
+{
+	pthread_mutex_lock(&session->lock);
+	session->memory_used -= instance->memory;
+	if (instance->state == INSTANCE_ENDED)
+		session->memory_ended -= instance->memory;
+	instance->memory = 0;
+	pthread_cond_signal(&session->memory_back);
+	pthread_mutex_unlock(&session->lock);
+}
+
+bool memory_make_tables(struct instance_channel *channel)
+{
+	channel->each = calloc(channel->geometry.rings, sizeof(*channel->each));
+	return channel->each;
+}
+
+/* Huge pages may run out at any time: the rest of the session goes on without them, and says so. */
+static int create_rings(struct session *session, struct instance *instance,
+		struct instance_channel *channel, int *fd)
+{
+	int ret;
+
+	if (session->buffers)
+		return buffers_make_rings(session, instance, channel, fd);
+	ret = ring_memory_create(&channel->geometry, fd);
+	if (!ret || !(channel->geometry.flags & RING_HUGE_PAGES))
+		return ret;
+	if (session->huge_pages)
+		report(session, false,
+				"there are no more huge pages (%s): ordinary ones are used; sysctl "
+				"vm.nr_hugepages=N keeps more of them",
+				strerror(-ret));
+	session->huge_pages = false;
+	channel->geometry.flags &= ~(uint32_t)RING_HUGE_PAGES;
+	channel->memory = ring_memory_size(&channel->geometry);
+	return ring_memory_create(&channel->geometry, fd);
+}
+
+int memory_make_rings(struct session *session, struct instance *instance, int *ring_fds,
+		const char **reason)
+{
+	uint32_t i;
+	int ret = 0;
+
+	if (!take_memory(session, instance)) {
+		*reason = "the session's ring memory is used up (--memory-limit)";
+		return -ENOMEM;
+	}
+	*reason = "the recorder has no memory";
+	if (session->buffers) {
+		*reason = "the directory of --buffers has no room for its rings";
+		ret = buffers_make(session, instance);
+	}
+	for (i = 0; i < instance->nr_channels && !ret; i++) {
+		struct instance_channel *channel = &instance->channels[i];
+
+		if (!memory_make_tables(channel))
+			return -ENOMEM;
+		ret = create_rings(session, instance, channel, &ring_fds[i]);
+		if (!ret)
+			ret = ring_consumer_map(ring_fds[i], &channel->geometry, &channel->rings);
+	}
+	return ret;
+}
+
+/* ---- before anything starts ---- */
+
+/* Is there a huge page at all? */
+static void try_huge_pages(struct session *session)
+{
+	struct ring_geometry geometry = {
+			.rings = 1,
+			.event_slots = EVENT_SLOTS,
+			.size = ring_huge_page_size(),
+			.clock = session->clock,
+			.flags = RING_HUGE_PAGES,
+	};
+	bool large = false;
+	uint32_t i;
+	int ret, fd;
+
+	for (i = 0; i < session->nr_channels; i++)
+		large |= session->channels[i].ring_size >= geometry.size;
+	if (geometry.size && !large) {
+		report(session, false,
+				"no ring is as large as a huge page (%llu KiB; --buffer-size): "
+				"ordinary pages are used",
+				(unsigned long long)geometry.size / 1024);
+		session->huge_pages = false;
+		return;
+	}
+	ret = geometry.size ? ring_memory_create(&geometry, &fd) : -ENOTSUP;
+	if (!ret) {
+		close(fd);
+		return;
+	}
+	session->huge_pages = false;
+	if (ret == -ENOTSUP)
+		report(session, false, "this kernel has no huge pages: ordinary ones are used");
+	else
+		report(session, false,
+				"there are no huge pages (%s): ordinary ones are used; sysctl "
+				"vm.nr_hugepages=N makes them",
+				strerror(-ret));
+}
+
+int memory_check(struct session *session, const struct session_options *options,
+		struct session_error *error)
+{
+	uint64_t size;
+
+	session->prefault = options->prefault;
+	session->huge_pages = options->huge_pages;
+	session->memory_limit =
+			options->memory_limit ? options->memory_limit : SESSION_MEMORY_DEFAULT;
+	if (session->huge_pages && options->buffers) {
+		report(session, false,
+				"rings in files have the pages of their file system: --huge-pages "
+				"changes nothing");
+		session->huge_pages = false;
+	}
+	if (session->huge_pages)
+		try_huge_pages(session);
+	size = process_memory(session, 0);
+	if (size && size <= session->memory_limit)
+		return 0;
+	return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
+			"the rings of %s of one process take %llu KiB on this machine, more than "
+			"the "
+			"session's limit of %llu KiB; make them smaller with --buffer-size, or "
+			"raise "
+			"the limit with --memory-limit",
+			session->nr_channels == 1 ? "the channel" : "all channels",
+			(unsigned long long)size / 1024,
+			(unsigned long long)session->memory_limit / 1024);
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Traces of what is left: each folder of --buffers and each recording in a core dump becomes an
+ * instance that has ended, and its trace is written as the drain thread would have done it.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "session/parts.h"
+
+/* ---- for those who load instances ---- */
+
+int recover_map(struct instance_channel *channel, struct channel *own, int fd)
+{
+	int ret = ring_consumer_map(fd, NULL, &channel->rings);
+
+	if (ret)
+		return ret;
+	channel->geometry = *ring_consumer_geometry(channel->rings);
+	own->mode = channel->geometry.mode;
+	own->placement = channel->geometry.placement;
+	own->rings = channel->geometry.rings;
+	own->ring_size = channel->geometry.size;
+	return memory_make_tables(channel) ? 0 : -ENOMEM;
+}
+
+bool recover_kind(void *user, const struct wire_event_head *head, const void *bytes,
+		enum wire_refusal refusal)
+{
+	struct recovered *recovered = user;
+
+	if (!refusal)
+		refusal = kinds_add(recovered->session, recovered->instance, head, bytes);
+	if (refusal && !recovered->refused++)
+		report(recovered->session, true, "event %u of %s cannot be recovered: %s", head->id,
+				recovered->instance->procname, wire_refusal_text(refusal));
+	return true;
+}
+
+void recover_add(struct session *session, struct instance *instance)
+{
+	*session->instances_end = instance;
+	session->instances_end = &instance->next;
+	session->nr_instances++;
+	trace_end(session, instance);
+	trace_close(session, instance, NULL);
+}
+
+/* ---- the paths ---- */
+
+static void fail_path(struct session *session, const char *path, const char *why)
+{
+	report(session, true, "nothing of %s can be recovered: %s", path, why);
+	report_failure(session, EINVAL);
+}
+
+static void load_folder(struct session *session, int place, const char *name, const char *path)
+{
+	struct ctf_error error = {""};
+	struct instance *instance = buffers_load(session, place, name, &error);
+
+	if (instance)
+		recover_add(session, instance);
+	else
+		fail_path(session, path, error.text);
+}
+
+static int compare_names(const void *one, const void *other)
+{
+	return strcmp(*(char *const *)one, *(char *const *)other);
+}
+
+/* Folders of one recorder, in an order that does not depend on the file system. */
+static size_t list_folders(DIR *directory, char ***names)
+{
+	struct dirent *entry;
+	size_t nr = 0, room = 0;
+
+	*names = NULL;
+	while ((entry = readdir(directory))) {
+		if (*entry->d_name == '.' || !buffers_is_folder(dirfd(directory), entry->d_name))
+			continue;
+		if (nr == room) {
+			char **grown = realloc(
+					*names, (room = room ? room * 2 : 16) * sizeof(**names));
+
+			if (!grown)
+				break;
+			*names = grown;
+		}
+		(*names)[nr] = strdup(entry->d_name);
+		if (!(*names)[nr])
+			break;
+		nr++;
+	}
+	if (nr)
+		qsort(*names, nr, sizeof(**names), compare_names);
+	return nr;
+}
+
+static void load_directory(struct session *session, const char *path)
+{
+	DIR *directory = opendir(path);
+	char **names;
+	size_t nr, i;
+
+	if (!directory) {
+		fail_path(session, path, strerror(errno));
+		return;
+	}
+	if (buffers_is_folder(dirfd(directory), ".")) {
+		load_folder(session, dirfd(directory), ".", path);
+		closedir(directory);
+		return;
+	}
+	nr = list_folders(directory, &names);
+	if (!nr)
+		fail_path(session, path,
+				"no folder of side record --buffers is in it; after an orderly end "
+				"there is none");
+	for (i = 0; i < nr; i++) {
+		char *whole;
+
+		if (asprintf(&whole, "%s/%s", path, names[i]) >= 0) {
+			load_folder(session, dirfd(directory), names[i], whole);
+			free(whole);
+		}
+		free(names[i]);
+	}
+	free(names);
+	closedir(directory);
+}
+
+static void load_path(struct session *session, const char *path)
+{
+	struct ctf_error error = {""};
+	struct stat status;
+
+	if (stat(path, &status)) {
+		fail_path(session, path, strerror(errno));
+		report_failure(session, errno);
+	} else if (S_ISDIR(status.st_mode)) {
+		load_directory(session, path);
+	} else if (core_load(session, path, &error)) {
+		fail_path(session, path, error.text);
+	}
+}
+
+int session_recover(const struct session_recover_options *options, struct session **result,
+		struct session_error *error)
+{
+	struct session *session = session_allocate();
+	size_t i;
+	int ret;
+
+	*result = NULL;
+	*error = (struct session_error){.kind = SESSION_ERROR_NONE};
+	if (!session)
+		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "no memory");
+	session->recovers = true;
+	session->format = options->format == SESSION_FORMAT_CTF2 ? CTF_FORMAT_2 : CTF_FORMAT_1;
+	session->compress = options->compress;
+	ret = output_create(session, options->output, options->force, error);
+	if (ret) {
+		session_destroy(session);
+		return ret;
+	}
+	for (i = 0; i < options->nr_paths; i++)
+		load_path(session, options->paths[i]);
+	*result = session;
+	return 0;
+}
