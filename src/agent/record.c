@@ -178,32 +178,56 @@ static __attribute__((noinline)) void record_large(struct agent_event *event,
 	record_slow(event, arguments, variadic, caller);
 }
 
+/* With the arguments of a callback, so that a callback that ends in it need not save any. */
+static __attribute__((noinline)) void record_odd(const struct side_event_description *description,
+		const struct side_arg_vec *arguments, void *priv, void *caller)
+{
+	(void)description;
+	record_slow(priv, arguments, NULL, caller);
+}
+
+/* Is this the child of a vfork()? One instruction with its comparison, and one for the place. */
+static inline bool is_vforked(void)
+{
+#if defined(__x86_64__) && defined(__LP64__)
+	bool vforked;
+
+	__asm__ volatile("movq agent_vforked@gottpoff(%%rip), %%rax\n\t"
+			 "cmpl $0, %%fs:(%%rax)"
+			 : "=@ccne"(vforked)
+			 :
+			 : "rax");
+	return vforked;
+#else
+	return agent_vforked;
+#endif
+}
+
 /* Has the event rings, is this a thread that may publish, and is the stack worth a try? */
 static inline bool is_usual(const struct agent_event *event, const struct ring_producer *producer)
 {
-	return __builtin_expect(producer && !agent_vforked &&
-					!__atomic_load_n(&event->large, __ATOMIC_RELAXED),
-			1);
+	return __builtin_expect(producer != NULL, 1) && __builtin_expect(!is_vforked(), 1) &&
+			__builtin_expect(!__atomic_load_n(&event->large, __ATOMIC_RELAXED), 1);
 }
 
 /* ---- one scalar ---- */
 
 /* Whose size is known here, so that nothing stands between the argument and the ring. */
-#define DEFINE_RECORD_CELL(size)                                                         \
-	static void record_cell_##size(const struct side_event_description *description, \
-			const struct side_arg_vec *arguments, void *priv, void *caller)  \
-	{                                                                                \
-		const struct side_arg *cell = side_ptr_get(arguments->sav);              \
-		struct agent_event *event = priv;                                        \
-		struct ring_producer *producer = rings(event);                           \
-                                                                                         \
-		(void)description;                                                       \
-		if (__builtin_expect(!producer || agent_vforked, 0) ||                   \
-				__builtin_expect(arguments->len != 1 || !cell, 0) ||     \
-				__builtin_expect(cell->type.v != event->cell_label, 0))  \
-			record_slow(event, arguments, NULL, caller);                     \
-		else                                                                     \
-			ring_publish(producer, event->id, &cell->u, size);               \
+#define DEFINE_RECORD_CELL(size)                                                           \
+	static void record_cell_##size(const struct side_event_description *description,   \
+			const struct side_arg_vec *arguments, void *priv, void *caller)    \
+	{                                                                                  \
+		const struct side_arg *cell = side_ptr_get(arguments->sav);                \
+		const struct agent_event *event = priv;                                    \
+		struct ring_producer *producer = rings(event);                             \
+                                                                                           \
+		if (__builtin_expect(!producer, 0) || __builtin_expect(is_vforked(), 0) || \
+				__builtin_expect(arguments->len != 1, 0) ||                \
+				__builtin_expect(!cell, 0) ||                              \
+				__builtin_expect(cell->type.v != event->cell_label, 0))    \
+			record_odd(description, arguments, priv, caller);                  \
+		else                                                                       \
+			ring_publish(producer, event->id, &cell->u, size);                 \
 	}
 
 DEFINE_RECORD_CELL(1)
