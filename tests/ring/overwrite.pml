@@ -15,6 +15,7 @@
  *	CLAIM_LATE	the claim is stored after the bytes
  *	CLAIM_FALLS	a shorter record takes back the claim of an aborted longer one
  *	MARK_LATE	a block's mark is stored after the head
+ *	MARK_ONE	a record over several blocks marks the last of them only
  *	NOT_EXTENDED	the first record of a block may be compact
  *	CLAIM_EARLY	the reader looks at the claim before it copies
  *	CLAIM_NOT	the reader goes by the head alone
@@ -25,7 +26,6 @@
 #define END 10 /* Positions that are written, at most. */
 #define NOBODY 2
 #define NONE 255
-#define SLOT(p) (((p) / BLOCK) % BLOCKS)
 
 /* Shared memory. */
 byte head = 0;
@@ -65,7 +65,7 @@ start:
 		if
 		:: end = position + 1
 		:: position + 2 <= END -> end = position + 2
-		:: position + 3 <= END -> end = position + 3
+		:: position + 3 <= END -> end = position + 3 /* A whole block in it. */
 		fi;
 		/* A compact record needs the epoch of the one before it; an extended one is always right. */
 		if
@@ -104,10 +104,18 @@ start:
 	atomic { LEAVE_OR_DIE; claim = end };
 #endif
 #ifndef MARK_LATE
+	/* Blocks that the record reaches or covers: the one after the block of its first byte, and so on. */
+	at = position / BLOCK;
+#ifdef MARK_ONE
 	if
-	:: position / BLOCK != end / BLOCK -> atomic { LEAVE_OR_DIE; marks[SLOT(end)] = end }
+	:: at < end / BLOCK -> at = end / BLOCK - 1
 	:: else
 	fi;
+#endif
+	do
+	:: at >= end / BLOCK -> break
+	:: else -> atomic { LEAVE_OR_DIE; at = at + 1; marks[at % BLOCKS] = end }
+	od;
 #endif
 	atomic {
 		LEAVE_OR_DIE;
@@ -126,7 +134,7 @@ start:
 	atomic {
 		LEAVE_OR_DIE;
 		if
-		:: position / BLOCK != end / BLOCK -> marks[SLOT(end)] = end
+		:: position / BLOCK != end / BLOCK -> marks[(end / BLOCK) % BLOCKS] = end
 		:: else
 		fi;
 		section = NOBODY
@@ -222,7 +230,7 @@ end:
 
 init {
 	atomic {
-		run thread(0, 5);
+		run thread(0, 4);
 		run thread(1, 1);
 		run reader()
 	}

@@ -10,6 +10,9 @@
  *inner one first, although the outer one had written up to that instruction. killed	the handler
  *kills the process. The ring must be as before, and usable.
  *
+ * The same for rings that overwrite (where the marks of blocks and the claim must stay right), rings
+ * per thread, and records in two parts.
+ *
  * Last, a debugger: stepping through a whole publication ends, with a record that is counted.
  */
 #include <signal.h>
@@ -61,6 +64,29 @@ static const struct publication publications[] = {
 		{300, 20, true, true},
 };
 #define PUBLICATIONS (sizeof(publications) / sizeof(publications[0]))
+
+/* The sections to try. */
+static const struct kind {
+	const char *name;
+	enum ring_mode mode;
+	enum ring_placement placement;
+	bool parts;
+	unsigned int way;
+	bool all; /* All publications, also in a short run; else one in three. */
+} kinds[] = {
+		{"discard", RING_MODE_DISCARD, RING_PER_CPU, false, 0, true},
+		{"discard", RING_MODE_DISCARD, RING_PER_CPU, false, 1, false},
+		{"discard, parts", RING_MODE_DISCARD, RING_PER_CPU, true, 1, false},
+		{"discard, per thread, parts", RING_MODE_DISCARD, RING_PER_THREAD, true, 0, false},
+		{"overwrite", RING_MODE_OVERWRITE, RING_PER_CPU, false, 0, false},
+		{"overwrite, parts", RING_MODE_OVERWRITE, RING_PER_CPU, true, 1, false},
+		{"overwrite, per thread", RING_MODE_OVERWRITE, RING_PER_THREAD, false, 1, false},
+		{"overwrite, per thread, parts", RING_MODE_OVERWRITE, RING_PER_THREAD, true, 0,
+				false},
+};
+#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+static const struct kind *kind;
 
 static struct ring_producer *producer;
 static struct ring_consumer *consumer;
@@ -128,43 +154,73 @@ static void trap(int signal, siginfo_t *info, void *context)
 
 static int publish(const struct publication *publication)
 {
+	uint32_t part = publication->size / 3;
+
+	if (kind->parts)
+		return ring_publish_parts(producer, publication->id, payload, part, payload + part,
+				publication->size - part);
 	return ring_publish(producer, publication->id, payload, publication->size);
 }
 
-/* All that is in the rings, as text: "inner+40 " and the like, or what is wrong. */
+/* Overwrite mode: what we have seen of each ring, by position. */
+static uint64_t drained[RING_RINGS_MAX];
+
+/* What is new in a ring: 1 and a span, or 0. */
+static int take(uint32_t ring, struct ring_span *span)
+{
+	static unsigned char buffer[1 << 14];
+	struct ring_control *control = producer->places[ring].control;
+	/* Of prepare(); nothing was published since. A window's end is never before its begin. */
+	bool alias = kind->mode == RING_MODE_OVERWRITE && control->last_timestamp == 1;
+	int rc;
+
+	if (alias)
+		control->last_timestamp = ring_clock_now((enum ring_clock)producer->clock);
+	rc = kind->mode == RING_MODE_OVERWRITE
+			? ring_consumer_snapshot(consumer, ring, buffer, span)
+			: ring_consumer_peek(consumer, ring, span);
+
+	if (alias)
+		control->last_timestamp = 1;
+	CHECK(rc >= 0, "%d: %s", rc, ring_consumer_error(consumer, ring));
+	if (rc == 1 && kind->mode != RING_MODE_OVERWRITE)
+		drained[ring] = span->position;
+	CHECK(rc == 0 || span->position <= drained[ring], "the window begins too late");
+	return rc;
+}
+
+/* All that is new in the rings, as text: "inner outer " and the like, or what is wrong. */
 static void drain(char *text, size_t room, const struct publication *outer)
 {
 	*text = '\0';
-	for (uint32_t cpu = 0; cpu < producer->rings; cpu++) {
-		const unsigned char *at, *end;
+	for (uint32_t ring = 0; ring < producer->rings; ring++) {
+		const unsigned char *at, *end, *fresh;
 		struct ring_span span;
 		uint64_t time = 0;
-		int rc = ring_consumer_peek(consumer, cpu, &span);
 
-		CHECK(rc >= 0, "%s", ring_consumer_error(consumer, cpu));
-		if (!rc)
+		if (!take(ring, &span))
 			continue;
 		at = span.data;
 		end = at + span.size;
+		fresh = at + (drained[ring] - span.position);
 		time = span.first_timestamp;
 		while (at < end) {
 			struct decoded record = decode_header(at, time);
+			bool inner = record.id == 7 && !memcmp(record.payload, "inner", 6);
 
-			if (record.id == 7 && !memcmp(record.payload, "inner", 6)) {
-				strncat(text, "inner ", room - strlen(text) - 1);
-				at = record.payload + 6;
-			} else {
-				CHECK(record.id == outer->id, "id %u", record.id);
-				CHECK(!memcmp(record.payload, payload, outer->size), "payload");
-				strncat(text, "outer ", room - strlen(text) - 1);
-				at = record.payload + outer->size;
-			}
+			CHECK(inner || record.id == outer->id, "id %u", record.id);
+			CHECK(inner || !memcmp(record.payload, payload, outer->size), "payload");
+			if (at >= fresh)
+				strncat(text, inner ? "inner " : "outer ", room - strlen(text) - 1);
+			at = record.payload + (inner ? 6 : outer->size);
 			CHECK(record.timestamp >= time, "time runs back");
 			CHECK(record.timestamp <= span.end_timestamp, "end");
 			time = record.timestamp;
 		}
 		CHECK(at == end, "a record over the end");
-		ring_consumer_release(consumer, cpu, &span);
+		drained[ring] = span.position + span.size;
+		if (kind->mode != RING_MODE_OVERWRITE)
+			ring_consumer_release(consumer, ring, &span);
 	}
 }
 
@@ -287,6 +343,9 @@ static bool run_killed(const struct publication *publication, const struct way *
 	ring_consumer_unmap(consumer);
 	CHECK(ring_consumer_map(ring_fd, NULL, &consumer) == 0, "ring_consumer_map");
 	drain(text, sizeof(text), publication);
+	/* The record that the child began with is still in the window. */
+	if (kind->mode == RING_MODE_OVERWRITE && !strncmp(text, "inner ", 6))
+		memmove(text, text + 6, strlen(text + 6) + 1);
 	CHECK(!strcmp(text, killed ? "" : "outer "), "%lx: after the kill: %s", at, text);
 	CHECK(publish(publication) == 0, "after the kill");
 	drain(text, sizeof(text), publication);
@@ -332,27 +391,52 @@ static void test_stepping(void)
 	printf("stepping: given up after %lu steps\n", steps);
 }
 
-static void test_way(const struct way *way)
+static bool begin(const struct way *way)
 {
-	struct ring_geometry geometry = {
-			.rings = ring_possible_cpus(), .event_slots = 1, .size = 1 << 14};
-	unsigned int points = 0;
+	struct ring_geometry geometry = {.rings = ring_possible_cpus(),
+			.event_slots = 1,
+			.size = 1 << 14,
+			.mode = kind->mode,
+			.placement = kind->placement};
 
+	memset(drained, 0, sizeof(drained));
 	ring_fd = way_create(way, &geometry);
 	producer = ring_fd < 0 ? NULL : way_map(way, ring_fd, -1);
 	if (!producer)
-		return;
+		return false;
 	CHECK(ring_consumer_map(ring_fd, &geometry, &consumer) == 0, "ring_consumer_map");
-	for (unsigned int i = 0; i < PUBLICATIONS; i++)
-		points += test_publication(&publications[i], way);
-	printf("%s: %u instructions interrupted and killed at\n", way->name, points);
-	test_stepping();
+	return true;
+}
+
+static void end(void)
+{
 	/* rseq_cs is left clear: the code may be unmapped. */
 	for (int i = 0; i < 8; i++)
 		CHECK(rseq_area()[8 + i] == 0, "rseq_cs left");
 	ring_producer_unmap(producer);
 	ring_consumer_unmap(consumer);
 	close(ring_fd);
+}
+
+/* Rings of its own for each publication: all records in a window have one of two sizes. */
+static void test_kind(const struct way *way)
+{
+	unsigned int points = 0;
+
+	for (unsigned int i = 0; i < PUBLICATIONS; i++) {
+		if (!test_is_long() && !kind->all && (i + (unsigned int)(kind - kinds)) % 3)
+			continue;
+		if (!begin(way))
+			return;
+		points += test_publication(&publications[i], way);
+		end();
+	}
+	printf("%s, %s: %u instructions interrupted and killed at\n", kind->name, way->name,
+			points);
+	if (begin(way)) {
+		test_stepping();
+		end();
+	}
 }
 
 int main(void)
@@ -364,8 +448,11 @@ int main(void)
 	for (unsigned int i = 0; i < sizeof(payload); i++)
 		payload[i] = (unsigned char)(i * 7 + 1);
 	sigaction(SIGTRAP, &trapping, NULL);
-	test_way(&ways[0]);
-	test_way(&ways[1]);
+	for (kind = kinds; kind < kinds + KINDS; kind++) {
+		test_kind(&ways[kind->way]);
+		if (test_is_long())
+			test_kind(&ways[kind->way ^ 1]);
+	}
 	return 0;
 }
 
