@@ -97,6 +97,16 @@ static bool ring_slot_change(
 	return true;
 }
 
+/* Whether it is worth while to look: a search that finds nothing takes a system call a ring. */
+static bool ring_slots_worth(struct ring_producer *producer)
+{
+	uint64_t looked = __atomic_load_n(&producer->slots_looked_ns, __ATOMIC_RELAXED);
+
+	return !looked ||
+			(uint64_t)ring_clock_read_ns(CLOCK_MONOTONIC) - looked >
+			RING_SLOTS_AGAIN_NS;
+}
+
 /* A ring that is free, or whose owner is gone. */
 static uint32_t ring_slot_search(struct ring_producer *producer, uint32_t thread)
 {
@@ -110,6 +120,8 @@ static uint32_t ring_slot_search(struct ring_producer *producer, uint32_t thread
 				return ring;
 		}
 	}
+	__atomic_store_n(&producer->slots_looked_ns, (uint64_t)ring_clock_read_ns(CLOCK_MONOTONIC),
+			__ATOMIC_RELAXED);
 	return RING_SLOT_NONE;
 }
 
@@ -125,16 +137,6 @@ static uint32_t ring_slot_find_own(struct ring_producer *producer, uint32_t thre
 	return RING_SLOT_NONE;
 }
 
-/* Whether it is worth while to look: a search that finds nothing takes a system call a ring. */
-static bool ring_slots_worth(struct ring_producer *producer)
-{
-	uint64_t looked = __atomic_load_n(&producer->slots_looked_ns, __ATOMIC_RELAXED);
-
-	return !looked ||
-			(uint64_t)ring_clock_read_ns(CLOCK_MONOTONIC) - looked >
-			RING_SLOTS_AGAIN_NS;
-}
-
 bool ring_slot_take(struct ring_producer *producer)
 {
 	unsigned char *data;
@@ -147,12 +149,8 @@ bool ring_slot_take(struct ring_producer *producer)
 	ring = ring_slot_find_own(producer, thread);
 	if (ring == RING_SLOT_NONE)
 		ring = ring_slot_search(producer, thread);
-	if (ring == RING_SLOT_NONE) {
-		__atomic_store_n(&producer->slots_looked_ns,
-				(uint64_t)ring_clock_read_ns(CLOCK_MONOTONIC), __ATOMIC_RELAXED);
+	if (ring == RING_SLOT_NONE)
 		return false;
-	}
-	__atomic_store_n(&producer->slots_looked_ns, 0, __ATOMIC_RELAXED);
 	if (ring_slot(producer) != RING_SLOT_NONE && ring_slot(producer) != ring) {
 		/* A handler was faster. */
 		ring_slot_give_back(producer, ring);
