@@ -14,55 +14,155 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "filter/filter.h"
 #include "visit/visit.h"
 
 #define EVENT_SLOTS 256
+#define STREAM_MAX ((size_t)4 << 20)
 
-static unsigned char message[WIRE_MESSAGE_MAX];
-static unsigned char stream[4 << 20];
-static size_t stream_size;
+/* ---- what is said ---- */
 
-static void reply(int fd, ssize_t size, const int *fds, size_t nr_fds)
+static uint32_t random_next(uint64_t *seed)
 {
-	if (size > 0)
-		wire_send(fd, message, (size_t)size, fds, nr_fds, wire_deadline(1000));
+	*seed = *seed * 6364136223846793005u + 1442695040888963407u;
+	return (uint32_t)(*seed >> 33);
 }
 
-static void make_rings(struct consumer *consumer, int *ring_fd)
+static void damage(struct consumer *consumer, size_t size)
 {
-	consumer->geometry = (struct ring_geometry){
-			.rings = ring_possible_cpus(),
+	static const unsigned char interesting[] = {0, 1, 2, 0x7f, 0x80, 0xff};
+	uint32_t changes = random_next(&consumer->mutate) % 3;
+
+	while (changes--) {
+		/* Not the header: its checks are simple, and tests/wire has them. */
+		size_t at = 16 + random_next(&consumer->mutate) % (size - 16);
+
+		if (random_next(&consumer->mutate) % 2)
+			consumer->message[at] = interesting[random_next(&consumer->mutate) %
+					sizeof(interesting)];
+		else
+			consumer->message[at] ^=
+					(unsigned char)(1u << random_next(&consumer->mutate) % 8);
+	}
+}
+
+static void reply(struct consumer *consumer, int fd, ssize_t size, const int *fds, size_t nr_fds)
+{
+	if (size <= 0)
+		abort();
+	if (consumer->mutate)
+		damage(consumer, (size_t)size);
+	wire_send(fd, consumer->message, (size_t)size, fds, nr_fds, wire_deadline(1000));
+}
+
+static void make_rings(struct consumer *consumer, uint32_t index,
+		const struct consumer_channel *channel, int *ring_fd)
+{
+	struct consumer_heard *heard = &consumer->heard[index];
+
+	heard->geometry = (struct ring_geometry){
+			.rings = channel->placement == RING_PER_THREAD ? 16 : ring_possible_cpus(),
 			.event_slots = EVENT_SLOTS,
 			.size = consumer->ring_size ? consumer->ring_size : 1 << 20,
 			.clock = RING_CLOCK_MONOTONIC,
+			.mode = channel->mode,
+			.placement = channel->placement,
+			.block_timeout_us = channel->mode == RING_MODE_BLOCK ? 1000 : 0,
 	};
-	if (consumer->rings)
-		ring_consumer_unmap(consumer->rings);
-	consumer->rings = NULL;
-	if (ring_memory_create(&consumer->geometry, ring_fd) ||
-			ring_consumer_map(*ring_fd, &consumer->geometry, &consumer->rings))
+	if (heard->rings)
+		ring_consumer_unmap(heard->rings);
+	heard->rings = NULL;
+	if (ring_memory_create(&heard->geometry, ring_fd) ||
+			ring_consumer_map(*ring_fd, &heard->geometry, &heard->rings))
 		abort();
 }
+
+static void say_rule(struct consumer *consumer, int fd, uint32_t channel,
+		const struct consumer_rule *from)
+{
+	struct wire_rule rule = {
+			.channel = channel,
+			.patterns = from->patterns,
+			.nr_patterns = from->nr_patterns,
+			.contexts = from->contexts,
+			.nr_contexts = from->nr_contexts,
+	};
+	struct filter_error error;
+	void *program = NULL;
+	size_t size = 0;
+
+	if (from->filter && filter_parse(from->filter, &program, &size, &error)) {
+		fprintf(stderr, "%s: column %u: %s\n", from->filter, error.column, error.text);
+		abort();
+	}
+	rule.filter = program;
+	rule.filter_size = (uint32_t)size;
+	reply(consumer, fd, wire_encode_rule(consumer->message, WIRE_MESSAGE_MAX, &rule), NULL, 0);
+	free(program);
+}
+
+static void say_channel(struct consumer *consumer, int fd, uint32_t index,
+		const struct consumer_channel *from)
+{
+	struct wire_channel channel = {
+			.index = index,
+			.name = from->name,
+			.nr_rules = from->nr_rules,
+			.contexts = from->contexts,
+			.nr_contexts = from->nr_contexts,
+	};
+	uint32_t i;
+	int ring;
+
+	if (consumer->to_hello == ANSWER_WRONG_FDS)
+		ring = dup(consumer->doorbell);
+	else
+		make_rings(consumer, index, from, &ring);
+	reply(consumer, fd, wire_encode_channel(consumer->message, WIRE_MESSAGE_MAX, &channel),
+			&ring, 1);
+	close(ring);
+	for (i = 0; i < from->nr_rules; i++)
+		say_rule(consumer, fd, index, &from->rules[i]);
+}
+
+static void say_config(struct consumer *consumer, int fd)
+{
+	const struct consumer_rule rule = {
+			.patterns = consumer->patterns, .nr_patterns = consumer->nr_patterns};
+	const struct consumer_channel ring = {.name = "ring", .rules = &rule, .nr_rules = 1};
+	const struct consumer_channel *channels =
+			consumer->nr_channels ? consumer->channels : &ring;
+	bool refuse = consumer->to_hello == ANSWER_REFUSE;
+	struct wire_config config = {
+			.accepted = !refuse,
+			.reason = refuse ? "the test says so" : "",
+			.flags = consumer->list_only ? WIRE_CONFIG_LIST_ONLY : 0,
+			.instance = 7,
+			.max_events = CONSUMER_EVENTS_MAX,
+			.max_description = 1 << 20,
+			.nr_channels = consumer->nr_channels ? consumer->nr_channels : 1,
+			.frequency = 1000000000,
+			.offset_s = 1234,
+	};
+	bool with_fds = !refuse && consumer->to_hello != ANSWER_NO_FDS && !consumer->list_only;
+	uint32_t i;
+
+	if (consumer->list_only)
+		config.nr_channels = 0;
+	reply(consumer, fd, wire_encode_config(consumer->message, WIRE_MESSAGE_MAX, &config),
+			&consumer->doorbell, with_fds);
+	for (i = 0; i < config.nr_channels && with_fds; i++)
+		say_channel(consumer, fd, i, &channels[i]);
+}
+
+/* ---- what is heard ---- */
 
 /* False: the connection is over. */
 static bool answer_hello(struct consumer *consumer, int fd, size_t size)
 {
-	struct wire_config config = {
-			.accepted = consumer->to_hello != ANSWER_REFUSE,
-			.reason = consumer->to_hello == ANSWER_REFUSE ? "the test says so" : "",
-			.max_events = CONSUMER_EVENTS_MAX,
-			.max_description = 1 << 20,
-			.nr_channels = 1,
-	};
-	struct wire_channel channel = {.name = "ring", .nr_rules = 1};
-	struct wire_rule rule = {
-			.patterns = consumer->patterns,
-			.nr_patterns = consumer->nr_patterns,
-	};
 	struct wire_hello hello;
-	int doorbell = consumer->doorbell, ring;
 
-	if (wire_decode_hello(message, size, &hello))
+	if (wire_decode_hello(consumer->message, size, &hello))
 		abort();
 	consumer->hellos++;
 	consumer->parent_token = hello.parent_token;
@@ -70,26 +170,22 @@ static bool answer_hello(struct consumer *consumer, int fd, size_t size)
 	case ANSWER_NOTHING: return true;
 	case ANSWER_HANG_UP: return false;
 	case ANSWER_GARBAGE:
-		memset(message, 'x', 100);
-		reply(fd, 100, NULL, 0);
+		memset(consumer->message, 'x', 100);
+		wire_send(fd, consumer->message, 100, NULL, 0, wire_deadline(1000));
 		return true;
-	case ANSWER_REFUSE:
-	case ANSWER_NO_FDS:
-		reply(fd, wire_encode_config(message, sizeof(message), &config), NULL, 0);
-		return true;
-	case ANSWER_WRONG_FDS:
-		reply(fd, wire_encode_config(message, sizeof(message), &config), &doorbell, 1);
-		reply(fd, wire_encode_channel(message, sizeof(message), &channel), &doorbell, 1);
-		reply(fd, wire_encode_rule(message, sizeof(message), &rule), NULL, 0);
-		return true;
-	case ANSWER_WELL: break;
+	default: say_config(consumer, fd); return !consumer->mutate;
 	}
-	make_rings(consumer, &ring);
-	reply(fd, wire_encode_config(message, sizeof(message), &config), &doorbell, 1);
-	reply(fd, wire_encode_channel(message, sizeof(message), &channel), &ring, 1);
-	reply(fd, wire_encode_rule(message, sizeof(message), &rule), NULL, 0);
-	close(ring);
-	return true;
+}
+
+static void note_contexts(char to[64], const char *names, uint32_t nr)
+{
+	to[0] = 0;
+	while (nr--) {
+		strcat(to, names);
+		if (nr)
+			strcat(to, ",");
+		names += strlen(names) + 1;
+	}
 }
 
 /* Note the names; gather what is refused. */
@@ -98,29 +194,41 @@ static uint32_t read_stream(struct consumer *consumer, struct wire_refused *refu
 	uint32_t nr_refused = 0;
 	size_t at = 0;
 
-	while (at < stream_size) {
+	while (at < consumer->stream_size) {
+		const char *names;
+		struct consumer_heard *heard;
 		struct wire_event_head head;
 		struct visit_owned *owned;
 		char *name;
 
-		memcpy(&head, stream + at, sizeof(head));
-		at += sizeof(head) + head.contexts_size;
-		if (head.id >= CONSUMER_EVENTS_MAX || at + head.size > stream_size ||
-				visit_description_decode(stream + at, head.size, &owned, NULL))
+		memcpy(&head, consumer->stream + at, sizeof(head));
+		at += sizeof(head);
+		names = (const char *)consumer->stream + at;
+		at += head.contexts_size;
+		if (head.id >= CONSUMER_EVENTS_MAX || head.channel >= CONSUMER_CHANNELS_MAX ||
+				at + head.size > consumer->stream_size ||
+				!wire_strings_valid(names, head.nr_contexts, head.contexts_size) ||
+				visit_description_decode(
+						consumer->stream + at, head.size, &owned, NULL))
 			abort();
 		at += head.size;
-		name = consumer->names[head.id];
-		snprintf(name, sizeof(consumer->names[0]), "%s:%s",
+		heard = &consumer->heard[head.channel];
+		name = heard->names[head.id];
+		snprintf(name, sizeof(heard->names[0]), "%s:%s",
 				side_ptr_get(owned->desc->provider_name),
 				side_ptr_get(owned->desc->event_name));
+		note_contexts(heard->contexts[head.id], names, head.nr_contexts);
 		visit_owned_free(owned);
-		if (consumer->refuse && !strcmp(name, consumer->refuse))
+		if (consumer->refuse && !strcmp(name, consumer->refuse)) {
 			refused[nr_refused++] = (struct wire_refused){
 					.id = head.id,
+					.channel = head.channel,
 					.reason = WIRE_REFUSAL_UNSUPPORTED,
 			};
-		else
-			consumer->nr_events++;
+			continue;
+		}
+		heard->nr_events++;
+		consumer->nr_events++;
 	}
 	return nr_refused;
 }
@@ -131,21 +239,21 @@ static bool answer_events(struct consumer *consumer, int fd, size_t size)
 	struct wire_ack ack = {.last = true, .refused = refused};
 	struct wire_events events;
 
-	if (wire_decode_events(message, size, &events) ||
-			stream_size + events.size > sizeof(stream))
+	if (wire_decode_events(consumer->message, size, &events) ||
+			consumer->stream_size + events.size > STREAM_MAX)
 		abort();
-	memcpy(stream + stream_size, events.bytes, events.size);
-	stream_size += events.size;
+	memcpy(consumer->stream + consumer->stream_size, events.bytes, events.size);
+	consumer->stream_size += events.size;
 	if (!events.last)
 		return true;
 	consumer->batches++;
 	ack.nr_refused = read_stream(consumer, refused);
-	stream_size = 0;
+	consumer->stream_size = 0;
 	if (consumer->to_events == ANSWER_NOTHING)
 		return true;
 	if (consumer->to_events == ANSWER_HANG_UP)
 		return false;
-	reply(fd, wire_encode_ack(message, sizeof(message), &ack), NULL, 0);
+	reply(consumer, fd, wire_encode_ack(consumer->message, WIRE_MESSAGE_MAX, &ack), NULL, 0);
 	return true;
 }
 
@@ -159,15 +267,19 @@ static void serve(struct consumer *consumer, int fd)
 
 		if (poll(polls, 2, -1) < 0 || polls[1].revents)
 			return;
-		size = wire_receive(fd, message, sizeof(message), NULL, NULL, 0);
+		size = wire_receive(fd, consumer->message, WIRE_MESSAGE_MAX, NULL, NULL, 0);
 		if (size == -EAGAIN)
 			continue;
 		if (size <= 0)
 			return;
 		pthread_mutex_lock(&consumer->lock);
-		switch (wire_message_type(message, (size_t)size)) {
+		switch (wire_message_type(consumer->message, (size_t)size)) {
 		case WIRE_HELLO: go_on = answer_hello(consumer, fd, (size_t)size); break;
 		case WIRE_EVENTS: go_on = answer_events(consumer, fd, (size_t)size); break;
+		case WIRE_BYE:
+			consumer->byes++;
+			go_on = false;
+			break;
 		default: abort();
 		}
 		pthread_mutex_unlock(&consumer->lock);
@@ -190,7 +302,7 @@ static void *consumer_thread(void *argument)
 		fd = accept4(consumer->listener, NULL, NULL, SOCK_CLOEXEC);
 		if (fd < 0)
 			continue;
-		stream_size = 0;
+		consumer->stream_size = 0;
 		serve(consumer, fd);
 		close(fd);
 	}
@@ -201,6 +313,9 @@ void consumer_start(struct consumer *consumer)
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 
 	pthread_mutex_init(&consumer->lock, NULL);
+	consumer->message = malloc(WIRE_MESSAGE_MAX);
+	consumer->stream = malloc(STREAM_MAX);
+	assert_true(consumer->message && consumer->stream);
 	strcpy(consumer->dir, "/tmp/side-agent-test-XXXXXX");
 	assert_non_null(mkdtemp(consumer->dir));
 	snprintf(consumer->path, sizeof(consumer->path), "%s/s", consumer->dir);
@@ -221,15 +336,45 @@ void consumer_sync(struct consumer *consumer)
 
 void consumer_stop(struct consumer *consumer)
 {
+	uint32_t i;
+
 	close(consumer->stop[1]);
 	pthread_join(consumer->thread, NULL);
 	close(consumer->stop[0]);
 	close(consumer->listener);
 	close(consumer->doorbell);
-	if (consumer->rings)
-		ring_consumer_unmap(consumer->rings);
+	for (i = 0; i < CONSUMER_CHANNELS_MAX; i++)
+		if (consumer->heard[i].rings)
+			ring_consumer_unmap(consumer->heard[i].rings);
+	free(consumer->message);
+	free(consumer->stream);
 	unlink(consumer->path);
 	rmdir(consumer->dir);
+}
+
+static bool find_id(struct consumer *consumer, uint32_t channel, const char *name, uint32_t *id)
+{
+	consumer_sync(consumer);
+	for (*id = 0; *id < CONSUMER_EVENTS_MAX; ++*id)
+		if (!strcmp(consumer->heard[channel].names[*id], name))
+			return true;
+	return false;
+}
+
+uint32_t consumer_id(struct consumer *consumer, uint32_t channel, const char *name)
+{
+	uint32_t id;
+
+	if (!find_id(consumer, channel, name, &id))
+		fail_msg("%s was not described", name);
+	return id;
+}
+
+bool consumer_knows(struct consumer *consumer, uint32_t channel, const char *name)
+{
+	uint32_t id;
+
+	return find_id(consumer, channel, name, &id);
 }
 
 struct lost_sum {
@@ -248,19 +393,26 @@ static int add_lost(void *data, uint32_t cpu, uint32_t slot, const uint64_t *cou
 	return 0;
 }
 
-uint64_t consumer_lost(struct consumer *consumer, uint32_t slot, enum ring_loss reason)
+uint64_t consumer_lost_in(
+		struct consumer *consumer, uint32_t channel, uint32_t slot, enum ring_loss reason)
 {
+	struct consumer_heard *heard = &consumer->heard[channel];
 	struct lost_sum sum = {
 			.slot = slot == UINT32_MAX ? EVENT_SLOTS - 1 : slot,
 			.reason = reason,
 	};
-	uint32_t cpu;
+	uint32_t ring;
 
 	consumer_sync(consumer);
-	for (cpu = 0; cpu < consumer->geometry.rings; cpu++)
-		ring_consumer_lost_each(consumer->rings, cpu, add_lost, &sum);
+	for (ring = 0; ring < heard->geometry.rings; ring++)
+		ring_consumer_lost_each(heard->rings, ring, add_lost, &sum);
 	consumer_sync(consumer);
 	return sum.sum;
+}
+
+uint64_t consumer_lost(struct consumer *consumer, uint32_t slot, enum ring_loss reason)
+{
+	return consumer_lost_in(consumer, 0, slot, reason);
 }
 
 /* docs/spec/recording.md section 1, little-endian hosts. */
@@ -282,18 +434,19 @@ static size_t read_header(const unsigned char *record, uint32_t *id)
 	return 13;
 }
 
-uint64_t consumer_drain(struct consumer *consumer, size_t payload,
+uint64_t consumer_drain_channel(struct consumer *consumer, uint32_t channel, size_t payload,
 		void (*visit)(void *user, uint32_t cpu, uint32_t id, const unsigned char *payload),
 		void *user)
 {
+	struct consumer_heard *heard = &consumer->heard[channel];
 	uint64_t nr = 0;
-	uint32_t cpu;
+	uint32_t ring;
 
 	consumer_sync(consumer);
-	for (cpu = 0; cpu < consumer->geometry.rings; cpu++) {
+	for (ring = 0; ring < heard->geometry.rings; ring++) {
 		struct ring_span span;
 
-		while (ring_consumer_peek(consumer->rings, cpu, &span) > 0) {
+		while (ring_consumer_peek(heard->rings, ring, &span) > 0) {
 			const unsigned char *at = span.data;
 			const unsigned char *end = at + span.size;
 
@@ -303,14 +456,21 @@ uint64_t consumer_drain(struct consumer *consumer, size_t payload,
 				at += read_header(at, &id);
 				assert_true(at + payload <= end);
 				if (visit)
-					visit(user, cpu, id, at);
+					visit(user, ring, id, at);
 				at += payload;
 				nr++;
 			}
 			assert_true(at == end);
-			ring_consumer_release(consumer->rings, cpu, &span);
+			ring_consumer_release(heard->rings, ring, &span);
 		}
 	}
 	consumer_sync(consumer);
 	return nr;
+}
+
+uint64_t consumer_drain(struct consumer *consumer, size_t payload,
+		void (*visit)(void *user, uint32_t cpu, uint32_t id, const unsigned char *payload),
+		void *user)
+{
+	return consumer_drain_channel(consumer, 0, payload, visit, user);
 }

@@ -53,14 +53,7 @@ static unsigned int count_entries(const char *path)
 
 static uint32_t id_of(struct consumer *consumer, const char *name)
 {
-	uint32_t id;
-
-	consumer_sync(consumer);
-	for (id = 0; id < CONSUMER_EVENTS_MAX; id++)
-		if (!strcmp(consumer->names[id], name))
-			return id;
-	fail_msg("%s was not described", name);
-	return 0;
+	return consumer_id(consumer, 0, name);
 }
 
 /* ---- threads ---- */
