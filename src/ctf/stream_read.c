@@ -90,7 +90,10 @@ int ctf_stream_reader_open(struct ctf_stream_reader *stream, struct ctf_trace_cl
 		ctf_stream_reader_close(stream);
 		return -ENOMEM;
 	}
-	ctf_window_start(&stream->window, classes->trace.path, stream->info.name, stat);
+	if (ctf_window_start(&stream->window, classes->trace.path, stream->info.name, stat)) {
+		ctf_stream_reader_close(stream);
+		return -ENOMEM;
+	}
 	return 1;
 }
 
@@ -213,9 +216,18 @@ static int damage(struct ctf_stream_reader *stream, const char *what, const char
 	return 1;
 }
 
-/* The file cannot be read any further. */
+/* The file cannot be read any further, or only behind what is damaged. */
 static int unreadable(struct ctf_stream_reader *stream)
 {
+	uint64_t resume = stream->window.resume;
+
+	if (resume > stream->packet) {
+		damage(stream, stream->decoder.why, "the reading goes on at the next packet");
+		stream->item.cut = false;
+		stream->packet = resume;
+		stream->state = CTF_STREAM_PACKET;
+		return 1;
+	}
 	snprintf(stream->text, sizeof(stream->text),
 			"%s/%s cannot be read from byte %" PRIu64 " on: %s; what follows in it is "
 			"not shown",
@@ -228,8 +240,19 @@ static int unreadable(struct ctf_stream_reader *stream)
 /* All packets that are there were read. */
 static int end_of_file(struct ctf_stream_reader *stream)
 {
+	uint64_t strange, first;
+
 	stream->state = CTF_STREAM_END;
+	strange = stream->window.unzstd ? ctf_unzstd_strange(stream->window.unzstd, &first) : 0;
 	stream->grown = ctf_window_grown(&stream->window);
+	if (strange) {
+		snprintf(stream->text, sizeof(stream->text),
+				"%s/%s is damaged: %" PRIu64
+				" bytes of it, the first at byte %" PRIu64
+				", are no zstd frames; the packets in them are missing",
+				stream->classes->trace.path, stream->info.name, strange, first);
+		return tell(stream);
+	}
 	if (!stream->window.shrunk || stream->shrink_told)
 		return 0;
 	snprintf(stream->text, sizeof(stream->text),

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ctf/compress.h"
 #include "ctf/window.h"
 
 /* So that sizes in bits fit. */
@@ -15,24 +16,13 @@ static uint64_t sane_size(off_t size)
 	return (uint64_t)size < UINT64_C(1) << 60 ? (uint64_t)size : UINT64_C(1) << 60;
 }
 
-void ctf_window_start(struct ctf_window *window, const char *dir, const char *name,
-		const struct stat *stat)
-{
-	*window = (struct ctf_window){
-			.dir = dir,
-			.name = name,
-			.device = stat->st_dev,
-			.inode = stat->st_ino,
-			.size = sane_size(stat->st_size),
-			.normal = CTF_WINDOW_NORMAL,
-	};
-}
-
 void ctf_window_free(struct ctf_window *window)
 {
 	free(window->bytes);
 	window->bytes = NULL;
 	window->room = window->count = 0;
+	ctf_unzstd_free(window->unzstd);
+	window->unzstd = NULL;
 }
 
 static int fail(struct ctf_window *window, const char *why)
@@ -62,14 +52,51 @@ static int reopen(struct ctf_window *window)
 	return fd;
 }
 
-static int make_room(struct ctf_window *window, size_t size)
+int ctf_window_start(struct ctf_window *window, const char *dir, const char *name,
+		const struct stat *stat)
 {
+	int fd, ret = 0;
+
+	*window = (struct ctf_window){
+			.dir = dir,
+			.name = name,
+			.device = stat->st_dev,
+			.inode = stat->st_ino,
+			.size = sane_size(stat->st_size),
+			.normal = CTF_WINDOW_NORMAL,
+	};
+	if (!ctf_is_compressed(name, NULL))
+		return 0;
+	fd = reopen(window);
+	if (fd < 0) /* Said when it is to be read. */
+		return fd == -ENOMEM ? fd : 0;
+	if (ctf_unzstd_is_meant(fd, name)) {
+		window->unzstd = ctf_unzstd_create(fd, window->size);
+		if (window->unzstd)
+			window->size = ctf_unzstd_size(window->unzstd);
+		else
+			ret = -ENOMEM;
+	}
+	close(fd);
+	return ret;
+}
+
+/* The first `kept` bytes stay. */
+static int make_room(struct ctf_window *window, size_t size, size_t kept)
+{
+	uint8_t *bytes;
+
 	if (size <= window->room)
 		return 0;
-	ctf_window_free(window);
-	window->bytes = malloc(size);
-	if (!window->bytes)
+	if (!kept) {
+		free(window->bytes);
+		window->bytes = NULL;
+		window->room = 0;
+	}
+	bytes = realloc(window->bytes, size);
+	if (!bytes)
 		return -ENOMEM;
+	window->bytes = bytes;
 	window->room = size;
 	return 0;
 }
@@ -94,6 +121,44 @@ static int read_all(struct ctf_window *window, int fd, size_t size)
 	return 0;
 }
 
+/* As read_all(), of what is in the frames. */
+static int decode_all(struct ctf_window *window, int fd, size_t size)
+{
+	while (window->count < size) {
+		size_t got;
+		int ret = ctf_unzstd_read(window->unzstd, fd, window->at + window->count,
+				window->bytes + window->count, size - window->count, &got,
+				&window->why, &window->resume);
+
+		if (ret == -EIO)
+			window->count = 0;
+		if (ret)
+			return ret;
+		if (!got) {
+			window->shrunk = true;
+			window->size = window->at + window->count;
+			return 0;
+		}
+		window->count += got;
+	}
+	return 0;
+}
+
+/*
+ * Plain files are read anew from `from` on; what came out of frames and is still wanted moves to
+ * the front.
+ */
+static size_t keep(struct ctf_window *window, uint64_t from)
+{
+	size_t kept = 0;
+
+	if (window->unzstd && from >= window->at && from < window->at + window->count) {
+		kept = (size_t)(window->at + window->count - from);
+		memmove(window->bytes, window->bytes + (from - window->at), kept);
+	}
+	return kept;
+}
+
 int ctf_window_load(struct ctf_window *window, uint64_t from, size_t wanted)
 {
 	uint64_t left = from < window->size ? window->size - from : 0;
@@ -102,30 +167,34 @@ int ctf_window_load(struct ctf_window *window, uint64_t from, size_t wanted)
 
 	if (size > left)
 		size = (size_t)left;
+	window->count = keep(window, from);
 	window->at = from;
-	window->count = 0;
-	if (!size)
+	window->resume = 0;
+	if (window->count > size)
+		window->count = size;
+	if (window->count == size)
 		return 0;
-	ret = make_room(window, size);
+	ret = make_room(window, size, window->count);
 	if (ret)
 		return ret;
 	fd = reopen(window);
 	if (fd < 0)
 		return fd;
-	ret = read_all(window, fd, size);
+	ret = window->unzstd ? decode_all(window, fd, size) : read_all(window, fd, size);
 	/* The next window comes from the disk while this one is being decoded. */
-	if (!ret && size < left)
+	if (!ret && size < left && !window->unzstd)
 		(void)posix_fadvise(fd, (off_t)(from + size), (off_t)window->normal,
 				POSIX_FADV_WILLNEED);
 	close(fd);
 	return ret;
 }
 
-uint64_t ctf_window_grown(const struct ctf_window *window)
+uint64_t ctf_window_grown(struct ctf_window *window)
 {
+	uint64_t size;
 	struct stat stat;
 	char *path;
-	int ret;
+	int fd, ret;
 
 	if (window->shrunk || asprintf(&path, "%s/%s", window->dir, window->name) < 0)
 		return 0;
@@ -133,5 +202,16 @@ uint64_t ctf_window_grown(const struct ctf_window *window)
 	free(path);
 	if (ret || stat.st_dev != window->device || stat.st_ino != window->inode)
 		return 0;
-	return sane_size(stat.st_size) > window->size ? sane_size(stat.st_size) : 0;
+	size = sane_size(stat.st_size);
+	if (!window->unzstd)
+		return size > window->size ? size : 0;
+	if (size <= ctf_unzstd_file_size(window->unzstd))
+		return 0;
+	fd = reopen(window);
+	if (fd < 0)
+		return 0;
+	ctf_unzstd_grow(window->unzstd, fd, size);
+	close(fd);
+	size = ctf_unzstd_size(window->unzstd);
+	return size > window->size ? size : 0;
 }

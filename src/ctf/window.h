@@ -14,6 +14,8 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
+#include "ctf/unzstd.h"
+
 /*
  * What is loaded at once for each file, unless there are very many of them or a record needs more.
  * Tests make it small.
@@ -33,24 +35,26 @@ struct ctf_window {
 	size_t normal;
 	uint8_t *bytes;
 	size_t room;
-	uint64_t at;     /* What is loaded: from this byte of the file on … */
-	size_t count;    /* … so many. */
-	bool shrunk;     /* The file has become shorter: size is what was left. */
-	const char *why; /* What is wrong, as the end of a sentence. */
+	uint64_t at;               /* What is loaded: from this byte of the file on … */
+	size_t count;              /* … so many. */
+	bool shrunk;               /* The file has become shorter: size is what was left. */
+	const char *why;           /* What is wrong, as the end of a sentence. */
+	struct ctf_unzstd *unzstd; /* Offsets are those of what is in the frames; or NULL. */
+	uint64_t resume;           /* After -EIO: where to read on, behind what is damaged; or 0. */
 };
 
-/* The file as it was seen; nothing is read. */
-void ctf_window_start(struct ctf_window *window, const char *dir, const char *name,
+/* The file as it was seen. Nothing of it is loaded. -ENOMEM. */
+int ctf_window_start(struct ctf_window *window, const char *dir, const char *name,
 		const struct stat *stat);
 void ctf_window_free(struct ctf_window *window);
 
 /*
  * Load what stands from the byte `from` on: at least `wanted` bytes if the file has them. Returns
- * 0, -ENOMEM, or -EIO (why is set).
+ * 0, -ENOMEM, or -EIO (why and resume are set).
  */
 int ctf_window_load(struct ctf_window *window, uint64_t from, size_t wanted);
 
-/* The size of the file now, if it has grown; else 0. */
-uint64_t ctf_window_grown(const struct ctf_window *window);
+/* The size of the file now, if it has grown; else 0. What has been loaded stays. */
+uint64_t ctf_window_grown(struct ctf_window *window);
 
 #endif /* CTF_WINDOW_H */
