@@ -170,7 +170,12 @@ struct expand_options {
 
 struct view_arguments {
 	struct text_list patterns;
+	const char *where;
+	const char *from;
+	const char *to;
 	uint64_t count;
+	uint64_t threads;
+	bool follow;
 	bool attributes;
 	bool repair;
 };

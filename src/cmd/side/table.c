@@ -150,6 +150,33 @@ static const struct option view_table[] = {
 		.sentence = "Show the events that match PATTERN. May be given several times; see `side help patterns`.",
 	},
 	{
+		.name = "where",
+		.argument = "EXPR",
+		.kind = OPTION_TEXT,
+		.offset = offsetof(struct view_arguments, where),
+		.standard = "all events",
+		.sentence = "Show the events for which EXPR is true, as in `size > 4096 && "
+				"$ctx.procname == \"redis*\"`; see `side help filters`.",
+	},
+	{
+		.name = "from",
+		.argument = "TIME",
+		.kind = OPTION_TEXT,
+		.offset = offsetof(struct view_arguments, from),
+		.standard = "the beginning",
+		.sentence = "Show nothing that happened before TIME: HH:MM[:SS[.FRACTION]] on the day "
+				"on which the trace begins, the same behind YYYY-MM-DD and a blank or T (and "
+				"before Z: in UTC), SECONDS since 1970, or +SECONDS since the first event.",
+	},
+	{
+		.name = "to",
+		.argument = "TIME",
+		.kind = OPTION_TEXT,
+		.offset = offsetof(struct view_arguments, to),
+		.standard = "the end",
+		.sentence = "Show nothing that happened after TIME, which is written as for `--from`.",
+	},
+	{
 		.letter = 'n',
 		.name = "count",
 		.argument = "COUNT",
@@ -159,11 +186,28 @@ static const struct option view_table[] = {
 		.sentence = "Stop after COUNT events.",
 	},
 	{
+		.letter = 'f',
+		.name = "follow",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct view_arguments, follow),
+		.sentence = "Go on while the trace is being recorded: show what is added, new processes "
+				"too, about a second after it happened, until no recorder writes to DIR "
+				"any more.",
+	},
+	{
 		.letter = 'a',
 		.name = "attributes",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct view_arguments, attributes),
 		.sentence = "Show the attributes of events and types, too.",
+	},
+	{
+		.name = "threads",
+		.argument = "COUNT",
+		.kind = OPTION_NUMBER,
+		.offset = offsetof(struct view_arguments, threads),
+		.standard = "one a processor; a small trace is shown with one",
+		.sentence = "Read with COUNT threads. What is shown does not depend on it.",
 	},
 	{
 		.name = "repair",
@@ -183,13 +227,17 @@ static const char *const view_paragraphs[] = {
 	"What was lost while recording is printed where it is known, and summed up at the end on "
 	"standard error.",
 	"What cannot be read is said on standard error, all else is shown, and the exit status is "
-	"1. A recording that goes on is shown as it was when the command began.",
+	"1. A recording that goes on is shown as it was when the command began, unless `--follow` is "
+	"given.",
 	NULL,
 };
 
 static const struct example view_examples[] = {
 	{ "side view trace", "Print a whole trace." },
 	{ "side view trace -e 'libc:malloc' -n 20", "Print the first 20 calls of malloc." },
+	{ "side view trace --where 'size > 4096' --from +1.5 --to +2",
+		"Print what was large in half a second." },
+	{ "side view --follow trace", "Watch what is being recorded." },
 	{ "side view --color=always trace | less -R", "Page through it with colours." },
 	{ "side view --json trace | jq -r .event | sort | uniq -c", "Count events by name." },
 	{ "side view --repair trace", "Mend what a killed recorder left, and print it." },

@@ -3,6 +3,7 @@
 #include "command.h"
 #include "say.h"
 #include "view.h"
+#include "where.h"
 
 #include "wire/pattern.h"
 
@@ -63,6 +64,15 @@ static int check_directory(const char *path)
 	}
 }
 
+static int read_time(const char *option, const char *text, struct view_time *time)
+{
+	if (!text || view_time_parse(text, time))
+		return COMMAND_DONE;
+	return say_error(COMMAND_USAGE,
+			"write 12:34:56.789, 2026-01-31T12:34:56Z, seconds since 1970, or +1.5",
+			"`--%s` is no time: %.128s", option, text);
+}
+
 int cmd_view(const struct parsed *parsed)
 {
 	const struct view_arguments *arguments = &parsed->options.view;
@@ -74,24 +84,34 @@ int cmd_view(const struct parsed *parsed)
 			.attributes = arguments->attributes,
 			.repair = arguments->repair,
 			.limit = arguments->count,
+			.follow = arguments->follow,
+			.threads = arguments->threads < 64 ? (unsigned int)arguments->threads : 64,
 			.say = say_for_view,
 	};
-	static char buffer[64 << 10]; /* stdio takes 4 KiB on pipes. */
+	struct where where = {0};
 	int status = command_select(&arguments->patterns, &selection.patterns);
 
+	if (!status && arguments->where)
+		status = where_parse("where", arguments->where, &where);
+	if (!status)
+		status = read_time("from", arguments->from, &options.from);
+	if (!status)
+		status = read_time("to", arguments->to, &options.to);
 	if (!status)
 		status = check_directory(options.dir);
 	if (status) {
+		where_free(&where);
 		free(selection.patterns);
 		return status;
 	}
-	if (!isatty(STDOUT_FILENO))
-		setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
+	if (arguments->where)
+		options.where = &where;
 	if (selection.nr_patterns) {
 		options.wanted = wanted;
 		options.wanted_context = &selection;
 	}
 	status = cmd_view_run(&options);
+	where_free(&where);
 	free(selection.patterns);
 	return status;
 }

@@ -538,19 +538,18 @@ static void damage_item(
 }
 
 /* Times that are asked for hold for all that has a time, but for what is broken. */
-static bool is_in_time(const struct view_options *options, const struct ctf_item *item)
+static bool is_in_time(const struct view_lines *lines, const struct ctf_item *item)
 {
 	return !item->timed || item->kind == CTF_ITEM_DAMAGE ||
-			(item->ns >= options->from_ns && item->ns <= options->to_ns);
+			(item->ns >= lines->from_ns && item->ns <= lines->to_ns);
 }
 
 int view_line_item(struct view_line *line, const struct ctf_item *item, struct view_entry *entry)
 {
-	const struct view_options *options = line->lines->options;
 	size_t start = view_out_size(out_of(line));
 	int ret = 1;
 
-	if (options->has_times && !is_in_time(options, item))
+	if (line->lines->has_times && !is_in_time(line->lines, item))
 		return 0;
 	*entry = (struct view_entry){.ns = item->ns,
 			.cycles = item->cycles,

@@ -17,6 +17,9 @@
 struct view_lines {
 	const struct view_options *options;
 	const struct view_sink_ops *ops;
+	bool has_times;
+	int64_t from_ns; /* Both included. */
+	int64_t to_ns;
 	pthread_mutex_t mutex; /* Whoever makes what stands in ctf_event_class.user holds it. */
 };
 

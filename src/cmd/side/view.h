@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "cmd/side/view-time.h"
+
 struct where;
 
 enum view_message { VIEW_ERROR, VIEW_NOTE };
@@ -20,10 +22,9 @@ struct view_options {
 	uint64_t limit;  /* Show at most so many events; 0: all. */
 	bool follow;     /* Go on while the trace is being recorded. */
 
-	/* Only what happened from … to (both included), in nanoseconds since 1970. */
-	bool has_times;
-	int64_t from_ns;
-	int64_t to_ns;
+	/* Only what happened from … to (both included). */
+	struct view_time from;
+	struct view_time to;
 
 	/* A condition on events, or NULL. */
 	const struct where *where;
