@@ -36,7 +36,8 @@ def test_bash_loads_it():
 
 
 def test_verbs():
-    equal(complete("side "), ["expand", "help", "list", "record", "recover", "view"])
+    equal(complete("side "), ["expand", "export", "help", "list", "record", "recover", "report",
+                              "view"])
     equal(complete("side rec"), ["record", "recover"])
     equal(complete("side -q v"), ["view"])
     equal(complete("side --color never l"), ["list"])

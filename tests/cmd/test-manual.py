@@ -9,8 +9,8 @@ PAGES = {os.path.basename(path)[:-2]: path for path in os.environ["PAGES"].split
 
 
 def test_pages_are_there():
-    equal(sorted(PAGES), ["side", "side-expand", "side-list", "side-record", "side-recover",
-                          "side-view"])
+    equal(sorted(PAGES), ["side", "side-expand", "side-export", "side-list", "side-record",
+                          "side-recover", "side-report", "side-view"])
 
 
 def test_lint():

@@ -5,7 +5,7 @@ import signal
 
 from harness import *
 
-VERBS = ["record", "recover", "list", "view", "expand", "help"]
+VERBS = ["record", "recover", "list", "view", "expand", "report", "export", "help"]
 ESCAPE = "\033["
 
 

@@ -28,7 +28,16 @@ enum command_status {
 	COMMAND_SIGNAL = 128, /* + number of the signal */
 };
 
-enum verb_id { VERB_RECORD, VERB_RECOVER, VERB_LIST, VERB_VIEW, VERB_EXPAND, VERB_HELP };
+enum verb_id {
+	VERB_RECORD,
+	VERB_RECOVER,
+	VERB_LIST,
+	VERB_VIEW,
+	VERB_EXPAND,
+	VERB_REPORT,
+	VERB_EXPORT,
+	VERB_HELP
+};
 
 /* How the value of an option is read, and the C type that it is stored as. */
 enum option_kind {
@@ -62,7 +71,8 @@ struct option {
 	const char *name;
 	const char *argument; /* what it is called in help; NULL for a flag */
 	bool optional;        /* the argument may be left out, and stands behind `=` only */
-	bool ordered;         /* `offset` is that of a struct option_uses: the order counts */
+	bool two;     /* two arguments, the second one always a word of its own; OPTION_LIST */
+	bool ordered; /* `offset` is that of a struct option_uses: the order counts */
 	enum option_kind kind;
 	enum completion completion;
 	size_t offset;              /* of the value in the struct of the verb */
@@ -180,13 +190,55 @@ struct view_arguments {
 	bool repair;
 };
 
+struct report_options {
+	struct text_list patterns;
+	const char *where;
+	const char *by;
+	struct text_list histograms;
+	struct text_list pairs; /* begin, end, begin, end, … */
+	const char *key;
+	uint64_t slowest;
+	uint64_t around;
+	uint64_t callers;
+	uint64_t rows;
+	bool across;
+	bool counts;
+	bool losses;
+};
+
+enum export_format {
+	EXPORT_PERFETTO,
+	EXPORT_CHROME,
+	EXPORT_CSV,
+	EXPORT_JSONL,
+	EXPORT_CTF1,
+	EXPORT_CTF2,
+};
+
+struct export_options {
+	struct text_list patterns;
+	const char *where;
+	int format; /* enum export_format */
+	const char *output;
+	struct text_list pairs;
+	const char *key;
+	bool across;
+};
+
 union verb_options {
 	struct record_options record;
 	struct recover_options recover;
 	struct list_options list;
 	struct view_arguments view;
 	struct expand_options expand;
+	struct report_options report;
+	struct export_options export;
 };
+
+/* table-analysis.c: the verbs that make something else of a trace. */
+extern const struct option command_report_options[], command_export_options[];
+extern const char *const command_report_paragraphs[], *const command_export_paragraphs[];
+extern const struct example command_report_examples[], command_export_examples[];
 
 /* table.c. Each array ends with an entry whose name is NULL. */
 extern const struct verb command_verbs[];
@@ -270,6 +322,8 @@ int cmd_recover(const struct parsed *parsed);
 int cmd_list(const struct parsed *parsed);
 int cmd_view(const struct parsed *parsed);
 int cmd_expand(const struct parsed *parsed);
+int cmd_report(const struct parsed *parsed);
+int cmd_export(const struct parsed *parsed);
 int cmd_help(const struct parsed *parsed);
 
 #endif /* SIDE_CMD_COMMAND_H */

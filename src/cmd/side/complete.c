@@ -40,7 +40,7 @@ static const char bash_words[] = "\n"
 				 "_side()\n"
 				 "{\n"
 				 "\tlocal line=${COMP_LINE:0:COMP_POINT} cur verb= option= want= "
-				 "options= taking= i prefix=\n"
+				 "options= taking= two= i prefix=\n"
 				 "\tlocal -a words\n"
 				 "\tCOMPREPLY=()\n"
 				 "\tread -ra words <<<\"$line\"\n"
@@ -81,6 +81,12 @@ static void bash_options(FILE *out, const struct option *const *tables)
 			fprintf(out, "%s--%s", separator, option->name);
 			separator = " ";
 		}
+	}
+	fputs("'\n\t\ttwo='", out);
+	separator = "";
+	for (const struct option *option = tables[1]; option && option->name; option++) {
+		if (option->two)
+			fprintf(out, "%s--%s", separator, option->name), separator = " ";
 	}
 	fputs("'\n", out);
 }
@@ -154,6 +160,10 @@ static const char bash_option[] =
 		"\t\tcur=${cur#*=}\n"
 		"\telif ((${#words[@]} > 2)); then\n"
 		"\t\toption=${words[-2]}\n"
+		"\t\t# The second of two arguments.\n"
+		"\t\t[[ \" $two \" == *\" ${option%%=*} \"* ]] && option=${option%%=*}\n"
+		"\t\t((${#words[@]} > 3)) && [[ \" $two \" == *\" ${words[-3]} \"* ]] &&\n"
+		"\t\t\toption=${words[-3]}\n"
 		"\tfi\n"
 		"\tcase \"$verb $option\" in\n";
 
@@ -301,6 +311,8 @@ static void zsh_option(FILE *out, const struct option *option)
 		} else if (option->argument) {
 			fprintf(out, "%s:%s:%s", option->optional ? ":" : "", option->argument,
 					zsh_action(option));
+			if (option->two)
+				fprintf(out, ":%s:%s", option->argument, zsh_action(option));
 		}
 		fprintf(out, "'%s", letter ? " " : " \\\n");
 	}

@@ -80,6 +80,8 @@ static int run(const struct parsed *parsed)
 	case VERB_RECOVER: return cmd_recover(parsed);
 	case VERB_VIEW: return cmd_view(parsed);
 	case VERB_EXPAND: return cmd_expand(parsed);
+	case VERB_REPORT: return cmd_report(parsed);
+	case VERB_EXPORT: return cmd_export(parsed);
 	case VERB_HELP: return cmd_help(parsed);
 	}
 	return COMMAND_USAGE;

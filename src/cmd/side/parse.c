@@ -385,7 +385,7 @@ static const struct option *find(
 
 static int missing_argument(struct parser *parser, const struct option *option)
 {
-	advise(parser, "write `--%s=%s`", option->name, option->argument);
+	advise(parser, "write `--%s%c%s`", option->name, option->two ? ' ' : '=', option->argument);
 	return complain(parser, "`--%s` needs its %s", option->name, option->argument);
 }
 
@@ -395,6 +395,7 @@ static int parse_long(struct parser *parser)
 	size_t length = text ? (size_t)(text - name) : strlen(name);
 	void *base;
 	const struct option *option = find(parser, name, length, 0, &base);
+	int error;
 
 	if (!option)
 		return unknown_option(parser, name, length);
@@ -405,13 +406,17 @@ static int parse_long(struct parser *parser)
 		}
 		return store(parser, option, base, NULL);
 	}
-	if (text)
-		return store(parser, option, base, text + 1);
 	if (option->optional)
-		return store(parser, option, base, NULL);
+		return store(parser, option, base, text ? text + 1 : NULL);
+	if (!text && parser->at + 1 >= parser->argc)
+		return missing_argument(parser, option);
+	text = text ? text + 1 : parser->argv[++parser->at];
+	if (!option->two)
+		return store(parser, option, base, text);
 	if (parser->at + 1 >= parser->argc)
 		return missing_argument(parser, option);
-	return store(parser, option, base, parser->argv[++parser->at]);
+	error = store(parser, option, base, text);
+	return error ? error : store(parser, option, base, parser->argv[++parser->at]);
 }
 
 static int parse_letters(struct parser *parser)

@@ -244,7 +244,9 @@ static const struct example view_examples[] = {
 	{ .command = NULL },
 };
 
-static const char *const view_see_also[] = { "record", NULL };
+static const char *const view_see_also[] = { "export", "record", "report", NULL };
+static const char *const report_see_also[] = { "export", "record", "view", NULL };
+static const char *const export_see_also[] = { "record", "report", "view", NULL };
 
 /* expand */
 
@@ -312,6 +314,12 @@ const struct verb command_verbs[] = {
 	{ VERB_EXPAND, "expand", "DIR", COMPLETE_DIRECTORY, false, 1, 1, "there is no trace to expand",
 		"Make a plain trace of a compressed one.", expand_paragraphs, expand_table,
 		expand_examples, expand_see_also },
+	{ VERB_REPORT, "report", "DIR", COMPLETE_DIRECTORY, false, 1, 1, "there is no trace to report",
+		"Count, measure and compare the events of a trace.", command_report_paragraphs,
+		command_report_options, command_report_examples, report_see_also },
+	{ VERB_EXPORT, "export", "DIR", COMPLETE_DIRECTORY, false, 1, 1, "there is no trace to export",
+		"Turn a trace into what other programs read.", command_export_paragraphs,
+		command_export_options, command_export_examples, export_see_also },
 	{ VERB_HELP, "help", "[VERB | TOPIC]", COMPLETE_VERB, false, 0, 1, NULL,
 		"Print the help of a verb or topic.", help_paragraphs, no_options, help_examples, nothing },
 	{ .name = NULL },
@@ -395,6 +403,8 @@ static const struct term json_terms[] = {
 		   "trace, source the file or process that has it; found is section if it stands in that "
 		   "file, registry if the process registered it at run time (or its file is gone); "
 		   "enabled, for a running process, whether somebody listens. View: event, time, ns (since 1970), procname, vpid, cpu, fields." },
+	{ "overview, process, count, histogram, durations, pair, slow, caller, lost, lost_packets",
+		"Report: what its tables have." },
 	{ "verb", "Help: the options and examples of a verb." },
 	{ "version", "Version: version of the program." },
 	{ NULL, NULL },
@@ -427,6 +437,7 @@ const char *const command_introduction[] = {
 const struct example command_examples[] = {
 	{ "side record -w libc -o trace -- ls -l", "Record a program." },
 	{ "side view trace", "Look at what it did." },
+	{ "side report trace", "See which events it has most of." },
 	{ "side list ./server", "See which events a program has." },
 	{ .command = NULL },
 };

@@ -168,6 +168,19 @@ static bool show_scalar(const struct view_show *show, const struct ctf_value *fr
 	}
 }
 
+bool where_number(const struct view_show *show, const struct ctf_value *value,
+		struct filter_value *number)
+{
+	*number = (struct filter_value){0};
+	return show_scalar(show, value, number);
+}
+
+bool where_plain_number(const struct ctf_value *value, struct filter_value *number)
+{
+	*number = (struct filter_value){0};
+	return plain_scalar(value, number);
+}
+
 /* ---- field classes ---- */
 
 /* The chosen option, as long as there is one in the other; NULL: nothing is chosen. */

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Chrome's trace events: one JSON object with an array of them, an event a line.
+ *
+ * Times are microseconds with three digits behind the point, since the first event: readers make
+ * doubles of them, which could not tell nanoseconds since 1970 apart. `start_ns` in otherData is
+ * the time of the first event.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/side/export.h"
+
+struct chrome {
+	struct keys told; /* Processes and threads that have been named. */
+	bool any;
+	bool started;
+	int64_t start_ns;
+	int64_t last_ns;
+};
+
+static void print(struct export *export, const char *format, ...)
+		__attribute__((format(printf, 2, 3)));
+
+static void print(struct export *export, const char *format, ...)
+{
+	char text[512];
+	va_list arguments;
+	int size;
+
+	va_start(arguments, format);
+	size = vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	view_out_put(&export->out, text, (size_t)size);
+}
+
+static void put_text(struct export *export, const char *text)
+{
+	view_json_quoted(&export->out, text, strlen(text));
+}
+
+static int start(struct export *export)
+{
+	export->state = calloc(1, sizeof(struct chrome));
+	view_out_text(&export->out, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
+	return export->state ? 0 : -ENOMEM;
+}
+
+static void begin(struct export *export, const char *kind, int64_t pid, int64_t tid)
+{
+	struct chrome *state = export->state;
+
+	if (state->any)
+		view_out_text(&export->out, ",\n");
+	state->any = true;
+	print(export, "{\"ph\":\"%s\",\"pid\":%" PRId64 ",\"tid\":%" PRId64, kind, pid, tid);
+}
+
+static void put_time(struct export *export, const struct ctf_item *item)
+{
+	struct chrome *state = export->state;
+	uint64_t since;
+
+	if (item->timed) {
+		if (!state->started)
+			state->start_ns = item->ns;
+		state->started = true;
+		state->last_ns = item->ns > state->start_ns ? item->ns : state->start_ns;
+	}
+	since = (uint64_t)state->last_ns - (uint64_t)state->start_ns;
+	print(export, ",\"ts\":%" PRIu64 ".%03" PRIu64, since / 1000, since % 1000);
+}
+
+/* The name of a process or thread, before its first event. */
+static int tell(struct export *export, const char *what, int64_t pid, int64_t tid, const char *name,
+		size_t size)
+{
+	struct chrome *state = export->state;
+	int64_t key[3] = {pid, tid, *what};
+	uint32_t known = state->told.count;
+	uint32_t number = keys_add(&state->told, key, sizeof(key));
+
+	if (number == KEYS_NONE)
+		return -ENOMEM;
+	if (number < known)
+		return 0;
+	begin(export, "M", pid, tid);
+	print(export, ",\"name\":\"%s\",\"args\":{\"name\":", what);
+	view_json_quoted(&export->out, name, size);
+	view_out_text(&export->out, "}}");
+	return 0;
+}
+
+static int tell_who(struct export *export, const struct ctf_item *item,
+		const struct walk_class *class, int64_t pid, int64_t tid)
+{
+	const struct export_class *own = class->own;
+	char text[512];
+	const char *name;
+	size_t size;
+	int ret;
+
+	export_process_name(export, own->process, text, sizeof(text));
+	ret = tell(export, "process_name", pid, 0, text, strlen(text));
+	if (ret)
+		return ret;
+	name = who_thread_name(&own->who, item, &size);
+	if (own->thread >= 0)
+		return name ? tell(export, "thread_name", pid, tid, name, size) : 0;
+	if (item->stream->cpu < 0)
+		snprintf(text, sizeof(text), "events");
+	else
+		snprintf(text, sizeof(text), "cpu %" PRId64, item->stream->cpu);
+	return tell(export, "thread_name", pid, tid, text, strlen(text));
+}
+
+/* Different for any two lanes of a process. */
+static void put_lane(struct export *export, const struct export_slice *slice)
+{
+	bool has_key = export->pairs.has_key;
+
+	print(export, ",\"id2\":{\"local\":\"%u.%u.%" PRId64 "\"}", slice->rule, slice->lane,
+			has_key ? 0 : slice->thread);
+}
+
+static int event(struct export *export, const struct ctf_item *item, struct walk_class *class,
+		const struct export_slice *slice)
+{
+	const struct export_class *own = class->own;
+	int64_t pid = export_pid(export, own->process);
+	int64_t tid = export_tid(item, own->thread);
+	const char *name = item->event->name, *colon = strchr(name, ':');
+	bool inside = slice && slice->nested && slice->thread >= 0;
+	const char *kind = !slice ? "i"
+			: inside  ? (slice->end ? "E" : "B")
+				  : (slice->end ? "e" : "b");
+	int ret = tell_who(export, item, class, pid, tid);
+
+	if (ret)
+		return ret;
+	begin(export, kind, slice && !inside ? export_pid(export, slice->process) : pid, tid);
+	put_time(export, item);
+	view_out_text(&export->out, ",\"cat\":");
+	view_json_quoted(&export->out, name, colon ? (size_t)(colon - name) : 0);
+	view_out_text(&export->out, ",\"name\":");
+	/* Ends of slices that may overlap are found by name and lane. */
+	put_text(export, slice && !inside ? export->pairs.rules[slice->rule].begin_text : name);
+	if (!slice)
+		view_out_text(&export->out, ",\"s\":\"t\"");
+	else if (!inside)
+		put_lane(export, slice);
+	view_out_text(&export->out, ",\"args\":{");
+	walk_json_values(&export->out, class, item);
+	view_out_text(&export->out, "}}");
+	return export->out.failed ? -ENOMEM : 0;
+}
+
+static int loss(struct export *export, const struct ctf_item *item, const struct walk_class *class)
+{
+	uint32_t process = who_of_trace(&export->who, item->trace);
+	const char *names[] = {"ring", "event", "reason"}, *text;
+	size_t size;
+
+	begin(export, "i", export_pid(export, process), 0);
+	put_time(export, item);
+	print(export, ",\"s\":\"p\",\"cat\":\"side\",\"name\":\"%s\",\"args\":{\"count\":%" PRIu64,
+			class                                                 ? "lost"
+					: item->kind == CTF_ITEM_LOST_PACKETS ? "lost packets"
+									      : "discarded",
+			class ? walk_lost_count(item) : item->count);
+	for (unsigned int i = 0; class && i < 3; i++) {
+		text = walk_lost_text(item, names[i], &size);
+		print(export, ",\"%s\":", names[i]);
+		view_json_quoted(&export->out, text, size);
+	}
+	if (!class) {
+		view_out_text(&export->out, ",\"stream\":");
+		put_text(export, item->stream->name);
+	}
+	view_out_text(&export->out, "}}");
+	return export->out.failed ? -ENOMEM : 0;
+}
+
+static int finish(struct export *export)
+{
+	struct chrome *state = export->state;
+
+	print(export, "\n],\"otherData\":{\"start_ns\":\"%" PRId64 "\"}}\n", state->start_ns);
+	return 0;
+}
+
+static void free_state(struct export *export)
+{
+	struct chrome *state = export->state;
+
+	if (state)
+		keys_free(&state->told);
+	free(state);
+}
+
+const struct export_ops export_chrome = {
+		.start = start,
+		.event = event,
+		.loss = loss,
+		.finish = finish,
+		.free = free_state,
+};

@@ -1,0 +1,541 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Values as Perfetto's DebugAnnotation messages, nested as they are in the event. By the
+ * description where there is one, else by the field classes.
+ *
+ * Enumerations become {label, value}; an absent optional and a null the text "null".
+ */
+#include <string.h>
+
+#include "cmd/side/export.h"
+
+/* Fields of DebugAnnotation. */
+enum {
+	NAME_NUMBER = 1,
+	BOOL = 2,
+	UINT = 3,
+	INT = 4,
+	DOUBLE = 5,
+	STRING = 6,
+	POINTER = 7,
+	NAME = 10,
+	DICT_ENTRIES = 11,
+	ARRAY_VALUES = 12,
+};
+#define EVENT_ANNOTATIONS 4 /* Of TrackEvent. */
+#define NAMES_MAX 65536
+
+/* ---- protocol buffers ---- */
+
+static void put_varint(struct view_out *out, uint64_t number)
+{
+	for (; number >= 0x80; number >>= 7)
+		view_out_char(out, (char)(number | 0x80));
+	view_out_char(out, (char)number);
+}
+
+void proto_number(struct view_out *out, unsigned int field, uint64_t number)
+{
+	put_varint(out, (uint64_t)field << 3);
+	put_varint(out, number);
+}
+
+void proto_bytes(struct view_out *out, unsigned int field, const char *bytes, size_t size)
+{
+	put_varint(out, (uint64_t)field << 3 | 2);
+	put_varint(out, size);
+	view_out_put(out, bytes, size);
+}
+
+void proto_double(struct view_out *out, unsigned int field, double number)
+{
+	uint64_t bits;
+	char bytes[8];
+
+	memcpy(&bits, &number, sizeof(bits));
+	for (unsigned int i = 0; i < 8; i++)
+		bytes[i] = (char)(bits >> 8 * i);
+	put_varint(out, (uint64_t)field << 3 | 1);
+	view_out_put(out, bytes, sizeof(bytes));
+}
+
+/* The size is written with 4 bytes whatever it is: it is known only at the end. */
+size_t proto_begin(struct view_out *out, unsigned int field)
+{
+	put_varint(out, (uint64_t)field << 3 | 2);
+	view_out_put(out, "\x80\x80\x80", 4);
+	return view_out_size(out);
+}
+
+void proto_end(struct view_out *out, size_t place)
+{
+	size_t size = view_out_size(out) - place;
+
+	if (out->failed)
+		return;
+	if (size >= 1u << 28)
+		out->failed = true; /* Larger than any record can be. */
+	for (unsigned int i = 0; i < 4; i++)
+		out->begin[place - 4 + i] = (char)((size >> 7 * i & 0x7f) | (i < 3 ? 0x80 : 0));
+}
+
+/* Length of a valid UTF-8 character, or 0. */
+static unsigned int utf8_length(const unsigned char *at, size_t left)
+{
+	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+	unsigned int c = at[0],
+		     length = c < 0x80 ? 1
+			: c < 0xc2     ? 0
+			: c < 0xe0     ? 2
+			: c < 0xf0     ? 3
+			: c < 0xf5     ? 4
+				       : 0;
+	uint32_t code;
+
+	if (length < 2 || length > left)
+		return length < 2 ? length : 0;
+	code = c & (0xffu >> (length + 1));
+	for (unsigned int i = 1; i < length; i++) {
+		if ((at[i] & 0xc0) != 0x80)
+			return 0;
+		code = code << 6 | (at[i] & 0x3f);
+	}
+	if (code < least[length] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
+		return 0;
+	return length;
+}
+
+void export_put_utf8(struct view_out *out, const char *text, size_t size)
+{
+	const unsigned char *at = (const unsigned char *)text;
+	size_t run = 0;
+
+	for (size_t i = 0; i < size;) {
+		unsigned int length = utf8_length(at + i, size - i);
+
+		if (length) {
+			run += length;
+			i += length;
+			continue;
+		}
+		view_out_put(out, text + i - run, run);
+		run = 0;
+		view_out_char(out, (char)(0xc0 | at[i] >> 6));
+		view_out_char(out, (char)(0x80 | (at[i] & 0x3f)));
+		i++;
+	}
+	view_out_put(out, text + size - run, run);
+}
+
+void proto_text(struct view_out *out, unsigned int field, const char *text, size_t size)
+{
+	size_t place = proto_begin(out, field);
+
+	export_put_utf8(out, text, size);
+	proto_end(out, place);
+}
+
+uint64_t export_intern(
+		struct export_names *names, struct view_out *fresh, const char *text, size_t size)
+{
+	uint32_t known = names->keys.count, number;
+	size_t place;
+
+	names->keys.limit = NAMES_MAX;
+	number = keys_add(&names->keys, text, size);
+	if (number == KEYS_NONE)
+		return 0;
+	if (number == known) {
+		place = proto_begin(fresh, names->field);
+		proto_number(fresh, 1, (uint64_t)number + 1);
+		proto_text(fresh, 2, text, size);
+		proto_end(fresh, place);
+	}
+	return (uint64_t)number + 1;
+}
+
+/* ---- annotations ---- */
+
+/* `field` is what the annotation is of what it stands in. */
+static size_t begin(
+		struct export_annotations *to, unsigned int field, const char *name, size_t size)
+{
+	size_t place = proto_begin(to->out, field);
+	uint64_t number;
+
+	if (name) {
+		number = export_intern(to->names, to->fresh, name, size);
+		if (number)
+			proto_number(to->out, NAME_NUMBER, number);
+		else
+			proto_text(to->out, NAME, name, size);
+	}
+	return place;
+}
+
+static size_t begin_copy(struct export_annotations *to, unsigned int field, const char *name,
+		size_t size, unsigned int copy)
+{
+	char numbered[1100];
+
+	if (copy < 2)
+		return begin(to, field, name, size);
+	return begin(to, field, numbered,
+			(size_t)snprintf(numbered, sizeof(numbered), "%.*s#%u",
+					size > 1024 ? 1024 : (int)size, name, copy));
+}
+
+static void put_null(struct export_annotations *to)
+{
+	proto_bytes(to->out, STRING, "null", 4);
+}
+
+static void put_integer(
+		struct export_annotations *to, uint64_t number, bool is_signed, unsigned int base)
+{
+	if (is_signed)
+		proto_number(to->out, INT, number);
+	else
+		proto_number(to->out, base == 16 ? POINTER : UINT, number);
+}
+
+static void put_value(struct export_annotations *to, const struct view_show *show,
+		const struct ctf_value *value, const struct ctf_value *companion);
+static void put_plain(struct export_annotations *to, const struct ctf_value *value);
+
+/* What has no form of its own here: as the view writes it. */
+static void put_as_json(struct export_annotations *to, const struct view_show *show,
+		const struct ctf_value *value)
+{
+	struct view_out json = {0};
+	struct view_sink sink = {.ops = &view_json_ops, .out = &json};
+	struct view_show bare = *show;
+	size_t size;
+
+	bare.wrapped = false;
+	view_side_value(&sink, &bare, value, NULL);
+	size = view_out_size(&json);
+	if (size >= 2 && *json.begin == '"')
+		proto_text(to->out, STRING, json.begin + 1, size - 2);
+	else
+		proto_text(to->out, STRING, json.begin, size);
+	if (json.failed)
+		to->out->failed = true;
+	view_out_free(&json);
+}
+
+/* ---- labels ---- */
+
+static void put_labels(struct export_annotations *to, const struct view_show *show,
+		const struct ctf_value *value)
+{
+	struct view_out labels = {0};
+	struct filter_value number;
+	uint32_t at = 0;
+	const char *label;
+	size_t size, place;
+
+	if (where_number(show, value, &number)) {
+		while (number.labels && (label = where_label(NULL, &number, &at, &size))) {
+			if (labels.at != labels.begin)
+				view_out_text(&labels, "|");
+			view_out_put(&labels, label, size);
+		}
+	}
+	place = begin(to, DICT_ENTRIES, "label", 5);
+	proto_text(to->out, STRING, labels.begin, view_out_size(&labels));
+	proto_end(to->out, place);
+	if (labels.failed)
+		to->out->failed = true;
+	view_out_free(&labels);
+}
+
+static void put_labelled(struct export_annotations *to, const struct view_show *show,
+		const struct ctf_value *value, const struct ctf_value *companion)
+{
+	size_t place;
+
+	put_labels(to, show, value);
+	place = begin(to, DICT_ENTRIES, "value", 5);
+	put_value(to, show->element, value, companion);
+	proto_end(to->out, place);
+}
+
+/* ---- compounds ---- */
+
+/* Members as annotations that are `field` of what is being written. */
+static void put_members(struct export_annotations *to, unsigned int field,
+		const struct view_show *show, const struct ctf_value *value)
+{
+	const struct ctf_value *member, *before = NULL;
+	struct ctf_cursor cursor;
+
+	ctf_cursor_start(&cursor, value);
+	for (uint32_t i = 0; i < show->part_count && (member = ctf_cursor_next(&cursor)); i++) {
+		const struct view_show *part = show->parts[i];
+
+		if (part) {
+			size_t place = begin_copy(
+					to, field, part->name, strlen(part->name), part->copy);
+
+			put_value(to, part, member, before);
+			proto_end(to->out, place);
+		}
+		before = member;
+	}
+}
+
+static void put_elements(struct export_annotations *to, const struct view_show *show,
+		const struct ctf_value *value)
+{
+	const struct ctf_value *element;
+	struct ctf_cursor cursor;
+
+	ctf_cursor_start(&cursor, value);
+	while ((element = ctf_cursor_next(&cursor))) {
+		size_t place = begin(to, ARRAY_VALUES, NULL, 0);
+
+		if (show)
+			put_value(to, show, element, NULL);
+		else
+			put_plain(to, element);
+		proto_end(to->out, place);
+	}
+}
+
+static void put_variant(struct export_annotations *to, const struct view_show *show,
+		const struct ctf_value *value, const struct ctf_value *selector)
+{
+	const struct ctf_value *option = value + 1;
+	const struct view_show *part = show->parts[option->member - value->type->members];
+	size_t place;
+
+	if (part) {
+		put_value(to, part, option, NULL);
+	} else if (show->kind == VIEW_SHOW_OPTIONAL || !selector) {
+		put_null(to);
+	} else {
+		place = begin(to, DICT_ENTRIES, "selector", 8);
+		put_integer(to, selector->u, selector->type->is_signed, 10);
+		proto_end(to->out, place);
+	}
+}
+
+static void put_value(struct export_annotations *to, const struct view_show *show,
+		const struct ctf_value *value, const struct ctf_value *companion)
+{
+	if (show->wrapped) {
+		companion = value + 1;
+		value = companion + companion->span;
+	}
+	switch (show->kind) {
+	case VIEW_SHOW_NULL: put_null(to); break;
+	case VIEW_SHOW_BOOL: proto_number(to->out, BOOL, value->u != 0); break;
+	case VIEW_SHOW_INTEGER:
+		put_integer(to, value->u, value->type->is_signed, show->base);
+		break;
+	case VIEW_SHOW_FLOAT: proto_double(to->out, DOUBLE, value->f); break;
+	case VIEW_SHOW_INT128:
+	case VIEW_SHOW_FLOAT128: put_as_json(to, show, value); break;
+	case VIEW_SHOW_STRING: proto_text(to->out, STRING, value->text, (size_t)value->size); break;
+	case VIEW_SHOW_STRUCT: put_members(to, DICT_ENTRIES, show, value); break;
+	case VIEW_SHOW_LIST: put_elements(to, show->element, value); break;
+	case VIEW_SHOW_ENUM:
+	case VIEW_SHOW_BITMAP: put_labelled(to, show, value, companion); break;
+	case VIEW_SHOW_OPTIONAL:
+	case VIEW_SHOW_VARIANT: put_variant(to, show, value, companion); break;
+	case VIEW_SHOW_DYNAMIC: export_annotate_dynamic(to, DICT_ENTRIES, value); break;
+	}
+}
+
+/* ---- field classes ---- */
+
+static void put_plain_members(
+		struct export_annotations *to, unsigned int field, const struct ctf_value *value)
+{
+	const struct ctf_value *member;
+	struct ctf_cursor cursor;
+
+	ctf_cursor_start(&cursor, value);
+	while ((member = ctf_cursor_next(&cursor))) {
+		const char *name = member->member->name + (member->member->name[0] == '_');
+		size_t place;
+
+		if (member->member->hidden)
+			continue;
+		place = begin(to, field, name, strlen(name));
+		put_plain(to, member);
+		proto_end(to->out, place);
+	}
+}
+
+static void put_plain_enum(struct export_annotations *to, const struct ctf_value *value)
+{
+	struct view_out labels = {0};
+	const char *label;
+	uint32_t at = 0;
+	size_t place;
+
+	while ((label = ctf_value_label(value, &at))) {
+		if (labels.at != labels.begin)
+			view_out_text(&labels, "|");
+		view_out_put(&labels, label, strlen(label));
+	}
+	place = begin(to, DICT_ENTRIES, "label", 5);
+	proto_text(to->out, STRING, labels.begin, view_out_size(&labels));
+	proto_end(to->out, place);
+	place = begin(to, DICT_ENTRIES, "value", 5);
+	put_integer(to, value->u, value->type->is_signed, value->type->base);
+	proto_end(to->out, place);
+	if (labels.failed)
+		to->out->failed = true;
+	view_out_free(&labels);
+}
+
+static void put_plain(struct export_annotations *to, const struct ctf_value *value)
+{
+	if (value->is_text) {
+		proto_text(to->out, STRING, value->text, (size_t)value->size);
+		return;
+	}
+	switch (value->type->kind) {
+	case CTF_INTEGER:
+		put_integer(to, value->u, value->type->is_signed, value->type->base);
+		break;
+	case CTF_FLOAT: proto_double(to->out, DOUBLE, value->f); break;
+	case CTF_ENUM:
+		if (value->type->boolean)
+			proto_number(to->out, BOOL, value->u != 0);
+		else
+			put_plain_enum(to, value);
+		break;
+	case CTF_STRING: break; /* Is text. */
+	case CTF_STRUCT: put_plain_members(to, DICT_ENTRIES, value); break;
+	case CTF_VARIANT: put_plain(to, value + 1); break;
+	case CTF_ARRAY:
+	case CTF_SEQUENCE: put_elements(to, NULL, value); break;
+	}
+}
+
+/* ---- dynamic values ---- */
+
+enum { NODE_STRUCT = 21, NODE_ARRAY = 22, NODE_ATTRIBUTES = 23 };
+
+/* A place in the list of nodes (docs/spec/recording.md, section 7). */
+struct nodes {
+	struct ctf_cursor cursor;
+	const struct ctf_value *node; /* NULL: the end, or not made like one. */
+};
+
+static void advance(struct nodes *nodes)
+{
+	const struct ctf_value *node = ctf_cursor_next(&nodes->cursor);
+
+	if (node &&
+			(node->type->kind != CTF_STRUCT || node->count != 4 ||
+					node[1].type->kind != CTF_INTEGER || !node[2].is_text ||
+					node[3].type->kind != CTF_ENUM ||
+					node[4].type->kind != CTF_VARIANT))
+		node = NULL;
+	nodes->node = node;
+}
+
+static void put_scalar_node(struct export_annotations *to, const struct ctf_value *node)
+{
+	const struct ctf_value *value = &node[4] + 1;
+	struct view_show show = {.kind = VIEW_SHOW_INT128, .base = 10, .plain = true};
+
+	if (node[3].u == 0) {
+		put_null(to);
+	} else if (node[3].u == 1) {
+		proto_number(to->out, BOOL, value->u != 0);
+	} else if (value->type->kind == CTF_STRUCT && value->count == 2) {
+		put_as_json(to, &show, value);
+	} else if (value->type->kind == CTF_STRUCT && value->count == 1 && value[1].packed) {
+		show.kind = VIEW_SHOW_FLOAT128;
+		show.big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
+		put_as_json(to, &show, value);
+	} else {
+		put_plain(to, value);
+	}
+}
+
+/* The node that stands here and all below it, which are taken off the list. */
+static void put_node(struct export_annotations *to, struct nodes *nodes, unsigned int field)
+{
+	const struct ctf_value *node = nodes->node;
+	uint64_t depth = node[1].u, kind = node[3].u;
+
+	if (kind != NODE_STRUCT && kind != NODE_ARRAY)
+		put_scalar_node(to, node);
+	advance(nodes);
+	while (nodes->node && nodes->node[1].u > depth) {
+		const struct ctf_value *child = nodes->node;
+		size_t place;
+
+		if (child[1].u > depth + 1 || child[3].u == NODE_ATTRIBUTES ||
+				(kind != NODE_STRUCT && kind != NODE_ARRAY)) {
+			advance(nodes); /* Attributes, which are not exported. */
+			continue;
+		}
+		if (kind == NODE_STRUCT)
+			place = begin(to, field, child[2].text, (size_t)child[2].size);
+		else
+			place = begin(to, ARRAY_VALUES, NULL, 0);
+		put_node(to, nodes, DICT_ENTRIES);
+		proto_end(to->out, place);
+	}
+}
+
+void export_annotate_dynamic(
+		struct export_annotations *to, unsigned int field, const struct ctf_value *list)
+{
+	struct nodes nodes;
+
+	ctf_cursor_start(&nodes.cursor, list);
+	advance(&nodes);
+	if (nodes.node && nodes.node[3].u != NODE_ATTRIBUTES)
+		put_node(to, &nodes, field);
+	else if (field == DICT_ENTRIES)
+		put_null(to);
+}
+
+/* ---- events ---- */
+
+void export_annotate(struct export_annotations *to, const struct walk_class *class,
+		const struct ctf_item *item)
+{
+	const struct view_event *event = class->view;
+
+	if (item->common_context)
+		put_plain_members(to, EVENT_ANNOTATIONS, item->common_context);
+	if (item->context)
+		put_plain_members(to, EVENT_ANNOTATIONS, item->context);
+	if (!item->fields)
+		return;
+	if (!event || !event->fields) {
+		put_plain_members(to, EVENT_ANNOTATIONS, item->fields);
+		return;
+	}
+	put_members(to, EVENT_ANNOTATIONS, event->fields, item->fields);
+	if (event->variadic)
+		export_annotate_dynamic(to, EVENT_ANNOTATIONS,
+				walk_member_at(item->fields, event->variadic_index));
+}
+
+void export_annotate_number(struct export_annotations *to, const char *name, uint64_t number)
+{
+	size_t place = begin(to, EVENT_ANNOTATIONS, name, strlen(name));
+
+	proto_number(to->out, UINT, number);
+	proto_end(to->out, place);
+}
+
+void export_annotate_text(
+		struct export_annotations *to, const char *name, const char *text, size_t size)
+{
+	size_t place = begin(to, EVENT_ANNOTATIONS, name, strlen(name));
+
+	proto_text(to->out, STRING, text, size);
+	proto_end(to->out, place);
+}

@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: MIT */
+/* The verb `export`: its command line, its file, and the way through the trace. */
+#include "cmd/side/export.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cmd/side/say.h"
+#include "cmd/side/view.h"
+
+#define FLUSH_SIZE (1u << 20)
+
+/* ---- the file ---- */
+
+int export_flush(struct export *export)
+{
+	const char *at = export->out.begin;
+
+	while (at < export->out.at) {
+		ssize_t done = write(export->fd, at, (size_t)(export->out.at - at));
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done <= 0) {
+			export->write_error = done < 0 ? -errno : -EIO;
+			return export->write_error;
+		}
+		at += done;
+	}
+	export->out.at = export->out.begin;
+	return export->out.failed ? -ENOMEM : 0;
+}
+
+static int say_cannot_write(const struct export *export, int error)
+{
+	/* Whoever read the other end had enough (`| head`): the usual end, no message. */
+	if (error == -EPIPE)
+		return COMMAND_SIGNAL + SIGPIPE;
+	return say_error(COMMAND_FAILED,
+			error == -ENOSPC ? "free some space there, or write to another place"
+					 : NULL,
+			"cannot write %s: %s", export->path, strerror(-error));
+}
+
+static bool is_binary(const struct export_options *options)
+{
+	return options->format == EXPORT_PERFETTO;
+}
+
+static int open_output(struct export *export)
+{
+	const char *path = export->options->output;
+	struct stat stat_of;
+
+	export->fd = STDOUT_FILENO;
+	export->path = "to standard output";
+	if (!path || !strcmp(path, "-")) {
+		if (is_binary(export->options) && isatty(STDOUT_FILENO))
+			return say_error(COMMAND_USAGE, "add `-o FILE`",
+					"a Perfetto trace is not for the terminal");
+		return COMMAND_DONE;
+	}
+	export->path = path;
+	/* A pipe, a device: written as it is. */
+	if (!stat(path, &stat_of) && !S_ISREG(stat_of.st_mode)) {
+		export->fd = open(path, O_WRONLY | O_CLOEXEC);
+	} else if (asprintf(&export->partial, "%s.partial", path) < 0) {
+		export->partial = NULL;
+		return say_cannot_write(export, -ENOMEM);
+	} else {
+		export->fd = open(export->partial, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	}
+	return export->fd < 0 ? say_cannot_write(export, -errno) : COMMAND_DONE;
+}
+
+/* The file gets its name, or is removed. */
+static int close_output(struct export *export, bool good)
+{
+	int error = 0;
+
+	if (export->fd > STDERR_FILENO && close(export->fd))
+		error = -errno;
+	if (export->partial && good && !error && rename(export->partial, export->path))
+		error = -errno;
+	if (export->partial && (!good || error))
+		unlink(export->partial);
+	free(export->partial);
+	return good && error ? say_cannot_write(export, error) : COMMAND_DONE;
+}
+
+/* ---- classes of events ---- */
+
+static void free_class(void *own)
+{
+	struct export_class *class = own;
+
+	pair_class_free(&class->pair);
+	if (class->format && class->ops->free_class)
+		class->ops->free_class(class->format);
+	free(class);
+}
+
+static void *create_class(void *user, struct walk_class *walk, const struct ctf_item *item)
+{
+	struct export *export = user;
+	struct export_class *class = calloc(1, sizeof(*class));
+
+	if (!class)
+		return NULL;
+	class->ops = export->ops;
+	if (pair_class_make(&export->pairs, &class->pair, item, walk->view)) {
+		free_class(class);
+		return NULL;
+	}
+	return class;
+}
+
+/* ---- slices ---- */
+
+/* Which lanes are taken in a rule and a process. */
+struct export_lanes {
+	bool *busy;
+	uint32_t room;
+	uint32_t first; /* No free one is before this. */
+};
+
+static struct export_lanes *lanes_of(struct export *export, unsigned int rule, uint32_t process)
+{
+	uint32_t key[2] = {rule, process}, known = export->lane_keys.count, number;
+	struct export_lanes *grown;
+
+	number = keys_add(&export->lane_keys, key, sizeof(key));
+	if (number == KEYS_NONE)
+		return NULL;
+	if (number == known) {
+		grown = realloc(export->lanes, (known + 1) * sizeof(*grown));
+		if (!grown)
+			return NULL;
+		export->lanes = grown;
+		grown[known] = (struct export_lanes){0};
+	}
+	return &export->lanes[number];
+}
+
+static int take_lane(struct export_lanes *lanes, uint32_t *lane)
+{
+	while (lanes->first < lanes->room && lanes->busy[lanes->first])
+		lanes->first++;
+	if (lanes->first == lanes->room) {
+		uint32_t room = lanes->room ? lanes->room * 2 : 8;
+		bool *grown = realloc(lanes->busy, room * sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		memset(grown + lanes->room, 0, (room - lanes->room) * sizeof(*grown));
+		lanes->busy = grown;
+		lanes->room = room;
+	}
+	*lane = lanes->first;
+	lanes->busy[*lane] = true;
+	return 0;
+}
+
+static int begin_slice(struct export *export, const struct ctf_item *item, struct walk_class *class,
+		struct export_slice *slice, const struct pair_key *key)
+{
+	struct export_class *own = class->own;
+	struct pair_open open = {.ns = item->ns, .process = own->process, .thread = own->thread};
+	struct pair_open above;
+	struct export_lanes *lanes;
+	int ret = 0;
+
+	if (export->pairs.has_key && pairs_top(&export->pairs, slice->rule, key, &above)) {
+		/* Inside another one of the same key. */
+		open.scope = above.scope;
+		open.process = above.process;
+	} else if (export->pairs.has_key && key->there) {
+		lanes = lanes_of(export, slice->rule, own->process);
+		ret = lanes ? take_lane(lanes, &open.scope) : -ENOMEM;
+	}
+	if (!ret)
+		ret = pairs_begin(&export->pairs, slice->rule, key, &open);
+	slice->end = false;
+	slice->lane = open.scope;
+	slice->process = open.process;
+	slice->thread = own->thread;
+	return ret ? ret : export->ops->event(export, item, class, slice);
+}
+
+static int end_slice(struct export *export, const struct ctf_item *item, struct walk_class *class,
+		struct export_slice *slice, const struct pair_key *key,
+		const struct pair_open *open)
+{
+	struct export_lanes *lanes;
+
+	if (export->pairs.has_key && !pairs_is_open(&export->pairs, slice->rule, key)) {
+		lanes = lanes_of(export, slice->rule, open->process);
+		if (!lanes)
+			return -ENOMEM;
+		lanes->busy[open->scope] = false;
+		if (open->scope < lanes->first)
+			lanes->first = open->scope;
+	}
+	slice->end = true;
+	slice->lane = open->scope;
+	slice->process = open->process;
+	slice->thread = open->thread;
+	return export->ops->event(export, item, class, slice);
+}
+
+/* 1: the event is the begin or end of slices; 0: it is not. */
+static int take_slices(struct export *export, const struct ctf_item *item, struct walk_class *class)
+{
+	struct export_class *own = class->own;
+	uint64_t rules = own->pair.begins | own->pair.ends;
+	struct pair_key key =
+			pairs_key(&export->pairs, &own->pair, item, own->process, own->thread);
+	int ret = 0, any = 0;
+
+	for (; rules && !ret; rules &= rules - 1) {
+		unsigned int rule = (unsigned int)__builtin_ctzll(rules);
+		struct export_slice slice = {.rule = rule,
+				.nested = export->pairs.rule_count == 1 && !export->pairs.has_key};
+		struct pair_open open;
+
+		if (own->pair.ends >> rule & 1 && pairs_end(&export->pairs, rule, &key, &open)) {
+			ret = end_slice(export, item, class, &slice, &key, &open);
+			any = 1;
+		}
+		if (!ret && own->pair.begins >> rule & 1 && key.there) {
+			ret = begin_slice(export, item, class, &slice, &key);
+			any = 1;
+		}
+	}
+	return ret ? ret : any;
+}
+
+/* ---- the way through the trace ---- */
+
+static int take(struct export *export, const struct ctf_item *item, struct walk_class *class)
+{
+	struct export_class *own;
+	int ret = 0;
+
+	if (!class || class->lost) {
+		if (class)
+			export->lost += walk_lost_count(item);
+		if (who_of_trace(&export->who, item->trace) == KEYS_NONE)
+			return -ENOMEM;
+		return export->ops->loss ? export->ops->loss(export, item, class) : 0;
+	}
+	own = class->own;
+	own->process = who_process(&export->who, &own->who, item);
+	if (own->process == KEYS_NONE)
+		return -ENOMEM;
+	own->thread = who_thread(&own->who, item);
+	if (own->pair.begins | own->pair.ends)
+		ret = take_slices(export, item, class);
+	return ret ? (ret < 0 ? ret : 0) : export->ops->event(export, item, class, NULL);
+}
+
+static int write_all(struct export *export)
+{
+	struct walk_class *class;
+	struct ctf_item item;
+	int ret = export->ops->start ? export->ops->start(export) : 0;
+
+	while (!ret && (ret = walk_next(&export->walk, &item, &class)) > 0) {
+		ret = take(export, &item, class);
+		if (!ret && view_out_size(&export->out) >= FLUSH_SIZE)
+			ret = export_flush(export);
+	}
+	if (!ret && export->ops->finish)
+		ret = export->ops->finish(export);
+	return ret ? ret : export_flush(export);
+}
+
+static void free_export(struct export *export)
+{
+	if (export->ops->free)
+		export->ops->free(export);
+	walk_close(&export->walk);
+	who_free(&export->who);
+	pairs_free(&export->pairs);
+	for (uint32_t i = 0; i < export->lane_keys.count; i++)
+		free(export->lanes[i].busy);
+	free(export->lanes);
+	keys_free(&export->lane_keys);
+	view_out_free(&export->out);
+}
+
+static int export_items(
+		const struct export_options *options, const char *dir, const struct export_ops *ops)
+{
+	struct export export = {.options = options, .ops = ops, .fd = -1};
+	struct walk_options walk = {"export", dir, &options->patterns, options->where};
+	int status = pairs_create(&export.pairs, &options->pairs, options->key, options->across);
+	int ret;
+
+	if (!status)
+		status = walk_open(&export.walk, &walk);
+	if (!status && ops != &export_tables)
+		status = open_output(&export);
+	else
+		export.path = options->output;
+	if (!status) {
+		export.walk.own_create = create_class;
+		export.walk.own_free = free_class;
+		export.walk.user = &export;
+		ret = write_all(&export);
+		if (ret && export.write_error)
+			status = say_cannot_write(&export, export.write_error);
+		else if (ret)
+			status = say_error(COMMAND_FAILED, NULL, "cannot go on exporting %s: %s",
+					dir, strerror(-ret));
+		else if (export.lost && !ops->loss)
+			say_note("%" PRIu64 " event%s lost while recording", export.lost,
+					export.lost == 1 ? " was" : "s were");
+	}
+	if (export.fd >= 0) {
+		ret = close_output(&export, !status);
+		status = status ? status : ret;
+	}
+	if (!status && export.walk.damaged)
+		status = COMMAND_FAILED;
+	free_export(&export);
+	return status;
+}
+
+/* ---- JSON lines: what the view prints ---- */
+
+struct lines {
+	struct pattern *patterns;
+	size_t count;
+};
+
+static bool is_wanted(void *context, const char *name, int loglevel)
+{
+	const struct lines *lines = context;
+
+	return walk_pattern_wants(lines->patterns, lines->count, name, loglevel);
+}
+
+static void say_for_view(enum view_message kind, const char *mend, const char *sentence)
+{
+	if (kind == VIEW_NOTE)
+		say_note("%s", sentence);
+	else
+		say_error(COMMAND_FAILED, mend, "%s", sentence);
+}
+
+static int export_lines(const struct export_options *options, const char *dir)
+{
+	struct export export = {.options = options, .fd = -1};
+	struct lines lines = {.count = options->patterns.count};
+	struct view_options view = {.dir = dir, .json = true, .say = say_for_view};
+	struct where where = {0};
+	int status = command_select(&options->patterns, &lines.patterns), closed;
+
+	if (!status && options->where) {
+		status = where_parse("where", options->where, &where);
+		view.where = &where;
+	}
+	if (!status)
+		status = walk_check(&(struct walk_options){"export", dir, NULL, NULL});
+	if (!status)
+		status = open_output(&export);
+	if (!status) {
+		if (lines.count)
+			view.wanted = is_wanted;
+		view.wanted_context = &lines;
+		view.out = export.fd == STDOUT_FILENO ? stdout : fdopen(export.fd, "w");
+		status = view.out ? cmd_view_run(&view) : say_cannot_write(&export, -errno);
+		if (view.out && view.out != stdout) {
+			if (fclose(view.out) && !status)
+				status = say_cannot_write(&export, -errno);
+			export.fd = STDOUT_FILENO; /* It is closed. */
+		}
+	}
+	/* What could be read of a damaged trace is kept. */
+	closed = close_output(&export, status == COMMAND_DONE || status == COMMAND_FAILED);
+	where_free(&where);
+	free(lines.patterns);
+	return status ? status : closed;
+}
+
+/* ---- the command line ---- */
+
+static int check_options(const struct export_options *options)
+{
+	bool drawn = options->format == EXPORT_PERFETTO || options->format == EXPORT_CHROME;
+
+	if (options->pairs.count && !drawn)
+		return say_error(COMMAND_USAGE, "use `--to perfetto` or `--to chrome`",
+				"`--pair` makes slices, and this format has none");
+	if ((options->key || options->across) && !options->pairs.count)
+		return say_error(COMMAND_USAGE, "add `--pair BEGIN END`",
+				"`--%s` says nothing without `--pair`",
+				options->key ? "key" : "across");
+	if (options->across && !options->key)
+		return say_error(COMMAND_USAGE, "add `--key EXPRESSION`",
+				"`--across` says nothing without `--key`");
+	return COMMAND_DONE;
+}
+
+/* Whether the name is that of a directory: tables go there. */
+static bool is_directory(const char *path)
+{
+	size_t size = path ? strlen(path) : 0;
+	struct stat stat_of;
+
+	return size &&
+			(path[size - 1] == '/' ||
+					(!stat(path, &stat_of) && S_ISDIR(stat_of.st_mode)));
+}
+
+int cmd_export(const struct parsed *parsed)
+{
+	const struct export_options *options = &parsed->options.export;
+	const char *dir = parsed->operands[0];
+	int status = check_options(options);
+
+	if (status)
+		return status;
+	switch ((enum export_format)options->format) {
+	case EXPORT_PERFETTO: return export_items(options, dir, &export_perfetto);
+	case EXPORT_CHROME: return export_items(options, dir, &export_chrome);
+	case EXPORT_CSV:
+		return export_items(options, dir,
+				is_directory(options->output) ? &export_tables : &export_csv);
+	case EXPORT_JSONL: return export_lines(options, dir);
+	case EXPORT_CTF1:
+	case EXPORT_CTF2: return export_ctf(options, dir);
+	}
+	return COMMAND_USAGE;
+}
+
+/* ---- names ---- */
+
+int64_t export_pid(const struct export *export, uint32_t process)
+{
+	const struct who_process *processes = export->who.processes, *own = &processes[process];
+
+	if (own->pid < 0)
+		return EXPORT_MADE_UP + (int64_t)process;
+	/* The first one with this number keeps it: containers have processes of the same number. */
+	for (uint32_t i = 0; i < process; i++) {
+		if (processes[i].pid == own->pid)
+			return EXPORT_MADE_UP + (int64_t)process;
+	}
+	return own->pid;
+}
+
+int64_t export_tid(const struct ctf_item *item, int64_t thread)
+{
+	if (thread >= 0)
+		return thread;
+	return EXPORT_MADE_UP + (item->stream->cpu < 0 ? 999999 : item->stream->cpu);
+}
+
+void export_process_name(const struct export *export, uint32_t process, char *text, size_t size)
+{
+	const struct who_process *own = &export->who.processes[process];
+	const char *name = own->name ? own->name : own->hostname ? own->hostname : "?";
+
+	snprintf(text, size, "%s", name);
+	if (export_pid(export, process) >= EXPORT_MADE_UP && own->pid >= 0)
+		snprintf(text, size, "%s:%" PRId64 " on %s", name, own->pid,
+				own->hostname ? own->hostname : "?");
+}

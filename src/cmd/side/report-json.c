@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: MIT */
+/* The report for programs: docs/spec/report-json.md. */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/side/report.h"
+#include "cmd/side/say.h"
+
+struct json {
+	const struct report *report;
+	struct view_out out;
+};
+
+static void print(struct json *json, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void print(struct json *json, const char *format, ...)
+{
+	char line[512];
+	va_list arguments;
+	int size;
+
+	va_start(arguments, format);
+	size = vsnprintf(line, sizeof(line), format, arguments);
+	va_end(arguments);
+	view_out_put(&json->out, line, size < (int)sizeof(line) ? (size_t)size : sizeof(line) - 1);
+}
+
+static void put_text(struct json *json, const char *name, const char *text)
+{
+	print(json, ",\"%s\":", name);
+	view_json_quoted(&json->out, text, strlen(text));
+}
+
+static void put_number(struct json *json, const char *name, uint64_t number)
+{
+	print(json, ",\"%s\":%" PRIu64, name, number);
+}
+
+static void put_real(struct json *json, const char *name, double number)
+{
+	struct visit_value value = {.kind = VISIT_FLOAT, .size = 8, .bits = 64};
+	char digits[VISIT_FLOAT_DIGITS_MAX];
+
+	memcpy(value.bytes, &number, sizeof(number));
+	view_real_digits(&value, digits);
+	if (isfinite(number))
+		print(json, ",\"%s\":%s", name, digits);
+	else
+		print(json, ",\"%s\":\"%s\"", name, digits);
+}
+
+/* null when there is no time between the first and the last event. */
+static void put_rate(struct json *json, uint64_t count)
+{
+	double rate = report_rate(json->report, count);
+
+	if (rate < 0)
+		print(json, ",\"rate\":null");
+	else
+		put_real(json, "rate", rate);
+}
+
+static void put_time(struct json *json, const char *name, int64_t ns)
+{
+	print(json, ",\"%s_ns\":%" PRId64 ",\"%s_time\":\"", name, ns, name);
+	walk_put_time(&json->out, ns, true);
+	view_out_char(&json->out, '"');
+}
+
+static void begin(struct json *json, const char *type)
+{
+	print(json, "{\"schema\":%d,\"type\":\"%s\"", SAY_JSON_SCHEMA, type);
+}
+
+static void end(struct json *json)
+{
+	view_out_text(&json->out, "}\n");
+}
+
+static void put_process(struct json *json, uint32_t number)
+{
+	const struct who_process *process = &json->report->who.processes[number];
+
+	if (process->hostname)
+		put_text(json, "hostname", process->hostname);
+	if (process->name)
+		put_text(json, "procname", process->name);
+	if (process->pid >= 0)
+		print(json, ",\"vpid\":%" PRId64, process->pid);
+}
+
+static void put_group(struct json *json, uint32_t group)
+{
+	if (json->report->by == BY_NOTHING)
+		return;
+	view_out_text(&json->out, ",\"by\":");
+	report_group_json(json->report, group, &json->out);
+}
+
+/* ---- overview, processes, counts ---- */
+
+static void print_overview(struct json *json)
+{
+	const struct report *report = json->report;
+	const struct timeline *timeline = &report->timeline;
+
+	begin(json, "overview");
+	put_text(json, "dir", report->walk.options.dir);
+	put_number(json, "events", report->events);
+	put_number(json, "processes", report->who.keys.count);
+	put_number(json, "traces", ctf_reader_trace_count(report->walk.reader));
+	if (timeline->started) {
+		put_time(json, "begin", report->first_ns);
+		put_time(json, "end", report->last_ns);
+		print(json, ",\"duration_ns\":%" PRId64, report->last_ns - report->first_ns);
+		put_rate(json, report->events);
+		print(json,
+				",\"timeline\":{\"begin_ns\":%" PRId64 ",\"width_ns\":%" PRIu64
+				",\"counts\":[",
+				timeline->begin, UINT64_C(1) << timeline->shift);
+		for (uint32_t i = 0; i < timeline->used; i++)
+			print(json, "%s%" PRIu64, i ? "," : "", timeline->bins[i]);
+		print(json, "]}");
+	}
+	put_number(json, "untimed", report->untimed);
+	put_number(json, "lost", report_lost(report));
+	put_number(json, "lost_packets", report->lost_packets);
+	print(json, ",\"damaged\":%s", report->walk.damaged ? "true" : "false");
+	end(json);
+}
+
+static void print_processes(struct json *json)
+{
+	const struct report *report = json->report;
+
+	for (uint32_t i = 0; i < report->who.keys.count; i++) {
+		struct report_process nothing = {0};
+		const struct report_process *process =
+				i < report->process_room ? &report->processes[i] : &nothing;
+
+		begin(json, "process");
+		put_process(json, i);
+		put_number(json, "events", process->events);
+		put_rate(json, process->events);
+		put_number(json, "lost", report_process_lost(process));
+		end(json);
+	}
+}
+
+static uint32_t rows_shown(const struct report *report, uint32_t count)
+{
+	return report->options->rows && report->options->rows < count
+			? (uint32_t)report->options->rows
+			: count;
+}
+
+static int print_counts(struct json *json)
+{
+	const struct report *report = json->report;
+	uint32_t *order = report_row_order(report);
+
+	if (!order)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < rows_shown(report, report->row_keys.count); i++) {
+		const struct report_row *row = &report->rows[order[i]];
+
+		begin(json, "count");
+		put_text(json, "event", (const char *)report->names.entries[row->name].bytes);
+		put_group(json, row->group);
+		put_number(json, "count", row->count);
+		put_rate(json, row->count);
+		if (row->timed)
+			print(json, ",\"begin_ns\":%" PRId64 ",\"end_ns\":%" PRId64, row->first_ns,
+					row->last_ns);
+		end(json);
+	}
+	free(order);
+	return 0;
+}
+
+/* ---- figures ---- */
+
+static void put_wide(struct json *json, const char *name, __int128 number)
+{
+	char digits[48];
+	size_t at = sizeof(digits) - 1;
+	unsigned __int128 rest =
+			number < 0 ? -(unsigned __int128)number : (unsigned __int128)number;
+
+	digits[at] = '\0';
+	do
+		digits[--at] = (char)('0' + (int)(rest % 10));
+	while (rest /= 10);
+	if (number < 0)
+		digits[--at] = '-';
+	print(json, ",\"%s\":%s", name, digits + at);
+}
+
+/* Only buckets that have something; end is not in the bucket. */
+static void put_buckets(struct json *json, const struct figures *figures)
+{
+	uint64_t powers[FIGURES_POWERS];
+	const char *comma = "";
+
+	figures_powers(figures, powers);
+	print(json, ",\"buckets\":[");
+	if (figures->negative) {
+		print(json, "{\"end\":0,\"count\":%" PRIu64 "}", figures->negative);
+		comma = ",";
+	}
+	for (unsigned int i = 0; i < FIGURES_POWERS; i++) {
+		if (!powers[i])
+			continue;
+		print(json, "%s{\"begin\":%" PRIu64, comma, i ? UINT64_C(1) << (i - 1) : 0);
+		if (i < 64)
+			print(json, ",\"end\":%" PRIu64, UINT64_C(1) << i);
+		print(json, ",\"count\":%" PRIu64 "}", powers[i]);
+		comma = ",";
+	}
+	print(json, "]");
+}
+
+static int print_histograms(struct json *json)
+{
+	const struct report *report = json->report;
+	uint32_t count = report->histogram_keys.count;
+	uint32_t *order = report_figures_order(report->histogram_figures, count);
+
+	if (!order)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < count; i++) {
+		const struct report_figures *item = &report->histogram_figures[order[i]];
+		const struct figures *figures = &item->figures;
+
+		begin(json, "histogram");
+		put_text(json, "value", report->histograms[item->which].text);
+		put_group(json, item->group);
+		put_number(json, "count", figures->count);
+		if (figures->real) {
+			put_real(json, "min", figures->real_least);
+			put_real(json, "max", figures->real_most);
+		} else {
+			put_wide(json, "min", figures->least);
+			put_wide(json, "max", figures->most);
+		}
+		put_real(json, "mean", figures_mean(figures));
+		put_buckets(json, figures);
+		end(json);
+	}
+	free(order);
+	return 0;
+}
+
+static void put_rule(struct json *json, const struct pair_rule *rule)
+{
+	put_text(json, "begin", rule->begin_text);
+	put_text(json, "end", rule->end_text);
+}
+
+static void print_durations(struct json *json, const struct report_figures *item)
+{
+	static const struct {
+		const char *name;
+		uint32_t thousandths;
+	} points[] = {{"p50_ns", 50000}, {"p90_ns", 90000}, {"p99_ns", 99000}, {"p99_9_ns", 99900}};
+	const struct figures *figures = &item->figures;
+
+	begin(json, "durations");
+	put_rule(json, &json->report->pairs.rules[item->which]);
+	put_group(json, item->group);
+	put_number(json, "count", figures->count);
+	put_wide(json, "min_ns", figures->least);
+	put_real(json, "mean_ns", figures_mean(figures));
+	for (unsigned int i = 0; i < 4; i++)
+		put_number(json, points[i].name,
+				figures_percentile(figures, points[i].thousandths));
+	put_wide(json, "max_ns", figures->most);
+	put_buckets(json, figures);
+	end(json);
+}
+
+/* ---- the slowest ---- */
+
+static void put_lines(struct json *json, const struct report_around *around, uint32_t scope,
+		uint64_t first, uint64_t last, const struct report_slow *slow, const char **comma)
+{
+	for (size_t i = report_around_find(around, scope, first); i < around->count &&
+			around->lines[i].scope == scope && around->lines[i].number <= last;
+			i++) {
+		const struct report_line *line = &around->lines[i];
+
+		print(json, "%s{\"ns\":%" PRId64 ",\"offset_ns\":%" PRId64, *comma, line->ns,
+				line->ns - slow->begin.ns);
+		if (scope == slow->begin.scope && line->number == slow->begin.number)
+			print(json, ",\"mark\":\"begin\"");
+		else if (scope == slow->end_scope && line->number == slow->end_number)
+			print(json, ",\"mark\":\"end\"");
+		view_out_char(&json->out, ',');
+		view_out_put(&json->out, line->text, strlen(line->text));
+		view_out_char(&json->out, '}');
+		*comma = ",";
+	}
+}
+
+static void put_around(struct json *json, const struct report_around *around,
+		const struct report_slow *slow)
+{
+	uint64_t reach = json->report->options->around;
+	uint64_t begin_first = slow->begin.number > reach ? slow->begin.number - reach : 1;
+	uint64_t begin_last = slow->begin.number + reach;
+	uint64_t end_first = slow->end_number > reach ? slow->end_number - reach : 1;
+	const char *comma = "";
+
+	if (slow->begin.scope == slow->end_scope && end_first <= begin_last)
+		end_first = begin_last + 1;
+	print(json, ",\"around\":[");
+	put_lines(json, around, slow->begin.scope, begin_first, begin_last, slow, &comma);
+	put_lines(json, around, slow->end_scope, end_first, slow->end_number + reach, slow, &comma);
+	print(json, "]");
+}
+
+static void print_slow(struct json *json, const struct pair_rule *rule,
+		const struct report_slow *slow, uint32_t rank, const struct report_around *around)
+{
+	begin(json, "slow");
+	put_rule(json, rule);
+	put_number(json, "rank", rank);
+	put_group(json, slow->begin.group);
+	put_number(json, "duration_ns", slow->duration);
+	put_time(json, "begin", slow->begin.ns);
+	put_time(json, "end", slow->end_ns);
+	put_process(json, slow->begin.process);
+	if (slow->begin.thread >= 0)
+		print(json, ",\"thread\":%" PRId64, slow->begin.thread);
+	if (slow->begin.cpu >= 0)
+		print(json, ",\"cpu\":%d", slow->begin.cpu);
+	if (json->report->options->around)
+		put_around(json, around, slow);
+	end(json);
+}
+
+static int print_pairs(struct json *json, const struct report_around *around)
+{
+	const struct report *report = json->report;
+	uint32_t count = report->pair_keys.count;
+	uint32_t *order = report_figures_order(report->pair_figures, count);
+
+	if (!order)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < count; i++)
+		print_durations(json, &report->pair_figures[order[i]]);
+	free(order);
+	for (unsigned int i = 0; i < report->pairs.rule_count; i++) {
+		const struct pair_rule *rule = &report->pairs.rules[i];
+		const struct report_slowest *slowest = &report->slowest[i];
+
+		begin(json, "pair");
+		put_rule(json, rule);
+		put_number(json, "unfinished", rule->unfinished);
+		put_number(json, "not_begun", rule->unbegun);
+		put_number(json, "not_followed", rule->not_kept);
+		put_number(json, "without_key", rule->no_key);
+		put_number(json, "backwards", rule->negative);
+		end(json);
+		for (uint32_t k = 0; k < slowest->count; k++)
+			print_slow(json, rule, &slowest->items[k], k + 1, around);
+	}
+	return 0;
+}
+
+/* ---- callers, losses ---- */
+
+static int print_callers(struct json *json)
+{
+	const struct report *report = json->report;
+	struct report_symbols *symbols = report_symbols_create();
+	uint32_t count, *order = report_caller_order(report, &count);
+
+	for (uint32_t i = 0; order && symbols && i < count; i++) {
+		const struct report_caller *caller = &report->callers[order[i]];
+		struct report_symbol symbol;
+
+		report_symbol_find(symbols, ctf_reader_trace(report->walk.reader, caller->trace),
+				caller->address, &symbol);
+		begin(json, "caller");
+		put_number(json, "address", caller->address);
+		put_number(json, "count", caller->count);
+		put_process(json, caller->process);
+		if (symbol.module) {
+			put_text(json, "module", symbol.module);
+			put_number(json, "offset", symbol.offset);
+		}
+		if (*symbol.function) {
+			put_text(json, "function", symbol.function);
+			put_number(json, "function_offset", symbol.inside);
+		}
+		end(json);
+	}
+	free(order);
+	report_symbols_free(symbols);
+	return order && symbols ? 0 : -ENOMEM;
+}
+
+static int print_losses(struct json *json)
+{
+	const struct report *report = json->report;
+	uint32_t count, *order = report_loss_order(report, &count);
+
+	if (!order)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < rows_shown(report, count); i++) {
+		const struct report_loss *loss = &report->loss_items[order[i]];
+
+		begin(json, loss->packets ? "lost_packets" : "lost");
+		put_process(json, loss->process);
+		put_text(json, "ring", loss->ring);
+		if (*loss->event)
+			put_text(json, "event", loss->event);
+		if (*loss->reason)
+			put_text(json, "reason", loss->reason);
+		put_number(json, "count", loss->count);
+		end(json);
+	}
+	free(order);
+	return 0;
+}
+
+int report_print_json(struct report *report, const struct report_around *around)
+{
+	struct json json = {.report = report};
+	int ret = 0;
+
+	print_overview(&json);
+	if (report->counts) {
+		print_processes(&json);
+		ret = print_counts(&json);
+	}
+	if (!ret && report->histogram_count)
+		ret = print_histograms(&json);
+	if (!ret && report->pairs.rule_count)
+		ret = print_pairs(&json, around);
+	if (!ret && report->options->callers)
+		ret = print_callers(&json);
+	if (!ret && report->losses)
+		ret = print_losses(&json);
+	if (!ret && json.out.failed)
+		ret = -ENOMEM;
+	if (!ret) {
+		fwrite(json.out.begin, 1, view_out_size(&json.out), stdout);
+		ret = say_flush(stdout);
+	}
+	view_out_free(&json.out);
+	return ret;
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/* Lines of cells. */
+#include "cmd/side/report-table.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/side/say.h"
+#include "cmd/side/view-colours.h"
+
+void table_put(struct table *table, const char *text)
+{
+	size_t size = strlen(text) * 4 + 1;
+	char *cell = malloc(size);
+
+	if (table->used == table->room) {
+		size_t room = table->room ? table->room * 2 : 64;
+		char **cells = realloc(table->cells, room * sizeof(*cells));
+
+		if (cells) {
+			table->cells = cells;
+			table->room = room;
+		} else {
+			table->failed = true;
+		}
+	}
+	if (!cell || table->failed) {
+		table->failed = true;
+		free(cell);
+		return;
+	}
+	say_printable(text, cell, size);
+	table->cells[table->used++] = cell;
+}
+
+void table_format(struct table *table, const char *format, ...)
+{
+	char text[1024];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	table_put(table, text);
+}
+
+/* Characters, which are columns of the terminal but for the widest scripts. */
+static size_t width_of(const char *text)
+{
+	size_t width = 0;
+
+	for (; *text; text++)
+		width += (*text & 0xc0) != 0x80;
+	return width;
+}
+
+static void put_blanks(struct view_out *out, size_t count)
+{
+	while (count--)
+		view_out_char(out, ' ');
+}
+
+static void put_cell(const struct table *table, struct view_out *out, unsigned int column,
+		const char *text, size_t width, bool title)
+{
+	const struct table_column *how = &table->columns[column];
+	size_t blanks = width - width_of(text);
+	const char *colour = !table->colour ? NULL : title ? VIEW_COLOUR_TIME : how->colour;
+
+	if (column)
+		view_out_text(out, "  ");
+	if (how->right && *text)
+		put_blanks(out, blanks);
+	if (colour)
+		view_out_put(out, colour, strlen(colour));
+	view_out_put(out, text, strlen(text));
+	if (colour)
+		view_out_text(out, VIEW_COLOUR_END);
+	if ((!how->right || !*text) && column + 1 < table->count)
+		put_blanks(out, blanks);
+}
+
+void table_print(struct table *table, struct view_out *out)
+{
+	size_t *widths = calloc(table->count, sizeof(*widths));
+
+	for (unsigned int i = 0; widths && i < table->count; i++)
+		widths[i] = width_of(table->columns[i].title);
+	for (size_t i = 0; widths && i < table->used; i++) {
+		size_t width = width_of(table->cells[i]);
+
+		if (width > widths[i % table->count])
+			widths[i % table->count] = width;
+	}
+	for (unsigned int i = 0; widths && i < table->count; i++)
+		put_cell(table, out, i, table->columns[i].title, widths[i], true);
+	view_out_char(out, '\n');
+	for (size_t i = 0; widths && i < table->used; i++) {
+		unsigned int column = (unsigned int)(i % table->count);
+
+		put_cell(table, out, column, table->cells[i], widths[column], false);
+		if (column + 1 == table->count)
+			view_out_char(out, '\n');
+	}
+	if (!widths || table->failed)
+		out->failed = true;
+	for (size_t i = 0; i < table->used; i++)
+		free(table->cells[i]);
+	free(table->cells);
+	free(widths);
+	*table = (struct table){table->columns, table->count, table->colour, NULL, 0, 0, false};
+}

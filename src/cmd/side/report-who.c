@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/* Processes and threads of events. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/side/report-who.h"
+#include "cmd/side/where-path.h"
+
+#define NAME_MAX_BYTES 4096 /* Longer names are cut. */
+
+/* ---- places ---- */
+
+static bool find_in(struct who_place *place, int scope, const struct ctf_value *structure,
+		const char *name)
+{
+	const struct ctf_type *type = structure ? structure->type : NULL;
+	bool fixed = true;
+
+	for (uint32_t i = 0; type && i < type->member_count; i++) {
+		enum ctf_kind kind = type->members[i].type->kind;
+
+		if (where_same_name(type->members[i].name, name)) {
+			*place = (struct who_place){scope, i, fixed ? i + 1 : 0};
+			return true;
+		}
+		if (kind != CTF_INTEGER && kind != CTF_ENUM && kind != CTF_FLOAT &&
+				kind != CTF_STRING)
+			fixed = false;
+	}
+	return false;
+}
+
+static bool find_context(struct who_place *place, const struct ctf_item *item, const char *name)
+{
+	return find_in(place, WHO_COMMON_CONTEXT, item->common_context, name) ||
+			find_in(place, WHO_CONTEXT, item->context, name);
+}
+
+static const struct ctf_value *value_at(const struct who_place *place, const struct ctf_item *item)
+{
+	const struct ctf_value *scope = place->scope == WHO_COMMON_CONTEXT ? item->common_context
+			: place->scope == WHO_CONTEXT                      ? item->context
+			: place->scope == WHO_FIELDS                       ? item->fields
+									   : NULL;
+	const struct ctf_value *member = NULL;
+	struct ctf_cursor cursor;
+
+	if (!scope)
+		return NULL;
+	if (place->direct)
+		return scope + place->direct;
+	ctf_cursor_start(&cursor, scope);
+	for (uint32_t i = 0; i <= place->index; i++)
+		member = ctf_cursor_next(&cursor);
+	return member;
+}
+
+static bool number_at(const struct who_place *place, const struct ctf_item *item, uint64_t *number)
+{
+	const struct ctf_value *value = value_at(place, item);
+
+	if (!value || value->type->kind != CTF_INTEGER)
+		return false;
+	*number = value->u;
+	return true;
+}
+
+/* ---- processes ---- */
+
+static char *copy(const char *text, size_t size)
+{
+	return text ? strndup(text, size) : NULL;
+}
+
+/*
+ * The same pid on the same host is the same process, whatever it has executed meanwhile. A trace
+ * that knows no pid is a process of its own.
+ */
+static uint32_t add_process(struct who *who, const struct ctf_trace *trace, int64_t pid,
+		const char *name, size_t name_size)
+{
+	const char *hostname = trace->hostname ? trace->hostname : "";
+	struct {
+		int64_t pid;
+		uint32_t trace;
+		char hostname[256];
+	} key;
+	uint32_t number;
+	struct who_process *processes;
+
+	memset(&key, 0, sizeof(key));
+	key.pid = pid;
+	key.trace = pid < 0 ? trace->index : 0;
+	strncpy(key.hostname, hostname, sizeof(key.hostname) - 1);
+	number = keys_find(&who->keys, &key, sizeof(key));
+	if (number != KEYS_NONE)
+		return number;
+	number = who->keys.count;
+	if (!(number & (number - 1))) { /* Grown at 0, 1, 2, 4, … */
+		processes = realloc(who->processes,
+				(number ? (size_t)number * 2 : 1) * sizeof(*processes));
+		if (!processes)
+			return KEYS_NONE;
+		who->processes = processes;
+	}
+	if (keys_add(&who->keys, &key, sizeof(key)) == KEYS_NONE)
+		return KEYS_NONE;
+	who->processes[number] = (struct who_process){
+			.hostname = copy(trace->hostname, NAME_MAX_BYTES),
+			.name = copy(name, name_size),
+			.pid = pid,
+			.trace = trace->index,
+	};
+	return number;
+}
+
+uint32_t who_of_trace(struct who *who, const struct ctf_trace *trace)
+{
+	return add_process(who, trace, trace->vpid, trace->procname, NAME_MAX_BYTES);
+}
+
+static void look(struct who *who, struct who_class *class, const struct ctf_item *item)
+{
+	class->known = true;
+	find_context(&class->vpid, item, "vpid");
+	find_context(&class->procname, item, "procname");
+	if (!find_context(&class->vtid, item, "vtid"))
+		find_context(&class->vtid, item, "tid");
+	if (!find_context(&class->thread_name, item, "thread_name"))
+		find_context(&class->thread_name, item, "pthread_name");
+	if (!find_context(&class->ip, item, "ip"))
+		find_in(&class->ip, WHO_FIELDS, item->fields, "caller");
+	class->fixed = item->trace->vpid >= 0 || !class->vpid.scope;
+	if (class->fixed)
+		class->process = who_of_trace(who, item->trace);
+}
+
+uint32_t who_process(struct who *who, struct who_class *class, const struct ctf_item *item)
+{
+	const struct ctf_value *name;
+	uint64_t pid;
+
+	if (__builtin_expect(!class->known, 0))
+		look(who, class, item);
+	if (class->fixed)
+		return class->process;
+	if (!number_at(&class->vpid, item, &pid))
+		return who_of_trace(who, item->trace);
+	name = value_at(&class->procname, item);
+	if (!name || !name->is_text)
+		return add_process(who, item->trace, (int64_t)pid, item->trace->procname,
+				NAME_MAX_BYTES);
+	return add_process(who, item->trace, (int64_t)pid, name->text, (size_t)name->size);
+}
+
+int64_t who_thread(const struct who_class *class, const struct ctf_item *item)
+{
+	uint64_t thread;
+
+	return number_at(&class->vtid, item, &thread) ? (int64_t)thread : -1;
+}
+
+bool who_caller(const struct who_class *class, const struct ctf_item *item, uint64_t *address)
+{
+	return number_at(&class->ip, item, address);
+}
+
+const char *who_thread_name(
+		const struct who_class *class, const struct ctf_item *item, size_t *size)
+{
+	const struct ctf_value *name = value_at(&class->thread_name, item);
+
+	if (!name || !name->is_text)
+		return NULL;
+	*size = (size_t)name->size;
+	return name->text;
+}
+
+void who_text(const struct who *who, uint32_t number, char *text, size_t size)
+{
+	const struct who_process *process =
+			number < who->keys.count ? &who->processes[number] : NULL;
+
+	if (!process)
+		snprintf(text, size, "?");
+	else if (process->name && process->pid >= 0)
+		snprintf(text, size, "%.200s:%" PRId64, process->name, process->pid);
+	else if (process->name)
+		snprintf(text, size, "%.200s", process->name);
+	else if (process->pid >= 0)
+		snprintf(text, size, "pid %" PRId64, process->pid);
+	else
+		snprintf(text, size, "%.200s", process->hostname ? process->hostname : "?");
+}
+
+void who_free(struct who *who)
+{
+	for (uint32_t i = 0; i < who->keys.count; i++) {
+		free((void *)(uintptr_t)who->processes[i].hostname); /* Copied here. */
+		free((void *)(uintptr_t)who->processes[i].name);
+	}
+	free(who->processes);
+	keys_free(&who->keys);
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which process and which thread an event is of.
+ *
+ * The contexts vpid, procname, vtid (or tid) and thread_name say it where they were recorded; else
+ * the trace knows its process. Processes are numbered in the order in which they are first seen.
+ */
+#ifndef CMD_SIDE_REPORT_WHO_H
+#define CMD_SIDE_REPORT_WHO_H
+
+#include "cmd/side/report-keys.h"
+#include "ctf/ctf.h"
+
+/* Where a context stands in the records of a class. */
+struct who_place {
+	enum { WHO_NOWHERE, WHO_COMMON_CONTEXT, WHO_CONTEXT, WHO_FIELDS } scope;
+	uint32_t index;
+	uint32_t direct; /* Its distance from the scope, or 0: not fixed. */
+};
+
+/* All zero before the first record of the class. */
+struct who_class {
+	bool known;
+	bool fixed; /* All records are of `process`. */
+	uint32_t process;
+	struct who_place vpid, procname, vtid, thread_name, ip;
+};
+
+struct who_process {
+	const char *hostname; /* NULL: not known, as the others. */
+	const char *name;
+	int64_t pid; /* -1: not known */
+	uint32_t trace;
+};
+
+struct who {
+	struct keys keys;
+	struct who_process *processes; /* keys.count of them. */
+};
+
+void who_free(struct who *who);
+
+/* The number of the process, or KEYS_NONE without memory. */
+uint32_t who_process(struct who *who, struct who_class *class, const struct ctf_item *item);
+/* The same of a trace: for what is of no event. */
+uint32_t who_of_trace(struct who *who, const struct ctf_trace *trace);
+
+/* Only after who_process() for this class. -1: not known. */
+int64_t who_thread(const struct who_class *class, const struct ctf_item *item);
+/* False: not recorded. From the context `ip`, else a pointer field `caller`. */
+bool who_caller(const struct who_class *class, const struct ctf_item *item, uint64_t *address);
+/* NULL: not recorded. Not NUL-terminated. */
+const char *who_thread_name(
+		const struct who_class *class, const struct ctf_item *item, size_t *size);
+
+/* "name:pid", "name", "pid 4711", "host" or "?". */
+void who_text(const struct who *who, uint32_t process, char *text, size_t size);
+
+#endif /* CMD_SIDE_REPORT_WHO_H */

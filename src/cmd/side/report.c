@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: MIT */
+/* The verb `report`: its command line, the way through the trace, and the order of its tables. */
+#include "cmd/side/report.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd/side/say.h"
+
+/* ---- classes of events ---- */
+
+static void free_class(void *own)
+{
+	struct report_class *class = own;
+
+	pair_class_free(&class->pair);
+	where_bound_free(class->by);
+	for (struct where_bound **bound = class->histograms; bound < class->histograms_end; bound++)
+		where_bound_free(*bound);
+	free(class);
+}
+
+static void *create_class(void *user, struct walk_class *walk, const struct ctf_item *item)
+{
+	struct report *report = user;
+	struct report_class *class = calloc(
+			1, sizeof(*class) + report->histogram_count * sizeof(struct where_bound *));
+	int ret;
+
+	if (!class)
+		return NULL;
+	class->histograms_end = class->histograms + report->histogram_count;
+	class->name = keys_add(&report->names, item->event->name, strlen(item->event->name));
+	ret = class->name == KEYS_NONE ? -ENOMEM : 0;
+	if (!ret)
+		ret = pair_class_make(&report->pairs, &class->pair, item, walk->view);
+	if (!ret && report->by == BY_VALUE)
+		ret = where_bind(&report->by_value, item, walk->view, &class->by, NULL);
+	for (uint32_t i = 0; !ret && i < report->histogram_count; i++)
+		ret = where_bind(&report->histograms[i], item, walk->view, &class->histograms[i],
+				NULL);
+	if (ret) {
+		free_class(class);
+		return NULL;
+	}
+	return class;
+}
+
+/* ---- the command line ---- */
+
+static int parse_by(struct report *report)
+{
+	static const char *const words[] = {"event", "process", "thread", "cpu"};
+	const char *by = report->options->by;
+
+	if (!by)
+		return COMMAND_DONE;
+	for (unsigned int i = 0; i < 4; i++) {
+		if (strcmp(by, words[i]) == 0) {
+			report->by = BY_EVENT + i;
+			return COMMAND_DONE;
+		}
+	}
+	report->by = BY_VALUE;
+	return where_parse("by", by, &report->by_value);
+}
+
+static int parse_histograms(struct report *report)
+{
+	const struct text_list *list = &report->options->histograms;
+	int status = COMMAND_DONE;
+
+	if (list->count > REPORT_HISTOGRAMS_MAX)
+		return say_error(COMMAND_USAGE, "run the command several times",
+				"there are more than %u times `--histogram`",
+				REPORT_HISTOGRAMS_MAX);
+	report->histograms = calloc(list->count + 1, sizeof(*report->histograms));
+	report->not_numbers = calloc(list->count + 1, sizeof(*report->not_numbers));
+	if (!report->histograms || !report->not_numbers)
+		return say_error(COMMAND_FAILED, NULL, "there is no memory");
+	for (size_t i = 0; !status && i < list->count; i++) {
+		status = where_parse("histogram", list->items[i], &report->histograms[i]);
+		report->histogram_count += !status;
+	}
+	return status;
+}
+
+static int check_options(const struct report_options *options)
+{
+	const char *lone = options->key    ? "key"
+			: options->across  ? "across"
+			: options->slowest ? "slowest"
+					   : NULL;
+
+	if (lone && !options->pairs.count)
+		return say_error(COMMAND_USAGE, "add `--pair BEGIN END`",
+				"`--%s` says nothing without `--pair`", lone);
+	if (options->around && !options->slowest)
+		return say_error(COMMAND_USAGE, "add `--slowest COUNT`",
+				"`--around` says nothing without `--slowest`");
+	if (options->across && !options->key)
+		return say_error(COMMAND_USAGE, "add `--key EXPRESSION`",
+				"`--across` says nothing without `--key`");
+	if (options->slowest > REPORT_SLOWEST_MAX)
+		return say_error(COMMAND_USAGE, NULL, "`--slowest` can be %u at most",
+				REPORT_SLOWEST_MAX);
+	if (options->around > REPORT_AROUND_MAX)
+		return say_error(COMMAND_USAGE, NULL, "`--around` can be %u at most",
+				REPORT_AROUND_MAX);
+	return COMMAND_DONE;
+}
+
+static int start(struct report *report, const struct parsed *parsed)
+{
+	const struct report_options *options = report->options;
+	struct walk_options walk = {
+			"report", parsed->operands[0], &options->patterns, options->where};
+	int status = check_options(options);
+
+	report->groups.limit = REPORT_GROUPS_MAX;
+	report->caller_keys.limit = REPORT_CALLERS_MAX;
+	report->losses = options->losses;
+	report->counts = options->counts ||
+			(!options->losses && !options->callers && !options->pairs.count &&
+					!options->histograms.count);
+	if (!status)
+		status = parse_by(report);
+	if (!status)
+		status = parse_histograms(report);
+	if (!status)
+		status = pairs_create(
+				&report->pairs, &options->pairs, options->key, options->across);
+	report->slowest = calloc(PAIR_RULES_MAX, sizeof(*report->slowest));
+	if (!status && !report->slowest)
+		status = say_error(COMMAND_FAILED, NULL, "there is no memory");
+	if (!status)
+		status = walk_open(&report->walk, &walk);
+	report->walk.own_create = create_class;
+	report->walk.own_free = free_class;
+	report->walk.user = report;
+	return status;
+}
+
+/* ---- the way through the trace ---- */
+
+static int read_all(struct report *report)
+{
+	struct walk_class *class;
+	struct ctf_item item;
+	int ret;
+
+	while ((ret = walk_next(&report->walk, &item, &class)) > 0) {
+		ret = class && !class->lost ? report_take(report, &item, class)
+					    : report_take_loss(report, &item, class);
+		if (ret)
+			break;
+	}
+	pairs_finish(&report->pairs);
+	for (unsigned int i = 0; i < report->pairs.rule_count; i++)
+		report_slow_sort(&report->slowest[i]);
+	return ret;
+}
+
+/* What was asked for and is nowhere in the trace. */
+static void note_what_is_missing(const struct report *report)
+{
+	for (uint32_t i = 0; i < report->histogram_count; i++) {
+		bool any = false;
+
+		for (uint32_t k = 0; k < report->histogram_keys.count; k++)
+			any |= report->histogram_figures[k].which == i;
+		if (!any && !report->not_numbers[i])
+			say_note("no event has a value of `%s`", report->histograms[i].text);
+		if (report->not_numbers[i])
+			say_note("values of `%s` that are no numbers are not counted",
+					report->histograms[i].text);
+	}
+	if (report->options->callers && !report->caller_events)
+		say_note("no event says where it came from: record with `--context ip`, or `-w "
+			 "libc`");
+	if (report->caller_keys.refused)
+		say_note("only the first %u different callers were counted", REPORT_CALLERS_MAX);
+	if (report->groups.refused)
+		say_note("`--by` has more than %u different values: all further ones are one group",
+				REPORT_GROUPS_MAX);
+	for (unsigned int i = 0; i < report->pairs.rule_count; i++) {
+		if (report->pairs.rules[i].not_kept)
+			say_note("too many `%s` were open at a time: some were not followed to "
+				 "their end",
+					report->pairs.rules[i].begin_text);
+		if (report->pairs.rules[i].no_key)
+			say_note("some events of the pair `%s` `%s` have no value of `--key`",
+					report->pairs.rules[i].begin_text,
+					report->pairs.rules[i].end_text);
+	}
+}
+
+static int print(struct report *report)
+{
+	struct report_around around = {0};
+	int status = COMMAND_DONE;
+
+	if (report->options->around)
+		status = report_around_read(&around, report);
+	if (!status)
+		status = report->json ? report_print_json(report, &around)
+				      : report_print_text(report, &around);
+	report_around_free(&around);
+	if (status < 0)
+		return say_error(COMMAND_FAILED, NULL, "cannot report %s: %s",
+				report->walk.options.dir, strerror(-status));
+	if (!status)
+		note_what_is_missing(report);
+	return status;
+}
+
+static void free_report(struct report *report)
+{
+	walk_close(&report->walk);
+	who_free(&report->who);
+	pairs_free(&report->pairs);
+	where_free(&report->by_value);
+	for (uint32_t i = 0; i < report->histogram_count; i++)
+		where_free(&report->histograms[i]);
+	for (uint32_t i = 0; i < report->histogram_keys.count; i++)
+		figures_free(&report->histogram_figures[i].figures);
+	for (uint32_t i = 0; i < report->pair_keys.count; i++)
+		figures_free(&report->pair_figures[i].figures);
+	for (unsigned int i = 0; i < report->pairs.rule_count; i++)
+		free(report->slowest[i].items);
+	keys_free(&report->names);
+	keys_free(&report->groups);
+	keys_free(&report->row_keys);
+	keys_free(&report->histogram_keys);
+	keys_free(&report->pair_keys);
+	keys_free(&report->scopes);
+	keys_free(&report->caller_keys);
+	keys_free(&report->loss_keys);
+	free(report->histograms);
+	free(report->not_numbers);
+	free(report->histogram_figures);
+	free(report->pair_figures);
+	free(report->slowest);
+	free(report->processes);
+	free(report->rows);
+	free(report->scope_events);
+	free(report->callers);
+	free(report->loss_items);
+}
+
+int cmd_report(const struct parsed *parsed)
+{
+	struct report report = {
+			.options = &parsed->options.report,
+			.json = parsed->common.json,
+			.colour = !parsed->common.json && say_color(stdout, parsed->common.color),
+	};
+	int status = start(&report, parsed);
+
+	if (!status) {
+		int ret = read_all(&report);
+
+		if (ret)
+			status = say_error(COMMAND_FAILED, NULL, "cannot go on reading %s: %s",
+					parsed->operands[0], strerror(-ret));
+		else
+			status = print(&report);
+		if (!status && report.walk.damaged)
+			status = COMMAND_FAILED;
+	}
+	free_report(&report);
+	return status;
+}
+
+/* ---- the order of the tables ---- */
+
+static uint32_t *numbers(uint32_t count)
+{
+	uint32_t *order = malloc(((size_t)count + 1) * sizeof(*order));
+
+	for (uint32_t i = 0; order && i < count; i++)
+		order[i] = i;
+	return order;
+}
+
+static int by_row(const void *one, const void *other, void *user)
+{
+	const struct report *report = user;
+	const struct report_row *left = &report->rows[*(const uint32_t *)one];
+	const struct report_row *right = &report->rows[*(const uint32_t *)other];
+	int names;
+
+	if (left->count != right->count)
+		return left->count > right->count ? -1 : 1;
+	names = strcmp((const char *)report->names.entries[left->name].bytes,
+			(const char *)report->names.entries[right->name].bytes);
+	if (names)
+		return names;
+	return left->group < right->group ? -1 : left->group > right->group;
+}
+
+uint32_t *report_row_order(const struct report *report)
+{
+	uint32_t *order = numbers(report->row_keys.count);
+
+	if (order)
+		qsort_r(order, report->row_keys.count, sizeof(*order), by_row,
+				(void *)(uintptr_t)report);
+	return order;
+}
+
+static int by_figures(const void *one, const void *other, void *user)
+{
+	const struct report_figures *items = user;
+	const struct report_figures *left = &items[*(const uint32_t *)one];
+	const struct report_figures *right = &items[*(const uint32_t *)other];
+
+	if (left->which != right->which)
+		return left->which < right->which ? -1 : 1;
+	if (left->figures.count != right->figures.count)
+		return left->figures.count > right->figures.count ? -1 : 1;
+	return left->group < right->group ? -1 : left->group > right->group;
+}
+
+uint32_t *report_figures_order(const struct report_figures *items, uint32_t count)
+{
+	uint32_t *order = numbers(count);
+
+	if (order && count)
+		qsort_r(order, count, sizeof(*order), by_figures, (void *)(uintptr_t)items);
+	return order;
+}
+
+static int by_caller(const void *one, const void *other, void *user)
+{
+	const struct report *report = user;
+	const struct report_caller *left = &report->callers[*(const uint32_t *)one];
+	const struct report_caller *right = &report->callers[*(const uint32_t *)other];
+
+	if (left->count != right->count)
+		return left->count > right->count ? -1 : 1;
+	if (left->process != right->process)
+		return left->process < right->process ? -1 : 1;
+	return left->address < right->address ? -1 : left->address > right->address;
+}
+
+uint32_t *report_caller_order(const struct report *report, uint32_t *count)
+{
+	uint32_t *order = numbers(report->caller_keys.count);
+
+	if (order)
+		qsort_r(order, report->caller_keys.count, sizeof(*order), by_caller,
+				(void *)(uintptr_t)report);
+	*count = report->caller_keys.count;
+	if (*count > report->options->callers)
+		*count = (uint32_t)report->options->callers;
+	return order;
+}
+
+static int by_loss(const void *one, const void *other, void *user)
+{
+	const struct report *report = user;
+	const struct report_loss *left = &report->loss_items[*(const uint32_t *)one];
+	const struct report_loss *right = &report->loss_items[*(const uint32_t *)other];
+
+	if (left->count != right->count)
+		return left->count > right->count ? -1 : 1;
+	return *(const uint32_t *)one < *(const uint32_t *)other ? -1 : 1;
+}
+
+uint32_t *report_loss_order(const struct report *report, uint32_t *count)
+{
+	uint32_t *order = numbers(report->loss_keys.count);
+
+	*count = 0;
+	for (uint32_t i = 0; order && i < report->loss_keys.count; i++) {
+		const struct report_loss *loss = &report->loss_items[i];
+
+		if (loss->packets || *loss->reason || !report->processes[loss->process].lost)
+			order[(*count)++] = i;
+	}
+	if (order)
+		qsort_r(order, *count, sizeof(*order), by_loss, (void *)(uintptr_t)report);
+	return order;
+}
+
+double report_rate(const struct report *report, uint64_t count)
+{
+	if (!report->timeline.started || report->last_ns <= report->first_ns)
+		return -1;
+	return (double)count * 1e9 / ((double)report->last_ns - (double)report->first_ns);
+}
