@@ -14,16 +14,24 @@
  * With one of these defined the model must fail (run-model tries them all):
  *	CLAIM_LATE	the claim is stored after the bytes
  *	CLAIM_FALLS	a shorter record takes back the claim of an aborted longer one
- *	MARK_LATE	a block's mark is stored after the head
  *	MARK_ONE	a record over several blocks marks the last of them only
  *	NOT_EXTENDED	the first record of a block may be compact
  *	CLAIM_EARLY	the reader looks at the claim before it copies
  *	CLAIM_NOT	the reader goes by the head alone
+ *
+ * LARGE: three blocks and not two.
  */
+#ifdef LARGE
 #define SIZE 6
-#define BLOCKS 3
-#define BLOCK 2
 #define END 9 /* Positions that are written, at most. */
+#define ENTRIES 4
+#else
+#define SIZE 4
+#define END 7
+#define ENTRIES 3
+#endif
+#define BLOCK 2
+#define BLOCKS (SIZE / BLOCK)
 #define NOBODY 2
 #define NONE 255
 
@@ -100,7 +108,6 @@ start:
 #ifdef CLAIM_LATE
 	atomic { LEAVE_OR_DIE; claim = end };
 #endif
-#ifndef MARK_LATE
 	/* Blocks that the record reaches or covers: the one after the block of its first byte, and so on. */
 	at = position / BLOCK;
 #ifdef MARK_ONE
@@ -113,7 +120,6 @@ start:
 	:: at >= end / BLOCK -> break
 	:: else -> atomic { LEAVE_OR_DIE; at = at + 1; marks[at % BLOCKS] = end }
 	od;
-#endif
 	atomic {
 		LEAVE_OR_DIE;
 		begins[position] = true;
@@ -123,20 +129,8 @@ start:
 #else
 		epoch_valid = (position / BLOCK == end / BLOCK);
 #endif
-#ifndef MARK_LATE
-		section = NOBODY
-#endif
-	};
-#ifdef MARK_LATE
-	atomic {
-		LEAVE_OR_DIE;
-		if
-		:: position / BLOCK != end / BLOCK -> marks[(end / BLOCK) % BLOCKS] = end
-		:: else
-		fi;
 		section = NOBODY
 	};
-#endif
 	goto start;
 done:
 	skip
@@ -168,7 +162,9 @@ proctype reader()
 		:: h <= SIZE -> guess = 0
 		:: seen[0] < h && seen[0] + SIZE >= h -> guess = seen[0]
 		:: seen[1] < h && seen[1] + SIZE >= h -> guess = seen[1]
+#ifdef LARGE
 		:: seen[2] < h && seen[2] + SIZE >= h -> guess = seen[2]
+#endif
 		:: else -> goto end
 		fi
 	};
@@ -227,7 +223,7 @@ end:
 
 init {
 	atomic {
-		run thread(0, 4);
+		run thread(0, ENTRIES);
 		run thread(1, 1);
 		run reader()
 	}
