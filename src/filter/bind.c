@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/* Programs over records of traces: linked by the one linker, with a schema in place of an event. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "filter/link.h"
+
+int filter_bind(const void *program, size_t size, const struct filter_schema *schema,
+		struct filter **filter, struct filter_error *error)
+{
+	struct filter_linker linker = {.schema = schema, .error = error};
+	int ret = filter_link_program(&linker, program, size);
+
+	*filter = NULL;
+	if (ret)
+		return ret;
+	linker = (struct filter_linker){
+			.schema = schema,
+			.error = error,
+			.capacity = linker.used,
+			.memory = malloc(linker.used),
+	};
+	if (!linker.memory)
+		return -ENOMEM;
+	ret = filter_link_program(&linker, program, size);
+	if (ret)
+		free(linker.memory);
+	else
+		*filter = (struct filter *)(void *)linker.memory;
+	return ret;
+}
+
+/* ---- by path ---- */
+
+/* A handle is the offset of the path in the pool, times 4, and what is asked of it. */
+struct by_path {
+	struct filter_program program;
+	const struct filter_source *source;
+};
+
+static void path_of(const struct filter_program *program, int handle, struct filter_step *steps,
+		struct filter_path *path)
+{
+	struct filter_path_reader reader = filter_program_path(program, (unsigned int)handle / 4);
+
+	*path = (struct filter_path){
+			.root = reader.root,
+			.ask = (unsigned int)handle % 4,
+			.steps = steps,
+	};
+	while (filter_path_next(&reader, &steps[path->nr_steps]))
+		path->nr_steps++;
+}
+
+static bool load_path(void *user, int handle, struct filter_value *value)
+{
+	const struct by_path *by_path = user;
+	struct filter_step steps[FILTER_STEPS_MAX];
+	struct filter_path path;
+
+	path_of(&by_path->program, handle, steps, &path);
+	return by_path->source->load(by_path->source->user, &path, value);
+}
+
+/* The names of a path stand in the program, so they tell where the path does. */
+static int resolve_path(void *user, const struct filter_path *path)
+{
+	const struct by_path *by_path = user;
+	/* u8 root, u8 steps, u8 0, u16 size stand before the first name */
+	size_t offset = (size_t)((const uint8_t *)path->steps[0].name - by_path->program.pool) - 5;
+
+	return (int)(offset * 4 + path->ask);
+}
+
+static const char *label_path(
+		void *user, const struct filter_value *value, uint32_t *at, size_t *size)
+{
+	const struct by_path *by_path = user;
+
+	return by_path->source->label(by_path->source->user, value, at, size);
+}
+
+bool filter_matches_source(const void *program, size_t size, const struct filter_source *source)
+{
+	struct by_path by_path = {.source = source};
+	struct filter_schema schema = {.resolve = resolve_path, .user = &by_path};
+	struct filter_loader loader = {.load = load_path, .user = &by_path};
+	struct filter *filter;
+	bool matches;
+
+	if (filter_verify(program, size, NULL))
+		return false;
+	filter_program_open(program, &by_path.program);
+	if (source->label)
+		loader.label = label_path;
+	if (filter_bind(program, size, &schema, &filter, NULL))
+		return false;
+	matches = filter_bound_matches(filter, &loader);
+	free(filter);
+	return matches;
+}

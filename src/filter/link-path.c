@@ -1,0 +1,1030 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Paths into moves, along the types of a description.
+ *
+ * Optionals and variants stand in no path: their moves are put in wherever one is on the way. All
+ * options of a variant are followed; those in which the path leads nowhere are nothing at run time,
+ * and only when it leads nowhere in all of them is that an error.
+ */
+#include <errno.h>
+
+#include "filter/link.h"
+#include "filter/memory.h"
+#include "filter/suggest.h"
+#include "filter/text.h"
+#include "visit/visit.h"
+
+/* One path on its way. */
+struct way {
+	struct filter_linker *linker;
+	const struct filter_want *want;
+	const char *name; /* the last one, for errors */
+	bool can_be_true; /* of FILTER_GOAL_TEXT: a leaf that is no enumeration without the label */
+	unsigned int depth; /* of types */
+};
+
+static unsigned int follow_type(
+		struct way *way, const struct side_type *type, struct filter_path_reader rest);
+static unsigned int follow_memory(
+		struct way *way, const struct side_type *type, struct filter_path_reader rest);
+
+/* ---- moves ---- */
+
+static size_t put(struct way *way, const struct filter_move *move)
+{
+	struct filter_linker *linker = way->linker;
+	struct filter_move *to;
+	size_t offset;
+
+	if (++linker->nr_moves > FILTER_MOVES_MAX && !linker->failed)
+		linker->failed = -E2BIG;
+	offset = filter_link_take(linker, sizeof(*move));
+	to = filter_link_at(linker, offset);
+	if (to)
+		*to = *move;
+	return offset;
+}
+
+/* Data among the moves take the room of whole moves, so that skips can count those. */
+static size_t take_data(struct way *way, size_t size)
+{
+	size = (size + sizeof(struct filter_move) - 1) / sizeof(struct filter_move) *
+			sizeof(struct filter_move);
+	return filter_link_take(way->linker, size);
+}
+
+static void put_simple(struct way *way, enum filter_move_code code, unsigned int label)
+{
+	struct filter_move move = {.code = (uint8_t)code, .label = (uint16_t)label};
+
+	put(way, &move);
+}
+
+/* ---- names ---- */
+
+static bool same_name(const char *a, const char *b)
+{
+	while (*a && *a == *b) {
+		a++;
+		b++;
+	}
+	return *a == *b;
+}
+
+static const struct side_event_field *find_field(
+		const struct side_event_field *fields, uint32_t nr, const char *name)
+{
+	uint32_t i;
+
+	for (i = 0; i < nr; i++) {
+		if (same_name(side_ptr_get(fields[i].field_name), name))
+			return &fields[i];
+	}
+	return NULL;
+}
+
+static void no_such_field(struct way *way, const struct side_event_field *fields, uint32_t nr,
+		const char *name, const char *where)
+{
+	unsigned int best = 1000, distance;
+	const char *nearest = NULL;
+	char hint[FILTER_HINT_MAX];
+	uint32_t i;
+
+	for (i = 0; i < nr; i++) {
+		distance = filter_distance(name, side_ptr_get(fields[i].field_name));
+		if (distance < best && filter_is_near(name, distance)) {
+			best = distance;
+			nearest = side_ptr_get(fields[i].field_name);
+		}
+	}
+	filter_link_reason(way->linker, -ENOENT, way->want->field->column, where, " has no ",
+			way->name ? "member" : "field", " \"", name, "\"",
+			filter_hint_word(nearest, "", hint), NULL);
+}
+
+static const char *type_words(unsigned int label)
+{
+	switch (label) {
+	case SIDE_TYPE_NULL: return "nothing (null)";
+	case SIDE_TYPE_BOOL:
+	case SIDE_TYPE_GATHER_BOOL: return "a boolean";
+	case SIDE_TYPE_FLOAT_BINARY16:
+	case SIDE_TYPE_FLOAT_BINARY32:
+	case SIDE_TYPE_FLOAT_BINARY64:
+	case SIDE_TYPE_FLOAT_BINARY128:
+	case SIDE_TYPE_GATHER_FLOAT: return "a float";
+	case SIDE_TYPE_STRING_UTF8:
+	case SIDE_TYPE_STRING_UTF16:
+	case SIDE_TYPE_STRING_UTF32:
+	case SIDE_TYPE_GATHER_STRING: return "a string";
+	case SIDE_TYPE_STRUCT:
+	case SIDE_TYPE_GATHER_STRUCT: return "a structure";
+	case SIDE_TYPE_ARRAY:
+	case SIDE_TYPE_VLA:
+	case SIDE_TYPE_VLA_VISITOR:
+	case SIDE_TYPE_GATHER_ARRAY:
+	case SIDE_TYPE_GATHER_VLA: return "an array";
+	case SIDE_TYPE_ENUM:
+	case SIDE_TYPE_GATHER_ENUM: return "an enumeration";
+	case SIDE_TYPE_ENUM_BITMAP: return "a bitmap";
+	default: return "an integer";
+	}
+}
+
+static bool is_array(unsigned int label)
+{
+	switch (label) {
+	case SIDE_TYPE_ARRAY:
+	case SIDE_TYPE_VLA:
+	case SIDE_TYPE_VLA_VISITOR:
+	case SIDE_TYPE_GATHER_ARRAY:
+	case SIDE_TYPE_GATHER_VLA: return true;
+	default: return false;
+	}
+}
+
+/* This type has not what is asked of it. Returns 0. */
+static unsigned int refuse(struct way *way, unsigned int label, const char *because)
+{
+	filter_link_reason(way->linker, -EINVAL, way->want->field->column, "\"", way->name,
+			"\" is ", type_words(label), because, NULL);
+	return 0;
+}
+
+static unsigned int refuse_goal(struct way *way, unsigned int label)
+{
+	switch (way->want->goal) {
+	case FILTER_GOAL_LENGTH:
+		return refuse(way, label, ", and len() is that of strings and arrays");
+	case FILTER_GOAL_TEXT:
+		if (!is_array(label) && label != SIDE_TYPE_STRUCT &&
+				label != SIDE_TYPE_GATHER_STRUCT)
+			return refuse(way, label, ", and is compared with a string");
+		break;
+	default: break;
+	}
+	if (is_array(label))
+		return refuse(way, label, ": take an element, as [0], or its len()");
+	if (label == SIDE_TYPE_STRUCT || label == SIDE_TYPE_GATHER_STRUCT)
+		return refuse(way, label, ": name one of its members");
+	if (label == SIDE_TYPE_ENUM_BITMAP)
+		return refuse(way, label,
+				" of several items: take one, as [0], or compare it with a label");
+	return refuse(way, label, ", which has no value");
+}
+
+/* The step cannot be taken here. Returns 0. */
+static unsigned int refuse_step(struct way *way, unsigned int label, const struct filter_step *step)
+{
+	if (step->name)
+		return refuse(way, label, ", which has no members");
+	return refuse(way, label, ", which has no elements");
+}
+
+/* ---- labels ---- */
+
+static bool is_meant(const struct side_type_raw_string *label, const struct filter_want *want)
+{
+	struct filter_value wanted,
+			value = {
+					.kind = FILTER_STRING,
+					.unit_size = label->unit_size,
+					.byte_order = label->byte_order.v,
+					.text = side_ptr_get(label->p),
+					.size = FILTER_TERMINATED,
+			};
+
+	filter_value_text(&wanted, want->text.bytes, want->text.size);
+	if (want->is_glob)
+		return filter_text_glob(&wanted, &value);
+	return !filter_text_compare(&wanted, &value);
+}
+
+uint32_t filter_link_labels(const struct side_enum_mappings *mappings,
+		const struct filter_want *want, struct filter_range *to,
+		struct filter_range *single)
+{
+	const struct side_enum_mapping *mapping = side_array_elements(&mappings->mappings);
+	uint32_t i, count = 0;
+
+	for (i = 0; i < side_array_length(&mappings->mappings); i++) {
+		if (mapping[i].range_begin > mapping[i].range_end ||
+				!is_meant(&mapping[i].label, want))
+			continue;
+		single->begin = (uint64_t)mapping[i].range_begin;
+		single->end = (uint64_t)mapping[i].range_end;
+		if (to)
+			to[count] = *single;
+		count++;
+	}
+	return count;
+}
+
+static uint32_t bitmap_labels(const struct side_enum_bitmap_mappings *mappings,
+		const struct filter_want *want, struct filter_range *to)
+{
+	const struct side_enum_bitmap_mapping *mapping = side_array_elements(&mappings->mappings);
+	uint32_t i, count = 0;
+
+	for (i = 0; i < side_array_length(&mappings->mappings); i++) {
+		if (mapping[i].range_begin > mapping[i].range_end ||
+				!is_meant(&mapping[i].label, want))
+			continue;
+		if (to)
+			to[count] = (struct filter_range){
+					.begin = mapping[i].range_begin,
+					.end = mapping[i].range_end,
+			};
+		count++;
+	}
+	return count;
+}
+
+/* The nearest of several labels so far. */
+struct nearest {
+	const char *wanted, *name;
+	unsigned int distance;
+};
+
+static void try_label(struct nearest *nearest, const struct side_type_raw_string *label)
+{
+	unsigned int distance;
+
+	if (label->unit_size != 1 || !side_ptr_get(label->p))
+		return;
+	distance = filter_distance(nearest->wanted, side_ptr_get(label->p));
+	if (distance < nearest->distance && filter_is_near(nearest->wanted, distance)) {
+		nearest->distance = distance;
+		nearest->name = side_ptr_get(label->p);
+	}
+}
+
+static void no_such_label(struct way *way, const struct nearest *nearest)
+{
+	char hint[FILTER_HINT_MAX];
+
+	filter_link_reason(way->linker, -ENOENT, way->want->field->column, "\"", way->name,
+			"\" has no label \"", way->want->text.bytes, "\"",
+			filter_hint_word(nearest->name, "", hint), NULL);
+}
+
+/* ---- leaves ---- */
+
+static unsigned int put_leaf(struct way *way, const struct filter_move *leaf, unsigned int kinds)
+{
+	put(way, leaf);
+	way->can_be_true = true;
+	return way->want->goal == FILTER_GOAL_VALUE ? kinds : FILTER_KIND_INT;
+}
+
+/* A leaf of which nothing is asked but to be there. */
+static unsigned int put_thing(struct way *way, struct filter_move *leaf)
+{
+	if (leaf->code != FILTER_LEAF_TEXT)
+		leaf->code = FILTER_LEAF_THING;
+	return put_leaf(way, leaf, 0);
+}
+
+/* An integer with labels that are asked for. */
+static unsigned int put_labels(struct way *way, struct filter_move *leaf,
+		const struct side_enum_mappings *mappings)
+{
+	const struct side_enum_mapping *mapping = side_array_elements(&mappings->mappings);
+	struct nearest nearest = {.wanted = way->want->text.bytes, .distance = 1000};
+	struct filter_range single;
+	struct filter_move *put_at;
+	size_t ranges, at;
+	uint32_t i;
+
+	leaf->flags |= FILTER_LABELS;
+	leaf->count = filter_link_labels(mappings, way->want, NULL, &single);
+	at = put(way, leaf);
+	ranges = take_data(way, leaf->count * sizeof(struct filter_range));
+	put_at = filter_link_at(way->linker, at);
+	if (put_at) {
+		put_at->ranges = ranges;
+		filter_link_labels(
+				mappings, way->want, filter_link_at(way->linker, ranges), &single);
+	}
+	if (leaf->count) {
+		way->can_be_true = true;
+		return FILTER_KIND_INT;
+	}
+	for (i = 0; i < side_array_length(&mappings->mappings); i++)
+		try_label(&nearest, &mapping[i].label);
+	no_such_label(way, &nearest);
+	return FILTER_KIND_INT;
+}
+
+/* Labels of bits. leaf is the load of an item; its index says how the items are held. */
+static unsigned int put_bitmap(struct way *way, struct filter_move *leaf,
+		const struct side_enum_bitmap_mappings *mappings)
+{
+	const struct side_enum_bitmap_mapping *mapping = side_array_elements(&mappings->mappings);
+	struct nearest nearest = {.wanted = way->want->text.bytes, .distance = 1000};
+	struct filter_move *put_at;
+	size_t ranges, at;
+	uint32_t i;
+
+	leaf->code = FILTER_LEAF_BITMAP;
+	leaf->item = (uint8_t)(8 * leaf->size);
+	leaf->count = bitmap_labels(mappings, way->want, NULL);
+	at = put(way, leaf);
+	ranges = take_data(way, leaf->count * sizeof(struct filter_range));
+	put_at = filter_link_at(way->linker, at);
+	if (put_at) {
+		put_at->ranges = ranges;
+		bitmap_labels(mappings, way->want, filter_link_at(way->linker, ranges));
+	}
+	if (leaf->count) {
+		way->can_be_true = true;
+		return FILTER_KIND_INT;
+	}
+	for (i = 0; i < side_array_length(&mappings->mappings); i++)
+		try_label(&nearest, &mapping[i].label);
+	no_such_label(way, &nearest);
+	return FILTER_KIND_INT;
+}
+
+/* The loads of stack-copy scalars. False: it is none. */
+static bool scalar_leaf(const struct side_type *type, struct filter_move *leaf, unsigned int *kinds)
+{
+	unsigned int label = type->type.v;
+
+	leaf->label = (uint16_t)label;
+	*kinds = FILTER_KIND_INT;
+	switch (label) {
+	case SIDE_TYPE_BOOL: return filter_leaf_bool(leaf, &type->u.side_bool, 0);
+	case SIDE_TYPE_BYTE:
+		leaf->code = FILTER_LEAF_INTEGER;
+		leaf->size = 1;
+		leaf->bits = 8;
+		return true;
+	case SIDE_TYPE_FLOAT_BINARY16:
+	case SIDE_TYPE_FLOAT_BINARY32:
+	case SIDE_TYPE_FLOAT_BINARY64:
+	case SIDE_TYPE_FLOAT_BINARY128:
+		*kinds = FILTER_KIND_DOUBLE;
+		return filter_leaf_float(leaf, &type->u.side_float);
+	case SIDE_TYPE_STRING_UTF8:
+	case SIDE_TYPE_STRING_UTF16:
+	case SIDE_TYPE_STRING_UTF32:
+		*kinds = FILTER_KIND_TEXT;
+		return filter_leaf_text(leaf, &type->u.side_string);
+	default:
+		if (label != SIDE_TYPE_POINTER && !visit_label_is_integer(label))
+			return false;
+		return filter_leaf_integer(leaf, &type->u.side_integer, 0);
+	}
+}
+
+/* The same from memory. */
+static bool gather_leaf(const struct side_type *type, struct filter_move *leaf, unsigned int *kinds)
+{
+	const struct side_type_gather *gather = &type->u.side_gather;
+	unsigned int mode;
+	bool fits = true;
+
+	*kinds = FILTER_KIND_INT;
+	switch (side_enum_get(type->type)) {
+	case SIDE_TYPE_GATHER_BOOL:
+		fits = filter_leaf_bool(
+				leaf, &gather->u.side_bool.type, gather->u.side_bool.offset_bits);
+		mode = gather->u.side_bool.access_mode.v;
+		break;
+	case SIDE_TYPE_GATHER_INTEGER:
+	case SIDE_TYPE_GATHER_POINTER:
+		fits = filter_leaf_integer(leaf, &gather->u.side_integer.type,
+				gather->u.side_integer.offset_bits);
+		mode = gather->u.side_integer.access_mode.v;
+		break;
+	case SIDE_TYPE_GATHER_BYTE:
+		leaf->code = FILTER_LEAF_INTEGER;
+		leaf->size = 1;
+		leaf->bits = 8;
+		mode = gather->u.side_byte.access_mode.v;
+		break;
+	case SIDE_TYPE_GATHER_FLOAT:
+		*kinds = FILTER_KIND_DOUBLE;
+		fits = filter_leaf_float(leaf, &gather->u.side_float.type);
+		mode = gather->u.side_float.access_mode.v;
+		break;
+	case SIDE_TYPE_GATHER_STRING:
+		*kinds = FILTER_KIND_TEXT;
+		fits = filter_leaf_text(leaf, &gather->u.side_string.type);
+		mode = gather->u.side_string.access_mode.v;
+		break;
+	default: return false;
+	}
+	leaf->offset = gather->u.side_bool.offset; /* stands first in all of them */
+	leaf->flags |= FILTER_IN_MEMORY;
+	if (mode == SIDE_TYPE_GATHER_ACCESS_POINTER)
+		leaf->flags |= FILTER_POINTER;
+	return fits;
+}
+_Static_assert(!offsetof(struct side_type_gather_bool, offset) &&
+				!offsetof(struct side_type_gather_integer, offset) &&
+				!offsetof(struct side_type_gather_byte, offset) &&
+				!offsetof(struct side_type_gather_float, offset) &&
+				!offsetof(struct side_type_gather_string, offset) &&
+				!offsetof(struct side_type_gather_array, offset) &&
+				!offsetof(struct side_type_gather_vla, offset),
+		"the offset stands first");
+
+/* A scalar at the end of the path. */
+static unsigned int end_scalar(
+		struct way *way, unsigned int label, struct filter_move *leaf, unsigned int kinds)
+{
+	switch (way->want->goal) {
+	case FILTER_GOAL_PRESENCE: return put_thing(way, leaf);
+	case FILTER_GOAL_VALUE: return put_leaf(way, leaf, kinds);
+	default:
+		if (kinds != FILTER_KIND_TEXT)
+			return refuse_goal(way, label);
+		return put_leaf(way, leaf, kinds);
+	}
+}
+
+static unsigned int end_enum(struct way *way, unsigned int label, struct filter_move *leaf,
+		const struct side_enum_mappings *mappings)
+{
+	if (way->want->goal == FILTER_GOAL_TEXT)
+		return put_labels(way, leaf, mappings);
+	return end_scalar(way, label, leaf, FILTER_KIND_INT);
+}
+
+static unsigned int end_bitmap(struct way *way, const struct side_type *type)
+{
+	const struct side_type *item = side_ptr_get(type->u.side_enum_bitmap.elem_type);
+	struct filter_move leaf = {.label = item->type.v};
+	unsigned int kinds, holder = item->type.v;
+
+	if (way->want->goal == FILTER_GOAL_PRESENCE)
+		return put_thing(way, &leaf);
+	leaf.index = holder;
+	if (holder == SIDE_TYPE_ARRAY || holder == SIDE_TYPE_VLA) {
+		leaf.code = FILTER_LEAF_COUNT;
+		if (holder == SIDE_TYPE_ARRAY)
+			leaf.count = side_ptr_get(item->u.side_array)->length;
+		leaf.skip = leaf.count;
+		if (way->want->goal == FILTER_GOAL_LENGTH)
+			return put_leaf(way, &leaf, 0);
+		if (way->want->goal == FILTER_GOAL_VALUE)
+			return refuse_goal(way, SIDE_TYPE_ENUM_BITMAP);
+		item = holder == SIDE_TYPE_ARRAY
+				? side_ptr_get(side_ptr_get(item->u.side_array)->elem_type)
+				: side_ptr_get(side_ptr_get(item->u.side_vla)->elem_type);
+	} else if (way->want->goal == FILTER_GOAL_LENGTH) {
+		return refuse_goal(way, SIDE_TYPE_ENUM_BITMAP);
+	}
+	if (!scalar_leaf(item, &leaf, &kinds) || kinds != FILTER_KIND_INT)
+		return refuse(way, SIDE_TYPE_ENUM_BITMAP, " of an impossible type");
+	if (way->want->goal == FILTER_GOAL_TEXT)
+		return put_bitmap(way, &leaf, side_ptr_get(type->u.side_enum_bitmap.mappings));
+	return put_leaf(way, &leaf, FILTER_KIND_INT);
+}
+
+/* The end of the path at a type that is neither transparent nor dynamic. */
+static unsigned int end_type(struct way *way, const struct side_type *type)
+{
+	unsigned int label = type->type.v, kinds;
+	struct filter_move leaf = {.label = (uint16_t)label};
+
+	switch (label) {
+	case SIDE_TYPE_ENUM:
+		if (!scalar_leaf(side_ptr_get(type->u.side_enum.elem_type), &leaf, &kinds))
+			return refuse(way, label, " of an impossible type");
+		return end_enum(way, label, &leaf, side_ptr_get(type->u.side_enum.mappings));
+	case SIDE_TYPE_ENUM_BITMAP: return end_bitmap(way, type);
+	case SIDE_TYPE_ARRAY: leaf.count = side_ptr_get(type->u.side_array)->length; break;
+	case SIDE_TYPE_VLA: break;
+	case SIDE_TYPE_VLA_VISITOR:
+		leaf.visitor = side_ptr_get(side_ptr_get(type->u.side_vla_visitor)->visitor);
+		break;
+	case SIDE_TYPE_NULL:
+	case SIDE_TYPE_STRUCT:
+		if (way->want->goal == FILTER_GOAL_PRESENCE)
+			return put_thing(way, &leaf);
+		return refuse_goal(way, label);
+	default:
+		if (!scalar_leaf(type, &leaf, &kinds))
+			return refuse(way, label, " of an impossible type");
+		return end_scalar(way, label, &leaf, kinds);
+	}
+	/* The arrays. */
+	leaf.code = FILTER_LEAF_COUNT;
+	if (way->want->goal == FILTER_GOAL_PRESENCE)
+		return put_thing(way, &leaf);
+	if (way->want->goal != FILTER_GOAL_LENGTH)
+		return refuse_goal(way, label);
+	return put_leaf(way, &leaf, 0);
+}
+
+/* ---- dynamic values ---- */
+
+/* All steps that are left, to be taken by what the values say. */
+static unsigned int follow_dynamic(
+		struct way *way, enum filter_move_code code, struct filter_path_reader rest)
+{
+	struct filter_path_reader again = rest;
+	struct filter_move move = {.code = (uint8_t)code, .count = rest.left};
+	struct filter_step step;
+	struct filter_text name;
+	struct filter_move *put_at;
+	size_t at = put(way, &move), text;
+
+	while (filter_path_next(&rest, &step)) {
+		move.code = step.name ? FILTER_MOVE_NAME : FILTER_MOVE_INDEX;
+		move.index = step.index;
+		put(way, &move);
+	}
+	/* The names behind the moves: these stand in a row. */
+	while (filter_path_next(&again, &step)) {
+		at += sizeof(move);
+		if (!step.name)
+			continue;
+		name.bytes = step.name;
+		for (name.size = 0; step.name[name.size];)
+			name.size++;
+		text = take_data(way, name.size + 1);
+		put_at = filter_link_at(way->linker, at);
+		if (put_at) {
+			char *to = filter_link_at(way->linker, text);
+			uint32_t i;
+
+			put_at->offset = text;
+			put_at->count = name.size;
+			for (i = 0; i <= name.size; i++)
+				to[i] = name.bytes[i];
+		}
+	}
+	way->can_be_true = true;
+	return way->want->goal == FILTER_GOAL_VALUE ? FILTER_KIND_ANY : FILTER_KIND_INT;
+}
+
+/* ---- gathered memory ---- */
+
+/* The distance of elements if it is the same for all. */
+static bool fixed_stride(const struct side_type *type, uint64_t *stride)
+{
+	const struct side_type_gather *gather = &type->u.side_gather;
+	unsigned int mode;
+
+	switch (side_enum_get(type->type)) {
+	case SIDE_TYPE_GATHER_BOOL:
+		mode = gather->u.side_bool.access_mode.v;
+		*stride = gather->u.side_bool.type.bool_size;
+		break;
+	case SIDE_TYPE_GATHER_INTEGER:
+	case SIDE_TYPE_GATHER_POINTER:
+		mode = gather->u.side_integer.access_mode.v;
+		*stride = gather->u.side_integer.type.integer_size;
+		break;
+	case SIDE_TYPE_GATHER_BYTE:
+		mode = gather->u.side_byte.access_mode.v;
+		*stride = 1;
+		break;
+	case SIDE_TYPE_GATHER_FLOAT:
+		mode = gather->u.side_float.access_mode.v;
+		*stride = gather->u.side_float.type.float_size;
+		break;
+	case SIDE_TYPE_GATHER_STRING:
+		mode = gather->u.side_string.access_mode.v;
+		if (mode != SIDE_TYPE_GATHER_ACCESS_POINTER)
+			return false;
+		break;
+	case SIDE_TYPE_GATHER_ENUM:
+		return fixed_stride(side_ptr_get(gather->u.side_enum.elem_type), stride);
+	case SIDE_TYPE_GATHER_STRUCT:
+		mode = gather->u.side_struct.access_mode.v;
+		*stride = gather->u.side_struct.size;
+		break;
+	case SIDE_TYPE_GATHER_ARRAY:
+		mode = gather->u.side_array.access_mode.v;
+		if (mode == SIDE_TYPE_GATHER_ACCESS_POINTER)
+			break;
+		if (!fixed_stride(side_ptr_get(gather->u.side_array.type.elem_type), stride))
+			return false;
+		*stride *= gather->u.side_array.type.length;
+		break;
+	default: return false;
+	}
+	if (mode == SIDE_TYPE_GATHER_ACCESS_POINTER)
+		*stride = sizeof(void *);
+	return true;
+}
+
+/* Over `index` elements that are strings, or arrays of them, one behind the other. */
+static void put_texts(struct way *way, const struct side_type *type, uint32_t index)
+{
+	struct filter_move move = {.code = FILTER_MOVE_TEXTS, .index = index}, level;
+	const struct side_type *inner = type;
+
+	for (move.count = 1; side_enum_get(inner->type) == SIDE_TYPE_GATHER_ARRAY; move.count++)
+		inner = side_ptr_get(inner->u.side_gather.u.side_array.type.elem_type);
+	put(way, &move);
+	for (;; type = side_ptr_get(type->u.side_gather.u.side_array.type.elem_type)) {
+		level = (struct filter_move){.code = FILTER_MOVE_LEVEL};
+		if (side_enum_get(type->type) != SIDE_TYPE_GATHER_ARRAY)
+			break;
+		level.offset = type->u.side_gather.u.side_array.offset;
+		level.count = type->u.side_gather.u.side_array.type.length;
+		put(way, &level);
+	}
+	level.offset = type->u.side_gather.u.side_string.offset;
+	level.size = type->u.side_gather.u.side_string.type.unit_size;
+	put(way, &level);
+}
+
+/* Element `index` of an array that begins at the base. */
+static unsigned int follow_element(struct way *way, const struct side_type *elem, uint32_t index,
+		struct filter_path_reader rest)
+{
+	struct filter_move add = {.code = FILTER_MOVE_ADD};
+	uint64_t stride;
+
+	if (!index)
+		return follow_memory(way, elem, rest);
+	if (fixed_stride(elem, &stride)) {
+		add.offset = stride * index;
+		put(way, &add);
+	} else {
+		put_texts(way, elem, index);
+	}
+	return follow_memory(way, elem, rest);
+}
+
+static unsigned int end_array(struct way *way, unsigned int label, struct filter_move *leaf)
+{
+	if (way->want->goal == FILTER_GOAL_PRESENCE)
+		return put_thing(way, leaf);
+	if (way->want->goal != FILTER_GOAL_LENGTH)
+		return refuse_goal(way, label);
+	return put_leaf(way, leaf, 0);
+}
+
+static unsigned int too_few(struct way *way, const char *what)
+{
+	filter_link_reason(way->linker, -ENOENT, way->want->field->column, "\"", way->name,
+			"\" has fewer ", what, NULL);
+	return 0;
+}
+
+static unsigned int follow_gather_array(
+		struct way *way, const struct side_type *type, struct filter_path_reader rest)
+{
+	const struct side_type_gather_array *gather = &type->u.side_gather.u.side_array;
+	struct filter_move at = {.code = FILTER_MOVE_AT, .offset = gather->offset};
+	struct filter_step step;
+
+	if (gather->access_mode.v == SIDE_TYPE_GATHER_ACCESS_POINTER)
+		at.flags = FILTER_POINTER;
+	if (!filter_path_next(&rest, &step)) {
+		at.flags |= FILTER_IN_MEMORY;
+		at.code = FILTER_LEAF_COUNT;
+		at.count = gather->type.length;
+		return end_array(way, SIDE_TYPE_GATHER_ARRAY, &at);
+	}
+	if (step.name)
+		return refuse_step(way, SIDE_TYPE_GATHER_ARRAY, &step);
+	if (step.index >= gather->type.length)
+		return too_few(way, "elements");
+	put(way, &at);
+	return follow_element(way, side_ptr_get(gather->type.elem_type), step.index, rest);
+}
+
+static unsigned int follow_gather_vla(
+		struct way *way, const struct side_type *type, struct filter_path_reader rest)
+{
+	const struct side_type_gather_vla *gather = &type->u.side_gather.u.side_vla;
+	const struct side_type *elem = side_ptr_get(gather->type.elem_type);
+	struct filter_move at = {.code = FILTER_MOVE_MEMORY_VLA, .offset = gather->offset};
+	struct filter_move length = {.label = 0};
+	struct filter_step step;
+	unsigned int kinds;
+	uint64_t stride;
+
+	if (!gather_leaf(side_ptr_get(gather->type.length_type), &length, &kinds) ||
+			length.code != FILTER_LEAF_INTEGER)
+		return refuse(way, SIDE_TYPE_GATHER_VLA, " with an impossible length");
+	length.code = FILTER_LEAF_LENGTH;
+	if (gather->access_mode.v == SIDE_TYPE_GATHER_ACCESS_POINTER)
+		at.flags = FILTER_POINTER;
+	if (!filter_path_next(&rest, &step)) {
+		if (way->want->goal != FILTER_GOAL_PRESENCE)
+			return end_array(way, SIDE_TYPE_GATHER_VLA, &length);
+		at.flags |= FILTER_IN_MEMORY;
+		return put_thing(way, &at);
+	}
+	if (step.name)
+		return refuse_step(way, SIDE_TYPE_GATHER_VLA, &step);
+	at.index = step.index;
+	if (fixed_stride(elem, &stride)) {
+		at.stride = stride;
+		put(way, &at);
+		put(way, &length);
+		return follow_memory(way, elem, rest);
+	}
+	put(way, &at);
+	put(way, &length);
+	return follow_element(way, elem, step.index, rest);
+}
+
+static unsigned int follow_gather_struct(
+		struct way *way, const struct side_type *type, struct filter_path_reader rest)
+{
+	const struct side_type_gather_struct *gather = &type->u.side_gather.u.side_struct;
+	const struct side_type_struct *structure = side_ptr_get(gather->type);
+	const struct side_event_field *field;
+	struct filter_move at = {.code = FILTER_MOVE_AT, .offset = gather->offset};
+	struct filter_step step;
+
+	if (gather->access_mode.v == SIDE_TYPE_GATHER_ACCESS_POINTER)
+		at.flags = FILTER_POINTER;
+	if (!filter_path_next(&rest, &step)) {
+		at.flags |= FILTER_IN_MEMORY;
+		if (way->want->goal != FILTER_GOAL_PRESENCE)
+			return refuse_goal(way, SIDE_TYPE_GATHER_STRUCT);
+		return put_thing(way, &at);
+	}
+	if (!step.name)
+		return refuse_step(way, SIDE_TYPE_GATHER_STRUCT, &step);
+	field = find_field(side_array_elements(&structure->fields),
+			side_array_length(&structure->fields), step.name);
+	if (!field) {
+		no_such_field(way, side_array_elements(&structure->fields),
+				side_array_length(&structure->fields), step.name, way->name);
+		return 0;
+	}
+	put(way, &at);
+	way->name = step.name;
+	return follow_memory(way, &field->side_type, rest);
+}
+
+static unsigned int follow_memory(
+		struct way *way, const struct side_type *type, struct filter_path_reader rest)
+{
+	const struct side_type_enum *enumeration = &type->u.side_enum;
+	unsigned int label = type->type.v, kinds;
+	struct filter_move leaf = {.label = (uint16_t)label};
+	struct filter_step step;
+
+	if (way->linker->failed)
+		return 0;
+	switch (label) {
+	case SIDE_TYPE_GATHER_STRUCT: return follow_gather_struct(way, type, rest);
+	case SIDE_TYPE_GATHER_ARRAY: return follow_gather_array(way, type, rest);
+	case SIDE_TYPE_GATHER_VLA: return follow_gather_vla(way, type, rest);
+	default: break;
+	}
+	if (filter_path_next(&rest, &step))
+		return refuse_step(way, label, &step);
+	if (label != SIDE_TYPE_GATHER_ENUM) {
+		if (!gather_leaf(type, &leaf, &kinds))
+			return refuse(way, label, " of an impossible type");
+		return end_scalar(way, label, &leaf, kinds);
+	}
+	if (!gather_leaf(side_ptr_get(enumeration->elem_type), &leaf, &kinds))
+		return refuse(way, label, " of an impossible type");
+	return end_enum(way, label, &leaf, side_ptr_get(enumeration->mappings));
+}
+
+/* ---- cells ---- */
+
+static unsigned int follow_struct(
+		struct way *way, const struct side_type *type, struct filter_path_reader rest)
+{
+	const struct side_type_struct *structure = side_ptr_get(type->u.side_struct);
+	const struct side_event_field *fields = side_array_elements(&structure->fields), *field;
+	struct filter_move move = {.code = FILTER_MOVE_STRUCT, .label = SIDE_TYPE_STRUCT};
+	struct filter_step step;
+
+	filter_path_next(&rest, &step);
+	if (!step.name)
+		return refuse_step(way, SIDE_TYPE_STRUCT, &step);
+	move.count = side_array_length(&structure->fields);
+	field = find_field(fields, move.count, step.name);
+	if (!field) {
+		no_such_field(way, fields, move.count, step.name, way->name);
+		return 0;
+	}
+	move.index = (uint32_t)(field - fields);
+	put(way, &move);
+	way->name = step.name;
+	return follow_type(way, &field->side_type, rest);
+}
+
+/* An element of an array, a VLA, a visitor's VLA, or a bitmap of one of the first two. */
+static unsigned int follow_array(
+		struct way *way, const struct side_type *type, struct filter_path_reader rest)
+{
+	unsigned int label = type->type.v;
+	struct filter_move move = {.label = (uint16_t)label, .count = UINT32_MAX};
+	const struct side_type *elem;
+	struct filter_step step;
+
+	filter_path_next(&rest, &step);
+	if (step.name)
+		return refuse_step(way, label, &step);
+	move.index = step.index;
+	switch (label) {
+	case SIDE_TYPE_ARRAY:
+		move.code = FILTER_MOVE_ARRAY;
+		move.count = side_ptr_get(type->u.side_array)->length;
+		if (step.index >= move.count)
+			return too_few(way, "elements");
+		elem = side_ptr_get(side_ptr_get(type->u.side_array)->elem_type);
+		break;
+	case SIDE_TYPE_VLA:
+		move.code = FILTER_MOVE_VLA;
+		elem = side_ptr_get(side_ptr_get(type->u.side_vla)->elem_type);
+		break;
+	default:
+		move.code = FILTER_MOVE_VISITOR;
+		move.visitor = side_ptr_get(side_ptr_get(type->u.side_vla_visitor)->visitor);
+		elem = side_ptr_get(side_ptr_get(type->u.side_vla_visitor)->elem_type);
+		break;
+	}
+	put(way, &move);
+	return follow_type(way, elem, rest);
+}
+
+static unsigned int follow_variant(
+		struct way *way, const struct side_type *type, struct filter_path_reader rest)
+{
+	const struct side_type_variant *variant = side_ptr_get(type->u.side_variant);
+	const struct side_variant_option *options = side_array_elements(&variant->options);
+	struct filter_linker *linker = way->linker;
+	struct filter_move selector = {.label = 0}, option = {.code = FILTER_MOVE_OPTION}, *put_at;
+	const char *name = way->name;
+	unsigned int kinds, all = 0;
+	uint32_t i;
+
+	put_simple(way, FILTER_MOVE_VARIANT, SIDE_TYPE_VARIANT);
+	if (!scalar_leaf(&variant->selector, &selector, &kinds) ||
+			selector.code != FILTER_LEAF_INTEGER)
+		return refuse(way, SIDE_TYPE_VARIANT, " of an impossible type");
+	put(way, &selector);
+	for (i = 0; i < side_array_length(&variant->options) && !linker->failed; i++) {
+		size_t at, begin;
+
+		option.begin = options[i].range_begin;
+		option.end = options[i].range_end;
+		at = put(way, &option);
+		begin = linker->used;
+		way->name = name;
+		kinds = follow_type(way, &options[i].side_type, rest);
+		all |= kinds;
+		if (!kinds) {
+			linker->used = begin;
+			put_simple(way, FILTER_MOVE_NOTHING, 0);
+		}
+		put_at = filter_link_at(linker, at);
+		if (put_at)
+			put_at->skip = (uint32_t)((linker->used - at) / sizeof(option));
+	}
+	put_simple(way, FILTER_MOVE_NOTHING, 0);
+	if (!side_array_length(&variant->options))
+		filter_link_reason(linker, -ENOENT, way->want->field->column, "\"", name,
+				"\" is a variant without options", NULL);
+	return all;
+}
+
+static unsigned int follow_type_deeper(
+		struct way *way, const struct side_type *type, struct filter_path_reader rest)
+{
+	const struct side_type *elem;
+	unsigned int label = type->type.v;
+	struct filter_step step;
+
+	switch (label) {
+	case SIDE_TYPE_OPTIONAL:
+		put_simple(way, FILTER_MOVE_OPTIONAL, label);
+		elem = side_ptr_get(side_ptr_get(type->u.side_optional)->elem_type);
+		return follow_type(way, elem, rest);
+	case SIDE_TYPE_VARIANT: return follow_variant(way, type, rest);
+	case SIDE_TYPE_DYNAMIC: return follow_dynamic(way, FILTER_MOVE_DYNAMIC, rest);
+	case SIDE_TYPE_GATHER_ENUM:
+		put_simple(way, FILTER_MOVE_GATHER, SIDE_TYPE_GATHER_INTEGER);
+		return follow_memory(way, type, rest);
+	default: break;
+	}
+	if (visit_label_is_gather(label)) {
+		put_simple(way, FILTER_MOVE_GATHER, label);
+		return follow_memory(way, type, rest);
+	}
+	if (!rest.left)
+		return end_type(way, type);
+	switch (label) {
+	case SIDE_TYPE_STRUCT: return follow_struct(way, type, rest);
+	case SIDE_TYPE_ARRAY:
+	case SIDE_TYPE_VLA:
+	case SIDE_TYPE_VLA_VISITOR: return follow_array(way, type, rest);
+	case SIDE_TYPE_ENUM_BITMAP:
+		elem = side_ptr_get(type->u.side_enum_bitmap.elem_type);
+		if (is_array(elem->type.v))
+			return follow_array(way, elem, rest);
+		break;
+	default: break;
+	}
+	filter_path_next(&rest, &step);
+	return refuse_step(way, label, &step);
+}
+
+static unsigned int follow_type(
+		struct way *way, const struct side_type *type, struct filter_path_reader rest)
+{
+	unsigned int kinds;
+
+	if (way->depth == VISIT_DEPTH_MAX + FILTER_STEPS_MAX && !way->linker->failed)
+		way->linker->failed = -E2BIG;
+	if (way->linker->failed)
+		return 0;
+	way->depth++;
+	kinds = follow_type_deeper(way, type, rest);
+	way->depth--;
+	return kinds;
+}
+
+/* ---- the whole path ---- */
+
+/* The field that the first step names; NULL: none, or the variadic part may have it. */
+static const struct side_event_field *first_field(const struct filter_linker *linker,
+		const struct filter_instruction *field, struct filter_path_reader *rest,
+		struct filter_step *step)
+{
+	const struct side_event_description *description = linker->description;
+
+	*rest = filter_program_path(&linker->program, field->value);
+	filter_path_next(rest, step);
+	return find_field(side_array_elements(&description->fields),
+			side_array_length(&description->fields), step->name);
+}
+
+static unsigned int follow_first(struct way *way, struct filter_op *op)
+{
+	struct filter_linker *linker = way->linker;
+	const struct side_event_description *description = linker->description;
+	const struct side_event_field *fields = side_array_elements(&description->fields), *field;
+	struct filter_path_reader rest;
+	struct filter_step step;
+
+	field = first_field(linker, way->want->field, &rest, &step);
+	if (field) {
+		op->cell_index = (uint32_t)(field - fields);
+		way->name = step.name;
+		return follow_type(way, &field->side_type, rest);
+	}
+	if (description->flags & SIDE_EVENT_FLAG_VARIADIC) {
+		op->cell_index = UINT32_MAX;
+		rest = filter_program_path(&linker->program, way->want->field->value);
+		return follow_dynamic(way, FILTER_MOVE_VARIADIC, rest);
+	}
+	no_such_field(way, fields, side_array_length(&description->fields), step.name, "the event");
+	return 0;
+}
+
+unsigned int filter_link_path(struct filter_linker *linker, const struct filter_want *want,
+		struct filter_op *op, bool *never)
+{
+	struct way way = {.linker = linker, .want = want};
+	int reason = linker->reason;
+	unsigned int kinds;
+
+	op->moves = (uint32_t)linker->used;
+	kinds = follow_first(&way, op);
+	*never = kinds && !way.can_be_true;
+	/* What some options of a variant have not is no reason, if others have it. */
+	if (kinds && !*never)
+		linker->reason = reason;
+	return kinds;
+}
+
+bool filter_link_direct(const struct filter_linker *linker, const struct filter_instruction *field,
+		struct filter_move *leaf, uint32_t *cell,
+		const struct side_enum_mappings **mappings)
+{
+	const struct side_event_description *description = linker->description;
+	const struct side_event_field *found;
+	const struct side_type *type;
+	struct filter_path_reader rest;
+	struct filter_step step;
+	unsigned int kinds;
+
+	*leaf = (struct filter_move){.label = 0};
+	*mappings = NULL;
+	found = first_field(linker, field, &rest, &step);
+	if (!found || rest.left)
+		return false;
+	type = &found->side_type;
+	if (side_enum_get(type->type) == SIDE_TYPE_ENUM) {
+		*mappings = side_ptr_get(type->u.side_enum.mappings);
+		type = side_ptr_get(type->u.side_enum.elem_type);
+	}
+	if (!scalar_leaf(type, leaf, &kinds) || kinds != FILTER_KIND_INT || leaf->size > 8 ||
+			leaf->bits != 8 * leaf->size || leaf->flags & FILTER_SWAP)
+		return false;
+	*cell = (uint32_t)(found - side_array_elements(&description->fields));
+	return true;
+}

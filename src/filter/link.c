@@ -1,0 +1,837 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A program linked to one event: its instructions into operations.
+ *
+ * A program is a row of blocks, each of which begins with an empty stack and ends with a test or
+ * the end. Blocks are linked in order, those only that can be reached; a block whose test cannot
+ * come out true (a field that is not there, a label that does not exist) is left out, and whoever
+ * led to it leads to where its "no" leads. If nothing that says yes is left, the event can never
+ * match.
+ *
+ * Linking is done twice, first without memory to see how much is needed. It runs inside traced
+ * programs and calls nothing of the C library.
+ */
+#include <errno.h>
+#include <stdarg.h>
+
+#include "filter/link.h"
+#include "filter/memory.h"
+
+/* ---- memory and errors ---- */
+
+size_t filter_link_take(struct filter_linker *linker, size_t size)
+{
+	size_t offset = linker->used;
+
+	linker->used += (size + 7) & ~(size_t)7;
+	if (linker->memory && linker->used > linker->capacity && !linker->failed)
+		linker->failed = -ENOSPC;
+	if (linker->used > UINT32_MAX && !linker->failed)
+		linker->failed = -E2BIG;
+	return offset;
+}
+
+void *filter_link_at(const struct filter_linker *linker, size_t offset)
+{
+	return linker->memory && !linker->failed ? linker->memory + offset : NULL;
+}
+
+size_t filter_link_text(struct filter_linker *linker, const struct filter_text *text)
+{
+	size_t offset = filter_link_take(linker, text->size + 1);
+	char *to = filter_link_at(linker, offset);
+	uint32_t i;
+
+	for (i = 0; to && i <= text->size; i++)
+		to[i] = text->bytes[i];
+	return offset;
+}
+
+static void say(struct filter_error *error, unsigned int column, const char *text, size_t *size)
+{
+	if (!error)
+		return;
+	error->column = column;
+	for (; *text && *size < sizeof(error->text) - 1; text++)
+		error->text[(*size)++] = *text;
+	error->text[*size] = '\0';
+}
+
+void filter_link_reason(struct filter_linker *linker, int reason, unsigned int column,
+		const char *first, ...)
+{
+	const char *text;
+	size_t size = 0;
+	va_list list;
+
+	/* Among the options of a variant: one that has no such member says more than one that has none. */
+	if (linker->reason && !(linker->reason == -EINVAL && reason == -ENOENT))
+		return;
+	linker->reason = reason;
+	va_start(list, first);
+	for (text = first; text; text = va_arg(list, const char *))
+		say(linker->error, column, text, &size);
+	va_end(list);
+}
+
+/* ---- blocks ---- */
+
+/* What is known of a value on the stack. */
+struct slot {
+	uint8_t kinds; /* enum filter_kinds; 0: nothing ever */
+	bool never;    /* not true, ever */
+};
+
+struct block {
+	struct filter_linker *linker;
+	struct slot stack[FILTER_STACK_MAX + 1];
+	unsigned int depth;
+	struct filter_op *ops; /* where operations are put, or NULL */
+	uint32_t nr_ops;
+	uint32_t at, end; /* instructions */
+};
+
+static struct filter_instruction instruction_at(const struct block *block, uint32_t index)
+{
+	return filter_program_at(&block->linker->program, index);
+}
+
+static void put_op(struct block *block, const struct filter_op *op)
+{
+	if (block->ops && !block->linker->failed)
+		block->ops[block->nr_ops] = *op;
+	block->nr_ops++;
+}
+
+static void push(struct block *block, unsigned int kinds, bool never)
+{
+	block->stack[block->depth++] = (struct slot){.kinds = (uint8_t)kinds, .never = never};
+}
+
+static void put_constant(
+		struct block *block, enum filter_kind kind, uint64_t value, bool is_unsigned)
+{
+	struct filter_op op = {
+			.code = FILTER_OP_CONSTANT,
+			.kind = (uint8_t)kind,
+			.is_unsigned = is_unsigned,
+			.value = value,
+	};
+
+	put_op(block, &op);
+}
+
+/* ---- pushes ---- */
+
+/* A context, or a field of a schema. */
+static void link_foreign(struct block *block, const struct filter_instruction *instruction)
+{
+	struct filter_linker *linker = block->linker;
+	struct filter_path_reader reader =
+			filter_program_path(&linker->program, instruction->value);
+	struct filter_step steps[FILTER_STEPS_MAX];
+	struct filter_path path = {
+			.root = reader.root,
+			.ask = instruction->flag,
+			.steps = steps,
+	};
+	struct filter_op op = {
+			.code = linker->description ? FILTER_OP_CONTEXT : FILTER_OP_BOUND,
+			.goal = instruction->flag,
+			.index = -1,
+	};
+
+	while (filter_path_next(&reader, &steps[path.nr_steps]))
+		path.nr_steps++;
+	if (!linker->description)
+		op.index = linker->schema->resolve(linker->schema->user, &path);
+	else if (linker->names)
+		op.index = linker->names->resolve(linker->names->user, steps[0].name);
+	if (op.index >= 0) {
+		put_op(block, &op);
+		push(block, op.goal == FILTER_GOAL_VALUE ? FILTER_KIND_ANY : FILTER_KIND_INT,
+				false);
+		return;
+	}
+	filter_link_reason(linker, -ENOENT, instruction->column,
+			path.root == FILTER_CONTEXT ? "there is no context \""
+						    : "the event has no field \"",
+			steps[0].name, "\"", NULL);
+	if (op.goal == FILTER_GOAL_PRESENCE)
+		put_constant(block, FILTER_INT, 0, false);
+	else
+		put_constant(block, FILTER_NONE, 0, false);
+	push(block, op.goal == FILTER_GOAL_PRESENCE ? FILTER_KIND_INT : 0, true);
+}
+
+/* A field of the description, as a value, a length, a presence, or compared with a text. */
+static void link_field(struct block *block, const struct filter_want *want)
+{
+	struct filter_linker *linker = block->linker;
+	struct filter_op op = {.code = FILTER_OP_LOAD, .goal = (uint8_t)want->goal};
+	size_t used = linker->used;
+	unsigned int kinds;
+	bool never;
+
+	if (want->goal == FILTER_GOAL_TEXT) {
+		op.text = (uint32_t)filter_link_text(linker, &want->text);
+		op.size = want->text.size;
+		op.is_glob = want->is_glob;
+	}
+	kinds = filter_link_path(linker, want, &op, &never);
+	if (kinds) {
+		put_op(block, &op);
+	} else {
+		linker->used = used;
+		never = true;
+		if (want->goal == FILTER_GOAL_PRESENCE) {
+			put_constant(block, FILTER_INT, 0, false);
+			kinds = FILTER_KIND_INT;
+		} else {
+			put_constant(block, FILTER_NONE, 0, false);
+		}
+	}
+	push(block, kinds, never);
+}
+
+static bool is_own_field(const struct block *block, const struct filter_instruction *instruction)
+{
+	return block->linker->description && instruction->code == FILTER_CODE_FIELD &&
+			filter_program_path(&block->linker->program, instruction->value).root ==
+			FILTER_FIELD;
+}
+
+/*
+ * A field of the description that is compared with a text is one operation, since what that means
+ * depends on its type: three instructions, the field or the text first.
+ */
+static bool link_compared_text(struct block *block)
+{
+	struct filter_instruction first, second, compare;
+	struct filter_want want = {.goal = FILTER_GOAL_TEXT};
+	const struct filter_instruction *text;
+	struct filter_op invert = {.code = FILTER_OP_UNARY, .inner = FILTER_CODE_NOT};
+
+	if (block->end - block->at < 3)
+		return false;
+	first = instruction_at(block, block->at);
+	second = instruction_at(block, block->at + 1);
+	compare = instruction_at(block, block->at + 2);
+	if (compare.code != FILTER_CODE_EQUAL && compare.code != FILTER_CODE_UNEQUAL)
+		return false;
+	want.field = first.code == FILTER_CODE_TEXT ? &second : &first;
+	text = want.field == &first ? &second : &first;
+	if (text->code != FILTER_CODE_TEXT || !is_own_field(block, want.field) ||
+			want.field->flag != FILTER_ASK_VALUE)
+		return false;
+	want.text = filter_program_text(&block->linker->program, text->value);
+	want.is_glob = text->flag;
+	link_field(block, &want);
+	if (compare.code == FILTER_CODE_UNEQUAL) {
+		put_op(block, &invert);
+		block->stack[block->depth - 1].never = !block->stack[block->depth - 1].kinds;
+	}
+	block->at += 3;
+	return true;
+}
+
+static void link_push(struct block *block, const struct filter_instruction *instruction)
+{
+	struct filter_linker *linker = block->linker;
+	struct filter_want want = {.field = instruction, .goal = instruction->flag};
+	struct filter_op op = {.code = FILTER_OP_TEXT};
+	struct filter_text text;
+
+	switch (instruction->code) {
+	case FILTER_CODE_INT:
+		put_constant(block, FILTER_INT, instruction->value, instruction->flag);
+		push(block, FILTER_KIND_INT, !instruction->value);
+		break;
+	case FILTER_CODE_DOUBLE:
+		put_constant(block, FILTER_DOUBLE, instruction->value, false);
+		push(block, FILTER_KIND_DOUBLE, filter_double_is_zero(instruction->value));
+		break;
+	case FILTER_CODE_TEXT:
+		text = filter_program_text(&linker->program, instruction->value);
+		op.text = (uint32_t)filter_link_text(linker, &text);
+		op.size = text.size;
+		op.is_glob = instruction->flag;
+		put_op(block, &op);
+		push(block, FILTER_KIND_TEXT, false);
+		break;
+	default:
+		if (is_own_field(block, instruction))
+			link_field(block, &want);
+		else
+			link_foreign(block, instruction);
+		break;
+	}
+}
+
+/* ---- operations ---- */
+
+static const char *operation_words(unsigned int code)
+{
+	return code == FILTER_CODE_INVERT || code >= FILTER_CODE_REMAINDER
+			? "an operation of integers has another operand"
+			: "an operation of numbers has another operand";
+}
+
+/* What comes out of a calculation. */
+static unsigned int calculated_kinds(unsigned int code, unsigned int a, unsigned int b)
+{
+	if (code == FILTER_CODE_INVERT ||
+			(code >= FILTER_CODE_REMAINDER && code <= FILTER_CODE_RIGHT))
+		return a & b & FILTER_KIND_INT;
+	if (!(a & FILTER_KIND_NUMBER) || !(b & FILTER_KIND_NUMBER))
+		return 0;
+	return (a & b & FILTER_KIND_INT) | ((a | b) & FILTER_KIND_DOUBLE);
+}
+
+/* Can the two be compared at all? With a loader, integers may have labels. */
+static bool can_compare(
+		const struct block *block, unsigned int code, unsigned int a, unsigned int b)
+{
+	bool labels = !block->linker->description && code <= FILTER_CODE_UNEQUAL;
+
+	if ((a & FILTER_KIND_NUMBER && b & FILTER_KIND_NUMBER) || (a & b & FILTER_KIND_TEXT))
+		return true;
+	return labels && (a | b) & FILTER_KIND_INT && (a | b) & FILTER_KIND_TEXT;
+}
+
+static void link_compute(struct block *block, const struct filter_instruction *instruction)
+{
+	unsigned int code = instruction->code, takes = filter_code_takes(code), kinds;
+	struct filter_op op = {.code = FILTER_OP_BINARY, .inner = (uint8_t)code};
+	unsigned int a, b;
+
+	block->depth -= takes;
+	a = block->stack[block->depth].kinds;
+	b = takes == 2 ? block->stack[block->depth + 1].kinds : a;
+	if (code >= FILTER_CODE_AND || code == FILTER_CODE_NOT) {
+		/* Truths; what is unknown may be decided by the other side. */
+		kinds = (a | b) & FILTER_KIND_NUMBER ? FILTER_KIND_INT : 0;
+		if (!kinds && a && b)
+			filter_link_reason(block->linker, -EINVAL, instruction->column,
+					"a string is neither true nor false", NULL);
+	} else if (filter_code_compares(code)) {
+		op.code = FILTER_OP_COMPARE;
+		kinds = can_compare(block, code, a, b) ? FILTER_KIND_INT : 0;
+		if (!kinds && a && b)
+			filter_link_reason(block->linker, -EINVAL, instruction->column,
+					"a string is compared with a number", NULL);
+	} else {
+		kinds = calculated_kinds(code, a, b);
+		if (!kinds && a && b)
+			filter_link_reason(block->linker, -EINVAL, instruction->column,
+					operation_words(code), NULL);
+	}
+	if (takes == 1)
+		op.code = FILTER_OP_UNARY;
+	put_op(block, &op);
+	push(block, kinds, !kinds);
+}
+
+/* ---- ranges ---- */
+
+static uint64_t width_mask(unsigned int bits)
+{
+	return ~(uint64_t)0 >> (64 - bits);
+}
+
+/* What the instruction pushes, as a constant integer. */
+static bool constant_of(const struct filter_instruction *instruction, struct filter_value *value)
+{
+	if (instruction->code != FILTER_CODE_INT)
+		return false;
+	*value = (struct filter_value){
+			.kind = FILTER_INT,
+			.is_unsigned = instruction->flag,
+			.u = instruction->value,
+	};
+	return true;
+}
+
+/* The values from low to high, as the integer's own bits. */
+static void set_range(struct filter_op *op, uint64_t low, uint64_t high)
+{
+	op->low = low;
+	op->span = high - low;
+}
+
+static void set_none(struct filter_op *op, unsigned int bits)
+{
+	set_range(op, 0, width_mask(bits));
+	op->negated = !op->negated;
+}
+
+/* The smallest and the greatest value that the integer can have, in order by `bias`. */
+struct limits {
+	bool is_signed;
+	unsigned int bits;
+	uint64_t bias; /* bits + bias are in order, modulo the width */
+};
+
+/*
+ * Where a constant stands among the values of the type: -1 below all, 1 above all, 0 and *biased
+ * its place in order.
+ */
+static int place_constant(
+		const struct limits *limits, const struct filter_value *constant, uint64_t *biased)
+{
+	struct filter_value least = {.kind = FILTER_INT}, most = {.kind = FILTER_INT};
+
+	most.u = width_mask(limits->bits);
+	most.is_unsigned = true;
+	if (limits->is_signed) {
+		most.u >>= 1;
+		least.s = -(int64_t)most.u - 1;
+	}
+	if (filter_compare(FILTER_CODE_LESS, constant, &least, NULL) > 0)
+		return -1;
+	if (filter_compare(FILTER_CODE_GREATER, constant, &most, NULL) > 0)
+		return 1;
+	*biased = (constant->u + limits->bias) & width_mask(limits->bits);
+	return 0;
+}
+
+/* All values for which "value code constant" holds. */
+static void range_of_comparison(struct filter_op *op, unsigned int code,
+		const struct limits *limits, const struct filter_value *constant)
+{
+	uint64_t last = width_mask(limits->bits), at = 0, low, high;
+	int place = place_constant(limits, constant, &at);
+	bool is_less = code == FILTER_CODE_LESS || code == FILTER_CODE_LESS_EQUAL;
+
+	if (code == FILTER_CODE_UNEQUAL) {
+		op->negated = !op->negated;
+		code = FILTER_CODE_EQUAL;
+	}
+	if (place) {
+		if (code == FILTER_CODE_EQUAL || is_less == (place < 0))
+			set_none(op, limits->bits);
+		else
+			set_range(op, 0, last);
+		return;
+	}
+	low = is_less ? 0 : at;
+	high = is_less || code == FILTER_CODE_EQUAL ? at : last;
+	if ((code == FILTER_CODE_LESS && !at) || (code == FILTER_CODE_GREATER && at == last)) {
+		set_none(op, limits->bits);
+		return;
+	}
+	if (code == FILTER_CODE_LESS)
+		high--;
+	if (code == FILTER_CODE_GREATER)
+		low++;
+	set_range(op, low - limits->bias, high - limits->bias);
+}
+
+/* Booleans are 0 or 1, whatever their bits. */
+static void range_of_boolean(struct filter_op *op, unsigned int code, unsigned int bits,
+		const struct filter_value *constant)
+{
+	struct filter_value zero = {.kind = FILTER_INT}, one = {.kind = FILTER_INT, .u = 1};
+	bool is_for_zero = filter_compare(code, &zero, constant, NULL) > 0;
+	bool is_for_one = filter_compare(code, &one, constant, NULL) > 0;
+
+	if (is_for_zero == is_for_one) {
+		set_range(op, 0, width_mask(bits));
+		op->negated ^= !is_for_zero;
+	} else {
+		set_range(op, 0, 0);
+		op->negated ^= is_for_one;
+	}
+}
+
+/* An enumeration and one range of values that the text stands for. */
+static bool range_of_label(struct filter_op *op, const struct side_enum_mappings *mappings,
+		const struct filter_want *want, const struct filter_move *leaf)
+{
+	struct filter_range range;
+	unsigned int bits = leaf->bits;
+	int64_t least = 0, most = INT64_MAX;
+
+	if (!mappings || filter_link_labels(mappings, want, NULL, &range) != 1)
+		return false;
+	/* Unsigned ones of 64 bits are compared as signed, the others have no negative values. */
+	if (leaf->flags & FILTER_SIGNED || bits == 64)
+		least = -(int64_t)(width_mask(bits) >> 1) - 1;
+	if (leaf->flags & FILTER_SIGNED)
+		most = (int64_t)(width_mask(bits) >> 1);
+	else if (bits < 64)
+		most = (int64_t)width_mask(bits);
+	if ((int64_t)range.end < least || (int64_t)range.begin > most) {
+		set_none(op, bits);
+		return true;
+	}
+	if ((int64_t)range.begin > least)
+		least = (int64_t)range.begin;
+	if ((int64_t)range.end < most)
+		most = (int64_t)range.end;
+	set_range(op, (uint64_t)least, (uint64_t)most);
+	return true;
+}
+
+/* What a block that can be one range operation consists of. */
+struct shape {
+	struct filter_instruction field;
+	struct filter_value constant;
+	struct filter_want want; /* compared with a text */
+	unsigned int code;       /* of the comparison */
+	uint64_t mask;
+	bool has_mask;
+	bool has_text;
+};
+
+/*
+ * FIELD [INT BIT_AND] [INT compare], either side first; or FIELD TEXT ==. Without a comparison:
+ * is it not zero.
+ */
+static bool read_shape(struct block *block, struct shape *shape)
+{
+	uint32_t at = block->at, nr = block->end - block->at;
+	struct filter_instruction a, b, code;
+	struct filter_value mask;
+
+	*shape = (struct shape){.code = FILTER_CODE_UNEQUAL};
+	shape->constant.kind = FILTER_INT;
+	a = instruction_at(block, at);
+	if (nr == 1) {
+		shape->field = a;
+		return true;
+	}
+	if (nr != 3 && nr != 5)
+		return false;
+	b = instruction_at(block, at + 1);
+	code = instruction_at(block, at + 2);
+	if (nr == 5 || code.code == FILTER_CODE_BIT_AND) {
+		if (code.code != FILTER_CODE_BIT_AND ||
+				!(constant_of(&b, &mask) || constant_of(&a, &mask)))
+			return false;
+		shape->field = b.code == FILTER_CODE_INT ? a : b;
+		shape->has_mask = true;
+		shape->mask = mask.u;
+		if (!mask.is_unsigned && mask.s < 0)
+			return false;
+		if (nr == 3)
+			return true;
+		b = instruction_at(block, at + 3);
+		code = instruction_at(block, at + 4);
+		shape->code = code.code;
+		return filter_code_compares(code.code) && constant_of(&b, &shape->constant);
+	}
+	if (!filter_code_compares(code.code))
+		return false;
+	shape->code = code.code;
+	if (constant_of(&b, &shape->constant)) {
+		shape->field = a;
+		return true;
+	}
+	if (constant_of(&a, &shape->constant)) {
+		shape->field = b;
+		shape->code = filter_code_mirror(code.code);
+		return true;
+	}
+	shape->has_text = (a.code == FILTER_CODE_TEXT || b.code == FILTER_CODE_TEXT) &&
+			code.code <= FILTER_CODE_UNEQUAL;
+	shape->field = a.code == FILTER_CODE_TEXT ? b : a;
+	if (a.code != FILTER_CODE_TEXT)
+		a = b;
+	if (shape->has_text) {
+		shape->want.text = filter_program_text(&block->linker->program, a.value);
+		shape->want.is_glob = a.flag;
+	}
+	return shape->has_text;
+}
+
+/* The whole block as one range operation, if it is that simple. */
+static bool link_range(struct block *block, struct filter_op *op)
+{
+	const struct side_enum_mappings *mappings;
+	struct filter_move leaf;
+	struct limits limits;
+	struct shape shape;
+	uint32_t cell;
+
+	if (!read_shape(block, &shape) || !is_own_field(block, &shape.field) ||
+			shape.field.flag != FILTER_ASK_VALUE ||
+			!filter_link_direct(block->linker, &shape.field, &leaf, &cell, &mappings))
+		return false;
+	limits.bits = leaf.bits;
+	limits.is_signed = leaf.flags & FILTER_SIGNED;
+	if (shape.has_mask) {
+		if (leaf.code == FILTER_LEAF_BOOL || shape.mask > width_mask(limits.bits))
+			return false;
+		limits.is_signed = false;
+	}
+	limits.bias = limits.is_signed ? (uint64_t)1 << (limits.bits - 1) : 0;
+	op->code = (uint8_t)(FILTER_OP_RANGE_1 + __builtin_ctz(leaf.size));
+	op->label = leaf.label;
+	op->cell = cell * (uint32_t)sizeof(struct side_arg);
+	op->mask = shape.has_mask ? shape.mask : width_mask(limits.bits);
+	if (shape.has_text) {
+		if (!range_of_label(op, mappings, &shape.want, &leaf))
+			return false;
+		op->negated ^= shape.code == FILTER_CODE_UNEQUAL;
+	} else if (leaf.code == FILTER_LEAF_BOOL) {
+		range_of_boolean(op, shape.code, limits.bits, &shape.constant);
+	} else {
+		range_of_comparison(op, shape.code, &limits, &shape.constant);
+	}
+	op->low &= width_mask(limits.bits);
+	op->span &= width_mask(limits.bits);
+	return cell <= UINT32_MAX / sizeof(struct side_arg);
+}
+
+/* ---- the whole ---- */
+
+/* The first block that is not left out is the only one that is reached then: it comes first. */
+struct whole {
+	struct filter_linker *linker;
+	struct filter_op *ops;
+	uint32_t nr_ops;
+	bool can_match;
+	uint32_t reached[(FILTER_INSTRUCTIONS_MAX + 31) / 32];
+	/* Of the block that begins at an instruction: its first operation, or where it leads. */
+	uint16_t place[FILTER_INSTRUCTIONS_MAX];
+	uint32_t skipped[(FILTER_INSTRUCTIONS_MAX + 31) / 32];
+};
+
+static void set_bit(uint32_t *bits, uint32_t at)
+{
+	bits[at / 32] |= (uint32_t)1 << (at % 32);
+}
+
+static bool has_bit(const uint32_t *bits, uint32_t at)
+{
+	return bits[at / 32] >> (at % 32) & 1;
+}
+
+/* Everything of a block but its last instruction. */
+static void link_values(struct block *block)
+{
+	struct filter_instruction instruction;
+
+	while (block->at < block->end && !block->linker->failed) {
+		if (link_compared_text(block))
+			continue;
+		instruction = instruction_at(block, block->at++);
+		if (instruction.code <= FILTER_CODE_FIELD)
+			link_push(block, &instruction);
+		else
+			link_compute(block, &instruction);
+	}
+}
+
+/* The test at the end of a block, fused with what is before it where that is one thing. */
+static void put_test(struct block *block, const struct filter_instruction *test)
+{
+	struct filter_op op = {
+			.code = FILTER_OP_TEST,
+			.negated = test->flag,
+			.yes = test->yes,
+			.no = test->no,
+	};
+	struct filter_op *last;
+
+	if (!block->ops || block->linker->failed) {
+		block->nr_ops++;
+		return;
+	}
+	last = block->ops + block->nr_ops - 1;
+	if (last->code == FILTER_OP_UNARY && last->inner == FILTER_CODE_NOT && block->nr_ops > 1 &&
+			last[-1].code == FILTER_OP_LOAD) {
+		op.negated = !op.negated;
+		block->nr_ops--;
+		last--;
+	}
+	if (last->code == FILTER_OP_LOAD)
+		last->code = FILTER_OP_LOAD_TEST;
+	else if (last->code == FILTER_OP_COMPARE)
+		last->code = FILTER_OP_COMPARE_TEST;
+	else {
+		put_op(block, &op);
+		return;
+	}
+	last->negated = op.negated;
+	last->yes = op.yes;
+	last->no = op.no;
+}
+
+/* The block ends in a test. False: it never says yes, and is left out. */
+static bool link_test(struct block *block, const struct filter_instruction *test)
+{
+	struct filter_op range = {
+			.negated = test->flag,
+			.yes = test->yes,
+			.no = test->no,
+	};
+	struct slot slot;
+
+	if (block->linker->description && link_range(block, &range)) {
+		put_op(block, &range);
+		return true;
+	}
+	link_values(block);
+	slot = block->stack[0];
+	if (slot.kinds == FILTER_KIND_TEXT) {
+		filter_link_reason(block->linker, -EINVAL, test->column,
+				"a string is neither true nor false: compare it with something",
+				NULL);
+		return false;
+	}
+	if (!slot.kinds || (slot.never && !test->flag))
+		return false;
+	put_test(block, test);
+	return true;
+}
+
+/* One block from instruction `begin` on. Returns the instruction behind it. */
+static uint32_t link_block(struct whole *whole, uint32_t begin)
+{
+	struct filter_linker *linker = whole->linker;
+	struct block block = {.linker = linker, .at = begin, .end = begin};
+	struct filter_instruction last = instruction_at(&block, begin);
+	struct filter_op end = {.code = FILTER_OP_ACCEPT};
+	size_t used = linker->used;
+
+	while (!filter_code_ends(last.code))
+		last = instruction_at(&block, ++block.end);
+	if (!has_bit(whole->reached, begin))
+		return block.end + 1;
+	whole->place[begin] = (uint16_t)whole->nr_ops;
+	block.ops = whole->ops ? whole->ops + whole->nr_ops : NULL;
+	if (last.code == FILTER_CODE_TEST) {
+		if (!link_test(&block, &last)) {
+			linker->used = used;
+			set_bit(whole->skipped, begin);
+			set_bit(whole->reached, last.no);
+			whole->place[begin] = last.no;
+			return block.end + 1;
+		}
+		set_bit(whole->reached, last.yes);
+		set_bit(whole->reached, last.no);
+	} else if (last.code == FILTER_CODE_RETURN) {
+		link_values(&block);
+		end.code = FILTER_OP_RETURN;
+		put_op(&block, &end);
+		whole->can_match |= block.stack[0].kinds != 0;
+	} else {
+		if (last.code == FILTER_CODE_REJECT)
+			end.code = FILTER_OP_REJECT;
+		else
+			whole->can_match = true;
+		put_op(&block, &end);
+	}
+	whole->nr_ops += block.nr_ops;
+	return block.end + 1;
+}
+
+/* From an instruction to the operation that stands for it. */
+static uint32_t resolve_place(const struct whole *whole, uint32_t at)
+{
+	while (has_bit(whole->skipped, at))
+		at = whole->place[at];
+	return whole->place[at];
+}
+
+static bool has_targets(const struct filter_op *op)
+{
+	return op->code < FILTER_OP_ACCEPT || op->code == FILTER_OP_LOAD_TEST ||
+			op->code == FILTER_OP_COMPARE_TEST || op->code == FILTER_OP_TEST;
+}
+
+/* Jumps lead to operations now, by the bytes between. */
+static void resolve_jumps(const struct whole *whole)
+{
+	uint32_t i;
+
+	for (i = 0; i < whole->nr_ops; i++) {
+		struct filter_op *op = &whole->ops[i];
+
+		if (!has_targets(op))
+			continue;
+		op->yes = (resolve_place(whole, op->yes) - i) * (uint32_t)sizeof(*op);
+		op->no = (resolve_place(whole, op->no) - i) * (uint32_t)sizeof(*op);
+	}
+}
+
+int filter_link_program(struct filter_linker *linker, const void *program, size_t size)
+{
+	struct filter_body *body;
+	struct whole whole;
+	uint32_t i;
+	size_t length = 0;
+	const char *why;
+
+	if (filter_verify(program, size, &why)) {
+		say(linker->error, 0, "the program is damaged: ", &length);
+		say(linker->error, 0, why, &length);
+		return -EINVAL;
+	}
+	whole.linker = linker;
+	whole.ops = NULL;
+	whole.nr_ops = 0;
+	whole.can_match = false;
+	for (i = 0; i < (FILTER_INSTRUCTIONS_MAX + 31) / 32; i++)
+		whole.reached[i] = whole.skipped[i] = 0;
+	set_bit(whole.reached, 0);
+	filter_program_open(program, &linker->program);
+	filter_link_take(linker, sizeof(*body) + linker->program.nr * sizeof(struct filter_op));
+	body = filter_link_at(linker, 0);
+	if (body)
+		whole.ops = body->ops;
+	for (i = 0; i < linker->program.nr && !linker->failed;)
+		i = link_block(&whole, i);
+	if (linker->failed) {
+		say(linker->error, 0,
+				linker->failed == -E2BIG
+						? "the types of the fields unfold too widely"
+						: "the memory for the filter is too small",
+				&length);
+		return linker->failed;
+	}
+	if (!whole.can_match && linker->reason)
+		return linker->reason;
+	if (!body)
+		return 0;
+	resolve_jumps(&whole);
+	body->is_bound = !linker->description;
+	body->nr_arguments = 0;
+	if (linker->description)
+		body->nr_arguments = side_array_length(&linker->description->fields);
+	filter_choose_function(body, whole.nr_ops);
+	return 0;
+}
+
+ssize_t filter_link_size(const void *program, size_t size,
+		const struct side_event_description *description, const struct filter_names *names,
+		struct filter_error *error)
+{
+	struct filter_linker linker = {
+			.description = description,
+			.names = names,
+			.error = error,
+	};
+	int ret = filter_link_program(&linker, program, size);
+
+	return ret ? ret : (ssize_t)linker.used;
+}
+
+int filter_link(const void *program, size_t size, const struct side_event_description *description,
+		const struct filter_names *names, void *memory, size_t memory_size,
+		struct filter **filter, struct filter_error *error)
+{
+	struct filter_linker linker = {
+			.description = description,
+			.names = names,
+			.error = error,
+			.memory = memory,
+			.capacity = memory_size,
+	};
+	int ret = filter_link_program(&linker, program, size);
+
+	*filter = ret ? NULL : memory;
+	return ret;
+}

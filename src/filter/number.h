@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Floats as the bits of a double, private to this room: everything is done with integers, because
+ * filters run where vector registers may hold something of the program's.
+ */
+#ifndef FILTER_NUMBER_H
+#define FILTER_NUMBER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum filter_order {
+	FILTER_ORDER_LESS,
+	FILTER_ORDER_EQUAL,
+	FILTER_ORDER_GREATER,
+	FILTER_ORDER_UNORDERED, /* one is not a number */
+};
+
+/* Exact, but for binary128, which is rounded to nearest, ties to even. */
+uint64_t filter_double_from_16(uint16_t bits);
+uint64_t filter_double_from_32(uint32_t bits);
+uint64_t filter_double_from_128(uint64_t low, uint64_t high);
+/* Rounded to nearest, ties to even. */
+uint64_t filter_double_from_integer(bool negative, uint64_t magnitude);
+
+static inline bool filter_double_is_zero(uint64_t bits)
+{
+	return !(bits << 1);
+}
+
+enum filter_order filter_double_order(uint64_t a, uint64_t b);
+/* An integer of 128 bits in two's complement (negative: its top bit is a sign) beside a double. */
+enum filter_order filter_integer_double_order(
+		bool negative, uint64_t low, uint64_t high, uint64_t b);
+
+/* code: FILTER_CODE_ADD to FILTER_CODE_DIVIDE. Neither traps nor raises flags. */
+uint64_t filter_double_calculate(unsigned int code, uint64_t a, uint64_t b);
+
+#endif /* FILTER_NUMBER_H */

@@ -1,0 +1,808 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An expression into a tree, by descent: C's operators with C's precedence.
+ *
+ * Where C's precedence is known to trap people (`a & 1 == 0`, `!a == b`, `a < b < c`) nothing is
+ * guessed: parentheses are asked for. Constants are folded, so that what can be known to be wrong
+ * is said here, with its column.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "filter/compute.h"
+#include "filter/lex.h"
+#include "filter/suggest.h"
+#include "filter/tree.h"
+
+/* Parentheses and signs within each other. */
+#define PARSE_DEPTH_MAX 100
+#define SHOWN_MAX 64
+
+struct parser {
+	struct filter_lexer lexer;
+	struct filter_tree *tree;
+	unsigned int depth;
+	int failed; /* errors stick */
+};
+
+struct binary {
+	int op;
+	uint8_t level; /* 1 binds least */
+	uint8_t code;
+};
+
+enum level {
+	LEVEL_OR = 1,
+	LEVEL_AND,
+	LEVEL_BIT_OR,
+	LEVEL_BIT_XOR,
+	LEVEL_BIT_AND,
+	LEVEL_EQUAL,
+	LEVEL_LESS,
+	LEVEL_SHIFT,
+	LEVEL_ADD,
+	LEVEL_MULTIPLY,
+	LEVEL_UNARY,
+};
+
+static const struct binary operators[] = {
+		{FILTER_OP_OR, LEVEL_OR, FILTER_CODE_OR},
+		{FILTER_OP_AND, LEVEL_AND, FILTER_CODE_AND},
+		{'|', LEVEL_BIT_OR, FILTER_CODE_BIT_OR},
+		{'^', LEVEL_BIT_XOR, FILTER_CODE_BIT_XOR},
+		{'&', LEVEL_BIT_AND, FILTER_CODE_BIT_AND},
+		{FILTER_OP_EQUAL, LEVEL_EQUAL, FILTER_CODE_EQUAL},
+		{FILTER_OP_UNEQUAL, LEVEL_EQUAL, FILTER_CODE_UNEQUAL},
+		{'<', LEVEL_LESS, FILTER_CODE_LESS},
+		{FILTER_OP_LESS_EQUAL, LEVEL_LESS, FILTER_CODE_LESS_EQUAL},
+		{'>', LEVEL_LESS, FILTER_CODE_GREATER},
+		{FILTER_OP_GREATER_EQUAL, LEVEL_LESS, FILTER_CODE_GREATER_EQUAL},
+		{FILTER_OP_LEFT, LEVEL_SHIFT, FILTER_CODE_LEFT},
+		{FILTER_OP_RIGHT, LEVEL_SHIFT, FILTER_CODE_RIGHT},
+		{'+', LEVEL_ADD, FILTER_CODE_ADD},
+		{'-', LEVEL_ADD, FILTER_CODE_SUBTRACT},
+		{'*', LEVEL_MULTIPLY, FILTER_CODE_MULTIPLY},
+		{'/', LEVEL_MULTIPLY, FILTER_CODE_DIVIDE},
+		{'%', LEVEL_MULTIPLY, FILTER_CODE_REMAINDER},
+};
+
+static struct filter_node *parse_level(struct parser *parser, unsigned int level);
+
+static struct filter_node *fail(struct parser *parser, unsigned int column, const char *format, ...)
+		__attribute__((format(printf, 3, 4)));
+
+/* For "return fail(…)" wherever a node is expected: NULL. */
+static struct filter_node *fail(struct parser *parser, unsigned int column, const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	parser->failed = filter_fail_list(parser->lexer.error, column, format, list);
+	va_end(list);
+	return NULL;
+}
+
+static void next(struct parser *parser)
+{
+	if (!parser->failed)
+		parser->failed = filter_lex(&parser->lexer);
+}
+
+static bool is_op(const struct parser *parser, int op)
+{
+	const struct filter_token *token = &parser->lexer.token;
+
+	return token->kind == FILTER_TOKEN_OPERATOR && token->op == op;
+}
+
+/* `expected WHAT, not "token"` */
+static struct filter_node *fail_expected(struct parser *parser, const char *what, const char *hint)
+{
+	char shown[SHOWN_MAX];
+
+	return fail(parser, parser->lexer.token.column, "expected %s, not %s%s", what,
+			filter_token_text(&parser->lexer, shown, sizeof(shown)), hint);
+}
+
+/* ---- nodes ---- */
+
+static struct filter_node *new_node(struct parser *parser, unsigned int code, unsigned int column)
+{
+	struct filter_tree *tree = parser->tree;
+	struct filter_node *node;
+
+	if (parser->failed)
+		return NULL;
+	if (tree->nr == FILTER_INSTRUCTIONS_MAX) {
+		fail(parser, column, "the expression has more than %d parts",
+				FILTER_INSTRUCTIONS_MAX);
+		parser->failed = -E2BIG;
+		return NULL;
+	}
+	node = &tree->nodes[tree->nr++];
+	node->code = (uint8_t)code;
+	node->column = (uint16_t)column;
+	return node;
+}
+
+static struct filter_node *new_integer(
+		struct parser *parser, unsigned int column, uint64_t number, bool is_unsigned)
+{
+	struct filter_node *node = new_node(parser, FILTER_CODE_INT, column);
+
+	if (node) {
+		node->sort = FILTER_SORT_NUMBER;
+		node->value = number;
+		node->flag = is_unsigned && number > INT64_MAX;
+	}
+	return node;
+}
+
+static uint8_t *pool_take(struct parser *parser, unsigned int column, size_t size)
+{
+	struct filter_tree *tree = parser->tree;
+	uint8_t *at = tree->pool + tree->pool_size;
+
+	if (parser->failed)
+		return NULL;
+	if (sizeof(tree->pool) - tree->pool_size < size) {
+		fail(parser, column, "the names and strings are too long in all");
+		parser->failed = -E2BIG;
+		return NULL;
+	}
+	tree->pool_size += (uint32_t)size;
+	return at;
+}
+
+static void pool_text(struct parser *parser)
+{
+	const struct filter_token *token = &parser->lexer.token;
+	uint8_t *at = pool_take(parser, token->column, token->size + 3);
+
+	if (!at)
+		return;
+	at[0] = (uint8_t)token->size;
+	at[1] = (uint8_t)(token->size >> 8);
+	memcpy(at + 2, token->text, token->size + 1);
+}
+
+/* ---- constants ---- */
+
+static bool is_constant(const struct filter_node *node)
+{
+	return node->code <= FILTER_CODE_TEXT;
+}
+
+static void constant_value(const struct parser *parser, const struct filter_node *node,
+		struct filter_value *value)
+{
+	const uint8_t *text;
+
+	memset(value, 0, sizeof(*value));
+	value->is_unsigned = node->flag;
+	value->u = node->value;
+	switch (node->code) {
+	case FILTER_CODE_INT: value->kind = FILTER_INT; break;
+	case FILTER_CODE_DOUBLE: value->kind = FILTER_DOUBLE; break;
+	default:
+		text = parser->tree->pool + node->value;
+		value->kind = FILTER_STRING;
+		value->unit_size = 1;
+		value->text = text + 2;
+		value->size = filter_get16(text);
+		break;
+	}
+}
+
+static const char *code_text(unsigned int code)
+{
+	static const char *const texts[FILTER_NR_CODES] = {
+			[FILTER_CODE_NEGATE] = "-",
+			[FILTER_CODE_INVERT] = "~",
+			[FILTER_CODE_NOT] = "!",
+			[FILTER_CODE_ADD] = "+",
+			[FILTER_CODE_SUBTRACT] = "-",
+			[FILTER_CODE_MULTIPLY] = "*",
+			[FILTER_CODE_DIVIDE] = "/",
+			[FILTER_CODE_REMAINDER] = "%",
+			[FILTER_CODE_BIT_AND] = "&",
+			[FILTER_CODE_BIT_OR] = "|",
+			[FILTER_CODE_BIT_XOR] = "^",
+			[FILTER_CODE_LEFT] = "<<",
+			[FILTER_CODE_RIGHT] = ">>",
+			[FILTER_CODE_EQUAL] = "==",
+			[FILTER_CODE_UNEQUAL] = "!=",
+			[FILTER_CODE_LESS] = "<",
+			[FILTER_CODE_LESS_EQUAL] = "<=",
+			[FILTER_CODE_GREATER] = ">",
+			[FILTER_CODE_GREATER_EQUAL] = ">=",
+			[FILTER_CODE_AND] = "&&",
+			[FILTER_CODE_OR] = "||",
+	};
+
+	return texts[code];
+}
+
+static bool needs_integers(unsigned int code)
+{
+	return code == FILTER_CODE_INVERT ||
+			(code >= FILTER_CODE_REMAINDER && code <= FILTER_CODE_RIGHT);
+}
+
+/* Why a calculation with constants has no value. */
+static struct filter_node *fail_constant(struct parser *parser, const struct filter_node *node,
+		const struct filter_value *right)
+{
+	unsigned int code = node->code;
+
+	if ((code == FILTER_CODE_DIVIDE || code == FILTER_CODE_REMAINDER) &&
+			(right->kind == FILTER_DOUBLE ? !(right->u << 1) : !right->u))
+		return fail(parser, node->column, "a division by zero");
+	if ((code == FILTER_CODE_LEFT || code == FILTER_CODE_RIGHT) && !right->is_unsigned &&
+			right->s < 0)
+		return fail(parser, node->column, "a shift by a negative number");
+	return fail(parser, node->column, "the result does not fit 64 bits");
+}
+
+static struct filter_node *fold_unary(struct parser *parser, struct filter_node *node)
+{
+	struct filter_node *left = node->left;
+	struct filter_value value;
+
+	if (!is_constant(left))
+		return node;
+	constant_value(parser, left, &value);
+	if (needs_integers(node->code) && value.kind == FILTER_DOUBLE)
+		return fail(parser, node->column, "\"%s\" needs integers, and this is a float",
+				code_text(node->code));
+	filter_unary(node->code, &value);
+	if (value.kind == FILTER_NONE)
+		return fail_constant(parser, node, &value);
+	node->code = value.kind == FILTER_DOUBLE ? FILTER_CODE_DOUBLE : FILTER_CODE_INT;
+	node->flag = value.kind == FILTER_INT && value.is_unsigned;
+	node->value = value.u;
+	node->left = NULL;
+	return node;
+}
+
+static struct filter_node *fold_binary(struct parser *parser, struct filter_node *node)
+{
+	struct filter_value a, b;
+	unsigned int code = node->code;
+
+	if (!is_constant(node->left) || !is_constant(node->right))
+		return node;
+	constant_value(parser, node->left, &a);
+	constant_value(parser, node->right, &b);
+	if (needs_integers(code) && (a.kind == FILTER_DOUBLE || b.kind == FILTER_DOUBLE))
+		return fail(parser, node->column, "\"%s\" needs integers, and one side is a float",
+				code_text(code));
+	if (filter_code_compares(code))
+		filter_set_truth(&a, filter_compare(code, &a, &b, NULL));
+	else
+		filter_binary(code, &a, &b);
+	if (a.kind == FILTER_NONE)
+		return fail_constant(parser, node, &b);
+	node->code = a.kind == FILTER_DOUBLE ? FILTER_CODE_DOUBLE : FILTER_CODE_INT;
+	node->flag = a.kind == FILTER_INT && a.is_unsigned;
+	node->value = a.u;
+	node->left = NULL;
+	node->right = NULL;
+	return node;
+}
+
+/* Is the constant true? */
+static bool constant_truth(const struct parser *parser, const struct filter_node *node)
+{
+	struct filter_value value;
+
+	constant_value(parser, node, &value);
+	return filter_truth(&value) > 0;
+}
+
+/* ---- operations ---- */
+
+static struct filter_node *make_unary(struct parser *parser, unsigned int code, unsigned int column,
+		struct filter_node *left)
+{
+	struct filter_node *node;
+
+	if (parser->failed)
+		return NULL;
+	if (left->sort == FILTER_SORT_TEXT)
+		return fail(parser, left->column, "\"%s\" needs a number, and this is a string",
+				code_text(code));
+	node = new_node(parser, code, column);
+	if (!node)
+		return NULL;
+	node->left = left;
+	node->sort = code == FILTER_CODE_NOT ? FILTER_SORT_TRUTH : FILTER_SORT_NUMBER;
+	return fold_unary(parser, node);
+}
+
+/* The thing as a truth: as it is if it is one, else !!thing. */
+static struct filter_node *make_truth(struct parser *parser, struct filter_node *node)
+{
+	if (parser->failed || node->sort == FILTER_SORT_TRUTH)
+		return node;
+	return make_unary(parser, FILTER_CODE_NOT, node->column,
+			make_unary(parser, FILTER_CODE_NOT, node->column, node));
+}
+
+static struct filter_node *make_logic(struct parser *parser, unsigned int code, unsigned int column,
+		struct filter_node *left, struct filter_node *right)
+{
+	struct filter_node *sides[2] = {left, right}, *node;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		if (sides[i]->sort == FILTER_SORT_TEXT)
+			return fail(parser, sides[i]->column,
+					"a string is neither true nor false: compare it with "
+					"something");
+	}
+	/* true && x is x, false && x is false; the other way round for ||. */
+	for (i = 0; i < 2; i++) {
+		if (!is_constant(sides[i]))
+			continue;
+		if (constant_truth(parser, sides[i]) == (code == FILTER_CODE_AND))
+			return make_truth(parser, sides[1 - i]);
+		return make_truth(parser, sides[i]);
+	}
+	node = new_node(parser, code, column);
+	if (!node)
+		return NULL;
+	node->left = left;
+	node->right = right;
+	node->sort = FILTER_SORT_TRUTH;
+	return node;
+}
+
+static bool is_glob(const struct filter_node *node)
+{
+	return node->code == FILTER_CODE_TEXT && node->flag;
+}
+
+/* Strings: with what, and where. */
+static bool check_sorts(struct parser *parser, const struct filter_node *node)
+{
+	const struct filter_node *left = node->left, *right = node->right;
+	bool text = left->sort == FILTER_SORT_TEXT || right->sort == FILTER_SORT_TEXT;
+	const struct filter_node *string = left->sort == FILTER_SORT_TEXT ? left : right;
+	const struct filter_node *other = string == left ? right : left;
+
+	if (!text)
+		return true;
+	if (!filter_code_compares(node->code)) {
+		fail(parser, string->column, "\"%s\" needs numbers, and this is a string",
+				code_text(node->code));
+		return false;
+	}
+	if (other->sort == FILTER_SORT_NUMBER || other->sort == FILTER_SORT_TRUTH) {
+		fail(parser, node->column, "a string is compared with a number");
+		return false;
+	}
+	if (node->code > FILTER_CODE_UNEQUAL && (is_glob(left) || is_glob(right))) {
+		fail(parser, is_glob(left) ? left->column : right->column,
+				"patterns are compared by == and !=; write \\* and \\? for the "
+				"characters");
+		return false;
+	}
+	if (is_glob(left) && is_glob(right)) {
+		fail(parser, node->column, "two patterns are compared with each other");
+		return false;
+	}
+	return true;
+}
+
+static struct filter_node *make_binary(struct parser *parser, unsigned int code,
+		unsigned int column, struct filter_node *left, struct filter_node *right)
+{
+	struct filter_node *node;
+
+	if (parser->failed)
+		return NULL;
+	if (code == FILTER_CODE_AND || code == FILTER_CODE_OR)
+		return make_logic(parser, code, column, left, right);
+	node = new_node(parser, code, column);
+	if (!node)
+		return NULL;
+	node->left = left;
+	node->right = right;
+	node->sort = filter_code_compares(code) ? FILTER_SORT_TRUTH : FILTER_SORT_NUMBER;
+	if (!check_sorts(parser, node))
+		return NULL;
+	return fold_binary(parser, node);
+}
+
+/* ---- paths and functions ---- */
+
+static void path_name(struct parser *parser)
+{
+	uint8_t *kind = pool_take(parser, parser->lexer.token.column, 1);
+
+	if (kind)
+		*kind = 0;
+	pool_text(parser);
+	next(parser);
+}
+
+static void path_index(struct parser *parser)
+{
+	const struct filter_token *token = &parser->lexer.token;
+	uint8_t *at;
+	int i;
+
+	if (parser->failed)
+		return;
+	if (token->kind != FILTER_TOKEN_INT) {
+		fail_expected(parser, "an index, a constant number", "");
+		return;
+	}
+	if (token->number > UINT32_MAX) {
+		fail(parser, token->column, "an index above all arrays");
+		return;
+	}
+	at = pool_take(parser, token->column, 5);
+	if (!at)
+		return;
+	*at++ = 1;
+	for (i = 0; i < 4; i++)
+		at[i] = (uint8_t)(token->number >> (8 * i));
+	next(parser);
+	if (!parser->failed && !is_op(parser, ']'))
+		fail_expected(parser, "\"]\"", "");
+	next(parser);
+}
+
+/* The current token begins a path: a name or a context. */
+static struct filter_node *parse_path(struct parser *parser, enum filter_ask ask)
+{
+	const struct filter_token *token = &parser->lexer.token;
+	unsigned int nr = 1, column = token->column;
+	bool is_context = token->kind == FILTER_TOKEN_CONTEXT;
+	struct filter_node *node = new_node(parser, FILTER_CODE_FIELD, column);
+	uint8_t *head;
+
+	if (!node)
+		return NULL;
+	node->flag = (uint8_t)ask;
+	node->sort = ask == FILTER_ASK_VALUE       ? FILTER_SORT_ANY
+			: ask == FILTER_ASK_LENGTH ? FILTER_SORT_NUMBER
+						   : FILTER_SORT_TRUTH;
+	node->value = parser->tree->pool_size;
+	head = pool_take(parser, column, 2);
+	path_name(parser);
+	while (!parser->failed && (is_op(parser, '.') || is_op(parser, '['))) {
+		bool index = is_op(parser, '[');
+
+		if (is_context)
+			return fail(parser, token->column, "a context has no members or elements");
+		if (nr++ == FILTER_STEPS_MAX)
+			return fail(parser, token->column, "more than %d names and indexes",
+					FILTER_STEPS_MAX);
+		next(parser);
+		if (index)
+			path_index(parser);
+		else if (!parser->failed && token->kind != FILTER_TOKEN_NAME)
+			return fail_expected(parser, "the name of a member", "");
+		else
+			path_name(parser);
+	}
+	if (parser->failed)
+		return NULL;
+	head[0] = is_context ? FILTER_CONTEXT : FILTER_FIELD;
+	head[1] = (uint8_t)nr;
+	return node;
+}
+
+/* What other languages call them. */
+static const char *function_hint(const char *name, char hint[FILTER_HINT_MAX])
+{
+	static const char *const words[] = {"has", "len", NULL};
+	static const char *const others[][2] = {
+			{"exists", "has"},
+			{"present", "has"},
+			{"defined", "has"},
+			{"isset", "has"},
+			{"length", "len"},
+			{"size", "len"},
+			{"sizeof", "len"},
+			{"strlen", "len"},
+			{"count", "len"},
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		if (filter_distance(name, others[i][0]) <= (others[i][0][5] ? 1 : 0))
+			return filter_hint_word(others[i][1], "", hint);
+	}
+	return filter_hint(name, words, "", hint);
+}
+
+/* The name was read and the current token is the parenthesis behind it. */
+static struct filter_node *parse_function(
+		struct parser *parser, const char *name, unsigned int column)
+{
+	const struct filter_token *token = &parser->lexer.token;
+	enum filter_ask ask = FILTER_ASK_LENGTH;
+	char hint[FILTER_HINT_MAX];
+	struct filter_node *node;
+
+	if (!strcmp(name, "has"))
+		ask = FILTER_ASK_PRESENCE;
+	else if (strcmp(name, "len") != 0)
+		return fail(parser, column, "unknown function \"%.40s\"%s", name,
+				function_hint(name, hint));
+	next(parser);
+	if (parser->failed)
+		return NULL;
+	if (token->kind != FILTER_TOKEN_NAME && token->kind != FILTER_TOKEN_CONTEXT)
+		return fail_expected(parser, "a field or a context", "");
+	node = parse_path(parser, ask);
+	if (!parser->failed && !is_op(parser, ')'))
+		return fail_expected(parser, "\")\" behind the field", "");
+	next(parser);
+	return node;
+}
+
+/* A name: a constant, a function or a field. Whether it is a function is seen behind it. */
+static struct filter_node *parse_name(struct parser *parser)
+{
+	struct filter_token *token = &parser->lexer.token;
+	unsigned int column = token->column;
+	struct filter_node *node;
+	char name[48];
+	const char *behind = parser->lexer.text + parser->lexer.at;
+
+	while (*behind && strchr(" \t\r\n", *behind))
+		behind++;
+	if (*behind == '(' && !token->is_quoted) {
+		snprintf(name, sizeof(name), "%.40s", token->text);
+		next(parser);
+		return parser->failed ? NULL : parse_function(parser, name, column);
+	}
+	if (!token->is_quoted && (!strcmp(token->text, "true") || !strcmp(token->text, "false"))) {
+		node = new_integer(parser, column, token->text[0] == 't', false);
+		if (node)
+			node->sort = FILTER_SORT_TRUTH;
+		next(parser);
+		return node;
+	}
+	return parse_path(parser, FILTER_ASK_VALUE);
+}
+
+/* ---- expressions ---- */
+
+static struct filter_node *parse_string(struct parser *parser)
+{
+	const struct filter_token *token = &parser->lexer.token;
+	struct filter_node *node = new_node(parser, FILTER_CODE_TEXT, token->column);
+
+	if (!node)
+		return NULL;
+	node->sort = FILTER_SORT_TEXT;
+	node->flag = token->is_glob;
+	node->value = parser->tree->pool_size;
+	pool_text(parser);
+	next(parser);
+	return node;
+}
+
+static struct filter_node *parse_parentheses(struct parser *parser)
+{
+	struct filter_node *node;
+
+	next(parser);
+	node = parse_level(parser, LEVEL_OR);
+	if (!node)
+		return NULL;
+	if (!is_op(parser, ')'))
+		return fail_expected(parser, "an operator or \")\"", "");
+	next(parser);
+	node->in_parentheses = true;
+	return node;
+}
+
+static struct filter_node *parse_primary(struct parser *parser)
+{
+	const struct filter_token *token = &parser->lexer.token;
+	struct filter_node *node;
+
+	switch (token->kind) {
+	case FILTER_TOKEN_INT:
+		node = new_integer(parser, token->column, token->number, true);
+		next(parser);
+		return node;
+	case FILTER_TOKEN_DOUBLE:
+		node = new_integer(parser, token->column, token->number, false);
+		if (node)
+			node->code = FILTER_CODE_DOUBLE;
+		next(parser);
+		return node;
+	case FILTER_TOKEN_STRING: return parse_string(parser);
+	case FILTER_TOKEN_NAME: return parse_name(parser);
+	case FILTER_TOKEN_CONTEXT: return parse_path(parser, FILTER_ASK_VALUE);
+	default:
+		if (is_op(parser, '('))
+			return parse_parentheses(parser);
+		return fail_expected(parser, "a value", "");
+	}
+}
+
+static struct filter_node *parse_unary(struct parser *parser)
+{
+	const struct filter_token *token = &parser->lexer.token;
+	unsigned int column = token->column;
+	struct filter_node *node;
+	int op = token->kind == FILTER_TOKEN_OPERATOR ? token->op : 0;
+	bool negates;
+
+	if (op != '!' && op != '~' && op != '-' && op != '+')
+		return parse_primary(parser);
+	next(parser);
+	node = parse_level(parser, LEVEL_UNARY);
+	if (!node)
+		return NULL;
+	switch (op) {
+	case '!':
+		negates = !node->in_parentheses;
+		node = make_unary(parser, FILTER_CODE_NOT, column, node);
+		if (node)
+			node->negates = negates;
+		return node;
+	case '~': return make_unary(parser, FILTER_CODE_INVERT, column, node);
+	case '-': return make_unary(parser, FILTER_CODE_NEGATE, column, node);
+	default: break;
+	}
+	/* +x is x if that is a number, and nothing otherwise. */
+	if (is_constant(node) && node->sort != FILTER_SORT_TEXT)
+		return node;
+	return make_binary(parser, FILTER_CODE_ADD, column, new_integer(parser, column, 0, false),
+			node);
+}
+
+/* A comparison or ! that stands without parentheses where C's precedence deceives. */
+static bool check_precedence(struct parser *parser, const struct binary *op,
+		const struct filter_node *side, bool is_left, unsigned int column)
+{
+	if (side->in_parentheses || op->level < LEVEL_BIT_OR)
+		return true;
+	if (side->compares && op->level >= LEVEL_EQUAL) {
+		fail(parser, column,
+				"comparisons do not chain: write a < b && b < c, or put "
+				"parentheses");
+		return false;
+	}
+	if (side->compares || (side->negates && is_left)) {
+		fail(parser, column,
+				"%s binds closer than \"%s\": put parentheses around what belongs "
+				"together",
+				side->compares ? "a comparison" : "\"!\"", code_text(op->code));
+		return false;
+	}
+	return true;
+}
+
+static const struct binary *current_operator(const struct parser *parser)
+{
+	size_t i;
+
+	if (parser->lexer.token.kind != FILTER_TOKEN_OPERATOR)
+		return NULL;
+	for (i = 0; i < sizeof(operators) / sizeof(operators[0]); i++) {
+		if (operators[i].op == parser->lexer.token.op)
+			return &operators[i];
+	}
+	return NULL;
+}
+
+/* One operand and all operators that bind at least as close as level. */
+static struct filter_node *parse_operations(struct parser *parser, unsigned int level)
+{
+	struct filter_node *left = parse_unary(parser), *right;
+	const struct binary *op;
+
+	while (left && (op = current_operator(parser)) && op->level >= level) {
+		unsigned int column = parser->lexer.token.column;
+
+		if (!check_precedence(parser, op, left, true, column))
+			return NULL;
+		next(parser);
+		right = parse_level(parser, op->level + 1u);
+		if (!right || !check_precedence(parser, op, right, false, column))
+			return NULL;
+		left = make_binary(parser, op->code, column, left, right);
+		if (left)
+			left->compares = filter_code_compares(op->code);
+	}
+	return left;
+}
+
+static struct filter_node *parse_level(struct parser *parser, unsigned int level)
+{
+	struct filter_node *node;
+
+	if (parser->failed)
+		return NULL;
+	if (parser->depth == PARSE_DEPTH_MAX) {
+		fail(parser, parser->lexer.token.column,
+				"the expression is nested too deeply here");
+		parser->failed = -E2BIG;
+		return NULL;
+	}
+	parser->depth++;
+	node = level == LEVEL_UNARY ? parse_unary(parser) : parse_operations(parser, level);
+	parser->depth--;
+	return parser->failed ? NULL : node;
+}
+
+/* ---- the whole ---- */
+
+/* For a word that stands where an operator should. */
+static const char *operator_hint(const struct parser *parser, char hint[FILTER_HINT_MAX])
+{
+	static const char *const words[][2] = {
+			{"and", "&&"},
+			{"or", "||"},
+			{"xor", "^"},
+			{"mod", "%"},
+			{"div", "/"},
+			{"is", "=="},
+			{"eq", "=="},
+			{"ne", "!="},
+			{"lt", "<"},
+			{"le", "<="},
+			{"gt", ">"},
+			{"ge", ">="},
+			{"like", "=="},
+			{"matches", "=="},
+	};
+	const struct filter_token *token = &parser->lexer.token;
+	size_t i;
+
+	if (token->kind == FILTER_TOKEN_NAME && !token->is_quoted) {
+		for (i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+			if (!filter_distance(token->text, words[i][0]))
+				return filter_hint_word(words[i][1], "", hint);
+		}
+	}
+	hint[0] = '\0';
+	return hint;
+}
+
+int filter_parse(const char *text, void **program, size_t *size, struct filter_error *error)
+{
+	struct parser parser = {.lexer = {.text = text, .error = error}};
+	char hint[FILTER_HINT_MAX];
+	struct filter_node *root;
+
+	*program = NULL;
+	*size = 0;
+	if (error)
+		*error = (struct filter_error){.column = 0};
+	if (strlen(text) > FILTER_PROGRAM_MAX) {
+		filter_fail(error, FILTER_PROGRAM_MAX + 1, "longer than %d bytes",
+				FILTER_PROGRAM_MAX);
+		return -E2BIG;
+	}
+	parser.tree = calloc(1, sizeof(*parser.tree));
+	if (!parser.tree) {
+		filter_fail(error, 0, "no memory for the expression");
+		return -ENOMEM;
+	}
+	next(&parser);
+	root = parse_level(&parser, LEVEL_OR);
+	if (!parser.failed && parser.lexer.token.kind != FILTER_TOKEN_END)
+		fail_expected(&parser, "an operator or the end", operator_hint(&parser, hint));
+	if (!parser.failed && root->sort == FILTER_SORT_TEXT)
+		fail(&parser, root->column,
+				"a string is neither true nor false: compare it with something");
+	if (!parser.failed)
+		parser.failed = filter_generate(parser.tree, root, program, size, error);
+	free(parser.tree);
+	return parser.failed;
+}

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Running a linked filter.
+ *
+ * Three ways, from short to long: one test of one integer argument (match_range_*), several of
+ * them (match_ranges), anything (match_any). All begin with the same question: are these the
+ * arguments of this event at all?
+ */
+#include <errno.h>
+
+#include "filter/memory.h"
+#include "filter/text.h"
+
+/* The first cell, or NULL when these cannot be the arguments of the event. */
+static inline const struct side_arg *cells_of(
+		const struct filter_body *body, const struct side_arg_vec *arguments)
+{
+	static const struct side_arg none;
+	const struct side_arg *cells;
+
+	if (__builtin_expect(!arguments, 0))
+		return body->nr_arguments ? NULL : &none;
+	if (__builtin_expect(arguments->len != body->nr_arguments, 0))
+		return NULL;
+	cells = side_ptr_get(arguments->sav);
+	return __builtin_expect(!cells, 0) && !body->nr_arguments ? &none : cells;
+}
+
+static inline const struct filter_op *follow(const struct filter_op *op, bool yes)
+{
+	return (const struct filter_op *)((const char *)op + (yes ? op->yes : op->no));
+}
+
+/* The cell that a range operation looks at. */
+static inline const struct side_arg *cell_at(
+		const struct filter_op *op, const struct side_arg *cells)
+{
+	return (const struct side_arg *)((const char *)cells + op->cell);
+}
+
+/* Modulo the width of the integer, so that one comparison knows both ends of the range. */
+#define IN_RANGE(bits, op, cell)                                                                 \
+	((uint##bits##_t)((filter_unaligned(&(cell)->u)->u##bits & (uint##bits##_t)(op)->mask) - \
+			 (uint##bits##_t)(op)->low) <= (uint##bits##_t)(op)->span)
+
+#define MATCH_RANGE(bits)                                                                   \
+	static bool match_range_##bits(const struct filter *filter,                         \
+			const struct side_arg_vec *arguments,                               \
+			const struct side_arg_dynamic_struct *variadic, const void *caller, \
+			const struct filter_contexts *contexts)                             \
+	{                                                                                   \
+		const struct filter_body *body = (const struct filter_body *)filter;        \
+		const struct side_arg *cell = cells_of(body, arguments);                    \
+                                                                                            \
+		(void)variadic;                                                             \
+		(void)caller;                                                               \
+		(void)contexts;                                                             \
+		if (__builtin_expect(!cell, 0))                                             \
+			return false;                                                       \
+		cell = cell_at(body->ops, cell);                                            \
+		if (__builtin_expect(cell->type.v != body->ops->label, 0))                  \
+			return false;                                                       \
+		return IN_RANGE(bits, body->ops, cell) != body->ops->negated;               \
+	}
+
+MATCH_RANGE(8)
+MATCH_RANGE(16)
+MATCH_RANGE(32)
+MATCH_RANGE(64)
+
+/* Is it in the range, as the operation asks? A cell of another type is not, negated or not. */
+static inline bool test_range(const struct filter_op *op, const struct side_arg *cell)
+{
+	bool in;
+
+	if (__builtin_expect(cell->type.v != op->label, 0))
+		return false;
+	switch (op->code) {
+	case FILTER_OP_RANGE_1: in = IN_RANGE(8, op, cell); break;
+	case FILTER_OP_RANGE_2: in = IN_RANGE(16, op, cell); break;
+	case FILTER_OP_RANGE_4: in = IN_RANGE(32, op, cell); break;
+	default: in = IN_RANGE(64, op, cell); break;
+	}
+	return in != op->negated;
+}
+
+static bool match_ranges(const struct filter *filter, const struct side_arg_vec *arguments,
+		const struct side_arg_dynamic_struct *variadic, const void *caller,
+		const struct filter_contexts *contexts)
+{
+	const struct filter_body *body = (const struct filter_body *)filter;
+	const struct side_arg *cells = cells_of(body, arguments);
+	const struct filter_op *op = body->ops;
+
+	(void)variadic;
+	(void)caller;
+	(void)contexts;
+	if (__builtin_expect(!cells, 0))
+		return false;
+	while (op->code < FILTER_OP_ACCEPT)
+		op = follow(op, test_range(op, cell_at(op, cells)));
+	return op->code == FILTER_OP_ACCEPT;
+}
+
+/* ---- everything ---- */
+
+static void push_constant(const struct filter_op *op, struct filter_value *value)
+{
+	value->kind = op->kind;
+	value->is_unsigned = op->is_unsigned;
+	value->u = op->value;
+	value->labels = NULL;
+}
+
+static void push_text(const struct filter_run *run, const struct filter_op *op,
+		struct filter_value *value)
+{
+	filter_value_text(value, filter_at(run->body, op->text), op->size);
+	value->is_unsigned = op->is_glob;
+}
+
+/* What came from outside is made fit for the rest, or nothing. */
+static void accept_foreign(struct filter_value *value, enum filter_goal goal)
+{
+	switch (value->kind) {
+	case FILTER_INT: break;
+	case FILTER_DOUBLE:
+		if (goal == FILTER_GOAL_VALUE)
+			return;
+		break;
+	case FILTER_WIDE: filter_set_wide(value, value->u, value->high, value->is_unsigned); break;
+	case FILTER_STRING:
+		value->is_unsigned = false; /* not a glob */
+		if (value->unit_size != 1 && value->unit_size != 2 && value->unit_size != 4)
+			break;
+		if (goal == FILTER_GOAL_LENGTH)
+			filter_value_unsigned(value, filter_text_length(value));
+		return;
+	default: break;
+	}
+	if (value->kind != FILTER_INT && value->kind != FILTER_WIDE)
+		filter_set_none(value);
+}
+
+static void push_foreign(const struct filter_run *run, const struct filter_op *op,
+		struct filter_value *value)
+{
+	bool found = false;
+
+	*value = (struct filter_value){.kind = FILTER_NONE};
+	if (op->code == FILTER_OP_BOUND)
+		found = run->loader && run->loader->load(run->loader->user, op->index, value);
+	else if (run->contexts)
+		found = run->contexts->load(run->contexts->user, op->index, run->caller, value);
+	if (op->goal == FILTER_GOAL_PRESENCE)
+		filter_set_truth(value, found);
+	else if (!found)
+		filter_set_none(value);
+	else
+		accept_foreign(value, op->goal);
+}
+
+/* Presence is never unknown: what is not there is not present. */
+static void push_walk(const struct filter_run *run, const struct filter_op *op,
+		struct filter_value *value)
+{
+	if (!filter_walk(run, op, value) && op->goal == FILTER_GOAL_PRESENCE)
+		filter_set_truth(value, 0);
+}
+
+/* Which way on: the truth as the test asks for it; unknown is no in either case. */
+static inline bool test_truth(const struct filter_op *op, int truth)
+{
+	return truth >= 0 && (bool)truth != op->negated;
+}
+
+bool filter_run_any(const struct filter_run *run, struct filter_value *result)
+{
+	struct filter_value stack[FILTER_STACK_MAX + 1], *top = stack; /* the first is not used */
+	const struct filter_op *op = run->body->ops;
+	struct filter_value value;
+	bool yes;
+
+	for (;;) {
+		switch (op->code) {
+		case FILTER_OP_LOAD: push_walk(run, op, ++top); break;
+		case FILTER_OP_CONSTANT: push_constant(op, ++top); break;
+		case FILTER_OP_TEXT: push_text(run, op, ++top); break;
+		case FILTER_OP_CONTEXT:
+		case FILTER_OP_BOUND: push_foreign(run, op, ++top); break;
+		case FILTER_OP_UNARY: filter_unary(op->inner, top); break;
+		case FILTER_OP_BINARY:
+			top--;
+			filter_binary(op->inner, top, top + 1);
+			break;
+		case FILTER_OP_COMPARE:
+			top--;
+			filter_set_truth(top, filter_compare(op->inner, top, top + 1, run->loader));
+			break;
+		case FILTER_OP_LOAD_TEST:
+			push_walk(run, op, &value);
+			op = follow(op, test_truth(op, filter_truth(&value)));
+			continue;
+		case FILTER_OP_COMPARE_TEST:
+			top -= 2;
+			op = follow(op,
+					test_truth(op,
+							filter_compare(op->inner, top + 1, top + 2,
+									run->loader)));
+			continue;
+		case FILTER_OP_TEST: op = follow(op, test_truth(op, filter_truth(top--))); continue;
+		case FILTER_OP_ACCEPT:
+		case FILTER_OP_REJECT:
+			yes = op->code == FILTER_OP_ACCEPT;
+			if (result)
+				filter_set_truth(result, yes);
+			return yes;
+		case FILTER_OP_RETURN:
+			if (result)
+				*result = *top;
+			return filter_truth(top) > 0;
+		default: op = follow(op, test_range(op, cell_at(op, run->cells))); continue;
+		}
+		op++;
+	}
+}
+
+static bool match_any(const struct filter *filter, const struct side_arg_vec *arguments,
+		const struct side_arg_dynamic_struct *variadic, const void *caller,
+		const struct filter_contexts *contexts)
+{
+	struct filter_run run = {
+			.body = (const struct filter_body *)filter,
+			.variadic = variadic,
+			.caller = caller,
+			.contexts = contexts,
+	};
+
+	run.cells = cells_of(run.body, arguments);
+	return run.cells && filter_run_any(&run, NULL);
+}
+
+/* A bound filter knows nothing of arguments. */
+static bool match_nothing(const struct filter *filter, const struct side_arg_vec *arguments,
+		const struct side_arg_dynamic_struct *variadic, const void *caller,
+		const struct filter_contexts *contexts)
+{
+	(void)filter;
+	(void)arguments;
+	(void)variadic;
+	(void)caller;
+	(void)contexts;
+	return false;
+}
+
+void filter_choose_function(struct filter_body *body, uint32_t nr_ops)
+{
+	const struct filter_op *op = body->ops;
+	uint32_t i;
+
+	if (body->is_bound) {
+		body->filter.matches = match_nothing;
+		return;
+	}
+	body->filter.matches = match_any;
+	for (i = 0; i < nr_ops; i++) {
+		if (op[i].code >= FILTER_OP_PLAIN)
+			return;
+	}
+	body->filter.matches = match_ranges;
+	if (op->code >= FILTER_OP_ACCEPT || follow(op, true)->code != FILTER_OP_ACCEPT ||
+			follow(op, false)->code != FILTER_OP_REJECT)
+		return;
+	switch (op->code) {
+	case FILTER_OP_RANGE_1: body->filter.matches = match_range_8; break;
+	case FILTER_OP_RANGE_2: body->filter.matches = match_range_16; break;
+	case FILTER_OP_RANGE_4: body->filter.matches = match_range_32; break;
+	default: body->filter.matches = match_range_64; break;
+	}
+}
+
+int filter_evaluate(const struct filter *filter, const struct side_arg_vec *arguments,
+		const struct side_arg_dynamic_struct *variadic, const void *caller,
+		const struct filter_contexts *contexts, struct filter_value *value)
+{
+	struct filter_run run = {
+			.body = (const struct filter_body *)filter,
+			.variadic = variadic,
+			.caller = caller,
+			.contexts = contexts,
+	};
+
+	filter_set_none(value);
+	run.cells = cells_of(run.body, arguments);
+	if (run.body->is_bound || !run.cells)
+		return -ENODATA;
+	filter_run_any(&run, value);
+	return value->kind == FILTER_NONE ? -ENODATA : 0;
+}
+
+bool filter_bound_matches(const struct filter *filter, const struct filter_loader *loader)
+{
+	struct filter_run run = {
+			.body = (const struct filter_body *)filter,
+			.loader = loader,
+	};
+
+	return run.body->is_bound && filter_run_any(&run, NULL);
+}
+
+int filter_bound_evaluate(const struct filter *filter, const struct filter_loader *loader,
+		struct filter_value *value)
+{
+	struct filter_run run = {
+			.body = (const struct filter_body *)filter,
+			.loader = loader,
+	};
+
+	filter_set_none(value);
+	if (!run.body->is_bound)
+		return -ENODATA;
+	filter_run_any(&run, value);
+	return value->kind == FILTER_NONE ? -ENODATA : 0;
+}

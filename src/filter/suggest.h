@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* "Did you mean": the nearest of several words, private to this room. Nothing of the C library. */
+#ifndef FILTER_SUGGEST_H
+#define FILTER_SUGGEST_H
+
+#include <stddef.h>
+
+#define FILTER_HINT_MAX 80
+
+/*
+ * How many letters must be changed, added, left out or exchanged to make b of a, whatever
+ * their case. Words longer than 40 bytes are never near: a large number.
+ */
+unsigned int filter_distance(const char *a, const char *b);
+
+/* Is this near enough to be what was meant? */
+int filter_is_near(const char *word, unsigned int distance);
+
+/*
+ * `, did you mean "PREFIXword"?` with the nearest of the NULL-terminated words, or "" when none is
+ * near. Returns hint.
+ */
+const char *filter_hint(const char *word, const char *const *words, const char *prefix,
+		char hint[FILTER_HINT_MAX]);
+
+/* The same for one word that the caller has chosen (NULL: ""). */
+const char *filter_hint_word(const char *word, const char *prefix, char hint[FILTER_HINT_MAX]);
+
+#endif /* FILTER_SUGGEST_H */

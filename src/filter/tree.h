@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* An expression as a tree, between parser and generator; private to this room. */
+#ifndef FILTER_TREE_H
+#define FILTER_TREE_H
+
+#include "filter/program.h"
+
+/* What is known of a value before there is an event. */
+enum filter_sort {
+	FILTER_SORT_ANY,
+	FILTER_SORT_NUMBER,
+	FILTER_SORT_TRUTH, /* 0 or 1 */
+	FILTER_SORT_TEXT,
+};
+
+struct filter_node {
+	uint8_t code; /* enum filter_code: a push, or an operation of the nodes below */
+	uint8_t flag; /* of a push */
+	uint8_t sort; /* enum filter_sort */
+	/* As it was written, for traps of precedence. */
+	bool in_parentheses, compares, negates;
+	uint16_t column;
+	uint64_t value; /* of a push */
+	struct filter_node *left, *right;
+};
+
+struct filter_tree {
+	struct filter_node nodes[FILTER_INSTRUCTIONS_MAX];
+	uint32_t nr;
+	uint8_t pool[FILTER_PROGRAM_MAX];
+	uint32_t pool_size;
+};
+
+/* Make the bytes of a program. 0, -E2BIG with the error filled in, -ENOMEM. */
+int filter_generate(const struct filter_tree *tree, const struct filter_node *root, void **program,
+		size_t *size, struct filter_error *error);
+
+#endif /* FILTER_TREE_H */
