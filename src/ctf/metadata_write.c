@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ctf/describe.h"
+#include "ctf/tsdl.h"
 #include "ctf/tsdl_print.h"
 #include "ctf/writer.h"
 
@@ -185,7 +186,7 @@ int ctf_tsdl_head(const struct ctf_writer *writer, char **text, size_t *size)
 	print_env(writer, arena, out);
 	print_clock(&writer->clock, arena, out);
 	for (uint32_t i = 0; i < writer->nr_channels && !ret; i++)
-		ret = print_channel(&writer->channels[i], i, out);
+		ret = writer->channels[i].late ? 0 : print_channel(&writer->channels[i], i, out);
 	print_session(writer->nr_channels, out);
 	ctf_arena_destroy(arena);
 	if (fclose(out) || ret) {
@@ -194,6 +195,85 @@ int ctf_tsdl_head(const struct ctf_writer *writer, char **text, size_t *size)
 	}
 	return 0;
 }
+
+/* ---- variants in contexts ---- */
+
+static bool has_variant(const struct ctf_type *type)
+{
+	for (uint32_t i = 0; type && i < type->member_count; i++) {
+		if (type->members[i].type->kind == CTF_VARIANT)
+			return true;
+	}
+	return false;
+}
+
+bool ctf_tsdl_is_late(const struct ctf_channel *channel)
+{
+	return has_variant(channel->context);
+}
+
+int ctf_tsdl_channel(const struct ctf_channel *channel, uint32_t id, char **text, size_t *size)
+{
+	FILE *out = open_memstream(text, size);
+	int ret;
+
+	if (!out)
+		return -ENOMEM;
+	ret = print_channel(channel, id, out);
+	if (fclose(out) || ret) {
+		free(*text);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+/* As Babeltrace shows them, names must not be the same either. */
+static bool name_is_taken(const struct ctf_type *fields, const char *name)
+{
+	for (uint32_t i = 0; i < fields->member_count; i++) {
+		const char *other = fields->members[i].name;
+
+		if (strcmp(other + (*other == '_'), name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Babeltrace 2.0.4 does not find the tags of variants in `context`, and aborts. Such contexts become
+ * the first field, which our reader takes out again: its name has no underscore in front.
+ */
+static struct ctf_type *with_context(struct ctf_arena *arena, const struct ctf_type *context,
+		const struct ctf_type *fields)
+{
+	struct ctf_type *both = ctf_type_struct(arena, fields->member_count + 1);
+	struct ctf_type *copy = ctf_type_struct(arena, 0);
+	char *name = ctf_arena_alloc(arena, sizeof(CTF_CONTEXT_FIELD) + 12, 1);
+
+	if (!both || !copy || !name)
+		return NULL;
+	strcpy(name, CTF_CONTEXT_FIELD);
+	for (uint32_t i = 2; name_is_taken(fields, name); i++)
+		sprintf(name, CTF_CONTEXT_FIELD "_%" PRIu32, i);
+	*copy = *context;
+	ctf_member_set(&both->members[0], name, copy, false);
+	memcpy(both->members + 1, fields->members, fields->member_count * sizeof(*fields->members));
+	return both;
+}
+
+static int print_scopes(const struct ctf_event_parts *event, struct ctf_arena *arena, FILE *out)
+{
+	const struct ctf_type *fields = event->fields;
+	int ret = 0;
+
+	if (!has_variant(event->context))
+		ret = print_scope("context", event->context, out);
+	else
+		fields = with_context(arena, event->context, fields);
+	return ret || !fields ? -ENOMEM : print_scope("fields", fields, out);
+}
+
+/* ---- events ---- */
 
 /* In a comment nothing may end the comment: JSON knows "\/" for "/". */
 static void print_json_comment(const char *json, FILE *out)
@@ -229,9 +309,7 @@ int ctf_tsdl_event(const struct ctf_event_parts *event, char **text, size_t *siz
 			event->channel);
 	if (level >= 0 && level <= 7)
 		fprintf(out, "\tloglevel = %d;\n", level == 7 ? 14 : level);
-	ret = print_scope("context", event->context, out);
-	if (!ret)
-		ret = print_scope("fields", event->fields, out);
+	ret = print_scopes(event, arena, out);
 	fputs("};\n\n", out);
 	ctf_arena_destroy(arena);
 	if (fclose(out) || ret) {

@@ -192,6 +192,9 @@ int ctf_writer_open_stream(struct ctf_writer *writer, uint32_t channel, uint32_t
 	if (channel >= writer->nr_channels)
 		return ctf_fail(error, -EINVAL, "there is no channel %u in %s", channel,
 				writer->config.dir);
+	ret = ctf_writer_describe_channel(writer, channel, error);
+	if (ret)
+		return ret;
 	if (asprintf(&name, "%s_%u", writer->channels[channel].name, ring) < 0)
 		return ctf_fail(error, -ENOMEM, "no memory for a stream of %s", writer->config.dir);
 	ret = ctf_stream_open(writer, name, channel, ring, stream, error);

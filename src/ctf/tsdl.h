@@ -148,6 +148,12 @@ enum ctf_scope {
 	CTF_SCOPE_COUNT,
 };
 
+/*
+ * Our contexts of one event, where they have to stand among its fields: the first one, with a name
+ * that begins so (docs/spec/recording.md, section 8).
+ */
+#define CTF_CONTEXT_FIELD "side_context"
+
 /* "stream.event.context." and so on: how TSDL names a field from anywhere. */
 extern const char *const ctf_scope_prefixes[CTF_SCOPE_COUNT];
 

@@ -360,6 +360,20 @@ static void keep_side_event(struct tsdl_parser *p, struct ctf_event_class *event
 	event->side_event = copy;
 }
 
+/* Contexts that stand among the fields, because of Babeltrace. */
+static void take_context(struct ctf_event_class *event)
+{
+	struct ctf_type *fields = event->fields;
+	const struct ctf_member *first = fields && fields->member_count ? fields->members : NULL;
+
+	if (!first || !event->side_event || event->context || first->type->kind != CTF_STRUCT ||
+			strncmp(first->name, CTF_CONTEXT_FIELD, sizeof(CTF_CONTEXT_FIELD) - 1) != 0)
+		return;
+	event->context = first->type;
+	fields->members++;
+	fields->member_count--;
+}
+
 static void parse_event(struct tsdl_parser *p)
 {
 	struct ctf_event_class *event = tsdl_alloc(p, 1, sizeof(*event));
@@ -390,6 +404,7 @@ static void parse_event(struct tsdl_parser *p)
 		}
 	}
 	keep_side_event(p, event);
+	take_context(event);
 	end_block(p);
 	if (!event->name)
 		tsdl_error(p, "an event has no name");

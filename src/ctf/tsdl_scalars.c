@@ -271,6 +271,17 @@ static void parse_labels(struct tsdl_parser *p, struct ctf_type *type)
 	}
 }
 
+/* How SIDE says a truth value (docs/spec/recording.md, section 3). */
+static bool is_boolean(const struct ctf_type *type)
+{
+	const struct ctf_label *labels = type->labels;
+
+	return type->label_count == 2 && type->size == 8 && !type->is_signed &&
+			strcmp(labels[0].text, "false") == 0 && !labels[0].begin &&
+			!labels[0].end && strcmp(labels[1].text, "true") == 0 &&
+			labels[1].begin == 1 && labels[1].end == 255;
+}
+
 struct ctf_type *tsdl_enum(struct tsdl_parser *p)
 {
 	char name[TSDL_NAME_MAX] = "", full[TSDL_NAME_MAX + 16];
@@ -293,6 +304,7 @@ struct ctf_type *tsdl_enum(struct tsdl_parser *p)
 	type->kind = CTF_ENUM;
 	tsdl_expect(p, '{');
 	parse_labels(p, type);
+	type->boolean = !p->failed && is_boolean(type);
 	tsdl_expect(p, '}');
 	if (*name) {
 		snprintf(full, sizeof(full), "enum %s", name);

@@ -97,20 +97,19 @@ static int copy_channels(struct ctf_writer *writer, const struct ctf_writer_conf
 		return ctf_fail(error, -ENOMEM, "no memory for the trace %s", config->dir);
 	for (uint32_t i = 0; i < count; i++) {
 		struct ctf_channel *channel = &writer->channels[i];
-		struct ctf_type *context;
-		int ret;
+		struct ctf_type *context = NULL;
+		int ret = 0;
 
 		writer->nr_channels++;
 		channel->placement = channels[i].placement;
 		channel->name = strdup(channels[i].name);
 		if (!channel->name)
 			return ctf_fail(error, -ENOMEM, "no memory for the trace %s", config->dir);
-		channel->context = channels[i].context;
-		if (channel->context)
-			continue;
-		ret = ctf_describe_contexts(writer->arena, channels[i].contexts,
-				channels[i].nr_contexts, &context);
-		channel->context = context;
+		if (!channels[i].context)
+			ret = ctf_describe_contexts(writer->arena, channels[i].contexts,
+					channels[i].nr_contexts, &context);
+		channel->context = channels[i].context ? channels[i].context : context;
+		channel->late = config->format == CTF_FORMAT_1 && ctf_tsdl_is_late(channel);
 		if (ret)
 			return ctf_fail(error, ret, "no memory for the trace %s", config->dir);
 	}
@@ -285,6 +284,26 @@ static void remove_id(struct ctf_channel *channel, uint32_t id)
 			(channel->id_count - at) * sizeof(*channel->ids));
 }
 
+int ctf_writer_describe_channel(struct ctf_writer *writer, uint32_t index, struct ctf_error *error)
+{
+	struct ctf_channel *channel = &writer->channels[index];
+	char *text;
+	size_t size;
+	int ret;
+
+	if (!channel->late || channel->described)
+		return 0;
+	ret = ctf_tsdl_channel(channel, index, &text, &size);
+	if (ret)
+		return ctf_fail(error, ret, "no memory for the channel %s", channel->name);
+	ret = ctf_file_append(writer->metadata_fd, &writer->metadata_size, text, size, NULL, 0);
+	free(text);
+	if (ret)
+		return ctf_write_error(error, ret, writer->config.dir, METADATA);
+	channel->described = true;
+	return 0;
+}
+
 static int add_event(struct ctf_writer *writer, const struct ctf_event_parts *event,
 		struct ctf_error *error)
 {
@@ -297,6 +316,9 @@ static int add_event(struct ctf_writer *writer, const struct ctf_event_parts *ev
 		return ctf_fail(error, -EINVAL, "the event %s is in channel %u, which is not there",
 				event->name, event->channel);
 	channel = &writer->channels[event->channel];
+	ret = ctf_writer_describe_channel(writer, event->channel, error);
+	if (ret)
+		return ret;
 	ret = add_id(channel, event->id);
 	if (ret == -EEXIST)
 		return ctf_fail(error, ret, "the event id %u of %s is already taken", event->id,

@@ -30,7 +30,9 @@ struct ctf_channel {
 	char *name;
 	enum ctf_placement placement;
 	const struct ctf_type *context; /* Of all its events; NULL: none. */
-	uint32_t *ids;                  /* Of its events, sorted. */
+	bool late;      /* Its metadata comes with its first event: see ctf_tsdl_channel(). */
+	bool described; /* It has come. */
+	uint32_t *ids;  /* Of its events, sorted. */
 	uint32_t id_count;
 	uint32_t id_room;
 };
@@ -40,7 +42,7 @@ struct ctf_writer {
 	struct ctf_clock clock;
 	struct ctf_arena *arena; /* Context types of the channels. */
 	struct ctf_channel *channels;
-	uint32_t nr_channels; /* At least one. */
+	uint32_t nr_channels;              /* At least one. */
 	struct ctf_compressor *compressor; /* NULL: plain files. */
 	unsigned char uuid[16];
 	int dir_fd;
@@ -66,9 +68,19 @@ struct ctf_event_parts {
 int ctf_tsdl_head(const struct ctf_writer *writer, char **text, size_t *size);
 int ctf2_head(const struct ctf_writer *writer, char **text, size_t *size);
 
+/*
+ * The stream block of a channel that is late, malloc'ed. Babeltrace 2.0.4 aborts when a stream with a
+ * variant in its contexts has no event.
+ */
+int ctf_tsdl_channel(const struct ctf_channel *channel, uint32_t id, char **text, size_t *size);
+bool ctf_tsdl_is_late(const struct ctf_channel *channel);
+
 /* One event, malloc'ed. */
 int ctf_tsdl_event(const struct ctf_event_parts *event, char **text, size_t *size);
 int ctf2_event(const struct ctf_event_parts *event, char **text, size_t *size);
+
+/* Before anything of the channel is written: its stream block, if it is still missing. */
+int ctf_writer_describe_channel(struct ctf_writer *writer, uint32_t index, struct ctf_error *error);
 
 /* Open a stream file, without a packet. */
 int ctf_stream_open(struct ctf_writer *writer, const char *name, uint32_t class_id, uint32_t ring,

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Print the events of a trace as Babeltrace 2 sees them, in the form of `sample read`."""
+"""
+Print the events of a trace as Babeltrace 2 sees them, in the form of `sample read`; with --contexts, of
+`sample read-contexts`.
+"""
 import json
 import sys
 
@@ -43,8 +46,11 @@ def main():
             event = message.event
             clock = event.stream.cls.default_clock_class
             time = message.default_clock_snapshot.ns_from_origin if clock is not None else 0
-            payload = event.payload_field
-            print(event.name, time, show(payload) if payload is not None else "{}")
+            fields = [event.payload_field]
+            if "--contexts" in sys.argv[2:]:
+                contexts = (event.common_context_field, event.specific_context_field)
+                fields = [field for field in contexts if field is not None] + fields
+            print(event.name, time, *(show(field) if field is not None else "{}" for field in fields))
         elif type(message) is bt2._DiscardedEventsMessageConst:
             print("discarded", message.count)
 

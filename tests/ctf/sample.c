@@ -678,8 +678,12 @@ static void print_inner(const struct ctf_value *value, char open, char close)
 	ctf_cursor_start(&cursor, value);
 	while ((inner = ctf_cursor_next(&cursor))) {
 		printf("%s", comma);
-		if (open == '{')
-			printf("\"%s\": ", inner->member->name + (inner->member->name[0] == '_'));
+		if (open == '{') {
+			const char *name = inner->member->name + (inner->member->name[0] == '_');
+
+			print_string(name, strlen(name));
+			printf(": ");
+		}
 		print_value(inner);
 		comma = ", ";
 	}
@@ -722,7 +726,7 @@ static void print_value(const struct ctf_value *value)
 	}
 }
 
-static int read_trace(const char *dir)
+static int read_trace(const char *dir, bool contexts)
 {
 	struct ctf_error error;
 	struct ctf_reader *reader;
@@ -739,6 +743,14 @@ static int read_trace(const char *dir)
 			continue;
 		}
 		printf("%s %" PRId64 " ", item.event->name, item.ns);
+		if (contexts && item.common_context) {
+			print_value(item.common_context);
+			putchar(' ');
+		}
+		if (contexts && item.context) {
+			print_value(item.context);
+			putchar(' ');
+		}
 		if (item.fields)
 			print_value(item.fields);
 		else
@@ -758,7 +770,9 @@ int main(int argc, char **argv)
 	if (argc == 3 && strcmp(argv[1], "write-zstd") == 0)
 		return write_trace(argv[2], CTF_FORMAT_1, 3);
 	if (argc == 3 && strcmp(argv[1], "read") == 0)
-		return read_trace(argv[2]);
+		return read_trace(argv[2], false);
+	if (argc == 3 && strcmp(argv[1], "read-contexts") == 0)
+		return read_trace(argv[2], true);
 	for (uint32_t i = 0; i < COUNT(samples); i++) {
 		uint64_t ns = TICK0 + 10 + i + 5 + UINT64_C(1600000000) * 1000000000;
 
