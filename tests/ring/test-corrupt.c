@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A traced program that writes nonsense over everything it can write, also between two reads of
- * the consumer (consumer.c is included for that). The consumer must answer with a span inside the
+ * the consumer (consumer.c and snapshot.c are included for that), in all modes. The consumer must answer with a span inside the
  * ring, with nothing, or with -EBADMSG and a reason; the ring beside must go on; and a producer
  * whose consumer's words are nonsense must stay inside its ring too.
  */
@@ -15,6 +15,7 @@ static void consumer_step(void);
 #define RING_CONSUMER_STEP() consumer_step()
 #include "ring/consumer.c"
 #include "ring/portable.h"
+#include "ring/snapshot.c"
 
 #define RING_BYTES 4096
 
@@ -56,6 +57,10 @@ static void spoil(void)
 	uint64_t *const words[] = {&control->head, &control->head, &control->last_timestamp,
 			&control->limit, &control->tail, &control->marks[0].position,
 			&control->marks[0].end_timestamp, &control->marks[1].position,
+			&control->claim, &control->claim,
+			&control->blocks[test_random(&state) % RING_BLOCKS].position,
+			&control->releases, (uint64_t *)(void *)&control->waiting,
+			(uint64_t *)(void *)&control->room,
 			&control->lost[test_random(&state) % RING_LOSS_REASONS],
 			&control->lost_groups[test_random(&state) % 16]};
 
@@ -79,10 +84,9 @@ static int count_visit(void *count, uint32_t cpu, uint32_t slot, const uint64_t 
 	return 0;
 }
 
-static void check_span(
-		const struct ring_consumer *consumer, uint32_t cpu, const struct ring_span *span)
+/* What the consumer gives: a span of the ring, or a copy in memory of our own. */
+static void check_span(const struct ring_span *span, const unsigned char *base)
 {
-	const unsigned char *base = ring_memory_data(&consumer->memory, cpu);
 	const unsigned char *from = span->data;
 
 	CHECK(from >= base && from < base + RING_BYTES, "span begins outside");
@@ -92,21 +96,47 @@ static void check_span(
 		sum += from[i];
 }
 
-static void read_ring(struct ring_consumer *consumer, uint32_t cpu)
+static int look(struct ring_consumer *consumer, uint32_t ring)
 {
+	const unsigned char *base = ring_memory_data(&consumer->memory, ring);
+	unsigned char *buffer = NULL;
 	struct ring_span span;
-	int rc = ring_consumer_peek(consumer, cpu, &span);
+	int rc;
+
+	if (consumer->memory.geometry.mode != RING_MODE_OVERWRITE) {
+		rc = ring_consumer_peek(consumer, ring, &span);
+	} else {
+		buffer = malloc(RING_BYTES);
+		rc = ring_consumer_snapshot(consumer, ring, buffer, &span);
+		CHECK(rc != 1 ||
+						(const unsigned char *)span.data + span.size <=
+								buffer + RING_BYTES,
+				"over the end");
+		base = buffer;
+	}
+	if (rc == 1) {
+		check_span(&span, base);
+		ring_consumer_release(consumer, ring, &span);
+	}
+	free(buffer);
+	return rc;
+}
+
+static void read_ring(struct ring_consumer *consumer, uint32_t ring)
+{
+	int rc = look(consumer, ring);
 
 	if (rc == 1) {
 		spans++;
-		check_span(consumer, cpu, &span);
-		ring_consumer_release(consumer, cpu, &span);
 	} else if (rc == 0) {
 		empty++;
+	} else if (rc == -EAGAIN) {
+		/* Overtaken: each look was disturbed. */
+		CHECK(between, "nobody writes");
 	} else {
 		refused++;
-		CHECK(rc == -EBADMSG && strlen(ring_consumer_error(consumer, cpu)) > 5, "%d", rc);
-		CHECK(ring_consumer_peek(consumer, cpu, &span) == -EBADMSG, "recovers by itself");
+		CHECK(rc == -EBADMSG && strlen(ring_consumer_error(consumer, ring)) > 5, "%d", rc);
+		CHECK(look(consumer, ring) == -EBADMSG, "recovers by itself");
 	}
 }
 
@@ -126,10 +156,13 @@ static void write_rings(struct ring_producer *producer)
 	}
 }
 
-static void run(const struct way *way, unsigned int disturb)
+static void run(const struct way *way, enum ring_mode mode, unsigned int disturb)
 {
-	struct ring_geometry geometry = {
-			.rings = beside + 1, .event_slots = 100, .size = RING_BYTES};
+	struct ring_geometry geometry = {.rings = beside + 1,
+			.event_slots = 100,
+			.size = RING_BYTES,
+			.mode = mode,
+			.block_timeout_us = 1};
 	struct ring_producer *producer;
 	struct ring_consumer *consumer;
 	unsigned int visited = 0;
@@ -149,8 +182,6 @@ static void run(const struct way *way, unsigned int disturb)
 		read_ring(consumer, spoilt);
 	}
 	for (int i = 0; i < 6; i++) {
-		struct ring_span span;
-
 		between = disturb;
 		spoil();
 		read_ring(consumer, spoilt);
@@ -159,9 +190,7 @@ static void run(const struct way *way, unsigned int disturb)
 		ring_consumer_lost_each(consumer, spoilt, count_visit, &visited);
 		between = 0;
 		write_rings(producer);
-		CHECK(ring_consumer_peek(consumer, beside, &span) >= 0, "the ring beside");
-		if (ring_consumer_peek(consumer, beside, &span) == 1)
-			ring_consumer_release(consumer, beside, &span);
+		CHECK(look(consumer, beside) >= 0, "the ring beside");
 	}
 	/* Whoever takes over finds the same nonsense. */
 	ring_consumer_unmap(consumer);
@@ -186,7 +215,8 @@ int main(void)
 	CPU_SET(spoilt, &one);
 	CHECK(sched_setaffinity(0, sizeof(one), &one) == 0, "affinity");
 	for (unsigned int i = 0; i < rounds; i++)
-		run(&ways[i % WAYS], i % 8 < 4 ? 0 : 1 + test_random(&state) % 4);
+		run(&ways[i % WAYS], (enum ring_mode)(i / 8 % 3),
+				i % 8 < 4 ? 0 : 1 + test_random(&state) % 4);
 	printf("%u spans, %u refused, %u empty\n", spans, refused, empty);
 	CHECK(spans > rounds / 4 && refused > rounds / 4, "not much tried");
 	return 0;

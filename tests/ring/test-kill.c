@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A process that publishes from several threads and a signal handler is killed (SIGKILL) at a
- * random instant, again and again. It notes each publication in memory of its own after
- * ring_publish() came back; everything noted must be read, in one piece, with nothing missing in
- * the middle, and at most the one record more that each publisher was about to note.
+ * A process that publishes from four threads and a signal handler is killed (SIGKILL) at a random
+ * instant, again and again. It notes each publication in memory of its own after ring_publish() came
+ * back, so that we know what must be there.
+ *
+ *	discard		everything noted, in one piece, with nothing missing in the middle, and at most
+ *			the one record more that each publisher was about to note: a prefix
+ *	overwrite	the last window of each ring: of what was published after the latest begin of
+ *			any ring's window, everything, up to the last record noted (or the one more)
  */
 #include <pthread.h>
 #include <signal.h>
@@ -16,8 +20,9 @@
 
 #include "decode.h"
 
-#define PUBLISHERS 3 /* Two threads, and a handler of SIGALRM in whichever. */
+#define PUBLISHERS 5 /* Four threads, and a handler of SIGALRM in the first. */
 #define SIZE_MAX_BYTES 700
+#define SEQUENCES (1u << 20)
 
 struct body {
 	uint32_t size;
@@ -43,7 +48,8 @@ static void publish_one(uint32_t publisher)
 
 	memcpy(payload, &body, sizeof(body));
 	memset(payload + sizeof(body), (int)(sequence + publisher), body.size - sizeof(body));
-	if (ring_publish(producer, publisher * 20000, payload, body.size) == 0)
+	if (sequence < SEQUENCES - 1 &&
+			ring_publish(producer, publisher * 10000, payload, body.size) == 0)
 		__atomic_store_n(&noted[publisher], sequence + 1, __ATOMIC_RELEASE);
 	else
 		sched_yield();
@@ -52,14 +58,14 @@ static void publish_one(uint32_t publisher)
 static void on_alarm(int signal)
 {
 	(void)signal;
-	publish_one(2);
+	publish_one(PUBLISHERS - 1);
 }
 
 static void *thread_main(void *data)
 {
 	for (;;)
-		publish_one(1);
-	return data;
+		publish_one((uint32_t)(uintptr_t)data);
+	return NULL;
 }
 
 static void child_main(const struct way *way, int fd)
@@ -74,13 +80,16 @@ static void child_main(const struct way *way, int fd)
 	if (getppid() == 1)
 		_exit(1);
 	producer = way_map(way, fd, -1);
-	/* One thread takes the signal, from its first moment: a publisher is never in two places.
+	/*
+	 * One thread takes the signal, from its first moment: a publisher is never in two places.
 	 */
 	sigemptyset(&alarm);
 	sigaddset(&alarm, SIGALRM);
 	sigprocmask(SIG_BLOCK, &alarm, NULL);
-	if (pthread_create(&thread, NULL, thread_main, NULL))
-		_exit(1);
+	for (uintptr_t i = 1; i < PUBLISHERS - 1; i++) {
+		if (pthread_create(&thread, NULL, thread_main, (void *)i))
+			_exit(1);
+	}
 	sigaction(SIGALRM, &action, NULL);
 	sigprocmask(SIG_UNBLOCK, &alarm, NULL);
 	setitimer(ITIMER_REAL, &often, NULL);
@@ -88,65 +97,156 @@ static void child_main(const struct way *way, int fd)
 		publish_one(0);
 }
 
-/* The whole content of one ring at once. next: the sequence number due from each publisher. */
-static void drain(struct ring_consumer *consumer, uint64_t *time, unsigned char *seen[PUBLISHERS],
-		uint64_t count[PUBLISHERS])
-{
-	for (uint32_t cpu = 0; cpu < ring_consumer_geometry(consumer)->rings; cpu++) {
-		const unsigned char *at, *end;
-		struct ring_span span;
-		int rc = ring_consumer_peek(consumer, cpu, &span);
+/* What was read: the time of each record, 0 for none. */
+struct reading {
+	uint64_t *times[PUBLISHERS];
+	uint64_t count[PUBLISHERS];
+	uint64_t begin; /* The latest first timestamp of a window. */
+};
 
-		CHECK(rc >= 0, "%s", ring_consumer_error(consumer, cpu));
+static void check_record(
+		struct reading *reading, const struct decoded *record, const struct body *body)
+{
+	CHECK(body->publisher < PUBLISHERS && body->sequence < SEQUENCES, "damaged");
+	CHECK(record->id == body->publisher * 10000, "id");
+	CHECK(body->size == size_of(body->publisher, body->sequence), "size");
+	for (uint32_t i = sizeof(*body); i < body->size; i++)
+		CHECK(record->payload[i] == (unsigned char)(body->sequence + body->publisher),
+				"damaged at %u", i);
+	CHECK(!reading->times[body->publisher][body->sequence], "twice");
+	reading->times[body->publisher][body->sequence] = record->timestamp;
+	reading->count[body->publisher]++;
+}
+
+static void read_span(struct reading *reading, const struct ring_span *span, uint64_t *time)
+{
+	const unsigned char *at = span->data, *end = at + span->size;
+
+	while (at < end) {
+		struct decoded record = decode_header(at, *time);
+		struct body body;
+
+		memcpy(&body, record.payload, sizeof(body));
+		check_record(reading, &record, &body);
+		CHECK(record.timestamp >= *time, "time runs back");
+		*time = record.timestamp;
+		at = record.payload + body.size;
+	}
+	CHECK(at == end && *time <= span->end_timestamp, "end of span");
+}
+
+static void drain(struct ring_consumer *consumer, uint64_t *time, struct reading *reading)
+{
+	for (uint32_t ring = 0; ring < ring_consumer_geometry(consumer)->rings; ring++) {
+		struct ring_span span;
+		int rc = ring_consumer_peek(consumer, ring, &span);
+
+		CHECK(rc >= 0, "%s", ring_consumer_error(consumer, ring));
 		if (!rc)
 			continue;
-		at = span.data;
-		end = at + span.size;
-		while (at < end) {
-			struct decoded record = decode_header(at, time[cpu]);
-			struct body body;
-
-			memcpy(&body, record.payload, sizeof(body));
-			CHECK(body.publisher < PUBLISHERS && body.sequence < 1 << 22, "damaged");
-			CHECK(record.id == body.publisher * 20000, "id");
-			CHECK(body.size == size_of(body.publisher, body.sequence), "size");
-			for (uint32_t i = sizeof(body); i < body.size; i++)
-				CHECK(record.payload[i] ==
-								(unsigned char)(body.sequence +
-										body.publisher),
-						"damaged at %u", i);
-			CHECK(record.timestamp >= time[cpu], "time runs back");
-			CHECK(!seen[body.publisher][body.sequence], "twice");
-			seen[body.publisher][body.sequence] = 1;
-			count[body.publisher]++;
-			time[cpu] = record.timestamp;
-			at = record.payload + body.size;
-		}
-		CHECK(at == end && time[cpu] <= span.end_timestamp, "end of span");
-		ring_consumer_release(consumer, cpu, &span);
+		read_span(reading, &span, &time[ring]);
+		ring_consumer_release(consumer, ring, &span);
 	}
 }
 
-static uint64_t kill_once(const struct way *way, unsigned int delay_us)
+static void forget(struct reading *reading)
 {
-	struct ring_geometry geometry = {
-			.rings = ring_possible_cpus(), .event_slots = 1, .size = 1 << 19};
+	for (int i = 0; i < PUBLISHERS; i++) {
+		madvise(reading->times[i], SEQUENCES * sizeof(uint64_t), MADV_DONTNEED);
+		reading->count[i] = 0;
+	}
+	reading->begin = 0;
+}
+
+/* The windows of all rings. */
+static void snapshot(struct ring_consumer *consumer, struct reading *reading, bool alive)
+{
+	uint64_t size = ring_consumer_geometry(consumer)->size;
+	unsigned char *buffer = malloc(size);
+
+	forget(reading);
+	for (uint32_t ring = 0; ring < ring_consumer_geometry(consumer)->rings; ring++) {
+		struct ring_span span;
+		int rc = ring_consumer_snapshot(consumer, ring, buffer, &span);
+		uint64_t time = 0;
+
+		CHECK(rc >= 0 || (alive && rc == -EAGAIN), "%d: %s", rc,
+				ring_consumer_error(consumer, ring));
+		if (rc != 1)
+			continue;
+		read_span(reading, &span, &time);
+		/* The first window of a ring that was never full lacks nothing. */
+		if (span.position && span.first_timestamp > reading->begin)
+			reading->begin = span.first_timestamp;
+		/* No more is given up than the block that is written, and the record that reaches on. */
+		CHECK(alive || !span.position || span.size > size / 8 * 6 - 2 * SIZE_MAX_BYTES,
+				"a window of %zu bytes", span.size);
+	}
+	free(buffer);
+}
+
+/* From the first record after the windows' begin: everything, to the last. */
+static void check_window(const struct reading *reading, uint32_t publisher)
+{
+	uint64_t last = noted[publisher];
+	const uint64_t *times = reading->times[publisher];
+	uint64_t sequence;
+
+	/* It may have been killed before it could note its last one. */
+	if (!times[last])
+		last--;
+	if (last == UINT64_MAX)
+		return;
+	CHECK(!times[last + 1], "%u: %lu after the last", publisher, last + 1);
+	for (sequence = last + 1; sequence > 0 && times[sequence - 1]; sequence--)
+		;
+	/* What was before that is not there, because it was published before the windows begin. */
+	while (sequence-- > 0)
+		CHECK(times[sequence] <= reading->begin, "%u: %lu is there, %lu is not", publisher,
+				sequence, sequence + 1);
+	/* Whoever published just now is in it, unless all of it was overwritten since. */
+	CHECK(times[last] || reading->begin, "%u: nothing of %lu", publisher, last);
+}
+
+/* 0 <= count - noted <= 1, and no hole. */
+static void check_prefix(const struct reading *reading, uint32_t publisher)
+{
+	uint64_t count = reading->count[publisher];
+
+	CHECK(count >= noted[publisher] && count <= noted[publisher] + 1, "%u: %lu read, %lu noted",
+			publisher, count, noted[publisher]);
+	for (uint64_t s = 0; s < count; s++)
+		CHECK(reading->times[publisher][s], "%u: %lu of %lu is missing", publisher, s,
+				count);
+}
+
+static uint64_t kill_once(const struct way *way, enum ring_mode mode, enum ring_placement placement,
+		unsigned int delay_us)
+{
+	bool over = mode == RING_MODE_OVERWRITE;
+	struct ring_geometry geometry = {.rings = ring_possible_cpus(),
+			.event_slots = 1,
+			.size = over ? 1 << 16 : 1 << 19,
+			.mode = mode,
+			.placement = placement};
 	struct timespec delay = {.tv_nsec = delay_us * 1000L};
-	uint64_t *time = calloc(geometry.rings, sizeof(*time));
-	uint64_t count[PUBLISHERS] = {0}, total = 0;
-	unsigned char *seen[PUBLISHERS];
 	struct ring_consumer *consumer;
-	int fd = way_create(way, &geometry);
-	int status;
+	struct reading reading = {0};
+	uint64_t *time, total = 0;
+	int fd, status;
 	pid_t child;
 
+	if (placement == RING_PER_THREAD)
+		geometry.rings = PUBLISHERS + 1;
+	time = calloc(geometry.rings, sizeof(*time));
+	fd = way_create(way, &geometry);
 	CHECK(fd >= 0, "way_create");
 	CHECK(ring_consumer_map(fd, &geometry, &consumer) == 0, "ring_consumer_map");
 	memset(noted, 0, 4096);
 	for (int i = 0; i < PUBLISHERS; i++) {
-		seen[i] = mmap(NULL, 1 << 22, PROT_READ | PROT_WRITE,
+		reading.times[i] = mmap(NULL, SEQUENCES * sizeof(uint64_t), PROT_READ | PROT_WRITE,
 				MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-		CHECK(seen[i] != MAP_FAILED, "mmap");
+		CHECK(reading.times[i] != MAP_FAILED, "mmap");
 	}
 	child = fork();
 	CHECK(child >= 0, "fork");
@@ -156,18 +256,24 @@ static uint64_t kill_once(const struct way *way, unsigned int delay_us)
 	for (int i = 0; i < 20000 && !__atomic_load_n(&noted[0], __ATOMIC_RELAXED); i++)
 		sched_yield();
 	nanosleep(&delay, NULL);
-	drain(consumer, time, seen, count);
+	if (over)
+		snapshot(consumer, &reading, true);
+	else
+		drain(consumer, time, &reading);
 	kill(child, SIGKILL);
 	CHECK(waitpid(child, &status, 0) == child, "waitpid");
 	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "status %x", status);
-	drain(consumer, time, seen, count);
-	for (int i = 0; i < PUBLISHERS; i++) {
-		CHECK(count[i] >= noted[i] && count[i] <= noted[i] + 1, "%d: %lu read, %lu noted",
-				i, count[i], noted[i]);
-		for (uint64_t s = 0; s < count[i]; s++)
-			CHECK(seen[i][s], "%d: %lu of %lu is missing", i, s, count[i]);
-		total += count[i];
-		munmap(seen[i], 1 << 22);
+	if (over)
+		snapshot(consumer, &reading, false);
+	else
+		drain(consumer, time, &reading);
+	for (uint32_t i = 0; i < PUBLISHERS; i++) {
+		if (over)
+			check_window(&reading, i);
+		else
+			check_prefix(&reading, i);
+		total += reading.count[i];
+		munmap(reading.times[i], SEQUENCES * sizeof(uint64_t));
 	}
 	ring_consumer_unmap(consumer);
 	close(fd);
@@ -175,9 +281,23 @@ static uint64_t kill_once(const struct way *way, unsigned int delay_us)
 	return total;
 }
 
+/* What is tried in turn, in each of the ways. */
+static const struct {
+	enum ring_mode mode;
+	enum ring_placement placement;
+} kinds[] = {
+		{RING_MODE_DISCARD, RING_PER_CPU},
+		{RING_MODE_OVERWRITE, RING_PER_CPU},
+		{RING_MODE_DISCARD, RING_PER_CPU},
+		{RING_MODE_OVERWRITE, RING_PER_CPU},
+		{RING_MODE_DISCARD, RING_PER_THREAD},
+		{RING_MODE_OVERWRITE, RING_PER_THREAD},
+};
+#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
 int main(void)
 {
-	unsigned int kills = test_is_long() ? 4000 : 100, done = 0;
+	unsigned int kills = test_is_long() ? 10000 : 300, done = 0;
 	struct timespec begin, end;
 	uint64_t state = 1, records = 0;
 	bool usable[WAYS];
@@ -197,9 +317,12 @@ int main(void)
 	}
 	clock_gettime(CLOCK_MONOTONIC, &begin);
 	for (unsigned int i = 0; i < kills; i++) {
+		unsigned int kind = i / WAYS % KINDS;
+
 		if (!usable[i % WAYS])
 			continue;
-		records += kill_once(&ways[i % WAYS], test_random(&state) % 3000);
+		records += kill_once(&ways[i % WAYS], kinds[kind].mode, kinds[kind].placement,
+				test_random(&state) % 3000);
 		done++;
 	}
 	clock_gettime(CLOCK_MONOTONIC, &end);
