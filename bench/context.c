@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include <side/api.h>
 #include <side/context.h>
 
 #include "agent/context.h"
@@ -88,7 +89,12 @@ static void get_request(struct side_context_value *value, void *priv)
 	side_context_set_uint64(value, 4711);
 }
 
-int main(int argc, char **argv)
+side_static_event(ev_bench, "bench", "context", SIDE_LOGLEVEL_INFO, side_field_list());
+
+static int nr_arguments;
+static char **arguments;
+
+static void measure(void)
 {
 	static const char *const rows[] = {
 			"vpid",
@@ -103,12 +109,12 @@ int main(int argc, char **argv)
 	};
 	size_t i;
 
-	side_context_register("bench", "request", get_request, NULL, NULL);
-	if (argc == 3) {
+	if (nr_arguments == 3) {
 		uint8_t buffer[512];
 
-		one_set(build(argv[1]), strtoul(argv[2], NULL, 0), buffer, buffer + sizeof(buffer));
-		return 0;
+		one_set(build(arguments[1]), strtoul(arguments[2], NULL, 0), buffer,
+				buffer + sizeof(buffer));
+		return;
 	}
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const struct context_set *set = build(rows[i]);
@@ -116,5 +122,26 @@ int main(int argc, char **argv)
 
 		printf("%-48s %7.2f ns\n", rows[i], ns);
 	}
+}
+
+/* All of it within one event, as in a recorder's callback. */
+static void callback(const struct side_event_description *description,
+		const struct side_arg_vec *values, void *priv, void *caller)
+{
+	(void)description;
+	(void)values;
+	(void)priv;
+	(void)caller;
+	measure();
+}
+
+int main(int argc, char **argv)
+{
+	nr_arguments = argc;
+	arguments = argv;
+	side_context_register("bench", "request", get_request, NULL, NULL);
+	if (side_tracer_callback_register(&ev_bench, callback, NULL, 0))
+		return 1;
+	side_event(ev_bench, side_arg_list());
 	return 0;
 }

@@ -9,7 +9,6 @@
  */
 #include "agent/context-values.h"
 
-#include <stdatomic.h>
 #include <time.h>
 
 #include "agent/context-sources.h"
@@ -98,10 +97,12 @@ static void look(void)
 	}
 	if (strlen(paths[now & 1].text) == size && !memcmp(paths[now & 1].text, path, size))
 		return;
-	/* Behind the version that made this buffer the old one. Pairs with copy_path(). */
-	atomic_thread_fence(memory_order_seq_cst);
+	/*
+	 * Release: the version that made this buffer the old one before the bytes in it. Pairs with
+	 * copy_path(): who sees one of them sees that version when it looks again.
+	 */
 	for (i = 0; i < PATH_BYTES; i++)
-		__atomic_store_n(&next[i], i < size ? path[i] : 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&next[i], i < size ? path[i] : 0, __ATOMIC_RELEASE);
 	/* Release: the path before the version. Pairs with copy_path(). */
 	__atomic_store_n(&version, now + 1, __ATOMIC_RELEASE);
 }
@@ -137,7 +138,8 @@ const char *context_cgroup_look(void)
 static uint8_t *copy_path(const char *path, uint8_t *to, const uint8_t *end)
 {
 	for (; to < end; path++) {
-		char byte = __atomic_load_n(path, __ATOMIC_RELAXED);
+		/* Acquire: before the second look at the version. Pairs with the release in look(). */
+		char byte = __atomic_load_n(path, __ATOMIC_ACQUIRE);
 
 		*to++ = (uint8_t)byte;
 		if (!byte)
@@ -157,8 +159,6 @@ uint8_t *context_cgroup_write(uint8_t *to, const uint8_t *end)
 		uint32_t before = __atomic_load_n(&version, __ATOMIC_ACQUIRE);
 
 		behind = copy_path(paths[before & 1].text, to, end);
-		/* Acquire: what was copied before the second look. Pairs with the fence in look(). */
-		atomic_thread_fence(memory_order_acquire);
 		if (before == __atomic_load_n(&version, __ATOMIC_RELAXED) || tries == 100)
 			return behind;
 	}

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdatomic.h>
 #include <string.h>
 #include <sys/prctl.h>
 
@@ -74,8 +73,9 @@ static void procname_store(uint32_t stamp, const char name[CONTEXT_COMM_SIZE])
 	uint64_t words[CONTEXT_COMM_SIZE / 8];
 
 	memcpy(words, name, sizeof(words));
-	__atomic_store_n(&procname.words[0], words[0], __ATOMIC_RELAXED);
-	__atomic_store_n(&procname.words[1], words[1], __ATOMIC_RELAXED);
+	/* Release: the stamp's 0 before them. Pairs with procname_take(). */
+	__atomic_store_n(&procname.words[0], words[0], __ATOMIC_RELEASE);
+	__atomic_store_n(&procname.words[1], words[1], __ATOMIC_RELEASE);
 	/* Release: the words before it. Pairs with procname_take(). */
 	__atomic_store_n(&procname.stamp, stamp, __ATOMIC_RELEASE);
 }
@@ -83,12 +83,10 @@ static void procname_store(uint32_t stamp, const char name[CONTEXT_COMM_SIZE])
 static void procname_keep(uint32_t stamp, const char name[CONTEXT_COMM_SIZE])
 {
 	/*
-	 * Sequentially consistent, and each word stored behind it with release: a reader that sees
-	 * one of our words sees that the stamp has changed. Who finds 0 is not alone, and goes.
+	 * Acquire: what the last one at it stored. Who finds 0 is not alone, and goes.
 	 */
-	if (!__atomic_exchange_n(&procname.stamp, 0, __ATOMIC_SEQ_CST))
+	if (!__atomic_exchange_n(&procname.stamp, 0, __ATOMIC_ACQUIRE))
 		return;
-	atomic_thread_fence(memory_order_release);
 	procname_store(stamp, name);
 }
 
@@ -98,10 +96,9 @@ static bool procname_take(uint32_t stamp, char name[CONTEXT_COMM_SIZE])
 
 	if (__atomic_load_n(&procname.stamp, __ATOMIC_ACQUIRE) != stamp)
 		return false;
-	words[0] = __atomic_load_n(&procname.words[0], __ATOMIC_RELAXED);
-	words[1] = __atomic_load_n(&procname.words[1], __ATOMIC_RELAXED);
-	/* Acquire: the words before the second look. Pairs with the fence in procname_keep(). */
-	atomic_thread_fence(memory_order_acquire);
+	/* Acquire: the words before the second look. Pairs with procname_store(). */
+	words[0] = __atomic_load_n(&procname.words[0], __ATOMIC_ACQUIRE);
+	words[1] = __atomic_load_n(&procname.words[1], __ATOMIC_ACQUIRE);
 	if (__atomic_load_n(&procname.stamp, __ATOMIC_RELAXED) != stamp)
 		return false;
 	memcpy(name, words, sizeof(words));

@@ -44,10 +44,14 @@ static void copy_words(void *to, const void *from, size_t size)
 	uint64_t *target = to;
 	const uint64_t *source = from;
 
-	/* Relaxed, but whole words: two threads may be at it, and the reader finds out afterwards. */
+	/*
+	 * Two threads may be at it. Release: the odd version before the words. Acquire: the words
+	 * before the second look at the version. They pair with one another: who reads one of the
+	 * writer's words finds out afterwards.
+	 */
 	for (size /= 8; size; size--, source++, target++)
-		__atomic_store_n(target, __atomic_load_n(source, __ATOMIC_RELAXED),
-				__ATOMIC_RELAXED);
+		__atomic_store_n(target, __atomic_load_n(source, __ATOMIC_ACQUIRE),
+				__ATOMIC_RELEASE);
 }
 
 static void keep_inherited(const struct context_values *values)
@@ -59,7 +63,6 @@ static void keep_inherited(const struct context_values *values)
 			!__atomic_compare_exchange_n(&inherited_version, &version, version + 1,
 					false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return;
-	atomic_thread_fence(memory_order_release);
 	copy_words(&inherited, values, sizeof(inherited));
 	/* Release: the words before the version. Pairs with take_inherited(). */
 	__atomic_store_n(&inherited_version, version + 2, __ATOMIC_RELEASE);
@@ -73,8 +76,6 @@ static void take_inherited(struct context_values *values)
 		uint32_t version = __atomic_load_n(&inherited_version, __ATOMIC_ACQUIRE);
 
 		copy_words(values, &inherited, sizeof(inherited));
-		/* Acquire: the words before the second look. Pairs with keep_inherited(). */
-		atomic_thread_fence(memory_order_acquire);
 		if (!(version & 1) &&
 				version == __atomic_load_n(&inherited_version, __ATOMIC_RELAXED))
 			return;
@@ -160,6 +161,8 @@ static uint32_t process_begins(void)
 	context_process.pid = context_sources_pid();
 	for (group = 0; group < CONTEXT_GROUPS; group++)
 		__atomic_store_n(&context_process.stamps[group], new_stamp(), __ATOMIC_RELAXED);
+	/* Another thread of the parent's may have been writing: nobody is now. */
+	__atomic_and_fetch(&inherited_version, ~1u, __ATOMIC_RELAXED);
 	context_cgroup_forked();
 	context_sources_start(context_process.stamps[CONTEXT_GROUP_PROCNAME]);
 	generation = new_stamp();
@@ -247,8 +250,7 @@ static bool fill(uint32_t groups)
 	atomic_signal_fence(memory_order_seq_cst);
 	/* Stamps first: what changes while we read will be read once more. */
 	for (group = 0; group < CONTEXT_GROUPS; group++)
-		stamps[group] = __atomic_load_n(&context_process.stamps[group], __ATOMIC_RELAXED);
-	atomic_thread_fence(memory_order_acquire);
+		stamps[group] = __atomic_load_n(&context_process.stamps[group], __ATOMIC_ACQUIRE);
 	if (may)
 		unstable = context_sources_read(groups, &thread->values);
 	else

@@ -283,6 +283,16 @@ static int cloned_child(void *argument)
 	return start->function(start->argument);
 }
 
+/* How many of the optional ones (parent's tid, TLS, child's tid) the flags say are there. */
+static unsigned int clone_arguments(int flags)
+{
+	if (flags & (CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID))
+		return 3;
+	if (flags & CLONE_SETTLS)
+		return 2;
+	return flags & (CLONE_PARENT_SETTID | CLONE_PIDFD) ? 1 : 0;
+}
+
 typedef int clone_function(int (*function)(void *), void *stack, int flags, void *argument, ...);
 
 EXPORT int clone(int (*function)(void *), void *stack, int flags, void *argument, ...)
@@ -291,13 +301,13 @@ EXPORT int clone(int (*function)(void *), void *stack, int flags, void *argument
 	unsigned int vforked = agent_vforked;
 	struct clone_start *start;
 	clone_function *real;
-	void *more[3];
+	void *more[3] = {NULL, NULL, NULL};
 	va_list list;
 	unsigned int i;
 	int result;
 
 	va_start(list, argument);
-	for (i = 0; i < 3; i++)
+	for (i = 0; i < clone_arguments(flags); i++)
 		more[i] = va_arg(list, void *);
 	va_end(list);
 	memcpy(&real, &found, sizeof(real));

@@ -193,7 +193,7 @@ static struct shown show(struct piece piece)
 	for (i = 0; i < piece.size && i < 40; i++) {
 		unsigned char c = (unsigned char)piece.text[i];
 
-		shown.text[i] = c < 32 || c == 127 ? '?' : (char)c;
+		shown.text[i] = c < 32 || c >= 127 ? '?' : (char)c;
 	}
 	memcpy(shown.text + i, i < piece.size ? "..." : "", i < piece.size ? 4 : 1);
 	return shown;

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: MIT */
+/* Names of contexts: tables of what they mean and of what is refused where; any text does no harm. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "fuzz-context.h"
+
+static void names(void **state)
+{
+	static const struct {
+		const char *text, *name, *field;
+		enum context_kind kind;
+		enum context_type type;
+	} rows[] = {
+			{"vpid", "vpid", "vpid", CONTEXT_VPID, CONTEXT_S32},
+			{"vtid", "vtid", "vtid", CONTEXT_VTID, CONTEXT_S32},
+			{"tid", "tid", "tid", CONTEXT_TID, CONTEXT_S32},
+			{"procname", "procname", "procname", CONTEXT_PROCNAME, CONTEXT_STRING},
+			{"thread_name", "thread_name", "thread_name", CONTEXT_THREAD_NAME,
+					CONTEXT_STRING},
+			{"cpu_id", "cpu_id", "cpu_id", CONTEXT_CPU_ID, CONTEXT_U32},
+			{"ip", "ip", "ip", CONTEXT_IP, CONTEXT_POINTER},
+			{"uid", "uid", "uid", CONTEXT_UID, CONTEXT_U32},
+			{"vuid", "uid", "uid", CONTEXT_UID, CONTEXT_U32},
+			{"euid", "euid", "euid", CONTEXT_EUID, CONTEXT_U32},
+			{"veuid", "euid", "euid", CONTEXT_EUID, CONTEXT_U32},
+			{"suid", "suid", "suid", CONTEXT_SUID, CONTEXT_U32},
+			{"vsuid", "suid", "suid", CONTEXT_SUID, CONTEXT_U32},
+			{"gid", "gid", "gid", CONTEXT_GID, CONTEXT_U32},
+			{"vgid", "gid", "gid", CONTEXT_GID, CONTEXT_U32},
+			{"egid", "egid", "egid", CONTEXT_EGID, CONTEXT_U32},
+			{"vegid", "egid", "egid", CONTEXT_EGID, CONTEXT_U32},
+			{"sgid", "sgid", "sgid", CONTEXT_SGID, CONTEXT_U32},
+			{"vsgid", "sgid", "sgid", CONTEXT_SGID, CONTEXT_U32},
+			{"cgroup_ns", "cgroup_ns", "cgroup_ns", CONTEXT_CGROUP_NS, CONTEXT_U64},
+			{"ipc_ns", "ipc_ns", "ipc_ns", CONTEXT_IPC_NS, CONTEXT_U64},
+			{"mnt_ns", "mnt_ns", "mnt_ns", CONTEXT_MNT_NS, CONTEXT_U64},
+			{"net_ns", "net_ns", "net_ns", CONTEXT_NET_NS, CONTEXT_U64},
+			{"pid_ns", "pid_ns", "pid_ns", CONTEXT_PID_NS, CONTEXT_U64},
+			{"time_ns", "time_ns", "time_ns", CONTEXT_TIME_NS, CONTEXT_U64},
+			{"user_ns", "user_ns", "user_ns", CONTEXT_USER_NS, CONTEXT_U64},
+			{"uts_ns", "uts_ns", "uts_ns", CONTEXT_UTS_NS, CONTEXT_U64},
+			{"cgroup", "cgroup", "cgroup", CONTEXT_CGROUP, CONTEXT_STRING},
+			{"perf:thread:cpu-cycles", "perf:thread:cpu-cycles",
+					"perf_thread_cpu_cycles", CONTEXT_PERF, CONTEXT_U64},
+			{"perf:thread:L1-dcache-load-misses", "perf:thread:L1-dcache-load-misses",
+					"perf_thread_L1_dcache_load_misses", CONTEXT_PERF,
+					CONTEXT_U64},
+			{"perf:thread:raw:r01c2:uops", "perf:thread:raw:r01c2:uops",
+					"perf_thread_raw_r01c2_uops", CONTEXT_PERF, CONTEXT_U64},
+			{"$app.shop:request", "$app.shop:request", "app_shop_request", CONTEXT_APP,
+					CONTEXT_APPLICATION},
+			{"app:my.shop:the-request", "$app.my.shop:the-request",
+					"app_my_shop_the_request", CONTEXT_APP,
+					CONTEXT_APPLICATION},
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct context_spec spec;
+		struct context_error error = {0};
+
+		if (context_parse(rows[i].text, &spec, &error))
+			fail_msg("\"%s\": column %u: %s", rows[i].text, error.column, error.text);
+		assert_string_equal(spec.name, rows[i].name);
+		assert_string_equal(spec.field, rows[i].field);
+		assert_int_equal(spec.kind, rows[i].kind);
+		assert_int_equal(spec.type, rows[i].type);
+	}
+}
+
+/* The numbers are those of the kernel's perf_event.h, which do not change. */
+static void counters(void **state)
+{
+	static const struct {
+		const char *name;
+		uint32_t type;
+		uint64_t config;
+		bool hardware;
+	} rows[] = {
+			{"perf:thread:cpu-cycles", 0, 0, true},
+			{"perf:thread:cycles", 0, 0, true},
+			{"perf:thread:instructions", 0, 1, true},
+			{"perf:thread:cache-references", 0, 2, true},
+			{"perf:thread:cache-misses", 0, 3, true},
+			{"perf:thread:branches", 0, 4, true},
+			{"perf:thread:branch-misses", 0, 5, true},
+			{"perf:thread:ref-cycles", 0, 9, true},
+			{"perf:thread:task-clock", 1, 1, false},
+			{"perf:thread:page-faults", 1, 2, false},
+			{"perf:thread:context-switches", 1, 3, false},
+			{"perf:thread:minor-faults", 1, 5, false},
+			{"perf:thread:major-faults", 1, 6, false},
+			{"perf:thread:L1-dcache-loads", 3, 0, true},
+			{"perf:thread:LLC-store-misses", 3, 0x10102, true},
+			{"perf:thread:iTLB-load-misses", 3, 0x10004, true},
+			{"perf:thread:raw:rFf", 4, 0xff, true},
+			{"perf:thread:raw:rffffffffffffffff", 4, UINT64_MAX, true},
+	};
+	struct context_spec spec;
+	struct context_error error;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		assert_int_equal(context_parse(rows[i].name, &spec, &error), 0);
+		assert_int_equal(spec.perf_type, rows[i].type);
+		assert_true(spec.perf_config == rows[i].config);
+		assert_int_equal(context_perf_is_hardware(&spec), rows[i].hardware);
+	}
+	for (i = 0; context_perf_name(i); i++) {
+		char name[100];
+
+		snprintf(name, sizeof(name), "perf:thread:%s", context_perf_name(i));
+		assert_int_equal(context_parse(name, &spec, &error), 0);
+	}
+	assert_true(i > 30);
+}
+
+static void refusals(void **state)
+{
+	static const struct {
+		const char *text;
+		unsigned int column;
+		const char *contains;
+	} rows[] = {
+			{"", 1, "no name"},
+			{"vpdi", 1, "did you mean \"vpid\"?"},
+			{"Procname", 1, "did you mean \"procname\"?"},
+			{"proc-name", 1, "did you mean \"procname\"?"},
+			{"thread-name", 1, "did you mean \"thread_name\"?"},
+			{"netns", 1, "did you mean \"net_ns\"?"},
+			{"something-else", 1, "no context is called"},
+			{"page-faults", 1, "\"perf:thread:page-faults\""},
+			{"perf:cpu:cycles", 1, "\"perf:thread:cycles\""},
+			{"perf:cycles", 6, "perf:thread:NAME"},
+			{"perf:thread:", 13, "no counter"},
+			{"perf:thread:cpu-cylces", 13, "did you mean \"cpu-cycles\"?"},
+			{"perf:thread:nothing-like-it", 13, "no counter is called"},
+			{"perf:thread:raw:", 17, "raw:r"},
+			{"perf:thread:raw:12", 17, "raw:r"},
+			{"perf:thread:raw:r", 18, "no number"},
+			{"perf:thread:raw:r1g", 19, "hexadecimal"},
+			{"perf:thread:raw:r10000000000000000", 34, "64 bits"},
+			{"perf:thread:raw:r1:", 20, "no label"},
+			{"perf:thread:raw:r1:a b", 21, "only letters"},
+			{"$app.", 6, "$app.PROVIDER:NAME"},
+			{"$app.shop", 10, "$app.PROVIDER:NAME"},
+			{"$app.shop:", 11, "no name"},
+			{"$app.:request", 6, "no provider"},
+			{"$app.shop:re quest", 13, "only letters"},
+			{"$app.shop:a:b", 12, "only letters"},
+			{"app:shop", 9, "$app.PROVIDER:NAME"},
+			{"vpid,vtdi", 6, "did you mean \"vtid\"?"},
+			{"vpid,,vtid", 6, "no name"},
+			{"vpid,", 6, "no name"},
+			{"vpid , perf:thread:cycle", 20, "did you mean \"cycles\"?"},
+			{"\x1b[2J", 1, "\"?[2J\""},
+	};
+	char long_name[200];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct context_spec specs[8];
+		struct context_error error = {0};
+
+		assert_int_equal(context_parse_list(rows[i].text, specs, 8, &error), -EINVAL);
+		if (error.column != rows[i].column || !strstr(error.text, rows[i].contains))
+			fail_msg("\"%s\": column %u: %s", rows[i].text, error.column, error.text);
+	}
+	/* 73 bytes of both names, and not one more. */
+	for (i = 73; i <= 74; i++) {
+		struct context_spec spec;
+		struct context_error error;
+
+		memcpy(long_name, "$app.", 5);
+		memset(long_name + 5, 'x', i + 1);
+		long_name[5 + 20] = ':';
+		long_name[5 + i + 1] = 0;
+		assert_int_equal(context_parse(long_name, &spec, &error), i == 73 ? 0 : -EINVAL);
+	}
+}
+
+static void lists(void **state)
+{
+	struct context_spec specs[3];
+	struct context_error error;
+
+	(void)state;
+	assert_int_equal(context_parse_list("vpid, vtid\t,procname", specs, 3, &error), 3);
+	assert_int_equal(specs[0].kind, CONTEXT_VPID);
+	assert_int_equal(specs[1].kind, CONTEXT_VTID);
+	assert_int_equal(specs[2].kind, CONTEXT_PROCNAME);
+	/* What means the same is there once. */
+	assert_int_equal(context_parse_list("uid,vuid,vpid,uid", specs, 3, &error), 2);
+	assert_int_equal(context_parse_list("app:a:b,$app.a:b,app:a:c", specs, 3, &error), 2);
+	assert_int_equal(context_parse_list("perf:thread:cycles,perf:thread:cpu-cycles", specs, 3,
+					 &error),
+			1);
+	assert_int_equal(context_parse_list("vpid,vtid,procname,ip", specs, 3, &error), -EINVAL);
+	assert_int_equal(error.column, 20);
+	assert_non_null(strstr(error.text, "more than 3"));
+}
+
+static void help(void **state)
+{
+	unsigned int seen = 0;
+	size_t i;
+
+	(void)state;
+	for (i = 0; context_name(i); i++) {
+		struct context_spec spec;
+		struct context_error error;
+
+		assert_non_null(context_sentence(i));
+		/* The last two are beginnings. */
+		if (!strcmp(context_name(i), "perf:thread:"))
+			seen |= 1u << CONTEXT_PERF;
+		else if (!strcmp(context_name(i), "$app.PROVIDER:NAME"))
+			seen |= 1u << CONTEXT_APP;
+		else if (!context_parse(context_name(i), &spec, &error))
+			seen |= 1u << spec.kind;
+		else
+			fail_msg("%s: %s", context_name(i), error.text);
+	}
+	assert_null(context_sentence(i));
+	assert_int_equal(seen, (1u << CONTEXT_KINDS) - 1);
+}
+
+static void what_a_machine_has(void **state)
+{
+	struct context_spec spec;
+	struct context_error error;
+	struct stat status;
+	char sentence[400] = "";
+	int reason;
+
+	(void)state;
+	assert_int_equal(context_parse("vpid", &spec, &error), 0);
+	assert_true(context_check(&spec, sentence, sizeof(sentence)));
+	assert_int_equal(context_parse("net_ns", &spec, &error), 0);
+	assert_int_equal(context_check(&spec, sentence, sizeof(sentence)),
+			!stat("/proc/self/ns/net", &status));
+	assert_int_equal(context_parse("time_ns", &spec, &error), 0);
+	assert_int_equal(context_check(&spec, sentence, sizeof(sentence)),
+			!stat("/proc/self/ns/time", &status));
+	assert_int_equal(context_parse("perf:thread:task-clock", &spec, &error), 0);
+	assert_true(context_check(&spec, sentence, sizeof(sentence)));
+	/* No processor has this one. */
+	assert_int_equal(context_parse("perf:thread:raw:rffffffffffffffff", &spec, &error), 0);
+	assert_null(context_perf_map(spec.perf_type, spec.perf_config, &reason));
+	assert_true(reason < 0);
+	assert_false(context_check(&spec, sentence, sizeof(sentence)));
+	assert_non_null(strstr(sentence, "perf:thread:raw:rffffffffffffffff cannot be recorded"));
+}
+
+/* Texts made of pieces of good ones: nothing but refusals or specs that say what they mean. */
+static void any_text(void **state)
+{
+	static const char *const pieces[] = {"vpid", "procname", "perf:thread:", "cycles", "raw:r",
+			"$app.", "app:", ":", ",", " ", "f00", "\xff", "x", "_ns", "cgroup", "-",
+			"."};
+	uint64_t random = 88172645463325252u;
+	const char *is_long = getenv("SIDE_TEST_LONG");
+	unsigned int rounds = is_long && !strcmp(is_long, "1") ? 5000000 : 100000;
+	unsigned int good = 0;
+
+	(void)state;
+	while (rounds--) {
+		char text[128];
+		size_t size = 0;
+
+		do {
+			const char *piece;
+
+			random ^= random << 13;
+			random ^= random >> 7;
+			random ^= random << 17;
+			piece = pieces[random % (sizeof(pieces) / sizeof(pieces[0]))];
+			if (size + strlen(piece) >= sizeof(text))
+				break;
+			memcpy(text + size, piece, strlen(piece));
+			size += strlen(piece);
+		} while (random >> 61);
+		good += fuzz_context((const uint8_t *)text, size);
+	}
+	assert_true(good > 1000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+			cmocka_unit_test(names),
+			cmocka_unit_test(counters),
+			cmocka_unit_test(refusals),
+			cmocka_unit_test(lists),
+			cmocka_unit_test(help),
+			cmocka_unit_test(what_a_machine_has),
+			cmocka_unit_test(any_text),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
