@@ -432,6 +432,9 @@ struct ctf_item {
 	const struct ctf_value *common_context;
 	const struct ctf_value *context;
 	const struct ctf_value *fields;
+	/* CTF_ITEM_EVENT: its bytes behind the header: contexts and fields. NULL: not at a byte. */
+	const uint8_t *body;
+	uint64_t body_size; /* Of an incomplete last byte the rest is undefined. */
 };
 
 /*
@@ -458,6 +461,16 @@ int ctf_reader_note_next(struct ctf_reader *reader, bool behind, struct ctf_item
 
 uint32_t ctf_reader_trace_count(const struct ctf_reader *reader);
 const struct ctf_trace *ctf_reader_trace(const struct ctf_reader *reader, uint32_t index);
+
+/* Data stream classes of a trace, in the order of the metadata. */
+struct ctf_stream_class_info {
+	uint64_t id;
+	const struct ctf_type *context; /* Of each of its events; NULL: none. */
+	bool per_cpu;                   /* Its packets say of which CPU they are. */
+};
+uint32_t ctf_trace_class_count(const struct ctf_trace *trace);
+void ctf_trace_class(const struct ctf_trace *trace, uint32_t index,
+		struct ctf_stream_class_info *info);
 
 /* Event classes of a trace, in the order of the metadata. */
 uint32_t ctf_trace_event_count(const struct ctf_trace *trace);

@@ -520,7 +520,7 @@ static int decode_record(struct ctf_stream_reader *stream)
 	bool header_values;
 	struct ctf_event_class *event;
 	struct ctf_item *item;
-	uint64_t start = d->at;
+	uint64_t start = d->at, body;
 	int ret;
 
 	d->count = 0;
@@ -538,6 +538,7 @@ static int decode_record(struct ctf_stream_reader *stream)
 		d->why = "an event has an id that the metadata does not know";
 		return -EINVAL;
 	}
+	body = d->at;
 	ret = decode_scope(d, class->event_context, &common);
 	if (!ret)
 		ret = decode_scope(d, event->context, &context);
@@ -555,6 +556,8 @@ static int decode_record(struct ctf_stream_reader *stream)
 	item->common_context = value_at(d, class->event_context, common);
 	item->context = value_at(d, event->context, context);
 	item->fields = value_at(d, event->fields, fields);
+	item->body = body % 8 ? NULL : d->base + body / 8;
+	item->body_size = (d->at + 7) / 8 - body / 8;
 	stream->records++;
 	stream->good = position(stream);
 	return 1;
