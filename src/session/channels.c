@@ -470,22 +470,30 @@ void channel_meet(struct channel *channel, const struct side_event_description *
 		rule_meet(&channel->rules[i], event);
 }
 
+/* A process does not describe what none of its rules can match, so the reason may not be known. */
+static void report_filter(struct session *session, const struct rule *rule)
+{
+	if (!rule->program || rule->met)
+		return;
+	if (rule->missing)
+		report(session, false,
+				"the filter `%s` fits none of the events that it was meant for: %s",
+				rule->filter, rule->missing);
+	else
+		report(session, false,
+				"the filter `%s` fits none of the events that it was meant for: "
+				"there was "
+				"none, or none that has the fields that it names",
+				rule->filter);
+}
+
 void channels_report(struct session *session)
 {
 	uint32_t i, k;
 
-	for (i = 0; i < session->nr_channels; i++) {
-		const struct channel *channel = &session->channels[i];
-
-		for (k = 0; k < channel->nr_rules; k++) {
-			const struct rule *rule = &channel->rules[k];
-
-			if (rule->missing && !rule->met)
-				report(session, false,
-						"the filter `%s` fits none of the events that it "
-						"was "
-						"meant for: %s",
-						rule->filter, rule->missing);
-		}
-	}
+	if (!session->instances)
+		return;
+	for (i = 0; i < session->nr_channels; i++)
+		for (k = 0; k < session->channels[i].nr_rules; k++)
+			report_filter(session, &session->channels[i].rules[k]);
 }

@@ -239,6 +239,17 @@ static void free_rings(struct instance *instance)
 	}
 }
 
+/* A session may have very many processes: what is left of each is for the summary. */
+static void free_tables(struct instance *instance)
+{
+	uint32_t i;
+
+	for (i = 0; i < instance->nr_channels; i++) {
+		free(instance->channels[i].each);
+		instance->channels[i].each = NULL;
+	}
+}
+
 /* Everything that was published, the losses, and the memory back. The files stay open. */
 void trace_end(struct session *session, struct instance *instance)
 {
@@ -249,6 +260,7 @@ void trace_end(struct session *session, struct instance *instance)
 	snapshot_end(session, instance);
 	losses_end(session, instance);
 	free_rings(instance);
+	free_tables(instance);
 	if (instance->writer)
 		instance->bytes = ctf_writer_bytes(instance->writer);
 	kinds_forget(session, instance);

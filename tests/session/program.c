@@ -382,6 +382,99 @@ static int verb_flood_unread(char **args)
 	return 0;
 }
 
+/* ---- flight recorders ---- */
+
+/* So many events, and then the end that cannot be caught; or one that leaves a core dump. */
+static int verb_die(char **args)
+{
+	verb_flood(args);
+	if (!strcmp(args[1], "abort"))
+		abort();
+	raise(SIGKILL);
+	return 1;
+}
+
+static int verb_die_threads(char **args)
+{
+	fire_from((uint32_t)atoi(args[0]), strtoull(args[1], NULL, 0));
+	raise(SIGKILL);
+	return 1;
+}
+
+/* Does what it is told, a number of events a line, and says how far it is. */
+static int verb_obey(char **args)
+{
+	uint64_t sequence = 0;
+	char line[64];
+
+	(void)args;
+	printf("%d\n", (int)getpid());
+	fflush(stdout);
+	while (fgets(line, sizeof(line), stdin)) {
+		uint64_t until = sequence + strtoull(line, NULL, 0);
+
+		for (; sequence < until; sequence++)
+			tick(0, sequence);
+		printf("%llu\n", (unsigned long long)sequence);
+		fflush(stdout);
+	}
+	return 0;
+}
+
+/* Threads, one after the other, each with so many events. */
+static int verb_fire_in_turn(char **args)
+{
+	uint32_t nr = (uint32_t)atoi(args[0]), i;
+
+	for (i = 0; i < nr; i++) {
+		struct work work = {.number = i, .to = strtoull(args[1], NULL, 0)};
+
+		pthread_create(&work.thread, NULL, fire, &work);
+		pthread_join(work.thread, NULL);
+	}
+	return 0;
+}
+
+/* ---- the soak ---- */
+
+#define CHURN_STEP 200000
+#define CHURN_STEPS_MAX 8
+
+/*
+ * Processes that come and go, some of them by force, at full rate. Says how many there were, for each
+ * number of steps that their two threads took.
+ */
+static int verb_churn(char **args)
+{
+	double seconds = atof(args[0]);
+	struct timespec now, begin;
+	uint64_t processes[CHURN_STEPS_MAX] = {0};
+	unsigned int i;
+
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	do {
+		uint64_t steps = 1 + (uint64_t)rand() % CHURN_STEPS_MAX;
+		pid_t child = fork();
+		int status = -1;
+
+		if (!child) {
+			fire_from(2, steps * CHURN_STEP);
+			if (processes[steps - 1] % 2)
+				raise(SIGKILL);
+			_exit(0);
+		}
+		waitpid(child, &status, 0);
+		processes[steps - 1]++;
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	} while ((double)(now.tv_sec - begin.tv_sec) +
+					(double)(now.tv_nsec - begin.tv_nsec) * 1e-9 <
+			seconds);
+	for (i = 0; i < CHURN_STEPS_MAX; i++)
+		printf("%llu ", (unsigned long long)processes[i]);
+	printf("\n");
+	return 0;
+}
+
 /* ---- sizes and kinds ---- */
 
 static int verb_sizes(char **args)
@@ -657,6 +750,11 @@ static const struct {
 		{"destructor", verb_destructor, 0},
 		{"kill-me", verb_kill_me, 1},
 		{"flood", verb_flood, 1},
+		{"die", verb_die, 2},
+		{"die-threads", verb_die_threads, 2},
+		{"obey", verb_obey, 0},
+		{"fire-in-turn", verb_fire_in_turn, 2},
+		{"churn", verb_churn, 1},
 		{"flood-unread", verb_flood_unread, 1},
 		{"sizes", verb_sizes, 0},
 		{"kinds", verb_kinds, 0},

@@ -29,12 +29,21 @@ class Trace:
         self.name = name
         self.pid = int(name.rsplit("-", 2)[1])
         self.events = []      # (event name, fields, ns)
+        self.details = []     # of the same events: (channel, ring, common context, own context)
         self.discarded = 0
         self.lost = {}        # (ring, event, reason) -> count
 
     def ticks(self, thread):
         return [f["sequence"] for n, f, _ in self.events
                 if n == "test:tick" and f["thread"] == thread]
+
+    def of(self, channel):
+        """Sequence numbers of the ticks in a channel, by ring."""
+        rings = {}
+        for (name, fields, _), (cls, ring, _, _) in zip(self.events, self.details):
+            if name == "test:tick" and cls == channel:
+                rings.setdefault(ring, []).append(fields["sequence"])
+        return rings
 
     def texts(self, event, field):
         return [f[field] for n, f, _ in self.events if n == event]
@@ -57,6 +66,8 @@ def read(output):
     """Every trace below a directory, by the name of its directory."""
     traces = {}
     for name in sorted(os.listdir(output)):
+        if name.startswith("snapshot-"):
+            continue
         trace = traces[name] = Trace(name)
         for message in bt2.TraceCollectionMessageIterator(os.path.join(output, name)):
             if isinstance(message, bt2._EventMessageConst):
@@ -68,6 +79,10 @@ def read(output):
                 else:
                     ns = message.default_clock_snapshot.ns_from_origin
                     trace.events.append((event.name, fields, ns))
+                    common, own = event.common_context_field, event.specific_context_field
+                    trace.details.append((event.stream.cls.id, event.stream.id,
+                                          plain(common) if common is not None else {},
+                                          plain(own) if own is not None else {}))
             elif isinstance(message, bt2._DiscardedEventsMessageConst):
                 trace.discarded += message.count
     return traces
