@@ -446,6 +446,25 @@ int ctf_reader_open(const char *dir, struct ctf_reader **reader, struct ctf_erro
 /* 1: *item is the next in time; 0: the end; -ENOMEM. Allocates nothing in the steady state. */
 int ctf_reader_next(struct ctf_reader *reader, struct ctf_item *item);
 
+/* The same, but nothing later than that: 0 when there is nothing, for now or for ever. */
+int ctf_reader_next_until(struct ctf_reader *reader, int64_t ns, struct ctf_item *item);
+
+/*
+ * Follow a trace while it is being recorded, from behind ctf_reader_open() on: what is not there, or
+ * not whole, is waited for. forget() is called for each ctf_event_class.user that goes because the
+ * metadata has grown; it may be NULL.
+ */
+void ctf_reader_follow(struct ctf_reader *reader, void (*forget)(void *user));
+
+/*
+ * Look for what has been added: packets, files, traces, metadata. *recording says whether anybody
+ * is at work; if nobody is, what is there is all, and is read as without following. -ENOMEM.
+ */
+int ctf_reader_refresh(struct ctf_reader *reader, bool *recording);
+
+/* Whether a recorder is at work in `dir`, even if there is no trace in it yet. */
+bool ctf_is_recorded(const char *dir);
+
 /*
  * The streams one by one, for who decodes them in threads and merges them himself: instead of
  * ctf_reader_next(). Different streams may be read by different threads at the same time. An item's

@@ -12,38 +12,7 @@
 #include <sys/stat.h>
 
 #include "ctf/find.h"
-#include "ctf/stream_read.h"
-
-/* What the windows of all streams take together, unless there are thousands of them. */
-#define WINDOWS_SIZE ((size_t)64 << 20)
-
-struct reader_note {
-	struct reader_note *next;
-	struct ctf_trace_classes *classes;
-	char text[768];
-};
-
-/* The time stands beside: comparing does not look into streams, which are far apart. */
-struct waiting {
-	int64_t ns;
-	struct ctf_stream_reader *stream;
-};
-
-struct ctf_reader {
-	struct ctf_trace_classes **traces;
-	uint32_t trace_count;
-	struct ctf_stream_reader **streams;
-	uint32_t stream_count;
-	struct waiting *heap; /* The streams that have an item, the earliest first. */
-	uint32_t heap_count;
-	bool top_shown; /* The first of the heap must go on before it is looked at again. */
-	struct reader_note *notes; /* Damage of whole traces and files, shown first. */
-	struct reader_note **last_note;
-	struct reader_note *shown_note;
-	bool merging; /* The heap has been made. */
-	bool grown_told;
-	char grown[768];
-};
+#include "ctf/reader_parts.h"
 
 /* ---- finding traces ---- */
 
@@ -61,7 +30,7 @@ static int add_note(struct ctf_reader *reader, struct ctf_trace_classes *classes
 	return 0;
 }
 
-static int grow_pointers(void *array, uint32_t count)
+int ctf_reader_grow(void *array, uint32_t count)
 {
 	void **pointers;
 
@@ -75,13 +44,13 @@ static int grow_pointers(void *array, uint32_t count)
 	return 0;
 }
 
-static int add_stream(struct ctf_reader *reader, struct ctf_trace_classes *classes,
+int ctf_reader_add_stream(struct ctf_reader *reader, struct ctf_trace_classes *classes,
 		const char *name, const struct stat *stat)
 {
 	struct ctf_stream_reader *stream = malloc(sizeof(*stream));
 	int ret;
 
-	if (!stream || grow_pointers(&reader->streams, reader->stream_count)) {
+	if (!stream || ctf_reader_grow(&reader->streams, reader->stream_count)) {
 		free(stream);
 		return -ENOMEM;
 	}
@@ -95,14 +64,14 @@ static int add_stream(struct ctf_reader *reader, struct ctf_trace_classes *class
 	return 0;
 }
 
-static int add_trace(struct ctf_reader *reader, int dir_fd, const char *path, struct dirent **names,
-		const struct stat *stats, int count)
+int ctf_reader_add_trace(struct ctf_reader *reader, int dir_fd, const char *path,
+		struct dirent **names, const struct stat *stats, int count)
 {
 	struct ctf_trace_classes *classes;
 	struct ctf_error error;
 	int ret;
 
-	if (grow_pointers(&reader->traces, reader->trace_count))
+	if (ctf_reader_grow(&reader->traces, reader->trace_count))
 		return -ENOMEM;
 	ret = ctf_metadata_read(dir_fd, path, &classes, &error);
 	if (!classes)
@@ -115,8 +84,22 @@ static int add_trace(struct ctf_reader *reader, int dir_fd, const char *path, st
 			return ret;
 	}
 	for (int i = 0; !ret && i < count; i++)
-		ret = add_stream(reader, classes, names[i]->d_name, &stats[i]);
+		ret = ctf_reader_add_stream(reader, classes, names[i]->d_name, &stats[i]);
 	return ret;
+}
+
+struct stat *ctf_reader_look(int dir_fd, struct dirent **names, int count)
+{
+	struct stat *stats = calloc((size_t)count + 1, sizeof(*stats));
+
+	for (int i = 0; stats && i < count; i++) {
+		const char *name = names[i]->d_name;
+
+		if (*name == '.' || strcmp(name, "metadata") == 0 ||
+				fstatat(dir_fd, name, &stats[i], 0))
+			stats[i].st_size = 0;
+	}
+	return stats;
 }
 
 /*
@@ -126,20 +109,11 @@ static int add_trace(struct ctf_reader *reader, int dir_fd, const char *path, st
 static int found_trace(
 		void *context, int dir_fd, const char *path, struct dirent **names, int count)
 {
-	struct ctf_reader *reader = context;
-	struct stat *stats = calloc((size_t)count, sizeof(*stats));
-	int ret;
+	struct stat *stats = ctf_reader_look(dir_fd, names, count);
+	int ret = -ENOMEM;
 
-	if (!stats)
-		return -ENOMEM;
-	for (int i = 0; i < count; i++) {
-		const char *name = names[i]->d_name;
-
-		if (*name == '.' || strcmp(name, "metadata") == 0 ||
-				fstatat(dir_fd, name, &stats[i], 0))
-			stats[i].st_size = 0; /* No stream. */
-	}
-	ret = add_trace(reader, dir_fd, path, names, stats, count);
+	if (stats)
+		ret = ctf_reader_add_trace(context, dir_fd, path, names, stats, count);
 	free(stats);
 	return ret;
 }
@@ -155,7 +129,7 @@ static bool is_before(const struct waiting *a, const struct waiting *b)
 	left = &a->stream->item;
 	right = &b->stream->item;
 	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): who waits has a stream. */
-	if (left->trace != right->trace)
+	if (left->trace->index != right->trace->index)
 		return left->trace->index < right->trace->index;
 	if (left->cycles != right->cycles)
 		return left->cycles < right->cycles;
@@ -182,7 +156,7 @@ static void sift_down(struct ctf_reader *reader, uint32_t at)
 	reader->heap[at] = moved;
 }
 
-static void size_windows(struct ctf_reader *reader)
+void ctf_reader_size_windows(struct ctf_reader *reader)
 {
 	size_t window = CTF_WINDOW_NORMAL;
 
@@ -194,25 +168,45 @@ static void size_windows(struct ctf_reader *reader)
 		reader->streams[i]->window.normal = window;
 }
 
+static void sift_up(struct ctf_reader *reader, uint32_t at)
+{
+	struct waiting moved = reader->heap[at];
+
+	while (at && is_before(&moved, &reader->heap[(at - 1) / 2])) {
+		reader->heap[at] = reader->heap[(at - 1) / 2];
+		at = (at - 1) / 2;
+	}
+	reader->heap[at] = moved;
+}
+
+int ctf_reader_wait_for(struct ctf_reader *reader, struct ctf_stream_reader *stream)
+{
+	int ret = ctf_stream_reader_next(stream);
+
+	if (ret <= 0)
+		return ret;
+	if (reader->heap_count == reader->heap_room) {
+		uint32_t room = reader->heap_room ? reader->heap_room * 2 : 16;
+		struct waiting *heap = realloc(reader->heap, room * sizeof(*heap));
+
+		if (!heap)
+			return -ENOMEM;
+		reader->heap = heap;
+		reader->heap_room = room;
+	}
+	stream->waits = true;
+	reader->heap[reader->heap_count] = (struct waiting){stream->item.ns, stream};
+	sift_up(reader, reader->heap_count++);
+	return 0;
+}
+
 static int start_merging(struct ctf_reader *reader)
 {
-	free(reader->heap);
-	reader->heap = calloc((size_t)reader->stream_count + 1, sizeof(*reader->heap));
-	reader->heap_count = 0;
-	if (!reader->heap)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < reader->stream_count; i++) {
-		int ret = ctf_stream_reader_next(reader->streams[i]);
+	int ret = 0;
 
-		if (ret < 0)
-			return ret;
-		if (ret)
-			reader->heap[reader->heap_count++] = (struct waiting){
-					reader->streams[i]->item.ns, reader->streams[i]};
-	}
-	for (uint32_t i = reader->heap_count / 2; i-- > 0;)
-		sift_down(reader, i);
-	return 0;
+	for (uint32_t i = 0; !ret && i < reader->stream_count; i++)
+		ret = ctf_reader_wait_for(reader, reader->streams[i]);
+	return ret;
 }
 
 /* Once, at the end: whether the recording goes on. */
@@ -257,43 +251,58 @@ int ctf_reader_note_next(struct ctf_reader *reader, bool behind, struct ctf_item
 	return 1;
 }
 
-int ctf_reader_stream_next(
-		struct ctf_reader *reader, uint32_t stream, const struct ctf_item **item)
+int ctf_reader_stream_next(struct ctf_reader *reader, uint32_t stream, const struct ctf_item **item)
 {
 	*item = &reader->streams[stream]->item;
 	return ctf_stream_reader_next(reader->streams[stream]);
 }
 
-int ctf_reader_next(struct ctf_reader *reader, struct ctf_item *item)
+/* What has been shown goes, its stream goes on. */
+static int step(struct ctf_reader *reader)
 {
+	struct waiting *top = &reader->heap[0];
+	int ret = ctf_stream_reader_next(top->stream);
+
+	if (ret < 0)
+		return ret;
+	if (ret) {
+		top->ns = top->stream->item.ns;
+	} else {
+		top->stream->waits = false;
+		*top = reader->heap[--reader->heap_count];
+	}
+	if (reader->heap_count)
+		sift_down(reader, 0);
+	reader->top_shown = false;
+	return 0;
+}
+
+int ctf_reader_next_until(struct ctf_reader *reader, int64_t ns, struct ctf_item *item)
+{
+	int ret = 0;
+
 	if (ctf_reader_note_next(reader, false, item))
 		return 1;
 	if (!reader->merging) {
-		int ret = start_merging(reader);
-
-		if (ret)
-			return ret;
-		reader->merging = true;
+		ret = start_merging(reader);
+		reader->merging = !ret;
+	} else if (reader->top_shown) {
+		ret = step(reader);
 	}
-	if (reader->top_shown) {
-		struct waiting *top = &reader->heap[0];
-		int ret = ctf_stream_reader_next(top->stream);
-
-		if (ret < 0)
-			return ret;
-		if (ret)
-			top->ns = top->stream->item.ns;
-		else
-			*top = reader->heap[--reader->heap_count];
-		if (reader->heap_count)
-			sift_down(reader, 0);
-		reader->top_shown = false;
-	}
-	if (!reader->heap_count)
-		return note_grown(reader, item);
+	if (ret)
+		return ret;
+	if (!reader->heap_count || reader->heap[0].ns > ns)
+		return 0;
 	*item = reader->heap[0].stream->item;
 	reader->top_shown = true;
 	return 1;
+}
+
+int ctf_reader_next(struct ctf_reader *reader, struct ctf_item *item)
+{
+	int ret = ctf_reader_next_until(reader, INT64_MAX, item);
+
+	return ret ? ret : note_grown(reader, item);
 }
 
 /* ---- the whole ---- */
@@ -306,6 +315,11 @@ int ctf_reader_open(const char *dir, struct ctf_reader **out, struct ctf_error *
 	if (!reader)
 		return ctf_fail(error, -ENOMEM, "no memory for the trace %s", dir);
 	reader->last_note = &reader->notes;
+	reader->dir = strdup(dir);
+	if (!reader->dir) {
+		ctf_reader_close(reader);
+		return ctf_fail(error, -ENOMEM, "no memory for the trace %s", dir);
+	}
 	ret = ctf_find_traces(dir, found_trace, reader);
 	if (!ret && !reader->trace_count)
 		ret = ctf_fail(error, -ENOENT,
@@ -314,7 +328,7 @@ int ctf_reader_open(const char *dir, struct ctf_reader **out, struct ctf_error *
 				dir);
 	else if (ret)
 		ctf_fail(error, ret, "cannot read %s: %s", dir, strerror(-ret));
-	size_windows(reader);
+	ctf_reader_size_windows(reader);
 	reader->shown_note = reader->notes;
 	if (ret) {
 		ctf_reader_close(reader);
@@ -334,6 +348,12 @@ void ctf_reader_close(struct ctf_reader *reader)
 	}
 	for (uint32_t i = 0; i < reader->trace_count; i++)
 		ctf_metadata_free(reader->traces[i]);
+	while (reader->retired) {
+		struct ctf_trace_classes *older = reader->retired->older;
+
+		ctf_reader_forget(reader, reader->retired);
+		reader->retired = older;
+	}
 	while (reader->notes) {
 		struct reader_note *next = reader->notes->next;
 
@@ -343,6 +363,7 @@ void ctf_reader_close(struct ctf_reader *reader)
 	free(reader->streams);
 	free(reader->traces);
 	free(reader->heap);
+	free(reader->dir);
 	free(reader);
 }
 

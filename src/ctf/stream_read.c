@@ -420,7 +420,7 @@ static int open_packet(struct ctf_stream_reader *stream)
 	struct ctf_decoder *d = &stream->decoder;
 	int ret = start_packet(stream);
 
-	if ((stream->torn || stream->header_cut) && !stream->extended) {
+	if ((stream->torn || stream->header_cut) && !stream->extended && !stream->follows) {
 		uint64_t grown = ctf_window_grown(&stream->window);
 
 		if (grown) {
@@ -601,13 +601,45 @@ static int broken_record(struct ctf_stream_reader *stream)
 	return damage(stream, stream->decoder.why, consequence);
 }
 
+/* Metadata that was read since describes this packet and those behind it. */
+static int renew_classes(struct ctf_stream_reader *stream)
+{
+	struct ctf_trace_classes *classes = stream->classes;
+	uint64_t *slots;
+
+	while (classes->newer)
+		classes = classes->newer;
+	if (classes == stream->classes)
+		return 0;
+	slots = calloc((size_t)classes->slot_count + 1, sizeof(*slots));
+	if (!slots)
+		return -ENOMEM;
+	free(stream->decoder.slots);
+	stream->decoder.slots = slots;
+	stream->classes = classes;
+	stream->class = NULL;
+	stream->second.clock = NULL;
+	stream->window.dir = classes->trace.path;
+	return 0;
+}
+
+static int wait_for_more(struct ctf_stream_reader *stream)
+{
+	stream->state = CTF_STREAM_WAIT;
+	return 0;
+}
+
 static int next_packet(struct ctf_stream_reader *stream)
 {
-	int ret;
+	int ret = renew_classes(stream);
 
+	if (ret)
+		return ret;
 	if (stream->packet >= stream->window.size)
-		return end_of_file(stream);
+		return stream->follows ? wait_for_more(stream) : end_of_file(stream);
 	ret = open_packet(stream);
+	if (stream->follows && ret != -ENOMEM && (stream->torn || stream->header_cut))
+		return wait_for_more(stream);
 	if (ret == -EIO)
 		return unreadable(stream);
 	if (ret == -EINVAL) {
@@ -656,6 +688,7 @@ int ctf_stream_reader_next(struct ctf_stream_reader *stream)
 			stream->packet = stream->next_packet;
 			ret = events_discarded(stream);
 			break;
+		case CTF_STREAM_WAIT: stream->state = CTF_STREAM_PACKET; return 0;
 		case CTF_STREAM_END: free_buffers(stream); return 0;
 		}
 		if (ret)

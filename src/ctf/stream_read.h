@@ -13,6 +13,7 @@ enum ctf_stream_state {
 	CTF_STREAM_GAP,    /* It is open; were packets lost before it? */
 	CTF_STREAM_RECORDS,
 	CTF_STREAM_TAIL, /* Its records are over; were events lost? */
+	CTF_STREAM_WAIT, /* Followed: what comes next is not there yet. */
 	CTF_STREAM_END,
 };
 
@@ -35,6 +36,8 @@ struct ctf_stream_reader {
 	uint64_t content;        /* Bits of the packet that hold something and are there. */
 	bool extended;           /* The file has grown since; the packet ends in what was added. */
 	bool grown;              /* At the end: more than what was read is there by now. */
+	bool follows;            /* What is not there, or not whole, is waited for. */
+	bool waits;              /* It has an item, in the reader's heap. */
 	bool shrink_told;        /* The user knows that the file has become shorter. */
 	bool torn;               /* The file ends before the packet does. */
 	bool broken;             /* A record of the packet could not be read. */

@@ -72,6 +72,15 @@ struct ctf_trace_classes {
 	int32_t slot_count;
 	size_t good_size; /* Bytes of the text up to the end of the last whole block. */
 	size_t memory_max;
+
+	/* While the trace is being recorded (follow.c). */
+	struct ctf_metadata_seen {
+		uint64_t inode;
+		int64_t size;
+		int64_t ns;
+	} seen;
+	struct ctf_trace_classes *newer; /* Read since: packets from now on are by these. */
+	struct ctf_trace_classes *older; /* In the list of those that were replaced. */
 };
 
 /*

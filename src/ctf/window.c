@@ -189,6 +189,28 @@ int ctf_window_load(struct ctf_window *window, uint64_t from, size_t wanted)
 	return ret;
 }
 
+void ctf_window_extend(struct ctf_window *window, const struct stat *stat)
+{
+	uint64_t size = sane_size(stat->st_size);
+	int fd;
+
+	if (window->shrunk || stat->st_dev != window->device || stat->st_ino != window->inode)
+		return;
+	if (!window->unzstd) {
+		window->size = size > window->size ? size : window->size;
+		return;
+	}
+	if (size <= ctf_unzstd_file_size(window->unzstd))
+		return;
+	fd = reopen(window);
+	if (fd < 0)
+		return;
+	ctf_unzstd_grow(window->unzstd, fd, size);
+	close(fd);
+	size = ctf_unzstd_size(window->unzstd);
+	window->size = size > window->size ? size : window->size;
+}
+
 uint64_t ctf_window_grown(struct ctf_window *window)
 {
 	uint64_t size;

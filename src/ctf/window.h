@@ -54,6 +54,9 @@ void ctf_window_free(struct ctf_window *window);
  */
 int ctf_window_load(struct ctf_window *window, uint64_t from, size_t wanted);
 
+/* The file has this size now; if it is less than before, nothing changes. */
+void ctf_window_extend(struct ctf_window *window, const struct stat *stat);
+
 /* The size of the file now, if it has grown; else 0. What has been loaded stays. */
 uint64_t ctf_window_grown(struct ctf_window *window);
 

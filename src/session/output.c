@@ -4,9 +4,11 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -106,4 +108,19 @@ int output_create(struct session *session, const char *output, bool force,
 				"--force",
 				session->output);
 	return 0;
+}
+
+/*
+ * Only a help for others: without it, because another recorder has it (--force) or there are no
+ * locks here, nothing is lost. Somebody who just asks has it for a moment.
+ */
+void output_lock(struct session *session)
+{
+	const struct timespec moment = {0, 1000000};
+
+	session->output_lock = open(session->output, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	for (int i = 0; i < 20 && session->output_lock >= 0 &&
+			flock(session->output_lock, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
+			i++)
+		nanosleep(&moment, NULL);
 }

@@ -234,6 +234,7 @@ struct session {
 	bool recovers; /* no command and no agents: recover.c */
 	uint64_t memory_limit;
 	char *output;
+	int output_lock; /* held while we record: `side view --follow` asks */
 	struct channel *channels; /* in a listing one without rings */
 	uint32_t nr_channels;
 	bool huge_pages; /* until there are none left (lock) */
@@ -338,6 +339,8 @@ void channels_report(struct session *session);
 /* output.c */
 int output_create(struct session *session, const char *output, bool force,
 		struct session_error *error);
+/* Whoever follows the trace sees by a lock on the directory that more may come. */
+void output_lock(struct session *session);
 
 /* libraries.c */
 int libraries_find(struct session *session, const struct session_options *options,

@@ -153,6 +153,7 @@ struct session *session_allocate(void)
 	if (!session)
 		return NULL;
 	session->epoll = session->doorbell_fd = session->runtime_fd = session->buffers_fd = -1;
+	session->output_lock = -1;
 	session->listener.fd = session->signals.fd = session->command.watch.fd = -1;
 	session->command.status = -1;
 	session->instances_end = &session->instances;
@@ -207,6 +208,8 @@ static int open_parts(struct session *session, const struct session_options *opt
 	/* Last, so that a failure leaves no empty directory. */
 	if (!ret)
 		ret = output_create(session, options->output, options->force, error);
+	if (!ret)
+		output_lock(session);
 	return ret;
 }
 
@@ -280,6 +283,7 @@ void session_destroy(struct session *session)
 	free(session->buffers);
 	free(session->sockets);
 	free(session->preload);
+	close_fd(session->output_lock);
 	free(session->output);
 	free(session->message);
 	free(session->command.name);

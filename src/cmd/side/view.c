@@ -133,7 +133,7 @@ int cmd_view_run(const struct view_options *options)
 
 	if (options->repair)
 		repair(&view);
-	if (ctf_reader_open(options->dir, &reader, &error)) {
+	if (view_open(options->dir, options->follow, &reader, &error)) {
 		view_say(&view, VIEW_ERROR, NULL, error.text);
 		return 1;
 	}
