@@ -112,6 +112,7 @@ enum filter_op_code {
 	FILTER_OP_PLAIN,
 	FILTER_OP_LOAD = FILTER_OP_PLAIN, /* push what moves lead to */
 	FILTER_OP_LOAD_TEST,              /* the same, and test it */
+	FILTER_OP_LOAD_COMPARE,           /* the same, and test how it compares with the constant */
 	FILTER_OP_CONSTANT,
 	FILTER_OP_TEXT,
 	FILTER_OP_CONTEXT, /* push context `index` */
@@ -141,12 +142,10 @@ struct filter_op {
 			uint64_t value; /* constant */
 			uint8_t kind;
 			bool is_unsigned;
-		};
-		struct {
+			bool is_glob;
 			uint32_t text, size; /* FILTER_OP_TEXT, FILTER_GOAL_TEXT: offset, bytes */
 			uint32_t moves;      /* offset */
 			uint32_t cell_index; /* the argument; UINT32_MAX: none */
-			bool is_glob;
 		};
 		int32_t index;
 	};
@@ -156,6 +155,7 @@ struct filter_op {
 struct filter_body {
 	struct filter filter;
 	uint32_t nr_arguments;
+	uint16_t begin; /* the operation that a capture begins with; a match begins with the first */
 	bool is_bound;
 	struct filter_op ops[];
 };

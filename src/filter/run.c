@@ -168,6 +168,28 @@ static void push_walk(const struct filter_run *run, const struct filter_op *op,
 		filter_set_truth(value, 0);
 }
 
+/* Numbers of the usual kinds are compared here, others elsewhere. */
+static inline int compare_constant(const struct filter_op *op, const struct filter_value *value)
+{
+	struct filter_value constant;
+
+	if (value->kind == FILTER_INT && op->kind == FILTER_INT && !op->is_unsigned &&
+			!(value->is_unsigned && value->s < 0)) {
+		bool less = value->s < (int64_t)op->value;
+
+		switch (op->inner) {
+		case FILTER_CODE_EQUAL: return value->u == op->value;
+		case FILTER_CODE_UNEQUAL: return value->u != op->value;
+		case FILTER_CODE_LESS: return less;
+		case FILTER_CODE_GREATER_EQUAL: return !less;
+		case FILTER_CODE_LESS_EQUAL: return less || value->u == op->value;
+		default: return !less && value->u != op->value;
+		}
+	}
+	push_constant(op, &constant);
+	return filter_compare(op->inner, value, &constant, NULL);
+}
+
 /* Which way on: the truth as the test asks for it; unknown is no in either case. */
 static inline bool test_truth(const struct filter_op *op, int truth)
 {
@@ -177,7 +199,7 @@ static inline bool test_truth(const struct filter_op *op, int truth)
 bool filter_run_any(const struct filter_run *run, struct filter_value *result)
 {
 	struct filter_value stack[FILTER_STACK_MAX + 1], *top = stack; /* the first is not used */
-	const struct filter_op *op = run->body->ops;
+	const struct filter_op *op = run->body->ops + (result ? run->body->begin : 0);
 	struct filter_value value;
 	bool yes;
 
@@ -200,6 +222,10 @@ bool filter_run_any(const struct filter_run *run, struct filter_value *result)
 		case FILTER_OP_LOAD_TEST:
 			push_walk(run, op, &value);
 			op = follow(op, test_truth(op, filter_truth(&value)));
+			continue;
+		case FILTER_OP_LOAD_COMPARE:
+			push_walk(run, op, &value);
+			op = follow(op, test_truth(op, compare_constant(op, &value)));
 			continue;
 		case FILTER_OP_COMPARE_TEST:
 			top -= 2;
@@ -263,6 +289,8 @@ void filter_choose_function(struct filter_body *body, uint32_t nr_ops)
 		return;
 	}
 	body->filter.matches = match_any;
+	if (body->begin) /* what is behind is for captures */
+		nr_ops = body->begin;
 	for (i = 0; i < nr_ops; i++) {
 		if (op[i].code >= FILTER_OP_PLAIN)
 			return;

@@ -34,6 +34,8 @@ static inline int filter_read(struct filter_reader *reader)
 
 /* Less than, equal to or greater than 0, byte by byte. */
 int filter_text_compare(const struct filter_value *a, const struct filter_value *b);
+/* Is it that text (sized UTF-8)? */
+bool filter_text_equals(const struct filter_value *wanted, const struct filter_value *string);
 /* Does the pattern (a glob with backslashes, ASCII or UTF-8, sized) match all of the string? */
 bool filter_text_glob(const struct filter_value *pattern, const struct filter_value *string);
 /* Bytes as UTF-8. */

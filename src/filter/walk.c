@@ -46,7 +46,7 @@ static bool finish_text(struct walk *walk, const struct filter_move *leaf, const
 		if (op->is_glob)
 			equal = filter_text_glob(&wanted, value);
 		else
-			equal = !filter_text_compare(&wanted, value);
+			equal = filter_text_equals(&wanted, value);
 		filter_set_truth(value, equal);
 		return true;
 	case FILTER_GOAL_LENGTH:
