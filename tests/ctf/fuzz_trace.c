@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A trace that means no good: the reader, the view and the mending must neither crash nor hang on
- * any bytes.
+ * A trace that means no good: the reader, the view, the mending and the expanding must neither
+ * crash nor hang on any bytes.
  *
  * As a test it mutates a trace that holds every type, with a fixed seed: fuzz_trace
  * DIR_OF_A_TRACE. With libFuzzer the input is 4 bytes (length of the metadata, little endian),
- * the metadata, and the stream.
+ * the metadata (CTF 1.8 or CTF 2), and the stream (compressed if it begins like a frame).
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -74,16 +74,34 @@ static void say_nothing(enum view_message kind, const char *mend, const char *se
 	sink += strlen(sentence);
 }
 
+static void note(void *user, const char *sentence)
+{
+	(void)user;
+	sink += strlen(sentence);
+}
+
+static void expand(void)
+{
+	struct ctf_expand_result result;
+	struct ctf_error error;
+	char out[80];
+
+	snprintf(out, sizeof(out), "%s-plain", scratch);
+	if (!ctf_expand(scratch, out, note, NULL, &result, &error))
+		read_trace(out);
+	scratch_delete(out);
+}
+
 /* Each reads the whole trace, so each input goes to one of them; part 4 is all. */
 static void try_trace(const void *metadata, size_t metadata_size, const void *stream,
-		size_t stream_size, unsigned int part)
+		size_t stream_size, bool compressed, unsigned int part)
 {
 	struct view_options options = {.dir = scratch, .out = nowhere, .say = say_nothing};
 	struct ctf_error error;
 	unsigned int repaired;
 
 	scratch_write(scratch, "metadata", metadata, metadata_size);
-	scratch_write(scratch, "ring_3", stream, stream_size);
+	scratch_write(scratch, compressed ? "ring_3.zst" : "ring_3", stream, stream_size);
 	if (part == 0 || part == 4)
 		read_trace(scratch);
 	options.attributes = part & 4;
@@ -93,6 +111,8 @@ static void try_trace(const void *metadata, size_t metadata_size, const void *st
 	options.attributes = true;
 	if (part == 2 || part == 4)
 		cmd_view_run(&options);
+	if (compressed && (part == 2 || part == 4))
+		expand();
 	if (part == 3 || part == 4)
 		ctf_repair(scratch, &repaired, &error);
 }
@@ -104,11 +124,18 @@ static void start(void)
 }
 
 #ifdef CTF_LIBFUZZER
+static bool is_frame(const void *stream, size_t size)
+{
+	return size >= 4 && memcmp(stream, "\x28\xb5\x2f\xfd", 4) == 0;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	uint32_t metadata;
+	bool compressed;
+	char other[80];
 
 	if (size < 4)
 		return 0;
@@ -119,7 +146,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size -= 4;
 	if (metadata > size)
 		metadata = (uint32_t)size;
-	try_trace(data, metadata, data + metadata, size - metadata, 4);
+	compressed = is_frame(data + metadata, size - metadata);
+	try_trace(data, metadata, data + metadata, size - metadata, compressed, 4);
+	snprintf(other, sizeof(other), "%s/%s", scratch, compressed ? "ring_3.zst" : "ring_3");
+	unlink(other);
 	return 0;
 }
 #else
@@ -138,7 +168,12 @@ static unsigned char *mutate(const unsigned char *bytes, size_t *size, bool is_t
 {
 	static const char *const words[] = {"struct { ", "}", "variant <", "[", "]", " = ", ";",
 			"0", "-1", "18446744073709551615", "...", "\"", "integer { size = 64; }",
-			"_x", "align(65536)", "{", "\"labels\"", "[[[[[[", "{}", ",", "null"};
+			"_x", "align(65536)", "{", "\"labels\"", "[[[[[[", "{}", ",", "null",
+			"\x1e", "[null,", "\"length\":0,", "\"alignment\":32,",
+			"\"origin\":\"event-record-payload\",", "\"\\ud800",
+			"\"type\":\"variable-length-unsigned-integer\",",
+			"\"bit-order\":\"last-to-first\",", "\"encoding\":\"utf-16be\",",
+			"\"roles\":[\"default-clock-timestamp\"],"};
 	unsigned char *copy = malloc(*size * 2 + 4096);
 	uint32_t count = 1 + chance(4);
 
@@ -183,26 +218,31 @@ static unsigned char *mutate(const unsigned char *bytes, size_t *size, bool is_t
 int main(int argc, char **argv)
 {
 	const char *longer = getenv("SIDE_TEST_LONG");
-	double limit = longer && *longer == '1' ? 120 : 3;
+	double limit = longer && *longer == '1' ? 60 : 2;
 	unsigned char *metadata, *stream;
 	size_t metadata_size, stream_size;
 	struct timespec begin, now;
 	unsigned int tries = 0;
+	bool compressed;
+	char path[256];
 
 	if (argc != 2)
 		return 2;
+	snprintf(path, sizeof(path), "%s/ring_3.zst", argv[1]);
+	compressed = access(path, R_OK) == 0;
 	metadata = scratch_read(argv[1], "metadata", &metadata_size);
-	stream = scratch_read(argv[1], "ring_3", &stream_size);
+	stream = scratch_read(argv[1], compressed ? "ring_3.zst" : "ring_3", &stream_size);
 	start();
-	try_trace(metadata, metadata_size, stream, stream_size, 4);
+	try_trace(metadata, metadata_size, stream, stream_size, compressed, 4);
 	clock_gettime(CLOCK_MONOTONIC, &begin);
 	do {
 		size_t m = metadata_size, s = stream_size;
-		bool in_text = chance(2);
+		bool in_text = chance(compressed ? 8 : 2) == 0;
 		unsigned char *text = in_text ? mutate(metadata, &m, true) : NULL;
 		unsigned char *bytes = in_text ? NULL : mutate(stream, &s, false);
 
-		try_trace(text ? text : metadata, m, bytes ? bytes : stream, s, tries % 4);
+		try_trace(text ? text : metadata, m, bytes ? bytes : stream, s, compressed,
+				tries % 4);
 		free(text);
 		free(bytes);
 		tries++;
