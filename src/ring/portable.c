@@ -54,6 +54,19 @@ uint32_t ring_portable_cpu(const struct ring_producer *producer)
 	return cpu < 0 ? 0 : (uint32_t)cpu % producer->rings;
 }
 
+bool ring_portable_nested(const struct ring_producer *producer)
+{
+	uint64_t self = ring_thread_token();
+
+	/* Relaxed: only this thread stores this value. */
+	for (uint32_t ring = 0; ring < producer->rings; ring++) {
+		if (__atomic_load_n(&producer->locks[(size_t)ring * RING_LOCK_WORDS],
+				    __ATOMIC_RELAXED) == self)
+			return true;
+	}
+	return false;
+}
+
 /*
  * The room in the ring for `word` (bytes << 24) more after head. Looks at the tail only if the
  * cached one does not suffice. A tail that gives more room than there is, is nonsense.

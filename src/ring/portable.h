@@ -23,6 +23,9 @@ int ring_portable_publish(
 int ring_portable_write(const struct ring_producer *producer, const struct ring_place *place,
 		uint32_t event_id, const struct ring_parts *parts, uint64_t now);
 
+/* Whether this thread holds a ring further up its stack, for others to wait for. */
+bool ring_portable_nested(const struct ring_producer *producer);
+
 /* The ring that this thread should try first. */
 uint32_t ring_portable_cpu(const struct ring_producer *producer);
 

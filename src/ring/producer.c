@@ -353,10 +353,14 @@ static bool ring_producer_find(struct ring_producer *producer)
 static bool ring_producer_wait(struct ring_producer *producer, const struct ring_parts *parts,
 		struct ring_patience *patience)
 {
-	return producer->mode == RING_MODE_BLOCK &&
-			ring_room_wait(producer, ring_producer_ring(producer),
-					RING_EXTENDED_BYTES + parts->head_size + parts->body_size,
-					patience);
+	uint64_t bytes = RING_EXTENDED_BYTES + parts->head_size + parts->body_size;
+
+	if (producer->mode != RING_MODE_BLOCK)
+		return false;
+	/* A handler must not keep others from the ring that its thread holds. */
+	if (producer->path == RING_PATH_PORTABLE && ring_portable_nested(producer))
+		return false;
+	return ring_room_wait(producer, ring_producer_ring(producer), bytes, patience);
 }
 
 /* Everything after a first attempt with the result `code` that was not plain success. */
@@ -418,15 +422,6 @@ static __attribute__((noinline, cold)) int ring_publish_slow(struct ring_produce
 	return rc;
 }
 
-/* The parts are built only where they are needed. */
-static __attribute__((noinline, cold)) int ring_publish_one_slow(struct ring_producer *producer,
-		uint32_t event_id, const void *payload, size_t size, int code)
-{
-	const struct ring_parts parts = {payload, size, NULL, 0};
-
-	return ring_publish_slow(producer, event_id, &parts, code);
-}
-
 /* Other paths than the sections with the TSC. */
 static __attribute__((noinline)) int ring_publish_other(
 		struct ring_producer *producer, uint32_t event_id, const struct ring_parts *parts)
@@ -446,6 +441,17 @@ static __attribute__((noinline)) int ring_publish_one_other(
 
 	return ring_publish_other(producer, event_id, &parts);
 }
+
+#if RING_HAS_SECTION
+/* The parts are built only where they are needed. */
+static __attribute__((noinline, cold)) int ring_publish_one_slow(struct ring_producer *producer,
+		uint32_t event_id, const void *payload, size_t size, int code)
+{
+	const struct ring_parts parts = {payload, size, NULL, 0};
+
+	return ring_publish_slow(producer, event_id, &parts, code);
+}
+#endif
 
 int ring_publish(
 		struct ring_producer *producer, uint32_t event_id, const void *payload, size_t size)

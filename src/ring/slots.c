@@ -65,10 +65,7 @@ void ring_slots_close(uint64_t key)
 
 static void ring_slot_note(struct ring_producer *producer, uint32_t ring)
 {
-	unsigned char *self = __builtin_thread_pointer();
-
-	__atomic_store_n((uint64_t *)(void *)(self + producer->slot_offset),
-			producer->slot_key | ring, __ATOMIC_RELAXED);
+	__atomic_store_n(ring_slot_word(producer), producer->slot_key | ring, __ATOMIC_RELAXED);
 }
 
 static uint32_t ring_thread_id(void)

@@ -13,17 +13,21 @@
 int ring_slots_open(uint64_t *offset, uint64_t *key);
 void ring_slots_close(uint64_t key);
 
+/* This thread's word for this producer. */
+static inline uint64_t *ring_slot_word(const struct ring_producer *producer)
+{
+	return (uint64_t *)((uintptr_t)__builtin_thread_pointer() +
+			(uintptr_t)producer->slot_offset);
+}
+
 /* The ring of this thread, or RING_SLOT_NONE. */
 static inline uint32_t ring_slot(const struct ring_producer *producer)
 {
-	const unsigned char *self = __builtin_thread_pointer();
-	uint64_t word;
-
 	/* A signal handler of this thread may write it; the thread itself reads it whole. */
-	word = __atomic_load_n((const uint64_t *)(const void *)(self + producer->slot_offset),
-			       __ATOMIC_RELAXED) ^
+	uint64_t ring = __atomic_load_n(ring_slot_word(producer), __ATOMIC_RELAXED) ^
 			producer->slot_key;
-	return word < producer->rings ? (uint32_t)word : RING_SLOT_NONE;
+
+	return ring < producer->rings ? (uint32_t)ring : RING_SLOT_NONE;
 }
 
 /* Find a ring for this thread: false when all are taken. */

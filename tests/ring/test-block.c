@@ -80,6 +80,7 @@ static __thread uint32_t this_stream;
 static __thread volatile bool ready;
 static uint64_t records_each;
 static int running;
+static uint64_t busy; /* Refused to handlers. */
 
 static void publish_one(uint32_t number)
 {
@@ -90,18 +91,32 @@ static void publish_one(uint32_t number)
 
 	rc = ring_publish(producer, body_id(number, stream->published), payload, size);
 	CHECK(errno == before, "errno");
-	CHECK(rc == 0, "%d", rc);
-	stream->published++;
+	/*
+	 * The portable path: a ring is locked by who is not running, or by the thread that a handler
+	 * interrupts, which then does not wait.
+	 */
+	CHECK(rc == 0 ||
+					(ring_producer_is_portable(producer) &&
+							(rc == -EBUSY ||
+									(rc == -ENOSPC &&
+											number % LEVELS))),
+			"%d", rc);
+	if (rc == 0)
+		stream->published++;
+	else
+		__atomic_fetch_add(&busy, 1, __ATOMIC_RELAXED);
 }
 
 /* Often while its thread waits. */
 static void handler(int signal)
 {
+	int saved = errno;
+
 	(void)signal;
 	errno = 17;
 	if (ready)
 		publish_one(this_stream + 1);
-	errno = 0;
+	errno = saved;
 }
 
 static void *thread_main(void *data)
@@ -152,7 +167,7 @@ static void drain_slowly(uint64_t *times)
 
 static void test_slow(const struct way *way, enum ring_placement placement)
 {
-	uint64_t *times = calloc(RING_RINGS_MAX, sizeof(*times)), nested = 0;
+	uint64_t *times = calloc(RING_RINGS_MAX, sizeof(*times)), nested = 0, lost = 0;
 	pthread_t threads[THREADS];
 	bool last = false;
 
@@ -160,6 +175,7 @@ static void test_slow(const struct way *way, enum ring_placement placement)
 		goto out;
 	memset(streams, 0, sizeof(streams));
 	running = THREADS;
+	busy = 0;
 	for (uintptr_t i = 0; i < THREADS; i++)
 		CHECK(pthread_create(&threads[i], NULL, thread_main, (void *)(i * LEVELS)) == 0,
 				"thread");
@@ -175,9 +191,9 @@ static void test_slow(const struct way *way, enum ring_placement placement)
 		nested += i % LEVELS ? streams[i].published : 0;
 	}
 	for (uint32_t ring = 0; ring < ring_consumer_geometry(consumer)->rings; ring++)
-		CHECK(ring_consumer_lost_total(consumer, ring) == 0, "lost");
-	printf("%s: %lu records, %lu in handlers, none lost\n", way->name, THREADS * records_each,
-			nested);
+		lost += ring_consumer_lost_total(consumer, ring);
+	CHECK(lost == busy, "%lu lost", lost);
+	printf("%s: %lu records, %lu in handlers\n", way->name, THREADS * records_each, nested);
 	end();
 out:
 	free(times);
