@@ -567,6 +567,39 @@ static void clones(void **state)
 	assert_int_equal(errno, EINVAL);
 }
 
+/* What it learns of itself is its own; what its parent knew stays. */
+static void vforks(void **state)
+{
+#ifndef SANITIZED
+	volatile bool seen = false;
+	int status;
+	pid_t child;
+
+	assert_int_equal(prctl(PR_SET_NAME, "parent"), 0);
+	parent = getpid();
+	expect_text(set_procname, "parent");
+	child = vfork();
+	if (!child) {
+		uint8_t bytes[64];
+
+		agent_vforked = 1; /* as the recorder's vfork() does */
+		prctl(PR_SET_NAME, "vchild");
+		context_write(set_procname, bytes, bytes + sizeof(bytes), caller);
+		seen = is_myself() == 0 && !strcmp((const char *)bytes, "vchild");
+		_exit(0);
+	}
+	agent_vforked = 0;
+	assert_true(child > 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(seen);
+	expect_text(set_procname, "parent");
+	expect_text(set_thread_name, "parent");
+	parent = 0;
+	assert_int_equal(is_myself(), 0);
+#endif
+	(void)state;
+}
+
 /* ---- rights ---- */
 
 static pthread_barrier_t rights_barrier;
@@ -1173,6 +1206,7 @@ static void callback(const struct side_event_description *description,
 			cmocka_unit_test(names),
 			cmocka_unit_test(forks),
 			cmocka_unit_test(clones),
+			cmocka_unit_test(vforks),
 			cmocka_unit_test(rights),
 			cmocka_unit_test(rights_by_system_call),
 			cmocka_unit_test(new_namespaces),
