@@ -473,6 +473,9 @@ bool ctf_is_recorded(const char *dir);
 uint32_t ctf_reader_stream_count(const struct ctf_reader *reader);
 uint64_t ctf_reader_stream_size(const struct ctf_reader *reader, uint32_t stream); /* Bytes. */
 const struct ctf_trace *ctf_reader_stream_trace(const struct ctf_reader *reader, uint32_t stream);
+/* Its class and CPU are known when an item of it has been read. */
+const struct ctf_stream_info *ctf_reader_stream_info(
+		const struct ctf_reader *reader, uint32_t stream);
 int ctf_reader_stream_next(
 		struct ctf_reader *reader, uint32_t stream, const struct ctf_item **item);
 /* What concerns whole traces: notes that come before all streams, and those behind them. */
@@ -488,8 +491,8 @@ struct ctf_stream_class_info {
 	bool per_cpu;                   /* Its packets say of which CPU they are. */
 };
 uint32_t ctf_trace_class_count(const struct ctf_trace *trace);
-void ctf_trace_class(const struct ctf_trace *trace, uint32_t index,
-		struct ctf_stream_class_info *info);
+void ctf_trace_class(
+		const struct ctf_trace *trace, uint32_t index, struct ctf_stream_class_info *info);
 
 /* Event classes of a trace, in the order of the metadata. */
 uint32_t ctf_trace_event_count(const struct ctf_trace *trace);

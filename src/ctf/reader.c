@@ -377,6 +377,12 @@ const struct ctf_trace *ctf_reader_stream_trace(const struct ctf_reader *reader,
 	return &reader->streams[stream]->classes->trace;
 }
 
+const struct ctf_stream_info *ctf_reader_stream_info(
+		const struct ctf_reader *reader, uint32_t stream)
+{
+	return &reader->streams[stream]->info;
+}
+
 uint64_t ctf_reader_stream_size(const struct ctf_reader *reader, uint32_t stream)
 {
 	return reader->streams[stream]->window.size;

@@ -37,7 +37,8 @@ static void print_integer(const struct ctf_type *type, FILE *out)
 	bool host = type->big_endian == CTF_HOST_BIG_ENDIAN;
 	bool whole = type->size == 8 || type->size == 16 || type->size == 32 || type->size == 64;
 
-	if (type->align == 8 && whole && type->base == 10 && (host || type->size == 8)) {
+	if (type->align == 8 && whole && type->base == 10 && (host || type->size == 8) &&
+			!type->text) {
 		fprintf(out, "%c%u", type->is_signed ? 's' : 'u', type->size);
 		return;
 	}
@@ -47,6 +48,8 @@ static void print_integer(const struct ctf_type *type, FILE *out)
 		fprintf(out, " byte_order = %s;", type->big_endian ? "be" : "le");
 	if (type->base != 10)
 		fprintf(out, " base = %u;", type->base);
+	if (type->text)
+		fputs(" encoding = UTF8;", out);
 	fputs(" }", out);
 }
 
