@@ -517,7 +517,7 @@ static const char *function_hint(const char *name, char hint[FILTER_HINT_MAX])
 	size_t i;
 
 	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
-		if (filter_distance(name, others[i][0]) <= (others[i][0][5] ? 1 : 0))
+		if (filter_distance(name, others[i][0]) <= (strlen(others[i][0]) > 5))
 			return filter_hint_word(others[i][1], "", hint);
 	}
 	return filter_hint(name, words, "", hint);
