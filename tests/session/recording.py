@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 import unittest
 
 import bt2
@@ -99,7 +100,19 @@ class Case(unittest.TestCase):
         return subprocess.Popen(command, stdout=subprocess.PIPE, text=True,
                                 env={**os.environ, **(env or {})}, **kwargs)
 
-    def finish(self, process, timeout=60):
+    def wait_until_asleep(self, process):
+        """Until the program, or the shell before it, has nothing to do for a while."""
+        quiet = 0
+        for _ in range(6000):
+            states = subprocess.run(["ps", "-o", "state=", "--ppid", str(process.pid)],
+                                    stdout=subprocess.PIPE, text=True).stdout.split()
+            quiet = quiet + 1 if states == ["S"] else 0
+            if quiet == 40:
+                return
+            time.sleep(0.01)
+        self.fail("the program is busy for a minute")
+
+    def finish(self, process, timeout=3000 if os.environ.get("SIDE_TEST_LONG") == "1" else 120):
         stdout, _ = process.communicate(timeout=timeout)
         # The command's own output may stand before the summary.
         self.stdout, _, last = stdout.rstrip("\n").rpartition("\n")
