@@ -107,7 +107,7 @@ static bool within_callback(bool sandboxed)
 static void rejoin(struct agent_session *session, bool sandboxed, bool within)
 {
 	struct ring_producer *producers[WIRE_CHANNELS_MAX] = {NULL};
-	struct ring_producer *old[WIRE_CHANNELS_MAX];
+	struct ring_producer *old[WIRE_CHANNELS_MAX] = {NULL};
 	uint64_t parent_token = session->token;
 	uint32_t i;
 
@@ -137,7 +137,8 @@ static void rejoin(struct agent_session *session, bool sandboxed, bool within)
 	}
 	agent_batches_redirect(session);
 	for (i = 0; i < session->nr_channels && !within; i++)
-		ring_producer_unmap(old[i]);
+		if (old[i])
+			ring_producer_unmap(old[i]);
 	agent_debug("forked: %s", session->gone ? "not recording" : "recording on");
 }
 

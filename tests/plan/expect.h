@@ -99,6 +99,42 @@ static MAKE_UNUSED void expect_at(const struct plan *plan, const struct side_arg
 	free(buffer);
 }
 
+static unsigned int expect_cells, expect_spans; /* how many plans were of these kinds */
+
+/* The bytes as the recorder takes them from where they are, by the plan's kind. */
+static MAKE_UNUSED void expect_parts_at(const struct plan *plan, const struct side_arg_vec *vector,
+		const struct expect_bytes *expected, int line)
+{
+	uint8_t *head = malloc(sizeof(expected->bytes));
+	struct plan_span span = {NULL, 0};
+	const struct side_arg *cell;
+	ssize_t size;
+
+	if (plan->kind == PLAN_KIND_CELL) {
+		cell = side_ptr_get(vector->sav);
+		EXPECT(cell->type.v == plan->cell_label && expected->size == plan->cell_size,
+				"a cell of %u bytes", plan->cell_size);
+		EXPECT(!memcmp(&cell->u, expected->bytes, expected->size), "other bytes in it");
+		expect_cells++;
+	}
+	if (plan->kind == PLAN_KIND_SPAN) {
+		size = plan_serialize_span(plan, vector, head, sizeof(expected->bytes), &span);
+		EXPECT(size >= 0 && (size_t)size + span.size == expected->size,
+				"%zd and %zu instead of %zu", size, span.size, expected->size);
+		EXPECT(size < 0 || !memcmp(head, expected->bytes, (size_t)size), "another head");
+		EXPECT(size < 0 || !span.size ||
+						!memcmp(span.bytes, expected->bytes + size,
+								span.size),
+				"another span");
+		if (size > 0)
+			EXPECT(plan_serialize_span(plan, vector, head, (size_t)size - 1, &span) ==
+							-E2BIG,
+					"fits %zd bytes", size - 1);
+		expect_spans++;
+	}
+	free(head);
+}
+
 static MAKE_UNUSED void expect_record_at(int line, const struct side_event_description *event,
 		const struct side_arg_vec *vector, const struct side_arg_dynamic_struct *variadic,
 		const char *text)
@@ -114,6 +150,7 @@ static MAKE_UNUSED void expect_record_at(int line, const struct side_event_descr
 	for (capacity = 0; capacity <= expected.size + 9; capacity++)
 		expect_at(plan, vector, variadic, &expected, capacity, line);
 	expect_at(plan, vector, variadic, &expected, sizeof(expected.bytes), line);
+	expect_parts_at(plan, vector, &expected, line);
 	plan_free(plan);
 }
 
@@ -161,6 +198,10 @@ static MAKE_UNUSED void expect_refusal_at(int line, const struct side_event_desc
 			plan_reason_text(reason), plan_reason_text(expected));
 	size = plan_serialize(plan, vector, variadic, buffer, 4096);
 	EXPECT(size == -EINVAL, "%zd without a reason", size);
+	if (plan->kind == PLAN_KIND_SPAN) {
+		size = plan_serialize_span(plan, vector, buffer, 4096, &(struct plan_span){0});
+		EXPECT(size == -EINVAL, "%zd from the span", size);
+	}
 	free(buffer);
 	plan_free(plan);
 }

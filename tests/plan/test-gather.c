@@ -343,6 +343,40 @@ static void test_absurd_length(void)
 	plan_free(plan);
 }
 
+/* A long last field behind others, with each of which the head grows. */
+static void test_spans(void)
+{
+	struct side_type types[3] = {make_plain(2, false), make_string(1, HOST),
+			gather_array(gather_byte(1, DIRECT), 100, 0, DIRECT)};
+	struct side_arg args[3] = {ARG(SIDE_TYPE_U16, uint16_t, 0x2211),
+			arg_pointer(SIDE_TYPE_STRING_UTF8, "end")};
+	char *bytes = make_bytes(101), text[512] = "11 22 'end' 00 ";
+	unsigned int before = expect_spans, i;
+	struct plan *plan;
+
+	for (i = 0; i < 101; i++) {
+		bytes[i] = (char)(i + 7);
+		if (i)
+			sprintf(text + strlen(text), "%02x", i + 7);
+	}
+	args[2] = ARRAY(bytes);
+	expect_record(make_event(3, types, NULL, 0), make_vector(3, args), NULL, text);
+	if (expect_spans != before + 1)
+		exit(1);
+	/* Not when something follows it, nor for what is short. */
+	types[2] = types[0];
+	types[0] = gather_array(gather_byte(0, DIRECT), 100, 0, DIRECT);
+	plan = expect_plan(make_event(3, types, NULL, 0), __LINE__);
+	if (plan->kind != PLAN_KIND_QUIET)
+		exit(1);
+	plan_free(plan);
+	types[0] = gather_array(gather_byte(0, DIRECT), 10, 0, DIRECT);
+	plan = expect_plan(make_event(1, types, NULL, 0), __LINE__);
+	if (plan->kind != PLAN_KIND_QUIET)
+		exit(1);
+	plan_free(plan);
+}
+
 int main(void)
 {
 	test_scalars();
@@ -352,5 +386,6 @@ int main(void)
 	test_arrays();
 	test_vlas();
 	test_absurd_length();
+	test_spans();
 	return expect_end();
 }

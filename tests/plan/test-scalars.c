@@ -315,5 +315,6 @@ int main(void)
 	test_wide_strings();
 	test_mixtures();
 	test_many();
-	return expect_end();
+	/* Plans of one scalar have a way of their own, which was looked at, too. */
+	return expect_end() || !expect_cells;
 }
