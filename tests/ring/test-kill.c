@@ -297,7 +297,7 @@ static const struct {
 
 int main(void)
 {
-	unsigned int kills = test_is_long() ? 10000 : 300, done = 0;
+	unsigned int kills = test_is_long() ? 10000 : 240, done = 0;
 	struct timespec begin, end;
 	uint64_t state = 1, records = 0;
 	bool usable[WAYS];

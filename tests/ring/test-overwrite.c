@@ -95,13 +95,17 @@ static void test_still(const struct way *way, uint64_t size, uint32_t most_bytes
 		CHECK(ring_consumer_snapshot(consumer, 0, buffer, &span) == 1, "%lu", i);
 		CHECK(span.data >= (void *)buffer && span.size <= size, "outside");
 		CHECK((const unsigned char *)span.data + span.size <= buffer + size, "outside");
-		span_walk(&span, 0, most, see_number, &window);
-		CHECK(window.next == i + 1, "the last one is %lu of %lu", window.next - 1, i);
+		/* To walk through a large window each time takes too long. */
+		if (size == 4096 || i % 32 == 0) {
+			span_walk(&span, 0, most, see_number, &window);
+			CHECK(window.next == i + 1, "the last one is %lu of %lu", window.next - 1,
+					i);
+			CHECK(span.position == heads[window.begin], "position");
+		}
 		heads[i + 1] = span.position + span.size;
 		CHECK(heads[i + 1] > heads[i] && heads[i + 1] - heads[i] < most + 30, "position");
 		CHECK(span.position == expected_begin(heads, i + 2, size), "%lu, not %lu",
 				span.position, expected_begin(heads, i + 2, size));
-		CHECK(span.position == heads[window.begin], "position");
 		CHECK(ring_consumer_peek(consumer, 0, &span) == 0, "peek");
 	}
 	CHECK(ring_consumer_lost_total(consumer, 0) == 0, "lost");
