@@ -355,6 +355,7 @@ static void block_make(const struct context_set *set, struct context_block *copy
 	unsigned int i;
 
 	copy->size = 0;
+	memset(copy->splits, 0, sizeof(copy->splits));
 	for (i = 0; i < set->nr_items; i++) {
 		uint8_t kind = set->items[i].kind;
 		struct span span;
