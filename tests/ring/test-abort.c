@@ -277,23 +277,21 @@ static void list_instructions_once(const struct publication *publication)
 }
 
 /*
- * The instructions within sections that this publication runs through. Several times the same list:
- * no epoch has ended in between. (One takes 50 ms, and one in fifty lists is made across its end.)
+ * The instructions within sections that this publication runs through. Twice the same list: most
+ * likely no epoch has ended in between.
  */
 static void list_instructions(const struct publication *publication)
 {
-	unsigned int before = 0, same = 0;
+	unsigned int before = 0;
 	char text[64];
 
-	for (int i = 0; i < 200 && same < 4; i++) {
+	for (int i = 0; i < 100 && (i == 0 || seen_count != before); i++) {
 		before = seen_count;
 		prepare(publication);
 		list_instructions_once(publication);
 		drain(text, sizeof(text), publication);
 		CHECK(!strcmp(text, "outer "), "%s", text);
-		same = seen_count == before ? same + 1 : 0;
 	}
-	CHECK(same == 4, "never twice the same way");
 }
 
 static void set_breakpoint(uintptr_t at)
@@ -356,7 +354,8 @@ static bool run_killed(const struct publication *publication, const struct way *
 	return killed;
 }
 
-static unsigned int test_publication(const struct publication *publication, const struct way *way)
+/* How many instructions; 0: one was never hit, for the list was made as an epoch ended. */
+static unsigned int try_publication(const struct publication *publication, const struct way *way)
 {
 	uintptr_t sorted[4096];
 	unsigned int count = 0;
@@ -373,14 +372,28 @@ static unsigned int test_publication(const struct publication *publication, cons
 	for (unsigned int i = 0; i < count; i++) {
 		unsigned int tries = 0;
 
-		while (!run_nested(publication, sorted[i]))
-			CHECK(++tries < 20, "%lx never hit", sorted[i]);
+		while (!run_nested(publication, sorted[i])) {
+			if (++tries == 20)
+				return 0;
+		}
 		/* Kills take most of the time. */
 		if (!test_is_long() && !kind->all && i % 2)
 			continue;
-		while (!run_killed(publication, way, sorted[i]))
-			CHECK(++tries < 40, "%lx never hit", sorted[i]);
+		while (!run_killed(publication, way, sorted[i])) {
+			if (++tries == 40)
+				return 0;
+		}
 	}
+	return count;
+}
+
+static unsigned int test_publication(const struct publication *publication, const struct way *way)
+{
+	unsigned int count = 0;
+
+	for (int i = 0; i < 4 && !count; i++)
+		count = try_publication(publication, way);
+	CHECK(count, "an instruction that is run through is never hit");
 	return count;
 }
 
