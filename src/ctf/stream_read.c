@@ -253,6 +253,15 @@ static int end_of_file(struct ctf_stream_reader *stream)
 				stream->classes->trace.path, stream->info.name, strange, first);
 		return tell(stream);
 	}
+	if (stream->window.unzstd && ctf_unzstd_is_cut(stream->window.unzstd) && !stream->torn &&
+			!stream->header_cut) {
+		snprintf(stream->text, sizeof(stream->text),
+				"%s/%s is damaged: the file ends inside its last packet",
+				stream->classes->trace.path, stream->info.name);
+		tell(stream);
+		stream->item.cut = true;
+		return 1;
+	}
 	if (!stream->window.shrunk || stream->shrink_told)
 		return 0;
 	snprintf(stream->text, sizeof(stream->text),

@@ -26,7 +26,8 @@ static size_t held; /* Of all files; atomic. */
 struct frame {
 	uint64_t from; /* Bytes of the file: it begins here … */
 	uint64_t next; /* … and what comes behind it, here. */
-	uint64_t size; /* Of what is in it. */
+	uint64_t size; /* Of what is in it … */
+	uint64_t said; /* … and as its head says; UINT64_MAX: it does not. */
 	bool is_whole;
 };
 
@@ -41,6 +42,7 @@ struct ctf_unzstd {
 	uint64_t input;     /* Byte of the file that is fed next. */
 	uint64_t output;    /* Offset of the byte that will come out next. */
 	size_t held;
+	bool cut;               /* The last frame is not whole. */
 	uint64_t strange;       /* Bytes of the file that are no frames … */
 	uint64_t first_strange; /* … and where the first of them is. */
 };
@@ -191,7 +193,7 @@ static int look_at_frame(int fd, uint64_t end, uint64_t at, struct frame *frame)
 	at += has_sum ? 4 : 0;
 	frame->is_whole = walked && at <= end;
 	frame->next = frame->is_whole ? at : end;
-	frame->size = size;
+	frame->size = frame->said = size;
 	if (!frame->is_whole || size > most)
 		frame->size = measure(fd, frame->from, frame->next);
 	return frame->size <= FRAME_MAX;
@@ -240,12 +242,16 @@ static bool find_frame(const struct ctf_unzstd *unzstd, int fd, uint64_t at, str
 		if (look_at_frame(fd, end, at, frame)) {
 			if (frame->is_whole && (frame->next == end || is_magic(fd, frame->next)))
 				return true;
-			next = find_magic(fd, at + 4, frame->next);
-			if (next < frame->next) {
-				frame->next = next;
-				frame->is_whole = true;
-			}
-			return true;
+			next = find_magic(
+					fd, at + 4, frame->next + 3 < end ? frame->next + 3 : end);
+			if (next >= frame->next)
+				return true;
+			frame->next = next;
+			frame->is_whole = true;
+			if (!frame->size && frame->said <= FRAME_MAX)
+				frame->size = frame->said;
+			if (frame->size)
+				return true;
 		}
 		at = find_magic(fd, at + 1, end);
 	}
@@ -267,6 +273,8 @@ static void scan(struct ctf_unzstd *unzstd, int fd)
 		strange += frame.from - at;
 		unzstd->size += frame.size;
 		at = frame.next;
+		if (found)
+			unzstd->cut = !frame.is_whole;
 		if (found && frame.is_whole) {
 			unzstd->strange += strange;
 			strange = 0;
@@ -311,6 +319,11 @@ void ctf_unzstd_free(struct ctf_unzstd *unzstd)
 uint64_t ctf_unzstd_size(const struct ctf_unzstd *unzstd)
 {
 	return unzstd->size;
+}
+
+bool ctf_unzstd_is_cut(const struct ctf_unzstd *unzstd)
+{
+	return unzstd->cut;
 }
 
 uint64_t ctf_unzstd_file_size(const struct ctf_unzstd *unzstd)

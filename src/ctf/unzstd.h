@@ -40,4 +40,7 @@ int ctf_unzstd_read(struct ctf_unzstd *unzstd, int fd, uint64_t at, void *bytes,
 /* Bytes of the file that are no frames, and where the first of them is. */
 uint64_t ctf_unzstd_strange(const struct ctf_unzstd *unzstd, uint64_t *first);
 
+/* Whether the file ends inside a frame. */
+bool ctf_unzstd_is_cut(const struct ctf_unzstd *unzstd);
+
 #endif /* CTF_UNZSTD_H */

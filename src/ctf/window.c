@@ -121,15 +121,24 @@ static int read_all(struct ctf_window *window, int fd, size_t size)
 	return 0;
 }
 
-/* As read_all(), of what is in the frames. */
+/*
+ * As read_all(), of what is in the frames. What comes before something damaged is good: the error
+ * comes when nothing else does.
+ */
 static int decode_all(struct ctf_window *window, int fd, size_t size)
 {
+	size_t kept = window->count;
+
 	while (window->count < size) {
 		size_t got;
 		int ret = ctf_unzstd_read(window->unzstd, fd, window->at + window->count,
 				window->bytes + window->count, size - window->count, &got,
 				&window->why, &window->resume);
 
+		if (ret == -EIO && window->count > kept) {
+			window->resume = 0;
+			return 0;
+		}
 		if (ret == -EIO)
 			window->count = 0;
 		if (ret)

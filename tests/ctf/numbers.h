@@ -16,6 +16,11 @@
 
 #define TICK0 UINT64_C(5000000000)
 
+/* A test that wants zstd frames says so before it includes this. */
+#ifndef NUMBERS_COMPRESSION
+#define NUMBERS_COMPRESSION 0
+#endif
+
 static const struct side_event_field number_fields[] = {FIELD("n", T_U(32, HOST))};
 
 static struct side_event_description number_event = {
@@ -45,6 +50,7 @@ static inline int create(struct fixture *f, struct ctf_clock clock)
 			.procname = "name\"\\\n\xff",
 			.exe = "/bin/true",
 			.vpid = 12,
+			.compression = NUMBERS_COMPRESSION,
 	};
 
 	return ctf_writer_create(&config, &f->writer, &f->error);
