@@ -17,8 +17,8 @@ int filter_bind(const void *program, size_t size, const struct filter_schema *sc
 	linker = (struct filter_linker){
 			.schema = schema,
 			.error = error,
-			.capacity = linker.used,
-			.memory = malloc(linker.used),
+			.capacity = linker.peak,
+			.memory = malloc(linker.peak),
 	};
 	if (!linker.memory)
 		return -ENOMEM;

@@ -24,6 +24,8 @@ size_t filter_link_take(struct filter_linker *linker, size_t size)
 	size_t offset = linker->used;
 
 	linker->used += (size + 7) & ~(size_t)7;
+	if (linker->used > linker->peak)
+		linker->peak = linker->used;
 	if (linker->memory && linker->used > linker->capacity && !linker->failed)
 		linker->failed = -ENOSPC;
 	if (linker->used > UINT32_MAX && !linker->failed)
@@ -868,7 +870,7 @@ ssize_t filter_link_size(const void *program, size_t size,
 	};
 	int ret = filter_link_program(&linker, program, size);
 
-	return ret ? ret : (ssize_t)linker.used;
+	return ret ? ret : (ssize_t)linker.peak;
 }
 
 int filter_link(const void *program, size_t size, const struct side_event_description *description,

@@ -28,12 +28,13 @@ struct filter_linker {
 	unsigned char *memory; /* NULL: measure only */
 	size_t capacity;
 	size_t used;
+	size_t peak; /* the most that was in use: what cannot match is given back, but needs room first */
 	uint32_t nr_moves;
 	int failed; /* linking ends: -E2BIG, -ENOSPC */
 	int reason; /* why it may never match: -ENOENT, -EINVAL; the first one stays */
 };
 
-/* Fill the linker's memory; used is what is needed. Results as filter_link(). */
+/* Fill the linker's memory; peak is what is needed. Results as filter_link(). */
 int filter_link_program(struct filter_linker *linker, const void *program, size_t size);
 
 /* The offset of so many bytes, 8-byte aligned and not initialised. */
