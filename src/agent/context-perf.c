@@ -45,7 +45,8 @@ static union {
 	char pages[(PAGES_MAX * 16 + CONTEXT_PAGE_MAX - 1) / CONTEXT_PAGE_MAX * CONTEXT_PAGE_MAX];
 } table __attribute__((aligned(CONTEXT_PAGE_MAX)));
 static bool table_is_wiped;
-static uint32_t next_entry;
+static uint32_t nr_used; /* entries that were ever taken are below */
+static uint32_t next_look;
 
 /* Stands for a counter that cannot be had. */
 static const char no_page;
@@ -94,7 +95,7 @@ static void free_if_gone(uint32_t index)
 
 	if (!tid || tid == CLAIMED || !thread_is_gone(tid))
 		return;
-	/* Acquire: what the owner stored; it is gone. Pairs with the release in remember(). */
+	/* Acquire: what the owner stored; it is gone. Pairs with open_counter(). */
 	if (!__atomic_compare_exchange_n(&table.entries[index].tid, &tid, CLAIMED, false,
 			    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return;
@@ -102,29 +103,38 @@ static void free_if_gone(uint32_t index)
 	__atomic_store_n(&table.entries[index].page, NULL, __ATOMIC_RELAXED);
 	if (page)
 		unmap(page);
-	/* Release: the pointer is gone before the entry is free. Pairs with take_entry(). */
+	/* Release: see take_entry(). */
 	__atomic_store_n(&table.entries[index].tid, 0, __ATOMIC_RELEASE);
 }
 
-/* A free entry for the calling thread, or -1. Looks at a few of others, so that garbage is bounded. */
+/*
+ * A free entry for the calling thread, or -1. Looks at a few that are in use, in turn, so that pages
+ * of threads that are gone stay few; and takes the lowest one, so that there are few to look at.
+ */
 static int take_entry(uint32_t tid)
 {
-	uint32_t at = __atomic_fetch_add(&next_entry, LOOKED_AT, __ATOMIC_RELAXED);
+	uint32_t in_use = __atomic_load_n(&nr_used, __ATOMIC_RELAXED);
+	uint32_t at = __atomic_fetch_add(&next_look, LOOKED_AT, __ATOMIC_RELAXED);
 	uint32_t i;
 
+	for (i = 0; i < LOOKED_AT && i < in_use; i++)
+		free_if_gone((at + i) % in_use);
 	for (i = 0; i < PAGES_MAX; i++) {
-		uint32_t index = (at + i) % PAGES_MAX;
 		uint32_t nobody = 0;
 
-		if (i < LOOKED_AT)
-			free_if_gone(index);
-		if (__atomic_compare_exchange_n(&table.entries[index].tid, &nobody, tid, false,
+		/* Acquire: the last owner's pointer is gone. Pairs with free_if_gone(). */
+		if (!__atomic_compare_exchange_n(&table.entries[i].tid, &nobody, tid, false,
 				    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-			return (int)index;
+			continue;
+		/* Relaxed: a hint; one that is too low is made good by the next thread. */
+		if (i >= in_use)
+			__atomic_store_n(&nr_used, i + 1, __ATOMIC_RELAXED);
+		return (int)i;
 	}
 	return -1;
 }
 
+#if defined(__x86_64__) || defined(__i386__)
 static const void *open_counter(uint32_t number)
 {
 	uint32_t tid = (uint32_t)context_sources_tid();
@@ -140,6 +150,14 @@ static const void *open_counter(uint32_t number)
 	__atomic_store_n(&table.entries[index].tid, page ? tid : 0, __ATOMIC_RELEASE);
 	return page ? page : &no_page;
 }
+#else
+static const void *open_counter(uint32_t number)
+{
+	(void)number;
+	(void)take_entry;
+	return &no_page;
+}
+#endif
 
 /* While the thread's values are being read anew: nothing else of it opens or reads counters. */
 void context_counters_open(void)
