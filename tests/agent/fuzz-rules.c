@@ -19,17 +19,20 @@ side_static_event(ev_text, "rule", "text", SIDE_LOGLEVEL_DEBUG,
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void take_message(struct agent_session *session, const uint8_t *bytes, size_t size)
+/* After an error the agent forgets the session. */
+static int take_message(struct agent_session *session, const uint8_t *bytes, size_t size)
 {
 	struct wire_channel channel;
 	struct wire_rule rule;
+	int ret = 0;
 
 	if (!wire_decode_channel(bytes, size, &channel) && channel.index < CHANNELS &&
 			!session->channels[channel.index].session)
-		agent_take_channel(session, &channel);
-	if (!wire_decode_rule(bytes, size, &rule) && rule.channel < CHANNELS &&
+		ret = agent_take_channel(session, &channel);
+	if (!ret && !wire_decode_rule(bytes, size, &rule) && rule.channel < CHANNELS &&
 			session->channels[rule.channel].session)
-		agent_take_rule(session, &rule);
+		ret = agent_take_rule(session, &rule);
+	return ret;
 }
 
 static void select_event(
@@ -59,8 +62,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct agent_session session = {
 			.channels = channels, .nr_channels = CHANNELS, .socket = -1};
 	unsigned int i;
+	int ret = 0;
 
-	while (size >= 2) {
+	while (size >= 2 && !ret) {
 		size_t part = (size_t)(data[0] | data[1] << 8);
 		uint8_t *copy;
 
@@ -71,12 +75,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (!copy)
 			return 0;
 		memcpy(copy, data, part);
-		take_message(&session, copy, part);
+		ret = take_message(&session, copy, part);
 		free(copy);
 		data += part;
 		size -= part;
 	}
-	for (i = 0; i < CHANNELS; i++) {
+	for (i = 0; i < CHANNELS && !ret; i++) {
 		select_event(&channels[i], &ev_number);
 		select_event(&channels[i], &ev_text);
 	}
