@@ -35,6 +35,151 @@ def test_count():
     equal(len(shown("--count=1000")), 51)
 
 
+def test_where():
+    equal(shown("--where", "number >= 48"), ["talker:said"] * 2)
+    equal(shown("--where", "!has(number) || number < 2"), ["talker:said"] * 2 + ["talker:ends"])
+    equal(shown("--where", 'text == "a text*" && number % 10 == 3'), ["talker:said"] * 5)
+    equal(shown("--where", "number > 5", "-n", "1", "-e", "talker:said"), ["talker:said"])
+    equal(shown("--where", "nothing_is_called_so == 1"), [])
+    text = side("view", TRACE, "--where", "number == 7")
+    equal((text.status, text.err, text.out.count("number = 7"), text.out.count("\n")), (0, "", 1, 1))
+    wrong = side("view", TRACE, "--where", "number > ")
+    equal((wrong.status, wrong.out), (2, ""))
+    said, expression, mark = wrong.err.splitlines()[:3]
+    contains(said, "`--where`")
+    equal(expression.strip(), "number >")
+    true(mark.strip() == "^" and mark.index("^") >= expression.index(">"), wrong.err)
+
+
+def times(*args):
+    return [line["ns"] for line in json_lines(side("view", "--json", *args, TRACE).out)]
+
+
+def test_times():
+    all_times = times()
+    first, last = all_times[0], all_times[-1]
+
+    def seconds(ns):
+        return f"{ns // 10**9}.{ns % 10**9:09}"
+
+    equal(times("--from", seconds(all_times[10])), all_times[10:])
+    equal(times("--to", seconds(all_times[10])), all_times[:11])
+    equal(times("--from", seconds(all_times[10]), "--to", seconds(all_times[20])), all_times[10:21])
+    equal(times("--from=+" + seconds(all_times[30] - first)), all_times[30:])
+    equal(times("--to=+0"), all_times[:1])
+    equal(times("--from", seconds(last + 1)), [])
+    clock = [line.split("]")[0][1:] for line in side("view", TRACE).out.splitlines()]
+    equal(times("--from", clock[5], "--to", clock[6]), all_times[5:7], "as the text has it")
+    utc = [line["time"] for line in json_lines(side("view", "--json", TRACE).out)]
+    equal(times("--from", utc[40]), all_times[40:], "as the JSON has it")
+    local = time.strftime("%Y-%m-%d ", time.localtime(first // 10**9)) + clock[5]
+    equal(times("--from", local), all_times[5:])
+    for wrong in ("x", "25:00", "12:60", "2026-13-01", "2026-01-01T", "1.", "+", "-1", "12:00:00.", "1e3",
+                  "99999999999999999999", "2026-01-01T12:00ZZ"):
+        result = side("view", "--from=" + wrong, TRACE)
+        equal((result.status, result.out), (2, ""), wrong)
+        contains(result.err, "is no time")
+
+
+def test_contexts():
+    out = os.path.join(work.name, "contexts")
+    equal(side("record", "-q", "-o", out, "--context", "vpid,vtid,procname", TALKER, "2").status, 0)
+    for line in side("view", out).out.splitlines():
+        true(re.search(r": \{ vpid = (\d+), vtid = \1, procname = \"[^\"]+\" \}, \{ ", line), line)
+    name = os.path.basename(TALKER)[:15]
+    for line in json_lines(side("view", "--json", out).out):
+        context = line["stream_context"]
+        equal((context["vpid"], context["procname"]), (line["vpid"], name))
+    equal(len(side("view", out, "--where", f'$ctx.procname == "{name}" && $ctx.vpid > 0').out.splitlines()), 3)
+    equal(side("view", out, "--where", '$ctx.procname == "nobody"').out, "")
+
+
+def test_compressed():
+    out = os.path.join(work.name, "compressed")
+    equal(side("record", "-q", "-o", out, "--compress", TALKER, "5000").status, 0)
+    names = [name for _, _, names in os.walk(out) for name in names]
+    true(any(name.endswith(".zst") for name in names), names)
+    whole = side("view", out)
+    equal((whole.status, whole.err, len(whole.out.splitlines())), (0, "", 5001))
+    (ring,) = [os.path.join(path, name) for path, _, names in os.walk(out) for name in names
+               if name.endswith(".zst") and os.path.getsize(os.path.join(path, name)) > 1000]
+    os.truncate(ring, os.path.getsize(ring) - 10)
+    cut = side("view", out)
+    equal(cut.status, 1)
+    contains(cut.err, ring)
+    true(whole.out.startswith(cut.out), "what is whole is shown")
+
+
+def test_threads():
+    long = os.path.join(work.name, "threads")
+    equal(side("record", "-q", "-o", long, TALKER, "30000").status, 0)
+    one = side("view", "--threads=1", long)
+    equal((one.status, len(one.out.splitlines())), (0, 30001))
+    for count in ("2", "5"):
+        equal(side("view", "--threads", count, long).out == one.out, True)
+        equal(side("view", "--threads", count, "-n", "100", long).out.splitlines(), one.out.splitlines()[:100])
+
+
+def test_follow():
+    """What is recorded meanwhile, by processes that come and go, is all there; then it ends."""
+    out = os.path.join(work.name, "followed")
+    recorder = subprocess.Popen(
+        [SIDE, "record", "-q", "-o", out, "sh", "-c", f"{TALKER} 100; read x; {TALKER} 200; read x; {TALKER} 300"],
+        stdin=subprocess.PIPE, env=environment())
+    deadline = time.monotonic() + 60
+    while not os.path.isdir(out) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    follower = subprocess.Popen([SIDE, "view", "--follow", "--json", out], stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, env=environment())
+    lines = []
+
+    def read_until_end():
+        while True:
+            line = follower.stdout.readline()
+            true(line, "the follower has ended early")
+            lines.append(json.loads(line))
+            if lines[-1]["event"] == "talker:ends":
+                return
+
+    read_until_end()
+    equal(len(lines), 101)
+    recorder.stdin.write(b"\n")
+    recorder.stdin.flush()
+    read_until_end()
+    equal(len(lines), 302)
+    recorder.stdin.write(b"\n")
+    recorder.stdin.flush()
+    read_until_end()
+    recorder.stdin.close()
+    equal(follower.stdout.read(), b"")
+    equal((follower.wait(60), follower.stderr.read()), (0, b""))
+    equal(recorder.wait(60), 0)
+    equal([line["event"] for line in lines], ["talker:said"] * 100 + ["talker:ends"] + ["talker:said"] * 200
+          + ["talker:ends"] + ["talker:said"] * 300 + ["talker:ends"])
+    equal(len({line["vpid"] for line in lines}), 3)
+    follower.stdout.close()
+    follower.stderr.close()
+
+
+def test_follow_is_interrupted():
+    out = os.path.join(work.name, "interrupted")
+    recorder = subprocess.Popen([SIDE, "record", "-q", "-o", out, "sh", "-c", f"{TALKER} 10; read x"],
+                                stdin=subprocess.PIPE, env=environment())
+    deadline = time.monotonic() + 60
+    while not os.path.isdir(out) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    follower = subprocess.Popen([SIDE, "view", "-f", out], stdout=subprocess.PIPE, env=environment())
+    for _ in range(11):
+        contains(follower.stdout.readline(), b"talker:")
+    follower.send_signal(signal.SIGINT)
+    equal((follower.stdout.read(), follower.wait(60)), (b"", 0))
+    follower.stdout.close()
+    equal(len(side("view", "-f", "-n", "3", out).out.splitlines()), 3, "enough")
+    recorder.communicate(b"\n", timeout=60)
+    equal(recorder.returncode, 0)
+    equal(len(side("view", "--follow", out).out.splitlines()), 11, "nobody records any more")
+
+
 def test_text():
     result = side("view", TRACE)
     equal((result.status, result.err), (0, ""))
