@@ -24,6 +24,8 @@ size_t filter_link_take(struct filter_linker *linker, size_t size)
 	size_t offset = linker->used;
 
 	linker->used += (size + 7) & ~(size_t)7;
+	if (linker->used > linker->needed)
+		linker->needed = linker->used;
 	if (linker->used > linker->peak)
 		linker->peak = linker->used;
 	if (linker->memory && linker->used > linker->capacity && !linker->failed)

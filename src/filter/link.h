@@ -28,6 +28,7 @@ struct filter_linker {
 	unsigned char *memory; /* NULL: measure only */
 	size_t capacity;
 	size_t used;
+	size_t needed; /* the most that was ever used: what leads nowhere is given back */
 	size_t peak; /* the most that was in use: what cannot match is given back, but needs room first */
 	uint32_t nr_moves;
 	int failed; /* linking ends: -E2BIG, -ENOSPC */

@@ -259,7 +259,7 @@ static struct filter_node *fold_unary(struct parser *parser, struct filter_node 
 		return fail(parser, node->column, "\"%s\" needs integers, and this is a float",
 				code_text(node->code));
 	filter_unary(node->code, &value);
-	if (value.kind == FILTER_NONE)
+	if (value.kind == FILTER_NONE || value.kind == FILTER_WIDE)
 		return fail_constant(parser, node, &value);
 	node->code = value.kind == FILTER_DOUBLE ? FILTER_CODE_DOUBLE : FILTER_CODE_INT;
 	node->flag = value.kind == FILTER_INT && value.is_unsigned;
@@ -284,7 +284,7 @@ static struct filter_node *fold_binary(struct parser *parser, struct filter_node
 		filter_set_truth(&a, filter_compare(code, &a, &b, NULL));
 	else
 		filter_binary(code, &a, &b);
-	if (a.kind == FILTER_NONE)
+	if (a.kind == FILTER_NONE || a.kind == FILTER_WIDE)
 		return fail_constant(parser, node, &b);
 	node->code = a.kind == FILTER_DOUBLE ? FILTER_CODE_DOUBLE : FILTER_CODE_INT;
 	node->flag = a.kind == FILTER_INT && a.is_unsigned;
@@ -659,8 +659,10 @@ static struct filter_node *parse_unary(struct parser *parser)
 	default: break;
 	}
 	/* +x is x if that is a number, and nothing otherwise. */
-	if (is_constant(node) && node->sort != FILTER_SORT_TEXT)
+	if (is_constant(node) && node->sort != FILTER_SORT_TEXT) {
+		node->negates = false;
 		return node;
+	}
 	return make_binary(parser, FILTER_CODE_ADD, column, new_integer(parser, column, 0, false),
 			node);
 }
