@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Nanoseconds a publication, by payload size, threads and way, beside a bare rdtsc.
+ * Nanoseconds a publication, by payload size, threads and way, beside a bare rdtsc; and ways to copy
+ * a payload into a ring, where the ring is in the cache and where it is not.
  *
  * Ways and sizes are run in turn, again and again; each cell is the median of its runs. A run
- * publishes into a ring that has room for all of it and is emptied afterwards, untimed.
+ * publishes into a ring that has room for all of it and is emptied afterwards, untimed. "cold" are
+ * rings so large that nothing of them is in a cache.
  *
  * bench/ring [rounds]
  */
@@ -12,27 +14,49 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "ring/ring.h"
 
 #define PUBLICATIONS 4000
-#define RING_BYTES (1u << 23)
+#define WARM_BYTES (1u << 18)
+#define COLD_BYTES (1u << 26)
+#define RUN_BYTES (1u << 22) /* At most in one run. */
 #define THREADS 2
 #define ROUNDS_MAX 1001
+#define SIZE_MAX_BYTES 4096
 
-static const size_t sizes[] = {4, 16, 20, 64, 1024};
+static const size_t sizes[] = {4, 16, 20, 64, 256, 512, 1024, 4096};
 #define SIZES (sizeof(sizes) / sizeof(sizes[0]))
 
-static const struct {
+struct way {
 	const char *name;
 	const char *portable;
 	enum ring_clock clock;
-} ways[] = {
-		{"rseq, tsc", "0", RING_CLOCK_TSC},
-		{"rseq, clock_gettime", "0", RING_CLOCK_MONOTONIC},
-		{"portable, tsc", "1", RING_CLOCK_TSC},
-		{"portable, clock_gettime", "1", RING_CLOCK_MONOTONIC},
+	enum ring_mode mode;
+	enum ring_placement placement;
+	bool parts;
+	bool cold;
+};
+
+static const struct way ways[] = {
+		{"rseq, tsc", "0", RING_CLOCK_TSC, RING_MODE_DISCARD, RING_PER_CPU, false, false},
+		{"  in two parts", "0", RING_CLOCK_TSC, RING_MODE_DISCARD, RING_PER_CPU, true,
+				false},
+		{"  per thread", "0", RING_CLOCK_TSC, RING_MODE_DISCARD, RING_PER_THREAD, false,
+				false},
+		{"  overwrite", "0", RING_CLOCK_TSC, RING_MODE_OVERWRITE, RING_PER_CPU, false,
+				false},
+		{"  cold ring", "0", RING_CLOCK_TSC, RING_MODE_DISCARD, RING_PER_CPU, false, true},
+		{"  cold ring, in two parts", "0", RING_CLOCK_TSC, RING_MODE_DISCARD, RING_PER_CPU,
+				true, true},
+		{"rseq, clock_gettime", "0", RING_CLOCK_MONOTONIC, RING_MODE_DISCARD, RING_PER_CPU,
+				false, false},
+		{"portable, tsc", "1", RING_CLOCK_TSC, RING_MODE_DISCARD, RING_PER_CPU, false,
+				false},
+		{"portable, clock_gettime", "1", RING_CLOCK_MONOTONIC, RING_MODE_DISCARD,
+				RING_PER_CPU, false, false},
 };
 #define WAYS (sizeof(ways) / sizeof(ways[0]))
 
@@ -43,13 +67,22 @@ struct rings {
 
 static struct rings rings[WAYS];
 static double cells[WAYS + 1][SIZES][THREADS][ROUNDS_MAX];
-static unsigned char payload[1024];
+static unsigned char payload[SIZE_MAX_BYTES];
 static pthread_barrier_t barrier;
 static volatile uint64_t sink;
+static unsigned int rounds = 51, threads_max = THREADS;
+
+/* ---- One run, of publications or of copies ---- */
+
+typedef void copy_fn(unsigned char *to, const unsigned char *from, size_t size);
 
 struct job {
-	struct ring_producer *producer; /* NULL: only read the clock. */
-	size_t size;
+	const struct way *way; /* NULL: only read the clock, or copy. */
+	struct ring_producer *producer;
+	copy_fn *copy;
+	unsigned char *memory; /* Copies: where to. */
+	size_t room, size, at;
+	unsigned int count;
 	int cpu;
 	double ns;
 };
@@ -57,6 +90,21 @@ struct job {
 static double now_ns(void)
 {
 	return (double)ring_clock_now(RING_CLOCK_MONOTONIC);
+}
+
+static void run_publications(struct job *job)
+{
+	/* As an agent would: a few bytes put together, and the rest where it is. */
+	size_t head = job->size < 12 ? job->size : 12;
+
+	for (unsigned int i = 0; i < job->count; i++) {
+		int rc = job->way->parts ? ring_publish_parts(job->producer, 5, payload, head,
+							   payload + head, job->size - head)
+					 : ring_publish(job->producer, 5, payload, job->size);
+
+		if (rc)
+			abort();
+	}
 }
 
 static void *job_main(void *data)
@@ -68,47 +116,51 @@ static void *job_main(void *data)
 	CPU_ZERO(&one);
 	CPU_SET(job->cpu, &one);
 	pthread_setaffinity_np(pthread_self(), sizeof(one), &one);
+	if (job->producer)
+		ring_publish(job->producer, 5, payload, 1);
 	pthread_barrier_wait(&barrier);
 	begin = now_ns();
-	for (int i = 0; i < PUBLICATIONS; i++) {
-		if (!job->producer)
+	if (job->producer) {
+		run_publications(job);
+	} else if (job->copy) {
+		for (unsigned int i = 0; i < job->count; i++) {
+			job->copy(job->memory + job->at, payload, job->size);
+			job->at = (job->at + job->size + 4) & (job->room - 1);
+		}
+	} else {
+		for (unsigned int i = 0; i < job->count; i++)
 			sink = ring_clock_now(RING_CLOCK_TSC);
-		else if (ring_publish(job->producer, 5, payload, job->size))
-			abort();
 	}
-	job->ns = (now_ns() - begin) / PUBLICATIONS;
+	job->ns = (now_ns() - begin) / job->count;
 	return NULL;
 }
 
 /* The mean over the threads of one run. */
-static double run(struct ring_producer *producer, size_t size, int threads)
+static double run(struct job *jobs, unsigned int threads)
 {
-	struct job jobs[THREADS];
 	pthread_t ids[THREADS];
 	double sum = 0;
 
-	pthread_barrier_init(&barrier, NULL, (unsigned int)threads);
-	for (int i = 0; i < threads; i++) {
-		jobs[i] = (struct job){producer, size, i, 0};
+	pthread_barrier_init(&barrier, NULL, threads);
+	for (unsigned int i = 0; i < threads; i++) {
+		jobs[i].cpu = (int)i;
+		jobs[i].count = jobs[i].size * PUBLICATIONS < RUN_BYTES
+				? PUBLICATIONS
+				: (unsigned int)(RUN_BYTES / jobs[i].size);
+		/* What a ring that stays in the cache has room for. */
+		if (jobs[i].producer && !jobs[i].way->cold &&
+				jobs[i].way->mode == RING_MODE_DISCARD &&
+				jobs[i].count * (jobs[i].size + 16) > WARM_BYTES - 16384)
+			jobs[i].count = (unsigned int)((WARM_BYTES - 16384) / (jobs[i].size + 16));
 		if (pthread_create(&ids[i], NULL, job_main, &jobs[i]))
 			abort();
 	}
-	for (int i = 0; i < threads; i++) {
+	for (unsigned int i = 0; i < threads; i++) {
 		pthread_join(ids[i], NULL);
 		sum += jobs[i].ns;
 	}
 	pthread_barrier_destroy(&barrier);
 	return sum / threads;
-}
-
-static void empty(struct ring_consumer *consumer)
-{
-	for (uint32_t cpu = 0; cpu < ring_consumer_geometry(consumer)->rings; cpu++) {
-		struct ring_span span;
-
-		if (ring_consumer_peek(consumer, cpu, &span) == 1)
-			ring_consumer_release(consumer, cpu, &span);
-	}
 }
 
 static int compare(const void *left, const void *right)
@@ -118,21 +170,39 @@ static int compare(const void *left, const void *right)
 	return a < b ? -1 : a > b;
 }
 
-static double median(double *values, int count)
+static double median(double *values)
 {
-	qsort(values, (size_t)count, sizeof(*values), compare);
-	return values[count / 2];
+	qsort(values, rounds, sizeof(*values), compare);
+	return values[rounds / 2];
+}
+
+/* ---- Publications ---- */
+
+static void empty(struct ring_consumer *consumer)
+{
+	for (uint32_t ring = 0; ring < ring_consumer_geometry(consumer)->rings; ring++) {
+		struct ring_span span;
+
+		if (ring_consumer_peek(consumer, ring, &span) == 1)
+			ring_consumer_release(consumer, ring, &span);
+	}
 }
 
 static int set_up(void)
 {
-	struct ring_geometry geometry = {
-			.rings = ring_possible_cpus(), .event_slots = 8, .size = RING_BYTES};
-
 	for (unsigned int i = 0; i < WAYS; i++) {
+		struct ring_geometry geometry = {.rings = ring_possible_cpus(),
+				.event_slots = 8,
+				.size = ways[i].cold ? COLD_BYTES : WARM_BYTES,
+				.mode = ways[i].mode,
+				.clock = ways[i].clock,
+				.placement = ways[i].placement,
+				.flags = RING_PREFAULT};
 		int fd;
 
-		geometry.clock = ways[i].clock;
+		/* Each run is new threads, and those that are gone may not be quite gone. */
+		if (geometry.placement == RING_PER_THREAD)
+			geometry.rings = 16;
 		setenv("SIDE_RING_PORTABLE", ways[i].portable, 1);
 		if (ring_memory_create(&geometry, &fd) ||
 				ring_producer_map(fd, -1, &rings[i].producer) ||
@@ -145,50 +215,188 @@ static int set_up(void)
 	return 0;
 }
 
-static void print(int rounds, int threads_max)
+static double measure(unsigned int way, size_t size, unsigned int threads)
 {
-	printf("ns a publication, medians of %d runs of %d\n\n%-26s", rounds, PUBLICATIONS, "");
+	struct job jobs[THREADS] = {{0}};
+	double ns;
+
+	for (unsigned int i = 0; i < threads; i++) {
+		jobs[i].size = size;
+		if (way < WAYS) {
+			jobs[i].way = &ways[way];
+			jobs[i].producer = rings[way].producer;
+		}
+	}
+	ns = run(jobs, threads);
+	if (way < WAYS)
+		empty(rings[way].consumer);
+	return ns;
+}
+
+static void print_head(const char *what)
+{
+	printf("%-28s", what);
 	for (unsigned int size = 0; size < SIZES; size++)
-		printf("%10zu B", sizes[size]);
+		printf("%8zu B", sizes[size]);
 	printf("\n");
-	for (int threads = 0; threads < threads_max; threads++) {
+}
+
+static void publications(void)
+{
+	/* The first turns touch the memory. */
+	for (int round = -4; round < (int)rounds; round++) {
+		for (unsigned int i = 0; i < (WAYS + 1) * SIZES * threads_max; i++) {
+			unsigned int way = i % (WAYS + 1), size = i / (WAYS + 1) % SIZES;
+			unsigned int threads = i / (WAYS + 1) / SIZES;
+			double ns = measure(way, sizes[size], threads + 1);
+
+			if (round >= 0)
+				cells[way][size][threads][round] = ns;
+		}
+	}
+	printf("ns a publication, medians of %u runs\n\n", rounds);
+	print_head("");
+	for (unsigned int threads = 0; threads < threads_max; threads++) {
 		for (unsigned int way = 0; way <= WAYS; way++) {
-			printf("%-23s x%d", way < WAYS ? ways[way].name : "rdtsc alone",
+			printf("%-25s x%u", way < WAYS ? ways[way].name : "rdtsc alone",
 					threads + 1);
 			for (unsigned int size = 0; size < SIZES; size++)
-				printf(" %11.2f", median(cells[way][size][threads], rounds));
+				printf(" %9.2f", median(cells[way][size][threads]));
 			printf("\n");
 		}
 	}
 }
 
+/* ---- Copies: what section-x86_64.S could do ---- */
+
+#if defined(__x86_64__) && defined(__LP64__)
+
+/* So many times 16 bytes by two registers. */
+#define MOVE(at, store)                                                                 \
+	"movq " #at "(%1), %3; movq " #at "+8(%1), %4;" store " %3, " #at "(%0);" store \
+	" %4, " #at "+8(%0);"
+#define COPY_LOOP(name, bytes, body, end)                                                        \
+	static void name(unsigned char *to, const unsigned char *from, size_t size)              \
+	{                                                                                        \
+		uint64_t first, second;                                                          \
+                                                                                                 \
+		__asm__ volatile(".balign 16\n1: " body "addq $" #bytes ", %0; addq $" #bytes    \
+				 ", %1; subq $" #bytes ", %2; ja 1b;" end                        \
+				 : "+r"(to), "+r"(from), "+r"(size), "=&r"(first), "=&r"(second) \
+				 :                                                               \
+				 : "memory", "cc");                                              \
+	}
+
+COPY_LOOP(copy_16, 16, MOVE(0, "movq"), "")
+COPY_LOOP(copy_32, 32, MOVE(0, "movq") MOVE(16, "movq"), "")
+COPY_LOOP(copy_64, 64, MOVE(0, "movq") MOVE(16, "movq") MOVE(32, "movq") MOVE(48, "movq"), "")
+COPY_LOOP(copy_movnti, 64,
+		MOVE(0, "movnti") MOVE(16, "movnti") MOVE(32, "movnti") MOVE(48, "movnti"),
+		"sfence")
+
+static void copy_rep(unsigned char *to, const unsigned char *from, size_t size)
+{
+	__asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(size) : : "memory");
+}
+
+static void copy_memcpy(unsigned char *to, const unsigned char *from, size_t size)
+{
+	memcpy(to, from, size);
+}
+
+static const struct {
+	const char *name;
+	copy_fn *copy;
+} copies[] = {
+		{"16 B a turn", copy_16},
+		{"32 B a turn", copy_32},
+		{"64 B a turn", copy_64},
+		{"rep movsb", copy_rep},
+		{"movnti, sfence", copy_movnti},
+		{"memcpy (vectors)", copy_memcpy},
+};
+#define COPIES (sizeof(copies) / sizeof(copies[0]))
+
+static unsigned char *memory[THREADS];
+static size_t memory_at[THREADS];
+
+static double measure_copy(copy_fn *copy, size_t room, size_t size, unsigned int threads)
+{
+	struct job jobs[THREADS] = {{0}};
+	double ns;
+
+	for (unsigned int i = 0; i < threads; i++)
+		jobs[i] = (struct job){.copy = copy,
+				.memory = memory[i],
+				.room = room,
+				.size = size,
+				.at = memory_at[i] & (room - 1)};
+	ns = run(jobs, threads);
+	for (unsigned int i = 0; i < threads; i++)
+		memory_at[i] = jobs[i].at;
+	return ns;
+}
+
+static void copies_into(size_t room, const char *name)
+{
+	printf("\nns a copy into a %s ring, medians of %u runs\n\n", name, rounds);
+	print_head("");
+	for (unsigned int threads = 0; threads < threads_max; threads++) {
+		static double results[COPIES][SIZES][ROUNDS_MAX];
+
+		for (unsigned int i = 0; i < rounds * COPIES * SIZES; i++) {
+			unsigned int which = i % COPIES, size = i / COPIES % SIZES;
+
+			/* The loops are for multiples of 64. */
+			if (sizes[size] % 64 == 0)
+				results[which][size][i / COPIES / SIZES] = measure_copy(
+						copies[which].copy, room, sizes[size], threads + 1);
+		}
+		for (unsigned int which = 0; which < COPIES; which++) {
+			printf("%-25s x%u", copies[which].name, threads + 1);
+			for (unsigned int size = 0; size < SIZES; size++) {
+				if (sizes[size] % 64 == 0)
+					printf(" %9.2f", median(results[which][size]));
+				else
+					printf(" %9s", "");
+			}
+			printf("\n");
+		}
+	}
+}
+
+static void all_copies(void)
+{
+	for (unsigned int i = 0; i < THREADS; i++) {
+		memory[i] = mmap(NULL, COLD_BYTES + SIZE_MAX_BYTES, PROT_READ | PROT_WRITE,
+				MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+		if (memory[i] == MAP_FAILED)
+			return;
+	}
+	copies_into(WARM_BYTES, "warm");
+	copies_into(COLD_BYTES, "cold");
+}
+
+#else
+
+static void all_copies(void) {}
+
+#endif
+
 int main(int argc, char **argv)
 {
-	int rounds = argc > 1 ? atoi(argv[1]) : 51;
-	int threads_max = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? THREADS : 1;
+	int wanted = argc > 1 ? atoi(argv[1]) : (int)rounds;
 
-	if (rounds < 1 || rounds > ROUNDS_MAX) {
+	if (wanted < 1 || wanted > ROUNDS_MAX) {
 		fprintf(stderr, "usage: ring [rounds, up to %d]\n", ROUNDS_MAX);
 		return 2;
 	}
+	rounds = (unsigned int)wanted;
+	if (sysconf(_SC_NPROCESSORS_ONLN) < THREADS)
+		threads_max = 1;
 	if (set_up())
 		return 1;
-	/* The first turn touches the memory. */
-	for (int round = -4; round < rounds; round++) {
-		for (unsigned int way = 0; way <= WAYS; way++) {
-			for (unsigned int size = 0; size < SIZES; size++) {
-				for (int threads = 0; threads < threads_max; threads++) {
-					double ns = run(way < WAYS ? rings[way].producer : NULL,
-							sizes[size], threads + 1);
-
-					if (way < WAYS)
-						empty(rings[way].consumer);
-					if (round >= 0)
-						cells[way][size][threads][round] = ns;
-				}
-			}
-		}
-	}
-	print(rounds, threads_max);
+	publications();
+	all_copies();
 	return 0;
 }
