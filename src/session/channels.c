@@ -67,8 +67,7 @@ static int check_contexts(
 
 		if (context_check(&list->specs[i], sentence, sizeof(sentence)))
 			continue;
-		session_fail(error, SESSION_ERROR_USAGE, EOPNOTSUPP,
-				"the context %s cannot be had: %s", list->specs[i].name, sentence);
+		session_fail(error, SESSION_ERROR_USAGE, EOPNOTSUPP, "%s", sentence);
 		found = strstr(text, list->specs[i].name);
 		error->where = text;
 		error->column = found ? (unsigned int)(found - text) + 1 : 1;
@@ -204,17 +203,16 @@ static int check_filter_context(void *user, const char *name)
 	struct filter_check *check = user;
 	struct context_error where;
 	struct context_spec spec;
-	char sentence[512], text[768];
+	char text[768];
 	const char *bare = name, *found;
 
 	if (context_parse(name, &spec, &where))
-		snprintf(sentence, sizeof(sentence), "%s", where.text);
-	else if (context_check(&spec, sentence, sizeof(sentence)))
+		snprintf(text, sizeof(text), "the context %s cannot be had: %s", name, where.text);
+	else if (context_check(&spec, text, sizeof(text)))
 		return 0;
 	if (!strncmp(name, "app:", 4))
 		bare = name + 4;
 	found = strstr(check->filter, bare);
-	snprintf(text, sizeof(text), "the context %s cannot be had: %s", name, sentence);
 	return fail_filter(check->error, check->filter,
 			found ? (unsigned int)(found - check->filter) + 1 : 0, text);
 }
