@@ -194,6 +194,11 @@ int drain_start(struct session *session)
 	int ret;
 
 	sigfillset(&all);
+	/* Its own mistakes, and rings in files that somebody truncates (ring.h), are not signals to keep away. */
+	sigdelset(&all, SIGBUS);
+	sigdelset(&all, SIGSEGV);
+	sigdelset(&all, SIGILL);
+	sigdelset(&all, SIGFPE);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	ret = pthread_create(&session->drainer, NULL, drain_thread, session);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);

@@ -3,6 +3,9 @@
  * What is missing in a trace: records that rings refused, counted by ring, event and reason, and
  * bytes that found no room on the disk. It is noted in the trace (side:lost) and in the summary. What
  * a ring that overwrites has given up is no loss: that is what it is for.
+ *
+ * The counters are in memory that the traced program can write: more than LIMIT_LOSSES of them are
+ * added up, so that nobody makes us keep as many as it likes.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,6 +22,7 @@ struct lost_list {
 	bool incomplete; /* there was no memory */
 	struct ctf_lost *lost;
 	size_t nr, room;
+	uint64_t rest; /* beyond the limit */
 };
 
 static const char *loss_reason(uint32_t slot, enum ring_loss reason)
@@ -100,7 +104,9 @@ static int visit_lost(void *data, uint32_t ring, uint32_t slot, const uint64_t *
 
 	name_ring(list, ring, name);
 	for (reason = 0; reason < RING_LOSS_REASONS; reason++)
-		if (counts[reason])
+		if (list->nr >= LIMIT_LOSSES)
+			list->rest += counts[reason];
+		else if (counts[reason])
 			add_lost(list, name, kinds_name(list->instance, list->channel, slot),
 					loss_reason(slot, reason), counts[reason], false);
 	return 0;
@@ -123,6 +129,13 @@ static void collect_channel(struct lost_list *list)
 				strerror(instance->unwritten_code));
 		add_lost(list, name, strdup(""), reason, channel->each[ring].unwritten, true);
 	}
+}
+
+static void add_rest(struct lost_list *list)
+{
+	if (list->rest)
+		add_lost(list, "", strdup(""), "not told apart: there are too many kinds of losses",
+				list->rest, false);
 }
 
 /* A last, empty packet carries the counter where it has moved since the last full one. */
@@ -159,6 +172,7 @@ void losses_end(struct session *session, struct instance *instance)
 		write_discarded(session, instance, list.channel, ticks, &error);
 		collect_channel(&list);
 	}
+	add_rest(&list);
 	if (list.nr) {
 		ret = trace_prepare(session, instance, &error);
 		if (!ret)
@@ -178,6 +192,7 @@ int losses_write(struct session *session, struct instance *instance, struct ctf_
 	for (; list.channel < instance->nr_channels; list.channel++)
 		if (channel_overwrites(instance->channels[list.channel].channel))
 			collect_channel(&list);
+	add_rest(&list);
 	if (list.nr)
 		ret = ctf_writer_lost(writer, ticks, list.lost, list.nr, error);
 	free_list(&list);

@@ -70,6 +70,8 @@
 #define LIMIT_INSTANCE_DESCRIPTIONS (64ull << 20)
 #define LIMIT_SESSION_DESCRIPTIONS (256ull << 20)
 #define LIMIT_MESSAGES 200
+#define LIMIT_LOSSES 16384 /* told apart of one instance, by ring, event and reason */
+#define LIMIT_SESSION_LOSSES 65536
 #define LIMIT_OPEN_WRITERS 128 /* of instances that have ended */
 #define LIMIT_RULE_TEXT 32768  /* bytes of a rule's patterns, and of its contexts */
 
@@ -234,7 +236,7 @@ struct session {
 	bool recovers; /* no command and no agents: recover.c */
 	uint64_t memory_limit;
 	char *output;
-	int output_lock; /* held while we record: `side view --follow` asks */
+	int output_lock;          /* held while we record: `side view --follow` asks */
 	struct channel *channels; /* in a listing one without rings */
 	uint32_t nr_channels;
 	bool huge_pages; /* until there are none left (lock) */
@@ -303,6 +305,7 @@ struct session {
 	size_t nr_messages, room_messages;
 	struct session_loss *losses;
 	size_t nr_losses, room_losses;
+	uint64_t losses_rest; /* records lost beyond the limit on what is told apart */
 	enum session_error_kind failure;
 
 	struct session_process *processes; /* made for the summary */

@@ -124,9 +124,14 @@ void report_loss(struct session *session, const struct instance *instance, const
 	};
 
 	pthread_mutex_lock(&session->lock);
-	if (grow(&session->losses, session->nr_losses, &session->room_losses, sizeof(loss)))
-		session->losses[session->nr_losses++] = loss;
-	else
+	if (session->nr_losses >= LIMIT_SESSION_LOSSES && !in_bytes) {
+		session->losses_rest += count;
 		free_loss(&loss);
+	} else if (grow(&session->losses, session->nr_losses, &session->room_losses,
+				   sizeof(loss))) {
+		session->losses[session->nr_losses++] = loss;
+	} else {
+		free_loss(&loss);
+	}
 	pthread_mutex_unlock(&session->lock);
 }

@@ -362,6 +362,7 @@ const struct session_summary *session_summary(struct session *session)
 			.nr_messages = session->nr_messages,
 			.failure = session->failure,
 	};
+	summary->lost = session->losses_rest;
 	for (i = 0; i < session->nr_losses; i++) {
 		if (session->losses[i].in_bytes)
 			summary->unwritten += session->losses[i].count;

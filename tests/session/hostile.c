@@ -67,13 +67,32 @@ static ssize_t hello_message(uint64_t token, const char *procname)
 	return wire_encode_hello(message, sizeof(message), &hello);
 }
 
+static void hear_channel(int fd)
+{
+	int fds[WIRE_FDS_MAX];
+	size_t nr_fds = WIRE_FDS_MAX;
+	struct wire_channel channel;
+	uint32_t nr_rules;
+	ssize_t size = wire_receive(
+			fd, message, sizeof(message), fds, &nr_fds, wire_deadline(2000));
+
+	CHECK(size > 0 && nr_fds == WIRE_CHANNEL_FDS);
+	CHECK(!wire_decode_channel(message, (size_t)size, &channel) && channel.nr_rules == 1);
+	wire_close(fds[0]);
+	for (nr_rules = channel.nr_rules; nr_rules; nr_rules--) {
+		struct wire_rule rule;
+
+		size = wire_receive(fd, message, sizeof(message), NULL, NULL, wire_deadline(2000));
+		CHECK(size > 0 && !wire_decode_rule(message, (size_t)size, &rule));
+	}
+}
+
 static int introduce(uint64_t token, const char *procname)
 {
 	int fds[WIRE_FDS_MAX];
 	size_t nr_fds = WIRE_FDS_MAX;
 	struct wire_config config;
-	struct wire_channel channel;
-	struct wire_rule rule;
+	uint32_t nr_channels;
 	int fd = dial();
 	ssize_t size = hello_message(token, procname);
 
@@ -82,15 +101,9 @@ static int introduce(uint64_t token, const char *procname)
 	size = wire_receive(fd, message, sizeof(message), fds, &nr_fds, wire_deadline(2000));
 	CHECK(size > 0 && nr_fds == WIRE_CONFIG_FDS);
 	CHECK(!wire_decode_config(message, (size_t)size, &config) && config.accepted);
-	CHECK(config.nr_channels == 1);
 	wire_close(fds[0]);
-	nr_fds = WIRE_FDS_MAX;
-	size = wire_receive(fd, message, sizeof(message), fds, &nr_fds, wire_deadline(2000));
-	CHECK(size > 0 && nr_fds == WIRE_CHANNEL_FDS);
-	CHECK(!wire_decode_channel(message, (size_t)size, &channel) && channel.nr_rules == 1);
-	wire_close(fds[0]);
-	size = wire_receive(fd, message, sizeof(message), NULL, NULL, wire_deadline(2000));
-	CHECK(size > 0 && !wire_decode_rule(message, (size_t)size, &rule));
+	for (nr_channels = config.nr_channels; nr_channels; nr_channels--)
+		hear_channel(fd);
 	return fd;
 }
 
@@ -267,6 +280,80 @@ static void verb_kinds(void)
 	expect_end(fd, 2000);
 }
 
+/* An entry of the stream with whatever is said of its contexts. */
+static size_t kind_with(unsigned char *out, uint32_t id, uint16_t channel, uint16_t nr_contexts,
+		const char *contexts, uint32_t contexts_size)
+{
+	unsigned char kind[4096];
+	size_t good = good_kind(id, kind, sizeof(kind));
+	struct wire_event_head head;
+
+	memcpy(&head, kind, sizeof(head));
+	head.channel = channel;
+	head.nr_contexts = nr_contexts;
+	head.contexts_size = contexts_size;
+	memcpy(out, &head, sizeof(head));
+	memcpy(out + sizeof(head), contexts, contexts_size);
+	memcpy(out + sizeof(head) + contexts_size, kind + sizeof(head), good - sizeof(head));
+	return good + contexts_size;
+}
+
+/* Run with two channels: events of channels and with contexts that there are, and that there are not. */
+static void verb_channels(void)
+{
+	static unsigned char stream[1 << 20], many[70000];
+	static const struct {
+		uint32_t id;
+		uint16_t channel, nr_contexts;
+		const char *contexts;
+		uint32_t contexts_size;
+		uint32_t reason; /* 0: accepted */
+	} kinds[] = {
+			{7, 0, 0, "", 0, 0},
+			{7, 1, 0, "", 0, 0}, /* ids count in each channel */
+			{7, 1, 0, "", 0, WIRE_REFUSAL_DUPLICATE_ID},
+			{8, 2, 0, "", 0, WIRE_REFUSAL_CHANNEL},
+			{8, 65535, 0, "", 0, WIRE_REFUSAL_CHANNEL},
+			{8, 0, 2, "vtid\0procname", 14, 0},
+			{9, 0, 1, "nobody", 7, WIRE_REFUSAL_CONTEXT},
+			{9, 0, 2, "vtid", 5, WIRE_REFUSAL_CONTEXT},
+			{9, 0, 1, "vtid\0vpid", 10, WIRE_REFUSAL_CONTEXT},
+			{9, 0, 1, "vtid", 4, WIRE_REFUSAL_CONTEXT},
+			{9, 0, 0, "vtid", 5, WIRE_REFUSAL_CONTEXT},
+			{9, 0, 65535, "vtid", 5, WIRE_REFUSAL_CONTEXT},
+			{9, 0, 1, (const char *)many, 65537, WIRE_REFUSAL_TOO_LARGE},
+			{10, 1, 1, "vtid", 5, 0},
+	};
+	uint32_t sequence = 0, refused = 0, i;
+	size_t size = 0, at;
+	struct wire_ack ack;
+	int fd = introduce(21, "channels");
+
+	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		size += kind_with(stream + size, kinds[i].id, kinds[i].channel,
+				kinds[i].nr_contexts, kinds[i].contexts, kinds[i].contexts_size);
+	for (at = 0; at < size; sequence++) {
+		size_t part = size - at < 1237 ? size - at : 1237;
+
+		CHECK(!send_events(fd, 21, sequence, at + part == size, stream + at, part));
+		at += part;
+	}
+	ack = hear_ack(fd);
+	CHECK(ack.last);
+	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		struct wire_refused one;
+
+		if (!kinds[i].reason)
+			continue;
+		CHECK(refused < ack.nr_refused);
+		one = wire_ack_at(&ack, refused++);
+		CHECK(one.id == kinds[i].id && one.channel == kinds[i].channel);
+		CHECK(one.reason == kinds[i].reason);
+	}
+	CHECK(refused == ack.nr_refused && ack.accepted == i - refused);
+	wire_close(fd);
+}
+
 /* Flipped bits in a good description: refused or not, the recorder lives. */
 static void verb_flips(void)
 {
@@ -309,6 +396,7 @@ int main(int argc, char **argv)
 			{"mute", verb_mute},
 			{"names", verb_names},
 			{"kinds", verb_kinds},
+			{"channels", verb_channels},
 			{"flips", verb_flips},
 			{"many", verb_many},
 	};

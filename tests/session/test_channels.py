@@ -12,7 +12,7 @@ import subprocess
 import time
 import unittest
 
-from recording import LONG, PROGRAM, SANITIZED, Case, read
+from recording import HOSTILE, LONG, PROGRAM, SANITIZED, Case, read
 
 SIDE = os.environ["SIDE"]
 KIB = 1024
@@ -592,6 +592,50 @@ class Recovery(CommandLine):
             with self.subTest(path=path):
                 self.recover(path, status=1)
                 self.assertIn(part, self.messages)
+
+
+class Vandals(CommandLine):
+    def test_channels_and_contexts_that_do_not_exist(self):
+        process = self.side("record", "--json", "-o", self.output, "-e", "hostile:*", "--channel", "b",
+                            "--mode", "overwrite", "--", HOSTILE, "channels")
+        self.assertEqual(self.end(process), 0, self.err)
+        for part in ("its channel does not exist", "one of its contexts is unknown",
+                     "its number is taken"):
+            self.assertIn(part, self.messages)
+        read(self.output)
+
+    def test_rings_of_all_kinds_are_spoiled(self):
+        for options in (["--mode", "overwrite"], ["--mode", "block", "--block-timeout", "1ms"],
+                        ["--per-thread=5"], ["--per-thread=5", "--mode", "overwrite"],
+                        ["--per-thread", "--mode", "block", "--block-timeout", "1ms"]):
+            with self.subTest(options=options):
+                process = self.side("record", "--json", "-o", self.output, *options, "--channel",
+                                    "more", *options, "--", PROGRAM, "vandal")
+                self.assertEqual(self.end(process), 0, self.err)
+                # The same byte everywhere is the state of a flight recorder that holds nothing.
+                if "overwrite" not in options:
+                    self.assertIn("has damaged its ring", self.messages)
+                read(self.output)
+                shutil.rmtree(self.output)
+
+    def test_files_of_buffers_are_spoiled(self):
+        """Cut under the recorder that has them mapped: it goes on, and says so."""
+        buffers = os.path.join(self.dir, "buffers")
+        recorder, pid = self.begin_obedient("--buffers", buffers, "--mode", "overwrite", "--channel",
+                                            "plain", "--per-thread=2")
+        self.fire(recorder, 100)
+        os.kill(pid, signal.SIGSTOP)
+        for path in Recovery.files(buffers):
+            if path.endswith("ring.rings"):
+                os.chmod(path, 0o600)
+                os.truncate(path, 8192)
+        os.kill(pid, signal.SIGKILL)
+        recorder.stdin.close()
+        recorder.stdin = None
+        self.assertEqual(self.end(recorder), 137, self.err)
+        self.assertIn("has damaged its ring", self.messages)
+        (trace,) = read(self.output).values()
+        self.assertEqual([s for r in trace.of(1).values() for s in r], list(range(100)))
 
 
 class Soak(CommandLine):
