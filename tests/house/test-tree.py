@@ -18,11 +18,12 @@ MAY_USE = {
     "visit": set(),
     "ring": set(),
     "wire": set(),
+    "filter": {"visit"},
     "console": {"visit"},
-    "ctf": {"visit"},
-    "agent": {"visit", "ring", "wire"},
+    "ctf": {"visit", "wire"},
+    "agent": {"visit", "ring", "wire", "filter"},
     "wrap": set(),
-    "session": {"visit", "ring", "wire", "ctf"},
+    "session": {"visit", "ring", "wire", "filter", "ctf"},
     "cmd": {"session", "ctf", "filter", "visit", "wire"},
 }
 NO_PUBLIC_HEADERS = {"ring", "wire"}
