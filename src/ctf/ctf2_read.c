@@ -420,12 +420,14 @@ static bool read_object(struct ctf2_reader *r, const struct json *json, struct c
 	const char *type = ctf2_text(r, json, "type");
 
 	ctf2_check_extensions(r, json);
-	if (!r->failed && !type)
+	if (!type)
 		ctf2_error(r, "a fragment has no type");
-	else if (!r->failed && !r->has_preamble && strcmp(type, "preamble") != 0)
-		ctf2_error(r, "it does not begin with a preamble");
-	if (r->failed)
+	if (r->failed || !type)
 		return false;
+	if (!r->has_preamble && strcmp(type, "preamble") != 0) {
+		ctf2_error(r, "it does not begin with a preamble");
+		return false;
+	}
 	if (strcmp(type, "field-class-alias") == 0)
 		return read_alias(r, json, fragment);
 	for (unsigned int i = 0; i < sizeof(fragments) / sizeof(fragments[0]); i++) {

@@ -30,7 +30,7 @@ struct ctf_decoder {
 	uint64_t event_id;
 	struct ctf_packet_fields *packet;
 	struct ctf_text_block *texts; /* Of this event: what had to be converted (decode2.c). */
-	const char *why; /* What is wrong, as the end of a sentence. */
+	const char *why;              /* What is wrong, as the end of a sentence. */
 };
 
 /*

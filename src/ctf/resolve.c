@@ -316,7 +316,7 @@ static int resolve_variant(
 	const struct ctf_type *tag = NULL;
 	int ret = bind(r, level, type, &tag);
 
-	if (!ret)
+	if (!ret && tag)
 		ret = type->location ? bind_ranges(r, type, tag) : bind_options(r, type, tag);
 	type->min_bits = type->member_count ? UINT64_MAX : 0;
 	for (uint32_t i = 0; !ret && i < type->member_count; i++) {
