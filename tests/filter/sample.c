@@ -18,7 +18,7 @@ static enum side_visitor_status visit_numbers(
 {
 	int i;
 
-	for (i = 0; i < *count; i++) {
+	for (i = 0; count && i < *count; i++) {
 		const struct side_arg element = side_visit_dynamic_arg(side_arg_s32, -i * 10);
 
 		if (tracer->write_elem(tracer, &element) != SIDE_VISITOR_STATUS_OK)
@@ -34,7 +34,7 @@ static enum side_visitor_status visit_words(
 	char word[8];
 	int i;
 
-	for (i = 0; i < *count; i++) {
+	for (i = 0; count && i < *count; i++) {
 		memcpy(word, "word", 4);
 		word[4] = (char)('0' + i);
 		word[5] = '\0';
