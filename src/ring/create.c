@@ -191,7 +191,7 @@ static void ring_import_ring(const struct ring_import *import, uint32_t ring)
 	/* It may come from a program that wrote nonsense; and no page for what was never used. */
 	control->absent = 0;
 	ring_import_lost(import, ring);
-	if (control->head != RING_EPOCH_FLIP || control->claim)
+	if (control->head != RING_EPOCH_FLIP)
 		control->absent = ring_import_bytes(import, from,
 						  ring_memory_data(&import->memory, ring),
 						  (size_t)size) != 0;

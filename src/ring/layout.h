@@ -38,6 +38,7 @@
 #define RING_CONTROL_LAST 8
 #define RING_CONTROL_LIMIT 16
 #define RING_CONTROL_CLAIM 24
+#define RING_CONTROL_REACHED 32
 #define RING_CONTROL_TAIL 128
 #define RING_CONTROL_BLOCKS 512
 #define RING_BLOCKS 8 /* Of a ring: for the doorbell, and where a reader can begin. */
@@ -97,8 +98,10 @@ struct ring_control {
 	uint64_t head;
 	uint64_t last_timestamp; /* Of the last record, or of an attempt after it. */
 	uint64_t limit;          /* (cached tail + size) << 24 | epoch mask: how far head may go. */
-	uint64_t claim;          /* Overwrite mode: end of the furthest record ever begun. */
-	uint64_t producer_reserved[4];
+	/* Overwrite mode: end of the furthest record ever begun, << 24, with any epoch. */
+	uint64_t claim;
+	uint64_t reached; /* And of the last one that reached into another block, in all 64 bits. */
+	uint64_t producer_reserved[3];
 	uint32_t waiting; /* Block mode: a producer waits for room. */
 	uint32_t waiting_reserved[15];
 
@@ -128,6 +131,7 @@ static_assert(offsetof(struct ring_control, head) == RING_CONTROL_HEAD, "head");
 static_assert(offsetof(struct ring_control, last_timestamp) == RING_CONTROL_LAST, "last");
 static_assert(offsetof(struct ring_control, limit) == RING_CONTROL_LIMIT, "limit");
 static_assert(offsetof(struct ring_control, claim) == RING_CONTROL_CLAIM, "claim");
+static_assert(offsetof(struct ring_control, reached) == RING_CONTROL_REACHED, "reached");
 static_assert(offsetof(struct ring_control, blocks) == RING_CONTROL_BLOCKS, "blocks");
 static_assert(sizeof(struct ring_mark) == 16, "ring_mark");
 static_assert(offsetof(struct ring_control, waiting) == 64, "waiting");

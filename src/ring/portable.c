@@ -87,37 +87,36 @@ static bool ring_portable_room(const struct ring_producer *producer, struct ring
 	return true;
 }
 
-/*
- * Overwrite mode, before the first byte: where the record will end, in all 64 bits, as near to the
- * claim as the head is. See section-x86_64.S.
- */
-static uint64_t ring_portable_claim(struct ring_control *control, uint64_t head, uint64_t word)
+/* Overwrite mode, before the first byte: where the record will end. See section-x86_64.S. */
+static void ring_portable_claim(struct ring_control *control, uint64_t end)
 {
 	uint64_t claim = __atomic_load_n(&control->claim, __ATOMIC_RELAXED);
-	int64_t further = (int64_t)(head + word - (claim << RING_EPOCH_BITS)) >> RING_EPOCH_BITS;
-	uint64_t end = claim + (uint64_t)further;
 
-	if (further > 0)
+	if ((int64_t)(end - claim) > 0)
 		__atomic_store_n(&control->claim, end, __ATOMIC_RELAXED);
 	/* The claim before the bytes. Pairs with the fence in ring_snapshot_once(). */
 	ring_doorbell_fence();
 	RING_PRODUCER_STEP();
-	return end;
 }
 
 /* The record ends in another block: mark it, and all between. */
 static void ring_portable_mark(const struct ring_producer *producer, struct ring_control *control,
-		uint64_t head, uint64_t next, uint64_t end)
+		uint64_t head, uint64_t next)
 {
 	uint64_t block = head >> producer->block_shift, last = next >> producer->block_shift;
+	uint64_t reached = __atomic_load_n(&control->reached, __ATOMIC_RELAXED);
+	int64_t further = (int64_t)(next - (reached << RING_EPOCH_BITS)) >> RING_EPOCH_BITS;
 
+	reached += (uint64_t)further;
+	/* Relaxed, all of them: the release of the head follows. */
+	__atomic_store_n(&control->reached, reached, __ATOMIC_RELAXED);
 	do {
 		block++;
-		/* Relaxed: the release of the head follows. */
-		__atomic_store_n(&control->blocks[block % RING_BLOCKS].position, end,
-				__ATOMIC_RELAXED);
 		RING_PRODUCER_STEP();
+		__atomic_store_n(&control->blocks[block % RING_BLOCKS].position, reached,
+				__ATOMIC_RELAXED);
 	} while ((block ^ last) % RING_BLOCKS);
+	RING_PRODUCER_STEP();
 }
 
 static void ring_portable_copy(unsigned char *to, const struct ring_parts *parts)
@@ -145,7 +144,7 @@ int ring_portable_write(const struct ring_producer *producer, const struct ring_
 	uint64_t last = __atomic_load_n(&control->last_timestamp, __ATOMIC_RELAXED);
 	unsigned char *record = place->data + (ring_head_position(head) & producer->mask);
 	bool over = producer->mode == RING_MODE_OVERWRITE;
-	uint64_t epoch, word, next, end = 0;
+	uint64_t epoch, word, next;
 	bool same_time, same_epoch;
 	size_t header;
 
@@ -160,7 +159,7 @@ int ring_portable_write(const struct ring_producer *producer, const struct ring_
 		header = event_id < RING_TAG_MEDIUM ? RING_COMPACT_BYTES : RING_MEDIUM_BYTES;
 	word = (uint64_t)(header + parts->head_size + parts->body_size) << RING_EPOCH_BITS;
 	if (over)
-		end = ring_portable_claim(control, head, word);
+		ring_portable_claim(control, head + word);
 	else if (!ring_portable_room(producer, control, head, word))
 		return RING_SECTION_FULL;
 	if (!same_time && same_epoch)
@@ -170,7 +169,7 @@ int ring_portable_write(const struct ring_producer *producer, const struct ring_
 	RING_PRODUCER_STEP();
 	next = ((head + word) & ~(uint64_t)RING_EPOCH_MASK) | epoch;
 	if (over && (head ^ next) >= producer->block_word) {
-		ring_portable_mark(producer, control, head, next, end);
+		ring_portable_mark(producer, control, head, next);
 		next ^= RING_EPOCH_FLIP;
 	}
 	/* Release, with the acquire of last_timestamp in ring_consumer_peek(). */

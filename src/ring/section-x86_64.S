@@ -27,13 +27,14 @@
  *
  * Overwrite mode. The section never looks at the tail. Before the first byte of the record,
  *
- *	claim			where the furthest record ends that was ever begun, in all 64 bits: what
- *				lies a ring's size and more before it may be overwritten by now
+ *	claim			where the furthest record ends that was ever begun: what lies a ring's
+ *				size and more before it may be overwritten by now
  *
  * and, if the record reaches into another block, before the head:
  *
- *	blocks[]		of the blocks after the one it begins in, up to the one it ends in:
- *				where it ends, which is where the first record begins that begins there
+ *	reached			where it ends, in all 64 bits, so that a reader knows the head's upper ones
+ *	blocks[]		the same, of the blocks after the one it begins in, up to the one it ends
+ *				in: that is where the first record begins that begins there
  *				or later
  *	head			with an epoch that no timestamp has now, so that the next record becomes
  *				extended: a reader can begin there, knowing nothing that was before it
@@ -64,10 +65,9 @@
 #define SAVED_PRODUCER -8(%rsp)
 #define SAVED_TIMESTAMP -16(%rsp)
 #define SAVED_LIMIT -24(%rsp)
-#define SAVED_END -32(%rsp)
-#define SAVED_BODY -40(%rsp)
-#define SAVED_BODY_SIZE -48(%rsp)
-#define SAVED_TARGET -56(%rsp)
+#define SAVED_BODY -32(%rsp)
+#define SAVED_BODY_SIZE -40(%rsp)
+#define SAVED_TARGET -48(%rsp)
 #define STACK_TIMESTAMP 8(%rsp)
 
 /* The descriptor of a section, and a list of descriptors for tools. */
@@ -276,28 +276,23 @@
 	shrq	$RING_EPOCH_BITS, %rax
 	andq	RING_PRODUCER_MASK(%rdi), %rax
 	leaq	(%rdx,%rax), %rdi
-	.ifc \mode, over
-	/* rdx = the end of the record in 64 bits: as near to the claim as the head is. */
-	movq	RING_CONTROL_CLAIM(%r10), %rax
-	leaq	(%r11,%r8), %rdx
-	shlq	$RING_EPOCH_BITS, %rax
-	subq	%rax, %rdx
-	movq	RING_CONTROL_CLAIM(%r10), %rax
-	sarq	$RING_EPOCH_BITS, %rdx
-	addq	%rax, %rdx
-	movq	%rdx, SAVED_END
-	/* x86 keeps the order: before any byte. Pairs with the last look in ring_snapshot_once(). */
-	cmpq	%rax, %rdx
-	jle	.Lclaimed_\@
-	movq	%rdx, RING_CONTROL_CLAIM(%r10)
-.Lclaimed_\@:
-	.endif
 	.ifc \clock, tsc
 	rdtsc
 	shlq	$32, %rdx
 	orq	%rdx, %rax
 	.else
 	movq	SAVED_TIMESTAMP, %rax
+	.endif
+	.ifc \mode, over
+	/*
+	 * x86 keeps the order: before any byte. Pairs with the last look in ring_snapshot_once().
+	 * Words with the position modulo 2^40: the sign of their difference says which is further.
+	 */
+	leaq	(%r11,%r8), %rdx
+	cmpq	RING_CONTROL_CLAIM(%r10), %rdx
+	js	.Lclaimed_\@
+	movq	%rdx, RING_CONTROL_CLAIM(%r10)
+.Lclaimed_\@:
 	.endif
 	movq	RING_CONTROL_LAST(%r10), %rdx
 
@@ -416,7 +411,15 @@
 	shrq	%cl, %rsi
 	movq	%r8, %rdi
 	shrq	%cl, %rdi
-	movq	SAVED_END, %rcx
+	/* rcx = the end of the record in 64 bits: as near to the last such end as the word says. */
+	movq	RING_CONTROL_REACHED(%r10), %rcx
+	movq	%rcx, %rdx
+	shlq	$RING_EPOCH_BITS, %rdx
+	movq	%r8, %r9
+	subq	%rdx, %r9
+	sarq	$RING_EPOCH_BITS, %r9
+	addq	%r9, %rcx
+	movq	%rcx, RING_CONTROL_REACHED(%r10)
 .Lmark_\@:
 	incl	%esi
 	movl	%esi, %edx

@@ -7,7 +7,8 @@
  * first byte. The window begins with the first record of a block, which is extended and needs
  * nothing that was before it: the marks in blocks[] say where these are.
  *
- *	claim	only to have the head in 64 bits
+ *	reached	to have the head in 64 bits: it is less than a ring's size before it
+ *	claim	to see whether it stands still
  *	head	acquire: the records before it, their times and their marks are there
  *	marks	those up to the head are right, or were overwritten by newer ones beyond the head; those
  *		beyond it are of records to come, or of attempts that came to nothing
@@ -29,8 +30,8 @@
 
 /* What was seen at one time. */
 struct ring_window {
-	uint64_t claim;
-	uint64_t head;
+	uint64_t claim; /* A word, as it was before the head was read. */
+	uint64_t head;  /* In 64 bits. */
 	uint64_t last_timestamp;
 	uint64_t marks[RING_BLOCKS]; /* The places to begin, ascending. */
 	unsigned int count;
@@ -58,21 +59,22 @@ static void ring_window_add(struct ring_window *window, uint64_t mark, uint64_t 
 static const char *ring_window_look(
 		const struct ring_control *control, uint64_t size, struct ring_window *window)
 {
-	uint64_t claim, word, ahead;
+	uint64_t reached, word, ahead;
 
 	/* All acquires, so that they are made in this order. */
-	claim = __atomic_load_n(&control->claim, __ATOMIC_ACQUIRE);
+	reached = __atomic_load_n(&control->reached, __ATOMIC_ACQUIRE);
+	RING_CONSUMER_STEP();
+	window->claim = __atomic_load_n(&control->claim, __ATOMIC_ACQUIRE);
 	RING_CONSUMER_STEP();
 	/* The records before the head: pairs with the commit in section-x86_64.S, portable.c. */
 	word = __atomic_load_n(&control->head, __ATOMIC_ACQUIRE);
 	RING_CONSUMER_STEP();
 	window->last_timestamp = __atomic_load_n(&control->last_timestamp, __ATOMIC_ACQUIRE);
-	/* The head is at most a record behind the claim, and any number before it by now. */
-	ahead = (ring_head_position(word) - claim + size) & RING_POSITION_MASK;
-	if (ahead > RING_POSITION_MASK / 2 || claim + ahead < size)
-		return "the head is not where the last record was begun";
-	window->claim = claim;
-	window->head = claim + ahead - size;
+	/* The head is at most a record before `reached`, and any number after it by now. */
+	ahead = (ring_head_position(word) - reached + size) & RING_POSITION_MASK;
+	if (ahead > RING_POSITION_MASK / 2 || reached + ahead < size)
+		return "the head is far from where it was";
+	window->head = reached + ahead - size;
 	window->count = 0;
 	for (unsigned int i = 0; i < RING_BLOCKS; i++) {
 		RING_CONSUMER_STEP();
@@ -115,7 +117,8 @@ static int ring_snapshot_once(const struct ring_view *view, uint64_t size, uint6
 		unsigned char *buffer, struct ring_span *span, const char **error)
 {
 	struct ring_window window;
-	uint64_t from, begin, claim;
+	uint64_t from, begin, word, beyond;
+	bool still;
 	unsigned int first = 0;
 
 	*error = ring_window_look(view->control, size, &window);
@@ -134,8 +137,9 @@ static int ring_snapshot_once(const struct ring_view *view, uint64_t size, uint6
 	 */
 	ring_doorbell_fence();
 	RING_CONSUMER_STEP();
-	claim = __atomic_load_n(&view->control->claim, __ATOMIC_RELAXED);
-	if (claim < window.head || claim - window.head > RING_POSITION_MASK / 2) {
+	word = __atomic_load_n(&view->control->claim, __ATOMIC_RELAXED);
+	beyond = (ring_head_position(word) - window.head) & RING_POSITION_MASK;
+	if (beyond > RING_POSITION_MASK / 2) {
 		*error = "the head is beyond the last record that was begun";
 		return -EBADMSG;
 	}
@@ -143,13 +147,14 @@ static int ring_snapshot_once(const struct ring_view *view, uint64_t size, uint6
 	 * While the claim stands where it stood, the mark of the head's block is right: a record is at
 	 * most half a ring. Nothing may be before the head, though: a record that large was begun.
 	 */
-	if (!ring_window_cut(&window, claim, size, from, &begin)) {
-		if (claim == window.claim && most == size)
+	still = ring_head_position(word) == ring_head_position(window.claim);
+	if (!ring_window_cut(&window, window.head + beyond, size, from, &begin)) {
+		if (still && most == size)
 			*error = "there is no place to begin";
 		return *error ? -EBADMSG : -EAGAIN;
 	}
 	if (begin == window.head)
-		return claim == window.claim ? 0 : -EAGAIN;
+		return still ? 0 : -EAGAIN;
 	*span = (struct ring_span){
 			.data = buffer + (begin - from),
 			.size = (size_t)(window.head - begin),

@@ -57,7 +57,7 @@ static void spoil(void)
 	uint64_t *const words[] = {&control->head, &control->head, &control->last_timestamp,
 			&control->limit, &control->tail, &control->marks[0].position,
 			&control->marks[0].end_timestamp, &control->marks[1].position,
-			&control->claim, &control->claim,
+			&control->claim, &control->reached,
 			&control->blocks[test_random(&state) % RING_BLOCKS].position,
 			&control->releases, (uint64_t *)(void *)&control->waiting,
 			(uint64_t *)(void *)&control->room,
