@@ -216,7 +216,7 @@ class Packet:
     """Bits from the beginning of a packet on."""
 
     def __init__(self, data):
-        self.data = data
+        self.data = data  # A view: packets are many.
         self.at = 0
         self.end = len(data) * 8
         self.order = None
@@ -233,6 +233,10 @@ class Packet:
         if self.at % 8 and order != self.order:
             raise Wrong("the byte order changes inside a byte")
         self.order = order
+        if self.at % 8 == 0 and length % 8 == 0:
+            value = int.from_bytes(self.data[self.at // 8:(self.at + length) // 8], order.split("-")[0])
+            self.at += length
+            return value
         value = 0
         for i in range(length):
             byte, bit = divmod(self.at + i, 8)
@@ -247,7 +251,7 @@ class Packet:
         self.align(8)
         if self.at + count * 8 > self.end:
             raise Wrong("bytes are beyond the end")
-        data = self.data[self.at // 8:self.at // 8 + count]
+        data = bytes(self.data[self.at // 8:self.at // 8 + count])
         self.at += count * 8
         return data
 
@@ -324,7 +328,10 @@ class Packet:
             if data[at:at + unit] == bytes(unit):
                 data = data[:at]
                 break
-        return Text(data.decode(encoding, "surrogatepass" if unit == 1 else "replace"))
+        try:
+            return Text(data.decode(encoding, "surrogatepass" if unit == 1 else "replace"))
+        except UnicodeDecodeError:
+            return Text(data.decode(encoding, "replace"))
 
     def terminated(self, field):
         encoding = field.get("encoding", "utf-8")
@@ -423,7 +430,7 @@ def read_stream(metadata, data):
     at = 0
     previous = None
     while at < len(data):
-        packet = Packet(data[at:])
+        packet = Packet(memoryview(data)[at:])
         packet.scope("packet-header", metadata.header)
         if packet.roles.get("packet-magic-number", 0xc1fc1fc1) != 0xc1fc1fc1:
             raise Wrong("no packet begins at byte %d" % at)

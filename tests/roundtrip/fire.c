@@ -161,7 +161,7 @@ static void on_variadic_event(const struct side_event_description *event,
 	errno = kept;
 }
 
-static void listen_here(const char *directory)
+static void listen_here(const char *directory, bool ctf2)
 {
 	struct ctf_writer_config config = {
 			.dir = directory,
@@ -172,6 +172,7 @@ static void listen_here(const char *directory)
 			.procname = "fire",
 			.exe = "/bin/fire",
 			.vpid = 1,
+			.format = ctf2 ? CTF_FORMAT_2 : CTF_FORMAT_1,
 	};
 	uintptr_t i;
 
@@ -238,7 +239,7 @@ int main(int argc, char **argv)
 	if (!handle)
 		die("cannot register events");
 	if (argc > 2)
-		listen_here(argv[2]);
+		listen_here(argv[2], argc > 3);
 	fire(script_get(script, "fire"), script_get(script, "events"));
 	if (argc > 2)
 		stop_here();

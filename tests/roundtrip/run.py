@@ -7,6 +7,8 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../ctf"))
+import ctf2_reader
 import decode
 import described
 import model
@@ -96,6 +98,20 @@ def view(script, trace, what):
     return check_count(script, found, what) + report(what, script, differences())
 
 
+def read_plainly(script, trace, what):
+    """A reader of CTF 2 that is made from the format's rules alone, and strict, takes the trace."""
+    try:
+        _, events, lost = ctf2_reader.read_trace(trace)
+    except (ctf2_reader.Wrong, KeyError, IndexError, ValueError) as error:
+        print("%s: %s: %s" % (what, type(error).__name__, error))
+        return 1
+    names = [name for _, name, _ in events]
+    if names != [name for name, _ in script.expected] or lost:
+        print("%s: other events than were fired" % what)
+        return 1
+    return 0
+
+
 def describe(script, trace, what):
     """Descriptions in the metadata: all that was said, attributes of every level included."""
     found = described.descriptions(trace)
@@ -137,7 +153,13 @@ def fire_here(script, what):
         if status.returncode:
             print("%s: the firing program ended with %d" % (what, status.returncode))
             return 1
-        return check(script, trace, what)
+        again = os.path.join(directory, "ctf2")
+        status = subprocess.run([os.environ["ROUNDTRIP_FIRE"], path, again, "2"], timeout=600)
+        if status.returncode:
+            print("%s, CTF 2: the firing program ended with %d" % (what, status.returncode))
+            return 1
+        return (check(script, trace, what) + view(script, again, what + ", CTF 2") +
+                read_plainly(script, again, what + ", CTF 2"))
     finally:
         drop(directory)
 
