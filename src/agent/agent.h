@@ -126,8 +126,9 @@ struct agent_event {
 	const struct context_set *contexts; /* NULL: none */
 	uint32_t id;
 	uint16_t cell_label; /* of the plan */
-	bool large;          /* a record of it did not fit the stack (atomic) */
-	uint8_t nr_filters;  /* 0: every event is recorded */
+	uint8_t cell_size;
+	bool large;         /* a record of it did not fit the stack (atomic) */
+	uint8_t nr_filters; /* 0: every event is recorded */
 	const struct agent_filter *filters;
 	/* What records it when a filter has matched, and what libside calls. */
 	union {

@@ -123,11 +123,10 @@ uint8_t *context_write_slow(
 		const struct context_set *set, uint8_t *to, const uint8_t *end, const void *caller);
 
 /*
- * Write the contexts of the set. Returns the byte behind, or NULL when there is no room between
- * `to` and `end`; bytes up to `end` may be overwritten in any case. `caller` is the code that emits.
+ * Write the contexts of a set if their bytes are at hand; NULL if not. There is room for
+ * CONTEXT_BLOCK_BYTES, all of which may be overwritten.
  */
-static inline uint8_t *context_write(
-		const struct context_set *set, uint8_t *to, const uint8_t *end, const void *caller)
+static inline uint8_t *context_write_cached(const struct context_set *set, uint8_t *to)
 {
 	const struct context_block *block =
 			(const struct context_block *)(const void *)((const char *)context_blocks +
@@ -139,9 +138,8 @@ static inline uint8_t *context_write(
 	uint64_t stamp = set->id | __atomic_load_n(&context_process.generation, __ATOMIC_RELAXED);
 	size_t size;
 
-	if (__builtin_expect(block->stamp != stamp, 0) ||
-			__builtin_expect(end - to < CONTEXT_BLOCK_BYTES, 0))
-		return context_write_slow(set, to, end, caller);
+	if (__builtin_expect(block->stamp != stamp, 0))
+		return NULL;
 	atomic_signal_fence(memory_order_acquire);
 	size = block->size;
 	/* More than is needed, because a copy of a fixed size is a few instructions. */
@@ -149,9 +147,22 @@ static inline uint8_t *context_write(
 	if (__builtin_expect(size > 32, 0))
 		memcpy(to + 32, block->bytes + 32, CONTEXT_BLOCK_BYTES - 32);
 	atomic_signal_fence(memory_order_acquire);
-	if (__builtin_expect(block->stamp != stamp, 0))
-		return context_write_slow(set, to, end, caller);
-	return to + size;
+	return __builtin_expect(block->stamp == stamp, 1) ? to + size : NULL;
+}
+
+/*
+ * Write the contexts of the set. Returns the byte behind, or NULL when there is no room between
+ * `to` and `end`; bytes up to `end` may be overwritten in any case. `caller` is the code that emits.
+ */
+static inline uint8_t *context_write(
+		const struct context_set *set, uint8_t *to, const uint8_t *end, const void *caller)
+{
+	uint8_t *behind = NULL;
+
+	if (__builtin_expect(end - to >= CONTEXT_BLOCK_BYTES, 1))
+		behind = context_write_cached(set, to);
+	return __builtin_expect(behind != NULL, 1) ? behind
+						   : context_write_slow(set, to, end, caller);
 }
 
 #endif

@@ -22,6 +22,7 @@
  * it is empty, large records are counted as lost.
  */
 #include <errno.h>
+#include <string.h>
 
 #include "agent/agent.h"
 #include "wire/raw.h"
@@ -285,6 +286,34 @@ static void record_quiet_contexts(const struct side_event_description *descripti
 		record_large(event, arguments, NULL, caller);
 }
 
+/* ---- one scalar behind contexts ---- */
+
+/* As many bytes as a cell can have are copied, whatever its size: that takes no decision. */
+#define CELL_MAX 16
+_Static_assert(sizeof(((struct side_arg *)0)->u) >= CELL_MAX, "they can be read");
+
+/* When all contexts are at hand; all else is done as with any other event. */
+static void record_cell_contexts(const struct side_event_description *description,
+		const struct side_arg_vec *arguments, void *priv, void *caller)
+{
+	_Alignas(8) uint8_t buffer[CONTEXT_BLOCK_BYTES + CELL_MAX];
+	const struct side_arg *cell = side_ptr_get(arguments->sav);
+	const struct agent_event *event = priv;
+	struct ring_producer *producer = rings(event);
+	uint8_t *to = NULL;
+
+	if (is_usual(event, producer) && __builtin_expect(arguments->len == 1, 1) &&
+			__builtin_expect(cell != NULL, 1) &&
+			__builtin_expect(cell->type.v == event->cell_label, 1))
+		to = context_write_cached(event->contexts, buffer);
+	if (__builtin_expect(!to, 0)) {
+		record_quiet_contexts(description, arguments, priv, caller);
+		return;
+	}
+	memcpy(to, &cell->u, CELL_MAX);
+	ring_publish(producer, event->id, buffer, (size_t)(to - buffer) + event->cell_size);
+}
+
 /* The size of what stands before the span, or a negative errno: nothing has happened. */
 static inline ssize_t publish_span(const struct agent_event *event,
 		const struct side_arg_vec *arguments, const void *caller, char *buffer,
@@ -412,7 +441,7 @@ static side_tracer_callback_func choose(const struct agent_event *event)
 	case PLAN_KIND_CELL:
 		if (!event->contexts)
 			return record_cell(event->plan->cell_size);
-		return record_quiet_contexts;
+		return record_cell_contexts;
 	case PLAN_KIND_QUIET: return event->contexts ? record_quiet_contexts : record_quiet;
 	case PLAN_KIND_SPAN: return record_span;
 	case PLAN_KIND_ANY: break;
@@ -423,6 +452,7 @@ static side_tracer_callback_func choose(const struct agent_event *event)
 void agent_record_choose(struct agent_event *event)
 {
 	event->cell_label = event->plan->cell_label;
+	event->cell_size = event->plan->cell_size;
 	if (event->description->flags & SIDE_EVENT_FLAG_VARIADIC) {
 		event->record_variadic = record_variadic;
 		event->callback_variadic = event->nr_filters ? filter_variadic : record_variadic;
