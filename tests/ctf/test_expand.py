@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 
-side, sample, channels = sys.argv[1:4]
+side, sample, channels = map(os.path.realpath, sys.argv[1:4])
 failures = 0
 work = tempfile.TemporaryDirectory()
 os.chdir(work.name)
