@@ -384,6 +384,29 @@ class Snapshots(CommandLine):
         self.assertEqual(self.end(recorder), 128 + signal.SIGTERM, self.err)
         self.assertEqual(self.summary["snapshots"], number)
 
+    def test_the_end_of_a_recording_while_the_program_goes_on(self):
+        recorder, pid = self.begin_obedient(
+            "--mode", "overwrite", "--buffer-size", "64K", "--per-thread=4",
+            preexec_fn=lambda: signal.signal(signal.SIGTERM, signal.SIG_IGN))
+        self.addCleanup(os.kill, pid, signal.SIGKILL)
+        self.fire(recorder, 20000)
+        # The first one is passed on, to a program that ignores it; the second one ends the recording.
+        recorder.terminate()
+        time.sleep(0.05)
+        self.wait_for("end", lambda: recorder.poll() is not None or recorder.terminate())
+        # The program has our pipes, too: what the recorder said is there without their end.
+        self.err = recorder.stderr.readline()
+        self.assertIn('"interrupted":true', self.err)
+        (trace,) = read(self.output).values()
+        (sequences,) = trace.of(0).values()
+        self.assertWindow(sequences, 19999, 64 * KIB)
+
+    def test_another_program_by_exec(self):
+        process = self.side("record", "--json", "-o", self.output, "--mode", "overwrite", "--",
+                            PROGRAM, "exec")
+        self.assertEqual(self.end(process), 7, self.err)
+        self.assertEqual(sorted(len(t.ticks(0)) for t in read(self.output).values()), [10, 20])
+
     def test_without_a_flight_recorder(self):
         recorder, _ = self.begin_obedient()
         recorder.send_signal(signal.SIGUSR1)
@@ -456,6 +479,33 @@ class Recovery(CommandLine):
         view = self.side("view", "--json", os.path.join(self.dir, "ctf2"))
         self.assertEqual(self.end(view), 0, self.err)
         self.assertEqual(self.out.count('"test:tick"'), len(trace.events))
+
+    def test_windows_stay_in_files_when_the_disk_is_full(self):
+        buffers = os.path.join(self.dir, "buffers")
+        mount = os.path.join(self.dir, "small")
+        os.mkdir(mount)
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", mount],
+                          stderr=subprocess.DEVNULL).returncode:
+            self.skipTest("mounting needs root")
+        self.addCleanup(subprocess.run, ["umount", "-l", mount])
+        self.output = os.path.join(mount, "out")
+        process = self.side("record", "--json", "-o", self.output, "--buffers", buffers, "--mode",
+                            "overwrite", "--buffer-size", "1M", "--per-thread=2", "--",
+                            PROGRAM, "flood", "20000")
+        self.assertEqual(self.end(process), 1, self.err)
+        self.assertIn("side recover reads them", self.messages)
+        (trace,) = self.recover(buffers).values()
+        self.assertEqual(trace.ticks(0), list(range(20000)))
+
+    def test_a_directory_that_cannot_be_used(self):
+        path = os.path.join(self.dir, "file")
+        open(path, "w").close()
+        for bad in (path, "/proc/nowhere/buffers"):
+            process = self.side("record", "--json", "-o", self.output, "--buffers", bad, "--",
+                                PROGRAM, "kinds")
+            self.assertIn(self.end(process), (1, 3))
+            self.assertIn(f"cannot keep buffers in {bad}", self.messages)
+            self.assertFalse(os.path.exists(self.output))
 
     def size_of_rings(self):
         return sum(os.path.getsize(p) for p in self.files(self.output)
