@@ -325,7 +325,7 @@ int ring_memory_map(int fd, enum ring_end end, struct ring_memory *memory)
 	int protection = end == RING_END_CONSUMER ? PROT_READ : PROT_READ | PROT_WRITE;
 	const struct ring_layout *layout = &memory->layout;
 	uint64_t size;
-	bool sealed;
+	bool sealed = false;
 	int rc;
 
 	*memory = (struct ring_memory){0};

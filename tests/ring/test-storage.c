@@ -315,6 +315,51 @@ static void test_import(const struct way *way, enum ring_mode mode, uint32_t fla
 	close(fd);
 }
 
+/* How much of the rings' mapping a core dump of this process has. */
+static uint64_t dumped(const struct ring_producer *producer, uint64_t size)
+{
+	uint64_t base = (uintptr_t)ring_producer_base(producer), begin = 0, end = 0, bytes = 0;
+	FILE *file = fopen("/proc/self/smaps", "r");
+	char line[512];
+
+	CHECK(file, "smaps");
+	while (fgets(line, sizeof(line), file)) {
+		sscanf(line, "%lx-%lx ", &begin, &end);
+		if (!strncmp(line, "VmFlags:", 8) && begin >= base && end <= base + size &&
+				!strstr(line, " dd"))
+			bytes += end - begin;
+	}
+	fclose(file);
+	return bytes;
+}
+
+/* Each ring once; a thread's ring only when it is taken. */
+static void test_dump(void)
+{
+	for (int placement = RING_PER_CPU; placement <= RING_PER_THREAD; placement++) {
+		struct ring_geometry geometry = small;
+		uint64_t size, control;
+		struct ring_producer *producer;
+		int fd;
+
+		geometry.placement = (enum ring_placement)placement;
+		CHECK(ring_memory_create(&geometry, &fd) == 0, "create");
+		size = ring_memory_size(&geometry);
+		control = size - geometry.rings * geometry.size;
+		producer = way_map(&ways[3], fd, -1);
+		size += geometry.rings * geometry.size;
+		if (placement == RING_PER_CPU) {
+			CHECK(dumped(producer, size) == control + 2 * geometry.size, "per CPU");
+		} else {
+			CHECK(dumped(producer, size) == control, "none is taken");
+			publish(producer, 0, 1);
+			CHECK(dumped(producer, size) == control + geometry.size, "one is taken");
+		}
+		ring_producer_unmap(producer);
+		close(fd);
+	}
+}
+
 /* Any header: refused, or of a size that was checked. */
 static int read_spoilt(void *user, uint64_t address, void *to, size_t size)
 {
@@ -478,6 +523,7 @@ int main(void)
 	}
 	test_file_refusals();
 	test_other_bus();
+	test_dump();
 	test_import_spoilt();
 	test_prefault();
 	test_huge();
