@@ -21,10 +21,9 @@ def shown(*args):
 def same(trace, least, *args):
     one = shown("-t", "1", *args, trace)
     assert one[0] == 0 and one[1].count(b"\n") >= least, one
-    for threads in ("2", "3", "8"):
-        for _ in range(3):
-            got = shown("-t", threads, *args, trace)
-            assert got == one, f"{threads} threads, {args}: {len(got[1])} bytes, not {len(one[1])}"
+    for threads in ("2", "5"):
+        got = shown("-t", threads, *args, trace)
+        assert got == one, f"{threads} threads, {args}: {len(got[1])} bytes, not {len(one[1])}"
 
 
 with tempfile.TemporaryDirectory() as work:
@@ -47,13 +46,13 @@ with tempfile.TemporaryDirectory() as work:
             with open(path, "rb") as file:
                 once = file.read()
             with open(path, "ab") as file:
-                file.write(once * 60)
+                file.write(once * 30)
     same(traces, 12 * one)
     same(traces, 12 * one, "-j")
 
     # A damaged packet among them: the sentence comes at its place.
     with open(os.path.join(traces, "trace-01", streams[0]), "r+b") as file:
-        file.seek(os.path.getsize(os.path.join(first, streams[0])) * 30 + 90)
+        file.seek(os.path.getsize(os.path.join(first, streams[0])) * 20 + 90)
         file.write(b"\xff" * 16)
     results = {shown("-j", "-t", threads, traces) for threads in ("1", "2", "5")}
     assert len(results) == 1, "damage"
