@@ -36,7 +36,7 @@ static inline bool view_out_room(struct view_out *out, size_t size)
 
 static inline void view_out_put(struct view_out *out, const char *bytes, size_t size)
 {
-	if (!view_out_room(out, size))
+	if (!size || !view_out_room(out, size)) /* Nothing may have no address. */
 		return;
 	memcpy(out->at, bytes, size);
 	out->at += size;
