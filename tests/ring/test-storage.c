@@ -324,7 +324,12 @@ static uint64_t dumped(const struct ring_producer *producer, uint64_t size)
 
 	CHECK(file, "smaps");
 	while (fgets(line, sizeof(line), file)) {
-		sscanf(line, "%lx-%lx ", &begin, &end);
+		uint64_t from, to;
+
+		if (sscanf(line, "%lx-%lx ", &from, &to) == 2) {
+			begin = from;
+			end = to;
+		}
 		if (!strncmp(line, "VmFlags:", 8) && begin >= base && end <= base + size &&
 				!strstr(line, " dd"))
 			bytes += end - begin;
