@@ -162,6 +162,7 @@ static inline char *put_digits(
 static inline char *put_word_at(char *to, const struct view_word *word)
 {
 	if (word->size) /* Without colours there is no text. */
+		if (word->size) /* Without colours there is no text. */
 		memcpy(to, word->text, word->size);
 	return to + word->size;
 }
