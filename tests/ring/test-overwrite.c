@@ -307,9 +307,11 @@ static void test_running(const struct way *way, uint64_t size, unsigned int dura
 					"thread");
 	}
 	until = ring_clock_now(RING_CLOCK_MONOTONIC) + duration_ms * UINT64_C(1000000);
-	/* At least as many looks, on whatever machine. */
-	for (int i = 0; i < 20 || ring_clock_now(RING_CLOCK_MONOTONIC) < until; i++)
+	/* At least as many windows, on whatever machine. */
+	for (uint64_t now = 0; now < until || (counts[0] < 20 && now < until + 60000000000);) {
 		look(consumer, way, buffer, counts, true);
+		now = ring_clock_now(RING_CLOCK_MONOTONIC);
+	}
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
 	for (unsigned int i = 0; i < count; i++)
 		pthread_join(threads[i], NULL);
