@@ -624,7 +624,7 @@ struct instance *buffers_load(
 	ret = folder < 0 ? -errno : read_file(folder, INSTANCE, LIMIT_INSTANCE_FILE, &text, &size);
 	if (ret || !found)
 		snprintf(error->text, sizeof(error->text), INSTANCE ": %s", strerror(-ret));
-	else if (strlen(text) != size || !parse_instance(found, text))
+	else if (!text || strlen(text) != size || !parse_instance(found, text))
 		snprintf(error->text, sizeof(error->text),
 				INSTANCE ": this is not what side record writes there");
 	else

@@ -361,16 +361,27 @@ static int take_channel(struct session *session, struct channel *channel,
 	return ret;
 }
 
+static bool is_taken(const struct session *session, uint32_t nr, const char *name)
+{
+	uint32_t i;
+
+	for (i = 0; i < nr; i++)
+		if (session->channels[i].name && !strcmp(session->channels[i].name, name))
+			return true;
+	return false;
+}
+
 static int check_names(const struct session *session, struct session_error *error)
 {
-	uint32_t i, k;
+	uint32_t i;
 
-	for (i = 0; i < session->nr_channels; i++)
-		for (k = 0; k < i; k++)
-			if (!strcmp(session->channels[i].name, session->channels[k].name))
-				return session_fail(error, SESSION_ERROR_USAGE, EEXIST,
-						"two channels are called \"%s\"",
-						session->channels[i].name);
+	for (i = 0; i < session->nr_channels; i++) {
+		const char *name = session->channels[i].name;
+
+		if (name && is_taken(session, i, name))
+			return session_fail(error, SESSION_ERROR_USAGE, EEXIST,
+					"two channels are called \"%s\"", name);
+	}
 	return 0;
 }
 

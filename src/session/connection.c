@@ -203,7 +203,7 @@ static int send_config(struct session *session, const struct connection *connect
 	}
 	ret = send_part(&answer, wire_encode_config(session->message, WIRE_MESSAGE_MAX, &config),
 			config.nr_channels ? session->doorbell_fd : -1);
-	for (i = 0; i < config.nr_channels && !ret; i++)
+	for (i = 0; instance && i < config.nr_channels && !ret; i++)
 		ret = send_channel(&answer, &instance->channels[i], i, ring_fds[i]);
 	return ret;
 }

@@ -85,7 +85,7 @@ struct instance *instance_allocate(const char *procname, const char *exe,
 	instance->described_fd = -1;
 	instance->procname = instance_clean_name(procname);
 	instance->exe = clean_path(exe);
-	instance->channels = calloc(nr_channels, sizeof(*instance->channels));
+	instance->channels = calloc(nr_channels + 1, sizeof(*instance->channels));
 	for (i = 0; instance->channels && i < nr_channels; i++)
 		instance->channels[i].channel = &channels[i];
 	instance->nr_channels = instance->channels ? nr_channels : 0;

@@ -47,7 +47,8 @@ struct channel_list {
 
 static int no_memory(void)
 {
-	return say_error(COMMAND_FAILED, NULL, "cannot read the options: there is no memory");
+	say_error(COMMAND_FAILED, NULL, "cannot read the options: there is no memory");
+	return COMMAND_FAILED;
 }
 
 static int add_word(struct words *words, const char *text)
@@ -66,12 +67,14 @@ static int add_channel(struct channel_list *list, const char *name)
 	struct channel_words *channels;
 
 	for (size_t i = 0; i < list->count; i++) {
-		if (!strcmp(list->channels[i].channel.name, name))
-			return say_error(COMMAND_USAGE,
-					"options before the first `--channel` make the "
-					"channel " SESSION_CHANNEL_NAME
-					"; each name stands for one channel",
-					"there are two channels called `%s`", name);
+		if (strcmp(list->channels[i].channel.name, name) != 0)
+			continue;
+		say_error(COMMAND_USAGE,
+				"options before the first `--channel` make the "
+				"channel " SESSION_CHANNEL_NAME
+				"; each name stands for one channel",
+				"there are two channels called `%s`", name);
+		return COMMAND_USAGE;
 	}
 	channels = realloc(list->channels, (list->count + 1) * sizeof(*channels));
 	if (!channels)
