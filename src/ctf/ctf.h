@@ -208,7 +208,7 @@ struct ctf_writer_config {
 	const char *hostname;
 	const char *procname;
 	const char *exe;
-	int64_t vpid;
+	int64_t vpid;        /* -1: not of one process; procname and exe are not written then. */
 	uint32_t version[3]; /* Of the tracer. */
 	enum ctf_format format;
 	int compression; /* zstd level of the data streams (files end in .zst); 0: none. */

@@ -181,10 +181,12 @@ static int print_trace(const struct ctf_writer *writer, struct ctf_arena *arena,
 				 "\",\n \"hostname\":",
 			config->version[0], config->version[1], config->version[2]);
 	print_text(config->hostname, arena, out);
-	fputs(",\"procname\":", out);
-	print_text(config->procname, arena, out);
-	fprintf(out, ",\"vpid\":%" PRId64 ",\"exe\":", config->vpid);
-	print_text(config->exe, arena, out);
+	if (config->vpid >= 0) { /* Else it is of no process in particular. */
+		fputs(",\"procname\":", out);
+		print_text(config->procname, arena, out);
+		fprintf(out, ",\"vpid\":%" PRId64 ",\"exe\":", config->vpid);
+		print_text(config->exe, arena, out);
+	}
 	fputc('}', out);
 	ret = print_scope("packet-header", header, CTF_SCOPE_PACKET_HEADER, out);
 	fputs("}\n", out);

@@ -67,10 +67,12 @@ static void print_env(const struct ctf_writer *writer, struct ctf_arena *arena, 
 			config->version[0], config->version[1], config->version[2]);
 	fputs("\thostname = ", out);
 	print_text(config->hostname, arena, out);
-	fputs(";\n\tprocname = ", out);
-	print_text(config->procname, arena, out);
-	fprintf(out, ";\n\tvpid = %" PRId64 ";\n\texe = ", config->vpid);
-	print_text(config->exe, arena, out);
+	if (config->vpid >= 0) { /* Else it is of no process in particular. */
+		fputs(";\n\tprocname = ", out);
+		print_text(config->procname, arena, out);
+		fprintf(out, ";\n\tvpid = %" PRId64 ";\n\texe = ", config->vpid);
+		print_text(config->exe, arena, out);
+	}
 	fputs(";\n};\n\n", out);
 }
 

@@ -110,6 +110,10 @@ def test_events():
         with open(trace + "/p-1-0/metadata", "w") as metadata:
             metadata.write('/* CTF 1.8 */\nevent {\n\tname = "db:open";\n\tid = 0;\n};\n')
         equal(complete(f"side view {trace} -e d"), ["db:open"])
+        # Both arguments of --pair.
+        for line in ("--pair d", "--pair x:y d", "--pair=x:y d"):
+            equal(complete(f"side report {trace} {line}"), ["db:open"], line)
+        equal(complete(f"side report {trace} --pair x:y z:z d"), [])
 
 
 def test_zsh():

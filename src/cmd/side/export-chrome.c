@@ -4,7 +4,7 @@
  *
  * Times are microseconds with three digits behind the point, since the first event: readers make
  * doubles of them, which could not tell nanoseconds since 1970 apart. `start_ns` in otherData is
- * the time of the first event.
+ * the time of the first event. There is no displayTimeUnit: some readers take times for that unit.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,6 +15,7 @@
 #include "cmd/side/export.h"
 
 struct chrome {
+	struct keys lanes;
 	struct keys told; /* Processes and threads that have been named. */
 	bool any;
 	bool started;
@@ -45,7 +46,7 @@ static void put_text(struct export *export, const char *text)
 static int start(struct export *export)
 {
 	export->state = calloc(1, sizeof(struct chrome));
-	view_out_text(&export->out, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
+	view_out_text(&export->out, "{\"traceEvents\":[\n");
 	return export->state ? 0 : -ENOMEM;
 }
 
@@ -117,13 +118,29 @@ static int tell_who(struct export *export, const struct ctf_item *item,
 	return tell(export, "thread_name", pid, tid, text, strlen(text));
 }
 
-/* Different for any two lanes of a process. */
-static void put_lane(struct export *export, const struct export_slice *slice)
+/*
+ * Slices that may overlap each other get a thread of their own, made up, for each lane: all viewers
+ * know begins and ends of threads, and not all know asynchronous ones. 0: no memory.
+ */
+static int64_t lane_tid(struct export *export, const struct export_slice *slice, int64_t pid)
 {
-	bool has_key = export->pairs.has_key;
+	struct chrome *state = export->state;
+	const struct pair_rule *rule = &export->pairs.rules[slice->rule];
+	int64_t thread = export->pairs.has_key ? -1 : slice->thread;
+	int64_t key[4] = {slice->process, slice->rule, slice->lane, thread}, tid;
+	uint32_t number = keys_add(&state->lanes, key, sizeof(key));
+	char name[1024];
 
-	print(export, ",\"id2\":{\"local\":\"%u.%u.%" PRId64 "\"}", slice->rule, slice->lane,
-			has_key ? 0 : slice->thread);
+	if (number == KEYS_NONE)
+		return 0;
+	tid = 2 * EXPORT_MADE_UP + (int64_t)number;
+	if (thread >= 0)
+		snprintf(name, sizeof(name), "%.400s → %.400s, thread %" PRId64, rule->begin_text,
+				rule->end_text, thread);
+	else
+		snprintf(name, sizeof(name), "%.400s → %.400s, %u", rule->begin_text,
+				rule->end_text, slice->lane + 1);
+	return tell(export, "thread_name", pid, tid, name, strlen(name)) ? 0 : tid;
 }
 
 static int event(struct export *export, const struct ctf_item *item, struct walk_class *class,
@@ -132,26 +149,24 @@ static int event(struct export *export, const struct ctf_item *item, struct walk
 	const struct export_class *own = class->own;
 	int64_t pid = export_pid(export, own->process);
 	int64_t tid = export_tid(item, own->thread);
-	const char *name = item->event->name, *colon = strchr(name, ':');
-	bool inside = slice && slice->nested && slice->thread >= 0;
-	const char *kind = !slice ? "i"
-			: inside  ? (slice->end ? "E" : "B")
-				  : (slice->end ? "e" : "b");
+	/* An end must have the name and the category of its begin. */
+	const char *name = slice ? slice->name : item->event->name, *colon = strchr(name, ':');
 	int ret = tell_who(export, item, class, pid, tid);
 
-	if (ret)
-		return ret;
-	begin(export, kind, slice && !inside ? export_pid(export, slice->process) : pid, tid);
+	if (slice && !(slice->nested && slice->thread >= 0)) {
+		pid = export_pid(export, slice->process);
+		tid = lane_tid(export, slice, pid);
+	}
+	if (ret || !tid)
+		return -ENOMEM;
+	begin(export, !slice ? "i" : slice->end ? "E" : "B", pid, tid);
 	put_time(export, item);
 	view_out_text(&export->out, ",\"cat\":");
 	view_json_quoted(&export->out, name, colon ? (size_t)(colon - name) : 0);
 	view_out_text(&export->out, ",\"name\":");
-	/* Ends of slices that may overlap are found by name and lane. */
-	put_text(export, slice && !inside ? export->pairs.rules[slice->rule].begin_text : name);
+	put_text(export, name);
 	if (!slice)
 		view_out_text(&export->out, ",\"s\":\"t\"");
-	else if (!inside)
-		put_lane(export, slice);
 	view_out_text(&export->out, ",\"args\":{");
 	walk_json_values(&export->out, class, item);
 	view_out_text(&export->out, "}}");
@@ -196,8 +211,10 @@ static void free_state(struct export *export)
 {
 	struct chrome *state = export->state;
 
-	if (state)
+	if (state) {
 		keys_free(&state->told);
+		keys_free(&state->lanes);
+	}
 	free(state);
 }
 

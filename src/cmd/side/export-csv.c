@@ -244,7 +244,7 @@ static void show_titles(struct row *row, const char *prefix, const struct view_s
 
 static bool is_enum(const struct ctf_type *type)
 {
-	return type->kind == CTF_ENUM && !type->boolean;
+	return (type->kind == CTF_ENUM && !type->boolean) || (type->bitmap && type->label_count);
 }
 
 static void type_titles(struct row *row, const char *prefix, const struct ctf_type *type)
@@ -254,6 +254,8 @@ static void type_titles(struct row *row, const char *prefix, const struct ctf_ty
 		const char *name = member->name + (*member->name == '_');
 		char *longer;
 
+		if (view_is_tag(type, i))
+			continue;
 		if (member->type->kind == CTF_STRUCT) {
 			longer = longer_prefix(row, prefix, name);
 			if (longer)
@@ -288,22 +290,48 @@ static void put_titles(struct row *row, const struct walk_class *class, const st
 
 /* ---- rows ---- */
 
-static void put_labels(struct row *row, const struct filter_value *number)
+static void add_label(struct row *row, size_t begin, const char *label, size_t size)
 {
-	size_t begin = view_out_size(row->scratch), size;
-	const char *label;
-	uint32_t at = 0;
+	if (view_out_size(row->scratch) > begin)
+		view_out_char(row->scratch, '|');
+	export_put_utf8(row->scratch, label, size);
+}
 
-	view_out_char(row->out, ',');
-	while (number->labels && (label = where_label(NULL, number, &at, &size))) {
-		if (view_out_size(row->scratch) > begin)
-			view_out_char(row->scratch, '|');
-		export_put_utf8(row->scratch, label, size);
-	}
+static void end_labels(struct row *row, size_t begin)
+{
 	if (!row->scratch->failed)
 		put_cell(row->out, row->scratch->begin + begin,
 				view_out_size(row->scratch) - begin);
 	row->scratch->at = row->scratch->begin + begin;
+}
+
+static void show_labels(
+		struct row *row, const struct view_show *show, const struct ctf_value *value)
+{
+	size_t begin = view_out_size(row->scratch);
+
+	view_out_char(row->out, ',');
+	if (show->wrapped) {
+		value++;
+		value += value->span;
+	}
+	for (uint32_t i = 0; i < show->label_count; i++) {
+		if (view_label_matches(show, value, &show->labels[i]))
+			add_label(row, begin, show->labels[i].text, strlen(show->labels[i].text));
+	}
+	end_labels(row, begin);
+}
+
+static void plain_labels(struct row *row, const struct ctf_value *value)
+{
+	size_t begin = view_out_size(row->scratch);
+	const char *label;
+	uint32_t at = 0;
+
+	view_out_char(row->out, ',');
+	while ((label = ctf_value_label(value, &at)))
+		add_label(row, begin, label, strlen(label));
+	end_labels(row, begin);
 }
 
 static bool is_scalar(const struct view_show *show)
@@ -323,7 +351,6 @@ static void show_cell(struct row *row, const struct view_show *show, const struc
 		const struct ctf_value *companion)
 {
 	struct view_sink sink = {.ops = &view_json_ops, .out = row->scratch};
-	struct filter_value number = {0};
 	const struct view_show *part;
 	const struct ctf_value *inner = value;
 
@@ -346,10 +373,7 @@ static void show_cell(struct row *row, const struct view_show *show, const struc
 		put_text_cell(row->out, row->scratch, inner->text, (size_t)inner->size);
 		return;
 	case VIEW_SHOW_ENUM:
-	case VIEW_SHOW_BITMAP:
-		where_number(show, inner, &number);
-		show = show->element;
-		break;
+	case VIEW_SHOW_BITMAP: show = show->element; break;
 	default: break;
 	}
 	view_side_value(&sink, show, value, companion);
@@ -368,14 +392,10 @@ static void show_cells(struct row *row, const struct view_show *show, const stru
 		if (part && part->kind == VIEW_SHOW_STRUCT) {
 			show_cells(row, part, member);
 		} else if (part) {
-			struct filter_value number = {0};
-
 			view_out_char(row->out, ',');
 			show_cell(row, part, member, before);
-			if (part->kind == VIEW_SHOW_ENUM || part->kind == VIEW_SHOW_BITMAP) {
-				where_number(part, member, &number);
-				put_labels(row, &number);
-			}
+			if (part->kind == VIEW_SHOW_ENUM || part->kind == VIEW_SHOW_BITMAP)
+				show_labels(row, part, member);
 		}
 		before = member;
 	}
@@ -386,29 +406,34 @@ static void plain_cells(struct row *row, const struct ctf_value *structure)
 	struct view_sink sink = {.ops = &view_json_ops, .out = row->scratch};
 	const struct ctf_value *member;
 	struct ctf_cursor cursor;
+	uint32_t index = 0;
 
 	ctf_cursor_start(&cursor, structure);
 	while ((member = ctf_cursor_next(&cursor))) {
-		bool inside = member->type->kind == CTF_VARIANT;
+		bool inside = member->type->kind == CTF_VARIANT, nothing = false;
 
-		while (member->type->kind == CTF_VARIANT)
+		if (view_is_tag(structure->type, index++))
+			continue;
+		while (member->type->kind == CTF_VARIANT) {
 			member++;
+			nothing = member->type->kind == CTF_STRUCT && !member->type->member_count &&
+					strcmp(member->member->name, "none") == 0;
+		}
 		if (member->type->kind == CTF_STRUCT && !inside) {
 			plain_cells(row, member);
 			continue;
 		}
 		view_out_char(row->out, ',');
+		if (nothing)
+			continue;
 		if (member->is_text) {
 			put_text_cell(row->out, row->scratch, member->text, (size_t)member->size);
 		} else if (is_enum(member->type) && !inside) {
-			struct filter_value number = {0};
-
 			if (member->type->is_signed)
 				view_out_signed(row->out, member->s);
 			else
 				view_out_unsigned(row->out, member->u);
-			where_plain_number(member, &number);
-			put_labels(row, &number);
+			plain_labels(row, member);
 		} else {
 			view_plain_value(&sink, member);
 			put_scratch(row->out, row->scratch,

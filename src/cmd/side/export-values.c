@@ -3,7 +3,8 @@
  * Values as Perfetto's DebugAnnotation messages, nested as they are in the event. By the
  * description where there is one, else by the field classes.
  *
- * Enumerations become {label, value}; an absent optional and a null the text "null".
+ * Enumerations become {label, value}; an absent optional and a null the text "null"; what has no
+ * members or elements "{}" or "[]", since readers pass over annotations that hold nothing.
  */
 #include <string.h>
 
@@ -17,7 +18,6 @@ enum {
 	INT = 4,
 	DOUBLE = 5,
 	STRING = 6,
-	POINTER = 7,
 	NAME = 10,
 	DICT_ENTRIES = 11,
 	ARRAY_VALUES = 12,
@@ -190,13 +190,10 @@ static void put_null(struct export_annotations *to)
 	proto_bytes(to->out, STRING, "null", 4);
 }
 
-static void put_integer(
-		struct export_annotations *to, uint64_t number, bool is_signed, unsigned int base)
+/* Not as a pointer even if it is one: of those the WebAssembly in browsers keeps 32 bits only. */
+static void put_integer(struct export_annotations *to, uint64_t number, bool is_signed)
 {
-	if (is_signed)
-		proto_number(to->out, INT, number);
-	else
-		proto_number(to->out, base == 16 ? POINTER : UINT, number);
+	proto_number(to->out, is_signed ? INT : UINT, number);
 }
 
 static void put_value(struct export_annotations *to, const struct view_show *show,
@@ -229,25 +226,20 @@ static void put_as_json(struct export_annotations *to, const struct view_show *s
 static void put_labels(struct export_annotations *to, const struct view_show *show,
 		const struct ctf_value *value)
 {
-	struct view_out labels = {0};
-	struct filter_value number;
-	uint32_t at = 0;
-	const char *label;
-	size_t size, place;
+	struct view_out *out = to->out;
+	size_t place = begin(to, DICT_ENTRIES, "label", 5), text = proto_begin(out, STRING);
 
-	if (where_number(show, value, &number)) {
-		while (number.labels && (label = where_label(NULL, &number, &at, &size))) {
-			if (labels.at != labels.begin)
-				view_out_text(&labels, "|");
-			view_out_put(&labels, label, size);
-		}
+	for (uint32_t i = 0; i < show->label_count; i++) {
+		const char *label = show->labels[i].text;
+
+		if (!view_label_matches(show, value, &show->labels[i]))
+			continue;
+		if (view_out_size(out) > text)
+			view_out_char(out, '|');
+		export_put_utf8(out, label, strlen(label));
 	}
-	place = begin(to, DICT_ENTRIES, "label", 5);
-	proto_text(to->out, STRING, labels.begin, view_out_size(&labels));
-	proto_end(to->out, place);
-	if (labels.failed)
-		to->out->failed = true;
-	view_out_free(&labels);
+	proto_end(out, text);
+	proto_end(out, place);
 }
 
 static void put_labelled(struct export_annotations *to, const struct view_show *show,
@@ -285,11 +277,28 @@ static void put_members(struct export_annotations *to, unsigned int field,
 	}
 }
 
+static void put_empty(struct export_annotations *to, const char *text)
+{
+	proto_bytes(to->out, STRING, text, 2);
+}
+
+static bool has_members(const struct view_show *show)
+{
+	for (uint32_t i = 0; i < show->part_count; i++) {
+		if (show->parts[i])
+			return true;
+	}
+	return false;
+}
+
 static void put_elements(struct export_annotations *to, const struct view_show *show,
 		const struct ctf_value *value)
 {
 	const struct ctf_value *element;
 	struct ctf_cursor cursor;
+
+	if (!value->count)
+		put_empty(to, "[]");
 
 	ctf_cursor_start(&cursor, value);
 	while ((element = ctf_cursor_next(&cursor))) {
@@ -316,7 +325,7 @@ static void put_variant(struct export_annotations *to, const struct view_show *s
 		put_null(to);
 	} else {
 		place = begin(to, DICT_ENTRIES, "selector", 8);
-		put_integer(to, selector->u, selector->type->is_signed, 10);
+		put_integer(to, selector->u, selector->type->is_signed);
 		proto_end(to->out, place);
 	}
 }
@@ -331,14 +340,17 @@ static void put_value(struct export_annotations *to, const struct view_show *sho
 	switch (show->kind) {
 	case VIEW_SHOW_NULL: put_null(to); break;
 	case VIEW_SHOW_BOOL: proto_number(to->out, BOOL, value->u != 0); break;
-	case VIEW_SHOW_INTEGER:
-		put_integer(to, value->u, value->type->is_signed, show->base);
-		break;
+	case VIEW_SHOW_INTEGER: put_integer(to, value->u, value->type->is_signed); break;
 	case VIEW_SHOW_FLOAT: proto_double(to->out, DOUBLE, value->f); break;
 	case VIEW_SHOW_INT128:
 	case VIEW_SHOW_FLOAT128: put_as_json(to, show, value); break;
 	case VIEW_SHOW_STRING: proto_text(to->out, STRING, value->text, (size_t)value->size); break;
-	case VIEW_SHOW_STRUCT: put_members(to, DICT_ENTRIES, show, value); break;
+	case VIEW_SHOW_STRUCT:
+		if (has_members(show))
+			put_members(to, DICT_ENTRIES, show, value);
+		else
+			put_empty(to, "{}");
+		break;
 	case VIEW_SHOW_LIST: put_elements(to, show->element, value); break;
 	case VIEW_SHOW_ENUM:
 	case VIEW_SHOW_BITMAP: put_labelled(to, show, value, companion); break;
@@ -355,13 +367,14 @@ static void put_plain_members(
 {
 	const struct ctf_value *member;
 	struct ctf_cursor cursor;
+	uint32_t index = 0;
 
 	ctf_cursor_start(&cursor, value);
 	while ((member = ctf_cursor_next(&cursor))) {
 		const char *name = member->member->name + (member->member->name[0] == '_');
 		size_t place;
 
-		if (member->member->hidden)
+		if (view_is_tag(value->type, index++))
 			continue;
 		place = begin(to, field, name, strlen(name));
 		put_plain(to, member);
@@ -369,27 +382,30 @@ static void put_plain_members(
 	}
 }
 
+/* The option of a variant that stands for no value. */
+static bool is_nothing(const struct ctf_value *option)
+{
+	return option->type->kind == CTF_STRUCT && !option->type->member_count &&
+			strcmp(option->member->name, "none") == 0;
+}
+
 static void put_plain_enum(struct export_annotations *to, const struct ctf_value *value)
 {
-	struct view_out labels = {0};
+	struct view_out *out = to->out;
+	size_t place = begin(to, DICT_ENTRIES, "label", 5), text = proto_begin(out, STRING);
 	const char *label;
 	uint32_t at = 0;
-	size_t place;
 
 	while ((label = ctf_value_label(value, &at))) {
-		if (labels.at != labels.begin)
-			view_out_text(&labels, "|");
-		view_out_put(&labels, label, strlen(label));
+		if (view_out_size(out) > text)
+			view_out_char(out, '|');
+		export_put_utf8(out, label, strlen(label));
 	}
-	place = begin(to, DICT_ENTRIES, "label", 5);
-	proto_text(to->out, STRING, labels.begin, view_out_size(&labels));
-	proto_end(to->out, place);
+	proto_end(out, text);
+	proto_end(out, place);
 	place = begin(to, DICT_ENTRIES, "value", 5);
-	put_integer(to, value->u, value->type->is_signed, value->type->base);
-	proto_end(to->out, place);
-	if (labels.failed)
-		to->out->failed = true;
-	view_out_free(&labels);
+	put_integer(to, value->u, value->type->is_signed);
+	proto_end(out, place);
 }
 
 static void put_plain(struct export_annotations *to, const struct ctf_value *value)
@@ -400,7 +416,10 @@ static void put_plain(struct export_annotations *to, const struct ctf_value *val
 	}
 	switch (value->type->kind) {
 	case CTF_INTEGER:
-		put_integer(to, value->u, value->type->is_signed, value->type->base);
+		if (value->type->bitmap && value->type->label_count)
+			put_plain_enum(to, value);
+		else
+			put_integer(to, value->u, value->type->is_signed);
 		break;
 	case CTF_FLOAT: proto_double(to->out, DOUBLE, value->f); break;
 	case CTF_ENUM:
@@ -410,8 +429,18 @@ static void put_plain(struct export_annotations *to, const struct ctf_value *val
 			put_plain_enum(to, value);
 		break;
 	case CTF_STRING: break; /* Is text. */
-	case CTF_STRUCT: put_plain_members(to, DICT_ENTRIES, value); break;
-	case CTF_VARIANT: put_plain(to, value + 1); break;
+	case CTF_STRUCT:
+		if (value->count)
+			put_plain_members(to, DICT_ENTRIES, value);
+		else
+			put_empty(to, "{}");
+		break;
+	case CTF_VARIANT:
+		if (is_nothing(value + 1))
+			put_null(to);
+		else
+			put_plain(to, value + 1);
+		break;
 	case CTF_ARRAY:
 	case CTF_SEQUENCE: put_elements(to, NULL, value); break;
 	}
@@ -460,6 +489,18 @@ static void put_scalar_node(struct export_annotations *to, const struct ctf_valu
 	}
 }
 
+/* Whether there is more than attributes below a node that stood before this place. */
+static bool has_children(const struct nodes *at, uint64_t depth)
+{
+	struct nodes nodes = *at;
+
+	for (; nodes.node && nodes.node[1].u > depth; advance(&nodes)) {
+		if (nodes.node[1].u == depth + 1 && nodes.node[3].u != NODE_ATTRIBUTES)
+			return true;
+	}
+	return false;
+}
+
 /* The node that stands here and all below it, which are taken off the list. */
 static void put_node(struct export_annotations *to, struct nodes *nodes, unsigned int field)
 {
@@ -469,6 +510,9 @@ static void put_node(struct export_annotations *to, struct nodes *nodes, unsigne
 	if (kind != NODE_STRUCT && kind != NODE_ARRAY)
 		put_scalar_node(to, node);
 	advance(nodes);
+	if (field == DICT_ENTRIES && (kind == NODE_STRUCT || kind == NODE_ARRAY) &&
+			!has_children(nodes, depth))
+		put_empty(to, kind == NODE_STRUCT ? "{}" : "[]");
 	while (nodes->node && nodes->node[1].u > depth) {
 		const struct ctf_value *child = nodes->node;
 		size_t place;

@@ -171,7 +171,11 @@ static int begin_slice(struct export *export, const struct ctf_item *item, struc
 		struct export_slice *slice, const struct pair_key *key)
 {
 	struct export_class *own = class->own;
-	struct pair_open open = {.ns = item->ns, .process = own->process, .thread = own->thread};
+	/* Names live as long as the trace is open. */
+	struct pair_open open = {.ns = item->ns,
+			.number = (uintptr_t)item->event->name,
+			.process = own->process,
+			.thread = own->thread};
 	struct pair_open above;
 	struct export_lanes *lanes;
 	int ret = 0;
@@ -187,6 +191,7 @@ static int begin_slice(struct export *export, const struct ctf_item *item, struc
 	if (!ret)
 		ret = pairs_begin(&export->pairs, slice->rule, key, &open);
 	slice->end = false;
+	slice->name = item->event->name;
 	slice->lane = open.scope;
 	slice->process = open.process;
 	slice->thread = own->thread;
@@ -208,6 +213,7 @@ static int end_slice(struct export *export, const struct ctf_item *item, struct 
 			lanes->first = open->scope;
 	}
 	slice->end = true;
+	slice->name = (const char *)(uintptr_t)open->number;
 	slice->lane = open->scope;
 	slice->process = open->process;
 	slice->thread = open->thread;

@@ -19,7 +19,8 @@ struct export_slice {
 	bool end;
 	bool nested;      /* It fits into the track of its thread: the only rule, and no key. */
 	uint32_t lane;    /* Else: begins that are open at a time have different ones. */
-	uint32_t process; /* Of the begin … */
+	const char *name; /* Of the begin … */
+	uint32_t process;
 	int64_t thread;
 };
 

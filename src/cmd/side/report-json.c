@@ -112,7 +112,7 @@ static void print_overview(struct json *json)
 	begin(json, "overview");
 	put_text(json, "dir", report->walk.options.dir);
 	put_number(json, "events", report->events);
-	put_number(json, "processes", report->who.keys.count);
+	put_number(json, "processes", report_process_count(report));
 	put_number(json, "traces", ctf_reader_trace_count(report->walk.reader));
 	if (timeline->started) {
 		put_time(json, "begin", report->first_ns);
@@ -143,6 +143,8 @@ static void print_processes(struct json *json)
 		const struct report_process *process =
 				i < report->process_room ? &report->processes[i] : &nothing;
 
+		if (!report_is_process(report, i))
+			continue;
 		begin(json, "process");
 		put_process(json, i);
 		put_number(json, "events", process->events);

@@ -62,12 +62,21 @@ static void put_blanks(struct view_out *out, size_t count)
 		view_out_char(out, ' ');
 }
 
+static void end_line(struct view_out *out)
+{
+	while (out->at > out->begin && out->at[-1] == ' ')
+		out->at--;
+	view_out_char(out, '\n');
+}
+
 static void put_cell(const struct table *table, struct view_out *out, unsigned int column,
 		const char *text, size_t width, bool title)
 {
 	const struct table_column *how = &table->columns[column];
 	size_t blanks = width - width_of(text);
-	const char *colour = !table->colour ? NULL : title ? VIEW_COLOUR_TIME : how->colour;
+	const char *colour = !table->colour || !*text ? NULL
+			: title                       ? VIEW_COLOUR_TIME
+						      : how->colour;
 
 	if (column)
 		view_out_text(out, "  ");
@@ -96,13 +105,13 @@ void table_print(struct table *table, struct view_out *out)
 	}
 	for (unsigned int i = 0; widths && i < table->count; i++)
 		put_cell(table, out, i, table->columns[i].title, widths[i], true);
-	view_out_char(out, '\n');
+	end_line(out);
 	for (size_t i = 0; widths && i < table->used; i++) {
 		unsigned int column = (unsigned int)(i % table->count);
 
 		put_cell(table, out, column, table->cells[i], widths[column], false);
 		if (column + 1 == table->count)
-			view_out_char(out, '\n');
+			end_line(out);
 	}
 	if (!widths || table->failed)
 		out->failed = true;

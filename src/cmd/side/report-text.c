@@ -147,7 +147,7 @@ static void print_overview(struct text *text)
 	const struct report *report = text->report;
 	uint64_t lost = report_lost(report);
 	char number[SAY_NUMBER_MAX], other[SAY_NUMBER_MAX], printable[4096];
-	uint32_t processes = report->who.keys.count;
+	uint32_t processes = report_process_count(report);
 
 	begin_section(text);
 	print(text, "%s%s%s: %s event%s of %u process%s", colour(text, VIEW_COLOUR_NUMBER),
@@ -155,7 +155,7 @@ static void print_overview(struct text *text)
 			colour(text, VIEW_COLOUR_END), say_number(report->events, number),
 			report->events == 1 ? "" : "s", processes, processes == 1 ? "" : "es");
 	if (report->timeline.started) {
-		double duration = (double)report->last_ns - (double)report->first_ns;
+		double duration = (double)(report->last_ns - report->first_ns);
 
 		print(text, " in %s", duration_text(duration, number));
 		if (duration > 0)
@@ -210,17 +210,21 @@ static void print_processes(struct text *text)
 	};
 	const struct report *report = text->report;
 	struct table table = {columns, 5, report->colour, NULL, 0, 0, false};
-	uint32_t count = report->who.keys.count, shown = rows_shown(report, count);
+	uint32_t count = report_process_count(report), shown = rows_shown(report, count),
+		 left = shown;
 	char cell[SAY_NUMBER_MAX], name[512];
 
 	if (!count)
 		return;
 	begin_section(text);
-	for (uint32_t i = 0; i < shown; i++) {
+	for (uint32_t i = 0; left; i++) {
 		struct report_process nothing = {0};
 		const struct report_process *process =
 				i < report->process_room ? &report->processes[i] : &nothing;
 
+		if (!report_is_process(report, i))
+			continue;
+		left--;
 		who_text(&report->who, i, name, sizeof(name));
 		table_put(&table, name);
 		table_put(&table, say_number(process->events, cell));

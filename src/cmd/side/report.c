@@ -387,9 +387,26 @@ uint32_t *report_loss_order(const struct report *report, uint32_t *count)
 	return order;
 }
 
+/* A trace of several processes loses events of none of them in particular. */
+bool report_is_process(const struct report *report, uint32_t number)
+{
+	return report->who.processes[number].pid >= 0 ||
+			(number < report->process_room && report->processes[number].events);
+}
+
+uint32_t report_process_count(const struct report *report)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < report->who.keys.count; i++)
+		count += report_is_process(report, i);
+	return count;
+}
+
 double report_rate(const struct report *report, uint64_t count)
 {
 	if (!report->timeline.started || report->last_ns <= report->first_ns)
 		return -1;
-	return (double)count * 1e9 / ((double)report->last_ns - (double)report->first_ns);
+	return (double)count * 1e9 /
+			(double)((uint64_t)report->last_ns - (uint64_t)report->first_ns);
 }

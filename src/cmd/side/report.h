@@ -220,6 +220,8 @@ uint32_t *report_caller_order(const struct report *report, uint32_t *count);
 uint32_t *report_loss_order(const struct report *report, uint32_t *count);
 uint64_t report_process_lost(const struct report_process *process);
 uint64_t report_lost(const struct report *report);
+bool report_is_process(const struct report *report, uint32_t number);
+uint32_t report_process_count(const struct report *report);
 /* Events a second; negative when there is no time between the first and the last. */
 double report_rate(const struct report *report, uint64_t count);
 

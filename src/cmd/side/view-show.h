@@ -79,6 +79,16 @@ void view_side_value(struct view_sink *sink, const struct view_show *show,
 void view_side_fields(struct view_sink *sink, const struct view_event *event,
 		const struct ctf_value *fields);
 
+/*
+ * Whether an enumeration or bitmap shows this label of its own for the value, which is the inner one
+ * of a wrapped value.
+ */
+bool view_label_matches(const struct view_show *show, const struct ctf_value *value,
+		const struct view_label *label);
+
+/* Whether a member of plain CTF only serves the next one, and is not shown. */
+bool view_is_tag(const struct ctf_type *structure, uint32_t index);
+
 /* A list of nodes (section 7 of docs/spec/recording.md). */
 void view_dynamic_value(struct view_sink *sink, const struct ctf_value *nodes);
 

@@ -331,6 +331,17 @@ static bool bitmap_matches(const struct view_show *show, const struct ctf_value 
 	return false;
 }
 
+bool view_label_matches(const struct view_show *show, const struct ctf_value *value,
+		const struct view_label *label)
+{
+	struct visit_value number;
+
+	if (show->kind == VIEW_SHOW_BITMAP)
+		return bitmap_matches(show, value, label);
+	number = number_of(show->element, value);
+	return label_matches(label, &number);
+}
+
 static void show_bitmap(struct view_sink *sink, const struct view_show *show,
 		const struct ctf_value *value, const struct ctf_value *companion)
 {
@@ -494,7 +505,7 @@ static bool is_inside(const char *name, const char *prefix, const char *middle, 
  * The tag of what the application may not have said (`__x_tag` before `_x`, section 2 of
  * docs/spec/recording.md): it only serves its neighbour.
  */
-static bool is_tag(const struct ctf_type *structure, uint32_t index)
+bool view_is_tag(const struct ctf_type *structure, uint32_t index)
 {
 	const struct ctf_member *tag = &structure->members[index], *next = tag + 1;
 
@@ -511,7 +522,7 @@ static void plain_struct(struct view_sink *sink, const struct ctf_value *value)
 	for (uint32_t i = 0; i < value->count; i++, inner += inner->span) {
 		const char *name = inner->member->name + (inner->member->name[0] == '_');
 
-		if (is_tag(value->type, i))
+		if (view_is_tag(value->type, i))
 			continue;
 		sink->ops->member(sink, shown++, name, strlen(name), 1);
 		view_plain_value(sink, inner);

@@ -36,7 +36,7 @@ static const char *show_label(
 {
 	while (*at < show->label_count) {
 		const struct view_label *label = &show->labels[(*at)++];
-		bool matches;
+		bool wide = show->element->kind == VIEW_SHOW_INT128, matches;
 
 		if (show->kind == VIEW_SHOW_BITMAP)
 			matches = label->begin <= label->end && label->begin < 64 &&
@@ -44,7 +44,8 @@ static const char *show_label(
 								 << (label->end < 63 ? 63 - label->end
 										     : 0);
 		else
-			matches = !(value->is_unsigned && value->u > INT64_MAX) &&
+			/* SIDE compares as signed 64 bits, what is wider not at all. */
+			matches = !(wide && value->is_unsigned && value->u > INT64_MAX) &&
 					(int64_t)label->begin <= value->s &&
 					value->s <= (int64_t)label->end;
 		if (matches)
@@ -166,19 +167,6 @@ static bool show_scalar(const struct view_show *show, const struct ctf_value *fr
 		return true;
 	default: return false;
 	}
-}
-
-bool where_number(const struct view_show *show, const struct ctf_value *value,
-		struct filter_value *number)
-{
-	*number = (struct filter_value){0};
-	return show_scalar(show, value, number);
-}
-
-bool where_plain_number(const struct ctf_value *value, struct filter_value *number)
-{
-	*number = (struct filter_value){0};
-	return plain_scalar(value, number);
 }
 
 /* ---- field classes ---- */

@@ -16,7 +16,6 @@
 #include "filter/filter.h"
 
 struct view_event;
-struct view_show;
 
 struct where {
 	void *program;
@@ -44,11 +43,6 @@ bool where_matches(const struct where_bound *bound, const struct ctf_item *item)
 bool where_evaluate(const struct where_bound *bound, const struct ctf_item *item,
 		struct filter_value *value);
 
-/* The value of a scalar with its labels. False: it is none. */
-bool where_number(const struct view_show *show, const struct ctf_value *value,
-		struct filter_value *number);
-/* The same by the field class. */
-bool where_plain_number(const struct ctf_value *value, struct filter_value *number);
 /* Labels of the value of an enumeration; as filter_loader's. */
 const char *where_label(
 		void *nothing, const struct filter_value *value, uint32_t *at, size_t *size);

@@ -1,0 +1,367 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""`side export` to tables, JSON lines and CTF: what other readers find in them is what went in.
+
+What went in is `side view --json` (which tests/ctf and tests/roundtrip compare with Babeltrace), and
+Babeltrace itself for CTF.
+"""
+import csv
+import filecmp
+import io
+import shutil
+import stat
+
+from harness import *
+import synthetic
+
+SAMPLE, CHANNELS = os.environ["CTF_SAMPLE"], os.environ["CTF_CHANNELS"]
+CTF2_READER = os.environ["CTF2_READER"]
+BABELTRACE = shutil.which("babeltrace2")
+work = tempfile.TemporaryDirectory()
+
+
+def path(*names):
+    return os.path.join(work.name, *names)
+
+
+def run(*command):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False,
+                          env=environment(TZ="UTC"))
+    equal(done.returncode, 0, f"{command}: {done.stderr}")
+    return done.stdout
+
+
+# Every SIDE type; channels with contexts of all kinds; a foreign trace with losses.
+run(SAMPLE, "write", path("sample"))
+run(CHANNELS, path("channels"), "1", "0")
+run(CHANNELS, path("packed"), "2", "3")
+synthetic.make(path("synthetic"))
+TRACES = ["sample", "channels", "packed", "synthetic"]
+
+
+def viewed(trace, *args):
+    result = side("view", "--json", "-q", *args, trace if os.path.isabs(trace) else path(trace))
+    equal((result.status, result.err), (0, ""), trace)
+    return result.out
+
+
+def events(trace, *args):
+    return [line for line in json_lines(viewed(trace, *args)) if line["type"] == "event"]
+
+
+def export(trace, to, *args, status=0, err=""):
+    result = side("export", path(trace), "--to", to, *args, text=False)
+    equal((result.status, result.err.decode()), (status, err), f"{trace} {to} {args}")
+    return result.out
+
+
+# ---- JSON lines ----
+
+def test_jsonl():
+    for trace in TRACES:
+        equal(export(trace, "jsonl", "-q").decode(), viewed(trace), trace)
+    out = path("lines.jsonl")
+    equal(export("synthetic", "jsonl", "-q", "-o", out, "-e", "db", "--where", "id > 100"), b"")
+    with open(out, encoding="utf-8") as file:
+        lines = [json.loads(line) for line in file]
+    wanted = [line for line in json_lines(viewed("synthetic"))
+              if line["type"] != "event" or line["event"].startswith("db:") and line["fields"]["id"] > 100]
+    equal(lines, wanted)
+    true(len(lines) > 1000, len(lines))
+    equal(os.listdir(work.name).count("lines.jsonl.partial"), 0)
+
+
+# ---- tables ----
+
+def table(data):
+    """RFC 4180: each line ends with CR LF; a title line; all lines have as many cells."""
+    text = data.decode("utf-8")
+    true(text.endswith("\r\n"), text[-20:])
+    equal(text.replace("\r\n", "").count("\r"), 0)
+    rows = list(csv.reader(io.StringIO(text, newline=""), strict=True))
+    equal({len(row) for row in rows}, {len(rows[0])})
+    return [dict(zip(rows[0], row)) for row in rows[1:]]
+
+
+def test_csv_of_all_events():
+    for trace in TRACES:
+        wanted = events(trace)
+        rows = table(export(trace, "csv", "-q"))
+        equal(len(rows), len(wanted), trace)
+        for row, event in zip(rows, wanted):
+            equal((int(row["ns"]), row["time"], row["event"]), (event["ns"], event["time"], event["event"]))
+            equal(row["cpu"], str(event.get("cpu", "")))
+            equal(row["loglevel"], str(event.get("loglevel", event.get("loglevel_value", ""))))
+            context = {**event.get("stream_context", {}), **event.get("context", {})}
+            equal(json.loads(row["context"]) if row["context"] else {}, context, row["event"])
+            fields = dict(event["fields"])
+            if "variadic" in event:
+                fields["(variadic)"] = event["variadic"]
+            equal(json.loads(row["fields"]), fields, row["event"])
+            if trace == "synthetic":
+                equal((row["hostname"], row["procname"], int(row["vpid"]), int(row["vtid"])),
+                      (event["hostname"], context["procname"], context["vpid"], context["vtid"]))
+
+
+def cells_of(name, value, cells, row):
+    """What the cells of a field must be, by its JSON; the shape of a structure is seen in the titles."""
+    if isinstance(value, dict) and set(value) == {"labels", "value"} and name + ".label" in row:
+        cells[name + ".label"] = "|".join(value["labels"])
+        value = value["value"]
+    if isinstance(value, dict) and name not in row:
+        for member, inner in value.items():
+            cells_of(f"{name}.{member}", inner, cells, row)
+    elif value is None:
+        cells[name] = ""
+    elif isinstance(value, bool):
+        cells[name] = "true" if value else "false"
+    elif isinstance(value, (dict, list)):
+        cells[name] = value
+    else:
+        cells[name] = value if isinstance(value, str) else json.dumps(value)
+
+
+def equal_rows(trace, folder):
+    by_event = {}
+    for event in events(trace):
+        by_event.setdefault(event["event"], []).append(event)
+    files = {}
+    for file in os.listdir(folder):  # What has other contexts in another channel has a file of its own.
+        files.setdefault(re.sub(r"(-\d+)?\.csv$", "", file), []).append(file)
+    equal(len(files), len(by_event), folder)
+    for name, wanted in by_event.items():
+        rows = []
+        for file in files["".join(c if c.isascii() and (c.isalnum() or c in ":._+-") else "_" for c in name)]:
+            with open(os.path.join(folder, file), "rb") as opened:
+                rows += table(opened.read())
+        rows.sort(key=lambda row: int(row["ns"]))
+        equal(len(rows), len(wanted), name)
+        for row, event in zip(rows, wanted):
+            equal(int(row.pop("ns")), event["ns"])
+            for column in ("time", "hostname", "procname", "vpid", "vtid", "cpu"):
+                row.pop(column)
+            cells = {}
+            for scope in ("stream_context", "context"):
+                for member, value in event.get(scope, {}).items():
+                    cells_of("ctx." + member, value, cells, row)
+            for member, value in event["fields"].items():
+                cells_of(member, value, cells, row)
+            if "variadic" in event:
+                cells["(variadic)"] = event["variadic"]
+            equal(sorted(row), sorted(cells), name)
+            for column, cell in cells.items():
+                got = row[column]
+                if isinstance(cell, (dict, list)) or "dynamic" in name:  # JSON, also of a text.
+                    got = json.loads(got)
+                    cell = None if cell == "" else cell
+                    if isinstance(cell, str) and not isinstance(got, str):
+                        got = json.dumps(got)
+                equal(got, cell, f"{name} {column}")
+
+
+def test_csv_of_each_event():
+    for trace in TRACES:
+        folder = path("tables-" + trace) + "/"
+        equal(export(trace, "csv", "-q", "-o", folder), b"")
+        equal_rows(trace, folder)
+        # Nothing is overwritten.
+        again = side("export", path(trace), "-q", "--to", "csv", "-o", folder)
+        equal((again.status, again.out), (1, ""))
+        contains(again.err, "File exists")
+
+
+def test_csv_says_losses():
+    result = side("export", path("channels"), "--to", "csv", "-o", path("channels.csv"))
+    equal((result.status, result.out), (0, ""))
+    contains(result.err, "lost while recording")
+
+
+# ---- CTF ----
+
+def one_trace(folder):
+    (name,) = os.listdir(folder)
+    return os.path.join(folder, name)
+
+
+def babeltrace(trace):
+    return run(BABELTRACE, "--clock-gmt", "--clock-date", "--names=payload,context,header", "--no-delta", trace) \
+        if BABELTRACE else None
+
+
+def same_metadata_but_identity(one, other):
+    def lines(trace):
+        with open(os.path.join(trace, "metadata"), encoding="utf-8") as file:
+            return [line for line in file if "uuid" not in line]
+    return lines(one) == lines(other)
+
+
+def test_ctf1():
+    for trace in ("sample", "channels"):
+        out = path("ctf1-" + trace)
+        equal(export(trace, "ctf1", "-o", out), b"")
+        copy = one_trace(out)
+        equal(viewed(out), viewed(trace), trace)
+        if BABELTRACE:
+            equal(babeltrace(copy), babeltrace(path(trace)), trace)
+
+
+def plain(field):
+    """A field of bt2 without bt2, which cannot print enumerations that have no label."""
+    if hasattr(field, "items"):
+        return {str(name): plain(inner) for name, inner in field.items()}
+    if isinstance(field, (int, float, str)) or not hasattr(field, "__iter__"):
+        return float(field) if "Real" in type(field).__name__ else int(field) if hasattr(field, "__int__") else str(field)
+    return str(field) if "String" in type(field).__name__ else [plain(inner) for inner in field]
+
+
+def test_ctf1_of_a_foreign_trace():
+    out = path("ctf1-synthetic")
+    equal(export("synthetic", "ctf1", "-o", out), b"")
+    equal(sorted(os.listdir(out)), ["one", "two"])
+    if not BABELTRACE:
+        return
+    import bt2
+    for name in ("one", "two"):
+        def read(folder):
+            found, lost = [], 0
+            for message in bt2.TraceCollectionMessageIterator(os.path.join(folder, name)):
+                if type(message) is bt2._EventMessageConst:
+                    event = message.event
+                    found.append((message.default_clock_snapshot.ns_from_origin, event.name,
+                                  plain(event.common_context_field), plain(event.payload_field)))
+                elif type(message) is bt2._DiscardedEventsMessageConst:
+                    lost += message.count
+            return found, lost
+        (got, lost), (wanted, missing) = read(out), read(path("synthetic"))
+        equal(lost, missing, name)
+        equal(len(got), len(wanted), name)
+        for one, other in zip(got, wanted):
+            equal(one, other, name)
+
+
+def test_ctf2():
+    for trace in ("sample", "channels"):
+        out = path("ctf2-" + trace)
+        equal(export(trace, "ctf2", "-o", out), b"")
+        copy = one_trace(out)
+        equal(viewed(out), viewed(trace), trace)
+        with open(os.path.join(copy, "metadata"), "rb") as file:
+            equal(file.read(1), b"\x1e")
+        contexts = ["--contexts"] if trace == "channels" else []
+        read = run(sys.executable, CTF2_READER, copy, *contexts).splitlines()
+        ours = run(SAMPLE, "read-contexts" if contexts else "read", copy).splitlines()
+        equal(read, ours, trace)
+        equal(len(read), len([e for e in json_lines(viewed(trace)) if e["type"] in ("event", "lost")]))
+
+
+def test_ctf2_and_back():
+    """CTF 2 (compressed) to CTF 1.8, which needs names for what CTF 2 says by place and range."""
+    out = path("back-channels")
+    equal(export("packed", "ctf1", "-o", out), b"")
+    equal(viewed(out), viewed("packed"))
+    if BABELTRACE:
+        equal(babeltrace(one_trace(out)), babeltrace(path("channels")))
+    run(SAMPLE, "write2", path("sample2"))
+    out = path("back-sample")
+    equal(export("sample2", "ctf1", "-o", out), b"")
+    equal(viewed(out), viewed("sample"))
+    if BABELTRACE:
+        def lines(trace):  # Bits and truth values are integers in one, enumerations in the other.
+            return [line.split(":")[:3] for line in babeltrace(trace).splitlines()]
+        equal(lines(one_trace(out)), lines(path("sample")))
+
+
+def test_ctf_of_some_events():
+    """Records that are left out must not take the time of those behind them away."""
+    for to in ("ctf1", "ctf2"):
+        out = path("some-" + to)
+        export("synthetic", to, "-o", out, "-e", "fn:*", "--where", "depth < 3 || $ctx.vpid == 200")
+        wanted = [e for e in events("synthetic", "-e", "fn:*")
+                  if e["fields"]["depth"] < 3 or e["stream_context"]["vpid"] == 200]
+        got = events(out)
+        equal([(e["ns"], e["event"], e["fields"], e["stream_context"], e["cpu"]) for e in got],
+              [(e["ns"], e["event"], e["fields"], e["stream_context"], e["cpu"]) for e in wanted])
+        true(100 < len(wanted) < len(events("synthetic")) / 2, len(wanted))
+
+
+def test_ctf_keeps_what_it_can():
+    """A damaged trace is copied as far as it can be read, and that is said."""
+    shutil.copytree(path("synthetic"), path("torn"))
+    stream = path("torn", "one", "stream_1")
+    os.truncate(stream, os.path.getsize(stream) - 30)
+    result = side("export", path("torn"), "--to", "ctf1", "-o", path("torn-ctf1"))
+    equal((result.status, result.out), (1, ""))
+    contains(result.err, "stream_1")
+    before = side("view", "--json", "-q", path("torn"))
+    equal(len(events(path("torn-ctf1"))), before.out.count('"type":"event"'))
+
+
+def test_ctf_refuses_what_it_cannot():
+    shutil.copytree(path("synthetic"), path("aligned"))
+    metadata = path("aligned", "one", "metadata")
+    with open(metadata, encoding="utf-8") as file:
+        text = file.read()
+    with open(metadata, "w", encoding="utf-8") as file:
+        file.write(text.replace("u8 _depth;", "integer { size = 32; align = 32; signed = false; } _depth;"))
+    result = side("export", path("aligned"), "--to", "ctf1", "-o", path("aligned-ctf1"))
+    equal((result.status, result.out), (1, ""))
+    contains(result.err, "fn:enter")
+    contains(result.err, "aligned to more than a byte")
+    contains(result.err, "leave it out")
+
+
+# ---- the command line ----
+
+def test_files():
+    out = path("out.csv")
+    export("sample", "csv", "-o", out)
+    size = os.path.getsize(out)
+    export("sample", "csv", "-o", out)  # A file of before is replaced, as a whole.
+    equal(os.path.getsize(out), size)
+    equal([name for name in os.listdir(work.name) if name.endswith(".partial")], [])
+    fifo = path("fifo")
+    os.mkfifo(fifo)
+    with subprocess.Popen([SIDE, "export", path("sample"), "--to", "csv", "-o", fifo]) as writer:
+        with open(fifo, "rb") as file:
+            data = file.read()
+        equal(writer.wait(), 0)
+    with open(out, "rb") as file:
+        equal(data, file.read())
+    true(stat.S_ISFIFO(os.stat(fifo).st_mode), "the pipe was replaced")
+    equal(export("sample", "csv", "-o", "-"), data)
+
+
+def test_a_failure_leaves_nothing():
+    for to in ("perfetto", "chrome", "csv", "jsonl"):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([SIDE, "export", path("synthetic"), "--to", to], stdout=full,
+                                  stderr=subprocess.PIPE, text=True)
+        equal(done.returncode, 1, to)
+        contains(done.stderr, "No space left", to)
+        missing = side("export", path("sample"), "--to", to, "-o", path("nowhere", "x"))
+        equal((missing.status, missing.out), (1, ""))
+        contains(missing.err, "No such file")
+    equal(os.path.exists(path("nowhere")), False)
+
+
+def test_mistakes():
+    def refused(*args, says, status=2):
+        result = side("export", *args)
+        equal((result.status, result.out), (status, ""), str(args))
+        contains(result.err, says)
+
+    trace = path("sample")
+    refused(says="no trace to export")
+    refused(trace, "--to", "pdf", says="perfetto, chrome, csv, jsonl, ctf1 or ctf2")
+    refused(trace, "--to", "csv", "--pair", "a", "b", says="no")
+    refused(trace, "--to", "ctf1", says="add `-o DIR`")
+    refused(trace, "--to", "ctf2", "-o", path("sample"), says="not there yet", status=1)
+    refused(trace, "--key", "x", says="without `--pair`")
+    refused(trace, "--where", "x >", "-o", path("x"), says="`--where`")
+    refused("/nowhere", "-o", path("x"), says="No such file", status=1)
+    terminal = side_on_terminal("export", trace)
+    equal((terminal.status, terminal.out), (2, ""))
+    equal(os.path.exists(path("x")), False)
+
+
+run_tests(globals())

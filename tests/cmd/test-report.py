@@ -1,0 +1,385 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""`side report`: each figure against one that is computed here from what Babeltrace reads."""
+import math
+from collections import Counter, defaultdict
+
+from harness import *
+import synthetic
+
+TALKER = os.environ["TALKER"]
+work = tempfile.TemporaryDirectory()
+TRACE = os.path.join(work.name, "synthetic")
+LOST = synthetic.make(TRACE)
+
+
+class Event:
+    def __init__(self, message):
+        event = message.event
+        self.ns = message.default_clock_snapshot.ns_from_origin
+        self.name = event.name
+        self.fields = {str(k): v for k, v in event.payload_field.items()}
+        context = event.common_context_field or {}
+        self.pid, self.tid = int(context["vpid"]), int(context["vtid"])
+        self.procname, self.ip = str(context["procname"]), int(context["ip"])
+        self.host = str(event.stream.trace.environment["hostname"])
+        self.cpu = int(event.packet.context_field["cpu_id"])
+        self.process = (self.host, self.pid)
+
+
+def read(path):
+    import bt2
+    events, lost = [], Counter()
+    for message in bt2.TraceCollectionMessageIterator(path):
+        if type(message) is bt2._EventMessageConst:
+            events.append(Event(message))
+        elif type(message) is bt2._DiscardedEventsMessageConst:
+            lost[str(message.stream.trace.environment["hostname"])] += message.count
+    return events, lost
+
+
+try:
+    EVENTS, DISCARDED = read(TRACE)
+except ImportError as error:
+    print(f"SKIPPED: no figures to compare with: {error} (Debian: python3-bt2)")
+    sys.exit(77)
+
+
+def report(*args, trace=TRACE, status=0):
+    result = side("report", "--json", trace, *args)
+    equal((result.status, result.err), (status, ""), str(args))
+    lines = defaultdict(list)
+    for line in json_lines(result.out):
+        lines[line["type"]].append(line)
+    return lines
+
+
+def near(got, wanted, what, relative=1e-12):
+    true(math.isclose(got, wanted, rel_tol=relative, abs_tol=1e-9), f"{what}: got {got}, wanted {wanted}")
+
+
+def buckets_of(values):
+    """As the page says: below 0, 0, 1, [2, 4), [4, 8), …"""
+    count = Counter()
+    for value in values:
+        if value < 0:
+            count[(None, 0)] += 1
+        elif int(value) == 0:
+            count[(0, 1)] += 1
+        else:
+            bits = int(value).bit_length()
+            count[(1 << (bits - 1), 1 << bits if bits < 64 else None)] += 1
+    return count
+
+
+def equal_buckets(line, values, what):
+    got = {(bucket.get("begin"), bucket.get("end")): bucket["count"] for bucket in line["buckets"]}
+    equal(got, dict(buckets_of(values)), what)
+
+
+def test_overview():
+    lines = report()
+    (overview,) = lines["overview"]
+    first, last = EVENTS[0].ns, EVENTS[-1].ns
+    equal(overview["events"], len(EVENTS))
+    equal((overview["begin_ns"], overview["end_ns"], overview["duration_ns"]), (first, last, last - first))
+    near(overview["rate"], len(EVENTS) * 1e9 / (last - first), "rate")
+    equal(overview["processes"], len({event.process for event in EVENTS}))
+    equal((overview["traces"], overview["damaged"], overview["untimed"]), (2, False, 0))
+    equal(overview["lost"], sum(DISCARDED.values()))
+    equal(sum(DISCARDED.values()), sum(map(sum, LOST)), "what was put in")
+    true(overview["lost"] > 0, "nothing was lost")
+    timeline = overview["timeline"]
+    bins = Counter((event.ns - timeline["begin_ns"]) // timeline["width_ns"] for event in EVENTS)
+    equal(timeline["counts"], [bins[i] for i in range(max(bins) + 1)])
+    true(32 < len(timeline["counts"]) <= 64, timeline)
+
+
+def test_processes_and_counts():
+    lines = report()
+    got = {(line["hostname"], line["vpid"]): (line["procname"], line["events"]) for line in lines["process"]}
+    wanted = Counter(event.process for event in EVENTS)
+    names = {event.process: event.procname for event in EVENTS}
+    equal(got, {process: (names[process], count) for process, count in wanted.items()})
+    # Losses are of a whole trace here: the packets do not say of which process they are.
+    equal({line["event"]: line["count"] for line in lines["count"]},
+          dict(Counter(event.name for event in EVENTS)))
+    counts = [line["count"] for line in lines["count"]]
+    equal(counts, sorted(counts, reverse=True))
+    span = EVENTS[-1].ns - EVENTS[0].ns
+    for line in lines["count"]:
+        times = [event.ns for event in EVENTS if event.name == line["event"]]
+        equal((line["begin_ns"], line["end_ns"]), (times[0], times[-1]), line["event"])
+        near(line["rate"], len(times) * 1e9 / span, line["event"])
+    equal(len(report("-n", "2")["count"]), 2)
+
+
+def test_groups():
+    def groups(by, key):
+        got = Counter()
+        for line in report("--by", by)["count"]:
+            got[(line["event"], line["by"])] += line["count"]
+        equal(got, Counter((event.name, key(event)) for event in EVENTS), by)
+
+    groups("event", lambda e: e.name)
+    groups("cpu", lambda e: e.cpu)
+    groups("process", lambda e: f"{e.procname}:{e.pid}")
+    groups("thread", lambda e: f"{e.procname}:{e.pid} thread {e.tid}")
+    groups("$ctx.procname", lambda e: e.procname)
+    groups("$ctx.vtid % 3", lambda e: e.tid % 3)
+    states = {0: "idle", 1: "busy", 2: "busy", 3: "busy"}
+    groups("state", lambda e: None if e.name != "app:value"
+           else states.get(int(e.fields["state"]), int(e.fields["state"])))
+    groups("query", lambda e: str(e.fields["query"]) if e.name == "db:begin" else None)
+
+
+def test_selection():
+    wanted = [event for event in EVENTS if event.name.startswith("db:")]
+    equal(report("-e", "db")["overview"][0]["events"], len(wanted))
+    wanted = [event for event in EVENTS if event.name == "db:end" and int(event.fields["rows"]) > 500]
+    equal(report("--where", "rows > 500")["overview"][0]["events"], len(wanted))
+    wanted = [event for event in EVENTS if event.pid == 200 or event.name == "app:tick"]
+    equal(report("--where", "$ctx.vpid == 200")["overview"][0]["events"],
+          len([event for event in EVENTS if event.pid == 200]))
+    nothing = report("--where", "rows > 100000")
+    equal((nothing["overview"][0]["events"], "rate" in nothing["overview"][0], nothing["count"]), (0, False, []))
+
+
+def test_histograms():
+    def histogram(expression, values, **more):
+        (line,) = report("--histogram", expression)["histogram"]
+        equal((line["value"], line["count"]), (expression, len(values)))
+        equal((line["min"], line["max"]), (min(values), max(values)), expression)
+        near(line["mean"], math.fsum(values) / len(values), expression, **more)
+        equal_buckets(line, values, expression)
+
+    histogram("rows", [int(e.fields["rows"]) for e in EVENTS if e.name == "db:end"])
+    numbers = [int(e.fields["number"]) for e in EVENTS if e.name == "app:value"]
+    histogram("number", numbers, relative=1e-9)
+    histogram("inner.a", [int(e.fields["inner"]["a"]) for e in EVENTS if e.name == "app:value"], relative=1e-9)
+    histogram("real", [float(e.fields["real"]) for e in EVENTS if e.name == "app:value"], relative=1e-9)
+    histogram("id & 15", [int(e.fields["id"]) & 15 for e in EVENTS if e.name.startswith("db:")])
+    histogram("len(list)", [len(e.fields["list"]) for e in EVENTS if e.name == "app:value"])
+    lines = report("--histogram", "rows", "--histogram", "depth", "--by", "cpu")["histogram"]
+    got = {(line["value"], line["by"]): line["count"] for line in lines}
+    equal(got, dict(Counter((value, e.cpu) for e in EVENTS for value in ("rows", "depth") if value in e.fields)))
+
+
+def pairs(begin, end, key, process=lambda e: e.process):
+    """What the page says: an end closes the latest open begin of its key."""
+    durations, unfinished, unbegun = [], 0, 0
+    stacks = defaultdict(list)
+    for number, event in enumerate(EVENTS):
+        stack = stacks[(process(event), key(event))] if event.name in (begin, end) else None
+        if event.name == end:
+            if stack:
+                start = stack.pop()
+                durations.append((event.ns - EVENTS[start].ns, start, number))
+            else:
+                unbegun += 1
+        if event.name == begin:
+            stack.append(number)
+    unfinished = sum(map(len, stacks.values()))
+    return durations, unfinished, unbegun
+
+
+def equal_durations(line, values, what):
+    values = sorted(values)
+    equal((line["count"], line["min_ns"], line["max_ns"]), (len(values), values[0], values[-1]), what)
+    near(line["mean_ns"], sum(values) / len(values), what)
+    for name, part in (("p50_ns", 0.5), ("p90_ns", 0.9), ("p99_ns", 0.99), ("p99_9_ns", 0.999)):
+        exact = values[max(0, math.ceil(round(len(values) * part, 9)) - 1)]
+        true(abs(line[name] - exact) <= exact / 512 + (exact >= 512), f"{what} {name}: {line[name]}, exactly {exact}")
+    equal_buckets(line, values, what)
+
+
+def test_pairs():
+    def compare(begin, end, args, key, **more):
+        lines = report("--pair", begin, end, *args)
+        durations, unfinished, unbegun = pairs(begin, end, key, **more)
+        true(len(durations) > 100, f"{len(durations)} pairs of {begin}")
+        equal_durations(lines["durations"][0], [d for d, _, _ in durations], f"{begin} {args}")
+        (pair,) = lines["pair"]
+        equal((pair["begin"], pair["end"], pair["unfinished"], pair["not_begun"], pair["without_key"]),
+              (begin, end, unfinished, unbegun, 0), str(args))
+
+    compare("fn:enter", "fn:leave", [], lambda e: e.tid)
+    compare("db:begin", "db:end", ["--key", "id"], lambda e: int(e.fields["id"]))
+    compare("db:begin", "db:end", ["--key", "id", "--across"], lambda e: int(e.fields["id"]), process=lambda e: 0)
+    compare("db:begin", "db:end", ["--key", "$ctx.procname"], lambda e: e.procname)
+    compare("db:begin", "db:end", ["--key", "$ctx.procname", "--across"], lambda e: e.procname, process=lambda e: 0)
+    compare("app:tick", "app:tick", ["--key", "1"], lambda e: 1)
+
+
+def test_several_pairs_by_group():
+    lines = report("--pair", "fn:enter", "fn:leave", "--pair", "app:tick", "app:tick", "--by", "process")
+    wanted = defaultdict(list)
+    for begin, end in (("fn:enter", "fn:leave"), ("app:tick", "app:tick")):
+        for duration, start, _ in pairs(begin, end, lambda e: e.tid)[0]:
+            wanted[(begin, f"{EVENTS[start].procname}:{EVENTS[start].pid}")].append(duration)
+    got = defaultdict(list)
+    for line in lines["durations"]:
+        got[(line["begin"], line["by"])].append(line)
+    equal(sorted(got), sorted(wanted))
+    # Two hosts have a process of the same name and number: they are two lines.
+    equal(sum(line["count"] for line in lines["durations"]), sum(map(len, wanted.values())))
+    for key, group in got.items():
+        equal(sum(line["count"] for line in group), len(wanted[key]), str(key))
+        if len(group) == 1:
+            equal_durations(group[0], wanted[key], str(key))
+    true(any(len(group) == 2 for group in got.values()), "two processes of one name")
+
+
+def test_slowest():
+    durations = pairs("fn:enter", "fn:leave", lambda e: e.tid)[0]
+    durations.sort(key=lambda d: (-d[0], d[2]))
+    lines = report("--pair", "fn:enter", "fn:leave", "--slowest", "20", "--around", "3")["slow"]
+    equal([(line["rank"], line["duration_ns"]) for line in lines],
+          [(i + 1, duration) for i, (duration, _, _) in enumerate(durations[:20])])
+    threads = defaultdict(list)
+    for number, event in enumerate(EVENTS):
+        threads[(event.process, event.tid)].append(number)
+    for line, (duration, start, stop) in zip(lines, durations):
+        begin, end = EVENTS[start], EVENTS[stop]
+        equal((line["begin_ns"], line["end_ns"], line["vpid"], line["thread"], line["cpu"], line["hostname"]),
+              (begin.ns, end.ns, begin.pid, begin.tid, begin.cpu, begin.host))
+        thread = threads[(begin.process, begin.tid)]
+        first, last = thread.index(start), thread.index(stop)
+        places = sorted({i for at in (first, last) for i in range(max(0, at - 3), min(len(thread), at + 4))})
+        equal([(event["ns"], event["event"], event.get("mark")) for event in line["around"]],
+              [(EVENTS[thread[i]].ns, EVENTS[thread[i]].name,
+                "begin" if i == first else "end" if i == last else None) for i in places])
+        equal([event["offset_ns"] for event in line["around"]],
+              [EVENTS[thread[i]].ns - begin.ns for i in places])
+        marked = next(event for event in line["around"] if event.get("mark") == "begin")
+        equal(marked["fields"], {"depth": int(begin.fields["depth"])})
+        equal(marked["stream_context"]["vtid"], begin.tid)
+    equal(len(report("--pair", "fn:enter", "fn:leave", "--slowest", "9999")["slow"]), len(durations))
+
+
+def test_callers():
+    lines = report("--callers", "100")["caller"]
+    got = {(line["hostname"], line["vpid"], line["address"]): line["count"] for line in lines}
+    equal(got, dict(Counter((e.host, e.pid, e.ip) for e in EVENTS)))
+    counts = [line["count"] for line in lines]
+    equal(counts, sorted(counts, reverse=True))
+    equal(len(report("--callers", "2")["caller"]), 2)
+
+
+def test_losses():
+    lines = report("--losses")["lost"]
+    got = Counter()
+    for line in lines:
+        got[line["hostname"]] += line["count"]
+        true(line["ring"].startswith("stream_"), line)
+    equal(got, DISCARDED)
+    equal(sorted(line["count"] for line in lines), sorted(n for trace in LOST for n in trace if n))
+
+
+def test_recorded():
+    """A real recording that lost events, and what the program said of itself."""
+    if os.environ.get("SANITIZED", "none") != "none":
+        print("programs are not recorded with a sanitizer's runtime")
+        return
+    trace = os.path.join(work.name, "talker")
+    equal(side("record", "-q", "--buffer-size", "64K", "-o", trace, TALKER, "300000").status, 0)
+    events = [line for line in json_lines(side("view", "--json", "-q", trace).out)]
+    shown = Counter(line["event"] for line in events if line["type"] == "event")
+    lines = report("--losses", "--counts", trace=trace)
+    equal({line["event"]: line["count"] for line in lines["count"]}, dict(shown))
+    lost = Counter()
+    for line in events:
+        if line["type"] == "lost":
+            lost[(line["ring"], line["event"], line["reason"])] += line["count"]
+    equal({(line["ring"], line["event"], line["reason"]): line["count"] for line in lines["lost"]}, dict(lost))
+    equal(lines["overview"][0]["lost"], sum(lost.values()))
+    equal(shown["talker:said"] + sum(lost.values()) + shown["talker:ends"], 300001, "recorded + lost = said")
+    (process,) = lines["process"]
+    equal((process["events"], process["lost"]), (sum(shown.values()), sum(lost.values())))
+
+
+def test_text():
+    result = side("report", TRACE)
+    equal((result.status, result.err), (0, ""))
+    lines = result.out.splitlines()
+    contains(lines[0], f"{len(EVENTS):,} events of 3 processes")
+    contains(result.out, "lost       " + f"{sum(DISCARDED.values()):,}")
+    header = next(i for i, line in enumerate(lines) if line.startswith("EVENT "))
+    width = lines[header].index("COUNT") + len("COUNT")
+    for line in lines[header + 1:]:
+        true(line[width - 1].isdigit() and line[width] == " ", f"{line!r} is not aligned")
+    true(all(line == line.rstrip() for line in lines), "blanks at the end of a line")
+    colored = side("report", "--color=always", TRACE).out
+    equal(re.sub("\033\\[[0-9;]*m", "", colored), result.out)
+    true(colored != result.out, "no colours")
+    plain = side("report", TRACE, env=environment(LANG="C", LC_ALL=None, LC_CTYPE=None)).out
+    blocks = side("report", TRACE, env=environment(LANG="C.UTF-8", LC_ALL=None, LC_CTYPE=None)).out
+    true(plain.isascii() and not blocks.isascii(), "the line of events over time")
+
+
+def test_text_histogram():
+    """As bpftrace draws: the longest bar has 52 signs."""
+    result = side("report", TRACE, "--histogram", "rows", "-e", "db:end")
+    rows = [int(e.fields["rows"]) for e in EVENTS if e.name == "db:end"]
+    bars = re.findall(r"^(\S.*?) +(\d+) \|(@*) *\|$", result.out, re.M)
+    wanted = buckets_of(rows)
+    equal([int(count) for _, count, _ in bars], [wanted[key] for key in sorted(wanted, key=lambda k: k[1])])
+    equal(bars[0][0], "(..., 0)")
+    most = max(wanted.values())
+    equal([len(bar) for _, _, bar in bars], [int(count) * 52 // most for _, count, _ in bars])
+    contains(result.out, "[512, 1K)")
+
+
+def test_damage():
+    broken = os.path.join(work.name, "broken")
+    import shutil
+    shutil.copytree(TRACE, broken)
+    os.truncate(os.path.join(broken, "one", "stream_0"), 5000)
+    result = side("report", "--json", broken)
+    equal(result.status, 1)
+    equal(json_lines(result.err)[0]["type"], "error")
+    true(json_lines(result.out)[0]["damaged"], result.out[:300])
+    contains(side("report", broken, "--pair", "fn:enter", "fn:leave", "--slowest", "2", "--around", "1").err, "stream_0")
+
+
+def test_mistakes():
+    def refused(*args, says, status=2):
+        result = side("report", *args)
+        equal((result.status, result.out), (status, ""), str(args))
+        contains(result.err, says)
+        result = side("--json", "report", *args)
+        equal((result.status, result.out), (status, ""), str(args))
+        equal(json_lines(result.err)[-1]["type"], "error")
+
+    refused(says="no trace to report")
+    refused("/nowhere", says="No such file", status=1)
+    refused("/etc/passwd", says="not a directory", status=1)
+    refused(TRACE, "--pair", "a", says="needs its BEGIN END")
+    refused(TRACE, "--pair=a", says="needs its BEGIN END")
+    refused(TRACE, "--pair", "a", "b:[c", says="b:[c")
+    refused(TRACE, "--key", "id", says="without `--pair`")
+    refused(TRACE, "--slowest", "3", says="without `--pair`")
+    refused(TRACE, "--pair", "a", "b", "--around", "3", says="without `--slowest`")
+    refused(TRACE, "--pair", "a", "b", "--across", says="without `--key`")
+    refused(TRACE, "--pair", "a", "b", "--slowest", "10001", says="10000 at most")
+    refused(TRACE, "--where", "rows >", says="`--where`")
+    refused(TRACE, "--by", "1 +", says="`--by`")
+    refused(TRACE, "--histogram", ")", says="`--histogram`")
+    contains(side("report", TRACE, "--where", "rows >").err, "\n    rows >\n" if False else "rows >")
+
+
+def test_notes():
+    contains(side("report", TRACE, "--histogram", "nowhere").err, "no event has a value of `nowhere`")
+    contains(side("report", TRACE, "--histogram", "query").err, "no numbers")
+    contains(side("report", TRACE, "--pair", "db:begin", "db:end", "--key", "rows").err, "no value of `--key`")
+    equal(side("report", "-q", TRACE, "--histogram", "nowhere").err, "")
+
+
+def test_full_disk():
+    with open("/dev/full", "w") as full:
+        run = subprocess.run([SIDE, "report", TRACE], stdout=full, stderr=subprocess.PIPE, text=True)
+    equal(run.returncode, 1)
+    contains(run.stderr, "No space left")
+
+
+run_tests(globals())
