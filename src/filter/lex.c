@@ -430,7 +430,7 @@ static int lex_operator(struct filter_lexer *lexer)
 				*at == '$' ? "expected ctx or app behind \"$\""
 					   : "unexpected \"%s\"",
 				show(at, 1, shown, sizeof(shown)));
-	token->op = *at;
+	token->op = (unsigned char)*at;
 	lexer->at++;
 	return 0;
 }
