@@ -41,6 +41,7 @@ static struct side_event_description description = {
 };
 static unsigned char memory[FIELDS_MAX][1100];
 static const void *pointers[FIELDS_MAX][2];
+static char names[FIELDS_MAX][32];
 
 struct spec {
 	char name[32], where[16], kind[16];
@@ -193,7 +194,7 @@ static void add_field(const struct spec *spec, const char *hex)
 	const void **pointer = pointers[nr_all];
 	uint32_t i = description.fields.length;
 	struct side_event_field *field = &fields[i];
-	char *name = strdup(spec->name);
+	char *name = strcpy(names[nr_all], spec->name);
 	unsigned int byte, at = 0;
 
 	for (; sscanf(hex, "%2x", &byte) == 1 && at < 1080; hex += 2)

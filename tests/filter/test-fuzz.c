@@ -157,10 +157,10 @@ int main(void)
 			return 1;
 		}
 	}
-	texts = test_texts(60000 * times);
-	programs = test_programs(200000 * times);
-	test_arguments(60000 * times);
+	texts = test_texts(25000 * times);
+	programs = test_programs(100000 * times);
+	test_arguments(25000 * times);
 	printf("accepted: %u texts, %u programs\n", texts, programs);
 	/* If next to nothing gets through, nothing was tried. */
-	return texts < 1000 * times || programs < 5000 * times;
+	return texts < 2000 * times || programs < 5000 * times;
 }
