@@ -275,6 +275,7 @@ struct session {
 	sigset_t old_mask;
 	bool mask_is_ours;
 	struct sigaction old_child;
+	struct sigaction old_user; /* of SIGUSR1, for the command */
 	struct rlimit old_files;
 	uint32_t max_ended_files; /* that ended instances keep open */
 	unsigned int interrupts;
@@ -354,6 +355,7 @@ char *command_never_meets(const char *name);
 
 /* spawn.c */
 sigset_t session_signals(void);
+void spawn_ignore_requests(struct session *session);
 /* The value of SIDE_AGENT_SOCKET: the recordings that we run in, and ours. */
 int spawn_sockets(struct session *session, struct session_error *error);
 

@@ -196,6 +196,7 @@ static int open_parts(struct session *session, const struct session_options *opt
 {
 	int ret;
 
+	spawn_ignore_requests(session);
 	raise_files(session);
 	ret = listener_open(session, error);
 	if (!ret)

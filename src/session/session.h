@@ -20,7 +20,8 @@
  *
  * One thread calls all functions. While session_run() runs it blocks SIGINT, SIGTERM, SIGHUP,
  * SIGQUIT, SIGUSR1 and SIGCHLD in the calling thread and restores the mask afterwards; the command starts
- * with the mask and the dispositions that were there before.
+ * with the mask and the dispositions that were there before. From session_create() on SIGUSR1 stays
+ * ignored when nobody waits for it: a request for a snapshot that comes late must not end us.
  */
 
 #include <stdbool.h>

@@ -57,6 +57,7 @@ static _Noreturn void run_command(const struct session *session, char *const arg
 
 	set_environment(session);
 	sigaction(SIGCHLD, &session->old_child, NULL);
+	sigaction(SIGUSR1, &session->old_user, NULL);
 	setrlimit(RLIMIT_NOFILE, &session->old_files);
 	pthread_sigmask(SIG_SETMASK, &session->old_mask, NULL);
 	execvp(argv[0], argv);
@@ -110,6 +111,14 @@ sigset_t session_signals(void)
 	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		sigaddset(&signals, numbers[i]);
 	return signals;
+}
+
+/* A request for a snapshot that comes too early or too late must not end us. */
+void spawn_ignore_requests(struct session *session)
+{
+	struct sigaction ignore = {.sa_handler = SIG_IGN};
+
+	sigaction(SIGUSR1, &ignore, &session->old_user);
 }
 
 static void take_signals(struct session *session)

@@ -25,12 +25,16 @@ class CommandLine(Case):
 
     def side(self, *args, **kwargs):
         env = {k: v for k, v in os.environ.items() if k not in ("LD_PRELOAD", "SIDE_AGENT_SOCKET")}
-        return subprocess.Popen([SIDE, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        return subprocess.Popen([SIDE, *args], stdout=subprocess.PIPE,
+                                stderr=kwargs.pop("stderr", subprocess.PIPE),
                                 stdin=kwargs.pop("stdin", subprocess.DEVNULL), text=True,
                                 env={**env, **kwargs.pop("env", {})}, **kwargs)
 
     def end(self, process, timeout=120):
         self.out, self.err = process.communicate(timeout=timeout)
+        if self.err is None:
+            with open(self.errors) as file:
+                self.err = file.read()
         self.objects = []
         for line in self.err.splitlines():
             if line.startswith('{"schema"'):
@@ -693,6 +697,11 @@ class Soak(CommandLine):
 
     SECONDS = int(os.environ.get("SIDE_SOAK_SECONDS", 1800 if LONG else 4))
 
+    def open_errors(self):
+        file = open(self.errors, "w")
+        self.addCleanup(file.close)
+        return file
+
     @staticmethod
     def anonymous(pid):
         with open(f"/proc/{pid}/status") as file:
@@ -732,6 +741,8 @@ class Soak(CommandLine):
         return count
 
     def test_soak(self):
+        # The summary of many processes is larger than a pipe, which nobody reads meanwhile.
+        self.errors = os.path.join(self.dir, "errors")
         recorder = self.side(
             "record", "--json", "-o", self.output, "--memory-limit", "128M",
             "--buffer-size", "64K", "-e", "test:tick", "--filter", "sequence % 4000 == 7",
@@ -739,7 +750,7 @@ class Soak(CommandLine):
             "--channel", "burst", "--buffer-size", "64K", "--per-thread=8", "-e", "test:tick",
             "--filter", "thread == 0 && sequence < 5000",
             "--channel", "flight", "--mode", "overwrite", "--buffer-size", "64K",
-            "--", PROGRAM, "churn", str(self.SECONDS))
+            "--", PROGRAM, "churn", str(self.SECONDS), stderr=self.open_errors())
         self.addCleanup(self.put_down, recorder)
         self.counted = 0
         choice, number, samples = random.Random(11), 0, []
@@ -772,6 +783,8 @@ class Soak(CommandLine):
         self.assertGreater(sum(processes), 0)
         self.assertEqual(self.counted + sum(lost.values()), self.expected(processes), lost)
         self.assertEqual(lost.get("flight", 0), 0)
+        print(f"{sum(processes)} processes, {number} snapshots, {self.counted} events, {lost} lost, "
+              f"KiB {samples[0]} to {samples[-1]}")
         # What grows is what is known of each process for the summary.
         if len(samples) > 10:
             early = max(samples[:len(samples) // 4])
