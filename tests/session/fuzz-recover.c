@@ -378,8 +378,8 @@ int main(int argc, char **argv)
 		CHECK(seed && fwrite(core, core_bytes, 1, seed) == 1 && !fclose(seed));
 		return 0;
 	}
-	fuzz_core(is_long ? 20000 : 250);
-	fuzz_folder(is_long ? 20000 : 250);
+	fuzz_core(is_long ? 20000 : 120);
+	fuzz_folder(is_long ? 20000 : 120);
 	snprintf(command, sizeof(command), "rm -rf %s", work);
 	CHECK(!system(command));
 	ring_producer_unmap(producer);

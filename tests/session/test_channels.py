@@ -663,6 +663,7 @@ class Vandals(CommandLine):
                         ["--per-thread=5"], ["--per-thread=5", "--mode", "overwrite"],
                         ["--per-thread=3", "--mode", "block", "--block-timeout", "1ms"]):
             with self.subTest(options=options):
+                options = ["--buffer-size", "64K", *options]
                 process = self.side("record", "--json", "-o", self.output, *options, "--channel",
                                     "more", *options, "--", PROGRAM, "vandal")
                 self.assertEqual(self.end(process), 0, self.err)
