@@ -100,8 +100,10 @@ static int repair_frames(int dir_fd, const char *name)
 /* Whether only one block or fragment that is not whole stands behind the whole ones. */
 static bool only_cut(const struct ctf_trace_classes *classes, const char *rest, size_t size)
 {
+	/* A whole fragment ends like this; the newlines within it stand behind other bytes. */
 	if (classes->is_ctf2)
-		return *rest == 0x1e && !memchr(rest + 1, 0x1e, size - 1) && rest[size - 1] != '\n';
+		return *rest == 0x1e && !memchr(rest + 1, 0x1e, size - 1) &&
+				!(size >= 2 && !memcmp(rest + size - 2, "}\n", 2));
 	return !memmem(rest, size, "\n};", 3);
 }
 

@@ -288,7 +288,8 @@ static void test_torn_metadata(void **state)
 		found = read_all(f);
 		assert_int_equal(found.events, 2);
 		assert_int_equal(found.damages, !is_whole);
-		if (cut % 7 && cut < size - 8)
+		/* Some of them, and each behind the end of a line within the fragment. */
+		if (cut % 7 && cut < size - 8 && metadata[cut - 1] != '\n')
 			continue;
 		assert_int_equal(ctf_repair(f->dir, &repaired, &f->error), 0);
 		assert_int_equal(repaired, !is_whole);
