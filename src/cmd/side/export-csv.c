@@ -44,16 +44,27 @@ static void put_cell(struct view_out *out, const char *text, size_t size)
 	view_out_char(out, '"');
 }
 
+/* What stands in the scratch buffer from `begin` on, which is taken off it. */
+static void put_from(struct view_out *out, struct view_out *scratch, size_t begin)
+{
+	if (scratch->failed)
+		out->failed = true;
+	if (scratch->failed || view_out_size(scratch) == begin)
+		return;
+	put_cell(out, scratch->begin + begin, view_out_size(scratch) - begin);
+	scratch->at = scratch->begin + begin;
+}
+
 /* The JSON in the scratch buffer. Of a scalar: without quotes, and nothing for null. */
 static void put_scratch(struct view_out *out, struct view_out *scratch, bool scalar)
 {
 	const char *text = scratch->begin;
 	size_t size = view_out_size(scratch);
 
-	if (scratch->failed) {
+	if (scratch->failed)
 		out->failed = true;
+	if (scratch->failed || !size)
 		return;
-	}
 	if (scalar && size >= 2 && *text == '"')
 		put_cell(out, text + 1, size - 2);
 	else if (!scalar || size != 4 || memcmp(text, "null", 4) != 0)
@@ -67,9 +78,7 @@ static void put_text_cell(
 	size_t begin = view_out_size(scratch);
 
 	export_put_utf8(scratch, text, size);
-	if (!scratch->failed)
-		put_cell(out, scratch->begin + begin, view_out_size(scratch) - begin);
-	scratch->at = scratch->begin + begin;
+	put_from(out, scratch, begin);
 }
 
 /* ns, time, hostname, procname, vpid, vtid, cpu: what all tables begin with. */
@@ -297,14 +306,6 @@ static void add_label(struct row *row, size_t begin, const char *label, size_t s
 	export_put_utf8(row->scratch, label, size);
 }
 
-static void end_labels(struct row *row, size_t begin)
-{
-	if (!row->scratch->failed)
-		put_cell(row->out, row->scratch->begin + begin,
-				view_out_size(row->scratch) - begin);
-	row->scratch->at = row->scratch->begin + begin;
-}
-
 static void show_labels(
 		struct row *row, const struct view_show *show, const struct ctf_value *value)
 {
@@ -319,7 +320,7 @@ static void show_labels(
 		if (view_label_matches(show, value, &show->labels[i]))
 			add_label(row, begin, show->labels[i].text, strlen(show->labels[i].text));
 	}
-	end_labels(row, begin);
+	put_from(row->out, row->scratch, begin);
 }
 
 static void plain_labels(struct row *row, const struct ctf_value *value)
@@ -331,7 +332,7 @@ static void plain_labels(struct row *row, const struct ctf_value *value)
 	view_out_char(row->out, ',');
 	while ((label = ctf_value_label(value, &at)))
 		add_label(row, begin, label, strlen(label));
-	end_labels(row, begin);
+	put_from(row->out, row->scratch, begin);
 }
 
 static bool is_scalar(const struct view_show *show)
@@ -478,6 +479,7 @@ struct csv_files {
 	struct keys keys; /* Name and title line: events that differ have files of their own. */
 	struct keys names;
 	struct csv_file *files;
+	uint32_t count;
 };
 
 static int start_many(struct export *export)
@@ -564,9 +566,10 @@ static int find_file(struct export *export, const struct ctf_item *item, struct 
 	put_titles(&titles, class, item);
 	*number = key.failed ? KEYS_NONE : keys_add(&files->keys, key.begin, view_out_size(&key));
 	if (*number == known) {
-		grown = realloc(files->files, (known + 1) * sizeof(*grown));
+		grown = realloc(files->files, ((size_t)known + 1) * sizeof(*grown));
 		if (grown) {
 			files->files = grown;
+			files->count++;
 			grown[known] = (struct csv_file){
 					.path = file_path(export, item->event->name)};
 			view_out_put(&grown[known].out, key.begin + name,
@@ -614,7 +617,7 @@ static int finish_many(struct export *export)
 	struct csv_files *files = export->state;
 	int ret = 0;
 
-	for (uint32_t i = 0; !ret && i < files->keys.count; i++)
+	for (uint32_t i = 0; !ret && i < files->count; i++)
 		ret = flush_file(export, &files->files[i]);
 	return ret;
 }
@@ -623,7 +626,7 @@ static void free_many(struct export *export)
 {
 	struct csv_files *files = export->state;
 
-	for (uint32_t i = 0; files && files->files && i < files->keys.count; i++) {
+	for (uint32_t i = 0; files && i < files->count; i++) {
 		free(files->files[i].path);
 		view_out_free(&files->files[i].out);
 	}

@@ -125,6 +125,27 @@ static char *channel_name(const struct copy *copy, const struct ctf_trace *trace
 	return strdup("ring");
 }
 
+/* Two channels must not write the same files: the second one has its class in its name. */
+static int name_channel(const struct copy *copy, const struct ctf_trace *trace, uint64_t class,
+		struct ctf_channel_config *channels, uint32_t at)
+{
+	char *name = channel_name(copy, trace, class), *longer;
+
+	if (!name)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < at; i++) {
+		if (!channels[i].name || strcmp(channels[i].name, name) != 0)
+			continue;
+		if (asprintf(&longer, "%s%" PRIu64, name, class) < 0)
+			longer = NULL;
+		free(name);
+		channels[at].name = longer;
+		return longer ? 0 : -ENOMEM;
+	}
+	channels[at].name = name;
+	return 0;
+}
+
 static bool is_session(const struct ctf_trace *trace, uint64_t class)
 {
 	return trace->is_side && class == ctf_trace_session_stream(trace);
@@ -151,20 +172,10 @@ static int make_channels(struct copy *copy, const struct ctf_trace *trace,
 				&channel->context);
 		if (ret == -ENOTSUP)
 			return cannot_say(copy, trace, "the contexts");
-		channel->name = ret ? NULL : channel_name(copy, trace, info.id);
-		if (!channel->name)
-			return -ENOMEM;
-		/* Two channels must not write the same files. */
-		for (uint32_t k = 0; k < own->class_count; k++) {
-			char *longer;
-
-			if (strcmp(channels[k].name, channel->name) != 0)
-				continue;
-			if (asprintf(&longer, "%s%" PRIu64, channel->name, info.id) < 0)
-				return -ENOMEM;
-			free((void *)(uintptr_t)channel->name);
-			channel->name = longer;
-		}
+		if (!ret)
+			ret = name_channel(copy, trace, info.id, channels, own->class_count);
+		if (ret)
+			return ret;
 		own->classes[own->class_count++] = info.id;
 	}
 	return 0;

@@ -303,7 +303,7 @@ static int convert(struct export_types *types, const struct level *level,
 int export_types_convert(struct export_types *types, const char *scope, const struct ctf_type *type,
 		const struct ctf_type **converted)
 {
-	struct ctf_type *copy;
+	struct ctf_type *copy = NULL;
 	struct level level = {.path = scope};
 	int ret;
 

@@ -139,7 +139,7 @@ static struct export_lanes *lanes_of(struct export *export, unsigned int rule, u
 	if (number == KEYS_NONE)
 		return NULL;
 	if (number == known) {
-		grown = realloc(export->lanes, (known + 1) * sizeof(*grown));
+		grown = realloc(export->lanes, ((size_t)known + 1) * sizeof(*grown));
 		if (!grown)
 			return NULL;
 		export->lanes = grown;

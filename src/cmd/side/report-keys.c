@@ -58,7 +58,7 @@ static int grow(struct keys *keys)
 	struct keys_entry *entries;
 	uint32_t *slots;
 
-	if (room == keys->room)
+	if (keys->slots && room == keys->room)
 		return 0;
 	entries = realloc(keys->entries, (room / 2 + 1) * sizeof(*entries));
 	if (!entries)
