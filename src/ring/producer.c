@@ -64,11 +64,10 @@ static bool ring_rseq_usable(void)
 #define RING_SECTIONS_CHOOSE(mode, place)                                                     \
 	do {                                                                                  \
 		if (tsc) {                                                                    \
-			producer->compact = ring_section_compact_tsc_##mode##_##place;        \
+			producer->publish = ring_publish_##mode##_##place;                    \
 			producer->parts = ring_section_parts_tsc_##mode##_##place;            \
 			producer->extended = ring_section_extended_tsc_##mode##_##place;      \
 		} else {                                                                      \
-			producer->compact_at = ring_section_compact_clock_##mode##_##place;   \
 			producer->parts_at = ring_section_parts_clock_##mode##_##place;       \
 			producer->extended_at = ring_section_extended_clock_##mode##_##place; \
 		}                                                                             \
@@ -94,6 +93,8 @@ static void ring_producer_choose(struct ring_producer *producer)
 }
 #endif
 
+static ring_publish_way ring_publish_one_other;
+
 static void ring_producer_fill(struct ring_producer *producer, struct ring_producer_cold *cold)
 {
 	const struct ring_memory *memory = &cold->memory;
@@ -107,6 +108,7 @@ static void ring_producer_fill(struct ring_producer *producer, struct ring_produ
 	producer->payload_limit = cold->payload_max + 1;
 	producer->clock = geometry->clock;
 	producer->mode = geometry->mode;
+	producer->publish = ring_publish_one_other;
 	producer->placement = geometry->placement;
 	producer->event_slots = geometry->event_slots;
 	producer->block_timeout_us =
@@ -277,6 +279,10 @@ static void ring_count(
 	uint64_t *counts = producer->lost + ring * producer->lost_stride_words +
 			(size_t)slot * RING_LOSS_REASONS;
 
+	/* All of it is wiped in a child that a signal handler has forked just now. */
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (ring_producer_forked(producer))
+		return;
 	if ((unsigned int)reason >= RING_LOSS_REASONS)
 		reason = RING_LOST_OTHER;
 	/* Nothing is ordered by these counters; a consumer reads them as they are. */
@@ -304,13 +310,17 @@ static int ring_parts_once(
 		struct ring_producer *producer, uint32_t event_id, const struct ring_parts *parts)
 {
 #if RING_HAS_SECTION
+	ring_section_parts *section = producer->parts;
+	ring_section_parts_at *section_at = producer->parts_at;
+
+	/* The pointer first: see ring_publish(). */
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (__builtin_expect(producer->path == RING_PATH_RSEQ_TSC, 1))
-		return producer->parts(producer, event_id, parts->head, parts->head_size,
-				parts->body, parts->body_size);
+		return section(producer, event_id, parts->head, parts->head_size, parts->body,
+				parts->body_size);
 	if (producer->path == RING_PATH_RSEQ_CLOCK)
-		return producer->parts_at(producer, event_id, parts->head, parts->head_size,
-				parts->body, parts->body_size,
-				ring_clock_read(RING_CLOCK_MONOTONIC));
+		return section_at(producer, event_id, parts->head, parts->head_size, parts->body,
+				parts->body_size, ring_clock_read(RING_CLOCK_MONOTONIC));
 #endif
 	return ring_portable_publish(producer, event_id, parts);
 }
@@ -319,11 +329,17 @@ static int ring_parts_extended(
 		struct ring_producer *producer, uint32_t event_id, const struct ring_parts *parts)
 {
 #if RING_HAS_SECTION
+	ring_section_parts *section = producer->extended;
+	ring_section_parts_at *section_at = producer->extended_at;
+
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (producer->path == RING_PATH_RSEQ_TSC)
-		return producer->extended(producer, event_id, parts->head, parts->head_size,
-				parts->body, parts->body_size);
-	return producer->extended_at(producer, event_id, parts->head, parts->head_size, parts->body,
-			parts->body_size, ring_clock_read(RING_CLOCK_MONOTONIC));
+		return section(producer, event_id, parts->head, parts->head_size, parts->body,
+				parts->body_size);
+	if (producer->path == RING_PATH_RSEQ_CLOCK)
+		return section_at(producer, event_id, parts->head, parts->head_size, parts->body,
+				parts->body_size, ring_clock_read(RING_CLOCK_MONOTONIC));
+	return ring_portable_publish(producer, event_id, parts);
 #else
 	return ring_portable_publish(producer, event_id, parts);
 #endif
@@ -332,7 +348,13 @@ static int ring_parts_extended(
 static void ring_epoch_invalidate(struct ring_producer *producer)
 {
 #if RING_HAS_SECTION
-	producer->invalidate(producer, ring_clock_read((enum ring_clock)producer->clock));
+	int (*invalidate)(struct ring_producer * producer, uint64_t timestamp) =
+			producer->invalidate;
+	uint64_t now = ring_clock_read((enum ring_clock)producer->clock);
+
+	/* NULL in a child that a signal handler has forked just now. */
+	if (invalidate)
+		invalidate(producer, now);
 #else
 	(void)producer;
 #endif
@@ -442,34 +464,29 @@ static __attribute__((noinline)) int ring_publish_one_other(
 	return ring_publish_other(producer, event_id, &parts);
 }
 
-#if RING_HAS_SECTION
 /* The parts are built only where they are needed. */
-static __attribute__((noinline, cold)) int ring_publish_one_slow(struct ring_producer *producer,
-		uint32_t event_id, const void *payload, size_t size, int code)
+__attribute__((cold)) int ring_publish_one_slow(struct ring_producer *producer, uint32_t event_id,
+		const void *payload, size_t size, int code)
 {
 	const struct ring_parts parts = {payload, size, NULL, 0};
 
 	return ring_publish_slow(producer, event_id, &parts, code);
 }
-#endif
 
 int ring_publish(
 		struct ring_producer *producer, uint32_t event_id, const void *payload, size_t size)
 {
-#if RING_HAS_SECTION
-	int code = RING_SECTION_ABORTED;
+	ring_publish_way *publish = producer->publish;
 
-	if (__builtin_expect(producer->path != RING_PATH_RSEQ_TSC, 0))
-		return ring_publish_one_other(producer, event_id, payload, size);
-	if (__builtin_expect(size < producer->payload_limit, 1)) {
-		code = producer->compact(producer, event_id, payload, size);
-		if (__builtin_expect(code == RING_SECTION_DONE, 1))
-			return 0;
-	}
-	return ring_publish_one_slow(producer, event_id, payload, size, code);
-#else
-	return ring_publish_one_other(producer, event_id, payload, size);
-#endif
+	/*
+	 * In a forked child the limit is 0. The pointer is, too, so it is loaded first: a signal
+	 * handler may fork in between, and the sections find no ring in a child.
+	 */
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (__builtin_expect(size >= producer->payload_limit, 0))
+		return ring_publish_one_slow(
+				producer, event_id, payload, size, RING_SECTION_ABORTED);
+	return publish(producer, event_id, payload, size);
 }
 
 int ring_publish_parts(struct ring_producer *producer, uint32_t event_id, const void *head,
@@ -477,14 +494,17 @@ int ring_publish_parts(struct ring_producer *producer, uint32_t event_id, const 
 {
 	const struct ring_parts parts = {head, head_size, body, body_size};
 #if RING_HAS_SECTION
+	ring_section_parts *section = producer->parts;
 	int code = RING_SECTION_ABORTED;
 
+	/* The pointer first: see ring_publish(). */
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (__builtin_expect(producer->path != RING_PATH_RSEQ_TSC, 0))
 		return ring_publish_other(producer, event_id, &parts);
 	if (__builtin_expect(head_size < producer->payload_limit &&
 					    body_size < producer->payload_limit - head_size,
 			    1)) {
-		code = producer->parts(producer, event_id, head, head_size, body, body_size);
+		code = section(producer, event_id, head, head_size, body, body_size);
 		if (__builtin_expect(code == RING_SECTION_DONE, 1))
 			return 0;
 	}

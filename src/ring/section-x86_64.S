@@ -68,6 +68,10 @@
 #define SAVED_BODY -32(%rsp)
 #define SAVED_BODY_SIZE -40(%rsp)
 #define SAVED_TARGET -48(%rsp)
+/* What the slow way needs, in the places of what one part does without. */
+#define SAVED_ID -32(%rsp)
+#define SAVED_PAYLOAD -40(%rsp)
+#define SAVED_SIZE -48(%rsp)
 #define STACK_TIMESTAMP 8(%rsp)
 
 /* The descriptor of a section, and a list of descriptors for tools. */
@@ -96,7 +100,7 @@
  * negative cpu_id. thread: the thread's word is key << 32 | ring; with another key, or none, it is
  * more than any number of rings.
  */
-.macro section_find_ring place
+.macro section_find_ring place, exits=ring_section
 	.ifc \place, cpu
 	movl	%fs:RSEQ_CPU_ID(%rdx), %eax
 	cmpl	RING_PRODUCER_RINGS(%rdi), %eax
@@ -107,7 +111,7 @@
 	xorq	RING_PRODUCER_KEY(%rdi), %rax
 	cmpq	%rdx, %rax
 	.endif
-	jae	ring_section_no_ring
+	jae	\exits\()_no_ring
 	shlq	$4, %rax
 	movq	RING_PRODUCER_PLACES(%rdi,%rax), %r10
 	movq	RING_PRODUCER_PLACES+8(%rdi,%rax), %rdx
@@ -198,23 +202,32 @@
 .endm
 
 /* The kernel demands this signature (the operand of a ud1) before the abort handler. */
-.macro section_abort
+.macro section_abort exits=ring_section
 	.byte	0x0f, 0xb9, 0x3d
 	.long	RSEQ_SIGNATURE
 4:
 	endbr64
+	.ifc \exits, ring_publish
+	movl	$RING_SECTION_ABORTED, %r8d
+	jmp	ring_publish_go_slow
+	.else
 	movl	$RING_SECTION_ABORTED, %eax
 	ret
+	.endif
 .endm
 
 /*
  * One publication. form: compact or extended. clock: tsc or given. mode: keep (discard, block) or
  * over(write). place: cpu or thread. parts: one or two.
  *
+ * exits: a function of ring_section returns what came of it; one of ring_publish is the usual whole
+ * of a publication, returns 0, and goes on to ring_publish_one_slow() with its arguments as they were
+ * when anything else came of it. So its caller needs to keep nothing.
+ *
  * In the run: rax timestamp, r8 bytes of the record << 24, r9 payload (head) until the copy, r10
  * control, r11 head.
  */
-.macro section_publish name, form, clock, mode, place, parts
+.macro section_publish name, form, clock, mode, place, parts, exits=ring_section
 	.globl	\name
 	.hidden	\name
 	.type	\name, @function
@@ -224,6 +237,11 @@
 	endbr64
 	section_descriptor
 	movq	%rdi, SAVED_PRODUCER
+	.ifc \exits, ring_publish
+	movl	%esi, SAVED_ID
+	movq	%rdx, SAVED_PAYLOAD
+	movq	%rcx, SAVED_SIZE
+	.endif
 	.ifc \parts, two
 	movq	%r8, SAVED_BODY
 	movq	%r9, SAVED_BODY_SIZE
@@ -262,7 +280,7 @@
 	.endif
 	shlq	$RING_EPOCH_BITS, %r8
 	section_enter
-	section_find_ring \place
+	section_find_ring \place, \exits
 	movq	RING_CONTROL_HEAD(%r10), %r11
 	.ifc \mode, keep
 	movq	RING_CONTROL_LIMIT(%r10), %rax
@@ -300,19 +318,19 @@
 	/* Time must not run back in a ring, and the epoch must be the one of the last record. */
 	.ifc \clock, tsc
 	cmpq	%rdx, %rax
-	jb	ring_section_extend
+	jb	\exits\()_extend
 	.else
 	cmpq	%rdx, %rax
 	cmovbq	%rdx, %rax
 	.endif
 	xorq	%rax, %rdx
 	shrq	$RING_TIME_BITS, %rdx
-	jnz	ring_section_extend
+	jnz	\exits\()_extend
 	movq	%rax, %rdx
 	shrq	$RING_TIME_BITS, %rdx
 	xorl	%r11d, %edx
 	testl	$RING_EPOCH_MASK, %edx
-	jnz	ring_section_extend
+	jnz	\exits\()_extend
 	movl	%eax, %edx
 	shll	$RING_TAG_BITS, %edx
 	cmpl	$RING_TAG_MEDIUM, %esi
@@ -396,10 +414,10 @@
 	movq	%rax, SAVED_LIMIT
 	subq	%r11, %rax
 	cmpq	%r8, %rax
-	jb	ring_section_full
+	jb	\exits\()_full
 	subq	$RING_EPOCH_MASK, %rax
 	cmpq	RING_PRODUCER_SIZE(%rdi), %rax
-	ja	ring_section_full
+	ja	\exits\()_full
 	movq	SAVED_LIMIT, %rax
 	movq	%rax, RING_CONTROL_LIMIT(%r10)
 	jmp	.Lroom_\@
@@ -445,6 +463,18 @@
 	.endif
 	movq	RING_PRODUCER_RSEQ(%rdx), %rdx
 	movq	$0, %fs:RSEQ_CS(%rdx)
+	.ifc \exits, ring_publish
+	.ifc \mode, keep
+	jae	.Lcrossed_\@
+	.endif
+	ret
+.Lcrossed_\@:
+	movl	$RING_SECTION_CROSSED, %r8d
+	jmp	ring_publish_go_slow
+.Lbig_id_\@:
+	movl	$RING_SECTION_EXTEND, %r8d
+	jmp	ring_publish_go_slow
+	.else
 	.ifc \mode, keep
 	setae	%al
 	.endif
@@ -454,7 +484,8 @@
 	movl	$RING_SECTION_EXTEND, %eax
 	ret
 	.endif
-	section_abort
+	.endif
+	section_abort \exits
 	.cfi_endproc
 	.size	\name, . - \name
 .endm
@@ -473,12 +504,24 @@
 	.size	\name, . - \name
 .endm
 
+.macro publish_exit name, code
+	.type	\name, @function
+\name:
+	.cfi_startproc
+	movl	$\code, %r8d
+	movq	SAVED_PRODUCER, %rdx
+	movq	RING_PRODUCER_RSEQ(%rdx), %rdx
+	movq	$0, %fs:RSEQ_CS(%rdx)
+	jmp	ring_publish_go_slow
+	.cfi_endproc
+	.size	\name, . - \name
+.endm
+
 	.text
 
 /* Names as RING_SECTIONS() in section.h makes them. */
 .macro section_set mode, place
-section_publish ring_section_compact_tsc_\mode\()_\place, compact, tsc, \mode, \place, one
-section_publish ring_section_compact_clock_\mode\()_\place, compact, given, \mode, \place, one
+section_publish ring_publish_\mode\()_\place, compact, tsc, \mode, \place, one, ring_publish
 section_publish ring_section_parts_tsc_\mode\()_\place, compact, tsc, \mode, \place, two
 section_publish ring_section_parts_clock_\mode\()_\place, compact, given, \mode, \place, two
 section_publish ring_section_extended_tsc_\mode\()_\place, extended, tsc, \mode, \place, two
@@ -540,6 +583,22 @@ section_exit ring_section_full, RING_SECTION_FULL
 section_exit ring_section_no_ring, RING_SECTION_NO_RING
 section_exit ring_section_extend, RING_SECTION_EXTEND
 section_exit ring_section_alias, RING_SECTION_ALIAS
+
+publish_exit ring_publish_full, RING_SECTION_FULL
+publish_exit ring_publish_no_ring, RING_SECTION_NO_RING
+publish_exit ring_publish_extend, RING_SECTION_EXTEND
+
+	/* r8 = the code; the rest is what ring_publish() was called with. */
+	.type	ring_publish_go_slow, @function
+ring_publish_go_slow:
+	.cfi_startproc
+	movq	SAVED_PRODUCER, %rdi
+	movl	SAVED_ID, %esi
+	movq	SAVED_PAYLOAD, %rdx
+	movq	SAVED_SIZE, %rcx
+	jmp	ring_publish_one_slow
+	.cfi_endproc
+	.size	ring_publish_go_slow, . - ring_publish_go_slow
 
 #endif /* RING_HAS_SECTION */
 

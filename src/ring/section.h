@@ -61,11 +61,10 @@ enum ring_path {
 
 struct ring_producer;
 
-/* One attempt to publish; a RING_SECTION_ code. In section-x86_64.S. */
-typedef int ring_section(struct ring_producer *producer, uint32_t event_id, const void *payload,
+/* A whole publication of a payload below the limit; 0 or a negative errno, as ring_publish(). */
+typedef int ring_publish_way(struct ring_producer *producer, uint32_t event_id, const void *payload,
 		size_t size);
-typedef int ring_section_at(struct ring_producer *producer, uint32_t event_id, const void *payload,
-		size_t size, uint64_t timestamp);
+/* One attempt to publish; a RING_SECTION_ code. In section-x86_64.S. */
 typedef int ring_section_parts(struct ring_producer *producer, uint32_t event_id, const void *head,
 		size_t head_size, const void *body, size_t body_size);
 typedef int ring_section_parts_at(struct ring_producer *producer, uint32_t event_id,
@@ -86,10 +85,7 @@ struct ring_producer {
 	uint64_t size_word;     /* size << 24 */
 	uint64_t block_word;    /* (size / RING_BLOCKS) << 24 */
 	uint64_t payload_limit; /* A payload must be smaller than this. */
-	union {                 /* By path. */
-		ring_section *compact;
-		ring_section_at *compact_at;
-	};
+	ring_publish_way *publish;
 	uint32_t clock; /* enum ring_clock */
 	uint32_t event_slots;
 
@@ -124,6 +120,10 @@ struct ring_producer {
 	uint64_t reserved[8];
 	struct ring_place places[];
 };
+/* Everything after a first attempt with the result `code` that was not plain success. */
+int ring_publish_one_slow(struct ring_producer *producer, uint32_t event_id, const void *payload,
+		size_t size, int code);
+
 #if RING_HAS_SECTION
 static_assert(offsetof(struct ring_producer, rings) == RING_PRODUCER_RINGS, "rings");
 static_assert(offsetof(struct ring_producer, rseq_offset) == RING_PRODUCER_RSEQ, "rseq_offset");
@@ -138,11 +138,11 @@ static_assert(sizeof(struct ring_place) == 2 * sizeof(void *), "ring_place");
 
 /*
  * The sections for a mode (keep what nobody has read, or over it) and a placement. _tsc read the
- * TSC, _clock take the timestamp. The extended ones always take two parts.
+ * TSC, _clock take the timestamp, and both take two parts. ring_publish_ are for one part and the
+ * TSC, the usual case: they go on to ring_publish_one_slow() themselves.
  */
 #define RING_SECTIONS(mode, place)                                       \
-	ring_section ring_section_compact_tsc_##mode##_##place;          \
-	ring_section_at ring_section_compact_clock_##mode##_##place;     \
+	ring_publish_way ring_publish_##mode##_##place;                  \
 	ring_section_parts ring_section_parts_tsc_##mode##_##place;      \
 	ring_section_parts_at ring_section_parts_clock_##mode##_##place; \
 	ring_section_parts ring_section_extended_tsc_##mode##_##place;   \
