@@ -43,7 +43,7 @@ side_static_event(ev_good, "fuzz", "good", SIDE_LOGLEVEL_INFO,
 #define BYTES_MAX (16u << 20)
 
 static char work[] = "/tmp/side-recover-XXXXXX";
-static char output[sizeof(work) + 8], folder[sizeof(work) + 16];
+static char output[sizeof(work) + 8];
 
 static void remove_output(void)
 {
@@ -95,6 +95,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 
 /* ---- rings, and the description of what is in them ---- */
 
+static char folder[sizeof(work) + 16];
 static struct ring_producer *producer;
 static int ring_fd;
 static size_t ring_file_bytes;
