@@ -122,7 +122,7 @@ static int keep_filter(struct agent_session *session, const struct wire_rule *fr
 		struct agent_rule *rule)
 {
 	struct named_contexts named = {0};
-	const struct context_set *set;
+	const struct context_set *set = NULL;
 	const char *why;
 	void *program;
 	int ret;
