@@ -345,6 +345,8 @@ static int handle_events(struct session *session, struct connection *connection,
 	if (!kind_stream_is_whole(&connection->stream))
 		return -EPROTO;
 	report_refusals(session, connection);
+	if (connection->accepted)
+		maps_read(session, connection->instance);
 	ret = send_acks(session, connection);
 	connection->sequence = connection->accepted = connection->nr_refused = 0;
 	/* The next batch on the first connection has its own time. */

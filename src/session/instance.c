@@ -207,5 +207,6 @@ void instance_free(struct session *session, struct instance *instance)
 	free(instance->procname);
 	free(instance->exe);
 	free(instance->directory);
+	free(instance->maps);
 	free(instance);
 }

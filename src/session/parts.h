@@ -195,6 +195,9 @@ struct instance {
 	uint64_t overwritten;
 	char *directory; /* below the output directory, or NULL */
 
+	char *maps;    /* of its code, as /proc has them; under the session's lock */
+	bool maps_new; /* since they were written out */
+
 	struct channel *own_channels; /* of a recovery: nobody else has them */
 };
 
@@ -454,6 +457,10 @@ int trace_create(struct session *session, const struct instance *instance, const
 int trace_describe(struct session *session, struct instance *instance, struct ctf_writer *writer,
 		uint32_t *nr_described, struct ctf_error *error);
 int trace_prepare(struct session *session, struct instance *instance, struct ctf_error *error);
+
+/* maps.c: the first by the main thread while the process waits, the other by the drain thread. */
+void maps_read(struct session *session, struct instance *instance);
+void maps_write(struct session *session, struct instance *instance);
 int trace_append(struct session *session, struct instance *instance, uint32_t channel,
 		uint32_t ring, const struct ctf_span *span, struct ctf_error *error);
 void trace_report_damage(struct session *session, struct instance *instance, uint32_t channel,

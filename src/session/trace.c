@@ -124,6 +124,7 @@ int trace_prepare(struct session *session, struct instance *instance, struct ctf
 
 	if (ret)
 		return ret;
+	maps_write(session, instance);
 	return trace_describe(session, instance, instance->writer, &instance->nr_described, error);
 }
 

@@ -121,7 +121,7 @@ def test_summary():
     true(process["bytes"] > 30000, str(process))
     equal(process["lost"], 0)
     sizes = [os.path.getsize(os.path.join(folder, name))
-             for folder, _, files in os.walk(output) for name in files]
+             for folder, _, files in os.walk(output) for name in files if name != ".maps"]
     equal(told["bytes"], sum(sizes), "bytes")
     equal(sorted(os.listdir(output)), [process["directory"]])
     # A name with blanks is quoted where it is to be typed.

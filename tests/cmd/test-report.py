@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """`side report`: each figure against one that is computed here from what Babeltrace reads."""
+import functools
 import math
 from collections import Counter, defaultdict
 
@@ -296,6 +297,61 @@ def test_recorded():
     equal(shown["talker:said"] + sum(lost.values()) + shown["talker:ends"], 300001, "recorded + lost = said")
     (process,) = lines["process"]
     equal((process["events"], process["lost"]), (sum(shown.values()), sum(lost.values())))
+
+
+@functools.lru_cache(None)
+def symbols_of(module):
+    """(begin, size, name) of its functions, as nm reads them; and the segments, as readelf does."""
+    found = []
+    for option in ([], ["-D"]):
+        done = subprocess.run(["nm", "-S", "--defined-only", *option, module], stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, text=True, check=False)
+        for line in done.stdout.splitlines():
+            parts = line.split()
+            if len(parts) == 4 and parts[2] in "tTwWiu":
+                found.append((int(parts[0], 16), int(parts[1], 16), parts[3].split("@")[0]))
+    done = subprocess.run(["readelf", "-lW", module], stdout=subprocess.PIPE, text=True, check=True)
+    segments = [line.split() for line in done.stdout.splitlines() if line.split()[:1] == ["LOAD"]]
+    return found, [(int(s[1], 16), int(s[2], 16), int(s[4], 16)) for s in segments]
+
+
+def test_callers_have_names():
+    """Addresses of a program that is gone: module and offset by what was mapped, functions by symbols."""
+    if os.environ.get("SANITIZED", "none") != "none":
+        return
+    trace = os.path.join(work.name, "callers")
+    equal(side("record", "-q", "-w", "libc", "-o", trace, sys.executable, "-c", "open('/etc/passwd').read()").status, 0)
+    (inside,) = os.listdir(trace)
+    with open(os.path.join(trace, inside, ".maps"), encoding="utf-8") as file:
+        maps = [line.split(maxsplit=5) for line in file]
+    named = 0
+    lines = report("--callers", "1000", trace=trace)["caller"]
+    for line in lines:
+        call = line["address"] - 1
+        where = None
+        for addresses, _, offset, _, _, module in maps:
+            begin, end = (int(number, 16) for number in addresses.split("-"))
+            if begin <= call < end:
+                where = (module.strip(), call - begin + int(offset, 16))
+        equal(line.get("module"), where and where[0], line)
+        if not where:
+            continue
+        symbols, segments = symbols_of(where[0])
+        (place,) = [where[1] - offset + address for offset, address, size in segments
+                    if offset <= where[1] < offset + size]
+        equal(line["offset"], place + 1, line)
+        names = {name: begin for begin, size, name in symbols if begin <= place < begin + size}
+        equal("function" in line, bool(names), line)
+        if names:
+            true(line["function"] in names, f"{line}: {names}")
+            equal(line["function_offset"], place + 1 - names[line["function"]])
+            named += 1
+    true(named > 5 and len(lines) > named / 2, f"{named} of {len(lines)} have names")
+    shown = side("report", "-q", trace, "--callers", "1000").out
+    for line in lines:
+        contains(shown, f"0x{line['address']:x}\n")
+        if "function" in line:
+            contains(shown, f"{line['function']}+0x{line['function_offset']:x} ({line['module']})")
 
 
 def test_text():

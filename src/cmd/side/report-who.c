@@ -129,8 +129,9 @@ static void look(struct who *who, struct who_class *class, const struct ctf_item
 		find_context(&class->vtid, item, "tid");
 	if (!find_context(&class->thread_name, item, "thread_name"))
 		find_context(&class->thread_name, item, "pthread_name");
-	if (!find_context(&class->ip, item, "ip"))
-		find_in(&class->ip, WHO_FIELDS, item->fields, "caller");
+	/* The context `ip` of a wrapper's event is a place in the wrapper. */
+	if (!find_in(&class->ip, WHO_FIELDS, item->fields, "caller"))
+		find_context(&class->ip, item, "ip");
 	class->fixed = item->trace->vpid >= 0 || !class->vpid.scope;
 	if (class->fixed)
 		class->process = who_of_trace(who, item->trace);

@@ -47,7 +47,7 @@ uint32_t who_of_trace(struct who *who, const struct ctf_trace *trace);
 
 /* Only after who_process() for this class. -1: not known. */
 int64_t who_thread(const struct who_class *class, const struct ctf_item *item);
-/* False: not recorded. From the context `ip`, else a pointer field `caller`. */
+/* False: not recorded. From a field `caller`, else the context `ip`. */
 bool who_caller(const struct who_class *class, const struct ctf_item *item, uint64_t *address);
 /* NULL: not recorded. Not NUL-terminated. */
 const char *who_thread_name(

@@ -97,8 +97,8 @@ const struct option command_report_options[] = {
 		.kind = OPTION_NUMBER,
 		.offset = offsetof(struct report_options, callers),
 		.standard = "none",
-		.sentence = "List the COUNT places in the code from which most events came: by the "
-				"context ip, else by a field of the name caller.",
+		.sentence = "List the COUNT places in the code from which most events came: by a field "
+				"of the name caller, as the wrappers have it, else by the context ip.",
 	},
 	{
 		.name = "losses",
