@@ -115,6 +115,13 @@ def test_processes_and_counts():
     equal(len(report("-n", "2")["count"]), 2)
 
 
+@functools.lru_cache(None)
+def called(event):
+    """Two hosts have a process of one name and number."""
+    hosts = {e.host for e in EVENTS if (e.procname, e.pid) == (event.procname, event.pid)}
+    return f"{event.procname}:{event.pid}" + (f" on {event.host}" if len(hosts) > 1 else "")
+
+
 def test_groups():
     def groups(by, key):
         got = Counter()
@@ -124,8 +131,8 @@ def test_groups():
 
     groups("event", lambda e: e.name)
     groups("cpu", lambda e: e.cpu)
-    groups("process", lambda e: f"{e.procname}:{e.pid}")
-    groups("thread", lambda e: f"{e.procname}:{e.pid} thread {e.tid}")
+    groups("process", called)
+    groups("thread", lambda e: f"{called(e)} thread {e.tid}")
     groups("$ctx.procname", lambda e: e.procname)
     groups("$ctx.vtid % 3", lambda e: e.tid % 3)
     states = {0: "idle", 1: "busy", 2: "busy", 3: "busy"}
@@ -217,18 +224,12 @@ def test_several_pairs_by_group():
     wanted = defaultdict(list)
     for begin, end in (("fn:enter", "fn:leave"), ("app:tick", "app:tick")):
         for duration, start, _ in pairs(begin, end, lambda e: e.tid)[0]:
-            wanted[(begin, f"{EVENTS[start].procname}:{EVENTS[start].pid}")].append(duration)
-    got = defaultdict(list)
-    for line in lines["durations"]:
-        got[(line["begin"], line["by"])].append(line)
+            wanted[(begin, called(EVENTS[start]))].append(duration)
+    got = {(line["begin"], line["by"]): line for line in lines["durations"]}
     equal(sorted(got), sorted(wanted))
-    # Two hosts have a process of the same name and number: they are two lines.
-    equal(sum(line["count"] for line in lines["durations"]), sum(map(len, wanted.values())))
-    for key, group in got.items():
-        equal(sum(line["count"] for line in group), len(wanted[key]), str(key))
-        if len(group) == 1:
-            equal_durations(group[0], wanted[key], str(key))
-    true(any(len(group) == 2 for group in got.values()), "two processes of one name")
+    equal(len(lines["durations"]), len(wanted))
+    for key, line in got.items():
+        equal_durations(line, wanted[key], str(key))
 
 
 def test_slowest():

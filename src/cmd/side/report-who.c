@@ -73,6 +73,24 @@ static char *copy(const char *text, size_t size)
 	return text ? strndup(text, size) : NULL;
 }
 
+static bool same_text(const char *one, const char *other)
+{
+	return one == other || (one && other && strcmp(one, other) == 0);
+}
+
+/* The last one has been added. */
+static void mark_ambiguous(struct who *who, uint32_t last)
+{
+	struct who_process *added = &who->processes[last];
+
+	for (uint32_t i = 0; i < last; i++) {
+		struct who_process *other = &who->processes[i];
+
+		if (other->pid == added->pid && same_text(other->name, added->name))
+			added->ambiguous = other->ambiguous = true;
+	}
+}
+
 /*
  * The same pid on the same host is the same process, whatever it has executed meanwhile. A trace
  * that knows no pid is a process of its own.
@@ -112,6 +130,7 @@ static uint32_t add_process(struct who *who, const struct ctf_trace *trace, int6
 			.pid = pid,
 			.trace = trace->index,
 	};
+	mark_ambiguous(who, number);
 	return number;
 }
 
@@ -182,17 +201,20 @@ void who_text(const struct who *who, uint32_t number, char *text, size_t size)
 {
 	const struct who_process *process =
 			number < who->keys.count ? &who->processes[number] : NULL;
+	const char *on = process && process->ambiguous ? " on " : "";
+	const char *host = process && process->hostname ? process->hostname : "?";
 
 	if (!process)
 		snprintf(text, size, "?");
 	else if (process->name && process->pid >= 0)
-		snprintf(text, size, "%.200s:%" PRId64, process->name, process->pid);
+		snprintf(text, size, "%.200s:%" PRId64 "%s%.200s", process->name, process->pid, on,
+				*on ? host : "");
 	else if (process->name)
-		snprintf(text, size, "%.200s", process->name);
+		snprintf(text, size, "%.200s%s%.200s", process->name, on, *on ? host : "");
 	else if (process->pid >= 0)
-		snprintf(text, size, "pid %" PRId64, process->pid);
+		snprintf(text, size, "pid %" PRId64 "%s%.200s", process->pid, on, *on ? host : "");
 	else
-		snprintf(text, size, "%.200s", process->hostname ? process->hostname : "?");
+		snprintf(text, size, "%.200s", host);
 }
 
 void who_free(struct who *who)

@@ -31,6 +31,7 @@ struct who_process {
 	const char *name;
 	int64_t pid; /* -1: not known */
 	uint32_t trace;
+	bool ambiguous; /* Another host has a process of this name and number. */
 };
 
 struct who {
@@ -53,7 +54,7 @@ bool who_caller(const struct who_class *class, const struct ctf_item *item, uint
 const char *who_thread_name(
 		const struct who_class *class, const struct ctf_item *item, size_t *size);
 
-/* "name:pid", "name", "pid 4711", "host" or "?". */
+/* "name:pid", "name", "pid 4711", "host" or "?"; with " on HOST" where two hosts have it. */
 void who_text(const struct who *who, uint32_t process, char *text, size_t size);
 
 #endif /* CMD_SIDE_REPORT_WHO_H */
