@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is explored: small cases of each mode, completely. And that the exploration would find an error:
+ * each of the mutations below must be found.
+ *
+ * Without arguments: everything, and each mutation must be found, each in a process of its own.
+ * With the name of a mutation: that one alone. EXPLORE_WAY=1: show how the failure was come by.
+ */
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "decode.h"
+#include "explore-cases.h"
+
+/* All three forms, an empty one, and ones over two blocks; some wrap. */
+static const struct record mixed[] = {{1, 3}, {40, 17}, {3, 19}, {2, 0}, {70000, 1}, {4, 11}};
+/* Over one block and two, up to half a ring, and short ones that need not be extended. */
+static const struct record over[] = {{1, 3}, {2, 19}, {3, 0}, {4, 2}, {5, 18}, {40, 1}, {6, 0}};
+/* Ends of blocks, and where a longer or a shorter one follows an attempt that came to nothing. */
+static const struct record blocks[] = {{1, 3}, {2, 3}, {3, 19}, {4, 19}, {5, 0}};
+/* A ring holds two of them and no third one. */
+static const struct record large[] = {{1, 12}, {2, 12}, {3, 15}, {4, 12}, {5, 3}};
+
+#define KEEP .mode = RING_MODE_DISCARD, .script = mixed
+#define OVER .mode = RING_MODE_OVERWRITE, .script = over
+#define BLOCKS .mode = RING_MODE_OVERWRITE, .script = blocks
+#define WAIT .mode = RING_MODE_BLOCK, .script = large
+/* Just before an epoch ends; and where the first record has the epoch of an unused ring. */
+#define BEFORE_EPOCH .begin = 6 * EPOCH - 2
+#define AT_FLIP .begin = 0x800000 * EPOCH - 1
+
+/* By name: the mutations refer to them. */
+enum {
+	DISCARD,
+	DISCARD_FLIP,
+	DISCARD_KILLED,
+	OVERWRITE,
+	OVERWRITE_MIXED,
+	OVERWRITE_BLOCKS,
+	BLOCKING,
+	BLOCKING_INTERRUPTED,
+	BLOCKING_LATE,
+	BLOCKING_KILLED,
+};
+
+static const struct scenario scenarios[] = {
+		[DISCARD] = {"discard", KEEP, BEFORE_EPOCH, .records = 4, .interrupts = 1,
+				.leaps = 1},
+		[DISCARD_FLIP] = {"discard, at the flip", KEEP, AT_FLIP, .records = 3,
+				.interrupts = 2},
+		[DISCARD_KILLED] = {"discard, consumer killed", KEEP, BEFORE_EPOCH, .records = 4,
+				.kills = 1},
+		[OVERWRITE] = {"overwrite", OVER, BEFORE_EPOCH, .records = 6},
+		[OVERWRITE_MIXED] = {"overwrite, interrupted", OVER, .records = 5, .interrupts = 1},
+		[OVERWRITE_BLOCKS] = {"overwrite, blocks interrupted", BLOCKS, .records = 5,
+				.interrupts = 1},
+		[BLOCKING] = {"block", WAIT, .records = 4},
+		[BLOCKING_INTERRUPTED] = {"block, interrupted", WAIT, .records = 3,
+				.interrupts = 1},
+		[BLOCKING_LATE] = {"block, too late", WAIT, .records = 4, .timeouts = 1},
+		[BLOCKING_KILLED] = {"block, consumer killed", WAIT, .records = 4, .kills = 1},
+};
+
+static const struct scenario long_scenarios[] = {
+		{"discard", KEEP, BEFORE_EPOCH, .records = 5, .interrupts = 1, .leaps = 1},
+		{"discard, at the flip", KEEP, AT_FLIP, .records = 3, .interrupts = 2, .leaps = 1},
+		{"overwrite, interrupted", OVER, BEFORE_EPOCH, .records = 7, .interrupts = 1},
+		{"overwrite, interrupted twice", BLOCKS, .records = 5, .interrupts = 2},
+		{"block", WAIT, .records = 5},
+		{"block, interrupted", WAIT, .records = 4, .interrupts = 1},
+};
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* And the scenario that finds each, in which nothing is found without it. */
+static const struct {
+	enum mutation mutation;
+	const char *name;
+	unsigned int scenario;
+} mutations[] = {
+		{CLAIM_DROPPED, "claim-dropped", OVERWRITE},
+		{CLAIM_FALLS, "claim-falls", OVERWRITE_BLOCKS},
+		{CLAIM_LATE, "claim-late", OVERWRITE},
+		{CLAIM_UNFENCED, "claim-unfenced", OVERWRITE},
+		{CLAIM_EARLY, "claim-read-early", OVERWRITE},
+		{CLAIM_NOT, "claim-not-read", OVERWRITE},
+		{MARK_ONE, "mark-one", OVERWRITE_BLOCKS},
+		{NOT_EXTENDED, "not-extended", OVERWRITE},
+		{HEAD_EARLY, "head-early", DISCARD},
+		{HEAD_EARLY, "head-early-overwriting", OVERWRITE},
+		{TIME_LATE, "time-late", DISCARD},
+		{TAIL_IGNORED, "tail-ignored", DISCARD},
+		{TAIL_EARLY, "tail-early", DISCARD},
+		{NOTE_LATE, "note-late", DISCARD_KILLED},
+		{WAITER_UNFENCED, "waiter-unfenced", BLOCKING},
+		{RELEASE_UNFENCED, "release-unfenced", BLOCKING},
+		{WAIT_UNSEEN, "wait-unseen", BLOCKING},
+		{RING_UNFENCED, "ring-unfenced", BLOCKING},
+		{ARM_UNFENCED, "arm-unfenced", BLOCKING},
+};
+
+/* A mutation is found in a process of its own, which says how. */
+static bool mutation_found(const char *program, const char *name)
+{
+	int status;
+	pid_t pid;
+
+	printf("%s: ", name);
+	fflush(NULL);
+	pid = fork();
+	if (pid == 0) {
+		dup2(STDOUT_FILENO, STDERR_FILENO);
+		execl("/proc/self/exe", program, name, (char *)NULL);
+		_exit(127);
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) != pid)
+		return false;
+	return WIFEXITED(status) && WEXITSTATUS(status) == MACHINE_FOUND;
+}
+
+static int explore_mutation(const char *name)
+{
+	for (size_t i = 0; i < COUNT(mutations); i++) {
+		if (strcmp(name, mutations[i].name))
+			continue;
+		printf("nothing is found in %lu states\n",
+				explore(&scenarios[mutations[i].scenario], mutations[i].mutation)
+						.states);
+		return 0;
+	}
+	fprintf(stderr, "there is no mutation '%s'\n", name);
+	return 1;
+}
+
+static void explore_all(const struct scenario *what, size_t many)
+{
+	for (size_t i = 0; i < many; i++) {
+		struct machine_count count = explore(&what[i], NO_MUTATION);
+
+		printf("%s, %u records: %lu states, %lu steps, %lu ends\n", what[i].name,
+				what[i].records, count.states, count.steps, count.ends);
+		fflush(stdout);
+		CHECK(count.states > 1000, "too few states");
+	}
+}
+
+int main(int argc, char **argv)
+{
+	int missed = 0;
+
+	if (argc > 1)
+		return explore_mutation(argv[1]);
+	explore_all(scenarios, COUNT(scenarios));
+	if (test_is_long())
+		explore_all(long_scenarios, COUNT(long_scenarios));
+	for (size_t i = 0; i < COUNT(mutations); i++)
+		missed += !mutation_found(argv[0], mutations[i].name);
+	CHECK(missed == 0, "%d mutations of the protocol were not found", missed);
+	return 0;
+}
