@@ -115,10 +115,14 @@ def test_processes_and_counts():
     equal(len(report("-n", "2")["count"]), 2)
 
 
-@functools.lru_cache(None)
+HOSTS = defaultdict(set)
+for one in EVENTS:
+    HOSTS[(one.procname, one.pid)].add(one.host)
+
+
 def called(event):
     """Two hosts have a process of one name and number."""
-    hosts = {e.host for e in EVENTS if (e.procname, e.pid) == (event.procname, event.pid)}
+    hosts = HOSTS[(event.procname, event.pid)]
     return f"{event.procname}:{event.pid}" + (f" on {event.host}" if len(hosts) > 1 else "")
 
 
