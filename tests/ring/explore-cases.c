@@ -67,6 +67,7 @@ static const struct scenario long_scenarios[] = {
 		{"overwrite, interrupted", OVER, BEFORE_EPOCH, .records = 7, .interrupts = 1},
 		{"overwrite, interrupted twice", BLOCKS, .records = 5, .interrupts = 2},
 		{"block", WAIT, .records = 5},
+		{"block, too late and killed", WAIT, .records = 4, .timeouts = 1, .kills = 1},
 		{"block, interrupted", WAIT, .records = 4, .interrupts = 1},
 };
 
@@ -88,6 +89,7 @@ static const struct {
 		{NOT_EXTENDED, "not-extended", OVERWRITE},
 		{HEAD_EARLY, "head-early", DISCARD},
 		{HEAD_EARLY, "head-early-overwriting", OVERWRITE},
+		{ALIAS_KEPT, "alias-kept", DISCARD},
 		{TIME_LATE, "time-late", DISCARD},
 		{TAIL_IGNORED, "tail-ignored", DISCARD},
 		{TAIL_EARLY, "tail-early", DISCARD},

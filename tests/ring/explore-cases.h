@@ -42,6 +42,7 @@ enum mutation {
 	NOT_EXTENDED,   /* The first record of a block may be compact. */
 	/* Any mode. */
 	HEAD_EARLY,   /* The head before the bytes. */
+	ALIAS_KEPT,   /* The head keeps an epoch that is right by chance, 2^51 ticks later. */
 	TIME_LATE,    /* The head before last_timestamp. */
 	TAIL_IGNORED, /* There is always room. */
 	TAIL_EARLY,   /* C: releases before it reads. */

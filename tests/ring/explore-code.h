@@ -178,6 +178,9 @@ static bool store_is_odd(volatile void *at, uint64_t value)
 
 	switch (mutation) {
 	case CLAIM_DROPPED: return at == &shared.control.claim;
+	case ALIAS_KEPT:
+		return at == &shared.control.head &&
+				(value ^ machine_read(at, 8)) >> RING_EPOCH_BITS == 0;
 	case MARK_ONE:
 		return is_mark(at) &&
 				(size_t)(mark - shared.control.blocks) !=
