@@ -100,24 +100,22 @@ static struct plan *selection_plan(
 static void select_for(struct selection *selection, struct agent_channel *channel,
 		struct side_event_description *description, struct plan *plan)
 {
-	struct agent_event *event = NULL;
-	size_t size;
+	/* Not in its place yet: behind the last event that is wanted stand the plans. */
+	struct agent_event event = {
+			.plan = plan,
+			.channel = channel,
+			.description = description,
+	};
+	size_t size = agent_select(channel, description, &event, selection->memory);
 
-	if (selection->batch) {
-		event = &selection->batch->events[selection->nr];
-		*event = (struct agent_event){
-				.plan = plan,
-				.channel = channel,
-				.description = description,
-		};
-	}
-	size = agent_select(channel, description, event, selection->memory);
 	if (!size)
 		return;
+	if (selection->batch) {
+		selection->batch->events[selection->nr] = event;
+		selection->memory += size;
+	}
 	selection->nr++;
 	selection->needed += size;
-	if (event)
-		selection->memory += size;
 }
 
 static void select_event(struct selection *selection, struct side_event_description *event)
