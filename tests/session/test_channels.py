@@ -341,6 +341,7 @@ class Nested(CommandLine):
         env = {"SIDE_AGENT_SOCKET": ":".join(["/nowhere"] * 7)}
         self.side_record([], "fire", "1", "10", status=7, env=env)
 
+    @unittest.skipIf(SANITIZED, "a shell cannot load sanitized libraries")
     def test_libraries_are_preloaded_once(self):
         process = self.side("record", "-q", "-o", self.output, "--", SIDE, "record", "-q", "-o",
                             os.path.join(self.dir, "inner"), "--", "sh", "-c", "echo $LD_PRELOAD")
