@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT */
+/* The report for people: distributions and pairs. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/side/report-text.h"
+
+static const char *wide_text(__int128 number, char text[48])
+{
+	char digits[48];
+	size_t count = 0, used = 0;
+	unsigned __int128 rest =
+			number < 0 ? -(unsigned __int128)number : (unsigned __int128)number;
+
+	do
+		digits[count++] = (char)('0' + (int)(rest % 10));
+	while (rest /= 10);
+	if (number < 0)
+		text[used++] = '-';
+	while (count)
+		text[used++] = digits[--count];
+	text[used] = '\0';
+	return text;
+}
+
+/* ---- histograms ---- */
+
+/* "4K": powers of two as bpftrace writes them. */
+static const char *power_text(unsigned int bits, char text[16])
+{
+	static const char units[] = " KMGTPE";
+	uint64_t number = UINT64_C(1) << (bits % 10);
+
+	if (bits < 10)
+		snprintf(text, 16, "%" PRIu64, number);
+	else
+		snprintf(text, 16, "%" PRIu64 "%c", number, units[bits / 10]);
+	return text;
+}
+
+#define BAR_WIDTH 52
+
+static void print_bar(struct text *text, const char *label, uint64_t count, uint64_t most)
+{
+	int width = (int)((unsigned __int128)count * BAR_WIDTH / (most ? most : 1));
+	char bar[BAR_WIDTH + 1];
+
+	memset(bar, '@', (size_t)width);
+	bar[width] = '\0';
+	text_print(text, "%-16s %10" PRIu64 " |%s%-*s%s|\n", label, count,
+			text_colour(text, VIEW_COLOUR_NAME), BAR_WIDTH, bar,
+			text_colour(text, VIEW_COLOUR_END));
+}
+
+/* From the first bucket that has something to the last. */
+static void print_histogram(struct text *text, const struct figures *figures)
+{
+	uint64_t powers[FIGURES_POWERS], most = figures->negative;
+	unsigned int first = FIGURES_POWERS, last = 0;
+	char label[48], from[16], to[16];
+
+	figures_powers(figures, powers);
+	for (unsigned int i = 0; i < FIGURES_POWERS; i++) {
+		if (!powers[i])
+			continue;
+		first = i < first ? i : first;
+		last = i;
+		most = powers[i] > most ? powers[i] : most;
+	}
+	if (figures->negative)
+		print_bar(text, "(..., 0)", figures->negative, most);
+	for (unsigned int i = first; i <= last; i++) {
+		if (i < 2)
+			snprintf(label, sizeof(label), "[%u]", i);
+		else
+			snprintf(label, sizeof(label), "[%s, %s)", power_text(i - 1, from),
+					i == 64 ? "16E" : power_text(i, to));
+		print_bar(text, label, powers[i], most);
+	}
+}
+
+static void print_group_name(struct text *text, uint32_t group)
+{
+	char name[1200], printable[4800];
+
+	if (text->report->by == BY_NOTHING)
+		return;
+	report_group_text(text->report, group, name, sizeof(name));
+	text_print(text, " %s[%s]%s", text_colour(text, VIEW_COLOUR_PROCESS),
+			say_printable(name, printable, sizeof(printable)),
+			text_colour(text, VIEW_COLOUR_END));
+}
+
+static void print_value_figures(struct text *text, const struct report_figures *item)
+{
+	const struct report *report = text->report;
+	const struct figures *figures = &item->figures;
+	char least[48], most[48], count[SAY_NUMBER_MAX], printable[1024];
+
+	text_begin_section(text);
+	text_print(text, "%s%s%s", text_colour(text, VIEW_COLOUR_NUMBER),
+			say_printable(report->histograms[item->which].text, printable,
+					sizeof(printable)),
+			text_colour(text, VIEW_COLOUR_END));
+	print_group_name(text, item->group);
+	if (figures->real)
+		text_print(text, ": count %s, min %g, mean %g, max %g\n",
+				say_number(figures->count, count), figures->real_least,
+				figures_mean(figures), figures->real_most);
+	else
+		text_print(text, ": count %s, min %s, mean %.1f, max %s\n",
+				say_number(figures->count, count), wide_text(figures->least, least),
+				figures_mean(figures), wide_text(figures->most, most));
+	print_histogram(text, figures);
+}
+
+int text_print_histograms(struct text *text)
+{
+	const struct report *report = text->report;
+	uint32_t count = report->histogram_keys.count;
+	uint32_t *order = report_figures_order(report->histogram_figures, count);
+
+	if (!order)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < count; i++)
+		print_value_figures(text, &report->histogram_figures[order[i]]);
+	free(order);
+	return 0;
+}
+
+/* ---- pairs ---- */
+
+static void print_pair_name(struct text *text, const struct pair_rule *rule)
+{
+	char begin[512], end[512];
+
+	text_print(text, "%s%s → %s%s", text_colour(text, VIEW_COLOUR_EVENT),
+			say_printable(rule->begin_text, begin, sizeof(begin)),
+			say_printable(rule->end_text, end, sizeof(end)),
+			text_colour(text, VIEW_COLOUR_END));
+}
+
+static void print_durations(struct text *text, const struct report_figures *item)
+{
+	static const struct {
+		const char *name;
+		uint32_t thousandths;
+	} points[] = {{"p50", 50000}, {"p90", 90000}, {"p99", 99000}, {"p99.9", 99900}};
+	const struct figures *figures = &item->figures;
+	char number[SAY_NUMBER_MAX];
+
+	text_begin_section(text);
+	print_pair_name(text, &text->report->pairs.rules[item->which]);
+	print_group_name(text, item->group);
+	text_print(text, ": %s pair%s\n", say_number(figures->count, number),
+			figures->count == 1 ? "" : "s");
+	text_print(text, "  min %s", text_duration((double)figures->least, number));
+	text_print(text, "  mean %s", text_duration(figures_mean(figures), number));
+	for (unsigned int i = 0; i < 4; i++)
+		text_print(text, "  %s %s", points[i].name,
+				text_duration((double)figures_percentile(
+							      figures, points[i].thousandths),
+						number));
+	text_print(text, "  max %s\n", text_duration((double)figures->most, number));
+	text_print(text, "nanoseconds\n");
+	print_histogram(text, figures);
+}
+
+static void print_line(struct text *text, const struct report_line *line, int64_t from, bool mark)
+{
+	char offset[SAY_NUMBER_MAX];
+
+	text_duration((double)(line->ns - from), offset);
+	text_print(text, "  %s %s%12s%s  ", mark ? ">" : " ", text_colour(text, VIEW_COLOUR_TIME),
+			offset, text_colour(text, VIEW_COLOUR_END));
+	view_out_put(&text->out, line->text, strlen(line->text));
+	text_print(text, "\n");
+}
+
+static void print_around(struct text *text, const struct report_around *around,
+		const struct report_slow *slow)
+{
+	uint64_t reach = text->report->options->around;
+	uint64_t first = slow->begin.number > reach ? slow->begin.number - reach : 1;
+	bool one = slow->begin.scope == slow->end_scope;
+	uint64_t last = one ? slow->end_number + reach : slow->begin.number + reach;
+	uint64_t before = 0;
+
+	for (size_t i = report_around_find(around, slow->begin.scope, first);
+			i < around->count && around->lines[i].scope == slow->begin.scope &&
+			around->lines[i].number <= last;
+			i++) {
+		const struct report_line *line = &around->lines[i];
+
+		/* Lines that stand there for another pair are not shown. */
+		if (line->number > slow->begin.number + reach &&
+				line->number + reach < slow->end_number)
+			continue;
+		if (before && line->number > before + 1)
+			text_print(text, "               … %" PRIu64 " more\n",
+					line->number - before - 1);
+		before = line->number;
+		print_line(text, line, slow->begin.ns,
+				line->number == slow->begin.number ||
+						(one && line->number == slow->end_number));
+	}
+	if (one)
+		return;
+	text_print(text, "               … in another thread\n");
+	first = slow->end_number > reach ? slow->end_number - reach : 1;
+	for (size_t i = report_around_find(around, slow->end_scope, first);
+			i < around->count && around->lines[i].scope == slow->end_scope &&
+			around->lines[i].number <= slow->end_number + reach;
+			i++)
+		print_line(text, &around->lines[i], slow->begin.ns,
+				around->lines[i].number == slow->end_number);
+}
+
+static void print_slow(struct text *text, const struct report_slow *slow, uint32_t rank,
+		const struct report_around *around)
+{
+	char name[512], number[SAY_NUMBER_MAX], printable[2048];
+
+	who_text(&text->report->who, slow->begin.process, name, sizeof(name));
+	text_print(text, "  #%-3u %s%10s%s  at ", rank, text_colour(text, VIEW_COLOUR_NUMBER),
+			text_duration((double)slow->duration, number),
+			text_colour(text, VIEW_COLOUR_END));
+	text_put_time(text, slow->begin.ns);
+	text_print(text, "  %s%s%s", text_colour(text, VIEW_COLOUR_PROCESS),
+			say_printable(name, printable, sizeof(printable)),
+			text_colour(text, VIEW_COLOUR_END));
+	if (slow->begin.thread >= 0)
+		text_print(text, " thread %" PRId64, slow->begin.thread);
+	if (slow->begin.cpu >= 0)
+		text_print(text, " cpu%d", slow->begin.cpu);
+	text_print(text, "\n");
+	if (text->report->options->around)
+		print_around(text, around, slow);
+}
+
+static void print_rule(struct text *text, unsigned int number, const struct report_around *around)
+{
+	const struct pair_rule *rule = &text->report->pairs.rules[number];
+	const struct report_slowest *slowest = &text->report->slowest[number];
+	bool any = false;
+
+	for (uint32_t i = 0; i < text->report->pair_keys.count; i++)
+		any |= text->report->pair_figures[i].which == number;
+	if (!any) {
+		text_begin_section(text);
+		print_pair_name(text, rule);
+		text_print(text, ": no pair\n");
+	}
+	if (rule->unfinished)
+		text_print(text, "%" PRIu64 " of `%s` did not end\n", rule->unfinished,
+				rule->begin_text);
+	if (rule->unbegun)
+		text_print(text, "%" PRIu64 " of `%s` had not begun\n", rule->unbegun,
+				rule->end_text);
+	if (rule->negative)
+		text_print(text,
+				"%" PRIu64
+				" ended before they began (the clocks disagree); they count as "
+				"0\n",
+				rule->negative);
+	if (slowest->count)
+		text_print(text, "The slowest:\n");
+	for (uint32_t i = 0; i < slowest->count; i++)
+		print_slow(text, &slowest->items[i], i + 1, around);
+}
+
+int text_print_pairs(struct text *text, const struct report_around *around)
+{
+	const struct report *report = text->report;
+	uint32_t count = report->pair_keys.count, at = 0;
+	uint32_t *order = report_figures_order(report->pair_figures, count);
+
+	if (!order)
+		return -ENOMEM;
+	for (unsigned int rule = 0; rule < report->pairs.rule_count; rule++) {
+		for (; at < count && report->pair_figures[order[at]].which == rule; at++)
+			print_durations(text, &report->pair_figures[order[at]]);
+		print_rule(text, rule, around);
+	}
+	free(order);
+	return 0;
+}

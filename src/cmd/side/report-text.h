@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* Private to report-text*.c: the report for people, as it grows. */
+#ifndef CMD_SIDE_REPORT_TEXT_H
+#define CMD_SIDE_REPORT_TEXT_H
+
+#include "cmd/side/report.h"
+#include "cmd/side/say.h"
+#include "cmd/side/view-colours.h"
+
+struct text {
+	const struct report *report;
+	struct view_out out;
+	bool any; /* A section was printed: the next one stands behind an empty line. */
+};
+
+void text_print(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The code, or nothing without colours. */
+const char *text_colour(const struct text *text, const char *code);
+void text_begin_section(struct text *text);
+void text_put_time(struct text *text, int64_t ns);
+/* Four digits that count: "950 ns", "12.34 us", "1.500 ms", "75.0 s". Returns @duration. */
+const char *text_duration(double ns, char duration[SAY_NUMBER_MAX]);
+
+/* report-text-figures.c. 0 or -ENOMEM. */
+int text_print_histograms(struct text *text);
+int text_print_pairs(struct text *text, const struct report_around *around);
+
+#endif /* CMD_SIDE_REPORT_TEXT_H */
