@@ -451,16 +451,10 @@ int cmd_export(const struct parsed *parsed)
 
 int64_t export_pid(const struct export *export, uint32_t process)
 {
-	const struct who_process *processes = export->who.processes, *own = &processes[process];
+	const struct who_process *own = &export->who.processes[process];
 
-	if (own->pid < 0)
-		return EXPORT_MADE_UP + (int64_t)process;
 	/* The first one with this number keeps it: containers have processes of the same number. */
-	for (uint32_t i = 0; i < process; i++) {
-		if (processes[i].pid == own->pid)
-			return EXPORT_MADE_UP + (int64_t)process;
-	}
-	return own->pid;
+	return own->pid < 0 || own->repeated ? EXPORT_MADE_UP + (int64_t)process : own->pid;
 }
 
 int64_t export_tid(const struct ctf_item *item, int64_t thread)

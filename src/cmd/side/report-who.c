@@ -86,7 +86,10 @@ static void mark_ambiguous(struct who *who, uint32_t last)
 	for (uint32_t i = 0; i < last; i++) {
 		struct who_process *other = &who->processes[i];
 
-		if (other->pid == added->pid && same_text(other->name, added->name))
+		if (other->pid != added->pid)
+			continue;
+		added->repeated = true;
+		if (same_text(other->name, added->name))
 			added->ambiguous = other->ambiguous = true;
 	}
 }

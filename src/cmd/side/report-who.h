@@ -32,6 +32,7 @@ struct who_process {
 	int64_t pid; /* -1: not known */
 	uint32_t trace;
 	bool ambiguous; /* Another host has a process of this name and number. */
+	bool repeated;  /* One before it has this number. */
 };
 
 struct who {
