@@ -180,6 +180,7 @@ struct agent {
 	uint32_t nr_sessions;
 	atomic_bool exiting; /* destructors run: other threads may still be in callbacks */
 	int seccomp;         /* mode at the start */
+	atomic_bool stopped; /* a thread may not read clocks any more: nothing is recorded */
 	bool debug;
 	uint64_t key; /* libside's name for us */
 	struct side_tracer_handle *tracer;

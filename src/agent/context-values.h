@@ -102,6 +102,12 @@ void context_sandbox_failed(void);
 /* May this thread ask the kernel? */
 bool context_may_ask(void);
 
+/*
+ * Called when the calling thread will be forbidden to read clocks (prctl(PR_SET_TSC), and the
+ * strict sandbox does the same), and with false when that has failed. NULL: nobody cares.
+ */
+extern void (*context_clock_forbidden)(bool forbidden) __attribute__((visibility("hidden")));
+
 /* Is this a child that runs in its parent's memory? It must not keep what it is told. */
 bool context_is_foreign(void);
 

@@ -216,22 +216,39 @@ EXPORT int pthread_setname_np(pthread_t thread, const char *name)
 	return 0;
 }
 
+/* The kernel stops the clock of who goes into the strict sandbox: rdtsc is a SIGSEGV there. */
+static bool stops_clock(int option, unsigned long argument)
+{
+	return (option == PR_SET_SECCOMP && argument == SECCOMP_MODE_STRICT) ||
+			(option == PR_SET_TSC && argument == PR_TSC_SIGSEGV);
+}
+
+static void clock_forbidden(bool forbidden)
+{
+	if (context_clock_forbidden)
+		context_clock_forbidden(forbidden);
+}
+
 /* What has to be done for a call that may forbid calls: before it, and when it has failed. */
-static bool before_prctl(int option)
+static bool before_prctl(int option, unsigned long argument)
 {
 	int saved_errno = errno;
 	bool sandbox = option == PR_SET_SECCOMP && context_sandbox_begins(false);
 
+	if (stops_clock(option, argument))
+		clock_forbidden(true);
 	errno = saved_errno;
 	return sandbox;
 }
 
-static void after_prctl(int option, long result, bool sandbox)
+static void after_prctl(int option, unsigned long argument, long result, bool sandbox)
 {
 	int saved_errno = errno;
 
 	if (sandbox && result < 0)
 		context_sandbox_failed();
+	if (result < 0 && stops_clock(option, argument))
+		clock_forbidden(false);
 	if (option == PR_SET_NAME && result >= 0)
 		context_name_changed();
 	errno = saved_errno;
@@ -254,9 +271,9 @@ EXPORT int prctl(int option, ...)
 	memcpy(&real, &found, sizeof(real));
 	if (!real)
 		return no_function();
-	sandbox = before_prctl(option);
+	sandbox = before_prctl(option, arguments[0]);
 	result = real(option, arguments[0], arguments[1], arguments[2], arguments[3]);
-	after_prctl(option, result, sandbox);
+	after_prctl(option, arguments[0], result, sandbox);
 	return result;
 }
 
@@ -352,6 +369,17 @@ static bool seccomp_failed(const long *arguments, long result)
 	return result < 0 || (result > 0 && !(arguments[1] & SECCOMP_FILTER_FLAG_NEW_LISTENER));
 }
 
+static void seccomp_taken_back(const long *arguments, bool sandbox)
+{
+	int saved_errno = errno;
+
+	if (sandbox)
+		context_sandbox_failed();
+	if (arguments[0] == SECCOMP_SET_MODE_STRICT)
+		clock_forbidden(false);
+	errno = saved_errno;
+}
+
 /* One of the calls above: for others this is not in the way. */
 static long watched_syscall(long number, const long *arguments)
 {
@@ -364,7 +392,7 @@ static long watched_syscall(long number, const long *arguments)
 	if (!real)
 		return no_function();
 	if (number == SYS_prctl) {
-		sandbox = before_prctl((int)arguments[0]);
+		sandbox = before_prctl((int)arguments[0], (unsigned long)arguments[1]);
 	} else if (number == SYS_seccomp &&
 			(arguments[0] == SECCOMP_SET_MODE_STRICT ||
 					arguments[0] == SECCOMP_SET_MODE_FILTER)) {
@@ -372,14 +400,16 @@ static long watched_syscall(long number, const long *arguments)
 
 		sandbox = context_sandbox_begins(arguments[0] == SECCOMP_SET_MODE_FILTER &&
 				arguments[1] & SECCOMP_FILTER_FLAG_TSYNC);
+		if (arguments[0] == SECCOMP_SET_MODE_STRICT)
+			clock_forbidden(true);
 		errno = saved_errno;
 	}
 	result = real(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4],
 			arguments[5]);
 	if (number == SYS_prctl)
-		after_prctl((int)arguments[0], result, sandbox);
-	else if (sandbox && seccomp_failed(arguments, result))
-		context_sandbox_failed();
+		after_prctl((int)arguments[0], (unsigned long)arguments[1], result, sandbox);
+	else if (number == SYS_seccomp && seccomp_failed(arguments, result))
+		seccomp_taken_back(arguments, sandbox);
 	else if (result != -1)
 		after_syscall(number, arguments);
 	return result;

@@ -47,7 +47,8 @@ void agent_hang_up(struct agent_session *session)
 bool agent_is_sandboxed(void)
 {
 	/* Who has seen it go there need not ask; even asking may be forbidden. */
-	return !context_may_ask() || prctl(PR_GET_SECCOMP) != agent.seccomp;
+	return atomic_load_explicit(&agent.stopped, memory_order_relaxed) || !context_may_ask() ||
+			prctl(PR_GET_SECCOMP) != agent.seccomp;
 }
 
 /* The process's name as `ps` shows it; in full where the kernel has cut the program's name. */

@@ -23,6 +23,7 @@
 #include <side/tracer-extensions.h>
 
 #include "agent/agent.h"
+#include "agent/context-values.h"
 #include "wire/raw.h"
 
 struct agent agent __attribute__((visibility("hidden")));
@@ -183,6 +184,36 @@ static int install_handlers(void)
 	return 0;
 }
 
+/* ---- sandboxes ---- */
+
+/*
+ * A thread is forbidden to read clocks: its next record would be the end of the program. All of them
+ * are refused from here on, in other threads too, and counted; nor is anybody spoken to, because
+ * that takes clocks as well. A child that runs in our memory means only itself, and records nothing.
+ */
+static void clock_forbidden(bool forbidden)
+{
+	struct agent_session *session;
+	uint32_t i;
+
+	if (context_is_foreign())
+		return;
+	/* Relaxed: the thread itself is who must see it. */
+	atomic_store_explicit(&agent.stopped, forbidden, memory_order_relaxed);
+	agent_each_session(session) for (i = 0; i < session->nr_channels;
+					 i++) if (session->channels[i].producer)
+			ring_producer_stop(session->channels[i].producer, forbidden);
+}
+
+/* Be told of them before the program goes into one. */
+static void watch_sandboxes(void)
+{
+	if (context_values_start())
+		return;
+	ring_ask_before_calls(context_may_ask);
+	context_clock_forbidden = clock_forbidden;
+}
+
 /* ---- sessions ---- */
 
 static void session_drop(struct agent_session *session)
@@ -271,6 +302,8 @@ int agent_start(const char *paths)
 
 	agent.seccomp = prctl(PR_GET_SECCOMP);
 	ret = start_sessions(paths);
+	if (!ret)
+		watch_sandboxes();
 	if (!ret)
 		ret = start_tracing();
 	/* A listing says goodbye on its connection, when main() begins. */

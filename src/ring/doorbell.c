@@ -65,6 +65,22 @@ void ring_doorbell_unmap(struct ring_doorbell *doorbell)
 	munmap(doorbell, RING_DOORBELL_BYTES);
 }
 
+static ring_may_call *ring_asked;
+
+void ring_ask_before_calls(ring_may_call *may_call)
+{
+	/* Orders nothing: the function is all there is. */
+	__atomic_store(&ring_asked, &may_call, __ATOMIC_RELAXED);
+}
+
+bool ring_calls_permitted(void)
+{
+	ring_may_call *may_call;
+
+	__atomic_load(&ring_asked, &may_call, __ATOMIC_RELAXED);
+	return !may_call || may_call();
+}
+
 void ring_doorbell_wake(struct ring_doorbell *doorbell)
 {
 	int saved = errno;

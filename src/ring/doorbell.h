@@ -33,6 +33,9 @@ static inline void ring_doorbell_fence(void)
 
 void ring_doorbell_wake(struct ring_doorbell *doorbell);
 
+/* Whether a publication may make a system call here: see ring_ask_before_calls(). */
+bool ring_calls_permitted(void);
+
 /* A record reached into another block. doorbell may be NULL. Does not touch errno. */
 static inline void ring_doorbell_crossed(struct ring_doorbell *doorbell)
 {
@@ -43,7 +46,7 @@ static inline void ring_doorbell_crossed(struct ring_doorbell *doorbell)
 	 * fence in ring_doorbell_arm(), which stores sleeping and then looks at heads.
 	 */
 	ring_doorbell_fence();
-	if (__atomic_load_n(&doorbell->sleeping, __ATOMIC_RELAXED))
+	if (__atomic_load_n(&doorbell->sleeping, __ATOMIC_RELAXED) && ring_calls_permitted())
 		ring_doorbell_wake(doorbell);
 }
 

@@ -256,6 +256,8 @@ int ring_portable_publish(
 		nested = true;
 	}
 	for (int round = 0; code == RING_SECTION_BUSY && !nested; round++) {
+		if (round && !ring_calls_permitted())
+			break;
 		if (round > RING_YIELDS)
 			nanosleep(&pause, NULL);
 		else if (round)

@@ -433,6 +433,9 @@ static __attribute__((noinline, cold)) int ring_publish_slow(struct ring_produce
 	if (ring_producer_forked(producer)) {
 		__atomic_fetch_add(&ring_producer_cold(producer)->refused, 1, __ATOMIC_RELAXED);
 		rc = -ECHILD;
+	} else if (__atomic_load_n(&producer->stopped, __ATOMIC_ACQUIRE)) {
+		ring_count(producer, event_id, RING_LOST_OTHER);
+		rc = -EPERM;
 	} else if (parts->head_size >= producer->payload_limit ||
 			parts->body_size >= producer->payload_limit - parts->head_size) {
 		ring_count(producer, event_id, RING_LOST_TOO_BIG);
@@ -512,6 +515,23 @@ int ring_publish_parts(struct ring_producer *producer, uint32_t event_id, const 
 #else
 	return ring_publish_other(producer, event_id, &parts);
 #endif
+}
+
+void ring_producer_stop(struct ring_producer *producer, bool stop)
+{
+	/* In a forked child the page is wiped: nothing is published there. */
+	if (ring_producer_forked(producer))
+		return;
+	/*
+	 * Others may go on for a moment, with what they have read. Whoever sees the limit of 0 must
+	 * see why: the word is stored before it. Pairs with the load in ring_publish_slow().
+	 */
+	if (!stop)
+		__atomic_store_n(&producer->payload_limit,
+				ring_producer_cold(producer)->payload_max + 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&producer->stopped, stop, __ATOMIC_RELEASE);
+	if (stop)
+		__atomic_store_n(&producer->payload_limit, 0, __ATOMIC_RELEASE);
 }
 
 const void *ring_producer_base(const struct ring_producer *producer)

@@ -162,6 +162,22 @@ int ring_publish(struct ring_producer *producer, uint32_t event_id, const void *
 int ring_publish_parts(struct ring_producer *producer, uint32_t event_id, const void *head,
 		size_t head_size, const void *body, size_t body_size);
 
+/*
+ * Asked before the system calls of a publication (which wake the consumer, wait for it, or find a
+ * ring for a thread): false forbids them, as in a sandbox that would have the program killed. Then
+ * nobody is woken (the consumer looks by itself now and then), a full ring does not wait, and a
+ * thread without a ring gets none. For all producers of the process; NULL, as at first: always
+ * true. Must be async-signal-safe.
+ */
+typedef bool ring_may_call(void);
+void ring_ask_before_calls(ring_may_call *may_call);
+
+/*
+ * Refuse every publication (-EPERM, counted as RING_LOST_OTHER), or go on. For when a thread is
+ * forbidden to read clocks: it would be killed by the next record.
+ */
+void ring_producer_stop(struct ring_producer *producer, bool stop);
+
 /* Count a record that the caller could not build. */
 void ring_count_lost(struct ring_producer *producer, uint32_t event_id, enum ring_loss reason);
 

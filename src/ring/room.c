@@ -59,8 +59,8 @@ bool ring_room_wait(struct ring_producer *producer, uint32_t ring, uint64_t byte
 	uint64_t now;
 	uint32_t seen;
 
-	/* Nor where the parent of a vfork() sleeps until we are done. */
-	if (!producer->block_timeout_us || producer->pid != getpid() ||
+	/* Not in a sandbox, nor where the parent of a vfork() sleeps until we are done. */
+	if (!producer->block_timeout_us || !ring_calls_permitted() || producer->pid != getpid() ||
 			__atomic_load_n(&producer->stalled[ring], __ATOMIC_RELAXED) == tail + 1 ||
 			__atomic_load_n(&producer->stalled_releases, __ATOMIC_RELAXED) ==
 					releases + 1)

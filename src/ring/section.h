@@ -116,8 +116,9 @@ struct ring_producer {
 	uint64_t slots_looked_ns; /* When the slots were last found all taken. */
 	int32_t pid;              /* That mapped it: not a child of vfork()'s. */
 	uint32_t block_timeout_us;
+	uint32_t stopped; /* Every publication takes the slow way: payload_limit is 0. */
 
-	uint64_t reserved[8];
+	uint64_t reserved[7];
 	struct ring_place places[];
 };
 /* Everything after a first attempt with the result `code` that was not plain success. */

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "ring/clock.h"
+#include "ring/doorbell.h"
 #include "ring/portable.h"
 #include "ring/slots.h"
 
@@ -140,7 +141,7 @@ bool ring_slot_take(struct ring_producer *producer)
 	uint32_t thread, ring;
 
 	/* A child of vfork() has its parent's words; what it took would be its own, and then nobody's. */
-	if (!ring_slots_worth(producer) || producer->pid != getpid())
+	if (!ring_calls_permitted() || !ring_slots_worth(producer) || producer->pid != getpid())
 		return false;
 	thread = ring_thread_id();
 	ring = ring_slot_find_own(producer, thread);
@@ -161,8 +162,9 @@ bool ring_slot_take(struct ring_producer *producer)
 
 uint32_t ring_slot_borrow(struct ring_producer *producer)
 {
-	return ring_slots_worth(producer) ? ring_slot_search(producer, ring_thread_id())
-					  : RING_SLOT_NONE;
+	return ring_calls_permitted() && ring_slots_worth(producer)
+			? ring_slot_search(producer, ring_thread_id())
+			: RING_SLOT_NONE;
 }
 
 void ring_slot_give_back(struct ring_producer *producer, uint32_t ring)

@@ -671,6 +671,57 @@ static int verb_sandbox(char **args)
 	return WIFEXITED(status) && WEXITSTATUS(status) == 5 ? 0 : 1;
 }
 
+/* Locks itself in so that any call but two is the end, and says more than the rings have room for. */
+static int verb_locked(char **args)
+{
+	struct sock_filter code[] = {
+			BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+			BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 2, 0),
+			BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_write, 1, 0),
+			BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+			BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog filter = {.len = sizeof(code) / sizeof(code[0]), .filter = code};
+	uint64_t count = strtoull(args[0], NULL, 10);
+
+	/* libside and the ring ask for a thread's id once. */
+	tick(0, 0);
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, 2, &filter))
+		return 77;
+	for (uint64_t i = 1; i < count; i++)
+		tick(0, i);
+	_exit(0);
+}
+
+static void ticks(uint64_t from, uint64_t to)
+{
+	for (uint64_t i = from; i < to; i++)
+		tick(0, i);
+}
+
+/* Has its clocks stopped, by one of two calls; the first attempt fails. */
+static int verb_clockless(char **args)
+{
+	ticks(0, 10);
+	if (!syscall(SYS_seccomp, SECCOMP_SET_MODE_STRICT, 1, NULL))
+		return 1;
+	ticks(10, 20);
+	if (!strcmp(args[0], "tsc")) {
+		if (prctl(PR_SET_TSC, PR_TSC_SIGSEGV))
+			return 77;
+		ticks(20, 30);
+		prctl(PR_SET_TSC, PR_TSC_ENABLE);
+		return 0;
+	}
+	if (!strcmp(args[0], "prctl") ? prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT)
+				      : syscall(SYS_seccomp, SECCOMP_SET_MODE_STRICT, 0, NULL))
+		return 77;
+	ticks(20, 30);
+	/* The one way out. */
+	syscall(SYS_exit, 0);
+	return 1;
+}
+
 static unsigned int count_entries(const char *path)
 {
 	DIR *dir = opendir(path);
@@ -764,6 +815,8 @@ static const struct {
 		{"chroot", verb_chroot, 1},
 		{"setuid", verb_setuid, 0},
 		{"sandbox", verb_sandbox, 1},
+		{"locked", verb_locked, 1},
+		{"clockless", verb_clockless, 1},
 		{"inventory", verb_inventory, 0},
 		{"sleep", verb_sleep, 1},
 		{"vandal", verb_vandal, 0},

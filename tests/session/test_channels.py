@@ -107,6 +107,25 @@ class CommandLine(Case):
         self.assertLessEqual(len(sequences) * record, size)
 
 
+class Sandbox(CommandLine):
+    def test_no_calls(self):
+        """In a sandbox that allows none, nobody is woken or waited for; what has no room is counted."""
+        for options in ([], ["--mode", "block"], ["--mode", "overwrite"], ["--per-thread"]):
+            for portable in ({}, {"SIDE_RING_PORTABLE": "1"}):
+                with self.subTest(options=options, portable=portable):
+                    shutil.rmtree(self.output, True)
+                    trace = self.side_record(["--buffer-size", "64K", *options], "locked", "20000",
+                                             env=portable)
+                    seen = trace.ticks(0)
+                    if "overwrite" in options:
+                        self.assertEqual(seen, list(range(seen[0], 20000)))
+                        continue
+                    self.assertEqual(seen, sorted(set(seen)))
+                    self.assertGreater(len(seen), 0)
+                    self.assertEqual(len(seen) + sum(trace.lost.values()), 20000)
+                    self.assertEqual(self.summary["lost"], 20000 - len(seen))
+
+
 class Modes(CommandLine):
     def test_overwrite_keeps_the_last_window_of_a_killed_program(self):
         for portable in (False, True):

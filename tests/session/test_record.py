@@ -631,6 +631,16 @@ class Untouched(Case):
         # The plugin's event stayed disabled, which is counted.
         self.assertIn("not enabled", str(trace.lost))
 
+    def test_no_clock(self):
+        """Where rdtsc is forbidden, records are refused and counted, and the program goes on."""
+        for how in ["tsc"] if SANITIZED else ["tsc", "prctl", "seccomp"]:
+            with self.subTest(how=how):
+                shutil.rmtree(self.output, True)
+                trace, = self.record("clockless", how)
+                self.assertEqual(trace.ticks(0), list(range(20)))
+                self.assertEqual([(e, r, n) for (_, e, r), n in trace.lost.items()],
+                                 [("test:tick", "other", 10)])
+
     def test_setuid(self):
         if os.geteuid():
             self.skipTest("setuid needs root")
