@@ -40,6 +40,18 @@ static void ring_file(const char *channel, char name[SESSION_CHANNEL_NAME_MAX + 
 
 /* ---- the directory ---- */
 
+/* Permissions do not tell of a directory in which nobody can make anything (as in /proc). */
+static int buffers_probe(int fd)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), ".side-%ld", (long)getpid());
+	if (mkdirat(fd, name, 0700))
+		return errno == EEXIST ? 0 : errno;
+	unlinkat(fd, name, AT_REMOVEDIR);
+	return 0;
+}
+
 int buffers_open(struct session *session, const struct session_options *options,
 		struct session_error *error)
 {
@@ -56,6 +68,11 @@ int buffers_open(struct session *session, const struct session_options *options,
 		return session_fail(error, session_error_kind_of(code), code,
 				"cannot keep buffers in %s: %s", options->buffers, strerror(code));
 	}
+	code = buffers_probe(session->buffers_fd);
+	if (code)
+		return session_fail(error, session_error_kind_of(code), code,
+				"cannot keep buffers in %s: %s; choose another directory",
+				options->buffers, strerror(code));
 	session->buffers = realpath(options->buffers, NULL);
 	if (!session->buffers)
 		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "no memory");

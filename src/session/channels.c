@@ -300,7 +300,8 @@ static int take_size(struct session *session, struct channel *channel, uint64_t 
 	};
 	if (size < SESSION_RING_MIN || !ring_memory_size(&geometry))
 		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
-				"a buffer of %llu bytes is not between 64 KiB and 4 GiB",
+				"a ring of %llu bytes (--buffer-size) is not between 64 KiB and 4 "
+				"GiB",
 				(unsigned long long)wanted);
 	channel->ring_size = size;
 	return 0;

@@ -145,6 +145,20 @@ def test_nothing_said():
     result, _ = record("true")
     equal(result.status, 0)
     contains(result.err, "-w libc")
+    if os.environ.get("SANITIZED", "none") == "none":
+        # Whoever has asked for calls is not told to do so.
+        result, _ = record("-w", "libc", "-e", "libc:no_such_function", "true")
+        equal(result.status, 0)
+        contains(result.err, "no event happened that was asked for")
+
+
+def test_refused_before_the_start():
+    for args, status, what in ((["--compress=0"], 2, "`--compress=0` is too small"),
+                               (["--buffer-size", "4K"], 2, "(--buffer-size)"),
+                               (["--buffers", "/proc"], 1, "cannot keep buffers in /proc")):
+        result, output = record(*args, "echo", "ran")
+        equal((result.status, result.out), (status, ""), result.err)
+        contains(result.err, what)
 
 
 def test_output():
@@ -297,6 +311,7 @@ def test_second_interrupt():
         pass
     out, err = process.communicate(timeout=30)
     contains(err, "interrupted")
+    equal(process.returncode, 130)
     found = names(output)
     if found is not None:
         equal(found, ["talker:said"] * 50 + ["talker:ends"])

@@ -354,6 +354,11 @@ static int store(struct parser *parser, const struct option *option, void *base,
 		*(uint64_t *)value = OPTION_BARE;
 		return 0;
 	}
+	/* 0 stands for an option that is not there. */
+	if (option->optional && option->kind == OPTION_NUMBER && !strcmp(text, "0"))
+		return complain(parser,
+				"`--%s=0` is too small; leave the option out, or write 1 or more",
+				option->name);
 	return store_value(parser, option, value, text);
 }
 

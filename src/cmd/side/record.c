@@ -170,9 +170,25 @@ static void print_windows(const struct session_summary *summary)
 				summary->output, summary->snapshots == 1 ? "" : " and following");
 }
 
-static void print_summary(const struct session_summary *summary, const char *done, bool verbose)
+static void print_nothing_said(const struct parsed *parsed)
 {
-	size_t rows = verbose ? SIZE_MAX : SUMMARY_ROWS;
+	fprintf(stderr,
+			parsed->options.record.wrappers.count
+					? "%s nothing was said: no event happened that was asked "
+					  "for; "
+					  "`side list`, with the same `-w`, shows those that there "
+					  "are\n"
+					: "%s nothing was said; with `-w libc` or `-w pthread`, "
+					  "calls of "
+					  "programs that are not instrumented are recorded, too\n",
+			say_label(false));
+}
+
+static void print_summary(const struct session_summary *summary, const struct parsed *parsed)
+{
+	bool records = parsed->verb->id == VERB_RECORD;
+	const char *done = records ? "recorded" : "recovered";
+	size_t rows = parsed->common.verbose ? SIZE_MAX : SUMMARY_ROWS;
 	char output[4096], size[SAY_NUMBER_MAX];
 
 	if (!say_is_quiet()) {
@@ -194,11 +210,8 @@ static void print_summary(const struct session_summary *summary, const char *don
 	/* Where no process was reached, the session has said so. */
 	if (!summary->nr_processes)
 		return;
-	if (!summary->bytes && !has_losses(summary) && !strcmp(done, "recorded"))
-		fprintf(stderr,
-				"%s nothing was said; with `-w libc` or `-w pthread`, calls of "
-				"programs that are not instrumented are recorded, too\n",
-				say_label(false));
+	if (!summary->bytes && !has_losses(summary) && records)
+		print_nothing_said(parsed);
 	else
 		fprintf(stderr, "%s see it with: side view %s\n", say_label(false),
 				say_quoted(summary->output, output, sizeof(output)));
@@ -262,7 +275,9 @@ static void json_summary(
 static int final_status(const struct session_summary *summary, const struct record_options *options,
 		int failed)
 {
-	int status = summary->status >= 0 ? exit_status(summary->status) : COMMAND_DONE;
+	int status = summary->status >= 0      ? exit_status(summary->status)
+			: summary->interrupted ? COMMAND_SIGNAL + SIGINT
+					       : COMMAND_DONE;
 
 	if (options->strict && has_losses(summary))
 		return COMMAND_LOST;
@@ -288,10 +303,8 @@ void command_session_messages(const struct session_summary *summary)
 void command_session_summary(
 		const struct session_summary *summary, const struct parsed *parsed, int status)
 {
-	bool records = parsed->verb->id == VERB_RECORD;
-
 	if (!parsed->common.json)
-		print_summary(summary, records ? "recorded" : "recovered", parsed->common.verbose);
+		print_summary(summary, parsed);
 	else if (!say_is_quiet() || has_losses(summary))
 		json_summary(stderr, summary, parsed->verb->name, status);
 	fflush(stderr);

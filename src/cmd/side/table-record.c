@@ -223,11 +223,13 @@ const char *const table_record_paragraphs[] = {
 	"in the trace. A second Ctrl-C ends the recording at once, with all that was said until "
 	"then.",
 	"The exit status is that of COMMAND; 128 + N if signal N ended it, 127 if it was not "
-	"found, 126 if it cannot be executed. Only with `--strict` does it become 4 when events "
-	"were lost. Where the recording itself fails and COMMAND returned 0, it is 1.",
+	"found, 126 if it cannot be executed; 130 if the recording was ended before COMMAND did. Only "
+	"with `--strict` does it become 4 when events were lost. Where the recording itself fails "
+	"and COMMAND returned 0, it is 1.",
 	"Programs that gain privileges when they start (set-user-ID, file capabilities) and "
 	"statically linked programs without libside ignore the recorder. They run, and nothing of "
-	"them is recorded.",
+	"them is recorded. A process that changes its user goes on being recorded; what it starts from "
+	"then on cannot reach the recorder, and is not.",
 	NULL,
 };
 
