@@ -226,6 +226,7 @@ static int handle_hello(struct session *session, struct connection *connection, 
 	if (!instance) {
 		char *name = instance_clean_name(hello.procname);
 
+		session->nr_refused++;
 		report(session, true, "process %d (%s) is not recorded: %s", (int)connection->peer,
 				name ? name : "?", reason);
 		free(name);

@@ -283,6 +283,7 @@ struct session {
 	uint32_t max_ended_files; /* that ended instances keep open */
 	unsigned int interrupts;
 	bool interrupted;
+	size_t nr_refused; /* processes */
 
 	pthread_t drainer;
 	bool drainer_runs;

@@ -355,6 +355,7 @@ const struct session_summary *session_summary(struct session *session)
 			.output = session->output,
 			.status = session->command.status,
 			.interrupted = session->interrupted,
+			.nr_refused = session->nr_refused,
 			.memory_peak = session->memory_peak,
 			.snapshots = session->nr_snapshots,
 			.losses = session->losses,

@@ -165,6 +165,7 @@ struct session_summary {
 	const char *output; /* path of the output directory */
 	int status;         /* of the command, as from waitpid(); -1 while it has not ended */
 	bool interrupted;   /* ended before the command did */
+	size_t nr_refused;  /* processes that ran without being recorded, as messages say */
 	uint64_t bytes;     /* in all traces */
 	uint64_t lost;      /* records lost, the sum of those losses that are not in bytes */
 	uint64_t unwritten; /* bytes of records that could not be written, the sum of the others */

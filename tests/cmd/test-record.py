@@ -253,6 +253,15 @@ def test_losses():
     equal(told["lost"], sum(loss["count"] for loss in told["losses"]))
     for loss in told["losses"]:
         true(loss["event"].startswith("talker:") and loss["ring"].startswith("ring_"), str(loss))
+    # A process for which no memory is left loses all that it says.
+    result, output = record("--buffer-size=256K", "--json", TALKER, "10")
+    one = [f"--memory-limit={summary(result)['memory_peak']}", "--buffer-size=256K", "sh", "-c",
+           f"{TALKER} 10; {TALKER} 10; :"]
+    result, output = record("-w", "libc", "--strict", *one)
+    contains(result.err, "is not recorded")
+    equal(result.status, 4, result.err)
+    result, output = record("-w", "libc", *one)
+    equal(result.status, 0, result.err)
     # Nothing lost, nothing strict.
     result, output = record("--strict", TALKER, "100", "exit", "7")
     equal(result.status, 7)

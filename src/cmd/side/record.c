@@ -279,7 +279,7 @@ static int final_status(const struct session_summary *summary, const struct reco
 			: summary->interrupted ? COMMAND_SIGNAL + SIGINT
 					       : COMMAND_DONE;
 
-	if (options->strict && has_losses(summary))
+	if (options->strict && (has_losses(summary) || summary->nr_refused))
 		return COMMAND_LOST;
 	if (status)
 		return status;

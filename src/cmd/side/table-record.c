@@ -194,7 +194,8 @@ const struct option table_record_options[] = {
 		.name = "strict",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct record_options, strict),
-		.sentence = "Exit with status 4 if any event was lost, whatever the command returned.",
+		.sentence = "Exit with status 4 if any event was lost or a process could not be "
+				"recorded, whatever the command returned.",
 	},
 	{
 		.name = "force",
