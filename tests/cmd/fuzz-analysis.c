@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #define ROUNDS 120
-#define ROUNDS_LONG 10000
+#define ROUNDS_LONG 4000
 #define FILES_MAX 32
 #define FILE_MAX ((size_t)1 << 20)
 
