@@ -100,7 +100,7 @@
  * negative cpu_id. thread: the thread's word is key << 32 | ring; with another key, or none, it is
  * more than any number of rings.
  */
-.macro section_find_ring place, exits=ring_section
+.macro section_find_ring place, exits
 	.ifc \place, cpu
 	movl	%fs:RSEQ_CPU_ID(%rdx), %eax
 	cmpl	RING_PRODUCER_RINGS(%rdi), %eax
@@ -202,7 +202,7 @@
 .endm
 
 /* The kernel demands this signature (the operand of a ud1) before the abort handler. */
-.macro section_abort exits=ring_section
+.macro section_abort exits
 	.byte	0x0f, 0xb9, 0x3d
 	.long	RSEQ_SIGNATURE
 4:
@@ -218,16 +218,17 @@
 
 /*
  * One publication. form: compact or extended. clock: tsc or given. mode: keep (discard, block) or
- * over(write). place: cpu or thread. parts: one or two.
+ * over(write). place: cpu or thread.
  *
- * exits: a function of ring_section returns what came of it; one of ring_publish is the usual whole
- * of a publication, returns 0, and goes on to ring_publish_one_slow() with its arguments as they were
- * when anything else came of it. So its caller needs to keep nothing.
+ * exits: a function of ring_section takes two parts and returns what came of it. One of ring_publish
+ * takes one part (it is compact, with the tsc) and is the usual whole of a publication: it returns 0,
+ * and goes on to ring_publish_one_slow() with its arguments as they were when anything else came of
+ * it. So its caller needs to keep nothing.
  *
  * In the run: rax timestamp, r8 bytes of the record << 24, r9 payload (head) until the copy, r10
  * control, r11 head.
  */
-.macro section_publish name, form, clock, mode, place, parts, exits=ring_section
+.macro section_publish name, form, clock, mode, place, exits
 	.globl	\name
 	.hidden	\name
 	.type	\name, @function
@@ -237,12 +238,7 @@
 	endbr64
 	section_descriptor
 	movq	%rdi, SAVED_PRODUCER
-	.ifc \exits, ring_publish
-	movl	%esi, SAVED_ID
-	movq	%rdx, SAVED_PAYLOAD
-	movq	%rcx, SAVED_SIZE
-	.endif
-	.ifc \parts, two
+	.ifc \exits, ring_section
 	movq	%r8, SAVED_BODY
 	movq	%r9, SAVED_BODY_SIZE
 	leaq	(%rcx,%r9), %r8
@@ -253,14 +249,14 @@
 	.endif
 	movq	RING_PRODUCER_RSEQ(%rdi), %rdx
 	.else
+	movl	%esi, SAVED_ID
+	movq	%rdx, SAVED_PAYLOAD
+	movq	%rcx, SAVED_SIZE
 	movq	%rdx, %r9
 	movq	RING_PRODUCER_RSEQ(%rdi), %rdx
-	.ifc \clock, given
-	movq	%r8, SAVED_TIMESTAMP
-	.endif
 	.endif
 	.ifc \form, compact
-	.ifc \parts, two
+	.ifc \exits, ring_section
 	addq	$RING_COMPACT_BYTES, %r8
 	.else
 	leaq	RING_COMPACT_BYTES(%rcx), %r8
@@ -272,11 +268,7 @@
 	addq	$(RING_MEDIUM_BYTES - RING_COMPACT_BYTES), %r8
 .Lsized_\@:
 	.else
-	.ifc \parts, two
 	addq	$RING_EXTENDED_BYTES, %r8
-	.else
-	leaq	RING_EXTENDED_BYTES(%rcx), %r8
-	.endif
 	.endif
 	shlq	$RING_EPOCH_BITS, %r8
 	section_enter
@@ -359,7 +351,7 @@
 	.endif
 
 	movq	%r9, %rsi
-	.ifc \parts, two
+	.ifc \exits, ring_section
 	leaq	(%rdi,%rcx), %rdx
 	movq	%rdx, SAVED_TARGET
 	section_copy
@@ -468,9 +460,11 @@
 	jae	.Lcrossed_\@
 	.endif
 	ret
+	.ifc \mode, keep
 .Lcrossed_\@:
 	movl	$RING_SECTION_CROSSED, %r8d
 	jmp	ring_publish_go_slow
+	.endif
 .Lbig_id_\@:
 	movl	$RING_SECTION_EXTEND, %r8d
 	jmp	ring_publish_go_slow
@@ -521,11 +515,11 @@
 
 /* Names as RING_SECTIONS() in section.h makes them. */
 .macro section_set mode, place
-section_publish ring_publish_\mode\()_\place, compact, tsc, \mode, \place, one, ring_publish
-section_publish ring_section_parts_tsc_\mode\()_\place, compact, tsc, \mode, \place, two
-section_publish ring_section_parts_clock_\mode\()_\place, compact, given, \mode, \place, two
-section_publish ring_section_extended_tsc_\mode\()_\place, extended, tsc, \mode, \place, two
-section_publish ring_section_extended_clock_\mode\()_\place, extended, given, \mode, \place, two
+section_publish ring_publish_\mode\()_\place, compact, tsc, \mode, \place, ring_publish
+section_publish ring_section_parts_tsc_\mode\()_\place, compact, tsc, \mode, \place, ring_section
+section_publish ring_section_parts_clock_\mode\()_\place, compact, given, \mode, \place, ring_section
+section_publish ring_section_extended_tsc_\mode\()_\place, extended, tsc, \mode, \place, ring_section
+section_publish ring_section_extended_clock_\mode\()_\place, extended, given, \mode, \place, ring_section
 .endm
 
 section_set keep, cpu
@@ -545,7 +539,7 @@ section_set over, thread
 	movq	%rdi, SAVED_PRODUCER
 	movq	RING_PRODUCER_RSEQ(%rdi), %rdx
 	section_enter
-	section_find_ring \place
+	section_find_ring \place, ring_section
 	/*
 	 * An epoch that is neither the timestamp's (the next attempt's) nor last_timestamp's. The
 	 * latter counts, for the timestamp may be old by now, and an attempt aborted since then may
@@ -571,7 +565,7 @@ section_set over, thread
 	movq	$0, %fs:RSEQ_CS(%rdx)
 	xorl	%eax, %eax
 	ret
-	section_abort
+	section_abort ring_section
 	.cfi_endproc
 	.size	\name, . - \name
 .endm
