@@ -90,23 +90,19 @@ static bool is_for(const struct agent_rule *rule, const struct side_event_descri
 	return wants(rule, event) && (!rule->filter || link_size(rule, event) >= 0);
 }
 
-/* False: it cannot be linked after all. Counting: true. */
+/* With what link_size() says. False: it cannot be linked after all. Counting: true. */
 static bool link_filter(const struct agent_rule *rule, const struct side_event_description *event,
-		struct room *room, struct agent_filter *to)
+		size_t size, struct room *room, struct agent_filter *to)
 {
 	struct filter_names names = names_of(rule);
-	ssize_t size = link_size(rule, event);
 	struct filter_error error;
 	struct filter *filter;
-	void *memory;
+	void *memory = take(room, size);
 
-	if (size < 0)
-		return false;
-	memory = take(room, (size_t)size);
 	if (!memory)
 		return true;
-	if (filter_link(rule->filter, rule->filter_size, event, &names, memory, (size_t)size,
-			    &filter, &error))
+	if (filter_link(rule->filter, rule->filter_size, event, &names, memory, size, &filter,
+			    &error))
 		return false;
 	*to = (struct agent_filter){.filter = filter, .contexts = &rule->filter_contexts};
 	return true;
@@ -122,9 +118,12 @@ static bool link_filters(const struct agent_channel *channel,
 	uint32_t i = 0;
 
 	for (rule = channel->rules; rule && i < nr; rule = rule->next) {
-		if (!wants(rule, description) || link_size(rule, description) < 0)
+		ssize_t size = wants(rule, description) ? link_size(rule, description) : -1;
+
+		if (size < 0)
 			continue;
-		if (!link_filter(rule, description, room, filters ? &filters[i] : &none))
+		if (!link_filter(rule, description, (size_t)size, room,
+				    filters ? &filters[i] : &none))
 			return false;
 		i++;
 	}
