@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "disturb.h"
 #include "payload.h"
 
 #define STREAMS 3 /* Of a ring: its thread, and two signals in it. */
@@ -186,18 +187,6 @@ static void handler(int signal)
 {
 	if (ready)
 		publish_next(signal == SIGUSR1 ? 1 : 2);
-}
-
-static timer_t disturb(int signal, long period_ns)
-{
-	struct itimerspec period = {{0, period_ns}, {0, period_ns}};
-	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = signal};
-	timer_t timer;
-
-	event._sigev_un._tid = gettid();
-	CHECK(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0, "timer");
-	CHECK(timer_settime(timer, 0, &period, NULL) == 0, "timer");
-	return timer;
 }
 
 static void *thread_main(void *data)

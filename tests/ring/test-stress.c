@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "decode.h"
+#include "disturb.h"
 
 #define THREADS 4
 #define LEVELS 3 /* The thread, SIGUSR1 in it, SIGUSR2 in either. */
@@ -93,19 +94,6 @@ static void handler(int signal)
 {
 	if (ready)
 		publish_one(signal == SIGUSR1 ? 1 : 2);
-}
-
-/* Interrupts this thread again and again, at instants that drift through what it does. */
-static timer_t disturb(int signal, long period_ns)
-{
-	struct itimerspec period = {{0, period_ns}, {0, period_ns}};
-	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = signal};
-	timer_t timer;
-
-	event._sigev_un._tid = gettid();
-	CHECK(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0, "timer");
-	CHECK(timer_settime(timer, 0, &period, NULL) == 0, "timer");
-	return timer;
 }
 
 static void *thread_main(void *data)

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* Signals for a thread, at instants that drift through what it does. */
+#ifndef SIDE_TESTS_RING_DISTURB_H
+#define SIDE_TESTS_RING_DISTURB_H
+
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "decode.h"
+
+/* Interrupts the calling thread with this signal again and again; end it by timer_delete(). */
+static inline timer_t disturb(int signal, long period_ns)
+{
+	struct itimerspec period = {{0, period_ns}, {0, period_ns}};
+	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = signal};
+	timer_t timer;
+
+	event._sigev_un._tid = gettid();
+	CHECK(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0, "timer");
+	CHECK(timer_settime(timer, 0, &period, NULL) == 0, "timer");
+	return timer;
+}
+
+#endif /* SIDE_TESTS_RING_DISTURB_H */
