@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CONTROL_DEFINITION_H
+#define CONTROL_DEFINITION_H
+
+/*
+ * What a session is, as data: its channels and rules, whom it tracks, where its traces go. The daemon
+ * holds it, keeps it in a file, and gives it to the process that records; `side save` and `side load`
+ * show it to people. Its JSON form is described in docs/spec/control-protocol.md; the members there
+ * have the names of the command line's options.
+ *
+ *   definition_parse() -> definition_options() -> session_open()
+ *
+ * Whatever comes in is hostile: definition_parse() and the functions that change a definition accept
+ * what a session would accept and nothing else, and change nothing when they refuse.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "control/error.h"
+#include "session/session.h"
+
+struct json_object;
+
+#define DEFINITION_VERSION 1
+#define DEFINITION_NAME_MAX 64           /* bytes of a session's name */
+#define DEFINITION_TEXT_MAX (256u << 10) /* bytes of JSON of one definition */
+#define DEFINITION_TRACKS_MAX 256
+#define DEFINITION_TRIGGERS_MAX 32
+
+/* Texts of our own: count of them, each from malloc(). */
+struct definition_words {
+	char **items;
+	size_t count;
+};
+
+struct definition_rule {
+	struct definition_words patterns; /* none: all events */
+	char *filter;                     /* NULL: none */
+	struct definition_words contexts; /* of these events, beside the channel's */
+};
+
+/* A channel without rules records nothing (unlike struct session_channel). */
+struct definition_channel {
+	char *name;
+	enum session_channel_mode mode;
+	bool per_thread;
+	uint32_t threads_max;      /* 0: the standard */
+	uint64_t ring_size;        /* 0: the standard */
+	uint32_t block_timeout_us; /* 0: the standard */
+	struct definition_words contexts;
+	struct definition_rule *rules;
+	size_t nr_rules;
+};
+
+/* In the order of enum session_track_kind. */
+enum definition_track_kind {
+	DEFINITION_TRACK_PID,
+	DEFINITION_TRACK_UID,
+	DEFINITION_TRACK_GID,
+	DEFINITION_TRACK_NAME,
+	DEFINITION_TRACK_CGROUP,
+	DEFINITION_TRACK_CONTAINER,
+	DEFINITION_NR_TRACKS
+};
+
+struct definition_track {
+	enum definition_track_kind kind;
+	bool exclude;
+	char *text;      /* NAME, CGROUP, CONTAINER: a glob; NULL for the others */
+	uint64_t number; /* PID, UID, GID */
+};
+
+struct definition {
+	char *name;
+	char *output; /* an absolute path; NULL: the daemon chooses at the first start */
+	uint64_t memory_limit;
+	enum session_format format;
+	int compress; /* level of zstd, 0: none */
+	bool huge_pages;
+	bool prefault;
+	struct definition_channel *channels;
+	size_t nr_channels;
+	struct definition_track *tracks; /* none: every process */
+	size_t nr_tracks;
+	/* Rotation and retention; 0: none. */
+	uint64_t rotate_size;
+	uint64_t rotate_time_ns;
+	uint64_t retain_size;
+	uint64_t retain_age_ns;
+	uint32_t retain_chunks;
+	struct definition_words triggers; /* of snapshots: see `side help triggers` */
+};
+
+/* 1 to DEFINITION_NAME_MAX bytes of letters, digits, "_", "." and "-", not beginning with "." or "-". */
+bool definition_is_name(const char *name);
+
+/* All of these return 0 or a negative errno with *error filled in. */
+
+/* A definition without channels. */
+int definition_create(
+		const char *name, struct definition **definition, struct control_error *error);
+void definition_free(struct definition *definition);
+int definition_copy(
+		const struct definition *from, struct definition **to, struct control_error *error);
+
+/* From and to JSON. definition_json() returns an object that the caller puts, or NULL: no memory. */
+int definition_parse(struct json_object *json, struct definition **definition,
+		struct control_error *error);
+struct json_object *definition_json(const struct definition *definition);
+
+/*
+ * Is all of it what a session accepts: patterns, filters, contexts, sizes, number of rules? The same
+ * code decides as when `side record` begins.
+ */
+int definition_check(const struct definition *definition, struct control_error *error);
+
+/*
+ * What a request asks of a definition, as JSON with the names of the command line's options.
+ * `fixed`: the session has been started once, so channels cannot be changed any more.
+ *
+ *   create           output format compress memory-limit huge-pages prefault rotate-size rotate-time
+ *                    retain-size retain-age retain-chunks trigger[]
+ *   enable-channel   channel mode buffer-size per-thread block-timeout context[] event[] filter
+ *   disable-channel  channel                 the channel records nothing any more
+ *   enable-event     channel event[] filter event-context[]
+ *   disable-event    channel event[]         none: all of them
+ *   add-context      channel context[] event[]
+ *   track, untrack   pid[] uid[] gid[] name[] cgroup[] container[] exclude all
+ *
+ * A channel that is not named is SESSION_CHANNEL_NAME; enable-event makes it when it is not there.
+ * *changed: false when everything was so already.
+ */
+int definition_change(struct definition *definition, const char *verb, struct json_object *request,
+		bool fixed, bool *changed, struct control_error *error);
+
+/*
+ * As the session library wants it. What it points to belongs to *view and the definition; `view` is
+ * freed by definition_view_free().
+ */
+struct definition_view {
+	struct session_options options;
+	struct session_channel *channels; /* options.channels */
+	struct session_rule **rules;      /* of each channel */
+};
+int definition_options(const struct definition *definition, struct definition_view *view,
+		struct control_error *error);
+void definition_view_free(struct definition_view *view);
+
+#endif
