@@ -199,6 +199,7 @@ static int send_config(struct session *session, const struct connection *connect
 		config.frequency = session->ctf_clock.frequency;
 		config.offset_s = session->ctf_clock.offset_s;
 		config.offset = session->ctf_clock.offset;
+		config.generation = 1;
 		config.nr_channels = session->mode == SESSION_LIST ? 0 : instance->nr_channels;
 	}
 	ret = send_part(&answer, wire_encode_config(session->message, WIRE_MESSAGE_MAX, &config),

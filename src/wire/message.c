@@ -4,19 +4,16 @@
  * copy them in and out, so packets need no alignment. A decoder accepts a message only if it is what
  * its encoder would have written: sizes agree, reserved words are zero, strings end where they say.
  */
-#include "wire/wire.h"
+#include "wire/message.h"
 
 #include <errno.h>
 #include <string.h>
-
-#define PROCNAME_MAX 256
-#define EXE_MAX 4096
-#define REASON_MAX 2048
 
 struct hello_body {
 	uint32_t pid, parent;
 	uint64_t token, parent_token;
 	uint32_t word_size, features;
+	uint32_t control, control_signal;
 	uint32_t procname_size, exe_size; /* with their NULs */
 };
 
@@ -29,6 +26,7 @@ struct config_body {
 	uint64_t frequency;
 	int64_t offset_s;
 	uint64_t offset;
+	uint64_t generation, statedump;
 };
 
 struct channel_body {
@@ -60,8 +58,8 @@ struct bye_body {
 };
 
 _Static_assert(sizeof(struct wire_header) == 16, "the header is part of the protocol");
-_Static_assert(sizeof(struct hello_body) == 40, "as on other word sizes");
-_Static_assert(sizeof(struct config_body) == 64, "as on other word sizes");
+_Static_assert(sizeof(struct hello_body) == 48, "as on other word sizes");
+_Static_assert(sizeof(struct config_body) == 80, "as on other word sizes");
 _Static_assert(sizeof(struct channel_body) == 32, "as on other word sizes");
 _Static_assert(sizeof(struct rule_body) == 24, "as on other word sizes");
 _Static_assert(sizeof(struct wire_event_head) == 16, "as on other word sizes");
@@ -75,13 +73,8 @@ _Static_assert(sizeof(struct wire_header) + sizeof(struct ack_body) +
 		"a full acknowledgement is one message");
 
 /* One writer for all messages: header, fixed body, and runs of bytes. */
-struct piece {
-	const void *bytes;
-	size_t size;
-};
-
-static ssize_t encode(void *message, size_t capacity, enum wire_type type,
-		const struct piece *pieces, size_t nr_pieces)
+ssize_t message_encode(void *message, size_t capacity, enum wire_type type,
+		const struct message_piece *pieces, size_t nr_pieces)
 {
 	struct wire_header header = {.magic = WIRE_MAGIC,
 			.version = WIRE_PROTOCOL_VERSION,
@@ -105,7 +98,7 @@ static ssize_t encode(void *message, size_t capacity, enum wire_type type,
 }
 
 /* Check the header, copy the body out, and say where the rest of the message is. */
-static int decode(const void *message, size_t size, enum wire_type type, void *body,
+int message_decode(const void *message, size_t size, enum wire_type type, void *body,
 		size_t body_size, const char **rest, size_t *rest_size)
 {
 	int found = wire_message_type(message, size);
@@ -121,7 +114,7 @@ static int decode(const void *message, size_t size, enum wire_type type, void *b
 }
 
 /* `size` bytes that are one string with its only NUL at the end. */
-static bool is_string(const char *bytes, size_t size)
+bool message_is_string(const char *bytes, size_t size)
 {
 	return size > 0 && memchr(bytes, 0, size) == bytes + size - 1;
 }
@@ -139,7 +132,7 @@ int wire_message_type(const void *message, size_t size)
 		return -EPROTONOSUPPORT;
 	if (header.size != size || header.reserved)
 		return -EPROTO;
-	if (header.type < WIRE_HELLO || header.type > WIRE_RULE)
+	if (header.type < WIRE_HELLO || header.type > WIRE_DONE)
 		return -EPROTO;
 	return header.type;
 }
@@ -153,14 +146,18 @@ ssize_t wire_encode_hello(void *message, size_t capacity, const struct wire_hell
 			.parent_token = hello->parent_token,
 			.word_size = hello->word_size,
 			.features = hello->features,
+			.control = hello->control,
+			.control_signal = hello->control_signal,
 			.procname_size = (uint32_t)strlen(hello->procname) + 1,
 			.exe_size = (uint32_t)strlen(hello->exe) + 1,
 	};
 
-	if (!hello->token || body.procname_size > PROCNAME_MAX || body.exe_size > EXE_MAX)
+	if (!hello->token || !message_control_valid(hello->control, hello->control_signal) ||
+			body.procname_size > MESSAGE_PROCNAME_MAX ||
+			body.exe_size > MESSAGE_EXE_MAX)
 		return -EINVAL;
-	return encode(message, capacity, WIRE_HELLO,
-			(struct piece[]){{&body, sizeof(body)},
+	return message_encode(message, capacity, WIRE_HELLO,
+			(struct message_piece[]){{&body, sizeof(body)},
 					{hello->procname, body.procname_size},
 					{hello->exe, body.exe_size}},
 			3);
@@ -171,16 +168,18 @@ int wire_decode_hello(const void *message, size_t size, struct wire_hello *hello
 	struct hello_body body;
 	const char *rest;
 	size_t rest_size;
-	int ret = decode(message, size, WIRE_HELLO, &body, sizeof(body), &rest, &rest_size);
+	int ret = message_decode(message, size, WIRE_HELLO, &body, sizeof(body), &rest, &rest_size);
 
 	if (ret)
 		return ret;
-	if (!body.token || (body.word_size != 4 && body.word_size != 8) ||
-			body.procname_size > PROCNAME_MAX || body.exe_size > EXE_MAX ||
+	if (!body.token || !message_control_valid(body.control, body.control_signal) ||
+			(body.word_size != 4 && body.word_size != 8) ||
+			body.procname_size > MESSAGE_PROCNAME_MAX ||
+			body.exe_size > MESSAGE_EXE_MAX ||
 			body.procname_size + body.exe_size != rest_size)
 		return -EPROTO;
-	if (!is_string(rest, body.procname_size) ||
-			!is_string(rest + body.procname_size, body.exe_size))
+	if (!message_is_string(rest, body.procname_size) ||
+			!message_is_string(rest + body.procname_size, body.exe_size))
 		return -EPROTO;
 	*hello = (struct wire_hello){
 			.pid = body.pid,
@@ -189,6 +188,8 @@ int wire_decode_hello(const void *message, size_t size, struct wire_hello *hello
 			.parent_token = body.parent_token,
 			.word_size = body.word_size,
 			.features = body.features,
+			.control = body.control,
+			.control_signal = body.control_signal,
 			.procname = rest,
 			.exe = rest + body.procname_size,
 	};
@@ -216,6 +217,12 @@ bool wire_strings_valid(const char *strings, uint32_t nr, size_t size)
 	return strings_size(strings, nr, size) == (ssize_t)size;
 }
 
+/* "Unchanged" is an acceptance that nothing follows. */
+static bool is_unchanged_alone(bool accepted, uint32_t flags, uint32_t nr_channels)
+{
+	return !(flags & WIRE_CONFIG_UNCHANGED) || (accepted && !nr_channels);
+}
+
 ssize_t wire_encode_config(void *message, size_t capacity, const struct wire_config *config)
 {
 	const char *reason = config->reason ? config->reason : "";
@@ -231,13 +238,17 @@ ssize_t wire_encode_config(void *message, size_t capacity, const struct wire_con
 			.frequency = config->frequency,
 			.offset_s = config->offset_s,
 			.offset = config->offset,
+			.generation = config->generation,
+			.statedump = config->statedump,
 			.reason_size = (uint32_t)strlen(reason) + 1,
 	};
 
-	if (body.reason_size > REASON_MAX || config->nr_channels > WIRE_CHANNELS_MAX)
+	if (body.reason_size > MESSAGE_REASON_MAX || config->nr_channels > WIRE_CHANNELS_MAX ||
+			!is_unchanged_alone(config->accepted, config->flags, config->nr_channels))
 		return -EINVAL;
-	return encode(message, capacity, WIRE_CONFIG,
-			(struct piece[]){{&body, sizeof(body)}, {reason, body.reason_size}}, 2);
+	return message_encode(message, capacity, WIRE_CONFIG,
+			(struct message_piece[]){{&body, sizeof(body)}, {reason, body.reason_size}},
+			2);
 }
 
 int wire_decode_config(const void *message, size_t size, struct wire_config *config)
@@ -245,13 +256,15 @@ int wire_decode_config(const void *message, size_t size, struct wire_config *con
 	struct config_body body;
 	const char *rest;
 	size_t rest_size;
-	int ret = decode(message, size, WIRE_CONFIG, &body, sizeof(body), &rest, &rest_size);
+	int ret = message_decode(
+			message, size, WIRE_CONFIG, &body, sizeof(body), &rest, &rest_size);
 
 	if (ret)
 		return ret;
 	if (body.accepted > 1 || body.reserved || body.nr_channels > WIRE_CHANNELS_MAX ||
-			body.reason_size > REASON_MAX || body.reason_size != rest_size ||
-			!is_string(rest, rest_size))
+			!is_unchanged_alone(body.accepted, body.flags, body.nr_channels) ||
+			body.reason_size > MESSAGE_REASON_MAX || body.reason_size != rest_size ||
+			!message_is_string(rest, rest_size))
 		return -EPROTO;
 	*config = (struct wire_config){
 			.accepted = body.accepted,
@@ -265,6 +278,8 @@ int wire_decode_config(const void *message, size_t size, struct wire_config *con
 			.frequency = body.frequency,
 			.offset_s = body.offset_s,
 			.offset = body.offset,
+			.generation = body.generation,
+			.statedump = body.statedump,
 			.reason = rest,
 	};
 	return 0;
@@ -277,7 +292,7 @@ static bool is_channel_name(const char *name, size_t size)
 			"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
 	size_t i;
 
-	if (size < 2 || size > WIRE_CHANNEL_NAME_MAX + 1 || !is_string(name, size))
+	if (size < 2 || size > WIRE_CHANNEL_NAME_MAX + 1 || !message_is_string(name, size))
 		return false;
 	for (i = 0; i < size - 1; i++)
 		if (!memchr(allowed, name[i], sizeof(allowed) - 1))
@@ -311,8 +326,9 @@ ssize_t wire_encode_channel(void *message, size_t capacity, const struct wire_ch
 	if (channel->index >= WIRE_CHANNELS_MAX || channel->nr_rules > WIRE_RULES_MAX ||
 			!is_channel_name(channel->name, body.name_size))
 		return -EINVAL;
-	return encode(message, capacity, WIRE_CHANNEL,
-			(struct piece[]){{&body, sizeof(body)}, {channel->name, body.name_size},
+	return message_encode(message, capacity, WIRE_CHANNEL,
+			(struct message_piece[]){{&body, sizeof(body)},
+					{channel->name, body.name_size},
 					{channel->contexts, body.contexts_size}},
 			3);
 }
@@ -322,7 +338,8 @@ int wire_decode_channel(const void *message, size_t size, struct wire_channel *c
 	struct channel_body body;
 	const char *rest;
 	size_t rest_size;
-	int ret = decode(message, size, WIRE_CHANNEL, &body, sizeof(body), &rest, &rest_size);
+	int ret = message_decode(
+			message, size, WIRE_CHANNEL, &body, sizeof(body), &rest, &rest_size);
 
 	if (ret)
 		return ret;
@@ -365,8 +382,8 @@ ssize_t wire_encode_rule(void *message, size_t capacity, const struct wire_rule 
 		return -EMSGSIZE;
 	if (rule->channel >= WIRE_CHANNELS_MAX)
 		return -EINVAL;
-	return encode(message, capacity, WIRE_RULE,
-			(struct piece[]){{&body, sizeof(body)},
+	return message_encode(message, capacity, WIRE_RULE,
+			(struct message_piece[]){{&body, sizeof(body)},
 					{rule->patterns, body.patterns_size},
 					{rule->contexts, body.contexts_size},
 					{rule->filter, body.filter_size}},
@@ -378,7 +395,7 @@ int wire_decode_rule(const void *message, size_t size, struct wire_rule *rule)
 	struct rule_body body;
 	const char *rest;
 	size_t rest_size;
-	int ret = decode(message, size, WIRE_RULE, &body, sizeof(body), &rest, &rest_size);
+	int ret = message_decode(message, size, WIRE_RULE, &body, sizeof(body), &rest, &rest_size);
 
 	if (ret)
 		return ret;
@@ -414,8 +431,10 @@ ssize_t wire_encode_events(void *message, size_t capacity, const struct wire_eve
 
 	if (!events->token)
 		return -EINVAL;
-	return encode(message, capacity, WIRE_EVENTS,
-			(struct piece[]){{&body, sizeof(body)}, {events->bytes, events->size}}, 2);
+	return message_encode(message, capacity, WIRE_EVENTS,
+			(struct message_piece[]){
+					{&body, sizeof(body)}, {events->bytes, events->size}},
+			2);
 }
 
 int wire_decode_events(const void *message, size_t size, struct wire_events *events)
@@ -423,7 +442,8 @@ int wire_decode_events(const void *message, size_t size, struct wire_events *eve
 	struct events_body body;
 	const char *rest;
 	size_t rest_size;
-	int ret = decode(message, size, WIRE_EVENTS, &body, sizeof(body), &rest, &rest_size);
+	int ret = message_decode(
+			message, size, WIRE_EVENTS, &body, sizeof(body), &rest, &rest_size);
 
 	if (ret)
 		return ret;
@@ -449,8 +469,8 @@ ssize_t wire_encode_ack(void *message, size_t capacity, const struct wire_ack *a
 
 	if (ack->nr_refused > WIRE_ACK_REFUSALS_MAX)
 		return -EMSGSIZE;
-	return encode(message, capacity, WIRE_ACK,
-			(struct piece[]){{&body, sizeof(body)},
+	return message_encode(message, capacity, WIRE_ACK,
+			(struct message_piece[]){{&body, sizeof(body)},
 					{ack->refused,
 							ack->nr_refused *
 									sizeof(struct wire_refused)}},
@@ -471,7 +491,7 @@ int wire_decode_ack(const void *message, size_t size, struct wire_ack *ack)
 	const char *rest;
 	size_t rest_size;
 	uint32_t i;
-	int ret = decode(message, size, WIRE_ACK, &body, sizeof(body), &rest, &rest_size);
+	int ret = message_decode(message, size, WIRE_ACK, &body, sizeof(body), &rest, &rest_size);
 
 	if (ret)
 		return ret;
@@ -499,7 +519,8 @@ ssize_t wire_encode_bye(void *message, size_t capacity, const struct wire_bye *b
 
 	if (!bye->token)
 		return -EINVAL;
-	return encode(message, capacity, WIRE_BYE, (struct piece[]){{&body, sizeof(body)}}, 1);
+	return message_encode(message, capacity, WIRE_BYE,
+			(struct message_piece[]){{&body, sizeof(body)}}, 1);
 }
 
 int wire_decode_bye(const void *message, size_t size, struct wire_bye *bye)
@@ -507,7 +528,7 @@ int wire_decode_bye(const void *message, size_t size, struct wire_bye *bye)
 	struct bye_body body;
 	const char *rest;
 	size_t rest_size;
-	int ret = decode(message, size, WIRE_BYE, &body, sizeof(body), &rest, &rest_size);
+	int ret = message_decode(message, size, WIRE_BYE, &body, sizeof(body), &rest, &rest_size);
 
 	if (ret)
 		return ret;

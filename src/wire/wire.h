@@ -27,6 +27,27 @@
  * A listing has no channels, no descriptors and no rules: the program describes all its events, as
  * events of channel 0, and records nothing.
  *
+ * What a session wants may change while it runs. Each change counts its generation up, and a program
+ * that hears of it asks for what is new, on a connection of its own:
+ *
+ *   a later connection        REFRESH ->
+ *                                    <-  CONFIG  (unchanged; or accepted, without a descriptor;
+ *                                                 or not accepted: the program leaves the session)
+ *                                    <-  CHANNEL (each of them, without a descriptor)
+ *                                    <-  RULE    (after its CHANNEL: all that hold from now on)
+ *                             EVENTS  ->   (those that are new, or have other contexts than before)
+ *                                    <-  ACK
+ *
+ * A channel without rules records nothing; a session that is stopped has only such channels.
+ *
+ * Of sessions that come and go a program hears from the daemon (control), at agents.sock in the
+ * runtime directory (runtime.h). It may keep this connection; then WELCOME comes again whenever
+ * something has changed, and always names every session that the program should be in:
+ *
+ *   to the daemon             ARRIVE  ->
+ *                                    <-  WELCOME
+ *                             DONE    ->   (when it is so; exchanges with sessions lie between)
+ *
  * Everything that arrives is hostile until a decoder of this header has accepted it. Decoders do not
  * copy: strings and arrays point into the message. Nothing here allocates, keeps state or calls an
  * interposable function of the C library, because the program's side may be wrapped by ourselves.
@@ -37,16 +58,18 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define WIRE_PROTOCOL_VERSION 2
+#define WIRE_PROTOCOL_VERSION 3
 #define WIRE_MAGIC 0x45444953u /* "SIDE" in memory on a little-endian machine */
 #define WIRE_MESSAGE_MAX 65536
 #define WIRE_FDS_MAX 4
-#define WIRE_SESSIONS_MAX 8      /* consumers of one program */
-#define WIRE_CHANNELS_MAX 32     /* of one session */
-#define WIRE_RULES_MAX 1024      /* of one channel */
-#define WIRE_PATTERNS_MAX 1024   /* of one rule */
-#define WIRE_CONTEXTS_MAX 64     /* of a channel, of a rule, of an event */
-#define WIRE_CHANNEL_NAME_MAX 63 /* bytes, without the NUL */
+#define WIRE_SESSIONS_MAX 8       /* consumers of one program that SIDE_AGENT_SOCKET may name */
+#define WIRE_WELCOME_MAX 64       /* sessions of one WELCOME */
+#define WIRE_SESSION_PATH_MAX 107 /* bytes of a session's socket, without the NUL */
+#define WIRE_CHANNELS_MAX 32      /* of one session */
+#define WIRE_RULES_MAX 1024       /* of one channel */
+#define WIRE_PATTERNS_MAX 1024    /* of one rule */
+#define WIRE_CONTEXTS_MAX 64      /* of a channel, of a rule, of an event */
+#define WIRE_CHANNEL_NAME_MAX 63  /* bytes, without the NUL */
 /* Most refusals that fit one ACK. */
 #define WIRE_ACK_REFUSALS_MAX 4096
 
@@ -60,6 +83,10 @@ enum wire_type {
 	WIRE_BYE = 5,
 	WIRE_CHANNEL = 6,
 	WIRE_RULE = 7,
+	WIRE_REFRESH = 8,
+	WIRE_ARRIVE = 9,
+	WIRE_WELCOME = 10,
+	WIRE_DONE = 11,
 };
 
 struct wire_header {
@@ -76,19 +103,33 @@ enum wire_feature {
 	WIRE_FEATURE_FORKED = 1 << 1, /* a forked child, not a fresh program image */
 };
 
+/* How a program hears that something has changed. */
+enum wire_control {
+	WIRE_CONTROL_OFF = 0,    /* it never asks a daemon */
+	WIRE_CONTROL_SYNC = 1,   /* only when it starts */
+	WIRE_CONTROL_THREAD = 2, /* a thread of its own listens */
+	WIRE_CONTROL_SIGNAL = 3, /* a signal tells it to ask */
+	WIRE_NR_CONTROLS
+};
+
+#define WIRE_SIGNAL_MAX 128 /* the largest number that a signal has on any architecture */
+
 struct wire_hello {
 	uint32_t pid; /* in the program's own namespace */
 	uint32_t parent;
-	uint64_t token;        /* random; names this instance on later connections */
-	uint64_t parent_token; /* of the instance that forked this one, or 0 */
-	uint32_t word_size;    /* bytes: 4 or 8 */
-	uint32_t features;     /* enum wire_feature */
+	uint64_t token;          /* random; names this instance on later connections */
+	uint64_t parent_token;   /* of the instance that forked this one, or 0 */
+	uint32_t word_size;      /* bytes: 4 or 8 */
+	uint32_t features;       /* enum wire_feature */
+	uint32_t control;        /* enum wire_control */
+	uint32_t control_signal; /* 0 unless a signal tells it */
 	const char *procname;
 	const char *exe;
 };
 
 enum wire_config_flag {
 	WIRE_CONFIG_LIST_ONLY = 1 << 0, /* send every description, then exit before main() */
+	WIRE_CONFIG_UNCHANGED = 1 << 1, /* to REFRESH: nothing follows, what is known still holds */
 };
 
 struct wire_config {
@@ -104,13 +145,20 @@ struct wire_config {
 	uint64_t frequency;
 	int64_t offset_s;
 	uint64_t offset;
-	const char *reason; /* a sentence, when not accepted; otherwise "" */
+	uint64_t generation; /* of what follows; counts from 1 */
+	uint64_t statedump;  /* number of the last request for a state dump; 0: none yet */
+	const char *reason;  /* a sentence, when not accepted; otherwise "" */
 };
 
-/* The descriptor of the doorbell comes with an accepting CONFIG that has channels. */
+/*
+ * The descriptor of the doorbell comes with an accepting CONFIG that has channels and answers HELLO.
+ */
 #define WIRE_CONFIG_FDS 1
 
-/* A set of rings. Its one descriptor is that of the rings' memory. */
+/*
+ * A set of rings. Its one descriptor is that of the rings' memory. In the answer to REFRESH rings stay
+ * what they are: there is no descriptor, and ring_memory is 0.
+ */
 struct wire_channel {
 	uint32_t index;       /* from 0, in the order in which they come */
 	uint64_t ring_memory; /* size of the rings' memory in bytes */
@@ -197,6 +245,70 @@ struct wire_bye {
 	uint64_t token;
 };
 
+/* What has changed since this generation? */
+struct wire_refresh {
+	uint64_t token; /* of the instance */
+	uint64_t generation;
+};
+
+/* ---- with the daemon ---- */
+
+enum wire_arrive_flag {
+	WIRE_ARRIVE_FORKED = 1 << 0, /* a forked child, not a fresh program image */
+};
+
+struct wire_arrive {
+	uint32_t pid; /* in the program's own namespace */
+	uint32_t control;
+	uint32_t control_signal;
+	uint32_t flags;        /* enum wire_arrive_flag */
+	uint64_t token;        /* random; names the process until it executes another program */
+	uint64_t parent_token; /* of the process that forked this one, or 0 */
+	const char *procname;
+	const char *exe;
+};
+
+/* All sessions that the program should be in, for the agent's rules of staying and leaving. */
+struct wire_welcome {
+	bool accepted;
+	uint64_t serial; /* counts changes; to be named in DONE */
+	uint32_t nr_sessions;
+	uint32_t sessions_size; /* bytes */
+	const void *sessions;   /* unaligned: wire_welcome_add(), wire_welcome_next() */
+	const char *reason;     /* a sentence, when not accepted; otherwise "" */
+};
+
+#define WIRE_WELCOME_SESSIONS_BYTES_MAX (WIRE_WELCOME_MAX * (8 + WIRE_SESSION_PATH_MAX + 1))
+
+struct wire_welcome_session {
+	uint64_t generation;
+	const char *path; /* of its socket; absolute */
+};
+
+/*
+ * Append a session to `room` bytes at `sessions`, and count it in *welcome, which points there afterwards.
+ * 0, -EINVAL for what no decoder takes, -EMSGSIZE.
+ */
+int wire_welcome_add(struct wire_welcome *welcome, void *sessions, size_t room,
+		const struct wire_welcome_session *session);
+
+/* The session at byte *at, which begins with 0 and moves on; false behind the last one. */
+bool wire_welcome_next(const struct wire_welcome *welcome, size_t *at,
+		struct wire_welcome_session *session);
+
+enum wire_done_state {
+	WIRE_DONE_ALL = 0,     /* everything holds, and no reader sees anything older */
+	WIRE_DONE_READERS = 1, /* everything is said, but readers of what was before run yet */
+	WIRE_DONE_PART = 2,    /* some of it failed */
+	WIRE_NR_DONE_STATES
+};
+
+struct wire_done {
+	uint64_t token;
+	uint64_t serial; /* of the WELCOME */
+	uint32_t state;  /* enum wire_done_state */
+};
+
 /*
  * Encoders return the size of the message, or -EMSGSIZE if it does not fit `capacity`, or -EINVAL.
  * `message` needs no alignment.
@@ -208,6 +320,10 @@ ssize_t wire_encode_rule(void *message, size_t capacity, const struct wire_rule 
 ssize_t wire_encode_events(void *message, size_t capacity, const struct wire_events *events);
 ssize_t wire_encode_ack(void *message, size_t capacity, const struct wire_ack *ack);
 ssize_t wire_encode_bye(void *message, size_t capacity, const struct wire_bye *bye);
+ssize_t wire_encode_refresh(void *message, size_t capacity, const struct wire_refresh *refresh);
+ssize_t wire_encode_arrive(void *message, size_t capacity, const struct wire_arrive *arrive);
+ssize_t wire_encode_welcome(void *message, size_t capacity, const struct wire_welcome *welcome);
+ssize_t wire_encode_done(void *message, size_t capacity, const struct wire_done *done);
 
 /* The type of a whole message, or -EPROTO, or -EPROTONOSUPPORT for another protocol version. */
 int wire_message_type(const void *message, size_t size);
@@ -220,6 +336,10 @@ int wire_decode_rule(const void *message, size_t size, struct wire_rule *rule);
 int wire_decode_events(const void *message, size_t size, struct wire_events *events);
 int wire_decode_ack(const void *message, size_t size, struct wire_ack *ack);
 int wire_decode_bye(const void *message, size_t size, struct wire_bye *bye);
+int wire_decode_refresh(const void *message, size_t size, struct wire_refresh *refresh);
+int wire_decode_arrive(const void *message, size_t size, struct wire_arrive *arrive);
+int wire_decode_welcome(const void *message, size_t size, struct wire_welcome *welcome);
+int wire_decode_done(const void *message, size_t size, struct wire_done *done);
 
 struct wire_refused wire_ack_at(const struct wire_ack *ack, uint32_t index);
 

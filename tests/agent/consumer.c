@@ -143,6 +143,7 @@ static void say_config(struct consumer *consumer, int fd)
 			.nr_channels = consumer->nr_channels ? consumer->nr_channels : 1,
 			.frequency = 1000000000,
 			.offset_s = 1234,
+			.generation = 1,
 	};
 	bool with_fds = !refuse && consumer->to_hello != ANSWER_NO_FDS && !consumer->list_only;
 	uint32_t i;

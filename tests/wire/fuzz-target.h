@@ -21,6 +21,47 @@ static inline void fuzz_same(const void *data, size_t size, const void *again, s
 		abort();
 }
 
+/* The sessions of a WELCOME, put together anew, are the same bytes. */
+static inline void fuzz_sessions(const struct wire_welcome *welcome)
+{
+	static uint8_t bytes[WIRE_WELCOME_SESSIONS_BYTES_MAX];
+	struct wire_welcome again = {0};
+	struct wire_welcome_session session;
+	size_t at = 0;
+
+	while (wire_welcome_next(welcome, &at, &session))
+		if (wire_welcome_add(&again, bytes, sizeof(bytes), &session))
+			abort();
+	if (again.nr_sessions != welcome->nr_sessions)
+		abort();
+	fuzz_same(welcome->sessions, welcome->sessions_size, bytes, again.sessions_size);
+}
+
+/* Those that the daemon and the programs say. */
+static inline bool fuzz_control_messages(const uint8_t *data, size_t size)
+{
+	static uint8_t again[WIRE_MESSAGE_MAX];
+	struct wire_arrive arrive;
+	struct wire_welcome welcome;
+	struct wire_done done;
+	bool accepted = false;
+
+	if (!wire_decode_arrive(data, size, &arrive)) {
+		fuzz_same(data, size, again, wire_encode_arrive(again, sizeof(again), &arrive));
+		accepted = true;
+	}
+	if (!wire_decode_welcome(data, size, &welcome)) {
+		fuzz_same(data, size, again, wire_encode_welcome(again, sizeof(again), &welcome));
+		fuzz_sessions(&welcome);
+		accepted = true;
+	}
+	if (!wire_decode_done(data, size, &done)) {
+		fuzz_same(data, size, again, wire_encode_done(again, sizeof(again), &done));
+		accepted = true;
+	}
+	return accepted;
+}
+
 /* Returns whether any decoder accepted it. */
 static inline bool fuzz_messages(const uint8_t *data, size_t size)
 {
@@ -32,6 +73,7 @@ static inline bool fuzz_messages(const uint8_t *data, size_t size)
 	struct wire_events events;
 	struct wire_ack ack;
 	struct wire_bye bye;
+	struct wire_refresh refresh;
 	bool accepted = false;
 
 	if (!wire_decode_hello(data, size, &hello)) {
@@ -62,7 +104,11 @@ static inline bool fuzz_messages(const uint8_t *data, size_t size)
 		fuzz_same(data, size, again, wire_encode_bye(again, sizeof(again), &bye));
 		accepted = true;
 	}
-	return accepted;
+	if (!wire_decode_refresh(data, size, &refresh)) {
+		fuzz_same(data, size, again, wire_encode_refresh(again, sizeof(again), &refresh));
+		accepted = true;
+	}
+	return fuzz_control_messages(data, size) || accepted;
 }
 
 static inline bool fuzz_pattern(const uint8_t *data, size_t size)

@@ -20,6 +20,8 @@ static const struct wire_hello a_hello = {
 		.parent_token = 7,
 		.word_size = 8,
 		.features = WIRE_FEATURE_BIG_ENDIAN | WIRE_FEATURE_FORKED,
+		.control = WIRE_CONTROL_SIGNAL,
+		.control_signal = 10,
 		.procname = "sqlite3",
 		.exe = "/usr/bin/sqlite3",
 };
@@ -30,7 +32,7 @@ static void hello_travels(void **state)
 	ssize_t size = wire_encode_hello(message, sizeof(message), &a_hello);
 
 	(void)state;
-	assert_int_equal(size, 16 + 40 + 8 + 17);
+	assert_int_equal(size, 16 + 48 + 8 + 17);
 	assert_int_equal(wire_message_type(message, (size_t)size), WIRE_HELLO);
 	assert_int_equal(wire_decode_hello(message, (size_t)size, &out), 0);
 	assert_int_equal(out.pid, 4711);
@@ -38,6 +40,8 @@ static void hello_travels(void **state)
 	assert_true(out.token == 0x1122334455667788);
 	assert_true(out.parent_token == 7);
 	assert_int_equal(out.features, 3);
+	assert_int_equal(out.control, WIRE_CONTROL_SIGNAL);
+	assert_int_equal(out.control_signal, 10);
 	assert_string_equal(out.procname, "sqlite3");
 	assert_string_equal(out.exe, "/usr/bin/sqlite3");
 }
@@ -56,13 +60,15 @@ static void config_travels(void **state)
 			.frequency = 3000000000,
 			.offset_s = -5,
 			.offset = 77,
+			.generation = 1ull << 40,
+			.statedump = 6,
 			.reason = "",
 	};
 	struct wire_config out;
 	ssize_t size = wire_encode_config(message, sizeof(message), &in);
 
 	(void)state;
-	assert_int_equal(size, 16 + 64 + 1);
+	assert_int_equal(size, 16 + 80 + 1);
 	assert_int_equal(wire_decode_config(message, (size_t)size, &out), 0);
 	assert_true(out.accepted);
 	assert_int_equal(out.flags, WIRE_CONFIG_LIST_ONLY);
@@ -73,6 +79,7 @@ static void config_travels(void **state)
 	assert_int_equal(out.max_payload, 10000);
 	assert_int_equal(out.nr_channels, 3);
 	assert_true(out.frequency == 3000000000 && out.offset_s == -5 && out.offset == 77);
+	assert_true(out.generation == 1ull << 40 && out.statedump == 6);
 	in.nr_channels = WIRE_CHANNELS_MAX + 1;
 	assert_int_equal(wire_encode_config(message, sizeof(message), &in), -EINVAL);
 
@@ -82,6 +89,15 @@ static void config_travels(void **state)
 	assert_false(out.accepted);
 	assert_string_equal(out.reason, "there is no memory left");
 	assert_int_equal(out.nr_channels, 0);
+
+	/* Nothing follows where nothing has changed. */
+	in = (struct wire_config){.accepted = true, .flags = WIRE_CONFIG_UNCHANGED};
+	size = wire_encode_config(message, sizeof(message), &in);
+	assert_int_equal(wire_decode_config(message, (size_t)size, &out), 0);
+	in.nr_channels = 1;
+	assert_int_equal(wire_encode_config(message, sizeof(message), &in), -EINVAL);
+	in = (struct wire_config){.flags = WIRE_CONFIG_UNCHANGED};
+	assert_int_equal(wire_encode_config(message, sizeof(message), &in), -EINVAL);
 }
 
 static void channel_travels(void **state)
@@ -214,6 +230,102 @@ static void events_ack_bye_travel(void **state)
 	assert_true(bye_out.token == 4);
 }
 
+static const struct wire_arrive an_arrive = {
+		.pid = 12,
+		.control = WIRE_CONTROL_THREAD,
+		.flags = WIRE_ARRIVE_FORKED,
+		.token = 5,
+		.parent_token = 4,
+		.procname = "make",
+		.exe = "/usr/bin/make",
+};
+
+static void refresh_arrive_done_travel(void **state)
+{
+	struct wire_refresh refresh = {.token = 3, .generation = 1ull << 50}, refresh_out;
+	struct wire_done done = {.token = 9, .serial = 1ull << 33, .state = WIRE_DONE_PART};
+	struct wire_done done_out;
+	struct wire_arrive arrive = an_arrive, arrive_out;
+	ssize_t size = wire_encode_refresh(message, sizeof(message), &refresh);
+
+	(void)state;
+	assert_int_equal(size, 16 + 16);
+	assert_int_equal(wire_message_type(message, (size_t)size), WIRE_REFRESH);
+	assert_int_equal(wire_decode_refresh(message, (size_t)size, &refresh_out), 0);
+	assert_true(refresh_out.token == 3 && refresh_out.generation == 1ull << 50);
+	refresh.token = 0;
+	assert_int_equal(wire_encode_refresh(message, sizeof(message), &refresh), -EINVAL);
+
+	size = wire_encode_arrive(message, sizeof(message), &arrive);
+	assert_int_equal(size, 16 + 40 + 5 + 14);
+	assert_int_equal(wire_decode_arrive(message, (size_t)size, &arrive_out), 0);
+	assert_int_equal(arrive_out.pid, 12);
+	assert_int_equal(arrive_out.control, WIRE_CONTROL_THREAD);
+	assert_int_equal(arrive_out.flags, WIRE_ARRIVE_FORKED);
+	assert_true(arrive_out.token == 5 && arrive_out.parent_token == 4);
+	assert_string_equal(arrive_out.procname, "make");
+	assert_string_equal(arrive_out.exe, "/usr/bin/make");
+	arrive.control_signal = 10;
+	assert_int_equal(wire_encode_arrive(message, sizeof(message), &arrive), -EINVAL);
+	arrive.control = WIRE_CONTROL_SIGNAL;
+	assert_true(wire_encode_arrive(message, sizeof(message), &arrive) > 0);
+	arrive.control_signal = WIRE_SIGNAL_MAX + 1;
+	assert_int_equal(wire_encode_arrive(message, sizeof(message), &arrive), -EINVAL);
+
+	size = wire_encode_done(message, sizeof(message), &done);
+	assert_int_equal(size, 16 + 24);
+	assert_int_equal(wire_decode_done(message, (size_t)size, &done_out), 0);
+	assert_true(done_out.token == 9 && done_out.serial == 1ull << 33);
+	assert_int_equal(done_out.state, WIRE_DONE_PART);
+	done.state = WIRE_NR_DONE_STATES;
+	assert_int_equal(wire_encode_done(message, sizeof(message), &done), -EINVAL);
+}
+
+static void welcome_travels(void **state)
+{
+	static char sessions[WIRE_WELCOME_SESSIONS_BYTES_MAX];
+	char path[WIRE_SESSION_PATH_MAX + 2] = "/";
+	struct wire_welcome_session one = {.generation = 7, .path = "/run/side/sessions/a.sock"};
+	struct wire_welcome in = {.accepted = true, .serial = 77};
+	struct wire_welcome out;
+	ssize_t size = wire_encode_welcome(message, sizeof(message), &in);
+	size_t at = 0;
+
+	(void)state;
+	assert_int_equal(size, 16 + 24 + 1);
+	assert_int_equal(wire_decode_welcome(message, (size_t)size, &out), 0);
+	assert_false(wire_welcome_next(&out, &at, &one));
+
+	assert_int_equal(wire_welcome_add(&in, sessions, sizeof(sessions), &one), 0);
+	memset(path + 1, 'p', WIRE_SESSION_PATH_MAX);
+	one = (struct wire_welcome_session){.generation = 1ull << 60, .path = path};
+	assert_int_equal(wire_welcome_add(&in, sessions, sizeof(sessions), &one), -EINVAL);
+	path[WIRE_SESSION_PATH_MAX] = 0;
+	assert_int_equal(wire_welcome_add(&in, sessions, 40, &one), -EMSGSIZE);
+	while (in.nr_sessions < WIRE_WELCOME_MAX)
+		assert_int_equal(wire_welcome_add(&in, sessions, sizeof(sessions), &one), 0);
+	assert_int_equal(wire_welcome_add(&in, sessions, sizeof(sessions), &one), -EMSGSIZE);
+	size = wire_encode_welcome(message, sizeof(message), &in);
+	assert_int_equal(wire_decode_welcome(message, (size_t)size, &out), 0);
+	assert_true(out.accepted && out.serial == 77);
+	assert_int_equal(out.nr_sessions, WIRE_WELCOME_MAX);
+	assert_true(wire_welcome_next(&out, &at, &one));
+	assert_true(one.generation == 7);
+	assert_string_equal(one.path, "/run/side/sessions/a.sock");
+	assert_true(wire_welcome_next(&out, &at, &one));
+	assert_true(one.generation == 1ull << 60);
+	assert_string_equal(one.path, path);
+	in.nr_sessions--;
+	assert_int_equal(wire_encode_welcome(message, sizeof(message), &in), -EINVAL);
+	one.path = "relative";
+	assert_int_equal(wire_welcome_add(&in, sessions, sizeof(sessions), &one), -EINVAL);
+	in = (struct wire_welcome){.reason = "this user is not traced"};
+	size = wire_encode_welcome(message, sizeof(message), &in);
+	assert_int_equal(wire_decode_welcome(message, (size_t)size, &out), 0);
+	assert_false(out.accepted);
+	assert_string_equal(out.reason, "this user is not traced");
+}
+
 static void lies_are_refused(void **state)
 {
 	struct wire_hello out;
@@ -230,7 +342,7 @@ static void lies_are_refused(void **state)
 	message[size - 1] = 'x'; /* the last NUL */
 	assert_int_equal(wire_decode_hello(message, (size_t)size, &out), -EPROTO);
 	message[size - 1] = 0;
-	message[16 + 40 + 2] = 0; /* a NUL within the name */
+	message[16 + 48 + 2] = 0; /* a NUL within the name */
 	assert_int_equal(wire_decode_hello(message, (size_t)size, &out), -EPROTO);
 
 	wire_encode_hello(message, sizeof(message), &in);
@@ -272,18 +384,25 @@ static void mutations_do_no_harm(void **state)
 	struct wire_ack ack = {.nr_refused = 3, .refused = refused};
 	struct wire_events events = {.token = 2, .bytes = "0123456789", .size = 10};
 	struct wire_bye bye = {.token = 3};
+	struct wire_refresh refresh = {.token = 4, .generation = 5};
+	struct wire_done done = {.token = 6, .serial = 7, .state = WIRE_DONE_READERS};
+	struct wire_welcome welcome = {.accepted = true, .serial = 2, .reason = "none"};
+	struct wire_welcome_session sessions[] = {{1, "/run/a"}, {2, "/run/b"}};
+	char room[64];
 	unsigned long rounds = getenv("SIDE_TEST_LONG") ? 20000000 : 300000;
 	unsigned long accepted = 0;
 	uint64_t seed = 20240229;
 	unsigned long i;
 
 	(void)state;
+	wire_welcome_add(&welcome, room, sizeof(room), &sessions[0]);
+	wire_welcome_add(&welcome, room, sizeof(room), &sessions[1]);
 	for (i = 0; i < rounds; i++) {
 		uint8_t *copy;
 		ssize_t size = 0;
 		uint32_t changes = random_next(&seed) % 4;
 
-		switch (i % 7) {
+		switch (i % 11) {
 		case 0: size = wire_encode_hello(message, sizeof(message), &a_hello); break;
 		case 1: size = wire_encode_config(message, sizeof(message), &config); break;
 		case 2: size = wire_encode_events(message, sizeof(message), &events); break;
@@ -291,6 +410,10 @@ static void mutations_do_no_harm(void **state)
 		case 4: size = wire_encode_bye(message, sizeof(message), &bye); break;
 		case 5: size = wire_encode_channel(message, sizeof(message), &channel); break;
 		case 6: size = wire_encode_rule(message, sizeof(message), &rule); break;
+		case 7: size = wire_encode_refresh(message, sizeof(message), &refresh); break;
+		case 8: size = wire_encode_arrive(message, sizeof(message), &an_arrive); break;
+		case 9: size = wire_encode_welcome(message, sizeof(message), &welcome); break;
+		case 10: size = wire_encode_done(message, sizeof(message), &done); break;
 		}
 		assert_true(size > 0);
 		while (changes--) {
@@ -322,6 +445,8 @@ int main(void)
 			cmocka_unit_test(channel_travels),
 			cmocka_unit_test(rule_travels),
 			cmocka_unit_test(events_ack_bye_travel),
+			cmocka_unit_test(refresh_arrive_done_travel),
+			cmocka_unit_test(welcome_travels),
 			cmocka_unit_test(lies_are_refused),
 			cmocka_unit_test(mutations_do_no_harm),
 	};
