@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SESSION_PLACE_H
+#define SESSION_PLACE_H
+
+/*
+ * A session's place: a directory in which everything stands that a later recorder needs in order to
+ * go on where one was killed. Private to the room.
+ *
+ *	PLACE/session				clock, output, generation; text
+ *	PLACE/doorbell				the same one for all recorders, programs have it mapped
+ *	PLACE/<procname>-<pid>-<n>/		a process, as --buffers has it (buffers.c), and
+ *		journal				what of its rings is in which file (journal.c)
+ *
+ * The order in session_open():
+ *
+ *	clock, channels, limits		as ever
+ *	place_open()			locks it; takes clock and doorbell of the former recorder
+ *	output_create()			where place_output() says, if it says something, with force
+ *	place_save()
+ *	adopt_all()			former processes become instances, dead ones and living ones
+ *	drain_start()
+ *
+ * place_save() again when the generation has changed; place_remove() when the session has ended in
+ * an orderly way. The directory is locked (flock) as long as a recorder has it.
+ *
+ * Programs of the same user can write there. What stands in a folder is checked and can spoil
+ * nothing but what that process has recorded.
+ */
+#include "session/parts.h"
+
+/* Makes the directory when it is not there. */
+int place_open(struct session *session, const char *path, struct session_error *error);
+/* Whether somebody was here before. */
+bool place_is_adopted(const struct session *session);
+/* Output directory of the recorder before, or NULL. */
+const char *place_output(const struct session *session);
+/* Generation that was saved last; 0: none. */
+uint64_t place_generation(const struct session *session);
+/* Write down output and generation. 0 or a negative errno. */
+int place_save(struct session *session, uint64_t generation);
+/* Nothing is recorded any more: all of it goes, but what could not be written. */
+void place_remove(struct session *session);
+void place_close(struct session *session);
+
+/* Folders that are no use are said; the rest goes on. Fails only without memory. */
+int adopt_all(struct session *session, struct session_error *error);
+
+/* When that process began (field 22 of its stat), in clock ticks since the boot; 0: there is none. */
+uint64_t place_start_time(pid_t pid);
+/* This boot of the machine, as the kernel names it; "" when it does not. */
+void place_boot(char boot[40]);
+
+/* ---- journal.c: by the main thread before the instance is in the list, then by the drain thread ---- */
+
+enum journal_phase {
+	JOURNAL_RUNS = 0,
+	JOURNAL_ENDS = 1, /* what comes at an instance's end is being written */
+	JOURNAL_DONE = 2, /* all of it is in the trace */
+};
+
+/* For a new instance. Channels have their geometry. */
+int journal_make(struct instance *instance, int folder);
+/* The trace that is written from now on: a path below the session's output. */
+int journal_begin_trace(
+		const struct session *session, struct instance *instance, const char *path);
+/* Everything up to this position of the ring is in the trace, or counted as unwritten. */
+int journal_note(struct instance *instance, uint32_t channel, uint32_t ring, uint64_t position);
+int journal_set_phase(struct instance *instance, enum journal_phase phase);
+/*
+ * What the former recorder left: its trace is cut to what the rings say was written, and the rest of
+ * the rings comes into a trace of its own. 1: everything was written (JOURNAL_DONE).
+ */
+int journal_adopt(struct session *session, struct instance *instance, int folder,
+		struct ctf_error *error);
+void journal_close(struct instance *instance);
+
+#endif
