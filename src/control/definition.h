@@ -50,6 +50,7 @@ struct definition_channel {
 	uint64_t ring_size;        /* 0: the standard */
 	uint32_t block_timeout_us; /* 0: the standard */
 	struct definition_words contexts;
+	struct definition_words added; /* contexts of each rule: those that came after the first start */
 	struct definition_rule *rules;
 	size_t nr_rules;
 };
