@@ -434,6 +434,11 @@ def test_notes():
     contains(side("report", TRACE, "--histogram", "query").err, "no numbers")
     contains(side("report", TRACE, "--pair", "db:begin", "db:end", "--key", "rows").err, "no value of `--key`")
     equal(side("report", "-q", TRACE, "--histogram", "nowhere").err, "")
+    for args, part in ((["-e", "db:begn"], "did you mean db:begin"), (["--where", "rows > 100000"], "fits `--where"),
+                       (["-e", "db", "--where", "rows > 100000"], "and `-e`")):
+        result = side("report", TRACE, *args)
+        equal((result.status, result.err.count("\n")), (0, 1), result.err)
+        contains(result.err, part)
 
 
 def test_full_disk():

@@ -15,7 +15,7 @@ assert recorded.status == 0, recorded
 
 
 def shown(*args):
-    result = side("view", "--json", *args, TRACE)
+    result = side("view", "--json", "-q", *args, TRACE)
     equal((result.status, result.err), (0, ""), str(args))
     return [line["event"] for line in json_lines(result.out) if line["type"] == "event"]
 
@@ -49,6 +49,23 @@ def test_where():
     contains(said, "`--where`")
     equal(expression.strip(), "number >")
     true(mark.strip() == "^" and mark.index("^") >= expression.index(">"), wrong.err)
+
+
+def test_nothing_fits():
+    for args, part in ((["-e", "talker:sad"], "is called like `-e talker:sad`; did you mean talker:said"),
+                       (["-e", "nobody"], "is called like `-e nobody`"),
+                       (["--where", "number > 5000"], "fits `--where number > 5000`"),
+                       (["-e", "talker:said", "--where", "number > 5000"], "`--where number > 5000` and `-e`"),
+                       (["-e", "talker:said", "--to", "1"], "`-e talker:said` chooses happened")):
+        for more in ([], ["--follow"]):
+            result = side("view", TRACE, *args, *more)
+            equal((result.status, result.out, result.err.count("\n")), (0, "", 1), str(args))
+            contains(result.err, part)
+            result = side("view", "--json", TRACE, *args, *more)
+            equal((result.status, [line["type"] for line in json_lines(result.err)]), (0, ["note"]))
+            equal(side("view", "-q", TRACE, *args, *more).err, "")
+    # Nothing was chosen, so nothing is missing.
+    equal(side("view", TRACE, "--to", "1").err, "")
 
 
 def times(*args):

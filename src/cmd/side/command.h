@@ -292,6 +292,10 @@ void complete_print_zsh(FILE *out);
 /* select.c: the patterns of `-e`, for pattern_set_wants(); free() them. 0 or an exit status. */
 struct pattern;
 int command_select(const struct text_list *words, struct pattern **patterns);
+/* Say that `-e`, `--where` or times left nothing of a trace: a note. */
+struct ctf_reader;
+void command_nothing_fits(const struct ctf_reader *reader, const char *dir,
+		const struct text_list *words, const char *where, bool times);
 
 /* record.c: the exit status for what a session says went wrong (enum session_error_kind). */
 int command_session_status(int kind);

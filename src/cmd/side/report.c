@@ -167,6 +167,9 @@ static int read_all(struct report *report)
 /* What was asked for and is nowhere in the trace. */
 static void note_what_is_missing(const struct report *report)
 {
+	if (!report->walk.events)
+		command_nothing_fits(report->walk.reader, report->walk.options.dir,
+				report->walk.options.patterns, report->walk.options.where, false);
 	for (uint32_t i = 0; i < report->histogram_count; i++) {
 		bool any = false;
 

@@ -34,6 +34,15 @@ static bool wanted(void *context, const char *name, int loglevel)
 			loglevel < 0 || loglevel > 7 ? 7 : (unsigned int)loglevel);
 }
 
+static void say_nothing_fits(void *context, const struct ctf_reader *reader)
+{
+	const struct parsed *parsed = context;
+	const struct view_arguments *arguments = &parsed->options.view;
+
+	command_nothing_fits(reader, parsed->operands[0], &arguments->patterns, arguments->where,
+			arguments->from || arguments->to);
+}
+
 static void say_for_view(enum view_message kind, const char *mend, const char *sentence)
 {
 	if (kind == VIEW_NOTE)
@@ -86,6 +95,8 @@ int cmd_view(const struct parsed *parsed)
 			.limit = arguments->count,
 			.follow = arguments->follow,
 			.threads = arguments->threads < 64 ? (unsigned int)arguments->threads : 64,
+			.nothing = say_nothing_fits,
+			.nothing_context = (void *)(uintptr_t)parsed,
 			.say = say_for_view,
 	};
 	struct where where = {0};

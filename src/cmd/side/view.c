@@ -142,6 +142,8 @@ int cmd_view_run(const struct view_options *options)
 	ret = show_all(&view, reader);
 	if (!view.write_error)
 		sum_up(&view);
+	if (!view.shown && !ret && !view.write_error && options->nothing)
+		options->nothing(options->nothing_context, reader);
 	view_lines_stop(&view.lines, reader);
 	ctf_reader_close(reader);
 	view_out_free(&view.buffer);

@@ -9,6 +9,7 @@
 
 #include "cmd/side/view-time.h"
 
+struct ctf_reader;
 struct where;
 
 enum view_message { VIEW_ERROR, VIEW_NOTE };
@@ -37,6 +38,10 @@ struct view_options {
 	 */
 	bool (*wanted)(void *context, const char *event, int loglevel);
 	void *wanted_context;
+
+	/* Called at the end when no event was shown; NULL: nobody asks. */
+	void (*nothing)(void *context, const struct ctf_reader *reader);
+	void *nothing_context;
 
 	FILE *out; /* NULL: stdout. */
 	/* Takes a sentence; mend (what to do about it) may be NULL. */
