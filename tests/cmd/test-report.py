@@ -153,7 +153,7 @@ def test_selection():
     wanted = [event for event in EVENTS if event.pid == 200 or event.name == "app:tick"]
     equal(report("--where", "$ctx.vpid == 200")["overview"][0]["events"],
           len([event for event in EVENTS if event.pid == 200]))
-    nothing = report("--where", "rows > 100000")
+    nothing = report("-q", "--where", "rows > 100000")
     equal((nothing["overview"][0]["events"], "rate" in nothing["overview"][0], nothing["count"]), (0, False, []))
 
 
