@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "session/parts.h"
 
@@ -15,7 +16,6 @@
 
 struct drainer {
 	struct session *session;
-	struct instance **seen; /* end of the part of session->instances that we know */
 	struct instance *active;
 	struct instance *ended[LIMIT_OPEN_WRITERS]; /* with open files, oldest first */
 	unsigned int nr_ended;
@@ -34,12 +34,12 @@ static void take_new(struct drainer *drainer)
 	struct session *session = drainer->session;
 
 	pthread_mutex_lock(&session->lock);
-	while (*drainer->seen) {
-		struct instance *instance = *drainer->seen;
+	while (session->fresh) {
+		struct instance *instance = session->fresh;
 
+		session->fresh = instance->next_active;
 		instance->next_active = drainer->active;
 		drainer->active = instance;
-		drainer->seen = &instance->next;
 	}
 	pthread_mutex_unlock(&session->lock);
 }
@@ -54,6 +54,15 @@ static bool has_ended(struct session *session, const struct instance *instance)
 	return ended;
 }
 
+/* We know nothing of it any more. */
+static void forget(struct session *session, struct instance *instance)
+{
+	pthread_mutex_lock(&session->lock);
+	instance->finished = true;
+	pthread_mutex_unlock(&session->lock);
+	atomic_fetch_add_explicit(&session->nr_finished, 1, memory_order_relaxed);
+}
+
 /* The oldest of those that have ended, with the figures of now. */
 static void close_oldest(struct drainer *drainer)
 {
@@ -63,6 +72,7 @@ static void close_oldest(struct drainer *drainer)
 
 	drainer->nr_ended_files -= files_of(drainer->ended[0]);
 	trace_close(session, drainer->ended[0], refined ? &clock : NULL);
+	forget(session, drainer->ended[0]);
 	drainer->nr_ended--;
 	memmove(&drainer->ended[0], &drainer->ended[1],
 			drainer->nr_ended * sizeof(drainer->ended[0]));
@@ -74,8 +84,10 @@ static void close_oldest(struct drainer *drainer)
  */
 static void keep_open(struct drainer *drainer, struct instance *instance)
 {
-	if (!instance->writer)
+	if (!instance->writer) {
+		forget(drainer->session, instance);
 		return;
+	}
 	while (drainer->nr_ended &&
 			(drainer->nr_ended == LIMIT_OPEN_WRITERS ||
 					drainer->nr_ended_files + files_of(instance) >
@@ -91,6 +103,9 @@ static void drain_round(struct drainer *drainer, bool stop)
 	struct session *session = drainer->session;
 	struct instance **at = &drainer->active;
 
+	/* Everything stays in its place, for who comes after us. */
+	if (session->service && session->service->keep)
+		stop = false;
 	take_new(drainer);
 	while (*at) {
 		struct instance *instance = *at;
@@ -134,6 +149,23 @@ static uint32_t snapshots_wanted(const struct drainer *drainer)
 	return atomic_load_explicit(&drainer->session->snapshots_wanted, memory_order_acquire);
 }
 
+static uint32_t rounds_wanted(const struct session *session)
+{
+	/* Acquire: what was published before it was asked for. Pairs with drain_flush(). */
+	return atomic_load_explicit(&session->rounds_wanted, memory_order_acquire);
+}
+
+/* A round that began when this many were wanted is done. */
+static void round_done(struct session *session, uint32_t wanted)
+{
+	if (wanted == session->rounds_done)
+		return;
+	pthread_mutex_lock(&session->lock);
+	session->rounds_done = wanted;
+	pthread_cond_broadcast(&session->round_done);
+	pthread_mutex_unlock(&session->lock);
+}
+
 /* Does the main thread have something for us? */
 static bool is_called(struct drainer *drainer)
 {
@@ -143,10 +175,11 @@ static bool is_called(struct drainer *drainer)
 
 	/* Acquire: what the main thread did before. Pairs with drain_stop(). */
 	if (atomic_load_explicit(&session->stop, memory_order_acquire) ||
-			snapshots_wanted(drainer) != drainer->snapshots)
+			snapshots_wanted(drainer) != drainer->snapshots ||
+			rounds_wanted(session) != session->rounds_done)
 		return true;
 	pthread_mutex_lock(&session->lock);
-	called = *drainer->seen != NULL;
+	called = session->fresh != NULL;
 	for (instance = drainer->active; instance && !called; instance = instance->next_active)
 		called = instance->state != INSTANCE_LIVE;
 	pthread_mutex_unlock(&session->lock);
@@ -156,7 +189,7 @@ static bool is_called(struct drainer *drainer)
 static void *drain_thread(void *argument)
 {
 	struct session *session = argument;
-	struct drainer drainer = {.session = session, .seen = &session->instances};
+	struct drainer drainer = {.session = session};
 	struct ctf_clock clock;
 	bool refined;
 	unsigned int i;
@@ -164,13 +197,14 @@ static void *drain_thread(void *argument)
 	for (;;) {
 		/* Before the round: it must find all that was there when stopping was asked for. */
 		bool stop = atomic_load_explicit(&session->stop, memory_order_acquire);
-		uint32_t seen;
+		uint32_t wanted = rounds_wanted(session), seen;
 
 		/* Before the round, too: in the last one rings are given back. */
 		take_new(&drainer);
 		for (; drainer.snapshots != snapshots_wanted(&drainer); drainer.snapshots++)
 			snapshot_make(session, drainer.active);
 		drain_round(&drainer, stop);
+		round_done(session, wanted);
 		if (stop)
 			break;
 		/*
@@ -214,6 +248,30 @@ void drain_snapshot(struct session *session)
 	/* Release: pairs with the acquire in snapshots_wanted(). */
 	atomic_fetch_add_explicit(&session->snapshots_wanted, 1, memory_order_release);
 	ring_doorbell_ring(session->doorbell);
+}
+
+int drain_flush(struct session *session, unsigned int timeout_ms)
+{
+	struct timespec until;
+	/* Release: pairs with rounds_wanted(). */
+	uint32_t ours = atomic_fetch_add_explicit(
+					&session->rounds_wanted, 1, memory_order_release) +
+			1;
+	int ret = 0;
+
+	ring_doorbell_ring(session->doorbell);
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += timeout_ms / 1000;
+	until.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	pthread_mutex_lock(&session->lock);
+	/* They count up and around. */
+	while ((int32_t)(session->rounds_done - ours) < 0 && !ret)
+		ret = pthread_cond_clockwait(
+				&session->round_done, &session->lock, CLOCK_MONOTONIC, &until);
+	pthread_mutex_unlock(&session->lock);
+	return -ret;
 }
 
 /* Returns when everything is on disk and closed. */

@@ -41,7 +41,7 @@ static char *clean_path(const char *path)
 	return clean;
 }
 
-static bool link_instance(struct session *session, struct instance *instance)
+bool instance_link(struct session *session, struct instance *instance)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = &instance->watch};
 
@@ -50,6 +50,8 @@ static bool link_instance(struct session *session, struct instance *instance)
 	pthread_mutex_lock(&session->lock);
 	*session->instances_end = instance;
 	session->instances_end = &instance->next;
+	instance->next_active = session->fresh;
+	session->fresh = instance;
 	session->nr_instances++;
 	session->nr_live++;
 	pthread_mutex_unlock(&session->lock);
@@ -62,7 +64,7 @@ static bool link_instance(struct session *session, struct instance *instance)
  * A process that speaks for the first time under a pid we know has become another program by
  * exec(): what it was has ended. (Or the pid was used again: then too.)
  */
-static void end_predecessor(struct session *session, pid_t peer)
+void instance_end_predecessor(struct session *session, pid_t peer)
 {
 	struct instance *instance, *next;
 
@@ -104,7 +106,8 @@ static int fill(struct session *session, struct instance *instance, const struct
 	instance->begin_ticks = ring_clock_now(session->clock);
 	if (!instance->procname || !instance->exe || !instance->channels)
 		return -ENOMEM;
-	if (session->nr_live >= session->max_live || session->nr_instances >= LIMIT_INSTANCES) {
+	if (session->nr_live >= session->max_live ||
+			session->nr_instances - session->nr_freed >= LIMIT_INSTANCES) {
 		*reason = "the recorder has too many processes";
 		return -EMFILE;
 	}
@@ -122,7 +125,7 @@ struct instance *instance_create(struct session *session, const struct wire_hell
 	for (i = 0; i < session->nr_channels; i++)
 		ring_fds[i] = -1;
 	*reason = "the recorder has no memory";
-	end_predecessor(session, peer);
+	instance_end_predecessor(session, peer);
 	instance = instance_allocate(
 			hello->procname, hello->exe, session->channels, session->nr_channels);
 	if (!instance) {
@@ -131,7 +134,7 @@ struct instance *instance_create(struct session *session, const struct wire_hell
 	}
 	instance->watch.fd = pidfd;
 	if (!fill(session, instance, hello, peer, ring_fds, reason) &&
-			link_instance(session, instance))
+			instance_link(session, instance))
 		return instance;
 	for (i = 0; i < session->nr_channels; i++) {
 		if (ring_fds[i] >= 0)
@@ -183,6 +186,40 @@ static void free_channel(struct instance_channel *channel)
 		ring_consumer_unmap(channel->rings);
 	free(channel->by_id);
 	free(channel->each);
+}
+
+/* The caller has the lock. Nobody but the list leads to it any more. */
+static void unlink_instance(struct session *session, struct instance **at)
+{
+	struct instance *instance = *at;
+
+	*at = instance->next;
+	if (session->instances_end == &instance->next)
+		session->instances_end = at;
+	session->nr_freed++;
+	atomic_fetch_sub_explicit(&session->nr_finished, 1, memory_order_relaxed);
+}
+
+struct instance *instances_take_finished(struct session *session)
+{
+	struct instance *finished = NULL, **at = &session->instances;
+
+	if (!atomic_load_explicit(&session->nr_finished, memory_order_relaxed))
+		return NULL;
+	pthread_mutex_lock(&session->lock);
+	while (*at) {
+		struct instance *instance = *at;
+
+		if (!instance->finished) {
+			at = &instance->next;
+			continue;
+		}
+		unlink_instance(session, at);
+		instance->next = finished;
+		finished = instance;
+	}
+	pthread_mutex_unlock(&session->lock);
+	return finished;
 }
 
 void instance_free(struct session *session, struct instance *instance)

@@ -24,6 +24,9 @@
  *	snapshot.c    what rings that overwrite hold
  *	drain.c       the thread that moves records from rings to traces
  *	run.c         the loop: agents, deaths, signals
+ *	live.c        sessions without a command: their life, changes and requests (live.h)
+ *	track.c       whom they record
+ *	statistics.c  what is going on in them
  *	recover.c     traces of what a dead recorder or a dead program left (recover.h)
  *	core.c        core dumps
  *
@@ -32,13 +35,15 @@
  * rings, losses. They meet in `lock`:
  *
  *	main writes, drain reads	the list of instances, instance.state up to ENDED, instance.kinds
- *	drain writes, main reads	instance.state CLOSED, memory given back
+ *	drain writes, main reads	instance.state CLOSED and `finished`, memory given back, rings that go
  *	both write			messages, losses, failure
  *
- * Channels and their rules never change, but for what rules have met, which is the main thread's.
+ * Channels never change. Their rules are the main thread's: a live session gets others. Figures that
+ * the drain thread counts and the main thread shows are atomic.
  *
  * An instance is LIVE, then ENDED (its process is gone, or became another image, or the session
- * stops), then CLOSED (all it published is written, its rings are freed).
+ * stops), then CLOSED (all it published is written, its rings are freed), and `finished` when the
+ * drain thread has forgotten it. A live session frees those, others keep them for the summary.
  */
 
 #include <pthread.h>
@@ -53,6 +58,7 @@
 #include "ctf/ctf.h"
 #include "filter/filter.h"
 #include "ring/ring.h"
+#include "session/live.h"
 #include "session/recover.h"
 #include "session/session.h"
 #include "visit/visit.h"
@@ -123,10 +129,12 @@ struct event_kind {
 /* The drain thread's view of a ring. */
 struct instance_ring {
 	struct ctf_stream *stream;
-	uint64_t discarded;   /* the counter in its last packet */
-	uint64_t unwritten;   /* bytes that found no place on the disk */
-	uint64_t overwritten; /* bytes before the window that was written */
-	bool damaged;         /* said so */
+	uint64_t discarded; /* the counter in its last packet */
+	/* Shown by statistics.c meanwhile: */
+	_Atomic uint64_t written;     /* bytes of records */
+	_Atomic uint64_t unwritten;   /* bytes that found no place on the disk */
+	_Atomic uint64_t overwritten; /* bytes before the window that was written */
+	bool damaged;                 /* said so */
 };
 
 struct instance_channel {
@@ -164,6 +172,10 @@ struct instance {
 	pid_t peer;           /* in our pid namespace */
 	uint32_t pid, parent; /* in its own */
 	uint64_t token;
+	uid_t uid; /* when it came last */
+	gid_t gid;
+	uint32_t control, control_signal; /* enum wire_control */
+	uint64_t generation;              /* of the rules that it was given last */
 	char *procname;
 	char *exe;
 
@@ -193,7 +205,10 @@ struct instance {
 	uint64_t bytes;
 	uint64_t lost;
 	uint64_t overwritten;
-	char *directory; /* below the output directory, or NULL */
+	_Atomic uint64_t written; /* bytes of records, of all rings */
+	uint64_t unwritten;       /* likewise, once it is CLOSED */
+	char *directory;          /* below the output directory, or NULL; changes under the lock */
+	bool finished;            /* under the lock */
 
 	char *maps;    /* of its code, as /proc has them; under the session's lock */
 	bool maps_new; /* since they were written out */
@@ -212,6 +227,8 @@ struct connection {
 	struct watch watch;
 	struct connection *next;
 	pid_t peer;
+	uid_t uid;
+	gid_t gid;
 	uint64_t hello_deadline;
 	uint64_t deadline;
 	struct instance *instance; /* once it has spoken */
@@ -232,11 +249,27 @@ struct command {
 	char *never_meets; /* why no agent will come, a sentence, or NULL */
 };
 
+/* What a session without a command has beside the others. All of it is the main thread's. */
+struct service {
+	char *socket; /* while it is there */
+	bool any_user;
+	bool active;
+	bool keep; /* the end is none: everything stays in the place (set before `stop`) */
+	uint64_t generation;
+	uint64_t statedump; /* generation of the last request */
+	struct session_track *track;
+	uint32_t nr_track;
+	uint64_t nr_untracked;
+	/* Of instances that were freed: */
+	uint64_t bytes, lost, unwritten, overwritten;
+};
+
 struct session {
 	/* Options, checked. */
 	enum session_mode mode;
 	bool wait_all;
-	bool recovers; /* no command and no agents: recover.c */
+	bool recovers;           /* no command and no agents: recover.c */
+	struct service *service; /* no command, but agents: live.c */
 	uint64_t memory_limit;
 	char *output;
 	int output_lock;          /* held while we record: `side view --follow` asks */
@@ -290,6 +323,10 @@ struct session {
 	atomic_bool stop; /* drain everything a last time and end */
 	atomic_uint snapshots_wanted;
 	uint32_t nr_snapshots; /* made (lock) */
+	/* Rounds of the drain thread that somebody waits for, and the last of them that is done (lock). */
+	atomic_uint rounds_wanted;
+	uint32_t rounds_done;
+	pthread_cond_t round_done;
 	void (*progress)(void *user, uint64_t bytes, size_t processes, uint64_t lost);
 	void *progress_user;
 	_Atomic uint64_t written; /* running totals for progress */
@@ -297,8 +334,11 @@ struct session {
 
 	pthread_mutex_t lock;
 	struct instance *instances, **instances_end;
-	struct instance *live; /* the main thread's */
-	uint32_t nr_instances;
+	struct instance *fresh;  /* that the drain thread has not taken yet, by next_active */
+	struct instance *live;   /* the main thread's */
+	uint32_t nr_instances;   /* that ever were: numbers count on */
+	uint32_t nr_freed;       /* of them */
+	atomic_uint nr_finished; /* that are still in the list */
 	uint32_t nr_live;
 	uint32_t max_live;
 	uint64_t memory_used, memory_peak;
@@ -388,7 +428,13 @@ struct instance *instance_allocate(const char *procname, const char *exe,
 		const struct channel *channels, uint32_t nr_channels);
 char *instance_clean_name(const char *name);
 struct instance *instance_find(struct session *session, uint64_t token, pid_t peer);
+/* Whoever speaks under this pid for the first time: what was known there has ended. */
+void instance_end_predecessor(struct session *session, pid_t peer);
+/* Into the lists; false: it cannot be watched. */
+bool instance_link(struct session *session, struct instance *instance);
 void instance_end(struct session *session, struct instance *instance);
+/* Out of the list, those that nobody needs any more, for instance_free(). */
+struct instance *instances_take_finished(struct session *session);
 void instance_free(struct session *session, struct instance *instance);
 
 /* memory.c: 0 or a negative errno with the reason for the other side. */
@@ -484,6 +530,11 @@ int drain_start(struct session *session);
 void drain_stop(struct session *session);
 /* By the main thread: soon, by the drain thread. */
 void drain_snapshot(struct session *session);
+/*
+ * Wait until the drain thread has gone round once, and made the snapshots that were asked for
+ * before. 0 or -ETIMEDOUT.
+ */
+int drain_flush(struct session *session, unsigned int timeout_ms);
 
 /* session.c */
 int session_refined_clock(const struct session *session, struct ctf_clock *clock);

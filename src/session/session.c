@@ -159,6 +159,7 @@ struct session *session_allocate(void)
 	session->instances_end = &session->instances;
 	pthread_mutex_init(&session->lock, NULL);
 	pthread_cond_init(&session->memory_back, NULL);
+	pthread_cond_init(&session->round_done, NULL);
 	if (gethostname(session->hostname, sizeof(session->hostname) - 1))
 		strcpy(session->hostname, "unknown");
 	session->message = malloc(WIRE_MESSAGE_MAX);
@@ -298,6 +299,7 @@ void session_destroy(struct session *session)
 	if (session->old_files.rlim_max)
 		setrlimit(RLIMIT_NOFILE, &session->old_files);
 	pthread_cond_destroy(&session->memory_back);
+	pthread_cond_destroy(&session->round_done);
 	pthread_mutex_destroy(&session->lock);
 	free(session);
 }

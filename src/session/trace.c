@@ -86,10 +86,13 @@ static int begin_trace(struct session *session, struct instance *instance, struc
 		}
 		ret = trace_create(session, instance, path, &instance->writer, error);
 		free(path);
-		if (!ret)
-			instance->directory = directory;
-		else
+		if (ret) {
 			free(directory);
+			continue;
+		}
+		pthread_mutex_lock(&session->lock);
+		instance->directory = directory;
+		pthread_mutex_unlock(&session->lock);
 	}
 	return ret;
 }
@@ -153,6 +156,8 @@ int trace_append(struct session *session, struct instance *instance, uint32_t ch
 	ring->discarded = span->events_discarded;
 	if (span->timestamp_end > instance->last_ticks)
 		instance->last_ticks = span->timestamp_end;
+	atomic_fetch_add_explicit(&ring->written, span->size, memory_order_relaxed);
+	atomic_fetch_add_explicit(&instance->written, span->size, memory_order_relaxed);
 	atomic_fetch_add_explicit(&session->written, span->size, memory_order_relaxed);
 	return 0;
 }
@@ -229,39 +234,42 @@ bool trace_drain(struct session *session, struct instance *instance)
 
 /* ---- the end ---- */
 
-static void free_rings(struct instance *instance)
+/*
+ * The rings and what was counted of each. A session may have very many processes: what is left of
+ * them is sums. The main thread may be looking (statistics.c).
+ */
+static void free_channel(struct session *session, struct instance *instance, uint32_t index)
 {
-	uint32_t i;
+	struct instance_channel *channel = &instance->channels[index];
+	struct ring_consumer *rings = channel->rings;
+	struct instance_ring *each = channel->each;
+	uint64_t unwritten = 0;
+	uint32_t ring;
 
-	for (i = 0; i < instance->nr_channels; i++) {
-		if (instance->channels[i].rings)
-			ring_consumer_unmap(instance->channels[i].rings);
-		instance->channels[i].rings = NULL;
-	}
-}
-
-/* A session may have very many processes: what is left of each is for the summary. */
-static void free_tables(struct instance *instance)
-{
-	uint32_t i;
-
-	for (i = 0; i < instance->nr_channels; i++) {
-		free(instance->channels[i].each);
-		instance->channels[i].each = NULL;
-	}
+	for (ring = 0; each && ring < channel->geometry.rings; ring++)
+		unwritten += each[ring].unwritten;
+	pthread_mutex_lock(&session->lock);
+	channel->rings = NULL;
+	channel->each = NULL;
+	instance->unwritten += unwritten;
+	pthread_mutex_unlock(&session->lock);
+	free(each);
+	if (rings)
+		ring_consumer_unmap(rings);
 }
 
 /* Everything that was published, the losses, and the memory back. The files stay open. */
 void trace_end(struct session *session, struct instance *instance)
 {
 	unsigned int pass;
+	uint32_t i;
 
 	for (pass = 0; pass < PASSES_OF_THE_LIVING && trace_drain(session, instance); pass++)
 		;
 	snapshot_end(session, instance);
 	losses_end(session, instance);
-	free_rings(instance);
-	free_tables(instance);
+	for (i = 0; i < instance->nr_channels; i++)
+		free_channel(session, instance, i);
 	if (instance->writer)
 		instance->bytes = ctf_writer_bytes(instance->writer);
 	kinds_forget(session, instance);
