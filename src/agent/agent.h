@@ -15,6 +15,7 @@
  *	spare.c     ids of events that are gone, for when they come back
  *	memory.c    what lives as long as a session
  *	recovery.c  what a core dump must hold
+ *	update.c    sessions that come, change and go while the program runs
  *	record.c    an event happens: arguments -> bytes -> ring
  *	context*.c  the contexts' values
  *
@@ -180,6 +181,8 @@ struct agent {
 	uint32_t nr_sessions;
 	atomic_bool exiting; /* destructors run: other threads may still be in callbacks */
 	int seccomp;         /* mode at the start */
+	uint32_t control;    /* enum wire_control, as consumers are told */
+	uint32_t control_signal;
 	atomic_bool stopped; /* a thread may not read clocks any more: nothing is recorded */
 	bool debug;
 	uint64_t key; /* libside's name for us */
@@ -201,6 +204,28 @@ extern __thread unsigned int agent_vforked
 			agent_print(__VA_ARGS__); \
 	} while (0)
 void agent_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/*
+ * update.c. Make it so that the program is in the sessions that are wanted, as they want it: joins those
+ * that are new, asks those whose generation is another what they want now, leaves those that are
+ * missing (but not those that SIDE_AGENT_SOCKET named). A session that has refused is asked again when
+ * its generation has changed.
+ *
+ * Without libside's event lock. With may_wait, returns when no thread is in a call of what was before.
+ * Without it (in a signal handler; where the loader's lock may be held) it waits for no lock and no
+ * reader: -EBUSY when the lock is not free, and *grace is for side_tracer_grace_passed().
+ *
+ * 0, or the first error; what could be done is done nevertheless.
+ */
+struct agent_wanted {
+	const char *path; /* of the session's socket */
+	uint64_t generation;
+};
+int agent_sessions_update(
+		const struct agent_wanted *wanted, uint32_t nr, bool may_wait, uint64_t *grace);
+
+/* Before the first update, where malloc() may be called: what all sessions need. May be repeated. */
+int agent_prepare(void);
 
 /* The sessions that we still talk to. */
 #define agent_each_session(session)                                                      \

@@ -83,6 +83,8 @@ static ssize_t build_hello(const struct agent_session *session, void *message, c
 			.token = session->token,
 			.parent_token = parent_token,
 			.word_size = sizeof(void *),
+			.control = agent.control,
+			.control_signal = agent.control_signal,
 			.procname = names,
 			.exe = names + AGENT_NAME_SIZE,
 	};
