@@ -58,6 +58,26 @@ extern int side_tracer_callback_variadic_unregister_async(struct side_event_desc
  */
 extern int side_tracer_synchronize(void);
 
+/*
+ * The calling thread is about to forbid itself, or all threads, system calls (seccomp).  Until then a thread
+ * makes a few with its first event; from here on events make none.  When the sandbox could not be
+ * had after all, side_tracer_sandbox_failed() takes back one call of side_tracer_sandbox_begins().
+ * Threads in a sandbox beyond the first 500 or so whose stacks exist at the same time go without events.
+ */
+extern void side_tracer_sandbox_begins(void);
+extern void side_tracer_sandbox_failed(void);
+
+/*
+ * Arm the process: the next event that is called at all, enabled or not, first calls the hook, in its
+ * thread; if that registers a callback of the event, it is called.  Events that are called in other
+ * threads meanwhile wait for it, a few seconds at most.  The hook is not called inside event callbacks and
+ * notifications, and may be called inside a signal handler.  It is called again for the next event
+ * unless it has called side_tracer_disarm().  One hook a process; a later one replaces it.
+ * SIDE_ERROR_INVAL for NULL, SIDE_ERROR_EXITING.
+ */
+extern int side_tracer_arm(void (*hook)(void));
+extern void side_tracer_disarm(void);
+
 #ifdef __cplusplus
 }
 #endif

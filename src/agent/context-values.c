@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The caches of context-values.h, and when they hold. What fills them is in context-sources.c. */
+#include <side/tracer-extensions.h>
+
 #include "agent/context-values.h"
 
 #include <errno.h>
@@ -346,6 +348,7 @@ bool context_sandbox_begins(bool all_threads)
 	sandboxed_before = context_thread.sandboxed;
 	if (context_values_get(__atomic_load_n(&context_needed, __ATOMIC_RELAXED), &values))
 		keep_inherited(&values);
+	side_tracer_sandbox_begins();
 	if (all_threads || state == SANDBOX_NONE)
 		/* Release: what we keep for others before it. Pairs with context_may_ask(). */
 		__atomic_store_n(&sandbox, all_threads ? SANDBOX_ALL_THREADS : SANDBOX_SOME_THREADS,
@@ -357,6 +360,7 @@ bool context_sandbox_begins(bool all_threads)
 
 void context_sandbox_failed(void)
 {
+	side_tracer_sandbox_failed();
 	context_thread.sandboxed = sandboxed_before;
 	__atomic_store_n(&sandbox, sandbox_before, __ATOMIC_RELAXED);
 }

@@ -299,6 +299,16 @@ static int unregister_callback(struct side_event_description *desc,
 	return result;
 }
 
+EXPORT void side_tracer_sandbox_begins(void)
+{
+	rcu_sandbox_begins();
+}
+
+EXPORT void side_tracer_sandbox_failed(void)
+{
+	rcu_sandbox_failed();
+}
+
 EXPORT int side_tracer_synchronize(void)
 {
 	if (!registry_may_wait())

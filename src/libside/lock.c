@@ -39,6 +39,15 @@ void futex_lock(struct futex_lock *lock)
 		futex_sleep(&lock->word, 2, NULL);
 }
 
+bool futex_trylock(struct futex_lock *lock)
+{
+	uint32_t seen = 0;
+
+	/* Acquire: as in futex_lock(). */
+	return __atomic_compare_exchange_n(
+			&lock->word, &seen, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
 void futex_unlock(struct futex_lock *lock)
 {
 	/* Release: our changes before the lock is free.  Pairs with the acquires in futex_lock().

@@ -18,6 +18,7 @@ struct futex_lock {
 };
 
 void futex_lock(struct futex_lock *lock);
+bool futex_trylock(struct futex_lock *lock); /* never waits, makes no system call */
 void futex_unlock(struct futex_lock *lock);
 
 /* Lock that its owner may take again. */

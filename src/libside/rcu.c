@@ -17,6 +17,7 @@
 
 enum {
 	FIRST_READERS = 63,
+	READERS_IN_SANDBOX = 1023,
 	SPINS = 200, /* looks at a reader before the first sleep */
 	LONGEST_SLEEP_US = 1000,
 	SLEEPS_A_LIVENESS_CHECK = 64,
@@ -40,7 +41,17 @@ struct rcu_shared rcu_shared = {.gp = RCU_SLOW | RCU_ALWAYS};
 static uintptr_t last_passed;
 __thread struct rcu_reader *rcu_self = &no_reader;
 
-/* Protects the lists below; held for a moment with all signals blocked, reset in a forked child. */
+/* Of a reader whose thread could not ask for its id: it is never taken for one that is gone. */
+#define UNKNOWN_THREAD UINT32_MAX
+#define TRIES_WITHOUT_CALLS 10000
+
+/* Sandboxes that somebody has gone into: new threads may be in one, where no call is allowed. */
+static uint32_t sandboxes;
+
+/*
+ * Protects the lists below; held for a moment with all signals blocked (in a sandbox with none), reset
+ * in a forked child.
+ */
 static struct futex_lock readers_lock;
 static struct reader_chunk *last_chunk = &first_chunk;
 static struct rcu_reader *free_readers;
@@ -67,7 +78,7 @@ static void full_fence(void)
 static bool thread_is_gone(uint32_t tid)
 {
 	int saved_errno = errno;
-	bool gone = syscall(SYS_tgkill, getpid(), tid, 0) == -1 && errno == ESRCH;
+	bool gone = tid != UNKNOWN_THREAD && syscall(SYS_tgkill, getpid(), tid, 0) == -1 && errno == ESRCH;
 
 	errno = saved_errno;
 	return gone;
@@ -128,15 +139,11 @@ static void add_chunk(uint32_t capacity)
 	last_chunk = chunk;
 }
 
-static struct rcu_reader *take_reader(uint32_t my_tid)
+/* One that is there already, or NULL. */
+static struct rcu_reader *take_ready_reader(uint32_t my_tid)
 {
-	struct rcu_reader *reader;
-	uint32_t total;
+	struct rcu_reader *reader = free_readers;
 
-	if (!free_readers && last_chunk->used == last_chunk->capacity &&
-			sweep_readers(my_tid, &total) < total / 2)
-		add_chunk(total * 2);
-	reader = free_readers;
 	if (reader) {
 		free_readers = reader->next_free;
 	} else if (last_chunk->used < last_chunk->capacity) {
@@ -150,6 +157,69 @@ static struct rcu_reader *take_reader(uint32_t my_tid)
 	return reader;
 }
 
+static struct rcu_reader *take_reader(uint32_t my_tid)
+{
+	uint32_t total;
+
+	if (!free_readers && last_chunk->used == last_chunk->capacity &&
+			sweep_readers(my_tid, &total) < total / 2)
+		add_chunk(total * 2);
+	return take_ready_reader(my_tid);
+}
+
+/*
+ * Of a thread that is gone, whose place in memory we have now: nobody could ask whether it lives.
+ * A handler interrupted at any point of this, and the lock, make that nobody else comes by.
+ */
+static struct rcu_reader *inherit_reader(uintptr_t identity)
+{
+	struct reader_chunk *chunk;
+	uint32_t i;
+
+	for (chunk = &first_chunk; chunk; chunk = chunk->next) {
+		for (i = 0; i < chunk->used; i++) {
+			struct rcu_reader *reader = &chunk->readers[i];
+
+			if (reader->tid != UNKNOWN_THREAD || reader->identity != identity)
+				continue;
+			/* Release: as in free_reader(). */
+			if (__atomic_load_n(&reader->epoch, __ATOMIC_ACQUIRE))
+				__atomic_store_n(&reader->epoch, 0, __ATOMIC_RELEASE);
+			return reader;
+		}
+	}
+	return NULL;
+}
+
+/*
+ * In a sandbox: no call is made, signals stay as they are.  A handler that interrupted this very
+ * function, and whoever meets a lock that is held for long, do without their event.
+ */
+static struct rcu_reader *attach_without_calls(void)
+{
+	uintptr_t identity = thread_identity();
+	struct rcu_reader *reader;
+	unsigned int tries;
+
+	for (tries = 0; tries < TRIES_WITHOUT_CALLS && !futex_trylock(&readers_lock); tries++)
+		;
+	if (tries == TRIES_WITHOUT_CALLS)
+		return NULL;
+	/* A handler may have been faster than the lock. */
+	reader = rcu_self;
+	if (reader == &no_reader) {
+		reader = inherit_reader(identity);
+		if (!reader)
+			reader = take_ready_reader(UNKNOWN_THREAD);
+		if (reader) {
+			reader->identity = identity;
+			rcu_self = reader;
+		}
+	}
+	futex_unlock(&readers_lock);
+	return reader;
+}
+
 /*
  * Give the calling thread a reader.  Signals are blocked, so that a handler that emits its thread's
  * first event does not find the lock held by the code it interrupted.
@@ -160,6 +230,9 @@ static struct rcu_reader *attach_reader(void)
 	int saved_errno = errno;
 	sigset_t all, before;
 
+	/* Relaxed: a thread of a sandbox was made after it was set, or is who has set it. */
+	if (__atomic_load_n(&sandboxes, __ATOMIC_RELAXED))
+		return attach_without_calls();
 	sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
 	/* A child of vfork or clone shares this memory: leave it alone. */
@@ -175,6 +248,37 @@ static struct rcu_reader *attach_reader(void)
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 	errno = saved_errno;
 	return reader;
+}
+
+void rcu_sandbox_begins(void)
+{
+	int saved_errno = errno;
+	sigset_t all, before;
+
+	if (!(__atomic_load_n(&rcu_shared.gp, __ATOMIC_RELAXED) & RCU_READY))
+		return;
+	if (rcu_self == &no_reader)
+		(void)attach_reader();
+	sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	futex_lock(&readers_lock);
+	/* Readers for threads to come: inside nobody can make them. */
+	if (last_chunk->capacity - last_chunk->used < READERS_IN_SANDBOX / 2)
+		add_chunk(READERS_IN_SANDBOX);
+	futex_unlock(&readers_lock);
+	__atomic_add_fetch(&sandboxes, 1, __ATOMIC_RELAXED);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	errno = saved_errno;
+}
+
+void rcu_sandbox_failed(void)
+{
+	uint32_t seen = __atomic_load_n(&sandboxes, __ATOMIC_RELAXED);
+
+	/* None: it began before the library ran. */
+	while (seen && !__atomic_compare_exchange_n(&sandboxes, &seen, seen - 1, true,
+				       __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
 }
 
 struct rcu_reader *rcu_enter_slow(bool *outermost)

@@ -57,6 +57,7 @@ enum {
 struct rcu_reader {
 	uintptr_t epoch;
 	uint32_t tid; /* owner; 0: free */
+	uintptr_t identity; /* of an owner that could not ask for its id (rcu_sandbox_begins()) */
 	struct rcu_reader *next_free;
 } __attribute__((aligned(64)));
 
@@ -147,6 +148,13 @@ static inline bool rcu_is_started(void)
 {
 	return __atomic_load_n(&rcu_shared.gp, __ATOMIC_RELAXED) != (RCU_SLOW | RCU_ALWAYS);
 }
+
+/*
+ * The calling thread is about to forbid itself system calls: threads that emit their first event from
+ * here on make none.  rcu_sandbox_failed() takes back the call before, which nobody may have followed.
+ */
+void rcu_sandbox_begins(void);
+void rcu_sandbox_failed(void);
 
 /* No section is entered from here on (those that are open stay). */
 void rcu_finish(void);

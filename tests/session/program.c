@@ -672,7 +672,8 @@ static int verb_sandbox(char **args)
 }
 
 /* Locks itself in so that any call but two is the end, and says more than the rings have room for. */
-static int verb_locked(char **args)
+/* Events before and after a filter that allows nothing: without any before, the thread's first is inside. */
+static int locked(uint64_t begin, uint64_t end)
 {
 	struct sock_filter code[] = {
 			BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -682,15 +683,25 @@ static int verb_locked(char **args)
 			BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
 	struct sock_fprog filter = {.len = sizeof(code) / sizeof(code[0]), .filter = code};
-	uint64_t count = strtoull(args[0], NULL, 10);
 
-	/* libside and the ring ask for a thread's id once. */
-	tick(0, 0);
+	for (uint64_t i = 0; i < begin; i++)
+		tick(0, i);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, 2, &filter))
 		return 77;
-	for (uint64_t i = 1; i < count; i++)
+	for (uint64_t i = begin; i < end; i++)
 		tick(0, i);
 	_exit(0);
+}
+
+/* The ring asks for a thread's id once. */
+static int verb_locked(char **args)
+{
+	return locked(1, strtoull(args[0], NULL, 10));
+}
+
+static int verb_locked_first(char **args)
+{
+	return locked(0, strtoull(args[0], NULL, 10));
 }
 
 static void ticks(uint64_t from, uint64_t to)
@@ -816,6 +827,7 @@ static const struct {
 		{"setuid", verb_setuid, 0},
 		{"sandbox", verb_sandbox, 1},
 		{"locked", verb_locked, 1},
+		{"locked-first", verb_locked_first, 1},
 		{"clockless", verb_clockless, 1},
 		{"inventory", verb_inventory, 0},
 		{"sleep", verb_sleep, 1},

@@ -127,6 +127,16 @@ class Sandbox(CommandLine):
                     self.assertEqual(len(seen) + sum(trace.lost.values()), 20000)
                     self.assertEqual(self.summary["lost"], 20000 - len(seen))
 
+    def test_first_event_inside(self):
+        """A thread says its first word where no call is allowed."""
+        if SANITIZED:
+            self.skipTest("a sanitizer makes calls of its own")
+        trace = self.side_record(["--buffer-size", "64K"], "locked-first", "20000")
+        seen = trace.ticks(0)
+        self.assertEqual(seen[0], 0)
+        self.assertEqual(seen, sorted(set(seen)))
+        self.assertEqual(len(seen) + sum(trace.lost.values()), 20000)
+
 
 class Modes(CommandLine):
     def test_overwrite_keeps_the_last_window_of_a_killed_program(self):
