@@ -182,6 +182,18 @@ int ctf_stream_append(
 	return 0;
 }
 
+/* As if it had never been opened: it is the writer's newest, and empty. */
+static void stream_forget(struct ctf_stream **stream)
+{
+	struct ctf_writer *writer = (*stream)->writer;
+	struct ctf_error ignored;
+
+	writer->streams = (*stream)->next;
+	unlinkat(writer->dir_fd, (*stream)->name, 0);
+	ctf_stream_close(*stream, &ignored);
+	*stream = NULL;
+}
+
 int ctf_writer_open_stream(struct ctf_writer *writer, uint32_t channel, uint32_t ring,
 		uint64_t timestamp, struct ctf_stream **stream, struct ctf_error *error)
 {
@@ -201,5 +213,8 @@ int ctf_writer_open_stream(struct ctf_writer *writer, uint32_t channel, uint32_t
 	free(name);
 	if (ret)
 		return ret;
-	return ctf_stream_append(*stream, &empty, error);
+	ret = ctf_stream_append(*stream, &empty, error);
+	if (ret)
+		stream_forget(stream);
+	return ret;
 }

@@ -211,6 +211,7 @@ int ctf_writer_create(const struct ctf_writer_config *config, struct ctf_writer 
 	ret = writer->dir_fd < 0 ? -errno : write_metadata(writer);
 	if (ret) {
 		ctf_write_error(error, ret, config->dir, METADATA);
+		rmdir(config->dir); /* So that the name can be tried again. */
 		goto fail;
 	}
 	*out = writer;
