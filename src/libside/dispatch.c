@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "armed.h"
 #include "callbacks.h"
 #include "export.h"
 #include "functions.h"
@@ -97,6 +98,9 @@ static __attribute__((noinline, cold)) void dispatch_slow(const struct side_even
 		report_once(REPORT_STATE_VERSION);
 		return;
 	}
+	/* First: what the hook registers is called for this event, too. */
+	if (__atomic_load_n(&state->enabled, __ATOMIC_RELAXED) & SIDE_ENABLED_ARMED)
+		armed_call();
 	if (wanted_by_shared(state))
 		call_shared(state, args, var, caller, key);
 	/* Without a library that runs there are no callbacks: nothing needs to be set up here. */

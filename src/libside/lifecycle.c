@@ -18,6 +18,7 @@
 #include <errno.h>
 #include <pthread.h>
 
+#include "armed.h"
 #include "export.h"
 #include "functions.h"
 #include "keys.h"
@@ -47,6 +48,7 @@ static void fork_in_parent(void)
 static void fork_in_child(void)
 {
 	rcu_after_fork_in_child();
+	armed_after_fork_in_child();
 	keys_unlock();
 	statedump_fork_in_child();
 	registry_unlock();

@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "armed.h"
 #include "batches.h"
 #include "callbacks.h"
 #include "export.h"
@@ -63,6 +64,27 @@ bool registry_is_mine(void)
 bool registry_may_wait(void)
 {
 	return !rcu_inside() && !registry_is_mine();
+}
+
+bool registry_is_free(void)
+{
+	/*
+	 * Relaxed: a hint.  A handler on top of the owner may come before the owner has said who it is,
+	 * so the word alone counts.
+	 */
+	return __atomic_load_n(&lock.lock.word, __ATOMIC_RELAXED) == 0;
+}
+
+void registry_each_batch(void (*each)(struct side_event_description **events, uint32_t nr_events,
+					 void *user),
+		void *user)
+{
+	struct side_events_register_handle *batch;
+
+	for (batch = first_batch; batch; batch = batch->next) {
+		if (!batch->leaving)
+			each(batch->shown.events, batch->shown.nr_events, user);
+	}
 }
 
 bool registry_is_finished(void)
@@ -194,6 +216,7 @@ static void remove_batch(struct side_events_register_handle *batch)
 	}
 	tracer_walks--;
 	callbacks_drop(batch->shown.events, batch->shown.nr_events);
+	armed_batch_goes(batch->shown.events, batch->shown.nr_events);
 	unlink_batch(batch);
 	free_gone_tracers();
 }
@@ -224,6 +247,7 @@ EXPORT struct side_events_register_handle *side_events_register(
 	}
 	append_batch(batch);
 	batches_show(batch, events, nr_events);
+	armed_batch_comes(events, nr_events);
 	tracer_walks++;
 	for (tracer = first_tracer; tracer; tracer = tracer->next)
 		insert_batches(tracer);

@@ -23,6 +23,14 @@ bool registry_is_mine(void);
 /* May the calling thread wait for readers? */
 bool registry_may_wait(void);
 
+/* Does nobody hold the lock? */
+bool registry_is_free(void);
+
+/* Walk all batches, with the lock held; what is called must not change the list. */
+void registry_each_batch(void (*each)(struct side_event_description **events, uint32_t nr_events,
+					 void *user),
+		void *user);
+
 /* side_exit() has begun; nothing can be registered any more. */
 bool registry_is_finished(void);
 

@@ -126,7 +126,8 @@ static void read_state(
 	top = UINT64_C(1) << (8 * width - 1);
 	state->known = true;
 	state->tracers = (uint32_t)listing_decode(from, bytes + STATE_CALLBACKS_OFFSET, 4);
-	state->enabled = enabled != 0;
+	/* An armed process listens for the first event of all, not for this one. */
+	state->enabled = enabled & ~(top >> 7);
 	state->kernel = enabled & top;
 	state->debugger = enabled & top >> 1;
 }

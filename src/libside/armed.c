@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+#include "armed.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <side/tracer-extensions.h>
+
+#include "export.h"
+#include "lock.h"
+#include "rcu.h"
+#include "registry.h"
+
+enum {
+	HOOK_WAIT_MS = 3000, /* for another thread that runs the hook */
+};
+
+static void (*armed_hook)(void);
+static uintptr_t busy; /* the thread that runs the hook, or 0 */
+
+static void set_bits(struct side_event_description **events, uint32_t nr_events, void *unused)
+{
+	struct side_event_state_0 *state;
+	uint32_t i;
+
+	(void)unused;
+	for (i = 0; i < nr_events; i++) {
+		state = event_state(events[i]);
+		/* Atomic, because others change other bits.  Relaxed: it orders nothing. */
+		if (state)
+			(void)__atomic_or_fetch(
+					&state->enabled, SIDE_ENABLED_ARMED, __ATOMIC_RELAXED);
+	}
+}
+
+static void clear_bits(struct side_event_description **events, uint32_t nr_events, void *unused)
+{
+	struct side_event_state_0 *state;
+	uint32_t i;
+
+	(void)unused;
+	for (i = 0; i < nr_events; i++) {
+		state = event_state(events[i]);
+		if (state)
+			(void)__atomic_and_fetch(
+					&state->enabled, ~SIDE_ENABLED_ARMED, __ATOMIC_RELAXED);
+	}
+}
+
+void armed_batch_comes(struct side_event_description **events, uint32_t nr_events)
+{
+	if (__atomic_load_n(&armed_hook, __ATOMIC_RELAXED))
+		set_bits(events, nr_events, NULL);
+}
+
+void armed_batch_goes(struct side_event_description **events, uint32_t nr_events)
+{
+	/* If it comes again nobody looks at its events, unless the process is armed then. */
+	if (__atomic_load_n(&armed_hook, __ATOMIC_RELAXED))
+		clear_bits(events, nr_events, NULL);
+}
+
+EXPORT int side_tracer_arm(void (*hook)(void))
+{
+	int result = SIDE_ERROR_OK;
+
+	if (!hook)
+		return SIDE_ERROR_INVAL;
+	side_init();
+	registry_lock();
+	if (registry_is_finished()) {
+		result = SIDE_ERROR_EXITING;
+	} else {
+		/* Release: what the hook needs.  Pairs with the acquire in armed_call(). */
+		__atomic_store_n(&armed_hook, hook, __ATOMIC_RELEASE);
+		registry_each_batch(set_bits, NULL);
+	}
+	registry_unlock();
+	return result;
+}
+
+static bool i_am_busy(void)
+{
+	/* Relaxed: only this thread stores itself there. */
+	return __atomic_load_n(&busy, __ATOMIC_RELAXED) == thread_identity();
+}
+
+static void let_others_go_on(void)
+{
+	uintptr_t me = thread_identity();
+
+	/* Release: what the hook did, before those who waited.  Pairs with the acquire in become_busy(). */
+	(void)__atomic_compare_exchange_n(&busy, &me, 0, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+}
+
+EXPORT void side_tracer_disarm(void)
+{
+	registry_lock();
+	if (__atomic_load_n(&armed_hook, __ATOMIC_RELAXED)) {
+		__atomic_store_n(&armed_hook, NULL, __ATOMIC_RELAXED);
+		registry_each_batch(clear_bits, NULL);
+	}
+	registry_unlock();
+	/* In the hook: who waits for it need not wait for what it still does. */
+	let_others_go_on();
+}
+
+static void sleep_1ms(void)
+{
+	const struct timespec time = {.tv_nsec = 1000000};
+
+	/* The system call: not a cancellation point. */
+	(void)syscall(SYS_nanosleep, &time, NULL);
+}
+
+/*
+ * Become the thread that runs the hook.  False: another one does or did, and has been waited for.
+ * The wait is bounded, because that thread may want something that is locked where we come from.
+ */
+static bool become_busy(void)
+{
+	uintptr_t nobody = 0;
+	unsigned int ms;
+
+	if (__atomic_compare_exchange_n(&busy, &nobody, thread_identity(), false, __ATOMIC_ACQUIRE,
+			    __ATOMIC_RELAXED))
+		return true;
+	for (ms = 0; ms < HOOK_WAIT_MS && __atomic_load_n(&busy, __ATOMIC_ACQUIRE); ms++)
+		sleep_1ms();
+	return false;
+}
+
+/* Another thread may be registering events.  Bounded for the same reason. */
+static bool registry_becomes_free(void)
+{
+	unsigned int ms;
+
+	for (ms = 0; ms < HOOK_WAIT_MS && !registry_is_free(); ms++)
+		sleep_1ms();
+	return ms < HOOK_WAIT_MS;
+}
+
+static void run_hook(void)
+{
+	/* Acquire: what the hook needs.  Pairs with the release in side_tracer_arm(). */
+	void (*hook)(void) = __atomic_load_n(&armed_hook, __ATOMIC_ACQUIRE);
+
+	if (hook && registry_becomes_free())
+		hook();
+	let_others_go_on();
+}
+
+void armed_call(void)
+{
+	int saved_errno = errno;
+
+	/*
+	 * Not where the hook could not register anything: in a callback, or with the registry's lock
+	 * held, by us or by what a signal handler has interrupted.  Another event will do.
+	 */
+	if (!__atomic_load_n(&armed_hook, __ATOMIC_RELAXED) || i_am_busy() || !registry_may_wait())
+		return;
+	if (become_busy())
+		run_hook();
+	errno = saved_errno;
+}
+
+void armed_after_fork_in_child(void)
+{
+	/* Another thread's hook does not run here. */
+	if (!i_am_busy())
+		busy = 0;
+}

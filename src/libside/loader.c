@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * When a daemon is there, the agent is loaded into the program: before main(), and before the
+ * constructors of whatever uses the library, so that no event is missed.
+ *
+ * Without a daemon this costs one or two system calls, looks at its possible sockets.  Apart from the
+ * rest of the library, which knows nothing of it: who builds the library into a program has no loader.
+ *
+ * Where the sockets are is said in src/wire/runtime.h, for all who talk with the daemon; it is said
+ * again here because the library depends on nothing but the C library.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include <side/trace.h>
+
+#define AGENT "libside-agent.so"
+
+static bool there_is(const char *directory, const char *below)
+{
+	char path[PATH_MAX];
+	int size = snprintf(path, sizeof(path), "%s%s/agents.sock", directory, below);
+
+	return size > 0 && size < (int)sizeof(path) && access(path, F_OK) == 0;
+}
+
+static bool daemon_is_there(void)
+{
+	const char *runtime = getenv("SIDE_RUNTIME");
+	const char *user = getenv("XDG_RUNTIME_DIR");
+	/* From the auxiliary vector: no system call. */
+	unsigned long uid = getauxval(AT_EUID);
+	char room[64];
+
+	if (runtime && *runtime)
+		return *runtime == '/' && there_is(runtime, "");
+	if (there_is("/run/side", ""))
+		return true;
+	if (uid == 0)
+		return false;
+	if (user && *user == '/')
+		return there_is(user, "/side");
+	(void)snprintf(room, sizeof(room), "/run/user/%lu/side", uid);
+	if (there_is(room, ""))
+		return true;
+	(void)snprintf(room, sizeof(room), "/tmp/side-%lu", uid);
+	return there_is(room, "");
+}
+
+/* Beside this library, unless the environment says where. */
+static const char *agent_path(char *path, size_t room)
+{
+	const char *directory = getenv("SIDE_LIB_DIR"), *end;
+	Dl_info self;
+	int size;
+
+	if (directory && *directory) {
+		size = snprintf(path, room, "%s/" AGENT, directory);
+	} else {
+		if (!dladdr(AGENT, &self) || !self.dli_fname)
+			return NULL;
+		end = strrchr(self.dli_fname, '/');
+		size = end ? snprintf(path, room, "%.*s/" AGENT, (int)(end - self.dli_fname),
+					     self.dli_fname)
+			   : snprintf(path, room, AGENT);
+	}
+	return size > 0 && size < (int)room ? path : NULL;
+}
+
+static void load_agent(void)
+{
+	const char *debug = getenv("SIDE_DEBUG"), *path, *error;
+	char room[PATH_MAX];
+
+	/* Preloaded: its own constructor does what is to be done. */
+	if (dlsym(RTLD_DEFAULT, "side_agent_start"))
+		return;
+	(void)dlerror(); /* what we asked for is no error of the program's */
+	path = agent_path(room, sizeof(room));
+	if (!path || dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE))
+		return;
+	error = dlerror();
+	if (debug && *debug && strcmp(debug, "0") != 0 && error)
+		dprintf(STDERR_FILENO,
+				"side: the agent cannot be loaded: %s (is SIDE_LIB_DIR right?)\n",
+				error);
+}
+
+static __attribute__((constructor)) void loader_run(void)
+{
+	const char *control;
+	int saved_errno = errno;
+
+	/* A program with more rights than its caller takes no orders from the environment. */
+	if (getauxval(AT_SECURE))
+		return;
+	control = getenv("SIDE_CONTROL");
+	if (control && !strcmp(control, "off"))
+		return;
+	/* The agent is a tracer: what it is a tracer of has to stand. */
+	side_init();
+	if (daemon_is_there())
+		load_agent();
+	errno = saved_errno;
+}
