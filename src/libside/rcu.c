@@ -78,7 +78,8 @@ static void full_fence(void)
 static bool thread_is_gone(uint32_t tid)
 {
 	int saved_errno = errno;
-	bool gone = tid != UNKNOWN_THREAD && syscall(SYS_tgkill, getpid(), tid, 0) == -1 && errno == ESRCH;
+	bool gone = tid != UNKNOWN_THREAD && syscall(SYS_tgkill, getpid(), tid, 0) == -1 &&
+			errno == ESRCH;
 
 	errno = saved_errno;
 	return gone;
@@ -276,8 +277,9 @@ void rcu_sandbox_failed(void)
 	uint32_t seen = __atomic_load_n(&sandboxes, __ATOMIC_RELAXED);
 
 	/* None: it began before the library ran. */
-	while (seen && !__atomic_compare_exchange_n(&sandboxes, &seen, seen - 1, true,
-				       __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+	while (seen &&
+			!__atomic_compare_exchange_n(&sandboxes, &seen, seen - 1, true,
+					__ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		;
 }
 

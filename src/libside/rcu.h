@@ -56,7 +56,7 @@ enum {
 
 struct rcu_reader {
 	uintptr_t epoch;
-	uint32_t tid; /* owner; 0: free */
+	uint32_t tid;       /* owner; 0: free */
 	uintptr_t identity; /* of an owner that could not ask for its id (rcu_sandbox_begins()) */
 	struct rcu_reader *next_free;
 } __attribute__((aligned(64)));

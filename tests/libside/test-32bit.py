@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Build the library and some of its tests for 32-bit x86, and run them."""
+"""Build the library and some of its tests for 32-bit x86, and run them where the kernel runs such programs."""
 import os
 import subprocess
 import sys
@@ -14,20 +14,30 @@ COMPILE = ['gcc', '-m32', '-std=gnu17', '-O2', '-g', '-Wall', '-Wextra', '-Werro
            '-I', os.path.join(ROOT, 'src')]
 
 
-def can_build(folder):
+def build_empty(folder):
+    """A program that does nothing, or None where there is no 32-bit C library."""
     source = os.path.join(folder, 'empty.c')
     with open(source, 'w', encoding='ascii') as file:
         file.write('#include <stdlib.h>\nint main(void) { return 0; }\n')
     program = os.path.join(folder, 'empty')
-    if subprocess.run(['gcc', '-m32', source, '-o', program], check=False).returncode:
+    failed = subprocess.run(['gcc', '-m32', source, '-o', program], check=False).returncode
+    return None if failed else program
+
+
+def can_run(program):
+    """Kernels may be built without what runs them (CONFIG_IA32_EMULATION)."""
+    try:
+        return subprocess.run([program], check=False).returncode == 0
+    except OSError:
         return False
-    return subprocess.run([program], check=False).returncode == 0
 
 
 with tempfile.TemporaryDirectory() as folder:
-    if sys.platform != 'linux' or not can_build(folder):
+    empty = build_empty(folder)
+    if not empty:
         print('this system builds no 32-bit programs')
         sys.exit(77)
+    runs = can_run(empty)
     library = os.path.join(folder, 'libside.so.0')
     subprocess.run([*COMPILE, '-fPIC', '-shared', '-mtls-dialect=gnu2', '-pthread',
                     '-Wl,--version-script=' + os.path.join(ROOT, 'src/libside/libside.map'),
@@ -38,5 +48,9 @@ with tempfile.TemporaryDirectory() as folder:
         subprocess.run([*COMPILE, '-pthread',
                         os.path.join(ROOT, f'tests/libside/test-{test}.c'), library,
                         '-Wl,-rpath,' + folder, '-o', program], check=True)
-        subprocess.run([program], check=True, timeout=60)
-        print(f'{test}: ok')
+        if runs:
+            subprocess.run([program], check=True, timeout=60)
+        print(f'{test}: {"ok" if runs else "built"}')
+    if not runs:
+        print('this kernel runs no 32-bit programs: they were built only')
+        sys.exit(77)
