@@ -312,6 +312,44 @@ typedef void ctf_expand_say(void *user, const char *sentence);
 int ctf_expand(const char *dir, const char *out, ctf_expand_say *say, void *user,
 		struct ctf_expand_result *result, struct ctf_error *error);
 
+/* ---- Packets as they are, for who passes traces of ours on ---- */
+
+struct ctf_packet {
+	unsigned char *bytes; /* Header and records, decompressed; owned. */
+	size_t size;
+	size_t room;
+	uint64_t next; /* Where the next one begins in the file. */
+	unsigned char uuid[16];
+	uint32_t class_id;
+	uint64_t instance;
+	uint64_t begin; /* Ticks. */
+	uint64_t end;
+	uint64_t sequence;
+	uint64_t discarded;
+};
+
+/*
+ * Read the packet that begins at byte `at` of a data stream file (whose name says whether it is
+ * compressed). 1: it is there; 0: it is not, or not wholly; -EBADMSG: something else stands there.
+ */
+int ctf_packet_read(int fd, const char *name, uint64_t at, struct ctf_packet *packet);
+/* Take the figures out of the bytes. 0 or -EBADMSG. */
+int ctf_packet_parse(struct ctf_packet *packet);
+void ctf_packet_set_discarded(struct ctf_packet *packet, uint64_t discarded);
+/* Make a packet without records of the figures: header_size bytes, for which there is room. */
+void ctf_packet_make_empty(struct ctf_packet *packet, size_t header_size);
+void ctf_packet_free(struct ctf_packet *packet);
+
+/* How many records a packet has needs the metadata in `dir`, which is read again when it has grown. */
+struct ctf_counter;
+struct ctf_counter *ctf_counter_create(void);
+void ctf_counter_free(struct ctf_counter *counter);
+int ctf_counter_renew(struct ctf_counter *counter, const char *dir);
+int ctf_counter_count(struct ctf_counter *counter, const char *dir, const struct ctf_packet *packet,
+		uint64_t *records);
+/* As it was when the metadata was read last, or NULL. */
+const struct ctf_trace *ctf_counter_trace(const struct ctf_counter *counter);
+
 /* ---- Reader ---- */
 
 struct ctf_reader;
