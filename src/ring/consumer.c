@@ -290,6 +290,11 @@ const char *ring_consumer_error(const struct ring_consumer *consumer, uint32_t r
 	return consumer->views[ring].error;
 }
 
+uint64_t ring_consumer_position(const struct ring_consumer *consumer, uint32_t ring)
+{
+	return consumer->views[ring].tail;
+}
+
 bool ring_consumer_pending(const struct ring_consumer *consumer)
 {
 	uint64_t block = consumer->memory.geometry.size / RING_BLOCKS;

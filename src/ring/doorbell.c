@@ -5,11 +5,15 @@
  * The consumer sets `sleeping`, looks at the rings once more and waits on the futex `sequence`; a
  * producer stores its head and then looks at `sleeping`. With a full fence between store and load
  * on both sides, at least one of them sees the other.
+ *
+ * A consumer that is killed leaves `sleeping` as it was: the next one sets it as it needs it.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,44 +24,95 @@
 static_assert(sizeof(struct ring_doorbell) == 128, "ring_doorbell");
 static_assert(offsetof(struct ring_doorbell, sleeping) == 64, "sleeping");
 
+/* The page of a new doorbell. */
+static int ring_doorbell_fill(int fd, enum ring_storage storage)
+{
+	struct ring_doorbell doorbell = {
+			.magic = RING_DOORBELL_MAGIC, .version = RING_VERSION, .storage = storage};
+	ssize_t done = pwrite(fd, &doorbell, sizeof(doorbell), 0);
+
+	return done == (ssize_t)sizeof(doorbell) ? 0 : done < 0 ? -errno : -EIO;
+}
+
 int ring_doorbell_create(int *result)
 {
-	struct ring_doorbell *doorbell;
 	int fd = ring_memfd_create("side-doorbell", RING_DOORBELL_BYTES, 0);
+	int rc = fd < 0 ? fd : ring_doorbell_fill(fd, RING_IN_MEMFD);
+
+	if (rc) {
+		if (fd >= 0)
+			close(fd);
+		return rc;
+	}
+	*result = fd;
+	return 0;
+}
+
+int ring_doorbell_create_file(int dir_fd, const char *name, int *result)
+{
+	int fd = openat(dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	int rc;
 
 	if (fd < 0)
-		return fd;
-	doorbell = mmap(NULL, RING_DOORBELL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (doorbell == MAP_FAILED) {
-		rc = -errno;
+		return -errno;
+	/* A hole would be a SIGBUS in the traced program when the disk is full. */
+	rc = -posix_fallocate(fd, 0, RING_DOORBELL_BYTES);
+	if (!rc)
+		rc = ring_doorbell_fill(fd, RING_IN_FILE);
+	if (rc) {
+		unlinkat(dir_fd, name, 0);
 		close(fd);
 		return rc;
 	}
-	doorbell->magic = RING_DOORBELL_MAGIC;
-	doorbell->version = RING_VERSION;
-	munmap(doorbell, RING_DOORBELL_BYTES);
 	*result = fd;
 	return 0;
+}
+
+/* A memfd that cannot shrink, or what says that it is a file. Looked at before it is mapped. */
+static int ring_doorbell_check(int fd)
+{
+	struct ring_doorbell doorbell;
+	struct stat status;
+	bool sealed;
+	int seals;
+
+	if (fstat(fd, &status))
+		return -errno;
+	if (!S_ISREG(status.st_mode) || status.st_size < RING_DOORBELL_BYTES)
+		return -EPROTO;
+	if (pread(fd, &doorbell, sizeof(doorbell), 0) != (ssize_t)sizeof(doorbell))
+		return -EPROTO;
+	if (doorbell.magic != RING_DOORBELL_MAGIC || doorbell.version != RING_VERSION)
+		return -EPROTO;
+	seals = fcntl(fd, F_GET_SEALS);
+	sealed = seals >= 0 && (seals & F_SEAL_SHRINK);
+	return sealed == (doorbell.storage == RING_IN_MEMFD) ? 0 : -EPROTO;
 }
 
 int ring_doorbell_map(int fd, struct ring_doorbell **result)
 {
 	struct ring_doorbell *doorbell;
-	uint64_t size;
-	int rc = ring_memfd_check(fd, RING_DOORBELL_BYTES, &size);
+	int rc = ring_doorbell_check(fd);
 
 	if (rc)
 		return rc;
 	doorbell = mmap(NULL, RING_DOORBELL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (doorbell == MAP_FAILED)
 		return -errno;
-	if (doorbell->magic != RING_DOORBELL_MAGIC || doorbell->version != RING_VERSION) {
-		munmap(doorbell, RING_DOORBELL_BYTES);
-		return -EPROTO;
-	}
 	*result = doorbell;
 	return 0;
+}
+
+int ring_doorbell_watch(const struct ring_doorbell *doorbell)
+{
+	struct ring_truncation *truncation;
+
+	return ring_truncation_watch(doorbell, RING_DOORBELL_BYTES, &truncation);
+}
+
+void ring_doorbell_unwatch(const struct ring_doorbell *doorbell)
+{
+	ring_truncation_forget_at(doorbell);
 }
 
 void ring_doorbell_unmap(struct ring_doorbell *doorbell)

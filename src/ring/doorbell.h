@@ -11,7 +11,8 @@
 struct ring_doorbell {
 	uint64_t magic;
 	uint32_t version;
-	uint32_t reserved[13];
+	uint32_t storage; /* enum ring_storage */
+	uint32_t reserved[12];
 	/* Apart from the rest: every producer reads this at each block boundary. */
 	uint32_t sleeping;
 	uint32_t sequence; /* The futex. */

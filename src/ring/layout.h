@@ -185,6 +185,7 @@ int ring_memfd_check(int fd, uint64_t minimum, uint64_t *size);
 /* Memory behind which a file may vanish: truncated.c. */
 int ring_truncation_watch(const void *base, size_t size, struct ring_truncation **truncation);
 void ring_truncation_forget(struct ring_truncation *truncation);
+void ring_truncation_forget_at(const void *base);
 bool ring_truncation_seen(const struct ring_truncation *truncation);
 
 static inline struct ring_control *ring_memory_control(

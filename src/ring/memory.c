@@ -265,6 +265,14 @@ static int ring_header_read(
 	return 0;
 }
 
+int ring_memory_look(int fd, struct ring_geometry *geometry)
+{
+	struct ring_layout layout;
+	bool sealed;
+
+	return ring_header_read(fd, geometry, &layout, &sealed);
+}
+
 static int ring_memory_map_piece(const struct ring_memory *memory, uint64_t at, uint64_t bytes,
 		int protection, int fd, uint64_t offset)
 {

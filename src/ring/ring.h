@@ -129,6 +129,12 @@ int ring_memory_create_file(
 typedef int ring_memory_read(void *user, uint64_t address, void *to, size_t size);
 int ring_memory_import(ring_memory_read *read, void *user, uint64_t base, int *fd);
 
+/*
+ * What is behind a descriptor that somebody else made, before any of it is mapped: 0, -EPROTO or
+ * -ENOTSUP. A consumer that goes on where another one was killed maps the same file.
+ */
+int ring_memory_look(int fd, struct ring_geometry *geometry);
+
 /* ---- Producer ------------------------------------------------------------------------------- */
 
 struct ring_producer;
@@ -231,6 +237,8 @@ int ring_consumer_peek(struct ring_consumer *consumer, uint32_t ring, struct rin
 void ring_consumer_release(
 		struct ring_consumer *consumer, uint32_t ring, const struct ring_span *span);
 const char *ring_consumer_error(const struct ring_consumer *consumer, uint32_t ring);
+/* Everything before is released, by this consumer or by one before it. */
+uint64_t ring_consumer_position(const struct ring_consumer *consumer, uint32_t ring);
 
 /*
  * Overwrite mode, the producer alive or dead: 1 and the last records of the ring, copied into
@@ -277,6 +285,14 @@ int ring_consumer_lost_each(const struct ring_consumer *consumer, uint32_t ring,
 struct ring_doorbell;
 
 int ring_doorbell_create(int *fd);
+/*
+ * The same as a new file (-EEXIST) in a directory, for a consumer after this one. Like rings in files
+ * it can be truncated by its owner: a consumer watches it and then only looks around; a program that
+ * rings it does not survive.
+ */
+int ring_doorbell_create_file(int dir_fd, const char *name, int *fd);
+int ring_doorbell_watch(const struct ring_doorbell *doorbell);
+void ring_doorbell_unwatch(const struct ring_doorbell *doorbell);
 int ring_doorbell_map(int fd, struct ring_doorbell **doorbell);
 void ring_doorbell_unmap(struct ring_doorbell *doorbell);
 uint32_t ring_doorbell_arm(struct ring_doorbell *doorbell);

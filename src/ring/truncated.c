@@ -135,6 +135,17 @@ void ring_truncation_forget(struct ring_truncation *one)
 	pthread_mutex_unlock(&ring_truncations_lock);
 }
 
+void ring_truncation_forget_at(const void *base)
+{
+	struct ring_truncation *one;
+
+	pthread_mutex_lock(&ring_truncations_lock);
+	for (one = ring_truncations; one; one = one->next)
+		if (one->size && one->base == (uintptr_t)base)
+			__atomic_store_n(&one->size, 0, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&ring_truncations_lock);
+}
+
 bool ring_truncation_seen(const struct ring_truncation *one)
 {
 	/* Acquire: pairs with the handler's release, on the same thread or another. */

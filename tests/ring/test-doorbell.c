@@ -4,9 +4,12 @@
  * publishing; one that does not, does not; and a consumer that sleeps whenever nothing is pending
  * never sleeps over a pending ring.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -146,9 +149,44 @@ static void test_way(const struct way *way)
 	ring_doorbell_unmap(bell);
 }
 
+/* In a file: for the consumer after this one, and not worse than nothing when it is cut. */
+static void test_file(void)
+{
+	char path[] = "/tmp/side-doorbell-XXXXXX";
+	struct ring_doorbell *other;
+	int dir_fd, first, second;
+	uint32_t seen;
+
+	CHECK(mkdtemp(path), "mkdtemp");
+	dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	CHECK(dir_fd >= 0, "open");
+	CHECK(ring_doorbell_create_file(dir_fd, "bell", &first) == 0, "create");
+	CHECK(ring_doorbell_create_file(dir_fd, "bell", &second) == -EEXIST, "create again");
+	second = openat(dir_fd, "bell", O_RDWR | O_CLOEXEC);
+	CHECK(ring_doorbell_map(first, &bell) == 0 && ring_doorbell_map(second, &other) == 0,
+			"map");
+	seen = ring_doorbell_arm(other);
+	ring_doorbell_ring(bell);
+	CHECK(ring_doorbell_wait(other, seen, 1000) == 0, "rung by the other mapping");
+	ring_doorbell_unmap(other);
+	CHECK(ring_doorbell_watch(bell) == 0, "watch");
+	CHECK(ftruncate(first, 0) == 0, "truncate");
+	CHECK(ring_doorbell_map(second, &other) == -EPROTO, "an empty file");
+	seen = ring_doorbell_arm(bell);
+	CHECK(ring_doorbell_wait(bell, seen, 1) == -ETIMEDOUT, "a cut file");
+	ring_doorbell_disarm(bell);
+	ring_doorbell_unwatch(bell);
+	ring_doorbell_unmap(bell);
+	CHECK(unlinkat(dir_fd, "bell", 0) == 0 && rmdir(path) == 0, "remove");
+	close(first);
+	close(second);
+	close(dir_fd);
+}
+
 int main(void)
 {
 	for (unsigned int i = 0; i < WAYS; i++)
 		test_way(&ways[i]);
+	test_file();
 	return 0;
 }
