@@ -50,7 +50,8 @@ struct definition_channel {
 	uint64_t ring_size;        /* 0: the standard */
 	uint32_t block_timeout_us; /* 0: the standard */
 	struct definition_words contexts;
-	struct definition_words added; /* contexts of each rule: those that came after the first start */
+	struct definition_words
+			added; /* contexts of each rule: those that came after the first start */
 	struct definition_rule *rules;
 	size_t nr_rules;
 };
@@ -117,6 +118,9 @@ struct json_object *definition_json(const struct definition *definition);
  */
 int definition_check(const struct definition *definition, struct control_error *error);
 
+/* What a session says is wrong, in our words. Returns error->code. */
+int definition_session_error(const struct session_error *from, struct control_error *error);
+
 /*
  * What a request asks of a definition, as JSON with the names of the command line's options.
  * `fixed`: the session has been started once, so channels cannot be changed any more.
@@ -135,6 +139,8 @@ int definition_check(const struct definition *definition, struct control_error *
  */
 int definition_change(struct definition *definition, const char *verb, struct json_object *request,
 		bool fixed, bool *changed, struct control_error *error);
+/* Is it one of these? */
+bool definition_is_change(const char *verb);
 
 /*
  * As the session library wants it. What it points to belongs to *view and the definition; `view` is

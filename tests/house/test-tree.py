@@ -24,7 +24,8 @@ MAY_USE = {
     "agent": {"visit", "ring", "wire", "filter"},
     "wrap": set(),
     "session": {"visit", "ring", "wire", "filter", "ctf"},
-    "cmd": {"session", "ctf", "filter", "visit", "wire"},
+    "control": {"session", "wire"},
+    "cmd": {"control", "session", "ctf", "filter", "visit", "wire"},
 }
 NO_PUBLIC_HEADERS = {"ring", "wire"}
 

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* Options looked at without a recording: by the same functions that begin one. */
+#include "session/check.h"
+
+#include <errno.h>
+
+#include "session/parts.h"
+
+int session_check(const struct session_options *options, struct session_error *error)
+{
+	struct session *session = session_allocate();
+	struct session_options plain = *options;
+	int ret;
+
+	*error = (struct session_error){.kind = SESSION_ERROR_NONE};
+	if (!session)
+		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "no memory");
+	/* Huge pages are tried by taking some, and are no reason to refuse. */
+	plain.huge_pages = false;
+	session->mode = options->mode;
+	session->clock = ring_clock_choose();
+	ret = channels_take(session, &plain, error);
+	if (!ret && (options->compress < 0 || options->compress > SESSION_COMPRESS_MAX))
+		ret = session_fail(error, SESSION_ERROR_USAGE, EINVAL,
+				"there is no compression level %d: they go from 1 to %d",
+				options->compress, SESSION_COMPRESS_MAX);
+	if (!ret)
+		ret = memory_check(session, &plain, error);
+	session_destroy(session);
+	return ret;
+}
