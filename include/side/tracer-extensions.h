@@ -35,6 +35,7 @@
 
 #pragma GCC system_header
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <side/trace.h>
@@ -57,6 +58,48 @@ extern int side_tracer_callback_variadic_unregister_async(struct side_event_desc
  * SIDE_ERROR_INVAL, without waiting, inside an event callback or a notification callback.
  */
 extern int side_tracer_synchronize(void);
+
+/*
+ * Put one callback in the place of another, which the event has with the same key: each call reaches
+ * one of them, never none and never both.  Like the unregistration it does not wait for calls that have begun.
+ * SIDE_ERROR_NOENT when the old one is not there, SIDE_ERROR_EXIST when the new one is.
+ */
+extern int side_tracer_callback_replace(struct side_event_description *desc,
+		side_tracer_callback_func old_call, void *old_priv, side_tracer_callback_func call,
+		void *priv, uint64_t key);
+extern int side_tracer_callback_variadic_replace(struct side_event_description *desc,
+		side_tracer_callback_variadic_func old_call, void *old_priv,
+		side_tracer_callback_variadic_func call, void *priv, uint64_t key);
+
+/*
+ * The event lock, under which batches come and go and tracers are notified, and which every function
+ * that changes callbacks takes for itself.  Its owner may take it again.  Do not wait for readers with it.
+ *
+ * side_tracer_trylock() is for signal handlers: it never waits, and fails also when the thread that it
+ * interrupts has the lock.  With the lock, handlers may do everything that changes callbacks: none of that
+ * allocates by malloc().  When it fails, the hook is called once by whoever releases the lock next, right after
+ * that; not in a signal handler, but perhaps with the loader's lock held (dlopen).  It may come more often than
+ * needed.
+ */
+extern void side_tracer_lock(void);
+extern bool side_tracer_trylock(void);
+extern void side_tracer_unlock(void);
+extern void side_tracer_unlock_hook(void (*hook)(void)); /* one for the process; NULL: none */
+
+/*
+ * All batches that are registered, in the order of their registration, with the event lock held: what
+ * INSERT notifications would have said, for tracers that begin to want other events.
+ */
+extern int side_tracer_each_batch(void (*batch)(struct side_event_description **events,
+						   uint32_t nr_events, void *user),
+		void *user);
+
+/*
+ * side_tracer_synchronize() in two parts that never wait: what was unregistered or replaced before the
+ * first is out of use when the second says so.  Async-signal-safe, also with the event lock held.
+ */
+extern uint64_t side_tracer_grace_begin(void);
+extern bool side_tracer_grace_passed(uint64_t grace);
 
 /*
  * The calling thread is about to forbid itself, or all threads, system calls (seccomp).  Until then a thread

@@ -11,9 +11,9 @@
 #include "callbacks.h"
 
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "arrays.h"
 #include "export.h"
 #include "rcu.h"
 #include "registry.h"
@@ -26,6 +26,7 @@ enum {
 struct callback_array {
 	struct callback_array *next_retired;
 	uintptr_t retired_at;
+	size_t size;
 	struct side_callback entries[]; /* ended by a zeroed one */
 };
 
@@ -82,10 +83,9 @@ void callbacks_reclaim(void)
 
 	if (grace_period && rcu_passed(grace_period))
 		grace_period = 0;
-	/* Off the list before free(): a tracer of allocations may come back here from it. */
 	for (array = take_unreachable(); array; array = next) {
 		next = array->next_retired;
-		free(array);
+		arrays_give_back(array, array->size);
 	}
 	if (!first_retired || retired_since < RECLAIM_EVERY)
 		return;
@@ -166,37 +166,34 @@ static uint32_t find_callback(
 	return i;
 }
 
-/*
- * An array of nr entries and the ending one.  With the lock held, but since allocation may be
- * traced and a tracer may come back to this event from it, the caller looks at the event
- * afterwards.
- */
+/* An array of nr entries and the ending one. */
 static struct callback_array *new_array(uint32_t nr)
 {
-	size_t entries;
+	struct callback_array *array;
+	size_t size;
 
-	if (__builtin_mul_overflow((size_t)nr + 1, sizeof(struct side_callback), &entries) ||
-			entries > SIZE_MAX / 2)
+	if (__builtin_mul_overflow((size_t)nr + 1, sizeof(struct side_callback), &size) ||
+			size > SIZE_MAX / 2)
 		return NULL;
-	return calloc(1, sizeof(struct callback_array) + entries);
+	size += sizeof(*array);
+	array = arrays_take(size);
+	if (array)
+		array->size = size;
+	return array;
 }
 
 static int add_callback(struct side_event_state_0 *state, const struct side_callback *added)
 {
-	struct callback_array *array = NULL;
-	uint32_t nr;
+	struct callback_array *array;
+	uint32_t nr = state->nr_callbacks;
 
-	do {
-		free(array);
-		nr = state->nr_callbacks;
-		if (nr == UINT32_MAX)
-			return SIDE_ERROR_INVAL;
-		if (find_callback(state, added) < nr)
-			return SIDE_ERROR_EXIST;
-		array = new_array(nr + 1);
-		if (!array)
-			return SIDE_ERROR_NOMEM;
-	} while (nr != state->nr_callbacks || find_callback(state, added) < nr);
+	if (nr == UINT32_MAX)
+		return SIDE_ERROR_INVAL;
+	if (find_callback(state, added) < nr)
+		return SIDE_ERROR_EXIST;
+	array = new_array(nr + 1);
+	if (!array)
+		return SIDE_ERROR_NOMEM;
 	if (nr)
 		memcpy(array->entries, state->callbacks, nr * sizeof(*added));
 	array->entries[nr] = *added;
@@ -207,27 +204,40 @@ static int add_callback(struct side_event_state_0 *state, const struct side_call
 static int remove_callback(struct side_event_state_0 *state, const struct side_callback *removed)
 {
 	struct callback_array *array = NULL;
-	uint32_t nr, at;
+	uint32_t nr = state->nr_callbacks;
+	uint32_t at = find_callback(state, removed);
 
-	do {
-		free(array);
-		array = NULL;
-		nr = state->nr_callbacks;
-		if (find_callback(state, removed) == nr)
-			return SIDE_ERROR_NOENT;
-		if (nr == 1)
-			break;
+	if (at == nr)
+		return SIDE_ERROR_NOENT;
+	if (nr > 1) {
 		array = new_array(nr - 1);
 		if (!array)
 			return SIDE_ERROR_NOMEM;
-	} while (nr != state->nr_callbacks || find_callback(state, removed) == nr);
-	at = find_callback(state, removed);
-	if (array) {
 		memcpy(array->entries, state->callbacks, at * sizeof(*removed));
 		memcpy(array->entries + at, state->callbacks + at + 1,
 				(nr - at - 1) * sizeof(*removed));
 	}
 	publish(state, array, nr - 1);
+	return SIDE_ERROR_OK;
+}
+
+static int replace_callback(struct side_event_state_0 *state, const struct side_callback *old,
+		const struct side_callback *new)
+{
+	struct callback_array *array;
+	uint32_t nr = state->nr_callbacks;
+	uint32_t at = find_callback(state, old);
+
+	if (at == nr)
+		return SIDE_ERROR_NOENT;
+	if (find_callback(state, new) < nr)
+		return SIDE_ERROR_EXIST;
+	array = new_array(nr);
+	if (!array)
+		return SIDE_ERROR_NOMEM;
+	memcpy(array->entries, state->callbacks, nr * sizeof(*new));
+	array->entries[at] = *new;
+	publish(state, array, nr);
 	return SIDE_ERROR_OK;
 }
 
@@ -297,6 +307,61 @@ static int unregister_callback(struct side_event_description *desc,
 	}
 	registry_unlock();
 	return result;
+}
+
+static int swap_callback(struct side_event_description *desc, const struct side_callback *old,
+		const struct side_callback *new, bool variadic)
+{
+	struct side_event_state_0 *state;
+	int result = check_callback(desc, new, variadic, &state);
+
+	if (result != SIDE_ERROR_OK)
+		return result;
+	registry_lock();
+	if (registry_is_finished()) {
+		result = SIDE_ERROR_EXITING;
+	} else {
+		result = replace_callback(state, old, new);
+		callbacks_reclaim();
+	}
+	registry_unlock();
+	return result;
+}
+
+EXPORT int side_tracer_callback_replace(struct side_event_description *desc,
+		side_tracer_callback_func old_call, void *old_priv, side_tracer_callback_func call,
+		void *priv, uint64_t key)
+{
+	const struct side_callback old = {.call = old_call, .priv = old_priv, .key = key};
+	const struct side_callback new = {.call = call, .priv = priv, .key = key};
+
+	return swap_callback(desc, &old, &new, false);
+}
+
+EXPORT int side_tracer_callback_variadic_replace(struct side_event_description *desc,
+		side_tracer_callback_variadic_func old_call, void *old_priv,
+		side_tracer_callback_variadic_func call, void *priv, uint64_t key)
+{
+	const struct side_callback old = {.call_variadic = old_call, .priv = old_priv, .key = key};
+	const struct side_callback new = {.call_variadic = call, .priv = priv, .key = key};
+
+	return swap_callback(desc, &old, &new, true);
+}
+
+EXPORT uint64_t side_tracer_grace_begin(void)
+{
+	/* 0 is no grace period: they begin with RCU_STEP. */
+	return rcu_is_started() ? rcu_begin_grace_period() : 0;
+}
+
+EXPORT bool side_tracer_grace_passed(uint64_t grace)
+{
+	uintptr_t grace_period_of_caller = (uintptr_t)grace;
+
+	if (!grace || rcu_passed(grace_period_of_caller))
+		return true;
+	rcu_give_up_gone(grace_period_of_caller);
+	return rcu_passed(grace_period_of_caller);
 }
 
 EXPORT void side_tracer_sandbox_begins(void)

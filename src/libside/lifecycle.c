@@ -51,7 +51,7 @@ static void fork_in_child(void)
 	armed_after_fork_in_child();
 	keys_unlock();
 	statedump_fork_in_child();
-	registry_unlock();
+	registry_unlock_in_child();
 }
 
 static void set_up(void)

@@ -19,7 +19,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-#include <side/trace.h>
+#include "functions.h"
 
 #define AGENT "libside-agent.so"
 

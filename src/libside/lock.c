@@ -50,9 +50,12 @@ bool futex_trylock(struct futex_lock *lock)
 
 void futex_unlock(struct futex_lock *lock)
 {
-	/* Release: our changes before the lock is free.  Pairs with the acquires in futex_lock().
+	/*
+	 * Release: our changes before the lock is free.  Pairs with the acquires in futex_lock().
+	 * Sequentially consistent: and before what the caller looks at afterwards, for those whom
+	 * owned_lock_try() has failed (registry_unlock()).
 	 */
-	if (__atomic_exchange_n(&lock->word, 0, __ATOMIC_RELEASE) == 2)
+	if (__atomic_exchange_n(&lock->word, 0, __ATOMIC_SEQ_CST) == 2)
 		futex_rouse(&lock->word, 1);
 }
 
@@ -74,6 +77,21 @@ void owned_lock_acquire(struct owned_lock *lock)
 		__atomic_store_n(&lock->owner, thread_identity(), __ATOMIC_RELAXED);
 	}
 	lock->depth++;
+}
+
+bool owned_lock_try(struct owned_lock *lock)
+{
+	uint32_t seen = 0;
+
+	/*
+	 * Acquire: as in futex_lock().  Sequentially consistent, also when it fails: see futex_unlock().
+	 */
+	if (!__atomic_compare_exchange_n(
+			    &lock->lock.word, &seen, 1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+		return false;
+	__atomic_store_n(&lock->owner, thread_identity(), __ATOMIC_RELAXED);
+	lock->depth = 1;
+	return true;
 }
 
 void owned_lock_release(struct owned_lock *lock)

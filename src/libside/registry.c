@@ -46,14 +46,68 @@ static struct side_tracer_handle *first_tracer, *last_tracer;
 static uint32_t tracer_walks; /* loops over the tracers that are open, in this thread */
 static bool finished;
 
+/* What to call when the lock is free, and whether somebody wanted it in vain. */
+static void (*unlock_hook)(void);
+static bool missed;
+
 void registry_lock(void)
 {
 	owned_lock_acquire(&lock);
 }
 
+/* Without the lock, so that the hook may do what whoever missed it wanted to do. */
+static __attribute__((noinline, cold)) void call_hook(void)
+{
+	/* Acquire: pairs with the release in side_tracer_unlock_hook(). */
+	void (*hook)(void) = __atomic_load_n(&unlock_hook, __ATOMIC_ACQUIRE);
+
+	if (__atomic_exchange_n(&missed, false, __ATOMIC_SEQ_CST) && hook)
+		hook();
+}
+
 void registry_unlock(void)
 {
+	bool outermost = lock.depth == 1;
+
 	owned_lock_release(&lock);
+	/*
+	 * Sequentially consistent, as are the release, and in side_tracer_trylock() the store and the
+	 * second attempt: either that attempt finds the lock free, or we find its mark here.
+	 */
+	if (outermost && __atomic_load_n(&missed, __ATOMIC_SEQ_CST))
+		call_hook();
+}
+
+void registry_unlock_in_child(void)
+{
+	__atomic_store_n(&missed, false, __ATOMIC_RELAXED);
+	owned_lock_release(&lock);
+}
+
+EXPORT void side_tracer_lock(void)
+{
+	side_init();
+	registry_lock();
+}
+
+EXPORT bool side_tracer_trylock(void)
+{
+	if (owned_lock_try(&lock))
+		return true;
+	__atomic_store_n(&missed, true, __ATOMIC_SEQ_CST);
+	/* Its owner may have looked before.  The mark stays then: one call of the hook too many. */
+	return owned_lock_try(&lock);
+}
+
+EXPORT void side_tracer_unlock(void)
+{
+	registry_unlock();
+}
+
+EXPORT void side_tracer_unlock_hook(void (*hook)(void))
+{
+	/* Release: what the hook uses.  Pairs with the acquire in call_hook(). */
+	__atomic_store_n(&unlock_hook, hook, __ATOMIC_RELEASE);
 }
 
 bool registry_is_mine(void)
@@ -166,6 +220,27 @@ static void remove_batches(struct side_tracer_handle *tracer)
 					batch->shown.nr_events, tracer->priv);
 		batch = removals == removals_before ? batch->next : batch_after(number);
 	}
+}
+
+EXPORT int side_tracer_each_batch(void (*batch_cb)(struct side_event_description **events,
+						  uint32_t nr_events, void *user),
+		void *user)
+{
+	struct side_events_register_handle *batch;
+
+	if (!batch_cb)
+		return SIDE_ERROR_INVAL;
+	registry_lock();
+	batch = first_batch;
+	while (batch) {
+		uint64_t number = batch->number, removals_before = removals;
+
+		if (!batch->leaving)
+			batch_cb(batch->shown.events, batch->shown.nr_events, user);
+		batch = removals == removals_before ? batch->next : batch_after(number);
+	}
+	registry_unlock();
+	return SIDE_ERROR_OK;
 }
 
 static void append_tracer(struct side_tracer_handle *tracer)

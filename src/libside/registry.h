@@ -18,6 +18,7 @@
 
 void registry_lock(void);
 void registry_unlock(void);
+void registry_unlock_in_child(void); /* of a fork: nothing that was left for later is done here */
 bool registry_is_mine(void);
 
 /* May the calling thread wait for readers? */
