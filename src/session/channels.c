@@ -333,8 +333,10 @@ static int take_rings(struct session *session, struct channel *channel,
 static int take_channel(struct session *session, struct channel *channel,
 		const struct session_channel *options, struct session_error *error)
 {
-	const struct session_rule *rules = options->nr_rules ? options->rules : &everything;
-	size_t nr = options->nr_rules ? options->nr_rules : 1, i;
+	/* Of a live session every rule was said, or will be. */
+	bool all = !options->nr_rules && !session->service;
+	const struct session_rule *rules = all ? &everything : options->rules;
+	size_t nr = all ? 1 : options->nr_rules, i;
 	int ret;
 
 	if (!options->name || !channel_is_name(options->name))
@@ -348,7 +350,7 @@ static int take_channel(struct session *session, struct channel *channel,
 				"the channel %s has more than %d rules", options->name,
 				WIRE_RULES_MAX);
 	channel->name = strdup(options->name);
-	channel->rules = calloc(nr, sizeof(*channel->rules));
+	channel->rules = calloc(nr + 1, sizeof(*channel->rules));
 	if (!channel->name || !channel->rules)
 		return fail_memory(error);
 	ret = take_rings(session, channel, options, error);
@@ -405,6 +407,91 @@ int channels_take(struct session *session, const struct session_options *options
 		ret = take_channel(session, &session->channels[i], &channels[i], error);
 	}
 	return ret ? ret : check_names(session, error);
+}
+
+static struct channel *find_channel(struct session *session, const char *name)
+{
+	uint32_t i;
+
+	for (i = 0; i < session->nr_channels; i++)
+		if (!strcmp(session->channels[i].name, name))
+			return &session->channels[i];
+	return NULL;
+}
+
+static bool are_same_contexts(const struct context_list *one, const struct context_list *other)
+{
+	return one->nr == other->nr && one->size == other->size &&
+			!memcmp(one->names, other->names, one->size);
+}
+
+/* Rings are there, and records of this layout: what of `wanted` cannot be had any more? */
+static int check_change(struct session *session, const struct channel *wanted, uint32_t before,
+		struct session_error *error)
+{
+	const struct channel *now = find_channel(session, wanted->name);
+	uint32_t i;
+
+	if (!now)
+		return session_fail(error, SESSION_ERROR_USAGE, ENOENT,
+				"the session has no channel %s, and gets none once it has begun",
+				wanted->name);
+	for (i = 1; i <= before; i++)
+		if (!strcmp(wanted[-(ptrdiff_t)i].name, wanted->name))
+			return session_fail(error, SESSION_ERROR_USAGE, EEXIST,
+					"two channels are called \"%s\"", wanted->name);
+	if (wanted->mode != now->mode || wanted->placement != now->placement ||
+			wanted->rings != now->rings || wanted->ring_size != now->ring_size ||
+			wanted->block_timeout_us != now->block_timeout_us)
+		return session_fail(error, SESSION_ERROR_USAGE, EBUSY,
+				"mode and size of the channel %s stay what they are once the "
+				"session has begun",
+				wanted->name);
+	if (!are_same_contexts(&wanted->contexts, &now->contexts))
+		return session_fail(error, SESSION_ERROR_USAGE, EBUSY,
+				"the contexts of the channel %s stay what they are once the "
+				"session has begun; events can have more of their own",
+				wanted->name);
+	return 0;
+}
+
+static void swap_rules(struct channel *one, struct channel *other)
+{
+	struct rule *rules = one->rules;
+	uint32_t nr = one->nr_rules;
+
+	one->rules = other->rules;
+	one->nr_rules = other->nr_rules;
+	other->rules = rules;
+	other->nr_rules = nr;
+}
+
+int channels_change(struct session *session, const struct session_channel *channels, size_t nr,
+		struct session_error *error)
+{
+	struct channel *wanted;
+	uint32_t i, taken = 0;
+	int ret = 0;
+
+	if (nr > SESSION_CHANNELS_MAX)
+		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
+				"%zu channels are more than %d", nr, SESSION_CHANNELS_MAX);
+	wanted = calloc(nr + 1, sizeof(*wanted));
+	if (!wanted)
+		return fail_memory(error);
+	for (i = 0; i < nr && !ret; i++) {
+		taken++;
+		ret = take_channel(session, &wanted[i], &channels[i], error);
+		if (!ret)
+			ret = check_change(session, &wanted[i], i, error);
+	}
+	for (i = 0; i < nr && !ret; i++)
+		swap_rules(find_channel(session, wanted[i].name), &wanted[i]);
+	/* With the rules that were, or those that shall not be. */
+	for (i = 0; i < taken; i++)
+		channel_free(&wanted[i]);
+	free(wanted);
+	return ret;
 }
 
 static void rule_free(struct rule *rule)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What an agent says, and the answers. The kernel says who speaks (SO_PEERCRED): only our own user
- * and root are heard, and only the process itself may add to its instance. Whoever breaks the
+ * and root are heard (and who knows the name of root's socket: runtime.c), and only the process itself may add to its instance. Whoever breaks the
  * protocol or takes too long is cut off, which costs nobody but itself.
  */
 #include <errno.h>
@@ -37,15 +37,19 @@ static void connection_close(struct session *session, struct connection *connect
 }
 
 /* Who is at the other end? False: nobody we listen to. */
-static bool is_welcome(int fd, pid_t *peer)
+static bool is_welcome(const struct session *session, int fd, struct connection *connection)
 {
 	struct ucred cred;
 	socklen_t size = sizeof(cred);
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &size))
 		return false;
-	*peer = cred.pid;
-	return cred.pid > 0 && (cred.uid == geteuid() || cred.uid == 0);
+	connection->peer = cred.pid;
+	connection->uid = cred.uid;
+	connection->gid = cred.gid;
+	return cred.pid > 0 &&
+			(cred.uid == geteuid() || cred.uid == 0 ||
+					(session->service && session->service->any_user));
 }
 
 /* All places taken: whoever has said nothing for the longest time goes. */
@@ -64,7 +68,6 @@ void connection_accept(struct session *session)
 {
 	struct epoll_event event = {.events = EPOLLIN};
 	struct connection *connection;
-	pid_t peer;
 	int fd = accept4(session->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	if (fd < 0)
@@ -72,10 +75,10 @@ void connection_accept(struct session *session)
 	if (session->nr_connections >= LIMIT_CONNECTIONS)
 		evict(session);
 	connection = calloc(1, sizeof(*connection));
-	if (!connection || session->nr_connections >= LIMIT_CONNECTIONS || !is_welcome(fd, &peer))
+	if (!connection || session->nr_connections >= LIMIT_CONNECTIONS ||
+			!is_welcome(session, fd, connection))
 		goto fail;
 	connection->watch = (struct watch){.kind = WATCH_CONNECTION, .fd = fd};
-	connection->peer = peer;
 	connection->hello_deadline = wire_deadline(LIMIT_HELLO_MS);
 	connection->deadline = wire_deadline(LIMIT_CONNECTION_MS);
 	event.data.ptr = &connection->watch;
@@ -111,6 +114,7 @@ struct answer {
 	struct session *session;
 	int socket;
 	uint64_t deadline;
+	const int *ring_fds; /* NULL: the program has the rings already */
 };
 
 static int send_part(const struct answer *answer, ssize_t size, int fd)
@@ -137,24 +141,31 @@ static int send_rule(const struct answer *answer, uint32_t channel, const struct
 			wire_encode_rule(answer->session->message, WIRE_MESSAGE_MAX, &message), -1);
 }
 
-static int send_channel(const struct answer *answer, const struct instance_channel *channel,
-		uint32_t index, int ring_fd)
+/* Those of a session that is stopped rest. */
+static uint32_t nr_rules_of(const struct session *session, const struct channel *channel)
+{
+	return session->service && !session->service->active ? 0 : channel->nr_rules;
+}
+
+static int send_channel(
+		const struct answer *answer, const struct instance_channel *channel, uint32_t index)
 {
 	const struct channel *of = channel->channel;
+	uint32_t nr_rules = nr_rules_of(answer->session, of);
 	struct wire_channel message = {
 			.index = index,
-			.ring_memory = channel->memory,
-			.nr_rules = of->nr_rules,
+			.ring_memory = answer->ring_fds ? channel->memory : 0,
+			.nr_rules = nr_rules,
 			.nr_contexts = of->contexts.nr,
 			.name = of->name,
 			.contexts = of->contexts.names,
 	};
 	int ret = send_part(answer,
 			wire_encode_channel(answer->session->message, WIRE_MESSAGE_MAX, &message),
-			ring_fd);
+			answer->ring_fds ? answer->ring_fds[index] : -1);
 	uint32_t i;
 
-	for (i = 0; i < of->nr_rules && !ret; i++)
+	for (i = 0; i < nr_rules && !ret; i++)
 		ret = send_rule(answer, index, &of->rules[i]);
 	return ret;
 }
@@ -174,39 +185,103 @@ static uint32_t payload_max(const struct instance *instance)
 	return (uint32_t)least;
 }
 
+static struct wire_config accepting(const struct session *session, const struct instance *instance)
+{
+	bool lists = session->mode == SESSION_LIST;
+
+	return (struct wire_config){
+			.accepted = true,
+			.reason = "",
+			.flags = lists ? WIRE_CONFIG_LIST_ONLY : 0,
+			.instance = instance->number,
+			.clock = session->clock,
+			.max_events = LIMIT_EVENTS,
+			.max_description = LIMIT_DESCRIPTION,
+			.max_payload = payload_max(instance),
+			.frequency = session->ctf_clock.frequency,
+			.offset_s = session->ctf_clock.offset_s,
+			.offset = session->ctf_clock.offset,
+			.generation = session->service ? session->service->generation : 1,
+			.statedump = session->service ? session->service->statedump : 0,
+			.nr_channels = lists ? 0 : instance->nr_channels,
+	};
+}
+
 static int send_config(struct session *session, const struct connection *connection,
-		const struct instance *instance, const char *reason, const int *ring_fds)
+		struct instance *instance, const struct wire_config *config, const int *ring_fds)
+{
+	const struct answer answer = {
+			.session = session,
+			.socket = connection->watch.fd,
+			.deadline = wire_deadline(CONFIG_TIMEOUT_MS),
+			.ring_fds = ring_fds,
+	};
+	uint32_t i;
+	int ret;
+
+	ret = send_part(&answer, wire_encode_config(session->message, WIRE_MESSAGE_MAX, config),
+			config->nr_channels && ring_fds ? session->doorbell_fd : -1);
+	for (i = 0; i < config->nr_channels && !ret; i++)
+		ret = send_channel(&answer, &instance->channels[i], i);
+	if (!ret)
+		instance->generation = config->generation;
+	return ret;
+}
+
+static int send_refusal(
+		struct session *session, const struct connection *connection, const char *reason)
 {
 	const struct answer answer = {
 			.session = session,
 			.socket = connection->watch.fd,
 			.deadline = wire_deadline(CONFIG_TIMEOUT_MS),
 	};
-	struct wire_config config = {
-			.accepted = instance != NULL,
-			.reason = instance ? "" : reason,
-			.flags = session->mode == SESSION_LIST ? WIRE_CONFIG_LIST_ONLY : 0,
-	};
-	uint32_t i;
-	int ret;
+	const struct wire_config config = {.reason = reason};
 
-	if (instance) {
-		config.instance = instance->number;
-		config.clock = session->clock;
-		config.max_events = LIMIT_EVENTS;
-		config.max_description = LIMIT_DESCRIPTION;
-		config.max_payload = payload_max(instance);
-		config.frequency = session->ctf_clock.frequency;
-		config.offset_s = session->ctf_clock.offset_s;
-		config.offset = session->ctf_clock.offset;
-		config.generation = 1;
-		config.nr_channels = session->mode == SESSION_LIST ? 0 : instance->nr_channels;
-	}
-	ret = send_part(&answer, wire_encode_config(session->message, WIRE_MESSAGE_MAX, &config),
-			config.nr_channels ? session->doorbell_fd : -1);
-	for (i = 0; instance && i < config.nr_channels && !ret; i++)
-		ret = send_channel(&answer, &instance->channels[i], i, ring_fds[i]);
-	return ret;
+	return send_part(&answer, wire_encode_config(session->message, WIRE_MESSAGE_MAX, &config),
+			-1);
+}
+
+static bool is_tracked(const struct session *session, const struct connection *connection,
+		const char *procname)
+{
+	const struct service *service = session->service;
+	struct track_peer peer = {
+			.pid = connection->peer,
+			.uid = connection->uid,
+			.gid = connection->gid,
+	};
+	bool tracked;
+	char *name;
+
+	if (!service || !service->nr_track)
+		return true;
+	name = instance_clean_name(procname);
+	peer.name = name ? name : "";
+	tracked = track_wants(service->track, service->nr_track, &peer);
+	free(name);
+	return tracked;
+}
+
+/* Nobody's fault, and no loss: it is what the user wants. */
+static int refuse_untracked(struct session *session, const struct connection *connection)
+{
+	session->service->nr_untracked++;
+	send_refusal(session, connection, "not tracked");
+	return -ECONNREFUSED;
+}
+
+static int refuse_process(struct session *session, const struct connection *connection,
+		const struct wire_hello *hello, const char *reason)
+{
+	char *name = instance_clean_name(hello->procname);
+
+	session->nr_refused++;
+	report(session, true, "process %d (%s) is not recorded: %s", (int)connection->peer,
+			name ? name : "?", reason);
+	free(name);
+	send_refusal(session, connection, reason);
+	return -ECONNREFUSED;
 }
 
 static int handle_hello(struct session *session, struct connection *connection, size_t size)
@@ -214,27 +289,24 @@ static int handle_hello(struct session *session, struct connection *connection, 
 	int ring_fds[SESSION_CHANNELS_MAX];
 	struct wire_hello hello;
 	const char *reason = NULL;
+	struct wire_config config;
 	struct instance *instance;
 	int pidfd, ret;
 	uint32_t i;
 
 	if (connection->instance || wire_decode_hello(session->message, size, &hello))
 		return -EPROTO;
+	instance_end_predecessor(session, connection->peer);
+	if (!is_tracked(session, connection, hello.procname))
+		return refuse_untracked(session, connection);
 	pidfd = open_pidfd(connection);
 	if (pidfd < 0)
 		return -ESRCH;
-	instance = instance_create(session, &hello, connection->peer, pidfd, ring_fds, &reason);
-	if (!instance) {
-		char *name = instance_clean_name(hello.procname);
-
-		session->nr_refused++;
-		report(session, true, "process %d (%s) is not recorded: %s", (int)connection->peer,
-				name ? name : "?", reason);
-		free(name);
-	}
-	ret = send_config(session, connection, instance, reason, ring_fds);
+	instance = instance_create(session, &hello, connection, pidfd, ring_fds, &reason);
 	if (!instance)
-		return -ECONNREFUSED;
+		return refuse_process(session, connection, &hello, reason);
+	config = accepting(session, instance);
+	ret = send_config(session, connection, instance, &config, ring_fds);
 	for (i = 0; i < session->nr_channels; i++)
 		if (ring_fds[i] >= 0)
 			close(ring_fds[i]);
@@ -242,6 +314,38 @@ static int handle_hello(struct session *session, struct connection *connection, 
 	if (ret)
 		instance_end(session, instance);
 	return ret;
+}
+
+/* ---- REFRESH ---- */
+
+/* Whoever is not known, or not wanted any more, leaves: we do not read its rings. */
+static int handle_refresh(struct session *session, struct connection *connection, size_t size)
+{
+	struct wire_refresh refresh;
+	struct wire_config config;
+	struct instance *instance;
+
+	if (connection->instance || !session->service ||
+			wire_decode_refresh(session->message, size, &refresh))
+		return -EPROTO;
+	instance = instance_find(session, refresh.token, connection->peer);
+	if (!instance) {
+		send_refusal(session, connection, "this process is not known here");
+		return -ECONNREFUSED;
+	}
+	if (!is_tracked(session, connection, instance->procname)) {
+		instance_end(session, instance);
+		return refuse_untracked(session, connection);
+	}
+	connection->instance = instance;
+	instance->uid = connection->uid;
+	instance->gid = connection->gid;
+	config = accepting(session, instance);
+	if (refresh.generation == config.generation) {
+		config.flags |= WIRE_CONFIG_UNCHANGED;
+		config.nr_channels = 0;
+	}
+	return send_config(session, connection, instance, &config, NULL);
 }
 
 /* ---- EVENTS ---- */
@@ -380,6 +484,7 @@ static int handle(struct session *session, struct connection *connection)
 		return -ECONNRESET;
 	switch (wire_message_type(session->message, (size_t)size)) {
 	case WIRE_HELLO: return handle_hello(session, connection, (size_t)size);
+	case WIRE_REFRESH: return handle_refresh(session, connection, (size_t)size);
 	case WIRE_EVENTS: return handle_events(session, connection, (size_t)size);
 	case WIRE_BYE: return handle_bye(session, connection, (size_t)size);
 	default: return -EPROTO;
@@ -401,6 +506,17 @@ void connections_expire(struct session *session)
 		next = connection->next;
 		if (now > connection->deadline ||
 				(!connection->instance && now > connection->hello_deadline))
+			connection_close(session, connection);
+	}
+}
+
+void connections_forget(struct session *session, const struct instance *instance)
+{
+	struct connection *connection, *next;
+
+	for (connection = session->connections; connection; connection = next) {
+		next = connection->next;
+		if (connection->instance == instance)
 			connection_close(session, connection);
 	}
 }

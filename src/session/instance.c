@@ -96,9 +96,13 @@ struct instance *instance_allocate(const char *procname, const char *exe,
 
 /* From a peer that may be anybody: the reason is for it and for the user. */
 static int fill(struct session *session, struct instance *instance, const struct wire_hello *hello,
-		pid_t peer, int *ring_fds, const char **reason)
+		const struct connection *connection, int *ring_fds, const char **reason)
 {
-	instance->peer = peer;
+	instance->peer = connection->peer;
+	instance->uid = connection->uid;
+	instance->gid = connection->gid;
+	instance->control = hello->control;
+	instance->control_signal = hello->control_signal;
 	instance->pid = hello->pid;
 	instance->parent = hello->parent;
 	instance->token = hello->token;
@@ -117,7 +121,7 @@ static int fill(struct session *session, struct instance *instance, const struct
 }
 
 struct instance *instance_create(struct session *session, const struct wire_hello *hello,
-		pid_t peer, int pidfd, int *ring_fds, const char **reason)
+		const struct connection *connection, int pidfd, int *ring_fds, const char **reason)
 {
 	struct instance *instance;
 	uint32_t i;
@@ -125,7 +129,6 @@ struct instance *instance_create(struct session *session, const struct wire_hell
 	for (i = 0; i < session->nr_channels; i++)
 		ring_fds[i] = -1;
 	*reason = "the recorder has no memory";
-	instance_end_predecessor(session, peer);
 	instance = instance_allocate(
 			hello->procname, hello->exe, session->channels, session->nr_channels);
 	if (!instance) {
@@ -133,7 +136,7 @@ struct instance *instance_create(struct session *session, const struct wire_hell
 		return NULL;
 	}
 	instance->watch.fd = pidfd;
-	if (!fill(session, instance, hello, peer, ring_fds, reason) &&
+	if (!fill(session, instance, hello, connection, ring_fds, reason) &&
 			instance_link(session, instance))
 		return instance;
 	for (i = 0; i < session->nr_channels; i++) {

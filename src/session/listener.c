@@ -3,9 +3,11 @@
  * The socket that agents find.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -35,10 +37,90 @@ int listener_open(struct session *session, struct session_error *error)
 	return 0;
 }
 
+static int fail_at(struct session_error *error, const char *path, int code)
+{
+	return session_fail(error, session_error_kind_of(code), code, "cannot listen on %s: %s",
+			path, strerror(code));
+}
+
+/* The socket as it shall be, under another name: programs must always find one that works. */
+static int listen_aside(struct session *session, const struct sockaddr_un *address)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = &session->listener};
+	mode_t mode = session->service->any_user ? 0666 : 0600;
+
+	session->listener.kind = WATCH_LISTENER;
+	session->listener.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (session->listener.fd < 0)
+		return errno;
+	unlink(address->sun_path);
+	if (bind(session->listener.fd, (const struct sockaddr *)address, sizeof(*address)) ||
+			chmod(address->sun_path, mode) ||
+			listen(session->listener.fd, LIMIT_CONNECTIONS) ||
+			epoll_ctl(session->epoll, EPOLL_CTL_ADD, session->listener.fd, &event))
+		return errno;
+	return 0;
+}
+
+/* It has been moved to its place: which one is it, so that we never remove another's? */
+static int remember(struct session *session, const char *path)
+{
+	struct service *service = session->service;
+	struct stat status;
+
+	service->socket = strdup(path);
+	if (!service->socket)
+		return ENOMEM;
+	if (lstat(path, &status))
+		return errno;
+	service->socket_device = status.st_dev;
+	service->socket_inode = status.st_ino;
+	return 0;
+}
+
+int listener_open_at(struct session *session, const char *path, struct session_error *error)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct stat status;
+	int code;
+
+	/* With a byte for the name aside. */
+	if (path[0] != '/' || strlen(path) + 2 > sizeof(address.sun_path))
+		return session_fail(error, SESSION_ERROR_USAGE, ENAMETOOLONG,
+				"%s cannot be the path of a socket: it is absolute, and has at "
+				"most "
+				"%zu bytes",
+				path, sizeof(address.sun_path) - 2);
+	if (!lstat(path, &status) && !S_ISSOCK(status.st_mode))
+		return fail_at(error, path, EEXIST);
+	memcpy(stpcpy(address.sun_path, path), "~", 2);
+	code = listen_aside(session, &address);
+	if (!code && rename(address.sun_path, path))
+		code = errno;
+	if (code) {
+		unlink(address.sun_path);
+		return fail_at(error, path, code);
+	}
+	code = remember(session, path);
+	return code ? fail_at(error, path, code) : 0;
+}
+
+static void remove_socket(const struct service *service)
+{
+	struct stat status;
+
+	if (service->socket && !lstat(service->socket, &status) &&
+			status.st_dev == service->socket_device &&
+			status.st_ino == service->socket_inode)
+		unlink(service->socket);
+}
+
 void listener_close(struct session *session)
 {
 	if (session->listener.fd >= 0)
 		close(session->listener.fd);
 	session->listener.fd = -1;
+	if (session->service)
+		remove_socket(session->service);
 	runtime_remove(session);
 }

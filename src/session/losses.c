@@ -25,7 +25,7 @@ struct lost_list {
 	uint64_t rest; /* beyond the limit */
 };
 
-static const char *loss_reason(uint32_t slot, enum ring_loss reason)
+const char *losses_reason(uint32_t slot, enum ring_loss reason)
 {
 	if (slot == EVENT_SLOTS - 1 && reason == RING_LOST_OTHER)
 		return "kind of event not enabled, the recorder did not answer in time";
@@ -108,7 +108,7 @@ static int visit_lost(void *data, uint32_t ring, uint32_t slot, const uint64_t *
 			list->rest += counts[reason];
 		else if (counts[reason])
 			add_lost(list, name, kinds_name(list->instance, list->channel, slot),
-					loss_reason(slot, reason), counts[reason], false);
+					losses_reason(slot, reason), counts[reason], false);
 	return 0;
 }
 

@@ -252,6 +252,8 @@ struct command {
 /* What a session without a command has beside the others. All of it is the main thread's. */
 struct service {
 	char *socket; /* while it is there */
+	dev_t socket_device;
+	ino_t socket_inode;
 	bool any_user;
 	bool active;
 	bool keep; /* the end is none: everything stays in the place (set before `stop`) */
@@ -373,6 +375,9 @@ enum session_error_kind session_error_kind_of(int code);
 /* channels.c */
 int channels_take(struct session *session, const struct session_options *options,
 		struct session_error *error);
+/* Other rules for some of the channels, of which everything else must be as it is; or nothing. */
+int channels_change(struct session *session, const struct session_channel *channels, size_t nr,
+		struct session_error *error);
 void channel_free(struct channel *channel);
 bool channel_is_name(const char *name);
 int context_list_read(struct context_list *list, const char *names, uint32_t nr, size_t size);
@@ -409,6 +414,8 @@ void runtime_remove(struct session *session);
 
 /* listener.c */
 int listener_open(struct session *session, struct session_error *error);
+/* Under a name that others were told. */
+int listener_open_at(struct session *session, const char *path, struct session_error *error);
 void listener_close(struct session *session);
 
 /* connection.c */
@@ -416,6 +423,8 @@ void connection_accept(struct session *session);
 void connection_readable(struct session *session, struct connection *connection);
 void connections_expire(struct session *session);
 void connections_close(struct session *session);
+/* Those of an instance that is freed. */
+void connections_forget(struct session *session, const struct instance *instance);
 
 /*
  * instance.c, by the main thread. instance_create() takes over the pidfd; it returns NULL with the
@@ -423,7 +432,7 @@ void connections_close(struct session *session);
  * the caller closes.
  */
 struct instance *instance_create(struct session *session, const struct wire_hello *hello,
-		pid_t peer, int pidfd, int *ring_fds, const char **reason);
+		const struct connection *connection, int pidfd, int *ring_fds, const char **reason);
 struct instance *instance_allocate(const char *procname, const char *exe,
 		const struct channel *channels, uint32_t nr_channels);
 char *instance_clean_name(const char *name);
@@ -515,6 +524,8 @@ void trace_report_damage(struct session *session, struct instance *instance, uin
 void trace_fail(struct session *session, struct instance *instance, int code,
 		const struct ctf_error *error);
 
+/* losses.c: what a counter of such a slot means, for people. */
+const char *losses_reason(uint32_t slot, enum ring_loss reason);
 /* losses.c: into the trace and the summary; or into a snapshot, as they are now. */
 void losses_end(struct session *session, struct instance *instance);
 int losses_write(struct session *session, struct instance *instance, struct ctf_writer *writer,
@@ -536,7 +547,34 @@ void drain_snapshot(struct session *session);
  */
 int drain_flush(struct session *session, unsigned int timeout_ms);
 
+/*
+ * track.c: texts are copied; track_container_fits() is for tests. A process is tracked when this
+ * says so of it.
+ */
+struct track_peer {
+	pid_t pid;
+	uid_t uid;
+	gid_t gid;
+	const char *name;
+};
+int track_take(const struct session_track *track, size_t nr, struct session_track **result,
+		struct session_error *error);
+void track_free(struct session_track *track, size_t nr);
+bool track_wants(const struct session_track *track, size_t nr, const struct track_peer *peer);
+bool track_container_fits(const char *text, const char *path);
+
+/* live.c */
+void service_free(struct session *session);
+
+/* run.c: one turn of the loop. How much there was, or a negative errno. */
+int run_turn(struct session *session, int timeout_ms);
+
 /* session.c */
+int session_begin_clock(struct session *session, struct session_error *error);
+int session_take_format(struct session *session, const struct session_options *options,
+		struct session_error *error);
+void session_raise_files(struct session *session);
+int session_open_doorbell(struct session *session, struct session_error *error);
 int session_refined_clock(const struct session *session, struct ctf_clock *clock);
 struct session *session_allocate(void);
 void session_fill_clock(struct ctf_clock *clock, const struct ring_clock_calibration *calibration);

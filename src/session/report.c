@@ -124,7 +124,10 @@ void report_loss(struct session *session, const struct instance *instance, const
 	};
 
 	pthread_mutex_lock(&session->lock);
-	if (session->nr_losses >= LIMIT_SESSION_LOSSES && !in_bytes) {
+	/* They are in the trace; nobody asks a session for those that goes on for months. */
+	if (session->service) {
+		free_loss(&loss);
+	} else if (session->nr_losses >= LIMIT_SESSION_LOSSES && !in_bytes) {
 		session->losses_rest += count;
 		free_loss(&loss);
 	} else if (grow(&session->losses, session->nr_losses, &session->room_losses,

@@ -83,7 +83,7 @@ static void handle_watch(struct session *session, struct watch *watch)
 }
 
 /* One turn. Deaths come after words: a process may have spoken before it died. */
-static int turn(struct session *session, int timeout_ms)
+int run_turn(struct session *session, int timeout_ms)
 {
 	struct epoll_event events[BATCH];
 	int nr = epoll_wait(session->epoll, events, BATCH, timeout_ms);
@@ -166,7 +166,7 @@ static void settle(struct session *session)
 {
 	int turns = 0;
 
-	while (turns++ < 64 && turn(session, 0) > 0)
+	while (turns++ < 64 && run_turn(session, 0) > 0)
 		;
 }
 
@@ -221,7 +221,7 @@ int session_run(struct session *session, struct session_error *error)
 	if (!ret && session->mode == SESSION_RECORD)
 		ret = drain_start(session);
 	while (!ret && !is_over(session)) {
-		ret = turn(session, TICK_MS);
+		ret = run_turn(session, TICK_MS);
 		ret = ret < 0 ? ret : 0;
 		show_progress(session, &next_progress);
 	}

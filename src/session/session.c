@@ -42,7 +42,7 @@ static int take_environment(struct session *session, const struct session_option
 	return 0;
 }
 
-static int take_format(struct session *session, const struct session_options *options,
+int session_take_format(struct session *session, const struct session_options *options,
 		struct session_error *error)
 {
 	session->format = options->format == SESSION_FORMAT_CTF2 ? CTF_FORMAT_2 : CTF_FORMAT_1;
@@ -69,7 +69,7 @@ void session_fill_clock(struct ctf_clock *clock, const struct ring_clock_calibra
 	};
 }
 
-static int begin_clock(struct session *session, struct session_error *error)
+int session_begin_clock(struct session *session, struct session_error *error)
 {
 	struct ring_clock_calibration calibration;
 	int ret;
@@ -113,7 +113,7 @@ static uint64_t rings_in_use(const struct session *session)
 }
 
 /* As many files as we may have: an instance needs a few. */
-static void raise_files(struct session *session)
+void session_raise_files(struct session *session)
 {
 	struct rlimit limit;
 	uint64_t each = FILES_PER_INSTANCE + rings_in_use(session), ended, live;
@@ -134,7 +134,7 @@ static void raise_files(struct session *session)
 	session->max_live = live < LIMIT_INSTANCES ? (uint32_t)live : LIMIT_INSTANCES;
 }
 
-static int open_doorbell(struct session *session, struct session_error *error)
+int session_open_doorbell(struct session *session, struct session_error *error)
 {
 	int ret = ring_doorbell_create(&session->doorbell_fd);
 
@@ -178,13 +178,13 @@ static int take_options(struct session *session, const struct session_options *o
 
 	session->mode = options->mode;
 	session->wait_all = options->wait_all;
-	ret = begin_clock(session, error);
+	ret = session_begin_clock(session, error);
 	if (!ret)
 		ret = channels_take(session, options, error);
 	if (!ret)
 		ret = take_environment(session, options, error);
 	if (!ret)
-		ret = take_format(session, options, error);
+		ret = session_take_format(session, options, error);
 	if (!ret && session->mode == SESSION_RECORD)
 		ret = memory_check(session, options, error);
 	if (!ret)
@@ -198,13 +198,13 @@ static int open_parts(struct session *session, const struct session_options *opt
 	int ret;
 
 	spawn_ignore_requests(session);
-	raise_files(session);
+	session_raise_files(session);
 	ret = listener_open(session, error);
 	if (!ret)
 		ret = spawn_sockets(session, error);
 	if (ret || session->mode != SESSION_RECORD)
 		return ret;
-	ret = open_doorbell(session, error);
+	ret = session_open_doorbell(session, error);
 	if (!ret)
 		ret = buffers_open(session, options, error);
 	/* Last, so that a failure leaves no empty directory. */
@@ -282,6 +282,7 @@ void session_destroy(struct session *session)
 	for (i = 0; i < session->nr_channels; i++)
 		channel_free(&session->channels[i]);
 	free(session->channels);
+	service_free(session);
 	free(session->buffers);
 	free(session->sockets);
 	free(session->preload);

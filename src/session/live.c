@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sessions without a command: programs find the socket, and somebody else (the broker) changes what
+ * is recorded of them. live.h tells what may be asked; here is how it is done.
+ *
+ * Rules are the main thread's, and every answer to a program is sent whole before anything else
+ * happens, so that a change is an exchange of the rules between two answers. What a program has
+ * is its own affair then: it says which generation it knows when it comes again.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "session/parts.h"
+
+/* Ends that are there already when a session is closed: so many turns to see them. */
+#define LAST_TURNS 64
+
+/* ---- beginning ---- */
+
+static int take_service(struct session *session, const struct session_live *live,
+		struct session_error *error)
+{
+	struct service *service = session->service;
+	int ret = track_take(live->track, live->nr_track, &service->track, error);
+
+	if (ret)
+		return ret;
+	service->nr_track = (uint32_t)live->nr_track;
+	service->any_user = live->any_user;
+	service->active = live->active;
+	service->generation = live->generation ? live->generation : 1;
+	service->statedump = live->active ? service->generation : 0;
+	return 0;
+}
+
+static int take_options(struct session *session, const struct session_options *options,
+		const struct session_live *live, struct session_error *error)
+{
+	int ret;
+
+	if (options->mode != SESSION_RECORD || !live->socket)
+		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
+				"a session without a command needs a socket, and records");
+	session->mode = SESSION_RECORD;
+	ret = session_begin_clock(session, error);
+	if (!ret)
+		ret = take_service(session, live, error);
+	if (!ret)
+		ret = channels_take(session, options, error);
+	if (!ret)
+		ret = session_take_format(session, options, error);
+	return ret ? ret : memory_check(session, options, error);
+}
+
+static int open_parts(struct session *session, const struct session_options *options,
+		const struct session_live *live, struct session_error *error)
+{
+	struct session_options own = *options;
+	int ret;
+
+	if (live->place)
+		own.buffers = live->place;
+	session_raise_files(session);
+	ret = session_open_doorbell(session, error);
+	if (!ret)
+		ret = buffers_open(session, &own, error);
+	if (!ret)
+		ret = listener_open_at(session, live->socket, error);
+	if (!ret)
+		ret = output_create(session, options->output, options->force, error);
+	if (!ret)
+		output_lock(session);
+	return ret;
+}
+
+int session_open(const struct session_options *options, const struct session_live *live,
+		struct session **result, struct session_error *error)
+{
+	struct session *session = session_allocate();
+	int ret = 0;
+
+	*result = NULL;
+	*error = (struct session_error){.kind = SESSION_ERROR_NONE};
+	if (session)
+		session->service = calloc(1, sizeof(*session->service));
+	if (!session || !session->service)
+		ret = session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "no memory");
+	if (!ret)
+		ret = take_options(session, options, live, error);
+	if (!ret)
+		ret = open_parts(session, options, live, error);
+	if (!ret && drain_start(session))
+		ret = session_fail(error, SESSION_ERROR_FAILED, EAGAIN,
+				"cannot start a thread to write the traces");
+	if (ret)
+		session_destroy(session);
+	else
+		*result = session;
+	return ret;
+}
+
+void service_free(struct session *session)
+{
+	if (!session->service)
+		return;
+	track_free(session->service->track, session->service->nr_track);
+	free(session->service->socket);
+	free(session->service);
+	session->service = NULL;
+}
+
+/* ---- going on ---- */
+
+int session_fd(const struct session *session)
+{
+	return session->epoll;
+}
+
+/* What is left of a process that has ended are sums. */
+static void free_finished(struct session *session)
+{
+	struct service *service = session->service;
+	struct instance *instance = instances_take_finished(session), *next;
+
+	for (; instance; instance = next) {
+		next = instance->next;
+		service->bytes += atomic_load_explicit(&instance->written, memory_order_relaxed);
+		service->lost += instance->lost;
+		service->unwritten += instance->unwritten;
+		service->overwritten += instance->overwritten;
+		connections_forget(session, instance);
+		instance_free(session, instance);
+	}
+}
+
+int session_turn(struct session *session, int timeout_ms, struct session_error *error)
+{
+	int ret = run_turn(session, timeout_ms);
+
+	*error = (struct session_error){.kind = SESSION_ERROR_NONE};
+	free_finished(session);
+	if (ret < 0)
+		return session_fail(error, session_error_kind_of(ret), ret,
+				"the recording cannot go on: %s", strerror(-ret));
+	return 0;
+}
+
+/* ---- changes ---- */
+
+uint64_t session_generation(const struct session *session)
+{
+	return session->service->generation;
+}
+
+uint64_t session_statedump(struct session *session)
+{
+	struct service *service = session->service;
+
+	service->statedump = ++service->generation;
+	return service->generation;
+}
+
+int session_change(struct session *session, const struct session_channel *channels, size_t nr,
+		bool active, const struct session_track *track, size_t nr_track,
+		uint64_t *generation, struct session_error *error)
+{
+	struct service *service = session->service;
+	struct session_track *tracked;
+	int ret;
+
+	*error = (struct session_error){.kind = SESSION_ERROR_NONE};
+	*generation = service->generation;
+	ret = track_take(track, nr_track, &tracked, error);
+	if (ret)
+		return ret;
+	ret = channels_change(session, channels, nr, error);
+	if (ret) {
+		track_free(tracked, nr_track);
+		return ret;
+	}
+	track_free(service->track, service->nr_track);
+	service->track = tracked;
+	service->nr_track = (uint32_t)nr_track;
+	*generation = ++service->generation;
+	if (active && !service->active)
+		service->statedump = service->generation;
+	service->active = active;
+	return 0;
+}
+
+/* ---- requests ---- */
+
+int session_flush(struct session *session, unsigned int timeout_ms)
+{
+	return drain_flush(session, timeout_ms);
+}
+
+int session_snapshot(struct session *session, unsigned int timeout_ms, uint32_t *number)
+{
+	uint32_t i;
+	int ret = -EINVAL;
+
+	for (i = 0; i < session->nr_channels; i++)
+		if (channel_overwrites(&session->channels[i]))
+			ret = 0;
+	if (ret)
+		return ret;
+	drain_snapshot(session);
+	ret = drain_flush(session, timeout_ms);
+	pthread_mutex_lock(&session->lock);
+	*number = session->nr_snapshots;
+	pthread_mutex_unlock(&session->lock);
+	return ret;
+}
+
+bool session_take_message(struct session *session, struct session_message *message)
+{
+	bool found;
+
+	pthread_mutex_lock(&session->lock);
+	found = session->nr_messages > 0;
+	if (found) {
+		*message = session->messages[0];
+		session->nr_messages--;
+		memmove(&session->messages[0], &session->messages[1],
+				session->nr_messages * sizeof(session->messages[0]));
+	}
+	pthread_mutex_unlock(&session->lock);
+	return found;
+}
+
+/* ---- the end ---- */
+
+/* The first thing that went wrong and that nobody has taken. */
+static void tell_failure(struct session *session, struct session_error *error)
+{
+	size_t i;
+
+	if (session->failure == SESSION_ERROR_NONE)
+		return;
+	session_fail(error, session->failure, EIO, "some of the recording could not be written");
+	for (i = 0; i < session->nr_messages; i++) {
+		if (!session->messages[i].is_error)
+			continue;
+		session_fail(error, session->failure, EIO, "%s", session->messages[i].text);
+		return;
+	}
+}
+
+void session_close(struct session *session, bool finish, struct session_error *error)
+{
+	int turns = 0;
+
+	*error = (struct session_error){.kind = SESSION_ERROR_NONE};
+	if (!session)
+		return;
+	session->service->keep = !finish;
+	/* What is said and who has died by now is part of the recording. */
+	while (finish && turns++ < LAST_TURNS && run_turn(session, 0) > 0)
+		;
+	listener_close(session);
+	connections_close(session);
+	drain_stop(session);
+	tell_failure(session, error);
+	session_destroy(session);
+}
