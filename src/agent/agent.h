@@ -227,6 +227,16 @@ int agent_sessions_update(
 /* Before the first update, where malloc() may be called: what all sessions need. May be repeated. */
 int agent_prepare(void);
 
+/*
+ * control.c: the daemon. agent_control_arrive() in the constructor; agent_control_forked() in a forked
+ * child, after its sessions are its own. agent_control_forked_whole(): was no update under way in another
+ * thread? Otherwise nothing of the sessions can be trusted.
+ */
+int agent_control_arrive(void);
+void agent_control_forked(void);
+bool agent_control_forked_whole(void);
+void agent_control_stop(void);
+
 /* The sessions that we still talk to. */
 #define agent_each_session(session)                                                      \
 	for ((session) = agent.sessions; (session) < agent.sessions + agent.nr_sessions; \

@@ -28,6 +28,15 @@
 
 struct agent agent __attribute__((visibility("hidden")));
 
+struct agent_session *agent_session_after(const struct agent_session *session)
+{
+	size_t i = session ? (size_t)(session - agent.sessions) + 1 : 0;
+
+	while (i < AGENT_SESSIONS_MAX && agent.sessions[i].state != AGENT_SESSION_IN)
+		i++;
+	return i < AGENT_SESSIONS_MAX ? &agent.sessions[i] : NULL;
+}
+
 static uint64_t new_token(void)
 {
 	uint64_t token = 0;
@@ -115,6 +124,7 @@ static void rejoin(struct agent_session *session, bool sandboxed, bool within)
 	/* A descriptor of the parent's, if it was just talking. */
 	agent_hang_up(session);
 	agent_recovery_void(session);
+	session->orphaned = true;
 	if (session->gone || session->list_only)
 		return;
 	session->gone = sandboxed || join(session, parent_token, producers);
@@ -127,6 +137,7 @@ static void rejoin(struct agent_session *session, bool sandboxed, bool within)
 		session->gone = agent_batches_send_again(session) != 0;
 	}
 	agent_hang_up(session);
+	session->orphaned = session->gone;
 	if (session->gone) {
 		agent_recovery_void(session);
 		unmap_all(producers);
@@ -149,13 +160,15 @@ static void forked_child(void)
 	int saved_errno = errno;
 	bool sandboxed, within;
 
-	if (!agent.nr_sessions)
-		return;
-	sandboxed = agent_is_sandboxed();
-	within = within_callback(sandboxed);
-	if (!within)
+	sandboxed = agent.nr_sessions && agent_is_sandboxed();
+	within = agent.nr_sessions && within_callback(sandboxed);
+	if (agent.nr_sessions && !within)
 		agent_pool_reset();
+	/* Half changed by another thread of the parent's: not to be gone on with. */
+	if (!agent_control_forked_whole())
+		agent_each_session(session) session->gone = true;
 	agent_each_session(session) rejoin(session, sandboxed, within);
+	agent_control_forked();
 	errno = saved_errno;
 }
 
@@ -200,9 +213,12 @@ static void clock_forbidden(bool forbidden)
 		return;
 	/* Relaxed: the thread itself is who must see it. */
 	atomic_store_explicit(&agent.stopped, forbidden, memory_order_relaxed);
+	/* Sessions come and go under it. */
+	side_tracer_lock();
 	agent_each_session(session) for (i = 0; i < session->nr_channels;
 					 i++) if (session->channels[i].producer)
 			ring_producer_stop(session->channels[i].producer, forbidden);
+	side_tracer_unlock();
 }
 
 /* Be told of them before the program goes into one. */
@@ -216,7 +232,7 @@ static void watch_sandboxes(void)
 
 /* ---- sessions ---- */
 
-static void session_drop(struct agent_session *session)
+void agent_session_drop(struct agent_session *session)
 {
 	uint32_t i;
 
@@ -227,31 +243,65 @@ static void session_drop(struct agent_session *session)
 		if (session->channels[i].producer)
 			ring_producer_unmap(session->channels[i].producer);
 	}
+	if (session->generation)
+		agent_generation_free(session->generation);
 	agent_memory_free(&session->memory);
+	session->state = AGENT_SESSION_FREE;
 }
 
-/* Join one session; when that fails it leaves no trace. */
-static int session_start(const char *path, size_t size)
+static struct agent_session *free_place(void)
 {
-	struct agent_session *session = &agent.sessions[agent.nr_sessions];
-	struct ring_producer *producers[WIRE_CHANNELS_MAX];
-	uint32_t i;
-	int ret;
+	uint32_t i = 0;
 
-	*session = (struct agent_session){.socket = -1};
-	if (!size || size >= sizeof(session->path))
-		return -ENAMETOOLONG;
-	memcpy(session->path, path, size);
-	ret = join(session, 0, producers);
+	while (i < AGENT_SESSIONS_MAX && agent.sessions[i].state != AGENT_SESSION_FREE)
+		i++;
+	return i < AGENT_SESSIONS_MAX ? &agent.sessions[i] : NULL;
+}
+
+/* Rings and rules; events come later. When it fails nothing is left of it. */
+static int session_begin(struct agent_session *session)
+{
+	struct ring_producer *producers[WIRE_CHANNELS_MAX];
+	int ret = join(session, 0, producers);
+	uint32_t i;
+
 	for (i = 0; i < session->nr_channels; i++)
 		session->channels[i].producer = producers[i];
 	if (ret) {
-		session_drop(session);
+		agent_session_drop(session);
 		return ret;
 	}
 	if (!session->list_only)
 		agent_recovery_begin(session);
+	session->state = AGENT_SESSION_IN;
 	agent.nr_sessions++;
+	return 0;
+}
+
+int agent_session_join(const char *path, size_t size, bool given)
+{
+	struct agent_session *session = free_place();
+	int ret;
+
+	if (!session)
+		return -ENOSPC;
+	if (!size || size >= sizeof(session->path))
+		return -ENAMETOOLONG;
+	*session = (struct agent_session){
+			.key = agent.keys[session - agent.sessions],
+			.given = given,
+			.socket = -1,
+	};
+	memcpy(session->path, path, size);
+	ret = session_begin(session);
+	if (ret)
+		return ret;
+	/* What cannot be told it stays silent about; it is in the session all the same. */
+	if (agent_batches_renew(session, session->generation))
+		session->incomplete = true;
+	/* A listing says goodbye on its connection, when main() begins. */
+	if (!session->list_only)
+		agent_hang_up(session);
 	return 0;
 }
 
@@ -262,8 +312,9 @@ static int start_sessions(const char *paths)
 
 	for (;;) {
 		size_t size = strcspn(paths, ":");
-		int ret = agent.nr_sessions < WIRE_SESSIONS_MAX ? session_start(paths, size)
-								: -ENOSPC;
+		int ret = agent.nr_sessions < WIRE_SESSIONS_MAX
+				? agent_session_join(paths, size, true)
+				: -ENOSPC;
 
 		if (ret && !result)
 			result = ret;
@@ -281,33 +332,46 @@ bool agent_list_only(void)
 	return false;
 }
 
-static int start_tracing(void)
+static int take_keys(void)
 {
-	int ret = agent_pool_create();
+	uint32_t i;
 
+	/* Of old sessions they may be used again: nothing of theirs is left then. */
+	for (i = 0; i < AGENT_SESSIONS_MAX; i++)
+		if (!agent.keys[i] && side_tracer_request_key(&agent.keys[i]) != SIDE_ERROR_OK)
+			return -ENOSPC;
+	return 0;
+}
+
+int agent_prepare(void)
+{
+	int ret;
+
+	if (agent.prepared)
+		return 0;
+	agent.seccomp = prctl(PR_GET_SECCOMP);
+	ret = agent_pool_create();
 	if (!ret)
 		ret = install_handlers();
-	if (!ret && side_tracer_request_key(&agent.key) != SIDE_ERROR_OK)
-		ret = -ENOSPC;
+	if (!ret)
+		ret = take_keys();
 	if (ret)
 		return ret;
+	watch_sandboxes();
 	agent.tracer = side_tracer_event_notification_register(agent_batches_changed, NULL);
+	agent.prepared = agent.tracer != NULL;
 	return agent.tracer ? 0 : -ENOMEM;
 }
 
 int agent_start(const char *paths)
 {
-	struct agent_session *session;
-	int ret;
+	int ret = agent_prepare();
 
-	agent.seccomp = prctl(PR_GET_SECCOMP);
-	ret = start_sessions(paths);
-	if (!ret)
-		watch_sandboxes();
-	if (!ret)
-		ret = start_tracing();
-	/* A listing says goodbye on its connection, when main() begins. */
-	agent_each_session(session) if (!session->list_only) agent_hang_up(session);
+	if (!ret) {
+		side_tracer_lock();
+		ret = start_sessions(paths);
+		side_tracer_unlock();
+	}
 	agent_debug(ret ? "not recording: error %d" : "recording", -ret);
 	if (ret)
 		agent_stop();
@@ -322,7 +386,10 @@ void agent_stop(void)
 		side_tracer_event_notification_unregister(agent.tracer);
 		agent_batches_forget();
 	}
-	agent_each_session(session) session_drop(session);
+	agent_each_session(session) agent_session_drop(session);
 	agent_pool_destroy();
-	agent = (struct agent){.debug = agent.debug};
+	agent.nr_sessions = agent.nr_declined = 0;
+	agent.tracer = NULL;
+	agent.prepared = false;
+	atomic_store_explicit(&agent.stopped, false, memory_order_relaxed);
 }

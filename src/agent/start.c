@@ -41,6 +41,8 @@ EXPORT void side_agent_start(void)
 	agent.debug = debug && *debug && strcmp(debug, "0") != 0;
 	if (path && *path)
 		agent_start(path);
+	if (!agent_list_only())
+		agent_control_arrive();
 	errno = saved_errno;
 }
 

@@ -1,0 +1,529 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Control by a thread: the armed process, and the thread that its next event starts.
+ *
+ * The thread is the daemon's ear. It has a descriptor table of its own, so that none of the program's
+ * descriptors is kept open by it and none of its own can be closed or met by the program; it blocks all
+ * signals, and it sleeps in read() until the daemon says something.
+ *
+ * The program may lock all its threads into a sandbox (seccomp with TSYNC) where a call that the filter
+ * does not know is the end of the program. Nothing tells us. So the first that the thread does when it
+ * wakes up is to read, by read() again, from a file of /proc that it has opened for this before: if
+ * that says there is a new filter, the thread ends and says nothing. What remains is a filter that
+ * comes while an exchange is under way.
+ *
+ * A program that has only this thread left (main() ended by pthread_exit()) has ended; every
+ * HEARTBEAT_S the thread looks whether it is so.
+ *
+ * Where there is no private table (kernels before 5.9), the descriptor is the program's, too, and is
+ * looked at before each use: is it still our socket?
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <time.h>
+
+#include <linux/close_range.h>
+
+#include <side/tracer-extensions.h>
+
+#include "agent/agent.h"
+#include "agent/control.h"
+#include "wire/raw.h"
+
+#define THREAD_NAME "side-control"
+#define THREAD_STACK (64u << 10)
+#define HEARTBEAT_S 10
+#define FIRST_EXCHANGE_MS 3000 /* that the event which starts the thread waits for it */
+#define LATER_EXCHANGE_MS 5000
+#define RETRY_MS 1000    /* where nothing tells of the daemon's return */
+#define RETRIES_MAX 50   /* of a socket that is there and has no listener yet, ... */
+#define RETRY_STEP_MS 20 /* ... this long each */
+#define STATUS_SIZE 4096
+
+enum thread_state { THREAD_NONE, THREAD_STARTING, THREAD_TALKED, THREAD_GONE };
+
+static struct {
+	uint32_t state; /* enum thread_state; the starter waits for more than STARTING */
+	size_t stack;   /* with what the C library takes of it */
+	bool shared;    /* no table of its own */
+	int socket;
+	struct stat socket_is; /* what we know it by, where the table is shared */
+	int status;            /* of /proc/thread-self/status, not read yet, or -1 */
+	char sandbox[64];      /* what stands there about sandboxes */
+} thread = {.socket = -1, .status = -1};
+
+static void pause_ms(long ms)
+{
+	const struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+
+	raw_call(SYS_nanosleep, &time, NULL);
+}
+
+/* ---- sandboxes ---- */
+
+static int open_status(void)
+{
+	return (int)raw_call(
+			SYS_openat, AT_FDCWD, "/proc/thread-self/status", O_RDONLY | O_CLOEXEC);
+}
+
+/* The lines about sandboxes, the mode and how many filters. False: not known. */
+static bool read_sandbox(char *line, size_t room)
+{
+	char text[STATUS_SIZE];
+	const char *at, *end;
+	long size = raw_call(SYS_read, thread.status, text, sizeof(text) - 1);
+
+	if (size <= 0)
+		return false;
+	text[size] = 0;
+	at = strstr(text, "\nSeccomp:");
+	end = at ? strstr(at, "\nSpec") : NULL;
+	if (!at || !end || (size_t)(end - at) >= room)
+		return false;
+	memcpy(line, at, (size_t)(end - at));
+	line[end - at] = 0;
+	return true;
+}
+
+static void watch_sandbox(void)
+{
+	thread.status = thread.shared ? -1 : open_status();
+	if (thread.status >= 0 && read_sandbox(thread.sandbox, sizeof(thread.sandbox))) {
+		raw_close(thread.status);
+		thread.status = open_status();
+	} else {
+		wire_close(thread.status);
+		thread.status = -1;
+	}
+}
+
+/* After each sleep, before any other call. Does not return where there is a sandbox. */
+static void check_sandbox(void)
+{
+	char now[sizeof(thread.sandbox)];
+	bool same;
+
+	if (thread.status >= 0) {
+		same = read_sandbox(now, sizeof(now)) && !strcmp(now, thread.sandbox);
+		if (same) {
+			raw_close(thread.status);
+			thread.status = open_status();
+		}
+	} else {
+		same = !agent_is_sandboxed();
+	}
+	/* By the bare call: of what a thread does at its end nothing may be forbidden here. */
+	while (!same) {
+		__atomic_store_n(&thread.state, THREAD_GONE, __ATOMIC_RELEASE);
+		raw_call(SYS_exit, 0);
+	}
+}
+
+/* ---- descriptors ---- */
+
+/*
+ * Everything of the program's is closed, in our table only. With SIDE_DEBUG we keep what we complain to.
+ */
+static void own_table(void)
+{
+	unsigned int first = agent.debug ? 3 : 0;
+
+	thread.shared = raw_call(SYS_close_range, first, ~0u, CLOSE_RANGE_UNSHARE) != 0;
+	if (!thread.shared && first) {
+		raw_close(0);
+		raw_close(1);
+	}
+}
+
+static bool socket_is_ours(void)
+{
+	struct stat now;
+
+	if (thread.socket < 0 || !thread.shared)
+		return thread.socket >= 0;
+	return !fstat(thread.socket, &now) && now.st_dev == thread.socket_is.st_dev &&
+			now.st_ino == thread.socket_is.st_ino;
+}
+
+static void hang_up(void)
+{
+	if (socket_is_ours())
+		raw_close(thread.socket);
+	thread.socket = -1;
+}
+
+static int keep_socket(int socket)
+{
+	const struct timeval heartbeat = {.tv_sec = HEARTBEAT_S};
+	long flags = raw_call(SYS_fcntl, socket, F_GETFL, 0);
+
+	thread.socket = socket;
+	if (flags >= 0)
+		raw_call(SYS_fcntl, socket, F_SETFL, flags & ~O_NONBLOCK);
+	raw_call(SYS_setsockopt, socket, SOL_SOCKET, SO_RCVTIMEO, &heartbeat, sizeof(heartbeat));
+	return thread.shared && fstat(socket, &thread.socket_is) ? -EBADF : 0;
+}
+
+/* ---- the end of the program ---- */
+
+/* The state of a task, a letter, from its line in /proc. */
+static char task_state(const char *path)
+{
+	char text[512];
+	long fd = raw_call(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC), size;
+	const char *at;
+
+	if (fd < 0)
+		return 0;
+	size = raw_call(SYS_read, (int)fd, text, sizeof(text) - 1);
+	raw_close((int)fd);
+	text[size > 0 ? size : 0] = 0;
+	/* Behind the name, which may hold anything. */
+	at = strrchr(text, ')');
+	return at && at[1] == ' ' ? at[2] : 0;
+}
+
+/* How many threads the kernel counts: the nineteenth number behind the name. */
+static unsigned long nr_threads(void)
+{
+	char text[1024];
+	long fd = raw_call(SYS_openat, AT_FDCWD, "/proc/self/stat", O_RDONLY | O_CLOEXEC), size;
+	const char *at;
+	unsigned int field;
+
+	if (fd < 0)
+		return 0;
+	size = raw_call(SYS_read, (int)fd, text, sizeof(text) - 1);
+	raw_close((int)fd);
+	text[size > 0 ? size : 0] = 0;
+	at = strrchr(text, ')');
+	for (field = 2; at && field < 20; field++) {
+		at = strchr(at, ' ');
+		at = at ? at + 1 : NULL;
+	}
+	return at ? strtoul(at, NULL, 10) : 0;
+}
+
+/* Only we and a main thread that has ended: as the C library does when the last thread ends. */
+static void end_if_alone(void)
+{
+	if (nr_threads() == 2 && task_state("/proc/self/stat") == 'Z')
+		exit(0);
+}
+
+/* ---- talking ---- */
+
+/* Connect and say who we are; the answer comes like all others. */
+static int say_hello(struct control_room *room, unsigned int timeout_ms)
+{
+	uint64_t deadline = wire_deadline(timeout_ms);
+	int socket = control_connect(deadline), ret;
+
+	if (socket < 0)
+		return socket;
+	ret = control_say_arrive(socket, room, WIRE_CONTROL_THREAD, deadline);
+	if (!ret)
+		ret = keep_socket(socket);
+	if (ret) {
+		raw_close(socket);
+		thread.socket = -1;
+	}
+	return ret;
+}
+
+/* Hear one message and do what it says. 0, or why the connection is of no use any more. */
+static int hear(struct control_room *room)
+{
+	uint64_t deadline;
+	long size;
+	int ret;
+
+	if (!socket_is_ours()) {
+		thread.socket = -1;
+		return -EBADF;
+	}
+	size = raw_call(SYS_read, thread.socket, room->message, sizeof(room->message));
+	check_sandbox();
+	if (size == -EAGAIN || size == -EINTR) {
+		end_if_alone();
+		return 0;
+	}
+	if (size <= 0)
+		return size ? (int)size : -ECONNRESET;
+	if (!socket_is_ours()) {
+		thread.socket = -1;
+		return -EBADF;
+	}
+	deadline = wire_deadline(LATER_EXCHANGE_MS);
+	/* A fork may be under way; in an end nothing is changed any more. */
+	while (!control_take_turn(HEARTBEAT_S * 1000))
+		;
+	ret = -ECANCELED;
+	if (!atomic_load_explicit(&agent.exiting, memory_order_relaxed) &&
+			control.mode == WIRE_CONTROL_THREAD)
+		ret = control_welcomed(thread.socket, room, (size_t)size, true, deadline);
+	control_give_turn();
+	if (!ret)
+		__atomic_store_n(&thread.state, THREAD_TALKED, __ATOMIC_RELEASE);
+	return ret;
+}
+
+/* ---- the daemon goes and comes ---- */
+
+static int watch_places(void)
+{
+	long fd = thread.shared ? -ENOSYS : raw_call(SYS_inotify_init1, IN_CLOEXEC);
+	bool any = false;
+	uint32_t i;
+
+	for (i = 0; fd >= 0 && i < control.nr_daemons; i++) {
+		char directory[CONTROL_PATH_SIZE];
+
+		memcpy(directory, control.daemons[i], sizeof(directory));
+		*strrchr(directory, '/') = 0;
+		any |= raw_call(SYS_inotify_add_watch, (int)fd, directory,
+				       IN_CREATE | IN_MOVED_TO | IN_ATTRIB) >= 0;
+	}
+	if (any)
+		return (int)fd;
+	wire_close((int)fd);
+	return -1;
+}
+
+/* A socket appears a moment before somebody listens to it. */
+static int say_hello_soon(struct control_room *room)
+{
+	int ret = -ENOENT, tries;
+
+	for (tries = 0; tries < RETRIES_MAX; tries++) {
+		ret = say_hello(room, LATER_EXCHANGE_MS);
+		if (ret != -ECONNREFUSED)
+			return ret;
+		pause_ms(RETRY_STEP_MS);
+		check_sandbox();
+	}
+	return ret;
+}
+
+/* Until there is a daemon again. */
+static void find_again(struct control_room *room)
+{
+	char events[sizeof(struct inotify_event) + 256]
+			__attribute__((aligned(__alignof__(struct inotify_event))));
+	int places = watch_places();
+
+	/* First tried, then slept: it may have come before we watched. */
+	while (say_hello_soon(room)) {
+		if (places < 0) {
+			pause_ms(RETRY_MS);
+			check_sandbox();
+			places = watch_places();
+			continue;
+		}
+		if (raw_call(SYS_read, places, events, sizeof(events)) <= 0) {
+			check_sandbox();
+			pause_ms(RETRY_MS);
+		}
+		check_sandbox();
+	}
+	wire_close(places);
+}
+
+/* ---- the thread ---- */
+
+static void talk_for_ever(struct control_room *room)
+{
+	long pause = 0;
+
+	for (;;) {
+		int ret = hear(room);
+
+		if (!ret) {
+			pause = 0;
+			continue;
+		}
+		hang_up();
+		agent_debug("the daemon is gone: error %d", -ret);
+		if (ret == -EACCES || ret == -ECANCELED)
+			return;
+		/* One that hangs up on us at once must not keep us busy. */
+		pause_ms(pause);
+		pause = pause ? (pause < RETRY_MS * 8 ? pause * 2 : pause) : 1;
+		check_sandbox();
+		find_again(room);
+	}
+}
+
+static void *control_thread(void *unused)
+{
+	struct control_room *room = control_room_map();
+	int ret = -ENOMEM;
+
+	(void)unused;
+	raw_call(SYS_prctl, PR_SET_NAME, THREAD_NAME, 0, 0, 0);
+	own_table();
+	watch_sandbox();
+	if (room)
+		ret = say_hello(room, FIRST_EXCHANGE_MS);
+	if (ret && room && ret != -EACCES && ret != -EPERM) {
+		/* Who started us need not wait for a daemon that is not there. */
+		__atomic_store_n(&thread.state, THREAD_TALKED, __ATOMIC_RELEASE);
+		find_again(room);
+		ret = 0;
+	}
+	if (!ret)
+		talk_for_ever(room);
+	wire_close(thread.status);
+	control_room_unmap(room);
+	__atomic_store_n(&thread.state, THREAD_GONE, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static int create(void)
+{
+	sigset_t all, before;
+	pthread_attr_t attributes;
+	pthread_t id;
+	int ret = pthread_attr_init(&attributes);
+
+	if (ret)
+		return -ret;
+	(void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	(void)pthread_attr_setstacksize(&attributes, thread.stack);
+	sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	ret = pthread_create(&id, &attributes, control_thread, NULL);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	(void)pthread_attr_destroy(&attributes);
+	return -ret;
+}
+
+/* The thread is there, and has done what the daemon wanted of it first; or it is not. */
+static bool start_thread(void)
+{
+	uint64_t deadline = wire_deadline(FIRST_EXCHANGE_MS);
+	int ret;
+
+	__atomic_store_n(&thread.state, THREAD_STARTING, __ATOMIC_RELAXED);
+	ret = create();
+	if (ret) {
+		agent_debug("no thread for control: error %d", -ret);
+		thread.state = THREAD_NONE;
+		return false;
+	}
+	/* Acquire: what the thread has done. */
+	while (__atomic_load_n(&thread.state, __ATOMIC_ACQUIRE) == THREAD_STARTING &&
+			wire_deadline(0) < deadline)
+		pause_ms(1);
+	return true;
+}
+
+/* ---- the armed process ---- */
+
+static uint64_t blocked_signals(void)
+{
+	uint64_t mask = 0;
+
+	raw_call(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &mask, sizeof(mask));
+	return mask;
+}
+
+/*
+ * May a thread be made here? Not in a handler, which may have interrupted malloc(). That shows by a signal
+ * that is blocked, was not, and has a handler.
+ */
+static bool outside_handlers(void)
+{
+	uint64_t more = blocked_signals() & ~control.mask;
+	int signal;
+
+	for (signal = 1; more >> (signal - 1) && signal < 64; signal++) {
+		struct sigaction action;
+
+		if (!(more >> (signal - 1) & 1) || sigaction(signal, NULL, &action))
+			continue;
+		if (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN)
+			return false;
+	}
+	return true;
+}
+
+/* libside: the next event of an armed process. */
+static void event_is_called(void)
+{
+	/* A child that runs in our memory, or one that no handler of ours has prepared. */
+	if (control.pid != raw_call(SYS_getpid) || control.mode != WIRE_CONTROL_THREAD)
+		return;
+	if (agent_is_sandboxed() || atomic_load_explicit(&agent.exiting, memory_order_relaxed)) {
+		side_tracer_disarm();
+		return;
+	}
+	if (!outside_handlers()) {
+		if (!control.asked && control_take_turn(0)) {
+			control.asked = true;
+			control_refresh(WIRE_CONTROL_THREAD, false, AGENT_CONNECT_TIMEOUT_MS);
+			control_give_turn();
+		}
+		return;
+	}
+	if (!start_thread() && control_take_turn(AGENT_CONNECT_TIMEOUT_MS)) {
+		agent.control = control.mode = WIRE_CONTROL_SYNC;
+		control_refresh(WIRE_CONTROL_SYNC, true, AGENT_CONNECT_TIMEOUT_MS);
+		control_give_turn();
+	}
+	side_tracer_disarm();
+}
+
+static int add_thread_data(struct dl_phdr_info *object, size_t size, void *user)
+{
+	size_t *total = user;
+	uint32_t i;
+
+	(void)size;
+	for (i = 0; i < object->dlpi_phnum; i++)
+		if (object->dlpi_phdr[i].p_type == PT_TLS)
+			*total += object->dlpi_phdr[i].p_memsz + object->dlpi_phdr[i].p_align;
+	return 0;
+}
+
+/* The C library puts thread-local data on the stack. Measured where the loader may be asked. */
+static size_t stack_size(void)
+{
+	size_t data = 4096;
+
+	dl_iterate_phdr(add_thread_data, &data);
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(__clang__)
+	data += 1u << 20; /* sanitizers have large frames */
+#endif
+	return THREAD_STACK + ((data + 4095) & ~(size_t)4095);
+}
+
+void control_arm(void)
+{
+	if (!thread.stack)
+		thread.stack = stack_size();
+	control.mask = blocked_signals();
+	control.asked = false;
+	side_tracer_arm(event_is_called);
+}
+
+void control_thread_forked(void)
+{
+	/* With a shared table the child has our socket. */
+	if (thread.shared)
+		hang_up();
+	thread.socket = thread.status = -1;
+	thread.state = THREAD_NONE;
+	thread.shared = false;
+}

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The daemon: arriving there, doing what it wants, and what a forked child does.
+ *
+ * Before main() the process says who it is and joins the sessions it is told of, within a second in all;
+ * then the program runs, whatever has come of it.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include <side/tracer-extensions.h>
+
+#include "agent/agent.h"
+#include "agent/control.h"
+#include "wire/raw.h"
+#include "wire/runtime.h"
+
+#include <sys/mman.h>
+
+#define FORK_WAIT_MS 1000 /* of a fork for a change that is under way */
+
+struct control control;
+
+/* ---- one at a time ---- */
+
+static bool try_turn(void)
+{
+	uint32_t seen = CONTROL_FREE;
+
+	/* Acquire: what the last one did. Pairs with control_give_turn(). */
+	return __atomic_compare_exchange_n(&control.turn, &seen, CONTROL_TAKEN, false,
+			__ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+bool control_take_turn(unsigned int timeout_ms)
+{
+	const struct timespec pause = {.tv_nsec = 1000000};
+	uint64_t deadline;
+
+	if (try_turn())
+		return true;
+	if (!timeout_ms)
+		return false;
+	deadline = wire_deadline(timeout_ms);
+	do {
+		raw_call(SYS_nanosleep, &pause, NULL);
+		if (try_turn())
+			return true;
+	} while (wire_deadline(0) < deadline);
+	return false;
+}
+
+bool control_note(void)
+{
+	uint32_t seen = CONTROL_TAKEN;
+
+	/* Relaxed: the note says no more than that there is one. */
+	return __atomic_compare_exchange_n(&control.turn, &seen, CONTROL_TAKEN_AND_NOTED, false,
+			       __ATOMIC_RELAXED, __ATOMIC_RELAXED) ||
+			seen == CONTROL_TAKEN_AND_NOTED;
+}
+
+void control_give_turn(void)
+{
+	/* Release: what we did. Pairs with try_turn(). */
+	if (__atomic_exchange_n(&control.turn, CONTROL_FREE, __ATOMIC_RELEASE) ==
+			CONTROL_TAKEN_AND_NOTED)
+		control_signal_again();
+}
+
+/* ---- talking ---- */
+
+struct control_room *control_room_map(void)
+{
+	return raw_mmap(NULL, sizeof(struct control_room), PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS, -1);
+}
+
+void control_room_unmap(struct control_room *room)
+{
+	if (room)
+		raw_munmap(room, sizeof(*room));
+}
+
+/* Is the directory that the socket is in one that only this user and root can change? */
+static int check_place(const char *socket)
+{
+	char directory[CONTROL_PATH_SIZE];
+	const char *end = strrchr(socket, '/');
+
+	if (!end || end == socket)
+		return -EINVAL;
+	memcpy(directory, socket, (size_t)(end - socket));
+	directory[end - socket] = 0;
+	return wire_runtime_check(directory);
+}
+
+int control_connect(uint64_t deadline)
+{
+	int result = -ENOENT;
+	uint32_t i;
+
+	for (i = 0; i < control.nr_daemons; i++) {
+		int ret = check_place(control.daemons[i]);
+
+		if (!ret)
+			ret = wire_connect(control.daemons[i], deadline);
+		if (ret >= 0)
+			return ret;
+		/* "Not there" says less than any other reason. */
+		if (result == -ENOENT)
+			result = ret;
+	}
+	return result;
+}
+
+int control_say_arrive(
+		int socket, struct control_room *room, enum wire_control mode, uint64_t deadline)
+{
+	struct wire_arrive arrive = {
+			.pid = (uint32_t)raw_call(SYS_getpid),
+			.control = mode,
+			.control_signal = mode == WIRE_CONTROL_SIGNAL ? control.signal : 0,
+			.flags = control.forked ? WIRE_ARRIVE_FORKED : 0,
+			.token = control.token,
+			.parent_token = control.parent_token,
+			.procname = room->names[0],
+			.exe = room->names[1],
+	};
+	ssize_t size;
+
+	_Static_assert(sizeof(room->names[0]) == AGENT_NAME_SIZE, "the names' room");
+	agent_process_names(room->names[0], room->names[1]);
+	size = wire_encode_arrive(room->message, sizeof(room->message), &arrive);
+	return size < 0 ? (int)size
+			: wire_send(socket, room->message, (size_t)size, NULL, 0, deadline);
+}
+
+/* What the daemon is told of an update that returned this. */
+static uint32_t done_state(int ret, bool may_wait, uint64_t grace)
+{
+	if (may_wait)
+		return ret ? WIRE_DONE_PART : WIRE_DONE_ALL;
+	if (grace)
+		control.grace = grace;
+	if (ret)
+		return WIRE_DONE_PART;
+	if (control.grace && !side_tracer_grace_passed(control.grace))
+		return WIRE_DONE_READERS;
+	control.grace = 0;
+	return WIRE_DONE_ALL;
+}
+
+int control_welcomed(int socket, struct control_room *room, size_t size, bool may_wait,
+		uint64_t deadline)
+{
+	struct agent_wanted wanted[WIRE_WELCOME_MAX];
+	struct wire_welcome_session session;
+	struct wire_welcome welcome;
+	struct wire_done done = {.token = control.token};
+	uint32_t nr = 0;
+	uint64_t grace = 0;
+	size_t at = 0;
+	int ret = wire_decode_welcome(room->message, size, &welcome);
+
+	if (ret)
+		return ret;
+	if (!welcome.accepted) {
+		agent_debug("the daemon refuses: %s", welcome.reason);
+		return -EACCES;
+	}
+	/* The message has no more than the decoder lets through. */
+	while (nr < WIRE_WELCOME_MAX && wire_welcome_next(&welcome, &at, &session))
+		wanted[nr++] = (struct agent_wanted){session.path, session.generation};
+	ret = agent_sessions_update(wanted, nr, may_wait, &grace);
+	agent_debug("%u sessions as the daemon wants them: %d", nr, ret);
+	if (ret == -EBUSY)
+		return ret;
+	done.serial = welcome.serial;
+	done.state = done_state(ret, may_wait, grace);
+	ret = (int)wire_encode_done(room->message, sizeof(room->message), &done);
+	return ret < 0 ? ret : wire_send(socket, room->message, (size_t)ret, NULL, 0, deadline);
+}
+
+static int refresh_on(int socket, struct control_room *room, enum wire_control mode, bool may_wait,
+		uint64_t deadline)
+{
+	int ret = control_say_arrive(socket, room, mode, deadline);
+	ssize_t size;
+
+	if (ret)
+		return ret;
+	size = wire_receive(socket, room->message, sizeof(room->message), NULL, NULL, deadline);
+	if (size <= 0)
+		return size ? (int)size : -ECONNRESET;
+	return control_welcomed(socket, room, (size_t)size, may_wait, deadline);
+}
+
+int control_refresh(enum wire_control mode, bool may_wait, unsigned int timeout_ms)
+{
+	uint64_t deadline = wire_deadline(timeout_ms);
+	struct control_room *room = control_room_map();
+	int socket, ret;
+
+	if (!room)
+		return -ENOMEM;
+	socket = control_connect(deadline);
+	ret = socket < 0 ? socket : refresh_on(socket, room, mode, may_wait, deadline);
+	wire_close(socket);
+	control_room_unmap(room);
+	if (ret)
+		agent_debug("the daemon is not reached: error %d", -ret);
+	return ret;
+}
+
+/* ---- the arrival ---- */
+
+static uint64_t random_token(void)
+{
+	uint64_t token = 0;
+
+	raw_call(SYS_getrandom, &token, sizeof(token), 1 /* GRND_NONBLOCK */);
+	return token ? token : wire_deadline(0) | 1;
+}
+
+static uint32_t chosen_mode(uint32_t *signal)
+{
+	const char *word = getenv("SIDE_CONTROL");
+
+	*signal = 0;
+	if (!word || !*word || !strcmp(word, "thread"))
+		return WIRE_CONTROL_THREAD;
+	if (!strcmp(word, "sync"))
+		return WIRE_CONTROL_SYNC;
+	if (!strncmp(word, "signal:", 7)) {
+		*signal = control_signal_number(word + 7);
+		if (*signal)
+			return WIRE_CONTROL_SIGNAL;
+	}
+	if (strcmp(word, "off") != 0)
+		agent_debug("SIDE_CONTROL is \"%s\", which is off: say thread, sync, "
+			    "signal:NAME or off",
+				word);
+	return WIRE_CONTROL_OFF;
+}
+
+static void find_daemons(void)
+{
+	bool system;
+	int i;
+
+	for (i = 0; i < CONTROL_DAEMONS_MAX; i++) {
+		char *path = control.daemons[control.nr_daemons];
+
+		system = i == 1;
+		if (wire_runtime_path(path, CONTROL_PATH_SIZE, system, WIRE_RUNTIME_AGENTS))
+			continue;
+		if (!control.nr_daemons || strcmp(path, control.daemons[0]) != 0)
+			control.nr_daemons++;
+	}
+}
+
+/* The same child whose parent's other threads did things: nothing of theirs is half done. */
+static void fork_prepare(void)
+{
+	if (control.mode != WIRE_CONTROL_OFF)
+		control.forked_in_turn = control_take_turn(FORK_WAIT_MS);
+}
+
+static void fork_in_parent(void)
+{
+	if (control.mode == WIRE_CONTROL_OFF || !control.forked_in_turn)
+		return;
+	control.forked_in_turn = false;
+	control_give_turn();
+}
+
+/* Is there an answer to be had at all? A socket that nobody listens to is none. */
+static bool is_there(int error)
+{
+	return error != -ENOENT && error != -ECONNREFUSED && error != -EACCES && error != -EPERM &&
+			error != -ENOTDIR && error != -EINVAL;
+}
+
+static void stay_in_touch(int arrival)
+{
+	if (!is_there(arrival)) {
+		agent.control = control.mode = WIRE_CONTROL_OFF;
+		return;
+	}
+	if (control.mode == WIRE_CONTROL_SIGNAL && !control_signal_install(control.signal))
+		control.mode = WIRE_CONTROL_SYNC;
+	agent.control = control.mode;
+	if (control.mode == WIRE_CONTROL_THREAD)
+		control_arm();
+}
+
+int agent_control_arrive(void)
+{
+	static bool handlers;
+	int ret;
+
+	if (getauxval(AT_SECURE))
+		return -EPERM;
+	control.mode = chosen_mode(&control.signal);
+	if (control.mode == WIRE_CONTROL_OFF)
+		return -ENOENT;
+	find_daemons();
+	control.pid = (int32_t)raw_call(SYS_getpid);
+	control.token = random_token();
+	agent.control = control.mode;
+	agent.control_signal = control.signal;
+	ret = agent_prepare();
+	/* After libside's, and so before them in a fork that begins. */
+	if (!ret && !handlers)
+		ret = pthread_atfork(fork_prepare, fork_in_parent, NULL) ? -ENOMEM : 0;
+	handlers = !ret;
+	if (ret) {
+		control.mode = WIRE_CONTROL_OFF;
+		return ret;
+	}
+	ret = control_refresh(control.mode, true, AGENT_CONNECT_TIMEOUT_MS);
+	control.failures = ret == -ETIMEDOUT;
+	stay_in_touch(ret);
+	return ret;
+}
+
+/* ---- a forked child ---- */
+
+bool agent_control_forked_whole(void)
+{
+	return control.mode == WIRE_CONTROL_OFF || control.forked_in_turn;
+}
+
+void agent_control_forked(void)
+{
+	int ret;
+
+	if (control.mode == WIRE_CONTROL_OFF)
+		return;
+	control.turn = CONTROL_FREE;
+	control.forked_in_turn = false;
+	control.pid = (int32_t)raw_call(SYS_getpid);
+	control.parent_token = control.token;
+	control.token = random_token();
+	control.forked = true;
+	control.grace = 0;
+	control_thread_forked();
+	if (agent_is_sandboxed()) {
+		control.mode = WIRE_CONTROL_OFF;
+		side_tracer_disarm();
+		return;
+	}
+	/* A daemon that does not answer must not cost each child a second. */
+	if (control.failures < CONTROL_FAILURES_MAX) {
+		ret = control_refresh(control.mode, side_tracer_synchronize() == SIDE_ERROR_OK,
+				AGENT_CONNECT_TIMEOUT_MS);
+		control.failures = ret == -ETIMEDOUT ? control.failures + 1 : 0;
+	}
+	if (control.mode == WIRE_CONTROL_THREAD)
+		control_arm();
+}
+
+void agent_control_stop(void)
+{
+	if (control.mode == WIRE_CONTROL_OFF)
+		return;
+	control.mode = WIRE_CONTROL_OFF;
+	side_tracer_disarm();
+}

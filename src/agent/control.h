@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef AGENT_CONTROL_H
+#define AGENT_CONTROL_H
+
+/*
+ * How the daemon reaches this process after its arrival. Private to the control*.c files.
+ *
+ *	OFF     nobody asks, nobody is told
+ *	SYNC    at the arrival, and again in a forked child; never between
+ *	THREAD  after the arrival the process is armed: its next event starts a thread, which keeps one
+ *	        connection and does what the daemon says on it
+ *	SIGNAL  the daemon sends a signal, whose handler asks what there is
+ *
+ * One thing at a time: whoever talks with the daemon, or changes what sessions the process is in,
+ * holds control.turn. Who cannot have it leaves a note there, and who gives it back looks. It is taken
+ * before libside's event lock, and by fork() before that one, too, so that a child finds no half of a
+ * change.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "wire/wire.h"
+
+#define CONTROL_DAEMONS_MAX 2 /* the user's own, and the system's */
+#define CONTROL_PATH_SIZE 108
+#define CONTROL_FAILURES_MAX \
+	3 /* arrivals that time out before forked children do not wait any more */
+
+enum control_turn { CONTROL_FREE, CONTROL_TAKEN, CONTROL_TAKEN_AND_NOTED };
+
+struct control {
+	uint32_t mode; /* enum wire_control; OFF also when no daemon was there */
+	uint32_t signal;
+	uint32_t turn; /* enum control_turn */
+	uint32_t failures;
+	int32_t pid; /* whose all this is: a child that runs in our memory, or of a bare clone(), is not */
+	uint32_t nr_daemons;
+	char daemons[CONTROL_DAEMONS_MAX][CONTROL_PATH_SIZE]; /* sockets, the own one first */
+	uint64_t token, parent_token;
+	uint64_t mask;  /* of the thread that armed: blocked signals, as the kernel has them */
+	uint64_t grace; /* of the last change that was not waited for */
+	bool forked;
+	bool forked_in_turn; /* the forking thread has it */
+	bool asked; /* once, where a thread could not be started, since the process was armed */
+};
+
+extern struct control control __attribute__((visibility("hidden")));
+
+/* Messages and names of one exchange. */
+struct control_room {
+	char message[WIRE_MESSAGE_MAX];
+	char names[2][4096];
+};
+struct control_room *control_room_map(void);
+void control_room_unmap(struct control_room *room);
+
+bool control_take_turn(unsigned int timeout_ms);
+bool control_note(void); /* False: nobody holds it, take it */
+void control_give_turn(void);
+
+/* With the turn, all of them. Sockets, or a negative errno. */
+int control_connect(uint64_t deadline);
+int control_say_arrive(
+		int socket, struct control_room *room, enum wire_control mode, uint64_t deadline);
+/* `size` bytes of room->message are a WELCOME: do what it says, and answer. */
+int control_welcomed(int socket, struct control_room *room, size_t size, bool may_wait,
+		uint64_t deadline);
+/* All of it on a connection of its own. */
+int control_refresh(enum wire_control mode, bool may_wait, unsigned int timeout_ms);
+
+/* control-thread.c */
+void control_arm(void);
+void control_thread_forked(void);
+
+/* control-signal.c. False: the signal is the program's. */
+bool control_signal_install(uint32_t signal);
+uint32_t control_signal_number(const char *name); /* 0: none */
+/* Do now what the handler could not; called when the turn, or libside's lock, is given back. */
+void control_signal_again(void);
+
+#endif
