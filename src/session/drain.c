@@ -111,14 +111,15 @@ static void drain_round(struct drainer *drainer, bool stop)
 		struct instance *instance = *at;
 
 		/* Looked at before the rings: what it published before its end is found. */
-		if (stop || has_ended(session, instance)) {
+		if (!stop && !has_ended(session, instance)) {
+			trace_drain(session, instance);
+			at = &instance->next_active;
+		} else if (!trace_end(session, instance)) {
+			at = &instance->next_active;
+		} else {
 			*at = instance->next_active;
-			trace_end(session, instance);
 			keep_open(drainer, instance);
-			continue;
 		}
-		trace_drain(session, instance);
-		at = &instance->next_active;
 	}
 }
 
@@ -137,6 +138,8 @@ static bool is_pending(const struct drainer *drainer)
 {
 	struct instance *instance;
 
+	if (full_waits(drainer->session))
+		return false;
 	for (instance = drainer->active; instance; instance = instance->next_active)
 		if (is_pending_in(instance))
 			return true;
@@ -158,7 +161,8 @@ static uint32_t rounds_wanted(const struct session *session)
 /* A round that began when this many were wanted is done. */
 static void round_done(struct session *session, uint32_t wanted)
 {
-	if (wanted == session->rounds_done)
+	/* What waits for room is not in the files. */
+	if (wanted == session->rounds_done || session->full.code)
 		return;
 	pthread_mutex_lock(&session->lock);
 	session->rounds_done = wanted;
@@ -175,8 +179,12 @@ static bool is_called(struct drainer *drainer)
 
 	/* Acquire: what the main thread did before. Pairs with drain_stop(). */
 	if (atomic_load_explicit(&session->stop, memory_order_acquire) ||
-			snapshots_wanted(drainer) != drainer->snapshots ||
-			rounds_wanted(session) != session->rounds_done)
+			snapshots_wanted(drainer) != drainer->snapshots)
+		return true;
+	/* Nothing else can be done. */
+	if (full_waits(session))
+		return false;
+	if (rounds_wanted(session) != session->rounds_done || rotate_is_called(session))
 		return true;
 	pthread_mutex_lock(&session->lock);
 	called = session->fresh != NULL;
@@ -186,39 +194,53 @@ static bool is_called(struct drainer *drainer)
 	return called;
 }
 
+static void end(struct drainer *drainer)
+{
+	struct session *session = drainer->session;
+	struct ctf_clock clock;
+	bool refined = !session_refined_clock(session, &clock);
+	unsigned int i;
+
+	for (i = 0; i < drainer->nr_ended; i++)
+		trace_close(session, drainer->ended[i], refined ? &clock : NULL);
+	full_report(session);
+	if (!session->service || !session->service->keep)
+		rotate_end(session);
+}
+
 static void *drain_thread(void *argument)
 {
 	struct session *session = argument;
 	struct drainer drainer = {.session = session};
-	struct ctf_clock clock;
-	bool refined;
-	unsigned int i;
 
 	for (;;) {
 		/* Before the round: it must find all that was there when stopping was asked for. */
 		bool stop = atomic_load_explicit(&session->stop, memory_order_acquire);
-		uint32_t wanted = rounds_wanted(session), seen;
+		uint32_t wanted = rounds_wanted(session), rotations = rotate_wanted(session), seen;
 
+		if (stop)
+			full_end(session);
 		/* Before the round, too: in the last one rings are given back. */
 		take_new(&drainer);
 		for (; drainer.snapshots != snapshots_wanted(&drainer); drainer.snapshots++)
 			snapshot_make(session, drainer.active);
 		drain_round(&drainer, stop);
-		round_done(session, wanted);
 		if (stop)
 			break;
+		rotate_turn(session, rotations);
+		round_done(session, wanted);
 		/*
 		 * Sleep unless another eighth of a ring has been filled meanwhile: packets of a
 		 * few records would cost more than they bring forward.
 		 */
 		seen = ring_doorbell_arm(session->doorbell);
 		if (!is_pending(&drainer) && !is_called(&drainer))
-			ring_doorbell_wait(session->doorbell, seen, LOOK_AROUND_MS);
+			ring_doorbell_wait(session->doorbell, seen,
+					rotate_timeout(session, LOOK_AROUND_MS));
 		ring_doorbell_disarm(session->doorbell);
 	}
-	refined = !session_refined_clock(session, &clock);
-	for (i = 0; i < drainer.nr_ended; i++)
-		trace_close(session, drainer.ended[i], refined ? &clock : NULL);
+	round_done(session, rounds_wanted(session));
+	end(&drainer);
 	return NULL;
 }
 

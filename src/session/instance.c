@@ -247,6 +247,7 @@ void instance_free(struct session *session, struct instance *instance)
 	free(instance->procname);
 	free(instance->exe);
 	free(instance->directory);
+	free(instance->told);
 	free(instance->maps);
 	free(instance);
 }

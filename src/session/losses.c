@@ -14,13 +14,25 @@
 
 #include "session/parts.h"
 
+/* A counter, by what it counts. */
+struct told_loss {
+	uint64_t key;
+	uint64_t count;
+};
+
+struct lost {
+	uint64_t key;
+	char *ring, *event, *reason;
+	uint64_t count; /* from the beginning */
+	bool in_bytes;
+};
+
 struct lost_list {
 	struct session *session;
 	struct instance *instance;
 	uint32_t channel;
-	bool for_summary;
 	bool incomplete; /* there was no memory */
-	struct ctf_lost *lost;
+	struct lost *lost;
 	size_t nr, room;
 	uint64_t rest; /* beyond the limit */
 };
@@ -36,33 +48,40 @@ const char *losses_reason(uint32_t slot, enum ring_loss reason)
 	return ring_loss_name(reason);
 }
 
-static void note_for_summary(struct lost_list *list, const char *ring, const char *event,
-		const char *reason, uint64_t count, bool in_bytes)
+static uint64_t key_of(
+		const struct lost_list *list, uint32_t ring, uint32_t slot, unsigned int reason)
 {
-	report_loss(list->session, list->instance, ring, event ? event : "", reason, count,
-			in_bytes);
-	if (in_bytes)
-		return;
-	list->instance->lost += count;
-	atomic_fetch_add_explicit(&list->session->lost, count, memory_order_relaxed);
+	return (uint64_t)list->channel << 48 | (uint64_t)ring << 32 | (uint64_t)slot << 8 | reason;
+}
+
+/* Slots and reasons that are none. */
+#define SLOT_NONE 0xffffffu
+#define REASON_UNWRITTEN 0xffu
+#define KEY_REST UINT64_MAX
+
+static void free_lost(const struct lost *lost)
+{
+	free(lost->ring);
+	free(lost->event);
+	free(lost->reason);
 }
 
 /* Takes over the event's name. */
-static void add_lost(struct lost_list *list, const char *ring, char *event, const char *reason,
-		uint64_t count, bool in_bytes)
+static void add_lost(struct lost_list *list, uint64_t key, const char *ring, char *event,
+		const char *reason, uint64_t count, bool in_bytes)
 {
-	struct ctf_lost lost = {
+	struct lost lost = {
+			.key = key,
 			.ring = strdup(ring),
 			.event = event,
 			.reason = strdup(reason),
 			.count = count,
+			.in_bytes = in_bytes,
 	};
 
-	if (list->for_summary)
-		note_for_summary(list, ring, event, reason, count, in_bytes);
 	if (list->nr == list->room) {
 		size_t room = list->room ? list->room * 2 : 16;
-		struct ctf_lost *grown = realloc(list->lost, room * sizeof(*grown));
+		struct lost *grown = realloc(list->lost, room * sizeof(*grown));
 
 		if (grown) {
 			list->lost = grown;
@@ -74,20 +93,16 @@ static void add_lost(struct lost_list *list, const char *ring, char *event, cons
 		return;
 	}
 	list->incomplete = true;
-	free((void *)(uintptr_t)lost.ring);
-	free(event);
-	free((void *)(uintptr_t)lost.reason);
+	list->rest += in_bytes ? 0 : count;
+	free_lost(&lost);
 }
 
 static void free_list(struct lost_list *list)
 {
 	size_t i;
 
-	for (i = 0; i < list->nr; i++) {
-		free((void *)(uintptr_t)list->lost[i].ring);
-		free((void *)(uintptr_t)list->lost[i].event);
-		free((void *)(uintptr_t)list->lost[i].reason);
-	}
+	for (i = 0; i < list->nr; i++)
+		free_lost(&list->lost[i]);
 	free(list->lost);
 }
 
@@ -107,7 +122,8 @@ static int visit_lost(void *data, uint32_t ring, uint32_t slot, const uint64_t *
 		if (list->nr >= LIMIT_LOSSES)
 			list->rest += counts[reason];
 		else if (counts[reason])
-			add_lost(list, name, kinds_name(list->instance, list->channel, slot),
+			add_lost(list, key_of(list, ring, slot, reason), name,
+					kinds_name(list->instance, list->channel, slot),
 					losses_reason(slot, reason), counts[reason], false);
 	return 0;
 }
@@ -127,74 +143,184 @@ static void collect_channel(struct lost_list *list)
 		name_ring(list, ring, name);
 		snprintf(reason, sizeof(reason), "bytes not written: %s",
 				strerror(instance->unwritten_code));
-		add_lost(list, name, strdup(""), reason, channel->each[ring].unwritten, true);
+		add_lost(list, key_of(list, ring, SLOT_NONE, REASON_UNWRITTEN), name, strdup(""),
+				reason, channel->each[ring].unwritten, true);
 	}
 }
 
 static void add_rest(struct lost_list *list)
 {
-	if (list->rest)
-		add_lost(list, "", strdup(""), "not told apart: there are too many kinds of losses",
-				list->rest, false);
+	uint64_t rest = list->rest;
+
+	if (rest)
+		add_lost(list, KEY_REST, "", strdup(""),
+				"not told apart: there are too many kinds of losses", rest, false);
+}
+
+/* ---- into a trace ---- */
+
+static uint64_t told_before(const struct instance *instance, uint64_t key)
+{
+	size_t low = 0, high = instance->nr_told;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (instance->told[middle].key < key)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < instance->nr_told && instance->told[low].key == key ? instance->told[low].count
+									 : 0;
+}
+
+/* The list is in the order of its keys, for that is how it was collected. */
+static void remember(struct instance *instance, const struct lost_list *list)
+{
+	struct told_loss *told = calloc(list->nr + 1, sizeof(*told));
+	size_t i;
+
+	if (!told)
+		return;
+	for (i = 0; i < list->nr; i++)
+		told[i] = (struct told_loss){list->lost[i].key, list->lost[i].count};
+	free(instance->told);
+	instance->told = told;
+	instance->nr_told = list->nr;
+}
+
+/* What has been lost since it was told last. 1: something; 0: nothing. */
+static int write_list(const struct lost_list *list, bool since, struct ctf_writer *writer,
+		uint64_t ticks, struct ctf_error *error)
+{
+	struct ctf_lost *lost = calloc(list->nr + 1, sizeof(*lost));
+	size_t nr = 0, i;
+	int ret = lost ? 0 : -ENOMEM;
+
+	for (i = 0; i < list->nr && lost; i++) {
+		const struct lost *one = &list->lost[i];
+		uint64_t before = since ? told_before(list->instance, one->key) : 0;
+
+		if (one->count > before)
+			lost[nr++] = (struct ctf_lost){
+					one->ring, one->event, one->reason, one->count - before};
+	}
+	if (nr)
+		ret = ctf_writer_lost(writer, ticks, lost, nr, error);
+	free(lost);
+	return ret;
+}
+
+/* Is there something that was not told? */
+static bool is_news(const struct lost_list *list)
+{
+	size_t i;
+
+	for (i = 0; i < list->nr; i++)
+		if (list->lost[i].count > told_before(list->instance, list->lost[i].key))
+			return true;
+	return false;
 }
 
 /* A last, empty packet carries the counter where it has moved since the last full one. */
-static void write_discarded(struct session *session, struct instance *instance, uint32_t channel,
+static int write_discarded(struct session *session, struct instance *instance, uint32_t channel,
 		uint64_t ticks, struct ctf_error *error)
 {
 	struct instance_channel *of = &instance->channels[channel];
 	uint32_t ring;
+	int ret = 0;
 
-	for (ring = 0; ring < of->geometry.rings; ring++) {
+	for (ring = 0; ring < of->geometry.rings && !ret; ring++) {
 		struct ctf_span empty = {
 				.timestamp_begin = ticks,
 				.timestamp_end = ticks,
 				.events_discarded = ring_consumer_lost_total(of->rings, ring),
 		};
-		int ret;
 
-		if (empty.events_discarded <= of->each[ring].discarded)
+		if (empty.events_discarded > of->each[ring].discarded)
+			ret = trace_append(session, instance, channel, ring, &empty, error);
+	}
+	return ret;
+}
+
+/* Into the trace, with the time of now. */
+static int note(struct lost_list *list)
+{
+	struct session *session = list->session;
+	struct instance *instance = list->instance;
+	uint64_t ticks = session->recovers ? instance->last_ticks : ring_clock_now(session->clock);
+	struct ctf_error error = {"no memory"};
+	int ret = 0;
+
+	for (list->channel = 0; list->channel < instance->nr_channels && !ret; list->channel++)
+		ret = write_discarded(session, instance, list->channel, ticks, &error);
+	for (list->channel = 0; list->channel < instance->nr_channels; list->channel++)
+		collect_channel(list);
+	add_rest(list);
+	if (!ret && is_news(list)) {
+		ret = trace_prepare(session, instance, &error);
+		if (!ret)
+			ret = write_list(list, true, instance->writer, ticks, &error);
+		if (!ret)
+			remember(instance, list);
+	}
+	if (ret && full_holds(session, ret))
+		return ret;
+	if (ret)
+		trace_fail(session, instance, ret, &error);
+	return 0;
+}
+
+void losses_note(struct session *session, struct instance *instance)
+{
+	struct lost_list list = {.session = session, .instance = instance};
+
+	note(&list);
+	free_list(&list);
+}
+
+/* ---- at the end ---- */
+
+static void summarize(struct lost_list *list)
+{
+	struct instance *instance = list->instance;
+	size_t i;
+
+	for (i = 0; i < list->nr; i++) {
+		const struct lost *lost = &list->lost[i];
+
+		report_loss(list->session, instance, lost->ring, lost->event, lost->reason,
+				lost->count, lost->in_bytes);
+		if (lost->in_bytes)
 			continue;
-		ret = trace_append(session, instance, channel, ring, &empty, error);
-		if (ret)
-			trace_fail(session, instance, ret, error);
+		instance->lost += lost->count;
+		atomic_fetch_add_explicit(&list->session->lost, lost->count, memory_order_relaxed);
 	}
 }
 
-void losses_end(struct session *session, struct instance *instance)
+bool losses_end(struct session *session, struct instance *instance)
 {
-	struct lost_list list = {.session = session, .instance = instance, .for_summary = true};
-	uint64_t ticks = session->recovers ? instance->last_ticks : ring_clock_now(session->clock);
-	struct ctf_error error = {""};
-	int ret = 0;
+	struct lost_list list = {.session = session, .instance = instance};
+	bool done = !note(&list);
 
-	for (; list.channel < instance->nr_channels; list.channel++) {
-		write_discarded(session, instance, list.channel, ticks, &error);
-		collect_channel(&list);
-	}
-	add_rest(&list);
-	if (list.nr) {
-		ret = trace_prepare(session, instance, &error);
-		if (!ret)
-			ret = ctf_writer_lost(instance->writer, ticks, list.lost, list.nr, &error);
-	}
-	if (ret)
-		trace_fail(session, instance, ret, &error);
+	if (done)
+		summarize(&list);
 	free_list(&list);
+	return done;
 }
 
 int losses_write(struct session *session, struct instance *instance, struct ctf_writer *writer,
 		uint64_t ticks, struct ctf_error *error)
 {
 	struct lost_list list = {.session = session, .instance = instance};
-	int ret = 0;
+	int ret;
 
 	for (; list.channel < instance->nr_channels; list.channel++)
 		if (channel_overwrites(instance->channels[list.channel].channel))
 			collect_channel(&list);
 	add_rest(&list);
-	if (list.nr)
-		ret = ctf_writer_lost(writer, ticks, list.lost, list.nr, error);
+	ret = write_list(&list, false, writer, ticks, error);
 	free_list(&list);
 	return ret;
 }

@@ -80,7 +80,7 @@ void maps_write(struct session *session, struct instance *instance)
 	if (!text)
 		return;
 	/* Names are a help: that they cannot be written fails nothing. */
-	if (asprintf(&path, "%s/%s/.maps", session->output, instance->directory) >= 0) {
+	if (asprintf(&path, "%s/%s/.maps", rotate_path(session), instance->directory) >= 0) {
 		file = fopen(path, "we");
 		if (file) {
 			fputs(text, file);

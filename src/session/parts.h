@@ -27,6 +27,9 @@
  *	live.c        sessions without a command: their life, changes and requests (live.h)
  *	track.c       whom they record
  *	statistics.c  what is going on in them
+ *	rotate.c      chunks of a recording, whole in themselves
+ *	retain.c      which of them are kept
+ *	full.c        a full disk
  *	recover.c     traces of what a dead recorder or a dead program left (recover.h)
  *	core.c        core dumps
  *
@@ -129,7 +132,11 @@ struct event_kind {
 /* The drain thread's view of a ring. */
 struct instance_ring {
 	struct ctf_stream *stream;
-	uint64_t discarded; /* the counter in its last packet */
+	uint64_t discarded;        /* the counter with its last packet, from the ring's beginning */
+	uint64_t discarded_before; /* the same, of the last packet in the chunk before this one */
+	bool known;                /* has a stream in the trace, or had one in an earlier chunk */
+	bool held;                 /* its records wait since the disk is full */
+	bool window_written;       /* at the end, of a ring that overwrites */
 	/* Shown by statistics.c meanwhile: */
 	_Atomic uint64_t written;     /* bytes of records */
 	_Atomic uint64_t unwritten;   /* bytes that found no place on the disk */
@@ -197,7 +204,11 @@ struct instance {
 	/* The drain thread's, once the instance is in the list. */
 	struct instance *next_active;
 	struct ctf_writer *writer;
-	uint32_t nr_streams;   /* open files of the writer, beside its own */
+	struct instance *next_writer, **writer_at; /* the session's list, while there is a writer */
+	uint64_t writer_bytes; /* of what the writer has written, in `bytes` already */
+	uint32_t nr_streams;   /* open files of the writer, beside its own, at most */
+	struct told_loss *told; /* losses that earlier chunks tell: losses.c */
+	size_t nr_told;
 	int unwritten_code;    /* why something found no place on the disk, an errno value */
 	uint32_t nr_described; /* of kinds, in the metadata */
 	uint32_t nr_names;     /* different events among the kinds */
@@ -266,6 +277,45 @@ struct service {
 	uint64_t bytes, lost, unwritten, overwritten;
 };
 
+/* rotate.c: the drain thread's; `done` and what is in it of struct retention under the lock. */
+struct rotation {
+	uint64_t size, period_ns; /* 0: no matter */
+	bool on_request;
+	bool chunks;  /* traces go into chunks */
+	bool looked;  /* at numbers that are taken */
+	char *path;   /* of the chunk that is being written, or NULL */
+	unsigned int number; /* of the last one */
+	uint64_t bytes;      /* of it */
+	uint64_t next;       /* when it ends, 0: no matter */
+	uint32_t done;       /* requests */
+	char **flat;         /* traces that are in no chunk */
+	size_t nr_flat;
+};
+
+/* retain.c */
+struct retention {
+	uint64_t size, age_ns;
+	uint32_t count;
+	struct chunk *chunks, *newest_chunk; /* finished and kept, oldest first */
+	uint32_t nr;
+	uint64_t bytes; /* of them */
+	/* Under the lock: */
+	uint32_t made, removed;
+	uint64_t removed_bytes;
+	char newest[64]; /* name */
+};
+
+/* full.c: the drain thread's; all but `retry` and `last` is written under the lock. */
+struct full {
+	int code; /* why there is no room, a negative errno value; 0: there is */
+	bool last; /* nothing waits any more */
+	uint64_t retry, since;
+	uint64_t ns; /* in all, without the present time */
+	uint32_t times;
+	uint64_t lost; /* records, of so many times a ring: */
+	uint32_t streams;
+};
+
 struct session {
 	/* Options, checked. */
 	enum session_mode mode;
@@ -293,6 +343,7 @@ struct session {
 	char runtime[96];
 	int runtime_fd; /* its lock */
 	char socket_path[104];
+	bool socket_is_secret; /* whoever knows its name is one of ours, whatever its user */
 	struct watch listener;
 	struct connection *connections;
 	unsigned int nr_connections;
@@ -313,7 +364,7 @@ struct session {
 	sigset_t old_mask;
 	bool mask_is_ours;
 	struct sigaction old_child;
-	struct sigaction old_user; /* of SIGUSR1, for the command */
+	struct sigaction old_user, old_user2; /* of SIGUSR1 and SIGUSR2, for the command */
 	struct rlimit old_files;
 	uint32_t max_ended_files; /* that ended instances keep open */
 	unsigned int interrupts;
@@ -323,6 +374,11 @@ struct session {
 	pthread_t drainer;
 	bool drainer_runs;
 	atomic_bool stop; /* drain everything a last time and end */
+	struct rotation rotation;
+	struct retention retention;
+	struct full full;
+	struct instance *writers; /* instances that have one */
+	atomic_uint rotations_wanted;
 	atomic_uint snapshots_wanted;
 	uint32_t nr_snapshots; /* made (lock) */
 	/* Rounds of the drain thread that somebody waits for, and the last of them that is done (lock). */
@@ -403,7 +459,7 @@ int libraries_find(struct session *session, const struct session_options *option
 char *command_never_meets(const char *name);
 
 /* spawn.c */
-sigset_t session_signals(void);
+sigset_t session_signals(const struct session *session);
 void spawn_ignore_requests(struct session *session);
 /* The value of SIDE_AGENT_SOCKET: the recordings that we run in, and ours. */
 int spawn_sockets(struct session *session, struct session_error *error);
@@ -432,7 +488,8 @@ void connections_forget(struct session *session, const struct instance *instance
  * the caller closes.
  */
 struct instance *instance_create(struct session *session, const struct wire_hello *hello,
-		const struct connection *connection, int pidfd, int *ring_fds, const char **reason);
+		const struct connection *connection, int pidfd, int *ring_fds,
+		const char **reason);
 struct instance *instance_allocate(const char *procname, const char *exe,
 		const struct channel *channels, uint32_t nr_channels);
 char *instance_clean_name(const char *name);
@@ -502,9 +559,12 @@ bool recover_kind(void *user, const struct wire_event_head *head, const void *by
 /* Write its trace. Takes it over. */
 void recover_add(struct session *session, struct instance *instance);
 
-/* trace.c, by the drain thread: move what is there (false: nothing was), and the last of it. */
+/*
+ * trace.c, by the drain thread: move what is there (false: nothing was), and the last of it (false:
+ * the disk is full, and it must be called again).
+ */
 bool trace_drain(struct session *session, struct instance *instance);
-void trace_end(struct session *session, struct instance *instance);
+bool trace_end(struct session *session, struct instance *instance);
 /* By whoever is alone with the instance. */
 void trace_close(struct session *session, struct instance *instance, const struct ctf_clock *clock);
 /* Its parts, for losses and snapshots. */
@@ -526,15 +586,57 @@ void trace_fail(struct session *session, struct instance *instance, int code,
 
 /* losses.c: what a counter of such a slot means, for people. */
 const char *losses_reason(uint32_t slot, enum ring_loss reason);
-/* losses.c: into the trace and the summary; or into a snapshot, as they are now. */
-void losses_end(struct session *session, struct instance *instance);
+/*
+ * losses.c: into the trace and the summary at the end (false: the disk is full, not yet); into the
+ * trace, when a chunk ends; or into a snapshot, as they are now.
+ */
+bool losses_end(struct session *session, struct instance *instance);
+void losses_note(struct session *session, struct instance *instance);
 int losses_write(struct session *session, struct instance *instance, struct ctf_writer *writer,
 		uint64_t ticks, struct ctf_error *error);
 
 /* snapshot.c, by the drain thread: a snapshot of these instances (next_active). */
 void snapshot_make(struct session *session, struct instance *active);
-/* At an instance's end: the windows of its rings that overwrite, into its trace. */
-void snapshot_end(struct session *session, struct instance *instance);
+/* At an instance's end: the windows of its rings that overwrite, into its trace. False: as above. */
+bool snapshot_end(struct session *session, struct instance *instance);
+
+/* rotate.c. Options; then, by the drain thread: */
+int rotate_take(struct session *session, const struct session_options *options,
+		struct session_error *error);
+/* Where new traces go, once it is there. */
+int rotate_prepare(struct session *session, struct ctf_error *error);
+const char *rotate_path(const struct session *session);
+/* So many bytes come now: into the next chunk, if this one would become too large. */
+void rotate_for(struct session *session, uint64_t bytes);
+/* Once a round: all of `wanted` was wanted before the round. */
+uint32_t rotate_wanted(const struct session *session);
+void rotate_turn(struct session *session, uint32_t wanted);
+bool rotate_is_called(const struct session *session);
+int rotate_timeout(const struct session *session, int timeout_ms);
+void rotate_end(struct session *session);
+void rotate_free(struct session *session);
+/* A trace that is in no chunk, for the time when somebody wants chunks. */
+void rotate_note_flat(struct session *session, const char *directory);
+
+/* retain.c */
+int retain_take(struct session *session, const struct session_options *options,
+		struct session_error *error);
+void retain_add(struct session *session, const char *name, uint64_t bytes);
+void retain_apply(struct session *session);
+void retain_free(struct session *session);
+/* 0 or a negative errno. Follows no links. */
+int retain_remove_tree(const char *path);
+
+/* full.c: is there nothing to be written now? */
+bool full_waits(const struct session *session);
+/* Something could not be written: shall it wait? */
+bool full_holds(struct session *session, int code);
+/* Something could be written. Records that a ring has lost meanwhile. */
+void full_over(struct session *session);
+void full_count(struct session *session, uint64_t lost);
+/* Before and after the last round. */
+void full_end(struct session *session);
+void full_report(struct session *session);
 
 /* drain.c */
 int drain_start(struct session *session);

@@ -5,7 +5,7 @@
  * Signals: SIGINT and SIGQUIT from a terminal reach the command as well, so the first one only
  * makes us wait for it; a second one ends the recording at once. SIGTERM and SIGHUP are passed on to
  * the command, and a second one ends the recording, too. SIGUSR1 asks for a snapshot of what rings
- * that overwrite hold.
+ * that overwrite hold, and SIGUSR2, where there are chunks, for the end of one.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -44,6 +44,10 @@ static void handle_signals(struct session *session)
 		if (info.ssi_signo == SIGUSR1) {
 			if (session->mode == SESSION_RECORD)
 				handle_snapshot(session);
+			continue;
+		}
+		if (info.ssi_signo == SIGUSR2) {
+			session_rotate(session);
 			continue;
 		}
 		if (++session->interrupts > 1) {
@@ -154,7 +158,7 @@ static int watch(struct session *session, struct watch *watch)
 
 static int watch_signals(struct session *session)
 {
-	sigset_t ours = session_signals();
+	sigset_t ours = session_signals(session);
 
 	session->signals.kind = WATCH_SIGNALS;
 	session->signals.fd = signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK);

@@ -188,6 +188,8 @@ static int take_options(struct session *session, const struct session_options *o
 	if (!ret && session->mode == SESSION_RECORD)
 		ret = memory_check(session, options, error);
 	if (!ret)
+		ret = rotate_take(session, options, error);
+	if (!ret)
 		ret = libraries_find(session, options, error);
 	return ret;
 }
@@ -282,6 +284,7 @@ void session_destroy(struct session *session)
 	for (i = 0; i < session->nr_channels; i++)
 		channel_free(&session->channels[i]);
 	free(session->channels);
+	rotate_free(session);
 	service_free(session);
 	free(session->buffers);
 	free(session->sockets);
@@ -361,6 +364,10 @@ const struct session_summary *session_summary(struct session *session)
 			.nr_refused = session->nr_refused,
 			.memory_peak = session->memory_peak,
 			.snapshots = session->nr_snapshots,
+			.chunks = session->retention.made,
+			.chunks_removed = session->retention.removed,
+			.chunks_removed_bytes = session->retention.removed_bytes,
+			.disk_full = session->full.times,
 			.losses = session->losses,
 			.nr_losses = session->nr_losses,
 			.messages = session->messages,

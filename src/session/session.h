@@ -18,6 +18,9 @@
  * event may go into several. What a ring that overwrites holds is written when its process or the
  * session ends, and, as a trace of its own in OUT/snapshot-<n>/, whenever SIGUSR1 arrives.
  *
+ * A full disk makes records wait in their rings; when those are full, too, records are lost, and
+ * counted. Once a second it is tried again.
+ *
  * One thread calls all functions. While session_run() runs it blocks SIGINT, SIGTERM, SIGHUP,
  * SIGQUIT, SIGUSR1 and SIGCHLD in the calling thread and restores the mask afterwards; the command starts
  * with the mask and the dispositions that were there before. From session_create() on SIGUSR1 stays
@@ -99,6 +102,25 @@ struct session_channel {
 	size_t nr_rules;
 };
 
+/*
+ * When a chunk of the recording is finished: OUT/chunk-NNNN-YYYYmmdd-HHMMSS, the local time of its
+ * beginning. It has a trace of each process that said something meanwhile, and appears when all of
+ * them are closed; until then it has a dot in front. No record is in two chunks, or in none. With all
+ * of it zero there are no chunks: traces stand in OUT.
+ */
+struct session_rotation {
+	uint64_t size;      /* before it is larger, if one packet is not; from 64 KiB; 0: no matter */
+	uint64_t period_ns; /* after this time, from a second; 0: no matter */
+	bool on_request;    /* session_rotate(); a command's session: at SIGUSR2 */
+};
+
+/* Which chunks stay: the oldest finished ones go. 0: no matter. */
+struct session_retention {
+	uint64_t size;   /* of all chunks with the one being written */
+	uint64_t age_ns; /* since it was finished */
+	uint32_t count;  /* of finished ones */
+};
+
 struct session_options {
 	enum session_mode mode;
 	const char *output;    /* directory; NULL: "side-YYYYmmdd-HHMMSS" in the current one */
@@ -116,6 +138,8 @@ struct session_options {
 	const char *const *environment; /* "NAME=VALUE" added to COMMAND's environment */
 	size_t nr_environment;
 	bool wait_all; /* go on until every process that COMMAND left behind has ended */
+	struct session_rotation rotation;
+	struct session_retention retention;
 };
 
 /* 0 or a negative errno value with `*error` filled in, for all functions that take it. */
@@ -131,6 +155,14 @@ int session_spawn(struct session *session, char *const argv[], struct session_er
  * cannot go on; a trace that could not be written is a loss in the summary.
  */
 int session_run(struct session *session, struct session_error *error);
+
+/*
+ * Finish a chunk soon, with all that was published until now. The number of the request, which
+ * session_rotated() takes. Traces of a live session (live.h) without chunks become the first one.
+ */
+uint32_t session_rotate(struct session *session);
+/* Is it done? Then `name` is the newest finished chunk's, "" when there is none: nothing was said. */
+bool session_rotated(struct session *session, uint32_t request, char *name, size_t room);
 
 /* Something to say to the user: a warning, one sentence. In the order in which it arose. */
 struct session_message {
@@ -148,7 +180,7 @@ struct session_loss {
 };
 
 struct session_process {
-	const char *directory; /* below the output directory; "" if it got none */
+	const char *directory; /* below the output directory, or in each chunk; "" if it got none */
 	const char *procname;
 	const char *exe;
 	uint32_t pid; /* in the process's own namespace */
@@ -171,6 +203,10 @@ struct session_summary {
 	uint64_t unwritten; /* bytes of records that could not be written, the sum of the others */
 	uint64_t overwritten; /* bytes of older records in rings that overwrite: no loss */
 	uint32_t snapshots;   /* directories OUT/snapshot-<n> */
+	uint32_t chunks;      /* that were finished */
+	uint32_t chunks_removed;
+	uint64_t chunks_removed_bytes;
+	uint32_t disk_full; /* how often records had to wait for room on the disk */
 	uint64_t memory_peak; /* most ring memory held at one time */
 	const struct session_process *processes;
 	size_t nr_processes;

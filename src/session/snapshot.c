@@ -81,7 +81,8 @@ static int copy_ring(struct session *session, struct instance *instance, uint32_
 
 /* ---- at the end ---- */
 
-static void end_ring(struct session *session, struct instance *instance, uint32_t channel,
+/* False: the disk is full; the rest, later. */
+static bool end_ring(struct session *session, struct instance *instance, uint32_t channel,
 		uint32_t ring, struct copy *copy)
 {
 	struct instance_ring *each = &instance->channels[channel].each[ring];
@@ -89,22 +90,28 @@ static void end_ring(struct session *session, struct instance *instance, uint32_
 	struct ctf_span packet;
 	int ret;
 
-	if (!copy_ring(session, instance, channel, ring, copy, &packet))
-		return;
-	instance->overwritten += each->overwritten;
+	if (each->window_written || !copy_ring(session, instance, channel, ring, copy, &packet))
+		return true;
+	rotate_for(session, packet.size);
 	ret = trace_append(session, instance, channel, ring, &packet, &error);
+	if (ret && full_holds(session, ret))
+		return false;
+	each->window_written = true;
+	instance->overwritten += each->overwritten;
 	if (!ret)
-		return;
+		return true;
 	each->unwritten += packet.size;
 	trace_fail(session, instance, ret, &error);
+	return true;
 }
 
-void snapshot_end(struct session *session, struct instance *instance)
+bool snapshot_end(struct session *session, struct instance *instance)
 {
 	struct copy copy = {0};
+	bool done = true;
 	uint32_t i, ring;
 
-	for (i = 0; i < instance->nr_channels; i++) {
+	for (i = 0; i < instance->nr_channels && done; i++) {
 		const struct instance_channel *channel = &instance->channels[i];
 
 		if (!channel_overwrites(channel->channel))
@@ -115,10 +122,11 @@ void snapshot_end(struct session *session, struct instance *instance)
 			trace_fail(session, instance, -ENOMEM, &error);
 			continue;
 		}
-		for (ring = 0; ring < channel->geometry.rings; ring++)
-			end_ring(session, instance, i, ring, &copy);
+		for (ring = 0; ring < channel->geometry.rings && done; ring++)
+			done = end_ring(session, instance, i, ring, &copy);
 	}
 	copy_free(&copy);
+	return done;
 }
 
 /* ---- on request ---- */
@@ -260,7 +268,9 @@ void snapshot_make(struct session *session, struct instance *active)
 
 	if (asprintf(&snapshot.path, "%s/.snapshot-%d", session->output, (int)getpid()) < 0)
 		return;
-	if (mkdir(snapshot.path, 0755) && errno != EEXIST)
+	/* What is there is of one that found no room. */
+	retain_remove_tree(snapshot.path);
+	if (mkdir(snapshot.path, 0755))
 		ret = -errno;
 	for (instance = active; instance && !ret; instance = instance->next_active) {
 		/* Others must not overflow meanwhile. */

@@ -58,6 +58,7 @@ static _Noreturn void run_command(const struct session *session, char *const arg
 	set_environment(session);
 	sigaction(SIGCHLD, &session->old_child, NULL);
 	sigaction(SIGUSR1, &session->old_user, NULL);
+	sigaction(SIGUSR2, &session->old_user2, NULL);
 	setrlimit(RLIMIT_NOFILE, &session->old_files);
 	pthread_sigmask(SIG_SETMASK, &session->old_mask, NULL);
 	execvp(argv[0], argv);
@@ -101,7 +102,7 @@ static int hear_from_child(int fd)
 }
 
 /* What run.c wants to hear of. */
-sigset_t session_signals(void)
+sigset_t session_signals(const struct session *session)
 {
 	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGCHLD};
 	sigset_t signals;
@@ -110,21 +111,24 @@ sigset_t session_signals(void)
 	sigemptyset(&signals);
 	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		sigaddset(&signals, numbers[i]);
+	if (session->rotation.chunks)
+		sigaddset(&signals, SIGUSR2);
 	return signals;
 }
 
-/* A request for a snapshot that comes too early or too late must not end us. */
+/* A request for a snapshot or a chunk that comes too early or too late must not end us. */
 void spawn_ignore_requests(struct session *session)
 {
 	struct sigaction ignore = {.sa_handler = SIG_IGN};
 
 	sigaction(SIGUSR1, &ignore, &session->old_user);
+	sigaction(SIGUSR2, session->rotation.chunks ? &ignore : NULL, &session->old_user2);
 }
 
 static void take_signals(struct session *session)
 {
 	struct sigaction child = {.sa_handler = SIG_DFL};
-	sigset_t ours = session_signals();
+	sigset_t ours = session_signals(session);
 
 	pthread_sigmask(SIG_BLOCK, &ours, &session->old_mask);
 	/* An inherited SIG_IGN would take the command's exit status from us. */

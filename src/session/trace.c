@@ -7,8 +7,8 @@
  * described, then the bytes are written. An agent emits a kind only after it was acknowledged, so the
  * metadata always knows what the streams hold.
  *
- * When the disk refuses, the bytes are counted as lost and the ring is freed for what comes, which
- * may find room again.
+ * When the disk is full, records wait in their rings (full.c). When it refuses for another reason, the
+ * bytes are counted as lost and the ring is freed for what comes, which may find room again.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -69,10 +69,29 @@ int trace_create(struct session *session, const struct instance *instance, const
 	return ctf_writer_create(&config, writer, error);
 }
 
+static void link_writer(struct session *session, struct instance *instance)
+{
+	instance->next_writer = session->writers;
+	instance->writer_at = &session->writers;
+	if (session->writers)
+		session->writers->writer_at = &instance->next_writer;
+	session->writers = instance;
+}
+
+static void unlink_writer(struct instance *instance)
+{
+	*instance->writer_at = instance->next_writer;
+	if (instance->next_writer)
+		instance->next_writer->writer_at = instance->writer_at;
+}
+
 static int begin_trace(struct session *session, struct instance *instance, struct ctf_error *error)
 {
-	int try, ret = -EEXIST;
+	int try, ret = rotate_prepare(session, error);
 
+	if (ret)
+		return ret;
+	ret = -EEXIST;
 	/* With --force, names of an earlier session may be taken. */
 	for (try = 0; try < NAME_TRIES && ret == -EEXIST; try++) {
 		char *directory = NULL, *path = NULL;
@@ -80,7 +99,7 @@ static int begin_trace(struct session *session, struct instance *instance, struc
 		if (asprintf(&directory, "%s-%u-%u", instance->procname, instance->pid,
 				    instance->number + (unsigned int)try * LIMIT_INSTANCES) < 0)
 			return -ENOMEM;
-		if (asprintf(&path, "%s/%s", session->output, directory) < 0) {
+		if (asprintf(&path, "%s/%s", rotate_path(session), directory) < 0) {
 			free(directory);
 			return -ENOMEM;
 		}
@@ -90,11 +109,24 @@ static int begin_trace(struct session *session, struct instance *instance, struc
 			free(directory);
 			continue;
 		}
+		link_writer(session, instance);
+		rotate_note_flat(session, directory);
 		pthread_mutex_lock(&session->lock);
+		free(instance->directory);
 		instance->directory = directory;
 		pthread_mutex_unlock(&session->lock);
 	}
 	return ret;
+}
+
+/* What the writer has written since we looked last. */
+static void count_bytes(struct session *session, struct instance *instance)
+{
+	uint64_t bytes = ctf_writer_bytes(instance->writer);
+
+	instance->bytes += bytes - instance->writer_bytes;
+	session->rotation.bytes += bytes - instance->writer_bytes;
+	instance->writer_bytes = bytes;
 }
 
 /* Put the kinds that are known now into the metadata. */
@@ -137,7 +169,8 @@ int trace_append(struct session *session, struct instance *instance, uint32_t ch
 		uint32_t number, const struct ctf_span *span, struct ctf_error *error)
 {
 	struct instance_ring *ring = &instance->channels[channel].each[number];
-	uint64_t begin = instance->begin_ticks;
+	uint64_t begin = instance->begin_ticks, before = ring->discarded_before;
+	struct ctf_span packet = *span;
 	int ret = trace_prepare(session, instance, error);
 
 	/* A core dump does not say when it began. */
@@ -146,13 +179,22 @@ int trace_append(struct session *session, struct instance *instance, uint32_t ch
 	if (!ret && !ring->stream) {
 		ret = ctf_writer_open_stream(
 				instance->writer, channel, number, begin, &ring->stream, error);
-		if (!ret)
+		if (!ret && !ring->known)
 			instance->nr_streams++;
+		ring->known |= !ret;
 	}
+	packet.events_discarded -= before < packet.events_discarded ? before
+								    : packet.events_discarded;
 	if (!ret)
-		ret = ctf_stream_append(ring->stream, span, error);
+		ret = ctf_stream_append(ring->stream, &packet, error);
 	if (ret)
 		return ret;
+	if (ring->held && span->events_discarded > ring->discarded)
+		full_count(session, span->events_discarded - ring->discarded);
+	ring->held = false;
+	full_over(session);
+	count_bytes(session, instance);
+	retain_apply(session);
 	ring->discarded = span->events_discarded;
 	if (span->timestamp_end > instance->last_ticks)
 		instance->last_ticks = span->timestamp_end;
@@ -162,7 +204,8 @@ int trace_append(struct session *session, struct instance *instance, uint32_t ch
 	return 0;
 }
 
-static void write_span(struct session *session, struct instance *instance, uint32_t channel,
+/* False: it stays in the ring. */
+static bool write_span(struct session *session, struct instance *instance, uint32_t channel,
 		uint32_t ring, const struct ring_span *span)
 {
 	struct instance_channel *of = &instance->channels[channel];
@@ -174,12 +217,18 @@ static void write_span(struct session *session, struct instance *instance, uint3
 			.timestamp_end = span->end_timestamp,
 			.events_discarded = ring_consumer_lost_total(of->rings, ring),
 	};
-	int ret = trace_append(session, instance, channel, ring, &packet, &error);
+	int ret;
 
+	rotate_for(session, span->size);
+	ret = trace_append(session, instance, channel, ring, &packet, &error);
 	if (!ret)
-		return;
+		return true;
+	of->each[ring].held = full_holds(session, ret);
+	if (of->each[ring].held)
+		return false;
 	of->each[ring].unwritten += span->size;
 	trace_fail(session, instance, ret, &error);
+	return true;
 }
 
 void trace_report_damage(
@@ -206,12 +255,17 @@ static bool drain_ring(
 
 	if (of->each[ring].damaged)
 		return false;
+	if (full_waits(session)) {
+		of->each[ring].held = true;
+		return false;
+	}
 	ret = ring_consumer_peek(of->rings, ring, &span);
 	if (ret < 0)
 		trace_report_damage(session, instance, channel, ring);
 	if (ret <= 0)
 		return false;
-	write_span(session, instance, channel, ring, &span);
+	if (!write_span(session, instance, channel, ring, &span))
+		return false;
 	ring_consumer_release(of->rings, ring, &span);
 	return true;
 }
@@ -259,25 +313,27 @@ static void free_channel(struct session *session, struct instance *instance, uin
 }
 
 /* Everything that was published, the losses, and the memory back. The files stay open. */
-void trace_end(struct session *session, struct instance *instance)
+bool trace_end(struct session *session, struct instance *instance)
 {
 	unsigned int pass;
 	uint32_t i;
 
 	for (pass = 0; pass < PASSES_OF_THE_LIVING && trace_drain(session, instance); pass++)
 		;
-	snapshot_end(session, instance);
-	losses_end(session, instance);
+	if (full_waits(session) || !snapshot_end(session, instance) ||
+			!losses_end(session, instance))
+		return false;
 	for (i = 0; i < instance->nr_channels; i++)
 		free_channel(session, instance, i);
 	if (instance->writer)
-		instance->bytes = ctf_writer_bytes(instance->writer);
+		count_bytes(session, instance);
 	kinds_forget(session, instance);
 	buffers_remove(session, instance);
 	memory_give_back(session, instance);
 	pthread_mutex_lock(&session->lock);
 	instance->state = INSTANCE_CLOSED;
 	pthread_mutex_unlock(&session->lock);
+	return true;
 }
 
 void trace_close(struct session *session, struct instance *instance, const struct ctf_clock *clock)
@@ -290,9 +346,11 @@ void trace_close(struct session *session, struct instance *instance, const struc
 	/* The first figures are good enough when the better ones find no room. */
 	if (clock)
 		ctf_writer_set_clock(instance->writer, clock, &error);
-	instance->bytes = ctf_writer_bytes(instance->writer);
+	count_bytes(session, instance);
+	unlink_writer(instance);
 	ret = ctf_writer_close(instance->writer, &error);
 	instance->writer = NULL;
+	instance->writer_bytes = 0;
 	if (ret)
 		trace_fail(session, instance, ret, &error);
 }

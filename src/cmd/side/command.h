@@ -152,6 +152,9 @@ struct record_options {
 	uint64_t memory_limit;
 	uint64_t compress; /* 0: not given */
 	const char *buffers;
+	uint64_t rotate_size, rotate_every; /* 0: not given */
+	uint64_t keep_size, keep_age, keep_count;
+	bool rotate;
 	int format; /* enum session_format */
 	bool huge_pages;
 	bool prefault;

@@ -164,6 +164,16 @@ static void print_windows(const struct session_summary *summary)
 				"%s %s of older events were overwritten, as --mode overwrite "
 				"asks\n",
 				say_label(false), say_size(summary->overwritten, size));
+	if (summary->chunks)
+		fprintf(stderr, "%s %" PRIu32 " chunk%s in %s", say_label(false), summary->chunks,
+				summary->chunks == 1 ? "" : "s", summary->output);
+	if (summary->chunks_removed)
+		fprintf(stderr, "; %" PRIu32 " of %s, %s, %s removed, as --keep asks",
+				summary->chunks_removed, summary->chunks == 1 ? "it" : "them",
+				say_size(summary->chunks_removed_bytes, size),
+				summary->chunks_removed == 1 ? "was" : "were");
+	if (summary->chunks)
+		fputc('\n', stderr);
 	if (summary->snapshots)
 		fprintf(stderr, "%s %" PRIu32 " snapshot%s in %s: snapshot-1%s\n", say_label(false),
 				summary->snapshots, summary->snapshots == 1 ? "" : "s",
@@ -230,6 +240,14 @@ static void json_summary(
 			summary->bytes, summary->lost, summary->unwritten, summary->overwritten,
 			summary->snapshots, summary->memory_peak,
 			summary->interrupted ? "true" : "false");
+	if (summary->chunks)
+		fprintf(out,
+				",\"chunks\":%" PRIu32 ",\"chunks_removed\":%" PRIu32
+				",\"chunks_removed_bytes\":%" PRIu64,
+				summary->chunks, summary->chunks_removed,
+				summary->chunks_removed_bytes);
+	if (summary->disk_full)
+		fprintf(out, ",\"disk_full\":%" PRIu32, summary->disk_full);
 	if (status >= 0)
 		fprintf(out, ",\"command_status\":%d", status);
 	fputs(",\"processes\":[", out);
@@ -367,6 +385,14 @@ int cmd_record(const struct parsed *parsed)
 			.wrappers = options->wrappers.items,
 			.nr_wrappers = options->wrappers.count,
 			.wait_all = options->wait_all,
+			.rotation = {.size = options->rotate_size,
+					.period_ns = options->rotate_every,
+					.on_request = options->rotate},
+			.retention = {.size = options->keep_size,
+					.age_ns = options->keep_age,
+					.count = options->keep_count > UINT32_MAX
+							? UINT32_MAX
+							: (uint32_t)options->keep_count},
 	};
 	struct channel_list *channels;
 	int status = command_channels(&options->channels, &channels);

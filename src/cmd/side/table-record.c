@@ -166,6 +166,49 @@ const struct option table_record_options[] = {
 				"`side recover` makes traces of them. They are removed after an orderly end.",
 	},
 	{
+		.name = "rotate",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct record_options, rotate),
+		.sentence = "Write the recording in chunks: directories in DIR that are whole in themselves. A signal "
+				"SIGUSR2 to `side record` finishes one and begins the next.",
+	},
+	{
+		.name = "rotate-size",
+		.argument = "SIZE",
+		.kind = OPTION_SIZE,
+		.offset = offsetof(struct record_options, rotate_size),
+		.sentence = "Finish a chunk, as with `--rotate`, before it is larger than SIZE, too.",
+	},
+	{
+		.name = "rotate-every",
+		.argument = "TIME",
+		.kind = OPTION_TIME,
+		.offset = offsetof(struct record_options, rotate_every),
+		.sentence = "Finish a chunk, as with `--rotate`, after TIME, too. A number with s or min behind it.",
+	},
+	{
+		.name = "keep-size",
+		.argument = "SIZE",
+		.kind = OPTION_SIZE,
+		.offset = offsetof(struct record_options, keep_size),
+		.sentence = "Remove the oldest finished chunks of this recording while all chunks together are larger "
+				"than SIZE.",
+	},
+	{
+		.name = "keep-age",
+		.argument = "TIME",
+		.kind = OPTION_TIME,
+		.offset = offsetof(struct record_options, keep_age),
+		.sentence = "Remove chunks of this recording that were finished longer than TIME ago.",
+	},
+	{
+		.name = "keep-count",
+		.argument = "NUMBER",
+		.kind = OPTION_NUMBER,
+		.offset = offsetof(struct record_options, keep_count),
+		.sentence = "Remove the oldest finished chunks of this recording when there are more than NUMBER.",
+	},
+	{
 		.name = "format",
 		.argument = "FORMAT",
 		.kind = OPTION_CHOICE,
@@ -219,6 +262,11 @@ const char *const table_record_paragraphs[] = {
 	"ends, the last events that it said are in the trace. A signal SIGUSR1 to `side record` makes a "
 	"snapshot of all that runs: DIR/snapshot-1, DIR/snapshot-2 and so on, each a trace, there as soon "
 	"as it is complete.",
+	"With `--rotate`, `--rotate-size` or `--rotate-every` the traces stand in chunks, DIR/chunk-0001-DATE-TIME "
+	"and so on, each there as soon as it is complete. `side view DIR` shows all of them together. No "
+	"event is in two chunks, or in none.",
+	"When the disk is full, events wait in the rings, and are lost when those are full, too; what is "
+	"lost is counted. Recording goes on when there is room again.",
 	"A `side record` inside another one records for itself, beside it.",
 	"A Ctrl-C goes to COMMAND as usual; when it ends, everything that it said until then is "
 	"in the trace. A second Ctrl-C ends the recording at once, with all that was said until "
@@ -248,6 +296,8 @@ const struct example table_record_examples[] = {
 		"Record a provider, and errors in rings of their own that lose nothing." },
 	{ "side record --buffers /var/tmp/rings -o trace ./server",
 		"Keep what was said even if the machine goes down." },
+	{ "side record --rotate-size 100M --keep-size 1G -o trace ./server",
+		"Record for as long as it takes, and keep the last gigabyte." },
 	{ "side record --buffer-size 4M --memory-limit 512M ./busy",
 		"Give a program that says very much larger rings." },
 	{ .command = NULL },
