@@ -42,7 +42,8 @@ static void begin(struct session *session, int code)
 		return;
 	report_failure(session, code);
 	report(session, true,
-			"the disk of %s is full (%s): records wait in their rings, and are lost when "
+			"the disk of %s is full (%s): records wait in their rings, and are lost "
+			"when "
 			"those are full, too; free some space there",
 			session->output, strerror(-code));
 }
@@ -93,7 +94,8 @@ void full_end(struct session *session)
 	tenths = ns / 100000000;
 	if (full->code)
 		report(session, true,
-				"the disk of %s is still full, after %llu.%llu s: what waits in the "
+				"the disk of %s is still full, after %llu.%llu s: what waits in "
+				"the "
 				"rings is written as far as there is room",
 				session->output, (unsigned long long)(tenths / 10),
 				(unsigned long long)(tenths % 10));

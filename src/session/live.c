@@ -50,6 +50,8 @@ static int take_options(struct session *session, const struct session_options *o
 		ret = channels_take(session, options, error);
 	if (!ret)
 		ret = session_take_format(session, options, error);
+	if (!ret)
+		ret = rotate_take(session, options, error);
 	return ret ? ret : memory_check(session, options, error);
 }
 

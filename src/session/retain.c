@@ -45,7 +45,7 @@ int retain_take(struct session *session, const struct session_options *options,
 	retention->age_ns = options->retention.age_ns;
 	retention->count = options->retention.count;
 	if ((retention->size || retention->age_ns || retention->count) &&
-			!session->rotation.chunks)
+			!session->rotation.chunks && !session->service)
 		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
 				"what is kept (--keep-size, --keep-age, --keep-count) is counted "
 				"in chunks: they need --rotate-size, --rotate-every or --rotate");

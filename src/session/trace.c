@@ -183,8 +183,8 @@ int trace_append(struct session *session, struct instance *instance, uint32_t ch
 			instance->nr_streams++;
 		ring->known |= !ret;
 	}
-	packet.events_discarded -= before < packet.events_discarded ? before
-								    : packet.events_discarded;
+	packet.events_discarded -=
+			before < packet.events_discarded ? before : packet.events_discarded;
 	if (!ret)
 		ret = ctf_stream_append(ring->stream, &packet, error);
 	if (ret)
