@@ -11,6 +11,7 @@
  *	exchange.c  talking with a consumer
  *	rules.c     what a consumer wants: channels, patterns, filters, contexts
  *	batch.c     events that appear and disappear: memory, ids, callbacks
+ *	renew.c     all events of a session, when it begins and when its rules change
  *	select.c    one event of one channel: filters, contexts, the function that records it
  *	spare.c     ids of events that are gone, for when they come back
  *	memory.c    what lives as long as a session
@@ -23,11 +24,10 @@
  * struct agent_event with a callback of its own for each session, channel and event. Sessions know
  * nothing of each other, and what goes wrong with one leaves the others alone.
  *
- * The agent leaves no thread and no open file in the program, prints nothing unless SIDE_DEBUG is
- * set, waits for nothing without a bound, and stops quietly when anything fails. Its memory is
- * mapped pages, never malloc(), because the program's malloc() may be what is being traced. All work
- * but record.c happens under libside's event lock (in notifications) or when there is only one
- * thread (in the constructor and in a forked child), so it needs no lock of its own.
+ * The agent prints nothing unless SIDE_DEBUG is set, waits for nothing without a bound, and stops quietly
+ * when anything fails. Its memory is mapped pages, never malloc(), because the program's malloc() may be
+ * what is being traced. All work but record.c happens under libside's event lock (in notifications and
+ * updates) or when there is only one thread (in a forked child), so it needs no lock of its own.
  *
  * This header is private to the room and its tests.
  */
@@ -53,6 +53,7 @@
 #define AGENT_EVENTS_TIMEOUT_MS 2000  /* descriptions and their acknowledgement */
 #define AGENT_FAILURES_MAX 3          /* exchanges that time out before we ask no more */
 #define AGENT_RULES_MAX (64u << 20)   /* bytes of one session's rules in our memory */
+#define AGENT_SESSIONS_MAX WIRE_WELCOME_MAX
 
 /*
  * What our loss reasons mean, beside the ring's own. RING_LOST_NESTED of an event: in the child of a
@@ -97,14 +98,27 @@ struct agent_channel {
 	struct ring_producer *producer; /* NULL: nothing is recorded */
 	uint32_t index;
 	uint32_t next_id;
-	struct agent_rule *rules, **rules_end;
-	uint32_t nr_rules;
+	const struct agent_rule *rules; /* of the session's generation */
 	uint32_t nr_contexts;
 	const struct context_spec *contexts;
 	const struct context_set *context_set; /* NULL: none */
 	uint64_t ring_memory;
 	struct agent_spares spares;
 	char name[WIRE_CHANNEL_NAME_MAX + 1];
+};
+
+/*
+ * What a session wants of its channels until it says something else. It stands in its own memory, and
+ * when it is over it takes with it what used it, as soon as nobody can be in a call of it any more.
+ */
+struct agent_generation {
+	struct agent_memory memory;
+	struct agent_hash hash;        /* of all the rules, as they were said */
+	struct agent_generation *next; /* of those that are over */
+	uint64_t grace;                /* for side_tracer_grace_passed() */
+	struct agent_batch *batches;   /* that are over with it */
+	struct agent_session *left;    /* the session, if that is over, too */
+	struct agent_rule *rules[WIRE_CHANNELS_MAX], **ends[WIRE_CHANNELS_MAX];
 };
 
 /* One filter of one event. */
@@ -146,8 +160,12 @@ struct agent_event {
 	struct agent_hash hash;
 	const struct context_spec *extra; /* its own contexts, beside the channel's */
 	uint32_t nr_extra;
+	uint32_t place;  /* in its batch: events in the order of the batch, of each the channels */
 	bool recorded;   /* the consumer knows the id */
+	bool is_new;     /* it was told of it just now */
+	bool refused;    /* it has said that it does not want to */
 	bool registered; /* our callback is on it */
+	struct agent_event *before; /* while rules change: the same event of the same channel */
 } __attribute__((aligned(64)));
 
 /* The events of one notification that a session wants, in one mapping with all they need. */
@@ -160,32 +178,56 @@ struct agent_batch {
 	struct agent_event events[];
 };
 
+enum agent_session_state {
+	AGENT_SESSION_FREE,
+	AGENT_SESSION_IN,
+	AGENT_SESSION_LEFT, /* its rings stay until nobody can be writing to them */
+};
+
 struct agent_session {
-	bool gone; /* the consumer does not answer any more */
+	enum agent_session_state state;
+	bool given;      /* by SIDE_AGENT_SOCKET: no daemon takes it away */
+	bool gone;       /* the consumer does not answer any more */
+	bool incomplete; /* it has not heard of all its events */
+	bool orphaned;   /* this process was forked, and is no instance of it */
 	bool list_only;
 	unsigned int failures;
 	int socket; /* the first connection while it is open, else -1 */
+	uint64_t key;
 	uint64_t token;
+	uint64_t dumped;           /* the last state dump that libside was asked for */
 	struct wire_config config; /* the reason does not stay */
 	struct agent_memory memory;
 	struct agent_channel *channels;
 	uint32_t nr_channels;
+	struct agent_generation *generation;
 	struct agent_batch *batches;
 	struct recovery_head *recovery;
 	struct recovery_chunk *last_chunk;
-	char path[108];
+	char path[WIRE_SESSION_PATH_MAX + 1];
+};
+
+/* A session that does not want us, until its generation is another. */
+struct agent_declined {
+	uint64_t generation;
+	char path[WIRE_SESSION_PATH_MAX + 1];
 };
 
 struct agent {
-	struct agent_session sessions[WIRE_SESSIONS_MAX]; /* those that accepted us */
+	struct agent_session
+			sessions[AGENT_SESSIONS_MAX]; /* those that accepted us, in any place */
+	uint64_t keys[AGENT_SESSIONS_MAX];            /* libside's names for their callbacks */
 	uint32_t nr_sessions;
+	uint32_t nr_declined;
+	struct agent_declined declined[WIRE_WELCOME_MAX];
+	struct agent_generation *over, **over_end;
 	atomic_bool exiting; /* destructors run: other threads may still be in callbacks */
 	int seccomp;         /* mode at the start */
 	uint32_t control;    /* enum wire_control, as consumers are told */
 	uint32_t control_signal;
 	atomic_bool stopped; /* a thread may not read clocks any more: nothing is recorded */
 	bool debug;
-	uint64_t key; /* libside's name for us */
+	bool prepared;
 	struct side_tracer_handle *tracer;
 };
 
@@ -237,15 +279,21 @@ void agent_control_forked(void);
 bool agent_control_forked_whole(void);
 void agent_control_stop(void);
 
-/* The sessions that we still talk to. */
-#define agent_each_session(session)                                                      \
-	for ((session) = agent.sessions; (session) < agent.sessions + agent.nr_sessions; \
-			(session)++)
+/* The sessions that we are in. The body may leave the one it is at. */
+#define agent_each_session(session)                                    \
+	for ((session) = agent_session_after(NULL); (session) != NULL; \
+			(session) = agent_session_after(session))
+struct agent_session *agent_session_after(const struct agent_session *session);
 
-/* process.c: 0 or a negative errno, when nothing is recorded. */
+/*
+ * process.c: 0 or a negative errno, when nothing is recorded. agent_session_join(): with the event lock;
+ * when it fails it leaves no trace.
+ */
 int agent_start(const char *paths);
 void agent_stop(void); /* for tests: the program is as before, rings unmapped */
 bool agent_list_only(void);
+int agent_session_join(const char *path, size_t size, bool given);
+void agent_session_drop(struct agent_session *session);
 
 /*
  * exchange.c. agent_hello() leaves the rings' descriptors, one for each channel, in ring_fds; -1
@@ -253,6 +301,12 @@ bool agent_list_only(void);
  */
 int agent_hello(struct agent_session *session, uint64_t parent_token, int *ring_fds,
 		int *doorbell_fd);
+/*
+ * What has changed since the generation that we have? 0: everything may have, and *generation is what the
+ * session wants now; the connection stays open. -EALREADY: nothing. -ECONNREFUSED, -ENOENT, -ETIMEDOUT and so
+ * on: nobody answers. -EACCES: it does not want us any more.
+ */
+int agent_refresh(struct agent_session *session, struct agent_generation **generation);
 int agent_send_events(struct agent_session *session, const void *stream, size_t size,
 		void (*refused)(void *user, const struct wire_refused *one), void *user);
 int agent_bye(struct agent_session *session);
@@ -262,9 +316,28 @@ bool agent_is_sandboxed(void);
 #define AGENT_NAME_SIZE 4096
 void agent_process_names(char *procname, char *exe);
 
-/* rules.c: 0, or a negative errno for what no honest consumer sends. */
+/*
+ * rules.c: 0, or a negative errno for what no honest consumer sends. A generation is made empty,
+ * filled, and then applied: the channels' rules are its own from then on.
+ */
 int agent_take_channel(struct agent_session *session, const struct wire_channel *channel);
-int agent_take_rule(struct agent_session *session, const struct wire_rule *rule);
+struct agent_generation *agent_generation_begin(void);
+int agent_take_rule(struct agent_generation *generation, const struct wire_rule *rule);
+void agent_generation_apply(struct agent_session *session, struct agent_generation *generation);
+void agent_generation_free(struct agent_generation *generation);
+/* It is over once the next grace period has passed. agent_over_free() frees those that are over. */
+void agent_generation_over(struct agent_generation *generation);
+uint64_t agent_over_begin(void);
+void agent_over_free(void);
+
+/*
+ * renew.c: with the event lock. All events of a session by the rules of a generation, which takes the place
+ * of the session's own. (For a session that begins it is its own.) When it cannot be had nothing has changed:
+ * then the session's generation is not the one that was given. After other errors events are missing.
+ */
+int agent_batches_renew(struct agent_session *session, struct agent_generation *generation);
+/* No event is recorded any more; the session is over together with its generation. */
+void agent_batches_leave(struct agent_session *session);
 
 /* batch.c */
 void agent_batches_changed(enum side_tracer_notification notification,

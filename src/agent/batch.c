@@ -17,7 +17,7 @@
 
 #include <side/tracer-extensions.h>
 
-#include "agent/agent.h"
+#include "agent/batch.h"
 #include "wire/raw.h"
 
 #include <sys/mman.h>
@@ -50,6 +50,16 @@ static bool is_known(const struct side_event_description *event)
 static void batch_free(struct agent_batch *batch)
 {
 	raw_munmap(batch, batch->mapped);
+}
+
+void agent_batches_free(struct agent_batch *list)
+{
+	while (list) {
+		struct agent_batch *batch = list;
+
+		list = batch->next;
+		batch_free(batch);
+	}
 }
 
 static void free_retired(uint64_t now)
@@ -98,13 +108,14 @@ static struct plan *selection_plan(
 }
 
 static void select_for(struct selection *selection, struct agent_channel *channel,
-		struct side_event_description *description, struct plan *plan)
+		struct side_event_description *description, uint32_t at, struct plan *plan)
 {
 	/* Not in its place yet: behind the last event that is wanted stand the plans. */
 	struct agent_event event = {
 			.plan = plan,
 			.channel = channel,
 			.description = description,
+			.place = at * WIRE_CHANNELS_MAX + channel->index,
 	};
 	size_t size = agent_select(channel, description, &event, selection->memory);
 
@@ -118,7 +129,9 @@ static void select_for(struct selection *selection, struct agent_channel *channe
 	selection->needed += size;
 }
 
-static void select_event(struct selection *selection, struct side_event_description *event)
+/* `at`: where it stands in its batch. */
+static void select_event(
+		struct selection *selection, struct side_event_description *event, uint32_t at)
 {
 	struct agent_session *session = selection->session;
 	bool known = false;
@@ -143,7 +156,7 @@ static void select_event(struct selection *selection, struct side_event_descript
 		if (selection->batch && !plan)
 			return;
 		known = true;
-		select_for(selection, &session->channels[i], event, plan);
+		select_for(selection, &session->channels[i], event, at, plan);
 	}
 }
 
@@ -155,25 +168,25 @@ static void select_events(struct selection *selection, struct side_event_descrip
 
 	for (i = 0; i < nr_events; i++)
 		if (is_known(events[i]) && !visit_description_check(events[i], 0, &error))
-			select_event(selection, events[i]);
+			select_event(selection, events[i], i);
 }
 
-/* A batch with plans, without ids. NULL: nothing to record in it, or no memory. */
-static struct agent_batch *batch_build(struct agent_session *session,
-		struct side_event_description **events, uint32_t nr_events)
+int agent_batch_build(struct agent_session *session, struct side_event_description **events,
+		uint32_t nr_events, struct agent_batch **built)
 {
 	struct selection selection = {.session = session};
 	struct agent_batch *batch;
 	size_t head_size, mapped;
 
+	*built = NULL;
 	select_events(&selection, events, nr_events);
 	if (!selection.nr)
-		return NULL;
+		return 0;
 	head_size = sizeof(*batch) + selection.nr * sizeof(batch->events[0]);
 	mapped = head_size + selection.needed;
 	batch = raw_mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	if (!batch)
-		return NULL;
+		return -ENOMEM;
 	batch->mapped = mapped;
 	batch->key = events;
 	selection = (struct selection){
@@ -183,6 +196,17 @@ static struct agent_batch *batch_build(struct agent_session *session,
 	};
 	select_events(&selection, events, nr_events);
 	batch->nr_events = selection.nr;
+	*built = batch;
+	return 0;
+}
+
+struct agent_batch *agent_batch_find(
+		const struct agent_session *session, struct side_event_description **key)
+{
+	struct agent_batch *batch = session->batches;
+
+	while (batch && batch->key != key)
+		batch = batch->next;
 	return batch;
 }
 
@@ -240,7 +264,7 @@ static void count_failed(const struct agent_event *event)
 		ring_count_lost(event->channel->producer, AGENT_LOST_SLOT, RING_LOST_OTHER);
 }
 
-/* Give ids to the events of a new batch, and gather what the consumer must hear. */
+/* Give ids to the events that have none, and gather what the consumer must hear. */
 static void describe_new(struct agent_batch *batch, struct visit_buffer *stream)
 {
 	uint32_t i;
@@ -250,9 +274,10 @@ static void describe_new(struct agent_batch *batch, struct visit_buffer *stream)
 		struct agent_channel *channel = event->channel;
 		size_t begin = stream->size;
 
-		if (!append_description(stream, event))
+		if (event->recorded || event->refused || !append_description(stream, event))
 			continue;
 		event->recorded = true;
+		event->is_new = true;
 		if (agent_spare_take(&channel->spares, event->hash, &event->id)) {
 			stream->size = begin;
 		} else if (channel->next_id < channel->session->config.max_events) {
@@ -287,32 +312,70 @@ static void describe_again(struct agent_batch *batch, struct visit_buffer *strea
 
 static void mark_refused(void *user, const struct wire_refused *one)
 {
-	struct agent_batch *batch = user;
+	struct agent_batch *batch;
 	uint32_t i;
 
-	for (i = 0; i < batch->nr_events; i++)
-		if (batch->events[i].id == one->id &&
-				batch->events[i].channel->index == one->channel)
-			batch->events[i].recorded = false;
+	for (batch = user; batch; batch = batch->next) {
+		for (i = 0; i < batch->nr_events; i++) {
+			struct agent_event *event = &batch->events[i];
+
+			if (!event->recorded || event->id != one->id ||
+					event->channel->index != one->channel)
+				continue;
+			event->recorded = false;
+			event->refused = true;
+		}
+	}
 	agent_debug("event %u of channel %u is refused: %s", one->id, one->channel,
 			wire_refusal_text(one->reason));
 }
 
-static int send_stream(struct agent_session *session, struct agent_batch *batch,
+static int send_stream(struct agent_session *session, struct agent_batch *list,
 		const struct visit_buffer *stream)
 {
 	int ret = stream->error;
 
 	if (ret || !stream->size)
 		return ret;
-	ret = agent_send_events(session, stream->data, stream->size, mark_refused, batch);
+	ret = agent_send_events(session, stream->data, stream->size, mark_refused, list);
 	if (!ret)
 		agent_recovery_add(session, stream->data, stream->size);
 	return ret;
 }
 
-/* Whether each event is recorded is known: their records go there from now on. */
-static void batch_redirect(struct agent_batch *batch)
+static void forget_new(struct agent_batch *batch)
+{
+	uint32_t i;
+
+	for (i = 0; i < batch->nr_events; i++) {
+		struct agent_event *event = &batch->events[i];
+
+		if (!event->is_new || !event->recorded)
+			continue;
+		event->recorded = false;
+		count_failed(event);
+	}
+}
+
+int agent_batches_introduce(struct agent_session *session, struct agent_batch *list)
+{
+	struct agent_batch *batch;
+	struct visit_buffer stream;
+	int ret;
+
+	visit_buffer_pages(&stream);
+	for (batch = list; batch; batch = batch->next)
+		describe_new(batch, &stream);
+	ret = send_stream(session, list, &stream);
+	visit_buffer_free(&stream);
+	for (batch = list; batch && ret; batch = batch->next)
+		forget_new(batch);
+	if (ret)
+		session->incomplete = true;
+	return ret;
+}
+
+void agent_batch_redirect(struct agent_batch *batch)
 {
 	uint32_t i;
 
@@ -328,71 +391,81 @@ static void batch_redirect(struct agent_batch *batch)
 
 /* ---- callbacks ---- */
 
-static void event_register(struct agent_event *event)
+void agent_event_register(struct agent_event *event)
 {
 	struct side_event_description *description = event->description;
+	uint64_t key = event->channel->session->key;
 	int ret;
 
 	if (description->flags & SIDE_EVENT_FLAG_VARIADIC)
 		ret = side_tracer_callback_variadic_register(
-				description, event->callback_variadic, event, agent.key);
+				description, event->callback_variadic, event, key);
 	else
-		ret = side_tracer_callback_register(description, event->callback, event, agent.key);
+		ret = side_tracer_callback_register(description, event->callback, event, key);
 	event->registered = ret == SIDE_ERROR_OK;
 	if (!event->registered)
 		agent_debug("libside refuses our callback: error %d", ret);
 }
 
-static void event_unregister(struct agent_event *event)
+/* Each call reaches the old one or the new one. */
+void agent_event_replace(struct agent_event *old, struct agent_event *event)
 {
 	struct side_event_description *description = event->description;
+	uint64_t key = event->channel->session->key;
+	int ret;
+
+	if (description->flags & SIDE_EVENT_FLAG_VARIADIC)
+		ret = side_tracer_callback_variadic_replace(description, old->callback_variadic,
+				old, event->callback_variadic, event, key);
+	else
+		ret = side_tracer_callback_replace(
+				description, old->callback, old, event->callback, event, key);
+	event->registered = ret == SIDE_ERROR_OK;
+	old->registered = !event->registered;
+	if (!event->registered)
+		agent_debug("libside does not take our new callback: error %d", ret);
+}
+
+void agent_event_unregister(struct agent_event *event)
+{
+	struct side_event_description *description = event->description;
+	uint64_t key = event->channel->session->key;
 
 	if (!event->registered)
 		return;
 	event->registered = false;
 	if (description->flags & SIDE_EVENT_FLAG_VARIADIC)
 		side_tracer_callback_variadic_unregister_async(
-				description, event->callback_variadic, event, agent.key);
+				description, event->callback_variadic, event, key);
 	else
-		side_tracer_callback_unregister_async(
-				description, event->callback, event, agent.key);
-}
-
-/* Describe a new batch to the consumer. Whether it took note. */
-static bool batch_introduce(struct agent_session *session, struct agent_batch *batch)
-{
-	struct visit_buffer stream;
-	uint32_t i;
-	bool sent;
-
-	visit_buffer_pages(&stream);
-	describe_new(batch, &stream);
-	sent = !send_stream(session, batch, &stream);
-	visit_buffer_free(&stream);
-	for (i = 0; i < batch->nr_events && !sent; i++)
-		if (batch->events[i].recorded)
-			count_failed(&batch->events[i]);
-	return sent;
+		side_tracer_callback_unregister_async(description, event->callback, event, key);
 }
 
 static void batch_appears(struct agent_session *session, struct side_event_description **events,
 		uint32_t nr_events)
 {
-	struct agent_batch *batch = batch_build(session, events, nr_events);
+	struct agent_batch *batch;
 	uint32_t i, nr_registered = 0;
 
+	/* A session that was joined from within another tracer's notification of it knows it. */
+	if (agent_batch_find(session, events))
+		return;
+	if (session->gone || agent_batch_build(session, events, nr_events, &batch)) {
+		session->incomplete = true;
+		return;
+	}
 	if (!batch)
 		return;
-	if (!batch_introduce(session, batch)) {
+	if (agent_batches_introduce(session, batch)) {
 		batch_free(batch);
 		return;
 	}
 	batch->next = session->batches;
 	session->batches = batch;
-	batch_redirect(batch);
+	agent_batch_redirect(batch);
 	for (i = 0; i < batch->nr_events && !session->list_only; i++)
 		if (batch->events[i].recorded) {
-			event_register(&batch->events[i]);
+			agent_event_register(&batch->events[i]);
 			nr_registered += batch->events[i].registered;
 		}
 	agent_debug("%u events of a batch of %u are recorded", nr_registered, nr_events);
@@ -415,7 +488,7 @@ static void batch_disappears(struct agent_session *session, struct side_event_de
 	for (i = 0; i < batch->nr_events; i++) {
 		struct agent_event *event = &batch->events[i];
 
-		event_unregister(event);
+		agent_event_unregister(event);
 		if (event->recorded)
 			agent_spare_put(&event->channel->spares, event->hash, event->id);
 	}
@@ -433,11 +506,13 @@ void agent_batches_changed(enum side_tracer_notification notification,
 	(void)priv;
 	if (retired && !atomic_load_explicit(&agent.exiting, memory_order_relaxed))
 		free_retired(wire_deadline(0));
+	if (agent.over)
+		agent_over_free();
 	agent_each_session(session)
 	{
 		if (notification == SIDE_TRACER_NOTIFICATION_REMOVE_EVENTS)
 			batch_disappears(session, events);
-		else if (!session->gone)
+		else
 			batch_appears(session, events, nr_events);
 	}
 	errno = saved_errno;
@@ -472,7 +547,7 @@ void agent_batches_redirect(struct agent_session *session)
 	struct agent_batch *batch;
 
 	for (batch = session->batches; batch; batch = batch->next)
-		batch_redirect(batch);
+		agent_batch_redirect(batch);
 }
 
 /* Every callback off and all memory back. Not in a callback, nor in a notification. */
@@ -482,6 +557,8 @@ void agent_batches_forget(void)
 
 	agent_each_session(session) while (session->batches)
 			batch_disappears(session, session->batches->key);
+	agent_over_begin();
 	side_tracer_synchronize();
 	free_retired(UINT64_MAX);
+	agent_over_free();
 }

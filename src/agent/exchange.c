@@ -109,6 +109,14 @@ static ssize_t receive(const struct agent_session *session, void *message, int *
 	return size ? size : -ECONNRESET;
 }
 
+/* Descriptors that nobody should have sent. */
+static int no_fds(const int *fds, size_t nr_fds)
+{
+	while (nr_fds)
+		wire_close(fds[--nr_fds]);
+	return -EPROTO;
+}
+
 /* The descriptor that a message must come with; what else came is closed. */
 static int one_fd(int *fds, size_t nr_fds, int *fd)
 {
@@ -116,9 +124,7 @@ static int one_fd(int *fds, size_t nr_fds, int *fd)
 		*fd = fds[0];
 		return 0;
 	}
-	while (nr_fds)
-		wire_close(fds[--nr_fds]);
-	return -EPROTO;
+	return no_fds(fds, nr_fds);
 }
 
 /*
@@ -137,13 +143,14 @@ static int prepare_channels(struct agent_session *session)
 	if (!nr)
 		return -EPROTO;
 	session->channels = agent_memory_take(&session->memory, nr * sizeof(*session->channels));
-	if (!session->channels)
+	session->generation = agent_generation_begin();
+	if (!session->channels || !session->generation)
 		return -ENOMEM;
 	session->nr_channels = nr;
 	if (!session->list_only)
 		return 0;
 	ret = agent_take_channel(session, &any);
-	return ret ? ret : agent_take_rule(session, &all);
+	return ret ? ret : agent_take_rule(session->generation, &all);
 }
 
 static int receive_config(
@@ -177,14 +184,21 @@ static int receive_config(
 		return ret;
 	session->list_only = list_only;
 	config.reason = NULL;
+	if (session->channels) {
+		/* Of a forked child: its rules are its parent's. It will ask for what is newer. */
+		config.generation = session->config.generation;
+		config.statedump = session->config.statedump;
+	}
 	session->config = config;
 	return prepare_channels(session);
 }
 
+/* `generation` NULL: they are not of interest. */
 static int receive_rule(struct agent_session *session, void *message, uint64_t deadline,
-		uint32_t channel, bool keep)
+		uint32_t channel, struct agent_generation *generation)
 {
 	ssize_t size = receive(session, message, NULL, NULL, deadline);
+	struct agent_hash hashes[2];
 	struct wire_rule rule;
 	int ret;
 
@@ -193,31 +207,58 @@ static int receive_rule(struct agent_session *session, void *message, uint64_t d
 	ret = wire_decode_rule(message, (size_t)size, &rule);
 	if (!ret && rule.channel != channel)
 		ret = -EPROTO;
-	return ret || !keep ? ret : agent_take_rule(session, &rule);
+	if (ret || !generation)
+		return ret;
+	hashes[0] = generation->hash;
+	hashes[1] = agent_hash(message, (size_t)size);
+	generation->hash = agent_hash(hashes, sizeof(hashes));
+	return agent_take_rule(generation, &rule);
 }
 
 static bool is_same_channel(const struct agent_channel *ours, const struct wire_channel *theirs)
 {
-	return ours->nr_rules == theirs->nr_rules && ours->nr_contexts == theirs->nr_contexts &&
-			!strcmp(ours->name, theirs->name);
+	const char *name = theirs->contexts;
+	uint32_t i;
+
+	if (ours->nr_contexts != theirs->nr_contexts || strcmp(ours->name, theirs->name) != 0)
+		return false;
+	for (i = 0; i < ours->nr_contexts; i++) {
+		if (strcmp(ours->contexts[i].name, name) != 0)
+			return false;
+		name += strlen(name) + 1;
+	}
+	return true;
 }
 
-/* `keep`: the channel and its rules are new. Otherwise they are those that we have. */
-static int receive_channel(struct agent_session *session, void *message, uint64_t deadline,
-		uint32_t index, bool keep, int *ring_fd)
+/* With the descriptor of its rings, or without. */
+static int receive_channel_head(struct agent_session *session, void *message, uint64_t deadline,
+		struct wire_channel *channel, int *ring_fd)
 {
 	int fds[WIRE_FDS_MAX] = {-1, -1, -1, -1};
 	size_t nr_fds = WIRE_FDS_MAX;
-	struct wire_channel channel;
 	ssize_t size = receive(session, message, fds, &nr_fds, deadline);
-	uint32_t nr_rules;
-	int ret;
+	int ret = 0;
 
 	if (size < 0)
 		return (int)size;
-	ret = one_fd(fds, nr_fds, ring_fd);
-	if (!ret)
-		ret = wire_decode_channel(message, (size_t)size, &channel);
+	if (ring_fd)
+		ret = one_fd(fds, nr_fds, ring_fd);
+	else if (nr_fds)
+		ret = no_fds(fds, nr_fds);
+	return ret ? ret : wire_decode_channel(message, (size_t)size, channel);
+}
+
+/*
+ * A channel and its rules, for `generation` if there is one. `keep`: it is new. Otherwise it is one that we
+ * have. Without ring_fd its rings stay as they are.
+ */
+static int receive_channel(struct agent_session *session, void *message, uint64_t deadline,
+		uint32_t index, struct agent_generation *generation, bool keep, int *ring_fd)
+{
+	struct wire_channel channel;
+	uint32_t nr_rules;
+	int ret = receive_channel_head(session, message, deadline, &channel, ring_fd);
+
 	if (!ret &&
 			(channel.index != index ||
 					(!keep &&
@@ -228,9 +269,10 @@ static int receive_channel(struct agent_session *session, void *message, uint64_
 		ret = agent_take_channel(session, &channel);
 	if (ret)
 		return ret;
-	session->channels[index].ring_memory = channel.ring_memory;
+	if (ring_fd)
+		session->channels[index].ring_memory = channel.ring_memory;
 	for (nr_rules = channel.nr_rules; nr_rules && !ret; nr_rules--)
-		ret = receive_rule(session, message, deadline, index, keep);
+		ret = receive_rule(session, message, deadline, index, generation);
 	return ret;
 }
 
@@ -253,7 +295,10 @@ static int hello_exchange(struct agent_session *session, void *message, char *na
 	if (!ret)
 		ret = receive_config(session, message, deadline, doorbell_fd);
 	for (i = 0; !ret && !session->list_only && i < session->nr_channels; i++)
-		ret = receive_channel(session, message, deadline, i, keep, &ring_fds[i]);
+		ret = receive_channel(session, message, deadline, i,
+				keep ? session->generation : NULL, keep, &ring_fds[i]);
+	if (!ret && keep)
+		agent_generation_apply(session, session->generation);
 	return ret;
 }
 
@@ -280,6 +325,82 @@ int agent_hello(struct agent_session *session, uint64_t parent_token, int *ring_
 		wire_close(*doorbell_fd);
 	}
 	raw_munmap(memory, mapped);
+	return ret;
+}
+
+/* ---- what has changed ---- */
+
+static int receive_news(struct agent_session *session, void *message, uint64_t deadline,
+		struct wire_config *config)
+{
+	int fds[WIRE_FDS_MAX] = {-1, -1, -1, -1};
+	size_t nr_fds = WIRE_FDS_MAX;
+	ssize_t size = receive(session, message, fds, &nr_fds, deadline);
+	int ret;
+
+	if (size < 0)
+		return (int)size;
+	ret = nr_fds ? no_fds(fds, nr_fds) : wire_decode_config(message, (size_t)size, config);
+	if (ret)
+		return ret;
+	if (!config->accepted) {
+		agent_debug("the recorder at %s has no more use for us: %s", session->path,
+				config->reason);
+		return -EACCES;
+	}
+	if (config->flags & WIRE_CONFIG_UNCHANGED)
+		return -EALREADY;
+	return config->nr_channels == session->nr_channels ? 0 : -EPROTO;
+}
+
+static int refresh_exchange(
+		struct agent_session *session, void *message, struct agent_generation *generation)
+{
+	uint64_t deadline = wire_deadline(AGENT_CONNECT_TIMEOUT_MS);
+	struct wire_refresh refresh = {.token = session->token,
+			/* Who has missed something asks for all. */
+			.generation = session->incomplete ? 0 : session->config.generation};
+	ssize_t size = wire_encode_refresh(message, WIRE_MESSAGE_MAX, &refresh);
+	struct wire_config config;
+	uint32_t i;
+	int ret;
+
+	if (size < 0)
+		return (int)size;
+	session->socket = wire_connect(session->path, deadline);
+	if (session->socket < 0)
+		return session->socket;
+	ret = wire_send(session->socket, message, (size_t)size, NULL, 0, deadline);
+	if (!ret)
+		ret = receive_news(session, message, deadline, &config);
+	if (ret && ret != -EALREADY)
+		return ret;
+	for (i = 0; i < config.nr_channels && !ret; i++)
+		ret = receive_channel(session, message, deadline, i, generation, false, NULL);
+	if (!ret || ret == -EALREADY) {
+		session->config.generation = config.generation;
+		session->config.statedump = config.statedump;
+	}
+	return ret;
+}
+
+int agent_refresh(struct agent_session *session, struct agent_generation **generation)
+{
+	void *message = raw_mmap(NULL, WIRE_MESSAGE_MAX, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	int ret = -ENOMEM;
+
+	*generation = message ? agent_generation_begin() : NULL;
+	if (*generation)
+		ret = refresh_exchange(session, message, *generation);
+	if (message)
+		raw_munmap(message, WIRE_MESSAGE_MAX);
+	if (!ret)
+		return 0;
+	agent_hang_up(session);
+	if (*generation)
+		agent_generation_free(*generation);
+	*generation = NULL;
 	return ret;
 }
 

@@ -1,19 +1,224 @@
 /* SPDX-License-Identifier: MIT */
-/* Sessions that come, change and go while the program runs. */
+/*
+ * Sessions that come, change and go while the program runs.
+ *
+ * All of one update happens under libside's event lock, so batches of events do not come and go meanwhile,
+ * and a fork finds it done or not begun. What is over is collected, one grace period begins for all of it,
+ * and its memory is given back when that has passed: by this update, when it may wait, or by whatever comes
+ * next.
+ */
 #include <errno.h>
+#include <string.h>
+
+#include <side/tracer-extensions.h>
 
 #include "agent/agent.h"
 
-int agent_prepare(void)
+/* ---- who does not want us ---- */
+
+static struct agent_declined *find_declined(const char *path)
 {
-	return 0;
+	uint32_t i;
+
+	for (i = 0; i < agent.nr_declined; i++)
+		if (!strcmp(agent.declined[i].path, path))
+			return &agent.declined[i];
+	return NULL;
+}
+
+static void forget_declined(struct agent_declined *declined)
+{
+	*declined = agent.declined[--agent.nr_declined];
+}
+
+static void remember_declined(const struct agent_wanted *wanted)
+{
+	struct agent_declined *declined = find_declined(wanted->path);
+
+	if (!declined && agent.nr_declined == WIRE_WELCOME_MAX)
+		return;
+	if (!declined)
+		declined = &agent.declined[agent.nr_declined++];
+	declined->generation = wanted->generation;
+	strcpy(declined->path, wanted->path);
+}
+
+/* ---- one session ---- */
+
+static struct agent_session *find_session(const char *path)
+{
+	struct agent_session *session;
+
+	agent_each_session(session) if (!strcmp(session->path, path)) return session;
+	return NULL;
+}
+
+static const struct agent_wanted *find_wanted(
+		const struct agent_wanted *wanted, uint32_t nr, const char *path)
+{
+	uint32_t i;
+
+	for (i = 0; i < nr; i++)
+		if (!strcmp(wanted[i].path, path))
+			return &wanted[i];
+	return NULL;
+}
+
+static void leave(struct agent_session *session)
+{
+	agent_debug("leaving %s", session->path);
+	agent_hang_up(session);
+	agent_recovery_end(session);
+	session->state = AGENT_SESSION_LEFT;
+	agent.nr_sessions--;
+	agent_batches_leave(session);
+}
+
+static int join(const struct agent_wanted *wanted)
+{
+	size_t size = strlen(wanted->path);
+	struct agent_declined *declined = find_declined(wanted->path);
+	int ret;
+
+	if (declined && declined->generation == wanted->generation)
+		return 0;
+	if (declined)
+		forget_declined(declined);
+	if (size > WIRE_SESSION_PATH_MAX)
+		return -ENAMETOOLONG;
+	ret = agent_session_join(wanted->path, size, false);
+	if (ret == -EACCES) {
+		remember_declined(wanted);
+		return 0;
+	}
+	if (!ret && find_session(wanted->path)->incomplete)
+		ret = -EIO;
+	return ret;
+}
+
+static bool same_rules(
+		const struct agent_session *session, const struct agent_generation *generation)
+{
+	const struct agent_hash *a = &session->generation->hash, *b = &generation->hash;
+
+	return !session->incomplete && a->low == b->low && a->high == b->high;
+}
+
+/* -EACCES: the session wants us to leave it. */
+static int refresh(struct agent_session *session)
+{
+	struct agent_generation *generation;
+	int ret = agent_refresh(session, &generation);
+
+	if (ret && ret != -EALREADY)
+		return ret;
+	session->gone = false;
+	session->failures = 0;
+	if (ret)
+		return 0;
+	if (same_rules(session, generation)) {
+		agent_generation_free(generation);
+	} else {
+		ret = agent_batches_renew(session, generation);
+		if (session->generation != generation) {
+			agent_generation_free(generation);
+			session->incomplete = true;
+		}
+	}
+	agent_hang_up(session);
+	return ret;
+}
+
+static int follow(const struct agent_wanted *wanted)
+{
+	struct agent_session *session = find_session(wanted->path);
+	int ret = -EACCES;
+
+	if (!session)
+		return join(wanted);
+	if (session->list_only)
+		return 0;
+	if (session->config.generation == wanted->generation && !session->gone &&
+			!session->incomplete && !session->orphaned)
+		return 0;
+	if (!session->orphaned)
+		ret = refresh(session);
+	if (ret != -EACCES)
+		return ret;
+	/* It may be another one, at the same place, that knows nothing of us. */
+	leave(session);
+	return join(wanted);
+}
+
+/* ---- all of them ---- */
+
+static int follow_all(const struct agent_wanted *wanted, uint32_t nr)
+{
+	struct agent_session *session;
+	int result = 0;
+	uint32_t i;
+
+	for (i = agent.nr_declined; i; i--)
+		if (!find_wanted(wanted, nr, agent.declined[i - 1].path))
+			forget_declined(&agent.declined[i - 1]);
+	agent_each_session(session) if (!session->given && !find_wanted(wanted, nr, session->path))
+			leave(session);
+	for (i = 0; i < nr; i++) {
+		int ret = follow(&wanted[i]);
+
+		if (ret)
+			agent_debug("%s: error %d", wanted[i].path, -ret);
+		if (ret && !result)
+			result = ret;
+	}
+	return result;
+}
+
+/* The sessions that have asked for a state dump. */
+static uint32_t take_requests(uint64_t keys[AGENT_SESSIONS_MAX])
+{
+	struct agent_session *session;
+	uint32_t nr = 0;
+
+	agent_each_session(session)
+	{
+		if (session->config.statedump <= session->dumped || session->list_only)
+			continue;
+		session->dumped = session->config.statedump;
+		keys[nr++] = session->key;
+	}
+	return nr;
 }
 
 int agent_sessions_update(
 		const struct agent_wanted *wanted, uint32_t nr, bool may_wait, uint64_t *grace)
 {
-	(void)wanted;
-	(void)may_wait;
+	uint64_t keys[AGENT_SESSIONS_MAX];
+	uint32_t nr_keys = 0;
+	int saved_errno = errno, ret;
+
 	*grace = 0;
-	return nr ? -ENOSYS : 0;
+	if (!agent.prepared || agent_is_sandboxed())
+		return -EPERM;
+	if (may_wait)
+		side_tracer_lock();
+	else if (!side_tracer_trylock())
+		return -EBUSY;
+	agent_over_free();
+	ret = follow_all(wanted, nr);
+	*grace = agent_over_begin();
+	if (may_wait)
+		nr_keys = take_requests(keys);
+	side_tracer_unlock();
+	/* Not with the lock, which a dump that runs may want. */
+	while (nr_keys)
+		side_tracer_statedump_request(keys[--nr_keys]);
+	if (may_wait && *grace && side_tracer_synchronize() == SIDE_ERROR_OK) {
+		*grace = 0;
+		side_tracer_lock();
+		agent_over_free();
+		side_tracer_unlock();
+	}
+	errno = saved_errno;
+	return ret;
 }

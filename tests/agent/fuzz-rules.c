@@ -31,7 +31,7 @@ static int take_message(struct agent_session *session, const uint8_t *bytes, siz
 		ret = agent_take_channel(session, &channel);
 	if (!ret && !wire_decode_rule(bytes, size, &rule) && rule.channel < CHANNELS &&
 			session->channels[rule.channel].session)
-		ret = agent_take_rule(session, &rule);
+		ret = agent_take_rule(session->generation, &rule);
 	return ret;
 }
 
@@ -64,6 +64,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	unsigned int i;
 	int ret = 0;
 
+	session.generation = agent_generation_begin();
+	if (!session.generation)
+		return 0;
+
 	while (size >= 2 && !ret) {
 		size_t part = (size_t)(data[0] | data[1] << 8);
 		uint8_t *copy;
@@ -80,10 +84,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		data += part;
 		size -= part;
 	}
+	agent_generation_apply(&session, session.generation);
 	for (i = 0; i < CHANNELS && !ret; i++) {
 		select_event(&channels[i], &ev_number);
 		select_event(&channels[i], &ev_text);
 	}
+	agent_generation_free(session.generation);
 	agent_memory_free(&session.memory);
 	return 0;
 }
