@@ -40,8 +40,7 @@ static void begin(struct session *session, int code)
 	pthread_mutex_unlock(&session->lock);
 	if (full->times > 1)
 		return;
-	report_failure(session, code);
-	report(session, true,
+	report(session, false,
 			"the disk of %s is full (%s): records wait in their rings, and are lost "
 			"when "
 			"those are full, too; free some space there",
@@ -112,8 +111,10 @@ void full_report(struct session *session)
 {
 	const struct full *full = &session->full;
 
-	if (full->lost)
-		report(session, false,
+	if (!full->lost)
+		return;
+	report_failure(session, -ENOSPC);
+	report(session, true,
 				"%llu record%s of %u ring%s found no room in the rings while the "
 				"disk was full; they are among those that were lost",
 				(unsigned long long)full->lost, full->lost == 1 ? "" : "s",

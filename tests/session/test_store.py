@@ -1,0 +1,469 @@
+# SPDX-License-Identifier: MIT
+"""What becomes of records on disk: chunks and how many are kept, a full disk, what makes snapshots.
+babeltrace2 reads what was recorded."""
+import ctypes
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+from recording import read
+
+SIDE = os.environ["SIDE"]
+CROWD = os.environ["SESSION_CROWD"]
+CHUNK = re.compile(r"chunk-(\d{4,})-\d{8}-\d{6}")
+PATIENCE = 120       # seconds; nothing here takes them
+KIB = 1024
+BLOCK = ("--mode", "block", "--block-timeout", "60min")
+
+
+def ticks(traces):
+    """Numbers of the ticks, by who said them, in the order of the trace."""
+    found = {}
+    for trace in traces.values():
+        for name, fields, _ in trace.events:
+            if name == "crowd:tick":
+                found.setdefault(fields["who"], []).append(fields["sequence"])
+    return found
+
+
+def size_of(path):
+    return sum(os.path.getsize(os.path.join(d, f)) for d, _, names in os.walk(path) for f in names)
+
+
+class Store(unittest.TestCase):
+    def setUp(self):
+        self.dir = tempfile.mkdtemp(prefix="side-store-")
+        self.addCleanup(shutil.rmtree, self.dir, True)
+        self.output = os.path.join(self.dir, "out")
+        self.errors = os.path.join(self.dir, "errors")
+
+    def start(self, *options, command, **kwargs):
+        """`side record`; what it says goes into a file, so that nobody waits for us."""
+        env = {k: v for k, v in os.environ.items() if k not in ("LD_PRELOAD", "SIDE_AGENT_SOCKET")}
+        env["SIDE_RUNTIME"] = self.dir
+        with open(self.errors, "w") as errors:
+            process = subprocess.Popen(
+                [SIDE, "record", "--json", "-o", self.output, *options, "--", CROWD, *command],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True,
+                env=env, **kwargs)
+        self.addCleanup(self.put_down, process)
+        return process
+
+    @staticmethod
+    def put_down(process):
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+        process.stdin.close()
+        process.stdout.close()
+
+    def obey(self, *options, **kwargs):
+        process = self.start(*options, command=["obey"], **kwargs)
+        self.pid = int(process.stdout.readline())
+        return process
+
+    @staticmethod
+    def say(process, what):
+        process.stdin.write(f"{what}\n")
+        process.stdin.flush()
+        return int(process.stdout.readline())
+
+    def end(self, process, status=0):
+        process.communicate(timeout=PATIENCE)
+        with open(self.errors) as file:
+            text = file.read()
+        objects = [json.loads(line) for line in text.splitlines() if line.startswith('{"schema"')]
+        self.messages = " / ".join(o["message"] for o in objects if "message" in o)
+        self.summary = next((o for o in objects if o["type"] == "summary"), None)
+        self.assertEqual(process.returncode, status, text)
+
+    def wait_for(self, what, condition):
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            found = condition()
+            if found:
+                return found
+            self.assertLess(time.monotonic(), deadline, f"no {what}")
+            time.sleep(0.01)
+
+    def chunks(self):
+        return sorted((n for n in os.listdir(self.output) if CHUNK.fullmatch(n)),
+                      key=lambda n: int(CHUNK.fullmatch(n).group(1)))
+
+    def chunk(self, number):
+        """Wait for it."""
+        name = self.wait_for(f"chunk {number}", lambda: next(
+            (n for n in self.chunks() if int(CHUNK.fullmatch(n).group(1)) == number), None))
+        return os.path.join(self.output, name)
+
+    def read_chunk(self, name):
+        return read(os.path.join(self.output, name))
+
+    def assertTidy(self):
+        """Nothing hidden is left."""
+        self.assertEqual([n for n in os.listdir(self.output) if n.startswith(".")], [])
+
+
+class Rotation(Store):
+    def test_no_record_is_lost_or_doubled(self):
+        """Threads and processes across many chunks, each of which is whole when it appears."""
+        process = self.start(*BLOCK, "--buffer-size", "64K", "--rotate-size", "64K",
+                             command=["fire", "3", "3", "7000"])
+        seen, sizes = {}, {}
+        chance = random.Random(1)
+        self.wait_for("output", lambda: os.path.isdir(self.output))
+        while True:
+            over = process.poll() is not None
+            for name in self.chunks():
+                if name not in seen:
+                    sizes[name] = size_of(os.path.join(self.output, name))
+                    seen[name] = self.read_chunk(name)
+                    if not over and chance.random() < 0.5:
+                        process.send_signal(signal.SIGUSR2)
+            if over:
+                break
+        self.end(process)
+        self.assertTidy()
+        self.assertEqual(sorted(seen), self.chunks())
+        self.assertGreater(len(seen), 10)
+        self.assertEqual(self.summary["chunks"], len(seen))
+        self.assertEqual(self.summary["lost"], 0)
+        together = {}
+        for name in self.chunks():
+            path = os.path.join(self.output, name)
+            self.assertEqual(size_of(path), sizes[name], "a finished chunk has changed")
+            for who, numbers in ticks(seen[name]).items():
+                together.setdefault(who, []).extend(numbers)
+            for trace in seen[name].values():
+                self.assertEqual((trace.discarded, trace.lost), (0, {}))
+                self.assertIn("crowd:tick", trace.names())
+        self.assertEqual(sorted(together), [p * 100 + t for p in range(3) for t in range(3)])
+        for who, numbers in together.items():
+            # A thread may leave a CPU whose ring goes into the next chunk: the order of chunks is
+            # that of each ring.
+            self.assertEqual(sorted(numbers), list(range(7000)), who)
+
+    def test_all_chunks_together(self):
+        process = self.start(*BLOCK, "--rotate-size", "64K", "--buffer-size", "64K",
+                             command=["fire", "2", "2", "3000"])
+        self.end(process)
+        self.assertGreater(len(self.chunks()), 1)
+        done = subprocess.run([SIDE, "view", "--json", "-e", "crowd:tick", self.output],
+                              stdout=subprocess.PIPE, text=True, check=True, timeout=PATIENCE)
+        lines = [json.loads(line) for line in done.stdout.splitlines()]
+        events = [x for x in lines if "crowd:tick" in json.dumps(x)]
+        self.assertEqual(len(events), 12000)
+        # And by the other reader, in CTF 2 and compressed, expanded.
+        traces = [t for name in self.chunks() for t in self.read_chunk(name).values()]
+        self.assertEqual(sum(len(t.events) for t in traces), 12000)
+
+    def test_other_formats(self):
+        process = self.start(*BLOCK, "--rotate-size", "64K", "--buffer-size", "64K", "--format", "ctf2",
+                             "--compress", command=["fire", "2", "2", "20000"])
+        self.end(process)
+        self.assertGreater(len(self.chunks()), 1)
+        total = 0
+        for name in self.chunks():
+            done = subprocess.run([SIDE, "view", "--json", "-e", "crowd:tick",
+                                   os.path.join(self.output, name)],
+                                  stdout=subprocess.PIPE, text=True, check=True, timeout=PATIENCE)
+            total += done.stdout.count('"crowd:tick"')
+        self.assertEqual(total, 80000)
+
+    def test_losses_belong_to_their_chunk(self):
+        recorder = self.obey("--buffer-size", "64K", "--rotate")
+        for number in range(1, 4):
+            # Until something was lost since the last chunk, which it says.
+            self.say(recorder, 40000)
+            recorder.send_signal(signal.SIGUSR2)
+            self.chunk(number)
+        self.end(recorder)
+        recorded = said = discarded = 0
+        for name in self.chunks():
+            for trace in self.read_chunk(name).values():
+                recorded += len(trace.events)
+                said += sum(trace.lost.values())
+                discarded += trace.discarded
+                self.assertLessEqual(sum(trace.lost.values()), 40000)
+        self.assertEqual(recorded + said, 120000)
+        self.assertEqual(discarded, said)
+        self.assertEqual(self.summary["lost"], said)
+
+    def test_on_request(self):
+        recorder = self.obey("--rotate")
+        self.say(recorder, 10)
+        recorder.send_signal(signal.SIGUSR2)
+        self.assertEqual(ticks(read(self.chunk(1))), {0: list(range(10))})
+        self.say(recorder, 5)
+        recorder.send_signal(signal.SIGUSR2)
+        self.assertEqual(ticks(read(self.chunk(2))), {0: list(range(10, 15))})
+        self.say(recorder, 1)
+        self.end(recorder)
+        self.assertEqual(ticks(read(self.chunk(3))), {0: [15]})
+        self.assertEqual(len(self.chunks()), 3)
+        self.assertTidy()
+
+    def test_no_chunk_of_nothing(self):
+        recorder = self.obey("--rotate")
+        self.say(recorder, 10)
+        recorder.send_signal(signal.SIGUSR2)
+        self.chunk(1)
+        for _ in range(5):
+            recorder.send_signal(signal.SIGUSR2)
+            time.sleep(0.02)
+        self.end(recorder)
+        self.assertEqual(len(self.chunks()), 1)
+        self.assertTidy()
+
+    def test_every_second(self):
+        recorder = self.obey("--rotate-every", "1s")
+        for _ in range(3):
+            before = len(self.chunks())
+            self.say(recorder, 10)
+            self.wait_for("chunk", lambda: len(self.chunks()) > before)
+        self.end(recorder)
+        numbers = [n for name in self.chunks() for n in ticks(self.read_chunk(name))[0]]
+        self.assertEqual(numbers, list(range(30)))
+
+    def test_windows_come_at_the_end(self):
+        recorder = self.obey("--rotate", "-e", "crowd:mark", "--channel", "flight", "--mode", "overwrite",
+                             "-e", "crowd:tick")
+        self.say(recorder, 100)
+        self.say(recorder, "mark 1")
+        recorder.send_signal(signal.SIGUSR2)
+        (trace,) = read(self.chunk(1)).values()
+        self.assertEqual(trace.names(), {"crowd:mark"})
+        recorder.send_signal(signal.SIGUSR1)
+        path = os.path.join(self.output, "snapshot-1")
+        self.wait_for("snapshot", lambda: os.path.isdir(path))
+        self.assertEqual(ticks(read(path)), {0: list(range(100))})
+        self.end(recorder)
+        self.assertEqual(ticks(read(self.chunk(2))), {0: list(range(100))})
+
+    def test_into_a_directory_that_has_chunks(self):
+        self.end(self.start("--rotate", command=["fire", "1", "1", "10"]))
+        before = self.chunks()
+        self.end(self.start("--rotate", "--force", "--keep-count", "1",
+                            command=["fire", "1", "1", "20"]))
+        self.assertEqual(self.chunks()[:1], before)
+        self.assertEqual(ticks(read(self.chunk(2))), {0: list(range(20))})
+
+    def test_as_before_without(self):
+        self.end(self.start(command=["fire", "1", "1", "10"]))
+        self.assertEqual(ticks(read(self.output)), {0: list(range(10))})
+        self.assertEqual(self.chunks(), [])
+        self.assertNotIn("chunks", self.summary)
+
+    def test_mistakes(self):
+        for options, sentence in ((("--keep-count", "3"), "they need --rotate"),
+                                  (("--rotate-size", "1K"), "less than 64 KiB"),
+                                  (("--rotate-every", "10ms"), "shorter than a second"),
+                                  (("--rotate-size", "1M", "--keep-size", "100K"), "smaller than one")):
+            self.end(self.start(*options, command=["fire", "1", "1", "1"]), status=2)
+            self.assertIn(sentence, self.messages)
+            self.assertFalse(os.path.exists(self.output))
+
+
+class Retention(Store):
+    def is_in_hand(self):
+        return any(n.startswith(".chunk") for n in os.listdir(self.output))
+
+    def test_count(self):
+        recorder = self.obey("--rotate", "--keep-count", "2")
+        for number in range(1, 6):
+            self.say(recorder, 10)
+            recorder.send_signal(signal.SIGUSR2)
+            self.chunk(number)
+        self.wait_for("two", lambda: len(self.chunks()) == 2)
+        self.assertEqual(ticks(read(self.chunk(4))), {0: list(range(30, 40))})
+        self.end(recorder)
+        self.assertEqual(len(self.chunks()), 2)
+        self.assertEqual((self.summary["chunks"], self.summary["chunks_removed"]), (5, 3))
+        self.assertTidy()
+
+    def test_age(self):
+        recorder = self.obey("--rotate", "--keep-age", "1s")
+        self.say(recorder, 10)
+        self.wait_for("records", self.is_in_hand)
+        recorder.send_signal(signal.SIGUSR2)
+        self.wait_for("the end of a chunk", lambda: not self.is_in_hand())
+        self.say(recorder, 10)
+        self.wait_for("end of it", lambda: not self.chunks())
+        # What is being written has no age.
+        self.end(recorder)
+        self.assertEqual([ticks(self.read_chunk(n)) for n in self.chunks()], [{0: list(range(10, 20))}])
+        self.assertEqual((self.summary["chunks"], self.summary["chunks_removed"]), (2, 1))
+
+    def test_size(self):
+        process = self.start(*BLOCK, "--buffer-size", "64K", "--rotate-size", "64K", "--keep-size", "256K",
+                             command=["fire", "1", "1", "60000"])
+        self.end(process)
+        # The names of libraries (.maps) are not counted.
+        self.assertLessEqual(size_of(self.output), 256 * KIB + 64 * KIB)
+        self.assertGreater(self.summary["chunks_removed"], 2)
+        self.assertGreater(self.summary["chunks_removed_bytes"], 256 * KIB)
+        self.assertEqual(len(self.chunks()),
+                         self.summary["chunks"] - self.summary["chunks_removed"])
+        numbers = sorted(n for name in self.chunks()
+                         for n in ticks(self.read_chunk(name)).get(0, ()))
+        self.assertEqual(len(set(numbers)), len(numbers))
+        self.assertGreater(numbers[0], 0)
+        self.assertEqual(numbers[-1], 59999)
+        self.assertTidy()
+
+    def test_somebody_else_takes_chunks(self):
+        recorder = self.obey("--rotate", "--keep-count", "1")
+        for number in range(1, 4):
+            self.say(recorder, 10)
+            recorder.send_signal(signal.SIGUSR2)
+            path = self.chunk(number)
+            if number == 1:
+                os.rename(path, os.path.join(self.dir, "taken"))
+        self.end(recorder)
+        self.assertEqual(self.messages, "")
+        self.assertEqual(ticks(read(os.path.join(self.dir, "taken"))), {0: list(range(10))})
+
+
+def private_mounts():
+    """A mount namespace of our own, so that nothing is left of what is mounted here. None, or why not."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    user, mount = 0x10000000, 0x20000
+    uid, gid = os.getuid(), os.getgid()
+    if libc.unshare(mount):
+        if libc.unshare(user | mount):
+            return f"no mount namespace can be made: {os.strerror(ctypes.get_errno())}"
+        try:
+            for name, text in ("setgroups", "deny"), ("uid_map", f"0 {uid} 1"), ("gid_map", f"0 {gid} 1"):
+                with open(f"/proc/self/{name}", "w") as file:
+                    file.write(text)
+        except OSError as error:
+            return f"no user namespace can be made: {error}"
+    done = subprocess.run(["mount", "--make-rprivate", "/"], stderr=subprocess.PIPE, text=True)
+    return done.stderr.strip() if done.returncode else None
+
+
+class Full(Store):
+    @classmethod
+    def setUpClass(cls):
+        why = private_mounts()
+        if why:
+            raise unittest.SkipTest(why)
+
+    def setUp(self):
+        super().setUp()
+        self.mount = os.path.join(self.dir, "small")
+        os.mkdir(self.mount)
+        done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2M", "none", self.mount],
+                              stderr=subprocess.PIPE, text=True)
+        if done.returncode:
+            self.skipTest(f"no tmpfs can be mounted: {done.stderr}")
+        self.addCleanup(subprocess.run, ["umount", "-l", self.mount])
+        self.output = os.path.join(self.mount, "out")
+        self.filler = os.path.join(self.mount, "filler")
+
+    def fill(self, left=0):
+        """Leave so many bytes, or none."""
+        with open(self.filler, "wb") as file:
+            status = os.statvfs(self.mount)
+            file.write(bytes(status.f_bavail * status.f_frsize - left))
+
+    def is_full(self):
+        status = os.statvfs(self.mount)
+        return status.f_bavail == 0
+
+    def written(self):
+        return sum(size_of(os.path.join(self.output, n)) for n in os.listdir(self.output))
+
+    def assertExact(self, fired, traces):
+        recorded = sum(len(numbers) for t in traces for numbers in ticks({0: t}).values())
+        told = sum(sum(t.lost.values()) for t in traces)
+        self.assertEqual(recorded + told, fired)
+        self.assertEqual(sum(t.discarded for t in traces), told)
+        self.assertEqual(self.summary["lost"], told)
+        self.assertEqual(self.summary["unwritten"], 0)
+        for trace in traces:
+            numbers = [f["sequence"] for n, f, _ in trace.events if n == "crowd:tick"]
+            self.assertEqual(len(set(numbers)), len(numbers))
+        return told
+
+    def test_nothing_is_lost_while_rings_have_room(self):
+        recorder = self.obey("--buffer-size", "1M")
+        self.say(recorder, 100)
+        self.wait_for("records", lambda: os.listdir(self.output) and self.written() > 1600)
+        self.fill()
+        fired = self.say(recorder, 20000)
+        before = self.written()
+        # The recorder tries once a second.
+        time.sleep(1.5)
+        self.assertLess(self.written() - before, 100 * KIB)
+        os.unlink(self.filler)
+        self.wait_for("the rest", lambda: self.written() > fired * 16)
+        fired = self.say(recorder, 100)
+        self.end(recorder)
+        traces = list(read(self.output).values())
+        self.assertEqual(self.assertExact(fired, traces), 0)
+        self.assertIn("is full (No space left on device)", self.messages)
+        self.assertEqual(self.messages.count("No space left"), 1)
+        self.assertGreaterEqual(self.summary["disk_full"], 1)
+
+    def test_lost_and_told(self):
+        recorder = self.obey("--buffer-size", "64K")
+        self.say(recorder, 100)
+        self.wait_for("records", lambda: os.listdir(self.output) and self.written() > 1600)
+        self.fill(left=8 * KIB)
+        fired = self.say(recorder, 100000)
+        before = self.wait_for("a full disk", lambda: self.written())
+        os.unlink(self.filler)
+        self.wait_for("more", lambda: self.written() > before + 32 * KIB)
+        fired = self.say(recorder, 100)
+        self.end(recorder, status=1)
+        traces = list(read(self.output).values())
+        self.assertGreater(self.assertExact(fired, traces), 0)
+        self.assertIn("found no room in the rings while the disk was full", self.messages)
+
+    def test_processes_that_end_meanwhile(self):
+        """Their rings wait, too, and nothing holds them up."""
+        self.fill_at = os.path.join(self.mount, "out")
+        process = self.start("--buffer-size", "1M", "--rotate", command=["obey"])
+        self.pid = int(process.stdout.readline())
+        self.say(process, 100)
+        self.wait_for("records", lambda: self.written() > 1600)
+        self.fill()
+        self.say(process, 1000)
+        # A chunk cannot be finished now; it comes later.
+        process.send_signal(signal.SIGUSR2)
+        self.say(process, 1000)
+        time.sleep(1.5)
+        self.assertEqual(self.chunks(), [])
+        os.unlink(self.filler)
+        self.chunk(1)
+        self.say(process, 10)
+        self.end(process)
+        self.assertTidy()
+        traces = [t for name in self.chunks() for t in self.read_chunk(name).values()]
+        self.assertEqual(self.assertExact(2110, traces), 0)
+
+    def test_full_to_the_end(self):
+        """What finds no room at the end is told, and what did is readable."""
+        recorder = self.obey("--buffer-size", "1M")
+        self.say(recorder, 100)
+        self.wait_for("records", lambda: os.listdir(self.output) and self.written() > 1600)
+        self.fill()
+        self.say(recorder, 50000)
+        self.end(recorder, status=1)
+        self.assertGreater(self.summary["unwritten"], 40000 * 16)
+        (trace,) = read(self.output).values()
+        numbers = ticks({0: trace})[0]
+        self.assertEqual(numbers, sorted(set(numbers)))
+        self.assertIn("still full", self.messages)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
