@@ -5,7 +5,10 @@ import signal
 
 from harness import *
 
-VERBS = ["record", "recover", "list", "view", "expand", "report", "export", "help"]
+VERBS = ["record", "recover", "list", "view", "expand", "report", "export", "create", "set-session", "start", "stop",
+         "destroy", "status", "enable-event", "disable-event", "enable-channel", "disable-channel", "add-context",
+         "track", "untrack", "snapshot", "rotate", "statedump", "save", "load", "top", "daemon", "doctor", "complete",
+         "help"]
 ESCAPE = "\033["
 
 
@@ -87,7 +90,7 @@ def test_arguments_of_options():
 def test_operands():
     refused("record", says=["no command", "side record"])
     refused("record", "--", says=["no command"])
-    refused("list", says=["nothing to list"])
+    refused("list", "--", says=["nothing to list"])
     refused("view", says=["no trace"])
     refused("view", "a", "b", says=["does not understand `b`"])
     refused("help", "record", "x", says=["does not understand `x`"])
@@ -175,12 +178,15 @@ def test_examples_are_command_lines():
     import shlex
     for verb in described().values():
         for example in verb["examples"]:
-            words = shlex.split(example["command"].split("|")[0])
-            equal(words[0], "side", example["command"])
-            if words[1] == "help":
-                continue
-            result = side("--help", *words[1:])
-            equal(result.status, 0, f"{example['command']}: {result.err}")
+            first = True
+            for part in re.split(r"\|(?!\|)|&&", re.sub(r"\| .*", "", example["command"])):
+                words = shlex.split(part)
+                true(words[0] == "side" or not first, example["command"])
+                first = False
+                if words[0] != "side" or words[1] == "help":
+                    continue
+                result = side("--help", *words[1:])
+                equal(result.status, 0, f"{part}: {result.err}")
 
 
 def test_options_and_their_forms():

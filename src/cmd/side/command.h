@@ -22,6 +22,7 @@ enum command_status {
 	COMMAND_USAGE = 2,
 	COMMAND_NOT_PERMITTED = 3,
 	COMMAND_LOST = 4,
+	COMMAND_PENDING = 5,
 	/* Of `record` and `list -- COMMAND`, as shells and env(1) have them. */
 	COMMAND_NOT_EXECUTABLE = 126,
 	COMMAND_NOT_FOUND = 127,
@@ -36,6 +37,28 @@ enum verb_id {
 	VERB_EXPAND,
 	VERB_REPORT,
 	VERB_EXPORT,
+	VERB_CREATE,
+	VERB_SET_SESSION,
+	VERB_START,
+	VERB_STOP,
+	VERB_DESTROY,
+	VERB_STATUS,
+	VERB_ENABLE_EVENT,
+	VERB_DISABLE_EVENT,
+	VERB_ENABLE_CHANNEL,
+	VERB_DISABLE_CHANNEL,
+	VERB_ADD_CONTEXT,
+	VERB_TRACK,
+	VERB_UNTRACK,
+	VERB_SNAPSHOT,
+	VERB_ROTATE,
+	VERB_STATEDUMP,
+	VERB_SAVE,
+	VERB_LOAD,
+	VERB_TOP,
+	VERB_DAEMON,
+	VERB_DOCTOR,
+	VERB_COMPLETE,
 	VERB_HELP
 };
 
@@ -64,6 +87,11 @@ enum completion {
 	COMPLETE_CHOICE,
 	COMPLETE_CONTEXT, /* names with commas between them */
 	COMPLETE_VERB,
+	/* Of what runs: asked of the daemon. */
+	COMPLETE_SESSION,
+	COMPLETE_CHANNEL,
+	COMPLETE_PROCESS,
+	COMPLETE_PROCESS_ID,
 };
 
 struct option {
@@ -175,6 +203,38 @@ struct list_options {
 	struct text_list wrappers;
 	bool libraries;
 	bool names;
+	bool userspace;
+	bool system;
+};
+
+/* Of all verbs that ask the daemon (table-session.c); each has a part of them. */
+struct control_options {
+	struct option_uses asked; /* what goes into the request as it is */
+	const char *session;
+	struct text_list exclude;
+	struct text_list contexts;
+	const char *loglevel;
+	const char *loglevel_only;
+	const char *file;
+	bool all;
+	bool userspace;
+	bool no_daemon;
+	bool system;
+};
+
+struct top_options {
+	const char *session;
+	struct text_list patterns;
+	struct text_list pairs; /* begin, end, begin, end, … */
+	const char *key;
+	uint64_t interval;
+	uint64_t count;
+	bool no_daemon;
+	bool system;
+};
+
+struct doctor_options {
+	const char *root;
 };
 
 struct expand_options {
@@ -236,6 +296,9 @@ union verb_options {
 	struct expand_options expand;
 	struct report_options report;
 	struct export_options export;
+	struct control_options control;
+	struct top_options top;
+	struct doctor_options doctor;
 };
 
 /* table-analysis.c: the verbs that make something else of a trace. */
@@ -331,6 +394,14 @@ int cmd_view(const struct parsed *parsed);
 int cmd_expand(const struct parsed *parsed);
 int cmd_report(const struct parsed *parsed);
 int cmd_export(const struct parsed *parsed);
+int cmd_session(const struct parsed *parsed);
+int cmd_status(const struct parsed *parsed);
+int cmd_save(const struct parsed *parsed);
+int cmd_load(const struct parsed *parsed);
+int cmd_top(const struct parsed *parsed);
+int cmd_daemon(const struct parsed *parsed);
+int cmd_doctor(const struct parsed *parsed);
+int cmd_complete(const struct parsed *parsed);
 int cmd_help(const struct parsed *parsed);
 
 #endif /* SIDE_CMD_COMMAND_H */

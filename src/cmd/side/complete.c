@@ -34,6 +34,23 @@ static const char bash_head[] =
 		"\t\t[[ $path == */* ]] || path=./$path\n"
 		"\t\tside list --names --libraries -q \"$path\" 2>/dev/null\n"
 		"\tdone\n"
+		"\t[[ $1 == *-event || $1 == add-context || $1 == top ]] && _side_names events\n"
+		"}\n"
+		"\n"
+		"# What is there now: sessions, channels of the session, events, processes, pids.\n"
+		"_side_names()\n"
+		"{\n"
+		"\tlocal i session=\n"
+		"\tlocal -a more=()\n"
+		"\tfor ((i = 2; i < ${#words[@]} - 1; i++)); do\n"
+		"\t\tcase ${words[i]} in\n"
+		"\t\t-s | --session) session=${words[i + 1]} ;;\n"
+		"\t\t--session=*) session=${words[i]#*=} ;;\n"
+		"\t\t--system) more+=(--system) ;;\n"
+		"\t\tesac\n"
+		"\tdone\n"
+		"\t[[ $session ]] && more+=(\"--session=$session\")\n"
+		"\tside complete \"$1\" ${more[@]+\"${more[@]}\"} 2>/dev/null\n"
 		"}\n";
 
 static const char bash_words[] = "\n"
@@ -103,6 +120,10 @@ static const char *bash_want(enum completion completion)
 	case COMPLETE_CHOICE: return "choice";
 	case COMPLETE_CONTEXT: return "context";
 	case COMPLETE_VERB: return "verb";
+	case COMPLETE_SESSION: return "sessions";
+	case COMPLETE_CHANNEL: return "channels";
+	case COMPLETE_PROCESS: return "processes";
+	case COMPLETE_PROCESS_ID: return "pids";
 	}
 	return "none";
 }
@@ -174,8 +195,13 @@ static const char bash_tail[] =
 		"\tdirectory) COMPREPLY=($(compgen -d -- \"$cur\")) ;;\n"
 		"\tcommand) COMPREPLY=($(compgen -c -- \"$cur\") $(compgen -d -- \"$cur\")) ;;\n"
 		"\tcommand_or_file) COMPREPLY=($(compgen -f -- \"$cur\") $(compgen -c -- "
+		"\"$cur\") "
+		"$(compgen -W \"$(_side_names sessions)\" -- \"$cur\")) ;;\n"
+		"\tevent) COMPREPLY=($(compgen -W \"$(_side_events \"$verb\" | sort -u)\" -- "
 		"\"$cur\")) ;;\n"
-		"\tevent) COMPREPLY=($(compgen -W \"$(_side_events | sort -u)\" -- \"$cur\")) ;;\n"
+		"\tsessions | channels | processes | pids)\n"
+		"\t\tCOMPREPLY=($(compgen -W \"$(_side_names \"$want\" | sort -u)\" -- "
+		"\"$cur\")) ;;\n"
 		"\tverb) COMPREPLY=($(compgen -W \"$verbs $topics\" -- \"$cur\")) ;;\n"
 		"\tcontext)\n"
 		"\t\tCOMPREPLY=($(compgen -W \"$contexts\" -- \"${cur##*,}\"))\n"
@@ -278,6 +304,10 @@ static const char *zsh_action(const struct option *option)
 	case COMPLETE_EVENT: return "_side_events";
 	case COMPLETE_COMMAND: return "_command_names -e";
 	case COMPLETE_CONTEXT: return "_side_contexts";
+	case COMPLETE_SESSION: return "_side_names sessions";
+	case COMPLETE_CHANNEL: return "_side_names channels";
+	case COMPLETE_PROCESS: return "_side_names processes";
+	case COMPLETE_PROCESS_ID: return "_side_names pids";
 	case COMPLETE_NONE:
 	case COMPLETE_COMMAND_OR_FILE:
 	case COMPLETE_CHOICE:
@@ -331,7 +361,23 @@ static const char zsh_head[] =
 		"\t\t[[ -f $word ]] || continue\n"
 		"\t\tevents+=(${(f)\"$(side list --names --libraries -q $word 2>/dev/null)\"})\n"
 		"\tdone\n"
+		"\t[[ $words[1] == (*-event|add-context|top) ]] &&\n"
+		"\t\tevents+=(${(f)\"$(side complete events 2>/dev/null)\"})\n"
 		"\t(( $#events )) && compadd -a events\n"
+		"}\n"
+		"\n"
+		"# What is there now: sessions, channels of the session, processes, pids.\n"
+		"_side_names() {\n"
+		"\tlocal -a names more\n"
+		"\tlocal i\n"
+		"\tfor (( i = 2; i < CURRENT; i++ )); do\n"
+		"\t\tcase $words[i] in\n"
+		"\t\t-s|--session) more=(--session=$words[i+1]) ;;\n"
+		"\t\t--session=*) more=($words[i]) ;;\n"
+		"\t\tesac\n"
+		"\tdone\n"
+		"\tnames=(${(f)\"$(side complete $1 $more 2>/dev/null)\"})\n"
+		"\t(( $#names )) && compadd -a names\n"
 		"}\n"
 		"\n"
 		"_side_contexts() {\n"
@@ -348,14 +394,20 @@ static void zsh_operands(FILE *out, const struct verb *verb)
 	switch (verb->operand_completion) {
 	case COMPLETE_COMMAND: fputs("\t\t'*::command:_normal'\n", out); break;
 	case COMPLETE_COMMAND_OR_FILE:
-		fputs("\t\t'*:program:{ _files; _command_names -e; _pids }'\n", out);
+		fputs("\t\t'*:program:{ _side_names sessions; _files; _command_names -e; _pids "
+		      "}'\n",
+				out);
 		break;
 	case COMPLETE_DIRECTORY: fputs("\t\t'1:trace:_files -/'\n", out); break;
 	case COMPLETE_VERB: fputs("\t\t'1:verb or topic:(($verbs $topics))'\n", out); break;
-	case COMPLETE_NONE:
+	case COMPLETE_SESSION: fputs("\t\t'*:session:_side_names sessions'\n", out); break;
+	case COMPLETE_CHANNEL: fputs("\t\t'*:channel:_side_names channels'\n", out); break;
+	case COMPLETE_EVENT: fputs("\t\t'*:event:_side_events'\n", out); break;
+	case COMPLETE_CONTEXT: fputs("\t\t'*:context:_side_contexts'\n", out); break;
+	case COMPLETE_NONE: fputs("\t\t'*:argument: '\n", out); break;
+	case COMPLETE_PROCESS:
+	case COMPLETE_PROCESS_ID:
 	case COMPLETE_FILE:
-	case COMPLETE_EVENT:
-	case COMPLETE_CONTEXT:
 	case COMPLETE_CHOICE: fputs("\t\t'*:file:_files'\n", out); break;
 	}
 }

@@ -112,7 +112,7 @@ void help_print_overview(FILE *out, bool color)
 	paragraphs(out, command_introduction, 0);
 	heading(out, "Verbs", color);
 	for (const struct verb *verb = command_verbs; verb->name; verb++)
-		fprintf(out, "  %s%-8s%s  %s\n", bold[color], verb->name, plain[color],
+		fprintf(out, "  %s%-15s%s  %s\n", bold[color], verb->name, plain[color],
 				verb->summary);
 	fputs("\n", out);
 	heading(out, "Options of every verb", color);

@@ -2,20 +2,26 @@
 /*
  * The verb `list`: what is to be listed (a file, a process, a command), and who reads it.
  */
+#include "ask.h"
 #include "command.h"
 #include "image.h"
 #include "libraries.h"
 #include "listing.h"
 #include "process.h"
+#include "running.h"
 #include "say.h"
+#include "status.h"
 
 #include "session/session.h"
 #include "visit/visit.h"
+#include "wire/runtime.h"
 
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <json-c/json.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -277,6 +283,53 @@ static int list_process(struct list *list, const char *text)
 	return process_list(&list->listing, (pid_t)pid);
 }
 
+/* All programs that have libside in them; one that ends meanwhile is no failure. */
+static int list_running(struct list *list)
+{
+	size_t count = 0;
+	pid_t *pids;
+	int worst = COMMAND_DONE;
+
+	if (running_find(&pids, &count))
+		worst = say_error(COMMAND_FAILED, NULL, "there is no memory");
+	if (!worst && !count)
+		say_note("no program that runs, and may be looked at, has libside in it");
+	for (size_t i = 0; i < count && !worst; i++) {
+		int status = process_list(&list->listing, pids[i]);
+
+		if (status && !kill(pids[i], 0))
+			worst = status;
+	}
+	free(pids);
+	return worst;
+}
+
+/* What the daemon, if it runs, knows by that name, or all of its sessions. *known: there is something. */
+static int list_sessions(const struct parsed *parsed, const char *name, bool *known)
+{
+	bool color = !parsed->common.json && say_color(stdout, parsed->common.color);
+	struct json_object *request, *answer = NULL;
+	struct control_error error = {.kind = CONTROL_DONE};
+	struct ask ask;
+	int status = COMMAND_DONE;
+
+	*known = !name;
+	if (ask_connect_silently(&ask, parsed->options.list.system)) {
+		if (!name)
+			say_note("there are no sessions: no daemon runs; `side create` starts one");
+		return COMMAND_DONE;
+	}
+	request = name ? control_request("status", name) : NULL;
+	if (request)
+		*known = !control_call(ask.client, request, ASK_PATIENCE_MS, &answer, &error);
+	json_object_put(request);
+	json_object_put(answer);
+	if (*known)
+		status = status_show(&ask, name, parsed->common.json, color);
+	ask_close(&ask);
+	return status;
+}
+
 static bool is_file(const char *word)
 {
 	struct stat status;
@@ -288,8 +341,13 @@ static int list_operands(struct list *list, const struct parsed *parsed, struct 
 {
 	int worst = COMMAND_DONE;
 
+	if (parsed->dashes && !parsed->operand_count)
+		return say_error(COMMAND_USAGE, "write `side list -- COMMAND`",
+				"there is nothing to list");
 	if (parsed->dashes)
 		return list_command(list, parsed->operands, session);
+	if (list->options->userspace)
+		worst = list_running(list);
 	for (int i = 0; i < parsed->operand_count; i++) {
 		const char *word = parsed->operands[i];
 		int status;
@@ -322,18 +380,36 @@ static void say_nothing(const struct list *list)
 		say_note("there are no events");
 }
 
+/* Sessions: nothing was named, or one of them was. *known: it is done. */
+static int list_known(const struct parsed *parsed, bool *known)
+{
+	const char *word = parsed->operands[0];
+	int status;
+
+	*known = false;
+	if (parsed->dashes || parsed->options.list.userspace || parsed->operand_count > 1)
+		return COMMAND_DONE;
+	if (word && (is_number(word) || is_file(word) || !wire_session_name_valid(word)))
+		return COMMAND_DONE;
+	status = list_sessions(parsed, word, known);
+	return status || !*known ? status : say_flush(stdout);
+}
+
 int cmd_list(const struct parsed *parsed)
 {
 	const struct list_options *options = &parsed->options.list;
 	struct list list = {.options = options};
 	struct session *session = NULL;
 	struct pattern *patterns;
+	bool known;
 	enum listing_form form = parsed->common.json ? LISTING_JSON
 			: options->names             ? LISTING_NAMES
 						     : LISTING_TEXT;
-	int status = command_select(&options->patterns, &patterns), error;
+	int status = list_known(parsed, &known), error;
 
-	if (status)
+	if (!known)
+		status = command_select(&options->patterns, &patterns);
+	if (known || status)
 		return status;
 	list.listing.patterns = patterns;
 	list.listing.nr_patterns = options->patterns.count;

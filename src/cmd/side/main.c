@@ -34,7 +34,7 @@ static int print_help(const struct verb *verb, const struct common_options *comm
 	return say_flush(stdout);
 }
 
-#define HELP_CANDIDATES_MAX 32
+#define HELP_CANDIDATES_MAX 96
 
 int cmd_help(const struct parsed *parsed)
 {
@@ -82,6 +82,28 @@ static int run(const struct parsed *parsed)
 	case VERB_EXPAND: return cmd_expand(parsed);
 	case VERB_REPORT: return cmd_report(parsed);
 	case VERB_EXPORT: return cmd_export(parsed);
+	case VERB_CREATE:
+	case VERB_SET_SESSION:
+	case VERB_START:
+	case VERB_STOP:
+	case VERB_DESTROY:
+	case VERB_ENABLE_EVENT:
+	case VERB_DISABLE_EVENT:
+	case VERB_ENABLE_CHANNEL:
+	case VERB_DISABLE_CHANNEL:
+	case VERB_ADD_CONTEXT:
+	case VERB_TRACK:
+	case VERB_UNTRACK:
+	case VERB_SNAPSHOT:
+	case VERB_ROTATE:
+	case VERB_STATEDUMP: return cmd_session(parsed);
+	case VERB_STATUS: return cmd_status(parsed);
+	case VERB_SAVE: return cmd_save(parsed);
+	case VERB_LOAD: return cmd_load(parsed);
+	case VERB_TOP: return cmd_top(parsed);
+	case VERB_DAEMON: return cmd_daemon(parsed);
+	case VERB_DOCTOR: return cmd_doctor(parsed);
+	case VERB_COMPLETE: return cmd_complete(parsed);
 	case VERB_HELP: return cmd_help(parsed);
 	}
 	return COMMAND_USAGE;

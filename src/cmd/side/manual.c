@@ -67,7 +67,6 @@ static void text(struct page *page, const char *words)
 	while (*words) {
 		size_t length = strcspn(words, " "), size;
 		char word[WORD_MAX];
-		bool quoted = code;
 
 		if (length > sizeof(word) / 6)
 			length = sizeof(word) / 6;
@@ -82,7 +81,7 @@ static void text(struct page *page, const char *words)
 		}
 		fputs(word, page->out);
 		page->column += (unsigned int)size;
-		if (!quoted && ends_sentence(words, length))
+		if (!code && ends_sentence(words, length))
 			end_line(page);
 		words += length;
 		words += *words == ' ';
@@ -275,15 +274,25 @@ static void print_side(struct page *page)
 /* "[--] COMMAND" with what the user replaces in italics. */
 static void operands(struct page *page, const char *words)
 {
+	unsigned int column = 0;
+
+	if (!*words)
+		return;
 	while (*words) {
 		size_t upper = 0;
 
 		while (isupper((unsigned char)words[upper]) || (upper && words[upper] == '.'))
 			upper++;
 		if (upper) {
+			column += (unsigned int)upper + 6;
 			fprintf(page->out, "\\fI%.*s\\fR", (int)upper, words);
 			words += upper;
+		} else if (*words == ' ' && column > MANUAL_WIDTH - 24) {
+			putc('\n', page->out);
+			column = 0;
+			words++;
 		} else {
+			column += 2;
 			fprintf(page->out, "%s%c", *words == '-' ? "\\" : "", *words);
 			words++;
 		}

@@ -328,13 +328,16 @@ static int store_use(struct parser *parser, const struct option *option, struct 
 	} value = {.number = 0};
 	int error = 0;
 
-	if (text || !option->optional)
+	/* The uses are the list. */
+	if (option->kind == OPTION_LIST)
+		error = text && *text ? 0 : store_value(parser, option, NULL, text);
+	else if (text || !option->optional)
 		error = store_value(parser, option, &value, text);
 	if (error)
 		return error;
 	if (option->kind == OPTION_CHOICE)
 		use.choice = value.choice;
-	else if (option->kind != OPTION_TEXT)
+	else if (option->kind != OPTION_TEXT && option->kind != OPTION_LIST)
 		use.number = value.number;
 	items = realloc(uses->items, (uses->count + 1) * sizeof(*items));
 	if (!items)

@@ -103,19 +103,33 @@ static const struct option list_table[] = {
 		.offset = offsetof(struct list_options, names),
 		.sentence = "Print only provider:event, one a line.",
 	},
+	{
+		.letter = 'u',
+		.name = "userspace",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct list_options, userspace),
+		.sentence = "List the events of all programs that run and may be looked at.",
+	},
+	{
+		.name = "system",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct list_options, system),
+		.sentence = "For sessions: ask the daemon of the system.",
+	},
 	{ .name = NULL },
 };
 
 static const char *const list_paragraphs[] = {
 	"Prints the events that a program or library has: names, log levels, fields with their "
-	"types, and attributes.",
+	"types, and attributes. Without a word it lists the sessions of the daemon, if one runs; with the name of "
+	"a session it shows what `side status` does.",
 	"FILE is an executable, shared library or object file; it is read and not run. PID is the "
 	"number of a running process; its memory is read, the process goes on undisturbed, and "
 	"each event is shown with whether somebody listens to it. COMMAND is started and stopped "
 	"before its main function: then the events of all libraries that it loads, and those that "
 	"its constructors register at run time, are there.",
 	"A word that is all digits is a PID; a word that has a slash, or names a file here, is a "
-	"FILE; any other word is a COMMAND found in PATH. After `--` everything is a COMMAND with "
+	"FILE; the name of a session is a SESSION; any other word is a COMMAND found in PATH. After `--` everything is a COMMAND with "
 	"its arguments.",
 	"In a running process the events are those that stand in the files that it has mapped, and "
 	"those that it has registered at run time, which come last; what it registers or "
@@ -128,6 +142,8 @@ static const char *const list_paragraphs[] = {
 static const struct example list_examples[] = {
 	{ "side list ./server", "List what an executable could say, without running it." },
 	{ "side list --libraries /usr/bin/sqlite3", "Look into the libraries that it needs, too." },
+	{ "side list", "List the sessions of the daemon." },
+	{ "side list -u", "List the events of all programs that run." },
 	{ "side list 4711 -e 'db:*'", "List the events of a running process, and which are enabled." },
 	{ "side list -- ./server --check", "Start a command up to main and list all that it registered." },
 	{ "side list --json ./server | jq -r .event", "Let another program read the list." },
@@ -248,6 +264,31 @@ static const char *const view_see_also[] = { "export", "record", "report", NULL 
 static const char *const report_see_also[] = { "export", "record", "view", NULL };
 static const char *const export_see_also[] = { "record", "report", "view", NULL };
 
+/* Those of table-session.c and table-watch.c. */
+
+static const char *const create_see_also[] = { "enable-event", "start", NULL };
+static const char *const set_session_see_also[] = { "create", NULL };
+static const char *const start_see_also[] = { "create", "stop", NULL };
+static const char *const stop_see_also[] = { "destroy", "start", NULL };
+static const char *const destroy_see_also[] = { "create", "stop", NULL };
+static const char *const status_see_also[] = { "list", "top", NULL };
+static const char *const enable_event_see_also[] = { "disable-event", "enable-channel", "list", NULL };
+static const char *const disable_event_see_also[] = { "enable-event", NULL };
+static const char *const enable_channel_see_also[] = { "enable-event", NULL };
+static const char *const disable_channel_see_also[] = { "disable-event", "enable-channel", NULL };
+static const char *const add_context_see_also[] = { "enable-event", NULL };
+static const char *const track_see_also[] = { "untrack", NULL };
+static const char *const untrack_see_also[] = { "track", NULL };
+static const char *const snapshot_see_also[] = { "enable-channel", "rotate", NULL };
+static const char *const rotate_see_also[] = { "create", "snapshot", NULL };
+static const char *const statedump_see_also[] = { "start", NULL };
+static const char *const save_see_also[] = { "load", NULL };
+static const char *const load_see_also[] = { "save", NULL };
+static const char *const top_see_also[] = { "report", "status", NULL };
+static const char *const daemon_see_also[] = { "create", "doctor", NULL };
+static const char *const doctor_see_also[] = { "daemon", "list", NULL };
+static const char *const complete_see_also[] = { "list", NULL };
+
 /* expand */
 
 static const struct option expand_table[] = {
@@ -305,9 +346,9 @@ const struct verb command_verbs[] = {
 	{ VERB_RECOVER, "recover", "DIR|CORE...", COMPLETE_FILE, false, 1, 0, "there is nothing to recover from",
 		"Make traces of what a killed recorder or program left.", table_recover_paragraphs,
 		table_recover_options, table_recover_examples, recover_see_also },
-	{ VERB_LIST, "list", "FILE... | PID... | COMMAND | -- COMMAND [ARGUMENT...]",
-		COMPLETE_COMMAND_OR_FILE, false, 1, 0, "there is nothing to list",
-		"List the events that a program, library or process has.", list_paragraphs, list_table,
+	{ VERB_LIST, "list", "[SESSION | FILE... | PID... | COMMAND | -- COMMAND [ARGUMENT...]]",
+		COMPLETE_COMMAND_OR_FILE, false, 0, 0, NULL,
+		"List the events that a program, library or process has, or sessions.", list_paragraphs, list_table,
 		list_examples, list_see_also },
 	{ VERB_VIEW, "view", "DIR", COMPLETE_DIRECTORY, false, 1, 1, "there is no trace to show",
 		"Print the events of a trace.", view_paragraphs, view_table, view_examples, view_see_also },
@@ -320,6 +361,72 @@ const struct verb command_verbs[] = {
 	{ VERB_EXPORT, "export", "DIR", COMPLETE_DIRECTORY, false, 1, 1, "there is no trace to export",
 		"Turn a trace into what other programs read.", command_export_paragraphs,
 		command_export_options, command_export_examples, export_see_also },
+	{ VERB_CREATE, "create", "[NAME]", COMPLETE_NONE, false, 0, 1, NULL,
+		"Make a session.", table_create_paragraphs, table_create_options,
+		table_create_examples, create_see_also },
+	{ VERB_SET_SESSION, "set-session", "NAME", COMPLETE_SESSION, false, 1, 1, "there is no name of a session",
+		"Choose the current session.", table_set_session_paragraphs, table_set_session_options,
+		table_set_session_examples, set_session_see_also },
+	{ VERB_START, "start", "[SESSION]", COMPLETE_SESSION, false, 0, 1, NULL,
+		"Start a session: record from now on.", table_start_paragraphs, table_start_options,
+		table_start_examples, start_see_also },
+	{ VERB_STOP, "stop", "[SESSION]", COMPLETE_SESSION, false, 0, 1, NULL,
+		"Stop a session.", table_stop_paragraphs, table_start_options,
+		table_stop_examples, stop_see_also },
+	{ VERB_DESTROY, "destroy", "[SESSION... | -a]", COMPLETE_SESSION, false, 0, 0, NULL,
+		"End sessions; their traces stay.", table_destroy_paragraphs, table_destroy_options,
+		table_destroy_examples, destroy_see_also },
+	{ VERB_STATUS, "status", "[SESSION]", COMPLETE_SESSION, false, 0, 1, NULL,
+		"Show what a session is, and how it does.", table_status_paragraphs, table_status_options,
+		table_status_examples, status_see_also },
+	{ VERB_ENABLE_EVENT, "enable-event", "[PATTERN...]", COMPLETE_EVENT, false, 0, 0, NULL,
+		"Record events from now on.", table_enable_event_paragraphs, table_enable_event_options,
+		table_enable_event_examples, enable_event_see_also },
+	{ VERB_DISABLE_EVENT, "disable-event", "PATTERN... | -a", COMPLETE_EVENT, false, 0, 0, NULL,
+		"Record events no more.", table_disable_event_paragraphs, table_disable_event_options,
+		table_disable_event_examples, disable_event_see_also },
+	{ VERB_ENABLE_CHANNEL, "enable-channel", "NAME", COMPLETE_CHANNEL, false, 1, 1, "there is no name of a channel",
+		"Make a channel.", table_enable_channel_paragraphs, table_enable_channel_options,
+		table_enable_channel_examples, enable_channel_see_also },
+	{ VERB_DISABLE_CHANNEL, "disable-channel", "NAME", COMPLETE_CHANNEL, false, 1, 1, "there is no name of a channel",
+		"Let a channel record nothing more.", table_disable_channel_paragraphs, table_disable_channel_options,
+		table_disable_channel_examples, disable_channel_see_also },
+	{ VERB_ADD_CONTEXT, "add-context", "NAME...", COMPLETE_CONTEXT, false, 0, 0, NULL,
+		"Record more beside the events.", table_add_context_paragraphs, table_add_context_options,
+		table_add_context_examples, add_context_see_also },
+	{ VERB_TRACK, "track", "OPTION...", COMPLETE_NONE, false, 0, 1, NULL,
+		"Choose the processes to record.", table_track_paragraphs, table_track_options,
+		table_track_examples, track_see_also },
+	{ VERB_UNTRACK, "untrack", "OPTION...", COMPLETE_NONE, false, 0, 1, NULL,
+		"Take back what was tracked.", table_untrack_paragraphs, table_untrack_options,
+		table_untrack_examples, untrack_see_also },
+	{ VERB_SNAPSHOT, "snapshot", "[SESSION]", COMPLETE_SESSION, false, 0, 1, NULL,
+		"Write what the rings hold now.", table_snapshot_paragraphs, table_plain_options,
+		table_snapshot_examples, snapshot_see_also },
+	{ VERB_ROTATE, "rotate", "[SESSION]", COMPLETE_SESSION, false, 0, 1, NULL,
+		"Begin a new chunk of the traces.", table_rotate_paragraphs, table_plain_options,
+		table_rotate_examples, rotate_see_also },
+	{ VERB_STATEDUMP, "statedump", "[SESSION]", COMPLETE_SESSION, false, 0, 1, NULL,
+		"Have programs say their state again.", table_statedump_paragraphs, table_start_options,
+		table_statedump_examples, statedump_see_also },
+	{ VERB_SAVE, "save", "[SESSION... | -a]", COMPLETE_SESSION, false, 0, 0, NULL,
+		"Write the definitions of sessions.", table_save_paragraphs, table_save_options,
+		table_save_examples, save_see_also },
+	{ VERB_LOAD, "load", "FILE...", COMPLETE_FILE, false, 1, 0, "there is no file to load",
+		"Make sessions of saved definitions.", table_load_paragraphs, table_load_options,
+		table_load_examples, load_see_also },
+	{ VERB_TOP, "top", "[SESSION]", COMPLETE_SESSION, false, 0, 1, NULL,
+		"Watch rates and losses of a session.", table_top_paragraphs, table_top_options,
+		table_top_examples, top_see_also },
+	{ VERB_DAEMON, "daemon", "", COMPLETE_NONE, false, 0, 1, NULL,
+		"Start the daemon, or tell where it is.", table_daemon_paragraphs, table_daemon_options,
+		table_daemon_examples, daemon_see_also },
+	{ VERB_DOCTOR, "doctor", "[CHECK...]", COMPLETE_NONE, false, 0, 0, NULL,
+		"Say what is missing for tracing, and how to mend it.", table_doctor_paragraphs, table_doctor_options,
+		table_doctor_examples, doctor_see_also },
+	{ VERB_COMPLETE, "complete", "KIND", COMPLETE_NONE, false, 1, 1, "there is no kind of names",
+		"Print names for the completion of shells.", table_complete_paragraphs, table_complete_options,
+		table_complete_examples, complete_see_also },
 	{ VERB_HELP, "help", "[VERB | TOPIC]", COMPLETE_VERB, false, 0, 1, NULL,
 		"Print the help of a verb or topic.", help_paragraphs, no_options, help_examples, nothing },
 	{ .name = NULL },
@@ -367,6 +474,7 @@ static const struct term status_terms[] = {
 	{ "2", "The command line was wrong." },
 	{ "3", "Not permitted; the sentence says which permission is missing." },
 	{ "4", "Done, but events were lost. `side record` uses it only with `--strict`." },
+	{ "5", "Done, but some programs have not switched over yet; they are named on standard error." },
 	{ "126, 127, 128+N", "Of `side record` and `side list -- COMMAND`: the command cannot be "
 			"executed, was not found, or was ended by signal N. Any other status is "
 			"the command's own." },

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/* Asking the daemon: the connection, errors, who has not switched over. */
+#include "ask.h"
+
+#include "command.h"
+#include "say.h"
+
+#include "wire/runtime.h"
+
+#include <json-c/json.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SILENT_PATIENCE_MS 2000
+
+int ask_error(const struct control_error *error)
+{
+	static const enum command_status statuses[CONTROL_NR_KINDS] = {
+			[CONTROL_DONE] = COMMAND_FAILED,
+			[CONTROL_FAILED] = COMMAND_FAILED,
+			[CONTROL_USAGE] = COMMAND_USAGE,
+			[CONTROL_PERMISSION] = COMMAND_NOT_PERMITTED,
+			[CONTROL_NOT_FOUND] = COMMAND_FAILED,
+			[CONTROL_BUSY] = COMMAND_FAILED,
+	};
+	enum command_status status =
+			error->kind < CONTROL_NR_KINDS ? statuses[error->kind] : COMMAND_FAILED;
+
+	if (*error->where)
+		return say_error_at(status, error->mend, error->where, error->column, "%s",
+				error->text);
+	return say_error(status, error->mend, "%s", error->text);
+}
+
+/* ---- the connection ---- */
+
+/* Whether it is not in this user's own directory. */
+static bool is_elsewhere(const struct control_client *client)
+{
+	char own[PATH_MAX];
+
+	return wire_runtime_path(own, sizeof(own), false, WIRE_RUNTIME_CONTROL) ||
+			strcmp(own, control_path(client)) != 0;
+}
+
+static void say_started(struct ask *ask)
+{
+	struct json_object *request = control_request("ping", NULL), *answer = NULL;
+	struct control_error error;
+
+	if (!request || control_call(ask->client, request, ASK_PATIENCE_MS, &answer, &error))
+		say_note("started the daemon sided, which keeps sessions");
+	else
+		say_note("started the daemon sided (process %" PRIu64 "), which keeps sessions",
+				ask_number(answer, "pid"));
+	json_object_put(answer);
+	json_object_put(request);
+}
+
+int ask_connect(struct ask *ask, bool system, bool no_daemon)
+{
+	enum control_where where = system ? CONTROL_SYSTEM : CONTROL_ANY;
+	struct control_error error = {.kind = CONTROL_DONE};
+	int ret;
+
+	*ask = (struct ask){.no_daemon = no_daemon};
+	ret = control_connect(where, false, &ask->client, &error);
+	if (ret && error.kind == CONTROL_NOT_FOUND && !no_daemon && !system) {
+		ret = control_connect(CONTROL_USER, true, &ask->client, &error);
+		if (!ret)
+			say_started(ask);
+	}
+	if (ret) {
+		ask->client = NULL;
+		return ask_error(&error);
+	}
+	ask->system = is_elsewhere(ask->client);
+	return COMMAND_DONE;
+}
+
+int ask_connect_silently(struct ask *ask, bool system)
+{
+	struct control_error error;
+
+	*ask = (struct ask){.no_daemon = true};
+	if (control_connect(system ? CONTROL_SYSTEM : CONTROL_ANY, false, &ask->client, &error)) {
+		ask->client = NULL;
+		return COMMAND_FAILED;
+	}
+	ask->system = is_elsewhere(ask->client);
+	return COMMAND_DONE;
+}
+
+void ask_close(struct ask *ask)
+{
+	if (ask->client)
+		control_close(ask->client);
+	ask->client = NULL;
+}
+
+int ask_call(struct ask *ask, struct json_object *request, int patience_ms,
+		struct json_object **answer)
+{
+	struct control_error error = {.kind = CONTROL_DONE};
+	int ret;
+
+	*answer = NULL;
+	if (!request)
+		return say_error(COMMAND_FAILED, NULL, "there is no memory");
+	ret = control_call(ask->client, request, patience_ms, answer, &error);
+	json_object_put(request);
+	return ret ? ask_error(&error) : COMMAND_DONE;
+}
+
+/* ---- answers ---- */
+
+const char *ask_text(struct json_object *object, const char *name)
+{
+	struct json_object *member = NULL;
+	const char *text;
+
+	if (!json_object_object_get_ex(object, name, &member) || !member)
+		return "";
+	text = json_object_get_string(member);
+	return text ? text : "";
+}
+
+uint64_t ask_number(struct json_object *object, const char *name)
+{
+	struct json_object *member = NULL;
+	int64_t number;
+
+	if (!json_object_object_get_ex(object, name, &member))
+		return 0;
+	number = json_object_get_int64(member);
+	return number < 0 ? 0 : (uint64_t)number;
+}
+
+bool ask_flag(struct json_object *object, const char *name)
+{
+	struct json_object *member = NULL;
+
+	return json_object_object_get_ex(object, name, &member) && json_object_get_boolean(member);
+}
+
+struct json_object *ask_list(struct json_object *object, const char *name)
+{
+	struct json_object *member = NULL;
+
+	if (!json_object_object_get_ex(object, name, &member) ||
+			!json_object_is_type(member, json_type_array))
+		return NULL;
+	return member;
+}
+
+void ask_add_text(struct json_object *request, const char *name, const char *text)
+{
+	struct json_object *list = ask_list(request, name);
+
+	if (!list) {
+		list = json_object_new_array();
+		json_object_object_add(request, name, list);
+	}
+	json_object_array_add(list, json_object_new_string(text));
+}
+
+int ask_pending(struct json_object *answer)
+{
+	struct json_object *pending = ask_list(answer, "pending"),
+			   *unchanged = ask_list(answer, "unchanged");
+	size_t count = pending ? json_object_array_length(pending) : 0;
+
+	for (size_t i = 0; unchanged && i < json_object_array_length(unchanged); i++) {
+		struct json_object *process = json_object_array_get_idx(unchanged, i);
+
+		say_note("%s (process %" PRIu64 ") goes on as it was: %s; it looks only when it "
+			 "starts",
+				ask_text(process, "name"), ask_number(process, "pid"),
+				ask_text(process, "why"));
+	}
+	for (size_t i = 0; i < count; i++) {
+		struct json_object *process = json_object_array_get_idx(pending, i);
+
+		say_error(COMMAND_PENDING, "it does when it runs again",
+				"%s (process %" PRIu64 ") has not switched over yet: %s",
+				ask_text(process, "name"), ask_number(process, "pid"),
+				ask_text(process, "why"));
+	}
+	return count ? COMMAND_PENDING : COMMAND_DONE;
+}
+
+void ask_print_json(const char *type, struct json_object *answer)
+{
+	struct json_object *line = json_object_new_object();
+
+	if (!line)
+		return;
+	json_object_object_add(line, "schema", json_object_new_int(SAY_JSON_SCHEMA));
+	json_object_object_add(line, "type", json_object_new_string(type));
+	json_object_object_foreach(answer, name, value)
+	{
+		if (strcmp(name, "ok") != 0)
+			json_object_object_add(line, name, json_object_get(value));
+	}
+	puts(json_object_to_json_string_ext(
+			line, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
+	json_object_put(line);
+}

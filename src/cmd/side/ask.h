@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Asking the daemon, as all verbs for sessions do: find or start it, know which session is meant, say
+ * what it answered. The protocol is docs/spec/control-protocol.md.
+ */
+#ifndef CMD_SIDE_ASK_H
+#define CMD_SIDE_ASK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "control/client.h"
+
+struct json_object;
+struct text_list;
+
+/* Of a session's name, with the NUL. */
+#define ASK_NAME_MAX 65
+
+/* Whom to ask. */
+struct ask {
+	struct control_client *client;
+	bool system;    /* it is the system's daemon, not the user's own */
+	bool no_daemon; /* start none */
+};
+
+/* All of these return an exit status; what went wrong has been said. */
+
+/* Connect; where no daemon runs, start the user's own, unless no_daemon. */
+int ask_connect(struct ask *ask, bool system, bool no_daemon);
+/* The same, but without a word and without starting one: for completion. */
+int ask_connect_silently(struct ask *ask, bool system);
+void ask_close(struct ask *ask);
+
+/*
+ * Ask (and put the request, which may be NULL: no memory). The caller puts the answer. `patience_ms`
+ * is how long the daemon may be silent.
+ */
+int ask_call(struct ask *ask, struct json_object *request, int patience_ms,
+		struct json_object **answer);
+#define ASK_PATIENCE_MS 60000
+
+/* The sentence of an error, its place included. */
+int ask_error(const struct control_error *error);
+
+/* Say who has not switched over, and who never looks: COMMAND_PENDING or 0. */
+int ask_pending(struct json_object *answer);
+
+/* The answer as a line of JSON on standard output. */
+void ask_print_json(const char *type, struct json_object *answer);
+
+/* Members of answers. Never NULL; 0 and "" where there is none. */
+const char *ask_text(struct json_object *object, const char *name);
+uint64_t ask_number(struct json_object *object, const char *name);
+bool ask_flag(struct json_object *object, const char *name);
+/* An array, or NULL. */
+struct json_object *ask_list(struct json_object *object, const char *name);
+
+/* Add a text to the array `name` of the request, which is made. */
+void ask_add_text(struct json_object *request, const char *name, const char *text);
+
+/* ---- current.c: the session that is meant when none is named ---- */
+
+/* False: there is none. */
+bool current_read(const struct ask *ask, char name[ASK_NAME_MAX]);
+/* 0, or an exit status: said. */
+int current_write(const struct ask *ask, const char *name);
+/* If it is this one, there is none any more. */
+void current_forget(const struct ask *ask, const char *name);
+
+/*
+ * The session that a command line means: its operand, -s, or the current one, whose name is put into
+ * `room`. 0 or an exit status: said.
+ */
+int ask_which(const struct ask *ask, const char *operand, const char *option,
+		char room[ASK_NAME_MAX], const char **name);
+
+#endif /* CMD_SIDE_ASK_H */

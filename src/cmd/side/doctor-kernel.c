@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/* Checks: what the kernel and the C library have. */
+#include "doctor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+/* Weak: only a C library that registers rseq for each thread has it. */
+extern const unsigned int __rseq_size __attribute__((weak));
+
+static bool skip(const struct doctor *doctor, struct doctor_finding *finding)
+{
+	if (doctor->other)
+		doctor_found(finding, DOCTOR_SKIPPED, "cannot be seen in files");
+	return doctor->other;
+}
+
+/* Calls of the kernel that cannot succeed as they are made here: does it know them? */
+static bool knows(long number, long first, long second, long third)
+{
+	long ret = syscall(number, first, second, third, 0L, 0L);
+	int error = errno;
+
+	if (ret >= 0 && (number == SYS_pidfd_open || number == SYS_memfd_create))
+		close((int)ret);
+	return ret >= 0 || error != ENOSYS;
+}
+
+static void look_at_kernel(const struct doctor *doctor, struct doctor_finding *finding)
+{
+	static const char pidfd[] = "pidfd_open (5.3)", range[] = "close_range (5.9)",
+			  memory[] = "memfd_create (3.17)", vm[] = "process_vm_readv (3.2)",
+			  barrier[] = "membarrier (4.14)";
+	char lack[256] = "";
+	const char *missing[5];
+	struct utsname name;
+	size_t count = 0;
+
+	if (skip(doctor, finding))
+		return;
+	uname(&name);
+	if (!knows(SYS_pidfd_open, getpid(), 0, 0))
+		missing[count++] = pidfd;
+	/* An empty range. */
+	if (!knows(SYS_close_range, 1, 0, 0))
+		missing[count++] = range;
+	if (!knows(SYS_memfd_create, (long)"side-doctor", MFD_CLOEXEC, 0))
+		missing[count++] = memory;
+	if (!knows(SYS_process_vm_readv, getpid(), 0, 0))
+		missing[count++] = vm;
+	if (!knows(SYS_membarrier, 0, 0, 0))
+		missing[count++] = barrier;
+	for (size_t i = 0; i < count; i++)
+		snprintf(lack + strlen(lack), sizeof(lack) - strlen(lack), "%s%s", i ? ", " : "",
+				missing[i]);
+	if (!count) {
+		doctor_found(finding, DOCTOR_OK, "%s %s, %s", name.sysname, name.release,
+				name.machine);
+		return;
+	}
+	doctor_found(finding, DOCTOR_NOTE, "%s %s, %s lacks %s, or a sandbox forbids them",
+			name.sysname, name.release, name.machine, lack);
+	doctor_mend(finding,
+			"use Linux 5.9 or later; in a container, a seccomp profile that allows "
+			"them");
+}
+
+static void look_at_rseq(const struct doctor *doctor, struct doctor_finding *finding)
+{
+	if (skip(doctor, finding))
+		return;
+	/* No such area: an error in any kernel that has it. */
+	if (!knows(SYS_rseq, 0, 0, 0)) {
+		doctor_found(finding, DOCTOR_NOTE, "the kernel has no rseq: a slower way is taken");
+		doctor_mend(finding, "use Linux 4.18 or later with CONFIG_RSEQ");
+	} else if (!&__rseq_size || !__rseq_size) {
+		doctor_found(finding, DOCTOR_NOTE,
+				"the C library does not register it: a slower way is taken");
+		doctor_mend(finding,
+				"use glibc 2.35 or later, and no glibc.pthread.rseq=0 in "
+				"GLIBC_TUNABLES");
+	} else {
+		doctor_found(finding, DOCTOR_OK, "registered by the C library");
+	}
+}
+
+static void look_at_clock(const struct doctor *doctor, struct doctor_finding *finding)
+{
+	static const char place[] =
+			"/sys/devices/system/clocksource/clocksource0/current_clocksource";
+	static const char *const fast[] = {"tsc", "kvm-clock", "arch_sys_counter",
+			"hyperv_clocksource_tsc_page", "timebase", "riscv_clocksource"};
+	char source[64];
+
+	if (!doctor_line(doctor, place, source, sizeof(source))) {
+		doctor_found(finding, DOCTOR_SKIPPED, "unknown");
+		return;
+	}
+	for (size_t i = 0; i < sizeof(fast) / sizeof(fast[0]); i++) {
+		if (!strcmp(source, fast[i])) {
+			doctor_found(finding, DOCTOR_OK, "%s", source);
+			return;
+		}
+	}
+	doctor_found(finding, DOCTOR_NOTE,
+			"%s is read by a call of the kernel, which makes each event slow", source);
+	doctor_mend(finding,
+			"add `tsc=reliable clocksource=tsc` to the command line of the kernel");
+}
+
+static void look_at_pages(const struct doctor *doctor, struct doctor_finding *finding)
+{
+	char line[128];
+
+	if (!doctor_line(doctor, "/sys/kernel/mm/transparent_hugepage/shmem_enabled", line,
+			    sizeof(line))) {
+		doctor_found(finding, DOCTOR_NOTE,
+				"the kernel has no huge pages for shared memory");
+	} else if (strstr(line, "[never]") || strstr(line, "[deny]")) {
+		doctor_found(finding, DOCTOR_NOTE, "off: %s", line);
+		doctor_mend(finding,
+				"echo advise | sudo tee "
+				"/sys/kernel/mm/transparent_hugepage/shmem_enabled");
+	} else {
+		doctor_found(finding, DOCTOR_OK, "%s", line);
+	}
+}
+
+const struct doctor_check doctor_kernel_checks[] = {
+		{"kernel", "everything", look_at_kernel},
+		{"rseq", "fast events: one restartable sequence each", look_at_rseq},
+		{"clock", "fast events: the time is read without a call of the kernel",
+				look_at_clock},
+		{"hugepages", "`--huge-pages`", look_at_pages},
+		{.name = NULL},
+};

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/* The programs that run now and have libside in them, as /proc shows them. */
+#include "running.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool has_libside(pid_t pid)
+{
+	char path[64], *line = NULL;
+	size_t room = 0;
+	bool found = false;
+	FILE *maps;
+
+	snprintf(path, sizeof(path), "/proc/%ld/maps", (long)pid);
+	maps = fopen(path, "re");
+	if (!maps)
+		return false;
+	while (!found && getline(&line, &room, maps) > 0)
+		found = strstr(line, "/libside.so.") != NULL;
+	free(line);
+	fclose(maps);
+	return found;
+}
+
+static int by_number(const void *one, const void *other)
+{
+	pid_t a = *(const pid_t *)one, b = *(const pid_t *)other;
+
+	return a < b ? -1 : a > b;
+}
+
+int running_find(pid_t **pids, size_t *count)
+{
+	DIR *proc = opendir("/proc");
+	const struct dirent *entry;
+	int ret = 0;
+
+	*pids = NULL;
+	*count = 0;
+	while (proc && !ret && (entry = readdir(proc))) {
+		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10), *more;
+
+		if (pid <= 0 || pid == getpid() || !has_libside(pid))
+			continue;
+		more = reallocarray(*pids, *count + 1, sizeof(**pids));
+		if (!more) {
+			ret = -ENOMEM;
+			break;
+		}
+		*pids = more;
+		more[(*count)++] = pid;
+	}
+	if (proc)
+		closedir(proc);
+	if (*count)
+		qsort(*pids, *count, sizeof(**pids), by_number);
+	return ret;
+}
+
+const char *running_name(pid_t pid, char name[RUNNING_NAME_MAX])
+{
+	char path[64];
+	FILE *comm;
+
+	*name = '\0';
+	snprintf(path, sizeof(path), "/proc/%ld/comm", (long)pid);
+	comm = fopen(path, "re");
+	if (comm && fgets(name, RUNNING_NAME_MAX, comm))
+		name[strcspn(name, "\n")] = '\0';
+	if (comm)
+		fclose(comm);
+	return name;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* The programs that run now and have libside in them, as /proc shows them. */
+#ifndef CMD_SIDE_RUNNING_H
+#define CMD_SIDE_RUNNING_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+/* Those that we may look at, in the order of their numbers; free() them. 0 or -ENOMEM. */
+int running_find(pid_t **pids, size_t *count);
+
+/* The name of a process, as in ps; "" if it has gone. Returns @name. */
+#define RUNNING_NAME_MAX 64
+const char *running_name(pid_t pid, char name[RUNNING_NAME_MAX]);
+
+#endif /* CMD_SIDE_RUNNING_H */

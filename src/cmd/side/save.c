@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The verbs `save` and `load`: definitions of sessions as files, one JSON object after the other.
+ */
+#include "ask.h"
+#include "command.h"
+#include "say.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <json-c/json.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What a file may have; the daemon has a limit of its own for each definition. */
+#define FILE_SIZE_MAX (4u << 20)
+
+/* ---- save ---- */
+
+static void print_definitions(FILE *out, struct json_object *definitions)
+{
+	for (size_t i = 0; i < json_object_array_length(definitions); i++) {
+		struct json_object *definition = json_object_array_get_idx(definitions, i);
+
+		fprintf(out, "%s\n",
+				json_object_to_json_string_ext(definition,
+						JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED |
+								JSON_C_TO_STRING_NOSLASHESCAPE));
+	}
+}
+
+static int save_answer(struct json_object *answer, FILE *out)
+{
+	struct json_object *definitions = ask_list(answer, "definitions");
+
+	if (!definitions || !json_object_array_length(definitions))
+		return say_error(COMMAND_FAILED, "`side create` makes one",
+				"there is no session to save");
+	print_definitions(out, definitions);
+	return COMMAND_DONE;
+}
+
+static int save_one(struct ask *ask, const char *name, FILE *out)
+{
+	struct json_object *answer;
+	int status = ask_call(ask, control_request("save", name), ASK_PATIENCE_MS, &answer);
+
+	if (!status)
+		status = save_answer(answer, out);
+	json_object_put(answer);
+	return status;
+}
+
+static int save(struct ask *ask, const struct parsed *parsed, FILE *out)
+{
+	const struct control_options *options = &parsed->options.control;
+	char room[ASK_NAME_MAX];
+	const char *name;
+	int status = COMMAND_DONE;
+
+	if (options->all)
+		return save_one(ask, NULL, out);
+	if (parsed->operand_count < 2) {
+		status = ask_which(ask, parsed->operands[0], options->session, room, &name);
+		return status ? status : save_one(ask, name, out);
+	}
+	for (int i = 0; i < parsed->operand_count && !status; i++)
+		status = save_one(ask, parsed->operands[i], out);
+	return status;
+}
+
+static int write_file(const char *path, const char *text, size_t size)
+{
+	FILE *out = fopen(path, "we");
+	bool written = out && fwrite(text, 1, size, out) == size;
+
+	if (out && fclose(out))
+		written = false;
+	if (written)
+		return COMMAND_DONE;
+	return say_error(errno == EACCES ? COMMAND_NOT_PERMITTED : COMMAND_FAILED, NULL,
+			"cannot write %s: %s", path, strerror(errno));
+}
+
+int cmd_save(const struct parsed *parsed)
+{
+	const struct control_options *options = &parsed->options.control;
+	char *text = NULL;
+	size_t size = 0;
+	struct ask ask;
+	FILE *out;
+	int status, printed;
+
+	if (options->all && (parsed->operand_count || options->session))
+		return say_error(COMMAND_USAGE, "leave one of them out",
+				"`--all` is all sessions, and some are named");
+	status = ask_connect(&ask, options->system, options->no_daemon);
+	if (status)
+		return status;
+	/* All of it first: a file is not replaced by half of what it should have. */
+	out = open_memstream(&text, &size);
+	if (out)
+		status = save(&ask, parsed, out);
+	if (!out || fclose(out))
+		status = say_error(COMMAND_FAILED, NULL, "there is no memory");
+	ask_close(&ask);
+	if (!status && options->file)
+		status = write_file(options->file, text, size);
+	else if (!status)
+		fwrite(text, 1, size, stdout);
+	free(text);
+	printed = say_flush(stdout);
+	return status ? status : printed;
+}
+
+/* ---- load ---- */
+
+static int read_all(int fd, const char *path, char **text, size_t *size)
+{
+	*size = 0;
+	*text = malloc(FILE_SIZE_MAX + 1);
+	if (!*text)
+		return say_error(COMMAND_FAILED, NULL, "there is no memory");
+	for (;;) {
+		ssize_t got = read(fd, *text + *size, FILE_SIZE_MAX + 1 - *size);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return say_error(COMMAND_FAILED, NULL, "cannot read %s: %s", path,
+					strerror(errno));
+		*size += (size_t)got;
+		if (!got)
+			return COMMAND_DONE;
+		if (*size > FILE_SIZE_MAX)
+			return say_error(COMMAND_FAILED, NULL,
+					"cannot load %s: it has more than %u MiB", path,
+					FILE_SIZE_MAX >> 20);
+	}
+}
+
+static int read_file(const char *path, char **text, size_t *size)
+{
+	bool standard = !strcmp(path, "-");
+	int fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC), status;
+
+	*text = NULL;
+	if (fd < 0)
+		return say_error(errno == EACCES ? COMMAND_NOT_PERMITTED : COMMAND_FAILED,
+				errno == ENOENT ? "`side save -o FILE` writes one" : NULL,
+				"cannot load %s: %s", path, strerror(errno));
+	status = read_all(fd, path, text, size);
+	if (!standard)
+		close(fd);
+	return status;
+}
+
+static int load_one(struct ask *ask, const struct parsed *parsed, struct json_object *definition)
+{
+	const struct control_options *options = &parsed->options.control;
+	struct json_object *request = control_request("load", options->session), *answer;
+	int status;
+
+	if (request) {
+		json_object_object_add(request, "definition", json_object_get(definition));
+		if (options->asked.count)
+			json_object_object_add(request, "force", json_object_new_boolean(true));
+	}
+	status = ask_call(ask, request, ASK_PATIENCE_MS, &answer);
+	if (status)
+		return status;
+	status = current_write(ask, ask_text(answer, "session"));
+	if (parsed->common.json)
+		ask_print_json("load", answer);
+	else
+		say_note("loaded session %s; `side start` begins", ask_text(answer, "session"));
+	json_object_put(answer);
+	return status;
+}
+
+/* Each object of the text. */
+static int load_text(struct ask *ask, const struct parsed *parsed, const char *path,
+		const char *text, size_t size)
+{
+	struct json_tokener *tokener = json_tokener_new_ex(64);
+	int status = tokener ? COMMAND_DONE : say_error(COMMAND_FAILED, NULL, "there is no memory");
+	unsigned int count = 0;
+	size_t at = 0;
+
+	while (!status) {
+		struct json_object *definition;
+
+		at += strspn(text + at, " \t\r\n");
+		if (at >= size)
+			break;
+		json_tokener_reset(tokener);
+		definition = json_tokener_parse_ex(tokener, text + at, (int)(size - at));
+		if (!definition || !json_object_is_type(definition, json_type_object))
+			status = say_error(COMMAND_FAILED, "`side save` writes such files",
+					"cannot load %s: there is no JSON object at byte %zu", path,
+					at + 1);
+		else if (count++ && parsed->options.control.session)
+			status = say_error(COMMAND_USAGE, "leave `--session` out",
+					"%s has several sessions, which cannot all be called %s",
+					path, parsed->options.control.session);
+		else
+			status = load_one(ask, parsed, definition);
+		at += json_tokener_get_parse_end(tokener);
+		json_object_put(definition);
+	}
+	if (tokener)
+		json_tokener_free(tokener);
+	if (!status && !count)
+		status = say_error(COMMAND_FAILED, "`side save` writes such files",
+				"cannot load %s: it is empty", path);
+	return status;
+}
+
+static int load_file(struct ask *ask, const struct parsed *parsed, const char *path)
+{
+	char *text;
+	size_t size = 0;
+	int status = read_file(path, &text, &size);
+
+	if (!status) {
+		text[size] = '\0';
+		status = load_text(ask, parsed, path, text, size);
+	}
+	free(text);
+	return status;
+}
+
+int cmd_load(const struct parsed *parsed)
+{
+	const struct control_options *options = &parsed->options.control;
+	struct ask ask;
+	int status, printed;
+
+	if (options->session && parsed->operand_count > 1)
+		return say_error(COMMAND_USAGE, "leave `--session` out",
+				"several files cannot all become %s", options->session);
+	status = ask_connect(&ask, options->system, options->no_daemon);
+	if (status)
+		return status;
+	for (int i = 0; i < parsed->operand_count && !status; i++)
+		status = load_file(&ask, parsed, parsed->operands[i]);
+	ask_close(&ask);
+	printed = say_flush(stdout);
+	return status ? status : printed;
+}

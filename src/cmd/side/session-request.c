@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From a command line to what is asked of the daemon.
+ *
+ * An option goes into the request under its own name. Some things that lttng's users write have a form
+ * of their own here and are brought into it: exclusions and log levels become parts of patterns,
+ * words with commas between them become several.
+ */
+#include "session-request.h"
+
+#include "ask.h"
+#include "command.h"
+#include "say.h"
+
+#include "session/session.h"
+#include "wire/pattern.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <json-c/json.h>
+#include <limits.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- options as they are ---- */
+
+static bool is_number(const char *text)
+{
+	return *text && strspn(text, "0123456789") == strlen(text);
+}
+
+/* Users and groups have numbers in the request. */
+static int add_owner(struct json_object *request, const char *name, const char *text)
+{
+	bool user = !strcmp(name, "uid");
+	const struct passwd *password = NULL;
+	const struct group *group = NULL;
+	char number[24];
+
+	if (is_number(text)) {
+		ask_add_text(request, name, text);
+		return COMMAND_DONE;
+	}
+	if (user)
+		password = getpwnam(text);
+	else
+		group = getgrnam(text);
+	if (!password && !group)
+		return say_error(COMMAND_USAGE,
+				user ? "`getent passwd` lists them" : "`getent group` lists them",
+				"there is no %s `%.128s`", user ? "user" : "group", text);
+	snprintf(number, sizeof(number), "%lu",
+			user ? (unsigned long)password->pw_uid : (unsigned long)group->gr_gid);
+	ask_add_text(request, name, number);
+	return COMMAND_DONE;
+}
+
+static int add_pid(struct json_object *request, const char *name, const char *text)
+{
+	if (!is_number(text))
+		return say_error(COMMAND_USAGE, "`side track --name` takes names",
+				"`--pid %.128s` is not the number of a process", text);
+	ask_add_text(request, name, text);
+	return COMMAND_DONE;
+}
+
+/* Each of the words that have commas between them. */
+static int add_each(struct json_object *request, const char *name, const char *text,
+		int (*add)(struct json_object *, const char *, const char *))
+{
+	int status = COMMAND_DONE;
+
+	while (!status) {
+		size_t length = strcspn(text, ",");
+		char *word = strndup(text, length);
+
+		if (!word)
+			return say_error(COMMAND_FAILED, NULL, "there is no memory");
+		if (*word)
+			status = add(request, name, word);
+		free(word);
+		text += length;
+		if (!*text++)
+			break;
+	}
+	return status;
+}
+
+static int add_list(struct json_object *request, const struct option_use *use)
+{
+	const char *name = use->option->name;
+
+	if (!strcmp(name, "uid") || !strcmp(name, "gid"))
+		return add_each(request, name, use->text, add_owner);
+	if (!strcmp(name, "pid"))
+		return add_each(request, name, use->text, add_pid);
+	ask_add_text(request, name, use->text);
+	return COMMAND_DONE;
+}
+
+/* The daemon has another working directory. */
+static int add_path(struct json_object *request, const char *name, const char *text)
+{
+	char directory[PATH_MAX], path[2 * PATH_MAX + 2];
+
+	if (*text == '/') {
+		snprintf(path, sizeof(path), "%s", text);
+	} else {
+		if (!getcwd(directory, sizeof(directory)))
+			return say_error(COMMAND_FAILED, NULL, "cannot find the directory %s: %s",
+					text, strerror(errno));
+		snprintf(path, sizeof(path), "%s/%s", directory, text);
+	}
+	json_object_object_add(request, name, json_object_new_string(path));
+	return COMMAND_DONE;
+}
+
+static struct json_object *bare(const struct option_use *use)
+{
+	return strcmp(use->option->name, "compress")
+			? json_object_new_boolean(true)
+			: json_object_new_int(SESSION_COMPRESS_DEFAULT);
+}
+
+static int add_use(struct json_object *request, const struct option_use *use)
+{
+	const struct option *option = use->option;
+	struct json_object *value = NULL;
+
+	switch (option->kind) {
+	case OPTION_FLAG: value = json_object_new_boolean(true); break;
+	case OPTION_TEXT:
+		if (!strcmp(option->name, "output"))
+			return add_path(request, option->name, use->text);
+		value = json_object_new_string(use->text);
+		break;
+	case OPTION_LIST: return add_list(request, use);
+	case OPTION_CHOICE: value = json_object_new_string(option->choices[use->choice]); break;
+	case OPTION_SIZE:
+	case OPTION_NUMBER:
+	case OPTION_TIME:
+		if (!use->text)
+			value = bare(use);
+		else if (use->number > INT64_MAX)
+			return say_error(COMMAND_USAGE, NULL, "`--%s %.64s` is too large",
+					option->name, use->text);
+		else
+			value = json_object_new_int64((int64_t)use->number);
+		break;
+	}
+	json_object_object_add(request, option->name, value);
+	return COMMAND_DONE;
+}
+
+/* ---- patterns ---- */
+
+struct levels {
+	const char *sign; /* what stands before the level in a pattern; NULL: none is given */
+	const char *level;
+};
+
+static int find_levels(const struct control_options *options, struct levels *levels)
+{
+	*levels = (struct levels){NULL, NULL};
+	if (options->loglevel && options->loglevel_only)
+		return say_error(COMMAND_USAGE, "leave one of them out",
+				"`--loglevel` and `--loglevel-only` contradict each other");
+	if (options->loglevel)
+		*levels = (struct levels){"@", options->loglevel};
+	else if (options->loglevel_only)
+		*levels = (struct levels){"@=", options->loglevel_only};
+	return COMMAND_DONE;
+}
+
+static bool has_level(const char *pattern)
+{
+	for (const char *at = strchr(pattern, '@'); at; at = strchr(at + 1, '@')) {
+		if (at == pattern || at[-1] != '\\')
+			return true;
+	}
+	return false;
+}
+
+static int add_pattern(struct json_object *request, const char *text, const struct levels *levels)
+{
+	char pattern[PATTERN_TEXT_MAX + 64];
+
+	if (levels->sign && *text != '!' && has_level(text))
+		return say_error(COMMAND_USAGE, "leave one of them out",
+				"`%.128s` has a log level, and `--loglevel` gives another one",
+				text);
+	if (snprintf(pattern, sizeof(pattern), "%s%s%s", text,
+			    levels->sign && *text != '!' ? levels->sign : "",
+			    levels->sign && *text != '!' ? levels->level : "") >=
+			(int)sizeof(pattern))
+		return say_error(COMMAND_USAGE, NULL, "the pattern `%.128s…` is too long", text);
+	ask_add_text(request, "event", pattern);
+	return COMMAND_DONE;
+}
+
+/* Up to the next comma that is not within a set, `[,]`, and has no `\` before it. */
+static size_t pattern_length(const char *text)
+{
+	bool set = false;
+	size_t i;
+
+	for (i = 0; text[i]; i++) {
+		if (text[i] == '\\' && text[i + 1])
+			i++;
+		else if (text[i] == '[')
+			set = true;
+		else if (text[i] == ']')
+			set = false;
+		else if (text[i] == ',' && !set)
+			break;
+	}
+	return i;
+}
+
+static int add_patterns(struct json_object *request, const char *text, const struct levels *levels)
+{
+	int status = COMMAND_DONE;
+
+	while (*text && !status) {
+		size_t length = pattern_length(text);
+		char *pattern = strndup(text, length);
+
+		if (!pattern)
+			return say_error(COMMAND_FAILED, NULL, "there is no memory");
+		if (*pattern)
+			status = add_pattern(request, pattern, levels);
+		free(pattern);
+		text += length + (text[length] == ',');
+	}
+	return status;
+}
+
+static int add_exclusions(struct json_object *request, const struct control_options *options)
+{
+	const struct levels none = {NULL, NULL};
+	int status = COMMAND_DONE;
+
+	for (size_t i = 0; i < options->exclude.count && !status; i++) {
+		const char *text = options->exclude.items[i];
+		char pattern[PATTERN_TEXT_MAX + 8];
+
+		if (snprintf(pattern, sizeof(pattern), "%s%s", *text == '!' ? "" : "!", text) >=
+				(int)sizeof(pattern))
+			return say_error(COMMAND_USAGE, NULL, "the pattern `%.128s…` is too long",
+					text);
+		status = add_pattern(request, pattern, &none);
+	}
+	return status;
+}
+
+static int add_events(struct json_object *request, const struct parsed *parsed)
+{
+	const struct control_options *options = &parsed->options.control;
+	struct levels levels;
+	int status = find_levels(options, &levels);
+
+	if (!status && options->all && parsed->operand_count)
+		return say_error(COMMAND_USAGE, "leave one of them out",
+				"`--all` is all events, and `%.128s` some", parsed->operands[0]);
+	if (!status && parsed->verb->id == VERB_DISABLE_EVENT && !options->all &&
+			!parsed->operand_count)
+		return say_error(COMMAND_USAGE, "name events, or write `--all`",
+				"there is no event to disable");
+	for (int i = 0; i < parsed->operand_count && !status; i++)
+		status = add_patterns(request, parsed->operands[i], &levels);
+	if (!status && !parsed->operand_count && levels.sign)
+		status = add_pattern(request, "*", &levels);
+	if (!status)
+		status = add_exclusions(request, options);
+	for (size_t i = 0; i < options->contexts.count && !status; i++)
+		ask_add_text(request, "event-context", options->contexts.items[i]);
+	return status;
+}
+
+static int add_contexts(struct json_object *request, const struct parsed *parsed)
+{
+	const struct control_options *options = &parsed->options.control;
+
+	if (!parsed->operand_count && !options->contexts.count)
+		return say_error(COMMAND_USAGE, "`side help contexts` lists them",
+				"there is no context to add");
+	for (int i = 0; i < parsed->operand_count; i++)
+		ask_add_text(request, "context", parsed->operands[i]);
+	for (size_t i = 0; i < options->contexts.count; i++)
+		ask_add_text(request, "context", options->contexts.items[i]);
+	return COMMAND_DONE;
+}
+
+/* ---- the whole ---- */
+
+int session_request_takes_operand(const struct parsed *parsed)
+{
+	switch (parsed->verb->id) {
+	case VERB_ENABLE_EVENT:
+	case VERB_DISABLE_EVENT:
+	case VERB_ENABLE_CHANNEL:
+	case VERB_DISABLE_CHANNEL:
+	case VERB_ADD_CONTEXT: return 0;
+	default: return 1;
+	}
+}
+
+static int check_tracking(struct json_object *request, const struct parsed *parsed)
+{
+	static const char *const whom[] = {
+			"pid", "uid", "gid", "name", "cgroup", "container", "all"};
+
+	for (size_t i = 0; i < sizeof(whom) / sizeof(whom[0]); i++) {
+		if (json_object_object_get_ex(request, whom[i], NULL))
+			return COMMAND_DONE;
+	}
+	return say_error(COMMAND_USAGE,
+			"write `--pid`, `--uid`, `--gid`, `--name`, `--cgroup`, `--container` or "
+			"`--all`",
+			"it is not said whom to %s", parsed->verb->name);
+}
+
+static int add_operands(struct json_object *request, const struct parsed *parsed)
+{
+	switch (parsed->verb->id) {
+	case VERB_ENABLE_EVENT:
+	case VERB_DISABLE_EVENT: return add_events(request, parsed);
+	case VERB_ADD_CONTEXT: return add_contexts(request, parsed);
+	case VERB_ENABLE_CHANNEL:
+	case VERB_DISABLE_CHANNEL:
+		json_object_object_add(
+				request, "channel", json_object_new_string(parsed->operands[0]));
+		return COMMAND_DONE;
+	case VERB_TRACK:
+	case VERB_UNTRACK: return check_tracking(request, parsed);
+	default: return COMMAND_DONE;
+	}
+}
+
+int session_request(const struct parsed *parsed, const char *session, struct json_object **request)
+{
+	const struct option_uses *asked = &parsed->options.control.asked;
+	int status = COMMAND_DONE;
+
+	*request = control_request(parsed->verb->name, session);
+	if (!*request)
+		return say_error(COMMAND_FAILED, NULL, "there is no memory");
+	for (size_t i = 0; i < asked->count && !status; i++)
+		status = add_use(*request, &asked->items[i]);
+	if (!status)
+		status = add_operands(*request, parsed);
+	if (status) {
+		json_object_put(*request);
+		*request = NULL;
+	}
+	return status;
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The verbs that ask the daemon for one thing: create, start, enable-event, track, snapshot and so on.
+ *
+ * What a verb finds out is on standard output (the path of a snapshot, and with --json the whole
+ * answer); sentences are on standard error.
+ */
+#include "ask.h"
+#include "command.h"
+#include "say.h"
+#include "session-request.h"
+
+#include <json-c/json.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What takes as long as a disk does. */
+static int patience(enum verb_id verb, struct json_object *request)
+{
+	uint64_t timeout = ask_number(request, "timeout") / 1000000;
+
+	switch (verb) {
+	case VERB_STOP:
+	case VERB_DESTROY:
+	case VERB_SNAPSHOT:
+	case VERB_ROTATE: return CONTROL_FOREVER;
+	default:
+		return timeout > INT_MAX - ASK_PATIENCE_MS ? CONTROL_FOREVER
+							   : (int)timeout + ASK_PATIENCE_MS;
+	}
+}
+
+/* ---- what is said ---- */
+
+static void say_output(const char *sentence, const char *name, struct json_object *answer)
+{
+	const char *output = ask_text(answer, "output");
+	char quoted[4096];
+
+	if (*output)
+		say_note("session %s %s: side view %s", name, sentence,
+				say_quoted(output, quoted, sizeof(quoted)));
+}
+
+static void say_changed(const char *name, const char *what, struct json_object *answer)
+{
+	if (json_object_object_get_ex(answer, "changed", NULL) && !ask_flag(answer, "changed"))
+		say_note("session %s was so already", name);
+	else
+		say_note("session %s %s", name, what);
+}
+
+static void say_losses(struct json_object *answer)
+{
+	struct json_object *losses = ask_list(answer, "losses");
+
+	for (size_t i = 0; losses && i < json_object_array_length(losses); i++) {
+		struct json_object *loss = json_object_array_get_idx(losses, i);
+		char process[256], event[512], count[SAY_NUMBER_MAX];
+
+		fprintf(stderr, "  %s%s%s  %s  %s (%s)\n",
+				say_printable(ask_text(loss, "process"), process, sizeof(process)),
+				*ask_text(loss, "ring") ? "/" : "", ask_text(loss, "ring"),
+				*ask_text(loss, "event") ? say_printable(ask_text(loss, "event"),
+									   event, sizeof(event))
+							 : "events not known by name",
+				ask_flag(loss, "in_bytes")
+						? say_size(ask_number(loss, "count"), count)
+						: say_number(ask_number(loss, "count"), count),
+				ask_text(loss, "reason"));
+	}
+}
+
+static void say_messages(struct json_object *answer)
+{
+	struct json_object *messages = ask_list(answer, "messages");
+
+	for (size_t i = 0; messages && i < json_object_array_length(messages); i++)
+		say_note("%s", json_object_get_string(json_object_array_get_idx(messages, i)));
+}
+
+static void say_destroyed(const char *name, struct json_object *answer)
+{
+	struct json_object *processes = ask_list(answer, "processes");
+	size_t count = processes ? json_object_array_length(processes) : 0;
+	uint64_t bytes = 0, lost = 0;
+	char size[SAY_NUMBER_MAX], quoted[4096];
+
+	for (size_t i = 0; i < count; i++) {
+		bytes += ask_number(json_object_array_get_idx(processes, i), "bytes");
+		lost += ask_number(json_object_array_get_idx(processes, i), "lost");
+	}
+	say_messages(answer);
+	if (!count)
+		say_note("session %s is gone; it recorded nothing", name);
+	else
+		say_note("session %s is gone; it recorded %zu %s, %s, in %s", name, count,
+				count == 1 ? "process" : "processes", say_size(bytes, size),
+				say_quoted(ask_text(answer, "output"), quoted, sizeof(quoted)));
+	/* Losses are no note: they are said with --quiet, too. */
+	if (lost)
+		fprintf(stderr, "%s %s %s lost\n", say_label(true), say_number(lost, size),
+				lost == 1 ? "event was" : "events were");
+	if (lost && !say_is_quiet())
+		say_losses(answer);
+}
+
+static void say_enabled(const struct parsed *parsed, const char *name, struct json_object *answer)
+{
+	char what[256] = "records all events from now on";
+	bool some = parsed->operand_count > 0;
+
+	if (some)
+		snprintf(what, sizeof(what), "records %.128s%s from now on", parsed->operands[0],
+				parsed->operand_count > 1 ? " and others" : "");
+	say_changed(name, what, answer);
+}
+
+static void say_done(const struct parsed *parsed, const char *name, struct json_object *answer)
+{
+	const char *path = ask_text(answer, "path");
+
+	switch (parsed->verb->id) {
+	case VERB_CREATE:
+		say_note("created session %s; `side enable-event` says what it records, `side "
+			 "start` "
+			 "begins",
+				name);
+		break;
+	case VERB_START: say_output("records; look at it with", name, answer); break;
+	case VERB_STOP: say_output("is stopped; see it with", name, answer); break;
+	case VERB_DESTROY: say_destroyed(name, answer); break;
+	case VERB_ENABLE_EVENT: say_enabled(parsed, name, answer); break;
+	case VERB_DISABLE_EVENT: say_changed(name, "does not record them any more", answer); break;
+	case VERB_ENABLE_CHANNEL: say_changed(name, "has the channel now", answer); break;
+	case VERB_DISABLE_CHANNEL:
+		say_changed(name, "records nothing more into the channel", answer);
+		break;
+	case VERB_ADD_CONTEXT: say_changed(name, "records them, too, from now on", answer); break;
+	case VERB_TRACK:
+	case VERB_UNTRACK:
+		say_changed(name, "records of these processes from now on", answer);
+		break;
+	case VERB_STATEDUMP:
+		say_note("the programs of session %s say their state again", name);
+		break;
+	case VERB_SNAPSHOT:
+	case VERB_ROTATE: puts(*path ? path : ask_text(answer, "output")); break;
+	default: break;
+	}
+}
+
+/* ---- one session ---- */
+
+static int ask_one(struct ask *ask, const struct parsed *parsed, const char *name)
+{
+	struct json_object *request, *answer;
+	int status = session_request(parsed, name, &request), wait;
+
+	if (status)
+		return status;
+	wait = patience(parsed->verb->id, request);
+	status = ask_call(ask, request, wait, &answer);
+	if (status)
+		return status;
+	if (!name)
+		name = ask_text(answer, "session");
+	if (parsed->verb->id == VERB_CREATE)
+		status = current_write(ask, name);
+	if (parsed->verb->id == VERB_DESTROY)
+		current_forget(ask, name);
+	if (parsed->common.json)
+		ask_print_json(parsed->verb->name, answer);
+	else
+		say_done(parsed, name, answer);
+	if (ask_pending(answer) && !status)
+		status = COMMAND_PENDING;
+	json_object_put(answer);
+	return status;
+}
+
+/* It must be there. */
+static int set_session(struct ask *ask, const struct parsed *parsed)
+{
+	struct json_object *answer;
+	int status = ask_call(ask, control_request("status", parsed->operands[0]), ASK_PATIENCE_MS,
+			&answer);
+
+	json_object_put(answer);
+	if (!status)
+		status = current_write(ask, parsed->operands[0]);
+	if (!status && parsed->common.json)
+		printf("{\"schema\":%d,\"type\":\"set-session\",\"session\":\"%s\"}\n",
+				SAY_JSON_SCHEMA, parsed->operands[0]);
+	else if (!status)
+		say_note("session %s is the current one", parsed->operands[0]);
+	return status;
+}
+
+/* ---- several ---- */
+
+static int destroy_all(struct ask *ask, const struct parsed *parsed)
+{
+	struct json_object *answer, *sessions;
+	int worst = ask_call(ask, control_request("status", NULL), ASK_PATIENCE_MS, &answer);
+	size_t count;
+
+	if (worst)
+		return worst;
+	sessions = ask_list(answer, "sessions");
+	count = sessions ? json_object_array_length(sessions) : 0;
+	if (!count)
+		say_note("there are no sessions");
+	for (size_t i = 0; i < count; i++) {
+		int status = ask_one(ask, parsed,
+				ask_text(json_object_array_get_idx(sessions, i), "name"));
+
+		worst = status > worst ? status : worst;
+	}
+	json_object_put(answer);
+	return worst;
+}
+
+static int destroy(struct ask *ask, const struct parsed *parsed)
+{
+	const struct control_options *options = &parsed->options.control;
+	char room[ASK_NAME_MAX];
+	const char *name;
+	int worst = COMMAND_DONE;
+
+	if (options->all && (parsed->operand_count || options->session))
+		return say_error(COMMAND_USAGE, "leave one of them out",
+				"`--all` is all sessions, and some are named");
+	if (options->all)
+		return destroy_all(ask, parsed);
+	if (parsed->operand_count > 1 && options->session)
+		return say_error(COMMAND_USAGE, "leave one of them out",
+				"`--session` is one session, and others are named");
+	if (parsed->operand_count < 2) {
+		worst = ask_which(ask, parsed->operands[0], options->session, room, &name);
+		return worst ? worst : ask_one(ask, parsed, name);
+	}
+	for (int i = 0; i < parsed->operand_count; i++) {
+		int status = ask_one(ask, parsed, parsed->operands[i]);
+
+		worst = status > worst ? status : worst;
+	}
+	return worst;
+}
+
+static int ask_for(struct ask *ask, const struct parsed *parsed)
+{
+	const struct control_options *options = &parsed->options.control;
+	char room[ASK_NAME_MAX];
+	const char *name;
+	int status;
+
+	if (parsed->verb->id == VERB_SET_SESSION)
+		return set_session(ask, parsed);
+	if (parsed->verb->id == VERB_DESTROY)
+		return destroy(ask, parsed);
+	/* The daemon finds a name. */
+	if (parsed->verb->id == VERB_CREATE)
+		return ask_one(ask, parsed, parsed->operands[0]);
+	status = ask_which(ask, session_request_takes_operand(parsed) ? parsed->operands[0] : NULL,
+			options->session, room, &name);
+	return status ? status : ask_one(ask, parsed, name);
+}
+
+/* What is wrong with a command line is said before a daemon is started for it. */
+static int check(const struct parsed *parsed)
+{
+	struct json_object *request;
+	int status = session_request(parsed, "x", &request);
+
+	if (!status)
+		json_object_put(request);
+	return status;
+}
+
+int cmd_session(const struct parsed *parsed)
+{
+	const struct control_options *options = &parsed->options.control;
+	struct ask ask;
+	int status = check(parsed), printed;
+
+	if (!status)
+		status = ask_connect(&ask, options->system, options->no_daemon);
+	if (status)
+		return status;
+	status = ask_for(&ask, parsed);
+	ask_close(&ask);
+	printed = say_flush(stdout);
+	return status ? status : printed;
+}

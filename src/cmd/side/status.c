@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+/* The verb `status`: what the daemon says of sessions, as text and as JSON. */
+#include "status.h"
+
+#include "ask.h"
+#include "command.h"
+#include "say.h"
+
+#include <inttypes.h>
+#include <json-c/json.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct style {
+	const char *strong, *bad, *plain;
+};
+
+static const struct style no_style = {"", "", ""}, colors = {"\033[1m", "\033[1;31m", "\033[0m"};
+
+/* ---- parts ---- */
+
+/* Texts with blanks between them, such as patterns and contexts. */
+static void print_words(const char *before, struct json_object *words)
+{
+	for (size_t i = 0; words && i < json_object_array_length(words); i++) {
+		const char *word = json_object_get_string(json_object_array_get_idx(words, i));
+		char printable[1024];
+
+		printf("%s%s", i ? " " : before,
+				say_printable(word ? word : "", printable, sizeof(printable)));
+	}
+}
+
+static void print_rule(struct json_object *rule)
+{
+	struct json_object *patterns = ask_list(rule, "event");
+	const char *filter = ask_text(rule, "filter");
+	char printable[4096];
+
+	fputs("    ", stdout);
+	if (patterns && json_object_array_length(patterns))
+		print_words("", patterns);
+	else
+		fputs("all events", stdout);
+	if (*filter)
+		printf("  if %s", say_printable(filter, printable, sizeof(printable)));
+	print_words("  with ", ask_list(rule, "event-context"));
+	putchar('\n');
+}
+
+static void print_channel(struct json_object *channel, const struct style *style)
+{
+	struct json_object *rules = ask_list(channel, "rules");
+	uint64_t size = ask_number(channel, "buffer-size");
+	const char *mode = ask_text(channel, "mode");
+	char text[SAY_NUMBER_MAX];
+
+	printf("  %schannel %s%s  %s", style->strong, ask_text(channel, "channel"), style->plain,
+			*mode ? mode : "discard");
+	if (size)
+		printf(", %s a %s", say_size(size, text),
+				json_object_object_get_ex(channel, "per-thread", NULL) ? "thread"
+										       : "CPU");
+	print_words(", with ", ask_list(channel, "context"));
+	putchar('\n');
+	if (!rules || !json_object_array_length(rules))
+		puts("    no events");
+	for (size_t i = 0; rules && i < json_object_array_length(rules); i++)
+		print_rule(json_object_array_get_idx(rules, i));
+}
+
+static void print_tracks(struct json_object *tracks)
+{
+	static const char *const kinds[] = {"pid", "uid", "gid", "name", "cgroup", "container"};
+
+	if (!tracks || !json_object_array_length(tracks))
+		return;
+	fputs("  of         ", stdout);
+	for (size_t i = 0; i < json_object_array_length(tracks); i++) {
+		struct json_object *track = json_object_array_get_idx(tracks, i);
+
+		for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+			char text[512];
+
+			if (!json_object_object_get_ex(track, kinds[k], NULL))
+				continue;
+			printf("%s%s%s %s", i ? ", " : "", ask_flag(track, "exclude") ? "not " : "",
+					kinds[k],
+					say_printable(ask_text(track, kinds[k]), text,
+							sizeof(text)));
+		}
+	}
+	putchar('\n');
+}
+
+static void print_definition(struct json_object *session, const struct style *style)
+{
+	struct json_object *definition = NULL, *channels;
+
+	if (!json_object_object_get_ex(session, "definition", &definition))
+		return;
+	print_tracks(ask_list(definition, "track"));
+	channels = ask_list(definition, "channels");
+	if (!channels || !json_object_array_length(channels))
+		puts("  no channels: `side enable-event` says what is recorded");
+	for (size_t i = 0; channels && i < json_object_array_length(channels); i++)
+		print_channel(json_object_array_get_idx(channels, i), style);
+}
+
+static void print_processes(struct json_object *processes, const struct style *style)
+{
+	if (!processes || !json_object_array_length(processes))
+		return;
+	printf("\n  %s%-20s %8s  %-8s %14s %12s %12s%s\n", style->strong, "PROCESS", "PID",
+			"CONTROL", "EVENTS", "BYTES", "LOST", style->plain);
+	for (size_t i = 0; i < json_object_array_length(processes); i++) {
+		struct json_object *process = json_object_array_get_idx(processes, i);
+		char name[128], events[SAY_NUMBER_MAX], bytes[SAY_NUMBER_MAX], lost[SAY_NUMBER_MAX];
+		bool live = !json_object_object_get_ex(process, "live", NULL) ||
+				ask_flag(process, "live");
+
+		printf("  %-20s %8" PRIu64 "  %-8s %14s %12s %s%12s%s%s\n",
+				say_printable(ask_text(process, "name"), name, sizeof(name)),
+				ask_number(process, "pid"), ask_text(process, "control"),
+				say_number(ask_number(process, "events"), events),
+				say_size(ask_number(process, "bytes"), bytes),
+				ask_number(process, "lost") ? style->bad : "",
+				say_number(ask_number(process, "lost"), lost),
+				ask_number(process, "lost") ? style->plain : "",
+				live ? "" : "  ended");
+	}
+}
+
+static void print_losses(struct json_object *losses, const struct style *style)
+{
+	if (!losses || !json_object_array_length(losses))
+		return;
+	printf("\n  %sLOST%s\n", style->strong, style->plain);
+	for (size_t i = 0; i < json_object_array_length(losses); i++) {
+		struct json_object *loss = json_object_array_get_idx(losses, i);
+		char process[256], event[512], count[SAY_NUMBER_MAX];
+
+		printf("  %12s  %s  %s (%s)\n", say_number(ask_number(loss, "count"), count),
+				say_printable(ask_text(loss, "process"), process, sizeof(process)),
+				*ask_text(loss, "event") ? say_printable(ask_text(loss, "event"),
+									   event, sizeof(event))
+							 : "events not known by name",
+				ask_text(loss, "reason"));
+	}
+}
+
+static void print_full(struct json_object *session, const struct style *style)
+{
+	const char *output = ask_text(session, "output"), *error = ask_text(session, "error");
+	struct json_object *messages = ask_list(session, "messages");
+	char text[4096], bytes[SAY_NUMBER_MAX], lost[SAY_NUMBER_MAX];
+
+	printf("%ssession %s%s  %s\n", style->strong, ask_text(session, "name"), style->plain,
+			ask_text(session, "state"));
+	if (*error)
+		printf("  %sbecause%s    %s\n", style->bad, style->plain,
+				say_printable(error, text, sizeof(text)));
+	if (*output)
+		printf("  traces     %s\n", say_printable(output, text, sizeof(text)));
+	printf("  recorded   %s%s%s%s%s\n", say_size(ask_number(session, "bytes"), bytes),
+			ask_number(session, "lost") ? style->bad : "",
+			ask_number(session, "lost") ? "; lost " : "",
+			ask_number(session, "lost") ? say_number(ask_number(session, "lost"), lost)
+						    : "",
+			ask_number(session, "lost") ? style->plain : "");
+	if (ask_number(session, "restarts"))
+		printf("  restarts   %" PRIu64 "\n", ask_number(session, "restarts"));
+	print_definition(session, style);
+	print_processes(ask_list(session, "processes"), style);
+	print_losses(ask_list(session, "losses"), style);
+	for (size_t i = 0; messages && i < json_object_array_length(messages); i++) {
+		const char *message =
+				json_object_get_string(json_object_array_get_idx(messages, i));
+
+		say_note("%s", message ? message : "");
+	}
+}
+
+static void print_short(struct json_object *session, const char *current, const struct style *style)
+{
+	bool is_current = !strcmp(ask_text(session, "name"), current);
+	char output[4096], bytes[SAY_NUMBER_MAX], lost[SAY_NUMBER_MAX];
+
+	printf("%s %s%-20s%s %-10s %12s  %s%s%s%s\n", is_current ? "*" : " ", style->strong,
+			ask_text(session, "name"), style->plain, ask_text(session, "state"),
+			say_size(ask_number(session, "bytes"), bytes),
+			say_printable(ask_text(session, "output"), output, sizeof(output)),
+			ask_number(session, "lost") ? "  lost " : "",
+			ask_number(session, "lost") ? style->bad : "",
+			ask_number(session, "lost") ? say_number(ask_number(session, "lost"), lost)
+						    : "");
+	fputs(ask_number(session, "lost") ? style->plain : "", stdout);
+}
+
+/* ---- the verb ---- */
+
+static void print_json(struct json_object *session, const char *current)
+{
+	json_object_object_add(session, "current",
+			json_object_new_boolean(!strcmp(ask_text(session, "name"), current)));
+	ask_print_json("session", session);
+}
+
+int status_show(struct ask *ask, const char *name, bool json, bool color)
+{
+	const struct style *style = color ? &colors : &no_style;
+	char current[ASK_NAME_MAX] = "";
+	struct json_object *answer, *sessions;
+	int status = ask_call(ask, control_request("status", name), ASK_PATIENCE_MS, &answer);
+	size_t count;
+
+	if (status)
+		return status;
+	current_read(ask, current);
+	sessions = ask_list(answer, "sessions");
+	count = sessions ? json_object_array_length(sessions) : 0;
+	if (!count && !json)
+		say_note("there are no sessions; `side create` makes one");
+	for (size_t i = 0; i < count; i++) {
+		struct json_object *session = json_object_array_get_idx(sessions, i);
+
+		if (json)
+			print_json(session, current);
+		else if (name)
+			print_full(session, style);
+		else
+			print_short(session, current, style);
+	}
+	json_object_put(answer);
+	return COMMAND_DONE;
+}
+
+int cmd_status(const struct parsed *parsed)
+{
+	const struct control_options *options = &parsed->options.control;
+	const char *name = NULL;
+	char room[ASK_NAME_MAX];
+	struct ask ask;
+	int status, printed;
+
+	if (options->all && (parsed->operand_count || options->session))
+		return say_error(COMMAND_USAGE, "leave one of them out",
+				"`--all` is all sessions, and one is named");
+	status = ask_connect(&ask, options->system, options->no_daemon);
+	if (status)
+		return status;
+	if (!options->all &&
+			(parsed->operand_count || options->session || current_read(&ask, room)))
+		status = ask_which(&ask, parsed->operands[0], options->session, room, &name);
+	if (!status)
+		status = status_show(&ask, name, parsed->common.json,
+				!parsed->common.json && say_color(stdout, parsed->common.color));
+	ask_close(&ask);
+	printed = say_flush(stdout);
+	return status ? status : printed;
+}

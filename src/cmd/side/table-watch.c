@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/* The verbs `top` and `doctor` in the table; its rules for texts stand in table.c. */
+#include "table.h"
+
+/* A table: laid out by hand. */
+/* clang-format off */
+
+const struct option table_top_options[] = {
+	{
+		.letter = 'i',
+		.name = "interval",
+		.argument = "TIME",
+		.kind = OPTION_TIME,
+		.offset = offsetof(struct top_options, interval),
+		.standard = "1s",
+		.sentence = "Show the rates of each TIME.",
+	},
+	{
+		.letter = 'n',
+		.name = "count",
+		.argument = "COUNT",
+		.kind = OPTION_NUMBER,
+		.offset = offsetof(struct top_options, count),
+		.standard = "until q is typed",
+		.sentence = "End after COUNT intervals.",
+	},
+	{
+		.letter = 'e',
+		.name = "event",
+		.argument = "PATTERN",
+		.kind = OPTION_LIST,
+		.completion = COMPLETE_EVENT,
+		.offset = offsetof(struct top_options, patterns),
+		.standard = "all events",
+		.sentence = "Count the events that match PATTERN. May be given several times.",
+	},
+	{
+		.name = "pair",
+		.argument = "BEGIN END",
+		.two = true,
+		.kind = OPTION_LIST,
+		.completion = COMPLETE_EVENT,
+		.offset = offsetof(struct top_options, pairs),
+		.sentence = "Measure the time from each event that matches the pattern BEGIN to the next one that "
+				"matches END and belongs to it, as `side report` does. May be given several times.",
+	},
+	{
+		.name = "key",
+		.argument = "EXPRESSION",
+		.kind = OPTION_TEXT,
+		.offset = offsetof(struct top_options, key),
+		.standard = "the thread where it was recorded (context vtid), else the process",
+		.sentence = "With `--pair`: events belong together if EXPRESSION has the same value in both, in one process.",
+	},
+	{
+		.letter = 's',
+		.name = "session",
+		.argument = "SESSION",
+		.kind = OPTION_TEXT,
+		.completion = COMPLETE_SESSION,
+		.offset = offsetof(struct top_options, session),
+		.standard = "the current session",
+		.sentence = "The session that is meant.",
+	},
+	{
+		.name = "no-daemon",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct top_options, no_daemon),
+		.sentence = "Fail if no daemon runs.",
+	},
+	{
+		.name = "system",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct top_options, system),
+		.sentence = "Ask the daemon of the system (/run/side), not the user's own.",
+	},
+	{ .name = NULL },
+};
+
+const char *const table_top_paragraphs[] = {
+	"Shows what a session records while it does: bytes, events and losses a second of each process, "
+	"and events a second of each event, those with most first. What was lost is red. `q` ends it.",
+	"Events are counted in the traces as they are written, about a second after they happened. What stays in rings "
+	"(`--mode overwrite`) is counted by the process only.",
+	"On a terminal each interval replaces the one before; elsewhere they follow one another.",
+	NULL,
+};
+
+const struct example table_top_examples[] = {
+	{ "side top", "Watch the current session." },
+	{ "side top --pair 'db:query_begin' 'db:query_end' --key id", "Watch how long queries take." },
+	{ "side top --json -n 1 | jq 'select(.type == \"process\") | .lost'", "Let another program look once." },
+	{ .command = NULL },
+};
+
+const struct option table_doctor_options[] = {
+	{
+		.name = "root",
+		.argument = "DIR",
+		.kind = OPTION_TEXT,
+		.completion = COMPLETE_DIRECTORY,
+		.offset = offsetof(struct doctor_options, root),
+		.standard = "/",
+		.sentence = "Look at the files below DIR, as in the image of another machine, and at nothing else.",
+	},
+	{ .name = NULL },
+};
+
+const char *const table_doctor_paragraphs[] = {
+	"Looks at what this machine and this user have of what tracing can use, and says for each thing what it is for, what was found, "
+	"and, where something is missing, the command that mends it. Nothing is changed.",
+	"CHECK is the name of a check, as the list shows it; without one, all are made. The state of each is ok, note "
+	"(something cannot be had that not everybody wants) or missing (sessions or recordings do not work, or badly). The exit status is 1 if "
+	"anything is missing.",
+	NULL,
+};
+
+const struct example table_doctor_examples[] = {
+	{ "side doctor", "Find out why nothing is recorded." },
+	{ "side doctor ptrace perf", "Look at two things." },
+	{ "side doctor --json | jq -r 'select(.mend) | .mend'", "Print the commands that mend what is missing." },
+	{ .command = NULL },
+};
+
+/* clang-format on */

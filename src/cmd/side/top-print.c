@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT */
+/* One interval of `side top`, as a table for people or lines of JSON. */
+#include "cmd/side/top-print.h"
+
+#include "cmd/side/say.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PERCENTILE(percent) ((uint32_t)((percent)*1000))
+#define NAME_WIDTH 44
+
+static double rate(const struct top_view *view, uint64_t now, uint64_t before)
+{
+	/* A recorder that was started again counts anew. */
+	uint64_t more = now >= before ? now - before : now;
+
+	return view->seconds > 0 ? (double)more / view->seconds : 0;
+}
+
+static int by_rate(const void *one, const void *other, void *user)
+{
+	const struct top_view *view = user;
+	const struct top_process *a = *(struct top_process *const *)one,
+				 *b = *(struct top_process *const *)other;
+	double x = rate(view, a->bytes, a->bytes_before), y = rate(view, b->bytes, b->bytes_before);
+
+	if (x != y)
+		return x > y ? -1 : 1;
+	if (a->bytes != b->bytes)
+		return a->bytes > b->bytes ? -1 : 1;
+	return a->pid < b->pid ? -1 : a->pid > b->pid;
+}
+
+/* Those that are there, with most first; free() it. */
+static const struct top_process **order_of(const struct top_view *view)
+{
+	const struct top_process **order = calloc(view->nr_processes + 1, sizeof(*order));
+
+	for (size_t i = 0; order && i < view->nr_processes; i++)
+		order[i] = &view->processes[i];
+	if (order && view->nr_processes)
+		qsort_r(order, view->nr_processes, sizeof(*order), by_rate,
+				(void *)(uintptr_t)view);
+	return order;
+}
+
+/* ---- text ---- */
+
+/* Lines that may still be printed; the end of the screen is kept free. */
+struct page {
+	FILE *out;
+	unsigned int left;
+	bool bounded;
+	const char *strong, *bad, *plain;
+};
+
+static bool take_line(struct page *page)
+{
+	if (!page->bounded)
+		return true;
+	if (!page->left)
+		return false;
+	page->left--;
+	return true;
+}
+
+static const char *whole(double number, char text[SAY_NUMBER_MAX])
+{
+	return say_number((uint64_t)(number + 0.5), text);
+}
+
+static const char *duration(uint64_t ns, char text[SAY_NUMBER_MAX])
+{
+	if (ns < 10000)
+		snprintf(text, SAY_NUMBER_MAX, "%" PRIu64 " ns", ns);
+	else if (ns < 10000000)
+		snprintf(text, SAY_NUMBER_MAX, "%.1f us", (double)ns / 1e3);
+	else if (ns < UINT64_C(10000000000))
+		snprintf(text, SAY_NUMBER_MAX, "%.1f ms", (double)ns / 1e6);
+	else
+		snprintf(text, SAY_NUMBER_MAX, "%.1f s", (double)ns / 1e9);
+	return text;
+}
+
+static void print_head(const struct top_view *view, struct page *page)
+{
+	double lost = rate(view, view->lost, view->lost_before);
+	char bytes[SAY_NUMBER_MAX], speed[SAY_NUMBER_MAX], losses[SAY_NUMBER_MAX],
+			now[SAY_NUMBER_MAX];
+
+	if (!take_line(page))
+		return;
+	fprintf(page->out, "%s%s%s  %s  %s, %s/s  %slost %s, %s/s%s\n", page->strong, view->session,
+			page->plain, view->state, say_size(view->bytes, bytes),
+			say_size((uint64_t)rate(view, view->bytes, view->bytes_before), speed),
+			view->lost ? page->bad : "", say_number(view->lost, losses),
+			whole(lost, now), view->lost ? page->plain : "");
+}
+
+static int print_processes(const struct top_view *view, struct page *page, unsigned int most)
+{
+	const struct top_process **order = order_of(view);
+
+	if (!order)
+		return -ENOMEM;
+	if (take_line(page) && take_line(page))
+		fprintf(page->out, "\n%s%-24s %9s %12s %14s %10s %10s%s\n", page->strong, "PROCESS",
+				"PID", "EVENTS/S", "BYTES/S", "LOST/S", "LOST", page->plain);
+	for (size_t i = 0; i < view->nr_processes && i < most && take_line(page); i++) {
+		const struct top_process *process = order[i];
+		char name[80], events[SAY_NUMBER_MAX], bytes[SAY_NUMBER_MAX], now[SAY_NUMBER_MAX],
+				lost[SAY_NUMBER_MAX];
+
+		fprintf(page->out, "%-24.24s %9" PRIu64 " %12s %14s %s%10s %10s%s\n",
+				say_printable(process->name, name, sizeof(name)), process->pid,
+				whole(rate(view, process->events, process->events_before), events),
+				say_size((uint64_t)rate(view, process->bytes,
+							 process->bytes_before),
+						bytes),
+				process->lost ? page->bad : "",
+				whole(rate(view, process->lost, process->lost_before), now),
+				say_number(process->lost, lost), process->lost ? page->plain : "");
+	}
+	free(order);
+	return 0;
+}
+
+static int print_events(const struct top_view *view, struct page *page)
+{
+	uint32_t *order = top_trace_order(&view->trace);
+
+	if (!order)
+		return -ENOMEM;
+	if (view->trace.names.count && take_line(page) && take_line(page))
+		fprintf(page->out, "\n%s%-*s %14s %16s%s\n", page->strong, NAME_WIDTH, "EVENT",
+				"EVENTS/S", "EVENTS", page->plain);
+	for (uint32_t i = 0; i < view->trace.names.count && take_line(page); i++) {
+		const struct top_event *event = &view->trace.events[order[i]];
+		char name[512], now[SAY_NUMBER_MAX], all[SAY_NUMBER_MAX];
+
+		say_printable(top_trace_name(&view->trace, order[i]), name, sizeof(name));
+		fprintf(page->out, "%-*.*s %14s %16s\n", NAME_WIDTH, NAME_WIDTH, name,
+				whole(rate(view, event->count, 0), now),
+				say_number(event->all, all));
+	}
+	free(order);
+	return 0;
+}
+
+static void print_durations(const struct top_view *view, struct page *page)
+{
+	const struct pairs *pairs = &view->trace.pairs;
+
+	if (!pairs->rule_count || !take_line(page) || !take_line(page))
+		return;
+	fprintf(page->out, "\n%s%-*s %10s %10s %10s %10s%s\n", page->strong, NAME_WIDTH, "PAIR",
+			"PAIRS/S", "P50", "P99", "MAX", page->plain);
+	for (unsigned int i = 0; i < pairs->rule_count && take_line(page); i++) {
+		const struct figures *figures = &view->trace.durations[i];
+		char name[1024], now[SAY_NUMBER_MAX], p50[SAY_NUMBER_MAX] = "-",
+						      p99[SAY_NUMBER_MAX] = "-",
+						      most[SAY_NUMBER_MAX] = "-";
+
+		snprintf(name, sizeof(name), "%s .. %s", pairs->rules[i].begin_text,
+				pairs->rules[i].end_text);
+		if (figures->count) {
+			duration(figures_percentile(figures, PERCENTILE(50)), p50);
+			duration(figures_percentile(figures, PERCENTILE(99)), p99);
+			duration((uint64_t)figures->most, most);
+		}
+		fprintf(page->out, "%-*.*s %10s %10s %10s %10s\n", NAME_WIDTH, NAME_WIDTH, name,
+				whole(rate(view, figures->count, 0), now), p50, p99, most);
+	}
+}
+
+int top_print_text(const struct top_view *view, FILE *out)
+{
+	struct page page = {
+			.out = out,
+			.left = view->rows > 1 ? view->rows - 1 : view->rows,
+			.bounded = view->rows,
+			.strong = view->color ? "\033[1m" : "",
+			.bad = view->color ? "\033[1;31m" : "",
+			.plain = view->color ? "\033[0m" : "",
+	};
+	int ret;
+
+	print_head(view, &page);
+	/* What was asked for by name comes before what is always there. */
+	print_durations(view, &page);
+	ret = print_processes(view, &page,
+			page.bounded ? (page.left > 8 ? page.left / 2 : 4) : UINT32_MAX);
+	return ret ? ret : print_events(view, &page);
+}
+
+/* ---- JSON ---- */
+
+static void json_begin(FILE *out, const struct top_view *view, const char *type)
+{
+	fprintf(out, "{\"schema\":%d,\"type\":\"%s\",\"session\":\"%s\"", SAY_JSON_SCHEMA, type,
+			view->session);
+}
+
+static void json_processes(const struct top_view *view, FILE *out)
+{
+	for (size_t i = 0; i < view->nr_processes; i++) {
+		const struct top_process *process = &view->processes[i];
+
+		json_begin(out, view, "process");
+		fputs(",\"name\":", out);
+		say_json_string(out, process->name);
+		fprintf(out,
+				",\"pid\":%" PRIu64 ",\"events\":%" PRIu64 ",\"bytes\":%" PRIu64
+				",\"lost\":%" PRIu64
+				",\"event_rate\":%.3f,\"byte_rate\":%.3f,\"loss_rate\":%.3f}\n",
+				process->pid, process->events, process->bytes, process->lost,
+				rate(view, process->events, process->events_before),
+				rate(view, process->bytes, process->bytes_before),
+				rate(view, process->lost, process->lost_before));
+	}
+}
+
+static int json_events(const struct top_view *view, FILE *out)
+{
+	uint32_t *order = top_trace_order(&view->trace);
+
+	if (!order)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < view->trace.names.count; i++) {
+		const struct top_event *event = &view->trace.events[order[i]];
+
+		json_begin(out, view, "count");
+		fputs(",\"event\":", out);
+		say_json_string(out, top_trace_name(&view->trace, order[i]));
+		fprintf(out, ",\"count\":%" PRIu64 ",\"rate\":%.3f}\n", event->all,
+				rate(view, event->count, 0));
+	}
+	free(order);
+	return 0;
+}
+
+static void json_durations(const struct top_view *view, FILE *out)
+{
+	const struct pairs *pairs = &view->trace.pairs;
+
+	for (unsigned int i = 0; i < pairs->rule_count; i++) {
+		const struct figures *figures = &view->trace.durations[i];
+
+		json_begin(out, view, "durations");
+		fputs(",\"begin\":", out);
+		say_json_string(out, pairs->rules[i].begin_text);
+		fputs(",\"end\":", out);
+		say_json_string(out, pairs->rules[i].end_text);
+		fprintf(out, ",\"count\":%" PRIu64, figures->count);
+		if (figures->count)
+			fprintf(out, ",\"p50\":%" PRIu64 ",\"p99\":%" PRIu64 ",\"max\":%" PRIu64,
+					figures_percentile(figures, PERCENTILE(50)),
+					figures_percentile(figures, PERCENTILE(99)),
+					(uint64_t)figures->most);
+		fputs("}\n", out);
+	}
+}
+
+int top_print_json(const struct top_view *view, FILE *out)
+{
+	json_begin(out, view, "top");
+	fprintf(out,
+			",\"state\":\"%s\",\"seconds\":%.3f,\"bytes\":%" PRIu64 ",\"lost\":%" PRIu64
+			",\"byte_rate\":%.3f,\"loss_rate\":%.3f}\n",
+			view->state, view->seconds, view->bytes, view->lost,
+			rate(view, view->bytes, view->bytes_before),
+			rate(view, view->lost, view->lost_before));
+	json_processes(view, out);
+	json_durations(view, out);
+	return json_events(view, out);
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+/* What `side top` counts in a trace while it is written. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cmd/side/report-walk.h"
+#include "cmd/side/top-trace.h"
+#include "ctf/ctf.h"
+
+/* As `side view --follow`: by then the recorder has fetched an event from all rings. */
+#define HOLD_NS INT64_C(1000000000)
+
+/* What stands in ctf_event_class.user. */
+struct top_class {
+	bool wanted;
+	uint32_t row;
+	struct view_event *view;
+	struct pair_class pair;
+	struct who_class who;
+};
+
+static void free_class(void *user)
+{
+	struct top_class *class = user;
+
+	if (!class)
+		return;
+	pair_class_free(&class->pair);
+	view_event_free(class->view);
+	free(class);
+}
+
+static int64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+int top_trace_create(struct top_trace *trace, const struct top_options *options)
+{
+	int status;
+
+	*trace = (struct top_trace){.options = options, .from_ns = now_ns() - HOLD_NS};
+	trace->sink = (struct view_sink){.ops = &view_json_ops, .out = &trace->scratch};
+	status = command_select(&options->patterns, &trace->patterns);
+	if (!status)
+		status = pairs_create(&trace->pairs, &options->pairs, options->key, false);
+	return status;
+}
+
+static void close_reader(struct top_trace *trace)
+{
+	for (uint32_t t = 0; trace->reader && t < ctf_reader_trace_count(trace->reader); t++) {
+		const struct ctf_trace *of = ctf_reader_trace(trace->reader, t);
+
+		for (uint32_t i = 0; i < ctf_trace_event_count(of); i++) {
+			free_class(ctf_trace_event(of, i)->user);
+			ctf_trace_event(of, i)->user = NULL;
+		}
+	}
+	if (trace->reader)
+		ctf_reader_close(trace->reader);
+	trace->reader = NULL;
+}
+
+void top_trace_free(struct top_trace *trace)
+{
+	close_reader(trace);
+	top_trace_reset(trace);
+	pairs_free(&trace->pairs);
+	who_free(&trace->who);
+	keys_free(&trace->names);
+	view_out_free(&trace->scratch);
+	free(trace->events);
+	free(trace->patterns);
+}
+
+void top_trace_reset(struct top_trace *trace)
+{
+	for (unsigned int i = 0; i < trace->pairs.rule_count; i++) {
+		figures_free(&trace->durations[i]);
+		trace->durations[i] = (struct figures){0};
+	}
+	for (uint32_t i = 0; i < trace->names.count; i++)
+		trace->events[i].count = 0;
+}
+
+/* ---- counting ---- */
+
+static int make_row(struct top_trace *trace, const char *name, uint32_t *row)
+{
+	uint32_t known = trace->names.count;
+
+	if (known == trace->room) {
+		uint32_t room = known ? known * 2 : 64;
+		struct top_event *events = realloc(trace->events, room * sizeof(*events));
+
+		if (!events)
+			return -ENOMEM;
+		trace->events = events;
+		trace->room = room;
+	}
+	*row = keys_add(&trace->names, name, strlen(name) + 1);
+	if (*row == KEYS_NONE)
+		return -ENOMEM;
+	if (*row == known)
+		trace->events[known] = (struct top_event){0};
+	return 0;
+}
+
+/* The recorder's own words are no events of a program. */
+static bool is_wanted(const struct top_trace *trace, const struct ctf_item *item)
+{
+	if (item->trace->is_side && !strncmp(item->stream->name, "side_session", 12))
+		return false;
+	return !trace->options->patterns.count ||
+			walk_pattern_wants(trace->patterns, trace->options->patterns.count,
+					item->event->name, item->event->loglevel);
+}
+
+static struct top_class *make_class(struct top_trace *trace, const struct ctf_item *item)
+{
+	struct top_class *class = calloc(1, sizeof(*class));
+
+	if (!class)
+		return NULL;
+	item->event->user = class;
+	class->wanted = is_wanted(trace, item);
+	if (class->wanted && make_row(trace, item->event->name, &class->row))
+		return NULL;
+	if (!trace->pairs.rule_count)
+		return class;
+	class->view = view_event_create(item->event, &trace->sink);
+	if (!class->view || pair_class_make(&trace->pairs, &class->pair, item, class->view))
+		return NULL;
+	return class;
+}
+
+static int take_pairs(struct top_trace *trace, struct top_class *class, const struct ctf_item *item)
+{
+	uint64_t rules = class->pair.begins | class->pair.ends;
+	struct pair_open here = {.ns = item->ns};
+	struct pair_key key;
+	int ret = 0;
+
+	if (!rules)
+		return 0;
+	here.process = who_process(&trace->who, &class->who, item);
+	if (here.process == KEYS_NONE)
+		return -ENOMEM;
+	here.thread = who_thread(&class->who, item);
+	key = pairs_key(&trace->pairs, &class->pair, item, here.process, here.thread);
+	for (; rules && !ret; rules &= rules - 1) {
+		unsigned int rule = (unsigned int)__builtin_ctzll(rules);
+		struct pair_open begin;
+
+		if (class->pair.ends >> rule & 1 && pairs_end(&trace->pairs, rule, &key, &begin))
+			ret = figures_add(&trace->durations[rule],
+					pair_duration(&trace->pairs.rules[rule], begin.ns,
+							item->ns));
+		if (!ret && class->pair.begins >> rule & 1)
+			ret = pairs_begin(&trace->pairs, rule, &key, &here);
+	}
+	return ret;
+}
+
+static int take(struct top_trace *trace, const struct ctf_item *item)
+{
+	struct top_class *class;
+
+	if (item->kind != CTF_ITEM_EVENT || !item->timed)
+		return 0;
+	class = item->event->user;
+	if (!class)
+		class = make_class(trace, item);
+	if (!class)
+		return -ENOMEM;
+	if (class->wanted) {
+		trace->events[class->row].all++;
+		trace->events[class->row].count += item->ns >= trace->from_ns;
+	}
+	return take_pairs(trace, class, item);
+}
+
+/* ---- reading ---- */
+
+static int open_reader(struct top_trace *trace, const char *directory)
+{
+	struct ctf_error error;
+
+	if (trace->reader && !strcmp(trace->directory, directory))
+		return 0;
+	close_reader(trace);
+	if (!*directory || strlen(directory) >= sizeof(trace->directory) ||
+			ctf_reader_open(directory, &trace->reader, &error)) {
+		trace->reader = NULL;
+		return 0; /* Nothing has been written yet. */
+	}
+	strcpy(trace->directory, directory);
+	ctf_reader_follow(trace->reader, free_class);
+	return 0;
+}
+
+int top_trace_read(struct top_trace *trace, const char *directory)
+{
+	int64_t until = now_ns() - HOLD_NS;
+	struct ctf_item item;
+	bool recording;
+	int ret = open_reader(trace, directory);
+
+	if (ret || !trace->reader)
+		return ret;
+	ret = ctf_reader_refresh(trace->reader, &recording);
+	while (!ret) {
+		ret = ctf_reader_next_until(trace->reader, until, &item);
+		if (ret <= 0)
+			break;
+		ret = take(trace, &item);
+	}
+	return ret == -ENOMEM ? ret : 0;
+}
+
+/* ---- the order ---- */
+
+static int by_count(const void *one, const void *other, void *user)
+{
+	const struct top_trace *trace = user;
+	uint32_t a = *(const uint32_t *)one, b = *(const uint32_t *)other;
+
+	if (trace->events[a].count != trace->events[b].count)
+		return trace->events[a].count > trace->events[b].count ? -1 : 1;
+	if (trace->events[a].all != trace->events[b].all)
+		return trace->events[a].all > trace->events[b].all ? -1 : 1;
+	return strcmp(top_trace_name(trace, a), top_trace_name(trace, b));
+}
+
+uint32_t *top_trace_order(const struct top_trace *trace)
+{
+	uint32_t count = trace->names.count, *order = malloc(((size_t)count + 1) * sizeof(*order));
+
+	for (uint32_t i = 0; order && i < count; i++)
+		order[i] = i;
+	if (order && count)
+		qsort_r(order, count, sizeof(*order), by_count, (void *)(uintptr_t)trace);
+	return order;
+}
+
+const char *top_trace_name(const struct top_trace *trace, uint32_t event)
+{
+	return (const char *)trace->names.entries[event].bytes;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What `side top` counts in a trace while it is written: events by name, and the times between pairs
+ * of them. Numbers are of one interval; top_trace_reset() begins the next.
+ */
+#ifndef CMD_SIDE_TOP_TRACE_H
+#define CMD_SIDE_TOP_TRACE_H
+
+#include "cmd/side/command.h"
+#include "cmd/side/report-figures.h"
+#include "cmd/side/report-keys.h"
+#include "cmd/side/report-pair.h"
+#include "cmd/side/view-out.h"
+#include "cmd/side/view-sink.h"
+
+struct ctf_reader;
+struct pattern;
+
+struct top_event {
+	uint64_t count; /* in this interval */
+	uint64_t all;   /* since the beginning of the trace, or of the watching */
+};
+
+struct top_trace {
+	const struct top_options *options;
+	struct pattern *patterns;
+	struct pairs pairs;
+	struct who who;
+	struct figures durations[PAIR_RULES_MAX]; /* of this interval */
+	struct keys names;                        /* "provider:event" */
+	struct top_event *events;                 /* names.count of them */
+	uint32_t room;
+	struct ctf_reader *reader; /* NULL: there is no trace yet */
+	char directory[4096];
+	struct view_sink sink;
+	struct view_out scratch;
+	int64_t from_ns; /* Older events are not of an interval. */
+};
+
+/* 0, or an exit status: said. */
+int top_trace_create(struct top_trace *trace, const struct top_options *options);
+void top_trace_free(struct top_trace *trace);
+
+/* Take what has been written into the traces in `directory` until a second ago. 0 or -ENOMEM. */
+int top_trace_read(struct top_trace *trace, const char *directory);
+void top_trace_reset(struct top_trace *trace);
+
+/* The rows of events in the order of their numbers; free() it. NULL: no memory. */
+uint32_t *top_trace_order(const struct top_trace *trace);
+const char *top_trace_name(const struct top_trace *trace, uint32_t event);
+
+#endif /* CMD_SIDE_TOP_TRACE_H */

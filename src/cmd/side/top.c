@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The verb `top`: the loop. The daemon sends the state of the session once an interval, which is also
+ * when the trace is looked at; on a terminal the keyboard is watched meanwhile.
+ */
+#include "cmd/side/ask.h"
+#include "cmd/side/say.h"
+#include "cmd/side/top-print.h"
+
+#include <errno.h>
+#include <json-c/json.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+
+#define INTERVAL_NS UINT64_C(1000000000)
+#define INTERVAL_LEAST_NS UINT64_C(100000000)
+/* Longer than an interval: then the daemon hangs. */
+#define PATIENCE_MS 60000
+
+static volatile sig_atomic_t stopped;
+
+static void stop(int signal)
+{
+	(void)signal;
+	stopped = 1;
+}
+
+struct top {
+	const struct top_options *options;
+	bool json;
+	bool screen; /* standard output is a terminal that we draw on */
+	struct ask ask;
+	struct top_view view;
+	double last; /* when the interval before ended */
+	struct termios before;
+};
+
+/* ---- the terminal ---- */
+
+static void screen_begin(struct top *top)
+{
+	struct termios raw;
+
+	if (!top->screen || tcgetattr(STDIN_FILENO, &top->before)) {
+		top->screen = false;
+		return;
+	}
+	raw = top->before;
+	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+	tcsetattr(STDIN_FILENO, TCSANOW, &raw);
+	/* Another screen, without a cursor. */
+	fputs("\033[?1049h\033[?25l", stdout);
+}
+
+static void screen_end(struct top *top)
+{
+	if (!top->screen)
+		return;
+	fputs("\033[?25h\033[?1049l", stdout);
+	fflush(stdout);
+	tcsetattr(STDIN_FILENO, TCSANOW, &top->before);
+}
+
+static void screen_size(struct top *top)
+{
+	struct winsize size = {0};
+
+	top->view.rows = 24;
+	if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_row)
+		top->view.rows = size.ws_row;
+}
+
+/* ---- what the daemon says ---- */
+
+static struct top_process *process_of(struct top_view *view, uint64_t pid, const char *name)
+{
+	struct top_process *more;
+
+	for (size_t i = 0; i < view->nr_processes; i++) {
+		struct top_process *process = &view->processes[i];
+
+		if (process->pid == pid && !process->seen &&
+				!strncmp(process->name, name, sizeof(process->name) - 1))
+			return process;
+	}
+	more = realloc(view->processes, (view->nr_processes + 1) * sizeof(*more));
+	if (!more)
+		return NULL;
+	view->processes = more;
+	more += view->nr_processes++;
+	*more = (struct top_process){.pid = pid};
+	snprintf(more->name, sizeof(more->name), "%s", name);
+	return more;
+}
+
+static int take_process(struct top_view *view, struct json_object *json)
+{
+	struct top_process *process =
+			process_of(view, ask_number(json, "pid"), ask_text(json, "name"));
+
+	if (!process)
+		return -ENOMEM;
+	process->seen = true;
+	process->events_before = process->events;
+	process->bytes_before = process->bytes;
+	process->lost_before = process->lost;
+	process->events = ask_number(json, "events");
+	process->bytes = ask_number(json, "bytes");
+	process->lost = ask_number(json, "lost");
+	return 0;
+}
+
+/* Those that are not there any more. */
+static void forget_processes(struct top_view *view)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < view->nr_processes; i++) {
+		if (view->processes[i].seen)
+			view->processes[kept++] = view->processes[i];
+	}
+	view->nr_processes = kept;
+}
+
+static int take_session(struct top_view *view, struct json_object *session)
+{
+	struct json_object *processes = ask_list(session, "processes");
+	int ret = 0;
+
+	snprintf(view->session, sizeof(view->session), "%s", ask_text(session, "name"));
+	snprintf(view->state, sizeof(view->state), "%s", ask_text(session, "state"));
+	view->bytes_before = view->bytes;
+	view->lost_before = view->lost;
+	view->bytes = ask_number(session, "bytes");
+	view->lost = ask_number(session, "lost");
+	for (size_t i = 0; i < view->nr_processes; i++)
+		view->processes[i].seen = false;
+	for (size_t i = 0; processes && i < json_object_array_length(processes) && !ret; i++)
+		ret = take_process(view, json_object_array_get_idx(processes, i));
+	forget_processes(view);
+	return ret;
+}
+
+/* ---- an interval ---- */
+
+static double now_seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static int64_t until_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - 1000000000;
+}
+
+static int print(struct top *top)
+{
+	int ret;
+
+	if (top->json) {
+		ret = top_print_json(&top->view, stdout);
+	} else {
+		if (top->screen) {
+			screen_size(top);
+			fputs("\033[H\033[2J", stdout);
+		}
+		ret = top_print_text(&top->view, stdout);
+		if (!top->screen)
+			putchar('\n');
+	}
+	return ret;
+}
+
+/* The first answer only says where to count from. */
+static int take(struct top *top, struct json_object *answer, bool first)
+{
+	struct json_object *sessions = ask_list(answer, "sessions"), *session;
+	double now = now_seconds();
+	int ret;
+
+	if (!sessions || !json_object_array_length(sessions))
+		return 0;
+	session = json_object_array_get_idx(sessions, 0);
+	ret = take_session(&top->view, session);
+	if (!ret)
+		ret = top_trace_read(&top->view.trace, ask_text(session, "output"));
+	top->view.seconds = now - top->last;
+	top->last = now;
+	if (!ret && !first)
+		ret = print(top);
+	top_trace_reset(&top->view.trace);
+	top->view.trace.from_ns = until_ns();
+	return ret;
+}
+
+/* 1: a message has come; 0: it is to end. */
+static int wait_for_message(const struct top *top)
+{
+	struct pollfd fds[] = {{.fd = control_fd(top->ask.client), .events = POLLIN},
+			{.fd = top->screen ? STDIN_FILENO : -1, .events = POLLIN}};
+	char key;
+
+	for (;;) {
+		int ready = poll(fds, 2, PATIENCE_MS);
+
+		if (stopped || (ready < 0 && errno != EINTR))
+			return 0;
+		if (ready > 0 && fds[1].revents &&
+				(read(STDIN_FILENO, &key, 1) != 1 || key == 'q' || key == 'Q'))
+			return 0;
+		if (ready == 0 || (ready > 0 && fds[0].revents))
+			return 1;
+	}
+}
+
+static int loop(struct top *top)
+{
+	uint64_t count = top->options->count;
+	int status = COMMAND_DONE;
+
+	for (uint64_t i = 0; !status && (!count || i < count) && wait_for_message(top); i++) {
+		struct control_error error = {.kind = CONTROL_DONE};
+		struct json_object *answer = NULL;
+		int ret = control_next(top->ask.client, PATIENCE_MS, &answer, &error);
+
+		if (ret == -EPIPE) {
+			say_note("session %s ended, or its daemon did", top->view.session);
+			break;
+		}
+		if (ret) {
+			status = ask_error(&error);
+		} else {
+			ret = take(top, answer, false);
+			json_object_put(answer);
+			status = ret ? say_error(COMMAND_FAILED, NULL, "there is no memory")
+				     : say_flush(stdout);
+		}
+	}
+	return status;
+}
+
+static struct json_object *subscription(const struct top_options *options, const char *name)
+{
+	uint64_t interval = options->interval ? options->interval : INTERVAL_NS;
+	struct json_object *request = control_request("top", name);
+
+	if (interval < INTERVAL_LEAST_NS)
+		interval = INTERVAL_LEAST_NS;
+	if (request)
+		json_object_object_add(request, "interval",
+				json_object_new_int64(interval > INT64_MAX ? INT64_MAX
+									   : (int64_t)interval));
+	return request;
+}
+
+static int watch(struct top *top, const char *name)
+{
+	const struct sigaction action = {.sa_handler = stop};
+	struct sigaction interrupt, terminate;
+	struct json_object *answer;
+	int status = ask_call(&top->ask, subscription(top->options, name), PATIENCE_MS, &answer);
+
+	if (status)
+		return status;
+	snprintf(top->view.session, sizeof(top->view.session), "%s", name);
+	top->last = now_seconds();
+	status = take(top, answer, true) ? COMMAND_FAILED : COMMAND_DONE;
+	json_object_put(answer);
+	stopped = 0;
+	sigaction(SIGINT, &action, &interrupt);
+	sigaction(SIGTERM, &action, &terminate);
+	screen_begin(top);
+	if (!status)
+		status = loop(top);
+	screen_end(top);
+	sigaction(SIGINT, &interrupt, NULL);
+	sigaction(SIGTERM, &terminate, NULL);
+	return status;
+}
+
+int cmd_top(const struct parsed *parsed)
+{
+	const struct top_options *options = &parsed->options.top;
+	struct top top = {
+			.options = options,
+			.json = parsed->common.json,
+			.screen = !parsed->common.json && isatty(STDOUT_FILENO) &&
+					isatty(STDIN_FILENO),
+	};
+	char room[ASK_NAME_MAX];
+	const char *name;
+	int status = top_trace_create(&top.view.trace, options);
+
+	top.view.color = !top.json && say_color(stdout, parsed->common.color);
+	if (!status)
+		status = ask_connect(&top.ask, options->system, options->no_daemon);
+	if (!status)
+		status = ask_which(&top.ask, parsed->operands[0], options->session, room, &name);
+	if (!status)
+		status = watch(&top, name);
+	ask_close(&top.ask);
+	free(top.view.processes);
+	top_trace_free(&top.view.trace);
+	return status;
+}
