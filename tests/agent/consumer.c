@@ -101,9 +101,11 @@ static void say_rule(struct consumer *consumer, int fd, uint32_t channel,
 	free(program);
 }
 
+/* In an answer to REFRESH the rings are those that are there. */
 static void say_channel(struct consumer *consumer, int fd, uint32_t index,
-		const struct consumer_channel *from)
+		const struct consumer_channel *from, bool again)
 {
+	enum consumer_answer how = again ? consumer->to_refresh : consumer->to_hello;
 	struct wire_channel channel = {
 			.index = index,
 			.name = from->name,
@@ -112,27 +114,30 @@ static void say_channel(struct consumer *consumer, int fd, uint32_t index,
 			.nr_contexts = from->nr_contexts,
 	};
 	uint32_t i;
-	int ring;
+	int ring = -1;
 
-	if (consumer->to_hello == ANSWER_WRONG_FDS)
+	if (how == ANSWER_WRONG_FDS)
 		ring = dup(consumer->doorbell);
-	else
+	else if (!again)
 		make_rings(consumer, index, from, &ring);
 	reply(consumer, fd, wire_encode_channel(consumer->message, WIRE_MESSAGE_MAX, &channel),
-			&ring, 1);
-	close(ring);
+			&ring, ring >= 0);
+	if (ring >= 0)
+		close(ring);
 	for (i = 0; i < from->nr_rules; i++)
 		say_rule(consumer, fd, index, &from->rules[i]);
 }
 
-static void say_config(struct consumer *consumer, int fd)
+/* `known`: the generation that a REFRESH names; NULL: to HELLO. */
+static void say_config(struct consumer *consumer, int fd, const uint64_t *known)
 {
 	const struct consumer_rule rule = {
 			.patterns = consumer->patterns, .nr_patterns = consumer->nr_patterns};
 	const struct consumer_channel ring = {.name = "ring", .rules = &rule, .nr_rules = 1};
 	const struct consumer_channel *channels =
 			consumer->nr_channels ? consumer->channels : &ring;
-	bool refuse = consumer->to_hello == ANSWER_REFUSE;
+	enum consumer_answer how = known ? consumer->to_refresh : consumer->to_hello;
+	bool refuse = how == ANSWER_REFUSE;
 	struct wire_config config = {
 			.accepted = !refuse,
 			.reason = refuse ? "the test says so" : "",
@@ -143,17 +148,21 @@ static void say_config(struct consumer *consumer, int fd)
 			.nr_channels = consumer->nr_channels ? consumer->nr_channels : 1,
 			.frequency = 1000000000,
 			.offset_s = 1234,
-			.generation = 1,
+			.generation = consumer->generation ? consumer->generation : 1,
+			.statedump = consumer->statedump,
 	};
-	bool with_fds = !refuse && consumer->to_hello != ANSWER_NO_FDS && !consumer->list_only;
+	bool with_fds = !refuse && how != ANSWER_NO_FDS && !consumer->list_only && !known;
+	bool unchanged = known && !refuse && *known == config.generation;
 	uint32_t i;
 
-	if (consumer->list_only)
+	if (unchanged)
+		config.flags |= WIRE_CONFIG_UNCHANGED;
+	if (consumer->list_only || refuse || unchanged)
 		config.nr_channels = 0;
 	reply(consumer, fd, wire_encode_config(consumer->message, WIRE_MESSAGE_MAX, &config),
 			&consumer->doorbell, with_fds);
-	for (i = 0; i < config.nr_channels && with_fds; i++)
-		say_channel(consumer, fd, i, &channels[i]);
+	for (i = 0; i < config.nr_channels && (with_fds || known); i++)
+		say_channel(consumer, fd, i, &channels[i], known != NULL);
 }
 
 /* ---- what is heard ---- */
@@ -167,6 +176,7 @@ static bool answer_hello(struct consumer *consumer, int fd, size_t size)
 		abort();
 	consumer->hellos++;
 	consumer->parent_token = hello.parent_token;
+	consumer->token = hello.token;
 	switch (consumer->to_hello) {
 	case ANSWER_NOTHING: return true;
 	case ANSWER_HANG_UP: return false;
@@ -174,8 +184,33 @@ static bool answer_hello(struct consumer *consumer, int fd, size_t size)
 		memset(consumer->message, 'x', 100);
 		wire_send(fd, consumer->message, 100, NULL, 0, wire_deadline(1000));
 		return true;
-	default: say_config(consumer, fd); return !consumer->mutate;
+	default: say_config(consumer, fd, NULL); return !consumer->mutate;
 	}
+}
+
+/* Who is not the one that said HELLO last is not known. */
+static bool answer_refresh(struct consumer *consumer, int fd, size_t size)
+{
+	enum consumer_answer before = consumer->to_refresh;
+	struct wire_refresh refresh;
+
+	if (wire_decode_refresh(consumer->message, size, &refresh))
+		abort();
+	consumer->refreshes++;
+	switch (consumer->to_refresh) {
+	case ANSWER_NOTHING: return true;
+	case ANSWER_HANG_UP: return false;
+	case ANSWER_GARBAGE:
+		memset(consumer->message, 'x', 100);
+		wire_send(fd, consumer->message, 100, NULL, 0, wire_deadline(1000));
+		return true;
+	default: break;
+	}
+	if (refresh.token != consumer->token)
+		consumer->to_refresh = ANSWER_REFUSE;
+	say_config(consumer, fd, &refresh.generation);
+	consumer->to_refresh = before;
+	return !consumer->mutate;
 }
 
 static void note_contexts(char to[64], const char *names, uint32_t nr)
@@ -276,6 +311,7 @@ static void serve(struct consumer *consumer, int fd)
 		pthread_mutex_lock(&consumer->lock);
 		switch (wire_message_type(consumer->message, (size_t)size)) {
 		case WIRE_HELLO: go_on = answer_hello(consumer, fd, (size_t)size); break;
+		case WIRE_REFRESH: go_on = answer_refresh(consumer, fd, (size_t)size); break;
 		case WIRE_EVENTS: go_on = answer_events(consumer, fd, (size_t)size); break;
 		case WIRE_BYE:
 			consumer->byes++;

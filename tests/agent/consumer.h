@@ -24,7 +24,7 @@ enum consumer_answer {
 	ANSWER_HANG_UP,
 	ANSWER_GARBAGE,
 	ANSWER_NO_FDS,
-	ANSWER_WRONG_FDS, /* descriptors of something else */
+	ANSWER_WRONG_FDS, /* descriptors of something else; to REFRESH: descriptors */
 };
 
 /* Strings in a row where there are several. */
@@ -59,6 +59,7 @@ struct consumer {
 	/* Set before consumer_start(), or while nothing talks. */
 	enum consumer_answer to_hello;
 	enum consumer_answer to_events;
+	enum consumer_answer to_refresh;
 	const struct consumer_channel *channels; /* none: `ring` with one rule of these patterns: */
 	uint32_t nr_channels;
 	const char *patterns; /* strings in a row */
@@ -66,10 +67,14 @@ struct consumer {
 	uint64_t ring_size;
 	const char *refuse; /* name of the event that is refused */
 	bool list_only;
+	uint64_t generation; /* 0: 1 */
+	uint64_t statedump;
 	uint64_t mutate; /* a seed: damage what is said, and hang up then */
 
 	/* What was heard. Read it when nothing talks. */
 	unsigned int hellos;
+	unsigned int refreshes;
+	uint64_t token; /* of the last HELLO */
 	unsigned int batches;
 	unsigned int byes;
 	uint32_t nr_events; /* of all channels */
