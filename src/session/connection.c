@@ -48,7 +48,7 @@ static bool is_welcome(const struct session *session, int fd, struct connection 
 	connection->uid = cred.uid;
 	connection->gid = cred.gid;
 	return cred.pid > 0 &&
-			(cred.uid == geteuid() || cred.uid == 0 ||
+			(cred.uid == geteuid() || cred.uid == 0 || session->socket_is_secret ||
 					(session->service && session->service->any_user));
 }
 

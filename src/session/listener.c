@@ -30,6 +30,7 @@ int listener_open(struct session *session, struct session_error *error)
 	session->listener.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (session->listener.fd < 0 ||
 			bind(session->listener.fd, (struct sockaddr *)&address, sizeof(address)) ||
+			(session->socket_is_secret && chmod(session->socket_path, 0666)) ||
 			listen(session->listener.fd, LIMIT_CONNECTIONS) ||
 			epoll_ctl(session->epoll, EPOLL_CTL_ADD, session->listener.fd, &event))
 		return session_fail(error, session_error_kind_of(errno), errno,
