@@ -293,9 +293,6 @@ static void stay_in_touch(int arrival)
 		agent.control = control.mode = WIRE_CONTROL_OFF;
 		return;
 	}
-	if (control.mode == WIRE_CONTROL_SIGNAL && !control_signal_install(control.signal))
-		control.mode = WIRE_CONTROL_SYNC;
-	agent.control = control.mode;
 	if (control.mode == WIRE_CONTROL_THREAD)
 		control_arm();
 }
@@ -314,7 +311,6 @@ int agent_control_arrive(void)
 	control.pid = (int32_t)raw_call(SYS_getpid);
 	control.token = random_token();
 	agent.control = control.mode;
-	agent.control_signal = control.signal;
 	ret = agent_prepare();
 	/* After libside's, and so before them in a fork that begins. */
 	if (!ret && !handlers)
@@ -324,6 +320,9 @@ int agent_control_arrive(void)
 		control.mode = WIRE_CONTROL_OFF;
 		return ret;
 	}
+	if (control.mode == WIRE_CONTROL_SIGNAL && !control_signal_install(control.signal))
+		agent.control = control.mode = WIRE_CONTROL_SYNC;
+	agent.control_signal = control.mode == WIRE_CONTROL_SIGNAL ? control.signal : 0;
 	ret = control_refresh(control.mode, true, AGENT_CONNECT_TIMEOUT_MS);
 	control.failures = ret == -ETIMEDOUT;
 	stay_in_touch(ret);

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: MIT
+"""What the tests of reach share: a daemon, a recording that it names, programs between them."""
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+import bt2
+
+import daemon
+
+SIDE = os.environ["SIDE"]
+PROGRAM = os.environ["REACH_PROGRAM"]
+SANITIZED = os.environ.get("REACH_SANITIZE", "none") != "none"
+PATIENCE = daemon.PATIENCE
+SKIPPED = 77
+
+os.environ.setdefault("UBSAN_OPTIONS", "halt_on_error=1:print_stacktrace=1")
+os.environ.setdefault("ASAN_OPTIONS", "verify_asan_link_order=0:detect_leaks=0")
+
+
+class Recording:
+    """`side record` whose command waits: a session that programs join when the daemon says so."""
+
+    def __init__(self, directory, name="out"):
+        self.output = os.path.join(directory, name)
+        self.process = subprocess.Popen(
+            [SIDE, "record", "-o", self.output, "-e", "reach:*", "--", "/bin/sh", "-c",
+             "echo $SIDE_AGENT_SOCKET; read end"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env={**os.environ, "SIDE_CONTROL": "off"})
+        self.path = self.process.stdout.readline().strip()
+        assert self.path, self.process.stderr.read()
+
+    def finish(self):
+        """What each process said: {(name, pid): [its sequences, one list for each program it was]}."""
+        _, self.summary = self.process.communicate("end\n", timeout=PATIENCE)
+        assert self.process.returncode == 0, self.summary
+        said = {}
+        for name in sorted(os.listdir(self.output)):
+            path = os.path.join(self.output, name)
+            sequences = []
+            for one in bt2.TraceCollectionMessageIterator(path):
+                if isinstance(one, bt2._EventMessageConst):
+                    assert one.event.name == "reach:tick", one.event.name
+                    sequences.append(int(one.event.payload_field["sequence"]))
+            said.setdefault(int(name.rsplit("-", 2)[1]), []).append(sequences)
+        return said
+
+    def kill(self):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.communicate()
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.dir = tempfile.mkdtemp(prefix="side-reach-")
+        os.chmod(self.dir, 0o755)
+        self.addCleanup(shutil.rmtree, self.dir, True)
+        self.runtime = self.file("runtime")
+        os.mkdir(self.runtime, 0o755)
+
+    def file(self, name):
+        return os.path.join(self.dir, name)
+
+    def start_daemon(self, **options):
+        started = daemon.Daemon(self.runtime, **options)
+        self.addCleanup(started.stop)
+        return started
+
+    def start_recording(self, name="out"):
+        recording = Recording(self.dir, name)
+        self.addCleanup(recording.kill)
+        return recording
+
+    def environment(self, **more):
+        env = {**os.environ, "SIDE_RUNTIME": self.runtime}
+        for name in ("SIDE_CONTROL", "SIDE_AGENT_SOCKET", "LD_PRELOAD", "SIDE_DEBUG"):
+            env.pop(name, None)
+        env.update(more)
+        return env
+
+    def start(self, *words, program=PROGRAM, control=None, env=None, **options):
+        more = dict(env or {})
+        if control:
+            more["SIDE_CONTROL"] = control
+        process = subprocess.Popen([program, *words], env=self.environment(**more),
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   **options)
+        self.addCleanup(self.end, process)
+        return process
+
+    @staticmethod
+    def end(process):
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+    def finish(self, process, status=0):
+        self.stdout, self.stderr = process.communicate(timeout=PATIENCE)
+        if process.returncode == SKIPPED and status != SKIPPED:
+            self.skipTest(f"not allowed here: {self.stderr.strip()}")
+        self.assertEqual(process.returncode, status, self.stderr)
+        return process
+
+    def say(self, name):
+        with open(self.file(name), "w", encoding="utf-8"):
+            pass
+
+    def wait_for_file(self, name, process):
+        deadline = time.monotonic() + PATIENCE
+        while not os.path.exists(self.file(name)):
+            if process.poll() is not None:
+                self.finish(process)
+                self.fail("the program has ended")
+            self.assertLess(time.monotonic(), deadline, f"no {name}")
+            time.sleep(0.005)
+
+    def report(self, name):
+        """Threads and descriptors of a report."""
+        with open(self.file(name), encoding="utf-8") as lines:
+            words = [line.split(None, 1) for line in lines.read().splitlines()]
+        return ([w[1] for w in words if w[0] == "task"], sorted(int(w[1]) for w in words if w[0] == "fd"))
+
+    def assertNothingLost(self, recording):
+        self.assertNotIn("lost", recording.summary)
+
+    # One program in one session from its beginning on.
+    def run_in_session(self, *words, status=0, **options):
+        if not hasattr(self, "daemon"):
+            self.daemon = self.start_daemon()
+        recording = self.start_recording()
+        self.daemon.sessions = [(recording.path, 1)]
+        process = self.finish(self.start(*words, **options), status)
+        self.recording = recording
+        said = recording.finish()
+        self.assertNothingLost(recording)
+        said.pop(recording.process.pid, None)
+        self.said = {pid: lists for pid, lists in said.items() if any(lists)}
+        return process.pid
+
+
+def signalled(number):
+    return -int(getattr(signal, number))
