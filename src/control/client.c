@@ -89,12 +89,13 @@ static int connect_path(const char *path)
 static int connect_to(bool system, char *path, size_t room)
 {
 	char directory[256];
-	int ret = wire_runtime_directory(directory, sizeof(directory), system);
+	/* Errors name it, whether it is there or not. */
+	int ret = wire_runtime_path(path, room, system, WIRE_RUNTIME_CONTROL);
 
 	if (!ret)
-		ret = wire_runtime_check(directory);
+		ret = wire_runtime_directory(directory, sizeof(directory), system);
 	if (!ret)
-		ret = wire_runtime_path(path, room, system, WIRE_RUNTIME_CONTROL);
+		ret = wire_runtime_check(directory);
 	return ret ? ret : connect_path(path);
 }
 

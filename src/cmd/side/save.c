@@ -179,41 +179,54 @@ static int load_one(struct ask *ask, const struct parsed *parsed, struct json_ob
 	return status;
 }
 
-/* Each object of the text. */
-static int load_text(struct ask *ask, const struct parsed *parsed, const char *path,
-		const char *text, size_t size)
+/* Each object of the text, all before the first is loaded. */
+static int parse_text(const char *path, const char *text, size_t size, struct json_object *objects)
 {
 	struct json_tokener *tokener = json_tokener_new_ex(64);
 	int status = tokener ? COMMAND_DONE : say_error(COMMAND_FAILED, NULL, "there is no memory");
-	unsigned int count = 0;
 	size_t at = 0;
 
 	while (!status) {
-		struct json_object *definition;
+		struct json_object *object;
 
 		at += strspn(text + at, " \t\r\n");
 		if (at >= size)
 			break;
 		json_tokener_reset(tokener);
-		definition = json_tokener_parse_ex(tokener, text + at, (int)(size - at));
-		if (!definition || !json_object_is_type(definition, json_type_object))
+		object = json_tokener_parse_ex(tokener, text + at, (int)(size - at));
+		if (!object || !json_object_is_type(object, json_type_object)) {
 			status = say_error(COMMAND_FAILED, "`side save` writes such files",
 					"cannot load %s: there is no JSON object at byte %zu", path,
 					at + 1);
-		else if (count++ && parsed->options.control.session)
-			status = say_error(COMMAND_USAGE, "leave `--session` out",
-					"%s has several sessions, which cannot all be called %s",
-					path, parsed->options.control.session);
-		else
-			status = load_one(ask, parsed, definition);
+			json_object_put(object);
+		} else {
+			json_object_array_add(objects, object);
+		}
 		at += json_tokener_get_parse_end(tokener);
-		json_object_put(definition);
 	}
 	if (tokener)
 		json_tokener_free(tokener);
+	return status;
+}
+
+static int load_text(struct ask *ask, const struct parsed *parsed, const char *path,
+		const char *text, size_t size)
+{
+	struct json_object *objects = json_object_new_array();
+	const char *name = parsed->options.control.session;
+	int status = parse_text(path, text, size, objects);
+	size_t count = json_object_array_length(objects);
+
 	if (!status && !count)
 		status = say_error(COMMAND_FAILED, "`side save` writes such files",
 				"cannot load %s: it is empty", path);
+	if (!status && count > 1 && name)
+		status = say_error(COMMAND_USAGE, "leave `--session` out",
+				"%s has several sessions, which cannot all be called %s", path,
+				name);
+	for (size_t i = 0; i < count && !status; i++)
+		status = load_one(ask, parsed, json_object_array_get_idx(objects, i));
+	json_object_put(objects);
 	return status;
 }
 
