@@ -292,6 +292,9 @@ int drain_flush(struct session *session, unsigned int timeout_ms)
 	while ((int32_t)(session->rounds_done - ours) < 0 && !ret)
 		ret = pthread_cond_clockwait(
 				&session->round_done, &session->lock, CLOCK_MONOTONIC, &until);
+	/* What waits for room on the disk is not there yet. */
+	if (!ret)
+		ret = -session->full.code;
 	pthread_mutex_unlock(&session->lock);
 	return -ret;
 }

@@ -90,7 +90,8 @@ uint64_t session_generation(const struct session *session);
 
 /*
  * When it returns 0, every record that was published before the call is in the files, but for those
- * in rings that overwrite. -ETIMEDOUT: not yet. Waits for the disk.
+ * in rings that overwrite. -ETIMEDOUT: not yet; -ENOSPC, -EDQUOT: they wait for room. Waits for the
+ * disk.
  */
 int session_flush(struct session *session, unsigned int timeout_ms);
 
