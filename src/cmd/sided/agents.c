@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Connections of programs: ARRIVE, WELCOME, DONE, and, when the program keeps its connection, WELCOME
+ * again whenever something has changed. The newest WELCOME says everything, so none ever queues: one
+ * that the socket does not take is sent when there is room, with what holds then.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "sided.h"
+#include "wire/runtime.h"
+#include "wire/wire.h"
+
+#define PAUSE_MS 100
+/* Of DONE messages at one time: one who floods waits for the others. */
+#define MESSAGES_AT_ONCE 16
+
+/* ---- listening ---- */
+
+static void relisten(struct daemon *daemon, struct timer *timer)
+{
+	(void)timer;
+	loop_change(daemon, &daemon->control_listener, EPOLLIN);
+	loop_change(daemon, &daemon->agents_listener, EPOLLIN);
+}
+
+/*
+ * There are no descriptors left. Those who have said nothing yet go first; if there are none, the
+ * queues of the sockets are left alone for a moment.
+ */
+void loop_pause_listening(struct daemon *daemon)
+{
+	struct agent *oldest = daemon->agents;
+
+	while (oldest && oldest->next)
+		oldest = oldest->next;
+	if (oldest) {
+		agent_close(daemon, oldest);
+		return;
+	}
+	loop_change(daemon, &daemon->control_listener, 0);
+	loop_change(daemon, &daemon->agents_listener, 0);
+	loop_timer(daemon, &daemon->relisten, PAUSE_MS, relisten);
+}
+
+/* ---- strangers ---- */
+
+static void be_known(struct daemon *daemon, struct agent *agent)
+{
+	if (!agent->at)
+		return;
+	*agent->at = agent->next;
+	if (agent->next)
+		agent->next->at = agent->at;
+	agent->at = NULL;
+	agent->next = NULL;
+	daemon->nr_strangers--;
+	loop_cancel(daemon, &agent->timer);
+}
+
+static void be_stranger(struct daemon *daemon, struct agent *agent)
+{
+	agent->next = daemon->agents;
+	agent->at = &daemon->agents;
+	if (agent->next)
+		agent->next->at = &agent->next;
+	daemon->agents = agent;
+	daemon->nr_strangers++;
+}
+
+static unsigned int strangers_of(const struct daemon *daemon, uid_t uid)
+{
+	const struct agent *agent;
+	unsigned int count = 0;
+
+	for (agent = daemon->agents; agent; agent = agent->next)
+		count += agent->peer.uid == uid;
+	return count;
+}
+
+void agent_close(struct daemon *daemon, struct agent *agent)
+{
+	struct program *program = agent->program;
+
+	if (agent->watch.fd < 0)
+		return;
+	be_known(daemon, agent);
+	loop_unwatch(daemon, &agent->watch);
+	agent->program = NULL;
+	loop_free(daemon, agent);
+	if (program && program->agent == agent) {
+		program->agent = NULL;
+		program_left(daemon, program);
+	}
+}
+
+static void agent_is_silent(struct daemon *daemon, struct timer *timer)
+{
+	agent_close(daemon, container_of(timer, struct agent, timer));
+}
+
+/* ---- WELCOME ---- */
+
+static void add_sessions(
+		struct daemon *daemon, struct wire_welcome *welcome, char *room, size_t size)
+{
+	struct session_entry *entry;
+
+	for (entry = daemon->sessions; entry; entry = entry->next) {
+		char path[WIRE_SESSION_PATH_MAX + 1];
+		struct wire_welcome_session session = {
+				.generation = entry->generation, .path = path};
+
+		if (session_is_present(entry) &&
+				runtime_path(daemon, path, sizeof(path),
+						WIRE_RUNTIME_SESSIONS "/%s.sock",
+						entry->definition->name))
+			wire_welcome_add(welcome, room, size, &session);
+	}
+}
+
+static int send_welcome(struct daemon *daemon, struct agent *agent, const char *refusal)
+{
+	static char sessions[WIRE_WELCOME_SESSIONS_BYTES_MAX], message[WIRE_MESSAGE_MAX];
+	struct wire_welcome welcome = {.accepted = !refusal,
+			.serial = daemon->serial,
+			.sessions = sessions,
+			.reason = refusal ? refusal : ""};
+	ssize_t size;
+
+	if (!refusal)
+		add_sessions(daemon, &welcome, sessions, sizeof(sessions));
+	size = wire_encode_welcome(message, sizeof(message), &welcome);
+	if (size < 0)
+		return (int)size;
+	return wire_send(agent->watch.fd, message, (size_t)size, NULL, 0, 0);
+}
+
+void agent_welcome(struct daemon *daemon, struct agent *agent)
+{
+	int ret = send_welcome(daemon, agent, NULL);
+
+	agent->due = ret == -EAGAIN || ret == -ENOBUFS;
+	if (ret && !agent->due) {
+		agent_close(daemon, agent);
+		return;
+	}
+	loop_change(daemon, &agent->watch, agent->due ? EPOLLIN | EPOLLOUT : EPOLLIN);
+}
+
+/* ---- what they say ---- */
+
+/* False: the connection is closed. */
+static bool take_arrive(
+		struct daemon *daemon, struct agent *agent, const void *message, size_t size)
+{
+	struct wire_arrive arrive;
+	const char *reason = "the message cannot be understood";
+	struct program *program = NULL;
+
+	if (!wire_decode_arrive(message, size, &arrive))
+		program = program_arrive(daemon, agent, &arrive, &reason);
+	if (!program) {
+		send_welcome(daemon, agent, reason);
+		agent_close(daemon, agent);
+		return false;
+	}
+	be_known(daemon, agent);
+	agent_welcome(daemon, agent);
+	return agent->watch.fd >= 0;
+}
+
+static bool take_message(
+		struct daemon *daemon, struct agent *agent, const void *message, size_t size)
+{
+	int type = wire_message_type(message, size);
+	struct wire_done done;
+
+	if (type == WIRE_ARRIVE)
+		return take_arrive(daemon, agent, message, size);
+	if (type == WIRE_DONE && agent->program && !wire_decode_done(message, size, &done) &&
+			done.token == agent->program->token && done.serial <= daemon->serial) {
+		program_done(daemon, agent->program, &done);
+		return agent->watch.fd >= 0;
+	}
+	if (type == -EPROTONOSUPPORT)
+		send_welcome(daemon, agent, "the daemon speaks another version of the protocol");
+	agent_close(daemon, agent);
+	return false;
+}
+
+static void agent_ready(struct daemon *daemon, struct watch *watch, uint32_t events)
+{
+	struct agent *agent = container_of(watch, struct agent, watch);
+	static char message[WIRE_MESSAGE_MAX];
+	int i;
+
+	if (events & EPOLLOUT && agent->due)
+		agent_welcome(daemon, agent);
+	for (i = 0; i < MESSAGES_AT_ONCE && agent->watch.fd >= 0; i++) {
+		ssize_t size = wire_receive(
+				agent->watch.fd, message, sizeof(message), NULL, NULL, 0);
+
+		if (size == -EAGAIN)
+			break;
+		if (size <= 0) {
+			agent_close(daemon, agent);
+			return;
+		}
+		if (!take_message(daemon, agent, message, (size_t)size))
+			return;
+	}
+}
+
+/* ---- they come ---- */
+
+static const char *refusal(const struct daemon *daemon, const struct peer *peer)
+{
+	if (!daemon->system && peer->uid != daemon->uid)
+		return "this daemon is another user's";
+	if (daemon->nr_strangers >= LIMIT_STRANGERS ||
+			strangers_of(daemon, peer->uid) >= LIMIT_STRANGERS_OF_USER)
+		return "too many programs come at the same time";
+	return NULL;
+}
+
+static void agent_accept(struct daemon *daemon, int fd)
+{
+	struct agent *agent = calloc(1, sizeof(*agent));
+	const char *reason;
+
+	if (!agent || runtime_peer(fd, &agent->peer) ||
+			loop_watch(daemon, &agent->watch, fd, EPOLLIN, agent_ready)) {
+		free(agent);
+		close(fd);
+		return;
+	}
+	reason = refusal(daemon, &agent->peer);
+	be_stranger(daemon, agent);
+	if (reason) {
+		send_welcome(daemon, agent, reason);
+		agent_close(daemon, agent);
+		return;
+	}
+	loop_timer(daemon, &agent->timer, LIMIT_STRANGER_MS, agent_is_silent);
+}
+
+void agents_ready(struct daemon *daemon, struct watch *watch, uint32_t events)
+{
+	int i;
+
+	(void)events;
+	for (i = 0; i < ACCEPTS_AT_ONCE; i++) {
+		int fd = accept4(watch->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+		if (fd >= 0)
+			agent_accept(daemon, fd);
+		else if (errno == EMFILE || errno == ENFILE)
+			return loop_pause_listening(daemon);
+		else if (errno != EINTR && errno != ECONNABORTED)
+			return;
+	}
+}
+
+void agents_close(struct daemon *daemon)
+{
+	while (daemon->agents)
+		agent_close(daemon, daemon->agents);
+	loop_cancel(daemon, &daemon->relisten);
+}

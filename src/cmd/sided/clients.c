@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Connections of the command line. A client has one request at a time; what it sends meanwhile stays
+ * in its socket. What it does not read waits here, up to a limit, and then it is closed.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "sided.h"
+#include "wire/runtime.h"
+
+/* Room in the socket for answers, so that one who leaves at once finds his. */
+#define SEND_ROOM (1 << 20)
+
+static void client_events(struct daemon *daemon, struct client *client)
+{
+	uint32_t events = 0;
+
+	if (!client->busy && !client->last)
+		events |= EPOLLIN;
+	if (client->out.first)
+		events |= EPOLLOUT;
+	loop_change(daemon, &client->watch, events);
+}
+
+void client_close(struct daemon *daemon, struct client *client)
+{
+	struct client **at;
+
+	if (client->watch.fd < 0)
+		return;
+	for (at = &daemon->clients; *at != client;)
+		at = &(*at)->next;
+	*at = client->next;
+	daemon->nr_clients--;
+	loop_unwatch(daemon, &client->watch);
+	loop_cancel(daemon, &client->timer);
+	loop_cancel(daemon, &client->interval_timer);
+	if (client->operation)
+		operation_client_gone(client->operation);
+	status_client_gone(client);
+	frame_in_free(&client->in);
+	frame_out_free(&client->out);
+	free(client->top_session);
+	loop_free(daemon, client);
+}
+
+static void client_is_slow(struct daemon *daemon, struct timer *timer)
+{
+	struct client *client = container_of(timer, struct client, timer);
+
+	say("process %d does not read its answers: the connection is closed", client->peer.pid);
+	client_close(daemon, client);
+}
+
+/* False: it is closed. */
+static bool client_flush(struct daemon *daemon, struct client *client)
+{
+	size_t before = client->out.size;
+	int ret = frame_send(&client->out, client->watch.fd);
+
+	if (!ret && client->last) {
+		client_close(daemon, client);
+		return false;
+	}
+	if (!ret) {
+		loop_cancel(daemon, &client->timer);
+	} else if (ret != -EAGAIN || client->out.size > LIMIT_WAITING) {
+		client_close(daemon, client);
+		return false;
+	} else if (!client->timer.slot || client->out.size < before) {
+		loop_timer(daemon, &client->timer, LIMIT_WAITING_MS, client_is_slow);
+	}
+	client_events(daemon, client);
+	return true;
+}
+
+bool client_send(struct daemon *daemon, struct client *client, struct json_object *message)
+{
+	if (client->watch.fd < 0)
+		return false;
+	if (!message || frame_put(&client->out, message)) {
+		client_close(daemon, client);
+		return false;
+	}
+	return client_flush(daemon, client);
+}
+
+void client_answer(struct daemon *daemon, struct client *client, struct json_object *answer)
+{
+	client->busy = false;
+	client_send(daemon, client, answer);
+	json_object_put(answer);
+}
+
+void client_fail(struct daemon *daemon, struct client *client, const struct control_error *error)
+{
+	client_answer(daemon, client, json_error(error));
+}
+
+static void client_read(struct daemon *daemon, struct client *client)
+{
+	struct control_error error;
+	struct json_object *request;
+	int ret = frame_receive(&client->in, client->watch.fd, FRAME_REQUEST_MAX, &request, &error);
+
+	if (!ret || ret == -EAGAIN)
+		return;
+	if (ret == 1) {
+		client->busy = true;
+		client_events(daemon, client);
+		verb_take(daemon, client, request);
+		json_object_put(request);
+	} else if (ret == -EPIPE || ret == -ECONNRESET) {
+		client_close(daemon, client);
+	} else {
+		/* Who does not speak the protocol is told once. */
+		client->last = true;
+		client_fail(daemon, client, &error);
+	}
+}
+
+static void client_ready(struct daemon *daemon, struct watch *watch, uint32_t events)
+{
+	struct client *client = container_of(watch, struct client, watch);
+
+	if (events & EPOLLOUT && !client_flush(daemon, client))
+		return;
+	if (events & EPOLLIN && !client->busy)
+		client_read(daemon, client);
+	/* It went away while a request was being dealt with. */
+	else if (events & (EPOLLHUP | EPOLLERR))
+		client_close(daemon, client);
+}
+
+/* ---- who may ---- */
+
+static unsigned int clients_of(const struct daemon *daemon, uid_t uid)
+{
+	const struct client *client;
+	unsigned int count = 0;
+
+	for (client = daemon->clients; client; client = client->next)
+		count += client->peer.uid == uid;
+	return count;
+}
+
+static int check_peer(const struct daemon *daemon, int fd, const struct peer *peer,
+		struct control_error *error)
+{
+	if (peer->uid != daemon->uid && peer->uid != 0 &&
+			!(daemon->system && runtime_peer_in_group(fd, peer, daemon->group)))
+		return control_fail(error, CONTROL_PERMISSION, -EPERM,
+				daemon->system ? "be root, or a member of the "
+						 "group " WIRE_RUNTIME_GROUP
+					       : "start a daemon of your own: sided",
+				"user %u may not control the daemon of %s", peer->uid,
+				daemon->system ? "the system" : "another user");
+	if (daemon->nr_clients >= LIMIT_CLIENTS ||
+			clients_of(daemon, peer->uid) >= LIMIT_CLIENTS_OF_USER)
+		return control_fail(error, CONTROL_BUSY, -EBUSY, "close some",
+				"there are too many connections to the daemon: at most %d, and %d "
+				"of "
+				"one user",
+				LIMIT_CLIENTS, LIMIT_CLIENTS_OF_USER);
+	return 0;
+}
+
+/* Told in one message, if the socket takes it. */
+static void turn_away(int fd, const struct control_error *error)
+{
+	struct json_object *answer = json_error(error);
+	struct frame_out out;
+
+	frame_out_init(&out);
+	if (answer && !frame_put(&out, answer))
+		frame_send(&out, fd);
+	frame_out_free(&out);
+	json_object_put(answer);
+	close(fd);
+}
+
+static void client_accept(struct daemon *daemon, int fd)
+{
+	struct client *client = calloc(1, sizeof(*client));
+	struct control_error error;
+	int room = SEND_ROOM;
+
+	if (!client || runtime_peer(fd, &client->peer)) {
+		free(client);
+		close(fd);
+		return;
+	}
+	if (check_peer(daemon, fd, &client->peer, &error)) {
+		free(client);
+		turn_away(fd, &error);
+		return;
+	}
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
+	frame_out_init(&client->out);
+	if (loop_watch(daemon, &client->watch, fd, EPOLLIN, client_ready)) {
+		free(client);
+		close(fd);
+		return;
+	}
+	client->next = daemon->clients;
+	daemon->clients = client;
+	daemon->nr_clients++;
+}
+
+void clients_ready(struct daemon *daemon, struct watch *watch, uint32_t events)
+{
+	int i;
+
+	(void)events;
+	for (i = 0; i < ACCEPTS_AT_ONCE; i++) {
+		int fd = accept4(watch->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+		if (fd >= 0)
+			client_accept(daemon, fd);
+		else if (errno == EMFILE || errno == ENFILE)
+			return loop_pause_listening(daemon);
+		else if (errno != EINTR && errno != ECONNABORTED)
+			return;
+	}
+}
+
+void clients_close(struct daemon *daemon)
+{
+	while (daemon->clients)
+		client_close(daemon, daemon->clients);
+}

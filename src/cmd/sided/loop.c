@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The loop. A turn takes what epoll has, calls whoever watches, then those whose time has come, and
+ * then frees what was given up meanwhile: an event of this turn may still point to it.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sided.h"
+
+#define EVENTS_AT_ONCE 64
+#define NS_PER_MS 1000000u
+
+uint64_t loop_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+int loop_open(struct daemon *daemon)
+{
+	daemon->epoll = epoll_create1(EPOLL_CLOEXEC);
+	return daemon->epoll < 0 ? -errno : 0;
+}
+
+int loop_watch(struct daemon *daemon, struct watch *watch, int fd, uint32_t events,
+		void (*ready)(struct daemon *, struct watch *, uint32_t))
+{
+	struct epoll_event event = {.events = events, .data.ptr = watch};
+
+	*watch = (struct watch){.fd = -1};
+	if (epoll_ctl(daemon->epoll, EPOLL_CTL_ADD, fd, &event))
+		return -errno;
+	*watch = (struct watch){.fd = fd, .events = events, .ready = ready};
+	return 0;
+}
+
+void loop_change(struct daemon *daemon, struct watch *watch, uint32_t events)
+{
+	struct epoll_event event = {.events = events, .data.ptr = watch};
+
+	if (watch->fd < 0 || watch->events == events)
+		return;
+	watch->events = events;
+	epoll_ctl(daemon->epoll, EPOLL_CTL_MOD, watch->fd, &event);
+}
+
+void loop_unwatch(struct daemon *daemon, struct watch *watch)
+{
+	if (watch->fd < 0)
+		return;
+	/* Said, because a child that was just being started may have a copy of the descriptor. */
+	epoll_ctl(daemon->epoll, EPOLL_CTL_DEL, watch->fd, NULL);
+	close(watch->fd);
+	watch->fd = -1;
+}
+
+void loop_free(struct daemon *daemon, void *memory)
+{
+	if (daemon->nr_graves == daemon->room_graves) {
+		size_t room = daemon->room_graves ? daemon->room_graves * 2 : 64;
+		void **graves = realloc(daemon->graveyard, room * sizeof(*graves));
+
+		/* Lost memory is better than memory that somebody still uses. */
+		if (!graves)
+			return;
+		daemon->graveyard = graves;
+		daemon->room_graves = room;
+	}
+	daemon->graveyard[daemon->nr_graves++] = memory;
+}
+
+static void bury(struct daemon *daemon)
+{
+	while (daemon->nr_graves)
+		free(daemon->graveyard[--daemon->nr_graves]);
+}
+
+/* ---- timers: a heap, the first is next ---- */
+
+static void put(struct daemon *daemon, size_t slot, struct timer *timer)
+{
+	daemon->timers[slot - 1] = timer;
+	timer->slot = slot;
+}
+
+static struct timer *at(const struct daemon *daemon, size_t slot)
+{
+	return daemon->timers[slot - 1];
+}
+
+static void rise(struct daemon *daemon, struct timer *timer, size_t slot)
+{
+	while (slot > 1 && at(daemon, slot / 2)->at > timer->at) {
+		put(daemon, slot, at(daemon, slot / 2));
+		slot /= 2;
+	}
+	put(daemon, slot, timer);
+}
+
+static void sink(struct daemon *daemon, struct timer *timer, size_t slot)
+{
+	for (;;) {
+		size_t child = slot * 2;
+
+		if (child < daemon->nr_timers && at(daemon, child + 1)->at < at(daemon, child)->at)
+			child++;
+		if (child > daemon->nr_timers || at(daemon, child)->at >= timer->at)
+			break;
+		put(daemon, slot, at(daemon, child));
+		slot = child;
+	}
+	rise(daemon, timer, slot);
+}
+
+void loop_cancel(struct daemon *daemon, struct timer *timer)
+{
+	size_t slot = timer->slot;
+	struct timer *last;
+
+	if (!slot)
+		return;
+	timer->slot = 0;
+	last = at(daemon, daemon->nr_timers--);
+	if (last != timer)
+		sink(daemon, last, slot);
+}
+
+void loop_timer(struct daemon *daemon, struct timer *timer, uint64_t in_ms,
+		void (*expired)(struct daemon *, struct timer *))
+{
+	loop_cancel(daemon, timer);
+	if (daemon->nr_timers == daemon->room_timers) {
+		size_t room = daemon->room_timers ? daemon->room_timers * 2 : 64;
+		struct timer **timers = realloc(daemon->timers, room * sizeof(struct timer *));
+
+		if (!timers) {
+			say("there is no memory for a timer");
+			return;
+		}
+		daemon->timers = timers;
+		daemon->room_timers = room;
+	}
+	timer->at = loop_now() + in_ms * NS_PER_MS;
+	timer->expired = expired;
+	daemon->nr_timers++;
+	rise(daemon, timer, daemon->nr_timers);
+}
+
+static void expire(struct daemon *daemon)
+{
+	uint64_t now = loop_now();
+
+	while (daemon->nr_timers && at(daemon, 1)->at <= now) {
+		struct timer *timer = at(daemon, 1);
+
+		loop_cancel(daemon, timer);
+		timer->expired(daemon, timer);
+	}
+}
+
+static int time_left(const struct daemon *daemon)
+{
+	uint64_t now = loop_now(), left;
+
+	if (!daemon->nr_timers)
+		return -1;
+	if (at(daemon, 1)->at <= now)
+		return 0;
+	left = (at(daemon, 1)->at - now + NS_PER_MS - 1) / NS_PER_MS;
+	return left > 1000000 ? 1000000 : (int)left;
+}
+
+int loop_run(struct daemon *daemon)
+{
+	struct epoll_event events[EVENTS_AT_ONCE];
+
+	while (!daemon->stop) {
+		int nr = epoll_wait(daemon->epoll, events, EVENTS_AT_ONCE, time_left(daemon)), i;
+
+		if (nr < 0 && errno != EINTR)
+			return -errno;
+		for (i = 0; i < nr; i++) {
+			struct watch *watch = events[i].data.ptr;
+
+			if (watch->fd >= 0)
+				watch->ready(daemon, watch, events[i].events);
+		}
+		expire(daemon);
+		bury(daemon);
+	}
+	return 0;
+}
+
+void loop_close(struct daemon *daemon)
+{
+	bury(daemon);
+	free(daemon->graveyard);
+	free(daemon->timers);
+	close(daemon->epoll);
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sided: options, the way into the background, signals, the end. The program that starts it without
+ * --foreground gets control back when the sockets listen.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sided.h"
+
+#define EXIT_USAGE 2
+#define EXIT_PERMISSION 3
+/* Each program has a connection and a pidfd. */
+#define FILES_OF_A_PROGRAM 2
+#define FILES_OF_OUR_OWN 1200
+
+struct options {
+	bool foreground;
+	bool system;
+	bool session_process;
+	const char *runtime;
+	const char *output;
+};
+
+void say(const char *format, ...)
+{
+	va_list arguments;
+	char text[1200];
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	dprintf(STDERR_FILENO, "sided: %s\n", text);
+}
+
+static void print_help(void)
+{
+	fputs("Usage: sided [--foreground] [--system] [--runtime DIR] [--output DIR]\n"
+	      "\n"
+	      "The daemon that keeps recording sessions for `side create`, `side start` and the "
+	      "like.\n"
+	      "\n"
+	      "  --foreground   stay in the foreground\n"
+	      "  --system       serve all users of this machine (root only), in /run/side\n"
+	      "  --runtime DIR  where sockets and saved sessions are, instead of $SIDE_RUNTIME,\n"
+	      "                 $XDG_RUNTIME_DIR/side or /run/user/UID/side\n"
+	      "  --output DIR   where traces go when a session names no directory;\n"
+	      "                 ~/side-traces, or /var/lib/side with --system\n"
+	      "  --help, --version\n"
+	      "\n"
+	      "Without --foreground it returns when the daemon listens: 0, 1 when it cannot, 2 for "
+	      "a\n"
+	      "mistake on the command line, 3 when something is not permitted.\n",
+			stdout);
+}
+
+/* An exit status, or -1 to go on. */
+static int take_options(int argc, char **argv, struct options *options)
+{
+	static const struct option known[] = {{"foreground", no_argument, NULL, 'f'},
+			{"system", no_argument, NULL, 's'},
+			{"runtime", required_argument, NULL, 'r'},
+			{"output", required_argument, NULL, 'o'}, {"help", no_argument, NULL, 'h'},
+			{"version", no_argument, NULL, 'V'},
+			{"session-process", no_argument, NULL, 'p'}, {NULL, 0, NULL, 0}};
+	int letter;
+
+	while ((letter = getopt_long(argc, argv, "", known, NULL)) >= 0) {
+		switch (letter) {
+		case 'f': options->foreground = true; break;
+		case 's': options->system = true; break;
+		case 'r': options->runtime = optarg; break;
+		case 'o': options->output = optarg; break;
+		case 'p': options->session_process = true; break;
+		case 'h': print_help(); return 0;
+		case 'V': puts("sided " SIDE_VERSION); return 0;
+		default: return EXIT_USAGE;
+		}
+	}
+	if (optind == argc)
+		return -1;
+	say("there is no operand for \"%s\"; see sided --help", argv[optind]);
+	return EXIT_USAGE;
+}
+
+/* ---- into the background ---- */
+
+/* The first process waits for a byte: the daemon listens. It gets the write end; -1: it failed. */
+static int detach(int *ready)
+{
+	int ends[2];
+	char byte;
+	ssize_t got;
+	pid_t pid;
+
+	*ready = -1;
+	if (pipe2(ends, O_CLOEXEC))
+		return -errno;
+	pid = fork();
+	if (pid < 0)
+		return -errno;
+	if (pid) {
+		close(ends[1]);
+		do
+			got = read(ends[0], &byte, 1);
+		while (got < 0 && errno == EINTR);
+		if (got == 1)
+			_exit(byte);
+		_exit(EXIT_FAILURE);
+	}
+	close(ends[0]);
+	setsid();
+	*ready = ends[1];
+	return 0;
+}
+
+/* The terminal is not ours any more. */
+static void release_terminal(int ready)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	char done = 0;
+
+	if (ready < 0)
+		return;
+	if (null >= 0) {
+		dup2(null, STDIN_FILENO);
+		dup2(null, STDOUT_FILENO);
+		dup2(null, STDERR_FILENO);
+		close(null);
+	}
+	if (write(ready, &done, 1) != 1)
+		say("whoever started us has gone");
+	close(ready);
+}
+
+/* ---- signals ---- */
+
+static void signals_ready(struct daemon *daemon, struct watch *watch, uint32_t events)
+{
+	struct signalfd_siginfo info;
+
+	(void)events;
+	while (read(watch->fd, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGCHLD)
+			workers_reap(daemon);
+		else
+			daemon->stop = true;
+	}
+}
+
+static int watch_signals(struct daemon *daemon)
+{
+	sigset_t set;
+	int fd;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	return loop_watch(daemon, &daemon->signals, fd, EPOLLIN, signals_ready);
+}
+
+/* ---- the daemon ---- */
+
+static void raise_files(struct daemon *daemon)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		limit.rlim_cur = limit.rlim_max = 1024;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	daemon->max_programs = limit.rlim_cur > 2ull * FILES_OF_OUR_OWN
+			? (limit.rlim_cur - FILES_OF_OUR_OWN) / FILES_OF_A_PROGRAM
+			: limit.rlim_cur / (2ull * FILES_OF_A_PROGRAM);
+}
+
+static int open_daemon(
+		struct daemon *daemon, const struct options *options, struct control_error *error)
+{
+	int ret = loop_open(daemon);
+
+	if (!ret)
+		ret = watch_signals(daemon);
+	if (ret)
+		return control_fail(error, CONTROL_FAILED, ret, NULL, "cannot begin: %s",
+				strerror(-ret));
+	ret = runtime_open(daemon, options->runtime, error);
+	if (!ret)
+		ret = sessions_restore(daemon);
+	/* Listening comes last: who gets through finds the sessions there. */
+	return ret ? ret : runtime_listen(daemon, error);
+}
+
+static int fail(const struct control_error *error, int ready)
+{
+	char status = error->kind == CONTROL_PERMISSION ? EXIT_PERMISSION
+			: error->kind == CONTROL_USAGE  ? EXIT_USAGE
+							: EXIT_FAILURE;
+
+	say("%s%s%s", error->text, *error->mend ? "; " : "", error->mend);
+	if (ready >= 0 && write(ready, &status, 1) != 1)
+		return EXIT_FAILURE;
+	return status;
+}
+
+static void close_daemon(struct daemon *daemon)
+{
+	operations_close(daemon);
+	clients_close(daemon);
+	sessions_close(daemon);
+	agents_close(daemon);
+	programs_close(daemon);
+	loop_unwatch(daemon, &daemon->control_listener);
+	loop_unwatch(daemon, &daemon->agents_listener);
+	loop_unwatch(daemon, &daemon->signals);
+	runtime_close(daemon);
+	free(daemon->output);
+	loop_close(daemon);
+}
+
+static int run(struct daemon *daemon, const struct options *options, int ready)
+{
+	struct control_error error = {.kind = CONTROL_FAILED};
+	int ret = open_daemon(daemon, options, &error);
+
+	if (ret)
+		return fail(&error, ready);
+	isolate_daemon(daemon);
+	release_terminal(ready);
+	notify("READY=1");
+	ret = loop_run(daemon);
+	notify("STOPPING=1");
+	if (ret)
+		say("cannot go on: %s", strerror(-ret));
+	close_daemon(daemon);
+	return ret ? EXIT_FAILURE : 0;
+}
+
+int main(int argc, char **argv)
+{
+	static struct daemon daemon = {.lock_fd = -1,
+			.serial = 1,
+			.control_listener.fd = -1,
+			.agents_listener.fd = -1,
+			.signals.fd = -1};
+	struct options options = {.runtime = NULL};
+	int status = take_options(argc, argv, &options), ready = -1;
+
+	if (status >= 0)
+		return status;
+	umask(077);
+	if (options.session_process)
+		return session_process();
+	daemon.system = options.system;
+	daemon.uid = geteuid();
+	if (daemon.system && daemon.uid) {
+		say("--system is for root: a daemon of your own needs no options");
+		return EXIT_PERMISSION;
+	}
+	if (options.output && *options.output != '/') {
+		say("the output directory %s is not an absolute path", options.output);
+		return EXIT_USAGE;
+	}
+	daemon.output = options.output ? strdup(options.output) : NULL;
+	if (chdir("/"))
+		say("cannot leave the current directory");
+	if (!options.foreground && detach(&ready)) {
+		say("cannot start a process: %s", strerror(errno));
+		return EXIT_FAILURE;
+	}
+	raise_files(&daemon);
+	return run(&daemon, &options, ready);
+}

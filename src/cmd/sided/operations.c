@@ -1,0 +1,564 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A request that takes its time. Its steps, of which a verb has some:
+ *
+ *	QUEUED     another one of the session is being dealt with
+ *	RECORDER   the session's process is asked; then state file and serial
+ *	PROGRAMS   until every program has said DONE for that serial, or the time is over
+ *	LAST       the process is asked again: what is written, the end
+ *	LEAVING    a session that has gone: until the programs have left it
+ *
+ * One operation of a session at a time; one that has nothing to do after PROGRAMS lets the next one
+ * begin there, so that a program that is stopped holds up nobody but those who wait for it.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sided.h"
+
+#define TIMEOUT_STANDARD_NS 5000000000ull
+#define TIMEOUT_MAX_NS 86400000000000ull
+#define RECORDER_MS 30000
+#define FLUSH_MS 60000
+#define CLOSE_MS 3600000
+/* More than there can be programs: while they are counted, none is the last one. */
+#define COUNTING ((int64_t)1 << 40)
+
+enum step { STEP_QUEUED, STEP_RECORDER, STEP_PROGRAMS, STEP_LAST, STEP_LEAVING };
+
+/* What a verb does to a session that has been started. */
+struct verb_flow {
+	const char *name;
+	const char *ask; /* of the session's process */
+	const char *last;
+	unsigned int ask_ms, last_ms;
+	bool pokes;   /* programs have something to do */
+	bool changes; /* the definition */
+};
+
+static const struct verb_flow flows[] = {
+		{.name = "start", .ask = "change", .ask_ms = RECORDER_MS, .pokes = true},
+		{.name = "stop",
+				.ask = "change",
+				.ask_ms = RECORDER_MS,
+				.pokes = true,
+				.last = "flush",
+				.last_ms = FLUSH_MS},
+		{.name = "statedump", .ask = "statedump", .ask_ms = RECORDER_MS, .pokes = true},
+		{.name = "rotate", .ask = "rotate", .ask_ms = FLUSH_MS},
+		{.name = "snapshot", .ask = "snapshot", .ask_ms = FLUSH_MS},
+		{.name = "destroy",
+				.ask = "change",
+				.ask_ms = RECORDER_MS,
+				.pokes = true,
+				.last = "close",
+				.last_ms = CLOSE_MS},
+};
+static const struct verb_flow change_flow = {
+		.name = "", .ask = "change", .ask_ms = RECORDER_MS, .pokes = true, .changes = true};
+
+struct operation {
+	struct operation *next;         /* of its session's queue */
+	struct operation *next_waiting; /* for programs */
+	struct client *client;          /* NULL: gone */
+	struct session_entry *entry;    /* NULL: gone */
+	const struct verb_flow *flow;
+	char *verb;
+	struct json_object *request;
+	struct definition *change; /* as it will be */
+	bool active;               /* as it will be */
+	bool first;                /* this start is the first one */
+	bool changed;
+	enum step step;
+	uint64_t timeout_ms;
+	uint64_t serial;
+	int64_t left; /* programs to wait for */
+	struct timer timer;
+	struct json_object *answer; /* of the process */
+	struct json_object *pending, *unchanged;
+};
+
+static void begin(struct daemon *daemon, struct operation *operation);
+
+static const struct verb_flow *find_flow(const char *verb)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(flows) / sizeof(*flows); i++)
+		if (!strcmp(flows[i].name, verb))
+			return &flows[i];
+	return &change_flow;
+}
+
+/* ---- the end ---- */
+
+/* The session is free for the next one. */
+static void release_session(struct daemon *daemon, struct operation *operation)
+{
+	struct session_entry *entry = operation->entry;
+	struct operation *next;
+
+	if (!entry || entry->operation != operation)
+		return;
+	next = entry->operation = entry->queue;
+	if (next) {
+		entry->queue = next->next;
+		next->next = NULL;
+		begin(daemon, next);
+	}
+}
+
+static void stop_waiting(struct daemon *daemon, struct operation *operation)
+{
+	struct operation **at = &daemon->waiting;
+
+	loop_cancel(daemon, &operation->timer);
+	while (*at && *at != operation)
+		at = &(*at)->next_waiting;
+	if (*at)
+		*at = operation->next_waiting;
+}
+
+static void operation_free(struct daemon *daemon, struct operation *operation)
+{
+	stop_waiting(daemon, operation);
+	if (operation->client)
+		operation->client->operation = NULL;
+	definition_free(operation->change);
+	json_object_put(operation->request);
+	json_object_put(operation->answer);
+	json_object_put(operation->pending);
+	json_object_put(operation->unchanged);
+	free(operation->verb);
+	loop_free(daemon, operation);
+}
+
+static void fail(struct daemon *daemon, struct operation *operation,
+		const struct control_error *error)
+{
+	struct client *client = operation->client;
+
+	release_session(daemon, operation);
+	operation_free(daemon, operation);
+	if (client)
+		client_fail(daemon, client, error);
+}
+
+/* Members of the process's answer, without its "ok". */
+static bool take_over(struct json_object *answer, struct json_object *from)
+{
+	if (!from)
+		return true;
+	json_object_object_foreach(from, name, value)
+	{
+		if (strcmp(name, "ok") != 0 && !json_put(answer, name, json_object_get(value)))
+			return false;
+	}
+	return true;
+}
+
+static struct json_object *make_answer(struct operation *operation)
+{
+	struct json_object *answer = json_object_new_object();
+	const struct session_entry *entry = operation->entry;
+
+	if (json_put_flag(answer, "ok", true) && take_over(answer, operation->answer) &&
+			json_put_flag(answer, "changed", operation->changed) &&
+			(!entry ||
+					(json_put_text(answer, "session",
+							 entry->definition->name) &&
+							json_put_number(answer, "generation",
+									entry->generation))) &&
+			(!entry || !entry->output ||
+					json_put_text(answer, "output", entry->output)) &&
+			json_put(answer, "pending",
+					operation->pending ? json_object_get(operation->pending)
+							   : json_object_new_array()) &&
+			json_put(answer, "unchanged",
+					operation->unchanged ? json_object_get(operation->unchanged)
+							     : json_object_new_array()))
+		return answer;
+	json_object_put(answer);
+	return NULL;
+}
+
+static void finish(struct daemon *daemon, struct operation *operation)
+{
+	struct client *client = operation->client;
+	struct json_object *answer = client ? make_answer(operation) : NULL;
+
+	release_session(daemon, operation);
+	operation_free(daemon, operation);
+	if (client)
+		client_answer(daemon, client, answer);
+}
+
+/* ---- programs ---- */
+
+static void programs_done(struct daemon *daemon, struct operation *operation);
+
+static void out_of_time(struct daemon *daemon, struct timer *timer)
+{
+	struct operation *operation = container_of(timer, struct operation, timer);
+
+	json_object_put(operation->pending);
+	operation->pending = programs_pending(daemon, operation->serial);
+	programs_done(daemon, operation);
+}
+
+static void tell_programs(struct daemon *daemon, struct operation *operation, enum step step,
+		uint64_t timeout_ms)
+{
+	operation->step = step;
+	operation->serial = ++daemon->serial;
+	operation->left = COUNTING;
+	operation->next_waiting = daemon->waiting;
+	daemon->waiting = operation;
+	operation->left += (int64_t)programs_poke(daemon) - COUNTING;
+	if (operation->left <= 0)
+		programs_done(daemon, operation);
+	else
+		loop_timer(daemon, &operation->timer, timeout_ms, out_of_time);
+}
+
+void operations_switched(struct daemon *daemon, uint64_t after, uint64_t until)
+{
+	struct operation *operation = daemon->waiting, *next;
+
+	for (; operation; operation = next) {
+		next = operation->next_waiting;
+		if (operation->serial <= after || operation->serial > until)
+			continue;
+		/* Through the loop: the list may not change under us. */
+		if (--operation->left == 0)
+			loop_timer(daemon, &operation->timer, 0, out_of_time);
+	}
+}
+
+/* ---- the session's process ---- */
+
+static void session_gone(struct daemon *daemon, struct operation *operation)
+{
+	struct session_entry *entry = operation->entry;
+
+	if (!operation->answer)
+		operation->answer = json_object_new_object();
+	if (entry->output)
+		json_put_text(operation->answer, "output", entry->output);
+	json_put_text(operation->answer, "session", entry->definition->name);
+	operation->entry = NULL;
+	entry->operation = NULL;
+	operation->changed = true;
+	session_remove(daemon, entry);
+	/* Those that did not listen before will not listen now. */
+	tell_programs(daemon, operation, STEP_LEAVING,
+			operation->pending && json_object_array_length(operation->pending)
+					? 0
+					: operation->timeout_ms);
+}
+
+static void recorder_failed(struct daemon *daemon, struct operation *operation,
+		const struct control_error *error)
+{
+	struct session_entry *entry = operation->entry;
+
+	if (operation->first && entry->state == SESSION_STARTING) {
+		entry->state = SESSION_DEFINED;
+		entry->active = false;
+	}
+	/* What cannot come back must not stay for ever: what it has is left for `side recover`. */
+	if (!strcmp(operation->verb, "destroy") && entry->error) {
+		say("the session %s is destroyed without its recorder; what was not written stays "
+		    "in %s",
+				entry->definition->name, entry->place);
+		operation->changed = true;
+		session_gone(daemon, operation);
+		return;
+	}
+	fail(daemon, operation, error);
+}
+
+static void last_done(struct daemon *daemon, struct session_entry *entry, void *user,
+		struct json_object *answer, const struct control_error *error)
+{
+	struct operation *operation = user;
+
+	(void)entry;
+	if (error) {
+		recorder_failed(daemon, operation, error);
+		return;
+	}
+	json_object_put(operation->answer);
+	operation->answer = json_object_get(answer);
+	if (strcmp(operation->verb, "destroy") != 0) {
+		finish(daemon, operation);
+		return;
+	}
+	session_gone(daemon, operation);
+}
+
+static void ask_last(struct daemon *daemon, struct operation *operation)
+{
+	struct json_object *request = json_object_new_object();
+
+	operation->step = STEP_LAST;
+	if (!json_put_text(request, "verb", operation->flow->last)) {
+		json_object_put(request);
+		request = NULL;
+	}
+	worker_ask(daemon, operation->entry, request, operation->flow->last_ms, last_done,
+			operation);
+}
+
+static void programs_done(struct daemon *daemon, struct operation *operation)
+{
+	stop_waiting(daemon, operation);
+	if (operation->step != STEP_LEAVING && operation->flow->last && operation->entry)
+		ask_last(daemon, operation);
+	else
+		finish(daemon, operation);
+}
+
+/* What the process has done is now what the session is. */
+static void commit(struct daemon *daemon, struct operation *operation, struct json_object *answer)
+{
+	struct session_entry *entry = operation->entry;
+	struct definition *old = entry->definition;
+	struct control_error error;
+
+	json_number(answer, "generation", UINT64_MAX, &entry->generation, &error);
+	if (operation->change) {
+		entry->definition = operation->change;
+		operation->change = NULL;
+		definition_free(old);
+	}
+	entry->active = operation->active;
+	session_save(daemon, entry);
+}
+
+static void recorder_done(struct daemon *daemon, struct session_entry *entry, void *user,
+		struct json_object *answer, const struct control_error *error)
+{
+	struct operation *operation = user;
+
+	(void)entry;
+	if (error) {
+		recorder_failed(daemon, operation, error);
+		return;
+	}
+	operation->answer = json_object_get(answer);
+	commit(daemon, operation, answer);
+	operation->changed = true;
+	if (!operation->flow->pokes) {
+		finish(daemon, operation);
+		return;
+	}
+	operation->unchanged = programs_unchanged(daemon);
+	/* Nothing of the session is needed while it waits: the next one may begin, and it may go. */
+	if (!operation->flow->last)
+		release_session(daemon, operation);
+	tell_programs(daemon, operation, STEP_PROGRAMS, operation->timeout_ms);
+}
+
+static void ask_recorder(struct daemon *daemon, struct operation *operation, const char *verb)
+{
+	const struct session_entry *entry = operation->entry;
+	struct json_object *request = json_object_new_object();
+	const struct definition *definition =
+			operation->change ? operation->change : entry->definition;
+
+	operation->step = STEP_RECORDER;
+	if (!json_put_text(request, "verb", verb) ||
+			(!strcmp(verb, "change") &&
+					(!json_put(request, "definition",
+							 definition_json(definition)) ||
+							!json_put_flag(request, "active",
+									operation->active)))) {
+		json_object_put(request);
+		request = NULL;
+	}
+	worker_ask(daemon, operation->entry, request, operation->flow->ask_ms, recorder_done,
+			operation);
+}
+
+/* ---- the beginning ---- */
+
+static void begin_first(struct daemon *daemon, struct operation *operation)
+{
+	struct session_entry *entry = operation->entry;
+	struct control_error error;
+
+	if (session_settle(daemon, entry, &error)) {
+		fail(daemon, operation, &error);
+		return;
+	}
+	operation->first = true;
+	entry->state = SESSION_STARTING;
+	entry->active = operation->active = true;
+	ask_recorder(daemon, operation, "hello");
+}
+
+/* A session that records nothing yet. */
+static void begin_defined(struct daemon *daemon, struct operation *operation)
+{
+	struct session_entry *entry = operation->entry;
+	struct control_error error;
+
+	if (!strcmp(operation->verb, "start")) {
+		begin_first(daemon, operation);
+	} else if (operation->flow->changes) {
+		commit(daemon, operation, operation->request);
+		finish(daemon, operation);
+	} else if (!strcmp(operation->verb, "destroy")) {
+		operation->entry = NULL;
+		entry->operation = NULL;
+		operation->changed = true;
+		session_remove(daemon, entry);
+		finish(daemon, operation);
+	} else {
+		control_fail(&error, CONTROL_USAGE, -EINVAL, "`side start` it first",
+				"the session %s has not been started", entry->definition->name);
+		fail(daemon, operation, &error);
+	}
+}
+
+static int prepare_change(struct operation *operation, struct control_error *error)
+{
+	const struct session_entry *entry = operation->entry;
+	int ret = definition_copy(entry->definition, &operation->change, error);
+
+	return ret ? ret
+		   : definition_change(operation->change, operation->verb, operation->request,
+				     entry->state != SESSION_DEFINED, &operation->changed, error);
+}
+
+static void begin(struct daemon *daemon, struct operation *operation)
+{
+	struct session_entry *entry = operation->entry;
+	struct control_error error;
+
+	operation->active = entry->active;
+	if (operation->flow->changes) {
+		if (prepare_change(operation, &error)) {
+			fail(daemon, operation, &error);
+			return;
+		}
+		if (!operation->changed) {
+			finish(daemon, operation);
+			return;
+		}
+	}
+	if (!strcmp(operation->verb, "stop") || !strcmp(operation->verb, "destroy"))
+		operation->active = false;
+	if (entry->state == SESSION_DEFINED) {
+		begin_defined(daemon, operation);
+		return;
+	}
+	if (!strcmp(operation->verb, "start")) {
+		operation->active = true;
+		if (entry->active) {
+			finish(daemon, operation);
+			return;
+		}
+	}
+	/* A session that is stopped is stopped. */
+	if (operation->flow->last && !entry->active)
+		ask_last(daemon, operation);
+	else
+		ask_recorder(daemon, operation, operation->flow->ask);
+}
+
+static int take_timeout(struct operation *operation, struct control_error *error)
+{
+	uint64_t ns = TIMEOUT_STANDARD_NS;
+	int ret = json_number(operation->request, "timeout", TIMEOUT_MAX_NS, &ns, error);
+
+	operation->timeout_ms = (ns + 999999) / 1000000;
+	return ret;
+}
+
+void operation_begin(struct daemon *daemon, struct client *client, struct session_entry *entry,
+		const char *verb, struct json_object *request)
+{
+	struct operation *operation = calloc(1, sizeof(*operation)), **end;
+	struct control_error error;
+
+	if (operation)
+		operation->verb = strdup(verb);
+	if (!operation || !operation->verb) {
+		free(operation);
+		control_no_memory(&error);
+		client_fail(daemon, client, &error);
+		return;
+	}
+	operation->client = client;
+	operation->entry = entry;
+	operation->flow = find_flow(verb);
+	operation->request = json_object_get(request);
+	client->operation = operation;
+	if (take_timeout(operation, &error)) {
+		operation_free(daemon, operation);
+		client_fail(daemon, client, &error);
+		return;
+	}
+	if (!entry->operation) {
+		entry->operation = operation;
+		begin(daemon, operation);
+		return;
+	}
+	for (end = &entry->queue; *end;)
+		end = &(*end)->next;
+	*end = operation;
+}
+
+/* ---- others go ---- */
+
+void operation_client_gone(struct operation *operation)
+{
+	operation->client = NULL;
+}
+
+static void forget_entry(struct session_entry *entry, struct operation *operation)
+{
+	for (; operation; operation = operation->next_waiting)
+		if (operation->entry == entry)
+			operation->entry = NULL;
+}
+
+void operations_refuse(struct daemon *daemon, struct session_entry *entry)
+{
+	struct control_error error;
+
+	forget_entry(entry, daemon->waiting);
+	control_fail(&error, CONTROL_NOT_FOUND, -ENOENT, NULL,
+			"the session %s has been destroyed meanwhile", entry->definition->name);
+	while (entry->queue) {
+		struct operation *operation = entry->queue;
+
+		entry->queue = operation->next;
+		operation->entry = NULL;
+		fail(daemon, operation, &error);
+	}
+}
+
+void operations_close(struct daemon *daemon)
+{
+	struct session_entry *entry;
+	struct operation *operation;
+
+	for (entry = daemon->sessions; entry; entry = entry->next) {
+		operation = entry->operation;
+		entry->operation = NULL;
+		if (operation) {
+			worker_forget(entry, operation);
+			operation_free(daemon, operation);
+		}
+		while ((operation = entry->queue)) {
+			entry->queue = operation->next;
+			operation_free(daemon, operation);
+		}
+	}
+	while (daemon->waiting)
+		operation_free(daemon, daemon->waiting);
+}

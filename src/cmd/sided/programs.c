@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The programs that can be traced, by the process id that the kernel says. A program is
+ *
+ *	connected	it keeps its connection (or is just arriving): changes are sent to it, and wait
+ *			for its DONE or for the end of the connection
+ *	armed		in control mode thread, but without a connection: it asks before its next event,
+ *			so it needs no telling
+ *	by signal	it gets its signal, comes, says DONE, and goes
+ *	sync		it came once; nothing reaches it any more
+ *
+ * Its pidfd tells when it is gone. An exec makes another program of the process: it comes with
+ * another token and takes the place of the former.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "sided.h"
+#include "wire/wire.h"
+
+/* A program whose readers have not passed is asked again after so long, then after twice that. */
+#define AGAIN_FIRST_MS 5
+#define AGAIN_LAST_MS 1000
+
+static struct program **bucket(struct daemon *daemon, pid_t pid)
+{
+	return &daemon->programs[(unsigned int)pid % PROGRAM_BUCKETS];
+}
+
+/* Changes wait for it. */
+static bool is_awaited(const struct program *program)
+{
+	return program->agent || program->control == WIRE_CONTROL_SIGNAL;
+}
+
+static void program_free(struct daemon *daemon, struct program *program)
+{
+	struct program **at = bucket(daemon, program->pid);
+	struct agent *agent = program->agent;
+
+	while (*at != program)
+		at = &(*at)->next;
+	*at = program->next;
+	daemon->nr_programs--;
+	if (is_awaited(program))
+		operations_switched(daemon,
+				program->since > program->done ? program->since : program->done,
+				UINT64_MAX);
+	program->agent = NULL;
+	if (agent)
+		agent_close(daemon, agent);
+	loop_unwatch(daemon, &program->watch);
+	loop_cancel(daemon, &program->again);
+	free(program->name);
+	free(program->exe);
+	loop_free(daemon, program);
+}
+
+static void program_ended(struct daemon *daemon, struct watch *watch, uint32_t events)
+{
+	(void)events;
+	program_free(daemon, container_of(watch, struct program, watch));
+}
+
+/* ---- arriving ---- */
+
+static struct program *find(struct daemon *daemon, pid_t pid, uint64_t token)
+{
+	struct program *program = *bucket(daemon, pid);
+
+	/* Processes of namespaces that we do not see all have number 0. */
+	while (program && (program->pid != pid || (!pid && program->token != token)))
+		program = program->next;
+	return program;
+}
+
+static size_t programs_of(const struct daemon *daemon, uid_t uid)
+{
+	size_t count = 0, i;
+	const struct program *program;
+
+	for (i = 0; i < PROGRAM_BUCKETS; i++)
+		for (program = daemon->programs[i]; program; program = program->next)
+			count += program->uid == uid;
+	return count;
+}
+
+/* Only a program that may be gone any moment without our knowing lives by its connection alone. */
+static int watch_process(struct daemon *daemon, struct program *program)
+{
+	int fd, ret;
+
+	if (!program->pid)
+		return 0;
+	fd = (int)syscall(SYS_pidfd_open, program->pid, 0);
+	if (fd < 0)
+		return -errno;
+	ret = loop_watch(daemon, &program->watch, fd, EPOLLIN, program_ended);
+	if (ret)
+		close(fd);
+	return ret;
+}
+
+static struct program *program_new(
+		struct daemon *daemon, const struct peer *peer, const char **reason)
+{
+	struct program *program;
+
+	*reason = "the daemon has no room for more programs";
+	if (daemon->nr_programs >= daemon->max_programs ||
+			(daemon->nr_programs >= LIMIT_PROGRAMS_OF_USER &&
+					programs_of(daemon, peer->uid) >= LIMIT_PROGRAMS_OF_USER))
+		return NULL;
+	program = calloc(1, sizeof(*program));
+	if (!program)
+		return NULL;
+	program->watch.fd = -1;
+	program->pid = peer->pid;
+	program->uid = peer->uid;
+	if (watch_process(daemon, program)) {
+		*reason = "the process cannot be watched";
+		free(program);
+		return NULL;
+	}
+	program->next = *bucket(daemon, program->pid);
+	*bucket(daemon, program->pid) = program;
+	daemon->nr_programs++;
+	return program;
+}
+
+/* Names come from the program: only what can be shown is kept. */
+static void set_name(char **name, const char *text)
+{
+	char *copy = strdup(text), *at;
+
+	if (!copy)
+		return;
+	for (at = copy; *at; at++)
+		if ((unsigned char)*at < ' ' || (unsigned char)*at >= 0x7f)
+			*at = '?';
+	free(*name);
+	*name = copy;
+}
+
+/* What a thread of the agent says is its own name, not the program's. */
+static void set_names(struct program *program, const struct wire_arrive *arrive)
+{
+	const char *slash = strrchr(arrive->exe, '/');
+	bool is_thread = !strcmp(arrive->procname, "side-control");
+
+	set_name(&program->exe, arrive->exe);
+	if (!is_thread)
+		set_name(&program->name, arrive->procname);
+	else if (!program->name)
+		set_name(&program->name, slash ? slash + 1 : arrive->exe);
+}
+
+struct program *program_arrive(struct daemon *daemon, struct agent *agent,
+		const struct wire_arrive *arrive, const char **reason)
+{
+	struct program *program = find(daemon, agent->peer.pid, arrive->token);
+	struct agent *former;
+
+	if (program && program->token != arrive->token) {
+		program_free(daemon, program);
+		program = NULL;
+	}
+	if (!program) {
+		program = program_new(daemon, &agent->peer, reason);
+		if (!program)
+			return NULL;
+		program->token = arrive->token;
+	}
+	/* One that was not waited for begins with what holds now. */
+	if (!is_awaited(program))
+		program->since = daemon->serial;
+	program->control = arrive->control;
+	program->control_signal = arrive->control_signal;
+	set_names(program, arrive);
+	former = program->agent;
+	program->agent = agent;
+	agent->program = program;
+	if (former && former != agent) {
+		former->program = NULL;
+		agent_close(daemon, former);
+	}
+	return program;
+}
+
+void program_left(struct daemon *daemon, struct program *program)
+{
+	if (!program->pid) {
+		program_free(daemon, program);
+		return;
+	}
+	/* It asks before its next event, or it will never ask: either way nobody waits for it. */
+	if (!is_awaited(program))
+		operations_switched(daemon,
+				program->since > program->done ? program->since : program->done,
+				UINT64_MAX);
+}
+
+/* ---- switching over ---- */
+
+static void send_signal(struct program *program)
+{
+	if (program->watch.fd >= 0)
+		syscall(SYS_pidfd_send_signal, program->watch.fd, program->control_signal, NULL, 0);
+}
+
+static void signal_again(struct daemon *daemon, struct timer *timer)
+{
+	(void)daemon;
+	send_signal(container_of(timer, struct program, again));
+}
+
+void program_done(struct daemon *daemon, struct program *program, const struct wire_done *done)
+{
+	uint64_t before = program->since > program->done ? program->since : program->done;
+
+	if (done->state == WIRE_DONE_READERS) {
+		uint64_t in_ms = AGAIN_FIRST_MS << (program->agains < 8 ? program->agains : 8);
+
+		program->agains++;
+		loop_timer(daemon, &program->again, in_ms < AGAIN_LAST_MS ? in_ms : AGAIN_LAST_MS,
+				signal_again);
+		return;
+	}
+	program->agains = 0;
+	if (done->serial <= program->done)
+		return;
+	program->done = done->serial;
+	operations_switched(daemon, before, program->done);
+}
+
+size_t programs_poke(struct daemon *daemon)
+{
+	struct program *program, *next;
+	size_t count = 0, i;
+
+	for (i = 0; i < PROGRAM_BUCKETS; i++) {
+		for (program = daemon->programs[i]; program; program = next) {
+			next = program->next;
+			if (!is_awaited(program))
+				continue;
+			count++;
+			if (program->agent)
+				agent_welcome(daemon, program->agent);
+			else
+				send_signal(program);
+		}
+	}
+	return count;
+}
+
+/* ---- why it has not ---- */
+
+/* The value of a line of /proc/PID/status, or "". */
+static void status_line(const char *text, const char *name, char *value, size_t room)
+{
+	const char *line = strstr(text, name);
+
+	*value = 0;
+	if (line) {
+		line += strlen(name);
+		line += strspn(line, " \t");
+		snprintf(value, room, "%.*s", (int)strcspn(line, "\n"), line);
+	}
+}
+
+static size_t read_file(const char *path, char *text, size_t room)
+{
+	FILE *file = fopen(path, "re");
+	size_t size = file ? fread(text, 1, room - 1, file) : 0;
+
+	text[size] = 0;
+	if (file)
+		fclose(file);
+	return size;
+}
+
+static void name_tracer(const char *tracer, char *why, size_t room)
+{
+	char path[64], name[64] = "";
+
+	snprintf(path, sizeof(path), "/proc/%.20s/comm", tracer);
+	read_file(path, name, sizeof(name));
+	name[strcspn(name, "\n")] = 0;
+	snprintf(why, room, "being debugged by %.20s (%.40s)", tracer, *name ? name : "unknown");
+}
+
+static void find_reason(const struct program *program, char *why, size_t room)
+{
+	char path[64], text[4096], state[32], tracer[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", program->pid);
+	read_file(path, text, sizeof(text));
+	status_line(text, "\nState:", state, sizeof(state));
+	status_line(text, "\nTracerPid:", tracer, sizeof(tracer));
+	if (*tracer && strcmp(tracer, "0") != 0)
+		name_tracer(tracer, why, room);
+	else if (*state == 'T' || *state == 't')
+		snprintf(why, room, "stopped by a signal");
+	else if (*state == 'D')
+		snprintf(why, room, "waiting for a device");
+	else
+		snprintf(why, room, "not answering");
+}
+
+/* ---- as lists ---- */
+
+static struct json_object *with_reason(const struct program *program, const char *why)
+{
+	struct json_object *object = json_object_new_object();
+
+	if (json_put_number(object, "pid", (uint64_t)program->pid) &&
+			json_put_text(object, "name", program->name ? program->name : "") &&
+			json_put_text(object, "why", why))
+		return object;
+	json_object_put(object);
+	return NULL;
+}
+
+static const char *control_word(const struct program *program)
+{
+	static const char *const words[WIRE_NR_CONTROLS] = {"off", "sync", "thread", "signal"};
+
+	return words[program->control < WIRE_NR_CONTROLS ? program->control : 0];
+}
+
+static struct json_object *program_json(const struct program *program)
+{
+	struct json_object *object = json_object_new_object();
+
+	if (json_put_number(object, "pid", (uint64_t)program->pid) &&
+			json_put_number(object, "uid", program->uid) &&
+			json_put_text(object, "name", program->name ? program->name : "") &&
+			json_put_text(object, "exe", program->exe ? program->exe : "") &&
+			json_put_text(object, "control", control_word(program)) &&
+			json_put_flag(object, "armed",
+					!program->agent && program->control == WIRE_CONTROL_THREAD))
+		return object;
+	json_object_put(object);
+	return NULL;
+}
+
+/* Elements for those that are wanted. A list that is cut short for want of memory is still one. */
+static struct json_object *make_list(struct daemon *daemon, uint64_t serial,
+		struct json_object *(*make)(const struct program *program, uint64_t serial))
+{
+	struct json_object *list = json_object_new_array();
+	const struct program *program;
+	size_t i;
+
+	for (i = 0; list && i < PROGRAM_BUCKETS; i++) {
+		for (program = daemon->programs[i]; program; program = program->next) {
+			struct json_object *element = make(program, serial);
+
+			if (element && json_object_array_add(list, element))
+				json_object_put(element);
+		}
+	}
+	return list;
+}
+
+static struct json_object *make_pending(const struct program *program, uint64_t serial)
+{
+	char why[128];
+
+	if (!is_awaited(program) || program->since >= serial || program->done >= serial)
+		return NULL;
+	find_reason(program, why, sizeof(why));
+	return with_reason(program, why);
+}
+
+static struct json_object *make_unchanged(const struct program *program, uint64_t serial)
+{
+	(void)serial;
+	return !program->agent && program->control == WIRE_CONTROL_SYNC
+			? with_reason(program, "control mode sync")
+			: NULL;
+}
+
+static struct json_object *make_program(const struct program *program, uint64_t serial)
+{
+	(void)serial;
+	return program_json(program);
+}
+
+struct json_object *programs_pending(struct daemon *daemon, uint64_t serial)
+{
+	return make_list(daemon, serial, make_pending);
+}
+
+struct json_object *programs_unchanged(struct daemon *daemon)
+{
+	return make_list(daemon, 0, make_unchanged);
+}
+
+struct json_object *programs_json(struct daemon *daemon)
+{
+	return make_list(daemon, 0, make_program);
+}
+
+void programs_close(struct daemon *daemon)
+{
+	size_t i;
+
+	for (i = 0; i < PROGRAM_BUCKETS; i++)
+		while (daemon->programs[i])
+			program_free(daemon, daemon->programs[i]);
+}

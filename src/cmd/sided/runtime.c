@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The runtime directory: ours alone by a lock, with the two sockets in it, which we make or which
+ * systemd hands over. A socket appears under its name when it listens: whoever finds it gets through.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "sided.h"
+#include "wire/runtime.h"
+
+#define LISTEN_FIRST 3
+#define LISTEN_MOST 16
+#define BACKLOG 1024
+#define GROUPS_MAX 4096
+
+static int fail_at(struct control_error *error, int code, const char *what, const char *path)
+{
+	return control_fail(error,
+			code == -EACCES || code == -EPERM ? CONTROL_PERMISSION : CONTROL_FAILED,
+			code, NULL, "cannot %s %s: %s", what, path, strerror(-code));
+}
+
+bool runtime_path(const struct daemon *daemon, char *path, size_t room, const char *format, ...)
+{
+	va_list arguments;
+	int size = snprintf(path, room, "%s/", daemon->runtime);
+
+	if (size < 0 || (size_t)size >= room)
+		return false;
+	va_start(arguments, format);
+	room -= (size_t)size;
+	size = vsnprintf(path + size, room, format, arguments);
+	va_end(arguments);
+	return size >= 0 && (size_t)size < room;
+}
+
+/* ---- the directory ---- */
+
+static int choose_directory(struct daemon *daemon, const char *given, struct control_error *error)
+{
+	char path[256];
+	const char *environment = getenv(WIRE_RUNTIME_ENV);
+	int ret = 0;
+
+	if (given)
+		snprintf(path, sizeof(path), "%s", given);
+	else if (daemon->system)
+		snprintf(path, sizeof(path), "%s", environment ? environment : WIRE_RUNTIME_SYSTEM);
+	else
+		ret = wire_runtime_directory(path, sizeof(path), false);
+	if (ret)
+		return fail_at(error, ret, "use the runtime directory", path);
+	if (*path != '/')
+		return control_fail(error, CONTROL_USAGE, -EINVAL, NULL,
+				"the runtime directory %s is not an absolute path", path);
+	if (strlen(path) >= sizeof(daemon->runtime))
+		return control_fail(error, CONTROL_USAGE, -ENAMETOOLONG,
+				"name a shorter one with --runtime",
+				"the runtime directory %s has more than %zu bytes: sockets in it "
+				"would have "
+				"no name",
+				path, sizeof(daemon->runtime) - 1);
+	strcpy(daemon->runtime, path);
+	return 0;
+}
+
+static int make_directory(const char *path, mode_t mode, struct control_error *error)
+{
+	int ret;
+
+	if (mkdir(path, mode) && errno != EEXIST)
+		return fail_at(error, -errno, "make the directory", path);
+	ret = wire_runtime_check(path);
+	if (ret == -EPERM)
+		return control_fail(error, CONTROL_PERMISSION, ret,
+				"remove it, or name another one with --runtime",
+				"the directory %s belongs to somebody else, or others may write to "
+				"it",
+				path);
+	if (ret)
+		return fail_at(error, ret, "use the directory", path);
+	/* umask has taken away what others may need. */
+	if (chmod(path, mode))
+		return fail_at(error, -errno, "set the mode of", path);
+	return 0;
+}
+
+static int make_directories(struct daemon *daemon, struct control_error *error)
+{
+	static const char *const below[] = {
+			WIRE_RUNTIME_SESSIONS, WIRE_RUNTIME_STATE, WIRE_RUNTIME_PLACES};
+	mode_t mode = daemon->system ? 0755 : 0700;
+	int ret = make_directory(daemon->runtime, mode, error);
+	char path[256];
+	size_t i;
+
+	for (i = 0; i < sizeof(below) / sizeof(*below) && !ret; i++) {
+		if (!runtime_path(daemon, path, sizeof(path), "%s", below[i]))
+			return -ENAMETOOLONG;
+		/* Programs of others need the sockets of sessions and nothing else. */
+		ret = make_directory(path, i ? 0700 : mode, error);
+	}
+	return ret;
+}
+
+static int take_lock(struct daemon *daemon, struct control_error *error)
+{
+	char path[256], pid[32] = "";
+	ssize_t size;
+
+	runtime_path(daemon, path, sizeof(path), WIRE_RUNTIME_PID);
+	daemon->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+	if (daemon->lock_fd < 0)
+		return fail_at(error, -errno, "open", path);
+	if (flock(daemon->lock_fd, LOCK_EX | LOCK_NB)) {
+		if (errno != EWOULDBLOCK)
+			return fail_at(error, -errno, "lock", path);
+		size = read(daemon->lock_fd, pid, sizeof(pid) - 1);
+		pid[size > 0 ? strspn(pid, "0123456789") : 0] = 0;
+		return control_fail(error, CONTROL_BUSY, -EBUSY,
+				"use that one, or end it first, or name another directory with "
+				"--runtime",
+				"a daemon serves %s already: process %s", daemon->runtime,
+				*pid ? pid : "unknown");
+	}
+	snprintf(pid, sizeof(pid), "%d\n", getpid());
+	if (ftruncate(daemon->lock_fd, 0) ||
+			pwrite(daemon->lock_fd, pid, strlen(pid), 0) != (ssize_t)strlen(pid))
+		return fail_at(error, -errno, "write", path);
+	return 0;
+}
+
+/* ---- sockets ---- */
+
+static int listen_at(struct daemon *daemon, const char *name, mode_t mode, gid_t group, int *result,
+		struct control_error *error)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	char path[sizeof(address.sun_path)];
+	int fd, ret = 0;
+
+	if (!runtime_path(daemon, address.sun_path, sizeof(address.sun_path), "%s.new", name) ||
+			!runtime_path(daemon, path, sizeof(path), "%s", name))
+		return fail_at(error, -ENAMETOOLONG, "use the directory", daemon->runtime);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return fail_at(error, -errno, "make a socket in", daemon->runtime);
+	unlink(address.sun_path);
+	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) ||
+			(group != (gid_t)-1 && chown(address.sun_path, (uid_t)-1, group)) ||
+			chmod(address.sun_path, mode) || listen(fd, BACKLOG) ||
+			rename(address.sun_path, path))
+		ret = -errno;
+	if (ret) {
+		close(fd);
+		return fail_at(error, ret, "listen at", path);
+	}
+	*result = fd;
+	return 0;
+}
+
+/* The name of a listening socket below our directory that still stands there, or "". */
+static void socket_name(const struct daemon *daemon, int fd, char *name, size_t room)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	socklen_t size = sizeof(address) - 1;
+	size_t length = strlen(daemon->runtime);
+	struct stat status;
+	int type = 0;
+	socklen_t type_size = sizeof(type);
+
+	*name = 0;
+	if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &type_size) || type != SOCK_SEQPACKET ||
+			getsockname(fd, (struct sockaddr *)&address, &size) ||
+			address.sun_family != AF_UNIX)
+		return;
+	/* We bind a new name and rename it. */
+	length = strlen(daemon->runtime);
+	if (strncmp(address.sun_path, daemon->runtime, length) != 0 ||
+			address.sun_path[length] != '/')
+		return;
+	snprintf(name, room, "%s", address.sun_path + length + 1);
+	length = strlen(name);
+	if (length > 4 && !strcmp(name + length - 4, ".new"))
+		name[length - 4] = 0;
+	if (!runtime_path(daemon, address.sun_path, sizeof(address.sun_path), "%s", name) ||
+			lstat(address.sun_path, &status) || !S_ISSOCK(status.st_mode))
+		*name = 0;
+}
+
+/* What systemd hands over, by socket activation or from its store. */
+static void take_sockets(struct daemon *daemon, int *control, int *agents)
+{
+	const char *pid = getenv("LISTEN_PID"), *count = getenv("LISTEN_FDS");
+	int nr = pid && count && strtol(pid, NULL, 10) == getpid() ? (int)strtol(count, NULL, 10)
+								   : 0;
+	char name[128];
+	int fd;
+
+	if (nr > LISTEN_MOST)
+		nr = LISTEN_MOST;
+	for (fd = LISTEN_FIRST; fd < LISTEN_FIRST + nr; fd++) {
+		int *which = NULL;
+
+		socket_name(daemon, fd, name, sizeof(name));
+		if (!strcmp(name, WIRE_RUNTIME_CONTROL))
+			which = control;
+		else if (!strcmp(name, WIRE_RUNTIME_AGENTS))
+			which = agents;
+		if (!which || *which >= 0) {
+			close(fd);
+			continue;
+		}
+		fcntl(fd, F_SETFD, FD_CLOEXEC);
+		fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+		*which = fd;
+	}
+	unsetenv("LISTEN_PID");
+	unsetenv("LISTEN_FDS");
+	unsetenv("LISTEN_FDNAMES");
+}
+
+static int open_sockets(struct daemon *daemon, struct control_error *error)
+{
+	int control = -1, agents = -1, ret = 0;
+
+	take_sockets(daemon, &control, &agents);
+	daemon->sockets_are_ours = control < 0 && agents < 0;
+	if (control < 0)
+		ret = listen_at(daemon, WIRE_RUNTIME_CONTROL,
+				daemon->group != (gid_t)-1 ? 0660 : 0600, daemon->group, &control,
+				error);
+	if (!ret && agents < 0)
+		ret = listen_at(daemon, WIRE_RUNTIME_AGENTS, daemon->system ? 0666 : 0600,
+				(gid_t)-1, &agents, error);
+	if (ret)
+		return ret;
+	ret = loop_watch(daemon, &daemon->control_listener, control, EPOLLIN, clients_ready);
+	if (!ret)
+		ret = loop_watch(daemon, &daemon->agents_listener, agents, EPOLLIN, agents_ready);
+	if (ret)
+		return fail_at(error, ret, "listen in", daemon->runtime);
+	if (daemon->sockets_are_ours && getenv("NOTIFY_SOCKET")) {
+		notify_store(control, "control");
+		notify_store(agents, "agents");
+	}
+	return 0;
+}
+
+int runtime_open(struct daemon *daemon, const char *directory, struct control_error *error)
+{
+	struct group *group = daemon->system ? getgrnam(WIRE_RUNTIME_GROUP) : NULL;
+	int ret = choose_directory(daemon, directory, error);
+
+	daemon->group = group ? group->gr_gid : (gid_t)-1;
+	if (!ret)
+		ret = make_directories(daemon, error);
+	return ret ? ret : take_lock(daemon, error);
+}
+
+int runtime_listen(struct daemon *daemon, struct control_error *error)
+{
+	return open_sockets(daemon, error);
+}
+
+void runtime_close(struct daemon *daemon)
+{
+	char path[256];
+
+	/* systemd keeps its own, and those that it has in its store. */
+	if (daemon->sockets_are_ours && !getenv("NOTIFY_SOCKET")) {
+		runtime_path(daemon, path, sizeof(path), WIRE_RUNTIME_CONTROL);
+		unlink(path);
+		runtime_path(daemon, path, sizeof(path), WIRE_RUNTIME_AGENTS);
+		unlink(path);
+	}
+	if (daemon->lock_fd >= 0) {
+		runtime_path(daemon, path, sizeof(path), WIRE_RUNTIME_PID);
+		unlink(path);
+		close(daemon->lock_fd);
+	}
+}
+
+/* ---- who is there ---- */
+
+int runtime_peer(int fd, struct peer *peer)
+{
+	struct ucred credentials;
+	socklen_t size = sizeof(credentials);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size))
+		return -errno;
+	*peer = (struct peer){credentials.pid, credentials.uid, credentials.gid};
+	return 0;
+}
+
+bool runtime_peer_in_group(int fd, const struct peer *peer, gid_t group)
+{
+	static gid_t groups[GROUPS_MAX];
+	socklen_t size = sizeof(groups);
+	size_t i;
+
+	if (group == (gid_t)-1)
+		return false;
+	if (peer->gid == group)
+		return true;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &size))
+		return false;
+	for (i = 0; i < size / sizeof(*groups); i++)
+		if (groups[i] == group)
+			return true;
+	return false;
+}
+
+/* ---- systemd's protocol: a datagram ---- */
+
+static void notify_with(const char *text, int fd)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	const char *path = getenv("NOTIFY_SOCKET");
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = {0};
+	char copy[256];
+	struct iovec iov = {.iov_base = copy};
+	struct msghdr message = {.msg_name = &address, .msg_iov = &iov, .msg_iovlen = 1};
+	int socket_fd;
+
+	if (!path || (*path != '/' && *path != '@') || strlen(path) >= sizeof(address.sun_path))
+		return;
+	strcpy(address.sun_path, path);
+	message.msg_namelen = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path));
+	if (*path == '@')
+		address.sun_path[0] = 0;
+	snprintf(copy, sizeof(copy), "%s", text);
+	iov.iov_len = strlen(copy);
+	if (fd >= 0) {
+		struct cmsghdr *header;
+
+		message.msg_control = control.bytes;
+		message.msg_controllen = sizeof(control.bytes);
+		header = CMSG_FIRSTHDR(&message);
+		header->cmsg_level = SOL_SOCKET;
+		header->cmsg_type = SCM_RIGHTS;
+		header->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(header), &fd, sizeof(int));
+	}
+	socket_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (socket_fd < 0)
+		return;
+	sendmsg(socket_fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+	close(socket_fd);
+}
+
+void notify(const char *text)
+{
+	notify_with(text, -1);
+}
+
+void notify_store(int fd, const char *name)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "FDSTORE=1\nFDNAME=%s", name);
+	notify_with(text, fd);
+}

@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The process that records one session: `sided --session-process`, with the daemon at descriptor 3. It
+ * does what it is asked, one request after the other, and records meanwhile. When the daemon goes away
+ * it ends on the spot and finishes nothing: the daemon's successor starts it again and it adopts.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "session/live.h"
+#include "sided.h"
+
+#define DAEMON_FD 3
+#define TURN_MS 500
+#define FLUSH_MS 50000
+#define MESSAGES_MAX 100
+
+struct recording {
+	struct session *session;
+	struct frame_in in;
+	struct frame_out out;
+	int epoll;
+	bool end;
+	struct definition_words messages;
+	int lock_fd; /* held as long as we live */
+};
+
+/* ---- messages ---- */
+
+static void keep_message(struct recording *recording, const char *text)
+{
+	say("%s", text);
+	if (recording->messages.count < MESSAGES_MAX)
+		words_add(&recording->messages, text);
+}
+
+static void take_messages(struct recording *recording)
+{
+	struct session_message message;
+
+	while (session_take_message(recording->session, &message)) {
+		keep_message(recording, message.text);
+		free(message.text);
+	}
+}
+
+/* ---- tracking ---- */
+
+_Static_assert((int)DEFINITION_NR_TRACKS == (int)SESSION_TRACK_KINDS, "the same kinds");
+_Static_assert((int)DEFINITION_TRACK_CONTAINER == (int)SESSION_TRACK_CONTAINER, "the same order");
+
+/* NULL: no memory. The texts stay the definition's. */
+static struct session_track *make_tracks(const struct definition *definition)
+{
+	struct session_track *tracks = calloc(definition->nr_tracks + 1, sizeof(*tracks));
+	size_t i;
+
+	for (i = 0; tracks && i < definition->nr_tracks; i++)
+		tracks[i] = (struct session_track){
+				.kind = (enum session_track_kind)definition->tracks[i].kind,
+				.exclude = definition->tracks[i].exclude,
+				.text = definition->tracks[i].text,
+				.number = definition->tracks[i].number,
+		};
+	return tracks;
+}
+
+/* ---- opening ---- */
+
+struct opening {
+	const char *socket, *lock, *output, *place;
+	bool again, active, any_user;
+	uint64_t generation;
+	struct definition *definition;
+};
+
+static int read_opening(
+		struct json_object *request, struct opening *opening, struct control_error *error)
+{
+	const struct {
+		const char *name;
+		const char **text;
+	} texts[] = {{"socket", &opening->socket}, {"lock", &opening->lock},
+			{"output", &opening->output}, {"place", &opening->place}};
+	struct json_object *definition;
+	size_t i;
+	int ret = 0;
+
+	for (i = 0; i < sizeof(texts) / sizeof(*texts) && !ret; i++) {
+		ret = json_text(request, texts[i].name, texts[i].text, error);
+		if (!ret && !*texts[i].text)
+			ret = control_fail(error, CONTROL_FAILED, -EINVAL, NULL,
+					"the request has no \"%s\"", texts[i].name);
+	}
+	if (!ret)
+		ret = json_flag(request, "again", &opening->again, error);
+	if (!ret)
+		ret = json_flag(request, "active", &opening->active, error);
+	if (!ret)
+		ret = json_flag(request, "any-user", &opening->any_user, error);
+	if (!ret)
+		ret = json_number(request, "generation", UINT64_MAX, &opening->generation, error);
+	if (!ret && !json_object_object_get_ex(request, "definition", &definition))
+		ret = control_fail(error, CONTROL_FAILED, -EINVAL, NULL, "there is no definition");
+	return ret ? ret : definition_parse(definition, &opening->definition, error);
+}
+
+static int make_directory(const char *path, struct control_error *error)
+{
+	if (!mkdir(path, 0700) || errno == EEXIST)
+		return 0;
+	return control_fail(error,
+			errno == EACCES || errno == EPERM || errno == EROFS ? CONTROL_PERMISSION
+									    : CONTROL_FAILED,
+			-errno, NULL, "cannot make the directory %s: %s", path, strerror(errno));
+}
+
+/* The one before may just be dying: it has the lock until it is gone, with all its threads. */
+static int take_lock(struct recording *recording, const char *path, struct control_error *error)
+{
+	recording->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (recording->lock_fd < 0 || flock(recording->lock_fd, LOCK_EX))
+		return control_fail(error, CONTROL_FAILED, -errno, NULL, "cannot lock %s: %s", path,
+				strerror(errno));
+	return 0;
+}
+
+/* Directories first, because afterwards we may write nowhere else. */
+static int prepare(struct recording *recording, const struct opening *opening,
+		struct control_error *error)
+{
+	char parent[512], sockets[512];
+	const char *writable[] = {opening->output, parent, sockets, NULL};
+	int ret = take_lock(recording, opening->lock, error);
+
+	snprintf(parent, sizeof(parent), "%s", opening->place);
+	*strrchr(parent, '/') = 0;
+	snprintf(sockets, sizeof(sockets), "%s", opening->socket);
+	*strrchr(sockets, '/') = 0;
+	if (!ret)
+		ret = make_directory(opening->output, error);
+	if (!ret)
+		ret = make_directory(parent, error);
+	if (!ret)
+		isolate_session(writable);
+	return ret;
+}
+
+static int open_session(struct recording *recording, const struct opening *opening,
+		struct control_error *error)
+{
+	struct session_error session_error = {.kind = SESSION_ERROR_NONE};
+	struct session_track *tracks = make_tracks(opening->definition);
+	struct definition_view view;
+	struct session_live live = {
+			.socket = opening->socket,
+			.place = opening->place,
+			.any_user = opening->any_user,
+			.active = opening->active,
+			.generation = opening->generation,
+			.track = tracks,
+			.nr_track = opening->definition->nr_tracks,
+	};
+	int ret;
+
+	if (!tracks)
+		return control_no_memory(error);
+	ret = definition_options(opening->definition, &view, error);
+	if (!ret) {
+		view.options.output = opening->output;
+		view.options.force = opening->again;
+		if (session_open(&view.options, &live, &recording->session, &session_error))
+			ret = definition_session_error(&session_error, error);
+		definition_view_free(&view);
+	}
+	free(tracks);
+	return ret;
+}
+
+static int watch(struct recording *recording, struct control_error *error)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+
+	if (epoll_ctl(recording->epoll, EPOLL_CTL_ADD, session_fd(recording->session), &event))
+		return control_fail(error, CONTROL_FAILED, -errno, NULL, "cannot wait: %s",
+				strerror(errno));
+	return 0;
+}
+
+static int take_open(struct recording *recording, struct json_object *request,
+		struct json_object *answer, struct control_error *error)
+{
+	struct opening opening = {.socket = NULL};
+	int ret = read_opening(request, &opening, error);
+
+	if (!ret)
+		ret = prepare(recording, &opening, error);
+	if (!ret)
+		ret = open_session(recording, &opening, error);
+	if (!ret)
+		ret = watch(recording, error);
+	if (!ret)
+		json_put_number(answer, "generation", session_generation(recording->session));
+	definition_free(opening.definition);
+	return ret;
+}
+
+/* ---- the other requests ---- */
+
+static int take_change(struct recording *recording, struct json_object *request,
+		struct json_object *answer, struct control_error *error)
+{
+	struct session_error session_error = {.kind = SESSION_ERROR_NONE};
+	struct definition *definition = NULL;
+	struct session_track *tracks;
+	struct definition_view view;
+	struct json_object *json;
+	uint64_t generation = 0;
+	bool active = false;
+	int ret = json_flag(request, "active", &active, error);
+
+	if (!ret && json_object_object_get_ex(request, "definition", &json))
+		ret = definition_parse(json, &definition, error);
+	if (ret || !definition)
+		return ret ? ret : control_no_memory(error);
+	tracks = make_tracks(definition);
+	ret = tracks ? definition_options(definition, &view, error) : control_no_memory(error);
+	if (!ret) {
+		if (session_change(recording->session, view.options.channels,
+				    view.options.nr_channels, active, tracks, definition->nr_tracks,
+				    &generation, &session_error))
+			ret = definition_session_error(&session_error, error);
+		definition_view_free(&view);
+	}
+	free(tracks);
+	definition_free(definition);
+	if (!ret)
+		json_put_number(answer, "generation", generation);
+	return ret;
+}
+
+static int take_hello(struct recording *recording, struct json_object *request,
+		struct json_object *answer, struct control_error *error)
+{
+	(void)request;
+	(void)error;
+	json_put_number(answer, "generation", session_generation(recording->session));
+	return 0;
+}
+
+static int take_statedump(struct recording *recording, struct json_object *request,
+		struct json_object *answer, struct control_error *error)
+{
+	(void)request;
+	(void)error;
+	json_put_number(answer, "generation", session_statedump(recording->session));
+	return 0;
+}
+
+static int take_flush(struct recording *recording, struct json_object *request,
+		struct json_object *answer, struct control_error *error)
+{
+	int ret = session_flush(recording->session, FLUSH_MS);
+
+	(void)request;
+	(void)answer;
+	(void)error;
+	if (ret)
+		keep_message(recording, "not everything was on the disk in time: it comes later");
+	return 0;
+}
+
+static int take_snapshot(struct recording *recording, struct json_object *request,
+		struct json_object *answer, struct control_error *error)
+{
+	uint32_t number = 0;
+	int ret = session_snapshot(recording->session, FLUSH_MS, &number);
+	char name[32];
+
+	(void)request;
+	if (ret == -EINVAL)
+		return control_fail(error, CONTROL_USAGE, ret,
+				"`side enable-channel --mode overwrite` makes one",
+				"the session has no channel that overwrites: there is nothing to "
+				"take "
+				"a snapshot of");
+	if (ret)
+		return control_fail(error, CONTROL_FAILED, ret, NULL,
+				"the snapshot is not there yet: %s", strerror(-ret));
+	snprintf(name, sizeof(name), "snapshot-%u", number);
+	json_put_text(answer, "path", name);
+	json_put_number(answer, "snapshots", number);
+	return 0;
+}
+
+static int take_rotate(struct recording *recording, struct json_object *request,
+		struct json_object *answer, struct control_error *error)
+{
+	(void)recording;
+	(void)request;
+	(void)answer;
+	return control_fail(error, CONTROL_FAILED, -EOPNOTSUPP, NULL,
+			"this build cannot rotate a session's traces");
+}
+
+static int put_figures(struct recording *recording, struct json_object *answer,
+		struct control_error *error)
+{
+	struct json_object *figures = session_figures(recording->session);
+	bool fits = true;
+
+	if (!figures)
+		return control_no_memory(error);
+	json_object_object_foreach(figures, name, value) fits =
+			json_put(answer, name, json_object_get(value)) && fits;
+	json_object_put(figures);
+	return fits && json_put_words(answer, "messages", &recording->messages)
+			? 0
+			: control_no_memory(error);
+}
+
+static int take_status(struct recording *recording, struct json_object *request,
+		struct json_object *answer, struct control_error *error)
+{
+	(void)request;
+	take_messages(recording);
+	return put_figures(recording, answer, error);
+}
+
+static int take_close(struct recording *recording, struct json_object *request,
+		struct json_object *answer, struct control_error *error)
+{
+	struct session_error session_error = {.kind = SESSION_ERROR_NONE};
+	int ret;
+
+	(void)request;
+	session_flush(recording->session, FLUSH_MS);
+	take_messages(recording);
+	ret = put_figures(recording, answer, error);
+	session_close(recording->session, true, &session_error);
+	recording->session = NULL;
+	recording->end = true;
+	if (session_error.kind != SESSION_ERROR_NONE) {
+		keep_message(recording, session_error.text);
+		json_put_words(answer, "messages", &recording->messages);
+	}
+	return ret;
+}
+
+static const struct request_kind {
+	const char *verb;
+	bool opens;
+	int (*take)(struct recording *recording, struct json_object *request,
+			struct json_object *answer, struct control_error *error);
+} kinds[] = {
+		{"open", true, take_open},
+		{"hello", false, take_hello},
+		{"change", false, take_change},
+		{"statedump", false, take_statedump},
+		{"flush", false, take_flush},
+		{"snapshot", false, take_snapshot},
+		{"rotate", false, take_rotate},
+		{"status", false, take_status},
+		{"close", false, take_close},
+};
+
+static int take_request(struct recording *recording, struct json_object *request,
+		struct json_object *answer, struct control_error *error)
+{
+	const char *verb = "";
+	size_t i;
+	int ret = json_text(request, "verb", &verb, error);
+
+	if (ret)
+		return ret;
+	for (i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		if (!strcmp(kinds[i].verb, verb) && kinds[i].opens == !recording->session)
+			return kinds[i].take(recording, request, answer, error);
+	return control_fail(error, CONTROL_FAILED, -EINVAL, NULL, "\"%.40s\" cannot be asked now",
+			verb);
+}
+
+/* ---- the loop ---- */
+
+static void answer_request(struct recording *recording, struct json_object *request)
+{
+	struct json_object *answer = json_object_new_object();
+	struct control_error error;
+
+	if (take_request(recording, request, answer, &error)) {
+		json_object_put(answer);
+		answer = json_error(&error);
+	} else {
+		json_put_flag(answer, "ok", true);
+	}
+	if (!answer || frame_put(&recording->out, answer))
+		_exit(EXIT_FAILURE);
+	json_object_put(answer);
+}
+
+static void hear_daemon(struct recording *recording)
+{
+	struct control_error error;
+	struct json_object *request;
+	int ret = frame_receive(&recording->in, DAEMON_FD, FRAME_ANSWER_MAX, &request, &error);
+
+	if (!ret || ret == -EAGAIN)
+		return;
+	/* The daemon is gone: nothing is finished, all of it is adopted. */
+	if (ret != 1)
+		_exit(EXIT_SUCCESS);
+	answer_request(recording, request);
+	json_object_put(request);
+}
+
+static void send_answers(struct recording *recording)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.u32 = 1};
+	int ret = frame_send(&recording->out, DAEMON_FD);
+
+	if (ret && ret != -EAGAIN)
+		_exit(EXIT_SUCCESS);
+	if (ret)
+		event.events |= EPOLLOUT;
+	epoll_ctl(recording->epoll, EPOLL_CTL_MOD, DAEMON_FD, &event);
+}
+
+static int turn(struct recording *recording)
+{
+	struct session_error error;
+	struct epoll_event events[4];
+	int nr = epoll_wait(recording->epoll, events, 4, recording->session ? TURN_MS : -1), i;
+
+	if (recording->session && session_turn(recording->session, 0, &error)) {
+		say("the recording cannot go on: %s", error.text);
+		return EXIT_FAILURE;
+	}
+	for (i = 0; i < nr; i++)
+		if (events[i].data.u32)
+			hear_daemon(recording);
+	if (recording->session)
+		take_messages(recording);
+	send_answers(recording);
+	return 0;
+}
+
+int session_process(void)
+{
+	struct recording recording = {.lock_fd = -1};
+	struct epoll_event event = {.events = EPOLLIN, .data.u32 = 1};
+	int status = 0;
+
+	/* Signals of a terminal are the daemon's. */
+	signal(SIGINT, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGUSR1, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
+	prctl(PR_SET_NAME, "sided-session");
+	/* Also while something waits for the disk. That the daemon went before this is seen at the socket. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	frame_out_init(&recording.out);
+	recording.epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (recording.epoll < 0 || fcntl(DAEMON_FD, F_SETFD, FD_CLOEXEC) ||
+			epoll_ctl(recording.epoll, EPOLL_CTL_ADD, DAEMON_FD, &event)) {
+		say("--session-process is for the daemon itself");
+		return EXIT_FAILURE;
+	}
+	while (!status && !(recording.end && !recording.out.first))
+		status = turn(&recording);
+	return status;
+}

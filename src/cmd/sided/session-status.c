@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/* A session's figures as JSON: what `side status` and `side top` show. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "session/live.h"
+#include "sided.h"
+#include "wire/wire.h"
+
+static const char *control_word(uint32_t control)
+{
+	static const char *const words[WIRE_NR_CONTROLS] = {"off", "sync", "thread", "signal"};
+
+	return words[control < WIRE_NR_CONTROLS ? control : 0];
+}
+
+/* Names come from programs. JSON is UTF-8, and what is not is shown by a sign. */
+static bool put_name(struct json_object *object, const char *member, const char *name)
+{
+	char clean[4096];
+	size_t size;
+
+	snprintf(clean, sizeof(clean), "%s", name ? name : "");
+	for (size = 0; clean[size]; size++)
+		if ((unsigned char)clean[size] < ' ' || (unsigned char)clean[size] >= 0x7f)
+			clean[size] = '?';
+	return json_put_text(object, member, clean);
+}
+
+static bool append(struct json_object *list, struct json_object *element, bool whole)
+{
+	if (whole && list && !json_object_array_add(list, element))
+		return true;
+	json_object_put(element);
+	return false;
+}
+
+static bool put_loss(struct json_object *list, const struct session_status_process *process,
+		const struct session_status_loss *loss)
+{
+	struct json_object *object = json_object_new_object();
+	char ring[96] = "";
+
+	if (loss->ring < process->nr_rings)
+		snprintf(ring, sizeof(ring), "%s_%u", process->rings[loss->ring].channel,
+				process->rings[loss->ring].number);
+	return append(list, object,
+			json_put_number(object, "pid", (uint64_t)process->peer) &&
+					put_name(object, "process", process->directory) &&
+					json_put_text(object, "ring", ring) &&
+					put_name(object, "event", loss->event) &&
+					json_put_text(object, "reason",
+							loss->reason ? loss->reason : "") &&
+					json_put_number(object, "count", loss->count));
+}
+
+static bool put_process(struct json_object *list, const struct session_status_process *process)
+{
+	struct json_object *object = json_object_new_object();
+
+	return append(list, object,
+			json_put_number(object, "pid", (uint64_t)process->peer) &&
+					json_put_number(object, "vpid", process->pid) &&
+					json_put_number(object, "uid", process->uid) &&
+					put_name(object, "name", process->procname) &&
+					put_name(object, "exe", process->exe) &&
+					put_name(object, "directory", process->directory) &&
+					json_put_text(object, "control",
+							control_word(process->control)) &&
+					json_put_number(object, "generation",
+							process->generation) &&
+					json_put_flag(object, "live", !process->ended) &&
+					json_put_number(object, "events", process->events) &&
+					json_put_number(object, "bytes", process->bytes) &&
+					json_put_number(object, "lost", process->lost) &&
+					json_put_number(object, "unwritten", process->unwritten) &&
+					json_put_number(object, "overwritten",
+							process->overwritten) &&
+					json_put_number(object, "memory", process->memory));
+}
+
+static bool put_sums(struct json_object *object, const struct session_status *status)
+{
+	return json_put_number(object, "bytes", status->bytes) &&
+			json_put_number(object, "lost", status->lost) &&
+			json_put_number(object, "unwritten", status->unwritten) &&
+			json_put_number(object, "overwritten", status->overwritten) &&
+			json_put_number(object, "snapshots", status->snapshots) &&
+			json_put_number(object, "memory", status->memory) &&
+			json_put_number(object, "memory-peak", status->memory_peak) &&
+			json_put_number(object, "memory-limit", status->memory_limit) &&
+			json_put_number(object, "seen", status->nr_seen) &&
+			json_put_number(object, "refused", status->nr_refused) &&
+			json_put_number(object, "untracked", status->nr_untracked);
+}
+
+struct json_object *session_figures(struct session *session)
+{
+	struct json_object *object = json_object_new_object();
+	struct json_object *processes = json_object_new_array();
+	struct json_object *losses = json_object_new_array();
+	struct session_status status;
+	bool fits = object && processes && losses && !session_status(session, &status);
+	size_t i, k;
+
+	if (!fits) {
+		json_object_put(object);
+		json_object_put(processes);
+		json_object_put(losses);
+		return NULL;
+	}
+	for (i = 0; i < status.nr_processes && fits; i++) {
+		fits = put_process(processes, &status.processes[i]);
+		for (k = 0; k < status.processes[i].nr_losses && fits; k++)
+			fits = put_loss(losses, &status.processes[i],
+					&status.processes[i].losses[k]);
+	}
+	fits = fits && put_sums(object, &status);
+	session_status_free(&status);
+	fits = json_put(object, "processes", processes) && fits;
+	fits = json_put(object, "losses", losses) && fits;
+	if (fits)
+		return object;
+	json_object_put(object);
+	return NULL;
+}

@@ -1,0 +1,509 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sessions and their state files, state/NAME.json:
+ *
+ *	{"definition":{...}, "started":true, "active":true, "generation":7, "output":"...", "place":"..."}
+ *
+ * A file is written beside and renamed, so it is always one whole state. It is written before
+ * programs hear of a change; what a daemon that was killed had not written, nobody was told.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sided.h"
+#include "wire/runtime.h"
+#include "wire/wire.h"
+
+#define STATE_MAX (DEFINITION_TEXT_MAX + 65536)
+#define SYSTEM_OUTPUT "/var/lib/side"
+
+struct session_entry *session_find(struct daemon *daemon, const char *name)
+{
+	struct session_entry *entry = daemon->sessions;
+
+	while (entry && strcmp(entry->definition->name, name) != 0)
+		entry = entry->next;
+	return entry;
+}
+
+int session_add(struct daemon *daemon, struct definition *definition, struct session_entry **result,
+		struct control_error *error)
+{
+	struct session_entry *entry, **end;
+	char path[WIRE_SESSION_PATH_MAX + 1];
+
+	if (session_find(daemon, definition->name))
+		return control_fail(error, CONTROL_BUSY, -EEXIST,
+				"choose another name, or destroy it",
+				"there is a session %s already", definition->name);
+	if (daemon->nr_sessions >= LIMIT_SESSIONS)
+		return control_fail(error, CONTROL_BUSY, -EBUSY, "destroy some",
+				"there are %d sessions, and no more are possible", LIMIT_SESSIONS);
+	if (!runtime_path(daemon, path, sizeof(path), WIRE_RUNTIME_SESSIONS "/%s.sock",
+			    definition->name))
+		return control_fail(error, CONTROL_USAGE, -ENAMETOOLONG, "choose a shorter name",
+				"the name %s is too long for a socket in %s", definition->name,
+				daemon->runtime);
+	entry = calloc(1, sizeof(*entry));
+	if (!entry)
+		return control_no_memory(error);
+	entry->definition = definition;
+	for (end = &daemon->sessions; *end;)
+		end = &(*end)->next;
+	*end = entry;
+	daemon->nr_sessions++;
+	*result = entry;
+	return 0;
+}
+
+static void state_path(const struct daemon *daemon, const struct session_entry *entry, char *path,
+		size_t room)
+{
+	runtime_path(daemon, path, room, WIRE_RUNTIME_STATE "/%s.json", entry->definition->name);
+}
+
+static void place_link(const struct daemon *daemon, const struct session_entry *entry, char *path,
+		size_t room)
+{
+	runtime_path(daemon, path, room, WIRE_RUNTIME_PLACES "/%s", entry->definition->name);
+}
+
+static void entry_free(struct daemon *daemon, struct session_entry *entry)
+{
+	worker_close(daemon, entry);
+	definition_free(entry->definition);
+	free(entry->output);
+	free(entry->place);
+	free(entry->error);
+	loop_free(daemon, entry);
+}
+
+/* A place is PARENT/NAME in a directory of its own; both are empty by now, or stay. */
+static void remove_place(const struct session_entry *entry)
+{
+	char parent[512];
+	char *slash;
+
+	if (!entry->place)
+		return;
+	rmdir(entry->place);
+	snprintf(parent, sizeof(parent), "%s", entry->place);
+	slash = strrchr(parent, '/');
+	if (!slash)
+		return;
+	*slash = 0;
+	rmdir(parent);
+}
+
+void session_remove(struct daemon *daemon, struct session_entry *entry)
+{
+	struct session_entry **at = &daemon->sessions;
+	char path[256];
+
+	while (*at != entry)
+		at = &(*at)->next;
+	*at = entry->next;
+	daemon->nr_sessions--;
+	operations_refuse(daemon, entry);
+	state_path(daemon, entry, path, sizeof(path));
+	unlink(path);
+	place_link(daemon, entry, path, sizeof(path));
+	unlink(path);
+	runtime_path(daemon, path, sizeof(path), WIRE_RUNTIME_SESSIONS "/%s.sock",
+			entry->definition->name);
+	unlink(path);
+	runtime_path(daemon, path, sizeof(path), WIRE_RUNTIME_STATE "/%s.lock",
+			entry->definition->name);
+	unlink(path);
+	remove_place(entry);
+	entry_free(daemon, entry);
+}
+
+const char *session_state_word(const struct session_entry *entry)
+{
+	if (entry->state != SESSION_LIVE)
+		return "defined";
+	if (!worker_is_ready(entry))
+		return entry->error ? "failed" : "restarting";
+	return entry->active ? "active" : "stopped";
+}
+
+/* ---- output and place ---- */
+
+static int fail_directory(struct control_error *error, int code, const char *path)
+{
+	return control_fail(error,
+			code == -EACCES || code == -EPERM || code == -EROFS ? CONTROL_PERMISSION
+									    : CONTROL_FAILED,
+			code, "name another one with --output", "cannot make the directory %s: %s",
+			path, strerror(-code));
+}
+
+/* With all its parents. */
+static int make_path(const char *path, struct control_error *error)
+{
+	char part[4096];
+	char *slash = part;
+
+	if (snprintf(part, sizeof(part), "%s", path) >= (int)sizeof(part))
+		return fail_directory(error, -ENAMETOOLONG, path);
+	while (slash) {
+		slash = strchr(slash + 1, '/');
+		if (slash)
+			*slash = 0;
+		if (mkdir(part, 0700) && errno != EEXIST)
+			return fail_directory(error, -errno, part);
+		if (slash)
+			*slash = '/';
+	}
+	return 0;
+}
+
+static int base_directory(
+		struct daemon *daemon, char *path, size_t room, struct control_error *error)
+{
+	const struct passwd *user;
+	const char *home = getenv("HOME");
+
+	if (daemon->output || daemon->system) {
+		snprintf(path, room, "%s", daemon->output ? daemon->output : SYSTEM_OUTPUT);
+		return 0;
+	}
+	if (!home || *home != '/') {
+		user = getpwuid(daemon->uid);
+		home = user ? user->pw_dir : NULL;
+	}
+	if (!home || *home != '/')
+		return control_fail(error, CONTROL_FAILED, -ENOENT, "name one with --output",
+				"there is no home directory for traces");
+	snprintf(path, room, "%s/side-traces", home);
+	return 0;
+}
+
+static int choose_output(
+		struct daemon *daemon, struct session_entry *entry, struct control_error *error)
+{
+	char base[1024], path[1200], date[32];
+	time_t now = time(NULL);
+	struct tm local;
+	int ret, i;
+
+	if (entry->definition->output) {
+		entry->output = strdup(entry->definition->output);
+		return entry->output ? 0 : control_no_memory(error);
+	}
+	ret = base_directory(daemon, base, sizeof(base), error);
+	if (!ret)
+		ret = make_path(base, error);
+	if (ret)
+		return ret;
+	localtime_r(&now, &local);
+	strftime(date, sizeof(date), "%Y%m%d-%H%M%S", &local);
+	for (i = 0; i < 1000; i++) {
+		snprintf(path, sizeof(path), i ? "%s/%s-%s-%d" : "%s/%s-%s", base,
+				entry->definition->name, date, i + 1);
+		if (!mkdir(path, 0700)) {
+			entry->output = strdup(path);
+			return entry->output ? 0 : control_no_memory(error);
+		}
+		if (errno != EEXIST)
+			break;
+	}
+	return fail_directory(error, -errno, path);
+}
+
+/* In memory that outlives us. */
+static int choose_place(
+		struct daemon *daemon, struct session_entry *entry, struct control_error *error)
+{
+	static const char *const bases[] = {"/dev/shm", "/tmp"};
+	char path[128], whole[256], link[256];
+	size_t i;
+
+	for (i = 0; i < sizeof(bases) / sizeof(*bases); i++) {
+		snprintf(path, sizeof(path), "%s/side-%u-XXXXXX", bases[i], daemon->uid);
+		if (mkdtemp(path))
+			break;
+	}
+	if (i == sizeof(bases) / sizeof(*bases))
+		return fail_directory(error, -errno, path);
+	snprintf(whole, sizeof(whole), "%s/%s", path, entry->definition->name);
+	entry->place = strdup(whole);
+	if (!entry->place)
+		return control_no_memory(error);
+	place_link(daemon, entry, link, sizeof(link));
+	unlink(link);
+	if (symlink(whole, link))
+		say("cannot make the link %s: %s", link, strerror(errno));
+	return 0;
+}
+
+int session_settle(struct daemon *daemon, struct session_entry *entry, struct control_error *error)
+{
+	int ret = 0;
+
+	if (!entry->output)
+		ret = choose_output(daemon, entry, error);
+	if (!ret && !entry->place)
+		ret = choose_place(daemon, entry, error);
+	return ret;
+}
+
+struct json_object *session_opening(struct daemon *daemon, struct session_entry *entry)
+{
+	struct json_object *request = json_object_new_object();
+	char socket[WIRE_SESSION_PATH_MAX + 1], lock[256];
+
+	runtime_path(daemon, socket, sizeof(socket), WIRE_RUNTIME_SESSIONS "/%s.sock",
+			entry->definition->name);
+	runtime_path(daemon, lock, sizeof(lock), WIRE_RUNTIME_STATE "/%s.lock",
+			entry->definition->name);
+	if (json_put_text(request, "verb", "open") &&
+			json_put(request, "definition", definition_json(entry->definition)) &&
+			json_put_text(request, "socket", socket) &&
+			json_put_text(request, "lock", lock) &&
+			json_put_text(request, "output", entry->output) &&
+			json_put_text(request, "place", entry->place) &&
+			json_put_flag(request, "again", entry->state == SESSION_LIVE) &&
+			json_put_flag(request, "active", entry->active) &&
+			json_put_flag(request, "any-user", daemon->system) &&
+			json_put_number(request, "generation", entry->generation + 1))
+		return request;
+	json_object_put(request);
+	return NULL;
+}
+
+/* ---- state files ---- */
+
+static struct json_object *state_json(const struct session_entry *entry)
+{
+	struct json_object *state = json_object_new_object();
+
+	if (json_put(state, "definition", definition_json(entry->definition)) &&
+			json_put_flag(state, "started", entry->state == SESSION_LIVE) &&
+			json_put_flag(state, "active", entry->active) &&
+			json_put_number(state, "generation", entry->generation) &&
+			(!entry->output || json_put_text(state, "output", entry->output)) &&
+			(!entry->place || json_put_text(state, "place", entry->place)))
+		return state;
+	json_object_put(state);
+	return NULL;
+}
+
+static int write_whole(const char *path, const char *text, size_t size)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600), ret = 0;
+
+	if (fd < 0)
+		return -errno;
+	while (size && !ret) {
+		ssize_t written = write(fd, text, size);
+
+		if (written < 0) {
+			ret = errno == EINTR ? 0 : -errno;
+		} else {
+			text += written;
+			size -= (size_t)written;
+		}
+	}
+	if (!ret && fsync(fd))
+		ret = -errno;
+	if (close(fd) && !ret)
+		ret = -errno;
+	return ret;
+}
+
+/* The name must outlive a crash of the machine, too, where the directory is on a disk. */
+static void sync_directory(const struct daemon *daemon)
+{
+	char path[256];
+	int fd;
+
+	runtime_path(daemon, path, sizeof(path), WIRE_RUNTIME_STATE);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	fsync(fd);
+	close(fd);
+}
+
+void session_save(struct daemon *daemon, struct session_entry *entry)
+{
+	struct json_object *state = state_json(entry);
+	char path[256], temporary[264];
+	const char *text = NULL;
+	size_t size = 0;
+	int ret = -ENOMEM;
+
+	state_path(daemon, entry, path, sizeof(path));
+	snprintf(temporary, sizeof(temporary), "%s.new", path);
+	if (state)
+		text = json_object_to_json_string_length(state,
+				JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE, &size);
+	if (text)
+		ret = write_whole(temporary, text, size);
+	if (!ret && rename(temporary, path))
+		ret = -errno;
+	if (ret)
+		say("the session %s would not come back after a restart: cannot write %s: %s",
+				entry->definition->name, path, strerror(-ret));
+	else
+		sync_directory(daemon);
+	json_object_put(state);
+}
+
+static struct json_object *read_state(const char *path, struct control_error *error)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	struct json_object *state = NULL;
+	struct stat status;
+	char *text;
+	ssize_t size;
+
+	if (fd < 0 || fstat(fd, &status) || !S_ISREG(status.st_mode) ||
+			(status.st_uid != geteuid() && status.st_uid != 0) ||
+			status.st_size > STATE_MAX) {
+		control_fail(error, CONTROL_FAILED, -EINVAL, NULL,
+				"it cannot be opened, is no file of ours, or is too large");
+		if (fd >= 0)
+			close(fd);
+		return NULL;
+	}
+	text = malloc((size_t)status.st_size + 1);
+	size = text ? read(fd, text, (size_t)status.st_size) : -1;
+	if (size >= 0)
+		state = json_read(text, (size_t)size, error);
+	else
+		control_fail(error, CONTROL_FAILED, -EIO, NULL, "it cannot be read");
+	free(text);
+	close(fd);
+	return state;
+}
+
+static int take_path(struct json_object *state, const char *name, char **path,
+		struct control_error *error)
+{
+	const char *text = NULL;
+	int ret = json_text(state, name, &text, error);
+
+	if (ret || !text)
+		return ret;
+	if (*text != '/')
+		return control_fail(error, CONTROL_FAILED, -EINVAL, NULL,
+				"\"%s\" is not an absolute path", name);
+	*path = strdup(text);
+	return *path ? 0 : control_no_memory(error);
+}
+
+static int restore_entry(
+		struct session_entry *entry, struct json_object *state, struct control_error *error)
+{
+	bool started = false;
+	int ret = json_flag(state, "started", &started, error);
+
+	if (!ret)
+		ret = json_flag(state, "active", &entry->active, error);
+	if (!ret)
+		ret = json_number(state, "generation", INT64_MAX, &entry->generation, error);
+	if (!ret)
+		ret = take_path(state, "output", &entry->output, error);
+	if (!ret)
+		ret = take_path(state, "place", &entry->place, error);
+	if (!ret && started && (!entry->output || !entry->place))
+		ret = control_fail(error, CONTROL_FAILED, -EINVAL, NULL,
+				"a session that was started has no output or place");
+	entry->state = started ? SESSION_LIVE : SESSION_DEFINED;
+	return ret;
+}
+
+static int restore(struct daemon *daemon, const char *name, const char *path,
+		struct control_error *error)
+{
+	struct json_object *state = read_state(path, error), *json;
+	struct definition *definition = NULL;
+	struct session_entry *entry;
+	int ret = -EINVAL;
+
+	if (!state)
+		return ret;
+	if (json_object_object_get_ex(state, "definition", &json))
+		ret = definition_parse(json, &definition, error);
+	else
+		control_fail(error, CONTROL_FAILED, ret, NULL, "it has no definition");
+	if (!ret && strcmp(definition->name, name) != 0)
+		ret = control_fail(error, CONTROL_FAILED, -EINVAL, NULL,
+				"it is that of the session %s", definition->name);
+	if (!ret)
+		ret = definition_check(definition, error);
+	if (!ret)
+		ret = session_add(daemon, definition, &entry, error);
+	if (ret) {
+		definition_free(definition);
+	} else {
+		ret = restore_entry(entry, state, error);
+		/* Its file stays for whoever can mend it: only we forget it. */
+		if (ret) {
+			struct session_entry **at = &daemon->sessions;
+
+			while (*at != entry)
+				at = &(*at)->next;
+			*at = entry->next;
+			daemon->nr_sessions--;
+			entry_free(daemon, entry);
+		} else if (entry->state == SESSION_LIVE) {
+			worker_start(daemon, entry);
+		}
+	}
+	json_object_put(state);
+	return ret;
+}
+
+static void restore_file(struct daemon *daemon, const char *file)
+{
+	size_t size = strlen(file);
+	struct control_error error = {.kind = CONTROL_FAILED};
+	char path[512], name[256];
+
+	if (size <= 5 || size >= sizeof(name) || strcmp(file + size - 5, ".json") != 0)
+		return;
+	snprintf(name, sizeof(name), "%.*s", (int)size - 5, file);
+	if (!runtime_path(daemon, path, sizeof(path), WIRE_RUNTIME_STATE "/%s", file) ||
+			!definition_is_name(name))
+		return;
+	if (restore(daemon, name, path, &error))
+		say("the session in %s cannot be restored: %s", path, error.text);
+}
+
+int sessions_restore(struct daemon *daemon)
+{
+	char path[256];
+	struct dirent *file;
+	DIR *directory;
+
+	runtime_path(daemon, path, sizeof(path), WIRE_RUNTIME_STATE);
+	directory = opendir(path);
+	if (!directory)
+		return 0;
+	while ((file = readdir(directory)))
+		restore_file(daemon, file->d_name);
+	closedir(directory);
+	return 0;
+}
+
+/* They stay in their files: the next daemon goes on. */
+void sessions_close(struct daemon *daemon)
+{
+	while (daemon->sessions) {
+		struct session_entry *entry = daemon->sessions;
+
+		daemon->sessions = entry->next;
+		entry_free(daemon, entry);
+	}
+}

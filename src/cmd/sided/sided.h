@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SIDED_SIDED_H
+#define SIDED_SIDED_H
+
+/*
+ * src/cmd/sided: the daemon. It holds definitions of sessions and knows the programs that can be
+ * traced; what is recorded passes it by.
+ *
+ *	main.c       options, from the terminal into the background, the end
+ *	loop.c       one epoll loop: descriptors, timers, what is freed after a turn
+ *	runtime.c    directory, lock and sockets; systemd
+ *	clients.c    connections of the command line
+ *	verbs.c      what they ask
+ *	operations.c a request that takes its time: the recorder first, then the programs
+ *	sessions.c   sessions and their state files
+ *	workers.c    the process that records a session: started, asked, started again
+ *	agents.c     connections of programs
+ *	programs.c   the programs, and who has switched over
+ *	status.c     status, list, top
+ *	session-process.c, session-status.c   what runs in the process that records
+ *	isolate.c    what each process gives up
+ *
+ * One thread, and nothing waits: every socket is non-blocking, every answer that is due later is an
+ * operation with a deadline. A kill of the daemon at any point leaves its state files whole (they are
+ * renamed into place) and ends the session processes without an orderly end; whoever comes next
+ * starts them again from the state files, and they adopt what stands in their places.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "control/definition.h"
+#include "control/error.h"
+#include "control/frame.h"
+#include "control/json.h"
+
+/* What others may ask of us. */
+#define LIMIT_CLIENTS 256        /* connections of the command line */
+#define LIMIT_CLIENTS_OF_USER 64 /* of one user */
+#define LIMIT_STRANGERS 512      /* connections of programs that have not said who they are */
+#define LIMIT_STRANGERS_OF_USER 256
+#define LIMIT_STRANGER_MS 3000 /* until then */
+#define LIMIT_PROGRAMS_OF_USER 16384
+#define LIMIT_SESSIONS 256
+#define LIMIT_WAITING (16u << 20) /* bytes that a client has not read */
+#define LIMIT_WAITING_MS 30000    /* and for how long */
+#define LIMIT_QUEUED 64           /* requests of a client that wait for others */
+#define ACCEPTS_AT_ONCE 32
+
+struct daemon;
+struct session_entry;
+struct client;
+struct program;
+struct operation;
+
+/* ---- loop.c ---- */
+
+struct watch {
+	int fd; /* -1: closed, and nothing is called any more */
+	uint32_t events;
+	void (*ready)(struct daemon *daemon, struct watch *watch, uint32_t events);
+};
+
+struct timer {
+	uint64_t at; /* ns of CLOCK_MONOTONIC */
+	size_t slot; /* in the heap, from 1; 0: it is not set */
+	void (*expired)(struct daemon *daemon, struct timer *timer);
+};
+
+#define container_of(pointer, type, member) ((type *)((char *)(pointer)-offsetof(type, member)))
+
+uint64_t loop_now(void);
+int loop_open(struct daemon *daemon);
+void loop_close(struct daemon *daemon);
+/* Until daemon->stop. 0 or a negative errno. */
+int loop_run(struct daemon *daemon);
+int loop_watch(struct daemon *daemon, struct watch *watch, int fd, uint32_t events,
+		void (*ready)(struct daemon *, struct watch *, uint32_t));
+void loop_change(struct daemon *daemon, struct watch *watch, uint32_t events);
+/* Closes the descriptor. What contains it may be freed by loop_free() only. */
+void loop_unwatch(struct daemon *daemon, struct watch *watch);
+/* When nobody of this turn has it any more. */
+void loop_free(struct daemon *daemon, void *memory);
+void loop_timer(struct daemon *daemon, struct timer *timer, uint64_t in_ms,
+		void (*expired)(struct daemon *, struct timer *));
+void loop_cancel(struct daemon *daemon, struct timer *timer);
+/* There are no descriptors left (agents.c). */
+void loop_pause_listening(struct daemon *daemon);
+
+/* ---- the daemon ---- */
+
+#define PROGRAM_BUCKETS 1024
+
+struct daemon {
+	bool system; /* everybody's: started by root with --system */
+	bool stop;
+	bool quiet;
+	uid_t uid;
+	gid_t group; /* of those who may control the system's daemon; (gid_t)-1: there is none */
+	char runtime[80];
+	char *output; /* base directory of traces, or NULL */
+	int lock_fd;
+	bool sockets_are_ours; /* and not systemd's */
+
+	int epoll;
+	struct timer **timers;
+	size_t nr_timers, room_timers;
+	void **graveyard;
+	size_t nr_graves, room_graves;
+
+	struct watch signals;
+	struct watch control_listener, agents_listener;
+	struct timer relisten;
+
+	struct client *clients;
+	unsigned int nr_clients;
+	struct agent *agents; /* that have not said who they are: the oldest last */
+	unsigned int nr_strangers;
+
+	struct program *programs[PROGRAM_BUCKETS];
+	size_t nr_programs, max_programs;
+	uint64_t serial; /* of the last change that programs were told */
+
+	struct session_entry *sessions;
+	size_t nr_sessions;
+	struct operation *waiting; /* for programs */
+};
+
+/* To standard error: the journal, the terminal, or nothing. One sentence. */
+void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* ---- runtime.c ---- */
+
+int runtime_open(struct daemon *daemon, const char *directory, struct control_error *error);
+int runtime_listen(struct daemon *daemon, struct control_error *error);
+void runtime_close(struct daemon *daemon);
+/* A path below the runtime directory. False: too long. */
+bool runtime_path(const struct daemon *daemon, char *path, size_t room, const char *format, ...)
+		__attribute__((format(printf, 4, 5)));
+/* Who is at the other end? 0 or a negative errno. pid 0: in no namespace of ours. */
+struct peer {
+	pid_t pid;
+	uid_t uid;
+	gid_t gid;
+};
+int runtime_peer(int fd, struct peer *peer);
+/* Is the peer in this group, by its first or a supplementary one? */
+bool runtime_peer_in_group(int fd, const struct peer *peer, gid_t group);
+/* Tell systemd, when it listens. */
+void notify(const char *text);
+void notify_store(int fd, const char *name);
+
+/* ---- clients.c ---- */
+
+void clients_ready(struct daemon *daemon, struct watch *watch, uint32_t events);
+/* The answer to its oldest request, which this puts. NULL: there was no memory. */
+void client_answer(struct daemon *daemon, struct client *client, struct json_object *answer);
+void client_fail(struct daemon *daemon, struct client *client, const struct control_error *error);
+/* A message that nobody asked for just now. False: the client is gone. */
+bool client_send(struct daemon *daemon, struct client *client, struct json_object *message);
+void client_close(struct daemon *daemon, struct client *client);
+void clients_close(struct daemon *daemon);
+
+struct client {
+	struct watch watch;
+	struct client *next;
+	struct peer peer;
+	struct frame_in in;
+	struct frame_out out;
+	struct timer timer; /* while something waits to be read */
+	bool busy;          /* a request of it is being dealt with */
+	bool last;          /* to be closed when everything is sent */
+	/* A subscription (top). */
+	struct timer interval_timer;
+	uint64_t interval_ms;
+	char *top_session; /* NULL: all */
+	bool subscribed;
+	struct operation *operation; /* that answers it */
+	struct query *query;         /* likewise */
+};
+
+/* ---- verbs.c ---- */
+
+void verb_take(struct daemon *daemon, struct client *client, struct json_object *request);
+
+/* ---- sessions.c ---- */
+
+enum session_state {
+	SESSION_DEFINED,  /* never started */
+	SESSION_STARTING, /* for the first time: it may yet fail, and is defined again */
+	SESSION_LIVE,     /* there is a process for it, or there will soon be one again */
+};
+
+struct session_entry {
+	struct session_entry *next;
+	struct definition *definition;
+	enum session_state state;
+	bool active;
+	uint64_t generation;
+	char *output;
+	char *place;
+	char *error; /* why its process could not begin again, or NULL */
+	struct worker *worker;
+	struct operation *operation, *queue; /* one at a time */
+};
+
+struct session_entry *session_find(struct daemon *daemon, const char *name);
+int session_add(struct daemon *daemon, struct definition *definition, struct session_entry **entry,
+		struct control_error *error);
+void session_remove(struct daemon *daemon, struct session_entry *entry);
+/* Choose output directory and place. */
+int session_settle(struct daemon *daemon, struct session_entry *entry, struct control_error *error);
+/* Write its state file. What goes wrong is said. */
+void session_save(struct daemon *daemon, struct session_entry *entry);
+/* What its process is to begin with. NULL: no memory. */
+struct json_object *session_opening(struct daemon *daemon, struct session_entry *entry);
+/* Programs are told of it: also while its process is away, or they would leave. */
+static inline bool session_is_present(const struct session_entry *entry)
+{
+	return entry->state == SESSION_LIVE;
+}
+const char *session_state_word(const struct session_entry *entry);
+int sessions_restore(struct daemon *daemon);
+void sessions_close(struct daemon *daemon);
+
+/* ---- workers.c ---- */
+
+/*
+ * Ask a session's process; it is started when there is none. `done` is called once, later, with its
+ * answer (which stays the worker's) or NULL with an error. A process that dies is started again and asked again.
+ */
+typedef void worker_done(struct daemon *daemon, struct session_entry *entry, void *user,
+		struct json_object *answer, const struct control_error *error);
+void worker_ask(struct daemon *daemon, struct session_entry *entry, struct json_object *request,
+		unsigned int timeout_ms, worker_done *done, void *user);
+/* Nobody wants the answers for this user any more. */
+void worker_forget(struct session_entry *entry, void *user);
+/* Begin, when nobody asks: after a restart. */
+void worker_start(struct daemon *daemon, struct session_entry *entry);
+/* Without an orderly end. */
+void worker_close(struct daemon *daemon, struct session_entry *entry);
+bool worker_is_ready(const struct session_entry *entry);
+unsigned int worker_restarts(const struct session_entry *entry);
+pid_t worker_pid(const struct session_entry *entry);
+void workers_reap(struct daemon *daemon);
+
+/* ---- operations.c ---- */
+
+/* A request that changes what is recorded. The client gets its answer when it is so. */
+void operation_begin(struct daemon *daemon, struct client *client, struct session_entry *entry,
+		const char *verb, struct json_object *request);
+void operation_client_gone(struct operation *operation);
+/* A program has switched over, or is gone: those that wait for it have one less to wait for. */
+void operations_switched(struct daemon *daemon, uint64_t after, uint64_t until);
+/* The session goes: those that wait for their turn are refused. */
+void operations_refuse(struct daemon *daemon, struct session_entry *entry);
+void operations_close(struct daemon *daemon);
+
+/* ---- programs.c ---- */
+
+struct program {
+	struct program *next;
+	struct watch watch;  /* its pidfd; fd -1: there is none */
+	struct agent *agent; /* its connection, or NULL */
+	struct timer again;  /* SIGNAL: ask again */
+	unsigned int agains;
+	pid_t pid; /* as we see it */
+	uid_t uid;
+	uint64_t token;
+	uint32_t control;
+	uint32_t control_signal;
+	uint64_t since; /* serial of its first WELCOME: later changes wait for it */
+	uint64_t done;
+	char *name;
+	char *exe;
+};
+
+/* A connection of a program. */
+struct agent {
+	struct watch watch;
+	struct agent *next, **at; /* of strangers */
+	struct peer peer;
+	struct timer timer; /* until it has said who it is */
+	struct program *program;
+	bool due; /* WELCOME could not be sent yet */
+};
+
+void agents_ready(struct daemon *daemon, struct watch *watch, uint32_t events);
+void agent_close(struct daemon *daemon, struct agent *agent);
+void agents_close(struct daemon *daemon);
+/* A WELCOME with the newest serial, now or as soon as the socket takes it. */
+void agent_welcome(struct daemon *daemon, struct agent *agent);
+
+struct wire_arrive;
+struct wire_done;
+/* NULL with a reason for the program. */
+struct program *program_arrive(struct daemon *daemon, struct agent *agent,
+		const struct wire_arrive *arrive, const char **reason);
+void program_done(struct daemon *daemon, struct program *program, const struct wire_done *done);
+/* Its connection is gone. */
+void program_left(struct daemon *daemon, struct program *program);
+void programs_close(struct daemon *daemon);
+/* Tell all; how many there are to wait for until they have daemon->serial. */
+size_t programs_poke(struct daemon *daemon);
+/* Those that have not switched to this serial, with the reason; those that look only when they start. */
+struct json_object *programs_pending(struct daemon *daemon, uint64_t serial);
+struct json_object *programs_unchanged(struct daemon *daemon);
+struct json_object *programs_json(struct daemon *daemon);
+
+/* ---- status.c ---- */
+
+void status_begin(struct daemon *daemon, struct client *client, const char *session);
+void status_list(struct daemon *daemon, struct client *client, const char *session);
+void status_top(struct daemon *daemon, struct client *client, const char *session,
+		uint64_t interval_ns);
+void status_client_gone(struct client *client);
+
+/* ---- session-process.c ---- */
+
+int session_process(void);
+
+/* session-status.c: the session's figures; NULL: no memory. */
+struct session;
+struct json_object *session_figures(struct session *session);
+
+/* ---- isolate.c ---- */
+
+void isolate_daemon(struct daemon *daemon);
+/* In a session process: it may write below these (NULL at the end), and execute nothing. */
+void isolate_session(const char *const *writable);
+
+#endif

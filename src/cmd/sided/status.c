@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is going on. The figures of a session are its process's: a query asks those that are meant and
+ * answers when all have answered, or with those that have when it takes too long.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "sided.h"
+
+#define QUERY_MS 3000
+
+/* One client's question. It is freed when all processes have answered, even if nobody wants it. */
+struct query {
+	struct client *client; /* NULL: gone, or has its answer */
+	struct daemon *daemon;
+	struct json_object *sessions;
+	bool whole; /* one session was named, or it is for top */
+	unsigned int left;
+	struct timer timer;
+};
+
+/* One session of it. */
+struct question {
+	struct query *query;
+	struct json_object *about; /* in the query's list */
+};
+
+static bool put_state(struct json_object *about, const struct session_entry *entry)
+{
+	return json_put_text(about, "name", entry->definition->name) &&
+			json_put_text(about, "state", session_state_word(entry)) &&
+			(!entry->output || json_put_text(about, "output", entry->output)) &&
+			json_put_number(about, "generation", entry->generation) &&
+			json_put_number(about, "restarts", worker_restarts(entry)) &&
+			json_put_number(about, "recorder", (uint64_t)worker_pid(entry)) &&
+			json_put_number(about, "channels", entry->definition->nr_channels) &&
+			(!entry->error || json_put_text(about, "error", entry->error));
+}
+
+/* In the list `sessions`, or NULL. */
+static struct json_object *describe(
+		struct json_object *sessions, const struct session_entry *entry, bool whole)
+{
+	struct json_object *about = json_object_new_object();
+
+	if (put_state(about, entry) &&
+			(!whole ||
+					json_put(about, "definition",
+							definition_json(entry->definition))) &&
+			sessions && !json_object_array_add(sessions, about))
+		return about;
+	json_object_put(about);
+	return NULL;
+}
+
+static struct json_object *wrap(struct json_object *sessions, bool timed)
+{
+	struct json_object *answer = json_object_new_object();
+	struct timespec now;
+
+	json_put_flag(answer, "ok", true);
+	if (timed) {
+		clock_gettime(CLOCK_REALTIME, &now);
+		json_put_number(answer, "time",
+				(uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec);
+	}
+	json_put(answer, "sessions", json_object_get(sessions));
+	return answer;
+}
+
+static void next_time(struct daemon *daemon, struct timer *timer);
+
+static void query_answer(struct query *query)
+{
+	struct client *client = query->client;
+	struct json_object *answer;
+
+	if (!client)
+		return;
+	query->client = NULL;
+	client->query = NULL;
+	answer = wrap(query->sessions, client->subscribed);
+	if (!client->subscribed) {
+		client_answer(query->daemon, client, answer);
+		return;
+	}
+	if (client_send(query->daemon, client, answer))
+		loop_timer(query->daemon, &client->interval_timer, client->interval_ms, next_time);
+	json_object_put(answer);
+}
+
+static void query_late(struct daemon *daemon, struct timer *timer)
+{
+	(void)daemon;
+	query_answer(container_of(timer, struct query, timer));
+}
+
+static void query_less(struct query *query)
+{
+	if (--query->left)
+		return;
+	loop_cancel(query->daemon, &query->timer);
+	query_answer(query);
+	json_object_put(query->sessions);
+	loop_free(query->daemon, query);
+}
+
+static void take_figures(struct daemon *daemon, struct session_entry *entry, void *user,
+		struct json_object *answer, const struct control_error *error)
+{
+	struct question *question = user;
+
+	(void)daemon;
+	(void)entry;
+	if (!error) {
+		json_object_object_foreach(answer, name, value)
+		{
+			bool is_long = json_object_is_type(value, json_type_array);
+
+			/* In short: sums, without lists. */
+			if (strcmp(name, "ok") != 0 && (question->query->whole || !is_long))
+				json_put(question->about, name, json_object_get(value));
+		}
+	}
+	json_object_put(question->about);
+	query_less(question->query);
+	free(question);
+}
+
+static void ask_session(struct query *query, struct session_entry *entry)
+{
+	struct json_object *about = describe(query->sessions, entry, query->whole), *request;
+	struct question *question = NULL;
+
+	if (!about || !worker_is_ready(entry))
+		return;
+	question = calloc(1, sizeof(*question));
+	request = json_object_new_object();
+	if (!question || !json_put_text(request, "verb", "status")) {
+		free(question);
+		json_object_put(request);
+		return;
+	}
+	*question = (struct question){.query = query, .about = json_object_get(about)};
+	query->left++;
+	worker_ask(query->daemon, entry, request, 30000, take_figures, question);
+}
+
+static void query_begin(struct daemon *daemon, struct client *client, const char *session)
+{
+	struct query *query = calloc(1, sizeof(*query));
+	struct session_entry *entry, *next;
+	struct control_error error;
+
+	if (!query) {
+		control_no_memory(&error);
+		client_fail(daemon, client, &error);
+		return;
+	}
+	*query = (struct query){.client = client,
+			.daemon = daemon,
+			.sessions = json_object_new_array(),
+			.whole = session || client->subscribed,
+			.left = 1};
+	client->query = query;
+	loop_timer(daemon, &query->timer, QUERY_MS, query_late);
+	for (entry = daemon->sessions; entry; entry = next) {
+		next = entry->next;
+		if (!session || !strcmp(session, entry->definition->name))
+			ask_session(query, entry);
+	}
+	query_less(query);
+}
+
+void status_begin(struct daemon *daemon, struct client *client, const char *session)
+{
+	query_begin(daemon, client, session);
+}
+
+void status_list(struct daemon *daemon, struct client *client, const char *session)
+{
+	struct json_object *sessions = json_object_new_array(), *answer;
+	struct session_entry *entry;
+
+	for (entry = daemon->sessions; entry; entry = entry->next)
+		if (!session || !strcmp(session, entry->definition->name))
+			describe(sessions, entry, session);
+	answer = wrap(sessions, false);
+	json_object_put(sessions);
+	if (!session)
+		json_put(answer, "processes", programs_json(daemon));
+	client_answer(daemon, client, answer);
+}
+
+/* ---- top ---- */
+
+static void next_time(struct daemon *daemon, struct timer *timer)
+{
+	struct client *client = container_of(timer, struct client, interval_timer);
+
+	if (client->top_session && !session_find(daemon, client->top_session)) {
+		client_close(daemon, client);
+		return;
+	}
+	/* Who does not read gets nothing new meanwhile. */
+	if (client->out.first)
+		loop_timer(daemon, &client->interval_timer, client->interval_ms, next_time);
+	else
+		query_begin(daemon, client, client->top_session);
+}
+
+void status_top(struct daemon *daemon, struct client *client, const char *session,
+		uint64_t interval_ns)
+{
+	struct json_object *answer = json_object_new_object();
+
+	json_put_flag(answer, "ok", true);
+	free(client->top_session);
+	client->top_session = session ? strdup(session) : NULL;
+	client->interval_ms = (interval_ns + 999999) / 1000000;
+	client->subscribed = true;
+	if (!client->query)
+		loop_timer(daemon, &client->interval_timer, 0, next_time);
+	client_answer(daemon, client, answer);
+}
+
+void status_client_gone(struct client *client)
+{
+	if (client->query)
+		client->query->client = NULL;
+	client->query = NULL;
+}

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT */
+/* What the command line asks: each verb, its members looked at, and who deals with it. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sided.h"
+
+#define OF_EVERY_REQUEST "version", "verb", "session"
+#define PROTOCOL_VERSION 1
+
+struct request {
+	struct daemon *daemon;
+	struct client *client;
+	struct json_object *json;
+	const char *verb;
+	const char *session;
+	struct control_error error;
+};
+
+static void answer_ok(struct request *request, struct json_object *answer)
+{
+	if (!answer)
+		answer = json_object_new_object();
+	json_put_flag(answer, "ok", true);
+	client_answer(request->daemon, request->client, answer);
+}
+
+/* ---- sessions ---- */
+
+/*
+ * A member of the group asks root to write: below the daemon's own directory only, where nobody else
+ * makes links.
+ */
+static int check_output(struct request *request, const struct definition *definition)
+{
+	const char *output = definition->output, *base = request->daemon->output;
+	size_t size;
+
+	if (!output || !request->daemon->system || !request->client->peer.uid)
+		return 0;
+	if (!base)
+		base = "/var/lib/side";
+	size = strlen(base);
+	if (!strncmp(output, base, size) && output[size] == '/' && !strstr(output, ".."))
+		return 0;
+	return control_fail(&request->error, CONTROL_PERMISSION, -EPERM,
+			"leave --output out, or be root",
+			"the system's daemon writes traces of its users below %s only", base);
+}
+
+static int add_session(struct request *request, struct definition *definition)
+{
+	struct session_entry *entry;
+	struct json_object *answer;
+	int ret = check_output(request, definition);
+
+	if (!ret)
+		ret = definition_check(definition, &request->error);
+	if (!ret)
+		ret = session_add(request->daemon, definition, &entry, &request->error);
+	if (ret) {
+		definition_free(definition);
+		return ret;
+	}
+	session_save(request->daemon, entry);
+	answer = json_object_new_object();
+	json_put_text(answer, "session", entry->definition->name);
+	answer_ok(request, answer);
+	return 0;
+}
+
+static int need_name(struct request *request)
+{
+	if (request->session)
+		return 0;
+	return control_fail(&request->error, CONTROL_USAGE, -EINVAL, NULL,
+			"the request does not say which session: \"session\"");
+}
+
+static int take_create(struct request *request)
+{
+	struct definition *definition;
+	bool changed;
+	int ret = need_name(request);
+
+	if (!ret)
+		ret = definition_create(request->session, &definition, &request->error);
+	if (ret)
+		return ret;
+	ret = definition_change(
+			definition, "create", request->json, false, &changed, &request->error);
+	if (ret) {
+		definition_free(definition);
+		return ret;
+	}
+	return add_session(request, definition);
+}
+
+static int rename_definition(struct request *request, struct definition *definition)
+{
+	char *name;
+
+	if (!request->session)
+		return 0;
+	if (!definition_is_name(request->session))
+		return control_fail(&request->error, CONTROL_USAGE, -EINVAL, NULL,
+				"\"%.80s\" cannot name a session", request->session);
+	name = strdup(request->session);
+	if (!name)
+		return control_no_memory(&request->error);
+	free(definition->name);
+	definition->name = name;
+	return 0;
+}
+
+static int take_load(struct request *request)
+{
+	static const char *const members[] = {OF_EVERY_REQUEST, "definition", "force", NULL};
+	struct definition *definition;
+	struct session_entry *entry;
+	struct json_object *json;
+	bool force = false;
+	int ret = json_only(request->json, members, "a request of this kind", &request->error);
+
+	if (!ret)
+		ret = json_flag(request->json, "force", &force, &request->error);
+	if (!ret && !json_object_object_get_ex(request->json, "definition", &json))
+		ret = control_fail(&request->error, CONTROL_USAGE, -EINVAL, NULL,
+				"there is no \"definition\" to load");
+	if (!ret)
+		ret = definition_parse(json, &definition, &request->error);
+	if (ret)
+		return ret;
+	ret = rename_definition(request, definition);
+	if (ret) {
+		definition_free(definition);
+		return ret;
+	}
+	entry = session_find(request->daemon, definition->name);
+	/* One that was never started holds nothing that could be lost. */
+	if (entry && force && entry->state == SESSION_DEFINED && !entry->operation)
+		session_remove(request->daemon, entry);
+	return add_session(request, definition);
+}
+
+static int take_save(struct request *request)
+{
+	static const char *const members[] = {OF_EVERY_REQUEST, NULL};
+	struct json_object *answer, *list;
+	struct session_entry *entry;
+	int ret = json_only(request->json, members, "a request of this kind", &request->error);
+
+	if (ret)
+		return ret;
+	if (request->session && !session_find(request->daemon, request->session))
+		return control_fail(&request->error, CONTROL_NOT_FOUND, -ENOENT,
+				"`side list` shows those that are there",
+				"there is no session %.80s", request->session);
+	answer = json_object_new_object();
+	list = json_object_new_array();
+	for (entry = request->daemon->sessions; entry; entry = entry->next) {
+		struct json_object *definition;
+
+		if (request->session && strcmp(request->session, entry->definition->name) != 0)
+			continue;
+		definition = definition_json(entry->definition);
+		if (definition && json_object_array_add(list, definition))
+			json_object_put(definition);
+	}
+	json_put(answer, "definitions", list);
+	answer_ok(request, answer);
+	return 0;
+}
+
+/* ---- those that take their time ---- */
+
+static int take_operation(struct request *request)
+{
+	static const char *const members[] = {OF_EVERY_REQUEST, "timeout", NULL};
+	struct session_entry *entry;
+	int ret = need_name(request);
+
+	/* The others look at their members when they change the definition. */
+	if (!ret && !definition_is_change(request->verb))
+		ret = json_only(request->json, members, "a request of this kind", &request->error);
+	if (ret)
+		return ret;
+	entry = session_find(request->daemon, request->session);
+	if (!entry)
+		return control_fail(&request->error, CONTROL_NOT_FOUND, -ENOENT,
+				"`side list` shows those that are there; `side create` makes one",
+				"there is no session %.80s", request->session);
+	operation_begin(request->daemon, request->client, entry, request->verb, request->json);
+	return 0;
+}
+
+/* ---- looking ---- */
+
+static int take_ping(struct request *request)
+{
+	static const char *const members[] = {"version", "verb", NULL};
+	struct json_object *answer;
+	int ret = json_only(request->json, members, "a request of this kind", &request->error);
+
+	if (ret)
+		return ret;
+	answer = json_object_new_object();
+	json_put_text(answer, "version", SIDE_VERSION);
+	json_put_number(answer, "pid", (uint64_t)getpid());
+	json_put_flag(answer, "system", request->daemon->system);
+	answer_ok(request, answer);
+	return 0;
+}
+
+static int check_looking(struct request *request)
+{
+	static const char *const members[] = {OF_EVERY_REQUEST, "interval", NULL};
+	int ret = json_only(request->json, members, "a request of this kind", &request->error);
+
+	if (ret || !request->session || session_find(request->daemon, request->session))
+		return ret;
+	return control_fail(&request->error, CONTROL_NOT_FOUND, -ENOENT,
+			"`side list` shows those that are there", "there is no session %.80s",
+			request->session);
+}
+
+static int take_status(struct request *request)
+{
+	int ret = check_looking(request);
+
+	if (!ret)
+		status_begin(request->daemon, request->client, request->session);
+	return ret;
+}
+
+static int take_list(struct request *request)
+{
+	int ret = check_looking(request);
+
+	if (!ret)
+		status_list(request->daemon, request->client, request->session);
+	return ret;
+}
+
+static int take_top(struct request *request)
+{
+	uint64_t interval = 1000000000;
+	int ret = check_looking(request);
+
+	if (!ret)
+		ret = json_number(request->json, "interval", 3600000000000ull, &interval,
+				&request->error);
+	if (ret)
+		return ret;
+	if (interval < 10000000)
+		return control_fail(&request->error, CONTROL_USAGE, -EINVAL, NULL,
+				"an interval is 10ms at least");
+	status_top(request->daemon, request->client, request->session, interval);
+	return 0;
+}
+
+static const struct verb {
+	const char *name;
+	int (*take)(struct request *request);
+} verbs[] = {
+		{"ping", take_ping},
+		{"create", take_create},
+		{"load", take_load},
+		{"save", take_save},
+		{"status", take_status},
+		{"list", take_list},
+		{"top", take_top},
+		{"start", take_operation},
+		{"stop", take_operation},
+		{"destroy", take_operation},
+		{"statedump", take_operation},
+		{"rotate", take_operation},
+		{"snapshot", take_operation},
+		{"enable-event", take_operation},
+		{"disable-event", take_operation},
+		{"enable-channel", take_operation},
+		{"disable-channel", take_operation},
+		{"add-context", take_operation},
+		{"track", take_operation},
+		{"untrack", take_operation},
+};
+
+static int take(struct request *request)
+{
+	uint64_t version = 0;
+	size_t i;
+	int ret = json_number(request->json, "version", UINT32_MAX, &version, &request->error);
+
+	if (!ret)
+		ret = json_text(request->json, "verb", &request->verb, &request->error);
+	if (!ret)
+		ret = json_text(request->json, "session", &request->session, &request->error);
+	if (ret)
+		return ret;
+	if (version != PROTOCOL_VERSION)
+		return control_fail(&request->error, CONTROL_USAGE, -EPROTONOSUPPORT,
+				"use the `side` that came with this daemon",
+				"the daemon knows version %d of its protocol, and this is version "
+				"%llu",
+				PROTOCOL_VERSION, (unsigned long long)version);
+	for (i = 0; i < sizeof(verbs) / sizeof(*verbs); i++)
+		if (request->verb && !strcmp(verbs[i].name, request->verb))
+			return verbs[i].take(request);
+	return control_fail(&request->error, CONTROL_USAGE, -EINVAL, NULL,
+			"there is no verb \"%.60s\"", request->verb ? request->verb : "");
+}
+
+void verb_take(struct daemon *daemon, struct client *client, struct json_object *json)
+{
+	struct request request = {.daemon = daemon, .client = client, .json = json};
+
+	if (take(&request))
+		client_fail(daemon, client, &request.error);
+}

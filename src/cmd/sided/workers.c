@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The processes that record, one a session that was started. We ask over a pair of sockets, one
+ * request at a time, beginning with "open". When one dies, whatever the reason, another one takes its
+ * place after a pause that grows with each early death; it adopts what stands in the session's place,
+ * and the request that had no answer is made again.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sided.h"
+
+#define SOCKET_FD 3
+#define OPEN_MS 60000
+#define PAUSE_FIRST_MS 50
+#define PAUSE_LAST_MS 10000
+/* Who has lived so long is not blamed for former deaths. */
+#define HEALTHY_NS 30000000000ull
+#define ATTEMPTS 4
+
+extern char **environ;
+
+struct call {
+	struct call *next;
+	struct json_object *request;
+	unsigned int timeout_ms;
+	unsigned int attempts;
+	worker_done *done;
+	void *user;
+};
+
+enum worker_state { WORKER_AWAY, WORKER_OPENING, WORKER_READY };
+
+struct worker {
+	struct watch watch;
+	struct session_entry *entry;
+	enum worker_state state;
+	pid_t pid;
+	uint64_t begun;
+	unsigned int restarts, failures;
+	struct frame_in in;
+	struct frame_out out;
+	struct call *calls, **end;
+	bool asked; /* the first call has been sent */
+	struct timer restart, patience;
+};
+
+static void worker_died(struct daemon *daemon, struct worker *worker);
+
+/* ---- asking ---- */
+
+static void out_of_patience(struct daemon *daemon, struct timer *timer)
+{
+	struct worker *worker = container_of(timer, struct worker, patience);
+
+	say("the process %d that records the session %s does not answer, and is started anew",
+			worker->pid, worker->entry->definition->name);
+	kill(worker->pid, SIGKILL);
+	worker_died(daemon, worker);
+}
+
+static void flush(struct daemon *daemon, struct worker *worker)
+{
+	int ret = frame_send(&worker->out, worker->watch.fd);
+
+	if (ret && ret != -EAGAIN)
+		worker_died(daemon, worker);
+	else
+		loop_change(daemon, &worker->watch, ret ? EPOLLIN | EPOLLOUT : EPOLLIN);
+}
+
+static void send_request(struct daemon *daemon, struct worker *worker, struct json_object *request,
+		unsigned int timeout_ms)
+{
+	loop_timer(daemon, &worker->patience, timeout_ms, out_of_patience);
+	if (!request || frame_put(&worker->out, request))
+		say("there is no memory to ask the process that records the session %s",
+				worker->entry->definition->name);
+	else
+		flush(daemon, worker);
+}
+
+static void ask_next(struct daemon *daemon, struct worker *worker)
+{
+	struct call *call = worker->calls;
+
+	if (worker->state != WORKER_READY || worker->asked || !call)
+		return;
+	worker->asked = true;
+	call->attempts++;
+	send_request(daemon, worker, call->request, call->timeout_ms);
+}
+
+/* The first call has its answer, or will never have one. */
+static void finish_call(struct daemon *daemon, struct worker *worker, struct json_object *answer,
+		const struct control_error *error)
+{
+	struct call *call = worker->calls;
+
+	worker->calls = call->next;
+	if (!worker->calls)
+		worker->end = &worker->calls;
+	worker->asked = false;
+	loop_cancel(daemon, &worker->patience);
+	if (call->done)
+		call->done(daemon, worker->entry, call->user, answer, error);
+	json_object_put(call->request);
+	free(call);
+}
+
+static void fail_calls(
+		struct daemon *daemon, struct worker *worker, const struct control_error *error)
+{
+	struct session_entry *entry = worker->entry;
+	struct call *last = container_of(worker->end, struct call, next);
+	bool more = worker->calls;
+
+	/* Those that come meanwhile are not meant; and the worker may go with the session. */
+	while (more && entry->worker == worker && worker->calls) {
+		more = worker->calls != last;
+		finish_call(daemon, worker, NULL, error);
+	}
+}
+
+/* ---- starting ---- */
+
+static int spawn(struct daemon *daemon, struct worker *worker)
+{
+	static char name[] = "sided", option[] = "--session-process";
+	char *argv[] = {name, option, NULL};
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	sigset_t none, standard;
+	int ends[2], ret;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends))
+		return -errno;
+	sigemptyset(&none);
+	sigfillset(&standard);
+	posix_spawn_file_actions_init(&actions);
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+	posix_spawnattr_setsigmask(&attributes, &none);
+	posix_spawnattr_setsigdefault(&attributes, &standard);
+	/* A copy onto itself would keep close-on-exec: the C library sees to that. */
+	posix_spawn_file_actions_adddup2(&actions, ends[1], SOCKET_FD);
+	ret = posix_spawn(&worker->pid, "/proc/self/exe", &actions, &attributes, argv, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	posix_spawnattr_destroy(&attributes);
+	close(ends[1]);
+	if (!ret)
+		ret = -loop_watch(daemon, &worker->watch, ends[0], EPOLLIN, NULL);
+	if (ret)
+		close(ends[0]);
+	return -ret;
+}
+
+static void worker_ready(struct daemon *daemon, struct watch *watch, uint32_t events);
+
+static void restart(struct daemon *daemon, struct timer *timer)
+{
+	struct worker *worker = container_of(timer, struct worker, restart);
+	struct json_object *opening;
+	int ret = spawn(daemon, worker);
+
+	worker->begun = loop_now();
+	if (ret) {
+		say("cannot start the process that records the session %s: %s",
+				worker->entry->definition->name, strerror(-ret));
+		worker->pid = 0;
+		worker_died(daemon, worker);
+		return;
+	}
+	worker->watch.ready = worker_ready;
+	worker->state = WORKER_OPENING;
+	opening = session_opening(daemon, worker->entry);
+	send_request(daemon, worker, opening, OPEN_MS);
+	json_object_put(opening);
+}
+
+static uint64_t pause_of(const struct worker *worker)
+{
+	uint64_t pause = (uint64_t)PAUSE_FIRST_MS << (worker->failures < 8 ? worker->failures : 8);
+
+	return pause < PAUSE_LAST_MS ? pause : PAUSE_LAST_MS;
+}
+
+static void hang_up(struct daemon *daemon, struct worker *worker)
+{
+	loop_unwatch(daemon, &worker->watch);
+	loop_cancel(daemon, &worker->patience);
+	loop_cancel(daemon, &worker->restart);
+	frame_in_free(&worker->in);
+	frame_out_free(&worker->out);
+	worker->state = WORKER_AWAY;
+	worker->asked = false;
+	worker->pid = 0;
+}
+
+static void worker_died(struct daemon *daemon, struct worker *worker)
+{
+	struct session_entry *entry = worker->entry;
+	struct control_error error;
+	bool healthy = loop_now() - worker->begun > HEALTHY_NS;
+
+	hang_up(daemon, worker);
+	worker->failures = healthy ? 0 : worker->failures + 1;
+	worker->restarts++;
+	if (worker->calls && worker->calls->attempts >= ATTEMPTS) {
+		control_fail(&error, CONTROL_FAILED, -EPIPE, "look into its log",
+				"the process that records the session %s ended again and again",
+				entry->definition->name);
+		finish_call(daemon, worker, NULL, &error);
+	}
+	/* Who was just asked may have removed it all. */
+	if (entry->worker == worker)
+		loop_timer(daemon, &worker->restart, pause_of(worker), restart);
+}
+
+/* ---- hearing ---- */
+
+static void set_error(struct session_entry *entry, const char *text)
+{
+	free(entry->error);
+	entry->error = text ? strdup(text) : NULL;
+}
+
+static void opened(struct daemon *daemon, struct worker *worker, struct json_object *answer)
+{
+	struct session_entry *entry = worker->entry;
+	struct control_error error;
+
+	loop_cancel(daemon, &worker->patience);
+	if (!json_answer(answer, &error)) {
+		bool again = entry->state == SESSION_LIVE;
+
+		worker->state = WORKER_READY;
+		set_error(entry, NULL);
+		json_number(answer, "generation", UINT64_MAX, &entry->generation, &error);
+		entry->state = SESSION_LIVE;
+		session_save(daemon, entry);
+		if (again) {
+			/* Some may have found nobody when they came. */
+			daemon->serial++;
+			programs_poke(daemon);
+		}
+		ask_next(daemon, worker);
+		return;
+	}
+	say("the session %s cannot be recorded: %s", entry->definition->name, error.text);
+	set_error(entry, error.text);
+	hang_up(daemon, worker);
+	worker->failures++;
+	fail_calls(daemon, worker, &error);
+	if (entry->worker == worker && entry->state == SESSION_LIVE)
+		loop_timer(daemon, &worker->restart, pause_of(worker), restart);
+}
+
+static void take_answer(struct daemon *daemon, struct worker *worker, struct json_object *answer)
+{
+	struct control_error error;
+	struct session_entry *entry = worker->entry;
+
+	if (worker->state == WORKER_OPENING) {
+		opened(daemon, worker, answer);
+		return;
+	}
+	if (!worker->asked)
+		return;
+	if (json_answer(answer, &error))
+		finish_call(daemon, worker, NULL, &error);
+	else
+		finish_call(daemon, worker, answer, NULL);
+	if (entry->worker == worker)
+		ask_next(daemon, worker);
+}
+
+static void worker_ready(struct daemon *daemon, struct watch *watch, uint32_t events)
+{
+	struct worker *worker = container_of(watch, struct worker, watch);
+	struct json_object *answer;
+	struct control_error error;
+	int ret;
+
+	if (events & EPOLLOUT)
+		flush(daemon, worker);
+	if (watch->fd < 0)
+		return;
+	ret = frame_receive(&worker->in, watch->fd, FRAME_ANSWER_MAX, &answer, &error);
+	if (!ret || ret == -EAGAIN)
+		return;
+	if (ret == 1) {
+		take_answer(daemon, worker, answer);
+		json_object_put(answer);
+		return;
+	}
+	say("the process %d that records the session %s has ended", worker->pid,
+			worker->entry->definition->name);
+	kill(worker->pid, SIGKILL);
+	worker_died(daemon, worker);
+}
+
+/* ---- for the others ---- */
+
+/* The worker of a session whose process is away and not yet coming. */
+static struct worker *get_worker(struct session_entry *entry)
+{
+	struct worker *worker = entry->worker;
+
+	if (worker)
+		return worker;
+	worker = calloc(1, sizeof(*worker));
+	if (!worker)
+		return NULL;
+	worker->watch.fd = -1;
+	worker->entry = entry;
+	worker->end = &worker->calls;
+	frame_out_init(&worker->out);
+	entry->worker = worker;
+	return worker;
+}
+
+void worker_start(struct daemon *daemon, struct session_entry *entry)
+{
+	struct worker *worker = get_worker(entry);
+
+	if (worker && worker->state == WORKER_AWAY && !worker->restart.slot)
+		loop_timer(daemon, &worker->restart, 0, restart);
+}
+
+void worker_ask(struct daemon *daemon, struct session_entry *entry, struct json_object *request,
+		unsigned int timeout_ms, worker_done *done, void *user)
+{
+	struct worker *worker = get_worker(entry);
+	struct call *call = calloc(1, sizeof(*call));
+	struct control_error error;
+
+	if (!worker || !call || !request) {
+		control_no_memory(&error);
+		json_object_put(request);
+		free(call);
+		done(daemon, entry, user, NULL, &error);
+		return;
+	}
+	*call = (struct call){
+			.request = request, .timeout_ms = timeout_ms, .done = done, .user = user};
+	*worker->end = call;
+	worker->end = &call->next;
+	worker_start(daemon, entry);
+	ask_next(daemon, worker);
+}
+
+void worker_forget(struct session_entry *entry, void *user)
+{
+	struct call *call;
+
+	for (call = entry->worker ? entry->worker->calls : NULL; call; call = call->next)
+		if (call->user == user)
+			call->done = NULL;
+}
+
+void worker_close(struct daemon *daemon, struct session_entry *entry)
+{
+	struct worker *worker = entry->worker;
+	struct control_error error;
+
+	if (!worker)
+		return;
+	/* It ends when it sees the end of the connection. */
+	hang_up(daemon, worker);
+	entry->worker = NULL;
+	control_fail(&error, CONTROL_NOT_FOUND, -ENOENT, NULL, "the session %s has gone",
+			entry->definition->name);
+	while (worker->calls)
+		finish_call(daemon, worker, NULL, &error);
+	loop_free(daemon, worker);
+}
+
+bool worker_is_ready(const struct session_entry *entry)
+{
+	return entry->worker && entry->worker->state == WORKER_READY;
+}
+
+unsigned int worker_restarts(const struct session_entry *entry)
+{
+	return entry->worker ? entry->worker->restarts : 0;
+}
+
+pid_t worker_pid(const struct session_entry *entry)
+{
+	return entry->worker ? entry->worker->pid : 0;
+}
+
+/* Their ends are seen at their sockets. */
+void workers_reap(struct daemon *daemon)
+{
+	(void)daemon;
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		;
+}
