@@ -90,9 +90,16 @@ extern void side_tracer_unlock_hook(void (*hook)(void)); /* one for the process;
  * All batches that are registered, in the order of their registration, with the event lock held: what
  * INSERT notifications would have said, for tracers that begin to want other events.
  */
-extern int side_tracer_each_batch(void (*batch)(struct side_event_description **events,
-						   uint32_t nr_events, void *user),
-		void *user);
+typedef void (*side_tracer_batch_func)(
+		struct side_event_description **events, uint32_t nr_events, void *user);
+extern int side_tracer_each_batch(side_tracer_batch_func batch, void *user);
+
+/*
+ * side_tracer_statedump_request() for signal handlers: it waits for nothing and allocates nothing.  False: not
+ * now (another thread, or what the handler has interrupted, is at the requests; there is no room or no thread
+ * for it), and nothing is requested.
+ */
+extern bool side_tracer_statedump_request_try(uint64_t key);
 
 /*
  * side_tracer_synchronize() in two parts that never wait: what was unregistered or replaced before the

@@ -255,7 +255,8 @@ void agent_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
  *
  * Without libside's event lock. With may_wait, returns when no thread is in a call of what was before.
  * Without it (in a signal handler; where the loader's lock may be held) it waits for no lock and no
- * reader: -EBUSY when the lock is not free, and *grace is for side_tracer_grace_passed().
+ * reader: -EBUSY when the lock is not free, -EAGAIN when only a state dump could not be asked for, and
+ * *grace is for side_tracer_grace_passed().
  *
  * 0, or the first error; what could be done is done nevertheless.
  */

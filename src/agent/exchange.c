@@ -4,6 +4,7 @@
  * consumer answers is checked as strictly as what it checks of ours.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -51,16 +52,30 @@ bool agent_is_sandboxed(void)
 			prctl(PR_GET_SECCOMP) != agent.seccomp;
 }
 
+static bool read_comm(char *comm)
+{
+	long fd = raw_call(SYS_openat, AT_FDCWD, "/proc/self/comm", O_CLOEXEC);
+	long size = fd < 0 ? fd : raw_call(SYS_read, (int)fd, comm, (size_t)COMM_SIZE);
+
+	wire_close((int)fd);
+	if (size <= 0)
+		return false;
+	comm[size - 1] = 0; /* a line's end */
+	return true;
+}
+
 /* The process's name as `ps` shows it; in full where the kernel has cut the program's name. */
 void agent_process_names(char *comm, char *exe)
 {
-	long size = raw_call(SYS_readlinkat, -100 /* AT_FDCWD */, "/proc/self/exe", exe,
+	long size = raw_call(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", exe,
 			(size_t)AGENT_NAME_SIZE - 1);
 	const char *base;
 
 	exe[size > 0 ? size : 0] = 0;
 	memset(comm, 0, COMM_SIZE + 1);
-	prctl(PR_GET_NAME, comm);
+	/* Of the main thread, which is not always who speaks. */
+	if (raw_call(SYS_gettid) == raw_call(SYS_getpid) || !read_comm(comm))
+		prctl(PR_GET_NAME, comm);
 	base = strrchr(exe, '/');
 	base = base ? base + 1 : exe;
 	if (strlen(comm) == COMM_SIZE - 1 && !strncmp(comm, base, COMM_SIZE - 1) &&
@@ -361,7 +376,7 @@ static int refresh_exchange(
 			/* Who has missed something asks for all. */
 			.generation = session->incomplete ? 0 : session->config.generation};
 	ssize_t size = wire_encode_refresh(message, WIRE_MESSAGE_MAX, &refresh);
-	struct wire_config config;
+	struct wire_config config = {0};
 	uint32_t i;
 	int ret;
 

@@ -190,6 +190,24 @@ static uint32_t take_requests(uint64_t keys[AGENT_SESSIONS_MAX])
 	return nr;
 }
 
+/* The same where nothing can be waited for. False: some have to be asked for once more. */
+static bool try_requests(void)
+{
+	struct agent_session *session;
+	bool all = true;
+
+	agent_each_session(session)
+	{
+		if (session->config.statedump <= session->dumped || session->list_only)
+			continue;
+		if (side_tracer_statedump_request_try(session->key))
+			session->dumped = session->config.statedump;
+		else
+			all = false;
+	}
+	return all;
+}
+
 int agent_sessions_update(
 		const struct agent_wanted *wanted, uint32_t nr, bool may_wait, uint64_t *grace)
 {
@@ -209,6 +227,8 @@ int agent_sessions_update(
 	*grace = agent_over_begin();
 	if (may_wait)
 		nr_keys = take_requests(keys);
+	else if (!try_requests() && !ret)
+		ret = -EAGAIN;
 	side_tracer_unlock();
 	/* Not with the lock, which a dump that runs may want. */
 	while (nr_keys)

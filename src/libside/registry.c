@@ -222,13 +222,11 @@ static void remove_batches(struct side_tracer_handle *tracer)
 	}
 }
 
-EXPORT int side_tracer_each_batch(void (*batch_cb)(struct side_event_description **events,
-						  uint32_t nr_events, void *user),
-		void *user)
+EXPORT int side_tracer_each_batch(side_tracer_batch_func each, void *user)
 {
 	struct side_events_register_handle *batch;
 
-	if (!batch_cb)
+	if (!each)
 		return SIDE_ERROR_INVAL;
 	registry_lock();
 	batch = first_batch;
@@ -236,7 +234,7 @@ EXPORT int side_tracer_each_batch(void (*batch_cb)(struct side_event_description
 		uint64_t number = batch->number, removals_before = removals;
 
 		if (!batch->leaving)
-			batch_cb(batch->shown.events, batch->shown.nr_events, user);
+			each(batch->shown.events, batch->shown.nr_events, user);
 		batch = removals == removals_before ? batch->next : batch_after(number);
 	}
 	registry_unlock();

@@ -61,6 +61,11 @@ static void *agent_main(void *unused)
 	return NULL;
 }
 
+bool agent_runs(void)
+{
+	return state == AGENT_RUNNING;
+}
+
 bool agent_is_me(void)
 {
 	return identity == thread_identity();

@@ -14,6 +14,7 @@
 /* Start it unless it runs.  False: the system gives no thread. */
 bool agent_start(void);
 
+bool agent_runs(void);
 bool agent_is_me(void);
 
 /* Stop it and wait for its end, at most timeout_ms unless negative; not when called by itself. */

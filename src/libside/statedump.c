@@ -212,6 +212,36 @@ EXPORT int side_tracer_statedump_request(uint64_t key)
 	return result;
 }
 
+/* Without allocation: room that is there, a thread that runs. */
+static bool can_request_now(uint64_t key)
+{
+	const struct side_statedump_request_handle *handle;
+
+	if (any_agent_handle() && !agent_runs())
+		return false;
+	for (handle = first_handle; handle; handle = handle->next)
+		if (!handle->dead && !is_queued(handle, key) && handle->queued == handle->capacity)
+			return false;
+	return true;
+}
+
+EXPORT bool side_tracer_statedump_request_try(uint64_t key)
+{
+	struct side_statedump_request_handle *handle;
+	bool result;
+
+	if (key == SIDE_KEY_MATCH_ALL || key_is_reserved(key) || registry_is_finished() ||
+			!owned_lock_try(&lock))
+		return false;
+	result = can_request_now(key);
+	for (handle = first_handle; handle && result; handle = handle->next)
+		if (!handle->dead)
+			enqueue(handle, key);
+	statedump_changed();
+	statedump_unlock();
+	return result;
+}
+
 EXPORT int side_tracer_statedump_request_cancel(uint64_t key)
 {
 	struct side_statedump_request_handle *handle;

@@ -421,6 +421,20 @@ static void lies(void **state)
 	end(&one);
 }
 
+/* ---- as in a signal handler ---- */
+
+static struct consumer *of_handler;
+static uint64_t handler_grace;
+static int handler_result;
+
+static void change_in_handler(int signal)
+{
+	struct agent_wanted wanted = {of_handler->path, of_handler->generation};
+
+	(void)signal;
+	handler_result = agent_sessions_update(&wanted, 1, false, &handler_grace);
+}
+
 /* ---- state dumps ---- */
 
 static uint64_t dumped_key;
@@ -464,6 +478,14 @@ static void who_asks_gets_the_state(void **state)
 	want(&one, one.channels);
 	assert_int_equal(update(&one, &two), 0);
 	assert_false(side_statedump_poll_pending_requests(handle));
+	/* In a handler, too. */
+	want(&one, one.channels);
+	one.statedump = 2;
+	of_handler = &one;
+	change_in_handler(0);
+	assert_int_equal(handler_result, 0);
+	assert_int_equal(side_statedump_run_pending_requests(handle), 0);
+	assert_int_equal(drain(&one), 1);
 	side_statedump_request_notification_unregister(handle);
 	agent_stop();
 	consumer_stop(&one);
@@ -471,18 +493,6 @@ static void who_asks_gets_the_state(void **state)
 }
 
 /* ---- without waiting ---- */
-
-static struct consumer *of_handler;
-static uint64_t handler_grace;
-static int handler_result;
-
-static void change_in_handler(int signal)
-{
-	struct agent_wanted wanted = {of_handler->path, of_handler->generation};
-
-	(void)signal;
-	handler_result = agent_sessions_update(&wanted, 1, false, &handler_grace);
-}
 
 static void handlers_do_not_wait(void **state)
 {

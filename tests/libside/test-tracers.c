@@ -269,6 +269,45 @@ static void test_grace(void)
 	CHECK(side_tracer_grace_passed(0));
 }
 
+/* ---- state dumps, as handlers ask for them ---- */
+
+static uint64_t dumped[4];
+static unsigned int nr_dumped;
+static bool asked_inside;
+
+static void dump(void *key)
+{
+	memcpy(&dumped[nr_dumped++ % 4], key, sizeof(dumped[0]));
+	asked_inside = side_tracer_statedump_request_try(10);
+}
+
+static void test_request(void)
+{
+	struct side_statedump_request_handle *handle;
+	uint64_t key = 8;
+
+	CHECK(!side_tracer_statedump_request_try(0));
+	CHECK(!side_tracer_statedump_request_try(2));
+	handle = side_statedump_request_notification_register(
+			"test", dump, SIDE_STATEDUMP_MODE_POLLING);
+	CHECK(handle);
+	CHECK_EQUAL(side_statedump_run_pending_requests(handle), SIDE_ERROR_OK);
+	CHECK(asked_inside);
+	CHECK(side_tracer_statedump_request_try(10));
+	CHECK(side_tracer_statedump_request_try(9));
+	CHECK_EQUAL(side_statedump_run_pending_requests(handle), SIDE_ERROR_OK);
+	CHECK_EQUAL(nr_dumped, 3);
+	CHECK_EQUAL(dumped[1], 10);
+	CHECK_EQUAL(dumped[2], 9);
+	/* Until there is no room without malloc(). */
+	while (key < 100 && side_tracer_statedump_request_try(key))
+		key++;
+	CHECK(key > 8 && key < 100);
+	CHECK_EQUAL(side_tracer_statedump_request(key), SIDE_ERROR_OK);
+	CHECK(side_tracer_statedump_request_try(key));
+	side_statedump_request_notification_unregister(handle);
+}
+
 int main(void)
 {
 	struct sigaction action = {.sa_handler = handler};
@@ -283,5 +322,6 @@ int main(void)
 	test_lock();
 	test_lock_under_load();
 	test_grace();
+	test_request();
 	return 0;
 }
