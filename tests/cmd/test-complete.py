@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: MIT
 """Completions: bash loads them and offers what is there; zsh (where it is installed) parses them."""
 import shutil
+import time
 
+from fake_daemon import FakeDaemon
 from harness import *
 
 BASH = os.environ["BASH_COMPLETION"]
 ZSH = os.environ["ZSH_COMPLETION"]
 
 
-def complete(line, cwd=None):
+def complete(line, cwd=None, **variables):
     """What bash would offer behind that line."""
     script = r'''
 source "$1"
@@ -20,7 +22,7 @@ _side
 ((${#COMPREPLY[@]})) && printf '%s\n' "${COMPREPLY[@]}"
 exit 0
 '''
-    env = environment(PATH=os.path.dirname(os.path.abspath(SIDE)) + ":" + os.environ["PATH"])
+    env = environment(PATH=os.path.dirname(os.path.abspath(SIDE)) + ":" + os.environ["PATH"], **variables)
     run = subprocess.run(["bash", "--norc", "--noprofile", "-u", "-c", script, "bash", BASH, line],
                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=cwd, env=env)
     equal(run.stderr, "", line)
@@ -129,6 +131,124 @@ def test_zsh():
         return
     run = subprocess.run(["zsh", "-n", ZSH], stderr=subprocess.PIPE, text=True)
     equal((run.returncode, run.stderr), (0, ""))
+
+
+def fake_sessions(folder):
+    fake = FakeDaemon(os.path.join(folder, "runtime"))
+    fake.answers["list"] = {"ok": True, "sessions": [{"name": "night"}, {"name": "noon"}]}
+    fake.answers["status"] = lambda request: {"ok": True, "sessions": [
+        {"name": request["session"], "definition": {"channels": [
+            {"channel": "fast"}, {"channel": "of-" + request["session"]}]}}]}
+    with open(fake.directory + "/current", "w", encoding="utf-8") as file:
+        file.write("noon\n")
+    return fake
+
+
+SESSIONS = [
+    ("side start ", ["night", "noon"]),
+    ("side stop ni", ["night"]),
+    ("side status --session ", ["night", "noon"]),
+    ("side enable-event -s noo", ["noon"]),
+    ("side enable-event -c ", ["fast", "of-noon"]),
+    ("side enable-event -s night --channel o", ["of-night"]),
+    ("side disable-channel f", ["fast"]),
+]
+
+
+def test_bash_sessions():
+    with tempfile.TemporaryDirectory() as folder:
+        fake = fake_sessions(folder)
+        for line, wanted in SESSIONS:
+            equal(complete(line, cwd=folder, SIDE_RUNTIME=fake.directory), wanted, line)
+        equal(complete("side start --session=n", cwd=folder, SIDE_RUNTIME=fake.directory), ["night", "noon"])
+        contains(complete("side list n", cwd=folder, SIDE_RUNTIME=fake.directory), "night")
+        fake.close()
+        equal(complete("side start ", cwd=folder, SIDE_RUNTIME=fake.directory), [])
+
+
+class Zsh:
+    """An interactive zsh on a terminal, in which each match that is offered is written to a file."""
+
+    INIT = r"""
+fpath=($SIDE_COMPLETIONS $fpath)
+autoload -Uz compinit
+compinit -u -D
+compadd() {
+	local -a hits
+	if (( ! ${@[(I)-[OAD]]} )); then
+		builtin compadd -O hits "$@"
+		print -rl -- $hits >>$SIDE_HITS
+	fi
+	builtin compadd "$@"
+}
+side-complete() {
+	zle complete-word
+	print >$SIDE_DONE
+}
+zle -C complete-word complete-word _main_complete
+zle -N side-complete
+bindkey '^I' side-complete
+bindkey '^U' kill-whole-line
+print >$SIDE_DONE
+"""
+
+    def __init__(self, folder, **variables):
+        self.hits, self.done = folder + "/hits", folder + "/done"
+        os.mkdir(folder + "/functions")
+        shutil.copy(ZSH, folder + "/functions/_side")
+        with open(folder + "/init", "w", encoding="utf-8") as file:
+            file.write(self.INIT)
+        env = environment(PATH=os.path.dirname(os.path.abspath(SIDE)) + ":" + os.environ["PATH"],
+                          SIDE_COMPLETIONS=folder + "/functions", SIDE_HITS=self.hits, SIDE_DONE=self.done,
+                          **variables)
+        self.pid, self.terminal = pty.fork()
+        if not self.pid:
+            os.chdir(folder)
+            os.execvpe("zsh", ["zsh", "-f", "-i"], env)
+        os.write(self.terminal, b"source ./init\n")
+        self.wait()
+
+    def wait(self):
+        end = time.monotonic() + 60
+        while not os.path.exists(self.done):
+            true(time.monotonic() < end, "zsh does not answer")
+            if select.select([self.terminal], [], [], 0.05)[0]:
+                os.read(self.terminal, 65536)
+        os.unlink(self.done)
+
+    def complete(self, line):
+        if os.path.exists(self.hits):
+            os.unlink(self.hits)
+        os.write(self.terminal, b"\x15" + line.encode() + b"\t")
+        self.wait()
+        if not os.path.exists(self.hits):
+            return []
+        with open(self.hits, encoding="utf-8") as file:
+            return sorted(set(file.read().split()))
+
+    def close(self):
+        os.close(self.terminal)
+        os.waitpid(self.pid, 0)
+
+
+def test_zsh_offers():
+    if not shutil.which("zsh"):
+        print("zsh is not installed: nothing was completed")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        fake = fake_sessions(folder)
+        zsh = Zsh(folder, SIDE_RUNTIME=fake.directory)
+        verbs = zsh.complete("side ")
+        for verb in json_lines(side("help", "--json").out):
+            contains(verbs, verb["name"])
+        for line, wanted in SESSIONS:
+            equal(zsh.complete(line), wanted, line)
+        contains(zsh.complete("side enable-channel x --mo"), "--mode")
+        equal(zsh.complete("side enable-channel x --mode "), ["block", "discard", "overwrite"])
+        contains(zsh.complete("side record --buff"), "--buffer-size")
+        contains(zsh.complete("side add-context vti"), "vtid")
+        zsh.close()
+        fake.close()
 
 
 run_tests(globals())

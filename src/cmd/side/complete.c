@@ -304,10 +304,10 @@ static const char *zsh_action(const struct option *option)
 	case COMPLETE_EVENT: return "_side_events";
 	case COMPLETE_COMMAND: return "_command_names -e";
 	case COMPLETE_CONTEXT: return "_side_contexts";
-	case COMPLETE_SESSION: return "_side_names sessions";
-	case COMPLETE_CHANNEL: return "_side_names channels";
-	case COMPLETE_PROCESS: return "_side_names processes";
-	case COMPLETE_PROCESS_ID: return "_side_names pids";
+	case COMPLETE_SESSION: return " _side_names sessions";
+	case COMPLETE_CHANNEL: return " _side_names channels";
+	case COMPLETE_PROCESS: return " _side_names processes";
+	case COMPLETE_PROCESS_ID: return " _side_names pids";
 	case COMPLETE_NONE:
 	case COMPLETE_COMMAND_OR_FILE:
 	case COMPLETE_CHOICE:
@@ -372,7 +372,7 @@ static const char zsh_head[] =
 		"\tlocal i\n"
 		"\tfor (( i = 2; i < CURRENT; i++ )); do\n"
 		"\t\tcase $words[i] in\n"
-		"\t\t-s|--session) more=(--session=$words[i+1]) ;;\n"
+		"\t\t-s|--session) (( i + 1 < CURRENT )) && more=(--session=$words[i+1]) ;;\n"
 		"\t\t--session=*) more=($words[i]) ;;\n"
 		"\t\tesac\n"
 		"\tdone\n"
@@ -400,8 +400,8 @@ static void zsh_operands(FILE *out, const struct verb *verb)
 		break;
 	case COMPLETE_DIRECTORY: fputs("\t\t'1:trace:_files -/'\n", out); break;
 	case COMPLETE_VERB: fputs("\t\t'1:verb or topic:(($verbs $topics))'\n", out); break;
-	case COMPLETE_SESSION: fputs("\t\t'*:session:_side_names sessions'\n", out); break;
-	case COMPLETE_CHANNEL: fputs("\t\t'*:channel:_side_names channels'\n", out); break;
+	case COMPLETE_SESSION: fputs("\t\t'*:session: _side_names sessions'\n", out); break;
+	case COMPLETE_CHANNEL: fputs("\t\t'*:channel: _side_names channels'\n", out); break;
 	case COMPLETE_EVENT: fputs("\t\t'*:event:_side_events'\n", out); break;
 	case COMPLETE_CONTEXT: fputs("\t\t'*:context:_side_contexts'\n", out); break;
 	case COMPLETE_NONE: fputs("\t\t'*:argument: '\n", out); break;
