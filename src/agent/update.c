@@ -208,19 +208,42 @@ static bool try_requests(void)
 	return all;
 }
 
-int agent_sessions_update(
-		const struct agent_wanted *wanted, uint32_t nr, bool may_wait, uint64_t *grace)
+/* Nothing may be changed in a sandbox, nor beside destructors. */
+static bool may_change(void)
+{
+	return agent.prepared && !agent_is_sandboxed() &&
+			!atomic_load_explicit(&agent.exiting, memory_order_relaxed);
+}
+
+/* Where nothing may be waited for: not for the lock either. */
+static bool lock(bool may_wait)
+{
+	if (!may_wait)
+		return side_tracer_trylock();
+	side_tracer_lock();
+	return true;
+}
+
+/* Nobody is in a call of what was before, unless this is such a call itself. */
+static void wait_for_calls(uint64_t *grace)
+{
+	if (side_tracer_synchronize() != SIDE_ERROR_OK)
+		return;
+	*grace = 0;
+	side_tracer_lock();
+	agent_over_free();
+	side_tracer_unlock();
+}
+
+static int change(const struct agent_wanted *wanted, uint32_t nr, bool may_wait, uint64_t *grace)
 {
 	uint64_t keys[AGENT_SESSIONS_MAX];
 	uint32_t nr_keys = 0;
-	int saved_errno = errno, ret;
+	int ret;
 
-	*grace = 0;
-	if (!agent.prepared || agent_is_sandboxed())
+	if (!may_change())
 		return -EPERM;
-	if (may_wait)
-		side_tracer_lock();
-	else if (!side_tracer_trylock())
+	if (!lock(may_wait))
 		return -EBUSY;
 	agent_over_free();
 	ret = follow_all(wanted, nr);
@@ -233,12 +256,18 @@ int agent_sessions_update(
 	/* Not with the lock, which a dump that runs may want. */
 	while (nr_keys)
 		side_tracer_statedump_request(keys[--nr_keys]);
-	if (may_wait && *grace && side_tracer_synchronize() == SIDE_ERROR_OK) {
-		*grace = 0;
-		side_tracer_lock();
-		agent_over_free();
-		side_tracer_unlock();
-	}
+	if (may_wait && *grace)
+		wait_for_calls(grace);
+	return ret;
+}
+
+int agent_sessions_update(
+		const struct agent_wanted *wanted, uint32_t nr, bool may_wait, uint64_t *grace)
+{
+	int saved_errno = errno, ret;
+
+	*grace = 0;
+	ret = change(wanted, nr, may_wait, grace);
 	errno = saved_errno;
 	return ret;
 }
