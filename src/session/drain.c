@@ -154,7 +154,7 @@ static uint32_t snapshots_wanted(const struct drainer *drainer)
 
 static uint32_t rounds_wanted(const struct session *session)
 {
-	/* Acquire: what was published before it was asked for. Pairs with drain_flush(). */
+	/* Acquire: what was published before it was asked for. Pairs with drain_ask(). */
 	return atomic_load_explicit(&session->rounds_wanted, memory_order_acquire);
 }
 
@@ -272,31 +272,33 @@ void drain_snapshot(struct session *session)
 	ring_doorbell_ring(session->doorbell);
 }
 
-int drain_flush(struct session *session, unsigned int timeout_ms)
+uint32_t drain_ask(struct session *session)
 {
-	struct timespec until;
 	/* Release: pairs with rounds_wanted(). */
-	uint32_t ours = atomic_fetch_add_explicit(
-					&session->rounds_wanted, 1, memory_order_release) +
-			1;
-	int ret = 0;
+	uint32_t round =
+			atomic_fetch_add_explicit(&session->rounds_wanted, 1, memory_order_release);
 
 	ring_doorbell_ring(session->doorbell);
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += timeout_ms / 1000;
-	until.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
-	until.tv_sec += until.tv_nsec / 1000000000;
-	until.tv_nsec %= 1000000000;
+	return round + 1;
+}
+
+int drain_wait(struct session *session, uint32_t round, unsigned int timeout_ms)
+{
+	uint64_t deadline = wire_deadline(timeout_ms);
+	const struct timespec until = {
+			(time_t)(deadline / 1000000000), (long)(deadline % 1000000000)};
+	int ret = 0;
+
 	pthread_mutex_lock(&session->lock);
 	/* They count up and around. */
-	while ((int32_t)(session->rounds_done - ours) < 0 && !ret)
-		ret = pthread_cond_clockwait(
+	while ((int32_t)(session->rounds_done - round) < 0 && !ret)
+		ret = -pthread_cond_clockwait(
 				&session->round_done, &session->lock, CLOCK_MONOTONIC, &until);
 	/* What waits for room on the disk is not there yet. */
 	if (!ret)
-		ret = -session->full.code;
+		ret = session->full.code;
 	pthread_mutex_unlock(&session->lock);
-	return -ret;
+	return ret;
 }
 
 /* Returns when everything is on disk and closed. */

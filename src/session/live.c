@@ -15,6 +15,8 @@
 
 /* Ends that are there already when a session is closed: so many turns to see them. */
 #define LAST_TURNS 64
+/* So often programs are answered while somebody waits for the disk. */
+#define SERVE_EVERY_MS 10
 
 /* ---- beginning ---- */
 
@@ -76,20 +78,30 @@ static int open_parts(struct session *session, const struct session_options *opt
 	return ret;
 }
 
+static struct session *allocate(void)
+{
+	struct session *session = session_allocate();
+
+	if (!session)
+		return NULL;
+	session->service = calloc(1, sizeof(*session->service));
+	if (session->service)
+		return session;
+	session_destroy(session);
+	return NULL;
+}
+
 int session_open(const struct session_options *options, const struct session_live *live,
 		struct session **result, struct session_error *error)
 {
-	struct session *session = session_allocate();
-	int ret = 0;
+	struct session *session = allocate();
+	int ret;
 
 	*result = NULL;
 	*error = (struct session_error){.kind = SESSION_ERROR_NONE};
-	if (session)
-		session->service = calloc(1, sizeof(*session->service));
-	if (!session || !session->service)
-		ret = session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "no memory");
-	if (!ret)
-		ret = take_options(session, options, live, error);
+	if (!session)
+		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "no memory");
+	ret = take_options(session, options, live, error);
 	if (!ret)
 		ret = open_parts(session, options, live, error);
 	if (!ret && drain_start(session))
@@ -193,9 +205,24 @@ int session_change(struct session *session, const struct session_channel *channe
 
 /* ---- requests ---- */
 
+/* Programs do not wait for the disk meanwhile. */
+static int wait_for_round(struct session *session, unsigned int timeout_ms)
+{
+	uint64_t deadline = wire_deadline(timeout_ms);
+	uint32_t round = drain_ask(session);
+	int ret;
+
+	do {
+		ret = drain_wait(session, round, SERVE_EVERY_MS);
+		if (ret == -ETIMEDOUT)
+			run_turn(session, 0);
+	} while (ret == -ETIMEDOUT && wire_deadline(0) < deadline);
+	return ret;
+}
+
 int session_flush(struct session *session, unsigned int timeout_ms)
 {
-	return drain_flush(session, timeout_ms);
+	return wait_for_round(session, timeout_ms);
 }
 
 int session_snapshot(struct session *session, unsigned int timeout_ms, uint32_t *number)
@@ -209,7 +236,7 @@ int session_snapshot(struct session *session, unsigned int timeout_ms, uint32_t 
 	if (ret)
 		return ret;
 	drain_snapshot(session);
-	ret = drain_flush(session, timeout_ms);
+	ret = wait_for_round(session, timeout_ms);
 	pthread_mutex_lock(&session->lock);
 	*number = session->nr_snapshots;
 	pthread_mutex_unlock(&session->lock);

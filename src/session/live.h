@@ -17,7 +17,7 @@
  * asks every program for its state, as session_statedump() does.
  *
  * One thread calls all functions. None of them touches signals, the terminal or the disk in the
- * calling thread, except where it says so: the session's own thread writes.
+ * calling thread: the session's own thread writes. Those that wait for it go on answering programs.
  */
 
 #include <stdbool.h>
@@ -90,14 +90,13 @@ uint64_t session_generation(const struct session *session);
 
 /*
  * When it returns 0, every record that was published before the call is in the files, but for those
- * in rings that overwrite. -ETIMEDOUT: not yet; -ENOSPC, -EDQUOT: they wait for room. Waits for the
- * disk.
+ * in rings that overwrite. -ETIMEDOUT: not yet; -ENOSPC, -EDQUOT: they wait for room.
  */
 int session_flush(struct session *session, unsigned int timeout_ms);
 
 /*
  * A snapshot of the rings that overwrite, OUT/snapshot-<n>/. -EINVAL: there is no such ring;
- * -ETIMEDOUT: it comes later. `*number` is how many there are then. Waits for the disk.
+ * -ETIMEDOUT: it comes later. `*number` is how many there are then.
  */
 int session_snapshot(struct session *session, unsigned int timeout_ms, uint32_t *number);
 

@@ -644,10 +644,11 @@ void drain_stop(struct session *session);
 /* By the main thread: soon, by the drain thread. */
 void drain_snapshot(struct session *session);
 /*
- * Wait until the drain thread has gone round once, and made the snapshots that were asked for
- * before. 0 or -ETIMEDOUT.
+ * A round of the drain thread that begins after this, and makes the snapshots that were asked for
+ * before. Wait for it: 0, -ETIMEDOUT, or why records wait for room on the disk.
  */
-int drain_flush(struct session *session, unsigned int timeout_ms);
+uint32_t drain_ask(struct session *session);
+int drain_wait(struct session *session, uint32_t round, unsigned int timeout_ms);
 
 /*
  * track.c: texts are copied; track_container_fits() is for tests. A process is tracked when this
