@@ -463,6 +463,27 @@ static const char *const contexts_paragraphs[] = {
 	NULL,
 };
 
+static const char *const sessions_paragraphs[] = {
+	"A session records of many programs at once, of those that run and those that will, without starting them. "
+	"It lives in the daemon sided, of which each user has one and the system may have another; verbs start the "
+	"user's own when it does not run. Programs find it by themselves: they need libside, and nothing else.",
+	"The usual way: `side create`, `side enable-event`, `side start`, `side stop`, `side view`, `side destroy`. "
+	"The verbs mean the current session when none is named; `side create` and `side set-session` set it.",
+	"Each change holds in every program when the verb returns. Programs that are stopped or hang are named, the exit status is "
+	"5, and they switch when they run again.",
+	NULL,
+};
+
+static const struct term sessions_terms[] = {
+	{ "side create, set-session, destroy, save, load", "Which sessions there are." },
+	{ "side enable-event, disable-event, enable-channel, disable-channel, add-context", "What is recorded." },
+	{ "side track, untrack", "Of which processes." },
+	{ "side start, stop, snapshot, rotate, statedump", "When." },
+	{ "side status, list, top", "How it goes." },
+	{ "side daemon, doctor", "Why it does not." },
+	{ NULL, NULL },
+};
+
 static const char *const status_paragraphs[] = {
 	"The exit status says what happened:",
 	NULL,
@@ -491,6 +512,9 @@ static const struct term environment_terms[] = {
 	{ "TERM", "If dumb, colours are off unless `--color=always`." },
 	{ "SIDE_DEBUG", "If set, the recorder inside the traced program reports its own troubles "
 			"on standard error." },
+	{ "SIDE_RUNTIME", "The directory in which the daemon and programs meet. Default: /run/side for root, else side "
+			"in XDG_RUNTIME_DIR, in /run/user/UID, or /tmp/side-UID." },
+	{ "DEBUGINFOD_URLS", "Servers of debug information, as elfutils has them; `side doctor` looks at it." },
 	{ "LD_LIBRARY_PATH", "Searched by `side list --libraries`, as the dynamic linker does." },
 	{ NULL, NULL },
 };
@@ -513,6 +537,13 @@ static const struct term json_terms[] = {
 		   "enabled, for a running process, whether somebody listens. View: event, time, ns (since 1970), procname, vpid, cpu, fields." },
 	{ "overview, process, count, histogram, durations, pair, slow, caller, lost, lost_packets",
 		"Report: what its tables have." },
+	{ "session", "Status and list, a line for each session: name, state, current, output, bytes, lost; of one that was "
+		     "named also definition, processes, losses." },
+	{ "create, start, enable-event, ...", "The verbs for sessions: what the daemon answered, with pending (programs that have not "
+			"switched over yet: pid, name, why) and unchanged." },
+	{ "top, process, durations, count", "Top, for each interval: rates a second of the session, its processes, pairs (p50, p99, max in "
+			"nanoseconds) and events." },
+	{ "check", "Doctor: name, state, for, found, mend." },
 	{ "verb", "Help: the options and examples of a verb." },
 	{ "version", "Version: version of the program." },
 	{ NULL, NULL },
@@ -520,6 +551,7 @@ static const struct term json_terms[] = {
 
 const struct topic command_topics[] = {
 	{ "patterns", "How events are selected.", patterns_paragraphs, patterns_terms },
+	{ "sessions", "Recording of many programs at once.", sessions_paragraphs, sessions_terms },
 	{ "channels", "Rings with modes, rules and contexts of their own.", table_channels_paragraphs,
 		table_channels_terms },
 	{ "filters", "Which of the events that match are recorded or shown.", table_filters_paragraphs,
@@ -547,6 +579,8 @@ const struct example command_examples[] = {
 	{ "side view trace", "Look at what it did." },
 	{ "side report trace", "See which events it has most of." },
 	{ "side list ./server", "See which events a program has." },
+	{ "side create && side enable-event 'db:*' && side start", "Record of all programs, those that run and those that will." },
+	{ "side doctor", "See what is missing, and how to mend it." },
 	{ .command = NULL },
 };
 
