@@ -23,9 +23,10 @@ MAY_USE = {
     "ctf": {"visit", "wire"},
     "agent": {"visit", "ring", "wire", "filter"},
     "wrap": set(),
+    "send": {"ctf"},
     "session": {"visit", "ring", "wire", "filter", "ctf"},
     "control": {"session", "wire"},
-    "cmd": {"control", "session", "ctf", "filter", "visit", "wire"},
+    "cmd": {"send", "control", "session", "ctf", "filter", "visit", "wire"},
 }
 NO_PUBLIC_HEADERS = {"ring", "wire"}
 

@@ -59,6 +59,8 @@ enum verb_id {
 	VERB_DAEMON,
 	VERB_DOCTOR,
 	VERB_COMPLETE,
+	VERB_SEND,
+	VERB_RECEIVE,
 	VERB_HELP
 };
 
@@ -189,6 +191,9 @@ struct record_options {
 	bool strict;
 	bool force;
 	bool wait_all;
+	const char *to; /* also send it there */
+	uint64_t spool;
+	uint64_t timeout; /* of sending; 0: not given */
 };
 
 struct recover_options {
@@ -288,6 +293,21 @@ struct export_options {
 	bool across;
 };
 
+struct send_arguments {
+	const char *session;
+	uint64_t spool;
+	uint64_t timeout; /* 0: not given */
+	uint64_t speed;
+};
+
+struct receive_arguments {
+	const char *output;
+	const char *listen;
+	uint64_t speed;
+	bool keep;
+	bool force;
+};
+
 union verb_options {
 	struct record_options record;
 	struct recover_options recover;
@@ -299,6 +319,8 @@ union verb_options {
 	struct control_options control;
 	struct top_options top;
 	struct doctor_options doctor;
+	struct send_arguments send;
+	struct receive_arguments receive;
 };
 
 /* table-analysis.c: the verbs that make something else of a trace. */
@@ -402,6 +424,8 @@ int cmd_top(const struct parsed *parsed);
 int cmd_daemon(const struct parsed *parsed);
 int cmd_doctor(const struct parsed *parsed);
 int cmd_complete(const struct parsed *parsed);
+int cmd_send(const struct parsed *parsed);
+int cmd_receive(const struct parsed *parsed);
 int cmd_help(const struct parsed *parsed);
 
 #endif /* SIDE_CMD_COMMAND_H */

@@ -104,6 +104,8 @@ static int run(const struct parsed *parsed)
 	case VERB_DAEMON: return cmd_daemon(parsed);
 	case VERB_DOCTOR: return cmd_doctor(parsed);
 	case VERB_COMPLETE: return cmd_complete(parsed);
+	case VERB_SEND: return cmd_send(parsed);
+	case VERB_RECEIVE: return cmd_receive(parsed);
 	case VERB_HELP: return cmd_help(parsed);
 	}
 	return COMMAND_USAGE;

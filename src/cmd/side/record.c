@@ -8,6 +8,7 @@
  */
 #include "command.h"
 #include "say.h"
+#include "sending.h"
 
 #include "session/session.h"
 
@@ -199,14 +200,17 @@ static void print_summary(const struct session_summary *summary, const struct pa
 	bool records = parsed->verb->id == VERB_RECORD;
 	const char *done = records ? "recorded" : "recovered";
 	size_t rows = parsed->common.verbose ? SIZE_MAX : SUMMARY_ROWS;
+	/* Kept here only until it is there. */
+	const char *to = records && !parsed->options.record.output ? parsed->options.record.to
+								   : NULL;
 	char output[4096], size[SAY_NUMBER_MAX];
 
 	if (!say_is_quiet()) {
-		fprintf(stderr, "%s %s %zu %s, %s, in %s%s\n", say_label(false), done,
+		fprintf(stderr, "%s %s %zu %s, %s, %s %s%s\n", say_label(false), done,
 				summary->nr_processes,
 				summary->nr_processes == 1 ? "process" : "processes",
-				say_size(summary->bytes, size),
-				say_printable(summary->output, output, sizeof(output)),
+				say_size(summary->bytes, size), to ? "for" : "in",
+				say_printable(to ? to : summary->output, output, sizeof(output)),
 				summary->interrupted ? "; interrupted before the command ended"
 						     : "");
 		print_processes(summary, rows);
@@ -222,7 +226,7 @@ static void print_summary(const struct session_summary *summary, const struct pa
 		return;
 	if (!summary->bytes && !has_losses(summary) && records)
 		print_nothing_said(parsed);
-	else
+	else if (!to)
 		fprintf(stderr, "%s see it with: side view %s\n", say_label(false),
 				say_quoted(summary->output, output, sizeof(output)));
 }
@@ -338,13 +342,14 @@ static int finish(struct session *session, const struct parsed *parsed, int fail
 	return final_status(summary, &parsed->options.record, failed);
 }
 
-static int record(const struct parsed *parsed, const struct session_options *options)
+static int record(const struct parsed *parsed, const struct session_options *options,
+		struct sending *sending)
 {
 	bool existed = options->output && !access(options->output, F_OK);
 	bool progress = parsed->common.verbose && !parsed->common.json && isatty(STDERR_FILENO);
 	struct session_error error;
 	struct session *session;
-	int status = COMMAND_DONE;
+	int status = COMMAND_DONE, sent;
 
 	if (session_create(options, &session, &error))
 		return command_session_error(&error);
@@ -356,6 +361,7 @@ static int record(const struct parsed *parsed, const struct session_options *opt
 		session_destroy(session);
 		return status;
 	}
+	sent = sending_start(sending, parsed, session_summary(session)->output);
 	if (progress)
 		session_on_progress(session, show_progress, NULL);
 	if (session_run(session, &error))
@@ -366,6 +372,11 @@ static int record(const struct parsed *parsed, const struct session_options *opt
 	if (progress)
 		fputs("\r\033[K", stderr);
 	status = finish(session, parsed, status);
+	if (!sent)
+		sent = sending_finish(sending, session_summary(session)->output);
+	if (sent == COMMAND_LOST && !parsed->options.record.strict)
+		sent = COMMAND_DONE;
+	status = status ? status : sent;
 	session_destroy(session);
 	return status;
 }
@@ -395,6 +406,7 @@ int cmd_record(const struct parsed *parsed)
 							: (uint32_t)options->keep_count},
 	};
 	struct channel_list *channels;
+	struct sending sending = {.url = NULL};
 	int status = command_channels(&options->channels, &channels);
 
 	if (!status)
@@ -402,7 +414,10 @@ int cmd_record(const struct parsed *parsed)
 	if (!status) {
 		session_options.channels =
 				channel_list_items(channels, &session_options.nr_channels);
-		status = record(parsed, &session_options);
+		status = sending_prepare(&sending, parsed, &session_options);
+		if (!status)
+			status = record(parsed, &session_options, &sending);
+		sending_finish(&sending, NULL);
 	}
 	channel_list_free(channels);
 	return status;

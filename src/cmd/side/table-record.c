@@ -66,6 +66,32 @@ const struct option table_record_options[] = {
 		.sentence = "Write the trace to DIR.",
 	},
 	{
+		.name = "to",
+		.argument = "URL",
+		.kind = OPTION_TEXT,
+		.offset = offsetof(struct record_options, to),
+		.sentence = "Send the trace to URL while it is recorded; see `side help send`. Without `-o` it is kept "
+				"in a temporary directory until it has been delivered.",
+	},
+	{
+		.name = "spool",
+		.argument = "SIZE",
+		.kind = OPTION_SIZE,
+		.offset = offsetof(struct record_options, spool),
+		.standard = "nothing is removed",
+		.sentence = "With `--to`: let the files grow to SIZE bytes only. What was delivered is removed from "
+				"them first; when the receiver is away for longer, the oldest events are given up.",
+	},
+	{
+		.name = "timeout",
+		.argument = "TIME",
+		.kind = OPTION_TIME,
+		.offset = offsetof(struct record_options, timeout),
+		.standard = "60s",
+		.sentence = "With `--to`: give up when the command has ended and nothing was delivered for TIME. What "
+				"was recorded is kept, and the exit status is 1 if COMMAND returned 0.",
+	},
+	{
 		.letter = 'w',
 		.name = "wrap",
 		.argument = "WRAPPER",

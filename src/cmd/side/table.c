@@ -319,6 +319,8 @@ static const struct example expand_examples[] = {
 	{ .command = NULL },
 };
 
+static const char *const send_see_also[] = { "receive", "record", NULL };
+static const char *const receive_see_also[] = { "send", "view", NULL };
 static const char *const expand_see_also[] = { "record", "view", NULL };
 
 /* help */
@@ -361,6 +363,12 @@ const struct verb command_verbs[] = {
 	{ VERB_EXPORT, "export", "DIR", COMPLETE_DIRECTORY, false, 1, 1, "there is no trace to export",
 		"Turn a trace into what other programs read.", command_export_paragraphs,
 		command_export_options, command_export_examples, export_see_also },
+	{ VERB_SEND, "send", "DIR URL", COMPLETE_DIRECTORY, false, 2, 2, "there is no trace, or no place to send it to",
+		"Send a trace to another place, also while it is being recorded.", table_send_paragraphs,
+		table_send_options, table_send_examples, send_see_also },
+	{ VERB_RECEIVE, "receive", "[SOURCE...]", COMPLETE_FILE, false, 0, 0, NULL,
+		"Make traces of what `side send` sends.", table_receive_paragraphs,
+		table_receive_options, table_receive_examples, receive_see_also },
 	{ VERB_CREATE, "create", "[NAME]", COMPLETE_NONE, false, 0, 1, NULL,
 		"Make a session.", table_create_paragraphs, table_create_options,
 		table_create_examples, create_see_also },

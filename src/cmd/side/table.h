@@ -12,6 +12,16 @@ extern const struct example table_record_examples[];
 extern const struct option table_recover_options[];
 extern const char *const table_recover_paragraphs[];
 extern const struct example table_recover_examples[];
+
+/* table-send.c: `send` and `receive`. */
+extern const struct option table_send_options[];
+extern const char *const table_send_paragraphs[];
+extern const struct example table_send_examples[];
+extern const struct option table_receive_options[];
+extern const char *const table_receive_paragraphs[];
+extern const struct example table_receive_examples[];
+
+/* table-record.c: topics. */
 extern const char *const table_channels_paragraphs[];
 extern const struct term table_channels_terms[];
 extern const char *const table_filters_paragraphs[];

@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The verb `receive`: traces out of a stream of bytes: a file, a FIFO, a serial line, standard input,
+ * a TCP connection, or those that others make to us.
+ */
+#include "command.h"
+#include "say.h"
+
+#include "send/receive.h"
+#include "send/sink.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <netdb.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CONNECTIONS_MAX 64
+#define LISTENERS_MAX 4
+#define PIECE (256u << 10)
+#define LOSSES_SHOWN 10
+
+struct source {
+	int fd;
+	bool answers; /* A socket. */
+	struct receive_source *receive;
+};
+
+struct reception {
+	struct receive *receive;
+	int signals;
+	int listeners[LISTENERS_MAX];
+	unsigned int nr_listeners;
+	struct source sources[CONNECTIONS_MAX];
+	unsigned int nr_sources;
+	bool keep;
+	bool interrupted;
+	bool failed;
+	unsigned char *bytes; /* PIECE */
+};
+
+static void say_sentence(void *user, bool is_error, const char *sentence)
+{
+	(void)user;
+	if (is_error)
+		say_error(COMMAND_FAILED, NULL, "%s", sentence);
+	else
+		say_note("%s", sentence);
+}
+
+/* ---- the output ---- */
+
+static bool is_empty(const char *path)
+{
+	DIR *dir = opendir(path);
+	struct dirent *entry;
+	bool empty = true;
+
+	while (dir && empty && (entry = readdir(dir)))
+		empty = !strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..");
+	if (dir)
+		closedir(dir);
+	return empty;
+}
+
+static int make_output(const char *path, bool force)
+{
+	if (!mkdir(path, 0755))
+		return 0;
+	if (errno != EEXIST || access(path, W_OK | X_OK))
+		return say_error(errno == EACCES ? COMMAND_NOT_PERMITTED : COMMAND_FAILED, NULL,
+				"cannot write to %s: %s", path, strerror(errno));
+	if (!force && !is_empty(path))
+		return say_error(COMMAND_FAILED, NULL,
+				"%s is not empty; choose another directory with -o, or add to it "
+				"with --force",
+				path);
+	return 0;
+}
+
+static void default_output(char *path, size_t size)
+{
+	time_t now = time(NULL);
+	struct tm local;
+
+	localtime_r(&now, &local);
+	strftime(path, size, "side-%Y%m%d-%H%M%S", &local);
+}
+
+/* ---- sources ---- */
+
+static bool add_source(struct reception *reception, int fd, bool answers)
+{
+	struct source *source = &reception->sources[reception->nr_sources];
+
+	if (reception->nr_sources == CONNECTIONS_MAX)
+		return false;
+	*source = (struct source){fd, answers, receive_source_open(reception->receive)};
+	if (!source->receive)
+		return false;
+	reception->nr_sources++;
+	return true;
+}
+
+static void end_source(struct reception *reception, struct source *source)
+{
+	receive_source_close(source->receive);
+	close(source->fd);
+	*source = reception->sources[--reception->nr_sources];
+}
+
+static int open_source(struct reception *reception, const char *text, uint32_t speed)
+{
+	const struct patience patience = {.stop_fd = reception->signals};
+	struct send_error error;
+	struct url url;
+	bool answers = false;
+	int fd, ret;
+
+	if (url_parse(text, &url, &error))
+		return say_error(COMMAND_USAGE, NULL, "%s", error.text);
+	switch (url.kind) {
+	case URL_RELAY:
+		return say_error(COMMAND_USAGE, "write tcp://HOST:PORT, a path, or `-`",
+				"`%s` is a relay daemon: viewers read from it", text);
+	case URL_TCP:
+		answers = true;
+		fd = line_connect(url.host, url.port, &patience, &error);
+		if (fd < 0)
+			return say_error(COMMAND_FAILED, NULL, "%s", error.text);
+		break;
+	case URL_STANDARD: fd = dup(STDIN_FILENO); break;
+	default:
+		fd = open(url.path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+		if (fd < 0 && (errno == EACCES || errno == EPERM))
+			return say_error(COMMAND_NOT_PERMITTED, NULL, "cannot read %s: %s", text,
+					strerror(errno));
+		break;
+	}
+	if (fd < 0)
+		return say_error(COMMAND_FAILED, NULL, "cannot read %s: %s", text, strerror(errno));
+	ret = line_raw(fd, speed);
+	if (ret || !add_source(reception, fd, answers)) {
+		close(fd);
+		return say_error(COMMAND_FAILED, NULL, "cannot read %s: %s", text,
+				ret == -EINVAL ? "serial lines do not know that speed"
+					       : strerror(ret ? -ret : ENOMEM));
+	}
+	return 0;
+}
+
+static int listen_one(const struct addrinfo *address)
+{
+	int fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
+			address->ai_protocol);
+	const int yes = 1;
+
+	if (fd < 0)
+		return -errno;
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+	if (address->ai_family == AF_INET6)
+		setsockopt(fd, IPPROTO_IPV6, 26 /* IPV6_V6ONLY */, &yes, sizeof(yes));
+	if (bind(fd, address->ai_addr, address->ai_addrlen) || listen(fd, 16)) {
+		int ret = -errno;
+
+		close(fd);
+		return ret;
+	}
+	return fd;
+}
+
+/* The host is the loopback if it is left out: whoever wants others to send says so. */
+static int start_listening(struct reception *reception, const char *text)
+{
+	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG};
+	struct addrinfo *addresses = NULL;
+	char host[256], port[16];
+	int ret;
+
+	if (url_host_port(text, host, sizeof(host), port, sizeof(port)))
+		return say_error(COMMAND_USAGE, "write PORT or ADDRESS:PORT",
+				"`--listen %s` is no port", text);
+	ret = getaddrinfo(*host ? host : "localhost", port, &hints, &addresses);
+	if (ret)
+		return say_error(COMMAND_FAILED, NULL, "cannot listen on %s: %s", text,
+				gai_strerror(ret));
+	for (const struct addrinfo *each = addresses; each; each = each->ai_next) {
+		int fd = reception->nr_listeners < LISTENERS_MAX ? listen_one(each) : -EMFILE;
+
+		if (fd >= 0)
+			reception->listeners[reception->nr_listeners++] = fd;
+		else
+			ret = fd;
+	}
+	freeaddrinfo(addresses);
+	if (!reception->nr_listeners)
+		return say_error(ret == -EACCES ? COMMAND_NOT_PERMITTED : COMMAND_FAILED, NULL,
+				"cannot listen on %s: %s", text, strerror(-ret));
+	say_note("listening on %s", text);
+	return 0;
+}
+
+/* ---- the loop ---- */
+
+static void answer(const struct source *source)
+{
+	unsigned char bytes[RECEIVE_ANSWER_MAX];
+	size_t size = source->answers ? receive_answer(source->receive, bytes) : 0;
+
+	/* If there is no room for it now, the next one says more. */
+	if (size)
+		(void)!send(source->fd, bytes, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* false: it is over. */
+static bool read_source(struct reception *reception, const struct source *source)
+{
+	ssize_t got = read(source->fd, reception->bytes, PIECE);
+
+	if (got < 0 && (errno == EINTR || errno == EAGAIN))
+		return true;
+	if (got <= 0) /* EIO: the other end of a terminal was closed. */
+		return false;
+	if (receive_bytes(source->receive, reception->bytes, (size_t)got)) {
+		reception->failed = true;
+		say_error(COMMAND_FAILED, NULL, "there is no memory for what comes");
+		return false;
+	}
+	answer(source);
+	return true;
+}
+
+static void accept_one(struct reception *reception, int listener)
+{
+	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd >= 0 && !add_source(reception, fd, true))
+		close(fd);
+}
+
+static bool is_over(const struct reception *reception)
+{
+	if (reception->interrupted || reception->failed)
+		return true;
+	if (!reception->nr_listeners)
+		/* A line has no end of its own: the senders say when it is over. */
+		return !reception->nr_sources || receive_is_over(reception->receive);
+	return !reception->keep && !reception->nr_sources && receive_is_over(reception->receive);
+}
+
+static void serve(struct reception *reception)
+{
+	struct pollfd polls[1 + LISTENERS_MAX + CONNECTIONS_MAX];
+	unsigned int listeners = reception->nr_listeners, sources = reception->nr_sources;
+
+	polls[0] = (struct pollfd){.fd = reception->signals, .events = POLLIN};
+	for (unsigned int i = 0; i < listeners; i++)
+		polls[1 + i] = (struct pollfd){.fd = reception->listeners[i], .events = POLLIN};
+	for (unsigned int i = 0; i < sources; i++)
+		polls[1 + listeners + i] =
+				(struct pollfd){.fd = reception->sources[i].fd, .events = POLLIN};
+	if (poll(polls, 1 + listeners + sources, -1) < 0)
+		return;
+	reception->interrupted = polls[0].revents != 0;
+	/* From the last one on: the place of one that ends is taken by the last. */
+	for (unsigned int i = sources; i-- > 0;)
+		if (polls[1 + listeners + i].revents &&
+				!read_source(reception, &reception->sources[i]))
+			end_source(reception, &reception->sources[i]);
+	for (unsigned int i = 0; i < listeners; i++)
+		if (polls[1 + i].revents)
+			accept_one(reception, reception->listeners[i]);
+}
+
+/* ---- what came of it ---- */
+
+struct losses {
+	unsigned int shown;
+	unsigned int rest;
+};
+
+static void show_loss(void *user, const char *trace, const char *stream, uint64_t packets,
+		uint64_t events, uint64_t dropped)
+{
+	char packets_text[SAY_NUMBER_MAX], events_text[SAY_NUMBER_MAX],
+			dropped_text[SAY_NUMBER_MAX];
+	struct losses *losses = user;
+
+	if (losses->shown == LOSSES_SHOWN) {
+		losses->rest++;
+		return;
+	}
+	losses->shown++;
+	fprintf(stderr,
+			"  %s/%s  %s packets with %s events lost on the way, %s given up by the "
+			"sender\n",
+			trace, stream, say_number(packets, packets_text),
+			say_number(events, events_text), say_number(dropped, dropped_text));
+}
+
+static void json_loss(void *user, const char *trace, const char *stream, uint64_t packets,
+		uint64_t events, uint64_t dropped)
+{
+	(void)user;
+	fprintf(stderr, "{\"schema\":%d,\"type\":\"gap\",\"trace\":", SAY_JSON_SCHEMA);
+	say_json_string(stderr, trace);
+	fputs(",\"stream\":", stderr);
+	say_json_string(stderr, stream);
+	fprintf(stderr,
+			",\"lost_packets\":%" PRIu64 ",\"lost_events\":%" PRIu64
+			",\"dropped_events\":%" PRIu64 "}\n",
+			packets, events, dropped);
+}
+
+static void json_summary(const struct receive_summary *s, const char *output)
+{
+	fprintf(stderr, "{\"schema\":%d,\"type\":\"received\",\"output\":", SAY_JSON_SCHEMA);
+	say_json_string(stderr, output);
+	fprintf(stderr,
+			",\"sessions\":%" PRIu64 ",\"unended\":%" PRIu64 ",\"traces\":%" PRIu64
+			",\"incomplete\":%" PRIu64 ",\"frames\":%" PRIu64
+			",\"lost_frames\":%" PRIu64 ",\"repeated_frames\":%" PRIu64
+			",\"garbage\":%" PRIu64 ",\"packets\":%" PRIu64 ",\"lost_packets\":%" PRIu64
+			",\"events\":%" PRIu64 ",\"lost_events\":%" PRIu64
+			",\"dropped_events\":%" PRIu64 "}\n",
+			s->sessions, s->unended, s->traces, s->incomplete, s->frames,
+			s->lost_frames, s->repeated_frames, s->garbage, s->packets, s->lost_packets,
+			s->events, s->lost_events, s->dropped_events);
+}
+
+static bool has_losses(const struct receive_summary *summary)
+{
+	return summary->lost_frames || summary->lost_packets || summary->lost_events ||
+			summary->dropped_events || summary->unended || summary->incomplete;
+}
+
+static void say_losses(const struct reception *reception, const struct receive_summary *summary)
+{
+	char frames[SAY_NUMBER_MAX], packets[SAY_NUMBER_MAX], events[SAY_NUMBER_MAX];
+	char dropped[SAY_NUMBER_MAX];
+	struct losses losses = {0};
+
+	if (summary->lost_frames || summary->lost_packets || summary->lost_events)
+		fprintf(stderr,
+				"%s lost on the way: %s frames, in them %s packets with %s "
+				"events\n",
+				say_label(true), say_number(summary->lost_frames, frames),
+				say_number(summary->lost_packets, packets),
+				say_number(summary->lost_events, events));
+	if (summary->dropped_events)
+		fprintf(stderr, "%s given up by the sender: %s events\n", say_label(true),
+				say_number(summary->dropped_events, dropped));
+	receive_each_loss(reception->receive, show_loss, &losses);
+	if (losses.rest)
+		fprintf(stderr, "  and %u more streams\n", losses.rest);
+	if (summary->incomplete)
+		fprintf(stderr, "%s the metadata of %" PRIu64 " trace%s has not come wholly\n",
+				say_label(true), summary->incomplete,
+				summary->incomplete == 1 ? "" : "s");
+	if (summary->unended)
+		fprintf(stderr,
+				"%s the sender's end has not come: what it sent last is not "
+				"known\n",
+				say_label(true));
+}
+
+static int say_summary(struct reception *reception, const char *output)
+{
+	char bytes[1024], packets[SAY_NUMBER_MAX], events[SAY_NUMBER_MAX];
+	struct receive_summary summary;
+
+	receive_finish(reception->receive, &summary);
+	if (say_is_json()) {
+		receive_each_loss(reception->receive, json_loss, NULL);
+		json_summary(&summary, output);
+	} else {
+		if (!say_is_quiet())
+			say_note("received %" PRIu64 " trace%s, %s packets with %s events, in %s",
+					summary.traces, summary.traces == 1 ? "" : "s",
+					say_number(summary.packets, packets),
+					say_number(summary.events, events),
+					say_printable(output, bytes, sizeof(bytes)));
+		say_losses(reception, &summary);
+	}
+	fflush(stderr);
+	if (summary.failed || reception->failed)
+		return COMMAND_FAILED;
+	if (!summary.sessions)
+		return say_error(COMMAND_FAILED, NULL, "nothing came that `side send` sends");
+	return has_losses(&summary) ? COMMAND_LOST : COMMAND_DONE;
+}
+
+/* ---- the verb ---- */
+
+static int start(struct reception *reception, const struct parsed *parsed, const char *output)
+{
+	const struct receive_arguments *arguments = &parsed->options.receive;
+	const struct receive_options options = {.output = output, .say = say_sentence};
+	sigset_t signals;
+	int ret;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGHUP);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+	reception->signals = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	reception->bytes = malloc(PIECE);
+	if (reception->signals < 0 || !reception->bytes ||
+			receive_create(&options, &reception->receive))
+		return say_error(COMMAND_FAILED, NULL, "cannot receive: %s", strerror(ENOMEM));
+	ret = make_output(output, arguments->force);
+	if (!ret && arguments->listen)
+		ret = start_listening(reception, arguments->listen);
+	for (int i = 0; !ret && i < parsed->operand_count; i++)
+		ret = open_source(reception, parsed->operands[i], (uint32_t)arguments->speed);
+	return ret;
+}
+
+static int check(const struct parsed *parsed)
+{
+	const struct receive_arguments *arguments = &parsed->options.receive;
+
+	if (!arguments->listen && !parsed->operand_count)
+		return say_error(COMMAND_USAGE, "name a SOURCE, or a port with `--listen`",
+				"there is nothing to receive from");
+	if (arguments->keep && !arguments->listen)
+		return say_error(COMMAND_USAGE, NULL, "`--keep` belongs to `--listen`");
+	if (arguments->speed > UINT32_MAX)
+		return say_error(COMMAND_USAGE, NULL, "serial lines do not know that speed");
+	return 0;
+}
+
+int cmd_receive(const struct parsed *parsed)
+{
+	struct reception reception = {.keep = parsed->options.receive.keep, .signals = -1};
+	const char *output = parsed->options.receive.output;
+	char named[64];
+	int ret = check(parsed);
+
+	if (ret)
+		return ret;
+	default_output(named, sizeof(named));
+	output = output ? output : named;
+	ret = start(&reception, parsed, output);
+	while (!ret && !is_over(&reception))
+		serve(&reception);
+	while (reception.nr_sources)
+		end_source(&reception, &reception.sources[0]);
+	for (unsigned int i = 0; i < reception.nr_listeners; i++)
+		close(reception.listeners[i]);
+	if (!ret)
+		ret = say_summary(&reception, output);
+	else
+		rmdir(output);
+	receive_destroy(reception.receive);
+	free(reception.bytes);
+	if (reception.signals >= 0)
+		close(reception.signals);
+	return ret;
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* `side record --to`: what is recorded goes to somewhere else, and is kept here until it is there. */
+#include "command.h"
+#include "say.h"
+#include "sending.h"
+
+#include "session/session.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+int sending_prepare(struct sending *sending, const struct parsed *parsed,
+		struct session_options *session)
+{
+	const struct record_options *options = &parsed->options.record;
+	const char *above = getenv("TMPDIR");
+	struct send_error error;
+	bool ctf1_only;
+
+	*sending = (struct sending){.url = options->to};
+	if (!options->to)
+		return options->spool || options->timeout
+				? say_error(COMMAND_USAGE, NULL,
+						  "`--spool` and `--timeout` belong to `--to`")
+				: COMMAND_DONE;
+	if (send_check(options->to, &ctf1_only, &error))
+		return say_error(COMMAND_USAGE, NULL, "%s", error.text);
+	if (ctf1_only && session->format != SESSION_FORMAT_CTF1)
+		return say_error(COMMAND_USAGE, "leave `--format` out",
+				"a relay daemon takes CTF 1.8 only");
+	if (!strcmp(options->to, "-"))
+		return say_error(COMMAND_USAGE, "write to a FIFO",
+				"standard output belongs to the command that is recorded");
+	if (session->output)
+		return COMMAND_DONE;
+	if (asprintf(&sending->made, "%s/side-spool-XXXXXX",
+			    above && *above == '/' ? above : "/tmp") < 0 ||
+			!mkdtemp(sending->made)) {
+		int code = errno;
+
+		free(sending->made);
+		sending->made = NULL;
+		return say_error(code == EACCES ? COMMAND_NOT_PERMITTED : COMMAND_FAILED,
+				"name a directory with -o",
+				"cannot make a directory for the spool: %s", strerror(code));
+	}
+	session->output = sending->made;
+	return COMMAND_DONE;
+}
+
+int sending_start(struct sending *sending, const struct parsed *parsed, const char *output)
+{
+	const struct record_options *options = &parsed->options.record;
+	const char *name = strrchr(parsed->operands[0], '/');
+	struct send_options send;
+	struct send_error error;
+
+	if (!sending->url)
+		return 0;
+	send = sending_options(output, sending->url, options->spool, options->timeout);
+	send.live = true;
+	if (sending->made) /* Its name says nothing. */
+		send.fallback = name ? name + 1 : parsed->operands[0];
+	if (!send_start(&send, &sending->send, &error))
+		return 0;
+	/* What is recorded stays where it is. */
+	free(sending->made);
+	sending->made = NULL;
+	return say_error(COMMAND_FAILED, NULL, "%s; the trace is in %s", error.text, output);
+}
+
+static int remove_one(const char *path, const struct stat *status, int type, struct FTW *where)
+{
+	(void)status;
+	(void)type;
+	(void)where;
+	(void)!remove(path);
+	return 0;
+}
+
+int sending_finish(struct sending *sending, const char *output)
+{
+	int status = 0;
+
+	if (sending->send) {
+		send_finish(sending->send);
+		sending_wait(sending->send, 1);
+		status = sending_end(sending->send, sending->url, output);
+		sending->send = NULL;
+	}
+	/* Only what was delivered may go. */
+	if (sending->made && (!status || status == COMMAND_LOST))
+		nftw(sending->made, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+	free(sending->made);
+	sending->made = NULL;
+	return status;
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/* The verb `send`: a trace, finished or running, to somewhere else. */
+#include "command.h"
+#include "say.h"
+#include "sending.h"
+
+#include "ctf/ctf.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+static void say_sentence(void *user, bool is_error, const char *sentence)
+{
+	(void)user;
+	if (is_error)
+		say_error(COMMAND_FAILED, NULL, "%s", sentence);
+	else
+		say_note("%s", sentence);
+}
+
+struct send_options sending_options(
+		const char *dir, const char *url, uint64_t spool, uint64_t timeout_ns)
+{
+	const uint64_t timeout = timeout_ns ? timeout_ns : SENDING_TIMEOUT_NS;
+
+	return (struct send_options){
+			.dir = dir,
+			.url = url,
+			.spool = spool,
+			.timeout_ms = timeout / 1000000 ? timeout / 1000000 : 1,
+			.say = say_sentence,
+	};
+}
+
+void sending_wait(struct send *send, unsigned int wanted)
+{
+	const struct timespec moment = {0, 100000000};
+	unsigned int interrupts = 0;
+	sigset_t signals, before;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGHUP);
+	sigprocmask(SIG_BLOCK, &signals, &before);
+	while (!send_wait(send, 0)) {
+		if (sigtimedwait(&signals, NULL, &moment) < 0)
+			continue;
+		if (++interrupts == wanted)
+			break;
+		send_finish(send);
+	}
+	sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+static void say_delivered(const struct send_status *status, const char *url)
+{
+	char bytes[SAY_NUMBER_MAX], packets[SAY_NUMBER_MAX], place[1024];
+
+	if (say_is_json()) {
+		fprintf(stderr, "{\"schema\":%d,\"type\":\"sent\",\"to\":", SAY_JSON_SCHEMA);
+		say_json_string(stderr, url);
+		fprintf(stderr,
+				",\"packets\":%" PRIu64 ",\"bytes\":%" PRIu64
+				",\"pending\":%" PRIu64 ",\"dropped_packets\":%" PRIu64
+				",\"dropped_events\":%" PRIu64 ",\"connections\":%" PRIu64 "}\n",
+				status->packets, status->bytes, status->pending,
+				status->dropped_packets, status->dropped_events,
+				status->connections);
+		return;
+	}
+	say_note("delivered %s packet%s, %s, to %s", say_number(status->packets, packets),
+			status->packets == 1 ? "" : "s", say_size(status->bytes, bytes),
+			say_printable(url, place, sizeof(place)));
+}
+
+int sending_end(struct send *send, const char *url, const char *dir)
+{
+	char events[SAY_NUMBER_MAX], packets[SAY_NUMBER_MAX], place[1024];
+	struct send_status status;
+
+	send_stop(send, &status);
+	if (!say_is_quiet() || status.dropped_packets)
+		say_delivered(&status, url);
+	if (status.dropped_packets)
+		say_error(COMMAND_LOST, NULL,
+				"%s event%s in %s packet%s were given up: the receiver was away "
+				"for "
+				"longer than the spool lasted",
+				say_number(status.dropped_events, events),
+				status.dropped_events == 1 ? "" : "s",
+				say_number(status.dropped_packets, packets),
+				status.dropped_packets == 1 ? "" : "s");
+	if (status.failed || status.pending)
+		return say_error(COMMAND_FAILED, NULL,
+				"not everything was delivered; what was recorded is in %s",
+				say_printable(dir, place, sizeof(place)));
+	return status.dropped_packets ? COMMAND_LOST : COMMAND_DONE;
+}
+
+/* Whether there is anything to send, now or soon. */
+static bool has_traces(const char *dir)
+{
+	struct ctf_reader *reader;
+	struct ctf_error error;
+
+	if (ctf_is_recorded(dir))
+		return true;
+	if (ctf_reader_open(dir, &reader, &error) == -ENOENT)
+		return false;
+	ctf_reader_close(reader);
+	return true;
+}
+
+int cmd_send(const struct parsed *parsed)
+{
+	const struct send_arguments *arguments = &parsed->options.send;
+	const char *dir = parsed->operands[0], *url = parsed->operands[1];
+	struct send_options options =
+			sending_options(dir, url, arguments->spool, arguments->timeout);
+	struct send_error error;
+	struct send *send;
+	sigset_t signals;
+	int ret;
+
+	if (send_check(url, NULL, &error))
+		return say_error(COMMAND_USAGE, NULL, "%s", error.text);
+	if (arguments->speed > UINT32_MAX)
+		return say_error(COMMAND_USAGE, NULL, "serial lines do not know that speed");
+	options.session = arguments->session;
+	options.speed = (uint32_t)arguments->speed;
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGHUP);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+	ret = send_start(&options, &send, &error);
+	if (ret)
+		return say_error(ret == -EACCES ? COMMAND_NOT_PERMITTED : COMMAND_FAILED, NULL,
+				"%s", error.text);
+	if (!has_traces(dir)) {
+		send_stop(send, NULL);
+		return say_error(COMMAND_FAILED, "`side record -o DIR` makes one",
+				"there is no trace in %s", dir);
+	}
+	sending_wait(send, 2);
+	return sending_end(send, url, dir);
+}

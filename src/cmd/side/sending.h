@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* What `side send` and `side record --to` share. */
+#ifndef SIDE_CMD_SENDING_H
+#define SIDE_CMD_SENDING_H
+
+#include <stdint.h>
+
+#include "send/send.h"
+
+/* With nothing delivered for so long after the end, one gives up. */
+#define SENDING_TIMEOUT_NS UINT64_C(60000000000)
+
+/* The options of a sender that says what it has to say. */
+struct send_options sending_options(
+		const char *dir, const char *url, uint64_t spool, uint64_t timeout_ns);
+
+/*
+ * Wait until it is over. Before the last of so many signals that end programs, which ends the
+ * sending, the first one is taken as the end of the recording.
+ */
+void sending_wait(struct send *send, unsigned int signals);
+
+/* End it and say what became of it. 0 or an exit status. */
+int sending_end(struct send *send, const char *url, const char *dir);
+
+/* ---- record-to.c ---- */
+
+struct parsed;
+struct session_options;
+
+struct sending {
+	const char *url; /* NULL: nothing is sent. */
+	char *made;      /* The directory, if it is only there for the sake of sending. */
+	struct send *send;
+};
+
+/* Before the session: check, and give it an output if it has none. 0 or an exit status. */
+int sending_prepare(struct sending *sending, const struct parsed *parsed,
+		struct session_options *session);
+/* When the output is there. */
+int sending_start(struct sending *sending, const struct parsed *parsed, const char *output);
+/* When all is written. */
+int sending_finish(struct sending *sending, const char *output);
+
+#endif /* SIDE_CMD_SENDING_H */

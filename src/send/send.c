@@ -1,0 +1,836 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A sender: one thread between a directory that grows and a sink.
+ *
+ *	look	what is new in the directory
+ *	send	texts and packets, stream by stream, the metadata before the packets that need it
+ *	flush	what has arrived
+ *	spool	what arrived goes from the disk, what does not fit there any more is given up
+ *
+ * When a connection breaks, all streams go back to what is known to have arrived, and everything else is
+ * sent again over the next one.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "send/sink.h"
+
+#define TICK_MS 500
+#define BACKOFF_MIN_MS 100
+#define BACKOFF_MAX_MS 5000
+#define BEAT_MS 1000
+/* A recorder has fetched by now what was said so long ago. */
+#define BEAT_AGE_NS INT64_C(3000000000)
+/* Of one stream before the next one has its turn. */
+#define TURN_BYTES (4u << 20)
+/* A receiver that takes nothing for so long, while the spool is full, is as good as away. */
+#define STALL_MS 5000
+
+struct send {
+	struct send_options options; /* Strings are owned. */
+	struct sink *sink;
+	struct follow follow;
+	pthread_t thread;
+	int wake_fd;
+	bool stopped;  /* Atomic. */
+	bool finished; /* Atomic: the recording is over. */
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	struct send_status status; /* Under the lock; the thread's own figures are copied there. */
+	/* The thread's own. */
+	struct send_status own;
+	struct ctf_packet packet;
+	char *session;
+	bool ever_connected;
+	bool told_away;
+	bool told_drop;
+	uint64_t told_vanished;
+	struct send_error away; /* Why it is. */
+	unsigned int backoff_ms;
+	int64_t next_try;
+	int64_t next_beat;
+	int64_t progress; /* When something was delivered last. */
+	uint64_t delivered_bytes;
+	bool in_packet; /* A packet is being written. */
+	bool over;
+	bool stale; /* Files were looked at within a turn: their metadata is wanted first. */
+};
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void say(const struct send *send, bool is_error, const char *format, ...)
+		__attribute__((format(printf, 3, 4)));
+
+static void say(const struct send *send, bool is_error, const char *format, ...)
+{
+	char text[768];
+	va_list list;
+
+	if (!send->options.say)
+		return;
+	va_start(list, format);
+	vsnprintf(text, sizeof(text), format, list);
+	va_end(list);
+	send->options.say(send->options.user, is_error, text);
+}
+
+static bool is_stopped(struct send *send)
+{
+	return __atomic_load_n(&send->stopped, __ATOMIC_ACQUIRE);
+}
+
+/* ---- figures ---- */
+
+static void publish(struct send *send)
+{
+	struct send_status *own = &send->own;
+	uint64_t delivered = 0, packets = 0;
+
+	own->dropped_packets = own->dropped_events = 0;
+	for (const struct follow_trace *trace = send->follow.traces; trace; trace = trace->next)
+		for (const struct follow_stream *stream = trace->streams; stream;
+				stream = stream->next) {
+			delivered += stream->delivered.offset;
+			packets += stream->delivered.packets;
+			own->dropped_packets += stream->dropped_packets;
+			own->dropped_events += stream->dropped_events;
+		}
+	if (delivered != send->delivered_bytes)
+		send->progress = now_ms();
+	send->delivered_bytes = delivered;
+	own->bytes = delivered - own->dropped_bytes;
+	own->packets = packets;
+	own->pending = follow_pending(&send->follow);
+	own->connections = send->sink->connections;
+	pthread_mutex_lock(&send->lock);
+	send->status = *own;
+	pthread_cond_broadcast(&send->changed);
+	pthread_mutex_unlock(&send->lock);
+}
+
+/* ---- texts ---- */
+
+/* Where the text behind `blocks` blocks begins: the head of metadata can change its length. */
+static uint64_t skip_blocks(const char *text, size_t size, uint64_t blocks)
+{
+	const char *at = text;
+
+	while (blocks--) {
+		at = memmem(at, size - (size_t)(at - text), "\n};\n", 4);
+		if (!at)
+			return 0;
+		at += 4;
+	}
+	if (at < text + size && *at == '\n')
+		at++;
+	return (uint64_t)(at - text);
+}
+
+static uint64_t count_blocks(const char *text, size_t size)
+{
+	const char *at = text;
+	uint64_t blocks = 0;
+
+	while ((at = memmem(at, size - (size_t)(at - text), "\n};\n", 4))) {
+		at += 3;
+		blocks++;
+	}
+	return blocks;
+}
+
+/* The metadata file is another one: a sink that cannot replace goes on behind the blocks that it has. */
+static int renew_metadata(struct send *send, struct follow_trace *trace)
+{
+	char *text;
+	size_t size;
+	int ret;
+
+	trace->sent_inode = trace->metadata_inode;
+	if (send->sink->ops->replaces) {
+		trace->generation++;
+		trace->sent_metadata = 0;
+		return 0;
+	}
+	if (!trace->sent_metadata)
+		return 0;
+	ret = follow_text(trace, "metadata", 0, &text, &size);
+	if (!ret && size)
+		trace->sent_metadata = skip_blocks(text, size, trace->sent_blocks);
+	free(text);
+	return ret == -ENOMEM ? ret : 0;
+}
+
+static void refuse(struct send *send, struct follow_trace *trace, const char *why)
+{
+	trace->refused = true;
+	send->own.failed = true;
+	say(send, true, "%s is not sent: %s", trace->name, why);
+}
+
+/* Whether it is one of ours, and one that the sink can take. */
+static int examine(struct send *send, struct follow_trace *trace, const char *text)
+{
+	const struct ctf_trace *of;
+
+	if (!trace->counter)
+		trace->counter = ctf_counter_create();
+	if (!trace->counter || ctf_counter_renew(trace->counter, trace->path) == -ENOMEM)
+		return -ENOMEM;
+	of = ctf_counter_trace(trace->counter);
+	if (!of || !of->is_side)
+		refuse(send, trace, "it was not recorded by side");
+	else if (send->sink->ops->ctf1_only && (unsigned char)*text == 0x1e)
+		refuse(send, trace, "a relay daemon takes CTF 1.8 only; record with --format ctf1");
+	return 0;
+}
+
+static int send_text(struct send *send, struct follow_trace *trace, bool is_maps)
+{
+	uint64_t *sent = is_maps ? &trace->sent_maps : &trace->sent_metadata;
+	uint64_t there = is_maps ? trace->maps_size : trace->metadata_size;
+	size_t size;
+	char *text;
+	int ret;
+
+	if (*sent >= there)
+		return 0;
+	ret = follow_text(trace, is_maps ? ".maps" : "metadata", *sent, &text, &size);
+	if (ret || !size) {
+		free(text);
+		return ret == -ENOMEM ? ret : 0;
+	}
+	if (!is_maps && !*sent && !trace->examined) {
+		ret = examine(send, trace, text);
+		trace->examined = !ret;
+	}
+	if (!ret && !trace->refused)
+		ret = send->sink->ops->text(send->sink, trace, is_maps, text, size);
+	if (!ret && !trace->refused) {
+		*sent += size;
+		if (!is_maps)
+			trace->sent_blocks += count_blocks(text, size);
+	}
+	free(text);
+	return ret == -EAGAIN ? 0 : ret;
+}
+
+static int send_texts(struct send *send, struct follow_trace *trace)
+{
+	int ret = 0;
+
+	if (trace->metadata_inode != trace->sent_inode)
+		ret = renew_metadata(send, trace);
+	if (!trace->sent_metadata)
+		trace->sent_blocks = 0;
+	if (!ret)
+		ret = send_text(send, trace, false);
+	return ret ? ret : send_text(send, trace, true);
+}
+
+/* ---- packets ---- */
+
+static void damaged(struct send *send, struct follow_stream *stream)
+{
+	send->own.failed = true;
+	say(send, true, "the rest of %s/%s is not sent: at byte %llu there is no whole packet",
+			stream->trace->name, stream->name, (unsigned long long)stream->at.offset);
+}
+
+/* A header that is as recording.md has it says whether a CPU stands in it. */
+static size_t header_size(const struct ctf_packet *packet)
+{
+	const size_t with_cpu = 84, without = 80;
+	uint32_t cpu;
+
+	if (packet->size < with_cpu)
+		return without;
+	memcpy(&cpu, packet->bytes + without, sizeof(cpu));
+	return packet->size == with_cpu || cpu == packet->instance ? with_cpu : without;
+}
+
+/* 1: a packet went; 0: there is none; or a negative errno. */
+static int send_packet(struct send *send, struct follow_stream *stream)
+{
+	const struct sink_ops *ops = send->sink->ops;
+	struct ctf_packet *packet = &send->packet;
+	int ret = follow_peek(stream, packet);
+	uint64_t events, discarded;
+
+	if (ret == -EBADMSG) {
+		damaged(send, stream);
+		return 0;
+	}
+	if (ret <= 0)
+		return ret;
+	discarded = packet->discarded;
+	events = ops->counts ? follow_count(stream->trace, packet) : 0;
+	if (!stream->header_size)
+		stream->header_size = header_size(packet);
+	if (stream->dropped_events)
+		ctf_packet_set_discarded(packet, discarded + stream->dropped_events);
+	send->in_packet = true;
+	ret = ops->packet(send->sink, stream, packet, events);
+	if (ret == -EAGAIN) { /* The stream has become known: its metadata is wanted first. */
+		ret = send_texts(send, stream->trace);
+		if (!ret)
+			ret = ops->packet(send->sink, stream, packet, events);
+	}
+	send->in_packet = false;
+	if (ret)
+		return ret;
+	follow_pass(stream, packet, events);
+	stream->last.discarded = discarded;
+	ops->passed(send->sink, stream);
+	return 1;
+}
+
+static int send_stream(struct send *send, struct follow_stream *stream, bool *more)
+{
+	uint64_t begin = stream->at.offset;
+	int ret;
+
+	do {
+		ret = is_stopped(send) ? -ECANCELED : send->stale ? 1 : send_packet(send, stream);
+		if (ret > 0 && (send->stale || stream->at.offset - begin >= TURN_BYTES)) {
+			*more = true;
+			return 0;
+		}
+	} while (ret > 0);
+	return ret;
+}
+
+static bool has_arrived(const struct follow_trace *trace)
+{
+	for (const struct follow_stream *stream = trace->streams; stream; stream = stream->next)
+		if (!stream->damaged && stream->delivered.offset < stream->size)
+			return false;
+	return true;
+}
+
+static int end_trace(struct send *send, struct follow_trace *trace)
+{
+	int ret = trace->removed || trace->refused ? 0
+						   : send->sink->ops->end_trace(send->sink, trace);
+
+	if (ret)
+		return ret;
+	trace->done = true;
+	ctf_counter_free(trace->counter);
+	trace->counter = NULL;
+	return 0;
+}
+
+/* *more: something is there that this turn did not send. */
+static int send_turn(struct send *send, bool *more)
+{
+	int ret = 0;
+
+	for (struct follow_trace *trace = send->follow.traces; !ret && trace; trace = trace->next) {
+		if (trace->done || trace->refused)
+			continue;
+		if (!trace->removed)
+			ret = send_texts(send, trace);
+		for (struct follow_stream *stream = trace->streams;
+				!ret && !trace->refused && stream; stream = stream->next)
+			ret = send_stream(send, stream, more);
+		if (!ret && trace->ended && has_arrived(trace))
+			ret = end_trace(send, trace);
+	}
+	return ret;
+}
+
+/* ---- the spool ---- */
+
+static struct follow_stream *oldest(struct send *send, uint64_t *begin)
+{
+	struct follow_stream *found = NULL;
+
+	for (struct follow_trace *trace = send->follow.traces; trace; trace = trace->next) {
+		if (trace->removed || trace->refused || trace->done)
+			continue;
+		for (struct follow_stream *stream = trace->streams; stream; stream = stream->next) {
+			/* What is on its way cannot be given up. */
+			if (stream->at.offset != stream->delivered.offset ||
+					follow_peek(stream, &send->packet) <= 0)
+				continue;
+			if (found && send->packet.begin >= *begin)
+				continue;
+			*begin = send->packet.begin;
+			found = stream;
+		}
+	}
+	return found;
+}
+
+static void drop_packet(struct send *send, struct follow_stream *stream)
+{
+	struct ctf_packet *packet = &send->packet;
+	struct follow_mark mark = stream->at;
+	uint64_t before = stream->at.offset;
+
+	if (follow_peek(stream, packet) <= 0)
+		return;
+	stream->dropped_events += follow_count(stream->trace, packet);
+	stream->dropped_packets++;
+	follow_pass(stream, packet, 0);
+	stream->at.packets = mark.packets;
+	stream->delivered = stream->at;
+	send->own.dropped_bytes += stream->at.offset - before;
+	if (!send->told_drop)
+		say(send, true,
+				"the spool is full: the oldest packets are given up until %s takes "
+				"them again",
+				send->options.url);
+	send->told_drop = true;
+}
+
+/* Not while a packet is being written: send->packet holds it. */
+static void keep_spool(struct send *send)
+{
+	uint64_t limit = send->options.spool, begin;
+
+	if (!limit || send->in_packet)
+		return;
+	if (follow_bytes(&send->follow) > limit)
+		follow_free(&send->follow, limit);
+	while (follow_pending(&send->follow) > limit) {
+		struct follow_stream *stream = oldest(send, &begin);
+
+		if (!stream)
+			break;
+		drop_packet(send, stream);
+	}
+	if (follow_bytes(&send->follow) > limit)
+		follow_free(&send->follow, limit);
+}
+
+/* With nothing delivered for too long after the end. */
+static bool patience_ended(const struct send *send)
+{
+	return send->over && send->options.timeout_ms &&
+			now_ms() - send->progress > (int64_t)send->options.timeout_ms;
+}
+
+/* While the thread waits for a line. */
+static int tick(void *user)
+{
+	struct send *send = user;
+	uint64_t limit = send->options.spool;
+
+	if (patience_ended(send))
+		return -ETIMEDOUT;
+	if (!limit)
+		return 0;
+	send->stale = true;
+	if (follow_look(&send->follow, false) == -ENOMEM)
+		return -ENOMEM;
+	if (follow_pending(&send->follow) > limit && now_ms() - send->progress > STALL_MS)
+		return -ETIMEDOUT;
+	return 0;
+}
+
+/* ---- connections ---- */
+
+static void rewind_all(struct send *send)
+{
+	for (struct follow_trace *trace = send->follow.traces; trace; trace = trace->next) {
+		trace->announced = false;
+		trace->handle = 0;
+		trace->sent_metadata = trace->sent_maps = trace->sent_blocks = 0;
+		for (struct follow_stream *stream = trace->streams; stream; stream = stream->next) {
+			stream->at = stream->delivered;
+			stream->handle = stream->sent = stream->beaten = 0;
+		}
+	}
+}
+
+static void disconnect(struct send *send, int why)
+{
+	send->sink->ops->close(send->sink);
+	rewind_all(send);
+	if (send->own.connected && why != -ECANCELED) {
+		snprintf(send->away.text, sizeof(send->away.text), "the connection to %s broke: %s",
+				send->options.url, line_error(why));
+		say(send, false, "%s; what was not delivered is sent again", send->away.text);
+		send->told_away = true;
+	}
+	send->own.connected = false;
+	send->next_try = now_ms() + send->backoff_ms;
+}
+
+static int try_connect(struct send *send)
+{
+	int ret;
+
+	send->sink->final_error = false;
+	ret = send->sink->ops->open(send->sink, &send->away);
+	if (!ret) {
+		if (send->told_away)
+			say(send, false, "connected to %s", send->options.url);
+		send->told_away = send->told_drop = false;
+		send->sink->connections++;
+		send->own.connected = true;
+		send->backoff_ms = BACKOFF_MIN_MS;
+		send->progress = now_ms();
+		return 0;
+	}
+	if (!send->told_away && ret != -ECANCELED && !send->sink->final_error)
+		say(send, false, "%s; it is tried again", send->away.text);
+	send->told_away = true;
+	disconnect(send, ret);
+	send->backoff_ms = send->backoff_ms * 2 < BACKOFF_MAX_MS ? send->backoff_ms * 2
+								 : BACKOFF_MAX_MS;
+	return ret;
+}
+
+/* ---- the thread ---- */
+
+static void wait_for_news(struct send *send, bool more)
+{
+	struct pollfd polls[3] = {
+			{.fd = send->wake_fd, .events = POLLIN},
+			{.fd = send->follow.inotify, .events = POLLIN},
+			{.fd = send->own.connected ? send->sink->watch_fd : -1, .events = POLLIN},
+	};
+	int64_t timeout = TICK_MS, left = send->next_try - now_ms();
+	uint64_t count;
+
+	if (!send->own.connected) {
+		/* Files may grow very often; the next try is not sooner for it. */
+		timeout = left < 0 ? 0 : left < TICK_MS ? left : TICK_MS;
+		polls[1].fd = -1;
+	}
+	if (more)
+		timeout = 0;
+	if (poll(polls, 3, (int)timeout) > 0 && polls[0].revents)
+		(void)!read(send->wake_fd, &count, sizeof(count));
+}
+
+static void tell_vanished(struct send *send)
+{
+	if (send->follow.vanished == send->told_vanished)
+		return;
+	say(send, true, "%llu bytes of %s were removed before they were delivered",
+			(unsigned long long)(send->follow.vanished - send->told_vanished),
+			send->follow.gone ? send->follow.gone : "a trace");
+	send->told_vanished = send->follow.vanished;
+	send->own.failed = true;
+}
+
+static bool all_done(const struct send *send)
+{
+	for (const struct follow_trace *trace = send->follow.traces; trace; trace = trace->next)
+		if (!trace->done && !trace->refused)
+			return false;
+	return true;
+}
+
+static int64_t realtime_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* `looked`: when the files were looked at. */
+static int beat(struct send *send, int64_t looked, bool more)
+{
+	if (!send->sink->ops->beat || more || now_ms() < send->next_beat)
+		return 0;
+	send->next_beat = now_ms() + BEAT_MS;
+	return send->sink->ops->beat(send->sink, &send->follow, looked - BEAT_AGE_NS);
+}
+
+/* One turn over a connection that stands. 1: everything is over. */
+static int serve(struct send *send, bool over, int64_t looked, bool *more)
+{
+	int ret = send_turn(send, more);
+
+	if (!ret)
+		ret = send->sink->ops->flush(send->sink, &send->follow, over && !*more);
+	if (!ret && !over)
+		ret = beat(send, looked, *more);
+	if (ret || !over || *more || !all_done(send))
+		return ret;
+	ret = send->sink->ops->end(send->sink, &send->follow);
+	return ret ? ret : 1;
+}
+
+static bool is_over(struct send *send)
+{
+	if (__atomic_load_n(&send->finished, __ATOMIC_ACQUIRE))
+		return true;
+	return !send->options.live && follow_is_over(&send->follow);
+}
+
+static void give_up(struct send *send)
+{
+	char why[600] = "";
+
+	send->own.failed = true;
+	if (*send->away.text && !send->own.connected)
+		snprintf(why, sizeof(why), ": %s", send->away.text);
+	say(send, true, "%llu bytes were not delivered to %s%s",
+			(unsigned long long)follow_pending(&send->follow), send->options.url, why);
+}
+
+/* 1: over; 0: go on; or a negative errno that ends it. */
+static int turn(struct send *send, bool *more)
+{
+	bool over = is_over(send);
+	int64_t looked = realtime_ns();
+	int ret = follow_look(&send->follow, over);
+
+	if (ret)
+		return ret;
+	if (over && !send->over)
+		send->progress = now_ms();
+	send->over = over;
+	send->stale = *more = false;
+	tell_vanished(send);
+	if (!send->own.connected && now_ms() >= send->next_try && try_connect(send) &&
+			send->sink->final_error)
+		return -EIO;
+	if (send->own.connected) {
+		ret = serve(send, over, looked, more);
+		if (ret < 0 && ret != -ENOMEM) {
+			disconnect(send, ret);
+			ret = 0;
+		}
+	}
+	keep_spool(send);
+	publish(send);
+	if (!ret && patience_ended(send))
+		return -ETIMEDOUT;
+	return ret;
+}
+
+static void *run(void *argument)
+{
+	struct send *send = argument;
+	bool more = false;
+	int ret = 0;
+
+	while (!ret && !is_stopped(send)) {
+		ret = turn(send, &more);
+		if (!ret)
+			wait_for_news(send, more || (send->over && send->own.connected));
+	}
+	if (ret < 0 || (!ret && follow_pending(&send->follow)))
+		give_up(send);
+	send->sink->ops->close(send->sink);
+	send->own.connected = false;
+	send->own.over = true;
+	publish(send);
+	return NULL;
+}
+
+/* ---- for others ---- */
+
+int send_check(const char *text, bool *ctf1_only, struct send_error *error)
+{
+	struct url url;
+	int ret = url_parse(text, &url, error);
+
+	if (!ret && ctf1_only)
+		*ctf1_only = url.kind == URL_RELAY;
+	return ret;
+}
+
+/* The last part of the directory's name, as far as it is harmless. */
+static char *default_session(const char *dir)
+{
+	size_t size = strlen(dir);
+	const char *begin;
+	char *name;
+
+	while (size && dir[size - 1] == '/')
+		size--;
+	begin = memrchr(dir, '/', size);
+	begin = begin ? begin + 1 : dir;
+	name = strndup(begin,
+			(size_t)(dir + size - begin) < 200 ? (size_t)(dir + size - begin) : 200);
+	for (char *at = name; at && *at; at++)
+		if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-",
+				    *at) ||
+				(at == name && (*at == '.' || *at == '-')))
+			*at = '_';
+	if (name && !*name) {
+		free(name);
+		name = strdup("side");
+	}
+	return name;
+}
+
+static char *name_session(const struct send_options *options, const struct url *url)
+{
+	if (options->session && *options->session)
+		return default_session(options->session);
+	if (*url->session)
+		return strdup(url->session);
+	return default_session(options->fallback ? options->fallback : options->dir);
+}
+
+static void free_send(struct send *send)
+{
+	if (send->sink)
+		send->sink->ops->free(send->sink);
+	follow_close(&send->follow);
+	ctf_packet_free(&send->packet);
+	if (send->wake_fd >= 0)
+		close(send->wake_fd);
+	free((void *)(uintptr_t)send->options.dir);
+	free((void *)(uintptr_t)send->options.url);
+	free(send->session);
+	pthread_cond_destroy(&send->changed);
+	pthread_mutex_destroy(&send->lock);
+	free(send);
+}
+
+static int make_parts(struct send *send, const struct send_options *options, const struct url *url)
+{
+	send->options.dir = strdup(options->dir);
+	send->options.url = strdup(options->url);
+	send->session = name_session(options, url);
+	send->sink = url->kind == URL_RELAY ? relay_create() : bytes_create();
+	if (!send->options.dir || !send->options.url || !send->session || !send->sink ||
+			follow_open(options->dir, &send->follow))
+		return -ENOMEM;
+	send->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (send->wake_fd < 0)
+		return -errno;
+	send->sink->url = *url;
+	send->sink->session = send->session;
+	send->sink->speed = options->speed;
+	send->sink->patience = (struct patience){
+			.stop_fd = -1, .stopped = &send->stopped, .tick = tick, .user = send};
+	return 0;
+}
+
+static int start_thread(struct send *send)
+{
+	sigset_t all, before;
+	int ret;
+
+	/* Signals are for others; a pipe without a reader is an errno. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	ret = pthread_create(&send->thread, NULL, run, send);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return -ret;
+}
+
+int send_start(const struct send_options *options, struct send **out, struct send_error *error)
+{
+	struct send *send;
+	struct stat status;
+	struct url url;
+	int ret = url_parse(options->url, &url, error);
+
+	if (ret)
+		return ret;
+	if (stat(options->dir, &status) || !S_ISDIR(status.st_mode)) {
+		ret = errno == ENOENT || errno == EACCES ? -errno : -ENOTDIR;
+		snprintf(error->text, sizeof(error->text), "cannot read %.300s: %s", options->dir,
+				strerror(-ret));
+		return ret;
+	}
+	send = calloc(1, sizeof(*send));
+	if (!send) {
+		snprintf(error->text, sizeof(error->text), "no memory for a sender");
+		return -ENOMEM;
+	}
+	send->options = *options;
+	send->options.dir = send->options.url = NULL;
+	send->options.session = send->options.fallback = NULL;
+	send->wake_fd = -1;
+	send->follow.inotify = -1;
+	send->backoff_ms = BACKOFF_MIN_MS;
+	send->progress = now_ms();
+	pthread_mutex_init(&send->lock, NULL);
+	pthread_cond_init(&send->changed, NULL);
+	ret = make_parts(send, options, &url);
+	if (!ret)
+		ret = start_thread(send);
+	if (ret) {
+		snprintf(error->text, sizeof(error->text), "cannot start a sender: %s",
+				strerror(-ret));
+		free_send(send);
+		return ret;
+	}
+	*out = send;
+	return 0;
+}
+
+void send_status(struct send *send, struct send_status *status)
+{
+	pthread_mutex_lock(&send->lock);
+	*status = send->status;
+	pthread_mutex_unlock(&send->lock);
+}
+
+static void wake(struct send *send)
+{
+	const uint64_t one = 1;
+
+	(void)!write(send->wake_fd, &one, sizeof(one));
+}
+
+void send_finish(struct send *send)
+{
+	__atomic_store_n(&send->finished, true, __ATOMIC_RELEASE);
+	wake(send);
+}
+
+bool send_wait(struct send *send, int timeout_ms)
+{
+	struct timespec until;
+	bool over;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += timeout_ms / 1000;
+	until.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
+	if (until.tv_nsec >= 1000000000) {
+		until.tv_sec++;
+		until.tv_nsec -= 1000000000;
+	}
+	pthread_mutex_lock(&send->lock);
+	while (!send->status.over) {
+		if (timeout_ms < 0)
+			pthread_cond_wait(&send->changed, &send->lock);
+		else if (pthread_cond_timedwait(&send->changed, &send->lock, &until))
+			break;
+	}
+	over = send->status.over;
+	pthread_mutex_unlock(&send->lock);
+	return over;
+}
+
+void send_stop(struct send *send, struct send_status *status)
+{
+	if (!send)
+		return;
+	__atomic_store_n(&send->stopped, true, __ATOMIC_RELEASE);
+	wake(send);
+	pthread_join(send->thread, NULL);
+	if (status)
+		*status = send->status;
+	free_send(send);
+}

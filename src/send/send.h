@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * src/send: traces over a network or a line, while they are being recorded.
+ *
+ * The files of a recording are the spool: what was not delivered is still there. A sender is one
+ * thread that follows the directory (follow.c) and hands packets to a sink: a relay daemon (relay.c)
+ * or a stream of bytes in frames (bytes.c, frame.c; docs/spec/byte-stream.md), which receive.c turns
+ * into traces again.
+ */
+#ifndef SEND_SEND_H
+#define SEND_SEND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Filled when a function that takes it fails: one sentence for a person, without newline. */
+struct send_error {
+	char text[512];
+};
+
+/* What there is to say while it goes on; from the sender's thread. One sentence, no newline. */
+typedef void send_say(void *user, bool is_error, const char *sentence);
+
+struct send_options {
+	const char *dir; /* Of the recording; must exist. */
+	/*
+	 * net://HOST[:CONTROL[:DATA]][/SESSION], tcp://HOST:PORT, a path (file, FIFO, serial line) or
+	 * `-` (standard output).
+	 */
+	const char *url;
+	const char *session; /* What a relay daemon calls it; NULL: from the URL or the directory. */
+	const char *fallback; /* Instead of the directory's name, or NULL. */
+	uint64_t spool; /* Bytes of local files; beyond that they are removed. 0: none ever is. */
+	uint64_t timeout_ms; /* With nothing delivered for so long after the end, give up. 0: never. */
+	uint32_t speed;      /* Of a serial line; 0: as it is. */
+	bool live;           /* send_finish() says when the recording is over, not only its lock. */
+	send_say *say;       /* NULL: nobody listens. */
+	void *user;
+};
+
+struct send_status {
+	uint64_t packets;         /* Delivered, as far as the receiver's kind can tell. */
+	uint64_t bytes;           /* Of those packets. */
+	uint64_t pending;         /* Bytes of packets that are there and not delivered. */
+	uint64_t dropped_packets; /* Given up because the spool was full. */
+	uint64_t dropped_events;
+	uint64_t dropped_bytes;
+	uint64_t connections; /* Made so far. */
+	bool connected;
+	bool over; /* Everything is delivered or dropped, and said to the receiver; or given up. */
+	bool failed; /* Given up: something was not delivered. */
+};
+
+struct send;
+
+/*
+ * Whether the URL is one. 0 or -EINVAL with a sentence. *ctf1_only: the receiver understands CTF 1.8
+ * only.
+ */
+int send_check(const char *url, bool *ctf1_only, struct send_error *error);
+
+/* Start the thread. Strings are copied. 0 or a negative errno with a sentence. */
+int send_start(const struct send_options *options, struct send **send, struct send_error *error);
+
+/* At any time. */
+void send_status(struct send *send, struct send_status *status);
+
+/* The recording is over: what is there is everything. Returns at once. */
+void send_finish(struct send *send);
+
+/* Wait until it is over, at most so long (-1: no limit). Whether it is. */
+bool send_wait(struct send *send, int timeout_ms);
+
+/*
+ * End the thread, whatever is pending, and free. *status, if there is one, is what became of it. NULL
+ * is accepted.
+ */
+void send_stop(struct send *send, struct send_status *status);
+
+#endif /* SEND_SEND_H */

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* Where packets go, and the lines that carry them. */
+#ifndef SEND_SINK_H
+#define SEND_SINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "send/follow.h"
+#include "send/send.h"
+
+/* ---- URLs ---- */
+
+enum url_kind { URL_RELAY, URL_TCP, URL_PATH, URL_STANDARD };
+
+struct url {
+	enum url_kind kind;
+	char host[256];
+	char port[16];      /* URL_TCP; URL_RELAY: control. */
+	char data_port[16]; /* URL_RELAY. */
+	char session[256];  /* URL_RELAY; "": none was given. */
+	char path[4096];    /* URL_PATH. */
+};
+
+int url_parse(const char *text, struct url *url, struct send_error *error);
+
+/* "HOST:PORT", "[HOST]:PORT"; host may be missing if it may be empty. -EINVAL. */
+int url_host_port(const char *text, char *host, size_t host_room, char *port, size_t port_room);
+
+/* ---- lines: descriptors that do not block, and what is done while they would ---- */
+
+struct patience {
+	int stop_fd;             /* Becomes readable when all waiting is over; or -1. */
+	bool *stopped;           /* Set then. */
+	int (*tick)(void *user); /* About five times a second while one waits; not 0 ends the wait. */
+	void *user;
+};
+
+int line_connect(const char *host, const char *port, const struct patience *patience,
+		struct send_error *error);
+/* All of it, or a negative errno. `shared`: the descriptor blocks, and is not ours to change. */
+int line_write(int fd, const void *bytes, size_t size, bool shared,
+		const struct patience *patience);
+/* All of it; -ETIMEDOUT, -ECONNRESET at the end of the file, or another negative errno. */
+int line_read(int fd, void *bytes, size_t size, int timeout_ms, const struct patience *patience);
+/* Raw mode, if it is a terminal, at that speed if it is not 0. -EINVAL: there is no such speed. */
+int line_raw(int fd, uint32_t speed);
+
+/* ---- sinks ---- */
+
+struct sink;
+
+struct sink_ops {
+	bool counts;   /* The events of packets are to be counted. */
+	bool replaces; /* Metadata can be replaced as a whole. */
+	bool ctf1_only;
+	/* All return 0 or a negative errno; then the connection is closed, and made again later. */
+	int (*open)(struct sink *sink, struct send_error *error);
+	/* Behind what was sent before; sent_metadata or sent_maps is 0 where it begins. */
+	int (*text)(struct sink *sink, struct follow_trace *trace, bool is_maps, const char *text,
+			size_t size);
+	int (*packet)(struct sink *sink, struct follow_stream *stream,
+			const struct ctf_packet *packet, uint64_t events);
+	/* After the stream has gone on: note what arrived, or will. */
+	void (*passed)(struct sink *sink, struct follow_stream *stream);
+	/* Find out what has arrived. */
+	int (*flush)(struct sink *sink, struct follow *follow, bool wait);
+	/* Nothing has been said before these nanoseconds since 1970 that was not sent. NULL: no need. */
+	int (*beat)(struct sink *sink, struct follow *follow, int64_t ns);
+	/* Everything of it has arrived, and nothing will be added. */
+	int (*end_trace)(struct sink *sink, struct follow_trace *trace);
+	int (*end)(struct sink *sink, struct follow *follow);
+	void (*close)(struct sink *sink);
+	void (*free)(struct sink *sink);
+};
+
+struct sink {
+	const struct sink_ops *ops;
+	struct url url;
+	struct patience patience;
+	const char *session; /* Name for people; lives as long as the sink. */
+	uint32_t speed;
+	int watch_fd;     /* Readable: flush() has something to do; or -1. */
+	bool final_error; /* open() failed in a way that no second try mends. */
+	uint64_t connections;
+};
+
+struct sink *relay_create(void);
+struct sink *bytes_create(void);
+
+/* What the other side says about an errno. */
+const char *line_error(int code);
+
+#endif /* SEND_SINK_H */

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/* Where to: net://, tcp://, a path, or standard output. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "send/sink.h"
+
+#define RELAY_CONTROL_PORT "5342"
+#define RELAY_DATA_PORT "5343"
+
+static int fail(struct send_error *error, const char *text, const char *why)
+{
+	snprintf(error->text, sizeof(error->text), "`%.200s` %s", text, why);
+	return -EINVAL;
+}
+
+/* 1 to 65535, nothing but digits. */
+static bool is_port(const char *text, size_t size)
+{
+	unsigned int number = 0;
+
+	if (!size || size > 5)
+		return false;
+	for (size_t i = 0; i < size; i++) {
+		if (text[i] < '0' || text[i] > '9')
+			return false;
+		number = number * 10 + (unsigned int)(text[i] - '0');
+	}
+	return number && number < 65536;
+}
+
+static bool copy_part(char *to, size_t room, const char *from, size_t size)
+{
+	if (size >= room)
+		return false;
+	memcpy(to, from, size);
+	to[size] = '\0';
+	return true;
+}
+
+/* The host, in brackets if it has colons; *rest is what follows. */
+static bool take_host(const char *text, char *host, size_t room, const char **rest)
+{
+	size_t size;
+
+	if (*text == '[') {
+		const char *end = strchr(text, ']');
+
+		if (!end)
+			return false;
+		*rest = end + 1;
+		return copy_part(host, room, text + 1, (size_t)(end - text - 1));
+	}
+	size = strcspn(text, ":/");
+	*rest = text + size;
+	return copy_part(host, room, text, size);
+}
+
+/* ":PORT", if it is there; false: it is none. */
+static bool take_port(const char **rest, char *port, size_t room)
+{
+	size_t size;
+
+	if (**rest != ':')
+		return true;
+	size = strcspn(*rest + 1, ":/");
+	if (!is_port(*rest + 1, size) || !copy_part(port, room, *rest + 1, size))
+		return false;
+	*rest += 1 + size;
+	return true;
+}
+
+int url_host_port(const char *text, char *host, size_t host_room, char *port, size_t port_room)
+{
+	const char *rest;
+
+	*port = '\0';
+	if (is_port(text, strlen(text))) {
+		*host = '\0';
+		return copy_part(port, port_room, text, strlen(text)) ? 0 : -EINVAL;
+	}
+	if (!take_host(text, host, host_room, &rest) || !take_port(&rest, port, port_room) ||
+			*rest || !*port)
+		return -EINVAL;
+	return 0;
+}
+
+static bool is_session_name(const char *name)
+{
+	return *name && *name != '.' && *name != '-' && strlen(name) <= 200 &&
+			!name[strspn(name,
+					"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234"
+					"56789_.-")];
+}
+
+static int parse_relay(const char *text, struct url *url, struct send_error *error)
+{
+	const char *rest;
+
+	url->kind = URL_RELAY;
+	snprintf(url->port, sizeof(url->port), "%s", RELAY_CONTROL_PORT);
+	snprintf(url->data_port, sizeof(url->data_port), "%s", RELAY_DATA_PORT);
+	if (!take_host(text + strlen("net://"), url->host, sizeof(url->host), &rest) || !*url->host)
+		return fail(error, text,
+				"has no host: write net://HOST[:CONTROL[:DATA]][/SESSION]");
+	if (!take_port(&rest, url->port, sizeof(url->port)) ||
+			!take_port(&rest, url->data_port, sizeof(url->data_port)) ||
+			(*rest && *rest != '/'))
+		return fail(error, text,
+				"has a port that is none: write "
+				"net://HOST[:CONTROL[:DATA]][/SESSION]");
+	if (*rest && rest[1] && !is_session_name(rest + 1))
+		return fail(error, text,
+				"has a session name of other characters than letters, digits, `_`, "
+				"`.` "
+				"and `-`");
+	snprintf(url->session, sizeof(url->session), "%s", *rest ? rest + 1 : "");
+	return 0;
+}
+
+int url_parse(const char *text, struct url *url, struct send_error *error)
+{
+	memset(url, 0, sizeof(*url));
+	if (!strncmp(text, "net://", 6))
+		return parse_relay(text, url, error);
+	if (!strncmp(text, "tcp://", 6)) {
+		url->kind = URL_TCP;
+		if (url_host_port(text + 6, url->host, sizeof(url->host), url->port,
+				    sizeof(url->port)) ||
+				!*url->host)
+			return fail(error, text, "is no address: write tcp://HOST:PORT");
+		return 0;
+	}
+	if (strstr(text, "://"))
+		return fail(error, text,
+				"is of an unknown kind: write net://HOST for a relay daemon, "
+				"tcp://HOST:PORT, a path, or `-`");
+	if (!strcmp(text, "-")) {
+		url->kind = URL_STANDARD;
+		return 0;
+	}
+	url->kind = URL_PATH;
+	if (!*text || !copy_part(url->path, sizeof(url->path), text, strlen(text)))
+		return fail(error, text, "is no path");
+	return 0;
+}
