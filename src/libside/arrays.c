@@ -20,13 +20,24 @@ static struct piece *given_back[UNITS_MAX + 1]; /* by their size in units */
 static char *chunk;                             /* what is left of the last one */
 static size_t left;
 
-/* The system calls by number: the C library's functions may be what is traced. */
+#ifdef __has_feature
+#if __has_feature(thread_sanitizer)
+#define __SANITIZE_THREAD__ 1
+#endif
+#endif
+
+/*
+ * The system calls by number: the C library's functions may be what is traced. But the checker of races
+ * must hear of memory that begins a new life at an old address.
+ */
 static void *map(size_t size)
 {
 	int saved_errno = errno;
 	long result;
 
-#ifdef SYS_mmap2
+#ifdef __SANITIZE_THREAD__
+	result = (long)mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+#elif defined(SYS_mmap2)
 	result = syscall(SYS_mmap2, NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 			-1, 0L);
 #else
@@ -41,7 +52,11 @@ static void unmap(void *memory, size_t size)
 {
 	int saved_errno = errno;
 
+#ifdef __SANITIZE_THREAD__
+	(void)munmap(memory, size);
+#else
 	(void)syscall(SYS_munmap, memory, size);
+#endif
 	errno = saved_errno;
 }
 

@@ -29,6 +29,33 @@ static inline int raw_close(int fd)
 	return (int)raw_call(SYS_close, fd);
 }
 
+/*
+ * The checker of races must hear that memory begins a new life at an old address, so with it these are
+ * the library's functions.
+ */
+#if defined(__SANITIZE_THREAD__)
+#define RAW_MAPPINGS_ARE_SEEN
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define RAW_MAPPINGS_ARE_SEEN
+#endif
+#endif
+
+#ifdef RAW_MAPPINGS_ARE_SEEN
+#include <sys/mman.h>
+
+static inline void *raw_mmap(void *at, size_t size, int protection, int flags, int fd)
+{
+	void *result = mmap(at, size, protection, flags, fd, 0);
+
+	return result == MAP_FAILED ? NULL : result;
+}
+
+static inline int raw_munmap(void *at, size_t size)
+{
+	return munmap(at, size) ? -errno : 0;
+}
+#else
 static inline void *raw_mmap(void *at, size_t size, int protection, int flags, int fd)
 {
 	long result;
@@ -47,5 +74,6 @@ static inline int raw_munmap(void *at, size_t size)
 {
 	return (int)raw_call(SYS_munmap, at, size);
 }
+#endif
 
 #endif
