@@ -280,6 +280,9 @@ void agent_control_forked(void);
 bool agent_control_forked_whole(void);
 void agent_control_stop(void);
 
+/* interpose.c: the program's calls of what we watch come to us, also when we were not preloaded. */
+void agent_interpose(void);
+
 /* The sessions that we are in. The body may leave the one it is at. */
 #define agent_each_session(session)                                    \
 	for ((session) = agent_session_after(NULL); (session) != NULL; \

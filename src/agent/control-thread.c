@@ -459,14 +459,28 @@ static bool outside_handlers(void)
 	return true;
 }
 
+/* Without waiting for the lock, which would be a system call. If it is taken, the next event tries again. */
+static void stop_listening(void)
+{
+	if (!side_tracer_trylock())
+		return;
+	side_tracer_disarm();
+	side_tracer_unlock();
+}
+
 /* libside: the next event of an armed process. */
 static void event_is_called(void)
 {
+	/* First of all: where this says so no call may be made. */
+	if (agent_is_sandboxed()) {
+		stop_listening();
+		return;
+	}
 	/* A child that runs in our memory, or one that no handler of ours has prepared. */
 	if (control.pid != raw_call(SYS_getpid) || control.mode != WIRE_CONTROL_THREAD)
 		return;
-	if (agent_is_sandboxed() || atomic_load_explicit(&agent.exiting, memory_order_relaxed)) {
-		side_tracer_disarm();
+	if (atomic_load_explicit(&agent.exiting, memory_order_relaxed)) {
+		stop_listening();
 		return;
 	}
 	if (!outside_handlers()) {

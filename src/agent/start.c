@@ -42,7 +42,10 @@ EXPORT void side_agent_start(void)
 	if (path && *path)
 		agent_start(path);
 	if (!agent_list_only())
-		agent_control_arrive();
+		(void)agent_control_arrive();
+	/* From here on what the program does to itself does not go unseen. */
+	if (agent.control != WIRE_CONTROL_OFF || agent.nr_sessions)
+		agent_interpose();
 	errno = saved_errno;
 }
 

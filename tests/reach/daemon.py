@@ -37,6 +37,7 @@ class Agent:
     def __init__(self, daemon, connection):
         self.daemon, self.connection = daemon, connection
         self.arrival = None
+        self.first = True       # of this process: not the connection that is kept
         self.done = []          # (serial, state)
         self.closed = False
         credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
@@ -62,6 +63,8 @@ class Agent:
         with self.daemon.changed:
             if kind == ARRIVE:
                 self.arrival = Arrival(body)
+                self.first = self.arrival.token not in self.daemon.tokens
+                self.daemon.tokens.add(self.arrival.token)
             elif kind == DONE:
                 token, serial, state, reserved = struct.unpack("=QQII", body)
                 assert token == self.arrival.token and reserved == 0
@@ -95,6 +98,7 @@ class Daemon:
         self.sessions = []      # (path, generation)
         self.serial = 1
         self.agents = []
+        self.tokens = set()     # of all processes that have ever arrived
         self.changed = threading.Condition()
         self.listener = None
         self.start()
@@ -147,7 +151,7 @@ class Daemon:
     def connected(self, pid):
         """The kept connection of a process: it has said that all is done, and listens on."""
         for agent in self.agents:
-            if agent.pid == pid and agent.done and not agent.closed:
+            if agent.pid == pid and agent.done and not agent.closed and not agent.first:
                 return agent
         return None
 

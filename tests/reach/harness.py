@@ -40,11 +40,16 @@ class Recording:
         _, self.summary = self.process.communicate("end\n", timeout=PATIENCE)
         assert self.process.returncode == 0, self.summary
         said = {}
+        self.lost = 0
         for name in sorted(os.listdir(self.output)):
             path = os.path.join(self.output, name)
             sequences = []
             for one in bt2.TraceCollectionMessageIterator(path):
-                if isinstance(one, bt2._EventMessageConst):
+                if not isinstance(one, bt2._EventMessageConst):
+                    continue
+                if one.event.name == "side:lost":
+                    self.lost += int(one.event.payload_field["count"])
+                else:
                     assert one.event.name == "reach:tick", one.event.name
                     sequences.append(int(one.event.payload_field["sequence"]))
             said.setdefault(int(name.rsplit("-", 2)[1]), []).append(sequences)
@@ -72,7 +77,9 @@ class Case(unittest.TestCase):
         self.addCleanup(started.stop)
         return started
 
-    def start_recording(self, name="out"):
+    def start_recording(self, name=None):
+        self.recordings = getattr(self, "recordings", 0) + 1
+        name = name or f"out-{self.recordings}"
         recording = Recording(self.dir, name)
         self.addCleanup(recording.kill)
         return recording
@@ -126,19 +133,18 @@ class Case(unittest.TestCase):
             words = [line.split(None, 1) for line in lines.read().splitlines()]
         return ([w[1] for w in words if w[0] == "task"], sorted(int(w[1]) for w in words if w[0] == "fd"))
 
-    def assertNothingLost(self, recording):
-        self.assertNotIn("lost", recording.summary)
+    def assertLost(self, recording, nr=0):
+        self.assertEqual(recording.lost, nr, recording.summary)
 
     # One program in one session from its beginning on.
-    def run_in_session(self, *words, status=0, **options):
-        if not hasattr(self, "daemon"):
-            self.daemon = self.start_daemon()
+    def run_in_session(self, *words, status=0, lost=0, **options):
+        self.daemon = getattr(self, "daemon", None) or self.start_daemon()
         recording = self.start_recording()
         self.daemon.sessions = [(recording.path, 1)]
         process = self.finish(self.start(*words, **options), status)
         self.recording = recording
         said = recording.finish()
-        self.assertNothingLost(recording)
+        self.assertLost(recording, lost)
         said.pop(recording.process.pid, None)
         self.said = {pid: lists for pid, lists in said.items() if any(lists)}
         return process.pid

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: MIT
+"""What programs do to themselves while they are recorded and reached: docs/guide/reach.md, line by line."""
+import os
+import signal
+import unittest
+
+import daemon
+from harness import SANITIZED, Case
+
+
+def numbers(first, last):
+    return list(range(first, last))
+
+
+def needs_root(test):
+    return unittest.skipIf(os.geteuid(), "needs root")(test)
+
+
+def needs_no_sanitizer(reason):
+    return unittest.skipIf(SANITIZED, reason)
+
+
+class Children(Case):
+    def test_fork(self):
+        pid = self.run_in_session("tick", "2", "fork", "3", "tick", "2")
+        own = self.said.pop(pid)
+        self.assertEqual(own, [numbers(0, 4)])
+        self.assertEqual(list(self.said.values()), [[numbers(0, 3)]])
+        arrivals = {a.arrival.pid: a.arrival for a in self.daemon.arrivals()}
+        child = arrivals[next(iter(self.said))]
+        self.assertEqual((child.flags, child.parent), (1, arrivals[pid].token))
+        self.assertNotEqual(child.token, child.parent)
+
+    def test_fork_before_the_first_event(self):
+        pid = self.run_in_session("fork", "3", "tick", "2")
+        self.assertEqual(self.said.pop(pid), [numbers(0, 2)])
+        self.assertEqual(list(self.said.values()), [[numbers(0, 3)]])
+
+    def test_a_forked_child_has_no_thread_until_it_says_something(self):
+        control = self.start_daemon()
+        process = self.start("tick", "1", "fork-and-go-on", "report", self.file("before"), "tick", "1",
+                             "report", self.file("after"))
+        self.finish(process)
+        self.assertEqual(self.report("before"), (["reach-program"], [0, 1, 2]))
+        tasks, fds = self.report("after")
+        self.assertEqual((sorted(tasks), fds), (["reach-program", "side-control"], [0, 1, 2]))
+        self.assertEqual(len({a.arrival.token for a in control.arrivals()}), 2)
+
+    def test_a_forked_child_is_reached(self):
+        control = self.start_daemon()
+        process = self.start("tick", "1", "fork-and-go-on", "tick", "3", "wait", self.file("go"),
+                             "tick", "3")
+        child = control.wait("the child's thread", lambda: next(
+            (a for a in control.arrivals() if a.arrival.flags and control.connected(a.pid)), None))
+        recording = self.start_recording()
+        self.assertEqual(control.change_and_wait(child.pid, [(recording.path, 1)]), 0)
+        self.say("go")
+        self.finish(process)
+        self.assertEqual(recording.finish()[child.pid], [numbers(3, 6)])
+
+    def test_daemonize(self):
+        control = self.start_daemon()
+        recording = self.start_recording()
+        control.sessions = [(recording.path, 1)]
+        process = self.start("tick", "1", "daemonize", "tick", "3", "say", self.file("end"))
+        self.finish(process)
+        while not os.path.exists(self.file("end")):
+            control.wait("the end", lambda: True)
+        tokens = {a.arrival.token: a for a in control.arrivals()}
+        control.wait("all are gone", lambda: all(a.closed for a in control.agents))
+        self.assertEqual(len(tokens), 3)
+        said = recording.finish()
+        self.assertEqual(said.pop(process.pid), [numbers(0, 1)])
+        self.assertIn([numbers(0, 3)], said.values())
+
+    def test_exec(self):
+        pid = self.run_in_session("tick", "2", "exec", "tick", "3")
+        self.assertEqual(sorted(self.said[pid]), [numbers(0, 2), numbers(0, 3)])
+        tokens = {a.arrival.token for a in self.daemon.arrivals()}
+        self.assertEqual(len(tokens), 2)
+
+    def test_vfork(self):
+        pid = self.run_in_session("tick", "2", "vfork", "tick", "3")
+        self.assertEqual(self.said.pop(pid), [numbers(0, 2)])
+        self.assertEqual(list(self.said.values()), [[numbers(0, 3)]])
+
+    def test_clone_without_handlers(self):
+        """A child that is made by clone() is not announced to anybody: nothing of it is recorded."""
+        pid = self.run_in_session("tick", "2", "clone", "3", "tick", "2")
+        self.assertEqual(self.said.pop(pid), [numbers(0, 4)])
+        self.assertEqual(self.said, {})
+
+    def test_clone_before_the_first_event(self):
+        pid = self.run_in_session("clone", "3", "tick", "2")
+        self.assertEqual(self.said, {pid: [numbers(0, 2)]})
+
+    def test_exit_without_destructors(self):
+        pid = self.run_in_session("tick", "3", "exit")
+        self.assertEqual(self.said, {pid: [numbers(0, 3)]})
+
+
+class Rights(Case):
+    @needs_root
+    def test_setuid(self):
+        pid = self.run_in_session("tick", "2", "drop", "tick", "2")
+        self.assertEqual(self.said, {pid: [numbers(0, 4)]})
+
+    @needs_root
+    def test_setuid_before_the_first_event(self):
+        """The daemon is out of reach then: the sessions of the arrival stay."""
+        pid = self.run_in_session("drop", "tick", "2")
+        self.assertEqual(self.said, {pid: [numbers(0, 2)]})
+
+    @needs_root
+    def test_chroot(self):
+        os.mkdir(self.file("root"))
+        pid = self.run_in_session("tick", "2", "chroot", self.file("root"), "tick", "2")
+        self.assertEqual(self.said, {pid: [numbers(0, 4)]})
+
+    @needs_root
+    def test_chroot_before_the_first_event(self):
+        os.mkdir(self.file("root"))
+        pid = self.run_in_session("chroot", self.file("root"), "tick", "2", "fork", "2")
+        self.assertEqual(self.said[pid], [numbers(0, 2)])
+
+    def test_namespaces_before_the_first_event(self):
+        for word in ("unshare-user", "unshare-mount", "unshare-pid", "setns"):
+            with self.subTest(word):
+                pid = self.run_in_session(word, "tick", "3")
+                self.assertEqual(self.said, {pid: [numbers(0, 3)]})
+
+    def test_namespaces_of_a_forked_child(self):
+        for word in ("unshare-user", "unshare-mount", "unshare-pid", "setns"):
+            with self.subTest(word):
+                self.run_in_session("tick", "2", "fork-and-go-on", word, "tick", "3")
+                self.assertEqual(sorted(self.said.values()), [[numbers(0, 2)], [numbers(0, 3)]])
+
+    def test_namespaces_of_a_program_without_a_thread(self):
+        for word in ("unshare-user", "unshare-mount", "unshare-pid", "setns"):
+            for control in ("sync", "signal:URG"):
+                with self.subTest(word, control=control):
+                    pid = self.run_in_session("tick", "2", word, "tick", "3", control=control)
+                    self.assertEqual(self.said, {pid: [numbers(0, 5)]})
+
+
+class Descriptors(Case):
+    def closed(self, word):
+        """All descriptors are closed, and the connection is there as before."""
+        control = self.start_daemon()
+        process = self.start("tick", "2", word, "wait", self.file("go"), "tick", "5",
+                             "report", self.file("report"))
+        control.wait_connected(process.pid)
+        recording = self.start_recording()
+        self.assertEqual(control.change_and_wait(process.pid, [(recording.path, 1)]), 0)
+        self.say("go")
+        self.finish(process)
+        self.assertEqual(recording.finish()[process.pid], [numbers(2, 7)])
+        self.assertEqual(self.report("report")[1], [])
+
+    def test_closefrom(self):
+        self.closed("closefrom")
+
+    def test_close_range(self):
+        self.closed("close-range")
+
+    def test_three_descriptors(self):
+        """What is recorded stays recorded, and can be left; a new session needs more descriptors."""
+        control = self.start_daemon()
+        recording = self.start_recording()
+        control.sessions = [(recording.path, 1)]
+        process = self.start("tick", "2", "nofile-3", "tick", "2", "say", self.file("up"),
+                             "wait", self.file("go"), "tick", "2")
+        self.wait_for_file("up", process)
+        control.wait_connected(process.pid)
+        self.assertEqual(control.change_and_wait(process.pid, []), 0)
+        self.say("go")
+        self.finish(process)
+        self.assertEqual(recording.finish()[process.pid], [numbers(0, 4)])
+
+    def test_three_descriptors_before_the_first_event(self):
+        pid = self.run_in_session("nofile-3", "tick", "4", "fork", "2")
+        self.assertEqual(self.said[pid], [numbers(0, 4)])
+
+
+class Signals(Case):
+    def test_all_blocked(self):
+        pid = self.run_in_session("block-all", "tick", "3", "report", self.file("report"))
+        self.assertEqual(self.said, {pid: [numbers(0, 3)]})
+        self.assertIn("side-control", self.report("report")[0])
+
+    def test_sigwait(self):
+        pid = self.run_in_session("tick", "1", "sigwait", "200")
+        self.assertEqual(self.said, {pid: [numbers(0, 201)]})
+
+    def test_signalfd(self):
+        pid = self.run_in_session("tick", "1", "signalfd", "200")
+        self.assertEqual(self.said, {pid: [numbers(0, 201)]})
+
+    def test_all_dispositions_reset(self):
+        pid = self.run_in_session("tick", "1", "reset-signals", "tick", "2")
+        self.assertEqual(self.said, {pid: [numbers(0, 3)]})
+
+
+@needs_no_sanitizer("sanitizers make calls of their own, which the sandbox kills")
+class Sandbox(Case):
+    def test_strict(self):
+        for early in (("tick", "2"), ()):
+            with self.subTest(early=early):
+                pid = self.run_in_session(*early, "strict", "tick", "3", "exit-bare", lost=3)
+                self.assertEqual(self.said, {pid: [numbers(0, 2)]} if early else {})
+
+    def test_filter(self):
+        for early in (("tick", "2"), ()):
+            with self.subTest(early=early):
+                pid = self.run_in_session(*early, "filter", "tick", "3", "exit")
+                self.assertEqual(self.said, {pid: [numbers(0, len(early) + 3)]})
+
+    def test_filter_for_all_threads(self):
+        """The thread wakes up in the sandbox, sees it and ends; nobody is killed."""
+        control = self.start_daemon()
+        recording = self.start_recording()
+        control.sessions = [(recording.path, 1)]
+        process = self.start("tick", "2", "filter-all", "tick", "3", "say", self.file("up"),
+                             "wait", self.file("go"), "exit")
+        self.wait_for_file("up", process)
+        agent = control.wait_connected(process.pid)
+        control.change([])
+        control.wait("the thread's end", lambda: agent.closed)
+        self.say("go")
+        self.finish(process)
+        self.assertEqual(recording.finish()[process.pid], [numbers(0, 5)])
+
+
+if __name__ == "__main__":
+    unittest.main()
