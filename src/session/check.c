@@ -26,6 +26,8 @@ int session_check(const struct session_options *options, struct session_error *e
 				options->compress, SESSION_COMPRESS_MAX);
 	if (!ret)
 		ret = memory_check(session, &plain, error);
+	if (!ret)
+		ret = rotate_take(session, &plain, error);
 	session_destroy(session);
 	return ret;
 }

@@ -22,6 +22,7 @@
 #define DAEMON_FD 3
 #define TURN_MS 500
 #define FLUSH_MS 50000
+#define ROTATE_TURN_MS 10
 #define MESSAGES_MAX 100
 
 struct recording {
@@ -305,11 +306,21 @@ static int take_snapshot(struct recording *recording, struct json_object *reques
 static int take_rotate(struct recording *recording, struct json_object *request,
 		struct json_object *answer, struct control_error *error)
 {
-	(void)recording;
+	uint32_t number = session_rotate(recording->session);
+	uint64_t deadline = loop_now() + FLUSH_MS * 1000000ull;
+	struct session_error session_error;
+	char name[128];
+
 	(void)request;
-	(void)answer;
-	return control_fail(error, CONTROL_FAILED, -EOPNOTSUPP, NULL,
-			"this build cannot rotate a session's traces");
+	while (!session_rotated(recording->session, number, name, sizeof(name))) {
+		if (loop_now() > deadline)
+			return control_fail(error, CONTROL_FAILED, -ETIMEDOUT, NULL,
+					"the chunk is not finished yet; it comes later");
+		if (session_turn(recording->session, ROTATE_TURN_MS, &session_error))
+			return definition_session_error(&session_error, error);
+	}
+	json_put_text(answer, "path", name);
+	return 0;
 }
 
 static int put_figures(struct recording *recording, struct json_object *answer,

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/* Messages: whole ones, pieces, what is refused, and a socket that takes nothing. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "control/frame.h"
+#include "control/json.h"
+
+struct pair {
+	int ends[2];
+	struct frame_in in;
+	struct frame_out out;
+};
+
+static void open_pair(struct pair *pair)
+{
+	*pair = (struct pair){.in.text = NULL};
+	frame_out_init(&pair->out);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
+					 pair->ends),
+			0);
+}
+
+static void close_pair(struct pair *pair)
+{
+	close(pair->ends[0]);
+	close(pair->ends[1]);
+	frame_in_free(&pair->in);
+	frame_out_free(&pair->out);
+}
+
+static struct json_object *make_long(size_t size)
+{
+	struct json_object *object = json_object_new_object();
+	char *text = malloc(size + 1);
+	size_t i;
+
+	assert_non_null(text);
+	/* Two bytes a character, so that a piece would end inside of one if nobody looked. */
+	for (i = 0; i + 1 < size; i += 2)
+		memcpy(text + i, i % 64 ? "\xc3\xa4" : "\"\\", 2);
+	text[i] = 0;
+	assert_true(json_put_text(object, "text", text));
+	free(text);
+	return object;
+}
+
+/* Send and receive in turn until the object is there. */
+static struct json_object *pass(struct pair *pair, struct json_object *object, size_t max)
+{
+	struct json_object *got = NULL;
+	struct control_error error;
+	int ret = 0;
+
+	assert_int_equal(frame_put(&pair->out, object), 0);
+	while (!got) {
+		int sent = frame_send(&pair->out, pair->ends[0]);
+
+		assert_true(!sent || sent == -EAGAIN);
+		do
+			ret = frame_receive(&pair->in, pair->ends[1], max, &got, &error);
+		while (!ret);
+		assert_true(ret == 1 || ret == -EAGAIN);
+	}
+	return got;
+}
+
+static void test_sizes(void **unused)
+{
+	static const size_t sizes[] = {0, 1, 100, 29999, 30001, 65000, 65536, 70000, 1000000};
+	struct pair pair;
+	size_t i;
+
+	(void)unused;
+	open_pair(&pair);
+	for (i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		struct json_object *object = make_long(sizes[i]);
+		struct json_object *got = pass(&pair, object, FRAME_ANSWER_MAX);
+
+		assert_true(json_object_equal(object, got));
+		assert_int_equal(pair.out.size, 0);
+		json_object_put(object);
+		json_object_put(got);
+	}
+	close_pair(&pair);
+}
+
+static int receive(struct pair *pair, const char *text, size_t max)
+{
+	struct control_error error = {.kind = CONTROL_DONE};
+	struct json_object *got = NULL;
+	int ret;
+
+	assert_int_equal(send(pair->ends[0], text, strlen(text), 0), (ssize_t)strlen(text));
+	ret = frame_receive(&pair->in, pair->ends[1], max, &got, &error);
+	json_object_put(got);
+	if (ret < 0 && ret != -EPIPE)
+		assert_true(*error.text);
+	return ret;
+}
+
+static void test_refused(void **unused)
+{
+	struct pair pair;
+
+	(void)unused;
+	open_pair(&pair);
+	assert_int_equal(receive(&pair, "{}", 10), 1);
+	assert_int_equal(receive(&pair, "", 10), -EPIPE);
+	assert_int_equal(receive(&pair, "{", 10), -EINVAL);
+	assert_int_equal(receive(&pair, "{} ", 10), -EINVAL);
+	assert_int_equal(receive(&pair, "{'a':1}", 10), -EINVAL);
+	assert_int_equal(receive(&pair, "{\"a\":\"\xff\"}", 10), -EINVAL);
+	assert_int_equal(receive(&pair, "{\"more\":true,\"part\":\"12345\"}", 10), 0);
+	assert_int_equal(receive(&pair, "{\"more\":true,\"part\":\"123456\"}", 10), -E2BIG);
+	assert_int_equal(receive(&pair, "{\"version\":1}", 10), -EPROTO);
+	assert_int_equal(receive(&pair, "{\"more\":7,\"part\":\"1\"}", 10), -EPROTO);
+	assert_int_equal(receive(&pair, "{\"more\":true,\"part\":1}", 10), -EPROTO);
+	frame_in_free(&pair.in);
+	assert_int_equal(receive(&pair, "{\"more\":true,\"part\":\"{\\\"a\\\"\"}", 10), 0);
+	assert_int_equal(receive(&pair, "{\"more\":false,\"part\":\":1}\"}", 10), 1);
+	close_pair(&pair);
+}
+
+static void test_a_full_socket(void **unused)
+{
+	struct json_object *object = make_long(500000);
+	struct pair pair;
+	int ret;
+
+	(void)unused;
+	open_pair(&pair);
+	do
+		assert_int_equal(frame_put(&pair.out, object), 0);
+	while (!(ret = frame_send(&pair.out, pair.ends[0])));
+	assert_int_equal(ret, -EAGAIN);
+	assert_true(pair.out.size > 0);
+	close(pair.ends[1]);
+	pair.ends[1] = dup(pair.ends[0]);
+	ret = frame_send(&pair.out, pair.ends[0]);
+	assert_true(ret == -EPIPE || ret == -ECONNRESET);
+	json_object_put(object);
+	close_pair(&pair);
+}
+
+static void test_too_long(void **unused)
+{
+	struct json_object *object = make_long(FRAME_ANSWER_MAX);
+	struct frame_out out;
+
+	(void)unused;
+	frame_out_init(&out);
+	assert_int_equal(frame_put(&out, object), -E2BIG);
+	assert_null(out.first);
+	json_object_put(object);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+			cmocka_unit_test(test_sizes),
+			cmocka_unit_test(test_refused),
+			cmocka_unit_test(test_a_full_socket),
+			cmocka_unit_test(test_too_long),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

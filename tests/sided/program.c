@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An instrumented program that does what its standard input says, a word and a number in a line, and
+ * answers each with a line. `sided:tick` counts from 0 in each process; `sided:tock` beside it is not
+ * what most sessions want.
+ *
+ *   fire N      N ticks, and as many tocks
+ *   spin        a thread that ticks until
+ *   stop        which answers with how many ticks it said
+ *   fork N      a child that says N ticks and ends
+ *   exec N      becomes a new program, which says N ticks at once
+ *   quit
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <side/trace.h>
+
+side_static_event(ev_tick, "sided", "tick", SIDE_LOGLEVEL_INFO,
+		side_field_list(side_field_u64("sequence")));
+side_static_event(ev_tock, "sided", "tock", SIDE_LOGLEVEL_DEBUG,
+		side_field_list(side_field_u64("sequence")));
+
+static uint64_t sequence;
+static atomic_bool spinning;
+static uint64_t spun;
+static pthread_t spinner;
+
+static void tick(void)
+{
+	side_event(ev_tick, side_arg_list(side_arg_u64(sequence)));
+	side_event(ev_tock, side_arg_list(side_arg_u64(sequence)));
+	sequence++;
+}
+
+static void fire(unsigned long count)
+{
+	while (count--)
+		tick();
+}
+
+static void *spin(void *unused)
+{
+	while (atomic_load_explicit(&spinning, memory_order_relaxed)) {
+		tick();
+		spun++;
+		usleep(200);
+	}
+	return unused;
+}
+
+static void fork_child(unsigned long count)
+{
+	int status;
+	pid_t child = fork();
+
+	if (!child) {
+		sequence = 0;
+		fire(count);
+		_exit(0);
+	}
+	waitpid(child, &status, 0);
+	printf("forked %d\n", (int)child);
+}
+
+static void take_line(char **argv, const char *word, unsigned long number)
+{
+	if (!strcmp(word, "fire")) {
+		fire(number);
+		printf("fired %lu\n", number);
+	} else if (!strcmp(word, "spin")) {
+		spun = 0;
+		atomic_store(&spinning, true);
+		if (pthread_create(&spinner, NULL, spin, NULL))
+			exit(9);
+		puts("spinning");
+	} else if (!strcmp(word, "stop")) {
+		atomic_store(&spinning, false);
+		pthread_join(spinner, NULL);
+		printf("spun %llu\n", (unsigned long long)spun);
+	} else if (!strcmp(word, "fork")) {
+		fork_child(number);
+	} else if (!strcmp(word, "exec")) {
+		char text[32];
+		char first[] = "exec";
+
+		snprintf(text, sizeof(text), "%lu", number);
+		execl("/proc/self/exe", argv[0], first, text, NULL);
+		exit(9);
+	} else {
+		exit(!strcmp(word, "quit") ? 0 : 9);
+	}
+	fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+	char line[128], word[64];
+
+	if (argc > 2 && !strcmp(argv[1], "exec"))
+		fire(strtoul(argv[2], NULL, 10));
+	puts("ready");
+	fflush(stdout);
+	while (fgets(line, sizeof(line), stdin)) {
+		unsigned long number = 0;
+
+		if (sscanf(line, "%63s %lu", word, &number) < 1)
+			return 9;
+		take_line(argv, word, number);
+	}
+	return 0;
+}
