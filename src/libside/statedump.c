@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "armed.h"
 #include "callbacks.h"
 #include "export.h"
 #include "lock.h"
@@ -335,6 +336,8 @@ EXPORT struct side_statedump_request_handle *side_statedump_request_notification
 	if (mode == SIDE_STATEDUMP_MODE_AGENT_THREAD)
 		wait_for_first_dump(handle);
 	statedump_unlock();
+	/* Who can be asked for a dump must be reached, event or not. */
+	armed_call();
 	return handle;
 }
 
