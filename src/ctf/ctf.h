@@ -279,6 +279,10 @@ int ctf_writer_lost(struct ctf_writer *writer, uint64_t timestamp, const struct 
 int ctf_writer_set_clock(
 		struct ctf_writer *writer, const struct ctf_clock *clock, struct ctf_error *error);
 
+/* Bytes of a stream's whole packets, and the end of the last of them in ticks. */
+uint64_t ctf_stream_size(const struct ctf_stream *stream);
+uint64_t ctf_stream_end(const struct ctf_stream *stream);
+
 /* Bytes written so far, metadata included. */
 uint64_t ctf_writer_bytes(const struct ctf_writer *writer);
 
@@ -292,6 +296,11 @@ int ctf_writer_close(struct ctf_writer *writer, struct ctf_error *error);
  * error, and the others are mended all the same; -EBUSY: its writer is at work.
  */
 int ctf_repair(const char *dir, unsigned int *repaired, struct ctf_error *error);
+/*
+ * Of one trace only the metadata, for who knows where its streams end. What has none, because its
+ * recorder was killed just then, is no trace: it goes. 0 or a negative errno.
+ */
+int ctf_repair_metadata(const char *dir, struct ctf_error *error);
 
 /* ---- Compressed traces ---- */
 

@@ -222,3 +222,44 @@ int ctf_repair(const char *dir, unsigned int *repaired, struct ctf_error *error)
 		return ctf_fail(error, -ENOENT, "there is no trace in %s", dir);
 	return 0;
 }
+
+/* A directory that its writer had just made. */
+static int remove_unborn(int dir_fd, const char *dir, struct ctf_error *error)
+{
+	int ret = -ENOENT;
+
+	unlinkat(dir_fd, ".metadata.new", 0);
+	if (rmdir(dir))
+		ret = ctf_fail(error, -errno, "cannot mend %s: it has no metadata", dir);
+	return ret == -ENOENT ? 0 : ret;
+}
+
+static int repair_one(int dir_fd, const char *dir, struct ctf_error *error)
+{
+	struct ctf_trace_classes *classes = NULL;
+	struct ctf_error why = {""};
+	int ret = ctf_metadata_read(dir_fd, dir, &classes, &why);
+
+	if (!classes)
+		return ctf_fail(error, -ENOMEM, "cannot mend %s: no memory", dir);
+	if (ret == -EINVAL && ctf_tsdl_usable(classes) && classes->trace.is_side)
+		ret = is_being_written(dir_fd) ? -EBUSY : repair_metadata(classes, dir_fd);
+	ctf_metadata_free(classes);
+	return ret < 0 ? ctf_fail(error, ret, "cannot mend %s: %s", dir,
+					 *why.text ? why.text : strerror(-ret))
+		       : 0;
+}
+
+int ctf_repair_metadata(const char *dir, struct ctf_error *error)
+{
+	int dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), ret;
+
+	if (dir_fd < 0)
+		return ctf_fail(error, -errno, "cannot mend %s: %s", dir, strerror(errno));
+	if (faccessat(dir_fd, "metadata", F_OK, AT_SYMLINK_NOFOLLOW) && errno == ENOENT)
+		ret = remove_unborn(dir_fd, dir, error);
+	else
+		ret = repair_one(dir_fd, dir, error);
+	close(dir_fd);
+	return ret;
+}

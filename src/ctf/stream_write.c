@@ -194,6 +194,16 @@ static void stream_forget(struct ctf_stream **stream)
 	*stream = NULL;
 }
 
+uint64_t ctf_stream_size(const struct ctf_stream *stream)
+{
+	return (uint64_t)stream->size;
+}
+
+uint64_t ctf_stream_end(const struct ctf_stream *stream)
+{
+	return stream->last_end;
+}
+
 int ctf_writer_open_stream(struct ctf_writer *writer, uint32_t channel, uint32_t ring,
 		uint64_t timestamp, struct ctf_stream **stream, struct ctf_error *error)
 {

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "session/parts.h"
+#include "session/place.h"
 
 /* Only what is harmless in a file name and in a terminal. */
 char *instance_clean_name(const char *name)
@@ -44,8 +45,9 @@ static char *clean_path(const char *path)
 bool instance_link(struct session *session, struct instance *instance)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = &instance->watch};
+	bool lives = instance->state == INSTANCE_LIVE;
 
-	if (epoll_ctl(session->epoll, EPOLL_CTL_ADD, instance->watch.fd, &event))
+	if (lives && epoll_ctl(session->epoll, EPOLL_CTL_ADD, instance->watch.fd, &event))
 		return false;
 	pthread_mutex_lock(&session->lock);
 	*session->instances_end = instance;
@@ -53,8 +55,12 @@ bool instance_link(struct session *session, struct instance *instance)
 	instance->next_active = session->fresh;
 	session->fresh = instance;
 	session->nr_instances++;
-	session->nr_live++;
+	session->nr_live += lives;
+	if (!lives)
+		session->memory_ended += instance->memory;
 	pthread_mutex_unlock(&session->lock);
+	if (!lives)
+		return true;
 	instance->next_live = session->live;
 	session->live = instance;
 	return true;
@@ -241,6 +247,8 @@ void instance_free(struct session *session, struct instance *instance)
 		close(instance->watch.fd);
 	if (instance->described_fd >= 0)
 		close(instance->described_fd);
+	journal_close(instance);
+	free(instance->own_clock);
 	free(instance->own_channels);
 	free(instance->channels);
 	free(instance->folder);

@@ -201,7 +201,7 @@ enum wire_refusal kinds_add(struct session *session, struct instance *instance,
 	if (is_taken(session, &instance->channels[head->channel], head->id))
 		return WIRE_REFUSAL_DUPLICATE_ID;
 	refusal = read_kind(head, bytes, &kind);
-	if (!refusal && !session->recovers)
+	if (!refusal && !instance->own_channels)
 		channel_meet(&session->channels[head->channel], kind.owned->desc);
 	/* Programs describe all their events for a listing. */
 	if (!refusal && session->mode == SESSION_LIST &&

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "session/parts.h"
+#include "session/place.h"
 
 /* Ends that are there already when a session is closed: so many turns to see them. */
 #define LAST_TURNS 64
@@ -57,22 +58,33 @@ static int take_options(struct session *session, const struct session_options *o
 	return ret ? ret : memory_check(session, options, error);
 }
 
+/* That of the recorder before, if there was one; its traces stay. */
+static int open_output(struct session *session, const struct session_options *options,
+		struct session_error *error)
+{
+	const char *before = place_output(session);
+
+	return output_create(session, before ? before : options->output,
+			options->force || place_is_adopted(session), error);
+}
+
 static int open_parts(struct session *session, const struct session_options *options,
 		const struct session_live *live, struct session_error *error)
 {
-	struct session_options own = *options;
 	int ret;
 
-	if (live->place)
-		own.buffers = live->place;
 	session_raise_files(session);
-	ret = session_open_doorbell(session, error);
-	if (!ret)
-		ret = buffers_open(session, &own, error);
+	if (live->place) {
+		ret = place_open(session, live->place, error);
+	} else {
+		ret = session_open_doorbell(session, error);
+		if (!ret)
+			ret = buffers_open(session, options, error);
+	}
 	if (!ret)
 		ret = listener_open_at(session, live->socket, error);
 	if (!ret)
-		ret = output_create(session, options->output, options->force, error);
+		ret = open_output(session, options, error);
 	if (!ret)
 		output_lock(session);
 	return ret;
@@ -91,6 +103,28 @@ static struct session *allocate(void)
 	return NULL;
 }
 
+/* What a recorder before has left becomes ours. */
+static int adopt(struct session *session, struct session_error *error)
+{
+	struct service *service = session->service;
+	uint64_t before = place_generation(session);
+	int ret;
+
+	if (!session->place)
+		return 0;
+	/* Programs have those of the recorder before. */
+	if (service->generation <= before)
+		service->generation = before + 1;
+	if (service->active)
+		service->statedump = service->generation;
+	ret = place_save(session, service->generation);
+	if (ret)
+		return session_fail(error, session_error_kind_of(ret), ret,
+				"cannot keep a session in %s: %s", session->buffers,
+				strerror(-ret));
+	return adopt_all(session, error);
+}
+
 int session_open(const struct session_options *options, const struct session_live *live,
 		struct session **result, struct session_error *error)
 {
@@ -104,6 +138,8 @@ int session_open(const struct session_options *options, const struct session_liv
 	ret = take_options(session, options, live, error);
 	if (!ret)
 		ret = open_parts(session, options, live, error);
+	if (!ret)
+		ret = adopt(session, error);
 	if (!ret && drain_start(session))
 		ret = session_fail(error, SESSION_ERROR_FAILED, EAGAIN,
 				"cannot start a thread to write the traces");
@@ -167,11 +203,22 @@ uint64_t session_generation(const struct session *session)
 	return session->service->generation;
 }
 
+/* The next recorder in this place counts on from here. */
+static void note_generation(struct session *session)
+{
+	int ret = place_save(session, session->service->generation);
+
+	if (ret)
+		report(session, true, "the generation of the rules is not noted in %s: %s",
+				session->buffers, strerror(-ret));
+}
+
 uint64_t session_statedump(struct session *session)
 {
 	struct service *service = session->service;
 
 	service->statedump = ++service->generation;
+	note_generation(session);
 	return service->generation;
 }
 
@@ -200,6 +247,7 @@ int session_change(struct session *session, const struct session_channel *channe
 	if (active && !service->active)
 		service->statedump = service->generation;
 	service->active = active;
+	note_generation(session);
 	return 0;
 }
 
@@ -292,5 +340,7 @@ void session_close(struct session *session, bool finish, struct session_error *e
 	connections_close(session);
 	drain_stop(session);
 	tell_failure(session, error);
+	if (finish)
+		place_remove(session);
 	session_destroy(session);
 }

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "session/parts.h"
+#include "session/place.h"
 
 /* A counter, by what it counts. */
 struct told_loss {
@@ -188,6 +189,18 @@ static void remember(struct instance *instance, const struct lost_list *list)
 	free(instance->told);
 	instance->told = told;
 	instance->nr_told = list->nr;
+	journal_tell(list->session, instance, told, list->nr * sizeof(*told));
+}
+
+void losses_take_told(struct instance *instance, const void *bytes, size_t size)
+{
+	size_t nr = size / sizeof(struct told_loss);
+
+	free(instance->told);
+	instance->told = calloc(nr + 1, sizeof(*instance->told));
+	instance->nr_told = instance->told ? nr : 0;
+	if (instance->told)
+		memcpy(instance->told, bytes, nr * sizeof(*instance->told));
 }
 
 /* What has been lost since it was told last. 1: something; 0: nothing. */

@@ -127,6 +127,28 @@ static bool take_memory(struct session *session, struct instance *instance)
 	return fits;
 }
 
+bool memory_take_found(struct session *session, struct instance *instance)
+{
+	uint64_t sum = 0;
+	bool fits;
+	uint32_t i;
+
+	for (i = 0; i < instance->nr_channels; i++) {
+		instance->channels[i].memory = ring_memory_size(&instance->channels[i].geometry);
+		sum += instance->channels[i].memory;
+	}
+	pthread_mutex_lock(&session->lock);
+	fits = sum <= session->memory_limit - session->memory_used;
+	if (fits) {
+		instance->memory = sum;
+		session->memory_used += sum;
+		if (session->memory_used > session->memory_peak)
+			session->memory_peak = session->memory_used;
+	}
+	pthread_mutex_unlock(&session->lock);
+	return fits;
+}
+
 void memory_give_back(struct session *session, struct instance *instance)
 {
 	pthread_mutex_lock(&session->lock);
@@ -178,7 +200,8 @@ int memory_make_rings(struct session *session, struct instance *instance, int *r
 	}
 	*reason = "the recorder has no memory";
 	if (session->buffers) {
-		*reason = "the directory of --buffers has no room for its rings";
+		*reason = session->place ? "the place of the session has no room for its rings"
+					 : "the directory of --buffers has no room for its rings";
 		ret = buffers_make(session, instance);
 	}
 	for (i = 0; i < instance->nr_channels && !ret; i++) {
@@ -190,6 +213,8 @@ int memory_make_rings(struct session *session, struct instance *instance, int *r
 		if (!ret)
 			ret = ring_consumer_map(ring_fds[i], &channel->geometry, &channel->rings);
 	}
+	if (!ret && session->buffers)
+		ret = buffers_complete(session, instance);
 	return ret;
 }
 

@@ -19,6 +19,10 @@
  *	memory.c      its rings, and the session's limit on all of them
  *	kinds.c       the events that it described
  *	buffers.c     rings in files, and what is needed to understand them later
+ *	found.c       reading it
+ *	place.c       a directory for a session that several recorders serve, one after the other (place.h)
+ *	journal.c     what of its rings is in which file
+ *	adopt.c       going on where another recorder was killed
  *	trace.c       an instance's bytes on disk
  *	losses.c      what is missing among them
  *	snapshot.c    what rings that overwrite hold
@@ -137,6 +141,8 @@ struct instance_ring {
 	bool known;                /* has a stream in the trace, or had one in an earlier chunk */
 	bool held;                 /* its records wait since the disk is full */
 	bool window_written;       /* at the end, of a ring that overwrites */
+	bool unnoted;              /* the journal does not take it: said so */
+	uint64_t begin;            /* where its stream begins; 0: with the process */
 	/* Shown by statistics.c meanwhile: */
 	_Atomic uint64_t written;     /* bytes of records */
 	_Atomic uint64_t unwritten;   /* bytes that found no place on the disk */
@@ -200,6 +206,8 @@ struct instance {
 	/* With --buffers: its folder below that directory, and the descriptions in it. */
 	char *folder;
 	int described_fd;
+	struct journal *journal;     /* with a place: place.h */
+	struct ctf_clock *own_clock; /* of the boot that it was recorded in, or NULL: the session's */
 
 	/* The drain thread's, once the instance is in the list. */
 	struct instance *next_active;
@@ -334,6 +342,7 @@ struct session {
 	char *buffers; /* directory of rings in files, or NULL */
 	int buffers_fd;
 	bool buffers_ours;  /* made by us */
+	struct place *place; /* place.h, or NULL: `buffers` is none, or what the user named */
 	char *preload;      /* value of LD_PRELOAD */
 	char *sockets;      /* value of SIDE_AGENT_SOCKET */
 	char **environment; /* "NAME=VALUE" */
@@ -507,6 +516,8 @@ void instance_free(struct session *session, struct instance *instance);
 int memory_make_rings(struct session *session, struct instance *instance, int *ring_fds,
 		const char **reason);
 void memory_give_back(struct session *session, struct instance *instance);
+/* For rings that are there already, by the geometries. False: they are more than is left. */
+bool memory_take_found(struct session *session, struct instance *instance);
 int memory_check(struct session *session, const struct session_options *options,
 		struct session_error *error);
 /* The tables for an instance's rings; false: no memory. */
@@ -531,6 +542,8 @@ char *kinds_name(const struct instance *instance, uint32_t channel, uint32_t slo
 int buffers_open(struct session *session, const struct session_options *options,
 		struct session_error *error);
 int buffers_make(struct session *session, struct instance *instance);
+/* The rings are there, too: from now on it is a folder of buffers. */
+int buffers_complete(const struct session *session, const struct instance *instance);
 int buffers_make_rings(struct session *session, struct instance *instance,
 		const struct instance_channel *channel, int *fd);
 int buffers_note_kind(
@@ -592,6 +605,8 @@ const char *losses_reason(uint32_t slot, enum ring_loss reason);
  */
 bool losses_end(struct session *session, struct instance *instance);
 void losses_note(struct session *session, struct instance *instance);
+/* What journal_tell() was given by a recorder before. */
+void losses_take_told(struct instance *instance, const void *bytes, size_t size);
 int losses_write(struct session *session, struct instance *instance, struct ctf_writer *writer,
 		uint64_t ticks, struct ctf_error *error);
 

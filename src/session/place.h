@@ -9,7 +9,7 @@
  *	PLACE/session				clock, output, generation; text
  *	PLACE/doorbell				the same one for all recorders, programs have it mapped
  *	PLACE/<procname>-<pid>-<n>/		a process, as --buffers has it (buffers.c), and
- *		journal				what of its rings is in which file (journal.c)
+ *		journal, told			what of it is in which file (journal.c)
  *
  * The order in session_open():
  *
@@ -52,26 +52,29 @@ void place_boot(char boot[40]);
 
 /* ---- journal.c: by the main thread before the instance is in the list, then by the drain thread ---- */
 
-enum journal_phase {
-	JOURNAL_RUNS = 0,
-	JOURNAL_ENDS = 1, /* what comes at an instance's end is being written */
-	JOURNAL_DONE = 2, /* all of it is in the trace */
-};
+#define JOURNAL_FILE "journal"
+#define TOLD_FILE "told"
+#define TOLD_FILE_NEW ".told.new"
 
 /* For a new instance. Channels have their geometry. */
 int journal_make(struct instance *instance, int folder);
 /* The trace that is written from now on: a path below the session's output. */
-int journal_begin_trace(
-		const struct session *session, struct instance *instance, const char *path);
+int journal_begin_trace(const struct session *session, struct instance *instance, const char *path);
 /* Everything up to this position of the ring is in the trace, or counted as unwritten. */
 int journal_note(struct instance *instance, uint32_t channel, uint32_t ring, uint64_t position);
-int journal_set_phase(struct instance *instance, enum journal_phase phase);
+/* What was lost stands in the present trace, as far as `told` goes, which losses_take_told() gets. */
+int journal_tell(const struct session *session, const struct instance *instance, const void *told,
+		size_t size);
+/* All of it is in the trace. */
+int journal_finish(struct instance *instance);
 /*
  * What the former recorder left: its trace is cut to what the rings say was written, and the rest of
- * the rings comes into a trace of its own. 1: everything was written (JOURNAL_DONE).
+ * the rings comes into a trace of its own. 1: everything was written.
  */
 int journal_adopt(struct session *session, struct instance *instance, int folder,
 		struct ctf_error *error);
 void journal_close(struct instance *instance);
+/* Recorders that this instance has had, with us. */
+uint32_t journal_life(const struct instance *instance);
 
 #endif

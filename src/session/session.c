@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "session/parts.h"
+#include "session/place.h"
 
 /* Descriptors of a living instance: pidfd, directory, metadata, side_session. Streams come on top. */
 #define FILES_PER_INSTANCE 4
@@ -90,8 +91,12 @@ int session_refined_clock(const struct session *session, struct ctf_clock *clock
 {
 	struct ring_clock_calibration calibration;
 	struct ring_clock_sample now;
-	int ret = ring_clock_sample(session->clock, &now);
+	int ret;
 
+	/* Traces that are closed already have the first figures: those of a session agree. */
+	if (place_is_adopted(session))
+		return -ENODATA;
+	ret = ring_clock_sample(session->clock, &now);
 	if (!ret)
 		ret = ring_clock_calibrate(session->clock, &session->begin, &now, &calibration);
 	if (!ret)
@@ -270,6 +275,7 @@ void session_destroy(struct session *session)
 		session->instances = next;
 	}
 	buffers_close(session);
+	place_close(session);
 	if (session->doorbell)
 		ring_doorbell_unmap(session->doorbell);
 	close_fd(session->doorbell_fd);

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "session/parts.h"
+#include "session/place.h"
 
 #define NAME_TRIES 100
 /* At the end of a session a living process may write as fast as we read. */
@@ -42,7 +43,7 @@ int trace_create(struct session *session, const struct instance *instance, const
 	struct ctf_channel_config channels[SESSION_CHANNELS_MAX];
 	struct ctf_writer_config config = {
 			.dir = path,
-			.clock = session->ctf_clock,
+			.clock = instance->own_clock ? *instance->own_clock : session->ctf_clock,
 			.hostname = session->hostname,
 			.procname = instance->procname,
 			.exe = instance->exe,
@@ -85,6 +86,32 @@ static void unlink_writer(struct instance *instance)
 		instance->next_writer->writer_at = instance->writer_at;
 }
 
+/* Its name, the first or another one. What a later recorder writes has a name of its own. */
+static int name_trace(const struct instance *instance, unsigned int try, char **name)
+{
+	uint32_t life = journal_life(instance), number = instance->number + try * LIMIT_INSTANCES;
+	int made;
+
+	if (life > 1)
+		made = asprintf(name, "%s-%u-%u-r%u", instance->procname, instance->pid, number,
+				life);
+	else
+		made = asprintf(name, "%s-%u-%u", instance->procname, instance->pid, number);
+	return made < 0 ? -ENOMEM : 0;
+}
+
+/* Without a journal no later recorder touches what this one has written. */
+static void begin_journal(struct session *session, struct instance *instance, const char *path)
+{
+	int ret = journal_begin_trace(session, instance, path);
+
+	if (!ret)
+		return;
+	report(session, true, "the journal of process %d (%s) cannot be written: %s",
+			(int)instance->peer, instance->procname, strerror(-ret));
+	journal_close(instance);
+}
+
 static int begin_trace(struct session *session, struct instance *instance, struct ctf_error *error)
 {
 	int try, ret = rotate_prepare(session, error);
@@ -96,14 +123,15 @@ static int begin_trace(struct session *session, struct instance *instance, struc
 	for (try = 0; try < NAME_TRIES && ret == -EEXIST; try++) {
 		char *directory = NULL, *path = NULL;
 
-		if (asprintf(&directory, "%s-%u-%u", instance->procname, instance->pid,
-				    instance->number + (unsigned int)try * LIMIT_INSTANCES) < 0)
+		if (name_trace(instance, (unsigned int)try, &directory))
 			return -ENOMEM;
 		if (asprintf(&path, "%s/%s", rotate_path(session), directory) < 0) {
 			free(directory);
 			return -ENOMEM;
 		}
 		ret = trace_create(session, instance, path, &instance->writer, error);
+		if (!ret)
+			begin_journal(session, instance, path);
 		free(path);
 		if (ret) {
 			free(directory);
@@ -174,6 +202,8 @@ int trace_append(struct session *session, struct instance *instance, uint32_t ch
 	int ret = trace_prepare(session, instance, error);
 
 	/* A core dump does not say when it began. */
+	if (begin < ring->begin)
+		begin = ring->begin;
 	if (!begin || begin > span->timestamp_begin)
 		begin = span->timestamp_begin;
 	if (!ret && !ring->stream) {
@@ -246,6 +276,19 @@ void trace_report_damage(
 			ring_consumer_error(of->rings, ring));
 }
 
+/* Before it is released. Without the note a later recorder may write it twice: that is said. */
+static void note(struct session *session, struct instance *instance, uint32_t channel,
+		uint32_t ring, uint64_t position)
+{
+	int ret = journal_note(instance, channel, ring, position);
+
+	if (!ret || instance->channels[channel].each[ring].unnoted)
+		return;
+	instance->channels[channel].each[ring].unnoted = true;
+	report(session, true, "the journal of process %d (%s) cannot be written: %s",
+			(int)instance->peer, instance->procname, strerror(-ret));
+}
+
 static bool drain_ring(
 		struct session *session, struct instance *instance, uint32_t channel, uint32_t ring)
 {
@@ -266,6 +309,7 @@ static bool drain_ring(
 		return false;
 	if (!write_span(session, instance, channel, ring, &span))
 		return false;
+	note(session, instance, channel, ring, span.position + span.size);
 	ring_consumer_release(of->rings, ring, &span);
 	return true;
 }
@@ -312,6 +356,13 @@ static void free_channel(struct session *session, struct instance *instance, uin
 		ring_consumer_unmap(rings);
 }
 
+/* What still waits in rings that overwrite is not in the trace: buffers_remove(). */
+static void end_journal(struct instance *instance)
+{
+	if (!instance->unwritten_code)
+		journal_finish(instance);
+}
+
 /* Everything that was published, the losses, and the memory back. The files stay open. */
 bool trace_end(struct session *session, struct instance *instance)
 {
@@ -323,6 +374,7 @@ bool trace_end(struct session *session, struct instance *instance)
 	if (full_waits(session) || !snapshot_end(session, instance) ||
 			!losses_end(session, instance))
 		return false;
+	end_journal(instance);
 	for (i = 0; i < instance->nr_channels; i++)
 		free_channel(session, instance, i);
 	if (instance->writer)
@@ -344,7 +396,7 @@ void trace_close(struct session *session, struct instance *instance, const struc
 	if (!instance->writer)
 		return;
 	/* The first figures are good enough when the better ones find no room. */
-	if (clock)
+	if (clock && !instance->own_clock)
 		ctf_writer_set_clock(instance->writer, clock, &error);
 	count_bytes(session, instance);
 	unlink_writer(instance);

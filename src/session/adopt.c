@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Going on where another recorder was killed: each folder of the place becomes an instance again. A
+ * process that still lives has noticed nothing and goes on as the instance that it was; of one that
+ * is dead the rest is drained.
+ *
+ * A folder that its recorder had not finished is nothing: no program has heard of it. What stands in
+ * the others may have been changed by the program. It is checked like everything that a program says,
+ * and a folder that is no use is said, left where it is, and harms nobody else.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "session/found.h"
+#include "session/parts.h"
+#include "session/place.h"
+
+#define LIMIT_FOLDERS 65536
+#define LIMIT_LEFTOVERS 256 /* files in a folder that is nothing */
+
+static int fail(struct ctf_error *error, int code, const char *file, const char *why)
+{
+	snprintf(error->text, sizeof(error->text), "%s: %s", file, why ? why : strerror(-code));
+	return code;
+}
+
+/* ---- its process ---- */
+
+/* Its pidfd, or -1: it is dead, and so it is when it was another boot of the machine. */
+static int find_process(const struct found *found)
+{
+	struct pollfd ended = {.events = POLLIN};
+	char boot[40];
+
+	place_boot(boot);
+	if (!found->has_peer || !*boot || strcmp(boot, found->boot) != 0)
+		return -1;
+	ended.fd = (int)syscall(SYS_pidfd_open, found->peer, 0);
+	if (ended.fd < 0)
+		return -1;
+	/* In this order: it is the process with that time, and it has not ended since. */
+	if (found->start && place_start_time(found->peer) == found->start &&
+			poll(&ended, 1, 0) == 0)
+		return ended.fd;
+	close(ended.fd);
+	return -1;
+}
+
+/* ---- its rings ---- */
+
+/* Files of rings have no permission to write, so that nothing but the recorder does it (ring.h). */
+static int open_rings(int folder, const char *name, struct ring_geometry *geometry)
+{
+	int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	int ret = fd < 0 ? -errno : ring_memory_look(fd, geometry), again = -1;
+	char path[64];
+
+	/* Only what has the head of rings gets other permissions, and only meanwhile. */
+	if (!ret && fchmod(fd, 0600))
+		ret = -errno;
+	if (!ret) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		again = open(path, O_RDWR | O_CLOEXEC);
+		ret = again < 0 ? -errno : 0;
+		if (fchmod(fd, 0400) && !ret)
+			ret = -errno;
+	}
+	if (fd >= 0)
+		close(fd);
+	if (ret && again >= 0)
+		close(again);
+	return ret ? ret : again;
+}
+
+static int adopt_channel(struct instance_channel *channel, struct channel *own, int fd,
+		const struct ring_geometry *geometry)
+{
+	int ret = ring_consumer_map(fd, geometry, &channel->rings);
+
+	if (ret)
+		return ret;
+	if (channel->channel == own) {
+		own->mode = geometry->mode;
+		own->placement = geometry->placement;
+		own->rings = geometry->rings;
+		own->ring_size = geometry->size;
+	}
+	return memory_make_tables(channel) ? 0 : -ENOMEM;
+}
+
+static int adopt_rings(struct session *session, struct instance *instance, int folder,
+		struct ctf_error *error)
+{
+	int fds[SESSION_CHANNELS_MAX], ret = 0;
+	char name[SESSION_CHANNEL_NAME_MAX + 16] = "";
+	uint32_t i, nr;
+
+	for (nr = 0; nr < instance->nr_channels && !ret; nr++) {
+		struct instance_channel *channel = &instance->channels[nr];
+
+		found_ring_file(channel->channel->name, name);
+		fds[nr] = open_rings(folder, name, &channel->geometry);
+		ret = fds[nr] < 0 ? fds[nr] : 0;
+	}
+	if (!ret && !memory_take_found(session, instance)) {
+		snprintf(name, sizeof(name), "rings");
+		ret = -ENOSPC;
+	}
+	for (i = 0; i < instance->nr_channels && !ret; i++) {
+		struct channel *own = instance->own_channels ? &instance->own_channels[i] : NULL;
+
+		found_ring_file(instance->channels[i].channel->name, name);
+		ret = adopt_channel(&instance->channels[i], own, fds[i],
+				&instance->channels[i].geometry);
+	}
+	while (nr--)
+		if (fds[nr] >= 0)
+			close(fds[nr]);
+	if (ret)
+		return fail(error, ret, name,
+				ret == -EPROTO ? "there are no rings of this version in it"
+						: ret == -ENOSPC
+						? "they are larger than the session's memory"
+						: NULL);
+	return 0;
+}
+
+/* ---- its descriptions ---- */
+
+/* What was cut goes, so that more can follow. Nobody has recorded anything of it. */
+static int open_events(int folder, uint64_t whole)
+{
+	int fd = openat(folder, FOUND_EVENTS,
+			O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct stat status;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &status) || !S_ISREG(status.st_mode) || flock(fd, LOCK_EX | LOCK_NB) ||
+			((uint64_t)status.st_size > whole && ftruncate(fd, (off_t)whole))) {
+		int code = errno;
+
+		close(fd);
+		return code ? -code : -EINVAL;
+	}
+	return fd;
+}
+
+static int adopt_events(struct session *session, struct instance *instance, int folder,
+		struct ctf_error *error)
+{
+	struct recovered recovered = {.session = session, .instance = instance};
+	struct kind_stream stream = {0};
+	char *bytes = NULL;
+	size_t size = 0;
+	int ret = facts_read_file(
+			folder, FOUND_EVENTS, 2 * LIMIT_INSTANCE_DESCRIPTIONS, &bytes, &size);
+
+	if (!ret)
+		ret = kind_stream_feed(&stream, bytes, size, recover_kind, &recovered);
+	if (!ret) {
+		instance->described_fd = open_events(folder, size - stream.size);
+		ret = instance->described_fd < 0 ? instance->described_fd : 0;
+	}
+	kind_stream_free(&stream);
+	free(bytes);
+	return ret ? fail(error, ret, FOUND_EVENTS,
+				     ret == -EWOULDBLOCK ? "another recorder is at work there"
+							 : NULL)
+		   : 0;
+}
+
+/* ---- the instance ---- */
+
+static bool same_contexts(const struct context_list *one, const struct context_list *other)
+{
+	uint32_t i;
+
+	for (i = 0; i < one->nr && i < other->nr; i++)
+		if (strcmp(one->specs[i].name, other->specs[i].name) != 0)
+			return false;
+	return one->nr == other->nr;
+}
+
+/* Are its channels those of the session, with rings of the kind that they have? */
+static bool has_session_channels(const struct session *session, const struct instance *instance)
+{
+	uint32_t i;
+
+	if (instance->nr_channels != session->nr_channels)
+		return false;
+	for (i = 0; i < instance->nr_channels; i++) {
+		const struct channel *own = &instance->own_channels[i];
+		const struct channel *ours = &session->channels[i];
+
+		if (strcmp(own->name, ours->name) != 0 || own->mode != ours->mode ||
+				own->placement != ours->placement || own->rings != ours->rings ||
+				!same_contexts(&own->contexts, &ours->contexts))
+			return false;
+	}
+	return true;
+}
+
+/* It goes on like any other; rules will come for it, too. */
+static void give_session_channels(struct session *session, struct instance *instance)
+{
+	uint32_t i;
+
+	for (i = 0; i < instance->nr_channels; i++) {
+		instance->channels[i].channel = &session->channels[i];
+		channel_free(&instance->own_channels[i]);
+	}
+	free(instance->own_channels);
+	instance->own_channels = NULL;
+}
+
+static bool keep_clock(
+		const struct session *session, struct instance *instance, const struct found *found)
+{
+	const struct ctf_clock *ours = &session->ctf_clock;
+
+	if (found->clock_kind == session->clock && found->clock.frequency == ours->frequency &&
+			found->clock.offset_s == ours->offset_s &&
+			found->clock.offset == ours->offset)
+		return true;
+	instance->own_clock = malloc(sizeof(*instance->own_clock));
+	if (instance->own_clock)
+		*instance->own_clock = found->clock;
+	return instance->own_clock;
+}
+
+static void fill(struct instance *instance, const struct found *found)
+{
+	instance->token = found->token;
+	instance->uid = found->uid;
+	instance->gid = found->gid;
+	instance->control = found->control;
+	instance->control_signal = found->control_signal;
+}
+
+/* The folder's name has what its file says, so that two folders never speak of one trace. */
+static bool is_folder_of(const struct found *found, const char *name)
+{
+	unsigned long long number;
+	char *prefix, *end, *clean = instance_clean_name(found->procname);
+	bool is = false;
+
+	if (clean && asprintf(&prefix, "%s-%u-", clean, found->pid) >= 0) {
+		is = !strncmp(name, prefix, strlen(prefix));
+		name += is ? strlen(prefix) : 0;
+		free(prefix);
+	}
+	free(clean);
+	if (!is || *name < '0' || *name > '9')
+		return false;
+	number = strtoull(name, &end, 10);
+	return !*end && number % LIMIT_INSTANCES == found->number;
+}
+
+/* 0, 1: there is nothing left to do, or a negative errno. */
+static int adopt_parts(struct session *session, struct instance *instance,
+		const struct found *found, int folder, struct ctf_error *error)
+{
+	int ret;
+
+	fill(instance, found);
+	if (!keep_clock(session, instance, found))
+		return fail(error, -ENOMEM, FOUND_FILE, NULL);
+	ret = adopt_rings(session, instance, folder, error);
+	if (!ret)
+		ret = adopt_events(session, instance, folder, error);
+	if (!ret)
+		ret = journal_adopt(session, instance, folder, error);
+	return ret;
+}
+
+static void add(struct session *session, struct instance *instance, const struct found *found)
+{
+	instance->watch.fd = find_process(found);
+	if (instance->watch.fd < 0) {
+		instance->state = INSTANCE_ENDED;
+	} else if (has_session_channels(session, instance)) {
+		give_session_channels(session, instance);
+	} else {
+		/* Drained as long as it lives, but it cannot be spoken to. */
+		instance->token = 0;
+		report(session, true,
+				"process %d (%s) has other channels than the session: its rules "
+				"stay as they are",
+				(int)instance->peer, instance->procname);
+	}
+	if (instance->state == INSTANCE_LIVE)
+		maps_read(session, instance);
+	if (instance_link(session, instance))
+		return;
+	/* What a dead one has is drained just as well. */
+	close(instance->watch.fd);
+	instance->watch.fd = -1;
+	instance->state = INSTANCE_ENDED;
+	instance_link(session, instance);
+}
+
+/* ---- folders ---- */
+
+/* Names of what a recorder makes; anything else keeps the folder where it is. */
+static void remove_leftovers(int place, const char *name, int folder)
+{
+	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+	unsigned int nr = 0;
+
+	if (!directory) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	while ((entry = readdir(directory)) && nr++ < LIMIT_LEFTOVERS) {
+		const char *suffix = strrchr(entry->d_name, '.');
+
+		if (!strcmp(entry->d_name, FOUND_EVENTS) || !strcmp(entry->d_name, JOURNAL_FILE) ||
+				!strcmp(entry->d_name, TOLD_FILE) ||
+				!strcmp(entry->d_name, TOLD_FILE_NEW) ||
+				!strcmp(entry->d_name, FOUND_FILE) ||
+				!strcmp(entry->d_name, "." FOUND_FILE ".new") ||
+				(suffix && !strcmp(suffix, ".rings")))
+			unlinkat(folder, entry->d_name, 0);
+	}
+	closedir(directory);
+	unlinkat(place, name, AT_REMOVEDIR);
+}
+
+static int adopt_found(struct session *session, struct found *found, int folder, const char *name,
+		struct ctf_error *error)
+{
+	struct instance *instance;
+	int ret;
+
+	if (!is_folder_of(found, name))
+		return fail(error, -EINVAL, FOUND_FILE, "it is that of another folder");
+	instance = found_instance(found);
+	if (!instance)
+		return fail(error, -ENOMEM, FOUND_FILE, NULL);
+	instance->folder = strdup(name);
+	ret = instance->folder ? adopt_parts(session, instance, found, folder, error) : -ENOMEM;
+	if (ret) {
+		instance_free(session, instance);
+		return ret;
+	}
+	add(session, instance, found);
+	return 0;
+}
+
+static int adopt_folder(
+		struct session *session, int folder, const char *name, struct ctf_error *error)
+{
+	struct found *found;
+	struct stat status;
+	int ret;
+
+	if (fstat(folder, &status) || status.st_uid != geteuid())
+		return fail(error, -EPERM, "the folder", "it belongs to somebody else");
+	if (faccessat(folder, FOUND_FILE, F_OK, AT_SYMLINK_NOFOLLOW) && errno == ENOENT)
+		return 1;
+	found = calloc(1, sizeof(*found));
+	if (!found)
+		return fail(error, -ENOMEM, FOUND_FILE, NULL);
+	ret = found_read(folder, found, error);
+	if (!ret)
+		ret = adopt_found(session, found, folder, name, error);
+	found_free(found);
+	free(found);
+	return ret;
+}
+
+/* A chunk that the recorder before was writing is complete now: ours are others. */
+static void finish_chunks(struct session *session)
+{
+	DIR *directory = opendir(session->output);
+	struct dirent *entry;
+
+	while (directory && (entry = readdir(directory)))
+		if (!strncmp(entry->d_name, ".chunk-", 7))
+			renameat2(dirfd(directory), entry->d_name, dirfd(directory),
+					entry->d_name + 1, RENAME_NOREPLACE);
+	if (directory)
+		closedir(directory);
+}
+
+static void adopt_entry(struct session *session, const char *name)
+{
+	int folder = openat(session->buffers_fd, name,
+			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct ctf_error error = {"no memory"};
+	int ret;
+
+	if (folder < 0)
+		return;
+	ret = adopt_folder(session, folder, name, &error);
+	if (ret > 0)
+		remove_leftovers(session->buffers_fd, name, folder);
+	else if (ret < 0)
+		report(session, true, "%s/%s cannot be taken over: %s", session->buffers, name,
+				error.text);
+	close(folder);
+}
+
+/* ---- all of them ---- */
+
+static int compare_names(const void *one, const void *other)
+{
+	return strcmp(*(char *const *)one, *(char *const *)other);
+}
+
+static size_t list_entries(DIR *directory, char **names, size_t room)
+{
+	struct dirent *entry;
+	size_t nr = 0;
+
+	while (nr < room && (entry = readdir(directory))) {
+		if (*entry->d_name == '.' ||
+				(entry->d_type != DT_DIR && entry->d_type != DT_UNKNOWN))
+			continue;
+		names[nr] = strdup(entry->d_name);
+		nr += names[nr] != NULL;
+	}
+	qsort(names, nr, sizeof(*names), compare_names);
+	return nr;
+}
+
+/* Numbers of instances count on, whoever has given them. */
+static void count_on(struct session *session)
+{
+	const struct instance *instance;
+	uint32_t next = 0;
+
+	for (instance = session->instances; instance; instance = instance->next)
+		if (instance->number >= next)
+			next = instance->number + 1;
+	pthread_mutex_lock(&session->lock);
+	if (next > session->nr_instances) {
+		session->nr_freed += next - session->nr_instances;
+		session->nr_instances = next;
+	}
+	pthread_mutex_unlock(&session->lock);
+}
+
+int adopt_all(struct session *session, struct session_error *error)
+{
+	int fd = openat(session->buffers_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+	char **names = calloc(LIMIT_FOLDERS, sizeof(*names));
+	size_t nr, i;
+
+	if (!directory || !names) {
+		if (directory)
+			closedir(directory);
+		else if (fd >= 0)
+			close(fd);
+		free(names);
+		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM,
+				"cannot look into %s: no memory", session->buffers);
+	}
+	/* In an order that does not depend on the file system. */
+	nr = list_entries(directory, names, LIMIT_FOLDERS);
+	if (nr == LIMIT_FOLDERS)
+		report(session, true, "%s has too many folders: not all of them are taken over",
+				session->buffers);
+	for (i = 0; i < nr; i++) {
+		adopt_entry(session, names[i]);
+		free(names[i]);
+	}
+	free(names);
+	closedir(directory);
+	finish_chunks(session);
+	count_on(session);
+	return 0;
+}

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The directory of a session that several recorders serve, one after the other: who has it, and what
+ * they tell each other.
+ *
+ * The lock is on the directory itself: what is in it comes and goes. Figures of the clock hold as long
+ * as the machine runs; all recorders of a session use those of the first, so that their traces agree.
+ */
+#include "session/place.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "session/found.h"
+
+#define SESSION_FILE "session"
+#define DOORBELL_FILE "doorbell"
+#define FIRST_LINE "side-place 1"
+#define LIMIT_SESSION_FILE (1u << 16)
+/* A recorder that was told to go has this long. */
+#define LOCK_TRIES 200
+#define LOCK_PAUSE_NS 10000000
+
+struct place {
+	char *path;
+	bool adopted;
+	char boot[40]; /* that of the clock's figures */
+	/* As the recorder before has written it: */
+	char *output;
+	uint64_t generation;
+};
+
+/* What stands in SESSION_FILE. */
+struct saved {
+	char *output;
+	char boot[40];
+	enum ring_clock clock_kind;
+	struct ctf_clock clock;
+	uint64_t generation;
+	bool has_clock;
+};
+
+/* ---- facts about processes and the machine ---- */
+
+void place_boot(char boot[40])
+{
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	ssize_t got = fd < 0 ? -1 : read(fd, boot, 39);
+
+	if (fd >= 0)
+		close(fd);
+	boot[got > 0 ? got : 0] = 0;
+	boot[strcspn(boot, " \n")] = 0;
+}
+
+uint64_t place_start_time(pid_t pid)
+{
+	char path[64], text[1024];
+	const char *at;
+	ssize_t got;
+	int fd, field;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	got = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (fd >= 0)
+		close(fd);
+	if (got <= 0)
+		return 0;
+	text[got] = 0;
+	/* The second field is a name, with anything in it; behind its ")" is the third. */
+	at = strrchr(text, ')');
+	for (field = 2; at && field < 22; field++)
+		at = strchr(at + 1, ' ');
+	return at ? strtoull(at + 1, NULL, 10) : 0;
+}
+
+/* ---- the file ---- */
+
+static bool take_line(void *user, const char *word, char *value)
+{
+	struct saved *saved = user;
+
+	if (!strcmp(word, "clock") && !saved->has_clock) {
+		saved->has_clock = facts_take_clock(value, &saved->clock_kind, &saved->clock);
+		return saved->has_clock;
+	}
+	if (!strcmp(word, "boot"))
+		return sscanf(value, "%39s", saved->boot) == 1;
+	if (!strcmp(word, "generation"))
+		return sscanf(value, "%" SCNu64, &saved->generation) == 1;
+	if (strcmp(word, "output") != 0 || saved->output || !facts_unescape(value))
+		return false;
+	saved->output = strdup(value);
+	return saved->output;
+}
+
+/* Could these be figures of the same clock? */
+static bool is_likely(const struct session *session, const struct saved *saved)
+{
+	uint64_t one = session->ctf_clock.frequency, other = saved->clock.frequency;
+	uint64_t apart = one > other ? one - other : other - one;
+
+	return saved->clock_kind == session->clock && apart <= one / 100;
+}
+
+static bool read_saved(struct session *session, struct saved *saved)
+{
+	char *text = NULL;
+	size_t size;
+	bool good;
+	int ret = facts_read_file(
+			session->buffers_fd, SESSION_FILE, LIMIT_SESSION_FILE, &text, &size);
+
+	if (ret == -ENOENT)
+		return false;
+	session->place->adopted = true;
+	good = !ret && facts_parse(text, size, FIRST_LINE, take_line, saved) && saved->has_clock &&
+			saved->output && *saved->output == '/';
+	free(text);
+	if (!good)
+		report(session, true,
+				"%s/" SESSION_FILE " is not what a recorder writes there: output "
+				"and clock are those of a new session",
+				session->place->path);
+	return good;
+}
+
+static void take_saved(struct session *session)
+{
+	struct place *place = session->place;
+	struct saved saved = {0};
+
+	if (read_saved(session, &saved)) {
+		place->generation = saved.generation;
+		place->output = saved.output;
+		saved.output = NULL;
+		if (*place->boot && !strcmp(place->boot, saved.boot) && is_likely(session, &saved))
+			session->ctf_clock = saved.clock;
+	}
+	free(saved.output);
+}
+
+struct state {
+	const struct session *session;
+	uint64_t generation;
+};
+
+static void put_state(FILE *file, const void *user)
+{
+	const struct state *state = user;
+	const struct session *session = state->session;
+	char *output = realpath(session->output, NULL);
+
+	facts_put_line(file, "boot", *session->place->boot ? session->place->boot : "-");
+	facts_put_clock(file, session->clock, &session->ctf_clock);
+	facts_put_line(file, "output", output ? output : session->output);
+	fprintf(file, "generation %" PRIu64 "\n", state->generation);
+	free(output);
+}
+
+int place_save(struct session *session, uint64_t generation)
+{
+	const struct state state = {session, generation};
+
+	if (!session->place)
+		return 0;
+	return facts_write_file(session->buffers_fd, SESSION_FILE, FIRST_LINE, put_state, &state);
+}
+
+/* ---- the directory ---- */
+
+static int fail_place(struct session_error *error, int code, const char *path, const char *why)
+{
+	return session_fail(error, session_error_kind_of(code), code,
+			"cannot keep a session in %s: %s", path, why);
+}
+
+static int check_directory(int fd, const char *path, struct session_error *error)
+{
+	struct stat status;
+
+	if (fstat(fd, &status))
+		return fail_place(error, errno, path, strerror(errno));
+	if (status.st_uid != geteuid())
+		return fail_place(error, EPERM, path,
+				"it belongs to somebody else; choose another directory");
+	if (status.st_mode & (S_IWGRP | S_IWOTH))
+		return fail_place(error, EPERM, path,
+				"others may write there; chmod go-w makes it ours");
+	return 0;
+}
+
+static int lock_directory(int fd, const char *path, struct session_error *error)
+{
+	const struct timespec pause = {0, LOCK_PAUSE_NS};
+	int try;
+
+	for (try = 0; flock(fd, LOCK_EX | LOCK_NB); try++) {
+		if (errno != EWOULDBLOCK)
+			return fail_place(error, errno, path, strerror(errno));
+		if (try == LOCK_TRIES)
+			return fail_place(error, EBUSY, path,
+					"another recorder is at work there; end it first");
+		nanosleep(&pause, NULL);
+	}
+	return 0;
+}
+
+static int open_directory(struct session *session, const char *path, struct session_error *error)
+{
+	int ret;
+
+	if (mkdir(path, 0700) && errno != EEXIST)
+		return fail_place(error, errno, path, strerror(errno));
+	session->buffers_fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (session->buffers_fd < 0)
+		return fail_place(error, errno, path,
+				errno == ENOTDIR || errno == ELOOP
+						? "it is not a directory, or a link to one"
+						: strerror(errno));
+	ret = check_directory(session->buffers_fd, path, error);
+	if (!ret)
+		ret = lock_directory(session->buffers_fd, path, error);
+	if (ret)
+		return ret;
+	session->buffers = realpath(path, NULL);
+	session->place->path = session->buffers ? strdup(session->buffers) : NULL;
+	return session->place->path
+			? 0
+			: session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "no memory");
+}
+
+/* ---- the doorbell ---- */
+
+static int map_doorbell(struct session *session)
+{
+	int ret = ring_doorbell_map(session->doorbell_fd, &session->doorbell);
+
+	if (!ret)
+		ret = ring_doorbell_watch(session->doorbell);
+	return ret;
+}
+
+/* The one that programs have mapped. */
+static int open_doorbell(struct session *session)
+{
+	int ret;
+
+	session->doorbell_fd = openat(session->buffers_fd, DOORBELL_FILE,
+			O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (session->doorbell_fd < 0)
+		return -errno;
+	ret = map_doorbell(session);
+	if (!ret)
+		return 0;
+	close(session->doorbell_fd);
+	session->doorbell_fd = -1;
+	return ret;
+}
+
+static int find_doorbell(struct session *session, struct session_error *error)
+{
+	int ret = open_doorbell(session);
+
+	if (!ret)
+		return 0;
+	if (ret != -ENOENT) {
+		report(session, true,
+				"%s/" DOORBELL_FILE " is not what a recorder makes there (%s): "
+				"there is a new one, and what was running is looked at now and "
+				"then",
+				session->place->path, strerror(-ret));
+		unlinkat(session->buffers_fd, DOORBELL_FILE, 0);
+		unlinkat(session->buffers_fd, DOORBELL_FILE, AT_REMOVEDIR);
+	}
+	ret = ring_doorbell_create_file(session->buffers_fd, DOORBELL_FILE, &session->doorbell_fd);
+	if (!ret)
+		ret = map_doorbell(session);
+	return ret ? fail_place(error, -ret, session->place->path, strerror(-ret)) : 0;
+}
+
+/* ---- life ---- */
+
+int place_open(struct session *session, const char *path, struct session_error *error)
+{
+	int ret;
+
+	session->place = calloc(1, sizeof(*session->place));
+	if (!session->place)
+		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "no memory");
+	place_boot(session->place->boot);
+	ret = open_directory(session, path, error);
+	if (ret)
+		return ret;
+	take_saved(session);
+	return find_doorbell(session, error);
+}
+
+bool place_is_adopted(const struct session *session)
+{
+	return session->place && session->place->adopted;
+}
+
+const char *place_output(const struct session *session)
+{
+	return session->place ? session->place->output : NULL;
+}
+
+uint64_t place_generation(const struct session *session)
+{
+	return session->place ? session->place->generation : 0;
+}
+
+void place_remove(struct session *session)
+{
+	if (!session->place || session->buffers_fd < 0)
+		return;
+	unlinkat(session->buffers_fd, SESSION_FILE, 0);
+	unlinkat(session->buffers_fd, DOORBELL_FILE, 0);
+	/* Folders that are still there have something in them: it was said. */
+	rmdir(session->place->path);
+}
+
+void place_close(struct session *session)
+{
+	if (!session->place)
+		return;
+	if (session->doorbell)
+		ring_doorbell_unwatch(session->doorbell);
+	free(session->place->path);
+	free(session->place->output);
+	free(session->place);
+	session->place = NULL;
+}
