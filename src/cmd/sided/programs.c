@@ -206,6 +206,51 @@ void program_left(struct daemon *daemon, struct program *program)
 				UINT64_MAX);
 }
 
+/* ---- what the system says of it ---- */
+
+/* The value of a line of /proc/PID/status, or "". */
+static void status_line(const char *text, const char *name, char *value, size_t room)
+{
+	const char *line = strstr(text, name);
+
+	*value = 0;
+	if (line) {
+		line += strlen(name);
+		line += strspn(line, " \t");
+		snprintf(value, room, "%.*s", (int)strcspn(line, "\n"), line);
+	}
+}
+
+static size_t read_file(const char *path, char *text, size_t room)
+{
+	FILE *file = fopen(path, "re");
+	size_t size = file ? fread(text, 1, room - 1, file) : 0;
+
+	text[size] = 0;
+	if (file)
+		fclose(file);
+	return size;
+}
+
+/*
+ * Does it still catch its signal? A program that has reset what its signals do would be ended by it;
+ * that one is as if it had come in control mode sync.
+ */
+static bool catches_signal(struct program *program)
+{
+	char path[64], text[4096], caught[32];
+
+	if (program->control != WIRE_CONTROL_SIGNAL)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/status", program->pid);
+	read_file(path, text, sizeof(text));
+	status_line(text, "\nSigCgt:", caught, sizeof(caught));
+	if (strtoull(caught, NULL, 16) >> (program->control_signal - 1) & 1)
+		return true;
+	program->control = WIRE_CONTROL_SYNC;
+	return false;
+}
+
 /* ---- switching over ---- */
 
 static void send_signal(struct program *program)
@@ -216,8 +261,14 @@ static void send_signal(struct program *program)
 
 static void signal_again(struct daemon *daemon, struct timer *timer)
 {
-	(void)daemon;
-	send_signal(container_of(timer, struct program, again));
+	struct program *program = container_of(timer, struct program, again);
+
+	if (catches_signal(program))
+		send_signal(program);
+	else if (!program->agent)
+		operations_switched(daemon,
+				program->since > program->done ? program->since : program->done,
+				UINT64_MAX);
 }
 
 void program_done(struct daemon *daemon, struct program *program, const struct wire_done *done)
@@ -247,7 +298,7 @@ size_t programs_poke(struct daemon *daemon)
 	for (i = 0; i < PROGRAM_BUCKETS; i++) {
 		for (program = daemon->programs[i]; program; program = next) {
 			next = program->next;
-			if (!is_awaited(program))
+			if (!is_awaited(program) || (!program->agent && !catches_signal(program)))
 				continue;
 			count++;
 			if (program->agent)
@@ -260,30 +311,6 @@ size_t programs_poke(struct daemon *daemon)
 }
 
 /* ---- why it has not ---- */
-
-/* The value of a line of /proc/PID/status, or "". */
-static void status_line(const char *text, const char *name, char *value, size_t room)
-{
-	const char *line = strstr(text, name);
-
-	*value = 0;
-	if (line) {
-		line += strlen(name);
-		line += strspn(line, " \t");
-		snprintf(value, room, "%.*s", (int)strcspn(line, "\n"), line);
-	}
-}
-
-static size_t read_file(const char *path, char *text, size_t room)
-{
-	FILE *file = fopen(path, "re");
-	size_t size = file ? fread(text, 1, room - 1, file) : 0;
-
-	text[size] = 0;
-	if (file)
-		fclose(file);
-	return size;
-}
 
 static void name_tracer(const char *tracer, char *why, size_t room)
 {
