@@ -225,7 +225,8 @@ struct agent {
 	int seccomp;         /* mode at the start */
 	uint32_t control;    /* enum wire_control, as consumers are told */
 	uint32_t control_signal;
-	atomic_bool stopped; /* a thread may not read clocks any more: nothing is recorded */
+	atomic_bool stopped;   /* a thread may not read clocks any more: nothing is recorded */
+	unsigned int patience; /* of tests: how many times as long to wait for answers; 0: once */
 	bool debug;
 	bool prepared;
 	struct side_tracer_handle *tracer;

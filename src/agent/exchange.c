@@ -34,6 +34,11 @@ void agent_print(const char *format, ...)
 	raw_call(SYS_write, 2, line, (size_t)size);
 }
 
+static uint64_t deadline_in(unsigned int timeout_ms)
+{
+	return wire_deadline(timeout_ms * (agent.patience ? agent.patience : 1));
+}
+
 void agent_hang_up(struct agent_session *session)
 {
 	wire_close(session->socket);
@@ -294,7 +299,7 @@ static int receive_channel(struct agent_session *session, void *message, uint64_
 static int hello_exchange(struct agent_session *session, void *message, char *names,
 		uint64_t parent_token, int *ring_fds, int *doorbell_fd)
 {
-	uint64_t deadline = wire_deadline(AGENT_CONNECT_TIMEOUT_MS);
+	uint64_t deadline = deadline_in(AGENT_CONNECT_TIMEOUT_MS);
 	bool keep = !session->channels;
 	ssize_t size;
 	uint32_t i;
@@ -371,7 +376,7 @@ static int receive_news(struct agent_session *session, void *message, uint64_t d
 static int refresh_exchange(
 		struct agent_session *session, void *message, struct agent_generation *generation)
 {
-	uint64_t deadline = wire_deadline(AGENT_CONNECT_TIMEOUT_MS);
+	uint64_t deadline = deadline_in(AGENT_CONNECT_TIMEOUT_MS);
 	struct wire_refresh refresh = {.token = session->token,
 			/* Who has missed something asks for all. */
 			.generation = session->incomplete ? 0 : session->config.generation};
@@ -481,7 +486,7 @@ static int receive_ack(int socket, char *message, uint64_t deadline,
 int agent_send_events(struct agent_session *session, const void *stream, size_t size,
 		void (*refused)(void *user, const struct wire_refused *one), void *user)
 {
-	uint64_t deadline = wire_deadline(AGENT_EVENTS_TIMEOUT_MS);
+	uint64_t deadline = deadline_in(AGENT_EVENTS_TIMEOUT_MS);
 	int socket = session->socket;
 	char *message;
 	int ret;
@@ -515,7 +520,7 @@ int agent_send_events(struct agent_session *session, const void *stream, size_t 
 /* The listing is complete. Waits until the consumer has taken note, that is, has hung up. */
 int agent_bye(struct agent_session *session)
 {
-	uint64_t deadline = wire_deadline(AGENT_EVENTS_TIMEOUT_MS);
+	uint64_t deadline = deadline_in(AGENT_EVENTS_TIMEOUT_MS);
 	struct wire_bye bye = {.token = session->token};
 	char message[64];
 	ssize_t size = wire_encode_bye(message, sizeof(message), &bye);
