@@ -39,7 +39,7 @@ static int64_t deadline_of(int timeout_ms)
 	if (timeout_ms < 0)
 		return INT64_MAX;
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000ll + now.tv_nsec / 1000000 + timeout_ms;
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 + timeout_ms;
 }
 
 static int wait_for(int fd, short events, int64_t deadline)

@@ -355,7 +355,7 @@ static int begin(struct json_object *json, struct definition **definition,
 int definition_parse(
 		struct json_object *json, struct definition **result, struct control_error *error)
 {
-	struct definition *definition;
+	struct definition *definition = NULL;
 	int ret;
 
 	*result = NULL;

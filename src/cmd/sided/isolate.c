@@ -160,7 +160,7 @@ static bool add_rules(scmp_filter_ctx filter)
 			seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), (int)i, 0))
 		return false;
 	return !seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(socket), 1,
-			SCMP_A0(SCMP_CMP_NE, AF_UNIX));
+			SCMP_A0(SCMP_CMP_NE, AF_UNIX, 0));
 }
 
 static void refuse_calls(void)

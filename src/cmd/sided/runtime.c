@@ -236,7 +236,8 @@ static int open_sockets(struct daemon *daemon, struct control_error *error)
 	int control = -1, agents = -1, ret = 0;
 
 	take_sockets(daemon, &control, &agents);
-	daemon->sockets_are_ours = control < 0 && agents < 0;
+	daemon->control_is_ours = control < 0;
+	daemon->agents_is_ours = agents < 0;
 	if (control < 0)
 		ret = listen_at(daemon, WIRE_RUNTIME_CONTROL,
 				daemon->group != (gid_t)-1 ? 0660 : 0600, daemon->group, &control,
@@ -251,10 +252,10 @@ static int open_sockets(struct daemon *daemon, struct control_error *error)
 		ret = loop_watch(daemon, &daemon->agents_listener, agents, EPOLLIN, agents_ready);
 	if (ret)
 		return fail_at(error, ret, "listen in", daemon->runtime);
-	if (daemon->sockets_are_ours && getenv("NOTIFY_SOCKET")) {
+	if (daemon->control_is_ours)
 		notify_store(control, "control");
+	if (daemon->agents_is_ours)
 		notify_store(agents, "agents");
-	}
 	return 0;
 }
 
@@ -279,9 +280,11 @@ void runtime_close(struct daemon *daemon)
 	char path[256];
 
 	/* systemd keeps its own, and those that it has in its store. */
-	if (daemon->sockets_are_ours && !getenv("NOTIFY_SOCKET")) {
+	if (daemon->control_is_ours && !getenv("NOTIFY_SOCKET")) {
 		runtime_path(daemon, path, sizeof(path), WIRE_RUNTIME_CONTROL);
 		unlink(path);
+	}
+	if (daemon->agents_is_ours && !getenv("NOTIFY_SOCKET")) {
 		runtime_path(daemon, path, sizeof(path), WIRE_RUNTIME_AGENTS);
 		unlink(path);
 	}

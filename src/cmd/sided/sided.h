@@ -103,7 +103,7 @@ struct daemon {
 	char runtime[80];
 	char *output; /* base directory of traces, or NULL */
 	int lock_fd;
-	bool sockets_are_ours; /* and not systemd's */
+	bool control_is_ours, agents_is_ours; /* and not systemd's */
 
 	int epoll;
 	struct timer **timers;
