@@ -38,12 +38,16 @@ const char *ring_consumer_truncated(const struct ring_consumer *consumer)
  * Where to go on: at the beginning, or where another consumer of the same memory stood. The marks
  * are written in turn, before the tail, so that one of them always belongs to it.
  */
-static void ring_view_resume(struct ring_view *view)
+static void ring_view_resume(struct ring_view *view, bool counts)
 {
 	uint64_t tail = __atomic_load_n(&view->control->tail, __ATOMIC_ACQUIRE);
 
 	if (__atomic_load_n(&view->control->absent, __ATOMIC_RELAXED)) {
 		ring_view_fail(view, "its memory could not be read");
+		return;
+	}
+	if (counts) {
+		ring_view_fail(view, "it only counts");
 		return;
 	}
 	view->tail = tail;
@@ -97,7 +101,7 @@ int ring_consumer_map(int fd, const struct ring_geometry *expected, struct ring_
 		view->control = ring_memory_control(&memory, ring);
 		view->data = ring_memory_data(&memory, ring);
 		view->lost = ring_memory_lost(&memory, ring);
-		ring_view_resume(view);
+		ring_view_resume(view, memory.geometry.flags & RING_COUNTS);
 	}
 	*result = consumer;
 	return 0;

@@ -87,6 +87,11 @@ void ring_controls_fill(unsigned char *base, const struct ring_geometry *geometr
 
 		control->head = RING_EPOCH_FLIP;
 		control->limit = geometry->size << RING_EPOCH_BITS | RING_EPOCH_MASK;
+		if (!(geometry->flags & RING_COUNTS))
+			continue;
+		/* The tail is a ring's size before the head, and stays there: no room. */
+		control->limit = RING_EPOCH_MASK;
+		control->tail = 0 - geometry->size;
 	}
 }
 

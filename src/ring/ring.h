@@ -43,6 +43,11 @@ enum ring_placement {
 enum ring_flag {
 	RING_HUGE_PAGES = 1, /* Huge pages; rings must be as large as one. */
 	RING_PREFAULT = 2,   /* All memory is there before the first record. */
+	/*
+	 * Rings that are full for ever: every record is counted (as RING_LOST_FULL, by ring and event),
+	 * and none is kept. A consumer finds nothing but the counters. Only with RING_MODE_DISCARD.
+	 */
+	RING_COUNTS = 4,
 };
 
 enum ring_clock {

@@ -399,11 +399,12 @@ int channels_take(struct session *session, const struct session_options *options
 	if (nr > SESSION_CHANNELS_MAX)
 		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
 				"%zu channels are more than %d", nr, SESSION_CHANNELS_MAX);
-	session->channels = calloc(nr, sizeof(*session->channels));
+	session->channels = calloc(SESSION_CHANNELS_MAX, sizeof(*session->channels));
 	if (!session->channels)
 		return fail_memory(error);
 	for (i = 0; i < nr && !ret; i++) {
 		session->nr_channels++;
+		session->nr_all_channels++;
 		ret = take_channel(session, &session->channels[i], &channels[i], error);
 	}
 	return ret ? ret : check_names(session, error);
@@ -492,6 +493,28 @@ int channels_change(struct session *session, const struct session_channel *chann
 		channel_free(&wanted[i]);
 	free(wanted);
 	return ret;
+}
+
+/* Behind the others, and in no trace: its rings count. */
+int channels_add_counter(struct session *session, const struct session_rule *rule, uint32_t *index,
+		struct session_error *error)
+{
+	char name[SESSION_CHANNEL_NAME_MAX];
+	const struct session_channel options = {
+			.name = name, .ring_size = SESSION_RING_MIN, .rules = rule, .nr_rules = 1};
+	uint32_t i = session->nr_all_channels;
+
+
+	if (i == SESSION_CHANNELS_MAX)
+		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
+				"there are more than %d channels, with those that watch for events",
+				SESSION_CHANNELS_MAX);
+	session->nr_all_channels++;
+	session->channels[i].counts = true;
+	*index = i;
+	/* A name that no user gives. */
+	snprintf(name, sizeof(name), "_counter-%u", i);
+	return take_channel(session, &session->channels[i], &options, error);
 }
 
 static void rule_free(struct rule *rule)
@@ -590,7 +613,7 @@ void channels_report(struct session *session)
 
 	if (!session->instances)
 		return;
-	for (i = 0; i < session->nr_channels; i++)
+	for (i = 0; i < session->nr_all_channels; i++)
 		for (k = 0; k < session->channels[i].nr_rules; k++)
 			report_filter(session, &session->channels[i].rules[k]);
 }

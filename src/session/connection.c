@@ -203,7 +203,7 @@ static struct wire_config accepting(const struct session *session, const struct 
 			.offset = session->ctf_clock.offset,
 			.generation = session->service ? session->service->generation : 1,
 			.statedump = session->service ? session->service->statedump : 0,
-			.nr_channels = lists ? 0 : instance->nr_channels,
+			.nr_channels = lists ? 0 : instance->nr_all_channels,
 	};
 }
 
@@ -307,7 +307,7 @@ static int handle_hello(struct session *session, struct connection *connection, 
 		return refuse_process(session, connection, &hello, reason);
 	config = accepting(session, instance);
 	ret = send_config(session, connection, instance, &config, ring_fds);
-	for (i = 0; i < session->nr_channels; i++)
+	for (i = 0; i < session->nr_all_channels; i++)
 		if (ring_fds[i] >= 0)
 			close(ring_fds[i]);
 	connection->instance = instance;

@@ -114,7 +114,8 @@ static void drain_round(struct drainer *drainer, bool stop)
 		if (!stop && !has_ended(session, instance)) {
 			trace_drain(session, instance);
 			at = &instance->next_active;
-		} else if (!trace_end(session, instance)) {
+		} else if ((!stop && trigger_holds(session, instance)) ||
+				!trace_end(session, instance)) {
 			at = &instance->next_active;
 		} else {
 			*at = instance->next_active;
@@ -188,7 +189,9 @@ static bool is_called(struct drainer *drainer)
 		return true;
 	pthread_mutex_lock(&session->lock);
 	called = session->fresh != NULL;
-	for (instance = drainer->active; instance && !called; instance = instance->next_active)
+	/* Those that wait for a snapshot do not call. */
+	for (instance = drainer->active; instance && !called && !session->triggers.holding;
+			instance = instance->next_active)
 		called = instance->state != INSTANCE_LIVE;
 	pthread_mutex_unlock(&session->lock);
 	return called;
@@ -223,7 +226,8 @@ static void *drain_thread(void *argument)
 		/* Before the round, too: in the last one rings are given back. */
 		take_new(&drainer);
 		for (; drainer.snapshots != snapshots_wanted(&drainer); drainer.snapshots++)
-			snapshot_make(session, drainer.active);
+			snapshot_make(session, drainer.active, "");
+		trigger_turn(session, drainer.active, stop);
 		drain_round(&drainer, stop);
 		if (stop)
 			break;

@@ -96,7 +96,9 @@ struct instance *instance_allocate(const char *procname, const char *exe,
 	instance->channels = calloc(nr_channels + 1, sizeof(*instance->channels));
 	for (i = 0; instance->channels && i < nr_channels; i++)
 		instance->channels[i].channel = &channels[i];
-	instance->nr_channels = instance->channels ? nr_channels : 0;
+	instance->nr_all_channels = instance->channels ? nr_channels : 0;
+	for (i = 0; i < instance->nr_all_channels && !channels[i].counts; i++)
+		instance->nr_channels++;
 	return instance;
 }
 
@@ -132,11 +134,11 @@ struct instance *instance_create(struct session *session, const struct wire_hell
 	struct instance *instance;
 	uint32_t i;
 
-	for (i = 0; i < session->nr_channels; i++)
+	for (i = 0; i < session->nr_all_channels; i++)
 		ring_fds[i] = -1;
 	*reason = "the recorder has no memory";
 	instance = instance_allocate(
-			hello->procname, hello->exe, session->channels, session->nr_channels);
+			hello->procname, hello->exe, session->channels, session->nr_all_channels);
 	if (!instance) {
 		close(pidfd);
 		return NULL;
@@ -145,7 +147,7 @@ struct instance *instance_create(struct session *session, const struct wire_hell
 	if (!fill(session, instance, hello, connection, ring_fds, reason) &&
 			instance_link(session, instance))
 		return instance;
-	for (i = 0; i < session->nr_channels; i++) {
+	for (i = 0; i < session->nr_all_channels; i++) {
 		if (ring_fds[i] >= 0)
 			close(ring_fds[i]);
 		ring_fds[i] = -1;
@@ -238,7 +240,7 @@ void instance_free(struct session *session, struct instance *instance)
 	kinds_forget(session, instance);
 	if (instance->memory)
 		memory_give_back(session, instance);
-	for (i = 0; i < instance->nr_channels; i++) {
+	for (i = 0; i < instance->nr_all_channels; i++) {
 		free_channel(&instance->channels[i]);
 		if (instance->own_channels)
 			channel_free(&instance->own_channels[i]);

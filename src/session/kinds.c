@@ -188,16 +188,32 @@ static enum wire_refusal read_kind(
 	return check_kind(kind->owned);
 }
 
+/* Its records are counted only: nobody needs to understand them. */
+static enum wire_refusal count_kind(
+		struct session *session, const struct wire_event_head *head, const void *bytes)
+{
+	struct event_kind kind = {.channel = head->channel, .id = head->id};
+	enum wire_refusal refusal = read_kind(head, bytes, &kind);
+
+	if (!refusal)
+		channel_meet(&session->channels[head->channel], kind.owned->desc);
+	if (kind.owned)
+		free_kind(&kind);
+	return refusal;
+}
+
 enum wire_refusal kinds_add(struct session *session, struct instance *instance,
 		const struct wire_event_head *head, const void *bytes)
 {
 	struct event_kind kind = {.channel = head->channel, .id = head->id};
 	enum wire_refusal refusal;
 
-	if (head->channel >= instance->nr_channels)
+	if (head->channel >= instance->nr_all_channels)
 		return WIRE_REFUSAL_CHANNEL;
 	if (head->id >= LIMIT_EVENTS)
 		return WIRE_REFUSAL_TOO_MANY;
+	if (instance->channels[head->channel].channel->counts)
+		return count_kind(session, head, bytes);
 	if (is_taken(session, &instance->channels[head->channel], head->id))
 		return WIRE_REFUSAL_DUPLICATE_ID;
 	refusal = read_kind(head, bytes, &kind);

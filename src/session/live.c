@@ -52,6 +52,8 @@ static int take_options(struct session *session, const struct session_options *o
 	if (!ret)
 		ret = channels_take(session, options, error);
 	if (!ret)
+		ret = trigger_take(session, options, error);
+	if (!ret)
 		ret = session_take_format(session, options, error);
 	if (!ret)
 		ret = rotate_take(session, options, error);

@@ -136,6 +136,9 @@ static void collect_channel(struct lost_list *list)
 	char name[64], reason[128];
 	uint32_t ring;
 
+	/* Out of a core dump: what was counted there was not to be kept. */
+	if (channel->geometry.flags & RING_COUNTS)
+		return;
 	for (ring = 0; ring < channel->geometry.rings; ring++) {
 		if (ring_consumer_lost_total(channel->rings, ring))
 			ring_consumer_lost_each(channel->rings, ring, visit_lost, list);
@@ -244,6 +247,8 @@ static int write_discarded(struct session *session, struct instance *instance, u
 	uint32_t ring;
 	int ret = 0;
 
+	if (of->geometry.flags & RING_COUNTS)
+		return 0;
 	for (ring = 0; ring < of->geometry.rings && !ret; ring++) {
 		struct ctf_span empty = {
 				.timestamp_begin = ticks,

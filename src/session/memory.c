@@ -33,6 +33,12 @@ static struct ring_geometry geometry_of(
 			.block_timeout_us = channel->block_timeout_us,
 	};
 
+	if (channel->counts) {
+		geometry.event_slots = 1;
+		geometry.size = SESSION_RING_MIN;
+		geometry.flags = RING_COUNTS;
+		return geometry;
+	}
 	/* Files have the pages of their file system. */
 	if (session->huge_pages && !session->buffers && geometry.size >= ring_huge_page_size())
 		geometry.flags |= RING_HUGE_PAGES;
@@ -45,7 +51,7 @@ static uint64_t process_memory(const struct session *session, unsigned int halvi
 	uint64_t sum = 0;
 	uint32_t i;
 
-	for (i = 0; i < session->nr_channels; i++) {
+	for (i = 0; i < session->nr_all_channels; i++) {
 		struct ring_geometry geometry =
 				geometry_of(session, &session->channels[i], halvings);
 		uint64_t size = ring_memory_size(&geometry);
@@ -85,7 +91,7 @@ static bool fit_memory(struct session *session, struct instance *instance, bool 
 				(fits && instance->memory <= left / SHARE_OF_THE_REST))
 			break;
 	}
-	for (i = 0; i < instance->nr_channels; i++) {
+	for (i = 0; i < instance->nr_all_channels; i++) {
 		struct instance_channel *channel = &instance->channels[i];
 
 		channel->geometry = geometry_of(session, channel->channel, halvings);
@@ -172,7 +178,7 @@ static int create_rings(struct session *session, struct instance *instance,
 {
 	int ret;
 
-	if (session->buffers)
+	if (session->buffers && !channel->channel->counts)
 		return buffers_make_rings(session, instance, channel, fd);
 	ret = ring_memory_create(&channel->geometry, fd);
 	if (!ret || !(channel->geometry.flags & RING_HUGE_PAGES))
@@ -204,7 +210,7 @@ int memory_make_rings(struct session *session, struct instance *instance, int *r
 					 : "the directory of --buffers has no room for its rings";
 		ret = buffers_make(session, instance);
 	}
-	for (i = 0; i < instance->nr_channels && !ret; i++) {
+	for (i = 0; i < instance->nr_all_channels && !ret; i++) {
 		struct instance_channel *channel = &instance->channels[i];
 
 		if (!memory_make_tables(channel))

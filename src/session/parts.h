@@ -34,6 +34,8 @@
  *	rotate.c      chunks of a recording, whole in themselves
  *	retain.c      which of them are kept
  *	full.c        a full disk
+ *	trigger.c     what makes snapshots of itself
+ *	crash.c       of what a process died
  *	recover.c     traces of what a dead recorder or a dead program left (recover.h)
  *	core.c        core dumps
  *
@@ -123,6 +125,7 @@ struct channel {
 	struct context_list contexts;
 	struct rule *rules;
 	uint32_t nr_rules;
+	bool counts; /* nothing but its events, for a trigger; behind all that do not */
 };
 
 /* A kind of event that an instance described. */
@@ -180,6 +183,8 @@ struct instance {
 	struct instance *next_live; /* the main thread's list */
 	uint32_t number;
 	enum instance_state state;
+	int crash;           /* the signal that it died of, if that was a fault (lock) */
+	bool crash_pictured; /* in a snapshot (lock) */
 
 	/* From HELLO and the kernel. */
 	pid_t peer;           /* in our pid namespace */
@@ -199,7 +204,8 @@ struct instance {
 	bool listed; /* has said goodbye */
 
 	struct instance_channel *channels;
-	uint32_t nr_channels;
+	uint32_t nr_channels;     /* that are in the trace */
+	uint32_t nr_all_channels; /* with those of triggers */
 	uint64_t memory; /* of all of them */
 	uint64_t begin_ticks;
 
@@ -324,6 +330,18 @@ struct full {
 	uint32_t streams;
 };
 
+/* trigger.c: the drain thread's, but `crash`, which stays as it is, and the main thread's `blind`. */
+struct triggers {
+	struct trigger *list;
+	uint32_t nr;
+	bool crash; /* one of them is that */
+	bool blind; /* it was said that crashes cannot be seen */
+	bool exhausted;
+	bool holding; /* rings of a process that has ended, until there is a snapshot */
+	uint32_t max, made;
+	uint64_t looked, next;
+};
+
 struct session {
 	/* Options, checked. */
 	enum session_mode mode;
@@ -333,8 +351,9 @@ struct session {
 	uint64_t memory_limit;
 	char *output;
 	int output_lock;          /* held while we record: `side view --follow` asks */
-	struct channel *channels; /* in a listing one without rings */
-	uint32_t nr_channels;
+	struct channel *channels; /* in a listing one without rings; room for the most */
+	uint32_t nr_channels;     /* that are in traces */
+	uint32_t nr_all_channels; /* with those of triggers */
 	bool huge_pages; /* until there are none left (lock) */
 	bool prefault;
 	enum ctf_format format;
@@ -386,6 +405,7 @@ struct session {
 	struct rotation rotation;
 	struct retention retention;
 	struct full full;
+	struct triggers triggers;
 	struct instance *writers; /* instances that have one */
 	atomic_uint rotations_wanted;
 	atomic_uint snapshots_wanted;
@@ -442,6 +462,8 @@ int channels_take(struct session *session, const struct session_options *options
 		struct session_error *error);
 /* Other rules for some of the channels, of which everything else must be as it is; or nothing. */
 int channels_change(struct session *session, const struct session_channel *channels, size_t nr,
+		struct session_error *error);
+int channels_add_counter(struct session *session, const struct session_rule *rule, uint32_t *index,
 		struct session_error *error);
 void channel_free(struct channel *channel);
 bool channel_is_name(const char *name);
@@ -610,8 +632,11 @@ void losses_take_told(struct instance *instance, const void *bytes, size_t size)
 int losses_write(struct session *session, struct instance *instance, struct ctf_writer *writer,
 		uint64_t ticks, struct ctf_error *error);
 
-/* snapshot.c, by the drain thread: a snapshot of these instances (next_active). */
-void snapshot_make(struct session *session, struct instance *active);
+/*
+ * snapshot.c, by the drain thread: a snapshot of these instances (next_active), its number with
+ * something behind it, or "". 0: there is none.
+ */
+uint32_t snapshot_make(struct session *session, struct instance *active, const char *suffix);
 /* At an instance's end: the windows of its rings that overwrite, into its trace. False: as above. */
 bool snapshot_end(struct session *session, struct instance *instance);
 
@@ -641,6 +666,24 @@ void retain_apply(struct session *session);
 void retain_free(struct session *session);
 /* 0 or a negative errno. Follows no links. */
 int retain_remove_tree(const char *path);
+
+/* trigger.c. Options; then, by the drain thread: */
+int trigger_take(struct session *session, const struct session_options *options,
+		struct session_error *error);
+void trigger_free(struct session *session);
+/* Look, and make a snapshot if there is a reason, before rings are given back. */
+void trigger_turn(struct session *session, struct instance *active, bool last);
+/* The last look at an instance. */
+void trigger_count(struct session *session, struct instance *instance);
+/* Shall the rings of a process that has ended stay until there is a snapshot? */
+bool trigger_holds(struct session *session, struct instance *instance);
+
+/* crash.c, by the main thread: a process has died; and this is its status. */
+void crash_look(struct session *session, struct instance *instance);
+void crash_note(struct session *session, pid_t pid, int status);
+/* The signal, if it died of a fault, or 0; its name without "SIG". */
+int crash_of(int status);
+const char *crash_name(int number);
 
 /* full.c: is there nothing to be written now? */
 bool full_waits(const struct session *session);

@@ -82,7 +82,10 @@ static void handle_watch(struct session *session, struct watch *watch)
 	case WATCH_CONNECTION:
 		connection_readable(session, (struct connection *)(void *)watch);
 		break;
-	case WATCH_INSTANCE: instance_end(session, (struct instance *)(void *)watch); break;
+	case WATCH_INSTANCE:
+		crash_look(session, (struct instance *)(void *)watch);
+		instance_end(session, (struct instance *)(void *)watch);
+		break;
 	}
 }
 
@@ -117,23 +120,23 @@ int run_turn(struct session *session, int timeout_ms)
  * Has every process that the command left behind ended? They are our children then: session_spawn()
  * has made us their reaper, so this counts those, too, that have no agent, or not yet.
  */
-static bool reap_all(void)
+static bool reap_all(struct session *session)
 {
 	pid_t pid;
+	int status;
 
-	do
-		pid = waitpid(-1, NULL, WNOHANG);
-	while (pid > 0);
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		crash_note(session, pid, status);
 	return pid < 0 && errno == ECHILD;
 }
 
-static bool is_over(const struct session *session)
+static bool is_over(struct session *session)
 {
 	if (atomic_load_explicit(&session->stop, memory_order_relaxed))
 		return true;
 	if (session->command.status == -1)
 		return false;
-	return !session->wait_all || reap_all();
+	return !session->wait_all || reap_all(session);
 }
 
 static void show_progress(struct session *session, uint64_t *next)

@@ -187,6 +187,8 @@ static int take_options(struct session *session, const struct session_options *o
 	if (!ret)
 		ret = channels_take(session, options, error);
 	if (!ret)
+		ret = trigger_take(session, options, error);
+	if (!ret)
 		ret = take_environment(session, options, error);
 	if (!ret)
 		ret = session_take_format(session, options, error);
@@ -287,10 +289,11 @@ void session_destroy(struct session *session)
 	for (i = 0; i < session->nr_environment; i++)
 		free(session->environment[i]);
 	free(session->environment);
-	for (i = 0; i < session->nr_channels; i++)
+	for (i = 0; i < session->nr_all_channels; i++)
 		channel_free(&session->channels[i]);
 	free(session->channels);
 	rotate_free(session);
+	trigger_free(session);
 	service_free(session);
 	free(session->buffers);
 	free(session->sockets);

@@ -47,6 +47,7 @@ struct side_event_description;
 #define SESSION_CHANNEL_NAME "ring" /* of the channel that needs no name */
 #define SESSION_CHANNEL_NAME_MAX 32
 #define SESSION_COMPRESS_DEFAULT 3
+#define SESSION_SNAPSHOTS_DEFAULT 100 /* that make themselves */
 #define SESSION_COMPRESS_MAX 19
 
 enum session_error_kind {
@@ -140,6 +141,14 @@ struct session_options {
 	bool wait_all; /* go on until every process that COMMAND left behind has ended */
 	struct session_rotation rotation;
 	struct session_retention retention;
+	/*
+	 * What makes snapshots, beside requests: "event:PATTERN", "event:PATTERN where FILTER",
+	 * "rate:PATTERN>N/s" (also with a filter), "crash", "signal:USR1" (which always does). At
+	 * most one a second, and so many in all; 0: SESSION_SNAPSHOTS_DEFAULT.
+	 */
+	const char *const *snapshot_on;
+	size_t nr_snapshot_on;
+	uint32_t snapshot_max;
 };
 
 /* 0 or a negative errno value with `*error` filled in, for all functions that take it. */

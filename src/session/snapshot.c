@@ -239,7 +239,7 @@ static void take_instance(struct snapshot *snapshot, struct instance *instance)
 }
 
 /* The first number that is free, from 1: with --force, others may be there. */
-static int publish(struct snapshot *snapshot)
+static int publish(struct snapshot *snapshot, const char *suffix, uint32_t *published)
 {
 	struct session *session = snapshot->session;
 	uint32_t number;
@@ -249,25 +249,27 @@ static int publish(struct snapshot *snapshot)
 			number++) {
 		char *path;
 
-		if (asprintf(&path, "%s/snapshot-%u", session->output, number) < 0)
+		if (asprintf(&path, "%s/snapshot-%u%s", session->output, number, suffix) < 0)
 			return -ENOMEM;
 		/* A directory with something in it is never replaced; an empty one is nobody's. */
 		ret = rename(snapshot->path, path) ? -errno : 0;
 		if (ret == -ENOTEMPTY)
 			ret = -EEXIST;
+		*published = number;
 		free(path);
 	}
 	return ret;
 }
 
-void snapshot_make(struct session *session, struct instance *active)
+uint32_t snapshot_make(struct session *session, struct instance *active, const char *suffix)
 {
 	struct snapshot snapshot = {.session = session};
 	struct instance *instance;
+	uint32_t number = 0;
 	int ret = 0;
 
 	if (asprintf(&snapshot.path, "%s/.snapshot-%d", session->output, (int)getpid()) < 0)
-		return;
+		return 0;
 	/* What is there is of one that found no room. */
 	retain_remove_tree(snapshot.path);
 	if (mkdir(snapshot.path, 0755))
@@ -280,7 +282,7 @@ void snapshot_make(struct session *session, struct instance *active)
 	}
 	/* An empty one is an answer, too: nobody waits for it in vain. */
 	if (!ret)
-		ret = publish(&snapshot);
+		ret = publish(&snapshot, suffix, &number);
 	if (ret) {
 		report_failure(session, ret);
 		report(session, true, "a snapshot could not be written to %s: %s", session->output,
@@ -291,4 +293,5 @@ void snapshot_make(struct session *session, struct instance *active)
 	pthread_mutex_lock(&session->lock);
 	session->nr_snapshots += !ret;
 	pthread_mutex_unlock(&session->lock);
+	return ret ? 0 : number;
 }

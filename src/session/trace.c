@@ -269,6 +269,8 @@ void trace_report_damage(
 	if (of->each[ring].damaged)
 		return;
 	of->each[ring].damaged = true;
+	if (of->geometry.flags & RING_COUNTS)
+		return; /* Out of a core dump. */
 	report(session, true,
 			"process %d (%s) has damaged its ring %s_%u (%s); what it recorded there "
 			"afterwards is lost",
@@ -369,13 +371,14 @@ bool trace_end(struct session *session, struct instance *instance)
 	unsigned int pass;
 	uint32_t i;
 
+	trigger_count(session, instance);
 	for (pass = 0; pass < PASSES_OF_THE_LIVING && trace_drain(session, instance); pass++)
 		;
 	if (full_waits(session) || !snapshot_end(session, instance) ||
 			!losses_end(session, instance))
 		return false;
 	end_journal(instance);
-	for (i = 0; i < instance->nr_channels; i++)
+	for (i = 0; i < instance->nr_all_channels; i++)
 		free_channel(session, instance, i);
 	if (instance->writer)
 		count_bytes(session, instance);

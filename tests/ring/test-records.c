@@ -256,6 +256,39 @@ static void test_small(const struct way *way)
 	ring_consumer_unmap(in.consumer);
 }
 
+/* Rings that only count: every record by its event, and nothing to read. */
+static void test_counts(const struct way *way)
+{
+	struct ring_geometry geometry = {
+			.rings = cpus, .event_slots = 3, .size = 1 << 16, .flags = RING_COUNTS};
+	uint64_t full = 0;
+	struct ring_span span;
+	struct ring_producer *producer;
+	int fd = way_create(way, &geometry);
+
+	producer = fd < 0 ? NULL : way_map(way, fd, -1);
+	if (!producer)
+		return;
+	memset(&in, 0, sizeof(in));
+	CHECK(ring_consumer_map(fd, &geometry, &in.consumer) == 0, "ring_consumer_map");
+	for (uint32_t i = 0; i < 10000; i++)
+		CHECK(ring_publish(producer, i % 4, payload, i % 100) == -ENOSPC, "room");
+	for (uint32_t ring = 0; ring < cpus; ring++) {
+		CHECK(ring_consumer_peek(in.consumer, ring, &span) == -EBADMSG, "a span");
+		full += ring_consumer_lost(in.consumer, ring, RING_LOST_FULL);
+		CHECK(ring_consumer_lost(in.consumer, ring, RING_LOST_FULL) ==
+						ring_consumer_lost_total(in.consumer, ring),
+				"another reason");
+	}
+	CHECK(full == 10000, "%llu of 10000", (unsigned long long)full);
+	CHECK(!ring_consumer_pending(in.consumer), "something is pending");
+	ring_consumer_unmap(in.consumer);
+	ring_producer_unmap(producer);
+	close(fd);
+	geometry.mode = RING_MODE_OVERWRITE;
+	CHECK(ring_geometry_check(&geometry) == -EINVAL, "counting and overwriting");
+}
+
 int main(void)
 {
 	cpu_set_t all, one;
@@ -274,6 +307,7 @@ int main(void)
 	for (unsigned int i = 0; i < WAYS; i++) {
 		test_way(&ways[i]);
 		test_small(&ways[i]);
+		test_counts(&ways[i]);
 	}
 	return 0;
 }

@@ -465,5 +465,163 @@ class Full(Store):
         self.assertIn("still full", self.messages)
 
 
+class Triggers(Store):
+    FLIGHT = ("--mode", "overwrite", "--buffer-size", "64K", "--per-thread=8")
+
+    def snapshots(self):
+        return sorted((n for n in os.listdir(self.output) if n.startswith("snapshot-")),
+                      key=lambda n: int(n.split("-")[1]))
+
+    def snapshot(self, number):
+        """Wait for it: its name and what is in it."""
+        name = self.wait_for(f"snapshot {number}", lambda: next(
+            (n for n in self.snapshots() if int(n.split("-")[1]) == number), None))
+        return name, self.read_chunk(name)
+
+    @staticmethod
+    def marks(traces):
+        return [f["number"] for t in traces.values() for n, f, _ in t.events if n == "crowd:mark"]
+
+    def test_event(self):
+        recorder = self.obey(*self.FLIGHT, "--snapshot-on", "event:crowd:mark where number >= 10")
+        self.say(recorder, 1000)
+        self.say(recorder, "mark 9")
+        self.say(recorder, "mark 10")
+        name, traces = self.snapshot(1)
+        self.assertEqual(name, "snapshot-1")
+        self.assertEqual(ticks(traces), {0: list(range(1000))})
+        self.assertEqual(self.marks(traces), [9, 10])
+        # What does not match makes none; what does makes one, once the pause is over.
+        self.say(recorder, "mark 5")
+        self.say(recorder, "mark 11")
+        self.assertEqual(self.marks(self.snapshot(2)[1]), [9, 10, 5, 11])
+        self.end(recorder)
+        self.assertEqual(self.snapshots(), ["snapshot-1", "snapshot-2"])
+        self.assertEqual(self.summary["snapshots"], 2)
+        self.assertEqual(self.summary["lost"], 0)
+        self.assertIn("snapshot-1 was made: event:crowd:mark where number >= 10", self.messages)
+        # What watches for events is in no trace.
+        (trace,) = read(self.output).values()
+        self.assertEqual(self.marks({0: trace}), [9, 10, 5, 11])
+        self.assertEqual((trace.discarded, trace.lost), (0, {}))
+
+    def test_event_at_the_end(self):
+        """Said by a process that is gone before anybody has looked."""
+        recorder = self.start(*self.FLIGHT, "--snapshot-on", "event:crowd:tick where sequence == 99",
+                              command=["fire", "1", "1", "100"])
+        self.end(recorder)
+        self.assertEqual(self.snapshots(), ["snapshot-1"])
+        self.assertEqual(ticks(self.snapshot(1)[1]), {0: list(range(100))})
+
+    def test_rate(self):
+        recorder = self.obey(*self.FLIGHT, "--snapshot-on", "rate:crowd:tick>5000/s")
+        for _ in range(20):
+            self.say(recorder, 10)
+        # So many at once are too many, however late we look.
+        self.say(recorder, 100000)
+        self.snapshot(1)
+        self.end(recorder)
+        self.assertIn("snapshot-1 was made: rate:crowd:tick>5000/s", self.messages)
+
+    def test_no_rate(self):
+        recorder = self.obey(*self.FLIGHT, "--snapshot-on", "rate:crowd:tick>100000/s")
+        for _ in range(20):
+            self.say(recorder, 10)
+        self.end(recorder)
+        self.assertEqual(self.snapshots(), [])
+
+    def test_not_too_many(self):
+        recorder = self.obey(*self.FLIGHT, "--snapshot-on", "event:crowd:mark", "--snapshot-max", "2")
+        for number in range(1, 4):
+            self.say(recorder, f"mark {number}")
+            if number < 3:
+                self.snapshot(number)
+        self.end(recorder)
+        self.assertEqual(self.snapshots(), ["snapshot-1", "snapshot-2"])
+        self.assertIn("--snapshot-max says that this is enough", self.messages)
+
+    def test_one_a_second(self):
+        recorder = self.obey(*self.FLIGHT, "--snapshot-on", "event:crowd:mark")
+        begin = time.monotonic()
+        for number in range(200):
+            self.say(recorder, f"mark {number}")
+            time.sleep(0.005)
+        self.end(recorder)
+        # One at the end may come sooner.
+        self.assertLessEqual(len(self.snapshots()), time.monotonic() - begin + 2)
+        self.assertGreaterEqual(len(self.snapshots()), 1)
+        self.assertEqual(self.marks(self.snapshot(len(self.snapshots()))[1]), list(range(200)))
+
+    def test_signal_as_always(self):
+        recorder = self.obey(*self.FLIGHT, "--snapshot-on", "signal:USR1")
+        self.say(recorder, 10)
+        recorder.send_signal(signal.SIGUSR1)
+        self.assertEqual(ticks(self.snapshot(1)[1]), {0: list(range(10))})
+        self.end(recorder)
+
+    def crash(self, verb, number, status):
+        process = self.start(*self.FLIGHT, "--snapshot-on", "crash",
+                             command=[verb, str(int(number)), "500"])
+        self.end(process, status=status)
+        return self.snapshots()
+
+    def test_crash_of_the_command(self):
+        for number in signal.SIGSEGV, signal.SIGABRT, signal.SIGFPE:
+            (name,) = self.crash("crash", number, 128 + number)
+            self.assertRegex(name, rf"^snapshot-1-session-crowd-\d+-{number.name}$")
+            (trace,) = self.read_chunk(name).values()
+            self.assertEqual(ticks({0: trace}), {0: list(range(500))})
+            self.assertIn(f"died of {number.name}", self.messages)
+            shutil.rmtree(self.output)
+
+    def test_crash_of_a_child(self):
+        """Whose parent is not we, and takes its status at once."""
+        names = self.crash("family", signal.SIGSEGV, 0)
+        if "is not known" in self.messages:
+            self.assertEqual(names, [])
+            self.skipTest("the kernel does not keep the status of other's children")
+        (name,) = names
+        self.assertRegex(name, r"^snapshot-1-session-crowd-\d+-SIGSEGV$")
+        pid = int(name.split("-")[4])
+        trace = next(t for t in self.read_chunk(name).values() if t.pid == pid)
+        self.assertEqual(ticks({0: trace}), {0: list(range(500))})
+
+    def test_other_ends_are_no_crash(self):
+        self.assertEqual(self.crash("crash", signal.SIGTERM, 128 + signal.SIGTERM), [])
+        shutil.rmtree(self.output)
+        self.assertEqual(self.crash("family", signal.SIGKILL, 0), [])
+        shutil.rmtree(self.output)
+        self.assertEqual(self.crash("fire", 1, 2), [])
+
+    def test_beside_channels_and_files(self):
+        buffers = os.path.join(self.dir, "buffers")
+        recorder = self.obey("-e", "crowd:tick", "--buffers", buffers, "--rotate", "--channel", "flight",
+                             *self.FLIGHT, "--snapshot-on", "event:crowd:mark", "--snapshot-on", "crash")
+        self.say(recorder, 100)
+        self.say(recorder, "mark 1")
+        _, traces = self.snapshot(1)
+        self.assertEqual((ticks(traces), self.marks(traces)), ({0: list(range(100))}, [1]))
+        self.end(recorder)
+        (name,) = self.chunks()
+        (trace,) = self.read_chunk(name).values()
+        self.assertEqual(len(trace.events), 201)
+        self.assertFalse(os.path.exists(buffers))
+
+    def test_mistakes(self):
+        for text, sentence in (("event", "write event:PATTERN"), ("event:", "write event:PATTERN"),
+                               ("event:crowd:[a", "not closed"), ("rate:crowd:tick", "a rate ends in"),
+                               ("rate:crowd:tick>5", "a rate ends in"), ("rate:x>0/s", "a rate ends in"),
+                               ("event:crowd:tick where sequence >", "filter"),
+                               ("signal:USR2", "write event:PATTERN")):
+            process = self.start("--mode", "overwrite", "--snapshot-on", text,
+                                 command=["fire", "1", "1", "1"])
+            self.end(process, status=2)
+            self.assertIn(sentence, self.messages)
+            self.assertIn("--snapshot-on", self.messages)
+            self.assertFalse(os.path.exists(self.output))
+        self.end(self.start("--snapshot-on", "crash", command=["fire", "1", "1", "1"]), status=2)
+        self.assertIn("no channel has --mode overwrite", self.messages)
+
+
 if __name__ == "__main__":
     unittest.main(verbosity=2)

@@ -184,6 +184,8 @@ struct record_options {
 	const char *buffers;
 	uint64_t rotate_size, rotate_every; /* 0: not given */
 	uint64_t keep_size, keep_age, keep_count;
+	struct text_list snapshot_on;
+	uint64_t snapshot_max;
 	bool rotate;
 	int format; /* enum session_format */
 	bool huge_pages;

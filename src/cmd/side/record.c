@@ -396,6 +396,11 @@ int cmd_record(const struct parsed *parsed)
 			.wrappers = options->wrappers.items,
 			.nr_wrappers = options->wrappers.count,
 			.wait_all = options->wait_all,
+			.snapshot_on = options->snapshot_on.items,
+			.nr_snapshot_on = options->snapshot_on.count,
+			.snapshot_max = options->snapshot_max > UINT32_MAX
+					? UINT32_MAX
+					: (uint32_t)options->snapshot_max,
 			.rotation = {.size = options->rotate_size,
 					.period_ns = options->rotate_every,
 					.on_request = options->rotate},

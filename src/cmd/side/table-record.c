@@ -192,6 +192,23 @@ const struct option table_record_options[] = {
 				"`side recover` makes traces of them. They are removed after an orderly end.",
 	},
 	{
+		.name = "snapshot-on",
+		.argument = "WHAT",
+		.kind = OPTION_LIST,
+		.offset = offsetof(struct record_options, snapshot_on),
+		.sentence = "Make a snapshot by yourself when `event:PATTERN` happens, `event:PATTERN where FILTER`, "
+				"`rate:PATTERN>N/s` (more than N of them in a second) or `crash` (a process dies of a fault). "
+				"May be given several times. At most one a second is made.",
+	},
+	{
+		.name = "snapshot-max",
+		.argument = "NUMBER",
+		.kind = OPTION_NUMBER,
+		.offset = offsetof(struct record_options, snapshot_max),
+		.standard = "100",
+		.sentence = "Make at most NUMBER snapshots because of `--snapshot-on`.",
+	},
+	{
 		.name = "rotate",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct record_options, rotate),
