@@ -112,7 +112,7 @@ static void print_processes(struct json_object *processes, const struct style *s
 	if (!processes || !json_object_array_length(processes))
 		return;
 	printf("\n  %s%-20s %8s  %-8s %14s %12s %12s%s\n", style->strong, "PROCESS", "PID",
-			"CONTROL", "EVENTS", "BYTES", "LOST", style->plain);
+			"CONTROL", "KINDS", "BYTES", "LOST", style->plain);
 	for (size_t i = 0; i < json_object_array_length(processes); i++) {
 		struct json_object *process = json_object_array_get_idx(processes, i);
 		char name[128], events[SAY_NUMBER_MAX], bytes[SAY_NUMBER_MAX], lost[SAY_NUMBER_MAX];

@@ -81,7 +81,7 @@ const char *const table_top_paragraphs[] = {
 	"Shows what a session records while it does: bytes, events and losses a second of each process, "
 	"and events a second of each event, those with most first. What was lost is red. `q` ends it.",
 	"Events are counted in the traces as they are written, about a second after they happened. What stays in rings "
-	"(`--mode overwrite`) is counted by the process only.",
+	"(`--mode overwrite`) is not counted. Bytes and losses are what the recorder says.",
 	"On a terminal each interval replaces the one before; elsewhere they follow one another.",
 	NULL,
 };

@@ -111,12 +111,14 @@ static int print_processes(const struct top_view *view, struct page *page, unsig
 				"PID", "EVENTS/S", "BYTES/S", "LOST/S", "LOST", page->plain);
 	for (size_t i = 0; i < view->nr_processes && i < most && take_line(page); i++) {
 		const struct top_process *process = order[i];
+		struct top_event count =
+				top_trace_process(&view->trace, process->name, process->vpid);
 		char name[80], events[SAY_NUMBER_MAX], bytes[SAY_NUMBER_MAX], now[SAY_NUMBER_MAX],
 				lost[SAY_NUMBER_MAX];
 
 		fprintf(page->out, "%-24.24s %9" PRIu64 " %12s %14s %s%10s %10s%s\n",
 				say_printable(process->name, name, sizeof(name)), process->pid,
-				whole(rate(view, process->events, process->events_before), events),
+				whole(rate(view, count.count, 0), events),
 				say_size((uint64_t)rate(view, process->bytes,
 							 process->bytes_before),
 						bytes),
@@ -208,6 +210,8 @@ static void json_processes(const struct top_view *view, FILE *out)
 {
 	for (size_t i = 0; i < view->nr_processes; i++) {
 		const struct top_process *process = &view->processes[i];
+		struct top_event count =
+				top_trace_process(&view->trace, process->name, process->vpid);
 
 		json_begin(out, view, "process");
 		fputs(",\"name\":", out);
@@ -216,8 +220,8 @@ static void json_processes(const struct top_view *view, FILE *out)
 				",\"pid\":%" PRIu64 ",\"events\":%" PRIu64 ",\"bytes\":%" PRIu64
 				",\"lost\":%" PRIu64
 				",\"event_rate\":%.3f,\"byte_rate\":%.3f,\"loss_rate\":%.3f}\n",
-				process->pid, process->events, process->bytes, process->lost,
-				rate(view, process->events, process->events_before),
+				process->pid, count.all, process->bytes, process->lost,
+				rate(view, count.count, 0),
 				rate(view, process->bytes, process->bytes_before),
 				rate(view, process->lost, process->lost_before));
 	}

@@ -9,8 +9,9 @@
 struct top_process {
 	char name[64];
 	uint64_t pid;
-	uint64_t events, bytes, lost;
-	uint64_t events_before, bytes_before, lost_before;
+	uint64_t vpid; /* as it knows itself, and its trace */
+	uint64_t bytes, lost;
+	uint64_t bytes_before, lost_before;
 	bool seen; /* in the latest answer */
 };
 

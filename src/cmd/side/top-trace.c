@@ -76,6 +76,7 @@ void top_trace_free(struct top_trace *trace)
 	keys_free(&trace->names);
 	view_out_free(&trace->scratch);
 	free(trace->events);
+	free(trace->by_process);
 	free(trace->patterns);
 }
 
@@ -87,6 +88,8 @@ void top_trace_reset(struct top_trace *trace)
 	}
 	for (uint32_t i = 0; i < trace->names.count; i++)
 		trace->events[i].count = 0;
+	for (uint32_t i = 0; i < trace->process_room; i++)
+		trace->by_process[i].count = 0;
 }
 
 /* ---- counting ---- */
@@ -140,18 +143,16 @@ static struct top_class *make_class(struct top_trace *trace, const struct ctf_it
 	return class;
 }
 
-static int take_pairs(struct top_trace *trace, struct top_class *class, const struct ctf_item *item)
+static int take_pairs(struct top_trace *trace, struct top_class *class, const struct ctf_item *item,
+		uint32_t process)
 {
 	uint64_t rules = class->pair.begins | class->pair.ends;
-	struct pair_open here = {.ns = item->ns};
+	struct pair_open here = {.ns = item->ns, .process = process};
 	struct pair_key key;
 	int ret = 0;
 
 	if (!rules)
 		return 0;
-	here.process = who_process(&trace->who, &class->who, item);
-	if (here.process == KEYS_NONE)
-		return -ENOMEM;
 	here.thread = who_thread(&class->who, item);
 	key = pairs_key(&trace->pairs, &class->pair, item, here.process, here.thread);
 	for (; rules && !ret; rules &= rules - 1) {
@@ -168,9 +169,33 @@ static int take_pairs(struct top_trace *trace, struct top_class *class, const st
 	return ret;
 }
 
+static void count(struct top_event *event, bool now)
+{
+	event->all++;
+	event->count += now;
+}
+
+static int make_process(struct top_trace *trace, uint32_t process)
+{
+	uint32_t room = process < 8 ? 16 : process * 2;
+	struct top_event *grown;
+
+	if (process < trace->process_room)
+		return 0;
+	grown = realloc(trace->by_process, room * sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	memset(grown + trace->process_room, 0, (room - trace->process_room) * sizeof(*grown));
+	trace->by_process = grown;
+	trace->process_room = room;
+	return 0;
+}
+
 static int take(struct top_trace *trace, const struct ctf_item *item)
 {
+	bool now = item->ns >= trace->from_ns;
 	struct top_class *class;
+	uint32_t process;
 
 	if (item->kind != CTF_ITEM_EVENT || !item->timed)
 		return 0;
@@ -179,11 +204,14 @@ static int take(struct top_trace *trace, const struct ctf_item *item)
 		class = make_class(trace, item);
 	if (!class)
 		return -ENOMEM;
+	process = who_process(&trace->who, &class->who, item);
+	if (process == KEYS_NONE || make_process(trace, process))
+		return -ENOMEM;
 	if (class->wanted) {
-		trace->events[class->row].all++;
-		trace->events[class->row].count += item->ns >= trace->from_ns;
+		count(&trace->events[class->row], now);
+		count(&trace->by_process[process], now);
 	}
-	return take_pairs(trace, class, item);
+	return take_pairs(trace, class, item, process);
 }
 
 /* ---- reading ---- */
@@ -247,6 +275,22 @@ uint32_t *top_trace_order(const struct top_trace *trace)
 	if (order && count)
 		qsort_r(order, count, sizeof(*order), by_count, (void *)(uintptr_t)trace);
 	return order;
+}
+
+struct top_event top_trace_process(const struct top_trace *trace, const char *name, uint64_t pid)
+{
+	struct top_event sum = {0};
+
+	for (uint32_t i = 0; i < trace->who.keys.count && i < trace->process_room; i++) {
+		const struct who_process *process = &trace->who.processes[i];
+
+		if (process->pid < 0 || (uint64_t)process->pid != pid ||
+				(process->name && strcmp(process->name, name) != 0))
+			continue;
+		sum.count += trace->by_process[i].count;
+		sum.all += trace->by_process[i].all;
+	}
+	return sum;
 }
 
 const char *top_trace_name(const struct top_trace *trace, uint32_t event)

@@ -30,6 +30,8 @@ struct top_trace {
 	struct keys names;                        /* "provider:event" */
 	struct top_event *events;                 /* names.count of them */
 	uint32_t room;
+	struct top_event *by_process; /* who.keys.count of them */
+	uint32_t process_room;
 	struct ctf_reader *reader; /* NULL: there is no trace yet */
 	char directory[4096];
 	struct view_sink sink;
@@ -47,6 +49,8 @@ void top_trace_reset(struct top_trace *trace);
 
 /* The rows of events in the order of their numbers; free() it. NULL: no memory. */
 uint32_t *top_trace_order(const struct top_trace *trace);
+/* The events of the process of this name and number, as it knows it itself. */
+struct top_event top_trace_process(const struct top_trace *trace, const char *name, uint64_t pid);
 const char *top_trace_name(const struct top_trace *trace, uint32_t event);
 
 #endif /* CMD_SIDE_TOP_TRACE_H */

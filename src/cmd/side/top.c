@@ -107,10 +107,10 @@ static int take_process(struct top_view *view, struct json_object *json)
 	if (!process)
 		return -ENOMEM;
 	process->seen = true;
-	process->events_before = process->events;
 	process->bytes_before = process->bytes;
 	process->lost_before = process->lost;
-	process->events = ask_number(json, "events");
+	process->vpid = json_object_object_get_ex(json, "vpid", NULL) ? ask_number(json, "vpid")
+								      : process->pid;
 	process->bytes = ask_number(json, "bytes");
 	process->lost = ask_number(json, "lost");
 	return 0;
