@@ -14,6 +14,7 @@
 
 #define FREQUENCY_MAX UINT64_C(1000000000000)
 #define OFFSET_S_MAX INT64_C(1000000000000)
+#define TRIES_ASIDE 100
 
 /* ---- facts ---- */
 
@@ -116,6 +117,20 @@ int facts_read_file(int folder, const char *name, size_t limit, char **bytes, si
 	return 0;
 }
 
+void facts_make_way(int folder, const char *name)
+{
+	char aside[96];
+	unsigned int try;
+
+	if (!unlinkat(folder, name, 0) || !unlinkat(folder, name, AT_REMOVEDIR))
+		return;
+	for (try = 0; try < TRIES_ASIDE && errno != ENOENT; try++) {
+		snprintf(aside, sizeof(aside), ".%.64s.old-%u", name, try);
+		if (!renameat2(folder, name, folder, aside, RENAME_NOREPLACE))
+			return;
+	}
+}
+
 static int write_lines_to(int folder, const char *name, const char *first,
 		facts_write_lines *write_lines, const void *user)
 {
@@ -147,10 +162,12 @@ int facts_write_file(int folder, const char *name, const char *first,
 
 	snprintf(temporary, sizeof(temporary), ".%s.new", name);
 	/* Of somebody who was killed here. */
-	unlinkat(folder, temporary, 0);
+	facts_make_way(folder, temporary);
 	ret = write_lines_to(folder, temporary, first, write_lines, user);
-	if (!ret && renameat(folder, temporary, folder, name))
-		ret = -errno;
+	if (!ret && renameat(folder, temporary, folder, name)) {
+		facts_make_way(folder, name);
+		ret = renameat(folder, temporary, folder, name) ? -errno : 0;
+	}
 	if (ret)
 		unlinkat(folder, temporary, 0);
 	return ret;

@@ -60,13 +60,16 @@ static int take_options(struct session *session, const struct session_options *o
 	return ret ? ret : memory_check(session, options, error);
 }
 
-/* That of the recorder before, if there was one; its traces stay. */
+/*
+ * What the caller says, and else that of the recorder before: a program of our user may have changed
+ * what that one wrote. Its traces stay.
+ */
 static int open_output(struct session *session, const struct session_options *options,
 		struct session_error *error)
 {
 	const char *before = place_output(session);
 
-	return output_create(session, before ? before : options->output,
+	return output_create(session, options->output ? options->output : before,
 			options->force || place_is_adopted(session), error);
 }
 

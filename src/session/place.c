@@ -278,8 +278,7 @@ static int find_doorbell(struct session *session, struct session_error *error)
 				"there is a new one, and what was running is looked at now and "
 				"then",
 				session->place->path, strerror(-ret));
-		unlinkat(session->buffers_fd, DOORBELL_FILE, 0);
-		unlinkat(session->buffers_fd, DOORBELL_FILE, AT_REMOVEDIR);
+		facts_make_way(session->buffers_fd, DOORBELL_FILE);
 	}
 	ret = ring_doorbell_create_file(session->buffers_fd, DOORBELL_FILE, &session->doorbell_fd);
 	if (!ret)

@@ -15,7 +15,7 @@
  *
  *	clock, channels, limits		as ever
  *	place_open()			locks it; takes clock and doorbell of the former recorder
- *	output_create()			where place_output() says, if it says something, with force
+ *	output_create()			where the caller says, else place_output(), with force
  *	place_save()
  *	adopt_all()			former processes become instances, dead ones and living ones
  *	drain_start()
