@@ -114,7 +114,8 @@ static int ring_geometry_check_static(const struct ring_geometry *geometry)
 		return -EINVAL;
 	if ((unsigned int)geometry->mode > RING_MODE_BLOCK ||
 			(unsigned int)geometry->placement > RING_PER_THREAD ||
-			(geometry->flags & ~(uint32_t)(RING_HUGE_PAGES | RING_PREFAULT | RING_COUNTS)))
+			(geometry->flags &
+					~(uint32_t)(RING_HUGE_PAGES | RING_PREFAULT | RING_COUNTS)))
 		return -EINVAL;
 	if ((geometry->flags & RING_COUNTS) && geometry->mode != RING_MODE_DISCARD)
 		return -EINVAL;

@@ -504,7 +504,6 @@ int channels_add_counter(struct session *session, const struct session_rule *rul
 			.name = name, .ring_size = SESSION_RING_MIN, .rules = rule, .nr_rules = 1};
 	uint32_t i = session->nr_all_channels;
 
-
 	if (i == SESSION_CHANNELS_MAX)
 		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
 				"there are more than %d channels, with those that watch for events",

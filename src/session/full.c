@@ -115,8 +115,8 @@ void full_report(struct session *session)
 		return;
 	report_failure(session, -ENOSPC);
 	report(session, true,
-				"%llu record%s of %u ring%s found no room in the rings while the "
-				"disk was full; they are among those that were lost",
-				(unsigned long long)full->lost, full->lost == 1 ? "" : "s",
-				full->streams, full->streams == 1 ? "" : "s");
+			"%llu record%s of %u ring%s found no room in the rings while the "
+			"disk was full; they are among those that were lost",
+			(unsigned long long)full->lost, full->lost == 1 ? "" : "s", full->streams,
+			full->streams == 1 ? "" : "s");
 }

@@ -206,21 +206,22 @@ struct instance {
 	struct instance_channel *channels;
 	uint32_t nr_channels;     /* that are in the trace */
 	uint32_t nr_all_channels; /* with those of triggers */
-	uint64_t memory; /* of all of them */
+	uint64_t memory;          /* of all of them */
 	uint64_t begin_ticks;
 
 	/* With --buffers: its folder below that directory, and the descriptions in it. */
 	char *folder;
 	int described_fd;
-	struct journal *journal;     /* with a place: place.h */
-	struct ctf_clock *own_clock; /* of the boot that it was recorded in, or NULL: the session's */
+	struct journal *journal; /* with a place: place.h */
+	struct ctf_clock *
+			own_clock; /* of the boot that it was recorded in, or NULL: the session's */
 
 	/* The drain thread's, once the instance is in the list. */
 	struct instance *next_active;
 	struct ctf_writer *writer;
 	struct instance *next_writer, **writer_at; /* the session's list, while there is a writer */
-	uint64_t writer_bytes; /* of what the writer has written, in `bytes` already */
-	uint32_t nr_streams;   /* open files of the writer, beside its own, at most */
+	uint64_t writer_bytes;  /* of what the writer has written, in `bytes` already */
+	uint32_t nr_streams;    /* open files of the writer, beside its own, at most */
 	struct told_loss *told; /* losses that earlier chunks tell: losses.c */
 	size_t nr_told;
 	int unwritten_code;    /* why something found no place on the disk, an errno value */
@@ -295,9 +296,9 @@ struct service {
 struct rotation {
 	uint64_t size, period_ns; /* 0: no matter */
 	bool on_request;
-	bool chunks;  /* traces go into chunks */
-	bool looked;  /* at numbers that are taken */
-	char *path;   /* of the chunk that is being written, or NULL */
+	bool chunks;         /* traces go into chunks */
+	bool looked;         /* at numbers that are taken */
+	char *path;          /* of the chunk that is being written, or NULL */
 	unsigned int number; /* of the last one */
 	uint64_t bytes;      /* of it */
 	uint64_t next;       /* when it ends, 0: no matter */
@@ -321,7 +322,7 @@ struct retention {
 
 /* full.c: the drain thread's; all but `retry` and `last` is written under the lock. */
 struct full {
-	int code; /* why there is no room, a negative errno value; 0: there is */
+	int code;  /* why there is no room, a negative errno value; 0: there is */
 	bool last; /* nothing waits any more */
 	uint64_t retry, since;
 	uint64_t ns; /* in all, without the present time */
@@ -354,17 +355,17 @@ struct session {
 	struct channel *channels; /* in a listing one without rings; room for the most */
 	uint32_t nr_channels;     /* that are in traces */
 	uint32_t nr_all_channels; /* with those of triggers */
-	bool huge_pages; /* until there are none left (lock) */
+	bool huge_pages;          /* until there are none left (lock) */
 	bool prefault;
 	enum ctf_format format;
 	int compress;
 	char *buffers; /* directory of rings in files, or NULL */
 	int buffers_fd;
-	bool buffers_ours;  /* made by us */
+	bool buffers_ours;   /* made by us */
 	struct place *place; /* place.h, or NULL: `buffers` is none, or what the user named */
-	char *preload;      /* value of LD_PRELOAD */
-	char *sockets;      /* value of SIDE_AGENT_SOCKET */
-	char **environment; /* "NAME=VALUE" */
+	char *preload;       /* value of LD_PRELOAD */
+	char *sockets;       /* value of SIDE_AGENT_SOCKET */
+	char **environment;  /* "NAME=VALUE" */
 	size_t nr_environment;
 
 	/* The socket. */
@@ -519,8 +520,7 @@ void connections_forget(struct session *session, const struct instance *instance
  * the caller closes.
  */
 struct instance *instance_create(struct session *session, const struct wire_hello *hello,
-		const struct connection *connection, int pidfd, int *ring_fds,
-		const char **reason);
+		const struct connection *connection, int pidfd, int *ring_fds, const char **reason);
 struct instance *instance_allocate(const char *procname, const char *exe,
 		const struct channel *channels, uint32_t nr_channels);
 char *instance_clean_name(const char *name);

@@ -110,7 +110,7 @@ struct session_channel {
  * of it zero there are no chunks: traces stand in OUT.
  */
 struct session_rotation {
-	uint64_t size;      /* before it is larger, if one packet is not; from 64 KiB; 0: no matter */
+	uint64_t size; /* before it is larger, if one packet is not; from 64 KiB; 0: no matter */
 	uint64_t period_ns; /* after this time, from a second; 0: no matter */
 	bool on_request;    /* session_rotate(); a command's session: at SIGUSR2 */
 };
@@ -215,7 +215,7 @@ struct session_summary {
 	uint32_t chunks;      /* that were finished */
 	uint32_t chunks_removed;
 	uint64_t chunks_removed_bytes;
-	uint32_t disk_full; /* how often records had to wait for room on the disk */
+	uint32_t disk_full;   /* how often records had to wait for room on the disk */
 	uint64_t memory_peak; /* most ring memory held at one time */
 	const struct session_process *processes;
 	size_t nr_processes;

@@ -6,6 +6,7 @@ import json
 import os
 import random
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -269,6 +270,23 @@ class Rotation(Store):
             self.end(self.start(*options, command=["fire", "1", "1", "1"]), status=2)
             self.assertIn(sentence, self.messages)
             self.assertFalse(os.path.exists(self.output))
+
+
+class Guide(Store):
+    def test_commands(self):
+        """Those of docs/guide/rotation.md are accepted, and record."""
+        with open(os.environ["SESSION_GUIDE"]) as file:
+            commands = [line.partition("#")[0].strip() for line in file if line.startswith("    side record")]
+        self.assertGreater(len(commands), 8)
+        for command in commands:
+            self.assertTrue(command.endswith("-o trace ./server"), command)
+            options = shlex.split(command)[2:-3]
+            self.end(self.start(*options, command=["fire", "1", "1", "100"]))
+            found = [t for d, names, _ in os.walk(self.output) for n in names
+                     if re.fullmatch(r"session-crowd-\d+-0", n)
+                     for t in read(os.path.dirname(os.path.join(d, n))).values()]
+            self.assertEqual([len(t.events) for t in found], [100], command)
+            shutil.rmtree(self.output)
 
 
 class Retention(Store):
