@@ -151,6 +151,9 @@ def test_what_was_recorded():
     fake.answers["rotate"] = {"ok": True, "output": "/t", "path": "/t/chunk-0001"}
     equal(ask("snapshot")[0].out, "/t/snapshot-1\n")
     equal(ask("rotate", "x")[0].out, "/t/chunk-0001\n")
+    fake.answers["snapshot"] = {"ok": True, "output": "/t", "path": "snapshot-2"}
+    equal(ask("snapshot")[0].out, "/t/snapshot-2\n")
+    fake.answers["snapshot"]["path"] = "/t/snapshot-1"
     asks("snapshot", "s", verb="snapshot", session="s")
     asks("statedump", verb="statedump", session="now")
     (line,) = json_lines(ask("snapshot", "--json")[0].out)

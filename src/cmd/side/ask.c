@@ -50,9 +50,12 @@ static void say_started(struct ask *ask)
 	struct control_error error;
 
 	if (!request || control_call(ask->client, request, ASK_PATIENCE_MS, &answer, &error))
-		say_note("started the daemon sided, which keeps sessions");
+		say_note("started the daemon sided, which keeps sessions; programs that started "
+			 "before it are not reached");
 	else
-		say_note("started the daemon sided (process %" PRIu64 "), which keeps sessions",
+		say_note("started the daemon sided (process %" PRIu64
+			 "), which keeps sessions; programs that started "
+			 "before it are not reached",
 				ask_number(answer, "pid"));
 	json_object_put(answer);
 	json_object_put(request);

@@ -117,10 +117,19 @@ static void say_enabled(const struct parsed *parsed, const char *name, struct js
 	say_changed(name, what, answer);
 }
 
+/* Where it is, in full: what the daemon names may stand in the output of the session. */
+static void print_path(struct json_object *answer)
+{
+	const char *path = ask_text(answer, "path"), *output = ask_text(answer, "output");
+
+	if (*path == '/' || !*output)
+		puts(path);
+	else
+		printf("%s%s%s\n", output, *path ? "/" : "", path);
+}
+
 static void say_done(const struct parsed *parsed, const char *name, struct json_object *answer)
 {
-	const char *path = ask_text(answer, "path");
-
 	switch (parsed->verb->id) {
 	case VERB_CREATE:
 		say_note("created session %s; `side enable-event` says what it records, `side "
@@ -146,7 +155,7 @@ static void say_done(const struct parsed *parsed, const char *name, struct json_
 		say_note("the programs of session %s say their state again", name);
 		break;
 	case VERB_SNAPSHOT:
-	case VERB_ROTATE: puts(*path ? path : ask_text(answer, "output")); break;
+	case VERB_ROTATE: print_path(answer); break;
 	default: break;
 	}
 }

@@ -670,6 +670,7 @@ const char *const table_daemon_paragraphs[] = {
 	"Says where the daemon sided is that keeps the sessions, and starts the user's own in the background if it "
 	"does not run. The verbs for sessions do that by themselves. The daemon of the system is started by "
 	"systemd, or as `sided --system`.",
+	"Programs look for it when they start: those that started before it are not reached.",
 	NULL,
 };
 

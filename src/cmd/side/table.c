@@ -474,7 +474,8 @@ static const char *const contexts_paragraphs[] = {
 static const char *const sessions_paragraphs[] = {
 	"A session records of many programs at once, of those that run and those that will, without starting them. "
 	"It lives in the daemon sided, of which each user has one and the system may have another; verbs start the "
-	"user's own when it does not run. Programs find it by themselves: they need libside, and nothing else.",
+	"user's own when it does not run. Programs find it by themselves when they start: they need libside, and nothing else. Those that "
+	"started before the daemon are not reached.",
 	"The usual way: `side create`, `side enable-event`, `side start`, `side stop`, `side view`, `side destroy`. "
 	"The verbs mean the current session when none is named; `side create` and `side set-session` set it.",
 	"Each change holds in every program when the verb returns. Programs that are stopped or hang are named, the exit status is "

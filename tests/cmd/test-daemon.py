@@ -1,0 +1,298 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""The verbs for sessions end to end: a daemon that they start themselves, programs, traces."""
+import signal
+import time
+
+from harness import *
+
+PROGRAM = os.environ["DAEMON_PROGRAM"]  # tests/sided/program.c
+PATIENCE = 120
+
+
+def wait_until(condition, what):
+    end = time.monotonic() + PATIENCE
+    while True:
+        value = condition()
+        if value:
+            return value
+        true(time.monotonic() < end, f"never came: {what}")
+        time.sleep(0.02)
+
+
+class Place:
+    """A runtime directory of its own, whose daemon ends with it."""
+
+    def __init__(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = self.folder.name
+        self.env = environment(SIDE_RUNTIME=self.path + "/runtime", SIDE_CONTROL=None, SIDE_AGENT_SOCKET=None,
+                               HOME=self.path)
+        self.programs = []
+
+    def __enter__(self):
+        # Programs look for the daemon when they start.
+        self.side("daemon", says=["started the daemon sided"])
+        return self
+
+    def __exit__(self, *unused):
+        for program in self.programs:
+            program.end()
+        if self.daemon():
+            side("destroy", "-a", "--no-daemon", env=self.env)
+            self.kill(signal.SIGTERM)
+        self.folder.cleanup()
+
+    def daemon(self):
+        result = side("daemon", "--no-daemon", "--json", env=self.env)
+        return json_lines(result.out)[0]["pid"] if not result.status else 0
+
+    def kill(self, number):
+        pid = self.daemon()
+        os.kill(pid, number)
+        wait_until(lambda: not os.path.exists(f"/proc/{pid}"), "the end of the daemon")
+
+    def side(self, *args, status=0, says=(), **more):
+        result = side(*args, env=self.env, cwd=self.path, **more)
+        equal(result.status, status, f"{args}: {result}")
+        for part in says:
+            contains(result.err, part, str(args))
+        return result
+
+    def json(self, *args, **more):
+        return json_lines(self.side("--json", *args, **more).out)
+
+    def session(self, *args):
+        return self.json("status", *args)[0]
+
+    def program(self, **variables):
+        program = Program({**self.env, **variables})
+        self.programs.append(program)
+        return program
+
+    def events(self, directory="out", *args):
+        """(pid, event, sequence) of all that is there."""
+        result = self.side("view", "--json", "-q", directory, "-e", "sided:*", *args)
+        return [(line["vpid"], line["event"], line["fields"]["sequence"])
+                for line in json_lines(result.out) if line["type"] == "event"]
+
+
+class Program:
+    def __init__(self, env):
+        self.process = subprocess.Popen([PROGRAM], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                        bufsize=1)
+        self.pid = self.process.pid
+        self.fired = 0
+        self.expect("ready")
+
+    def expect(self, word):
+        line = self.process.stdout.readline().split()
+        true(line and line[0] == word, f"{word} expected, not {line}")
+
+    def fire(self, count):
+        """So many ticks and tocks; their numbers."""
+        self.process.stdin.write(f"fire {count}\n")
+        self.process.stdin.flush()
+        self.expect("fired")
+        self.fired += count
+        return list(range(self.fired - count, self.fired))
+
+    def end(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate()
+
+
+def test_a_session():
+    with Place() as place:
+        before = place.program()
+        place.side("create", "first", "-o", "out", says=["created session first"])
+        place.side("create", "first", status=1, says=["first"])
+        place.side("enable-event", "sided:tick", says=["session first records sided:tick"])
+        before.fire(5)
+        place.side("start", says=["side view"])
+        after = place.program()
+        wanted = [(before.pid, "sided:tick", number) for number in before.fire(100)]
+        wanted += [(after.pid, "sided:tick", number) for number in after.fire(50)]
+        session = place.session()
+        equal((session["name"], session["state"], session["current"]), ("first", "active", True))
+        equal(sorted(process["pid"] for process in session["processes"]), sorted([before.pid, after.pid]))
+        place.side("stop")
+        before.fire(7)
+        equal(sorted(place.events()), sorted(wanted))
+        place.side("start")
+        wanted += [(after.pid, "sided:tick", number) for number in after.fire(10)]
+        place.side("destroy", says=["session first is gone", "2 processes"])
+        after.fire(3)
+        equal(sorted(place.events()), sorted(wanted))
+        place.side("stop", status=2, says=["no current session"])
+        place.side("stop", "first", status=1)
+        equal(place.json("status"), [])
+
+
+def test_changes():
+    with Place() as place:
+        program = place.program()
+        place.side("create", "-o", "out", "changes")
+        place.side("enable-event", "sided:*", "--exclude", "sided:tock")
+        place.side("start")
+        wanted = [("sided:tick", number) for number in program.fire(10)]
+        place.side("enable-event", "sided:tock", "--filter", "sequence % 2 == 0")
+        for number in program.fire(10):
+            wanted += [("sided:tick", number)] + ([("sided:tock", number)] if number % 2 == 0 else [])
+        place.side("disable-event", "-a")
+        program.fire(10)
+        place.side("enable-event", "-u", "-a", "--loglevel", "INFO", "--context", "vtid")
+        wanted += [("sided:tick", number) for number in program.fire(10)]
+        equal(place.side("enable-event", "-u", "-a", "--loglevel", "INFO", "--context", "vtid").err.count("already"), 1)
+        place.side("enable-event", "sided:tick", "-f", "sequence >> ", status=2, says=["sequence >>", "^"])
+        place.side("enable-event", "sided:[", status=2)
+        place.side("enable-channel", "late", status=1)
+        place.side("stop")
+        equal(sorted(event[1:] for event in place.events()), sorted(wanted))
+
+
+def test_tracking():
+    with Place() as place:
+        one, two = place.program(), place.program()
+        place.side("create", "-o", "out", "tracks")
+        place.side("enable-event", "sided:tick")
+        place.side("track", "--pid", str(one.pid))
+        place.side("start")
+        wanted = [(one.pid, "sided:tick", number) for number in one.fire(5)]
+        two.fire(5)
+        place.side("untrack", "--all")
+        wanted += [(two.pid, "sided:tick", number) for number in two.fire(5)]
+        place.side("track", "--exclude", "--pid", str(one.pid))
+        one.fire(5)
+        wanted += [(two.pid, "sided:tick", number) for number in two.fire(5)]
+        place.side("stop")
+        equal(sorted(place.events()), sorted(wanted))
+
+
+def test_programs_that_do_not_answer():
+    with Place() as place:
+        program = place.program()
+        place.side("create", "-o", "out", "stopped")
+        place.side("start")
+        program.fire(1)  # It has a thread now, which is to be waited for.
+        os.kill(program.pid, signal.SIGSTOP)
+        wait_until(lambda: open(f"/proc/{program.pid}/stat", encoding="utf-8").read().rsplit(")", 1)[1].split()[0] == "T",
+                   "the program stops")
+        result = place.side("enable-event", "sided:tick", "--timeout", "300ms", status=5,
+                            says=[f"(process {program.pid})", "stopped by a signal"])
+        contains(result.err, "it does when it runs again")
+        os.kill(program.pid, signal.SIGCONT)
+        wait_until(lambda: not place.json("enable-event", "sided:tick")[0]["pending"], "the program switches over")
+        wanted = [(program.pid, "sided:tick", number) for number in program.fire(5)]
+        place.side("stop")
+        equal(place.events(), wanted)
+
+
+def test_snapshots_and_chunks():
+    with Place() as place:
+        program = place.program()
+        place.side("create", "-o", "flight", "flight")
+        place.side("enable-channel", "last", "--mode", "overwrite", "--buffer-size", "64K")
+        place.side("enable-event", "sided:tick", "-c", "last")
+        place.side("start")
+        fired = program.fire(100)
+        path = place.side("snapshot").out.strip()
+        equal([event[2] for event in place.events(path)], fired)
+        place.side("create", "-o", "chunks", "chunks")
+        place.side("enable-event", "sided:tick")
+        place.side("start")
+        first = program.fire(20)
+        chunk = place.side("rotate").out.strip()
+        equal([event[2] for event in place.events(chunk)], first)
+        second = program.fire(30)
+        place.side("stop")
+        place.side("statedump", "flight")
+        both = sorted(event[2] for name in os.listdir(place.path + "/chunks") if name.startswith("chunk-")
+                      for event in place.events("chunks/" + name))
+        place.side("destroy", "-a")
+        equal(set(both) >= set(first), True)
+        del second
+
+
+def test_saving():
+    with Place() as place:
+        place.side("create", "-o", "out", "saved", "--rotate-size", "1M")
+        place.side("enable-channel", "fast", "--mode", "block", "--buffer-size", "1M")
+        place.side("enable-event", "sided:*", "-x", "sided:tock", "-f", "sequence > 3", "-c", "fast", "--context", "vtid")
+        place.side("track", "--name", "x*", "--uid", "0")
+        place.side("save", "-o", "saved.json")
+        with open(place.path + "/saved.json", encoding="utf-8") as file:
+            definition = json.load(file)
+        place.side("load", "saved.json", status=1)
+        place.side("load", "saved.json", "-s", "copy", says=["loaded session copy"])
+        copy = json.loads(place.side("save").out)
+        equal({**copy, "name": "saved"}, definition)
+        place.side("load", "saved.json", "--force")
+        equal(json.loads(place.side("save", "saved").out), definition)
+        equal([line["name"] for line in place.json("list")], sorted(["copy", "saved"]))
+
+
+def test_top():
+    with Place() as place:
+        program = place.program()
+        place.side("create", "-o", "out", "watched")
+        place.side("enable-event", "sided:*")
+        place.side("start")
+        program.fire(500)
+        process = subprocess.Popen([SIDE, "top", "--json", "-i", "200ms", "--pair", "sided:tick", "sided:tock"],
+                                   stdout=subprocess.PIPE, env=place.env, text=True)
+        seen, last = {}, None
+        end = time.monotonic() + PATIENCE
+        while not (seen.get("sided:tick") == 500 and seen.get("pairs") and seen.get("process") == 1000):
+            true(time.monotonic() < end, f"never came: {seen}")
+            (line,) = json_lines(process.stdout.readline())
+            last = line
+            if line["type"] == "count":
+                seen[line["event"]] = line["count"]
+            elif line["type"] == "durations" and line["count"]:
+                seen["pairs"] = True
+                true(0 < line["p50"] <= line["p99"] <= line["max"], str(line))
+            elif line["type"] == "process" and line["pid"] == program.pid:
+                seen["process"] = line["events"]
+            if seen.get("sided:tick") == 500 and not seen.get("pairs"):
+                program.fire(0)
+        true(last, "nothing was said")
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=PATIENCE)
+        equal(process.returncode, 0)
+
+
+def test_names():
+    with Place() as place:
+        program = place.program()
+        place.side("create", "named")
+        equal(place.side("complete", "sessions").out.split(), ["named"])
+        contains(place.side("complete", "pids").out.split(), str(program.pid))
+        contains(place.side("complete", "processes").out.split(), os.path.basename(PROGRAM)[:15])
+        # Others' programs may end while they are looked at; ours is there.
+        result = side("complete", "events", env=place.env)
+        contains(result.out.split(), "sided:tick")
+        result = side("list", "-u", "--names", "-e", "sided:*", env=place.env)
+        contains(result.out.split(), "sided:tock")
+
+
+def test_daemon_that_was_killed():
+    with Place() as place:
+        program = place.program()
+        place.side("create", "-o", "out", "lasting")
+        place.side("enable-event", "sided:tick")
+        place.side("start")
+        first = program.fire(10)
+        place.kill(signal.SIGKILL)
+        place.side("status", "--no-daemon", status=1, says=["no daemon"])
+        second = program.fire(10)
+        session = json_lines(place.side("status", "--json", says=["started the daemon"]).out)[0]
+        equal((session["name"], session["generation"] >= 1), ("lasting", True))
+        wait_until(lambda: place.session()["state"] == "active", "the session stands again")
+        place.side("stop")
+        numbers = sorted(event[2] for event in place.events())
+        equal(numbers, first + second)
+
+
+run_tests(globals())
