@@ -123,11 +123,12 @@ static void check_sandbox(void)
 	} else {
 		same = !agent_is_sandboxed();
 	}
+	if (same)
+		return;
+	__atomic_store_n(&thread.state, THREAD_GONE, __ATOMIC_RELEASE);
 	/* By the bare call: of what a thread does at its end nothing may be forbidden here. */
-	while (!same) {
-		__atomic_store_n(&thread.state, THREAD_GONE, __ATOMIC_RELEASE);
+	for (;;)
 		raw_call(SYS_exit, 0);
-	}
 }
 
 /* ---- descriptors ---- */

@@ -96,7 +96,8 @@ static void test_other_bits(void)
 	emit(&early);
 	CHECK(early.state.enabled == (DEBUGGER_BIT | 1));
 	CHECK_EQUAL(hooks, 1);
-	CHECK_EQUAL(side_tracer_callback_unregister(&early.desc, count_call, &early, 0), SIDE_ERROR_OK);
+	CHECK_EQUAL(side_tracer_callback_unregister(&early.desc, count_call, &early, 0),
+			SIDE_ERROR_OK);
 	CHECK(early.state.enabled == DEBUGGER_BIT);
 	early.state.enabled = 0;
 }

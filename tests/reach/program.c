@@ -164,6 +164,17 @@ static void vfork_and_exec(char **words)
 	wait_for_child(child);
 }
 
+static void vfork_and_tick(unsigned long nr)
+{
+	pid_t child = vfork();
+
+	if (!child) {
+		ticks(nr);
+		_exit(0);
+	}
+	wait_for_child(child);
+}
+
 /* ---- what programs do to themselves ---- */
 
 static void lower(int resource, rlim_t to)
@@ -410,6 +421,8 @@ static int word_with_argument(const char *word, char *argument)
 		clone_child(0, number);
 	else if (!strcmp(word, "clone-vm"))
 		clone_child(CLONE_VM | CLONE_VFORK, number);
+	else if (!strcmp(word, "vfork-tick"))
+		vfork_and_tick(number);
 	else if (!strcmp(word, "thread"))
 		thread(number);
 	else if (!strcmp(word, "sigwait"))

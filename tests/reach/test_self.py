@@ -84,6 +84,22 @@ class Children(Case):
         self.assertEqual(self.said.pop(pid), [numbers(0, 2)])
         self.assertEqual(list(self.said.values()), [[numbers(0, 3)]])
 
+    def test_vforked_children_that_say_something(self):
+        """In the parent's memory, but without its protection: counted, not recorded."""
+        for word in ("vfork-tick", "clone-vm"):
+            with self.subTest(word):
+                pid = self.run_in_session("tick", "2", word, "3", "tick", "2", lost=3)
+                self.assertEqual(self.said, {pid: [[0, 1, 5, 6]]})
+
+    def test_a_vforked_child_before_the_first_event(self):
+        """
+        It neither starts the thread nor keeps the parent from it. (Its events are not counted: libside
+        gives a thread no reader while a child runs in its place.)
+        """
+        pid = self.run_in_session("vfork-tick", "3", "tick", "2", "report", self.file("report"))
+        self.assertEqual(self.said, {pid: [[3, 4]]})
+        self.assertIn("side-control", self.report("report")[0])
+
     def test_clone_without_handlers(self):
         """A child that is made by clone() is not announced to anybody: nothing of it is recorded."""
         pid = self.run_in_session("tick", "2", "clone", "3", "tick", "2")
@@ -134,6 +150,11 @@ class Rights(Case):
             with self.subTest(word):
                 self.run_in_session("tick", "2", "fork-and-go-on", word, "tick", "3")
                 self.assertEqual(sorted(self.said.values()), [[numbers(0, 2)], [numbers(0, 3)]])
+
+    def test_namespaces_that_no_program_with_threads_gets(self):
+        self.start_daemon()
+        self.finish(self.start("tick", "1", "unshare-user"), status=9)
+        self.assertIn("Invalid argument", self.stderr)
 
     def test_namespaces_of_a_program_without_a_thread(self):
         for word in ("unshare-user", "unshare-mount", "unshare-pid", "setns"):
