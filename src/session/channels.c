@@ -410,50 +410,62 @@ int channels_take(struct session *session, const struct session_options *options
 	return ret ? ret : check_names(session, error);
 }
 
-static struct channel *find_channel(struct session *session, const char *name)
+static bool has_name(const struct channel *channel, const char *name)
 {
-	uint32_t i;
-
-	for (i = 0; i < session->nr_channels; i++)
-		if (!strcmp(session->channels[i].name, name))
-			return &session->channels[i];
-	return NULL;
+	return channel->name && !strcmp(channel->name, name);
 }
 
 static bool are_same_contexts(const struct context_list *one, const struct context_list *other)
 {
-	return one->nr == other->nr && one->size == other->size &&
+	return one->nr == other->nr && one->size == other->size && one->names && other->names &&
 			!memcmp(one->names, other->names, one->size);
 }
 
 /* Rings are there, and records of this layout: what of `wanted` cannot be had any more? */
-static int check_change(struct session *session, const struct channel *wanted, uint32_t before,
+static int check_change(const struct channel *wanted, const struct channel *now, const char *name,
 		struct session_error *error)
 {
-	const struct channel *now = find_channel(session, wanted->name);
-	uint32_t i;
-
-	if (!now)
-		return session_fail(error, SESSION_ERROR_USAGE, ENOENT,
-				"the session has no channel %s, and gets none once it has begun",
-				wanted->name);
-	for (i = 1; i <= before; i++)
-		if (!strcmp(wanted[-(ptrdiff_t)i].name, wanted->name))
-			return session_fail(error, SESSION_ERROR_USAGE, EEXIST,
-					"two channels are called \"%s\"", wanted->name);
 	if (wanted->mode != now->mode || wanted->placement != now->placement ||
 			wanted->rings != now->rings || wanted->ring_size != now->ring_size ||
 			wanted->block_timeout_us != now->block_timeout_us)
 		return session_fail(error, SESSION_ERROR_USAGE, EBUSY,
 				"mode and size of the channel %s stay what they are once the "
 				"session has begun",
-				wanted->name);
+				name);
 	if (!are_same_contexts(&wanted->contexts, &now->contexts))
 		return session_fail(error, SESSION_ERROR_USAGE, EBUSY,
 				"the contexts of the channel %s stay what they are once the "
 				"session has begun; events can have more of their own",
-				wanted->name);
+				name);
 	return 0;
+}
+
+/* What becomes of one of the session's channels. */
+struct change {
+	struct channel wanted;
+	struct channel *now; /* NULL: nothing yet */
+};
+
+/* `changes` has a place for each of the session's channels. */
+static int take_change(struct session *session, struct change *changes,
+		const struct session_channel *options, struct session_error *error)
+{
+	const char *name = options->name ? options->name : "";
+	uint32_t i = 0;
+	int ret;
+
+	while (i < session->nr_channels && !has_name(&session->channels[i], name))
+		i++;
+	if (i == session->nr_channels)
+		return session_fail(error, SESSION_ERROR_USAGE, ENOENT,
+				"the session has no channel %s, and gets none once it has begun",
+				name);
+	if (changes[i].now)
+		return session_fail(error, SESSION_ERROR_USAGE, EEXIST,
+				"two channels are called \"%s\"", name);
+	changes[i].now = &session->channels[i];
+	ret = take_channel(session, &changes[i].wanted, options, error);
+	return ret ? ret : check_change(&changes[i].wanted, changes[i].now, name, error);
 }
 
 static void swap_rules(struct channel *one, struct channel *other)
@@ -470,28 +482,22 @@ static void swap_rules(struct channel *one, struct channel *other)
 int channels_change(struct session *session, const struct session_channel *channels, size_t nr,
 		struct session_error *error)
 {
-	struct channel *wanted;
-	uint32_t i, taken = 0;
+	struct change *changes = calloc(session->nr_channels + 1, sizeof(*changes));
+	uint32_t i;
+	size_t k;
 	int ret = 0;
 
-	if (nr > SESSION_CHANNELS_MAX)
-		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
-				"%zu channels are more than %d", nr, SESSION_CHANNELS_MAX);
-	wanted = calloc(nr + 1, sizeof(*wanted));
-	if (!wanted)
+	if (!changes)
 		return fail_memory(error);
-	for (i = 0; i < nr && !ret; i++) {
-		taken++;
-		ret = take_channel(session, &wanted[i], &channels[i], error);
-		if (!ret)
-			ret = check_change(session, &wanted[i], i, error);
-	}
-	for (i = 0; i < nr && !ret; i++)
-		swap_rules(find_channel(session, wanted[i].name), &wanted[i]);
+	for (k = 0; k < nr && !ret; k++)
+		ret = take_change(session, changes, &channels[k], error);
+	for (i = 0; i < session->nr_channels && !ret; i++)
+		if (changes[i].now)
+			swap_rules(changes[i].now, &changes[i].wanted);
 	/* With the rules that were, or those that shall not be. */
-	for (i = 0; i < taken; i++)
-		channel_free(&wanted[i]);
-	free(wanted);
+	for (i = 0; i < session->nr_channels; i++)
+		channel_free(&changes[i].wanted);
+	free(changes);
 	return ret;
 }
 
