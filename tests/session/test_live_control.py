@@ -158,6 +158,38 @@ class Control(LiveCase):
         expected = self.fire(program, 100)
         self.assertEqual(self.ticks(), {program.own_pid: expected})
 
+    def test_the_recorder_is_killed(self):
+        """Its successor goes on with the same programs, and what it is told to record holds for them."""
+        place = ["-p", os.path.join(self.dir, "place")]
+        self.open("c=one", "r=", options=["-a", *place])
+        program, other = self.program(), self.program()
+        expected = {p.own_pid: [0] + self.fire(p, 100) for p in (program, other)}
+        for generation in (10, 20):
+            self.session.process.kill()
+            self.session.process.wait()
+            for p in (program, other):
+                expected[p.own_pid] += self.fire(p, 100)
+            self.session = Session(self, "c=one", "r=", options=["-a", *place, "-g", str(generation)])
+            self.assertTrue(self.session.opened["ok"], self.session.opened)
+            # The same rules still hold before anybody has heard of the new one.
+            expected[program.own_pid] += self.fire(program, 100)
+            self.change([program, other], "c=one", "r=", "f=sequence % 2 == 0")
+            expected[program.own_pid] += [n for n in self.fire(program, 100) if n % 2 == 0]
+            self.change([program, other], "c=one", "r=")
+            expected[other.own_pid] += self.fire(other, 100)
+        self.assertEqual({p["peer"] for p in self.session.status()["processes"]}, set(expected))
+        self.tell(program, other, sessions=[])
+        self.assertTrue(self.session.finish()["ok"])
+        found = {}
+        for name, trace in read(self.output).items():
+            # session-program-PID-N[-rRECORDER]
+            found.setdefault(int(name.split("-")[2]), []).extend(
+                (ns, fields["sequence"]) for name, fields, ns in trace.events if name == "test:tick")
+        for pid, ticks in expected.items():
+            self.assertEqual([n for _, n in sorted(found[pid])], ticks)
+        self.assertEqual(set(found), set(expected))
+        self.assertFalse(os.path.exists(place[1]))
+
     def test_many_programs(self):
         self.open("c=one:discard:65536", "r=")
         programs = [self.program() for _ in range(8)]
