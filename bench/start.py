@@ -59,7 +59,7 @@ def with_daemon(plain, directory, base):
     runtime = os.path.join(directory, "runtime")
     os.mkdir(runtime, 0o700)
     env = {**plain, "SIDE_RUNTIME": runtime, "SIDE_LIB_DIR": os.path.join(build, "src/agent")}
-    daemon = subprocess.Popen([sided], env=env, stderr=subprocess.DEVNULL)
+    daemon = subprocess.Popen([sided, "--foreground"], env=env, stderr=subprocess.DEVNULL)
     try:
         while not os.path.exists(os.path.join(runtime, "agents.sock")):
             if daemon.poll() is not None:

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: MIT
+"""The same with the real daemon: what each mode records between start and stop, to the event."""
+import os
+import subprocess
+import unittest
+
+import bt2
+
+from harness import PATIENCE, SIDE, Case
+
+SIDED = os.environ["SIDED"]
+
+
+def numbers(first, last):
+    return list(range(first, last))
+
+
+class Sided(Case):
+    def setUp(self):
+        super().setUp()
+        os.chmod(self.runtime, 0o700)
+        self.sided = subprocess.Popen([SIDED, "--foreground"], env=self.environment(),
+                                      stderr=subprocess.DEVNULL)
+        self.addCleanup(self.end_sided)
+        self.wait_for_file("runtime/agents.sock", self.sided)
+        self.wait_for_file("runtime/control.sock", self.sided)
+
+    def end_sided(self):
+        self.sided.terminate()
+        try:
+            self.sided.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.sided.kill()
+            self.sided.wait()
+
+    def side(self, *words):
+        done = subprocess.run([SIDE, *words], env=self.environment(), capture_output=True, text=True,
+                              timeout=PATIENCE, check=False)
+        self.assertEqual(done.returncode, 0, (words, done.stdout, done.stderr))
+
+    def said(self):
+        """{pid: sequences}"""
+        found = {}
+        for folder, _, files in os.walk(self.file("out")):
+            if "metadata" not in files:
+                continue
+            for one in bt2.TraceCollectionMessageIterator(folder):
+                if isinstance(one, bt2._EventMessageConst):
+                    self.assertEqual(one.event.name, "reach:tick")
+                    found.setdefault(int(os.path.basename(folder).rsplit("-", 2)[1]), []).append(
+                        int(one.event.payload_field["sequence"]))
+        return found
+
+    def between_start_and_stop(self, control):
+        self.side("create", "s", "-o", self.file("out"))
+        self.side("enable-event", "-s", "s", "reach:*")
+        process = self.start("tick", "3", "say", self.file("up"), "wait", self.file("go"), "tick", "5",
+                             "say", self.file("said"), "wait", self.file("end"), "tick", "2",
+                             control=control)
+        self.wait_for_file("up", process)
+        self.side("start", "s")
+        self.say("go")
+        self.wait_for_file("said", process)
+        self.side("stop", "s")
+        self.say("end")
+        self.finish(process)
+        self.side("destroy", "s")
+        return process.pid
+
+    def test_thread(self):
+        pid = self.between_start_and_stop("thread")
+        self.assertEqual(self.said(), {pid: numbers(3, 8)})
+
+    def test_signal(self):
+        pid = self.between_start_and_stop("signal:URG")
+        self.assertEqual(self.said(), {pid: numbers(3, 8)})
+
+    def test_sync(self):
+        """It arrived before the start, and hears of nothing afterwards."""
+        self.between_start_and_stop("sync")
+        self.assertEqual(self.said(), {})
+
+    def test_off(self):
+        self.between_start_and_stop("off")
+        self.assertEqual(self.said(), {})
+
+    def test_programs_that_come(self):
+        self.side("create", "s", "-o", self.file("out"))
+        self.side("enable-event", "-s", "s", "reach:*")
+        self.side("start", "s")
+        pids = []
+        for control in ("thread", "signal:URG", "sync"):
+            process = self.finish(self.start("tick", "2", "fork", "3", "tick", "2", control=control,
+                                             env={"REACH_EARLY": "2"}))
+            pids.append(process.pid)
+        self.side("destroy", "s")
+        said = self.said()
+        self.assertEqual([said.pop(pid) for pid in pids], [numbers(0, 6)] * 3)
+        self.assertEqual(list(said.values()), [numbers(0, 3)] * 3)
+
+    def test_programs_that_reset_their_signals_live(self):
+        self.side("create", "s", "-o", self.file("out"))
+        self.side("enable-event", "-s", "s", "reach:*")
+        process = self.start("tick", "1", "reset-signals", "say", self.file("up"),
+                             "wait", self.file("end"), "tick", "1", control="signal:USR2")
+        self.wait_for_file("up", process)
+        self.side("start", "s")
+        self.say("end")
+        self.finish(process)
+        self.side("destroy", "s")
+        self.assertEqual(self.said(), {})
+
+
+if __name__ == "__main__":
+    unittest.main()
