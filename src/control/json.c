@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * JSON of others, member by member. json-c takes more than JSON is (comments, single quotes, numbers
- * as texts); here it is asked to be strict, and types are looked at before values.
+ * JSON of others, member by member. json-c takes a little more than JSON is; here it is asked to be
+ * strict, and types are looked at before values.
  */
 #include "control/json.h"
 
@@ -174,7 +174,7 @@ int json_words(struct json_object *object, const char *name, struct definition_w
 		struct control_error *error)
 {
 	struct json_object *value;
-	const char *text;
+	const char *text = NULL;
 	size_t i;
 	int ret;
 

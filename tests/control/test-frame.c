@@ -117,7 +117,6 @@ static void test_refused(void **unused)
 	assert_int_equal(receive(&pair, "", 10), -EPIPE);
 	assert_int_equal(receive(&pair, "{", 10), -EINVAL);
 	assert_int_equal(receive(&pair, "{} x", 10), -EINVAL);
-	assert_int_equal(receive(&pair, "{'a':1}", 10), -EINVAL);
 	assert_int_equal(receive(&pair, "{\"a\":\"\xff\"}", 10), -EINVAL);
 	assert_int_equal(receive(&pair, "{\"more\":true,\"part\":\"12345\"}", 10), 0);
 	assert_int_equal(receive(&pair, "{\"more\":true,\"part\":\"123456\"}", 10), -E2BIG);

@@ -2,6 +2,7 @@
 """A daemon of its own for each test, its control socket spoken to by hand, and programs to trace."""
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -232,7 +233,7 @@ class Case(unittest.TestCase):
         for directory, _, files in os.walk(output):
             if "metadata" not in files:
                 continue
-            pid = int(os.path.basename(directory).split("-")[-2 if not directory.endswith("-r2") else -3])
+            pid = int(re.search(r"-(\d+)-\d+(-r\d+)?$", directory).group(1))
             for message in bt2.TraceCollectionMessageIterator(directory):
                 if isinstance(message, bt2._EventMessageConst):
                     field = message.event.payload_field

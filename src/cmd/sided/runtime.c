@@ -175,7 +175,7 @@ static void socket_name(const struct daemon *daemon, int fd, char *name, size_t 
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	socklen_t size = sizeof(address) - 1;
-	size_t length = strlen(daemon->runtime);
+	size_t length;
 	struct stat status;
 	int type = 0;
 	socklen_t type_size = sizeof(type);

@@ -161,7 +161,7 @@ static int open_session(struct recording *recording, const struct opening *openi
 {
 	struct session_error session_error = {.kind = SESSION_ERROR_NONE};
 	struct session_track *tracks = make_tracks(opening->definition);
-	struct definition_view view;
+	struct definition_view view = {.channels = NULL};
 	struct session_live live = {
 			.socket = opening->socket,
 			.place = opening->place,
@@ -223,7 +223,7 @@ static int take_change(struct recording *recording, struct json_object *request,
 	struct session_error session_error = {.kind = SESSION_ERROR_NONE};
 	struct definition *definition = NULL;
 	struct session_track *tracks;
-	struct definition_view view;
+	struct definition_view view = {.channels = NULL};
 	struct json_object *json;
 	uint64_t generation = 0;
 	bool active = false;

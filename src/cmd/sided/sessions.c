@@ -428,7 +428,7 @@ static int restore(struct daemon *daemon, const char *name, const char *path,
 {
 	struct json_object *state = read_state(path, error), *json;
 	struct definition *definition = NULL;
-	struct session_entry *entry;
+	struct session_entry *entry = NULL;
 	int ret = -EINVAL;
 
 	if (!state)

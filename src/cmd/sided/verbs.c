@@ -52,7 +52,7 @@ static int check_output(struct request *request, const struct definition *defini
 
 static int add_session(struct request *request, struct definition *definition)
 {
-	struct session_entry *entry;
+	struct session_entry *entry = NULL;
 	struct json_object *answer;
 	int ret = check_output(request, definition);
 
@@ -81,7 +81,7 @@ static int need_name(struct request *request)
 
 static int take_create(struct request *request)
 {
-	struct definition *definition;
+	struct definition *definition = NULL;
 	bool changed;
 	int ret = need_name(request);
 
@@ -118,8 +118,8 @@ static int rename_definition(struct request *request, struct definition *definit
 static int take_load(struct request *request)
 {
 	static const char *const members[] = {OF_EVERY_REQUEST, "definition", "force", NULL};
-	struct definition *definition;
-	struct session_entry *entry;
+	struct definition *definition = NULL;
+	struct session_entry *entry = NULL;
 	struct json_object *json;
 	bool force = false;
 	int ret = json_only(request->json, members, "a request of this kind", &request->error);
@@ -149,7 +149,7 @@ static int take_save(struct request *request)
 {
 	static const char *const members[] = {OF_EVERY_REQUEST, NULL};
 	struct json_object *answer, *list;
-	struct session_entry *entry;
+	struct session_entry *entry = NULL;
 	int ret = json_only(request->json, members, "a request of this kind", &request->error);
 
 	if (ret)
@@ -179,7 +179,7 @@ static int take_save(struct request *request)
 static int take_operation(struct request *request)
 {
 	static const char *const members[] = {OF_EVERY_REQUEST, "timeout", NULL};
-	struct session_entry *entry;
+	struct session_entry *entry = NULL;
 	int ret = need_name(request);
 
 	/* The others look at their members when they change the definition. */
