@@ -132,7 +132,8 @@ void crash_note(struct session *session, pid_t pid, int status)
 		if (instance->peer != pid)
 			continue;
 		pthread_mutex_lock(&session->lock);
-		instance->crash = number;
+		if (!instance->crash)
+			instance->crash = number;
 		pthread_mutex_unlock(&session->lock);
 	}
 }

@@ -60,6 +60,19 @@ static unsigned int number_of(const char *name)
 	return number;
 }
 
+/* What a recorder that was killed had begun to remove. */
+static void remove_leftover(const struct session *session, const char *name)
+{
+	char *path;
+
+	if (strncmp(name, ".removed-chunk-", 15) != 0)
+		return;
+	if (asprintf(&path, "%s/%s", session->output, name) < 0)
+		return;
+	retain_remove_tree(path);
+	free(path);
+}
+
 /* The numbers that are taken, once for a session: others may have recorded here before. */
 static void look_around(struct session *session)
 {
@@ -72,6 +85,7 @@ static void look_around(struct session *session)
 
 		if (number > rotation->number)
 			rotation->number = number;
+		remove_leftover(session, entry->d_name);
 	}
 	if (dir)
 		closedir(dir);

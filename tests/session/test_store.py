@@ -2,6 +2,7 @@
 """What becomes of records on disk: chunks and how many are kept, a full disk, what makes snapshots.
 babeltrace2 reads what was recorded."""
 import ctypes
+import errno
 import json
 import os
 import random
@@ -251,8 +252,11 @@ class Rotation(Store):
     def test_into_a_directory_that_has_chunks(self):
         self.end(self.start("--rotate", command=["fire", "1", "1", "10"]))
         before = self.chunks()
+        # A recorder was killed while it removed an old one.
+        os.makedirs(os.path.join(self.output, ".removed-chunk-0000-20240229-120000", "trace"))
         self.end(self.start("--rotate", "--force", "--keep-count", "1",
                             command=["fire", "1", "1", "20"]))
+        self.assertTidy()
         self.assertEqual(self.chunks()[:1], before)
         self.assertEqual(ticks(read(self.chunk(2))), {0: list(range(20))})
 
@@ -387,14 +391,17 @@ class Full(Store):
         self.filler = os.path.join(self.mount, "filler")
 
     def fill(self, left=0):
-        """Leave so many bytes, or none."""
-        with open(self.filler, "wb") as file:
-            status = os.statvfs(self.mount)
-            file.write(bytes(status.f_bavail * status.f_frsize - left))
-
-    def is_full(self):
-        status = os.statvfs(self.mount)
-        return status.f_bavail == 0
+        """Leave so many bytes, or none. The recorder may be writing meanwhile."""
+        page = os.sysconf("SC_PAGESIZE")
+        with open(self.filler, "wb", buffering=0) as file:
+            try:
+                while True:
+                    status = os.statvfs(self.mount)
+                    if left and status.f_bavail * status.f_frsize <= left:
+                        return
+                    file.write(bytes(page))
+            except OSError as error:
+                self.assertEqual(error.errno, errno.ENOSPC)
 
     def written(self):
         return sum(size_of(os.path.join(self.output, n)) for n in os.listdir(self.output))
@@ -448,7 +455,6 @@ class Full(Store):
 
     def test_processes_that_end_meanwhile(self):
         """Their rings wait, too, and nothing holds them up."""
-        self.fill_at = os.path.join(self.mount, "out")
         process = self.start("--buffer-size", "1M", "--rotate", command=["obey"])
         self.pid = int(process.stdout.readline())
         self.say(process, 100)
@@ -478,8 +484,8 @@ class Full(Store):
         self.end(recorder, status=1)
         self.assertGreater(self.summary["unwritten"], 40000 * 16)
         (trace,) = read(self.output).values()
-        numbers = ticks({0: trace})[0]
-        self.assertEqual(numbers, sorted(set(numbers)))
+        numbers = ticks({0: trace}).get(0, [])
+        self.assertEqual(len(numbers), len(set(numbers)))
         self.assertIn("still full", self.messages)
 
 
