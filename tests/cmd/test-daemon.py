@@ -215,6 +215,20 @@ def test_snapshots_and_chunks():
         del second
 
 
+def test_snapshots_by_themselves():
+    with Place() as place:
+        program = place.program()
+        place.side("create", "-o", "out", "watchful", "--snapshot-on", "event:sided:tick where sequence == 50")
+        place.side("enable-channel", "last", "--mode", "overwrite", "--buffer-size", "64K")
+        place.side("enable-event", "sided:tick", "-c", "last")
+        place.side("start")
+        program.fire(50)
+        fired = program.fire(1)
+        path = place.path + "/out/snapshot-1"
+        wait_until(lambda: os.path.isdir(path), "the snapshot")
+        contains([event[2] for event in place.events(path)], fired[0])
+
+
 def test_saving():
     with Place() as place:
         place.side("create", "-o", "out", "saved", "--rotate-size", "1M")

@@ -48,8 +48,8 @@ def test_create_and_the_current_session():
     equal(result.out, "")
     asks("start", verb="start", session="side-1")
     asks("create", "mine", "-o", "/tmp/x", "--format=ctf2", "--compress", "--memory-limit", "1M", "--huge-pages",
-         "--prefault", "--rotate-size", "2K", "--rotate-time", "1min", "--retain-size=1G", "--retain-age", "1s",
-         "--retain-chunks", "3", "--trigger", "a", "--trigger", "b",
+         "--prefault", "--rotate-size", "2K", "--rotate-every", "1min", "--keep-size=1G", "--keep-age", "1s",
+         "--keep-count", "3", "--snapshot-on", "a", "--snapshot-on", "b",
          verb="create", session="mine", output="/tmp/x", format="ctf2", compress=3, memory_limit=1 << 20,
          huge_pages=True, prefault=True, rotate_size=2048, rotate_time=60 * 10**9, retain_size=1 << 30,
          retain_age=10**9, retain_chunks=3, trigger=["a", "b"])

@@ -236,7 +236,7 @@ static int load_file(struct ask *ask, const struct parsed *parsed, const char *p
 	size_t size = 0;
 	int status = read_file(path, &text, &size);
 
-	if (!status) {
+	if (!status && text) {
 		text[size] = '\0';
 		status = load_text(ask, parsed, path, text, size);
 	}

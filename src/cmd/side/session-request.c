@@ -88,9 +88,23 @@ static int add_each(struct json_object *request, const char *name, const char *t
 	return status;
 }
 
+/* What the protocol calls an option, where that is another name. */
+static const char *member_of(const struct option *option)
+{
+	static const char *const others[][2] = {{"rotate-every", "rotate-time"},
+			{"keep-size", "retain-size"}, {"keep-age", "retain-age"},
+			{"keep-count", "retain-chunks"}, {"snapshot-on", "trigger"}};
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		if (!strcmp(option->name, others[i][0]))
+			return others[i][1];
+	}
+	return option->name;
+}
+
 static int add_list(struct json_object *request, const struct option_use *use)
 {
-	const char *name = use->option->name;
+	const char *name = member_of(use->option);
 
 	if (!strcmp(name, "uid") || !strcmp(name, "gid"))
 		return add_each(request, name, use->text, add_owner);
@@ -150,7 +164,7 @@ static int add_use(struct json_object *request, const struct option_use *use)
 			value = json_object_new_int64((int64_t)use->number);
 		break;
 	}
-	json_object_object_add(request, option->name, value);
+	json_object_object_add(request, member_of(option), value);
 	return COMMAND_DONE;
 }
 

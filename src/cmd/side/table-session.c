@@ -128,7 +128,7 @@ const struct option table_create_options[] = {
 		.sentence = "Begin a new chunk of the traces whenever SIZE bytes were written.",
 	},
 	{
-		.name = "rotate-time",
+		.name = "rotate-every",
 		.argument = "TIME",
 		.kind = OPTION_TIME,
 		ASKED,
@@ -136,7 +136,7 @@ const struct option table_create_options[] = {
 		.sentence = "Begin a new chunk whenever TIME has passed.",
 	},
 	{
-		.name = "retain-size",
+		.name = "keep-size",
 		.argument = "SIZE",
 		.kind = OPTION_SIZE,
 		ASKED,
@@ -144,7 +144,7 @@ const struct option table_create_options[] = {
 		.sentence = "Remove the oldest chunks when all together are larger than SIZE.",
 	},
 	{
-		.name = "retain-age",
+		.name = "keep-age",
 		.argument = "TIME",
 		.kind = OPTION_TIME,
 		ASKED,
@@ -152,7 +152,7 @@ const struct option table_create_options[] = {
 		.sentence = "Remove chunks that are older than TIME.",
 	},
 	{
-		.name = "retain-chunks",
+		.name = "keep-count",
 		.argument = "COUNT",
 		.kind = OPTION_NUMBER,
 		ASKED,
@@ -160,11 +160,12 @@ const struct option table_create_options[] = {
 		.sentence = "Keep at most COUNT chunks.",
 	},
 	{
-		.name = "trigger",
-		.argument = "TRIGGER",
+		.name = "snapshot-on",
+		.argument = "WHAT",
 		.kind = OPTION_LIST,
 		ASKED,
-		.sentence = "Make a snapshot when TRIGGER happens. May be given several times.",
+		.sentence = "Make a snapshot when `event:PATTERN` happens, `event:PATTERN where FILTER`, `rate:PATTERN>N/s` "
+				"or `crash`, as `side record` does. May be given several times.",
 	},
 	DAEMON_OPTIONS,
 	END,
@@ -183,7 +184,7 @@ const char *const table_create_paragraphs[] = {
 const struct example table_create_examples[] = {
 	{ "side create slow -o /tmp/slow && side enable-event 'db:*' --filter 'rows > 1000' && side start",
 		"Record large queries of all programs of this user, running and to come." },
-	{ "side create --rotate-time 10min --retain-size 10G watch", "Keep the last ten gigabytes, in chunks of ten minutes." },
+	{ "side create --rotate-every 10min --keep-size 10G watch", "Keep the last ten gigabytes, in chunks of ten minutes." },
 	{ "side create --json | jq -r .session", "Let another program read the name that was chosen." },
 	{ .command = NULL },
 };
