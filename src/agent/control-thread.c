@@ -12,12 +12,14 @@
  * that says there is a new filter, the thread ends and says nothing. What remains is a filter that
  * comes while an exchange is under way.
  *
- * A program that has only this thread left (main() ended by pthread_exit()) has ended; every
- * HEARTBEAT_S the thread looks whether it is so.
+ * A program whose main() has ended by pthread_exit() ends with its last thread, which is not ours: the
+ * C library counts threads, and ours is taken out of the count. Where that cannot be, the thread looks
+ * every HEARTBEAT_S whether it is alone.
  *
  * Where there is no private table (kernels before 5.9), the descriptor is the program's, too, and is
  * looked at before each use: is it still our socket?
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
@@ -53,9 +55,10 @@
 enum thread_state { THREAD_NONE, THREAD_STARTING, THREAD_TALKED, THREAD_GONE };
 
 static struct {
-	uint32_t state; /* enum thread_state; the starter waits for more than STARTING */
-	size_t stack;   /* with what the C library takes of it */
-	bool shared;    /* no table of its own */
+	uint32_t state;  /* enum thread_state; the starter waits for more than STARTING */
+	size_t stack;    /* with what the C library takes of it */
+	uint32_t *count; /* the C library's, of threads that keep the process alive, or NULL */
+	bool shared;     /* no table of its own */
 	int socket;
 	struct stat socket_is; /* what we know it by, where the table is shared */
 	int status;            /* of /proc/thread-self/status, not read yet, or -1 */
@@ -172,11 +175,20 @@ static int keep_socket(int socket)
 	thread.socket = socket;
 	if (flags >= 0)
 		raw_call(SYS_fcntl, socket, F_SETFL, flags & ~O_NONBLOCK);
-	raw_call(SYS_setsockopt, socket, SOL_SOCKET, SO_RCVTIMEO, &heartbeat, sizeof(heartbeat));
+	if (!thread.count)
+		raw_call(SYS_setsockopt, socket, SOL_SOCKET, SO_RCVTIMEO, &heartbeat,
+				sizeof(heartbeat));
 	return thread.shared && fstat(socket, &thread.socket_is) ? -EBADF : 0;
 }
 
 /* ---- the end of the program ---- */
+
+/* The thread that ends without this has never been counted, as far as the C library can see. */
+static void count_thread(uint32_t change)
+{
+	if (thread.count)
+		(void)__atomic_add_fetch(thread.count, change, __ATOMIC_RELAXED);
+}
 
 /* The state of a task, a letter, from its line in /proc. */
 static char task_state(const char *path)
@@ -256,10 +268,10 @@ static int hear(struct control_room *room)
 	}
 	size = raw_call(SYS_read, thread.socket, room->message, sizeof(room->message));
 	check_sandbox();
-	if (size == -EAGAIN || size == -EINTR) {
+	if (size == -EAGAIN)
 		end_if_alone();
+	if (size == -EAGAIN || size == -EINTR)
 		return 0;
-	}
 	if (size <= 0)
 		return size ? (int)size : -ECONNRESET;
 	if (!socket_is_ours()) {
@@ -387,6 +399,8 @@ static void *control_thread(void *unused)
 		talk_for_ever(room);
 	wire_close(thread.status);
 	control_room_unmap(room);
+	/* The C library takes it off once more. */
+	count_thread(1);
 	__atomic_store_n(&thread.state, THREAD_GONE, __ATOMIC_RELEASE);
 	return NULL;
 }
@@ -405,6 +419,8 @@ static int create(void)
 	sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
 	ret = pthread_create(&id, &attributes, control_thread, NULL);
+	if (!ret)
+		count_thread(-1u);
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 	(void)pthread_attr_destroy(&attributes);
 	return -ret;
@@ -526,8 +542,11 @@ static size_t stack_size(void)
 
 void control_arm(void)
 {
-	if (!thread.stack)
+	if (!thread.stack) {
 		thread.stack = stack_size();
+		thread.count = dlsym(RTLD_DEFAULT, "__nptl_nthreads");
+		(void)dlerror();
+	}
 	control.mask = blocked_signals();
 	control.asked = false;
 	side_tracer_arm(event_is_called);

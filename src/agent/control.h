@@ -33,8 +33,8 @@ enum control_turn { CONTROL_FREE, CONTROL_TAKEN, CONTROL_TAKEN_AND_NOTED };
 struct control {
 	uint32_t mode; /* enum wire_control; OFF also when no daemon was there */
 	uint32_t signal;
-	uint32_t turn; /* enum control_turn */
-	uint32_t failures;
+	uint32_t turn;      /* enum control_turn */
+	uint32_t *failures; /* shared with all children: arrivals in a row that timed out */
 	int32_t pid; /* whose all this is: a child that runs in our memory, or of a bare clone(), is not */
 	uint32_t nr_daemons;
 	char daemons[CONTROL_DAEMONS_MAX][CONTROL_PATH_SIZE]; /* sockets, the own one first */

@@ -311,6 +311,8 @@ static void *leave_main_thread(void *unused)
 	(void)unused;
 	usleep(1000);
 	ticks(1);
+	/* Stays in a buffer until the end. */
+	printf("last words");
 	return NULL;
 }
 

@@ -71,7 +71,7 @@ class Arrival(Case):
 
     def test_a_daemon_that_does_not_answer(self):
         self.start_daemon(silent=True)
-        self.finish(self.start("tick", "2", "fork", "2", "tick", "2"))
+        self.finish(self.start("tick", "2", *("fork", "2") * 20, "tick", "2"))
 
     def test_a_directory_that_others_may_write(self):
         os.chmod(self.runtime, 0o777)
@@ -187,8 +187,9 @@ class Thread(Case):
     def test_ends_with_the_last_thread_of_the_program(self):
         control = self.start_daemon()
         process = self.start("exit-main-thread")
-        control.wait_connected(process.pid)
         self.finish(process)
+        self.assertEqual(self.stdout, "last words")
+        self.assertEqual(len(control.arrivals()), 2)
 
     def test_not_in_a_handler(self):
         control = self.start_daemon()
