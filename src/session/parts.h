@@ -282,7 +282,7 @@ struct service {
 	ino_t socket_inode;
 	bool any_user;
 	bool active;
-	bool keep; /* the end is none: everything stays in the place (set before `stop`) */
+	atomic_bool keep; /* the end is none: everything stays in the place (set before `stop`) */
 	uint64_t generation;
 	uint64_t statedump; /* generation of the last request */
 	struct session_track *track;
