@@ -382,20 +382,6 @@ static int adopt_folder(
 	return ret;
 }
 
-/* A chunk that the recorder before was writing is complete now: ours are others. */
-static void finish_chunks(struct session *session)
-{
-	DIR *directory = opendir(session->output);
-	struct dirent *entry;
-
-	while (directory && (entry = readdir(directory)))
-		if (!strncmp(entry->d_name, ".chunk-", 7))
-			renameat2(dirfd(directory), entry->d_name, dirfd(directory),
-					entry->d_name + 1, RENAME_NOREPLACE);
-	if (directory)
-		closedir(directory);
-}
-
 static void adopt_entry(struct session *session, const char *name)
 {
 	int folder = openat(session->buffers_fd, name,
@@ -481,7 +467,8 @@ int adopt_all(struct session *session, struct session_error *error)
 	}
 	free(names);
 	closedir(directory);
-	finish_chunks(session);
+	if (place_is_adopted(session))
+		adopt_chunks(session);
 	count_on(session);
 	return 0;
 }

@@ -16,9 +16,9 @@
  *	release		The tail has that position: the packet is in the file, and stays.
  *
  * The slots are used in turn, so that the one that counts is never being written. A slot is written
- * with one call inside one page, which a kill does not cut in two. Packets that no ring gives up
- * (windows of rings that overwrite, counts of what was lost) have no note: they are cut off, and come
- * again. What was lost, as `side_session` tells it once in each trace, stands in the file "told" as soon
+ * with one call inside one page, which a kill does not cut in two. A packet without records, which
+ * only counts what was lost, is noted with the position that was there before; the later note counts.
+ * Windows of rings that overwrite come at the end only and have no note: they are cut off, and come again. What was lost, as `side_session` tells it once in each trace, stands in the file "told" as soon
  * as it is there; a `side_session` that "told" does not know goes.
  *
  * Each recorder writes traces of its own (`serial` counts them): a slot of an earlier trace says that
@@ -69,13 +69,15 @@ struct journal_slot {
 	uint64_t unwritten; /* bytes */
 	uint32_t serial;    /* of the trace that has the file; 0: there was none */
 	uint32_t reserved;
-	uint64_t reserved2[2];
+	uint64_t count; /* of two with the same position this says which is the later one */
+	uint64_t reserved2;
 };
 _Static_assert(sizeof(struct journal_slot) == 64, "a slot lies in one page");
 
 struct journal {
 	int fd;
 	uint32_t serial, life;
+	uint64_t count; /* notes */
 	uint32_t rings;
 	uint32_t first[SESSION_CHANNELS_MAX]; /* ring of each channel */
 	unsigned char *which;                 /* slot that counts, of each ring */
@@ -203,6 +205,7 @@ int journal_note(struct instance *instance, uint32_t channel, uint32_t ring, uin
 		slot.end_timestamp = ctf_stream_end(each->stream);
 		slot.serial = journal->serial;
 	}
+	slot.count = ++journal->count;
 	index = journal->first[channel] + ring;
 	ret = put(journal, &slot, sizeof(slot), slot_at(index, journal->which[index] ^ 1));
 	if (!ret)
@@ -365,22 +368,25 @@ static int cut_stream(const struct adoption *adoption, const char *name, uint64_
 }
 
 /* The slot that belongs to the ring's position. False: there is none. */
-static bool find_slot(const struct journal *journal, uint32_t index, uint64_t position,
+static bool find_slot(struct journal *journal, uint32_t index, uint64_t position,
 		struct journal_slot *slot, unsigned char *which)
 {
 	struct journal_slot slots[2];
+	bool found = false;
 	unsigned char i;
 
 	if (pread(journal->fd, slots, sizeof(slots), slot_at(index, 0)) != (ssize_t)sizeof(slots))
 		return false;
 	for (i = 0; i < 2; i++) {
-		if (slots[i].position != position)
+		if (slots[i].count > journal->count)
+			journal->count = slots[i].count;
+		if (slots[i].position != position || (found && slots[i].count < slot->count))
 			continue;
 		*slot = slots[i];
 		*which = i;
-		return true;
+		found = true;
 	}
-	return false;
+	return found;
 }
 
 static void adopt_ring(struct adoption *adoption, uint32_t channel, uint32_t ring)
@@ -390,7 +396,7 @@ static void adopt_ring(struct adoption *adoption, uint32_t channel, uint32_t rin
 	uint32_t index = journal->first[channel] + ring;
 	struct instance_ring *each = &of->each[ring];
 	char name[SESSION_CHANNEL_NAME_MAX + 16];
-	struct journal_slot slot;
+	struct journal_slot slot = {0};
 
 	if (!find_slot(journal, index, ring_consumer_position(of->rings, ring), &slot,
 			    &journal->which[index])) {

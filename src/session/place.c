@@ -35,6 +35,8 @@ struct place {
 	/* As the recorder before has written it: */
 	char *output;
 	uint64_t generation;
+	bool has_chunk;
+	unsigned int first_chunk; /* the last one of others */
 };
 
 /* What stands in SESSION_FILE. */
@@ -44,6 +46,7 @@ struct saved {
 	enum ring_clock clock_kind;
 	struct ctf_clock clock;
 	uint64_t generation;
+	unsigned int first_chunk;
 	bool has_clock;
 };
 
@@ -96,6 +99,8 @@ static bool take_line(void *user, const char *word, char *value)
 		return sscanf(value, "%39s", saved->boot) == 1;
 	if (!strcmp(word, "generation"))
 		return sscanf(value, "%" SCNu64, &saved->generation) == 1;
+	if (!strcmp(word, "chunks"))
+		return sscanf(value, "%u", &saved->first_chunk) == 1;
 	if (strcmp(word, "output") != 0 || saved->output || !facts_unescape(value))
 		return false;
 	saved->output = strdup(value);
@@ -140,6 +145,8 @@ static void take_saved(struct session *session)
 
 	if (read_saved(session, &saved)) {
 		place->generation = saved.generation;
+		place->first_chunk = saved.first_chunk;
+		place->has_chunk = true;
 		place->output = saved.output;
 		saved.output = NULL;
 		if (*place->boot && !strcmp(place->boot, saved.boot) && is_likely(session, &saved))
@@ -163,6 +170,7 @@ static void put_state(FILE *file, const void *user)
 	facts_put_clock(file, session->clock, &session->ctf_clock);
 	facts_put_line(file, "output", output ? output : session->output);
 	fprintf(file, "generation %" PRIu64 "\n", state->generation);
+	fprintf(file, "chunks %u\n", session->place->first_chunk);
 	free(output);
 }
 
@@ -172,6 +180,10 @@ int place_save(struct session *session, uint64_t generation)
 
 	if (!session->place)
 		return 0;
+	/* What is there now is not ours; nor is it when nobody knows. */
+	if (!session->place->has_chunk)
+		session->place->first_chunk = adopt_last_chunk(session->output);
+	session->place->has_chunk = true;
 	return facts_write_file(session->buffers_fd, SESSION_FILE, FIRST_LINE, put_state, &state);
 }
 
@@ -316,6 +328,11 @@ const char *place_output(const struct session *session)
 uint64_t place_generation(const struct session *session)
 {
 	return session->place ? session->place->generation : 0;
+}
+
+unsigned int place_first_chunk(const struct session *session)
+{
+	return session->place->first_chunk;
 }
 
 void place_remove(struct session *session)

@@ -36,6 +36,8 @@ bool place_is_adopted(const struct session *session);
 const char *place_output(const struct session *session);
 /* Generation that was saved last; 0: none. */
 uint64_t place_generation(const struct session *session);
+/* Number of the last chunk that was there before the session. */
+unsigned int place_first_chunk(const struct session *session);
 /* Write down output and generation. 0 or a negative errno. */
 int place_save(struct session *session, uint64_t generation);
 /* Nothing is recorded any more: all of it goes, but what could not be written. */
@@ -44,6 +46,10 @@ void place_close(struct session *session);
 
 /* Folders that are no use are said; the rest goes on. Fails only without memory. */
 int adopt_all(struct session *session, struct session_error *error);
+
+/* adopt-chunks.c: a part of it; and the number of the last chunk that is there, 0: none. */
+void adopt_chunks(struct session *session);
+unsigned int adopt_last_chunk(const char *output);
 
 /* When that process began (field 22 of its stat), in clock ticks since the boot; 0: there is none. */
 uint64_t place_start_time(pid_t pid);

@@ -13,8 +13,11 @@
 #include "session/parts.h"
 #include "session/place.h"
 
-/* Descriptors of a living instance: pidfd, directory, metadata, side_session. Streams come on top. */
-#define FILES_PER_INSTANCE 4
+/*
+ * Descriptors of a living instance: pidfd, directory, metadata, side_session; in files also those of the
+ * descriptions and of the journal. Streams come on top.
+ */
+#define FILES_PER_INSTANCE 6
 #define FILES_OF_OUR_OWN 64
 #define LIVE_MIN 16
 

@@ -193,6 +193,19 @@ int trace_prepare(struct session *session, struct instance *instance, struct ctf
 
 /* ---- records ---- */
 
+/* Before it is released. Without the note a later recorder may write it twice: that is said. */
+static void note(struct session *session, struct instance *instance, uint32_t channel,
+		uint32_t ring, uint64_t position)
+{
+	int ret = journal_note(instance, channel, ring, position);
+
+	if (!ret || instance->channels[channel].each[ring].unnoted)
+		return;
+	instance->channels[channel].each[ring].unnoted = true;
+	report(session, true, "the journal of process %d (%s) cannot be written: %s",
+			(int)instance->peer, instance->procname, strerror(-ret));
+}
+
 int trace_append(struct session *session, struct instance *instance, uint32_t channel,
 		uint32_t number, const struct ctf_span *span, struct ctf_error *error)
 {
@@ -231,6 +244,10 @@ int trace_append(struct session *session, struct instance *instance, uint32_t ch
 	atomic_fetch_add_explicit(&ring->written, span->size, memory_order_relaxed);
 	atomic_fetch_add_explicit(&instance->written, span->size, memory_order_relaxed);
 	atomic_fetch_add_explicit(&session->written, span->size, memory_order_relaxed);
+	/* It only counts losses. Behind a window it goes with the window: see journal.c. */
+	if (!span->size && !ring->window_written)
+		note(session, instance, channel, number,
+				ring_consumer_position(instance->channels[channel].rings, number));
 	return 0;
 }
 
@@ -276,19 +293,6 @@ void trace_report_damage(
 			"afterwards is lost",
 			(int)instance->peer, instance->procname, of->channel->name, ring,
 			ring_consumer_error(of->rings, ring));
-}
-
-/* Before it is released. Without the note a later recorder may write it twice: that is said. */
-static void note(struct session *session, struct instance *instance, uint32_t channel,
-		uint32_t ring, uint64_t position)
-{
-	int ret = journal_note(instance, channel, ring, position);
-
-	if (!ret || instance->channels[channel].each[ring].unnoted)
-		return;
-	instance->channels[channel].each[ring].unnoted = true;
-	report(session, true, "the journal of process %d (%s) cannot be written: %s",
-			(int)instance->peer, instance->procname, strerror(-ret));
 }
 
 static bool drain_ring(

@@ -8,7 +8,7 @@
  * then does what lines on standard input say: flush, keep, finish. Messages are lines beginning with
  * "! ".
  *
- * With PLACE_KILL_AT=N in the environment it kills itself at the Nth call that changes a file: before the
+ * PLACE_KEEP in the environment is how many chunks are kept. With PLACE_KILL_AT=N in the environment it kills itself at the Nth call that changes a file: before the
  * call, behind it, or, with PLACE_KILL_TORN, when half of what it should write is written.
  */
 #include <errno.h>
@@ -184,7 +184,7 @@ static int obey(struct session_error *error)
 
 int main(int argc, char **argv)
 {
-	const char *text = getenv("PLACE_KILL_AT");
+	const char *text = getenv("PLACE_KILL_AT"), *keep;
 	struct session_rule all = {0};
 	struct session_channel channels[CHANNELS_MAX] = {{0}};
 	struct session_options options = {.mode = SESSION_RECORD, .channels = channels};
@@ -198,9 +198,12 @@ int main(int argc, char **argv)
 	live.socket = argv[1];
 	live.place = argv[2];
 	options.output = argv[3];
+	options.force = true;
 	options.format = *argv[4] == '2' ? SESSION_FORMAT_CTF2 : SESSION_FORMAT_CTF1;
 	options.compress = atoi(argv[5]);
 	options.rotation.size = strtoull(argv[6], NULL, 0);
+	keep = getenv("PLACE_KEEP");
+	options.retention.count = keep ? (uint32_t)strtoul(keep, NULL, 10) : 0;
 	options.nr_channels = take_channels(argv + 7, channels, &all);
 	if (session_open(&options, &live, &session, &error))
 		return fail(&error);

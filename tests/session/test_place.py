@@ -130,18 +130,20 @@ class Case(unittest.TestCase):
 
     def read_by_side(self):
         ticks = collections.defaultdict(lambda: collections.defaultdict(list))
-        discarded = collections.Counter()
+        discarded, lost = collections.Counter(), collections.Counter()
         view = subprocess.run([SIDE, "view", "--json", self.output], stdout=subprocess.PIPE,
                               text=True, check=True)
         for line in view.stdout.splitlines():
             item = json.loads(line)
-            self.assertIn(item["type"], ("event", "discarded", "note"))
+            self.assertIn(item["type"], ("event", "discarded", "lost", "note"))
             if item["type"] == "discarded":
                 discarded[item["vpid"]] += item["count"]
+            elif item["type"] == "lost":
+                lost[item["vpid"]] += item["count"]
             elif item["type"] == "event":
                 fields = item["fields"]
                 ticks[item["vpid"]][fields["thread"]].append(fields["sequence"])
-        return ticks, discarded, discarded
+        return ticks, lost, discarded
 
     def read(self):
         """What the traces hold: {pid: {thread: [sequence, ...]}}, {pid: lost}, {pid: discarded}."""
@@ -226,6 +228,23 @@ class Adoption(Case):
         program.end()
         self.assertEqual(recorder.finish(), [])
         self.reconcile([(program.pid, program.published(), 0)])
+
+    def test_chunks_that_are_kept(self):
+        """All chunks of the session count, whoever wrote them; those of others do not."""
+        self.rotate = "65536"
+        others = os.path.join(self.output, "chunk-0007-20200101-000000")
+        os.makedirs(others)
+        for _ in range(3):
+            recorder = Recorder(self, {"PLACE_KEEP": "2"}).ready()
+            program = Program(self, "program", 200, self.socket)
+            program.wait_for_more(6000)
+            program.end()
+            recorder.kill()
+        os.mkdir(os.path.join(self.output, ".removed-chunk-0008-20200101-000000"))
+        self.assertEqual(Recorder(self, {"PLACE_KEEP": "2"}).ready().finish(), [])
+        chunks = sorted(os.listdir(self.output))
+        self.assertEqual(chunks[0], os.path.basename(others))
+        self.assertEqual(len(chunks), 3, chunks)
 
     def test_two_on_one_place(self):
         Recorder(self).ready()
