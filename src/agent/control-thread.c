@@ -45,7 +45,7 @@
 #define THREAD_NAME "side-control"
 #define THREAD_STACK (64u << 10)
 #define HEARTBEAT_S 10
-#define FIRST_EXCHANGE_MS 3000 /* that the event which starts the thread waits for it */
+#define FIRST_EXCHANGE_MS 2000 /* that the event which starts the thread waits for it */
 #define LATER_EXCHANGE_MS 5000
 #define RETRY_MS 1000    /* where nothing tells of the daemon's return */
 #define RETRIES_MAX 50   /* of a socket that is there and has no listener yet, ... */
@@ -287,8 +287,10 @@ static int hear(struct control_room *room)
 			control.mode == WIRE_CONTROL_THREAD)
 		ret = control_welcomed(thread.socket, room, (size_t)size, true, deadline);
 	control_give_turn();
-	if (!ret)
+	if (!ret) {
+		control_count_failure(0);
 		__atomic_store_n(&thread.state, THREAD_TALKED, __ATOMIC_RELEASE);
+	}
 	return ret;
 }
 
@@ -439,10 +441,15 @@ static bool start_thread(void)
 		thread.state = THREAD_NONE;
 		return false;
 	}
-	/* Acquire: what the thread has done. */
+	/* Acquire: what the thread has done. A daemon that never answers is not waited for again. */
 	while (__atomic_load_n(&thread.state, __ATOMIC_ACQUIRE) == THREAD_STARTING &&
-			wire_deadline(0) < deadline)
+			!control_is_hopeless()) {
+		if (wire_deadline(0) >= deadline) {
+			control_count_failure(-ETIMEDOUT);
+			break;
+		}
 		pause_ms(1);
+	}
 	return true;
 }
 

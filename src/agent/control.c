@@ -218,6 +218,26 @@ int control_refresh(enum wire_control mode, bool may_wait, unsigned int timeout_
 	return ret;
 }
 
+/* Relaxed, here and below: it is no more than an estimate. */
+void control_count_failure(int ret)
+{
+	if (!control.failures)
+		control.failures = raw_mmap(NULL, sizeof(*control.failures), PROT_READ | PROT_WRITE,
+				MAP_SHARED | MAP_ANONYMOUS, -1);
+	if (!control.failures)
+		return;
+	if (ret == -ETIMEDOUT)
+		__atomic_add_fetch(control.failures, 1, __ATOMIC_RELAXED);
+	else
+		__atomic_store_n(control.failures, 0, __ATOMIC_RELAXED);
+}
+
+bool control_is_hopeless(void)
+{
+	return control.failures &&
+			__atomic_load_n(control.failures, __ATOMIC_RELAXED) >= CONTROL_FAILURES_MAX;
+}
+
 /* ---- the arrival ---- */
 
 static uint64_t random_token(void)
@@ -287,20 +307,6 @@ static bool is_there(int error)
 			error != -ENOTDIR && error != -EINVAL;
 }
 
-/* Of a daemon that is there and does not answer. Relaxed: it is no more than an estimate. */
-static void count_failure(int ret)
-{
-	if (!control.failures)
-		control.failures = raw_mmap(NULL, sizeof(*control.failures), PROT_READ | PROT_WRITE,
-				MAP_SHARED | MAP_ANONYMOUS, -1);
-	if (!control.failures)
-		return;
-	if (ret == -ETIMEDOUT)
-		__atomic_add_fetch(control.failures, 1, __ATOMIC_RELAXED);
-	else
-		__atomic_store_n(control.failures, 0, __ATOMIC_RELAXED);
-}
-
 static void stay_in_touch(int arrival)
 {
 	if (!is_there(arrival)) {
@@ -338,7 +344,7 @@ int agent_control_arrive(void)
 		agent.control = control.mode = WIRE_CONTROL_SYNC;
 	agent.control_signal = control.mode == WIRE_CONTROL_SIGNAL ? control.signal : 0;
 	ret = control_refresh(control.mode, true, AGENT_CONNECT_TIMEOUT_MS);
-	count_failure(ret);
+	control_count_failure(ret);
 	stay_in_touch(ret);
 	return ret;
 }
@@ -370,10 +376,10 @@ void agent_control_forked(void)
 		return;
 	}
 	/* A daemon that does not answer must not cost each child a second. */
-	if (!control.failures || *control.failures < CONTROL_FAILURES_MAX) {
+	if (!control_is_hopeless()) {
 		ret = control_refresh(control.mode, side_tracer_synchronize() == SIDE_ERROR_OK,
 				AGENT_CONNECT_TIMEOUT_MS);
-		count_failure(ret);
+		control_count_failure(ret);
 	}
 	if (control.mode == WIRE_CONTROL_THREAD)
 		control_arm();

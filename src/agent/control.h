@@ -70,6 +70,10 @@ int control_welcomed(int socket, struct control_room *room, size_t size, bool ma
 /* All of it on a connection of its own. */
 int control_refresh(enum wire_control mode, bool may_wait, unsigned int timeout_ms);
 
+/* Of a daemon that is there and does not answer; and has it not for so long that nobody waits for it? */
+void control_count_failure(int error);
+bool control_is_hopeless(void);
+
 /* control-thread.c */
 void control_arm(void);
 void control_thread_forked(void);
