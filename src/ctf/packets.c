@@ -164,7 +164,7 @@ static int read_frame(int fd, uint64_t at, struct ctf_packet *packet)
 					packet->bytes, packet->room, frames.bytes, frames.size);
 			ret = ZSTD_isError(packet->size) ? -EBADMSG : 1;
 		}
-		packet->next = (uint64_t)frames.next;
+		packet->next = at + frames.size;
 	}
 	ctf_frames_free(&frames);
 	return ret;

@@ -417,11 +417,29 @@ static int send_trace_end(struct bytes *bytes, struct follow_trace *trace)
 	return ret;
 }
 
+/* For whoever joined after the metadata had come. */
+static int last_metadata(struct sink *sink, struct follow_trace *trace)
+{
+	uint64_t sent = trace->sent_metadata;
+	char *text;
+	size_t size;
+	int ret = follow_text(trace, "metadata", 0, &text, &size);
+
+	trace->sent_metadata = 0;
+	if (!ret && size)
+		ret = bytes_text(sink, trace, false, text, size);
+	trace->sent_metadata = sent;
+	free(text);
+	return ret;
+}
+
 static int bytes_end_trace(struct sink *sink, struct follow_trace *trace)
 {
 	struct bytes *bytes = bytes_of(sink);
 	int copies = sink->url.kind == URL_TCP ? 1 : LAST_COPIES, ret = 0;
 
+	if (sink->url.kind != URL_TCP)
+		ret = last_metadata(sink, trace);
 	for (int i = 0; !ret && i < copies; i++)
 		ret = send_trace_end(bytes, trace);
 	return ret;

@@ -80,6 +80,8 @@ struct session {
 	uint64_t repeated_frames;
 	bool ended;
 	uint64_t total_frames;
+	uint64_t total_packets;
+	uint64_t total_events;
 	struct trace **traces;
 	uint32_t nr_traces;
 	struct assembly assembly;
@@ -634,6 +636,8 @@ static void take_end(struct session *session, const struct frame *frame)
 		return;
 	session->ended = true;
 	session->total_frames = frames;
+	session->total_packets = framing_get_u64(&reader);
+	session->total_events = framing_get_u64(&reader);
 }
 
 /* ---- frames ---- */
@@ -822,6 +826,26 @@ bool receive_is_over(const struct receive *receive)
 	return receive->sessions != NULL;
 }
 
+/* Of traces of which nothing has come. */
+static void sum_unplaced(const struct session *session, struct receive_summary *summary)
+{
+	uint64_t packets = 0, events = 0;
+
+	for (uint32_t i = 0; i < session->nr_traces; i++) {
+		const struct trace *trace = session->traces[i];
+
+		for (uint32_t j = 0; trace && j < trace->nr_streams; j++) {
+			const struct stream *stream = trace->streams[j];
+
+			packets += stream ? stream->packets + stream->lost_packets : 0;
+			events += stream ? stream->events + stream->lost_events : 0;
+		}
+	}
+	summary->lost_packets += less(session->total_packets, packets);
+	summary->lost_events += less(session->total_events, events);
+	summary->unplaced_events += less(session->total_events, events);
+}
+
 static void sum_trace(const struct trace *trace, struct receive_summary *summary)
 {
 	if (!trace->directory)
@@ -863,6 +887,8 @@ void receive_finish(struct receive *receive, struct receive_summary *summary)
 		summary->lost_frames += session->lost_frames;
 		if (session->ended)
 			summary->lost_frames += less(session->total_frames, session->next_sequence);
+		if (session->ended)
+			sum_unplaced(session, summary);
 		for (uint32_t i = 0; i < session->nr_traces; i++) {
 			if (!session->traces[i])
 				continue;

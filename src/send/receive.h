@@ -29,10 +29,11 @@ struct receive_summary {
 	uint64_t packets;
 	uint64_t lost_packets;
 	uint64_t events;
-	uint64_t lost_events;    /* On the way. */
-	uint64_t dropped_events; /* By the senders, whose spool was full. */
-	uint64_t incomplete;     /* Traces whose metadata has a hole. */
-	bool failed;             /* Something could not be written. */
+	uint64_t lost_events;     /* On the way. */
+	uint64_t unplaced_events; /* Of those: in streams of which nothing has come. */
+	uint64_t dropped_events;  /* By the senders, whose spool was full. */
+	uint64_t incomplete;      /* Traces whose metadata has a hole. */
+	bool failed;              /* Something could not be written. */
 };
 
 /* 0 or -ENOMEM. */

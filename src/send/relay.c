@@ -337,11 +337,7 @@ static int relay_packet(struct sink *sink, struct follow_stream *stream,
 		const struct ctf_packet *packet, uint64_t events)
 {
 	struct relay *relay = relay_of(sink);
-	const struct data_head head = {
-			.handle = htobe64(stream->handle),
-			.number = htobe64(stream->sent),
-			.size = htobe32((uint32_t)packet->size),
-	};
+	struct data_head head = {.size = htobe32((uint32_t)packet->size)};
 	int ret = 0;
 
 	(void)events;
@@ -353,6 +349,9 @@ static int relay_packet(struct sink *sink, struct follow_stream *stream,
 		if (!stream->trace->sent_metadata)
 			return -EAGAIN;
 	}
+	/* The handle is known by now. */
+	head.handle = htobe64(stream->handle);
+	head.number = htobe64(stream->sent);
 	ret = line_write(relay->data, &head, sizeof(head), false, &sink->patience);
 	if (!ret)
 		ret = line_write(relay->data, packet->bytes, packet->size, false, &sink->patience);

@@ -32,6 +32,7 @@
 struct source {
 	int fd;
 	bool answers; /* A socket. */
+	bool endless; /* The senders say when it is over. */
 	struct receive_source *receive;
 };
 
@@ -104,7 +105,8 @@ static bool add_source(struct reception *reception, int fd, bool answers)
 
 	if (reception->nr_sources == CONNECTIONS_MAX)
 		return false;
-	*source = (struct source){fd, answers, receive_source_open(reception->receive)};
+	*source = (struct source){fd, answers, answers || isatty(fd),
+			receive_source_open(reception->receive)};
 	if (!source->receive)
 		return false;
 	reception->nr_sources++;
@@ -251,9 +253,13 @@ static bool is_over(const struct reception *reception)
 {
 	if (reception->interrupted || reception->failed)
 		return true;
-	if (!reception->nr_listeners)
-		/* A line has no end of its own: the senders say when it is over. */
-		return !reception->nr_sources || receive_is_over(reception->receive);
+	if (!reception->nr_listeners) {
+		bool endless = true;
+
+		for (unsigned int i = 0; i < reception->nr_sources; i++)
+			endless &= reception->sources[i].endless;
+		return !reception->nr_sources || (endless && receive_is_over(reception->receive));
+	}
 	return !reception->keep && !reception->nr_sources && receive_is_over(reception->receive);
 }
 
@@ -331,10 +337,10 @@ static void json_summary(const struct receive_summary *s, const char *output)
 			",\"lost_frames\":%" PRIu64 ",\"repeated_frames\":%" PRIu64
 			",\"garbage\":%" PRIu64 ",\"packets\":%" PRIu64 ",\"lost_packets\":%" PRIu64
 			",\"events\":%" PRIu64 ",\"lost_events\":%" PRIu64
-			",\"dropped_events\":%" PRIu64 "}\n",
+			",\"unplaced_events\":%" PRIu64 ",\"dropped_events\":%" PRIu64 "}\n",
 			s->sessions, s->unended, s->traces, s->incomplete, s->frames,
 			s->lost_frames, s->repeated_frames, s->garbage, s->packets, s->lost_packets,
-			s->events, s->lost_events, s->dropped_events);
+			s->events, s->lost_events, s->unplaced_events, s->dropped_events);
 }
 
 static bool has_losses(const struct receive_summary *summary)

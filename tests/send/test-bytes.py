@@ -1,0 +1,342 @@
+# SPDX-License-Identifier: MIT
+"""Traces as a stream of bytes: every way, running recordings, damage with exact accounting."""
+import pty
+import random
+
+from sending import *
+
+
+class Ways(unittest.TestCase):
+    """What arrives is byte by byte what was recorded."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.trace = record(os.path.join(WORK, "trace"), 3000)
+
+    def test_file_and_compressed(self):
+        packed = record(os.path.join(WORK, "packed"), 3000, "--compress")
+        for trace, name in ((self.trace, "plain"), (packed, "zst")):
+            file, out = (os.path.join(WORK, f"{name}.{end}") for end in ("bytes", "out"))
+            side("send", trace, file)
+            got = receive(file, out)
+            self.assertEqual((got["lost_frames"], got["lost_events"], got["garbage"]), (0, 0, 0))
+            self.assertEqual(got["events"], 9000)
+            if name == "plain":
+                same(trace, out)
+        expanded = os.path.join(WORK, "expanded")
+        side("expand", packed, "-o", expanded)
+        same_streams(expanded, os.path.join(WORK, "zst.out"))
+
+    def test_ctf2(self):
+        trace = record(os.path.join(WORK, "ctf2"), 1000, "--format", "ctf2")
+        file, out = os.path.join(WORK, "ctf2.bytes"), os.path.join(WORK, "ctf2.out")
+        side("send", trace, file)
+        self.assertEqual(receive(file, out)["events"], 3000)
+        same(trace, out)
+
+    def test_pipe(self):
+        out = os.path.join(WORK, "pipe.out")
+        receiver = start(SIDE, "receive", "-", "-o", out, stdin=subprocess.PIPE)
+        sender = start(SIDE, "send", self.trace, "-", stdout=receiver.stdin)
+        receiver.stdin.close()
+        receiver.stdin = None
+        finish(sender)
+        finish(receiver)
+        same(self.trace, out)
+
+    def test_fifo(self):
+        """The sender waits for a reader."""
+        fifo, out = os.path.join(WORK, "fifo"), os.path.join(WORK, "fifo.out")
+        os.mkfifo(fifo)
+        sender = start(SIDE, "send", self.trace, fifo)
+        receiver = start(SIDE, "receive", fifo, "-o", out)
+        finish(sender)
+        finish(receiver)
+        same(self.trace, out)
+
+    def test_terminals(self):
+        """A pair of terminals, which change bytes unless they are made raw."""
+        if not shutil.which("socat"):
+            self.skipTest("there is no socat")
+        ends = [os.path.join(WORK, f"tty{i}") for i in (0, 1)]
+        line = start("socat", f"pty,link={ends[0]}", f"pty,link={ends[1]}")
+        until(lambda: all(os.path.exists(end) for end in ends), "the terminals")
+        out = os.path.join(WORK, "tty.out")
+        receiver = start(SIDE, "receive", ends[1], "-o", out, "--speed", "115200")
+        # What comes before the receiver has made its end raw would be changed.
+        def is_raw():
+            import termios
+            fd = os.open(ends[1], os.O_RDWR | os.O_NOCTTY)
+            raw = not termios.tcgetattr(fd)[3] & termios.ICANON
+            os.close(fd)
+            return raw
+        until(is_raw, "the raw terminal")
+        sender = start(SIDE, "send", self.trace, ends[0], "--speed", "115200")
+        finish(sender)
+        finish(receiver)
+        same(self.trace, out)
+        line.terminate()
+        finish(line, None)
+
+    def test_speed(self):
+        master, slave = pty.openpty()
+        wrong = side("send", self.trace, os.ttyname(slave), "--speed", "12345", check=False)
+        self.assertEqual(wrong.returncode, 1)
+        self.assertIn(b"speed", wrong.stderr)
+        os.close(master)
+        os.close(slave)
+
+    def test_usage(self):
+        for args in (("send", self.trace, "ftp://x"), ("send", self.trace, "net://"),
+                     ("send", self.trace, "net://h:99999"), ("send", self.trace, "tcp://h"),
+                     ("send", self.trace, "net://h/a b"), ("receive",), ("receive", "net://h"),
+                     ("receive", "x", "--keep"), ("receive", "--listen", "nothing")):
+            self.assertEqual(side(*args, check=False, cwd=WORK).returncode, 2, args)
+        empty = os.path.join(WORK, "empty")
+        os.mkdir(empty)
+        self.assertEqual(side("send", empty, os.path.join(WORK, "x"), check=False).returncode, 1)
+        self.assertEqual(side("send", os.path.join(WORK, "gone"), "x", check=False, cwd=WORK).returncode, 1)
+
+    def test_nothing_of_ours(self):
+        """A file that holds no frames: told, and nothing is written."""
+        file = os.path.join(WORK, "noise")
+        with open(file, "wb") as stream:
+            stream.write(random.Random(1).randbytes(100000))
+        done = side("receive", file, "-o", os.path.join(WORK, "noise.out"), check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(os.listdir(os.path.join(WORK, "noise.out")), [])
+
+
+class Running(unittest.TestCase):
+    """While it is being recorded."""
+
+    def test_record_to(self):
+        """With a directory of its own, which goes when everything has arrived; the status is the command's."""
+        file, out = os.path.join(WORK, "to.bytes"), os.path.join(WORK, "to.out")
+        side("record", "--to", file, "--", TALKER, "500")
+        self.assertEqual(receive(file, out)["events"], 1500)
+        self.assertEqual([name for name in os.listdir(WORK) if name.startswith("side-spool")], [])
+        done = side("record", "--to", file, "--", "sh", "-c", f"{TALKER} 10; exit 7", check=False)
+        self.assertEqual(done.returncode, 7)
+        self.assertEqual(side("record", "--to", "-", "--", "true", check=False).returncode, 2)
+        self.assertEqual(side("record", "--spool", "1M", "--", "true", check=False).returncode, 2)
+
+    def test_give_up(self):
+        """Nobody is there: a sentence, a status, and the trace is kept."""
+        port, = ports(1)
+        done = side("record", "--to", f"tcp://127.0.0.1:{port}", "--timeout", "100ms", "--", TALKER, "10", check=False)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        kept = done.stderr.decode().split("what was recorded is in ")[1].split()[0]
+        self.assertEqual(len(traces(kept)), 1)
+        shutil.rmtree(kept)
+
+    def test_grows(self):
+        """The receiver has what was said while the program runs; new processes come with it."""
+        port, = ports(1)
+        trace, out = os.path.join(WORK, "grows"), os.path.join(WORK, "grows.out")
+        receiver = start(SIDE, "receive", "--json", "--listen", f"127.0.0.1:{port}", "-o", out)
+        program = start(SIDE, "record", "-o", trace, "--to", f"tcp://127.0.0.1:{port}", "--", "sh", "-c",
+                        f"{TALKER} 10; {TALKER} 100 lines", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.assertEqual(program.stdout.readline(), b"ready\n")
+        for turn in range(1, 4):
+            program.stdin.write(b"200\n")
+            program.stdin.flush()
+            self.assertEqual(program.stdout.readline(), b"said\n")
+            until(lambda: side("view", out, "-e", "talker:line", check=False).stdout.count(b"\n") >= 200 * turn
+                  if os.path.isdir(out) else False, "what was said")
+        finish(program)
+        got = result(finish(receiver)[1], "received")
+        self.assertEqual((got["events"], got["lost_events"], got["unended"]), (3 * 110 + 600, 0, 0))
+        same(trace, out)
+
+    def test_follows_a_recorder(self):
+        """`side send` of what another process records."""
+        trace, file = os.path.join(WORK, "other"), os.path.join(WORK, "other.bytes")
+        recorder = start(SIDE, "record", "-o", trace, "--", TALKER, "100", "lines", stdin=subprocess.PIPE,
+                         stdout=subprocess.PIPE)
+        self.assertEqual(recorder.stdout.readline(), b"ready\n")
+        sender = start(SIDE, "send", trace, file)
+        until(lambda: os.path.exists(file), "the first bytes")
+        recorder.stdin.write(b"50\n")
+        recorder.stdin.close()
+        recorder.stdin = None
+        finish(recorder)
+        finish(sender)
+        receive(file, os.path.join(WORK, "other.out"))
+        same(trace, os.path.join(WORK, "other.out"))
+
+    def test_cuts(self):
+        """A proxy cuts the connection at random bytes: everything arrives, and once."""
+        port, = ports(1)
+        trace, out = record(os.path.join(WORK, "cuts"), 30000), os.path.join(WORK, "cuts.out")
+        receiver = start(SIDE, "receive", "--json", "--listen", f"127.0.0.1:{port}", "-o", out)
+        chance = random.Random(4)
+        left = [chance.randrange(1, 400000) for _ in range(8)]
+        proxy = Proxy(port, lambda: left.pop() if left else None)
+        until(lambda: not connect_fails(port), "the receiver")
+        sent = side("send", "--json", trace, f"tcp://127.0.0.1:{proxy.port}")
+        got = result(finish(receiver)[1], "received")
+        self.assertEqual((got["events"], got["lost_events"], got["lost_packets"]), (90000, 0, 0))
+        self.assertGreater(result(sent.stderr.decode(), "sent")["connections"], 1)
+        same(trace, out)
+        proxy.close()
+
+    def test_receiver_is_away(self):
+        """A spool that is too small: the oldest are given up, counted, and told in the trace."""
+        port, = ports(1)
+        out = os.path.join(WORK, "away.out")
+        program = start(SIDE, "record", "--json", "--to", f"tcp://127.0.0.1:{port}", "--spool", "100K", "--", TALKER,
+                        "0", "lines", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.assertEqual(program.stdout.readline(), b"ready\n")
+        for _ in range(40):
+            program.stdin.write(b"1000\n")
+            program.stdin.flush()
+            self.assertEqual(program.stdout.readline(), b"said\n")
+            time.sleep(0.02)
+        told = program.stderr.readline()
+        while b"given up" not in told:
+            self.assertTrue(told)
+            told = program.stderr.readline()
+        receiver = start(SIDE, "receive", "--json", "--listen", f"127.0.0.1:{port}", "-o", out)
+        program.stdin.close()
+        program.stdin = None
+        sent = result(finish(program)[1], "sent")
+        got = result(finish(receiver, 4)[1], "received")
+        self.assertGreater(sent["dropped_events"], 0)
+        self.assertEqual(got["dropped_events"], sent["dropped_events"])
+        self.assertEqual(got["events"] + got["dropped_events"], 40000)
+        self.assertEqual(got["lost_events"], 0)
+        counted = sum(max(packet[1] for packet in stream) for stream in streams(out).values())
+        self.assertEqual(counted, sent["dropped_events"])
+
+    def test_spool_of_delivered(self):
+        """What was delivered goes from the disk, and the recorder does not notice."""
+        trace, file = os.path.join(WORK, "spooled"), os.path.join(WORK, "spooled.bytes")
+        side("record", "-o", trace, "--to", file, "--spool", "64K", "--", TALKER, "20000")
+        got = receive(file, os.path.join(WORK, "spooled.out"))
+        self.assertEqual((got["events"], got["lost_events"], got["dropped_events"]), (60000, 0, 0))
+        left = sum(os.stat(os.path.join(top, name)).st_blocks * 512 for top, _, names in os.walk(trace)
+                   for name in names)
+        self.assertLess(left, 600000)
+
+
+def connect_fails(port):
+    """Whether nobody listens there; a connection that is made is closed again."""
+    try:
+        socket.create_connection(("127.0.0.1", port)).close()
+        return False
+    except OSError:
+        return True
+
+
+class Damage(unittest.TestCase):
+    """Received and told lost are what was sent, in frames and events."""
+
+    @classmethod
+    def setUpClass(cls):
+        trace = record(os.path.join(WORK, "whole"), 20000)
+        file = os.path.join(WORK, "whole.bytes")
+        side("send", trace, file)
+        with open(file, "rb") as stream:
+            cls.data = stream.read()
+        cls.frames = frames(cls.data)
+        cls.events = 60000
+        cls.packets = sum(packet_of(data)["offset"] == 0 for kind, data in cls.frames if kind == PACKET)
+        cls.serial = 0
+
+    def check(self, data, ended=True):
+        type(self).serial += 1
+        file, out = (os.path.join(WORK, f"damage{self.serial}.{end}") for end in ("bytes", "out"))
+        with open(file, "wb") as stream:
+            stream.write(data)
+        got = receive(file, out, None)
+        if ended:
+            self.assertEqual(got["frames"] + got["lost_frames"], len(self.frames))
+            self.assertEqual(got["events"] + got["lost_events"], self.events)
+            self.assertEqual(got["packets"] + got["lost_packets"], self.packets)
+            # The traces say the same.
+            counted = sum(stream[-1][1] for stream in streams(out).values())
+            self.assertEqual(counted, got["lost_events"] - got["unplaced_events"])
+            if not got["incomplete"]:
+                seen = side("view", "--json", out, check=False)
+                self.assertEqual(sum(b'"type":"event"' in line for line in seen.stdout.splitlines()), got["events"])
+        os.unlink(file)
+        shutil.rmtree(out, True)
+        return got
+
+    def flipped(self, chance, frame):
+        data = bytearray(frame)
+        for _ in range(chance.randrange(1, 9)):
+            data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+        return bytes(data)
+
+    def damaged(self, chance, share, last=True):
+        """Frames of which some are flipped, cut, missing, doubled, or behind noise. The last END stays."""
+        out = []
+        for index, (_, frame) in enumerate(self.frames):
+            if chance.random() > share or (last and index == len(self.frames) - 1):
+                out.append(frame)
+                continue
+            kind = chance.randrange(6)
+            if kind == 0:
+                out.append(self.flipped(chance, frame))
+            elif kind == 1:
+                out.append(frame[:chance.randrange(len(frame))])
+            elif kind == 2:
+                out.append(frame[chance.randrange(1, len(frame)):])
+            elif kind == 3:
+                out.append(frame + frame)
+            elif kind == 4:
+                out.append(chance.randbytes(chance.randrange(2000)) + MAGIC + frame)
+        return b"".join(out)
+
+    def test_nothing(self):
+        got = self.check(self.data)
+        self.assertEqual((got["lost_frames"], got["garbage"], got["repeated_frames"]), (0, 0, 0))
+
+    def test_each_frame_missing(self):
+        step = max(1, len(self.frames) // 12)
+        for missing in range(0, len(self.frames) - 1, step):
+            got = self.check(b"".join(data for i, (_, data) in enumerate(self.frames) if i != missing))
+            self.assertEqual(got["lost_frames"], 1, missing)
+
+    def test_everything_twice(self):
+        got = self.check(b"".join(data + data for _, data in self.frames))
+        self.assertEqual((got["repeated_frames"], got["lost_frames"]), (len(self.frames), 0))
+        got = self.check(self.data + self.data)
+        self.assertEqual((got["repeated_frames"], got["lost_frames"]), (len(self.frames), 0))
+
+    def test_late(self):
+        """Whoever joins late knows what was sent before."""
+        chance = random.Random(7)
+        for _ in range(8):
+            at = chance.randrange(len(self.data) - 1000)
+            got = self.check(self.data[at:])
+            self.assertGreater(got["lost_frames"], 0)
+
+    def test_random(self):
+        for seed in range(int(os.environ.get("SEND_SEEDS", "12"))):
+            with self.subTest(seed=seed):
+                chance = random.Random(seed)
+                self.check(self.damaged(chance, chance.choice((0.02, 0.1, 0.5))))
+
+    def test_end_missing(self):
+        """A stream that ends in the middle: nothing is made up, and it is told."""
+        chance = random.Random(5)
+        for _ in range(8):
+            got = self.check(self.data[:chance.randrange(1000, len(self.data) - 400)], False)
+            self.assertLessEqual(got["events"], self.events)
+            self.assertEqual(got["unended"], 1)
+
+    def test_several_senders(self):
+        """Two sessions in one file."""
+        trace = record(os.path.join(WORK, "second"), 100)
+        file = os.path.join(WORK, "second.bytes")
+        with open(file, "wb") as stream:
+            stream.write(self.data)
+        side("send", trace, file)
+        got = receive(file, os.path.join(WORK, "second.out"))
+        self.assertEqual((got["sessions"], got["events"], got["lost_events"]), (2, self.events + 300, 0))
+
+
+main()

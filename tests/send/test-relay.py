@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: MIT
+"""To a real relay daemon: what it stores, what viewers see meanwhile, and what happens when it goes."""
+import random
+
+from sending import *
+
+if not shutil.which("lttng-relayd") or not shutil.which("babeltrace2"):
+    print("there is no lttng-relayd or no babeltrace2 here")
+    sys.exit(77)
+
+
+class Relay:
+    """A daemon with its own ports and directories."""
+
+    def __init__(self):
+        self.output = tempfile.mkdtemp(dir=WORK)
+        self.control, self.data, self.live = ports(3)
+        self.url = f"net://127.0.0.1:{self.control}:{self.data}/try"
+        self.start()
+
+    def start(self):
+        home = tempfile.mkdtemp(dir=WORK)
+        environment = dict(ENVIRONMENT, HOME=home, LTTNG_HOME=home, LTTNG_RUNDIR=home)
+        address = "tcp://127.0.0.1:"
+        self.process = start("lttng-relayd", "-C", f"{address}{self.control}", "-D", f"{address}{self.data}",
+                             "-L", f"{address}{self.live}", "-o", self.output, env=environment,
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for port in (self.control, self.data, self.live):
+            until(lambda port=port: not connect_fails(port), "the relay daemon")
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+
+def connect_fails(port):
+    try:
+        socket.create_connection(("127.0.0.1", port)).close()
+        return False
+    except OSError:
+        return True
+
+
+def babeltrace(*args, **more):
+    return subprocess.run(["babeltrace2", *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
+                          timeout=WAIT, **more)
+
+
+def events(folder, *args):
+    """Lines of the reader, in an order that does not depend on equal times."""
+    done = babeltrace(*args, folder)
+    if done.returncode:
+        raise AssertionError(done.stderr.decode()[:2000])
+    return sorted(line.split(b") ", 1)[1] if b"(+" in line else line for line in done.stdout.splitlines())
+
+
+def numbers(folder):
+    """The sequence numbers of the packets of each stream, wherever its parts are."""
+    found = {}
+    for path, stream in streams(folder).items():
+        found.setdefault((os.path.basename(os.path.dirname(path)), os.path.basename(path)), []).extend(
+            number for number, _, _ in stream)
+    return found
+
+
+class Stored(unittest.TestCase):
+    def setUp(self):
+        self.relay = Relay()
+
+    def tearDown(self):
+        self.relay.kill()
+
+    def test_finished(self):
+        """Event by event what is in the local trace, the times as well."""
+        trace = record(os.path.join(WORK, "finished"), 2000)
+        side("send", trace, self.relay.url)
+        stored = babeltrace(self.relay.output).stdout.splitlines()
+        local = babeltrace(trace).stdout.splitlines()
+        self.assertEqual(len(local), 6000)
+        self.assertEqual(sorted(stored), sorted(local))
+
+    def test_compressed(self):
+        trace = record(os.path.join(WORK, "zst"), 500, "--compress")
+        side("send", trace, self.relay.url)
+        self.assertEqual(len(events(self.relay.output)), 1500)
+
+    def test_running(self):
+        """The clock's figures may become better at the end, which a relay daemon cannot be told: ticks are equal."""
+        trace = os.path.join(WORK, "running")
+        side("record", "-o", trace, "--per-thread", "--to", self.relay.url, "--", "sh", "-c", f"{TALKER} 1000; {TALKER} 10")
+        cycles = ("--clock-cycles", "--no-delta")
+        self.assertEqual(events(self.relay.output, *cycles), events(trace, *cycles))
+        self.assertEqual(len(events(trace)), 3030)
+        for (name, stream), found in numbers(self.relay.output).items():
+            self.assertEqual(found, list(range(len(found))), f"{name}/{stream}")
+
+    def test_ctf2(self):
+        refused = side("record", "--format", "ctf2", "--to", self.relay.url, "--", "true", check=False)
+        self.assertEqual(refused.returncode, 2)
+        trace = record(os.path.join(WORK, "two"), 10, "--format", "ctf2")
+        refused = side("send", trace, self.relay.url, check=False)
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn(b"CTF 1.8", refused.stderr)
+
+    def restarted(self, disturb):
+        trace = os.path.join(WORK, self.id())
+        program = start(SIDE, "record", "-o", trace, "--to", self.relay.url, "--", TALKER, "100", "lines",
+                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.assertEqual(program.stdout.readline(), b"ready\n")
+        for turn in range(6):
+            program.stdin.write(b"500\n")
+            program.stdin.flush()
+            self.assertEqual(program.stdout.readline(), b"said\n")
+            disturb(turn)
+        finish(program)
+        return trace
+
+    def check_parts(self, trace):
+        """All packets are there, and one connection has none twice."""
+        local, stored = numbers(trace), numbers(self.relay.output)
+        for stream, wanted in local.items():
+            self.assertEqual(sorted(set(stored[stream])), wanted, stream)
+        for path, stream in streams(self.relay.output).items():
+            found = [number for number, _, _ in stream]
+            self.assertEqual(len(found), len(set(found)), path)
+        self.assertEqual(set(events(self.relay.output, "--clock-cycles", "--no-delta")),
+                         set(events(trace, "--clock-cycles", "--no-delta")))
+
+    def test_restart(self):
+        """Killed and started again in the middle."""
+        def disturb(turn):
+            if turn == 1:
+                until(lambda: numbers(self.relay.output), "the first packets")
+                self.relay.kill()
+            if turn == 3:
+                self.relay.start()
+        self.check_parts(self.restarted(disturb))
+
+    def test_cuts(self):
+        """A proxy cuts both connections at random bytes."""
+        chance = random.Random(9)
+        left = [chance.randrange(500, 60000) for _ in range(6)]
+        proxies = [Proxy(port, lambda: left.pop() if left else None) for port in
+                   (self.relay.control, self.relay.data)]
+        trace = record(os.path.join(WORK, "cut"), 4000)
+        side("send", trace, f"net://127.0.0.1:{proxies[0].port}:{proxies[1].port}/cut")
+        local, stored = numbers(trace), numbers(self.relay.output)
+        for stream, wanted in local.items():
+            self.assertEqual(sorted(set(stored[stream])), wanted, stream)
+        for proxy in proxies:
+            proxy.close()
+
+
+class Live(unittest.TestCase):
+    setUp, tearDown = Stored.setUp, Stored.tearDown
+
+    def test_live(self):
+        """A viewer sees what is said while the program runs."""
+        program = start(SIDE, "record", "--to", self.relay.url, "--", TALKER, "10", "lines", stdin=subprocess.PIPE,
+                        stdout=subprocess.PIPE)
+        self.assertEqual(program.stdout.readline(), b"ready\n")
+        host = f"net://127.0.0.1:{self.relay.live}"
+        session = until(lambda: next((line.split()[0] for line in babeltrace(
+            "--input-format=lttng-live", host).stdout.decode().splitlines() if line.startswith("net://")), None),
+            "the session")
+        seen = open(os.path.join(WORK, "live"), "wb")
+        viewer = start("babeltrace2", "--input-format=lttng-live", session, stdout=seen, stderr=seen)
+
+        def speaks():
+            program.stdin.write(b"300\n")
+            program.stdin.flush()
+            program.stdout.readline()
+            time.sleep(0.3)
+            with open(seen.name, "rb") as file:
+                return file.read().count(b"talker:line") >= 500
+
+        until(speaks, "what was said")
+        self.assertIsNone(program.poll())
+        finish(program)
+        finish(viewer, None)
+
+
+main()
