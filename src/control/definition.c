@@ -183,12 +183,6 @@ int definition_options(const struct definition *definition, struct definition_vi
 							.retention = {.size = definition->retain_size,
 									.age_ns = definition->retain_age_ns,
 									.count = definition->retain_chunks},
-							.snapshot_on = (const char *const
-											*)definition
-										       ->triggers
-										       .items,
-							.nr_snapshot_on =
-									definition->triggers.count,
 							.snapshot_on = texts(&definition->triggers),
 							.nr_snapshot_on =
 									definition->triggers.count,

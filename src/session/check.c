@@ -25,6 +25,8 @@ int session_check(const struct session_options *options, struct session_error *e
 				"there is no compression level %d: they go from 1 to %d",
 				options->compress, SESSION_COMPRESS_MAX);
 	if (!ret)
+		ret = trigger_take(session, &plain, error);
+	if (!ret)
 		ret = memory_check(session, &plain, error);
 	if (!ret)
 		ret = rotate_take(session, &plain, error);

@@ -254,6 +254,25 @@ static void test_refused(void **unused)
 	}
 }
 
+static void test_triggers(void **unused)
+{
+	struct definition *s = create();
+	struct definition_view view;
+
+	(void)unused;
+	assert_int_equal(change(s, "enable-channel", false,
+					 "{\"channel\":\"c\",\"mode\":\"overwrite\"}"),
+			1);
+	assert_int_equal(change(s, "create", false, "{\"trigger\":[\"nonsense\"]}"), -EINVAL);
+	assert_int_equal(change(s, "create", false,
+					 "{\"trigger\":[\"event:a:b where c > 1\",\"crash\"]}"),
+			1);
+	assert_int_equal(definition_options(s, &view, &error), 0);
+	assert_int_equal(view.options.nr_snapshot_on, 2);
+	definition_view_free(&view);
+	definition_free(s);
+}
+
 /* What only the session library knows to be wrong. */
 static void test_checked(void **unused)
 {
@@ -338,6 +357,7 @@ int main(void)
 			cmocka_unit_test(test_nothing_is_nothing),
 			cmocka_unit_test(test_tracking),
 			cmocka_unit_test(test_refused),
+			cmocka_unit_test(test_triggers),
 			cmocka_unit_test(test_checked),
 			cmocka_unit_test(test_round),
 			cmocka_unit_test(test_errors_travel),

@@ -465,20 +465,21 @@ class Kills(Case):
         self.start_daemon()
         self.create("s")
         program = Program(self)
-        for _ in range(5):
+        for i in range(5):
             recorder = self.status("s")["recorder"]
             control = self.connect()
             control.send("disable-event", "s", event=["sided:tick"])
             os.kill(recorder, signal.SIGKILL)
             self.assertTrue(control.receive()["ok"])
             control.close()
+            # A program that asks at its next event must find somebody who can answer.
+            wait_until(lambda: self.status("s")["restarts"] == i + 1 and
+                       self.status("s")["state"] == "active", "it is recorded again")
             program.fire(1)
             self.ask("enable-event", "s", event=["sided:tick"])
-            self.await_state("s", "active")
-        first = 5
         program.fire(10)
         self.ask("destroy", "s")
-        self.assertEqual(sorted(self.counts("s")[program.pid]), list(range(first, first + 10)))
+        self.assertEqual(sorted(self.counts("s")[program.pid]), list(range(5, 15)))
 
     def test_the_daemon(self):
         self.start_daemon()

@@ -18,15 +18,22 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "sided.h"
 #include "wire/wire.h"
 
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+
 /* A program whose readers have not passed is asked again after so long, then after twice that. */
 #define AGAIN_FIRST_MS 5
 #define AGAIN_LAST_MS 1000
+#define PARTS_MAX 6
 
 static struct program **bucket(struct daemon *daemon, pid_t pid)
 {
@@ -91,16 +98,28 @@ static size_t programs_of(const struct daemon *daemon, uid_t uid)
 	return count;
 }
 
-/* Only a program that may be gone any moment without our knowing lives by its connection alone. */
-static int watch_process(struct daemon *daemon, struct program *program)
+/* The kernel's own word, where it has one: a number may have been given to another process by now. */
+static int open_process(int socket, pid_t pid)
+{
+	int fd = -1;
+	socklen_t size = sizeof(fd);
+
+	if (!getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &fd, &size) && fd >= 0)
+		return fd;
+	fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	return fd < 0 ? -errno : fd;
+}
+
+/* A program that no pidfd can be had of lives by its connection alone. */
+static int watch_process(struct daemon *daemon, struct program *program, int socket)
 {
 	int fd, ret;
 
 	if (!program->pid)
 		return 0;
-	fd = (int)syscall(SYS_pidfd_open, program->pid, 0);
+	fd = open_process(socket, program->pid);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	ret = loop_watch(daemon, &program->watch, fd, EPOLLIN, program_ended);
 	if (ret)
 		close(fd);
@@ -108,8 +127,9 @@ static int watch_process(struct daemon *daemon, struct program *program)
 }
 
 static struct program *program_new(
-		struct daemon *daemon, const struct peer *peer, const char **reason)
+		struct daemon *daemon, const struct agent *agent, const char **reason)
 {
+	const struct peer *peer = &agent->peer;
 	struct program *program;
 
 	*reason = "the daemon has no room for more programs";
@@ -123,7 +143,7 @@ static struct program *program_new(
 	program->watch.fd = -1;
 	program->pid = peer->pid;
 	program->uid = peer->uid;
-	if (watch_process(daemon, program)) {
+	if (watch_process(daemon, program, agent->watch.fd)) {
 		*reason = "the process cannot be watched";
 		free(program);
 		return NULL;
@@ -172,7 +192,7 @@ struct program *program_arrive(struct daemon *daemon, struct agent *agent,
 		program = NULL;
 	}
 	if (!program) {
-		program = program_new(daemon, &agent->peer, reason);
+		program = program_new(daemon, agent, reason);
 		if (!program)
 			return NULL;
 		program->token = arrive->token;
@@ -253,34 +273,64 @@ static bool catches_signal(struct program *program)
 
 /* ---- switching over ---- */
 
-static void send_signal(struct program *program)
+/* One that has become somebody else by an exec never asked for it. For root, whom nobody stops. */
+static bool is_its_users(const struct program *program)
 {
-	if (program->watch.fd >= 0)
+	struct stat status;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d", program->pid);
+	return !stat(path, &status) && status.st_uid == program->uid;
+}
+
+static void send_signal(const struct daemon *daemon, const struct program *program)
+{
+	if (program->watch.fd >= 0 && (!daemon->system || is_its_users(program)))
 		syscall(SYS_pidfd_send_signal, program->watch.fd, program->control_signal, NULL, 0);
 }
 
-static void signal_again(struct daemon *daemon, struct timer *timer)
+static void ask_again(struct daemon *daemon, struct timer *timer)
 {
 	struct program *program = container_of(timer, struct program, again);
 
-	if (catches_signal(program))
-		send_signal(program);
-	else if (!program->agent)
-		operations_switched(daemon,
-				program->since > program->done ? program->since : program->done,
-				UINT64_MAX);
+	if (program->control == WIRE_CONTROL_SIGNAL)
+		send_signal(daemon, program);
+	else if (program->agent)
+		agent_welcome(daemon, program->agent);
+}
+
+static bool recorders_are_ready(const struct daemon *daemon)
+{
+	const struct session_entry *entry;
+
+	for (entry = daemon->sessions; entry; entry = entry->next)
+		if (session_is_present(entry) && !worker_is_ready(entry))
+			return false;
+	return true;
+}
+
+/*
+ * Is it to be asked again? Its readers run yet; or some session did not answer it. That one may just be
+ * dying, which we hear a moment later: a program that has the former rules has not switched over. One
+ * that fails again and again while every session answers us will not do better.
+ */
+static bool is_unfinished(struct daemon *daemon, const struct program *program, uint32_t state)
+{
+	if (state == WIRE_DONE_PART)
+		return program->agains < PARTS_MAX || !recorders_are_ready(daemon);
+	return state == WIRE_DONE_READERS;
 }
 
 void program_done(struct daemon *daemon, struct program *program, const struct wire_done *done)
 {
 	uint64_t before = program->since > program->done ? program->since : program->done;
 
-	if (done->state == WIRE_DONE_READERS) {
+	if (is_unfinished(daemon, program, done->state)) {
 		uint64_t in_ms = AGAIN_FIRST_MS << (program->agains < 8 ? program->agains : 8);
 
 		program->agains++;
 		loop_timer(daemon, &program->again, in_ms < AGAIN_LAST_MS ? in_ms : AGAIN_LAST_MS,
-				signal_again);
+				ask_again);
 		return;
 	}
 	program->agains = 0;
@@ -304,7 +354,7 @@ size_t programs_poke(struct daemon *daemon)
 			if (program->agent)
 				agent_welcome(daemon, program->agent);
 			else
-				send_signal(program);
+				send_signal(daemon, program);
 		}
 	}
 	return count;
