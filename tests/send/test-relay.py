@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""To a real relay daemon: what it stores, what viewers see meanwhile, and what happens when it goes."""
+"""To a real relay daemon: what it stores, and what happens when it goes."""
 import random
 
 from sending import *
@@ -149,35 +149,6 @@ class Stored(unittest.TestCase):
             self.assertEqual(sorted(set(stored[stream])), wanted, stream)
         for proxy in proxies:
             proxy.close()
-
-
-class Live(unittest.TestCase):
-    setUp, tearDown = Stored.setUp, Stored.tearDown
-
-    def test_live(self):
-        """A viewer sees what is said while the program runs."""
-        program = start(SIDE, "record", "--to", self.relay.url, "--", TALKER, "10", "lines", stdin=subprocess.PIPE,
-                        stdout=subprocess.PIPE)
-        self.assertEqual(program.stdout.readline(), b"ready\n")
-        host = f"net://127.0.0.1:{self.relay.live}"
-        session = until(lambda: next((line.split()[0] for line in babeltrace(
-            "--input-format=lttng-live", host).stdout.decode().splitlines() if line.startswith("net://")), None),
-            "the session")
-        seen = open(os.path.join(WORK, "live"), "wb")
-        viewer = start("babeltrace2", "--input-format=lttng-live", session, stdout=seen, stderr=seen)
-
-        def speaks():
-            program.stdin.write(b"300\n")
-            program.stdin.flush()
-            program.stdout.readline()
-            time.sleep(0.3)
-            with open(seen.name, "rb") as file:
-                return file.read().count(b"talker:line") >= 500
-
-        until(speaks, "what was said")
-        self.assertIsNone(program.poll())
-        finish(program)
-        finish(viewer, None)
 
 
 main()
