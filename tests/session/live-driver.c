@@ -167,7 +167,8 @@ static void add_to_rule(struct definition *definition, size_t index, char what, 
 
 static void add_word(struct definition *definition, char *word)
 {
-	size_t index = definition->nr - 1;
+	/* The last one; there may be none yet. */
+	size_t index = definition->nr ? definition->nr - 1 : 0;
 	struct session_channel *channel = &definition->channels[index];
 
 	if (strlen(word) < 2 || word[1] != '=')
