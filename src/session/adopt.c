@@ -100,7 +100,7 @@ static int adopt_channel(struct instance_channel *channel, struct channel *own, 
 static int adopt_rings(struct session *session, struct instance *instance, int folder,
 		struct ctf_error *error)
 {
-	int fds[SESSION_CHANNELS_MAX], ret = 0;
+	int fds[SESSION_CHANNELS_MAX] = {0}, ret = 0;
 	char name[SESSION_CHANNEL_NAME_MAX + 16] = "";
 	uint32_t i, nr;
 

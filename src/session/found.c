@@ -325,7 +325,7 @@ static bool is_complete(const struct found *found)
 int found_read(int folder, struct found *found, struct ctf_error *error)
 {
 	char *text = NULL;
-	size_t size;
+	size_t size = 0;
 	int ret = facts_read_file(folder, FOUND_FILE, FOUND_LIMIT, &text, &size);
 
 	if (ret) {
