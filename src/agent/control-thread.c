@@ -13,8 +13,8 @@
  * comes while an exchange is under way.
  *
  * A program whose main() has ended by pthread_exit() ends with its last thread, which is not ours: the
- * C library counts threads, and ours is taken out of the count. Where that cannot be, the thread looks
- * every HEARTBEAT_S whether it is alone.
+ * C library counts threads, and ours is taken out of the count. One whose only thread ends by the bare
+ * call (in the strict sandbox there is no other way) leaves us behind: every HEARTBEAT_S we look.
  *
  * Where there is no private table (kernels before 5.9), the descriptor is the program's, too, and is
  * looked at before each use: is it still our socket?
@@ -23,6 +23,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -44,7 +45,7 @@
 
 #define THREAD_NAME "side-control"
 #define THREAD_STACK (64u << 10)
-#define HEARTBEAT_S 10
+#define HEARTBEAT_S 5
 #define FIRST_EXCHANGE_MS 2000 /* that the event which starts the thread waits for it */
 #define LATER_EXCHANGE_MS 5000
 #define RETRY_MS 1000    /* where nothing tells of the daemon's return */
@@ -175,9 +176,7 @@ static int keep_socket(int socket)
 	thread.socket = socket;
 	if (flags >= 0)
 		raw_call(SYS_fcntl, socket, F_SETFL, flags & ~O_NONBLOCK);
-	if (!thread.count)
-		raw_call(SYS_setsockopt, socket, SOL_SOCKET, SO_RCVTIMEO, &heartbeat,
-				sizeof(heartbeat));
+	raw_call(SYS_setsockopt, socket, SOL_SOCKET, SO_RCVTIMEO, &heartbeat, sizeof(heartbeat));
 	return thread.shared && fstat(socket, &thread.socket_is) ? -EBADF : 0;
 }
 
@@ -228,11 +227,11 @@ static unsigned long nr_threads(void)
 	return at ? strtoul(at, NULL, 10) : 0;
 }
 
-/* Only we and a main thread that has ended: as the C library does when the last thread ends. */
+/* Only we and a main thread that has ended are left: what it has said is the process's status. */
 static void end_if_alone(void)
 {
-	if (nr_threads() == 2 && task_state("/proc/self/stat") == 'Z')
-		exit(0);
+	while (nr_threads() == 2 && task_state("/proc/self/stat") == 'Z')
+		raw_call(SYS_exit, 0);
 }
 
 /* ---- talking ---- */
@@ -331,11 +330,27 @@ static int say_hello_soon(struct control_room *room)
 	return ret;
 }
 
-/* Until there is a daemon again. */
-static void find_again(struct control_room *room)
+/* False: the descriptor is of no use. */
+static bool wait_for_change(int places)
 {
 	char events[sizeof(struct inotify_event) + 256]
 			__attribute__((aligned(__alignof__(struct inotify_event))));
+	const struct timespec heartbeat = {.tv_sec = HEARTBEAT_S};
+	struct pollfd poll = {.fd = places, .events = POLLIN};
+	long ret;
+
+	/* Each time the waiting ends, first of all: is there a sandbox? */
+	while (!(ret = raw_call(SYS_ppoll, &poll, 1, &heartbeat, NULL, 0))) {
+		check_sandbox();
+		end_if_alone();
+	}
+	check_sandbox();
+	return ret > 0 && raw_call(SYS_read, places, events, sizeof(events)) > 0;
+}
+
+/* Until there is a daemon again. */
+static void find_again(struct control_room *room)
+{
 	int places = watch_places();
 
 	/* First tried, then slept: it may have come before we watched. */
@@ -346,10 +361,8 @@ static void find_again(struct control_room *room)
 			places = watch_places();
 			continue;
 		}
-		if (raw_call(SYS_read, places, events, sizeof(events)) <= 0) {
-			check_sandbox();
+		if (!wait_for_change(places))
 			pause_ms(RETRY_MS);
-		}
 		check_sandbox();
 	}
 	wire_close(places);
