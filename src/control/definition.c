@@ -240,6 +240,14 @@ int definition_session_error(const struct session_error *from, struct control_er
 	return error->code;
 }
 
+static bool may_snapshot(const struct definition *definition)
+{
+	for (size_t i = 0; i < definition->nr_channels; i++)
+		if (definition->channels[i].mode == SESSION_OVERWRITE)
+			return true;
+	return false;
+}
+
 int definition_check(const struct definition *definition, struct control_error *error)
 {
 	struct session_error session_error;
@@ -248,6 +256,9 @@ int definition_check(const struct definition *definition, struct control_error *
 
 	if (ret)
 		return ret;
+	/* Its channel may come later; the start refuses it if it did not. */
+	if (!may_snapshot(definition))
+		view.options.nr_snapshot_on = 0;
 	ret = session_check(&view.options, &session_error);
 	if (ret)
 		ret = definition_session_error(&session_error, error);

@@ -183,7 +183,8 @@ def test_programs_that_do_not_answer():
                             says=[f"(process {program.pid})", "stopped by a signal"])
         contains(result.err, "it does when it runs again")
         os.kill(program.pid, signal.SIGCONT)
-        wait_until(lambda: not place.json("enable-event", "sided:tick")[0]["pending"], "the program switches over")
+        # Each state dump is a change, which is waited for in every program.
+        wait_until(lambda: not side("statedump", "--timeout", "60s", env=place.env).status, "the program switches over")
         wanted = [(program.pid, "sided:tick", number) for number in program.fire(5)]
         place.side("stop")
         equal(place.events(), wanted)
