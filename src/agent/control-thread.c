@@ -476,23 +476,32 @@ static uint64_t blocked_signals(void)
 	return mask;
 }
 
+/* Does the handler of this signal, if it has one, explain that these signals are blocked? */
+static bool is_handler_of(int signal, uint64_t blocked)
+{
+	struct sigaction action;
+	uint64_t mask;
+
+	if (sigaction(signal, NULL, &action) || action.sa_handler == SIG_DFL ||
+			action.sa_handler == SIG_IGN)
+		return false;
+	memcpy(&mask, &action.sa_mask, sizeof(mask));
+	return !(blocked & ~(mask | 1ull << (signal - 1)));
+}
+
 /*
- * May a thread be made here? Not in a handler, which may have interrupted malloc(). That shows by a signal
- * that is blocked, was not, and has a handler.
+ * May a thread be made here? Not in a handler, which may have interrupted malloc(). That shows by the
+ * signals that are blocked beside those of before: a handler's own, and what it has asked to be blocked with it.
+ * More than any handler explains is a mask that the thread has chosen itself.
  */
 static bool outside_handlers(void)
 {
 	uint64_t more = blocked_signals() & ~control.mask;
 	int signal;
 
-	for (signal = 1; more >> (signal - 1) && signal < 64; signal++) {
-		struct sigaction action;
-
-		if (!(more >> (signal - 1) & 1) || sigaction(signal, NULL, &action))
-			continue;
-		if (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN)
+	for (signal = 1; signal < 64 && more >> (signal - 1); signal++)
+		if (more >> (signal - 1) & 1 && is_handler_of(signal, more))
 			return false;
-	}
 	return true;
 }
 
@@ -503,6 +512,24 @@ static void stop_listening(void)
 		return;
 	side_tracer_disarm();
 	side_tracer_unlock();
+}
+
+/*
+ * No thread here: the daemon is asked once. A program that says nothing but in handlers must not pay for
+ * the question at each event; in the end it is as if it had come in control mode sync.
+ */
+static void ask_in_handler(void)
+{
+	bool last = control.suspicions >= CONTROL_SUSPICIONS_MAX;
+
+	if ((control.suspicions++ && !last) || !control_take_turn(0))
+		return;
+	if (last)
+		agent.control = control.mode = WIRE_CONTROL_SYNC;
+	control_refresh(control.mode, false, AGENT_CONNECT_TIMEOUT_MS);
+	control_give_turn();
+	if (last)
+		stop_listening();
 }
 
 /* libside: the next event of an armed process. */
@@ -521,11 +548,7 @@ static void event_is_called(void)
 		return;
 	}
 	if (!outside_handlers()) {
-		if (!control.asked && control_take_turn(0)) {
-			control.asked = true;
-			control_refresh(WIRE_CONTROL_THREAD, false, AGENT_CONNECT_TIMEOUT_MS);
-			control_give_turn();
-		}
+		ask_in_handler();
 		return;
 	}
 	if (!start_thread() && control_take_turn(AGENT_CONNECT_TIMEOUT_MS)) {
@@ -568,7 +591,7 @@ void control_arm(void)
 		(void)dlerror();
 	}
 	control.mask = blocked_signals();
-	control.asked = false;
+	control.suspicions = 0;
 	side_tracer_arm(event_is_called);
 }
 

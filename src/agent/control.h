@@ -25,6 +25,8 @@
 
 #define CONTROL_DAEMONS_MAX 2 /* the user's own, and the system's */
 #define CONTROL_PATH_SIZE 108
+#define CONTROL_SUSPICIONS_MAX \
+	64 /* events in handlers, and none outside: no thread is started any more */
 #define CONTROL_FAILURES_MAX \
 	3 /* arrivals that time out before forked children do not wait any more */
 
@@ -43,7 +45,7 @@ struct control {
 	uint64_t grace; /* of the last change that was not waited for */
 	bool forked;
 	bool forked_in_turn; /* the forking thread has it */
-	bool asked; /* once, where a thread could not be started, since the process was armed */
+	uint32_t suspicions; /* events where a thread could not be started, since the process was armed */
 };
 
 extern struct control control __attribute__((visibility("hidden")));

@@ -204,6 +204,14 @@ class Thread(Case):
         self.finish(process)
         self.assertEqual(self.report("report")[0], ["reach-program"])
 
+    def test_only_in_handlers(self):
+        """Nothing but handlers: after some events nobody asks any more, and the daemon knows."""
+        control = self.start_daemon()
+        self.finish(self.start(*["handler"] * 80, "report", self.file("report")))
+        self.assertEqual(self.report("report")[0], ["reach-program"])
+        self.assertEqual([a.arrival.control for a in control.arrivals()],
+                         [daemon.THREAD, daemon.THREAD, daemon.SYNC])
+
     def test_threads_of_the_program(self):
         pid = self.run_in_session("thread", "3", "thread", "3", "tick", "2")
         self.assertEqual(self.said, {pid: [numbers(0, 8)]})
