@@ -360,7 +360,7 @@ int definition_parse(
 
 	*result = NULL;
 	ret = begin(json, &definition, error);
-	if (ret)
+	if (ret || !definition)
 		return ret;
 	ret = definition_read_settings(definition, json, error);
 	if (!ret)

@@ -182,12 +182,14 @@ int json_words(struct json_object *object, const char *name, struct definition_w
 		return 0;
 	if (json_object_is_type(value, json_type_string)) {
 		ret = take_text(value, name, &text, error);
-		return ret ? ret : words_add(words, text) ? 0 : control_no_memory(error);
+		if (!ret && (!text || !words_add(words, text)))
+			ret = control_no_memory(error);
+		return ret;
 	}
 	ret = json_array(object, name, JSON_WORDS_MAX, &value, error);
 	for (i = 0; !ret && i < json_object_array_length(value); i++) {
 		ret = take_text(json_object_array_get_idx(value, i), name, &text, error);
-		if (!ret && !words_add(words, text))
+		if (!ret && (!text || !words_add(words, text)))
 			ret = control_no_memory(error);
 	}
 	return ret;

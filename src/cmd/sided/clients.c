@@ -57,6 +57,16 @@ static void client_is_slow(struct daemon *daemon, struct timer *timer)
 	client_close(daemon, client);
 }
 
+/* What was sent and not read would turn the end into an error, before our last word is heard. */
+static void hear_out(int fd)
+{
+	char byte;
+
+	shutdown(fd, SHUT_RD);
+	while (recv(fd, &byte, 1, MSG_DONTWAIT) > 0)
+		;
+}
+
 /* False: it is closed. */
 static bool client_flush(struct daemon *daemon, struct client *client)
 {
@@ -64,6 +74,7 @@ static bool client_flush(struct daemon *daemon, struct client *client)
 	int ret = frame_send(&client->out, client->watch.fd);
 
 	if (!ret && client->last) {
+		hear_out(client->watch.fd);
 		client_close(daemon, client);
 		return false;
 	}
@@ -181,6 +192,7 @@ static void turn_away(int fd, const struct control_error *error)
 		frame_send(&out, fd);
 	frame_out_free(&out);
 	json_object_put(answer);
+	hear_out(fd);
 	close(fd);
 }
 

@@ -444,7 +444,7 @@ static int restore(struct daemon *daemon, const char *name, const char *path,
 		ret = definition_check(definition, error);
 	if (!ret)
 		ret = session_add(daemon, definition, &entry, error);
-	if (ret) {
+	if (ret || !entry) {
 		definition_free(definition);
 	} else {
 		ret = restore_entry(entry, state, error);
