@@ -220,6 +220,10 @@ static void test_tracking(void **unused)
 
 static void test_refused(void **unused)
 {
+	static const char no_rule[] = "{\"version\":1,\"name\":\"s\",\"channels\":["
+				      "{\"channel\":\"c\",\"rules\":[[]]}]}";
+	static const char unknown_rule[] = "{\"version\":1,\"name\":\"s\",\"channels\":["
+					   "{\"channel\":\"c\",\"rules\":[{\"x\":1}]}]}";
 	static const char *const bad[] = {"[]", "1", "{", "{}", "{\"version\":1}",
 			"{\"version\":2,\"name\":\"s\"}", "{\"version\":1,\"name\":\"../s\"}",
 			"{\"version\":1,\"name\":\"s\",\"more\":1}",
@@ -232,11 +236,7 @@ static void test_refused(void **unused)
 			"{\"version\":1,\"name\":\"s\",\"memory-limit\":99999999999999999999}",
 			"{\"version\":1,\"name\":\"s\",\"channels\":{}}",
 			"{\"version\":1,\"name\":\"s\",\"channels\":[1]}",
-			"{\"version\":1,\"name\":\"s\",\"channels\":[{}]}",
-			"{\"version\":1,\"name\":\"s\",\"channels\":[{\"channel\":\"c\",\"rules\":["
-			"[]]}]}",
-			"{\"version\":1,\"name\":\"s\",\"channels\":[{\"channel\":\"c\",\"rules\":["
-			"{\"x\":1}]}]}",
+			"{\"version\":1,\"name\":\"s\",\"channels\":[{}]}", no_rule, unknown_rule,
 			"{\"version\":1,\"name\":\"s\",\"track\":[{}]}",
 			"{\"version\":1,\"name\":\"s\",\"track\":[{\"pid\":1,\"uid\":1}]}",
 			"{\"version\":1,\"name\":\"s\",\"track\":[{\"name\":1}]}"};

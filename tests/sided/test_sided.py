@@ -617,15 +617,15 @@ class Hostile(Case):
         for one in held:
             one.close()
 
-        def answered():
+        def answered(verb, *session):
             try:
-                return self.ask("ping")["ok"]
+                return self.ask(verb, *session)["ok"]
             except (Refused, EOFError, OSError):
                 return False
-        wait_until(answered, "room for an honest one")
+        wait_until(lambda: answered("ping"), "room for an honest one")
         other = Program(self)
         other.fire(10)
-        self.ask("destroy", "s")
+        wait_until(lambda: answered("stop", "s"), "and for his next connection")
         self.assertEqual(self.counts("s")[other.pid], sequences(10))
 
     def test_a_slow_reader(self):
