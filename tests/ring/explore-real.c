@@ -346,7 +346,7 @@ static void take_over(void)
 
 	truth.dead = false;
 	*view = (struct ring_view){.control = &shared.control, .data = shared.data};
-	ring_view_resume(view);
+	ring_view_resume(view, false);
 	HOLDS(!view->error, "%s", view->error);
 	truth.released = record_at(view->tail, "the tail");
 }

@@ -316,7 +316,7 @@ static void release(const struct ring_span *span)
 
 		/* Another consumer takes over, with nothing but the shared memory. */
 		*view = (struct ring_view){.control = &control, .data = world.data};
-		ring_view_resume(view);
+		ring_view_resume(view, false);
 		CHECK(!view->error, "%s", view->error);
 	}
 	world.tail = control.tail;
