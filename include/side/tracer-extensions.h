@@ -102,6 +102,14 @@ extern int side_tracer_each_batch(side_tracer_batch_func batch, void *user);
 extern bool side_tracer_statedump_request_try(uint64_t key);
 
 /*
+ * A state dump that a tracer has itself, for the sake of one key: side:statedump_begin, whatever the function
+ * emits with side_statedump_call(), side:statedump_end, in the calling thread. It is not registered, so nothing
+ * is allocated, queued or waited for; it may run with the event lock held and in signal handlers.
+ */
+extern void side_tracer_statedump_run(
+		const char *state_name, void (*dump)(void *statedump_request_key), uint64_t key);
+
+/*
  * side_tracer_synchronize() in two parts that never wait: what was unregistered or replaced before the
  * first is out of use when the second says so.  Async-signal-safe, also with the event lock held.
  */

@@ -17,6 +17,7 @@
  *	memory.c    what lives as long as a session
  *	recovery.c  what a core dump must hold
  *	update.c    sessions that come, change and go while the program runs
+ *	base*.c     where the executable and its libraries stand, as events of our own
  *	record.c    an event happens: arguments -> bytes -> ring
  *	context*.c  the contexts' values
  *
@@ -191,6 +192,7 @@ struct agent_session {
 	bool incomplete; /* it has not heard of all its events */
 	bool orphaned;   /* this process was forked, and is no instance of it */
 	bool list_only;
+	bool bases_said; /* it has been told of all libraries */
 	unsigned int failures;
 	int socket; /* the first connection while it is open, else -1 */
 	uint64_t key;
@@ -371,6 +373,16 @@ struct agent_hash agent_hash(const void *bytes, size_t size);
 void agent_spare_put(struct agent_spares *spares, struct agent_hash hash, uint32_t id);
 bool agent_spare_take(struct agent_spares *spares, struct agent_hash hash, uint32_t *id);
 void agent_spare_forget(struct agent_spares *spares);
+
+/*
+ * base.c. agent_bases_start(), before agent_prepare(): from then on there are the events. All others with the
+ * event lock: agent_bases_changed() says what was mapped and unmapped since the last time, agent_bases_dump()
+ * says all to the sessions that have not heard it, agent_bases_forked() to all of them.
+ */
+void agent_bases_start(void);
+void agent_bases_changed(void);
+void agent_bases_dump(void);
+void agent_bases_forked(void);
 
 /*
  * recovery.c: what a core dump must hold. It is the best we can do: without memory for it the

@@ -508,6 +508,7 @@ void agent_batches_changed(enum side_tracer_notification notification,
 		free_retired(wire_deadline(0));
 	if (agent.over)
 		agent_over_free();
+	agent_bases_changed();
 	agent_each_session(session)
 	{
 		if (notification == SIDE_TRACER_NOTIFICATION_REMOVE_EVENTS)

@@ -4,7 +4,8 @@
 
 /*
  * Where values come from: the kernel, by system calls that name no memory but ours and leave no
- * descriptor. Async-signal-safe; they disturb errno. Private to the context-*.c files.
+ * descriptor. Async-signal-safe; they disturb errno. Private to the context-*.c files
+ * and base.c.
  */
 
 #include "agent/context-values.h"

@@ -168,6 +168,7 @@ static void forked_child(void)
 	if (!agent_control_forked_whole())
 		agent_each_session(session) session->gone = true;
 	agent_each_session(session) rejoin(session, sandboxed, within);
+	agent_bases_forked();
 	agent_control_forked();
 	errno = saved_errno;
 }
@@ -370,6 +371,7 @@ int agent_start(const char *paths)
 	if (!ret) {
 		side_tracer_lock();
 		ret = start_sessions(paths);
+		agent_bases_dump();
 		side_tracer_unlock();
 	}
 	agent_debug(ret ? "not recording: error %d" : "recording", -ret);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "agent/agent.h"
+#include "agent/base.h"
 
 /* Filters of one event at most; more rules than that with filters: the last ones do not count. */
 #define FILTERS_MAX UINT8_MAX
@@ -28,8 +29,23 @@ static void *take(struct room *room, size_t size)
 	return taken;
 }
 
+/* Our own events are for those who ask for them: `side:…`, whatever follows, but not `*`. */
+static bool names_ours(const struct agent_rule *rule)
+{
+	static const char provider[] = "side:";
+	uint32_t i;
+
+	for (i = 0; i < rule->nr_patterns; i++)
+		if (!rule->patterns[i].exclude &&
+				!memcmp(rule->patterns[i].glob, provider, sizeof(provider) - 1))
+			return true;
+	return false;
+}
+
 static bool wants(const struct agent_rule *rule, const struct side_event_description *event)
 {
+	if (base_is_event(event) && !names_ours(rule))
+		return false;
 	return pattern_set_wants(rule->patterns, rule->nr_patterns,
 			side_ptr_get(event->provider_name), side_ptr_get(event->event_name),
 			(unsigned int)side_enum_get(event->loglevel));

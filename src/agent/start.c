@@ -39,6 +39,7 @@ EXPORT void side_agent_start(void)
 	path = getenv(WIRE_SOCKET_ENV);
 	debug = getenv("SIDE_DEBUG");
 	agent.debug = debug && *debug && strcmp(debug, "0") != 0;
+	agent_bases_start();
 	if (path && *path)
 		agent_start(path);
 	if (!agent_list_only())

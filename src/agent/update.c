@@ -185,6 +185,7 @@ static uint32_t take_requests(uint64_t keys[AGENT_SESSIONS_MAX])
 		if (session->config.statedump <= session->dumped || session->list_only)
 			continue;
 		session->dumped = session->config.statedump;
+		session->bases_said = false;
 		keys[nr++] = session->key;
 	}
 	return nr;
@@ -200,10 +201,12 @@ static bool try_requests(void)
 	{
 		if (session->config.statedump <= session->dumped || session->list_only)
 			continue;
-		if (side_tracer_statedump_request_try(session->key))
-			session->dumped = session->config.statedump;
-		else
+		if (!side_tracer_statedump_request_try(session->key)) {
 			all = false;
+			continue;
+		}
+		session->dumped = session->config.statedump;
+		session->bases_said = false;
 	}
 	return all;
 }
@@ -246,12 +249,14 @@ static int change(const struct agent_wanted *wanted, uint32_t nr, bool may_wait,
 	if (!lock(may_wait))
 		return -EBUSY;
 	agent_over_free();
+	agent_bases_changed();
 	ret = follow_all(wanted, nr);
 	*grace = agent_over_begin();
 	if (may_wait)
 		nr_keys = take_requests(keys);
 	else if (!try_requests() && !ret)
 		ret = -EAGAIN;
+	agent_bases_dump();
 	side_tracer_unlock();
 	/* Not with the lock, which a dump that runs may want. */
 	while (nr_keys)

@@ -243,6 +243,18 @@ EXPORT bool side_tracer_statedump_request_try(uint64_t key)
 	return result;
 }
 
+EXPORT void side_tracer_statedump_run(
+		const char *state_name, void (*dump)(void *statedump_request_key), uint64_t key)
+{
+	uint64_t copy = key; /* for the function, which may write to it */
+
+	if (!state_name || !dump || registry_is_finished())
+		return;
+	statedump_emit(STATEDUMP_BEGIN, state_name, key);
+	dump(&copy);
+	statedump_emit(STATEDUMP_END, state_name, key);
+}
+
 EXPORT int side_tracer_statedump_request_cancel(uint64_t key)
 {
 	struct side_statedump_request_handle *handle;
