@@ -511,7 +511,7 @@ static int create(struct change *change)
 #define OF_EVERY_REQUEST "version", "verb", "session"
 
 static const char *const create_members[] = {OF_EVERY_REQUEST, "output", "format", "compress",
-		"memory-limit", "huge-pages", "prefault", "rotate-size", "rotate-time",
+		"memory-limit", "huge-pages", "prefault", "symbols", "rotate-size", "rotate-time",
 		"retain-size", "retain-age", "retain-chunks", "trigger", NULL};
 static const char *const enable_channel_members[] = {OF_EVERY_REQUEST, "timeout", "channel", "mode",
 		"buffer-size", "per-thread", "block-timeout", "context", "event", "filter", NULL};

@@ -8,8 +8,9 @@
 #include <string.h>
 
 static const char *const definition_members[] = {"version", "name", "output", "format", "compress",
-		"memory-limit", "huge-pages", "prefault", "channels", "track", "rotate-size",
-		"rotate-time", "retain-size", "retain-age", "retain-chunks", "trigger", NULL};
+		"memory-limit", "huge-pages", "prefault", "symbols", "channels", "track",
+		"rotate-size", "rotate-time", "retain-size", "retain-age", "retain-chunks",
+		"trigger", NULL};
 static const char *const channel_members[] = {"channel", "mode", "per-thread", "buffer-size",
 		"block-timeout", "context", "event-context", "rules", NULL};
 static const char *const rule_members[] = {"event", "filter", "event-context", NULL};
@@ -104,6 +105,8 @@ static int read_form(struct definition *definition, struct json_object *json,
 		ret = json_flag(json, "huge-pages", &definition->huge_pages, error);
 	if (!ret)
 		ret = json_flag(json, "prefault", &definition->prefault, error);
+	if (!ret)
+		ret = json_flag(json, "symbols", &definition->symbols, error);
 	if (!ret)
 		ret = json_number(
 				json, "memory-limit", INT64_MAX, &definition->memory_limit, error);
@@ -487,6 +490,7 @@ static bool put_settings(struct json_object *json, const struct definition *defi
 			put_number(json, "memory-limit", definition->memory_limit) &&
 			put_flag(json, "huge-pages", definition->huge_pages) &&
 			put_flag(json, "prefault", definition->prefault) &&
+			(!definition->symbols || put_flag(json, "symbols", true)) &&
 			put_number(json, "rotate-size", definition->rotate_size) &&
 			put_number(json, "rotate-time", definition->rotate_time_ns) &&
 			put_number(json, "retain-size", definition->retain_size) &&

@@ -119,12 +119,12 @@ static const char *const *all_contexts(const struct definition_channel *channel,
 	return all;
 }
 
-static bool view_rules(const struct definition_channel *channel, struct session_channel *view,
-		struct session_rule **rules)
+static bool view_rules(const struct definition_channel *channel, bool symbols,
+		struct session_channel *view, struct session_rule **rules)
 {
 	size_t i;
 
-	*rules = calloc(channel->nr_rules + 1, sizeof(**rules));
+	*rules = calloc(channel->nr_rules + 2, sizeof(**rules));
 	if (!*rules)
 		return false;
 	view->rules = *rules;
@@ -144,11 +144,14 @@ static bool view_rules(const struct definition_channel *channel, struct session_
 			return false;
 		view->nr_rules++;
 	}
+	/* Without contexts of its own: all before it have an array, by which they are freed. */
+	if (symbols)
+		(*rules)[view->nr_rules++] = session_symbols_rule;
 	return true;
 }
 
-static bool view_channel(const struct definition_channel *channel, struct session_channel *view,
-		struct session_rule **rules)
+static bool view_channel(const struct definition_channel *channel, bool symbols,
+		struct session_channel *view, struct session_rule **rules)
 {
 	*view = (struct session_channel){
 			.name = channel->name,
@@ -160,13 +163,14 @@ static bool view_channel(const struct definition_channel *channel, struct sessio
 			.contexts = texts(&channel->contexts),
 			.nr_contexts = channel->contexts.count,
 	};
-	return view_rules(channel, view, rules);
+	return view_rules(channel, symbols, view, rules);
 }
 
 int definition_options(const struct definition *definition, struct definition_view *view,
 		struct control_error *error)
 {
 	size_t nr = definition->nr_channels, i;
+	bool any = false;
 
 	*view = (struct definition_view){
 			.options =
@@ -192,9 +196,14 @@ int definition_options(const struct definition *definition, struct definition_vi
 			.rules = calloc(nr + 1, sizeof(struct session_rule *)),
 	};
 	view->options.channels = nr ? view->channels : &standard;
-	for (i = 0; view->channels && view->rules && i < nr; i++)
-		if (!view_channel(&definition->channels[i], &view->channels[i], &view->rules[i]))
+	for (i = 0; view->channels && view->rules && i < nr; i++) {
+		bool symbols = definition->symbols && !any && definition->channels[i].nr_rules;
+
+		any |= symbols;
+		if (!view_channel(&definition->channels[i], symbols, &view->channels[i],
+				    &view->rules[i]))
 			break;
+	}
 	if (view->channels && view->rules && i == nr)
 		return 0;
 	definition_view_free(view);

@@ -82,6 +82,7 @@ struct definition {
 	int compress; /* level of zstd, 0: none */
 	bool huge_pages;
 	bool prefault;
+	bool symbols; /* events of the agent's own, too, in the first channel that records something */
 	struct definition_channel *channels;
 	size_t nr_channels;
 	struct definition_track *tracks; /* none: every process */
@@ -125,7 +126,7 @@ int definition_session_error(const struct session_error *from, struct control_er
  * What a request asks of a definition, as JSON with the names of the command line's options.
  * `fixed`: the session has been started once, so channels cannot be changed any more.
  *
- *   create           output format compress memory-limit huge-pages prefault rotate-size rotate-time
+ *   create           output format compress memory-limit huge-pages prefault symbols rotate-size rotate-time
  *                    retain-size retain-age retain-chunks trigger[]
  *   enable-channel   channel mode buffer-size per-thread block-timeout context[] event[] filter
  *   disable-channel  channel                 the channel records nothing any more

@@ -14,6 +14,9 @@
 
 #include "session/parts.h"
 
+static const char *const symbols_patterns[] = {"side:library_*", "side:statedump_*"};
+const struct session_rule session_symbols_rule = {.patterns = symbols_patterns, .nr_patterns = 2};
+
 static const struct session_rule everything;
 static const struct session_channel standard = {.name = SESSION_CHANNEL_NAME};
 

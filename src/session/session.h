@@ -90,6 +90,9 @@ struct session_rule {
 	size_t nr_contexts;
 };
 
+/* What --symbols adds: where executable and libraries stand, which the agent says only when it is named. */
+extern const struct session_rule session_symbols_rule;
+
 struct session_channel {
 	const char *name; /* of its files; letters, digits, "_" and "-" */
 	enum session_channel_mode mode;

@@ -308,8 +308,12 @@ def test_recorded():
 def symbols_of(module):
     """(begin, size, name) of its functions, as nm reads them; and the segments, as readelf does."""
     found = []
-    for option in ([], ["-D"]):
-        done = subprocess.run(["nm", "-S", "--defined-only", *option, module], stdout=subprocess.PIPE,
+    notes = subprocess.run(["readelf", "-n", module], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                           check=False).stdout
+    build_id = re.search(r"Build ID: ([0-9a-f]{2})([0-9a-f]+)", notes)
+    debug = "/usr/lib/debug/.build-id/{}/{}.debug".format(*build_id.groups()) if build_id else module
+    for option, path in (([], module), (["-D"], module), ([], debug)):
+        done = subprocess.run(["nm", "-S", "--defined-only", *option, path], stdout=subprocess.PIPE,
                               stderr=subprocess.DEVNULL, text=True, check=False)
         for line in done.stdout.splitlines():
             parts = line.split()

@@ -24,9 +24,10 @@ MAY_USE = {
     "agent": {"visit", "ring", "wire", "filter"},
     "wrap": set(),
     "send": {"ctf"},
+    "symbols": set(),
     "session": {"visit", "ring", "wire", "filter", "ctf"},
     "control": {"session", "wire"},
-    "cmd": {"send", "control", "session", "ctf", "filter", "visit", "wire"},
+    "cmd": {"send", "symbols", "control", "session", "ctf", "filter", "visit", "wire"},
 }
 NO_PUBLIC_HEADERS = {"ring", "wire"}
 

@@ -42,6 +42,7 @@ struct channel_words {
 struct channel_list {
 	struct channel_words *channels;
 	size_t count;
+	bool symbols; /* the first one also gets the events of the agent */
 	struct session_channel *made;
 };
 
@@ -212,15 +213,17 @@ static int join_filters(struct rule_words *rule, const char *of_channel)
 	return COMMAND_DONE;
 }
 
-static int make_rules(struct channel_words *channel)
+static int make_rules(struct channel_words *channel, bool symbols)
 {
 	size_t count = channel->count ? channel->count : 1;
 
-	channel->made = calloc(count, sizeof(*channel->made));
+	channel->made = calloc(count + symbols, sizeof(*channel->made));
 	if (!channel->made)
 		return no_memory();
 	channel->channel.rules = channel->made;
-	channel->channel.nr_rules = count;
+	channel->channel.nr_rules = count + symbols;
+	if (symbols)
+		channel->made[count] = session_symbols_rule;
 	if (!channel->count)
 		channel->made[0].filter = channel->filter;
 	for (size_t i = 0; i < channel->count; i++) {
@@ -242,12 +245,14 @@ static int make_rules(struct channel_words *channel)
 
 static int make_channels(struct channel_list *list)
 {
-	list->made = calloc(list->count + 1, sizeof(*list->made));
+	list->made = calloc(list->count + 2, sizeof(*list->made));
 	if (!list->made)
 		return no_memory();
+	if (list->symbols && !list->count && add_channel(list, SESSION_CHANNEL_NAME))
+		return COMMAND_FAILED;
 	for (size_t i = 0; i < list->count; i++) {
 		struct channel_words *channel = &list->channels[i];
-		int status = make_rules(channel);
+		int status = make_rules(channel, list->symbols && !i);
 
 		if (status)
 			return status;
@@ -307,7 +312,7 @@ static int check_texts(const struct channel_list *list)
 	return COMMAND_DONE;
 }
 
-int command_channels(const struct option_uses *uses, struct channel_list **result)
+int command_channels(const struct option_uses *uses, bool symbols, struct channel_list **result)
 {
 	struct channel_list *list = calloc(1, sizeof(*list));
 	int status = COMMAND_DONE;
@@ -315,6 +320,7 @@ int command_channels(const struct option_uses *uses, struct channel_list **resul
 	*result = list;
 	if (!list)
 		return no_memory();
+	list->symbols = symbols;
 	for (size_t i = 0; i < uses->count && !status; i++)
 		status = take(list, &uses->items[i]);
 	if (!status)

@@ -190,6 +190,7 @@ struct record_options {
 	int format; /* enum session_format */
 	bool huge_pages;
 	bool prefault;
+	bool symbols;
 	bool strict;
 	bool force;
 	bool wait_all;
@@ -257,6 +258,8 @@ struct view_arguments {
 	uint64_t threads;
 	bool follow;
 	bool attributes;
+	bool symbols;
+	bool debuginfod;
 	bool repair;
 };
 
@@ -274,6 +277,7 @@ struct report_options {
 	bool across;
 	bool counts;
 	bool losses;
+	bool debuginfod;
 };
 
 enum export_format {
@@ -401,7 +405,7 @@ void command_session_summary(
 /* channels.c: from options in their order to the channels of a session. 0 or an exit status. */
 struct channel_list;
 struct session_channel;
-int command_channels(const struct option_uses *uses, struct channel_list **list);
+int command_channels(const struct option_uses *uses, bool symbols, struct channel_list **list);
 const struct session_channel *channel_list_items(const struct channel_list *list, size_t *count);
 void channel_list_free(struct channel_list *list);
 /* Level for zstd from the value of --compress, or -1 and *status. */

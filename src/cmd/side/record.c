@@ -412,7 +412,7 @@ int cmd_record(const struct parsed *parsed)
 	};
 	struct channel_list *channels;
 	struct sending sending = {.url = NULL};
-	int status = command_channels(&options->channels, &channels);
+	int status = command_channels(&options->channels, options->symbols, &channels);
 
 	if (!status)
 		session_options.compress = command_compression(options->compress, &status);

@@ -394,6 +394,7 @@ static int take_caller(struct report *report, const struct report_class *own,
 	report->callers[number].process = process;
 	report->callers[number].trace = key.trace;
 	report->callers[number].address = key.address;
+	report->callers[number].ns = item->ns;
 	return 0;
 }
 

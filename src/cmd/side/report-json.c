@@ -380,31 +380,34 @@ static int print_pairs(struct json *json, const struct report_around *around)
 static int print_callers(struct json *json)
 {
 	const struct report *report = json->report;
-	struct report_symbols *symbols = report_symbols_create();
+	struct symbols *symbols = report_symbols_open(report);
 	uint32_t count, *order = report_caller_order(report, &count);
 
 	for (uint32_t i = 0; order && symbols && i < count; i++) {
 		const struct report_caller *caller = &report->callers[order[i]];
-		struct report_symbol symbol;
+		const struct symbol *symbol = symbols_find(
+				symbols, caller->trace, caller->ns, caller->address, true);
 
-		report_symbol_find(symbols, ctf_reader_trace(report->walk.reader, caller->trace),
-				caller->address, &symbol);
 		begin(json, "caller");
 		put_number(json, "address", caller->address);
 		put_number(json, "count", caller->count);
 		put_process(json, caller->process);
-		if (symbol.module) {
-			put_text(json, "module", symbol.module);
-			put_number(json, "offset", symbol.offset);
+		if (symbol->module) {
+			put_text(json, "module", symbol->module);
+			put_number(json, "offset", symbol->offset);
 		}
-		if (*symbol.function) {
-			put_text(json, "function", symbol.function);
-			put_number(json, "function_offset", symbol.inside);
+		if (symbol->function) {
+			put_text(json, "function", symbol->function);
+			put_number(json, "function_offset", symbol->inside);
+		}
+		if (symbol->file) {
+			put_text(json, "file", symbol->file);
+			put_number(json, "line", symbol->line);
 		}
 		end(json);
 	}
 	free(order);
-	report_symbols_free(symbols);
+	symbols_free(symbols);
 	return order && symbols ? 0 : -ENOMEM;
 }
 

@@ -290,49 +290,83 @@ static int print_losses(struct text *text)
 	return 0;
 }
 
+static const struct symbol *symbol_of(struct symbols *symbols, const struct report_caller *caller)
+{
+	return symbols_find(symbols, caller->trace, caller->ns, caller->address, true);
+}
+
+static bool any_source(const struct report *report, struct symbols *symbols, const uint32_t *order,
+		uint32_t count)
+{
+	uint32_t i = 0;
+
+	while (i < count && !symbol_of(symbols, &report->callers[order[i]])->file)
+		i++;
+	return i < count;
+}
+
+static void put_caller(struct table *table, const struct symbol *symbol)
+{
+	if (symbol->function)
+		table_format(table, "%s+0x%" PRIx64 " (%s)", symbol->function, symbol->inside,
+				symbol->module);
+	else if (symbol->module)
+		table_format(table, "%s+0x%" PRIx64, symbol->module, symbol->offset);
+	else
+		table_put(table, "-");
+}
+
+static void put_source(struct table *table, const struct symbol *symbol)
+{
+	if (symbol->file)
+		table_format(table, "%s:%u", symbol->file, symbol->line);
+	else
+		table_put(table, "-");
+}
+
 static int print_callers(struct text *text)
 {
-	static const struct table_column columns[] = {
+	static const struct table_column address = {"ADDRESS", true, NULL};
+	struct table_column columns[] = {
 			{"CALLER", false, VIEW_COLOUR_NAME},
 			{"COUNT", true, VIEW_COLOUR_NUMBER},
 			{"SHARE", true, NULL},
 			{"PROCESS", false, VIEW_COLOUR_PROCESS},
-			{"ADDRESS", true, NULL},
+			{"SOURCE", false, NULL},
+			address,
 	};
 	const struct report *report = text->report;
-	struct table table = {columns, 5, report->colour, NULL, 0, 0, false};
-	struct report_symbols *symbols = report_symbols_create();
+	struct table table = {columns, 6, report->colour, NULL, 0, 0, false};
+	struct symbols *symbols = report_symbols_open(report);
 	uint32_t count, *order = report_caller_order(report, &count);
 	char cell[1400];
+	bool sources;
 
 	if (!order || !symbols) {
 		free(order);
-		report_symbols_free(symbols);
+		symbols_free(symbols);
 		return -ENOMEM;
 	}
+	sources = any_source(report, symbols, order, count);
+	if (!sources)
+		columns[--table.count - 1] = address;
 	text_begin_section(text);
 	for (uint32_t i = 0; i < count; i++) {
 		const struct report_caller *caller = &report->callers[order[i]];
-		struct report_symbol symbol;
+		const struct symbol *symbol = symbol_of(symbols, caller);
 
-		report_symbol_find(symbols, ctf_reader_trace(report->walk.reader, caller->trace),
-				caller->address, &symbol);
-		if (*symbol.function)
-			table_format(&table, "%s+0x%" PRIx64 " (%s)", symbol.function,
-					symbol.inside, symbol.module);
-		else if (symbol.module)
-			table_format(&table, "%s+0x%" PRIx64, symbol.module, symbol.offset);
-		else
-			table_put(&table, "-");
+		put_caller(&table, symbol);
 		table_put(&table, say_number(caller->count, cell));
 		put_share(&table, caller->count, report->events);
 		who_text(&report->who, caller->process, cell, sizeof(cell));
 		table_put(&table, cell);
+		if (sources)
+			put_source(&table, symbol);
 		table_format(&table, "0x%" PRIx64, caller->address);
 	}
 	table_print(&table, &text->out);
 	free(order);
-	report_symbols_free(symbols);
+	symbols_free(symbols);
 	return 0;
 }
 

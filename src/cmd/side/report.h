@@ -14,6 +14,7 @@
 #include "cmd/side/report-pair.h"
 #include "cmd/side/report-walk.h"
 #include "cmd/side/report-who.h"
+#include "cmd/side/trace-symbols.h"
 
 #define REPORT_GROUPS_MAX 10000 /* Values of --by; all further ones are one group. */
 #define REPORT_CALLERS_MAX 500000
@@ -67,8 +68,9 @@ struct report_loss {
 struct report_caller {
 	uint64_t count;
 	uint32_t process;
-	uint32_t trace; /* Its maps say what stood at the address. */
+	uint32_t trace; /* What it says of its process tells what stood at the address … */
 	uint64_t address;
+	int64_t ns; /* … at this time. */
 };
 
 /* A distribution in one group: of a value (--histogram) or of durations (--pair). */
@@ -194,19 +196,8 @@ void report_around_free(struct report_around *around);
 /* The first line of a scope from this number on. */
 size_t report_around_find(const struct report_around *around, uint32_t scope, uint64_t number);
 
-/* report-caller.c: what stands at an address of a traced process. */
-struct report_symbol {
-	const char *module; /* NULL: not known. */
-	uint64_t offset;    /* In the module. */
-	char function[512]; /* "": not known. */
-	uint64_t inside;    /* Bytes behind the begin of the function. */
-};
-struct report_symbols;
-struct report_symbols *report_symbols_create(void);
-void report_symbols_free(struct report_symbols *symbols);
-/* The symbol points into the symbols. */
-void report_symbol_find(struct report_symbols *symbols, const struct ctf_trace *trace,
-		uint64_t address, struct report_symbol *symbol);
+/* report-caller.c: what stands at addresses of the traced processes. NULL: no memory. */
+struct symbols *report_symbols_open(const struct report *report);
 
 /* report-text.c, report-json.c: the whole report. Exit status. */
 int report_print_text(struct report *report, const struct report_around *around);

@@ -101,6 +101,12 @@ const struct option command_report_options[] = {
 				"of the name caller, as the wrappers have it, else by the context ip.",
 	},
 	{
+		.name = "debuginfod",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct report_options, debuginfod),
+		.sentence = "With `--callers`: ask the servers in DEBUGINFOD_URLS for debug information that is not here.",
+	},
+	{
 		.name = "losses",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct report_options, losses),

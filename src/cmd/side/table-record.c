@@ -183,6 +183,14 @@ const struct option table_record_options[] = {
 				"waits for a page.",
 	},
 	{
+		.name = "symbols",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct record_options, symbols),
+		.sentence = "Record where the executable and its libraries are, with their build ids: the events "
+				"side:library_load and side:library_unload, in the first channel. `side view --symbols` "
+				"tells functions and lines by them.",
+	},
+	{
 		.name = "buffers",
 		.argument = "DIR",
 		.kind = OPTION_TEXT,

@@ -120,6 +120,12 @@ const struct option table_create_options[] = {
 		.sentence = "Make all memory of the rings when a process joins, so that no event waits for a page.",
 	},
 	{
+		.name = "symbols",
+		.kind = OPTION_FLAG,
+		ASKED,
+		.sentence = "Record where executables and libraries are, as `side record --symbols` does.",
+	},
+	{
 		.name = "rotate-size",
 		.argument = "SIZE",
 		.kind = OPTION_SIZE,

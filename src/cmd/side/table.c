@@ -218,6 +218,19 @@ static const struct option view_table[] = {
 		.sentence = "Show the attributes of events and types, too.",
 	},
 	{
+		.name = "symbols",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct view_arguments, symbols),
+		.sentence = "Show addresses in the code (the context ip, pointers that are called ip or caller, and what "
+				"has the attribute side.address) as function, file and line.",
+	},
+	{
+		.name = "debuginfod",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct view_arguments, debuginfod),
+		.sentence = "With `--symbols`: ask the servers in DEBUGINFOD_URLS for debug information that is not here.",
+	},
+	{
 		.name = "threads",
 		.argument = "COUNT",
 		.kind = OPTION_NUMBER,

@@ -91,6 +91,8 @@ int cmd_view(const struct parsed *parsed)
 			.json = parsed->common.json,
 			.colour = !parsed->common.json && say_color(stdout, parsed->common.color),
 			.attributes = arguments->attributes,
+			.symbols = arguments->symbols,
+			.debuginfod = arguments->debuginfod,
 			.repair = arguments->repair,
 			.limit = arguments->count,
 			.follow = arguments->follow,

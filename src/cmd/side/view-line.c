@@ -335,6 +335,8 @@ static void put_fields(
 	const struct view_event *event = class->event;
 	bool first = true;
 
+	line->sink.trace = item->trace->index;
+	line->sink.ns = item->ns;
 	if (item->common_context) {
 		put_group(line, "stream_context", &first);
 		view_plain_value(&line->sink, item->common_context);
@@ -619,6 +621,7 @@ void view_line_start(struct view_line *line, struct view_lines *lines, struct vi
 							.colour = lines->options->colour &&
 									!lines->options->json,
 							.attributes = lines->options->attributes,
+							.symbols = lines->symbols,
 					},
 	};
 }

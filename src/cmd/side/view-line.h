@@ -20,7 +20,8 @@ struct view_lines {
 	bool has_times;
 	int64_t from_ns; /* Both included. */
 	int64_t to_ns;
-	pthread_mutex_t mutex; /* Whoever makes what stands in ctf_event_class.user holds it. */
+	struct symbols *symbols; /* NULL: not asked for. */
+	pthread_mutex_t mutex;   /* Whoever makes what stands in ctf_event_class.user holds it. */
 };
 
 /* What each thread has for itself. */

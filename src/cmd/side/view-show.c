@@ -96,6 +96,33 @@ static unsigned int base_of(struct json_object *json, unsigned int otherwise)
 	return otherwise;
 }
 
+/* The attribute side.address: true, or "call" where the call stands before the address. */
+static enum view_address address_of(struct json_object *json)
+{
+	struct json_object *attributes = get_array(json, "attributes");
+
+	for (uint32_t i = 0; i < array_length(attributes); i++) {
+		struct json_object *attribute = json_object_array_get_idx(attributes, i);
+
+		if (strcmp(get_text(attribute, "key"), "side.address") != 0)
+			continue;
+		if (strcmp(get_text(attribute, "value"), "call") == 0)
+			return VIEW_ADDRESS_CALL;
+		return json_object_get_boolean(get(attribute, "value")) ? VIEW_ADDRESS_PLACE
+									: VIEW_ADDRESS_NONE;
+	}
+	return VIEW_ADDRESS_NONE;
+}
+
+static void note_address(struct shower *s, struct view_show *show, struct json_object *json)
+{
+	if (!s->sink.symbols || show->kind != VIEW_SHOW_INTEGER)
+		return;
+	show->address = (uint8_t)address_of(json);
+	if (show->address)
+		show->plain = false;
+}
+
 /* Keep what was written into the sink. */
 static struct view_word keep(struct shower *s)
 {
@@ -189,6 +216,12 @@ static bool show_members(struct shower *s, struct view_show *show, struct json_o
 		if (!part)
 			return false;
 		part->name = get_text(field, "name");
+		if (s->sink.symbols && part->kind == VIEW_SHOW_INTEGER && !part->address &&
+				is_type(get_text(inner, "type"), "pointer") &&
+				view_is_caller(part->name)) {
+			part->address = VIEW_ADDRESS_CALL;
+			part->plain = false;
+		}
 		part->copy = 1;
 		/* Of many equal names only the nearest are numbered; nobody reads the rest. */
 		for (uint32_t k = at; k-- > 0 && at - k < 256;) {
@@ -359,7 +392,10 @@ static struct view_show *show_type(struct shower *s, struct json_object *json,
 	}
 	show->attributes = keep_attributes(s, json);
 	show->plain = !show->wrapped && !show->attributes.size;
-	return show_by_name(s, show, get_text(json, "type"), json, type) ? show : NULL;
+	if (!show_by_name(s, show, get_text(json, "type"), json, type))
+		return NULL;
+	note_address(s, show, json);
+	return show;
 }
 
 /* ---- events ---- */

@@ -34,15 +34,19 @@ struct view_label {
 	uint64_t end;
 };
 
+/* Addresses in the code: that of a place, or that to which a call returns. */
+enum view_address { VIEW_ADDRESS_NONE, VIEW_ADDRESS_PLACE, VIEW_ADDRESS_CALL };
+
 struct view_show {
 	enum view_show_kind kind;
 	bool wrapped; /* The value is the second member of a structure, its companion the first. */
 	uint8_t base;
-	bool big_endian;          /* VIEW_SHOW_FLOAT128 */
-	bool single;              /* VIEW_SHOW_FLOAT: 32 bits. */
-	bool plain;               /* Neither wrapped nor attributed. */
-	const char *name;         /* Of a member. */
-	unsigned int copy;        /* How many members of this name stand before it, plus one. */
+	bool big_endian;   /* VIEW_SHOW_FLOAT128 */
+	bool single;       /* VIEW_SHOW_FLOAT: 32 bits. */
+	bool plain;        /* Neither wrapped nor attributed, and no address. */
+	uint8_t address;   /* enum view_address: an integer that is to be shown as a symbol. */
+	const char *name;  /* Of a member. */
+	unsigned int copy; /* How many members of this name stand before it, plus one. */
 	struct view_word prefix;  /* What stands before a member: separator, name. */
 	struct view_show **parts; /* By index of the member or option; NULL: not shown. */
 	uint32_t part_count;
@@ -88,6 +92,9 @@ bool view_label_matches(const struct view_show *show, const struct ctf_value *va
 
 /* Whether a member of plain CTF only serves the next one, and is not shown. */
 bool view_is_tag(const struct ctf_type *structure, uint32_t index);
+
+/* Whether what is called so is the address to which a call returns: "ip", "caller". */
+bool view_is_caller(const char *name);
 
 /* A list of nodes (section 7 of docs/spec/recording.md). */
 void view_dynamic_value(struct view_sink *sink, const struct ctf_value *nodes);

@@ -15,6 +15,7 @@
 #include "cmd/side/view-out.h"
 #include "visit/visit.h"
 
+struct symbols;
 struct view_sink;
 
 /* Bytes that are always the same. */
@@ -69,7 +70,10 @@ struct view_sink {
 	const struct view_sink_ops *ops;
 	struct view_out *out;
 	bool colour;
-	bool attributes; /* Attributes are asked for. */
+	bool attributes;         /* Attributes are asked for. */
+	struct symbols *symbols; /* NULL: addresses are numbers. */
+	uint32_t trace;          /* Whose addresses they are … */
+	int64_t ns;              /* … and when. */
 };
 
 extern const struct view_sink_ops view_text_ops;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd/side/trace-symbols.h"
 #include "cmd/side/view-show.h"
 
 /* ---- numbers ---- */
@@ -254,6 +255,39 @@ void view_static_attributes(struct view_sink *sink, struct json_object *attribut
 	sink->ops->attributes_end(sink);
 }
 
+/* ---- addresses ---- */
+
+bool view_is_caller(const char *name)
+{
+	return strcmp(name, "ip") == 0 || strcmp(name, "caller") == 0;
+}
+
+/* Text: what stands there, in the place of the number. JSON: {"value":number,"symbol":{…}}. */
+static void put_address(
+		struct view_sink *sink, const struct ctf_value *value, unsigned int base, bool call)
+{
+	const struct symbol *symbol =
+			symbols_find(sink->symbols, sink->trace, sink->ns, value->u, call);
+
+	if (!sink->ops->json) {
+		if (!trace_symbol_text(sink, symbol))
+			put_value(sink, value, base);
+		return;
+	}
+	view_out_text(sink->out, "{\"value\":");
+	put_value(sink, value, base);
+	if (symbol->module) {
+		view_out_text(sink->out, ",\"symbol\":");
+		trace_symbol_json(sink, symbol);
+	}
+	view_out_char(sink->out, '}');
+}
+
+static bool is_plain_caller(const struct ctf_value *value, const char *name)
+{
+	return value->type->kind == CTF_INTEGER && !value->type->is_signed && view_is_caller(name);
+}
+
 /* ---- by the description ---- */
 
 static bool label_matches(const struct view_label *label, const struct visit_value *number)
@@ -431,7 +465,12 @@ static void show_value(struct view_sink *sink, const struct view_show *show,
 	switch (show->kind) {
 	case VIEW_SHOW_NULL: view_put_word(sink, &sink->ops->null); break;
 	case VIEW_SHOW_BOOL: view_put_word(sink, &sink->ops->words[value->u != 0]); break;
-	case VIEW_SHOW_INTEGER: put_value(sink, value, show->base); break;
+	case VIEW_SHOW_INTEGER:
+		if (show->address)
+			put_address(sink, value, show->base, show->address == VIEW_ADDRESS_CALL);
+		else
+			put_value(sink, value, show->base);
+		break;
 	case VIEW_SHOW_INT128:
 		number = number_of_halves(value);
 		sink->ops->number(sink, &number, show->base);
@@ -525,7 +564,10 @@ static void plain_struct(struct view_sink *sink, const struct ctf_value *value)
 		if (view_is_tag(value->type, i))
 			continue;
 		sink->ops->member(sink, shown++, name, strlen(name), 1);
-		view_plain_value(sink, inner);
+		if (sink->symbols && is_plain_caller(inner, name))
+			put_address(sink, inner, inner->type->base, true);
+		else
+			view_plain_value(sink, inner);
 	}
 	view_put_word(sink, &sink->ops->struct_end);
 }

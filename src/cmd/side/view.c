@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
+#include "cmd/side/trace-symbols.h"
 #include "cmd/side/view-follow.h"
 #include "cmd/side/view-merge.h"
 #include "cmd/side/view.h"
@@ -109,6 +110,24 @@ static void set_times(struct view *view)
 	view->lines.to_ns = to->kind ? view_time_resolve(to, begin) : INT64_MAX;
 }
 
+/* Any thread may come here, so the output is left alone. */
+static void say_symbols(void *user, const char *sentence)
+{
+	const struct view_options *options = user;
+
+	if (options->say)
+		options->say(VIEW_NOTE, NULL, sentence);
+}
+
+static int open_symbols(struct view *view)
+{
+	if (!view->options->symbols)
+		return 0;
+	view->lines.symbols = trace_symbols_open(view->options->dir, view->options->debuginfod,
+			say_symbols, (void *)(uintptr_t)view->options);
+	return view->lines.symbols ? 0 : -ENOMEM;
+}
+
 static int show_all(struct view *view, struct ctf_reader *reader)
 {
 	int ret = show_notes(view, reader, false);
@@ -139,13 +158,16 @@ int cmd_view_run(const struct view_options *options)
 	}
 	view_lines_start(&view.lines, options);
 	set_times(&view);
-	ret = show_all(&view, reader);
+	ret = open_symbols(&view);
+	if (!ret)
+		ret = show_all(&view, reader);
 	if (!view.write_error)
 		sum_up(&view);
 	if (!view.shown && !ret && !view.write_error && options->nothing)
 		options->nothing(options->nothing_context, reader);
 	view_lines_stop(&view.lines, reader);
 	ctf_reader_close(reader);
+	symbols_free(view.lines.symbols);
 	view_out_free(&view.buffer);
 	if (ret)
 		say_format(&view, VIEW_ERROR, "cannot go on reading %s: %s", options->dir,

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* Names for the addresses in a recording. */
+#ifndef SIDE_CMD_TRACE_SYMBOLS_H
+#define SIDE_CMD_TRACE_SYMBOLS_H
+
+#include <stdbool.h>
+
+#include "symbols/symbols.h"
+
+struct view_sink;
+
+/*
+ * What the recording in this folder says of its processes: base address records, and the maps
+ * that the recorder keeps. Numbers of processes are those of traces (ctf_trace.index). When the
+ * recording cannot be read there is nothing to find in it. NULL: no memory.
+ */
+struct symbols *trace_symbols_open(const char *dir, bool debuginfod,
+		void (*say)(void *user, const char *sentence), void *user);
+
+/* "name+0x12 (file:line)", "/path+0x123" or, if nothing is known, nothing: false. */
+bool trace_symbol_text(struct view_sink *sink, const struct symbol *symbol);
+/* {"module":…,"offset":…,"function":…,"function_offset":…,"file":…,"line":…}, as far as it is known. */
+bool trace_symbol_json(struct view_sink *sink, const struct symbol *symbol);
+
+#endif /* SIDE_CMD_TRACE_SYMBOLS_H */
