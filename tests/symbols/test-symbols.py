@@ -1,0 +1,285 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Addresses in recordings become functions, files and lines, as nm and addr2line have them."""
+import functools
+import shutil
+
+from harness import *
+
+for tool in ("nm", "addr2line", "objcopy", "strip", "readelf"):
+    if not shutil.which(tool):
+        print(f"{tool} is missing (package binutils)")
+        sys.exit(77)
+
+work = tempfile.TemporaryDirectory()
+ENV = environment(SIDE_RUNTIME=work.name + "/runtime", SIDE_CONTROL=None, SIDE_AGENT_SOCKET=None, SIDE_DEBUG_PATH=None,
+                  DEBUGINFOD_URLS=None, LANG="C.UTF-8")
+
+
+def path(*names):
+    return os.path.join(work.name, *names)
+
+
+def copy(name, source):
+    """A program or library of this test, to do with it whatever comes."""
+    folder = path(name)
+    os.makedirs(folder, exist_ok=True)
+    return shutil.copy(os.environ[source], folder)
+
+
+def record(name, *arguments, options=("--symbols", "--context", "ip")):
+    done = side("record", "-q", *options, "-o", path(name), *arguments, env=ENV)
+    equal(done.status, 0, done)
+    return path(name)
+
+
+def view(trace, *options, env=None):
+    done = side("view", "--json", "-q", *options, trace, env=env or ENV)
+    equal(done.status, 0, done)
+    return [line for line in map(json.loads, done.out.splitlines()) if line["type"] == "event"]
+
+
+def output(*command):
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True).stdout
+
+
+@functools.lru_cache(None)
+def functions(module):
+    """name -> address"""
+    return {name: int(address, 16) for address, kind, name in
+            (line.split(maxsplit=2) for line in output("nm", "-C", "--defined-only", module).splitlines())
+            if kind in "tTwW"}
+
+
+def check_symbol(symbol, module, debug=None, call=1):
+    """Against nm and addr2line on the file that has the debug information."""
+    debug = debug or module
+    equal(symbol["module"], os.path.realpath(module), symbol)
+    begin = functions(debug)[symbol["function"]]
+    equal(symbol["offset"] - begin, symbol["function_offset"], symbol)
+    place = output("addr2line", "-e", debug, hex(symbol["offset"] - call)).split(" ")[0].strip()
+    file, line = place.rsplit(":", 1)
+    equal((os.path.realpath(symbol["file"]), symbol["line"]), (os.path.realpath(file), int(line)), symbol)
+
+
+def ip(event):
+    return event["stream_context"]["ip"]
+
+
+def of(events, name):
+    found = [event for event in events if event["event"] == name]
+    true(found, f"no {name}")
+    return found
+
+
+def check_program(program, events):
+    here = of(events, "symbols:here")
+    equal(sorted(event["fields"]["number"] for event in here), [10, 11, 20, 21, 30, 31])
+    for event in here:
+        check_symbol(ip(event)["symbol"], program)
+        place = event["fields"]["place"]["symbol"]
+        check_symbol(place, program, call=0)
+        equal((place["function"], place["function_offset"]),
+              ("other_known_function" if event["fields"]["number"] % 10 else "known_function", 0))
+        true(isinstance(event["fields"]["plain"], int), "a pointer like others is a number")
+
+
+def test_executables():
+    """One that is loaded anywhere, and one that is not."""
+    for source in ("PROGRAM", "PROGRAM_FIXED"):
+        program = copy("executables", source)
+        kind = output("readelf", "-h", program)
+        contains(kind, "DYN (" if source == "PROGRAM" else "EXEC (")
+        check_program(program, view(record(source, program), "--symbols"))
+
+
+def test_maps_do_without_records():
+    program = copy("maps", "PROGRAM")
+    events = view(record("maps-trace", program, options=("--context", "ip")), "--symbols")
+    true(not [event for event in events if event["event"].startswith("side:")], "nobody has asked for them")
+    check_program(program, events)
+
+
+def test_libraries():
+    """One after the other at the same place, perhaps: each address by what was there at its time."""
+    program = copy("libraries", "PROGRAM")
+    plain, cxx = copy("libraries", "LIBRARY"), copy("libraries", "LIBRARY_CXX")
+    events = view(record("libraries-trace", program, plain, cxx, plain), "--symbols")
+    here = of(events, "library:here")
+    equal([event["fields"]["number"] for event in here], [1, 2, 1, 2])
+    for event in here:
+        check_symbol(ip(event)["symbol"], plain)
+    names = [ip(event)["symbol"]["function"] for event in of(events, "cxx:here")]
+    for event in of(events, "cxx:here"):
+        check_symbol(ip(event)["symbol"], cxx)
+    for name, kind in zip(names, ("int", "long")):
+        contains(name, f"known::holder<{kind}>")
+
+
+def test_order_of_records():
+    program, plain = copy("order", "PROGRAM"), copy("order", "LIBRARY")
+    events = view(record("order-trace", program, plain))
+    parent = events[0]["vpid"]
+    names = [event["event"] for event in events if event["vpid"] == parent]
+    child = [event["event"] for event in events if event["vpid"] != parent]
+    for process in (names, child):
+        equal(process[0], "side:statedump_begin")
+        end = process.index("side:statedump_end")
+        equal(set(process[1:end]), {"side:library_load"})
+        true(process[end + 1] in ("symbols:here", "side:library_load"), process)
+    loads = [event for event in events if event["vpid"] == parent and event["event"] == "side:library_load"]
+    (late,) = [event for event in loads if event["fields"]["path"] == plain]
+    true(events.index(late) < events.index(of(events, "library:here")[0]), "before its first event")
+    unloads = [event for event in events if event["event"] == "side:library_unload" and event["fields"]["path"] == plain]
+    equal([event["fields"]["base"] for event in unloads if event["vpid"] == parent][:1], [late["fields"]["base"]])
+    (own,) = [event for event in loads if event["fields"]["path"] == program]
+    wanted = re.search(r"Build ID: ([0-9a-f]+)", output("readelf", "-n", plain)).group(1)
+    equal(bytes(late["fields"]["build_id"]).hex(), wanted)
+    equal((own["fields"]["debug_link"], own["fields"]["base"] % 4096), ("", 0))
+
+
+def test_only_when_named():
+    program = copy("named", "PROGRAM")
+    for rule, wanted in (("*", False), ("*:*", False), ("side", True), ("side:library_load", True)):
+        name = "named-" + re.sub(r"\W", "_", rule)
+        events = view(record(name, program, options=("-e", rule, "-e", "symbols:here")))
+        found = {event["event"] for event in events}
+        equal("side:library_load" in found, wanted, f"{rule}: {found}")
+
+
+def strip(library, folder, link=True):
+    debug = os.path.join(folder, os.path.basename(library) + ".debug")
+    os.makedirs(folder, exist_ok=True)
+    output("objcopy", "--only-keep-debug", library, debug)
+    output("strip", "-g", "-x", library)
+    output("strip", library)
+    if link:
+        output("objcopy", "--add-gnu-debuglink=" + debug, library)
+    return debug
+
+
+def check_stripped(trace, library, debug, env=None):
+    for event in of(view(trace, "--symbols", env=env), "library:here"):
+        check_symbol(ip(event)["symbol"], library, debug)
+
+
+def test_debug_files():
+    """Beside the library, in .debug, by link and by build id in a folder of the user's."""
+    program = copy("debug", "PROGRAM")
+    for name, folder in (("beside", "."), ("below", ".debug")):
+        library = copy(name, "LIBRARY")
+        debug = strip(library, os.path.join(os.path.dirname(library), folder))
+        check_stripped(record(name + "-trace", program, library), library, debug)
+    library = copy("by-id", "LIBRARY")
+    debug = strip(library, path("elsewhere"), link=False)
+    trace = record("by-id-trace", program, library)
+    event = of(view(trace, "--symbols"), "library:here")[0]
+    true("file" not in ip(event)["symbol"] and ip(event)["symbol"].get("function") != "inner_function", event)
+    digits = re.search(r"Build ID: ([0-9a-f]+)", output("readelf", "-n", library)).group(1)
+    os.makedirs(path("store", ".build-id", digits[:2]))
+    os.symlink(debug, path("store", ".build-id", digits[:2], digits[2:] + ".debug"))
+    check_stripped(trace, library, debug, env={**ENV, "SIDE_DEBUG_PATH": "/nowhere:" + path("store")})
+    # The library itself is not needed then.
+    os.rename(library, library + ".away")
+    env = {**ENV, "SIDE_DEBUG_PATH": path("store")}
+    symbol = ip(of(view(trace, "--symbols", env=env), "library:here")[0])["symbol"]
+    equal(symbol["offset"] - functions(debug)[symbol["function"]], symbol["function_offset"], symbol)
+
+
+def test_replaced():
+    program, library = copy("replaced", "PROGRAM"), copy("replaced", "LIBRARY")
+    trace = record("replaced-trace", program, library)
+    os.remove(library)
+    shutil.copy(os.environ["LIBRARY_CXX"], library)
+    done = side("view", "--json", "--symbols", trace, env=ENV)
+    equal(done.status, 0, done)
+    equal(done.err.count("replaced since the recording"), 1, done.err)
+    contains(done.err, library)
+    for line in map(json.loads, done.out.splitlines()):
+        if line.get("event") == "library:here":
+            equal(sorted(ip(line)["symbol"]), ["module", "offset"])
+
+
+def test_text_and_report():
+    program = copy("text", "PROGRAM")
+    trace = record("text-trace", program)
+    line = next(text for text in side("view", "-q", "--symbols", trace, env=ENV).out.splitlines() if "symbols:here" in text)
+    true(re.search(r"place = known_function\+0x0 \(.*program\.c:[0-9]+\)", line), line)
+    true(re.search(r"plain = 0x[0-9a-f]+ ", line), line)
+    plain = side("view", "-q", trace, env=ENV).out
+    true("program.c" not in plain and "known_function" not in plain, plain)
+    done = side("report", "-q", "--json", "--callers", "100", trace, env=ENV)
+    callers = [line for line in map(json.loads, done.out.splitlines()) if line["type"] == "caller"]
+    here = [caller for caller in callers if caller.get("module") == program]
+    equal(sum(caller["count"] for caller in here), 6)
+    for caller in here:
+        check_symbol(caller, program)
+        contains(side("report", "-q", "--callers", "100", trace, env=ENV).out, f"{caller['file']}:{caller['line']} ")
+
+
+def test_threads_say_the_same():
+    program = copy("threads", "PROGRAM")
+    trace = record("threads-trace", program)
+    outputs = {side("view", "-q", "--symbols", "--threads", count, trace, env=ENV).out for count in "124"}
+    equal(len(outputs), 1)
+
+
+def test_damage():
+    """What is wrong in maps and files is no symbol, and nothing else."""
+    program, library = copy("damage", "PROGRAM"), copy("damage", "LIBRARY")
+    trace = record("damage-trace", program, library)
+    for process in os.listdir(trace):
+        with open(os.path.join(trace, process, ".maps"), "w", encoding="utf-8") as maps:
+            maps.write("0-ffffffffffffffff r-xp ffffffffffffffff 00:00 1 /dev/zero\nx\n-\n"
+                       "ffffffffffffffff-0 r-xp 0 0:0 99999999999999999999 /\n" + "7" * 100000)
+    os.truncate(library, os.path.getsize(library) // 2)
+    with open(program, "r+b") as file:
+        file.seek(64)
+        file.write(b"\xff" * 4096)
+    done = side("view", "--json", "--symbols", trace, env=ENV)
+    equal(done.status, 0, done)
+    equal(len([line for line in done.out.splitlines() if '"symbols:here"' in line]), 6)
+    equal(side("report", "--callers", "10", trace, env=ENV).status, 0)
+
+
+def test_sessions():
+    """A session with --symbols: the list when a program joins, and when somebody asks for it."""
+    program = daemon = None
+    try:
+        for command in (["create", "s", "--symbols", "-o", path("session")], ["enable-event", "*"], ["start"]):
+            done = side(*command, env=ENV)
+            equal(done.status, 0, done)
+        daemon = json.loads(side("daemon", "--no-daemon", "--json", env=ENV).out)["pid"]
+        program = subprocess.Popen([os.environ["DAEMON_PROGRAM"]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                   bufsize=1, env=ENV)
+        equal(program.stdout.readline(), "ready\n")
+        for _ in range(2):
+            program.stdin.write("fire 1\n")
+            program.stdin.flush()
+            program.stdout.readline()
+            equal(side("statedump", env=ENV).status, 0)
+        program.stdin.close()
+        equal(program.wait(timeout=60), 0)
+        equal(side("destroy", "s", env=ENV).status, 0)
+    finally:
+        if program:
+            program.stdout.close()
+        if daemon:
+            os.kill(daemon, 15)
+    events = view(path("session"))
+    lists, inside = [], None
+    for event in events:
+        libraries = event["fields"].get("name") == "side:libraries"
+        if libraries and event["event"] == "side:statedump_begin":
+            inside = []
+        elif libraries:
+            lists.append(inside)
+            inside = None
+        elif event["event"] == "side:library_load":
+            inside.append((event["fields"]["path"], event["fields"]["base"]))
+    equal(len(lists), 3, "at the beginning, and twice when it was asked for")
+    true(os.path.realpath(os.environ["DAEMON_PROGRAM"]) in dict(lists[0]), lists[0])
+    equal([sorted(one) for one in lists], [sorted(lists[0])] * 3)
+
+
+run_tests(globals())
