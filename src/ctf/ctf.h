@@ -345,6 +345,8 @@ int ctf_packet_read(int fd, const char *name, uint64_t at, struct ctf_packet *pa
 /* Take the figures out of the bytes. 0 or -EBADMSG. */
 int ctf_packet_parse(struct ctf_packet *packet);
 void ctf_packet_set_discarded(struct ctf_packet *packet, uint64_t discarded);
+void ctf_packet_set_sequence(struct ctf_packet *packet, uint64_t sequence);
+void ctf_packet_set_times(struct ctf_packet *packet, uint64_t begin, uint64_t end);
 /* Make a packet without records of the figures: header_size bytes, for which there is room. */
 void ctf_packet_make_empty(struct ctf_packet *packet, size_t header_size);
 void ctf_packet_free(struct ctf_packet *packet);

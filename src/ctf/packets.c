@@ -70,6 +70,20 @@ void ctf_packet_set_discarded(struct ctf_packet *packet, uint64_t discarded)
 	memcpy(packet->bytes + AT_DISCARDED, &discarded, sizeof(discarded));
 }
 
+void ctf_packet_set_sequence(struct ctf_packet *packet, uint64_t sequence)
+{
+	packet->sequence = sequence;
+	memcpy(packet->bytes + AT_SEQUENCE, &sequence, sizeof(sequence));
+}
+
+void ctf_packet_set_times(struct ctf_packet *packet, uint64_t begin, uint64_t end)
+{
+	packet->begin = begin;
+	packet->end = end;
+	memcpy(packet->bytes + AT_BEGIN, &begin, sizeof(begin));
+	memcpy(packet->bytes + AT_END, &end, sizeof(end));
+}
+
 void ctf_packet_make_empty(struct ctf_packet *packet, size_t header_size)
 {
 	const uint64_t bits = (uint64_t)header_size * 8;

@@ -46,6 +46,8 @@ struct follow_stream {
 	uint64_t sent;         /* Packets on this connection. */
 	uint64_t told_dropped; /* Dropped events that the last packet tells of. */
 	uint64_t beaten;       /* Ticks of the last sign of life. */
+	uint64_t added;        /* Packets on this connection that the file does not have. */
+	int64_t held;          /* Since when its next packet has been waiting, in ms; or 0. */
 };
 
 struct follow_trace {

@@ -236,8 +236,9 @@ static int add_stream(struct relay *relay, const struct follow_trace *trace, con
 }
 
 /* A trace is made known with its first stream: viewers want both. */
-static int announce(struct relay *relay, struct follow_stream *stream)
+static int relay_meet(struct sink *sink, struct follow_stream *stream)
 {
+	struct relay *relay = relay_of(sink);
 	struct follow_trace *trace = stream->trace;
 	int ret = 0;
 
@@ -313,6 +314,22 @@ static int relay_text(struct sink *sink, struct follow_trace *trace, bool is_map
 
 /* ---- packets ---- */
 
+/* The trace's clock at that time, if that is known. */
+static bool ticks_at(struct follow_trace *trace, int64_t ns, uint64_t *ticks)
+{
+	const struct ctf_trace *of = trace->counter ? ctf_counter_trace(trace->counter) : NULL;
+	const struct ctf_clock *clock = of ? of->clock : NULL;
+	__int128 at;
+
+	if (!clock || !clock->frequency || !ns || ns == INT64_MAX)
+		return false;
+	at = ((__int128)ns - (__int128)clock->offset_s * 1000000000) * clock->frequency /
+			1000000000;
+	at -= clock->offset;
+	*ticks = at < 0 ? 0 : (uint64_t)at;
+	return at < INT64_MAX;
+}
+
 static int send_index(struct relay *relay, const struct follow_stream *stream,
 		const struct ctf_packet *packet)
 {
@@ -333,34 +350,82 @@ static int send_index(struct relay *relay, const struct follow_stream *stream,
 	return simple(relay, SEND_INDEX, &index, sizeof(index));
 }
 
-static int relay_packet(struct sink *sink, struct follow_stream *stream,
-		const struct ctf_packet *packet, uint64_t events)
+static int put_packet(
+		struct relay *relay, struct follow_stream *stream, const struct ctf_packet *packet)
 {
-	struct relay *relay = relay_of(sink);
-	struct data_head head = {.size = htobe32((uint32_t)packet->size)};
-	int ret = 0;
+	const struct data_head head = {
+			.handle = htobe64(stream->handle),
+			.number = htobe64(stream->sent),
+			.size = htobe32((uint32_t)packet->size),
+	};
+	const struct patience *patience = &relay->sink.patience;
+	int ret = line_write(relay->data, &head, sizeof(head), false, patience);
 
-	(void)events;
-	if (!stream->sent && !stream->handle) {
-		ret = announce(relay, stream);
-		if (ret)
-			return ret;
-		/* Its metadata first. */
-		if (!stream->trace->sent_metadata)
-			return -EAGAIN;
-	}
-	/* The handle is known by now. */
-	head.handle = htobe64(stream->handle);
-	head.number = htobe64(stream->sent);
-	ret = line_write(relay->data, &head, sizeof(head), false, &sink->patience);
 	if (!ret)
-		ret = line_write(relay->data, packet->bytes, packet->size, false, &sink->patience);
+		ret = line_write(relay->data, packet->bytes, packet->size, false, patience);
 	if (!ret)
 		ret = send_index(relay, stream, packet);
 	if (!ret)
 		stream->sent++;
 	stream->told_dropped = stream->dropped_events;
 	return ret;
+}
+
+static int relay_packet(struct sink *sink, struct follow_stream *stream,
+		const struct ctf_packet *packet, uint64_t events)
+{
+	struct ctf_packet copy = *packet;
+	uint64_t before;
+
+	(void)events;
+	/* Its bytes are ours to change, its figures are the file's. */
+	if (stream->added)
+		ctf_packet_set_sequence(&copy, packet->sequence + stream->added);
+	if (!stream->sent && packet->begin == packet->end && packet->size == stream->header_size &&
+			ticks_at(stream->trace, sink->before, &before) && before > packet->begin)
+		ctf_packet_set_times(&copy, before, before);
+	return put_packet(relay_of(sink), stream, &copy);
+}
+
+/*
+ * A viewer is told of new streams with the next packet only that it asks for, which may be one that
+ * was said later than what they begin with, or none. An empty packet is one: behind everything that
+ * went, before everything that will.
+ */
+static int relay_remind(struct sink *sink, struct follow *follow)
+{
+	unsigned char bytes[128];
+
+	for (struct follow_trace *trace = follow->traces; sink->before && trace;
+			trace = trace->next)
+		for (struct follow_stream *stream = trace->streams; !trace->done && stream;
+				stream = stream->next) {
+			struct ctf_packet packet = stream->last;
+
+			if (!stream->sent || !ticks_at(trace, sink->before, &packet.begin) ||
+					packet.begin < stream->last.end)
+				continue;
+			stream->added++;
+			packet.bytes = bytes;
+			packet.room = sizeof(bytes);
+			packet.end = packet.begin;
+			packet.sequence += stream->added;
+			packet.discarded += stream->told_dropped;
+			ctf_packet_make_empty(&packet, stream->header_size);
+			return put_packet(relay_of(sink), stream, &packet);
+		}
+	return 0;
+}
+
+static bool relay_may_go(
+		struct sink *sink, struct follow_stream *stream, const struct ctf_packet *packet)
+{
+	uint64_t horizon;
+
+	return stream->handle && stream->trace->sent_metadata &&
+			(sink->horizon == INT64_MAX ||
+					!ticks_at(stream->trace, sink->horizon, &horizon) ||
+					packet->end <= horizon);
 }
 
 static void relay_passed(struct sink *sink, struct follow_stream *stream)
@@ -412,21 +477,6 @@ static int relay_flush(struct sink *sink, struct follow *follow, bool wait)
 
 /* ---- signs of life ---- */
 
-/* Ticks of the trace's clock at that time; 0: not known. */
-static uint64_t ticks_at(struct follow_trace *trace, int64_t ns)
-{
-	const struct ctf_trace *of = trace->counter ? ctf_counter_trace(trace->counter) : NULL;
-	const struct ctf_clock *clock = of ? of->clock : NULL;
-	__int128 ticks;
-
-	if (!clock || !clock->frequency)
-		return 0;
-	ticks = ((__int128)ns - (__int128)clock->offset_s * 1000000000) * clock->frequency /
-			1000000000;
-	ticks -= clock->offset;
-	return ticks > 0 && ticks < INT64_MAX ? (uint64_t)ticks : 0;
-}
-
 static int beat_stream(struct relay *relay, struct follow_stream *stream, uint64_t ticks)
 {
 	const struct index index = {
@@ -445,14 +495,15 @@ static int beat_stream(struct relay *relay, struct follow_stream *stream, uint64
 	return simple(relay, SEND_INDEX, &index, sizeof(index));
 }
 
-static int relay_beat(struct sink *sink, struct follow *follow, int64_t ns)
+static int relay_beat(struct sink *sink, struct follow *follow)
 {
+	uint64_t ticks;
 	int ret = 0;
 
 	for (struct follow_trace *trace = follow->traces; !ret && trace; trace = trace->next) {
-		uint64_t ticks = trace->done || !trace->announced ? 0 : ticks_at(trace, ns);
-
-		for (struct follow_stream *stream = trace->streams; !ret && ticks && stream;
+		if (trace->done || !trace->announced || !ticks_at(trace, sink->horizon, &ticks))
+			continue;
+		for (struct follow_stream *stream = trace->streams; !ret && stream;
 				stream = stream->next)
 			ret = beat_stream(relay_of(sink), stream, ticks);
 	}
@@ -479,10 +530,10 @@ static int tell_dropped(struct relay *relay, struct follow_stream *stream)
 	packet.bytes = bytes;
 	packet.room = sizeof(bytes);
 	packet.begin = packet.end;
-	packet.sequence++;
+	packet.sequence += stream->added + 1;
 	packet.discarded += stream->dropped_events;
 	ctf_packet_make_empty(&packet, stream->header_size);
-	return relay_packet(&relay->sink, stream, &packet, 0);
+	return put_packet(relay, stream, &packet);
 }
 
 static int relay_end_trace(struct sink *sink, struct follow_trace *trace)
@@ -499,13 +550,17 @@ static int relay_end_trace(struct sink *sink, struct follow_trace *trace)
 		if (!ret)
 			ret = close_stream(relay, stream->handle, stream->sent - 1);
 	}
-	return ret ? ret : close_stream(relay, trace->handle, 0);
+	return ret ? ret : close_stream(relay, trace->handle, UINT64_MAX);
 }
 
+/* With the connection the daemon takes everything away from viewers, who ask ten times a second. */
 static int relay_end(struct sink *sink, struct follow *follow)
 {
-	(void)sink;
+	const struct timespec moment = {1, 0};
+
 	(void)follow;
+	if (sink->before)
+		nanosleep(&moment, NULL);
 	return 0;
 }
 
@@ -513,6 +568,9 @@ static const struct sink_ops relay_ops = {
 		.ctf1_only = true,
 		.open = relay_open,
 		.text = relay_text,
+		.meet = relay_meet,
+		.remind = relay_remind,
+		.may_go = relay_may_go,
 		.packet = relay_packet,
 		.passed = relay_passed,
 		.flush = relay_flush,

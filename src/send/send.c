@@ -30,7 +30,10 @@
 #define BACKOFF_MAX_MS 5000
 #define BEAT_MS 1000
 /* A recorder has fetched by now what was said so long ago. */
-#define BEAT_AGE_NS INT64_C(3000000000)
+#define HORIZON_NS INT64_C(3000000000)
+#define HORIZON_NONE INT64_MAX
+/* The clock was set, or the recorder is very slow: what was held for so long goes. */
+#define HOLD_MAX_MS 10000
 /* Of one stream before the next one has its turn. */
 #define TURN_BYTES (4u << 20)
 /* A receiver that takes nothing for so long, while the spool is full, is as good as away. */
@@ -264,7 +267,22 @@ static size_t header_size(const struct ctf_packet *packet)
 	return packet->size == with_cpu || cpu == packet->instance ? with_cpu : without;
 }
 
-/* 1: a packet went; 0: there is none; or a negative errno. */
+/* Whether it may not go yet. */
+static bool holds(struct send *send, struct follow_stream *stream, const struct ctf_packet *packet)
+{
+	const struct sink_ops *ops = send->sink->ops;
+
+	if (!ops->may_go || ops->may_go(send->sink, stream, packet)) {
+		stream->held = 0;
+		return false;
+	}
+	if (!stream->held)
+		stream->held = now_ms();
+	/* Without a handle it is not known there. */
+	return !stream->handle || now_ms() - stream->held < HOLD_MAX_MS;
+}
+
+/* 1: a packet went; 0: there is none, or not yet; or a negative errno. */
 static int send_packet(struct send *send, struct follow_stream *stream)
 {
 	const struct sink_ops *ops = send->sink->ops;
@@ -279,18 +297,15 @@ static int send_packet(struct send *send, struct follow_stream *stream)
 	if (ret <= 0)
 		return ret;
 	discarded = packet->discarded;
-	events = ops->counts ? follow_count(stream->trace, packet) : 0;
 	if (!stream->header_size)
 		stream->header_size = header_size(packet);
+	if (holds(send, stream, packet))
+		return 0;
+	events = ops->counts ? follow_count(stream->trace, packet) : 0;
 	if (stream->dropped_events)
 		ctf_packet_set_discarded(packet, discarded + stream->dropped_events);
 	send->in_packet = true;
 	ret = ops->packet(send->sink, stream, packet, events);
-	if (ret == -EAGAIN) { /* The stream has become known: its metadata is wanted first. */
-		ret = send_texts(send, stream->trace);
-		if (!ret)
-			ret = ops->packet(send->sink, stream, packet, events);
-	}
 	send->in_packet = false;
 	if (ret)
 		return ret;
@@ -336,10 +351,46 @@ static int end_trace(struct send *send, struct follow_trace *trace)
 	return 0;
 }
 
+/* The trace's new streams. *met: there was one. */
+static int meet(struct send *send, struct follow_trace *trace, bool *met)
+{
+	const struct sink_ops *ops = send->sink->ops;
+	int ret = send_texts(send, trace);
+
+	for (struct follow_stream *stream = trace->streams;
+			!ret && trace->examined && !trace->refused && stream;
+			stream = stream->next) {
+		if (stream->handle)
+			continue;
+		ret = follow_peek(stream, &send->packet);
+		if (ret == -EBADMSG)
+			damaged(send, stream);
+		else if (ret > 0)
+			*met = true;
+		ret = ret > 0 ? ops->meet(send->sink, stream) : ret == -EBADMSG ? 0 : ret;
+	}
+	/* Now it may go. */
+	return ret || trace->refused ? ret : send_texts(send, trace);
+}
+
+/* Streams become known before anything goes that may have been said later than what they begin with. */
+static int meet_all(struct send *send)
+{
+	bool met = false;
+	int ret = 0;
+
+	if (!send->sink->ops->meet)
+		return 0;
+	for (struct follow_trace *trace = send->follow.traces; !ret && trace; trace = trace->next)
+		if (!trace->done && !trace->refused && !trace->removed)
+			ret = meet(send, trace, &met);
+	return ret || !met ? ret : send->sink->ops->remind(send->sink, &send->follow);
+}
+
 /* *more: something is there that this turn did not send. */
 static int send_turn(struct send *send, bool *more)
 {
-	int ret = 0;
+	int ret = meet_all(send);
 
 	for (struct follow_trace *trace = send->follow.traces; !ret && trace; trace = trace->next) {
 		if (trace->done || trace->refused)
@@ -386,6 +437,9 @@ static void drop_packet(struct send *send, struct follow_stream *stream)
 
 	if (follow_peek(stream, packet) <= 0)
 		return;
+	/* The end of the trace tells of it, also when nothing else of the stream is sent. */
+	if (!stream->header_size)
+		stream->header_size = header_size(packet);
 	stream->dropped_events += follow_count(stream->trace, packet);
 	stream->dropped_packets++;
 	follow_pass(stream, packet, 0);
@@ -455,7 +509,8 @@ static void rewind_all(struct send *send)
 		trace->sent_metadata = trace->sent_maps = trace->sent_blocks = 0;
 		for (struct follow_stream *stream = trace->streams; stream; stream = stream->next) {
 			stream->at = stream->delivered;
-			stream->handle = stream->sent = stream->beaten = 0;
+			stream->handle = stream->sent = stream->beaten = stream->added = 0;
+			stream->held = 0;
 		}
 	}
 }
@@ -464,6 +519,7 @@ static void disconnect(struct send *send, int why)
 {
 	send->sink->ops->close(send->sink);
 	rewind_all(send);
+	send->sink->before = 0;
 	if (send->own.connected && why != -ECANCELED) {
 		snprintf(send->away.text, sizeof(send->away.text), "the connection to %s broke: %s",
 				send->options.url, line_error(why));
@@ -549,24 +605,38 @@ static int64_t realtime_ns(void)
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* `looked`: when the files were looked at. */
-static int beat(struct send *send, int64_t looked, bool more)
+static int beat(struct send *send, bool more)
 {
 	if (!send->sink->ops->beat || more || now_ms() < send->next_beat)
 		return 0;
 	send->next_beat = now_ms() + BEAT_MS;
-	return send->sink->ops->beat(send->sink, &send->follow, looked - BEAT_AGE_NS);
+	return send->sink->ops->beat(send->sink, &send->follow);
+}
+
+/* Up to when everything is in the files, which were looked at then. */
+static int64_t horizon(const struct send *send, bool over, int64_t looked)
+{
+	const struct sink *sink = send->sink;
+	uint64_t limit = send->options.spool;
+
+	/* At the end it is in them; and before something is given up, it goes. */
+	if (over || (limit && follow_pending(&send->follow) > limit / 2))
+		return HORIZON_NONE;
+	return looked - HORIZON_NS > sink->before ? looked - HORIZON_NS : sink->before;
 }
 
 /* One turn over a connection that stands. 1: everything is over. */
 static int serve(struct send *send, bool over, int64_t looked, bool *more)
 {
-	int ret = send_turn(send, more);
+	int ret;
 
+	send->sink->horizon = horizon(send, over, looked);
+	ret = send_turn(send, more);
 	if (!ret)
 		ret = send->sink->ops->flush(send->sink, &send->follow, over && !*more);
 	if (!ret && !over)
-		ret = beat(send, looked, *more);
+		ret = beat(send, *more);
+	send->sink->before = send->sink->horizon;
 	if (ret || !over || *more || !all_done(send))
 		return ret;
 	ret = send->sink->ops->end(send->sink, &send->follow);

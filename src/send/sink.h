@@ -55,7 +55,15 @@ struct sink_ops {
 	bool counts;   /* The events of packets are to be counted. */
 	bool replaces; /* Metadata can be replaced as a whole. */
 	bool ctf1_only;
-	/* All return 0 or a negative errno; then the connection is closed, and made again later. */
+	/*
+	 * For sinks whose readers cannot be told of a stream later than of what was said after its beginning;
+	 * NULL: no need. meet() makes the stream known, remind() tells those who read of all that have
+	 * become known, and may_go() says whether the packet may go yet.
+	 */
+	int (*meet)(struct sink *sink, struct follow_stream *stream);
+	int (*remind)(struct sink *sink, struct follow *follow);
+	bool (*may_go)(struct sink *sink, struct follow_stream *stream,
+			const struct ctf_packet *packet);
 	int (*open)(struct sink *sink, struct send_error *error);
 	/* Behind what was sent before; sent_metadata or sent_maps is 0 where it begins. */
 	int (*text)(struct sink *sink, struct follow_trace *trace, bool is_maps, const char *text,
@@ -66,8 +74,8 @@ struct sink_ops {
 	void (*passed)(struct sink *sink, struct follow_stream *stream);
 	/* Find out what has arrived. */
 	int (*flush)(struct sink *sink, struct follow *follow, bool wait);
-	/* Nothing has been said before these nanoseconds since 1970 that was not sent. NULL: no need. */
-	int (*beat)(struct sink *sink, struct follow *follow, int64_t ns);
+	/* Nothing has been said before the horizon that was not sent. NULL: no need. */
+	int (*beat)(struct sink *sink, struct follow *follow);
 	/* Everything of it has arrived, and nothing will be added. */
 	int (*end_trace)(struct sink *sink, struct follow_trace *trace);
 	int (*end)(struct sink *sink, struct follow *follow);
@@ -81,7 +89,13 @@ struct sink {
 	struct patience patience;
 	const char *session; /* Name for people; lives as long as the sink. */
 	uint32_t speed;
-	int watch_fd;     /* Readable: flush() has something to do; or -1. */
+	int watch_fd; /* Readable: flush() has something to do; or -1. */
+	/*
+	 * In nanoseconds since 1970: all that was said before is in the files that were looked at. What it
+	 * was in the turn before on this connection; 0: there was none.
+	 */
+	int64_t horizon;
+	int64_t before;
 	bool final_error; /* open() failed in a way that no second try mends. */
 	uint64_t connections;
 };

