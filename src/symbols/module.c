@@ -305,21 +305,22 @@ static void find_line(const struct module *module, uint64_t address, struct symb
 	symbol->line = (unsigned int)number;
 }
 
+/* Without the version ("fclose@@GLIBC_2.2.5"), and as it was written, if it is one of C++. */
 static char *readable(const char *name)
 {
 	size_t length = strnlen(name, NAME_MAX_SIZE);
-	char *found = NULL, *plain;
+	const char *version = memchr(name, '@', length);
+	char *plain = strndup(name, version ? (size_t)(version - name) : length), *found = NULL;
 	int status;
 
-	if (length == NAME_MAX_SIZE)
-		return strndup(name, length);
-	if (!strncmp(name, "_Z", 2))
-		found = __cxa_demangle(name, NULL, NULL, &status);
-	if (found && strlen(found) < NAME_MAX_SIZE)
-		return found;
-	free(found);
-	plain = strdup(name);
-	return plain;
+	if (plain && length < NAME_MAX_SIZE && !strncmp(plain, "_Z", 2))
+		found = __cxa_demangle(plain, NULL, NULL, &status);
+	if (!found || strlen(found) >= NAME_MAX_SIZE) {
+		free(found);
+		return plain;
+	}
+	free(plain);
+	return found;
 }
 
 void module_find(const struct module *module, uint64_t address, struct symbol *symbol)

@@ -3,42 +3,15 @@
 """Every command of docs/guide/sessions.md is run, in order, and says what stands there.
 
 usage: test-guide-sessions.py GUIDE
-
-In a line of the page `...` stands for any text, alone for any lines.
 """
 guide = __import__("sys").argv.pop(1)
 
 import threading
 
+from guide import commands, run_command
 from harness import *
 
 PROGRAM = os.environ["DAEMON_PROGRAM"]
-
-
-def commands(text):
-    """(command, lines that follow it) of all blocks that begin with a prompt."""
-    found, inside = [], False
-    for line in text.splitlines():
-        if line.startswith("    $ "):
-            found.append((line[6:], []))
-            inside = True
-        elif line.startswith("    ") and inside:
-            found[-1][1].append(line[4:])
-        else:
-            inside = False
-    return found
-
-
-def fits(line, wanted):
-    return re.fullmatch(".*".join(re.escape(part) for part in wanted.split("...")), line) is not None
-
-
-def matches(lines, wanted):
-    if not wanted:
-        return not lines
-    if wanted[0].strip() == "...":
-        return any(matches(lines[i:], wanted[1:]) for i in range(len(lines) + 1))
-    return bool(lines) and fits(lines[0], wanted[0]) and matches(lines[1:], wanted[1:])
 
 
 class Counter:
@@ -80,13 +53,8 @@ def test_commands():
         counter = None
         try:
             for command, wanted in found:
-                run = subprocess.run(["bash", "-c", command], cwd=folder, env=env, stdin=subprocess.DEVNULL,
-                                     stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120, check=False)
-                true(run.returncode == 0, f"{command}\nends with {run.returncode} and says\n{run.stdout}")
-                lines = [line.rstrip() for line in run.stdout.splitlines() if line.strip()]
+                run_command(command, wanted, folder, env)
                 counter = counter or Counter(folder, env)  # After the daemon, which comes first.
-                true(matches(lines, [line for line in wanted if line.strip()]),
-                     f"{command}\nprints\n{run.stdout}\nnot\n" + "\n".join(wanted))
         finally:
             if counter:
                 counter.end()
