@@ -176,15 +176,18 @@ static int turn_object(struct dl_phdr_info *info, size_t size, void *user)
 	return 0;
 }
 
-/* Is anything to be turned? Not where we were preloaded: there ours are the program's. */
+/* Is anything to be turned? Not where we were preloaded, for there ours are the program's. */
 static bool find_functions(void)
 {
+	void *handle, *first = dlsym(RTLD_DEFAULT, "unshare");
 	bool any = false;
-	Dl_info self;
-	void *handle;
+	Dl_info self, of_first;
 	size_t i;
 
 	if (!dladdr(&functions, &self) || !self.dli_fname)
+		return false;
+	/* Preloaded: found without an allocation, which a wrapped program would be said to have made. */
+	if (first && dladdr(first, &of_first) && of_first.dli_fbase == self.dli_fbase)
 		return false;
 	handle = dlopen(self.dli_fname, RTLD_NOW | RTLD_NOLOAD);
 	if (!handle)
