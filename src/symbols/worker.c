@@ -17,7 +17,7 @@
 
 #define TEXT_MAX 4096 /* with its NUL */
 #define WORKERS_MAX 64
-#define ANSWER_SECONDS 120
+#define ANSWER_SECONDS 60
 
 struct question {
 	uint32_t module;
