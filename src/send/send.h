@@ -11,6 +11,7 @@
 #define SEND_SEND_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Filled when a function that takes it fails: one sentence for a person, without newline. */
@@ -76,5 +77,19 @@ bool send_wait(struct send *send, int timeout_ms);
  * is accepted.
  */
 void send_stop(struct send *send, struct send_status *status);
+
+/* ---- for those who receive ---- */
+
+/*
+ * A way on which bytes come: tcp://HOST:PORT, a path, or `-` (standard input). A terminal is made raw, and
+ * of that speed if it is not 0. While it connects, stop_fd becoming readable ends the waiting. The
+ * descriptor, or a negative errno with a sentence: -EINVAL if there is no such way. *answers: the other
+ * side hears what is written there.
+ */
+int send_source(const char *url, uint32_t speed, int stop_fd, bool *answers,
+		struct send_error *error);
+
+/* PORT, HOST:PORT or [HOST]:PORT; host is "" where it is left out. 0 or -EINVAL. */
+int send_host_port(const char *text, char *host, size_t host_room, char *port, size_t port_room);
 
 #endif /* SEND_SEND_H */

@@ -25,9 +25,6 @@ struct url {
 
 int url_parse(const char *text, struct url *url, struct send_error *error);
 
-/* "HOST:PORT", "[HOST]:PORT"; host may be missing if it may be empty. -EINVAL. */
-int url_host_port(const char *text, char *host, size_t host_room, char *port, size_t port_room);
-
 /* ---- lines: descriptors that do not block, and what is done while they would ---- */
 
 struct patience {

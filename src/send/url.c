@@ -72,7 +72,7 @@ static bool take_port(const char **rest, char *port, size_t room)
 	return true;
 }
 
-int url_host_port(const char *text, char *host, size_t host_room, char *port, size_t port_room)
+int send_host_port(const char *text, char *host, size_t host_room, char *port, size_t port_room)
 {
 	const char *rest;
 
@@ -127,7 +127,7 @@ int url_parse(const char *text, struct url *url, struct send_error *error)
 		return parse_relay(text, url, error);
 	if (!strncmp(text, "tcp://", 6)) {
 		url->kind = URL_TCP;
-		if (url_host_port(text + 6, url->host, sizeof(url->host), url->port,
+		if (send_host_port(text + 6, url->host, sizeof(url->host), url->port,
 				    sizeof(url->port)) ||
 				!*url->host)
 			return fail(error, text, "is no address: write tcp://HOST:PORT");

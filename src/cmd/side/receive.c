@@ -7,7 +7,7 @@
 #include "say.h"
 
 #include "send/receive.h"
-#include "send/sink.h"
+#include "send/send.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -122,40 +122,20 @@ static void end_source(struct reception *reception, struct source *source)
 
 static int open_source(struct reception *reception, const char *text, uint32_t speed)
 {
-	const struct patience patience = {.stop_fd = reception->signals};
 	struct send_error error;
-	struct url url;
-	bool answers = false;
-	int fd, ret;
+	bool answers;
+	int fd = send_source(text, speed, reception->signals, &answers, &error);
 
-	if (url_parse(text, &url, &error))
+	if (fd == -EINVAL)
 		return say_error(COMMAND_USAGE, NULL, "%s", error.text);
-	switch (url.kind) {
-	case URL_RELAY:
-		return say_error(COMMAND_USAGE, "write tcp://HOST:PORT, a path, or `-`",
-				"`%s` is a relay daemon: viewers read from it", text);
-	case URL_TCP:
-		answers = true;
-		fd = line_connect(url.host, url.port, &patience, &error);
-		if (fd < 0)
-			return say_error(COMMAND_FAILED, NULL, "%s", error.text);
-		break;
-	case URL_STANDARD: fd = dup(STDIN_FILENO); break;
-	default:
-		fd = open(url.path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-		if (fd < 0 && (errno == EACCES || errno == EPERM))
-			return say_error(COMMAND_NOT_PERMITTED, NULL, "cannot read %s: %s", text,
-					strerror(errno));
-		break;
-	}
+	if (fd == -EACCES || fd == -EPERM)
+		return say_error(COMMAND_NOT_PERMITTED, NULL, "%s", error.text);
 	if (fd < 0)
-		return say_error(COMMAND_FAILED, NULL, "cannot read %s: %s", text, strerror(errno));
-	ret = line_raw(fd, speed);
-	if (ret || !add_source(reception, fd, answers)) {
+		return say_error(COMMAND_FAILED, NULL, "%s", error.text);
+	if (!add_source(reception, fd, answers)) {
 		close(fd);
-		return say_error(COMMAND_FAILED, NULL, "cannot read %s: %s", text,
-				ret == -EINVAL ? "serial lines do not know that speed"
-					       : strerror(ret ? -ret : ENOMEM));
+		return say_error(
+				COMMAND_FAILED, NULL, "cannot read %s: %s", text, strerror(ENOMEM));
 	}
 	return 0;
 }
@@ -188,7 +168,7 @@ static int start_listening(struct reception *reception, const char *text)
 	char host[256], port[16];
 	int ret;
 
-	if (url_host_port(text, host, sizeof(host), port, sizeof(port)))
+	if (send_host_port(text, host, sizeof(host), port, sizeof(port)))
 		return say_error(COMMAND_USAGE, "write PORT or ADDRESS:PORT",
 				"`--listen %s` is no port", text);
 	ret = getaddrinfo(*host ? host : "localhost", port, &hints, &addresses);

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: MIT
+"""Every command of docs/guide/network.md is run, with ports that are free and without another machine.
+
+usage: test-guide.py GUIDE
+"""
+from sending import *
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cmd"))
+from guide import commands, run_command
+
+GUIDE = sys.argv[1]
+
+
+def script(name, text):
+    with open(os.path.join(WORK, name), "w", encoding="utf-8") as file:
+        file.write("#!/bin/sh\n" + text + "\n")
+    os.chmod(file.name, 0o755)
+
+
+class Guide(unittest.TestCase):
+    def test_commands(self):
+        with open(GUIDE, encoding="utf-8") as file:
+            found = commands(file.read())
+        self.assertGreater(len(found), 7)
+        port, control, data, live = ports(4)
+        os.mkdir(os.path.join(WORK, "bin"))
+        os.symlink(SIDE, os.path.join(WORK, "bin", "side"))
+        script("server", f"exec {TALKER} 100")
+        script("bin/ssh", "shift; exec \"$@\"")
+        env = dict(ENVIRONMENT, PATH=os.path.join(WORK, "bin") + os.pathsep + os.environ["PATH"], HOME=WORK)
+        here = {":4000": f":{port}", "collector:": "127.0.0.1:", "net://localhost": f"net://localhost:{control}:{data}",
+                "0.0.0.0": "127.0.0.1"}
+        background = []
+
+        def adapt(text):
+            for name, value in here.items():
+                text = text.replace(name, value)
+            return text
+
+        for command, wanted in found:
+            if "lttng-relayd" in command:
+                self.relay(env, control, data, live)
+            elif "net:" in command and not shutil.which("lttng-relayd"):
+                continue
+            elif command.endswith(" &"):
+                background.append(start("bash", "-c", "exec " + adapt(command[:-2]), env=env, cwd=WORK))
+            else:
+                if "side view" in command:
+                    for each in background:
+                        finish(each)
+                run_command(adapt(command), [adapt(line) for line in wanted], WORK, env)
+
+    def relay(self, env, control, data, live):
+        if shutil.which("lttng-relayd"):
+            address = "tcp://127.0.0.1:"
+            start("lttng-relayd", "-C", f"{address}{control}", "-D", f"{address}{data}", "-L", f"{address}{live}", "-o",
+                  os.path.join(WORK, "relayed"), env=dict(env, LTTNG_HOME=WORK, LTTNG_RUNDIR=WORK),
+                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+unittest.main(argv=sys.argv[:1], verbosity=2)
