@@ -355,7 +355,7 @@ int main(int argc, char **argv)
 		if (!random_number(4))
 			mutate(stream, size);
 		receive_all(stream, random_number(8) ? size : random_number(size + 1),
-				1 + random_number(size));
+				1 + random_number(size + 1));
 		if (rounds % 50 == 0)
 			check_outside();
 	}
