@@ -159,24 +159,39 @@ int journal_make(struct instance *instance, int folder)
 	return ret ? ret : put(journal, &head, sizeof(head), 0);
 }
 
+/* Where the trace after the present one is: below the output. */
+static int put_next_path(
+		const struct session *session, const struct journal *journal, const char *path)
+{
+	size_t above = strlen(session->output);
+	char below[PATH_BYTES] = "";
+
+	if (strncmp(path, session->output, above) != 0 || path[above] != '/' ||
+			strlen(path + above + 1) >= sizeof(below))
+		return -ENAMETOOLONG;
+	strcpy(below, path + above + 1);
+	return put(journal, below, sizeof(below),
+			(off_t)offsetof(struct journal_head, traces) +
+					(off_t)((journal->serial + 1) & 1) * PATH_BYTES);
+}
+
+void journal_expect_trace(
+		const struct session *session, const struct instance *instance, const char *path)
+{
+	if (instance->journal)
+		(void)put_next_path(session, instance->journal, path);
+}
+
 int journal_begin_trace(const struct session *session, struct instance *instance, const char *path)
 {
 	struct journal *journal = instance->journal;
-	size_t above = strlen(session->output);
-	char below[PATH_BYTES] = "";
 	uint32_t serial;
 	int ret;
 
 	if (!journal)
 		return 0;
 	serial = journal->serial + 1;
-	if (strncmp(path, session->output, above) != 0 || path[above] != '/' ||
-			strlen(path + above + 1) >= sizeof(below))
-		return -ENAMETOOLONG;
-	strcpy(below, path + above + 1);
-	ret = put(journal, below, sizeof(below),
-			(off_t)offsetof(struct journal_head, traces) +
-					(off_t)(serial & 1) * PATH_BYTES);
+	ret = put_next_path(session, journal, path);
 	/* From here on the files of the trace before have the size that they have. */
 	if (!ret)
 		ret = put(journal, &serial, sizeof(serial), offsetof(struct journal_head, serial));
@@ -331,6 +346,27 @@ static void open_trace(struct adoption *adoption)
 	if (adoption->trace >= 0 &&
 			asprintf(&adoption->path, "%s/%s", adoption->session->output, path) < 0)
 		adoption->path = NULL;
+}
+
+/* A directory that was made for the next trace, by somebody who was killed before more was in it. */
+static void remove_unborn(const struct adoption *adoption)
+{
+	const char *path = adoption->head.traces[(adoption->head.serial + 1) & 1];
+	char below[PATH_BYTES], *whole = NULL;
+	struct ctf_error error;
+	int trace;
+
+	memcpy(below, path, sizeof(below));
+	below[PATH_BYTES - 1] = 0;
+	if (!*below || asprintf(&whole, "%s/%s", adoption->session->output, below) < 0)
+		return;
+	trace = open_below(adoption->session, below, adoption->instance);
+	/* What cannot be removed is not empty, and no harm. */
+	if (trace >= 0 && faccessat(trace, "metadata", F_OK, AT_SYMLINK_NOFOLLOW))
+		(void)ctf_repair_metadata(whole, &error);
+	if (trace >= 0)
+		close(trace);
+	free(whole);
 }
 
 /* 1: there was such a file. A file that is shorter than it should be stays as it is. */
@@ -516,6 +552,7 @@ int journal_adopt(struct session *session, struct instance *instance, int folder
 		return fail(error, ret);
 	if (adoption.head.done)
 		return 1;
+	remove_unborn(&adoption);
 	open_trace(&adoption);
 	adopt_told(&adoption);
 	adopt_maps(&adoption);

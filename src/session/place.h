@@ -66,6 +66,9 @@ void place_boot(char boot[40]);
 int journal_make(struct instance *instance, int folder);
 /* The trace that is written from now on: a path below the session's output. */
 int journal_begin_trace(const struct session *session, struct instance *instance, const char *path);
+/* Before its directory is made: whoever comes after a kill removes it, if nothing is in it. */
+void journal_expect_trace(
+		const struct session *session, const struct instance *instance, const char *path);
 /* Everything up to this position of the ring is in the trace, or counted as unwritten. */
 int journal_note(struct instance *instance, uint32_t channel, uint32_t ring, uint64_t position);
 /* What was lost stands in the present trace, as far as `told` goes, which losses_take_told() gets. */

@@ -129,6 +129,7 @@ static int begin_trace(struct session *session, struct instance *instance, struc
 			free(directory);
 			return -ENOMEM;
 		}
+		journal_expect_trace(session, instance, path);
 		ret = trace_create(session, instance, path, &instance->writer, error);
 		if (!ret)
 			begin_journal(session, instance, path);
