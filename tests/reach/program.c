@@ -446,11 +446,26 @@ static int word_with_argument(const char *word, char *argument)
 	return 1;
 }
 
+/* The command of a recording that others join: says who it is and where, until it is told to end. */
+static void host(void)
+{
+	const char *sockets = getenv("SIDE_AGENT_SOCKET");
+	char end[8];
+
+	printf("%d %s\n", (int)getpid(), sockets ? sockets : "");
+	fflush(stdout);
+	(void)!fgets(end, sizeof(end), stdin);
+}
+
 int main(int argc, char **argv)
 {
 	int i;
 
 	for (i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "host")) {
+			host();
+			return 0;
+		}
 		if (!strcmp(argv[i], "exec")) {
 			execv("/proc/self/exe", argv + i);
 			fail("exec");
