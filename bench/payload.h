@@ -144,6 +144,19 @@ static void touch_buffers(void)
 	sched_setaffinity(0, sizeof(before), &before);
 }
 
+/* A program that has something to say now and then (bench/sessions.py). */
+static _Noreturn void idle(void)
+{
+	for (uint32_t i = 0;; i++) {
+		fire_u32(i);
+		if (i == 0) {
+			puts("ready");
+			fflush(stdout);
+		}
+		usleep(10000);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const unsigned int threads = argc > 1 ? (unsigned int)atoi(argv[1]) : 1;
@@ -162,6 +175,8 @@ int main(int argc, char **argv)
 	const char *only = argc > 3 ? argv[3] : NULL;
 	const bool counting = argc == 4 && strcmp(argv[1], "count") == 0;
 
+	if (argc == 2 && strcmp(argv[1], "idle") == 0)
+		idle();
 	for (unsigned int i = 0; counting && i < sizeof(payloads) / sizeof(payloads[0]); i++) {
 		if (strcmp(argv[2], payloads[i].name) != 0)
 			continue;
