@@ -64,7 +64,7 @@ class Side(Tracer):
         while not os.path.exists(os.path.join(self.env["SIDE_RUNTIME"], "control.sock")):
             time.sleep(0.01)
         self.run("create", "bench", "-o", os.path.join(work, "side"))
-        self.run("enable-event", "bench:kib")
+        self.run("enable-event", "bench:kib,bench:u32")
         self.run("start")
 
     def enable(self):
@@ -135,7 +135,6 @@ def measure(tracer, count):
     stop(programs)
     programs = tracer.start_programs(count)
     time.sleep(1)
-    tracer.enable()
     traced = footprint(programs)
     return programs, [with_it - without for with_it, without in zip(traced, alone)]
 
