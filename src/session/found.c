@@ -328,6 +328,8 @@ int found_read(int folder, struct found *found, struct ctf_error *error)
 	size_t size = 0;
 	int ret = facts_read_file(folder, FOUND_FILE, FOUND_LIMIT, &text, &size);
 
+	if (!text)
+		ret = ret ? ret : -ENOMEM;
 	if (ret) {
 		snprintf(error->text, sizeof(error->text), FOUND_FILE ": %s", strerror(-ret));
 		return ret;
