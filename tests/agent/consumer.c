@@ -122,8 +122,11 @@ static void say_channel(struct consumer *consumer, int fd, uint32_t index,
 		make_rings(consumer, index, from, &ring);
 	reply(consumer, fd, wire_encode_channel(consumer->message, WIRE_MESSAGE_MAX, &channel),
 			&ring, ring >= 0);
-	if (ring >= 0)
-		close(ring);
+	/*
+	 * Never with close(): the checker of races did not see this descriptor made, so it would take what
+	 * another consumer's thread did with one of the same number for a race.
+	 */
+	wire_close(ring);
 	for (i = 0; i < from->nr_rules; i++)
 		say_rule(consumer, fd, index, &from->rules[i]);
 }
@@ -341,7 +344,7 @@ static void *consumer_thread(void *argument)
 			continue;
 		consumer->stream_size = 0;
 		serve(consumer, fd);
-		close(fd);
+		wire_close(fd);
 	}
 }
 
@@ -375,11 +378,11 @@ void consumer_stop(struct consumer *consumer)
 {
 	uint32_t i;
 
-	close(consumer->stop[1]);
+	wire_close(consumer->stop[1]);
 	pthread_join(consumer->thread, NULL);
-	close(consumer->stop[0]);
-	close(consumer->listener);
-	close(consumer->doorbell);
+	wire_close(consumer->stop[0]);
+	wire_close(consumer->listener);
+	wire_close(consumer->doorbell);
 	for (i = 0; i < CONSUMER_CHANNELS_MAX; i++)
 		if (consumer->heard[i].rings)
 			ring_consumer_unmap(consumer->heard[i].rings);

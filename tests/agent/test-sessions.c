@@ -434,7 +434,7 @@ static struct found read_recovery(const struct recovery_head *head, uint32_t cha
 	assert_int_equal(ring_memory_import(read_own_memory, NULL, channel->rings, &fd), 0);
 	assert_int_equal(ring_consumer_map(fd, NULL, &rings), 0);
 	ring_consumer_unmap(rings);
-	close(fd);
+	wire_close(fd);
 	for (chunk = (const struct recovery_chunk *)(uintptr_t)head->first_chunk; chunk;
 			chunk = (const struct recovery_chunk *)(uintptr_t)chunk->next)
 		read_chunk(chunk, &found);
