@@ -34,14 +34,14 @@ static inline int raw_close(int fd)
  * the library's functions.
  */
 #if defined(__SANITIZE_THREAD__)
-#define RAW_MAPPINGS_ARE_SEEN
+#define RAW_IS_WATCHED
 #elif defined(__has_feature)
 #if __has_feature(thread_sanitizer)
-#define RAW_MAPPINGS_ARE_SEEN
+#define RAW_IS_WATCHED
 #endif
 #endif
 
-#ifdef RAW_MAPPINGS_ARE_SEEN
+#ifdef RAW_IS_WATCHED
 #include <sys/mman.h>
 
 static inline void *raw_mmap(void *at, size_t size, int protection, int flags, int fd)
