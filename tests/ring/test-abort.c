@@ -395,7 +395,7 @@ static unsigned int test_publication(const struct publication *publication, cons
 {
 	unsigned int count = 0;
 
-	for (int i = 0; i < 4 && !count; i++)
+	for (int i = 0; i < 100 && !count; i++)
 		count = try_publication(publication, way);
 	CHECK(count, "an instruction that is run through is never hit");
 	return count;
