@@ -82,12 +82,13 @@ int ask_connect(struct ask *ask, bool system, bool no_daemon)
 	return COMMAND_DONE;
 }
 
-int ask_connect_silently(struct ask *ask, bool system)
+int ask_connect_silently(struct ask *ask, bool system, struct control_error *error)
 {
-	struct control_error error;
+	struct control_error unsaid;
 
 	*ask = (struct ask){.no_daemon = true};
-	if (control_connect(system ? CONTROL_SYSTEM : CONTROL_ANY, false, &ask->client, &error)) {
+	if (control_connect(system ? CONTROL_SYSTEM : CONTROL_ANY, false, &ask->client,
+			    error ? error : &unsaid)) {
 		ask->client = NULL;
 		return COMMAND_FAILED;
 	}

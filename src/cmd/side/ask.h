@@ -29,8 +29,8 @@ struct ask {
 
 /* Connect; where no daemon runs, start the user's own, unless no_daemon. */
 int ask_connect(struct ask *ask, bool system, bool no_daemon);
-/* The same, but without a word and without starting one: for completion. */
-int ask_connect_silently(struct ask *ask, bool system);
+/* The same, but without a word and without starting one; @error (or NULL) says why not. */
+int ask_connect_silently(struct ask *ask, bool system, struct control_error *error);
 void ask_close(struct ask *ask);
 
 /*

@@ -39,7 +39,7 @@ static void look_at_daemon(const struct doctor *doctor, struct doctor_finding *f
 
 	if (skip(doctor, finding))
 		return;
-	if (ask_connect_silently(&ask, false)) {
+	if (ask_connect_silently(&ask, false, NULL)) {
 		doctor_found(finding, DOCTOR_NOTE, "no daemon runs; verbs for sessions start one");
 		doctor_mend(finding, "side daemon");
 		return;

@@ -314,9 +314,13 @@ static int list_sessions(const struct parsed *parsed, const char *name, bool *kn
 	int status = COMMAND_DONE;
 
 	*known = !name;
-	if (ask_connect_silently(&ask, parsed->options.list.system)) {
-		if (!name)
-			say_note("there are no sessions: no daemon runs; `side create` starts one");
+	if (ask_connect_silently(&ask, parsed->options.list.system, &error)) {
+		if (name)
+			return COMMAND_DONE;
+		/* One that is there and does not talk to us has sessions, for all we know. */
+		if (error.kind != CONTROL_NOT_FOUND)
+			return ask_error(&error);
+		say_note("there are no sessions: no daemon runs; `side create` starts one");
 		return COMMAND_DONE;
 	}
 	request = name ? control_request("status", name) : NULL;

@@ -40,7 +40,7 @@ static void print_answer(const struct parsed *parsed, const char *verb, const ch
 	struct control_error error;
 	struct ask ask;
 
-	if (request && !ask_connect_silently(&ask, parsed->options.control.system)) {
+	if (request && !ask_connect_silently(&ask, parsed->options.control.system, NULL)) {
 		if (!control_call(ask.client, request, PATIENCE_MS, &answer, &error))
 			print_members(ask_list(answer, list), member);
 		json_object_put(answer);
@@ -57,7 +57,7 @@ static void print_channels(const struct parsed *parsed)
 	char room[ASK_NAME_MAX];
 	struct ask ask;
 
-	if (ask_connect_silently(&ask, parsed->options.control.system))
+	if (ask_connect_silently(&ask, parsed->options.control.system, NULL))
 		return;
 	if (!name && current_read(&ask, room))
 		name = room;
