@@ -105,7 +105,7 @@ def the_system_has_a_daemon():
     second = int(show("sided.service", "MainPID"))
     check(second != first, "another process")
     program.fire(100)
-    check("active" in run("side", "list"), "the session stands again")
+    wait_until(lambda: " active " in run("side", "list"), "the session, which stands again")
     seen("restart")
 
     # And one that nobody had asked for.
