@@ -104,10 +104,11 @@ static bool is_absent(int code)
 	return code == -ENOENT || code == -ECONNREFUSED;
 }
 
-/* Beside this program, as in an installation, or as in a build; else wherever PATH says. */
+/* Beside this program, as in an installation, or as in a build; for a program in libexec, in bin; else
+ * wherever PATH says. */
 static int start_daemon(void)
 {
-	static const char *const places[] = {"/" DAEMON, "/../sided/" DAEMON};
+	static const char *const places[] = {"/" DAEMON, "/../sided/" DAEMON, "/../../bin/" DAEMON};
 	char own[512], path[600];
 	char *argv[] = {(char[]){DAEMON}, NULL};
 	ssize_t size = readlink("/proc/self/exe", own, sizeof(own) - 1);

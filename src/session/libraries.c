@@ -24,7 +24,9 @@
 #endif
 
 /* Relative to the directory of the executable. */
-static const char *const installed_places[] = {"../lib", ("../lib/" MULTIARCH), "../lib64"};
+static const char *const installed_places[] = {"../lib", ("../lib/" MULTIARCH), "../lib64",
+		/* of a program in libexec */
+		"../../lib", ("../../lib/" MULTIARCH), "../../lib64"};
 static const char *const built_places[] = {
 		"../../agent", "../../wrap", "../../../src/agent", "../../../src/wrap"};
 

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """The command line: verbs, options, their mistakes, help, JSON, colours."""
+import shutil
 import signal
 
 from harness import *
@@ -246,6 +247,39 @@ def test_standard_output_that_fails():
     os.close(write_end)
     # As any filter: ended by the signal, without a word.
     equal((run.returncode, run.stderr), (-signal.SIGPIPE, ""))
+
+
+def libraries(program):
+    run = subprocess.run(["readelf", "-d", program], capture_output=True, text=True, check=True)
+    return {line.split("[")[1].split("]")[0].split(".so")[0] for line in run.stdout.splitlines() if "(NEEDED)" in line}
+
+
+def test_side_links_little():
+    """What makes a short command long is in side-more."""
+    heavy = {"libdw", "libelf", "libzstd", "libstdc++"}
+    equal(libraries(SIDE) & heavy, set())
+    true(libraries(os.path.join(os.path.dirname(SIDE), "side-more")) >= {"libdw", "libelf", "libzstd"}, "side-more")
+
+
+def test_side_finds_the_rest_of_it():
+    """Beside itself and in libexec, with the words in their order; where it is not that is said."""
+    words = ["view", "/nowhere", "--json"]
+    wanted = side(*words)
+    equal(wanted.status, 1)
+    more = os.path.join(os.path.dirname(SIDE), "side-more")
+    for place in ("bin", "libexec/side", None):
+        with tempfile.TemporaryDirectory() as directory:
+            os.makedirs(directory + "/bin")
+            copy = shutil.copy(SIDE, directory + "/bin/side")
+            if place:
+                os.makedirs(os.path.join(directory, place), exist_ok=True)
+                os.symlink(more, os.path.join(directory, place, "side-more"))
+            run = subprocess.run([copy, *words], capture_output=True, text=True, env=environment(), timeout=60)
+            equal(run.returncode, 1)
+            if place:
+                equal(run.stderr, wanted.err)
+            else:
+                contains(run.stderr, "side-more, cannot be run: No such file or directory")
 
 
 run_tests(globals())

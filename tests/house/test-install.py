@@ -42,6 +42,9 @@ for name in ("side.1", "side-record.1", "side-list.1", "side-view.1"):
     if not glob.glob(os.path.join(prefix, values["mandir"], "man1", name + "*")):
         sys.exit(f"the manual page {name} is not installed")
 
+if not os.access(os.path.join(prefix, values["libexecdir"], "side", "side-more"), os.X_OK):
+    sys.exit("side-more is not installed")
+
 # pkg-config
 environment = dict(os.environ, PKG_CONFIG_SYSROOT_DIR=root,
                    PKG_CONFIG_PATH=os.path.join(libdir, "pkgconfig"))

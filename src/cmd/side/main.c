@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* side: the way in. Reads the command line, answers --help and --version, calls the verb. */
+/* side: the way in. Reads the command line, answers --help and --version, calls the verb or becomes side-more. */
 #include "command.h"
+#include "more.h"
 #include "say.h"
 
 #include <stdlib.h>
@@ -62,7 +63,8 @@ int cmd_help(const struct parsed *parsed)
 	return say_error(COMMAND_USAGE, mend, "there is no verb or topic `%.128s`", name);
 }
 
-static int run(const struct parsed *parsed)
+/* @words is the command line as it was: parsing has put it in another order. */
+static int run(const struct parsed *parsed, char **words)
 {
 	if (parsed->common.help)
 		return print_help(parsed->verb, &parsed->common);
@@ -75,13 +77,6 @@ static int run(const struct parsed *parsed)
 				"there is no verb on the command line");
 	}
 	switch (parsed->verb->id) {
-	case VERB_RECORD: return cmd_record(parsed);
-	case VERB_LIST: return cmd_list(parsed);
-	case VERB_RECOVER: return cmd_recover(parsed);
-	case VERB_VIEW: return cmd_view(parsed);
-	case VERB_EXPAND: return cmd_expand(parsed);
-	case VERB_REPORT: return cmd_report(parsed);
-	case VERB_EXPORT: return cmd_export(parsed);
 	case VERB_CREATE:
 	case VERB_SET_SESSION:
 	case VERB_START:
@@ -100,29 +95,30 @@ static int run(const struct parsed *parsed)
 	case VERB_STATUS: return cmd_status(parsed);
 	case VERB_SAVE: return cmd_save(parsed);
 	case VERB_LOAD: return cmd_load(parsed);
-	case VERB_TOP: return cmd_top(parsed);
 	case VERB_DAEMON: return cmd_daemon(parsed);
-	case VERB_DOCTOR: return cmd_doctor(parsed);
-	case VERB_COMPLETE: return cmd_complete(parsed);
-	case VERB_SEND: return cmd_send(parsed);
-	case VERB_RECEIVE: return cmd_receive(parsed);
 	case VERB_HELP: return cmd_help(parsed);
+	default: return more_execute(words);
 	}
-	return COMMAND_USAGE;
 }
 
 int main(int argc, char **argv)
 {
 	struct parse_error error;
 	struct parsed parsed;
+	char **words = calloc((size_t)argc + 1, sizeof(*words));
 	int result;
 
+	if (words)
+		memcpy(words, argv, (size_t)argc * sizeof(*words));
 	result = parse_command_line(argc, argv, &parsed, &error);
 	say_start(&parsed.common, parsed.verb ? parsed.verb->name : NULL);
-	if (result)
+	if (!words)
+		result = say_error(COMMAND_FAILED, NULL, "there is no memory");
+	else if (result)
 		result = say_error(COMMAND_USAGE, error.mend, "%s", error.message);
 	else
-		result = run(&parsed);
+		result = run(&parsed, words);
 	parsed_free(&parsed);
+	free(words);
 	return result;
 }

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * side-more: the verbs that read traces and programs, and with them all libraries. `side` has read the
+ * command line already, answered what it can, and become this program (more.h).
+ */
+#include "command.h"
+#include "say.h"
+
+#include <sys/prctl.h>
+
+static int run(const struct parsed *parsed)
+{
+	switch (parsed->verb->id) {
+	case VERB_RECORD: return cmd_record(parsed);
+	case VERB_LIST: return cmd_list(parsed);
+	case VERB_RECOVER: return cmd_recover(parsed);
+	case VERB_VIEW: return cmd_view(parsed);
+	case VERB_EXPAND: return cmd_expand(parsed);
+	case VERB_REPORT: return cmd_report(parsed);
+	case VERB_EXPORT: return cmd_export(parsed);
+	case VERB_TOP: return cmd_top(parsed);
+	case VERB_DOCTOR: return cmd_doctor(parsed);
+	case VERB_COMPLETE: return cmd_complete(parsed);
+	case VERB_SEND: return cmd_send(parsed);
+	case VERB_RECEIVE: return cmd_receive(parsed);
+	default:
+		return say_error(COMMAND_USAGE, "run `side`", "`%s` is a verb of side itself",
+				parsed->verb->name);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct parse_error error;
+	struct parsed parsed;
+	int result;
+
+	/* Whoever looks at processes knows it by the name that was typed. */
+	prctl(PR_SET_NAME, "side");
+	result = parse_command_line(argc, argv, &parsed, &error);
+	say_start(&parsed.common, parsed.verb ? parsed.verb->name : NULL);
+	if (result)
+		result = say_error(COMMAND_USAGE, error.mend, "%s", error.message);
+	else if (!parsed.verb || parsed.common.help || parsed.common.version)
+		result = say_error(COMMAND_USAGE, "run `side`",
+				"this program is a part of side, with some of its verbs");
+	else
+		result = run(&parsed);
+	parsed_free(&parsed);
+	return result;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* From `side` to `side-more`: where it is, and becoming it. */
+#include "more.h"
+
+#include "command.h"
+#include "say.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MORE "side-more"
+
+/* Relative to the directory of this executable: in a build, and in an installation wherever it was moved to. */
+static const char *const places[] = {MORE, SIDE_LIBEXEC "/" MORE};
+
+static bool own_directory(char path[PATH_MAX])
+{
+	ssize_t size = readlink("/proc/self/exe", path, PATH_MAX - 1);
+	char *slash;
+
+	path[size > 0 ? size : 0] = '\0';
+	slash = strrchr(path, '/');
+	if (slash)
+		*slash = '\0';
+	return slash;
+}
+
+int more_execute(char **argv)
+{
+	char directory[PATH_MAX], path[PATH_MAX + sizeof(SIDE_LIBEXEC) + sizeof(MORE) + 2];
+	int code = ENOENT;
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places) && code == ENOENT; i++) {
+		if (places[i][0] == '/')
+			snprintf(path, sizeof(path), "%s", places[i]);
+		else if (own_directory(directory))
+			snprintf(path, sizeof(path), "%s/%s", directory, places[i]);
+		else
+			break;
+		execv(path, argv);
+		code = errno;
+	}
+	return say_error(COMMAND_FAILED, "install side again",
+			"the part of side that has this verb, " MORE ", cannot be run: %s",
+			strerror(code));
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SIDE_CMD_MORE_H
+#define SIDE_CMD_MORE_H
+
+/*
+ * The command line is two programs. `side` has the verbs that ask the daemon, and links what these need:
+ * little, for most of the time of a short command is the loading of its libraries. All other verbs are in
+ * `side-more`, which `side` becomes when it is asked for one of them.
+ */
+
+/* Become side-more with this command line. Returns only with the exit status of a failure, which it has said. */
+int more_execute(char **argv);
+
+#endif /* SIDE_CMD_MORE_H */
