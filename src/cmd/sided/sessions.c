@@ -313,27 +313,16 @@ static int write_whole(const char *path, const char *text, size_t size)
 			size -= (size_t)written;
 		}
 	}
-	if (!ret && fsync(fd))
-		ret = -errno;
 	if (close(fd) && !ret)
 		ret = -errno;
 	return ret;
 }
 
-/* The name must outlive a crash of the machine, too, where the directory is on a disk. */
-static void sync_directory(const struct daemon *daemon)
-{
-	char path[256];
-	int fd;
-
-	runtime_path(daemon, path, sizeof(path), WIRE_RUNTIME_STATE);
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return;
-	fsync(fd);
-	close(fd);
-}
-
+/*
+ * On the path of each request that changes a session, so nothing is waited for: who reads the file after a
+ * kill of ours finds the old one or the new one whole, because the kernel has both. It need not outlive
+ * the machine; the rings do not, and the directory is memory (/run) wherever there is one.
+ */
 void session_save(struct daemon *daemon, struct session_entry *entry)
 {
 	struct json_object *state = state_json(entry);
@@ -354,8 +343,6 @@ void session_save(struct daemon *daemon, struct session_entry *entry)
 	if (ret)
 		say("the session %s would not come back after a restart: cannot write %s: %s",
 				entry->definition->name, path, strerror(-ret));
-	else
-		sync_directory(daemon);
 	json_object_put(state);
 }
 
