@@ -317,6 +317,9 @@ int agent_refresh(struct agent_session *session, struct agent_generation **gener
 int agent_send_events(struct agent_session *session, const void *stream, size_t size,
 		void (*refused)(void *user, const struct wire_refused *one), void *user);
 int agent_bye(struct agent_session *session);
+/* Memory that exchanges keep: what is in it goes; all of it. */
+void agent_exchanges_rest(void);
+void agent_exchanges_stop(void);
 void agent_hang_up(struct agent_session *session);
 bool agent_is_sandboxed(void);
 /* Of this process; each has AGENT_NAME_SIZE bytes. */
@@ -367,6 +370,7 @@ size_t agent_select(const struct agent_channel *channel, struct side_event_descr
 /* memory.c: zeroed, 16-byte aligned, NULL when there is none or a session has too much. */
 void *agent_memory_take(struct agent_memory *memory, size_t size);
 void agent_memory_free(struct agent_memory *memory);
+void agent_memory_rest(void); /* what is kept for the next one goes, too */
 
 /* spare.c */
 struct agent_hash agent_hash(const void *bytes, size_t size);

@@ -64,6 +64,7 @@ static struct {
 	struct stat socket_is; /* what we know it by, where the table is shared */
 	int status;            /* of /proc/thread-self/status, not read yet, or -1 */
 	char sandbox[64];      /* what stands there about sandboxes */
+	bool rests;            /* it has given back what an exchange had needed */
 } thread = {.socket = -1, .status = -1};
 
 static void pause_ms(long ms)
@@ -104,8 +105,7 @@ static void watch_sandbox(void)
 {
 	thread.status = thread.shared ? -1 : open_status();
 	if (thread.status >= 0 && read_sandbox(thread.sandbox, sizeof(thread.sandbox))) {
-		raw_close(thread.status);
-		thread.status = open_status();
+		raw_call(SYS_lseek, thread.status, 0L, SEEK_SET);
 	} else {
 		wire_close(thread.status);
 		thread.status = -1;
@@ -120,10 +120,9 @@ static void check_sandbox(void)
 
 	if (thread.status >= 0) {
 		same = read_sandbox(now, sizeof(now)) && !strcmp(now, thread.sandbox);
-		if (same) {
-			raw_close(thread.status);
-			thread.status = open_status();
-		}
+		/* The kernel writes it anew for who reads from the beginning. */
+		if (same)
+			raw_call(SYS_lseek, thread.status, 0L, SEEK_SET);
 	} else {
 		same = !agent_is_sandboxed();
 	}
@@ -254,6 +253,20 @@ static int say_hello(struct control_room *room, unsigned int timeout_ms)
 	return ret;
 }
 
+/* Nothing has been said for a while: most of its life the thread sleeps, without memory. */
+static void rest(struct control_room *room)
+{
+	if (thread.rests)
+		return;
+	thread.rests = true;
+	control_room_rest(room);
+	if (!side_tracer_trylock())
+		return;
+	agent_exchanges_rest();
+	agent_memory_rest();
+	side_tracer_unlock();
+}
+
 /* Hear one message and do what it says. 0, or why the connection is of no use any more. */
 static int hear(struct control_room *room)
 {
@@ -267,12 +280,15 @@ static int hear(struct control_room *room)
 	}
 	size = raw_call(SYS_read, thread.socket, room->message, sizeof(room->message));
 	check_sandbox();
-	if (size == -EAGAIN)
+	if (size == -EAGAIN) {
 		end_if_alone();
+		rest(room);
+	}
 	if (size == -EAGAIN || size == -EINTR)
 		return 0;
 	if (size <= 0)
 		return size ? (int)size : -ECONNRESET;
+	thread.rests = false;
 	if (!socket_is_ours()) {
 		thread.socket = -1;
 		return -EBADF;

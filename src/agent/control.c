@@ -87,6 +87,12 @@ void control_room_unmap(struct control_room *room)
 		raw_munmap(room, sizeof(*room));
 }
 
+/* Its memory goes until it is used again. When that fails nothing is lost. */
+void control_room_rest(struct control_room *room)
+{
+	raw_call(SYS_madvise, room, sizeof(*room), MADV_DONTNEED);
+}
+
 /* Is the directory that the socket is in one that only this user and root can change? */
 static int check_place(const char *socket)
 {

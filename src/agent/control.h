@@ -57,6 +57,7 @@ struct control_room {
 };
 struct control_room *control_room_map(void);
 void control_room_unmap(struct control_room *room);
+void control_room_rest(struct control_room *room);
 
 bool control_take_turn(unsigned int timeout_ms);
 bool control_note(void); /* False: nobody holds it, take it */

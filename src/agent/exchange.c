@@ -348,6 +348,32 @@ int agent_hello(struct agent_session *session, uint64_t parent_token, int *ring_
 	return ret;
 }
 
+/* ---- memory of the later exchanges ---- */
+
+/* Of one at a time, because libside's event lock is held. Kept, for the next one may come soon. */
+static char *message_room;
+
+static char *take_message_room(void)
+{
+	if (!message_room)
+		message_room = raw_mmap(NULL, WIRE_MESSAGE_MAX, PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	return message_room;
+}
+
+void agent_exchanges_rest(void)
+{
+	if (message_room)
+		raw_call(SYS_madvise, message_room, (size_t)WIRE_MESSAGE_MAX, MADV_DONTNEED);
+}
+
+void agent_exchanges_stop(void)
+{
+	if (message_room)
+		raw_munmap(message_room, WIRE_MESSAGE_MAX);
+	message_room = NULL;
+}
+
 /* ---- what has changed ---- */
 
 static int receive_news(struct agent_session *session, void *message, uint64_t deadline,
@@ -406,15 +432,12 @@ static int refresh_exchange(
 
 int agent_refresh(struct agent_session *session, struct agent_generation **generation)
 {
-	void *message = raw_mmap(NULL, WIRE_MESSAGE_MAX, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	void *message = take_message_room();
 	int ret = -ENOMEM;
 
 	*generation = message ? agent_generation_begin() : NULL;
 	if (*generation)
 		ret = refresh_exchange(session, message, *generation);
-	if (message)
-		raw_munmap(message, WIRE_MESSAGE_MAX);
 	if (!ret)
 		return 0;
 	agent_hang_up(session);
@@ -495,8 +518,7 @@ int agent_send_events(struct agent_session *session, const void *stream, size_t 
 		session->gone = true;
 		return -EPERM;
 	}
-	message = raw_mmap(NULL, WIRE_MESSAGE_MAX, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	message = take_message_room();
 	if (!message)
 		return -ENOMEM;
 	if (socket < 0)
@@ -508,7 +530,6 @@ int agent_send_events(struct agent_session *session, const void *stream, size_t 
 		wire_close(socket);
 	if (socket == session->socket && ret)
 		session->socket = -1;
-	raw_munmap(message, WIRE_MESSAGE_MAX);
 	if (ret) {
 		agent_debug("no answer about events: error %d", -ret);
 		if (ret != -ETIMEDOUT || ++session->failures >= AGENT_FAILURES_MAX)

@@ -390,6 +390,8 @@ void agent_stop(void)
 	}
 	agent_each_session(session) agent_session_drop(session);
 	agent_pool_destroy();
+	agent_exchanges_stop();
+	agent_memory_rest();
 	agent.nr_sessions = agent.nr_declined = 0;
 	agent.tracer = NULL;
 	agent.prepared = false;
