@@ -8,6 +8,9 @@
  *
  * usage: PROGRAM THREADS [BURSTS [PAYLOAD]]
  *        PROGRAM count PAYLOAD EVENTS        one burst, for counting instructions
+ *        PROGRAM rate EVENTS_A_SECOND SECONDS THREADS
+ *                                            u32+string16 at an even rate of all threads together, for
+ *                                            bench/rates.py: prints events and seconds
  *
  * The including file defines fire_<payload>(uint32_t i) for the four payloads.
  */
@@ -157,6 +160,61 @@ static _Noreturn void idle(void)
 	}
 }
 
+struct pace {
+	uint64_t events_a_ms; /* of one thread, times 1000: what is left over is said later */
+	uint64_t ms;
+	uint64_t events;
+};
+
+/* Each millisecond its share. Who comes late says what it has missed at once, as loaded programs do. */
+static void *run_paced(void *data)
+{
+	struct pace *pace = data;
+	struct timespec next;
+
+	clock_gettime(CLOCK_MONOTONIC, &next);
+	for (uint64_t ms = 1; ms <= pace->ms; ms++) {
+		const uint64_t due = ms * pace->events_a_ms / 1000;
+
+		for (; pace->events < due; pace->events++)
+			fire_u32_string((uint32_t)pace->events);
+		next.tv_nsec += 1000000;
+		if (next.tv_nsec >= 1000000000) {
+			next.tv_nsec -= 1000000000;
+			next.tv_sec++;
+		}
+		while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL))
+			;
+	}
+	return NULL;
+}
+
+static int paced(uint64_t rate, uint64_t seconds, unsigned int threads)
+{
+	struct pace paces[MAX_THREADS];
+	pthread_t ids[MAX_THREADS];
+	struct timespec begin, end;
+	uint64_t events = 0;
+
+	if (threads < 1 || threads > MAX_THREADS)
+		return 2;
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	for (unsigned int t = 0; t < threads; t++) {
+		paces[t] = (struct pace){.events_a_ms = rate / threads, .ms = seconds * 1000};
+		if (pthread_create(&ids[t], NULL, run_paced, &paces[t]))
+			abort();
+	}
+	for (unsigned int t = 0; t < threads; t++) {
+		pthread_join(ids[t], NULL);
+		events += paces[t].events;
+	}
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	printf("%llu %.6f\n", (unsigned long long)events,
+			(double)(end.tv_sec - begin.tv_sec) +
+					(double)(end.tv_nsec - begin.tv_nsec) / 1e9);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const unsigned int threads = argc > 1 ? (unsigned int)atoi(argv[1]) : 1;
@@ -177,6 +235,9 @@ int main(int argc, char **argv)
 
 	if (argc == 2 && strcmp(argv[1], "idle") == 0)
 		idle();
+	if (argc == 5 && strcmp(argv[1], "rate") == 0)
+		return paced(strtoull(argv[2], NULL, 10), strtoull(argv[3], NULL, 10),
+				(unsigned int)atoi(argv[4]));
 	for (unsigned int i = 0; counting && i < sizeof(payloads) / sizeof(payloads[0]); i++) {
 		if (strcmp(argv[2], payloads[i].name) != 0)
 			continue;
