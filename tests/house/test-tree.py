@@ -25,9 +25,10 @@ MAY_USE = {
     "wrap": set(),
     "send": {"ctf"},
     "symbols": set(),
+    "probe": set(),
     "session": {"visit", "ring", "wire", "filter", "ctf"},
     "control": {"session", "wire"},
-    "cmd": {"send", "symbols", "control", "session", "ctf", "filter", "visit", "wire"},
+    "cmd": {"probe", "send", "symbols", "control", "session", "ctf", "filter", "visit", "wire"},
 }
 NO_PUBLIC_HEADERS = {"ring", "wire"}
 

@@ -59,6 +59,7 @@ enum verb_id {
 	VERB_DAEMON,
 	VERB_DOCTOR,
 	VERB_COMPLETE,
+	VERB_PROBE,
 	VERB_SEND,
 	VERB_RECEIVE,
 	VERB_HELP
@@ -420,6 +421,7 @@ int cmd_recover(const struct parsed *parsed);
 int cmd_list(const struct parsed *parsed);
 int cmd_view(const struct parsed *parsed);
 int cmd_expand(const struct parsed *parsed);
+int cmd_probe(const struct parsed *parsed);
 int cmd_report(const struct parsed *parsed);
 int cmd_export(const struct parsed *parsed);
 int cmd_session(const struct parsed *parsed);

@@ -21,6 +21,7 @@ static int run(const struct parsed *parsed)
 	case VERB_TOP: return cmd_top(parsed);
 	case VERB_DOCTOR: return cmd_doctor(parsed);
 	case VERB_COMPLETE: return cmd_complete(parsed);
+	case VERB_PROBE: return cmd_probe(parsed);
 	case VERB_SEND: return cmd_send(parsed);
 	case VERB_RECEIVE: return cmd_receive(parsed);
 	default:

@@ -301,6 +301,7 @@ static const char *const top_see_also[] = { "report", "status", NULL };
 static const char *const daemon_see_also[] = { "create", "doctor", NULL };
 static const char *const doctor_see_also[] = { "daemon", "list", NULL };
 static const char *const complete_see_also[] = { "list", NULL };
+static const char *const probe_see_also[] = { "list", NULL };
 
 /* expand */
 
@@ -445,6 +446,9 @@ const struct verb command_verbs[] = {
 	{ VERB_DOCTOR, "doctor", "[CHECK...]", COMPLETE_NONE, false, 0, 0, NULL,
 		"Say what is missing for tracing, and how to mend it.", table_doctor_paragraphs, table_doctor_options,
 		table_doctor_examples, doctor_see_also },
+	{ VERB_PROBE, "probe", "list FILE|PID [GLOB]", COMPLETE_FILE, false, 2, 3,
+		"there is not said what is to be listed", "Say which functions of a program can be probed, and how.",
+		table_probe_paragraphs, table_probe_options, table_probe_examples, probe_see_also },
 	{ VERB_COMPLETE, "complete", "KIND", COMPLETE_NONE, false, 1, 1, "there is no kind of names",
 		"Print names for the completion of shells.", table_complete_paragraphs, table_complete_options,
 		table_complete_examples, complete_see_also },
@@ -565,6 +569,8 @@ static const struct term json_terms[] = {
 			"switched over yet: pid, name, why) and unchanged." },
 	{ "top, process, durations, count", "Top, for each interval: rates a second of the session, its processes, pairs (p50, p99, max in "
 			"nanoseconds) and events." },
+	{ "probe_site", "Probe: module, function, names, address, offset, runtime, size, method, displaced, patched, boundaries, "
+			"bytes, pad, reason." },
 	{ "check", "Doctor: name, state, for, found, mend." },
 	{ "verb", "Help: the options and examples of a verb." },
 	{ "version", "Version: version of the program." },

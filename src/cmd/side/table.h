@@ -94,4 +94,9 @@ extern const struct option table_doctor_options[];
 extern const char *const table_doctor_paragraphs[];
 extern const struct example table_doctor_examples[];
 
+/* table-probe.c */
+extern const struct option table_probe_options[];
+extern const char *const table_probe_paragraphs[];
+extern const struct example table_probe_examples[];
+
 #endif /* SIDE_CMD_TABLE_H */

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* The verb `probe`. */
+#include "command.h"
+#include "say.h"
+
+#ifdef SIDE_HAS_PROBES
+#include "probe-list.h"
+#endif
+
+#include <string.h>
+
+int cmd_probe(const struct parsed *parsed)
+{
+	const char *what = parsed->operands[0];
+
+	if (strcmp(what, "list") != 0)
+		return say_error(COMMAND_USAGE, "write `side probe list FILE|PID [GLOB]`",
+				"there is nothing that `%.128s` could mean here", what);
+#ifdef SIDE_HAS_PROBES
+	return probe_list(parsed->operands[1], parsed->operands[2]);
+#else
+	return say_error(COMMAND_FAILED, "install libzydis-dev and liblzma-dev, and build it again",
+			"this side was built without probes, for the library Zydis or lzma was "
+			"missing");
+#endif
+}

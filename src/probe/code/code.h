@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PROBE_CODE_CODE_H
+#define PROBE_CODE_CODE_H
+
+/*
+ * The code of an ELF file: its functions, and how each place in it can be probed.
+ *
+ *	file.c           the file in memory: segments, sections, addresses, and a reader that does not leave it
+ *	symbols.c        names: symbol tables, also the compressed one of stripped files (.gnu_debugdata)
+ *	frames.c         begins of functions and landing pads out of the unwinder's data
+ *	functions.c      all that put together
+ *	x86-64-sweep.c   where any instruction of the file may jump to
+ *	x86-64-site.c    the method for one place
+ *	x86-64-copy.c    displaced instructions written for another address (copy.h; for the process that is probed)
+ *
+ * Files are not trusted: what does not fit is not used, or the file is refused with a sentence.
+ */
+
+#include "probe/site.h"
+
+#include <stddef.h>
+
+struct code_file;
+
+struct code_error {
+	char text[512];
+};
+
+struct code_function {
+	uint64_t address, size;
+	size_t first_name,
+			nr_names; /* aliases, the best one first; none: only the unwinder knows it */
+};
+
+/* 0, or -errno with a sentence. */
+int code_open(const char *path, struct code_file **file, struct code_error *error);
+int code_open_fd(int fd, const char *path, struct code_file **file, struct code_error *error);
+/* The bytes are copied. */
+int code_open_memory(const void *bytes, size_t size, const char *name, struct code_file **file,
+		struct code_error *error);
+void code_close(struct code_file *file);
+
+/* In the order of their addresses. */
+size_t code_functions(const struct code_file *file, const struct code_function **functions);
+const char *code_name(
+		const struct code_file *file, const struct code_function *function, size_t index);
+/* The function that has that address, or NULL. */
+const struct code_function *code_function_at(const struct code_file *file, uint64_t address);
+
+/*
+ * How a probe can be put at the begin of a function (behind a mark for indirect branches), or at any instruction.
+ * Pads that a site takes are its own from then on. -EINVAL if no instruction begins there; -ENOENT: no code.
+ */
+int code_entry(struct code_file *file, const struct code_function *function,
+		struct probe_site *site);
+int code_site(struct code_file *file, uint64_t address, struct probe_site *site);
+
+/*
+ * What is to be added to the file's addresses, if the part of it from `offset` on is mapped at `start`, as
+ * /proc/PID/maps says. -ENOENT: that part has no code.
+ */
+int code_bias(const struct code_file *file, uint64_t start, uint64_t offset, uint64_t *bias);
+
+#endif /* PROBE_CODE_CODE_H */

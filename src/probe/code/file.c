@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT */
+/* The file in memory: headers, segments, sections. Everything that it says of itself is checked here. */
+#include "parts.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FILE_BYTES_MAX ((uint64_t)2 << 30)
+#define CODE_BYTES_MAX ((uint64_t)1 << 30)
+
+int code_fail(struct code_error *error, int result, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(error->text, sizeof(error->text), format, arguments);
+	va_end(arguments);
+	return result;
+}
+
+uint64_t code_read(const uint8_t *bytes, unsigned int width)
+{
+	uint64_t value = 0;
+
+	for (unsigned int i = 0; i < width; i++)
+		value |= (uint64_t)bytes[i] << (8 * i);
+	return value;
+}
+
+void *code_grow(void *array, size_t used, size_t *room, size_t size)
+{
+	size_t wanted = *room ? *room * 2 : 256;
+	void *larger;
+
+	if (used < *room)
+		return array;
+	larger = reallocarray(array, wanted, size);
+	if (larger)
+		*room = wanted;
+	return larger;
+}
+
+const uint8_t *code_bytes(const struct code_file *file, uint64_t address, size_t *size)
+{
+	for (size_t i = 0; i < file->nr_segments; i++) {
+		const struct code_segment *segment = &file->segments[i];
+
+		if (address >= segment->address && address - segment->address < segment->size) {
+			*size = segment->size - (address - segment->address);
+			return file->bytes + segment->offset + (address - segment->address);
+		}
+	}
+	*size = 0;
+	return NULL;
+}
+
+struct code_segment *code_executable(const struct code_file *file, uint64_t address)
+{
+	for (size_t i = 0; i < file->nr_segments; i++) {
+		struct code_segment *segment = &file->segments[i];
+
+		if (segment->executable && address >= segment->address &&
+				address - segment->address < segment->size)
+			return segment;
+	}
+	return NULL;
+}
+
+const struct code_section *code_section_named(const struct code_file *file, const char *name)
+{
+	for (size_t i = 0; i < file->nr_sections; i++) {
+		if (!strcmp(file->sections[i].name, name))
+			return &file->sections[i];
+	}
+	return NULL;
+}
+
+const uint8_t *code_section_bytes(
+		const struct code_file *file, const struct code_section *section, size_t *size)
+{
+	if (!section || section->type == SHT_NOBITS || section->offset > file->size ||
+			section->size > file->size - section->offset) {
+		*size = 0;
+		return NULL;
+	}
+	*size = section->size;
+	return file->bytes + section->offset;
+}
+
+bool code_is_plt(const struct code_file *file, uint64_t address)
+{
+	for (size_t i = 0; i < file->nr_sections; i++) {
+		const struct code_section *section = &file->sections[i];
+
+		if (!strncmp(section->name, ".plt", 4) && address >= section->address &&
+				address - section->address < section->size)
+			return true;
+	}
+	return false;
+}
+
+static int read_segments(struct code_file *file, const Elf64_Ehdr *header, struct code_error *error)
+{
+	uint64_t code = 0;
+
+	if (header->e_phentsize != sizeof(Elf64_Phdr) || header->e_phoff > file->size ||
+			header->e_phnum > (file->size - header->e_phoff) / sizeof(Elf64_Phdr))
+		return code_fail(error, -ENOEXEC,
+				"%s is damaged: its program headers are not inside of it",
+				file->path);
+	file->segments = calloc(header->e_phnum + 1, sizeof(*file->segments));
+	if (!file->segments)
+		return code_fail(error, -ENOMEM, "there is no memory for the segments of %s",
+				file->path);
+	file->lowest = UINT64_MAX;
+	for (size_t i = 0; i < header->e_phnum; i++) {
+		struct code_segment *segment = &file->segments[file->nr_segments];
+		Elf64_Phdr program;
+
+		memcpy(&program, file->bytes + header->e_phoff + i * sizeof(program),
+				sizeof(program));
+		if (program.p_type == PT_GNU_EH_FRAME)
+			file->frame_header = program.p_vaddr;
+		if (program.p_type != PT_LOAD || program.p_offset > file->size ||
+				program.p_vaddr > INT64_MAX - FILE_BYTES_MAX ||
+				program.p_memsz > FILE_BYTES_MAX)
+			continue;
+		segment->address = program.p_vaddr;
+		segment->offset = program.p_offset;
+		segment->size = program.p_filesz;
+		if (segment->size > file->size - segment->offset)
+			segment->size = file->size - segment->offset;
+		segment->executable = program.p_flags & PF_X;
+		code += segment->executable ? segment->size : 0;
+		if (program.p_vaddr < file->lowest)
+			file->lowest = program.p_vaddr;
+		if (program.p_vaddr + program.p_memsz > file->highest)
+			file->highest = program.p_vaddr + program.p_memsz;
+		file->nr_segments += segment->size > 0;
+	}
+	if (!code)
+		return code_fail(error, -ENOEXEC,
+				"%s has no code: it is neither an executable nor a shared library",
+				file->path);
+	/* Segments that overlap in a damaged file would each be swept. */
+	if (code > CODE_BYTES_MAX || code > file->size)
+		return code_fail(error, -EFBIG, "%s says that it has more code than fits into it",
+				file->path);
+	return 0;
+}
+
+/* Without them much less is found, but nothing fails. */
+static int read_sections(struct code_file *file, const Elf64_Ehdr *header)
+{
+	Elf64_Shdr names = {0};
+
+	if (!header->e_shoff || header->e_shentsize != sizeof(Elf64_Shdr) ||
+			header->e_shoff > file->size ||
+			header->e_shnum > (file->size - header->e_shoff) / sizeof(Elf64_Shdr))
+		return 0;
+	file->sections = calloc(header->e_shnum + 1, sizeof(*file->sections));
+	if (!file->sections)
+		return -ENOMEM;
+	if (header->e_shstrndx < header->e_shnum)
+		memcpy(&names, file->bytes + header->e_shoff + header->e_shstrndx * sizeof(names),
+				sizeof(names));
+	if (names.sh_offset > file->size || names.sh_size > file->size - names.sh_offset)
+		names.sh_size = 0;
+	for (size_t i = 0; i < header->e_shnum; i++) {
+		struct code_section *section = &file->sections[i];
+		Elf64_Shdr raw;
+
+		memcpy(&raw, file->bytes + header->e_shoff + i * sizeof(raw), sizeof(raw));
+		section->address = raw.sh_flags & SHF_ALLOC ? raw.sh_addr : 0;
+		section->offset = raw.sh_offset;
+		section->size = raw.sh_size;
+		section->entry_size = raw.sh_entsize;
+		section->type = raw.sh_type;
+		section->link = raw.sh_link;
+		if (raw.sh_name < names.sh_size) {
+			size_t room = names.sh_size - raw.sh_name;
+
+			if (room >= sizeof(section->name))
+				room = sizeof(section->name) - 1;
+			memcpy(section->name, file->bytes + names.sh_offset + raw.sh_name, room);
+		}
+	}
+	file->nr_sections = header->e_shnum;
+	return 0;
+}
+
+static int read_headers(struct code_file *file, struct code_error *error)
+{
+	Elf64_Ehdr header;
+	int ret;
+
+	if (file->size < sizeof(header) || memcmp(file->bytes, ELFMAG, SELFMAG) != 0)
+		return code_fail(error, -ENOEXEC, "%s is no ELF file", file->path);
+	memcpy(&header, file->bytes, sizeof(header));
+	if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB ||
+			header.e_machine != EM_X86_64)
+		return code_fail(error, -ENOEXEC,
+				"%s is for another kind of processor: only x86-64 can be probed",
+				file->path);
+	file->fixed = header.e_type == ET_EXEC;
+	if (!file->fixed && header.e_type != ET_DYN)
+		return code_fail(error, -ENOEXEC,
+				"%s is neither an executable nor a shared library", file->path);
+	ret = read_segments(file, &header, error);
+	if (ret)
+		return ret;
+	if (read_sections(file, &header) || code_read_symbols(file) || code_read_frames(file) ||
+			code_make_functions(file))
+		return code_fail(error, -ENOMEM, "there is no memory for the functions of %s",
+				file->path);
+	return 0;
+}
+
+static struct code_file *create(const char *path, size_t size)
+{
+	struct code_file *file = calloc(1, sizeof(*file));
+
+	if (!file)
+		return NULL;
+	file->path = strdup(path);
+	file->bytes = malloc(size + 1);
+	file->size = size;
+	if (file->path && file->bytes)
+		return file;
+	code_close(file);
+	return NULL;
+}
+
+static int read_whole(int fd, uint8_t *bytes, size_t size)
+{
+	for (size_t at = 0; at < size;) {
+		ssize_t got = pread(fd, bytes + at, size - at, (off_t)at);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return got ? -errno : -EIO;
+		at += (size_t)got;
+	}
+	return 0;
+}
+
+int code_open_fd(int fd, const char *path, struct code_file **result, struct code_error *error)
+{
+	struct code_file *file;
+	struct stat stat;
+	int ret;
+
+	if (fstat(fd, &stat))
+		return code_fail(error, -errno, "cannot read %s: %s", path, strerror(errno));
+	if (!S_ISREG(stat.st_mode))
+		return code_fail(error, -ENOEXEC, "%s is no file with a program or library in it",
+				path);
+	if ((uint64_t)stat.st_size > FILE_BYTES_MAX)
+		return code_fail(error, -EFBIG,
+				"%s is larger than 2 GiB, which is more than is read", path);
+	file = create(path, (size_t)stat.st_size);
+	if (!file)
+		return code_fail(error, -ENOMEM, "there is no memory for %s", path);
+	ret = read_whole(fd, file->bytes, file->size);
+	if (ret)
+		code_fail(error, ret, "cannot read %s: %s", path, strerror(-ret));
+	else
+		ret = read_headers(file, error);
+	if (ret) {
+		code_close(file);
+		return ret;
+	}
+	*result = file;
+	return 0;
+}
+
+int code_open(const char *path, struct code_file **file, struct code_error *error)
+{
+	/* Not blocking: a name of the user's may be a pipe. */
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), ret;
+
+	if (fd < 0)
+		return code_fail(error, -errno, "cannot open %s: %s", path, strerror(errno));
+	ret = code_open_fd(fd, path, file, error);
+	close(fd);
+	return ret;
+}
+
+int code_open_memory(const void *bytes, size_t size, const char *name, struct code_file **result,
+		struct code_error *error)
+{
+	struct code_file *file = create(name, size);
+	int ret;
+
+	if (!file)
+		return code_fail(error, -ENOMEM, "there is no memory for %s", name);
+	if (size)
+		memcpy(file->bytes, bytes, size);
+	ret = read_headers(file, error);
+	if (ret) {
+		code_close(file);
+		return ret;
+	}
+	*result = file;
+	return 0;
+}
+
+void code_close(struct code_file *file)
+{
+	if (!file)
+		return;
+	for (size_t i = 0; i < file->nr_segments; i++)
+		free(file->segments[i].targets);
+	free(file->segments);
+	free(file->sections);
+	free(file->names_memory);
+	free(file->names);
+	free(file->frames);
+	free(file->functions);
+	free(file->landings);
+	free(file->pads);
+	free(file->bytes);
+	free(file->path);
+	free(file);
+}
+
+int code_bias(const struct code_file *file, uint64_t start, uint64_t offset, uint64_t *bias)
+{
+	const uint64_t page = 4096;
+
+	for (size_t i = 0; i < file->nr_segments; i++) {
+		const struct code_segment *segment = &file->segments[i];
+		uint64_t first = segment->offset & ~(page - 1);
+
+		if (segment->executable && offset >= first &&
+				offset < segment->offset + segment->size) {
+			*bias = start - offset + segment->offset - segment->address;
+			return 0;
+		}
+	}
+	return -ENOENT;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/* The functions of a file: what symbols and unwinder say, each address once. */
+#include "parts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int by_address(const void *left, const void *right)
+{
+	const struct code_name_entry *a = left, *b = right;
+
+	if (a->address != b->address)
+		return a->address < b->address ? -1 : 1;
+	if (a->rank != b->rank)
+		return a->rank < b->rank ? -1 : 1;
+	if (!a->name || !b->name)
+		return !a->name - !b->name;
+	return strcmp(a->name, b->name);
+}
+
+static void drop_doubles(struct code_file *file)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < file->nr_names; i++) {
+		struct code_name_entry *entry = &file->names[i],
+				       *last = kept ? &file->names[kept - 1] : NULL;
+
+		/* .symtab has what .dynsym has, maybe with another rank. */
+		if (last && last->address == entry->address && !strcmp(last->name, entry->name)) {
+			if (entry->size > last->size)
+				last->size = entry->size;
+			continue;
+		}
+		file->names[kept++] = *entry;
+	}
+	file->nr_names = kept;
+}
+
+/* Ends of functions of which nobody said the size: the next one, or the end of the code. */
+static void set_sizes(struct code_file *file)
+{
+	for (size_t i = 0; i < file->nr_functions; i++) {
+		struct code_function *function = &file->functions[i];
+		const struct code_segment *segment = code_executable(file, function->address);
+		uint64_t end = segment->address + segment->size;
+
+		if (i + 1 < file->nr_functions && file->functions[i + 1].address < end)
+			end = file->functions[i + 1].address;
+		if (!function->size ||
+				function->size > segment->address + segment->size -
+								function->address)
+			function->size = end - function->address;
+	}
+}
+
+int code_make_functions(struct code_file *file)
+{
+	size_t name = 0, frame = 0;
+
+	if (file->nr_names)
+		qsort(file->names, file->nr_names, sizeof(*file->names), by_address);
+	if (file->nr_frames)
+		qsort(file->frames, file->nr_frames, sizeof(*file->frames), by_address);
+	drop_doubles(file);
+	file->functions = calloc(file->nr_names + file->nr_frames + 1, sizeof(*file->functions));
+	if (!file->functions)
+		return -ENOMEM;
+	while (name < file->nr_names || frame < file->nr_frames) {
+		struct code_function *function = &file->functions[file->nr_functions++];
+		uint64_t address = name < file->nr_names ? file->names[name].address : UINT64_MAX;
+
+		if (frame < file->nr_frames && file->frames[frame].address < address)
+			address = file->frames[frame].address;
+		*function = (struct code_function){.address = address, .first_name = name};
+		for (; name < file->nr_names && file->names[name].address == address; name++) {
+			function->nr_names++;
+			if (!function->size)
+				function->size = file->names[name].size;
+		}
+		for (; frame < file->nr_frames && file->frames[frame].address == address; frame++) {
+			if (!function->size)
+				function->size = file->frames[frame].size;
+		}
+	}
+	set_sizes(file);
+	return 0;
+}
+
+size_t code_functions(const struct code_file *file, const struct code_function **functions)
+{
+	*functions = file->functions;
+	return file->nr_functions;
+}
+
+const char *code_name(
+		const struct code_file *file, const struct code_function *function, size_t index)
+{
+	return index < function->nr_names ? file->names[function->first_name + index].name : NULL;
+}
+
+const struct code_function *code_function_at(const struct code_file *file, uint64_t address)
+{
+	size_t low = 0, high = file->nr_functions;
+	const struct code_function *found;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (file->functions[middle].address <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low)
+		return NULL;
+	found = &file->functions[low - 1];
+	return address - found->address < found->size ? found : NULL;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PROBE_CODE_PARTS_H
+#define PROBE_CODE_PARTS_H
+
+/* What the files of this room share. */
+
+#include "probe/code/code.h"
+
+#include <stdbool.h>
+
+struct code_segment {
+	uint64_t address, offset, size; /* of what stands in the file */
+	bool executable;
+	/* One bit a byte of code: something may jump there. NULL: not code. */
+	uint8_t *targets;
+};
+
+struct code_section {
+	uint64_t address, offset, size, entry_size;
+	uint32_t type, link;
+	char name[24];
+};
+
+struct code_name_entry {
+	uint64_t address, size;
+	const char *name;
+	uint8_t rank; /* lower is better */
+};
+
+struct code_file {
+	char *path; /* for sentences */
+	uint8_t *bytes;
+	size_t size;
+	bool fixed; /* its addresses are those in the process */
+	uint64_t lowest, highest;
+	struct code_segment *segments;
+	size_t nr_segments;
+	struct code_section *sections;
+	size_t nr_sections;
+	uint64_t frame_header; /* address of .eh_frame_hdr; 0: none */
+	uint8_t *names_memory; /* what was compressed; names may be in it */
+	struct code_name_entry *names;
+	size_t nr_names, names_room;
+	struct code_name_entry *frames; /* without names */
+	size_t nr_frames, frames_room;
+	struct code_function *functions;
+	size_t nr_functions;
+	uint64_t *landings;
+	size_t nr_landings, landings_room;
+	size_t call_sites; /* looked at */
+	bool swept;
+	uint64_t *pads; /* taken */
+	size_t nr_pads, pads_room;
+};
+
+/* ---- file.c ---- */
+
+int code_fail(struct code_error *error, int result, const char *format, ...)
+		__attribute__((format(printf, 3, 4)));
+/* The bytes at an address of the file, and how many follow there; NULL if there are none. */
+const uint8_t *code_bytes(const struct code_file *file, uint64_t address, size_t *size);
+struct code_segment *code_executable(const struct code_file *file, uint64_t address);
+const struct code_section *code_section_named(const struct code_file *file, const char *name);
+/* The bytes of a section that are in the file; NULL: none. */
+const uint8_t *code_section_bytes(
+		const struct code_file *file, const struct code_section *section, size_t *size);
+/* In a section that only forwards calls. */
+bool code_is_plt(const struct code_file *file, uint64_t address);
+/* Little-endian, at any place. */
+uint64_t code_read(const uint8_t *bytes, unsigned int width);
+/* Room for one more element of that size; NULL: no memory. `*room` elements are there. */
+void *code_grow(void *array, size_t used, size_t *room, size_t size);
+
+/* ---- the others ---- */
+
+int code_read_symbols(struct code_file *file);
+int code_read_frames(struct code_file *file);
+int code_make_functions(struct code_file *file);
+/* Marks all targets; -ENOMEM. */
+int code_sweep(struct code_file *file);
+void code_mark_target(const struct code_file *file, uint64_t address);
+bool code_is_target(const struct code_file *file, uint64_t address);
+
+#endif /* PROBE_CODE_PARTS_H */

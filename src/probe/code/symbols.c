@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/* Names of functions: .symtab, .dynsym, and the compressed symbols of files that were stripped. */
+#include "parts.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <lzma.h>
+
+#define INNER_BYTES_MAX ((size_t)64 << 20)
+#define UNPACK_MEMORY_MAX ((uint64_t)128 << 20)
+
+/* A table of symbols and of their names, both inside memory that was checked. */
+struct table {
+	const uint8_t *symbols;
+	size_t size;
+	const char *names;
+	size_t names_size;
+};
+
+static unsigned int rank_of(const Elf64_Sym *symbol, const char *name)
+{
+	unsigned int bind = ELF64_ST_BIND(symbol->st_info), rank = 0;
+
+	if (bind == STB_WEAK)
+		rank = 8;
+	else if (bind != STB_GLOBAL)
+		rank = 16;
+	while (*name == '_' && rank % 8 < 7)
+		name++, rank++;
+	return rank;
+}
+
+static int add_symbol(struct code_file *file, const Elf64_Sym *symbol, const char *name)
+{
+	struct code_name_entry *names;
+	unsigned int type = ELF64_ST_TYPE(symbol->st_info);
+
+	if ((type != STT_FUNC && type != STT_GNU_IFUNC) || symbol->st_shndx == SHN_UNDEF ||
+			!*name || !code_executable(file, symbol->st_value) ||
+			code_is_plt(file, symbol->st_value))
+		return 0;
+	names = code_grow(file->names, file->nr_names, &file->names_room, sizeof(*names));
+	if (!names)
+		return -ENOMEM;
+	file->names = names;
+	names[file->nr_names++] = (struct code_name_entry){
+			.address = symbol->st_value,
+			.size = symbol->st_size,
+			.name = name,
+			.rank = (uint8_t)rank_of(symbol, name),
+	};
+	return 0;
+}
+
+static int read_table(struct code_file *file, const struct table *table)
+{
+	/* Names must end before the table does. */
+	size_t names_size = table->names_size;
+
+	while (names_size && table->names[names_size - 1])
+		names_size--;
+	for (size_t i = 0; i + sizeof(Elf64_Sym) <= table->size; i += sizeof(Elf64_Sym)) {
+		Elf64_Sym symbol;
+
+		memcpy(&symbol, table->symbols + i, sizeof(symbol));
+		if (symbol.st_name < names_size &&
+				add_symbol(file, &symbol, table->names + symbol.st_name))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int read_section(struct code_file *file, const struct code_section *section)
+{
+	struct table table;
+
+	if (section->link >= file->nr_sections)
+		return 0;
+	table.symbols = code_section_bytes(file, section, &table.size);
+	table.names = (const char *)code_section_bytes(
+			file, &file->sections[section->link], &table.names_size);
+	return table.symbols && table.names ? read_table(file, &table) : 0;
+}
+
+/* The table of an ELF file that was inside this one. */
+static int read_inner(struct code_file *file, const uint8_t *bytes, size_t size)
+{
+	Elf64_Ehdr header;
+
+	if (size < sizeof(header) || memcmp(bytes, ELFMAG, SELFMAG) != 0)
+		return 0;
+	memcpy(&header, bytes, sizeof(header));
+	if (header.e_shentsize != sizeof(Elf64_Shdr) || header.e_shoff > size ||
+			header.e_shnum > (size - header.e_shoff) / sizeof(Elf64_Shdr))
+		return 0;
+	for (size_t i = 0; i < header.e_shnum; i++) {
+		Elf64_Shdr symbols, names;
+		struct table table;
+
+		memcpy(&symbols, bytes + header.e_shoff + i * sizeof(symbols), sizeof(symbols));
+		if (symbols.sh_type != SHT_SYMTAB || symbols.sh_link >= header.e_shnum)
+			continue;
+		memcpy(&names, bytes + header.e_shoff + symbols.sh_link * sizeof(names),
+				sizeof(names));
+		if (symbols.sh_offset > size || symbols.sh_size > size - symbols.sh_offset ||
+				names.sh_type == SHT_NOBITS || names.sh_offset > size ||
+				names.sh_size > size - names.sh_offset)
+			continue;
+		table.symbols = bytes + symbols.sh_offset;
+		table.size = symbols.sh_size;
+		table.names = (const char *)bytes + names.sh_offset;
+		table.names_size = names.sh_size;
+		if (read_table(file, &table))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int read_compressed(struct code_file *file)
+{
+	size_t packed_size, room = 0, size = 0;
+	const uint8_t *packed = code_section_bytes(
+			file, code_section_named(file, ".gnu_debugdata"), &packed_size);
+	lzma_stream stream = LZMA_STREAM_INIT;
+	lzma_ret state = LZMA_OK;
+
+	if (!packed || lzma_stream_decoder(&stream, UNPACK_MEMORY_MAX, 0) != LZMA_OK)
+		return 0;
+	stream.next_in = packed;
+	stream.avail_in = packed_size;
+	while (state == LZMA_OK) {
+		if (size == room) {
+			uint8_t *larger = room < INNER_BYTES_MAX
+					? realloc(file->names_memory, room * 2 + 65536)
+					: NULL;
+
+			if (!larger)
+				break;
+			file->names_memory = larger;
+			room = room * 2 + 65536;
+		}
+		stream.next_out = file->names_memory + size;
+		stream.avail_out = room - size;
+		state = lzma_code(&stream, LZMA_FINISH);
+		size = room - stream.avail_out;
+	}
+	lzma_end(&stream);
+	return state == LZMA_STREAM_END ? read_inner(file, file->names_memory, size) : 0;
+}
+
+int code_read_symbols(struct code_file *file)
+{
+	for (size_t i = 0; i < file->nr_sections; i++) {
+		const struct code_section *section = &file->sections[i];
+
+		if ((section->type == SHT_SYMTAB || section->type == SHT_DYNSYM) &&
+				read_section(file, section))
+			return -ENOMEM;
+	}
+	return read_compressed(file);
+}

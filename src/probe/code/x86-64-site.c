@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How one place of x86-64 code can be probed. Five bytes are wanted for a jump. They may be instructions that can be
+ * moved and into which nothing jumps, the end of a function and padding; else two of them for a short
+ * jump, or one, with those that stand there as the rest of the jump's distance; else a breakpoint.
+ */
+#include "parts.h"
+#include "x86-64.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define SHORT_BYTES 2
+#define SHORT_REACH 128
+#define PAGE 4096u
+/* Behind a program of fixed addresses is its heap. */
+#define HEAP_ROOM ((uint64_t)256 << 20)
+#define LOWEST_MAPPING 0x10000
+
+static const char entered[] = "something jumps into its first five bytes";
+static const char too_short[] = "it ends before five bytes, and what follows is used";
+static const char returns[] = "a call in its first bytes would return into the jump";
+static const char unreadable[] = "its first bytes are no instructions";
+static const char not_followed[] = "its function jumps to where cannot be read";
+
+/* What stands at a place, as far as it matters. */
+struct place {
+	struct code_file *file;
+	const uint8_t *bytes;
+	size_t size;
+	uint64_t address;
+	struct x86_instruction instructions[PROBE_PIECES_MAX];
+	unsigned int count, length; /* that can be displaced */
+	unsigned int until;         /* the first byte to which something may jump; 5: none */
+	bool ends;
+	const char *stopped; /* why no more can be displaced; NULL: nothing did */
+};
+
+static bool only_padding(const uint8_t *bytes, size_t size, size_t wanted)
+{
+	size_t at = 0;
+
+	while (at < wanted) {
+		struct x86_instruction instruction;
+
+		if (at >= size || !x86_decode(bytes + at, size - at, 0, &instruction) ||
+				!instruction.padding)
+			return false;
+		at += instruction.piece.length;
+	}
+	return true;
+}
+
+static void look_at(struct place *place)
+{
+	while (place->length < PROBE_JUMP_BYTES && !place->ends) {
+		struct x86_instruction *instruction = &place->instructions[place->count];
+
+		if (place->count && place->instructions[place->count - 1].call)
+			place->stopped = returns;
+		else if (!x86_decode(place->bytes + place->length, place->size - place->length,
+					 place->address + place->length, instruction))
+			place->stopped = unreadable;
+		else
+			place->stopped = instruction->refused;
+		if (place->stopped)
+			break;
+		instruction->piece.at = (uint8_t)place->length;
+		place->length += instruction->piece.length;
+		place->ends = instruction->ends;
+		place->count++;
+	}
+	place->until = 1;
+	while (place->until < PROBE_JUMP_BYTES &&
+			!code_is_target(place->file, place->address + place->until))
+		place->until++;
+}
+
+/* How many of the instructions make at least so many bytes; 0: not so many can be displaced. */
+static unsigned int pieces_for(const struct place *place, unsigned int bytes)
+{
+	for (unsigned int i = 0; i < place->count; i++) {
+		const struct probe_piece *piece = &place->instructions[i].piece;
+
+		if ((unsigned int)piece->at + piece->length >= bytes)
+			return i + 1;
+	}
+	return 0;
+}
+
+static void choose(const struct place *place, struct probe_site *site, enum probe_method method,
+		unsigned int pieces, unsigned int patched)
+{
+	const struct x86_instruction *last = &place->instructions[pieces - 1];
+
+	site->method = method;
+	site->nr_pieces = (uint8_t)pieces;
+	for (unsigned int i = 0; i < pieces; i++)
+		site->pieces[i] = place->instructions[i].piece;
+	site->displaced = (uint8_t)(last->piece.at + last->piece.length);
+	/* A call returns to where it came from, not to the copy. */
+	site->ends = last->ends || last->call;
+	site->patched = (uint8_t)patched;
+	site->nr_bytes = site->displaced > PROBE_JUMP_BYTES ? site->displaced : PROBE_JUMP_BYTES;
+	if (site->nr_bytes > place->size)
+		site->nr_bytes = (uint8_t)place->size;
+	memcpy(site->bytes, place->bytes, site->nr_bytes);
+}
+
+/* ---- pads ---- */
+
+static bool is_taken(const struct code_file *file, uint64_t pad)
+{
+	for (size_t i = 0; i < file->nr_pads; i++) {
+		if (pad < file->pads[i] + PROBE_JUMP_BYTES &&
+				file->pads[i] < pad + PROBE_JUMP_BYTES)
+			return true;
+	}
+	return false;
+}
+
+static bool pad_is_free(const struct code_file *file, uint64_t pad)
+{
+	if (is_taken(file, pad))
+		return false;
+	for (unsigned int i = 0; i < PROBE_JUMP_BYTES; i++) {
+		if (code_is_target(file, pad + i) || code_function_at(file, pad + i))
+			return false;
+	}
+	return true;
+}
+
+static bool take_pad(struct code_file *file, uint64_t pad)
+{
+	uint64_t *pads = code_grow(file->pads, file->nr_pads, &file->pads_room, sizeof(*pads));
+
+	if (!pads)
+		return false;
+	file->pads = pads;
+	pads[file->nr_pads++] = pad;
+	return true;
+}
+
+/* The code of a function never goes on into what follows it. */
+static bool function_ends(const struct code_file *file, const struct code_function *function)
+{
+	uint64_t at = function->address, end = function->address + function->size;
+	bool ends = false;
+
+	while (at < end) {
+		struct x86_instruction instruction;
+		size_t size;
+		const uint8_t *bytes = code_bytes(file, at, &size);
+
+		if (!bytes || !x86_decode(bytes, size, at, &instruction))
+			return false;
+		/* Padding that belongs to the function. */
+		ends = instruction.ends || (ends && instruction.padding);
+		at += instruction.piece.length;
+	}
+	return ends && at == end;
+}
+
+/* Padding between a function and the next one in which a jump can stand that a short jump at `from` reaches. */
+static uint64_t pad_behind(const struct code_file *file, const struct code_function *function,
+		uint64_t next, uint64_t from)
+{
+	uint64_t gap = function->address + function->size;
+	size_t size;
+	const uint8_t *bytes = code_bytes(file, gap, &size);
+
+	if (!bytes || next <= gap || next - gap < PROBE_JUMP_BYTES || size < next - gap ||
+			gap > from + SHORT_REACH || next + SHORT_REACH < from ||
+			!only_padding(bytes, size, next - gap) || !function_ends(file, function))
+		return 0;
+	for (uint64_t pad = gap; pad + PROBE_JUMP_BYTES <= next; pad++) {
+		int64_t away = (int64_t)(pad - (from + SHORT_BYTES));
+
+		if (away >= -SHORT_REACH && away < SHORT_REACH && pad_is_free(file, pad))
+			return pad;
+	}
+	return 0;
+}
+
+static uint64_t find_pad(const struct code_file *file, uint64_t from)
+{
+	const struct code_function *own = code_function_at(file, from);
+	size_t index, last = file->nr_functions - 1;
+	uint64_t pad = 0;
+
+	if (!own || !last)
+		return 0;
+	index = (size_t)(own - file->functions);
+	/* Behind this function and those before it that may be near enough, then those behind it. */
+	for (size_t i = index + 1; !pad && i-- > 0;) {
+		if (i < last)
+			pad = pad_behind(file, &file->functions[i], file->functions[i + 1].address,
+					from);
+		if (file->functions[i].address + SHORT_REACH < from)
+			break;
+	}
+	for (size_t i = index + 1;
+			!pad && i < last && file->functions[i].address < from + SHORT_REACH; i++)
+		pad = pad_behind(file, &file->functions[i], file->functions[i + 1].address, from);
+	return pad;
+}
+
+/* ---- the methods ---- */
+
+static bool try_jump(const struct place *place, struct probe_site *site)
+{
+	unsigned int pieces = pieces_for(place, PROBE_JUMP_BYTES);
+
+	if (!pieces || place->until < PROBE_JUMP_BYTES)
+		return false;
+	choose(place, site, PROBE_JUMP, pieces, PROBE_JUMP_BYTES);
+	return true;
+}
+
+static bool try_padding(const struct place *place, struct probe_site *site)
+{
+	if (!place->ends || place->length >= PROBE_JUMP_BYTES || place->until < PROBE_JUMP_BYTES ||
+			place->size < PROBE_JUMP_BYTES || is_taken(place->file, place->address) ||
+			!only_padding(place->bytes + place->length, place->size - place->length,
+					PROBE_JUMP_BYTES - place->length) ||
+			!take_pad(place->file, place->address))
+		return false;
+	choose(place, site, PROBE_PADDING, place->count, PROBE_JUMP_BYTES);
+	return true;
+}
+
+static bool try_short(const struct place *place, struct probe_site *site)
+{
+	unsigned int pieces = pieces_for(place, SHORT_BYTES);
+	uint64_t pad = pieces && place->until >= SHORT_BYTES ? find_pad(place->file, place->address)
+							     : 0;
+	size_t size;
+	const uint8_t *bytes = pad ? code_bytes(place->file, pad, &size) : NULL;
+
+	if (!bytes || size < PROBE_JUMP_BYTES || !take_pad(place->file, pad))
+		return false;
+	choose(place, site, PROBE_SHORT, pieces, SHORT_BYTES);
+	site->pad = pad;
+	memcpy(site->pad_bytes, bytes, PROBE_JUMP_BYTES);
+	return true;
+}
+
+/* Whether memory may be had in at least one page between these addresses. */
+static bool may_be_mapped(const struct code_file *file, uint64_t low, uint64_t high)
+{
+	uint64_t first = file->lowest & ~(uint64_t)(PAGE - 1),
+		 end = (file->highest + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+
+	if (!file->fixed)
+		/* Wherever the file is mapped: only not where it is itself. */
+		return (int64_t)low < (int64_t)first - (int64_t)PAGE ||
+				(int64_t)high >= (int64_t)end;
+	if ((int64_t)high < LOWEST_MAPPING)
+		return false;
+	return ((int64_t)low < LOWEST_MAPPING ? LOWEST_MAPPING : low) + PAGE < first ||
+			high >= end + HEAP_ROOM;
+}
+
+static bool try_punned(const struct place *place, struct probe_site *site)
+{
+	if (place->size < PROBE_JUMP_BYTES)
+		return false;
+	for (unsigned int pieces = place->count; pieces; pieces--) {
+		const struct probe_piece *last = &place->instructions[pieces - 1].piece;
+		unsigned int own = (unsigned int)last->at + last->length, free_bits;
+		int64_t low, high;
+
+		if (own > place->until || own >= PROBE_JUMP_BYTES)
+			continue;
+		/* The distance's low bytes are ours, its high ones stand there. */
+		free_bits = 8 * (own - 1);
+		low = (int32_t)(code_read(place->bytes + own, PROBE_JUMP_BYTES - own) << free_bits);
+		high = low + ((int64_t)1 << free_bits) - 1;
+		low += (int64_t)(place->address + PROBE_JUMP_BYTES);
+		high += (int64_t)(place->address + PROBE_JUMP_BYTES);
+		if (!may_be_mapped(place->file, (uint64_t)low, (uint64_t)high))
+			continue;
+		choose(place, site, PROBE_PUNNED, pieces, own);
+		return true;
+	}
+	return false;
+}
+
+static const char *why_no_jump(const struct place *place)
+{
+	if (place->until < PROBE_JUMP_BYTES)
+		return entered;
+	if (place->stopped)
+		return place->stopped;
+	return too_short;
+}
+
+static int find_method(
+		struct code_file *file, uint64_t address, bool only_first, struct probe_site *site)
+{
+	const struct code_segment *segment = code_executable(file, address);
+	struct place place = {.file = file, .address = address};
+
+	memset(site, 0, sizeof(*site));
+	if (!segment)
+		return -ENOENT;
+	if (code_sweep(file))
+		return -ENOMEM;
+	place.bytes = code_bytes(file, address, &place.size);
+	site->address = address;
+	site->offset = segment->offset + (address - segment->address);
+	look_at(&place);
+	if (!place.count) {
+		site->nr_bytes = (uint8_t)(place.size < PROBE_JUMP_BYTES ? place.size
+									 : PROBE_JUMP_BYTES);
+		memcpy(site->bytes, place.bytes, site->nr_bytes);
+		site->reason = place.stopped;
+		return 0;
+	}
+	if (only_first && place.instructions[0].piece.length < PROBE_JUMP_BYTES) {
+		site->reason = not_followed;
+		choose(&place, site, PROBE_BREAKPOINT, 1, 1);
+		return 0;
+	}
+	if (try_jump(&place, site))
+		return 0;
+	site->reason = why_no_jump(&place);
+	if (!try_padding(&place, site) && !try_short(&place, site) && !try_punned(&place, site))
+		choose(&place, site, PROBE_BREAKPOINT, 1, 1);
+	return 0;
+}
+
+int code_entry(struct code_file *file, const struct code_function *function,
+		struct probe_site *site)
+{
+	struct x86_instruction instruction;
+	uint64_t address = function->address;
+	size_t size;
+	const uint8_t *bytes = code_bytes(file, address, &size);
+
+	/* Indirect branches must still land on their mark. */
+	if (bytes && x86_decode(bytes, size, address, &instruction) && instruction.branch_mark &&
+			function->size > instruction.piece.length)
+		address += instruction.piece.length;
+	return find_method(file, address, false, site);
+}
+
+int code_site(struct code_file *file, uint64_t address, struct probe_site *site)
+{
+	const struct code_function *function = code_function_at(file, address);
+	bool found = false, indirect = false, table = false;
+
+	memset(site, 0, sizeof(*site));
+	if (!function)
+		return -ENOENT;
+	for (uint64_t at = function->address; at < function->address + function->size;) {
+		struct x86_instruction instruction;
+		size_t size;
+		const uint8_t *bytes = code_bytes(file, at, &size);
+
+		if (!bytes || !x86_decode(bytes, size, at, &instruction))
+			break;
+		found |= at == address;
+		/* A register: memory by itself is what a call of another file's function is made of. */
+		indirect |= instruction.indirect_jump && !instruction.piece.field;
+		table |= instruction.lea && instruction.piece.field &&
+				!code_executable(file, instruction.piece.target);
+		at += instruction.piece.length;
+	}
+	if (!found)
+		return -EINVAL;
+	if (address == function->address)
+		return code_entry(file, function, site);
+	return find_method(file, address, indirect && !table && !file->fixed, site);
+}

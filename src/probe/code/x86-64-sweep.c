@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where any instruction of a file may jump to, besides the next one: branches, calls, tables of switches, landing
+ * pads, and every constant that may be an address of code. Rather too much than too little: a place
+ * that is marked without need costs one probe its jump, a place that is missing costs the program its life.
+ */
+#include "parts.h"
+#include "x86-64.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TABLE_ENTRIES_MAX 65536        /* of one table */
+#define ENTRIES_MAX ((size_t)16 << 20) /* of all: a damaged file may have many that overlap */
+#define SECTION_PACKED_RELATIVE 19     /* SHT_RELR, newer than some headers */
+
+void code_mark_target(const struct code_file *file, uint64_t address)
+{
+	struct code_segment *segment = code_executable(file, address);
+
+	if (segment && segment->targets) {
+		uint64_t at = address - segment->address;
+
+		segment->targets[at / 8] |= (uint8_t)(1u << (at % 8));
+	}
+}
+
+bool code_is_target(const struct code_file *file, uint64_t address)
+{
+	const struct code_segment *segment = code_executable(file, address);
+	uint64_t at;
+
+	if (!segment || !segment->targets)
+		return true;
+	at = address - segment->address;
+	return segment->targets[at / 8] >> (at % 8) & 1;
+}
+
+/* Addresses that code takes: a table of a switch begins at one of them, and ends at another one at the latest. */
+struct taken {
+	uint64_t *addresses;
+	size_t count, room;
+};
+
+static int take_address(struct taken *taken, uint64_t address)
+{
+	uint64_t *addresses =
+			code_grow(taken->addresses, taken->count, &taken->room, sizeof(*addresses));
+
+	if (!addresses)
+		return -ENOMEM;
+	taken->addresses = addresses;
+	addresses[taken->count++] = address;
+	return 0;
+}
+
+static int by_value(const void *left, const void *right)
+{
+	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+
+	return a < b ? -1 : a > b;
+}
+
+/*
+ * Distances of 32 bits from the table's begin to code, as switches have them. It is not known whether there is such a
+ * table at all, nor how long it is: it ends where an entry leads out of the code, or where something else begins.
+ */
+static void mark_table(const struct code_file *file, uint64_t table, uint64_t end, size_t *budget)
+{
+	size_t size;
+	const uint8_t *bytes = code_bytes(file, table, &size);
+
+	if (bytes && size > end - table)
+		size = end - table;
+	for (size_t i = 0; bytes && i < TABLE_ENTRIES_MAX && (i + 1) * 4 <= size && *budget;
+			i++, --*budget) {
+		uint64_t target = table + (uint64_t)(int64_t)(int32_t)code_read(bytes + i * 4, 4);
+
+		if (!code_executable(file, target))
+			break;
+		code_mark_target(file, target);
+	}
+}
+
+static void mark_tables(const struct code_file *file, const struct taken *taken)
+{
+	size_t budget = ENTRIES_MAX;
+
+	for (size_t i = 0; i < taken->count; i++) {
+		uint64_t end = i + 1 < taken->count ? taken->addresses[i + 1] : UINT64_MAX;
+
+		mark_table(file, taken->addresses[i], end, &budget);
+	}
+}
+
+/* The instructions of code that begins at an instruction, to its end. */
+static int sweep_code(const struct code_file *file, const struct code_segment *segment,
+		uint64_t from, uint64_t to, struct taken *taken)
+{
+	const uint8_t *bytes = file->bytes + segment->offset;
+
+	while (from < to) {
+		struct x86_instruction instruction;
+		uint64_t at = from - segment->address;
+
+		if (!x86_decode(bytes + at, segment->size - at, from, &instruction)) {
+			from++;
+			continue;
+		}
+		switch (instruction.piece.kind) {
+		case PROBE_BRANCH:
+		case PROBE_BRANCH_IF:
+		case PROBE_COUNTER:
+		case PROBE_CALL: code_mark_target(file, instruction.piece.target); break;
+		default: break;
+		}
+		if (instruction.lea && instruction.piece.field) {
+			code_mark_target(file, instruction.piece.target);
+			if (take_address(taken, instruction.piece.target))
+				return -ENOMEM;
+		}
+		/* Elsewhere a constant is no address, for nobody knows it before the file is mapped. */
+		if (instruction.constant && file->fixed)
+			code_mark_target(file, instruction.constant);
+		from += instruction.piece.length;
+	}
+	return 0;
+}
+
+static int sweep_segment(const struct code_file *file, const struct code_segment *segment,
+		struct taken *taken)
+{
+	uint64_t from = segment->address, end = segment->address + segment->size;
+
+	for (size_t i = 0; i < file->nr_functions; i++) {
+		uint64_t begin = file->functions[i].address;
+
+		if (begin <= from || begin >= end)
+			continue;
+		if (sweep_code(file, segment, from, begin, taken))
+			return -ENOMEM;
+		from = begin;
+	}
+	return sweep_code(file, segment, from, end, taken);
+}
+
+/* Addresses that stand in data: labels of computed jumps, tables of a file with fixed addresses. */
+static void mark_words(const struct code_file *file)
+{
+	for (size_t i = 0; i < file->nr_segments; i++) {
+		const struct code_segment *segment = &file->segments[i];
+		const uint8_t *bytes = file->bytes + segment->offset;
+
+		if (segment->executable)
+			continue;
+		for (uint64_t at = -segment->address & 7; at + 8 <= segment->size; at += 8)
+			code_mark_target(file, code_read(bytes + at, 8));
+	}
+}
+
+static void mark_relocations(const struct code_file *file, const struct code_section *section)
+{
+	size_t size;
+	const uint8_t *bytes = code_section_bytes(file, section, &size);
+
+	for (size_t i = 0; bytes && i + sizeof(Elf64_Rela) <= size; i += sizeof(Elf64_Rela)) {
+		Elf64_Rela relocation;
+
+		memcpy(&relocation, bytes + i, sizeof(relocation));
+		code_mark_target(file, (uint64_t)relocation.r_addend);
+	}
+}
+
+int code_sweep(struct code_file *file)
+{
+	struct taken taken = {0};
+	int ret = 0;
+	bool words = file->fixed || !file->nr_sections;
+
+	if (file->swept)
+		return 0;
+	for (size_t i = 0; i < file->nr_segments; i++) {
+		struct code_segment *segment = &file->segments[i];
+
+		if (!segment->executable || segment->targets)
+			continue;
+		segment->targets = calloc(segment->size / 8 + 1, 1);
+		if (!segment->targets)
+			return -ENOMEM;
+	}
+	for (size_t i = 0; !ret && i < file->nr_segments; i++) {
+		if (file->segments[i].executable)
+			ret = sweep_segment(file, &file->segments[i], &taken);
+	}
+	if (taken.count)
+		qsort(taken.addresses, taken.count, sizeof(*taken.addresses), by_value);
+	mark_tables(file, &taken);
+	free(taken.addresses);
+	if (ret)
+		return ret;
+	for (size_t i = 0; i < file->nr_sections; i++) {
+		if (file->sections[i].type == SHT_RELA)
+			mark_relocations(file, &file->sections[i]);
+		words = words || file->sections[i].type == SECTION_PACKED_RELATIVE;
+	}
+	if (words)
+		mark_words(file);
+	for (size_t i = 0; i < file->nr_landings; i++)
+		code_mark_target(file, file->landings[i]);
+	for (size_t i = 0; i < file->nr_functions; i++)
+		code_mark_target(file, file->functions[i].address);
+	file->swept = true;
+	return 0;
+}

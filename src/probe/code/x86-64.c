@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/* Instructions of x86-64, read by Zydis. */
+#include "x86-64.h"
+
+#include <string.h>
+
+#include <Zydis/Zydis.h>
+
+#define PREFIX_ADDRESS_SIZE 0x67
+
+static const ZydisDecoder *decoder(void)
+{
+	static ZydisDecoder made;
+	static bool ready;
+
+	/* More than once does no harm: it is always the same. */
+	if (!ready) {
+		ZydisDecoderInit(&made, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+		ready = true;
+	}
+	return &made;
+}
+
+static bool has_prefix(const ZydisDecodedInstruction *decoded, uint8_t value)
+{
+	for (unsigned int i = 0; i < decoded->raw.prefix_count; i++) {
+		if (decoded->raw.prefixes[i].value == value)
+			return true;
+	}
+	return false;
+}
+
+/* Its memory operand counts from the next instruction. */
+static bool is_relative_memory(const ZydisDecodedInstruction *decoded)
+{
+	return (decoded->attributes & ZYDIS_ATTRIB_HAS_MODRM) && decoded->raw.modrm.mod == 0 &&
+			decoded->raw.modrm.rm == 5 && decoded->raw.disp.size == 32;
+}
+
+/* Its operand refers to the stack pointer, which a call that is moved has changed before. */
+static bool uses_stack_pointer(const ZydisDecodedInstruction *decoded)
+{
+	if (decoded->raw.modrm.rm != 4)
+		return false;
+	if (decoded->raw.modrm.mod == 3)
+		return !(decoded->attributes & ZYDIS_ATTRIB_HAS_REX) || !decoded->raw.rex.B;
+	return decoded->raw.sib.base == 4 &&
+			!((decoded->attributes & ZYDIS_ATTRIB_HAS_REX) && decoded->raw.rex.B);
+}
+
+static void describe_branch(const ZydisDecodedInstruction *decoded, uint64_t address,
+		struct x86_instruction *out)
+{
+	struct probe_piece *piece = &out->piece;
+
+	piece->target = address + decoded->length + decoded->raw.imm[0].value.u;
+	if (decoded->mnemonic == ZYDIS_MNEMONIC_XBEGIN) {
+		out->refused = "a transaction cannot be moved";
+	} else if (decoded->raw.imm[0].size == 16) {
+		out->refused = "a branch of 16 bits cannot be moved";
+	} else if (decoded->meta.category == ZYDIS_CATEGORY_CALL) {
+		piece->kind = PROBE_CALL;
+		out->call = true;
+	} else if (decoded->meta.category == ZYDIS_CATEGORY_UNCOND_BR) {
+		piece->kind = PROBE_BRANCH;
+		out->ends = true;
+	} else if (decoded->opcode >= 0xe0 && decoded->opcode <= 0xe3 &&
+			decoded->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT) {
+		piece->kind = PROBE_COUNTER;
+	} else if (decoded->meta.category == ZYDIS_CATEGORY_COND_BR) {
+		piece->kind = PROBE_BRANCH_IF;
+		piece->detail = decoded->opcode & 0xf;
+	} else {
+		out->refused = "a branch of an unknown kind cannot be moved";
+	}
+}
+
+static void describe_indirect(const ZydisDecodedInstruction *decoded, struct x86_instruction *out)
+{
+	if (decoded->meta.branch_type == ZYDIS_BRANCH_TYPE_FAR) {
+		out->refused = "a far branch cannot be moved";
+	} else if (decoded->meta.category == ZYDIS_CATEGORY_UNCOND_BR) {
+		out->ends = true;
+		out->indirect_jump = true;
+	} else {
+		out->call = true;
+		out->piece.kind = PROBE_CALL_INDIRECT;
+		out->piece.detail = decoded->raw.modrm.offset;
+		if (uses_stack_pointer(decoded))
+			out->refused = "a call by way of the stack pointer cannot be moved";
+	}
+}
+
+static void describe_other(const ZydisDecodedInstruction *decoded, struct x86_instruction *out)
+{
+	switch (decoded->meta.category) {
+	case ZYDIS_CATEGORY_CALL:
+	case ZYDIS_CATEGORY_UNCOND_BR: describe_indirect(decoded, out); break;
+	case ZYDIS_CATEGORY_RET:
+		out->ends = true;
+		if (decoded->meta.branch_type == ZYDIS_BRANCH_TYPE_FAR)
+			out->refused = "a far return cannot be moved";
+		break;
+	case ZYDIS_CATEGORY_SYSCALL: out->refused = "a system call cannot be moved"; break;
+	case ZYDIS_CATEGORY_SYSRET:
+		out->refused = "an instruction of the kernel cannot be moved";
+		break;
+	case ZYDIS_CATEGORY_INTERRUPT:
+		out->ends = true;
+		out->padding = decoded->mnemonic == ZYDIS_MNEMONIC_INT3;
+		out->refused = out->padding ? "a breakpoint cannot be moved"
+					    : "an interrupt cannot be moved";
+		break;
+	case ZYDIS_CATEGORY_NOP:
+	case ZYDIS_CATEGORY_WIDENOP: out->padding = true; break;
+	default: break;
+	}
+	switch (decoded->mnemonic) {
+	case ZYDIS_MNEMONIC_UD0:
+	case ZYDIS_MNEMONIC_UD1:
+	case ZYDIS_MNEMONIC_UD2:
+	case ZYDIS_MNEMONIC_HLT: out->ends = true; break;
+	case ZYDIS_MNEMONIC_ENDBR64:
+		out->branch_mark = true;
+		out->padding = false;
+		break;
+	case ZYDIS_MNEMONIC_NOP: out->padding = true; break;
+	case ZYDIS_MNEMONIC_LEA: out->lea = true; break;
+	default: break;
+	}
+}
+
+bool x86_decode(const uint8_t *bytes, size_t size, uint64_t address, struct x86_instruction *out)
+{
+	ZydisDecodedInstruction decoded;
+
+	memset(out, 0, sizeof(*out));
+	if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(decoder(), NULL, bytes, size, &decoded)))
+		return false;
+	out->piece.length = decoded.length;
+	if (decoded.raw.imm[0].is_relative) {
+		describe_branch(&decoded, address, out);
+		return true;
+	}
+	describe_other(&decoded, out);
+	if (decoded.raw.imm[0].size >= 32)
+		out->constant = decoded.raw.imm[0].value.u;
+	if (is_relative_memory(&decoded)) {
+		if (out->piece.kind == PROBE_COPIED)
+			out->piece.kind = PROBE_RELATIVE;
+		out->piece.field = decoded.raw.disp.offset;
+		out->piece.target = address + decoded.length + (uint64_t)decoded.raw.disp.value;
+		if (has_prefix(&decoded, PREFIX_ADDRESS_SIZE))
+			out->refused = "an address of 32 bits cannot be moved";
+	}
+	return true;
+}

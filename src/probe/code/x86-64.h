@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PROBE_CODE_X86_64_H
+#define PROBE_CODE_X86_64_H
+
+/* One instruction of x86-64, as far as moving it and following it asks for. */
+
+#include "probe/site.h"
+
+#include <stddef.h>
+
+struct x86_instruction {
+	struct probe_piece piece; /* without `at` */
+	bool call;
+	bool ends;           /* what follows it is reached by jumps only */
+	bool padding;        /* does nothing, or stops */
+	bool branch_mark;    /* where indirect branches must land (endbr64) */
+	bool lea;            /* takes the address piece.target */
+	bool indirect_jump;  /* goes to what a register or memory says */
+	uint64_t constant;   /* that may be an address; 0: none */
+	const char *refused; /* why it cannot be moved; NULL: it can */
+};
+
+/* The first instruction of these bytes; false: there is none. */
+bool x86_decode(const uint8_t *bytes, size_t size, uint64_t address,
+		struct x86_instruction *instruction);
+
+#endif /* PROBE_CODE_X86_64_H */

@@ -1,0 +1,256 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""`side probe list` against objdump and nm: which functions there are, where instructions begin, what is chosen."""
+import lzma
+import re
+import shutil
+
+from harness import *
+
+SITES = os.environ["SITES"]
+PROGRAM = os.environ["CHANGED"]
+LIBC = os.environ["LIBC"]
+
+# Of each function of sites.S: method, bytes that are displaced, inner boundaries, a word of the reason.
+WANTED = {
+    "site_jump": ("jump", 11, [4], None),
+    "site_one": ("jump", 5, [], None),
+    "site_marked": ("jump", 5, [], None),
+    "site_call": ("jump", 9, [4], None),
+    "site_padding": ("padding", 3, [2], "ends before"),
+    "site_short": ("short", 2, [], "jumps into"),
+    "site_punned": ("punned", 1, [], "jumps into"),
+    "site_breakpoint": ("breakpoint", 1, [], "jumps into"),
+    "site_table": ("short", 2, [], "jumps into"),
+    "site_system_call": ("none", 0, [], "system call"),
+    "site_late_system_call": ("short", 2, [], "system call"),
+}
+
+
+def sites(*args, status=0):
+    result = side("probe", "list", "--json", *args)
+    equal(result.status, status, f"{args}: {result.err}")
+    return json_lines(result.out)
+
+
+def run(*command):
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=120).stdout
+
+
+def symbols(path):
+    found = {}
+    for line in run("nm", path).splitlines():
+        words = line.split()
+        if len(words) == 3 and words[1] in "tTwWiI":
+            found[words[2]] = int(words[0], 16)
+    return found
+
+
+def test_methods():
+    found = {site["function"]: site for site in sites(SITES, "site_*")}
+    addresses = symbols(SITES)
+    for name, (method, displaced, boundaries, reason) in WANTED.items():
+        site = found[name]
+        equal((site["method"], site["displaced"], site["boundaries"]), (method, displaced, boundaries), name)
+        equal(site["address"], addresses[name] + (4 if name == "site_marked" else 0), name)
+        equal("reason" in site, method != "jump", name)
+        if reason:
+            contains(site["reason"], reason, name)
+    equal(sorted(found), sorted(list(WANTED) + ["site_changed"]))
+    # Two bytes reach it, and there is nothing that was ever executed.
+    for name in ("site_short", "site_table", "site_late_system_call"):
+        away = found[name]["pad"] - (found[name]["address"] + 2)
+        true(-128 <= away <= 127, f"{name}: {away}")
+        with open(SITES, "rb") as file:
+            file.seek(found[name]["offset"] + found[name]["pad"] - found[name]["address"])
+            equal(file.read(5), b"\xcc" * 5, name)
+    pads = [found[name]["pad"] for name in ("site_short", "site_table", "site_late_system_call")]
+    pads.sort()
+    true(all(b - a >= 5 for a, b in zip(pads, pads[1:])), f"pads do not overlap: {pads}")
+
+
+def test_aliases():
+    site, = sites(SITES, "site_alias")
+    equal(site["function"], "site_alias")
+    equal(sorted(site["names"]), ["site_alias", "site_one"])
+    equal(len(sites(SITES, "site_o*")), 1)
+
+
+def test_text():
+    result = side("probe", "list", SITES, "site_[jp]*")
+    equal(result.status, 0)
+    lines = result.out.splitlines()
+    equal(lines[0].split(), ["METHOD", "ADDRESS", "BYTES", "FUNCTION"])
+    equal([line.split()[0] + " " + line.split()[3] for line in lines[1:]],
+          ["jump site_jump", "padding site_padding", "punned site_punned"])
+    contains(result.err, "3 functions: 1 jump, 1 padding, 0 short, 1 punned, 0 breakpoint, 0 none")
+
+
+def instructions(path):
+    """Address: length of each instruction, as objdump reads it."""
+    found = {}
+    for line in run("objdump", "-d", "-w", "--no-show-raw-insn", path).splitlines():
+        match = re.match(r"\s+([0-9a-f]+):\t", line)
+        if match:
+            found[int(match.group(1), 16)] = line
+    return found
+
+
+def frames(path):
+    """Begins of functions in the unwinder's data."""
+    found, signal = set(), set()
+    for line in run("objdump", "--dwarf=frames", path).splitlines():
+        words = line.split()
+        if len(words) > 3 and words[3] == "CIE":
+            kind = words[0]
+        elif line.startswith("  Augmentation:") and "S" in words[1]:
+            signal.add(kind)
+        elif len(words) > 5 and words[3] == "FDE" and words[4][4:] not in signal:
+            found.add(int(words[5][3:].split(".")[0], 16))
+    return found
+
+
+def plt(path):
+    ranges = []
+    for name, size, address in re.findall(r"^\s*\d+ (\S+)\s+([0-9a-f]+)\s+([0-9a-f]+)", run("objdump", "-h", path), re.M):
+        if name.startswith(".plt"):
+            ranges.append(range(int(address, 16), int(address, 16) + int(size, 16)))
+    return ranges
+
+
+def compare_with_objdump(path):
+    found = sites(path)
+    begins = instructions(path)
+    left_out = plt(path)
+    wanted = {a for a in frames(path) if not any(a in part for part in left_out)}
+    by_address = {site["address"]: site for site in found}
+    missing = [hex(a) for a in sorted(wanted) if a not in by_address and a + 4 not in by_address]
+    equal(missing, [], f"functions of {path}")
+    wrong = []
+    for site in found:
+        places = [site["address"] + at for at in site["boundaries"]]
+        if site["method"] in ("jump", "short", "punned", "breakpoint"):
+            places.append(site["address"] + site["displaced"])
+        wrong += [(site["function"], hex(a)) for a in [site["address"]] + places if a not in begins]
+    # Behind the last instruction of all nothing begins.
+    equal([w for w in wrong if int(w[1], 16) <= max(begins)], [], f"boundaries of {path}")
+    return found
+
+
+def test_boundaries():
+    found = compare_with_objdump(LIBC)
+    true(len(found) > 3000, f"{len(found)} functions of {LIBC}")
+    jumps = sum(site["method"] != "breakpoint" and site["method"] != "none" for site in found)
+    true(jumps >= 0.99 * len(found), f"{jumps} of {len(found)}")
+    with open(LIBC, "rb") as file:
+        for site in found[::7]:
+            file.seek(site["offset"])
+            equal(file.read(len(site["bytes"]) // 2).hex(), site["bytes"], site["function"])
+
+
+def test_names():
+    exported = {}
+    for line in run("nm", "-D", "--defined-only", LIBC).splitlines():
+        words = line.split()
+        if len(words) == 3 and words[1] in "TWi":
+            exported[words[2].split("@")[0]] = int(words[0], 16)
+    known = {}
+    for site in sites(LIBC):
+        for name in site["names"]:
+            known.setdefault(name.split("@")[0], set()).add(site["address"])
+    missing = [name for name, address in exported.items() if address not in known.get(name, ())
+               and address + 4 not in known.get(name, ())]
+    equal(missing, [])
+
+
+def test_stripped():
+    """What is left of a file without symbols, and without section headers."""
+    with tempfile.TemporaryDirectory() as folder:
+        stripped = folder + "/stripped"
+        run("strip", "-o", stripped, PROGRAM)
+        whole = {site["address"]: site["method"] for site in sites(PROGRAM)}
+        left = {site["address"]: site["method"] for site in sites(stripped)}
+        true(len(left) > 10, f"{len(left)} functions")
+        equal({a: m for a, m in left.items() if whole.get(a) != m}, {})
+        shutil.copy(stripped, folder + "/bare")
+        with open(folder + "/bare", "r+b") as file:
+            file.seek(40)
+            file.write(bytes(8))
+            file.seek(58)
+            file.write(bytes(6))
+        bare = {site["address"]: site["method"] for site in sites(folder + "/bare")}
+        true(set(left) <= set(bare), "the unwinder's data is found without section headers")
+
+
+def test_debugdata():
+    """The symbols that some distributions leave, compressed, in stripped files."""
+    with tempfile.TemporaryDirectory() as folder:
+        mini = folder + "/mini"
+        run("strip", "-o", folder + "/stripped", PROGRAM)
+        run("objcopy", "-S", "--keep-symbol=site_breakpoint", "--keep-symbol=site_short", PROGRAM, mini)
+        with open(mini, "rb") as plain, open(mini + ".xz", "wb") as packed:
+            packed.write(lzma.compress(plain.read()))
+        run("objcopy", "--add-section", ".gnu_debugdata=" + mini + ".xz", folder + "/stripped", folder + "/packed")
+        equal([site["function"] for site in sites(folder + "/packed", "site_*")], ["site_short", "site_breakpoint"])
+
+
+def test_process():
+    process = subprocess.Popen([PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        equal(process.stdout.readline(), "10\n")
+        found = {site["function"]: site for site in sites(str(process.pid), os.path.basename(PROGRAM) + ":site_*")}
+        with open(f"/proc/{process.pid}/maps", encoding="utf-8") as maps:
+            base = min(int(line.split("-")[0], 16) for line in maps if line.rstrip().endswith(os.path.basename(PROGRAM)))
+        addresses = symbols(PROGRAM)
+        with open(f"/proc/{process.pid}/mem", "rb") as memory:
+            for name, site in found.items():
+                equal(site["runtime"] - site["address"], base, name)
+                equal(site["address"], addresses[name] + (4 if name == "site_marked" else 0), name)
+                memory.seek(site["runtime"])
+                equal(memory.read(len(site["bytes"]) // 2).hex() == site["bytes"], name != "site_changed", name)
+        equal(found["site_changed"]["method"], "none")
+        contains(found["site_changed"]["reason"], "changed its code")
+        equal(found["site_jump"]["method"], "jump")
+        result = side("probe", "list", str(process.pid), "libc.so*:malloc")
+        contains(result.out, "libc.so.6:malloc")
+        equal(len(result.out.splitlines()), 2)
+    finally:
+        process.stdin.close()
+        process.wait(timeout=60)
+    result = side("probe", "list", str(process.pid))
+    equal(result.status, 1)
+    contains(result.err, f"cannot look at process {process.pid}: there is none with that number")
+
+
+def test_errors():
+    with tempfile.TemporaryDirectory() as folder:
+        with open(folder + "/text", "w", encoding="utf-8") as file:
+            file.write("text\n" * 100)
+        os.mkfifo(folder + "/pipe")
+        for path, says in ((folder + "/text", "is no ELF file"), (folder + "/nothing", "No such file"),
+                           (folder, "is no file with a program"), (folder + "/pipe", "is no file with a program")):
+            result = side("probe", "list", path)
+            equal((result.status, result.out), (1, ""), path)
+            contains(result.err, says)
+        with open(SITES, "rb") as file:
+            data = bytearray(file.read())
+        for at, value, says in ((18, 183, "another kind of processor"), (16, 1, "neither an executable"),
+                                (56, 255, "program headers")):
+            changed = bytearray(data)
+            changed[at] = value
+            if at == 56:
+                changed[57] = 255
+            with open(folder + "/damaged", "wb") as file:
+                file.write(changed)
+            result = side("probe", "list", folder + "/damaged")
+            equal(result.status, 1)
+            contains(result.err, says)
+    result = side("probe", "list", SITES, "nothing_like_it")
+    equal((result.status, result.out), (1, ""))
+    contains(result.err, "no function that matches `nothing_like_it`")
+    result = side("probe", "lits", SITES)
+    equal(result.status, 2)
+    contains(result.err, "side probe list FILE|PID")
+
+
+run_tests(globals())
