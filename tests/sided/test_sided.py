@@ -437,6 +437,74 @@ class Pending(Case):
         self.ask("destroy", "s")
 
 
+    def arrives_by_signal(self):
+        """This process as a program in control mode signal, by hand. Its connection, and the serial that it is told."""
+        one = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.addCleanup(one.close)
+        one.settimeout(harness.PATIENCE)
+        one.connect(os.path.join(self.runtime, "agents.sock"))
+        body = struct.pack("<IIIIQQII", os.getpid(), 3, signal.SIGUSR2, 0, 77, 0, 5, 5) + b"hand\0/bin\0"
+        one.send(struct.pack("<IHHII", 0x45444953, 3, 9, 16 + len(body), 0) + body)
+        return one, struct.unpack_from("<Q", one.recv(65536), 16)[0]
+
+    def says_done(self, one, serial, state=0):
+        one.send(struct.pack("<IHHIIQQII", 0x45444953, 3, 11, 40, 0, 77, serial, state, 0))
+        one.close()
+
+    def catch_signals(self):
+        caught = []
+        before = signal.signal(signal.SIGUSR2, lambda *_: caught.append(1))
+        self.addCleanup(signal.signal, signal.SIGUSR2, before)
+        return caught
+
+    def test_a_signal_for_one_that_is_just_connected(self):
+        """It reads one message a connection, so what changes meanwhile needs a signal."""
+        self.start_daemon()
+        self.create("s", start=False)
+        caught = self.catch_signals()
+        one, serial = self.arrives_by_signal()
+        control = self.connect()
+        self.addCleanup(control.close)
+        control.send("start", "s", timeout=3600000000000)
+        wait_until(lambda: caught, "its signal")
+        self.says_done(one, serial)
+        one, after = self.arrives_by_signal()
+        self.assertGreater(after, serial)
+        self.says_done(one, after)
+        self.assertEqual(control.receive()["pending"], [])
+        self.ask("destroy", "s", timeout=0)
+
+    def test_a_signal_that_came_to_nothing(self):
+        """While somebody waits it is sent again."""
+        self.start_daemon()
+        self.create("s", start=False)
+        caught = self.catch_signals()
+        self.says_done(*self.arrives_by_signal())
+        control = self.connect()
+        self.addCleanup(control.close)
+        control.send("start", "s", timeout=3600000000000)
+        wait_until(lambda: len(caught) >= 2, "another signal")
+        self.says_done(*self.arrives_by_signal())
+        self.assertEqual(control.receive()["pending"], [])
+        self.ask("destroy", "s", timeout=0)
+
+    def test_a_signal_that_is_not_caught_any_more(self):
+        """It would end the program: it is not sent, and who waits for it waits no longer."""
+        self.start_daemon()
+        self.create("s", start=False)
+        caught = self.catch_signals()
+        self.says_done(*self.arrives_by_signal())
+        control = self.connect()
+        self.addCleanup(control.close)
+        control.send("start", "s", timeout=3600000000000)
+        wait_until(lambda: caught, "its signal")
+        # Ignored, as the default would be the end of the test if this did not hold.
+        signal.signal(signal.SIGUSR2, signal.SIG_IGN)
+        self.ask("enable-event", "s", event=["sided:tock"], timeout=3600000000000)
+        self.assertEqual(control.receive()["pending"], [])
+        self.ask("destroy", "s")
+
+
 class Kills(Case):
     def test_session_process(self):
         self.start_daemon()
@@ -605,28 +673,29 @@ class Hostile(Case):
         for name in ("control.sock", "agents.sock"):
             for _ in range(600):
                 one = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-                one.setblocking(False)
                 held.append(one)
-                try:
-                    one.connect(os.path.join(self.runtime, name))
-                except BlockingIOError:
-                    pass
-        # One who asks may be turned away, with a sentence; programs get through in time.
-        program = Program(self)
-        program.fire(10)
-        for one in held:
-            one.close()
+                one.settimeout(harness.PATIENCE)
+                one.connect(os.path.join(self.runtime, name))
+                one.setblocking(False)
+        # Those who are silent make room: nobody else is turned away.
+        for i in range(3):
+            program = Program(self)
+            program.fire(10)
+            self.assertTrue(self.ask("ping")["ok"])
+            self.assertEqual([p["pid"] for p in self.status("s")["processes"]].count(program.pid), 1)
+        self.ask("stop", "s")
+        self.assertEqual(self.counts("s")[program.pid], sequences(10))
 
-        def answered(verb, *session):
+        def closed(one):
             try:
-                return self.ask(verb, *session)["ok"]
-            except (Refused, EOFError, OSError):
+                return one.recv(100) == b""
+            except BlockingIOError:
                 return False
-        wait_until(lambda: answered("ping"), "room for an honest one")
-        other = Program(self)
-        other.fire(10)
-        wait_until(lambda: answered("stop", "s"), "and for his next connection")
-        self.assertEqual(self.counts("s")[other.pid], sequences(10))
+            except OSError:
+                return True
+        # The oldest went, the newest of the command line's is still there.
+        wait_until(lambda: closed(held[0]), "the end of the oldest")
+        self.assertFalse(closed(held[599]))
 
     def test_a_slow_reader(self):
         self.start_daemon()

@@ -28,16 +28,25 @@ static void relisten(struct daemon *daemon, struct timer *timer)
 	loop_change(daemon, &daemon->agents_listener, EPOLLIN);
 }
 
+/* The one that has been silent for longest; of one user, or, with `of` NULL, of all. */
+static struct agent *oldest_stranger(const struct daemon *daemon, const uid_t *of)
+{
+	struct agent *agent, *oldest = NULL;
+
+	for (agent = daemon->agents; agent; agent = agent->next)
+		if (!of || agent->peer.uid == *of)
+			oldest = agent;
+	return oldest;
+}
+
 /*
  * There are no descriptors left. Those who have said nothing yet go first; if there are none, the
  * queues of the sockets are left alone for a moment.
  */
 void loop_pause_listening(struct daemon *daemon)
 {
-	struct agent *oldest = daemon->agents;
+	struct agent *oldest = oldest_stranger(daemon, NULL);
 
-	while (oldest && oldest->next)
-		oldest = oldest->next;
 	if (oldest) {
 		agent_close(daemon, oldest);
 		return;
@@ -218,20 +227,21 @@ static void agent_ready(struct daemon *daemon, struct watch *watch, uint32_t eve
 
 /* ---- they come ---- */
 
-static const char *refusal(const struct daemon *daemon, const struct peer *peer)
+/*
+ * A program that comes says who it is at once. So in a flood those who are silent make room for it, and
+ * not the other way round: who was refused would not be traced for the rest of its life.
+ */
+static void make_room(struct daemon *daemon, uid_t uid)
 {
-	if (!daemon->system && peer->uid != daemon->uid)
-		return "this daemon is another user's";
-	if (daemon->nr_strangers >= LIMIT_STRANGERS ||
-			strangers_of(daemon, peer->uid) >= LIMIT_STRANGERS_OF_USER)
-		return "too many programs come at the same time";
-	return NULL;
+	if (strangers_of(daemon, uid) >= LIMIT_STRANGERS_OF_USER)
+		agent_close(daemon, oldest_stranger(daemon, &uid));
+	else if (daemon->nr_strangers >= LIMIT_STRANGERS)
+		agent_close(daemon, oldest_stranger(daemon, NULL));
 }
 
 static void agent_accept(struct daemon *daemon, int fd)
 {
 	struct agent *agent = calloc(1, sizeof(*agent));
-	const char *reason;
 
 	if (!agent || runtime_peer(fd, &agent->peer) ||
 			loop_watch(daemon, &agent->watch, fd, EPOLLIN, agent_ready)) {
@@ -239,13 +249,13 @@ static void agent_accept(struct daemon *daemon, int fd)
 		close(fd);
 		return;
 	}
-	reason = refusal(daemon, &agent->peer);
-	be_stranger(daemon, agent);
-	if (reason) {
-		send_welcome(daemon, agent, reason);
+	if (!daemon->system && agent->peer.uid != daemon->uid) {
+		send_welcome(daemon, agent, "this daemon is another user's");
 		agent_close(daemon, agent);
 		return;
 	}
+	make_room(daemon, agent->peer.uid);
+	be_stranger(daemon, agent);
 	loop_timer(daemon, &agent->timer, LIMIT_STRANGER_MS, agent_is_silent);
 }
 

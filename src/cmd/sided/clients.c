@@ -122,6 +122,7 @@ static void client_read(struct daemon *daemon, struct client *client)
 	if (!ret || ret == -EAGAIN)
 		return;
 	if (ret == 1) {
+		client->heard = loop_now();
 		client->busy = true;
 		client_events(daemon, client);
 		verb_take(daemon, client, request);
@@ -160,8 +161,38 @@ static unsigned int clients_of(const struct daemon *daemon, uid_t uid)
 	return count;
 }
 
-static int check_peer(const struct daemon *daemon, int fd, const struct peer *peer,
-		struct control_error *error)
+/* Who asks for nothing, waits for nothing and has everything that was sent. */
+static bool is_idle(const struct client *client)
+{
+	return !client->busy && !client->subscribed && !client->last && !client->out.first;
+}
+
+/*
+ * Those who stay silent make room for one who comes: of one user, or, with `of` NULL, of all. False: all are
+ * busy.
+ */
+static bool evict(struct daemon *daemon, const uid_t *of)
+{
+	struct client *client, *oldest = NULL;
+
+	for (client = daemon->clients; client; client = client->next)
+		if ((!of || client->peer.uid == *of) && is_idle(client) &&
+				(!oldest || client->heard <= oldest->heard))
+			oldest = client;
+	if (oldest)
+		client_close(daemon, oldest);
+	return oldest;
+}
+
+static bool has_room(struct daemon *daemon, uid_t uid)
+{
+	if (clients_of(daemon, uid) >= LIMIT_CLIENTS_OF_USER)
+		return evict(daemon, &uid);
+	return daemon->nr_clients < LIMIT_CLIENTS || evict(daemon, NULL);
+}
+
+static int check_peer(
+		struct daemon *daemon, int fd, const struct peer *peer, struct control_error *error)
 {
 	if (peer->uid != daemon->uid && peer->uid != 0 &&
 			!(daemon->system && runtime_peer_in_group(fd, peer, daemon->group)))
@@ -171,8 +202,7 @@ static int check_peer(const struct daemon *daemon, int fd, const struct peer *pe
 					       : "start a daemon of your own: sided",
 				"user %u may not control the daemon of %s", peer->uid,
 				daemon->system ? "the system" : "another user");
-	if (daemon->nr_clients >= LIMIT_CLIENTS ||
-			clients_of(daemon, peer->uid) >= LIMIT_CLIENTS_OF_USER)
+	if (!has_room(daemon, peer->uid))
 		return control_fail(error, CONTROL_BUSY, -EBUSY, "close some",
 				"there are too many connections to the daemon: at most %d, and %d "
 				"of "
@@ -219,6 +249,7 @@ static void client_accept(struct daemon *daemon, int fd)
 		close(fd);
 		return;
 	}
+	client->heard = loop_now();
 	client->next = daemon->clients;
 	daemon->clients = client;
 	daemon->nr_clients++;

@@ -6,7 +6,8 @@
  *			for its DONE or for the end of the connection
  *	armed		in control mode thread, but without a connection: it asks before its next event,
  *			so it needs no telling
- *	by signal	it gets its signal, comes, says DONE, and goes
+ *	by signal	it gets its signal, comes, says DONE, and goes. It hears nothing while it is
+ *			there: what changes meanwhile needs a signal of its own
  *	sync		it came once; nothing reaches it any more
  *
  * Its pidfd tells when it is gone. An exec makes another program of the process: it comes with
@@ -34,6 +35,8 @@
 #define AGAIN_FIRST_MS 5
 #define AGAIN_LAST_MS 1000
 #define PARTS_MAX 6
+/* While somebody waits, a signal is sent again: the program may have found our queue full. */
+#define SIGNAL_AGAIN_MS 1000
 
 static struct program **bucket(struct daemon *daemon, pid_t pid)
 {
@@ -46,6 +49,12 @@ static bool is_awaited(const struct program *program)
 	return program->agent || program->control == WIRE_CONTROL_SIGNAL;
 }
 
+/* The last change that it has said it has made, or has begun with. */
+static uint64_t switched_to(const struct program *program)
+{
+	return program->since > program->done ? program->since : program->done;
+}
+
 static void program_free(struct daemon *daemon, struct program *program)
 {
 	struct program **at = bucket(daemon, program->pid);
@@ -56,9 +65,7 @@ static void program_free(struct daemon *daemon, struct program *program)
 	*at = program->next;
 	daemon->nr_programs--;
 	if (is_awaited(program))
-		operations_switched(daemon,
-				program->since > program->done ? program->since : program->done,
-				UINT64_MAX);
+		operations_switched(daemon, switched_to(program), UINT64_MAX);
 	program->agent = NULL;
 	if (agent)
 		agent_close(daemon, agent);
@@ -221,9 +228,7 @@ void program_left(struct daemon *daemon, struct program *program)
 	}
 	/* It asks before its next event, or it will never ask: either way nobody waits for it. */
 	if (!is_awaited(program))
-		operations_switched(daemon,
-				program->since > program->done ? program->since : program->done,
-				UINT64_MAX);
+		operations_switched(daemon, switched_to(program), UINT64_MAX);
 }
 
 /* ---- what the system says of it ---- */
@@ -254,20 +259,20 @@ static size_t read_file(const char *path, char *text, size_t room)
 
 /*
  * Does it still catch its signal? A program that has reset what its signals do would be ended by it;
- * that one is as if it had come in control mode sync.
+ * that one is as if it had come in control mode sync: nobody waits for it any more, up to the change `until`.
  */
-static bool catches_signal(struct program *program)
+static bool catches_signal(struct daemon *daemon, struct program *program, uint64_t until)
 {
 	char path[64], text[4096], caught[32];
 
-	if (program->control != WIRE_CONTROL_SIGNAL)
-		return false;
 	snprintf(path, sizeof(path), "/proc/%d/status", program->pid);
 	read_file(path, text, sizeof(text));
 	status_line(text, "\nSigCgt:", caught, sizeof(caught));
 	if (strtoull(caught, NULL, 16) >> (program->control_signal - 1) & 1)
 		return true;
 	program->control = WIRE_CONTROL_SYNC;
+	if (!is_awaited(program))
+		operations_switched(daemon, switched_to(program), until);
 	return false;
 }
 
@@ -289,14 +294,26 @@ static void send_signal(const struct daemon *daemon, const struct program *progr
 		syscall(SYS_pidfd_send_signal, program->watch.fd, program->control_signal, NULL, 0);
 }
 
+static void ask_again(struct daemon *daemon, struct timer *timer);
+
+static void tell_by_signal(struct daemon *daemon, struct program *program)
+{
+	send_signal(daemon, program);
+	loop_timer(daemon, &program->again, SIGNAL_AGAIN_MS, ask_again);
+}
+
 static void ask_again(struct daemon *daemon, struct timer *timer)
 {
 	struct program *program = container_of(timer, struct program, again);
 
-	if (program->control == WIRE_CONTROL_SIGNAL)
-		send_signal(daemon, program);
-	else if (program->agent)
-		agent_welcome(daemon, program->agent);
+	if (program->control != WIRE_CONTROL_SIGNAL) {
+		if (program->agent)
+			agent_welcome(daemon, program->agent);
+	} else if ((program->agains ||
+				   (daemon->waiting && switched_to(program) < daemon->serial)) &&
+			catches_signal(daemon, program, UINT64_MAX)) {
+		tell_by_signal(daemon, program);
+	}
 }
 
 static bool recorders_are_ready(const struct daemon *daemon)
@@ -323,7 +340,7 @@ static bool is_unfinished(struct daemon *daemon, const struct program *program, 
 
 void program_done(struct daemon *daemon, struct program *program, const struct wire_done *done)
 {
-	uint64_t before = program->since > program->done ? program->since : program->done;
+	uint64_t before = switched_to(program);
 
 	if (is_unfinished(daemon, program, done->state)) {
 		uint64_t in_ms = AGAIN_FIRST_MS << (program->agains < 8 ? program->agains : 8);
@@ -334,6 +351,8 @@ void program_done(struct daemon *daemon, struct program *program, const struct w
 		return;
 	}
 	program->agains = 0;
+	if (program->control != WIRE_CONTROL_SIGNAL || done->serial >= daemon->serial)
+		loop_cancel(daemon, &program->again);
 	if (done->serial <= program->done)
 		return;
 	program->done = done->serial;
@@ -348,13 +367,17 @@ size_t programs_poke(struct daemon *daemon)
 	for (i = 0; i < PROGRAM_BUCKETS; i++) {
 		for (program = daemon->programs[i]; program; program = next) {
 			next = program->next;
-			if (!is_awaited(program) || (!program->agent && !catches_signal(program)))
+			if (!is_awaited(program))
 				continue;
-			count++;
-			if (program->agent)
+			/* The change that is told of has counted nobody yet. */
+			if (program->control == WIRE_CONTROL_SIGNAL &&
+					catches_signal(daemon, program, daemon->serial - 1)) {
+				count++;
+				tell_by_signal(daemon, program);
+			} else if (program->agent) {
+				count++;
 				agent_welcome(daemon, program->agent);
-			else
-				send_signal(daemon, program);
+			}
 		}
 	}
 	return count;

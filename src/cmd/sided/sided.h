@@ -173,6 +173,7 @@ struct client {
 	struct timer timer; /* while something waits to be read */
 	bool busy;          /* a request of it is being dealt with */
 	bool last;          /* to be closed when everything is sent */
+	uint64_t heard;     /* when it last asked for something, or came */
 	/* A subscription (top). */
 	struct timer interval_timer;
 	uint64_t interval_ms;
