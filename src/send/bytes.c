@@ -36,7 +36,7 @@
 struct on_the_way {
 	uint64_t sequence;
 	struct follow_stream *stream;
-	struct follow_mark mark;
+	struct marks_place mark;
 };
 
 struct bytes {
@@ -46,8 +46,6 @@ struct bytes {
 	bool serial;
 	bool answers; /* The receiver has acknowledged something. */
 	bool mute;    /* It had its time to. */
-	uint64_t id;
-	uint64_t sequence; /* Of the next frame. */
 	uint64_t acknowledged;
 	size_t piece;
 	time_t repeated;
@@ -82,7 +80,7 @@ static int send_frame(struct bytes *bytes, struct frame_writer *writer, uint8_t 
 
 	if (writer->full)
 		return -ENAMETOOLONG;
-	framing_head(bytes->out, type, bytes->id, bytes->sequence++, (uint32_t)size);
+	framing_head(bytes->out, type, bytes->sink.id, bytes->sink.sequence++, (uint32_t)size);
 	writer->end += FRAME_TAIL;
 	framing_put_u32(writer, sum);
 	return line_write(bytes->fd, bytes->out, (size_t)(writer->at - bytes->out), bytes->shared,
@@ -107,7 +105,10 @@ static int say_hello(struct bytes *bytes)
 static int open_path(struct bytes *bytes, struct send_error *error)
 {
 	const char *path = bytes->sink.url.path;
-	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
+	bool is_device = !strncmp(path, "/dev/", 5); /* It may come later, and is never made. */
+	int fd = open(path,
+			O_WRONLY | (is_device || bytes->sink.no_files ? 0 : O_CREAT) | O_APPEND |
+					O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
 			0644);
 	int ret = fd < 0 ? -errno : 0;
 	struct stat status;
@@ -115,6 +116,19 @@ static int open_path(struct bytes *bytes, struct send_error *error)
 	if (ret == -ENXIO) {
 		snprintf(error->text, sizeof(error->text), "cannot write to %.200s: %s", path,
 				line_error(ret));
+		return ret;
+	}
+	if (!ret && bytes->sink.no_files && (fstat(fd, &status) || S_ISREG(status.st_mode))) {
+		close(fd);
+		snprintf(error->text, sizeof(error->text),
+				"%.200s is a file: a daemon of the system sends to devices and "
+				"pipes only",
+				path);
+		bytes->sink.final_error = true;
+		return -EPERM;
+	}
+	if (ret == -ENOENT && (is_device || bytes->sink.no_files)) {
+		snprintf(error->text, sizeof(error->text), "%.200s is not there", path);
 		return ret;
 	}
 	if (!ret && isatty(fd)) {
@@ -287,7 +301,7 @@ static void bytes_passed(struct sink *sink, struct follow_stream *stream)
 	if (bytes->count == WINDOW) /* Only where nobody answers. */
 		deliver_first(bytes);
 	bytes->queue[(bytes->head + bytes->count++) % WINDOW] = (struct on_the_way){
-			.sequence = bytes->sequence - 1, .stream = stream, .mark = stream->at};
+			.sequence = bytes->sink.sequence - 1, .stream = stream, .mark = stream->at};
 }
 
 /* ---- what the receiver says ---- */
@@ -307,7 +321,7 @@ static void take_answers(struct bytes *bytes)
 		if (found != FRAME_WHOLE || frame.type != FRAME_ACK)
 			continue;
 		sequence = framing_get_u64(&reader);
-		if (reader.bad || frame.session != bytes->id)
+		if (reader.bad || frame.session != bytes->sink.id)
 			continue;
 		bytes->answers = true;
 		if (sequence > bytes->acknowledged)
@@ -448,7 +462,9 @@ static int bytes_end_trace(struct sink *sink, struct follow_trace *trace)
 static int send_end(struct bytes *bytes, const struct follow *follow, uint64_t frames)
 {
 	struct frame_writer writer = begin_frame(bytes);
-	uint64_t packets = 0, events = 0, dropped_packets = 0, dropped_events = 0;
+	uint64_t packets = follow->past.packets, events = follow->past.events;
+	uint64_t dropped_packets = follow->past.dropped_packets;
+	uint64_t dropped_events = follow->past.dropped_events;
 
 	for (const struct follow_trace *trace = follow->traces; trace; trace = trace->next)
 		for (const struct follow_stream *stream = trace->streams; stream;
@@ -474,7 +490,7 @@ static int await_end(struct bytes *bytes)
 
 	if (!bytes->answers)
 		shutdown(bytes->fd, SHUT_WR);
-	while (!ret && bytes->acknowledged < bytes->sequence)
+	while (!ret && bytes->acknowledged < bytes->sink.sequence)
 		ret = await_answer(bytes, -1);
 	if (ret == -ECONNRESET && !bytes->answers) {
 		while (bytes->count)
@@ -488,7 +504,7 @@ static int bytes_end(struct sink *sink, struct follow *follow)
 {
 	struct bytes *bytes = bytes_of(sink);
 	int copies = sink->url.kind == URL_TCP ? 1 : LAST_COPIES, ret = 0;
-	uint64_t frames = bytes->sequence + (uint64_t)copies;
+	uint64_t frames = bytes->sink.sequence + (uint64_t)copies;
 	struct stat status;
 
 	for (int i = 0; !ret && i < copies; i++)
@@ -526,7 +542,7 @@ struct sink *bytes_create(void)
 		return NULL;
 	bytes->sink.ops = &bytes_ops;
 	bytes->sink.watch_fd = bytes->fd = -1;
-	if (getrandom(&bytes->id, sizeof(bytes->id), 0) != sizeof(bytes->id))
-		bytes->id = (uint64_t)time(NULL) << 32 ^ (uint64_t)getpid();
+	if (getrandom(&bytes->sink.id, sizeof(bytes->sink.id), 0) != sizeof(bytes->sink.id))
+		bytes->sink.id = (uint64_t)time(NULL) << 32 ^ (uint64_t)getpid();
 	return &bytes->sink;
 }

@@ -9,11 +9,14 @@
 #include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "send/follow.h"
 
 #define DEPTH_MAX 16
+/* A trace that is moved into a chunk has no name that is looked at for a moment. */
+#define MISSING_MS 5000
 #define SUFFIX ".zst"
 #define WATCHED (IN_CREATE | IN_MODIFY | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_CLOSE_WRITE)
 
@@ -84,6 +87,9 @@ int follow_open(const char *dir, struct follow *follow)
 
 void follow_close(struct follow *follow)
 {
+	if (follow->marks)
+		marks_close(follow->marks);
+	free(follow->marks);
 	while (follow->traces) {
 		struct follow_trace *next = follow->traces->next;
 
@@ -128,6 +134,67 @@ static char *trace_name(const struct follow *follow, const char *path)
 	return strndup(begin, size);
 }
 
+static struct follow_stream *add_stream(struct follow_trace *trace, const char *name);
+
+/* As a sender before has left it. */
+static bool restore_stream(
+		struct follow_trace *trace, const struct marks_stream *marks, uint32_t slot)
+{
+	struct follow_stream *stream = add_stream(trace, marks->name);
+
+	if (!stream)
+		return false;
+	stream->slot = slot;
+	stream->number = marks->number;
+	stream->delivered = stream->at = stream->marked = marks->delivered;
+	stream->there = stream->size = marks->delivered.offset;
+	stream->freed = marks->freed;
+	stream->dropped_packets = marks->dropped_packets;
+	stream->dropped_events = stream->marked_dropped = marks->dropped_events;
+	stream->dropped_bytes = marks->dropped_bytes;
+	stream->header_size = marks->header_size;
+	stream->seen = marks->seen;
+	stream->begin = marks->first;
+	stream->last.begin = marks->begin;
+	stream->last.end = marks->end;
+	stream->last.sequence = marks->sequence;
+	stream->last.discarded = marks->discarded;
+	stream->last.class_id = marks->class_id;
+	stream->last.instance = marks->instance;
+	memcpy(stream->last.uuid, marks->uuid, sizeof(stream->last.uuid));
+	return true;
+}
+
+static bool restore_trace(struct follow *follow, struct follow_trace *trace)
+{
+	const struct marks *marks = follow->marks;
+	uint32_t at = 0, number = 0;
+
+	if (!marks)
+		return true;
+	trace->slot = marks_find_trace(marks, trace->name, trace->inode);
+	if (!trace->slot)
+		return true;
+	follow->nr_traces--; /* It has had its number before. */
+	trace->number = marks->entries[trace->slot].trace.number;
+	trace->generation = marks->entries[trace->slot].trace.generation;
+	trace->marked_generation = trace->generation;
+	trace->done = trace->ended = marks->entries[trace->slot].trace.done;
+	trace->marked_done = trace->done;
+	free(trace->name);
+	trace->name = strdup(marks->entries[trace->slot].trace.name);
+	while ((at = marks_next_stream(marks, trace->number, at))) {
+		const struct marks_stream *stream = &marks->entries[at].stream;
+
+		if (!restore_stream(trace, stream, at))
+			return false;
+		if (stream->number >= number)
+			number = stream->number + 1;
+	}
+	trace->nr_streams = number;
+	return trace->name;
+}
+
 static int add_trace(struct follow *follow, const char *path, const struct stat *status)
 {
 	struct follow_trace *trace;
@@ -137,6 +204,7 @@ static int add_trace(struct follow *follow, const char *path, const struct stat 
 				trace->inode != status->st_ino)
 			continue;
 		trace->found = true;
+		trace->missing = 0;
 		if (strcmp(trace->path, path) != 0) { /* It was renamed. */
 			char *copy = strdup(path);
 
@@ -159,6 +227,10 @@ static int add_trace(struct follow *follow, const char *path, const struct stat 
 	trace->device = status->st_dev;
 	trace->inode = status->st_ino;
 	trace->number = follow->nr_traces++;
+	if (!restore_trace(follow, trace)) {
+		free_trace(trace);
+		return -ENOMEM;
+	}
 	trace->watch = watch(follow, path);
 	trace->found = trace->dirty = true;
 	*follow->last = trace;
@@ -210,13 +282,21 @@ static int walk_below(struct follow *follow, const char *path, unsigned int dept
 	return ret;
 }
 
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
 static uint64_t undelivered(const struct follow_trace *trace)
 {
 	uint64_t bytes = 0;
 
 	for (const struct follow_stream *stream = trace->streams; stream; stream = stream->next)
 		if (!stream->damaged)
-			bytes += stream->size - stream->delivered.offset;
+			bytes += stream->there - stream->delivered.offset;
 	return bytes;
 }
 
@@ -232,13 +312,14 @@ static void lose_trace(struct follow *follow, struct follow_trace *trace)
 	free(follow->gone);
 	follow->gone = strdup(trace->name);
 	for (struct follow_stream *stream = trace->streams; stream; stream = stream->next) {
-		stream->size = stream->at.offset;
+		stream->there = stream->size = stream->at.offset;
 		stream->delivered = stream->at;
 	}
 }
 
-static int walk(struct follow *follow)
+static int walk(struct follow *follow, bool over)
 {
+	int64_t now = now_ms();
 	int ret;
 
 	follow->walk = false;
@@ -247,9 +328,16 @@ static int walk(struct follow *follow)
 	ret = walk_below(follow, follow->dir, 0);
 	if (ret == -ENOMEM)
 		return ret;
-	for (struct follow_trace *trace = follow->traces; trace; trace = trace->next)
-		if (!trace->found && !trace->removed)
+	for (struct follow_trace *trace = follow->traces; trace; trace = trace->next) {
+		if (trace->found || trace->removed)
+			continue;
+		if (!trace->missing)
+			trace->missing = now;
+		if (over || now - trace->missing >= MISSING_MS)
 			lose_trace(follow, trace);
+		else
+			follow->walk = true;
+	}
 	return 0;
 }
 
@@ -293,7 +381,7 @@ static struct follow_stream *add_stream(struct follow_trace *trace, const char *
 	return stream;
 }
 
-static int look_at_file(struct follow_trace *trace, int dir_fd, const char *name)
+static int look_at_file(struct follow_trace *trace, int dir_fd, const char *name, bool staged)
 {
 	struct follow_stream *stream;
 	struct stat status;
@@ -309,12 +397,14 @@ static int look_at_file(struct follow_trace *trace, int dir_fd, const char *name
 		stream = add_stream(trace, name);
 	if (!stream)
 		return -ENOMEM;
-	if ((uint64_t)status.st_size > stream->size)
-		stream->size = (uint64_t)status.st_size;
+	if ((uint64_t)status.st_size > stream->there)
+		stream->there = (uint64_t)status.st_size;
+	if (!staged)
+		stream->size = stream->there;
 	return 0;
 }
 
-static int look_at_trace(struct follow_trace *trace, bool over)
+static int look_at_trace(const struct follow *follow, struct follow_trace *trace, bool over)
 {
 	bool ended = over || !trace_is_written(trace);
 	int fd = open(trace->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), ret = 0;
@@ -331,7 +421,7 @@ static int look_at_trace(struct follow_trace *trace, bool over)
 		return -ENOMEM;
 	}
 	while (!ret && (entry = readdir(dir)))
-		ret = look_at_file(trace, fd, entry->d_name);
+		ret = look_at_file(trace, fd, entry->d_name, follow->staged);
 	if (!fstatat(fd, "metadata", &status, 0)) {
 		trace->metadata_inode = status.st_ino;
 		trace->metadata_size = (uint64_t)status.st_size;
@@ -381,15 +471,32 @@ int follow_look(struct follow *follow, bool over)
 
 	take_notes(follow);
 	if (follow->walk || follow->lame || over)
-		ret = walk(follow);
+		ret = walk(follow, over);
 	for (struct follow_trace *trace = follow->traces; !ret && trace; trace = trace->next) {
 		if (trace->removed || trace->done)
 			continue;
 		if (trace->dirty || follow->lame || (over && !trace->ended) ||
 				(!trace->ended && !trace_is_written(trace)))
-			ret = look_at_trace(trace, over);
+			ret = look_at_trace(follow, trace, over);
 	}
 	return ret;
+}
+
+void follow_settle(struct follow *follow)
+{
+	for (struct follow_trace *trace = follow->traces; trace; trace = trace->next)
+		for (struct follow_stream *stream = trace->streams; stream; stream = stream->next)
+			stream->size = stream->there;
+}
+
+bool follow_is_unsettled(const struct follow *follow)
+{
+	for (const struct follow_trace *trace = follow->traces; trace; trace = trace->next)
+		for (const struct follow_stream *stream = trace->streams; stream;
+				stream = stream->next)
+			if (stream->size != stream->there)
+				return true;
+	return false;
 }
 
 /* ---- packets ---- */
@@ -517,7 +624,7 @@ uint64_t follow_bytes(const struct follow *follow)
 			continue;
 		for (const struct follow_stream *stream = trace->streams; stream;
 				stream = stream->next)
-			bytes += stream->size - stream->freed;
+			bytes += stream->there - stream->freed;
 	}
 	return bytes;
 }
@@ -552,8 +659,24 @@ static void punch(struct follow_stream *stream)
 	close(fd);
 }
 
+/* A chunk that has become empty. */
+static void remove_above(const struct follow *follow, const struct follow_trace *trace)
+{
+	size_t size = strlen(follow->dir);
+	char *slash = strrchr(trace->path, '/'), *above;
+
+	while (size > 1 && follow->dir[size - 1] == '/')
+		size--;
+	if (!slash || (size_t)(slash - trace->path) <= size + 1)
+		return;
+	above = strndup(trace->path, (size_t)(slash - trace->path));
+	if (above)
+		rmdir(above);
+	free(above);
+}
+
 /* All of it has arrived, and nobody writes there any more. */
-static void remove_trace(struct follow_trace *trace)
+static void remove_trace(const struct follow *follow, struct follow_trace *trace)
 {
 	DIR *dir = opendir(trace->path);
 	struct dirent *entry;
@@ -566,6 +689,7 @@ static void remove_trace(struct follow_trace *trace)
 			unlinkat(dirfd(dir), entry->d_name, 0);
 	closedir(dir);
 	rmdir(trace->path);
+	remove_above(follow, trace);
 	trace->removed = true;
 }
 
@@ -578,7 +702,7 @@ void follow_free(struct follow *follow, uint64_t bytes)
 		if (trace->removed)
 			continue;
 		if (trace->done && !undelivered(trace)) {
-			remove_trace(trace);
+			remove_trace(follow, trace);
 		} else {
 			for (struct follow_stream *stream = trace->streams; stream;
 					stream = stream->next)
@@ -586,4 +710,196 @@ void follow_free(struct follow *follow, uint64_t bytes)
 		}
 		there = follow_bytes(follow);
 	}
+}
+
+uint64_t follow_pending_packets(struct follow *follow, struct ctf_packet *packet, unsigned int most)
+{
+	uint64_t packets = 0;
+
+	for (struct follow_trace *trace = follow->traces; trace; trace = trace->next) {
+		if (trace->removed || trace->refused)
+			continue;
+		for (struct follow_stream *stream = trace->streams; stream; stream = stream->next) {
+			struct marks_place at = stream->at;
+			bool damaged = stream->damaged;
+
+			if (stream->counted.offset < stream->delivered.offset)
+				stream->counted = stream->delivered;
+			stream->at = stream->counted;
+			for (; most && follow_peek(stream, packet) > 0; most--) {
+				stream->at.offset = packet->next;
+				stream->at.packets++;
+			}
+			stream->counted = stream->at;
+			stream->at = at;
+			/* That is said when it is their turn. */
+			stream->damaged = damaged;
+			packets += stream->counted.packets - stream->delivered.packets;
+		}
+	}
+	return packets;
+}
+
+/* ---- marks ---- */
+
+int follow_mark_trace(struct follow *follow, struct follow_trace *trace)
+{
+	struct marks_entry entry = {.kind = MARKS_TRACE};
+	int ret;
+
+	if (!follow->marks)
+		return 0;
+	if (trace->slot && trace->marked_generation == trace->generation &&
+			trace->marked_done == trace->done)
+		return 0;
+	if (strlen(trace->name) > MARKS_NAME_MAX)
+		return -ENAMETOOLONG;
+	/* The head first: a number is never given twice. */
+	if (follow->marks->head.nr_traces < follow->nr_traces) {
+		follow->marks->head.nr_traces = follow->nr_traces;
+		ret = marks_write_head(follow->marks);
+		if (ret)
+			return ret;
+	}
+	entry.trace.number = trace->number;
+	entry.trace.generation = trace->generation;
+	entry.trace.inode = trace->inode;
+	entry.trace.done = trace->done;
+	memcpy(entry.trace.name, trace->name, strlen(trace->name) + 1);
+	ret = marks_write(follow->marks, &trace->slot, &entry);
+	if (ret)
+		return ret;
+	trace->marked_generation = trace->generation;
+	trace->marked_done = trace->done;
+	return 0;
+}
+
+int follow_mark_stream(struct follow *follow, struct follow_stream *stream)
+{
+	struct marks_entry entry = {.kind = MARKS_STREAM};
+	struct marks_stream *to = &entry.stream;
+	const struct ctf_packet *last = &stream->last;
+	int ret;
+
+	if (!follow->marks)
+		return 0;
+	if (stream->slot && stream->marked.offset == stream->delivered.offset &&
+			stream->marked_dropped == stream->dropped_events)
+		return 0;
+	if (strlen(stream->name) > MARKS_STREAM_MAX)
+		return -ENAMETOOLONG;
+	to->trace = stream->trace->number;
+	to->number = stream->number;
+	to->delivered = stream->delivered;
+	to->freed = stream->freed;
+	to->dropped_packets = stream->dropped_packets;
+	to->dropped_events = stream->dropped_events;
+	to->dropped_bytes = stream->dropped_bytes;
+	to->seen = stream->seen;
+	to->header_size = (uint8_t)stream->header_size;
+	to->first = stream->begin;
+	to->begin = last->begin;
+	to->end = last->end;
+	to->sequence = last->sequence;
+	to->discarded = last->discarded;
+	to->class_id = last->class_id;
+	to->instance = last->instance;
+	memcpy(to->uuid, last->uuid, sizeof(to->uuid));
+	memcpy(to->name, stream->name, strlen(stream->name) + 1);
+	ret = marks_write(follow->marks, &stream->slot, &entry);
+	if (ret)
+		return ret;
+	stream->marked = stream->delivered;
+	stream->marked_dropped = stream->dropped_events;
+	return 0;
+}
+
+int follow_mark(struct follow *follow)
+{
+	int worst = 0, ret;
+
+	if (!follow->marks)
+		return 0;
+	for (struct follow_trace *trace = follow->traces; trace; trace = trace->next) {
+		if (!trace->slot)
+			continue;
+		for (struct follow_stream *stream = trace->streams; stream; stream = stream->next) {
+			ret = stream->slot ? follow_mark_stream(follow, stream) : 0;
+			worst = ret ? ret : worst;
+		}
+		ret = follow_mark_trace(follow, trace);
+		worst = ret ? ret : worst;
+	}
+	return worst;
+}
+
+static void add_past(struct follow *follow, const struct follow_trace *trace)
+{
+	struct marks_sums *past = &follow->past;
+
+	past->traces++;
+	for (const struct follow_stream *stream = trace->streams; stream; stream = stream->next) {
+		past->packets += stream->delivered.packets;
+		past->bytes += stream->delivered.offset - stream->dropped_bytes;
+		past->events += stream->delivered.events;
+		past->dropped_packets += stream->dropped_packets;
+		past->dropped_events += stream->dropped_events;
+	}
+}
+
+static int release(struct follow *follow, const struct follow_trace *trace)
+{
+	int ret = marks_release(follow->marks, trace->slot);
+
+	for (const struct follow_stream *stream = trace->streams; !ret && stream;
+			stream = stream->next)
+		ret = marks_release(follow->marks, stream->slot);
+	if (ret)
+		return ret;
+	follow->marks->head.past = follow->past;
+	return marks_write_head(follow->marks);
+}
+
+int follow_forget(struct follow *follow)
+{
+	struct follow_trace **at = &follow->traces;
+	int worst = 0, ret;
+
+	while (*at) {
+		struct follow_trace *trace = *at;
+
+		/* Packets of one that vanished may be on their way. */
+		if (!trace->done || !trace->removed || trace->refused || trace->missing) {
+			at = &trace->next;
+			continue;
+		}
+		add_past(follow, trace);
+		ret = follow->marks ? release(follow, trace) : 0;
+		worst = ret ? ret : worst;
+		*at = trace->next;
+		free_trace(trace);
+	}
+	follow->last = at;
+	return worst;
+}
+
+/* Marks of traces that were removed before a kill could leave them out. */
+int follow_reconcile(struct follow *follow)
+{
+	struct marks *marks = follow->marks;
+	bool *claimed = marks ? calloc(marks->nr + 1, sizeof(*claimed)) : NULL;
+
+	if (!claimed)
+		return marks ? -ENOMEM : 0;
+	for (const struct follow_trace *trace = follow->traces; trace; trace = trace->next) {
+		claimed[trace->slot] = true;
+		for (const struct follow_stream *stream = trace->streams; stream;
+				stream = stream->next)
+			claimed[stream->slot] = true;
+	}
+	for (uint32_t i = 1; i < marks->nr; i++)
+		if (marks->entries[i].kind != MARKS_FREE && !claimed[i])
+			(void)marks_release(marks, i);
+	free(claimed);
+	return 0;
 }

@@ -15,13 +15,7 @@
 #include <sys/types.h>
 
 #include "ctf/ctf.h"
-
-/* A place between two packets of a stream. */
-struct follow_mark {
-	uint64_t offset; /* In the file. */
-	uint64_t packets;
-	uint64_t events; /* If the sink counts them. */
-};
+#include "send/marks.h"
 
 struct follow_stream {
 	struct follow_stream *next;
@@ -30,12 +24,18 @@ struct follow_stream {
 	char *plain; /* Without the suffix of compressed ones. */
 	uint32_t number;
 	bool damaged;          /* What stands at `at` is no packet: nothing more comes of it. */
-	uint64_t size;         /* Of the file, as it was looked at. */
-	struct follow_mark at; /* Handed on up to here … */
-	struct follow_mark delivered; /* … and arrived. */
+	uint64_t there;        /* Size of the file, as it was looked at … */
+	uint64_t size;         /* … and as far as it will stay. */
+	struct marks_place at; /* Handed on up to here … */
+	struct marks_place delivered; /* … and arrived. */
+	struct marks_place counted;   /* Packets were counted up to here, to say how many wait. */
 	uint64_t freed;               /* Bytes of the front whose blocks the disk has back. */
 	uint64_t dropped_packets;
 	uint64_t dropped_events;
+	uint64_t dropped_bytes;
+	uint32_t slot; /* Of its marks; 0: it has none yet. What stands there: */
+	struct marks_place marked;
+	uint64_t marked_dropped;
 	/* Of the packet that was read last: what an end mark needs. */
 	struct ctf_packet last; /* Without its bytes, and as it stands in the file. */
 	size_t header_size;
@@ -64,6 +64,10 @@ struct follow_trace {
 	bool refused; /* It is not one of ours. */
 	bool done;    /* Ended, and the sink knows that it has everything. */
 	bool removed;
+	int64_t missing; /* Since when it has not been found, in ms; or 0. */
+	uint32_t slot;   /* Of its marks; 0: it has none yet. What stands there: */
+	uint32_t marked_generation;
+	bool marked_done;
 	ino_t metadata_inode;
 	uint64_t metadata_size;
 	uint64_t maps_size;
@@ -90,8 +94,15 @@ struct follow {
 	struct follow_trace *traces;
 	struct follow_trace **last;
 	uint32_t nr_traces;
-	uint64_t vanished; /* Bytes that were removed before they arrived. */
-	char *gone;        /* Name of the last trace of which that is true. */
+	/*
+	 * What is at the end of a file may yet be cut off, until follow_settle() is called. False: nobody
+	 * does that.
+	 */
+	bool staged;
+	struct marks *marks;    /* NULL: there are none. */
+	struct marks_sums past; /* Of traces that are gone. */
+	uint64_t vanished;      /* Bytes that were removed before they arrived. */
+	char *gone;             /* Name of the last trace of which that is true. */
 };
 
 int follow_open(const char *dir, struct follow *follow);
@@ -102,6 +113,20 @@ bool follow_is_over(const struct follow *follow);
 
 /* See what is new. `over`: nobody writes any more. 0 or -ENOMEM. */
 int follow_look(struct follow *follow, bool over);
+
+/* What was looked at stays as it is. Whether there is something that has not been settled. */
+void follow_settle(struct follow *follow);
+bool follow_is_unsettled(const struct follow *follow);
+
+/* Write down what has changed. 0 or a negative errno: the rest is written the next time. */
+int follow_mark(struct follow *follow);
+/* Before it becomes known to others: its number and generation must be known again after a kill. */
+int follow_mark_trace(struct follow *follow, struct follow_trace *trace);
+int follow_mark_stream(struct follow *follow, struct follow_stream *stream);
+/* After the first look: what nobody has taken over is free again. */
+int follow_reconcile(struct follow *follow);
+/* Traces that are done and removed become sums. */
+int follow_forget(struct follow *follow);
 
 /* The packet at stream->at. 1, 0 (there is none), -EBADMSG (the stream is damaged from here on). */
 int follow_peek(struct follow_stream *stream, struct ctf_packet *packet);
@@ -123,6 +148,9 @@ int follow_text(struct follow_trace *trace, const char *name, uint64_t offset, c
 uint64_t follow_bytes(const struct follow *follow);
 /* Bytes that have not arrived. */
 uint64_t follow_pending(const struct follow *follow);
+/* How many packets these are, as far as `most` more of them are read for it. */
+uint64_t follow_pending_packets(
+		struct follow *follow, struct ctf_packet *packet, unsigned int most);
 
 /* Give the disk back what arrived, until no more than `bytes` are left or nothing else can go. */
 void follow_free(struct follow *follow, uint64_t bytes);

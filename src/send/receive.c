@@ -500,7 +500,8 @@ static void finish_packet(struct receive *receive, struct session *session)
 	if (!stream || head->number < stream->expected || ctf_packet_parse(&packet))
 		return;
 	note_gap(stream, head->number, head->events_before, head->dropped_before);
-	if (head->number && begin_stream(receive, trace, stream, &packet, head->header_size))
+	if ((head->number || head->dropped_before) &&
+			begin_stream(receive, trace, stream, &packet, head->header_size))
 		return;
 	if (stream->lost_events)
 		ctf_packet_set_discarded(&packet, packet.discarded + stream->lost_events);
@@ -668,7 +669,8 @@ static int take_frame(struct receive_source *source, const struct frame *frame)
 		session->repeated_frames++;
 		return 0;
 	}
-	if (!session->frames || !is_resumption(frame))
+	/* What an earlier connection carried went to us or to others; numbers of packets tell. */
+	if (!is_resumption(frame))
 		session->lost_frames += frame->sequence - session->next_sequence;
 	session->next_sequence = frame->sequence + 1;
 	session->frames++;

@@ -36,6 +36,13 @@
 #define HOLD_MAX_MS 10000
 /* Of one stream before the next one has its turn. */
 #define TURN_BYTES (4u << 20)
+/* Packets that wait are counted, so many at a time. */
+#define COUNT_MOST 1000
+/* Until the recorder is known to have gone past what was looked at. */
+#define SETTLE_MS 20
+/* Numbers of frames that are set aside at once, and what a text or an end may need of them. */
+#define RESERVE 16384
+#define RESERVE_SPARE 64
 /* A receiver that takes nothing for so long, while the spool is full, is as good as away. */
 #define STALL_MS 5000
 
@@ -66,7 +73,11 @@ struct send {
 	uint64_t delivered_bytes;
 	bool in_packet; /* A packet is being written. */
 	bool over;
-	bool stale; /* Files were looked at within a turn: their metadata is wanted first. */
+	bool stale;  /* Files were looked at within a turn: their metadata is wanted first. */
+	bool looked; /* At least once. */
+	bool told_marks;
+	uint64_t round;    /* Of the recorder, when the files were looked at. */
+	uint64_t reserved; /* Numbers of frames below this one may be used. */
 };
 
 static int64_t now_ms(void)
@@ -103,28 +114,121 @@ static bool is_stopped(struct send *send)
 static void publish(struct send *send)
 {
 	struct send_status *own = &send->own;
-	uint64_t delivered = 0, packets = 0;
+	const struct marks_sums *past = &send->follow.past;
+	uint64_t delivered = 0, packets = past->packets, dropped = 0;
 
-	own->dropped_packets = own->dropped_events = 0;
+	own->events = past->events;
+	own->dropped_packets = past->dropped_packets;
+	own->dropped_events = past->dropped_events;
 	for (const struct follow_trace *trace = send->follow.traces; trace; trace = trace->next)
 		for (const struct follow_stream *stream = trace->streams; stream;
 				stream = stream->next) {
 			delivered += stream->delivered.offset;
 			packets += stream->delivered.packets;
+			own->events += stream->delivered.events;
 			own->dropped_packets += stream->dropped_packets;
 			own->dropped_events += stream->dropped_events;
+			dropped += stream->dropped_bytes;
 		}
-	if (delivered != send->delivered_bytes)
-		send->progress = now_ms();
-	send->delivered_bytes = delivered;
-	own->bytes = delivered - own->dropped_bytes;
+	own->dropped_bytes = dropped;
+	own->bytes = past->bytes + delivered - dropped;
 	own->packets = packets;
+	if (own->bytes + dropped != send->delivered_bytes)
+		send->progress = now_ms();
+	send->delivered_bytes = own->bytes + dropped;
 	own->pending = follow_pending(&send->follow);
+	own->pending_packets = own->pending
+			? follow_pending_packets(&send->follow, &send->packet, COUNT_MOST)
+			: 0;
 	own->connections = send->sink->connections;
+	if (own->connected)
+		*own->why = '\0';
+	else
+		snprintf(own->why, sizeof(own->why), "%.250s", send->away.text);
 	pthread_mutex_lock(&send->lock);
 	send->status = *own;
 	pthread_cond_broadcast(&send->changed);
 	pthread_mutex_unlock(&send->lock);
+}
+
+/* ---- marks ---- */
+
+/* The first time; it is tried again. */
+static void tell_marks(struct send *send, int ret)
+{
+	if (ret && !send->told_marks)
+		say(send, true,
+				"%s cannot be written: %s; what is sent until it can be may be "
+				"sent "
+				"again after a kill",
+				send->options.marks, strerror(-ret));
+	send->told_marks = ret;
+}
+
+/* Numbers of frames that nobody after us will use, for so many bytes. 0 or a negative errno. */
+static int reserve(struct send *send, uint64_t bytes)
+{
+	struct marks *marks = send->follow.marks;
+	uint64_t wanted = send->sink->sequence + bytes / 2048 + RESERVE_SPARE;
+
+	if (!marks || wanted <= send->reserved)
+		return 0;
+	marks->head.sequence = wanted + RESERVE;
+	send->reserved = marks->head.sequence;
+	return marks_write_head(marks);
+}
+
+static void note_connection(struct send *send)
+{
+	struct marks *marks = send->follow.marks;
+
+	if (!marks)
+		return;
+	/* Before it is made: whoever comes after us knows that there may have been one. */
+	marks->head.connections = send->sink->connections + 1;
+	tell_marks(send, marks_write_head(marks));
+}
+
+static int open_marks(struct send *send)
+{
+	struct marks *marks;
+	bool found;
+	int ret;
+
+	if (!send->options.marks)
+		return 0;
+	marks = calloc(1, sizeof(*marks));
+	if (!marks)
+		return -ENOMEM;
+	ret = marks_open(send->options.marks, send->options.url, marks, &found);
+	if (ret) {
+		free(marks);
+		return ret;
+	}
+	send->follow.marks = marks;
+	if (!found) {
+		marks->head.id = send->sink->id;
+		return marks_write_head(marks);
+	}
+	send->sink->id = marks->head.id;
+	send->sink->sequence = send->reserved = marks->head.sequence;
+	send->sink->connections = marks->head.connections;
+	send->follow.nr_traces = marks->head.nr_traces;
+	send->follow.past = marks->head.past;
+	return 0;
+}
+
+/* Nothing is on its way: the next sender needs no distance. */
+static void close_marks(struct send *send)
+{
+	struct marks *marks = send->follow.marks;
+
+	if (!marks)
+		return;
+	(void)follow_mark(&send->follow);
+	marks->head.sequence = send->sink->sequence;
+	marks->head.past = send->follow.past;
+	(void)marks_write_head(marks);
 }
 
 /* ---- texts ---- */
@@ -168,6 +272,7 @@ static int renew_metadata(struct send *send, struct follow_trace *trace)
 	if (send->sink->ops->replaces) {
 		trace->generation++;
 		trace->sent_metadata = 0;
+		tell_marks(send, follow_mark_trace(&send->follow, trace));
 		return 0;
 	}
 	if (!trace->sent_metadata)
@@ -242,6 +347,10 @@ static int send_texts(struct send *send, struct follow_trace *trace)
 	if (!trace->sent_metadata)
 		trace->sent_blocks = 0;
 	if (!ret)
+		ret = reserve(send,
+				trace->metadata_size + trace->maps_size +
+						4096 * (uint64_t)trace->nr_streams);
+	if (!ret)
 		ret = send_text(send, trace, false);
 	return ret ? ret : send_text(send, trace, true);
 }
@@ -282,6 +391,15 @@ static bool holds(struct send *send, struct follow_stream *stream, const struct 
 	return !stream->handle || now_ms() - stream->held < HOLD_MAX_MS;
 }
 
+/* What has no mark waits: others would know it by a number that is forgotten by a kill. */
+static int mark_stream(struct send *send, struct follow_stream *stream)
+{
+	int ret = follow_mark_stream(&send->follow, stream);
+
+	tell_marks(send, ret);
+	return ret;
+}
+
 /* 1: a packet went; 0: there is none, or not yet; or a negative errno. */
 static int send_packet(struct send *send, struct follow_stream *stream)
 {
@@ -301,6 +419,11 @@ static int send_packet(struct send *send, struct follow_stream *stream)
 		stream->header_size = header_size(packet);
 	if (holds(send, stream, packet))
 		return 0;
+	if (!stream->slot && mark_stream(send, stream))
+		return 0;
+	ret = reserve(send, packet->size);
+	if (ret)
+		return ret;
 	events = ops->counts ? follow_count(stream->trace, packet) : 0;
 	if (stream->dropped_events)
 		ctf_packet_set_discarded(packet, discarded + stream->dropped_events);
@@ -333,7 +456,7 @@ static int send_stream(struct send *send, struct follow_stream *stream, bool *mo
 static bool has_arrived(const struct follow_trace *trace)
 {
 	for (const struct follow_stream *stream = trace->streams; stream; stream = stream->next)
-		if (!stream->damaged && stream->delivered.offset < stream->size)
+		if (!stream->damaged && stream->delivered.offset < stream->there)
 			return false;
 	return true;
 }
@@ -346,9 +469,19 @@ static int end_trace(struct send *send, struct follow_trace *trace)
 	if (ret)
 		return ret;
 	trace->done = true;
+	tell_marks(send, follow_mark_trace(&send->follow, trace));
 	ctf_counter_free(trace->counter);
 	trace->counter = NULL;
 	return 0;
+}
+
+static bool has_mark(struct send *send, struct follow_trace *trace)
+{
+	int ret = trace->slot ? 0 : follow_mark_trace(&send->follow, trace);
+
+	if (ret)
+		tell_marks(send, ret);
+	return !ret;
 }
 
 /* The trace's new streams. *met: there was one. */
@@ -382,7 +515,7 @@ static int meet_all(struct send *send)
 	if (!send->sink->ops->meet)
 		return 0;
 	for (struct follow_trace *trace = send->follow.traces; !ret && trace; trace = trace->next)
-		if (!trace->done && !trace->refused && !trace->removed)
+		if (!trace->done && !trace->refused && !trace->removed && has_mark(send, trace))
 			ret = meet(send, trace, &met);
 	return ret || !met ? ret : send->sink->ops->remind(send->sink, &send->follow);
 }
@@ -393,7 +526,7 @@ static int send_turn(struct send *send, bool *more)
 	int ret = meet_all(send);
 
 	for (struct follow_trace *trace = send->follow.traces; !ret && trace; trace = trace->next) {
-		if (trace->done || trace->refused)
+		if (trace->done || trace->refused || !has_mark(send, trace))
 			continue;
 		if (!trace->removed)
 			ret = send_texts(send, trace);
@@ -432,7 +565,7 @@ static struct follow_stream *oldest(struct send *send, uint64_t *begin)
 static void drop_packet(struct send *send, struct follow_stream *stream)
 {
 	struct ctf_packet *packet = &send->packet;
-	struct follow_mark mark = stream->at;
+	struct marks_place mark = stream->at;
 	uint64_t before = stream->at.offset;
 
 	if (follow_peek(stream, packet) <= 0)
@@ -445,7 +578,7 @@ static void drop_packet(struct send *send, struct follow_stream *stream)
 	follow_pass(stream, packet, 0);
 	stream->at.packets = mark.packets;
 	stream->delivered = stream->at;
-	send->own.dropped_bytes += stream->at.offset - before;
+	stream->dropped_bytes += stream->at.offset - before;
 	if (!send->told_drop)
 		say(send, true,
 				"the spool is full: the oldest packets are given up until %s takes "
@@ -470,8 +603,11 @@ static void keep_spool(struct send *send)
 			break;
 		drop_packet(send, stream);
 	}
+	/* Marks first: what is gone from the disk must not be wanted again. */
+	tell_marks(send, follow_mark(&send->follow));
 	if (follow_bytes(&send->follow) > limit)
 		follow_free(&send->follow, limit);
+	tell_marks(send, follow_forget(&send->follow));
 }
 
 /* With nothing delivered for too long after the end. */
@@ -479,6 +615,34 @@ static bool patience_ended(const struct send *send)
 {
 	return send->over && send->options.timeout_ms &&
 			now_ms() - send->progress > (int64_t)send->options.timeout_ms;
+}
+
+static uint64_t rounds(const struct send *send)
+{
+	/* Acquire: what was written in the rounds before. Pairs with the recorder's count. */
+	return __atomic_load_n(send->options.rounds, __ATOMIC_SEQ_CST);
+}
+
+/* See what is new, when what was seen before is known to stay. */
+static int look(struct send *send, bool over)
+{
+	struct follow *follow = &send->follow;
+	int ret;
+
+	if (send->options.rounds && !over && follow_is_unsettled(follow)) {
+		if (rounds(send) <= send->round)
+			return 0;
+		follow_settle(follow);
+	}
+	ret = follow_look(follow, over);
+	if (over)
+		follow_settle(follow);
+	else if (send->options.rounds)
+		send->round = rounds(send);
+	if (!ret && !send->looked)
+		ret = follow_reconcile(follow);
+	send->looked = true;
+	return ret;
 }
 
 /* While the thread waits for a line. */
@@ -492,7 +656,7 @@ static int tick(void *user)
 	if (!limit)
 		return 0;
 	send->stale = true;
-	if (follow_look(&send->follow, false) == -ENOMEM)
+	if (look(send, false) == -ENOMEM)
 		return -ENOMEM;
 	if (follow_pending(&send->follow) > limit && now_ms() - send->progress > STALL_MS)
 		return -ETIMEDOUT;
@@ -515,6 +679,21 @@ static void rewind_all(struct send *send)
 	}
 }
 
+static int64_t realtime_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static void set_connected(struct send *send, bool connected)
+{
+	if (send->own.connected != connected || !send->own.since)
+		send->own.since = realtime_ns();
+	send->own.connected = connected;
+}
+
 static void disconnect(struct send *send, int why)
 {
 	send->sink->ops->close(send->sink);
@@ -526,7 +705,7 @@ static void disconnect(struct send *send, int why)
 		say(send, false, "%s; what was not delivered is sent again", send->away.text);
 		send->told_away = true;
 	}
-	send->own.connected = false;
+	set_connected(send, false);
 	send->next_try = now_ms() + send->backoff_ms;
 }
 
@@ -535,13 +714,17 @@ static int try_connect(struct send *send)
 	int ret;
 
 	send->sink->final_error = false;
+	note_connection(send);
+	ret = reserve(send, 0);
+	if (ret)
+		return ret;
 	ret = send->sink->ops->open(send->sink, &send->away);
 	if (!ret) {
 		if (send->told_away)
 			say(send, false, "connected to %s", send->options.url);
 		send->told_away = send->told_drop = false;
 		send->sink->connections++;
-		send->own.connected = true;
+		set_connected(send, true);
 		send->backoff_ms = BACKOFF_MIN_MS;
 		send->progress = now_ms();
 		return 0;
@@ -572,6 +755,11 @@ static void wait_for_news(struct send *send, bool more)
 		timeout = left < 0 ? 0 : left < TICK_MS ? left : TICK_MS;
 		polls[1].fd = -1;
 	}
+	/* The files would wake us at once, and may not be looked at yet. */
+	if (send->follow.staged && follow_is_unsettled(&send->follow)) {
+		timeout = timeout < SETTLE_MS ? timeout : SETTLE_MS;
+		polls[1].fd = -1;
+	}
 	if (more)
 		timeout = 0;
 	if (poll(polls, 3, (int)timeout) > 0 && polls[0].revents)
@@ -595,14 +783,6 @@ static bool all_done(const struct send *send)
 		if (!trace->done && !trace->refused)
 			return false;
 	return true;
-}
-
-static int64_t realtime_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
 static int beat(struct send *send, bool more)
@@ -666,7 +846,7 @@ static int turn(struct send *send, bool *more)
 {
 	bool over = is_over(send);
 	int64_t looked = realtime_ns();
-	int ret = follow_look(&send->follow, over);
+	int ret = look(send, over);
 
 	if (ret)
 		return ret;
@@ -685,6 +865,7 @@ static int turn(struct send *send, bool *more)
 			ret = 0;
 		}
 	}
+	tell_marks(send, follow_mark(&send->follow));
 	keep_spool(send);
 	publish(send);
 	if (!ret && patience_ended(send))
@@ -706,7 +887,8 @@ static void *run(void *argument)
 	if (ret < 0 || (!ret && follow_pending(&send->follow)))
 		give_up(send);
 	send->sink->ops->close(send->sink);
-	send->own.connected = false;
+	close_marks(send);
+	set_connected(send, false);
 	send->own.over = true;
 	publish(send);
 	return NULL;
@@ -768,6 +950,7 @@ static void free_send(struct send *send)
 		close(send->wake_fd);
 	free((void *)(uintptr_t)send->options.dir);
 	free((void *)(uintptr_t)send->options.url);
+	free((void *)(uintptr_t)send->options.marks);
 	free(send->session);
 	pthread_cond_destroy(&send->changed);
 	pthread_mutex_destroy(&send->lock);
@@ -776,8 +959,11 @@ static void free_send(struct send *send)
 
 static int make_parts(struct send *send, const struct send_options *options, const struct url *url)
 {
+	int ret;
+
 	send->options.dir = strdup(options->dir);
 	send->options.url = strdup(options->url);
+	send->options.marks = options->marks ? strdup(options->marks) : NULL;
 	send->session = name_session(options, url);
 	send->sink = url->kind == URL_RELAY ? relay_create() : bytes_create();
 	if (!send->options.dir || !send->options.url || !send->session || !send->sink ||
@@ -786,6 +972,13 @@ static int make_parts(struct send *send, const struct send_options *options, con
 	send->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (send->wake_fd < 0)
 		return -errno;
+	send->sink->no_files = options->no_files;
+	send->follow.staged = options->rounds;
+	if (options->marks && !send->options.marks)
+		return -ENOMEM;
+	ret = open_marks(send);
+	if (ret)
+		return ret;
 	send->sink->url = *url;
 	send->sink->session = send->session;
 	send->sink->speed = options->speed;
@@ -828,7 +1021,7 @@ int send_start(const struct send_options *options, struct send **out, struct sen
 		return -ENOMEM;
 	}
 	send->options = *options;
-	send->options.dir = send->options.url = NULL;
+	send->options.dir = send->options.url = send->options.marks = NULL;
 	send->options.session = send->options.fallback = NULL;
 	send->wake_fd = -1;
 	send->follow.inotify = -1;

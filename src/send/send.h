@@ -35,21 +35,36 @@ struct send_options {
 	uint64_t timeout_ms; /* With nothing delivered for so long after the end, give up. 0: never. */
 	uint32_t speed;      /* Of a serial line; 0: as it is. */
 	bool live;           /* send_finish() says when the recording is over, not only its lock. */
-	send_say *say;       /* NULL: nobody listens. */
+	bool no_files;       /* A path that is a file, or is not there, is refused. */
+	/*
+	 * A file that says what was delivered, so that another sender goes on there: its path, or NULL. It
+	 * must be this one's alone.
+	 */
+	const char *marks;
+	/*
+	 * Somebody else counts up here before each round of writing, so that what stands in the files then
+	 * may not be cut off again after the next one. NULL: what is written stays.
+	 */
+	const uint64_t *rounds; /* Atomic. */
+	send_say *say;          /* NULL: nobody listens. */
 	void *user;
 };
 
 struct send_status {
-	uint64_t packets;         /* Delivered, as far as the receiver's kind can tell. */
-	uint64_t bytes;           /* Of those packets. */
-	uint64_t pending;         /* Bytes of packets that are there and not delivered. */
+	uint64_t packets; /* Delivered, as far as the receiver's kind can tell. */
+	uint64_t bytes;   /* Of those packets. */
+	uint64_t events;  /* In those packets, if they are counted: not for relay daemons. */
+	uint64_t pending; /* Bytes of packets that are there and not delivered. */
+	uint64_t pending_packets; /* As far as they were counted. */
 	uint64_t dropped_packets; /* Given up because the spool was full. */
 	uint64_t dropped_events;
 	uint64_t dropped_bytes;
 	uint64_t connections; /* Made so far. */
 	bool connected;
 	bool over; /* Everything is delivered or dropped, and said to the receiver; or given up. */
-	bool failed; /* Given up: something was not delivered. */
+	bool failed;   /* Given up: something was not delivered. */
+	int64_t since; /* Connected or not, in nanoseconds since 1970. */
+	char why[256]; /* It is not connected, as a sentence. */
 };
 
 struct send;

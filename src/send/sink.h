@@ -94,7 +94,11 @@ struct sink {
 	int64_t horizon;
 	int64_t before;
 	bool final_error; /* open() failed in a way that no second try mends. */
+	bool no_files;    /* Paths of files are refused. */
 	uint64_t connections;
+	/* Of streams of frames: who sends, and the number of the next frame. */
+	uint64_t id;
+	uint64_t sequence;
 };
 
 struct sink *relay_create(void);
