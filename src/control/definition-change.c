@@ -512,7 +512,8 @@ static int create(struct change *change)
 
 static const char *const create_members[] = {OF_EVERY_REQUEST, "output", "format", "compress",
 		"memory-limit", "huge-pages", "prefault", "symbols", "rotate-size", "rotate-time",
-		"retain-size", "retain-age", "retain-chunks", "trigger", NULL};
+		"retain-size", "retain-age", "retain-chunks", "trigger", "to", "spool", "speed",
+		"send-timeout", NULL};
 static const char *const enable_channel_members[] = {OF_EVERY_REQUEST, "timeout", "channel", "mode",
 		"buffer-size", "per-thread", "block-timeout", "context", "event", "filter", NULL};
 static const char *const disable_channel_members[] = {OF_EVERY_REQUEST, "timeout", "channel", NULL};

@@ -10,7 +10,7 @@
 static const char *const definition_members[] = {"version", "name", "output", "format", "compress",
 		"memory-limit", "huge-pages", "prefault", "symbols", "channels", "track",
 		"rotate-size", "rotate-time", "retain-size", "retain-age", "retain-chunks",
-		"trigger", NULL};
+		"trigger", "to", "spool", "speed", "send-timeout", NULL};
 static const char *const channel_members[] = {"channel", "mode", "per-thread", "buffer-size",
 		"block-timeout", "context", "event-context", "rules", NULL};
 static const char *const rule_members[] = {"event", "filter", "event-context", NULL};
@@ -142,6 +142,30 @@ static int read_chunks(struct definition *definition, struct json_object *json,
 	return ret;
 }
 
+static int read_sending(struct definition *definition, struct json_object *json,
+		struct control_error *error)
+{
+	uint64_t speed = definition->speed;
+	const char *to = NULL;
+	int ret = json_text(json, "to", &to, error);
+
+	if (!ret && to) {
+		free(definition->to);
+		definition->to = strdup(to);
+		if (!definition->to)
+			return control_no_memory(error);
+	}
+	if (!ret)
+		ret = json_number(json, "spool", INT64_MAX, &definition->spool, error);
+	if (!ret)
+		ret = json_number(json, "speed", UINT32_MAX, &speed, error);
+	if (!ret)
+		ret = json_number(json, "send-timeout", INT64_MAX, &definition->send_timeout_ns,
+				error);
+	definition->speed = (uint32_t)speed;
+	return ret;
+}
+
 int definition_read_settings(struct definition *definition, struct json_object *json,
 		struct control_error *error)
 {
@@ -149,7 +173,9 @@ int definition_read_settings(struct definition *definition, struct json_object *
 
 	if (!ret)
 		ret = read_form(definition, json, error);
-	return ret ? ret : read_chunks(definition, json, error);
+	if (!ret)
+		ret = read_chunks(definition, json, error);
+	return ret ? ret : read_sending(definition, json, error);
 }
 
 /* true, or how many rings there are at most. */
@@ -496,7 +522,13 @@ static bool put_settings(struct json_object *json, const struct definition *defi
 			put_number(json, "retain-size", definition->retain_size) &&
 			put_number(json, "retain-age", definition->retain_age_ns) &&
 			put_number(json, "retain-chunks", definition->retain_chunks) &&
-			put_words(json, "trigger", &definition->triggers);
+			put_words(json, "trigger", &definition->triggers) &&
+			(!definition->to || json_put_text(json, "to", definition->to)) &&
+			(!definition->spool || put_number(json, "spool", definition->spool)) &&
+			(!definition->speed || put_number(json, "speed", definition->speed)) &&
+			(!definition->send_timeout_ns ||
+					put_number(json, "send-timeout",
+							definition->send_timeout_ns));
 }
 
 struct json_object *definition_json(const struct definition *definition)

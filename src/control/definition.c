@@ -2,6 +2,7 @@
 /* Life of a definition, and its form for the session library. */
 #include "control/parts.h"
 
+#include "send/send.h"
 #include "session/check.h"
 #include "wire/runtime.h"
 
@@ -75,6 +76,7 @@ void definition_free(struct definition *definition)
 	free(definition->channels);
 	free(definition->tracks);
 	words_free(&definition->triggers);
+	free(definition->to);
 	free(definition->output);
 	free(definition->name);
 	free(definition);
@@ -257,11 +259,38 @@ static bool may_snapshot(const struct definition *definition)
 	return false;
 }
 
+static int check_sending(const struct definition *definition, struct control_error *error)
+{
+	struct send_error send_error;
+	bool ctf1_only;
+
+	if (!definition->to)
+		return definition->spool || definition->speed || definition->send_timeout_ns
+				? control_fail(error, CONTROL_USAGE, -EINVAL,
+						  "say where to with `--to`",
+						  "`--spool`, `--speed` and `--send-timeout` "
+						  "belong "
+						  "to `--to`")
+				: 0;
+	if (send_check(definition->to, &ctf1_only, &send_error))
+		return control_fail(error, CONTROL_USAGE, -EINVAL, NULL, "%s", send_error.text);
+	if (!strstr(definition->to, "://") && *definition->to != '/')
+		return control_fail(error, CONTROL_USAGE, -EINVAL, "write a URL or a whole path",
+				"a daemon cannot send to `%.200s`", definition->to);
+	if (ctf1_only && definition->format != SESSION_FORMAT_CTF1)
+		return control_fail(error, CONTROL_USAGE, -EINVAL, "leave `--format` out",
+				"a relay daemon takes CTF 1.8 only");
+	return 0;
+}
+
 int definition_check(const struct definition *definition, struct control_error *error)
 {
 	struct session_error session_error;
 	struct definition_view view;
-	int ret = definition_options(definition, &view, error);
+	int ret = check_sending(definition, error);
+
+	if (!ret)
+		ret = definition_options(definition, &view, error);
 
 	if (ret)
 		return ret;

@@ -94,7 +94,21 @@ struct definition {
 	uint64_t retain_age_ns;
 	uint32_t retain_chunks;
 	struct definition_words triggers; /* of snapshots: see `side help triggers` */
+	char *to;                         /* URL or path that is sent to; NULL: nothing is sent */
+	uint64_t spool;                   /* bytes of local files; 0: the standard */
+	uint32_t speed;                   /* of a serial line; 0: as it is */
+	uint64_t send_timeout_ns;         /* 0: the standard */
 };
+
+/* What waits in a directory that the user has not chosen: it is there for this only. */
+#define DEFINITION_SPOOL_STANDARD (UINT64_C(1) << 30)
+#define DEFINITION_SEND_TIMEOUT_STANDARD_NS UINT64_C(60000000000)
+
+/* Is what is recorded kept here only until it is there? */
+static inline bool definition_is_spooled(const struct definition *definition)
+{
+	return definition->to && !definition->output;
+}
 
 /* 1 to DEFINITION_NAME_MAX bytes of letters, digits, "_", "." and "-", not beginning with "." or "-". */
 bool definition_is_name(const char *name);
@@ -127,7 +141,7 @@ int definition_session_error(const struct session_error *from, struct control_er
  * `fixed`: the session has been started once, so channels cannot be changed any more.
  *
  *   create           output format compress memory-limit huge-pages prefault symbols rotate-size rotate-time
- *                    retain-size retain-age retain-chunks trigger[]
+ *                    retain-size retain-age retain-chunks trigger[] to spool speed send-timeout
  *   enable-channel   channel mode buffer-size per-thread block-timeout context[] event[] filter
  *   disable-channel  channel                 the channel records nothing any more
  *   enable-event     channel event[] filter event-context[]

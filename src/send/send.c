@@ -896,16 +896,6 @@ static void *run(void *argument)
 
 /* ---- for others ---- */
 
-int send_check(const char *text, bool *ctf1_only, struct send_error *error)
-{
-	struct url url;
-	int ret = url_parse(text, &url, error);
-
-	if (!ret && ctf1_only)
-		*ctf1_only = url.kind == URL_RELAY;
-	return ret;
-}
-
 /* The last part of the directory's name, as far as it is harmless. */
 static char *default_session(const char *dir)
 {

@@ -146,3 +146,14 @@ int url_parse(const char *text, struct url *url, struct send_error *error)
 		return fail(error, text, "is no path");
 	return 0;
 }
+
+/* Here, so that who only asks links nothing else of the room. */
+int send_check(const char *text, bool *ctf1_only, struct send_error *error)
+{
+	struct url url;
+	int ret = url_parse(text, &url, error);
+
+	if (!ret && ctf1_only)
+		*ctf1_only = url.kind == URL_RELAY;
+	return ret;
+}

@@ -211,6 +211,14 @@ static void end(struct drainer *drainer)
 		rotate_end(session);
 }
 
+/* Whatever was appended before has its note in the journal. */
+static void count_round(struct session *session)
+{
+	/* Release: the notes before the count. Pairs with the load in rounds() of src/send/send.c. */
+	if (session->service && session->service->rounds)
+		__atomic_fetch_add(session->service->rounds, 1, __ATOMIC_SEQ_CST);
+}
+
 static void *drain_thread(void *argument)
 {
 	struct session *session = argument;
@@ -221,6 +229,7 @@ static void *drain_thread(void *argument)
 		bool stop = atomic_load_explicit(&session->stop, memory_order_acquire);
 		uint32_t wanted = rounds_wanted(session), rotations = rotate_wanted(session), seen;
 
+		count_round(session);
 		if (stop)
 			full_end(session);
 		/* Before the round, too: in the last one rings are given back. */

@@ -32,6 +32,7 @@ static int take_service(struct session *session, const struct session_live *live
 	service->nr_track = (uint32_t)live->nr_track;
 	service->any_user = live->any_user;
 	service->active = live->active;
+	service->rounds = live->rounds;
 	service->generation = live->generation ? live->generation : 1;
 	service->statedump = live->active ? service->generation : 0;
 	return 0;

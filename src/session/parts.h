@@ -288,6 +288,7 @@ struct service {
 	struct session_track *track;
 	uint32_t nr_track;
 	uint64_t nr_untracked;
+	uint64_t *rounds; /* of the drain thread, for somebody else; or NULL */
 	/* Of instances that were freed: */
 	uint64_t bytes, lost, unwritten, overwritten;
 };

@@ -197,6 +197,8 @@ def test_options_and_their_forms():
                  ["view", "--count", "3", "x"], ["view", "x", "-n", "3"], ["view", "-qvn3", "x"],
                  ["-q", "view", "x"], ["--color", "never", "view", "x"], ["list", "x", "--json"],
                  ["record", "--buffer-size", "1M", "-o", "d", "true", "--nonsense"],
+                 ["create", "--to", "tcp://there:1", "--spool=1G", "--send-timeout", "5s", "x"],
+                 ["create", "x", "--to=/dev/ttyS1", "--speed", "9600"],
                  ["record", "--memory-limit=512KiB", "--", "true"],
                  ["record", "--buffer-size=64k", "true"], ["list", "--", "true", "--nonsense"]):
         result = side("--help", *args)

@@ -53,6 +53,14 @@ def test_create_and_the_current_session():
          verb="create", session="mine", output="/tmp/x", format="ctf2", compress=3, memory_limit=1 << 20,
          huge_pages=True, prefault=True, rotate_size=2048, rotate_time=60 * 10**9, retain_size=1 << 30,
          retain_age=10**9, retain_chunks=3, trigger=["a", "b"])
+    asks("create", "mine", "--to", "tcp://there:4000", "--spool", "2M", "--send-timeout", "3s",
+         verb="create", session="mine", to="tcp://there:4000", spool=2 << 20, send_timeout=3 * 10**9)
+    asks("create", "mine", "--to", "/dev/ttyS1", "--speed", "115200", verb="create", session="mine", to="/dev/ttyS1",
+         speed=115200)
+    refused("create", "mine", "--to", "tcp://there", says=["tcp://HOST:PORT"])
+    refused("create", "mine", "--to", "-", says=["FIFO"])
+    requests = ask("create", "mine", "--to", "bytes", cwd=work.name)[1]
+    equal(os.path.realpath(os.path.dirname(requests[0]["to"])), os.path.realpath(work.name))
     asks("create", "mine", "--compress=7", "--format=ctf1", verb="create", session="mine", compress=7, format="ctf1")
     asks("stop", verb="stop", session="mine")
     # The daemon works in another directory.

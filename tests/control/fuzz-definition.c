@@ -135,6 +135,7 @@ static const char *const requests[] = {
 		"{\"session\":\"s\",\"pid\":[1,\"2\"],\"name\":[\"x*\"],\"exclude\":false}",
 		"{\"session\":\"s\",\"output\":\"/"
 		"x\",\"trigger\":[\"a\"],\"retain-age\":1000000000}",
+		"{\"session\":\"s\",\"to\":\"tcp://there:1\",\"spool\":65536,\"speed\":9600}",
 };
 
 static uint64_t state = 88172645463325252ull;

@@ -273,6 +273,30 @@ static void test_triggers(void **unused)
 	definition_free(s);
 }
 
+static void test_sending(void **unused)
+{
+	static const char *const bad[] = {"{\"to\":\"tcp://there\"}", "{\"to\":\"-\"}",
+			"{\"to\":\"a/b\"}", "{\"to\":\"ftp://there\"}",
+			"{\"to\":\"net://there\",\"format\":\"ctf2\"}", "{\"spool\":1000}",
+			"{\"to\":\"/x\",\"speed\":-1}"};
+	struct definition *s = create();
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		assert_int_equal(change(s, "create", false, bad[i]), -EINVAL);
+		assert_int_equal(error.kind, CONTROL_USAGE);
+		assert_null(s->to);
+	}
+	assert_int_equal(change(s, "create", false, "{\"to\":\"tcp://there:1\",\"spool\":70000}"),
+			1);
+	assert_string_equal(s->to, "tcp://there:1");
+	assert_int_equal(s->spool, 70000);
+	assert_true(definition_is_spooled(s));
+	assert_int_equal(change(s, "create", false, "{\"output\":\"/x\"}"), 1);
+	assert_false(definition_is_spooled(s));
+	definition_free(s);
+}
+
 /* What only the session library knows to be wrong. */
 static void test_checked(void **unused)
 {
@@ -313,14 +337,15 @@ static void test_round(void **unused)
 			      "{\"event\":[]}]}],\"track\":[{\"uid\":0},{\"cgroup\":\"/x/*\","
 			      "\"exclude\":true}],\"rotate-size\":65536,\"rotate-time\":1000000000,"
 			      "\"retain-size\":1,\"retain-age\":2,\"retain-chunks\":3,"
-			      "\"trigger\":[\"t\"]}",
+			      "\"trigger\":[\"t\"],\"to\":\"/y\",\"spool\":4,\"speed\":9600,"
+			      "\"send-timeout\":5}",
 					&s),
 			0);
 	assert_int_equal(definition_copy(s, &copy, &error), 0);
 	one = definition_json(s);
 	other = definition_json(copy);
 	assert_true(json_object_equal(one, other));
-	assert_int_equal(json_object_object_length(one), 16);
+	assert_int_equal(json_object_object_length(one), 20);
 	json_object_put(one);
 	json_object_put(other);
 	definition_free(s);
@@ -358,6 +383,7 @@ int main(void)
 			cmocka_unit_test(test_tracking),
 			cmocka_unit_test(test_refused),
 			cmocka_unit_test(test_triggers),
+			cmocka_unit_test(test_sending),
 			cmocka_unit_test(test_checked),
 			cmocka_unit_test(test_round),
 			cmocka_unit_test(test_errors_travel),

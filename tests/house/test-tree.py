@@ -27,7 +27,7 @@ MAY_USE = {
     "symbols": set(),
     "probe": set(),
     "session": {"visit", "ring", "wire", "filter", "ctf"},
-    "control": {"session", "wire"},
+    "control": {"send", "session", "wire"},
     "cmd": {"probe", "send", "symbols", "control", "session", "ctf", "filter", "visit", "wire"},
 }
 NO_PUBLIC_HEADERS = {"ring", "wire"}

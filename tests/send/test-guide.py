@@ -50,6 +50,12 @@ class Guide(unittest.TestCase):
                         finish(each)
                 run_command(adapt(command), [adapt(line) for line in wanted], WORK, env)
 
+    def tearDown(self):
+        """The guide has started a daemon."""
+        daemon = side("daemon", "--no-daemon", "--json", check=False)
+        if not daemon.returncode:
+            os.kill(json.loads(daemon.stdout)["pid"], signal.SIGTERM)
+
     def relay(self, env, control, data, live):
         if shutil.which("lttng-relayd"):
             address = "tcp://127.0.0.1:"

@@ -12,6 +12,7 @@
 #include "command.h"
 #include "say.h"
 
+#include "send/send.h"
 #include "session/session.h"
 #include "wire/pattern.h"
 
@@ -131,6 +132,22 @@ static int add_path(struct json_object *request, const char *name, const char *t
 	return COMMAND_DONE;
 }
 
+/* A URL as it is, a path in full. */
+static int add_to(struct json_object *request, const char *text)
+{
+	struct send_error error;
+
+	if (send_check(text, NULL, &error))
+		return say_error(COMMAND_USAGE, NULL, "%s", error.text);
+	if (!strcmp(text, "-"))
+		return say_error(COMMAND_USAGE, "write to a FIFO",
+				"the daemon has no standard output of yours");
+	if (!strstr(text, "://"))
+		return add_path(request, "to", text);
+	json_object_object_add(request, "to", json_object_new_string(text));
+	return COMMAND_DONE;
+}
+
 static struct json_object *bare(const struct option_use *use)
 {
 	return strcmp(use->option->name, "compress")
@@ -148,6 +165,8 @@ static int add_use(struct json_object *request, const struct option_use *use)
 	case OPTION_TEXT:
 		if (!strcmp(option->name, "output"))
 			return add_path(request, option->name, use->text);
+		if (!strcmp(option->name, "to"))
+			return add_to(request, use->text);
 		value = json_object_new_string(use->text);
 		break;
 	case OPTION_LIST: return add_list(request, use);

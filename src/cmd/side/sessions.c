@@ -10,10 +10,12 @@
 #include "say.h"
 #include "session-request.h"
 
+#include <errno.h>
 #include <json-c/json.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* What takes as long as a disk does. */
 static int patience(enum verb_id verb, struct json_object *request)
@@ -94,6 +96,9 @@ static void say_destroyed(const char *name, struct json_object *answer)
 	say_messages(answer);
 	if (!count)
 		say_note("session %s is gone; it recorded nothing", name);
+	else if (access(ask_text(answer, "output"), F_OK) && errno == ENOENT)
+		say_note("session %s is gone; it recorded %zu %s, %s", name, count,
+				count == 1 ? "process" : "processes", say_size(bytes, size));
 	else
 		say_note("session %s is gone; it recorded %zu %s, %s, in %s", name, count,
 				count == 1 ? "process" : "processes", say_size(bytes, size),
@@ -104,6 +109,35 @@ static void say_destroyed(const char *name, struct json_object *answer)
 				lost == 1 ? "event was" : "events were");
 	if (lost && !say_is_quiet())
 		say_losses(answer);
+}
+
+/* What became of what was sent. 0 or an exit status. */
+static int say_sent(struct json_object *answer)
+{
+	struct json_object *sending = NULL;
+	char packets[SAY_NUMBER_MAX], bytes[SAY_NUMBER_MAX], text[4200];
+
+	if (!json_object_object_get_ex(answer, "sending", &sending))
+		return COMMAND_DONE;
+	say_note("delivered %s packet%s, %s, to %s",
+			say_number(ask_number(sending, "packets"), packets),
+			ask_number(sending, "packets") == 1 ? "" : "s",
+			say_size(ask_number(sending, "bytes"), bytes),
+			say_printable(ask_text(sending, "to"), text, sizeof(text)));
+	if (ask_number(sending, "dropped-packets"))
+		fprintf(stderr,
+				"%s %s event%s in %s packet%s were given up: the receiver was away "
+				"for longer than the spool lasted\n",
+				say_label(true),
+				say_number(ask_number(sending, "dropped-events"), bytes),
+				ask_number(sending, "dropped-events") == 1 ? "" : "s",
+				say_number(ask_number(sending, "dropped-packets"), packets),
+				ask_number(sending, "dropped-packets") == 1 ? "" : "s");
+	if (!ask_flag(sending, "failed"))
+		return COMMAND_DONE;
+	return say_error(COMMAND_FAILED, NULL,
+			"not everything was delivered; what was recorded is in %s",
+			say_printable(ask_text(answer, "output"), text, sizeof(text)));
 }
 
 static void say_enabled(const struct parsed *parsed, const char *name, struct json_object *answer)
@@ -160,6 +194,18 @@ static void say_done(const struct parsed *parsed, const char *name, struct json_
 	}
 }
 
+/* With --json it stands in the answer. */
+static int sent_status(const struct parsed *parsed, struct json_object *answer)
+{
+	struct json_object *sending = NULL;
+
+	if (!parsed->common.json)
+		return say_sent(answer);
+	return json_object_object_get_ex(answer, "sending", &sending) && ask_flag(sending, "failed")
+			? COMMAND_FAILED
+			: COMMAND_DONE;
+}
+
 /* ---- one session ---- */
 
 static int ask_one(struct ask *ask, const struct parsed *parsed, const char *name)
@@ -183,6 +229,8 @@ static int ask_one(struct ask *ask, const struct parsed *parsed, const char *nam
 		ask_print_json(parsed->verb->name, answer);
 	else
 		say_done(parsed, name, answer);
+	if (parsed->verb->id == VERB_DESTROY && !status)
+		status = sent_status(parsed, answer);
 	if (ask_pending(answer) && !status)
 		status = COMMAND_PENDING;
 	json_object_put(answer);

@@ -10,6 +10,7 @@
 #include <json-c/json.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 struct style {
 	const char *strong, *bad, *plain;
@@ -149,6 +150,65 @@ static void print_losses(struct json_object *losses, const struct style *style)
 	}
 }
 
+/* "15:04:05", or with the date if it was another day. */
+static const char *clock_time(uint64_t ns, char text[32])
+{
+	time_t then = (time_t)(ns / 1000000000), now = time(NULL);
+	struct tm there, here;
+
+	localtime_r(&then, &there);
+	localtime_r(&now, &here);
+	strftime(text, 32,
+			there.tm_yday == here.tm_yday && there.tm_year == here.tm_year
+					? "%H:%M:%S"
+					: "%Y-%m-%d %H:%M:%S",
+			&there);
+	return text;
+}
+
+static void print_sending(struct json_object *session, const struct style *style)
+{
+	struct json_object *sending = NULL;
+	char text[4200], packets[SAY_NUMBER_MAX], bytes[SAY_NUMBER_MAX], when[32];
+	bool connected;
+	uint64_t since, connections;
+
+	if (!json_object_object_get_ex(session, "sending", &sending))
+		return;
+	connected = ask_flag(sending, "connected");
+	since = ask_number(sending, "since");
+	connections = ask_number(sending, "connections");
+	printf("  sending    to %s\n             ",
+			say_printable(ask_text(sending, "to"), text, sizeof(text)));
+	if (since)
+		printf("%s%s%s since %s", connected ? "" : style->bad,
+				connected ? "connected" : "not connected", style->plain,
+				clock_time(since, when));
+	else
+		fputs("not connected yet", stdout);
+	if (connections > 1)
+		printf(", the %" PRIu64 ". time", connections);
+	if (*ask_text(sending, "why"))
+		printf(": %s", say_printable(ask_text(sending, "why"), text, sizeof(text)));
+	printf("\n             sent %s packet%s, %s",
+			say_number(ask_number(sending, "packets"), packets),
+			ask_number(sending, "packets") == 1 ? "" : "s",
+			say_size(ask_number(sending, "bytes"), bytes));
+	printf("; waiting %s packet%s, %s",
+			say_number(ask_number(sending, "pending-packets"), packets),
+			ask_number(sending, "pending-packets") == 1 ? "" : "s",
+			say_size(ask_number(sending, "pending"), bytes));
+	if (ask_number(sending, "dropped-packets"))
+		printf("%s; lost %s packet%s, with %s", style->bad,
+				say_number(ask_number(sending, "dropped-packets"), packets),
+				ask_number(sending, "dropped-packets") == 1 ? "" : "s",
+				say_number(ask_number(sending, "dropped-events"), bytes));
+	if (ask_number(sending, "dropped-packets"))
+		printf(" event%s%s", ask_number(sending, "dropped-events") == 1 ? "" : "s",
+				style->plain);
+	putchar('\n');
+}
+
 static void print_full(struct json_object *session, const struct style *style)
 {
 	const char *output = ask_text(session, "output"), *error = ask_text(session, "error");
@@ -170,6 +230,7 @@ static void print_full(struct json_object *session, const struct style *style)
 			ask_number(session, "lost") ? style->plain : "");
 	if (ask_number(session, "restarts"))
 		printf("  restarts   %" PRIu64 "\n", ask_number(session, "restarts"));
+	print_sending(session, style);
 	print_definition(session, style);
 	print_processes(ask_list(session, "processes"), style);
 	print_losses(ask_list(session, "losses"), style);

@@ -173,6 +173,41 @@ const struct option table_create_options[] = {
 		.sentence = "Make a snapshot when `event:PATTERN` happens, `event:PATTERN where FILTER`, `rate:PATTERN>N/s` "
 				"or `crash`, as `side record` does. May be given several times.",
 	},
+	{
+		.name = "to",
+		.argument = "URL",
+		.kind = OPTION_TEXT,
+		ASKED,
+		.sentence = "Send what is recorded to URL, as `side record --to` does: net://HOST[:CONTROL[:DATA]][/SESSION] "
+				"for a relay daemon, tcp://HOST:PORT for `side receive`, or the path of a file, a FIFO or a "
+				"serial line. Without `-o` what is recorded is kept here until it is there, and no longer.",
+	},
+	{
+		.name = "spool",
+		.argument = "SIZE",
+		.kind = OPTION_SIZE,
+		ASKED,
+		.standard = "1G; with `-o` nothing is removed",
+		.sentence = "With `--to`: let the local files grow to SIZE bytes: beyond that, what was delivered is removed "
+				"from them, and when the receiver is away for so long that this is not enough, the oldest "
+				"packets are given up, and counted. Recording goes on.",
+	},
+	{
+		.name = "speed",
+		.argument = "BAUD",
+		.kind = OPTION_NUMBER,
+		ASKED,
+		.standard = "as it is",
+		.sentence = "With `--to`: the speed of a serial line.",
+	},
+	{
+		.name = "send-timeout",
+		.argument = "TIME",
+		.kind = OPTION_TIME,
+		ASKED,
+		.standard = "60s",
+		.sentence = "With `--to`: let `side destroy` give up when nothing was delivered for TIME.",
+	},
 	DAEMON_OPTIONS,
 	END,
 };
@@ -184,6 +219,11 @@ const char *const table_create_paragraphs[] = {
 	"in the daemon sided, which is started when it does not run, and is there until `side destroy`, also "
 	"when the daemon is started again.",
 	"A session without `side enable-event` has no event to record.",
+	"With `--to` a process beside the recorder sends what is in the files, and `side status` says how far it is. It "
+	"tries again when a connection breaks or the receiver is away, and what was delivered is written down, so "
+	"that it goes on from there also when it, the recorder or the daemon was killed. `side receive` takes no "
+	"packet twice; a relay daemon has those that it could not confirm any more twice, in two of its sessions. A "
+	"session with chunks sends each when it is finished.",
 	NULL,
 };
 
@@ -191,6 +231,7 @@ const struct example table_create_examples[] = {
 	{ "side create slow -o /tmp/slow && side enable-event 'db:*' --filter 'rows > 1000' && side start",
 		"Record large queries of all programs of this user, running and to come." },
 	{ "side create --rotate-every 10min --keep-size 10G watch", "Keep the last ten gigabytes, in chunks of ten minutes." },
+	{ "side create shop --to net://collector --spool 2G", "Let a relay daemon have it, and wait for it with two gigabytes." },
 	{ "side create --json | jq -r .session", "Let another program read the name that was chosen." },
 	{ .command = NULL },
 };

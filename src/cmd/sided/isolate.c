@@ -8,6 +8,8 @@
  *				below its output, its place and the directory of sockets, nowhere else;
  *				seccomp: no programs, no other processes, no network, nothing of the
  *				machine
+ *	its sender		the same, but for connections to others; it may write below the output and
+ *				where it sends to
  *
  * A session process decodes what programs wrote, and that is where somebody would try.
  */
@@ -17,6 +19,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -83,6 +86,15 @@ static void allow_below(int rules, const char *path, uint64_t rights)
 	close(rule.parent_fd);
 }
 
+/* Rights to what stands in a directory mean nothing for a file. */
+static void allow_path(int rules, const char *path, uint64_t directory, uint64_t file)
+{
+	struct stat status;
+
+	if (!stat(path, &status))
+		allow_below(rules, path, S_ISDIR(status.st_mode) ? directory | file : file);
+}
+
 static void restrict_files(const char *const *writable)
 {
 	uint64_t directory = LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE |
@@ -111,7 +123,7 @@ static void restrict_files(const char *const *writable)
 	if (rules < 0)
 		return;
 	for (; *writable; writable++)
-		allow_below(rules, *writable, directory | LANDLOCK_ACCESS_FS_WRITE_FILE);
+		allow_path(rules, *writable, directory, LANDLOCK_ACCESS_FS_WRITE_FILE);
 	allow_below(rules, "/dev/null", LANDLOCK_ACCESS_FS_WRITE_FILE);
 	syscall(SYS_landlock_restrict_self, rules, 0);
 	close(rules);
@@ -138,9 +150,21 @@ static const char *const refused[] = {"execve", "execveat", "fork", "vfork", "pt
 		"stime", "iopl", "ioperm", "syslog", "vhangup", "setuid", "setgid", "setreuid",
 		"setregid", "setresuid", "setresgid", "setgroups", "setfsuid", "setfsgid", "capset",
 		"personality", "mknod", "mknodat", "open_by_handle_at", "name_to_handle_at",
-		"lookup_dcookie", "pidfd_getfd", "process_madvise", "kcmp", "connect"};
+		"lookup_dcookie", "pidfd_getfd", "process_madvise", "kcmp"};
 
-static bool add_rules(scmp_filter_ctx filter)
+/* A sender connects to others, and nobody to it. */
+static bool add_network_rules(scmp_filter_ctx filter, bool connects)
+{
+	int refused_call = connects ? SCMP_SYS(listen) : SCMP_SYS(connect);
+
+	if (seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), refused_call, 0))
+		return false;
+	return connects ||
+			!seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(socket), 1,
+					SCMP_A0(SCMP_CMP_NE, AF_UNIX, 0));
+}
+
+static bool add_rules(scmp_filter_ctx filter, bool connects)
 {
 	size_t i;
 
@@ -159,22 +183,24 @@ static bool add_rules(scmp_filter_ctx filter)
 	if ((int)i != __NR_SCMP_ERROR &&
 			seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), (int)i, 0))
 		return false;
-	return !seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(socket), 1,
-			SCMP_A0(SCMP_CMP_NE, AF_UNIX, 0));
+	return add_network_rules(filter, connects);
 }
 
-static void refuse_calls(void)
+static void refuse_calls(bool connects)
 {
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
 
 	if (!filter)
 		return;
-	if (!add_rules(filter) || seccomp_load(filter))
+	if (!add_rules(filter, connects) || seccomp_load(filter))
 		say("the session's process has no filter of system calls");
 	seccomp_release(filter);
 }
 #else
-static void refuse_calls(void) {}
+static void refuse_calls(bool connects)
+{
+	(void)connects;
+}
 #endif
 
 void isolate_session(const char *const *writable)
@@ -185,5 +211,13 @@ void isolate_session(const char *const *writable)
 							CAPABILITY(CAP_IPC_LOCK));
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	restrict_files(writable);
-	refuse_calls();
+	refuse_calls(false);
+}
+
+void isolate_sender(const char *const *writable)
+{
+	keep_capabilities(0);
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	restrict_files(writable);
+	refuse_calls(true);
 }

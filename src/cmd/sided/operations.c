@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "sided.h"
 
@@ -247,6 +248,9 @@ static void session_gone(struct daemon *daemon, struct operation *operation)
 	if (entry->output)
 		json_put_text(operation->answer, "output", entry->output);
 	json_put_text(operation->answer, "session", entry->definition->name);
+	/* What was only there to be sent has gone with the sender; anything else stays. */
+	if (entry->output && definition_is_spooled(entry->definition))
+		rmdir(entry->output);
 	operation->entry = NULL;
 	entry->operation = NULL;
 	operation->changed = true;

@@ -32,8 +32,12 @@ struct recording {
 	int epoll;
 	bool end;
 	struct definition_words messages;
-	int lock_fd; /* held as long as we live */
+	int lock_fd;           /* held as long as we live */
+	struct sender *sender; /* NULL: nothing is sent */
 };
+
+/* What an event of the loop is about. */
+enum about { ABOUT_SESSION, ABOUT_DAEMON, ABOUT_SENDER };
 
 /* ---- messages ---- */
 
@@ -42,6 +46,11 @@ static void keep_message(struct recording *recording, const char *text)
 	say("%s", text);
 	if (recording->messages.count < MESSAGES_MAX)
 		words_add(&recording->messages, text);
+}
+
+static void take_sentence(void *user, const char *text)
+{
+	keep_message(user, text);
 }
 
 static void take_messages(struct recording *recording)
@@ -135,6 +144,28 @@ static int take_lock(struct recording *recording, const char *path, struct contr
 	return 0;
 }
 
+/* It has the lock as well: whoever comes after us waits until both are gone. */
+static int make_sender(struct recording *recording, const struct opening *opening,
+		struct control_error *error)
+{
+	const int closing[] = {DAEMON_FD, recording->epoll};
+	struct epoll_event event = {.events = EPOLLIN, .data.u32 = ABOUT_SENDER};
+	int ret;
+
+	if (!opening->definition->to)
+		return 0;
+	ret = sender_make(opening->definition, opening->output, opening->any_user, closing,
+			sizeof(closing) / sizeof(*closing), &recording->sender);
+	if (!ret &&
+			epoll_ctl(recording->epoll, EPOLL_CTL_ADD, sender_fd(recording->sender),
+					&event))
+		ret = -errno;
+	if (ret)
+		return control_fail(error, CONTROL_FAILED, ret, NULL, "cannot start a sender: %s",
+				strerror(-ret));
+	return 0;
+}
+
 /* Directories first, because afterwards we may write nowhere else. */
 static int prepare(struct recording *recording, const struct opening *opening,
 		struct control_error *error)
@@ -151,6 +182,8 @@ static int prepare(struct recording *recording, const struct opening *opening,
 		ret = make_directory(opening->output, error);
 	if (!ret)
 		ret = make_directory(parent, error);
+	if (!ret)
+		ret = make_sender(recording, opening, error);
 	if (!ret)
 		isolate_session(writable);
 	return ret;
@@ -170,6 +203,7 @@ static int open_session(struct recording *recording, const struct opening *openi
 			.generation = opening->generation,
 			.track = tracks,
 			.nr_track = opening->definition->nr_tracks,
+			.rounds = sender_rounds(recording->sender),
 	};
 	int ret;
 
@@ -211,6 +245,9 @@ static int take_open(struct recording *recording, struct json_object *request,
 		ret = watch(recording, error);
 	if (!ret)
 		json_put_number(answer, "generation", session_generation(recording->session));
+	/* What a recorder before has left is in order now. */
+	if (!ret && recording->sender)
+		sender_go(recording->sender);
 	definition_free(opening.definition);
 	return ret;
 }
@@ -334,6 +371,8 @@ static int put_figures(struct recording *recording, struct json_object *answer,
 	json_object_object_foreach(figures, name, value) fits =
 			json_put(answer, name, json_object_get(value)) && fits;
 	json_object_put(figures);
+	if (recording->sender)
+		fits = json_put(answer, "sending", sender_json(recording->sender)) && fits;
 	return fits && json_put_words(answer, "messages", &recording->messages)
 			? 0
 			: control_no_memory(error);
@@ -360,10 +399,13 @@ static int take_close(struct recording *recording, struct json_object *request,
 	session_close(recording->session, true, &session_error);
 	recording->session = NULL;
 	recording->end = true;
-	if (session_error.kind != SESSION_ERROR_NONE) {
+	if (session_error.kind != SESSION_ERROR_NONE)
 		keep_message(recording, session_error.text);
-		json_put_words(answer, "messages", &recording->messages);
+	if (recording->sender) {
+		sender_finish(recording->sender, take_sentence, recording);
+		json_put(answer, "sending", sender_json(recording->sender));
 	}
+	json_put_words(answer, "messages", &recording->messages);
 	return ret;
 }
 
@@ -435,7 +477,7 @@ static void hear_daemon(struct recording *recording)
 
 static void send_answers(struct recording *recording)
 {
-	struct epoll_event event = {.events = EPOLLIN, .data.u32 = 1};
+	struct epoll_event event = {.events = EPOLLIN, .data.u32 = ABOUT_DAEMON};
 	int ret = frame_send(&recording->out, DAEMON_FD);
 
 	if (ret && ret != -EAGAIN)
@@ -443,6 +485,15 @@ static void send_answers(struct recording *recording)
 	if (ret)
 		event.events |= EPOLLOUT;
 	epoll_ctl(recording->epoll, EPOLL_CTL_MOD, DAEMON_FD, &event);
+}
+
+/* Without a sender we end, too: the daemon starts both again, and nothing is lost. */
+static void hear_sender(struct recording *recording)
+{
+	if (sender_hear(recording->sender, take_sentence, recording))
+		return;
+	say("the process that sends what is recorded has ended");
+	_exit(EXIT_FAILURE);
 }
 
 static int turn(struct recording *recording)
@@ -456,7 +507,10 @@ static int turn(struct recording *recording)
 		return EXIT_FAILURE;
 	}
 	for (i = 0; i < nr; i++)
-		if (events[i].data.u32)
+		if (events[i].data.u32 == ABOUT_SENDER)
+			hear_sender(recording);
+	for (i = 0; i < nr; i++)
+		if (events[i].data.u32 == ABOUT_DAEMON)
 			hear_daemon(recording);
 	if (recording->session)
 		take_messages(recording);
@@ -467,7 +521,7 @@ static int turn(struct recording *recording)
 int session_process(void)
 {
 	struct recording recording = {.lock_fd = -1};
-	struct epoll_event event = {.events = EPOLLIN, .data.u32 = 1};
+	struct epoll_event event = {.events = EPOLLIN, .data.u32 = ABOUT_DAEMON};
 	int status = 0;
 
 	/* Signals of a terminal are the daemon's. */

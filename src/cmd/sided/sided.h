@@ -18,6 +18,7 @@
  *	programs.c   the programs, and who has switched over
  *	status.c     status, list, top
  *	session-process.c, session-status.c   what runs in the process that records
+ *	sender.c     and in the one beside it that sends what is recorded
  *	isolate.c    what each process gives up
  *
  * One thread, and nothing waits: every socket is non-blocking, every answer that is due later is an
@@ -332,5 +333,29 @@ struct json_object *session_figures(struct session *session);
 void isolate_daemon(struct daemon *daemon);
 /* In a session process: it may write below these (NULL at the end), and execute nothing. */
 void isolate_session(const char *const *writable);
+/* In the process that sends what a session records: likewise, but it may connect to others. */
+void isolate_sender(const char *const *writable);
+
+/* ---- sender.c ---- */
+
+/* The process beside a session's that sends what is recorded. */
+struct sender;
+/*
+ * Made before the session is, and before anything is given up; it begins with sender_go(). `closing`
+ * are descriptors that it has no use for. 0 or a negative errno.
+ */
+int sender_make(const struct definition *definition, const char *output, bool any_user,
+		const int *closing, size_t nr_closing, struct sender **sender);
+/* Counts rounds of writing (struct session_live). */
+uint64_t *sender_rounds(struct sender *sender);
+/* Readable: sender_hear() has something to do. */
+int sender_fd(const struct sender *sender);
+void sender_go(struct sender *sender);
+/* Each sentence that it says is given to `told`. False: it has ended, and with it this process has to. */
+bool sender_hear(struct sender *sender, void (*told)(void *user, const char *text), void *user);
+/* The recording is over: wait until it has sent everything, or gives up. */
+void sender_finish(struct sender *sender, void (*told)(void *user, const char *text), void *user);
+/* What there is to say of it. NULL: no memory. */
+struct json_object *sender_json(const struct sender *sender);
 
 #endif

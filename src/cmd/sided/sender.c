@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The process that sends what a session records: a child of the session's process, made before that one
+ * gives up what it does not need. The two speak over a pair of sockets (what is sent and said), and share
+ * one word of memory (how often the recorder has gone around). Either one ends when the other does:
+ * then the daemon starts both again, the recorder adopts, and the sender goes on from its marks.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "send/send.h"
+#include "sided.h"
+
+#define MARKS ".sending"
+#define TELL_MS 200
+
+enum order { ORDER_GO = 1, ORDER_FINISH };
+
+enum message_kind { MESSAGE_STATUS = 1, MESSAGE_SENTENCE };
+
+struct message {
+	enum message_kind kind;
+	struct send_status status;
+	char text[768];
+};
+
+struct sender {
+	int fd;
+	pid_t pid;
+	uint64_t *rounds;
+	struct send_status status;
+	char to[4200];
+};
+
+/* ---- in the process that sends ---- */
+
+struct sending {
+	int fd;
+	const struct definition *definition;
+	const char *output;
+	char marks[4200];
+	struct send_options options;
+	struct send *send;
+	struct send_status told;
+};
+
+/* Who does not hear us now will hear the next one. */
+static void tell(const struct sending *sending, const struct message *message)
+{
+	(void)!send(sending->fd, message, sizeof(*message), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+static void say_sentence(void *user, bool is_error, const char *sentence)
+{
+	struct message message = {.kind = MESSAGE_SENTENCE};
+
+	(void)is_error;
+	snprintf(message.text, sizeof(message.text), "%s", sentence);
+	tell(user, &message);
+}
+
+static int remove_one(const char *path, const struct stat *status, int type, struct FTW *where)
+{
+	(void)status;
+	(void)type;
+	if (where->level)
+		(void)!remove(path);
+	return 0;
+}
+
+/* What was only here to be sent, and is there. The directory itself is the daemon's. */
+static void remove_sent(const struct sending *sending)
+{
+	nftw(sending->output, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+}
+
+static void tell_status(struct sending *sending, const struct send_status *status)
+{
+	struct message message = {.kind = MESSAGE_STATUS, .status = *status};
+
+	if (!memcmp(&sending->told, status, sizeof(*status)))
+		return;
+	sending->told = *status;
+	if (status->over && !status->failed && !status->pending &&
+			definition_is_spooled(sending->definition))
+		remove_sent(sending);
+	tell(sending, &message);
+}
+
+static bool take_order(struct sending *sending)
+{
+	enum order order = 0;
+	ssize_t got = recv(sending->fd, &order, sizeof(order), 0);
+
+	if (got < 0 && errno == EINTR)
+		return false;
+	if (got <= 0)
+		_exit(EXIT_SUCCESS);
+	if (order == ORDER_FINISH && sending->send)
+		send_finish(sending->send);
+	return order == ORDER_GO;
+}
+
+static void begin(struct sending *sending)
+{
+	struct send_status failed = {.over = true, .failed = true};
+	struct send_error error;
+
+	if (!send_start(&sending->options, &sending->send, &error))
+		return;
+	say_sentence(sending, true, error.text);
+	snprintf(failed.why, sizeof(failed.why), "%.250s", error.text);
+	tell_status(sending, &failed);
+}
+
+static void serve(struct sending *sending)
+{
+	struct pollfd socket = {.fd = sending->fd, .events = POLLIN};
+	struct send_status status;
+
+	while (!take_order(sending))
+		;
+	begin(sending);
+	for (;;) {
+		if (poll(&socket, 1, TELL_MS) > 0)
+			take_order(sending);
+		if (!sending->send)
+			continue;
+		send_status(sending->send, &status);
+		tell_status(sending, &status);
+	}
+}
+
+static void set_options(struct sending *sending, bool any_user, const uint64_t *rounds)
+{
+	const struct definition *definition = sending->definition;
+	uint64_t timeout = definition->send_timeout_ns ? definition->send_timeout_ns
+						       : DEFINITION_SEND_TIMEOUT_STANDARD_NS;
+	uint64_t spool = definition->spool                  ? definition->spool
+			: definition_is_spooled(definition) ? DEFINITION_SPOOL_STANDARD
+							    : 0;
+
+	snprintf(sending->marks, sizeof(sending->marks), "%s/" MARKS, sending->output);
+	sending->options = (struct send_options){
+			.dir = sending->output,
+			.url = definition->to,
+			.fallback = definition->name,
+			.spool = spool,
+			.timeout_ms = timeout / 1000000 ? timeout / 1000000 : 1,
+			.speed = definition->speed,
+			.live = true,
+			.no_files = any_user,
+			.marks = sending->marks,
+			.rounds = rounds,
+			.say = say_sentence,
+			.user = sending,
+	};
+}
+
+/* A file must be there before we may write to nothing else; what stands in /dev may come later. */
+static void isolate(const struct sending *sending, bool any_user)
+{
+	const char *to = sending->definition->to, *writable[3] = {sending->output, NULL, NULL};
+	int fd;
+
+	if (!strstr(to, "://")) {
+		fd = strncmp(to, "/dev/", 5) != 0 && !any_user
+				? open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644)
+				: -1;
+		if (fd >= 0)
+			close(fd);
+		writable[1] = access(to, F_OK) ? "/dev" : to;
+	}
+	isolate_sender(writable);
+}
+
+static void run(const struct definition *definition, const char *output, bool any_user,
+		const uint64_t *rounds, int fd)
+{
+	struct sending sending = {.fd = fd, .definition = definition, .output = output};
+
+	prctl(PR_SET_NAME, "sided-send");
+	set_options(&sending, any_user, rounds);
+	isolate(&sending, any_user);
+	serve(&sending);
+}
+
+/* ---- in the process that records ---- */
+
+static int fork_sender(const struct definition *definition, const char *output, bool any_user,
+		const int *closing, size_t nr_closing, struct sender *sender)
+{
+	pid_t parent = getpid(), child;
+	int ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+		return -errno;
+	child = fork();
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != parent)
+			_exit(EXIT_SUCCESS);
+		close(ends[0]);
+		while (nr_closing--)
+			close(closing[nr_closing]);
+		run(definition, output, any_user, sender->rounds, ends[1]);
+		_exit(EXIT_SUCCESS);
+	}
+	close(ends[1]);
+	if (child < 0) {
+		close(ends[0]);
+		return -EAGAIN;
+	}
+	sender->fd = ends[0];
+	sender->pid = child;
+	return 0;
+}
+
+int sender_make(const struct definition *definition, const char *output, bool any_user,
+		const int *closing, size_t nr_closing, struct sender **result)
+{
+	struct sender *sender = calloc(1, sizeof(*sender));
+	void *shared;
+	int ret;
+
+	if (!sender)
+		return -ENOMEM;
+	shared = mmap(NULL, sizeof(*sender->rounds), PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (shared == MAP_FAILED) {
+		free(sender);
+		return -ENOMEM;
+	}
+	sender->rounds = shared;
+	snprintf(sender->to, sizeof(sender->to), "%s", definition->to);
+	ret = fork_sender(definition, output, any_user, closing, nr_closing, sender);
+	if (ret) {
+		munmap(shared, sizeof(*sender->rounds));
+		free(sender);
+		return ret;
+	}
+	*result = sender;
+	return 0;
+}
+
+uint64_t *sender_rounds(struct sender *sender)
+{
+	return sender ? sender->rounds : NULL;
+}
+
+int sender_fd(const struct sender *sender)
+{
+	return sender->fd;
+}
+
+static void order(struct sender *sender, enum order order)
+{
+	(void)!send(sender->fd, &order, sizeof(order), MSG_NOSIGNAL);
+}
+
+void sender_go(struct sender *sender)
+{
+	order(sender, ORDER_GO);
+}
+
+/* 1: something was heard; 0: nothing is there; -1: it has ended. */
+static int hear(struct sender *sender, int flags, void (*told)(void *user, const char *text),
+		void *user)
+{
+	struct message message;
+	ssize_t got = recv(sender->fd, &message, sizeof(message), flags);
+
+	if (got < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -1;
+	if (got != sizeof(message))
+		return -1;
+	message.text[sizeof(message.text) - 1] = 0;
+	message.status.why[sizeof(message.status.why) - 1] = 0;
+	if (message.kind == MESSAGE_STATUS)
+		sender->status = message.status;
+	else
+		told(user, message.text);
+	return 1;
+}
+
+bool sender_hear(struct sender *sender, void (*told)(void *user, const char *text), void *user)
+{
+	int ret;
+
+	do
+		ret = hear(sender, MSG_DONTWAIT, told, user);
+	while (ret > 0);
+	return !ret;
+}
+
+void sender_finish(struct sender *sender, void (*told)(void *user, const char *text), void *user)
+{
+	/* What is in the files now stays. */
+	__atomic_store_n(sender->rounds, UINT64_MAX, __ATOMIC_SEQ_CST);
+	order(sender, ORDER_FINISH);
+	while (!sender->status.over && hear(sender, 0, told, user) >= 0)
+		;
+	if (!sender->status.over)
+		sender->status.failed = true;
+}
+
+struct json_object *sender_json(const struct sender *sender)
+{
+	const struct send_status *status = &sender->status;
+	struct json_object *json = json_object_new_object();
+
+	if (json_put_text(json, "to", sender->to) &&
+			json_put_number(json, "pid", (uint64_t)sender->pid) &&
+			json_put_flag(json, "connected", status->connected) &&
+			(!status->since ||
+					json_put_number(json, "since", (uint64_t)status->since)) &&
+			(!*status->why || json_put_text(json, "why", status->why)) &&
+			json_put_number(json, "packets", status->packets) &&
+			json_put_number(json, "bytes", status->bytes) &&
+			json_put_number(json, "pending", status->pending) &&
+			json_put_number(json, "pending-packets", status->pending_packets) &&
+			json_put_number(json, "dropped-packets", status->dropped_packets) &&
+			json_put_number(json, "dropped-events", status->dropped_events) &&
+			json_put_number(json, "dropped-bytes", status->dropped_bytes) &&
+			json_put_number(json, "connections", status->connections) &&
+			json_put_flag(json, "over", status->over) &&
+			json_put_flag(json, "failed", status->failed))
+		return json;
+	json_object_put(json);
+	return NULL;
+}
