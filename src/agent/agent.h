@@ -227,8 +227,8 @@ struct agent {
 	int seccomp;         /* mode at the start */
 	uint32_t control;    /* enum wire_control, as consumers are told */
 	uint32_t control_signal;
-	atomic_bool stopped;   /* a thread may not read clocks any more: nothing is recorded */
-	unsigned int patience; /* of tests: how many times as long to wait for answers; 0: once */
+	atomic_bool stopped; /* a thread may not read clocks any more: nothing is recorded */
+	unsigned int patience; /* how many times as long to wait for answers (SIDE_PATIENCE); 0: once */
 	bool debug;
 	bool prepared;
 	struct side_tracer_handle *tracer;
@@ -321,6 +321,7 @@ int agent_bye(struct agent_session *session);
 void agent_exchanges_rest(void);
 void agent_exchanges_stop(void);
 void agent_hang_up(struct agent_session *session);
+unsigned int agent_patient(unsigned int timeout_ms);
 bool agent_is_sandboxed(void);
 /* Of this process; each has AGENT_NAME_SIZE bytes. */
 #define AGENT_NAME_SIZE 4096

@@ -238,7 +238,7 @@ static void end_if_alone(void)
 /* Connect and say who we are; the answer comes like all others. */
 static int say_hello(struct control_room *room, unsigned int timeout_ms)
 {
-	uint64_t deadline = wire_deadline(timeout_ms);
+	uint64_t deadline = wire_deadline(agent_patient(timeout_ms));
 	int socket = control_connect(deadline), ret;
 
 	if (socket < 0)
@@ -293,7 +293,7 @@ static int hear(struct control_room *room)
 		thread.socket = -1;
 		return -EBADF;
 	}
-	deadline = wire_deadline(LATER_EXCHANGE_MS);
+	deadline = wire_deadline(agent_patient(LATER_EXCHANGE_MS));
 	/* A fork may be under way; in an end nothing is changed any more. */
 	while (!control_take_turn(HEARTBEAT_S * 1000))
 		;
@@ -460,7 +460,7 @@ static int create(void)
 /* The thread is there, and has done what the daemon wanted of it first; or it is not. */
 static bool start_thread(void)
 {
-	uint64_t deadline = wire_deadline(FIRST_EXCHANGE_MS);
+	uint64_t deadline = wire_deadline(agent_patient(FIRST_EXCHANGE_MS));
 	int ret;
 
 	__atomic_store_n(&thread.state, THREAD_STARTING, __ATOMIC_RELAXED);

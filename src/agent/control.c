@@ -209,7 +209,7 @@ static int refresh_on(int socket, struct control_room *room, enum wire_control m
 
 int control_refresh(enum wire_control mode, bool may_wait, unsigned int timeout_ms)
 {
-	uint64_t deadline = wire_deadline(timeout_ms);
+	uint64_t deadline = wire_deadline(agent_patient(timeout_ms));
 	struct control_room *room = control_room_map();
 	int socket, ret;
 
@@ -295,7 +295,7 @@ static void find_daemons(void)
 static void fork_prepare(void)
 {
 	if (control.mode != WIRE_CONTROL_OFF)
-		control.forked_in_turn = control_take_turn(FORK_WAIT_MS);
+		control.forked_in_turn = control_take_turn(agent_patient(FORK_WAIT_MS));
 }
 
 static void fork_in_parent(void)

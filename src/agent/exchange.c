@@ -34,9 +34,14 @@ void agent_print(const char *format, ...)
 	raw_call(SYS_write, 2, line, (size_t)size);
 }
 
+unsigned int agent_patient(unsigned int timeout_ms)
+{
+	return timeout_ms * (agent.patience ? agent.patience : 1);
+}
+
 static uint64_t deadline_in(unsigned int timeout_ms)
 {
-	return wire_deadline(timeout_ms * (agent.patience ? agent.patience : 1));
+	return wire_deadline(agent_patient(timeout_ms));
 }
 
 void agent_hang_up(struct agent_session *session)

@@ -16,6 +16,7 @@
 #include "agent/agent.h"
 #include "wire/raw.h"
 
+#define PATIENCE_MAX 3600
 #define EXPORT __attribute__((visibility("default")))
 
 /*
@@ -23,6 +24,17 @@
  * ours has run.
  */
 EXPORT void side_agent_start(void);
+
+/* On machines that are slow or busy. No number, or one out of bounds: as if nothing had been said. */
+static unsigned int chosen_patience(void)
+{
+	const char *text = getenv("SIDE_PATIENCE");
+	unsigned int number = 0;
+
+	for (; text && *text >= '0' && *text <= '9' && number <= PATIENCE_MAX; text++)
+		number = number * 10 + (unsigned int)(*text - '0');
+	return text && !*text && number <= PATIENCE_MAX ? number : 0;
+}
 
 EXPORT void side_agent_start(void)
 {
@@ -39,6 +51,7 @@ EXPORT void side_agent_start(void)
 	path = getenv(WIRE_SOCKET_ENV);
 	debug = getenv("SIDE_DEBUG");
 	agent.debug = debug && *debug && strcmp(debug, "0") != 0;
+	agent.patience = chosen_patience();
 	agent_bases_start();
 	if (path && *path)
 		agent_start(path);

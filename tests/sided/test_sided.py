@@ -14,6 +14,7 @@ import stat
 import struct
 import subprocess
 import sys
+import threading
 import time
 import unittest
 
@@ -345,6 +346,23 @@ class Running(Case):
         self.ask("stop", "s")
         self.assertEqual(self.counts("s"), {by_signal.pid: sequences(10), late.pid: sequences(10)})
         self.ask("destroy", "s")
+
+    def test_patience(self):
+        """A program that only looks when it starts, and a daemon that does not answer for two seconds."""
+        self.start_daemon()
+        self.create("s")
+        recorded = []
+        for patience, is_patient in (("60", True), ("", False), ("3601", False), ("2x", False)):
+            self.daemon.send_signal(signal.SIGSTOP)
+            if is_patient:
+                threading.Timer(2, self.daemon.send_signal, [signal.SIGCONT]).start()
+            program = Program(self, SIDE_CONTROL="sync", SIDE_PATIENCE=patience)
+            self.daemon.send_signal(signal.SIGCONT)
+            program.fire(10)
+            program.quit()
+            recorded += [program.pid] * is_patient
+        self.ask("destroy", "s")
+        self.assertEqual(self.counts("s"), {pid: sequences(10) for pid in recorded})
 
     def test_top_and_status(self):
         self.start_daemon()
