@@ -17,6 +17,7 @@
  *	memory.c    what lives as long as a session
  *	recovery.c  what a core dump must hold
  *	update.c    sessions that come, change and go while the program runs
+ *	attach.c    what `side attach` asks of a program that runs
  *	base*.c     where the executable and its libraries stand, as events of our own
  *	record.c    an event happens: arguments -> bytes -> ring
  *	context*.c  the contexts' values
@@ -187,7 +188,8 @@ enum agent_session_state {
 
 struct agent_session {
 	enum agent_session_state state;
-	bool given;      /* by SIDE_AGENT_SOCKET: no daemon takes it away */
+	bool given;      /* by SIDE_AGENT_SOCKET, or attached: no daemon takes it away */
+	bool attached;   /* by `side attach` */
 	bool gone;       /* the consumer does not answer any more */
 	bool incomplete; /* it has not heard of all its events */
 	bool orphaned;   /* this process was forked, and is no instance of it */
@@ -270,6 +272,13 @@ struct agent_wanted {
 int agent_sessions_update(
 		const struct agent_wanted *wanted, uint32_t nr, bool may_wait, uint64_t *grace);
 
+/*
+ * One session more, or less, by somebody's asking (attach.c). NULL: all that were asked for. 0, -ENOENT when there
+ * is none, or another error. Both wait for readers.
+ */
+int agent_session_attach(const char *path);
+int agent_session_detach(const char *path);
+
 /* Before the first update, where malloc() may be called: what all sessions need. May be repeated. */
 int agent_prepare(void);
 
@@ -282,6 +291,12 @@ int agent_control_arrive(void);
 void agent_control_forked(void);
 bool agent_control_forked_whole(void);
 void agent_control_stop(void);
+/*
+ * With the turn (control.h). Go to this daemon, and keep a thread for it: 0, -EALREADY when the program is in touch with one.
+ * Leave the daemon that we were asked to go to: `nothing` (-ENOENT or 0) when there is none.
+ */
+int agent_control_attach(const char *socket);
+int agent_control_detach(int nothing);
 
 /* interpose.c: the program's calls of what we watch come to us, also when we were not preloaded. */
 void agent_interpose(void);

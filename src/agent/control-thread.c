@@ -267,6 +267,12 @@ static void rest(struct control_room *room)
 	side_tracer_unlock();
 }
 
+/* Relaxed: it is looked at again and again. */
+static bool is_wanted(void)
+{
+	return __atomic_load_n(&control.mode, __ATOMIC_RELAXED) == WIRE_CONTROL_THREAD;
+}
+
 /* Hear one message and do what it says. 0, or why the connection is of no use any more. */
 static int hear(struct control_room *room)
 {
@@ -284,6 +290,8 @@ static int hear(struct control_room *room)
 		end_if_alone();
 		rest(room);
 	}
+	if (!is_wanted())
+		return -ECANCELED;
 	if (size == -EAGAIN || size == -EINTR)
 		return 0;
 	if (size <= 0)
@@ -359,18 +367,20 @@ static bool wait_for_change(int places)
 	while (!(ret = raw_call(SYS_ppoll, &poll, 1, &heartbeat, NULL, 0))) {
 		check_sandbox();
 		end_if_alone();
+		if (!is_wanted())
+			return true;
 	}
 	check_sandbox();
 	return ret > 0 && raw_call(SYS_read, places, events, sizeof(events)) > 0;
 }
 
-/* Until there is a daemon again. */
+/* Until there is a daemon again, or we are not wanted any more. */
 static void find_again(struct control_room *room)
 {
 	int places = watch_places();
 
 	/* First tried, then slept: it may have come before we watched. */
-	while (say_hello_soon(room)) {
+	while (is_wanted() && say_hello_soon(room)) {
 		if (places < 0) {
 			pause_ms(RETRY_MS);
 			check_sandbox();
@@ -599,13 +609,39 @@ static size_t stack_size(void)
 	return THREAD_STACK + ((data + 4095) & ~(size_t)4095);
 }
 
+/* Where the loader may be asked. */
+static void prepare(void)
+{
+	if (thread.stack)
+		return;
+	thread.stack = stack_size();
+	thread.count = dlsym(RTLD_DEFAULT, "__nptl_nthreads");
+	(void)dlerror();
+}
+
+int control_thread_start(void)
+{
+	prepare();
+	return start_thread() ? 0 : -EAGAIN;
+}
+
+void control_thread_end(void)
+{
+	uint64_t deadline = wire_deadline((HEARTBEAT_S + 1) * 1000);
+	uint32_t state;
+
+	/* Acquire: pairs with the release at its end. */
+	do {
+		state = __atomic_load_n(&thread.state, __ATOMIC_ACQUIRE);
+		if (state == THREAD_NONE || state == THREAD_GONE)
+			break;
+		pause_ms(1);
+	} while (wire_deadline(0) < deadline);
+}
+
 void control_arm(void)
 {
-	if (!thread.stack) {
-		thread.stack = stack_size();
-		thread.count = dlsym(RTLD_DEFAULT, "__nptl_nthreads");
-		(void)dlerror();
-	}
+	prepare();
 	control.mask = blocked_signals();
 	control.suspicions = 0;
 	side_tracer_arm(event_is_called);

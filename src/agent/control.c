@@ -323,9 +323,20 @@ static void stay_in_touch(int arrival)
 		control_arm();
 }
 
-int agent_control_arrive(void)
+static int install_handlers(void)
 {
 	static bool handlers;
+	int ret = agent_prepare();
+
+	/* After libside's, and so before them in a fork that begins. */
+	if (!ret && !handlers)
+		ret = pthread_atfork(fork_prepare, fork_in_parent, NULL) ? -ENOMEM : 0;
+	handlers |= !ret;
+	return ret;
+}
+
+int agent_control_arrive(void)
+{
 	int ret;
 
 	if (getauxval(AT_SECURE))
@@ -337,11 +348,7 @@ int agent_control_arrive(void)
 	control.pid = (int32_t)raw_call(SYS_getpid);
 	control.token = random_token();
 	agent.control = control.mode;
-	ret = agent_prepare();
-	/* After libside's, and so before them in a fork that begins. */
-	if (!ret && !handlers)
-		ret = pthread_atfork(fork_prepare, fork_in_parent, NULL) ? -ENOMEM : 0;
-	handlers = !ret;
+	ret = install_handlers();
 	if (ret) {
 		control.mode = WIRE_CONTROL_OFF;
 		return ret;
@@ -352,6 +359,58 @@ int agent_control_arrive(void)
 	ret = control_refresh(control.mode, true, AGENT_CONNECT_TIMEOUT_MS);
 	control_count_failure(ret);
 	stay_in_touch(ret);
+	return ret;
+}
+
+/* ---- by somebody's asking ---- */
+
+int agent_control_attach(const char *socket)
+{
+	int ret;
+
+	if (control.mode != WIRE_CONTROL_OFF)
+		return -EALREADY;
+	if (strlen(socket) >= CONTROL_PATH_SIZE)
+		return -ENAMETOOLONG;
+	ret = install_handlers();
+	if (ret)
+		return ret;
+	strcpy(control.daemons[0], socket);
+	control.nr_daemons = 1;
+	control.pid = (int32_t)raw_call(SYS_getpid);
+	control.token = random_token();
+	/* What we are asked to do now, we do in the turn that we have. */
+	ret = control_refresh(WIRE_CONTROL_THREAD, true, AGENT_CONNECT_TIMEOUT_MS);
+	if (ret)
+		return ret;
+	agent.control = control.mode = WIRE_CONTROL_THREAD;
+	control.attached = true;
+	/* From here on the thread may want it. */
+	control_give_turn();
+	ret = control_thread_start();
+	while (!control_take_turn(AGENT_CONNECT_TIMEOUT_MS))
+		;
+	if (ret)
+		agent.control = control.mode = WIRE_CONTROL_SYNC;
+	return ret;
+}
+
+int agent_control_detach(int nothing)
+{
+	uint64_t grace;
+	int ret;
+
+	if (!control.attached || control.mode == WIRE_CONTROL_OFF)
+		return nothing;
+	agent.control = control.mode = WIRE_CONTROL_OFF;
+	control.attached = false;
+	side_tracer_disarm();
+	ret = agent_sessions_update(NULL, 0, true, &grace);
+	/* It sees within one of its heartbeats that it is not wanted any more. */
+	control_give_turn();
+	control_thread_end();
+	while (!control_take_turn(AGENT_CONNECT_TIMEOUT_MS))
+		;
 	return ret;
 }
 

@@ -44,6 +44,7 @@ struct control {
 	uint64_t mask;  /* of the thread that armed: blocked signals, as the kernel has them */
 	uint64_t grace; /* of the last change that was not waited for */
 	bool forked;
+	bool attached;       /* by `side attach` */
 	bool forked_in_turn; /* the forking thread has it */
 	uint32_t suspicions; /* events where a thread could not be started, since the process was armed */
 };
@@ -80,6 +81,9 @@ bool control_is_hopeless(void);
 /* control-thread.c */
 void control_arm(void);
 void control_thread_forked(void);
+/* Without the turn, in a thread that may make threads: now, without an event. Its end, when the mode says so. */
+int control_thread_start(void);
+void control_thread_end(void);
 
 /* control-signal.c. False: the signal is the program's. */
 bool control_signal_install(uint32_t signal);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -36,23 +37,42 @@ static unsigned int chosen_patience(void)
 	return text && !*text && number <= PATIENCE_MAX ? number : 0;
 }
 
+static void begin(void)
+{
+	const char *debug = getenv("SIDE_DEBUG");
+
+	agent.debug = debug && *debug && strcmp(debug, "0") != 0;
+	agent.patience = chosen_patience();
+	agent_bases_start();
+}
+
+/* Were we brought by `side attach`? Its thread loads us into a program that runs, and asks when we are there. */
+static bool is_attached(void)
+{
+	char name[16] = "";
+
+	raw_call(SYS_prctl, PR_GET_NAME, name, 0, 0, 0);
+	return !strcmp(name, "side-attach");
+}
+
 EXPORT void side_agent_start(void)
 {
 	static bool started;
 	int saved_errno = errno;
-	const char *path, *debug;
+	const char *path;
 
 	/* Relaxed: whoever comes second only does not wait for the first. */
 	if (__atomic_exchange_n(&started, true, __ATOMIC_RELAXED))
 		return;
+	if (is_attached()) {
+		begin();
+		return;
+	}
 	/* A program with more rights than its caller takes no orders from the environment. */
 	if (getauxval(AT_SECURE))
 		return;
 	path = getenv(WIRE_SOCKET_ENV);
-	debug = getenv("SIDE_DEBUG");
-	agent.debug = debug && *debug && strcmp(debug, "0") != 0;
-	agent.patience = chosen_patience();
-	agent_bases_start();
+	begin();
 	if (path && *path)
 		agent_start(path);
 	if (!agent_list_only())

@@ -276,3 +276,63 @@ int agent_sessions_update(
 	errno = saved_errno;
 	return ret;
 }
+
+/* ---- by somebody's asking ---- */
+
+/* With the lock: what was begun is seen to its end. Releases it. */
+static int complete(int ret)
+{
+	uint64_t keys[AGENT_SESSIONS_MAX], grace = agent_over_begin();
+	uint32_t nr_keys = take_requests(keys);
+
+	agent_bases_dump();
+	/* Where nobody has ever called anything there is nothing to wait for. */
+	if (!grace)
+		agent_over_free();
+	side_tracer_unlock();
+	while (nr_keys)
+		side_tracer_statedump_request(keys[--nr_keys]);
+	if (grace)
+		wait_for_calls(&grace);
+	return ret;
+}
+
+int agent_session_attach(const char *path)
+{
+	struct agent_session *session;
+	int ret;
+
+	if (!may_change())
+		return -EPERM;
+	side_tracer_lock();
+	agent_over_free();
+	agent_bases_changed();
+	session = find_session(path);
+	ret = session ? -EALREADY : agent_session_join(path, strlen(path), true);
+	session = ret ? NULL : find_session(path);
+	if (session) {
+		session->attached = true;
+		if (session->incomplete)
+			ret = -EIO;
+	}
+	return complete(ret);
+}
+
+int agent_session_detach(const char *path)
+{
+	struct agent_session *session;
+	int ret = -ENOENT;
+
+	if (!may_change())
+		return -EPERM;
+	side_tracer_lock();
+	agent_over_free();
+	agent_each_session(session)
+	{
+		if (!session->attached || (path && strcmp(session->path, path) != 0))
+			continue;
+		leave(session);
+		ret = 0;
+	}
+	return complete(ret);
+}

@@ -27,8 +27,8 @@
 static const char *const installed_places[] = {"../lib", ("../lib/" MULTIARCH), "../lib64",
 		/* of a program in libexec */
 		"../../lib", ("../../lib/" MULTIARCH), "../../lib64"};
-static const char *const built_places[] = {
-		"../../agent", "../../wrap", "../../../src/agent", "../../../src/wrap"};
+static const char *const built_places[] = {"../../agent", "../../wrap", "../../libside",
+		"../../../src/agent", "../../../src/wrap", "../../../src/libside"};
 
 /* An absolute path of `name` in `directory`, allocated, or NULL. */
 static char *look_in(const char *directory, size_t size, const char *name)
@@ -90,6 +90,11 @@ static char *find(const char *name)
 		found = look_beside(installed_places,
 				sizeof(installed_places) / sizeof(installed_places[0]), name);
 	return found;
+}
+
+char *session_library(const char *name)
+{
+	return find(name);
 }
 
 static bool is_wrapper_name(const char *name)

@@ -154,6 +154,9 @@ struct session_options {
 	uint32_t snapshot_max;
 };
 
+/* Absolute path of one of our libraries, allocated, or NULL: by SIDE_LIB_DIR, or beside this program. */
+char *session_library(const char *name);
+
 /* 0 or a negative errno value with `*error` filled in, for all functions that take it. */
 int session_create(const struct session_options *options, struct session **session,
 		struct session_error *error);

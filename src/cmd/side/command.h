@@ -31,6 +31,8 @@ enum command_status {
 
 enum verb_id {
 	VERB_RECORD,
+	VERB_ATTACH,
+	VERB_DETACH,
 	VERB_RECOVER,
 	VERB_LIST,
 	VERB_VIEW,
@@ -200,6 +202,22 @@ struct record_options {
 	uint64_t timeout; /* of sending; 0: not given */
 };
 
+/* `attach` and `detach`. */
+struct attach_options {
+	uint64_t pid;
+	struct option_uses channels; /* as in struct record_options */
+	const char *output;
+	const char *session;
+	uint64_t memory_limit;
+	uint64_t duration; /* 0: not given */
+	int format;
+	bool symbols;
+	bool force;
+	bool daemon;
+	bool system;
+	bool in_sandbox;
+};
+
 struct recover_options {
 	const char *output;
 	uint64_t compress;
@@ -317,6 +335,7 @@ struct receive_arguments {
 
 union verb_options {
 	struct record_options record;
+	struct attach_options attach;
 	struct recover_options recover;
 	struct list_options list;
 	struct view_arguments view;
@@ -417,6 +436,8 @@ const struct term *command_context_terms(void);
 
 /* The verbs. Each returns an exit status. */
 int cmd_record(const struct parsed *parsed);
+int cmd_attach(const struct parsed *parsed);
+int cmd_detach(const struct parsed *parsed);
 int cmd_recover(const struct parsed *parsed);
 int cmd_list(const struct parsed *parsed);
 int cmd_view(const struct parsed *parsed);

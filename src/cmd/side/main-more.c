@@ -13,6 +13,8 @@ static int run(const struct parsed *parsed)
 	switch (parsed->verb->id) {
 	case VERB_RECORD: return cmd_record(parsed);
 	case VERB_LIST: return cmd_list(parsed);
+	case VERB_ATTACH: return cmd_attach(parsed);
+	case VERB_DETACH: return cmd_detach(parsed);
 	case VERB_RECOVER: return cmd_recover(parsed);
 	case VERB_VIEW: return cmd_view(parsed);
 	case VERB_EXPAND: return cmd_expand(parsed);

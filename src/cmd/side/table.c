@@ -64,6 +64,8 @@ const struct option command_common_options[] = {
 /* record, recover: table-record.c */
 
 static const char *const record_see_also[] = { "list", "recover", "view", NULL };
+static const char *const attach_see_also[] = { "detach", "doctor", "record", NULL };
+static const char *const detach_see_also[] = { "attach", NULL };
 static const char *const recover_see_also[] = { "record", "view", NULL };
 
 /* list */
@@ -359,6 +361,12 @@ const struct verb command_verbs[] = {
 	{ VERB_RECORD, "record", "[--] COMMAND [ARGUMENT...]", COMPLETE_COMMAND, true, 1, 0,
 		"there is no command to record", "Run a command and record its events.",
 		table_record_paragraphs, table_record_options, table_record_examples, record_see_also },
+	{ VERB_ATTACH, "attach", "-p PID", COMPLETE_NONE, false, 0, 0, NULL,
+		"Record the events of a program that runs.", table_attach_paragraphs, table_attach_options,
+		table_attach_examples, attach_see_also },
+	{ VERB_DETACH, "detach", "-p PID", COMPLETE_NONE, false, 0, 0, NULL,
+		"Leave a program to itself that was attached to.", table_detach_paragraphs, table_detach_options,
+		table_detach_examples, detach_see_also },
 	{ VERB_RECOVER, "recover", "DIR|CORE...", COMPLETE_FILE, false, 1, 0, "there is nothing to recover from",
 		"Make traces of what a killed recorder or program left.", table_recover_paragraphs,
 		table_recover_options, table_recover_examples, recover_see_also },
@@ -492,7 +500,7 @@ static const char *const sessions_paragraphs[] = {
 	"A session records of many programs at once, of those that run and those that will, without starting them. "
 	"It lives in the daemon sided, of which each user has one and the system may have another; verbs start the "
 	"user's own when it does not run. Programs find it by themselves when they start: they need libside, and nothing else. Those that "
-	"started before the daemon are not reached.",
+	"started before the daemon are reached by `side attach --daemon -p PID`.",
 	"The usual way: `side create`, `side enable-event`, `side start`, `side stop`, `side view`, `side destroy`. "
 	"The verbs mean the current session when none is named; `side create` and `side set-session` set it.",
 	"Each change holds in every program when the verb returns. Programs that are stopped or hang are named, the exit status is "

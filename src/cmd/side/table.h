@@ -13,6 +13,14 @@ extern const struct option table_recover_options[];
 extern const char *const table_recover_paragraphs[];
 extern const struct example table_recover_examples[];
 
+/* table-attach.c: `attach` and `detach`. */
+extern const struct option table_attach_options[];
+extern const char *const table_attach_paragraphs[];
+extern const struct example table_attach_examples[];
+extern const struct option table_detach_options[];
+extern const char *const table_detach_paragraphs[];
+extern const struct example table_detach_examples[];
+
 /* table-send.c: `send` and `receive`. */
 extern const struct option table_send_options[];
 extern const char *const table_send_paragraphs[];

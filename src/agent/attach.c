@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What `side attach` and `side detach` ask of a program that runs: see src/probe/inject/inject.h.
+ *
+ *	record PATH	be in the session whose socket this is
+ *	leave PATH	and not any more
+ *	daemon PATH	go to the daemon whose socket this is, and stay in touch with it
+ *	detach		leave whatever we were asked to be in, and the daemon that we were asked to go to
+ *
+ * All of them are called in a thread that exists for this only, which blocks all signals and holds no lock.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "agent/agent.h"
+#include "agent/control.h"
+
+#define EXPORT __attribute__((visibility("default")))
+#define TURN_MS 5000
+
+EXPORT int side_agent_request(const char *text);
+
+static const char *behind(const char *text, const char *word)
+{
+	size_t size = strlen(word);
+
+	return !strncmp(text, word, size) && text[size] == ' ' ? text + size + 1 : NULL;
+}
+
+static int request(const char *text)
+{
+	const char *path = behind(text, "record");
+
+	if (path)
+		return agent_session_attach(path);
+	path = behind(text, "leave");
+	if (path)
+		return agent_session_detach(path);
+	path = behind(text, "daemon");
+	if (path)
+		return agent_control_attach(path);
+	if (strcmp(text, "detach") != 0)
+		return -EINVAL;
+	return agent_control_detach(agent_session_detach(NULL));
+}
+
+EXPORT int side_agent_request(const char *text)
+{
+	int saved_errno = errno, ret = agent_prepare();
+
+	/* A session of a list is over when main() begins. */
+	if (!ret && agent_list_only())
+		ret = -EBUSY;
+	if (!ret && !control_take_turn(TURN_MS))
+		ret = -EBUSY;
+	if (!ret) {
+		ret = request(text);
+		control_give_turn();
+	}
+	if (!ret)
+		agent_interpose();
+	agent_debug("%s: %d", text, ret);
+	errno = saved_errno;
+	return ret;
+}

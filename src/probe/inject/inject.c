@@ -1,0 +1,515 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The whole of it: look at the program, put our code into it, make the thread, have it load the agent and call
+ * its function, and take everything away again.
+ */
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "probe/inject/parts.h"
+
+#define LOCK_WAIT_MS 5000
+#define CALL_MS 15000 /* one function; loading waits for whoever loads something else */
+#define LAST_MS 2000  /* the end of our thread */
+#define PATH_AT 2048  /* in the scratch's text, behind the argument */
+#define THREAD_NAME "side-attach"
+
+struct injection {
+	struct inject_target target;
+	const struct inject_request *request;
+	struct inject_place place;
+	struct inject_code code;
+	uint8_t *overwritten; /* what was where our code is */
+	uint32_t command;
+	int lock;
+};
+
+static int fail(struct injection *injection, enum inject_kind kind, const char *what)
+{
+	char name[64];
+	pid_t pid = injection->target.pid;
+
+	return inject_fail(&injection->target, kind, "cannot attach to %d (%s): %s", pid,
+			inject_name(pid, name, sizeof(name)), what);
+}
+
+/* ---- one at a time ---- */
+
+/* A name that nobody else has while we live, and that is gone with us. */
+static int take_lock(struct injection *injection)
+{
+	uint64_t until = inject_now() + LOCK_WAIT_MS * UINT64_C(1000000);
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	socklen_t size;
+
+	size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+			(size_t)snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1,
+					"side-attach-%d", injection->target.pid));
+	injection->lock = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (injection->lock < 0)
+		return fail(injection, INJECT_FAILED, strerror(errno));
+	while (bind(injection->lock, (struct sockaddr *)&address, size)) {
+		if (errno != EADDRINUSE || inject_now() > until)
+			return fail(injection, INJECT_FAILED, "another `side attach` is at it");
+		inject_pause_us(2000);
+	}
+	return 0;
+}
+
+/* ---- a place for our code ---- */
+
+static uint64_t room_in(struct injection *injection, const struct inject_mapping *mapping)
+{
+	struct inject_elf elf;
+	uint64_t bias, at = 0;
+	int fd;
+
+	if (strcmp(mapping->access, "r-xp") != 0 || !mapping->inode)
+		return 0;
+	fd = inject_mapping_open(&injection->target, mapping);
+	if (fd < 0)
+		return 0;
+	if (!inject_elf_read(fd, &elf)) {
+		at = inject_elf_room(&elf, injection->code.size);
+		if (at && inject_elf_bias(&elf, mapping->offset, mapping->begin, &bias))
+			at += bias;
+		else
+			at = 0;
+		inject_elf_free(&elf);
+	}
+	close(fd);
+	return at >= mapping->begin && at + injection->code.size <= mapping->end ? at : 0;
+}
+
+static int find_room(struct injection *injection)
+{
+	struct inject_target *target = &injection->target;
+	uint64_t end = INJECT_PAGE * 32, best = 0;
+	size_t i;
+
+	for (i = 0; i < target->nr_mappings && !injection->place.code; i++)
+		injection->place.code = room_in(injection, &target->mappings[i]);
+	if (!injection->place.code)
+		return fail(injection, INJECT_UNSUITABLE,
+				"none of its pages of code has room for the few bytes that load "
+				"the agent");
+	/* The scratch memory stands in the largest gap. */
+	for (i = 0; i < target->nr_mappings; i++) {
+		uint64_t begin = target->mappings[i].begin;
+
+		if (begin < (UINT64_C(1) << 47) && begin > end && begin - end > best) {
+			best = begin - end;
+			injection->place.scratch =
+					(end + best / 2) & ~(uint64_t)(INJECT_SCRATCH_SIZE - 1);
+		}
+		end = target->mappings[i].end;
+	}
+	return best > INJECT_SCRATCH_SIZE * 4 ? 0 : fail(injection, INJECT_FAILED, "no memory");
+}
+
+static uint64_t function_of(const struct injection *injection, const char *name)
+{
+	uint64_t value = inject_elf_function(&injection->target.libc, name);
+
+	return value ? value + injection->target.libc_bias : 0;
+}
+
+static int put_code(struct injection *injection)
+{
+	struct inject_values *values = &injection->place.values;
+
+	values->scratch = injection->place.scratch;
+	values->states = inject_code_states();
+	values->errno_location = function_of(injection, "__errno_location");
+	values->attr_init = function_of(injection, "pthread_attr_init");
+	values->attr_setdetachstate = function_of(injection, "pthread_attr_setdetachstate");
+	values->attr_setstacksize = function_of(injection, "pthread_attr_setstacksize");
+	values->attr_destroy = function_of(injection, "pthread_attr_destroy");
+	values->create = function_of(injection, "pthread_create");
+	values->pause[1] = 50000;
+	if (!values->states)
+		return fail(injection, INJECT_UNSUITABLE, "the processor has no XSAVE");
+	if (!values->errno_location || !values->attr_init || !values->attr_setdetachstate ||
+			!values->attr_setstacksize || !values->attr_destroy || !values->create)
+		return fail(injection, INJECT_UNSUITABLE, "its C library has not what it takes");
+	injection->overwritten = malloc(injection->code.size);
+	if (!injection->overwritten ||
+			!inject_read(&injection->target, injection->place.code,
+					injection->overwritten, injection->code.size) ||
+			!inject_write(&injection->target, injection->place.code,
+					injection->code.bytes, injection->code.size))
+		return fail(injection, INJECT_FAILED,
+				"its memory cannot be written (does the kernel forbid it, "
+				"proc_mem.force_override?)");
+	return 0;
+}
+
+/* ---- calls in the new thread ---- */
+
+static bool read_scratch(const struct injection *injection, size_t offset, void *bytes, size_t size)
+{
+	return inject_read(&injection->target, injection->place.scratch + offset, bytes, size);
+}
+
+static bool write_scratch(
+		const struct injection *injection, size_t offset, const void *bytes, size_t size)
+{
+	return inject_write(&injection->target, injection->place.scratch + offset, bytes, size);
+}
+
+/* The address of a text in the program. */
+static uint64_t put_text(const struct injection *injection, size_t at, const char *text)
+{
+	size_t offset = offsetof(struct inject_scratch, text) + at;
+
+	return write_scratch(injection, offset, text, strlen(text) + 1)
+			? injection->place.scratch + offset
+			: 0;
+}
+
+static int call(struct injection *injection, uint64_t function, const uint64_t arguments[3],
+		uint64_t *result)
+{
+	uint64_t until = inject_now() + CALL_MS * UINT64_C(1000000);
+	uint32_t done = injection->command;
+
+	injection->command++;
+	if (!write_scratch(injection, offsetof(struct inject_scratch, arguments), arguments,
+			    3 * sizeof(*arguments)) ||
+			!write_scratch(injection, offsetof(struct inject_scratch, function),
+					&function, sizeof(function)) ||
+			!write_scratch(injection, offsetof(struct inject_scratch, command),
+					&injection->command, sizeof(injection->command)))
+		return inject_not_permitted(&injection->target, 0, ESRCH);
+	while (done != injection->command) {
+		if (inject_now() > until)
+			return fail(injection, INJECT_FAILED,
+					"it does not come to the end of loading the agent; is it "
+					"loading "
+					"something else all the time?");
+		inject_pause_us(20);
+		if (!read_scratch(injection, offsetof(struct inject_scratch, done), &done,
+				    sizeof(done)))
+			return inject_not_permitted(&injection->target, 0, ESRCH);
+	}
+	return read_scratch(injection, offsetof(struct inject_scratch, result), result,
+			       sizeof(*result))
+			? 0
+			: inject_not_permitted(&injection->target, 0, ESRCH);
+}
+
+static bool is_ours(pid_t pid, pid_t thread)
+{
+	char name[32];
+
+	return !strcmp(inject_thread_name(pid, thread, name, sizeof(name)), THREAD_NAME);
+}
+
+/* Our thread, as we see it, or 0. */
+static pid_t find_thread(pid_t pid)
+{
+	struct dirent *entry;
+	char path[64];
+	pid_t found = 0;
+	DIR *tasks;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	tasks = opendir(path);
+	while (tasks && !found && (entry = readdir(tasks))) {
+		pid_t thread = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		if (thread > 0 && is_ours(pid, thread))
+			found = thread;
+	}
+	if (tasks)
+		closedir(tasks);
+	return found;
+}
+
+/* ---- the agent ---- */
+
+static void say_not_loaded(struct injection *injection)
+{
+	char text[400] = "";
+	uint64_t at = 0;
+	size_t size;
+	const uint64_t nothing[3] = {0};
+
+	if (call(injection, function_of(injection, "dlerror"), nothing, &at))
+		return;
+	/* As much of it as can be read. */
+	for (size = sizeof(text) - 1;
+			at && size && !inject_read(&injection->target, at, text, size); size /= 2)
+		;
+	text[sizeof(text) - 1] = 0;
+	(void)fail(injection, INJECT_FAILED, *text ? text : "the agent cannot be loaded");
+}
+
+static int load(struct injection *injection, const char *path, uint64_t *handle)
+{
+	const uint64_t arguments[3] = {
+			put_text(injection, PATH_AT, path), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE};
+
+	return call(injection, function_of(injection, "dlopen"), arguments, handle);
+}
+
+static int copy_file(const char *from, int to)
+{
+	int fd = open(from, O_RDONLY | O_CLOEXEC);
+	char bytes[65536];
+	ssize_t size = -1;
+
+	while (fd >= 0 && (size = read(fd, bytes, sizeof(bytes))) > 0)
+		if (write(to, bytes, (size_t)size) != size)
+			size = -1;
+	if (fd >= 0)
+		close(fd);
+	return size ? -errno : 0;
+}
+
+/* A file of ours as memory of the program's, for programs that see other files than we do. */
+static int give_file(struct injection *injection, const char *path, int *descriptor)
+{
+	const char *name = strrchr(path, '/') + 1;
+	const uint64_t arguments[3] = {
+			SYS_memfd_create, put_text(injection, PATH_AT, name), MFD_CLOEXEC};
+	pid_t pid = injection->target.pid;
+	char there[96];
+	uint64_t result;
+	int fd, ret;
+
+	ret = call(injection, function_of(injection, "syscall"), arguments, &result);
+	if (ret)
+		return ret;
+	*descriptor = (int)result;
+	if (*descriptor < 0)
+		return fail(injection, INJECT_FAILED, "it cannot make memory for the agent");
+	(void)snprintf(there, sizeof(there), "/proc/%d/task/%d/fd/%d", pid, find_thread(pid),
+			*descriptor);
+	fd = open(there, O_WRONLY | O_CLOEXEC);
+	ret = fd < 0 ? -errno : copy_file(path, fd);
+	if (fd >= 0)
+		close(fd);
+	return ret ? fail(injection, INJECT_FAILED, strerror(-ret)) : 0;
+}
+
+static bool has_loaded(const struct inject_target *target, const char *name)
+{
+	const char *slash;
+	size_t i;
+
+	for (i = 0; i < target->nr_mappings; i++) {
+		slash = strrchr(target->mappings[i].path, '/');
+		if (slash && !strncmp(slash + 1, name, strlen(name)))
+			return true;
+	}
+	return false;
+}
+
+/* libside first, for the agent asks for it by its name; both stay open until both are loaded. */
+static int load_from_memory(struct injection *injection, uint64_t *handle)
+{
+	const struct inject_request *request = injection->request;
+	char path[64];
+	int libside, agent, ret = 0;
+	uint64_t first = 1;
+
+	injection->target.report->from_memory = true;
+	if (!has_loaded(&injection->target, "libside.so.0")) {
+		ret = give_file(injection, request->libside, &libside);
+		(void)snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", libside);
+		if (!ret)
+			ret = load(injection, path, &first);
+	}
+	if (!ret && first)
+		ret = give_file(injection, request->agent, &agent);
+	if (ret || !first)
+		return ret;
+	(void)snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", agent);
+	return load(injection, path, handle);
+}
+
+/* Does the program see the file that we see? */
+static bool is_same_file(const struct injection *injection)
+{
+	const char *agent = injection->request->agent;
+	struct stat ours, theirs;
+	char path[4200];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/root%s", injection->target.pid, agent);
+	return !stat(agent, &ours) && !stat(path, &theirs) && ours.st_dev == theirs.st_dev &&
+			ours.st_ino == theirs.st_ino;
+}
+
+static int load_agent(struct injection *injection)
+{
+	uint64_t handle = 0, arguments[3] = {0};
+	int ret = 0;
+
+	if (is_same_file(injection))
+		ret = load(injection, injection->request->agent, &handle);
+	/* Or may not read it. */
+	if (!ret && !handle)
+		ret = load_from_memory(injection, &handle);
+	if (ret)
+		return ret;
+	if (!handle) {
+		say_not_loaded(injection);
+		return -1;
+	}
+	arguments[0] = handle;
+	arguments[1] = put_text(injection, PATH_AT, injection->request->function);
+	ret = call(injection, function_of(injection, "dlsym"), arguments,
+			&injection->target.agent_function);
+	if (!ret && !injection->target.agent_function)
+		say_not_loaded(injection);
+	return !ret && injection->target.agent_function ? 0 : -1;
+}
+
+static int talk(struct injection *injection)
+{
+	uint64_t result, arguments[3] = {0};
+	int ret = 0;
+
+	if (!injection->target.agent_function)
+		ret = load_agent(injection);
+	if (ret)
+		return ret;
+	arguments[0] = put_text(injection, 0, injection->request->argument);
+	ret = call(injection, injection->target.agent_function, arguments, &result);
+	if (!ret)
+		injection->target.report->result = (int)result;
+	return ret;
+}
+
+/* ---- the end ---- */
+
+/* Our thread goes, and only then its code. Where it hangs, that stays. */
+static void clean_up(struct injection *injection)
+{
+	uint64_t until = inject_now() + LAST_MS * UINT64_C(1000000), none = 0;
+	uint32_t state;
+
+	injection->command++;
+	(void)write_scratch(
+			injection, offsetof(struct inject_scratch, function), &none, sizeof(none));
+	(void)write_scratch(injection, offsetof(struct inject_scratch, command),
+			&injection->command, sizeof(injection->command));
+	while (read_scratch(injection, 0, &state, sizeof(state)) ||
+			find_thread(injection->target.pid)) {
+		if (inject_now() > until)
+			return;
+		inject_pause_us(50);
+	}
+	(void)inject_write(&injection->target, injection->place.code, injection->overwritten,
+			injection->code.size);
+}
+
+static int inject(struct injection *injection)
+{
+	int ret = inject_target_open(&injection->target, injection->request);
+
+	if (ret)
+		return ret;
+	if (injection->request->only_if_there && !injection->target.agent_function) {
+		injection->target.report->result = -ENOENT;
+		return 0;
+	}
+	injection->code = inject_code_get();
+	if (!injection->code.bytes)
+		return fail(injection, INJECT_UNSUITABLE, "this is for x86-64 only");
+	if (strlen(injection->request->argument) >= INJECT_ARGUMENT_MAX ||
+			strlen(injection->request->agent) > 1500)
+		return fail(injection, INJECT_FAILED, "a path is too long");
+	ret = take_lock(injection);
+	if (!ret)
+		ret = find_room(injection);
+	if (!ret)
+		ret = put_code(injection);
+	if (ret)
+		return ret;
+	ret = inject_borrow(&injection->target, &injection->place, injection->request);
+	if (ret) {
+		if (ret != -ETIMEDOUT && injection->target.report->kind != INJECT_GONE)
+			(void)inject_write(&injection->target, injection->place.code,
+					injection->overwritten, injection->code.size);
+		return ret;
+	}
+	ret = talk(injection);
+	clean_up(injection);
+	return ret;
+}
+
+/* ---- in a process of its own ---- */
+
+static void __attribute__((noreturn)) work(const struct inject_request *request, int to)
+{
+	struct inject_report report = {.kind = INJECT_DONE};
+	struct injection injection = {
+			.target = {.pid = request->pid, .memory = -1, .report = &report},
+			.request = request,
+			.lock = -1,
+	};
+	uint64_t began = inject_now();
+
+	/* Whoever is stopped waits for us. */
+	(void)setpriority(PRIO_PROCESS, 0, -20);
+	(void)inject(&injection);
+	report.total_ns = inject_now() - began;
+	inject_target_close(&injection.target);
+	if (write(to, &report, sizeof(report)) != (ssize_t)sizeof(report))
+		_exit(1);
+	_exit(0);
+}
+
+int inject_begin(const struct inject_request *request, pid_t *child)
+{
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC))
+		return -errno;
+	*child = fork();
+	if (*child < 0) {
+		close(ends[0]);
+		close(ends[1]);
+		return -EAGAIN;
+	}
+	if (!*child) {
+		signal(SIGPIPE, SIG_IGN);
+		close(ends[0]);
+		work(request, ends[1]);
+	}
+	close(ends[1]);
+	return ends[0];
+}
+
+void inject_end(int fd, pid_t child, struct inject_report *report)
+{
+	ssize_t size;
+
+	do
+		size = read(fd, report, sizeof(*report));
+	while (size < 0 && errno == EINTR);
+	close(fd);
+	while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+		;
+	if (size == (ssize_t)sizeof(*report))
+		return;
+	*report = (struct inject_report){.kind = INJECT_FAILED};
+	(void)snprintf(report->text, sizeof(report->text),
+			"attaching was ended before it was done; the program goes on");
+}

@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The program: what is known of it from outside, and why it may be refused.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "probe/inject/parts.h"
+
+#define MAPPINGS_MAX 65536u
+
+uint64_t inject_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+void inject_pause_us(long us)
+{
+	const struct timespec time = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
+
+	nanosleep(&time, NULL);
+}
+
+int inject_fail(struct inject_target *target, enum inject_kind kind, const char *format, ...)
+{
+	va_list arguments;
+
+	target->report->kind = kind;
+	va_start(arguments, format);
+	(void)vsnprintf(target->report->text, sizeof(target->report->text), format, arguments);
+	va_end(arguments);
+	return -1;
+}
+
+/* ---- /proc ---- */
+
+/* A small file, with a 0 behind it. */
+static bool read_small(const char *path, char *text, size_t room)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t size = fd < 0 ? -1 : read(fd, text, room - 1);
+
+	if (fd >= 0)
+		close(fd);
+	text[size > 0 ? size : 0] = 0;
+	return size > 0;
+}
+
+bool inject_status(pid_t pid, pid_t thread, const char *name, char *text, size_t room)
+{
+	char path[64], all[8192], line[64];
+	const char *at;
+	size_t size;
+
+	if (thread)
+		(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/status", pid, thread);
+	else
+		(void)snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	(void)snprintf(line, sizeof(line), "\n%s:", name);
+	*text = 0;
+	if (!read_small(path, all, sizeof(all)))
+		return false;
+	at = strstr(all, line);
+	if (!at)
+		return false;
+	at += strlen(line);
+	at += strspn(at, " \t");
+	size = strcspn(at, "\n");
+	size = size < room ? size : room - 1;
+	memcpy(text, at, size);
+	text[size] = 0;
+	return true;
+}
+
+const char *inject_name(pid_t pid, char *text, size_t room)
+{
+	return inject_thread_name(pid, pid, text, room);
+}
+
+const char *inject_thread_name(pid_t pid, pid_t thread, char *text, size_t room)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid, thread);
+	if (!read_small(path, text, room))
+		(void)snprintf(text, room, "?");
+	text[strcspn(text, "\n")] = 0;
+	return text;
+}
+
+/* ---- memory ---- */
+
+bool inject_read(const struct inject_target *target, uint64_t address, void *bytes, size_t size)
+{
+	return address <= INT64_MAX &&
+			pread(target->memory, bytes, size, (off_t)address) == (ssize_t)size;
+}
+
+bool inject_write(const struct inject_target *target, uint64_t address, const void *bytes,
+		size_t size)
+{
+	return address <= INT64_MAX &&
+			pwrite(target->memory, bytes, size, (off_t)address) == (ssize_t)size;
+}
+
+void inject_maps_free(struct inject_target *target)
+{
+	size_t i;
+
+	for (i = 0; i < target->nr_mappings; i++)
+		free(target->mappings[i].path);
+	free(target->mappings);
+	target->mappings = NULL;
+	target->nr_mappings = 0;
+}
+
+static bool parse_mapping(char *line, struct inject_mapping *mapping)
+{
+	unsigned long begin, end, offset, inode;
+	int at = 0;
+
+	line[strcspn(line, "\n")] = 0;
+	if (sscanf(line, "%lx-%lx %4s %lx %*x:%*x %lu %n", &begin, &end, mapping->access, &offset,
+			    &inode, &at) < 5 ||
+			!at)
+		return false;
+	mapping->begin = begin;
+	mapping->end = end;
+	mapping->offset = offset;
+	mapping->inode = inode;
+	mapping->path = strdup(line + at);
+	return mapping->path != NULL;
+}
+
+int inject_maps_read(struct inject_target *target)
+{
+	char path[64], *line = NULL;
+	size_t room = 0, size = 0;
+	struct inject_mapping *more;
+	FILE *file;
+
+	inject_maps_free(target);
+	(void)snprintf(path, sizeof(path), "/proc/%d/maps", target->pid);
+	file = fopen(path, "re");
+	if (!file)
+		return -errno;
+	while (getline(&line, &room, file) > 0 && target->nr_mappings < MAPPINGS_MAX) {
+		if (target->nr_mappings == size) {
+			size = size ? size * 2 : 256;
+			more = realloc(target->mappings, size * sizeof(*more));
+			if (!more)
+				break;
+			target->mappings = more;
+		}
+		if (parse_mapping(line, &target->mappings[target->nr_mappings]))
+			target->nr_mappings++;
+	}
+	free(line);
+	(void)fclose(file);
+	return target->nr_mappings ? 0 : -ESRCH;
+}
+
+const struct inject_mapping *inject_mapping_of(const struct inject_target *target, uint64_t address)
+{
+	size_t low = 0, high = target->nr_mappings;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (address < target->mappings[middle].begin)
+			high = middle;
+		else if (address >= target->mappings[middle].end)
+			low = middle + 1;
+		else
+			return &target->mappings[middle];
+	}
+	return NULL;
+}
+
+/* Is it the file that is mapped, and not one that an upgrade has put there? By its first bytes. */
+static bool same_file(
+		const struct inject_target *target, const struct inject_mapping *mapping, int fd)
+{
+	char here[1024], there[1024];
+	size_t i;
+
+	for (i = 0; i < target->nr_mappings; i++) {
+		const struct inject_mapping *first = &target->mappings[i];
+
+		if (first->offset || first->inode != mapping->inode ||
+				strcmp(first->path, mapping->path) != 0 ||
+				first->begin > mapping->begin)
+			continue;
+		return pread(fd, here, sizeof(here), 0) == (ssize_t)sizeof(here) &&
+				inject_read(target, first->begin, there, sizeof(there)) &&
+				!memcmp(here, there, sizeof(here));
+	}
+	return false;
+}
+
+int inject_mapping_open(const struct inject_target *target, const struct inject_mapping *mapping)
+{
+	char path[4200];
+	struct stat status;
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/map_files/%lx-%lx", target->pid,
+			(unsigned long)mapping->begin, (unsigned long)mapping->end);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0) {
+		(void)snprintf(path, sizeof(path), "/proc/%d/root%s", target->pid, mapping->path);
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	}
+	if (fd < 0)
+		return -errno;
+	if (!fstat(fd, &status) && S_ISREG(status.st_mode) && same_file(target, mapping, fd))
+		return fd;
+	close(fd);
+	return -ESTALE;
+}
+
+/* ---- refusals ---- */
+
+static long yama(void)
+{
+	char text[32];
+
+	return read_small("/proc/sys/kernel/yama/ptrace_scope", text, sizeof(text))
+			? strtol(text, NULL, 10)
+			: 0;
+}
+
+int inject_not_permitted(struct inject_target *target, pid_t thread, int code)
+{
+	char tracer[32], name[64], uids[64], tracers_name[64];
+	long scope = yama();
+	pid_t by;
+
+	inject_name(target->pid, name, sizeof(name));
+	if (code == ESRCH)
+		return inject_fail(target, INJECT_GONE, "%d (%s) has ended", target->pid, name);
+	by = inject_status(target->pid, thread, "TracerPid", tracer, sizeof(tracer))
+			? (pid_t)strtol(tracer, NULL, 10)
+			: 0;
+	if (by)
+		return inject_fail(target, INJECT_NOT_PERMITTED,
+				"cannot attach to %d (%s): %d (%s) is tracing it; a program has "
+				"one tracer at "
+				"a time, so detach that one first",
+				target->pid, name, by,
+				inject_name(by, tracers_name, sizeof(tracers_name)));
+	if (scope == 3)
+		return inject_fail(target, INJECT_NOT_PERMITTED,
+				"cannot attach to %d (%s): kernel.yama.ptrace_scope is 3, which "
+				"forbids it to "
+				"everybody until the machine is started again with another value",
+				target->pid, name);
+	if (scope == 2)
+		return inject_fail(target, INJECT_NOT_PERMITTED,
+				"cannot attach to %d (%s): kernel.yama.ptrace_scope is 2, so it "
+				"takes "
+				"CAP_SYS_PTRACE; run as root",
+				target->pid, name);
+	if (scope == 1)
+		return inject_fail(target, INJECT_NOT_PERMITTED,
+				"cannot attach to %d (%s): ptrace is limited to child processes "
+				"here; run as "
+				"root (CAP_SYS_PTRACE) or set kernel.yama.ptrace_scope to 0",
+				target->pid, name);
+	if (inject_status(target->pid, 0, "Uid", uids, sizeof(uids)) &&
+			strtoul(uids, NULL, 10) != geteuid())
+		return inject_fail(target, INJECT_NOT_PERMITTED,
+				"cannot attach to %d (%s): it belongs to user %lu; run as this "
+				"user or as "
+				"root (CAP_SYS_PTRACE)",
+				target->pid, name, strtoul(uids, NULL, 10));
+	return inject_fail(target, INJECT_NOT_PERMITTED,
+			"cannot attach to %d (%s): %s; it has rights that you do not have, or a "
+			"sandbox forbids you ptrace; run as root (CAP_SYS_PTRACE)",
+			target->pid, name, strerror(code));
+}
+
+static int check_state(struct inject_target *target, const struct inject_request *request)
+{
+	char text[64], name[64];
+	pid_t pid = target->pid;
+
+	inject_name(pid, name, sizeof(name));
+	if (!inject_status(pid, 0, "State", text, sizeof(text)))
+		return inject_fail(target, INJECT_GONE, "there is no process %d", pid);
+	if (*text == 'Z' || *text == 'X')
+		return inject_fail(target, INJECT_GONE, "%d (%s) has ended", pid, name);
+	if (*text == 'T')
+		return inject_fail(target, INJECT_FAILED,
+				"cannot attach to %d (%s): it is stopped; let it go on (kill -CONT "
+				"%d) and "
+				"attach again",
+				pid, name, pid);
+	if (inject_status(pid, 0, "Kthread", text, sizeof(text)) && *text == '1')
+		return inject_fail(target, INJECT_UNSUITABLE, "%d (%s) is a thread of the kernel",
+				pid, name);
+	if (inject_status(pid, 0, "TracerPid", text, sizeof(text)) && strtol(text, NULL, 10))
+		return inject_not_permitted(target, 0, EPERM);
+	inject_status(pid, 0, "Seccomp", text, sizeof(text));
+	if (*text == '1')
+		return inject_fail(target, INJECT_UNSUITABLE,
+				"cannot attach to %d (%s): it is in the strict sandbox of seccomp, "
+				"which "
+				"would end it at its first call",
+				pid, name);
+	if (*text == '2' && !request->in_sandbox)
+		return inject_fail(target, INJECT_UNSUITABLE,
+				"will not attach to %d (%s): it is in a sandbox (seccomp), whose "
+				"filter may "
+				"end it when it is made to load a library; if you know that the "
+				"filter allows "
+				"that, say --in-sandbox",
+				pid, name);
+	return 0;
+}
+
+static int check_executable(struct inject_target *target)
+{
+	char path[64], name[64];
+	struct inject_elf elf;
+	int fd, ret;
+
+	inject_name(target->pid, name, sizeof(name));
+	(void)snprintf(path, sizeof(path), "/proc/%d/exe", target->pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT)
+		return inject_fail(target, INJECT_UNSUITABLE,
+				"%d (%s) is a thread of the kernel, or has ended", target->pid,
+				name);
+	if (fd < 0)
+		return inject_not_permitted(target, 0, errno);
+	ret = inject_elf_read(fd, &elf);
+	close(fd);
+	if (ret)
+		inject_fail(target, INJECT_UNSUITABLE,
+				"cannot attach to %d (%s): its file is no ELF file", target->pid,
+				name);
+	else if (elf.class != ELFCLASS64 || elf.machine != EM_X86_64)
+		ret = inject_fail(target, INJECT_UNSUITABLE,
+				"cannot attach to %d (%s): it is a program for another processor "
+				"(%s); the "
+				"agent is for x86-64, with 64 bits",
+				target->pid, name,
+				elf.class == ELFCLASS32 ? "32 bits" : "not x86-64");
+	else if (!elf.interpreter)
+		ret = inject_fail(target, INJECT_UNSUITABLE,
+				"cannot attach to %d (%s): it is linked statically, so there is no "
+				"loader "
+				"that could bring the agent; link it dynamically",
+				target->pid, name);
+	inject_elf_free(&elf);
+	return ret ? -1 : 0;
+}
+
+/* ---- what it has loaded ---- */
+
+static const char *file_name(const struct inject_mapping *mapping)
+{
+	const char *slash = strrchr(mapping->path, '/');
+
+	return slash ? slash + 1 : mapping->path;
+}
+
+static int read_object(const struct inject_target *target, const struct inject_mapping *mapping,
+		struct inject_elf *elf, uint64_t *bias)
+{
+	int fd = inject_mapping_open(target, mapping), ret;
+
+	if (fd < 0)
+		return fd;
+	ret = inject_elf_read(fd, elf);
+	close(fd);
+	if (!ret && inject_elf_bias(elf, mapping->offset, mapping->begin, bias))
+		return 0;
+	inject_elf_free(elf);
+	return ret ? ret : -ENOEXEC;
+}
+
+static const struct inject_mapping *find_code(const struct inject_target *target, const char *name)
+{
+	size_t i, length = strlen(name);
+
+	for (i = 0; i < target->nr_mappings; i++)
+		if (target->mappings[i].access[2] == 'x' &&
+				!strncmp(file_name(&target->mappings[i]), name, length))
+			return &target->mappings[i];
+	return NULL;
+}
+
+static int find_libc(struct inject_target *target)
+{
+	const struct inject_mapping *mapping = find_code(target, "libc.so.6");
+	char name[64];
+	int ret;
+
+	inject_name(target->pid, name, sizeof(name));
+	if (!mapping)
+		return inject_fail(target, INJECT_UNSUITABLE,
+				"cannot attach to %d (%s): it has not loaded the GNU C library "
+				"(libc.so.6), "
+				"without which the agent cannot run",
+				target->pid, name);
+	ret = read_object(target, mapping, &target->libc, &target->libc_bias);
+	if (ret == -ESTALE)
+		return inject_fail(target, INJECT_UNSUITABLE,
+				"cannot attach to %d (%s): its C library was replaced on the disk "
+				"since it was "
+				"started; start it anew",
+				target->pid, name);
+	if (ret)
+		return inject_fail(target, INJECT_FAILED,
+				"cannot attach to %d (%s): its C library cannot be read: %s",
+				target->pid, name, strerror(-ret));
+	if (!inject_elf_function(&target->libc, "dlopen") ||
+			!inject_elf_function(&target->libc, "pthread_create"))
+		return inject_fail(target, INJECT_UNSUITABLE,
+				"cannot attach to %d (%s): its C library is older than glibc 2.34",
+				target->pid, name);
+	return 0;
+}
+
+static int find_agent(struct inject_target *target, const char *function)
+{
+	const struct inject_mapping *mapping = find_code(target, "libside-agent.so");
+	struct inject_elf elf;
+	char name[64];
+	uint64_t bias;
+
+	if (!mapping)
+		mapping = find_code(target, "memfd:libside-agent.so");
+	if (!mapping)
+		return 0;
+	if (!read_object(target, mapping, &elf, &bias)) {
+		target->agent_function = inject_elf_function(&elf, function);
+		target->agent_function += target->agent_function ? bias : 0;
+		inject_elf_free(&elf);
+	}
+	if (target->agent_function) {
+		target->report->was_there = true;
+		return 0;
+	}
+	return inject_fail(target, INJECT_UNSUITABLE,
+			"cannot attach to %d (%s): it has loaded an agent of another version (%s); "
+			"start it "
+			"anew",
+			target->pid, inject_name(target->pid, name, sizeof(name)), mapping->path);
+}
+
+int inject_target_open(struct inject_target *target, const struct inject_request *request)
+{
+	char path[64];
+
+	if (target->pid <= 0 || target->pid == getpid() || target->pid == getppid())
+		return inject_fail(target, INJECT_UNSUITABLE, "%d is not another program",
+				target->pid);
+	if (check_state(target, request) || check_executable(target))
+		return -1;
+	(void)snprintf(path, sizeof(path), "/proc/%d/mem", target->pid);
+	target->memory = open(path, O_RDWR | O_CLOEXEC);
+	if (target->memory < 0 || inject_maps_read(target))
+		return inject_not_permitted(target, 0, errno);
+	return find_libc(target) || find_agent(target, request->function) ? -1 : 0;
+}
+
+void inject_target_close(struct inject_target *target)
+{
+	inject_maps_free(target);
+	inject_elf_free(&target->libc);
+	if (target->memory >= 0)
+		close(target->memory);
+	target->memory = -1;
+}
