@@ -18,6 +18,7 @@
  *	recovery.c  what a core dump must hold
  *	update.c    sessions that come, change and go while the program runs
  *	attach.c    what `side attach` asks of a program that runs
+ *	boot*.c     sessions of a static configuration, which nobody serves yet
  *	base*.c     where the executable and its libraries stand, as events of our own
  *	record.c    an event happens: arguments -> bytes -> ring
  *	context*.c  the contexts' values
@@ -56,6 +57,8 @@
 #define AGENT_FAILURES_MAX 3          /* exchanges that time out before we ask no more */
 #define AGENT_RULES_MAX (64u << 20)   /* bytes of one session's rules in our memory */
 #define AGENT_SESSIONS_MAX WIRE_WELCOME_MAX
+#define AGENT_BOOT_FOLDER_SIZE 112
+#define AGENT_BOOT_TRIES 10 /* of descriptions, while recorders come and go */
 
 /*
  * What our loss reasons mean, beside the ring's own. RING_LOST_NESTED of an event: in the child of a
@@ -208,6 +211,8 @@ struct agent_session {
 	struct agent_batch *batches;
 	struct recovery_head *recovery;
 	struct recovery_chunk *last_chunk;
+	const struct boot_session *boot;          /* of a static configuration, or NULL */
+	char boot_folder[AGENT_BOOT_FOLDER_SIZE]; /* of this process in its place; "": there is none */
 	char path[WIRE_SESSION_PATH_MAX + 1];
 };
 
@@ -315,7 +320,24 @@ int agent_start(const char *paths);
 void agent_stop(void); /* for tests: the program is as before, rings unmapped */
 bool agent_list_only(void);
 int agent_session_join(const char *path, size_t size, bool given);
+int agent_session_join_boot(const struct boot_session *boot);
 void agent_session_drop(struct agent_session *session);
+
+/*
+ * boot.c: sessions of the file that SIDE_BOOT names. agent_boot_start(), in the constructor: 0, or a negative
+ * errno when there is none. agent_boot_hello(): as agent_hello(), by whoever is there, or by ourselves.
+ * agent_boot_describe(): 0: the descriptions stand where a later recorder finds them; -EAGAIN: there is a recorder,
+ * and it is to be told.
+ */
+struct boot_session;
+int agent_boot_start(void);
+int agent_boot_hello(struct agent_session *session, uint64_t parent_token, int *ring_fds,
+		int *doorbell_fd);
+int agent_boot_describe(struct agent_session *session, const void *stream, size_t size);
+/* Is it an error of who has found nobody any more? */
+bool agent_boot_has_gone(int error);
+/* The socket of its recorder. False: it does not fit. */
+bool agent_boot_path(const struct boot_session *session, char *path, size_t room);
 
 /*
  * exchange.c. agent_hello() leaves the rings' descriptors, one for each channel, in ring_fds; -1

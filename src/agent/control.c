@@ -17,6 +17,7 @@
 
 #include "agent/agent.h"
 #include "agent/control.h"
+#include "wire/boot.h"
 #include "wire/raw.h"
 #include "wire/runtime.h"
 
@@ -259,7 +260,9 @@ static uint32_t chosen_mode(uint32_t *signal)
 	const char *word = getenv("SIDE_CONTROL");
 
 	*signal = 0;
-	if (!word || !*word || !strcmp(word, "thread"))
+	if (!word || !*word)
+		return boot_file(getenv(BOOT_ENV)) ? WIRE_CONTROL_SYNC : WIRE_CONTROL_THREAD;
+	if (!strcmp(word, "thread"))
 		return WIRE_CONTROL_THREAD;
 	if (!strcmp(word, "sync"))
 		return WIRE_CONTROL_SYNC;
@@ -313,10 +316,19 @@ static bool is_there(int error)
 			error != -ENOTDIR && error != -EINVAL;
 }
 
+static bool is_booting(void)
+{
+	const struct agent_session *session;
+
+	agent_each_session(session) if (session->boot) return true;
+	return false;
+}
+
 static void stay_in_touch(int arrival)
 {
 	if (!is_there(arrival)) {
-		agent.control = control.mode = WIRE_CONTROL_OFF;
+		/* Whoever records without a daemon has children that may find one. */
+		agent.control = control.mode = is_booting() ? WIRE_CONTROL_SYNC : WIRE_CONTROL_OFF;
 		return;
 	}
 	if (control.mode == WIRE_CONTROL_THREAD)

@@ -507,11 +507,8 @@ static int receive_ack(int socket, char *message, uint64_t deadline,
 	return 0;
 }
 
-/*
- * Send a stream of descriptions (wire.h) and hear which of them are refused. On the first
- * connection while it is open, else on one of its own. An error means that none is accepted.
- */
-int agent_send_events(struct agent_session *session, const void *stream, size_t size,
+/* One exchange with whoever is there, on the first connection while it is open. */
+static int tell_events(struct agent_session *session, const void *stream, size_t size,
 		void (*refused)(void *user, const struct wire_refused *one), void *user)
 {
 	uint64_t deadline = deadline_in(AGENT_EVENTS_TIMEOUT_MS);
@@ -519,10 +516,6 @@ int agent_send_events(struct agent_session *session, const void *stream, size_t 
 	char *message;
 	int ret;
 
-	if (agent_is_sandboxed()) {
-		session->gone = true;
-		return -EPERM;
-	}
 	message = take_message_room();
 	if (!message)
 		return -ENOMEM;
@@ -535,6 +528,42 @@ int agent_send_events(struct agent_session *session, const void *stream, size_t 
 		wire_close(socket);
 	if (socket == session->socket && ret)
 		session->socket = -1;
+	return ret;
+}
+
+/* Of a static configuration: to the recorder, or, when there is none, where the next one finds it. */
+static int describe_events(struct agent_session *session, const void *stream, size_t size,
+		void (*refused)(void *user, const struct wire_refused *one), void *user)
+{
+	unsigned int try;
+	int ret = -EAGAIN;
+
+	for (try = 0; try < AGENT_BOOT_TRIES && ret == -EAGAIN; try++) {
+		if (session->socket < 0)
+			ret = agent_boot_describe(session, stream, size);
+		if (ret == -EAGAIN)
+			ret = tell_events(session, stream, size, refused, user);
+		if (agent_boot_has_gone(ret))
+			ret = -EAGAIN;
+	}
+	return ret;
+}
+
+/*
+ * Send a stream of descriptions (wire.h) and hear which of them are refused. On the first
+ * connection while it is open, else on one of its own. An error means that none is accepted.
+ */
+int agent_send_events(struct agent_session *session, const void *stream, size_t size,
+		void (*refused)(void *user, const struct wire_refused *one), void *user)
+{
+	int ret;
+
+	if (agent_is_sandboxed()) {
+		session->gone = true;
+		return -EPERM;
+	}
+	ret = session->boot ? describe_events(session, stream, size, refused, user)
+			    : tell_events(session, stream, size, refused, user);
 	if (ret) {
 		agent_debug("no answer about events: error %d", -ret);
 		if (ret != -ETIMEDOUT || ++session->failures >= AGENT_FAILURES_MAX)

@@ -62,7 +62,8 @@ static int join(struct agent_session *session, uint64_t parent_token,
 	for (i = 0; i < WIRE_CHANNELS_MAX; i++)
 		producers[i] = NULL;
 	session->token = new_token();
-	ret = agent_hello(session, parent_token, ring_fds, &doorbell_fd);
+	ret = session->boot ? agent_boot_hello(session, parent_token, ring_fds, &doorbell_fd)
+			    : agent_hello(session, parent_token, ring_fds, &doorbell_fd);
 	if (ret) {
 		agent_debug("no recorder at %s: error %d", session->path, -ret);
 		return ret;
@@ -279,10 +280,24 @@ static int session_begin(struct agent_session *session)
 	return 0;
 }
 
+static int session_join(struct agent_session *session)
+{
+	int ret = session_begin(session);
+
+	if (ret)
+		return ret;
+	/* What cannot be told it stays silent about; it is in the session all the same. */
+	if (agent_batches_renew(session, session->generation))
+		session->incomplete = true;
+	/* A listing says goodbye on its connection, when main() begins. */
+	if (!session->list_only)
+		agent_hang_up(session);
+	return 0;
+}
+
 int agent_session_join(const char *path, size_t size, bool given)
 {
 	struct agent_session *session = free_place();
-	int ret;
 
 	if (!session)
 		return -ENOSPC;
@@ -294,16 +309,24 @@ int agent_session_join(const char *path, size_t size, bool given)
 			.socket = -1,
 	};
 	memcpy(session->path, path, size);
-	ret = session_begin(session);
-	if (ret)
-		return ret;
-	/* What cannot be told it stays silent about; it is in the session all the same. */
-	if (agent_batches_renew(session, session->generation))
-		session->incomplete = true;
-	/* A listing says goodbye on its connection, when main() begins. */
-	if (!session->list_only)
-		agent_hang_up(session);
-	return 0;
+	return session_join(session);
+}
+
+int agent_session_join_boot(const struct boot_session *boot)
+{
+	struct agent_session *session = free_place();
+
+	if (!session)
+		return -ENOSPC;
+	*session = (struct agent_session){
+			.key = agent.keys[session - agent.sessions],
+			.given = true,
+			.socket = -1,
+			.boot = boot,
+	};
+	if (!agent_boot_path(boot, session->path, sizeof(session->path)))
+		return -ENAMETOOLONG;
+	return session_join(session);
 }
 
 /* As many of the sessions as there are. 0 when there is one at least, else the first one's error. */

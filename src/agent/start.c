@@ -75,8 +75,10 @@ EXPORT void side_agent_start(void)
 	begin();
 	if (path && *path)
 		agent_start(path);
-	if (!agent_list_only())
+	if (!agent_list_only()) {
+		(void)agent_boot_start();
 		(void)agent_control_arrive();
+	}
 	/* From here on what the program does to itself does not go unseen. */
 	if (agent.control != WIRE_CONTROL_OFF || agent.nr_sessions)
 		agent_interpose();

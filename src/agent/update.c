@@ -138,6 +138,9 @@ static int follow(const struct agent_wanted *wanted)
 		return join(wanted);
 	if (session->list_only)
 		return 0;
+	/* Of a static configuration: a daemon has it now, and may take it away. */
+	if (session->boot)
+		session->given = false;
 	if (session->config.generation == wanted->generation && !session->gone &&
 			!session->incomplete && !session->orphaned)
 		return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * When a daemon is there, the agent is loaded into the program: before main(), and before the
+ * When a daemon is there, or a static configuration, the agent is loaded into the program: before main(), and before the
  * constructors of whatever uses the library, so that no event is missed.
  *
  * Without a daemon this costs one or two system calls, looks at its possible sockets.  Apart from the
@@ -52,6 +52,14 @@ static bool daemon_is_there(void)
 		return true;
 	(void)snprintf(room, sizeof(room), "/tmp/side-%lu", uid);
 	return there_is(room, "");
+}
+
+/* A static configuration of early boot (src/wire/boot.h) needs no daemon. */
+static bool boot_is_configured(void)
+{
+	const char *boot = getenv("SIDE_BOOT");
+
+	return boot && *boot && strcmp(boot, "0") != 0;
 }
 
 /* Beside this library, unless the environment says where. */
@@ -106,7 +114,7 @@ static __attribute__((constructor)) void loader_run(void)
 		return;
 	/* The agent is a tracer: what it is a tracer of has to stand. */
 	side_init();
-	if (daemon_is_there())
+	if (boot_is_configured() || daemon_is_there())
 		load_agent();
 	errno = saved_errno;
 }

@@ -18,6 +18,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "session/found.h"
@@ -26,6 +27,10 @@
 
 #define LIMIT_FOLDERS 65536
 #define LIMIT_LEFTOVERS 256 /* files in a folder that is nothing */
+#define LOOK_EVERY_MS 100   /* for folders that programs make */
+/* A process that appends to its descriptions has them locked for so long at most. */
+#define LOCK_TRIES 100
+#define LOCK_PAUSE_NS 1000000
 
 static int fail(struct ctf_error *error, int code, const char *file, const char *why)
 {
@@ -36,7 +41,7 @@ static int fail(struct ctf_error *error, int code, const char *file, const char 
 /* ---- its process ---- */
 
 /* Its pidfd, or -1: it is dead, and so it is when it was another boot of the machine. */
-static int find_process(const struct found *found)
+static int find_recorded(const struct found *found)
 {
 	struct pollfd ended = {.events = POLLIN};
 	char boot[40];
@@ -53,6 +58,42 @@ static int find_process(const struct found *found)
 		return ended.fd;
 	close(ended.fd);
 	return -1;
+}
+
+/*
+ * Who has made its rings itself knows its own number, which may be another one here, and perhaps, before
+ * /proc was there, nothing else. But it has them mapped.
+ */
+static int find_maker(struct instance *instance, const struct found *found, int folder)
+{
+	char name[SESSION_CHANNEL_NAME_MAX + 16];
+	struct pollfd ended = {.events = POLLIN};
+	struct stat status;
+	pid_t pid;
+
+	found_ring_file(instance->channels[0].channel->name, name);
+	if (fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW))
+		return -1;
+	pid = adopt_find_mapper(&status, found->pid, found->peer);
+	if (pid < 0)
+		return find_recorded(found);
+	if (!pid)
+		return -1;
+	ended.fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (ended.fd < 0)
+		return -1;
+	/* In this order: it has not ended since, so it is the one that we have looked at. */
+	if (adopt_find_mapper(&status, found->pid, pid) == pid && poll(&ended, 1, 0) == 0) {
+		instance->peer = pid;
+		return ended.fd;
+	}
+	close(ended.fd);
+	return -1;
+}
+
+static int find_process(struct instance *instance, const struct found *found, int folder)
+{
+	return found->by_agent ? find_maker(instance, found, folder) : find_recorded(found);
 }
 
 /* ---- its rings ---- */
@@ -136,23 +177,34 @@ static int adopt_rings(struct session *session, struct instance *instance, int f
 
 /* ---- its descriptions ---- */
 
-/* What was cut goes, so that more can follow. Nobody has recorded anything of it. */
-static int open_events(int folder, uint64_t whole)
+static int try_lock(int fd)
 {
-	int fd = openat(folder, FOUND_EVENTS,
-			O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	struct stat status;
+	const struct timespec pause = {0, LOCK_PAUSE_NS};
+	int try;
 
-	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &status) || !S_ISREG(status.st_mode) || flock(fd, LOCK_EX | LOCK_NB) ||
-			((uint64_t)status.st_size > whole && ftruncate(fd, (off_t)whole))) {
-		int code = errno;
-
-		close(fd);
-		return code ? -code : -EINVAL;
+	for (try = 0; flock(fd, LOCK_EX | LOCK_NB); try++) {
+		if (errno != EWOULDBLOCK || try == LOCK_TRIES)
+			return -errno;
+		nanosleep(&pause, NULL);
 	}
-	return fd;
+	return 0;
+}
+
+static int lock_events(int folder, int *fd)
+{
+	struct stat status;
+	int ret;
+
+	*fd = openat(folder, FOUND_EVENTS,
+			O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (*fd < 0)
+		return -errno;
+	ret = fstat(*fd, &status) ? -errno : !S_ISREG(status.st_mode) ? -EINVAL : try_lock(*fd);
+	if (!ret)
+		return 0;
+	close(*fd);
+	*fd = -1;
+	return ret;
 }
 
 static int adopt_events(struct session *session, struct instance *instance, int folder,
@@ -162,15 +214,19 @@ static int adopt_events(struct session *session, struct instance *instance, int 
 	struct kind_stream stream = {0};
 	char *bytes = NULL;
 	size_t size = 0;
-	int ret = facts_read_file(
-			folder, FOUND_EVENTS, 2 * LIMIT_INSTANCE_DESCRIPTIONS, &bytes, &size);
+	int fd, ret = lock_events(folder, &fd);
 
+	/* A process that makes its folder itself appends only while it has the lock. */
+	if (!ret)
+		ret = facts_read_file(folder, FOUND_EVENTS, 2 * LIMIT_INSTANCE_DESCRIPTIONS, &bytes,
+				&size);
 	if (!ret)
 		ret = kind_stream_feed(&stream, bytes, size, recover_kind, &recovered);
-	if (!ret) {
-		instance->described_fd = open_events(folder, size - stream.size);
-		ret = instance->described_fd < 0 ? instance->described_fd : 0;
-	}
+	/* What was cut goes, so that more can follow. Nobody has recorded anything of it. */
+	if (!ret && stream.size && ftruncate(fd, (off_t)(size - stream.size)))
+		ret = -errno;
+	/* Only now: what is there must not be written again. */
+	instance->described_fd = fd;
 	kind_stream_free(&stream);
 	free(bytes);
 	return ret ? fail(error, ret, FOUND_EVENTS,
@@ -223,6 +279,30 @@ static void give_session_channels(struct session *session, struct instance *inst
 	instance->own_channels = NULL;
 }
 
+/* A process may have begun when the machine did not know what time it was. We do. */
+static bool is_this_boot(const struct found *found)
+{
+	char boot[40];
+
+	place_boot(boot);
+	/* Without /proc it could not say. Such a place does not outlive the machine's memory. */
+	return *boot && (!strcmp(found->boot, boot) || !strcmp(found->boot, "-"));
+}
+
+/* The same for another kind of clock than ours. */
+static bool known_better(const struct found *found, struct ctf_clock *clock)
+{
+	struct ring_clock_calibration calibration;
+	struct ring_clock_sample now;
+
+	if (!found->by_agent || !is_this_boot(found) ||
+			ring_clock_sample(found->clock_kind, &now) ||
+			ring_clock_calibrate(found->clock_kind, &now, NULL, &calibration))
+		return false;
+	session_fill_clock(clock, &calibration);
+	return true;
+}
+
 static bool keep_clock(
 		const struct session *session, struct instance *instance, const struct found *found)
 {
@@ -232,8 +312,10 @@ static bool keep_clock(
 			found->clock.offset_s == ours->offset_s &&
 			found->clock.offset == ours->offset)
 		return true;
+	if (found->by_agent && found->clock_kind == session->clock && is_this_boot(found))
+		return true;
 	instance->own_clock = malloc(sizeof(*instance->own_clock));
-	if (instance->own_clock)
+	if (instance->own_clock && !known_better(found, instance->own_clock))
 		*instance->own_clock = found->clock;
 	return instance->own_clock;
 }
@@ -278,14 +360,20 @@ static int adopt_parts(struct session *session, struct instance *instance,
 	ret = adopt_rings(session, instance, folder, error);
 	if (!ret)
 		ret = adopt_events(session, instance, folder, error);
-	if (!ret)
-		ret = journal_adopt(session, instance, folder, error);
-	return ret;
+	if (ret)
+		return ret;
+	/* Nobody has drained what no recorder has seen. */
+	if (found->by_agent && faccessat(folder, JOURNAL_FILE, F_OK, AT_SYMLINK_NOFOLLOW) &&
+			errno == ENOENT) {
+		ret = journal_make(instance, folder);
+		return ret ? fail(error, ret, JOURNAL_FILE, NULL) : 0;
+	}
+	return journal_adopt(session, instance, folder, error);
 }
 
-static void add(struct session *session, struct instance *instance, const struct found *found)
+static void add(struct session *session, struct instance *instance, int process)
 {
-	instance->watch.fd = find_process(found);
+	instance->watch.fd = process;
 	if (instance->watch.fd < 0) {
 		instance->state = INSTANCE_ENDED;
 	} else if (has_session_channels(session, instance)) {
@@ -298,8 +386,11 @@ static void add(struct session *session, struct instance *instance, const struct
 				"stay as they are",
 				(int)instance->peer, instance->procname);
 	}
-	if (instance->state == INSTANCE_LIVE)
+	if (instance->state == INSTANCE_LIVE) {
+		/* What it was before it executed this program. */
+		instance_end_predecessor(session, instance->peer);
 		maps_read(session, instance);
+	}
 	if (instance_link(session, instance))
 		return;
 	/* What a dead one has is drained just as well. */
@@ -356,7 +447,7 @@ static int adopt_found(struct session *session, struct found *found, int folder,
 		instance_free(session, instance);
 		return ret;
 	}
-	add(session, instance, found);
+	add(session, instance, find_process(instance, found, folder));
 	return 0;
 }
 
@@ -382,6 +473,43 @@ static int adopt_folder(
 	return ret;
 }
 
+/* ---- folders that programs make ---- */
+
+static bool is_known(const struct session *session, const char *name)
+{
+	const struct instance *instance;
+	size_t i;
+
+	for (instance = session->instances; instance; instance = instance->next)
+		if (instance->folder && !strcmp(instance->folder, name))
+			return true;
+	for (i = 0; i < session->service->nr_useless; i++)
+		if (!strcmp(session->service->useless[i], name))
+			return true;
+	return false;
+}
+
+static void remember_useless(struct service *service, const char *name)
+{
+	char **more = realloc(service->useless, (service->nr_useless + 1) * sizeof(*more));
+
+	if (!more)
+		return;
+	service->useless = more;
+	more[service->nr_useless] = strdup(name);
+	service->nr_useless += more[service->nr_useless] != NULL;
+}
+
+void adopt_forget(struct session *session)
+{
+	struct service *service = session->service;
+
+	while (service->nr_useless)
+		free(service->useless[--service->nr_useless]);
+	free(service->useless);
+	service->useless = NULL;
+}
+
 static void adopt_entry(struct session *session, const char *name)
 {
 	int folder = openat(session->buffers_fd, name,
@@ -397,6 +525,8 @@ static void adopt_entry(struct session *session, const char *name)
 	else if (ret < 0)
 		report(session, true, "%s/%s cannot be taken over: %s", session->buffers, name,
 				error.text);
+	if (ret < 0 && session->service)
+		remember_useless(session->service, name);
 	close(folder);
 }
 
@@ -471,4 +601,35 @@ int adopt_all(struct session *session, struct session_error *error)
 		adopt_chunks(session);
 	count_on(session);
 	return 0;
+}
+
+void adopt_new(struct session *session, bool now)
+{
+	struct service *service = session->service;
+	uint64_t time = wire_deadline(0);
+	struct dirent *entry;
+	bool any = false;
+	DIR *directory;
+	int fd;
+
+	if (!service->boot || (!now && time < service->next_look))
+		return;
+	service->next_look = wire_deadline(LOOK_EVERY_MS);
+	fd = openat(session->buffers_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	directory = fd < 0 ? NULL : fdopendir(fd);
+	if (!directory) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	while ((entry = readdir(directory))) {
+		if (*entry->d_name == '.' || is_known(session, entry->d_name) ||
+				!buffers_is_folder(session->buffers_fd, entry->d_name))
+			continue;
+		adopt_entry(session, entry->d_name);
+		any = true;
+	}
+	closedir(directory);
+	if (any)
+		count_on(session);
 }

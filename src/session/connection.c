@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "session/parts.h"
+#include "session/place.h"
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
@@ -316,6 +317,17 @@ static int handle_hello(struct session *session, struct connection *connection, 
 	return ret;
 }
 
+/* One that makes its rings itself may not have been seen yet. */
+static struct instance *find_speaker(struct session *session, uint64_t token, pid_t peer)
+{
+	struct instance *instance = instance_find(session, token, peer);
+
+	if (instance || !session->service || !session->service->boot)
+		return instance;
+	adopt_new(session, true);
+	return instance_find(session, token, peer);
+}
+
 /* ---- REFRESH ---- */
 
 /* Whoever is not known, or not wanted any more, leaves: we do not read its rings. */
@@ -328,7 +340,7 @@ static int handle_refresh(struct session *session, struct connection *connection
 	if (connection->instance || !session->service ||
 			wire_decode_refresh(session->message, size, &refresh))
 		return -EPROTO;
-	instance = instance_find(session, refresh.token, connection->peer);
+	instance = find_speaker(session, refresh.token, connection->peer);
 	if (!instance) {
 		send_refusal(session, connection, "this process is not known here");
 		return -ECONNREFUSED;
@@ -440,7 +452,7 @@ static int handle_events(struct session *session, struct connection *connection,
 	if (wire_decode_events(session->message, size, &events))
 		return -EPROTO;
 	if (!connection->instance)
-		connection->instance = instance_find(session, events.token, connection->peer);
+		connection->instance = find_speaker(session, events.token, connection->peer);
 	if (!connection->instance || connection->instance->token != events.token ||
 			events.sequence != connection->sequence)
 		return -EPROTO;

@@ -307,6 +307,10 @@ static bool take_line(void *user, const char *word, char *value)
 		return take_text(&found->exe, value);
 	if (!strcmp(word, "trace"))
 		return take_text(&found->trace, value);
+	if (!strcmp(word, "maker")) {
+		found->by_agent = !strcmp(value, "agent");
+		return found->by_agent;
+	}
 	if (!strcmp(word, "hostname")) {
 		snprintf(found->hostname, sizeof(found->hostname), "%s", value);
 		return true;

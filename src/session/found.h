@@ -52,6 +52,8 @@ struct found {
 	uint32_t nr_channels;
 	bool has_process, has_clock;
 
+	bool by_agent; /* made by the process itself, before there was a recorder */
+
 	/* In a place: */
 	bool has_peer;
 	char boot[40];

@@ -31,6 +31,8 @@ static int take_service(struct session *session, const struct session_live *live
 		return ret;
 	service->nr_track = (uint32_t)live->nr_track;
 	service->any_user = live->any_user;
+	service->boot = live->boot;
+	service->leave = live->leave;
 	service->active = live->active;
 	service->rounds = live->rounds;
 	service->generation = live->generation ? live->generation : 1;
@@ -161,6 +163,7 @@ void service_free(struct session *session)
 	if (!session->service)
 		return;
 	track_free(session->service->track, session->service->nr_track);
+	adopt_forget(session);
 	free(session->service->socket);
 	free(session->service);
 	session->service = NULL;
@@ -194,6 +197,7 @@ int session_turn(struct session *session, int timeout_ms, struct session_error *
 {
 	int ret = run_turn(session, timeout_ms);
 
+	adopt_new(session, false);
 	*error = (struct session_error){.kind = SESSION_ERROR_NONE};
 	free_finished(session);
 	if (ret < 0)
@@ -276,6 +280,7 @@ static int wait_for_round(struct session *session, unsigned int timeout_ms)
 
 int session_flush(struct session *session, unsigned int timeout_ms)
 {
+	adopt_new(session, true);
 	return wait_for_round(session, timeout_ms);
 }
 
@@ -338,12 +343,17 @@ void session_close(struct session *session, bool finish, struct session_error *e
 	*error = (struct session_error){.kind = SESSION_ERROR_NONE};
 	if (!session)
 		return;
-	session->service->keep = !finish;
 	/* What is said and who has died by now is part of the recording. */
 	while (finish && turns++ < LAST_TURNS && run_turn(session, 0) > 0)
 		;
 	listener_close(session);
 	connections_close(session);
+	/* Programs that come from now on find nobody. */
+	if (finish)
+		adopt_new(session, true);
+	if (session->service->leave && session->live)
+		finish = false;
+	session->service->keep = !finish;
 	drain_stop(session);
 	tell_failure(session, error);
 	if (finish)

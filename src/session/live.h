@@ -55,8 +55,10 @@ struct session_track {
 #define SESSION_TRACK_TEXT_MAX 255
 
 struct session_live {
-	const char *socket;  /* path of the socket for programs; a dead one in its place goes */
-	const char *place;   /* directory of the rings, made 0700 when missing; NULL: in no file */
+	const char *socket; /* path of the socket for programs; a dead one in its place goes */
+	const char *place;  /* directory of the rings, made 0700 when missing; NULL: in no file */
+	bool boot; /* programs make folders in the place by themselves: they are looked for (wire/boot.h) */
+	bool leave;          /* session_close() finishes only when no program lives any more */
 	bool any_user;       /* hear programs of every user; else our own and root's */
 	bool active;         /* record from the beginning */
 	uint64_t generation; /* the first one; 0: 1 */

@@ -282,6 +282,11 @@ struct service {
 	ino_t socket_inode;
 	bool any_user;
 	bool active;
+	bool boot;  /* programs make folders in the place by themselves */
+	bool leave; /* to programs that live, what they have */
+	uint64_t next_look;
+	char **useless; /* folders that cannot be taken over: said once */
+	size_t nr_useless;
 	atomic_bool keep; /* the end is none: everything stays in the place (set before `stop`) */
 	uint64_t generation;
 	uint64_t statedump; /* generation of the last request */

@@ -19,9 +19,10 @@
 #include <unistd.h>
 
 #include "session/found.h"
+#include "wire/boot.h"
 
 #define SESSION_FILE "session"
-#define DOORBELL_FILE "doorbell"
+#define DOORBELL_FILE BOOT_DOORBELL
 #define FIRST_LINE "side-place 1"
 #define LIMIT_SESSION_FILE (1u << 16)
 /* A recorder that was told to go has this long. */

@@ -46,6 +46,19 @@ void place_close(struct session *session);
 
 /* Folders that are no use are said; the rest goes on. Fails only without memory. */
 int adopt_all(struct session *session, struct session_error *error);
+/*
+ * Where programs make folders by themselves: those that have come since. It looks now and then, or `now`.
+ * adopt_forget(): what it remembers.
+ */
+void adopt_new(struct session *session, bool now);
+void adopt_forget(struct session *session);
+
+/*
+ * adopt-process.c: the process that has this file mapped and is `pid` in its own namespace, as we see it; 0: there
+ * is none, -1: it cannot be told. `likely` is tried first.
+ */
+struct stat;
+pid_t adopt_find_mapper(const struct stat *file, uint32_t pid, pid_t likely);
 
 /* adopt-chunks.c: a part of it; and the number of the last chunk that is there, 0: none. */
 void adopt_chunks(struct session *session);

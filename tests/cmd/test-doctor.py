@@ -3,7 +3,7 @@
 """The doctor: each check, on this machine and on trees of files that look like others."""
 from harness import *
 
-NAMES = ["daemon", "runtime", "group", "shm", "nofile", "memlock", "inotify", "caps", "ptrace", "perf", "tracefs",
+NAMES = ["daemon", "runtime", "group", "shm", "nofile", "memlock", "inotify", "boot", "caps", "ptrace", "perf", "tracefs",
          "userevents", "debug", "core", "kernel", "rseq", "clock", "hugepages"]
 work = tempfile.TemporaryDirectory()
 
@@ -52,6 +52,31 @@ def test_this_machine():
     for line in found.values():
         if "mend" in line and line["state"] != "ok":
             contains(result.out, "mend: " + line["mend"])
+
+
+def test_boot():
+    equal(one("boot", etc=None)["state"], "note")
+    good = "place /run/side/boot\nsession early\nevent a:*\n"
+    root = tree(etc__side=None)
+    path = os.path.join(root, "etc/side/boot.conf")
+
+    def look(text):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return checks_of("boot", "--root", root)["boot"]
+
+    found = look("place here\n")
+    equal(found["state"], "missing")
+    contains(found["found"], path + ":1: ")
+    contains(found["mend"], "/")
+    found = look(good)
+    equal(found["state"], "ok", str(found))
+    contains(found["found"], "1 session in /run/side/boot, buffers of 0 processes, no recorder")
+    os.makedirs(os.path.join(root, "run/side/boot/early/init-1-0"))
+    found = look(good)
+    equal(found["state"], "note")
+    contains(found["found"], "buffers of 1 process, no recorder")
+    contains(found["mend"], "side adopt /run/side/boot")
 
 
 def test_names():

@@ -34,6 +34,7 @@ enum verb_id {
 	VERB_ATTACH,
 	VERB_DETACH,
 	VERB_RECOVER,
+	VERB_ADOPT,
 	VERB_LIST,
 	VERB_VIEW,
 	VERB_EXPAND,
@@ -225,6 +226,16 @@ struct recover_options {
 	bool force;
 };
 
+struct adopt_options {
+	const char *output;
+	const char *boot;
+	uint64_t compress;
+	int format;
+	bool follow;
+	bool check;
+	bool force;
+};
+
 struct list_options {
 	struct text_list patterns;
 	struct text_list wrappers;
@@ -337,6 +348,7 @@ union verb_options {
 	struct record_options record;
 	struct attach_options attach;
 	struct recover_options recover;
+	struct adopt_options adopt;
 	struct list_options list;
 	struct view_arguments view;
 	struct expand_options expand;
@@ -439,6 +451,7 @@ int cmd_record(const struct parsed *parsed);
 int cmd_attach(const struct parsed *parsed);
 int cmd_detach(const struct parsed *parsed);
 int cmd_recover(const struct parsed *parsed);
+int cmd_adopt(const struct parsed *parsed);
 int cmd_list(const struct parsed *parsed);
 int cmd_view(const struct parsed *parsed);
 int cmd_expand(const struct parsed *parsed);

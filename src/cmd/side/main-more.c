@@ -16,6 +16,7 @@ static int run(const struct parsed *parsed)
 	case VERB_ATTACH: return cmd_attach(parsed);
 	case VERB_DETACH: return cmd_detach(parsed);
 	case VERB_RECOVER: return cmd_recover(parsed);
+	case VERB_ADOPT: return cmd_adopt(parsed);
 	case VERB_VIEW: return cmd_view(parsed);
 	case VERB_EXPAND: return cmd_expand(parsed);
 	case VERB_REPORT: return cmd_report(parsed);

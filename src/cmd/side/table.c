@@ -66,7 +66,8 @@ const struct option command_common_options[] = {
 static const char *const record_see_also[] = { "list", "recover", "view", NULL };
 static const char *const attach_see_also[] = { "detach", "doctor", "record", NULL };
 static const char *const detach_see_also[] = { "attach", NULL };
-static const char *const recover_see_also[] = { "record", "view", NULL };
+static const char *const recover_see_also[] = { "adopt", "record", "view", NULL };
+static const char *const adopt_see_also[] = { "daemon", "doctor", "recover", "view", NULL };
 
 /* list */
 
@@ -370,6 +371,9 @@ const struct verb command_verbs[] = {
 	{ VERB_RECOVER, "recover", "DIR|CORE...", COMPLETE_FILE, false, 1, 0, "there is nothing to recover from",
 		"Make traces of what a killed recorder or program left.", table_recover_paragraphs,
 		table_recover_options, table_recover_examples, recover_see_also },
+	{ VERB_ADOPT, "adopt", "[PLACE]", COMPLETE_DIRECTORY, false, 0, 1, NULL,
+		"Make traces of what programs record without a daemon.", table_adopt_paragraphs,
+		table_adopt_options, table_adopt_examples, adopt_see_also },
 	{ VERB_LIST, "list", "[SESSION | FILE... | PID... | COMMAND | -- COMMAND [ARGUMENT...]]",
 		COMPLETE_COMMAND_OR_FILE, false, 0, 0, NULL,
 		"List the events that a program, library or process has, or sessions.", list_paragraphs, list_table,

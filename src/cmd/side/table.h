@@ -21,6 +21,11 @@ extern const struct option table_detach_options[];
 extern const char *const table_detach_paragraphs[];
 extern const struct example table_detach_examples[];
 
+/* table-boot.c: `adopt`. */
+extern const struct option table_adopt_options[];
+extern const char *const table_adopt_paragraphs[];
+extern const struct example table_adopt_examples[];
+
 /* table-send.c: `send` and `receive`. */
 extern const struct option table_send_options[];
 extern const char *const table_send_paragraphs[];

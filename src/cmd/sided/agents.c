@@ -124,10 +124,7 @@ static void add_sessions(
 		struct wire_welcome_session session = {
 				.generation = entry->generation, .path = path};
 
-		if (session_is_present(entry) &&
-				runtime_path(daemon, path, sizeof(path),
-						WIRE_RUNTIME_SESSIONS "/%s.sock",
-						entry->definition->name))
+		if (session_is_present(entry) && session_socket(daemon, entry, path, sizeof(path)))
 			wire_welcome_add(welcome, room, size, &session);
 	}
 }

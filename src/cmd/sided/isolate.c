@@ -61,10 +61,13 @@ static void keep_capabilities(uint64_t kept)
 
 void isolate_daemon(struct daemon *daemon)
 {
-	/* Signals for others' programs; looking at them; directories of root that others made tight. */
+	/*
+	 * Signals for others' programs; looking at them, and, for the processes of sessions, behind what they have
+	 * mapped; directories of root that others made tight.
+	 */
 	uint64_t kept = CAPABILITY(CAP_KILL) | CAPABILITY(CAP_SYS_PTRACE) |
 			CAPABILITY(CAP_DAC_READ_SEARCH) | CAPABILITY(CAP_DAC_OVERRIDE) |
-			CAPABILITY(CAP_SYS_RESOURCE);
+			CAPABILITY(CAP_SYS_RESOURCE) | CAPABILITY(CAP_CHECKPOINT_RESTORE);
 
 	keep_capabilities(daemon->uid ? 0 : kept);
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
@@ -203,14 +206,18 @@ static void refuse_calls(bool connects)
 }
 #endif
 
-void isolate_session(const char *const *writable)
+void isolate_session(const char *const *writable, bool looks_at_others)
 {
 	keep_capabilities(geteuid() ? 0
 				    : CAPABILITY(CAP_SYS_PTRACE) | CAPABILITY(CAP_DAC_READ_SEARCH) |
 							CAPABILITY(CAP_SYS_RESOURCE) |
-							CAPABILITY(CAP_IPC_LOCK));
+							CAPABILITY(CAP_IPC_LOCK) |
+							(looks_at_others ? CAPABILITY(CAP_CHECKPOINT_RESTORE)
+									 : 0));
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	restrict_files(writable);
+	/* Behind that wall a process sees nothing of others, not even what they have mapped. */
+	if (!looks_at_others)
+		restrict_files(writable);
 	refuse_calls(false);
 }
 

@@ -32,6 +32,7 @@ struct options {
 	bool session_process;
 	const char *runtime;
 	const char *output;
+	const char *boot;
 };
 
 void say(const char *format, ...)
@@ -48,6 +49,7 @@ void say(const char *format, ...)
 static void print_help(void)
 {
 	fputs("Usage: sided [--foreground] [--system] [--runtime DIR] [--output DIR]\n"
+	      "             [--boot FILE]\n"
 	      "\n"
 	      "The daemon that keeps recording sessions for `side create`, `side start` and the "
 	      "like.\n"
@@ -58,6 +60,9 @@ static void print_help(void)
 	      "                 $XDG_RUNTIME_DIR/side or /run/user/UID/side\n"
 	      "  --output DIR   where traces go when a session names no directory;\n"
 	      "                 ~/side-traces, or /var/lib/side with --system\n"
+	      "  --boot FILE    adopt what programs record by this static configuration (see\n"
+	      "                 `side help adopt`); without it that of $SIDE_BOOT or, with\n"
+	      "                 --system, /etc/side/boot.conf\n"
 	      "  --help, --version\n"
 	      "\n"
 	      "Without --foreground it returns when the daemon listens: 0, 1 when it cannot, 2 for "
@@ -72,6 +77,7 @@ static int take_options(int argc, char **argv, struct options *options)
 	static const struct option known[] = {{"foreground", no_argument, NULL, 'f'},
 			{"system", no_argument, NULL, 's'},
 			{"runtime", required_argument, NULL, 'r'},
+			{"boot", required_argument, NULL, 'b'},
 			{"output", required_argument, NULL, 'o'}, {"help", no_argument, NULL, 'h'},
 			{"version", no_argument, NULL, 'V'},
 			{"session-process", no_argument, NULL, 'p'}, {NULL, 0, NULL, 0}};
@@ -83,6 +89,7 @@ static int take_options(int argc, char **argv, struct options *options)
 		case 's': options->system = true; break;
 		case 'r': options->runtime = optarg; break;
 		case 'o': options->output = optarg; break;
+		case 'b': options->boot = optarg; break;
 		case 'p': options->session_process = true; break;
 		case 'h': print_help(); return 0;
 		case 'V': puts("sided " SIDE_VERSION); return 0;
@@ -206,6 +213,8 @@ static int open_daemon(
 	ret = runtime_open(daemon, options->runtime, error);
 	if (!ret)
 		ret = sessions_restore(daemon);
+	if (!ret)
+		boot_adopt(daemon, options->boot);
 	/* Listening comes last: who gets through finds the sessions there. */
 	return ret ? ret : runtime_listen(daemon, error);
 }
@@ -278,6 +287,10 @@ int main(int argc, char **argv)
 	}
 	if (options.output && *options.output != '/') {
 		say("the output directory %s is not an absolute path", options.output);
+		return EXIT_USAGE;
+	}
+	if (options.boot && *options.boot != '/') {
+		say("the configuration %s is not an absolute path", options.boot);
 		return EXIT_USAGE;
 	}
 	daemon.output = options.output ? strdup(options.output) : NULL;

@@ -88,7 +88,7 @@ static struct session_track *make_tracks(const struct definition *definition)
 
 struct opening {
 	const char *socket, *lock, *output, *place;
-	bool again, active, any_user;
+	bool again, active, any_user, boot;
 	uint64_t generation;
 	struct definition *definition;
 };
@@ -117,6 +117,8 @@ static int read_opening(
 		ret = json_flag(request, "active", &opening->active, error);
 	if (!ret)
 		ret = json_flag(request, "any-user", &opening->any_user, error);
+	if (!ret)
+		ret = json_flag(request, "boot", &opening->boot, error);
 	if (!ret)
 		ret = json_number(request, "generation", UINT64_MAX, &opening->generation, error);
 	if (!ret && !json_object_object_get_ex(request, "definition", &definition))
@@ -185,7 +187,7 @@ static int prepare(struct recording *recording, const struct opening *opening,
 	if (!ret)
 		ret = make_sender(recording, opening, error);
 	if (!ret)
-		isolate_session(writable);
+		isolate_session(writable, opening->boot);
 	return ret;
 }
 
@@ -199,6 +201,7 @@ static int open_session(struct recording *recording, const struct opening *openi
 			.socket = opening->socket,
 			.place = opening->place,
 			.any_user = opening->any_user,
+			.boot = opening->boot,
 			.active = opening->active,
 			.generation = opening->generation,
 			.track = tracks,

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "sided.h"
+#include "wire/boot.h"
 #include "wire/runtime.h"
 #include "wire/wire.h"
 
@@ -61,6 +62,18 @@ int session_add(struct daemon *daemon, struct definition *definition, struct ses
 	daemon->nr_sessions++;
 	*result = entry;
 	return 0;
+}
+
+bool session_socket(const struct daemon *daemon, const struct session_entry *entry, char *path,
+		size_t room)
+{
+	int size;
+
+	if (!entry->boot)
+		return runtime_path(daemon, path, room, WIRE_RUNTIME_SESSIONS "/%s.sock",
+				entry->definition->name);
+	size = snprintf(path, room, "%s/" BOOT_SOCKET, entry->place);
+	return size > 0 && (size_t)size < room;
 }
 
 static void state_path(const struct daemon *daemon, const struct session_entry *entry, char *path,
@@ -123,6 +136,7 @@ void session_remove(struct daemon *daemon, struct session_entry *entry)
 			entry->definition->name);
 	unlink(path);
 	remove_place(entry);
+	boot_end(entry);
 	entry_free(daemon, entry);
 }
 
@@ -261,8 +275,7 @@ struct json_object *session_opening(struct daemon *daemon, struct session_entry 
 	struct json_object *request = json_object_new_object();
 	char socket[WIRE_SESSION_PATH_MAX + 1], lock[256];
 
-	runtime_path(daemon, socket, sizeof(socket), WIRE_RUNTIME_SESSIONS "/%s.sock",
-			entry->definition->name);
+	session_socket(daemon, entry, socket, sizeof(socket));
 	runtime_path(daemon, lock, sizeof(lock), WIRE_RUNTIME_STATE "/%s.lock",
 			entry->definition->name);
 	if (json_put_text(request, "verb", "open") &&
@@ -273,6 +286,7 @@ struct json_object *session_opening(struct daemon *daemon, struct session_entry 
 			json_put_text(request, "place", entry->place) &&
 			json_put_flag(request, "again", entry->state == SESSION_LIVE) &&
 			json_put_flag(request, "active", entry->active) &&
+			json_put_flag(request, "boot", entry->boot) &&
 			json_put_flag(request, "any-user", daemon->system) &&
 			json_put_number(request, "generation", entry->generation + 1))
 		return request;
@@ -290,6 +304,7 @@ static struct json_object *state_json(const struct session_entry *entry)
 			json_put_flag(state, "started", entry->state == SESSION_LIVE) &&
 			json_put_flag(state, "active", entry->active) &&
 			json_put_number(state, "generation", entry->generation) &&
+			(!entry->boot || json_put_flag(state, "boot", true)) &&
 			(!entry->output || json_put_text(state, "output", entry->output)) &&
 			(!entry->place || json_put_text(state, "place", entry->place)))
 		return state;
@@ -397,6 +412,8 @@ static int restore_entry(
 
 	if (!ret)
 		ret = json_flag(state, "active", &entry->active, error);
+	if (!ret)
+		ret = json_flag(state, "boot", &entry->boot, error);
 	if (!ret)
 		ret = json_number(state, "generation", INT64_MAX, &entry->generation, error);
 	if (!ret)

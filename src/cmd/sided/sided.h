@@ -13,6 +13,7 @@
  *	verbs.c      what they ask
  *	operations.c a request that takes its time: the recorder first, then the programs
  *	sessions.c   sessions and their state files
+ *	boot.c       sessions in which programs record since before there was a daemon
  *	workers.c    the process that records a session: started, asked, started again
  *	agents.c     connections of programs
  *	programs.c   the programs, and who has switched over
@@ -204,6 +205,7 @@ struct session_entry {
 	uint64_t generation;
 	char *output;
 	char *place;
+	bool boot; /* of a static configuration: programs make folders in the place by themselves */
 	char *error; /* why its process could not begin again, or NULL */
 	struct worker *worker;
 	struct operation *operation, *queue; /* one at a time */
@@ -224,9 +226,19 @@ static inline bool session_is_present(const struct session_entry *entry)
 {
 	return entry->state == SESSION_LIVE;
 }
+/* Its socket for programs. False: too long. */
+bool session_socket(const struct daemon *daemon, const struct session_entry *entry, char *path,
+		size_t room);
 const char *session_state_word(const struct session_entry *entry);
 int sessions_restore(struct daemon *daemon);
 void sessions_close(struct daemon *daemon);
+
+/* ---- boot.c ---- */
+
+/* Sessions of this configuration, or of that of the machine. What goes wrong is said. */
+void boot_adopt(struct daemon *daemon, const char *file);
+/* Such a session is destroyed: programs that start begin no more. */
+void boot_end(const struct session_entry *entry);
 
 /* ---- workers.c ---- */
 
@@ -331,8 +343,11 @@ struct json_object *session_figures(struct session *session);
 /* ---- isolate.c ---- */
 
 void isolate_daemon(struct daemon *daemon);
-/* In a session process: it may write below these (NULL at the end), and execute nothing. */
-void isolate_session(const char *const *writable);
+/*
+ * In a session process: it may write below these (NULL at the end), and execute nothing. One that looks for
+ * processes by what they have mapped (boot.c) is not kept from files.
+ */
+void isolate_session(const char *const *writable, bool looks_at_others);
 /* In the process that sends what a session records: likewise, but it may connect to others. */
 void isolate_sender(const char *const *writable);
 

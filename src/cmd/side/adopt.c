@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: MIT */
+/* The verb `adopt`: traces of what programs record by a static configuration, without a daemon. */
+#include "ask.h"
+#include "command.h"
+#include "say.h"
+
+#include "control/boot.h"
+#include "session/live.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FLUSH_MS 60000
+#define TURN_MS 100
+#define CONFIG_NAME "boot.conf"
+
+/* One session of the configuration, while it is being adopted. */
+struct adopted {
+	struct session *session;
+	const char *name;
+	char *output; /* as the user wants it, or NULL */
+	bool alone;   /* no process lives that could say more */
+	int status;
+};
+
+struct adoption {
+	const struct adopt_options *options;
+	struct boot_source source;
+	struct adopted sessions[BOOT_SESSIONS_MAX];
+	size_t nr;
+	const char *place;
+	int signals;
+};
+
+/* ---- what is meant ---- */
+
+static bool is_file(const char *path)
+{
+	struct stat status;
+
+	return !stat(path, &status) && S_ISREG(status.st_mode);
+}
+
+/*
+ * The configuration: what --boot says, what lies in the place, or what programs are told. Only the first program
+ * leaves a copy in the place, so it is what the programs there were told.
+ */
+static int read_source(struct adoption *adoption)
+{
+	const char *file = adoption->options->boot;
+	struct control_error error;
+	char path[BOOT_PLACE_MAX];
+	int ret;
+
+	if (!file && adoption->place) {
+		snprintf(path, sizeof(path), "%s/" CONFIG_NAME, adoption->place);
+		if (is_file(path))
+			file = path;
+	}
+	if (!file)
+		file = boot_file(getenv(BOOT_ENV));
+	if (!file)
+		file = BOOT_FILE;
+	ret = boot_source_read(file, &adoption->source, &error);
+	if (ret)
+		return ask_error(&error);
+	if (!adoption->place)
+		adoption->place = adoption->source.config->place;
+	return COMMAND_DONE;
+}
+
+static int check_place(const struct adoption *adoption)
+{
+	struct stat status;
+
+	if (*adoption->place != '/')
+		return say_error(COMMAND_USAGE, "begin it with a \"/\"",
+				"the place %s is not an absolute path", adoption->place);
+	if (!stat(adoption->place, &status) && S_ISDIR(status.st_mode))
+		return COMMAND_DONE;
+	return say_error(COMMAND_FAILED,
+			"programs make it when they start with SIDE_BOOT in their environment; "
+			"`side doctor boot` says what is missing",
+			"there is nothing to adopt: %s is no directory", adoption->place);
+}
+
+/* ---- one session ---- */
+
+static char *choose_output(const struct adoption *adoption, const char *name)
+{
+	const char *given = adoption->options->output;
+	char *output = NULL;
+
+	if (!given)
+		return NULL;
+	if (adoption->source.config->nr_sessions == 1)
+		return strdup(given);
+	return asprintf(&output, "%s/%s", given, name) < 0 ? NULL : output;
+}
+
+static int open_session(struct adoption *adoption, const struct boot_session *boot,
+		struct adopted *adopted, const struct definition *definition)
+{
+	struct definition_view view = {.channels = NULL};
+	struct session_error session_error = {.kind = SESSION_ERROR_NONE};
+	char place[BOOT_PLACE_MAX], socket[BOOT_PLACE_MAX];
+	struct session_live live = {.place = place,
+			.socket = socket,
+			.boot = true,
+			.leave = true,
+			.active = true};
+	struct control_error error;
+	int status = COMMAND_DONE;
+
+	if (!boot_path(place, sizeof(place), adoption->place, boot->name, NULL) ||
+			!boot_path(socket, sizeof(socket), adoption->place, boot->name,
+					BOOT_SOCKET))
+		return say_error(COMMAND_USAGE, NULL, "the place %s is too long a path",
+				adoption->place);
+	if (definition_options(definition, &view, &error))
+		return ask_error(&error);
+	if (adopted->output)
+		view.options.output = adopted->output;
+	view.options.force = adoption->options->force;
+	view.options.format = (enum session_format)adoption->options->format;
+	view.options.compress = command_compression(adoption->options->compress, &status);
+	if (!status && adopted->output && adoption->source.config->nr_sessions > 1 &&
+			mkdir(adoption->options->output, 0755) && errno != EEXIST)
+		status = say_error(COMMAND_FAILED, NULL, "cannot make %s: %s",
+				adoption->options->output, strerror(errno));
+	if (!status && session_open(&view.options, &live, &adopted->session, &session_error))
+		status = command_session_error(&session_error);
+	definition_view_free(&view);
+	return status;
+}
+
+static int open_one(struct adoption *adoption, const struct boot_session *boot)
+{
+	struct adopted *adopted = &adoption->sessions[adoption->nr];
+	struct definition *definition;
+	struct control_error error;
+	char place[BOOT_PLACE_MAX];
+	int status;
+
+	/* Nobody has said anything for it. */
+	if (boot_path(place, sizeof(place), adoption->place, boot->name, NULL) &&
+			access(place, F_OK) && !adoption->options->follow)
+		return COMMAND_DONE;
+	if (definition_of_boot(&adoption->source, boot, &definition, &error))
+		return ask_error(&error);
+	adopted->name = boot->name;
+	adopted->output = choose_output(adoption, boot->name);
+	adoption->nr++;
+	status = open_session(adoption, boot, adopted, definition);
+	definition_free(definition);
+	return status;
+}
+
+/* ---- what is said ---- */
+
+static void say_messages(struct session *session)
+{
+	struct session_message message;
+
+	while (session_take_message(session, &message)) {
+		if (message.is_error)
+			say_error(COMMAND_FAILED, NULL, "%s", message.text);
+		else
+			say_note("%s", message.text);
+		free(message.text);
+	}
+}
+
+static void print_json(const struct adopted *adopted, const struct session_status *status)
+{
+	fprintf(stderr, "{\"schema\":%d,\"type\":\"summary\",\"verb\":\"adopt\",\"session\":",
+			SAY_JSON_SCHEMA);
+	say_json_string(stderr, adopted->name);
+	fputs(",\"output\":", stderr);
+	say_json_string(stderr, session_summary(adopted->session)->output);
+	fprintf(stderr,
+			",\"seen\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"lost\":%" PRIu64
+			",\"running\":%s,\"processes\":[",
+			status->nr_seen, status->bytes, status->lost,
+			adopted->alone ? "false" : "true");
+	for (size_t i = 0; i < status->nr_processes; i++) {
+		const struct session_status_process *process = &status->processes[i];
+
+		fprintf(stderr, "%s{\"name\":", i ? "," : "");
+		say_json_string(stderr, process->procname);
+		fputs(",\"directory\":", stderr);
+		say_json_string(stderr, process->directory);
+		fprintf(stderr, ",\"bytes\":%" PRIu64 ",\"lost\":%" PRIu64 ",\"ended\":%s}",
+				process->bytes, process->lost, process->ended ? "true" : "false");
+	}
+	fputs("]}\n", stderr);
+}
+
+static void print_text(const struct adopted *adopted, const struct session_status *status)
+{
+	char size[SAY_NUMBER_MAX], output[4096];
+	const char *path = session_summary(adopted->session)->output;
+
+	if (!say_is_quiet())
+		fprintf(stderr, "%s adopted %" PRIu64 " %s of session %s, %s, in %s\n",
+				say_label(false), status->nr_seen,
+				status->nr_seen == 1 ? "process" : "processes", adopted->name,
+				say_size(status->bytes, size),
+				say_printable(path, output, sizeof(output)));
+	if (status->lost)
+		fprintf(stderr, "%s %" PRIu64 " event%s %s lost\n", say_label(true), status->lost,
+				status->lost == 1 ? "" : "s", status->lost == 1 ? "was" : "were");
+	if (say_is_quiet())
+		return;
+	if (!adopted->alone)
+		fprintf(stderr, "%s programs record on in %s: adopt them again for the rest\n",
+				say_label(false), adopted->name);
+	if (status->bytes)
+		fprintf(stderr, "%s see it with: side view %s\n", say_label(false),
+				say_quoted(path, output, sizeof(output)));
+}
+
+static void say_summary(struct adopted *adopted, const struct parsed *parsed)
+{
+	struct session_status status;
+
+	if (session_status(adopted->session, &status))
+		return;
+	if (parsed->common.json)
+		print_json(adopted, &status);
+	else
+		print_text(adopted, &status);
+	fflush(stderr);
+	session_status_free(&status);
+}
+
+/* ---- while it goes on ---- */
+
+/* Is there nobody left who could say more? */
+static bool is_alone(struct session *session, bool *seen)
+{
+	struct session_status status;
+	bool alone = true;
+
+	if (session_status(session, &status))
+		return false;
+	for (size_t i = 0; i < status.nr_processes; i++)
+		alone = alone && status.processes[i].ended;
+	*seen = *seen || status.nr_seen;
+	session_status_free(&status);
+	return alone;
+}
+
+static int turn(struct adoption *adoption, int timeout_ms)
+{
+	struct session_error error;
+
+	for (size_t i = 0; i < adoption->nr; i++) {
+		struct adopted *adopted = &adoption->sessions[i];
+
+		if (!adopted->session)
+			continue;
+		if (session_turn(adopted->session, i ? 0 : timeout_ms, &error))
+			return command_session_error(&error);
+		say_messages(adopted->session);
+	}
+	return COMMAND_DONE;
+}
+
+/* Until a signal, or, when somebody was there, until nobody is. */
+static int follow(struct adoption *adoption)
+{
+	struct pollfd called = {.fd = adoption->signals, .events = POLLIN};
+	bool seen = false, alone;
+	int status;
+
+	do {
+		status = turn(adoption, TURN_MS);
+		alone = true;
+		for (size_t i = 0; i < adoption->nr; i++)
+			if (adoption->sessions[i].session)
+				alone = is_alone(adoption->sessions[i].session, &seen) && alone;
+	} while (!status && !(seen && alone) && poll(&called, 1, 0) <= 0);
+	return status;
+}
+
+static int close_one(struct adopted *adopted, const struct parsed *parsed)
+{
+	struct session_error error;
+	int status = COMMAND_DONE, ret;
+	bool seen = false;
+
+	if (!adopted->session)
+		return COMMAND_DONE;
+	ret = session_flush(adopted->session, FLUSH_MS);
+	if (ret)
+		status = say_error(COMMAND_FAILED,
+				"what is missing stays in the place: adopt it again",
+				"not everything could be written: %s", strerror(-ret));
+	/* Deaths that were not seen yet. */
+	if (!status && session_turn(adopted->session, 0, &error))
+		status = command_session_error(&error);
+	adopted->alone = is_alone(adopted->session, &seen);
+	say_messages(adopted->session);
+	say_summary(adopted, parsed);
+	session_close(adopted->session, adopted->alone && !status, &error);
+	adopted->session = NULL;
+	if (error.kind != SESSION_ERROR_NONE && !status)
+		status = command_session_error(&error);
+	return status;
+}
+
+static int block_signals(struct adoption *adoption)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	if (pthread_sigmask(SIG_BLOCK, &set, NULL))
+		return say_error(COMMAND_FAILED, NULL, "cannot wait for signals");
+	adoption->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return adoption->signals < 0
+			? say_error(COMMAND_FAILED, NULL, "cannot wait for signals: %s",
+					  strerror(errno))
+			: COMMAND_DONE;
+}
+
+static int adopt(struct adoption *adoption, const struct parsed *parsed)
+{
+	const struct boot_session *boot;
+	int status = block_signals(adoption), closed;
+
+	for (boot = adoption->source.config->sessions; boot && !status; boot = boot->next)
+		status = open_one(adoption, boot);
+	if (!status && !adoption->nr)
+		say_note("no program has recorded in %s yet", adoption->place);
+	if (!status && adoption->options->follow)
+		status = follow(adoption);
+	for (size_t i = 0; i < adoption->nr; i++) {
+		closed = close_one(&adoption->sessions[i], parsed);
+		status = status ? status : closed;
+		free(adoption->sessions[i].output);
+	}
+	if (adoption->signals >= 0)
+		close(adoption->signals);
+	return status;
+}
+
+int cmd_adopt(const struct parsed *parsed)
+{
+	struct adoption adoption = {
+			.options = &parsed->options.adopt,
+			.signals = -1,
+			.place = parsed->operand_count ? parsed->operands[0] : NULL,
+	};
+	int status = read_source(&adoption);
+
+	if (!status && adoption.options->check) {
+		if (!say_is_quiet())
+			printf("%s: %" PRIu32 " session%s, in %s\n", adoption.source.path,
+					adoption.source.config->nr_sessions,
+					adoption.source.config->nr_sessions == 1 ? "" : "s",
+					adoption.place);
+		status = say_flush(stdout);
+	} else if (!status) {
+		status = check_place(&adoption);
+		if (!status || (adoption.options->follow && status == COMMAND_FAILED))
+			status = adopt(&adoption, parsed);
+	}
+	boot_source_free(&adoption.source);
+	return status;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/* Check: recording from the first process on, by a static configuration. */
+#include "doctor.h"
+
+#include "control/boot.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Folders of processes in the places of all sessions, and whether a recorder is there. */
+struct looked {
+	unsigned int processes, sessions, recorders;
+};
+
+static unsigned int count_folders(const char *place)
+{
+	DIR *directory = opendir(place);
+	struct dirent *entry;
+	unsigned int nr = 0;
+
+	while (directory && (entry = readdir(directory)))
+		nr += *entry->d_name != '.' && entry->d_type == DT_DIR;
+	if (directory)
+		closedir(directory);
+	return nr;
+}
+
+static struct looked look_into(const struct doctor *doctor, const struct boot_config *config)
+{
+	char path[BOOT_PLACE_MAX], whole[DOCTOR_PATH_MAX];
+	const struct boot_session *session;
+	struct looked looked = {0};
+
+	for (session = config->sessions; session; session = session->next) {
+		looked.sessions++;
+		if (!boot_path(path, sizeof(path), config->place, session->name, NULL))
+			continue;
+		looked.processes += count_folders(doctor_path(doctor, path, whole));
+		if (boot_path(path, sizeof(path), config->place, session->name, BOOT_SOCKET))
+			looked.recorders += !access(doctor_path(doctor, path, whole), F_OK);
+	}
+	return looked;
+}
+
+/* The nearest directory above it that is there, or NULL: it can be made. */
+static const char *what_hinders(const struct doctor *doctor, const char *place, char *part)
+{
+	char whole[DOCTOR_PATH_MAX];
+	struct stat status;
+	char *slash;
+
+	snprintf(part, BOOT_PLACE_MAX, "%s", place);
+	while (stat(doctor_path(doctor, part, whole), &status)) {
+		slash = strrchr(part, '/');
+		if (!slash || slash == part)
+			break;
+		*slash = 0;
+	}
+	if (stat(doctor_path(doctor, part, whole), &status))
+		return NULL;
+	if (!S_ISDIR(status.st_mode))
+		return "is no directory";
+	if (doctor->other || !access(whole, W_OK | X_OK))
+		return NULL;
+	return strerror(errno);
+}
+
+static void look_at_place(const struct doctor *doctor, const struct boot_source *source,
+		struct doctor_finding *finding)
+{
+	const struct boot_config *config = source->config;
+	struct looked looked = look_into(doctor, config);
+	char part[BOOT_PLACE_MAX];
+	const char *hinders = what_hinders(doctor, config->place, part);
+
+	if (hinders) {
+		doctor_found(finding, DOCTOR_MISSING,
+				"%.200s: the place %.100s cannot be made: %.100s %s", source->path,
+				config->place, part, hinders);
+		doctor_mend(finding, "name a place on a tmpfs that is yours, or be root");
+		return;
+	}
+	doctor_found(finding, looked.processes && !looked.recorders ? DOCTOR_NOTE : DOCTOR_OK,
+			"%.200s: %u session%s in %.100s, buffers of %u process%s, %s", source->path,
+			looked.sessions, looked.sessions == 1 ? "" : "s", config->place,
+			looked.processes, looked.processes == 1 ? "" : "es",
+			looked.recorders ? "with a recorder" : "no recorder");
+	if (finding->state == DOCTOR_NOTE)
+		doctor_mend(finding, "side adopt %.200s, or sided --boot %.200s", config->place,
+				source->path);
+}
+
+static void look_at_boot(const struct doctor *doctor, struct doctor_finding *finding)
+{
+	const char *file = doctor->other ? NULL : boot_file(getenv(BOOT_ENV));
+	char whole[DOCTOR_PATH_MAX];
+	struct control_error error;
+	struct boot_source source;
+
+	doctor_path(doctor, file ? file : BOOT_FILE, whole);
+	if (access(whole, F_OK)) {
+		doctor_found(finding, DOCTOR_NOTE,
+				"there is no configuration %.200s: nothing is recorded before a "
+				"daemon",
+				file ? file : BOOT_FILE);
+		doctor_mend(finding, "docs/guide/early-boot.md says what stands there");
+		return;
+	}
+	if (boot_source_read(whole, &source, &error)) {
+		doctor_found(finding, DOCTOR_MISSING, "%.400s", error.text);
+		doctor_mend(finding, "%.400s", error.mend);
+	} else {
+		look_at_place(doctor, &source, finding);
+	}
+	boot_source_free(&source);
+}
+
+const struct doctor_check doctor_boot_checks[] = {
+		{"boot", "recording from the first process on, without a daemon", look_at_boot},
+		{.name = NULL},
+};

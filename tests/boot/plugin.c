@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* A library that says something when it is loaded, of which nobody had heard before. */
+#include <side/trace.h>
+
+side_static_event(ev_loaded, "boot", "loaded", SIDE_LOGLEVEL_INFO,
+		side_field_list(side_field_u32("answer")));
+
+static __attribute__((constructor)) void say_loaded(void)
+{
+	side_event(ev_loaded, side_arg_list(side_arg_u32(42)));
+}

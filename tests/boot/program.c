@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the tests of early boot trace. Its first event is said in its first constructor; then it does what its
+ * words say, in their order, and counts on in all it says (from 0 in each process):
+ *
+ *   fire=N        N events
+ *   fork=N        a child that says N events and ends; waited for
+ *   chain=N       a child of a child, each N events
+ *   exec          becomes this program again, with the words that follow
+ *   plugin=PATH   loads a library that says one event when it is loaded
+ *   hide=DIR      mounts an empty file system over DIR
+ *   chroot=DIR    goes there
+ *   say=WORD      a line on standard output
+ *   wait          for a line on standard input
+ *   fill=N        N events, whatever becomes of them
+ *   kill          ends by SIGKILL
+ *   off           switches the machine off
+ */
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <side/trace.h>
+
+side_static_event(ev_first, "boot", "first", SIDE_LOGLEVEL_INFO,
+		side_field_list(side_field_s32("pid"), side_field_string("text")));
+side_static_event(ev_tick, "boot", "tick", SIDE_LOGLEVEL_INFO,
+		side_field_list(side_field_u64("sequence"), side_field_string("text")));
+side_static_event(ev_tock, "boot", "tock", SIDE_LOGLEVEL_DEBUG,
+		side_field_list(side_field_u64("sequence")));
+
+static uint64_t sequence;
+
+/* Events are registered by a constructor without priority: this is the first that can say something. */
+static __attribute__((constructor)) void say_first(void)
+{
+	side_event(ev_first, side_arg_list(side_arg_s32(getpid()), side_arg_string("constructor")));
+}
+
+static void fire(unsigned long count)
+{
+	char text[32];
+
+	while (count--) {
+		snprintf(text, sizeof(text), "tick %llu", (unsigned long long)sequence);
+		side_event(ev_tick, side_arg_list(side_arg_u64(sequence), side_arg_string(text)));
+		side_event(ev_tock, side_arg_list(side_arg_u64(sequence)));
+		sequence++;
+	}
+}
+
+static void fork_child(unsigned long count, bool again)
+{
+	int status = 0;
+	pid_t child = fork();
+
+	if (child < 0)
+		exit(9);
+	if (!child) {
+		sequence = 0;
+		fire(count);
+		if (again)
+			fork_child(count, false);
+		_exit(0);
+	}
+	if (waitpid(child, &status, 0) != child || status)
+		exit(8);
+}
+
+static void switch_off(void)
+{
+	sync();
+	/* 1: the first process of a pid namespace is ended by that, which is as good. */
+	reboot(RB_POWER_OFF);
+	_exit(0);
+}
+
+static void do_word(char **argv, char *word)
+{
+	char *value = strchr(word, '=');
+	char line[64];
+
+	if (value)
+		*value++ = 0;
+	else
+		value = word + strlen(word);
+	if (!strcmp(word, "fire") || !strcmp(word, "fill")) {
+		fire(strtoul(value, NULL, 10));
+	} else if (!strcmp(word, "fork")) {
+		fork_child(strtoul(value, NULL, 10), false);
+	} else if (!strcmp(word, "chain")) {
+		fork_child(strtoul(value, NULL, 10), true);
+	} else if (!strcmp(word, "exec")) {
+		execv("/proc/self/exe", argv);
+		exit(7);
+	} else if (!strcmp(word, "plugin")) {
+		if (!dlopen(value, RTLD_NOW))
+			exit(6);
+	} else if (!strcmp(word, "hide")) {
+		if (mount("none", value, "tmpfs", 0, NULL))
+			exit(77);
+	} else if (!strcmp(word, "chroot")) {
+		if (chroot(value) || chdir("/"))
+			exit(77);
+	} else if (!strcmp(word, "say")) {
+		puts(value);
+		fflush(stdout);
+	} else if (!strcmp(word, "wait")) {
+		if (!fgets(line, sizeof(line), stdin))
+			exit(5);
+	} else if (!strcmp(word, "kill")) {
+		kill(getpid(), SIGKILL);
+		for (;;)
+			pause();
+	} else if (!strcmp(word, "off")) {
+		switch_off();
+	} else {
+		exit(4);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	int i;
+
+	for (i = 1; i < argc; i++) {
+		/* What follows belongs to the program that it becomes. */
+		if (!strcmp(argv[i], "exec"))
+			do_word(&argv[i], argv[i]);
+		do_word(argv, argv[i]);
+	}
+	return 0;
+}

@@ -1,0 +1,412 @@
+# SPDX-License-Identifier: MIT
+"""Programs that record before there is anybody to record: what they leave, and who adopts it."""
+import os
+import signal
+import subprocess
+import unittest
+
+import harness
+from harness import PLUGIN, SIDED, Case, Program, wait_until
+
+
+class Alone(Case):
+    """Programs and `side adopt`, nobody else."""
+
+    def test_first_constructor(self):
+        program = self.run_program("fire=10")
+        self.assertEqual(self.folders(), [f"boot-program-{program.pid}-0"])
+        said = self.adopt()
+        self.assertEqual((said["early"]["seen"], said["early"]["lost"]), (1, 0))
+        events = self.events()
+        self.assertEqual(events[0], (program.pid, "boot:first",
+                                     {"pid": program.pid, "text": "constructor"},
+                                     {"vpid": program.pid}))
+        self.assertEqual(len(events), 11)
+        self.assertCounted(self.sequences(), program.pid, 10)
+        # Nobody is left: nor is the place of the session.
+        self.assertFalse(os.path.exists(os.path.join(self.place, "early")))
+
+    def test_without_configuration(self):
+        for value in ("", "0"):
+            self.run_program("fire=10", SIDE_BOOT=value)
+            self.assertFalse(os.path.exists(self.place))
+        self.run_program("fire=10", SIDE_CONTROL="off")
+        self.assertFalse(os.path.exists(self.place))
+
+    def test_children(self):
+        program = self.run_program("fire=3", "fork=5", "chain=7", "fire=1")
+        self.assertEqual(len(self.folders()), 4)
+        said = self.adopt()
+        self.assertEqual(said["early"]["seen"], 4)
+        counted = self.sequences()
+        self.assertCounted(counted, program.pid, 4)
+        self.assertEqual(sorted(len(c) for c in counted.values()), [4, 5, 7, 7])
+
+    def test_exec(self):
+        program = self.run_program("fire=3", "exec", "fire=2", "exec", "fire=1")
+        self.assertEqual(len(self.folders()), 3)
+        self.adopt()
+        events = self.events()
+        self.assertEqual([one[1] for one in events].count("boot:first"), 3)
+        self.assertEqual(self.sequences()[program.pid], [0, 1, 2, 0, 1, 0])
+
+    def test_library_loaded_later(self):
+        program = self.run_program("fire=1", f"plugin={PLUGIN}", "fire=1")
+        self.adopt()
+        self.assertEqual([(one[1], one[2].get("answer")) for one in self.events()],
+                         [("boot:first", None), ("boot:tick", None), ("boot:loaded", 42),
+                          ("boot:tick", None)])
+        self.assertCounted(self.sequences(), program.pid, 2)
+
+    def test_killed(self):
+        program = self.run_program("fire=100", "kill", status=-signal.SIGKILL)
+        self.adopt()
+        self.assertCounted(self.sequences(), program.pid, 100)
+
+    def test_killed_at_any_time(self):
+        """Whatever a kill leaves, what was said is there, from the first on, and nobody stumbles over it."""
+        pids = []
+        for delay in range(8):
+            program = Program(self, "fire=1000000")
+            try:
+                program.process.wait(delay * 0.01)
+            except subprocess.TimeoutExpired:
+                pass
+            program.kill()
+            pids.append(program.pid)
+        self.adopt("--force")
+        for pid, counted in self.events_without_losses().items():
+            self.assertIn(pid, pids)
+            self.assertEqual(counted, list(range(len(counted))))
+
+    def events_without_losses(self):
+        """The rings were too small: what is there begins with the first and has no gap."""
+        counted = {}
+        trace = subprocess.run(["babeltrace2", "--no-delta", self.out], capture_output=True,
+                               text=True, check=False).stdout if os.path.isdir(self.out) else ""
+        per_ring = {}
+        for line in trace.splitlines():
+            if "boot:tick:" not in line:
+                continue
+            pid = int(line.split("vpid = ")[1].split(" ")[0])
+            sequence = int(line.split("sequence = ")[1].split(",")[0])
+            per_ring.setdefault(pid, []).append(sequence)
+        for pid, sequences in per_ring.items():
+            # Of each ring the beginning stays: all rings together have a beginning without a gap.
+            whole = sorted(sequences)
+            self.assertEqual(len(set(whole)), len(whole))
+            end = next((i for i, value in enumerate(whole) if i != value), len(whole))
+            self.assertTrue(end)
+            counted[pid] = whole[:end]
+        return counted
+
+    def test_several_sessions_and_channels(self):
+        self.configure("""\
+place {place}
+session one
+	event boot:tick
+	filter sequence >= 5
+	context vtid
+session two
+channel few
+	mode overwrite
+	buffer-size 64K
+	per-thread 4
+	event boot:*
+	exclude boot:first,boot:loaded
+channel other
+	mode block
+	block-timeout 1ms
+	buffer-size 100K
+	event boot:first
+""")
+        program = self.run_program("fire=10")
+        said = self.adopt()
+        self.assertEqual(set(said), {"one", "two"})
+        one = self.events(os.path.join(self.out, "one"))
+        self.assertEqual([event[2]["sequence"] for event in one], [5, 6, 7, 8, 9])
+        two = self.events(os.path.join(self.out, "two"))
+        self.assertEqual([event[1] for event in two],
+                         ["boot:first"] + ["boot:tick", "boot:tock"] * 10)
+        self.assertEqual({event[0] for event in one + two}, {program.pid})
+
+    def test_place_of_somebody_else(self):
+        """Others could have put anything there."""
+        os.makedirs(os.path.join(self.place, "early"))
+        os.chmod(os.path.join(self.place, "early"), 0o777)
+        program = self.run_program("fire=1", SIDE_DEBUG="1")
+        self.assertIn("session early", program.stderr)
+        self.assertEqual(self.folders(), [])
+
+    def test_place_that_cannot_be(self):
+        """Then the rings are in memory of the process, and it runs on."""
+        with open(self.place, "w", encoding="utf-8"):
+            pass
+        program = self.run_program("fire=10", "fork=1", SIDE_DEBUG="1")
+        self.assertIn("they are in memory of the process alone", program.stderr)
+
+
+class Running(Case):
+    """Adopted while they run."""
+
+    def test_twice(self):
+        program = Program(self, "fire=10", "say=one", "wait", "fire=10", "say=two", "wait", "fire=10")
+        program.expect("one")
+        said = self.adopt()["early"]
+        self.assertTrue(said["running"])
+        self.assertCounted(self.sequences(), program.pid, 10)
+        program.go_on()
+        program.expect("two")
+        self.adopt("--force")
+        self.assertCounted(self.sequences(), program.pid, 20)
+        program.go_on()
+        program.end()
+        self.assertFalse(self.adopt("--force")["early"]["running"])
+        self.assertCounted(self.sequences(), program.pid, 30)
+
+    def test_library_loaded_between(self):
+        program = Program(self, "fire=1", "say=one", "wait", f"plugin={PLUGIN}", "fire=1")
+        program.expect("one")
+        self.adopt()
+        program.go_on()
+        program.end()
+        self.adopt("--force")
+        self.assertEqual([one[1] for one in self.events()],
+                         ["boot:first", "boot:tick", "boot:loaded", "boot:tick"])
+
+    def follow(self):
+        follower = subprocess.Popen(
+            [harness.SIDE, "adopt", self.place, "--follow", "-o", self.out, "--boot", self.config],
+            env=harness.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE, text=True)
+        self.addCleanup(lambda: (follower.kill(), follower.communicate()))
+        wait_until(lambda: os.path.exists(os.path.join(self.place, "early", "socket")),
+                   "the socket of the recorder")
+        return follower
+
+    def test_follow(self):
+        """Those that run, their children, and what they become; a library that comes meanwhile."""
+        program = Program(self, "fire=5", "say=one", "wait", "fire=5", "fork=4", f"plugin={PLUGIN}",
+                          "exec", "fire=3")
+        program.expect("one")
+        follower = self.follow()
+        program.go_on()
+        program.end()
+        _, said = follower.communicate(timeout=harness.PATIENCE)
+        self.assertEqual(follower.returncode, 0, said)
+        self.assertIn("adopted 3 processes", said)
+        counted = self.sequences()
+        self.assertEqual(counted.pop(program.pid), list(range(10)) + list(range(3)))
+        self.assertEqual(list(counted.values()), [list(range(4))])
+        self.assertEqual([one[1] for one in self.events()].count("boot:loaded"), 1)
+
+    def test_storm_of_programs_while_recorders_come_and_go(self):
+        """Each event is in one trace, whoever was there when its program began."""
+        programs = []
+        for number in range(12):
+            programs.append(Program(self, "fire=20", "fork=10", "fire=20"))
+            if number % 3 == 2:
+                self.adopt("--force", "--boot", self.config)
+        for program in programs:
+            program.end()
+        if os.path.isdir(os.path.join(self.place, "early")):
+            self.adopt("--force")
+        counted = self.sequences()
+        for program in programs:
+            self.assertCounted(counted, program.pid, 40)
+            counted.pop(program.pid)
+        self.assertEqual([values for values in counted.values() if values != list(range(10))], [])
+        self.assertEqual(len(counted), len(programs))
+
+
+class Namespace(Case):
+    """The first process of a pid namespace, with events in its first constructor."""
+
+    UNSHARE = ["unshare", "--pid", "--mount", "--fork", "--kill-child"]
+
+    def setUp(self):
+        super().setUp()
+        allowed = subprocess.run([*self.UNSHARE, "true"], capture_output=True, check=False)
+        if allowed.returncode:
+            self.skipTest(f"no pid namespaces here: {allowed.stderr.decode()}")
+
+    def test_first_process(self):
+        """Its number says nothing outside; and /proc is not that of its namespace."""
+        program = Program(self, "fire=10", "fork=5", "say=one", "wait", "fire=10", "say=two", "wait",
+                          "fire=1", command=self.UNSHARE)
+        program.expect("one")
+        said = self.adopt()["early"]
+        self.assertTrue(said["running"], said)
+        self.assertEqual(said["seen"], 2)
+        counted = self.sequences()
+        self.assertCounted(counted, 1, 10)
+        first = self.events()[0]
+        self.assertEqual(first, (1, "boot:first", {"pid": 1, "text": "constructor"}, {"vpid": 1}))
+        self.assertEqual(sorted(map(len, counted.values())), [5, 10])
+        program.go_on()
+        program.expect("two")
+        self.assertTrue(self.adopt("--force")["early"]["running"])
+        self.assertCounted(self.sequences(), 1, 20)
+        program.go_on()
+        program.end()
+        self.adopt("--force")
+        self.assertCounted(self.sequences(), 1, 21)
+
+    @unittest.skipUnless(SIDED, "there is no daemon")
+    def test_daemon(self):
+        """It finds the process although it is kept from much, and goes on with it."""
+        self.configure_output()
+        program = Program(self, "fire=10", "say=one", "wait", "fire=10", "fork=5", "say=two", "wait",
+                          "fire=1", command=self.UNSHARE)
+        program.expect("one")
+        self.start_daemon()
+        self.await_processes(1)
+        self.assertTrue(self.status()["processes"][0].get("live", True))
+        program.go_on()
+        program.expect("two")
+        self.await_processes(2)
+        program.go_on()
+        program.end()
+        self.side("destroy", "early")
+        counted = self.sequences()
+        self.assertCounted(counted, 1, 21)
+        self.assertEqual(sorted(map(len, counted.values())), [5, 21])
+
+
+@unittest.skipUnless(SIDED, "there is no daemon")
+class Sided(Case):
+    """A daemon that comes later."""
+
+    def test_daemon_adopts(self):
+        self.configure_output()
+        program = Program(self, "fire=10", "say=one", "wait", "fire=10", "fork=5", "say=two", "wait",
+                          "fire=10")
+        program.expect("one")
+        self.start_daemon()
+        self.await_processes(1)
+        program.go_on()
+        program.expect("two")
+        self.await_processes(2)
+        # A program that comes now asks the daemon; it is in the session once.
+        other = self.run_program("fire=7")
+        program.go_on()
+        program.end()
+        self.side("destroy", "early")
+        counted = self.sequences()
+        self.assertCounted(counted, program.pid, 30)
+        self.assertCounted(counted, other.pid, 7)
+        self.assertEqual(sorted(map(len, counted.values())), [5, 7, 30])
+        self.assertEqual([one[1] for one in self.events()].count("boot:first"), 2)
+        # It is over: nobody begins any more.
+        self.run_program("fire=1")
+        self.assertEqual(self.folders(), [])
+
+    def test_rules_for_children(self):
+        """What a process in sync mode hears when it begins or forks: new rules."""
+        self.configure_output()
+        program = Program(self, "fire=1", "say=one", "wait", "fire=2", "fork=3")
+        program.expect("one")
+        self.start_daemon()
+        self.await_processes(1)
+        self.side("disable-event", "boot:tick", "-c", "main", "-s", "early")
+        program.go_on()
+        program.end()
+        self.side("destroy", "early")
+        counted = self.sequences()
+        # The running one is not told; its child hears before its first event.
+        self.assertEqual(counted, {program.pid: [0, 1, 2]})
+
+    def test_daemon_is_killed(self):
+        """Its successor goes on: nothing is missing, nothing is there twice."""
+        self.configure_output()
+        program = Program(self, "fire=10", "say=one", "wait", "fire=10", "say=two", "wait", "fire=10",
+                          "fork=3", "say=three", "wait")
+        program.expect("one")
+        daemon = self.start_daemon()
+        self.await_processes(1)
+        daemon.kill()
+        daemon.wait()
+        os.unlink(os.path.join(self.runtime, "control.sock"))
+        program.go_on()
+        program.expect("two")
+        program.go_on()
+        program.expect("three")
+        self.start_daemon()
+        self.await_processes(1)
+        program.go_on()
+        program.end()
+        self.side("destroy", "early")
+        counted = self.sequences()
+        self.assertCounted(counted, program.pid, 30)
+        self.assertEqual(sorted(map(len, counted.values())), [3, 30])
+
+
+class Configuration(Case):
+    """Mistakes: the file, the line, what is wrong, and what to do."""
+
+    WRONG = [
+        ("placer /x\n", 1, '"placer" is no word that is known here'),
+        ("place run\n", 1, '"run" is not an absolute path'),
+        ("place /x\nplace /y\n", 2, "the place is said twice"),
+        ("session s\n", 1, "there is no place for the rings yet"),
+        ("place /x\nsession a b\n", 2, '"a b" cannot name a session'),
+        ("place /x\nsession s\nsession s\n", 3, "there are two sessions s"),
+        ("place /x\nevent a:b\n", 2, "event belongs to a session"),
+        ("place /x\nsession s\nmode fast\n", 3, '"fast" is no mode'),
+        ("place /x\nsession s\nbuffer-size 1K\n", 3, "is not between 65536"),
+        ("place /x\nsession s\nbuffer-size many\n", 3, '"many" is no size'),
+        ("place /x\nsession s\nbuffer-size 1X\n", 3, "has no unit that is known"),
+        ("place /x\nsession s\nblock-timeout 5\n", 3, "has no unit that is known"),
+        ("place /x\nsession s\nper-thread 0\n", 3, "is no number from 1"),
+        ("place /x\nsession s\ncontext nonsense\n", 3, 'the context "nonsense"'),
+        ("place /x\nsession s\nevent a:[b\n", 3, 'the pattern "a:[b"'),
+        ("place /x\nsession s\nevent a,,b\n", 3, "nothing between two commas"),
+        ("place /x\nsession s\nfilter a > 1\n", 3, "filter belongs to an event"),
+        ("place /x\nsession s\nevent a\nfilter a >\n", 4, "filter, column 4: expected a value"),
+        ("place /x\nsession s\nevent a\nmode block\n", 4, "mode belongs to a channel"),
+        ("place /x\nsession s\nevent\n", 3, "nothing stands behind"),
+        ("place /x\nsession s\nchannel c\n", None, "has no event to record"),
+        ("place /x\n", None, "no session is said"),
+        ("", None, "no session is said"),
+        ("place /" + "x" * 90 + "\nsession longname\n", 2, "too long for a socket"),
+        ("x" * 70000, None, "more than 65536 bytes"),
+    ]
+
+    def write(self, text):
+        with open(self.config, "w", encoding="utf-8") as config:
+            config.write(text)
+
+    def test_mistakes(self):
+        for text, line, what in self.WRONG:
+            with self.subTest(text=text[:60]):
+                self.write(text)
+                self.side("adopt", "--boot", self.config, "--check", status=2)
+                where = f"{self.config}:{line}: " if line else f"{self.config}: "
+                self.assertIn(where, self.stderr)
+                self.assertIn(what, self.stderr)
+                self.assertIn(";", self.stderr)
+
+    def test_program_runs_nevertheless(self):
+        """It records nothing and says nothing, unless it is asked to."""
+        for text, line, what in self.WRONG[::4]:
+            self.write(text)
+            program = self.run_program("fire=10", "fork=1", "say=done")
+            self.assertEqual((program.stdout, program.stderr), ("done\n", ""))
+        program = self.run_program("fire=1", SIDE_DEBUG="1")
+        self.assertIn(self.config, program.stderr)
+        program = self.run_program("fire=1", SIDE_DEBUG="1", SIDE_BOOT="/nonexistent/boot.conf")
+        self.assertIn("/nonexistent/boot.conf: it cannot be read", program.stderr)
+        self.run_program("fire=1", SIDE_BOOT="relative")
+
+    def test_good_one(self):
+        self.assertIn("1 session", self.side("adopt", "--boot", self.config, "--check"))
+
+    def test_nothing_there(self):
+        self.side("adopt", "--boot", self.config, status=1)
+        self.assertIn("there is nothing to adopt", self.stderr)
+        self.side("adopt", "--boot", "/nonexistent", status=1)
+        self.assertIn("cannot read the configuration", self.stderr)
+
+
+if __name__ == "__main__":
+    harness.main("__main__")
