@@ -289,6 +289,27 @@ void ring_consumer_release(
 		ring_room_released(&consumer->memory, ring);
 }
 
+int ring_consumer_skip(struct ring_consumer *consumer, uint32_t ring, const void *bytes,
+		size_t size, uint64_t end_timestamp)
+{
+	struct ring_view *view = &consumer->views[ring];
+	uint64_t room = consumer->memory.geometry.size, head;
+	/* Acquire: the records before the head, as in ring_view_end_once(). */
+	uint64_t word = __atomic_load_n(&view->control->head, __ATOMIC_ACQUIRE);
+
+	if (!size)
+		return 0;
+	if (view->error || consumer->memory.geometry.mode == RING_MODE_OVERWRITE ||
+			ring_view_head(view, room, word, &head) || size > head - view->tail ||
+			end_timestamp < view->end_timestamp ||
+			memcmp(view->data + (view->tail & (room - 1)), bytes, size) != 0)
+		return -EINVAL;
+	view->tail += size;
+	view->head = view->peeked = view->tail;
+	view->end_timestamp = end_timestamp;
+	return 0;
+}
+
 const char *ring_consumer_error(const struct ring_consumer *consumer, uint32_t ring)
 {
 	return consumer->views[ring].error;

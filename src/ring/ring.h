@@ -241,6 +241,12 @@ const struct ring_geometry *ring_consumer_geometry(const struct ring_consumer *c
 int ring_consumer_peek(struct ring_consumer *consumer, uint32_t ring, struct ring_span *span);
 void ring_consumer_release(
 		struct ring_consumer *consumer, uint32_t ring, const struct ring_span *span);
+/*
+ * In a copy of the memory, by somebody who has the next bytes already: go past them; `end_timestamp` is
+ * that of their span. 0, or -EINVAL: other bytes stand there, or fewer.
+ */
+int ring_consumer_skip(struct ring_consumer *consumer, uint32_t ring, const void *bytes,
+		size_t size, uint64_t end_timestamp);
 const char *ring_consumer_error(const struct ring_consumer *consumer, uint32_t ring);
 /* Everything before is released, by this consumer or by one before it. */
 uint64_t ring_consumer_position(const struct ring_consumer *consumer, uint32_t ring);

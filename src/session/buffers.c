@@ -412,12 +412,21 @@ struct instance *buffers_load(
 	int folder = openat(place, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct instance *instance = NULL;
 	struct found *found = calloc(1, sizeof(*found));
+	int ret = 0;
 
 	snprintf(error->text, sizeof(error->text), "no memory");
 	if (folder < 0)
 		snprintf(error->text, sizeof(error->text), FOUND_FILE ": %s", strerror(errno));
 	else if (found && !found_read(folder, found, error))
 		instance = load(session, folder, found, error);
+	if (instance)
+		ret = journal_look(instance, folder, found->trace);
+	if (ret) {
+		snprintf(error->text, sizeof(error->text),
+				ret > 0 ? "all of it is in %s" : "no memory", found->trace);
+		instance_free(session, instance);
+		instance = NULL;
+	}
 	if (instance && *found->trace)
 		report(session, false, "what process %u (%s) had said before is in %s", found->pid,
 				instance->procname, found->trace);

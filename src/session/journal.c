@@ -35,55 +35,11 @@
 #include <unistd.h>
 
 #include "session/found.h"
+#include "session/journal.h"
 #include "session/parts.h"
 #include "session/place.h"
 
-#define JOURNAL_MAGIC UINT64_C(0x4c4e4f4a45444953)
-#define JOURNAL_VERSION 1
-#define HEAD_BYTES 4096
-#define PATH_BYTES 1024
-#define COMPRESSED_SUFFIX ".zst"
-#define SESSION_STREAM "side_session"
-#define MAPS_FILE ".maps"
-#define LIMIT_MAPS ((size_t)8 << 20)
-#define TOLD_MAGIC UINT64_C(0x444c4f5445444953)
-#define LIMIT_TOLD ((size_t)4 << 20)
-
-struct journal_head {
-	uint64_t magic;
-	uint32_t version;
-	uint32_t rings; /* of all channels */
-	uint32_t done;  /* all of it is in the trace */
-	uint32_t life;  /* recorders so far */
-	uint32_t serial;
-	uint32_t reserved;
-	char traces[2][PATH_BYTES]; /* the present one is that of `serial` */
-};
-_Static_assert(sizeof(struct journal_head) <= HEAD_BYTES, "journal_head");
-
-struct journal_slot {
-	uint64_t position; /* in the ring: everything before is written */
-	uint64_t size;     /* of the stream's file then */
-	uint64_t end_timestamp;
-	uint64_t discarded; /* counter in its last packet */
-	uint64_t unwritten; /* bytes */
-	uint32_t serial;    /* of the trace that has the file; 0: there was none */
-	uint32_t reserved;
-	uint64_t count; /* of two with the same position this says which is the later one */
-	uint64_t reserved2;
-};
-_Static_assert(sizeof(struct journal_slot) == 64, "a slot lies in one page");
-
-struct journal {
-	int fd;
-	uint32_t serial, life;
-	uint64_t count; /* notes */
-	uint32_t rings;
-	uint32_t first[SESSION_CHANNELS_MAX]; /* ring of each channel */
-	unsigned char *which;                 /* slot that counts, of each ring */
-};
-
-static struct journal *allocate(const struct instance *instance)
+struct journal *journal_allocate(const struct instance *instance)
 {
 	struct journal *journal = calloc(1, sizeof(*journal));
 	uint32_t i;
@@ -118,13 +74,6 @@ uint32_t journal_life(const struct instance *instance)
 	return instance->journal ? instance->journal->life : 1;
 }
 
-/* The file "told": this, and what losses.c wants to know again. */
-struct told_head {
-	uint64_t magic;
-	uint32_t serial; /* of the trace that told it last */
-	uint32_t size;   /* bytes behind it */
-};
-
 static off_t slot_at(uint32_t ring, unsigned int which)
 {
 	return HEAD_BYTES + (off_t)sizeof(struct journal_slot) * ((off_t)ring * 2 + which);
@@ -141,7 +90,7 @@ static int put(const struct journal *journal, const void *bytes, size_t size, of
 
 int journal_make(struct instance *instance, int folder)
 {
-	struct journal *journal = allocate(instance);
+	struct journal *journal = journal_allocate(instance);
 	struct journal_head head = {.magic = JOURNAL_MAGIC, .version = JOURNAL_VERSION, .life = 1};
 	int ret;
 
@@ -404,7 +353,7 @@ static int cut_stream(const struct adoption *adoption, const char *name, uint64_
 }
 
 /* The slot that belongs to the ring's position. False: there is none. */
-static bool find_slot(struct journal *journal, uint32_t index, uint64_t position,
+bool journal_find_slot(struct journal *journal, uint32_t index, uint64_t position,
 		struct journal_slot *slot, unsigned char *which)
 {
 	struct journal_slot slots[2];
@@ -434,7 +383,7 @@ static void adopt_ring(struct adoption *adoption, uint32_t channel, uint32_t rin
 	char name[SESSION_CHANNEL_NAME_MAX + 16];
 	struct journal_slot slot = {0};
 
-	if (!find_slot(journal, index, ring_consumer_position(of->rings, ring), &slot,
+	if (!journal_find_slot(journal, index, ring_consumer_position(of->rings, ring), &slot,
 			    &journal->which[index])) {
 		adoption->unknown++;
 		return;
@@ -499,7 +448,7 @@ static void adopt_rings(struct adoption *adoption)
 		report(adoption->session, true, "%s", error.text);
 }
 
-static int read_head(const struct journal *journal, struct journal_head *head)
+int journal_read_head(const struct journal *journal, struct journal_head *head)
 {
 	struct stat status;
 
@@ -540,14 +489,14 @@ int journal_adopt(struct session *session, struct instance *instance, int folder
 {
 	struct adoption adoption = {
 			.session = session, .instance = instance, .folder = folder, .trace = -1};
-	struct journal *journal = allocate(instance);
+	struct journal *journal = journal_allocate(instance);
 	int ret;
 
 	if (!journal)
 		return fail(error, -ENOMEM);
 	instance->journal = journal;
 	journal->fd = openat(folder, JOURNAL_FILE, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	ret = journal->fd < 0 ? -errno : read_head(journal, &adoption.head);
+	ret = journal->fd < 0 ? -errno : journal_read_head(journal, &adoption.head);
 	if (ret)
 		return fail(error, ret);
 	if (adoption.head.done)

@@ -95,6 +95,11 @@ int journal_finish(struct instance *instance);
  */
 int journal_adopt(struct session *session, struct instance *instance, int folder,
 		struct ctf_error *error);
+/*
+ * For somebody who only reads: what a trace below `output` has already is passed over in the rings, which
+ * are a copy. 1: everything was written; or -ENOMEM.
+ */
+int journal_look(struct instance *instance, int folder, const char *output);
 void journal_close(struct instance *instance);
 /* Recorders that this instance has had, with us. */
 uint32_t journal_life(const struct instance *instance);

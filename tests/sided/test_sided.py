@@ -613,6 +613,64 @@ class Kills(Case):
         self.assertEqual(len(recorded), len(set(recorded)))
         self.assertEqual(len(recorded) + answer["lost"], spun)
 
+    def recover(self, name):
+        """What `side recover` makes of the session's place: the stream with something in it, and all ticks."""
+        out = os.path.join(self.dir, name)
+        place = os.readlink(os.path.join(self.runtime, "places", "s"))
+        subprocess.run([os.environ["SIDE"], "recover", place, "-o", out], check=True, stdin=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL, timeout=harness.PATIENCE)
+        return out, sum(self.counts(name).values(), [])
+
+    def test_recovery_without_a_recorder(self):
+        """What was written but not released when the recorder was killed is in the rings, too: it is taken once."""
+        self.start_daemon()
+        self.create("s")
+        program = Program(self)
+        os.sched_setaffinity(program.pid, {min(os.sched_getaffinity(0))})  # One ring has all of it.
+        program.fire(500)
+        self.ask("stop", "s")
+        self.ask("start", "s")
+        self.kill_daemon()
+        program.fire(200)
+        program.quit()
+        self.assertEqual(sum(self.counts("s").values(), []), sequences(500))
+        out, found = self.recover("first")
+        self.assertEqual(sorted(found), list(range(500, 700)))
+
+        # As if the recorder had appended it before it was killed.
+        def file_of(folder):
+            paths = [os.path.join(top, name) for top, _, names in os.walk(os.path.join(self.dir, folder))
+                     for name in names if name.startswith("ring_")]
+            return {os.path.basename(path): path for path in paths}
+        written, recovered = file_of("s"), file_of("first")
+        appended = 0
+        for name, path in recovered.items():
+            with open(path, "rb") as stream:
+                data = stream.read()
+            first, = struct.unpack_from("=Q", data, 56)
+            second = data[first // 8:]  # Behind the empty one.
+            if name not in written or not second:
+                continue
+            self.assertEqual(struct.unpack_from("=Q", second, 56)[0] // 8, len(second))
+            with open(written[name], "r+b") as stream:
+                uuid = stream.read(20)[4:]
+                stream.seek(0, os.SEEK_END)
+                stream.write(second[:4] + uuid + second[20:])
+            appended += 1
+        self.assertEqual(appended, 1)
+        there = sum(self.counts("s").values(), [])
+        out, found = self.recover("second")
+        self.assertEqual(sorted(there + found), sequences(700))
+        # Other bytes are others' records.
+        for path in written.values():
+            with open(path, "r+b") as stream:
+                stream.seek(-1, os.SEEK_END)
+                byte = stream.read(1)
+                stream.seek(-1, os.SEEK_END)
+                stream.write(bytes([byte[0] ^ 1]))
+        out, found = self.recover("third")
+        self.assertEqual(sorted(found), list(range(500, 700)))
+
     def test_a_state_file_that_is_damaged(self):
         self.start_daemon()
         self.create("good", start=False)
