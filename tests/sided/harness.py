@@ -33,6 +33,21 @@ def wait_until(condition, what):
         time.sleep(0.01)
 
 
+def connect_patiently(path):
+    """A connection, also where the queue of those that come is full just now."""
+    one = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    one.settimeout(PATIENCE)
+
+    def connects():
+        try:
+            one.connect(path)
+            return True
+        except BlockingIOError:
+            return False
+    wait_until(connects, f"room in the queue of {path}")
+    return one
+
+
 class Refused(Exception):
     def __init__(self, answer):
         super().__init__(f"{answer.get('kind')}: {answer.get('error')}")

@@ -748,11 +748,8 @@ class Hostile(Case):
         self.addCleanup(lambda: [one.close() for one in held])
         for name in ("control.sock", "agents.sock"):
             for _ in range(600):
-                one = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-                held.append(one)
-                one.settimeout(harness.PATIENCE)
-                one.connect(os.path.join(self.runtime, name))
-                one.setblocking(False)
+                held.append(harness.connect_patiently(os.path.join(self.runtime, name)))
+                held[-1].setblocking(False)
         # Those who are silent make room: nobody else is turned away.
         for i in range(3):
             program = Program(self)
