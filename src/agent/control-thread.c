@@ -60,6 +60,7 @@ static struct {
 	size_t stack;    /* with what the C library takes of it */
 	uint32_t *count; /* the C library's, of threads that keep the process alive, or NULL */
 	bool shared;     /* no table of its own */
+	int number;      /* of the thread */
 	int socket;
 	struct stat socket_is; /* what we know it by, where the table is shared */
 	int status;            /* of /proc/thread-self/status, not read yet, or -1 */
@@ -426,6 +427,7 @@ static void *control_thread(void *unused)
 
 	(void)unused;
 	raw_call(SYS_prctl, PR_SET_NAME, THREAD_NAME, 0, 0, 0);
+	thread.number = (int)raw_call(SYS_gettid);
 	own_table();
 	watch_sandbox();
 	if (room)
@@ -625,11 +627,31 @@ int control_thread_start(void)
 	return start_thread() ? 0 : -EAGAIN;
 }
 
+/* Its connection ends, though the descriptor is in a table of its own. Kernels before 6.9 cannot. */
+static void wake_thread(void)
+{
+	int socket = __atomic_load_n(&thread.socket, __ATOMIC_RELAXED);
+	long process, copy;
+
+	if (socket < 0 || thread.shared)
+		return;
+	process = raw_call(SYS_pidfd_open, thread.number, O_EXCL /* PIDFD_THREAD */);
+	if (process < 0)
+		return;
+	copy = raw_call(SYS_pidfd_getfd, (int)process, socket, 0);
+	if (copy >= 0) {
+		raw_call(SYS_shutdown, (int)copy, SHUT_RDWR);
+		raw_close((int)copy);
+	}
+	raw_close((int)process);
+}
+
 void control_thread_end(void)
 {
 	uint64_t deadline = wire_deadline((HEARTBEAT_S + 1) * 1000);
 	uint32_t state;
 
+	wake_thread();
 	/* Acquire: pairs with the release at its end. */
 	do {
 		state = __atomic_load_n(&thread.state, __ATOMIC_ACQUIRE);

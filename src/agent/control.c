@@ -391,11 +391,13 @@ int agent_control_attach(const char *socket)
 	control.nr_daemons = 1;
 	control.pid = (int32_t)raw_call(SYS_getpid);
 	control.token = random_token();
+	agent.control = control.mode = WIRE_CONTROL_THREAD;
 	/* What we are asked to do now, we do in the turn that we have. */
 	ret = control_refresh(WIRE_CONTROL_THREAD, true, AGENT_CONNECT_TIMEOUT_MS);
-	if (ret)
+	if (ret) {
+		agent.control = control.mode = WIRE_CONTROL_OFF;
 		return ret;
-	agent.control = control.mode = WIRE_CONTROL_THREAD;
+	}
 	control.attached = true;
 	/* From here on the thread may want it. */
 	control_give_turn();

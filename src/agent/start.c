@@ -52,7 +52,7 @@ static bool is_attached(void)
 	char name[16] = "";
 
 	raw_call(SYS_prctl, PR_GET_NAME, name, 0, 0, 0);
-	return !strcmp(name, "side-attach");
+	return !strncmp(name, "side-attach", 11);
 }
 
 EXPORT void side_agent_start(void)

@@ -289,6 +289,55 @@ class Rounds(Case):
         self.assertEqual(program.ask("status", "came-back")[1:], ["0", "wrong", "0"])
 
 
+class Kills(Case):
+    """Whoever attaches is killed, wherever it is; or the program is."""
+
+    def kill_at(self, pid, delay):
+        """`side attach`, and what it has started, killed after so long."""
+        output = self.output()
+        process = subprocess.Popen([SIDE, "attach", "-q", "-p", str(pid), "-o", output], stderr=subprocess.PIPE,
+                                   start_new_session=True, env={**os.environ, "SIDE_RUNTIME": self.runtime})
+        time.sleep(delay)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+    def kill_often(self, program, rounds):
+        # What takes longest in it is found first: kills fall on all of it.
+        began = time.monotonic()
+        self.side("attach", "-p", str(program.pid), "-o", self.output(), "--duration", "1ms")
+        whole = time.monotonic() - began
+        for i in range(rounds):
+            self.kill_at(program.pid, whole * i / rounds)
+            self.assertIsNone(program.process.poll())
+
+    def test_tracer(self):
+        program = self.start("calm")
+        self.kill_often(program, 300 if LONG else 10)
+        # After all of it a recording is as good as any.
+        self.side("detach", "-p", str(program.pid))
+        self.one_recording(program, 100)
+        self.assertEqual(program.ask("status", "came-back")[1:], ["0", "wrong", "0"])
+
+    def test_tracer_of_busy_program(self):
+        program = self.start("busy")
+        self.kill_often(program, 300 if LONG else 10)
+        program.tick(100)
+        self.assertEqual(program.ask("status", "came-back")[1:], ["0", "wrong", "0"])
+
+    def test_program(self):
+        """The program is killed: a sentence, and no recorder that hangs."""
+        for i in range(100 if LONG else 5):
+            program = self.start("calm")
+            process = subprocess.Popen([SIDE, "attach", "-p", str(program.pid), "-o", self.output()],
+                                       stderr=subprocess.PIPE, text=True,
+                                       env={**os.environ, "SIDE_RUNTIME": self.runtime})
+            time.sleep(0.003 * i)
+            program.kill()
+            _, errors = process.communicate(timeout=PATIENCE)
+            self.assertIn(process.returncode, (0, 1), errors)
+            self.assertIn("ended" if process.returncode else "recorded", errors.replace("there is no process", "ended"))
+
+
 class Namespaces(Case):
     """Programs that see other files and other process ids."""
 
@@ -340,6 +389,86 @@ class Namespaces(Case):
         program = self.start_elsewhere(f"mount --bind {where} /tmp")
         self.one_recording(program)
         self.assertEqual(os.listdir(where), [])
+
+
+class Daemon(Case):
+    """Programs that were started before the daemon, and are brought to it."""
+
+    def setUp(self):
+        super().setUp()
+        self.program = self.start("calm")
+        self.daemon = subprocess.Popen([os.environ["SIDED"]], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                       stderr=subprocess.DEVNULL, env={**os.environ, "SIDE_RUNTIME": self.runtime})
+        self.addCleanup(self.end_daemon)
+        deadline = time.monotonic() + PATIENCE
+        while not os.path.exists(os.path.join(self.runtime, "control.sock")):
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.01)
+
+    def end_daemon(self):
+        self.daemon.terminate()
+        self.daemon.wait(timeout=PATIENCE)
+
+    def session(self, name):
+        output = self.output()
+        self.side("create", name, "-o", output)
+        self.side("enable-event", "-s", name, "attach:*")
+        self.side("start", name)
+        return output
+
+    def test_session(self):
+        output = self.session("one")
+        self.program.tick(10)
+        self.side("attach", "-p", str(self.program.pid), "-s", "one")
+        said = self.program.tick(100)
+        # It hears of changes.
+        self.side("disable-event", "-s", "one", "attach:tick")
+        self.program.tick(10)
+        self.side("enable-event", "-s", "one", "attach:tick")
+        said += self.program.tick(100)
+        other = self.session("two")
+        both = self.program.tick(100)
+        self.side("detach", "-p", str(self.program.pid))
+        self.program.tick(10)
+        self.assertEqual(os.listdir(f"/proc/{self.program.pid}/task"), self.left(self.program.pid)[0])
+        self.side("stop", "one")
+        self.side("stop", "two")
+        self.assertEqual(ticks(output), said + both)
+        self.assertEqual(ticks(other), both)
+        self.assertEqual(self.program.ask("status", "came-back")[1:], ["0", "wrong", "0"])
+
+    def test_again(self):
+        """Once is enough; and after a detach it can be had again."""
+        output = self.session("one")
+        pid = str(self.program.pid)
+        said = []
+        for _ in range(3):
+            self.assertIn("the daemon has", self.side("attach", "-p", pid, "--daemon").stderr)
+            self.assertIn("a daemon has already", self.side("attach", "-p", pid, "--daemon").stderr)
+            said += self.program.tick(50)
+            self.side("detach", "-p", pid)
+            self.program.tick(5)
+            self.assertEqual(self.left(pid)[0], sorted(os.listdir(f"/proc/{pid}/task")))
+        self.side("stop", "one")
+        self.assertEqual(sorted(ticks(output)), said)
+
+    def test_session_that_does_not_track_it(self):
+        self.session("one")
+        self.side("track", "-s", "one", "--pid", "1")
+        done = self.side("attach", "-p", str(self.program.pid), "-s", "one", status=1)
+        self.assertIn("does not track it", done.stderr)
+        self.assertIn("there is no session", self.side("attach", "-p", str(self.program.pid), "-s", "three",
+                                                       status=1).stderr)
+
+    def test_beside_a_recording(self):
+        output = self.session("one")
+        self.side("attach", "-p", str(self.program.pid), "-s", "one")
+        attached = self.attach(self.program.pid)
+        both = self.program.tick(20)
+        self.assertEqual(ticks(self.stop(attached)), both)
+        only = self.program.tick(20)
+        self.side("stop", "one")
+        self.assertEqual(ticks(output), both + only)
 
 
 class Refusals(Case):
@@ -410,6 +539,7 @@ class Refusals(Case):
         program = self.start("calm", "strict-main", ready=False)
         program.expect("ready")
         self.refuse(program.pid, "sandbox")
+        self.one_recording(program, 100, "--in-sandbox")
 
     def test_usage(self):
         self.assertIn("-p PID", self.side("attach", status=2).stderr)

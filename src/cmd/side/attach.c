@@ -417,9 +417,12 @@ static bool records(struct json_object *answer, pid_t pid)
 	struct json_object *processes = ask_list(session, "processes");
 	size_t i;
 
-	for (i = 0; processes && i < json_object_array_length(processes); i++)
-		if (ask_number(json_object_array_get_idx(processes, i), "pid") == (uint64_t)pid)
+	for (i = 0; processes && i < json_object_array_length(processes); i++) {
+		struct json_object *process = json_object_array_get_idx(processes, i);
+
+		if (ask_number(process, "pid") == (uint64_t)pid && ask_flag(process, "live"))
 			return true;
+	}
 	return false;
 }
 
@@ -480,7 +483,7 @@ static int give_to_daemon(struct attached *attached)
 						: "cannot reach the daemon");
 	if (!status)
 		say_done(attached, "attach",
-				attached->report.result ? "a daemon knows already"
+				attached->report.result ? "a daemon has already"
 							: "the daemon has");
 	if (!status && attached->options->session)
 		status = check_session(attached, &ask);

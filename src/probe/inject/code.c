@@ -184,7 +184,7 @@ __asm__(".pushsection .rodata.inject_code, \"a\", @progbits\n"
 	"	pushq %r12\n"
 	"	subq $8, %rsp\n"
 	"	movq %rdi, %rbx\n"
-	/* prctl(PR_SET_NAME, "side-attach") */
+	/* prctl(PR_SET_NAME, name) */
 	"	movl $157, %eax\n"
 	"	movl $15, %edi\n"
 	"	leaq inject_code_name(%rip), %rsi\n"
@@ -230,7 +230,7 @@ __asm__(".pushsection .rodata.inject_code, \"a\", @progbits\n"
 	"	xorl %eax, %eax\n"
 	"	ret\n"
 	"inject_code_name:\n"
-	"	.asciz \"side-attach\"\n"
+	"	.asciz \"side-attach0000\"\n" /* the number is that of whoever attaches */
 	"inject_code_end:\n"
 	".popsection\n");
 /* clang-format on */
@@ -243,6 +243,7 @@ LABEL(inject_code_spin);
 LABEL(inject_code_refused);
 LABEL(inject_code_failed);
 LABEL(inject_code_thread);
+LABEL(inject_code_name);
 LABEL(inject_code_end);
 
 uint64_t inject_code_states(void)
@@ -271,6 +272,7 @@ struct inject_code inject_code_get(void)
 			.refused = (size_t)(inject_code_refused - inject_code_begin),
 			.failed = (size_t)(inject_code_failed - inject_code_begin),
 			.thread = (size_t)(inject_code_thread - inject_code_begin),
+			.name = (size_t)(inject_code_name - inject_code_begin),
 	};
 }
 

@@ -34,6 +34,7 @@ struct injection {
 	struct inject_place place;
 	struct inject_code code;
 	uint8_t *overwritten; /* what was where our code is */
+	char name[16];        /* of our thread */
 	uint32_t command;
 	int lock;
 };
@@ -70,9 +71,58 @@ static int take_lock(struct injection *injection)
 	return 0;
 }
 
+/* ---- our thread ---- */
+
+static bool has_name(pid_t pid, pid_t thread, const char *name)
+{
+	char text[32];
+
+	return !strncmp(inject_thread_name(pid, thread, text, sizeof(text)), name, strlen(name));
+}
+
+/* A thread whose name begins so, as we see it, or 0. */
+static pid_t find_thread(pid_t pid, const char *name)
+{
+	struct dirent *entry;
+	char path[64];
+	pid_t found = 0;
+	DIR *tasks;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	tasks = opendir(path);
+	while (tasks && !found && (entry = readdir(tasks))) {
+		pid_t thread = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		if (thread > 0 && has_name(pid, thread, name))
+			found = thread;
+	}
+	if (tasks)
+		closedir(tasks);
+	return found;
+}
+
 /* ---- a place for our code ---- */
 
-static uint64_t room_in(struct injection *injection, const struct inject_mapping *mapping)
+/* Does the file have these bytes there, too? Otherwise somebody before us was killed. */
+static bool is_clean(const struct injection *injection, const struct inject_mapping *mapping,
+		int fd, uint64_t at)
+{
+	uint8_t here[INJECT_PAGE], there[INJECT_PAGE];
+	size_t size = injection->code.size;
+	ssize_t got;
+
+	if (size > sizeof(here) || !inject_read(&injection->target, at, here, size))
+		return false;
+	got = pread(fd, there, size, (off_t)(mapping->offset + (at - mapping->begin)));
+	if (got < 0)
+		return false;
+	/* Behind the end of the file, a page is zero. */
+	memset(there + got, 0, size - (size_t)got);
+	return !memcmp(here, there, size);
+}
+
+static uint64_t room_in(
+		struct injection *injection, const struct inject_mapping *mapping, bool clean)
 {
 	struct inject_elf elf;
 	uint64_t bias, at = 0;
@@ -91,8 +141,23 @@ static uint64_t room_in(struct injection *injection, const struct inject_mapping
 			at = 0;
 		inject_elf_free(&elf);
 	}
+	if (at < mapping->begin || at + injection->code.size > mapping->end ||
+			is_clean(injection, mapping, fd, at) != clean)
+		at = 0;
 	close(fd);
-	return at >= mapping->begin && at + injection->code.size <= mapping->end ? at : 0;
+	return at;
+}
+
+/* Bytes of ours that somebody has left who was killed: is nobody in them any more? */
+static bool is_left_alone(const struct injection *injection, uint64_t at)
+{
+	struct inject_values values;
+	uint32_t state;
+
+	return inject_read(&injection->target, at, &values, sizeof(values)) &&
+			!inject_read(&injection->target, values.scratch, &state, sizeof(state)) &&
+			!find_thread(injection->target.pid, THREAD_NAME) &&
+			inject_nobody_at(injection->target.pid, at, at + injection->code.size);
 }
 
 static int find_room(struct injection *injection)
@@ -102,7 +167,12 @@ static int find_room(struct injection *injection)
 	size_t i;
 
 	for (i = 0; i < target->nr_mappings && !injection->place.code; i++)
-		injection->place.code = room_in(injection, &target->mappings[i]);
+		injection->place.code = room_in(injection, &target->mappings[i], true);
+	for (i = 0; i < target->nr_mappings && !injection->place.code; i++) {
+		injection->place.code = room_in(injection, &target->mappings[i], false);
+		if (injection->place.code && !is_left_alone(injection, injection->place.code))
+			injection->place.code = 0;
+	}
 	if (!injection->place.code)
 		return fail(injection, INJECT_UNSUITABLE,
 				"none of its pages of code has room for the few bytes that load "
@@ -146,12 +216,17 @@ static int put_code(struct injection *injection)
 	if (!values->errno_location || !values->attr_init || !values->attr_setdetachstate ||
 			!values->attr_setstacksize || !values->attr_destroy || !values->create)
 		return fail(injection, INJECT_UNSUITABLE, "its C library has not what it takes");
+	(void)snprintf(injection->name, sizeof(injection->name), THREAD_NAME "%04x",
+			(unsigned int)getpid() & 0xffff);
 	injection->overwritten = malloc(injection->code.size);
 	if (!injection->overwritten ||
 			!inject_read(&injection->target, injection->place.code,
 					injection->overwritten, injection->code.size) ||
 			!inject_write(&injection->target, injection->place.code,
-					injection->code.bytes, injection->code.size))
+					injection->code.bytes, injection->code.size) ||
+			!inject_write(&injection->target,
+					injection->place.code + injection->code.name,
+					injection->name, sizeof(injection->name)))
 		return fail(injection, INJECT_FAILED,
 				"its memory cannot be written (does the kernel forbid it, "
 				"proc_mem.force_override?)");
@@ -212,34 +287,6 @@ static int call(struct injection *injection, uint64_t function, const uint64_t a
 			: inject_not_permitted(&injection->target, 0, ESRCH);
 }
 
-static bool is_ours(pid_t pid, pid_t thread)
-{
-	char name[32];
-
-	return !strcmp(inject_thread_name(pid, thread, name, sizeof(name)), THREAD_NAME);
-}
-
-/* Our thread, as we see it, or 0. */
-static pid_t find_thread(pid_t pid)
-{
-	struct dirent *entry;
-	char path[64];
-	pid_t found = 0;
-	DIR *tasks;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	tasks = opendir(path);
-	while (tasks && !found && (entry = readdir(tasks))) {
-		pid_t thread = (pid_t)strtol(entry->d_name, NULL, 10);
-
-		if (thread > 0 && is_ours(pid, thread))
-			found = thread;
-	}
-	if (tasks)
-		closedir(tasks);
-	return found;
-}
-
 /* ---- the agent ---- */
 
 static void say_not_loaded(struct injection *injection)
@@ -298,8 +345,8 @@ static int give_file(struct injection *injection, const char *path, int *descrip
 	*descriptor = (int)result;
 	if (*descriptor < 0)
 		return fail(injection, INJECT_FAILED, "it cannot make memory for the agent");
-	(void)snprintf(there, sizeof(there), "/proc/%d/task/%d/fd/%d", pid, find_thread(pid),
-			*descriptor);
+	(void)snprintf(there, sizeof(there), "/proc/%d/task/%d/fd/%d", pid,
+			find_thread(pid, injection->name), *descriptor);
 	fd = open(there, O_WRONLY | O_CLOEXEC);
 	ret = fd < 0 ? -errno : copy_file(path, fd);
 	if (fd >= 0)
@@ -410,7 +457,7 @@ static void clean_up(struct injection *injection)
 	(void)write_scratch(injection, offsetof(struct inject_scratch, command),
 			&injection->command, sizeof(injection->command));
 	while (read_scratch(injection, 0, &state, sizeof(state)) ||
-			find_thread(injection->target.pid)) {
+			find_thread(injection->target.pid, injection->name)) {
 		if (inject_now() > until)
 			return;
 		inject_pause_us(50);

@@ -144,7 +144,7 @@ struct inject_code {
 	const uint8_t *bytes; /* begin with struct inject_values */
 	size_t size;
 	/* Offsets of labels; see code.c. */
-	size_t entry, masked, spin, refused, failed, thread;
+	size_t entry, masked, spin, refused, failed, thread, name;
 };
 struct inject_code inject_code_get(void);
 uint64_t inject_code_states(void); /* for struct inject_values; 0: the processor cannot */
@@ -153,6 +153,8 @@ uint64_t inject_code_states(void); /* for struct inject_values; 0: the processor
  * thread.c: borrow a thread and let it make ours. 0, or -1 with the report filled in; -ETIMEDOUT: likewise,
  * but it may be in our code still.
  */
+/* Does every thread wait in a system call, and none of them in this code? */
+bool inject_nobody_at(pid_t pid, uint64_t begin, uint64_t end);
 struct inject_place {
 	uint64_t code; /* address of the code */
 	uint64_t scratch;

@@ -126,6 +126,28 @@ static int by_rank(const void *a, const void *b)
 	return left->thread < right->thread ? -1 : left->thread > right->thread;
 }
 
+bool inject_nobody_at(pid_t pid, uint64_t begin, uint64_t end)
+{
+	struct dirent *entry;
+	bool nobody = true;
+	char path[64];
+	DIR *tasks;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	tasks = opendir(path);
+	while (tasks && nobody && (entry = readdir(tasks))) {
+		struct candidate candidate = {.thread = (pid_t)strtol(entry->d_name, NULL, 10)};
+
+		if (candidate.thread <= 0)
+			continue;
+		(void)rank_of(pid, &candidate);
+		nobody = candidate.code && (candidate.code < begin || candidate.code >= end);
+	}
+	if (tasks)
+		closedir(tasks);
+	return tasks && nobody;
+}
+
 static size_t find_candidates(pid_t pid, struct candidate *candidates)
 {
 	struct dirent *entry;

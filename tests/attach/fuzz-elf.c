@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Files of the program that somebody has made up: reading them must not crash, and what is answered must be
+ * inside of them. With -DFUZZ_TARGET for libFuzzer; else damaged copies of a file (ourselves).
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "probe/inject/parts.h"
+
+static int file = -1;
+
+static void look(const uint8_t *bytes, size_t size)
+{
+	struct inject_elf elf;
+	uint64_t bias, value;
+	const char *name;
+	size_t i;
+
+	if (file < 0)
+		file = memfd_create("fuzz", MFD_CLOEXEC);
+	if (ftruncate(file, 0) || pwrite(file, bytes, size, 0) != (ssize_t)size)
+		abort();
+	if (!inject_elf_read(file, &elf)) {
+		value = inject_elf_function(&elf, "main");
+		name = value ? inject_elf_name(&elf, value) : NULL;
+		if (name && (name < elf.names || name >= elf.names + elf.names_size))
+			abort();
+		for (i = 0; i < elf.nr_symbols && i < 64; i++)
+			(void)inject_elf_name(&elf, elf.symbols[i].st_value);
+		(void)inject_elf_bias(&elf, 0, 0x400000, &bias);
+		(void)inject_elf_bias(&elf, UINT64_MAX, UINT64_MAX, &bias);
+		value = inject_elf_room(&elf, 900);
+		if (value % INJECT_PAGE + 900 > INJECT_PAGE)
+			abort();
+	}
+	inject_elf_free(&elf);
+}
+
+#ifdef FUZZ_TARGET
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+	look(bytes, size);
+	return 0;
+}
+#else
+static uint32_t next(void)
+{
+	static uint32_t state = 1;
+
+	state ^= state << 13;
+	state ^= state >> 17;
+	return state ^= state << 5;
+}
+
+/* Headers are where it hurts: half of all damage goes there. */
+static void damage(uint8_t *bytes, size_t size)
+{
+	static const uint8_t nasty[] = {0, 1, 0x7f, 0x80, 0xff};
+	uint32_t count = 1 + next() % 8;
+
+	for (; count; count--) {
+		size_t room = next() % 2 && size > 1024 ? 1024 : size;
+		/* Sections are described at the end. */
+		size_t at = next() % 4 ? next() % room : size - 1 - next() % room;
+
+		bytes[at] = next() % 2 ? nasty[next() % sizeof(nasty)] : (uint8_t)next();
+	}
+}
+
+int main(int argc, char **argv)
+{
+	unsigned long rounds = getenv("SIDE_TEST_LONG") ? 200000 : 2000, i;
+	uint8_t *bytes, *copy;
+	FILE *from;
+	long size;
+
+	if (argc != 2 || !(from = fopen(argv[1], "rb")) || fseek(from, 0, SEEK_END))
+		return 2;
+	size = ftell(from);
+	rewind(from);
+	bytes = malloc((size_t)size);
+	copy = malloc((size_t)size);
+	if (size <= 0 || !bytes || !copy || fread(bytes, 1, (size_t)size, from) != (size_t)size)
+		return 2;
+	(void)fclose(from);
+	look(bytes, (size_t)size);
+	for (i = 0; i < rounds; i++) {
+		size_t keep = next() % 8 ? (size_t)size : next() % (size_t)size;
+
+		memcpy(copy, bytes, (size_t)size);
+		if (keep)
+			damage(copy, keep);
+		look(copy, keep);
+	}
+	printf("%lu files\n", rounds);
+	free(bytes);
+	free(copy);
+	return 0;
+}
+#endif
