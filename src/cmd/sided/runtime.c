@@ -238,13 +238,14 @@ static int open_sockets(struct daemon *daemon, struct control_error *error)
 	take_sockets(daemon, &control, &agents);
 	daemon->control_is_ours = control < 0;
 	daemon->agents_is_ours = agents < 0;
-	if (control < 0)
+	/* The programs' first: whoever gets through at the other starts programs that must find it. */
+	if (agents < 0)
+		ret = listen_at(daemon, WIRE_RUNTIME_AGENTS, daemon->system ? 0666 : 0600,
+				(gid_t)-1, &agents, error);
+	if (!ret && control < 0)
 		ret = listen_at(daemon, WIRE_RUNTIME_CONTROL,
 				daemon->group != (gid_t)-1 ? 0660 : 0600, daemon->group, &control,
 				error);
-	if (!ret && agents < 0)
-		ret = listen_at(daemon, WIRE_RUNTIME_AGENTS, daemon->system ? 0666 : 0600,
-				(gid_t)-1, &agents, error);
 	if (ret)
 		return ret;
 	ret = loop_watch(daemon, &daemon->control_listener, control, EPOLLIN, clients_ready);
