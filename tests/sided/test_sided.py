@@ -671,6 +671,45 @@ class Kills(Case):
         out, found = self.recover("third")
         self.assertEqual(sorted(found), list(range(500, 700)))
 
+    def test_programs_that_do_not_come_again(self):
+        """The next daemon knows those that wait for a signal, and those that look only when they start."""
+        self.start_daemon()
+        self.create("s")
+        by_signal = Program(self, SIDE_CONTROL="signal:USR2")
+        sync = Program(self, SIDE_CONTROL="sync")
+        gone = Program(self, SIDE_CONTROL="signal:USR2")
+        files = [name for name in os.listdir(os.path.join(self.runtime, "state")) if "program" in name]
+        self.assertEqual(sorted(files), sorted(f".program-{p.pid}" for p in (by_signal, sync, gone)))
+        for program in (by_signal, sync):
+            program.fire(10)
+        self.kill_daemon()
+        gone.quit()
+        state = os.path.join(self.runtime, "state")
+        for name, text in (("1", "{}"), (str(os.getpid()), "not one"), ("x", "{}"), ("0", "{}"),
+                           (f"{by_signal.pid}.new", '{"started":')):
+            with open(os.path.join(state, f".program-{name}"), "w", encoding="utf-8") as file:
+                file.write(text)
+        self.start_daemon()
+        self.await_state("s", "active")
+        answer = self.ask("disable-event", "s", event=["sided:tick"])
+        self.assertEqual(answer["pending"], [])
+        self.assertEqual([one["pid"] for one in answer["unchanged"]], [sync.pid])
+        self.assertEqual({one["pid"]: one["control"] for one in self.ask("list")["processes"]},
+                         {by_signal.pid: "signal", sync.pid: "sync"})
+        files = [name for name in os.listdir(state) if "program" in name]
+        self.assertEqual(sorted(files), sorted(f".program-{p.pid}" for p in (by_signal, sync)))
+        by_signal.fire(10)
+        self.ask("enable-event", "s", event=["sided:tick"])
+        by_signal.fire(10)
+        sync.fire(10)
+        for program in (by_signal, sync):
+            program.quit()
+        wait_until(lambda: not [name for name in os.listdir(state) if "program" in name], "they are forgotten")
+        self.ask("destroy", "s")
+        counts = self.counts("s")
+        self.assertEqual(sorted(counts[by_signal.pid]), [*range(10), *range(20, 30)])
+        self.assertEqual(sorted(counts[sync.pid]), list(range(20)))
+
     def test_a_state_file_that_is_damaged(self):
         self.start_daemon()
         self.create("good", start=False)

@@ -215,8 +215,15 @@ static int open_daemon(
 		ret = sessions_restore(daemon);
 	if (!ret)
 		boot_adopt(daemon, options->boot);
+	if (!ret)
+		programs_restore(daemon);
 	/* Listening comes last: who gets through finds the sessions there. */
-	return ret ? ret : runtime_listen(daemon, error);
+	if (!ret)
+		ret = runtime_listen(daemon, error);
+	/* They come by themselves, but for those that wait for a signal. */
+	if (!ret)
+		programs_poke(daemon);
+	return ret;
 }
 
 static int fail(const struct control_error *error, int ready)

@@ -78,8 +78,11 @@ static void program_free(struct daemon *daemon, struct program *program)
 
 static void program_ended(struct daemon *daemon, struct watch *watch, uint32_t events)
 {
+	struct program *program = container_of(watch, struct program, watch);
+
 	(void)events;
-	program_free(daemon, container_of(watch, struct program, watch));
+	program_forget(daemon, program);
+	program_free(daemon, program);
 }
 
 /* ---- arriving ---- */
@@ -161,6 +164,28 @@ static struct program *program_new(
 	return program;
 }
 
+int program_restore(struct daemon *daemon, const struct program *facts, int pidfd)
+{
+	struct program *program;
+
+	if (daemon->nr_programs >= daemon->max_programs)
+		return -ENOSPC;
+	program = malloc(sizeof(*program));
+	if (!program)
+		return -ENOMEM;
+	*program = *facts;
+	/* What had been said to it is not known: it asks before anything else. */
+	program->since = program->done = 0;
+	if (loop_watch(daemon, &program->watch, pidfd, EPOLLIN, program_ended)) {
+		free(program);
+		return -EIO;
+	}
+	program->next = *bucket(daemon, program->pid);
+	*bucket(daemon, program->pid) = program;
+	daemon->nr_programs++;
+	return 0;
+}
+
 /* Names come from the program: only what can be shown is kept. */
 static void set_name(char **name, const char *text)
 {
@@ -195,6 +220,7 @@ struct program *program_arrive(struct daemon *daemon, struct agent *agent,
 	struct agent *former;
 
 	if (program && program->token != arrive->token) {
+		program_forget(daemon, program);
 		program_free(daemon, program);
 		program = NULL;
 	}
@@ -210,6 +236,10 @@ struct program *program_arrive(struct daemon *daemon, struct agent *agent,
 	program->control = arrive->control;
 	program->control_signal = arrive->control_signal;
 	set_names(program, arrive);
+	if (program->control == WIRE_CONTROL_SIGNAL || program->control == WIRE_CONTROL_SYNC)
+		program_remember(daemon, program);
+	else
+		program_forget(daemon, program);
 	former = program->agent;
 	program->agent = agent;
 	agent->program = program;

@@ -312,7 +312,7 @@ static struct json_object *state_json(const struct session_entry *entry)
 	return NULL;
 }
 
-static int write_whole(const char *path, const char *text, size_t size)
+int state_write(const char *path, const char *text, size_t size)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600), ret = 0;
 
@@ -352,7 +352,7 @@ void session_save(struct daemon *daemon, struct session_entry *entry)
 		text = json_object_to_json_string_length(state,
 				JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE, &size);
 	if (text)
-		ret = write_whole(temporary, text, size);
+		ret = state_write(temporary, text, size);
 	if (!ret && rename(temporary, path))
 		ret = -errno;
 	if (ret)
@@ -361,7 +361,7 @@ void session_save(struct daemon *daemon, struct session_entry *entry)
 	json_object_put(state);
 }
 
-static struct json_object *read_state(const char *path, struct control_error *error)
+struct json_object *state_read(const char *path, size_t max, struct control_error *error)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	struct json_object *state = NULL;
@@ -371,7 +371,7 @@ static struct json_object *read_state(const char *path, struct control_error *er
 
 	if (fd < 0 || fstat(fd, &status) || !S_ISREG(status.st_mode) ||
 			(status.st_uid != geteuid() && status.st_uid != 0) ||
-			status.st_size > STATE_MAX) {
+			(size_t)status.st_size > max) {
 		control_fail(error, CONTROL_FAILED, -EINVAL, NULL,
 				"it cannot be opened, is no file of ours, or is too large");
 		if (fd >= 0)
@@ -430,7 +430,7 @@ static int restore_entry(
 static int restore(struct daemon *daemon, const char *name, const char *path,
 		struct control_error *error)
 {
-	struct json_object *state = read_state(path, error), *json;
+	struct json_object *state = state_read(path, STATE_MAX, error), *json;
 	struct definition *definition = NULL;
 	struct session_entry *entry = NULL;
 	int ret = -EINVAL;

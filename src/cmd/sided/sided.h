@@ -17,6 +17,7 @@
  *	workers.c    the process that records a session: started, asked, started again
  *	agents.c     connections of programs
  *	programs.c   the programs, and who has switched over
+ *	remember.c   those that do not come again by themselves, for the next daemon
  *	status.c     status, list, top
  *	session-process.c, session-status.c   what runs in the process that records
  *	sender.c     and in the one beside it that sends what is recorded
@@ -231,6 +232,9 @@ bool session_socket(const struct daemon *daemon, const struct session_entry *ent
 		size_t room);
 const char *session_state_word(const struct session_entry *entry);
 int sessions_restore(struct daemon *daemon);
+/* Files of the state: the whole text, 0 or a negative errno; one object, or NULL with *error filled in. */
+int state_write(const char *path, const char *text, size_t size);
+struct json_object *state_read(const char *path, size_t max, struct control_error *error);
 void sessions_close(struct daemon *daemon);
 
 /* ---- boot.c ---- */
@@ -290,6 +294,7 @@ struct program {
 	uint64_t done;
 	char *name;
 	char *exe;
+	bool remembered; /* in a state file */
 };
 
 /* A connection of a program. */
@@ -317,12 +322,21 @@ void program_done(struct daemon *daemon, struct program *program, const struct w
 /* Its connection is gone. */
 void program_left(struct daemon *daemon, struct program *program);
 void programs_close(struct daemon *daemon);
+/* One that a former daemon knew; takes the descriptor and the names. Negative: neither. */
+int program_restore(struct daemon *daemon, const struct program *facts, int pidfd);
 /* Tell all; how many there are to wait for until they have daemon->serial. */
 size_t programs_poke(struct daemon *daemon);
 /* Those that have not switched to this serial, with the reason; those that look only when they start. */
 struct json_object *programs_pending(struct daemon *daemon, uint64_t serial);
 struct json_object *programs_unchanged(struct daemon *daemon);
 struct json_object *programs_json(struct daemon *daemon);
+
+/* ---- remember.c ---- */
+
+/* Keep it for the next daemon. A program that is only freed, as at our end, stays kept. */
+void program_remember(const struct daemon *daemon, struct program *program);
+void program_forget(const struct daemon *daemon, struct program *program);
+void programs_restore(struct daemon *daemon);
 
 /* ---- status.c ---- */
 

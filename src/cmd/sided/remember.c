@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Programs that do not come again by themselves, kept for the next daemon in state/.program-PID (no
+ * session has a name that begins so):
+ *
+ *	{"started":8123, "token":"61a0...", "uid":1000, "control":"signal", "signal":10, "name":"...", "exe":"..."}
+ *
+ * Those of control mode thread find a new daemon on their own. One of mode signal waits for its signal
+ * from whoever knows it, and of one of mode sync only we can say that it has not changed. A file is
+ * taken back only for a process with the same number that started at the same time; an exec in between
+ * has reset what its signal does, which is looked at before each signal.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "sided.h"
+#include "wire/runtime.h"
+#include "wire/wire.h"
+
+#define PREFIX ".program-"
+#define FILE_MAX 16384
+
+static const char *const controls[] = {"off", "sync", "thread", "signal", NULL};
+
+/* When the kernel says that it started, in its ticks since boot; 0: it does not say. */
+static uint64_t started_at(pid_t pid)
+{
+	char path[64], text[1024];
+	const char *at;
+	ssize_t size;
+	int fd, field;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	size = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[size > 0 ? size : 0] = 0;
+	/* The name stands in brackets and may have any characters. Behind it comes field 3. */
+	at = strrchr(text, ')');
+	for (field = 2; at && field < 22; field++)
+		at = strchr(at + 1, ' ');
+	return at ? strtoull(at + 1, NULL, 10) : 0;
+}
+
+static bool file_of(const struct daemon *daemon, pid_t pid, char *path, size_t room)
+{
+	return runtime_path(daemon, path, room, WIRE_RUNTIME_STATE "/" PREFIX "%d", pid);
+}
+
+static struct json_object *program_facts(const struct program *program, uint64_t started)
+{
+	struct json_object *object = json_object_new_object();
+	char token[20];
+
+	snprintf(token, sizeof(token), "%016" PRIx64, program->token);
+	if (json_put_number(object, "started", started) && json_put_text(object, "token", token) &&
+			json_put_number(object, "uid", program->uid) &&
+			json_put_text(object, "control", controls[program->control]) &&
+			json_put_number(object, "signal", program->control_signal) &&
+			(!program->name || !*program->name ||
+					json_put_text(object, "name", program->name)) &&
+			(!program->exe || !*program->exe ||
+					json_put_text(object, "exe", program->exe)))
+		return object;
+	json_object_put(object);
+	return NULL;
+}
+
+/* Nothing depends on a file that could not be written but a restart, so nothing is said of it. */
+void program_remember(const struct daemon *daemon, struct program *program)
+{
+	bool is_new = program->pid && !program->remembered;
+	uint64_t started = is_new ? started_at(program->pid) : 0;
+	struct json_object *facts;
+	const char *text;
+	char path[256], temporary[264];
+
+	if (!started || !file_of(daemon, program->pid, path, sizeof(path)))
+		return;
+	facts = program_facts(program, started);
+	text = facts ? json_object_to_json_string_ext(facts, JSON_C_TO_STRING_NOSLASHESCAPE) : NULL;
+	snprintf(temporary, sizeof(temporary), "%s.new", path);
+	if (text && !state_write(temporary, text, strlen(text)) && !rename(temporary, path))
+		program->remembered = true;
+	else
+		unlink(temporary);
+	json_object_put(facts);
+}
+
+void program_forget(const struct daemon *daemon, struct program *program)
+{
+	char path[256];
+
+	if (program->remembered && file_of(daemon, program->pid, path, sizeof(path)))
+		unlink(path);
+	program->remembered = false;
+}
+
+/* ---- after a restart ---- */
+
+static int take_facts(struct json_object *facts, struct program *program, uint64_t *started,
+		struct control_error *error)
+{
+	static const char *const members[] = {
+			"started", "token", "uid", "control", "signal", "name", "exe", NULL};
+	const char *token = NULL, *name = NULL, *exe = NULL;
+	uint64_t uid = 0, number = 0;
+	unsigned int control = WIRE_CONTROL_OFF;
+	char *end = NULL;
+	int ret = json_only(facts, members, "a program's file", error);
+
+	if (!ret)
+		ret = json_number(facts, "started", INT64_MAX, started, error);
+	if (!ret)
+		ret = json_text(facts, "token", &token, error);
+	if (!ret)
+		ret = json_number(facts, "uid", UINT32_MAX, &uid, error);
+	if (!ret)
+		ret = json_choice(facts, "control", controls, &control, error);
+	if (!ret)
+		ret = json_number(facts, "signal", WIRE_SIGNAL_MAX, &number, error);
+	if (!ret)
+		ret = json_text(facts, "name", &name, error);
+	if (!ret)
+		ret = json_text(facts, "exe", &exe, error);
+	if (ret)
+		return ret;
+	if (token)
+		program->token = strtoull(token, &end, 16);
+	if (!token || *end || (control != WIRE_CONTROL_SIGNAL && control != WIRE_CONTROL_SYNC) ||
+			(control == WIRE_CONTROL_SIGNAL) != (number != 0))
+		return control_fail(error, CONTROL_FAILED, -EINVAL, NULL,
+				"its token, its control mode or its signal is not one of ours");
+	program->uid = (uid_t)uid;
+	program->control = control;
+	program->control_signal = (uint32_t)number;
+	program->name = name ? strdup(name) : NULL;
+	program->exe = exe ? strdup(exe) : NULL;
+	return 0;
+}
+
+static void restore(struct daemon *daemon, pid_t pid, const char *path)
+{
+	struct control_error error = {.kind = CONTROL_DONE};
+	struct program facts = {.pid = pid, .remembered = true};
+	struct json_object *json = state_read(path, FILE_MAX, &error);
+	uint64_t started = 0;
+	int pidfd, ret = -EINVAL;
+
+	if (json)
+		ret = take_facts(json, &facts, &started, &error);
+	json_object_put(json);
+	if (ret)
+		say("the program in %s is forgotten: %s", path, error.text);
+	/* First the descriptor: it stays with whom we look at then. */
+	pidfd = ret ? -1 : (int)syscall(SYS_pidfd_open, pid, 0);
+	if (pidfd < 0 || !started || started_at(pid) != started ||
+			program_restore(daemon, &facts, pidfd)) {
+		if (pidfd >= 0)
+			close(pidfd);
+		free(facts.name);
+		free(facts.exe);
+		unlink(path);
+	}
+}
+
+void programs_restore(struct daemon *daemon)
+{
+	char path[512];
+	struct dirent *file;
+	DIR *directory;
+
+	runtime_path(daemon, path, sizeof(path), WIRE_RUNTIME_STATE);
+	directory = opendir(path);
+	if (!directory)
+		return;
+	while ((file = readdir(directory))) {
+		const char *number = file->d_name + strlen(PREFIX);
+		char *end = NULL;
+		long pid = 0;
+
+		if (strncmp(file->d_name, PREFIX, strlen(PREFIX)) != 0 ||
+				!runtime_path(daemon, path, sizeof(path), WIRE_RUNTIME_STATE "/%s",
+						file->d_name))
+			continue;
+		if (*number >= '1' && *number <= '9')
+			pid = strtol(number, &end, 10);
+		if (pid > 0 && pid <= INT32_MAX && !*end)
+			restore(daemon, (pid_t)pid, path);
+		else
+			unlink(path);
+	}
+	closedir(directory);
+}
