@@ -315,7 +315,8 @@ static int relay_text(struct sink *sink, struct follow_trace *trace, bool is_map
 /* ---- packets ---- */
 
 /* The trace's clock at that time, if that is known. */
-static bool ticks_at(struct follow_trace *trace, int64_t ns, uint64_t *ticks)
+static bool ticks_at(
+		const struct sink *sink, struct follow_trace *trace, int64_t ns, uint64_t *ticks)
 {
 	const struct ctf_trace *of = trace->counter ? ctf_counter_trace(trace->counter) : NULL;
 	const struct ctf_clock *clock = of ? of->clock : NULL;
@@ -323,6 +324,10 @@ static bool ticks_at(struct follow_trace *trace, int64_t ns, uint64_t *ticks)
 
 	if (!clock || !clock->frequency || !ns || ns == INT64_MAX)
 		return false;
+	if (sink->in_ticks) {
+		*ticks = (uint64_t)ns;
+		return true;
+	}
 	at = ((__int128)ns - (__int128)clock->offset_s * 1000000000) * clock->frequency /
 			1000000000;
 	at -= clock->offset;
@@ -382,7 +387,8 @@ static int relay_packet(struct sink *sink, struct follow_stream *stream,
 	if (stream->added)
 		ctf_packet_set_sequence(&copy, packet->sequence + stream->added);
 	if (!stream->sent && packet->begin == packet->end && packet->size == stream->header_size &&
-			ticks_at(stream->trace, sink->before, &before) && before > packet->begin)
+			ticks_at(sink, stream->trace, sink->before, &before) &&
+			before > packet->begin)
 		ctf_packet_set_times(&copy, before, before);
 	return put_packet(relay_of(sink), stream, &copy);
 }
@@ -402,7 +408,7 @@ static int relay_remind(struct sink *sink, struct follow *follow)
 				stream = stream->next) {
 			struct ctf_packet packet = stream->last;
 
-			if (!stream->sent || !ticks_at(trace, sink->before, &packet.begin) ||
+			if (!stream->sent || !ticks_at(sink, trace, sink->before, &packet.begin) ||
 					packet.begin < stream->last.end)
 				continue;
 			stream->added++;
@@ -424,7 +430,7 @@ static bool relay_may_go(
 
 	return stream->handle && stream->trace->sent_metadata &&
 			(sink->horizon == INT64_MAX ||
-					!ticks_at(stream->trace, sink->horizon, &horizon) ||
+					!ticks_at(sink, stream->trace, sink->horizon, &horizon) ||
 					packet->end <= horizon);
 }
 
@@ -501,7 +507,8 @@ static int relay_beat(struct sink *sink, struct follow *follow)
 	int ret = 0;
 
 	for (struct follow_trace *trace = follow->traces; !ret && trace; trace = trace->next) {
-		if (trace->done || !trace->announced || !ticks_at(trace, sink->horizon, &ticks))
+		if (trace->done || !trace->announced ||
+				!ticks_at(sink, trace, sink->horizon, &ticks))
 			continue;
 		for (struct follow_stream *stream = trace->streams; !ret && stream;
 				stream = stream->next)

@@ -77,6 +77,8 @@ struct send {
 	bool looked; /* At least once. */
 	bool told_marks;
 	uint64_t round;    /* Of the recorder, when the files were looked at. */
+	int64_t seen;      /* Ticks before which everything was in them then … */
+	int64_t settled;   /* … and is in what may be sent. */
 	uint64_t reserved; /* Numbers of frames below this one may be used. */
 };
 
@@ -620,7 +622,15 @@ static bool patience_ended(const struct send *send)
 static uint64_t rounds(const struct send *send)
 {
 	/* Acquire: what was written in the rounds before. Pairs with the recorder's count. */
-	return __atomic_load_n(send->options.rounds, __ATOMIC_SEQ_CST);
+	return __atomic_load_n(&send->options.rounds->begun, __ATOMIC_SEQ_CST);
+}
+
+/* Up to when everything will be in the files that are looked at now. */
+static int64_t ticks(const struct send *send)
+{
+	uint64_t at = __atomic_load_n(&send->options.rounds->ticks, __ATOMIC_SEQ_CST);
+
+	return at < INT64_MAX ? (int64_t)at : 0;
 }
 
 /* See what is new, when what was seen before is known to stay. */
@@ -633,8 +643,13 @@ static int look(struct send *send, bool over)
 		if (rounds(send) <= send->round)
 			return 0;
 		follow_settle(follow);
+		send->settled = send->seen;
 	}
+	if (send->options.rounds)
+		send->seen = ticks(send);
 	ret = follow_look(follow, over);
+	if (!follow_is_unsettled(follow))
+		send->settled = send->seen;
 	if (over)
 		follow_settle(follow);
 	else if (send->options.rounds)
@@ -802,7 +817,8 @@ static int64_t horizon(const struct send *send, bool over, int64_t looked)
 	/* At the end it is in them; and before something is given up, it goes. */
 	if (over || (limit && follow_pending(&send->follow) > limit / 2))
 		return HORIZON_NONE;
-	return looked - HORIZON_NS > sink->before ? looked - HORIZON_NS : sink->before;
+	looked = sink->in_ticks ? send->settled : looked - HORIZON_NS;
+	return looked > sink->before ? looked : sink->before;
 }
 
 /* One turn over a connection that stands. 1: everything is over. */
@@ -963,7 +979,7 @@ static int make_parts(struct send *send, const struct send_options *options, con
 	if (send->wake_fd < 0)
 		return -errno;
 	send->sink->no_files = options->no_files;
-	send->follow.staged = options->rounds;
+	send->sink->in_ticks = send->follow.staged = options->rounds;
 	if (options->marks && !send->options.marks)
 		return -ENOMEM;
 	ret = open_marks(send);

@@ -22,6 +22,16 @@ struct send_error {
 /* What there is to say while it goes on; from the sender's thread. One sentence, no newline. */
 typedef void send_say(void *user, bool is_error, const char *sentence);
 
+/*
+ * Of a recorder, atomic: what is in the files when `begun` is read may be cut off by another one that
+ * follows, until it has been counted up once more. What was recorded before `ticks`, in the clock of the
+ * traces, is in the files then; 0: not known.
+ */
+struct send_rounds {
+	uint64_t begun;
+	uint64_t ticks;
+};
+
 struct send_options {
 	const char *dir; /* Of the recording; must exist. */
 	/*
@@ -41,12 +51,9 @@ struct send_options {
 	 * must be this one's alone.
 	 */
 	const char *marks;
-	/*
-	 * Somebody else counts up here before each round of writing, so that what stands in the files then
-	 * may not be cut off again after the next one. NULL: what is written stays.
-	 */
-	const uint64_t *rounds; /* Atomic. */
-	send_say *say;          /* NULL: nobody listens. */
+	/* How far the recorder is, if it says so; NULL: what is written stays. */
+	const struct send_rounds *rounds;
+	send_say *say; /* NULL: nobody listens. */
 	void *user;
 };
 

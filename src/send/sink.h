@@ -88,9 +88,10 @@ struct sink {
 	uint32_t speed;
 	int watch_fd; /* Readable: flush() has something to do; or -1. */
 	/*
-	 * In nanoseconds since 1970: all that was said before is in the files that were looked at. What it
-	 * was in the turn before on this connection; 0: there was none.
+	 * In nanoseconds since 1970, or in ticks of the traces' clock: all that was said before is in the files
+	 * that were looked at. What it was in the turn before on this connection; 0: there was none.
 	 */
+	bool in_ticks;
 	int64_t horizon;
 	int64_t before;
 	bool final_error; /* open() failed in a way that no second try mends. */

@@ -13,6 +13,8 @@
 #include "session/parts.h"
 
 #define LOOK_AROUND_MS 200
+/* Of a second. */
+#define ROUND_MARGIN 10
 
 struct drainer {
 	struct session *session;
@@ -20,7 +22,8 @@ struct drainer {
 	struct instance *ended[LIMIT_OPEN_WRITERS]; /* with open files, oldest first */
 	unsigned int nr_ended;
 	uint32_t nr_ended_files;
-	uint32_t snapshots; /* made or tried */
+	uint32_t snapshots;   /* made or tried */
+	uint64_t round_begun; /* ticks; 0: there was none */
 };
 
 /* A trace has its metadata, its directory and the stream of what was lost open, too. */
@@ -211,12 +214,23 @@ static void end(struct drainer *drainer)
 		rotate_end(session);
 }
 
-/* Whatever was appended before has its note in the journal. */
-static void count_round(struct session *session)
+/* A round begins: what the one before has done is in the files for good. */
+static void count_round(struct drainer *drainer)
 {
-	/* Release: the notes before the count. Pairs with the load in rounds() of src/send/send.c. */
-	if (session->service && session->service->rounds)
-		__atomic_fetch_add(session->service->rounds, 1, __ATOMIC_SEQ_CST);
+	struct session_rounds *rounds = drainer->session->rounds;
+	uint64_t now;
+
+	if (!rounds)
+		return;
+	/* Who was preempted between looking at the clock and publishing has a moment for it. */
+	now = ring_clock_now(drainer->session->clock) -
+			drainer->session->ctf_clock.frequency / ROUND_MARGIN;
+	/* Seen before the one before began, and nothing was left behind in it. */
+	if (drainer->round_begun && !drainer->session->full.code)
+		__atomic_store_n(&rounds->ticks, drainer->round_begun, __ATOMIC_SEQ_CST);
+	drainer->round_begun = now;
+	/* After the notes in the journal. Pairs with the loads in src/send/send.c. */
+	__atomic_fetch_add(&rounds->begun, 1, __ATOMIC_SEQ_CST);
 }
 
 static void *drain_thread(void *argument)
@@ -229,7 +243,7 @@ static void *drain_thread(void *argument)
 		bool stop = atomic_load_explicit(&session->stop, memory_order_acquire);
 		uint32_t wanted = rounds_wanted(session), rotations = rotate_wanted(session), seen;
 
-		count_round(session);
+		count_round(&drainer);
 		if (stop)
 			full_end(session);
 		/* Before the round, too: in the last one rings are given back. */

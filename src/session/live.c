@@ -34,7 +34,6 @@ static int take_service(struct session *session, const struct session_live *live
 	service->boot = live->boot;
 	service->leave = live->leave;
 	service->active = live->active;
-	service->rounds = live->rounds;
 	service->generation = live->generation ? live->generation : 1;
 	service->statedump = live->active ? service->generation : 0;
 	return 0;
@@ -49,6 +48,7 @@ static int take_options(struct session *session, const struct session_options *o
 		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
 				"a session without a command needs a socket, and records");
 	session->mode = SESSION_RECORD;
+	session->rounds = options->rounds;
 	ret = session_begin_clock(session, error);
 	if (!ret)
 		ret = take_service(session, live, error);

@@ -64,11 +64,6 @@ struct session_live {
 	uint64_t generation; /* the first one; 0: 1 */
 	const struct session_track *track;
 	size_t nr_track;
-	/*
-	 * Counted up before each round of writing, NULL: nobody wants to know. What stands in the files
-	 * when it is read may be cut off by the next recorder until it has been counted up once more.
-	 */
-	uint64_t *rounds;
 };
 
 /* Options and texts are copied. `mode` must be SESSION_RECORD; wrappers and environment are nobody's. */

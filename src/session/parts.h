@@ -293,7 +293,6 @@ struct service {
 	struct session_track *track;
 	uint32_t nr_track;
 	uint64_t nr_untracked;
-	uint64_t *rounds; /* of the drain thread, for somebody else; or NULL */
 	/* Of instances that were freed: */
 	uint64_t bytes, lost, unwritten, overwritten;
 };
@@ -418,6 +417,7 @@ struct session {
 	atomic_uint snapshots_wanted;
 	uint32_t nr_snapshots; /* made (lock) */
 	/* Rounds of the drain thread that somebody waits for, and the last of them that is done (lock). */
+	struct session_rounds *rounds; /* for somebody else, or NULL */
 	atomic_uint rounds_wanted;
 	uint32_t rounds_done;
 	pthread_cond_t round_done;

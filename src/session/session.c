@@ -186,6 +186,7 @@ static int take_options(struct session *session, const struct session_options *o
 
 	session->mode = options->mode;
 	session->wait_all = options->wait_all;
+	session->rounds = options->rounds;
 	ret = session_begin_clock(session, error);
 	if (!ret)
 		ret = channels_take(session, options, error);

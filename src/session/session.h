@@ -125,6 +125,18 @@ struct session_retention {
 	uint32_t count;  /* of finished ones */
 };
 
+/*
+ * How far the writing is, for somebody who reads the files meanwhile; both are atomic.
+ *
+ * What stands in the files when `begun` is read may be cut off by a recorder that follows one which
+ * was killed, until `begun` has been counted up once more. All that was recorded before `ticks`, in the
+ * clock of the traces, is in the files by then (0: not known yet), but for rings that overwrite.
+ */
+struct session_rounds {
+	uint64_t begun;
+	uint64_t ticks;
+};
+
 struct session_options {
 	enum session_mode mode;
 	const char *output;    /* directory; NULL: "side-YYYYmmdd-HHMMSS" in the current one */
@@ -152,6 +164,8 @@ struct session_options {
 	const char *const *snapshot_on;
 	size_t nr_snapshot_on;
 	uint32_t snapshot_max;
+	struct session_rounds
+			*rounds; /* told while the session writes; NULL: nobody wants to know */
 };
 
 /* Absolute path of one of our libraries, allocated, or NULL: by SIDE_LIB_DIR, or beside this program. */

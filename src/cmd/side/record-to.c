@@ -8,9 +8,17 @@
 
 #include <errno.h>
 #include <ftw.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+_Static_assert(sizeof(struct send_rounds) == sizeof(struct session_rounds) &&
+				offsetof(struct send_rounds, begun) ==
+						offsetof(struct session_rounds, begun) &&
+				offsetof(struct send_rounds, ticks) ==
+						offsetof(struct session_rounds, ticks),
+		"the recorder's words are the sender's");
 
 int sending_prepare(struct sending *sending, const struct parsed *parsed,
 		struct session_options *session)
@@ -34,6 +42,8 @@ int sending_prepare(struct sending *sending, const struct parsed *parsed,
 	if (!strcmp(options->to, "-"))
 		return say_error(COMMAND_USAGE, "write to a FIFO",
 				"standard output belongs to the command that is recorded");
+	/* The same two words: neither room knows the other. */
+	session->rounds = (struct session_rounds *)(void *)&sending->rounds;
 	if (session->output)
 		return COMMAND_DONE;
 	if (asprintf(&sending->made, "%s/side-spool-XXXXXX",
@@ -62,6 +72,7 @@ int sending_start(struct sending *sending, const struct parsed *parsed, const ch
 		return 0;
 	send = sending_options(output, sending->url, options->spool, options->timeout);
 	send.live = true;
+	send.rounds = &sending->rounds;
 	if (sending->made) /* Its name says nothing. */
 		send.fallback = name ? name + 1 : parsed->operands[0];
 	if (!send_start(&send, &sending->send, &error))

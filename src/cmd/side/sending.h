@@ -32,6 +32,7 @@ struct sending {
 	const char *url; /* NULL: nothing is sent. */
 	char *made;      /* The directory, if it is only there for the sake of sending. */
 	struct send *send;
+	struct send_rounds rounds; /* The recorder's, as struct session_rounds. */
 };
 
 /* Before the session: check, and give it an output if it has none. 0 or an exit status. */

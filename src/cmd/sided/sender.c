@@ -2,7 +2,7 @@
 /*
  * The process that sends what a session records: a child of the session's process, made before that one
  * gives up what it does not need. The two speak over a pair of sockets (what is sent and said), and share
- * one word of memory (how often the recorder has gone around). Either one ends when the other does:
+ * two words of memory (how far the recorder is). Either one ends when the other does:
  * then the daemon starts both again, the recorder adopts, and the sender goes on from its marks.
  */
 #include <errno.h>
@@ -19,10 +19,18 @@
 #include <unistd.h>
 
 #include "send/send.h"
+#include "session/session.h"
 #include "sided.h"
 
 #define MARKS ".sending"
 #define TELL_MS 200
+
+_Static_assert(sizeof(struct send_rounds) == sizeof(struct session_rounds) &&
+				offsetof(struct send_rounds, begun) ==
+						offsetof(struct session_rounds, begun) &&
+				offsetof(struct send_rounds, ticks) ==
+						offsetof(struct session_rounds, ticks),
+		"the recorder's words are the sender's");
 
 enum order { ORDER_GO = 1, ORDER_FINISH };
 
@@ -37,7 +45,7 @@ struct message {
 struct sender {
 	int fd;
 	pid_t pid;
-	uint64_t *rounds;
+	struct session_rounds *rounds;
 	struct send_status status;
 	char to[4200];
 };
@@ -141,7 +149,7 @@ static void serve(struct sending *sending)
 	}
 }
 
-static void set_options(struct sending *sending, bool any_user, const uint64_t *rounds)
+static void set_options(struct sending *sending, bool any_user, const struct send_rounds *rounds)
 {
 	const struct definition *definition = sending->definition;
 	uint64_t timeout = definition->send_timeout_ns ? definition->send_timeout_ns
@@ -185,12 +193,13 @@ static void isolate(const struct sending *sending, bool any_user)
 }
 
 static void run(const struct definition *definition, const char *output, bool any_user,
-		const uint64_t *rounds, int fd)
+		const struct session_rounds *rounds, int fd)
 {
 	struct sending sending = {.fd = fd, .definition = definition, .output = output};
 
 	prctl(PR_SET_NAME, "sided-send");
-	set_options(&sending, any_user, rounds);
+	/* The same two words: neither room knows the other. */
+	set_options(&sending, any_user, (const struct send_rounds *)(const void *)rounds);
 	isolate(&sending, any_user);
 	serve(&sending);
 }
@@ -253,7 +262,7 @@ int sender_make(const struct definition *definition, const char *output, bool an
 	return 0;
 }
 
-uint64_t *sender_rounds(struct sender *sender)
+struct session_rounds *sender_rounds(struct sender *sender)
 {
 	return sender ? sender->rounds : NULL;
 }
@@ -306,7 +315,7 @@ bool sender_hear(struct sender *sender, void (*told)(void *user, const char *tex
 void sender_finish(struct sender *sender, void (*told)(void *user, const char *text), void *user)
 {
 	/* What is in the files now stays. */
-	__atomic_store_n(sender->rounds, UINT64_MAX, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&sender->rounds->begun, UINT64_MAX, __ATOMIC_SEQ_CST);
 	order(sender, ORDER_FINISH);
 	while (!sender->status.over && hear(sender, 0, told, user) >= 0)
 		;

@@ -206,7 +206,6 @@ static int open_session(struct recording *recording, const struct opening *openi
 			.generation = opening->generation,
 			.track = tracks,
 			.nr_track = opening->definition->nr_tracks,
-			.rounds = sender_rounds(recording->sender),
 	};
 	int ret;
 
@@ -215,6 +214,7 @@ static int open_session(struct recording *recording, const struct opening *openi
 	ret = definition_options(opening->definition, &view, error);
 	if (!ret) {
 		view.options.output = opening->output;
+		view.options.rounds = sender_rounds(recording->sender);
 		view.options.force = opening->again;
 		if (session_open(&view.options, &live, &recording->session, &session_error))
 			ret = definition_session_error(&session_error, error);

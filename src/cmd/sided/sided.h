@@ -375,8 +375,8 @@ struct sender;
  */
 int sender_make(const struct definition *definition, const char *output, bool any_user,
 		const int *closing, size_t nr_closing, struct sender **sender);
-/* Counts rounds of writing (struct session_live). */
-uint64_t *sender_rounds(struct sender *sender);
+/* Where the recorder says how far it is. */
+struct session_rounds *sender_rounds(struct sender *sender);
 /* Readable: sender_hear() has something to do. */
 int sender_fd(const struct sender *sender);
 void sender_go(struct sender *sender);
