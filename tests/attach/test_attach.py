@@ -89,6 +89,9 @@ class Case(unittest.TestCase):
         self.runtime = self.file("runtime")
         os.mkdir(self.runtime, 0o755)
         self.outputs = 0
+        # Where recordings and programs meet; what killed ones leave is gone with it.
+        os.environ["TMPDIR"] = self.dir
+        self.addCleanup(os.environ.pop, "TMPDIR")
 
     def file(self, name):
         return os.path.join(self.dir, name)
@@ -313,9 +316,11 @@ class Kills(Case):
     def test_tracer(self):
         program = self.start("calm")
         self.kill_often(program, 300 if LONG else 10)
-        # After all of it a recording is as good as any.
+        # After all of it a recording is as good as any, and nothing of the others is left.
         self.side("detach", "-p", str(program.pid))
         self.one_recording(program, 100)
+        self.assertEqual([name for name in os.listdir(self.dir) if name.startswith("side-attach-")
+                          and os.listdir(self.file(name))], [])
         self.assertEqual(program.ask("status", "came-back")[1:], ["0", "wrong", "0"])
 
     def test_tracer_of_busy_program(self):
@@ -384,6 +389,7 @@ class Namespaces(Case):
         """Nothing stays in its directories either."""
         where = self.file("tmp")
         os.mkdir(where, 0o777)
+        os.environ["TMPDIR"] = "/nowhere"
         if any(path.startswith("/tmp/") for path in (PROGRAM, *os.environ["SIDE_LIB_DIR"].split(":"))):
             self.skipTest("the build is in /tmp itself")
         program = self.start_elsewhere(f"mount --bind {where} /tmp")

@@ -14,6 +14,7 @@
 #include "session/live.h"
 #include "session/session.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -24,13 +25,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 #define FUNCTION "side_agent_request"
 #define SOCKET_NAME "agents"
+#define DIRECTORY_MAX 64 /* a socket's path is short */
 #define FLUSH_MS 10000
 #define TURN_MS 200
 #define SESSION_WAIT_MS 5000
@@ -173,6 +177,48 @@ static int open_root(const struct attached *attached)
 	return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
+/* Is it a directory of one of us who was killed: with a socket to which nobody listens? */
+static bool is_abandoned(int place, const char *name)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct stat status;
+	bool abandoned;
+	int fd;
+
+	if (strncmp(name, "side-attach-", 12) != 0 ||
+			fstatat(place, name, &status, AT_SYMLINK_NOFOLLOW) ||
+			!S_ISDIR(status.st_mode) || status.st_uid != geteuid() ||
+			snprintf(address.sun_path, sizeof(address.sun_path),
+					"/proc/self/fd/%d/%s/" SOCKET_NAME, place,
+					name) >= (int)sizeof(address.sun_path))
+		return false;
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	abandoned = fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) &&
+			errno == ECONNREFUSED;
+	if (fd >= 0)
+		close(fd);
+	return abandoned;
+}
+
+static void remove_abandoned(int place)
+{
+	char path[64], socket[320];
+	struct dirent *entry;
+	DIR *directory;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
+	directory = opendir(path);
+	while (directory && (entry = readdir(directory))) {
+		if (!is_abandoned(place, entry->d_name))
+			continue;
+		(void)snprintf(socket, sizeof(socket), "%s/" SOCKET_NAME, entry->d_name);
+		(void)unlinkat(place, socket, 0);
+		(void)unlinkat(place, entry->d_name, AT_REMOVEDIR);
+	}
+	if (directory)
+		closedir(directory);
+}
+
 static bool make_place(struct attached *attached, int root, const char *directory)
 {
 	int place = openat(root, directory + 1, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -187,6 +233,7 @@ static bool make_place(struct attached *attached, int root, const char *director
 		close(place);
 		return false;
 	}
+	remove_abandoned(place);
 	name = strrchr(path, '/') + 1;
 	attached->place = place;
 	(void)snprintf(attached->directory, sizeof(attached->directory), "%s", name);
@@ -198,7 +245,10 @@ static bool make_place(struct attached *attached, int root, const char *director
 
 static int find_place(struct attached *attached)
 {
-	static const char *const directories[] = {"/tmp", "/var/tmp", "/dev/shm", "/run", NULL};
+	const char *const own = getenv("TMPDIR");
+	const char *const directories[] = {
+			own && *own == '/' && strlen(own) < DIRECTORY_MAX ? own : "/tmp", "/tmp",
+			"/var/tmp", "/dev/shm", "/run", NULL};
 	int root = open_root(attached);
 	size_t i;
 
@@ -265,7 +315,7 @@ static int why_not_recorded(const struct attached *attached, const char *what)
 {
 	int code = -attached->report.result;
 
-	return say_error(code == EALREADY ? COMMAND_FAILED : COMMAND_FAILED,
+	return say_error(COMMAND_FAILED,
 			code == EPERM ? "it is in a sandbox, or about to end" : NULL,
 			"%d (%s) %s: %s", attached->pid, attached->name, what, strerror(code));
 }

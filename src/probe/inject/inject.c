@@ -336,7 +336,7 @@ static int give_file(struct injection *injection, const char *path, int *descrip
 			SYS_memfd_create, put_text(injection, PATH_AT, name), MFD_CLOEXEC};
 	pid_t pid = injection->target.pid;
 	char there[96];
-	uint64_t result;
+	uint64_t result = 0;
 	int fd, ret;
 
 	ret = call(injection, function_of(injection, "syscall"), arguments, &result);
@@ -372,7 +372,7 @@ static int load_from_memory(struct injection *injection, uint64_t *handle)
 {
 	const struct inject_request *request = injection->request;
 	char path[64];
-	int libside, agent, ret = 0;
+	int libside = -1, agent = -1, ret = 0;
 	uint64_t first = 1;
 
 	injection->target.report->from_memory = true;
@@ -429,7 +429,7 @@ static int load_agent(struct injection *injection)
 
 static int talk(struct injection *injection)
 {
-	uint64_t result, arguments[3] = {0};
+	uint64_t result = 0, arguments[3] = {0};
 	int ret = 0;
 
 	if (!injection->target.agent_function)
