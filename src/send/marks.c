@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -446,6 +447,11 @@ int marks_open(const char *path, const char *url, struct marks *marks, bool *fou
 	marks->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
 	if (marks->fd < 0)
 		return -errno;
+	if (flock(marks->fd, LOCK_EX | LOCK_NB)) {
+		ret = errno == EWOULDBLOCK ? -EBUSY : -errno;
+		marks_close(marks);
+		return ret;
+	}
 	ret = read_all(marks->fd, &bytes, &size);
 	if (!ret)
 		ret = marks_parse(bytes, size, marks);
@@ -458,6 +464,21 @@ int marks_open(const char *path, const char *url, struct marks *marks, bool *fou
 	if (ret)
 		marks_close(marks);
 	return ret;
+}
+
+bool marks_are_of(const char *path, const char *url)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	unsigned char block[MARKS_BLOCK];
+	struct marks_head head;
+	bool are;
+
+	if (fd < 0)
+		return false;
+	are = pread(fd, block, sizeof(block), 0) == (ssize_t)sizeof(block) &&
+			get_head(block, &head) && !strcmp(head.url, url);
+	close(fd);
+	return are;
 }
 
 void marks_close(struct marks *marks)

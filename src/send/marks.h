@@ -106,10 +106,12 @@ void marks_put_head(const struct marks_head *head, unsigned char block[MARKS_BLO
 
 /*
  * The file at `path`; a new one if there is none of this URL that can be read. *found: there was one. 0 or
- * a negative errno.
+ * a negative errno; -EBUSY: another sender is at work.
  */
 int marks_open(const char *path, const char *url, struct marks *marks, bool *found);
 void marks_close(struct marks *marks);
+/* Whether the file is there, and speaks of this URL. Nothing is changed. */
+bool marks_are_of(const char *path, const char *url);
 
 /* By name, or by inode and the last part of the name (it was moved). 0: there is none. */
 uint32_t marks_find_trace(const struct marks *marks, const char *name, uint64_t inode);

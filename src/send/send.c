@@ -160,10 +160,9 @@ static void tell_marks(struct send *send, int ret)
 {
 	if (ret && !send->told_marks)
 		say(send, true,
-				"%s cannot be written: %s; what is sent until it can be may be "
-				"sent "
-				"again after a kill",
-				send->options.marks, strerror(-ret));
+				"%s/" SEND_MARKS " cannot be written: %s; what is sent until it "
+				"can be may be sent again after a kill",
+				send->options.dir, strerror(-ret));
 	send->told_marks = ret;
 }
 
@@ -194,15 +193,19 @@ static void note_connection(struct send *send)
 static int open_marks(struct send *send)
 {
 	struct marks *marks;
+	char path[4200];
 	bool found;
 	int ret;
 
-	if (!send->options.marks)
+	if ((size_t)snprintf(path, sizeof(path), "%s/" SEND_MARKS, send->options.dir) >=
+			sizeof(path))
+		return send->options.marks ? -ENAMETOOLONG : 0;
+	if (!send->options.marks && !marks_are_of(path, send->options.url))
 		return 0;
 	marks = calloc(1, sizeof(*marks));
 	if (!marks)
 		return -ENOMEM;
-	ret = marks_open(send->options.marks, send->options.url, marks, &found);
+	ret = marks_open(path, send->options.url, marks, &found);
 	if (ret) {
 		free(marks);
 		return ret;
@@ -956,7 +959,6 @@ static void free_send(struct send *send)
 		close(send->wake_fd);
 	free((void *)(uintptr_t)send->options.dir);
 	free((void *)(uintptr_t)send->options.url);
-	free((void *)(uintptr_t)send->options.marks);
 	free(send->session);
 	pthread_cond_destroy(&send->changed);
 	pthread_mutex_destroy(&send->lock);
@@ -969,7 +971,6 @@ static int make_parts(struct send *send, const struct send_options *options, con
 
 	send->options.dir = strdup(options->dir);
 	send->options.url = strdup(options->url);
-	send->options.marks = options->marks ? strdup(options->marks) : NULL;
 	send->session = name_session(options, url);
 	send->sink = url->kind == URL_RELAY ? relay_create() : bytes_create();
 	if (!send->options.dir || !send->options.url || !send->session || !send->sink ||
@@ -980,7 +981,7 @@ static int make_parts(struct send *send, const struct send_options *options, con
 		return -errno;
 	send->sink->no_files = options->no_files;
 	send->sink->in_ticks = send->follow.staged = options->rounds;
-	if (options->marks && !send->options.marks)
+	if (!send->options.dir || !send->options.url)
 		return -ENOMEM;
 	ret = open_marks(send);
 	if (ret)
@@ -1027,7 +1028,7 @@ int send_start(const struct send_options *options, struct send **out, struct sen
 		return -ENOMEM;
 	}
 	send->options = *options;
-	send->options.dir = send->options.url = send->options.marks = NULL;
+	send->options.dir = send->options.url = NULL;
 	send->options.session = send->options.fallback = NULL;
 	send->wake_fd = -1;
 	send->follow.inotify = -1;
@@ -1040,7 +1041,7 @@ int send_start(const struct send_options *options, struct send **out, struct sen
 		ret = start_thread(send);
 	if (ret) {
 		snprintf(error->text, sizeof(error->text), "cannot start a sender: %s",
-				strerror(-ret));
+				ret == -EBUSY ? "another one is at work there" : strerror(-ret));
 		free_send(send);
 		return ret;
 	}

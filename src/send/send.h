@@ -47,10 +47,10 @@ struct send_options {
 	bool live;           /* send_finish() says when the recording is over, not only its lock. */
 	bool no_files;       /* A path that is a file, or is not there, is refused. */
 	/*
-	 * A file that says what was delivered, so that another sender goes on there: its path, or NULL. It
-	 * must be this one's alone.
+	 * What was delivered is written into the file SEND_MARKS of the directory, so that another sender goes
+	 * on there. Else it is only if such a file of the same URL is there already.
 	 */
-	const char *marks;
+	bool marks;
 	/* How far the recorder is, if it says so; NULL: what is written stays. */
 	const struct send_rounds *rounds;
 	send_say *say; /* NULL: nobody listens. */
@@ -73,6 +73,8 @@ struct send_status {
 	int64_t since; /* Connected or not, in nanoseconds since 1970. */
 	char why[256]; /* It is not connected, as a sentence. */
 };
+
+#define SEND_MARKS ".sending"
 
 struct send;
 

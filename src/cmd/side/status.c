@@ -194,6 +194,9 @@ static void print_sending(struct json_object *session, const struct style *style
 			say_number(ask_number(sending, "packets"), packets),
 			ask_number(sending, "packets") == 1 ? "" : "s",
 			say_size(ask_number(sending, "bytes"), bytes));
+	if (ask_number(sending, "events"))
+		printf(", %s event%s", say_number(ask_number(sending, "events"), packets),
+				ask_number(sending, "events") == 1 ? "" : "s");
 	printf("; waiting %s packet%s, %s",
 			say_number(ask_number(sending, "pending-packets"), packets),
 			ask_number(sending, "pending-packets") == 1 ? "" : "s",

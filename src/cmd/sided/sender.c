@@ -22,7 +22,6 @@
 #include "session/session.h"
 #include "sided.h"
 
-#define MARKS ".sending"
 #define TELL_MS 200
 
 _Static_assert(sizeof(struct send_rounds) == sizeof(struct session_rounds) &&
@@ -56,7 +55,6 @@ struct sending {
 	int fd;
 	const struct definition *definition;
 	const char *output;
-	char marks[4200];
 	struct send_options options;
 	struct send *send;
 	struct send_status told;
@@ -158,7 +156,6 @@ static void set_options(struct sending *sending, bool any_user, const struct sen
 			: definition_is_spooled(definition) ? DEFINITION_SPOOL_STANDARD
 							    : 0;
 
-	snprintf(sending->marks, sizeof(sending->marks), "%s/" MARKS, sending->output);
 	sending->options = (struct send_options){
 			.dir = sending->output,
 			.url = definition->to,
@@ -168,7 +165,7 @@ static void set_options(struct sending *sending, bool any_user, const struct sen
 			.speed = definition->speed,
 			.live = true,
 			.no_files = any_user,
-			.marks = sending->marks,
+			.marks = true,
 			.rounds = rounds,
 			.say = say_sentence,
 			.user = sending,
@@ -336,6 +333,7 @@ struct json_object *sender_json(const struct sender *sender)
 			(!*status->why || json_put_text(json, "why", status->why)) &&
 			json_put_number(json, "packets", status->packets) &&
 			json_put_number(json, "bytes", status->bytes) &&
+			(!status->events || json_put_number(json, "events", status->events)) &&
 			json_put_number(json, "pending", status->pending) &&
 			json_put_number(json, "pending-packets", status->pending_packets) &&
 			json_put_number(json, "dropped-packets", status->dropped_packets) &&
