@@ -671,6 +671,23 @@ class Kills(Case):
         out, found = self.recover("third")
         self.assertEqual(sorted(found), list(range(500, 700)))
 
+    def test_programs_that_come_while_the_recorder_begins(self):
+        """They wait until it is there, and nothing that they say is missing."""
+        self.start_daemon()
+        self.create("s")
+        pids = []
+        for _ in range(6):
+            self.kill_daemon()
+            self.start_daemon()  # and not until the session stands
+            program = Program(self)
+            program.fire(20)
+            program.quit()
+            pids.append(program.pid)
+        self.await_state("s", "active")
+        self.ask("destroy", "s")
+        self.assertEqual({pid: sorted(found) for pid, found in self.counts("s").items()},
+                         {pid: sequences(20) for pid in pids})
+
     def test_programs_that_do_not_come_again(self):
         """The next daemon knows those that wait for a signal, and those that look only when they start."""
         self.start_daemon()

@@ -98,6 +98,7 @@ void agent_close(struct daemon *daemon, struct agent *agent)
 	if (agent->watch.fd < 0)
 		return;
 	be_known(daemon, agent);
+	loop_cancel(daemon, &agent->timer);
 	loop_unwatch(daemon, &agent->watch);
 	agent->program = NULL;
 	loop_free(daemon, agent);
@@ -150,6 +151,7 @@ void agent_welcome(struct daemon *daemon, struct agent *agent)
 {
 	int ret = send_welcome(daemon, agent, NULL);
 
+	loop_cancel(daemon, &agent->timer);
 	agent->due = ret == -EAGAIN || ret == -ENOBUFS;
 	if (ret && !agent->due) {
 		agent_close(daemon, agent);
@@ -159,6 +161,35 @@ void agent_welcome(struct daemon *daemon, struct agent *agent)
 }
 
 /* ---- what they say ---- */
+
+/* Is there a session whose process is only just beginning, again? One that cannot begin is not awaited. */
+static bool one_begins(const struct daemon *daemon)
+{
+	const struct session_entry *entry;
+
+	for (entry = daemon->sessions; entry; entry = entry->next)
+		if (session_is_present(entry) && !worker_is_ready(entry) && !entry->error)
+			return true;
+	return false;
+}
+
+static void held_long_enough(struct daemon *daemon, struct timer *timer)
+{
+	agent_welcome(daemon, container_of(timer, struct agent, timer));
+}
+
+/*
+ * A program that comes while a session's process is on its way would find nobody there, and what it
+ * says until it is asked again would be recorded by nobody. It waits for us a little longer; all are
+ * told as soon as the process is there.
+ */
+static void welcome_first(struct daemon *daemon, struct agent *agent)
+{
+	if (one_begins(daemon))
+		loop_timer(daemon, &agent->timer, LIMIT_HOLD_MS, held_long_enough);
+	else
+		agent_welcome(daemon, agent);
+}
 
 /* False: the connection is closed. */
 static bool take_arrive(
@@ -176,7 +207,7 @@ static bool take_arrive(
 		return false;
 	}
 	be_known(daemon, agent);
-	agent_welcome(daemon, agent);
+	welcome_first(daemon, agent);
 	return agent->watch.fd >= 0;
 }
 

@@ -46,6 +46,7 @@
 #define LIMIT_STRANGERS 512      /* connections of programs that have not said who they are */
 #define LIMIT_STRANGERS_OF_USER 256
 #define LIMIT_STRANGER_MS 3000 /* until then */
+#define LIMIT_HOLD_MS 1500     /* that a program which comes waits for a session's process */
 #define LIMIT_PROGRAMS_OF_USER 16384
 #define LIMIT_SESSIONS 256
 #define LIMIT_WAITING (16u << 20) /* bytes that a client has not read */
@@ -302,7 +303,7 @@ struct agent {
 	struct watch watch;
 	struct agent *next, **at; /* of strangers */
 	struct peer peer;
-	struct timer timer; /* until it has said who it is */
+	struct timer timer; /* until it has said who it is; then until its first WELCOME */
 	struct program *program;
 	bool due; /* WELCOME could not be sent yet */
 };
