@@ -27,6 +27,11 @@ struct code_name_entry {
 	uint8_t rank; /* lower is better */
 };
 
+/* Bytes between functions that a site has taken. */
+struct code_pad {
+	uint64_t address, site;
+};
+
 struct code_file {
 	char *path; /* for sentences */
 	uint8_t *bytes;
@@ -49,7 +54,7 @@ struct code_file {
 	size_t nr_landings, landings_room;
 	size_t call_sites; /* looked at */
 	bool swept;
-	uint64_t *pads; /* taken */
+	struct code_pad *pads;
 	size_t nr_pads, pads_room;
 };
 

@@ -109,19 +109,21 @@ static void choose(const struct place *place, struct probe_site *site, enum prob
 
 /* ---- pads ---- */
 
-static bool is_taken(const struct code_file *file, uint64_t pad)
+static bool is_taken(const struct code_file *file, uint64_t pad, uint64_t site)
 {
 	for (size_t i = 0; i < file->nr_pads; i++) {
-		if (pad < file->pads[i] + PROBE_JUMP_BYTES &&
-				file->pads[i] < pad + PROBE_JUMP_BYTES)
+		uint64_t taken = file->pads[i].address;
+
+		if (pad < taken + PROBE_JUMP_BYTES && taken < pad + PROBE_JUMP_BYTES &&
+				file->pads[i].site != site)
 			return true;
 	}
 	return false;
 }
 
-static bool pad_is_free(const struct code_file *file, uint64_t pad)
+static bool pad_is_free(const struct code_file *file, uint64_t pad, uint64_t site)
 {
-	if (is_taken(file, pad))
+	if (is_taken(file, pad, site))
 		return false;
 	for (unsigned int i = 0; i < PROBE_JUMP_BYTES; i++) {
 		if (code_is_target(file, pad + i) || code_function_at(file, pad + i))
@@ -130,14 +132,20 @@ static bool pad_is_free(const struct code_file *file, uint64_t pad)
 	return true;
 }
 
-static bool take_pad(struct code_file *file, uint64_t pad)
+/* A site keeps its pad: whoever asks again gets the same answer. */
+static bool take_pad(struct code_file *file, uint64_t pad, uint64_t site)
 {
-	uint64_t *pads = code_grow(file->pads, file->nr_pads, &file->pads_room, sizeof(*pads));
+	struct code_pad *pads;
 
+	for (size_t i = 0; i < file->nr_pads; i++) {
+		if (file->pads[i].address == pad && file->pads[i].site == site)
+			return true;
+	}
+	pads = code_grow(file->pads, file->nr_pads, &file->pads_room, sizeof(*pads));
 	if (!pads)
 		return false;
 	file->pads = pads;
-	pads[file->nr_pads++] = pad;
+	pads[file->nr_pads++] = (struct code_pad){pad, site};
 	return true;
 }
 
@@ -176,7 +184,7 @@ static uint64_t pad_behind(const struct code_file *file, const struct code_funct
 	for (uint64_t pad = gap; pad + PROBE_JUMP_BYTES <= next; pad++) {
 		int64_t away = (int64_t)(pad - (from + SHORT_BYTES));
 
-		if (away >= -SHORT_REACH && away < SHORT_REACH && pad_is_free(file, pad))
+		if (away >= -SHORT_REACH && away < SHORT_REACH && pad_is_free(file, pad, from))
 			return pad;
 	}
 	return 0;
@@ -220,10 +228,11 @@ static bool try_jump(const struct place *place, struct probe_site *site)
 static bool try_padding(const struct place *place, struct probe_site *site)
 {
 	if (!place->ends || place->length >= PROBE_JUMP_BYTES || place->until < PROBE_JUMP_BYTES ||
-			place->size < PROBE_JUMP_BYTES || is_taken(place->file, place->address) ||
+			place->size < PROBE_JUMP_BYTES ||
+			is_taken(place->file, place->address, place->address) ||
 			!only_padding(place->bytes + place->length, place->size - place->length,
 					PROBE_JUMP_BYTES - place->length) ||
-			!take_pad(place->file, place->address))
+			!take_pad(place->file, place->address, place->address))
 		return false;
 	choose(place, site, PROBE_PADDING, place->count, PROBE_JUMP_BYTES);
 	return true;
@@ -237,7 +246,7 @@ static bool try_short(const struct place *place, struct probe_site *site)
 	size_t size;
 	const uint8_t *bytes = pad ? code_bytes(place->file, pad, &size) : NULL;
 
-	if (!bytes || size < PROBE_JUMP_BYTES || !take_pad(place->file, pad))
+	if (!bytes || size < PROBE_JUMP_BYTES || !take_pad(place->file, pad, place->address))
 		return false;
 	choose(place, site, PROBE_SHORT, pieces, SHORT_BYTES);
 	site->pad = pad;
