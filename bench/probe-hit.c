@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/* What a hit of a probe costs: the call of a small function with probes of each kind, less the call without one. */
+#include "probe/code/code.h"
+#include "probe/patch/patch.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define HANDLER __attribute__((target("general-regs-only"), noinline))
+#define ROUNDS 9
+
+static HANDLER void on_hit(const struct patch_hit *hit)
+{
+	__asm__ volatile("" ::"r"(hit) : "memory");
+}
+
+static __attribute__((noinline)) uint64_t probe_hit_target(uint64_t a, uint64_t b)
+{
+	__asm__ volatile("" : "+r"(a));
+	return (a ^ 0x12345678) + b * 5;
+}
+
+static uint64_t now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+/* The best of some rounds: nanoseconds a call. */
+static double measure(unsigned int calls)
+{
+	double best = 1e9;
+
+	for (unsigned int round = 0; round < ROUNDS; round++) {
+		uint64_t sum = 0, start = now();
+		double each;
+
+		for (unsigned int i = 0; i < calls; i++)
+			sum += probe_hit_target(i, sum & 1);
+		each = (double)(now() - start) / calls;
+		__asm__ volatile("" ::"r"(sum));
+		best = each < best ? each : best;
+	}
+	return best;
+}
+
+static struct probe_site find_site(void)
+{
+	const struct code_function *functions;
+	struct code_error error;
+	struct code_file *file;
+	struct probe_site site;
+	size_t count;
+
+	if (code_open("/proc/self/exe", &file, &error)) {
+		fprintf(stderr, "%s\n", error.text);
+		exit(1);
+	}
+	count = code_functions(file, &functions);
+	for (size_t i = 0; i < count; i++) {
+		const char *name = code_name(file, &functions[i], 0);
+
+		if (name && !strcmp(name, "probe_hit_target") &&
+				!code_entry(file, &functions[i], &site)) {
+			site.runtime = (uint64_t)(uintptr_t)&probe_hit_target +
+					(site.address - functions[i].address);
+			code_close(file);
+			return site;
+		}
+	}
+	fprintf(stderr, "this program has no symbols\n");
+	exit(1);
+}
+
+int main(void)
+{
+	static const struct {
+		const char *name;
+		unsigned int flags, calls;
+	} kinds[] = {
+			{"entry, what a callee may change", 0, 5000000},
+			{"entry, all general registers", PATCH_ALL, 5000000},
+			{"entry and exit", PATCH_EXIT, 2000000},
+			{"entry, by a breakpoint", PATCH_TRAP, 100000},
+	};
+	struct probe_site site = find_site();
+	double plain;
+
+	if (patch_start(false)) {
+		fprintf(stderr, "this kernel has no barrier for code\n");
+		return 1;
+	}
+	plain = measure(5000000);
+	printf("%-34s %8.1f ns\n", "the call without a probe", plain);
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		struct patch_request request = {.site = &site,
+				.entry = on_hit,
+				.exit = kinds[i].flags & PATCH_EXIT ? on_hit : NULL,
+				.flags = kinds[i].flags};
+
+		if (patch_set(&request, 1)) {
+			fprintf(stderr, "no probe can be set: %s\n", strerror(-request.error));
+			return 1;
+		}
+		printf("%-34s %8.1f ns a hit\n", kinds[i].name, measure(kinds[i].calls) - plain);
+		patch_remove(&request.probe, 1);
+	}
+	return 0;
+}

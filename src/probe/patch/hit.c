@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A hit, in the thread that made it. Compiled for general registers only, for no others are saved; calls nothing that
+ * could have a probe, allocates nothing, and may run in a signal handler.
+ *
+ * Each thread that hits a probe has an entry in a table. While it is in a handler, the entry says of which probe, which
+ * also keeps what the handler hits itself, or a signal that interrupts it, from being seen. Who removes a probe
+ * takes its handlers away, passes a barrier in all threads, and waits until no entry says the probe:
+ *
+ *	thread                        who removes
+ *	inside = probe                entry = NULL
+ *	(compiler's barrier)          membarrier: a full barrier in each thread
+ *	handler = entry               inside == probe? then wait
+ *
+ * so either the thread sees NULL or it is seen.
+ *
+ * A call whose return is to be seen gets an index; its return address becomes that of the code with that index, which
+ * so knows what to do without knowing the thread, the stack or the order: longjmp, coroutines and stacks for
+ * signals need nothing of their own. A call that never returns keeps its index until its place on the stack has
+ * been overwritten, which is looked for whenever the number of those in use has doubled.
+ */
+#include "parts.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define BLOCK 64 /* returns that a thread takes at once */
+#define NONE UINT32_MAX
+#define SCAN_FIRST 256
+
+struct thread {
+	pid_t tid; /* 0: free */
+	uint32_t depth;
+	struct patch_probe *inside;
+	uint64_t cut, unseen, abandoned, calls;
+	uint32_t free;        /* list of returns */
+	uint32_t blocks;      /* list, by block_next */
+	uint32_t owned, scan; /* how many returns it has, and with how many they are looked through */
+} __attribute__((aligned(64)));
+
+static struct thread *threads;
+static uint32_t nr_threads; /* that ever were in use */
+static uint64_t lost;
+
+/* One pointer: there is always room for it, also in a program that is not linked with us. */
+static __thread struct thread *self __attribute__((tls_model("initial-exec")));
+
+static struct patch_return *returns;
+static uint8_t *return_code;
+static uint32_t block_next[RETURNS_MAX / BLOCK];
+static uint32_t nr_blocks;
+
+/* System calls without libc, whose functions may have probes. */
+static long system_call(long number, long a, long b, long c, long d, long e, long f)
+{
+	register long r10 __asm__("r10") = d;
+	register long r8 __asm__("r8") = e;
+	register long r9 __asm__("r9") = f;
+	long result;
+
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+			 : "rcx", "r11", "memory");
+	return result;
+}
+
+/* Like a barrier for this thread's own order; who removes makes it one for the processor. */
+static inline void light_barrier(void)
+{
+	__asm__ volatile("" ::: "memory");
+}
+
+/* ---- threads ---- */
+
+static bool claim(struct thread *thread, pid_t owner, pid_t tid)
+{
+	/* Acquire: what its last owner left. */
+	if (!__atomic_compare_exchange_n(
+			    &thread->tid, &owner, tid, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		return false;
+	if (!thread->scan) {
+		thread->free = thread->blocks = NONE;
+		thread->scan = SCAN_FIRST;
+	}
+	thread->inside = NULL;
+	thread->depth = 0;
+	return true;
+}
+
+/* Entries of threads that have ended are taken over, with what they own. */
+static __attribute__((noinline)) struct thread *find_entry(void)
+{
+	pid_t tid = (pid_t)system_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
+	pid_t pid = (pid_t)system_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
+	uint32_t count = __atomic_load_n(&nr_threads, __ATOMIC_RELAXED);
+
+	for (uint32_t i = 0; i < count; i++) {
+		/* Relaxed: claim() orders. */
+		pid_t owner = __atomic_load_n(&threads[i].tid, __ATOMIC_RELAXED);
+
+		if ((!owner || owner == tid ||
+				    system_call(SYS_tgkill, pid, owner, 0, 0, 0, 0) == -ESRCH) &&
+				claim(&threads[i], owner, tid))
+			return &threads[i];
+	}
+	for (;;) {
+		/* Relaxed: a number only. */
+		count = __atomic_fetch_add(&nr_threads, 1, __ATOMIC_RELAXED);
+		if (count >= THREADS_MAX) {
+			__atomic_fetch_sub(&nr_threads, 1, __ATOMIC_RELAXED);
+			return NULL;
+		}
+		if (claim(&threads[count], 0, tid))
+			return &threads[count];
+	}
+}
+
+/* The first hit of a thread, one for which there was no room, or one inside of a handler. */
+static __attribute__((noinline)) struct thread *enter_slow(void)
+{
+	if (self) {
+		self->cut++;
+		return NULL;
+	}
+	self = find_entry();
+	if (!self)
+		/* Relaxed: a figure. */
+		__atomic_fetch_add(&lost, 1, __ATOMIC_RELAXED);
+	return self;
+}
+
+static inline __attribute__((always_inline)) struct thread *enter_thread(struct patch_probe *probe)
+{
+	struct thread *thread = self;
+
+	if (__builtin_expect(!thread || thread->depth, 0)) {
+		thread = enter_slow();
+		if (!thread)
+			return NULL;
+	}
+	thread->depth = 1;
+	/* Relaxed: ordered by the barrier of who removes, see above. */
+	__atomic_store_n(&thread->inside, probe, __ATOMIC_RELAXED);
+	light_barrier();
+	return thread;
+}
+
+static inline __attribute__((always_inline)) void leave_thread(struct thread *thread)
+{
+	light_barrier();
+	/* Release: the handler is over. Pairs with the acquire in patch_hit_is_inside(). */
+	__atomic_store_n(&thread->inside, NULL, __ATOMIC_RELEASE);
+	thread->depth = 0;
+}
+
+bool patch_hit_is_inside(const struct patch_probe *probe)
+{
+	uint32_t count = __atomic_load_n(&nr_threads, __ATOMIC_RELAXED);
+
+	for (uint32_t i = 0; i < count && i < THREADS_MAX; i++) {
+		/* Acquire: all that the handler did. Pairs with the release in leave_thread(). */
+		if (&threads[i] != self &&
+				__atomic_load_n(&threads[i].inside, __ATOMIC_ACQUIRE) == probe &&
+				system_call(SYS_tgkill, getpid(), threads[i].tid, 0, 0, 0, 0) !=
+						-ESRCH)
+			return true;
+	}
+	return false;
+}
+
+/* The only thread of a child has another number, and the others are not there. */
+static void after_fork(void)
+{
+	for (uint32_t i = 0; i < nr_threads && i < THREADS_MAX; i++) {
+		threads[i].inside = &threads[i] == self ? threads[i].inside : NULL;
+		threads[i].tid = &threads[i] == self ? (pid_t)syscall(SYS_gettid) : 0;
+	}
+}
+
+int patch_hit_start(void)
+{
+	threads = patch_memory_anywhere(THREADS_MAX * sizeof(*threads), PROT_READ | PROT_WRITE);
+	if (!threads)
+		return -ENOMEM;
+	return -pthread_atfork(NULL, NULL, after_fork);
+}
+
+/* ---- returns ---- */
+
+static uint64_t code_of(uint32_t index)
+{
+	return (uint64_t)return_code + RETURN_BYTES + (uint64_t)index * RETURN_BYTES;
+}
+
+/* The memory of a stack may be gone. */
+static bool is_overwritten(uint32_t index)
+{
+	uint64_t value = 0;
+	struct iovec local = {&value, sizeof(value)}, remote = {returns[index].slot, sizeof(value)};
+	long got = system_call(SYS_process_vm_readv, system_call(SYS_getpid, 0, 0, 0, 0, 0, 0),
+			(long)&local, 1, (long)&remote, 1, 0);
+
+	return got == -EFAULT || (got == sizeof(value) && value != code_of(index));
+}
+
+static void give_back(struct thread *thread, uint32_t index)
+{
+	returns[index].used = false;
+	returns[index].next = thread->free;
+	thread->free = index;
+}
+
+static __attribute__((noinline)) void find_abandoned(struct thread *thread)
+{
+	uint32_t left = 0;
+
+	for (uint32_t block = thread->blocks; block != NONE; block = block_next[block]) {
+		for (uint32_t i = block * BLOCK; i < (block + 1) * BLOCK; i++) {
+			if (!returns[i].used)
+				continue;
+			if (is_overwritten(i)) {
+				give_back(thread, i);
+				thread->abandoned++;
+			} else {
+				left++;
+			}
+		}
+	}
+	thread->scan = left * 2 > SCAN_FIRST ? left * 2 : SCAN_FIRST;
+}
+
+static __attribute__((noinline)) uint32_t more_returns(struct thread *thread)
+{
+	uint32_t block;
+
+	if (thread->owned >= thread->scan)
+		find_abandoned(thread);
+	if (thread->free == NONE) {
+		/* Relaxed: a number only. */
+		block = __atomic_fetch_add(&nr_blocks, 1, __ATOMIC_RELAXED);
+		if (block >= RETURNS_MAX / BLOCK) {
+			__atomic_fetch_sub(&nr_blocks, 1, __ATOMIC_RELAXED);
+			return NONE;
+		}
+		block_next[block] = thread->blocks;
+		thread->blocks = block;
+		thread->owned += BLOCK;
+		for (uint32_t i = BLOCK; i-- > 0;)
+			give_back(thread, block * BLOCK + i);
+	}
+	return thread->free;
+}
+
+/* The return of the call whose return address stands at the stack pointer. */
+static __attribute__((noinline)) uint64_t follow(
+		struct thread *thread, struct patch_probe *probe, uint64_t *slot)
+{
+	uint32_t index = thread->free;
+	struct patch_return *each;
+
+	if (__builtin_expect(index == NONE, 0))
+		index = more_returns(thread);
+	if (index == NONE) {
+		thread->unseen++;
+		return 0;
+	}
+	each = &returns[index];
+	thread->free = each->next;
+	each->address = *slot;
+	each->slot = slot;
+	each->probe = probe;
+	each->generation = probe->generation;
+	each->call = (uint64_t)(thread - threads) << 48 | ++thread->calls;
+	each->used = true;
+	/* What this code does must be known before anything can return to it: also a signal that comes now. */
+	light_barrier();
+	*slot = code_of(index);
+	return each->call;
+}
+
+int patch_hit_follow(void)
+{
+	if (returns)
+		return 0;
+	return_code = patch_memory_anywhere(patch_returns_bytes(), PROT_READ | PROT_WRITE);
+	returns = patch_memory_anywhere(RETURNS_MAX * sizeof(*returns), PROT_READ | PROT_WRITE);
+	if (!return_code || !returns) {
+		returns = NULL;
+		return -ENOMEM;
+	}
+	patch_returns_write(return_code);
+	if (mprotect(return_code, patch_returns_bytes(), PROT_READ | PROT_EXEC))
+		return -errno;
+	patch_frames_returns((uint64_t)return_code, patch_returns_bytes(), returns);
+	return 0;
+}
+
+/* ---- hits ---- */
+
+void patch_enter(struct patch_registers *registers, struct patch_probe *probe)
+{
+	struct thread *thread = enter_thread(probe);
+	struct patch_hit hit;
+	patch_handler handler;
+
+	if (!thread)
+		return;
+	/* Relaxed: see above. */
+	handler = __atomic_load_n(&probe->entry, __ATOMIC_RELAXED);
+	hit.user = __atomic_load_n(&probe->user, __ATOMIC_RELAXED);
+	hit.site = &probe->site;
+	hit.registers = registers;
+	hit.stack = (uint64_t *)((char *)&registers->rbp + PATCH_FRAME_BYTES);
+	hit.call = 0;
+	if (__atomic_load_n(&probe->follows, __ATOMIC_RELAXED))
+		hit.call = follow(thread, probe, hit.stack);
+	if (handler)
+		handler(&hit);
+	leave_thread(thread);
+}
+
+uint64_t patch_leave(struct patch_registers *registers, uint64_t from)
+{
+	uint32_t index = (uint32_t)((from - (uint64_t)return_code - RETURN_BYTES) / RETURN_BYTES);
+	struct patch_return *each = &returns[index];
+	uint64_t address = each->address;
+	struct patch_probe *probe = each->probe;
+	struct thread *thread = enter_thread(probe);
+	struct patch_hit hit;
+	patch_handler handler;
+
+	/* A signal inside of a handler, or no room: the index is found to be free later. */
+	if (!thread)
+		return address;
+	handler = __atomic_load_n(&probe->exit, __ATOMIC_RELAXED);
+	hit.user = __atomic_load_n(&probe->user, __ATOMIC_RELAXED);
+	if (handler && __atomic_load_n(&probe->generation, __ATOMIC_RELAXED) == each->generation) {
+		hit.site = &probe->site;
+		hit.registers = registers;
+		hit.stack = each->slot + 1;
+		hit.call = each->call;
+		handler(&hit);
+	}
+	give_back(thread, index);
+	leave_thread(thread);
+	return address;
+}
+
+void patch_hit_figures(struct patch_figures *figures)
+{
+	for (uint32_t i = 0; i < nr_threads && i < THREADS_MAX; i++) {
+		/* Relaxed: figures. */
+		figures->cut += __atomic_load_n(&threads[i].cut, __ATOMIC_RELAXED);
+		figures->unseen += __atomic_load_n(&threads[i].unseen, __ATOMIC_RELAXED);
+		figures->abandoned += __atomic_load_n(&threads[i].abandoned, __ATOMIC_RELAXED);
+	}
+	figures->lost = __atomic_load_n(&lost, __ATOMIC_RELAXED);
+}

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Memory near code, in gaps of the address space, and writing to code. Nothing is ever both writable and executable,
+ * unless /proc/self/mem cannot be used: then a page is, for as long as a write takes.
+ */
+#include "parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define PAGE 4096ULL
+#define ARENA_BYTES 65536ULL
+#define ARENAS_MAX 1024
+#define REACH 0x7fff0000LL
+#define NEAR 0x40000000LL /* leaves room for what the code refers to */
+#define LOWEST 0x10000ULL
+#define HIGHEST 0x7ffffffff000ULL
+/* A heap grows into the gap behind it. */
+#define HEAP_ROOM 0x10000000ULL
+
+struct arena {
+	uint64_t start, size;
+	uint64_t used;  /* bodies: bytes from the begin */
+	uint8_t *taken; /* slots: one byte each; NULL: an arena of bodies */
+};
+
+struct gap {
+	uint64_t start, end;
+};
+
+static struct arena arenas[ARENAS_MAX];
+static size_t nr_arenas;
+static struct gap *gaps;
+static size_t nr_gaps;
+static uint64_t address_space;
+static bool plain_only;
+
+/* ---- writing ---- */
+
+void patch_writer_open(struct patch_writer *writer)
+{
+	writer->memory = plain_only ? -1 : open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+}
+
+void patch_writer_close(struct patch_writer *writer)
+{
+	if (writer->memory >= 0)
+		close(writer->memory);
+}
+
+int patch_write(struct patch_writer *writer, uint64_t address, const void *bytes, size_t size)
+{
+	uint64_t page = address & ~(PAGE - 1),
+		 length = ((address + size + PAGE - 1) & ~(PAGE - 1)) - page;
+
+	if (writer->memory >= 0) {
+		if (pwrite(writer->memory, bytes, size, (off_t)address) == (ssize_t)size)
+			return 0;
+		/* Some kernels forbid it for memory that is not writable. */
+		close(writer->memory);
+		writer->memory = -1;
+	}
+	if (mprotect((void *)page, length, PROT_READ | PROT_WRITE | PROT_EXEC))
+		return errno == ENOMEM ? -ENOMEM : -EPERM;
+	for (size_t i = 0; i < size; i++)
+		/* Relaxed: other processors see it when the barrier of who writes has been passed. */
+		__atomic_store_n((uint8_t *)address + i, ((const uint8_t *)bytes)[i],
+				__ATOMIC_RELAXED);
+	mprotect((void *)page, length, PROT_READ | PROT_EXEC);
+	return 0;
+}
+
+/* ---- the address space ---- */
+
+static void add_gap(uint64_t start, uint64_t end, bool behind_heap, bool below_stack, size_t *room)
+{
+	struct gap *more;
+
+	if (behind_heap)
+		start += HEAP_ROOM;
+	if (below_stack || start + ARENA_BYTES > end)
+		return;
+	if (nr_gaps == *room) {
+		more = reallocarray(gaps, *room ? *room * 2 : 64, sizeof(*gaps));
+		if (!more)
+			return;
+		gaps = more;
+		*room = *room ? *room * 2 : 64;
+	}
+	gaps[nr_gaps++] = (struct gap){start, end};
+}
+
+static void read_gaps(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	uint64_t last = LOWEST;
+	char *line = NULL;
+	size_t size = 0, room = 0;
+	bool heap = false;
+
+	free(gaps);
+	gaps = NULL;
+	nr_gaps = 0;
+	while (maps && getline(&line, &size, maps) > 0) {
+		unsigned long long start, end;
+
+		if (sscanf(line, "%llx-%llx", &start, &end) != 2 || start >= HIGHEST)
+			continue;
+		/* Programs of fixed addresses have no heap yet when they begin. */
+		heap = heap || (last > LOWEST && last < 0x40000000);
+		if (start > last)
+			add_gap(last, start, heap, strstr(line, "[stack]") != NULL, &room);
+		last = end;
+		heap = strstr(line, "[heap]") != NULL;
+	}
+	free(line);
+	if (maps)
+		fclose(maps);
+}
+
+static struct arena *map_arena(uint64_t start, uint64_t size, bool slots)
+{
+	struct arena *arena = &arenas[nr_arenas];
+	void *memory;
+
+	if (nr_arenas == ARENAS_MAX)
+		return NULL;
+	memory = mmap((void *)start, size, PROT_READ | PROT_EXEC,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	if (memory == MAP_FAILED)
+		return NULL;
+	if ((uint64_t)memory != start) {
+		/* A kernel that takes it for a hint. */
+		munmap(memory, size);
+		return NULL;
+	}
+	*arena = (struct arena){.start = start, .size = size};
+	if (slots) {
+		arena->taken = calloc(1, size);
+		if (!arena->taken) {
+			munmap(memory, size);
+			return NULL;
+		}
+	} else {
+		patch_frames_add(start, size);
+	}
+	nr_arenas++;
+	address_space += size;
+	return arena;
+}
+
+static bool reaches(uint64_t from, uint64_t to, int64_t reach)
+{
+	int64_t away = (int64_t)(to - from);
+
+	return away > -reach && away < reach;
+}
+
+uint64_t patch_memory_bytes(void)
+{
+	return address_space;
+}
+
+void *patch_memory_anywhere(size_t size, int protection)
+{
+	void *memory = mmap(
+			NULL, size, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (memory == MAP_FAILED)
+		return NULL;
+	address_space += size;
+	return memory;
+}
+
+/* ---- bodies ---- */
+
+static struct arena *new_bodies(uint64_t near)
+{
+	struct arena *arena = NULL;
+
+	read_gaps();
+	/* Below, from the nearest on; then above. */
+	for (size_t i = nr_gaps; !arena && i-- > 0;) {
+		uint64_t start = (gaps[i].end - ARENA_BYTES) & ~(ARENA_BYTES - 1);
+
+		if (gaps[i].end <= near && start >= gaps[i].start && reaches(near, start, NEAR))
+			arena = map_arena(start, ARENA_BYTES, false);
+	}
+	for (size_t i = 0; !arena && i < nr_gaps; i++) {
+		uint64_t start = (gaps[i].start + ARENA_BYTES - 1) & ~(ARENA_BYTES - 1);
+
+		if (gaps[i].start > near && start + ARENA_BYTES <= gaps[i].end &&
+				reaches(near, start, NEAR))
+			arena = map_arena(start, ARENA_BYTES, false);
+	}
+	return arena;
+}
+
+uint64_t patch_body_memory(uint64_t near)
+{
+	struct arena *found = NULL;
+
+	for (size_t i = 0; !found && i < nr_arenas; i++) {
+		struct arena *arena = &arenas[i];
+
+		if (!arena->taken && arena->used + BODY_BYTES <= arena->size &&
+				reaches(near, arena->start, NEAR))
+			found = arena;
+	}
+	if (!found)
+		found = new_bodies(near);
+	if (!found)
+		return 0;
+	found->used += BODY_BYTES;
+	return found->start + found->used - BODY_BYTES;
+}
+
+void patch_body_return(uint64_t body)
+{
+	for (size_t i = 0; i < nr_arenas; i++) {
+		if (!arenas[i].taken && body == arenas[i].start + arenas[i].used - BODY_BYTES)
+			arenas[i].used -= BODY_BYTES;
+	}
+}
+
+/* ---- slots ---- */
+
+/* The smallest distance that is not below this one and has the fixed bytes; false: none. */
+static bool next_distance(const struct patch_distance *wanted, int64_t from, int32_t *result)
+{
+	/* Unsigned, so that all bytes count alike. */
+	uint64_t value = (uint64_t)(from + 0x80000000LL), limit = 0x100000000ULL;
+	uint8_t fixed[4];
+
+	if (from < -0x80000000LL)
+		value = 0;
+	for (int i = 0; i < 4; i++)
+		fixed[i] = wanted->value[i] ^ (i == 3 ? 0x80 : 0);
+	for (int i = 3; i >= 0; i--) {
+		uint64_t unit = 1ULL << (8 * i), have = value / unit % 256;
+
+		if (!wanted->fixed[i] || have == fixed[i])
+			continue;
+		value -= value % (unit * 256);
+		value += fixed[i] * unit;
+		if (have > fixed[i]) {
+			/* The bytes above grow by one, and are looked at again. */
+			value += unit * 256;
+			i = 4;
+			if (value >= limit)
+				return false;
+		}
+	}
+	if (value >= limit)
+		return false;
+	*result = (int32_t)(uint32_t)(value ^ 0x80000000u);
+	return true;
+}
+
+static bool slot_is_free(const struct arena *arena, uint64_t at)
+{
+	for (unsigned int i = 0; i < SLOT_BYTES; i++) {
+		if (arena->taken[at + i])
+			return false;
+	}
+	return true;
+}
+
+static uint64_t slot_in(struct arena *arena, uint64_t base, const struct patch_distance *distance)
+{
+	uint64_t from = arena->start;
+	int32_t away;
+
+	/* Each try that fails has met a slot. */
+	while (next_distance(distance, (int64_t)(from - base), &away)) {
+		uint64_t slot = base + (uint64_t)(int64_t)away;
+
+		if (slot < arena->start || slot + SLOT_BYTES > arena->start + arena->size)
+			return 0;
+		if (slot_is_free(arena, slot - arena->start)) {
+			memset(arena->taken + (slot - arena->start), 1, SLOT_BYTES);
+			return slot;
+		}
+		from = slot + 1;
+	}
+	return 0;
+}
+
+static struct arena *new_slots(uint64_t base, uint64_t body, const struct patch_distance *distance)
+{
+	struct arena *arena = NULL;
+
+	read_gaps();
+	for (size_t i = 0; !arena && i < nr_gaps; i++) {
+		uint64_t from = gaps[i].start, start, end, slot;
+		int32_t away;
+
+		if (!reaches(base, from, REACH)) {
+			if (gaps[i].end <= base - (uint64_t)REACH || from > base)
+				continue;
+			from = base - (uint64_t)REACH;
+		}
+		if (!next_distance(distance, (int64_t)(from - base), &away))
+			continue;
+		slot = base + (uint64_t)(int64_t)away;
+		if (slot < from || slot + SLOT_BYTES > gaps[i].end || !reaches(body, slot, REACH))
+			continue;
+		start = slot & ~(ARENA_BYTES - 1);
+		end = start + ARENA_BYTES + (slot + SLOT_BYTES > start + ARENA_BYTES ? PAGE : 0);
+		if (start < gaps[i].start)
+			start = (gaps[i].start + PAGE - 1) & ~(PAGE - 1);
+		if (end > gaps[i].end)
+			end = gaps[i].end & ~(PAGE - 1);
+		if (start <= slot && slot + SLOT_BYTES <= end)
+			arena = map_arena(start, end - start, true);
+	}
+	return arena;
+}
+
+uint64_t patch_slot_memory(uint64_t site, uint64_t body, const struct patch_distance *distance)
+{
+	uint64_t base = site + PROBE_JUMP_BYTES, slot = 0;
+	struct arena *arena;
+
+	for (size_t i = 0; !slot && i < nr_arenas; i++) {
+		if (arenas[i].taken && reaches(base, arenas[i].start, REACH) &&
+				reaches(body, arenas[i].start, REACH))
+			slot = slot_in(&arenas[i], base, distance);
+	}
+	if (slot)
+		return slot;
+	arena = new_slots(base, body, distance);
+	return arena ? slot_in(arena, base, distance) : 0;
+}
+
+int patch_start(bool plain)
+{
+	static bool started;
+	int ret;
+
+	plain_only = plain;
+	if (started)
+		return 0;
+	ret = patch_hit_start();
+	if (!ret)
+		ret = patch_trap_start();
+	started = !ret;
+	return ret;
+}

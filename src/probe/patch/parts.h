@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PROBE_PATCH_PARTS_H
+#define PROBE_PATCH_PARTS_H
+
+/* What the files of this room share. */
+
+#include "probe/patch/patch.h"
+
+#include "probe/code/copy.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#define BODY_BYTES 256 /* aligned so, which the unwinder's data counts on */
+#define SLOT_BYTES PROBE_JUMP_BYTES
+#define RETURNS_MAX 131072 /* calls at once that are to be seen returning */
+#define RETURN_BYTES 8     /* of the code for each */
+#define THREADS_MAX 4096
+
+/* One place, for good: threads may be in its code long after it was removed. */
+struct patch_probe {
+	struct probe_site site;
+	/* Read by hits: relaxed stores, ordered by the barriers of patch_set() and patch_remove(). */
+	patch_handler entry, exit;
+	void *user;
+	uint64_t generation; /* of the request that set it */
+	bool follows;        /* exits */
+	unsigned int flags;  /* that its code was made for */
+	enum probe_method method;
+	bool armed;
+	uint64_t body, copy;
+	uint64_t slot; /* the jump to the body that the site reaches; 0: the body itself */
+	uint8_t map[PROBE_PIECES_MAX + 1];
+	uint8_t bytes[PROBE_JUMP_BYTES]; /* what stands there while it is armed */
+	struct patch_probe *next;        /* of the same place */
+};
+
+/* What a jump's distance must be: bytes that are given, and others that are free. */
+struct patch_distance {
+	bool fixed[4];
+	uint8_t value[4];
+};
+
+/* ---- memory.c ---- */
+
+struct patch_writer {
+	int memory; /* /proc/self/mem; -1: plain */
+};
+
+void patch_writer_open(struct patch_writer *writer);
+void patch_writer_close(struct patch_writer *writer);
+int patch_write(struct patch_writer *writer, uint64_t address, const void *bytes, size_t size);
+
+/* Memory of a body near that address; 0: none. */
+uint64_t patch_body_memory(uint64_t near);
+void patch_body_return(uint64_t body); /* the one that was just given */
+/* A place for a jump at which a jump from `site` with such a distance arrives, in reach of `body`; 0: none. */
+uint64_t patch_slot_memory(uint64_t site, uint64_t body, const struct patch_distance *distance);
+uint64_t patch_memory_bytes(void);
+/* For the code and data of returns: anywhere. */
+void *patch_memory_anywhere(size_t size, int protection);
+
+/* ---- x86-64-body.c ---- */
+
+/* Writes the code of a probe as it is at `at`; -ERANGE, -E2BIG. */
+int patch_body(struct patch_probe *probe, uint64_t at, uint8_t bytes[BODY_BYTES]);
+/* The code to which all watched calls return, and where its parts are. */
+size_t patch_returns_bytes(void);
+void patch_returns_write(uint8_t *bytes);
+/* Offsets in a body between which the frame pointer is the block of registers. */
+extern const unsigned int patch_framed_from, patch_framed_to;
+#define PATCH_FRAME_BYTES 216 /* from the frame pointer to the stack pointer at the site */
+
+/* ---- frames.c ---- */
+
+/* An arena of bodies: known to unwinders from now on, or as soon as one is there. */
+void patch_frames_add(uint64_t start, uint64_t size);
+void patch_frames_returns(uint64_t start, uint64_t size, const void *addresses);
+void patch_frames_register(void);
+
+/* ---- trap.c ---- */
+
+int patch_trap_start(void);
+/* A thread that meets a trap at `address` goes on at `target`. -ENOMEM. */
+int patch_trap_add(uint64_t address, uint64_t target);
+/* Whether a thread blocks the signal of traps, so that it would be ended by one. */
+bool patch_trap_blocked(void);
+/* The program may have set a handler of its own since. */
+void patch_trap_renew(void);
+extern uint64_t patch_traps;
+
+/* ---- hit.c ---- */
+
+struct patch_return {
+	uint64_t address; /* where the call really returns to; first, as the unwinder's data has it */
+	uint64_t *slot;
+	struct patch_probe *probe;
+	uint64_t generation;
+	uint32_t next;
+	bool used;
+	uint64_t call;
+};
+
+/* Called by bodies, with the block of registers. */
+void patch_enter(struct patch_registers *registers, struct patch_probe *probe);
+/* Called by the code of returns: where to go on. */
+uint64_t patch_leave(struct patch_registers *registers, uint64_t from);
+int patch_hit_start(void);
+int patch_hit_follow(void);
+bool patch_hit_is_inside(const struct patch_probe *probe);
+void patch_hit_figures(struct patch_figures *figures);
+
+#endif /* PROBE_PATCH_PARTS_H */

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PROBE_PATCH_PATCH_H
+#define PROBE_PATCH_PATCH_H
+
+/*
+ * Probes in the running process itself: the bytes of sites become jumps to code that calls a handler, then does what
+ * the displaced instructions did, while any number of threads execute all that. Nobody is stopped.
+ *
+ *	set.c           the protocol by which bytes change, for many sites at once
+ *	trap.c          threads that come across a byte that is being changed
+ *	memory.c        memory near code; writing to code
+ *	x86-64-body.c   the code of a probe, and of a return that is seen
+ *	frames.c        what an unwinder must know of that code
+ *	hit.c           a hit: from that code to the handler, once at a time in each thread; returns
+ *
+ * Handlers and all that they call must be compiled for general registers only (-mgeneral-regs-only), for no others are
+ * kept; they may be called in signal handlers, and must not wait, allocate or call what may have a probe: what
+ * a handler hits itself is not seen (counted as a cut).
+ */
+
+#include "probe/site.h"
+
+#include <stddef.h>
+
+/* In the order in which they are saved. */
+struct patch_registers {
+	uint64_t r15, r14, r13, r12, rbx; /* with PATCH_ALL only */
+	uint64_t rbp, r11, r10, r9, r8, rdi, rsi, rdx, rcx;
+	uint64_t flags; /* as lahf (bits 8 to 15) and seto (bits 0 to 7) give them */
+	uint64_t rax;
+};
+
+struct patch_hit {
+	void *user;
+	const struct probe_site *site;
+	struct patch_registers *registers;
+	uint64_t *stack; /* where the stack pointer stands; at the begin of a function: its return address */
+	uint64_t call; /* the same number at entry and exit of a call; PATCH_EXIT only */
+};
+
+typedef void (*patch_handler)(const struct patch_hit *hit);
+
+struct patch_probe;
+
+enum patch_flags {
+	PATCH_ALL = 1,  /* all general registers, not only those that a callee may change */
+	PATCH_EXIT = 2, /* the site is the begin of a function, whose return is to be seen, too */
+	PATCH_TRAP = 4, /* by a breakpoint, whatever the site says */
+};
+
+struct patch_request {
+	const struct probe_site *site; /* with its runtime address; is copied */
+	patch_handler entry;           /* may be NULL */
+	patch_handler exit;            /* with PATCH_EXIT: rax and rdx are what is returned */
+	void *user;
+	unsigned int flags;
+	struct patch_probe *probe; /* result */
+	enum probe_method method;  /* result: a breakpoint, where nothing else was possible */
+	int error;                 /* result: 0 or -errno */
+};
+
+/*
+ * Before all others, once. -ENOSYS: this kernel cannot tell all processors that code has changed.
+ * `plain`: never by way of /proc/self/mem, as where that is forbidden.
+ */
+int patch_start(bool plain);
+
+/*
+ * Sets probes; returns how many could not be: -ESTALE in its request if other bytes stand there than the site says, -EBUSY if
+ * there is a probe already, -ERANGE if there is no room in reach, -EPERM if memory may not be written, -EDEADLK if a
+ * thread blocks SIGTRAP, which would end it.
+ */
+size_t patch_set(struct patch_request *requests, size_t count);
+
+/*
+ * The bytes are again what they were, and when it returns, no thread is in a handler of these probes (but maybe the
+ * caller), nor will be. Their code stays for threads that are still in it, and for the next probe at that place.
+ * 0, or -errno if memory could not be written: then those probes are still there.
+ */
+int patch_remove(struct patch_probe *const *probes, size_t count);
+
+struct patch_figures {
+	uint64_t cut;    /* hits inside of handlers */
+	uint64_t lost;   /* hits of threads for which there was no room */
+	uint64_t unseen; /* calls whose return could not be followed: too many at once */
+	uint64_t abandoned; /* calls that did not return: longjmp, exceptions, ends of threads; known late */
+	uint64_t traps; /* of threads that met a byte that was being changed, and of breakpoints */
+	uint64_t bytes; /* of address space */
+};
+
+void patch_figures(struct patch_figures *figures);
+
+#endif /* PROBE_PATCH_PATCH_H */

@@ -1,0 +1,508 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How bytes of code change while threads execute them, for many places at once and with nobody stopped.
+ *
+ *	setting                                    a thread that comes         a thread that is inside
+ *	1  a breakpoint on the first byte, a       traps: to the probe's code  goes on, or traps at the next
+ *	   trap on each inner begin of an                                      instruction: to its copy
+ *	   instruction
+ *	   barrier in all threads: nobody has the old instructions any more
+ *	2  the other bytes of the distance         traps                       traps
+ *	   barrier
+ *	3  the jump's first byte                   jumps                       traps, now or hours later
+ *	   barrier
+ *
+ * The distance of the jump is chosen so that the traps are bytes of it and stay: so a thread that was interrupted
+ * inside lands in the copy whenever it goes on. Removing is the same backwards: a breakpoint, the bytes between, the
+ * inner begins, the first byte, with barriers between them.
+ *
+ * The code of a probe stays for good, and is used again for the next probe at its place: nobody can say that no thread
+ * is in its uncounted instructions. What is counted are handlers (hit.c), so those may go away.
+ */
+#include "parts.h"
+
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define BREAKPOINT 0xcc
+#define JUMP 0xe9
+#define SHORT_JUMP 0xeb
+#define PLACES 4096
+#define GRACE_US 200
+#define BLOCKED_TRIES 100
+#define BLOCKED_US 1000
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct patch_probe *places[PLACES];
+static uint64_t generations;
+
+/* What traps when it is executed: the breakpoint, and bytes that are no instruction. */
+static const uint8_t traps[] = {BREAKPOINT, 0x3f, 0x2f, 0x1e, 0x06};
+
+static int barrier(void)
+{
+	static bool registered;
+
+	if (!registered) {
+		if (syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE, 0,
+				    0))
+			return -ENOSYS;
+		registered = true;
+	}
+	return syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0) ? -ENOSYS
+											 : 0;
+}
+
+static struct patch_probe **place_of(uint64_t address)
+{
+	return &places[(address >> 2) % PLACES];
+}
+
+/* A probe that is set somewhere in these bytes. */
+static bool is_occupied(uint64_t from, unsigned int size)
+{
+	for (uint64_t at = from - PROBE_JUMP_BYTES + 1; at < from + size; at++) {
+		for (const struct patch_probe *probe = *place_of(at); probe; probe = probe->next) {
+			unsigned int patched =
+					probe->method == PROBE_BREAKPOINT ? 1 : probe->site.patched;
+
+			if (probe->armed && probe->site.runtime == at && at + patched > from)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* ---- making ---- */
+
+/* The first instruction only. */
+static void cut_to_first(struct probe_site *site)
+{
+	if (site->nr_pieces == 1)
+		return;
+	site->nr_pieces = 1;
+	site->displaced = site->pieces[0].length;
+	site->ends = false;
+}
+
+static bool wants_distance(
+		const struct patch_probe *probe, uint8_t trap, struct patch_distance *distance)
+{
+	const struct probe_site *site = &probe->site;
+	bool any = false;
+
+	memset(distance, 0, sizeof(*distance));
+	for (unsigned int i = 1; i < site->nr_pieces; i++) {
+		unsigned int at = site->pieces[i].at;
+
+		if (at >= PROBE_JUMP_BYTES)
+			continue;
+		distance->fixed[at - 1] = any = true;
+		distance->value[at - 1] = trap;
+	}
+	if (site->method != PROBE_PUNNED)
+		return any;
+	for (unsigned int i = site->patched; i < PROBE_JUMP_BYTES; i++) {
+		distance->fixed[i - 1] = true;
+		distance->value[i - 1] = site->bytes[i];
+	}
+	return true;
+}
+
+static int write_jump(struct patch_writer *writer, uint64_t from, uint64_t to)
+{
+	uint8_t bytes[PROBE_JUMP_BYTES] = {JUMP};
+	int64_t away = (int64_t)(to - (from + PROBE_JUMP_BYTES));
+	int32_t distance = (int32_t)away;
+
+	if (distance != away)
+		return -ERANGE;
+	memcpy(bytes + 1, &distance, 4);
+	return patch_write(writer, from, bytes, sizeof(bytes));
+}
+
+/* The same where threads may be: the pad of a place had a probe with other code. */
+static int change_jump(struct patch_writer *writer, uint64_t from, uint64_t to)
+{
+	uint8_t bytes[PROBE_JUMP_BYTES] = {JUMP}, trap = BREAKPOINT;
+	int32_t distance = (int32_t)(to - (from + PROBE_JUMP_BYTES));
+	int ret;
+
+	memcpy(bytes + 1, &distance, 4);
+	if (!memcmp((const void *)from, bytes, sizeof(bytes)))
+		return 0;
+	ret = patch_trap_add(from, to);
+	if (!ret)
+		ret = patch_write(writer, from, &trap, 1);
+	if (ret)
+		return ret;
+	barrier();
+	patch_write(writer, from + 1, bytes + 1, 4);
+	barrier();
+	return patch_write(writer, from, bytes, 1);
+}
+
+/* Where a probe of the same place with other code has its jump, if it has one there: it is this one's from now on. */
+static uint64_t inherited_slot(const struct patch_probe *probe)
+{
+	for (const struct patch_probe *other = *place_of(probe->site.runtime); other;
+			other = other->next) {
+		if (other->site.runtime == probe->site.runtime && other->method == probe->method &&
+				other->slot)
+			return other->slot;
+	}
+	return 0;
+}
+
+static int make_short(struct patch_probe *probe, struct patch_writer *writer)
+{
+	uint64_t pad = probe->site.pad + (probe->site.runtime - probe->site.address);
+
+	/* A thread inside could not be caught: the short distance is given. */
+	if (probe->site.nr_pieces > 1)
+		return -ERANGE;
+	probe->slot = inherited_slot(probe);
+	probe->bytes[0] = SHORT_JUMP;
+	probe->bytes[1] = (uint8_t)(pad - (probe->site.runtime + 2));
+	if (probe->slot)
+		return change_jump(writer, pad, probe->body);
+	if (memcmp((const void *)pad, probe->site.pad_bytes, PROBE_JUMP_BYTES) != 0)
+		return -ERANGE;
+	probe->slot = pad;
+	return write_jump(writer, pad, probe->body);
+}
+
+/* The bytes of the jump that is to stand at the site, by way of a slot if its distance is constrained. */
+static int make_jump(struct patch_probe *probe, struct patch_writer *writer)
+{
+	uint64_t to = probe->body, at = probe->site.runtime;
+	struct patch_distance distance;
+	bool ours = false;
+	int32_t away;
+
+	if (wants_distance(probe, traps[0], &distance)) {
+		to = inherited_slot(probe);
+		ours = to != 0;
+		for (unsigned int i = 0; !to && i < sizeof(traps); i++) {
+			wants_distance(probe, traps[i], &distance);
+			to = patch_slot_memory(at, probe->body, &distance);
+			if (probe->site.nr_pieces == 1)
+				break;
+		}
+		if (!to)
+			return -ERANGE;
+		probe->slot = to;
+		if (ours ? change_jump(writer, to, probe->body)
+			 : write_jump(writer, to, probe->body))
+			return -EPERM;
+	}
+	if ((int64_t)(to - (at + PROBE_JUMP_BYTES)) != (int32_t)(to - (at + PROBE_JUMP_BYTES)))
+		return -ERANGE;
+	away = (int32_t)(to - (at + PROBE_JUMP_BYTES));
+	probe->bytes[0] = JUMP;
+	memcpy(probe->bytes + 1, &away, 4);
+	return 0;
+}
+
+static int write_body(struct patch_probe *probe, struct patch_writer *writer)
+{
+	uint8_t bytes[BODY_BYTES];
+	int ret;
+
+	probe->body = patch_body_memory(probe->site.runtime);
+	if (!probe->body)
+		return -ERANGE;
+	ret = patch_body(probe, probe->body, bytes);
+	if (!ret)
+		ret = patch_write(writer, probe->body, bytes, sizeof(bytes));
+	return ret;
+}
+
+static int add_traps(const struct patch_probe *probe)
+{
+	for (unsigned int i = 1; i < probe->site.nr_pieces; i++) {
+		if (probe->site.pieces[i].at < PROBE_JUMP_BYTES &&
+				patch_trap_add(probe->site.runtime + probe->site.pieces[i].at,
+						probe->copy + probe->map[i]))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int make_with(
+		struct patch_probe *probe, struct patch_writer *writer, enum probe_method method)
+{
+	int ret;
+
+	probe->method = method;
+	if (method == PROBE_BREAKPOINT) {
+		cut_to_first(&probe->site);
+		probe->bytes[0] = BREAKPOINT;
+	}
+	ret = write_body(probe, writer);
+	if (!ret && method == PROBE_SHORT)
+		ret = make_short(probe, writer);
+	else if (!ret && method != PROBE_BREAKPOINT)
+		ret = make_jump(probe, writer);
+	if (!ret)
+		return add_traps(probe);
+	if (probe->body)
+		patch_body_return(probe->body);
+	return ret;
+}
+
+/* The probe of that place with such code: a new one, or the one that was there before. */
+static int find_probe(const struct patch_request *request, struct patch_writer *writer,
+		struct patch_probe **result)
+{
+	unsigned int flags = request->flags & (PATCH_ALL | PATCH_TRAP);
+	struct patch_probe **place = place_of(request->site->runtime), *probe;
+	enum probe_method method = flags & PATCH_TRAP ? PROBE_BREAKPOINT : request->site->method;
+	int ret;
+
+	for (probe = *place; probe; probe = probe->next) {
+		if (probe->site.runtime == request->site->runtime && probe->flags == flags &&
+				!memcmp(probe->site.bytes, request->site->bytes,
+						sizeof(probe->site.bytes))) {
+			*result = probe;
+			return probe->slot ? change_jump(writer, probe->slot, probe->body) : 0;
+		}
+	}
+	probe = calloc(1, sizeof(*probe));
+	if (!probe)
+		return -ENOMEM;
+	probe->site = *request->site;
+	probe->flags = flags;
+	ret = make_with(probe, writer, method);
+	if (ret && ret != -EPERM && method != PROBE_BREAKPOINT)
+		ret = make_with(probe, writer, PROBE_BREAKPOINT);
+	if (ret) {
+		free(probe);
+		return ret;
+	}
+	probe->next = *place;
+	*place = probe;
+	*result = probe;
+	return 0;
+}
+
+static unsigned int patched(const struct patch_probe *probe)
+{
+	return probe->method == PROBE_BREAKPOINT ? 1 : probe->site.patched;
+}
+
+static int prepare(struct patch_request *request, struct patch_writer *writer)
+{
+	const struct probe_site *site = request->site;
+	struct patch_probe *probe;
+	int ret;
+
+	if (site->method == PROBE_NONE || !site->nr_pieces || !site->runtime)
+		return -EINVAL;
+	if (is_occupied(site->runtime, request->flags & PATCH_TRAP ? 1 : site->patched))
+		return -EBUSY;
+	if (memcmp((void *)site->runtime, site->bytes, site->nr_bytes) != 0)
+		return -ESTALE;
+	if (request->flags & PATCH_EXIT) {
+		ret = patch_hit_follow();
+		if (ret)
+			return ret;
+	}
+	ret = find_probe(request, writer, &probe);
+	if (ret)
+		return ret;
+	/* Traps of this place lead to this code from now on. */
+	if (patch_trap_add(site->runtime, probe->body) || add_traps(probe))
+		return -ENOMEM;
+	/* Relaxed: known to all threads by the barrier before the first jump. */
+	__atomic_store_n(&probe->generation, ++generations, __ATOMIC_RELAXED);
+	__atomic_store_n(&probe->user, request->user, __ATOMIC_RELAXED);
+	__atomic_store_n(&probe->follows, request->flags & PATCH_EXIT, __ATOMIC_RELAXED);
+	__atomic_store_n(&probe->entry, request->entry, __ATOMIC_RELAXED);
+	__atomic_store_n(&probe->exit, request->exit, __ATOMIC_RELAXED);
+	probe->armed = true;
+	request->probe = probe;
+	request->method = probe->method;
+	return 0;
+}
+
+/* ---- writing ---- */
+
+static bool is_inner_begin(const struct patch_probe *probe, unsigned int at)
+{
+	for (unsigned int i = 1; i < probe->site.nr_pieces; i++) {
+		if (probe->site.pieces[i].at == at)
+			return true;
+	}
+	return false;
+}
+
+enum which { FIRST, INNER, BETWEEN };
+
+/* Those bytes of the site, one at a time if a thread may execute them now. */
+static int write_bytes(struct patch_writer *writer, const struct patch_probe *probe,
+		const uint8_t *bytes, enum which which)
+{
+	int ret = 0;
+
+	if (which == FIRST)
+		return patch_write(writer, probe->site.runtime, bytes, 1);
+	for (unsigned int i = 1; !ret && i < patched(probe); i++) {
+		unsigned int last = i;
+
+		if (is_inner_begin(probe, i) != (which == INNER))
+			continue;
+		while (which == BETWEEN && last + 1 < patched(probe) &&
+				!is_inner_begin(probe, last + 1))
+			last++;
+		ret = patch_write(writer, probe->site.runtime + i, bytes + i, last - i + 1);
+		i = last;
+	}
+	return ret;
+}
+
+static int write_breakpoint(struct patch_writer *writer, const struct patch_probe *probe)
+{
+	const uint8_t byte = BREAKPOINT;
+
+	return patch_write(writer, probe->site.runtime, &byte, 1);
+}
+
+/* What was begun and cannot be ended: the first byte again, for nothing else was written or all can be. */
+static void give_up(struct patch_request *request, struct patch_writer *writer, int error)
+{
+	struct patch_probe *probe = request->probe;
+
+	write_bytes(writer, probe, probe->site.bytes, INNER);
+	write_bytes(writer, probe, probe->site.bytes, FIRST);
+	probe->armed = false;
+	request->probe = NULL;
+	request->error = error;
+}
+
+static void write_all(struct patch_request *requests, size_t count, struct patch_writer *writer)
+{
+	for (size_t i = 0; i < count; i++) {
+		int ret;
+
+		if (!requests[i].probe)
+			continue;
+		ret = write_breakpoint(writer, requests[i].probe);
+		if (!ret)
+			ret = write_bytes(
+					writer, requests[i].probe, requests[i].probe->bytes, INNER);
+		if (ret)
+			give_up(&requests[i], writer, ret);
+	}
+	barrier();
+	/* The same page could be written just now: these do not fail any more. */
+	for (size_t i = 0; i < count; i++) {
+		if (requests[i].probe)
+			write_bytes(writer, requests[i].probe, requests[i].probe->bytes, BETWEEN);
+	}
+	barrier();
+	for (size_t i = 0; i < count; i++) {
+		if (requests[i].probe)
+			write_bytes(writer, requests[i].probe, requests[i].probe->bytes, FIRST);
+	}
+	barrier();
+}
+
+/* libc blocks all signals for a moment when it makes threads and processes. */
+static bool is_blocked_for_long(void)
+{
+	for (unsigned int i = 0; i < BLOCKED_TRIES; i++) {
+		if (!patch_trap_blocked())
+			return false;
+		usleep(BLOCKED_US);
+	}
+	return true;
+}
+
+size_t patch_set(struct patch_request *requests, size_t count)
+{
+	struct patch_writer writer;
+	size_t failed = 0;
+	int ret;
+
+	pthread_mutex_lock(&lock);
+	patch_trap_renew();
+	ret = is_blocked_for_long() ? -EDEADLK : barrier();
+	patch_writer_open(&writer);
+	for (size_t i = 0; i < count; i++) {
+		requests[i].probe = NULL;
+		requests[i].error = ret ? ret : prepare(&requests[i], &writer);
+	}
+	patch_frames_register();
+	write_all(requests, count, &writer);
+	patch_writer_close(&writer);
+	for (size_t i = 0; i < count; i++)
+		failed += requests[i].error != 0;
+	pthread_mutex_unlock(&lock);
+	return failed;
+}
+
+static void forget(struct patch_probe *const *probes, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (probes[i]->armed)
+			continue;
+		/* Relaxed: ordered by the barrier, see hit.c. */
+		__atomic_store_n(&probes[i]->entry, NULL, __ATOMIC_RELAXED);
+		__atomic_store_n(&probes[i]->exit, NULL, __ATOMIC_RELAXED);
+		__atomic_store_n(&probes[i]->follows, false, __ATOMIC_RELAXED);
+	}
+	barrier();
+	for (size_t i = 0; i < count; i++) {
+		while (!probes[i]->armed && patch_hit_is_inside(probes[i]))
+			usleep(GRACE_US);
+	}
+}
+
+int patch_remove(struct patch_probe *const *probes, size_t count)
+{
+	struct patch_writer writer;
+	int ret = 0;
+
+	pthread_mutex_lock(&lock);
+	patch_writer_open(&writer);
+	for (size_t i = 0; i < count; i++) {
+		int error = probes[i]->armed ? write_breakpoint(&writer, probes[i]) : 0;
+
+		ret = error ? error : ret;
+		probes[i]->armed = error != 0;
+	}
+	barrier();
+	for (size_t i = 0; i < count; i++) {
+		if (!probes[i]->armed)
+			write_bytes(&writer, probes[i], probes[i]->site.bytes, BETWEEN);
+	}
+	barrier();
+	for (size_t i = 0; i < count; i++) {
+		if (!probes[i]->armed)
+			write_bytes(&writer, probes[i], probes[i]->site.bytes, INNER);
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (!probes[i]->armed)
+			write_bytes(&writer, probes[i], probes[i]->site.bytes, FIRST);
+	}
+	patch_writer_close(&writer);
+	forget(probes, count);
+	pthread_mutex_unlock(&lock);
+	return ret;
+}
+
+void patch_figures(struct patch_figures *figures)
+{
+	memset(figures, 0, sizeof(*figures));
+	patch_hit_figures(figures);
+	/* Relaxed: a figure. */
+	figures->traps = __atomic_load_n(&patch_traps, __ATOMIC_RELAXED);
+	figures->bytes = patch_memory_bytes();
+}

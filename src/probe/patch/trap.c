@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Threads that meet a trap: the first byte of a place that is being changed, the begin of an instruction inside of it
+ * where a thread was interrupted before, or a breakpoint. They go on in the code of the probe.
+ *
+ * The table is read by signal handlers: entries are only added, and a larger table replaces a smaller one, which
+ * stays.
+ */
+#include "parts.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+
+#define FIRST_SIZE 1024
+#define TRAP_BYTE 0xcc
+
+struct entry {
+	uint64_t address; /* 0: free; set last */
+	uint64_t target;
+};
+
+struct table {
+	size_t size, used; /* a power of two */
+	struct entry entries[];
+};
+
+static struct table *table;
+static struct sigaction before_trap, before_illegal;
+uint64_t patch_traps;
+
+static size_t place_of(const struct table *in, uint64_t address)
+{
+	return (size_t)(address * 0x9e3779b97f4a7c15u >> 20) & (in->size - 1);
+}
+
+static uint64_t look_up(uint64_t address)
+{
+	/* Acquire: the entries. Pairs with the release in grow(). */
+	const struct table *in = __atomic_load_n(&table, __ATOMIC_ACQUIRE);
+
+	for (size_t i = in ? place_of(in, address) : 0; in; i = (i + 1) & (in->size - 1)) {
+		/* Acquire: the target. Pairs with the release in insert(). */
+		uint64_t have = __atomic_load_n(&in->entries[i].address, __ATOMIC_ACQUIRE);
+
+		if (have == address)
+			return __atomic_load_n(&in->entries[i].target, __ATOMIC_RELAXED);
+		if (!have)
+			break;
+	}
+	return 0;
+}
+
+static void insert(struct table *in, uint64_t address, uint64_t target)
+{
+	size_t i = place_of(in, address);
+
+	while (in->entries[i].address && in->entries[i].address != address)
+		i = (i + 1) & (in->size - 1);
+	/* Relaxed: either target is right, for the copies of one place do the same. */
+	__atomic_store_n(&in->entries[i].target, target, __ATOMIC_RELAXED);
+	in->used += !in->entries[i].address;
+	/* Release: the target. Pairs with the acquire in look_up(). */
+	__atomic_store_n(&in->entries[i].address, address, __ATOMIC_RELEASE);
+}
+
+static int grow(void)
+{
+	size_t size = table ? table->size * 2 : FIRST_SIZE;
+	struct table *larger = calloc(1, sizeof(*larger) + size * sizeof(struct entry));
+
+	if (!larger)
+		return -ENOMEM;
+	larger->size = size;
+	for (size_t i = 0; table && i < table->size; i++) {
+		if (table->entries[i].address)
+			insert(larger, table->entries[i].address, table->entries[i].target);
+	}
+	/* Release: the entries. Pairs with the acquire in look_up(). The old one stays: somebody may be in it. */
+	__atomic_store_n(&table, larger, __ATOMIC_RELEASE);
+	return 0;
+}
+
+int patch_trap_add(uint64_t address, uint64_t target)
+{
+	if ((!table || table->used >= table->size / 2) && grow())
+		return -ENOMEM;
+	insert(table, address, target);
+	return 0;
+}
+
+/* As if we were not there. */
+static void pass_on(int number, siginfo_t *info, void *context)
+{
+	const struct sigaction *before = number == SIGTRAP ? &before_trap : &before_illegal;
+
+	if (before->sa_flags & SA_SIGINFO) {
+		before->sa_sigaction(number, info, context);
+	} else if (before->sa_handler != SIG_DFL && before->sa_handler != SIG_IGN) {
+		before->sa_handler(number);
+	} else if (before->sa_handler == SIG_DFL || info->si_code > 0) {
+		/* What the kernel sends for an instruction cannot be ignored. */
+		signal(number, SIG_DFL);
+		if (info->si_code <= 0 || number == SIGTRAP)
+			raise(number);
+	}
+}
+
+static void on_trap(int number, siginfo_t *info, void *context)
+{
+	ucontext_t *user = context;
+	uint64_t at = (uint64_t)user->uc_mcontext.gregs[REG_RIP] - (number == SIGTRAP), target;
+
+	target = info->si_code > 0 ? look_up(at) : 0;
+	if (!target) {
+		pass_on(number, info, context);
+		return;
+	}
+	/* Relaxed: a figure. */
+	__atomic_fetch_add(&patch_traps, 1, __ATOMIC_RELAXED);
+	user->uc_mcontext.gregs[REG_RIP] = (greg_t)target;
+}
+
+static int install(int number, struct sigaction *before)
+{
+	struct sigaction action = {.sa_sigaction = on_trap,
+					 .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART |
+							 SA_NODEFER},
+			 now;
+
+	if (sigaction(number, NULL, &now))
+		return -errno;
+	if ((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == on_trap)
+		return 0;
+	*before = now;
+	return sigaction(number, &action, NULL) ? -errno : 0;
+}
+
+int patch_trap_start(void)
+{
+	int ret = install(SIGTRAP, &before_trap);
+
+	return ret ? ret : install(SIGILL, &before_illegal);
+}
+
+void patch_trap_renew(void)
+{
+	patch_trap_start();
+}
+
+static bool blocks(const char *thread)
+{
+	uint64_t wanted = 1ULL << (SIGTRAP - 1) | 1ULL << (SIGILL - 1);
+	unsigned long long mask = 0;
+	char path[300], line[256];
+	FILE *status;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%s/status", thread);
+	status = fopen(path, "re");
+	while (status && fgets(line, sizeof(line), status)) {
+		if (sscanf(line, "SigBlk: %llx", &mask) == 1)
+			break;
+	}
+	if (status)
+		fclose(status);
+	return mask & wanted;
+}
+
+bool patch_trap_blocked(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	const struct dirent *task;
+	bool found = false;
+
+	while (tasks && !found && (task = readdir(tasks)))
+		found = task->d_name[0] != '.' && blocks(task->d_name);
+	if (tasks)
+		closedir(tasks);
+	return found;
+}

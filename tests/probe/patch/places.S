@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/* Functions with begins of all kinds, for probes; each gives its argument back, plus what its name says. */
+	.macro function name
+	.globl \name
+	.type \name, @function
+	.p2align 4, 0xcc
+\name:
+	.cfi_startproc
+	.endm
+	.macro end name
+	.cfi_endproc
+	.size \name, . - \name
+	.endm
+
+	.text
+/* One instruction of five bytes: no inner begin. */
+function place_one
+	mov $1, %eax
+	add %edi, %eax
+	ret
+end place_one
+
+/* Inner begins at 1, 2, 3 and 4: the distance is given. */
+function place_five
+	push %rbx
+	push %rbp
+	pop %rbp
+	pop %rbx
+	nop
+	lea 5(%rdi), %eax
+	ret
+end place_five
+
+/* At 3. */
+function place_three
+	mov %rdi, %rax
+	add $3, %rax
+	ret
+end place_three
+
+/* At 4, and of four bytes. */
+function place_four
+	sub $8, %rsp
+	lea 4(%rdi), %rax
+	add $8, %rsp
+	ret
+end place_four
+
+/* At 2 and 4, as compilers begin functions that need many registers. */
+function place_two
+	push %r12
+	push %r13
+	mov %rdi, %r12
+	lea 2(%r12), %rax
+	pop %r13
+	pop %r12
+	ret
+end place_two
+
+/* Reads memory near itself. */
+function place_relative
+	mov place_number(%rip), %eax
+	add %edi, %eax
+	ret
+end place_relative
+
+/* A call is displaced, and returns to where it stands. */
+function place_call
+	sub $8, %rsp
+	call place_one
+	add $8, %rsp
+	ret
+end place_call
+
+function place_padding
+	xor %eax, %eax
+	ret
+end place_padding
+
+function place_short
+	mov %edi, %eax
+1:	xor %ecx, %ecx
+	jnz 1b
+	ret
+end place_short
+	.skip 16, 0xcc
+
+/* The distance that stands there leads to where there is nothing. */
+function place_punned
+	push %rbx
+1:	mov $-0x270001, %ebx
+	xor %ecx, %ecx
+	jnz 1b
+	lea (%rdi), %eax
+	.skip 300, 0x90
+	pop %rbx
+	ret
+end place_punned
+
+/* Ends as place_one does. */
+function place_tail
+	add $100, %edi
+	nop
+	nop
+	jmp place_one
+end place_tail
+
+/* Writes all registers to (%rdi) as it finds them, flags last. */
+function place_registers
+	.byte 0x48, 0x8d, 0x64, 0x24, 0x00 /* lea 0(%rsp), %rsp */
+	mov %rax, 0(%rdi)
+	mov %rcx, 8(%rdi)
+	mov %rdx, 16(%rdi)
+	mov %rbx, 24(%rdi)
+	mov %rsp, 32(%rdi)
+	mov %rbp, 40(%rdi)
+	mov %rsi, 48(%rdi)
+	mov %rdi, 56(%rdi)
+	mov %r8, 64(%rdi)
+	mov %r9, 72(%rdi)
+	mov %r10, 80(%rdi)
+	mov %r11, 88(%rdi)
+	mov %r12, 96(%rdi)
+	mov %r13, 104(%rdi)
+	mov %r14, 112(%rdi)
+	mov %r15, 120(%rdi)
+	pushfq
+	popq 128(%rdi)
+	/* What its caller has below its stack pointer, by way of rbx. */
+	mov -128(%rsp), %rax
+	mov %rax, 136(%rdi)
+	mov -16(%rsp), %rax
+	mov %rax, 144(%rdi)
+	ret
+end place_registers
+
+/*
+ * place_call_with(output, input): calls place_registers with the registers of `input` in the same order, but rsp and rdi,
+ * and its flags; below the stack pointer stands something.
+ */
+function place_call_with
+	push %rbx
+	push %rbp
+	push %r12
+	push %r13
+	push %r14
+	push %r15
+	mov %rsi, %rax
+	mov 8(%rax), %rcx
+	mov 16(%rax), %rdx
+	mov 24(%rax), %rbx
+	mov 40(%rax), %rbp
+	mov 48(%rax), %rsi
+	mov 64(%rax), %r8
+	mov 72(%rax), %r9
+	mov 80(%rax), %r10
+	mov 88(%rax), %r11
+	mov 96(%rax), %r12
+	mov 104(%rax), %r13
+	mov 112(%rax), %r14
+	mov 120(%rax), %r15
+	movq $0x1234567, -136(%rsp)
+	movq $0x7654321, -24(%rsp)
+	pushq 128(%rax)
+	popfq
+	mov 0(%rax), %rax
+	call place_registers
+	pop %r15
+	pop %r14
+	pop %r13
+	pop %r12
+	pop %rbp
+	pop %rbx
+	cld
+	ret
+end place_call_with
+
+	.data
+	.p2align 3
+place_number:
+	.long 7
+	.section .note.GNU-stack, "", @progbits

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Probes are set and removed, in batches of all places or some, while threads call the functions all the time. Each call
+ * must give what it always gives; what is called after patch_set() must be seen; nothing may be seen after
+ * patch_remove().
+ */
+#include "places.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HANDLER __attribute__((target("general-regs-only"), noinline))
+
+static const struct place {
+	const char *name;
+	int (*function)(int value);
+	int adds;
+} places[] = {
+		{"place_one", place_one, 1},
+		{"place_five", place_five, 5},
+		{"place_three", place_three, 3},
+		{"place_four", place_four, 4},
+		{"place_two", place_two, 2},
+		{"place_relative", place_relative, 7},
+		{"place_call", place_call, 1},
+		{"place_short", place_short, 0},
+		{"place_punned", place_punned, 0},
+		{"place_tail", place_tail, 101},
+};
+#define PLACES (sizeof(places) / sizeof(places[0]))
+
+static uint64_t entries[PLACES], exits[PLACES];
+static bool stop;
+static unsigned int wrong;
+
+/* Relaxed, all of them: figures that are compared when nobody counts any more. */
+static HANDLER void on_entry(const struct patch_hit *hit)
+{
+	__atomic_fetch_add(&entries[(uintptr_t)hit->user], 1, __ATOMIC_RELAXED);
+}
+
+static HANDLER void on_exit_(const struct patch_hit *hit)
+{
+	__atomic_fetch_add(&exits[(uintptr_t)hit->user], 1, __ATOMIC_RELAXED);
+}
+
+static void *call_all(void *argument)
+{
+	uint64_t *calls = argument;
+
+	for (int value = 0; !__atomic_load_n(&stop, __ATOMIC_RELAXED);
+			value = (value + 1) & 0xffff) {
+		for (size_t i = 0; i < PLACES; i++) {
+			int got = places[i].function(value);
+
+			if (got != value + places[i].adds) {
+				printf("%s gave %d for %d\n", places[i].name, got, value);
+				__atomic_fetch_add(&wrong, 1, __ATOMIC_RELAXED);
+			}
+		}
+		*calls += PLACES;
+	}
+	return NULL;
+}
+
+static uint64_t state = 0x9e3779b97f4a7c15;
+
+static uint64_t draw(uint64_t below)
+{
+	state ^= state >> 12;
+	state ^= state << 25;
+	state ^= state >> 27;
+	return (state * 0x2545f4914f6cdd1d >> 11) % below;
+}
+
+static void complain(const char *what, size_t place)
+{
+	printf("%s: %s\n", places[place].name, what);
+	__atomic_fetch_add(&wrong, 1, __ATOMIC_RELAXED);
+}
+
+static void round_of(struct probe_site *sites)
+{
+	static const unsigned int flags[] = {0, PATCH_ALL, PATCH_EXIT, PATCH_EXIT | PATCH_ALL};
+	struct patch_request requests[PLACES];
+	struct patch_probe *probes[PLACES];
+	uint64_t before[PLACES];
+	size_t chosen[PLACES], count = 0;
+
+	for (size_t i = 0; i < PLACES; i++) {
+		if (!draw(3))
+			continue;
+		chosen[count] = i;
+		before[count] = __atomic_load_n(&entries[i], __ATOMIC_RELAXED);
+		requests[count] = (struct patch_request){.site = &sites[i],
+				.entry = on_entry,
+				.exit = on_exit_,
+				.user = (void *)(uintptr_t)i,
+				.flags = flags[draw(4)]};
+		count++;
+	}
+	if (patch_set(requests, count)) {
+		for (size_t i = 0; i < count; i++) {
+			if (requests[i].error)
+				complain(strerror(-requests[i].error), chosen[i]);
+		}
+		return;
+	}
+	for (size_t i = 0; i < count; i++) {
+		probes[i] = requests[i].probe;
+		places[chosen[i]].function(1);
+		if (__atomic_load_n(&entries[chosen[i]], __ATOMIC_RELAXED) == before[i])
+			complain("a call was not seen", chosen[i]);
+	}
+	if (patch_remove(probes, count))
+		complain("cannot be removed", chosen[0]);
+	for (size_t i = 0; i < count; i++)
+		before[i] = __atomic_load_n(&entries[chosen[i]], __ATOMIC_RELAXED);
+	for (size_t i = 0; i < count; i++) {
+		places[chosen[i]].function(1);
+		if (memcmp((void *)sites[chosen[i]].runtime, sites[chosen[i]].bytes,
+				    sites[chosen[i]].nr_bytes) != 0)
+			complain("other bytes than before", chosen[i]);
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (__atomic_load_n(&entries[chosen[i]], __ATOMIC_RELAXED) != before[i])
+			complain("a call was seen when the probe was gone", chosen[i]);
+	}
+}
+
+int main(void)
+{
+	const char *wanted = getenv("SIDE_TEST_LONG");
+	bool full = wanted && !strcmp(wanted, "1");
+	unsigned int rounds = full ? 1000000 : 5000, nr_threads = full ? 8 : 4;
+	struct probe_site sites[PLACES];
+	struct patch_figures figures, middle;
+	uint64_t calls[8] = {0}, seen = 0, returned = 0, all = 0;
+	pthread_t threads[8];
+
+	setvbuf(stdout, NULL, _IONBF, 0);
+	if (patch_start(false)) {
+		printf("this kernel has no barrier for code: nothing can be tested\n");
+		return 77;
+	}
+	for (size_t i = 0; i < PLACES; i++)
+		sites[i] = site_of(places[i].name);
+	for (unsigned int i = 0; i < nr_threads; i++) {
+		if (pthread_create(&threads[i], NULL, call_all, &calls[i]))
+			return 1;
+	}
+	for (unsigned int i = 0; i < rounds && wrong < 20; i++) {
+		round_of(sites);
+		if (i == rounds / 2)
+			patch_figures(&middle);
+	}
+	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+	for (unsigned int i = 0; i < nr_threads; i++) {
+		pthread_join(threads[i], NULL);
+		all += calls[i];
+	}
+	for (size_t i = 0; i < PLACES; i++) {
+		seen += entries[i];
+		returned += exits[i];
+	}
+	patch_figures(&figures);
+	/* Places are used again: the second half needed nothing more. */
+	if (!wrong && figures.bytes != middle.bytes) {
+		printf("%llu bytes, %llu after the first half\n", (unsigned long long)figures.bytes,
+				(unsigned long long)middle.bytes);
+		wrong++;
+	}
+	printf("%u rounds, %llu calls beside, %llu seen, %llu returns, %llu traps, %llu lost; %u "
+	       "wrong\n",
+			rounds, (unsigned long long)all, (unsigned long long)seen,
+			(unsigned long long)returned, (unsigned long long)figures.traps,
+			(unsigned long long)figures.lost, wrong);
+	return wrong || !seen || !returned || figures.lost ? 1 : 0;
+}

@@ -1,0 +1,676 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Probes in this very program: each promise of probe/patch/patch.h. Every function that has a probe also says by what it
+ * returns that it still does what it did.
+ */
+#include "places.h"
+
+#include <errno.h>
+#include <execinfo.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#define HANDLER __attribute__((target("general-regs-only"), noinline))
+/* Nor a copy made for one caller, nor its insides known to others. */
+#ifdef __clang__
+#define NEVER_INLINE __attribute__((noinline, optnone))
+#else
+#define NEVER_INLINE __attribute__((noipa))
+#endif
+#define CHECK(condition) check((condition), #condition, __LINE__)
+
+static unsigned int wrong, checks;
+
+static void check(bool condition, const char *text, int line)
+{
+	checks++;
+	if (condition)
+		return;
+	wrong++;
+	printf("line %d: not so: %s\n", line, text);
+}
+
+struct seen {
+	uint64_t entries, exits, value, call, returned;
+	uint64_t calls[64];
+	unsigned int depth, disorder;
+	uint64_t *stack;
+};
+
+static HANDLER void on_entry(const struct patch_hit *hit)
+{
+	struct seen *seen = hit->user;
+
+	seen->entries++;
+	seen->value = hit->registers->rdi;
+	seen->stack = hit->stack;
+	seen->call = hit->call;
+	/* What a callee may change is changed. */
+	__asm__ volatile("xor %%eax,%%eax; mov $-1,%%rcx; mov $-2,%%rdx; mov $-3,%%rsi; mov "
+			 "$-4,%%rdi; mov $-5,%%r8;"
+			 "mov $-6,%%r9; mov $-7,%%r10; mov $-8,%%r11; add $1,%%eax" ::
+					 : "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10",
+			 "r11", "cc", "memory");
+}
+
+static HANDLER void on_exit_(const struct patch_hit *hit)
+{
+	struct seen *seen = hit->user;
+
+	seen->exits++;
+	seen->returned = hit->registers->rax;
+	seen->disorder += hit->call != seen->call;
+}
+
+static struct patch_request set_one(
+		const char *name, struct seen *seen, unsigned int flags, bool follow)
+{
+	static struct probe_site site;
+	struct patch_request request = {.site = &site,
+			.entry = on_entry,
+			.exit = follow ? on_exit_ : NULL,
+			.user = seen,
+			.flags = flags | (follow ? PATCH_EXIT : 0)};
+
+	site = site_of(name);
+	memset(seen, 0, sizeof(*seen));
+	patch_set(&request, 1);
+	if (request.error)
+		printf("%s: %s\n", name, strerror(-request.error));
+	CHECK(!request.error);
+	return request;
+}
+
+static void remove_one(const struct patch_request *request)
+{
+	CHECK(!patch_remove(&request->probe, 1));
+	/* As it is in the file. */
+	CHECK(!memcmp((void *)request->site->runtime, request->site->bytes,
+			request->site->nr_bytes));
+}
+
+static const struct place {
+	const char *name;
+	int (*function)(int value);
+	int adds; /* to its argument; padding gives 0 */
+	enum probe_method method;
+} places[] = {
+		{"place_one", place_one, 1, PROBE_JUMP},
+		{"place_five", place_five, 5, PROBE_JUMP},
+		{"place_three", place_three, 3, PROBE_JUMP},
+		{"place_four", place_four, 4, PROBE_JUMP},
+		{"place_two", place_two, 2, PROBE_JUMP},
+		{"place_relative", place_relative, 7, PROBE_JUMP},
+		{"place_call", place_call, 1, PROBE_JUMP},
+		{"place_padding", place_padding, 0, PROBE_PADDING},
+		{"place_short", place_short, 0, PROBE_SHORT},
+		{"place_punned", place_punned, 0, PROBE_PUNNED},
+		{"place_tail", place_tail, 101, PROBE_JUMP},
+};
+#define PLACES (sizeof(places) / sizeof(places[0]))
+
+static int wanted_of(const struct place *place, int value)
+{
+	return place->method == PROBE_PADDING ? 0 : value + place->adds;
+}
+
+static void test_places(unsigned int flags)
+{
+	for (size_t i = 0; i < PLACES; i++) {
+		for (int follow = 0; follow < 2; follow++) {
+			struct seen seen;
+			struct patch_request request =
+					set_one(places[i].name, &seen, flags, follow);
+
+			if (request.error)
+				continue;
+			if (request.method !=
+					(flags & PATCH_TRAP ? PROBE_BREAKPOINT : places[i].method))
+				printf("%s: method %d of %d\n", places[i].name, request.method,
+						request.site->method);
+			CHECK(request.method ==
+					(flags & PATCH_TRAP ? PROBE_BREAKPOINT : places[i].method));
+			for (int value = 1; value <= 100; value++) {
+				int got = places[i].function(value);
+
+				if (got != wanted_of(&places[i], value) ||
+						seen.value != (uint64_t)value) {
+					printf("%s: %d of %d\n", places[i].name, got, value);
+					CHECK(false);
+				}
+			}
+			CHECK(seen.entries == 100);
+			CHECK(seen.exits == (follow ? 100 : 0) && !seen.disorder);
+			if (follow)
+				CHECK((int)seen.returned == wanted_of(&places[i], 100));
+			remove_one(&request);
+			CHECK(places[i].function(1) == wanted_of(&places[i], 1) &&
+					seen.entries == 100);
+		}
+	}
+}
+
+/* ---- registers ---- */
+
+static unsigned long long handed[16];
+
+static HANDLER void on_registers(const struct patch_hit *hit)
+{
+	const struct patch_registers *r = hit->registers;
+	const unsigned long long all[16] = {r->rax, r->rcx, r->rdx, r->rbx,
+			(unsigned long long)(uintptr_t)hit->stack, r->rbp, r->rsi, r->rdi, r->r8,
+			r->r9, r->r10, r->r11, r->r12, r->r13, r->r14, r->r15};
+
+	for (int i = 0; i < 16; i++)
+		handed[i] = all[i];
+	on_entry(&(struct patch_hit){.user = hit->user, .registers = hit->registers});
+}
+
+static void test_registers(unsigned int flags)
+{
+	static struct seen seen;
+	struct probe_site site = site_of("place_registers");
+	struct patch_request request = {
+			.site = &site, .entry = on_registers, .user = &seen, .flags = flags};
+	unsigned long long input[17], plain[19], probed[19];
+
+	for (unsigned int flag = 0; flag < 64; flag++) {
+		for (int i = 0; i < 16; i++)
+			input[i] = 0x1111111111111111ull * (unsigned int)(i + 1) + flag;
+		/* Each combination of carry, parity, adjust, zero, sign and overflow. */
+		input[16] = 0x202 | (flag & 1) | (flag & 2) << 1 | (flag & 4) << 2 |
+				(flag & 8) << 3 | (flag & 16) << 3 | (flag & 32) << 6;
+		place_call_with(probed, input);
+		memcpy(plain, probed, sizeof(plain));
+		CHECK(!patch_set(&request, 1));
+		memset(handed, 0, sizeof(handed));
+		place_call_with(probed, input);
+		for (int i = 0; i < 19; i++) {
+			if (plain[i] != probed[i])
+				printf("%d: %llx, not %llx\n", i, probed[i], plain[i]);
+			CHECK(plain[i] == probed[i]);
+		}
+		CHECK((probed[16] & 0x8d5) == (input[16] & 0x8d5));
+		CHECK(probed[17] == 0x1234567 && probed[18] == 0x7654321);
+		for (int i = 0; i < 16; i++) {
+			bool kept = flags & PATCH_ALL || (i != 3 && i < 12);
+
+			if (kept)
+				CHECK(handed[i] == plain[i]);
+		}
+		remove_one(&request);
+	}
+}
+
+/* ---- calls that do not return, or otherwise ---- */
+
+static jmp_buf back;
+
+static NEVER_INLINE int jumper(int value)
+{
+	__asm__ volatile("" : "+r"(value)::"memory");
+	if (value > 0)
+		longjmp(back, value);
+	return value - 1;
+}
+
+static NEVER_INLINE int deep(int value)
+{
+	int rest;
+
+	__asm__ volatile("" : "+r"(value)::"memory");
+	rest = value ? deep(value - 1) : -1;
+	__asm__ volatile("" : "+r"(rest)::"memory");
+	return rest + 1;
+}
+
+static void test_longjmp(void)
+{
+	static struct seen seen;
+	struct patch_request request = set_one("jumper", &seen, 0, true);
+	struct patch_figures figures;
+
+	for (volatile int i = 1; i <= 20000; i++) {
+		int got = setjmp(back);
+
+		if (!got)
+			jumper(i);
+		else
+			CHECK(got == i);
+	}
+	CHECK(seen.entries == 20000 && !seen.exits);
+	CHECK(jumper(0) == -1 && seen.exits == 1);
+	patch_figures(&figures);
+	/* All but those of which it is not known yet; none ran out. */
+	remove_one(&request);
+}
+
+static void test_recursion(void)
+{
+	static struct seen seen;
+	struct patch_request request = set_one("deep", &seen, 0, true);
+	static const int depths[] = {1, 1000, 50000, 10};
+	uint64_t calls = 0;
+
+	for (size_t i = 0; i < sizeof(depths) / sizeof(depths[0]); i++) {
+		CHECK(deep(depths[i]) == depths[i]);
+		calls += (uint64_t)depths[i] + 1;
+		CHECK(seen.entries == calls && seen.exits == calls);
+	}
+	remove_one(&request);
+}
+
+/* More calls at once than can be followed: they return all the same. */
+static void *run_too_deep(void *argument)
+{
+	static struct seen seen;
+	struct patch_request request = set_one("deep", &seen, 0, true);
+	struct patch_figures figures;
+
+	CHECK(deep(140000) == 140000);
+	patch_figures(&figures);
+	CHECK(seen.entries == 140001 && figures.unseen > 0 &&
+			seen.exits == seen.entries - figures.unseen);
+	remove_one(&request);
+	CHECK(deep(100) == 100);
+	return argument;
+}
+
+static void test_too_deep(void)
+{
+	pthread_attr_t attributes;
+	pthread_t thread;
+
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, (size_t)256 << 20);
+	CHECK(!pthread_create(&thread, &attributes, run_too_deep, NULL) &&
+			!pthread_join(thread, NULL));
+	pthread_attr_destroy(&attributes);
+}
+
+/* Removed while calls of it are open: they return all the same, unseen. */
+static struct patch_request removed_inside;
+
+static NEVER_INLINE int remover(int value)
+{
+	__asm__ volatile("" : "+r"(value)::"memory");
+	CHECK(!patch_remove(&removed_inside.probe, 1));
+	return value + 1;
+}
+
+static void test_removed_inside(void)
+{
+	static struct seen seen;
+
+	removed_inside = set_one("remover", &seen, 0, true);
+	CHECK(remover(4) == 5 && seen.entries == 1 && !seen.exits);
+}
+
+static void test_tail_call(void)
+{
+	static struct seen tail, one;
+	struct patch_request of_tail, of_one;
+	static struct probe_site site;
+
+	of_tail = set_one("place_tail", &tail, 0, true);
+	site = *of_tail.site;
+	of_tail.site = &site;
+	of_one = set_one("place_one", &one, 0, true);
+	CHECK(place_tail(5) == 106);
+	CHECK(tail.entries == 1 && tail.exits == 1 && tail.returned == 106);
+	CHECK(one.entries == 1 && one.exits == 1 && one.value == 105 && one.returned == 106);
+	remove_one(&of_one);
+	CHECK(place_tail(5) == 106 && tail.exits == 2 && one.exits == 1);
+	remove_one(&of_tail);
+}
+
+static void test_exceptions(void)
+{
+	static struct seen catching, throwing;
+	struct patch_request outer, inner;
+	static struct probe_site site;
+
+	place_destroyed = 0;
+	outer = set_one("place_catch", &catching, 0, true);
+	site = *outer.site;
+	outer.site = &site;
+	inner = set_one("place_throw", &throwing, 0, true);
+	for (int i = 1; i <= 1000; i++)
+		CHECK(place_catch(i) == i + 1000);
+	CHECK(place_destroyed == 2000);
+	CHECK(catching.entries == 1000 && catching.exits == 1000 && catching.returned == 2000);
+	CHECK(throwing.entries == 1000 && !throwing.exits);
+	CHECK(place_catch(0) == 1 && throwing.exits == 1);
+	remove_one(&inner);
+	remove_one(&outer);
+}
+
+static void *ends(void *argument)
+{
+	(void)argument;
+	pthread_exit((void *)(uintptr_t)place_one(41));
+}
+
+static NEVER_INLINE int ender(int value)
+{
+	__asm__ volatile("" : "+r"(value)::"memory");
+	return ends(NULL) != NULL ? value : 0;
+}
+
+static void *run_ender(void *argument)
+{
+	ender(1);
+	return argument;
+}
+
+static void test_thread_end(void)
+{
+	static struct seen seen;
+	struct patch_request request = set_one("ender", &seen, 0, true);
+
+	for (int i = 0; i < 100; i++) {
+		pthread_t thread;
+		void *result;
+
+		CHECK(!pthread_create(&thread, NULL, run_ender, NULL));
+		CHECK(!pthread_join(thread, &result) && result == (void *)42);
+	}
+	CHECK(seen.entries == 100 && !seen.exits);
+	remove_one(&request);
+}
+
+/* Two stacks that take turns inside of probed calls. */
+static ucontext_t contexts[2];
+static int turns;
+
+static NEVER_INLINE int turning(int which)
+{
+	for (int i = 0; i < 100; i++) {
+		turns++;
+		swapcontext(&contexts[which], &contexts[!which]);
+	}
+	return which;
+}
+
+static void run_turning(void)
+{
+	turning(1);
+	setcontext(&contexts[0]);
+}
+
+static void test_coroutines(void)
+{
+	static struct seen seen;
+	static char stack[262144];
+	struct patch_request request = set_one("turning", &seen, 0, true);
+
+	getcontext(&contexts[1]);
+	contexts[1].uc_stack.ss_sp = stack;
+	contexts[1].uc_stack.ss_size = sizeof(stack);
+	makecontext(&contexts[1], run_turning, 0);
+	CHECK(turning(0) == 0);
+	CHECK(seen.entries == 2 && seen.exits == 1 && turns == 200);
+	remove_one(&request);
+}
+
+/* ---- unwinding ---- */
+
+static void *frames[2][64];
+static int nr_frames[2];
+
+static NEVER_INLINE void note_frames(int which)
+{
+	nr_frames[which] = backtrace(frames[which], 64);
+}
+
+/* An unwinder uses more than general registers, so this is no handler for others. */
+static void on_backtrace(const struct patch_hit *hit)
+{
+	char vectors[512] __attribute__((aligned(16)));
+
+	(void)hit;
+	__asm__ volatile("fxsave %0" : "=m"(vectors));
+	note_frames(1);
+	__asm__ volatile("fxrstor %0" ::"m"(vectors));
+}
+
+static NEVER_INLINE int unwound(int value)
+{
+	__asm__ volatile("" : "+r"(value)::"memory");
+	if (value)
+		note_frames(0);
+	return value + 1;
+}
+
+static NEVER_INLINE int unwound_outer(int value)
+{
+	int got = unwound(value) + 1;
+
+	__asm__ volatile("" : "+r"(got)::"memory");
+	return got;
+}
+
+static void compare_frames(bool follow)
+{
+	struct probe_site site = site_of("unwound"), outer = site_of("unwound_outer");
+	struct patch_request requests[2] = {{.site = &site, .entry = on_backtrace},
+			{.site = &outer, .entry = on_entry, .flags = follow ? PATCH_EXIT : 0}};
+	struct seen seen;
+	int at;
+
+	requests[1].user = &seen;
+	CHECK(!patch_set(requests, 2));
+	CHECK(unwound_outer(1) == 3);
+	CHECK(nr_frames[1] > 3 && nr_frames[0] > 3);
+	/* From outside to inside: the same, up to the function that both were in. */
+	for (at = 1; at < nr_frames[0] && at < nr_frames[1]; at++) {
+		if (frames[0][nr_frames[0] - at] != frames[1][nr_frames[1] - at])
+			break;
+	}
+	/* What differs: note_frames and `unwound` here, what a hit went through there. */
+	CHECK(at >= nr_frames[0] - 1);
+	CHECK(nr_frames[0] >= 5);
+	for (int i = 0; i < 2; i++)
+		CHECK(!patch_remove(&requests[i].probe, 1));
+}
+
+static void test_backtrace(void)
+{
+	compare_frames(false);
+	compare_frames(true);
+}
+
+/* ---- signals, recursion, forks ---- */
+
+static HANDLER void on_nested(const struct patch_hit *hit)
+{
+	struct seen *seen = hit->user;
+
+	seen->entries++;
+	seen->value += (uint64_t)place_three(1);
+}
+
+static void test_recursive_handler(void)
+{
+	static struct seen seen, inner;
+	struct probe_site site = site_of("place_one");
+	struct patch_request request = {.site = &site, .entry = on_nested, .user = &seen};
+	struct patch_request three = set_one("place_three", &inner, 0, false);
+	struct patch_figures before, after;
+
+	patch_figures(&before);
+	CHECK(!patch_set(&request, 1));
+	for (int i = 0; i < 10; i++)
+		CHECK(place_one(i) == i + 1);
+	patch_figures(&after);
+	CHECK(seen.entries == 10 && seen.value == 40 && !inner.entries);
+	CHECK(after.cut - before.cut == 10);
+	remove_one(&request);
+	CHECK(place_three(0) == 3 && inner.entries == 1);
+	remove_one(&three);
+}
+
+static volatile sig_atomic_t signals;
+
+static void on_signal(int number)
+{
+	(void)number;
+	signals += place_two(0);
+}
+
+static void test_signals(void)
+{
+	static struct seen seen;
+	struct patch_request request = set_one("place_two", &seen, 0, true);
+	struct sigaction action = {.sa_handler = on_signal};
+
+	sigaction(SIGUSR1, &action, NULL);
+	for (int i = 0; i < 1000; i++)
+		raise(SIGUSR1);
+	CHECK(signals == 2000 && seen.entries == 1000 && seen.exits == 1000);
+	remove_one(&request);
+}
+
+static volatile sig_atomic_t own_traps;
+
+static void on_own_trap(int number)
+{
+	own_traps += number == SIGTRAP;
+}
+
+static void test_own_traps(void)
+{
+	static struct seen seen;
+	struct patch_request request;
+	struct sigaction action = {.sa_handler = on_own_trap};
+
+	/* Over ours: the next probe notices. */
+	sigaction(SIGTRAP, &action, NULL);
+	request = set_one("place_one", &seen, PATCH_TRAP, false);
+	__asm__ volatile("int3");
+	CHECK(own_traps == 1);
+	CHECK(place_one(1) == 2 && seen.entries == 1 && own_traps == 1);
+	raise(SIGTRAP);
+	CHECK(own_traps == 2);
+	remove_one(&request);
+}
+
+static void test_fork(void)
+{
+	static struct seen seen;
+	struct patch_request request = set_one("place_four", &seen, 0, true);
+	pid_t child;
+	int status;
+
+	place_four(1);
+	child = fork();
+	if (!child) {
+		int right = place_four(1) == 5 && seen.entries == 2 && seen.exits == 2;
+
+		right = right && !patch_remove(&request.probe, 1) && place_four(1) == 5 &&
+				seen.entries == 2;
+		_exit(right ? 7 : 1);
+	}
+	CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 7);
+	CHECK(place_four(1) == 5 && seen.entries == 2);
+	remove_one(&request);
+}
+
+/* ---- refusals ---- */
+
+static void test_refusals(void)
+{
+	static struct seen seen;
+	struct patch_request request = set_one("place_one", &seen, 0, false), again = request;
+	struct probe_site site = site_of("place_three");
+	struct patch_request other = {.site = &site, .entry = on_entry, .user = &seen};
+	sigset_t set;
+
+	CHECK(patch_set(&again, 1) == 1 && (again.error == -EBUSY || again.error == -ESTALE) &&
+			!again.probe);
+	remove_one(&request);
+	site.bytes[0] ^= 1;
+	CHECK(patch_set(&other, 1) == 1 && other.error == -ESTALE);
+	site = site_of("place_three");
+	sigemptyset(&set);
+	sigaddset(&set, SIGTRAP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	CHECK(patch_set(&other, 1) == 1 && other.error == -EDEADLK);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	site.method = PROBE_NONE;
+	CHECK(patch_set(&other, 1) == 1 && other.error == -EINVAL);
+	CHECK(place_three(1) == 4 && place_one(1) == 2);
+}
+
+/* In the middle of a function, where the stack pointer may be anywhere and there is a red zone. */
+static NEVER_INLINE uint64_t mixing(uint64_t value)
+{
+	uint64_t sum = value;
+
+	for (unsigned int i = 0; i < 20; i++)
+		sum = (sum ^ i) * 0x9e3779b97f4a7c15u + (sum >> 7);
+	return sum;
+}
+
+static void test_inside(void)
+{
+	static struct seen seen;
+	uint64_t wanted = mixing(77);
+	unsigned int set = 0, hit = 0;
+
+	for (unsigned int offset = 1; offset < 80; offset++) {
+		struct probe_site site = site_at("mixing", offset);
+		struct patch_request request = {.site = &site, .entry = on_entry, .user = &seen};
+		uint64_t before = seen.entries;
+
+		if (site.method == PROBE_NONE || patch_set(&request, 1))
+			continue;
+		set++;
+		CHECK(mixing(77) == wanted);
+		hit += seen.entries > before;
+		remove_one(&request);
+	}
+	CHECK(set > 5 && hit > 5);
+}
+
+int main(int argc, char **argv)
+{
+	bool plain = argc > 1 && !strcmp(argv[1], "plain");
+
+	setvbuf(stdout, NULL, _IONBF, 0);
+	/* Loads what unwinds, as programs that unwind have it. */
+	note_frames(0);
+	if (patch_start(plain)) {
+		printf("this kernel has no barrier for code: nothing can be tested\n");
+		return 77;
+	}
+	test_places(0);
+	test_places(PATCH_ALL);
+	test_places(PATCH_TRAP);
+	test_registers(0);
+	test_registers(PATCH_ALL);
+	test_inside();
+	test_longjmp();
+	test_recursion();
+	test_removed_inside();
+	test_tail_call();
+	test_exceptions();
+	test_thread_end();
+	test_coroutines();
+	test_backtrace();
+	test_recursive_handler();
+	test_signals();
+	test_own_traps();
+	test_fork();
+	test_refusals();
+	test_too_deep();
+	printf("%u checks, %u wrong\n", checks, wrong);
+	return wrong ? 1 : 0;
+}
