@@ -272,6 +272,22 @@ class Programs(Case):
         self.assertIn("was not attached to", self.side("detach", "-p", str(program.pid)).stderr)
         self.one_recording(program, 100)
 
+    def list_running(self):
+        # What others' programs do meanwhile may make it fail; ours is there.
+        return subprocess.run([SIDE, "list", "-u", "--names", "-e", "attach:*"], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, timeout=PATIENCE, check=False,
+                              env={**os.environ, "SIDE_RUNTIME": self.runtime})
+
+    def test_list(self):
+        """`side list -u` says who has no recorder. Other programs of the machine may be among them."""
+        program = self.start("calm")
+        before = self.list_running()
+        self.assertIn("attach:tick", before.stdout.split())
+        self.assertIn("no recorder", before.stderr)
+        self.one_recording(program, 10)
+        after = self.list_running()
+        self.assertNotIn(f"process {program.pid})", after.stderr)
+
     def test_nothing_wanted(self):
         """Also of a recording that wanted no event of the program nothing is left."""
         program = self.start("calm")

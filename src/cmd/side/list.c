@@ -283,6 +283,30 @@ static int list_process(struct list *list, const char *text)
 	return process_list(&list->listing, (pid_t)pid);
 }
 
+/* Of programs that were started before the daemon, or that it has not found, nothing can be recorded yet. */
+static void say_unreached(const pid_t *pids, size_t count)
+{
+	char name[RUNNING_NAME_MAX];
+	size_t unreached = 0;
+	pid_t first = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (running_has_recorder(pids[i]))
+			continue;
+		first = unreached++ ? first : pids[i];
+	}
+	if (!unreached)
+		return;
+	running_name(first, name);
+	if (unreached == 1)
+		say_note("%s (process %d) has no recorder; `side attach -p %d` brings it", name,
+				(int)first, (int)first);
+	else
+		say_note("%s (process %d) and %zu more have no recorder; `side attach -p PID` "
+			 "brings it",
+				name, (int)first, unreached - 1);
+}
+
 /* All programs that have libside in them; one that ends meanwhile is no failure. */
 static int list_running(struct list *list)
 {
@@ -300,6 +324,7 @@ static int list_running(struct list *list)
 		if (status && !kill(pids[i], 0))
 			worst = status;
 	}
+	say_unreached(pids, count);
 	free(pids);
 	return worst;
 }

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static bool has_libside(pid_t pid)
+static bool has_mapped(pid_t pid, const char *file)
 {
 	char path[64], *line = NULL;
 	size_t room = 0;
@@ -22,7 +22,7 @@ static bool has_libside(pid_t pid)
 	if (!maps)
 		return false;
 	while (!found && getline(&line, &room, maps) > 0)
-		found = strstr(line, "/libside.so.") != NULL;
+		found = strstr(line, file) != NULL;
 	free(line);
 	fclose(maps);
 	return found;
@@ -46,7 +46,7 @@ int running_find(pid_t **pids, size_t *count)
 	while (proc && !ret && (entry = readdir(proc))) {
 		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10), *more;
 
-		if (pid <= 0 || pid == getpid() || !has_libside(pid))
+		if (pid <= 0 || pid == getpid() || !has_mapped(pid, "/libside.so."))
 			continue;
 		more = reallocarray(*pids, *count + 1, sizeof(**pids));
 		if (!more) {
@@ -61,6 +61,12 @@ int running_find(pid_t **pids, size_t *count)
 	if (*count)
 		qsort(*pids, *count, sizeof(**pids), by_number);
 	return ret;
+}
+
+bool running_has_recorder(pid_t pid)
+{
+	/* From a file, or from memory. */
+	return has_mapped(pid, "/libside-agent.so") || has_mapped(pid, "/memfd:libside-agent.so");
 }
 
 const char *running_name(pid_t pid, char name[RUNNING_NAME_MAX])

@@ -3,11 +3,15 @@
 #ifndef CMD_SIDE_RUNNING_H
 #define CMD_SIDE_RUNNING_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
 /* Those that we may look at, in the order of their numbers; free() them. 0 or -ENOMEM. */
 int running_find(pid_t **pids, size_t *count);
+
+/* Was the agent brought to it, in any way? */
+bool running_has_recorder(pid_t pid);
 
 /* The name of a process, as in ps; "" if it has gone. Returns @name. */
 #define RUNNING_NAME_MAX 64

@@ -111,7 +111,8 @@ static const struct option list_table[] = {
 		.name = "userspace",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct list_options, userspace),
-		.sentence = "List the events of all programs that run and may be looked at.",
+		.sentence = "List the events of all programs that run and may be looked at. Those that have no recorder, because "
+				"they were started before the daemon or without one, are said at the end; `side attach` brings it.",
 	},
 	{
 		.name = "system",

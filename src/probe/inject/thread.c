@@ -29,7 +29,7 @@
 #include "probe/inject/parts.h"
 
 #define THREADS_MAX 512
-#define STOP_MS 200     /* that a thread takes to stop at most, unless it waits for a disk */
+#define STOP_MS 5000    /* that a thread takes to stop at most: until then it cannot be let go */
 #define JUDGE_US 1000   /* reading its stack */
 #define LOOK_AFTER_MS 2 /* without a sign of it */
 #define BUSY_MS 10000   /* for pthread_create(), which may wait for locks of other threads */
@@ -466,6 +466,18 @@ static enum attempt try(struct borrowing *borrowing)
 	bool waits;
 	int ret = stop(borrowing);
 
+	if (ret == -EAGAIN) {
+		char name[64];
+
+		(void)inject_fail(borrowing->target, INJECT_FAILED,
+				"cannot attach to %d (%s): its thread %d does not stop; is it "
+				"waiting for a "
+				"disk that does not answer?",
+				borrowing->target->pid,
+				inject_name(borrowing->target->pid, name, sizeof(name)),
+				borrowing->thread);
+		return ATTEMPT_FAILED;
+	}
 	if (ret == -EPERM) {
 		(void)inject_not_permitted(borrowing->target, borrowing->thread, EPERM);
 		return ATTEMPT_FAILED;
