@@ -59,22 +59,28 @@ void sending_wait(struct send *send, unsigned int wanted)
 
 static void say_delivered(const struct send_status *status, const char *url)
 {
-	char bytes[SAY_NUMBER_MAX], packets[SAY_NUMBER_MAX], place[1024];
+	char bytes[SAY_NUMBER_MAX], packets[SAY_NUMBER_MAX], events[SAY_NUMBER_MAX], place[1024];
 
 	if (say_is_json()) {
 		fprintf(stderr, "{\"schema\":%d,\"type\":\"sent\",\"to\":", SAY_JSON_SCHEMA);
 		say_json_string(stderr, url);
 		fprintf(stderr,
-				",\"packets\":%" PRIu64 ",\"bytes\":%" PRIu64
+				",\"packets\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"events\":%" PRIu64
 				",\"pending\":%" PRIu64 ",\"dropped_packets\":%" PRIu64
 				",\"dropped_events\":%" PRIu64 ",\"connections\":%" PRIu64 "}\n",
-				status->packets, status->bytes, status->pending,
+				status->packets, status->bytes, status->events, status->pending,
 				status->dropped_packets, status->dropped_events,
 				status->connections);
 		return;
 	}
-	say_note("delivered %s packet%s, %s, to %s", say_number(status->packets, packets),
+	/* For a relay daemon they are not counted. */
+	say_note("delivered %s packet%s, %s%s%s%s, to %s", say_number(status->packets, packets),
 			status->packets == 1 ? "" : "s", say_size(status->bytes, bytes),
+			status->events ? ", " : "",
+			status->events ? say_number(status->events, events) : "",
+			status->events > 1               ? " events"
+					: status->events ? " event"
+							 : "",
 			say_printable(url, place, sizeof(place)));
 }
 
