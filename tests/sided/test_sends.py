@@ -287,6 +287,36 @@ class Stream(Sends):
                        timeout=harness.PATIENCE)
         self.check_same(1050)
 
+    def test_the_sender_gives_up_what_it_can(self):
+        self.run_receiver()
+        self.start_daemon()
+        self.session()
+        pid = wait_until(lambda: self.sending().get("connected") and self.sending()["pid"], "the connection")
+        with open(f"/proc/{pid}/status", encoding="utf-8") as rows:
+            status = dict(row.rstrip("\n").split(":\t", 1) for row in rows if ":\t" in row)
+        self.assertEqual(status["NoNewPrivs"], "1")
+        self.assertEqual(int(status["CapEff"], 16), 0)
+        self.destroy()
+
+    @unittest.skipUnless(os.getuid() == 0, "only root has a daemon of the system")
+    def test_the_system_writes_to_no_file(self):
+        """Whoever may ask it could change any file there is."""
+        path = os.path.join(self.dir, "precious")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("precious")
+        self.start_daemon("--system")
+        self.session(path)
+        Program(self).fire(100)
+        wait_until(lambda: self.sending().get("failed"), "it is refused")
+        self.assertTrue([text for text in self.status("s")["messages"] if "not delivered" in text])
+        self.ask("destroy", "s")
+        with open(path, encoding="utf-8") as file:
+            self.assertEqual(file.read(), "precious")
+        self.session(os.path.join(self.dir, "nothing"), "t", send_timeout=500000000)
+        wait_until(lambda: "is not there" in self.sending("t").get("why", ""), "there is no such file")
+        self.ask("destroy", "t")
+        self.assertFalse(os.path.exists(os.path.join(self.dir, "nothing")))
+
     def test_chunks(self):
         """Each goes when it is finished; a session that gets chunks later only loses nothing by it."""
         self.run_receiver()
