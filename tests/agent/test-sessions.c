@@ -219,6 +219,8 @@ static void both_rejoin(void **state)
 		}
 		assert_int_equal(waitpid(child, &status, 0), child);
 		assert_int_equal(status, 0);
+		consumer_sync(&one);
+		consumer_sync(&two);
 		assert_true(one.parent_token == tokens[0] && two.parent_token == tokens[1]);
 		assert_int_equal(consumer_drain(&one, 16, NULL, NULL), round ? 0 : 5);
 		assert_int_equal(consumer_drain(&two, 16, NULL, NULL), 5);

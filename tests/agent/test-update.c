@@ -543,6 +543,7 @@ static void children_follow(void **state)
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
+	consumer_sync(&one);
 	assert_true(one.parent_token == token);
 	assert_int_equal(drain(&one), 2);
 	assert_int_equal(one.refreshes, 1);
