@@ -14,7 +14,10 @@
  *   wait          for a line on standard input
  *   fill=N        N events, whatever becomes of them
  *   kill          ends by SIGKILL
+ *   run=SCRIPT    a shell script, which is waited for
  *   off           switches the machine off
+ *
+ * ":" will do for "=": what a kernel gives to its first process as words has none.
  */
 #include <dlfcn.h>
 #include <signal.h>
@@ -74,23 +77,39 @@ static void fork_child(unsigned long count, bool again)
 		exit(8);
 }
 
+static void run_script(char *path)
+{
+	char shell[] = "/bin/sh";
+	char *argv[] = {shell, path, NULL};
+	int status = 0;
+	pid_t child = fork();
+
+	if (!child) {
+		execv(shell, argv);
+		_exit(127);
+	}
+	/* A first process has children that it does not know. */
+	while (child > 0 && waitpid(child, &status, 0) != child)
+		;
+	if (status)
+		fprintf(stderr, "%s: status %x\n", path, (unsigned int)status);
+}
+
+/* An emulated machine without means to switch itself off ends when it begins anew. */
 static void switch_off(void)
 {
 	sync();
-	/* 1: the first process of a pid namespace is ended by that, which is as good. */
-	reboot(RB_POWER_OFF);
+	reboot(RB_AUTOBOOT);
 	_exit(0);
 }
 
 static void do_word(char **argv, char *word)
 {
-	char *value = strchr(word, '=');
+	char *value = word + strcspn(word, "=:");
 	char line[64];
 
-	if (value)
+	if (*value)
 		*value++ = 0;
-	else
-		value = word + strlen(word);
 	if (!strcmp(word, "fire") || !strcmp(word, "fill")) {
 		fire(strtoul(value, NULL, 10));
 	} else if (!strcmp(word, "fork")) {
@@ -119,6 +138,8 @@ static void do_word(char **argv, char *word)
 		kill(getpid(), SIGKILL);
 		for (;;)
 			pause();
+	} else if (!strcmp(word, "run")) {
+		run_script(value);
 	} else if (!strcmp(word, "off")) {
 		switch_off();
 	} else {
