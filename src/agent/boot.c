@@ -32,6 +32,9 @@
 #define MAX_DESCRIPTION (1u << 20)
 
 static struct boot_config *config;
+/* What was read, as it was. */
+static const char *config_text;
+static size_t config_size;
 
 /* ---- the file ---- */
 
@@ -78,7 +81,8 @@ static bool read_config(const char *path)
 	mapped = boot_room((size_t)size);
 	room = map(mapped);
 	if (room && !boot_parse(text, (size_t)size, room, &config, &error)) {
-		boot_place_keep_config(config, text + text_size, (size_t)size);
+		config_text = text + text_size;
+		config_size = (size_t)size;
 		return true;
 	}
 	if (room) {
@@ -121,7 +125,7 @@ static int make_in_memory(struct agent_session *session, int *ring_fds, int *doo
 	for (i = 0; i < session->nr_channels && !ret; i++, channel = channel->next) {
 		struct ring_geometry geometry = boot_geometry(channel, session->config.clock);
 
-		ret = ring_memory_create(&geometry, &ring_fds[i]);
+		ret = ring_memory_create_named(&geometry, BOOT_MEMORY, &ring_fds[i]);
 		session->channels[i].ring_memory = ring_memory_size(&geometry);
 	}
 	session->boot_folder[0] = 0;
@@ -154,6 +158,8 @@ static int make_rings(struct agent_session *session, int *ring_fds, int *doorbel
 	facts.exe = names + AGENT_NAME_SIZE;
 	ret = boot_place_make(session, config, &facts, ring_fds, doorbell_fd);
 	raw_munmap(names, (size_t)2 * AGENT_NAME_SIZE);
+	if (!ret)
+		boot_place_keep_config(config, config_text, config_size);
 	if (is_too_early(ret)) {
 		agent_debug("%s cannot have the rings (error %d): they are in memory of the "
 			    "process alone; `side adopt %ld` finds them there",
@@ -281,6 +287,11 @@ static bool has_our_channels(const struct agent_session *session)
 
 /* ---- the recorder, once there is one ---- */
 
+static uint64_t deadline_in(unsigned int timeout_ms)
+{
+	return wire_deadline(timeout_ms * (agent.patience ? agent.patience : 1));
+}
+
 static bool place_is_safe(const struct agent_session *session)
 {
 	char path[BOOT_PLACE_MAX];
@@ -295,7 +306,7 @@ static bool recorder_is_there(const struct agent_session *session)
 
 	if (!place_is_safe(session))
 		return false;
-	socket = wire_connect(session->path, wire_deadline(AGENT_CONNECT_TIMEOUT_MS));
+	socket = wire_connect(session->path, deadline_in(AGENT_CONNECT_TIMEOUT_MS));
 	wire_close(socket);
 	return socket >= 0;
 }
@@ -323,6 +334,18 @@ static void remember_folder(struct agent_session *session)
 	raw_munmap(names, (size_t)2 * AGENT_NAME_SIZE);
 }
 
+/* What a recorder has said of them, as far as it came. */
+static void forget_channels(struct agent_session *session)
+{
+	if (session->generation)
+		agent_generation_free(session->generation);
+	agent_memory_free(&session->memory);
+	session->generation = NULL;
+	session->channels = NULL;
+	session->nr_channels = 0;
+	session->list_only = false;
+}
+
 int agent_boot_hello(struct agent_session *session, uint64_t parent_token, int *ring_fds,
 		int *doorbell_fd)
 {
@@ -334,8 +357,14 @@ int agent_boot_hello(struct agent_session *session, uint64_t parent_token, int *
 		ret = agent_hello(session, parent_token, ring_fds, doorbell_fd);
 		if (!ret)
 			remember_folder(session);
-		if (!ret || !agent_boot_has_gone(ret) || (!forked && session->channels))
+		/* Who is refused stays away. A recorder that hangs or has gone adopts what we make. */
+		if (!ret || ret == -EACCES)
 			return ret;
+		if (!forked)
+			forget_channels(session);
+		/* It may know us already, with other rings: these belong to another instance. */
+		raw_call(SYS_getrandom, &session->token, sizeof(session->token),
+				1 /* GRND_NONBLOCK */);
 	}
 	for (i = 0; i < WIRE_CHANNELS_MAX; i++)
 		ring_fds[i] = -1;
@@ -355,7 +384,7 @@ int agent_boot_hello(struct agent_session *session, uint64_t parent_token, int *
 int agent_boot_describe(struct agent_session *session, const void *stream, size_t size)
 {
 	const struct timespec pause = {.tv_nsec = 1000000};
-	uint64_t deadline = wire_deadline(AGENT_EVENTS_TIMEOUT_MS);
+	uint64_t deadline = deadline_in(AGENT_EVENTS_TIMEOUT_MS);
 	int ret;
 
 	/* In memory: the record for core dumps has them, and nothing else could. */

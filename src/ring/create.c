@@ -97,6 +97,11 @@ void ring_controls_fill(unsigned char *base, const struct ring_geometry *geometr
 
 int ring_memory_create(const struct ring_geometry *geometry, int *result)
 {
+	return ring_memory_create_named(geometry, "side-ring", result);
+}
+
+int ring_memory_create_named(const struct ring_geometry *geometry, const char *name, int *result)
+{
 	bool huge = geometry->flags & RING_HUGE_PAGES;
 	struct ring_layout layout;
 	int rc, fd;
@@ -104,7 +109,7 @@ int ring_memory_create(const struct ring_geometry *geometry, int *result)
 	rc = ring_geometry_layout(geometry, &layout);
 	if (rc)
 		return rc;
-	fd = ring_memfd_create("side-ring", layout.total, huge ? MFD_HUGETLB : 0);
+	fd = ring_memfd_create(name, layout.total, huge ? MFD_HUGETLB : 0);
 	if (fd < 0)
 		return huge && (fd == -EINVAL || fd == -ENOSYS || fd == -ENODEV) ? -ENOTSUP : fd;
 	if (huge || (geometry->flags & RING_PREFAULT)) {

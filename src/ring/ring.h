@@ -113,6 +113,8 @@ size_t ring_memory_size(const struct ring_geometry *geometry);
  * none. Nothing falls back by itself; the caller can leave the flag out and say so.
  */
 int ring_memory_create(const struct ring_geometry *geometry, int *fd);
+/* The same under another name than "side-ring" in /proc/PID/maps. */
+int ring_memory_create_named(const struct ring_geometry *geometry, const char *name, int *fd);
 
 /*
  * The same memory as a new file (-EEXIST) in a directory, so that it outlives everybody. Its blocks

@@ -91,21 +91,24 @@ static int find_maker(struct instance *instance, const struct found *found, int 
 	return -1;
 }
 
-static int find_process(struct instance *instance, const struct found *found, int folder)
+static int find_process(const struct session *session, struct instance *instance,
+		const struct found *found, int folder)
 {
-	return found->by_agent ? find_maker(instance, found, folder) : find_recorded(found);
+	/* Rings that a recorder has made for it, too, may not be those that it has taken. */
+	return found->by_agent || (session->service && session->service->boot)
+			? find_maker(instance, found, folder)
+			: find_recorded(found);
 }
 
 /* ---- its rings ---- */
 
-/* Files of rings have no permission to write, so that nothing but the recorder does it (ring.h). */
-static int open_rings(int folder, const char *name, struct ring_geometry *geometry)
+/* Only what has the head of rings gets other permissions, and only meanwhile. */
+int adopt_open_writable(int fd)
 {
-	int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	int ret = fd < 0 ? -errno : ring_memory_look(fd, geometry), again = -1;
+	struct ring_geometry geometry;
 	char path[64];
+	int ret = ring_memory_look(fd, &geometry), again = -1;
 
-	/* Only what has the head of rings gets other permissions, and only meanwhile. */
 	if (!ret && fchmod(fd, 0600))
 		ret = -errno;
 	if (!ret) {
@@ -115,11 +118,22 @@ static int open_rings(int folder, const char *name, struct ring_geometry *geomet
 		if (fchmod(fd, 0400) && !ret)
 			ret = -errno;
 	}
-	if (fd >= 0)
-		close(fd);
 	if (ret && again >= 0)
 		close(again);
 	return ret ? ret : again;
+}
+
+/* Files of rings have no permission to write, so that nothing but the recorder does it (ring.h). */
+static int open_rings(int folder, const char *name, struct ring_geometry *geometry)
+{
+	int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	int ret = fd < 0 ? -errno : ring_memory_look(fd, geometry);
+
+	if (!ret)
+		ret = adopt_open_writable(fd);
+	if (fd >= 0)
+		close(fd);
+	return ret;
 }
 
 static int adopt_channel(struct instance_channel *channel, struct channel *own, int fd,
@@ -290,17 +304,25 @@ static bool is_this_boot(const struct found *found)
 }
 
 /* The same for another kind of clock than ours. */
-static bool known_better(const struct found *found, struct ctf_clock *clock)
+static bool know_clock(enum ring_clock kind, struct ctf_clock *clock)
 {
 	struct ring_clock_calibration calibration;
 	struct ring_clock_sample now;
 
-	if (!found->by_agent || !is_this_boot(found) ||
-			ring_clock_sample(found->clock_kind, &now) ||
-			ring_clock_calibrate(found->clock_kind, &now, NULL, &calibration))
+	if (ring_clock_sample(kind, &now) || ring_clock_calibrate(kind, &now, NULL, &calibration))
 		return false;
 	session_fill_clock(clock, &calibration);
 	return true;
+}
+
+int adopt_clock_of(const struct session *session, struct instance *instance, enum ring_clock kind)
+{
+	if (kind == session->clock)
+		return 0;
+	instance->own_clock = malloc(sizeof(*instance->own_clock));
+	if (!instance->own_clock)
+		return -ENOMEM;
+	return know_clock(kind, instance->own_clock) ? 0 : -ENODATA;
 }
 
 static bool keep_clock(
@@ -315,7 +337,9 @@ static bool keep_clock(
 	if (found->by_agent && found->clock_kind == session->clock && is_this_boot(found))
 		return true;
 	instance->own_clock = malloc(sizeof(*instance->own_clock));
-	if (instance->own_clock && !known_better(found, instance->own_clock))
+	if (instance->own_clock &&
+			!(found->by_agent && is_this_boot(found) &&
+					know_clock(found->clock_kind, instance->own_clock)))
 		*instance->own_clock = found->clock;
 	return instance->own_clock;
 }
@@ -371,7 +395,7 @@ static int adopt_parts(struct session *session, struct instance *instance,
 	return journal_adopt(session, instance, folder, error);
 }
 
-static void add(struct session *session, struct instance *instance, int process)
+void adopt_add(struct session *session, struct instance *instance, int process)
 {
 	instance->watch.fd = process;
 	if (instance->watch.fd < 0) {
@@ -447,7 +471,7 @@ static int adopt_found(struct session *session, struct found *found, int folder,
 		instance_free(session, instance);
 		return ret;
 	}
-	add(session, instance, find_process(instance, found, folder));
+	adopt_add(session, instance, find_process(session, instance, found, folder));
 	return 0;
 }
 
@@ -597,6 +621,8 @@ int adopt_all(struct session *session, struct session_error *error)
 	}
 	free(names);
 	closedir(directory);
+	if (session->service && session->service->boot)
+		adopt_mapped_all(session);
 	if (place_is_adopted(session))
 		adopt_chunks(session);
 	count_on(session);
@@ -615,6 +641,8 @@ void adopt_new(struct session *session, bool now)
 	if (!service->boot || (!now && time < service->next_look))
 		return;
 	service->next_look = wire_deadline(LOOK_EVERY_MS);
+	if (now)
+		adopt_mapped_all(session);
 	fd = openat(session->buffers_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	directory = fd < 0 ? NULL : fdopendir(fd);
 	if (!directory) {

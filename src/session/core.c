@@ -15,31 +15,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "session/parts.h"
-#include "wire/recovery.h"
+#include "session/core.h"
 
 #define PAGE 4096u
 #define SCAN_BYTES (1u << 20)
 #define LIMIT_SEGMENTS 1000000
 #define LIMIT_RECORDS 64 /* recordings of one program */
 #define LIMIT_CHUNKS 65536
-
-/* Memory of the dead program that is in the file. */
-struct segment {
-	uint64_t address;
-	uint64_t offset;
-	uint64_t size;
-	bool writable;
-};
-
-struct core {
-	struct session *session;
-	const char *path;
-	int fd;
-	struct segment *segments; /* by address */
-	size_t nr_segments;
-	unsigned int nr_records;
-};
 
 /* ---- memory ---- */
 
@@ -187,23 +169,13 @@ static int read_contexts(
 	return ret;
 }
 
-static int read_channel(struct core *core, struct instance *instance, uint32_t index,
-		uint64_t address, struct ctf_error *error)
+/* Of the dead: a copy. */
+static int import_rings(struct core *core, struct instance *instance, uint32_t index,
+		const struct recovery_channel *from, struct ctf_error *error)
 {
 	struct channel *own = &instance->own_channels[index];
-	struct recovery_channel from;
-	int ret = read_core(core, address + index * sizeof(from), &from, sizeof(from)), fd;
+	int fd, ret = ring_memory_import(read_core, core, from->rings, &fd);
 
-	snprintf(error->text, sizeof(error->text), "the list of its channels is damaged");
-	if (ret || !is_text(from.name, sizeof(from.name)) || !channel_is_name(from.name))
-		return ret ? ret : -EPROTO;
-	own->name = strdup(from.name);
-	if (!own->name)
-		return -ENOMEM;
-	ret = read_contexts(core, &from, &own->contexts);
-	if (ret)
-		return ret;
-	ret = ring_memory_import(read_core, core, from.rings, &fd);
 	if (ret) {
 		snprintf(error->text, sizeof(error->text),
 				ret == -EPROTO ? "the rings of its channel %s are damaged"
@@ -218,6 +190,25 @@ static int read_channel(struct core *core, struct instance *instance, uint32_t i
 	ret = recover_map(&instance->channels[index], own, fd);
 	close(fd);
 	return ret;
+}
+
+static int read_channel(struct core *core, struct instance *instance, uint32_t index,
+		uint64_t address, struct ctf_error *error)
+{
+	struct channel *own = &instance->own_channels[index];
+	struct recovery_channel from;
+	int ret = read_core(core, address + index * sizeof(from), &from, sizeof(from));
+
+	snprintf(error->text, sizeof(error->text), "the list of its channels is damaged");
+	if (ret || !is_text(from.name, sizeof(from.name)) || !channel_is_name(from.name))
+		return ret ? ret : -EPROTO;
+	own->name = strdup(from.name);
+	if (!own->name)
+		return -ENOMEM;
+	ret = read_contexts(core, &from, &own->contexts);
+	if (ret)
+		return ret;
+	return core->take_rings(core, instance, index, &from, error);
 }
 
 static int read_chunk(struct core *core, struct recovered *recovered, uint64_t address,
@@ -298,6 +289,15 @@ static void take_clock(struct core *core, const struct recovery_head *head)
 	strcpy(core->session->hostname, "unknown");
 }
 
+static int recover_instance(struct core *core, struct instance *instance,
+		const struct recovery_head *head, struct ctf_error *error)
+{
+	(void)error;
+	take_clock(core, head);
+	recover_add(core->session, instance);
+	return 0;
+}
+
 static int read_record(struct core *core, const struct recovery_head *head, struct ctf_error *error)
 {
 	struct instance *instance = make_instance(core, head);
@@ -306,7 +306,6 @@ static int read_record(struct core *core, const struct recovery_head *head, stru
 
 	if (!instance)
 		return -ENOMEM;
-	take_clock(core, head);
 	for (i = 0; i < head->nr_channels && !ret; i++)
 		ret = read_channel(core, instance, i, head->channels, error);
 	if (!ret) {
@@ -315,10 +314,10 @@ static int read_record(struct core *core, const struct recovery_head *head, stru
 			snprintf(error->text, sizeof(error->text),
 					"the descriptions of its events are damaged");
 	}
+	if (!ret)
+		ret = core->take(core, instance, head, error);
 	if (ret)
 		instance_free(core->session, instance);
-	else
-		recover_add(core->session, instance);
 	return ret;
 }
 
@@ -336,7 +335,7 @@ static void look_at(struct core *core, uint64_t address, const unsigned char *by
 	if (read_core(core, address, &head, sizeof(head)))
 		return;
 	wrong = check_head(&head, address);
-	if (wrong && !*wrong)
+	if ((wrong && !*wrong) || (core->wants && !core->wants(core, &head)))
 		return;
 	core->nr_records++;
 	if (wrong)
@@ -367,7 +366,7 @@ static int scan_segment(struct core *core, const struct segment *segment, unsign
 	return 0;
 }
 
-static int scan(struct core *core)
+int core_scan(struct core *core)
 {
 	unsigned char *bytes = malloc(SCAN_BYTES);
 	size_t i;
@@ -407,7 +406,10 @@ static const char *open_elf(struct core *core, Elf **elf, uint64_t file_size)
 
 int core_load(struct session *session, const char *path, struct ctf_error *error)
 {
-	struct core core = {.session = session, .path = path};
+	struct core core = {.session = session,
+			.path = path,
+			.take_rings = import_rings,
+			.take = recover_instance};
 	struct stat status;
 	const char *wrong;
 	Elf *elf = NULL;
@@ -424,7 +426,7 @@ int core_load(struct session *session, const char *path, struct ctf_error *error
 	wrong = S_ISREG(status.st_mode) ? open_elf(&core, &elf, (uint64_t)status.st_size)
 					: "it is no file";
 	if (!wrong) {
-		ret = scan(&core);
+		ret = core_scan(&core);
 		if (ret)
 			wrong = strerror(-ret);
 		else if (!core.nr_records)

@@ -33,6 +33,7 @@ static int take_service(struct session *session, const struct session_live *live
 	service->any_user = live->any_user;
 	service->boot = live->boot;
 	service->leave = live->leave;
+	service->only = live->only;
 	service->active = live->active;
 	service->generation = live->generation ? live->generation : 1;
 	service->statedump = live->active ? service->generation : 0;

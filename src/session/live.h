@@ -23,6 +23,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "session/session.h"
 
@@ -59,6 +60,7 @@ struct session_live {
 	const char *place;  /* directory of the rings, made 0700 when missing; NULL: in no file */
 	bool boot; /* programs make folders in the place by themselves: they are looked for (wire/boot.h) */
 	bool leave;          /* session_close() finishes only when no program lives any more */
+	pid_t only;          /* of `boot`: this process alone, by what it has mapped; 0: all */
 	bool any_user;       /* hear programs of every user; else our own and root's */
 	bool active;         /* record from the beginning */
 	uint64_t generation; /* the first one; 0: 1 */

@@ -283,6 +283,7 @@ struct service {
 	bool any_user;
 	bool active;
 	bool boot;  /* programs make folders in the place by themselves */
+	pid_t only; /* the only process that is looked at, by what it has mapped; 0: all */
 	bool leave; /* to programs that live, what they have */
 	uint64_t next_look;
 	char **useless; /* folders that cannot be taken over: said once */

@@ -53,6 +53,20 @@ int adopt_all(struct session *session, struct session_error *error);
 void adopt_new(struct session *session, bool now);
 void adopt_forget(struct session *session);
 
+/* Parts of it. A descriptor that can write, for one that cannot, of rings: that or a negative errno. */
+int adopt_open_writable(int fd);
+/* An instance with rings and events, and its pidfd, or -1 for one that has ended. */
+void adopt_add(struct session *session, struct instance *instance, int process);
+/* It counts ticks of this clock of this boot. 0 or a negative errno. */
+int adopt_clock_of(const struct session *session, struct instance *instance, enum ring_clock kind);
+
+/*
+ * adopt-mapped.c: recordings in the memory of processes that live, which are in no place. How many, or a negative
+ * errno: it may not be looked at.
+ */
+int adopt_mapped(struct session *session, pid_t pid);
+void adopt_mapped_all(struct session *session);
+
 /*
  * adopt-process.c: the process that has this file mapped and is `pid` in its own namespace, as we see it; 0: there
  * is none, -1: it cannot be told. `likely` is tried first.

@@ -42,7 +42,9 @@
 /* In PLACE/SESSION, beside the folders of processes. */
 #define BOOT_SOCKET "socket"     /* of the recorder, while there is one */
 #define BOOT_DOORBELL "doorbell" /* the page with which programs wake it */
-#define BOOT_OVER "over"         /* the session was destroyed: nobody begins any more */
+/* Rings that are in no place have this name in /proc/PID/maps. */
+#define BOOT_MEMORY "side-boot"
+#define BOOT_OVER "over" /* the session was destroyed: nobody begins any more */
 
 enum boot_mode { BOOT_DISCARD, BOOT_OVERWRITE, BOOT_BLOCK };
 

@@ -50,6 +50,8 @@ def environment(**more):
     for name in ("SIDE_CONTROL", "SIDE_AGENT_SOCKET", "LD_PRELOAD", "SIDE_DEBUG", "SIDE_BOOT",
                  "SIDE_RUNTIME"):
         env.pop(name, None)
+    # The machine may be very busy.
+    env["SIDE_PATIENCE"] = "60"
     env.update(more)
     return env
 

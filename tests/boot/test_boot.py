@@ -206,6 +206,7 @@ class Running(Case):
         for number in range(12):
             programs.append(Program(self, "fire=20", "fork=10", "fire=20"))
             if number % 3 == 2:
+                wait_until(lambda: os.path.isdir(self.place), "the place")
                 self.adopt("--force", "--boot", self.config)
         for program in programs:
             program.end()
@@ -217,6 +218,114 @@ class Running(Case):
             counted.pop(program.pid)
         self.assertEqual([values for values in counted.values() if values != list(range(10))], [])
         self.assertEqual(len(counted), len(programs))
+
+
+class Mapped(Case):
+    """Rings that are in no place: found in the memory of the process, by root."""
+
+    def setUp(self):
+        super().setUp()
+        if os.geteuid() or not os.path.isdir("/proc/self/map_files"):
+            self.skipTest("only for root")
+        try:
+            first = os.listdir("/proc/self/map_files")[0]
+            os.close(os.open(f"/proc/self/map_files/{first}", os.O_RDONLY))
+        except OSError as error:
+            self.skipTest(f"not even root may look behind mappings here: {error}")
+
+    def hide(self):
+        """Where the place should be is something else."""
+        with open(self.place, "w", encoding="utf-8"):
+            pass
+
+    def test_process(self):
+        self.hide()
+        program = Program(self, "fire=10", "say=one", "wait", f"plugin={PLUGIN}", "fire=10", "say=two",
+                          "wait", "fire=10", "say=three", "wait")
+        program.expect("one")
+        self.side("adopt", str(program.pid), "-o", self.out)
+        self.assertIn("adopted 1 process", self.stderr)
+        self.assertCounted(self.sequences(), program.pid, 10)
+        self.assertEqual(self.events()[0][1:3], ("boot:first",
+                                                 {"pid": program.pid, "text": "constructor"}))
+        for word, number in (("two", 20), ("three", 30)):
+            program.go_on()
+            program.expect(word)
+            self.side("adopt", str(program.pid), "-o", self.out, "--force")
+            self.assertCounted(self.sequences(), program.pid, number)
+        self.assertEqual([one[1] for one in self.events()].count("boot:loaded"), 1)
+        program.go_on()
+        program.end()
+
+    def test_place_that_comes_later(self):
+        """Children make it; whoever adopts it finds the parent as well, and goes on with it until it ends."""
+        self.hide()
+        program = Program(self, "fire=10", "say=one", "wait", "fork=5", "fire=10", "say=two", "wait",
+                          "fire=3")
+        program.expect("one")
+        os.unlink(self.place)
+        program.go_on()
+        program.expect("two")
+        said = self.adopt()["early"]
+        self.assertTrue(said["running"])
+        self.assertEqual(said["seen"], 2)
+        counted = self.sequences()
+        self.assertCounted(counted, program.pid, 20)
+        self.assertEqual(sorted(map(len, counted.values())), [5, 20])
+
+    def test_hidden(self):
+        """Something is mounted over the place: of the namespace that the program is in."""
+        command = ["unshare", "--mount"]
+        if subprocess.run([*command, "true"], capture_output=True, check=False).returncode:
+            self.skipTest("no mount namespaces here")
+        os.mkdir(self.place)
+        program = Program(self, "fire=10", f"hide={self.place}", "fire=10", f"plugin={PLUGIN}", "fork=5",
+                          "fire=10", "say=one", "wait", command=command)
+        program.expect("one")
+        self.side("adopt", str(program.pid), "-o", self.out)
+        self.assertCounted(self.sequences(), program.pid, 30)
+        self.assertEqual([one[1] for one in self.events()].count("boot:loaded"), 1)
+        program.go_on()
+        program.end()
+
+    @unittest.skipUnless(SIDED, "there is no daemon")
+    def test_daemon(self):
+        self.configure_output()
+        self.hide()
+        program = Program(self, "fire=10", "say=one", "wait", "fire=10", "fork=4", "say=two", "wait",
+                          "fire=10")
+        program.expect("one")
+        os.unlink(self.place)
+        self.start_daemon()
+        self.await_processes(1)
+        program.go_on()
+        program.expect("two")
+        self.await_processes(2)
+        program.go_on()
+        program.end()
+        self.side("destroy", "early")
+        counted = self.sequences()
+        self.assertCounted(counted, program.pid, 30)
+        self.assertEqual(sorted(map(len, counted.values())), [4, 30])
+
+    def test_others_are_left_alone(self):
+        """A program that `side record` records is not ours; nor is one that is not recorded."""
+        recorded = subprocess.Popen([harness.SIDE, "record", "-o", self.out, "--", harness.PROGRAM,
+                                     "fire=5", "say=one", "wait"], env=harness.environment(),
+                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                    stderr=subprocess.PIPE, text=True)
+        self.addCleanup(lambda: (recorded.kill(), recorded.communicate()))
+        self.assertEqual(recorded.stdout.readline(), "one\n")
+        with open(f"/proc/{recorded.pid}/task/{recorded.pid}/children", encoding="ascii") as file:
+            child = file.read().split()[0]
+        for pid in (child, str(os.getpid())):
+            self.side("adopt", pid, "-o", self.file("other"), status=1)
+            self.assertIn("no recording by a static configuration", self.stderr)
+        self.side("adopt", "999999999", "-o", self.file("other"), "--force", status=1)
+        self.assertIn("there is no process", self.stderr)
+        _, said = recorded.communicate("\n", timeout=harness.PATIENCE)
+        self.assertEqual(recorded.returncode, 0, said)
+        self.assertCounted(self.sequences(), int(child), 5)
 
 
 class Namespace(Case):

@@ -334,15 +334,11 @@ static int block_signals(struct adoption *adoption)
 			: COMMAND_DONE;
 }
 
-static int adopt(struct adoption *adoption, const struct parsed *parsed)
+/* With everything open: go on, and close. */
+static int finish(struct adoption *adoption, const struct parsed *parsed, int status)
 {
-	const struct boot_session *boot;
-	int status = block_signals(adoption), closed;
+	int closed;
 
-	for (boot = adoption->source.config->sessions; boot && !status; boot = boot->next)
-		status = open_one(adoption, boot);
-	if (!status && !adoption->nr)
-		say_note("no program has recorded in %s yet", adoption->place);
 	if (!status && adoption->options->follow)
 		status = follow(adoption);
 	for (size_t i = 0; i < adoption->nr; i++) {
@@ -355,6 +351,109 @@ static int adopt(struct adoption *adoption, const struct parsed *parsed)
 	return status;
 }
 
+static int adopt(struct adoption *adoption, const struct parsed *parsed)
+{
+	const struct boot_session *boot;
+	int status = block_signals(adoption);
+
+	for (boot = adoption->source.config->sessions; boot && !status; boot = boot->next)
+		status = open_one(adoption, boot);
+	if (!status && !adoption->nr)
+		say_note("no program has recorded in %s yet", adoption->place);
+	return finish(adoption, parsed, status);
+}
+
+/* ---- a process whose rings are in no place ---- */
+
+static pid_t process_of(const char *operand)
+{
+	char *end;
+	unsigned long number;
+
+	if (!operand || *operand < '0' || *operand > '9')
+		return 0;
+	number = strtoul(operand, &end, 10);
+	return *end || number > INT32_MAX ? 0 : (pid_t)number;
+}
+
+static int open_process(struct adoption *adoption, pid_t pid, const char *directory)
+{
+	struct adopted *adopted = &adoption->sessions[0];
+	struct session_options options = {
+			.mode = SESSION_RECORD,
+			.output = adoption->options->output,
+			.force = adoption->options->force,
+			.format = (enum session_format)adoption->options->format,
+	};
+	char place[64], socket[64];
+	struct session_live live = {.place = place,
+			.socket = socket,
+			.boot = true,
+			.leave = true,
+			.active = true,
+			.only = pid};
+	struct session_error error;
+	int status = COMMAND_DONE;
+
+	snprintf(place, sizeof(place), "%s/place", directory);
+	snprintf(socket, sizeof(socket), "%s/socket", directory);
+	options.compress = command_compression(adoption->options->compress, &status);
+	if (!status && session_open(&options, &live, &adopted->session, &error))
+		status = command_session_error(&error);
+	adopted->name = "boot";
+	adoption->nr = 1;
+	return status;
+}
+
+/* Has it anything for us? An error says what hinders. */
+static int check_process(struct adoption *adoption, pid_t pid)
+{
+	struct session_status figures;
+	char path[64];
+	bool any;
+
+	if (session_status(adoption->sessions[0].session, &figures))
+		return say_error(COMMAND_FAILED, NULL, "no memory");
+	any = figures.nr_seen;
+	session_status_free(&figures);
+	if (any)
+		return COMMAND_DONE;
+	say_messages(adoption->sessions[0].session);
+	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
+	if (access(path, F_OK))
+		return say_error(COMMAND_FAILED, NULL, "there is no process %d", (int)pid);
+	return say_error(geteuid() ? COMMAND_NOT_PERMITTED : COMMAND_FAILED,
+			"only root may look there; name the place of those that have one",
+			"no recording by a static configuration is found in the memory of process "
+			"%d",
+			(int)pid);
+}
+
+static int adopt_process(struct adoption *adoption, const struct parsed *parsed, pid_t pid)
+{
+	char directory[] = "/tmp/side-adopt-XXXXXX", path[64];
+	static const char *const left[] = {"place/session", "place/doorbell", "socket"};
+	int status = mkdtemp(directory) ? block_signals(adoption)
+					: say_error(COMMAND_FAILED, NULL, "cannot make %s: %s",
+							  directory, strerror(errno));
+
+	if (status)
+		return status;
+	status = open_process(adoption, pid, directory);
+	if (!status)
+		status = check_process(adoption, pid);
+	status = finish(adoption, parsed, status);
+	/* What a recorder leaves to the next one: here there is none. */
+	for (size_t i = 0; i < sizeof(left) / sizeof(*left); i++) {
+		snprintf(path, sizeof(path), "%s/%s", directory, left[i]);
+		unlink(path);
+	}
+	snprintf(path, sizeof(path), "%s/place", directory);
+	rmdir(path);
+	rmdir(directory);
+	return status;
+}
+
 int cmd_adopt(const struct parsed *parsed)
 {
 	struct adoption adoption = {
@@ -362,8 +461,12 @@ int cmd_adopt(const struct parsed *parsed)
 			.signals = -1,
 			.place = parsed->operand_count ? parsed->operands[0] : NULL,
 	};
-	int status = read_source(&adoption);
+	pid_t pid = process_of(adoption.place);
+	int status;
 
+	if (pid)
+		return adopt_process(&adoption, parsed, pid);
+	status = read_source(&adoption);
 	if (!status && adoption.options->check) {
 		if (!say_is_quiet())
 			printf("%s: %" PRIu32 " session%s, in %s\n", adoption.source.path,

@@ -77,6 +77,9 @@ const char *const table_adopt_paragraphs[] = {
 	"What is in the rings comes into the traces and leaves the rings; the programs notice nothing and record on. "
 	"When no program is left, the place is removed. Adopted again, what is new comes into traces of its own in the "
 	"same directory. No record is in two of them, or in none.",
+	"PID is for a process whose rings are in no place: it began before the place could be written, or something is "
+	"mounted over it. They are found in its memory, which takes root. Where PLACE is named, such processes of its "
+	"sessions are adopted, too, if one may look at them.",
 	"`sided --boot FILE` adopts the same programs, and they go on in sessions of the daemon.",
 	NULL,
 };
@@ -84,6 +87,7 @@ const char *const table_adopt_paragraphs[] = {
 const struct example table_adopt_examples[] = {
 	{ "side adopt /run/side/boot -o /var/log/boot-trace", "Make a trace of what was recorded since the machine started." },
 	{ "side adopt --follow -o trace", "Go on until the programs have ended." },
+	{ "side adopt 1 -o trace", "Make a trace of the first process, which began before there was a place." },
 	{ "side adopt --boot /etc/side/boot.conf --check", "Look whether the configuration is right." },
 	{ .command = NULL },
 };

@@ -372,7 +372,7 @@ const struct verb command_verbs[] = {
 	{ VERB_RECOVER, "recover", "DIR|CORE...", COMPLETE_FILE, false, 1, 0, "there is nothing to recover from",
 		"Make traces of what a killed recorder or program left.", table_recover_paragraphs,
 		table_recover_options, table_recover_examples, recover_see_also },
-	{ VERB_ADOPT, "adopt", "[PLACE]", COMPLETE_DIRECTORY, false, 0, 1, NULL,
+	{ VERB_ADOPT, "adopt", "[PLACE | PID]", COMPLETE_DIRECTORY, false, 0, 1, NULL,
 		"Make traces of what programs record without a daemon.", table_adopt_paragraphs,
 		table_adopt_options, table_adopt_examples, adopt_see_also },
 	{ VERB_LIST, "list", "[SESSION | FILE... | PID... | COMMAND | -- COMMAND [ARGUMENT...]]",
