@@ -34,6 +34,7 @@
 #define LOOK_AFTER_MS 2 /* without a sign of it */
 #define BUSY_MS 10000   /* for pthread_create(), which may wait for locks of other threads */
 #define EINTR_AFTER_MS 20
+#define ROUNDS_MIN 300 /* of all threads, before they are given up */
 #define ERESTARTSYS 512
 #define ERESTARTNOINTR 513
 #define ERESTARTNOHAND 514
@@ -558,6 +559,9 @@ int inject_borrow(struct inject_target *target, struct inject_place *place,
 	uint64_t until = began +
 			(request->patience_ms ? request->patience_ms : INJECT_PATIENCE_MS) *
 					UINT64_C(1000000);
+	/* On a machine so busy that it has hardly been tried. */
+	uint64_t at_last = began + (until - began) * 10;
+	unsigned int rounds = 0;
 	enum attempt attempt = ATTEMPT_FAILED;
 	char name[64];
 
@@ -570,7 +574,9 @@ int inject_borrow(struct inject_target *target, struct inject_place *place,
 		attempt = try_all(&borrowing, request, inject_now() > eintr);
 		if (attempt == ATTEMPT_NEXT)
 			inject_pause_us(300);
-	} while (attempt == ATTEMPT_NEXT && inject_now() < until && !kill(target->pid, 0));
+		rounds++;
+	} while (attempt == ATTEMPT_NEXT && !kill(target->pid, 0) &&
+			(inject_now() < until || (rounds < ROUNDS_MIN && inject_now() < at_last)));
 	inject_safe_close(borrowing.safe);
 	target->report->thread = borrowing.thread;
 	if (attempt == ATTEMPT_DONE)
@@ -584,5 +590,5 @@ int inject_borrow(struct inject_target *target, struct inject_place *place,
 			"where it may "
 			"be asked to load something; attach again, or start it with SIDE_LIB_DIR "
 			"and a daemon",
-			target->pid, name, (unsigned int)((until - began) / 1000000));
+			target->pid, name, (unsigned int)((inject_now() - began) / 1000000));
 }
