@@ -24,8 +24,9 @@
 
 #define LOCK_WAIT_MS 5000
 #define CALL_MS 15000 /* one function; loading waits for whoever loads something else */
-#define LAST_MS 2000  /* the end of our thread */
-#define PATH_AT 2048  /* in the scratch's text, behind the argument */
+#define LEFT_MS 30000
+#define LAST_MS 2000 /* the end of our thread */
+#define PATH_AT 2048 /* in the scratch's text, behind the argument */
 #define THREAD_NAME "side-attach"
 
 struct injection {
@@ -160,19 +161,39 @@ static bool is_left_alone(const struct injection *injection, uint64_t at)
 			inject_nobody_at(injection->target.pid, at, at + injection->code.size);
 }
 
-static int find_room(struct injection *injection)
+/* True: there are places that somebody has left, and that may be in use. */
+static bool find_code_room(struct injection *injection)
 {
-	struct inject_target *target = &injection->target;
-	uint64_t end = INJECT_PAGE * 32, best = 0;
+	const struct inject_target *target = &injection->target;
+	bool left = false;
+	uint64_t at;
 	size_t i;
 
 	for (i = 0; i < target->nr_mappings && !injection->place.code; i++)
 		injection->place.code = room_in(injection, &target->mappings[i], true);
 	for (i = 0; i < target->nr_mappings && !injection->place.code; i++) {
-		injection->place.code = room_in(injection, &target->mappings[i], false);
-		if (injection->place.code && !is_left_alone(injection, injection->place.code))
-			injection->place.code = 0;
+		at = room_in(injection, &target->mappings[i], false);
+		left |= at != 0;
+		if (at && is_left_alone(injection, at))
+			injection->place.code = at;
 	}
+	return left;
+}
+
+static int find_room(struct injection *injection)
+{
+	uint64_t until = inject_now() + LEFT_MS * UINT64_C(1000000);
+	bool left;
+	struct inject_target *target = &injection->target;
+	uint64_t end = INJECT_PAGE * 32, best = 0;
+	size_t i;
+
+	/* What killed ones have left is free again when the thread that they made has given up. */
+	do {
+		left = find_code_room(injection);
+		if (left && !injection->place.code)
+			inject_pause_us(50000);
+	} while (left && !injection->place.code && inject_now() < until);
 	if (!injection->place.code)
 		return fail(injection, INJECT_UNSUITABLE,
 				"none of its pages of code has room for the few bytes that load "
