@@ -333,7 +333,7 @@ class Kills(Case):
 
     def test_tracer(self):
         program = self.start("calm")
-        self.kill_often(program, 300 if LONG else 10)
+        self.kill_often(program, 300 if LONG else 4)
         # After all of it a recording is as good as any, and nothing of the others is left.
         self.side("detach", "-p", str(program.pid))
         self.one_recording(program, 100)
@@ -343,7 +343,7 @@ class Kills(Case):
 
     def test_tracer_of_busy_program(self):
         program = self.start("busy")
-        self.kill_often(program, 300 if LONG else 10)
+        self.kill_often(program, 300 if LONG else 4)
         program.tick(100)
         self.assertEqual(program.ask("status", "came-back")[1:], ["0", "wrong", "0"])
 
