@@ -421,8 +421,9 @@ class Daemon(Case):
     def setUp(self):
         super().setUp()
         self.program = self.start("calm")
-        self.daemon = subprocess.Popen([os.environ["SIDED"]], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                       stderr=subprocess.DEVNULL, env={**os.environ, "SIDE_RUNTIME": self.runtime})
+        self.daemon = subprocess.Popen([os.environ["SIDED"], "--foreground"], stdin=subprocess.DEVNULL,
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                       env={**os.environ, "SIDE_RUNTIME": self.runtime})
         self.addCleanup(self.end_daemon)
         deadline = time.monotonic() + PATIENCE
         while not os.path.exists(os.path.join(self.runtime, "control.sock")):
@@ -432,6 +433,10 @@ class Daemon(Case):
     def end_daemon(self):
         self.daemon.terminate()
         self.daemon.wait(timeout=PATIENCE)
+        # Sessions would stand again; nobody wants them.
+        places = os.path.join(self.runtime, "places")
+        for name in os.listdir(places):
+            shutil.rmtree(os.path.dirname(os.readlink(os.path.join(places, name))), True)
 
     def session(self, name):
         output = self.output()
