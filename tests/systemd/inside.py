@@ -137,6 +137,21 @@ def the_system_has_a_daemon():
     run("side", "destroy", "plain")
     seen("default")
 
+    # A session of the system's daemon may send what it records.
+    receiver = subprocess.Popen(["side", "receive", "--listen", "4711", "-o", "/var/lib/received"],
+                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    run("side", "create", "away", "--to", "tcp://localhost:4711")
+    run("side", "enable-event", "-s", "away", "sided:*")
+    run("side", "start", "away")
+    program = Program()
+    program.fire(10)
+    program.quit()
+    run("side", "destroy", "away")
+    check(sequences("/var/lib/received") == list(range(10)), "events that were sent")
+    receiver.terminate()
+    receiver.wait(PATIENCE)
+    seen("sent")
+
     # Who is not of the group is told so.
     refused = subprocess.run(["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups", "side",
                               "list", "--system"], capture_output=True, text=True, check=False,

@@ -29,7 +29,7 @@ StandardOutput=file:/try/seen
 StandardError=file:/try/errors
 ExecStopPost=/bin/systemctl --no-block poweroff
 """
-EXPECTED = ["started", "units", "socket", "activation", "restart", "kill", "default", "tight", "stop", "user", "all"]
+EXPECTED = ["started", "units", "socket", "activation", "restart", "kill", "default", "sent", "tight", "stop", "user", "all"]
 
 
 def skip(why):
