@@ -165,19 +165,6 @@ static int open_one(struct adoption *adoption, const struct boot_session *boot)
 
 /* ---- what is said ---- */
 
-static void say_messages(struct session *session)
-{
-	struct session_message message;
-
-	while (session_take_message(session, &message)) {
-		if (message.is_error)
-			say_error(COMMAND_FAILED, NULL, "%s", message.text);
-		else
-			say_note("%s", message.text);
-		free(message.text);
-	}
-}
-
 static void print_json(const struct adopted *adopted, const struct session_status *status)
 {
 	fprintf(stderr, "{\"schema\":%d,\"type\":\"summary\",\"verb\":\"adopt\",\"session\":",
@@ -269,7 +256,7 @@ static int turn(struct adoption *adoption, int timeout_ms)
 			continue;
 		if (session_turn(adopted->session, i ? 0 : timeout_ms, &error))
 			return command_session_error(&error);
-		say_messages(adopted->session);
+		command_live_messages(adopted->session);
 	}
 	return COMMAND_DONE;
 }
@@ -308,7 +295,7 @@ static int close_one(struct adopted *adopted, const struct parsed *parsed)
 	if (!status && session_turn(adopted->session, 0, &error))
 		status = command_session_error(&error);
 	adopted->alone = is_alone(adopted->session, &seen);
-	say_messages(adopted->session);
+	command_live_messages(adopted->session);
 	say_summary(adopted, parsed);
 	session_close(adopted->session, adopted->alone && !status, &error);
 	adopted->session = NULL;
@@ -418,7 +405,7 @@ static int check_process(struct adoption *adoption, pid_t pid)
 	session_status_free(&figures);
 	if (any)
 		return COMMAND_DONE;
-	say_messages(adoption->sessions[0].session);
+	command_live_messages(adoption->sessions[0].session);
 	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
 	if (access(path, F_OK))
 		return say_error(COMMAND_FAILED, NULL, "there is no process %d", (int)pid);

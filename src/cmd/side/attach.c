@@ -63,19 +63,6 @@ static int status_of(const struct inject_report *report)
 							       : COMMAND_FAILED;
 }
 
-static void take_messages(struct session *session)
-{
-	struct session_message message;
-
-	while (session_take_message(session, &message)) {
-		if (message.is_error)
-			say_error(COMMAND_FAILED, NULL, "%s", message.text);
-		else
-			say_note("%s", message.text);
-		free(message.text);
-	}
-}
-
 /* One turn of the recording, if there is one; after at most so long. */
 static int turn(struct attached *attached, int timeout_ms)
 {
@@ -85,7 +72,7 @@ static int turn(struct attached *attached, int timeout_ms)
 		return COMMAND_DONE;
 	if (session_turn(attached->session, timeout_ms, &error))
 		return command_session_error(&error);
-	take_messages(attached->session);
+	command_live_messages(attached->session);
 	return COMMAND_DONE;
 }
 
@@ -383,7 +370,7 @@ static int end_session(struct attached *attached, bool summary)
 
 	if (summary) {
 		(void)session_flush(attached->session, FLUSH_MS);
-		take_messages(attached->session);
+		command_live_messages(attached->session);
 		if (!session_status(attached->session, &sums)) {
 			say_summary(attached, &sums);
 			session_status_free(&sums);

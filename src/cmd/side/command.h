@@ -431,6 +431,8 @@ struct session_summary;
 int command_session_error(const struct session_error *error);
 /* Messages, and the summary in the form that is wanted; `verb` in JSON. */
 void command_session_messages(const struct session_summary *summary);
+/* Those of a session that goes on (session/live.h), since the last time. */
+void command_live_messages(struct session *session);
 void command_session_summary(
 		const struct session_summary *summary, const struct parsed *parsed, int status);
 

@@ -10,6 +10,7 @@
 #include "say.h"
 #include "sending.h"
 
+#include "session/live.h"
 #include "session/session.h"
 
 #include <inttypes.h>
@@ -310,15 +311,27 @@ static int final_status(const struct session_summary *summary, const struct reco
 	return command_session_status(summary->failure);
 }
 
+static void say_message(const struct session_message *message)
+{
+	if (message->is_error)
+		say_error(COMMAND_FAILED, NULL, "%s", message->text);
+	else
+		say_note("%s", message->text);
+}
+
 void command_session_messages(const struct session_summary *summary)
 {
-	for (size_t i = 0; i < summary->nr_messages; i++) {
-		const struct session_message *message = &summary->messages[i];
+	for (size_t i = 0; i < summary->nr_messages; i++)
+		say_message(&summary->messages[i]);
+}
 
-		if (message->is_error)
-			say_error(COMMAND_FAILED, NULL, "%s", message->text);
-		else
-			say_note("%s", message->text);
+void command_live_messages(struct session *session)
+{
+	struct session_message message;
+
+	while (session_take_message(session, &message)) {
+		say_message(&message);
+		free(message.text);
 	}
 }
 
