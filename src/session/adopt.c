@@ -53,7 +53,7 @@ static int find_recorded(const struct found *found)
 	if (ended.fd < 0)
 		return -1;
 	/* In this order: it is the process with that time, and it has not ended since. */
-	if (found->start && place_start_time(found->peer) == found->start &&
+	if (found->start && session_process_start(found->peer) == found->start &&
 			poll(&ended, 1, 0) == 0)
 		return ended.fd;
 	close(ended.fd);

@@ -94,7 +94,7 @@ static void put_peer(FILE *file, const struct instance *instance)
 
 	place_boot(boot);
 	fprintf(file, "peer %s %u %" PRIu64 " %" PRIu64 " %u %u %u %u\n", *boot ? boot : "-",
-			(unsigned int)instance->peer, place_start_time(instance->peer),
+			(unsigned int)instance->peer, session_process_start(instance->peer),
 			instance->token, (unsigned int)instance->uid, (unsigned int)instance->gid,
 			instance->control, instance->control_signal);
 }

@@ -58,7 +58,7 @@ struct found {
 	bool has_peer;
 	char boot[40];
 	pid_t peer;
-	uint64_t start; /* place_start_time() */
+	uint64_t start; /* session_process_start() */
 	uint64_t token;
 	uint32_t uid, gid, control, control_signal;
 };

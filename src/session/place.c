@@ -64,7 +64,7 @@ void place_boot(char boot[40])
 	boot[strcspn(boot, " \n")] = 0;
 }
 
-uint64_t place_start_time(pid_t pid)
+uint64_t session_process_start(pid_t pid)
 {
 	char path[64], text[1024];
 	const char *at;

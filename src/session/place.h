@@ -78,8 +78,6 @@ pid_t adopt_find_mapper(const struct stat *file, uint32_t pid, pid_t likely);
 void adopt_chunks(struct session *session);
 unsigned int adopt_last_chunk(const char *output);
 
-/* When that process began (field 22 of its stat), in clock ticks since the boot; 0: there is none. */
-uint64_t place_start_time(pid_t pid);
 /* This boot of the machine, as the kernel names it; "" when it does not. */
 void place_boot(char boot[40]);
 

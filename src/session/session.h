@@ -30,6 +30,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct session;
 struct side_event_description;
@@ -264,5 +265,8 @@ void session_on_progress(struct session *session,
 
 /* Ends the command's recording if it still runs, frees everything. NULL is accepted. */
 void session_destroy(struct session *session);
+
+/* When that process began (field 22 of its stat), in clock ticks since the boot; 0: there is none. */
+uint64_t session_process_start(pid_t pid);
 
 #endif

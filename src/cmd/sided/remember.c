@@ -12,13 +12,13 @@
  */
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "session/session.h"
 #include "sided.h"
 #include "wire/runtime.h"
 #include "wire/wire.h"
@@ -27,28 +27,6 @@
 #define FILE_MAX 16384
 
 static const char *const controls[] = {"off", "sync", "thread", "signal", NULL};
-
-/* When the kernel says that it started, in its ticks since boot; 0: it does not say. */
-static uint64_t started_at(pid_t pid)
-{
-	char path[64], text[1024];
-	const char *at;
-	ssize_t size;
-	int fd, field;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	size = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[size > 0 ? size : 0] = 0;
-	/* The name stands in brackets and may have any characters. Behind it comes field 3. */
-	at = strrchr(text, ')');
-	for (field = 2; at && field < 22; field++)
-		at = strchr(at + 1, ' ');
-	return at ? strtoull(at + 1, NULL, 10) : 0;
-}
 
 static bool file_of(const struct daemon *daemon, pid_t pid, char *path, size_t room)
 {
@@ -78,7 +56,7 @@ static struct json_object *program_facts(const struct program *program, uint64_t
 void program_remember(const struct daemon *daemon, struct program *program)
 {
 	bool is_new = program->pid && !program->remembered;
-	uint64_t started = is_new ? started_at(program->pid) : 0;
+	uint64_t started = is_new ? session_process_start(program->pid) : 0;
 	struct json_object *facts;
 	const char *text;
 	char path[256], temporary[264];
@@ -162,7 +140,7 @@ static void restore(struct daemon *daemon, pid_t pid, const char *path)
 		say("the program in %s is forgotten: %s", path, error.text);
 	/* First the descriptor: it stays with whom we look at then. */
 	pidfd = ret ? -1 : (int)syscall(SYS_pidfd_open, pid, 0);
-	if (pidfd < 0 || !started || started_at(pid) != started ||
+	if (pidfd < 0 || !started || session_process_start(pid) != started ||
 			program_restore(daemon, &facts, pidfd)) {
 		if (pidfd >= 0)
 			close(pidfd);
