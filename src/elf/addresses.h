@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* A set of addresses. */
+#ifndef ELF_ADDRESSES_H
+#define ELF_ADDRESSES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Empty when it is all zero. */
+struct addresses {
+	uint64_t *slots; /* open addressing; 0: free */
+	size_t nr, room;
+};
+
+/* 0 is in no set. */
+bool addresses_has(const struct addresses *set, uint64_t address);
+
+/* 1: added, 0: was there (or is 0), -ENOMEM. */
+int addresses_add(struct addresses *set, uint64_t address);
+
+void addresses_free(struct addresses *set);
+
+#endif /* ELF_ADDRESSES_H */

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* Bytes of a file. */
+#ifndef ELF_FILE_H
+#define ELF_FILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* All @size bytes from @offset on; 0, or -EFAULT if they are not all there. */
+int file_read(int fd, uint64_t offset, void *to, size_t size);
+
+#endif /* ELF_FILE_H */

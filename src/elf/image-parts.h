@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* What the two files of the image share: image.c (memory), image-relocate.c (relocations). */
+#ifndef ELF_IMAGE_PARTS_H
+#define ELF_IMAGE_PARTS_H
+
+#include "elf/image.h"
+
+#include <gelf.h>
+
+struct patch {
+	uint64_t address;
+	uint64_t value;
+};
+
+struct image {
+	int fd; /* -1: the file is in memory */
+	const unsigned char *bytes;
+	uint64_t size; /* of the file */
+	Elf *elf;
+	GElf_Ehdr header;
+	size_t nr_sections;
+	size_t names; /* section with the names of sections */
+	struct image_segment *segments;
+	size_t nr_segments;
+	struct patch *patches;
+	size_t nr_patches, patches_room;
+	uint64_t relocation_bytes;
+	struct image_table *tables;
+	size_t nr_tables;
+	uint64_t *section_addresses; /* of an object file, by section index */
+	uint64_t *found;             /* descriptions in a file without section headers */
+	size_t nr_found;
+};
+
+/* The bytes of the file, before any relocation; 0 or -EFAULT. */
+int image_read_segments(const struct image *image, uint64_t address, void *to, size_t size);
+
+/* Makes all patches. 0 or a negative errno with *error filled in. */
+int image_relocate(struct image *image, struct image_error *error);
+
+/* One relocation of a loaded file, where the value of its symbol is known (0: another file's). */
+int image_relocate_plain(
+		struct image *image, const GElf_Rela *relocation, bool in_place, uint64_t symbol);
+
+/* What the dynamic section of a file without section headers asks for. 0 or a negative errno. */
+int image_relocate_headless(struct image *image);
+
+/* Look for the descriptions of a file without section headers. 0 or a negative errno. */
+int image_search(struct image *image);
+
+/* Fills in *error and returns @code. */
+int image_fail(struct image_error *error, int code, const char *text);
+
+#endif /* ELF_IMAGE_PARTS_H */

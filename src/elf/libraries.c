@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The search of ld.so(8) in its order: DT_RPATH (if there is no DT_RUNPATH), LD_LIBRARY_PATH,
+ * DT_RUNPATH, the folders of /etc/ld.so.conf, the standard folders. The cache is not read: it holds
+ * what these folders hold. A library for another machine is passed over, as the linker does.
+ */
+#include "elf/libraries.h"
+
+#include "elf/image.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CONFIGURATION "/etc/ld.so.conf"
+/* A configuration that includes itself must end. */
+#define INCLUDE_DEPTH_MAX 8
+
+struct library_search {
+	const char *environment;
+	char **folders;
+	size_t nr_folders;
+};
+
+static const char *const standard_folders[] = {"/lib", "/usr/lib", "/lib64", "/usr/lib64"};
+
+static void add_folder(struct library_search *search, const char *folder)
+{
+	char **folders = reallocarray(search->folders, search->nr_folders + 1, sizeof(*folders));
+
+	if (!folders)
+		return;
+	search->folders = folders;
+	folders[search->nr_folders] = strdup(folder);
+	if (folders[search->nr_folders])
+		search->nr_folders++;
+}
+
+static void read_configuration(struct library_search *search, const char *path, unsigned int depth)
+{
+	FILE *file = fopen(path, "re");
+	char *line = NULL;
+	size_t room = 0;
+
+	if (!file)
+		return;
+	while (getline(&line, &room, file) > 0) {
+		char *word = line + strspn(line, " \t");
+
+		word[strcspn(word, "#\n")] = '\0';
+		for (size_t length = strlen(word); length && strchr(" \t", word[length - 1]);)
+			word[--length] = '\0';
+		if (!strncmp(word, "include", 7) && strchr(" \t", word[7]) && word[7]) {
+			glob_t files;
+
+			if (depth == INCLUDE_DEPTH_MAX ||
+					glob(word + 8 + strspn(word + 8, " \t"), 0, NULL, &files))
+				continue;
+			for (size_t i = 0; i < files.gl_pathc; i++)
+				read_configuration(search, files.gl_pathv[i], depth + 1);
+			globfree(&files);
+		} else if (*word == '/') {
+			add_folder(search, word);
+		}
+	}
+	free(line);
+	fclose(file);
+}
+
+struct library_search *library_search_open(void)
+{
+	struct library_search *search = calloc(1, sizeof(*search));
+
+	if (!search)
+		return NULL;
+	search->environment = getenv("LD_LIBRARY_PATH");
+	read_configuration(search, CONFIGURATION, 0);
+	for (size_t i = 0; i < sizeof(standard_folders) / sizeof(standard_folders[0]); i++)
+		add_folder(search, standard_folders[i]);
+	return search;
+}
+
+void library_search_close(struct library_search *search)
+{
+	if (!search)
+		return;
+	for (size_t i = 0; i < search->nr_folders; i++)
+		free(search->folders[i]);
+	free(search->folders);
+	free(search);
+}
+
+static bool fits(const struct image *image, const char *path)
+{
+	struct image *library;
+	struct image_error error;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	bool same = false;
+
+	if (fd < 0)
+		return false;
+	if (!image_open(fd, false, &library, &error)) {
+		same = image_machine(library) == image_machine(image) &&
+				image_pointer_size(library) == image_pointer_size(image) &&
+				image_byte_order(library) == image_byte_order(image);
+		image_close(library);
+	}
+	close(fd);
+	return same;
+}
+
+static char *try_folder(
+		const struct image *image, const char *folder, size_t length, const char *name)
+{
+	char *path;
+
+	/* An empty entry is the current directory. */
+	if (asprintf(&path, "%.*s%s%s", (int)length, folder, length ? "/" : "./", name) < 0)
+		return NULL;
+	if (fits(image, path))
+		return path;
+	free(path);
+	return NULL;
+}
+
+/* $ORIGIN at the beginning, the only place where it makes sense, is the folder of the file. */
+static char *try_entry(const struct image *image, const char *entry, size_t length,
+		const char *path, const char *name)
+{
+	static const char *const origins[] = {"$ORIGIN", "${ORIGIN}"};
+	const char *slash = strrchr(path, '/');
+
+	for (size_t i = 0; i < 2; i++) {
+		size_t prefix = strlen(origins[i]);
+		char *folder, *found;
+
+		if (length < prefix || strncmp(entry, origins[i], prefix))
+			continue;
+		if (asprintf(&folder, "%.*s%.*s", slash ? (int)(slash - path) : 1,
+				    slash ? path : ".", (int)(length - prefix), entry + prefix) < 0)
+			return NULL;
+		found = try_folder(image, folder, strlen(folder), name);
+		free(folder);
+		return found;
+	}
+	return try_folder(image, entry, length, name);
+}
+
+static char *try_list(const struct image *image, const char *list, const char *separators,
+		const char *path, const char *name)
+{
+	while (list) {
+		size_t length = strcspn(list, separators);
+		char *found = try_entry(image, list, length, path, name);
+
+		if (found)
+			return found;
+		list = list[length] ? list + length + 1 : NULL;
+	}
+	return NULL;
+}
+
+char *library_find(const struct library_search *search, struct image *image, const char *path,
+		const char *name)
+{
+	const char *rpath = NULL, *runpath = NULL;
+	char *found = NULL;
+
+	if (strchr(name, '/'))
+		return fits(image, name) ? strdup(name) : NULL;
+	image_dynamic_text(image, DT_RUNPATH, 0, &runpath);
+	if (!runpath && image_dynamic_text(image, DT_RPATH, 0, &rpath))
+		found = try_list(image, rpath, ":", path, name);
+	if (!found && search->environment && *search->environment)
+		found = try_list(image, search->environment, ":;", path, name);
+	if (!found && runpath)
+		found = try_list(image, runpath, ":", path, name);
+	for (size_t i = 0; !found && i < search->nr_folders; i++)
+		found = try_folder(image, search->folders[i], strlen(search->folders[i]), name);
+	return found;
+}

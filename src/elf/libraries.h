@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* Where the dynamic linker would find the libraries that a file needs, found without running it. */
+#ifndef ELF_LIBRARIES_H
+#define ELF_LIBRARIES_H
+
+struct image;
+struct library_search;
+
+/* Reads LD_LIBRARY_PATH and /etc/ld.so.conf. NULL: no memory. */
+struct library_search *library_search_open(void);
+void library_search_close(struct library_search *search);
+
+/*
+ * The path of the library @name that @image (the file at @path) needs, to be freed; NULL if there
+ * is none for its machine.
+ */
+char *library_find(const struct library_search *search, struct image *image, const char *path,
+		const char *name);
+
+#endif /* ELF_LIBRARIES_H */
