@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * --diff: whether those who read the events of the old file can go on with the new one. Readers know
+ * events and fields by their names and take values as numbers, text, lists and structures; how a program
+ * hands them over (byte order, place in memory, gathered or copied) is nothing to them.
+ */
+#include "diff.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Of one event. */
+#define SAID_MAX 100
+
+static const char *const verdict_names[] = {
+		[VERDICT_SAME] = "unchanged",
+		[VERDICT_COMPATIBLE] = "compatible",
+		[VERDICT_INCOMPATIBLE] = "not compatible",
+};
+
+struct totals {
+	size_t of[3]; /* events by verdict */
+	size_t added, removed;
+};
+
+int diff_add(struct diff_side *side, struct event *event)
+{
+	if (side->nr == side->room) {
+		size_t room = side->room ? side->room * 2 : 64;
+		struct event *events = reallocarray(side->events, room, sizeof(*events));
+
+		if (!events) {
+			visit_owned_free(event->owned);
+			return -1;
+		}
+		side->events = events;
+		side->room = room;
+	}
+	side->events[side->nr++] = *event;
+	return 0;
+}
+
+void diff_free(struct diff_side *side)
+{
+	for (size_t i = 0; i < side->nr; i++)
+		visit_owned_free(side->events[i].owned);
+	free(side->events);
+}
+
+/* ---- saying ---- */
+
+static void say_change(struct diff *diff, enum verdict verdict, const char *place, const char *text)
+{
+	FILE *out = diff->out;
+
+	if (diff->json) {
+		fprintf(out, "{\"schema\":%d,\"type\":\"change\",\"event\":", READSIDE_JSON_SCHEMA);
+		put_json_text(out, diff->event);
+		fputs(",\"field\":", out);
+		put_json_text(out, place);
+		fprintf(out, ",\"compatible\":%s,\"text\":",
+				verdict == VERDICT_INCOMPATIBLE ? "false" : "true");
+		put_json_text(out, text);
+		fputs("}\n", out);
+		return;
+	}
+	put_printable(out, diff->event, strlen(diff->event));
+	fprintf(out, ": %s: ", verdict_names[verdict]);
+	if (*place) {
+		fputs("field ", out);
+		put_printable(out, place, strlen(place));
+		fputs(": ", out);
+	}
+	put_printable(out, text, strlen(text));
+	putc('\n', out);
+}
+
+void diff_say(struct diff *diff, enum verdict verdict, const char *place, const char *format, ...)
+{
+	char text[1024];
+	va_list arguments;
+
+	if (verdict > diff->verdict)
+		diff->verdict = verdict;
+	/* What is shown must not hide that it is incompatible. */
+	if (++diff->nr_said > SAID_MAX && verdict != VERDICT_INCOMPATIBLE)
+		return;
+	if (diff->nr_said > 2 * SAID_MAX)
+		return;
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	say_change(diff, verdict, place, text);
+}
+
+/* ---- events ---- */
+
+static void diff_event(struct diff *diff, const struct side_event_description *before,
+		const struct side_event_description *after)
+{
+	bool was = before->flags & SIDE_EVENT_FLAG_VARIADIC;
+	bool is = after->flags & SIDE_EVENT_FLAG_VARIADIC;
+	unsigned int old_level = side_enum_get(before->loglevel);
+	unsigned int new_level = side_enum_get(after->loglevel);
+
+	diff->verdict = VERDICT_SAME;
+	diff->nr_said = 0;
+	diff->work = 0;
+	if (was != is)
+		diff_say(diff, was ? VERDICT_INCOMPATIBLE : VERDICT_COMPATIBLE, "",
+				was ? "it has no variadic fields any more"
+				    : "it has variadic fields now");
+	if (old_level != new_level)
+		diff_say(diff, VERDICT_COMPATIBLE, "", "its log level was %s, is %s",
+				visit_loglevel_name(old_level), visit_loglevel_name(new_level));
+	diff_attributes(diff, "", visit_attributes_of(&before->attributes),
+			visit_attributes_of(&after->attributes));
+	diff_fields(diff, "", side_array_elements(&before->fields),
+			side_array_length(&before->fields), side_array_elements(&after->fields),
+			side_array_length(&after->fields));
+}
+
+/* The names of all events; false: no memory. */
+static bool name_events(struct names *names, const struct diff_side *side)
+{
+	if (side->nr > UINT32_MAX || !names_start(names, (uint32_t)side->nr))
+		return false;
+	for (size_t i = 0; i < side->nr; i++) {
+		const struct side_event_description *description = side->events[i].description;
+		char *name;
+		int size = asprintf(&name, "%s:%s", side_ptr_get(description->provider_name),
+				side_ptr_get(description->event_name));
+
+		if (size < 0) {
+			names_free(names);
+			return false;
+		}
+		names_add(names, name, (size_t)size);
+	}
+	names_sort(names);
+	return true;
+}
+
+/* Both are sorted: those of one name are compared in the order in which they stand in their files. */
+static void diff_sides(struct diff *diff, const struct diff_side *before, const struct names *was,
+		const struct diff_side *after, const struct names *is, struct totals *totals)
+{
+	uint32_t i = 0, k = 0;
+
+	while (i < was->nr || k < is->nr) {
+		int order = 0;
+
+		if (i < was->nr && k < is->nr)
+			order = strcmp(was->names[i].text, is->names[k].text);
+		if (k == is->nr || order < 0) {
+			diff->event = was->names[i++].text;
+			say_change(diff, VERDICT_INCOMPATIBLE, "",
+					"the event is not there any more");
+			totals->removed++;
+		} else if (i == was->nr || order > 0) {
+			diff->event = is->names[k++].text;
+			say_change(diff, VERDICT_COMPATIBLE, "", "the event is new");
+			totals->added++;
+		} else {
+			diff->event = was->names[i].text;
+			diff_event(diff, before->events[was->names[i++].index].description,
+					after->events[is->names[k++].index].description);
+			totals->of[diff->verdict]++;
+		}
+	}
+}
+
+static void say_totals(const struct diff *diff, const struct totals *totals, bool compatible)
+{
+	if (diff->json)
+		fprintf(diff->out,
+				"{\"schema\":%d,\"type\":\"summary\",\"compatible\":%s,"
+				"\"unchanged\":%zu,\"changed\":%zu,\"incompatible\":%zu,"
+				"\"added\":%zu,\"removed\":%zu}\n",
+				READSIDE_JSON_SCHEMA, compatible ? "true" : "false",
+				totals->of[VERDICT_SAME], totals->of[VERDICT_COMPATIBLE],
+				totals->of[VERDICT_INCOMPATIBLE], totals->added, totals->removed);
+	else
+		fprintf(diff->out,
+				"%s: %zu unchanged, %zu changed compatibly, %zu changed "
+				"incompatibly, "
+				"%zu added, %zu removed\n",
+				compatible ? "compatible" : "not compatible",
+				totals->of[VERDICT_SAME], totals->of[VERDICT_COMPATIBLE],
+				totals->of[VERDICT_INCOMPATIBLE], totals->added, totals->removed);
+}
+
+int diff_show(FILE *out, bool json, struct diff_side *before, struct diff_side *after)
+{
+	struct diff diff = {.out = out, .json = json};
+	struct totals totals = {{0}, 0, 0};
+	struct names was, is;
+	bool compatible;
+
+	if (!name_events(&was, before))
+		return READSIDE_TROUBLE;
+	if (!name_events(&is, after)) {
+		names_free(&was);
+		return READSIDE_TROUBLE;
+	}
+	diff_sides(&diff, before, &was, after, &is, &totals);
+	compatible = !totals.of[VERDICT_INCOMPATIBLE] && !totals.removed;
+	say_totals(&diff, &totals, compatible);
+	names_free(&was);
+	names_free(&is);
+	return compatible ? READSIDE_DONE : READSIDE_FOUND;
+}

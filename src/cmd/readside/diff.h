@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of --diff share: diff.c (events), diff-types.c (types), names.c (lists of names). */
+#ifndef SIDE_CMD_READSIDE_DIFF_H
+#define SIDE_CMD_READSIDE_DIFF_H
+
+#include "readside.h"
+
+enum verdict {
+	VERDICT_SAME,
+	VERDICT_COMPATIBLE,   /* who reads the old one reads the new one, too */
+	VERDICT_INCOMPATIBLE, /* something that was there is gone, or means something else */
+};
+
+struct diff {
+	FILE *out;
+	bool json;
+	const char *event;    /* "provider:event" */
+	enum verdict verdict; /* of the event, the worst so far */
+	unsigned int nr_said;
+	uint64_t work; /* that was spent on the event */
+};
+
+/* Tell of a change of the event. @place: "items[].name", or "" for the event itself. */
+void diff_say(struct diff *diff, enum verdict verdict, const char *place, const char *format, ...)
+		__attribute__((format(printf, 4, 5)));
+
+/* Two lists of fields, of an event or a structure; @place is what holds them, "" for an event. */
+void diff_fields(struct diff *diff, const char *place, const struct side_event_field *before,
+		uint32_t nr_before, const struct side_event_field *after, uint32_t nr_after);
+
+void diff_attributes(struct diff *diff, const char *place, struct visit_attributes before,
+		struct visit_attributes after);
+
+/* ---- lists of names ---- */
+
+/* Sorted by text; those with the same text in the order in which they stood. */
+struct name {
+	char *text;
+	size_t size;
+	uint32_t index;
+};
+
+struct names {
+	struct name *names;
+	uint32_t nr;
+};
+
+/* Takes over @text (which may be NULL: then it is empty). False: no memory. */
+bool names_start(struct names *names, uint32_t nr);
+void names_add(struct names *names, char *text, size_t size);
+void names_sort(struct names *names);
+/* The first of that text, or NULL. */
+const struct name *names_find(const struct names *names, const char *text, size_t size);
+void names_free(struct names *names);
+
+#endif /* SIDE_CMD_READSIDE_DIFF_H */

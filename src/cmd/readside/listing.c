@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* A listing: events as they come, in one of the forms. */
+#include "form.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct listing {
+	enum form_kind kind;
+	struct form form;
+};
+
+struct listing *listing_open(FILE *out, enum form_kind kind)
+{
+	static const struct form_ops *const ops[] = {
+			[FORM_JSON] = &form_json,
+			[FORM_TEXT] = &form_text,
+			[FORM_SEXPR] = &form_sexpr,
+			[FORM_EXACT] = NULL,
+	};
+	struct listing *listing = calloc(1, sizeof(*listing));
+
+	if (listing) {
+		listing->kind = kind;
+		listing->form.out = out;
+		listing->form.ops = ops[kind];
+	}
+	return listing;
+}
+
+/* Events of one file stand together: begin and end are around them. */
+static void change_path(struct form *form, const char *path)
+{
+	if (form->path && !strcmp(form->path, path))
+		return;
+	if (form->path)
+		form->ops->end(form);
+	form->ops->begin(form, path);
+	free(form->path);
+	form->path = strdup(path);
+}
+
+void listing_event(struct listing *listing, const struct event *event)
+{
+	struct form *form = &listing->form;
+
+	if (listing->kind == FORM_EXACT) {
+		if (exact_event(form->out, event))
+			say_error("an event of %s cannot be written: there is no memory",
+					event->path);
+		return;
+	}
+	change_path(form, event->path);
+	form_event(form, event);
+	form->nr_events++;
+}
+
+void listing_close(struct listing *listing)
+{
+	struct form *form = &listing->form;
+
+	if (form->ops) {
+		if (form->path)
+			form->ops->end(form);
+		form->ops->finish(form);
+	}
+	free(form->path);
+	free(listing);
+}
+
+int exact_event(FILE *out, const struct event *event)
+{
+	const struct side_event_description *description = event->description;
+	struct visit_buffer buffer, name;
+	int result;
+
+	visit_buffer_heap(&buffer);
+	visit_buffer_heap(&name);
+	visit_buffer_printf(&name, "%s:%s", side_ptr_get(description->provider_name),
+			side_ptr_get(description->event_name));
+	result = visit_description_json(description, &buffer, NULL);
+	if (!result && !name.error) {
+		fprintf(out, "{\"schema\":%d,\"type\":\"event\",\"event\":", READSIDE_JSON_SCHEMA);
+		put_json_string(out, (const char *)name.data, name.size);
+		fputs(",\"source\":", out);
+		put_json_text(out, event->path);
+		fputs(",\"found\":\"section\",\"description\":", out);
+		fwrite(buffer.data, buffer.size, 1, out);
+		fputs("}\n", out);
+	}
+	visit_buffer_free(&buffer);
+	result = result ? result : name.error;
+	visit_buffer_free(&name);
+	return result;
+}

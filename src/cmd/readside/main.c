@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/* readside: what is done with the files that the command line names. */
+#include "options.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct run {
+	struct options options;
+	struct walk walk;
+	FILE *out;          /* where options.output leads, or standard output */
+	const char *output; /* of out; NULL: standard output */
+	struct listing *listing;
+	enum form_kind form; /* of listing */
+	struct check *check;
+	struct diff_side sides[2];
+	unsigned int side;
+	int status;
+};
+
+static void worsen(struct run *run, int status)
+{
+	if (status > run->status)
+		run->status = status;
+}
+
+bool choice_wants(const struct choice *choice, const char *provider, const char *event,
+		unsigned int level)
+{
+	bool is_provider = !choice->nr_providers;
+
+	for (size_t i = 0; i < choice->nr_providers && !is_provider; i++)
+		is_provider = !fnmatch(choice->providers[i], provider, 0);
+	return is_provider &&
+			(!choice->nr_patterns ||
+					pattern_set_wants(choice->patterns, choice->nr_patterns,
+							provider, event, level));
+}
+
+static bool is_wanted(
+		const struct run *run, const char *provider, const char *event, unsigned int level)
+{
+	const struct choice choice = {run->options.patterns, run->options.nr_patterns,
+			run->options.providers, run->options.nr_providers};
+
+	return choice_wants(&choice, provider, event, level);
+}
+
+/* ---- what comes from files ---- */
+
+static int take_event(void *opaque, struct event *event)
+{
+	struct run *run = opaque;
+	const struct side_event_description *description = event->description;
+
+	if (!is_wanted(run, side_ptr_get(description->provider_name),
+			    side_ptr_get(description->event_name),
+			    side_enum_get(description->loglevel))) {
+		visit_owned_free(event->owned);
+		return 0;
+	}
+	if (run->options.mode == MODE_DIFF) {
+		if (!diff_add(&run->sides[run->side], event))
+			return 0;
+		say_error("there is no memory");
+		worsen(run, READSIDE_TROUBLE);
+		return -ENOMEM;
+	}
+	if (run->options.mode == MODE_CHECK)
+		check_event(run->check, event);
+	else if (run->listing)
+		listing_event(run->listing, event);
+	visit_owned_free(event->owned);
+	/* Whoever reads it may have gone. */
+	return ferror(run->out) ? -EIO : 0;
+}
+
+static void take_broken(void *opaque, const struct broken *broken)
+{
+	struct run *run = opaque;
+	bool is_event = broken->kind == BROKEN_EVENT;
+
+	if (is_event && !is_wanted(run, broken->provider, broken->event, broken->level))
+		return;
+	if (run->options.mode == MODE_CHECK) {
+		check_broken(run->check, broken);
+		return;
+	}
+	if (is_event)
+		say_error("cannot read the event %s:%s of %s: %s", broken->provider, broken->event,
+				broken->path, broken->sentence);
+	else
+		say_error("cannot read %s: %s", broken->path, broken->sentence);
+	worsen(run, run->options.mode == MODE_DIFF ? READSIDE_TROUBLE : READSIDE_FOUND);
+}
+
+/* ---- where it goes ---- */
+
+static void close_output(struct run *run)
+{
+	if (run->listing)
+		listing_close(run->listing);
+	run->listing = NULL;
+	if (!run->out)
+		return;
+	if (fflush(run->out) || ferror(run->out)) {
+		say_error("cannot write %s: %s", run->output ? run->output : "standard output",
+				strerror(errno));
+		worsen(run, READSIDE_TROUBLE);
+	}
+	if (run->output)
+		fclose(run->out);
+	run->out = NULL;
+}
+
+/* Files that go to the same place in the same form are one listing. */
+static bool open_output(struct run *run)
+{
+	const struct options *options = &run->options;
+	bool same_place = run->out && run->output == options->output;
+
+	if (same_place && (options->mode != MODE_LIST || run->form == options->form))
+		return true;
+	/* The results of a check are in one place, that of its first file. */
+	if (run->out && options->mode != MODE_LIST)
+		return true;
+	close_output(run);
+	run->output = options->output;
+	run->out = options->output ? fopen(options->output, "ae") : stdout;
+	if (!run->out) {
+		say_error("cannot write %s: %s", options->output, strerror(errno));
+		return false;
+	}
+	run->form = options->form;
+	if (options->mode == MODE_CHECK)
+		run->check = check_open(run->out, options->form == FORM_EXACT, options->strict);
+	else if (options->mode == MODE_LIST)
+		run->listing = listing_open(run->out, options->form);
+	return options->mode == MODE_DIFF || run->check || run->listing;
+}
+
+/* ---- the run ---- */
+
+static void read_all(struct run *run, int argc, char **argv)
+{
+	const char *path;
+	enum step step;
+
+	while ((step = options_next(argc, argv, &run->options, &path)) == STEP_FILE) {
+		if (!open_output(run)) {
+			worsen(run, READSIDE_TROUBLE);
+			return;
+		}
+		walk_forget(&run->walk);
+		if (walk_path(&run->walk, path))
+			return;
+		run->side = 1;
+	}
+	if (step == STEP_USAGE)
+		worsen(run, READSIDE_TROUBLE);
+}
+
+static int finish(struct run *run)
+{
+	bool json = run->options.form == FORM_EXACT;
+
+	if (run->check)
+		worsen(run, check_close(run->check));
+	if (run->options.mode == MODE_DIFF && run->out && run->status == READSIDE_DONE)
+		worsen(run, diff_show(run->out, json, &run->sides[0], &run->sides[1]));
+	close_output(run);
+	diff_free(&run->sides[0]);
+	diff_free(&run->sides[1]);
+	walk_free(&run->walk);
+	options_free(&run->options);
+	return run->status;
+}
+
+int main(int argc, char **argv)
+{
+	struct run run = {0};
+	enum step step = options_scan(argc, argv, &run.options);
+
+	if (step == STEP_USAGE)
+		fputs("Try `readside --help`.\n", stderr);
+	if (step != STEP_FILE)
+		return step == STEP_LEAVE ? READSIDE_DONE : READSIDE_TROUBLE;
+	say_set_verbose(run.options.verbose);
+	run.walk.options = &run.options.walk;
+	run.walk.ops = (struct source_ops){take_event, take_broken, NULL, &run};
+	read_all(&run, argc, argv);
+	return finish(&run);
+}

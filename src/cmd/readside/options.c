@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+/* Options and files, from left to right. */
+#include "options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Options without a letter. */
+enum { OPTION_CHECK = 256, OPTION_DIFF, OPTION_STRICT, OPTION_FORMATS, OPTION_DEPTH };
+
+/* The `-`: files come in their place among the options. */
+static const char letters[] = "-ade:f:hi:jlm:o:p:rvV";
+
+static const struct option known[] = {
+		{"all", no_argument, NULL, 'a'},
+		{"check", no_argument, NULL, OPTION_CHECK},
+		{"diff", no_argument, NULL, OPTION_DIFF},
+		{"dynamic-link", no_argument, NULL, 'd'},
+		{"event", required_argument, NULL, 'e'},
+		{"format", required_argument, NULL, 'f'},
+		{"help", no_argument, NULL, 'h'},
+		{"ignore", required_argument, NULL, 'i'},
+		{"json", no_argument, NULL, 'j'},
+		{"link", no_argument, NULL, 'l'},
+		{"list-formats", no_argument, NULL, OPTION_FORMATS},
+		{"match", required_argument, NULL, 'm'},
+		{"max-depth", required_argument, NULL, OPTION_DEPTH},
+		{"output", required_argument, NULL, 'o'},
+		{"provider", required_argument, NULL, 'p'},
+		{"recursive", no_argument, NULL, 'r'},
+		{"strict", no_argument, NULL, OPTION_STRICT},
+		{"verbose", no_argument, NULL, 'v'},
+		{"version", no_argument, NULL, 'V'},
+		{NULL, 0, NULL, 0},
+};
+
+static const char *const formats[] = {
+		[FORM_JSON] = "json",
+		[FORM_TEXT] = "text",
+		[FORM_SEXPR] = "s-expr",
+};
+
+static void print_help(void)
+{
+	fputs("Usage: readside [OPTION]... FILE...\n"
+	      "       readside --check [--strict] [OPTION]... FILE...\n"
+	      "       readside --diff [OPTION]... OLD NEW\n"
+	      "\n"
+	      "List the events of programs, libraries, object files and archives without running\n"
+	      "them, check them, or compare two versions.  Options hold for the files after them.\n"
+	      "\n"
+	      "  -f, --format FORMAT   json (as it is without this option), text or s-expr\n"
+	      "  -j, --json            a line for each event, with all that its description says\n"
+	      "  -p, --provider GLOB   only events of these providers; may be given several times\n"
+	      "  -e, --event PATTERN   only events that match, as in `side list`; may be repeated\n"
+	      "  -o, --output PATH     append to this file\n"
+	      "      --check           say what is wrong with the events; status 1 if anything is\n"
+	      "      --strict          with --check: warnings count, too\n"
+	      "      --diff            say whether readers of OLD's events can read those of NEW;\n"
+	      "                        status 1 if they cannot\n"
+	      "\n"
+	      "Which files:\n"
+	      "  -r, --recursive       enter folders in folders\n"
+	      "      --max-depth N     but only so deep\n"
+	      "  -a, --all             in folders, names that begin with a dot, too\n"
+	      "  -l, --link            in folders, follow symbolic links\n"
+	      "  -m, --match GLOB      in folders, only files of these names\n"
+	      "  -i, --ignore GLOB     in folders, no files and folders of these names\n"
+	      "  -d, --dynamic-link    the libraries that files need, too\n"
+	      "\n"
+	      "  -v, --verbose         say what is passed over\n"
+	      "      --list-formats, -h, --help, -V, --version\n",
+			stdout);
+}
+
+static enum step usage(const char *text)
+{
+	say_error("%s", text);
+	return STEP_USAGE;
+}
+
+static enum step add_pattern(struct options *options, const char *text)
+{
+	struct pattern *patterns = reallocarray(
+			options->patterns, options->nr_patterns + 1, sizeof(*patterns));
+	struct pattern_error error;
+	char sentence[1024];
+
+	if (!patterns)
+		return usage("there is no memory");
+	options->patterns = patterns;
+	if (pattern_parse(text, &patterns[options->nr_patterns], &error)) {
+		pattern_error_text(sentence, sizeof(sentence), text, &error);
+		return usage(sentence);
+	}
+	options->nr_patterns++;
+	return STEP_FILE;
+}
+
+static enum step add_provider(struct options *options, const char *glob)
+{
+	const char **providers = reallocarray(
+			options->providers, options->nr_providers + 1, sizeof(*providers));
+
+	if (!providers)
+		return usage("there is no memory");
+	options->providers = providers;
+	providers[options->nr_providers++] = glob;
+	return STEP_FILE;
+}
+
+static enum step set_format(struct options *options, const char *text)
+{
+	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+		if (!strcmp(text, formats[i])) {
+			options->form = (enum form_kind)i;
+			return STEP_FILE;
+		}
+	}
+	say_error("there is no format `%s`; there are json, text and s-expr", text);
+	return STEP_USAGE;
+}
+
+static enum step set_depth(struct options *options, const char *text)
+{
+	unsigned long depth;
+	char *end;
+
+	errno = 0;
+	depth = strtoul(text, &end, 10);
+	if (errno || *end || text[0] < '0' || text[0] > '9' || depth > UINT_MAX) {
+		say_error("`%s` is no depth; give a number, as in --max-depth=3", text);
+		return STEP_USAGE;
+	}
+	options->walk.max_depth = (unsigned int)depth;
+	return STEP_FILE;
+}
+
+/* What ends the program with words on standard output. STEP_FILE: none of these. */
+static enum step take_question(int option)
+{
+	switch (option) {
+	case 'h': print_help(); return STEP_LEAVE;
+	case 'V': puts("readside " SIDE_VERSION); return STEP_LEAVE;
+	case OPTION_FORMATS:
+		for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
+			puts(formats[i]);
+		return STEP_LEAVE;
+	default: return STEP_FILE;
+	}
+}
+
+static enum step take_option(struct options *options, int option, const char *argument)
+{
+	switch (option) {
+	case 'a': options->walk.all = true; break;
+	case 'd': options->walk.dynamic = true; break;
+	case 'e': return add_pattern(options, argument);
+	case 'f': return set_format(options, argument);
+	case 'i': options->walk.ignore = argument; break;
+	case 'j': options->form = FORM_EXACT; break;
+	case 'l': options->walk.links = true; break;
+	case 'm': options->walk.match = argument; break;
+	case 'o': options->output = argument; break;
+	case 'p': return add_provider(options, argument);
+	case 'r': options->walk.recursive = true; break;
+	case OPTION_DEPTH: return set_depth(options, argument);
+	case '?':
+	case ':':
+		/* getopt() has said what is wrong. */
+		return STEP_USAGE;
+	default: /* those of options_scan() */ break;
+	}
+	return STEP_FILE;
+}
+
+enum step options_scan(int argc, char **argv, struct options *options)
+{
+	size_t nr_files = 0;
+	int option;
+
+	*options = (struct options){.walk = {.max_depth = UINT_MAX}};
+	optind = 0;
+	while ((option = getopt_long(argc, argv, letters, known, NULL)) != -1) {
+		if (option == '?' || option == ':')
+			return STEP_USAGE;
+		if (take_question(option) == STEP_LEAVE)
+			return STEP_LEAVE;
+		if (option == OPTION_CHECK)
+			options->mode = MODE_CHECK;
+		else if (option == OPTION_DIFF)
+			options->mode = MODE_DIFF;
+		else if (option == OPTION_STRICT)
+			options->strict = true;
+		else if (option == 'v')
+			options->verbose = true;
+		nr_files += option == 1;
+	}
+	nr_files += (size_t)(argc - optind);
+	optind = 0;
+	if (!nr_files)
+		return usage("there is nothing to read; name a file, as in `readside "
+			     "./program`");
+	if (options->mode == MODE_DIFF && nr_files != 2)
+		return usage("--diff compares two files; name the old one and the new one");
+	return STEP_FILE;
+}
+
+enum step options_next(int argc, char **argv, struct options *options, const char **path)
+{
+	int option;
+
+	/* 0 begins anew: options_scan() has gone through all of them. */
+	while ((option = getopt_long(argc, argv, letters, known, NULL)) != -1) {
+		enum step step;
+
+		if (option == 1) {
+			*path = optarg;
+			return STEP_FILE;
+		}
+		step = take_option(options, option, optarg);
+		if (step != STEP_FILE)
+			return step;
+	}
+	/* What stands behind `--` is files, even if it looks like options. */
+	if (optind >= argc)
+		return STEP_END;
+	*path = argv[optind++];
+	return STEP_FILE;
+}
+
+void options_free(struct options *options)
+{
+	free(options->patterns);
+	free(options->providers);
+}

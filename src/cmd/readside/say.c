@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* Messages, and text from files that may hold anything. */
+#include "readside.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+static bool verbose;
+
+void say_set_verbose(bool on)
+{
+	verbose = on;
+}
+
+static void say(const char *format, va_list arguments) __attribute__((format(printf, 1, 0)));
+
+static void say(const char *format, va_list arguments)
+{
+	char text[6144];
+	int size = vsnprintf(text, sizeof(text), format, arguments);
+
+	if (size < 0)
+		return;
+	fputs("readside: ", stderr);
+	put_printable(stderr, text, strlen(text));
+	putc('\n', stderr);
+}
+
+void say_error(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	say(format, arguments);
+	va_end(arguments);
+}
+
+void say_verbose(const char *format, ...)
+{
+	va_list arguments;
+
+	if (!verbose)
+		return;
+	va_start(arguments, format);
+	say(format, arguments);
+	va_end(arguments);
+}
+
+/* Control characters of ASCII, and the ones that 0xc2 0x80 to 0xc2 0x9f are in UTF-8. */
+void put_printable(FILE *out, const char *text, size_t size)
+{
+	const unsigned char *at = (const unsigned char *)text;
+
+	for (size_t i = 0; i < size; i++) {
+		bool second = i + 1 < size && at[i] == 0xc2 && at[i + 1] >= 0x80 &&
+				at[i + 1] < 0xa0;
+
+		if (at[i] < 0x20 || at[i] == 0x7f || second)
+			fprintf(out, "\\x%02x", at[i]);
+		else
+			putc(at[i], out);
+	}
+}
+
+void put_json_string(FILE *out, const char *text, size_t size)
+{
+	struct visit_buffer buffer;
+
+	visit_buffer_heap(&buffer);
+	if (visit_json_string(&buffer, text, size))
+		fputs("\"\"", out);
+	else
+		fwrite(buffer.data, buffer.size, 1, out);
+	visit_buffer_free(&buffer);
+}
+
+void put_json_text(FILE *out, const char *text)
+{
+	put_json_string(out, text, strlen(text));
+}

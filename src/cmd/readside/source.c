@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+/* The events of one file or archive. */
+#include "readside.h"
+
+#include "elf/objects.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/*
+ * Real programs have some 100 KiB of descriptions, which are read in some 10,000 steps. A file that is
+ * made to waste our time is not read to its end.
+ */
+#define BYTES_MAX (64u << 20)
+#define READS_MAX (20u << 20)
+#define BROKEN_MAX 100
+
+struct source {
+	const struct source_ops *ops;
+	const char *path;
+	/* The image that is being read. */
+	struct image *image;
+	const char *image_path;
+	struct visit_memory memory;
+	struct addresses seen;
+	/* Of all of the file. */
+	uint64_t bytes, reads;
+	unsigned int nr_broken;
+};
+
+static int counted_read(void *opaque, uint64_t address, void *to, size_t size)
+{
+	struct source *source = opaque;
+
+	if (source->reads >= READS_MAX)
+		return -E2BIG;
+	source->reads++;
+	return image_read(source->image, address, to, size);
+}
+
+static void broken(struct source *source, enum broken_kind kind, const char *sentence)
+{
+	const struct broken broken = {
+			.path = source->image_path,
+			.kind = kind,
+			.sentence = sentence,
+	};
+
+	source->ops->broken(source->ops->priv, &broken);
+}
+
+/* The text that a slot of the description leads to, as much as there is of it. */
+static void read_name(struct source *source, uint64_t slot, char *name, size_t size)
+{
+	unsigned int width = image_pointer_size(source->image), place = 0;
+	unsigned char bytes[16];
+	uint64_t at;
+	size_t used = 0;
+
+	name[0] = '\0';
+	if (counted_read(source, slot, bytes, sizeof(bytes)))
+		return;
+	if (source->memory.byte_order == SIDE_TYPE_BYTE_ORDER_BE)
+		place = 16 - width;
+	at = image_decode(source->memory.byte_order, bytes + place, width);
+	while (at && used + 1 < size && !counted_read(source, at + used, name + used, 1) &&
+			name[used])
+		used++;
+	name[used] = '\0';
+}
+
+/* The name of the event is told apart from what is wrong with it, and is not said again there. */
+static void drop_name(struct visit_error *error, const char *provider)
+{
+	char *line = strchr(error->where, '\n');
+
+	if (strncmp(error->where, provider, strlen(provider)))
+		return;
+	if (line)
+		memmove(error->where, line + 1, strlen(line + 1) + 1);
+	else
+		error->where[0] = '\0';
+}
+
+/* What is wrong with one event keeps the others from being read only if it is too much. */
+static int broken_event(
+		struct source *source, uint64_t address, int result, struct visit_error *error)
+{
+	char provider[256], name[256], sentence[1024];
+	unsigned char level[4] = {0};
+	struct broken broken_one = {.path = source->image_path,
+			.kind = BROKEN_EVENT,
+			.provider = provider,
+			.event = name,
+			.sentence = sentence};
+	size_t used;
+
+	read_name(source, address + offsetof(struct side_event_description, provider_name),
+			provider, sizeof(provider));
+	read_name(source, address + offsetof(struct side_event_description, event_name), name,
+			sizeof(name));
+	counted_read(source, address + offsetof(struct side_event_description, loglevel), level,
+			sizeof(level));
+	broken_one.level =
+			(unsigned int)image_decode(source->memory.byte_order, level, sizeof(level));
+	if (*provider)
+		drop_name(error, provider);
+	visit_error_sentence(error, sentence, sizeof(sentence) - 64);
+	used = strlen(sentence);
+	if (result == -ELOOP)
+		snprintf(sentence + used, sizeof(sentence) - used, "; does a type hold itself?");
+	source->ops->broken(source->ops->priv, &broken_one);
+	if (++source->nr_broken < BROKEN_MAX && source->reads < READS_MAX)
+		return 0;
+	broken(source, BROKEN_FILE, "there is too much in it that cannot be read");
+	return -E2BIG;
+}
+
+static int read_event(void *opaque, uint64_t address)
+{
+	struct source *source = opaque;
+	struct event event = {
+			.path = source->image_path,
+			.address = address,
+			.pointer_size = image_pointer_size(source->image),
+	};
+	struct visit_error error = {.what = "there is no memory"};
+	unsigned char size[4];
+	uint64_t bytes;
+	int result = addresses_add(&source->seen, address);
+
+	if (result <= 0)
+		return result;
+	result = image_read_event(&source->memory, address, &event.owned, &bytes, &error);
+	if (result)
+		return broken_event(source, address, result, &error);
+	event.description = event.owned->desc;
+	image_read_state(&source->memory, event.pointer_size, address, &event.state);
+	if (!counted_read(source, address, size, sizeof(size)))
+		event.struct_size = (uint32_t)image_decode(
+				source->memory.byte_order, size, sizeof(size));
+	source->bytes += bytes;
+	result = source->ops->event(source->ops->priv, &event);
+	if (!result && source->bytes > BYTES_MAX) {
+		broken(source, BROKEN_FILE, "there are too many events in it");
+		result = -E2BIG;
+	}
+	return result;
+}
+
+static int read_tables(struct source *source)
+{
+	int result = image_each_event(source->image, &source->memory, 0, read_event, source);
+
+	if (result == -EFAULT)
+		broken(source, BROKEN_FILE, "its table of events is not all there");
+	else if (result == -ENOMEM)
+		broken(source, BROKEN_FILE, "there is no memory");
+	return result == -EFAULT ? 0 : result;
+}
+
+static int read_image(void *opaque, struct image *image, const char *member)
+{
+	struct source *source = opaque;
+	char *path = NULL;
+	int result = 0;
+
+	if (member && asprintf(&path, "%s(%s)", source->path, member) < 0)
+		return -ENOMEM;
+	source->image = image;
+	source->image_path = member ? path : source->path;
+	source->memory = (struct visit_memory){
+			.read = counted_read,
+			.priv = source,
+			.byte_order = image_byte_order(image),
+	};
+	if (source->ops->image)
+		result = source->ops->image(source->ops->priv, image, source->image_path);
+	if (!result)
+		result = read_tables(source);
+	addresses_free(&source->seen);
+	source->image_path = source->path;
+	free(path);
+	return result;
+}
+
+static int broken_object(void *opaque, const struct image_error *error, const char *member)
+{
+	struct source *source = opaque;
+	char text[4352 + sizeof(error->text)];
+
+	source->image_path = source->path;
+	if (member)
+		snprintf(text, sizeof(text), "its member %s: %s", member, error->text);
+	else
+		snprintf(text, sizeof(text), "%s", error->text);
+	broken(source, error->foreign ? BROKEN_FOREIGN : BROKEN_FILE, text);
+	return 0;
+}
+
+int source_read(const char *path, const struct source_ops *ops)
+{
+	struct source source = {.ops = ops, .path = path, .image_path = path};
+	const struct objects_ops objects = {read_image, broken_object, &source};
+	struct stat status;
+	int fd, result = 0;
+
+	/* Without O_NONBLOCK, opening a FIFO waits for a writer. */
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0) {
+		broken(&source, BROKEN_FILE, strerror(errno));
+		return 0;
+	}
+	if (fstat(fd, &status) || !S_ISREG(status.st_mode))
+		broken(&source, BROKEN_FILE, "it is not a file");
+	else
+		result = objects_read(fd, path, &objects);
+	close(fd);
+	/* Too much of it was told; the next file is read all the same. */
+	return result == -E2BIG ? 0 : result;
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+/* Which files: what the command line names, what is in folders, which libraries files need. */
+#include "readside.h"
+
+#include "elf/libraries.h"
+
+#include <dirent.h>
+#include <elf.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* A loop of links, or a tree without end, must end. */
+#define DEPTH_MAX 128
+
+/* A file on its way through source_read(): its image tells which libraries it needs. */
+struct needing {
+	struct walk *walk;
+	const char *path;
+	char **libraries;
+	size_t nr_libraries;
+};
+
+static int read_file(struct walk *walk, const char *path);
+
+/* True the first time that a file comes along. Numbers of devices and files are small. */
+static bool visit_first(struct walk *walk, const struct stat *status)
+{
+	uint64_t identity = (uint64_t)status->st_ino ^ (uint64_t)status->st_dev << 44;
+
+	return addresses_add(&walk->visited, identity) != 0;
+}
+
+/* ---- libraries ---- */
+
+static int note_libraries(struct needing *needing, struct image *image)
+{
+	struct walk *walk = needing->walk;
+	const char *name;
+
+	if (!walk->search)
+		walk->search = library_search_open();
+	for (size_t i = 0; walk->search && image_dynamic_text(image, DT_NEEDED, i, &name); i++) {
+		char *path = library_find(walk->search, image, needing->path, name);
+		char **libraries;
+
+		if (!path) {
+			say_verbose("the library %s, which %s needs, was not found", name,
+					needing->path);
+			continue;
+		}
+		libraries = reallocarray(
+				needing->libraries, needing->nr_libraries + 1, sizeof(*libraries));
+		if (!libraries) {
+			free(path);
+			return -ENOMEM;
+		}
+		needing->libraries = libraries;
+		libraries[needing->nr_libraries++] = path;
+	}
+	return 0;
+}
+
+static int take_image(void *opaque, struct image *image, const char *path)
+{
+	struct needing *needing = opaque;
+	const struct source_ops *ops = &needing->walk->ops;
+	int result = ops->image ? ops->image(ops->priv, image, path) : 0;
+
+	return result || !needing->walk->options->dynamic ? result : note_libraries(needing, image);
+}
+
+static int take_event(void *opaque, struct event *event)
+{
+	const struct needing *needing = opaque;
+
+	return needing->walk->ops.event(needing->walk->ops.priv, event);
+}
+
+static void take_broken(void *opaque, const struct broken *broken)
+{
+	const struct needing *needing = opaque;
+
+	/* In folders there is all sorts of files. */
+	if (broken->kind == BROKEN_FOREIGN && !needing->walk->named)
+		say_verbose("%s is passed over: %s", broken->path, broken->sentence);
+	else
+		needing->walk->ops.broken(needing->walk->ops.priv, broken);
+}
+
+/* A file, then the libraries that it needs, and theirs. */
+static int read_with_libraries(struct walk *walk, const char *path)
+{
+	struct needing needing = {.walk = walk, .path = path};
+	const struct source_ops ops = {take_event, take_broken, take_image, &needing};
+	int result = source_read(path, &ops);
+
+	for (size_t i = 0; i < needing.nr_libraries; i++) {
+		if (!result)
+			result = read_file(walk, needing.libraries[i]);
+		free(needing.libraries[i]);
+	}
+	free(needing.libraries);
+	return result;
+}
+
+static int read_file(struct walk *walk, const char *path)
+{
+	struct stat status;
+
+	if (!stat(path, &status) && S_ISREG(status.st_mode) && !visit_first(walk, &status))
+		return 0;
+	return read_with_libraries(walk, path);
+}
+
+/* ---- folders ---- */
+
+static int read_folder(struct walk *walk, const char *path, unsigned int depth);
+
+/* Other things than files are passed over: nobody has named them. */
+static int read_entry(struct walk *walk, const char *path, const char *name, unsigned int depth)
+{
+	const struct walk_options *options = walk->options;
+	struct stat status;
+
+	if (options->links ? stat(path, &status) : lstat(path, &status)) {
+		say_verbose("%s is passed over: %s", path, strerror(errno));
+		return 0;
+	}
+	if (options->ignore && !fnmatch(options->ignore, name, 0))
+		return 0;
+	if (S_ISDIR(status.st_mode)) {
+		if (!options->recursive || depth >= options->max_depth || depth >= DEPTH_MAX)
+			return 0;
+		return visit_first(walk, &status) ? read_folder(walk, path, depth + 1) : 0;
+	}
+	if (!S_ISREG(status.st_mode) || (options->match && fnmatch(options->match, name, 0)))
+		return 0;
+	return read_file(walk, path);
+}
+
+static int is_shown(const struct dirent *entry)
+{
+	return strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..");
+}
+
+static int read_folder(struct walk *walk, const char *path, unsigned int depth)
+{
+	struct dirent **entries;
+	/* Sorted: the same folder gives the same listing. */
+	int count = scandir(path, &entries, is_shown, alphasort), result = 0;
+
+	if (count < 0) {
+		const struct broken broken = {
+				.path = path, .kind = BROKEN_FILE, .sentence = strerror(errno)};
+
+		walk->ops.broken(walk->ops.priv, &broken);
+		return 0;
+	}
+	for (int i = 0; i < count; i++) {
+		const char *name = entries[i]->d_name;
+		char *inner = NULL;
+
+		if (!result && (walk->options->all || name[0] != '.')) {
+			result = asprintf(&inner, "%s%s%s", path,
+						 path[strlen(path) - 1] == '/' ? "" : "/", name) < 0
+					? -ENOMEM
+					: read_entry(walk, inner, name, depth);
+			free(inner);
+		}
+		free(entries[i]);
+	}
+	free(entries);
+	return result;
+}
+
+int walk_path(struct walk *walk, const char *path)
+{
+	struct stat status;
+
+	walk->named = stat(path, &status) || !S_ISDIR(status.st_mode);
+	return walk->named ? read_file(walk, path) : read_folder(walk, path, 0);
+}
+
+void walk_forget(struct walk *walk)
+{
+	addresses_free(&walk->visited);
+}
+
+void walk_free(struct walk *walk)
+{
+	addresses_free(&walk->visited);
+	library_search_close(walk->search);
+}

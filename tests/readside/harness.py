@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: MIT
+"""What the tests of readside share: running it, compilers for all sorts of machines, checking."""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import traceback
+
+READSIDE = os.environ["READSIDE"]
+INCLUDE = os.environ["INCLUDE"]
+HERE = os.path.dirname(os.path.abspath(__file__))
+LONG = os.environ.get("SIDE_TEST_LONG") == "1"
+
+work = tempfile.TemporaryDirectory()
+checks = 0
+
+
+def path(name):
+    return os.path.join(work.name, name)
+
+
+def readside(*args, status=0, stdin=subprocess.DEVNULL, timeout=120):
+    run = subprocess.run([READSIDE, *args], stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                         timeout=timeout, cwd=work.name)
+    run.out = run.stdout.decode("utf-8", "surrogateescape")
+    run.err = run.stderr.decode("utf-8", "surrogateescape")
+    if status is not None:
+        equal(run.returncode, status, f"{args}: {run.out}{run.err}")
+    return run
+
+
+def json_lines(text):
+    values = [json.loads(line) for line in text.splitlines()]
+    for value in values:
+        equal(value["schema"], 1)
+    return values
+
+
+def descriptions(*args):
+    """By name, what --json says of the events of files; each name once."""
+    values = json_lines(readside("--json", *args).out)
+    result = {value["event"]: value["description"] for value in values}
+    equal(len(result), len(values), "each event once")
+    return result
+
+
+def tool(*command):
+    """Runs a compiler or the like; the error, or None."""
+    try:
+        run = subprocess.run(command, cwd=work.name, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    except FileNotFoundError:
+        return f"{command[0]} is not here"
+    return run.stdout if run.returncode else None
+
+
+def needed(*command):
+    says = tool(*command)
+    if says is not None:
+        raise AssertionError(f"{command}: {says}")
+
+
+def stub_headers():
+    """A C library of nothing, for clang, which makes code for machines whose library is not here."""
+    folder = path("stub")
+    if not os.path.isdir(folder):
+        os.mkdir(folder)
+        texts = {"stdio.h": "", "math.h": "", "inttypes.h": "#include <stdint.h>\n",
+                 "stdlib.h": "#define __HAVE_FLOAT16 0\n#define __HAVE_FLOAT32 1\n#define __HAVE_FLOAT64 1\n"
+                             "#define __HAVE_FLOAT128 0\ntypedef float _Float32;\ntypedef double _Float64;\n"}
+        for name, text in texts.items():
+            with open(os.path.join(folder, name), "w") as header:
+                header.write("#pragma once\n" + text)
+    return folder
+
+
+def equal(got, wanted, what=""):
+    global checks
+    checks += 1
+    if got != wanted:
+        raise AssertionError(f"{what}: got {got!r}, wanted {wanted!r}")
+
+
+def true(value, what):
+    global checks
+    checks += 1
+    if not value:
+        raise AssertionError(what)
+
+
+def contains(text, part, what=""):
+    true(part in text, f"{what}: {part!r} is not in {text!r}")
+
+
+def run_tests(namespace):
+    """Runs all functions called test_…; any that raises fails the program."""
+    failures = 0
+    for name in [name for name in namespace if name.startswith("test_")]:
+        if sys.argv[1:] and name not in sys.argv[1:]:
+            continue
+        try:
+            namespace[name]()
+            print(f"ok {name}")
+        except Exception:
+            failures += 1
+            print(f"FAILED {name}")
+            traceback.print_exc(file=sys.stdout)
+    print(f"{checks} checks, {failures} failures")
+    sys.exit(1 if failures or not checks else 0)
