@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A report is some lines that begin with "side:" or with two blanks, written with one write(2), so that
+ * those of several threads do not mix:
+ *
+ *	side: wrong call in PROGRAM (PID): the description says U32 (4), the argument says U8 (2)
+ *	  event:    demo:ev
+ *	  field:    "b"
+ *	  caller:   /usr/bin/program+0x1234 (0x55d0c0de1234)
+ *	  expected: U32
+ *	  found:    U8
+ *	  hint:     ...
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "validate/memory.h"
+#include "validate/report.h"
+
+/* Call sites that have been reported; a full table keeps silent about new ones. */
+#define SITES 1024u
+
+static uintptr_t sites[SITES];
+static uint32_t silent;
+
+struct report {
+	char text[2048];
+	size_t size;
+};
+
+__attribute__((format(printf, 2, 3))) static void put(
+		struct report *report, const char *format, ...)
+{
+	size_t room = sizeof(report->text) - report->size;
+	va_list args;
+	int written;
+
+	va_start(args, format);
+	written = vsnprintf(report->text + report->size, room, format, args);
+	va_end(args);
+	if (written > 0)
+		report->size += (size_t)written < room ? (size_t)written : room - 1;
+}
+
+static void flush(const struct report *report)
+{
+	const char *at = report->text;
+	size_t left = report->size;
+	ssize_t written;
+
+	while (left) {
+		written = write(STDERR_FILENO, at, left);
+		if (written < 0 && errno == EINTR)
+			continue;
+		if (written <= 0)
+			return;
+		at += written;
+		left -= (size_t)written;
+	}
+}
+
+/* Whether this is the first time that the site is wrong. The key is what tells sites apart. */
+static bool is_first(const void *desc, const void *caller)
+{
+	uintptr_t key = ((uintptr_t)desc << 7 ^ (uintptr_t)desc >> 9 ^ (uintptr_t)caller) | 1;
+	uint32_t i, at = (uint32_t)(key * 0x9e3779b1u >> 7) % SITES;
+	uintptr_t seen;
+
+	for (i = 0; i < SITES; i++, at = (at + 1) % SITES) {
+		seen = 0;
+		/* The word is all that threads share: no order is needed. */
+		if (__atomic_compare_exchange_n(&sites[at], &seen, key, false, __ATOMIC_RELAXED,
+				    __ATOMIC_RELAXED))
+			return true;
+		if (seen == key)
+			return false;
+	}
+	if (!__atomic_exchange_n(&silent, 1, __ATOMIC_RELAXED)) {
+		static const char text[] = "side: more than 1024 call sites are wrong; the rest is "
+					   "not told\n";
+
+		(void)!write(STDERR_FILENO, text, sizeof(text) - 1);
+	}
+	return false;
+}
+
+static void put_caller(struct report *report, const void *caller)
+{
+	const char *module;
+	struct link_map *map;
+	Dl_info info;
+
+	if (!caller)
+		return;
+	if (!dladdr1(caller, &info, (void **)&map, RTLD_DL_LINKMAP) || !info.dli_fname) {
+		put(report, "  caller:   %p\n", caller);
+		return;
+	}
+	module = *info.dli_fname ? info.dli_fname : program_invocation_name;
+	put(report, "  caller:   ");
+	if (info.dli_sname)
+		put(report, "%.120s() in ", info.dli_sname);
+	put(report, "%.300s+0x%zx (addr2line -e gives the line)\n", module,
+			(size_t)((uintptr_t)caller - map->l_addr - 1));
+}
+
+/* The names of a description that may not be what it says. */
+static void put_event(struct report *report, const struct side_event_description *desc)
+{
+	const char *provider = side_ptr_get(desc->provider_name);
+	const char *event = side_ptr_get(desc->event_name);
+
+	put(report, "  event:    %.80s:%.80s\n",
+			provider && validate_memory_text(provider, 1) ? provider : "?",
+			event && validate_memory_text(event, 1) ? event : "?");
+}
+
+/* The path behind the event, which stands in the first line: a step a line. */
+static void put_path(struct report *report, const struct visit_error *error)
+{
+	const char *line = strchrnul(error->where, '\n'), *end;
+	size_t begin = report->size;
+
+	if (!*line)
+		return;
+	for (line++; *line; line = *end ? end + 1 : end) {
+		end = strchrnul(line, '\n');
+		/* What holds itself has a path without end. */
+		if (report->size - begin > 160) {
+			put(report, ", ...");
+			break;
+		}
+		put(report, report->size == begin ? "  field:    " : ", ");
+		if (!strncmp(line, "field: ", 7))
+			line += 7;
+		put(report, "%.*s", (int)(end - line), line);
+	}
+	put(report, "\n");
+}
+
+static bool is_label(const char *word)
+{
+	unsigned int i;
+
+	for (i = 0; i < _NR_SIDE_TYPE_LABEL; i++) {
+		if (!strcmp(visit_label_name(i), word))
+			return true;
+	}
+	return false;
+}
+
+/* side_arg_u32() for U32; the labels of strings are named after their encoding. */
+static void put_macro(struct report *report, const char *label)
+{
+	static const char *const others[][2] = {
+			{"STRING_UTF8", "string"},
+			{"STRING_UTF16", "string16"},
+			{"STRING_UTF32", "string32"},
+			{"DYNAMIC", "dynamic_..."},
+	};
+	size_t i;
+
+	put(report, "side_arg_");
+	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		if (!strcmp(label, others[i][0])) {
+			put(report, "%s()", others[i][1]);
+			return;
+		}
+	}
+	for (; *label; label++)
+		put(report, "%c", *label >= 'A' && *label <= 'Z' ? *label - 'A' + 'a' : *label);
+	put(report, "()");
+}
+
+static void put_hint(struct report *report, int code, const struct visit_error *error)
+{
+	put(report, "  hint:     ");
+	if (is_label(error->expected)) {
+		put(report, "pass ");
+		put_macro(report, error->expected);
+		put(report, ", or change the type of the field\n");
+	} else if (strstr(error->expected, "arguments")) {
+		put(report, "give one argument for each field, in the order of the fields\n");
+	} else if (strstr(error->expected, "elements")) {
+		put(report, "fill the whole array, or describe a VLA\n");
+	} else if (strstr(error->expected, "selector")) {
+		put(report, "add a side_option() for it, or pass a selector that has one\n");
+	} else if (code == -EFAULT) {
+		put(report, "what a pointer stands for must be there until the call returns\n");
+	} else if (code == -ELOOP) {
+		put(report, "values must not hold themselves\n");
+	} else {
+		put(report, "compare the call with the definition of the event\n");
+	}
+}
+
+void validate_report_call(const struct side_event_description *desc, const void *caller, int code,
+		const struct visit_error *error)
+{
+	struct report report = {.size = 0};
+	int saved = errno;
+
+	if (is_first(desc, caller)) {
+		put(&report, "side: wrong call in %.100s (%d): %s\n", program_invocation_short_name,
+				(int)getpid(), error->what);
+		put_event(&report, desc);
+		put_path(&report, error);
+		put_caller(&report, caller);
+		if (error->expected[0])
+			put(&report, "  expected: %s\n  found:    %s\n", error->expected,
+					error->found);
+		put_hint(&report, code, error);
+		flush(&report);
+	}
+	errno = saved;
+}
+
+static const char *description_hint(int code)
+{
+	switch (code) {
+	case -ELOOP: return "a type must not hold itself";
+	case -E2BIG: return "describe less: lists of this length are a mistake or an attack";
+	case -EFAULT:
+		return "everything that a description points to must be there while it is "
+		       "registered";
+	case -ENOTSUP: return "the program was built with newer headers; update the tracer";
+	default: return "use the macros of <side/trace.h>, or side/builder.h, which check";
+	}
+}
+
+void validate_report_description(const struct side_event_description *desc, bool is_used, int code,
+		const struct visit_error *error)
+{
+	struct report report = {.size = 0};
+	int saved = errno;
+
+	put(&report, "side: wrong description in %.100s (%d): %s\n", program_invocation_short_name,
+			(int)getpid(), error->what);
+	put_event(&report, desc);
+	put_path(&report, error);
+	put(&report, "  address:  %p%s\n  hint:     %s\n", (const void *)desc,
+			is_used ? "" : " (its calls are not checked)", description_hint(code));
+	flush(&report);
+	errno = saved;
+}

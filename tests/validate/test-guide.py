@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: MIT
+"""
+The examples of docs/guide/misuse.md say what the guide says they say.
+
+usage: test-guide.py GUIDE INCLUDE LIBRARY WRONG-CALLS
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+guide, include, library, program = (os.path.abspath(a) for a in sys.argv[1:5])
+with open(guide, encoding='utf-8') as f:
+    text = f.read()
+examples = re.findall(r'<!-- compile: (\S+) -->\n```c\n(.*?)```\n(.*?)\n    (.*?)\n\n', text, flags=re.S)
+failures = [] if len(examples) == 4 else ['%d examples' % len(examples)]
+compilers = [c for c in ('gcc', 'g++', 'clang', 'clang++') if shutil.which(c)]
+if os.environ.get('SIDE_TEST_LONG') != '1':
+    compilers = compilers[:2]
+for name, code, _, sentence in examples:
+    for compiler in compilers:
+        r = subprocess.run([compiler, '-x', 'c++' if '++' in compiler else 'c', '-I', include, '-fsyntax-only', '-'],
+                           input=code, capture_output=True, text=True)
+        first = next((line for line in r.stderr.split('\n') if 'error:' in line), 'no error')
+        if sentence not in first:
+            failures.append('%s with %s: %s' % (name, compiler, first))
+
+command, report = re.search(r'<!-- run: (.*?) -->\n\n((?:    .*\n)+)', text).groups()
+env = dict(os.environ, SIDE_LIB_DIR=os.path.dirname(library), SIDE_CONTROL='off', SIDE_VALIDATE='1')
+r = subprocess.run([program, *command.split()[1:]], env=env, capture_output=True, text=True)
+
+
+def plain(lines):
+    """Without what differs from run to run."""
+    lines = re.sub(r'\(\d+\): ', '(PID): ', lines)
+    return re.sub(r'caller:   \S+', 'caller:   PLACE', lines).strip()
+
+
+said = plain('\n'.join(line for line in r.stderr.split('\n') if not line.startswith('#')))
+if said != plain(re.sub('^    ', '', report, flags=re.M)):
+    failures.append('the report is now\n' + r.stderr)
+print('\n'.join(failures) or 'the guide is right')
+sys.exit(1 if failures else 0)

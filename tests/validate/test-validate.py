@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: MIT
+"""
+Wrong calls and descriptions with SIDE_VALIDATE=1: each is told once, with event, field, expected, found
+and hint; the program goes on.
+
+usage: test-validate.py LIBRARY WRONG-CALLS WRONG-DESCRIPTIONS RIGHT-CALLS
+"""
+import os
+import re
+import subprocess
+import sys
+
+library, wrong_calls, wrong_descriptions, right_calls = (os.path.abspath(a) for a in sys.argv[1:5])
+failures = []
+
+
+def run(*command, validate='1'):
+    env = dict(os.environ, SIDE_LIB_DIR=os.path.dirname(library), SIDE_CONTROL='off')
+    env.pop('SIDE_VALIDATE', None)
+    if validate is not None:
+        env['SIDE_VALIDATE'] = validate
+    r = subprocess.run(command, env=env, capture_output=True, text=True, errors='replace', timeout=120)
+    if r.returncode:
+        failures.append('%s ended with %d: %s' % (' '.join(command), r.returncode, r.stderr[-500:]))
+    return r.stderr
+
+
+def blocks(text):
+    """(what, event, label, report) of each "# ..." line."""
+    for part in re.split(r'^# ', text, flags=re.M)[1:]:
+        head, _, report = part.partition('\n')
+        yield (*head.split(), report)
+
+
+def check(condition, what, report):
+    if not condition:
+        failures.append('%s:\n%s' % (what, report))
+
+
+def expected(what, event, label):
+    """Lines that the report must have."""
+    lines = ['  event:    w:' + event]
+    if what in ('label', 'unknown'):
+        found = 'S128' if what == 'label' else '?'
+        lines += ['  field:    "x"', '  expected: ' + label, '  found:    ' + found]
+    elif what == 'number':
+        lines += ['  expected: 1 arguments', '  found:    2']
+    elif what == 'none':
+        lines += ['  expected: 1 arguments', '  found:    0']
+    elif what == 'list':
+        lines += ['  expected: memory that can be read', '  found:    0x10 (64 bytes)']
+    else:
+        lines += ['  field:    "x"']
+    return lines
+
+
+for what in ('label', 'unknown', 'number', 'none', 'list', 'pointer'):
+    seen = set()
+    nr = 0
+    for kind, event, label, report in blocks(run(wrong_calls, what)):
+        nr += 1
+        if event in seen or (what == 'pointer' and not report and event in (
+                'null', 'bool_', 'u8', 'u16', 'u32', 'u64', 's8', 's16', 's32', 's64', 'byte', 'pointer',
+                'float32', 'float64', 'enum_', 'bitmap', 'dynamic')):
+            check(report == '', 'told twice: %s %s' % (what, event), report)
+            continue
+        seen.add(event)
+        check(report.startswith('side: wrong call in wrong-calls ('), '%s %s' % (what, event), report)
+        have = [re.sub(r'^(  field:    "x").*', r'\1', line) for line in report.split('\n')]
+        for line in expected(what, event, label):
+            check(line in have, '%s %s has no line "%s"' % (what, event, line), report)
+        check('  caller:   ' in report and 'wrong-calls+0x' in report and '  hint:     ' in report,
+              '%s %s: caller and hint' % (what, event), report)
+    check(nr == 74, 'calls of ' + what, '%d' % nr)
+
+# The whole report of one, as a person sees it.
+report = next(blocks(run(wrong_calls, 'label', 'u32')))[3]
+shape = re.sub(r'\(\d+\)', '(PID)', report, count=1)
+shape = re.sub(r'caller:   .*', 'caller:   CALLER', shape)
+check(shape == '''side: wrong call in wrong-calls (PID): the description says U32 (4), the argument says S128 (11)
+  event:    w:u32
+  field:    "x"
+  caller:   CALLER
+  expected: U32
+  found:    S128
+  hint:     pass side_arg_u32(), or change the type of the field
+''', 'the report', report)
+# The address leads to the line of the call.
+module, offset = re.search(r'(\S+)\+(0x[0-9a-f]+) \(addr2line', report).groups()
+line = subprocess.run(['addr2line', '-e', module, offset], capture_output=True, text=True).stdout
+check(re.search(r'wrong-calls\.c:\d+', line), 'addr2line', line)
+
+# Off, nothing is loaded and nothing told.
+for off in (None, '', '0'):
+    check('side:' not in run(wrong_calls, 'number', validate=off), 'off', '')
+check(run(right_calls) == '', 'right calls are silent', run(right_calls))
+
+text = run(wrong_descriptions)
+TOLD = {'cycle': 'types are nested more than 128 deep', 'label': 'the type label 777',
+        'unreadable': 'the memory at 0x1000 (80 bytes) cannot be read', 'length': 'cannot be read',
+        'size': 'an integer cannot have 3 bytes'}
+told = dict(re.findall(r'^# (\w+)\n(.*)$', text, flags=re.M))
+for name, sentence in TOLD.items():
+    check(sentence in told.get(name, ''), 'a wrong description: ' + name, text)
+    check('  event:    d:%s\n' % name in text, 'the event of ' + name, text)
+check('two fields are called "same"' in text, 'what readers put up with', text)
+check(text.endswith('# end\n'), 'the program went on', text)
+
+print('\n'.join(failures) or 'all as expected')
+sys.exit(1 if failures else 0)
