@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* libside loads the library and calls side_kernel_begin(), once. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "kernel/kernel.h"
+
+static void notified(enum side_tracer_notification what, struct side_event_description **events,
+		uint32_t nr_events, void *unused)
+{
+	(void)unused;
+	if (what == SIDE_TRACER_NOTIFICATION_INSERT_EVENTS)
+		events_come(events, nr_events);
+	else
+		events_go(events, nr_events);
+}
+
+static void complain(const char *reason)
+{
+	const char *debug = getenv("SIDE_DEBUG");
+
+	table_say(reason);
+	if (debug && *debug && strcmp(debug, "0") != 0)
+		dprintf(STDERR_FILENO, "side: events are not given to the kernel: %s\n", reason);
+}
+
+/* SIDE_ERROR_OK or another one; @events as in SIDE_USER_EVENTS. */
+__attribute__((visibility("default"))) int side_kernel_begin(const char *events);
+
+int side_kernel_begin(const char *events)
+{
+	static bool begun;
+	struct kernel_config config;
+	char reason[600];
+	int fd;
+
+	if (begun)
+		return SIDE_ERROR_EXIST;
+	if (!kernel_config_read(events, getenv("SIDE_USER_EVENTS_ENCODING"), &config, reason,
+			    sizeof(reason))) {
+		complain(reason);
+		free(config.patterns);
+		return SIDE_ERROR_INVAL;
+	}
+	fd = kernel_open(reason, sizeof(reason));
+	if (fd < 0) {
+		complain(reason);
+		free(config.patterns);
+		return SIDE_ERROR_NOENT;
+	}
+	begun = true;
+	events_begin(fd, &config);
+	(void)pthread_atfork(NULL, NULL, kernel_after_fork_in_child);
+	side_kernel_hook(kernel_write);
+	if (!side_tracer_event_notification_register(notified, NULL)) {
+		complain("libside has no memory, or the program is at its end");
+		return SIDE_ERROR_NOMEM;
+	}
+	return SIDE_ERROR_OK;
+}

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: MIT
+"""What a listener to user_events does: switches events on in tracefs, takes records out of ftrace's buffers as they
+are, and reads what tracefs says of their fields."""
+import glob
+import os
+import re
+import struct
+
+TRACEFS = "/sys/kernel/tracing"
+GROUPS = ("user_events", "user_events_multi")
+
+
+def path(*names):
+    return os.path.join(TRACEFS, *names)
+
+
+def write(text, *names):
+    with open(path(*names), "w", encoding="ascii") as file:
+        file.write(text)
+
+
+def read(*names):
+    with open(path(*names), encoding="utf-8", errors="replace") as file:
+        return file.read()
+
+
+def events():
+    """Names below events/, with their group."""
+    return sorted(os.path.relpath(found, path("events")) for group in GROUPS
+                  for found in glob.glob(path("events", group, "*")) if os.path.isdir(found))
+
+
+def enable(on, *names):
+    """Events by name, or all of them. A group whose last event a worker of the kernel's is just taking away cannot be
+    switched off any more, and need not be."""
+    for name in names or [group for group in GROUPS if os.path.isdir(path("events", group))]:
+        try:
+            write(str(int(on)), "events", name, "enable")
+        except OSError:
+            if on:
+                raise
+
+
+def buffer_size(kilobytes):
+    write(str(kilobytes), "buffer_size_kb")
+
+
+def clear():
+    write("", "trace")
+
+
+def raw_pages(most=100000):
+    """The sub-buffers of all CPUs, which are consumed by that; of each CPU so many at most, because whoever fires all
+    the time may be faster than we are."""
+    pages = []
+    for cpu in sorted(glob.glob(path("per_cpu", "cpu*"))):
+        fd = os.open(os.path.join(cpu, "trace_pipe_raw"), os.O_RDONLY | os.O_NONBLOCK)
+        try:
+            for _ in range(most):
+                page = os.read(fd, 4096)
+                if not page:
+                    break
+                pages.append(page)
+        except BlockingIOError:
+            pass
+        finally:
+            os.close(fd)
+    return pages
+
+
+def records(page):
+    """(event id, thread, payload) of a sub-buffer, as events/header_page and header_event say."""
+    commit = struct.unpack_from("<Q", page, 8)[0] & 0xfffff
+    at, end = 16, 16 + commit
+    while at < end:
+        (word,) = struct.unpack_from("<I", page, at)
+        kind, delta = word & 31, word >> 5
+        at += 4
+        if kind == 29 and not delta:
+            break
+        if kind in (30, 31):
+            at += 4
+            continue
+        if kind == 29:
+            at += struct.unpack_from("<I", page, at)[0]
+            continue
+        if kind:
+            size = kind * 4
+        else:
+            size = struct.unpack_from("<I", page, at)[0] - 4
+            at += 4
+        data = page[at:at + size]
+        at += size
+        event, _, _, thread = struct.unpack_from("<HBBi", data)
+        yield event, thread, data[8:]
+
+
+def parse_format(text):
+    """The number of an event and its fields: (type, name, offset in the payload, size)."""
+    number = int(re.search(r"^ID: (\d+)", text, re.M).group(1))
+    fields = []
+    for found in re.finditer(r"^\tfield:(.*);\toffset:(\d+);\tsize:(\d+);", text, re.M):
+        declaration, offset, size = found.group(1), int(found.group(2)), int(found.group(3))
+        if offset < 8:
+            continue
+        kind, name = declaration.rsplit(" ", 1)
+        if name.endswith("]"):
+            name = name[:name.index("[")]
+            kind += "[]"
+        fields.append((kind, name, offset - 8, size))
+    return number, fields

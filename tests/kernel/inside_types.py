@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: MIT
+"""In the machine: fire the events of a script while ftrace listens to all of them, and print what is in its
+buffers, as it is, in base64, with what tracefs says of the events.
+
+usage: inside_types.py FIRE SCRIPT
+"""
+import base64
+import subprocess
+import sys
+
+import ftrace
+
+
+def main():
+    ftrace.buffer_size(16384)
+    with subprocess.Popen(sys.argv[1:3], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as fire:
+        if fire.stdout.readline() != b"registered\n":
+            sys.exit("the firing program does not register")
+        ftrace.enable(True)
+        fire.stdin.write(b"x")
+        fire.stdin.close()
+        if fire.wait():
+            sys.exit(f"the firing program ended with {fire.returncode}")
+    for name in ftrace.events():
+        text = ftrace.read("events", name, "format")
+        print("format", name, base64.b64encode(text.encode()).decode())
+    for page in ftrace.raw_pages():
+        print("page", base64.b64encode(page).decode())
+    print("end")
+
+
+main()

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A program whose events the kernel gets. Its arguments are what it does, one after the other:
+ *
+ *	wait            say "ready" and wait for a byte
+ *	fire:N          N events: the next numbers, and each number as text
+ *	load:PATH       a library with an event, which its function fires; unload
+ *	fork:N          a child fires N events
+ *	threads:N       N threads fire until a byte comes
+ *	close           close all descriptors but the first three, and look that nothing comes out of a pipe that
+ *	                gets our number
+ *	start:EVENTS    side_kernel_start()
+ */
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <side/kernel.h>
+#include <side/trace.h>
+
+side_static_event(event_tick, "kern", "tick", SIDE_LOGLEVEL_INFO,
+		side_field_list(side_field_u32("number"), side_field_s8("small"),
+				side_field_string("text")));
+side_static_event(event_said, "kern", "said", SIDE_LOGLEVEL_WARNING,
+		side_field_list(side_field_u32("number"), side_field_dynamic("what")));
+
+static uint32_t next;
+
+static void die(const char *what)
+{
+	perror(what);
+	exit(1);
+}
+
+static void fire_one(uint32_t number, int small)
+{
+	char text[16];
+
+	(void)snprintf(text, sizeof(text), "%u", number);
+	errno = 4711;
+	side_event(event_tick,
+			side_arg_list(side_arg_u32(number), side_arg_s8((int8_t)small),
+					side_arg_string(text)));
+	side_event(event_said, side_arg_list(side_arg_u32(number), side_arg_dynamic_string(text)));
+	if (errno != 4711)
+		die("errno has changed");
+}
+
+static void fire(long count)
+{
+	for (; count > 0; count--, next++)
+		fire_one(next, (int)(next % 100) - 50);
+}
+
+static void wait_for_byte(void)
+{
+	char byte;
+
+	puts("ready");
+	(void)fflush(stdout);
+	if (read(STDIN_FILENO, &byte, 1) != 1)
+		exit(2);
+}
+
+/* ---- threads ---- */
+
+static bool stop;
+
+static void *run_thread(void *index)
+{
+	uint32_t i;
+
+	/* Which thread it is: in the high byte. */
+	for (i = 0; !__atomic_load_n(&stop, __ATOMIC_RELAXED); i++)
+		fire_one((uint32_t)(uintptr_t)index << 24 | (i & 0xffffff), 0);
+	return NULL;
+}
+
+static void threads(long count)
+{
+	pthread_t ids[16];
+	long i;
+
+	for (i = 0; i < count && i < 16; i++) {
+		if (pthread_create(&ids[i], NULL, run_thread, (void *)(uintptr_t)(i + 1)))
+			die("pthread_create");
+	}
+	wait_for_byte();
+	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+	while (i-- > 0)
+		pthread_join(ids[i], NULL);
+}
+
+/* ---- descriptors ---- */
+
+/* The one that the kernel's file has, or -1. */
+static int find_descriptor(void)
+{
+	char path[300], target[256];
+	struct dirent *entry;
+	DIR *directory = opendir("/proc/self/fd");
+	int found = -1;
+
+	while (directory && (entry = readdir(directory))) {
+		ssize_t size;
+
+		(void)snprintf(path, sizeof(path), "/proc/self/fd/%s", entry->d_name);
+		size = readlink(path, target, sizeof(target) - 1);
+		if (size <= 0)
+			continue;
+		target[size] = '\0';
+		if (strstr(target, "user_events_data"))
+			found = atoi(entry->d_name);
+	}
+	if (directory)
+		closedir(directory);
+	return found;
+}
+
+static void close_all(void)
+{
+	int ours = find_descriptor(), ends[2], low;
+	char bytes[64];
+
+	if (ours < 100)
+		die("our descriptor is among the program's");
+	close_range(3, ~0u, 0);
+	fire(3);
+	low = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	if (low != 3)
+		die("a descriptor stayed open");
+	/* What nobody does: a pipe with just that number. */
+	if (pipe2(ends, O_NONBLOCK))
+		die("pipe2");
+	if (dup2(ends[1], ours) < 0 && errno != EBADF)
+		die("dup2");
+	fire(3);
+	if (read(ends[0], bytes, sizeof(bytes)) >= 0 || errno != EAGAIN)
+		die("something of ours came out of the program's pipe");
+}
+
+/* ---- the rest ---- */
+
+static void *library;
+
+static void load(const char *path)
+{
+	void (*fire_library)(void);
+
+	library = dlopen(path, RTLD_NOW);
+	if (!library) {
+		fprintf(stderr, "%s\n", dlerror());
+		exit(1);
+	}
+	*(void **)&fire_library = dlsym(library, "plugin_fire");
+	if (fire_library)
+		fire_library();
+}
+
+static void fork_and_fire(long count)
+{
+	int status;
+	pid_t child = fork();
+
+	if (!child) {
+		fire(count);
+		_exit(0);
+	}
+	if (child < 0 || waitpid(child, &status, 0) != child || status)
+		die("the child failed");
+}
+
+static void start(const char *events)
+{
+	printf("start %d\n", side_kernel_start(events));
+	(void)fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+	int i;
+
+	for (i = 1; i < argc; i++) {
+		char *value = strchr(argv[i], ':');
+
+		if (value)
+			*value++ = '\0';
+		if (!strcmp(argv[i], "wait"))
+			wait_for_byte();
+		else if (!strcmp(argv[i], "fire") && value)
+			fire(atol(value));
+		else if (!strcmp(argv[i], "load") && value)
+			load(value);
+		else if (!strcmp(argv[i], "unload"))
+			dlclose(library);
+		else if (!strcmp(argv[i], "fork") && value)
+			fork_and_fire(atol(value));
+		else if (!strcmp(argv[i], "threads") && value)
+			threads(atol(value));
+		else if (!strcmp(argv[i], "close"))
+			close_all();
+		else if (!strcmp(argv[i], "start") && value)
+			start(value);
+		else
+			return 64;
+	}
+	return 0;
+}
