@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: MIT
+"""The commands: side events, info, break, print, delete."""
+import re
+
+import gdb
+
+from side_gdb import condition
+from side_gdb.breakpoints import Call, EventBreakpoint
+from side_gdb.memory import Memory, Rubbish
+from side_gdb.registry import events
+from side_gdb.text import name_text, say, show
+from side_gdb.types import Describer
+
+
+class Side(gdb.Command):
+    """Events of programs with libside: their list, their types, stops at them, their arguments."""
+
+    def __init__(self):
+        super().__init__("side", gdb.COMMAND_DATA, prefix=True)
+
+
+class Command(gdb.Command):
+    """One of the commands: whatever goes wrong is one line."""
+
+    def __init__(self):
+        super().__init__("side " + type(self).__name__.lower(), gdb.COMMAND_DATA)
+
+    def invoke(self, argument, _from_tty):
+        self.dont_repeat()
+        try:
+            self.run(argument.strip())
+        except (Rubbish, condition.Wrong) as error:
+            raise gdb.GdbError(f"side: {error}") from None
+        except gdb.error as error:
+            raise gdb.GdbError("side: " + str(error).split("\n", maxsplit=1)[0]) from None
+
+
+def chosen(memory, pattern):
+    found, wrong = events(memory, pattern)
+    if not found:
+        raise Rubbish(f"no event {pattern} is registered now" +
+                      (f" ({len(wrong)} cannot be read)" if wrong else "; 'side events' lists them"))
+    return found
+
+
+class Events(Command):
+    """side events [PATTERN]: the events that are registered now, and who listens."""
+
+    def run(self, argument):
+        memory = Memory()
+        found, wrong = events(memory, argument or "*")
+        if argument and not found and not wrong:
+            chosen(memory, argument)
+        for event in found:
+            try:
+                who = event.enabled(memory)
+            except Rubbish as error:
+                who = f"<{error}>"
+            say(f"{name_text(event.name)} ({event.level}), enabled: {who}")
+        for line in wrong:
+            say(f"side: cannot be read: {line}")
+        say(f"{len(found)} event{'s' * (len(found) != 1)}")
+
+
+class Info(Command):
+    """side info EVENT: the fields of an event and their types; EVENT may be a pattern."""
+
+    def run(self, argument):
+        if not argument:
+            raise Rubbish("which event?  'side info EVENT'")
+        memory = Memory()
+        for event in chosen(memory, argument):
+            say(f"{name_text(event.name)} ({event.level}{', variadic' if event.variadic else ''})")
+            for line in Describer(memory).lines(event.fields, 1):
+                say(line)
+
+
+class Break(Command):
+    """side break EVENT [if CONDITION]: stop at calls of an event, or of all that fit a pattern.
+
+    The condition is over fields by their names: count > 2 && first.name == "tea" && colors[0] != 3."""
+
+    def run(self, argument):
+        found = re.fullmatch(r"(\S+)(?:\s+if\b\s*(.+))?", argument, re.S)
+        if not found:
+            raise Rubbish("'side break EVENT [if CONDITION]'")
+        made = EventBreakpoint(chosen(Memory(), found[1]), found[2])
+        say(f"Breakpoint {made.number} stops at {name_text(made.names)}" + (f" if {found[2]}" if found[2] else ""))
+
+
+class Print(Command):
+    """side print [FIELD...]: the arguments of the event that the program stands at."""
+
+    def run(self, argument):
+        call = Call()
+        found, more = call.fields()
+        wanted = argument.split()
+        for name in wanted:
+            if name not in found and name not in more:
+                raise Rubbish(f"{call.event().name} has no field {name}")
+        if not wanted:
+            where = gdb.execute(f"info symbol {call.caller}", to_string=True).split(" in section")[0].strip()
+            say(name_text(call.event().name) + (f", called from {where}" if not where.startswith("No ") else ""))
+        for fields, mark in ((found, ""), (more, "+ ")):
+            for name, value in fields.items():
+                if not wanted or name in wanted:
+                    say(f"  {mark}{name_text(name)} = {show(value)}")
+
+
+class Delete(Command):
+    """side delete [NUMBER...]: the breakpoints of `side break`, all or these; the events' bits go, too."""
+
+    def run(self, argument):
+        there = {str(one.number): one for one in EventBreakpoint.every}
+        for number in argument.split():
+            if number not in there:
+                raise Rubbish(f"breakpoint {number} is not one of 'side break'")
+        for number in argument.split() or list(there):
+            there[number].delete()
+
+
+for command in (Side, Events, Info, Break, Print, Delete):
+    command()

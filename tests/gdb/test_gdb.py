@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: MIT
+"""The commands of gdb, in batch mode: what they say of programs with known values, line by line.
+
+usage: test_gdb.py Types | Stops | Core | Guide
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SCRIPT = os.environ["GDB_SCRIPT"]
+EVERY = os.environ["GDB_EVERY_TYPE"]
+PATIENCE = 240
+
+
+def gdb(arguments, commands):
+    """What each command said, as lists of lines without the empty ones."""
+    words = ["gdb", "-nx", "-q", "-batch"]
+    for command in ["set pagination off", "set confirm off", "set debuginfod enabled off"] + commands:
+        words += ["-ex", command, "-ex", "echo \\n@@\\n"]
+    # No colours, no address of yesterday's environment, and Python leaves no files in the source.
+    environment = dict(os.environ, LC_ALL="C.UTF-8", PYTHONDONTWRITEBYTECODE="1")
+    done = subprocess.run(words + arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          stdin=subprocess.DEVNULL, env=environment, timeout=PATIENCE, check=False)
+    parts = done.stdout.split("\n@@\n")[3:]
+    return [[line for line in part.split("\n") if line] for part in parts[:len(commands)]]
+
+
+def works():
+    """Whether there is a gdb here with Python that may run programs."""
+    if not shutil.which("gdb"):
+        return "there is no gdb"
+    if gdb([], ["python print(6 * 7)"])[0] != ["42"]:
+        return "gdb has no Python"
+    said = gdb(["--args", EVERY, "1"], ["break main", "run", "info registers pc"])[-1]
+    return None if said and "0x" in said[0] else "gdb may not run programs here"
+
+
+class Case(unittest.TestCase):
+    maxDiff = None
+
+    def run_gdb(self, arguments, commands):
+        return gdb(arguments, ["source " + SCRIPT] + commands)[1:]
+
+    def every(self, commands, rounds="4"):
+        return self.run_gdb(["--args", EVERY, rounds], ["break main", "run"] + commands)[2:]
+
+
+class Types(Case):
+    def test_all(self):
+        """The values of each call, as its program's source has them."""
+        commands = ["break main", "run", "side break t:*"] + ["continue", "side print"] * 24
+        said = self.run_gdb([os.environ["GDB_TYPES"]], commands)[4::2]
+        lines = [re.sub(r", called from .*", "", line) for part in said for line in part
+                 if not line.startswith(("side: the program does not stand at", "The program"))]
+        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "types.txt"),
+                  encoding="utf-8") as expected:
+            self.assertEqual(lines, expected.read().splitlines())
+
+
+class Stops(Case):
+    def test_bits(self):
+        said = self.every(["side break log", "side break order", "side events order", "side delete 2",
+                           "side events log", "delete 3", "side events *:*"])
+        self.assertEqual(said[2], ["shop:order (info), enabled: debugger", "1 event"])
+        self.assertEqual(said[4], ["shop:log (warning), enabled: nobody", "1 event"])
+        self.assertNotIn("debugger", "\n".join(said[6]))
+
+    def test_shared(self):
+        """Two breakpoints at one event: the bit stays with the other one."""
+        said = self.every(["side break order", "side break order", "side delete 2", "side events order",
+                           "continue", "side print color", "side delete", "side events order"])
+        self.assertEqual(said[3], ["shop:order (info), enabled: debugger", "1 event"])
+        self.assertEqual(said[5], ["  color = [ 10, 20, 30 ]"])
+        self.assertEqual(said[7], ["shop:order (info), enabled: nobody", "1 event"])
+
+    def test_conditions(self):
+        """Each condition stops at the first round that it holds in, or never."""
+        for text, number in (("items[1].count == 2", 2), ("state > 2", 3), ('note == "ring twice"', 1),
+                             ("!(items[1].count < 3) && color[0] == 10", 3), ("flags & 4", None),
+                             ("payment == 1999 || state == 9", 0)):
+            with self.subTest(text):
+                said = self.every([f"side break order if {text}", "continue", "side print items"])
+                self.assertEqual(said[2][0].endswith(f"count = {number} }} ]") if number is not None
+                                 else "does not stand" in said[2][0], True, said)
+
+    def test_words(self):
+        """What is asked wrongly is answered in one line."""
+        said = self.every(["side info nothing", "side break order if nope == 1", "side break order if f(1)",
+                           "side break order if (", "side print", "side delete 7", "side info"])
+        self.assertEqual(said, [
+            ["side: no event nothing is registered now; 'side events' lists them"],
+            ["side: shop:order has no field nope; it has color, first, flags, items, note, payment, state"],
+            ["side: the condition 'f(1)' has call, which is not understood"],
+            ["side: the condition '(' cannot be read"],
+            ["side: the program does not stand at an event: 'side break EVENT', then 'continue'"],
+            ["side: breakpoint 7 is not one of 'side break'"],
+            ["side: which event?  'side info EVENT'"]])
+
+    def test_no_value(self):
+        said = self.every(["side break order if color[9] == 1", "continue"])
+        self.assertIn("side: the condition of breakpoint 2 has no value: there is no", "\n".join(said[1]))
+
+    def test_before_start(self):
+        said = self.run_gdb([EVERY], ["side events"])
+        self.assertEqual(len(said[0]), 1)
+        self.assertTrue(said[0][0].startswith("side: "), said)
+
+    @unittest.skipUnless(os.uname().machine == "x86_64", "registers of x86-64")
+    def test_rubbish(self):
+        """Memory that is not there, or has other things in it, is said, and nothing breaks."""
+        said = self.every(["side break order", "continue", "set $rsi = 16", "side print",
+                           "set {short}((char *) &side_registry_0 + 4) = 3", "side events", "side print"])
+        self.assertEqual(said[3][-1], "side: no memory can be read at 0x10")
+        self.assertEqual(said[5], ["side: side_registry_0 says that words have 3 bytes"])
+        self.assertEqual(said[6], ["side: side_registry_0 says that words have 3 bytes"])
+
+    @unittest.skipUnless(os.uname().machine == "x86_64", "registers of x86-64")
+    def test_rubbish_argument(self):
+        """One argument that is none hides none of the others."""
+        said = self.every(["side break text", "continue", "set {short}(*(long *) $rsi + 64) = 99",
+                           "set {long}(*(long *) $rsi + 4) = 32", "side print"])
+        self.assertEqual(said[4][1:], ["  utf8 = <no memory can be read at 0x20>",
+                                       "  utf16 = <the argument is unknown type 99, the description says string16>",
+                                       '  utf32 = "\U0001f4e6"'])
+
+    def test_leaves(self):
+        """gdb that ends takes its bits along; the program goes on."""
+        with subprocess.Popen([EVERY, "4000000000"], stdout=subprocess.DEVNULL) as program:
+            try:
+                attach = ["-p", str(program.pid)]
+                # Until its constructors have run.
+                for _ in range(50):
+                    said = self.run_gdb(attach, ["side break wide", "side events wide"])
+                    if "no event" not in said[0][0] and "no libside" not in said[0][0]:
+                        break
+                if not said[1] or "No such" in said[1][0]:
+                    self.skipTest("gdb may not attach here")
+                self.assertEqual(said[1], ["shop:wide (debug), enabled: debugger", "1 event"])
+                self.assertIsNone(program.poll())
+                said = self.run_gdb(attach, ["side events wide"])
+                self.assertEqual(said[0], ["shop:wide (debug), enabled: nobody", "1 event"])
+            finally:
+                program.kill()
+
+
+class Core(Case):
+    def test_core(self):
+        with tempfile.TemporaryDirectory(prefix="side-gdb-") as place:
+            core = os.path.join(place, "core")
+            asked = ["side events shop:*", "side info *", "side print"]
+            live = self.every(["side break log if latency_us == 2", "continue"] + asked +
+                              ["generate-core-file " + core, "kill"])[2:5]
+            said = self.run_gdb([EVERY, core], asked + ["side break order"])
+        self.assertEqual(said[:3], live)
+        self.assertIn("shop:log (warning), enabled: debugger", said[0])
+        self.assertEqual(said[2][1:], ['  message = "till is slow"', "  + latency_us = 2", '  + device = "till 3"'])
+        self.assertEqual(len(said[3]), 1)
+        self.assertTrue(said[3][0].startswith("side: "), said[3])
+
+
+class Guide(Case):
+    def test_guide(self):
+        """The page's commands say what stands there; "..." is anything."""
+        with open(os.environ["GDB_GUIDE"], encoding="utf-8") as guide:
+            example = re.search(r"^```gdb\n(.*?)^```$", guide.read(), re.M | re.S).group(1)
+        parts = re.split(r"^\(gdb\) ", example, flags=re.M)[1:]
+        commands = [part.split("\n")[0] for part in parts]
+        self.assertGreater(len(commands), 8)
+        said = self.run_gdb(["--args", EVERY, "4"], commands)
+        for part, lines in zip(parts, said):
+            # Which function it is depends on what the compiler inlines.
+            expected = re.sub("called from .*", "called from ...", part.split("\n", 1)[1].rstrip("\n"))
+            pattern = re.escape(expected).replace(r"\.\.\.", ".*")
+            self.assertRegex("\n".join(lines), re.compile(f"^{pattern}$", re.S), part)
+
+    def test_found(self):
+        """gdb finds the commands by the library's name."""
+        with tempfile.TemporaryDirectory(prefix="side-gdb-") as place:
+            place = os.path.realpath(place)
+            library = os.path.join(place, "libside.so.0")
+            shutil.copy(os.environ["GDB_LIBRARY"], library)
+            shutil.copy(SCRIPT, place)
+            shutil.copytree(os.path.join(os.path.dirname(SCRIPT), "side_gdb"), os.path.join(place, "side_gdb"))
+            said = gdb(["--args", EVERY, "1"], [f"add-auto-load-safe-path {place}",
+                                                f"set environment LD_LIBRARY_PATH {place}",
+                                                f"set environment LD_PRELOAD {library}",
+                                                "set startup-with-shell off", "break main", "run", "side events order"])
+        self.assertEqual(said[-1], ["shop:order (info), enabled: nobody", "1 event"])
+
+
+if __name__ == "__main__":
+    reason = works()
+    if reason:
+        print(f"skipped: {reason}")
+        sys.exit(77)
+    unittest.main(verbosity=2)
