@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Arguments at the first instruction of a function, and what it returns, as the System V convention for x86-64 has
+ * them. Compilers that do not optimise say only where they will have been stored a moment later.
+ */
+#include "locate.h"
+
+#include <dwarf.h>
+#include <errno.h>
+
+#define MEMBERS_MAX 64
+#define DEPTH_MAX 8
+
+enum kind { KIND_NONE, KIND_INTEGER, KIND_FLOAT, KIND_MEMORY };
+
+/* Of both halves of something of at most 16 bytes. */
+struct kinds {
+	enum kind half[2];
+	uint64_t size, align;
+};
+
+bool type_of(Dwarf_Die *thing, Dwarf_Die *type)
+{
+	Dwarf_Attribute attribute;
+
+	return dwarf_attr_integrate(thing, DW_AT_type, &attribute) &&
+			dwarf_formref_die(&attribute, type) && type_plain(type);
+}
+
+bool type_plain(Dwarf_Die *type)
+{
+	for (unsigned int i = 0; i < 32; i++) {
+		Dwarf_Attribute attribute;
+		Dwarf_Die next;
+
+		switch (dwarf_tag(type)) {
+		case DW_TAG_typedef:
+		case DW_TAG_const_type:
+		case DW_TAG_volatile_type:
+		case DW_TAG_restrict_type:
+		case DW_TAG_atomic_type: break;
+		default: return true;
+		}
+		if (!dwarf_attr_integrate(type, DW_AT_type, &attribute) ||
+				!dwarf_formref_die(&attribute, &next))
+			return false;
+		*type = next;
+	}
+	return false;
+}
+
+static bool is_by_reference(Dwarf_Die *type)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word convention;
+
+	return dwarf_attr_integrate(type, DW_AT_calling_convention, &attribute) &&
+			!dwarf_formudata(&attribute, &convention) &&
+			convention == DW_CC_pass_by_reference;
+}
+
+static void add_kind(struct kinds *kinds, uint64_t offset, enum kind kind)
+{
+	enum kind *half = &kinds->half[offset >= 8];
+
+	if (kind == KIND_MEMORY || offset >= 16)
+		kinds->half[0] = kinds->half[1] = KIND_MEMORY;
+	else if (*half == KIND_NONE || (*half == KIND_FLOAT && kind == KIND_INTEGER))
+		*half = kind;
+}
+
+static void add_type(struct kinds *kinds, Dwarf_Die *type, uint64_t offset, unsigned int depth);
+
+static void add_members(struct kinds *kinds, Dwarf_Die *type, uint64_t offset, unsigned int depth)
+{
+	Dwarf_Die child;
+	unsigned int count = 0;
+
+	if (dwarf_child(type, &child))
+		return;
+	do {
+		Dwarf_Attribute attribute;
+		Dwarf_Word at = 0, bits;
+		Dwarf_Die member;
+		int tag = dwarf_tag(&child);
+
+		if ((tag != DW_TAG_member && tag != DW_TAG_inheritance) ||
+				dwarf_hasattr(&child, DW_AT_external) || !type_of(&child, &member))
+			continue;
+		if (dwarf_attr_integrate(&child, DW_AT_data_member_location, &attribute))
+			(void)dwarf_formudata(&attribute, &at);
+		else if (dwarf_attr_integrate(&child, DW_AT_data_bit_offset, &attribute) &&
+				!dwarf_formudata(&attribute, &bits))
+			at = bits / 8;
+		add_type(kinds, &member, offset + at, depth + 1);
+	} while (count++ < MEMBERS_MAX && !dwarf_siblingof(&child, &child));
+}
+
+static void add_base(struct kinds *kinds, Dwarf_Die *type, uint64_t offset)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word encoding = DW_ATE_signed;
+	int size = dwarf_bytesize(type);
+
+	if (dwarf_attr_integrate(type, DW_AT_encoding, &attribute))
+		(void)dwarf_formudata(&attribute, &encoding);
+	if (encoding == DW_ATE_float && size <= 8)
+		add_kind(kinds, offset, KIND_FLOAT);
+	else
+		add_kind(kinds, offset,
+				encoding == DW_ATE_float || encoding == DW_ATE_complex_float ||
+								size > 8
+						? KIND_MEMORY
+						: KIND_INTEGER);
+}
+
+static void add_type(struct kinds *kinds, Dwarf_Die *type, uint64_t offset, unsigned int depth)
+{
+	Dwarf_Die element;
+	Dwarf_Word size;
+
+	if (depth > DEPTH_MAX) {
+		add_kind(kinds, offset, KIND_MEMORY);
+		return;
+	}
+	switch (dwarf_tag(type)) {
+	case DW_TAG_base_type: add_base(kinds, type, offset); break;
+	case DW_TAG_structure_type:
+	case DW_TAG_class_type:
+	case DW_TAG_union_type: add_members(kinds, type, offset, depth); break;
+	case DW_TAG_array_type:
+		if (!type_of(type, &element) || dwarf_aggregate_size(&element, &size) || !size) {
+			add_kind(kinds, offset, KIND_MEMORY);
+			break;
+		}
+		for (uint64_t at = offset; at < kinds->size && at < 16; at += size)
+			add_type(kinds, &element, at, depth + 1);
+		break;
+	default: add_kind(kinds, offset, KIND_INTEGER);
+	}
+}
+
+/* false: it has no size that is known. */
+static bool classify(Dwarf_Die *type, struct kinds *kinds)
+{
+	Dwarf_Word size;
+
+	*kinds = (struct kinds){.size = 8, .align = 8};
+	if (is_by_reference(type)) {
+		kinds->half[0] = KIND_INTEGER;
+		return true;
+	}
+	switch (dwarf_tag(type)) {
+	case DW_TAG_pointer_type:
+	case DW_TAG_reference_type:
+	case DW_TAG_rvalue_reference_type:
+	case DW_TAG_ptr_to_member_type: size = 8; break;
+	default:
+		if (dwarf_aggregate_size(type, &size))
+			return false;
+	}
+	kinds->size = size;
+	if (size > 16)
+		kinds->half[0] = KIND_MEMORY;
+	else
+		add_type(kinds, type, 0, 0);
+	/* Vectors, __int128, long double: aligned otherwise, and no probe shows them. */
+	return kinds->half[0] != KIND_MEMORY || size > 16;
+}
+
+/* ---- arguments ---- */
+
+struct hand {
+	unsigned int integers, floats;
+	uint64_t stack; /* behind the return address */
+};
+
+static int take_half(struct hand *hand, enum kind kind, struct fetch *fetch)
+{
+	static const uint8_t registers[6] = {5, 4, 1, 2, 8, 9};
+
+	if (kind == KIND_FLOAT)
+		return fetch_op(fetch, PROBE_FETCH_VECTOR, hand->floats++, 0, 0);
+	return fetch_op(fetch, PROBE_FETCH_REGISTER, registers[hand->integers++], 0, 0);
+}
+
+static void take(struct hand *hand, const struct kinds *kinds, struct located *located)
+{
+	unsigned int integers = 0, floats = 0;
+
+	for (unsigned int i = 0; i < 2; i++) {
+		integers += kinds->half[i] == KIND_INTEGER;
+		floats += kinds->half[i] == KIND_FLOAT;
+	}
+	*located = (struct located){.kind = LOCATED_MEMORY};
+	if (kinds->half[0] == KIND_MEMORY || hand->integers + integers > 6 ||
+			hand->floats + floats > 8) {
+		(void)fetch_op(&located->fetch, PROBE_FETCH_REGISTER, FETCH_RSP, 0, 0);
+		(void)fetch_add(&located->fetch, (int64_t)(8 + hand->stack));
+		hand->stack += (kinds->size + 7) & ~UINT64_C(7);
+		return;
+	}
+	located->kind = kinds->size > 8 ? LOCATED_PARTS : LOCATED_VALUE;
+	if (kinds->half[0] != KIND_NONE)
+		(void)take_half(hand, kinds->half[0], &located->fetch);
+	if (kinds->half[1] != KIND_NONE)
+		(void)take_half(hand, kinds->half[1], &located->upper);
+}
+
+int locate_argument(Dwarf_Die *function, Dwarf_Die *argument, struct located *located)
+{
+	struct hand hand = {.stack = 0};
+	struct kinds kinds;
+	Dwarf_Die child, type;
+
+	/* What is returned in memory is said where by a first argument that nobody sees. */
+	if (type_of(function, &type)) {
+		if (!classify(&type, &kinds))
+			return -ENOTSUP;
+		hand.integers += is_by_reference(&type) || kinds.half[0] == KIND_MEMORY;
+	}
+	if (dwarf_child(function, &child))
+		return -ENOTSUP;
+	do {
+		if (dwarf_tag(&child) != DW_TAG_formal_parameter)
+			continue;
+		if (!type_of(&child, &type) || !classify(&type, &kinds))
+			return -ENOTSUP;
+		take(&hand, &kinds, located);
+		if (dwarf_dieoffset(&child) != dwarf_dieoffset(argument))
+			continue;
+		/* It is where the register says. */
+		if (is_by_reference(&type))
+			located->kind = LOCATED_MEMORY;
+		return 0;
+	} while (!dwarf_siblingof(&child, &child));
+	return -ENOTSUP;
+}
+
+bool locate_result(Dwarf_Die *type, struct located *located)
+{
+	struct kinds kinds;
+
+	*located = (struct located){.kind = LOCATED_VALUE};
+	if (!classify(type, &kinds) || is_by_reference(type) || kinds.half[0] == KIND_MEMORY ||
+			kinds.size > 8)
+		return false;
+	return !fetch_op(&located->fetch,
+			kinds.half[0] == KIND_FLOAT ? PROBE_FETCH_VECTOR : PROBE_FETCH_REGISTER, 0,
+			0, 0);
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/* What compilers say of a file: units, scopes, lines. */
+#include "debug.h"
+
+#include <dwarf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define UNITS_MAX 200000
+
+static int no_address(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base,
+		const char *section, GElf_Word index, const GElf_Shdr *header, Dwarf_Addr *address)
+{
+	return dwfl_offline_section_address(
+			module, user, name, base, section, index, header, address);
+}
+
+static const Dwfl_Callbacks callbacks = {
+		.find_elf = dwfl_build_id_find_elf,
+		.find_debuginfo = dwfl_standard_find_debuginfo,
+		.section_address = no_address,
+};
+
+static bool open_debug(struct debug *debug, const struct resolve_module *module)
+{
+	int fd = dup(module->fd);
+	Dwarf_Addr bias;
+
+	debug->dwfl = dwfl_begin(&callbacks);
+	if (!debug->dwfl || fd < 0) {
+		if (fd >= 0)
+			close(fd);
+		return false;
+	}
+	dwfl_report_begin(debug->dwfl);
+	debug->module = dwfl_report_offline(debug->dwfl, module->name, module->path, fd);
+	dwfl_report_end(debug->dwfl, NULL, NULL);
+	if (!debug->module) {
+		close(fd);
+		return false;
+	}
+	debug->dwarf = dwfl_module_getdwarf(debug->module, &bias);
+	debug->frames[0] = dwfl_module_eh_cfi(debug->module, &bias);
+	debug->frames[1] = dwfl_module_dwarf_cfi(debug->module, &bias);
+	return debug->dwarf;
+}
+
+void debug_close(struct debug *debug)
+{
+	if (debug && debug->dwfl)
+		dwfl_end(debug->dwfl);
+	free(debug);
+}
+
+struct debug *module_debug(struct resolve_module *module)
+{
+	if (module->debug_tried)
+		return module->debug;
+	module->debug_tried = true;
+	module->debug = calloc(1, sizeof(*module->debug));
+	if (module->debug && !open_debug(module->debug, module)) {
+		debug_close(module->debug);
+		module->debug = NULL;
+	}
+	return module->debug;
+}
+
+/* ---- units ---- */
+
+/* The next unit; false: there is none. `*offset` is 0 at first. */
+static bool next_unit(struct debug *debug, Dwarf_Off *offset, Dwarf_Die *unit)
+{
+	Dwarf_Off next;
+	size_t header;
+
+	while (!dwarf_nextcu(debug->dwarf, *offset, &next, &header, NULL, NULL, NULL)) {
+		Dwarf_Off die = *offset + header;
+
+		if (next <= *offset)
+			return false;
+		*offset = next;
+		if (dwarf_offdie(debug->dwarf, die, unit))
+			return true;
+	}
+	return false;
+}
+
+/* Not by the table of addresses: clang makes none. */
+bool debug_unit(struct debug *debug, uint64_t address, Dwarf_Die *unit)
+{
+	Dwarf_Off offset = 0;
+
+	for (unsigned int i = 0; i < UNITS_MAX && next_unit(debug, &offset, unit); i++) {
+		if (dwarf_haspc(unit, address) == 1)
+			return true;
+	}
+	return false;
+}
+
+int debug_scopes(struct debug *debug, uint64_t address, Dwarf_Die **scopes, int *function)
+{
+	Dwarf_Die unit;
+	int count;
+
+	*scopes = NULL;
+	*function = -1;
+	if (!debug_unit(debug, address, &unit))
+		return -1;
+	count = dwarf_getscopes(&unit, address, scopes);
+	for (int i = 0; i < count; i++) {
+		if (dwarf_tag(&(*scopes)[i]) == DW_TAG_subprogram) {
+			*function = i;
+			break;
+		}
+	}
+	return count;
+}
+
+/* ---- lines ---- */
+
+/* "dir/file.c" is meant by "file.c", and not by "le.c". */
+static bool is_source(const char *path, const char *source)
+{
+	size_t length = strlen(path), wanted = strlen(source);
+
+	if (wanted > length || strcmp(path + length - wanted, source) != 0)
+		return false;
+	return wanted == length || path[length - wanted - 1] == '/' || *source == '/';
+}
+
+static bool unit_has(Dwarf_Die *unit, const char *source)
+{
+	Dwarf_Files *files;
+	size_t count;
+
+	if (dwarf_getsrcfiles(unit, &files, &count))
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		const char *path = dwarf_filesrc(files, i, NULL, NULL);
+
+		if (path && is_source(path, source))
+			return true;
+	}
+	return false;
+}
+
+struct line_search {
+	const char *source;
+	int line, *nearest;
+	int (*each)(void *user, uint64_t address);
+	void *user;
+};
+
+static int search_unit(Dwarf_Die *unit, const struct line_search *search)
+{
+	Dwarf_Lines *lines;
+	size_t count;
+	int ret = 0, former = 0;
+
+	if (!unit_has(unit, search->source) || dwarf_getsrclines(unit, &lines, &count))
+		return 0;
+	for (size_t i = 0; i < count && !ret; i++) {
+		Dwarf_Line *line = dwarf_onesrcline(lines, i);
+		const char *path = dwarf_linesrc(line, NULL, NULL);
+		bool statement = false, end = false;
+		Dwarf_Addr address;
+		int number;
+
+		if (!path || !is_source(path, search->source) || dwarf_lineno(line, &number) ||
+				dwarf_linebeginstatement(line, &statement) || !statement ||
+				dwarf_lineendsequence(line, &end) || end ||
+				dwarf_lineaddr(line, &address)) {
+			former = 0;
+			continue;
+		}
+		if (number == search->line && former != number)
+			ret = search->each(search->user, address);
+		if (number > search->line && (!*search->nearest || number < *search->nearest))
+			*search->nearest = number;
+		former = number;
+	}
+	return ret;
+}
+
+int debug_lines(struct debug *debug, const char *source, int line,
+		int (*each)(void *user, uint64_t address), void *user, int *nearest)
+{
+	const struct line_search search = {source, line, nearest, each, user};
+	Dwarf_Off offset = 0;
+	Dwarf_Die unit;
+	int ret = 0;
+
+	for (unsigned int i = 0; i < UNITS_MAX && !ret && next_unit(debug, &offset, &unit); i++)
+		ret = search_unit(&unit, &search);
+	return ret;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PROBE_RESOLVE_DEBUG_H
+#define PROBE_RESOLVE_DEBUG_H
+
+/* What compilers say of a file (DWARF): in it, or in a file beside it that has its build id. */
+
+#include "parts.h"
+
+#include <elfutils/libdw.h>
+#include <elfutils/libdwfl.h>
+
+struct debug {
+	Dwfl *dwfl;
+	Dwfl_Module *module;
+	Dwarf *dwarf;
+	Dwarf_CFI *frames[2]; /* of unwinders and debuggers; NULL: there are none */
+};
+
+/* NULL: there is nothing. */
+struct debug *module_debug(struct resolve_module *module);
+void debug_close(struct debug *debug);
+
+/* The unit that has an address of the file. */
+bool debug_unit(struct debug *debug, uint64_t address, Dwarf_Die *unit);
+/*
+ * What is around an address, from the inside to the outside, to be freed, and which one of it is the function that is there
+ * in the machine (not one that was put into it). -1: nothing.
+ */
+int debug_scopes(struct debug *debug, uint64_t address, Dwarf_Die **scopes, int *function);
+
+/* Calls for each begin of a statement of that line; `*nearest` is the line behind it that has code, or 0. */
+int debug_lines(struct debug *debug, const char *source, int line,
+		int (*each)(void *user, uint64_t address), void *user, int *nearest);
+
+#endif /* PROBE_RESOLVE_DEBUG_H */

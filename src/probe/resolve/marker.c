@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/* Markers that programs were built with (SDT, USDT): notes in sections that are not loaded. */
+#include "parts.h"
+
+#include <string.h>
+
+#define MARKER_NOTE 3
+#define MARKER_TEXT_MAX 4096
+
+/* A text that ends inside the note; NULL: it does not. */
+static const char *take_text(const char **at, const char *end)
+{
+	const char *text = *at, *stop = memchr(text, 0, (size_t)(end - text));
+
+	if (!stop || stop - text > MARKER_TEXT_MAX)
+		return NULL;
+	*at = stop + 1;
+	return text;
+}
+
+static uint64_t word(const char *bytes)
+{
+	uint64_t value;
+
+	memcpy(&value, bytes, sizeof(value));
+	return value;
+}
+
+static bool read_marker(
+		const char *bytes, size_t size, uint64_t base, struct resolve_marker *marker)
+{
+	const char *at = bytes + 24, *end = bytes + size;
+	uint64_t moved;
+
+	if (size < 24 + 3)
+		return false;
+	/* prelink moves code, but not what notes say: so they have an address that moves as they should. */
+	moved = base ? base - word(bytes + 8) : 0;
+	marker->address = word(bytes) + moved;
+	marker->semaphore = word(bytes + 16) ? word(bytes + 16) + moved : 0;
+	marker->provider = take_text(&at, end);
+	marker->name = marker->provider ? take_text(&at, end) : NULL;
+	marker->arguments = marker->name ? take_text(&at, end) : NULL;
+	return marker->arguments;
+}
+
+static int walk_notes(Elf_Data *data, uint64_t base, struct resolve_marker *marker,
+		int (*each)(void *user, const struct resolve_marker *marker), void *user)
+{
+	size_t at = 0, name, content;
+	GElf_Nhdr note;
+	int ret = 0;
+
+	while (!ret && data && (at = gelf_getnote(data, at, &note, &name, &content)) > 0) {
+		if (note.n_type != MARKER_NOTE || note.n_namesz != 8 ||
+				memcmp((char *)data->d_buf + name, "stapsdt", 8) != 0 ||
+				!read_marker((char *)data->d_buf + content, note.n_descsz, base,
+						marker))
+			continue;
+		ret = each(user, marker);
+	}
+	return ret;
+}
+
+int module_markers(struct resolve_module *module,
+		int (*each)(void *user, const struct resolve_marker *marker), void *user)
+{
+	struct resolve_marker marker = {.module = module->path};
+	Elf *elf = module_elf(module);
+	Elf_Scn *section = NULL, *notes = NULL;
+	uint64_t base = 0;
+	size_t names;
+
+	if (!elf || elf_getshdrstrndx(elf, &names))
+		return 0;
+	while ((section = elf_nextscn(elf, section))) {
+		GElf_Shdr header;
+		const char *name = gelf_getshdr(section, &header)
+				? elf_strptr(elf, names, header.sh_name)
+				: NULL;
+
+		if (name && !strcmp(name, ".stapsdt.base"))
+			base = header.sh_addr;
+		if (name && !strcmp(name, ".note.stapsdt") && header.sh_type == SHT_NOTE)
+			notes = section;
+	}
+	return notes ? walk_notes(elf_getdata(notes, NULL), base, &marker, each, user) : 0;
+}
+
+/* ---- for who lists them ---- */
+
+struct marker_walk {
+	struct resolve_module *module;
+	int (*each)(void *user, const struct resolve_marker *marker);
+	void *user;
+};
+
+static int add_site(void *user, const struct resolve_marker *found)
+{
+	struct marker_walk *walk = user;
+	struct resolve_marker marker = *found;
+	struct resolve_error ignored;
+	struct probe_site site;
+
+	if (!walk->module->refused && !module_code(walk->module, &ignored) &&
+			!code_site(walk->module->code, marker.address, &site))
+		marker.site = &site;
+	return walk->each(walk->user, &marker);
+}
+
+int resolve_markers(struct resolve *resolve,
+		int (*each)(void *user, const struct resolve_marker *marker), void *user)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < resolve->nr_modules && !ret; i++) {
+		struct marker_walk walk = {
+				.module = &resolve->modules[i], .each = each, .user = user};
+
+		ret = module_markers(&resolve->modules[i], add_site, &walk);
+	}
+	return ret;
+}

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: MIT */
+/* The files with code of a process, as it sees them itself, or of a program that is not started yet. */
+#include "parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "debug.h"
+
+#define MODULES_MAX 4096
+#define SYMBOLS_MAX (1u << 22)
+
+int resolve_fail(struct resolve_error *error, int result, const char *mend, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(error->text, sizeof(error->text), format, arguments);
+	va_end(arguments);
+	snprintf(error->mend, sizeof(error->mend), "%s", mend);
+	error->permission = result == -EACCES || result == -EPERM;
+	return result;
+}
+
+struct resolve *resolve_new(void)
+{
+	return elf_version(EV_CURRENT) == EV_NONE ? NULL : calloc(1, sizeof(struct resolve));
+}
+
+void resolve_free(struct resolve *resolve)
+{
+	if (!resolve)
+		return;
+	for (size_t i = 0; i < resolve->nr_modules; i++) {
+		struct resolve_module *module = &resolve->modules[i];
+
+		debug_close(module->debug);
+		code_close(module->code);
+		if (module->elf)
+			elf_end(module->elf);
+		if (module->fd >= 0)
+			close(module->fd);
+		free(module->path);
+	}
+	free(resolve->modules);
+	free(resolve);
+}
+
+/* ---- what a file says of itself ---- */
+
+static uint32_t id_of_notes(Elf_Data *data, uint8_t id[PROBE_TABLE_BUILD_ID_MAX])
+{
+	size_t at = 0, name, content;
+	GElf_Nhdr note;
+
+	while (data && (at = gelf_getnote(data, at, &note, &name, &content)) > 0) {
+		if (note.n_type != NT_GNU_BUILD_ID || note.n_namesz != 4 ||
+				memcmp((char *)data->d_buf + name, "GNU", 4) != 0 ||
+				note.n_descsz > PROBE_TABLE_BUILD_ID_MAX)
+			continue;
+		memcpy(id, (char *)data->d_buf + content, note.n_descsz);
+		return note.n_descsz;
+	}
+	return 0;
+}
+
+/* In segments: that is where the program itself looks for it. */
+static void read_build_id(struct resolve_module *module)
+{
+	size_t count;
+
+	if (!module->elf || elf_getphdrnum(module->elf, &count))
+		return;
+	for (size_t i = 0; !module->build_id_size && i < count && i < 65536; i++) {
+		GElf_Phdr segment;
+
+		if (gelf_getphdr(module->elf, (int)i, &segment) && segment.p_type == PT_NOTE)
+			module->build_id_size = id_of_notes(
+					elf_getdata_rawchunk(module->elf, (int64_t)segment.p_offset,
+							segment.p_filesz, ELF_T_NHDR),
+					module->build_id);
+	}
+}
+
+Elf *module_elf(struct resolve_module *module)
+{
+	if (module->elf)
+		return module->elf;
+	/* Read, not mapped: a file that is cut while we look at it must not end us. */
+	module->elf = elf_begin(module->fd, ELF_C_READ, NULL);
+	if (module->elf && elf_kind(module->elf) != ELF_K_ELF) {
+		elf_end(module->elf);
+		module->elf = NULL;
+	}
+	read_build_id(module);
+	return module->elf;
+}
+
+int module_code(struct resolve_module *module, struct resolve_error *error)
+{
+	struct code_error reason;
+	int ret;
+
+	if (module->code)
+		return 0;
+	ret = code_open_fd(module->fd, module->path, &module->code, &reason);
+	if (ret) {
+		module->refused = true;
+		module->code = NULL;
+		return resolve_fail(error, ret, "", "%s", reason.text);
+	}
+	(void)module_elf(module);
+	/* The mapping says where the file is only together with the file. */
+	if (module->loaded && code_bias(module->code, module->begin, module->offset, &module->bias))
+		module->loaded = false;
+	return 0;
+}
+
+bool module_is(const struct resolve_module *module, const char *library)
+{
+	size_t length = strlen(library);
+
+	if (strchr(library, '/'))
+		return !fnmatch(library, module->path, 0);
+	if (!fnmatch(library, module->name, 0))
+		return true;
+	/* libc is libc.so.6, and libfoo is libfoo-1.2.so. */
+	return !strncmp(module->name, library, length) &&
+			(!strncmp(module->name + length, ".so", 3) ||
+					(module->name[length] == '-' &&
+							strstr(module->name + length, ".so")));
+}
+
+/* ---- things that are no functions ---- */
+
+struct symbol_search {
+	const char *name; /* or NULL: by address */
+	uint64_t address;
+	GElf_Sym found;
+};
+
+static bool search_section(Elf *elf, Elf_Scn *section, struct symbol_search *search)
+{
+	GElf_Shdr header;
+	Elf_Data *data;
+	size_t count;
+
+	if (!gelf_getshdr(section, &header) || !header.sh_entsize ||
+			(header.sh_type != SHT_SYMTAB && header.sh_type != SHT_DYNSYM))
+		return false;
+	data = elf_getdata(section, NULL);
+	count = data ? data->d_size / header.sh_entsize : 0;
+	for (size_t i = 0; i < count && i < SYMBOLS_MAX; i++) {
+		const char *name;
+
+		if (!gelf_getsym(data, (int)i, &search->found) || !search->found.st_value ||
+				search->found.st_shndx == SHN_UNDEF)
+			continue;
+		if (!search->name) {
+			if (search->found.st_value == search->address &&
+					GELF_ST_TYPE(search->found.st_info) == STT_GNU_IFUNC)
+				return true;
+			continue;
+		}
+		name = elf_strptr(elf, header.sh_link, search->found.st_name);
+		if (name && !strcmp(name, search->name))
+			return true;
+	}
+	return false;
+}
+
+static bool search_symbols(struct resolve_module *module, struct symbol_search *search)
+{
+	Elf *elf = module_elf(module);
+	Elf_Scn *section = NULL;
+
+	while (elf && (section = elf_nextscn(elf, section))) {
+		if (search_section(elf, section, search))
+			return true;
+	}
+	return false;
+}
+
+bool module_symbol(struct resolve_module *module, const char *name, uint64_t *address)
+{
+	struct symbol_search search = {.name = name};
+
+	if (!search_symbols(module, &search) || GELF_ST_TYPE(search.found.st_info) == STT_TLS)
+		return false;
+	*address = search.found.st_value;
+	return true;
+}
+
+bool module_chooses(struct resolve_module *module, uint64_t address)
+{
+	struct symbol_search search = {.address = address};
+
+	return search_symbols(module, &search);
+}
+
+/* ---- which there are ---- */
+
+static struct resolve_module *add_module(struct resolve *resolve, const char *path, int fd)
+{
+	struct resolve_module *module;
+	const char *slash;
+
+	if (resolve->nr_modules >= resolve->room) {
+		size_t room = resolve->room ? 2 * resolve->room : 64;
+		void *more = room <= MODULES_MAX
+				? reallocarray(resolve->modules, room, sizeof(*module))
+				: NULL;
+
+		if (!more)
+			return NULL;
+		resolve->modules = more;
+		resolve->room = room;
+	}
+	module = &resolve->modules[resolve->nr_modules];
+	*module = (struct resolve_module){.fd = fd, .path = strdup(path)};
+	if (!module->path)
+		return NULL;
+	slash = strrchr(module->path, '/');
+	module->name = slash ? slash + 1 : module->path;
+	resolve->nr_modules++;
+	return module;
+}
+
+int resolve_add_file(struct resolve *resolve, const char *path, struct resolve_error *error)
+{
+	/* Not blocking: a name of the user's may be a pipe. */
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct resolve_module *module;
+	char *full;
+
+	if (fd < 0)
+		return resolve_fail(
+				error, -errno, "", "cannot open %.256s: %s", path, strerror(errno));
+	full = realpath(path, NULL);
+	module = add_module(resolve, full ? full : path, fd);
+	free(full);
+	if (!module) {
+		close(fd);
+		return resolve_fail(error, -ENOMEM, "", "there is no memory");
+	}
+	module->executable = resolve->nr_modules == 1;
+	/* Of the program it is said at once that it cannot be probed; its libraries may be anything. */
+	return module->executable ? module_code(module, error) : 0;
+}
+
+struct mapping {
+	uint64_t begin, end, offset, inode;
+	char *path; /* in the line */
+};
+
+/* false: not code of a file. */
+static bool parse_mapping(char *line, struct mapping *mapping)
+{
+	char flags[5];
+	int path = 0;
+
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*x:%*x %" SCNu64 " %n",
+			    &mapping->begin, &mapping->end, flags, &mapping->offset,
+			    &mapping->inode, &path) != 5 ||
+			flags[2] != 'x' || !path || line[path] != '/')
+		return false;
+	mapping->path = line + path;
+	mapping->path[strcspn(mapping->path, "\n")] = '\0';
+	return true;
+}
+
+/* Not of what we have brought there ourselves. */
+static bool is_ours(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return !strcmp(slash + 1, "libside-agent.so") || !strncmp(slash + 1, "libside.so", 10) ||
+			!strncmp(path, "/memfd:", 7);
+}
+
+static int open_checked(const char *path, uint64_t inode)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat stat;
+
+	if (fd >= 0 && !fstat(fd, &stat) && stat.st_ino == inode)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+/* Its file, also when another one has its name or none has. */
+static int open_mapped(pid_t pid, const struct mapping *mapping)
+{
+	char *path;
+	int fd = -1;
+
+	if (asprintf(&path, "/proc/%ld/root%s", (long)pid, mapping->path) > 0) {
+		fd = open_checked(path, mapping->inode);
+		free(path);
+	}
+	if (fd < 0 &&
+			asprintf(&path, "/proc/%ld/map_files/%" PRIx64 "-%" PRIx64, (long)pid,
+					mapping->begin, mapping->end) > 0) {
+		fd = open_checked(path, mapping->inode);
+		free(path);
+	}
+	if (fd < 0 && asprintf(&path, "/proc/%ld/exe", (long)pid) > 0) {
+		fd = open_checked(path, mapping->inode);
+		free(path);
+	}
+	return fd;
+}
+
+static struct resolve_module *known(const struct resolve *resolve, const char *path)
+{
+	for (size_t i = 0; i < resolve->nr_modules; i++) {
+		if (!strcmp(resolve->modules[i].path, path))
+			return &resolve->modules[i];
+	}
+	return NULL;
+}
+
+/* Code may be mapped in several pieces, and only the first one says where the file is. */
+static int add_mapping(
+		struct resolve *resolve, pid_t pid, struct mapping *mapping, uint64_t program)
+{
+	static const char deleted[] = " (deleted)";
+	size_t length = strlen(mapping->path);
+	struct resolve_module *module;
+	int fd;
+
+	if (length > sizeof(deleted) - 1 &&
+			!strcmp(mapping->path + length - (sizeof(deleted) - 1), deleted))
+		mapping->path[length - (sizeof(deleted) - 1)] = '\0';
+	if (is_ours(mapping->path))
+		return 0;
+	module = known(resolve, mapping->path);
+	if (module) {
+		module->end = mapping->end > module->end ? mapping->end : module->end;
+		return 0;
+	}
+	fd = open_mapped(pid, mapping);
+	/* What cannot be read any more is missed when somebody asks for it. */
+	if (fd < 0)
+		return 0;
+	module = add_module(resolve, mapping->path, fd);
+	if (!module) {
+		close(fd);
+		return -ENOMEM;
+	}
+	module->begin = mapping->begin;
+	module->end = mapping->end;
+	module->offset = mapping->offset;
+	module->loaded = true;
+	module->executable = program && mapping->inode == program;
+	return 0;
+}
+
+int resolve_add_process(struct resolve *resolve, pid_t pid, struct resolve_error *error)
+{
+	char path[64], *line = NULL;
+	struct stat program = {.st_ino = 0};
+	size_t room = 0;
+	FILE *maps;
+	int ret = 0;
+
+	snprintf(path, sizeof(path), "/proc/%ld/exe", (long)pid);
+	if (stat(path, &program) && (errno == EACCES || errno == EPERM))
+		return resolve_fail(error, -errno, "run as its user, or as root",
+				"cannot look at process %ld: %s", (long)pid, strerror(errno));
+	snprintf(path, sizeof(path), "/proc/%ld/maps", (long)pid);
+	maps = fopen(path, "re");
+	if (!maps && errno == ENOENT)
+		return resolve_fail(error, -ESRCH, "`ps` shows which there are",
+				"there is no process %ld", (long)pid);
+	if (!maps)
+		return resolve_fail(error, -errno, "run as its user, or as root",
+				"cannot look at process %ld: %s", (long)pid, strerror(errno));
+	while (!ret && getline(&line, &room, maps) > 0) {
+		struct mapping mapping;
+
+		if (parse_mapping(line, &mapping))
+			ret = add_mapping(resolve, pid, &mapping, program.st_ino);
+	}
+	free(line);
+	fclose(maps);
+	if (ret)
+		return resolve_fail(error, ret, "", "there is no memory");
+	if (!resolve->nr_modules)
+		return resolve_fail(error, -ESRCH, "`ps` shows which there are",
+				"process %ld executes no file: it is ending, or one of the "
+				"kernel's",
+				(long)pid);
+	return 0;
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Functions by name.
+ *
+ * A name that stands so in the file comes first; then copies that the compiler made of it (foo.isra.0); then what
+ * C++ and Rust call it, whole, without parameters, or without what is returned. Parts of functions that are
+ * seldom used (foo.cold) are never meant: nobody calls them.
+ */
+#include "parts.h"
+
+#include "spec.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NAME_BYTES_MAX 4096
+
+/* As <cxxabi.h> has it for C++. */
+char *__cxa_demangle(const char *mangled, char *out, size_t *size, int *status);
+
+/* Rust's names end in a number that nobody writes: "::h" and 16 digits. */
+static void cut_hash(char *name)
+{
+	size_t length = strlen(name);
+
+	if (length > 19 && !strncmp(name + length - 19, "::h", 3) &&
+			strspn(name + length - 16, "0123456789abcdef") == 16)
+		name[length - 19] = '\0';
+}
+
+char *name_readable(const char *name)
+{
+	size_t length = strnlen(name, NAME_BYTES_MAX);
+	char *found;
+	int status;
+
+	if (length == NAME_BYTES_MAX || strncmp(name, "_Z", 2) != 0)
+		return NULL;
+	found = __cxa_demangle(name, NULL, NULL, &status);
+	if (found)
+		cut_hash(found);
+	return found;
+}
+
+int places_add(struct places *places, const struct place *place)
+{
+	/* One place may have several names. */
+	for (size_t i = places->count; i-- > 0 && places->count - i < 64;) {
+		if (places->items[i].module == place->module &&
+				places->items[i].address == place->address)
+			return 0;
+	}
+	if (places->count == RESOLVE_PLACES_MAX)
+		return -E2BIG;
+	if (places->count == places->room) {
+		size_t room = places->room ? 2 * places->room : 64;
+		void *more = reallocarray(places->items, room, sizeof(*place));
+
+		if (!more)
+			return -ENOMEM;
+		places->items = more;
+		places->room = room;
+	}
+	places->items[places->count++] = *place;
+	return 0;
+}
+
+static bool is_cold(const char *name)
+{
+	const char *dot = strstr(name, ".cold");
+
+	return dot && (!dot[5] || dot[5] == '.');
+}
+
+/* Without spaces, for people put them where they like. */
+static void squeeze(char *text)
+{
+	char *to = text;
+
+	for (const char *from = text; *from; from++) {
+		bool word = to > text && (from[1] == '_' || (from[1] | 32) >= 'a') &&
+				((to[-1] | 32) >= 'a' && (to[-1] | 32) <= 'z');
+
+		if (*from != ' ' || word)
+			*to++ = *from;
+	}
+	*to = '\0';
+}
+
+/* Where the parameters begin: at the last parenthesis that is not inside another one. */
+static size_t without_parameters(const char *name)
+{
+	size_t length = strlen(name), end = length;
+	int depth = 0;
+
+	while (end && name[end - 1] != ')')
+		end--;
+	for (size_t i = end; i-- > 0;) {
+		depth += (name[i] == ')') - (name[i] == '(');
+		if (!depth)
+			return i ? i : length;
+	}
+	return length;
+}
+
+/* Where the name begins behind the type that is returned, as functions made from templates have it. */
+static size_t without_result(const char *name, size_t length)
+{
+	size_t begin = 0;
+	int depth = 0;
+
+	for (size_t i = 0; i < length; i++) {
+		if (!strncmp(name + i, "operator", 8))
+			break;
+		depth += (name[i] == '<' || name[i] == '(') - (name[i] == '>' || name[i] == ')');
+		if (!depth && name[i] == ' ')
+			begin = i + 1;
+	}
+	return begin;
+}
+
+static bool fits(const char *wanted, bool glob, const char *name)
+{
+	return glob ? !fnmatch(wanted, name, 0) : !strcmp(wanted, name);
+}
+
+/* `readable` is changed. */
+static bool readable_fits(const struct spec *spec, const char *wanted, char *readable)
+{
+	size_t length, begin;
+
+	squeeze(readable);
+	if (fits(wanted, spec->glob, readable))
+		return true;
+	length = without_parameters(readable);
+	begin = without_result(readable, length);
+	if (fits(wanted, spec->glob, readable + begin))
+		return true;
+	readable[length] = '\0';
+	return fits(wanted, spec->glob, readable) || fits(wanted, spec->glob, readable + begin);
+}
+
+enum match { MATCH_NAME, MATCH_COPY, MATCH_READABLE };
+
+static bool matches(const struct spec *spec, const char *wanted, const char *name, enum match match)
+{
+	size_t length = strlen(spec->name);
+	char *readable;
+	bool found;
+
+	if (is_cold(name))
+		return false;
+	if (match == MATCH_NAME)
+		return fits(spec->name, spec->glob, name);
+	if (match == MATCH_COPY)
+		return !spec->glob && !strncmp(name, spec->name, length) &&
+				(!strncmp(name + length, ".isra.", 6) ||
+						!strncmp(name + length, ".constprop.", 11) ||
+						!strncmp(name + length, ".part.", 6));
+	readable = name_readable(name);
+	found = readable && readable_fits(spec, wanted, readable);
+	free(readable);
+	return found;
+}
+
+static int find(struct resolve_module *module, const struct spec *spec, enum match match,
+		struct places *places)
+{
+	const struct code_function *functions;
+	size_t count = code_functions(module->code, &functions);
+	char *wanted = strdup(spec->name);
+	int ret = wanted ? 0 : -ENOMEM;
+
+	if (wanted)
+		squeeze(wanted);
+	for (size_t i = 0; i < count && !ret; i++) {
+		const struct code_function *function = &functions[i];
+		struct place place = {.module = module,
+				.function = function,
+				.address = function->address,
+				.entry = true,
+				.name = NULL};
+
+		for (size_t j = 0; j < function->nr_names && !place.name; j++) {
+			const char *name = code_name(module->code, function, j);
+
+			if (matches(spec, wanted, name, match))
+				place.name = name;
+		}
+		/* Everything is meant by it, also what has no name. */
+		if (!function->nr_names && match == MATCH_NAME && !strcmp(spec->name, "*"))
+			place.name = "";
+		if (place.name)
+			ret = places_add(places, &place);
+	}
+	free(wanted);
+	return ret;
+}
+
+int names_find(struct resolve_module *module, const struct spec *spec, struct places *places)
+{
+	size_t before = places->count;
+	int ret = find(module, spec, MATCH_NAME, places);
+
+	if (!ret && places->count == before)
+		ret = find(module, spec, MATCH_COPY, places);
+	if (!ret && (places->count == before || spec->glob) && strcmp(spec->name, "*") != 0)
+		ret = find(module, spec, MATCH_READABLE, places);
+	return ret;
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Operands of markers. Each is SIZE@OPERAND, the size negative if the value has a sign:
+ *
+ *	%reg   $number   $symbol   number   symbol   [symbol][+-number](%base[,%index[,scale]])
+ *
+ * with a symbol only relative to %rip, or alone. Whatever else an assembler may write is refused.
+ */
+#include "operand.h"
+
+#include "spec.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+struct operand {
+	const char *at, *end;
+	struct resolve_module *module;
+	int64_t size; /* negative: with a sign */
+	bool is_float;
+	struct value *value;
+	struct resolve_error *error;
+};
+
+static int wrong(const struct operand *operand, const char *what)
+{
+	return resolve_fail(operand->error, -EINVAL, "", "%s in the operand `%.*s` of the marker",
+			what,
+			(int)(operand->end - operand->at > 64 ? 64 : operand->end - operand->at),
+			operand->at);
+}
+
+static bool take(struct operand *operand, char letter)
+{
+	if (operand->at == operand->end || *operand->at != letter)
+		return false;
+	operand->at++;
+	return true;
+}
+
+static size_t span(const struct operand *operand, const char *letters)
+{
+	size_t length = 0;
+
+	while (operand->at + length < operand->end && strchr(letters, operand->at[length]))
+		length++;
+	return length;
+}
+
+#define DIGITS "0123456789"
+#define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"
+
+static int read_number(struct operand *operand, bool minus, int64_t *sum)
+{
+	size_t length = span(operand, DIGITS "abcdefABCDEFxX");
+	uint64_t number;
+
+	if (!spec_number(operand->at, length, &number))
+		return wrong(operand, "there is no number");
+	operand->at += length;
+	*sum = (int64_t)((uint64_t)*sum + (minus ? 0 - number : number));
+	return 0;
+}
+
+static int read_symbol(struct operand *operand, uint64_t *address)
+{
+	size_t length = span(operand, LETTERS DIGITS ".$@");
+	char name[512];
+
+	if (length >= sizeof(name))
+		return wrong(operand, "the name is too long");
+	memcpy(name, operand->at, length);
+	name[length] = '\0';
+	if (!operand->module || !module_symbol(operand->module, name, address))
+		return resolve_fail(operand->error, -ENOENT, "",
+				"the symbol `%.128s` of the marker is not in its file", name);
+	operand->at += length;
+	return 0;
+}
+
+/* Numbers and at most one symbol, added up. */
+static int read_sum(struct operand *operand, int64_t *sum, bool *symbol)
+{
+	*sum = 0;
+	*symbol = false;
+	while (operand->at < operand->end && *operand->at != '(' && *operand->at != ' ') {
+		bool minus = take(operand, '-');
+		uint64_t address = 0;
+
+		if (!minus)
+			(void)take(operand, '+');
+		if (span(operand, DIGITS)) {
+			if (read_number(operand, minus, sum))
+				return -EINVAL;
+		} else if (!minus && !*symbol && span(operand, LETTERS ".")) {
+			if (read_symbol(operand, &address))
+				return -EINVAL;
+			*symbol = true;
+			*sum = (int64_t)((uint64_t)*sum + address);
+		} else {
+			return wrong(operand, "there is something unknown");
+		}
+	}
+	return 0;
+}
+
+static int read_register(struct operand *operand, struct fetch_register *which)
+{
+	size_t length = 1 + strspn(operand->at + 1, "abcdefghijklmnopqrstuvwxyz0123456789");
+
+	if (length > (size_t)(operand->end - operand->at) ||
+			!fetch_register_named(operand->at, length, which))
+		return wrong(operand, "there is no such register");
+	operand->at += length;
+	return 0;
+}
+
+static int too_long(const struct operand *operand)
+{
+	return wrong(operand, "there are too many steps");
+}
+
+static int add_index(struct operand *operand, struct fetch *fetch)
+{
+	struct fetch_register index;
+	int64_t scale = 1;
+	unsigned int shift;
+
+	if (operand->at == operand->end || *operand->at != '%' || read_register(operand, &index))
+		return wrong(operand, "there is no index");
+	if (take(operand, ',')) {
+		scale = 0;
+		if (read_number(operand, false, &scale))
+			return -EINVAL;
+	}
+	for (shift = 0; shift < 4 && scale != 1 << shift; shift++)
+		;
+	if (shift == 4 || index.bits != 64 || index.number >= FETCH_RIP)
+		return wrong(operand, "there is no such index");
+	return fetch_op(fetch, PROBE_FETCH_ADD_REGISTER, index.number, shift, 0) ? too_long(operand)
+										 : 0;
+}
+
+/* What stands between the parentheses, behind the first one. */
+static int read_address(struct operand *operand, struct fetch *fetch, int64_t sum, bool symbol)
+{
+	struct fetch_register base = {.number = FETCH_RIP};
+	bool has_base = operand->at < operand->end && *operand->at == '%';
+
+	if (has_base && read_register(operand, &base))
+		return -EINVAL;
+	if (has_base && (base.bits != 64 || base.number > FETCH_RIP))
+		return wrong(operand, "there is no such base");
+	/* A symbol is where it is; %rip says only how it is written. */
+	if (has_base && base.number == FETCH_RIP && !symbol)
+		return wrong(operand, "there is nothing that says where");
+	if (has_base && base.number != FETCH_RIP && symbol)
+		return wrong(operand, "there is a symbol with a base");
+	if (has_base && base.number != FETCH_RIP) {
+		if (fetch_register(fetch, &base) || fetch_add(fetch, sum))
+			return too_long(operand);
+	} else if (fetch_op(fetch, symbol ? PROBE_FETCH_MODULE : PROBE_FETCH_CONSTANT, 0, 0, sum)) {
+		return too_long(operand);
+	}
+	if (take(operand, ',') && add_index(operand, fetch))
+		return -EINVAL;
+	return take(operand, ')') ? 0 : wrong(operand, "a parenthesis is missing");
+}
+
+static int read_memory(struct operand *operand, struct fetch *fetch)
+{
+	unsigned int size = (unsigned int)(operand->size < 0 ? -operand->size : operand->size);
+	bool symbol;
+	int64_t sum;
+
+	if (read_sum(operand, &sum, &symbol))
+		return -EINVAL;
+	if (take(operand, '(')) {
+		if (read_address(operand, fetch, sum, symbol))
+			return -EINVAL;
+	} else if (fetch_op(fetch, symbol ? PROBE_FETCH_MODULE : PROBE_FETCH_CONSTANT, 0, 0, sum)) {
+		return too_long(operand);
+	}
+	return fetch_op(fetch, PROBE_FETCH_LOAD, 0, size, 0) ? too_long(operand) : 0;
+}
+
+static int read_constant(struct operand *operand, struct fetch *fetch)
+{
+	bool symbol;
+	int64_t sum;
+
+	if (read_sum(operand, &sum, &symbol))
+		return -EINVAL;
+	if (fetch_op(fetch, symbol ? PROBE_FETCH_MODULE : PROBE_FETCH_CONSTANT, 0, 0, sum))
+		return too_long(operand);
+	return 0;
+}
+
+/* `-4@`, `8f@`, or nothing, as in the first version of these notes. */
+static int read_size(struct operand *operand)
+{
+	const char *at = memchr(operand->at, '@', (size_t)(operand->end - operand->at));
+	bool minus;
+
+	operand->size = 8;
+	operand->is_float = false;
+	if (!at || span(operand, DIGITS "-f") != (size_t)(at - operand->at))
+		return 0;
+	minus = take(operand, '-');
+	operand->size = 0;
+	while (span(operand, DIGITS) && operand->size < 100)
+		operand->size = operand->size * 10 + (*operand->at++ - '0');
+	operand->is_float = take(operand, 'f');
+	if ((operand->size != 1 && operand->size != 2 && operand->size != 4 &&
+			    operand->size != 8) ||
+			!take(operand, '@'))
+		return wrong(operand, "there is no size that a value can have");
+	if (minus)
+		operand->size = -operand->size;
+	return 0;
+}
+
+static int read_operand(struct operand *operand)
+{
+	struct fetch *fetch = &operand->value->fetch;
+	struct fetch_register which;
+	unsigned int bits;
+	int ret;
+
+	if (read_size(operand))
+		return -EINVAL;
+	bits = 8 * (unsigned int)(operand->size < 0 ? -operand->size : operand->size);
+	if (operand->at < operand->end && *operand->at == '%')
+		ret = read_register(operand, &which) ||
+				(fetch_register(fetch, &which) ? too_long(operand) : 0);
+	else if (take(operand, '$'))
+		ret = read_constant(operand, fetch);
+	else
+		ret = read_memory(operand, fetch);
+	if (ret)
+		return -EINVAL;
+	if (operand->at != operand->end)
+		return wrong(operand, "there is something unknown");
+	operand->value->type = PROBE_FIELD_UNSIGNED;
+	operand->value->size = 8;
+	if (operand->is_float && bits >= 32) {
+		operand->value->type = PROBE_FIELD_FLOAT;
+		operand->value->size = (uint8_t)(bits / 8);
+	} else if (operand->size < 0) {
+		operand->value->type = PROBE_FIELD_SIGNED;
+		if (bits < 64 && fetch_op(fetch, PROBE_FETCH_SIGN_EXTEND, 0, bits, 0))
+			return too_long(operand);
+	} else if (bits < 64 && fetch_op(fetch, PROBE_FETCH_ZERO_EXTEND, 0, bits, 0)) {
+		return too_long(operand);
+	}
+	return 0;
+}
+
+int operands_read(const char *text, struct resolve_module *module, struct value *values,
+		size_t *count, struct resolve_error *error)
+{
+	for (*count = 0;; (*count)++) {
+		struct operand operand = {.module = module, .error = error};
+
+		text += strspn(text, " ");
+		if (!*text)
+			return 0;
+		if (*count == OPERANDS_MAX)
+			return resolve_fail(error, -E2BIG, "", "the marker has too many operands");
+		operand.at = text;
+		operand.end = text + strcspn(text, " ");
+		operand.value = &values[*count];
+		values[*count] = (struct value){.type = 0};
+		snprintf(values[*count].name, sizeof(values[*count].name), "arg%zu", *count + 1);
+		if (read_operand(&operand))
+			return -EINVAL;
+		text = operand.end;
+	}
+}

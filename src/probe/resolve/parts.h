@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PROBE_RESOLVE_PARTS_H
+#define PROBE_RESOLVE_PARTS_H
+
+/* What the files of this room share. */
+
+#include "probe/code/code.h"
+#include "probe/resolve/resolve.h"
+
+#include <gelf.h>
+
+struct debug;
+
+/* A file with code. */
+struct resolve_module {
+	char *path; /* as the program sees it */
+	const char *name;
+	int fd;
+	bool executable;
+	bool refused;        /* its code cannot be read: said once */
+	bool loaded;         /* it is in a process; else there is no bias */
+	uint64_t bias;       /* what is added to addresses of the file */
+	uint64_t begin, end; /* of its code in the process */
+	uint64_t offset;     /* in the file, of what is mapped at `begin` */
+	uint8_t build_id[PROBE_TABLE_BUILD_ID_MAX];
+	uint32_t build_id_size;
+	Elf *elf;               /* NULL: not opened yet */
+	struct code_file *code; /* likewise */
+	struct debug *debug;
+	bool debug_tried;
+	/* In the table that is being written. */
+	const struct probe_table_writer *writer;
+	uint32_t number;
+};
+
+struct resolve {
+	struct resolve_module *modules;
+	size_t nr_modules, room;
+};
+
+/* One place that was found. */
+struct place {
+	struct resolve_module *module;
+	const struct code_function *function; /* NULL: nobody knows one there */
+	uint64_t address;
+	const char *name; /* of the function; "" if it has none. Of the module's code, or static. */
+	bool entry;       /* the begin of the function */
+	/* Of a marker. */
+	const char *operands; /* NULL: it is none */
+	uint64_t semaphore;
+};
+
+struct places {
+	struct place *items;
+	size_t count, room;
+};
+
+/* Returns `result`. */
+int resolve_fail(struct resolve_error *error, int result, const char *mend, const char *format, ...)
+		__attribute__((format(printf, 4, 5)));
+
+/* ---- modules.c ---- */
+
+/* Opens what is needed of it. */
+int module_code(struct resolve_module *module, struct resolve_error *error);
+Elf *module_elf(struct resolve_module *module);
+/* Is it meant by the name of a library? "libc", "libc.so.6", "libc.so*", a path; NULL means the program. */
+bool module_is(const struct resolve_module *module, const char *library);
+/* A thing (not a function) by its name: its address in the file, and size. */
+bool module_symbol(struct resolve_module *module, const char *name, uint64_t *address);
+/* Is that function one that chooses another one when the program is loaded? */
+bool module_chooses(struct resolve_module *module, uint64_t address);
+
+/* ---- names.c ---- */
+
+/* As people write it, to be freed; NULL: it is that already. */
+char *name_readable(const char *name);
+struct spec;
+/* Adds the functions of the module that are meant by the symbol. */
+int names_find(struct resolve_module *module, const struct spec *spec, struct places *places);
+int places_add(struct places *places, const struct place *place);
+
+/* ---- suggest.c ---- */
+
+/* Of all that is offered, the nearest. */
+struct suggestion {
+	const char *word;
+	char best[256];
+	unsigned int distance;
+};
+void suggest_begin(struct suggestion *suggestion, const char *word);
+void suggest_offer(struct suggestion *suggestion, const char *candidate);
+/* NULL: nothing is near. */
+const char *suggest_best(const struct suggestion *suggestion);
+
+/* ---- marker.c ---- */
+
+/* Calls for each marker of the module; what each() returns if that is not 0. The texts are the module's. */
+int module_markers(struct resolve_module *module,
+		int (*each)(void *user, const struct resolve_marker *marker), void *user);
+
+/* ---- places.c ---- */
+
+int places_find(struct resolve *resolve, const struct resolve_wish *wish, struct places *places,
+		struct resolve_error *error);
+
+#endif /* PROBE_RESOLVE_PARTS_H */

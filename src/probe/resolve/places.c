@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From a place that was said to those that there are.
+ *
+ * Without LIB: the program itself is meant, and if it has no such function, the one library that has it.
+ */
+#include "parts.h"
+
+#include "debug.h"
+#include "spec.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct finding {
+	struct resolve *resolve;
+	const struct spec *spec;
+	struct places *places;
+	struct resolve_error *error;
+	/* What is looked at just now. */
+	struct resolve_module *module;
+	int nearest;
+	bool has_debug;
+};
+
+static const char *program_name(const struct resolve *resolve)
+{
+	for (size_t i = 0; i < resolve->nr_modules; i++) {
+		if (resolve->modules[i].executable)
+			return resolve->modules[i].name;
+	}
+	return "the program";
+}
+
+static bool is_loader(const struct resolve_module *module)
+{
+	return !strncmp(module->name, "ld-linux", 8) || !strncmp(module->name, "ld-musl", 7);
+}
+
+/* ---- each module that is meant ---- */
+
+typedef int look_fn(struct finding *finding);
+
+static int look_at(struct finding *finding, struct resolve_module *module, look_fn *look)
+{
+	/* A library that cannot be read is no reason to fail, if there are others. */
+	if (module->refused || module_code(module, finding->error))
+		return 0;
+	finding->module = module;
+	return look(finding);
+}
+
+/* Those that the LIB: names. */
+static int look_in_library(struct finding *finding, look_fn *look)
+{
+	const char *library = finding->spec->library;
+	struct suggestion suggestion;
+	bool found = false;
+	int ret = 0;
+	char mend[320];
+
+	suggest_begin(&suggestion, library);
+	for (size_t i = 0; i < finding->resolve->nr_modules && !ret; i++) {
+		struct resolve_module *module = &finding->resolve->modules[i];
+
+		suggest_offer(&suggestion, module->name);
+		if (!module_is(module, library))
+			continue;
+		found = true;
+		ret = look_at(finding, module, look);
+	}
+	if (found || ret)
+		return ret;
+	if (suggest_best(&suggestion))
+		snprintf(mend, sizeof(mend), "did you mean %s?", suggest_best(&suggestion));
+	else
+		snprintf(mend, sizeof(mend),
+				"its files are in /proc/PID/maps; `ldd` lists what a "
+				"program will load");
+	return resolve_fail(finding->error, -ENOENT, mend, "%s has not loaded `%.128s`",
+			program_name(finding->resolve), library);
+}
+
+/* The program; then all libraries, and it must be in one only. */
+static int look_everywhere(struct finding *finding, look_fn *look)
+{
+	const struct resolve_module *found = NULL;
+	int ret = 0;
+
+	for (size_t i = 0; i < finding->resolve->nr_modules && !ret; i++) {
+		if (finding->resolve->modules[i].executable)
+			ret = look_at(finding, &finding->resolve->modules[i], look);
+	}
+	if (ret || finding->places->count || finding->spec->glob)
+		return ret;
+	for (size_t i = 0; i < finding->resolve->nr_modules && !ret; i++) {
+		struct resolve_module *module = &finding->resolve->modules[i];
+		size_t before = finding->places->count;
+
+		/* The loader has a small malloc of its own, which is not meant. */
+		if (module->executable || is_loader(module))
+			continue;
+		ret = look_at(finding, module, look);
+		if (ret || finding->places->count == before)
+			continue;
+		if (found)
+			return resolve_fail(finding->error, -EEXIST,
+					"write which one is meant, as LIBRARY:SYMBOL",
+					"`%.128s` is in %s and in %s", finding->spec->name,
+					found->name, module->name);
+		found = module;
+	}
+	return ret;
+}
+
+static int look(struct finding *finding, look_fn *each)
+{
+	return finding->spec->library ? look_in_library(finding, each)
+				      : look_everywhere(finding, each);
+}
+
+/* ---- symbols ---- */
+
+static int find_names(struct finding *finding)
+{
+	int ret = names_find(finding->module, finding->spec, finding->places);
+
+	if (ret == -E2BIG)
+		return resolve_fail(finding->error, ret, "name fewer of them",
+				"more than %d functions are meant", RESOLVE_PLACES_MAX);
+	return ret ? resolve_fail(finding->error, ret, "", "there is no memory") : 0;
+}
+
+static void offer_names(struct resolve_module *module, struct suggestion *suggestion)
+{
+	const struct code_function *functions;
+	size_t count = code_functions(module->code, &functions);
+
+	for (size_t i = 0; i < count; i++) {
+		for (size_t j = 0; j < functions[i].nr_names; j++) {
+			const char *name = code_name(module->code, &functions[i], j);
+			char *readable = name_readable(name);
+
+			suggest_offer(suggestion, readable ? readable : name);
+			if (readable) {
+				readable[strcspn(readable, "(")] = '\0';
+				suggest_offer(suggestion, readable);
+			}
+			free(readable);
+		}
+	}
+}
+
+static int no_symbol(struct finding *finding)
+{
+	const struct spec *spec = finding->spec;
+	struct suggestion suggestion;
+	char mend[400];
+
+	suggest_begin(&suggestion, spec->name);
+	for (size_t i = 0; i < finding->resolve->nr_modules && !spec->glob; i++) {
+		struct resolve_module *module = &finding->resolve->modules[i];
+		bool meant = spec->library ? module_is(module, spec->library) : module->executable;
+
+		if (meant && module->code)
+			offer_names(module, &suggestion);
+	}
+	if (suggest_best(&suggestion))
+		snprintf(mend, sizeof(mend), "did you mean `%s`?", suggest_best(&suggestion));
+	else
+		snprintf(mend, sizeof(mend), "`side probe list` shows what there is%s",
+				spec->glob && !spec->library ? ", and LIBRARY:GLOB is for libraries"
+							     : "");
+	return resolve_fail(finding->error, -ENOENT, mend,
+			spec->glob ? "%s has no function that matches `%.128s`"
+				   : "%s has no function `%.128s`",
+			spec->library ? spec->library : program_name(finding->resolve), spec->name);
+}
+
+/* Some way behind the begin of one function. */
+static int add_offset(struct finding *finding)
+{
+	struct place *place = &finding->places->items[0];
+
+	if (!finding->spec->number)
+		return 0;
+	if (finding->places->count > 1)
+		return resolve_fail(finding->error, -EINVAL,
+				"`side probe list` has their addresses; write the address",
+				"there are %zu functions `%.128s`", finding->places->count,
+				finding->spec->name);
+	if (finding->spec->number >= place->function->size)
+		return resolve_fail(finding->error, -ERANGE, "",
+				"`%.128s` has only 0x%" PRIx64 " bytes", finding->spec->name,
+				place->function->size);
+	place->address += finding->spec->number;
+	place->entry = false;
+	return 0;
+}
+
+/* Functions that only choose another one for this processor, when the program is loaded, are never meant. */
+static int drop_choosers(struct finding *finding)
+{
+	struct places *places = finding->places;
+	size_t kept = 0;
+
+	if (finding->spec->glob)
+		return 0;
+	for (size_t i = 0; i < places->count; i++) {
+		if (!module_chooses(places->items[i].module, places->items[i].address))
+			places->items[kept++] = places->items[i];
+	}
+	if (!kept)
+		return resolve_fail(finding->error, -ENOTSUP,
+				"`side probe list` with a glob such as '*memcpy*' shows those that "
+				"it "
+				"chooses from",
+				"`%.128s` of %s only chooses a function for this processor when "
+				"the "
+				"program is loaded",
+				finding->spec->name, places->items[0].module->name);
+	places->count = kept;
+	return 0;
+}
+
+static int find_symbol(struct finding *finding)
+{
+	int ret = look(finding, find_names);
+
+	if (!ret && !finding->places->count)
+		ret = no_symbol(finding);
+	if (!ret)
+		ret = drop_choosers(finding);
+	return ret ? ret : add_offset(finding);
+}
+
+/* ---- addresses ---- */
+
+static int add_address(struct finding *finding, struct resolve_module *module, uint64_t address)
+{
+	struct place place = {.module = module, .address = address, .name = ""};
+
+	place.function = code_function_at(module->code, address);
+	if (place.function && place.function->nr_names)
+		place.name = code_name(module->code, place.function, 0);
+	place.entry = place.function && place.function->address == address;
+	return places_add(finding->places, &place)
+			? resolve_fail(finding->error, -ENOMEM, "", "there is no memory")
+			: 0;
+}
+
+/* Of the file that the LIB: names. */
+static int find_file_address(struct finding *finding)
+{
+	return add_address(finding, finding->module, finding->spec->number);
+}
+
+/* As the process has it, if it is running; else as its file has it. */
+static int find_address(struct finding *finding)
+{
+	uint64_t address = finding->spec->number;
+
+	if (finding->spec->library)
+		return look(finding, find_file_address);
+	for (size_t i = 0; i < finding->resolve->nr_modules; i++) {
+		struct resolve_module *module = &finding->resolve->modules[i];
+
+		if (!module->loaded || address < module->begin || address >= module->end)
+			continue;
+		if (module_code(module, finding->error))
+			return -ENOEXEC;
+		return add_address(finding, module, address - module->bias);
+	}
+	for (size_t i = 0; i < finding->resolve->nr_modules; i++) {
+		if (!finding->resolve->modules[i].executable)
+			continue;
+		if (module_code(&finding->resolve->modules[i], finding->error))
+			return -ENOEXEC;
+		return add_address(finding, &finding->resolve->modules[i], address);
+	}
+	return resolve_fail(finding->error, -ENOENT, "write LIBRARY:ADDRESS",
+			"there is nothing at 0x%" PRIx64, address);
+}
+
+/* ---- lines ---- */
+
+/* The first statement of the line in each function. */
+static int add_statement(void *user, uint64_t address)
+{
+	struct finding *finding = user;
+	const struct code_function *function = code_function_at(finding->module->code, address);
+
+	for (size_t i = 0; i < finding->places->count; i++) {
+		struct place *place = &finding->places->items[i];
+
+		if (place->module != finding->module || !function || place->function != function)
+			continue;
+		if (address < place->address) {
+			place->address = address;
+			place->entry = function->address == address;
+		}
+		return 0;
+	}
+	return add_address(finding, finding->module, address);
+}
+
+static int find_statements(struct finding *finding)
+{
+	struct debug *debug = module_debug(finding->module);
+
+	if (!debug)
+		return 0;
+	finding->has_debug = true;
+	return debug_lines(debug, finding->spec->name, (int)finding->spec->number, add_statement,
+			finding, &finding->nearest);
+}
+
+static int find_line(struct finding *finding)
+{
+	const struct spec *spec = finding->spec;
+	const char *where = spec->library ? spec->library : program_name(finding->resolve);
+	int ret = look(finding, find_statements);
+	char mend[256];
+
+	if (ret || finding->places->count)
+		return ret;
+	if (!finding->has_debug)
+		return resolve_fail(finding->error, -ENODATA,
+				"compile it with -g, or install its package of debug symbols; "
+				"names "
+				"and addresses work without",
+				"there is no debug information for %s, so nothing says where the "
+				"lines of %.128s are",
+				where, spec->name);
+	if (!finding->nearest)
+		return resolve_fail(finding->error, -ENOENT,
+				"its debug information has source files by the names that the "
+				"compiler got",
+				"%s has no code behind line %" PRIu64 " of a source file %.128s",
+				where, spec->number, spec->name);
+	snprintf(mend, sizeof(mend), "did you mean `%.128s:%d`?", spec->name, finding->nearest);
+	return resolve_fail(finding->error, -ENOENT, mend, "line %" PRIu64 " of %.128s has no code",
+			spec->number, spec->name);
+}
+
+/* ---- markers ---- */
+
+struct marker_search {
+	struct finding *finding;
+	const char *provider, *name;
+	struct suggestion suggestion;
+};
+
+static int add_marker(void *user, const struct resolve_marker *marker)
+{
+	struct marker_search *search = user;
+	struct finding *finding = search->finding;
+	struct place *place;
+	char full[512];
+
+	snprintf(full, sizeof(full), "%.250s:%.250s", marker->provider, marker->name);
+	suggest_offer(&search->suggestion, full);
+	if (fnmatch(search->provider, marker->provider, 0) != 0 ||
+			fnmatch(search->name, marker->name, 0) != 0)
+		return 0;
+	if (add_address(finding, finding->module, marker->address))
+		return -ENOMEM;
+	place = &finding->places->items[finding->places->count - 1];
+	if (place->address == marker->address) {
+		place->entry = false;
+		place->operands = marker->arguments;
+		place->semaphore = marker->semaphore;
+	}
+	return 0;
+}
+
+static int find_markers(struct resolve *resolve, const char *said, struct places *places,
+		struct resolve_error *error)
+{
+	struct finding finding = {.resolve = resolve, .places = places, .error = error};
+	const char *colon = strchr(said, ':');
+	struct marker_search search = {.finding = &finding, .name = colon ? colon + 1 : NULL};
+	char *provider = colon ? strndup(said, (size_t)(colon - said)) : NULL, mend[400];
+	int ret = 0;
+
+	if (!provider)
+		return resolve_fail(error, -EINVAL, "write PROVIDER:NAME",
+				"`%.128s` is no name of a marker", said);
+	search.provider = provider;
+	suggest_begin(&search.suggestion, said);
+	for (size_t i = 0; i < resolve->nr_modules && !ret; i++) {
+		finding.module = &resolve->modules[i];
+		if (!finding.module->refused && !module_code(finding.module, error))
+			ret = module_markers(finding.module, add_marker, &search);
+	}
+	free(provider);
+	if (ret || places->count)
+		return ret;
+	if (suggest_best(&search.suggestion))
+		snprintf(mend, sizeof(mend), "did you mean `%s`?",
+				suggest_best(&search.suggestion));
+	else
+		snprintf(mend, sizeof(mend), "`side probe list` shows those that there are");
+	return resolve_fail(error, -ENOENT, mend, "%s and its libraries have no marker `%.128s`",
+			program_name(resolve), said);
+}
+
+/* ---- all ---- */
+
+int places_find(struct resolve *resolve, const struct resolve_wish *wish, struct places *places,
+		struct resolve_error *error)
+{
+	struct finding finding = {.resolve = resolve, .places = places, .error = error};
+	struct spec spec;
+	int ret;
+
+	if (wish->kind == RESOLVE_MARKER)
+		return find_markers(resolve, wish->said, places, error);
+	ret = spec_parse(wish->said, &spec, error);
+	finding.spec = &spec;
+	if (!ret && spec.kind == SPEC_SYMBOL)
+		ret = find_symbol(&finding);
+	else if (!ret && spec.kind == SPEC_ADDRESS)
+		ret = find_address(&finding);
+	else if (!ret)
+		ret = find_line(&finding);
+	if (!ret && !places->count)
+		ret = resolve_fail(error, -ENOENT, "", "there is nothing at `%.128s`", wish->said);
+	for (size_t i = 0; i < places->count && !ret && wish->kind == RESOLVE_FUNCTION; i++) {
+		if (!places->items[i].entry)
+			ret = resolve_fail(error, -EINVAL,
+					"`--probe` is for places inside of functions",
+					"`%.128s` is not the begin of a function", wish->said);
+	}
+	spec_free(&spec);
+	return ret;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PROBE_RESOLVE_RESOLVE_H
+#define PROBE_RESOLVE_RESOLVE_H
+
+/*
+ * From what a person says to a probe table: `handle_request`, `libc:mallo[c]`, `net::Server::read(int)`, `server.c:120`,
+ * `p->name`, and markers (SDT).
+ *
+ *	spec.c       what is said of a place, as text
+ *	modules.c    the files with code of a process, or of a program that is not started yet
+ *	names.c      functions by name, also by the name that C++ and Rust have for them
+ *	suggest.c    what may have been meant
+ *	places.c     from a place that was said to those that there are
+ *	fetch.c      operations that get a value
+ *	said.c       values by register and offset: TYPE:NAME:ADDR
+ *	debug.c      what compilers say of a file (DWARF), and lines of sources
+ *	locate.c     where a variable is, at one place
+ *	convention.c where arguments are at the begin of a function, where compilers do not say it
+ *	variable.c   `p->name`
+ *	type.c       members, elements, and what of a type an event can have
+ *	marker.c     SDT notes
+ *	operand.c    the operands of a marker
+ *	table.c      all of that put together
+ *
+ * Files and processes are not trusted: what does not fit is refused with a sentence. But the library that reads
+ * DWARF does not survive each damaged file, so whoever asks does it in a process of its own.
+ */
+
+#include "probe/table/table.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define RESOLVE_PROVIDER "probe" /* of events whose name says none */
+#define RESOLVE_PLACES_MAX 200000
+
+struct resolve;
+
+/* Sentences without their full stop; an empty mend: there is nothing to do about it. */
+struct resolve_error {
+	char text[640];
+	char mend[640];
+	bool permission;
+};
+
+struct resolve *resolve_new(void);
+void resolve_free(struct resolve *resolve);
+
+/* All that return int: 0, or a negative errno with a sentence. */
+
+/* All files that the process executes, as it sees them. */
+int resolve_add_process(struct resolve *resolve, pid_t pid, struct resolve_error *error);
+/* One file of a program that is not there yet; the program itself comes first. */
+int resolve_add_file(struct resolve *resolve, const char *path, struct resolve_error *error);
+
+enum resolve_kind {
+	RESOLVE_PLACE,    /* one instruction, or several */
+	RESOLVE_FUNCTION, /* begins of functions, and their returns if they are wanted */
+	RESOLVE_MARKER,   /* PROVIDER:NAME of markers that the program has */
+};
+
+struct resolve_wish {
+	enum resolve_kind kind;
+	const char *name; /* of the event: [PROVIDER:]NAME; NULL: made of what is said */
+	const char *said; /* where */
+	bool exits;       /* an event NAME_return, with duration and return value */
+	const char *const *arguments;
+	size_t nr_arguments;
+	const char *const *contexts; /* regs, reg:NAME, backtrace, TYPE:NAME:ADDR */
+	size_t nr_contexts;
+};
+
+/* Is it a context that a probe fetches, and not one that any event may have? */
+bool resolve_is_context(const char *text);
+
+/* A place that is left out, for it cannot be probed or lacks what is wanted of it; or of which only the return is. */
+struct resolve_refusal {
+	const char *module, *function, *reason;
+	uint64_t address;
+	bool return_only;
+};
+typedef void resolve_refused_fn(void *user, const struct resolve_refusal *refusal);
+
+/* All of the wish, or nothing; places that cannot be probed beside others that can are told. */
+int resolve_wish(struct resolve *resolve, const struct resolve_wish *wish,
+		struct probe_table_writer *writer, resolve_refused_fn *refused, void *user,
+		struct resolve_error *error);
+
+/* A marker as it stands in a file. */
+struct resolve_marker {
+	const char *module;
+	const char *provider, *name, *arguments;
+	uint64_t address, semaphore;
+	const struct probe_site *site; /* how it can be probed; NULL: its code cannot be read */
+};
+
+/* Each of them; stops when `each` does not return 0, which is then the result. */
+int resolve_markers(struct resolve *resolve,
+		int (*each)(void *user, const struct resolve_marker *marker), void *user);
+
+#endif /* PROBE_RESOLVE_RESOLVE_H */

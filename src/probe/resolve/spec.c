@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ADDR, SYMBOL, SYMBOL+OFFSET, FILE:LINE, each with a LIB: before it if it is not of the program itself.
+ *
+ * Names of C++ and Rust have colons, too, always two together; and types with operators and globs in them, so what
+ * stands behind a parenthesis is never taken apart.
+ */
+#include "spec.h"
+
+#include "parts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int digit(char letter)
+{
+	if (letter >= '0' && letter <= '9')
+		return letter - '0';
+	if (letter >= 'a' && letter <= 'f')
+		return letter - 'a' + 10;
+	if (letter >= 'A' && letter <= 'F')
+		return letter - 'A' + 10;
+	return 16;
+}
+
+bool spec_number(const char *text, size_t length, uint64_t *number)
+{
+	int base = 10;
+
+	*number = 0;
+	if (length > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X')) {
+		base = 16;
+		text += 2;
+		length -= 2;
+	} else if (length > 1 && text[0] == '0') {
+		base = 8;
+	}
+	for (size_t i = 0; i < length; i++) {
+		int value = digit(text[i]);
+
+		if (value >= base || __builtin_mul_overflow(*number, (uint64_t)base, number) ||
+				__builtin_add_overflow(*number, (uint64_t)value, number))
+			return false;
+	}
+	return length > 0;
+}
+
+/* Where names end and types begin. */
+static size_t plain_length(const char *text)
+{
+	return strcspn(text, "(<");
+}
+
+/* The colon that stands alone, or NULL. */
+static const char *lone_colon(const char *text)
+{
+	size_t length = plain_length(text);
+
+	for (size_t i = 0; i < length; i++) {
+		if (text[i] != ':')
+			continue;
+		if (text[i + 1] != ':')
+			return text + i;
+		i++;
+	}
+	return NULL;
+}
+
+static bool is_glob(const char *name)
+{
+	size_t length = plain_length(name);
+	const char *word = strstr(name, "operator");
+
+	if (word && (size_t)(word - name) < length)
+		length = (size_t)(word - name);
+	return strcspn(name, "*?[") < length;
+}
+
+static bool is_source(const char *name, size_t length)
+{
+	static const char *const ends[] = {".c", ".cc", ".cpp", ".cxx", ".C", ".c++", ".h", ".hh",
+			".hpp", ".hxx", ".inc", ".rs", ".go", ".d", ".f", ".f90", ".s", ".S", ".m",
+			".zig", ".y", ".l", ".tcc", ".ipp"};
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		size_t size = strlen(ends[i]);
+
+		if (length > size && !strncmp(name + length - size, ends[i], size))
+			return true;
+	}
+	return false;
+}
+
+static int keep(char **kept, const char *text, size_t length, struct resolve_error *error)
+{
+	*kept = strndup(text, length);
+	return *kept ? 0 : resolve_fail(error, -ENOMEM, "", "there is no memory");
+}
+
+static int parse_line(
+		const char *text, const char *colon, struct spec *spec, struct resolve_error *error)
+{
+	const char *number = colon + 1;
+
+	spec->kind = SPEC_LINE;
+	if (!spec_number(number, strlen(number), &spec->number) || !spec->number ||
+			spec->number > INT32_MAX)
+		return resolve_fail(error, -EINVAL, "write FILE:LINE, as in `server.c:120`",
+				"`%.128s` is not the number of a line", number);
+	return keep(&spec->name, text, (size_t)(colon - text), error);
+}
+
+static int parse_symbol(const char *text, struct spec *spec, struct resolve_error *error)
+{
+	const char *plus = strrchr(text, '+');
+	size_t length = strlen(text);
+
+	spec->kind = SPEC_SYMBOL;
+	if (plus && plus > text && plus[1] >= '0' && plus[1] <= '9') {
+		if (!spec_number(plus + 1, strlen(plus + 1), &spec->number))
+			return resolve_fail(error, -EINVAL,
+					"offsets are octal (017), decimal or hexadecimal (0xf)",
+					"`%.128s` is no offset", plus + 1);
+		length = (size_t)(plus - text);
+	}
+	if (keep(&spec->name, text, length, error))
+		return -ENOMEM;
+	spec->glob = is_glob(spec->name);
+	if (spec->glob && spec->number)
+		return resolve_fail(error, -EINVAL, "name one function",
+				"`%.128s` may be many functions, and an offset is for one", text);
+	return 0;
+}
+
+/* What stands behind the LIB:, or all of it. */
+static int parse_place(const char *text, struct spec *spec, struct resolve_error *error)
+{
+	const char *colon = lone_colon(text);
+
+	if (colon && is_source(text, (size_t)(colon - text)))
+		return parse_line(text, colon, spec, error);
+	if (*text >= '0' && *text <= '9') {
+		spec->kind = SPEC_ADDRESS;
+		if (spec_number(text, strlen(text), &spec->number))
+			return 0;
+		return resolve_fail(error, -EINVAL,
+				"numbers are octal (017), decimal or hexadecimal (0xf)",
+				"`%.128s` is no address", text);
+	}
+	if (colon || !*text)
+		return resolve_fail(error, -EINVAL,
+				"write ADDRESS, SYMBOL, SYMBOL+OFFSET, FILE:LINE, or LIBRARY: "
+				"before one of them",
+				"`%.128s` is no place of a program", text);
+	return parse_symbol(text, spec, error);
+}
+
+int spec_parse(const char *text, struct spec *spec, struct resolve_error *error)
+{
+	const char *colon;
+
+	*spec = (struct spec){.kind = SPEC_SYMBOL};
+	if (strlen(text) > SPEC_TEXT_MAX)
+		return resolve_fail(error, -EINVAL, "", "what is said of a place is too long");
+	colon = lone_colon(text);
+	if (!colon || is_source(text, (size_t)(colon - text)))
+		return parse_place(text, spec, error);
+	if (colon == text)
+		return resolve_fail(error, -EINVAL, "write LIBRARY:SYMBOL",
+				"there is no name of a library before `%.128s`", text);
+	if (keep(&spec->library, text, (size_t)(colon - text), error))
+		return -ENOMEM;
+	return parse_place(colon + 1, spec, error);
+}
+
+void spec_free(struct spec *spec)
+{
+	free(spec->library);
+	free(spec->name);
+	*spec = (struct spec){.kind = SPEC_SYMBOL};
+}

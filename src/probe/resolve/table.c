@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A wish put together: its places, what is fetched at each, and the one or two events that they are.
+ *
+ * All places of a wish are the same events, so the first one decides which fields these have, and a place where
+ * one of them is of another kind is refused. Where there may be several places, the events say which one it was.
+ */
+#include "parts.h"
+
+#include "operand.h"
+#include "said.h"
+#include "variable.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LEVEL 6 /* SIDE_LOGLEVEL_INFO */
+
+struct values {
+	struct value items[PROBE_TABLE_FIELDS_MAX];
+	size_t count;
+};
+
+struct making {
+	const struct resolve_wish *wish;
+	struct probe_table_writer *writer;
+	resolve_refused_fn *refused;
+	void *user;
+	struct resolve_error *error;
+	struct places places;
+	bool many; /* the events say which place it was */
+	bool has_events;
+	bool sign[OPERANDS_MAX]; /* of the operands of the marker, in any place */
+	size_t nr_operands;
+	struct values entry, exit; /* as the events have them */
+	uint32_t entry_event, exit_event;
+	uint64_t added;
+};
+
+static int no_memory(struct resolve_error *error)
+{
+	return resolve_fail(error, -ENOMEM, "", "there is no memory");
+}
+
+/* ---- values of a place ---- */
+
+static int add_value(struct values *values, const struct value *value, struct resolve_error *error)
+{
+	struct value *added = &values->items[values->count];
+	unsigned int number = 1;
+	size_t i = 0;
+
+	if (values->count == PROBE_TABLE_FIELDS_MAX)
+		return resolve_fail(error, -E2BIG, "ask for less", "an event has at most %d fields",
+				PROBE_TABLE_FIELDS_MAX);
+	*added = *value;
+	while (i < values->count) {
+		const struct value *other = &values->items[i++];
+
+		if (strcmp(other->name, added->name) != 0)
+			continue;
+		/* Asked for twice. */
+		if (other->type == value->type && other->size == value->size &&
+				other->fetch.nr_ops == value->fetch.nr_ops &&
+				!memcmp(other->fetch.ops, value->fetch.ops,
+						value->fetch.nr_ops * sizeof(*value->fetch.ops)))
+			return 0;
+		snprintf(added->name, sizeof(added->name), "%.100s_%u", value->name, ++number);
+		i = 0;
+	}
+	values->count++;
+	return 0;
+}
+
+static int add_simple(struct values *values, const char *name, enum probe_field_type type,
+		enum probe_fetch_code code, struct resolve_error *error)
+{
+	struct value value = {.type = (uint8_t)type, .size = 8};
+
+	if (type == PROBE_FIELD_STRING) {
+		value.size = 1;
+		value.limit = 256;
+	}
+	snprintf(value.name, sizeof(value.name), "%s", name);
+	(void)fetch_op(&value.fetch, code, 0, 0, 0);
+	return add_value(values, &value, error);
+}
+
+static int add_place(const struct making *making, struct values *values)
+{
+	if (!making->many)
+		return 0;
+	return add_simple(values, "function", PROBE_FIELD_STRING, PROBE_FETCH_FUNCTION,
+			       making->error) ||
+					add_simple(values, "address", PROBE_FIELD_HEX,
+							PROBE_FETCH_SITE, making->error)
+			? -E2BIG
+			: 0;
+}
+
+static int add_operands(
+		const struct making *making, const struct place *place, struct values *values)
+{
+	struct value operands[OPERANDS_MAX];
+	size_t count;
+	int ret = operands_read(place->operands, place->module, operands, &count, making->error);
+
+	for (size_t i = 0; i < making->nr_operands && !ret; i++) {
+		/* The marker may stand in code with fewer operands, too. */
+		if (i >= count) {
+			operands[i] = (struct value){.type = PROBE_FIELD_UNSIGNED, .size = 8};
+			snprintf(operands[i].name, sizeof(operands[i].name), "arg%zu", i + 1);
+			(void)fetch_op(&operands[i].fetch, PROBE_FETCH_CONSTANT, 0, 0, 0);
+		}
+		if (operands[i].type == PROBE_FIELD_UNSIGNED && making->sign[i])
+			operands[i].type = PROBE_FIELD_SIGNED;
+		ret = add_value(values, &operands[i], making->error);
+	}
+	return ret;
+}
+
+static int add_argument(const struct making *making, const struct place *place, const char *text,
+		struct values *values)
+{
+	struct value value;
+	int ret = said_is_value(text) ? said_value(text, place->module, &value, making->error)
+				      : variable_value(place, text, &value, making->error);
+
+	return ret ? ret : add_value(values, &value, making->error);
+}
+
+static int add_context(const struct making *making, const struct place *place, const char *text,
+		struct values *values)
+{
+	struct value found[SAID_CONTEXT_MAX];
+	size_t count;
+	int ret = said_context(text, place->module, found, &count, making->error);
+
+	for (size_t i = 0; i < count && !ret; i++)
+		ret = add_value(values, &found[i], making->error);
+	return ret;
+}
+
+static int make_entry(const struct making *making, const struct place *place, struct values *values)
+{
+	const struct resolve_wish *wish = making->wish;
+	int ret = add_place(making, values);
+
+	if (!ret && wish->exits)
+		ret = add_simple(values, "call", PROBE_FIELD_UNSIGNED, PROBE_FETCH_CALL,
+				making->error);
+	if (!ret && place->operands)
+		ret = add_operands(making, place, values);
+	for (size_t i = 0; i < wish->nr_arguments && !ret; i++)
+		ret = add_argument(making, place, wish->arguments[i], values);
+	for (size_t i = 0; i < wish->nr_contexts && !ret; i++)
+		ret = add_context(making, place, wish->contexts[i], values);
+	return ret;
+}
+
+static int make_exit(const struct making *making, const struct place *place, struct values *values)
+{
+	struct value result = {.name = "return_value", .type = PROBE_FIELD_SIGNED, .size = 8};
+	bool nothing = false;
+	int ret = add_place(making, values) ||
+			add_simple(values, "call", PROBE_FIELD_UNSIGNED, PROBE_FETCH_CALL,
+					making->error) ||
+			add_simple(values, "duration", PROBE_FIELD_UNSIGNED, PROBE_FETCH_DURATION,
+					making->error);
+
+	if (ret)
+		return -E2BIG;
+	/* Functions that return different things have what the register has in common. */
+	if (making->many || !variable_result(place, &result, &nothing))
+		(void)fetch_op(&result.fetch, PROBE_FETCH_REGISTER, 0, 0, 0);
+	return nothing ? 0 : add_value(values, &result, making->error);
+}
+
+/* ---- events ---- */
+
+static void derive_name(char *name, size_t room, const char *said)
+{
+	const char *colon = strrchr(said, ':'), *plain = said;
+	char full[FETCH_NAME_MAX];
+
+	if (colon && colon > said && colon[-1] != ':' && (colon[1] < '0' || colon[1] > '9'))
+		plain = colon + 1;
+	fetch_name(full, plain);
+	snprintf(name, room, "%s", strcmp(full, "_") != 0 ? full : "function");
+}
+
+static void event_name(const struct resolve_wish *wish, char provider[256], char name[256])
+{
+	const char *said = wish->name ? wish->name : wish->said, *colon = strchr(said, ':');
+	bool parts = colon && colon > said && colon[1];
+
+	snprintf(provider, 256, RESOLVE_PROVIDER);
+	if (!wish->name && wish->kind != RESOLVE_MARKER) {
+		derive_name(name, 240, said);
+		return;
+	}
+	if (parts)
+		snprintf(provider, 256, "%.*s", (int)(colon - said), said);
+	snprintf(name, 240, "%s", parts ? colon + 1 : said);
+}
+
+static int add_event(struct making *making, const char *provider, const char *name,
+		const struct values *values, uint32_t *number)
+{
+	struct probe_table_field fields[PROBE_TABLE_FIELDS_MAX];
+	const struct probe_table_event event = {.provider = provider,
+			.name = name,
+			.loglevel = LEVEL,
+			.nr_fields = (uint32_t)values->count,
+			.fields = fields};
+	int64_t added;
+
+	for (size_t i = 0; i < values->count; i++)
+		fields[i] = (struct probe_table_field){.name = values->items[i].name,
+				.type = values->items[i].type,
+				.size = values->items[i].size,
+				.limit = values->items[i].limit};
+	added = probe_table_add_event(making->writer, &event);
+	if (added < 0)
+		return resolve_fail(making->error, (int)added,
+				added == -EINVAL ? "choose another NAME, and ask for less" : "",
+				"there cannot be an event %.128s:%.128s with these fields: %s",
+				provider, name, strerror((int)-added));
+	*number = (uint32_t)added;
+	return 0;
+}
+
+static int add_events(struct making *making, const struct values *entry, const struct values *exit)
+{
+	char provider[256], name[256];
+	int ret;
+
+	making->entry = *entry;
+	making->exit = *exit;
+	making->entry_event = making->exit_event = PROBE_TABLE_NONE;
+	event_name(making->wish, provider, name);
+	ret = add_event(making, provider, name, entry, &making->entry_event);
+	strcat(name, "_return");
+	if (!ret && making->wish->exits)
+		ret = add_event(making, provider, name, exit, &making->exit_event);
+	making->has_events = !ret;
+	return ret;
+}
+
+/* Are they what the event has? */
+static int same_fields(const struct values *wanted, const struct values *values,
+		struct resolve_error *error)
+{
+	for (size_t i = 0; i < wanted->count; i++) {
+		const struct value *left = &wanted->items[i], *right = &values->items[i];
+
+		if (i >= values->count || strcmp(left->name, right->name) != 0 ||
+				left->type != right->type || left->size != right->size ||
+				left->limit != right->limit)
+			return resolve_fail(error, -EINVAL, "", "`%s` is of another type there",
+					left->name);
+	}
+	return 0;
+}
+
+/* ---- probes ---- */
+
+static int add_module(const struct making *making, struct resolve_module *module)
+{
+	struct probe_table_module said = {.path = module->path,
+			.name = module->name,
+			.flags = module->executable ? PROBE_MODULE_EXECUTABLE : 0,
+			.build_id_size = module->build_id_size};
+	int64_t number;
+
+	if (module->writer == making->writer)
+		return 0;
+	memcpy(said.build_id, module->build_id, module->build_id_size);
+	number = probe_table_add_module(making->writer, &said);
+	if (number < 0)
+		return resolve_fail(making->error, (int)number, "",
+				"%s cannot be named in a table: %s", module->path,
+				strerror((int)-number));
+	module->writer = making->writer;
+	module->number = (uint32_t)number;
+	return 0;
+}
+
+static bool copy_fetches(struct probe_fetch *fetches, const struct values *values)
+{
+	bool all = false;
+
+	for (size_t i = 0; i < values->count; i++) {
+		fetches[i].ops = values->items[i].fetch.ops;
+		fetches[i].nr_ops = values->items[i].fetch.nr_ops;
+		all |= fetch_needs_all(&values->items[i].fetch);
+	}
+	return all;
+}
+
+static int add_probe(struct making *making, const struct place *place,
+		const struct probe_site *site, const struct values *entry,
+		const struct values *exit)
+{
+	struct probe_fetch entries[PROBE_TABLE_FIELDS_MAX], exits[PROBE_TABLE_FIELDS_MAX];
+	char *readable = name_readable(place->name), number[32];
+	struct probe_table_probe probe = {.entry = making->entry_event,
+			.exit = making->exit_event,
+			.semaphore = place->semaphore,
+			.site = *site,
+			.entry_fetches = entries,
+			.exit_fetches = exits,
+			.function = readable ? readable : place->name};
+	int64_t added;
+
+	snprintf(number, sizeof(number), "0x%" PRIx64, site->address);
+	if (!*probe.function)
+		probe.function = number;
+	if (copy_fetches(entries, entry))
+		probe.flags |= PROBE_ENTRY_ALL;
+	(void)copy_fetches(exits, exit);
+	if (site->no_exit)
+		probe.exit = PROBE_TABLE_NONE;
+	probe.site.runtime = 0;
+	added = add_module(making, place->module);
+	probe.module = place->module->number;
+	if (!added)
+		added = probe_table_add_probe(making->writer, &probe);
+	free(readable);
+	making->added += added >= 0;
+	return added >= 0 ? 0
+			  : resolve_fail(making->error, (int)added, "",
+					    "the probe at 0x%" PRIx64
+					    " does not fit into a table: %s",
+					    site->address, strerror((int)-added));
+}
+
+static int no_instruction(struct making *making, const struct place *place)
+{
+	char mend[128] = "";
+	struct probe_site site;
+
+	for (uint64_t back = 1; back < 16 && !*mend; back++) {
+		if (!code_site(place->module->code, place->address - back, &site) &&
+				site.nr_pieces &&
+				site.address + site.pieces[0].length > place->address)
+			snprintf(mend, sizeof(mend),
+					"one begins at 0x%" PRIx64 ", the next one at 0x%" PRIx64,
+					site.address, site.address + site.pieces[0].length);
+	}
+	return resolve_fail(making->error, -EINVAL, mend,
+			"no instruction of %s begins at 0x%" PRIx64, place->module->name,
+			place->address);
+}
+
+/* How it can be probed. -EINVAL with a sentence, also if it cannot. */
+static int find_site(struct making *making, const struct place *place, struct probe_site *site)
+{
+	int ret = place->entry ? code_entry(place->module->code, place->function, site)
+			       : code_site(place->module->code, place->address, site);
+
+	if (ret == -EINVAL)
+		return no_instruction(making, place);
+	if (ret == -ENOENT)
+		return resolve_fail(making->error, ret, "",
+				"there is no code at 0x%" PRIx64 " of %s", place->address,
+				place->module->name);
+	if (ret)
+		return no_memory(making->error);
+	if (site->method == PROBE_NONE)
+		return resolve_fail(making->error, -ENOTSUP,
+				"`side probe list` shows what can be probed",
+				"%s at 0x%" PRIx64 " cannot be probed: %s",
+				*place->name ? place->name : place->module->name, site->address,
+				site->reason ? site->reason : "nothing is known of it");
+	if (making->wish->exits && site->no_exit && !making->many)
+		return resolve_fail(making->error, -ENOTSUP, "leave `--exit` out",
+				"returns from %s cannot be seen: %s", place->name, site->no_exit);
+	return 0;
+}
+
+static void refuse(struct making *making, const struct place *place, const char *reason,
+		bool return_only)
+{
+	const struct resolve_refusal refusal = {.module = place->module->name,
+			.function = place->name,
+			.reason = reason,
+			.address = place->address,
+			.return_only = return_only};
+
+	if (making->refused)
+		making->refused(making->user, &refusal);
+}
+
+/* With room for the values of both events. */
+static int make_probe(struct making *making, const struct place *place, struct values *entry,
+		struct values *exit)
+{
+	struct probe_site site = {.reason = NULL};
+	int ret = find_site(making, place, &site);
+
+	if (!ret)
+		ret = make_entry(making, place, entry);
+	if (!ret && making->wish->exits)
+		ret = make_exit(making, place, exit);
+	if (!ret && making->has_events)
+		ret = same_fields(&making->entry, entry, making->error);
+	else if (!ret)
+		ret = add_events(making, entry, exit);
+	if (!ret)
+		ret = add_probe(making, place, &site, entry, exit);
+	if (!ret && making->wish->exits && site.no_exit)
+		refuse(making, place, site.no_exit, true);
+	return ret;
+}
+
+static int make_place(struct making *making, const struct place *place)
+{
+	struct values *values = calloc(2, sizeof(*values));
+	int ret;
+
+	if (!values)
+		return no_memory(making->error);
+	ret = make_probe(making, place, &values[0], &values[1]);
+	free(values);
+	return ret;
+}
+
+/* Which operands the marker has in all of its places. */
+static int survey_operands(struct making *making)
+{
+	struct value *operands = calloc(OPERANDS_MAX, sizeof(*operands));
+
+	if (!operands)
+		return no_memory(making->error);
+	for (size_t i = 0; i < making->places.count; i++) {
+		const struct place *place = &making->places.items[i];
+		size_t count;
+
+		if (!place->operands ||
+				operands_read(place->operands, place->module, operands, &count,
+						making->error))
+			continue;
+		making->nr_operands = count > making->nr_operands ? count : making->nr_operands;
+		for (size_t j = 0; j < count; j++)
+			making->sign[j] |= operands[j].type == PROBE_FIELD_SIGNED;
+	}
+	free(operands);
+	return 0;
+}
+
+static int make_all(struct making *making)
+{
+	int ret = survey_operands(making);
+
+	for (size_t i = 0; i < making->places.count && !ret; i++) {
+		const struct place *place = &making->places.items[i];
+
+		ret = make_place(making, place);
+		if (!ret || ret == -ENOMEM || making->places.count == 1)
+			continue;
+		refuse(making, place, making->error->text, false);
+		ret = 0;
+	}
+	/* The sentence is the one of the last place. */
+	if (!ret && !making->added)
+		ret = -ENOTSUP;
+	return ret;
+}
+
+int resolve_wish(struct resolve *resolve, const struct resolve_wish *wish,
+		struct probe_table_writer *writer, resolve_refused_fn *refused, void *user,
+		struct resolve_error *error)
+{
+	struct making *making = calloc(1, sizeof(*making));
+	int ret;
+
+	if (!making)
+		return no_memory(error);
+	*making = (struct making){.wish = wish,
+			.writer = writer,
+			.refused = refused,
+			.user = user,
+			.error = error};
+	if (wish->exits && wish->kind != RESOLVE_FUNCTION)
+		ret = resolve_fail(
+				error, -EINVAL, "use `--function`", "only functions have an exit");
+	else
+		ret = places_find(resolve, wish, &making->places, error);
+	making->many = making->places.count > 1;
+	if (!ret)
+		ret = make_all(making);
+	free(making->places.items);
+	free(making);
+	return ret;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PROBE_RESOLVE_TYPE_H
+#define PROBE_RESOLVE_TYPE_H
+
+/* A thing with a type at a place, and the ways from it to others. */
+
+#include "locate.h"
+
+struct item {
+	struct located where;
+	Dwarf_Die type;  /* plain */
+	bool is_address; /* the value is an address that was taken; of what does not matter */
+	unsigned int bits, bit; /* of a bit field: how many, and from which on; else 0 */
+};
+
+int item_follow_reference(struct item *item, struct resolve_error *error);
+int item_dereference(struct item *item, struct resolve_error *error);
+int item_address(struct item *item, struct resolve_error *error);
+int item_index(struct item *item, uint64_t index, struct resolve_error *error);
+int item_member(struct item *item, const char *name, struct resolve_error *error);
+/* As the value of a field, all but its name. */
+int item_value(struct item *item, struct value *value, struct resolve_error *error);
+
+#endif /* PROBE_RESOLVE_TYPE_H */

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * `p->name`, `list[2].next`, `*counter`, `(*p).x`, `&x`: from the name of a variable to a value, step by step, each with the place
+ * where it is and its type. What a reference refers to is meant by it, as in the source.
+ */
+#include "variable.h"
+
+#include "locate.h"
+#include "spec.h"
+#include "type.h"
+
+#include <ctype.h>
+#include <dwarf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEPTH_MAX 32
+
+struct expression {
+	const char *at, *text;
+	const struct place *place;
+	struct debug *debug;
+	unsigned int depth;
+	struct resolve_error *error;
+};
+
+static int wrong(struct expression *expression, const char *what)
+{
+	return resolve_fail(expression->error, -EINVAL,
+			"write a variable, with ->member, .member, [number], * and & as in C",
+			"%s in `%.128s`%s%.32s", what, expression->text,
+			*expression->at ? ", at " : "", expression->at);
+}
+
+/* ---- variables ---- */
+
+struct function_search {
+	uint64_t address;
+	Dwarf_Die found;
+	bool has;
+};
+
+static int look_at_function(Dwarf_Die *function, void *user)
+{
+	struct function_search *search = user;
+
+	if (dwarf_haspc(function, search->address) != 1)
+		return DWARF_CB_OK;
+	search->found = *function;
+	search->has = true;
+	return DWARF_CB_ABORT;
+}
+
+static bool find_function(struct debug *debug, uint64_t address, Dwarf_Die *function)
+{
+	struct function_search search = {.address = address};
+	Dwarf_Die unit;
+
+	if (!debug_unit(debug, address, &unit))
+		return false;
+	(void)dwarf_getfuncs(&unit, look_at_function, &search, 0);
+	*function = search.found;
+	return search.has;
+}
+
+/* The compiler says only where it will be when the function has begun. */
+static bool is_stored_later(Dwarf_Die *variable)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Op *ops;
+	size_t count;
+
+	return dwarf_tag(variable) == DW_TAG_formal_parameter &&
+			dwarf_attr_integrate(variable, DW_AT_location, &attribute) &&
+			!dwarf_getlocation(&attribute, &ops, &count) && count &&
+			ops[0].atom == DW_OP_fbreg;
+}
+
+static int find_place(struct expression *expression, Dwarf_Die *variable, struct located *located)
+{
+	const struct place *place = expression->place;
+	const char *name = dwarf_diename(variable);
+	Dwarf_Die function;
+	bool has = find_function(expression->debug, place->address, &function);
+	uint64_t address;
+	int ret;
+
+	if (place->entry && has && is_stored_later(variable)) {
+		ret = locate_argument(&function, variable, located);
+		return ret ? resolve_fail(expression->error, ret, "say it as TYPE:NAME:ADDR",
+					     "where callers put `%.128s` cannot be told", name)
+			   : 0;
+	}
+	ret = locate(expression->debug, variable, has ? &function : NULL, place->address, located,
+			expression->error);
+	/* Who is called from elsewhere gets arguments as everybody passes them. */
+	if (ret && place->entry && has && dwarf_tag(variable) == DW_TAG_formal_parameter &&
+			dwarf_hasattr_integrate(&function, DW_AT_external) &&
+			!locate_argument(&function, variable, located))
+		ret = 0;
+	/* Of another unit: the symbol is where it is. */
+	if (ret && dwarf_tag(variable) == DW_TAG_variable && name &&
+			dwarf_hasattr_integrate(variable, DW_AT_external) &&
+			module_symbol(place->module, name, &address)) {
+		*located = (struct located){.kind = LOCATED_MEMORY};
+		ret = fetch_op(&located->fetch, PROBE_FETCH_MODULE, 0, 0, (int64_t)address);
+	}
+	return ret;
+}
+
+static void offer_variables(Dwarf_Die *scopes, int count, struct suggestion *suggestion)
+{
+	for (int i = 0; i < count; i++) {
+		Dwarf_Die child;
+
+		if (dwarf_child(&scopes[i], &child))
+			continue;
+		do {
+			int tag = dwarf_tag(&child);
+
+			if ((tag == DW_TAG_variable || tag == DW_TAG_formal_parameter) &&
+					dwarf_diename(&child))
+				suggest_offer(suggestion, dwarf_diename(&child));
+		} while (!dwarf_siblingof(&child, &child));
+	}
+}
+
+static int no_variable(
+		struct expression *expression, const char *name, Dwarf_Die *scopes, int count)
+{
+	struct suggestion suggestion;
+	char mend[320] = "";
+
+	suggest_begin(&suggestion, name);
+	offer_variables(scopes, count, &suggestion);
+	if (suggest_best(&suggestion))
+		snprintf(mend, sizeof(mend), "did you mean `%s`?", suggest_best(&suggestion));
+	return resolve_fail(expression->error, -ENOENT, mend, "there is no variable `%.128s` in %s",
+			name, *expression->place->name ? expression->place->name : "that code");
+}
+
+static int find_variable(struct expression *expression, const char *name, struct item *item)
+{
+	Dwarf_Die *scopes, variable;
+	int function,
+			count = debug_scopes(expression->debug, expression->place->address, &scopes,
+					&function),
+			ret = 0;
+
+	if (count <= 0)
+		ret = resolve_fail(expression->error, -ENODATA,
+				"say it as TYPE:NAME:ADDR, as in `s32:n:%edi`",
+				"there is no debug information for the code at this place of %s",
+				expression->place->module->name);
+	else if (dwarf_getscopevar(scopes, count, name, 0, NULL, 0, 0, &variable) < 0)
+		ret = no_variable(expression, name, scopes, count);
+	free(scopes);
+	*item = (struct item){.where.kind = LOCATED_MEMORY};
+	if (ret)
+		return ret;
+	if (!type_of(&variable, &item->type))
+		return wrong(expression, "there is a variable without a type");
+	ret = find_place(expression, &variable, &item->where);
+	return ret ? ret : item_follow_reference(item, expression->error);
+}
+
+/* ---- the grammar ---- */
+
+static int read_unary(struct expression *expression, struct item *item);
+
+static size_t name_length(const char *text)
+{
+	size_t length = 0;
+
+	while (isalnum((unsigned char)text[length]) || text[length] == '_' ||
+			(text[length] == ':' && text[length + 1] == ':' && length) ||
+			(text[length] == ':' && length && text[length - 1] == ':'))
+		length++;
+	return isdigit((unsigned char)*text) ? 0 : length;
+}
+
+static int read_name(struct expression *expression, char name[256])
+{
+	size_t length = name_length(expression->at);
+
+	if (!length || length >= 256)
+		return wrong(expression, "a name is missing");
+	memcpy(name, expression->at, length);
+	name[length] = '\0';
+	expression->at += length;
+	return 0;
+}
+
+static int read_primary(struct expression *expression, struct item *item)
+{
+	char name[256];
+	int ret;
+
+	if (*expression->at != '(') {
+		ret = read_name(expression, name);
+		return ret ? ret : find_variable(expression, name, item);
+	}
+	expression->at++;
+	ret = read_unary(expression, item);
+	if (ret)
+		return ret;
+	if (*expression->at++ != ')') {
+		expression->at--;
+		return wrong(expression, "a parenthesis is missing");
+	}
+	return 0;
+}
+
+static int read_index(struct expression *expression, struct item *item)
+{
+	size_t length = strspn(expression->at, "0123456789abcdefABCDEFxX");
+	uint64_t number;
+
+	if (!spec_number(expression->at, length, &number) || number > INT32_MAX ||
+			expression->at[length] != ']')
+		return wrong(expression, "there is no index that is a number");
+	expression->at += length + 1;
+	return item_index(item, number, expression->error);
+}
+
+static int read_postfix(struct expression *expression, struct item *item)
+{
+	int ret = read_primary(expression, item);
+
+	while (!ret) {
+		bool arrow = !strncmp(expression->at, "->", 2);
+		char name[256];
+
+		if (*expression->at == '[') {
+			expression->at++;
+			ret = read_index(expression, item);
+		} else if (arrow || *expression->at == '.') {
+			expression->at += arrow ? 2 : 1;
+			if (arrow)
+				ret = item_dereference(item, expression->error);
+			if (!ret)
+				ret = read_name(expression, name);
+			if (!ret)
+				ret = item_member(item, name, expression->error);
+		} else {
+			break;
+		}
+	}
+	return ret;
+}
+
+static int read_unary(struct expression *expression, struct item *item)
+{
+	char sign = *expression->at;
+	int ret;
+
+	if (expression->depth++ > DEPTH_MAX)
+		return wrong(expression, "there are too many parts");
+	if (sign != '*' && sign != '&')
+		return read_postfix(expression, item);
+	expression->at++;
+	ret = read_unary(expression, item);
+	if (ret)
+		return ret;
+	return sign == '*' ? item_dereference(item, expression->error)
+			   : item_address(item, expression->error);
+}
+
+int variable_value(const struct place *place, const char *text, struct value *value,
+		struct resolve_error *error)
+{
+	struct expression expression = {.at = text, .text = text, .place = place, .error = error};
+	struct item item;
+	int ret;
+
+	*value = (struct value){.type = 0};
+	expression.debug = module_debug(place->module);
+	if (!expression.debug)
+		return resolve_fail(error, -ENODATA,
+				"compile it with -g or install its package of debug symbols; "
+				"without, "
+				"say it as TYPE:NAME:ADDR, as in `s32:n:%edi`",
+				"there is no debug information for %s, so nothing says where "
+				"`%.128s` is",
+				place->module->name, text);
+	ret = read_unary(&expression, &item);
+	if (!ret && *expression.at)
+		ret = wrong(&expression, "there is something unknown");
+	if (!ret)
+		ret = item_value(&item, value, error);
+	fetch_name(value->name, text);
+	return ret;
+}
+
+bool variable_result(const struct place *place, struct value *value, bool *nothing)
+{
+	struct debug *debug = module_debug(place->module);
+	struct item item = {.where.kind = LOCATED_VALUE};
+	struct resolve_error ignored;
+	Dwarf_Attribute attribute;
+	struct value found = {.type = 0};
+	Dwarf_Die function;
+
+	*nothing = false;
+	if (!debug || !find_function(debug, place->address, &function))
+		return false;
+	if (!dwarf_attr_integrate(&function, DW_AT_type, &attribute)) {
+		*nothing = true;
+		return false;
+	}
+	if (!type_of(&function, &item.type) || !locate_result(&item.type, &item.where) ||
+			item_value(&item, &found, &ignored))
+		return false;
+	memcpy(found.name, value->name, sizeof(found.name));
+	*value = found;
+	return true;
+}

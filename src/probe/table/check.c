@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/* What may stand in a table: the same for who writes one and who reads one. */
+#include "format.h"
+
+#include <string.h>
+
+static bool is_power_of_two(unsigned int size, unsigned int largest)
+{
+	return size && size <= largest && !(size & (size - 1));
+}
+
+static bool is_printable(const char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text < 0x20 || *text == 0x7f)
+			return false;
+	return true;
+}
+
+const char *table_check_event(const char *provider, const char *name)
+{
+	if (!*provider || !*name)
+		return "an event has no name";
+	if (!is_printable(provider) || !is_printable(name))
+		return "the name of an event has characters that cannot be shown";
+	return NULL;
+}
+
+static bool is_field_name(const char *name)
+{
+	static const char allowed[] =
+			"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.";
+
+	size_t size = strlen(name);
+
+	return size && size <= PROBE_TABLE_FIELD_NAME_MAX && strspn(name, allowed) == size &&
+			(*name < '0' || *name > '9') && *name != '.';
+}
+
+const char *table_check_field(const struct probe_table_field *field)
+{
+	bool limited = false, good;
+
+	if (!is_field_name(field->name))
+		return "the name of a field is none";
+	switch (field->type) {
+	case PROBE_FIELD_UNSIGNED:
+	case PROBE_FIELD_SIGNED:
+	case PROBE_FIELD_HEX: good = is_power_of_two(field->size, 8); break;
+	case PROBE_FIELD_FLOAT: good = field->size == 4 || field->size == 8; break;
+	case PROBE_FIELD_BOOL: good = field->size == 1; break;
+	case PROBE_FIELD_STRING:
+	case PROBE_FIELD_BYTES:
+		limited = true;
+		good = field->size == 1 && field->limit && field->limit <= PROBE_TABLE_TEXT_MAX;
+		break;
+	case PROBE_FIELD_BACKTRACE:
+		limited = true;
+		good = field->size == 8 && field->limit &&
+				field->limit <= PROBE_TABLE_BACKTRACE_MAX;
+		break;
+	default: return "a field's type is unknown";
+	}
+	if (!good || (!limited && field->limit))
+		return "a field has a size that its type cannot have";
+	return NULL;
+}
+
+uint32_t table_field_bytes(const struct probe_table_field *field)
+{
+	return field->limit ? (uint32_t)field->size * field->limit + 8u : field->size;
+}
+
+static bool is_register(const struct probe_fetch_op *op)
+{
+	return op->reg <= 16 || op->reg == 49;
+}
+
+const char *table_check_op(const struct probe_fetch_op *op)
+{
+	bool good = true;
+
+	if (op->reserved || op->reserved2)
+		return "an operation has more than is known";
+	switch (op->code) {
+	case PROBE_FETCH_REGISTER: good = is_register(op); break;
+	case PROBE_FETCH_VECTOR: good = op->reg < 16 && (!op->value || op->value == 8); break;
+	case PROBE_FETCH_ADD_REGISTER: good = is_register(op) && op->size < 64; break;
+	case PROBE_FETCH_LOAD: good = is_power_of_two(op->size, 8); break;
+	case PROBE_FETCH_SHIFT_RIGHT: good = op->size < 64; break;
+	case PROBE_FETCH_ZERO_EXTEND:
+	case PROBE_FETCH_SIGN_EXTEND: good = op->size && op->size <= 64; break;
+	case PROBE_FETCH_CONSTANT:
+	case PROBE_FETCH_MODULE:
+	case PROBE_FETCH_SITE:
+	case PROBE_FETCH_FUNCTION:
+	case PROBE_FETCH_CALL:
+	case PROBE_FETCH_DURATION:
+	case PROBE_FETCH_RETURN:
+	case PROBE_FETCH_BACKTRACE:
+	case PROBE_FETCH_UNREADABLE:
+	case PROBE_FETCH_ADD: break;
+	default: return "an operation is unknown";
+	}
+	return good ? NULL : "an operation has a size or a register that it cannot have";
+}
+
+/* The pieces lie behind each other, and what they say of their bytes is within these. */
+static bool are_pieces(const struct probe_site *site)
+{
+	unsigned int at = 0;
+
+	for (unsigned int i = 0; i < site->nr_pieces; i++) {
+		const struct probe_piece *piece = &site->pieces[i];
+
+		if (piece->at != at || !piece->length || piece->length > 15 ||
+				piece->kind > PROBE_CALL_INDIRECT)
+			return false;
+		if (piece->field && piece->field + 4u > piece->length)
+			return false;
+		if (piece->kind == PROBE_CALL_INDIRECT ? piece->detail >= piece->length
+						       : piece->detail > 15)
+			return false;
+		at += piece->length;
+	}
+	return at == site->displaced && at <= site->nr_bytes;
+}
+
+const char *table_check_site(const struct probe_site *site)
+{
+	unsigned int patched_max = site->method == PROBE_SHORT ? 2
+			: site->method == PROBE_BREAKPOINT     ? 1
+							       : PROBE_JUMP_BYTES;
+
+	if (site->method <= PROBE_NONE || (unsigned int)site->method >= PROBE_METHODS)
+		return "a place is one that cannot be probed";
+	if (!site->nr_pieces || site->nr_pieces > PROBE_PIECES_MAX ||
+			site->nr_bytes > PROBE_BYTES_MAX || !are_pieces(site))
+		return "the instructions of a place are not behind each other";
+	if (!site->patched || site->patched > patched_max || site->patched > site->nr_bytes)
+		return "more of a place is to be changed than is known of it";
+	if (site->method == PROBE_SHORT && (site->patched != 2 || !site->pad))
+		return "a short jump has no pad";
+	if (site->method == PROBE_PUNNED && site->nr_bytes < PROBE_JUMP_BYTES)
+		return "what follows a place is not known";
+	if (!site->address)
+		return "a place has no address";
+	return NULL;
+}

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A table from somebody else: all of it is looked at once, then its parts are given without further checks. Each record is
+ * copied out, since it may stand anywhere.
+ */
+#include "format.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
+
+static const uint32_t sizes[TABLE_NR_PARTS] = {
+		[TABLE_MODULES] = sizeof(struct table_module),
+		[TABLE_EVENTS] = sizeof(struct table_event),
+		[TABLE_FIELDS] = sizeof(struct table_field),
+		[TABLE_FETCHES] = sizeof(struct table_fetch),
+		[TABLE_OPS] = sizeof(struct probe_fetch_op),
+		[TABLE_PROBES] = sizeof(struct table_probe),
+		[TABLE_PIECES] = sizeof(struct table_piece),
+		[TABLE_STRINGS] = 1,
+};
+
+int probe_table_check_memfd(int fd, size_t *size)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+	struct stat status;
+
+	if (seals < 0)
+		return -errno;
+	if ((seals & SEALS) != SEALS)
+		return -EPERM;
+	if (fstat(fd, &status))
+		return -errno;
+	if (status.st_size <= 0 || status.st_size > (off_t)PROBE_TABLE_MAX)
+		return -EFBIG;
+	*size = (size_t)status.st_size;
+	return 0;
+}
+
+/* ---- records ---- */
+
+static const char *record_at(const struct probe_table *table, enum table_part part, uint32_t index)
+{
+	return table->parts[part].records + (size_t)index * table->parts[part].stride;
+}
+
+#define COPY(table, part, index, record) \
+	memcpy((record), record_at((table), (part), (index)), sizeof(*(record)))
+
+static const char *string_at(const struct probe_table *table, uint32_t offset)
+{
+	return table->parts[TABLE_STRINGS].records + offset;
+}
+
+uint32_t probe_table_nr_modules(const struct probe_table *table)
+{
+	return table->parts[TABLE_MODULES].count;
+}
+
+uint32_t probe_table_nr_events(const struct probe_table *table)
+{
+	return table->parts[TABLE_EVENTS].count;
+}
+
+uint32_t probe_table_nr_probes(const struct probe_table *table)
+{
+	return table->parts[TABLE_PROBES].count;
+}
+
+uint32_t probe_table_nr_fetches(const struct probe_table *table)
+{
+	return table->parts[TABLE_FETCHES].count;
+}
+
+void probe_table_module(
+		const struct probe_table *table, uint32_t index, struct probe_table_module *module)
+{
+	struct table_module record;
+
+	COPY(table, TABLE_MODULES, index, &record);
+	*module = (struct probe_table_module){.path = string_at(table, record.path),
+			.name = string_at(table, record.name),
+			.flags = record.flags,
+			.build_id_size = record.build_id_size};
+	memcpy(module->build_id, record.build_id, sizeof(module->build_id));
+}
+
+void probe_table_event(
+		const struct probe_table *table, uint32_t index, struct probe_table_event *event)
+{
+	struct table_event record;
+
+	COPY(table, TABLE_EVENTS, index, &record);
+	*event = (struct probe_table_event){.provider = string_at(table, record.provider),
+			.name = string_at(table, record.name),
+			.loglevel = record.loglevel,
+			.nr_fields = record.nr_fields,
+			.first_field = record.first_field};
+}
+
+void probe_table_field(const struct probe_table *table, const struct probe_table_event *event,
+		uint32_t index, struct probe_table_field *field)
+{
+	struct table_field record;
+
+	COPY(table, TABLE_FIELDS, event->first_field + index, &record);
+	*field = (struct probe_table_field){.name = string_at(table, record.name),
+			.type = record.type,
+			.size = record.size,
+			.limit = record.limit};
+}
+
+void probe_table_fetch(const struct probe_table *table, uint32_t first, uint32_t index,
+		struct probe_fetch *fetch)
+{
+	struct table_fetch record;
+
+	COPY(table, TABLE_FETCHES, first + index, &record);
+	fetch->nr_ops = record.nr_ops;
+	/* Aligned, as check_part() has demanded. */
+	fetch->ops = (const void *)record_at(table, TABLE_OPS, record.first_op);
+}
+
+static void read_pieces(const struct probe_table *table, uint32_t first, struct probe_site *site)
+{
+	for (unsigned int i = 0; i < site->nr_pieces; i++) {
+		struct table_piece record;
+
+		COPY(table, TABLE_PIECES, first + i, &record);
+		site->pieces[i] = (struct probe_piece){.at = record.at,
+				.length = record.length,
+				.kind = record.kind,
+				.field = record.field,
+				.detail = record.detail,
+				.target = record.target};
+	}
+}
+
+static void read_site(const struct probe_table *table, const struct table_probe *record,
+		struct probe_site *site)
+{
+	memset(site, 0, sizeof(*site));
+	site->address = record->address;
+	site->offset = record->offset;
+	site->pad = record->pad;
+	site->method = record->method;
+	site->reason = record->has_reason ? "" : NULL;
+	site->displaced = record->displaced;
+	site->patched = record->patched;
+	site->ends = record->ends != 0;
+	site->nr_pieces = record->nr_pieces;
+	site->nr_bytes = record->nr_bytes;
+	memcpy(site->bytes, record->bytes, sizeof(site->bytes));
+	memcpy(site->pad_bytes, record->pad_bytes, sizeof(site->pad_bytes));
+	read_pieces(table, record->first_piece, site);
+}
+
+void probe_table_probe(
+		const struct probe_table *table, uint32_t index, struct probe_table_probe *probe)
+{
+	struct table_probe record;
+
+	COPY(table, TABLE_PROBES, index, &record);
+	*probe = (struct probe_table_probe){.module = record.module,
+			.entry = record.entry,
+			.exit = record.exit,
+			.flags = record.flags,
+			.semaphore = record.semaphore,
+			.function = string_at(table, record.function),
+			.first_entry_fetch = record.first_entry_fetch,
+			.first_exit_fetch = record.first_exit_fetch};
+	read_site(table, &record, &probe->site);
+}
+
+/* ---- what is wrong with it ---- */
+
+static bool is_string(const struct probe_table *table, uint32_t offset)
+{
+	const struct probe_table_part *strings = &table->parts[TABLE_STRINGS];
+	size_t room;
+
+	if (offset >= strings->count)
+		return false;
+	room = strings->count - offset;
+	if (room > PROBE_TABLE_STRING_MAX + 1)
+		room = PROBE_TABLE_STRING_MAX + 1;
+	return memchr(strings->records + offset, 0, room) != NULL;
+}
+
+static bool is_range(const struct probe_table *table, enum table_part part, uint32_t first,
+		uint32_t count)
+{
+	return !count ||
+			(first < table->parts[part].count &&
+					count <= table->parts[part].count - first);
+}
+
+static const char *check_part(const struct probe_table *table, const struct table_part_head *head,
+		enum table_part part)
+{
+	uint32_t smallest = sizes[part];
+
+	if (head->reserved || head->stride < smallest || head->stride > TABLE_STRIDE_MAX ||
+			(part == TABLE_STRINGS && head->stride != 1) ||
+			/* Given as an array. */
+			(part == TABLE_OPS && head->stride != smallest))
+		return "its records have a size that they cannot have";
+	if (head->offset > table->size ||
+			(uint64_t)head->count * head->stride > table->size - head->offset)
+		return "a part of it is not in it";
+	if (part == TABLE_OPS && head->offset % 8 && head->count)
+		return "its operations are not where they can be read";
+	return NULL;
+}
+
+static const char *check_parts(struct probe_table *table)
+{
+	struct table_head head;
+	const struct probe_table_part *strings = &table->parts[TABLE_STRINGS];
+
+	memcpy(&head, table->bytes, sizeof(head));
+	if (head.size != table->size || head.reserved || head.nr_parts < TABLE_NR_PARTS ||
+			table->size < sizeof(head) + head.nr_parts * sizeof(struct table_part_head))
+		return "its head is damaged";
+	for (unsigned int i = 0; i < TABLE_NR_PARTS; i++) {
+		struct table_part_head part;
+		const char *reason;
+
+		memcpy(&part, table->bytes + sizeof(head) + i * sizeof(part), sizeof(part));
+		reason = check_part(table, &part, i);
+		if (reason)
+			return reason;
+		table->parts[i] = (struct probe_table_part){
+				table->bytes + part.offset, part.count, part.stride};
+	}
+	if (probe_table_nr_modules(table) > PROBE_TABLE_MODULES_MAX ||
+			probe_table_nr_events(table) > PROBE_TABLE_EVENTS_MAX ||
+			probe_table_nr_probes(table) > PROBE_TABLE_PROBES_MAX)
+		return "it has too much";
+	if (strings->count && strings->records[strings->count - 1])
+		return "its last string has no end";
+	return NULL;
+}
+
+static const char *check_modules(const struct probe_table *table)
+{
+	for (uint32_t i = 0; i < probe_table_nr_modules(table); i++) {
+		struct table_module record;
+
+		COPY(table, TABLE_MODULES, i, &record);
+		if (!is_string(table, record.path) || !is_string(table, record.name))
+			return "the name of a module has no end";
+		if (record.build_id_size > PROBE_TABLE_BUILD_ID_MAX ||
+				(record.flags & ~(uint32_t)PROBE_MODULE_EXECUTABLE))
+			return "a module is not known by what is known here";
+	}
+	return NULL;
+}
+
+/* Names of an event's fields are looked at in pairs: there are at most PROBE_TABLE_FIELDS_MAX. */
+static const char *check_fields(
+		const struct probe_table *table, const struct probe_table_event *event)
+{
+	struct probe_table_field field, other;
+	uint32_t bytes = 0;
+
+	for (uint32_t i = 0; i < event->nr_fields; i++) {
+		const char *reason;
+		struct table_field record;
+
+		COPY(table, TABLE_FIELDS, event->first_field + i, &record);
+		if (!is_string(table, record.name))
+			return "the name of a field has no end";
+		probe_table_field(table, event, i, &field);
+		reason = table_check_field(&field);
+		if (reason)
+			return reason;
+		for (uint32_t j = 0; j < i; j++) {
+			probe_table_field(table, event, j, &other);
+			if (!strcmp(field.name, other.name))
+				return "two fields of an event have the same name";
+		}
+		bytes += table_field_bytes(&field);
+	}
+	return bytes > PROBE_TABLE_PAYLOAD_MAX ? "the fields of an event are too large" : NULL;
+}
+
+static const char *check_events(const struct probe_table *table)
+{
+	for (uint32_t i = 0; i < probe_table_nr_events(table); i++) {
+		struct table_event record;
+		struct probe_table_event event;
+		const char *reason;
+
+		COPY(table, TABLE_EVENTS, i, &record);
+		if (!is_string(table, record.provider) || !is_string(table, record.name))
+			return "the name of an event has no end";
+		if (record.nr_fields > PROBE_TABLE_FIELDS_MAX ||
+				!is_range(table, TABLE_FIELDS, record.first_field,
+						record.nr_fields))
+			return "the fields of an event are none of its fields";
+		probe_table_event(table, i, &event);
+		reason = table_check_event(event.provider, event.name);
+		if (!reason)
+			reason = check_fields(table, &event);
+		if (reason)
+			return reason;
+	}
+	return NULL;
+}
+
+static const char *check_fetches(const struct probe_table *table)
+{
+	for (uint32_t i = 0; i < table->parts[TABLE_FETCHES].count; i++) {
+		struct table_fetch record;
+
+		COPY(table, TABLE_FETCHES, i, &record);
+		if (record.nr_ops > PROBE_TABLE_OPS_MAX ||
+				!is_range(table, TABLE_OPS, record.first_op, record.nr_ops))
+			return "the operations of a fetch are none of its operations";
+	}
+	for (uint32_t i = 0; i < table->parts[TABLE_OPS].count; i++) {
+		struct probe_fetch_op op;
+		const char *reason;
+
+		COPY(table, TABLE_OPS, i, &op);
+		reason = table_check_op(&op);
+		if (reason)
+			return reason;
+	}
+	return NULL;
+}
+
+static bool has_fetches(const struct probe_table *table, uint32_t event, uint32_t first)
+{
+	struct probe_table_event known;
+
+	if (event == PROBE_TABLE_NONE)
+		return true;
+	if (event >= probe_table_nr_events(table))
+		return false;
+	probe_table_event(table, event, &known);
+	return is_range(table, TABLE_FETCHES, first, known.nr_fields);
+}
+
+static const char *check_probe(const struct probe_table *table, const struct table_probe *record)
+{
+	struct probe_site site;
+
+	if (record->module >= probe_table_nr_modules(table))
+		return "a probe's module is none of its modules";
+	if ((record->entry == PROBE_TABLE_NONE && record->exit == PROBE_TABLE_NONE) ||
+			!has_fetches(table, record->entry, record->first_entry_fetch) ||
+			!has_fetches(table, record->exit, record->first_exit_fetch))
+		return "a probe's event is none of its events";
+	if (record->flags & ~(uint32_t)(PROBE_ENTRY_ALL | PROBE_ENTRY_TRAP))
+		return "a probe wants more than is known";
+	if (!is_string(table, record->function))
+		return "the name of a function has no end";
+	if (record->nr_pieces > PROBE_PIECES_MAX || record->ends > 1 || record->has_reason > 1 ||
+			!is_range(table, TABLE_PIECES, record->first_piece, record->nr_pieces))
+		return "the instructions of a place are none of its instructions";
+	read_site(table, record, &site);
+	return table_check_site(&site);
+}
+
+static const char *check_probes(const struct probe_table *table)
+{
+	for (uint32_t i = 0; i < probe_table_nr_probes(table); i++) {
+		struct table_probe record;
+		const char *reason;
+
+		COPY(table, TABLE_PROBES, i, &record);
+		reason = check_probe(table, &record);
+		if (reason)
+			return reason;
+	}
+	return NULL;
+}
+
+int probe_table_open(struct probe_table *table, const void *bytes, size_t size, const char **reason)
+{
+	static const char *(*const checks[])(const struct probe_table *) = {
+			check_modules, check_events, check_fetches, check_probes};
+	struct table_head head;
+
+	*table = (struct probe_table){.bytes = bytes, .size = size};
+	*reason = "it is no table of probes";
+	if (size < sizeof(head) || size > PROBE_TABLE_MAX)
+		return -EPROTO;
+	memcpy(&head, bytes, sizeof(head));
+	if (head.magic != TABLE_MAGIC)
+		return -EPROTO;
+	*reason = "it is of another version";
+	if (head.version != PROBE_TABLE_VERSION)
+		return -EPROTONOSUPPORT;
+	*reason = check_parts(table);
+	for (unsigned int i = 0; !*reason && i < sizeof(checks) / sizeof(checks[0]); i++)
+		*reason = checks[i](table);
+	return *reason ? -EPROTO : 0;
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PROBE_TABLE_TABLE_H
+#define PROBE_TABLE_TABLE_H
+
+/*
+ * A probe table: what somebody wants to see of programs that run, resolved by whoever asks (who may read files and
+ * instructions), carried by a session (which may not), and set by the agent inside the program (which decodes nothing).
+ * One table is what one command has asked for: one NAME, with as many places as that means. It never changes; what is
+ * to be otherwise is another table.
+ *
+ *	write.c     in the process that asks: collects, and writes a sealed memfd
+ *	read.c      in whoever gets one: accepts it or says what is wrong, then gives its parts
+ *
+ * A table says of modules (files that are mapped into a program) how they are known; of events, what they are called and
+ * what their fields are; and of probes, where they are in which module, which event they are at the entry and at the exit, and
+ * how each field of these is fetched there. Fields are the event's and fetches are the probe's, because one
+ * SDT marker or one inlined function has its arguments elsewhere in each place.
+ *
+ * A table is hostile until probe_table_open() has accepted it. Afterwards all of its numbers are in bounds and its strings
+ * end; what they say (addresses, bytes of code) must still be compared with the program, which is what
+ * probe/patch does. It must not change while it is used: readers of a descriptor demand its seals.
+ *
+ * Contexts of probes (registers, variables, the calls that led there) are further fields of the event, behind its own: who
+ * asks for one later writes the table anew.
+ */
+
+#include "probe/site.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Counted up when an old reader would misunderstand. New members at the ends of records, and new sections, are no reason. */
+#define PROBE_TABLE_VERSION 1
+
+#define PROBE_TABLE_MAX (256u << 20) /* bytes of a table */
+#define PROBE_TABLE_STRING_MAX 4095  /* bytes of a string, without its NUL */
+#define PROBE_TABLE_MODULES_MAX 65536u
+#define PROBE_TABLE_EVENTS_MAX 4096u
+#define PROBE_TABLE_PROBES_MAX (1u << 20)
+#define PROBE_TABLE_FIELDS_MAX 64      /* of an event */
+#define PROBE_TABLE_FIELD_NAME_MAX 255 /* bytes */
+#define PROBE_TABLE_OPS_MAX 32         /* of a fetch */
+#define PROBE_TABLE_BUILD_ID_MAX 64    /* bytes */
+#define PROBE_TABLE_TEXT_MAX 4096 /* bytes of a string that is fetched, and of an array of bytes */
+#define PROBE_TABLE_BACKTRACE_MAX 128 /* addresses */
+#define PROBE_TABLE_PAYLOAD_MAX 32768 /* bytes that all fields of an event together may have */
+#define PROBE_TABLE_NONE UINT32_MAX   /* no event */
+
+/* ---- modules ---- */
+
+enum probe_module_flag {
+	/* The program itself, whatever its path: for when it has no build id. */
+	PROBE_MODULE_EXECUTABLE = 1 << 0,
+};
+
+/*
+ * A mapped file that has a build id is the module when that agrees, wherever it lies; without one here, when the path
+ * does. A module may be mapped later, several times (dlmopen), or never.
+ */
+struct probe_table_module {
+	const char *path;       /* absolute, as the program sees it */
+	const char *name;       /* for people: "libc.so.6" */
+	uint32_t flags;         /* enum probe_module_flag */
+	uint32_t build_id_size; /* 0: it has none */
+	uint8_t build_id[PROBE_TABLE_BUILD_ID_MAX];
+};
+
+/* ---- events ---- */
+
+enum probe_field_type {
+	PROBE_FIELD_UNSIGNED = 1, /* size: 1, 2, 4, 8 */
+	PROBE_FIELD_SIGNED,       /* likewise */
+	PROBE_FIELD_HEX,          /* unsigned, shown in base 16: addresses, registers, masks */
+	PROBE_FIELD_BOOL,         /* size 1 */
+	PROBE_FIELD_FLOAT,        /* size: 4, 8; what is fetched are its bits */
+	PROBE_FIELD_STRING,       /* size: 1; limit: bytes; what is fetched is its address */
+	PROBE_FIELD_BYTES,        /* size: 1; limit: how many; what is fetched is their address */
+	PROBE_FIELD_BACKTRACE, /* size: 8; limit: most return addresses; the fetch is PROBE_FETCH_BACKTRACE alone */
+};
+
+struct probe_table_field {
+	const char *name; /* of the letters, digits and "_." that names of fields have; unique in its event */
+	uint8_t type;   /* enum probe_field_type */
+	uint8_t size;   /* bytes of a value, or of an element */
+	uint16_t limit; /* of what has a length; 0 for all others */
+};
+
+/* The SIDE event PROVIDER:NAME, made in the program. */
+struct probe_table_event {
+	const char *provider;
+	const char *name;
+	uint32_t loglevel; /* enum side_loglevel */
+	uint32_t nr_fields;
+	const struct probe_table_field
+			*fields; /* for writing; when it is read: probe_table_field() */
+	uint32_t first_field;    /* result of reading */
+};
+
+/* ---- fetches ---- */
+
+/*
+ * How a value is got: operations in turn on one number of 64 bits, which is 0 at first. Memory is read safely: if there is
+ * none, the value is 0 (strings, bytes: empty), and the bit of that field is set in what PROBE_FETCH_UNREADABLE gives.
+ */
+enum probe_fetch_code {
+	/* The number becomes … */
+	PROBE_FETCH_CONSTANT = 1, /* value */
+	PROBE_FETCH_REGISTER,     /* of number `reg`, see below */
+	PROBE_FETCH_VECTOR, /* the 8 bytes at byte `value` (0, 8) of vector register `reg` (0 to 15) */
+	PROBE_FETCH_MODULE, /* the address `value` of the probe's own module, as the program has it */
+	PROBE_FETCH_SITE,   /* the address of the probe, as the program has it */
+	PROBE_FETCH_FUNCTION, /* the address of the name of the probe's function: for a string */
+	PROBE_FETCH_CALL, /* the number of the call, the same at entry and exit; 0 without an exit */
+	PROBE_FETCH_DURATION,  /* at an exit: nanoseconds since the entry */
+	PROBE_FETCH_RETURN,    /* the return address, at the entry of a function and at its exit */
+	PROBE_FETCH_BACKTRACE, /* for PROBE_FIELD_BACKTRACE, alone */
+	PROBE_FETCH_UNREADABLE, /* of the fields before: bit n: something of field n could not be read */
+	/* … and is changed: */
+	PROBE_FETCH_ADD = 32,     /* += value */
+	PROBE_FETCH_ADD_REGISTER, /* += register `reg` << `size` */
+	PROBE_FETCH_LOAD,         /* `size` (1, 2, 4, 8) bytes of memory at it, the upper ones 0 */
+	PROBE_FETCH_SHIFT_RIGHT,  /* by `size` bits (0 to 63), zeroes coming in */
+	PROBE_FETCH_ZERO_EXTEND,  /* of `size` bits (1 to 64), all others 0 */
+	PROBE_FETCH_SIGN_EXTEND,  /* of `size` bits (1 to 64), all others as the highest of them */
+};
+
+struct probe_fetch_op {
+	uint8_t code; /* enum probe_fetch_code */
+	uint8_t size;
+	/*
+	 * As DWARF counts registers. x86-64: rax rdx rcx rbx rsi rdi rbp rsp, then r8 to r15, 16 is the address of
+	 * the probe (rip), 49 the flags. rbx and r12 to r15 need PROBE_ENTRY_ALL, and are not there at exits.
+	 */
+	uint8_t reg;
+	uint8_t reserved; /* 0 */
+	uint32_t reserved2;
+	int64_t value;
+};
+
+struct probe_fetch {
+	const struct probe_fetch_op *ops;
+	uint32_t nr_ops;
+};
+
+/* ---- probes ---- */
+
+enum probe_entry_flag {
+	PROBE_ENTRY_ALL = 1 << 0,  /* all general registers are kept */
+	PROBE_ENTRY_TRAP = 1 << 1, /* by a breakpoint, whatever the site says */
+};
+
+/* One place. At least one of the events is there; an exit only at the begin of a function. */
+struct probe_table_probe {
+	uint32_t module;
+	uint32_t entry;     /* event; or PROBE_TABLE_NONE */
+	uint32_t exit;      /* event; or PROBE_TABLE_NONE */
+	uint32_t flags;     /* enum probe_entry_flag */
+	uint64_t semaphore; /* of SDT: address in the file of 16 bits that count listeners; 0: none */
+	const char *function; /* name, for people and PROBE_FETCH_FUNCTION; "" if there is none */
+	struct probe_site
+			site; /* runtime is 0; of the reason there is only whether there is one when it is read */
+	/* One for each field of the event, in order. For writing; when it is read: probe_table_fetch(). */
+	const struct probe_fetch *entry_fetches, *exit_fetches;
+	uint32_t first_entry_fetch, first_exit_fetch; /* result of reading */
+};
+
+/* ---- writing ---- */
+
+struct probe_table_writer;
+
+/* NULL: no memory. */
+struct probe_table_writer *probe_table_writer_new(void);
+void probe_table_writer_free(struct probe_table_writer *writer);
+
+/*
+ * Copy what they are given and return its number, from 0; or -EINVAL for what no reader takes, -E2BIG, -ENOMEM. After an error
+ * nothing has been added. An event must be there before its probes, and a module, too.
+ */
+int64_t probe_table_add_module(
+		struct probe_table_writer *writer, const struct probe_table_module *module);
+int64_t probe_table_add_event(
+		struct probe_table_writer *writer, const struct probe_table_event *event);
+int64_t probe_table_add_probe(
+		struct probe_table_writer *writer, const struct probe_table_probe *probe);
+
+/* The table as bytes, which are to be freed; as a memfd with all its seals. 0 or the descriptor; -ENOMEM, -E2BIG or -errno. */
+int probe_table_bytes(struct probe_table_writer *writer, void **bytes, size_t *size);
+int probe_table_memfd(struct probe_table_writer *writer);
+
+/* ---- reading ---- */
+
+/* Where the records of one kind are. */
+struct probe_table_part {
+	const char *records;
+	uint32_t count, stride;
+};
+
+#define PROBE_TABLE_PARTS 8
+
+/* Refers to the bytes, which must stay. No memory is taken, and nothing of libc is called that reading needs. */
+struct probe_table {
+	const char *bytes;
+	size_t size;
+	struct probe_table_part parts[PROBE_TABLE_PARTS];
+};
+
+/*
+ * 0, or -EPROTO and *reason is why, a part of a sentence: "a probe's event is none of its events". -EPROTONOSUPPORT: of another
+ * version. All numbers have been checked then.
+ */
+int probe_table_open(
+		struct probe_table *table, const void *bytes, size_t size, const char **reason);
+
+/* Has it the seals of a table, and how big is it? 0, -EPERM, -EFBIG or -errno. */
+int probe_table_check_memfd(int fd, size_t *size);
+
+uint32_t probe_table_nr_modules(const struct probe_table *table);
+uint32_t probe_table_nr_events(const struct probe_table *table);
+uint32_t probe_table_nr_probes(const struct probe_table *table);
+uint32_t probe_table_nr_fetches(
+		const struct probe_table *table); /* of all probes, some of which share theirs */
+/* Of an index in bounds. */
+void probe_table_module(
+		const struct probe_table *table, uint32_t index, struct probe_table_module *module);
+void probe_table_event(
+		const struct probe_table *table, uint32_t index, struct probe_table_event *event);
+void probe_table_probe(
+		const struct probe_table *table, uint32_t index, struct probe_table_probe *probe);
+/* Field `index` of that event; fetch of field `index`, by first_entry_fetch or first_exit_fetch of the probe. */
+void probe_table_field(const struct probe_table *table, const struct probe_table_event *event,
+		uint32_t index, struct probe_table_field *field);
+void probe_table_fetch(const struct probe_table *table, uint32_t first, uint32_t index,
+		struct probe_fetch *fetch);
+
+#endif /* PROBE_TABLE_TABLE_H */

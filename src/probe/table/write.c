@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: MIT */
+/* A table, as it is collected: one buffer for each part, which are put behind each other at the end. */
+#include "format.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
+
+struct part {
+	char *bytes;
+	size_t size, room;
+	uint32_t count;
+};
+
+/* The fetches of one event, as a probe has them. */
+struct last_fetches {
+	uint32_t first, nr;
+};
+
+struct probe_table_writer {
+	struct part parts[TABLE_NR_PARTS];
+	struct last_fetches last;
+};
+
+static const uint32_t strides[TABLE_NR_PARTS] = {
+		[TABLE_MODULES] = sizeof(struct table_module),
+		[TABLE_EVENTS] = sizeof(struct table_event),
+		[TABLE_FIELDS] = sizeof(struct table_field),
+		[TABLE_FETCHES] = sizeof(struct table_fetch),
+		[TABLE_OPS] = sizeof(struct probe_fetch_op),
+		[TABLE_PROBES] = sizeof(struct table_probe),
+		[TABLE_PIECES] = sizeof(struct table_piece),
+		[TABLE_STRINGS] = 1,
+};
+
+struct probe_table_writer *probe_table_writer_new(void)
+{
+	return calloc(1, sizeof(struct probe_table_writer));
+}
+
+void probe_table_writer_free(struct probe_table_writer *writer)
+{
+	if (!writer)
+		return;
+	for (unsigned int i = 0; i < TABLE_NR_PARTS; i++)
+		free(writer->parts[i].bytes);
+	free(writer);
+}
+
+/* ---- adding, or nothing ---- */
+
+/* What all parts had, to go back to when something does not fit. */
+struct mark {
+	size_t size[TABLE_NR_PARTS];
+	uint32_t count[TABLE_NR_PARTS];
+};
+
+static struct mark take_mark(const struct probe_table_writer *writer)
+{
+	struct mark mark;
+
+	for (unsigned int i = 0; i < TABLE_NR_PARTS; i++) {
+		mark.size[i] = writer->parts[i].size;
+		mark.count[i] = writer->parts[i].count;
+	}
+	return mark;
+}
+
+static int64_t go_back(struct probe_table_writer *writer, const struct mark *mark, int error)
+{
+	for (unsigned int i = 0; i < TABLE_NR_PARTS; i++) {
+		writer->parts[i].size = mark->size[i];
+		writer->parts[i].count = mark->count[i];
+	}
+	return error;
+}
+
+static int add(struct probe_table_writer *writer, enum table_part kind, const void *records,
+		size_t count)
+{
+	struct part *part = &writer->parts[kind];
+	size_t size = count * strides[kind];
+
+	if (size > PROBE_TABLE_MAX || part->size + size > PROBE_TABLE_MAX)
+		return -E2BIG;
+	if (part->size + size > part->room) {
+		size_t room = (part->size + size) * 2;
+		char *bytes = realloc(part->bytes, room);
+
+		if (!bytes)
+			return -ENOMEM;
+		part->bytes = bytes;
+		part->room = room;
+	}
+	if (size)
+		memcpy(part->bytes + part->size, records, size);
+	part->size += size;
+	part->count += (uint32_t)count;
+	return 0;
+}
+
+static int add_string(struct probe_table_writer *writer, const char *string, uint32_t *offset)
+{
+	size_t size = strlen(string) + 1;
+
+	*offset = (uint32_t)writer->parts[TABLE_STRINGS].size;
+	return size > PROBE_TABLE_STRING_MAX + 1 ? -E2BIG
+						 : add(writer, TABLE_STRINGS, string, size);
+}
+
+int64_t probe_table_add_module(
+		struct probe_table_writer *writer, const struct probe_table_module *module)
+{
+	struct mark mark = take_mark(writer);
+	struct table_module record = {
+			.flags = module->flags, .build_id_size = module->build_id_size};
+	int ret;
+
+	if (module->build_id_size > PROBE_TABLE_BUILD_ID_MAX ||
+			(module->flags & ~(uint32_t)PROBE_MODULE_EXECUTABLE))
+		return -EINVAL;
+	if (mark.count[TABLE_MODULES] >= PROBE_TABLE_MODULES_MAX)
+		return -E2BIG;
+	memcpy(record.build_id, module->build_id, module->build_id_size);
+	ret = add_string(writer, module->path, &record.path);
+	if (!ret)
+		ret = add_string(writer, module->name, &record.name);
+	if (!ret)
+		ret = add(writer, TABLE_MODULES, &record, 1);
+	return ret ? go_back(writer, &mark, ret) : (int64_t)mark.count[TABLE_MODULES];
+}
+
+/* ---- events ---- */
+
+static bool are_fields(const struct probe_table_event *event)
+{
+	uint32_t bytes = 0;
+
+	if (event->nr_fields > PROBE_TABLE_FIELDS_MAX)
+		return false;
+	for (uint32_t i = 0; i < event->nr_fields; i++) {
+		if (table_check_field(&event->fields[i]))
+			return false;
+		for (uint32_t j = 0; j < i; j++)
+			if (!strcmp(event->fields[i].name, event->fields[j].name))
+				return false;
+		bytes += table_field_bytes(&event->fields[i]);
+	}
+	return bytes <= PROBE_TABLE_PAYLOAD_MAX;
+}
+
+static int add_field(struct probe_table_writer *writer, const struct probe_table_field *field)
+{
+	struct table_field record = {
+			.type = field->type, .size = field->size, .limit = field->limit};
+	int ret = add_string(writer, field->name, &record.name);
+
+	return ret ? ret : add(writer, TABLE_FIELDS, &record, 1);
+}
+
+int64_t probe_table_add_event(
+		struct probe_table_writer *writer, const struct probe_table_event *event)
+{
+	struct mark mark = take_mark(writer);
+	struct table_event record = {.loglevel = event->loglevel,
+			.first_field = mark.count[TABLE_FIELDS],
+			.nr_fields = event->nr_fields};
+	int ret;
+
+	if (table_check_event(event->provider, event->name) || !are_fields(event))
+		return -EINVAL;
+	if (mark.count[TABLE_EVENTS] >= PROBE_TABLE_EVENTS_MAX)
+		return -E2BIG;
+	ret = add_string(writer, event->provider, &record.provider);
+	if (!ret)
+		ret = add_string(writer, event->name, &record.name);
+	for (uint32_t i = 0; !ret && i < event->nr_fields; i++)
+		ret = add_field(writer, &event->fields[i]);
+	if (!ret)
+		ret = add(writer, TABLE_EVENTS, &record, 1);
+	return ret ? go_back(writer, &mark, ret) : (int64_t)mark.count[TABLE_EVENTS];
+}
+
+/* ---- probes ---- */
+
+static bool are_same_ops(const struct probe_table_writer *writer, uint32_t fetch,
+		const struct probe_fetch *other)
+{
+	struct table_fetch record;
+
+	memcpy(&record, writer->parts[TABLE_FETCHES].bytes + fetch * sizeof(record),
+			sizeof(record));
+	return record.nr_ops == other->nr_ops &&
+			(!other->nr_ops ||
+					!memcmp(writer->parts[TABLE_OPS].bytes +
+									record.first_op *
+											sizeof(struct probe_fetch_op),
+							other->ops,
+							other->nr_ops * sizeof(*other->ops)));
+}
+
+/* Most probes of a table fetch what the one before them does. */
+static bool are_the_last(const struct probe_table_writer *writer, const struct probe_fetch *fetches,
+		uint32_t nr)
+{
+	if (!nr || nr != writer->last.nr)
+		return false;
+	for (uint32_t i = 0; i < nr; i++)
+		if (!are_same_ops(writer, writer->last.first + i, &fetches[i]))
+			return false;
+	return true;
+}
+
+static int add_fetch(struct probe_table_writer *writer, const struct probe_fetch *fetch)
+{
+	struct table_fetch record = {
+			.first_op = writer->parts[TABLE_OPS].count, .nr_ops = fetch->nr_ops};
+	int ret;
+
+	if (fetch->nr_ops > PROBE_TABLE_OPS_MAX)
+		return -E2BIG;
+	for (uint32_t i = 0; i < fetch->nr_ops; i++)
+		if (table_check_op(&fetch->ops[i]))
+			return -EINVAL;
+	ret = add(writer, TABLE_OPS, fetch->ops, fetch->nr_ops);
+	return ret ? ret : add(writer, TABLE_FETCHES, &record, 1);
+}
+
+/* One for each field of the event. */
+static int add_fetches(struct probe_table_writer *writer, uint32_t event,
+		const struct probe_fetch *fetches, uint32_t *first)
+{
+	struct table_event record;
+	int ret = 0;
+
+	*first = 0;
+	if (event == PROBE_TABLE_NONE)
+		return 0;
+	if (event >= writer->parts[TABLE_EVENTS].count)
+		return -EINVAL;
+	memcpy(&record, writer->parts[TABLE_EVENTS].bytes + event * sizeof(record), sizeof(record));
+	if (!record.nr_fields)
+		return 0;
+	if (!fetches)
+		return -EINVAL;
+	*first = writer->parts[TABLE_FETCHES].count;
+	if (are_the_last(writer, fetches, record.nr_fields)) {
+		*first = writer->last.first;
+		return 0;
+	}
+	for (uint32_t i = 0; !ret && i < record.nr_fields; i++)
+		ret = add_fetch(writer, &fetches[i]);
+	return ret;
+}
+
+static void copy_site(struct table_probe *record, const struct probe_site *site)
+{
+	record->address = site->address;
+	record->offset = site->offset;
+	record->pad = site->pad;
+	record->method = (uint8_t)site->method;
+	record->displaced = site->displaced;
+	record->patched = site->patched;
+	record->ends = site->ends;
+	record->nr_pieces = site->nr_pieces;
+	record->nr_bytes = site->nr_bytes;
+	record->has_reason = site->reason != NULL;
+	memcpy(record->bytes, site->bytes, sizeof(record->bytes));
+	memcpy(record->pad_bytes, site->pad_bytes, sizeof(record->pad_bytes));
+}
+
+static int add_pieces(struct probe_table_writer *writer, const struct probe_site *site)
+{
+	int ret = 0;
+
+	for (unsigned int i = 0; !ret && i < site->nr_pieces; i++) {
+		const struct probe_piece *piece = &site->pieces[i];
+		struct table_piece record = {.at = piece->at,
+				.length = piece->length,
+				.kind = piece->kind,
+				.field = piece->field,
+				.detail = piece->detail,
+				.target = piece->target};
+
+		ret = add(writer, TABLE_PIECES, &record, 1);
+	}
+	return ret;
+}
+
+static void remember_fetches(struct probe_table_writer *writer,
+		const struct probe_table_probe *probe, const struct table_probe *record)
+{
+	uint32_t event = probe->entry != PROBE_TABLE_NONE ? probe->entry : probe->exit;
+	struct table_event known;
+
+	memcpy(&known, writer->parts[TABLE_EVENTS].bytes + event * sizeof(known), sizeof(known));
+	writer->last.first = probe->entry != PROBE_TABLE_NONE ? record->first_entry_fetch
+							      : record->first_exit_fetch;
+	writer->last.nr = known.nr_fields;
+}
+
+int64_t probe_table_add_probe(
+		struct probe_table_writer *writer, const struct probe_table_probe *probe)
+{
+	struct mark mark = take_mark(writer);
+	struct table_probe record = {.module = probe->module,
+			.entry = probe->entry,
+			.exit = probe->exit,
+			.flags = probe->flags,
+			.semaphore = probe->semaphore,
+			.first_piece = mark.count[TABLE_PIECES]};
+	int ret;
+
+	if (probe->module >= mark.count[TABLE_MODULES] ||
+			(probe->flags & ~(uint32_t)(PROBE_ENTRY_ALL | PROBE_ENTRY_TRAP)) ||
+			(probe->entry == PROBE_TABLE_NONE && probe->exit == PROBE_TABLE_NONE) ||
+			table_check_site(&probe->site))
+		return -EINVAL;
+	if (mark.count[TABLE_PROBES] >= PROBE_TABLE_PROBES_MAX)
+		return -E2BIG;
+	copy_site(&record, &probe->site);
+	ret = add_string(writer, probe->function ? probe->function : "", &record.function);
+	if (!ret)
+		ret = add_fetches(writer, probe->entry, probe->entry_fetches,
+				&record.first_entry_fetch);
+	if (!ret)
+		ret = add_fetches(
+				writer, probe->exit, probe->exit_fetches, &record.first_exit_fetch);
+	if (!ret)
+		ret = add_pieces(writer, &probe->site);
+	if (!ret)
+		ret = add(writer, TABLE_PROBES, &record, 1);
+	if (ret)
+		return go_back(writer, &mark, ret);
+	remember_fetches(writer, probe, &record);
+	return (int64_t)mark.count[TABLE_PROBES];
+}
+
+/* ---- the whole ---- */
+
+int probe_table_bytes(struct probe_table_writer *writer, void **bytes, size_t *size)
+{
+	struct table_part_head parts[TABLE_NR_PARTS] = {0};
+	struct table_head head = {.magic = TABLE_MAGIC,
+			.version = PROBE_TABLE_VERSION,
+			.nr_parts = TABLE_NR_PARTS};
+	size_t at = sizeof(head) + sizeof(parts);
+	char *all;
+
+	for (unsigned int i = 0; i < TABLE_NR_PARTS; i++) {
+		at = (at + 7) & ~(size_t)7;
+		parts[i].offset = (uint32_t)at;
+		parts[i].count = writer->parts[i].count;
+		parts[i].stride = strides[i];
+		at += writer->parts[i].size;
+		if (at > PROBE_TABLE_MAX)
+			return -E2BIG;
+	}
+	all = calloc(1, at);
+	if (!all)
+		return -ENOMEM;
+	head.size = (uint32_t)at;
+	memcpy(all, &head, sizeof(head));
+	memcpy(all + sizeof(head), parts, sizeof(parts));
+	for (unsigned int i = 0; i < TABLE_NR_PARTS; i++)
+		if (writer->parts[i].size)
+			memcpy(all + parts[i].offset, writer->parts[i].bytes,
+					writer->parts[i].size);
+	*bytes = all;
+	*size = at;
+	return 0;
+}
+
+static int write_all(int fd, const char *bytes, size_t size)
+{
+	while (size) {
+		ssize_t written = write(fd, bytes, size);
+
+		if (written < 0 && errno != EINTR)
+			return -errno;
+		if (written > 0) {
+			bytes += written;
+			size -= (size_t)written;
+		}
+	}
+	return 0;
+}
+
+int probe_table_memfd(struct probe_table_writer *writer)
+{
+	void *bytes;
+	size_t size;
+	int fd, ret = probe_table_bytes(writer, &bytes, &size);
+
+	if (ret)
+		return ret;
+	fd = memfd_create("side-probes", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	ret = fd < 0 ? -errno : write_all(fd, bytes, size);
+	if (!ret && fcntl(fd, F_ADD_SEALS, SEALS))
+		ret = -errno;
+	free(bytes);
+	if (ret && fd >= 0)
+		close(fd);
+	return ret ? ret : fd;
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Resolves a wish and prints the table that it becomes, a line for each thing, for tests that compare it with other
+ * readers of the same files.
+ *
+ * usage: probe-show FILE|PID probe|function|sdt SAID [exit] [ARGUMENT...]
+ */
+#include "probe/resolve/resolve.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void show_fetch(const struct probe_table *table, uint32_t first, uint32_t index)
+{
+	struct probe_fetch fetch;
+
+	probe_table_fetch(table, first, index, &fetch);
+	for (uint32_t i = 0; i < fetch.nr_ops; i++)
+		printf(" %u:%u:%u:%" PRId64, fetch.ops[i].code, fetch.ops[i].reg, fetch.ops[i].size,
+				fetch.ops[i].value);
+	putchar('\n');
+}
+
+static void show_fields(const struct probe_table *table, uint32_t event_index, uint32_t first)
+{
+	struct probe_table_event event;
+
+	probe_table_event(table, event_index, &event);
+	for (uint32_t i = 0; i < event.nr_fields; i++) {
+		struct probe_table_field field;
+
+		probe_table_field(table, &event, i, &field);
+		printf("field %s %u %u %u", field.name, field.type, field.size, field.limit);
+		show_fetch(table, first, i);
+	}
+}
+
+static void show_table(const struct probe_table *table)
+{
+	for (uint32_t i = 0; i < probe_table_nr_events(table); i++) {
+		struct probe_table_event event;
+
+		probe_table_event(table, i, &event);
+		printf("event %s:%s\n", event.provider, event.name);
+	}
+	for (uint32_t i = 0; i < probe_table_nr_probes(table); i++) {
+		struct probe_table_probe probe;
+		struct probe_table_module module;
+
+		probe_table_probe(table, i, &probe);
+		probe_table_module(table, probe.module, &module);
+		printf("probe %s 0x%" PRIx64 " method %u flags %u semaphore 0x%" PRIx64
+		       " exit %d %s\n",
+				module.name, probe.site.address, probe.site.method, probe.flags,
+				probe.semaphore, probe.exit != PROBE_TABLE_NONE, probe.function);
+		if (i)
+			continue;
+		show_fields(table, probe.entry, probe.first_entry_fetch);
+		if (probe.exit != PROBE_TABLE_NONE)
+			show_fields(table, probe.exit, probe.first_exit_fetch);
+	}
+}
+
+static void show_refused(void *user, const struct resolve_refusal *refusal)
+{
+	(void)user;
+	printf("refused %s 0x%" PRIx64 " %s: %s\n", refusal->module, refusal->address,
+			refusal->function, refusal->reason);
+}
+
+static int show(struct resolve *resolve, const struct resolve_wish *wish)
+{
+	struct probe_table_writer *writer = probe_table_writer_new();
+	struct resolve_error error = {.text = ""};
+	struct probe_table table;
+	const char *reason = "";
+	void *bytes = NULL;
+	size_t size;
+	int ret = resolve_wish(resolve, wish, writer, show_refused, NULL, &error);
+
+	if (ret) {
+		printf("error %s; %s\n", error.text, error.mend);
+	} else if (probe_table_bytes(writer, &bytes, &size) ||
+			probe_table_open(&table, bytes, size, &reason)) {
+		printf("error no table: %s\n", reason);
+		ret = 1;
+	} else {
+		show_table(&table);
+	}
+	free(bytes);
+	probe_table_writer_free(writer);
+	return ret ? 1 : 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct resolve_wish wish = {.kind = RESOLVE_PLACE};
+	struct resolve *resolve = resolve_new();
+	struct resolve_error error;
+	char *end;
+	long pid;
+	int ret;
+
+	if (argc < 4 || !resolve)
+		return 2;
+	wish.kind = !strcmp(argv[2], "sdt")            ? RESOLVE_MARKER
+			: !strcmp(argv[2], "function") ? RESOLVE_FUNCTION
+						       : RESOLVE_PLACE;
+	wish.said = argv[3];
+	argv += 4;
+	wish.exits = *argv && !strcmp(*argv, "exit");
+	argv += wish.exits;
+	wish.arguments = (const char *const *)argv;
+	while (argv[wish.nr_arguments])
+		wish.nr_arguments++;
+	argv -= 4 + wish.exits;
+	pid = strtol(argv[1], &end, 10);
+	ret = *end ? resolve_add_file(resolve, argv[1], &error)
+		   : resolve_add_process(resolve, (pid_t)pid, &error);
+	if (ret)
+		printf("error %s; %s\n", error.text, error.mend);
+	else
+		ret = show(resolve, &wish);
+	resolve_free(resolve);
+	return ret ? 1 : 0;
+}

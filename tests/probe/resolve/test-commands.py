@@ -1,0 +1,316 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Probes from the command line to the trace: what babeltrace2 reads is what the program's source says.
+
+usage: test-commands.py [TEST...]
+"""
+import atexit
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+from harness import *
+
+SOURCES = os.environ["SOURCES"]
+FOLDER = tempfile.mkdtemp()
+RUNTIME = FOLDER + "/run"
+ENV = environment(SIDE_RUNTIME=RUNTIME, LANG="C.UTF-8")
+ROUNDS = 7
+atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
+
+
+def end_daemon():
+    """It and its sessions end with the test."""
+    found = side("daemon", "--json", "--no-daemon", env=ENV)
+    if found.status:
+        return
+    side("destroy", "-a", env=ENV)
+    pid = json.loads(found.out.splitlines()[0])["pid"]
+    os.kill(pid, signal.SIGTERM)
+    for _ in range(3000):
+        if not os.path.exists(f"/proc/{pid}"):
+            break
+        time.sleep(0.01)
+
+
+atexit.register(end_daemon)
+
+
+def compiled(source, *options, name=None):
+    path = f"{FOLDER}/{name or source.split('.')[0]}"
+    if not os.path.exists(path):
+        subprocess.run(["g++" if source.endswith("cpp") else "gcc", "-w", *options, f"{SOURCES}/{source}", "-o", path],
+                       check=True)
+    return path
+
+
+def good(*words):
+    done = side(*words, env=ENV)
+    equal((words, done.status), (words, 0), done.err)
+    return done
+
+
+def read(trace):
+    """[(event, {field: value})] as babeltrace2 has them."""
+    done = subprocess.run(["babeltrace2", "--names", "payload,context", trace], capture_output=True, text=True, check=True)
+    found = []
+    for line in done.stdout.splitlines():
+        line = re.sub(r'\( "(?:true|false)" : container = (\d+) \)', r"\1", line)
+        name = re.search(r"\) (?:\S+ )?(\S+:\S+): \{", line) or re.search(r" (\w+:\w+): \{", line)
+        fields = dict((k, v) for k, v in re.findall(r'(\w[\w.]*) = ("(?:[^"\\]|\\.)*"|[^ ,{}]+)', line))
+        found.append((name[1], {k: v.strip('"') if v.startswith('"') else v for k, v in fields.items()}))
+    return found
+
+
+def of(events, name):
+    return [fields for event, fields in events if event == name]
+
+
+class Program:
+    """Says when it is ready, and goes on when it is told to."""
+
+    def __init__(self, path, rounds=ROUNDS):
+        self.process = subprocess.Popen([path, str(rounds), "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        equal(self.process.stdout.readline(), "ready\n")
+        self.pid = str(self.process.pid)
+
+    def go(self):
+        self.process.stdin.write("x")
+        self.process.stdin.flush()
+        return self.process.stdout.readline().strip()
+
+    def end(self):
+        self.process.stdin.close()
+        equal(self.process.wait(timeout=60), 0)
+
+
+class Session:
+    count = 0
+
+    def __init__(self):
+        Session.count += 1
+        self.name, self.trace = f"s{Session.count}", f"{FOLDER}/trace-{Session.count}"
+        good("create", self.name, "-o", self.trace)
+
+    def end(self):
+        good("destroy", self.name)
+        return read(self.trace)
+
+
+def test_trace_with_arguments():
+    path = compiled("target.c", "-g", "-O2")
+    trace = FOLDER + "/started"
+    good("trace", "-o", trace, "-c", f"{path} {ROUNDS}", "--function", "target_scalars", "--exit", "--arg", "small", "--arg",
+         "number", "--arg", "flag", "--arg", "large", "--function", "target_item", "--arg", "item->next->text", "--arg",
+         "item->name", "--arg", "item->weight", "--arg", "u64:counter:target_counter", "--function", "target_floats", "--exit",
+         "--arg", "narrow", "--arg", "wide")
+    events = read(trace)
+    calls, returns = of(events, "probe:target_scalars"), of(events, "probe:target_scalars_return")
+    equal([(c["small"], c["number"], c["flag"], c["large"]) for c in calls],
+          [("-5", str(i), str(i % 2), str(1 << 40)) for i in range(ROUNDS)])
+    equal([int(r["return_value"]) for r in returns], [-5 + 60000 + i + 0 + i % 2 + 7 for i in range(ROUNDS)])
+    equal([c["call"] for c in calls], [r["call"] for r in returns])
+    true(all(int(r["duration"]) > 0 for r in returns), "durations")
+    equal([(f["item_next_text"], f["item_name"], float(f["item_weight"]), f["counter"]) for f in of(events, "probe:target_item")],
+          [("two", "first", 2.5, "4711")] * ROUNDS)
+    equal([(float(f["narrow"]), float(f["wide"])) for f in of(events, "probe:target_floats")], [(1.5, 0.25)] * ROUNDS)
+    equal([float(f["return_value"]) for f in of(events, "probe:target_floats_return")], [3.25] * ROUNDS)
+
+
+def test_trace_of_all_functions():
+    path = compiled("target.c", "-O0", name="plain")
+    trace = FOLDER + "/all"
+    good("trace", "-o", trace, "-c", f"'{path}' {ROUNDS}", "--function", "target_*", "--exit")
+    events = read(trace)
+    names = ["target_scalars", "target_floats", "target_item", "target_pair", "target_many", "target_static"]
+    equal([f["function"] for f in of(events, "probe:target")], names * ROUNDS)
+    equal([f["function"] for f in of(events, "probe:target_return")], names * ROUNDS)
+    done = side("trace", "-o", FOLDER + "/status", "-c", "sh -c 'exit 7'", "--function", "libc:exit", env=ENV)
+    equal(done.status, 7, done.err)
+
+
+def test_trace_of_a_line():
+    path = compiled("target.c", "-g", "-O0", name="lines")
+    with open(SOURCES + "/target.c", encoding="utf-8") as file:
+        number = 1 + next(i for i, line in enumerate(file) if "line of the sum" in line)
+    trace = FOLDER + "/line"
+    good("trace", "-o", trace, "-c", f"{path} {ROUNDS}", "--probe", f"target.c:{number}", "--arg", "sum", "--arg", "text",
+         "--context", "procname,reg:rip", "--context", "vtid")
+    equal([(f["sum"], f["text"], f["procname"]) for _, f in read(trace)], [("15", "hello", "lines")] * ROUNDS)
+    true(all(int(f["rip"], 0) > 4096 and int(f["vtid"]) > 1 for _, f in read(trace)), "contexts")
+
+
+def test_trace_of_cpp():
+    path = compiled("target.cpp", "-g", "-O1", name="cpp")
+    trace = FOLDER + "/cpp-trace"
+    done = side("trace", "-o", trace, "-c", path, "--function", "net::server::take", "--exit", "--arg", "from.port", "--arg",
+                "from.host", "--function", "net::server::read(int)", "--arg", "count", env=ENV)
+    equal(done.status, 0, done.err)
+    events = read(trace)
+    (take,) = of(events, "probe:net_server_take")
+    equal((take["from_port"], take["from_host"]), ("8080", "localhost"))
+    (back,) = of(events, "probe:net_server_take_return")
+    equal(back["return_value"], "8081")
+
+
+def test_markers():
+    path = compiled("markers.c", "-g", "-O2")
+    trace = FOLDER + "/marked"
+    good("trace", "-o", trace, "-c", f"{path} {ROUNDS}", "--sdt", "marks:first", "--sdt", "marks:second")
+    events = read(trace)
+    equal([(f["arg1"], f["arg2"], f["arg3"]) for f in of(events, "marks:first")],
+          [r for i in range(ROUNDS) for r in ((str(-i - 1), "200", str(-5 & (1 << 64) - 1)), ("4000000000", "7", "3"))])
+    equal([(f["arg1"], f["arg2"], f["arg3"]) for f in of(events, "marks:second")], [("-400", "-200", "-77")] * ROUNDS)
+    listed = json_lines(good("probe", "list", "--json", path, "marks:*").out)
+    equal(sorted(o["name"] for o in listed if o["type"] == "probe_marker"), ["first", "first", "second"])
+
+
+def test_a_semaphore_counts_listeners():
+    program, session = Program(compiled("markers.c", "-g", "-O2")), Session()
+    good("start", session.name)
+    good("enable-event", "again", "-u", "-s", session.name, "--pid", program.pid, "--sdt", "marks:second")
+    equal(program.go(), "done 1")
+    equal([f["arg1"] for f in of(session.end(), "probe:again")], ["-400"] * ROUNDS)
+    with open(f"/proc/{program.pid}/mem", "rb") as memory, open(f"/proc/{program.pid}/maps", encoding="utf-8") as maps:
+        base = next(int(line.split("-")[0], 16) for line in maps if "/markers" in line)
+        symbols = subprocess.run(["nm", FOLDER + "/markers"], capture_output=True, text=True, check=True).stdout
+        memory.seek(base + int(re.search(r"([0-9a-f]+) \w marker_semaphore", symbols)[1], 16))
+        equal(memory.read(2), b"\0\0", "the semaphore afterwards")
+    program.end()
+
+
+def text_of(pid, path):
+    """The code of the program in memory, and in its file."""
+    headers = subprocess.run(["readelf", "-lW", path], capture_output=True, text=True, check=True).stdout
+    offset, address, size = (int(n, 16) for n in re.search(
+        r"LOAD\s+(0x\w+) (0x\w+) 0x\w+ (0x\w+) 0x\w+ R E", headers).groups())
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
+        base = next(int(line.split("-")[0], 16) for line in maps if line.rstrip().endswith(path))
+    with open(f"/proc/{pid}/mem", "rb") as memory, open(path, "rb") as file:
+        memory.seek(base + address)
+        file.seek(offset)
+        return memory.read(size), file.read(size)
+
+
+def test_a_program_that_runs():
+    path = compiled("target.c", "-g", "-O2")
+    program, session = Program(path), Session()
+    words = ["-u", "-s", session.name, "--pid", program.pid]
+    good("enable-event", "before", *words, "--function", "target_scalars", "--exit", "--arg", "number")
+    good("start", session.name)
+    said = good("enable-event", "own:item", *words, "--function", "target_item", "--arg", "item->name", "--filter",
+                "1 == 1")
+    contains(said.err, "own:item is set in process " + program.pid)
+    contains(said.err, "(1 jump)")
+    good("enable-event", "gone", *words, "--function", "target_pair")
+    good("disable-event", "gone", "-u", "-s", session.name, "--pid", program.pid)
+    good("add-context", "-u", "-s", session.name, "-e", "own:item", "--pid", program.pid, "-t", "reg:rsi", "-t", "backtrace",
+         "-t", "vtid", "-t", "s32:number:(%rdi)")
+    memory, file = text_of(program.pid, path)
+    true(memory != file, "the code was changed")
+    contains(good("status", session.name).out, "1 by jump")
+    equal(program.go(), "done")
+    events = session.end()
+    equal([f["number"] for f in of(events, "probe:before")], [str(i) for i in range(ROUNDS)])
+    equal(len(of(events, "probe:before_return")), ROUNDS)
+    items = of(events, "own:item")
+    equal([(f["item_name"], f["vtid"], f["number"]) for f in items], [("first", program.pid, "-10")] * ROUNDS)
+    true(all(int(f["rsi"], 0) > 4096 for f in items), "registers")
+    equal(of(events, "probe:gone"), [])
+    memory, file = text_of(program.pid, path)
+    true(memory == file, "the code is as it was")
+    program.end()
+
+
+def test_a_library_of_a_program_that_runs():
+    path = compiled("target.c", "-g", "-O0", name="plain-library")
+    program, session = Program(path), Session()
+    good("start", session.name)
+    good("enable-event", "put", "-u", "-s", session.name, "--pid", program.pid, "--function", "libc:puts", "--exit", "--arg",
+         "string:text:%rdi", "--arg", "pointer:self:%rdi")
+    equal(program.go(), "done")
+    events = session.end()
+    equal([f["text"] for f in of(events, "probe:put")], ["done"])
+    equal([int(f["return_value"]) > 0 for f in of(events, "probe:put_return")], [True])
+    program.end()
+
+
+def test_all_programs_of_a_file():
+    path, session = compiled("target.c", "-g", "-O2"), Session()
+    good("start", session.name)
+    good("enable-event", "pair", "-u", "-s", session.name, "--exe", path, "--function", "target_pair", "--arg", "pair.first")
+    program = Program(path)
+    good("attach", "-p", program.pid, "-s", session.name)
+    equal(program.go(), "done")
+    equal([f["pair_first"] for f in of(session.end(), "probe:pair")], [str(i) for i in range(ROUNDS)])
+    program.end()
+
+
+def test_json():
+    program, session = Program(compiled("target.c", "-g", "-O2")), Session()
+    good("start", session.name)
+    done = good("enable-event", "--json", "x", "-u", "-s", session.name, "--pid", program.pid, "--function", "target_item")
+    (answer,) = [o for o in json_lines(done.out) if o["type"] == "enable-event"]
+    (probe,) = answer["probes"]
+    equal((probe["event"], probe["state"], probe["programs"][0]["set"]), (["probe:x"], "set", 1))
+    equal(probe["programs"][0]["methods"], {"jump": 1})
+    good("destroy", session.name)
+    program.end()
+
+
+def test_vector_registers_are_left_alone():
+    path = compiled("vectors.c", "-O1", "-g", "-pthread")
+    trace = FOLDER + "/vectors-trace"
+    for number, options in enumerate([[], ["--exit"], ["--exit", "--arg", "bytes[24]:stack:%rsp", "--arg", "f64:x:%xmm3",
+                                                        "--context", "regs", "--context", "backtrace"]]):
+        done = good("trace", "-o", trace + str(number), "-c", path + " 20", "--function", "vectors_called", *options)
+        equal(done.out, "whole\n")
+        equal(len(of(read(trace + str(number)), "probe:vectors_called")), 63)
+    program, session = Program(path, 20), Session()
+    good("start", session.name)
+    good("enable-event", "v", "-u", "-s", session.name, "--pid", program.pid, "--function", "vectors_called", "--exit")
+    equal(program.go(), "whole")
+    equal(len(of(session.end(), "probe:v")), 60)
+    program.end()
+
+
+def test_the_first_hit_changes_nothing():
+    path = compiled("kitchen.c", "-O1", "-g")
+    for options in [], ["--exit", "--arg", "hours"]:
+        done = good("trace", "--force", "-o", FOLDER + "/kitchen-trace", "-c", path + " soup 4", "--function", "cook", *options)
+        equal(done.out, "5 plates of soup\n")
+
+
+def refused(why, status, *words):
+    done = side(*words, env=ENV)
+    equal((words, done.status), (words, status), done.err)
+    contains(done.err, why)
+
+
+def test_refusals():
+    program, session = Program(compiled("target.c", "-g", "-O2")), Session()
+    words = ["-u", "-s", session.name]
+    mine = [*words, "--pid", program.pid]
+    refused("did you mean `target_item`?", 1, "enable-event", "x", *mine, "--function", "target_itm")
+    refused("there is not said where", 2, "enable-event", "x", *mine)
+    refused("which program", 2, "enable-event", "x", *words, "--function", "main")
+    refused("there is no process", 1, "enable-event", "x", *words, "--pid", "99999999", "--function", "main")
+    refused("cannot be the name", 2, "enable-event", "x*", *mine, "--function", "main")
+    refused("only functions have an exit", 1, "enable-event", "x", *mine, "--probe", "main", "--exit")
+    refused("one PLACE", 2, "enable-event", "x", *mine, "--probe", "main", "--function", "main")
+    refused("has no such probe", 1, "add-context", *mine, "-e", "none", "-t", "regs")
+    refused("no program to trace", 2, "trace", "--function", "main")
+    refused("there is no program `/nowhere`", 127, "trace", "-c", "/nowhere", "--function", "main")
+    refused("no ELF file", 1, "trace", "-o", FOLDER + "/none", "-c", SOURCES + "/test-commands.py", "--function", "main") \
+        if os.access(SOURCES + "/test-commands.py", os.X_OK) else None
+    true(not os.path.exists(FOLDER + "/none"), "nothing is left of what was refused")
+    session.end() if os.path.exists(session.trace) else good("destroy", session.name)
+    program.end()
+
+
+run_tests(globals())

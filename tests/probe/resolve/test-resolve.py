@@ -1,0 +1,276 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""What a person says of a place becomes that place: compared with nm, readelf and gdb, for programs that gcc and clang
+have made, with and without debug information, stripped, position-independent and not.
+"""
+import atexit
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+
+from harness import *
+
+SHOW, SOURCES = os.environ["SHOW"], os.environ["SOURCES"]
+FOLDER = tempfile.mkdtemp()
+atexit.register(shutil.rmtree, FOLDER)
+COMPILERS = [c for c in ("gcc", "clang") if shutil.which(c)]
+MODES = {"o0": ["-g", "-O0"], "o2": ["-g", "-O2"], "fixed": ["-g", "-O2", "-no-pie", "-fno-pie"], "plain": ["-O2"]}
+
+
+def holds(condition, what="a condition"):
+    true(condition, what)
+
+
+def compiled(source, compiler, mode):
+    path = f"{FOLDER}/{source.replace('.', '-')}-{compiler}-{mode}"
+    if not os.path.exists(path):
+        program = {"gcc": "g++", "clang": "clang++"}[compiler] if source.endswith("cpp") else compiler
+        subprocess.run([program, "-w", *MODES[mode], f"{SOURCES}/{source}", "-o", path], check=True)
+    return path
+
+
+def each(source, *modes):
+    for compiler in COMPILERS:
+        for mode in modes or MODES:
+            yield compiled(source, compiler, mode)
+
+
+class Shown:
+    def __init__(self, *words):
+        done = subprocess.run([SHOW, *map(str, words)], capture_output=True, text=True, timeout=120)
+        equal(done.stderr, "")
+        self.events, self.probes, self.fields, self.refused, self.error = [], [], [], [], ""
+        for line in done.stdout.splitlines():
+            word, rest = line.split(" ", 1)
+            if word == "event":
+                self.events.append(rest)
+            elif word == "probe":
+                found = re.match(r"(\S+) (0x\S+) method (\d+) flags (\d+) semaphore (0x\S+) exit (\d) (.*)", rest)
+                self.probes.append({"module": found[1], "address": int(found[2], 16), "flags": int(found[4]),
+                                    "semaphore": int(found[5], 16), "exit": found[6] == "1", "function": found[7]})
+            elif word == "field":
+                name, kind, size, limit, *ops = rest.split(" ")
+                self.fields.append([name, int(kind), int(size), int(limit), [[int(n) for n in op.split(":")] for op in ops]])
+            elif word == "refused":
+                self.refused.append(rest)
+            else:
+                self.error = rest
+        equal(done.returncode, 1 if self.error else 0)
+
+    @property
+    def address(self):
+        equal((self.error, len(self.probes)), ("", 1))
+        return self.probes[0]["address"]
+
+
+def symbols(path, *options):
+    done = subprocess.run(["nm", *options, path], capture_output=True, text=True, check=True)
+    found = {}
+    for line in done.stdout.splitlines():
+        match = re.match(r"([0-9a-f]+) [tTwWiBV] (.*)", line)
+        if match:
+            found.setdefault(re.sub("@.*", "", match[2]), []).append(int(match[1], 16))
+    return found
+
+
+def gdb(binary, jobs):
+    env = dict(os.environ, JOB=json.dumps({"binary": binary, "jobs": jobs}))
+    done = subprocess.run(["gdb", "-batch", "-nx", "-x", SOURCES + "/evaluate.py"], env=env, capture_output=True, text=True,
+                          timeout=120)
+    found = [json.loads(line[7:]) for line in done.stdout.splitlines() if line.startswith("RESULT ")]
+    equal(len(found), len(jobs), done.stderr[-500:])
+    return found
+
+
+def test_names_are_where_nm_has_them():
+    for path in each("target.c"):
+        names = symbols(path)
+        wanted = [n for n in names if n.startswith("target_") and n not in ("target_mark", "target_counter")]
+        holds(len(wanted) >= 5)
+        for name in wanted:
+            equal(Shown(path, "function", name).address, names[name][0], path + " " + name)
+        found = Shown(path, "function", "target_*")
+        equal(sorted(p["address"] for p in found.probes), sorted(names[n][0] for n in wanted))
+        equal(found.fields[0][0], "function")
+
+
+def test_offsets_and_numbers():
+    path = compiled("target.c", "gcc", "o0")
+    main = symbols(path)["main"][0]
+    # push %rbp; mov %rsp,%rbp
+    for said in ("main+1", "main+0x1", "main+01", str(main + 1), hex(main + 1), "0" + oct(main + 1)[2:]):
+        equal(Shown(path, "probe", said).address, main + 1, said)
+    holds("one begins at" in Shown(path, "probe", "main+2").error)
+    holds("`9` is no offset" not in Shown(path, "probe", "main+9").error)
+    holds("is no offset" in Shown(path, "probe", "main+09").error)
+    holds("has only" in Shown(path, "probe", "main+0x10000").error)
+
+
+def test_cpp_names():
+    for path in each("target.cpp", "o0", "plain"):
+        names = symbols(path, "-C")
+        for said, name in [("net::server::read(int)", "net::server::read(int)"),
+                           ("net::server::read(char const*) const", "net::server::read(char const*) const"),
+                           ("net::server::take", "net::server::take(net::address const&)"),
+                           ("net::server::operator==", "net::server::operator==(net::server const&) const"),
+                           ("net::server::twice<int>", "int net::server::twice<int>(int)"),
+                           ("_ZN3net6server4readEi", "net::server::read(int)")]:
+            found = Shown(path, "function", said)
+            # A compiler may have made a copy of it, and only that is there.
+            copies = [n for n in names if n.startswith(name)]
+            equal((said, found.address), (said, names[copies[0]][0]))
+            equal(found.probes[0]["function"], copies[0])
+        both = Shown(path, "function", "net::server::read")
+        equal(sorted(p["address"] for p in both.probes),
+              sorted(a for n, a in ((n, names[n][0]) for n in names if n.startswith("net::server::read("))))
+        equal(len(Shown(path, "function", "net::server::re*").probes), 2)
+
+
+def test_cpp_values():
+    for path in each("target.cpp", "o0", "o2"):
+        found = Shown(path, "function", "net::server::take", "from.port", "from.host", "this->limit")
+        equal(found.error, "")
+        (result,) = gdb(path, [{"address": found.address, "fields": found.fields}])
+        equal(result["values"], {"from_port": 8080, "from_host": "localhost", "this_limit": 1}, path)
+
+
+def test_lines_are_where_gdb_has_them():
+    with open(SOURCES + "/target.c", encoding="utf-8") as file:
+        lines = file.read().split("\n")
+    number = 1 + next(i for i, line in enumerate(lines) if "line of the sum" in line)
+    for path in each("target.c", "o0", "o2", "fixed"):
+        said = subprocess.run(["gdb", "-batch", "-nx", "-ex", f"info line target.c:{number}", path], capture_output=True,
+                              text=True, check=True).stdout
+        wanted = int(re.search(r"(?:starts at address|is at address) (0x[0-9a-f]+)", said)[1], 16)
+        equal(Shown(path, "probe", f"target.c:{number}").address, wanted, path)
+    path = compiled("target.c", "gcc", "o0")
+    found = Shown(path, "probe", "target.c:" + str(number), "sum", "item->number", "text")
+    (result,) = gdb(path, [{"address": found.address, "fields": found.fields, "expressions": ["sum", "item->number"]}])
+    equal((result["values"]["sum"], result["values"]["item_number"]), (result["gdb"]["sum"], result["gdb"]["item->number"]))
+    equal(result["values"], {"sum": 15, "item_number": -10, "text": "hello"})
+    holds("did you mean `target.c:" in Shown(path, "probe", "target.c:1").error)
+    holds("no debug information" in Shown(compiled("target.c", "gcc", "plain"), "probe", f"target.c:{number}").error)
+
+
+ARGUMENTS = [
+    ("target_scalars", ["small", "middle", "number", "large", "flag", "color"],
+     {"small": -5, "middle": 60000, "number": 0, "large": 1 << 40, "flag": 0, "color": 7}),
+    ("target_floats", ["narrow", "between", "wide"], {"narrow": 1.5, "between": 2, "wide": 0.25}),
+    ("target_item", ["item->number", "item->name", "item->text", "item->next->text", "item->next->name", "item->low",
+                     "item->high", "item->half", "item->weight", "(*item).next.number", "item[0].number", "text",
+                     "target_counter", "*text"],
+     {"item_number": -10, "item_name": "first", "item_text": "one", "item_next_text": "two", "item_next_name": "second",
+      "item_low": 5, "item_high": 17, "item_half": 0x55667788, "item_weight": 2.5, "item_next_number": 20,
+      "item_0_number": -10, "text": "hello", "target_counter": 4711, "text_2": ord("h")}),
+    ("target_pair", ["pair.first", "pair.second", "last"], {"pair_first": 0, "pair_second": 3, "last": 9}),
+    ("target_many", ["a", "f", "g", "h"], {"a": 1, "f": 6, "g": 7, "h": 8}),
+]
+
+
+def test_arguments_are_what_the_caller_has_passed():
+    for path in each("target.c", "o0", "o2", "fixed"):
+        jobs = []
+        for function, arguments, _ in ARGUMENTS:
+            found = Shown(path, "function", function, *arguments)
+            equal((path, found.error), (path, ""))
+            jobs.append({"address": found.address, "fields": found.fields})
+        for result, (function, _, wanted) in zip(gdb(path, jobs), ARGUMENTS):
+            equal((path, function, result["values"]), (path, function, wanted))
+
+
+def test_values_said_by_hand():
+    path = compiled("target.c", "gcc", "plain")
+    found = Shown(path, "function", "target_item", "s32:n:(%rdi)", "string:inline:%rdi+4", "string:text:*(%rdi+24)",
+                  "s32:next:*(%rdi+0x20)", "string:second:*(*(%rdi+040)+0x18)", "pointer:self:%rdi", "u64:c:target_counter",
+                  "bytes[4]:raw:%rdi", "f64:w:%rdi+56")
+    equal(found.error, "")
+    (result,) = gdb(path, [{"address": found.address, "fields": found.fields}])
+    values = result["values"]
+    self = values.pop("self")
+    holds(self > 4096)
+    equal(values, {"n": -10, "inline": "first", "text": "one", "next": 20, "second": "two", "c": 4711, "raw": "f6ffffff",
+                   "w": 2.5})
+    for said, why in [("s32:n:%rzz", "no such register"), ("s33:n:%rdi", "s33"),
+                      ("s32:n:%rdi+", "no number"), ("s32:n:*(%rdi", "parenthesis"), ("s32:n:nothing_there", "no symbol")]:
+        holds(why in Shown(path, "function", "target_item", said).error, said)
+
+
+def test_markers():
+    for compiler in COMPILERS:
+        for mode in ("o0", "o2", "fixed", "plain"):
+            path = compiled("markers.c", compiler, mode)
+            notes = subprocess.run(["readelf", "-nW", path], capture_output=True, text=True, check=True).stdout
+            wanted = re.findall(r"Name: (\w+)\s+Location: (0x[0-9a-f]+), Base: \S+ Semaphore: (0x[0-9a-f]+)", notes)
+            for name in ("first", "second"):
+                found = Shown(path, "sdt", "marks:" + name)
+                equal(sorted((p["address"], p["semaphore"]) for p in found.probes),
+                      sorted((int(a, 16), int(s, 16)) for n, a, s in wanted if n == name), path)
+                equal(found.events, ["marks:" + name])
+            found = Shown(path, "sdt", "marks:second")
+            first = Shown(path, "sdt", "marks:first")
+            arguments = [f for f in first.fields if f[0].startswith("arg")]
+            results = gdb(path, [{"address": first.probes[0]["address"], "fields": arguments},
+                                 {"address": found.address, "fields": found.fields}])
+            equal([r["values"] for r in results],
+                  [{"arg1": -1, "arg2": 200, "arg3": -5 & (1 << 64) - 1}, {"arg1": -400, "arg2": -200, "arg3": -77}], path)
+
+
+def test_stripped():
+    path = compiled("target.c", "gcc", "plain")
+    address = symbols(path)["target_item"][0]
+    stripped = FOLDER + "/stripped"
+    subprocess.run(["strip", "-o", stripped, path], check=True)
+    holds("has no function `target_item`" in Shown(stripped, "function", "target_item").error)
+    found = Shown(stripped, "function", hex(address), "exit", "string:text:%rsi")
+    equal((found.address, found.probes[0]["exit"]), (address, True))
+    holds(len(Shown(stripped, "function", "*").probes) >= 8)
+    inside = Shown(stripped, "function", hex(address + 1))
+    holds("begin of a function" in inside.error)
+
+
+def test_mistakes_have_suggestions():
+    path = compiled("target.c", "gcc", "o0")
+    for words, why in [(["function", "target_itm"], "did you mean `target_item`?"),
+                       (["function", "target_item", "itm->number"], "did you mean `item`?"),
+                       (["function", "target_item", "item->nmber"], "did you mean `number`?"),
+                       (["function", "target_item", "text.number"], "no member"),
+                       (["function", "nothing_*"], "matches"),
+                       (["sdt", "marks:first"], "no marker"),
+                       (["function", "libnone:foo"], "has not loaded"),
+                       (["function", "target_item", "s32:n"], ""),
+                       (["probe", ""], "no place"), (["probe", "0x12z"], "no address"), (["sdt", "x"], "PROVIDER:NAME")]:
+        found = Shown(path, *words)
+        holds(found.error and why in found.error, f"{words}: {found.error}")
+    holds("no debug information" in Shown(compiled("target.c", "gcc", "plain"), "function", "target_item", "item").error)
+
+
+def test_processes():
+    path = FOLDER + "/running"
+    shutil.copy(compiled("target.c", "gcc", "o2"), path)
+    process = subprocess.Popen([path, "1", "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        equal(process.stdout.readline(), "ready\n")
+        names = symbols(path)
+        equal(Shown(process.pid, "function", "target_item").address, names["target_item"][0])
+        with open(f"/proc/{process.pid}/maps", encoding="utf-8") as maps:
+            lines = maps.read().splitlines()
+        base = int(next(line for line in lines if line.endswith(path)).split("-")[0], 16)
+        equal(Shown(process.pid, "function", hex(base + names["target_item"][0])).address, names["target_item"][0])
+        libc = next(line.split()[-1] for line in lines if "libc.so" in line)
+        found = Shown(process.pid, "function", "libc:malloc", "exit", "u64:size:%rdi")
+        equal((found.address, found.probes[0]["module"]), (symbols(libc, "-D")["malloc"][0], "libc.so.6"))
+        equal(found.events, ["probe:malloc", "probe:malloc_return"])
+        equal(Shown(process.pid, "function", "malloc").address, found.address)
+        holds("only chooses" in Shown(process.pid, "function", "strlen").error)
+        os.unlink(path)
+        equal(Shown(process.pid, "function", "target_item", "text").address, names["target_item"][0])
+    finally:
+        process.stdin.close()
+        process.wait(timeout=60)
+    holds("there is no process" in Shown(process.pid, "function", "main").error)
+
+
+run_tests(globals())
