@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+"""Links between the pages of the project lead to files, and to headings, that exist.
+
+usage: test-links.py SOURCE-DIRECTORY
+"""
+import os
+import re
+import sys
+
+root = os.path.abspath(sys.argv[1])
+
+
+def prose(path):
+    """The page without what is code in it."""
+    with open(path, encoding="utf-8") as text:
+        page = re.sub(r"^```.*?^```", "", text.read(), flags=re.M | re.S)
+    return "\n".join(line for line in page.split("\n") if not line.startswith("    "))
+
+
+def anchors(path):
+    """The names of headings, as the usual viewers make them of the text."""
+    names = set()
+    for heading in re.findall(r"^#+ (.*)$", prose(path), re.M):
+        name = re.sub(r"[^\w\- ]", "", heading.replace("`", "").lower()).replace(" ", "-")
+        number = 0
+        while name + (f"-{number}" if number else "") in names:
+            number += 1
+        names.add(name + (f"-{number}" if number else ""))
+    return names
+
+
+def pages():
+    for name in os.listdir(root):
+        if name.endswith(".md"):
+            yield os.path.join(root, name)
+    for directory, _, names in os.walk(os.path.join(root, "docs")):
+        for name in names:
+            if name.endswith(".md"):
+                yield os.path.join(directory, name)
+
+
+failures = []
+links = 0
+for page in sorted(pages()):
+    for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`\n]*`", "", prose(page))):
+        if re.match(r"\w+:", target):
+            continue
+        links += 1
+        path, _, anchor = target.partition("#")
+        to = os.path.normpath(os.path.join(os.path.dirname(page), path)) if path else page
+        where = os.path.relpath(page, root)
+        if not os.path.exists(to):
+            failures.append(f"{where}: there is no {target}")
+        elif anchor and to.endswith(".md") and anchor not in anchors(to):
+            failures.append(f"{where}: {path or 'the page'} has no heading for #{anchor}")
+
+# Each page of the specification is in its index.
+SPEC = os.path.join(root, "docs/spec")
+with open(os.path.join(SPEC, "README.md"), encoding="utf-8") as index:
+    listed = set(re.findall(r"\]\(([\w-]+\.md)\)", index.read()))
+failures += [f"docs/spec/README.md does not list {name}" for name in sorted(os.listdir(SPEC))
+             if name.endswith(".md") and name != "README.md" and name not in listed]
+print("\n".join(failures))
+print(f"{links} links, {len(failures)} complaints")
+sys.exit(1 if failures or links < 20 else 0)
