@@ -15,7 +15,7 @@ PROGRAM = os.environ["DAEMON_PROGRAM"]
 
 
 class Counter:
-    """The program of the page: `counter`, which says something all the time."""
+    """The program of the page: `counter`, which says something all the time, and once at least between two commands."""
 
     def __init__(self, folder, env):
         self.name = os.path.join(folder, "bin", "counter")
@@ -24,11 +24,16 @@ class Counter:
                                         bufsize=1)
         equal(self.process.stdout.readline(), "ready\n")
         self.stopping = threading.Event()
+        self.lock = threading.Lock()
         self.thread = threading.Thread(target=self.run)
         self.thread.start()
 
     def run(self):
         while not self.stopping.wait(0.02):
+            self.fire()
+
+    def fire(self):
+        with self.lock:
             self.process.stdin.write("fire 1\n")
             self.process.stdin.flush()
             self.process.stdout.readline()
@@ -55,6 +60,7 @@ def test_commands():
             for command, wanted in found:
                 run_command(command, wanted, folder, env)
                 counter = counter or Counter(folder, env)  # After the daemon, which comes first.
+                counter.fire()
         finally:
             if counter:
                 counter.end()

@@ -39,6 +39,15 @@ def size_of(path):
     return sum(os.path.getsize(os.path.join(d, f)) for d, _, names in os.walk(path) for f in names)
 
 
+def states(pid):
+    """What its threads do, in the kernel's letters: S for one that waits."""
+    found = set()
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{thread}/stat", encoding="ascii", errors="replace") as file:
+            found.add(file.read().rpartition(")")[2].split()[0])
+    return found
+
+
 class Store(unittest.TestCase):
     def setUp(self):
         self.dir = tempfile.mkdtemp(prefix="side-store-")
@@ -443,8 +452,11 @@ class Full(Store):
         self.say(recorder, 100)
         self.wait_for("records", lambda: os.listdir(self.output) and self.written() > 1600)
         self.fill(left=8 * KIB)
-        fired = self.say(recorder, 100000)
-        before = self.wait_for("a full disk", lambda: self.written())
+        self.say(recorder, 10000)
+        # That has woken the recorder; once all its threads wait again, it has met the full disk.
+        self.wait_for("a recorder that waits", lambda: states(recorder.pid) == {"S"})
+        self.say(recorder, 100000)
+        before = self.written()
         os.unlink(self.filler)
         self.wait_for("more", lambda: self.written() > before + 32 * KIB)
         fired = self.say(recorder, 100)
