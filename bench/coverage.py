@@ -15,7 +15,8 @@ build = sys.argv[1]
 side = os.path.join(build, "src/cmd/side/side")
 LIBRARIES = "/usr/lib/x86_64-linux-gnu/"
 FILES = sys.argv[2:] or [LIBRARIES + "libc.so.6", LIBRARIES + "libcrypto.so.3", LIBRARIES + "libsqlite3.so.0",
-                         LIBRARIES + "libstdc++.so.6", "/usr/bin/redis-server", "/usr/sbin/nginx", "/usr/bin/python3"]
+                         LIBRARIES + "libstdc++.so.6", "/usr/bin/redis-server", "/usr/sbin/nginx", "/usr/bin/python3",
+                         LIBRARIES + "libssl.so.3", LIBRARIES + "libm.so.6", "/usr/bin/openssl", "/usr/bin/node"]
 METHODS = ("jump", "padding", "short", "punned", "breakpoint", "none")
 
 print("%-18s %9s " % ("file", "functions") + " ".join("%10s" % method for method in METHODS) + "     jumps")

@@ -4,7 +4,7 @@
 usage: rates.py BUILD-DIRECTORY [SECONDS [THREADS [LIMIT]]]
 
 A program says u32+string16 at an even rate; each tracer's daemon records it with 4 MiB of buffers for each
-CPU. The rate grows by a fifth (from 250,000 events a second up to LIMIT, by default 12 million) until
+CPU. The rate grows by a fifth (from 250,000 events a second up to LIMIT, by default 24 million) until
 events are lost, or the program cannot say that many; each rate takes SECONDS (1). Of both tracers:
 
   sustained  the highest rate of which every event is in the trace, in millions a second
@@ -82,7 +82,7 @@ def try_rate(tracer, rate, seconds, threads):
 
 def main():
     build = os.path.abspath(sys.argv[1])
-    seconds, threads, limit = [int(word) for word in sys.argv[2:5]] + [1, 2, 12_000_000][len(sys.argv) - 2:]
+    seconds, threads, limit = [int(word) for word in sys.argv[2:5]] + [1, 2, 24_000_000][len(sys.argv) - 2:]
     tracers.begin(LIMIT_S)
     both = [Side(build), Lttng(build)]
     best, ends = {}, {}

@@ -30,7 +30,8 @@ REST_S = 6  # after which ours has given back what its last exchange had needed
 class Side(tracers.Side):
     def __init__(self, build):
         super().__init__(build)
-        self.run("create", "bench", "-o", os.path.join(tracers.work, "side"))
+        # Rings of 500 programs.
+        self.run("create", "bench", "-o", os.path.join(tracers.work, "side"), "--memory-limit", "16G")
         self.run("enable-event", "bench:kib,bench:u32")
         self.run("start")
 

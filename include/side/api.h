@@ -318,8 +318,8 @@
 #define side_type_long_double(...)                                                                 \
 	SIDE_TYPE_BASIC(arg_long_double, _side_type_long_double(__VA_ARGS__))
 #define side_field_dynamic(_name)                                                                  \
-	SIDE_EL_FIELD(SIDE_CLASS(arg_dynamic_value), _name, _side_type_dynamic())
-#define side_type_dynamic() SIDE_TYPE_BASIC(arg_dynamic_value, _side_type_dynamic())
+	SIDE_EL_FIELD(SIDE_CLASS_DYNAMIC, _name, _side_type_dynamic())
+#define side_type_dynamic() SIDE_EL_TYPE(SIDE_CLASS_DYNAMIC, _side_type_dynamic())
 
 /* Compound fields and types */
 #define side_type_struct(_identifier)                                                              \
@@ -709,7 +709,7 @@
 	SIDE_EL_ARG(SIDE_CLASS(arg_gather_vla), side_make_gather_vla(_ptr, _length_ptr))
 
 /* Dynamic values: side_arg_dynamic_X(value [, attr]) */
-#define SIDE_ARG_DYNAMIC(_make) SIDE_EL_ARG(SIDE_CLASS(arg_dynamic_value), _make)
+#define SIDE_ARG_DYNAMIC(_make) SIDE_EL_ARG(SIDE_CLASS_DYNAMIC, _make)
 #define side_arg_dynamic_null(...)                                                                 \
 	SIDE_ARG_DYNAMIC(side_make_dynamic_null(SIDE_DYNAMIC_ATTRS(__VA_ARGS__)))
 #define side_arg_dynamic_bool(...) SIDE_ARG_DYNAMIC_BOOL(__VA_ARGS__, SIDE_NO_ATTR, )

@@ -2,6 +2,8 @@
 /*
  * SIDE: the static checker.  It compares the arguments of a call with the fields of the event while
  * the program compiles, and emits nothing.
+ * What a person reads first when they do not fit is made by side/static-explain.h; the signatures here
+ * compare what it leaves out, and everything where the compiler cannot explain.
  *
  * Each kind of value has a class, a C type: "struct side_arg_u32 *" and so on.  The class of a compound
  * is a pointer to a function type whose parameters are the classes of its members, because function
@@ -43,25 +45,34 @@
 #endif
 
 /*
- * A class is "(type, parameter)": the type, and the parameter of the event's function that takes
- * it.
+ * A class is "(type, text, parameter)": the type, what a person must write for it, and the parameter
+ * of the event's function that takes it.
  */
-#define SIDE_CLASS(_class) (struct side_##_class *, union side_expects_##_class)
+#define SIDE_CLASS(_class)                                                                         \
+	(struct side_##_class *, "side_" #_class "()", union side_expects_##_class)
+#define SIDE_CLASS_DYNAMIC                                                                         \
+	(struct side_arg_dynamic_value *, "a side_arg_dynamic_...()",                              \
+			union side_expects_arg_dynamic_value)
 #define SIDE_CLASS_OF(_kind, _identifier)                                                          \
-	(side_class__##_identifier *, union side_expects__##_identifier)
-#define SIDE_CLASS_OF_ARG(_kind, _identifier) (side_arg_class__##_identifier *, )
+	(side_class__##_identifier *, "side_arg_" #_kind "() as " #_identifier " describes it",    \
+			union side_expects__##_identifier)
+#define SIDE_CLASS_OF_ARG(_kind, _identifier) (side_arg_class__##_identifier *, , )
 #define SIDE_CLASS_TYPE(_class) SIDE_CLASS_TYPE_I _class
 #define SIDE_CLASS_TYPE_I(_type, ...) _type
+#define SIDE_CLASS_TEXT(_class) SIDE_CLASS_TEXT_I _class
+#define SIDE_CLASS_TEXT_I(_type, _text, ...) _text
 #define SIDE_CLASS_PARAM(_class) SIDE_CLASS_PARAM_I _class
-#define SIDE_CLASS_PARAM_I(_type, ...) __VA_ARGS__
+#define SIDE_CLASS_PARAM_I(_type, _text, ...) __VA_ARGS__
 
 /* Class of the type "(class, initialiser)" in side_elem(). */
 #define SIDE_CLASS_ELEM(_type) SIDE_CLASS_ELEM_I _type
 #define SIDE_CLASS_ELEM_I(_class, ...) _class
 #define SIDE_ELEM_TYPE(_type) SIDE_CLASS_TYPE(SIDE_CLASS_ELEM(_type))
-#define SIDE_CLASS_OPTIONAL_LITERAL(_elem) SIDE_CLASS_OPTIONAL(SIDE_ELEM_TYPE(_elem))
-#define SIDE_CLASS_OPTIONAL(_type)                                                                 \
-	(struct side_optional *(*) (_type), SIDE_EXPECTS(struct side_optional *(*side_arg_)(_type)))
+#define SIDE_CLASS_OPTIONAL_LITERAL(_elem)                                                         \
+	SIDE_CLASS_OPTIONAL(SIDE_ELEM_TYPE(_elem), SIDE_CLASS_TEXT(SIDE_CLASS_ELEM(_elem)))
+#define SIDE_CLASS_OPTIONAL(_type, _text)                                                          \
+	(struct side_optional *(*) (_type), "side_arg_optional() of " _text,                       \
+			SIDE_EXPECTS(struct side_optional *(*side_arg_)(_type)))
 
 /* Elements of lists. */
 #define SIDE_EL_FIELD(_class, _name, ...) (_class, _name, __VA_ARGS__)
@@ -281,16 +292,19 @@ SIDE_EXPECTS_BASIC(variadic_part);
 	SIDE_QUIET_BEGIN extern void side_event_args__##_identifier(                               \
 			SIDE_MAP_LIST(SIDE_DO_FIELD_PARAM, , _fields)                              \
 					union SIDE_PASTE(side_expects_, SIDE_KIND(_flags)));       \
-	SIDE_QUIET_END SIDE_CHECK_NAMES(_identifier, _fields) SIDE_EXPECT_SEMICOLON()
+	SIDE_QUIET_END SIDE_EXPLAIN_EVENT(_identifier, _flags, _fields)                            \
+	SIDE_CHECK_NAMES(_identifier, _fields) SIDE_EXPECT_SEMICOLON()
 #if defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202311L
 /* No declaration is compatible with every definition: nothing is checked. */
-#define SIDE_CHECK_DECLARED_EVENT(_identifier) SIDE_EXPECT_SEMICOLON()
-#define SIDE_CHECK_CALL(_identifier, _flags, _args)
+#define SIDE_CHECK_DECLARED_EVENT(_identifier)                                                     \
+	SIDE_EXPLAIN_DECLARED_EVENT(_identifier) SIDE_EXPECT_SEMICOLON()
+#define SIDE_CHECK_CALL(_identifier, _flags, _args) SIDE_EXPLAIN_CALL(_identifier, _flags, _args)
 #else
 #define SIDE_CHECK_DECLARED_EVENT(_identifier)                                                     \
 	SIDE_QUIET_BEGIN extern void side_event_args__##_identifier();                             \
-	SIDE_QUIET_END SIDE_EXPECT_SEMICOLON()
+	SIDE_QUIET_END SIDE_EXPLAIN_DECLARED_EVENT(_identifier) SIDE_EXPECT_SEMICOLON()
 #define SIDE_CHECK_CALL(_identifier, _flags, _args)                                                \
+	SIDE_EXPLAIN_CALL(_identifier, _flags, _args)                                              \
 	(void) sizeof((side_event_args__##_identifier(                                             \
 				       SIDE_MAP_LIST(SIDE_DO_ARG_CLASS, , _args)(                  \
 						       SIDE_KIND_TYPE(_flags)) 0),                 \
@@ -504,11 +518,14 @@ template <unsigned N> constexpr bool all_names_differ(const char *const (&names)
 #define SIDE_CHECK_EVENT(_identifier, _flags, _fields)                                             \
 	extern void (*side_event_args__##_identifier(int))(                                        \
 			SIDE_FIELD_TYPES(_fields) SIDE_KIND_TYPE(_flags));                         \
+	SIDE_EXPLAIN_EVENT(_identifier, _flags, _fields)                                           \
 	SIDE_CHECK_NAMES(_identifier, _fields) SIDE_EXPECT_SEMICOLON()
 #define SIDE_CHECK_DECLARED_EVENT(_identifier)                                                     \
 	extern libside::unchecked_event *side_event_args__##_identifier(...);                      \
+	SIDE_EXPLAIN_DECLARED_EVENT(_identifier)                                                   \
 	SIDE_EXPECT_SEMICOLON()
 #define SIDE_CHECK_CALL(_identifier, _flags, _args)                                                \
+	SIDE_EXPLAIN_CALL(_identifier, _flags, _args)                                              \
 	SIDE_CHECK_CALL_I(_identifier, decltype(side_event_args__##_identifier(0)),                \
 			void (*)(SIDE_ARG_TYPES(_args) SIDE_KIND_TYPE(_flags)))
 #define SIDE_CHECK_CALL_I(_identifier, ...)                                                        \
@@ -570,5 +587,8 @@ template <unsigned N> constexpr bool all_names_differ(const char *const (&names)
 			__typeof__(0 ? (_ctx) : (_ctx))) SIDE_UNUSED
 
 #endif /* __cplusplus */
+
+/* Behind the classes, which it compares. */
+#include <side/static-explain.h>
 
 #endif /* SIDE_STATIC_CHECK_H */

@@ -126,6 +126,18 @@ extern void side_tracer_sandbox_begins(void);
 extern void side_tracer_sandbox_failed(void);
 
 /*
+ * side_call() for a tracer that makes events of what it sees itself (probes): the caller is what it says, and the hook of
+ * an armed process is left alone. With `only`, nothing is called unless all that listens are callbacks at these addresses
+ * (false otherwise): where only general registers are saved, as far as that is enough for those. The rest of the call
+ * uses no others. The event is of the ABI's version 0 and not variadic.
+ */
+struct side_tracer_functions {
+	uintptr_t begin, end;
+};
+extern bool side_tracer_call(const struct side_event_state *state, const struct side_arg_vec *args,
+		void *caller, const struct side_tracer_functions *only);
+
+/*
  * Arm the process: the next event that is called at all, enabled or not, first calls the hook, in its
  * thread; if that registers a callback of the event, it is called.  Events that are called in other
  * threads meanwhile wait for it, a few seconds at most.  The hook is not called inside event callbacks and

@@ -16,6 +16,7 @@
  *	spare.c     ids of events that are gone, for when they come back
  *	memory.c    what lives as long as a session
  *	recovery.c  what a core dump must hold
+ *	probe*.c    probes that a session wants of this program (probes.h)
  *	update.c    sessions that come, change and go while the program runs
  *	attach.c    what `side attach` asks of a program that runs
  *	boot*.c     sessions of a static configuration, which nobody serves yet
@@ -205,10 +206,12 @@ struct agent_session {
 	uint64_t dumped;           /* the last state dump that libside was asked for */
 	struct wire_config config; /* the reason does not stay */
 	struct agent_memory memory;
+	struct agent_pushed *pushed; /* what is heard in place of the socket, or NULL */
 	struct agent_channel *channels;
 	uint32_t nr_channels;
 	struct agent_generation *generation;
 	struct agent_batch *batches;
+	struct probes_table *tables;
 	struct recovery_head *recovery;
 	struct recovery_chunk *last_chunk;
 	const struct boot_session *boot;          /* of a static configuration, or NULL */
@@ -273,6 +276,9 @@ void agent_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
 struct agent_wanted {
 	const char *path; /* of the session's socket */
 	uint64_t generation;
+	const void *push; /* its rules, for who has the generation `base` (wire.h); NULL: it is asked */
+	uint32_t push_size;
+	uint64_t base;
 };
 int agent_sessions_update(
 		const struct agent_wanted *wanted, uint32_t nr, bool may_wait, uint64_t *grace);
@@ -347,10 +353,11 @@ int agent_hello(struct agent_session *session, uint64_t parent_token, int *ring_
 		int *doorbell_fd);
 /*
  * What has changed since the generation that we have? 0: everything may have, and *generation is what the
- * session wants now; the connection stays open. -EALREADY: nothing. -ECONNREFUSED, -ENOENT, -ETIMEDOUT and so
- * on: nobody answers. -EACCES: it does not want us any more.
+ * session wants now, by what was pushed, or by its answer: then the connection stays open. -EALREADY: nothing.
+ * -ECONNREFUSED, -ENOENT, -ETIMEDOUT and so on: nobody answers. -EACCES: it does not want us any more.
  */
-int agent_refresh(struct agent_session *session, struct agent_generation **generation);
+int agent_refresh(struct agent_session *session, const struct agent_wanted *wanted,
+		struct agent_generation **generation);
 int agent_send_events(struct agent_session *session, const void *stream, size_t size,
 		void (*refused)(void *user, const struct wire_refused *one), void *user);
 int agent_bye(struct agent_session *session);
@@ -417,6 +424,25 @@ bool agent_spare_take(struct agent_spares *spares, struct agent_hash hash, uint3
 void agent_spare_forget(struct agent_spares *spares);
 
 /*
+ * probes.c, with the event lock; where there are no probes all of it does nothing. What an exchange brings is received
+ * (the descriptor is ours then), told to be complete, and then made to hold by agent_probes_update(); agent_probes_apply(), which
+ * waits for hits, sets and removes what is to be and answers. agent_probes_is_for(): may this session record the event?
+ */
+/* Without the event lock, where the loader may be asked: nobody asks it with that lock. */
+void agent_probes_look_around(void);
+void agent_probes_begin(void);
+int agent_probes_receive(uint64_t number, uint64_t size, int fd);
+void agent_probes_told(void);
+void agent_probes_update(struct agent_session *session, bool may_wait);
+void agent_probes_leave(struct agent_session *session);
+void agent_probes_apply(void);
+void agent_probes_answer(void);
+void agent_probes_forked(void);
+bool agent_probes_is_for(
+		const struct agent_session *session, const struct side_event_description *event);
+extern const bool agent_has_probes;
+
+/*
  * base.c. agent_bases_start(), before agent_prepare(): from then on there are the events. All others with the
  * event lock: agent_bases_changed() says what was mapped and unmapped since the last time, agent_bases_dump()
  * says all to the sessions that have not heard it, agent_bases_forked() to all of them.
@@ -437,6 +463,8 @@ void agent_recovery_end(struct agent_session *session);
 
 /* record.c: sets the functions of an event by its plan, contexts and filters. */
 void agent_record_choose(struct agent_event *event);
+/* Where the callbacks are that need no registers but the general ones. */
+void agent_record_functions(uintptr_t *begin, uintptr_t *end);
 int agent_pool_create(void);
 void agent_pool_reset(void);
 void agent_pool_destroy(void);

@@ -160,6 +160,19 @@ static void read_debug_link(const struct source *source, struct base_identity *i
 	}
 }
 
+bool base_find(const struct base_library *library, struct base_identity *identity, uint64_t *bias)
+{
+	struct source memory = {.fd = -1, .base = library->base};
+	header_t header;
+
+	memset(identity, 0, sizeof(*identity));
+	if (!read_header(&memory, &header))
+		return false;
+	*bias = library->base - first_address(&memory, &header);
+	(void)read_build_id(&memory, identity);
+	return true;
+}
+
 void base_identify(const struct base_library *library, const char *path,
 		struct base_identity *identity)
 {

@@ -14,6 +14,7 @@
  *
  * All of it runs under the event lock, but in a forked child, which has one thread.
  */
+#include <errno.h>
 #include <string.h>
 
 #include <side/tracer-extensions.h>
@@ -179,6 +180,19 @@ static struct picture *picture_take(void)
 			return NULL;
 	}
 	return NULL;
+}
+
+int base_each(void (*each)(void *user, const struct base_library *library), void *user)
+{
+	struct picture *now = picture_take();
+	uint32_t i;
+
+	if (!now)
+		return -ENOMEM;
+	for (i = 0; i < now->count; i++)
+		each(user, &now->libraries[i]);
+	picture_free(now);
+	return 0;
 }
 
 /* ---- what has changed ---- */

@@ -41,6 +41,12 @@ struct base_identity {
 void base_identify(const struct base_library *library, const char *path,
 		struct base_identity *identity);
 
+/* Only the build id, as it stands in memory; and what is added to the file's addresses to get those here. */
+bool base_find(const struct base_library *library, struct base_identity *identity, uint64_t *bias);
+
+/* base.c: all that is mapped now. With the event lock. -ENOMEM. */
+int base_each(void (*each)(void *user, const struct base_library *library), void *user);
+
 /* base-events.c. With key NULL: to everyone. */
 bool base_events_register(void);
 bool base_is_event(const struct side_event_description *event);

@@ -7,6 +7,7 @@
  * thread wins the right to look. A reader copies and then finds out whether the path was changed
  * meanwhile, so it never waits for a writer, who may be the code that it interrupted.
  */
+#include "agent/context-text.h"
 #include "agent/context-values.h"
 
 #include <time.h>
@@ -41,9 +42,9 @@ void context_cgroup_forked(void)
 
 static bool line_begins(const char *line, const char *end, const char *text)
 {
-	size_t size = strlen(text);
+	size_t size = text_size(text, SIZE_MAX);
 
-	return (size_t)(end - line) >= size && !memcmp(line, text, size);
+	return (size_t)(end - line) >= size && text_is(line, text, size);
 }
 
 /*
@@ -56,18 +57,18 @@ static const char *find_path(const char *text, const char *end, size_t *size)
 	int rank = 0;
 
 	while (text < end) {
-		const char *line_end = memchr(text, '\n', (size_t)(end - text));
+		const char *line_end = text_find(text, end, '\n');
 		const char *colon;
 		int this_rank = 1;
 
 		if (!line_end)
 			break; /* cut off */
-		colon = memchr(text, ':', (size_t)(line_end - text));
+		colon = text_find(text, line_end, ':');
 		if (line_begins(text, line_end, "0::"))
 			this_rank = 3;
 		else if (colon && line_begins(colon, line_end, ":name=systemd:"))
 			this_rank = 2;
-		colon = colon ? memchr(colon + 1, ':', (size_t)(line_end - colon - 1)) : NULL;
+		colon = colon ? text_find(colon + 1, line_end, ':') : NULL;
 		if (colon && this_rank > rank) {
 			rank = this_rank;
 			found = colon + 1;
@@ -95,7 +96,8 @@ static void look(void)
 		path = "";
 		size = 0;
 	}
-	if (strlen(paths[now & 1].text) == size && !memcmp(paths[now & 1].text, path, size))
+	if (text_size(paths[now & 1].text, PATH_BYTES) == size &&
+			text_is(paths[now & 1].text, path, size))
 		return;
 	/*
 	 * Release: the version that made this buffer the old one before the bytes in it. Pairs with

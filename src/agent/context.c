@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Sets of contexts: building, writing, single values. */
+#include "agent/context-text.h"
 #include "agent/context.h"
 
 #include <errno.h>
@@ -50,10 +51,10 @@ static struct span cached(uint8_t kind, const struct context_values *values)
 	case CONTEXT_TID: return (struct span){&values->tid, 4};
 	case CONTEXT_PROCNAME:
 		return (struct span){values->procname,
-				strnlen(values->procname, CONTEXT_COMM_SIZE - 1) + 1};
+				text_size(values->procname, CONTEXT_COMM_SIZE - 1) + 1};
 	case CONTEXT_THREAD_NAME:
 		return (struct span){values->thread_name,
-				strnlen(values->thread_name, CONTEXT_COMM_SIZE - 1) + 1};
+				text_size(values->thread_name, CONTEXT_COMM_SIZE - 1) + 1};
 	case CONTEXT_UID:
 	case CONTEXT_EUID:
 	case CONTEXT_SUID: return (struct span){&values->uids[kind - CONTEXT_UID], 4};
@@ -218,7 +219,7 @@ static uint8_t *put(uint8_t *to, const uint8_t *end, const void *from, size_t si
 {
 	if (!to || (size_t)(end - to) < size)
 		return NULL;
-	memcpy(to, from, size);
+	text_copy(to, from, size);
 	return to + size;
 }
 
@@ -365,7 +366,7 @@ static void block_make(const struct context_set *set, struct context_block *copy
 			continue;
 		}
 		span = cached(kind, &values);
-		memcpy(copy->bytes + copy->size, span.at, span.size);
+		text_copy(copy->bytes + copy->size, span.at, span.size);
 		copy->size = (uint8_t)(copy->size + span.size);
 	}
 	if (!generation || thread->busy)
@@ -452,7 +453,7 @@ static inline uint8_t *write_light(const struct context_set *set, const struct c
 	for (i = 0;; i++) {
 		size = (i < set->nr_computed ? block->splits[i] : block->size) - at;
 		if (size > 32)
-			memcpy(to, block->bytes + at, size);
+			text_copy(to, block->bytes + at, size);
 		else if (size)
 			memcpy(to, block->bytes + at, 32);
 		to += size;
@@ -528,7 +529,7 @@ static void load_cached(uint8_t kind, struct filter_value *value)
 	if (kind == CONTEXT_PROCNAME || kind == CONTEXT_THREAD_NAME) {
 		if (values == &room) {
 			scratch = thread->scratch[kind == CONTEXT_THREAD_NAME];
-			memcpy(scratch, span.at, span.size);
+			text_copy(scratch, span.at, span.size);
 			span.at = scratch;
 		}
 		filter_value_text(value, span.at, FILTER_TERMINATED);

@@ -460,6 +460,9 @@ static int create(void)
 	(void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
 	(void)pthread_attr_setstacksize(&attributes, thread.stack);
 	sigfillset(&all);
+	/* A probe may be a breakpoint, and a thread that blocks its signal is ended by it. */
+	sigdelset(&all, SIGTRAP);
+	sigdelset(&all, SIGILL);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
 	ret = pthread_create(&id, &attributes, control_thread, NULL);
 	if (!ret)
@@ -473,13 +476,16 @@ static int create(void)
 static bool start_thread(void)
 {
 	uint64_t deadline = wire_deadline(agent_patient(FIRST_EXCHANGE_MS));
-	int ret;
+	/* Relaxed, and in the exchange too: who starts it gives nothing to the others but the word. */
+	uint32_t state = __atomic_load_n(&thread.state, __ATOMIC_RELAXED);
+	bool is_there = state == THREAD_STARTING || state == THREAD_TALKED ||
+			!__atomic_compare_exchange_n(&thread.state, &state, THREAD_STARTING, false,
+					__ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	int ret = is_there ? 0 : create();
 
-	__atomic_store_n(&thread.state, THREAD_STARTING, __ATOMIC_RELAXED);
-	ret = create();
 	if (ret) {
 		agent_debug("no thread for control: error %d", -ret);
-		thread.state = THREAD_NONE;
+		__atomic_store_n(&thread.state, THREAD_NONE, __ATOMIC_RELAXED);
 		return false;
 	}
 	/* Acquire: what the thread has done. A daemon that never answers is not waited for again. */
@@ -625,6 +631,12 @@ int control_thread_start(void)
 {
 	prepare();
 	return start_thread() ? 0 : -EAGAIN;
+}
+
+void control_thread_wake(void)
+{
+	if (!control_thread_start())
+		side_tracer_disarm();
 }
 
 /* Its connection ends, though the descriptor is in a table of its own. Kernels before 6.9 cannot. */

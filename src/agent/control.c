@@ -163,6 +163,24 @@ static uint32_t done_state(int ret, bool may_wait, uint64_t grace)
 	return WIRE_DONE_ALL;
 }
 
+/* Behind the WELCOME: rules of its sessions. */
+static int take_pushes(const char *bytes, size_t size, struct agent_wanted *wanted, uint32_t nr)
+{
+	while (size) {
+		size_t one = wire_next(bytes, size);
+		struct wire_push push;
+
+		if (!one || wire_decode_push(bytes, one, &push) || push.session >= nr)
+			return -EPROTO;
+		wanted[push.session].push = push.messages;
+		wanted[push.session].push_size = push.size;
+		wanted[push.session].base = push.base;
+		bytes += one;
+		size -= one;
+	}
+	return 0;
+}
+
 int control_welcomed(int socket, struct control_room *room, size_t size, bool may_wait,
 		uint64_t deadline)
 {
@@ -173,7 +191,8 @@ int control_welcomed(int socket, struct control_room *room, size_t size, bool ma
 	uint32_t nr = 0;
 	uint64_t grace = 0;
 	size_t at = 0;
-	int ret = wire_decode_welcome(room->message, size, &welcome);
+	size_t first = wire_next(room->message, size);
+	int ret = wire_decode_welcome(room->message, first, &welcome);
 
 	if (ret)
 		return ret;
@@ -183,7 +202,11 @@ int control_welcomed(int socket, struct control_room *room, size_t size, bool ma
 	}
 	/* The message has no more than the decoder lets through. */
 	while (nr < WIRE_WELCOME_MAX && wire_welcome_next(&welcome, &at, &session))
-		wanted[nr++] = (struct agent_wanted){session.path, session.generation};
+		wanted[nr++] = (struct agent_wanted){
+				.path = session.path, .generation = session.generation};
+	ret = take_pushes(room->message + first, size - first, wanted, nr);
+	if (ret)
+		return ret;
 	ret = agent_sessions_update(wanted, nr, may_wait, &grace);
 	agent_debug("%u sessions as the daemon wants them: %d", nr, ret);
 	if (ret == -EBUSY)
@@ -380,6 +403,13 @@ int agent_control_attach(const char *socket)
 {
 	int ret;
 
+	/* Whoever wants something of one that is armed cannot wait for its next event: it may have none. */
+	if (control.mode == WIRE_CONTROL_THREAD) {
+		control_give_turn();
+		control_thread_wake();
+		while (!control_take_turn(AGENT_CONNECT_TIMEOUT_MS))
+			;
+	}
 	if (control.mode != WIRE_CONTROL_OFF)
 		return -EALREADY;
 	if (strlen(socket) >= CONTROL_PATH_SIZE)

@@ -83,6 +83,8 @@ void control_arm(void);
 void control_thread_forked(void);
 /* Without the turn, in a thread that may make threads: now, without an event. Its end, when the mode says so. */
 int control_thread_start(void);
+/* Likewise in an armed process, which then waits for no event; where the thread is there already nothing happens. */
+void control_thread_wake(void);
 void control_thread_end(void);
 
 /* control-signal.c. False: the signal is the program's. */

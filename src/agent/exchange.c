@@ -14,6 +14,7 @@
 
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 
 /* Kernel names of processes have at most 15 bytes. */
 #define COMM_SIZE 16
@@ -118,19 +119,44 @@ static ssize_t build_hello(const struct agent_session *session, void *message, c
 		hello.features |= WIRE_FEATURE_BIG_ENDIAN;
 	if (parent_token)
 		hello.features |= WIRE_FEATURE_FORKED;
+	if (agent_has_probes)
+		hello.features |= WIRE_FEATURE_PROBES;
 	agent_process_names(names, names + AGENT_NAME_SIZE);
 	return wire_encode_hello(message, WIRE_MESSAGE_MAX, &hello);
 }
 
 /* ---- the beginning ---- */
 
+/* Messages that the daemon has brought, in a row. */
+struct agent_pushed {
+	const char *at;
+	size_t left;
+};
+
+static ssize_t take_pushed(struct agent_pushed *pushed, void *message, size_t *nr_fds)
+{
+	size_t size = wire_next(pushed->at, pushed->left);
+
+	if (nr_fds)
+		*nr_fds = 0;
+	/* No more than a packet holds: what is pushed came in one. */
+	if (!size)
+		return -EPROTO;
+	memcpy(message, pushed->at, size);
+	pushed->at += size;
+	pushed->left -= size;
+	return (ssize_t)size;
+}
+
 /* One message of an exchange: its size, or a negative errno; the end of the connection is one. */
 static ssize_t receive(const struct agent_session *session, void *message, int *fds, size_t *nr_fds,
 		uint64_t deadline)
 {
-	ssize_t size = wire_receive(
-			session->socket, message, WIRE_MESSAGE_MAX, fds, nr_fds, deadline);
+	ssize_t size;
 
+	if (session->pushed)
+		return take_pushed(session->pushed, message, nr_fds);
+	size = wire_receive(session->socket, message, WIRE_MESSAGE_MAX, fds, nr_fds, deadline);
 	return size ? size : -ECONNRESET;
 }
 
@@ -301,6 +327,57 @@ static int receive_channel(struct agent_session *session, void *message, uint64_
 	return ret;
 }
 
+/*
+ * Probes read all that we have: only who could look at it anyway may bring them. A process that has been somebody
+ * else, or may not be dumped, is root's.
+ */
+static bool may_bring_probes(int socket)
+{
+	struct ucred peer = {.uid = (uid_t)-1};
+	socklen_t size = sizeof(peer);
+
+	if (raw_call(SYS_getsockopt, socket, SOL_SOCKET, SO_PEERCRED, &peer, &size))
+		return false;
+	return !peer.uid ||
+			((long)peer.uid == raw_call(SYS_geteuid) && prctl(PR_GET_DUMPABLE) == 1);
+}
+
+/* What CONFIG has promised. */
+static int receive_tables(
+		struct agent_session *session, void *message, uint64_t deadline, uint32_t nr)
+{
+	agent_probes_begin();
+	/* What is pushed has no descriptors: then the session is asked. */
+	if (session->pushed && (nr || session->tables))
+		return -EPROTO;
+	for (; nr; nr--) {
+		int fds[WIRE_FDS_MAX] = {-1, -1, -1, -1}, fd = -1;
+		size_t nr_fds = WIRE_FDS_MAX;
+		ssize_t size = receive(session, message, fds, &nr_fds, deadline);
+		struct wire_probes probes;
+		int ret;
+
+		if (size < 0)
+			return (int)size;
+		ret = one_fd(fds, nr_fds, &fd);
+		if (!ret)
+			ret = wire_decode_probes(message, (size_t)size, &probes);
+		if (ret) {
+			wire_close(fd);
+			return ret;
+		}
+		if (!may_bring_probes(session->socket)) {
+			wire_close(fd);
+			fd = -1;
+		}
+		ret = agent_probes_receive(probes.table, probes.size, fd);
+		if (ret)
+			return ret;
+	}
+	agent_probes_told();
+	return 0;
+}
+
 static int hello_exchange(struct agent_session *session, void *message, char *names,
 		uint64_t parent_token, int *ring_fds, int *doorbell_fd)
 {
@@ -319,6 +396,8 @@ static int hello_exchange(struct agent_session *session, void *message, char *na
 	ret = wire_send(session->socket, message, (size_t)size, NULL, 0, deadline);
 	if (!ret)
 		ret = receive_config(session, message, deadline, doorbell_fd);
+	if (!ret)
+		ret = receive_tables(session, message, deadline, session->config.nr_tables);
 	for (i = 0; !ret && !session->list_only && i < session->nr_channels; i++)
 		ret = receive_channel(session, message, deadline, i,
 				keep ? session->generation : NULL, keep, &ring_fds[i]);
@@ -404,28 +483,36 @@ static int receive_news(struct agent_session *session, void *message, uint64_t d
 	return config->nr_channels == session->nr_channels ? 0 : -EPROTO;
 }
 
-static int refresh_exchange(
-		struct agent_session *session, void *message, struct agent_generation *generation)
+static int ask_refresh(struct agent_session *session, void *message, uint64_t deadline)
 {
-	uint64_t deadline = deadline_in(AGENT_CONNECT_TIMEOUT_MS);
 	struct wire_refresh refresh = {.token = session->token,
 			/* Who has missed something asks for all. */
 			.generation = session->incomplete ? 0 : session->config.generation};
 	ssize_t size = wire_encode_refresh(message, WIRE_MESSAGE_MAX, &refresh);
-	struct wire_config config = {0};
-	uint32_t i;
-	int ret;
 
 	if (size < 0)
 		return (int)size;
 	session->socket = wire_connect(session->path, deadline);
 	if (session->socket < 0)
 		return session->socket;
-	ret = wire_send(session->socket, message, (size_t)size, NULL, 0, deadline);
+	return wire_send(session->socket, message, (size_t)size, NULL, 0, deadline);
+}
+
+static int refresh_exchange(
+		struct agent_session *session, void *message, struct agent_generation *generation)
+{
+	uint64_t deadline = deadline_in(AGENT_CONNECT_TIMEOUT_MS);
+	int ret = session->pushed ? 0 : ask_refresh(session, message, deadline);
+	struct wire_config config = {0};
+	uint32_t i;
+
 	if (!ret)
 		ret = receive_news(session, message, deadline, &config);
 	if (ret && ret != -EALREADY)
 		return ret;
+	agent_probes_begin();
+	if (!ret)
+		ret = receive_tables(session, message, deadline, config.nr_tables);
 	for (i = 0; i < config.nr_channels && !ret; i++)
 		ret = receive_channel(session, message, deadline, i, generation, false, NULL);
 	if (!ret || ret == -EALREADY) {
@@ -435,7 +522,7 @@ static int refresh_exchange(
 	return ret;
 }
 
-int agent_refresh(struct agent_session *session, struct agent_generation **generation)
+static int take_news(struct agent_session *session, struct agent_generation **generation)
 {
 	void *message = take_message_room();
 	int ret = -ENOMEM;
@@ -450,6 +537,30 @@ int agent_refresh(struct agent_session *session, struct agent_generation **gener
 		agent_generation_free(*generation);
 	*generation = NULL;
 	return ret;
+}
+
+/* Is what was pushed the step from what we have? Who has missed something asks for all. */
+static bool may_take_push(const struct agent_session *session, const struct agent_wanted *wanted)
+{
+	return wanted->push && wanted->base == session->config.generation && !session->gone &&
+			!session->incomplete && !session->boot;
+}
+
+int agent_refresh(struct agent_session *session, const struct agent_wanted *wanted,
+		struct agent_generation **generation)
+{
+	struct agent_pushed pushed = {wanted->push, wanted->push_size};
+	int ret;
+
+	if (may_take_push(session, wanted)) {
+		session->pushed = &pushed;
+		ret = take_news(session, generation);
+		session->pushed = NULL;
+		if (!ret)
+			return 0;
+		agent_debug("%s: what was pushed is of no use: error %d", session->path, -ret);
+	}
+	return take_news(session, generation);
 }
 
 /* ---- descriptions ---- */

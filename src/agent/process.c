@@ -170,6 +170,7 @@ static void forked_child(void)
 		agent_each_session(session) session->gone = true;
 	agent_each_session(session) rejoin(session, sandboxed, within);
 	agent_bases_forked();
+	agent_probes_forked();
 	agent_control_forked();
 	errno = saved_errno;
 }
@@ -292,6 +293,7 @@ static int session_join(struct agent_session *session)
 	/* A listing says goodbye on its connection, when main() begins. */
 	if (!session->list_only)
 		agent_hang_up(session);
+	agent_probes_update(session, true);
 	return 0;
 }
 
@@ -392,8 +394,10 @@ int agent_start(const char *paths)
 	int ret = agent_prepare();
 
 	if (!ret) {
+		agent_probes_look_around();
 		side_tracer_lock();
 		ret = start_sessions(paths);
+		agent_probes_apply();
 		agent_bases_dump();
 		side_tracer_unlock();
 	}

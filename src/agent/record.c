@@ -37,6 +37,19 @@
 #define POOL_BUFFERS 32
 #define POOL_BUFFER_SIZE RING_PAYLOAD_MAX
 
+/*
+ * What is enough where only general registers are saved: calls nothing of the application's. A part of the library of its own,
+ * by whose addresses whoever has a probe hit knows it (probe-hit.c).
+ */
+#define QUIET __attribute__((section("side_quiet")))
+extern const char __start_side_quiet[], __stop_side_quiet[];
+
+void agent_record_functions(uintptr_t *begin, uintptr_t *end)
+{
+	*begin = (uintptr_t)__start_side_quiet;
+	*end = (uintptr_t)__stop_side_quiet;
+}
+
 __thread unsigned int agent_vforked;
 
 static char *pool;
@@ -214,21 +227,21 @@ static inline bool is_usual(const struct agent_event *event, const struct ring_p
 /* ---- one scalar ---- */
 
 /* Whose size is known here, so that nothing stands between the argument and the ring. */
-#define DEFINE_RECORD_CELL(size)                                                           \
-	static void record_cell_##size(const struct side_event_description *description,   \
-			const struct side_arg_vec *arguments, void *priv, void *caller)    \
-	{                                                                                  \
-		const struct side_arg *cell = side_ptr_get(arguments->sav);                \
-		const struct agent_event *event = priv;                                    \
-		struct ring_producer *producer = rings(event);                             \
-                                                                                           \
-		if (__builtin_expect(!producer, 0) || __builtin_expect(is_vforked(), 0) || \
-				__builtin_expect(arguments->len != 1, 0) ||                \
-				__builtin_expect(!cell, 0) ||                              \
-				__builtin_expect(cell->type.v != event->cell_label, 0))    \
-			record_odd(description, arguments, priv, caller);                  \
-		else                                                                       \
-			ring_publish(producer, event->id, &cell->u, size);                 \
+#define DEFINE_RECORD_CELL(size)                                                               \
+	static QUIET void record_cell_##size(const struct side_event_description *description, \
+			const struct side_arg_vec *arguments, void *priv, void *caller)        \
+	{                                                                                      \
+		const struct side_arg *cell = side_ptr_get(arguments->sav);                    \
+		const struct agent_event *event = priv;                                        \
+		struct ring_producer *producer = rings(event);                                 \
+                                                                                               \
+		if (__builtin_expect(!producer, 0) || __builtin_expect(is_vforked(), 0) ||     \
+				__builtin_expect(arguments->len != 1, 0) ||                    \
+				__builtin_expect(!cell, 0) ||                                  \
+				__builtin_expect(cell->type.v != event->cell_label, 0))        \
+			record_odd(description, arguments, priv, caller);                      \
+		else                                                                           \
+			ring_publish(producer, event->id, &cell->u, size);                     \
 	}
 
 DEFINE_RECORD_CELL(1)
@@ -250,7 +263,7 @@ static side_tracer_callback_func record_cell(unsigned int size)
 
 /* ---- what runs nothing of the application's ---- */
 
-static void record_quiet(const struct side_event_description *description,
+static QUIET void record_quiet(const struct side_event_description *description,
 		const struct side_arg_vec *arguments, void *priv, void *caller)
 {
 	_Alignas(8) char buffer[STACK_PAYLOAD];
@@ -273,7 +286,7 @@ static void record_quiet(const struct side_event_description *description,
 }
 
 /* As above, with contexts. An application's context may do anything, but context_write() keeps errno. */
-static void record_quiet_contexts(const struct side_event_description *description,
+static QUIET void record_quiet_contexts(const struct side_event_description *description,
 		const struct side_arg_vec *arguments, void *priv, void *caller)
 {
 	_Alignas(8) char buffer[STACK_PAYLOAD];
@@ -293,7 +306,7 @@ static void record_quiet_contexts(const struct side_event_description *descripti
 _Static_assert(sizeof(((struct side_arg *)0)->u) >= CELL_MAX, "they can be read");
 
 /* When all contexts are at hand; all else is done as with any other event. */
-static void record_cell_contexts(const struct side_event_description *description,
+static QUIET void record_cell_contexts(const struct side_event_description *description,
 		const struct side_arg_vec *arguments, void *priv, void *caller)
 {
 	_Alignas(8) uint8_t buffer[CONTEXT_BLOCK_BYTES + CELL_MAX];
@@ -338,7 +351,7 @@ static inline ssize_t publish_span(const struct agent_event *event,
 	return size;
 }
 
-static void record_span(const struct side_event_description *description,
+static QUIET void record_span(const struct side_event_description *description,
 		const struct side_arg_vec *arguments, void *priv, void *caller)
 {
 	_Alignas(8) char buffer[STACK_HEAD];
@@ -398,7 +411,7 @@ static inline bool is_wanted(const struct agent_event *event, const struct side_
 	return false;
 }
 
-static void filter_quiet(const struct side_event_description *description,
+static QUIET void filter_quiet(const struct side_event_description *description,
 		const struct side_arg_vec *arguments, void *priv, void *caller)
 {
 	const struct agent_event *event = priv;
@@ -435,8 +448,31 @@ static void filter_variadic(const struct side_event_description *description,
 
 /* ---- */
 
+static bool asks_application(const struct context_set *set)
+{
+	uint32_t i;
+
+	for (i = 0; set && i < set->nr_items; i++)
+		if (set->items[i].place)
+			return true;
+	return false;
+}
+
+static bool runs_application(const struct agent_event *event)
+{
+	bool runs = event->plan->kind == PLAN_KIND_ANY || asks_application(event->contexts);
+	uint32_t i;
+
+	for (i = 0; i < event->nr_filters; i++)
+		runs |= event->filters[i].contexts &&
+				asks_application(event->filters[i].contexts->user);
+	return runs;
+}
+
 static side_tracer_callback_func choose(const struct agent_event *event)
 {
+	if (runs_application(event))
+		return record_any;
 	switch ((enum plan_kind)event->plan->kind) {
 	case PLAN_KIND_CELL:
 		if (!event->contexts)
@@ -461,5 +497,5 @@ void agent_record_choose(struct agent_event *event)
 	event->record = choose(event);
 	event->callback = event->record;
 	if (event->nr_filters)
-		event->callback = event->plan->kind == PLAN_KIND_ANY ? filter_any : filter_quiet;
+		event->callback = event->record == record_any ? filter_any : filter_quiet;
 }

@@ -57,7 +57,7 @@ bool agent_wants(const struct agent_channel *channel, const struct side_event_de
 
 	for (rule = channel->rules; rule; rule = rule->next)
 		if (wants(rule, event))
-			return true;
+			return agent_probes_is_for(channel->session, event);
 	return false;
 }
 

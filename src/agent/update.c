@@ -69,6 +69,7 @@ static void leave(struct agent_session *session)
 	agent_debug("leaving %s", session->path);
 	agent_hang_up(session);
 	agent_recovery_end(session);
+	agent_probes_leave(session);
 	session->state = AGENT_SESSION_LEFT;
 	agent.nr_sessions--;
 	agent_batches_leave(session);
@@ -105,17 +106,19 @@ static bool same_rules(
 }
 
 /* -EACCES: the session wants us to leave it. */
-static int refresh(struct agent_session *session)
+static int refresh(struct agent_session *session, const struct agent_wanted *wanted, bool may_wait)
 {
 	struct agent_generation *generation;
-	int ret = agent_refresh(session, &generation);
+	int ret = agent_refresh(session, wanted, &generation);
 
 	if (ret && ret != -EALREADY)
 		return ret;
 	session->gone = false;
 	session->failures = 0;
-	if (ret)
+	if (ret) {
+		agent_probes_begin();
 		return 0;
+	}
 	if (same_rules(session, generation)) {
 		agent_generation_free(generation);
 	} else {
@@ -126,10 +129,11 @@ static int refresh(struct agent_session *session)
 		}
 	}
 	agent_hang_up(session);
+	agent_probes_update(session, may_wait);
 	return ret;
 }
 
-static int follow(const struct agent_wanted *wanted)
+static int follow(const struct agent_wanted *wanted, bool may_wait)
 {
 	struct agent_session *session = find_session(wanted->path);
 	int ret = -EACCES;
@@ -145,7 +149,7 @@ static int follow(const struct agent_wanted *wanted)
 			!session->incomplete && !session->orphaned)
 		return 0;
 	if (!session->orphaned)
-		ret = refresh(session);
+		ret = refresh(session, wanted, may_wait);
 	if (ret != -EACCES)
 		return ret;
 	/* It may be another one, at the same place, that knows nothing of us. */
@@ -155,7 +159,7 @@ static int follow(const struct agent_wanted *wanted)
 
 /* ---- all of them ---- */
 
-static int follow_all(const struct agent_wanted *wanted, uint32_t nr)
+static int follow_all(const struct agent_wanted *wanted, uint32_t nr, bool may_wait)
 {
 	struct agent_session *session;
 	int result = 0;
@@ -167,7 +171,7 @@ static int follow_all(const struct agent_wanted *wanted, uint32_t nr)
 	agent_each_session(session) if (!session->given && !find_wanted(wanted, nr, session->path))
 			leave(session);
 	for (i = 0; i < nr; i++) {
-		int ret = follow(&wanted[i]);
+		int ret = follow(&wanted[i], may_wait);
 
 		if (ret)
 			agent_debug("%s: error %d", wanted[i].path, -ret);
@@ -249,11 +253,15 @@ static int change(const struct agent_wanted *wanted, uint32_t nr, bool may_wait,
 
 	if (!may_change())
 		return -EPERM;
+	if (may_wait)
+		agent_probes_look_around();
 	if (!lock(may_wait))
 		return -EBUSY;
 	agent_over_free();
 	agent_bases_changed();
-	ret = follow_all(wanted, nr);
+	ret = follow_all(wanted, nr, may_wait);
+	if (may_wait)
+		agent_probes_apply();
 	*grace = agent_over_begin();
 	if (may_wait)
 		nr_keys = take_requests(keys);
@@ -288,6 +296,7 @@ static int complete(int ret)
 	uint64_t keys[AGENT_SESSIONS_MAX], grace = agent_over_begin();
 	uint32_t nr_keys = take_requests(keys);
 
+	agent_probes_apply();
 	agent_bases_dump();
 	/* Where nobody has ever called anything there is nothing to wait for. */
 	if (!grace)
@@ -307,6 +316,7 @@ int agent_session_attach(const char *path)
 
 	if (!may_change())
 		return -EPERM;
+	agent_probes_look_around();
 	side_tracer_lock();
 	agent_over_free();
 	agent_bases_changed();

@@ -291,6 +291,12 @@ static int take_answer(
 int control_call(struct control_client *client, struct json_object *request, int timeout_ms,
 		struct json_object **answer, struct control_error *error)
 {
+	return control_call_with(client, request, -1, timeout_ms, answer, error);
+}
+
+int control_call_with(struct control_client *client, struct json_object *request, int fd,
+		int timeout_ms, struct json_object **answer, struct control_error *error)
+{
 	int64_t deadline = deadline_of(timeout_ms);
 	struct json_object *got;
 	int ret;
@@ -298,11 +304,11 @@ int control_call(struct control_client *client, struct json_object *request, int
 	*error = (struct control_error){.kind = CONTROL_DONE};
 	if (answer)
 		*answer = NULL;
-	ret = frame_put(&client->out, request);
+	ret = frame_put_with(&client->out, request, fd);
+	if (ret == -E2BIG)
+		return control_fail(error, CONTROL_USAGE, ret, NULL, "the request is too long");
 	if (ret)
-		return ret == -E2BIG ? control_fail(error, CONTROL_USAGE, ret, NULL,
-						       "the request is too long")
-				     : control_no_memory(error);
+		return control_no_memory(error);
 	/* A daemon that refuses says so and closes: what it said is still there to be read. */
 	ret = send_until(client, deadline, error);
 	if (ret && ret != -EPIPE)

@@ -57,6 +57,23 @@ int control_call(struct control_client *client, struct json_object *request, int
 		struct json_object **answer, struct control_error *error);
 
 /*
+ * The same with a descriptor, which stays the caller's: "enable-probe" comes with a probe table in a
+ * memfd that is sealed against writing, growing and shrinking (-1: none).
+ *
+ *	request = control_request("enable-probe", session);
+ *	"event"    ["probe:malloc","probe:malloc_return"]  all that the table makes, as provider:event
+ *	"probe"    "--function libc:malloc"                what the user wrote: list, status and save show it
+ *	"pid"      4711 and "started" (session_process_start()): this process and what it forks;
+ *	           or "exe" "/usr/bin/redis-server": each program of this file, now and later; or neither: all
+ *	"channel", "filter", "event-context", "timeout"    as in "enable-event"
+ *
+ * The answer has "generation", "changed", "pending", "unchanged", and "probes", an array (definition.h,
+ * struct definition_probe, with what programs said of it).
+ */
+int control_call_with(struct control_client *client, struct json_object *request, int fd,
+		int timeout_ms, struct json_object **answer, struct control_error *error);
+
+/*
  * The next message of a subscription (verb "top"), which control_call() has begun. -EPIPE: the daemon
  * has gone, or the session ended. control_fd() becomes readable when there is one.
  */

@@ -10,15 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A request while it is being dealt with. */
-struct change {
-	struct definition *definition; /* the copy */
-	struct json_object *request;
-	bool fixed;
-	bool changed;
-	struct control_error *error;
-};
-
 static int channel_name(struct change *change, const char **name)
 {
 	*name = SESSION_CHANNEL_NAME;
@@ -35,8 +26,7 @@ static struct definition_channel *find_channel(struct definition *definition, co
 	return NULL;
 }
 
-/* The channel that the request means, or an error. */
-static int get_channel(struct change *change, struct definition_channel **channel)
+int change_get_channel(struct change *change, struct definition_channel **channel)
 {
 	const char *name;
 	int ret = channel_name(change, &name);
@@ -110,22 +100,26 @@ static bool drop_double(struct definition_channel *channel)
 	return false;
 }
 
-static int enable_event(struct change *change)
+int change_enable_rule(struct change *change, struct definition_channel **channel)
 {
-	struct definition_channel *channel;
 	const char *name;
 	int ret = channel_name(change, &name);
 
 	if (ret)
 		return ret;
-	channel = find_channel(change->definition, name);
-	if (!channel && change->fixed && change->definition->nr_channels)
-		return get_channel(change, &channel);
-	if (!channel)
-		channel = definition_add_channel(change->definition, name);
-	if (!channel)
-		return control_no_memory(change->error);
-	ret = take_rule(change, channel);
+	*channel = find_channel(change->definition, name);
+	if (!*channel && change->fixed && change->definition->nr_channels)
+		return change_get_channel(change, channel);
+	if (!*channel)
+		*channel = definition_add_channel(change->definition, name);
+	return *channel ? take_rule(change, *channel) : control_no_memory(change->error);
+}
+
+static int enable_event(struct change *change)
+{
+	struct definition_channel *channel;
+	int ret = change_enable_rule(change, &channel);
+
 	if (!ret)
 		change->changed = !drop_double(channel);
 	return ret;
@@ -141,7 +135,7 @@ static bool has_positive(const struct definition_words *patterns)
 	return false;
 }
 
-static void remove_rule(struct definition_channel *channel, size_t index)
+void change_remove_rule(struct definition_channel *channel, size_t index)
 {
 	definition_rule_free(&channel->rules[index]);
 	channel->nr_rules--;
@@ -152,7 +146,7 @@ static void remove_rule(struct definition_channel *channel, size_t index)
 static void remove_rules(struct definition_channel *channel)
 {
 	while (channel->nr_rules)
-		remove_rule(channel, channel->nr_rules - 1);
+		change_remove_rule(channel, channel->nr_rules - 1);
 }
 
 /*
@@ -177,7 +171,7 @@ static int disable_pattern(
 		if (words_remove(&rule->patterns, pattern)) {
 			change->changed = true;
 			if (!has_positive(&rule->patterns)) {
-				remove_rule(channel, i);
+				change_remove_rule(channel, i);
 				continue;
 			}
 		}
@@ -195,7 +189,7 @@ static int disable_event(struct change *change)
 {
 	struct definition_words patterns = {0};
 	struct definition_channel *channel;
-	int ret = get_channel(change, &channel);
+	int ret = change_get_channel(change, &channel);
 	size_t i;
 
 	if (ret)
@@ -206,9 +200,15 @@ static int disable_event(struct change *change)
 					words_have(&patterns, "*:*"))) {
 		change->changed = channel->nr_rules;
 		remove_rules(channel);
+		change_drop_all_probes(change, channel);
 	}
-	for (i = 0; !ret && i < patterns.count; i++)
-		ret = disable_pattern(change, channel, patterns.items[i]);
+	for (i = 0; !ret && i < patterns.count; i++) {
+		bool named;
+
+		ret = change_drop_probes(change, channel, patterns.items[i], &named);
+		if (!ret && !named)
+			ret = disable_pattern(change, channel, patterns.items[i]);
+	}
 	words_free(&patterns);
 	return ret;
 }
@@ -247,13 +247,14 @@ static int disable_channel(struct change *change)
 {
 	struct definition_channel *channel;
 	struct definition *definition = change->definition;
-	int ret = get_channel(change, &channel);
+	int ret = change_get_channel(change, &channel);
 	size_t index;
 
 	if (ret)
 		return ret;
 	change->changed = !change->fixed || channel->nr_rules;
 	remove_rules(channel);
+	change_drop_all_probes(change, channel);
 	if (change->fixed)
 		return 0;
 	index = (size_t)(channel - definition->channels);
@@ -336,7 +337,7 @@ static int add_context(struct change *change)
 			return control_no_memory(change->error);
 	}
 	if (!channel)
-		return get_channel(change, &channel);
+		return change_get_channel(change, &channel);
 	ret = json_words(change->request, "event", &patterns, change->error);
 	if (!ret)
 		ret = json_words(change->request, "context", &contexts, change->error);
@@ -523,6 +524,10 @@ static const char *const disable_event_members[] = {
 		OF_EVERY_REQUEST, "timeout", "channel", "event", NULL};
 static const char *const add_context_members[] = {
 		OF_EVERY_REQUEST, "timeout", "channel", "context", "event", NULL};
+static const char *const enable_probe_members[] = {OF_EVERY_REQUEST, "timeout", "channel", "event",
+		"filter", "event-context", "probe", "pid", "started", "exe", NULL};
+static const char *const disable_probe_members[] = {
+		OF_EVERY_REQUEST, "timeout", "channel", "event", "pid", NULL};
 static const char *const track_members[] = {OF_EVERY_REQUEST, "timeout", "pid", "uid", "gid",
 		"name", "cgroup", "container", "exclude", "all", NULL};
 
@@ -536,6 +541,8 @@ static const struct verb {
 		{"disable-channel", disable_channel_members, disable_channel},
 		{"enable-event", enable_event_members, enable_event},
 		{"disable-event", disable_event_members, disable_event},
+		{"enable-probe", enable_probe_members, change_enable_probe},
+		{"disable-probe", disable_probe_members, change_disable_probe},
 		{"add-context", add_context_members, add_context},
 		{"track", track_members, track},
 		{"untrack", track_members, untrack},

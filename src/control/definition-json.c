@@ -10,7 +10,7 @@
 static const char *const definition_members[] = {"version", "name", "output", "format", "compress",
 		"memory-limit", "huge-pages", "prefault", "symbols", "channels", "track",
 		"rotate-size", "rotate-time", "retain-size", "retain-age", "retain-chunks",
-		"trigger", "to", "spool", "speed", "send-timeout", NULL};
+		"trigger", "to", "spool", "speed", "send-timeout", "probes", "tables", NULL};
 static const char *const channel_members[] = {"channel", "mode", "per-thread", "buffer-size",
 		"block-timeout", "context", "event-context", "rules", NULL};
 static const char *const rule_members[] = {"event", "filter", "event-context", NULL};
@@ -394,6 +394,8 @@ int definition_parse(
 	ret = definition_read_settings(definition, json, error);
 	if (!ret)
 		ret = read_lists(definition, json, error);
+	if (!ret)
+		ret = definition_read_probes(definition, json, error);
 	if (ret)
 		definition_free(definition);
 	else
@@ -537,7 +539,8 @@ struct json_object *definition_json(const struct definition *definition)
 
 	if (json_put_number(json, "version", DEFINITION_VERSION) &&
 			json_put_text(json, "name", definition->name) &&
-			put_settings(json, definition) && put_lists(json, definition))
+			put_settings(json, definition) && put_lists(json, definition) &&
+			definition_put_probes(json, definition))
 		return json;
 	json_object_put(json);
 	return NULL;

@@ -76,6 +76,7 @@ void definition_free(struct definition *definition)
 	free(definition->channels);
 	free(definition->tracks);
 	words_free(&definition->triggers);
+	definition_probes_free(definition);
 	free(definition->to);
 	free(definition->output);
 	free(definition->name);

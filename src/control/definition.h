@@ -74,6 +74,35 @@ struct definition_track {
 	uint64_t number; /* PID, UID, GID */
 };
 
+/*
+ * Probes of one request: the events that they make, in whom, and a table of where they are and what
+ * they read, which whoever asked has made (the table itself is beside the definition). The events are
+ * recorded by a rule of the channel that names them. As JSON, in "probes" of a definition:
+ *
+ *	{"event":["probe:malloc","probe:malloc_return"], "channel":"ring", "probe":"--function libc:malloc",
+ *	 "pid":4711, "started":812345, "table":3}
+ *
+ * or with "exe", or with neither: all programs. Answers and `status` have such objects in "probes", too, with
+ * "state" ("set", "waiting": no program was asked yet, "stopped", "no table": loaded, to be enabled anew) and
+ * "programs", what each said (src/session/probes.h).
+ */
+struct definition_probe {
+	struct definition_words events; /* provider:event; at least one */
+	char *channel;
+	char *text;       /* what the user wrote */
+	char *exe;        /* of each program of this file; NULL: see pid */
+	uint32_t pid;     /* of this process and what it forks; 0: all */
+	uint64_t started; /* of pid: session_process_start() */
+	uint32_t table;   /* number, counted up in each session; 0: there is none */
+	bool of_user;     /* only in processes of this user, who asked for it and is not root */
+	uint32_t uid;
+};
+
+#define DEFINITION_PROBES_MAX 256
+#define DEFINITION_PROBE_EVENTS_MAX 16
+#define DEFINITION_PROBE_TABLE_MAX (32u << 20)   /* bytes of a table */
+#define DEFINITION_PROBE_TABLES_MAX (128u << 20) /* of all that a session has */
+
 struct definition {
 	char *name;
 	char *output; /* an absolute path; NULL: the daemon chooses at the first start */
@@ -98,6 +127,9 @@ struct definition {
 	uint64_t spool;                   /* bytes of local files; 0: the standard */
 	uint32_t speed;                   /* of a serial line; 0: as it is */
 	uint64_t send_timeout_ns;         /* 0: the standard */
+	struct definition_probe *probes;
+	size_t nr_probes;
+	uint32_t last_table; /* no number is used twice */
 };
 
 /* What waits in a directory that the user has not chosen: it is there for this only. */
@@ -126,6 +158,8 @@ int definition_copy(
 int definition_parse(struct json_object *json, struct definition **definition,
 		struct control_error *error);
 struct json_object *definition_json(const struct definition *definition);
+/* One of its probes, likewise. */
+struct json_object *definition_probe_json(const struct definition_probe *probe);
 
 /*
  * Is all of it what a session accepts: patterns, filters, contexts, sizes, number of rules? The same
@@ -145,7 +179,9 @@ int definition_session_error(const struct session_error *from, struct control_er
  *   enable-channel   channel mode buffer-size per-thread block-timeout context[] event[] filter
  *   disable-channel  channel                 the channel records nothing any more
  *   enable-event     channel event[] filter event-context[]
- *   disable-event    channel event[]         none: all of them
+ *   disable-event    channel event[]         none: all of them; probes of these events go
+ *   enable-probe     as enable-event, and probe pid started exe; its table becomes last_table
+ *   disable-probe    channel event[] pid     probes whose events these patterns match (of this process only)
  *   add-context      channel context[] event[]
  *   track, untrack   pid[] uid[] gid[] name[] cgroup[] container[] exclude all
  *

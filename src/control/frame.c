@@ -3,20 +3,37 @@
 #include "control/frame.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "control/json.h"
 
 /* Bytes of a piece: as a JSON text it becomes twice as long at most. */
 #define PIECE 30000
+/* Descriptors that are taken from one message, so that too many are seen and closed. */
+#define FDS_AT_ONCE 8
 
 struct frame_message {
 	struct frame_message *next;
 	size_t size;
+	int fd; /* ours, or -1 */
 	char text[];
 };
+
+union frame_control {
+	char bytes[CMSG_SPACE(FDS_AT_ONCE * sizeof(int))];
+	struct cmsghdr align;
+};
+
+static void message_free(struct frame_message *message)
+{
+	if (message->fd >= 0)
+		close(message->fd);
+	free(message);
+}
 
 void frame_out_init(struct frame_out *out)
 {
@@ -28,7 +45,7 @@ void frame_out_free(struct frame_out *out)
 	while (out->first) {
 		struct frame_message *next = out->first->next;
 
-		free(out->first);
+		message_free(out->first);
 		out->first = next;
 	}
 	frame_out_init(out);
@@ -42,6 +59,7 @@ static int put_message(struct frame_out *out, const char *text, size_t size)
 		return -ENOMEM;
 	message->next = NULL;
 	message->size = size;
+	message->fd = -1;
 	memcpy(message->text, text, size);
 	*out->end = message;
 	out->end = &message->next;
@@ -96,6 +114,20 @@ static int put_pieces(struct frame_out *out, const char *text, size_t size)
 
 int frame_put(struct frame_out *out, struct json_object *object)
 {
+	return frame_put_with(out, object, -1);
+}
+
+/* With the first message: who receives it has both or neither. */
+static int put_fd(struct frame_out *added, int fd)
+{
+	if (fd < 0)
+		return 0;
+	added->first->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	return added->first->fd < 0 ? -errno : 0;
+}
+
+int frame_put_with(struct frame_out *out, struct json_object *object, int fd)
+{
 	struct frame_out added;
 	size_t size;
 	const char *text = json_object_to_json_string_length(
@@ -108,6 +140,8 @@ int frame_put(struct frame_out *out, struct json_object *object)
 		return -E2BIG;
 	frame_out_init(&added);
 	ret = size <= FRAME_MAX ? put_message(&added, text, size) : put_pieces(&added, text, size);
+	if (!ret)
+		ret = put_fd(&added, fd);
 	if (ret) {
 		frame_out_free(&added);
 		return ret;
@@ -118,12 +152,30 @@ int frame_put(struct frame_out *out, struct json_object *object)
 	return 0;
 }
 
+static ssize_t send_message(struct frame_message *message, int socket)
+{
+	struct iovec text = {.iov_base = message->text, .iov_len = message->size};
+	struct msghdr header = {.msg_iov = &text, .msg_iovlen = 1};
+	union frame_control control = {.bytes = {0}};
+	struct cmsghdr *attached;
+
+	if (message->fd >= 0) {
+		header.msg_control = control.bytes;
+		header.msg_controllen = CMSG_SPACE(sizeof(int));
+		attached = CMSG_FIRSTHDR(&header);
+		attached->cmsg_level = SOL_SOCKET;
+		attached->cmsg_type = SCM_RIGHTS;
+		attached->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(attached), &message->fd, sizeof(int));
+	}
+	return sendmsg(socket, &header, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
 int frame_send(struct frame_out *out, int socket)
 {
 	while (out->first) {
 		struct frame_message *message = out->first;
-		ssize_t sent = send(
-				socket, message->text, message->size, MSG_DONTWAIT | MSG_NOSIGNAL);
+		ssize_t sent = send_message(message, socket);
 
 		if (sent < 0 && errno == EINTR)
 			continue;
@@ -134,17 +186,58 @@ int frame_send(struct frame_out *out, int socket)
 		out->first = message->next;
 		if (!out->first)
 			out->end = &out->first;
-		free(message);
+		message_free(message);
 	}
 	return 0;
 }
 
 /* ---- the other direction ---- */
 
-void frame_in_free(struct frame_in *in)
+static void free_pieces(struct frame_in *in)
 {
 	free(in->text);
-	*in = (struct frame_in){.text = NULL};
+	in->text = NULL;
+	in->size = 0;
+	in->more = false;
+}
+
+int frame_take_fd(struct frame_in *in)
+{
+	int fd = in->has_fd ? in->fd : -1;
+
+	in->has_fd = false;
+	return fd;
+}
+
+void frame_in_free(struct frame_in *in)
+{
+	int fd = frame_take_fd(in);
+
+	if (fd >= 0)
+		close(fd);
+	free_pieces(in);
+}
+
+/* The last one stays. */
+static void keep_fds(struct frame_in *in, struct msghdr *header)
+{
+	struct cmsghdr *attached;
+
+	for (attached = CMSG_FIRSTHDR(header); attached; attached = CMSG_NXTHDR(header, attached)) {
+		size_t nr, i;
+
+		if (attached->cmsg_level != SOL_SOCKET || attached->cmsg_type != SCM_RIGHTS)
+			continue;
+		nr = (attached->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		for (i = 0; i < nr; i++) {
+			int former = frame_take_fd(in);
+
+			if (former >= 0)
+				close(former);
+			memcpy(&in->fd, CMSG_DATA(attached) + i * sizeof(int), sizeof(int));
+			in->has_fd = true;
+		}
+	}
 }
 
 /* Is it a piece? Then its text is added. 1: it is, and the last one; 0: more come; 2: it is none. */
@@ -197,7 +290,7 @@ static int take_message(struct frame_in *in, const char *text, size_t size, size
 	if (ret != 1)
 		return ret;
 	*result = json_read(in->text, in->size, error);
-	frame_in_free(in);
+	free_pieces(in);
 	return *result ? 1 : -EINVAL;
 }
 
@@ -205,17 +298,26 @@ int frame_receive(struct frame_in *in, int socket, size_t max, struct json_objec
 		struct control_error *error)
 {
 	char text[FRAME_MAX];
+	struct iovec part = {.iov_base = text, .iov_len = sizeof(text)};
+	struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1};
+	union frame_control control;
 	ssize_t size;
 
 	*object = NULL;
+	if (in->takes_fd) {
+		header.msg_control = control.bytes;
+		header.msg_controllen = sizeof(control.bytes);
+	}
 	do
-		size = recv(socket, text, sizeof(text), MSG_DONTWAIT | MSG_TRUNC);
+		size = recvmsg(socket, &header, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
 	while (size < 0 && errno == EINTR);
 	if (size < 0)
 		return errno == EWOULDBLOCK
 				? -EAGAIN
 				: control_fail(error, CONTROL_FAILED, -errno, NULL,
 						  "cannot receive: %s", strerror(errno));
+	if (in->takes_fd)
+		keep_fds(in, &header);
 	if (!size)
 		return -EPIPE;
 	if ((size_t)size > sizeof(text))

@@ -27,11 +27,14 @@ struct frame_out {
 	size_t size; /* bytes in all of them */
 };
 
-/* Pieces that have come so far. */
+/* Pieces that have come so far, and the descriptor that came with one of them. */
 struct frame_in {
 	char *text;
 	size_t size;
 	bool more;
+	bool takes_fd; /* the owner wants one; else the kernel drops what comes */
+	bool has_fd;
+	int fd;
 };
 
 void frame_out_init(struct frame_out *out);
@@ -39,6 +42,8 @@ void frame_out_free(struct frame_out *out);
 
 /* Add an object at the end. 0, -ENOMEM, or -E2BIG for more than FRAME_ANSWER_MAX. */
 int frame_put(struct frame_out *out, struct json_object *object);
+/* The same with a descriptor, which stays the caller's. Also -EMFILE. */
+int frame_put_with(struct frame_out *out, struct json_object *object, int fd);
 
 /* Send what the socket takes. 0: all of it, -EAGAIN: the rest later, or what the socket says. */
 int frame_send(struct frame_out *out, int socket);
@@ -50,5 +55,7 @@ int frame_send(struct frame_out *out, int socket);
 int frame_receive(struct frame_in *in, int socket, size_t max, struct json_object **object,
 		struct control_error *error);
 void frame_in_free(struct frame_in *in);
+/* The descriptor that came with the object, now the caller's, or -1. Of several the last one. */
+int frame_take_fd(struct frame_in *in);
 
 #endif

@@ -492,6 +492,12 @@ struct ctf_item {
  */
 int ctf_reader_open(const char *dir, struct ctf_reader **reader, struct ctf_error *error);
 
+/*
+ * The same of a directory that is to be followed: chunks that are not finished are opened, too, and traces stay what
+ * they are when their directory gets another name.
+ */
+int ctf_reader_open_growing(const char *dir, struct ctf_reader **reader, struct ctf_error *error);
+
 /* 1: *item is the next in time; 0: the end; -ENOMEM. Allocates nothing in the steady state. */
 int ctf_reader_next(struct ctf_reader *reader, struct ctf_item *item);
 

@@ -15,7 +15,17 @@
 struct search {
 	ctf_found_trace *found;
 	void *context;
+	bool growing;
 };
+
+/* The name of a chunk until it is finished (session/rotate.c). */
+#define GROWING ".chunk-"
+
+static bool is_hidden(const struct search *search_for, const char *name)
+{
+	return *name == '.' &&
+			(!search_for->growing || strncmp(name, GROWING, strlen(GROWING)) != 0);
+}
 
 static int compare_names(const struct dirent **a, const struct dirent **b)
 {
@@ -39,7 +49,7 @@ static int search_inside(const struct search *search_for, int fd, const char *pa
 		const char *name = names[i]->d_name;
 		char *inner;
 
-		if (*name == '.' ||
+		if (is_hidden(search_for, name) ||
 				(names[i]->d_type != DT_DIR && names[i]->d_type != DT_UNKNOWN) ||
 				(has_metadata && strcmp(name, "index") == 0)) /* LTTng's. */
 			continue;
@@ -70,9 +80,9 @@ static int search(const struct search *search_for, int parent_fd, const char *na
 	return ret;
 }
 
-int ctf_find_traces(const char *dir, ctf_found_trace *found, void *context)
+int ctf_find_traces(const char *dir, bool growing, ctf_found_trace *found, void *context)
 {
-	const struct search search_for = {.found = found, .context = context};
+	const struct search search_for = {.found = found, .context = context, .growing = growing};
 
 	return search(&search_for, AT_FDCWD, dir, dir, 0);
 }

@@ -4,15 +4,16 @@
 #define CTF_FIND_H
 
 #include <dirent.h>
+#include <stdbool.h>
 
 /* Called for each, with all that is in it, sorted by name. Another value than 0 ends the search. */
 typedef int ctf_found_trace(
 		void *context, int dir_fd, const char *path, struct dirent **names, int count);
 
 /*
- * Look at `dir` and everything below it. 0, what the function returned, or a negative errno when
+ * Look at `dir` and everything below it, and if `growing`, in chunks that are not finished. 0, what the function returned, or a negative errno when
  * `dir` cannot be read.
  */
-int ctf_find_traces(const char *dir, ctf_found_trace *found, void *context);
+int ctf_find_traces(const char *dir, bool growing, ctf_found_trace *found, void *context);
 
 #endif /* CTF_FIND_H */

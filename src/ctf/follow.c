@@ -39,10 +39,13 @@ static bool is_recording(const struct ctf_reader *reader)
 	if (ctf_is_recorded(reader->dir))
 		return true;
 	for (uint32_t i = 0; i < reader->trace_count; i++) {
-		int fd = open(reader->traces[i]->trace.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		const struct ctf_trace_classes *classes = reader->traces[i];
+		int kept = classes->place->fd;
+		int fd = kept >= 0 ? kept
+				   : open(classes->trace.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		bool locked = fd >= 0 && is_locked(fd, "metadata");
 
-		if (fd >= 0)
+		if (fd >= 0 && fd != kept)
 			close(fd);
 		if (locked)
 			return true;
@@ -84,6 +87,7 @@ static int renew_metadata(struct ctf_reader *reader, int dir_fd, const char *pat
 		return ret == -ENOMEM ? ret : -EAGAIN;
 	}
 	classes->seen = seen;
+	classes->place = before->place;
 	classes->trace.index = index;
 	before->newer = classes;
 	before->older = reader->retired;
@@ -146,17 +150,28 @@ static int new_trace(struct ctf_reader *reader, int dir_fd, const char *path, st
 	return ret;
 }
 
+/* By the directory itself: a chunk that is finished has been renamed. */
+static bool is_same(const struct ctf_trace_classes *classes, const struct stat *stat)
+{
+	return classes->place->device == stat->st_dev && classes->place->inode == stat->st_ino;
+}
+
 static int look_at_trace(
 		void *context, int dir_fd, const char *path, struct dirent **names, int count)
 {
 	struct ctf_reader *reader = context;
 	struct stat *stats = ctf_reader_look(dir_fd, names, count);
 	uint32_t index = 0;
+	struct stat self;
 	int ret = -ENOMEM;
 
 	if (!stats)
 		return ret;
-	while (index < reader->trace_count && strcmp(reader->traces[index]->trace.path, path) != 0)
+	if (fstat(dir_fd, &self)) {
+		free(stats);
+		return 0;
+	}
+	while (index < reader->trace_count && !is_same(reader->traces[index], &self))
 		index++;
 	if (index < reader->trace_count)
 		ret = renew_trace(reader, dir_fd, path, index, names, stats, count);
@@ -232,7 +247,7 @@ int ctf_reader_refresh(struct ctf_reader *reader, bool *recording)
 	/* Asked first: what was written before the lock went is seen below. */
 	*recording = is_recording(reader);
 	reader->follows = *recording;
-	ret = ctf_find_traces(reader->dir, look_at_trace, reader);
+	ret = ctf_find_traces(reader->dir, reader->growing, look_at_trace, reader);
 	if (ret == -ENOMEM)
 		return ret;
 	ctf_reader_size_windows(reader);

@@ -7,9 +7,11 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "ctf/find.h"
 #include "ctf/reader_parts.h"
@@ -64,6 +66,35 @@ int ctf_reader_add_stream(struct ctf_reader *reader, struct ctf_trace_classes *c
 	return 0;
 }
 
+static struct ctf_trace_place *add_place(struct ctf_reader *reader, int dir_fd)
+{
+	struct ctf_trace_place *place = calloc(1, sizeof(*place));
+	struct stat stat;
+
+	if (!place)
+		return NULL;
+	place->fd = reader->growing ? fcntl(dir_fd, F_DUPFD_CLOEXEC, 0) : -1;
+	if (!fstat(dir_fd, &stat)) {
+		place->device = stat.st_dev;
+		place->inode = stat.st_ino;
+	}
+	place->next = reader->places;
+	reader->places = place;
+	return place;
+}
+
+static void close_places(struct ctf_reader *reader)
+{
+	while (reader->places) {
+		struct ctf_trace_place *next = reader->places->next;
+
+		if (reader->places->fd >= 0)
+			close(reader->places->fd);
+		free(reader->places);
+		reader->places = next;
+	}
+}
+
 int ctf_reader_add_trace(struct ctf_reader *reader, int dir_fd, const char *path,
 		struct dirent **names, const struct stat *stats, int count)
 {
@@ -77,7 +108,10 @@ int ctf_reader_add_trace(struct ctf_reader *reader, int dir_fd, const char *path
 	if (!classes)
 		return -ENOMEM;
 	classes->trace.index = reader->trace_count;
+	classes->place = add_place(reader, dir_fd);
 	reader->traces[reader->trace_count++] = classes;
+	if (!classes->place)
+		return -ENOMEM;
 	if (ret) {
 		ret = ret == -ENOMEM ? ret : add_note(reader, classes, path, "", error.text);
 		if (ret || !ctf_tsdl_usable(classes))
@@ -307,7 +341,7 @@ int ctf_reader_next(struct ctf_reader *reader, struct ctf_item *item)
 
 /* ---- the whole ---- */
 
-int ctf_reader_open(const char *dir, struct ctf_reader **out, struct ctf_error *error)
+static int open_all(const char *dir, bool growing, struct ctf_reader **out, struct ctf_error *error)
 {
 	struct ctf_reader *reader = calloc(1, sizeof(*reader));
 	int ret;
@@ -315,12 +349,13 @@ int ctf_reader_open(const char *dir, struct ctf_reader **out, struct ctf_error *
 	if (!reader)
 		return ctf_fail(error, -ENOMEM, "no memory for the trace %s", dir);
 	reader->last_note = &reader->notes;
+	reader->growing = growing;
 	reader->dir = strdup(dir);
 	if (!reader->dir) {
 		ctf_reader_close(reader);
 		return ctf_fail(error, -ENOMEM, "no memory for the trace %s", dir);
 	}
-	ret = ctf_find_traces(dir, found_trace, reader);
+	ret = ctf_find_traces(dir, growing, found_trace, reader);
 	if (!ret && !reader->trace_count)
 		ret = ctf_fail(error, -ENOENT,
 				"there is no trace in %s: neither it nor a directory in it has a "
@@ -336,6 +371,16 @@ int ctf_reader_open(const char *dir, struct ctf_reader **out, struct ctf_error *
 	}
 	*out = reader;
 	return 0;
+}
+
+int ctf_reader_open(const char *dir, struct ctf_reader **reader, struct ctf_error *error)
+{
+	return open_all(dir, false, reader, error);
+}
+
+int ctf_reader_open_growing(const char *dir, struct ctf_reader **reader, struct ctf_error *error)
+{
+	return open_all(dir, true, reader, error);
 }
 
 void ctf_reader_close(struct ctf_reader *reader)
@@ -363,6 +408,7 @@ void ctf_reader_close(struct ctf_reader *reader)
 	free(reader->streams);
 	free(reader->traces);
 	free(reader->heap);
+	close_places(reader);
 	free(reader->dir);
 	free(reader);
 }

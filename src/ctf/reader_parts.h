@@ -36,7 +36,9 @@ struct ctf_reader {
 	struct reader_note **last_note;
 	struct reader_note *shown_note;
 	bool merging; /* The heap has been made. */
+	struct ctf_trace_place *places;
 	/* While it is being recorded (follow.c). */
+	bool growing; /* Chunks that are being written are looked at, too. */
 	bool follows;
 	void (*forget)(void *user);
 	struct ctf_trace_classes *retired; /* Replaced by newer ones, but still in use. */

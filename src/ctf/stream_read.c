@@ -90,7 +90,8 @@ int ctf_stream_reader_open(struct ctf_stream_reader *stream, struct ctf_trace_cl
 		ctf_stream_reader_close(stream);
 		return -ENOMEM;
 	}
-	if (ctf_window_start(&stream->window, classes->trace.path, stream->info.name, stat)) {
+	if (ctf_window_start(&stream->window, classes->place ? classes->place->fd : -1,
+			    classes->trace.path, stream->info.name, stat)) {
 		ctf_stream_reader_close(stream);
 		return -ENOMEM;
 	}

@@ -7,6 +7,8 @@
 #ifndef CTF_TSDL_H
 #define CTF_TSDL_H
 
+#include <sys/types.h>
+
 #include "ctf/type.h"
 
 enum tsdl_token_kind {
@@ -54,6 +56,14 @@ struct ctf_stream_class {
 	bool direct;
 };
 
+/* A trace's directory, whatever its name is by now: finished chunks get another one. */
+struct ctf_trace_place {
+	struct ctf_trace_place *next;
+	dev_t device;
+	ino_t inode;
+	int fd; /* Or -1: it is found by its name. */
+};
+
 struct ctf_trace_classes {
 	struct ctf_trace trace; /* First member: the public part. */
 	struct ctf_arena *arena;
@@ -79,6 +89,7 @@ struct ctf_trace_classes {
 		int64_t size;
 		int64_t ns;
 	} seen;
+	const struct ctf_trace_place *place;
 	struct ctf_trace_classes *newer; /* Read since: packets from now on are by these. */
 	struct ctf_trace_classes *older; /* In the list of those that were replaced. */
 };

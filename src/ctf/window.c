@@ -39,10 +39,14 @@ static int reopen(struct ctf_window *window)
 	char *path;
 	int fd;
 
-	if (asprintf(&path, "%s/%s", window->dir, window->name) < 0)
-		return -ENOMEM;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	free(path);
+	if (window->dir_fd >= 0) {
+		fd = openat(window->dir_fd, window->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	} else {
+		if (asprintf(&path, "%s/%s", window->dir, window->name) < 0)
+			return -ENOMEM;
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+		free(path);
+	}
 	if (fd < 0)
 		return fail(window, strerror(errno));
 	if (fstat(fd, &stat) || stat.st_dev != window->device || stat.st_ino != window->inode) {
@@ -52,12 +56,13 @@ static int reopen(struct ctf_window *window)
 	return fd;
 }
 
-int ctf_window_start(struct ctf_window *window, const char *dir, const char *name,
+int ctf_window_start(struct ctf_window *window, int dir_fd, const char *dir, const char *name,
 		const struct stat *stat)
 {
 	int fd, ret = 0;
 
 	*window = (struct ctf_window){
+			.dir_fd = dir_fd,
 			.dir = dir,
 			.name = name,
 			.device = stat->st_dev,
@@ -220,18 +225,28 @@ void ctf_window_extend(struct ctf_window *window, const struct stat *stat)
 	window->size = size > window->size ? size : window->size;
 }
 
+static int look(const struct ctf_window *window, struct stat *stat)
+{
+	char *path;
+	int ret;
+
+	if (window->dir_fd >= 0)
+		return fstatat(window->dir_fd, window->name, stat, 0);
+	if (asprintf(&path, "%s/%s", window->dir, window->name) < 0)
+		return -1;
+	ret = fstatat(AT_FDCWD, path, stat, 0);
+	free(path);
+	return ret;
+}
+
 uint64_t ctf_window_grown(struct ctf_window *window)
 {
 	uint64_t size;
 	struct stat stat;
-	char *path;
-	int fd, ret;
+	int fd;
 
-	if (window->shrunk || asprintf(&path, "%s/%s", window->dir, window->name) < 0)
-		return 0;
-	ret = fstatat(AT_FDCWD, path, &stat, 0);
-	free(path);
-	if (ret || stat.st_dev != window->device || stat.st_ino != window->inode)
+	if (window->shrunk || look(window, &stat) || stat.st_dev != window->device ||
+			stat.st_ino != window->inode)
 		return 0;
 	size = sane_size(stat.st_size);
 	if (!window->unzstd)

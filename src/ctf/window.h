@@ -27,6 +27,7 @@
 #define CTF_WINDOW_MAX ((size_t)256 << 20)
 
 struct ctf_window {
+	int dir_fd; /* Of `dir`, whatever its name is by now; or -1. */
 	const char *dir;
 	const char *name; /* Both outlive the window. */
 	dev_t device;
@@ -44,7 +45,7 @@ struct ctf_window {
 };
 
 /* The file as it was seen. Nothing of it is loaded. -ENOMEM. */
-int ctf_window_start(struct ctf_window *window, const char *dir, const char *name,
+int ctf_window_start(struct ctf_window *window, int dir_fd, const char *dir, const char *name,
 		const struct stat *stat);
 void ctf_window_free(struct ctf_window *window);
 

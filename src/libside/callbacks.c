@@ -364,13 +364,25 @@ EXPORT bool side_tracer_grace_passed(uint64_t grace)
 	return rcu_passed(grace_period_of_caller);
 }
 
+/* Sandboxes that have begun; a hint for those who make system calls. */
+static uint32_t sandboxes;
+
+bool callbacks_in_sandbox(void)
+{
+	/* Relaxed: a thread of a sandbox was made after it was set, or is who has set it. */
+	return __atomic_load_n(&sandboxes, __ATOMIC_RELAXED) != 0;
+}
+
 EXPORT void side_tracer_sandbox_begins(void)
 {
+	(void)__atomic_add_fetch(&sandboxes, 1, __ATOMIC_RELAXED);
 	rcu_sandbox_begins();
 }
 
 EXPORT void side_tracer_sandbox_failed(void)
 {
+	if (callbacks_in_sandbox())
+		(void)__atomic_sub_fetch(&sandboxes, 1, __ATOMIC_RELAXED);
 	rcu_sandbox_failed();
 }
 

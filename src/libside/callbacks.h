@@ -5,6 +5,7 @@
 #ifndef LIBSIDE_CALLBACKS_H
 #define LIBSIDE_CALLBACKS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "functions.h"
@@ -50,5 +51,8 @@ void callbacks_drop(struct side_event_description **events, uint32_t nr_events);
  * they have become many.  Never waits.  With the registry's lock held.
  */
 void callbacks_reclaim(void);
+
+/* Has side_tracer_sandbox_begins() been called?  Then events make no system calls. */
+bool callbacks_in_sandbox(void);
 
 #endif /* LIBSIDE_CALLBACKS_H */

@@ -170,6 +170,71 @@ EXPORT void side_call_variadic(const struct side_event_state *state,
 	rcu_leave(reader);
 }
 
+static inline bool is_within(
+		const struct side_callback *cb, const struct side_tracer_functions *functions)
+{
+	uintptr_t call;
+
+	memcpy(&call, &cb->call, sizeof(call));
+	return call - functions->begin < functions->end - functions->begin;
+}
+
+/* All that side_tracer_call() leaves, in a section. False: others than `only` listen, and nobody was called. */
+static __attribute__((noinline)) bool call_with_care(const struct side_event_state_0 *state,
+		const struct side_arg_vec *args, void *caller,
+		const struct side_tracer_functions *only)
+{
+	uintptr_t shared = __atomic_load_n(&state->enabled, __ATOMIC_RELAXED) &
+			(SIDE_ENABLED_USER_EVENTS | SIDE_ENABLED_PTRACE);
+	const struct side_callback *cb;
+
+	for (cb = load_callbacks(state); only && cb->call; cb++)
+		if (!is_within(cb, only))
+			return false;
+	if (shared && only)
+		return false;
+	if (shared)
+		call_shared(state, args, NULL, caller, SIDE_KEY_MATCH_ALL);
+	call_matching(state, args, NULL, caller, SIDE_KEY_MATCH_ALL);
+	return true;
+}
+
+static __attribute__((noinline)) bool tracer_call_slow(const struct side_event_state_0 *state,
+		const struct side_arg_vec *args, void *caller,
+		const struct side_tracer_functions *only)
+{
+	bool outermost, called;
+	struct rcu_reader *reader = registry_is_finished() ? NULL : rcu_enter_slow(&outermost);
+
+	if (!reader)
+		return true;
+	called = call_with_care(state, args, caller, only);
+	if (outermost)
+		rcu_leave(reader);
+	return called;
+}
+
+EXPORT bool side_tracer_call(const struct side_event_state *state, const struct side_arg_vec *args,
+		void *caller, const struct side_tracer_functions *only)
+{
+	const struct side_event_state_0 *known = state_0(state);
+	struct rcu_reader *reader = rcu_reader_quick();
+	const struct side_callback *cb;
+	bool called = true;
+
+	if (unlikely(!rcu_enter(reader)))
+		return tracer_call_slow(known, args, caller, only);
+	cb = load_callbacks(known);
+	/* One callback, that of the recorder: as in side_call(). The word has another bit where somebody else listens. */
+	if (unlikely(!only || !cb[0].call || !is_within(cb, only) || cb[1].call ||
+			    wanted_by_shared(known)))
+		called = call_with_care(known, args, caller, only);
+	else
+		cb->call(known->desc, args, cb->priv, caller);
+	rcu_leave(reader);
+	return called;
+}
+
 /* State dumps are not hot. */
 EXPORT void side_statedump_call(const struct side_event_state *state,
 		const struct side_arg_vec *args, void *statedump_request_key)

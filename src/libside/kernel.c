@@ -1,18 +1,33 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The way to the kernel.  Here is only the door: what writes is a library of its own (src/kernel/), loaded where
+ * the user asks for it.  It is called outside the read-side section, so it may take its time.
+ */
 #include "kernel.h"
 
-/*
- * Nothing is attached here: no kernel interface sets the bit, so whoever set it gets no data.  This
- * is the one place where a writer to the kernel belongs: it has the description (state->desc), all
- * arguments and the call site, and is called outside the read-side section, so it may take its
- * time.
- */
+#include <stddef.h>
+
+#include <side/kernel.h>
+
+#include "callbacks.h"
+#include "export.h"
+
+static side_kernel_write_func hook;
+
+EXPORT void side_kernel_hook(side_kernel_write_func write)
+{
+	/* Release: what it needs.  Pairs with the acquire in side_kernel_write(). */
+	__atomic_store_n(&hook, write, __ATOMIC_RELEASE);
+}
+
 void side_kernel_write(const struct side_event_state_0 *state,
 		const struct side_arg_vec *side_arg_vec,
 		const struct side_arg_dynamic_struct *var_struct, void *caller_addr)
 {
-	(void)state;
-	(void)side_arg_vec;
-	(void)var_struct;
-	(void)caller_addr;
+	/* Acquire: pairs with the release in side_kernel_hook(). */
+	side_kernel_write_func write = __atomic_load_n(&hook, __ATOMIC_ACQUIRE);
+
+	/* In a sandbox events make no system calls; this one is nothing but one. */
+	if (write && !callbacks_in_sandbox())
+		write(state, side_arg_vec, var_struct, caller_addr);
 }

@@ -3,6 +3,8 @@
  * When a daemon is there, or a static configuration, the agent is loaded into the program: before main(), and before the
  * constructors of whatever uses the library, so that no event is missed.
  *
+ * So is the library that gives events to the kernel, when the environment asks for that.
+ *
  * Without a daemon this costs one or two system calls, looks at its possible sockets.  Apart from the
  * rest of the library, which knows nothing of it: who builds the library into a program has no loader.
  *
@@ -19,9 +21,14 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
+#include <side/kernel.h>
+
+#include "export.h"
 #include "functions.h"
 
 #define AGENT "libside-agent.so"
+#define KERNEL "libside-kernel.so"
+#define VALIDATOR "libside-validate.so.0"
 
 static bool there_is(const char *directory, const char *below)
 {
@@ -63,42 +70,86 @@ static bool boot_is_configured(void)
 }
 
 /* Beside this library, unless the environment says where. */
-static const char *agent_path(char *path, size_t room)
+static const char *path_of(const char *name, char *path, size_t room)
 {
 	const char *directory = getenv("SIDE_LIB_DIR"), *end;
 	Dl_info self;
 	int size;
 
 	if (directory && *directory) {
-		size = snprintf(path, room, "%s/" AGENT, directory);
+		size = snprintf(path, room, "%s/%s", directory, name);
 	} else {
 		if (!dladdr(AGENT, &self) || !self.dli_fname)
 			return NULL;
 		end = strrchr(self.dli_fname, '/');
-		size = end ? snprintf(path, room, "%.*s/" AGENT, (int)(end - self.dli_fname),
-					     self.dli_fname)
-			   : snprintf(path, room, AGENT);
+		size = end ? snprintf(path, room, "%.*s/%s", (int)(end - self.dli_fname),
+					     self.dli_fname, name)
+			   : snprintf(path, room, "%s", name);
 	}
 	return size > 0 && size < (int)room ? path : NULL;
 }
 
-static void load_agent(void)
+/* The handle, or NULL; then it is said why, to those who want to know. */
+static void *load(const char *name)
 {
 	const char *debug = getenv("SIDE_DEBUG"), *path, *error;
 	char room[PATH_MAX];
+	void *handle;
 
-	/* Preloaded: its own constructor does what is to be done. */
-	if (dlsym(RTLD_DEFAULT, "side_agent_start"))
-		return;
 	(void)dlerror(); /* what we asked for is no error of the program's */
-	path = agent_path(room, sizeof(room));
-	if (!path || dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE))
-		return;
+	path = path_of(name, room, sizeof(room));
+	handle = path ? dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) : NULL;
+	if (!path || handle)
+		return handle;
 	error = dlerror();
 	if (debug && *debug && strcmp(debug, "0") != 0 && error)
+		dprintf(STDERR_FILENO, "side: %s cannot be loaded: %s (is SIDE_LIB_DIR right?)\n",
+				name, error);
+	return NULL;
+}
+
+static void load_agent(void)
+{
+	/* Preloaded: its own constructor does what is to be done. */
+	if (!dlsym(RTLD_DEFAULT, "side_agent_start"))
+		(void)load(AGENT);
+	(void)dlerror();
+}
+
+EXPORT int side_kernel_start(const char *events)
+{
+	int (*begin)(const char *text);
+	void *library;
+
+	if (!events || !*events)
+		return SIDE_ERROR_INVAL;
+	side_init();
+	library = load(KERNEL);
+	*(void **)&begin = library ? dlsym(library, "side_kernel_begin") : NULL;
+	return begin ? begin(events) : SIDE_ERROR_NOENT;
+}
+
+/* By the environment; "0" asks for nothing. */
+static void load_kernel(void)
+{
+	const char *events = getenv("SIDE_USER_EVENTS");
+
+	if (events && *events && strcmp(events, "0") != 0)
+		(void)side_kernel_start(events);
+}
+
+/* Asked for by name, so silence would read as "all is well". */
+static void load_validator(void)
+{
+	const char *validate = getenv("SIDE_VALIDATE");
+
+	if (!validate || !*validate || !strcmp(validate, "0"))
+		return;
+	side_init();
+	if (!load(VALIDATOR))
 		dprintf(STDERR_FILENO,
-				"side: the agent cannot be loaded: %s (is SIDE_LIB_DIR right?)\n",
-				error);
+				"side: nothing is validated: " VALIDATOR
+				" cannot be loaded; SIDE_DEBUG=1 says why\n");
 }
 
 static __attribute__((constructor)) void loader_run(void)
@@ -109,6 +160,9 @@ static __attribute__((constructor)) void loader_run(void)
 	/* A program with more rights than its caller takes no orders from the environment. */
 	if (getauxval(AT_SECURE))
 		return;
+	load_kernel();
+	load_validator();
+	errno = saved_errno;
 	control = getenv("SIDE_CONTROL");
 	if (control && !strcmp(control, "off"))
 		return;

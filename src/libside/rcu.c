@@ -222,6 +222,33 @@ static struct rcu_reader *attach_without_calls(void)
 }
 
 /*
+ * But those of instructions: a thread that meets a breakpoint with them blocked is ended; and those of libc's own, as
+ * pthread_sigmask() has it. By hand: a probe that has hit here has not saved vector registers, and sigfillset() and
+ * pthread_sigmask() use them.
+ */
+struct mask {
+	unsigned long words[8 / sizeof(unsigned long)];
+};
+
+static void mask_signals(const struct mask *mask, struct mask *before)
+{
+	(void)syscall(SYS_rt_sigprocmask, SIG_SETMASK, mask, before, sizeof(*mask));
+}
+
+static const struct mask *every_signal(struct mask *all)
+{
+	static const unsigned int not_these[] = {SIGTRAP, SIGILL, 32, 33};
+	const unsigned int bits = 8 * sizeof(unsigned long);
+	size_t i;
+
+	for (i = 0; i < sizeof(all->words) / sizeof(all->words[0]); i++)
+		all->words[i] = ~0ul;
+	for (i = 0; i < sizeof(not_these) / sizeof(not_these[0]); i++)
+		all->words[(not_these[i] - 1) / bits] &= ~(1ul << ((not_these[i] - 1) % bits));
+	return all;
+}
+
+/*
  * Give the calling thread a reader.  Signals are blocked, so that a handler that emits its thread's
  * first event does not find the lock held by the code it interrupted.
  */
@@ -229,13 +256,12 @@ static struct rcu_reader *attach_reader(void)
 {
 	struct rcu_reader *reader = NULL;
 	int saved_errno = errno;
-	sigset_t all, before;
+	struct mask all, before;
 
 	/* Relaxed: a thread of a sandbox was made after it was set, or is who has set it. */
 	if (__atomic_load_n(&sandboxes, __ATOMIC_RELAXED))
 		return attach_without_calls();
-	sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	mask_signals(every_signal(&all), &before);
 	/* A child of vfork or clone shares this memory: leave it alone. */
 	if (rcu_self == &no_reader && getpid() == owner_pid) {
 		futex_lock(&readers_lock);
@@ -246,7 +272,7 @@ static struct rcu_reader *attach_reader(void)
 	} else if (rcu_self != &no_reader) {
 		reader = rcu_self;
 	}
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	mask_signals(&before, NULL);
 	errno = saved_errno;
 	return reader;
 }
@@ -254,21 +280,20 @@ static struct rcu_reader *attach_reader(void)
 void rcu_sandbox_begins(void)
 {
 	int saved_errno = errno;
-	sigset_t all, before;
+	struct mask all, before;
 
 	if (!(__atomic_load_n(&rcu_shared.gp, __ATOMIC_RELAXED) & RCU_READY))
 		return;
 	if (rcu_self == &no_reader)
 		(void)attach_reader();
-	sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	mask_signals(every_signal(&all), &before);
 	futex_lock(&readers_lock);
 	/* Readers for threads to come: inside nobody can make them. */
 	if (last_chunk->capacity - last_chunk->used < READERS_IN_SANDBOX / 2)
 		add_chunk(READERS_IN_SANDBOX);
 	futex_unlock(&readers_lock);
 	__atomic_add_fetch(&sandboxes, 1, __ATOMIC_RELAXED);
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	mask_signals(&before, NULL);
 	errno = saved_errno;
 }
 
@@ -450,18 +475,17 @@ bool rcu_passed(uintptr_t grace_period)
 static bool give_up_if_gone(struct rcu_reader *reader)
 {
 	uint32_t tid = __atomic_load_n(&reader->tid, __ATOMIC_RELAXED);
-	sigset_t all, before;
+	struct mask all, before;
 
 	if (!tid || !thread_is_gone(tid))
 		return false;
-	sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	mask_signals(every_signal(&all), &before);
 	futex_lock(&readers_lock);
 	/* Somebody may have done it, and a new thread may have taken it. */
 	if (reader->tid == tid)
 		free_reader(reader);
 	futex_unlock(&readers_lock);
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	mask_signals(&before, NULL);
 	return true;
 }
 

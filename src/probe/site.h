@@ -53,6 +53,7 @@ struct probe_site {
 	uint64_t runtime; /* in the process; 0: not in one */
 	enum probe_method method;
 	const char *reason; /* why it is no jump: a sentence without its full stop; NULL: it is one. Stays for good. */
+	const char *no_exit; /* why a return from it cannot be seen, as a sentence; NULL: it can. Stays for good. */
 	uint8_t displaced; /* bytes of instructions that are to be executed elsewhere */
 	uint8_t patched;   /* bytes that are written at the site */
 	bool ends;         /* the last displaced instruction never goes on behind itself */

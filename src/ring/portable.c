@@ -16,10 +16,10 @@
  */
 #include <errno.h>
 #include <sched.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "ring/clock.h"
+#include "ring/copy.h"
 #include "ring/doorbell.h"
 #include "ring/portable.h"
 #include "ring/slots.h"
@@ -121,9 +121,7 @@ static void ring_portable_mark(const struct ring_producer *producer, struct ring
 
 static void ring_portable_copy(unsigned char *to, const struct ring_parts *parts)
 {
-	memcpy(to, parts->head, parts->head_size);
-	if (parts->body_size)
-		memcpy(to + parts->head_size, parts->body, parts->body_size);
+	ring_copy(ring_copy(to, parts->head, parts->head_size), parts->body, parts->body_size);
 }
 
 /* The head's epoch is that of now only by chance, 2^51 ticks later: see section-x86_64.S. */

@@ -48,7 +48,7 @@ struct bytes {
 	bool mute;    /* It had its time to. */
 	uint64_t acknowledged;
 	size_t piece;
-	time_t repeated;
+	time_t repeated;  /* by a clock that nobody sets */
 	uint64_t packets; /* All that were passed, in all traces. */
 	uint64_t events;
 	struct on_the_way queue[WINDOW];
@@ -150,6 +150,14 @@ static int open_path(struct bytes *bytes, struct send_error *error)
 	return fd;
 }
 
+static time_t steady_seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec;
+}
+
 static int bytes_open(struct sink *sink, struct send_error *error)
 {
 	struct bytes *bytes = bytes_of(sink);
@@ -176,7 +184,7 @@ static int bytes_open(struct sink *sink, struct send_error *error)
 	if (bytes->serial)
 		bytes->piece = FRAME_PIECE_SERIAL;
 	sink->watch_fd = sink->url.kind == URL_TCP ? fd : -1;
-	bytes->repeated = time(NULL);
+	bytes->repeated = steady_seconds();
 	fd = say_hello(bytes);
 	if (fd)
 		snprintf(error->text, sizeof(error->text), "cannot write: %s", line_error(fd));
@@ -370,7 +378,7 @@ static int await_answer(struct bytes *bytes, int timeout_ms)
 static int bytes_flush(struct sink *sink, struct follow *follow, bool wait)
 {
 	struct bytes *bytes = bytes_of(sink);
-	time_t now = time(NULL);
+	time_t now = steady_seconds();
 	int ret = 0;
 
 	if (sink->url.kind != URL_TCP) {

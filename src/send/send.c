@@ -1074,7 +1074,7 @@ bool send_wait(struct send *send, int timeout_ms)
 	struct timespec until;
 	bool over;
 
-	clock_gettime(CLOCK_REALTIME, &until);
+	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += timeout_ms / 1000;
 	until.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
 	if (until.tv_nsec >= 1000000000) {
@@ -1085,7 +1085,8 @@ bool send_wait(struct send *send, int timeout_ms)
 	while (!send->status.over) {
 		if (timeout_ms < 0)
 			pthread_cond_wait(&send->changed, &send->lock);
-		else if (pthread_cond_timedwait(&send->changed, &send->lock, &until))
+		else if (pthread_cond_clockwait(
+					 &send->changed, &send->lock, CLOCK_MONOTONIC, &until))
 			break;
 	}
 	over = send->status.over;

@@ -351,6 +351,9 @@ static void fill(struct instance *instance, const struct found *found)
 	instance->gid = found->gid;
 	instance->control = found->control;
 	instance->control_signal = found->control_signal;
+	instance->takes_probes = found->takes_probes;
+	instance->family = found->family;
+	instance->family_started = found->family_started;
 }
 
 /* The folder's name has what its file says, so that two folders never speak of one trace. */

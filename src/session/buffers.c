@@ -97,6 +97,9 @@ static void put_peer(FILE *file, const struct instance *instance)
 			(unsigned int)instance->peer, session_process_start(instance->peer),
 			instance->token, (unsigned int)instance->uid, (unsigned int)instance->gid,
 			instance->control, instance->control_signal);
+	if (instance->takes_probes)
+		fprintf(file, "probes %u %" PRIu64 "\n", instance->family,
+				instance->family_started);
 }
 
 static void put_instance(FILE *file, const void *user)

@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "session/live.h"
 #include "session/parts.h"
 #include "session/place.h"
 
@@ -115,13 +116,31 @@ struct answer {
 	struct session *session;
 	int socket;
 	uint64_t deadline;
-	const int *ring_fds; /* NULL: the program has the rings already */
+	const int *ring_fds;  /* NULL: the program has the rings already */
+	struct news *for_all; /* nobody has asked: here it is kept */
 };
+
+struct news {
+	char *bytes;
+	size_t size, room;
+};
+
+static int keep(struct news *news, const void *message, size_t size)
+{
+	if (size > news->room - news->size)
+		return -EMSGSIZE;
+	memcpy(news->bytes + news->size, message, size);
+	news->size += size;
+	return 0;
+}
 
 static int send_part(const struct answer *answer, ssize_t size, int fd)
 {
 	if (size < 0)
 		return (int)size;
+	if (answer->for_all)
+		return fd < 0 ? keep(answer->for_all, answer->session->message, (size_t)size)
+			      : -EINVAL;
 	return wire_send(answer->socket, answer->session->message, (size_t)size, &fd, fd >= 0,
 			answer->deadline);
 }
@@ -148,14 +167,13 @@ static uint32_t nr_rules_of(const struct session *session, const struct channel 
 	return session->service && !session->service->active ? 0 : channel->nr_rules;
 }
 
-static int send_channel(
-		const struct answer *answer, const struct instance_channel *channel, uint32_t index)
+static int send_channel(const struct answer *answer, const struct channel *of, uint64_t memory,
+		uint32_t index)
 {
-	const struct channel *of = channel->channel;
 	uint32_t nr_rules = nr_rules_of(answer->session, of);
 	struct wire_channel message = {
 			.index = index,
-			.ring_memory = answer->ring_fds ? channel->memory : 0,
+			.ring_memory = answer->ring_fds ? memory : 0,
 			.nr_rules = nr_rules,
 			.nr_contexts = of->contexts.nr,
 			.name = of->name,
@@ -208,8 +226,71 @@ static struct wire_config accepting(const struct session *session, const struct 
 	};
 }
 
+static int send_table(const struct answer *answer, const struct probe_offer *offer)
+{
+	struct wire_probes message = {.table = offer->number, .size = offer->size};
+
+	return send_part(answer,
+			wire_encode_probes(answer->session->message, WIRE_MESSAGE_MAX, &message),
+			offer->table);
+}
+
+/* With the tables of probes that are for this process; to whom keeps its rules, nothing of that. */
+static int send_head(
+		const struct answer *answer, struct instance *instance, struct wire_config *config)
+{
+	struct session *session = answer->session;
+	struct probe_offer *offers[SESSION_PROBES_MAX];
+	int nr = config->nr_channels ? probes_choose(session, instance, offers) : 0, i, ret;
+
+	if (nr < 0)
+		return nr;
+	config->nr_tables = (uint32_t)nr;
+	ret = send_part(answer, wire_encode_config(session->message, WIRE_MESSAGE_MAX, config),
+			config->nr_channels && answer->ring_fds ? session->doorbell_fd : -1);
+	for (i = 0; i < nr && !ret; i++)
+		ret = send_table(answer, offers[i]);
+	return ret;
+}
+
+/* Tables of probes, now or until now: who has them is told by name. */
+static bool any_has_probes(const struct session *session)
+{
+	const struct instance *instance;
+
+	for (instance = session->live; instance; instance = instance->next_live)
+		if (instance->nr_given)
+			return true;
+	return session->probes.nr;
+}
+
+/* Whatever differs from one program to the next, or comes with a descriptor, does not go this way. */
+size_t session_news(struct session *session, void *bytes, size_t room)
+{
+	struct news news = {.bytes = bytes, .room = room};
+	const struct answer answer = {.session = session, .for_all = &news};
+	/* To REFRESH nothing else of it counts. */
+	const struct wire_config config = {
+			.accepted = true,
+			.reason = "",
+			.generation = session->service->generation,
+			.statedump = session->service->statedump,
+			.nr_channels = session->nr_all_channels,
+	};
+	uint32_t i;
+	int ret;
+
+	if (session->service->nr_track || session->service->boot || any_has_probes(session))
+		return 0;
+	ret = send_part(&answer, wire_encode_config(session->message, WIRE_MESSAGE_MAX, &config),
+			-1);
+	for (i = 0; i < config.nr_channels && !ret; i++)
+		ret = send_channel(&answer, &session->channels[i], 0, i);
+	return ret ? 0 : news.size;
+}
+
 static int send_config(struct session *session, const struct connection *connection,
-		struct instance *instance, const struct wire_config *config, const int *ring_fds)
+		struct instance *instance, struct wire_config *config, const int *ring_fds)
 {
 	const struct answer answer = {
 			.session = session,
@@ -217,13 +298,12 @@ static int send_config(struct session *session, const struct connection *connect
 			.deadline = wire_deadline(CONFIG_TIMEOUT_MS),
 			.ring_fds = ring_fds,
 	};
+	int ret = send_head(&answer, instance, config);
 	uint32_t i;
-	int ret;
 
-	ret = send_part(&answer, wire_encode_config(session->message, WIRE_MESSAGE_MAX, config),
-			config->nr_channels && ring_fds ? session->doorbell_fd : -1);
 	for (i = 0; i < config->nr_channels && !ret; i++)
-		ret = send_channel(&answer, &instance->channels[i], i);
+		ret = send_channel(&answer, instance->channels[i].channel,
+				instance->channels[i].memory, i);
 	if (!ret)
 		instance->generation = config->generation;
 	return ret;
@@ -472,6 +552,21 @@ static int handle_events(struct session *session, struct connection *connection,
 	return ret;
 }
 
+/* ---- PROBED ---- */
+
+static int handle_probed(struct session *session, struct connection *connection, size_t size)
+{
+	struct wire_probed probed;
+
+	if (wire_decode_probed(session->message, size, &probed))
+		return -EPROTO;
+	if (!connection->instance)
+		connection->instance = find_speaker(session, probed.token, connection->peer);
+	if (!connection->instance || connection->instance->token != probed.token)
+		return -EPROTO;
+	return probes_hear(connection->instance, &probed);
+}
+
 /* ---- */
 
 static int handle_bye(struct session *session, struct connection *connection, size_t size)
@@ -498,6 +593,7 @@ static int handle(struct session *session, struct connection *connection)
 	case WIRE_HELLO: return handle_hello(session, connection, (size_t)size);
 	case WIRE_REFRESH: return handle_refresh(session, connection, (size_t)size);
 	case WIRE_EVENTS: return handle_events(session, connection, (size_t)size);
+	case WIRE_PROBED: return handle_probed(session, connection, (size_t)size);
 	case WIRE_BYE: return handle_bye(session, connection, (size_t)size);
 	default: return -EPROTO;
 	}

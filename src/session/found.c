@@ -288,6 +288,11 @@ static bool take_numbers(struct found *found, const char *word, const char *valu
 		return sscanf(value, "%" SCNu64, &found->begin) == 1;
 	if (!strcmp(word, "peer"))
 		return take_peer(found, value);
+	if (!strcmp(word, "probes")) {
+		found->takes_probes = sscanf(value, "%u %" SCNu64, &found->family,
+						      &found->family_started) == 2;
+		return found->takes_probes;
+	}
 	*mine = false;
 	return false;
 }

@@ -61,6 +61,9 @@ struct found {
 	uint64_t start; /* session_process_start() */
 	uint64_t token;
 	uint32_t uid, gid, control, control_signal;
+	bool takes_probes;
+	uint32_t family; /* struct instance */
+	uint64_t family_started;
 };
 
 /* 0 or a negative errno with a sentence; found_free() in any case. */

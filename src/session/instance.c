@@ -102,6 +102,19 @@ struct instance *instance_allocate(const char *procname, const char *exe,
 	return instance;
 }
 
+/* Whoever forked it, if that one is known and lives. */
+static const struct instance *find_parent(
+		const struct session *session, const struct wire_hello *hello)
+{
+	const struct instance *instance = session->live;
+
+	if (!(hello->features & WIRE_FEATURE_FORKED) || !hello->parent_token)
+		return NULL;
+	while (instance && instance->token != hello->parent_token)
+		instance = instance->next_live;
+	return instance;
+}
+
 /* From a peer that may be anybody: the reason is for it and for the user. */
 static int fill(struct session *session, struct instance *instance, const struct wire_hello *hello,
 		const struct connection *connection, int *ring_fds, const char **reason)
@@ -116,6 +129,8 @@ static int fill(struct session *session, struct instance *instance, const struct
 	instance->token = hello->token;
 	instance->number = session->nr_instances;
 	instance->begin_ticks = ring_clock_now(session->clock);
+	instance->takes_probes = hello->features & WIRE_FEATURE_PROBES;
+	probes_inherit(session, instance, find_parent(session, hello));
 	if (!instance->procname || !instance->exe || !instance->channels)
 		return -ENOMEM;
 	if (session->nr_live >= session->max_live ||
@@ -259,5 +274,6 @@ void instance_free(struct session *session, struct instance *instance)
 	free(instance->directory);
 	free(instance->told);
 	free(instance->maps);
+	probes_forget(instance);
 	free(instance);
 }

@@ -58,6 +58,8 @@ static int take_options(struct session *session, const struct session_options *o
 	if (!ret)
 		ret = trigger_take(session, options, error);
 	if (!ret)
+		ret = probes_take(session, options, error);
+	if (!ret)
 		ret = session_take_format(session, options, error);
 	if (!ret)
 		ret = rotate_take(session, options, error);
@@ -214,6 +216,11 @@ uint64_t session_generation(const struct session *session)
 	return session->service->generation;
 }
 
+bool session_is_active(const struct session *session)
+{
+	return session->service->active;
+}
+
 /* The next recorder in this place counts on from here. */
 static void note_generation(struct session *session)
 {
@@ -244,13 +251,14 @@ int session_change(struct session *session, const struct session_channel *channe
 	*error = (struct session_error){.kind = SESSION_ERROR_NONE};
 	*generation = service->generation;
 	ret = track_take(track, nr_track, &tracked, error);
+	if (!ret) {
+		ret = channels_change(session, channels, nr, error);
+		if (ret)
+			track_free(tracked, nr_track);
+	}
+	probes_change(session, !ret);
 	if (ret)
 		return ret;
-	ret = channels_change(session, channels, nr, error);
-	if (ret) {
-		track_free(tracked, nr_track);
-		return ret;
-	}
 	track_free(service->track, service->nr_track);
 	service->track = tracked;
 	service->nr_track = (uint32_t)nr_track;

@@ -81,16 +81,24 @@ int session_turn(struct session *session, int timeout_ms, struct session_error *
 /*
  * New rules, tracking and state, all of it or (with an error) nothing. The channels are those of the
  * session, in any order; a channel that is not among them keeps its rules. Rules of a channel: none
- * (nr_rules 0) is none, not all. `*generation` is the new one.
+ * (nr_rules 0) is none, not all. Probes are those of session_set_probes() from now on, if that was
+ * called. `*generation` is the new one.
  */
 int session_change(struct session *session, const struct session_channel *channels, size_t nr,
 		bool active, const struct session_track *track, size_t nr_track,
 		uint64_t *generation, struct session_error *error);
 
+/*
+ * What the session would answer now to any of its programs that asks for what is new (wire.h: REFRESH), into
+ * `room` bytes; how many it is. 0: it does not fit, or is not the same for all, and they have to ask.
+ */
+size_t session_news(struct session *session, void *bytes, size_t room);
+
 /* Ask every program for its state (again). The new generation. */
 uint64_t session_statedump(struct session *session);
 
 uint64_t session_generation(const struct session *session);
+bool session_is_active(const struct session *session);
 
 /*
  * When it returns 0, every record that was published before the call is in the files, but for those

@@ -18,6 +18,7 @@
  *	instance.c    a process image
  *	memory.c      its rings, and the session's limit on all of them
  *	kinds.c       the events that it described
+ *	probes.c      tables of probes, whom they are given to, and what programs say of them (probes.h)
  *	buffers.c     rings in files, and what is needed to understand them later
  *	found.c       reading it
  *	place.c       a directory for a session that several recorders serve, one after the other (place.h)
@@ -68,6 +69,7 @@
 #include "filter/filter.h"
 #include "ring/ring.h"
 #include "session/live.h"
+#include "session/probes.h"
 #include "session/recover.h"
 #include "session/session.h"
 #include "visit/visit.h"
@@ -167,6 +169,31 @@ struct instance_channel {
 	struct instance_ring *each;
 };
 
+/* A table of probes that is offered. */
+struct probe_offer {
+	uint32_t number;
+	int table;
+	uint64_t size; /* of the table */
+	uint32_t pid;  /* 0: see exe */
+	uint64_t started;
+	char *exe;    /* NULL: all, unless there is a pid */
+	bool of_user; /* of this one alone */
+	uid_t uid;
+};
+
+struct probe_offers {
+	struct probe_offer *list;
+	size_t nr;
+	bool set;
+};
+
+/* One that an instance was given last, and what it said of it. */
+struct probe_given {
+	struct session_probe_answer said; /* without a name */
+	uint32_t sequence;                /* of the answer that is arriving */
+	uint32_t next;                    /* place that it tells of next */
+};
+
 enum instance_state { INSTANCE_LIVE, INSTANCE_ENDED, INSTANCE_CLOSED };
 
 /* What epoll hands back. */
@@ -196,6 +223,14 @@ struct instance {
 	uint64_t generation;              /* of the rules that it was given last */
 	char *procname;
 	char *exe;
+
+	/* Probes, the main thread's. */
+	bool takes_probes;
+	uint64_t started; /* session_process_start(); 0: not asked for yet */
+	uint32_t family; /* the process that it was forked from, when that was one that probes are for */
+	uint64_t family_started;
+	struct probe_given *given;
+	size_t nr_given;
 
 	/* Kinds of events, in the order of their arrival. */
 	struct event_kind *kinds;
@@ -373,6 +408,8 @@ struct session {
 	char *sockets;       /* value of SIDE_AGENT_SOCKET */
 	char **environment;  /* "NAME=VALUE" */
 	size_t nr_environment;
+
+	struct probe_offers probes, next_probes; /* now, and from the next change on */
 
 	/* The socket. */
 	char runtime[96];
@@ -566,6 +603,20 @@ void kind_stream_free(struct kind_stream *stream);
 void kinds_forget(struct session *session, struct instance *instance);
 /* "provider:event" of a slot of loss counters, allocated; "" when it is nobody's. */
 char *kinds_name(const struct instance *instance, uint32_t channel, uint32_t slot);
+
+/* probes.c, by the main thread. Of the options; from now on those of session_set_probes(), or never. */
+int probes_take(struct session *session, const struct session_options *options,
+		struct session_error *error);
+void probes_change(struct session *session, bool holds);
+void probes_free(struct session *session);
+/* One that was forked from this one (NULL: it was not, or from nobody that we know). */
+void probes_inherit(
+		struct session *session, struct instance *instance, const struct instance *parent);
+/* Those that it is to be given, SESSION_PROBES_MAX at most: how many, or -ENOMEM. It is noted that it has them. */
+int probes_choose(struct session *session, struct instance *instance, struct probe_offer **offers);
+/* What it says of one that it has been given. 0 or -EPROTO. */
+int probes_hear(struct instance *instance, const struct wire_probed *probed);
+void probes_forget(struct instance *instance);
 
 /* buffers.c: by the main thread, 0 or a negative errno. */
 int buffers_open(struct session *session, const struct session_options *options,

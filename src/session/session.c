@@ -193,6 +193,8 @@ static int take_options(struct session *session, const struct session_options *o
 	if (!ret)
 		ret = trigger_take(session, options, error);
 	if (!ret)
+		ret = probes_take(session, options, error);
+	if (!ret)
 		ret = take_environment(session, options, error);
 	if (!ret)
 		ret = session_take_format(session, options, error);
@@ -298,6 +300,7 @@ void session_destroy(struct session *session)
 	free(session->channels);
 	rotate_free(session);
 	trigger_free(session);
+	probes_free(session);
 	service_free(session);
 	free(session->buffers);
 	free(session->sockets);

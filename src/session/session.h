@@ -5,7 +5,7 @@
 /*
  * A recording session: starts a command under the agent, gives each of its processes memory to
  * record into, drains that into CTF traces, and says at the end what was recorded and what was not.
- * recover.h: what is left when that could not be done.
+ * recover.h: what is left when that could not be done. probes.h: probes in its programs.
  *
  *   session_create() -> session_spawn() -> session_run() -> session_summary() -> session_destroy()
  *
@@ -33,6 +33,7 @@
 #include <sys/types.h>
 
 struct session;
+struct session_probe;
 struct side_event_description;
 
 /* Defaults, all documented in the manual page of `side record`. */
@@ -165,6 +166,8 @@ struct session_options {
 	const char *const *snapshot_on;
 	size_t nr_snapshot_on;
 	uint32_t snapshot_max;
+	const struct session_probe *probes; /* probes.h */
+	size_t nr_probes;
 	struct session_rounds
 			*rounds; /* told while the session writes; NULL: nobody wants to know */
 };

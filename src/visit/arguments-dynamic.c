@@ -15,6 +15,8 @@ static int check_attributes(const struct walk *walk, const struct visit_step *st
 
 	if (attributes.nr && !attributes.attr)
 		return visit_fail(walk->error, step, -EFAULT, "the attribute list is NULL");
+	if (visit_walk_reads(walk, step, attributes.attr, attributes.nr, sizeof(*attributes.attr)))
+		return -EFAULT;
 	for (i = 0; i < attributes.nr; i++) {
 		const struct side_attr *attr = &attributes.attr[i];
 		unsigned int unit = attr->key.unit_size;
@@ -78,6 +80,9 @@ static int walk_field(const struct walk *walk, const struct visit_place *inner,
 	if (!step.name)
 		return visit_fail(walk->error, up, -EFAULT, "the name of field %u is NULL",
 				(unsigned int)index);
+	ret = visit_walk_reads(walk, up, step.name, 1, 1);
+	if (ret)
+		return ret;
 	place.index = index;
 	place.name = step.name;
 	ret = WALK_CALL(walk, field_begin, &place);
@@ -110,6 +115,7 @@ static int walk_fields(const struct walk *walk, const struct visit_place *inner,
 
 	if (nr && !fields)
 		return visit_fail(walk->error, step, -EFAULT, "the field list is NULL");
+	ret = visit_walk_reads(walk, step, fields, nr, sizeof(*fields));
 	for (i = 0; !ret && i < nr; i++)
 		ret = walk_field(walk, inner, step, i, &fields[i]);
 	return ret;
@@ -123,7 +129,9 @@ static int walk_struct(const struct walk *walk, const struct visit_place *place,
 
 	if (!value)
 		return visit_fail(walk->error, step, -EFAULT, "the structure argument is NULL");
-	ret = check_attributes(walk, step, visit_attributes_of(&value->attributes));
+	ret = visit_walk_reads(walk, step, value, 1, sizeof(*value));
+	if (!ret)
+		ret = check_attributes(walk, step, visit_attributes_of(&value->attributes));
 	if (!ret)
 		ret = WALK_CALL(walk, struct_begin, place, visit_attributes_of(&value->attributes),
 				value->len);
@@ -139,9 +147,14 @@ static int walk_vla(const struct walk *walk, const struct visit_place *place,
 	uint32_t i;
 	int ret;
 
+	if (value && visit_walk_reads(walk, step, value, 1, sizeof(*value)))
+		return -EFAULT;
 	if (!value || (value->len && !side_ptr_get(value->sav)))
 		return visit_fail(walk->error, step, -EFAULT, "the element list is NULL");
-	ret = check_attributes(walk, step, visit_attributes_of(&value->attributes));
+	ret = visit_walk_reads(
+			walk, step, side_ptr_get(value->sav), value->len, sizeof(struct side_arg));
+	if (!ret)
+		ret = check_attributes(walk, step, visit_attributes_of(&value->attributes));
 	if (!ret)
 		ret = WALK_CALL(walk, array_begin, place, visit_attributes_of(&value->attributes),
 				value->len);
@@ -218,6 +231,8 @@ static int walk_struct_visitor(const struct walk *walk, const struct visit_place
 	};
 	int ret;
 
+	if (visitor && visit_walk_reads(walk, step, visitor, 1, sizeof(*visitor)))
+		return -EFAULT;
 	if (!visitor || !side_ptr_get(visitor->visitor))
 		return visit_fail(walk->error, step, -EFAULT, "the visitor is NULL");
 	ret = check_attributes(walk, step, visit_attributes_of(&visitor->attributes));
@@ -239,6 +254,8 @@ static int walk_vla_visitor(const struct walk *walk, const struct visit_place *p
 	struct side_tracer_visitor_ctx ctx = {.write_elem = write_elem, .priv = &writer};
 	int ret;
 
+	if (visitor && visit_walk_reads(walk, step, visitor, 1, sizeof(*visitor)))
+		return -EFAULT;
 	if (!visitor || !side_ptr_get(visitor->visitor))
 		return visit_fail(walk->error, step, -EFAULT, "the visitor is NULL");
 	ret = check_attributes(walk, step, visit_attributes_of(&visitor->attributes));

@@ -11,6 +11,60 @@ static int fail_access(const struct walk *walk, const struct visit_step *step, i
 	return visit_fail(walk->error, step, ret, "a gathered value has an impossible size");
 }
 
+/* The pointer that pointer mode follows; direct mode reads nothing yet. */
+static int reads_pointer(const struct walk *walk, const struct visit_step *step, const void *base,
+		uint64_t offset, unsigned int mode)
+{
+	if (!base || mode != SIDE_TYPE_GATHER_ACCESS_POINTER)
+		return 0;
+	return visit_walk_reads(walk, step, (const char *)base + offset, 1, sizeof(void *));
+}
+
+/* What visit_load_gather() is going to read: the pointer, if there is one, and the value. */
+static int reads_scalar(const struct walk *walk, const struct visit_step *step,
+		const struct side_type *type, const void *base)
+{
+	const struct side_type_gather *gather = &type->u.side_gather;
+	unsigned int mode;
+	uint64_t offset;
+	size_t size = 0; /* of a string: up to who reads it */
+	const void *at;
+	int ret;
+
+	if (!walk->ops->readable)
+		return 0;
+	switch (side_enum_get(type->type)) {
+	case SIDE_TYPE_GATHER_BOOL:
+		offset = gather->u.side_bool.offset;
+		mode = side_enum_get(gather->u.side_bool.access_mode);
+		size = gather->u.side_bool.type.bool_size;
+		break;
+	case SIDE_TYPE_GATHER_BYTE:
+		offset = gather->u.side_byte.offset;
+		mode = side_enum_get(gather->u.side_byte.access_mode);
+		size = 1;
+		break;
+	case SIDE_TYPE_GATHER_FLOAT:
+		offset = gather->u.side_float.offset;
+		mode = side_enum_get(gather->u.side_float.access_mode);
+		size = gather->u.side_float.type.float_size;
+		break;
+	case SIDE_TYPE_GATHER_STRING:
+		offset = gather->u.side_string.offset;
+		mode = side_enum_get(gather->u.side_string.access_mode);
+		break;
+	default: /* GATHER_INTEGER, GATHER_POINTER */
+		offset = gather->u.side_integer.offset;
+		mode = side_enum_get(gather->u.side_integer.access_mode);
+		size = gather->u.side_integer.type.integer_size;
+		break;
+	}
+	ret = reads_pointer(walk, step, base, offset, mode);
+	if (ret || !size || visit_gather_access(base, offset, mode, &at))
+		return ret;
+	return visit_walk_reads(walk, step, at, 1, size);
+}
+
 static int gather_struct(const struct walk *walk, const struct visit_place *place,
 		const struct visit_step *up, const struct side_type *type, const void *base)
 {
@@ -22,6 +76,9 @@ static int gather_struct(const struct walk *walk, const struct visit_place *plac
 	struct visit_place inner;
 	int ret = visit_walk_enter(walk, place, &word, type, &inner);
 
+	if (!ret)
+		ret = reads_pointer(
+				walk, up, base, gather->offset, side_enum_get(gather->access_mode));
 	if (ret)
 		return ret;
 	ret = visit_gather_access(base, gather->offset, side_enum_get(gather->access_mode), &base);
@@ -87,6 +144,10 @@ static int gather_array(const struct walk *walk, const struct visit_place *place
 	int ret = 0;
 
 	/* Nothing is read for an empty one, so its pointers may be NULL. */
+	if (gather->type.length &&
+			reads_pointer(walk, step, base, gather->offset,
+					side_enum_get(gather->access_mode)))
+		return -EFAULT;
 	if (gather->type.length)
 		ret = visit_gather_access(
 				base, gather->offset, side_enum_get(gather->access_mode), &base);
@@ -102,11 +163,18 @@ static int gather_vla(const struct walk *walk, const struct visit_place *place,
 {
 	const struct side_type_gather_vla *gather = &type->u.side_gather.u.side_vla;
 	uint32_t nr;
-	int ret = visit_gather_length(&gather->type, length_base, &nr);
+	int ret = reads_scalar(walk, step, side_ptr_get(gather->type.length_type), length_base);
 
+	if (ret)
+		return ret;
+	ret = visit_gather_length(&gather->type, length_base, &nr);
 	if (ret == -EINVAL)
 		return visit_fail(walk->error, step, ret,
 				"the length of a VLA is negative or above 32 bits");
+	if (!ret && nr &&
+			reads_pointer(walk, step, base, gather->offset,
+					side_enum_get(gather->access_mode)))
+		return -EFAULT;
 	if (!ret && nr)
 		ret = visit_gather_access(
 				base, gather->offset, side_enum_get(gather->access_mode), &base);
@@ -132,6 +200,9 @@ int visit_walk_gather(const struct walk *walk, const struct visit_place *place,
 	case SIDE_TYPE_GATHER_ENUM:
 		mappings = side_ptr_get(type->u.side_gather.u.side_enum.mappings);
 		elem = side_ptr_get(type->u.side_gather.u.side_enum.elem_type);
+		ret = reads_scalar(walk, step, elem, base);
+		if (ret)
+			return ret;
 		ret = visit_load_gather(elem, base, &value);
 		if (ret)
 			return fail_access(walk, step, ret);
@@ -141,6 +212,9 @@ int visit_walk_gather(const struct walk *walk, const struct visit_place *place,
 			ret = WALK_CALL(walk, value, place, &value, visit_type_attributes(elem));
 		return ret ? ret : WALK_CALL(walk, enum_end, place, mappings, &value);
 	default:
+		ret = reads_scalar(walk, step, type, base);
+		if (ret)
+			return ret;
 		ret = visit_load_gather(type, base, &value);
 		if (ret)
 			return fail_access(walk, step, ret);

@@ -1,15 +1,62 @@
 /* SPDX-License-Identifier: MIT */
 /* Arguments against their description: the event, and everything that is copied from the stack. */
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "visit/arguments.h"
+
+static void copy_word(char to[64], const char *word)
+{
+	(void)snprintf(to, 64, "%.63s", word);
+}
 
 int visit_walk_wrong_label(const struct walk *walk, const struct visit_step *step,
 		unsigned int expected, unsigned int actual)
 {
-	return visit_fail(walk->error, step, -EINVAL,
+	int ret = visit_fail(walk->error, step, -EINVAL,
 			"the description says %s (%u), the argument says %s (%u)",
 			visit_label_name(expected), expected, visit_label_name(actual), actual);
+
+	if (walk->error) {
+		copy_word(walk->error->expected, visit_label_name(expected));
+		copy_word(walk->error->found, visit_label_name(actual));
+	}
+	return ret;
+}
+
+int visit_walk_wrong_number(const struct walk *walk, const struct visit_step *step,
+		const char *what, uint32_t expected, uint32_t actual)
+{
+	bool is_array = what[0] == 'e';
+	int ret = visit_fail(walk->error, step, -EINVAL,
+			is_array ? "the described array has %u elements, the argument has %u"
+				 : "the description has %u fields, the arguments are %u",
+			(unsigned int)expected, (unsigned int)actual);
+
+	if (walk->error) {
+		snprintf(walk->error->expected, sizeof(walk->error->expected), "%u %s",
+				(unsigned int)expected, what);
+		snprintf(walk->error->found, sizeof(walk->error->found), "%u",
+				(unsigned int)actual);
+	}
+	return ret;
+}
+
+int visit_walk_reads(const struct walk *walk, const struct visit_step *step, const void *address,
+		size_t nr, size_t size)
+{
+	int ret;
+
+	if (!walk->ops->readable || !nr || walk->ops->readable(walk->priv, address, nr * size))
+		return 0;
+	ret = visit_fail(walk->error, step, -EFAULT, "the memory at %p cannot be read", address);
+	if (walk->error) {
+		copy_word(walk->error->expected, "memory that can be read");
+		snprintf(walk->error->found, sizeof(walk->error->found), "%p (%zu bytes)", address,
+				nr * size);
+	}
+	return ret;
 }
 
 int visit_walk_enter(const struct walk *walk, const struct visit_place *place,
@@ -42,16 +89,19 @@ static int walk_fields(const struct walk *walk, const struct visit_place *place,
 		const struct visit_step *up, const struct side_event_field *fields, uint32_t nr,
 		const struct side_arg_vec *args)
 {
-	const struct side_arg *sav = args ? side_ptr_get(args->sav) : NULL;
-	uint32_t i, nr_args = args ? args->len : 0;
-	int ret = 0;
+	const struct side_arg *sav;
+	uint32_t i, nr_args;
+	int ret = args ? visit_walk_reads(walk, up, args, 1, sizeof(*args)) : 0;
 
+	if (ret)
+		return ret;
+	sav = args ? side_ptr_get(args->sav) : NULL;
+	nr_args = args ? args->len : 0;
 	if (nr != nr_args)
-		return visit_fail(walk->error, up, -EINVAL,
-				"the description has %u fields, the arguments are %u",
-				(unsigned int)nr, (unsigned int)nr_args);
+		return visit_walk_wrong_number(walk, up, "arguments", nr, nr_args);
 	if (nr && !sav)
 		return visit_fail(walk->error, up, -EFAULT, "the argument list is NULL");
+	ret = visit_walk_reads(walk, up, sav, nr, sizeof(*sav));
 	for (i = 0; !ret && i < nr; i++) {
 		struct visit_step step = {
 				.up = up,
@@ -127,15 +177,18 @@ static int walk_vec(const struct walk *walk, const struct visit_place *place,
 	if (!vec)
 		return visit_fail(walk->error, step, -EFAULT, "the %s argument is NULL",
 				visit_label_name(type->type.v));
+	ret = visit_walk_reads(walk, step, vec, 1, sizeof(*vec));
+	if (ret)
+		return ret;
 	nr = vec->len;
 	sav = side_ptr_get(vec->sav);
 	if (side_enum_get(type->type) == SIDE_TYPE_ARRAY && nr != expected)
-		return visit_fail(walk->error, step, -EINVAL,
-				"the described array has %u elements, the argument has %u",
-				(unsigned int)expected, (unsigned int)nr);
+		return visit_walk_wrong_number(walk, step, "elements", expected, nr);
 	if (nr && !sav)
 		return visit_fail(walk->error, step, -EFAULT, "the element list is NULL");
-	ret = WALK_CALL(walk, array_begin, place, attributes, nr);
+	ret = visit_walk_reads(walk, step, sav, nr, sizeof(*sav));
+	if (!ret)
+		ret = WALK_CALL(walk, array_begin, place, attributes, nr);
 	for (i = 0; !ret && i < nr; i++)
 		ret = walk_element(walk, &inner, step, i, elem, &sav[i]);
 	return ret ? ret : WALK_CALL(walk, array_end, place, nr);
@@ -193,8 +246,10 @@ static int walk_vla_visitor(const struct walk *walk, const struct visit_place *p
 	if (!app || !side_ptr_get(visitor->visitor))
 		return visit_fail(walk->error, step, -EFAULT, "the visitor %s is NULL",
 				app ? "function" : "argument");
-	ret = WALK_CALL(walk, array_begin, place, visit_attributes_of(&visitor->attributes),
-			VISIT_LENGTH_UNKNOWN);
+	ret = visit_walk_reads(walk, step, app, 1, sizeof(*app));
+	if (!ret)
+		ret = WALK_CALL(walk, array_begin, place, visit_attributes_of(&visitor->attributes),
+				VISIT_LENGTH_UNKNOWN);
 	if (ret)
 		return ret;
 	if (side_ptr_get(visitor->visitor)(&writer.ctx, side_ptr_get(app->app_ctx)) !=
@@ -220,6 +275,9 @@ static int walk_optional(const struct walk *walk, const struct visit_place *plac
 		return ret;
 	if (!value)
 		return visit_fail(walk->error, &step, -EFAULT, "the optional argument is NULL");
+	ret = visit_walk_reads(walk, &step, value, 1, sizeof(*value));
+	if (ret)
+		return ret;
 	inner.type = side_ptr_get(optional->elem_type);
 	ret = WALK_CALL(walk, optional_begin, place, visit_attributes_of(&optional->attributes),
 			value->selector != SIDE_OPTIONAL_DISABLED);
@@ -244,6 +302,9 @@ static int walk_variant(const struct walk *walk, const struct visit_place *place
 		return ret;
 	if (!chosen)
 		return visit_fail(walk->error, &step, -EFAULT, "the variant argument is NULL");
+	ret = visit_walk_reads(walk, &step, chosen, 1, sizeof(*chosen));
+	if (ret)
+		return ret;
 	if (chosen->selector.type.v != variant->selector.type.v) {
 		step.name = "selector";
 		return visit_walk_wrong_label(
@@ -257,8 +318,13 @@ static int walk_variant(const struct walk *walk, const struct visit_place *place
 		char digits[VISIT_DIGITS_MAX];
 
 		visit_value_digits(&selector, 10, false, digits);
-		return visit_fail(walk->error, &step, -EINVAL, "no option for the selector %s",
+		ret = visit_fail(walk->error, &step, -EINVAL, "no option for the selector %s",
 				digits);
+		if (walk->error) {
+			copy_word(walk->error->expected, "a selector that has an option");
+			copy_word(walk->error->found, digits);
+		}
+		return ret;
 	}
 	inner.type = &side_array_at(&variant->options, option)->side_type;
 	ret = WALK_CALL(walk, variant_begin, place, visit_attributes_of(&variant->attributes),
@@ -303,6 +369,8 @@ static int walk_bitmap(const struct walk *walk, const struct visit_place *place,
 			side_enum_get(elem->type) == SIDE_TYPE_VLA) {
 		vec = side_ptr_get(
 				arg->u.side_static.side_array); /* a VLA's is at the same place */
+		if (vec && visit_walk_reads(walk, step, vec, 1, sizeof(*vec)))
+			return -EFAULT;
 		if (!vec || (vec->len && !side_ptr_get(vec->sav)))
 			return visit_fail(walk->error, step, -EFAULT, "the items are NULL");
 		bitmap.items = side_ptr_get(vec->sav);
@@ -311,14 +379,15 @@ static int walk_bitmap(const struct walk *walk, const struct visit_place *place,
 			const struct side_type_array *array = side_ptr_get(elem->u.side_array);
 
 			if (vec->len != array->length)
-				return visit_fail(walk->error, step, -EINVAL,
-						"the described array has %u elements, the argument "
-						"has %u",
-						array->length, vec->len);
+				return visit_walk_wrong_number(
+						walk, step, "elements", array->length, vec->len);
 			bitmap.item_type = side_ptr_get(array->elem_type);
 		} else {
 			bitmap.item_type = side_ptr_get(side_ptr_get(elem->u.side_vla)->elem_type);
 		}
+		if (visit_walk_reads(walk, step, bitmap.items, bitmap.nr_items,
+				    sizeof(struct side_arg)))
+			return -EFAULT;
 	}
 	for (i = 0; i < bitmap.nr_items; i++) {
 		struct visit_step item = {.up = step, .kind = VISIT_STEP_INDEX, .index = i};
@@ -405,6 +474,8 @@ int visit_arguments(const struct side_event_description *desc, const struct side
 
 	if (is_variadic && !variadic)
 		return visit_fail(error, &step, -EFAULT, "the variadic part is NULL");
+	if (is_variadic && visit_walk_reads(&walk, &step, variadic, 1, sizeof(*variadic)))
+		return -EFAULT;
 	ret = WALK_CALL(&walk, event_begin, &place);
 	if (!ret && nr)
 		ret = WALK_CALL(&walk, fields_begin, &place, nr);

@@ -37,4 +37,12 @@ int visit_walk_enter(const struct walk *walk, const struct visit_place *place,
 int visit_walk_wrong_label(const struct walk *walk, const struct visit_step *step,
 		unsigned int expected, unsigned int actual);
 
+/* A list of fields or elements (what) has another length. */
+int visit_walk_wrong_number(const struct walk *walk, const struct visit_step *step,
+		const char *what, uint32_t expected, uint32_t actual);
+
+/* Whether nr things of this size can be read at address: 0 or -EFAULT, as visit_argument_ops has it. */
+int visit_walk_reads(const struct walk *walk, const struct visit_step *step, const void *address,
+		size_t nr, size_t size);
+
 #endif /* VISIT_ARGUMENTS_H */

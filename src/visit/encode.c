@@ -429,9 +429,11 @@ static int encode_type(struct encoder *encoder, const struct side_type *type,
 			return encode_gather(encoder, type, label, step, depth);
 		if (label == SIDE_TYPE_POINTER || visit_label_is_integer(label))
 			return encode_integer(encoder, &type->u.side_integer, step);
-		return visit_fail(encoder->error, step,
-				label < _NR_SIDE_TYPE_LABEL ? -EINVAL : -ENOTSUP,
-				"the type label %u cannot stand in a description", label);
+		if (label >= _NR_SIDE_TYPE_LABEL)
+			return visit_fail(encoder->error, step, -ENOTSUP,
+					"the type label %u is unknown", label);
+		return visit_fail(encoder->error, step, -EINVAL, "%s cannot stand in a description",
+				visit_label_name(label));
 	}
 }
 

@@ -59,7 +59,7 @@ int visit_fail(struct visit_error *error, const struct visit_step *here, int cod
 	va_start(args, format);
 	vsnprintf(error->what, sizeof(error->what), format, args);
 	va_end(args);
-	error->where[0] = '\0';
+	error->where[0] = error->expected[0] = error->found[0] = '\0';
 	write_steps(here, error->where, sizeof(error->where));
 	errno = saved;
 	return code;

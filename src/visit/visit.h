@@ -49,6 +49,8 @@
 struct visit_error {
 	char what[256];
 	char where[512];
+	char expected[64]; /* what stands there instead of what should; empty if that says nothing */
+	char found[64];
 };
 
 /* "what (in provider:event, field "x", index: 2)" in one line, NUL-terminated. Returns out. */
@@ -342,6 +344,12 @@ struct visit_argument_ops {
 			struct visit_attributes attributes, const struct visit_value *selector,
 			uint32_t option);
 	int (*variant_end)(void *priv, const struct visit_place *place);
+	/*
+	 * Asked before anything is read through a pointer that the call gave; false ends the walk with
+	 * -EFAULT. Without it pointers that are not NULL are trusted, as every recorder has to. The
+	 * text of a string is up to value().
+	 */
+	bool (*readable)(void *priv, const void *address, size_t size);
 };
 
 /*

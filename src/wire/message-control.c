@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Messages of programs whose sessions change and come and go: with a session (REFRESH) and with the
- * daemon (ARRIVE, WELCOME, DONE). As strict as message.c.
+ * daemon (ARRIVE, WELCOME, PUSH, DONE). As strict as message.c.
  */
 #include "wire/message.h"
 
@@ -25,6 +25,11 @@ struct welcome_body {
 	uint32_t sessions_size, reason_size;
 };
 
+struct push_body {
+	uint64_t base;
+	uint32_t session, size;
+};
+
 struct done_body {
 	uint64_t token, serial;
 	uint32_t state, reserved;
@@ -33,6 +38,7 @@ struct done_body {
 _Static_assert(sizeof(struct refresh_body) == 16, "as on other word sizes");
 _Static_assert(sizeof(struct arrive_body) == 40, "as on other word sizes");
 _Static_assert(sizeof(struct welcome_body) == 24, "as on other word sizes");
+_Static_assert(sizeof(struct push_body) == 16, "as on other word sizes");
 _Static_assert(sizeof(struct done_body) == 24, "as on other word sizes");
 
 /* A signal's number comes exactly with the mode that has one. */
@@ -238,6 +244,61 @@ int wire_decode_welcome(const void *message, size_t size, struct wire_welcome *w
 			.sessions = rest,
 			.reason = rest + body.sessions_size,
 	};
+	return 0;
+}
+
+/* ---- PUSH ---- */
+
+size_t wire_next(const void *bytes, size_t size)
+{
+	struct wire_header header;
+
+	if (size < sizeof(header))
+		return 0;
+	memcpy(&header, bytes, sizeof(header));
+	return header.size >= sizeof(header) && header.size <= size ? header.size : 0;
+}
+
+/* Whole messages and nothing behind them; what they say is looked at when they are used. */
+static bool pushed_valid(const char *bytes, size_t size)
+{
+	size_t at = 0, one;
+
+	if (!size || size > WIRE_PUSH_MAX)
+		return false;
+	while (at < size && (one = wire_next(bytes + at, size - at)) > 0)
+		at += one;
+	return at == size;
+}
+
+ssize_t wire_encode_push(void *message, size_t capacity, const struct wire_push *push)
+{
+	struct push_body body = {.base = push->base, .session = push->session, .size = push->size};
+
+	if (push->session >= WIRE_WELCOME_MAX || !pushed_valid(push->messages, push->size))
+		return -EINVAL;
+	return message_encode(message, capacity, WIRE_PUSH,
+			(struct message_piece[]){
+					{&body, sizeof(body)}, {push->messages, push->size}},
+			2);
+}
+
+int wire_decode_push(const void *message, size_t size, struct wire_push *push)
+{
+	struct push_body body;
+	const char *rest;
+	size_t rest_size;
+	int ret = message_decode(message, size, WIRE_PUSH, &body, sizeof(body), &rest, &rest_size);
+
+	if (ret)
+		return ret;
+	if (body.session >= WIRE_WELCOME_MAX || body.size != rest_size ||
+			!pushed_valid(rest, rest_size))
+		return -EPROTO;
+	*push = (struct wire_push){.base = body.base,
+			.session = body.session,
+			.size = body.size,
+			.messages = rest};
 	return 0;
 }
 

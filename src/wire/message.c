@@ -22,7 +22,7 @@ struct config_body {
 	uint32_t instance, clock;
 	uint32_t max_events, max_description;
 	uint32_t max_payload, nr_channels;
-	uint32_t reason_size, reserved;
+	uint32_t reason_size, nr_tables;
 	uint64_t frequency;
 	int64_t offset_s;
 	uint64_t offset;
@@ -132,7 +132,7 @@ int wire_message_type(const void *message, size_t size)
 		return -EPROTONOSUPPORT;
 	if (header.size != size || header.reserved)
 		return -EPROTO;
-	if (header.type < WIRE_HELLO || header.type > WIRE_DONE)
+	if (header.type < WIRE_HELLO || header.type > WIRE_PUSH)
 		return -EPROTO;
 	return header.type;
 }
@@ -223,6 +223,12 @@ static bool is_unchanged_alone(bool accepted, uint32_t flags, uint32_t nr_channe
 	return !(flags & WIRE_CONFIG_UNCHANGED) || (accepted && !nr_channels);
 }
 
+/* Probes are of no use to whom nothing is recorded of. */
+static bool are_tables(uint32_t nr_tables, uint32_t nr_channels)
+{
+	return !nr_tables || (nr_channels && nr_tables <= WIRE_TABLES_MAX);
+}
+
 ssize_t wire_encode_config(void *message, size_t capacity, const struct wire_config *config)
 {
 	const char *reason = config->reason ? config->reason : "";
@@ -240,10 +246,12 @@ ssize_t wire_encode_config(void *message, size_t capacity, const struct wire_con
 			.offset = config->offset,
 			.generation = config->generation,
 			.statedump = config->statedump,
+			.nr_tables = config->nr_tables,
 			.reason_size = (uint32_t)strlen(reason) + 1,
 	};
 
 	if (body.reason_size > MESSAGE_REASON_MAX || config->nr_channels > WIRE_CHANNELS_MAX ||
+			!are_tables(config->nr_tables, config->nr_channels) ||
 			!is_unchanged_alone(config->accepted, config->flags, config->nr_channels))
 		return -EINVAL;
 	return message_encode(message, capacity, WIRE_CONFIG,
@@ -261,7 +269,8 @@ int wire_decode_config(const void *message, size_t size, struct wire_config *con
 
 	if (ret)
 		return ret;
-	if (body.accepted > 1 || body.reserved || body.nr_channels > WIRE_CHANNELS_MAX ||
+	if (body.accepted > 1 || body.nr_channels > WIRE_CHANNELS_MAX ||
+			!are_tables(body.nr_tables, body.nr_channels) ||
 			!is_unchanged_alone(body.accepted, body.flags, body.nr_channels) ||
 			body.reason_size > MESSAGE_REASON_MAX || body.reason_size != rest_size ||
 			!message_is_string(rest, rest_size))
@@ -275,6 +284,7 @@ int wire_decode_config(const void *message, size_t size, struct wire_config *con
 			.max_description = body.max_description,
 			.max_payload = body.max_payload,
 			.nr_channels = body.nr_channels,
+			.nr_tables = body.nr_tables,
 			.frequency = body.frequency,
 			.offset_s = body.offset_s,
 			.offset = body.offset,

@@ -12,6 +12,7 @@
  *
  *   first connection          HELLO   ->
  *                                    <-  CONFIG  (accepted, or a reason)            + doorbell
+ *                                    <-  PROBES  (each of CONFIG's nr_tables)       + the table
  *                                    <-  CHANNEL (each of CONFIG's nr_channels)     + its rings
  *                                    <-  RULE    (after its CHANNEL, each of its nr_rules)
  *   each batch of events      EVENTS  ->   (as many as needed, the last one flagged)
@@ -33,12 +34,24 @@
  *   a later connection        REFRESH ->
  *                                    <-  CONFIG  (unchanged; or accepted, without a descriptor;
  *                                                 or not accepted: the program leaves the session)
+ *                                    <-  PROBES  (each of CONFIG's nr_tables)       + the table
  *                                    <-  CHANNEL (each of them, without a descriptor)
  *                                    <-  RULE    (after its CHANNEL: all that hold from now on)
  *                             EVENTS  ->   (those that are new, or have other contexts than before)
  *                                    <-  ACK
  *
  * A channel without rules records nothing; a session that is stopped has only such channels.
+ *
+ * PROBES brings a table of probes (probe/table/table.h) that the program is to set, each time all of those that hold:
+ * a table that is not named any more is removed. Tables are known by numbers, and never change; one that
+ * the program has already is looked at no further. Their events are events like any others, but only a session
+ * that has brought a table records them. The program sets a probe while somebody listens to its events, which in a
+ * session that is stopped nobody does. It says what has become of a table's probes, each time of all of them:
+ *
+ *   a later connection        PROBED  ->   (as many as needed, the last one flagged; for each table anew)
+ *
+ * after the EVENTS of the same change, and before DONE says to the daemon that it is made; later when a library with probes
+ * comes or goes. Only who has said WIRE_FEATURE_PROBES understands PROBES.
  *
  * Of sessions that come and go a program hears from the daemon (control), at agents.sock in the
  * runtime directory (runtime.h). It may keep this connection; then WELCOME comes again whenever
@@ -47,6 +60,9 @@
  *   to the daemon             ARRIVE  ->
  *                                    <-  WELCOME
  *                             DONE    ->   (when it is so; exchanges with sessions lie between)
+ *
+ * Behind a WELCOME, in the same packet, PUSH messages may stand: what a session that has changed would
+ * answer to REFRESH. Who has the rules that were before need not ask it then.
  *
  * Everything that arrives is hostile until a decoder of this header has accepted it. Decoders do not
  * copy: strings and arrays point into the message. Nothing here allocates, keeps state or calls an
@@ -69,6 +85,7 @@
 #define WIRE_RULES_MAX 1024       /* of one channel */
 #define WIRE_PATTERNS_MAX 1024    /* of one rule */
 #define WIRE_CONTEXTS_MAX 64      /* of a channel, of a rule, of an event */
+#define WIRE_TABLES_MAX 256       /* of probes, of one session */
 #define WIRE_CHANNEL_NAME_MAX 63  /* bytes, without the NUL */
 /* Most refusals that fit one ACK. */
 #define WIRE_ACK_REFUSALS_MAX 4096
@@ -87,6 +104,9 @@ enum wire_type {
 	WIRE_ARRIVE = 9,
 	WIRE_WELCOME = 10,
 	WIRE_DONE = 11,
+	WIRE_PROBES = 12,
+	WIRE_PROBED = 13,
+	WIRE_PUSH = 14,
 };
 
 struct wire_header {
@@ -101,6 +121,7 @@ struct wire_header {
 enum wire_feature {
 	WIRE_FEATURE_BIG_ENDIAN = 1 << 0,
 	WIRE_FEATURE_FORKED = 1 << 1, /* a forked child, not a fresh program image */
+	WIRE_FEATURE_PROBES = 1 << 2, /* it can set probes */
 };
 
 /* How a program hears that something has changed. */
@@ -141,6 +162,7 @@ struct wire_config {
 	uint32_t max_description; /* bytes of one encoded description */
 	uint32_t max_payload;     /* bytes of one record's contexts and payload */
 	uint32_t nr_channels;     /* CHANNEL messages that follow; 0 in a listing */
+	uint32_t nr_tables;       /* PROBES messages that come before them; 0 in a listing */
 	/* The clock as known now, for recovery.h: Unix time = offset_s + (offset + tick) / frequency. */
 	uint64_t frequency;
 	int64_t offset_s;
@@ -168,6 +190,13 @@ struct wire_channel {
 	const char *contexts; /* nr_contexts strings in a row, each with its NUL: wire/context.h */
 };
 #define WIRE_CHANNEL_FDS 1
+
+/* A table of probes. Its one descriptor is that of its memory, which is sealed. */
+struct wire_probes {
+	uint64_t table; /* its number: the session's, never 0, never used again */
+	uint64_t size;  /* bytes */
+};
+#define WIRE_PROBES_FDS 1
 
 /*
  * Which events a channel records: those that the patterns want (pattern.h; none: all of them), when
@@ -251,6 +280,56 @@ struct wire_refresh {
 	uint64_t generation;
 };
 
+/* What has become of a probe; those of the engine are as in enum probe_method. */
+enum wire_probe_state {
+	WIRE_PROBE_ABSENT = 0, /* its module is not there (yet, or any more) */
+	WIRE_PROBE_JUMP = 1,
+	WIRE_PROBE_PADDING = 2,
+	WIRE_PROBE_SHORT = 3,
+	WIRE_PROBE_PUNNED = 4,
+	WIRE_PROBE_BREAKPOINT = 5,
+	WIRE_PROBE_RESTS = 6,   /* nobody listens to its events */
+	WIRE_PROBE_REFUSED = 7, /* error says why */
+	WIRE_NR_PROBE_STATES
+};
+
+/* Probes of a table that stand behind each other and are alike. */
+struct wire_probe_run {
+	uint32_t first, count;
+	uint16_t state; /* enum wire_probe_state */
+	uint16_t error; /* errno; 0 unless it is refused */
+	uint32_t maps;  /* in how many places the module is mapped */
+};
+
+#define WIRE_PROBED_RUNS_MAX 4000 /* of one message */
+
+/*
+ * All probes of a table, as runs in order that leave nothing out. nr_probes is 0 if the table could not be used at all:
+ * then `error` says why. The figures are those of the whole program since it began (probe/patch/patch.h).
+ */
+struct wire_probed {
+	uint64_t token; /* of the instance */
+	uint64_t table;
+	uint32_t sequence; /* 0 for the first message of a table, then counting */
+	bool last;
+	uint32_t error; /* errno, or 0 */
+	uint32_t nr_probes;
+	uint64_t cut;        /* hits inside of handlers, which are not seen */
+	uint64_t lost;       /* hits of threads for which there was no room */
+	uint64_t unseen;     /* calls whose return could not be followed */
+	uint64_t abandoned;  /* calls that did not return */
+	uint64_t traps;      /* hits of breakpoints, and of bytes that were being changed */
+	uint64_t code_bytes; /* address space for the code of probes */
+	uint32_t nr_runs;
+	const struct wire_probe_run *runs; /* unaligned: wire_probed_at() */
+};
+
+struct wire_probe_run wire_probed_at(const struct wire_probed *probed, uint32_t index);
+
+/* For people: "jump"; and why a probe was refused, a part of a sentence: "a thread blocks SIGTRAP". */
+const char *wire_probe_state_text(uint32_t state);
+const char *wire_probe_error_text(uint32_t error);
+
 /* ---- with the daemon ---- */
 
 enum wire_arrive_flag {
@@ -296,6 +375,22 @@ int wire_welcome_add(struct wire_welcome *welcome, void *sessions, size_t room,
 bool wire_welcome_next(const struct wire_welcome *welcome, size_t *at,
 		struct wire_welcome_session *session);
 
+/*
+ * What a session would answer to REFRESH, for those that have its generation `base`: CONFIG, CHANNEL and
+ * RULE messages in a row, as wire_next() finds them, to be decoded as if they had come from the session.
+ */
+struct wire_push {
+	uint64_t base;
+	uint32_t session; /* of the WELCOME before it, from 0 */
+	uint32_t size;    /* bytes */
+	const void *messages;
+};
+
+#define WIRE_PUSH_MAX 24576 /* bytes of its messages: who would need more is asked */
+
+/* The size of the message at the head of `size` bytes, or 0: there is no whole one. */
+size_t wire_next(const void *bytes, size_t size);
+
 enum wire_done_state {
 	WIRE_DONE_ALL = 0,     /* everything holds, and no reader sees anything older */
 	WIRE_DONE_READERS = 1, /* everything is said, but readers of what was before run yet */
@@ -321,8 +416,11 @@ ssize_t wire_encode_events(void *message, size_t capacity, const struct wire_eve
 ssize_t wire_encode_ack(void *message, size_t capacity, const struct wire_ack *ack);
 ssize_t wire_encode_bye(void *message, size_t capacity, const struct wire_bye *bye);
 ssize_t wire_encode_refresh(void *message, size_t capacity, const struct wire_refresh *refresh);
+ssize_t wire_encode_probes(void *message, size_t capacity, const struct wire_probes *probes);
+ssize_t wire_encode_probed(void *message, size_t capacity, const struct wire_probed *probed);
 ssize_t wire_encode_arrive(void *message, size_t capacity, const struct wire_arrive *arrive);
 ssize_t wire_encode_welcome(void *message, size_t capacity, const struct wire_welcome *welcome);
+ssize_t wire_encode_push(void *message, size_t capacity, const struct wire_push *push);
 ssize_t wire_encode_done(void *message, size_t capacity, const struct wire_done *done);
 
 /* The type of a whole message, or -EPROTO, or -EPROTONOSUPPORT for another protocol version. */
@@ -337,8 +435,11 @@ int wire_decode_events(const void *message, size_t size, struct wire_events *eve
 int wire_decode_ack(const void *message, size_t size, struct wire_ack *ack);
 int wire_decode_bye(const void *message, size_t size, struct wire_bye *bye);
 int wire_decode_refresh(const void *message, size_t size, struct wire_refresh *refresh);
+int wire_decode_probes(const void *message, size_t size, struct wire_probes *probes);
+int wire_decode_probed(const void *message, size_t size, struct wire_probed *probed);
 int wire_decode_arrive(const void *message, size_t size, struct wire_arrive *arrive);
 int wire_decode_welcome(const void *message, size_t size, struct wire_welcome *welcome);
+int wire_decode_push(const void *message, size_t size, struct wire_push *push);
 int wire_decode_done(const void *message, size_t size, struct wire_done *done);
 
 struct wire_refused wire_ack_at(const struct wire_ack *ack, uint32_t index);

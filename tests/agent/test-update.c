@@ -382,8 +382,8 @@ static void what_came_while_it_was_gone(void **state)
 
 static void nobody_is_there(void **state)
 {
-	const struct agent_wanted nowhere = {"/no/such/socket", 1};
-	const struct agent_wanted nameless = {"", 1};
+	const struct agent_wanted nowhere = {.path = "/no/such/socket", .generation = 1};
+	const struct agent_wanted nameless = {.path = "", .generation = 1};
 	uint64_t grace;
 
 	(void)state;
@@ -429,7 +429,8 @@ static int handler_result;
 
 static void change_in_handler(int signal)
 {
-	struct agent_wanted wanted = {of_handler->path, of_handler->generation};
+	struct agent_wanted wanted = {
+			.path = of_handler->path, .generation = of_handler->generation};
 
 	(void)signal;
 	handler_result = agent_sessions_update(&wanted, 1, false, &handler_grace);

@@ -76,8 +76,10 @@ static inline int update(struct consumer *one, struct consumer *two)
 
 	for (i = 0; i < 2; i++)
 		if (consumers[i])
-			wanted[nr++] = (struct agent_wanted){consumers[i]->path,
-					consumers[i]->generation ? consumers[i]->generation : 1};
+			wanted[nr++] = (struct agent_wanted){.path = consumers[i]->path,
+					.generation = consumers[i]->generation
+							? consumers[i]->generation
+							: 1};
 	ret = agent_sessions_update(wanted, nr, true, &grace);
 	assert_true(grace == 0);
 	assert_null(agent.over);

@@ -10,6 +10,7 @@
  *   plugin=PATH   loads a library that says one event when it is loaded
  *   hide=DIR      mounts an empty file system over DIR
  *   chroot=DIR    goes there
+ *   root=DIR      what is mounted there becomes the root, as switch_root(8) does it; /proc and /run go with it
  *   say=WORD      a line on standard output
  *   wait          for a line on standard input
  *   fill=N        N events, whatever becomes of them
@@ -103,6 +104,23 @@ static void switch_off(void)
 	_exit(0);
 }
 
+static void take_along(const char *from, const char *root)
+{
+	char to[512];
+
+	snprintf(to, sizeof(to), "%s%s", root, from);
+	if (mount(from, to, NULL, MS_MOVE, NULL))
+		exit(3);
+}
+
+static void switch_root(const char *root)
+{
+	take_along("/proc", root);
+	take_along("/run", root);
+	if (chdir(root) || mount(".", "/", NULL, MS_MOVE, NULL) || chroot(".") || chdir("/"))
+		exit(2);
+}
+
 static void do_word(char **argv, char *word)
 {
 	char *value = word + strcspn(word, "=:");
@@ -128,6 +146,8 @@ static void do_word(char **argv, char *word)
 	} else if (!strcmp(word, "chroot")) {
 		if (chroot(value) || chdir("/"))
 			exit(77);
+	} else if (!strcmp(word, "root")) {
+		switch_root(value);
 	} else if (!strcmp(word, "say")) {
 		puts(value);
 		fflush(stdout);

@@ -382,6 +382,101 @@ class Namespace(Case):
         self.assertEqual(sorted(map(len, counted.values())), [5, 21])
 
 
+class SwitchRoot(Namespace):
+    """A first process that begins in a root of which little stays: its place is in /run, which goes with it."""
+
+    # The initial root has what the program needs, and nothing else; the real one is mounted in it.
+    INITIAL = """\
+set -e
+mount -t tmpfs none "$ROOT"
+cd "$ROOT"
+for dir in /usr "$BUILD" "$HERE"; do
+	mkdir -p ".$dir"
+	mount --rbind "$dir" ".$dir"
+done
+for name in bin sbin lib lib32 lib64; do
+	if [ -L "/$name" ]; then cp -a "/$name" .
+	elif [ -d "/$name" ]; then mkdir "$name"; mount --rbind "/$name" "$name"; fi
+done
+mkdir proc run sysroot
+mount -t proc none proc
+mount --bind "$HERE/run" run
+mount --rbind / sysroot
+exec chroot . "$@"
+"""
+
+    def setUp(self):
+        super().setUp()
+        if os.geteuid():
+            self.skipTest("only for root")
+        for name in ("root", "run"):
+            os.mkdir(self.file(name))
+        self.runtime = self.file("runtime")
+        self.place = self.file("run/place")
+        # As the process sees it, before and afterwards; the rest of the machine sees it elsewhere.
+        with open(self.config, encoding="utf-8") as config:
+            text = config.read()
+        with open(self.config, "w", encoding="utf-8") as config:
+            config.write(text.replace(self.file("place"), "/run/place"))
+
+    def begin(self, *words):
+        script = self.file("initial")
+        with open(script, "w", encoding="utf-8") as file:
+            file.write(self.INITIAL)
+        build = os.path.commonpath([harness.PROGRAM, PLUGIN, harness.SIDE])
+        return Program(self, *words, command=[*self.UNSHARE, "sh", script], ROOT=self.file("root"), BUILD=build,
+                       HERE=self.dir)
+
+    def test_first_process(self):
+        program = self.begin("fire=10", "fork=3", "say=one", "wait", "root=/sysroot", "fire=10", "fork=5",
+                             f"plugin={PLUGIN}", "say=two", "wait", "exec", "fire=7", "fork=6", "say=three", "wait")
+        program.expect("one")
+        self.assertEqual(self.adopt()["early"]["seen"], 2)
+        self.assertCounted(self.sequences(), 1, 10)
+        self.assertEqual(self.events()[0], (1, "boot:first", {"pid": 1, "text": "constructor"}, {"vpid": 1}))
+        program.go_on()
+        program.expect("two")
+        self.assertTrue(self.adopt("--force")["early"]["running"])
+        counted = self.sequences()
+        self.assertCounted(counted, 1, 20)
+        self.assertEqual(sorted(map(len, counted.values())), [3, 5, 20])
+        self.assertEqual([one[1] for one in self.events()].count("boot:loaded"), 1)
+        program.go_on()
+        program.expect("three")
+        self.adopt("--force")
+        program.go_on()
+        program.end()
+        self.adopt("--force")
+        counted = self.sequences()
+        self.assertEqual(counted.pop(1), [*range(20), *range(7)])
+        self.assertEqual(sorted(map(len, counted.values())), [3, 5, 6])
+
+    @unittest.skipUnless(SIDED, "there is no daemon")
+    def test_daemon(self):
+        """It has taken the process over before, and goes on with it; and with what comes out of it."""
+        with open(self.config, encoding="utf-8") as config:
+            text = config.read()
+        seen = self.file("boot-outside.conf")
+        with open(seen, "w", encoding="utf-8") as config:
+            config.write(text.replace("/run/place", self.place).replace(
+                "session early\n", f"session early\n\toutput {self.out}\n"))
+        program = self.begin("fire=10", "fork=3", "say=one", "wait", "root=/sysroot", "fire=10", "fork=5", "say=two",
+                             "wait", "exec", "fire=7")
+        program.expect("one")
+        self.config = seen
+        self.start_daemon()
+        self.await_processes(1)
+        program.go_on()
+        program.expect("two")
+        self.await_processes(2)
+        program.go_on()
+        program.end()
+        self.side("destroy", "early")
+        counted = self.sequences()
+        self.assertEqual(counted.pop(1), [*range(20), *range(7)])
+        self.assertEqual(sorted(map(len, counted.values())), [3, 5])
+
+
 @unittest.skipUnless(SIDED, "there is no daemon")
 class Sided(Case):
     """A daemon that comes later."""

@@ -5,19 +5,17 @@ traced, who adopts it, and a shell. It is traced from its first constructor on, 
 there; `side adopt` makes traces of it while it runs, then a daemon goes on with it.
 """
 import os
-import platform
 import re
-import shutil
 import stat
 import subprocess
+import sys
 import tarfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../kernel"))
 import harness
+import machine
 from harness import PROGRAM, SANITIZED, SIDE, SIDED, Case
 
-KERNEL = os.environ.get("SIDE_KERNEL", "")
-QEMU = shutil.which("qemu-system-x86_64")
-BUSYBOX = shutil.which("busybox")
 LIBRARIES = "/lib/x86_64-linux-gnu"
 # The machine is switched off as soon as it is done; this is for one that hangs.
 PATIENCE = 200
@@ -58,36 +56,7 @@ for port in /dev/vport*; do tar c . >$port; done
 """
 
 
-class Archive:
-    """An initial file system, in the form that the kernel unpacks (cpio, newc)."""
-
-    def __init__(self, path):
-        self.file = open(path, "wb")
-        self.number = 0
-        self.directories = set()
-
-    def add(self, name, mode, content=b"", device=(0, 0)):
-        name = name.strip("/")
-        if "/" in name:
-            self.directory(os.path.dirname(name))
-        self.number += 1
-        encoded = name.encode() + b"\0"
-        fields = [self.number, mode, 0, 0, 1, 0, len(content), 0, 0, *device, len(encoded), 0]
-        self.file.write(b"070701" + b"".join(b"%08X" % field for field in fields))
-        self.file.write(encoded)
-        self.file.write(b"\0" * (-(110 + len(encoded)) % 4))
-        self.file.write(content + b"\0" * (-len(content) % 4))
-
-    def directory(self, name):
-        name = name.strip("/")
-        if name in self.directories or not name:
-            return
-        self.directories.add(name)
-        self.add(name, stat.S_IFDIR | 0o755)
-
-    def text(self, name, text):
-        self.add(name, stat.S_IFREG | 0o755, text.encode())
-
+class Archive(machine.Archive):
     def program(self, path, name):
         """A program with the libraries that it needs; those of the build stand where an installation has them."""
         with open(path, "rb") as file:
@@ -105,21 +74,11 @@ class Archive:
         with open(path, "rb") as file:
             self.add(name, stat.S_IFREG | 0o755, file.read())
 
-    def close(self):
-        self.add("TRAILER!!!", 0)
-        self.file.close()
-
 
 def why_not():
-    if not KERNEL:
-        return "SIDE_KERNEL names no kernel"
-    if not os.access(KERNEL, os.R_OK):
-        return f"{KERNEL} cannot be read"
-    if not QEMU or not BUSYBOX:
-        return "qemu-system-x86_64 or busybox is missing"
-    if platform.machine() != "x86_64" or SANITIZED or not SIDED:
-        return "only for x86-64, without sanitizers, with the daemon"
-    return None
+    if SANITIZED or not SIDED:
+        return "only without sanitizers, with the daemon"
+    return machine.why_not()
 
 
 class Kernel(Case):
@@ -137,7 +96,7 @@ class Kernel(Case):
         for program in (SIDE, os.path.join(os.path.dirname(SIDE), "side-more"), SIDED):
             archive.program(program, f"bin/{os.path.basename(program)}")
         archive.library(os.path.join(os.environ["SIDE_LIB_DIR"], "libside-agent.so"))
-        archive.program(BUSYBOX, "bin/busybox")
+        archive.program(machine.BUSYBOX, "bin/busybox")
         for name in ("sh", "mount", "mkdir", "grep", "sleep", "tar", "cat", "ls", "ps", "umount"):
             archive.add(f"bin/{name}", stat.S_IFLNK | 0o777, b"busybox")
         for name in ("proc", "sys", "tmp", "out"):
@@ -151,21 +110,10 @@ class Kernel(Case):
         """Runs the machine; what it has in /out is below self.out then."""
         initial, result, console = self.file("initial"), self.file("result"), self.file("console")
         self.make_archive(initial, config, **scripts)
-        line = ["console=ttyS0", "reboot=t", "panic=-1", "quiet", "loglevel=4", "tsc=reliable", "no_timer_check"]
-        # The kernel would measure its clock against one that a busy machine emulates badly.
-        with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
-            speed = re.search(r"^cpu MHz\s*:\s*(\d+)", file.read(), re.M)
-        if speed and int(speed.group(1)) > 100:
-            line.append(f"tsc_early_khz={int(speed.group(1)) * 1000}")
         # Words that the kernel does not know are those of the first process; with "=" in them they are its
         # environment, with "." they are nobody's. (Behind "--" would also be what QEMU says of its devices.)
-        line += ["SIDE_BOOT=1", "PATH=/bin", *words]
-        command = [QEMU, "-M", "microvm,acpi=off,x-option-roms=off", "-accel", "tcg,thread=multi", "-cpu", "max",
-                   "-smp", "2", "-m", "512M", "-nodefaults", "-no-user-config", "-display", "none",
-                   "-no-reboot", "-kernel", KERNEL, "-initrd", initial, "-append", " ".join(line),
-                   "-chardev", f"file,id=con,path={console}", "-serial", "chardev:con",
-                   "-device", "virtio-serial-device", "-chardev", f"file,id=out,path={result}",
-                   "-device", "virtserialport,chardev=out,name=out"]
+        line = [*machine.kernel_words(), "SIDE_BOOT=1", "PATH=/bin", *words]
+        command = machine.qemu_command(initial, console, line, dict(out=result))
         try:
             done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                                   timeout=PATIENCE, check=False)

@@ -8,12 +8,14 @@
  * What counts: no crash, no sanitizer report, no endless loop. Some must still be readable, so that
  * it is known that the reader was reached.
  */
-#include "cmd/side/addresses.h"
-#include "cmd/side/image.h"
+#include "elf/addresses.h"
+#include "elf/image.h"
 #include "cmd/side/listing.h"
 #include "cmd/side/registry.h"
 #include "cmd/side/say.h"
 #include "visit/visit.h"
+
+#include "../elf/damage.h"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -94,65 +96,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 }
 
 #else
-
-/* xorshift64*, so that each run does the same. */
-static uint64_t state = 0x9e3779b97f4a7c15;
-
-static uint64_t draw(uint64_t below)
-{
-	state ^= state >> 12;
-	state ^= state << 25;
-	state ^= state >> 27;
-	return (state * 0x2545f4914f6cdd1d >> 11) % below;
-}
-
-static const uint64_t extremes[] = {0, 1, 7, 8, 0x7f, 0xff, 0x7fff, 0xffff, 0x7fffffff, 0x80000000,
-		0xffffffff, 0x7fffffffffffffff, 0x8000000000000000, 0xffffffffffffffff,
-		0xfffffffffffffff8};
-
-/* Where damage matters: headers, section headers, and the table and descriptions in .data. */
-static size_t draw_place(const unsigned char *bytes, size_t size)
-{
-	Elf64_Ehdr header;
-
-	memcpy(&header, bytes, sizeof(header));
-	switch (draw(5)) {
-	case 0: return draw(sizeof(header));
-	case 1: return sizeof(header) + draw(56 * 14);
-	case 2:
-		if (header.e_shoff < size)
-			return header.e_shoff + draw(size - header.e_shoff);
-		break;
-	default: break;
-	}
-	return draw(size);
-}
-
-static size_t damage(unsigned char *bytes, size_t size)
-{
-	size_t changes = 1 + draw(6);
-
-	for (size_t i = 0; i < changes; i++) {
-		size_t at = draw_place(bytes, size);
-		uint64_t extreme = extremes[draw(sizeof(extremes) / sizeof(extremes[0]))];
-		size_t width = (size_t)1 << draw(4);
-
-		if (at >= size)
-			continue;
-		switch (draw(4)) {
-		case 0: bytes[at] ^= (unsigned char)(1u << draw(8)); break;
-		case 1: bytes[at] = (unsigned char)draw(256); break;
-		default:
-			at &= ~(width - 1);
-			if (width > size - at)
-				width = size - at;
-			memcpy(bytes + at, &extreme, width);
-			break;
-		}
-	}
-	/* Now and then a cut. */
-	return draw(8) ? size : draw(size);
-}
 
 static int fuzz_file(const char *path, unsigned int rounds)
 {

@@ -72,7 +72,7 @@ class Place:
 
     def events(self, directory="out", *args):
         """(pid, event, sequence) of all that is there."""
-        result = self.side("view", "--json", "-q", directory, "-e", "sided:*", *args)
+        result = self.side("view", "--json", "-q", *filter(None, [directory]), "-e", "sided:*", *args)
         return [(line["vpid"], line["event"], line["fields"]["sequence"])
                 for line in json_lines(result.out) if line["type"] == "event"]
 
@@ -120,12 +120,18 @@ def test_a_session():
         place.side("stop")
         before.fire(7)
         equal(sorted(place.events()), sorted(wanted))
+        # By its name, and as the current session.
+        equal(sorted(place.events("first")), sorted(wanted))
+        equal(sorted(place.events(None)), sorted(wanted))
+        place.side("report", "first")
+        place.side("view", "nobody", status=1, says=["cannot view nobody"])
         place.side("start")
         wanted += [(after.pid, "sided:tick", number) for number in after.fire(10)]
         place.side("destroy", says=["session first is gone", "2 processes"])
         after.fire(3)
         equal(sorted(place.events()), sorted(wanted))
         place.side("stop", status=2, says=["no current session"])
+        place.side("view", status=2, says=["there is no trace to show, and there is no current session"])
         place.side("stop", "first", status=1)
         equal(place.json("status"), [])
 
@@ -214,6 +220,47 @@ def test_snapshots_and_chunks():
         place.side("destroy", "-a")
         equal(set(both) >= set(first), True)
         del second
+
+
+def test_follow_through_rotations():
+    """A trace that is followed moves into a chunk, which gets its name, while the program goes on: all of it is shown, once."""
+    with Place() as place:
+        program = place.program()
+        place.side("create", "-o", "out", "moving")
+        place.side("enable-event", "sided:tick")
+        place.side("start")
+        fired = program.fire(1)
+        out = place.path + "/out"
+        wait_until(lambda: os.path.isdir(out), "the output")
+        follower = subprocess.Popen([SIDE, "view", "--follow", "--json", out], stdout=subprocess.PIPE,
+                                    stderr=subprocess.PIPE, env=place.env)
+        seen = []
+
+        def read_all():
+            while len(seen) < len(fired):
+                line = follower.stdout.readline()
+                true(line, "the follower has ended early")
+                seen.append(json.loads(line)["fields"]["sequence"])
+            equal(seen, fired)
+
+        try:
+            read_all()
+            for i in range(6):
+                fired += program.fire(500)
+                if i % 2:
+                    read_all()
+                place.side("rotate")
+                fired += program.fire(20)
+            read_all()
+            fired += program.fire(10)
+            place.side("destroy")
+            read_all()
+            equal((follower.stdout.read(), follower.wait(PATIENCE)), (b"", 0))
+            equal(follower.stderr.read(), b"")
+        finally:
+            follower.kill()
+            follower.communicate()
+        equal(sorted(event[2] for event in place.events("out")), fired)
 
 
 def test_snapshots_by_themselves():

@@ -128,6 +128,20 @@ def test_object_files():
     equal(sorted(plain), sorted(side("list", objects("a.o", "gcc", "-fPIC")).out))
 
 
+def test_archives():
+    objects("a.o", "gcc", "-fPIC")
+    objects("an-object-with-a-long-name.o", "clang-14", "-fPIC", needed=False)
+    members = [name for name in ("a.o", "an-object-with-a-long-name.o") if built.get(name)]
+    for flags in ("cr", "crT"):
+        archive = f"lib{flags}.a"
+        done, says = compiler("ar", flags, archive, *members)
+        true(done, says)
+        path = os.path.join(work.name, archive)
+        equal(listed(path), sorted(NAMES * len(members)), flags)
+        lines = json_lines(side("list", "--json", path).out)
+        equal({line["source"] for line in lines}, {f"{path}({name})" for name in members})
+
+
 def test_32_bits():
     object = objects("c.o", "gcc", "-m32", needed=False)
     if not object:
@@ -188,6 +202,13 @@ def test_section_headers_removed():
     data = bytearray(open(program(), "rb").read())
     data[40:48] = bytes(8)  # e_shoff
     data[58:64] = bytes(6)  # e_shentsize, e_shnum, e_shstrndx
+    open(path, "wb").write(data)
+    # What is an event is found by itself; where there is none, another way is told.
+    equal(listed(path), NAMES)
+    contains(side("list", path).out, TEXT_FIRST)
+    data = bytearray(open("/bin/true", "rb").read())
+    data[40:48] = bytes(8)
+    data[58:64] = bytes(6)
     open(path, "wb").write(data)
     result = side("list", path)
     equal((result.status, result.out), (0, ""))
@@ -262,10 +283,11 @@ def test_mistakes():
     fifo = os.path.join(work.name, "fifo")
     os.mkfifo(fifo)
     failed(fifo, says="it is not a file")
-    archive = os.path.join(work.name, "lib.a")
+    archive = os.path.join(work.name, "cut.a")
     done, says = compiler("ar", "cr", archive, program())
     true(done, says)
-    failed(archive, says="archive")
+    open(archive, "r+b").truncate(1000)
+    failed(archive, says="archive is truncated")
     short = os.path.join(work.name, "short")
     open(short, "wb").write(open(program(), "rb").read()[:2000])
     failed(short)

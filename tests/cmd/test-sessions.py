@@ -281,6 +281,26 @@ def test_status_and_list():
           [("session", "now", True), ("session", "b", False)])
     (line,) = json_lines(ask("list", "--json", "now")[0].out)
     equal((line["definition"], line["processes"]), (SESSION["definition"], SESSION["processes"]))
+    # Probes: what became of them in each program.
+    probe = {"event": ["probe:malloc", "probe:malloc_return"], "channel": "ring", "probe": "--function malloc", "pid": 7}
+    programs = [{"pid": 7, "name": "redis", "answered": True, "places": 1007, "set": 1004,
+                 "methods": {"jump": 1003, "breakpoint": 1}, "absent": 1, "resting": 0, "refused": 2, "lost": 5,
+                 "refusals": [{"first": 4, "count": 2, "why": "a reason"}]},
+                {"pid": 8, "name": "old", "answered": True, "why": "it cannot", "methods": {}, "refusals": []},
+                {"pid": 9, "name": "slow", "answered": False, "methods": {}, "refusals": []}]
+    with_probes = {**SESSION, "probes": [{**probe, "state": "set", "programs": programs},
+                                         {**probe, "pid": 0, "exe": "/bin/x", "state": "no table", "programs": []}]}
+    fake.answers["status"] = {"ok": True, "sessions": [with_probes]}
+    out = ask("status", "now")[0].out
+    for part in ("probe:malloc probe:malloc_return  --function malloc  in process 7  set",
+                 "redis 7: 1,003 by jump, 1 by breakpoint, 1 not loaded, 2 refused, 5 hits lost",
+                 "place 4 to 5: a reason", "old 8: none, because it cannot", "slow 9: not answered yet",
+                 "in /bin/x  not resolved: enable it again"):
+        contains(out, part)
+    # Of one that has never started there is only the definition.
+    fake.answers["status"] = {"ok": True, "sessions": [
+        {"name": "now", "state": "defined", "definition": {"name": "now", "probes": [{**probe, "pid": 0}]}}]}
+    contains(ask("status", "now")[0].out, "--function malloc  in all programs\n")
     # An answer in pieces.
     many = [{"name": f"s{i}", "state": "defined", "output": "/t/" + "x" * 100} for i in range(1000)]
     fake.answers["status"] = {"ok": True, "sessions": many}

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """The command line of `side view`: selection, count, colours, JSON, mistakes."""
+import glob
 import shutil
 import signal
 import time
@@ -174,6 +175,37 @@ def test_follow():
     equal([line["event"] for line in lines], ["talker:said"] * 100 + ["talker:ends"] + ["talker:said"] * 200
           + ["talker:ends"] + ["talker:said"] * 300 + ["talker:ends"])
     equal(len({line["vpid"] for line in lines}), 3)
+    follower.stdout.close()
+    follower.stderr.close()
+
+
+def test_follow_chunks():
+    """Of a chunk that is still being written, too; when it is finished and gets its name, nothing comes twice."""
+    out = os.path.join(work.name, "chunks")
+    recorder = subprocess.Popen(
+        [SIDE, "record", "-q", "--rotate-size", "64K", "-o", out, "sh", "-c",
+         f"for i in 1 2 3; do {TALKER} 3000; read x; done"],
+        stdin=subprocess.PIPE, env=environment())
+    deadline = time.monotonic() + 60
+    while not os.path.isdir(out) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    follower = subprocess.Popen([SIDE, "view", "--follow", "--json", out], stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, env=environment())
+    names = []
+    for i in range(3):
+        for _ in range(3001):
+            line = follower.stdout.readline()
+            true(line, "the follower has ended early")
+            names.append(json.loads(line)["event"])
+        true(glob.glob(out + "/.chunk-*"), "the last chunk is not finished")
+        recorder.stdin.write(b"\n")
+        recorder.stdin.flush()
+    recorder.stdin.close()
+    equal((follower.stdout.read(), follower.wait(60), follower.stderr.read()), (b"", 0, b""))
+    equal(recorder.wait(60), 0)
+    equal(names, (["talker:said"] * 3000 + ["talker:ends"]) * 3)
+    true(len(os.listdir(out)) > 2, os.listdir(out))
+    equal(len(side("view", out).out.splitlines()), 3 * 3001)
     follower.stdout.close()
     follower.stderr.close()
 

@@ -69,7 +69,8 @@ static void check_round(const struct definition *definition)
 static void request(struct definition *definition, const char *text, size_t size)
 {
 	static const char *const verbs[] = {"create", "enable-channel", "disable-channel",
-			"enable-event", "disable-event", "add-context", "track", "untrack"};
+			"enable-event", "disable-event", "add-context", "track", "untrack",
+			"enable-probe", "disable-probe"};
 	struct control_error error = {.kind = CONTROL_DONE};
 	struct json_object *json = json_read(text, size, &error);
 	size_t i;
@@ -125,6 +126,12 @@ static const char *const seeds[] = {
 		"3}",
 		"{\"version\":1,\"name\":\"b\",\"channels\":[{\"channel\":\"c\",\"mode\":\"block\","
 		"\"per-thread\":4,\"block-timeout\":1000000}]}",
+		"{\"version\":1,\"name\":\"p\",\"channels\":[{\"channel\":\"ring\",\"rules\":[{"
+		"\"event\":"
+		"[\"probe:f\",\"probe:f_return\"]}]}],\"probes\":[{\"event\":[\"probe:f\","
+		"\"probe:f_return\"],\"probe\":\"--function "
+		"f\",\"pid\":7,\"started\":9,\"table\":3},"
+		"{\"event\":[\"probe:f\"],\"probe\":\"f\",\"exe\":\"/bin/x\"}],\"tables\":4}",
 };
 static const char *const requests[] = {
 		"{\"session\":\"s\",\"event\":[\"app:*\"],\"filter\":\"a == 1\",\"timeout\":0}",
@@ -135,6 +142,10 @@ static const char *const requests[] = {
 		"{\"session\":\"s\",\"pid\":[1,\"2\"],\"name\":[\"x*\"],\"exclude\":false}",
 		"{\"session\":\"s\",\"output\":\"/"
 		"x\",\"trigger\":[\"a\"],\"retain-age\":1000000000}",
+		"{\"session\":\"s\",\"event\":[\"probe:f\",\"x:g\"],\"probe\":\"f\",\"pid\":7,"
+		"\"started\":9,\"filter\":\"a == 1\"}",
+		"{\"session\":\"s\",\"event\":\"f\",\"pid\":7}",
+		"{\"session\":\"s\",\"event\":\"probe:f\",\"probe\":\"f\",\"exe\":\"/bin/x\"}",
 		"{\"session\":\"s\",\"to\":\"tcp://there:1\",\"spool\":65536,\"speed\":9600}",
 };
 

@@ -352,6 +352,127 @@ static void test_round(void **unused)
 	definition_free(copy);
 }
 
+/* ---- probes ---- */
+
+#define MALLOC \
+	"\"event\":[\"probe:malloc\",\"probe:malloc_return\"],\"probe\":\"--function malloc\""
+
+static void assert_probes(const struct definition *definition, const char *expected)
+{
+	struct json_object *json = definition_json(definition), *probes = NULL;
+	struct json_object *wanted = json_tokener_parse(expected);
+
+	json_object_object_get_ex(json, "probes", &probes);
+	if (!json_object_equal(probes, wanted))
+		fail_msg("%s is not %s", json_object_to_json_string(probes), expected);
+	json_object_put(json);
+	json_object_put(wanted);
+}
+
+static void test_probes(void **unused)
+{
+	struct definition *s = create();
+
+	(void)unused;
+	assert_int_equal(change(s, "enable-probe", false,
+					 "{" MALLOC
+					 ",\"pid\":7,\"started\":99,\"filter\":\"size > 8\"}"),
+			1);
+	assert_rules(s,
+			"[{\"event\":[\"probe:malloc\",\"probe:malloc_return\"],\"filter\":\"size "
+			"> 8\"}]");
+	assert_probes(s,
+			"[{" MALLOC ",\"channel\":\"ring\",\"pid\":7,\"started\":99,\"table\":1}]");
+	/* Once more of the same: in the other's place, with a table of its own; contexts come together. */
+	assert_int_equal(change(s, "enable-probe", true,
+					 "{" MALLOC
+					 ",\"pid\":7,\"started\":99,\"filter\":\"size > 8\","
+					 "\"event-context\":[\"ip\"]}"),
+			1);
+	assert_probes(s,
+			"[{" MALLOC ",\"channel\":\"ring\",\"pid\":7,\"started\":99,\"table\":2}]");
+	assert_rules(s,
+			"[{\"event\":[\"probe:malloc\",\"probe:malloc_return\"],\"filter\":\"size "
+			"> 8\","
+			"\"event-context\":[\"ip\"]}]");
+	/* In others it is another one. */
+	assert_int_equal(change(s, "enable-probe", true, "{" MALLOC ",\"exe\":\"/bin/x\"}"), 1);
+	assert_int_equal(s->nr_probes, 2);
+	assert_int_equal(s->channels[0].nr_rules, 2);
+	assert_int_equal(change(s, "enable-probe", true,
+					 "{\"event\":\"lib:f\",\"probe\":\"--probe f\"}"),
+			1);
+	assert_int_equal(s->last_table, 4);
+	/* Of one process; what the others make is still recorded. */
+	assert_int_equal(change(s, "disable-probe", true, "{\"event\":\"malloc\",\"pid\":8}"),
+			-ENOENT);
+	assert_int_equal(change(s, "disable-probe", true, "{\"event\":\"malloc\",\"pid\":7}"), 1);
+	assert_int_equal(s->nr_probes, 2);
+	assert_int_equal(s->channels[0].nr_rules, 3);
+	/* An event's name takes its probes and rules, and makes no exception of wider rules. */
+	assert_int_equal(change(s, "enable-event", true, "{\"event\":[\"app:*\"]}"), 1);
+	assert_int_equal(change(s, "disable-event", true, "{\"event\":[\"malloc\"]}"), 1);
+	assert_rules(s, "[{\"event\":[\"lib:f\"]},{\"event\":[\"app:*\"]}]");
+	assert_int_equal(change(s, "disable-event", true, "{\"event\":[\"lib:*\"]}"), 1);
+	assert_rules(s, "[{\"event\":[\"app:*\",\"!lib:*\"]}]");
+	assert_int_equal(s->nr_probes, 0);
+	assert_int_equal(change(s, "disable-probe", true, "{}"), -ENOENT);
+	/* Numbers are never used again. */
+	assert_int_equal(change(s, "enable-probe", true, "{" MALLOC "}"), 1);
+	assert_int_equal(s->probes[0].table, 5);
+	assert_int_equal(change(s, "disable-channel", true, "{}"), 1);
+	assert_int_equal(s->nr_probes, 0);
+	definition_free(s);
+}
+
+static void test_probes_refused(void **unused)
+{
+	static const char *const bad[] = {
+			"{}",
+			"{\"event\":\"probe:f\"}",
+			"{\"event\":\"f\",\"probe\":\"f\"}",
+			"{\"event\":\"probe:*\",\"probe\":\"f\"}",
+			"{\"event\":\":f\",\"probe\":\"f\"}",
+			"{\"event\":\"p:\",\"probe\":\"f\"}",
+			"{" MALLOC ",\"pid\":7}",
+			"{" MALLOC ",\"started\":7}",
+			"{" MALLOC ",\"pid\":7,\"started\":1,\"exe\":\"/x\"}",
+			"{" MALLOC ",\"exe\":\"x\"}",
+			"{" MALLOC ",\"table\":7}",
+			"{" MALLOC ",\"filter\":\"size >\"}",
+			"{" MALLOC ",\"channel\":\"no name\"}",
+	};
+	static const char *const definitions[] = {
+			"{\"version\":1,\"name\":\"s\",\"probes\":[{" MALLOC "}]}",
+			"{\"version\":1,\"name\":\"s\",\"probes\":[7]}",
+			"{\"version\":1,\"name\":\"s\",\"channels\":[{\"channel\":\"ring\"}],"
+			"\"probes\":[{" MALLOC ",\"table\":-1}]}",
+			"{\"version\":1,\"name\":\"s\",\"channels\":[{\"channel\":\"ring\"}],"
+			"\"probes\":[{" MALLOC ",\"more\":1}]}",
+	};
+	struct definition *s = create();
+	size_t i;
+
+	(void)unused;
+	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		if (change(s, "enable-probe", false, bad[i]) >= 0)
+			fail_msg("taken: %s", bad[i]);
+		assert_true(*error.text);
+		assert_int_equal(s->nr_probes + s->nr_channels + s->last_table, 0);
+	}
+	definition_free(s);
+	for (i = 0; i < sizeof(definitions) / sizeof(*definitions); i++)
+		if (!parse(definitions[i], &s))
+			fail_msg("taken: %s", definitions[i]);
+	assert_int_equal(
+			parse("{\"version\":1,\"name\":\"s\",\"channels\":[{\"channel\":\"ring\"}],"
+			      "\"probes\":[{" MALLOC ",\"table\":7}],\"tables\":3}",
+					&s),
+			0);
+	assert_int_equal(s->last_table, 7);
+	definition_free(s);
+}
+
 static void test_errors_travel(void **unused)
 {
 	struct control_error got;
@@ -386,6 +507,8 @@ int main(void)
 			cmocka_unit_test(test_sending),
 			cmocka_unit_test(test_checked),
 			cmocka_unit_test(test_round),
+			cmocka_unit_test(test_probes),
+			cmocka_unit_test(test_probes_refused),
 			cmocka_unit_test(test_errors_travel),
 	};
 

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Messages: whole ones, pieces, what is refused, and a socket that takes nothing. */
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -162,6 +165,78 @@ static void test_too_long(void **unused)
 	json_object_put(object);
 }
 
+/* Who it belongs to is one file, whoever has the descriptor. */
+static bool is_same_file(int one, int other)
+{
+	struct stat a, b;
+
+	return !fstat(one, &a) && !fstat(other, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+static int open_files(void)
+{
+	int count = 0, fd;
+
+	for (fd = 0; fd < 256; fd++)
+		count += fcntl(fd, F_GETFD) >= 0;
+	return count;
+}
+
+static void pass_with(struct pair *pair, size_t size, int fd)
+{
+	struct json_object *object = make_long(size), *got = NULL;
+	struct control_error error;
+	int ret;
+
+	assert_int_equal(frame_put_with(&pair->out, object, fd), 0);
+	while (!got) {
+		frame_send(&pair->out, pair->ends[0]);
+		do
+			ret = frame_receive(
+					&pair->in, pair->ends[1], FRAME_ANSWER_MAX, &got, &error);
+		while (!ret);
+		assert_true(ret == 1 || ret == -EAGAIN);
+	}
+	assert_true(json_object_equal(object, got));
+	json_object_put(object);
+	json_object_put(got);
+}
+
+static void test_descriptors(void **unused)
+{
+	static const size_t sizes[] = {10, 500000};
+	int fd = memfd_create("one", MFD_CLOEXEC), other = memfd_create("two", MFD_CLOEXEC), got;
+	int before = open_files();
+	struct pair pair;
+	size_t i;
+
+	(void)unused;
+	open_pair(&pair);
+	/* Who does not ask for one gets none. */
+	pass_with(&pair, 10, fd);
+	assert_int_equal(frame_take_fd(&pair.in), -1);
+	pair.in.takes_fd = true;
+	for (i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		pass_with(&pair, sizes[i], fd);
+		got = frame_take_fd(&pair.in);
+		assert_true(is_same_file(got, fd));
+		assert_int_equal(fcntl(got, F_GETFD), FD_CLOEXEC);
+		assert_int_equal(frame_take_fd(&pair.in), -1);
+		close(got);
+	}
+	/* Of several the last one; what nobody takes goes with the rest. */
+	pass_with(&pair, 10, fd);
+	pass_with(&pair, 10, other);
+	got = frame_take_fd(&pair.in);
+	assert_true(is_same_file(got, other));
+	close(got);
+	pass_with(&pair, 10, fd);
+	close_pair(&pair);
+	assert_int_equal(open_files(), before);
+	close(fd);
+	close(other);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -169,6 +244,7 @@ int main(void)
 			cmocka_unit_test(test_refused),
 			cmocka_unit_test(test_a_full_socket),
 			cmocka_unit_test(test_too_long),
+			cmocka_unit_test(test_descriptors),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

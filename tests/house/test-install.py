@@ -31,7 +31,7 @@ values = {o["name"]: o["value"] for o in options}
 prefix = root + values["prefix"]
 libdir = os.path.join(prefix, values["libdir"])
 
-for name in ("libside.so.0", "libside.so", "libside-agent.so", "libside-console-tracer.so.0",
+for name in ("libside.so.0", "libside.so", "libside-agent.so", "libside-kernel.so", "libside-console-tracer.so.0",
              "libside-wrap-libc.so", "libside-wrap-pthread.so", "pkgconfig/libside.pc",
              "pkgconfig/libside-console-tracer.pc",
              os.path.join(prefix, "lib/cmake/libside/libsideConfig.cmake")):
@@ -42,8 +42,19 @@ for name in ("side.1", "side-record.1", "side-list.1", "side-view.1"):
     if not glob.glob(os.path.join(prefix, values["mandir"], "man1", name + "*")):
         sys.exit(f"the manual page {name} is not installed")
 
+# One with a page of its own, one that leads to another's, an overview.
+for name in ("man3/side_event.3", "man3/side_tracer_request_key.3", "man3/side_builder_struct.3", "man7/side-environment.7"):
+    if not os.path.exists(os.path.join(prefix, values["mandir"], name)):
+        sys.exit(f"the manual page {name} is not installed")
+
 if not os.access(os.path.join(prefix, values["libexecdir"], "side", "side-more"), os.X_OK):
     sys.exit("side-more is not installed")
+
+# gdb asks for the library's own name, below its auto-load directory.
+scripts = os.path.join(prefix, values["datadir"], "gdb/auto-load") + os.path.join(values["prefix"], values["libdir"])
+for name in ("libside.so.0-gdb.py", "side_gdb/commands.py"):
+    if not os.path.exists(os.path.join(scripts, name)):
+        sys.exit(f"{name} is not installed in {scripts}")
 
 # pkg-config
 environment = dict(os.environ, PKG_CONFIG_SYSROOT_DIR=root,
@@ -70,6 +81,11 @@ target_link_libraries(user side::side)
 """)
 run(["cmake", "-G", "Ninja", "-S", project, "-B", project + "/build", f"-DCMAKE_PREFIX_PATH={prefix}"])
 run(["cmake", "--build", project + "/build"])
+
+# What the installed program has, from its file.
+listed = json.loads(run([os.path.join(prefix, "bin", "readside"), "-e", "shop:order", program]))
+if [event["event"] for event in listed] != ["order"]:
+    sys.exit(f"readside lists {listed} for {program}")
 
 # The command, from where it was installed, on both programs.
 side = os.path.join(prefix, "bin", "side")

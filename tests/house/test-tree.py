@@ -16,19 +16,22 @@ failures = []
 MAY_USE = {
     "libside": set(),
     "visit": set(),
+    "elf": {"visit"},
     "ring": set(),
     "wire": set(),
     "filter": {"visit"},
     "console": {"visit"},
+    "validate": {"visit"},
     "ctf": {"visit", "wire"},
-    "agent": {"visit", "ring", "wire", "filter"},
+    "agent": {"probe", "visit", "ring", "wire", "filter"},
+    "kernel": {"visit", "wire"},
     "wrap": set(),
     "send": {"ctf"},
     "symbols": set(),
     "probe": set(),
     "session": {"visit", "ring", "wire", "filter", "ctf"},
     "control": {"send", "session", "wire"},
-    "cmd": {"probe", "send", "symbols", "control", "session", "ctf", "filter", "visit", "wire"},
+    "cmd": {"elf", "probe", "send", "symbols", "control", "session", "ctf", "filter", "visit", "wire"},
 }
 NO_PUBLIC_HEADERS = {"ring", "wire"}
 

@@ -26,7 +26,7 @@ OBJECTS = {'side_empty_callback': 24, 'side_registry_0': 32}
 # What our own public headers declare.
 def extensions():
     names = []
-    for header in ['tracer-extensions.h', 'context.h', 'builder.h']:
+    for header in ['tracer-extensions.h', 'context.h', 'builder.h', 'kernel.h']:
         with open(os.path.join(HEADERS, 'side', header), encoding='utf-8') as file:
             code = re.sub(r'/\*.*?\*/', '', file.read(), flags=re.S)
         names += re.findall(r'\b(side_\w+)\((?!\*)[^;{]*\)(?:[^;{()]|\([^)]*\))*;', code)

@@ -35,6 +35,7 @@ static void explore_store(volatile void *at, size_t size, uint64_t value);
 static uint64_t explore_add(volatile void *at, size_t size, uint64_t by);
 static void explore_fence(void);
 static void explore_copy(void *to, const void *from, size_t size);
+static unsigned char *explore_copy_part(unsigned char *to, const void *from, size_t size);
 static void explore_header(unsigned char *to, size_t size, uint32_t event_id, uint64_t timestamp);
 static int explore_clock(clockid_t id, struct timespec *now);
 static long explore_futex(const volatile void *at, int operation, uint32_t value,
@@ -52,8 +53,10 @@ static long explore_futex(const volatile void *at, int operation, uint32_t value
 #define getpid() 1
 
 /* Tiny rings: the code takes the size from the geometry, but the number of blocks from this. */
+#include "ring/copy.h"
 #include "ring/doorbell.h"
 #include "ring/layout.h"
+#define ring_copy(to, from, size) explore_copy_part((to), (from), (size))
 #undef RING_BLOCKS
 #define RING_BLOCKS 4
 #define ring_header_write(to, size, event_id, timestamp) \
@@ -299,6 +302,12 @@ static __attribute__((noinline)) void explore_copy(void *to, const void *from, s
 	}
 }
 
+static unsigned char *explore_copy_part(unsigned char *to, const void *from, size_t size)
+{
+	explore_copy(to, from, size);
+	return to + size;
+}
+
 /* ---- The kernel ---- */
 
 static int explore_clock(clockid_t id, struct timespec *now)
@@ -347,5 +356,6 @@ static long explore_futex(const volatile void *at, int operation, uint32_t value
 #undef clock_gettime
 #undef getpid
 #undef ring_header_write
+#undef ring_copy
 
 #endif /* SIDE_TESTS_RING_EXPLORE_CODE_H */

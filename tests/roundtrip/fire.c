@@ -221,6 +221,19 @@ static struct json_object *read_script(const char *path)
 	return script;
 }
 
+/* For listeners that can listen only to what is registered: they say when to go on. */
+static void wait_until_told(void)
+{
+	char byte;
+
+	if (!getenv("FIRE_WAIT"))
+		return;
+	puts("registered");
+	(void)fflush(stdout);
+	if (read(STDIN_FILENO, &byte, 1) != 1)
+		die("nobody says when to fire");
+}
+
 int main(int argc, char **argv)
 {
 	struct side_events_register_handle *handle;
@@ -240,6 +253,7 @@ int main(int argc, char **argv)
 		die("cannot register events");
 	if (argc > 2)
 		listen_here(argv[2], argc > 3);
+	wait_until_told();
 	fire(script_get(script, "fire"), script_get(script, "events"));
 	if (argc > 2)
 		stop_here();

@@ -24,6 +24,7 @@ class Script:
         self.events = []
         self.firings = []
         self.expected = []
+        self.memories = []
 
     def add(self, event, *firings):
         """firings: (firing, memory)"""
@@ -31,6 +32,7 @@ class Script:
         self.events.append(event)
         for firing, memory in firings:
             self.firings.append(dict(firing, event=index))
+            self.memories.append(memory)
             self.expected.append((event["provider"] + ":" + event["event"],
                                   model.expected_event(event, firing, memory)))
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """To a real relay daemon: what it stores, what a viewer sees meanwhile, and what happens when it goes."""
+import glob
 import pty
 import random
 import re
@@ -129,8 +130,12 @@ class Stored(unittest.TestCase):
         for path, stream in streams(self.relay.output).items():
             found = [number for number, _, _ in stream]
             self.assertEqual(len(found), len(set(found)), path)
-        self.assertEqual(set(events(self.relay.output, "--clock-cycles", "--no-delta")),
-                         set(events(trace, "--clock-cycles", "--no-delta")))
+        # Each connection's alone: together babeltrace2 takes them for one trace, and the clock's figures may have become
+        # better between them, so that the same packet has two times.
+        found = set()
+        for connection in glob.glob(os.path.join(self.relay.output, "*/*")):
+            found |= set(events(connection, "--clock-cycles", "--no-delta"))
+        self.assertEqual(found, set(events(trace, "--clock-cycles", "--no-delta")))
 
     def test_restart(self):
         """Killed and started again in the middle."""

@@ -192,6 +192,9 @@ static char *make_folder(struct session *session, const char *name, pid_t peer, 
 
 	CHECK(instance);
 	instance->peer = peer;
+	instance->takes_probes = true;
+	instance->family = 4711;
+	instance->family_started = 99;
 	instance->pid = (uint32_t)peer;
 	instance->number = number;
 	instance->token = number + 1;

@@ -315,13 +315,19 @@ static int verb_visitor_fork(char **args)
 static int verb_exit_beside_threads(char **args)
 {
 	static struct work work[3];
+	static volatile uint64_t published[3];
 	uint32_t i;
 
 	(void)args;
 	for (i = 0; i < 3; i++) {
-		work[i] = (struct work){.number = i, .to = UINT64_MAX, .gently = true};
+		work[i] = (struct work){.number = i,
+				.to = UINT64_MAX,
+				.published = published,
+				.gently = true};
 		pthread_create(&work[i].thread, NULL, fire, &work[i]);
 	}
+	while (!published[0] || !published[1] || !published[2])
+		usleep(100);
 	usleep(20000);
 	return 0;
 }
@@ -558,6 +564,9 @@ static void *fire_until_over(void *argument)
 		work->to += 32;
 		fire(work);
 		work->from = work->to;
+		/* However long it takes: who reads the trace keeps all of it in memory. */
+		if (work->to > 200000)
+			usleep(100000);
 	}
 	return NULL;
 }

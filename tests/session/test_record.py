@@ -225,6 +225,7 @@ class Signals(Case):
             for thread in range(3):
                 ticks = trace.ticks(thread)
                 self.assertEqual(ticks, list(range(len(ticks))))
+                self.assertTrue(ticks)
             shutil.rmtree(self.output)
 
     def test_destructors(self):

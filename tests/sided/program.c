@@ -9,10 +9,15 @@
  *   stop        which answers with how many ticks it said
  *   fork N      a child that says N ticks and ends
  *   exec N      becomes a new program, which says N ticks at once
+ *   work N      N calls of sided_work(), with 0, 1, …; no event is in it, but probes may be
+ *   child N     a child that does the same
+ *   grind       a thread that works until
+ *   rest        which answers with how many rounds it did, 0 if one was wrong
  *   quit
  */
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,6 +59,64 @@ static void *spin(void *unused)
 	return unused;
 }
 
+unsigned long sided_work(unsigned long number);
+
+#ifdef __clang__
+#define CALLED __attribute__((noinline))
+#else
+#define CALLED __attribute__((noinline, noclone))
+#endif
+
+/* What a compiler would know of it, it would not call. */
+CALLED unsigned long sided_work(unsigned long number)
+{
+	__asm__ volatile("" : "+r"(number)::"memory");
+	return 3 * number + 1;
+}
+
+/* The sum of what it gave back: a probe changes nothing. */
+static unsigned long work(unsigned long count)
+{
+	unsigned long sum = 0, i;
+
+	for (i = 0; i < count; i++)
+		sum += sided_work(i);
+	return sum;
+}
+
+static void *grind(void *unused)
+{
+	bool right = true;
+
+	while (atomic_load_explicit(&spinning, memory_order_relaxed)) {
+		right &= work(100) == 3 * (100 * 99 / 2) + 100;
+		spun++;
+		usleep(100);
+	}
+	if (!right)
+		spun = 0;
+	return unused;
+}
+
+static void start_thread(void *(*run)(void *))
+{
+	spun = 0;
+	atomic_store(&spinning, true);
+	if (pthread_create(&spinner, NULL, run, NULL))
+		exit(9);
+}
+
+static void work_in_child(unsigned long count)
+{
+	int status;
+	pid_t child = fork();
+
+	if (!child)
+		_exit(work(count) != 3 * (count * (count - 1) / 2) + count);
+	waitpid(child, &status, 0);
+	printf("child %d\n", WIFEXITED(status) && !WEXITSTATUS(status) ? (int)child : 0);
+}
+
 static void fork_child(unsigned long count)
 {
 	int status;
@@ -74,17 +137,21 @@ static void take_line(char **argv, const char *word, unsigned long number)
 		fire(number);
 		printf("fired %lu\n", number);
 	} else if (!strcmp(word, "spin")) {
-		spun = 0;
-		atomic_store(&spinning, true);
-		if (pthread_create(&spinner, NULL, spin, NULL))
-			exit(9);
+		start_thread(spin);
 		puts("spinning");
-	} else if (!strcmp(word, "stop")) {
+	} else if (!strcmp(word, "grind")) {
+		start_thread(grind);
+		puts("grinding");
+	} else if (!strcmp(word, "stop") || !strcmp(word, "rest")) {
 		atomic_store(&spinning, false);
 		pthread_join(spinner, NULL);
 		printf("spun %llu\n", (unsigned long long)spun);
 	} else if (!strcmp(word, "fork")) {
 		fork_child(number);
+	} else if (!strcmp(word, "work")) {
+		printf("worked %lu\n", work(number));
+	} else if (!strcmp(word, "child")) {
+		work_in_child(number);
 	} else if (!strcmp(word, "exec")) {
 		char text[32];
 		char first[] = "exec";

@@ -332,6 +332,34 @@ class Stream(Sends):
         found, lost = ticks(self.got)
         self.assertEqual((sorted(found), lost), (sequences(900), 0))
 
+    def test_chunks_that_grow(self):
+        """They are finished while the program goes on: by request, by their size, and by recorders that die."""
+        self.run_receiver()
+        self.start_daemon()
+        self.session(rotate_size=64 << 10)
+        program = Program(self)
+        program.tell("spin")
+        program.expect("spinning")
+        for i in range(6):
+            before = self.status("s")["bytes"]
+            wait_until(lambda: self.status("s")["bytes"] > before, "the chunk grows")
+            self.ask("rotate", "s")
+            program.tell("fire", 2000)
+            program.expect("fired")
+            if i % 3 == 1:
+                os.kill(self.status("s")["recorder"], signal.SIGKILL)
+                self.await_active()
+        program.tell("stop")
+        said = program.expect("spun") + 6 * 2000
+        program.quit()
+        self.destroy()
+        self.end_receiver()
+        self.assertGreater(len([name for name in os.listdir(os.path.join(self.dir, "s")) if name.startswith("chunk-")]), 6)
+        here, _ = ticks(os.path.join(self.dir, "s"))
+        found, lost = ticks(self.got)
+        # Two threads count with one counter, so numbers are not even; but there are as many as were said.
+        self.assertEqual((len(found), lost, sorted(found)), (said, 0, sorted(here)))
+
 
 class Spool(Sends):
     def test_what_does_not_fit_is_counted(self):

@@ -475,6 +475,89 @@ class Pending(Case):
         self.addCleanup(signal.signal, signal.SIGUSR2, before)
         return caught
 
+    def told(self, one):
+        """A packet with a WELCOME: its serial, the generations of its sessions, and what was pushed for whom: base, session."""
+        data, pushes = one.recv(65536), []
+        first = struct.unpack_from("<I", data, 8)[0]
+        serial, _, nr_sessions = struct.unpack_from("<QII", data, 16)
+        generations, at = [], 40
+        for _ in range(nr_sessions):
+            generations.append(struct.unpack_from("<Q", data, at)[0])
+            at = data.index(b"\0", at + 8) + 1
+        at = first
+        while at < len(data):
+            _, _, kind, size = struct.unpack_from("<IHHI", data, at)
+            base, session, length = struct.unpack_from("<QII", data, at + 16)
+            self.assertEqual((kind, length), (14, size - 32))
+            # CONFIG first, which says which generation it is.
+            self.assertEqual(struct.unpack_from("<H", data, at + 32 + 6)[0], 2)
+            self.assertEqual(struct.unpack_from("<Q", data, at + 32 + 16 + 64)[0], generations[session])
+            pushes.append((base, session))
+            at += size
+        return serial, generations, pushes
+
+    def test_rules_are_pushed_to_who_has_those_before(self):
+        self.start_daemon()
+        self.create("s")
+        one = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.addCleanup(one.close)
+        one.settimeout(harness.PATIENCE)
+        one.connect(os.path.join(self.runtime, "agents.sock"))
+        body = struct.pack("<IIIIQQII", os.getpid(), 2, 0, 0, 77, 0, 5, 5) + b"hand\0/bin\0"
+        one.send(struct.pack("<IHHII", 0x45444953, 3, 9, 16 + len(body), 0) + body)
+        control = self.connect()
+        self.addCleanup(control.close)
+
+        def change(verb, says=0, session="s", **members):
+            """Told of a change, and the answer to it: 0: all of it is done; 2: a part."""
+            control.send(verb, session, timeout=3600000000000, **members)
+            serial, generations, pushes = self.told(one)
+            self.say(one, serial, says)
+            while says:
+                serial, generations, pushes = self.told(one)
+                says = 0
+                self.say(one, serial)
+            self.assertEqual(control.receive()["pending"], [])
+            return generations, pushes
+
+        self.say(one, self.told(one)[0])
+        (before,), pushes = change("enable-event", event=["sided:tock"])
+        for verb in ("disable-event", "enable-event", "disable-event"):
+            (now,), pushes = change(verb, event=["sided:tock"])
+            self.assertEqual((now, pushes), (before + 1, [(before, 0)]), verb)
+            before = now
+        # A state dump is no change of rules. What could not be done at first is pushed again.
+        self.assertEqual(change("statedump")[1], [])
+        self.assertEqual(change("enable-event", event=["sided:tock"])[1], [(before + 1, 0)])
+        generations, pushes = change("disable-event", says=2, event=["sided:tock"])
+        self.assertEqual(pushes, [(before + 2, 0)])
+        # Nor where programs are told different things.
+        self.assertEqual(change("track", pid=[os.getpid()])[1], [])
+        self.assertEqual(change("enable-event", event=["sided:tock"])[1], [])
+        self.ask("destroy", "s", timeout=0)
+
+    @staticmethod
+    def say(one, serial, state=0):
+        one.send(struct.pack("<IHHIIQQII", 0x45444953, 3, 11, 40, 0, 77, serial, state, 0))
+
+    def test_a_program_does_not_ask_for_what_it_is_told(self):
+        """The session knows of no generation but the one that the program began with."""
+        self.start_daemon()
+        self.create("s")
+        program = Program(self)
+        program.fire(5)
+        self.ask("disable-event", "s", event=["sided:tick"])
+        first = self.status("s")["processes"][0]["generation"]
+        program.fire(5)
+        self.ask("enable-event", "s", event=["sided:tick"])
+        program.fire(5)
+        self.ask("stop", "s")
+        status = self.status("s")
+        self.assertLess(first, status["generation"])
+        self.assertEqual(status["processes"][0]["generation"], first)
+        self.assertEqual(self.counts("s"), {program.pid: [*range(5), *range(10, 15)]})
+        self.ask("destroy", "s")
+
     def test_a_signal_for_one_that_is_just_connected(self):
         """It reads one message a connection, so what changes meanwhile needs a signal."""
         self.start_daemon()

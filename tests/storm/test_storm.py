@@ -3,7 +3,7 @@
 """Everything at once: many programs, sessions that change all the time, kills, floods and full disks, and accounts
 that must be even at the end.
 
-usage: test_storm.py Storm|Kills|Floods|Disks
+usage: test_storm.py Storm|Kills|Clocks|Floods|Disks
 
 SIDE_TEST_LONG=1 makes it long: minutes, hundreds of processes and kills.
 """
@@ -38,6 +38,8 @@ USERS = (65534, 65533)
 
 
 class Storms(Case):
+    preloaded = {}  # into programs
+
     def setUp(self):
         super().setUp()
         self.accounts = os.path.join(self.dir, "accounts")
@@ -62,6 +64,7 @@ class Storms(Case):
         env = {**os.environ, "SIDE_RUNTIME": self.runtime, "SIDE_CONTROL": control, "SIDE_PATIENCE": "60"}
         for name in ("SIDE_AGENT_SOCKET", "LD_PRELOAD", "SIDE_DEBUG"):
             env.pop(name, None)
+        env.update(self.preloaded)
         words = [PROGRAM, self.window_path, self.accounts, str(milliseconds), str(threads), str(forks), str(pause_us)]
         if uid is not None:
             words = ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", *words]
@@ -328,6 +331,91 @@ class Kills(Storms):
                 maybe += begun - said
             self.assertLessEqual(missing, lost[pid], f"{session}, process {pid}: more is missing than was counted")
             self.assertLessEqual(lost[pid], missing + maybe, f"{session}, process {pid}")
+
+
+class Clocks(Kills):
+    """The wall clock of all of them jumps, far and near, both ways, while they record, rotate and die."""
+
+    JUMPS = 200 if LONG else 12
+    BIT_NS, HOUR_NS, YEAR_NS = 300 * 10**6, 3600 * 10**9, 365 * 86400 * 10**9
+    AT_ONCE = 3
+
+    def setUp(self):
+        super().setUp()
+        path = os.path.join(self.dir, "clock")
+        with open(path, "wb") as file:
+            file.write(bytes(8))
+        with open(path, "r+b") as file:
+            self.clock = mmap.mmap(file.fileno(), 8)
+        self.addCleanup(self.clock.close)
+        self.preloaded = {"LD_PRELOAD": os.environ["STORM_CLOCK_LIBRARY"], "STORM_CLOCK": path}
+        for name, value in self.preloaded.items():
+            os.environ[name] = value
+            self.addCleanup(os.environ.pop, name)
+
+    def jump(self):
+        off = self.chance.choice([-1, 1]) * self.chance.choice([self.BIT_NS, self.HOUR_NS, 9 * self.YEAR_NS])
+        self.clock[:] = struct.pack("<q", off)
+        # The others see it, too.
+        seen = subprocess.run(["date", "+%s"], capture_output=True, check=True, text=True).stdout
+        self.assertAlmostEqual(int(seen), time.time() + off / 1e9, delta=harness.PATIENCE)
+
+    def test_kills(self):
+        """(Of Kills.)"""
+
+    def act(self, programs, started):
+        what = self.chance.choice(["rotate", "nothing", "kill", "program", "stop"])
+        if what == "rotate":
+            self.ask("rotate", "s")
+        elif what == "kill" and self.status("s")["restarts"] < 3:
+            os.kill(self.status("s")["recorder"], signal.SIGKILL)
+            self.await_state("s", "active")
+        elif what == "program":
+            programs.append(self.begin_program())
+            started.append(programs[-1].pid)
+        elif what == "stop":
+            self.ask("stop", "s")
+            self.ask("start", "s")
+
+    def test_jumps(self):
+        begin = time.time_ns()
+        self.start_daemon()
+        for name in ("s", "t"):
+            self.create(name, event="storm:say")
+        programs = [self.begin_program() for _ in range(self.AT_ONCE)]
+        started = [program.pid for program in programs]
+        for _ in range(self.JUMPS):
+            self.jump()
+            self.act(programs, started)
+            for program in programs:
+                self.goes_on(program)
+        for program in programs:
+            program.kill()
+            program.wait()
+        # In the one that was never stopped nothing is missing.
+        self.ask("destroy", "s", timeout=FOREVER)
+        self.reconcile("t", started, self.destroy("t"))
+        end = time.time_ns()
+        for session in ("s", "t"):
+            self.check_times(session, begin, end)
+
+    def check_times(self, session, begin, end):
+        """They are those of the clock as it was when the session began, however it went on."""
+        traces = [directory for directory, _, files in os.walk(os.path.join(self.dir, session)) if "metadata" in files]
+        self.assertGreater(len(traces), 2)
+        for trace in traces:
+            last = {}
+            for message in bt2.TraceCollectionMessageIterator(trace):
+                if not isinstance(message, bt2._EventMessageConst):
+                    continue
+                thread = int(message.event.payload_field["thread"])
+                now = message.default_clock_snapshot.ns_from_origin
+                number = int(message.event.payload_field["number"])
+                before, at = last.get(thread, (-1, begin))
+                self.assertGreater(number, before, trace)
+                self.assertGreaterEqual(now, at, trace)
+                self.assertLessEqual(now, end, trace)
+                last[thread] = number, now
 
 
 class Floods(Storms):

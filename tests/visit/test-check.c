@@ -42,7 +42,7 @@ static struct side_type *fresh(unsigned int label)
 
 static void expect_flags(unsigned int flags, int code, const char *sentence, int line)
 {
-	struct visit_error error = {"", ""};
+	struct visit_error error = {.what = ""};
 	char text[800] = "";
 	int ret = visit_description_check(&event, flags, &error);
 

@@ -308,7 +308,7 @@ int main(void)
 		struct side_event_description *desc;
 		struct generator generator;
 		struct visit_buffer native, foreign;
-		struct visit_error error = {"", ""};
+		struct visit_error error = {.what = ""};
 
 		generator_init(&generator, seed + 1000000);
 		memory.priv = &generator;

@@ -37,15 +37,26 @@ static inline void fuzz_sessions(const struct wire_welcome *welcome)
 	fuzz_same(welcome->sessions, welcome->sessions_size, bytes, again.sessions_size);
 }
 
-/* Those that the daemon and the programs say. */
+/* Those of probes, and those that the daemon and the programs say. */
 static inline bool fuzz_control_messages(const uint8_t *data, size_t size)
 {
 	static uint8_t again[WIRE_MESSAGE_MAX];
 	struct wire_arrive arrive;
 	struct wire_welcome welcome;
+	struct wire_push push;
 	struct wire_done done;
+	struct wire_probes probes;
+	struct wire_probed probed;
 	bool accepted = false;
 
+	if (!wire_decode_probes(data, size, &probes)) {
+		fuzz_same(data, size, again, wire_encode_probes(again, sizeof(again), &probes));
+		accepted = true;
+	}
+	if (!wire_decode_probed(data, size, &probed)) {
+		fuzz_same(data, size, again, wire_encode_probed(again, sizeof(again), &probed));
+		accepted = true;
+	}
 	if (!wire_decode_arrive(data, size, &arrive)) {
 		fuzz_same(data, size, again, wire_encode_arrive(again, sizeof(again), &arrive));
 		accepted = true;
@@ -53,6 +64,10 @@ static inline bool fuzz_control_messages(const uint8_t *data, size_t size)
 	if (!wire_decode_welcome(data, size, &welcome)) {
 		fuzz_same(data, size, again, wire_encode_welcome(again, sizeof(again), &welcome));
 		fuzz_sessions(&welcome);
+		accepted = true;
+	}
+	if (!wire_decode_push(data, size, &push)) {
+		fuzz_same(data, size, again, wire_encode_push(again, sizeof(again), &push));
 		accepted = true;
 	}
 	if (!wire_decode_done(data, size, &done)) {

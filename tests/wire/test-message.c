@@ -281,6 +281,54 @@ static void refresh_arrive_done_travel(void **state)
 	assert_int_equal(wire_encode_done(message, sizeof(message), &done), -EINVAL);
 }
 
+static void probes_probed_travel(void **state)
+{
+	struct wire_probes probes = {.table = 1ull << 40, .size = 1 << 20}, probes_out;
+	struct wire_probe_run runs[3] = {{10, 5, WIRE_PROBE_JUMP, 0, 1},
+			{15, 1, WIRE_PROBE_REFUSED, ERANGE, 2}, {16, 4, WIRE_PROBE_ABSENT, 0, 0}};
+	struct wire_probed probed = {.token = 7,
+			.table = 1ull << 40,
+			.sequence = 3,
+			.last = true,
+			.nr_probes = 20,
+			.cut = 1,
+			.lost = 2,
+			.unseen = 3,
+			.abandoned = 4,
+			.traps = 5,
+			.code_bytes = 6,
+			.nr_runs = 3,
+			.runs = runs};
+	struct wire_probed out;
+	struct wire_probe_run run;
+	ssize_t size = wire_encode_probes(message, sizeof(message), &probes);
+
+	(void)state;
+	assert_true(size > 0);
+	assert_int_equal(wire_decode_probes(message, (size_t)size, &probes_out), 0);
+	assert_true(probes_out.table == probes.table && probes_out.size == probes.size);
+	size = wire_encode_probed(message, sizeof(message), &probed);
+	assert_true(size > 0);
+	assert_int_equal(wire_decode_probed(message, (size_t)size, &out), 0);
+	assert_true(out.token == 7 && out.table == probed.table && out.sequence == 3 && out.last &&
+			out.nr_probes == 20 && out.nr_runs == 3 && !out.error);
+	assert_true(out.cut == 1 && out.lost == 2 && out.unseen == 3 && out.abandoned == 4 &&
+			out.traps == 5 && out.code_bytes == 6);
+	run = wire_probed_at(&out, 1);
+	assert_memory_equal(&run, &runs[1], sizeof(run));
+
+	probes.table = 0;
+	assert_int_equal(wire_encode_probes(message, sizeof(message), &probes), -EINVAL);
+	runs[1].error = 0; /* refused without a reason */
+	assert_int_equal(wire_encode_probed(message, sizeof(message), &probed), -EINVAL);
+	runs[1].error = ERANGE;
+	runs[1].count = 2; /* overlaps the next one */
+	assert_int_equal(wire_encode_probed(message, sizeof(message), &probed), -EINVAL);
+	runs[1].count = 1;
+	runs[2].count = 5; /* more than there are */
+	assert_int_equal(wire_encode_probed(message, sizeof(message), &probed), -EINVAL);
+}
+
 static void welcome_travels(void **state)
 {
 	static char sessions[WIRE_WELCOME_SESSIONS_BYTES_MAX];
@@ -324,6 +372,44 @@ static void welcome_travels(void **state)
 	assert_int_equal(wire_decode_welcome(message, (size_t)size, &out), 0);
 	assert_false(out.accepted);
 	assert_string_equal(out.reason, "this user is not traced");
+}
+
+static void push_travels(void **state)
+{
+	static char pushed[1024];
+	struct wire_refresh one = {.token = 3, .generation = 4}, one_out;
+	ssize_t first = wire_encode_refresh(pushed, sizeof(pushed), &one);
+	ssize_t both = first + wire_encode_refresh(pushed + first, sizeof(pushed), &one);
+	struct wire_push in = {.base = 1ull << 40,
+			.session = WIRE_WELCOME_MAX - 1,
+			.size = (uint32_t)both,
+			.messages = pushed};
+	struct wire_push out;
+	ssize_t size = wire_encode_push(message, sizeof(message), &in), cut;
+	const uint32_t head_only = 8;
+
+	(void)state;
+	assert_int_equal(size, 16 + 16 + both);
+	assert_int_equal(wire_decode_push(message, (size_t)size, &out), 0);
+	assert_true(out.base == in.base && out.session == in.session && out.size == in.size);
+	assert_memory_equal(out.messages, pushed, (size_t)both);
+	assert_int_equal(wire_next(out.messages, out.size), first);
+	assert_int_equal(wire_decode_refresh(out.messages, (size_t)first, &one_out), 0);
+	for (cut = 0; cut < size; cut++)
+		assert_int_equal(wire_decode_push(message, (size_t)cut, &out), -EPROTO);
+	/* Half a message, none at all, and a session that no WELCOME has. */
+	in.size--;
+	assert_int_equal(wire_encode_push(message, sizeof(message), &in), -EINVAL);
+	in.size = 0;
+	assert_int_equal(wire_encode_push(message, sizeof(message), &in), -EINVAL);
+	in.size = (uint32_t)both;
+	in.session++;
+	assert_int_equal(wire_encode_push(message, sizeof(message), &in), -EINVAL);
+	/* A message that says it were longer than what is there, or shorter than its own head. */
+	assert_int_equal(wire_next(pushed, (size_t)first - 1), 0);
+	memcpy(message, pushed, (size_t)first);
+	memcpy(message + offsetof(struct wire_header, size), &head_only, sizeof(head_only));
+	assert_int_equal(wire_next(message, (size_t)first), 0);
 }
 
 static void lies_are_refused(void **state)
@@ -372,7 +458,17 @@ static uint32_t random_next(uint64_t *seed)
 
 static void mutations_do_no_harm(void **state)
 {
-	struct wire_config config = {.accepted = true, .nr_channels = 2, .reason = "why"};
+	struct wire_config config = {
+			.accepted = true, .nr_channels = 2, .nr_tables = 1, .reason = "why"};
+	struct wire_probes probes = {.table = 8, .size = 4096};
+	struct wire_probe_run runs[2] = {
+			{0, 7, WIRE_PROBE_JUMP, 0, 1}, {7, 1, WIRE_PROBE_REFUSED, EBUSY, 1}};
+	struct wire_probed probed = {.token = 9,
+			.table = 8,
+			.last = true,
+			.nr_probes = 8,
+			.nr_runs = 2,
+			.runs = runs};
 	struct wire_channel channel = {.name = "ring", .nr_contexts = 2, .contexts = "vpid\0ip"};
 	struct wire_rule rule = {.nr_patterns = 2,
 			.patterns = "a:b\0c:d",
@@ -388,6 +484,10 @@ static void mutations_do_no_harm(void **state)
 	struct wire_done done = {.token = 6, .serial = 7, .state = WIRE_DONE_READERS};
 	struct wire_welcome welcome = {.accepted = true, .serial = 2, .reason = "none"};
 	struct wire_welcome_session sessions[] = {{1, "/run/a"}, {2, "/run/b"}};
+	char pushed[128];
+	ssize_t first = wire_encode_refresh(pushed, sizeof(pushed), &refresh);
+	struct wire_push push = {
+			.base = 8, .session = 1, .size = (uint32_t)(2 * first), .messages = pushed};
 	char room[64];
 	unsigned long rounds = getenv("SIDE_TEST_LONG") ? 20000000 : 300000;
 	unsigned long accepted = 0;
@@ -395,6 +495,7 @@ static void mutations_do_no_harm(void **state)
 	unsigned long i;
 
 	(void)state;
+	memcpy(pushed + first, pushed, (size_t)first);
 	wire_welcome_add(&welcome, room, sizeof(room), &sessions[0]);
 	wire_welcome_add(&welcome, room, sizeof(room), &sessions[1]);
 	for (i = 0; i < rounds; i++) {
@@ -402,7 +503,7 @@ static void mutations_do_no_harm(void **state)
 		ssize_t size = 0;
 		uint32_t changes = random_next(&seed) % 4;
 
-		switch (i % 11) {
+		switch (i % 14) {
 		case 0: size = wire_encode_hello(message, sizeof(message), &a_hello); break;
 		case 1: size = wire_encode_config(message, sizeof(message), &config); break;
 		case 2: size = wire_encode_events(message, sizeof(message), &events); break;
@@ -414,6 +515,9 @@ static void mutations_do_no_harm(void **state)
 		case 8: size = wire_encode_arrive(message, sizeof(message), &an_arrive); break;
 		case 9: size = wire_encode_welcome(message, sizeof(message), &welcome); break;
 		case 10: size = wire_encode_done(message, sizeof(message), &done); break;
+		case 11: size = wire_encode_probes(message, sizeof(message), &probes); break;
+		case 12: size = wire_encode_probed(message, sizeof(message), &probed); break;
+		case 13: size = wire_encode_push(message, sizeof(message), &push); break;
 		}
 		assert_true(size > 0);
 		while (changes--) {
@@ -446,7 +550,9 @@ int main(void)
 			cmocka_unit_test(rule_travels),
 			cmocka_unit_test(events_ack_bye_travel),
 			cmocka_unit_test(refresh_arrive_done_travel),
+			cmocka_unit_test(probes_probed_travel),
 			cmocka_unit_test(welcome_travels),
+			cmocka_unit_test(push_travels),
 			cmocka_unit_test(lies_are_refused),
 			cmocka_unit_test(mutations_do_no_harm),
 	};

@@ -106,13 +106,19 @@ void ask_close(struct ask *ask)
 int ask_call(struct ask *ask, struct json_object *request, int patience_ms,
 		struct json_object **answer)
 {
+	return ask_call_with(ask, request, -1, patience_ms, answer);
+}
+
+int ask_call_with(struct ask *ask, struct json_object *request, int fd, int patience_ms,
+		struct json_object **answer)
+{
 	struct control_error error = {.kind = CONTROL_DONE};
 	int ret;
 
 	*answer = NULL;
 	if (!request)
 		return say_error(COMMAND_FAILED, NULL, "there is no memory");
-	ret = control_call(ask->client, request, patience_ms, answer, &error);
+	ret = control_call_with(ask->client, request, fd, patience_ms, answer, &error);
 	json_object_put(request);
 	return ret ? ask_error(&error) : COMMAND_DONE;
 }

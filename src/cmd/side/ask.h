@@ -39,6 +39,9 @@ void ask_close(struct ask *ask);
  */
 int ask_call(struct ask *ask, struct json_object *request, int patience_ms,
 		struct json_object **answer);
+/* The same with a descriptor, which stays the caller's (-1: none). */
+int ask_call_with(struct ask *ask, struct json_object *request, int fd, int patience_ms,
+		struct json_object **answer);
 #define ASK_PATIENCE_MS 60000
 
 /* The sentence of an error, its place included. */

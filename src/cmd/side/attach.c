@@ -52,6 +52,7 @@ struct attached {
 	struct session *session;     /* NULL: of the daemon */
 	struct inject_report report;
 	int signals, program; /* descriptors */
+	bool incidental;      /* somebody wants something else, and only needs it to be there */
 };
 
 /* ---- asking the program ---- */
@@ -518,7 +519,7 @@ static int give_to_daemon(struct attached *attached)
 				attached->report.result == -ENOENT
 						? "does not see the daemon's directory"
 						: "cannot reach the daemon");
-	if (!status)
+	if (!status && !(attached->incidental && attached->report.result))
 		say_done(attached, "attach",
 				attached->report.result ? "a daemon has already"
 							: "the daemon has");
@@ -609,6 +610,28 @@ int cmd_attach(const struct parsed *parsed)
 		status = record(&attached);
 	}
 	finish(&attached);
+	return status;
+}
+
+int command_attach_daemon(const struct parsed *parsed, int pid)
+{
+	struct parsed attach = *parsed;
+	struct attached attached;
+	sigset_t before;
+	int status;
+
+	attach.operands += attach.operand_count;
+	attach.operand_count = 0;
+	attach.options.attach = (struct attach_options){.pid = (uint64_t)pid,
+			.daemon = true,
+			.system = parsed->options.control.system};
+	(void)sigprocmask(SIG_BLOCK, NULL, &before);
+	status = begin(&attached, &attach);
+	attached.incidental = true;
+	if (!status)
+		status = give_to_daemon(&attached);
+	finish(&attached);
+	(void)sigprocmask(SIG_SETMASK, &before, NULL);
 	return status;
 }
 

@@ -63,6 +63,8 @@ enum verb_id {
 	VERB_DOCTOR,
 	VERB_COMPLETE,
 	VERB_PROBE,
+	VERB_TRACE,
+	VERB_KERNEL,
 	VERB_SEND,
 	VERB_RECEIVE,
 	VERB_HELP
@@ -196,11 +198,16 @@ struct record_options {
 	bool prefault;
 	bool symbols;
 	bool strict;
+	bool validate;
 	bool force;
 	bool wait_all;
 	const char *to; /* also send it there */
 	uint64_t spool;
 	uint64_t timeout; /* of sending; 0: not given */
+	/* Of `trace`. */
+	struct option_uses probes;
+	struct text_list contexts;
+	const char *command;
 };
 
 /* `attach` and `detach`. */
@@ -254,6 +261,9 @@ struct control_options {
 	const char *loglevel;
 	const char *loglevel_only;
 	const char *file;
+	struct option_uses probes; /* in the order that says what belongs to what: probe-wish.c */
+	uint64_t pid;              /* of the program that is probed; 0: not given */
+	const char *exe;
 	bool all;
 	bool userspace;
 	bool no_daemon;
@@ -428,6 +438,11 @@ int command_session_status(int kind);
 struct session;
 struct session_error;
 struct session_summary;
+struct session_options;
+/* One recording of the operands, as `side record` makes it; `after` sees the session when its program has ended. */
+typedef int command_after_fn(void *user, struct session *session);
+int command_record(const struct parsed *parsed, const struct session_options *options,
+		command_after_fn *after, void *user);
 int command_session_error(const struct session_error *error);
 /* Messages, and the summary in the form that is wanted; `verb` in JSON. */
 void command_session_messages(const struct session_summary *summary);
@@ -435,6 +450,9 @@ void command_session_messages(const struct session_summary *summary);
 void command_live_messages(struct session *session);
 void command_session_summary(
 		const struct session_summary *summary, const struct parsed *parsed, int status);
+
+/* attach.c: the program belongs to the daemon, now or already. 0 or an exit status: said. */
+int command_attach_daemon(const struct parsed *parsed, int pid);
 
 /* channels.c: from options in their order to the channels of a session. 0 or an exit status. */
 struct channel_list;
@@ -458,6 +476,10 @@ int cmd_list(const struct parsed *parsed);
 int cmd_view(const struct parsed *parsed);
 int cmd_expand(const struct parsed *parsed);
 int cmd_probe(const struct parsed *parsed);
+int cmd_kernel(const struct parsed *parsed);
+int cmd_probe_enable(const struct parsed *parsed);
+int cmd_probe_context(const struct parsed *parsed);
+int cmd_trace(const struct parsed *parsed);
 int cmd_report(const struct parsed *parsed);
 int cmd_export(const struct parsed *parsed);
 int cmd_session(const struct parsed *parsed);

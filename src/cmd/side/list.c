@@ -4,8 +4,9 @@
  */
 #include "ask.h"
 #include "command.h"
-#include "image.h"
-#include "libraries.h"
+#include "elf/image.h"
+#include "elf/libraries.h"
+#include "elf/objects.h"
 #include "listing.h"
 #include "process.h"
 #include "running.h"
@@ -147,15 +148,16 @@ static int list_image(struct list *list, const char *path, struct image *image, 
 					.byte_order = image_byte_order(image)},
 			.pointer_size = image_pointer_size(image),
 	};
-	size_t count;
+	size_t count, nr_found;
 	int error = 0;
 
 	image_tables(image, &count);
-	if (!count && !is_library && !image_has_sections(image))
-		say_note("%s has no section headers, without which its events cannot be found; "
+	image_found(image, &nr_found);
+	if (!count && !nr_found && !is_library && !image_has_sections(image))
+		say_note("%s has no section headers, and no events were found in it; "
 			 "`side list -- %s` starts it and asks",
 				path, path);
-	if (count) {
+	if (count || nr_found) {
 		error = listing_source(&list->listing, path);
 		if (!error)
 			error = listing_add_tables(&list->listing, image, &memory, 0);
@@ -165,12 +167,52 @@ static int list_image(struct list *list, const char *path, struct image *image, 
 	return error ? say_listing_error(path, error) : COMMAND_DONE;
 }
 
+/* A file, or a member of an archive, on its way through objects_read(). */
+struct file_walk {
+	struct list *list;
+	const char *path;
+	bool is_library;
+	int status;
+};
+
+/* "lib.a(member.o)", as ld(1) says it; @path itself without a member. NULL: no memory. */
+static char *member_path(const char *path, const char *member)
+{
+	char *text = NULL;
+
+	if (!member)
+		return strdup(path);
+	return asprintf(&text, "%s(%s)", path, member) < 0 ? NULL : text;
+}
+
+static int walk_image(void *opaque, struct image *image, const char *member)
+{
+	struct file_walk *walk = opaque;
+	char *path = member_path(walk->path, member);
+	int status = path ? list_image(walk->list, path, image, walk->is_library)
+			  : say_listing_error(walk->path, -ENOMEM);
+
+	free(path);
+	walk->status = status > walk->status ? status : walk->status;
+	return 0;
+}
+
+static int walk_broken(void *opaque, const struct image_error *error, const char *member)
+{
+	struct file_walk *walk = opaque;
+	char *path = member_path(walk->path, member);
+
+	walk->status = say_broken(path ? path : walk->path, error);
+	free(path);
+	return 0;
+}
+
 static int list_file(struct list *list, const char *path, bool is_library)
 {
-	struct image_error error;
-	struct image *image;
+	struct file_walk walk = {.list = list, .path = path, .is_library = is_library};
+	const struct objects_ops ops = {walk_image, walk_broken, &walk};
 	struct stat file;
-	int fd, status = COMMAND_DONE;
+	int fd;
 
 	/* Without O_NONBLOCK, opening a FIFO waits for a writer. */
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -179,18 +221,14 @@ static int list_file(struct list *list, const char *path, bool is_library)
 				errno == EACCES ? "permission to read the file is needed" : NULL,
 				"cannot list the events of %s: %s", path, strerror(errno));
 	if (!fstat(fd, &file) && !S_ISREG(file.st_mode)) {
-		status = say_error(COMMAND_FAILED, NULL, "cannot list the events of %s: it is %s",
-				path, S_ISDIR(file.st_mode) ? "a directory" : "not a file");
+		walk.status = say_error(COMMAND_FAILED, NULL,
+				"cannot list the events of %s: it is %s", path,
+				S_ISDIR(file.st_mode) ? "a directory" : "not a file");
 	} else if (visit_first(list, fd)) {
-		if (image_open(fd, true, &image, &error)) {
-			status = say_broken(path, &error);
-		} else {
-			status = list_image(list, path, image, is_library);
-			image_close(image);
-		}
+		objects_read(fd, path, &ops);
 	}
 	close(fd);
-	return status;
+	return walk.status;
 }
 
 static int list_file_and_libraries(struct list *list, const char *path)

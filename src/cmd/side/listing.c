@@ -2,8 +2,8 @@
 /* Collecting event descriptions from memory that is not ours. */
 #include "listing.h"
 
-#include "addresses.h"
-#include "image.h"
+#include "elf/addresses.h"
+#include "elf/events.h"
 #include "say.h"
 
 #include "wire/pattern.h"
@@ -82,16 +82,7 @@ int listing_add(struct listing *listing, const struct side_event_description *de
 uint64_t listing_decode(
 		const struct listing_memory *from, const unsigned char *bytes, unsigned int size)
 {
-	uint64_t value = 0;
-
-	for (unsigned int i = 0; i < size; i++) {
-		unsigned int place = from->memory.byte_order == SIDE_TYPE_BYTE_ORDER_BE
-				? size - 1 - i
-				: i;
-
-		value |= (uint64_t)bytes[place] << (8 * i);
-	}
-	return value;
+	return image_decode(from->memory.byte_order, bytes, size);
 }
 
 uint64_t listing_pointer(const struct listing_memory *from, const unsigned char *bytes)
@@ -99,37 +90,21 @@ uint64_t listing_pointer(const struct listing_memory *from, const unsigned char 
 	return listing_decode(from, bytes, from->pointer_size);
 }
 
-/* The layout of struct side_event_state_0, which depends on the size of a pointer. */
-#define STATE_CALLBACKS_OFFSET 4
-#define STATE_ENABLED_OFFSET 8
-#define STATE_PREFIX_SIZE 16
-
 static void read_state(
 		const struct listing_memory *from, uint64_t address, struct listing_state *state)
 {
-	const struct visit_memory *memory = &from->memory;
-	unsigned int width = from->pointer_size;
-	unsigned char slot[16], bytes[STATE_PREFIX_SIZE];
-	/* On big-endian machines the pointer stands at the end of its slot. */
-	unsigned int place = memory->byte_order == SIDE_TYPE_BYTE_ORDER_BE ? 16 - width : 0;
-	uint64_t at, enabled, top;
+	uint64_t top = UINT64_C(1) << (8 * from->pointer_size - 1);
+	struct image_state found;
 
-	if (memory->read(memory->priv, address + offsetof(struct side_event_description, state),
-			    slot, sizeof(slot)))
+	image_read_state(&from->memory, from->pointer_size, address, &found);
+	if (!found.readable)
 		return;
-	at = listing_pointer(from, slot + place);
-	if (!at || memory->read(memory->priv, at, bytes, STATE_ENABLED_OFFSET + width))
-		return;
-	if (listing_decode(from, bytes, 4) != SIDE_EVENT_STATE_ABI_VERSION)
-		return;
-	enabled = listing_pointer(from, bytes + STATE_ENABLED_OFFSET);
-	top = UINT64_C(1) << (8 * width - 1);
 	state->known = true;
-	state->tracers = (uint32_t)listing_decode(from, bytes + STATE_CALLBACKS_OFFSET, 4);
+	state->tracers = found.nr_callbacks;
 	/* An armed process listens for the first event of all, not for this one. */
-	state->enabled = enabled & ~(top >> 7);
-	state->kernel = enabled & top;
-	state->debugger = enabled & top >> 1;
+	state->enabled = found.enabled & ~(top >> 7);
+	state->kernel = found.enabled & top;
+	state->debugger = found.enabled & top >> 1;
 }
 
 int listing_fail(struct listing *listing, const char *what, const char *why)
@@ -143,18 +118,11 @@ int listing_fail(struct listing *listing, const char *what, const char *why)
 
 int listing_read(const struct listing_memory *from, uint64_t address, struct listing_found *found)
 {
-	struct visit_buffer buffer;
 	int result;
 
 	*found = (struct listing_found){.address = address};
-	visit_buffer_heap(&buffer);
-	result = visit_description_read(&from->memory, address, &buffer, &found->error);
-	if (!result) {
-		found->bytes = buffer.size;
-		result = visit_description_decode(
-				buffer.data, buffer.size, &found->owned, &found->error);
-	}
-	visit_buffer_free(&buffer);
+	result = image_read_event(
+			&from->memory, address, &found->owned, &found->bytes, &found->error);
 	if (result) {
 		found->owned = NULL;
 		return result == -ENOMEM ? result : 0;
@@ -185,41 +153,33 @@ int listing_take(struct listing *listing, const struct listing_memory *from,
 	return result ? result : listing->bytes > LISTING_BYTES_MAX ? -E2BIG : 0;
 }
 
-static int read_table(struct listing *listing, const struct listing_memory *from,
-		const struct image_table *table, uint64_t bias)
+/* One walk over the tables of an image. */
+struct tables {
+	struct listing *listing;
+	const struct listing_memory *from;
+};
+
+static int add_one(void *opaque, uint64_t address)
 {
-	unsigned int width = from->pointer_size;
+	const struct tables *tables = opaque;
+	struct listing_found found;
+	int result;
 
-	for (uint64_t at = 0; at + width <= table->size; at += width) {
-		struct listing_found found;
-		unsigned char bytes[8];
-		uint64_t address;
-		int result;
-
-		if (from->memory.read(from->memory.priv, table->address + bias + at, bytes, width))
-			return listing_fail(listing, "the events",
-					"the table of events is not all there");
-		address = listing_pointer(from, bytes);
-		if (!address || (from->seen && addresses_has(from->seen, address)))
-			continue;
-		result = listing_read(from, address, &found);
-		if (!result)
-			result = listing_take(listing, from, &found, LISTING_SECTION);
-		if (result)
-			return result;
-	}
-	return 0;
+	if (tables->from->seen && addresses_has(tables->from->seen, address))
+		return 0;
+	result = listing_read(tables->from, address, &found);
+	return result ? result
+		      : listing_take(tables->listing, tables->from, &found, LISTING_SECTION);
 }
 
 int listing_add_tables(struct listing *listing, const struct image *image,
 		const struct listing_memory *from, uint64_t bias)
 {
-	size_t count;
-	const struct image_table *tables = image_tables(image, &count);
-	int result = 0;
+	struct tables tables = {listing, from};
+	int result = image_each_event(image, &from->memory, bias, add_one, &tables);
 
-	for (size_t i = 0; i < count && !result; i++)
-		result = read_table(listing, from, &tables[i], bias);
+	if (result == -EFAULT)
+		return listing_fail(listing, "the events", "the table of events is not all there");
 	return result;
 }
 

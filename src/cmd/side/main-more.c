@@ -5,11 +5,29 @@
  */
 #include "command.h"
 #include "say.h"
+#include "session-trace.h"
 
 #include <sys/prctl.h>
 
-static int run(const struct parsed *parsed)
+/* The verbs whose operand is a trace. */
+static int find_trace(struct parsed *parsed)
 {
+	switch (parsed->verb->id) {
+	case VERB_VIEW:
+	case VERB_EXPAND:
+	case VERB_REPORT:
+	case VERB_EXPORT:
+	case VERB_SEND: return session_trace(parsed);
+	default: return COMMAND_DONE;
+	}
+}
+
+static int run(struct parsed *parsed)
+{
+	int result = find_trace(parsed);
+
+	if (result)
+		return result;
 	switch (parsed->verb->id) {
 	case VERB_RECORD: return cmd_record(parsed);
 	case VERB_LIST: return cmd_list(parsed);
@@ -25,6 +43,10 @@ static int run(const struct parsed *parsed)
 	case VERB_DOCTOR: return cmd_doctor(parsed);
 	case VERB_COMPLETE: return cmd_complete(parsed);
 	case VERB_PROBE: return cmd_probe(parsed);
+	case VERB_KERNEL: return cmd_kernel(parsed);
+	case VERB_ENABLE_EVENT: return cmd_probe_enable(parsed);
+	case VERB_ADD_CONTEXT: return cmd_probe_context(parsed);
+	case VERB_TRACE: return cmd_trace(parsed);
 	case VERB_SEND: return cmd_send(parsed);
 	case VERB_RECEIVE: return cmd_receive(parsed);
 	default:

@@ -77,16 +77,21 @@ static int run(const struct parsed *parsed, char **words)
 				"there is no verb on the command line");
 	}
 	switch (parsed->verb->id) {
+	case VERB_ENABLE_EVENT:
+	case VERB_ADD_CONTEXT:
+		/* Of a program's code: what finds it has many libraries. */
+		return parsed->options.control.pid || parsed->options.control.exe ||
+						parsed->options.control.probes.count
+				? more_execute(words)
+				: cmd_session(parsed);
 	case VERB_CREATE:
 	case VERB_SET_SESSION:
 	case VERB_START:
 	case VERB_STOP:
 	case VERB_DESTROY:
-	case VERB_ENABLE_EVENT:
 	case VERB_DISABLE_EVENT:
 	case VERB_ENABLE_CHANNEL:
 	case VERB_DISABLE_CHANNEL:
-	case VERB_ADD_CONTEXT:
 	case VERB_TRACK:
 	case VERB_UNTRACK:
 	case VERB_SNAPSHOT:

@@ -3,6 +3,7 @@
 #include "probe-list.h"
 
 #include "command.h"
+#include "probe-wish.h"
 #include "say.h"
 
 #include <errno.h>
@@ -176,10 +177,12 @@ static int list_file(struct listing *listing, const char *path)
 	return ret;
 }
 
-static int conclude(const struct listing *listing, const char *what, const char *glob)
+static int conclude(const struct listing *listing, bool markers, const char *what, const char *glob)
 {
 	const uint64_t *by = listing->by_method;
 
+	if (!listing->count && markers)
+		return say_flush(stdout);
 	if (!listing->count)
 		return say_error(COMMAND_FAILED,
 				glob ? "`side probe list` without a GLOB lists all" : NULL,
@@ -197,11 +200,13 @@ int probe_list(const char *what, const char *glob)
 {
 	struct listing listing = {.function = glob};
 	const char *colon = glob ? strchr(glob, ':') : NULL;
+	struct probe_target target;
 	char *end;
 	long pid = strtol(what, &end, 10);
 	int ret;
 
 	listing.process = *what && !*end && pid > 0 && pid <= INT32_MAX;
+	target = (struct probe_target){.pid = listing.process ? (pid_t)pid : 0, .exe = what};
 	if (colon) {
 		listing.library = strndup(glob, (size_t)(colon - glob));
 		listing.function = colon + 1;
@@ -211,7 +216,7 @@ int probe_list(const char *what, const char *glob)
 	ret = listing.process ? probe_process((pid_t)pid, list_module, &listing)
 			      : list_file(&listing, what);
 	if (!ret)
-		ret = conclude(&listing, what, glob);
+		ret = conclude(&listing, probe_list_markers(&target, glob), what, glob);
 	free(listing.library);
 	return ret;
 }

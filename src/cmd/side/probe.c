@@ -9,6 +9,15 @@
 
 #include <string.h>
 
+#ifndef SIDE_HAS_PROBES
+static int missing(void)
+{
+	return say_error(COMMAND_FAILED, "install libzydis-dev and liblzma-dev, and build it again",
+			"this side was built without probes, for the library Zydis or lzma was "
+			"missing");
+}
+#endif
+
 int cmd_probe(const struct parsed *parsed)
 {
 	const char *what = parsed->operands[0];
@@ -19,8 +28,26 @@ int cmd_probe(const struct parsed *parsed)
 #ifdef SIDE_HAS_PROBES
 	return probe_list(parsed->operands[1], parsed->operands[2]);
 #else
-	return say_error(COMMAND_FAILED, "install libzydis-dev and liblzma-dev, and build it again",
-			"this side was built without probes, for the library Zydis or lzma was "
-			"missing");
+	return missing();
 #endif
 }
+
+#ifndef SIDE_HAS_PROBES
+int cmd_probe_enable(const struct parsed *parsed)
+{
+	(void)parsed;
+	return missing();
+}
+
+int cmd_probe_context(const struct parsed *parsed)
+{
+	(void)parsed;
+	return missing();
+}
+
+int cmd_trace(const struct parsed *parsed)
+{
+	(void)parsed;
+	return missing();
+}
+#endif

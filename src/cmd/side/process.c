@@ -10,8 +10,8 @@
  */
 #include "process.h"
 
-#include "addresses.h"
-#include "image.h"
+#include "elf/addresses.h"
+#include "elf/image.h"
 #include "listing.h"
 #include "registry.h"
 #include "say.h"

@@ -198,7 +198,7 @@ static void print_nothing_said(const struct parsed *parsed)
 
 static void print_summary(const struct session_summary *summary, const struct parsed *parsed)
 {
-	bool records = parsed->verb->id == VERB_RECORD;
+	bool records = parsed->verb->id != VERB_RECOVER;
 	const char *done = records ? "recorded" : "recovered";
 	size_t rows = parsed->common.verbose ? SIZE_MAX : SUMMARY_ROWS;
 	/* Kept here only until it is there. */
@@ -356,7 +356,7 @@ static int finish(struct session *session, const struct parsed *parsed, int fail
 }
 
 static int record(const struct parsed *parsed, const struct session_options *options,
-		struct sending *sending)
+		struct sending *sending, command_after_fn *after, void *user)
 {
 	bool existed = options->output && !access(options->output, F_OK);
 	bool progress = parsed->common.verbose && !parsed->common.json && isatty(STDERR_FILENO);
@@ -385,6 +385,10 @@ static int record(const struct parsed *parsed, const struct session_options *opt
 	if (progress)
 		fputs("\r\033[K", stderr);
 	status = finish(session, parsed, status);
+	if (after && !status)
+		status = after(user, session);
+	else if (after)
+		(void)after(user, session);
 	if (!sent)
 		sent = sending_finish(sending, session_summary(session)->output);
 	if (sent == COMMAND_LOST && !parsed->options.record.strict)
@@ -392,6 +396,14 @@ static int record(const struct parsed *parsed, const struct session_options *opt
 	status = status ? status : sent;
 	session_destroy(session);
 	return status;
+}
+
+int command_record(const struct parsed *parsed, const struct session_options *options,
+		command_after_fn *after, void *user)
+{
+	struct sending sending = {.url = NULL};
+
+	return record(parsed, options, &sending, after, user);
 }
 
 int cmd_record(const struct parsed *parsed)
@@ -425,7 +437,12 @@ int cmd_record(const struct parsed *parsed)
 	};
 	struct channel_list *channels;
 	struct sending sending = {.url = NULL};
-	int status = command_channels(&options->channels, options->symbols, &channels);
+	int status;
+
+	/* For libside's loader in COMMAND and all that it starts. */
+	if (options->validate)
+		setenv("SIDE_VALIDATE", "1", 1);
+	status = command_channels(&options->channels, options->symbols, &channels);
 
 	if (!status)
 		session_options.compress = command_compression(options->compress, &status);
@@ -434,7 +451,7 @@ int cmd_record(const struct parsed *parsed)
 				channel_list_items(channels, &session_options.nr_channels);
 		status = sending_prepare(&sending, parsed, &session_options);
 		if (!status)
-			status = record(parsed, &session_options, &sending);
+			status = record(parsed, &session_options, &sending, NULL, NULL);
 		sending_finish(&sending, NULL);
 	}
 	channel_list_free(channels);

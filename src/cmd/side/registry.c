@@ -8,7 +8,7 @@
  */
 #include "registry.h"
 
-#include "addresses.h"
+#include "elf/addresses.h"
 #include "listing.h"
 
 #include <errno.h>

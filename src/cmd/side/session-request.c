@@ -372,18 +372,39 @@ static int add_operands(struct json_object *request, const struct parsed *parsed
 	}
 }
 
+/* Events of one process are those of its probes. */
+static bool is_probe(const struct parsed *parsed)
+{
+	return parsed->verb->id == VERB_DISABLE_EVENT && parsed->options.control.pid;
+}
+
+static int add_probes(struct json_object *request, const struct parsed *parsed)
+{
+	const struct control_options *options = &parsed->options.control;
+
+	json_object_object_add(request, "pid", json_object_new_int64((int64_t)options->pid));
+	for (int i = 0; i < parsed->operand_count; i++)
+		ask_add_text(request, "event", parsed->operands[i]);
+	if (parsed->operand_count || options->all)
+		return COMMAND_DONE;
+	return say_error(COMMAND_USAGE, "name events, or write `--all`",
+			"there is no event to disable");
+}
+
 int session_request(const struct parsed *parsed, const char *session, struct json_object **request)
 {
 	const struct option_uses *asked = &parsed->options.control.asked;
 	int status = COMMAND_DONE;
 
-	*request = control_request(parsed->verb->name, session);
+	*request = control_request(
+			is_probe(parsed) ? "disable-probe" : parsed->verb->name, session);
 	if (!*request)
 		return say_error(COMMAND_FAILED, NULL, "there is no memory");
 	for (size_t i = 0; i < asked->count && !status; i++)
 		status = add_use(*request, &asked->items[i]);
 	if (!status)
-		status = add_operands(*request, parsed);
+		status = is_probe(parsed) ? add_probes(*request, parsed)
+					  : add_operands(*request, parsed);
 	if (status) {
 		json_object_put(*request);
 		*request = NULL;

@@ -108,6 +108,19 @@ static void print_definition(struct json_object *session, const struct style *st
 		print_channel(json_object_array_get_idx(channels, i), style);
 }
 
+/* Of a session that has no process nobody knows more than its definition says. */
+static void print_probes(struct json_object *session, const struct style *style)
+{
+	struct json_object *probes = ask_list(session, "probes"), *definition = NULL;
+
+	if (!probes && json_object_object_get_ex(session, "definition", &definition))
+		probes = ask_list(definition, "probes");
+	if (!probes || !json_object_array_length(probes))
+		return;
+	printf("  %sprobes%s\n", style->strong, style->plain);
+	status_print_probes(probes, *style->bad);
+}
+
 static void print_processes(struct json_object *processes, const struct style *style)
 {
 	if (!processes || !json_object_array_length(processes))
@@ -235,6 +248,7 @@ static void print_full(struct json_object *session, const struct style *style)
 		printf("  restarts   %" PRIu64 "\n", ask_number(session, "restarts"));
 	print_sending(session, style);
 	print_definition(session, style);
+	print_probes(session, style);
 	print_processes(ask_list(session, "processes"), style);
 	print_losses(ask_list(session, "losses"), style);
 	for (size_t i = 0; messages && i < json_object_array_length(messages); i++) {

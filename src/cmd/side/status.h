@@ -6,8 +6,15 @@
 #include <stdbool.h>
 
 struct ask;
+struct json_object;
 
 /* `name` NULL: all, a line each. 0 or an exit status: said. */
 int status_show(struct ask *ask, const char *name, bool json, bool color);
+
+/*
+ * status-probes.c: probes, as `status` and the answer to "enable-probe" have them in "probes": a line each,
+ * and behind it one for each program.
+ */
+void status_print_probes(struct json_object *probes, bool color);
 
 #endif /* CMD_SIDE_STATUS_H */

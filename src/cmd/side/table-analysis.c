@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The table's part for `report` and `export`; the rules for texts stand in table.c. */
 #include "command.h"
+#include "table.h"
 
 /* A table: laid out by hand. */
 /* clang-format off */
@@ -136,6 +137,7 @@ const char *const command_report_paragraphs[] = {
 	"is, how many events of which processes it has, how they are spread over time, how often "
 	"each event is there. Another table that is asked for (`--histogram`, `--pair`, "
 	"`--callers`, `--losses`) takes the place of the list of processes and events.",
+	COMMAND_SESSION_TRACE,
 	"An END belongs to the latest BEGIN before it that is still open, so calls may be nested. If "
 	"both patterns match one event, the times between these events are measured.",
 	"Numbers, minimum, mean, maximum and distributions are exact; percentiles are off by 1/512 of "
@@ -241,6 +243,7 @@ const char *const command_export_paragraphs[] = {
 	"jsonl: one JSON object a line, the same as `side view --json`.",
 	"ctf1, ctf2: a trace in CTF 1.8 or CTF 2, of the chosen events; the bytes of the records stay as they are.",
 	"What was lost while recording is in all of them but csv, where it is said on standard error.",
+	COMMAND_SESSION_TRACE,
 	NULL,
 };
 

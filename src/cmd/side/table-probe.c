@@ -9,6 +9,84 @@ const struct option table_probe_options[] = {
 	{ .name = NULL },
 };
 
+const struct option table_trace_options[] = {
+	{
+		.letter = 'c',
+		.name = "command",
+		.argument = "COMMAND",
+		.kind = OPTION_TEXT,
+		.completion = COMPLETE_COMMAND,
+		.offset = offsetof(struct record_options, command),
+		.sentence = "The program and its arguments, as one text; words with blanks in them stand between quotes.",
+	},
+	{
+		.letter = 'o',
+		.name = "output",
+		.argument = "DIR",
+		.kind = OPTION_TEXT,
+		.completion = COMPLETE_DIRECTORY,
+		.offset = offsetof(struct record_options, output),
+		.standard = "side-DATE-TIME in the current directory",
+		.sentence = "Write the trace to DIR.",
+	},
+	TABLE_PROBE_OPTIONS(record_options),
+	{
+		.name = "context",
+		.argument = "NAME,...",
+		.kind = OPTION_LIST,
+		.completion = COMPLETE_CONTEXT,
+		.offset = offsetof(struct record_options, contexts),
+		.sentence = "Record these with each probe: regs, reg:NAME, TYPE:NAME:ADDR, backtrace, and what any event may have "
+				"(`side help contexts`).",
+	},
+	{
+		.name = "force",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct record_options, force),
+		.sentence = "Write into DIR even if it is not empty.",
+	},
+	{ .name = NULL },
+};
+
+const char *const table_trace_paragraphs[] = {
+	"Starts a program with probes in place, before its first instruction of its own, and records until it has ended. No daemon "
+	"is needed, and the program needs not to be instrumented. Each probe is an event probe:NAME, where NAME is made of what "
+	"was said: of `libc:malloc` it is malloc. `--exit` and `--arg` belong to the place before them, or to all if they "
+	"stand before the first one.",
+	"The exit status is that of the program.",
+	NULL,
+};
+
+const struct example table_trace_examples[] = {
+	{ "side trace -o trace -c './server --once' --function handle_request --exit", "See how long calls take." },
+	{ "side trace -c 'ls -l' --function libc:malloc --arg 'u64:size:%rdi'", "Record an argument of a function without debug information." },
+	{ .command = NULL },
+};
+
+const char *const table_probes_paragraphs[] = {
+	"A probe is a place in a program that nobody instrumented. `side enable-event NAME --pid PID` puts it into a process that "
+	"runs, `side trace -c COMMAND` into one that it starts; it is an event as any other, with the name `probe:NAME` unless "
+	"NAME has a provider. What PLACE may be:",
+	NULL,
+};
+
+const struct term table_probes_terms[] = {
+	{ "handle_request", "A function of the program, or of the one library that has it; globs mean all that match in the program." },
+	{ "libc:malloc", "A function of a library, of which the begin of its name is enough." },
+	{ "net::Server::read(int)", "As C++ and Rust call it, with or without parameters." },
+	{ "handle_request+0x1c", "An instruction in it. Numbers are octal (034), decimal or hexadecimal (0x1c)." },
+	{ "0x401136", "An address: as the process has it, else as the file has it. `libfoo:0x1136` is one of the file libfoo." },
+	{ "server.c:120", "A line of a source file, where there is debug information." },
+	{ "--arg request->path", "A variable by its name, and the way from it: members, `*`, `[2]`. Text to which a `char *` points is "
+			"recorded as text." },
+	{ "--arg s32:n:%edi", "TYPE:NAME:ADDR without debug information. A register alone is the value itself (but of string and bytes, "
+			"its address); all else is where in memory it stands: `%rdi+0x10`, `*(%rdi+8)+4`, a symbol, a number. "
+			"`*` reads the pointer there. Types: u8 to u64, s8 to s64, x8 to x64 (shown in base 16), char, short, int, long, "
+			"uint, ulong, bool, float, double, pointer, string, bytes[N]." },
+	{ "--context regs", "All general registers at the probe; `reg:NAME` one of them, `backtrace` the calls that led there." },
+	{ NULL, NULL },
+};
+
 const char *const table_probe_paragraphs[] = {
 	"Lists the functions of a program or library that nobody instrumented, and says for each how a probe can be put at its "
 	"begin. FILE is read and not run. PID is the number of a running process: the functions of all files that it has mapped "
@@ -18,6 +96,8 @@ const char *const table_probe_paragraphs[] = {
 	"(two bytes are replaced by a jump to one nearby), punned (a jump, of which a part is what stands there), breakpoint "
 	"(much slower), or none. What is no jump has its reason. BYTES is how many bytes of instructions are executed "
 	"elsewhere.",
+	"Markers (SDT, USDT) that the file was built with follow, as PROVIDER:NAME with their operands; GLOB selects them by that "
+	"whole name.",
 	"Functions are found in symbol tables, also the small one that some distributions leave in stripped files, and "
 	"in the data with which exceptions find their way, which nearly all files have. A function without a name is shown by its address.",
 	NULL,

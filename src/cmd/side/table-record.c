@@ -285,6 +285,13 @@ const struct option table_record_options[] = {
 		.sentence = "Go on when COMMAND has ended, until all processes that it left behind have ended, too.",
 	},
 	{
+		.name = "validate",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct record_options, validate),
+		.sentence = "Compare each call of COMMAND with the description of its event, and say on standard error what "
+				"does not fit, once for each call site (SIDE_VALIDATE=1).",
+	},
+	{
 		.name = "strict",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct record_options, strict),

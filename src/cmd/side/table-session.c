@@ -371,6 +371,23 @@ const struct option table_enable_event_options[] = {
 		.offset = offsetof(struct control_options, contexts),
 		.sentence = "Record these with each of the events. May be given several times; see `side help contexts`.",
 	},
+	{
+		.name = "pid",
+		.argument = "PID",
+		.kind = OPTION_NUMBER,
+		.completion = COMPLETE_PROCESS_ID,
+		.offset = offsetof(struct control_options, pid),
+		.sentence = "Of this process (and what it forks), put a probe where the options `--probe`, `--function` or `--sdt` say. The recorder is brought to it if it is not there, as `side attach` does.",
+	},
+	{
+		.name = "exe",
+		.argument = "FILE",
+		.kind = OPTION_TEXT,
+		.completion = COMPLETE_FILE,
+		.offset = offsetof(struct control_options, exe),
+		.sentence = "The same in every program of this file, those that come to the daemon by themselves, now and later.",
+	},
+	TABLE_PROBE_OPTIONS(control_options),
 	TIMEOUT_OPTION, USERSPACE_OPTION, DAEMON_OPTIONS, END,
 };
 
@@ -379,10 +396,14 @@ const char *const table_enable_event_paragraphs[] = {
 	"every program that the session is for. Several patterns may stand with commas between them. A channel "
 	"that is not there is made, unless the session was started already.",
 	"When the verb returns, the running programs have switched over, or are named (exit status 5).",
+	"With `--pid` or `--exe` the events are not those that the program declares, but places of its code where it says nothing: "
+	"the first operand is the name that their event gets. `side help probes` says more.",
 	NULL,
 };
 
 const struct example table_enable_event_examples[] = {
+	{ "side enable-event slow -u --pid 4711 --function handle_request --exit --arg 'request->path'",
+		"Record calls of a function that nobody instrumented, with an argument and the time that they take." },
 	{ "side enable-event 'db:*' --exclude 'db:tick'", "Record a provider, but not one of its events." },
 	{ "side enable-event -u -a --loglevel WARNING", "Record all warnings and what is worse." },
 	{ "side enable-event 'net:request' --filter 'size > 4096' --context vtid,procname -s slow",
@@ -400,6 +421,14 @@ const struct option table_disable_event_options[] = {
 		.offset = offsetof(struct control_options, all),
 		.sentence = "All rules of the channel.",
 	},
+	{
+		.name = "pid",
+		.argument = "PID",
+		.kind = OPTION_NUMBER,
+		.completion = COMPLETE_PROCESS_ID,
+		.offset = offsetof(struct control_options, pid),
+		.sentence = "Only probes of these events, and only those of this process.",
+	},
 	TIMEOUT_OPTION, USERSPACE_OPTION, DAEMON_OPTIONS, END,
 };
 
@@ -411,6 +440,7 @@ const char *const table_disable_event_paragraphs[] = {
 
 const struct example table_disable_event_examples[] = {
 	{ "side disable-event 'db:tick'", "Do without an event from now on." },
+	{ "side disable-event slow -u --pid 4711", "Take a probe out of a program." },
 	{ "side disable-event -a -c trouble", "Record nothing more into the channel trouble." },
 	{ .command = NULL },
 };
@@ -512,6 +542,14 @@ const struct option table_add_context_options[] = {
 		.standard = "all events of the channel",
 		.sentence = "Only to the rules that have this pattern. May be given several times.",
 	},
+	{
+		.name = "pid",
+		.argument = "PID",
+		.kind = OPTION_NUMBER,
+		.completion = COMPLETE_PROCESS_ID,
+		.offset = offsetof(struct control_options, pid),
+		.sentence = "To the probes of this process that make the event of `-e`: regs, reg:NAME, TYPE:NAME:ADDR, backtrace.",
+	},
 	TIMEOUT_OPTION, USERSPACE_OPTION, DAEMON_OPTIONS, END,
 };
 
@@ -522,6 +560,7 @@ const char *const table_add_context_paragraphs[] = {
 
 const struct example table_add_context_examples[] = {
 	{ "side add-context vpid vtid procname", "Record who says each event." },
+	{ "side add-context -u -e slow --pid 4711 -t backtrace -t reg:rdx", "Record more at a probe." },
 	{ "side add-context -u -t perf:thread:instructions", "Record the instructions of the thread." },
 	{ .command = NULL },
 };

@@ -127,7 +127,7 @@ static const char *const list_paragraphs[] = {
 	"Prints the events that a program or library has: names, log levels, fields with their "
 	"types, and attributes. Without a word it lists the sessions of the daemon, if one runs; with the name of "
 	"a session it shows what `side status` does.",
-	"FILE is an executable, shared library or object file; it is read and not run. PID is the "
+	"FILE is an executable, shared library, object file or static archive; it is read and not run. PID is the "
 	"number of a running process; its memory is read, the process goes on undisturbed, and "
 	"each event is shown with whether somebody listens to it. COMMAND is started and stopped "
 	"before its main function: then the events of all libraries that it loads, and those that "
@@ -257,6 +257,7 @@ static const char *const view_paragraphs[] = {
 	"Prints the events of the trace in DIR in the order of time, one a line: time, process, "
 	"CPU, name and fields. DIR is what `side record -o` wrote, or one CTF 1.8 trace inside "
 	"it.",
+	COMMAND_SESSION_TRACE,
 	"What was lost while recording is printed where it is known, and summed up at the end on "
 	"standard error.",
 	"What cannot be read is said on standard error, all else is shown, and the exit status is "
@@ -289,7 +290,8 @@ static const char *const start_see_also[] = { "create", "stop", NULL };
 static const char *const stop_see_also[] = { "destroy", "start", NULL };
 static const char *const destroy_see_also[] = { "create", "stop", NULL };
 static const char *const status_see_also[] = { "list", "top", NULL };
-static const char *const enable_event_see_also[] = { "disable-event", "enable-channel", "list", NULL };
+static const char *const enable_event_see_also[] = { "disable-event", "enable-channel", "list", "probe", NULL };
+static const char *const trace_see_also[] = { "enable-event", "probe", "record", "view", NULL };
 static const char *const disable_event_see_also[] = { "enable-event", NULL };
 static const char *const enable_channel_see_also[] = { "enable-event", NULL };
 static const char *const disable_channel_see_also[] = { "disable-event", "enable-channel", NULL };
@@ -305,6 +307,7 @@ static const char *const top_see_also[] = { "report", "status", NULL };
 static const char *const daemon_see_also[] = { "create", "doctor", NULL };
 static const char *const doctor_see_also[] = { "daemon", "list", NULL };
 static const char *const complete_see_also[] = { "list", NULL };
+static const char *const kernel_see_also[] = { "doctor", "list", NULL };
 static const char *const probe_see_also[] = { "list", NULL };
 
 /* expand */
@@ -379,18 +382,18 @@ const struct verb command_verbs[] = {
 		COMPLETE_COMMAND_OR_FILE, false, 0, 0, NULL,
 		"List the events that a program, library or process has, or sessions.", list_paragraphs, list_table,
 		list_examples, list_see_also },
-	{ VERB_VIEW, "view", "DIR", COMPLETE_DIRECTORY, false, 1, 1, "there is no trace to show",
+	{ VERB_VIEW, "view", "[DIR|SESSION]", COMPLETE_DIRECTORY, false, 0, 1, "there is no trace to show",
 		"Print the events of a trace.", view_paragraphs, view_table, view_examples, view_see_also },
-	{ VERB_EXPAND, "expand", "DIR", COMPLETE_DIRECTORY, false, 1, 1, "there is no trace to expand",
+	{ VERB_EXPAND, "expand", "DIR|SESSION", COMPLETE_DIRECTORY, false, 1, 1, "there is no trace to expand",
 		"Make a plain trace of a compressed one.", expand_paragraphs, expand_table,
 		expand_examples, expand_see_also },
-	{ VERB_REPORT, "report", "DIR", COMPLETE_DIRECTORY, false, 1, 1, "there is no trace to report",
+	{ VERB_REPORT, "report", "[DIR|SESSION]", COMPLETE_DIRECTORY, false, 0, 1, "there is no trace to report",
 		"Count, measure and compare the events of a trace.", command_report_paragraphs,
 		command_report_options, command_report_examples, report_see_also },
-	{ VERB_EXPORT, "export", "DIR", COMPLETE_DIRECTORY, false, 1, 1, "there is no trace to export",
+	{ VERB_EXPORT, "export", "[DIR|SESSION]", COMPLETE_DIRECTORY, false, 0, 1, "there is no trace to export",
 		"Turn a trace into what other programs read.", command_export_paragraphs,
 		command_export_options, command_export_examples, export_see_also },
-	{ VERB_SEND, "send", "DIR URL", COMPLETE_DIRECTORY, false, 2, 2, "there is no trace, or no place to send it to",
+	{ VERB_SEND, "send", "DIR|SESSION URL", COMPLETE_DIRECTORY, false, 2, 2, "there is no trace, or no place to send it to",
 		"Send a trace to another place, also while it is being recorded.", table_send_paragraphs,
 		table_send_options, table_send_examples, send_see_also },
 	{ VERB_RECEIVE, "receive", "[SOURCE...]", COMPLETE_FILE, false, 0, 0, NULL,
@@ -462,6 +465,12 @@ const struct verb command_verbs[] = {
 	{ VERB_PROBE, "probe", "list FILE|PID [GLOB]", COMPLETE_FILE, false, 2, 3,
 		"there is not said what is to be listed", "Say which functions of a program can be probed, and how.",
 		table_probe_paragraphs, table_probe_options, table_probe_examples, probe_see_also },
+	{ VERB_TRACE, "trace", "-c COMMAND", COMPLETE_NONE, false, 0, 0, NULL,
+		"Start a program with probes in it, and record them.", table_trace_paragraphs, table_trace_options,
+		table_trace_examples, trace_see_also },
+	{ VERB_KERNEL, "kernel", "status", COMPLETE_NONE, false, 1, 1, "there is not said what is to be shown",
+		"Show the events that programs give to the kernel.", table_kernel_paragraphs, table_kernel_options,
+		table_kernel_examples, kernel_see_also },
 	{ VERB_COMPLETE, "complete", "KIND", COMPLETE_NONE, false, 1, 1, "there is no kind of names",
 		"Print names for the completion of shells.", table_complete_paragraphs, table_complete_options,
 		table_complete_examples, complete_see_also },
@@ -551,8 +560,12 @@ static const struct term environment_terms[] = {
 	{ "TERM", "If dumb, colours are off unless `--color=always`." },
 	{ "SIDE_DEBUG", "If set, the recorder inside the traced program reports its own troubles "
 			"on standard error." },
+	{ "SIDE_VALIDATE", "If set to anything but 0, each traced program compares its calls with the descriptions of its "
+			"events and says on standard error what does not fit (`side record --validate`)." },
 	{ "SIDE_RUNTIME", "The directory in which the daemon and programs meet. Default: /run/side for root, else side "
 			"in XDG_RUNTIME_DIR, in /run/user/UID, or /tmp/side-UID." },
+	{ "SIDE_USER_EVENTS", "For traced programs: which events they give to the kernel (`side help kernel`)." },
+	{ "SIDE_USER_EVENTS_ENCODING", "For traced programs: auto, native or eventheader." },
 	{ "DEBUGINFOD_URLS", "Servers of debug information, as elfutils has them; `side doctor` looks at it." },
 	{ "LD_LIBRARY_PATH", "Searched by `side list --libraries`, as the dynamic linker does." },
 	{ NULL, NULL },
@@ -584,6 +597,9 @@ static const struct term json_terms[] = {
 			"nanoseconds) and events." },
 	{ "probe_site", "Probe: module, function, names, address, offset, runtime, size, method, displaced, patched, boundaries, "
 			"bytes, pad, reason." },
+	{ "probe_marker", "Probe: module, provider, name, arguments, address, semaphore, method." },
+	{ "kernel_event", "Kernel: event, tracepoint, state (native, eventheader, refused), pid, program, written, cut, lost, "
+			  "listeners, reason." },
 	{ "check", "Doctor: name, state, for, found, mend." },
 	{ "verb", "Help: the options and examples of a verb." },
 	{ "version", "Version: version of the program." },
@@ -598,6 +614,7 @@ const struct topic command_topics[] = {
 	{ "filters", "Which of the events that match are recorded or shown.", table_filters_paragraphs,
 		table_filters_terms },
 	{ "contexts", "What can be recorded beside an event.", contexts_paragraphs, NULL },
+	{ "probes", "Places of programs that nobody instrumented.", table_probes_paragraphs, table_probes_terms },
 	{ "status", "What the exit status means.", status_paragraphs, status_terms },
 	{ "environment", "Variables that change what side does.", environment_paragraphs,
 		environment_terms },

@@ -21,6 +21,11 @@ extern const struct option table_detach_options[];
 extern const char *const table_detach_paragraphs[];
 extern const struct example table_detach_examples[];
 
+/* table-kernel.c: `kernel`. */
+extern const struct option table_kernel_options[];
+extern const char *const table_kernel_paragraphs[];
+extern const struct example table_kernel_examples[];
+
 /* table-boot.c: `adopt`. */
 extern const struct option table_adopt_options[];
 extern const char *const table_adopt_paragraphs[];
@@ -107,9 +112,76 @@ extern const struct option table_doctor_options[];
 extern const char *const table_doctor_paragraphs[];
 extern const struct example table_doctor_examples[];
 
+/*
+ * Options that say where probes are to be, for `enable-event` and `trace`; `of` is the struct, which has the list
+ * `probes`.
+ */
+#define TABLE_PROBE_OPTIONS(of)                                                                    \
+	{                                                                                          \
+			.name = "probe",                                                           \
+			.argument = "PLACE",                                                       \
+			.kind = OPTION_TEXT,                                                       \
+			.ordered = true,                                                           \
+			.offset = offsetof(struct of, probes),                                     \
+			.sentence = "Each time that the program comes to PLACE: an address, "      \
+				    "SYMBOL, SYMBOL+OFFSET or FILE:LINE, each "                    \
+				    "also of a library, as LIBRARY:SYMBOL. See `side help "        \
+				    "probes`.",                                                    \
+	},                                                                                         \
+			{                                                                          \
+					.name = "function",                                        \
+					.argument = "PLACE",                                       \
+					.kind = OPTION_TEXT,                                       \
+					.ordered = true,                                           \
+					.offset = offsetof(struct of, probes),                     \
+					.sentence = "Each time that the function at PLACE is "     \
+						    "called. A glob means all functions that "     \
+						    "match; "                                      \
+						    "`'*'` is the whole program, `'LIBRARY:*'` a " \
+						    "whole library.",                              \
+			},                                                                         \
+			{                                                                          \
+					.name = "sdt",                                             \
+					.argument = "PROVIDER:NAME",                               \
+					.kind = OPTION_TEXT,                                       \
+					.ordered = true,                                           \
+					.offset = offsetof(struct of, probes),                     \
+					.sentence = "Each time that the program comes to this "    \
+						    "marker (SDT, USDT), with its operands. "      \
+						    "`side probe list` "                           \
+						    "shows which there are.",                      \
+			},                                                                         \
+			{                                                                          \
+					.name = "exit",                                            \
+					.kind = OPTION_FLAG,                                       \
+					.ordered = true,                                           \
+					.offset = offsetof(struct of, probes),                     \
+					.sentence = "With `--function`: when it returns, too, as " \
+						    "an event NAME_return with duration and "      \
+						    "return value.",                               \
+			},                                                                         \
+	{                                                                                          \
+		.name = "arg", .argument = "EXPRESSION", .kind = OPTION_TEXT, .ordered = true,     \
+		.offset = offsetof(struct of, probes),                                             \
+		.sentence = "Record a value: an argument or variable by its name, as in `n`, "     \
+			    "`p->name` or `list[2].next`, where "                                  \
+			    "there is debug information; or TYPE:NAME:ADDR, as in `s32:n:%edi`. "  \
+			    "May be given several times.",                                         \
+	}
+
 /* table-probe.c */
+extern const struct option table_trace_options[];
+extern const char *const table_trace_paragraphs[];
+extern const struct example table_trace_examples[];
+extern const char *const table_probes_paragraphs[];
+extern const struct term table_probes_terms[];
 extern const struct option table_probe_options[];
 extern const char *const table_probe_paragraphs[];
 extern const struct example table_probe_examples[];
+
+/* Of verbs whose operand is a trace: session-trace.h. */
+#define COMMAND_SESSION_TRACE                                                                  \
+	"SESSION in the place of DIR means what a session of that name has recorded; without " \
+	"either it is the current session."
 
 #endif /* SIDE_CMD_TABLE_H */

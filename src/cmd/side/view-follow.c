@@ -23,12 +23,22 @@ static void stop(int signal)
 	stopped = 1;
 }
 
-static int64_t now_ns(void)
+static int64_t clock_ns(clockid_t id)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_REALTIME, &now);
+	clock_gettime(id, &now);
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* The time as it goes on from what it was at first, whoever sets the clock meanwhile: so do those of the events. */
+static int64_t now_ns(void)
+{
+	static int64_t begin;
+
+	if (!begin)
+		begin = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
+	return begin + clock_ns(CLOCK_MONOTONIC);
 }
 
 /* Lines of all that is there and is old enough. */
@@ -106,7 +116,8 @@ int view_open(const char *dir, bool wait, struct ctf_reader **reader, struct ctf
 	do {
 		/* Asked first: a recorder that ends now may have left a trace. */
 		recorded = wait && ctf_is_recorded(dir);
-		ret = ctf_reader_open(dir, reader, error);
+		ret = wait ? ctf_reader_open_growing(dir, reader, error)
+			   : ctf_reader_open(dir, reader, error);
 	} while (ret == -ENOENT && recorded && !nanosleep(&pause, NULL));
 	return ret;
 }

@@ -16,6 +16,7 @@
 #include "wire/wire.h"
 
 #define PAUSE_MS 100
+#define WELCOME_REST 2560 /* bytes of a WELCOME beside its sessions, at most */
 /* Of DONE messages at one time: one who floods waits for the others. */
 #define MESSAGES_AT_ONCE 16
 
@@ -115,8 +116,16 @@ static void agent_is_silent(struct daemon *daemon, struct timer *timer)
 
 /* ---- WELCOME ---- */
 
-static void add_sessions(
-		struct daemon *daemon, struct wire_welcome *welcome, char *room, size_t size)
+/* The packet's parts. */
+struct parts {
+	char sessions[WIRE_WELCOME_SESSIONS_BYTES_MAX];
+	char pushes[WIRE_MESSAGE_MAX - WIRE_WELCOME_SESSIONS_BYTES_MAX - WELCOME_REST];
+	size_t pushes_size;
+	char message[WIRE_MESSAGE_MAX];
+};
+
+static void add_sessions(struct daemon *daemon, const struct program *program,
+		struct wire_welcome *welcome, struct parts *parts)
 {
 	struct session_entry *entry;
 
@@ -125,26 +134,35 @@ static void add_sessions(
 		struct wire_welcome_session session = {
 				.generation = entry->generation, .path = path};
 
-		if (session_is_present(entry) && session_socket(daemon, entry, path, sizeof(path)))
-			wire_welcome_add(welcome, room, size, &session);
+		if (!session_is_present(entry) ||
+				!session_socket(daemon, entry, path, sizeof(path)) ||
+				wire_welcome_add(welcome, parts->sessions, sizeof(parts->sessions),
+						&session))
+			continue;
+		parts->pushes_size += push_add(entry, program, welcome->nr_sessions - 1,
+				parts->pushes + parts->pushes_size,
+				sizeof(parts->pushes) - parts->pushes_size);
 	}
 }
 
 static int send_welcome(struct daemon *daemon, struct agent *agent, const char *refusal)
 {
-	static char sessions[WIRE_WELCOME_SESSIONS_BYTES_MAX], message[WIRE_MESSAGE_MAX];
+	static struct parts parts;
 	struct wire_welcome welcome = {.accepted = !refusal,
 			.serial = daemon->serial,
-			.sessions = sessions,
+			.sessions = parts.sessions,
 			.reason = refusal ? refusal : ""};
 	ssize_t size;
 
+	parts.pushes_size = 0;
 	if (!refusal)
-		add_sessions(daemon, &welcome, sessions, sizeof(sessions));
-	size = wire_encode_welcome(message, sizeof(message), &welcome);
+		add_sessions(daemon, agent->program, &welcome, &parts);
+	size = wire_encode_welcome(parts.message, sizeof(parts.message), &welcome);
 	if (size < 0)
 		return (int)size;
-	return wire_send(agent->watch.fd, message, (size_t)size, NULL, 0, 0);
+	memcpy(parts.message + size, parts.pushes, parts.pushes_size);
+	return wire_send(agent->watch.fd, parts.message, (size_t)size + parts.pushes_size, NULL, 0,
+			0);
 }
 
 void agent_welcome(struct daemon *daemon, struct agent *agent)

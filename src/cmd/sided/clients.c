@@ -118,6 +118,7 @@ static void client_read(struct daemon *daemon, struct client *client)
 	struct control_error error;
 	struct json_object *request;
 	int ret = frame_receive(&client->in, client->watch.fd, FRAME_REQUEST_MAX, &request, &error);
+	int fd;
 
 	if (!ret || ret == -EAGAIN)
 		return;
@@ -127,6 +128,10 @@ static void client_read(struct daemon *daemon, struct client *client)
 		client_events(daemon, client);
 		verb_take(daemon, client, request);
 		json_object_put(request);
+		/* Nobody wanted it. */
+		fd = frame_take_fd(&client->in);
+		if (fd >= 0)
+			close(fd);
 	} else if (ret == -EPIPE || ret == -ECONNRESET) {
 		client_close(daemon, client);
 	} else {
@@ -244,6 +249,7 @@ static void client_accept(struct daemon *daemon, int fd)
 	}
 	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
 	frame_out_init(&client->out);
+	client->in.takes_fd = true;
 	if (loop_watch(daemon, &client->watch, fd, EPOLLIN, client_ready)) {
 		free(client);
 		close(fd);

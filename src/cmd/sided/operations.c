@@ -55,6 +55,13 @@ static const struct verb_flow flows[] = {
 				.pokes = true,
 				.last = "close",
 				.last_ms = CLOSE_MS},
+		{.name = "enable-probe",
+				.ask = "change",
+				.ask_ms = RECORDER_MS,
+				.pokes = true,
+				.changes = true,
+				.last = "probes",
+				.last_ms = RECORDER_MS},
 };
 static const struct verb_flow change_flow = {
 		.name = "", .ask = "change", .ask_ms = RECORDER_MS, .pokes = true, .changes = true};
@@ -78,6 +85,9 @@ struct operation {
 	struct timer timer;
 	struct json_object *answer; /* of the process */
 	struct json_object *pending, *unchanged;
+	int table;       /* of probes: the descriptor that came with the request, or -1 */
+	uint32_t number; /* and the number that it got */
+	uid_t uid;       /* who asks */
 };
 
 static void begin(struct daemon *daemon, struct operation *operation);
@@ -132,6 +142,8 @@ static void operation_free(struct daemon *daemon, struct operation *operation)
 	json_object_put(operation->pending);
 	json_object_put(operation->unchanged);
 	free(operation->verb);
+	if (operation->table >= 0)
+		close(operation->table);
 	loop_free(daemon, operation);
 }
 
@@ -307,7 +319,9 @@ static void ask_last(struct daemon *daemon, struct operation *operation)
 	struct json_object *request = json_object_new_object();
 
 	operation->step = STEP_LAST;
-	if (!json_put_text(request, "verb", operation->flow->last)) {
+	if (!json_put_text(request, "verb", operation->flow->last) ||
+			(operation->number &&
+					!json_put_number(request, "table", operation->number))) {
 		json_object_put(request);
 		request = NULL;
 	}
@@ -339,20 +353,22 @@ static void commit(struct daemon *daemon, struct operation *operation, struct js
 	}
 	entry->active = operation->active;
 	session_save(daemon, entry);
+	tables_prune(daemon, entry);
 }
 
 static void recorder_done(struct daemon *daemon, struct session_entry *entry, void *user,
 		struct json_object *answer, const struct control_error *error)
 {
 	struct operation *operation = user;
+	uint64_t before = entry->generation;
 
-	(void)entry;
 	if (error) {
 		recorder_failed(daemon, operation, error);
 		return;
 	}
 	operation->answer = json_object_get(answer);
 	commit(daemon, operation, answer);
+	push_take(daemon, entry, before, answer);
 	operation->changed = true;
 	if (!operation->flow->pokes) {
 		finish(daemon, operation);
@@ -427,14 +443,30 @@ static void begin_defined(struct daemon *daemon, struct operation *operation)
 	}
 }
 
-static int prepare_change(struct operation *operation, struct control_error *error)
+static int prepare_change(
+		struct daemon *daemon, struct operation *operation, struct control_error *error)
 {
 	const struct session_entry *entry = operation->entry;
 	int ret = definition_copy(entry->definition, &operation->change, error);
+	size_t i;
 
-	return ret ? ret
-		   : definition_change(operation->change, operation->verb, operation->request,
-				     entry->state != SESSION_DEFINED, &operation->changed, error);
+	if (!ret)
+		ret = definition_change(operation->change, operation->verb, operation->request,
+				entry->state != SESSION_DEFINED, &operation->changed, error);
+	if (ret || !operation->change ||
+			operation->change->last_table == entry->definition->last_table)
+		return ret;
+	operation->number = operation->change->last_table;
+	/* Root's daemon gives nobody what he could not get by himself. */
+	for (i = 0; daemon->system && operation->uid && i < operation->change->nr_probes; i++) {
+		struct definition_probe *probe = &operation->change->probes[i];
+
+		if (probe->table != operation->number)
+			continue;
+		probe->of_user = true;
+		probe->uid = operation->uid;
+	}
+	return table_store(daemon, entry, operation->number, operation->table, error);
 }
 
 static void begin(struct daemon *daemon, struct operation *operation)
@@ -444,7 +476,7 @@ static void begin(struct daemon *daemon, struct operation *operation)
 
 	operation->active = entry->active;
 	if (operation->flow->changes) {
-		if (prepare_change(operation, &error)) {
+		if (prepare_change(daemon, operation, &error)) {
 			fail(daemon, operation, &error);
 			return;
 		}
@@ -467,7 +499,7 @@ static void begin(struct daemon *daemon, struct operation *operation)
 		}
 	}
 	/* A session that is stopped is stopped. */
-	if (operation->flow->last && !entry->active)
+	if (operation->flow->last && !operation->flow->changes && !entry->active)
 		ask_last(daemon, operation);
 	else
 		ask_recorder(daemon, operation, operation->flow->ask);
@@ -497,6 +529,8 @@ void operation_begin(struct daemon *daemon, struct client *client, struct sessio
 		return;
 	}
 	operation->client = client;
+	operation->table = frame_take_fd(&client->in);
+	operation->uid = client->peer.uid;
 	operation->entry = entry;
 	operation->flow = find_flow(verb);
 	operation->request = json_object_get(request);

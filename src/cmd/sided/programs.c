@@ -381,6 +381,8 @@ void program_done(struct daemon *daemon, struct program *program, const struct w
 		return;
 	}
 	program->agains = 0;
+	if (done->state == WIRE_DONE_ALL && done->serial > program->known)
+		program->known = done->serial;
 	if (program->control != WIRE_CONTROL_SIGNAL || done->serial >= daemon->serial)
 		loop_cancel(daemon, &program->again);
 	if (done->serial <= program->done)

@@ -27,6 +27,7 @@
 
 struct recording {
 	struct session *session;
+	struct probes *probes; /* session-probes.c */
 	struct frame_in in;
 	struct frame_out out;
 	int epoll;
@@ -87,7 +88,7 @@ static struct session_track *make_tracks(const struct definition *definition)
 /* ---- opening ---- */
 
 struct opening {
-	const char *socket, *lock, *output, *place;
+	const char *socket, *lock, *tables, *output, *place;
 	bool again, active, any_user, boot;
 	uint64_t generation;
 	struct definition *definition;
@@ -100,7 +101,8 @@ static int read_opening(
 		const char *name;
 		const char **text;
 	} texts[] = {{"socket", &opening->socket}, {"lock", &opening->lock},
-			{"output", &opening->output}, {"place", &opening->place}};
+			{"tables", &opening->tables}, {"output", &opening->output},
+			{"place", &opening->place}};
 	struct json_object *definition;
 	size_t i;
 	int ret = 0;
@@ -211,9 +213,12 @@ static int open_session(struct recording *recording, const struct opening *openi
 
 	if (!tracks)
 		return control_no_memory(error);
-	ret = definition_options(opening->definition, &view, error);
+	ret = probes_open(opening->tables, opening->definition, &recording->probes, error);
+	if (!ret)
+		ret = definition_options(opening->definition, &view, error);
 	if (!ret) {
 		view.options.output = opening->output;
+		view.options.probes = probes_list(recording->probes, &view.options.nr_probes);
 		view.options.rounds = sender_rounds(recording->sender);
 		view.options.force = opening->again;
 		if (session_open(&view.options, &live, &recording->session, &session_error))
@@ -276,17 +281,22 @@ static int take_change(struct recording *recording, struct json_object *request,
 	tracks = make_tracks(definition);
 	ret = tracks ? definition_options(definition, &view, error) : control_no_memory(error);
 	if (!ret) {
-		if (session_change(recording->session, view.options.channels,
-				    view.options.nr_channels, active, tracks, definition->nr_tracks,
-				    &generation, &session_error))
+		if (probes_prepare(recording->probes, recording->session, definition,
+				    &session_error) ||
+				session_change(recording->session, view.options.channels,
+						view.options.nr_channels, active, tracks,
+						definition->nr_tracks, &generation, &session_error))
 			ret = definition_session_error(&session_error, error);
+		probes_settle(recording->probes, !ret);
 		definition_view_free(&view);
 	}
 	free(tracks);
 	definition_free(definition);
-	if (!ret)
-		json_put_number(answer, "generation", generation);
-	return ret;
+	if (ret)
+		return ret;
+	json_put_number(answer, "generation", generation);
+	push_put(recording->session, answer);
+	return 0;
 }
 
 static int take_hello(struct recording *recording, struct json_object *request,
@@ -296,6 +306,21 @@ static int take_hello(struct recording *recording, struct json_object *request,
 	(void)error;
 	json_put_number(answer, "generation", session_generation(recording->session));
 	return 0;
+}
+
+/* Of the table that was just asked for. */
+static int take_probes(struct recording *recording, struct json_object *request,
+		struct json_object *answer, struct control_error *error)
+{
+	uint64_t table = 0;
+	int ret = json_number(request, "table", UINT32_MAX, &table, error);
+
+	if (ret)
+		return ret;
+	return json_put(answer, "probes",
+			       probes_json(recording->probes, recording->session, (uint32_t)table))
+			? 0
+			: control_no_memory(error);
 }
 
 static int take_statedump(struct recording *recording, struct json_object *request,
@@ -376,6 +401,10 @@ static int put_figures(struct recording *recording, struct json_object *answer,
 	json_object_put(figures);
 	if (recording->sender)
 		fits = json_put(answer, "sending", sender_json(recording->sender)) && fits;
+	if (probes_any(recording->probes))
+		fits = json_put(answer, "probes",
+				       probes_json(recording->probes, recording->session, 0)) &&
+				fits;
 	return fits && json_put_words(answer, "messages", &recording->messages)
 			? 0
 			: control_no_memory(error);
@@ -421,6 +450,7 @@ static const struct request_kind {
 		{"open", true, take_open},
 		{"hello", false, take_hello},
 		{"change", false, take_change},
+		{"probes", false, take_probes},
 		{"statedump", false, take_statedump},
 		{"flush", false, take_flush},
 		{"snapshot", false, take_snapshot},

@@ -94,6 +94,7 @@ static void entry_free(struct daemon *daemon, struct session_entry *entry)
 	definition_free(entry->definition);
 	free(entry->output);
 	free(entry->place);
+	free(entry->push.bytes);
 	free(entry->error);
 	loop_free(daemon, entry);
 }
@@ -135,6 +136,7 @@ void session_remove(struct daemon *daemon, struct session_entry *entry)
 	runtime_path(daemon, path, sizeof(path), WIRE_RUNTIME_STATE "/%s.lock",
 			entry->definition->name);
 	unlink(path);
+	tables_remove(daemon, entry);
 	remove_place(entry);
 	boot_end(entry);
 	entry_free(daemon, entry);
@@ -273,15 +275,17 @@ int session_settle(struct daemon *daemon, struct session_entry *entry, struct co
 struct json_object *session_opening(struct daemon *daemon, struct session_entry *entry)
 {
 	struct json_object *request = json_object_new_object();
-	char socket[WIRE_SESSION_PATH_MAX + 1], lock[256];
+	char socket[WIRE_SESSION_PATH_MAX + 1], lock[256], tables[256];
 
 	session_socket(daemon, entry, socket, sizeof(socket));
+	tables_path(daemon, entry, tables, sizeof(tables));
 	runtime_path(daemon, lock, sizeof(lock), WIRE_RUNTIME_STATE "/%s.lock",
 			entry->definition->name);
 	if (json_put_text(request, "verb", "open") &&
 			json_put(request, "definition", definition_json(entry->definition)) &&
 			json_put_text(request, "socket", socket) &&
 			json_put_text(request, "lock", lock) &&
+			json_put_text(request, "tables", tables) &&
 			json_put_text(request, "output", entry->output) &&
 			json_put_text(request, "place", entry->place) &&
 			json_put_flag(request, "again", entry->state == SESSION_LIVE) &&

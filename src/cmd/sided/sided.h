@@ -13,13 +13,15 @@
  *	verbs.c      what they ask
  *	operations.c a request that takes its time: the recorder first, then the programs
  *	sessions.c   sessions and their state files
+ *	tables.c     probe tables, kept beside them
  *	boot.c       sessions in which programs record since before there was a daemon
  *	workers.c    the process that records a session: started, asked, started again
  *	agents.c     connections of programs
+ *	push.c       rules that they are told without asking for them
  *	programs.c   the programs, and who has switched over
  *	remember.c   those that do not come again by themselves, for the next daemon
  *	status.c     status, list, top
- *	session-process.c, session-status.c   what runs in the process that records
+ *	session-process.c, session-probes.c, session-status.c   what runs in the process that records
  *	sender.c     and in the one beside it that sends what is recorded
  *	isolate.c    what each process gives up
  *
@@ -59,6 +61,7 @@ struct session_entry;
 struct client;
 struct program;
 struct operation;
+struct session;
 
 /* ---- loop.c ---- */
 
@@ -199,12 +202,22 @@ enum session_state {
 	SESSION_LIVE,     /* there is a process for it, or there will soon be one again */
 };
 
+/* push.c: of the step to the present generation */
+struct push {
+	uint64_t told;
+	/* NULL bytes: there are none. */
+	uint64_t base, since;
+	unsigned char *bytes;
+	size_t size;
+};
+
 struct session_entry {
 	struct session_entry *next;
 	struct definition *definition;
 	enum session_state state;
 	bool active;
 	uint64_t generation;
+	struct push push;
 	char *output;
 	char *place;
 	bool boot; /* of a static configuration: programs make folders in the place by themselves */
@@ -237,6 +250,18 @@ int sessions_restore(struct daemon *daemon);
 int state_write(const char *path, const char *text, size_t size);
 struct json_object *state_read(const char *path, size_t max, struct control_error *error);
 void sessions_close(struct daemon *daemon);
+
+/* ---- tables.c ---- */
+
+/* The directory of a session's probe tables. False: too long. */
+bool tables_path(const struct daemon *daemon, const struct session_entry *entry, char *path,
+		size_t room);
+/* Keep a copy of this descriptor's table. 0 or a negative errno with *error filled in. */
+int table_store(const struct daemon *daemon, const struct session_entry *entry, uint32_t number,
+		int table, struct control_error *error);
+/* Those that the definition does not have any more go; or all of them. */
+void tables_prune(const struct daemon *daemon, const struct session_entry *entry);
+void tables_remove(const struct daemon *daemon, struct session_entry *entry);
 
 /* ---- boot.c ---- */
 
@@ -293,6 +318,7 @@ struct program {
 	uint32_t control_signal;
 	uint64_t since; /* serial of its first WELCOME: later changes wait for it */
 	uint64_t done;
+	uint64_t known; /* the last WELCOME all of which it has done */
 	char *name;
 	char *exe;
 	bool remembered; /* in a state file */
@@ -332,6 +358,19 @@ struct json_object *programs_pending(struct daemon *daemon, uint64_t serial);
 struct json_object *programs_unchanged(struct daemon *daemon);
 struct json_object *programs_json(struct daemon *daemon);
 
+/* ---- push.c ---- */
+
+/* In the session's process: with the answer to a change. */
+void push_put(struct session *session, struct json_object *answer);
+/* In the daemon: take it out of that answer, when there was another generation `before`; before it is told. */
+void push_take(const struct daemon *daemon, struct session_entry *entry, uint64_t before,
+		struct json_object *answer);
+/* Programs have to ask what the present generation is. */
+void push_forget(const struct daemon *daemon, struct session_entry *entry);
+/* Behind a WELCOME that has the session as number `index`: so many bytes, 0 if it is not for this program. */
+size_t push_add(const struct session_entry *entry, const struct program *program, uint32_t index,
+		char *message, size_t room);
+
 /* ---- remember.c ---- */
 
 /* Keep it for the next daemon. A program that is only freed, as at our end, stays kept. */
@@ -352,8 +391,26 @@ void status_client_gone(struct client *client);
 int session_process(void);
 
 /* session-status.c: the session's figures; NULL: no memory. */
-struct session;
 struct json_object *session_figures(struct session *session);
+
+/* ---- session-probes.c: probes in the process that records ---- */
+
+struct probes;
+struct session_probe;
+struct session_error;
+/* With those of the definition, whose tables are read from this directory. */
+int probes_open(const char *tables, const struct definition *definition, struct probes **probes,
+		struct control_error *error);
+/* As the session library wants them; they belong to *probes. */
+const struct session_probe *probes_list(const struct probes *probes, size_t *nr);
+/* Those of another definition become the session's with its next change; then: has there been one? */
+int probes_prepare(struct probes *probes, struct session *session,
+		const struct definition *definition, struct session_error *error);
+void probes_settle(struct probes *probes, bool changed);
+bool probes_any(const struct probes *probes);
+/* What there is to say of all of them (number 0) or of one. NULL: no memory. */
+struct json_object *probes_json(
+		const struct probes *probes, struct session *session, uint32_t number);
 
 /* ---- isolate.c ---- */
 

@@ -115,6 +115,16 @@ static int rename_definition(struct request *request, struct definition *definit
 	return 0;
 }
 
+/* Tables are not in what is loaded: whoever wants these probes enables them anew. */
+static void forget_tables(struct definition *definition)
+{
+	size_t i;
+
+	for (i = 0; i < definition->nr_probes; i++)
+		definition->probes[i].table = 0;
+	definition->last_table = 0;
+}
+
 static int take_load(struct request *request)
 {
 	static const char *const members[] = {OF_EVERY_REQUEST, "definition", "force", NULL};
@@ -133,6 +143,7 @@ static int take_load(struct request *request)
 		ret = definition_parse(json, &definition, &request->error);
 	if (ret)
 		return ret;
+	forget_tables(definition);
 	ret = rename_definition(request, definition);
 	if (ret) {
 		definition_free(definition);
@@ -280,6 +291,8 @@ static const struct verb {
 		{"snapshot", take_operation},
 		{"enable-event", take_operation},
 		{"disable-event", take_operation},
+		{"enable-probe", take_operation},
+		{"disable-probe", take_operation},
 		{"enable-channel", take_operation},
 		{"disable-channel", take_operation},
 		{"add-context", take_operation},

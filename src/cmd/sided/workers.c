@@ -245,6 +245,7 @@ static void opened(struct daemon *daemon, struct worker *worker, struct json_obj
 		set_error(entry, NULL);
 		json_number(answer, "generation", UINT64_MAX, &entry->generation, &error);
 		entry->state = SESSION_LIVE;
+		push_forget(daemon, entry);
 		session_save(daemon, entry);
 		if (again) {
 			/* Some may have found nobody when they came. */

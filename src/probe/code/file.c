@@ -217,7 +217,7 @@ static int read_headers(struct code_file *file, struct code_error *error)
 	if (ret)
 		return ret;
 	if (read_sections(file, &header) || code_read_symbols(file) || code_read_frames(file) ||
-			code_make_functions(file))
+			code_read_sequences(file) || code_make_functions(file))
 		return code_fail(error, -ENOMEM, "there is no memory for the functions of %s",
 				file->path);
 	return 0;
@@ -327,6 +327,7 @@ void code_close(struct code_file *file)
 	free(file->functions);
 	free(file->landings);
 	free(file->pads);
+	free(file->untouched);
 	free(file->bytes);
 	free(file->path);
 	free(file);

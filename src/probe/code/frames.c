@@ -82,12 +82,13 @@ struct cie {
 	bool augmented;
 	bool signal; /* where signal handlers return: debuggers know that code by its bytes */
 	bool ok;
+	size_t at; /* behind its length */
 };
 
 static struct cie read_cie(const struct cursor *all, size_t at, size_t length)
 {
 	struct cursor cursor = {all->bytes, at, at + length, all->address, false};
-	struct cie cie = {.pointer = 0, .lsda = ENCODING_OMIT};
+	struct cie cie = {.pointer = 0, .lsda = ENCODING_OMIT, .at = at};
 	const char *text;
 	uint8_t version;
 
@@ -179,9 +180,10 @@ static int read_landings(struct code_file *file, uint64_t table, uint64_t functi
 	return 0;
 }
 
-static int add_frame(struct code_file *file, uint64_t address, uint64_t size)
+static int add_frame(
+		struct code_file *file, uint64_t address, uint64_t size, size_t cie, size_t fde)
 {
-	struct code_name_entry *frames;
+	struct code_frame *frames;
 
 	if (!size || !code_executable(file, address) || code_is_plt(file, address))
 		return 0;
@@ -189,8 +191,8 @@ static int add_frame(struct code_file *file, uint64_t address, uint64_t size)
 	if (!frames)
 		return -ENOMEM;
 	file->frames = frames;
-	frames[file->nr_frames++] = (struct code_name_entry){
-			.address = address, .size = size, .rank = UINT8_MAX};
+	frames[file->nr_frames++] = (struct code_frame){
+			.address = address, .size = size, .cie = cie, .fde = fde};
 	return 0;
 }
 
@@ -209,7 +211,7 @@ static int read_fde(struct code_file *file, const struct cursor *all, size_t at,
 		if (cie->lsda != ENCODING_OMIT)
 			table = take_pointer(&cursor, cie->lsda & 0x7f);
 	}
-	if (cursor.bad || add_frame(file, begin, size))
+	if (cursor.bad || add_frame(file, begin, size, cie->at, at))
 		return cursor.bad ? 0 : -ENOMEM;
 	return table ? read_landings(file, table, begin) : 0;
 }
@@ -218,6 +220,10 @@ static int read_all(struct code_file *file, const struct cursor *all)
 {
 	size_t at = 0, known = SIZE_MAX;
 	struct cie cie = {.ok = false};
+
+	file->frame_bytes = all->bytes;
+	file->frame_size = all->size;
+	file->frame_address = all->address;
 
 	while (all->size - at >= 8) {
 		size_t length = (size_t)code_read(all->bytes + at, 4);

@@ -55,6 +55,13 @@ static void set_sizes(struct code_file *file)
 	}
 }
 
+static int by_frame(const void *left, const void *right)
+{
+	const struct code_frame *a = left, *b = right;
+
+	return a->address < b->address ? -1 : a->address > b->address;
+}
+
 int code_make_functions(struct code_file *file)
 {
 	size_t name = 0, frame = 0;
@@ -62,7 +69,7 @@ int code_make_functions(struct code_file *file)
 	if (file->nr_names)
 		qsort(file->names, file->nr_names, sizeof(*file->names), by_address);
 	if (file->nr_frames)
-		qsort(file->frames, file->nr_frames, sizeof(*file->frames), by_address);
+		qsort(file->frames, file->nr_frames, sizeof(*file->frames), by_frame);
 	drop_doubles(file);
 	file->functions = calloc(file->nr_names + file->nr_frames + 1, sizeof(*file->functions));
 	if (!file->functions)

@@ -27,6 +27,12 @@ struct code_name_entry {
 	uint8_t rank; /* lower is better */
 };
 
+/* What the unwinder's data says of some code: where in that data. */
+struct code_frame {
+	uint64_t address, size;
+	size_t cie, fde; /* behind their lengths */
+};
+
 /* Bytes between functions that a site has taken. */
 struct code_pad {
 	uint64_t address, site;
@@ -46,8 +52,13 @@ struct code_file {
 	uint8_t *names_memory; /* what was compressed; names may be in it */
 	struct code_name_entry *names;
 	size_t nr_names, names_room;
-	struct code_name_entry *frames; /* without names */
+	struct code_frame *frames; /* in the order of their addresses */
 	size_t nr_frames, frames_room;
+	const uint8_t *frame_bytes; /* .eh_frame */
+	size_t frame_size;
+	uint64_t frame_address;
+	uint64_t *untouched; /* from, to: code that must not be changed, as the kernel looks at it */
+	size_t nr_untouched, untouched_room;
 	struct code_function *functions;
 	size_t nr_functions;
 	uint64_t *landings;
@@ -76,7 +87,39 @@ uint64_t code_read(const uint8_t *bytes, unsigned int width);
 /* Room for one more element of that size; NULL: no memory. `*room` elements are there. */
 void *code_grow(void *array, size_t used, size_t *room, size_t size);
 
+/* ---- rows.c ---- */
+
+/* Where a call's frame begins, from one instruction to the next. */
+struct code_row {
+	unsigned int reg; /* as the unwinder's data counts; the frame begins at it and the offset */
+	int64_t offset;
+	bool known;   /* false: it is an expression, or something did not fit */
+	bool returns; /* the return address stands below the begin of the frame */
+};
+
+struct code_rows {
+	const uint8_t *bytes;
+	size_t at, size, rules_at, rules_size;
+	uint64_t location, code_factor;
+	int64_t data_factor;
+	uint8_t pointer;
+	struct code_row row, initial, kept[8];
+	unsigned int nr_kept;
+};
+
+/* The data of the code at an address; false: there is none. */
+bool code_rows_open(const struct code_file *file, uint64_t address, struct code_rows *rows);
+/* The row of that address; addresses only grow. */
+const struct code_row *code_rows_at(struct code_rows *rows, uint64_t address);
+
 /* ---- the others ---- */
+
+/* Why a return from that function cannot be seen; NULL: it can. */
+const char *code_no_exit(const struct code_file *file, const struct code_function *function);
+/* Restartable sequences: -ENOMEM. */
+int code_read_sequences(struct code_file *file);
+/* In code that the kernel restarts. */
+bool code_is_untouched(const struct code_file *file, uint64_t address, unsigned int size);
 
 int code_read_symbols(struct code_file *file);
 int code_read_frames(struct code_file *file);

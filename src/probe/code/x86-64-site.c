@@ -21,6 +21,8 @@ static const char entered[] = "something jumps into its first five bytes";
 static const char too_short[] = "it ends before five bytes, and what follows is used";
 static const char returns[] = "a call in its first bytes would return into the jump";
 static const char unreadable[] = "its first bytes are no instructions";
+static const char restarted[] = "it is in a sequence that the kernel restarts";
+static const char not_begin[] = "it is not the begin of a function";
 static const char not_followed[] = "its function jumps to where cannot be read";
 
 /* What stands at a place, as far as it matters. */
@@ -58,6 +60,8 @@ static void look_at(struct place *place)
 
 		if (place->count && place->instructions[place->count - 1].call)
 			place->stopped = returns;
+		else if (code_is_untouched(place->file, place->address + place->length, 1))
+			place->stopped = restarted;
 		else if (!x86_decode(place->bytes + place->length, place->size - place->length,
 					 place->address + place->length, instruction))
 			place->stopped = unreadable;
@@ -346,18 +350,23 @@ int code_entry(struct code_file *file, const struct code_function *function,
 	uint64_t address = function->address;
 	size_t size;
 	const uint8_t *bytes = code_bytes(file, address, &size);
+	int ret;
 
 	/* Indirect branches must still land on their mark. */
 	if (bytes && x86_decode(bytes, size, address, &instruction) && instruction.branch_mark &&
 			function->size > instruction.piece.length)
 		address += instruction.piece.length;
-	return find_method(file, address, false, site);
+	ret = find_method(file, address, false, site);
+	if (!ret && site->method != PROBE_NONE)
+		site->no_exit = code_no_exit(file, function);
+	return ret;
 }
 
 int code_site(struct code_file *file, uint64_t address, struct probe_site *site)
 {
 	const struct code_function *function = code_function_at(file, address);
 	bool found = false, indirect = false, table = false;
+	int ret;
 
 	memset(site, 0, sizeof(*site));
 	if (!function)
@@ -380,5 +389,7 @@ int code_site(struct code_file *file, uint64_t address, struct probe_site *site)
 		return -EINVAL;
 	if (address == function->address)
 		return code_entry(file, function, site);
-	return find_method(file, address, indirect && !table && !file->fixed, site);
+	ret = find_method(file, address, indirect && !table && !file->fixed, site);
+	site->no_exit = not_begin;
+	return ret;
 }

@@ -48,6 +48,22 @@ static bool uses_stack_pointer(const ZydisDecodedInstruction *decoded)
 			!((decoded->attributes & ZYDIS_ATTRIB_HAS_REX) && decoded->raw.rex.B);
 }
 
+/* Memory at a distance from the stack or frame pointer. */
+static void describe_stack(const ZydisDecodedInstruction *decoded, struct x86_instruction *out)
+{
+	const bool rex = decoded->attributes & ZYDIS_ATTRIB_HAS_REX;
+
+	if (!(decoded->attributes & ZYDIS_ATTRIB_HAS_MODRM) || decoded->raw.modrm.mod == 3 ||
+			(rex && decoded->raw.rex.B))
+		return;
+	if (decoded->raw.modrm.rm == 5 && decoded->raw.modrm.mod)
+		out->stack = STACK_FRAME;
+	else if (decoded->raw.modrm.rm == 4 && decoded->raw.sib.base == 4 &&
+			decoded->raw.sib.index == 4 && !(rex && decoded->raw.rex.X))
+		out->stack = STACK_POINTER;
+	out->stack_distance = decoded->raw.disp.size ? decoded->raw.disp.value : 0;
+}
+
 static void describe_branch(const ZydisDecodedInstruction *decoded, uint64_t address,
 		struct x86_instruction *out)
 {
@@ -93,11 +109,14 @@ static void describe_indirect(const ZydisDecodedInstruction *decoded, struct x86
 
 static void describe_other(const ZydisDecodedInstruction *decoded, struct x86_instruction *out)
 {
+	/* The decoder has it among the branches; outside of a transaction it does nothing. */
+	if (decoded->mnemonic == ZYDIS_MNEMONIC_XABORT)
+		return;
 	switch (decoded->meta.category) {
 	case ZYDIS_CATEGORY_CALL:
 	case ZYDIS_CATEGORY_UNCOND_BR: describe_indirect(decoded, out); break;
 	case ZYDIS_CATEGORY_RET:
-		out->ends = true;
+		out->ends = out->leaves = true;
 		if (decoded->meta.branch_type == ZYDIS_BRANCH_TYPE_FAR)
 			out->refused = "a far return cannot be moved";
 		break;
@@ -126,6 +145,7 @@ static void describe_other(const ZydisDecodedInstruction *decoded, struct x86_in
 		break;
 	case ZYDIS_MNEMONIC_NOP: out->padding = true; break;
 	case ZYDIS_MNEMONIC_LEA: out->lea = true; break;
+	case ZYDIS_MNEMONIC_POP: out->pop = true; break;
 	default: break;
 	}
 }
@@ -143,6 +163,7 @@ bool x86_decode(const uint8_t *bytes, size_t size, uint64_t address, struct x86_
 		return true;
 	}
 	describe_other(&decoded, out);
+	describe_stack(&decoded, out);
 	if (decoded.raw.imm[0].size >= 32)
 		out->constant = decoded.raw.imm[0].value.u;
 	if (is_relative_memory(&decoded)) {

@@ -2,6 +2,10 @@
 #ifndef PROBE_CODE_X86_64_H
 #define PROBE_CODE_X86_64_H
 
+/* As the unwinder's data counts registers. */
+#define STACK_FRAME 6
+#define STACK_POINTER 7
+
 /* One instruction of x86-64, as far as moving it and following it asks for. */
 
 #include "probe/site.h"
@@ -11,11 +15,15 @@
 struct x86_instruction {
 	struct probe_piece piece; /* without `at` */
 	bool call;
-	bool ends;           /* what follows it is reached by jumps only */
-	bool padding;        /* does nothing, or stops */
-	bool branch_mark;    /* where indirect branches must land (endbr64) */
-	bool lea;            /* takes the address piece.target */
-	bool indirect_jump;  /* goes to what a register or memory says */
+	bool ends;          /* what follows it is reached by jumps only */
+	bool padding;       /* does nothing, or stops */
+	bool branch_mark;   /* where indirect branches must land (endbr64) */
+	bool lea;           /* takes the address piece.target */
+	bool indirect_jump; /* goes to what a register or memory says */
+	bool pop;           /* reads the top of the stack */
+	bool leaves;        /* returns to the caller */
+	uint8_t stack; /* its memory operand is this register, STACK_… , and the distance; 0: neither */
+	int64_t stack_distance;
 	uint64_t constant;   /* that may be an address; 0: none */
 	const char *refused; /* why it cannot be moved; NULL: it can */
 };

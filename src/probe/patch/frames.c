@@ -8,13 +8,19 @@
 #include "parts.h"
 
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <string.h>
 
 #define BYTES_MAX 256
 #define ENTRIES_MAX 1100
 
-static uint8_t entries[ENTRIES_MAX][BYTES_MAX];
-static unsigned int nr_entries, nr_registered;
+static struct entry {
+	uint8_t bytes[BYTES_MAX];
+	size_t size;
+	uint64_t start, length;
+	const char *name;
+} entries[ENTRIES_MAX];
+static unsigned int nr_entries, nr_registered, nr_shown;
 
 static uint8_t *put(uint8_t *to, const void *bytes, size_t size)
 {
@@ -23,15 +29,18 @@ static uint8_t *put(uint8_t *to, const void *bytes, size_t size)
 }
 
 /* A description and the entry that uses it, then the end. */
-static void add(const void *rules, size_t size, uint64_t start, uint64_t length)
+static void add(const void *rules, size_t size, uint64_t start, uint64_t length, const char *name)
 {
 	/* zR: addresses of 64 bits; alignment 1 and -8; the return address is column 16. */
 	static const char head[] = "\0\0\0\0\1zR\0\1\x78\x10\1\0";
-	uint8_t *bytes = entries[nr_entries], *to, *entry;
+	uint8_t *bytes = entries[nr_entries].bytes, *to, *entry;
 	uint32_t word;
 
 	if (nr_entries == ENTRIES_MAX)
 		return;
+	entries[nr_entries].start = start;
+	entries[nr_entries].length = length;
+	entries[nr_entries].name = name;
 	to = put(bytes + 4, head, sizeof(head) - 1);
 	to = put(to, rules, size);
 	while ((to - bytes - 4) % 8)
@@ -49,6 +58,7 @@ static void add(const void *rules, size_t size, uint64_t start, uint64_t length)
 	word = (uint32_t)(to - entry - 4);
 	memcpy(entry, &word, 4);
 	memset(to, 0, 4);
+	entries[nr_entries].size = (size_t)(to + 4 - bytes);
 	nr_entries++;
 }
 
@@ -67,17 +77,17 @@ void patch_frames_add(uint64_t start, uint64_t size)
 			/* rbp is saved where it points to. */
 			0x16, 6, 25, IN_FRAME, 0x76, 0, 0x2f, 3, 0, 0x76, 0, 0x06};
 
-	add(rules, sizeof(rules), start, size);
+	add(rules, sizeof(rules), start, size, "side_probe");
 }
 
 void patch_frames_returns(uint64_t start, uint64_t size, const void *addresses)
 {
 	uint64_t base = start + RETURN_BYTES, common = start + size - BODY_BYTES;
 	/*
-	 * The caller has this frame's stack pointer. The begin of the frame is another address than that, for exceptions
-	 * know frames apart by it.
+	 * The caller has this frame's stack pointer. The begin of the frame is another address than that, and than the one
+	 * of the frame that returns here, for exceptions know frames apart by it; and above the latter, for debuggers ask for that.
 	 */
-	uint8_t rules[64] = {0x12, 7, 1, 0x16, 7, 2, 0x77, 0,
+	uint8_t rules[64] = {0x0c, 7, 1, 0x16, 7, 2, 0x77, 0,
 			/* The return address: in the table, the program counter's place times its size. */
 			0x10, 16, 0, 0x80, 0, 0x0e},
 		*to = rules + 14;
@@ -91,22 +101,37 @@ void patch_frames_returns(uint64_t start, uint64_t size, const void *addresses)
 	to = put(to, &addresses, 8);
 	*to++ = 0x22; /* plus */
 	rules[10] = (uint8_t)(to - rules - 11);
-	add(rules, (size_t)(to - rules), start, size - BODY_BYTES);
-	add(called, sizeof(called), common, BODY_BYTES);
+	add(rules, (size_t)(to - rules), start, size - BODY_BYTES, "side_return");
+	add(called, sizeof(called), common, BODY_BYTES, "side_returns");
+}
+
+static void (*enroll)(void *entry);
+static bool looked;
+
+/* Only if the program has it: without it nobody unwinds in that way. What was found stays loaded. */
+void patch_find_unwinder(void)
+{
+	void *library = enroll ? NULL : dlopen("libgcc_s.so.1", RTLD_NOLOAD | RTLD_LAZY);
+
+	looked = true;
+	if (library)
+		*(void **)&enroll = dlsym(library, "__register_frame");
+}
+
+void patch_frames_start(void)
+{
+	if (!looked)
+		patch_find_unwinder();
 }
 
 void patch_frames_register(void)
 {
-	void *library, (*enroll)(void *entry);
+	for (; nr_shown < nr_entries; nr_shown++) {
+		const struct entry *entry = &entries[nr_shown];
 
-	if (nr_registered == nr_entries)
-		return;
-	/* Only if the program has it: without it nobody unwinds in that way. */
-	library = dlopen("libgcc_s.so.1", RTLD_NOLOAD | RTLD_LAZY);
-	if (!library)
-		return;
-	*(void **)&enroll = dlsym(library, "__register_frame");
+		patch_debugger_add(entry->bytes, entry->size, entry->name, entry->start,
+				entry->length);
+	}
 	for (; enroll && nr_registered < nr_entries; nr_registered++)
-		enroll(entries[nr_registered]);
-	dlclose(library);
+		enroll(entries[nr_registered].bytes);
 }

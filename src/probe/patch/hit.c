@@ -17,7 +17,8 @@
  * A call whose return is to be seen gets an index; its return address becomes that of the code with that index, which
  * so knows what to do without knowing the thread, the stack or the order: longjmp, coroutines and stacks for
  * signals need nothing of their own. A call that never returns keeps its index until its place on the stack has
- * been overwritten, which is looked for whenever the number of those in use has doubled.
+ * been overwritten, which is looked for whenever the number of those in use has doubled. (So a program that copies parts of
+ * its stack away and back, as greenlet does for Python, must not have its returns seen.)
  */
 #include "parts.h"
 
@@ -34,6 +35,7 @@
 #define BLOCK 64 /* returns that a thread takes at once */
 #define NONE UINT32_MAX
 #define SCAN_FIRST 256
+#define TAIL_CALLS_MAX 64 /* at one place of the stack that are looked through */
 
 struct thread {
 	pid_t tid; /* 0: free */
@@ -54,7 +56,7 @@ static __thread struct thread *self __attribute__((tls_model("initial-exec")));
 
 static struct patch_return *returns;
 static uint8_t *return_code;
-static uint32_t block_next[RETURNS_MAX / BLOCK];
+static uint32_t block_next[RETURNS_MAX / BLOCK], block_owner[RETURNS_MAX / BLOCK];
 static uint32_t nr_blocks;
 
 /* System calls without libc, whose functions may have probes. */
@@ -200,22 +202,56 @@ static uint64_t code_of(uint32_t index)
 	return (uint64_t)return_code + RETURN_BYTES + (uint64_t)index * RETURN_BYTES;
 }
 
-/* The memory of a stack may be gone. */
-static bool is_overwritten(uint32_t index)
+/* What stands there; 0: the memory of the stack is gone. */
+static uint64_t read_slot(const uint64_t *slot)
 {
 	uint64_t value = 0;
-	struct iovec local = {&value, sizeof(value)}, remote = {returns[index].slot, sizeof(value)};
+	struct iovec local = {&value, sizeof(value)},
+		     remote = {(void *)(uintptr_t)slot, sizeof(value)};
 	long got = system_call(SYS_process_vm_readv, system_call(SYS_getpid, 0, 0, 0, 0, 0, 0),
 			(long)&local, 1, (long)&remote, 1, 0);
 
-	return got == -EFAULT || (got == sizeof(value) && value != code_of(index));
+	return got == sizeof(value) ? value : 0;
+}
+
+/*
+ * A function that ends in a jump to another one leaves its return address there, which is replaced once more: then
+ * the call is open as long as that one is, which knows of it.
+ */
+static bool is_overwritten(uint32_t index)
+{
+	const uint64_t *slot = returns[index].slot;
+	uint64_t value = read_slot(slot);
+
+	for (unsigned int i = 0; i < TAIL_CALLS_MAX && value != code_of(index); i++) {
+		uint64_t other = (value - code_of(0)) / RETURN_BYTES;
+
+		if (value < code_of(0) || other >= RETURNS_MAX || returns[other].slot != slot ||
+				returns[other].state != PATCH_OPEN)
+			return true;
+		value = returns[other].address;
+	}
+	return false;
 }
 
 static void give_back(struct thread *thread, uint32_t index)
 {
-	returns[index].used = false;
+	returns[index].state = PATCH_FREE;
 	returns[index].next = thread->free;
 	thread->free = index;
+}
+
+/* Stacks may go on in other threads, and two of these must not have the same list. */
+static void close_call(struct thread *thread, uint32_t index)
+{
+	/* Found to be abandoned, and was not: it is in the list. */
+	if (returns[index].state != PATCH_OPEN)
+		return;
+	if (block_owner[index / BLOCK] == (uint32_t)(thread - threads))
+		give_back(thread, index);
+	else
+		/* Release: all that was done with it. Pairs with the acquire in find_abandoned(). */
+		__atomic_store_n(&returns[index].state, PATCH_LEFT, __ATOMIC_RELEASE);
 }
 
 static __attribute__((noinline)) void find_abandoned(struct thread *thread)
@@ -224,9 +260,14 @@ static __attribute__((noinline)) void find_abandoned(struct thread *thread)
 
 	for (uint32_t block = thread->blocks; block != NONE; block = block_next[block]) {
 		for (uint32_t i = block * BLOCK; i < (block + 1) * BLOCK; i++) {
-			if (!returns[i].used)
+			/* Acquire: the other thread has done with it. Pairs with the release in close_call(). */
+			uint8_t state = __atomic_load_n(&returns[i].state, __ATOMIC_ACQUIRE);
+
+			if (state == PATCH_FREE)
 				continue;
-			if (is_overwritten(i)) {
+			if (state == PATCH_LEFT) {
+				give_back(thread, i);
+			} else if (is_overwritten(i)) {
 				give_back(thread, i);
 				thread->abandoned++;
 			} else {
@@ -251,6 +292,7 @@ static __attribute__((noinline)) uint32_t more_returns(struct thread *thread)
 			return NONE;
 		}
 		block_next[block] = thread->blocks;
+		block_owner[block] = (uint32_t)(thread - threads);
 		thread->blocks = block;
 		thread->owned += BLOCK;
 		for (uint32_t i = BLOCK; i-- > 0;)
@@ -260,9 +302,10 @@ static __attribute__((noinline)) uint32_t more_returns(struct thread *thread)
 }
 
 /* The return of the call whose return address stands at the stack pointer. */
-static __attribute__((noinline)) uint64_t follow(
-		struct thread *thread, struct patch_probe *probe, uint64_t *slot)
+static __attribute__((noinline)) struct patch_return *follow(
+		struct thread *thread, struct patch_probe *probe, struct patch_hit *hit)
 {
+	uint64_t *slot = hit->stack;
 	uint32_t index = thread->free;
 	struct patch_return *each;
 
@@ -270,7 +313,7 @@ static __attribute__((noinline)) uint64_t follow(
 		index = more_returns(thread);
 	if (index == NONE) {
 		thread->unseen++;
-		return 0;
+		return NULL;
 	}
 	each = &returns[index];
 	thread->free = each->next;
@@ -279,11 +322,13 @@ static __attribute__((noinline)) uint64_t follow(
 	each->probe = probe;
 	each->generation = probe->generation;
 	each->call = (uint64_t)(thread - threads) << 48 | ++thread->calls;
-	each->used = true;
+	each->state = PATCH_OPEN;
 	/* What this code does must be known before anything can return to it: also a signal that comes now. */
 	light_barrier();
 	*slot = code_of(index);
-	return each->call;
+	hit->call = each->call;
+	hit->returns_to = each->address;
+	return each;
 }
 
 int patch_hit_follow(void)
@@ -308,6 +353,7 @@ int patch_hit_follow(void)
 void patch_enter(struct patch_registers *registers, struct patch_probe *probe)
 {
 	struct thread *thread = enter_thread(probe);
+	struct patch_return *followed = NULL;
 	struct patch_hit hit;
 	patch_handler handler;
 
@@ -319,11 +365,14 @@ void patch_enter(struct patch_registers *registers, struct patch_probe *probe)
 	hit.site = &probe->site;
 	hit.registers = registers;
 	hit.stack = (uint64_t *)((char *)&registers->rbp + PATCH_FRAME_BYTES);
-	hit.call = 0;
+	hit.call = hit.ticks = hit.returns_to = 0;
 	if (__atomic_load_n(&probe->follows, __ATOMIC_RELAXED))
-		hit.call = follow(thread, probe, hit.stack);
+		followed = follow(thread, probe, &hit);
 	if (handler)
 		handler(&hit);
+	/* What the handlers take is not the call's. */
+	if (followed)
+		followed->began = __builtin_ia32_rdtsc();
 	leave_thread(thread);
 }
 
@@ -347,9 +396,11 @@ uint64_t patch_leave(struct patch_registers *registers, uint64_t from)
 		hit.registers = registers;
 		hit.stack = each->slot + 1;
 		hit.call = each->call;
+		hit.ticks = __builtin_ia32_rdtsc() - each->began;
+		hit.returns_to = address;
 		handler(&hit);
 	}
-	give_back(thread, index);
+	close_call(thread, index);
 	leave_thread(thread);
 	return address;
 }

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory near code, in gaps of the address space, and writing to code. Nothing is ever both writable and executable,
- * unless /proc/self/mem cannot be used: then a page is, for as long as a write takes.
+ * Memory near code, in gaps of the address space.
  */
 #include "parts.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #define PAGE 4096ULL
 #define ARENA_BYTES 65536ULL
 #define ARENAS_MAX 1024
 #define REACH 0x7fff0000LL
 #define NEAR 0x40000000LL /* leaves room for what the code refers to */
+/* If there is nothing nearer: kernels put the heap of a program with fixed addresses up to 1 GiB behind it. */
+#define FAR 0x70000000LL
+#define REUSE_TRIES 64
 #define LOWEST 0x10000ULL
 #define HIGHEST 0x7ffffffff000ULL
 /* A heap grows into the gap behind it. */
@@ -35,45 +35,11 @@ struct gap {
 
 static struct arena arenas[ARENAS_MAX];
 static size_t nr_arenas;
+static uint64_t *returned; /* bodies */
+static size_t nr_returned, returned_room;
 static struct gap *gaps;
 static size_t nr_gaps;
 static uint64_t address_space;
-static bool plain_only;
-
-/* ---- writing ---- */
-
-void patch_writer_open(struct patch_writer *writer)
-{
-	writer->memory = plain_only ? -1 : open("/proc/self/mem", O_RDWR | O_CLOEXEC);
-}
-
-void patch_writer_close(struct patch_writer *writer)
-{
-	if (writer->memory >= 0)
-		close(writer->memory);
-}
-
-int patch_write(struct patch_writer *writer, uint64_t address, const void *bytes, size_t size)
-{
-	uint64_t page = address & ~(PAGE - 1),
-		 length = ((address + size + PAGE - 1) & ~(PAGE - 1)) - page;
-
-	if (writer->memory >= 0) {
-		if (pwrite(writer->memory, bytes, size, (off_t)address) == (ssize_t)size)
-			return 0;
-		/* Some kernels forbid it for memory that is not writable. */
-		close(writer->memory);
-		writer->memory = -1;
-	}
-	if (mprotect((void *)page, length, PROT_READ | PROT_WRITE | PROT_EXEC))
-		return errno == ENOMEM ? -ENOMEM : -EPERM;
-	for (size_t i = 0; i < size; i++)
-		/* Relaxed: other processors see it when the barrier of who writes has been passed. */
-		__atomic_store_n((uint8_t *)address + i, ((const uint8_t *)bytes)[i],
-				__ATOMIC_RELAXED);
-	mprotect((void *)page, length, PROT_READ | PROT_EXEC);
-	return 0;
-}
 
 /* ---- the address space ---- */
 
@@ -179,7 +145,7 @@ void *patch_memory_anywhere(size_t size, int protection)
 
 /* ---- bodies ---- */
 
-static struct arena *new_bodies(uint64_t near)
+static struct arena *new_bodies(uint64_t near, int64_t reach)
 {
 	struct arena *arena = NULL;
 
@@ -188,32 +154,54 @@ static struct arena *new_bodies(uint64_t near)
 	for (size_t i = nr_gaps; !arena && i-- > 0;) {
 		uint64_t start = (gaps[i].end - ARENA_BYTES) & ~(ARENA_BYTES - 1);
 
-		if (gaps[i].end <= near && start >= gaps[i].start && reaches(near, start, NEAR))
+		if (gaps[i].end <= near && start >= gaps[i].start && reaches(near, start, reach))
 			arena = map_arena(start, ARENA_BYTES, false);
 	}
 	for (size_t i = 0; !arena && i < nr_gaps; i++) {
 		uint64_t start = (gaps[i].start + ARENA_BYTES - 1) & ~(ARENA_BYTES - 1);
 
 		if (gaps[i].start > near && start + ARENA_BYTES <= gaps[i].end &&
-				reaches(near, start, NEAR))
+				reaches(near, start, reach))
 			arena = map_arena(start, ARENA_BYTES, false);
 	}
 	return arena;
 }
 
-uint64_t patch_body_memory(uint64_t near)
+static struct arena *find_bodies(uint64_t near, int64_t reach)
 {
-	struct arena *found = NULL;
-
-	for (size_t i = 0; !found && i < nr_arenas; i++) {
+	for (size_t i = 0; i < nr_arenas; i++) {
 		struct arena *arena = &arenas[i];
 
 		if (!arena->taken && arena->used + BODY_BYTES <= arena->size &&
-				reaches(near, arena->start, NEAR))
-			found = arena;
+				reaches(near, arena->start, reach))
+			return arena;
 	}
+	return new_bodies(near, reach);
+}
+
+/* One that was given back, of those that were last. */
+static uint64_t reuse_body(uint64_t near)
+{
+	for (size_t i = nr_returned; i > 0 && i + REUSE_TRIES > nr_returned; i--) {
+		uint64_t body = returned[i - 1];
+
+		if (reaches(near, body, NEAR)) {
+			returned[i - 1] = returned[--nr_returned];
+			return body;
+		}
+	}
+	return 0;
+}
+
+uint64_t patch_body_memory(uint64_t near)
+{
+	uint64_t body = reuse_body(near);
+	struct arena *found = body ? NULL : find_bodies(near, NEAR);
+
+	if (body)
+		return body;
 	if (!found)
-		found = new_bodies(near);
+		found = find_bodies(near, FAR);
 	if (!found)
 		return 0;
 	found->used += BODY_BYTES;
@@ -222,10 +210,23 @@ uint64_t patch_body_memory(uint64_t near)
 
 void patch_body_return(uint64_t body)
 {
+	uint64_t *more;
+
 	for (size_t i = 0; i < nr_arenas; i++) {
-		if (!arenas[i].taken && body == arenas[i].start + arenas[i].used - BODY_BYTES)
+		if (!arenas[i].taken && body == arenas[i].start + arenas[i].used - BODY_BYTES) {
 			arenas[i].used -= BODY_BYTES;
+			return;
+		}
 	}
+	if (nr_returned == returned_room) {
+		more = reallocarray(
+				returned, returned_room ? returned_room * 2 : 64, sizeof(*more));
+		if (!more)
+			return;
+		returned = more;
+		returned_room = returned_room ? returned_room * 2 : 64;
+	}
+	returned[nr_returned++] = body;
 }
 
 /* ---- slots ---- */
@@ -328,8 +329,10 @@ uint64_t patch_slot_memory(uint64_t site, uint64_t body, const struct patch_dist
 	struct arena *arena;
 
 	for (size_t i = 0; !slot && i < nr_arenas; i++) {
-		if (arenas[i].taken && reaches(base, arenas[i].start, REACH) &&
-				reaches(body, arenas[i].start, REACH))
+		uint64_t start = arenas[i].start, end = start + arenas[i].size;
+
+		if (arenas[i].taken && reaches(base, start, REACH) && reaches(body, start, REACH) &&
+				reaches(body, end, REACH))
 			slot = slot_in(&arenas[i], base, distance);
 	}
 	if (slot)
@@ -338,14 +341,24 @@ uint64_t patch_slot_memory(uint64_t site, uint64_t body, const struct patch_dist
 	return arena ? slot_in(arena, base, distance) : 0;
 }
 
+void patch_slot_return(uint64_t slot)
+{
+	for (size_t i = 0; i < nr_arenas; i++) {
+		if (arenas[i].taken && slot >= arenas[i].start &&
+				slot + SLOT_BYTES <= arenas[i].start + arenas[i].size)
+			memset(arenas[i].taken + (slot - arenas[i].start), 0, SLOT_BYTES);
+	}
+}
+
 int patch_start(bool plain)
 {
 	static bool started;
 	int ret;
 
-	plain_only = plain;
+	patch_writer_plain = plain;
 	if (started)
 		return 0;
+	patch_frames_start();
 	ret = patch_hit_start();
 	if (!ret)
 		ret = patch_trap_start();

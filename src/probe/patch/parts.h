@@ -17,7 +17,7 @@
 #define RETURN_BYTES 8     /* of the code for each */
 #define THREADS_MAX 4096
 
-/* One place, for good: threads may be in its code long after it was removed. */
+/* One place, as long as it is mapped: threads may be in its code long after it was removed. */
 struct patch_probe {
 	struct probe_site site;
 	/* Read by hits: relaxed stores, ordered by the barriers of patch_set() and patch_remove(). */
@@ -27,7 +27,9 @@ struct patch_probe {
 	bool follows;        /* exits */
 	unsigned int flags;  /* that its code was made for */
 	enum probe_method method;
-	bool armed;
+	bool armed, leaves;
+	bool gone;  /* nothing is mapped there any more */
+	bool whole; /* was changed at once, the last time */
 	uint64_t body, copy;
 	uint64_t slot; /* the jump to the body that the site reaches; 0: the body itself */
 	uint8_t map[PROBE_PIECES_MAX + 1];
@@ -41,24 +43,46 @@ struct patch_distance {
 	uint8_t value[4];
 };
 
-/* ---- memory.c ---- */
+/* ---- write.c ---- */
 
 struct patch_writer {
-	int memory; /* /proc/self/mem; -1: plain */
+	int memory;    /* /proc/self/mem; -1: plain */
+	uint64_t page; /* that is writable; 0: none */
 };
+
+extern bool patch_writer_plain; /* never by way of /proc/self/mem */
 
 void patch_writer_open(struct patch_writer *writer);
 void patch_writer_close(struct patch_writer *writer);
 int patch_write(struct patch_writer *writer, uint64_t address, const void *bytes, size_t size);
+/* All at once for threads that execute them; -EXDEV if they lie where that is not possible, -EPERM, -ENOMEM. */
+int patch_exchange(struct patch_writer *writer, uint64_t address, const void *bytes, size_t size);
+
+/* ---- memory.c ---- */
 
 /* Memory of a body near that address; 0: none. */
 uint64_t patch_body_memory(uint64_t near);
-void patch_body_return(uint64_t body); /* the one that was just given */
+void patch_body_return(uint64_t body);
 /* A place for a jump at which a jump from `site` with such a distance arrives, in reach of `body`; 0: none. */
 uint64_t patch_slot_memory(uint64_t site, uint64_t body, const struct patch_distance *distance);
+/* Once or several times. */
+void patch_slot_return(uint64_t slot);
 uint64_t patch_memory_bytes(void);
 /* For the code and data of returns: anywhere. */
 void *patch_memory_anywhere(size_t size, int protection);
+
+/* ---- places.c ---- */
+
+/* The list in which probes of that address are, maybe with others. */
+struct patch_probe **patch_place_of(uint64_t address);
+/* How many bytes of its place it changes. */
+unsigned int patch_bytes(const struct patch_probe *probe);
+/* Whether a probe is set somewhere in these bytes. */
+bool patch_is_occupied(uint64_t from, unsigned int size);
+/* Whether what was written stands there still. Not when its file was unmapped: whatever is there now is left alone. */
+bool patch_stands(struct patch_probe *probe);
+/* Gives back what was made for places that are not mapped any more, if one of these is among them. */
+void patch_release_gone(struct patch_probe *const *probes, size_t count);
 
 /* ---- x86-64-body.c ---- */
 
@@ -77,19 +101,37 @@ extern const unsigned int patch_framed_from, patch_framed_to;
 void patch_frames_add(uint64_t start, uint64_t size);
 void patch_frames_returns(uint64_t start, uint64_t size, const void *addresses);
 void patch_frames_register(void);
+void patch_frames_start(void);
+
+/* ---- debugger.c ---- */
+
+void patch_debugger_add(const uint8_t *frames, size_t frames_size, const char *name, uint64_t start,
+		uint64_t size);
 
 /* ---- trap.c ---- */
 
 int patch_trap_start(void);
 /* A thread that meets a trap at `address` goes on at `target`. -ENOMEM. */
 int patch_trap_add(uint64_t address, uint64_t target);
-/* Whether a thread blocks the signal of traps, so that it would be ended by one. */
-bool patch_trap_blocked(void);
+void patch_trap_remove(uint64_t address);
 /* The program may have set a handler of its own since. */
 void patch_trap_renew(void);
 extern uint64_t patch_traps;
 
+/* ---- blocked.c ---- */
+
+/* No thread blocks the signals of traps any more; false: one still does. */
+bool patch_unblock(void);
+/* The calling thread does not. */
+void patch_unblock_self(void);
+
 /* ---- hit.c ---- */
+
+enum patch_return_state {
+	PATCH_FREE, /* in the list of its thread */
+	PATCH_OPEN, /* a call that has not returned */
+	PATCH_LEFT, /* returned in another thread; its own one takes it back when it looks */
+};
 
 struct patch_return {
 	uint64_t address; /* where the call really returns to; first, as the unwinder's data has it */
@@ -97,8 +139,8 @@ struct patch_return {
 	struct patch_probe *probe;
 	uint64_t generation;
 	uint32_t next;
-	bool used;
-	uint64_t call;
+	uint8_t state; /* enum patch_return_state */
+	uint64_t call, began;
 };
 
 /* Called by bodies, with the block of registers. */

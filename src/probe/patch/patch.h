@@ -35,7 +35,14 @@ struct patch_hit {
 	const struct probe_site *site;
 	struct patch_registers *registers;
 	uint64_t *stack; /* where the stack pointer stands; at the begin of a function: its return address */
-	uint64_t call; /* the same number at entry and exit of a call; PATCH_EXIT only */
+	/*
+	 * PATCH_EXIT only. The same number at entry and exit of a call, 0 if its return is not seen; at the exit, how long it
+	 * took by the processor's time stamp, without its entry handler; where it returns to, which does not stand on the
+	 * stack meanwhile.
+	 */
+	uint64_t call;
+	uint64_t ticks;
+	uint64_t returns_to;
 };
 
 typedef void (*patch_handler)(const struct patch_hit *hit);
@@ -66,9 +73,16 @@ struct patch_request {
 int patch_start(bool plain);
 
 /*
+ * Looks whether the program has the library that unwinds for exceptions by now. It asks the loader, whose lock a thread may hold
+ * that waits for the caller's: so without any of these. All else in this room leaves the loader alone, but the first
+ * patch_start() if this was never called.
+ */
+void patch_find_unwinder(void);
+
+/*
  * Sets probes; returns how many could not be: -ESTALE in its request if other bytes stand there than the site says, -EBUSY if
  * there is a probe already, -ERANGE if there is no room in reach, -EPERM if memory may not be written, -EDEADLK if a
- * thread blocks SIGTRAP, which would end it.
+ * thread blocks SIGTRAP, which would end it, -EOPNOTSUPP if returns are asked for where they cannot be seen.
  */
 size_t patch_set(struct patch_request *requests, size_t count);
 
@@ -78,6 +92,12 @@ size_t patch_set(struct patch_request *requests, size_t count);
  * 0, or -errno if memory could not be written: then those probes are still there.
  */
 int patch_remove(struct patch_probe *const *probes, size_t count);
+
+/*
+ * Waits until no thread is in a handler of these probes that it was in when this was called (but maybe the caller), whether
+ * they are set or not: what handlers could reach before may then go away.
+ */
+void patch_settle(struct patch_probe *const *probes, size_t count);
 
 struct patch_figures {
 	uint64_t cut;    /* hits inside of handlers */

@@ -2,6 +2,11 @@
 /*
  * How bytes of code change while threads execute them, for many places at once and with nobody stopped.
  *
+ * The bytes of most places lie in one word of 16, for functions begin at such words. They change at once, so no thread sees
+ * but the old ones or the new ones, and one that begins the function meets no trap: it might block the signals of traps, as
+ * libc does when it makes threads and ends them, and then the kernel would end the program. Others change in
+ * steps:
+ *
  *	setting                                    a thread that comes         a thread that is inside
  *	1  a breakpoint on the first byte, a       traps: to the probe's code  goes on, or traps at the next
  *	   trap on each inner begin of an                                      instruction: to its copy
@@ -12,12 +17,13 @@
  *	3  the jump's first byte                   jumps                       traps, now or hours later
  *	   barrier
  *
- * The distance of the jump is chosen so that the traps are bytes of it and stay: so a thread that was interrupted
+ * In both ways the distance of the jump is chosen so that the traps are bytes of it and stay: so a thread that was interrupted
  * inside lands in the copy whenever it goes on. Removing is the same backwards: a breakpoint, the bytes between, the
  * inner begins, the first byte, with barriers between them.
  *
- * The code of a probe stays for good, and is used again for the next probe at its place: nobody can say that no thread
- * is in its uncounted instructions. What is counted are handlers (hit.c), so those may go away.
+ * The code of a probe stays as long as its place does, and is used again for the next probe there: nobody can say that no
+ * thread is in its uncounted instructions. What is counted are handlers (hit.c), so those may go away. All code together
+ * has at most 64 MiB (memory.c).
  */
 #include "parts.h"
 
@@ -33,13 +39,10 @@
 #define BREAKPOINT 0xcc
 #define JUMP 0xe9
 #define SHORT_JUMP 0xeb
-#define PLACES 4096
 #define GRACE_US 200
-#define BLOCKED_TRIES 100
-#define BLOCKED_US 1000
+#define AT_ONCE 512
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct patch_probe *places[PLACES];
 static uint64_t generations;
 
 /* What traps when it is executed: the breakpoint, and bytes that are no instruction. */
@@ -57,26 +60,6 @@ static int barrier(void)
 	}
 	return syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0) ? -ENOSYS
 											 : 0;
-}
-
-static struct patch_probe **place_of(uint64_t address)
-{
-	return &places[(address >> 2) % PLACES];
-}
-
-/* A probe that is set somewhere in these bytes. */
-static bool is_occupied(uint64_t from, unsigned int size)
-{
-	for (uint64_t at = from - PROBE_JUMP_BYTES + 1; at < from + size; at++) {
-		for (const struct patch_probe *probe = *place_of(at); probe; probe = probe->next) {
-			unsigned int patched =
-					probe->method == PROBE_BREAKPOINT ? 1 : probe->site.patched;
-
-			if (probe->armed && probe->site.runtime == at && at + patched > from)
-				return true;
-		}
-	}
-	return false;
 }
 
 /* ---- making ---- */
@@ -115,13 +98,19 @@ static bool wants_distance(
 	return true;
 }
 
+static bool jump_reaches(uint64_t from, uint64_t to)
+{
+	int64_t away = (int64_t)(to - (from + PROBE_JUMP_BYTES));
+
+	return away == (int32_t)away;
+}
+
 static int write_jump(struct patch_writer *writer, uint64_t from, uint64_t to)
 {
 	uint8_t bytes[PROBE_JUMP_BYTES] = {JUMP};
-	int64_t away = (int64_t)(to - (from + PROBE_JUMP_BYTES));
-	int32_t distance = (int32_t)away;
+	int32_t distance = (int32_t)(to - (from + PROBE_JUMP_BYTES));
 
-	if (distance != away)
+	if (!jump_reaches(from, to))
 		return -ERANGE;
 	memcpy(bytes + 1, &distance, 4);
 	return patch_write(writer, from, bytes, sizeof(bytes));
@@ -134,6 +123,8 @@ static int change_jump(struct patch_writer *writer, uint64_t from, uint64_t to)
 	int32_t distance = (int32_t)(to - (from + PROBE_JUMP_BYTES));
 	int ret;
 
+	if (!jump_reaches(from, to))
+		return -ERANGE;
 	memcpy(bytes + 1, &distance, 4);
 	if (!memcmp((const void *)from, bytes, sizeof(bytes)))
 		return 0;
@@ -151,7 +142,7 @@ static int change_jump(struct patch_writer *writer, uint64_t from, uint64_t to)
 /* Where a probe of the same place with other code has its jump, if it has one there: it is this one's from now on. */
 static uint64_t inherited_slot(const struct patch_probe *probe)
 {
-	for (const struct patch_probe *other = *place_of(probe->site.runtime); other;
+	for (const struct patch_probe *other = *patch_place_of(probe->site.runtime); other;
 			other = other->next) {
 		if (other->site.runtime == probe->site.runtime && other->method == probe->method &&
 				other->slot)
@@ -185,9 +176,13 @@ static int make_jump(struct patch_probe *probe, struct patch_writer *writer)
 	struct patch_distance distance;
 	bool ours = false;
 	int32_t away;
+	int ret;
 
 	if (wants_distance(probe, traps[0], &distance)) {
 		to = inherited_slot(probe);
+		/* Another body of the same place may be on the other side of it, too far for one jump. */
+		if (to && !jump_reaches(to, probe->body))
+			to = 0;
 		ours = to != 0;
 		for (unsigned int i = 0; !to && i < sizeof(traps); i++) {
 			wants_distance(probe, traps[i], &distance);
@@ -198,11 +193,12 @@ static int make_jump(struct patch_probe *probe, struct patch_writer *writer)
 		if (!to)
 			return -ERANGE;
 		probe->slot = to;
-		if (ours ? change_jump(writer, to, probe->body)
-			 : write_jump(writer, to, probe->body))
-			return -EPERM;
+		ret = ours ? change_jump(writer, to, probe->body)
+			   : write_jump(writer, to, probe->body);
+		if (ret)
+			return ret;
 	}
-	if ((int64_t)(to - (at + PROBE_JUMP_BYTES)) != (int32_t)(to - (at + PROBE_JUMP_BYTES)))
+	if (!jump_reaches(at, to))
 		return -ERANGE;
 	away = (int32_t)(to - (at + PROBE_JUMP_BYTES));
 	probe->bytes[0] = JUMP;
@@ -241,6 +237,7 @@ static int make_with(
 	int ret;
 
 	probe->method = method;
+	probe->slot = 0;
 	if (method == PROBE_BREAKPOINT) {
 		cut_to_first(&probe->site);
 		probe->bytes[0] = BREAKPOINT;
@@ -262,7 +259,7 @@ static int find_probe(const struct patch_request *request, struct patch_writer *
 		struct patch_probe **result)
 {
 	unsigned int flags = request->flags & (PATCH_ALL | PATCH_TRAP);
-	struct patch_probe **place = place_of(request->site->runtime), *probe;
+	struct patch_probe **place = patch_place_of(request->site->runtime), *probe;
 	enum probe_method method = flags & PATCH_TRAP ? PROBE_BREAKPOINT : request->site->method;
 	int ret;
 
@@ -292,11 +289,6 @@ static int find_probe(const struct patch_request *request, struct patch_writer *
 	return 0;
 }
 
-static unsigned int patched(const struct patch_probe *probe)
-{
-	return probe->method == PROBE_BREAKPOINT ? 1 : probe->site.patched;
-}
-
 static int prepare(struct patch_request *request, struct patch_writer *writer)
 {
 	const struct probe_site *site = request->site;
@@ -305,7 +297,9 @@ static int prepare(struct patch_request *request, struct patch_writer *writer)
 
 	if (site->method == PROBE_NONE || !site->nr_pieces || !site->runtime)
 		return -EINVAL;
-	if (is_occupied(site->runtime, request->flags & PATCH_TRAP ? 1 : site->patched))
+	if ((request->flags & PATCH_EXIT) && site->no_exit)
+		return -EOPNOTSUPP;
+	if (patch_is_occupied(site->runtime, request->flags & PATCH_TRAP ? 1 : site->patched))
 		return -EBUSY;
 	if (memcmp((void *)site->runtime, site->bytes, site->nr_bytes) != 0)
 		return -ESTALE;
@@ -353,12 +347,12 @@ static int write_bytes(struct patch_writer *writer, const struct patch_probe *pr
 
 	if (which == FIRST)
 		return patch_write(writer, probe->site.runtime, bytes, 1);
-	for (unsigned int i = 1; !ret && i < patched(probe); i++) {
+	for (unsigned int i = 1; !ret && i < patch_bytes(probe); i++) {
 		unsigned int last = i;
 
 		if (is_inner_begin(probe, i) != (which == INNER))
 			continue;
-		while (which == BETWEEN && last + 1 < patched(probe) &&
+		while (which == BETWEEN && last + 1 < patch_bytes(probe) &&
 				!is_inner_begin(probe, last + 1))
 			last++;
 		ret = patch_write(writer, probe->site.runtime + i, bytes + i, last - i + 1);
@@ -386,12 +380,21 @@ static void give_up(struct patch_request *request, struct patch_writer *writer, 
 	request->error = error;
 }
 
+static bool at_once(struct patch_probe *probe, struct patch_writer *writer, const uint8_t *bytes)
+{
+	probe->whole = !patch_exchange(writer, probe->site.runtime, bytes, patch_bytes(probe));
+	return probe->whole;
+}
+
 static void write_all(struct patch_request *requests, size_t count, struct patch_writer *writer)
 {
+	/* Nobody has what stood where the new code is. */
+	barrier();
 	for (size_t i = 0; i < count; i++) {
 		int ret;
 
-		if (!requests[i].probe)
+		if (!requests[i].probe ||
+				at_once(requests[i].probe, writer, requests[i].probe->bytes))
 			continue;
 		ret = write_breakpoint(writer, requests[i].probe);
 		if (!ret)
@@ -403,26 +406,41 @@ static void write_all(struct patch_request *requests, size_t count, struct patch
 	barrier();
 	/* The same page could be written just now: these do not fail any more. */
 	for (size_t i = 0; i < count; i++) {
-		if (requests[i].probe)
+		if (requests[i].probe && !requests[i].probe->whole)
 			write_bytes(writer, requests[i].probe, requests[i].probe->bytes, BETWEEN);
 	}
 	barrier();
 	for (size_t i = 0; i < count; i++) {
-		if (requests[i].probe)
+		if (requests[i].probe && !requests[i].probe->whole)
 			write_bytes(writer, requests[i].probe, requests[i].probe->bytes, FIRST);
 	}
 	barrier();
 }
 
-/* libc blocks all signals for a moment when it makes threads and processes. */
-static bool is_blocked_for_long(void)
+/* What was prepared and cannot be begun. */
+static void cancel(struct patch_request *requests, size_t count, int error)
 {
-	for (unsigned int i = 0; i < BLOCKED_TRIES; i++) {
-		if (!patch_trap_blocked())
-			return false;
-		usleep(BLOCKED_US);
+	for (size_t i = 0; i < count; i++) {
+		if (!requests[i].probe)
+			continue;
+		requests[i].probe->armed = false;
+		requests[i].probe = NULL;
+		requests[i].error = error;
 	}
-	return true;
+}
+
+/* Few enough at a time that no thread meets many breakpoints. */
+static void set_some(struct patch_request *requests, size_t count, struct patch_writer *writer)
+{
+	for (size_t i = 0; i < count; i++) {
+		requests[i].probe = NULL;
+		requests[i].error = prepare(&requests[i], writer);
+	}
+	patch_frames_register();
+	if (patch_unblock())
+		write_all(requests, count, writer);
+	else
+		cancel(requests, count, -EDEADLK);
 }
 
 size_t patch_set(struct patch_request *requests, size_t count)
@@ -431,21 +449,35 @@ size_t patch_set(struct patch_request *requests, size_t count)
 	size_t failed = 0;
 	int ret;
 
+	patch_unblock_self();
 	pthread_mutex_lock(&lock);
 	patch_trap_renew();
-	ret = is_blocked_for_long() ? -EDEADLK : barrier();
+	ret = barrier();
 	patch_writer_open(&writer);
-	for (size_t i = 0; i < count; i++) {
-		requests[i].probe = NULL;
-		requests[i].error = ret ? ret : prepare(&requests[i], &writer);
+	for (size_t i = 0; i < count; i += AT_ONCE) {
+		size_t some = count - i < AT_ONCE ? count - i : AT_ONCE;
+
+		if (!ret)
+			set_some(requests + i, some, &writer);
+		for (size_t k = i; ret && k < i + some; k++) {
+			requests[k].probe = NULL;
+			requests[k].error = ret;
+		}
 	}
-	patch_frames_register();
-	write_all(requests, count, &writer);
 	patch_writer_close(&writer);
 	for (size_t i = 0; i < count; i++)
 		failed += requests[i].error != 0;
 	pthread_mutex_unlock(&lock);
 	return failed;
+}
+
+void patch_settle(struct patch_probe *const *probes, size_t count)
+{
+	barrier();
+	for (size_t i = 0; i < count; i++) {
+		while (patch_hit_is_inside(probes[i]))
+			usleep(GRACE_US);
+	}
 }
 
 static void forget(struct patch_probe *const *probes, size_t count)
@@ -465,35 +497,56 @@ static void forget(struct patch_probe *const *probes, size_t count)
 	}
 }
 
+static int remove_some(struct patch_probe *const *probes, size_t count, struct patch_writer *writer)
+{
+	int ret = 0;
+
+	if (!patch_unblock())
+		return -EDEADLK;
+	for (size_t i = 0; i < count; i++) {
+		bool there = probes[i]->armed && patch_stands(probes[i]);
+		bool whole = there && at_once(probes[i], writer, probes[i]->site.bytes);
+		int error = there && !whole ? write_breakpoint(writer, probes[i]) : 0;
+
+		ret = error ? error : ret;
+		probes[i]->armed = error != 0;
+		probes[i]->leaves = there && !whole && !error;
+	}
+	barrier();
+	for (size_t i = 0; i < count; i++) {
+		if (probes[i]->leaves)
+			write_bytes(writer, probes[i], probes[i]->site.bytes, BETWEEN);
+	}
+	barrier();
+	for (size_t i = 0; i < count; i++) {
+		if (probes[i]->leaves)
+			write_bytes(writer, probes[i], probes[i]->site.bytes, INNER);
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (probes[i]->leaves)
+			write_bytes(writer, probes[i], probes[i]->site.bytes, FIRST);
+	}
+	return ret;
+}
+
 int patch_remove(struct patch_probe *const *probes, size_t count)
 {
 	struct patch_writer writer;
 	int ret = 0;
 
+	patch_unblock_self();
 	pthread_mutex_lock(&lock);
+	patch_trap_renew();
 	patch_writer_open(&writer);
-	for (size_t i = 0; i < count; i++) {
-		int error = probes[i]->armed ? write_breakpoint(&writer, probes[i]) : 0;
+	for (size_t i = 0; i < count; i += AT_ONCE) {
+		int error = remove_some(
+				probes + i, count - i < AT_ONCE ? count - i : AT_ONCE, &writer);
 
 		ret = error ? error : ret;
-		probes[i]->armed = error != 0;
-	}
-	barrier();
-	for (size_t i = 0; i < count; i++) {
-		if (!probes[i]->armed)
-			write_bytes(&writer, probes[i], probes[i]->site.bytes, BETWEEN);
-	}
-	barrier();
-	for (size_t i = 0; i < count; i++) {
-		if (!probes[i]->armed)
-			write_bytes(&writer, probes[i], probes[i]->site.bytes, INNER);
-	}
-	for (size_t i = 0; i < count; i++) {
-		if (!probes[i]->armed)
-			write_bytes(&writer, probes[i], probes[i]->site.bytes, FIRST);
 	}
 	patch_writer_close(&writer);
 	forget(probes, count);
+	patch_release_gone(probes, count);
 	pthread_mutex_unlock(&lock);
 	return ret;
 }

@@ -8,10 +8,8 @@
  */
 #include "parts.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <ucontext.h>
@@ -93,6 +91,16 @@ int patch_trap_add(uint64_t address, uint64_t target)
 	return 0;
 }
 
+void patch_trap_remove(uint64_t address)
+{
+	for (size_t i = table ? place_of(table, address) : 0; table && table->entries[i].address;
+			i = (i + 1) & (table->size - 1)) {
+		if (table->entries[i].address == address)
+			/* Relaxed: no thread executes that address. */
+			__atomic_store_n(&table->entries[i].target, 0, __ATOMIC_RELAXED);
+	}
+}
+
 /* As if we were not there. */
 static void pass_on(int number, siginfo_t *info, void *context)
 {
@@ -150,35 +158,4 @@ int patch_trap_start(void)
 void patch_trap_renew(void)
 {
 	patch_trap_start();
-}
-
-static bool blocks(const char *thread)
-{
-	uint64_t wanted = 1ULL << (SIGTRAP - 1) | 1ULL << (SIGILL - 1);
-	unsigned long long mask = 0;
-	char path[300], line[256];
-	FILE *status;
-
-	snprintf(path, sizeof(path), "/proc/self/task/%s/status", thread);
-	status = fopen(path, "re");
-	while (status && fgets(line, sizeof(line), status)) {
-		if (sscanf(line, "SigBlk: %llx", &mask) == 1)
-			break;
-	}
-	if (status)
-		fclose(status);
-	return mask & wanted;
-}
-
-bool patch_trap_blocked(void)
-{
-	DIR *tasks = opendir("/proc/self/task");
-	const struct dirent *task;
-	bool found = false;
-
-	while (tasks && !found && (task = readdir(tasks)))
-		found = task->d_name[0] != '.' && blocks(task->d_name);
-	if (tasks)
-		closedir(tasks);
-	return found;
 }

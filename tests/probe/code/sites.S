@@ -95,6 +95,19 @@ function site_system_call
 	ret
 end site_system_call
 
+/* The kernel restarts it: elsewhere it would not. */
+function site_restarted
+1:	mov $7, %eax
+2:	ret
+	.long 0x53053053
+3:	ret
+end site_restarted
+	.pushsection __rseq_cs, "aw"
+	.balign 32
+	.long 0, 0
+	.quad 1b, 2b - 1b, 3b
+	.popsection
+
 /* The system call comes second. */
 function site_late_system_call
 	xor %eax, %eax

@@ -6,10 +6,26 @@ usage: test-guide-probes.py GUIDE
 """
 page = __import__("sys").argv.pop(1)
 
+import json
 import shutil
+import signal
+import time
 
 from guide import commands, run_command
 from harness import *
+
+
+def end_daemon(env):
+    """It and its sessions end with the test."""
+    found = side("daemon", "--json", "--no-daemon", env=env)
+    if found.status:
+        return
+    pid = json.loads(found.out.splitlines()[0])["pid"]
+    os.kill(pid, signal.SIGTERM)
+    for _ in range(3000):
+        if not os.path.exists(f"/proc/{pid}"):
+            break
+        time.sleep(0.01)
 
 
 def test_commands():
@@ -20,14 +36,22 @@ def test_commands():
         os.mkdir(folder + "/bin")
         os.symlink(os.path.abspath(SIDE), folder + "/bin/side")
         shutil.copy(os.environ["CHANGED"], folder + "/server")
+        shutil.copy(os.environ["KITCHEN"], folder + "/kitchen")
+        os.mkfifo(folder + "/orders")
+        os.mkfifo(folder + "/meals")
+        kitchen = subprocess.Popen([folder + "/kitchen"], cwd=folder)
         process = subprocess.Popen([folder + "/server"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         try:
             equal(process.stdout.readline(), "10\n")
-            env = environment(LANG="C.UTF-8", SERVER=str(process.pid), PATH=folder + "/bin" + os.pathsep + os.environ["PATH"])
+            env = environment(LANG="C.UTF-8", SERVER=str(process.pid), KITCHEN=str(kitchen.pid),
+                              SIDE_RUNTIME=folder + "/run", PATH=folder + "/bin" + os.pathsep + os.environ["PATH"])
             for command, wanted in found:
                 run_command(command, wanted, folder, env)
                 true(True, command)
         finally:
+            end_daemon(environment(SIDE_RUNTIME=folder + "/run"))
+            kitchen.kill()
+            kitchen.wait()
             process.stdin.close()
             process.wait(timeout=60)
 

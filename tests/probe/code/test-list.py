@@ -23,6 +23,7 @@ WANTED = {
     "site_breakpoint": ("breakpoint", 1, [], "jumps into"),
     "site_table": ("short", 2, [], "jumps into"),
     "site_system_call": ("none", 0, [], "system call"),
+    "site_restarted": ("none", 0, [], "kernel restarts"),
     "site_late_system_call": ("short", 2, [], "system call"),
 }
 

@@ -23,9 +23,13 @@ end place_one
 /* Inner begins at 1, 2, 3 and 4: the distance is given. */
 function place_five
 	push %rbx
+	.cfi_adjust_cfa_offset 8
 	push %rbp
+	.cfi_adjust_cfa_offset 8
 	pop %rbp
+	.cfi_adjust_cfa_offset -8
 	pop %rbx
+	.cfi_adjust_cfa_offset -8
 	nop
 	lea 5(%rdi), %eax
 	ret
@@ -49,11 +53,15 @@ end place_four
 /* At 2 and 4, as compilers begin functions that need many registers. */
 function place_two
 	push %r12
+	.cfi_adjust_cfa_offset 8
 	push %r13
+	.cfi_adjust_cfa_offset 8
 	mov %rdi, %r12
 	lea 2(%r12), %rax
 	pop %r13
+	.cfi_adjust_cfa_offset -8
 	pop %r12
+	.cfi_adjust_cfa_offset -8
 	ret
 end place_two
 
@@ -88,12 +96,14 @@ end place_short
 /* The distance that stands there leads to where there is nothing. */
 function place_punned
 	push %rbx
+	.cfi_adjust_cfa_offset 8
 1:	mov $-0x270001, %ebx
 	xor %ecx, %ecx
 	jnz 1b
 	lea (%rdi), %eax
 	.skip 300, 0x90
 	pop %rbx
+	.cfi_adjust_cfa_offset -8
 	ret
 end place_punned
 
@@ -104,6 +114,26 @@ function place_tail
 	nop
 	jmp place_one
 end place_tail
+
+/* Ends as place_deep does, which calls it with one less. */
+function place_tail_deep
+	test %edi, %edi
+	jz 1f
+	jmp place_deep
+1:	xor %eax, %eax
+	ret
+end place_tail_deep
+
+function place_deep
+	sub $8, %rsp
+	.cfi_adjust_cfa_offset 8
+	sub $1, %edi
+	call place_tail_deep
+	add $1, %eax
+	add $8, %rsp
+	.cfi_adjust_cfa_offset -8
+	ret
+end place_deep
 
 /* Writes all registers to (%rdi) as it finds them, flags last. */
 function place_registers

@@ -21,6 +21,7 @@ int place_padding(int value);
 int place_short(int value);
 int place_punned(int value);
 int place_tail(int value);
+int place_tail_deep(int value);
 void place_registers(unsigned long long *output);
 void place_call_with(unsigned long long *output, const unsigned long long *input);
 

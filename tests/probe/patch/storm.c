@@ -130,17 +130,19 @@ static void round_of(struct probe_site *sites)
 	}
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const char *wanted = getenv("SIDE_TEST_LONG");
 	bool full = wanted && !strcmp(wanted, "1");
 	unsigned int rounds = full ? 1000000 : 5000, nr_threads = full ? 8 : 4;
 	struct probe_site sites[PLACES];
-	struct patch_figures figures, middle;
+	struct patch_figures figures, middle = {0};
 	uint64_t calls[8] = {0}, seen = 0, returned = 0, all = 0;
 	pthread_t threads[8];
 
 	setvbuf(stdout, NULL, _IONBF, 0);
+	if (argc > 1)
+		rounds = (unsigned int)strtoul(argv[1], NULL, 10);
 	if (patch_start(false)) {
 		printf("this kernel has no barrier for code: nothing can be tested\n");
 		return 77;

@@ -45,6 +45,16 @@ struct seen {
 	uint64_t *stack;
 };
 
+static HANDLER void on_count(const struct patch_hit *hit)
+{
+	((struct seen *)hit->user)->entries++;
+}
+
+static HANDLER void on_count_exit(const struct patch_hit *hit)
+{
+	((struct seen *)hit->user)->exits++;
+}
+
 static HANDLER void on_entry(const struct patch_hit *hit)
 {
 	struct seen *seen = hit->user;
@@ -344,6 +354,28 @@ static void test_tail_call(void)
 	remove_one(&of_tail);
 }
 
+/* Two open calls at each place of the stack, and so many that abandoned ones are looked for meanwhile. */
+static void test_deep_tail_calls(void)
+{
+	static struct seen tail, deep;
+	struct probe_site sites[2] = {site_of("place_tail_deep"), site_of("place_deep")};
+	struct patch_request requests[2];
+
+	for (int i = 0; i < 2; i++)
+		requests[i] = (struct patch_request){.site = &sites[i],
+				.entry = on_count,
+				.exit = on_count_exit,
+				.user = i ? &deep : &tail,
+				.flags = PATCH_EXIT};
+	CHECK(!patch_set(requests, 2));
+	for (int i = 0; i < 3; i++)
+		CHECK(place_tail_deep(1000) == 1000);
+	CHECK(tail.entries == 3003 && tail.exits == 3003);
+	CHECK(deep.entries == 3000 && deep.exits == 3000);
+	for (int i = 0; i < 2; i++)
+		remove_one(&requests[i]);
+}
+
 static void test_exceptions(void)
 {
 	static struct seen catching, throwing;
@@ -373,8 +405,9 @@ static void *ends(void *argument)
 
 static NEVER_INLINE int ender(int value)
 {
-	__asm__ volatile("" : "+r"(value)::"memory");
-	return ends(NULL) != NULL ? value : 0;
+	void *(*volatile call)(void *argument) = ends;
+
+	return call(NULL) != NULL ? value : 0;
 }
 
 static void *run_ender(void *argument)
@@ -615,8 +648,10 @@ static void test_refusals(void)
 	sigemptyset(&set);
 	sigaddset(&set, SIGTRAP);
 	sigprocmask(SIG_BLOCK, &set, NULL);
-	CHECK(patch_set(&other, 1) == 1 && other.error == -EDEADLK);
-	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	/* Who sets probes must not be ended by them. */
+	CHECK(!patch_set(&other, 1) && !sigprocmask(SIG_BLOCK, NULL, &set) &&
+			!sigismember(&set, SIGTRAP));
+	remove_one(&other);
 	site.method = PROBE_NONE;
 	CHECK(patch_set(&other, 1) == 1 && other.error == -EINVAL);
 	CHECK(place_three(1) == 4 && place_one(1) == 2);
@@ -674,6 +709,7 @@ int main(int argc, char **argv)
 	with_large_stack(run_recursion);
 	test_removed_inside();
 	test_tail_call();
+	test_deep_tail_calls();
 	test_exceptions();
 	test_thread_end();
 	test_coroutines();

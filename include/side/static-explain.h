@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * SIDE: the static checker's sentences.  It makes the first line of a compiler say which event, which
+ * field and what the field expects, in C and C++.
+ *
+ * A definition of an event knows the names of its fields and no call; a call knows its arguments and no
+ * names.  So the definition declares a struct with one member a field, which is "unavailable" with a
+ * sentence, and each argument of a call names that member, in an unevaluated operand: of this struct if
+ * it does not fit, else of struct side_unchecked, which has all members that there may be.
+ *
+ * What is left to the signatures in side/static-check.h: the value of a variant in C, and everything
+ * where the compiler has no such attribute (before GCC 12).
+ */
+#ifndef SIDE_STATIC_EXPLAIN_H
+#define SIDE_STATIC_EXPLAIN_H
+
+#pragma GCC system_header
+
+#ifdef __has_attribute
+#if __has_attribute(unavailable)
+#define SIDE_EXPLAINS 1
+#endif
+#endif
+
+#ifdef SIDE_EXPLAINS
+
+/* The class of a field: a type of C++, a member of C. */
+#ifdef __cplusplus
+#define SIDE_EXPLAIN_TYPE typedef
+#else
+#define SIDE_EXPLAIN_TYPE
+#endif
+#define SIDE_EXPLAIN_CLASS(_class, ...) __typeof__((SIDE_CLASS_TYPE(_class))0)
+#define SIDE_EXPLAIN_TEXT(_class, ...) SIDE_CLASS_TEXT(_class)
+
+#define SIDE_UNCHECKED_1(_i)                              \
+	SIDE_EXPLAIN_TYPE struct side_any_vec *type_##_i; \
+	char wrong_argument_##_i;
+#define SIDE_UNCHECKED_16(_k)                                                               \
+	SIDE_UNCHECKED_1(_k##_0)                                                            \
+	SIDE_UNCHECKED_1(_k##_1)                                                            \
+	SIDE_UNCHECKED_1(_k##_2) SIDE_UNCHECKED_1(_k##_3) SIDE_UNCHECKED_1(                 \
+			_k##_4) SIDE_UNCHECKED_1(_k##_5) SIDE_UNCHECKED_1(_k##_6)           \
+			SIDE_UNCHECKED_1(_k##_7) SIDE_UNCHECKED_1(_k##_8) SIDE_UNCHECKED_1( \
+					_k##_9) SIDE_UNCHECKED_1(_k##_10)                   \
+					SIDE_UNCHECKED_1(_k##_11) SIDE_UNCHECKED_1(         \
+							_k##_12) SIDE_UNCHECKED_1(_k##_13)  \
+							SIDE_UNCHECKED_1(_k##_14)           \
+									SIDE_UNCHECKED_1(_k##_15)
+
+/* Takes every argument: the indices that SIDE_MAP() gives. */
+struct side_unchecked {
+#ifdef __cplusplus
+	enum { side_number_ = 0 };
+#endif
+	char wrong_call;
+	SIDE_UNCHECKED_16(0)
+	SIDE_UNCHECKED_16(1)
+	SIDE_UNCHECKED_16(2) SIDE_UNCHECKED_16(3) SIDE_UNCHECKED_16(4) SIDE_UNCHECKED_16(5) SIDE_UNCHECKED_16(6) SIDE_UNCHECKED_16(
+			7) SIDE_UNCHECKED_16(8) SIDE_UNCHECKED_16(9) SIDE_UNCHECKED_16(10) SIDE_UNCHECKED_16(11)
+			SIDE_UNCHECKED_16(12) SIDE_UNCHECKED_16(13) SIDE_UNCHECKED_16(14) SIDE_UNCHECKED_16(15) SIDE_UNCHECKED_16(
+					16) SIDE_UNCHECKED_16(17) SIDE_UNCHECKED_16(18) SIDE_UNCHECKED_16(19)
+					SIDE_UNCHECKED_16(20) SIDE_UNCHECKED_16(21) SIDE_UNCHECKED_16(22) SIDE_UNCHECKED_16(
+							23) SIDE_UNCHECKED_16(24) SIDE_UNCHECKED_16(25) SIDE_UNCHECKED_16(26)
+							SIDE_UNCHECKED_16(27) SIDE_UNCHECKED_16(28) SIDE_UNCHECKED_16(
+									29) SIDE_UNCHECKED_16(30) SIDE_UNCHECKED_16(31)
+									SIDE_UNCHECKED_16(32) SIDE_UNCHECKED_16(33) SIDE_UNCHECKED_16(
+											34) SIDE_UNCHECKED_16(35)
+											SIDE_UNCHECKED_16(36) SIDE_UNCHECKED_16(
+													37) SIDE_UNCHECKED_16(38)
+													SIDE_UNCHECKED_16(
+															39)
+															SIDE_UNCHECKED_16(40) SIDE_UNCHECKED_16(41) SIDE_UNCHECKED_16(42) SIDE_UNCHECKED_16(43) SIDE_UNCHECKED_16(44) SIDE_UNCHECKED_16(45) SIDE_UNCHECKED_16(46) SIDE_UNCHECKED_16(47) SIDE_UNCHECKED_16(48) SIDE_UNCHECKED_16(49) SIDE_UNCHECKED_16(50) SIDE_UNCHECKED_16(51) SIDE_UNCHECKED_16(52) SIDE_UNCHECKED_16(53) SIDE_UNCHECKED_16(54) SIDE_UNCHECKED_16(55) SIDE_UNCHECKED_16(56) SIDE_UNCHECKED_16(57) SIDE_UNCHECKED_16(58)
+																	SIDE_UNCHECKED_16(59) SIDE_UNCHECKED_16(
+																			60) SIDE_UNCHECKED_16(61)
+																			SIDE_UNCHECKED_16(62) SIDE_UNCHECKED_16(
+																					63)
+};
+
+#define SIDE_KIND_NR_0 0
+#define SIDE_KIND_NR_SIDE_EVENT_FLAG_VARIADIC 1
+#define SIDE_KIND_TEXT_0 "side_event()"
+#define SIDE_KIND_TEXT_SIDE_EVENT_FLAG_VARIADIC "side_event_variadic()"
+
+/* What a call and an event must have in common: twice the number of fields, plus 2 or 3 (variadic). */
+#define SIDE_DO_ONE(_ctx, _i, _element) 1 +
+#define SIDE_CALL_NUMBER(_elements, _flags) \
+	(2 * (SIDE_MAP_LIST(SIDE_DO_ONE, , _elements) 0) + 2 + SIDE_PASTE(SIDE_KIND_NR_, _flags))
+
+#define SIDE_SENTENCE(...) __attribute__((unavailable(__VA_ARGS__)))
+#define SIDE_DO_QUOTE_NAME(_ctx, _i, _field) SIDE_QUOTE_NAME_I _field
+#define SIDE_QUOTE_NAME_I(_class, _name, ...) " \"" _name "\""
+#define SIDE_DO_EXPLAIN_FIELD(_identifier, _i, _field)                            \
+	SIDE_EXPLAIN_TYPE SIDE_EXPLAIN_CLASS _field type_##_i;                    \
+	char wrong_argument_##_i SIDE_SENTENCE("side: event " SIDE_STR_PRIMITIVE( \
+			_identifier) ", field" SIDE_QUOTE_NAME_I _field           \
+				     ": expected " SIDE_EXPLAIN_TEXT _field);
+
+#define SIDE_FIELDS_OF(_identifier, _flags, _fields)                                               \
+	struct side_fields_of__##_identifier {                                                     \
+		char wrong_call SIDE_SENTENCE(                                                     \
+				"side: event " #_identifier                                        \
+				": expected " SIDE_PASTE(SIDE_KIND_TEXT_,                          \
+						_flags) " with one argument for each "             \
+							"field:" SIDE_MAP_LIST(SIDE_DO_QUOTE_NAME, \
+									, _fields));               \
+		SIDE_MAP_LIST(SIDE_DO_EXPLAIN_FIELD, _identifier, _fields)                         \
+		SIDE_FIELDS_NUMBER(SIDE_CALL_NUMBER(_fields, _flags))                              \
+	}
+
+#ifndef __cplusplus
+
+/*
+ * An array of unknown size is compatible with one of every size: that of an event which is only
+ * declared here.
+ */
+#define SIDE_FIELDS_NUMBER(...)
+#define SIDE_EXPLAIN_EVENT(_identifier, _flags, _fields) \
+	SIDE_FIELDS_OF(_identifier, _flags, _fields);    \
+	extern const char side_event_number__##_identifier[SIDE_CALL_NUMBER(_fields, _flags)];
+#define SIDE_EXPLAIN_DECLARED_EVENT(_identifier) \
+	extern const char side_event_number__##_identifier[];
+
+#define SIDE_NUMBER_IS(_identifier, _number) \
+	__builtin_types_compatible_p(        \
+			__typeof__(side_event_number__##_identifier), const char[_number])
+/* A null pointer to what takes everything, or to what explains. */
+#define SIDE_CHOSEN(_fits, ...) \
+	((__typeof__(__builtin_choose_expr(_fits, (struct side_unchecked *)0, (__VA_ARGS__ *)0)))0)
+#define SIDE_EXPLAIN_CALL(_identifier, _flags, _args)                                         \
+	enum {                                                                                \
+		side_call_number_ = SIDE_CALL_NUMBER(_args, _flags),                          \
+		side_call_fits_ = SIDE_NUMBER_IS(_identifier, side_call_number_),             \
+		side_call_checked_ = side_call_fits_ && !SIDE_NUMBER_IS(_identifier, 1)       \
+	};                                                                                    \
+	typedef __typeof__(*SIDE_CHOSEN(!side_call_checked_,                                  \
+			struct side_fields_of__##_identifier)) side_call_fields_ SIDE_UNUSED; \
+	(void)sizeof(SIDE_CHOSEN(side_call_fits_, struct side_fields_of__##_identifier)       \
+					->wrong_call);                                        \
+	SIDE_MAP_LIST(SIDE_DO_EXPLAIN_ARG, , _args)
+#define SIDE_DO_EXPLAIN_ARG(_ctx, _i, _arg)                                                 \
+	(void)sizeof(SIDE_CHOSEN(!side_call_checked_ || SIDE_FITS(_i, SIDE_ARG_TYPE(_arg)), \
+			side_call_fields_)                                                  \
+					->wrong_argument_##_i);
+/* What side_arg_define_vec() makes fits several: that is left to the signatures. */
+#define SIDE_FITS(_i, ...)                                                                \
+	(__builtin_types_compatible_p(                                                    \
+			 __VA_ARGS__, __typeof__(((side_call_fields_ *)0)->type_##_i)) || \
+			__builtin_types_compatible_p(__VA_ARGS__, struct side_any_vec *))
+
+#else /* __cplusplus */
+
+namespace libside
+{
+template <bool Fits, typename Fields> struct chosen {
+	typedef side_unchecked type;
+};
+template <typename Fields> struct chosen<false, Fields> {
+	typedef Fields type;
+};
+template <typename Pointer> struct pointed;
+template <typename T> struct pointed<T *> {
+	typedef T type;
+};
+} /* namespace libside */
+
+/* The ellipsis of a declared event gives way to the definition. */
+#define SIDE_FIELDS_NUMBER(...) enum { side_number_ = __VA_ARGS__ };
+#define SIDE_EXPLAIN_EVENT(_identifier, _flags, _fields) \
+	SIDE_FIELDS_OF(_identifier, _flags, _fields);    \
+	extern struct side_fields_of__##_identifier *side_event_explained__##_identifier(int);
+#define SIDE_EXPLAIN_DECLARED_EVENT(_identifier) \
+	extern struct side_unchecked *side_event_explained__##_identifier(...);
+
+#define SIDE_CHOSEN(_fits, _fields) ((typename libside::chosen<(_fits), _fields>::type *)0)
+#define SIDE_EXPLAIN_CALL(_identifier, _flags, _args)                                             \
+	typedef typename libside::pointed<decltype(side_event_explained__##_identifier(0))>::type \
+			side_call_event_ SIDE_UNUSED;                                             \
+	enum {                                                                                    \
+		side_call_number_ = SIDE_CALL_NUMBER(_args, _flags),                              \
+		side_call_known_ = side_call_event_::side_number_ != 0,                           \
+		side_call_fits_ = side_call_number_ == side_call_event_::side_number_             \
+	};                                                                                        \
+	typedef typename libside::chosen<!side_call_fits_, side_call_event_>::type                \
+			side_call_fields_ SIDE_UNUSED;                                            \
+	(void)sizeof(SIDE_CHOSEN((!side_call_known_ || side_call_fits_), side_call_event_)        \
+					->wrong_call);                                            \
+	SIDE_MAP_LIST(SIDE_DO_EXPLAIN_ARG, , _args)
+#define SIDE_DO_EXPLAIN_ARG(_ctx, _i, _arg)                                                    \
+	(void)sizeof(SIDE_CHOSEN((!side_call_fits_ || SIDE_FITS(_i, _arg)), side_call_fields_) \
+					->wrong_argument_##_i);
+#define SIDE_FITS(_i, _arg) \
+	libside::fits<typename side_call_fields_::type_##_i, SIDE_ARG_TYPE(_arg)>::value
+
+#endif /* __cplusplus */
+#else  /* SIDE_EXPLAINS */
+
+#define SIDE_EXPLAIN_EVENT(_identifier, _flags, _fields)
+#define SIDE_EXPLAIN_DECLARED_EVENT(_identifier)
+#define SIDE_EXPLAIN_CALL(_identifier, _flags, _args)
+
+#endif /* SIDE_EXPLAINS */
+
+#endif /* SIDE_STATIC_EXPLAIN_H */

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Memory of the program that may not be there, read where a probe hits: by a system call, which fails where an
+ * instruction would fault. The page of the stack pointer is there, and most of what is asked for is in it.
+ */
+#include <string.h>
+#include <sys/uio.h>
+
+#include "agent/probes.h"
+#include "wire/raw.h"
+
+#define PAGE 4096u
+
+/* Not by way of syscall(), which keeps its errors where the program has them, and may have a probe. */
+static long system_call(long number, long a, long b, long c, long d, long e, long f)
+{
+	register long r10 __asm__("r10") = d;
+	register long r8 __asm__("r8") = e;
+	register long r9 __asm__("r9") = f;
+	long result;
+
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+			 : "rcx", "r11", "memory");
+	return result;
+}
+
+/* Plain loops: what libc has for it uses vector registers. */
+static void copy(void *to, uint64_t from, size_t size)
+{
+	const volatile unsigned char *bytes = (const volatile unsigned char *)(uintptr_t)from;
+
+	for (size_t i = 0; i < size; i++)
+		((unsigned char *)to)[i] = bytes[i];
+}
+
+static long read_remote(void *to, uint64_t from, size_t size)
+{
+	struct iovec local = {.iov_base = to, .iov_len = size};
+	struct iovec remote = {.iov_base = (void *)(uintptr_t)from, .iov_len = size};
+
+	return system_call(SYS_process_vm_readv, system_call(SYS_getpid, 0, 0, 0, 0, 0, 0),
+			(long)&local, 1, (long)&remote, 1, 0);
+}
+
+bool probe_read(void *to, uint64_t from, size_t size, const uint64_t *stack)
+{
+	uint64_t page = (uintptr_t)stack & ~(uint64_t)(PAGE - 1);
+
+	if (from >= page && size <= PAGE && from <= page + PAGE - size) {
+		if (size == 8)
+			*(uint64_t *)to = *(const volatile uint64_t *)(uintptr_t)from;
+		else
+			copy(to, from, size);
+		return true;
+	}
+	return read_remote(to, from, size) == (long)size;
+}
+
+bool probe_read_string(char *to, uint64_t from, size_t size)
+{
+	size_t filled = 0;
+
+	while (filled < size - 1) {
+		/* A page at a time, and a little at first: most strings are short, and what follows may be missing. */
+		size_t wanted = PAGE - (from + filled) % PAGE, i;
+		long got;
+
+		if (wanted > 64 && !filled)
+			wanted = 64;
+		if (wanted > size - 1 - filled)
+			wanted = size - 1 - filled;
+		got = read_remote(to + filled, from + filled, wanted);
+		if (got <= 0)
+			break;
+		for (i = 0; i < (size_t)got; i++)
+			if (!to[filled + i])
+				return true;
+		filled += (size_t)got;
+	}
+	to[filled] = 0;
+	return filled > 0;
+}
+
+/* By frame pointers, as far as they go on upwards; the first is the return address at the begin of a function. */
+uint32_t probe_read_calls(uint64_t *to, uint32_t most, const struct patch_hit *hit)
+{
+	uint64_t frame = hit->registers->rbp, last = (uintptr_t)hit->stack, pair[2] = {0, 0};
+	uint32_t nr = 0;
+
+	if (most && probe_read(&to[0], last, 8, hit->stack))
+		nr = 1;
+	while (nr < most && frame >= last && !(frame & 7) &&
+			probe_read(pair, frame, sizeof(pair), hit->stack) && pair[1]) {
+		to[nr++] = pair[1];
+		last = frame + 16;
+		frame = pair[0];
+	}
+	return nr;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* Where there is no code for probes yet: the program says that it cannot set any, and nobody brings tables. */
+#include <errno.h>
+
+#include "agent/agent.h"
+
+const bool agent_has_probes = false;
+
+void agent_probes_look_around(void) {}
+
+void agent_probes_begin(void) {}
+
+int agent_probes_receive(uint64_t number, uint64_t size, int fd)
+{
+	(void)number;
+	(void)size;
+	wire_close(fd);
+	return -EPROTO;
+}
+
+void agent_probes_told(void) {}
+
+void agent_probes_update(struct agent_session *session, bool may_wait)
+{
+	(void)session;
+	(void)may_wait;
+}
+
+void agent_probes_leave(struct agent_session *session)
+{
+	(void)session;
+}
+
+void agent_probes_apply(void) {}
+
+void agent_probes_answer(void) {}
+
+void agent_probes_forked(void) {}
+
+bool agent_probes_is_for(
+		const struct agent_session *session, const struct side_event_description *event)
+{
+	(void)session;
+	(void)event;
+	return true;
+}

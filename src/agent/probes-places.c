@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where probes are: modules of a table as they are mapped here, places, and what is set there.
+ *
+ * A place stays for good, as the code of its probe does. Whoever hits it walks its hooks without a lock: a hook is published
+ * whole, and one that was taken away is given back when nobody can be in it (patch_settle(), patch_remove()).
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include "agent/base.h"
+#include "agent/probes.h"
+#include "wire/raw.h"
+
+#include <sys/mman.h>
+
+#define BUCKETS 4096
+#define MAPS_MAX 4 /* of one module */
+
+static struct probes_place *places[BUCKETS];
+static uint32_t nr_places;
+static struct agent_memory places_memory;
+
+static struct probes_place **bucket_of(uint64_t address)
+{
+	return &places[(address * UINT64_C(0x9e3779b97f4a7c15)) >> 52];
+}
+
+#define each_place(bucket, place)                          \
+	for ((bucket) = 0; (bucket) < BUCKETS; (bucket)++) \
+		for ((place) = places[bucket]; (place); (place) = (place)->next)
+
+static struct probes_place *place_at(const struct probe_site *site)
+{
+	struct probes_place **bucket = bucket_of(site->runtime), *place;
+
+	for (place = *bucket; place; place = place->next)
+		if (place->address == site->runtime)
+			break;
+	if (!place) {
+		place = agent_memory_take(&places_memory, sizeof(*place));
+		if (!place)
+			return NULL;
+		place->address = site->runtime;
+		place->next = *bucket;
+		*bucket = place;
+		nr_places++;
+	}
+	/* What stood there for another file is of no interest any more. */
+	if (!place->probe)
+		place->site = *site;
+	return place;
+}
+
+/* ---- modules ---- */
+
+struct found {
+	uint64_t bias[MAPS_MAX];
+	uint32_t nr;
+};
+
+struct search {
+	const struct probes_table *table;
+	struct found *found; /* for each module */
+};
+
+static bool is_module(const struct probe_table_module *module, const struct base_library *library,
+		const struct base_identity *identity)
+{
+	if (module->build_id_size)
+		return module->build_id_size == identity->build_id_size &&
+				!memcmp(module->build_id, identity->build_id,
+						module->build_id_size);
+	return strlen(module->path) == library->path_size &&
+			!memcmp(module->path, library->path, library->path_size);
+}
+
+static void look_at(void *user, const struct base_library *library)
+{
+	const struct search *search = user;
+	struct base_identity identity;
+	uint64_t bias;
+	uint32_t i;
+
+	if (!base_find(library, &identity, &bias))
+		return;
+	for (i = 0; i < probe_table_nr_modules(&search->table->table); i++) {
+		struct found *found = &search->found[i];
+		struct probe_table_module module;
+
+		probe_table_module(&search->table->table, i, &module);
+		if (found->nr < MAPS_MAX && is_module(&module, library, &identity))
+			found->bias[found->nr++] = bias;
+	}
+}
+
+/* ---- hooks ---- */
+
+/* One listener more or less, as the program sees it. By the kernel, since there may be no such memory. */
+static void change_semaphore(struct probes_hook *hook, bool raise)
+{
+	uint16_t value;
+	struct iovec local = {.iov_base = &value, .iov_len = sizeof(value)};
+	struct iovec remote = {
+			.iov_base = (void *)(uintptr_t)hook->semaphore, .iov_len = sizeof(value)};
+	long pid = raw_call(SYS_getpid);
+
+	if (!hook->semaphore || hook->raised == raise)
+		return;
+	hook->raised = raise;
+	if (raw_call(SYS_process_vm_readv, pid, &local, 1L, &remote, 1L, 0L) != (long)sizeof(value))
+		return;
+	value = (uint16_t)(value + (raise ? 1 : -1));
+	(void)raw_call(SYS_process_vm_writev, pid, &local, 1L, &remote, 1L, 0L);
+}
+
+static void unlink_hook(struct probes_hook *hook)
+{
+	struct probes_hook **at = &hook->place->hooks;
+
+	while (*at != hook)
+		at = &(*at)->next;
+	/* Release: pairs with the acquire of a hit. The hook's own pointer stays for who is at it. */
+	__atomic_store_n(at, hook->next, __ATOMIC_RELEASE);
+	hook->place->left = true;
+	change_semaphore(hook, false);
+}
+
+static const struct probes_event *event_of(const struct probes_table *table, uint32_t index)
+{
+	return index == PROBE_TABLE_NONE ? NULL : &table->events[index];
+}
+
+static int add_hook(struct probes_table *table, uint32_t index, uint64_t bias)
+{
+	struct probes_hook *hook = agent_memory_take(&table->memory, sizeof(*hook));
+	struct probe_table_probe probe;
+
+	if (!hook)
+		return -ENOMEM;
+	probe_table_probe(&table->table, index, &probe);
+	probe.site.runtime = probe.site.address + bias;
+	hook->place = place_at(&probe.site);
+	if (!hook->place)
+		return -ENOMEM;
+	hook->entry = event_of(table, probe.entry);
+	hook->exit = event_of(table, probe.exit);
+	hook->entry_fetches = table->fetches + probe.first_entry_fetch;
+	hook->exit_fetches = table->fetches + probe.first_exit_fetch;
+	hook->function = probe.function;
+	hook->bias = bias;
+	hook->wants_all = probe.flags & PROBE_ENTRY_ALL;
+	hook->wants_trap = probe.flags & PROBE_ENTRY_TRAP;
+	hook->semaphore = probe.semaphore ? probe.semaphore + bias : 0;
+	hook->next_same = table->hooks[index];
+	table->hooks[index] = hook;
+	hook->next = hook->place->hooks;
+	/* Release: all of it. Pairs with the acquire of a hit. */
+	__atomic_store_n(&hook->place->hooks, hook, __ATOMIC_RELEASE);
+	table->said = false;
+	return 0;
+}
+
+static bool is_found(const struct found *found, uint64_t bias)
+{
+	uint32_t i;
+
+	for (i = 0; i < found->nr; i++)
+		if (found->bias[i] == bias)
+			return true;
+	return false;
+}
+
+static bool has_hook(const struct probes_hook *hook, uint64_t bias)
+{
+	while (hook && hook->bias != bias)
+		hook = hook->next_same;
+	return hook != NULL;
+}
+
+static void update_hooks(struct probes_table *table, uint32_t index, const struct found *found)
+{
+	struct probes_hook **at = &table->hooks[index];
+	uint32_t i;
+
+	while (*at) {
+		if (is_found(found, (*at)->bias)) {
+			at = &(*at)->next_same;
+			continue;
+		}
+		/* Its memory is the table's, so it stays until that goes. */
+		unlink_hook(*at);
+		*at = (*at)->next_same;
+		table->said = false;
+	}
+	table->errors[index] = 0;
+	for (i = 0; i < found->nr; i++)
+		if (!has_hook(table->hooks[index], found->bias[i]))
+			table->errors[index] = add_hook(table, index, found->bias[i]);
+}
+
+int probes_places_find(struct probes_table *table)
+{
+	struct agent_memory memory = {0};
+	struct search search = {.table = table};
+	uint32_t i;
+	int ret;
+
+	search.found = agent_memory_take(&memory,
+			(probe_table_nr_modules(&table->table) + 1) * sizeof(*search.found));
+	ret = search.found ? base_each(look_at, &search) : -ENOMEM;
+	for (i = 0; !ret && i < probe_table_nr_probes(&table->table); i++) {
+		struct probe_table_probe probe;
+
+		probe_table_probe(&table->table, i, &probe);
+		update_hooks(table, i, &search.found[probe.module]);
+	}
+	agent_memory_free(&memory);
+	return ret;
+}
+
+void probes_places_drop(struct probes_table *table)
+{
+	uint32_t i;
+
+	for (i = 0; table->hooks && i < probe_table_nr_probes(&table->table); i++) {
+		struct probes_hook *hook;
+
+		for (hook = table->hooks[i]; hook; hook = hook->next_same)
+			unlink_hook(hook);
+		table->hooks[i] = NULL;
+	}
+}
+
+/* ---- what is set ---- */
+
+static bool is_enabled(const struct probes_event *event)
+{
+	return event && __atomic_load_n(event->enabled, __ATOMIC_RELAXED);
+}
+
+#define UNWANTED UINT32_MAX
+
+/* The flags that a probe must have here for all that is wanted. */
+static uint32_t wanted_flags(const struct probes_place *place)
+{
+	struct probes_hook *hook;
+	uint32_t flags = UNWANTED;
+
+	for (hook = place->hooks; hook; hook = hook->next) {
+		bool entry = is_enabled(hook->entry), leave = is_enabled(hook->exit);
+
+		change_semaphore(hook, entry || leave);
+		if (!entry && !leave)
+			continue;
+		flags = flags == UNWANTED ? 0 : flags;
+		flags |= (hook->wants_all ? (uint32_t)PATCH_ALL : 0) |
+				(leave ? (uint32_t)PATCH_EXIT : 0) |
+				(hook->wants_trap ? (uint32_t)PATCH_TRAP : 0);
+	}
+	return flags;
+}
+
+/* Those of one round, in memory of its own. */
+struct round {
+	struct patch_probe **removed, **settled;
+	struct patch_request *requests;
+	struct probes_place **requested;
+	size_t nr_removed, nr_settled, nr_requests;
+};
+
+static void consider(struct round *round, struct probes_place *place)
+{
+	uint32_t flags = wanted_flags(place);
+
+	if (place->left && place->probe)
+		round->settled[round->nr_settled++] = place->probe;
+	place->left = false;
+	if (place->probe && flags != place->flags) {
+		round->removed[round->nr_removed++] = place->probe;
+		place->probe = NULL;
+	}
+	if (place->probe || flags == UNWANTED)
+		return;
+	place->flags = flags;
+	round->requested[round->nr_requests] = place;
+	round->requests[round->nr_requests++] = (struct patch_request){
+			.site = &place->site,
+			.entry = probe_hit_entry,
+			.exit = flags & PATCH_EXIT ? probe_hit_exit : NULL,
+			.user = place,
+			.flags = flags,
+	};
+}
+
+/* Bytes that are not there would be read in vain. */
+static bool is_mapped(const struct probe_site *site)
+{
+	uint8_t bytes[PROBE_BYTES_MAX];
+	struct iovec local = {.iov_base = bytes, .iov_len = site->nr_bytes};
+	struct iovec remote = {
+			.iov_base = (void *)(uintptr_t)site->runtime, .iov_len = site->nr_bytes};
+
+	return raw_call(SYS_process_vm_readv, raw_call(SYS_getpid), &local, 1L, &remote, 1L, 0L) ==
+			(long)site->nr_bytes;
+}
+
+static void set_requested(struct round *round)
+{
+	size_t i;
+
+	for (i = 0; i < round->nr_requests;) {
+		struct probes_place *place = round->requested[i];
+
+		place->error = 0;
+		if (is_mapped(&place->site)) {
+			i++;
+			continue;
+		}
+		place->error = -EFAULT;
+		round->requested[i] = round->requested[--round->nr_requests];
+		round->requests[i] = round->requests[round->nr_requests];
+	}
+	if (round->nr_requests)
+		(void)patch_set(round->requests, round->nr_requests);
+	for (i = 0; i < round->nr_requests; i++) {
+		struct probes_place *place = round->requested[i];
+
+		place->probe = round->requests[i].probe;
+		place->method = round->requests[i].method;
+		place->error = round->requests[i].error;
+	}
+}
+
+void probes_places_apply(void)
+{
+	size_t bytes = nr_places *
+			(2 * sizeof(struct patch_probe *) + sizeof(struct patch_request) +
+					sizeof(struct probes_place *));
+	struct probes_place *place;
+	struct round round = {0};
+	unsigned int bucket;
+	char *memory;
+
+	if (!nr_places)
+		return;
+	memory = raw_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	if (!memory)
+		return;
+	round.requests = (struct patch_request *)(void *)memory;
+	round.requested = (struct probes_place **)(void *)(round.requests + nr_places);
+	round.removed = (struct patch_probe **)(void *)(round.requested + nr_places);
+	round.settled = round.removed + nr_places;
+	each_place(bucket, place) consider(&round, place);
+	if (round.nr_removed)
+		(void)patch_remove(round.removed, round.nr_removed);
+	if (round.nr_settled)
+		patch_settle(round.settled, round.nr_settled);
+	set_requested(&round);
+	raw_munmap(memory, bytes);
+}

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Tables of probes come with a session's rules and go with them. What an exchange has brought is kept until the rules are
+ * in force; then tables that are new get their events, those that are not named any more are over, and all places are
+ * made to be as they are wanted. What is over is given back when nobody can be in it: never where nothing may be waited for.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include <side/tracer-extensions.h>
+
+#include "agent/probes.h"
+#include "wire/raw.h"
+
+#include <sys/mman.h>
+
+/* Of the exchange that is under way: one at a time, because of the event lock. */
+static struct {
+	bool told; /* all that hold are here */
+	uint32_t nr;
+	struct {
+		uint64_t number, size;
+		int fd;
+	} tables[WIRE_TABLES_MAX];
+} incoming;
+
+const bool agent_has_probes = true;
+
+static struct probes_table *over; /* their hooks are away */
+static bool started;
+static int start_error;
+
+/* ---- what an exchange brings ---- */
+
+void agent_probes_begin(void)
+{
+	while (incoming.nr)
+		wire_close(incoming.tables[--incoming.nr].fd);
+	incoming.told = false;
+}
+
+int agent_probes_receive(uint64_t number, uint64_t size, int fd)
+{
+	if (incoming.nr == WIRE_TABLES_MAX) {
+		wire_close(fd);
+		return -EPROTO;
+	}
+	incoming.tables[incoming.nr].number = number;
+	incoming.tables[incoming.nr].size = size;
+	incoming.tables[incoming.nr++].fd = fd;
+	return 0;
+}
+
+void agent_probes_told(void)
+{
+	incoming.told = true;
+}
+
+void agent_probes_look_around(void)
+{
+	patch_find_unwinder();
+}
+
+/* ---- one table ---- */
+
+static int map_table(struct probes_table *table, uint64_t said_size, int fd)
+{
+	const char *reason;
+	size_t size = 0;
+	int ret = probe_table_check_memfd(fd, &size);
+
+	if (!ret && size != said_size)
+		ret = -EPROTO;
+	if (ret)
+		return ret;
+	/* Private, so that it may be mapped however it was opened; sealed, so that it never changes. */
+	table->bytes = raw_mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd);
+	if (!table->bytes)
+		return -ENOMEM;
+	table->size = size;
+	ret = probe_table_open(&table->table, table->bytes, size, &reason);
+	if (ret)
+		agent_debug("a table of probes is refused: %s", reason);
+	return ret;
+}
+
+/* Each fetch is found once, not at each hit. */
+static int take_fetches(struct probes_table *table)
+{
+	uint32_t nr = probe_table_nr_fetches(&table->table), i;
+
+	table->fetches = agent_memory_take(&table->memory, (nr + 1) * sizeof(*table->fetches));
+	if (!table->fetches)
+		return -ENOMEM;
+	for (i = 0; i < nr; i++)
+		probe_table_fetch(&table->table, 0, i, &table->fetches[i]);
+	return 0;
+}
+
+static int fill_table(struct probes_table *table, uint64_t size, int fd)
+{
+	uint32_t nr;
+	int ret = start_error ? start_error : map_table(table, size, fd);
+
+	if (ret)
+		return ret;
+	nr = probe_table_nr_probes(&table->table) + 1;
+	table->hooks = agent_memory_take(&table->memory, nr * sizeof(struct probes_hook *));
+	table->errors = agent_memory_take(&table->memory, nr * sizeof(*table->errors));
+	ret = table->hooks && table->errors ? take_fetches(table) : -ENOMEM;
+	return ret ? ret : probes_events_make(table);
+}
+
+/* Nobody is in a hook of it any more. */
+static void free_table(struct probes_table *table)
+{
+	struct agent_memory memory;
+
+	probes_events_free(table);
+	if (table->bytes)
+		raw_munmap((void *)(uintptr_t)table->bytes, table->size);
+	memory = table->memory;
+	agent_memory_free(&memory);
+}
+
+/* In its own memory, together with all that it needs. */
+static struct probes_table *new_table(uint64_t number)
+{
+	struct agent_memory memory = {0};
+	struct probes_table *table = agent_memory_take(&memory, sizeof(*table));
+
+	if (!table)
+		return NULL;
+	table->memory = memory;
+	table->number = number;
+	return table;
+}
+
+static void end_table(struct probes_table *table)
+{
+	probes_places_drop(table);
+	table->next = over;
+	over = table;
+}
+
+/* ---- those of a session ---- */
+
+static struct probes_table *find_table(const struct agent_session *session, uint64_t number)
+{
+	struct probes_table *table = session->tables;
+
+	while (table && table->number != number)
+		table = table->next;
+	return table;
+}
+
+static bool is_named(uint64_t number)
+{
+	uint32_t i;
+
+	for (i = 0; i < incoming.nr; i++)
+		if (incoming.tables[i].number == number)
+			return true;
+	return false;
+}
+
+static void end_unnamed(struct agent_session *session)
+{
+	struct probes_table **at = &session->tables;
+
+	while (*at) {
+		struct probes_table *table = *at;
+
+		if (is_named(table->number)) {
+			at = &table->next;
+			continue;
+		}
+		*at = table->next;
+		end_table(table);
+	}
+}
+
+/* Durations are measured by the time stamp, whose frequency whoever records knows best. */
+static void start(const struct agent_session *session)
+{
+	if (session->config.clock == RING_CLOCK_TSC)
+		probe_hit_frequency(session->config.frequency);
+	if (started)
+		return;
+	started = true;
+	probe_hit_start();
+	start_error = patch_start(false);
+	if (!start_error)
+		probes_loader_start();
+}
+
+void agent_probes_update(struct agent_session *session, bool may_wait)
+{
+	uint32_t i;
+
+	if (!incoming.told) {
+		agent_probes_begin();
+		return;
+	}
+	end_unnamed(session);
+	if (incoming.nr && may_wait)
+		start(session);
+	for (i = 0; may_wait && i < incoming.nr; i++) {
+		struct probes_table *table = find_table(session, incoming.tables[i].number);
+
+		/* Whoever brings it once more may be another recorder, which has heard nothing of it. */
+		if (table)
+			table->said = false;
+		if (table)
+			continue;
+		table = new_table(incoming.tables[i].number);
+		if (!table)
+			continue;
+		/* Before there are events of it: the session records those of its own tables only. */
+		table->next = session->tables;
+		session->tables = table;
+		table->error = incoming.tables[i].fd < 0
+				? -EACCES
+				: fill_table(table, incoming.tables[i].size, incoming.tables[i].fd);
+		if (table->error)
+			agent_debug("a table of probes cannot be used: error %d", -table->error);
+	}
+	agent_probes_begin();
+}
+
+void agent_probes_leave(struct agent_session *session)
+{
+	while (session->tables) {
+		struct probes_table *table = session->tables;
+
+		session->tables = table->next;
+		end_table(table);
+	}
+}
+
+/* ---- all of them ---- */
+
+static bool there_are_any(void)
+{
+	struct agent_session *session;
+
+	agent_each_session(session) if (session->tables) return true;
+	return over != NULL;
+}
+
+static void free_over(void)
+{
+	while (over) {
+		struct probes_table *table = over;
+
+		over = table->next;
+		free_table(table);
+	}
+}
+
+static void find_all(struct agent_session *session)
+{
+	struct probes_table *table;
+
+	for (table = session->tables; table; table = table->next)
+		if (!table->error && probes_places_find(table))
+			agent_debug("what is mapped cannot be read");
+}
+
+void agent_probes_answer(void)
+{
+	struct agent_session *session;
+	struct probes_table *table;
+
+	agent_each_session(session)
+	{
+		for (table = session->tables; table; table = table->next) {
+			if (table->said || session->gone || agent_is_sandboxed())
+				continue;
+			table->said = !probes_answer(session, table);
+		}
+	}
+}
+
+void agent_probes_apply(void)
+{
+	struct agent_session *session;
+
+	if (!there_are_any())
+		return;
+	agent_each_session(session) find_all(session);
+	probes_places_apply();
+	free_over();
+	agent_probes_answer();
+}
+
+void agent_probes_libraries_changed(void)
+{
+	int saved_errno = errno;
+
+	/* Relaxed: as in update.c. */
+	if (agent_is_sandboxed() || atomic_load_explicit(&agent.exiting, memory_order_relaxed))
+		return;
+	side_tracer_lock();
+	agent_probes_apply();
+	side_tracer_unlock();
+	errno = saved_errno;
+}
+
+void agent_probes_forked(void)
+{
+	struct agent_session *session;
+	struct probes_table *table;
+
+	agent_probes_begin();
+	agent_each_session(session) for (table = session->tables; table; table = table->next)
+			table->said = false;
+	agent_probes_answer();
+}
+
+bool agent_probes_is_for(
+		const struct agent_session *session, const struct side_event_description *event)
+{
+	const struct agent_session *other;
+
+	if (session->tables && probes_events_has(session->tables, event))
+		return true;
+	agent_each_session(other) if (other->tables &&
+			probes_events_has(other->tables, event)) return false;
+	return !over || !probes_events_has(over, event);
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef AGENT_PROBES_H
+#define AGENT_PROBES_H
+
+/*
+ * Probes that sessions want of this program, from tables (probe/table/table.h) that they hand over:
+ *
+ *	probes.c          tables that come and go with a session's rules; when probes are set and removed
+ *	probes-events.c   the events of a table
+ *	probes-places.c   modules in this process; what is set where
+ *	probes-answer.c   what has become of a table's probes
+ *	probes-loader.c   libraries that come and go
+ *	probe-hit.c       a hit: registers and memory -> arguments -> event
+ *	probe-read.c      memory that may not be there; the calls that led to a hit
+ *
+ * A table has events of its own, which only the session that has brought it records; two sessions that want the same have
+ * two. But a place of the program has one probe: it has a list of hooks, one for each table's wish at that place, and each
+ * is an event. The list changes while the probe is set: a hook is added whole, and one that was taken away is not
+ * given back before no thread is in the handler any more.
+ *
+ * A probe is set as long as somebody listens to one of its events. That is looked at whenever rules or tables change:
+ * a session that is stopped has no rules, so its probes rest.
+ *
+ * All but hits happens under libside's event lock, in a thread that may wait; where nothing may be waited for (a signal
+ * handler), tables are left for the next time.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <side/builder.h>
+#include <side/trace.h>
+
+#include "agent/agent.h"
+#include "probe/patch/patch.h"
+#include "probe/table/table.h"
+
+struct probes_field {
+	struct probe_table_field field;
+	uint16_t label; /* of an argument */
+};
+
+struct probes_event {
+	const struct side_event_state *state;
+	const uintptr_t *enabled; /* the state's word */
+	uint32_t nr_fields;
+	uint32_t scratch; /* bytes for what its strings and arrays are read into */
+	const struct probes_field *fields;
+	struct side_builder *builder;
+};
+
+/* One wish at one place: what happens there. Everything that a hit needs of it. */
+struct probes_hook {
+	struct probes_hook *next;                /* of the place */
+	const struct probes_event *entry, *exit; /* may be NULL */
+	const struct probe_fetch *entry_fetches, *exit_fetches;
+	const char *function;
+	uint64_t bias; /* from the file's addresses to those here */
+	bool wants_all, wants_trap;
+
+	struct probes_place *place;
+	struct probes_hook *
+			next_same; /* of the same probe of the table, where its module is mapped again */
+	uint64_t semaphore;        /* address here; 0: none */
+	bool raised;
+};
+
+/* A place of the program, for good. */
+struct probes_place {
+	struct probes_place *next; /* of those with the same hash */
+	uint64_t address;
+	struct probes_hook
+			*hooks; /* changes are published with release; hits read it with acquire */
+	struct patch_probe *probe; /* NULL: not set */
+	uint32_t flags;            /* it is set with */
+	enum probe_method method;
+	int error; /* of the last attempt */
+	struct probe_site site;
+	bool left; /* a hook was just taken away */
+};
+
+struct probes_table {
+	struct probes_table *next; /* of the session */
+	uint64_t number;
+	int error;
+	const void *bytes;
+	size_t size;
+	struct probe_table table;
+	struct agent_memory memory; /* of all that follows */
+	struct probes_event *events;
+	struct side_event_description **descriptions;
+	struct side_events_register_handle *handle;
+	struct probe_fetch *fetches;
+	struct probes_hook *
+			*hooks; /* for each probe, one for each place where its module is mapped */
+	int *errors;            /* for each probe: why it has none */
+	bool said;              /* what has become of it */
+};
+
+/* ---- probes.c ---- */
+
+/* In a thread that loads or unloads. */
+void agent_probes_libraries_changed(void);
+
+/* ---- probes-events.c ---- */
+
+int probes_events_make(struct probes_table *table);
+void probes_events_free(struct probes_table *table);
+/* Is this event of one of these tables? */
+bool probes_events_has(
+		const struct probes_table *tables, const struct side_event_description *event);
+
+/* ---- probes-places.c ---- */
+
+/* What is mapped now: hooks for probes of modules that have come, none any more for those that have gone. */
+int probes_places_find(struct probes_table *table);
+/* Sets what is wanted and removes what is not, in all places. */
+void probes_places_apply(void);
+/* No hook of it is left, and nobody is in one after probes_places_apply(). */
+void probes_places_drop(struct probes_table *table);
+
+/* ---- probes-answer.c ---- */
+
+int probes_answer(struct agent_session *session, const struct probes_table *table);
+
+/* ---- probes-loader.c ---- */
+
+void probes_loader_start(void);
+
+/* ---- probe-hit.c ---- */
+
+/* Where a probe has hit: all that is not saved there is saved around the call. */
+void probe_hit_saved(void (*call)(void));
+
+void probe_hit_entry(const struct patch_hit *hit);
+void probe_hit_exit(const struct patch_hit *hit);
+/* Addresses of functions that need none but general registers; before the first hit. */
+void probe_hit_start(void);
+void probe_hit_frequency(uint64_t ticks_per_second); /* of the time stamp, for durations */
+extern uint64_t probe_hit_lost;                      /* for want of memory to read into */
+
+/* ---- probe-read.c ---- */
+
+/* `stack`: the page that it points into is there. */
+bool probe_read(void *to, uint64_t from, size_t size, const uint64_t *stack);
+/* Up to size - 1 bytes and a NUL, as far as they can be read; false: not even the first byte. */
+bool probe_read_string(char *to, uint64_t from, size_t size);
+uint32_t probe_read_calls(uint64_t *to, uint32_t most, const struct patch_hit *hit);
+
+#endif

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+/* The verb `kernel`: which events the kernel has, from whom, and who listens. */
+#include "command.h"
+#include "kernel-table.h"
+#include "running.h"
+#include "say.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const places[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
+
+struct kernel_view {
+	const char *tracefs; /* NULL: it cannot be looked at */
+	size_t nr_events;
+	bool unreadable; /* programs that we may not look into */
+};
+
+/* ---- the kernel's side ---- */
+
+/* One line that says what is missing, and the mend. NULL: nothing is. */
+static const char *why_not(struct kernel_view *view, const char **mend)
+{
+	char path[128];
+	size_t i;
+	int error = ENOENT;
+
+	for (i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		(void)snprintf(path, sizeof(path), "%s/user_events_status", places[i]);
+		if (!access(path, R_OK)) {
+			view->tracefs = places[i];
+			return NULL;
+		}
+		if (errno == EACCES || errno == EPERM)
+			error = EACCES;
+	}
+	if (error == EACCES) {
+		*mend = "run it as root";
+		return "there is no permission to look at the kernel's events";
+	}
+	(void)snprintf(path, sizeof(path), "%s/events", places[0]);
+	if (access(path, F_OK)) {
+		*mend = "mount it: `mount -t tracefs none /sys/kernel/tracing`; a container needs "
+			"it "
+			"mounted into it";
+		return "tracefs is not there";
+	}
+	*mend = "use Linux 6.4 or later with CONFIG_USER_EVENTS";
+	return "the kernel has no user_events";
+}
+
+static void add_word(char *words, size_t room, const char *word)
+{
+	size_t size = strlen(words);
+
+	if (!strstr(words, word))
+		(void)snprintf(words + size, room - size, "%s%s", size ? " " : "", word);
+}
+
+/* "ftrace perf" as user_events_status says; several formats of a name have numbers behind it. */
+static void status_listeners(const struct kernel_view *view,
+		const struct side_kernel_event_0 *event, char *words, size_t room)
+{
+	char path[128], line[600], *rest, *word;
+	size_t length = strlen(event->tracepoint);
+	FILE *status;
+
+	(void)snprintf(path, sizeof(path), "%s/user_events_status", view->tracefs);
+	status = fopen(path, "re");
+	while (status && fgets(line, sizeof(line), status)) {
+		char *used = strstr(line, " # Used by ");
+
+		if (!used || strncmp(line, event->tracepoint, length) != 0 ||
+				line[length] != (event->multi_format ? '.' : ' '))
+			continue;
+		for (word = strtok_r(used + strlen(" # Used by "), " \n", &rest); word;
+				word = strtok_r(NULL, " \n", &rest))
+			add_word(words, room, word);
+	}
+	if (status)
+		(void)fclose(status);
+}
+
+/* The instances of ftrace that have it on. */
+static void instance_listeners(const struct kernel_view *view,
+		const struct side_kernel_event_0 *event, char *words, size_t room)
+{
+	char pattern[512], path[600], name[128], byte;
+	glob_t found;
+	size_t i;
+
+	(void)snprintf(pattern, sizeof(pattern), "%s/instances/*", view->tracefs);
+	if (glob(pattern, 0, NULL, &found))
+		return;
+	for (i = 0; i < found.gl_pathc; i++) {
+		int fd;
+
+		(void)snprintf(path, sizeof(path), "%.200s/events/user_events/%.270s/enable",
+				found.gl_pathv[i], event->tracepoint);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (fd < 0)
+			continue;
+		(void)snprintf(name, sizeof(name), "instance:%.100s",
+				strrchr(found.gl_pathv[i], '/') + 1);
+		if (read(fd, &byte, 1) == 1 && byte == '1')
+			add_word(words, room, name);
+		(void)close(fd);
+	}
+	globfree(&found);
+}
+
+/* ---- what is printed ---- */
+
+static const char *state_word(const struct side_kernel_event_0 *event)
+{
+	if (event->state != SIDE_KERNEL_EVENT_REGISTERED)
+		return "refused";
+	return event->eventheader ? "eventheader" : "native";
+}
+
+static void print_json(pid_t pid, const struct side_kernel_event_0 *event, const char *tracepoint,
+		const char *listeners)
+{
+	char name[RUNNING_NAME_MAX];
+
+	printf("{\"schema\":%d,\"type\":\"kernel_event\",\"event\":", SAY_JSON_SCHEMA);
+	say_json_string(stdout, event->name);
+	fputs(",\"tracepoint\":", stdout);
+	say_json_string(stdout, tracepoint);
+	printf(",\"state\":\"%s\",\"pid\":%ld,\"program\":", state_word(event), (long)pid);
+	say_json_string(stdout, running_name(pid, name));
+	printf(",\"written\":%" PRIu64 ",\"cut\":%" PRIu64 ",\"lost\":%" PRIu64 ",\"listeners\":",
+			event->written, event->cut, event->lost);
+	say_json_string(stdout, listeners);
+	fputs(",\"reason\":", stdout);
+	say_json_string(stdout, event->reason);
+	puts("}");
+}
+
+static void print_text(pid_t pid, const struct side_kernel_event_0 *event, const char *tracepoint,
+		const char *listeners)
+{
+	char name[RUNNING_NAME_MAX], shown[512], words[512];
+
+	printf("%-24s %-11s %-36s %s %ld: %" PRIu64 " written",
+			say_printable(event->name, shown, sizeof(shown)), state_word(event),
+			tracepoint, running_name(pid, name), (long)pid, event->written);
+	if (event->cut)
+		printf(" (%" PRIu64 " shortened)", event->cut);
+	if (event->lost)
+		printf(", %" PRIu64 " lost", event->lost);
+	if (event->state == SIDE_KERNEL_EVENT_REFUSED)
+		printf("; %s", say_printable(event->reason, words, sizeof(words)));
+	else
+		printf("; %s%s", *listeners ? "listening: " : "nobody listens", listeners);
+	putchar('\n');
+}
+
+static void show_event(void *user, pid_t pid, const struct side_kernel_event_0 *event)
+{
+	struct kernel_view *view = user;
+	char listeners[512] = "", tracepoint[320] = "-", printable[300];
+
+	if (event->state == SIDE_KERNEL_EVENT_REGISTERED)
+		(void)snprintf(tracepoint, sizeof(tracepoint), "user_events%s:%s%s",
+				event->multi_format ? "_multi" : "",
+				say_printable(event->tracepoint, printable, sizeof(printable)),
+				event->multi_format ? ".*" : "");
+	if (view->tracefs && event->state == SIDE_KERNEL_EVENT_REGISTERED) {
+		status_listeners(view, event, listeners, sizeof(listeners));
+		instance_listeners(view, event, listeners, sizeof(listeners));
+	}
+	view->nr_events++;
+	if (say_is_json())
+		print_json(pid, event, tracepoint, listeners);
+	else
+		print_text(pid, event, tracepoint, listeners);
+}
+
+static void show_problem(void *user, pid_t pid, const char *problem)
+{
+	char name[RUNNING_NAME_MAX], text[512];
+
+	(void)user;
+	say_note("%s (%ld) gives no events to the kernel: %s", running_name(pid, name), (long)pid,
+			say_printable(problem, text, sizeof(text)));
+}
+
+static int look_at_programs(struct kernel_view *view)
+{
+	const struct kernel_table_reader reader = {
+			.event = show_event, .problem = show_problem, .user = view};
+	size_t count, i;
+	pid_t *pids;
+
+	if (running_find(&pids, &count))
+		return say_error(COMMAND_FAILED, NULL, "no memory");
+	for (i = 0; i < count; i++) {
+		int ret = kernel_table_read(pids[i], &reader);
+
+		view->unreadable |= ret == -EPERM || ret == -EACCES;
+	}
+	free(pids);
+	if (view->unreadable)
+		say_note("some programs cannot be looked into; root sees all");
+	return COMMAND_DONE;
+}
+
+int cmd_kernel(const struct parsed *parsed)
+{
+	struct kernel_view view = {0};
+	const char *mend = NULL, *missing;
+	int status;
+
+	if (strcmp(parsed->operands[0], "status") != 0)
+		return say_error(COMMAND_USAGE, "write `side kernel status`",
+				"there is nothing that `%.128s` could mean here",
+				parsed->operands[0]);
+	missing = why_not(&view, &mend);
+	status = look_at_programs(&view);
+	if (!status && missing)
+		return say_error(strncmp(missing, "there is no perm", 16) ? COMMAND_FAILED
+									  : COMMAND_NOT_PERMITTED,
+				mend, "%s", missing);
+	if (!status && !view.nr_events)
+		say_note("no program gives events to the kernel; start one with "
+			 "SIDE_USER_EVENTS=all");
+	return status ? status : say_flush(stdout);
+}

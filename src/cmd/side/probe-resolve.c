@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+/* A wish becomes a table: in a process of its own, which sends the table and ends. */
+#include "probe-wish.h"
+
+#include "say.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define REASONS_MAX 12
+
+union descriptor_message {
+	char bytes[CMSG_SPACE(sizeof(int))];
+	struct cmsghdr align;
+};
+
+/* Alike ones are said once, with the first place. */
+struct refusals {
+	struct reason {
+		char text[640], place[320];
+		uint64_t count;
+		bool return_only;
+	} reasons[REASONS_MAX];
+	size_t count;
+	uint64_t others;
+};
+
+static void note_refusal(void *user, const struct resolve_refusal *refusal)
+{
+	struct refusals *refusals = user;
+	struct reason *reason = refusals->reasons;
+	char name[160];
+
+	while (reason < refusals->reasons + refusals->count &&
+			(strcmp(reason->text, refusal->reason) != 0 ||
+					reason->return_only != refusal->return_only))
+		reason++;
+	if (reason == refusals->reasons + REASONS_MAX) {
+		refusals->others++;
+		return;
+	}
+	if (!reason->count++) {
+		refusals->count++;
+		reason->return_only = refusal->return_only;
+		snprintf(reason->text, sizeof(reason->text), "%s", refusal->reason);
+		snprintf(reason->place, sizeof(reason->place), "%s%s%.128s, at 0x%" PRIx64,
+				say_printable(refusal->function, name, sizeof(name)),
+				*refusal->function ? " of " : "", refusal->module,
+				refusal->address);
+	}
+}
+
+static void say_refusals(const struct refusals *refusals)
+{
+	for (size_t i = 0; i < refusals->count; i++) {
+		const struct reason *reason = &refusals->reasons[i];
+		const char *what = reason->return_only ? "returns are not seen of" : "left out are";
+
+		if (reason->count == 1)
+			say_note("%s %s: %s", what, reason->place, reason->text);
+		else
+			say_note("%s %" PRIu64 " places, such as %s: %s", what, reason->count,
+					reason->place, reason->text);
+	}
+	if (refusals->others)
+		say_note("and %" PRIu64 " places are left out for other reasons", refusals->others);
+}
+
+static int status_of(const struct resolve_error *error)
+{
+	return error->permission ? COMMAND_NOT_PERMITTED : COMMAND_FAILED;
+}
+
+struct work {
+	struct probe_table_writer *writer;
+	struct resolve *resolve;
+	struct refusals refusals;
+};
+
+static int make_table(struct work *work, const struct probe_target *target,
+		const struct resolve_wish *wish, int *table)
+{
+	struct resolve_error error = {.text = "there is no memory"};
+	int ret;
+
+	work->writer = probe_table_writer_new();
+	work->resolve = resolve_new();
+	ret = work->writer && work->resolve ? probe_add_files(target, work->resolve, &error)
+					    : -ENOMEM;
+	if (!ret)
+		ret = resolve_wish(work->resolve, wish, work->writer, note_refusal, &work->refusals,
+				&error);
+	if (ret)
+		return say_error((enum command_status)status_of(&error),
+				*error.mend ? error.mend : NULL, "%s", error.text);
+	*table = probe_table_memfd(work->writer);
+	if (*table < 0)
+		return say_error(COMMAND_FAILED, NULL, "cannot make a table of probes: %s",
+				strerror(-*table));
+	say_refusals(&work->refusals);
+	return COMMAND_DONE;
+}
+
+static bool send_descriptor(int socket, int fd)
+{
+	char byte = 0;
+	struct iovec text = {.iov_base = &byte, .iov_len = 1};
+	union descriptor_message control = {.bytes = {0}};
+	struct msghdr header = {.msg_iov = &text,
+			.msg_iovlen = 1,
+			.msg_control = control.bytes,
+			.msg_controllen = sizeof(control.bytes)};
+	struct cmsghdr *attached = CMSG_FIRSTHDR(&header);
+
+	attached->cmsg_level = SOL_SOCKET;
+	attached->cmsg_type = SCM_RIGHTS;
+	attached->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(attached), &fd, sizeof(int));
+	return sendmsg(socket, &header, MSG_NOSIGNAL) == 1;
+}
+
+/* -1: it has ended without one. */
+static int receive_descriptor(int socket)
+{
+	char byte;
+	struct iovec text = {.iov_base = &byte, .iov_len = 1};
+	union descriptor_message control = {.bytes = {0}};
+	struct msghdr header = {.msg_iov = &text,
+			.msg_iovlen = 1,
+			.msg_control = control.bytes,
+			.msg_controllen = sizeof(control.bytes)};
+	struct cmsghdr *attached;
+	ssize_t got;
+	int fd = -1;
+
+	do
+		got = recvmsg(socket, &header, MSG_CMSG_CLOEXEC);
+	while (got < 0 && errno == EINTR);
+	attached = got == 1 ? CMSG_FIRSTHDR(&header) : NULL;
+	if (attached && attached->cmsg_type == SCM_RIGHTS)
+		memcpy(&fd, CMSG_DATA(attached), sizeof(int));
+	return fd;
+}
+
+__attribute__((noreturn)) static void work(
+		int socket, const struct probe_target *target, const struct resolve_wish *wish)
+{
+	struct work *work = calloc(1, sizeof(*work));
+	int table = -1, status;
+
+	/* No server is asked for debug information behind the user's back. */
+	unsetenv("DEBUGINFOD_URLS");
+	status = work ? make_table(work, target, wish, &table)
+		      : say_error(COMMAND_FAILED, NULL, "there is no memory");
+	if (!status && !send_descriptor(socket, table))
+		status = COMMAND_FAILED;
+	fflush(NULL);
+	_exit(status);
+}
+
+int probe_resolve(const struct probe_target *target, const struct resolve_wish *wish, int *table)
+{
+	int pair[2], status = 0;
+	pid_t child;
+
+	*table = -1;
+	fflush(NULL);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return say_error(COMMAND_FAILED, NULL, "cannot make a socket: %s", strerror(errno));
+	child = fork();
+	if (!child) {
+		close(pair[0]);
+		work(pair[1], target, wish);
+	}
+	close(pair[1]);
+	if (child > 0) {
+		*table = receive_descriptor(pair[0]);
+		while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+			;
+	}
+	close(pair[0]);
+	if (child < 0)
+		return say_error(COMMAND_FAILED, NULL,
+				"cannot start a process that reads files: %s", strerror(errno));
+	if (WIFEXITED(status) && WEXITSTATUS(status))
+		return WEXITSTATUS(status);
+	if (!WIFEXITED(status) || *table < 0)
+		return say_error(COMMAND_FAILED,
+				"an address without `--arg` asks for less of the file",
+				"the process that read the files of the program ended over it: one "
+				"of "
+				"them is damaged");
+	return COMMAND_DONE;
+}
+
+/* ---- looking at one ---- */
+
+int probe_see(int fd, struct probe_seen *seen)
+{
+	const char *reason = "it has not the seals of one";
+	int ret = probe_table_check_memfd(fd, &seen->size);
+
+	seen->memory = ret ? MAP_FAILED : mmap(NULL, seen->size, PROT_READ, MAP_SHARED, fd, 0);
+	if (!ret && seen->memory == MAP_FAILED)
+		ret = -ENOMEM;
+	if (!ret)
+		ret = probe_table_open(&seen->table, seen->memory, seen->size, &reason);
+	if (!ret)
+		return COMMAND_DONE;
+	probe_unsee(seen);
+	return say_error(COMMAND_FAILED, NULL, "the table of probes cannot be used: %s", reason);
+}
+
+void probe_unsee(struct probe_seen *seen)
+{
+	if (seen->memory != MAP_FAILED)
+		munmap(seen->memory, seen->size);
+}
+
+const char *probe_method_name(unsigned int method)
+{
+	static const char *const methods[PROBE_METHODS] = {
+			[PROBE_NONE] = "none",
+			[PROBE_JUMP] = "jump",
+			[PROBE_PADDING] = "padding",
+			[PROBE_SHORT] = "short",
+			[PROBE_PUNNED] = "punned",
+			[PROBE_BREAKPOINT] = "breakpoint",
+	};
+
+	return method < PROBE_METHODS ? methods[method] : "none";
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/* What became of probes: where they are, and how, or why not. */
+#include "probe-said.h"
+
+#include "ask.h"
+#include "command.h"
+#include "probe-wish.h"
+#include "say.h"
+
+#include <inttypes.h>
+#include <json-c/json.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define REFUSALS_SHOWN 10
+
+/* "12 jump, 3 breakpoint" */
+static void print_methods(FILE *out, struct json_object *program)
+{
+	struct json_object *methods = NULL;
+	bool some = false;
+
+	if (!json_object_object_get_ex(program, "methods", &methods))
+		return;
+	json_object_object_foreach(methods, name, number)
+	{
+		char text[SAY_NUMBER_MAX];
+
+		fprintf(out, "%s%s %s", some ? ", " : "",
+				say_number((uint64_t)json_object_get_int64(number), text), name);
+		some = true;
+	}
+}
+
+/* "malloc of libc.so.6" */
+static void print_place(FILE *out, const struct probe_seen *seen, uint32_t index)
+{
+	struct probe_table_module module;
+	struct probe_table_probe probe;
+	char text[512];
+
+	if (index >= probe_table_nr_probes(&seen->table))
+		return;
+	probe_table_probe(&seen->table, index, &probe);
+	probe_table_module(&seen->table, probe.module, &module);
+	fprintf(out, "%s of %s, at 0x%" PRIx64, say_printable(probe.function, text, sizeof(text)),
+			module.name, probe.site.address);
+}
+
+static void say_refusals(struct json_object *program, const struct probe_seen *seen)
+{
+	struct json_object *refusals = ask_list(program, "refusals");
+	size_t count = refusals ? json_object_array_length(refusals) : 0;
+
+	for (size_t i = 0; i < count && i < REFUSALS_SHOWN; i++) {
+		struct json_object *refusal = json_object_array_get_idx(refusals, i);
+		uint64_t places = ask_number(refusal, "count");
+		char *text = NULL;
+		size_t size;
+		FILE *out = open_memstream(&text, &size);
+
+		if (!out)
+			return;
+		print_place(out, seen, (uint32_t)ask_number(refusal, "first"));
+		if (places > 1)
+			fprintf(out, " and %" PRIu64 " behind it", places - 1);
+		fclose(out);
+		fprintf(stderr, "%s not set: %s: %s\n", say_label(true), text,
+				ask_text(refusal, "why"));
+		free(text);
+	}
+	if (count > REFUSALS_SHOWN)
+		fprintf(stderr, "%s and %zu more; `side status --json` has them all\n",
+				say_label(true), count - REFUSALS_SHOWN);
+}
+
+static void say_program(
+		struct json_object *program, const struct probe_seen *seen, const char *event)
+{
+	uint64_t places = ask_number(program, "places"), set = ask_number(program, "set"),
+		 absent = ask_number(program, "absent");
+	char *text = NULL, name[256], all[SAY_NUMBER_MAX], some[SAY_NUMBER_MAX];
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return;
+	if (places == 1 && set)
+		print_place(out, seen, 0);
+	else
+		fprintf(out, "%s of %s places", say_number(set, some), say_number(places, all));
+	if (set) {
+		fputs(" (", out);
+		print_methods(out, program);
+		fputc(')', out);
+	}
+	if (absent)
+		fprintf(out, "; %" PRIu64 " wait for a library that is not loaded", absent);
+	fclose(out);
+	if (*ask_text(program, "why"))
+		say_note("%s: process %" PRIu64 " (%s) cannot use it: %s", event,
+				ask_number(program, "pid"),
+				say_printable(ask_text(program, "name"), name, sizeof(name)),
+				ask_text(program, "why"));
+	else if (ask_flag(program, "answered"))
+		say_note("%s is set in process %" PRIu64 " (%s): %s", event,
+				ask_number(program, "pid"),
+				say_printable(ask_text(program, "name"), name, sizeof(name)), text);
+	free(text);
+	say_refusals(program, seen);
+}
+
+static int say_probe(struct json_object *probe, const struct probe_seen *seen)
+{
+	struct json_object *programs = ask_list(probe, "programs"),
+			   *events = ask_list(probe, "event");
+	size_t count = programs ? json_object_array_length(programs) : 0;
+	uint64_t set = 0, refused = 0;
+	const char *event = events && json_object_array_length(events)
+			? json_object_get_string(json_object_array_get_idx(events, 0))
+			: "it";
+
+	for (size_t i = 0; i < count; i++) {
+		struct json_object *program = json_object_array_get_idx(programs, i);
+
+		say_program(program, seen, event);
+		set += ask_number(program, "set") + ask_number(program, "absent");
+		refused += ask_number(program, "refused") + (*ask_text(program, "why") != '\0');
+	}
+	if (!strcmp(ask_text(probe, "state"), "stopped"))
+		say_note("%s is part of the session, which is stopped; `side start` sets it",
+				event);
+	else if (!count)
+		say_note("%s is part of the session; no program has it yet", event);
+	return refused && !set ? COMMAND_FAILED : COMMAND_DONE;
+}
+
+/* Of a session that was never started there is nobody who could say anything. */
+static void say_defined(const struct probe_seen *seen)
+{
+	struct probe_table_event event;
+	char text[600];
+
+	if (!probe_table_nr_events(&seen->table))
+		return;
+	probe_table_event(&seen->table, 0, &event);
+	snprintf(text, sizeof(text), "%.250s:%.300s", event.provider, event.name);
+	if (probe_table_nr_probes(&seen->table) > 1)
+		say_note("%s is part of the session, in %" PRIu32 " places; `side start` sets it",
+				text, probe_table_nr_probes(&seen->table));
+	else
+		say_note("%s is part of the session; `side start` sets it", text);
+}
+
+int probe_said(struct json_object *answer, int table)
+{
+	struct json_object *probes = ask_list(answer, "probes");
+	struct probe_seen seen;
+	int worst = probe_see(table, &seen);
+
+	if (worst)
+		return worst;
+	if (!probes || !json_object_array_length(probes))
+		say_defined(&seen);
+	for (size_t i = 0; probes && i < json_object_array_length(probes); i++) {
+		int status = say_probe(json_object_array_get_idx(probes, i), &seen);
+
+		worst = status > worst ? status : worst;
+	}
+	probe_unsee(&seen);
+	return worst;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CMD_SIDE_SESSION_TRACE_H
+#define CMD_SIDE_SESSION_TRACE_H
+
+#include "command.h"
+
+/*
+ * Of a verb whose first operand is a trace: where there is no such file, but a session of that name, its directory takes
+ * the operand's place; without operands, that of the current session. Once in a process. 0 or an exit status: said.
+ */
+int session_trace(struct parsed *parsed);
+
+#endif /* CMD_SIDE_SESSION_TRACE_H */

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The verb `trace`: a program is started with probes in it, and recorded until it has ended, as `side record` does. The
+ * agent in it has the tables before the program's own first instruction.
+ */
+#include "command.h"
+#include "probe-wish.h"
+#include "say.h"
+#include "words.h"
+
+#include "session/probes.h"
+#include "session/session.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct tracing {
+	struct probe_wish *wishes;
+	size_t nr_wishes;
+	char exe[PATH_MAX];
+	struct session_probe probes[PROBE_WISHES_MAX];
+	size_t nr_probes;
+	char *patterns[2 * PROBE_WISHES_MAX];
+	size_t nr_patterns;
+	struct text_list contexts,
+			others; /* those of probes are among all; those that any event may have */
+	int status;             /* what the programs said */
+};
+
+/* ---- the program ---- */
+
+static bool is_program(const char *directory, size_t length, const char *name, char path[PATH_MAX])
+{
+	char tried[PATH_MAX];
+
+	return snprintf(tried, sizeof(tried), "%.*s%s%s", (int)length, directory, length ? "/" : "",
+			       name) < (int)sizeof(tried) &&
+			!access(tried, X_OK) && realpath(tried, path);
+}
+
+/* As the shell would find it. */
+static int find_program(const char *name, char path[PATH_MAX])
+{
+	const char *directories = getenv("PATH");
+
+	if (strchr(name, '/')) {
+		if (is_program("", 0, name, path))
+			return COMMAND_DONE;
+	} else {
+		if (!directories)
+			directories = "/usr/local/bin:/usr/bin:/bin";
+		while (directories) {
+			size_t length = strcspn(directories, ":");
+
+			if (length && is_program(directories, length, name, path))
+				return COMMAND_DONE;
+			directories = directories[length] ? directories + length + 1 : NULL;
+		}
+	}
+	return say_error(COMMAND_NOT_FOUND, NULL, "there is no program `%.256s`", name);
+}
+
+/* ---- probes ---- */
+
+/* An event of another probe with the same name would be a second one that nobody can tell from it. */
+static int add_pattern(struct tracing *tracing, const struct probe_table_event *event)
+{
+	char name[600];
+
+	snprintf(name, sizeof(name), "%.250s:%.300s", event->provider, event->name);
+	for (size_t i = 0; i < tracing->nr_patterns; i++) {
+		if (!strcmp(tracing->patterns[i], name))
+			return COMMAND_DONE;
+	}
+	if (tracing->nr_patterns == 2 * PROBE_WISHES_MAX)
+		return say_error(COMMAND_USAGE, NULL, "there are too many events");
+	tracing->patterns[tracing->nr_patterns] = strdup(name);
+	if (!tracing->patterns[tracing->nr_patterns])
+		return say_error(COMMAND_FAILED, NULL, "there is no memory");
+	tracing->nr_patterns++;
+	return COMMAND_DONE;
+}
+
+static int add_events(struct tracing *tracing, int table)
+{
+	struct probe_seen seen;
+	int status = probe_see(table, &seen);
+
+	if (status)
+		return status;
+	for (uint32_t i = 0; i < probe_table_nr_events(&seen.table) && !status; i++) {
+		struct probe_table_event event;
+
+		probe_table_event(&seen.table, i, &event);
+		status = add_pattern(tracing, &event);
+	}
+	probe_unsee(&seen);
+	return status;
+}
+
+static int resolve_all(struct tracing *tracing)
+{
+	const struct probe_target target = {.exe = tracing->exe};
+	int status = COMMAND_DONE;
+
+	for (size_t i = 0; i < tracing->nr_wishes && !status; i++) {
+		struct session_probe *probe = &tracing->probes[i];
+
+		*probe = (struct session_probe){.number = (uint32_t)i + 1, .exe = tracing->exe};
+		status = probe_resolve(&target, &tracing->wishes[i].wish, &probe->table);
+		if (status)
+			break;
+		tracing->nr_probes++;
+		status = add_events(tracing, probe->table);
+	}
+	return status;
+}
+
+/* ---- what they became ---- */
+
+static const char *text_of(const struct tracing *tracing, uint32_t number)
+{
+	return number && number <= tracing->nr_wishes ? tracing->wishes[number - 1].wish.said : "?";
+}
+
+static void say_refusals(const struct tracing *tracing, const struct session_probe_answer *answer)
+{
+	struct probe_seen seen;
+
+	if (!answer->nr_refusals || !answer->number || answer->number > tracing->nr_probes ||
+			probe_see(tracing->probes[answer->number - 1].table, &seen))
+		return;
+	for (uint32_t i = 0; i < answer->nr_refusals && i < 10; i++) {
+		const struct session_probe_refusal *refusal = &answer->refusals[i];
+		struct probe_table_probe probe;
+
+		if (refusal->first >= probe_table_nr_probes(&seen.table))
+			continue;
+		probe_table_probe(&seen.table, refusal->first, &probe);
+		fprintf(stderr, "%s not set: %s, at 0x%" PRIx64 ": %s\n", say_label(true),
+				probe.function, probe.site.address,
+				wire_probe_error_text(refusal->error));
+	}
+	probe_unsee(&seen);
+}
+
+static void say_answer(struct tracing *tracing, const struct session_probe_answer *answer)
+{
+	uint64_t set = 0;
+	char text[256] = "", number[SAY_NUMBER_MAX];
+	size_t used = 0;
+
+	for (unsigned int i = WIRE_PROBE_JUMP; i <= WIRE_PROBE_BREAKPOINT; i++) {
+		set += answer->states[i];
+		if (answer->states[i] && used < sizeof(text))
+			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s %s",
+					used ? ", " : "", say_number(answer->states[i], number),
+					probe_method_name(i));
+	}
+	if (answer->error)
+		say_note("%s: process %" PRId32 " cannot use it: %s",
+				text_of(tracing, answer->number), answer->pid,
+				wire_probe_error_text(answer->error));
+	else
+		say_detail("%s was set in process %" PRId32 ": %" PRIu64 " of %" PRIu32
+			   " places%s%s",
+				text_of(tracing, answer->number), answer->pid, set, answer->places,
+				used ? ": " : "", text);
+	if (answer->error || (answer->states[WIRE_PROBE_REFUSED] && !set))
+		tracing->status = COMMAND_FAILED;
+	say_refusals(tracing, answer);
+}
+
+static int look_after(void *user, struct session *session)
+{
+	struct tracing *tracing = user;
+	struct session_probe_answer *answers;
+	size_t count;
+
+	if (session_probe_answers(session, &answers, &count))
+		return COMMAND_DONE;
+	for (size_t i = 0; i < count; i++)
+		say_answer(tracing, &answers[i]);
+	if (!count)
+		tracing->status = say_error(COMMAND_FAILED,
+				"programs without the C library, or set-uid ones, cannot be traced "
+				"so",
+				"the program has not taken its probes");
+	session_probe_answers_free(answers, count);
+	return tracing->status;
+}
+
+/* ---- the verb ---- */
+
+static int start(struct tracing *tracing, const struct parsed *parsed, char **words, size_t count)
+{
+	const struct session_rule rule = {.patterns = (const char *const *)tracing->patterns,
+			.nr_patterns = tracing->nr_patterns};
+	const struct session_channel channel = {.name = SESSION_CHANNEL_NAME,
+			.rules = &rule,
+			.nr_rules = 1,
+			.contexts = tracing->others.items,
+			.nr_contexts = tracing->others.count};
+	const struct session_options options = {.mode = SESSION_RECORD,
+			.output = parsed->options.record.output,
+			.force = parsed->options.record.force,
+			.channels = &channel,
+			.nr_channels = 1,
+			.probes = tracing->probes,
+			.nr_probes = tracing->nr_probes};
+	struct parsed command = *parsed;
+
+	command.operands = words;
+	command.operand_count = (int)count;
+	return command_record(&command, &options, look_after, tracing);
+}
+
+static int find_contexts(struct tracing *tracing, const struct record_options *options)
+{
+	int status = probe_contexts(&options->contexts, NULL, &tracing->contexts);
+
+	if (status)
+		return status;
+	tracing->others.items = calloc(tracing->contexts.count + 1, sizeof(const char *));
+	if (!tracing->others.items)
+		return say_error(COMMAND_FAILED, NULL, "there is no memory");
+	for (size_t i = 0; i < tracing->contexts.count; i++) {
+		if (!resolve_is_context(tracing->contexts.items[i]))
+			tracing->others.items[tracing->others.count++] = tracing->contexts.items[i];
+	}
+	return COMMAND_DONE;
+}
+
+static int check(const struct parsed *parsed, size_t count)
+{
+	if (parsed->operand_count)
+		return say_error(COMMAND_USAGE, "the program is named by `-c \"COMMAND\"`",
+				"`side trace` does not understand `%.128s`", parsed->operands[0]);
+	if (count)
+		return COMMAND_DONE;
+	return say_error(COMMAND_USAGE, "write `-c \"COMMAND\"`",
+			parsed->options.record.command
+					? "`-c` has no command, or a quote without an end"
+					: "there is no program to trace");
+}
+
+static int trace(struct tracing *tracing, const struct parsed *parsed, char **words, size_t count)
+{
+	const struct record_options *options = &parsed->options.record;
+	int status = check(parsed, count);
+
+	if (!status)
+		status = find_contexts(tracing, options);
+	if (!status)
+		status = probe_wishes(&options->probes, &tracing->contexts, &tracing->wishes,
+				&tracing->nr_wishes);
+	if (!status && words)
+		status = find_program(words[0], tracing->exe);
+	if (!status)
+		status = resolve_all(tracing);
+	return status ? status : start(tracing, parsed, words, count);
+}
+
+int cmd_trace(const struct parsed *parsed)
+{
+	const char *command = parsed->options.record.command;
+	struct tracing *tracing = calloc(1, sizeof(*tracing));
+	size_t count = 0;
+	char **words = words_split(command ? command : "", &count);
+	int status;
+
+	if (!tracing) {
+		free(words);
+		return say_error(COMMAND_FAILED, NULL, "there is no memory");
+	}
+	status = trace(tracing, parsed, words, words ? count : 0);
+	for (size_t i = 0; i < tracing->nr_probes; i++)
+		close(tracing->probes[i].table);
+	for (size_t i = 0; i < tracing->nr_patterns; i++)
+		free(tracing->patterns[i]);
+	free(tracing->contexts.items);
+	free(tracing->others.items);
+	free(tracing->wishes);
+	free(tracing);
+	free(words);
+	return status;
+}

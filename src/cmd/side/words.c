@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* A text as words, for commands that are given as one argument and for what was kept of a command line. */
+#include "words.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* One word to `to`, which is behind its NUL then; NULL: a quote has no end. */
+static const char *copy_word(const char *text, char **to)
+{
+	char quote = 0;
+
+	for (; *text && (quote || !strchr(" \t\n", *text)); text++) {
+		if (quote && *text == quote)
+			quote = 0;
+		else if (!quote && (*text == '\'' || *text == '"'))
+			quote = *text;
+		else if (*text == '\\' && quote != '\'' && text[1])
+			*(*to)++ = *++text;
+		else
+			*(*to)++ = *text;
+	}
+	*(*to)++ = '\0';
+	return quote ? NULL : text;
+}
+
+char **words_split(const char *text, size_t *count)
+{
+	size_t length = strlen(text), most = length / 2 + 2;
+	char **words = malloc(most * sizeof(*words) + length + 1), *to;
+
+	*count = 0;
+	if (!words)
+		return NULL;
+	to = (char *)(words + most);
+	for (text += strspn(text, " \t\n"); *text; text += strspn(text, " \t\n")) {
+		words[(*count)++] = to;
+		text = copy_word(text, &to);
+		if (!text) {
+			free(words);
+			return NULL;
+		}
+	}
+	words[*count] = NULL;
+	return words;
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Rules that are brought to programs, so that a change costs each of them one message in and one out.
+ *
+ * A session's process that has changed its rules says with its answer what it would tell every program that
+ * asks; we keep it, and put it behind WELCOME for those who have what was before:
+ *
+ *	told	programs that have done all of a WELCOME with this serial, or a later one, have the session's
+ *		present generation
+ *	since	the same of the generation before, to which the rules that are kept belong
+ *
+ * So a program that has just come, that failed at something, or that slept through two changes gets no
+ * rules, and asks the session. Nor does anybody when programs are to be told different things (tracking),
+ * or when a process of the session has begun anew: then the session says nothing, and we forget.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "session/live.h"
+#include "sided.h"
+#include "wire/wire.h"
+
+#define RULES "rules"
+
+/* ---- in the session's process ---- */
+
+/* Where it does not fit programs ask, as they would without it. */
+void push_put(struct session *session, struct json_object *answer)
+{
+	static const char digits[] = "0123456789abcdef";
+	static unsigned char bytes[WIRE_PUSH_MAX];
+	static char text[2 * WIRE_PUSH_MAX + 1];
+	size_t size = session_news(session, bytes, sizeof(bytes)), i;
+
+	for (i = 0; i < size; i++) {
+		text[2 * i] = digits[bytes[i] >> 4];
+		text[2 * i + 1] = digits[bytes[i] & 15];
+	}
+	text[2 * size] = 0;
+	if (size)
+		json_put_text(answer, RULES, text);
+}
+
+/* ---- in the daemon ---- */
+
+static int digit(char of)
+{
+	if (of >= '0' && of <= '9')
+		return of - '0';
+	return of >= 'a' && of <= 'f' ? of - 'a' + 10 : -1;
+}
+
+/* NULL: it is none, or there is no memory. */
+static unsigned char *read_bytes(const char *text, size_t *size)
+{
+	size_t length = strlen(text), i;
+	unsigned char *bytes = length && !(length & 1) && length <= 2 * (size_t)WIRE_PUSH_MAX
+			? malloc(length / 2)
+			: NULL;
+
+	for (i = 0; bytes && i < length / 2; i++) {
+		int high = digit(text[2 * i]), low = digit(text[2 * i + 1]);
+
+		if (high < 0 || low < 0) {
+			free(bytes);
+			return NULL;
+		}
+		bytes[i] = (unsigned char)(high << 4 | low);
+	}
+	*size = length / 2;
+	return bytes;
+}
+
+void push_forget(const struct daemon *daemon, struct session_entry *entry)
+{
+	free(entry->push.bytes);
+	entry->push = (struct push){.told = daemon->serial + 1};
+}
+
+void push_take(const struct daemon *daemon, struct session_entry *entry, uint64_t before,
+		struct json_object *answer)
+{
+	struct push push = {.base = before, .since = entry->push.told};
+	struct json_object *text;
+
+	if (entry->generation == before)
+		return;
+	push_forget(daemon, entry);
+	if (!json_object_object_get_ex(answer, RULES, &text) ||
+			!json_object_is_type(text, json_type_string))
+		return;
+	push.told = entry->push.told;
+	push.bytes = read_bytes(json_object_get_string(text), &push.size);
+	if (push.bytes)
+		entry->push = push;
+	/* The answer goes on to the command line. */
+	json_object_object_del(answer, RULES);
+}
+
+size_t push_add(const struct session_entry *entry, const struct program *program, uint32_t index,
+		char *message, size_t room)
+{
+	const struct wire_push push = {
+			.base = entry->push.base,
+			.session = index,
+			.size = (uint32_t)entry->push.size,
+			.messages = entry->push.bytes,
+	};
+	ssize_t size;
+
+	if (!push.messages || !program || program->known < entry->push.since ||
+			program->known >= entry->push.told)
+		return 0;
+	size = wire_encode_push(message, room, &push);
+	return size > 0 ? (size_t)size : 0;
+}

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Probes in the process that records: the definition says which, the daemon has put their tables into
+ * files (tables.c), and programs get each as a memfd that nobody can change any more. One whose table is
+ * not there is not set, and everybody who looks is told.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "session/live.h"
+#include "session/probes.h"
+#include "sided.h"
+
+#define PIECE 65536
+#define SEALS (F_SEAL_SEAL | F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK)
+
+/* The probes of one definition. `list` has those with a table. */
+struct probe_set {
+	struct definition *definition;
+	struct session_probe *list;
+	size_t nr;
+};
+
+struct probes {
+	char *tables;
+	struct probe_set now, next;
+};
+
+static void set_free(struct probe_set *set)
+{
+	size_t i;
+
+	for (i = 0; i < set->nr; i++)
+		close(set->list[i].table);
+	free(set->list);
+	definition_free(set->definition);
+	*set = (struct probe_set){.list = NULL};
+}
+
+/* ---- tables ---- */
+
+static int copy(int from, int to, size_t size)
+{
+	char bytes[PIECE];
+	size_t at = 0;
+
+	while (at < size) {
+		ssize_t got = pread(from, bytes, sizeof(bytes), (off_t)at);
+
+		if (got <= 0 || pwrite(to, bytes, (size_t)got, (off_t)at) != got)
+			return got < 0 && errno == EINTR ? -EAGAIN : -EIO;
+		at += (size_t)got;
+	}
+	return 0;
+}
+
+/* Only we and the daemon write there; a table is whole or is not there. */
+static int read_table(const char *directory, uint32_t number)
+{
+	char path[512];
+	struct stat status;
+	int file, table = -1;
+
+	snprintf(path, sizeof(path), "%s/%u", directory, number);
+	file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (file < 0)
+		return -1;
+	if (!fstat(file, &status) && S_ISREG(status.st_mode) &&
+			status.st_size <= DEFINITION_PROBE_TABLE_MAX)
+		table = memfd_create("side-probes", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (table >= 0 &&
+			(copy(file, table, (size_t)status.st_size) ||
+					fcntl(table, F_ADD_SEALS, SEALS))) {
+		close(table);
+		table = -1;
+	}
+	close(file);
+	return table;
+}
+
+/* One that is there already stays the same. */
+static int get_table(const struct probes *probes, uint32_t number)
+{
+	size_t i;
+
+	for (i = 0; i < probes->now.nr; i++)
+		if (probes->now.list[i].number == number)
+			return fcntl(probes->now.list[i].table, F_DUPFD_CLOEXEC, 0);
+	return read_table(probes->tables, number);
+}
+
+/* ---- definitions ---- */
+
+static int set_make(const struct probes *probes, const struct definition *definition,
+		struct probe_set *set, struct control_error *error)
+{
+	size_t i;
+	int ret;
+
+	*set = (struct probe_set){.list = NULL};
+	ret = definition_copy(definition, &set->definition, error);
+	if (ret || !set->definition)
+		return ret;
+	definition = set->definition;
+	set->list = calloc(definition->nr_probes + 1, sizeof(*set->list));
+	if (!set->list) {
+		set_free(set);
+		return control_no_memory(error);
+	}
+	for (i = 0; i < definition->nr_probes; i++) {
+		const struct definition_probe *probe = &definition->probes[i];
+		int table = probe->table ? get_table(probes, probe->table) : -1;
+
+		if (table >= 0)
+			set->list[set->nr++] = (struct session_probe){
+					.number = probe->table,
+					.table = table,
+					.pid = probe->pid,
+					.started = probe->started,
+					.exe = probe->exe,
+					.of_user = probe->of_user,
+					.uid = probe->uid,
+			};
+	}
+	return 0;
+}
+
+int probes_open(const char *tables, const struct definition *definition, struct probes **result,
+		struct control_error *error)
+{
+	struct probes *probes = calloc(1, sizeof(*probes));
+	int ret;
+
+	*result = probes;
+	if (probes)
+		probes->tables = strdup(tables);
+	if (!probes || !probes->tables)
+		return control_no_memory(error);
+	ret = set_make(probes, definition, &probes->now, error);
+	return ret;
+}
+
+const struct session_probe *probes_list(const struct probes *probes, size_t *nr)
+{
+	*nr = probes->now.nr;
+	return probes->now.list;
+}
+
+int probes_prepare(struct probes *probes, struct session *session,
+		const struct definition *definition, struct session_error *session_error)
+{
+	struct control_error error;
+
+	set_free(&probes->next);
+	if (set_make(probes, definition, &probes->next, &error)) {
+		*session_error = (struct session_error){
+				.kind = SESSION_ERROR_FAILED, .code = ENOMEM};
+		snprintf(session_error->text, sizeof(session_error->text), "%s", error.text);
+		return error.code;
+	}
+	return session_set_probes(session, probes->next.list, probes->next.nr, session_error);
+}
+
+void probes_settle(struct probes *probes, bool changed)
+{
+	if (changed) {
+		struct probe_set former = probes->now;
+
+		probes->now = probes->next;
+		probes->next = former;
+	}
+	set_free(&probes->next);
+}
+
+/* ---- what there is to say ---- */
+
+bool probes_any(const struct probes *probes)
+{
+	return probes->now.definition && probes->now.definition->nr_probes;
+}
+
+/* Of those that are set; in the order of enum wire_probe_state. */
+static const char *const method_words[] = {
+		NULL, "jump", "padding", "short", "punned", "breakpoint"};
+
+#define NR_METHODS (sizeof(method_words) / sizeof(*method_words))
+
+static bool put_places(struct json_object *program, const struct session_probe_answer *answer)
+{
+	struct json_object *methods = json_object_new_object();
+	bool fits = methods;
+	uint64_t set = 0;
+	size_t i;
+
+	for (i = WIRE_PROBE_JUMP; i < NR_METHODS && fits; i++) {
+		set += answer->states[i];
+		if (answer->states[i])
+			fits = json_put_number(methods, method_words[i], answer->states[i]);
+	}
+	return json_put(program, "methods", methods) && fits &&
+			json_put_number(program, "places", answer->places) &&
+			json_put_number(program, "set", set) &&
+			json_put_number(program, "absent", answer->states[WIRE_PROBE_ABSENT]) &&
+			json_put_number(program, "resting", answer->states[WIRE_PROBE_RESTS]) &&
+			json_put_number(program, "refused", answer->states[WIRE_PROBE_REFUSED]);
+}
+
+/* Takes over the element. */
+static bool append(struct json_object *list, struct json_object *element, bool whole)
+{
+	if (whole && list && !json_object_array_add(list, element))
+		return true;
+	json_object_put(element);
+	return false;
+}
+
+static bool put_refusals(struct json_object *program, const struct session_probe_answer *answer)
+{
+	struct json_object *list = json_object_new_array();
+	bool fits = list;
+	uint32_t i;
+
+	for (i = 0; i < answer->nr_refusals && fits; i++) {
+		const struct session_probe_refusal *refusal = &answer->refusals[i];
+		struct json_object *object = json_object_new_object();
+
+		fits = append(list, object,
+				json_put_number(object, "first", refusal->first) &&
+						json_put_number(object, "count", refusal->count) &&
+						json_put_text(object, "why",
+								wire_probe_error_text(
+										refusal->error)));
+	}
+	return json_put(program, "refusals", list) && fits;
+}
+
+static bool put_counts(struct json_object *program, const struct session_probe_answer *answer)
+{
+	return json_put_number(program, "cut", answer->cut) &&
+			json_put_number(program, "lost", answer->lost) &&
+			json_put_number(program, "unseen", answer->unseen) &&
+			json_put_number(program, "abandoned", answer->abandoned) &&
+			json_put_number(program, "traps", answer->traps) &&
+			json_put_number(program, "code-bytes", answer->code_bytes);
+}
+
+static bool put_program(struct json_object *list, const struct session_probe_answer *answer)
+{
+	struct json_object *program = json_object_new_object();
+
+	return append(list, program,
+			json_put_number(program, "pid", (uint64_t)answer->pid) &&
+					json_put_text(program, "name", answer->procname) &&
+					json_put_flag(program, "answered", answer->answered) &&
+					(!answer->error ||
+							json_put_text(program, "why",
+									wire_probe_error_text(
+											answer->error))) &&
+					put_places(program, answer) &&
+					put_counts(program, answer) &&
+					put_refusals(program, answer));
+}
+
+/* What programs have said of it, as there is of it in the session now. */
+struct said {
+	struct session_probe_answer *answers;
+	size_t nr;
+	bool active;
+};
+
+static const char *state_of(const struct probe_set *set, const struct definition_probe *probe,
+		const struct said *said)
+{
+	bool has_table = false;
+	size_t i;
+
+	for (i = 0; i < set->nr; i++)
+		has_table |= set->list[i].number == probe->table;
+	if (!has_table)
+		return "no table";
+	if (!said->active)
+		return "stopped";
+	for (i = 0; i < said->nr; i++)
+		if (said->answers[i].number == probe->table && said->answers[i].answered &&
+				!said->answers[i].error)
+			return "set";
+	return "waiting";
+}
+
+static bool put_probe(struct json_object *list, const struct probe_set *set,
+		const struct definition_probe *probe, const struct said *said)
+{
+	struct json_object *object = definition_probe_json(probe);
+	struct json_object *programs = json_object_new_array();
+	bool fits = object && programs;
+	size_t i;
+
+	for (i = 0; i < said->nr && fits; i++)
+		if (probe->table && said->answers[i].number == probe->table &&
+				!said->answers[i].ended)
+			fits = put_program(programs, &said->answers[i]);
+	fits = json_put_text(object, "state", state_of(set, probe, said)) && fits;
+	fits = json_put(object, "programs", programs) && fits;
+	return append(list, object, fits);
+}
+
+struct json_object *probes_json(
+		const struct probes *probes, struct session *session, uint32_t number)
+{
+	const struct definition *definition = probes->now.definition;
+	struct json_object *list = json_object_new_array();
+	struct said said = {.active = session_is_active(session)};
+	bool fits = list;
+	size_t i;
+
+	if (session_probe_answers(session, &said.answers, &said.nr)) {
+		json_object_put(list);
+		return NULL;
+	}
+	for (i = 0; definition && i < definition->nr_probes && fits; i++)
+		if (!number || definition->probes[i].table == number)
+			fits = put_probe(list, &probes->now, &definition->probes[i], &said);
+	session_probe_answers_free(said.answers, said.nr);
+	if (fits)
+		return list;
+	json_object_put(list);
+	return NULL;
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Probe tables of sessions, in state/SESSION.probes/NUMBER. Whoever asked for probes has made the table;
+ * here it is only kept, beside the state file that has the number, so that a daemon and a session's
+ * process that follow others have it again. A number is never used for another table, and a table is
+ * there before any definition has its number, so whoever reads a file reads all of it.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "sided.h"
+#include "wire/runtime.h"
+
+#define PIECE 65536
+
+/* So that it is the same as long as we copy it. */
+#define SEALS (F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK)
+
+bool tables_path(const struct daemon *daemon, const struct session_entry *entry, char *path,
+		size_t room)
+{
+	return runtime_path(daemon, path, room, WIRE_RUNTIME_STATE "/%s.probes",
+			entry->definition->name);
+}
+
+static int check_table(int fd, size_t *size, struct control_error *error)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+	struct stat status;
+
+	if (seals < 0 || (seals & SEALS) != SEALS || fstat(fd, &status) ||
+			!S_ISREG(status.st_mode) || !status.st_size)
+		return control_fail(error, CONTROL_USAGE, -EPERM, NULL,
+				"the descriptor of the request is not a probe table: a sealed "
+				"memfd");
+	if (status.st_size > DEFINITION_PROBE_TABLE_MAX)
+		return control_fail(error, CONTROL_USAGE, -EFBIG, "ask for fewer probes at once",
+				"the probe table has %lld bytes, more than %u MiB",
+				(long long)status.st_size, DEFINITION_PROBE_TABLE_MAX >> 20);
+	*size = (size_t)status.st_size;
+	return 0;
+}
+
+/* The directory is memory in most machines. */
+static int check_room(const char *directory, size_t size, struct control_error *error)
+{
+	uint64_t sum = size;
+	struct dirent *file;
+	struct stat status;
+	DIR *list = opendir(directory);
+
+	while (list && (file = readdir(list)))
+		if (*file->d_name != '.' &&
+				!fstatat(dirfd(list), file->d_name, &status, AT_SYMLINK_NOFOLLOW))
+			sum += (uint64_t)status.st_size;
+	if (list)
+		closedir(list);
+	if (sum <= DEFINITION_PROBE_TABLES_MAX)
+		return 0;
+	return control_fail(error, CONTROL_BUSY, -ENOSPC, "disable some, or use another session",
+			"the probes of the session would have tables of more than %u MiB",
+			DEFINITION_PROBE_TABLES_MAX >> 20);
+}
+
+static int write_all(int fd, const char *bytes, size_t size)
+{
+	while (size) {
+		ssize_t written = write(fd, bytes, size);
+
+		if (written < 0 && errno != EINTR)
+			return -errno;
+		if (written > 0) {
+			bytes += written;
+			size -= (size_t)written;
+		}
+	}
+	return 0;
+}
+
+static int copy_table(int from, int to, size_t size)
+{
+	char bytes[PIECE];
+	size_t at = 0;
+	int ret = 0;
+
+	while (at < size && !ret) {
+		ssize_t got = pread(from, bytes, size - at < PIECE ? size - at : PIECE, (off_t)at);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return got ? -errno : -EIO;
+		ret = write_all(to, bytes, (size_t)got);
+		at += (size_t)got;
+	}
+	return ret;
+}
+
+static int fail_file(const char *path, int code, struct control_error *error)
+{
+	return control_fail(error, CONTROL_FAILED, code, NULL,
+			"cannot keep the probe table in %s: %s", path, strerror(-code));
+}
+
+int table_store(const struct daemon *daemon, const struct session_entry *entry, uint32_t number,
+		int table, struct control_error *error)
+{
+	char directory[256], path[280];
+	size_t size = 0;
+	int fd, ret;
+
+	if (table < 0)
+		return control_fail(error, CONTROL_USAGE, -EINVAL, NULL,
+				"the request has no descriptor of a probe table");
+	ret = check_table(table, &size, error);
+	if (ret)
+		return ret;
+	if (!tables_path(daemon, entry, directory, sizeof(directory)))
+		return fail_file("the runtime directory", -ENAMETOOLONG, error);
+	if (mkdir(directory, 0700) && errno != EEXIST)
+		return fail_file(directory, -errno, error);
+	ret = check_room(directory, size, error);
+	if (ret)
+		return ret;
+	snprintf(path, sizeof(path), "%s/%u", directory, number);
+	/* One of a request that failed may be there. */
+	unlink(path);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return fail_file(path, -errno, error);
+	ret = copy_table(table, fd, size);
+	close(fd);
+	if (!ret)
+		return 0;
+	unlink(path);
+	return fail_file(path, ret, error);
+}
+
+static bool has_table(const struct definition *definition, const char *name)
+{
+	char *end;
+	unsigned long number = strtoul(name, &end, 10);
+	size_t i;
+
+	for (i = 0; i < definition->nr_probes && *name && !*end; i++)
+		if (definition->probes[i].table == number)
+			return true;
+	return false;
+}
+
+void tables_prune(const struct daemon *daemon, const struct session_entry *entry)
+{
+	char directory[256], path[512];
+	struct dirent *file;
+	DIR *list;
+
+	if (!tables_path(daemon, entry, directory, sizeof(directory)))
+		return;
+	list = opendir(directory);
+	if (!list)
+		return;
+	while ((file = readdir(list))) {
+		snprintf(path, sizeof(path), "%s/%.200s", directory, file->d_name);
+		if (*file->d_name != '.' && !has_table(entry->definition, file->d_name))
+			unlink(path);
+	}
+	closedir(list);
+	/* The last one has taken it along, or it stays. */
+	rmdir(directory);
+}
+
+void tables_remove(const struct daemon *daemon, struct session_entry *entry)
+{
+	struct definition *definition = entry->definition;
+	size_t nr = definition->nr_probes;
+
+	definition->nr_probes = 0;
+	tables_prune(daemon, entry);
+	definition->nr_probes = nr;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Restartable sequences: code that the kernel does not let go on when it was interrupted, but sends to a place of its own,
+ * in front of which a signature must stand. Instructions that are executed elsewhere would not be part of the sequence any
+ * more, so such code keeps its bytes.
+ */
+#include "parts.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+
+#define DESCRIPTOR_BYTES 32
+#define SIGNATURE_BYTES 4
+#define WORDS 3 /* of a descriptor, behind 8 bytes: begin, length, where it is sent to */
+
+static int add(struct code_file *file, uint64_t from, uint64_t to)
+{
+	uint64_t *ranges = code_grow(file->untouched, file->nr_untouched * 2, &file->untouched_room,
+			sizeof(*ranges));
+
+	if (!ranges)
+		return -ENOMEM;
+	file->untouched = ranges;
+	ranges[file->nr_untouched * 2] = from;
+	ranges[file->nr_untouched * 2 + 1] = to;
+	file->nr_untouched++;
+	return 0;
+}
+
+/* A word of a file that may be mapped anywhere stands in its relocations. */
+static uint64_t relocated(const struct code_file *file, uint64_t address)
+{
+	for (size_t i = 0; i < file->nr_sections; i++) {
+		const struct code_section *section = &file->sections[i];
+		size_t size;
+		const uint8_t *bytes = section->type == SHT_RELA
+				? code_section_bytes(file, section, &size)
+				: NULL;
+
+		for (size_t k = 0; bytes && k + sizeof(Elf64_Rela) <= size;
+				k += sizeof(Elf64_Rela)) {
+			Elf64_Rela relocation;
+
+			memcpy(&relocation, bytes + k, sizeof(relocation));
+			if (relocation.r_offset == address &&
+					ELF64_R_TYPE(relocation.r_info) == R_X86_64_RELATIVE)
+				return (uint64_t)relocation.r_addend;
+		}
+	}
+	return 0;
+}
+
+static int add_descriptor(struct code_file *file, const uint8_t *bytes, uint64_t address)
+{
+	uint64_t words[WORDS];
+	int ret;
+
+	for (unsigned int i = 0; i < WORDS; i++) {
+		words[i] = code_read(bytes + 8 + 8 * i, 8);
+		if (!words[i])
+			words[i] = relocated(file, address + 8 + 8 * i);
+	}
+	if (!code_executable(file, words[0]) || words[1] > file->size)
+		return 0;
+	ret = add(file, words[0], words[0] + words[1]);
+	return ret ? ret : add(file, words[2] - SIGNATURE_BYTES, words[2] + 1);
+}
+
+int code_read_sequences(struct code_file *file)
+{
+	const struct code_section *section = code_section_named(file, "__rseq_cs");
+	size_t size;
+	const uint8_t *bytes = code_section_bytes(file, section, &size);
+
+	for (size_t i = 0; bytes && i + DESCRIPTOR_BYTES <= size; i += DESCRIPTOR_BYTES) {
+		if (add_descriptor(file, bytes + i, section->address + i))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+bool code_is_untouched(const struct code_file *file, uint64_t address, unsigned int size)
+{
+	for (size_t i = 0; i < file->nr_untouched; i++) {
+		if (address < file->untouched[i * 2 + 1] && file->untouched[i * 2] < address + size)
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What debuggers must know of code that was made here, by the interface of gdb for such code: a list of small ELF files in
+ * memory, each with the unwinder's data of one piece of code and its name. Debuggers find the list by the names of the two
+ * symbols, so whatever library this is part of should keep them.
+ */
+#include "parts.h"
+
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct jit_code_entry {
+	struct jit_code_entry *next_entry, *prev_entry;
+	const char *symfile_addr;
+	uint64_t symfile_size;
+};
+
+struct jit_descriptor {
+	uint32_t version, action_flag;
+	struct jit_code_entry *relevant_entry, *first_entry;
+};
+
+#define JIT_REGISTER 1
+
+/* Not another library's: programs that make code themselves have the same names. */
+extern struct jit_descriptor __jit_debug_descriptor __attribute__((visibility("protected")));
+void __jit_debug_register_code(void) __attribute__((visibility("protected"), noinline));
+
+__attribute__((used)) struct jit_descriptor __jit_debug_descriptor = {.version = 1};
+
+/* A debugger that is there has a breakpoint here. */
+__attribute__((used)) void __jit_debug_register_code(void)
+{
+	__asm__ volatile("" ::: "memory");
+}
+
+enum { NOTHING, TEXT, FRAMES, SYMBOLS, STRINGS, SECTIONS };
+
+#define NAME_BYTES 24
+#define FRAMES_MAX 256
+
+struct image {
+	Elf64_Ehdr header;
+	Elf64_Shdr sections[SECTIONS];
+	Elf64_Sym symbols[2];
+	uint8_t frames[FRAMES_MAX];
+	char strings[40 + NAME_BYTES];
+};
+
+/* The names of sections, then that of the code. */
+static const char strings[] = "\0.text\0.eh_frame\0.symtab\0.strtab";
+enum { NAME_TEXT = 1, NAME_FRAMES = 7, NAME_SYMBOLS = 17, NAME_STRINGS = 25 };
+
+static void describe(struct image *image, size_t frames_size)
+{
+	Elf64_Ehdr *header = &image->header;
+
+	memcpy(header->e_ident, ELFMAG, SELFMAG);
+	header->e_ident[EI_CLASS] = ELFCLASS64;
+	header->e_ident[EI_DATA] = ELFDATA2LSB;
+	header->e_ident[EI_VERSION] = EV_CURRENT;
+	header->e_type = ET_EXEC;
+	header->e_machine = EM_X86_64;
+	header->e_version = EV_CURRENT;
+	header->e_shoff = offsetof(struct image, sections);
+	header->e_ehsize = sizeof(*header);
+	header->e_shentsize = sizeof(Elf64_Shdr);
+	header->e_shnum = SECTIONS;
+	header->e_shstrndx = STRINGS;
+	image->sections[FRAMES] = (Elf64_Shdr){.sh_name = NAME_FRAMES,
+			.sh_type = SHT_PROGBITS,
+			.sh_flags = SHF_ALLOC,
+			.sh_addr = (uint64_t)(uintptr_t)image->frames,
+			.sh_offset = offsetof(struct image, frames),
+			.sh_size = frames_size,
+			.sh_addralign = 8};
+	image->sections[SYMBOLS] = (Elf64_Shdr){.sh_name = NAME_SYMBOLS,
+			.sh_type = SHT_SYMTAB,
+			.sh_offset = offsetof(struct image, symbols),
+			.sh_size = sizeof(image->symbols),
+			.sh_link = STRINGS,
+			.sh_info = 1,
+			.sh_addralign = 8,
+			.sh_entsize = sizeof(Elf64_Sym)};
+	image->sections[STRINGS] = (Elf64_Shdr){.sh_name = NAME_STRINGS,
+			.sh_type = SHT_STRTAB,
+			.sh_offset = offsetof(struct image, strings),
+			.sh_size = sizeof(image->strings),
+			.sh_addralign = 1};
+}
+
+static void describe_code(struct image *image, const char *name, uint64_t start, uint64_t size)
+{
+	image->sections[TEXT] = (Elf64_Shdr){.sh_name = NAME_TEXT,
+			.sh_type = SHT_NOBITS,
+			.sh_flags = SHF_ALLOC | SHF_EXECINSTR,
+			.sh_addr = start,
+			.sh_size = size,
+			.sh_addralign = 16};
+	image->symbols[1] = (Elf64_Sym){.st_name = sizeof(strings),
+			.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+			.st_shndx = TEXT,
+			.st_value = start,
+			.st_size = size};
+	memcpy(image->strings, strings, sizeof(strings));
+	strncpy(image->strings + sizeof(strings), name, NAME_BYTES - 1);
+}
+
+void patch_debugger_add(const uint8_t *frames, size_t frames_size, const char *name, uint64_t start,
+		uint64_t size)
+{
+	struct jit_code_entry *entry = calloc(1, sizeof(*entry));
+	struct image *image = calloc(1, sizeof(*image));
+
+	if (!entry || !image || frames_size > FRAMES_MAX) {
+		free(entry);
+		free(image);
+		return;
+	}
+	memcpy(image->frames, frames, frames_size);
+	describe(image, frames_size);
+	describe_code(image, name, start, size);
+	entry->symfile_addr = (const char *)image;
+	entry->symfile_size = sizeof(*image);
+	entry->next_entry = __jit_debug_descriptor.first_entry;
+	if (entry->next_entry)
+		entry->next_entry->prev_entry = entry;
+	/* Release: the entry, for a debugger that looks just now. */
+	__atomic_store_n(&__jit_debug_descriptor.first_entry, entry, __ATOMIC_RELEASE);
+	__jit_debug_descriptor.relevant_entry = entry;
+	__jit_debug_descriptor.action_flag = JIT_REGISTER;
+	__jit_debug_register_code();
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The places that have a probe, or had one. What was made for a place stays, for threads may be in it, until its
+ * file is no longer mapped: then a thread that is in it has nowhere to go back to, so there is none.
+ */
+#include "parts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define LISTS 4096
+#define PAGE 4096ULL
+
+static struct patch_probe *lists[LISTS];
+
+struct patch_probe **patch_place_of(uint64_t address)
+{
+	return &lists[(address >> 2) % LISTS];
+}
+
+unsigned int patch_bytes(const struct patch_probe *probe)
+{
+	return probe->method == PROBE_BREAKPOINT ? 1 : probe->site.patched;
+}
+
+bool patch_is_occupied(uint64_t from, unsigned int size)
+{
+	for (uint64_t at = from - PROBE_JUMP_BYTES + 1; at < from + size; at++) {
+		for (const struct patch_probe *probe = *patch_place_of(at); probe;
+				probe = probe->next) {
+			if (probe->armed && probe->site.runtime == at &&
+					at + patch_bytes(probe) > from)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Read by the kernel, because there may be nothing. */
+static bool read_place(const struct patch_probe *probe, uint8_t bytes[PROBE_JUMP_BYTES])
+{
+	struct iovec local = {bytes, patch_bytes(probe)},
+		     remote = {(void *)probe->site.runtime, patch_bytes(probe)};
+
+	return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == (ssize_t)patch_bytes(probe);
+}
+
+/* Not only unreadable. */
+static bool is_unmapped(const struct patch_probe *probe)
+{
+	unsigned char unused;
+
+	return mincore((void *)(probe->site.runtime & ~(PAGE - 1)), PAGE, &unused) &&
+			errno == ENOMEM;
+}
+
+bool patch_stands(struct patch_probe *probe)
+{
+	uint8_t bytes[PROBE_JUMP_BYTES];
+	bool there = read_place(probe, bytes);
+
+	probe->gone = !there && is_unmapped(probe);
+	return there && !memcmp(bytes, probe->bytes, patch_bytes(probe));
+}
+
+static void release(struct patch_probe *probe)
+{
+	/* Another file may be there by now, with a probe of its own. */
+	if (!patch_is_occupied(probe->site.runtime, PROBE_JUMP_BYTES)) {
+		patch_trap_remove(probe->site.runtime);
+		for (unsigned int i = 1; i < probe->site.nr_pieces; i++)
+			patch_trap_remove(probe->site.runtime + probe->site.pieces[i].at);
+	}
+	patch_body_return(probe->body);
+	/* A short jump's pad is gone with the file. */
+	if (probe->slot && probe->method != PROBE_SHORT)
+		patch_slot_return(probe->slot);
+	free(probe);
+}
+
+void patch_release_gone(struct patch_probe *const *probes, size_t count)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < count; i++)
+		any |= probes[i]->gone;
+	for (size_t i = 0; any && i < LISTS; i++) {
+		struct patch_probe **link = &lists[i];
+
+		while (*link) {
+			struct patch_probe *probe = *link;
+
+			/* Also those that were removed before: nobody has asked for their place since. */
+			if (probe->armed || !is_unmapped(probe)) {
+				link = &probe->next;
+				continue;
+			}
+			*link = probe->next;
+			release(probe);
+		}
+	}
+}

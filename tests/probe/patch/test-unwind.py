@@ -1,0 +1,42 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""gdb sees the callers of a probe's handler, and those of a function whose return is watched: test-unwind.py PROGRAM"""
+import re
+import shutil
+import subprocess
+import sys
+
+program = sys.argv[1]
+if not shutil.which("gdb"):
+    print("gdb is not installed: nothing can be tested")
+    sys.exit(77)
+
+commands = ["set confirm off", "set debuginfod enabled off", "break stop_handler", "break stop_inside",
+            "run", "echo HANDLER\\n", "bt", "continue", "echo INSIDE\\n", "bt", "delete", "continue"]
+args = ["gdb", "-nx", "-batch"]
+for command in commands:
+    args += ["-ex", command]
+done = subprocess.run(args + [program], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120)
+if "ptrace: Operation not permitted" in done.stdout:
+    print("programs cannot be traced here: nothing can be tested")
+    sys.exit(77)
+
+
+def frames(text):
+    return re.findall(r"^#\d+ +(?:0x[0-9a-f]+ in )?(\S+) \(", text, re.M)
+
+
+handler, inside = done.stdout.split("HANDLER\n")[1].split("INSIDE\n")
+seen = frames(handler), frames(inside)
+WANTED = [
+    ["stop_handler", "patch_enter", "side_probe", "side_return", "unwound_outer", "side_return", "main"],
+    ["stop_inside", "unwound_inner", "side_return", "unwound_outer", "side_return", "main"],
+]
+for got, wanted in zip(seen, WANTED):
+    if got != wanted:
+        print(f"{got}\ninstead of\n{wanted}\n{done.stdout}")
+        sys.exit(1)
+if "4\n" not in inside or "exited normally" not in inside:
+    print("the program did not end as it should:\n" + inside)
+    sys.exit(1)
+print("as without probes, but for their own frames")

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: MIT
+"""Programs with libprobe-everything.so in them: starting one, and reading its report (everything.h)."""
+import os
+import struct
+import subprocess
+import time
+
+LIBRARY = os.environ["PROBE_EVERYTHING"]
+LONG = os.environ.get("SIDE_TEST_LONG") == "1"
+SECONDS = 120 if LONG else 3
+HEAD = "ready rounds set removed refused cut lost unseen abandoned traps bytes slowest_us".split()
+ERRORS = 128
+PLACE = struct.Struct("=QQQIBBxx56s")
+ESTALE, EDEADLK = 116, 35
+
+
+class Skip(Exception):
+    pass
+
+
+class Report:
+    """What stands in the file now."""
+
+    def __init__(self, path):
+        with open(path, "rb") as file:
+            data = file.read(8 * (len(HEAD) + ERRORS + 2))
+            words = struct.unpack(f"{len(data) // 8}Q", data)
+            self.head = dict(zip(HEAD, words))
+            self.errors = {number: count for number, count in enumerate(words[len(HEAD):-2]) if count}
+            self.places = [PLACE.unpack(file.read(PLACE.size)) for _ in range(words[-1])]
+        with open(path + ".modules", encoding="utf-8") as file:
+            self.modules = file.read().splitlines()
+
+    def hits(self):
+        return sum(place[1] for place in self.places)
+
+    def __str__(self):
+        probed = sum(place[4] != 255 for place in self.places)
+        used = sum(place[1] > 0 for place in self.places)
+        return (f"{len(self.places)} functions, {probed} probed, {used} hit, {self.hits()} hits; "
+                + ", ".join(f"{name} {value}" for name, value in self.head.items()) + f", errors {self.errors}")
+
+
+def environment(program, report, mode, **more):
+    """`program` is the name of the file that is executed, behind all links."""
+    return dict(os.environ, LD_PRELOAD=LIBRARY, SIDE_EVERYTHING=os.path.basename(os.path.realpath(program)),
+                SIDE_EVERYTHING_REPORT=report, SIDE_EVERYTHING_MODE=mode,
+                SIDE_EVERYTHING_SEED=os.environ.get("SEED", "1"), **more)
+
+
+def wait_for(condition, what, process=None, seconds=120):
+    end = time.monotonic() + seconds
+    while not condition():
+        if process and process.poll() is not None:
+            raise AssertionError(f"the program ended with {process.returncode} before {what}")
+        if time.monotonic() > end:
+            raise AssertionError(f"{what}: not within {seconds} seconds")
+        time.sleep(0.02)
+
+
+def is_ready(report):
+    try:
+        with open(report, "rb") as file:
+            return file.read(8) not in (b"", bytes(8))
+    except FileNotFoundError:
+        return False
+
+
+def check_storm(report):
+    """The storm did something, and nothing was lost or refused for no good reason."""
+    got = Report(report)
+    print(got)
+    assert got.head["set"] > 1000 and got.head["removed"] > 0, "too few probes were set"
+    assert got.hits() > 1000, "too few hits"
+    assert got.head["lost"] == 0, "hits were lost"
+    # Two places that share bytes exclude each other; a thread may block signals just when it is looked at.
+    unexpected = set(got.errors) - {ESTALE, EDEADLK, 16}
+    assert not unexpected, f"refused with {unexpected}"
+    assert got.head["refused"] * 50 < got.head["set"], "too many were refused"
+
+
+def run(command, **more):
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300, **more)

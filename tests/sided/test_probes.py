@@ -1,0 +1,410 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Probes through the daemon: tables that come with a request, who is given them, and what is said of them.
+
+Programs are played (played.py), so that each thing that an agent may answer is seen; what real ones make of real
+tables is tested where these are made.
+
+usage: test_probes.py CASE
+"""
+import fcntl
+import grp
+import json
+import os
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import unittest
+
+from harness import Case, PATIENCE, Program, Refused, wait_until
+
+PLAYED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "played.py")
+JUMP, BREAKPOINT, REFUSED, EBUSY = 1, 5, 7, 16
+
+
+def started(pid):
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as stat:
+        return int(stat.read().rsplit(")", 1)[1].split()[19])
+
+
+def memfd(text, seals=15):
+    fd = os.memfd_create("table", os.MFD_ALLOW_SEALING)
+    os.write(fd, text.encode())
+    fcntl.fcntl(fd, 1033, seals)  # F_ADD_SEALS
+    return fd
+
+
+class Played:
+    tokens = 100
+
+    def __init__(self, case, exe="/played", *words, before=()):
+        Played.tokens += 1
+        self.process = subprocess.Popen(
+            [*before, sys.executable, PLAYED, case.runtime, exe, str(Played.tokens), *words],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+        self.pid = self.process.pid
+        self.tables = {}
+        self.text = b""
+        self.others = []
+        case.addCleanup(self.kill)
+        wait_until(lambda: self.look() or self.heard, "a played program")
+
+    heard = False
+
+    def look(self):
+        """Take what it has printed."""
+        while select.select([self.process.stdout], [], [], 0)[0]:
+            got = os.read(self.process.stdout.fileno(), 65536)
+            assert got or self.process.poll() is None, "a played program has ended"
+            self.text += got
+            if not got:
+                return
+        *lines, self.text = self.text.split(b"\n")
+        for line in map(json.loads, lines):
+            if "sessions" in line:
+                self.heard = True
+                self.tables = {os.path.basename(path)[:-5]: {int(number): table for number, table in tables.items()}
+                               for path, tables in line["sessions"].items()}
+            else:
+                self.others.append(line)
+
+    def numbers(self, session="s"):
+        self.look()
+        return sorted(self.tables.get(session, {}))
+
+    def tell(self, text):
+        self.process.stdin.write((text + "\n").encode())
+
+    def expect(self, name):
+        def came():
+            self.look()
+            return [line[name] for line in self.others if name in line]
+        return wait_until(came, name)[-1]
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+
+class Probes(Case):
+    table = {"states": [JUMP] * 3 + [BREAKPOINT] + [[REFUSED, EBUSY]] * 2 + [0], "counts": [1, 2, 3, 4, 5, 6]}
+
+    def enable(self, session="s", fd=None, table=None, **members):
+        """The answer to enable-probe; `members` without an event mean one of the name f."""
+        text = json.dumps(table or self.table)
+        own = memfd(text) if fd is None else fd
+        control = self.connect()
+        request = {"version": 1, "verb": "enable-probe", "session": session, "event": ["probe:f"],
+                   "probe": "--function f", **members}
+        try:
+            socket.send_fds(control.socket, [json.dumps(request).encode()], [own] if own >= 0 else [])
+            answer = control.receive()
+        finally:
+            control.close()
+            if fd is None:
+                os.close(own)
+        if not answer["ok"]:
+            raise Refused(answer)
+        return answer
+
+    def files(self, session="s"):
+        path = os.path.join(self.runtime, "state", session + ".probes")
+        return sorted(os.listdir(path)) if os.path.isdir(path) else []
+
+    def begin(self, session="s"):
+        self.start_daemon()
+        self.create(session)
+
+    def probes(self, session="s"):
+        return self.status(session).get("probes", [])
+
+    def of(self, program):
+        return {"pid": program.pid, "started": started(program.pid)}
+
+
+class Doors(Probes):
+    def test_one_process(self):
+        self.begin()
+        one, other = Played(self), Played(self)
+        answer = self.enable(**self.of(one), filter="size > 8")
+        self.assertEqual(answer["pending"], [])
+        probe, = answer["probes"]
+        self.assertEqual((probe["event"], probe["probe"], probe["pid"], probe["table"], probe["state"]),
+                         (["probe:f"], "--function f", one.pid, 1, "set"))
+        program, = probe["programs"]
+        self.assertEqual((program["pid"], program["methods"], program["places"], program["set"],
+                          program["refused"], program["absent"], program["answered"]),
+                         (one.pid, {"jump": 3, "breakpoint": 1}, 7, 4, 2, 1, True))
+        self.assertEqual(program["refusals"],
+                         [{"first": 4, "count": 2, "why": "another tool has changed its instructions"}])
+        self.assertEqual([program[name] for name in ("cut", "lost", "unseen", "abandoned", "traps", "code-bytes")],
+                         [1, 2, 3, 4, 5, 6])
+        self.assertEqual((one.numbers(), other.numbers()), ([1], []))
+        self.assertEqual(one.tables["s"][1], self.table)
+        self.assertEqual(self.probes(), answer["probes"])
+        saved = self.ask("save", "s")["definitions"][0]
+        self.assertEqual(saved["probes"][0]["probe"], "--function f")
+        self.assertIn({"event": ["probe:f"], "filter": "size > 8"}, saved["channels"][0]["rules"])
+        self.ask("disable-event", "s", event=["f"])
+        self.assertEqual((one.numbers(), self.files(), self.probes()), ([], [], []))
+        self.assertEqual(self.ask("save", "s")["definitions"][0]["channels"][0]["rules"],
+                         [{"event": ["sided:tick"]}])
+
+    def test_files_and_all(self):
+        self.begin()
+        one, other = Played(self, "/bin/one"), Played(self, "/bin/other")
+        self.enable(exe="/bin/one")
+        self.enable(event=["lib:g", "lib:g_return"])
+        late, lone = Played(self, "/bin/one"), Played(self, "/bin/lone")
+        self.assertEqual([p.numbers() for p in (one, other, late, lone)], [[1, 2], [2], [1, 2], [2]])
+        wait_until(lambda: [[p["pid"] for p in probe["programs"] if p["answered"]] for probe in self.probes()] ==
+                   [[one.pid, late.pid], [one.pid, other.pid, late.pid, lone.pid]], "their answers")
+        self.ask("disable-probe", "s", event=["lib:g"])
+        self.assertEqual([p.numbers() for p in (one, other, late, lone)], [[1], [], [1], []])
+        self.assertRefused("not-found", "disable-probe", "s", event=["lib:g"])
+        self.assertRefused("not-found", "disable-probe", "s", event=["f"], pid=one.pid)
+
+    def test_anew(self):
+        """The same once more has another table in place of the first."""
+        self.begin()
+        one = Played(self)
+        self.enable(**self.of(one))
+        answer = self.enable(**self.of(one), table={"states": [JUMP]})
+        self.assertEqual((one.numbers(), self.files()), ([2], ["2"]))
+        self.assertEqual(answer["probes"][0]["programs"][0]["methods"], {"jump": 1})
+        self.assertEqual(len(self.probes()), 1)
+
+    def test_a_table_that_is_of_no_use(self):
+        self.begin()
+        one, unable = Played(self), Played(self, "/played", "no-probes")
+        answer = self.enable(table={"states": [], "error": 71})
+        said = {program["pid"]: program["why"] for program in answer["probes"][0]["programs"]}
+        self.assertEqual(said, {one.pid: "its table is damaged",
+                                unable.pid: "the program's agent cannot set probes"})
+        self.assertEqual(unable.numbers(), [])
+        # A real one says so, too, whatever it can do, and goes on.
+        program = Program(self)
+        wait_until(lambda: [p for p in self.probes()[0]["programs"] if p["pid"] == program.pid and "why" in p],
+                   "what a real agent says of a table that is none")
+        program.fire(10)
+        self.ask("stop", "s")
+        self.assertEqual(self.counts("s"), {program.pid: list(range(10))})
+
+    def test_before_the_start(self):
+        self.start_daemon()
+        self.create("s", start=False)
+        one = Played(self)
+        self.enable(**self.of(one))
+        self.assertEqual((one.numbers(), self.files()), ([], ["1"]))
+        self.ask("start", "s")
+        self.assertEqual(one.numbers(), [1])
+        self.ask("stop", "s")
+        self.assertEqual(self.probes()[0]["state"], "stopped")
+        self.ask("start", "s")
+        self.assertEqual(self.probes()[0]["state"], "set")
+        self.ask("destroy", "s")
+        self.assertEqual((one.numbers(), self.files()), ([], []))
+
+    def test_save_and_load(self):
+        """What is loaded has no table: it is shown, and enabled anew it is there again."""
+        self.begin()
+        one = Played(self)
+        self.enable(**self.of(one))
+        saved = self.ask("save", "s")["definitions"][0]
+        self.ask("destroy", "s")
+        saved["output"] += "-again"
+        self.ask("load", definition=saved)
+        self.ask("start", "s")
+        self.assertEqual(one.numbers(), [])
+        probe, = self.probes()
+        self.assertEqual((probe["state"], probe["probe"]), ("no table", "--function f"))
+        self.enable(**self.of(one))
+        self.assertEqual(self.probes()[0]["state"], "set")
+
+    def test_descriptors_that_are_refused(self):
+        self.begin()
+        large = os.memfd_create("large", os.MFD_ALLOW_SEALING)
+        os.truncate(large, (32 << 20) + 1)
+        fcntl.fcntl(large, 1033, 15)
+        pipe = os.pipe()
+        with open(__file__, "rb") as plain:
+            bad = [-1, memfd("{}", 0), memfd("{}", 7), memfd("", 15), large, *pipe, plain.fileno()]
+            for fd in bad:
+                with self.assertRaises(Refused) as caught:
+                    self.enable(fd=fd)
+                self.assertEqual(caught.exception.kind, "usage")
+                if fd >= 0 and fd != plain.fileno():
+                    os.close(fd)
+        self.assertRefused("usage", "enable-probe", "s", event=["probe:*"], probe="x")
+        self.assertEqual((self.files(), self.probes()), ([], []))
+        # One that comes with a request that wants none is nobody's.
+        before = len(os.listdir(f"/proc/{self.daemon.pid}/fd"))
+        control = self.connect()
+        for _ in range(20):
+            fd = memfd("x")
+            socket.send_fds(control.socket, [b'{"version":1,"verb":"ping"}'], [fd] * 20)
+            os.close(fd)
+            self.assertTrue(control.receive()["ok"])
+        control.close()
+        wait_until(lambda: len(os.listdir(f"/proc/{self.daemon.pid}/fd")) <= before, "no descriptor is kept")
+
+    def test_children(self):
+        """What a process forks has its probes, also if the recorder is another one by then."""
+        self.begin()
+        one, other = Played(self), Played(self)
+        self.enable(**self.of(one))
+        for program in (one, other):
+            program.tell(f"fork {program.pid}")
+        child, stranger = one.expect("child"), other.expect("child")
+        for pid in (child, stranger):
+            self.addCleanup(os.kill, pid, signal.SIGKILL)
+
+        def have():
+            return sorted(p["pid"] for p in self.probes()[0]["programs"] if p["answered"])
+        wait_until(lambda: len(self.status("s")["processes"]) >= 4, "the children")
+        wait_until(lambda: have() == sorted([one.pid, child]), "the answer of the child")
+        os.kill(self.status("s")["recorder"], signal.SIGKILL)
+        wait_until(lambda: self.status("s")["restarts"] == 1 and self.status("s")["state"] == "active" and
+                   have() == sorted([one.pid, child]), "both with another recorder")
+
+
+class Users(Probes):
+    """A probe reads all that its process has: nobody gets one into somebody else's."""
+
+    NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+
+    def setUp(self):
+        super().setUp()
+        if os.geteuid() or not shutil.which("setpriv"):
+            self.skipTest("only root can be somebody else")
+        if subprocess.run([*self.NOBODY, sys.executable, "-c", f"open({PLAYED!r})"], check=False,
+                          capture_output=True).returncode:
+            self.skipTest("another user cannot run a played program here")
+        os.chmod(self.dir, 0o755)
+
+    def ask_as_nobody(self, **members):
+        """enable-probe by another user, through a connection that is his."""
+        request = {"version": 1, "verb": "enable-probe", "session": "s", "event": ["probe:f"], "probe": "f", **members}
+        fd = memfd(json.dumps(self.table))
+        script = (f"import socket; one = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET);"
+                  f"one.connect({os.path.join(self.runtime, 'control.sock')!r});"
+                  f"socket.send_fds(one, [{json.dumps(request).encode()!r}], [{fd}]);"
+                  f"print(one.recv(1 << 17).decode())")
+        done = subprocess.run([*self.NOBODY[:2], f"--regid={self.group}", "--clear-groups", sys.executable, "-c", script],
+                              pass_fds=[fd], capture_output=True, text=True, timeout=PATIENCE, check=True)
+        os.close(fd)
+        return json.loads(done.stdout)
+
+    def test_of_the_systems_daemon(self):
+        try:
+            self.group = grp.getgrnam("tracing").gr_gid
+        except KeyError:
+            self.skipTest("there is no group tracing")
+        self.start_daemon("--system")
+        self.create("s")
+        roots, his = Played(self), Played(self, before=self.NOBODY)
+        self.assertTrue(self.ask_as_nobody()["ok"])
+        self.assertEqual((roots.numbers(), his.numbers(), self.probes()[0]["uid"]), ([], [1], 65534))
+        # Root itself may.
+        self.enable()
+        self.assertEqual((roots.numbers(), his.numbers()), ([2], [2]))
+        # By its number neither, and not by a descriptor of somebody who may.
+        self.assertTrue(self.ask_as_nobody(**self.of(roots), event=["probe:g"])["ok"])
+        self.assertEqual(roots.numbers(), [2])
+
+    def test_what_is_kept(self):
+        """The next daemon knows whose it is."""
+        self.start_daemon("--system")
+        self.create("s")
+        self.enable()
+        self.kill_daemon()
+        path = os.path.join(self.runtime, "state", "s.json")
+        with open(path, encoding="utf-8") as file:
+            state = json.load(file)
+        state["definition"]["probes"][0]["uid"] = 65534
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(state, file)
+        self.start_daemon("--system")
+        self.await_state("s", "active")
+        roots, his = Played(self), Played(self, before=self.NOBODY)
+        self.assertEqual((roots.numbers(), his.numbers()), ([], [1]))
+
+
+class Troubles(Probes):
+    def test_kills(self):
+        self.begin()
+        one = Played(self, "/bin/one")
+        self.enable(**self.of(one))
+        self.enable(exe="/bin/late")
+
+        def is_set():
+            probes = self.probes()
+            return [p["state"] for p in probes][:1] == ["set"] and probes[0]["programs"][0]["set"] == 4
+        for i in range(2):
+            os.kill(self.status("s")["recorder"], signal.SIGKILL)
+            wait_until(lambda: self.status("s")["restarts"] == i + 1 and is_set(), "it is asked again")
+            self.assertEqual(Played(self, "/bin/late").numbers(), [2])
+        self.kill_daemon()
+        self.start_daemon()
+        wait_until(lambda: self.status("s")["state"] == "active" and is_set(), "the next daemon knows")
+        self.assertEqual((Played(self, "/bin/late").numbers(), self.files()), ([2], ["1", "2"]))
+        # Numbers go on where they were.
+        self.ask("disable-probe", "s")
+        self.enable(**self.of(one))
+        self.assertEqual(one.numbers(), [3])
+
+    def test_while_it_is_asked(self):
+        self.begin()
+        one = Played(self)
+        for i in range(3):
+            recorder = self.status("s")["recorder"]
+            os.kill(recorder, signal.SIGSTOP)
+            control = self.connect()
+            fd = memfd(json.dumps(self.table))
+            request = {"version": 1, "verb": "enable-probe", "session": "s", "event": ["probe:f"], "probe": "f",
+                       "timeout": 60000000000, **self.of(one)}
+            socket.send_fds(control.socket, [json.dumps(request).encode()], [fd])
+            os.close(fd)
+            os.kill(recorder, signal.SIGKILL)
+            self.assertTrue(control.receive()["ok"])
+            control.close()
+            wait_until(lambda: one.numbers() == [i + 1] and self.probes()[0]["state"] == "set", "set after all")
+
+    def test_a_stopped_program(self):
+        self.begin()
+        one = Played(self)
+        os.kill(one.pid, signal.SIGSTOP)
+        answer = self.enable(**self.of(one), timeout=200000000)
+        self.assertEqual([(p["pid"], p["why"]) for p in answer["pending"]], [(one.pid, "stopped by a signal")])
+        self.assertEqual((answer["probes"][0]["state"], answer["probes"][0]["programs"]), ("waiting", []))
+        os.kill(one.pid, signal.SIGCONT)
+        wait_until(lambda: self.probes()[0]["state"] == "set", "it is set when it runs again")
+
+    def test_a_number_that_another_one_has(self):
+        self.begin()
+        one = Played(self)
+        answer = self.enable(pid=one.pid, started=started(one.pid) + 1)
+        self.assertEqual((answer["probes"][0]["programs"], one.numbers()), ([], []))
+
+    def test_answers_changed_at_random(self):
+        self.begin()
+        one = Played(self)
+        self.enable(**self.of(one))
+        recorder = self.status("s")["recorder"]
+        for seed in range(3):
+            one.others.clear()
+            one.tell(f"garbage {seed}")
+            one.expect("garbage")
+        wait_until(lambda: self.probes()[0]["programs"] and self.probes()[0]["programs"][0]["set"] == 4,
+                   "what was said rightly at last")
+        self.assertEqual(self.status("s")["recorder"], recorder)
+
+
+if __name__ == "__main__":
+    assert PATIENCE
+    unittest.main(argv=sys.argv[:1] + sys.argv[1:])
