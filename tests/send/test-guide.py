@@ -17,6 +17,13 @@ def script(name, text):
     os.chmod(file.name, 0o755)
 
 
+def listens(port):
+    """Without connecting: who receives takes one connection."""
+    with open("/proc/net/tcp", encoding="ascii") as file:
+        lines = [line.split() for line in file][1:]
+    return any(int(line[1].split(":")[1], 16) == port and line[3] == "0A" for line in lines)
+
+
 class Guide(unittest.TestCase):
     def test_commands(self):
         with open(GUIDE, encoding="utf-8") as file:
@@ -44,6 +51,7 @@ class Guide(unittest.TestCase):
                 continue
             elif command.endswith(" &"):
                 background.append(start("bash", "-c", "exec " + adapt(command[:-2]), env=env, cwd=WORK))
+                until(lambda: listens(port), "somebody who listens")
             else:
                 if "side view" in command:
                     for each in background:
