@@ -23,7 +23,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static FILE *nowhere;
@@ -79,57 +78,30 @@ static void quiet(void)
 	say_start(&common, "list");
 }
 
+static size_t look_at(const void *bytes, size_t size)
+{
+	int fd = memfd_create("fuzz", MFD_CLOEXEC);
+	size_t found = 0;
+
+	if (!nowhere)
+		quiet();
+	if (fd >= 0 && write(fd, bytes, size) == (ssize_t)size)
+		found = read_events(fd);
+	close(fd);
+	return found;
+}
+
 #ifdef FUZZ_TARGET
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	int fd = memfd_create("fuzz", MFD_CLOEXEC);
-
-	if (!nowhere)
-		quiet();
-	if (fd >= 0 && write(fd, data, size) == (ssize_t)size)
-		read_events(fd);
-	close(fd);
+	look_at(data, size);
 	return 0;
 }
 
 #else
-
-static int fuzz_file(const char *path, unsigned int rounds)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC), copy = memfd_create("fuzz", MFD_CLOEXEC);
-	unsigned char *original, *bytes;
-	size_t size, whole, read = 0;
-	struct stat status;
-
-	if (fd < 0 || copy < 0 || fstat(fd, &status))
-		return 1;
-	size = (size_t)status.st_size;
-	whole = read_events(fd);
-	original = malloc(size);
-	bytes = malloc(size);
-	if (!original || !bytes || pread(fd, original, size, 0) != (ssize_t)size)
-		return 1;
-	for (unsigned int round = 0; round < rounds; round++) {
-		size_t length;
-
-		memcpy(bytes, original, size);
-		length = damage(bytes, size);
-		if (ftruncate(copy, (off_t)length) ||
-				pwrite(copy, bytes, length, 0) != (ssize_t)length)
-			return 1;
-		read += read_events(copy) > 0;
-	}
-	printf("%s: %zu events; %zu of %u damaged copies still have some\n", path, whole, read,
-			rounds);
-	free(original);
-	free(bytes);
-	close(fd);
-	close(copy);
-	return !whole || !read || read == rounds;
-}
 
 int main(int argc, char **argv)
 {
@@ -137,9 +109,8 @@ int main(int argc, char **argv)
 	unsigned int rounds = duration && !strcmp(duration, "1") ? 100000 : 600;
 	int failed = argc < 2;
 
-	quiet();
 	for (int i = 1; i < argc; i++)
-		failed |= fuzz_file(argv[i], rounds);
+		failed |= damaged_copies(argv[i], rounds, look_at);
 	return failed;
 }
 

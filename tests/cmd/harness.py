@@ -8,13 +8,13 @@ import select
 import subprocess
 import sys
 import tempfile
-import traceback
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+
+from checks import contains, equal, run_tests, true
 
 SIDE = os.environ.get("SIDE", "side")
 LONG = os.environ.get("SIDE_TEST_LONG") == "1"
-
-failures = 0
-checks = 0
 
 
 class Result:
@@ -78,40 +78,3 @@ def json_lines(text):
         assert isinstance(value.get("type"), str), line
         objects.append(value)
     return objects
-
-
-def equal(got, wanted, what=""):
-    global checks
-    checks += 1
-    if got != wanted:
-        raise AssertionError(f"{what}: got {got!r}, wanted {wanted!r}")
-
-
-def true(value, what):
-    global checks
-    checks += 1
-    if not value:
-        raise AssertionError(what)
-
-
-def contains(text, part, what=""):
-    true(part in text, f"{what}: {part!r} is not in {text!r}")
-
-
-def run_tests(namespace):
-    """Runs all functions called test_…; any that raises fails the program."""
-    global failures
-    names = [name for name in namespace if name.startswith("test_")]
-    only = sys.argv[1:]
-    for name in names:
-        if only and name not in only:
-            continue
-        try:
-            namespace[name]()
-            print(f"ok {name}")
-        except Exception:
-            failures += 1
-            print(f"FAILED {name}")
-            traceback.print_exc(file=sys.stdout)
-    print(f"{checks} checks, {failures} failures")
-    sys.exit(1 if failures or not checks else 0)

@@ -6,7 +6,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import traceback
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+
+from checks import contains, equal, run_tests, true
 
 READSIDE = os.environ["READSIDE"]
 INCLUDE = os.environ["INCLUDE"]
@@ -14,7 +17,6 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 LONG = os.environ.get("SIDE_TEST_LONG") == "1"
 
 work = tempfile.TemporaryDirectory()
-checks = 0
 
 
 def path(name):
@@ -73,38 +75,3 @@ def stub_headers():
             with open(os.path.join(folder, name), "w") as header:
                 header.write("#pragma once\n" + text)
     return folder
-
-
-def equal(got, wanted, what=""):
-    global checks
-    checks += 1
-    if got != wanted:
-        raise AssertionError(f"{what}: got {got!r}, wanted {wanted!r}")
-
-
-def true(value, what):
-    global checks
-    checks += 1
-    if not value:
-        raise AssertionError(what)
-
-
-def contains(text, part, what=""):
-    true(part in text, f"{what}: {part!r} is not in {text!r}")
-
-
-def run_tests(namespace):
-    """Runs all functions called test_…; any that raises fails the program."""
-    failures = 0
-    for name in [name for name in namespace if name.startswith("test_")]:
-        if sys.argv[1:] and name not in sys.argv[1:]:
-            continue
-        try:
-            namespace[name]()
-            print(f"ok {name}")
-        except Exception:
-            failures += 1
-            print(f"FAILED {name}")
-            traceback.print_exc(file=sys.stdout)
-    print(f"{checks} checks, {failures} failures")
-    sys.exit(1 if failures or not checks else 0)

@@ -10,6 +10,8 @@
 #include "probe/code/code.h"
 #include "probe/code/copy.h"
 
+#include "../../random.h"
+
 #include <elf.h>
 #include <signal.h>
 #include <stdio.h>
@@ -44,17 +46,6 @@ static greg_t wanted_registers[NGREG], saved_registers[NGREG];
 static uint8_t wanted_vectors[VECTOR_BYTES], pristine[DATA_SIZE];
 static struct _libc_fpstate saved_vectors;
 static struct outcome *running;
-
-/* xorshift64*, so that each run does the same. */
-static uint64_t state = 0x9e3779b97f4a7c15;
-
-static uint64_t draw(uint64_t below)
-{
-	state ^= state >> 12;
-	state ^= state << 25;
-	state ^= state >> 27;
-	return (state * 0x2545f4914f6cdd1d >> 11) % below;
-}
 
 static void on_signal(int number, siginfo_t *info, void *context)
 {

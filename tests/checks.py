@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: MIT
+"""Checks that tell what they saw, and running the functions that make them."""
+import sys
+import traceback
+
+checks = 0
+
+
+def equal(got, wanted, what=""):
+    global checks
+    checks += 1
+    if got != wanted:
+        raise AssertionError(f"{what}: got {got!r}, wanted {wanted!r}")
+
+
+def true(value, what):
+    global checks
+    checks += 1
+    if not value:
+        raise AssertionError(what)
+
+
+def contains(text, part, what=""):
+    true(part in text, f"{what}: {part!r} is not in {text!r}")
+
+
+def run_tests(namespace):
+    """Runs all functions called test_…; any that raises fails the program."""
+    failures = 0
+    names = [name for name in namespace if name.startswith("test_")]
+    only = sys.argv[1:]
+    for name in names:
+        if only and name not in only:
+            continue
+        try:
+            namespace[name]()
+            print(f"ok {name}")
+        except Exception:
+            failures += 1
+            print(f"FAILED {name}")
+            traceback.print_exc(file=sys.stdout)
+    print(f"{checks} checks, {failures} failures")
+    sys.exit(1 if failures or not checks else 0)

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* Numbers for tests: the same in each run (xorshift64*). Of one thread. */
+#ifndef TESTS_RANDOM_H
+#define TESTS_RANDOM_H
+
+#include <stdint.h>
+
+static uint64_t draws = 0x9e3779b97f4a7c15;
+
+/* From 0 to @below - 1. */
+static inline uint64_t draw(uint64_t below)
+{
+	draws ^= draws >> 12;
+	draws ^= draws << 25;
+	draws ^= draws >> 27;
+	return (draws * 0x2545f4914f6cdd1d >> 11) % below;
+}
+
+#endif /* TESTS_RANDOM_H */
