@@ -53,13 +53,7 @@ static void put_problem(const struct check *check, enum severity severity, const
 		put_printable(out, event, strlen(event));
 		fputs(": ", out);
 	}
-	if (*place) {
-		fputs("field ", out);
-		put_printable(out, place, strlen(place));
-		fputs(": ", out);
-	}
-	put_printable(out, text, strlen(text));
-	putc('\n', out);
+	put_at_field(out, place, text);
 }
 
 static void count(struct check *check, enum severity severity)

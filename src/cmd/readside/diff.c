@@ -67,13 +67,7 @@ static void say_change(struct diff *diff, enum verdict verdict, const char *plac
 	}
 	put_printable(out, diff->event, strlen(diff->event));
 	fprintf(out, ": %s: ", verdict_names[verdict]);
-	if (*place) {
-		fputs("field ", out);
-		put_printable(out, place, strlen(place));
-		fputs(": ", out);
-	}
-	put_printable(out, text, strlen(text));
-	putc('\n', out);
+	put_at_field(out, place, text);
 }
 
 void diff_say(struct diff *diff, enum verdict verdict, const char *place, const char *format, ...)

@@ -42,6 +42,8 @@ void say_set_verbose(bool verbose);
 
 /* Text with control characters made visible. */
 void put_printable(FILE *out, const char *text, size_t size);
+/* What is wrong with a field of that name, or with no field in particular (""): the end of a line. */
+void put_at_field(FILE *out, const char *field, const char *text);
 /* A JSON string with its quotes. */
 void put_json_string(FILE *out, const char *text, size_t size);
 void put_json_text(FILE *out, const char *text);

@@ -62,6 +62,17 @@ void put_printable(FILE *out, const char *text, size_t size)
 	}
 }
 
+void put_at_field(FILE *out, const char *field, const char *text)
+{
+	if (*field) {
+		fputs("field ", out);
+		put_printable(out, field, strlen(field));
+		fputs(": ", out);
+	}
+	put_printable(out, text, strlen(text));
+	putc('\n', out);
+}
+
 void put_json_string(FILE *out, const char *text, size_t size)
 {
 	struct visit_buffer buffer;

@@ -16,15 +16,6 @@
 static const char changed[] =
 		"the process has other bytes there than its file: something has changed its code";
 
-static const char *const methods[PROBE_METHODS] = {
-		[PROBE_NONE] = "none",
-		[PROBE_JUMP] = "jump",
-		[PROBE_PADDING] = "padding",
-		[PROBE_SHORT] = "short",
-		[PROBE_PUNNED] = "punned",
-		[PROBE_BREAKPOINT] = "breakpoint",
-};
-
 struct listing {
 	char *library; /* glob of files; NULL: all */
 	const char *function;
@@ -60,7 +51,7 @@ static void print_text(const struct listing *listing, const struct probe_module 
 	char text[512], unnamed[32];
 
 	snprintf(unnamed, sizeof(unnamed), "0x%" PRIx64, site->address);
-	printf("%-10s 0x%-16" PRIx64 " ", methods[site->method],
+	printf("%-10s 0x%-16" PRIx64 " ", probe_method_name(site->method),
 			site->runtime ? site->runtime : site->address);
 	if (site->method == PROBE_NONE)
 		fputs("    - ", stdout);
@@ -103,8 +94,8 @@ static void print_json(const struct probe_module *module, const struct code_func
 		fputs("null", stdout);
 	printf(",\"address\":%" PRIu64 ",\"offset\":%" PRIu64 ",\"size\":%" PRIu64
 	       ",\"method\":\"%s\",\"displaced\":%u,\"patched\":%u",
-			site->address, site->offset, function->size, methods[site->method],
-			site->displaced, site->patched);
+			site->address, site->offset, function->size,
+			probe_method_name(site->method), site->displaced, site->patched);
 	if (site->runtime)
 		printf(",\"runtime\":%" PRIu64, site->runtime);
 	if (site->method == PROBE_SHORT)

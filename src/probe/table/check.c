@@ -4,6 +4,17 @@
 
 #include <string.h>
 
+const uint32_t table_strides[TABLE_NR_PARTS] = {
+		[TABLE_MODULES] = sizeof(struct table_module),
+		[TABLE_EVENTS] = sizeof(struct table_event),
+		[TABLE_FIELDS] = sizeof(struct table_field),
+		[TABLE_FETCHES] = sizeof(struct table_fetch),
+		[TABLE_OPS] = sizeof(struct probe_fetch_op),
+		[TABLE_PROBES] = sizeof(struct table_probe),
+		[TABLE_PIECES] = sizeof(struct table_piece),
+		[TABLE_STRINGS] = 1,
+};
+
 static bool is_power_of_two(unsigned int size, unsigned int largest)
 {
 	return size && size <= largest && !(size & (size - 1));

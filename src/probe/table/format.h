@@ -95,6 +95,9 @@ _Static_assert(sizeof(struct probe_fetch_op) == 16, "as on other word sizes");
 _Static_assert(sizeof(struct table_probe) == 96, "as on other word sizes");
 _Static_assert(sizeof(struct table_piece) == 16, "as on other word sizes");
 
+/* Bytes of a record of each part, as they are written; newer writers may have longer ones. */
+extern const uint32_t table_strides[TABLE_NR_PARTS];
+
 /* What both the writer and the reader demand; NULL, or what is wrong, a part of a sentence. */
 const char *table_check_event(const char *provider, const char *name);
 const char *table_check_field(const struct probe_table_field *field);

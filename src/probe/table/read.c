@@ -13,17 +13,6 @@
 
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
-static const uint32_t sizes[TABLE_NR_PARTS] = {
-		[TABLE_MODULES] = sizeof(struct table_module),
-		[TABLE_EVENTS] = sizeof(struct table_event),
-		[TABLE_FIELDS] = sizeof(struct table_field),
-		[TABLE_FETCHES] = sizeof(struct table_fetch),
-		[TABLE_OPS] = sizeof(struct probe_fetch_op),
-		[TABLE_PROBES] = sizeof(struct table_probe),
-		[TABLE_PIECES] = sizeof(struct table_piece),
-		[TABLE_STRINGS] = 1,
-};
-
 int probe_table_check_memfd(int fd, size_t *size)
 {
 	int seals = fcntl(fd, F_GET_SEALS);
@@ -202,7 +191,7 @@ static bool is_range(const struct probe_table *table, enum table_part part, uint
 static const char *check_part(const struct probe_table *table, const struct table_part_head *head,
 		enum table_part part)
 {
-	uint32_t smallest = sizes[part];
+	uint32_t smallest = table_strides[part];
 
 	if (head->reserved || head->stride < smallest || head->stride > TABLE_STRIDE_MAX ||
 			(part == TABLE_STRINGS && head->stride != 1) ||

@@ -27,17 +27,6 @@ struct probe_table_writer {
 	struct last_fetches last;
 };
 
-static const uint32_t strides[TABLE_NR_PARTS] = {
-		[TABLE_MODULES] = sizeof(struct table_module),
-		[TABLE_EVENTS] = sizeof(struct table_event),
-		[TABLE_FIELDS] = sizeof(struct table_field),
-		[TABLE_FETCHES] = sizeof(struct table_fetch),
-		[TABLE_OPS] = sizeof(struct probe_fetch_op),
-		[TABLE_PROBES] = sizeof(struct table_probe),
-		[TABLE_PIECES] = sizeof(struct table_piece),
-		[TABLE_STRINGS] = 1,
-};
-
 struct probe_table_writer *probe_table_writer_new(void)
 {
 	return calloc(1, sizeof(struct probe_table_writer));
@@ -84,7 +73,7 @@ static int add(struct probe_table_writer *writer, enum table_part kind, const vo
 		size_t count)
 {
 	struct part *part = &writer->parts[kind];
-	size_t size = count * strides[kind];
+	size_t size = count * table_strides[kind];
 
 	if (size > PROBE_TABLE_MAX || part->size + size > PROBE_TABLE_MAX)
 		return -E2BIG;
@@ -356,7 +345,7 @@ int probe_table_bytes(struct probe_table_writer *writer, void **bytes, size_t *s
 		at = (at + 7) & ~(size_t)7;
 		parts[i].offset = (uint32_t)at;
 		parts[i].count = writer->parts[i].count;
-		parts[i].stride = strides[i];
+		parts[i].stride = table_strides[i];
 		at += writer->parts[i].size;
 		if (at > PROBE_TABLE_MAX)
 			return -E2BIG;
