@@ -8,6 +8,7 @@
  *	file.c           the file in memory: segments, sections, addresses, and a reader that does not leave it
  *	symbols.c        names: symbol tables, also the compressed one of stripped files (.gnu_debugdata)
  *	frames.c         begins of functions and landing pads out of the unwinder's data
+ *	rows.h           that data of one function, row by row (cursor.c, cie.c, rows.c)
  *	functions.c      all that put together
  *	x86-64-sweep.c   where any instruction of the file may jump to
  *	x86-64-site.c    the method for one place

@@ -36,7 +36,7 @@ static bool returns_twice(const struct code_file *file, const struct code_functi
 /* Its memory operand is the return address, or it takes that from the stack. */
 static bool looks_at_return(const struct x86_instruction *instruction, const struct code_row *row)
 {
-	if (!row->known || !row->returns)
+	if (row->begin != CODE_BEGIN_PLAIN || !row->returns)
 		return false;
 	if (instruction->pop && row->reg == STACK_POINTER && row->offset == 8)
 		return true;
@@ -68,7 +68,9 @@ const char *code_no_exit(const struct code_file *file, const struct code_functio
 	if (!known && file->nr_frames)
 		return no_frame;
 	row = known ? code_rows_at(&rows, at) : NULL;
-	if (row && (!row->known || !row->returns || row->reg != STACK_POINTER || row->offset != 8))
+	if (row &&
+			(row->begin != CODE_BEGIN_PLAIN || !row->returns ||
+					row->reg != STACK_POINTER || row->offset != 8))
 		return no_call;
 	while (at < end) {
 		struct x86_instruction instruction;

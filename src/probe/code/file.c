@@ -25,15 +25,6 @@ int code_fail(struct code_error *error, int result, const char *format, ...)
 	return result;
 }
 
-uint64_t code_read(const uint8_t *bytes, unsigned int width)
-{
-	uint64_t value = 0;
-
-	for (unsigned int i = 0; i < width; i++)
-		value |= (uint64_t)bytes[i] << (8 * i);
-	return value;
-}
-
 void *code_grow(void *array, size_t used, size_t *room, size_t size)
 {
 	size_t wanted = *room ? *room * 2 : 256;

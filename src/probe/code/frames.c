@@ -8,127 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ENCODING_OMIT 0xff
 #define LANDINGS_MAX ((size_t)4 << 20)
 #define CALL_SITES_MAX ((size_t)32 << 20)
 #define CIE_BYTES_MAX 4096
-
-/* A place in the data; `bad` once something did not fit. */
-struct cursor {
-	const uint8_t *bytes;
-	size_t at, size;
-	uint64_t address; /* of bytes[0] */
-	bool bad;
-};
-
-static uint64_t take(struct cursor *cursor, unsigned int width)
-{
-	uint64_t value;
-
-	if (cursor->bad || width > cursor->size - cursor->at) {
-		cursor->bad = true;
-		return 0;
-	}
-	value = code_read(cursor->bytes + cursor->at, width);
-	cursor->at += width;
-	return value;
-}
-
-static uint64_t take_leb(struct cursor *cursor, bool is_signed)
-{
-	uint64_t value = 0;
-	unsigned int shift = 0;
-	uint8_t byte;
-
-	do {
-		byte = (uint8_t)take(cursor, 1);
-		if (shift < 64)
-			value |= (uint64_t)(byte & 0x7f) << shift;
-		shift += 7;
-	} while (byte & 0x80);
-	if (is_signed && shift < 64 && (byte & 0x40))
-		value |= ~(uint64_t)0 << shift;
-	return value;
-}
-
-/* A pointer in the encoding that was said; `base`: what is added where it says so by itself. */
-static uint64_t take_pointer(struct cursor *cursor, uint8_t encoding)
-{
-	uint64_t place = cursor->address + cursor->at, value;
-
-	if (encoding == ENCODING_OMIT)
-		return 0;
-	switch (encoding & 0x0f) {
-	case 0x00:
-	case 0x04:
-	case 0x0c: value = take(cursor, 8); break;
-	case 0x01: value = take_leb(cursor, false); break;
-	case 0x02: value = take(cursor, 2); break;
-	case 0x03: value = take(cursor, 4); break;
-	case 0x09: value = take_leb(cursor, true); break;
-	case 0x0a: value = (uint64_t)(int64_t)(int16_t)take(cursor, 2); break;
-	case 0x0b: value = (uint64_t)(int64_t)(int32_t)take(cursor, 4); break;
-	default: cursor->bad = true; return 0;
-	}
-	switch (encoding & 0x70) {
-	case 0x00: return value;
-	case 0x10: return value ? value + place : 0;
-	default: cursor->bad = true; return 0;
-	}
-}
-
-struct cie {
-	uint8_t pointer, lsda;
-	bool augmented;
-	bool signal; /* where signal handlers return: debuggers know that code by its bytes */
-	bool ok;
-	size_t at; /* behind its length */
-};
-
-static struct cie read_cie(const struct cursor *all, size_t at, size_t length)
-{
-	struct cursor cursor = {all->bytes, at, at + length, all->address, false};
-	struct cie cie = {.pointer = 0, .lsda = ENCODING_OMIT, .at = at};
-	const char *text;
-	uint8_t version;
-
-	take(&cursor, 4); /* that it is a CIE */
-	version = (uint8_t)take(&cursor, 1);
-	text = (const char *)cursor.bytes + cursor.at;
-	while (!cursor.bad && take(&cursor, 1))
-		;
-	if (cursor.bad || (version != 1 && version != 3))
-		return cie;
-	take_leb(&cursor, false);
-	take_leb(&cursor, true);
-	if (version == 1)
-		take(&cursor, 1);
-	else
-		take_leb(&cursor, false);
-	if (*text != 'z') {
-		cie.ok = !*text && !cursor.bad;
-		return cie;
-	}
-	cie.augmented = true;
-	take_leb(&cursor, false);
-	for (text++; *text && !cursor.bad; text++) {
-		uint8_t encoding;
-
-		switch (*text) {
-		case 'L': cie.lsda = (uint8_t)take(&cursor, 1); break;
-		case 'R': cie.pointer = (uint8_t)take(&cursor, 1); break;
-		case 'P':
-			encoding = (uint8_t)take(&cursor, 1);
-			take_pointer(&cursor, encoding & 0x7f);
-			break;
-		case 'S': cie.signal = true; break;
-		case 'B': break;
-		default: return cie;
-		}
-	}
-	cie.ok = !cursor.bad;
-	return cie;
-}
 
 static int add_landing(struct code_file *file, uint64_t address)
 {
@@ -148,21 +30,21 @@ static int add_landing(struct code_file *file, uint64_t address)
 /* The table of call sites of one function: where its exceptions land. */
 static int read_landings(struct code_file *file, uint64_t table, uint64_t function)
 {
-	struct cursor cursor = {.address = table};
+	struct code_cursor cursor = {.address = table};
 	uint64_t base = function, length;
 	uint8_t encoding;
 
 	cursor.bytes = code_bytes(file, table, &cursor.size);
 	if (!cursor.bytes)
 		return 0;
-	encoding = (uint8_t)take(&cursor, 1);
-	if (encoding != ENCODING_OMIT)
-		base = take_pointer(&cursor, encoding & 0x7f);
-	encoding = (uint8_t)take(&cursor, 1);
-	if (encoding != ENCODING_OMIT)
-		take_leb(&cursor, false);
-	encoding = (uint8_t)take(&cursor, 1);
-	length = take_leb(&cursor, false);
+	encoding = (uint8_t)code_take(&cursor, 1);
+	if (encoding != CODE_ENCODING_OMIT)
+		base = code_take_pointer(&cursor, encoding & 0x7f);
+	encoding = (uint8_t)code_take(&cursor, 1);
+	if (encoding != CODE_ENCODING_OMIT)
+		code_take_leb(&cursor, false);
+	encoding = (uint8_t)code_take(&cursor, 1);
+	length = code_take_leb(&cursor, false);
 	if (cursor.bad || length > cursor.size - cursor.at)
 		return 0;
 	cursor.size = cursor.at + length;
@@ -170,10 +52,10 @@ static int read_landings(struct code_file *file, uint64_t table, uint64_t functi
 	while (!cursor.bad && cursor.at < cursor.size && file->call_sites++ < CALL_SITES_MAX) {
 		uint64_t landing;
 
-		take_pointer(&cursor, encoding & 0x0f);
-		take_pointer(&cursor, encoding & 0x0f);
-		landing = take_pointer(&cursor, encoding & 0x0f);
-		take_leb(&cursor, false);
+		code_take_pointer(&cursor, encoding & 0x0f);
+		code_take_pointer(&cursor, encoding & 0x0f);
+		landing = code_take_pointer(&cursor, encoding & 0x0f);
+		code_take_leb(&cursor, false);
 		if (!cursor.bad && landing && add_landing(file, base + landing))
 			return -ENOMEM;
 	}
@@ -196,30 +78,23 @@ static int add_frame(
 	return 0;
 }
 
-static int read_fde(struct code_file *file, const struct cursor *all, size_t at, size_t length,
-		const struct cie *cie)
+static int read_fde(struct code_file *file, const struct code_cursor *all, size_t at, size_t length,
+		const struct code_cie *cie)
 {
-	struct cursor cursor = {all->bytes, at + 4, at + length, all->address, false};
-	uint64_t begin, size, table = 0;
+	struct code_entry entry;
 
-	if (!cie->ok || cie->signal || length < 4)
+	/* Where signal handlers return debuggers know that code by its bytes. */
+	if (cie->signal || !code_read_entry(all, at, length, cie, &entry))
 		return 0;
-	begin = take_pointer(&cursor, cie->pointer & 0x7f);
-	size = take_pointer(&cursor, cie->pointer & 0x0f);
-	if (cie->augmented) {
-		take_leb(&cursor, false);
-		if (cie->lsda != ENCODING_OMIT)
-			table = take_pointer(&cursor, cie->lsda & 0x7f);
-	}
-	if (cursor.bad || add_frame(file, begin, size, cie->at, at))
-		return cursor.bad ? 0 : -ENOMEM;
-	return table ? read_landings(file, table, begin) : 0;
+	if (add_frame(file, entry.address, entry.size, cie->at, at))
+		return -ENOMEM;
+	return entry.landings ? read_landings(file, entry.landings, entry.address) : 0;
 }
 
-static int read_all(struct code_file *file, const struct cursor *all)
+static int read_all(struct code_file *file, const struct code_cursor *all)
 {
 	size_t at = 0, known = SIZE_MAX;
-	struct cie cie = {.ok = false};
+	struct code_cie cie = {.ok = false};
 
 	file->frame_bytes = all->bytes;
 	file->frame_size = all->size;
@@ -237,9 +112,9 @@ static int read_all(struct code_file *file, const struct cursor *all)
 			       inner = (size_t)code_read(all->bytes + from, 4);
 
 			known = from;
-			cie = (struct cie){.ok = false};
+			cie = (struct code_cie){.ok = false};
 			if (inner <= CIE_BYTES_MAX && inner <= all->size - from - 4)
-				cie = read_cie(all, from + 4, inner);
+				cie = code_read_cie(all, from + 4, inner);
 		}
 		if (back && back <= at && read_fde(file, all, at, length, &cie))
 			return -ENOMEM;
@@ -251,7 +126,7 @@ static int read_all(struct code_file *file, const struct cursor *all)
 int code_read_frames(struct code_file *file)
 {
 	const struct code_section *section = code_section_named(file, ".eh_frame");
-	struct cursor all = {0}, header = {.address = file->frame_header};
+	struct code_cursor all = {0}, header = {.address = file->frame_header};
 
 	all.bytes = code_section_bytes(file, section, &all.size);
 	if (all.bytes) {
@@ -261,12 +136,48 @@ int code_read_frames(struct code_file *file)
 	/* Without section headers the unwinder itself finds them so. */
 	header.bytes = file->frame_header ? code_bytes(file, file->frame_header, &header.size)
 					  : NULL;
-	if (header.bytes && take(&header, 1) == 1) {
-		uint8_t encoding = (uint8_t)take(&header, 1);
+	if (header.bytes && code_take(&header, 1) == 1) {
+		uint8_t encoding = (uint8_t)code_take(&header, 1);
 
-		take(&header, 2);
-		all.address = take_pointer(&header, encoding & 0x7f);
+		code_take(&header, 2);
+		all.address = code_take_pointer(&header, encoding & 0x7f);
 		all.bytes = header.bad ? NULL : code_bytes(file, all.address, &all.size);
 	}
 	return all.bytes ? read_all(file, &all) : 0;
+}
+
+static const struct code_frame *find(const struct code_file *file, uint64_t address)
+{
+	size_t low = 0, high = file->nr_frames;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (file->frames[middle].address <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low || address - file->frames[low - 1].address >= file->frames[low - 1].size)
+		return NULL;
+	return &file->frames[low - 1];
+}
+
+bool code_rows_open(const struct code_file *file, uint64_t address, struct code_rows *rows)
+{
+	const struct code_frame *frame = find(file, address);
+	const struct code_cursor all = {.bytes = file->frame_bytes,
+			.size = file->frame_size,
+			.address = file->frame_address};
+	struct code_entry entry;
+	struct code_cie cie;
+
+	if (!frame)
+		return false;
+	cie = code_read_cie(&all, frame->cie, (size_t)code_read(all.bytes + frame->cie - 4, 4));
+	if (!code_read_entry(&all, frame->fde, (size_t)code_read(all.bytes + frame->fde - 4, 4),
+			    &cie, &entry))
+		return false;
+	code_rows_begin(&all, &entry, rows);
+	return true;
 }

@@ -5,6 +5,7 @@
 /* What the files of this room share. */
 
 #include "probe/code/code.h"
+#include "probe/code/rows.h"
 
 #include <stdbool.h>
 
@@ -82,35 +83,13 @@ const uint8_t *code_section_bytes(
 		const struct code_file *file, const struct code_section *section, size_t *size);
 /* In a section that only forwards calls. */
 bool code_is_plt(const struct code_file *file, uint64_t address);
-/* Little-endian, at any place. */
-uint64_t code_read(const uint8_t *bytes, unsigned int width);
 /* Room for one more element of that size; NULL: no memory. `*room` elements are there. */
 void *code_grow(void *array, size_t used, size_t *room, size_t size);
 
-/* ---- rows.c ---- */
-
-/* Where a call's frame begins, from one instruction to the next. */
-struct code_row {
-	unsigned int reg; /* as the unwinder's data counts; the frame begins at it and the offset */
-	int64_t offset;
-	bool known;   /* false: it is an expression, or something did not fit */
-	bool returns; /* the return address stands below the begin of the frame */
-};
-
-struct code_rows {
-	const uint8_t *bytes;
-	size_t at, size, rules_at, rules_size;
-	uint64_t location, code_factor;
-	int64_t data_factor;
-	uint8_t pointer;
-	struct code_row row, initial, kept[8];
-	unsigned int nr_kept;
-};
+/* ---- frames.c ---- */
 
 /* The data of the code at an address; false: there is none. */
 bool code_rows_open(const struct code_file *file, uint64_t address, struct code_rows *rows);
-/* The row of that address; addresses only grow. */
-const struct code_row *code_rows_at(struct code_rows *rows, uint64_t address);
 
 /* ---- the others ---- */
 

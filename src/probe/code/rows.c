@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the unwinder's data says of each instruction of a function: where its frame begins, and whether its return address is
- * where calls put it. Read for that only, so rules of other registers are passed over.
+ * What the unwinder's data says of each instruction of a function: where its frame begins, whether its return address is
+ * where calls put it, and what has become of the caller's frame pointer. Rules of other registers are passed over.
  */
-#include "parts.h"
+#include "rows.h"
 
-#include <string.h>
-
+#define FRAME_POINTER 6
+#define STACK_POINTER 7
 #define RETURN_COLUMN 16
-#define KEPT_MAX 8
 
 /* Operations with their operand in their low bits. */
 enum { ADVANCE = 1, OFFSET = 2, RESTORE = 3 };
@@ -39,64 +38,126 @@ enum {
 	ARGUMENTS = 0x2e,
 };
 
-static uint64_t take(struct code_rows *rows, unsigned int width)
-{
-	uint64_t value;
+/* Operations of expressions. */
+enum {
+	DEREFERENCE = 0x06,
+	REGISTER_AND = 0x70, /* and the register's number */
+};
 
-	if (width > rows->size - rows->at) {
-		rows->at = rows->size;
-		rows->row.known = false;
-		return 0;
+#define SLOT_EXPRESSION_BYTES 11
+#define LITERAL 0x30
+
+static uint64_t leb(struct code_rows *rows)
+{
+	return code_take_leb(&rows->rules, false);
+}
+
+static int64_t signed_leb(struct code_rows *rows)
+{
+	return (int64_t)code_take_leb(&rows->rules, true);
+}
+
+static void saved_at(struct code_rows *rows, uint64_t reg, int64_t factored)
+{
+	int64_t offset = factored * rows->data_factor;
+
+	if (reg == RETURN_COLUMN) {
+		rows->row.returns = offset == -8;
+		rows->row.last = false;
+	} else if (reg == FRAME_POINTER) {
+		rows->row.frame_pointer = CODE_AT_FRAME;
+		rows->row.frame_pointer_at = offset;
 	}
-	value = code_read(rows->bytes + rows->at, width);
-	rows->at += width;
-	return value;
-}
-
-static uint64_t take_leb(struct code_rows *rows, bool is_signed)
-{
-	uint64_t value = 0;
-	unsigned int shift = 0;
-	uint8_t byte;
-
-	do {
-		byte = (uint8_t)take(rows, 1);
-		if (shift < 64)
-			value |= (uint64_t)(byte & 0x7f) << shift;
-		shift += 7;
-	} while (byte & 0x80);
-	if (is_signed && shift < 64 && (byte & 0x40))
-		value |= ~(uint64_t)0 << shift;
-	return value;
-}
-
-static void pass(struct code_rows *rows, uint64_t size)
-{
-	if (size > rows->size - rows->at) {
-		rows->row.known = false;
-		size = rows->size - rows->at;
-	}
-	rows->at += (size_t)size;
-}
-
-static void saved_at(struct code_rows *rows, uint64_t reg, uint64_t offset)
-{
-	if (reg == RETURN_COLUMN)
-		rows->row.returns = (int64_t)offset * rows->data_factor == -8;
 }
 
 /* Some other rule for a register. */
-static void otherwise(struct code_rows *rows, uint64_t reg)
+static void otherwise(struct code_rows *rows, uint64_t reg, enum code_saved saved)
 {
 	if (reg == RETURN_COLUMN)
 		rows->row.returns = false;
+	else if (reg == FRAME_POINTER)
+		rows->row.frame_pointer = saved;
+}
+
+static void restore(struct code_rows *rows, uint64_t reg)
+{
+	if (reg == RETURN_COLUMN) {
+		rows->row.returns = rows->initial.returns;
+		rows->row.last = rows->initial.last;
+	} else if (reg == FRAME_POINTER) {
+		rows->row.frame_pointer = rows->initial.frame_pointer;
+		rows->row.frame_pointer_at = rows->initial.frame_pointer_at;
+	}
 }
 
 static void define(struct code_rows *rows, uint64_t reg, int64_t offset)
 {
 	rows->row.reg = (unsigned int)reg;
 	rows->row.offset = offset;
-	rows->row.known = true;
+	rows->row.begin = CODE_BEGIN_PLAIN;
+}
+
+/* Its length, then the expression; the cursor is behind it afterwards. */
+static struct code_cursor take_expression(struct code_rows *rows)
+{
+	uint64_t size = leb(rows);
+	struct code_cursor inner = rows->rules;
+
+	code_pass(&rows->rules, size);
+	inner.bad |= rows->rules.bad;
+	inner.size = rows->rules.at;
+	return inner;
+}
+
+/* What linkage tables say: rsp + 8, and 8 more once their instruction has pushed something; as linkers write it. */
+static bool is_slot(const struct code_cursor *expression, uint8_t *from)
+{
+	static const uint8_t form[SLOT_EXPRESSION_BYTES] = {
+			0x77, 8, 0x80, 0, 0x3f, 0x1a, LITERAL, 0x2a, 0x33, 0x24, 0x22};
+	const uint8_t *bytes = expression->bytes + expression->at;
+
+	if (expression->bad || expression->size - expression->at != SLOT_EXPRESSION_BYTES)
+		return false;
+	for (unsigned int i = 0; i < SLOT_EXPRESSION_BYTES; i++)
+		if (bytes[i] != form[i] && form[i] != LITERAL)
+			return false;
+	*from = bytes[6] - LITERAL;
+	return *from > 0 && *from < 16;
+}
+
+static void define_expression(struct code_rows *rows)
+{
+	struct code_cursor inner = take_expression(rows);
+	unsigned int operation;
+	uint8_t slot;
+
+	if (is_slot(&inner, &slot)) {
+		define(rows, STACK_POINTER, 8);
+		rows->row.begin = CODE_BEGIN_SLOT;
+		rows->row.slot = slot;
+		return;
+	}
+	rows->row.begin = CODE_BEGIN_UNKNOWN;
+	operation = (unsigned int)code_take(&inner, 1);
+	if (operation < REGISTER_AND || operation > REGISTER_AND + 15)
+		return;
+	define(rows, operation - REGISTER_AND, (int64_t)code_take_leb(&inner, true));
+	rows->row.begin =
+			code_take(&inner, 1) == DEREFERENCE && inner.at == inner.size && !inner.bad
+			? CODE_BEGIN_INDIRECT
+			: CODE_BEGIN_UNKNOWN;
+}
+
+/* A function that aligns its stack says that its frame pointer points to what it was before. */
+static void saved_expression(struct code_rows *rows)
+{
+	uint64_t reg = leb(rows);
+	struct code_cursor inner = take_expression(rows);
+	bool itself = inner.size - inner.at == 2 &&
+			code_take(&inner, 1) == REGISTER_AND + FRAME_POINTER &&
+			code_take(&inner, 1) == 0 && !inner.bad;
+
+	otherwise(rows, reg, itself ? CODE_AT_ITSELF : CODE_LOST);
 }
 
 static void apply_frame(struct code_rows *rows, unsigned int operation)
@@ -105,30 +166,25 @@ static void apply_frame(struct code_rows *rows, unsigned int operation)
 
 	switch (operation) {
 	case DEFINE:
-		reg = take_leb(rows, false);
-		define(rows, reg, (int64_t)take_leb(rows, false));
+		reg = leb(rows);
+		define(rows, reg, (int64_t)leb(rows));
 		break;
 	case DEFINE_SIGNED:
-		reg = take_leb(rows, false);
-		define(rows, reg, (int64_t)take_leb(rows, true) * rows->data_factor);
+		reg = leb(rows);
+		define(rows, reg, signed_leb(rows) * rows->data_factor);
 		break;
-	case DEFINE_REGISTER: rows->row.reg = (unsigned int)take_leb(rows, false); break;
-	case DEFINE_OFFSET: rows->row.offset = (int64_t)take_leb(rows, false); break;
-	case DEFINE_OFFSET_SIGNED:
-		rows->row.offset = (int64_t)take_leb(rows, true) * rows->data_factor;
-		break;
-	case DEFINE_EXPRESSION:
-		pass(rows, take_leb(rows, false));
-		rows->row.known = false;
-		break;
+	case DEFINE_REGISTER: rows->row.reg = (unsigned int)leb(rows); break;
+	case DEFINE_OFFSET: rows->row.offset = (int64_t)leb(rows); break;
+	case DEFINE_OFFSET_SIGNED: rows->row.offset = signed_leb(rows) * rows->data_factor; break;
+	case DEFINE_EXPRESSION: define_expression(rows); break;
 	case REMEMBER:
-		if (rows->nr_kept < KEPT_MAX)
+		if (rows->nr_kept < CODE_ROWS_KEPT)
 			rows->kept[rows->nr_kept] = rows->row;
 		rows->nr_kept++;
 		break;
 	case BRING_BACK:
-		if (!rows->nr_kept || --rows->nr_kept >= KEPT_MAX)
-			rows->row.known = false;
+		if (!rows->nr_kept || --rows->nr_kept >= CODE_ROWS_KEPT)
+			rows->row.begin = CODE_BEGIN_UNKNOWN;
 		else
 			rows->row = rows->kept[rows->nr_kept];
 		break;
@@ -136,38 +192,53 @@ static void apply_frame(struct code_rows *rows, unsigned int operation)
 	}
 }
 
-static void apply(struct code_rows *rows, unsigned int operation)
+static void apply_register(struct code_rows *rows, unsigned int operation)
 {
 	uint64_t reg;
 
 	switch (operation) {
-	case 0: break;
 	case OFFSET_EXTENDED:
-		reg = take_leb(rows, false);
-		saved_at(rows, reg, take_leb(rows, false));
+		reg = leb(rows);
+		saved_at(rows, reg, (int64_t)leb(rows));
 		break;
 	case OFFSET_SIGNED:
-		reg = take_leb(rows, false);
-		saved_at(rows, reg, take_leb(rows, true));
+		reg = leb(rows);
+		saved_at(rows, reg, signed_leb(rows));
 		break;
-	case RESTORE_EXTENDED:
-		if (take_leb(rows, false) == RETURN_COLUMN)
-			rows->row.returns = rows->initial.returns;
-		break;
+	case RESTORE_EXTENDED: restore(rows, leb(rows)); break;
 	case UNDEFINED:
-	case SAME_VALUE: otherwise(rows, take_leb(rows, false)); break;
+		reg = leb(rows);
+		otherwise(rows, reg, CODE_LOST);
+		rows->row.last |= reg == RETURN_COLUMN;
+		break;
+	case SAME_VALUE: otherwise(rows, leb(rows), CODE_SAME); break;
+	case EXPRESSION: saved_expression(rows); break;
+	case VALUE_EXPRESSION:
+		otherwise(rows, leb(rows), CODE_LOST);
+		take_expression(rows);
+		break;
+	default: /* a register, or the frame and an offset */
+		otherwise(rows, leb(rows), CODE_LOST);
+		signed_leb(rows);
+		break;
+	}
+}
+
+static void apply(struct code_rows *rows, unsigned int operation)
+{
+	switch (operation) {
+	case 0: break;
+	case OFFSET_EXTENDED:
+	case OFFSET_SIGNED:
+	case RESTORE_EXTENDED:
+	case UNDEFINED:
+	case SAME_VALUE:
 	case REGISTER:
 	case VALUE_OFFSET:
 	case VALUE_OFFSET_SIGNED:
-		otherwise(rows, take_leb(rows, false));
-		take_leb(rows, true);
-		break;
 	case EXPRESSION:
-	case VALUE_EXPRESSION:
-		otherwise(rows, take_leb(rows, false));
-		pass(rows, take_leb(rows, false));
-		break;
-	case ARGUMENTS: take_leb(rows, false); break;
+	case VALUE_EXPRESSION: apply_register(rows, operation); break;
+	case ARGUMENTS: leb(rows); break;
 	case DEFINE:
 	case DEFINE_REGISTER:
 	case DEFINE_OFFSET:
@@ -178,48 +249,47 @@ static void apply(struct code_rows *rows, unsigned int operation)
 	case BRING_BACK: apply_frame(rows, operation); break;
 	default:
 		/* Nobody knows how long it is. */
-		rows->at = rows->size;
-		rows->row.known = false;
+		rows->rules.bad = true;
 	}
 }
 
 static void apply_short(struct code_rows *rows, unsigned int kind, unsigned int operand)
 {
 	if (kind == OFFSET)
-		saved_at(rows, operand, take_leb(rows, false));
-	else if (kind == RESTORE && operand == RETURN_COLUMN)
-		rows->row.returns = rows->initial.returns;
+		saved_at(rows, operand, (int64_t)leb(rows));
+	else if (kind == RESTORE)
+		restore(rows, operand);
 }
 
 /* The place of which the next rules speak, if that is what the operation says. */
-static bool moves(struct code_rows *rows, uint8_t operation, uint64_t *location)
+static bool moves(struct code_cursor *rules, uint8_t operation, uint64_t factor, uint64_t *location)
 {
 	uint64_t by;
 
 	if (operation >> 6 == ADVANCE)
 		by = operation & 0x3f;
 	else if (operation == ADVANCE_1)
-		by = take(rows, 1);
+		by = code_take(rules, 1);
 	else if (operation == ADVANCE_2)
-		by = take(rows, 2);
+		by = code_take(rules, 2);
 	else if (operation == ADVANCE_4)
-		by = take(rows, 4);
+		by = code_take(rules, 4);
 	else
 		return false;
-	*location += by * rows->code_factor;
+	*location += by * factor;
 	return true;
 }
 
 const struct code_row *code_rows_at(struct code_rows *rows, uint64_t address)
 {
-	while (rows->at < rows->size) {
-		size_t before = rows->at;
-		uint8_t operation = (uint8_t)take(rows, 1);
+	while (!rows->rules.bad && rows->rules.at < rows->rules.size) {
+		size_t before = rows->rules.at;
+		uint8_t operation = (uint8_t)code_take(&rows->rules, 1);
 		uint64_t location = rows->location;
 
-		if (moves(rows, operation, &location)) {
+		if (moves(&rows->rules, operation, rows->code_factor, &location)) {
 			if (location > address) {
-				rows->at = before;
+				rows->rules.at = before;
 				break;
 			}
 			rows->location = location;
@@ -229,94 +299,37 @@ const struct code_row *code_rows_at(struct code_rows *rows, uint64_t address)
 			apply(rows, operation);
 		}
 	}
+	if (rows->rules.bad)
+		rows->row.begin = CODE_BEGIN_UNKNOWN;
 	return &rows->row;
 }
 
-static const struct code_frame *find(const struct code_file *file, uint64_t address)
+bool code_rows_next(const struct code_rows *rows, uint64_t *address)
 {
-	size_t low = 0, high = file->nr_frames;
+	struct code_cursor rules = rows->rules;
+	uint64_t location = rows->location;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (file->frames[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low || address - file->frames[low - 1].address >= file->frames[low - 1].size)
-		return NULL;
-	return &file->frames[low - 1];
-}
-
-static unsigned int pointer_bytes(uint8_t encoding)
-{
-	switch (encoding & 0x0f) {
-	case 0x02:
-	case 0x0a: return 2;
-	case 0x03:
-	case 0x0b: return 4;
-	default: return 8;
-	}
-}
-
-/* To the rules of a CIE, whose form frames.c has seen to be right. */
-static void read_head(struct code_rows *rows, bool *augmented)
-{
-	const char *text;
-	uint8_t version;
-
-	rows->pointer = 0;
-	take(rows, 4);
-	version = (uint8_t)take(rows, 1);
-	text = (const char *)rows->bytes + rows->at;
-	while (rows->at < rows->size && take(rows, 1))
-		;
-	rows->code_factor = take_leb(rows, false);
-	rows->data_factor = (int64_t)take_leb(rows, true);
-	if (version == 1)
-		take(rows, 1);
-	else
-		take_leb(rows, false);
-	*augmented = *text == 'z';
-	if (*augmented) {
-		size_t end = (size_t)take_leb(rows, false);
-
-		end = end > rows->size - rows->at ? rows->size : rows->at + end;
-		for (text++; *text && rows->at < end; text++) {
-			uint8_t encoding = *text == 'L' || *text == 'R' || *text == 'P'
-					? (uint8_t)take(rows, 1)
-					: 0;
-
-			rows->pointer = *text == 'R' ? encoding : rows->pointer;
-			if (*text == 'P')
-				pass(rows, pointer_bytes(encoding));
-		}
-		rows->at = end;
-	}
-}
-
-bool code_rows_open(const struct code_file *file, uint64_t address, struct code_rows *rows)
-{
-	const struct code_frame *frame = find(file, address);
-	bool augmented;
-
-	memset(rows, 0, sizeof(*rows));
-	if (!frame)
+	if (rules.bad || rules.at >= rules.size ||
+			!moves(&rules, (uint8_t)code_take(&rules, 1), rows->code_factor,
+					&location) ||
+			rules.bad)
 		return false;
-	rows->bytes = file->frame_bytes;
-	rows->at = frame->cie;
-	rows->size = frame->cie + (size_t)code_read(rows->bytes + frame->cie - 4, 4);
-	read_head(rows, &augmented);
+	*address = location;
+	return true;
+}
+
+void code_rows_begin(const struct code_cursor *all, const struct code_entry *entry,
+		struct code_rows *rows)
+{
+	const struct code_cie *cie = &entry->cie;
+
+	*rows = (struct code_rows){
+			.code_factor = cie->code_factor, .data_factor = cie->data_factor};
+	rows->rules = (struct code_cursor){
+			all->bytes, cie->rules, cie->rules_end, all->address, false};
 	code_rows_at(rows, 0);
 	rows->initial = rows->row;
-	rows->location = frame->address;
-	rows->at = frame->fde;
-	rows->size = frame->fde + (size_t)code_read(rows->bytes + frame->fde - 4, 4);
-	take(rows, 4);
-	take(rows, pointer_bytes(rows->pointer));
-	take(rows, pointer_bytes(rows->pointer));
-	if (augmented)
-		pass(rows, take_leb(rows, false));
-	return true;
+	rows->location = entry->address;
+	rows->rules.at = entry->rules;
+	rows->rules.size = entry->rules_end;
 }
