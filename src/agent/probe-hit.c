@@ -18,7 +18,8 @@
 
 #define CELLS_FEW 10 /* fields whose arguments stand on the stack */
 #define BLOCKS 32
-#define BLOCK_SIZE (PROBE_TABLE_FIELDS_MAX * sizeof(struct side_arg) + PROBE_TABLE_PAYLOAD_MAX)
+#define CELLS_BYTES (PROBE_TABLE_FIELDS_MAX * sizeof(struct side_arg))
+#define BLOCK_SIZE (CELLS_BYTES + PROBE_TABLE_PAYLOAD_MAX + PROBE_CALLS_BYTES)
 #define ARMED_SHIFT (sizeof(uintptr_t) * 8 - 8)
 
 uint64_t probe_hit_lost;
@@ -33,6 +34,7 @@ struct moment {
 	const struct probes_hook *hook;
 	uint64_t unreadable; /* fields, as bits */
 	char *scratch;
+	void *calls_memory;
 	uint32_t field;
 	bool leaves;
 };
@@ -259,7 +261,8 @@ static void fill_gathered(struct moment *moment, const struct probe_table_field 
 			moment, 8 + (size_t)field->size * field->limit);
 
 	if (field->type == PROBE_FIELD_BACKTRACE)
-		room[0] = probe_read_calls(room + 1, field->limit, moment->hit);
+		room[0] = probe_calls(room + 1, field->limit, moment->hit, moment->leaves,
+				moment->calls_memory);
 	else
 		room[0] = probe_read(room + 1, address, field->limit, moment->hit->stack)
 				? field->limit
@@ -364,7 +367,8 @@ static __attribute__((noinline)) void hit_large(struct moment *moment,
 		return;
 	}
 	block = blocks + (size_t)index * BLOCK_SIZE;
-	moment->scratch = block + PROBE_TABLE_FIELDS_MAX * sizeof(struct side_arg);
+	moment->scratch = block + CELLS_BYTES;
+	moment->calls_memory = block + CELLS_BYTES + PROBE_TABLE_PAYLOAD_MAX;
 	call_event(moment, event, fetches, (struct side_arg *)(void *)block);
 	give_block(index);
 }
@@ -394,6 +398,7 @@ static inline void hit_event(const struct patch_hit *hit, const struct probes_ho
 	moment.hook = hook;
 	moment.unreadable = 0;
 	moment.scratch = NULL;
+	moment.calls_memory = NULL;
 	moment.leaves = leaves;
 	if (__builtin_expect(event->nr_fields <= CELLS_FEW && !event->scratch, 1))
 		hit_few(&moment, event, fetches);

@@ -44,11 +44,15 @@ static long read_remote(void *to, uint64_t from, size_t size)
 			(long)&local, 1, (long)&remote, 1, 0);
 }
 
+bool probe_is_near(uint64_t address, const uint64_t *stack)
+{
+	return address / PAGE == (uintptr_t)stack / PAGE;
+}
+
 bool probe_read(void *to, uint64_t from, size_t size, const uint64_t *stack)
 {
-	uint64_t page = (uintptr_t)stack & ~(uint64_t)(PAGE - 1);
-
-	if (from >= page && size <= PAGE && from <= page + PAGE - size) {
+	if (size && size <= PAGE && probe_is_near(from, stack) &&
+			probe_is_near(from + size - 1, stack)) {
 		if (size == 8)
 			*(uint64_t *)to = *(const volatile uint64_t *)(uintptr_t)from;
 		else
@@ -81,21 +85,4 @@ bool probe_read_string(char *to, uint64_t from, size_t size)
 	}
 	to[filled] = 0;
 	return filled > 0;
-}
-
-/* By frame pointers, as far as they go on upwards; the first is the return address at the begin of a function. */
-uint32_t probe_read_calls(uint64_t *to, uint32_t most, const struct patch_hit *hit)
-{
-	uint64_t frame = hit->registers->rbp, last = (uintptr_t)hit->stack, pair[2] = {0, 0};
-	uint32_t nr = 0;
-
-	if (most && probe_read(&to[0], last, 8, hit->stack))
-		nr = 1;
-	while (nr < most && frame >= last && !(frame & 7) &&
-			probe_read(pair, frame, sizeof(pair), hit->stack) && pair[1]) {
-		to[nr++] = pair[1];
-		last = frame + 16;
-		frame = pair[0];
-	}
-	return nr;
 }

@@ -68,11 +68,13 @@ static int make_fields(struct probes_table *table, const struct probe_table_even
 
 		probe_table_field(&table->table, said, i, field);
 		event->scratch += scratch_bytes(field);
+		event->wants_calls |= field->type == PROBE_FIELD_BACKTRACE;
 		(void)side_builder_add_field(event->builder, NULL, field->name,
 				make_type(event->builder, field));
 	}
 	event->fields = fields;
 	event->nr_fields = said->nr_fields;
+	table->wants_calls |= event->wants_calls;
 	return 0;
 }
 

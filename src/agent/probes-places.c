@@ -270,11 +270,22 @@ struct round {
 	size_t nr_removed, nr_settled, nr_requests;
 };
 
+/* A hit of it may be at what is to be given back. */
+static bool may_read_retired(const struct probes_place *place)
+{
+	const struct probes_hook *hook = place->hooks;
+
+	while (hook && !(hook->entry && hook->entry->wants_calls) &&
+			!(hook->exit && hook->exit->wants_calls))
+		hook = hook->next;
+	return hook && probe_calls_has_retired();
+}
+
 static void consider(struct round *round, struct probes_place *place)
 {
 	uint32_t flags = wanted_flags(place);
 
-	if (place->left && place->probe)
+	if (place->probe && (place->left || may_read_retired(place)))
 		round->settled[round->nr_settled++] = place->probe;
 	place->left = false;
 	if (place->probe && flags != place->flags) {

@@ -258,6 +258,17 @@ static void free_over(void)
 	}
 }
 
+static bool calls_are_wanted(void)
+{
+	const struct probes_table *table;
+	struct agent_session *session;
+
+	agent_each_session(session) for (table = session->tables; table;
+					 table = table->next) if (table->wants_calls &&
+			!table->error) return true;
+	return false;
+}
+
 static void find_all(struct agent_session *session)
 {
 	struct probes_table *table;
@@ -289,7 +300,9 @@ void agent_probes_apply(void)
 	if (!there_are_any())
 		return;
 	agent_each_session(session) find_all(session);
+	probe_calls_update(calls_are_wanted());
 	probes_places_apply();
+	probe_calls_free_retired();
 	free_over();
 	agent_probes_answer();
 }

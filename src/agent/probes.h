@@ -11,7 +11,8 @@
  *	probes-answer.c   what has become of a table's probes
  *	probes-loader.c   libraries that come and go
  *	probe-hit.c       a hit: registers and memory -> arguments -> event
- *	probe-read.c      memory that may not be there; the calls that led to a hit
+ *	probe-read.c      memory that may not be there
+ *	probe-calls.c     the calls that led to a hit
  *
  * A table has events of its own, which only the session that has brought it records; two sessions that want the same have
  * two. But a place of the program has one probe: it has a list of hooks, one for each table's wish at that place, and each
@@ -46,6 +47,7 @@ struct probes_event {
 	const uintptr_t *enabled; /* the state's word */
 	uint32_t nr_fields;
 	uint32_t scratch; /* bytes for what its strings and arrays are read into */
+	bool wants_calls;
 	const struct probes_field *fields;
 	struct side_builder *builder;
 };
@@ -96,6 +98,7 @@ struct probes_table {
 			*hooks; /* for each probe, one for each place where its module is mapped */
 	int *errors;            /* for each probe: why it has none */
 	bool said;              /* what has become of it */
+	bool wants_calls;       /* one of its events */
 };
 
 /* ---- probes.c ---- */
@@ -146,6 +149,24 @@ extern uint64_t probe_hit_lost;                      /* for want of memory to re
 bool probe_read(void *to, uint64_t from, size_t size, const uint64_t *stack);
 /* Up to size - 1 bytes and a NUL, as far as they can be read; false: not even the first byte. */
 bool probe_read_string(char *to, uint64_t from, size_t size);
-uint32_t probe_read_calls(uint64_t *to, uint32_t most, const struct patch_hit *hit);
+/* In the page of the stack pointer? */
+bool probe_is_near(uint64_t address, const uint64_t *stack);
+
+/* ---- probe-calls.c ---- */
+
+/* What is mapped now, if somebody wants to see calls; before their probes are set. */
+void probe_calls_update(bool wanted);
+/* What hits may still read: it is given back when those that did are over. */
+bool probe_calls_has_retired(void);
+void probe_calls_free_retired(void);
+/*
+ * Return addresses, from that of the function at whose begin the hit is, or that is returned to; how many. `memory` is
+ * of PROBE_CALLS_BYTES.
+ */
+uint32_t probe_calls(uint64_t *to, uint32_t most, const struct patch_hit *hit, bool leaves,
+		void *memory);
+
+#define PROBE_CALLS_WINDOW 4096 /* a page of the stack */
+#define PROBE_CALLS_BYTES (PROBE_CALLS_WINDOW + 32)
 
 #endif

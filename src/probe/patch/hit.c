@@ -234,6 +234,20 @@ static bool is_overwritten(uint32_t index)
 	return false;
 }
 
+uint64_t patch_return_address(uint64_t address)
+{
+	/* A tail call's is behind that of the function that has made it. */
+	for (unsigned int i = 0; returns && i <= TAIL_CALLS_MAX; i++) {
+		uint64_t index = (address - code_of(0)) / RETURN_BYTES;
+
+		if (address < code_of(0) || index >= RETURNS_MAX ||
+				address != code_of((uint32_t)index))
+			return address;
+		address = returns[index].address;
+	}
+	return address;
+}
+
 static void give_back(struct thread *thread, uint32_t index)
 {
 	returns[index].state = PATCH_FREE;

@@ -99,6 +99,12 @@ int patch_remove(struct patch_probe *const *probes, size_t count);
  */
 void patch_settle(struct patch_probe *const *probes, size_t count);
 
+/*
+ * What a return address that stands on a stack says: the real one, if a return was to be seen there. In a hit, of the stack of
+ * the thread that made it.
+ */
+uint64_t patch_return_address(uint64_t address);
+
 struct patch_figures {
 	uint64_t cut;    /* hits inside of handlers */
 	uint64_t lost;   /* hits of threads for which there was no room */

@@ -3,7 +3,7 @@
  * A recorder with probes: reads what is wanted from standard input, makes a table of it, records a command with it and says
  * what has become of each.
  *
- *	probe-record [-2|-w] OUT COMMAND... < WISHES    -2: the same table twice; -w: rings that overwrite
+ *	probe-record [-2|-w|-l] OUT COMMAND... < WISHES    -2: the same table twice; -w: rings that overwrite; -l: where libraries are, too
  *
  *	event PROVIDER NAME
  *	field NAME TYPE SIZE LIMIT                     of the last event; TYPE as enum probe_field_type
@@ -202,15 +202,19 @@ int main(int argc, char **argv)
 {
 	bool twice = argc > 1 && !strcmp(argv[1], "-2");
 	bool overwrites = argc > 1 && !strcmp(argv[1], "-w");
-	int at = twice || overwrites ? 2 : 1;
-	const struct session_channel channel = {
-			.name = SESSION_CHANNEL_NAME, .mode = SESSION_OVERWRITE};
+	bool libraries = argc > 1 && !strcmp(argv[1], "-l");
+	int at = twice || overwrites || libraries ? 2 : 1;
+	const struct session_rule rules[] = {{0}, session_symbols_rule};
+	const struct session_channel channel = {.name = SESSION_CHANNEL_NAME,
+			.mode = overwrites ? SESSION_OVERWRITE : SESSION_DISCARD,
+			.rules = libraries ? rules : NULL,
+			.nr_rules = libraries ? 2 : 0};
 	struct session_probe probes[2] = {{.number = 1}, {.number = 2}};
 	struct session_options options = {.mode = SESSION_RECORD,
 			.probes = probes,
 			.nr_probes = twice ? 2 : 1,
-			.channels = overwrites ? &channel : NULL,
-			.nr_channels = overwrites,
+			.channels = overwrites || libraries ? &channel : NULL,
+			.nr_channels = overwrites || libraries,
 			.wait_all = true};
 	struct session_error error;
 	struct session *session;

@@ -26,10 +26,10 @@ def reg(number):
 class Recording:
     """What the table was, what became of it, and the events."""
 
-    def __init__(self, lines, count=10, twice=False, environment=None, command=None):
+    def __init__(self, lines, count=10, twice=False, environment=None, command=None, libraries=False):
         with tempfile.TemporaryDirectory() as scratch:
             out = os.path.join(scratch, 'out')
-            done = subprocess.run([RECORD] + ['-2'] * twice + [out] + (command or [PROGRAM, str(count)]),
+            done = subprocess.run([RECORD] + ['-2'] * twice + ['-l'] * libraries + [out] + (command or [PROGRAM, str(count)]),
                                   input='\n'.join(lines) + '\n', capture_output=True, text=True, timeout=200,
                                   env={**os.environ, 'SIDE_PATIENCE': '20', **(environment or {})})
             self.said, self.complaints = done.stdout, done.stderr

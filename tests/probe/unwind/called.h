@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PROBE_UNWIND_CALLED_H
+#define PROBE_UNWIND_CALLED_H
+
+/* Between a program and its library, to and fro. */
+__attribute__((visibility("default"))) int called_deeper(int depth, int (*back)(int depth));
+__attribute__((visibility("default"))) int called_sorted(
+		int (*compare)(const void *left, const void *right));
+
+#endif

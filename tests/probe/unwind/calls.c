@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Comes to place() in all ways that the unwinder's data has rows for: plain frames, large ones, of a size that is known only then,
+ * aligned ones, by a table of linkage, out of a library's and libc's functions, in a signal's handler on another stack, in a
+ * thread. Without frame pointers.
+ */
+#include "called.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FUNCTION __attribute__((noinline, noclone, noipa))
+
+static volatile int total;
+
+FUNCTION void place(int number);
+FUNCTION void place(int number)
+{
+	total += number;
+}
+
+/* A probe of its own, whose return is seen, may be between. */
+FUNCTION int between(int number);
+FUNCTION int between(int number)
+{
+	place(number);
+	return total;
+}
+
+FUNCTION static int aligned(int number)
+{
+	_Alignas(64) char room[256];
+
+	memset(room, number, sizeof(room));
+	__asm__ volatile("" : : "r"(room) : "memory");
+	return between(number) + room[number & 63];
+}
+
+FUNCTION static int large(int number)
+{
+	char room[40000];
+
+	memset(room, number, sizeof(room));
+	__asm__ volatile("" : : "r"(room) : "memory");
+	return aligned(number) + room[number & 63];
+}
+
+FUNCTION static int many_registers(int depth)
+{
+	int a = total, b = depth * 3, c = a ^ b, d = c + 7;
+
+	for (int i = 0; i < 3; i++) {
+		a += large(depth);
+		b ^= a + c;
+		c += b * d;
+	}
+	return a + b + c + d;
+}
+
+FUNCTION static int back(int depth)
+{
+	if (depth <= 0)
+		return many_registers(depth);
+	return called_deeper(depth, back) + 1;
+}
+
+static int compare(const void *left, const void *right)
+{
+	place(2);
+	return *(const int *)left - *(const int *)right;
+}
+
+static void on_signal(int number)
+{
+	between(number);
+}
+
+FUNCTION static void raise_somewhere(void)
+{
+	/* It is there when this returns, with the frame in the middle of something. */
+	__asm__ volatile("push %%rbx\n\t.cfi_adjust_cfa_offset 8\n\tud2\n\tpop %%rbx\n\t"
+			 ".cfi_adjust_cfa_offset -8"
+			 :
+			 :
+			 : "memory");
+}
+
+static void on_trap(int number, siginfo_t *info, void *context)
+{
+	(void)info;
+	between(number);
+	((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP] += 2;
+}
+
+static void *in_thread(void *nothing)
+{
+	between(4);
+	return nothing;
+}
+
+int main(void)
+{
+	static char stack[65536];
+	const stack_t other = {.ss_sp = stack, .ss_size = sizeof(stack)};
+	struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_ONSTACK};
+	struct sigaction trap = {.sa_sigaction = on_trap, .sa_flags = SA_ONSTACK | SA_SIGINFO};
+	pthread_t thread;
+
+	back(6);
+	called_sorted(compare);
+	sigaltstack(&other, NULL);
+	sigaction(SIGUSR1, &action, NULL);
+	sigaction(SIGILL, &trap, NULL);
+	raise(SIGUSR1);
+	raise_somewhere();
+	pthread_create(&thread, NULL, in_thread, NULL);
+	pthread_join(thread, NULL);
+	return total == 0;
+}
