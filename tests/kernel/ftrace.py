@@ -30,6 +30,18 @@ def events():
                   for found in glob.glob(path("events", group, "*")) if os.path.isdir(found))
 
 
+def formats():
+    """(name with its group, text of its format) of each event. The kernel may be taking some away that nobody has
+    switched on; those have no records."""
+    found = []
+    for name in events():
+        try:
+            found.append((name, read("events", name, "format")))
+        except OSError:
+            continue
+    return found
+
+
 def enable(on, *names):
     """Events by name, or all of them. A group whose last event a worker of the kernel's is just taking away cannot be
     switched off any more, and need not be."""

@@ -86,8 +86,8 @@ def script(provider, event, fields, values):
 def found(most=100000):
     """What is in ftrace's buffers: (name, fields by name), whatever the encoding."""
     formats = {}
-    for name in ftrace.events():
-        number, fields = ftrace.parse_format(ftrace.read("events", name, "format"))
+    for name, text in ftrace.formats():
+        number, fields = ftrace.parse_format(text)
         formats[number] = (os.path.basename(name), fields)
     out = []
     for page in ftrace.raw_pages(most):

@@ -21,8 +21,7 @@ def main():
         fire.stdin.close()
         if fire.wait():
             sys.exit(f"the firing program ended with {fire.returncode}")
-    for name in ftrace.events():
-        text = ftrace.read("events", name, "format")
+    for name, text in ftrace.formats():
         print("format", name, base64.b64encode(text.encode()).decode())
     for page in ftrace.raw_pages():
         print("page", base64.b64encode(page).decode())
