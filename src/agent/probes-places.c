@@ -97,22 +97,13 @@ static void look_at(void *user, const struct base_library *library)
 
 /* ---- hooks ---- */
 
-/* One listener more or less, as the program sees it. By the kernel, since there may be no such memory. */
+/* One listener more or less, as the program sees it. */
 static void change_semaphore(struct probes_hook *hook, bool raise)
 {
-	uint16_t value;
-	struct iovec local = {.iov_base = &value, .iov_len = sizeof(value)};
-	struct iovec remote = {
-			.iov_base = (void *)(uintptr_t)hook->semaphore, .iov_len = sizeof(value)};
-	long pid = raw_call(SYS_getpid);
-
 	if (!hook->semaphore || hook->raised == raise)
 		return;
-	hook->raised = raise;
-	if (raw_call(SYS_process_vm_readv, pid, &local, 1L, &remote, 1L, 0L) != (long)sizeof(value))
-		return;
-	value = (uint16_t)(value + (raise ? 1 : -1));
-	(void)raw_call(SYS_process_vm_writev, pid, &local, 1L, &remote, 1L, 0L);
+	/* What could not be raised is not lowered. */
+	hook->raised = probe_semaphore_change(hook->semaphore, raise) && raise;
 }
 
 static void unlink_hook(struct probes_hook *hook)

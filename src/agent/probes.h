@@ -13,6 +13,7 @@
  *	probe-hit.c       a hit: registers and memory -> arguments -> event
  *	probe-read.c      memory that may not be there
  *	probe-calls.c     the calls that led to a hit
+ *	probe-semaphore.c semaphores of markers
  *
  * A table has events of its own, which only the session that has brought it records; two sessions that want the same have
  * two. But a place of the program has one probe: it has a list of hooks, one for each table's wish at that place, and each
@@ -154,6 +155,9 @@ bool probe_is_near(uint64_t address, const uint64_t *stack);
 
 /* ---- probe-calls.c ---- */
 
+#define PROBE_CALLS_WINDOW 4096 /* a page of the stack */
+#define PROBE_CALLS_BYTES (PROBE_CALLS_WINDOW + 32)
+
 /* What is mapped now, if somebody wants to see calls; before their probes are set. */
 void probe_calls_update(bool wanted);
 /* What hits may still read: it is given back when those that did are over. */
@@ -166,7 +170,9 @@ void probe_calls_free_retired(void);
 uint32_t probe_calls(uint64_t *to, uint32_t most, const struct patch_hit *hit, bool leaves,
 		void *memory);
 
-#define PROBE_CALLS_WINDOW 4096 /* a page of the stack */
-#define PROBE_CALLS_BYTES (PROBE_CALLS_WINDOW + 32)
+/* ---- probe-semaphore.c ---- */
+
+/* One more, or one less: atomically, and not where nothing is mapped. Whether it was done. */
+bool probe_semaphore_change(uint64_t address, bool raise);
 
 #endif

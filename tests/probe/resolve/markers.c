@@ -9,7 +9,10 @@ __asm__(".pushsection .stapsdt.base,\"aG\",\"progbits\",.stapsdt.base,comdat\n"
 	".weak _.stapsdt.base\n.hidden _.stapsdt.base\n_.stapsdt.base: .space 1\n"
 	".size _.stapsdt.base, 1\n.popsection\n");
 
+/* As they lie beside each other: in a word of 32 bits, and across two. */
+volatile uint16_t before_semaphore __attribute__((section(".probes"), used));
 volatile uint16_t marker_semaphore __attribute__((section(".probes"), used));
+volatile uint16_t behind_semaphore __attribute__((section(".probes"), used));
 volatile int64_t marker_number = -77;
 volatile int64_t marker_sum;
 
@@ -35,6 +38,8 @@ __attribute__((noinline)) void mark(int32_t number, uint8_t small, int64_t *arra
 __attribute__((noinline)) void mark_again(uint32_t number)
 {
 	MARKER("first", "0", "4@%0 1@$7 8@$3", "r"(number));
+	marker_sum += number;
+	MARKER("behind", "behind_semaphore", "4@%0", "r"(number));
 }
 
 int main(int argc, char **argv)

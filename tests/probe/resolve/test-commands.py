@@ -5,6 +5,7 @@
 usage: test-commands.py [TEST...]
 """
 import atexit
+import contextlib
 import json
 import os
 import re
@@ -167,20 +168,110 @@ def test_markers():
           [r for i in range(ROUNDS) for r in ((str(-i - 1), "200", str(-5 & (1 << 64) - 1)), ("4000000000", "7", "3"))])
     equal([(f["arg1"], f["arg2"], f["arg3"]) for f in of(events, "marks:second")], [("-400", "-200", "-77")] * ROUNDS)
     listed = json_lines(good("probe", "list", "--json", path, "marks:*").out)
-    equal(sorted(o["name"] for o in listed if o["type"] == "probe_marker"), ["first", "first", "second"])
+    equal(sorted(o["name"] for o in listed if o["type"] == "probe_marker"), ["behind", "first", "first", "second"])
+
+
+class Semaphores:
+    """Of a program: who listens to its markers, as it sees it."""
+
+    def __init__(self, program, path):
+        self.path = f"/proc/{program.pid}/mem"
+        with open(f"/proc/{program.pid}/maps", encoding="utf-8") as maps:
+            base = next(int(line.split("-")[0], 16) for line in maps if "/markers" in line)
+        symbols = subprocess.run(["nm", path], capture_output=True, text=True, check=True).stdout
+        self.places = [base + int(re.search(fr"([0-9a-f]+) \w {name}_semaphore$", symbols, re.M)[1], 16)
+                       for name in ("before", "marker", "behind")]
+
+    def read(self):
+        with open(self.path, "rb") as memory:
+            found = []
+            for place in self.places:
+                memory.seek(place)
+                found.append(int.from_bytes(memory.read(2), "little"))
+        return found
+
+
+def state(pid):
+    """Its letter and its parent; None: it has ended."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            words = file.read().rsplit(")", 1)[1].split()
+    except OSError:
+        return None
+    return None if words[0] in "ZX" else (words[0], int(words[1]))
+
+
+def children(parent):
+    return [int(pid) for pid in os.listdir("/proc") if pid.isdigit() and (state(pid) or (0, 0))[1] == parent]
+
+
+def until(condition):
+    for _ in range(6000):
+        if condition():
+            return
+        time.sleep(0.01)
+    raise AssertionError("it does not come")
 
 
 def test_a_semaphore_counts_listeners():
-    program, session = Program(compiled("markers.c", "-g", "-O2")), Session()
+    path = compiled("markers.c", "-g", "-O2")
+    program, session = Program(path), Session()
+    semaphores = Semaphores(program, path)
+    equal(semaphores.read(), [0, 0, 0])
     good("start", session.name)
-    good("enable-event", "again", "-u", "-s", session.name, "--pid", program.pid, "--sdt", "marks:second")
+    words = ["-u", "-s", session.name, "--pid", program.pid, "--sdt"]
+    good("enable-event", "again", *words, "marks:second")
+    equal(semaphores.read(), [0, 1, 0], "one listens")
+    good("enable-event", "behind", *words, "marks:behind")
+    equal(semaphores.read(), [0, 1, 1], "to another one, too")
+    good("stop", session.name)
+    equal(semaphores.read(), [0, 0, 0], "nobody while it is stopped")
+    good("start", session.name)
+    equal(semaphores.read(), [0, 1, 1])
     equal(program.go(), "done 1")
+    good("disable-event", "behind", "-u", "-s", session.name, "--pid", program.pid)
+    equal(semaphores.read(), [0, 1, 0], "as one was taken away")
     equal([f["arg1"] for f in of(session.end(), "probe:again")], ["-400"] * ROUNDS)
-    with open(f"/proc/{program.pid}/mem", "rb") as memory, open(f"/proc/{program.pid}/maps", encoding="utf-8") as maps:
-        base = next(int(line.split("-")[0], 16) for line in maps if "/markers" in line)
-        symbols = subprocess.run(["nm", FOLDER + "/markers"], capture_output=True, text=True, check=True).stdout
-        memory.seek(base + int(re.search(r"([0-9a-f]+) \w marker_semaphore", symbols)[1], 16))
-        equal(memory.read(2), b"\0\0", "the semaphore afterwards")
+    equal(semaphores.read(), [0, 0, 0], "the semaphores afterwards")
+    program.end()
+
+
+def test_a_semaphore_of_two_sessions():
+    path = compiled("markers.c", "-g", "-O2")
+    program, sessions = Program(path), [Session(), Session()]
+    semaphores = Semaphores(program, path)
+    for i, session in enumerate(sessions):
+        good("start", session.name)
+        good("enable-event", "heard", "-u", "-s", session.name, "--pid", program.pid, "--sdt", "marks:second")
+        equal(semaphores.read(), [0, i + 1, 0])
+    equal(program.go(), "done 2")
+    for i, session in enumerate(sessions):
+        equal(len(of(session.end(), "probe:heard")), ROUNDS)
+        equal(semaphores.read(), [0, 1 - i, 0])
+    program.end()
+
+
+def test_a_semaphore_when_the_tracer_is_killed():
+    """What a killed one has left counts on, for its recording goes on with the next one, and is taken back by that."""
+    path = compiled("markers.c", "-g", "-O2")
+    program, session = Program(path), Session()
+    semaphores = Semaphores(program, path)
+    good("start", session.name)
+    good("enable-event", "heard", "-u", "-s", session.name, "--pid", program.pid, "--sdt", "marks:second")
+    daemon = json.loads(good("daemon", "--json", "--no-daemon").out.splitlines()[0])["pid"]
+    killed = [daemon] + children(daemon)
+    true(len(killed) > 1, "it has a recorder")
+    for pid in killed:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    until(lambda: not any(map(state, killed)))
+    equal(semaphores.read(), [0, 1, 0], "as before")
+    # Whoever asks next starts another one.
+    until(lambda: not side("status", session.name, env=ENV).status)
+    equal(semaphores.read(), [0, 1, 0], "the next one listens to it once, too")
+    equal(program.go(), "done 1")
+    equal(len(of(session.end(), "probe:heard")), ROUNDS)
+    until(lambda: semaphores.read() == [0, 0, 0])
     program.end()
 
 

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Semaphores of markers, both halves of a word: changed here while threads change them and their neighbours, as
+ * other tracers do; none is lost, and none that a listener has raised is seen at 0. Memory that is not there, or may
+ * not be written, is left alone.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "agent/probes.h"
+
+#define ROUNDS 20000
+#define THREADS 2
+
+static _Alignas(8) _Atomic uint16_t semaphores[4];
+static atomic_bool ends, seen_zero;
+
+static void check(bool good, const char *what)
+{
+	if (good)
+		return;
+	fprintf(stderr, "wrong: %s\n", what);
+	exit(1);
+}
+
+static void *other(void *nothing)
+{
+	for (unsigned int i = 0; i < ROUNDS; i++) {
+		for (unsigned int k = 0; k < 4; k++)
+			atomic_fetch_add(&semaphores[k], 1);
+		for (unsigned int k = 0; k < 4; k++)
+			atomic_fetch_sub(&semaphores[k], 1);
+	}
+	return nothing;
+}
+
+/* As the program that has them: somebody listens all the time. */
+static void *look(void *nothing)
+{
+	while (!atomic_load(&ends))
+		for (unsigned int k = 0; k < 4; k++)
+			if (!atomic_load(&semaphores[k]))
+				atomic_store(&seen_zero, true);
+	return nothing;
+}
+
+static uint64_t address_of(unsigned int k)
+{
+	return (uintptr_t)&semaphores[k];
+}
+
+static void many(void)
+{
+	pthread_t threads[THREADS + 1];
+
+	for (unsigned int k = 0; k < 4; k++)
+		check(probe_semaphore_change(address_of(k), true), "one is raised");
+	for (unsigned int i = 0; i < THREADS + 1; i++)
+		check(!pthread_create(&threads[i], NULL, i < THREADS ? other : look, NULL),
+				"a thread");
+	for (unsigned int i = 0; i < ROUNDS; i++) {
+		check(probe_semaphore_change(address_of(i % 4), true), "raised once more");
+		check(probe_semaphore_change(address_of(i % 4), false), "and lowered");
+	}
+	for (unsigned int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	atomic_store(&ends, true);
+	pthread_join(threads[THREADS], NULL);
+	check(!atomic_load(&seen_zero), "it is not 0 while somebody listens");
+	for (unsigned int k = 0; k < 4; k++) {
+		check(semaphores[k] == 1, "nothing was lost");
+		check(probe_semaphore_change(address_of(k), false) && !semaphores[k],
+				"nobody listens");
+	}
+}
+
+static void at_its_edges(void)
+{
+	semaphores[0] = 0xffff;
+	semaphores[1] = 7;
+	check(!probe_semaphore_change(address_of(2), false), "one that is 0 is not lowered");
+	check(!semaphores[2] && !semaphores[3], "and neither is its neighbour");
+	check(probe_semaphore_change(address_of(0), false) && semaphores[0] == 0xfffe &&
+					semaphores[1] == 7,
+			"a large one");
+	check(probe_semaphore_change(address_of(1), false) && semaphores[0] == 0xfffe &&
+					semaphores[1] == 6,
+			"and the one behind it");
+	check(!probe_semaphore_change(address_of(0) + 1, true), "an odd address");
+}
+
+static void nowhere(void)
+{
+	char *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	check(page != MAP_FAILED, "a page");
+	check(!probe_semaphore_change((uintptr_t)page, true), "one that may only be read");
+	munmap(page, 4096);
+	check(!probe_semaphore_change((uintptr_t)page, true), "one that is not there");
+	check(!probe_semaphore_change((uintptr_t)page + 2, false), "nor lowered");
+}
+
+int main(void)
+{
+	many();
+	at_its_edges();
+	nowhere();
+	return 0;
+}
