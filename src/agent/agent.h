@@ -212,6 +212,7 @@ struct agent_session {
 	struct agent_generation *generation;
 	struct agent_batch *batches;
 	struct probes_table *tables;
+	bool probes_due; /* it has tables for us that were told of where nothing may be waited for */
 	struct recovery_head *recovery;
 	struct recovery_chunk *last_chunk;
 	const struct boot_session *boot;          /* of a static configuration, or NULL */
@@ -325,7 +326,7 @@ struct agent_session *agent_session_after(const struct agent_session *session);
 int agent_start(const char *paths);
 void agent_stop(void); /* for tests: the program is as before, rings unmapped */
 bool agent_list_only(void);
-int agent_session_join(const char *path, size_t size, bool given);
+int agent_session_join(const char *path, size_t size, bool given, bool may_wait);
 int agent_session_join_boot(const struct boot_session *boot);
 void agent_session_drop(struct agent_session *session);
 
@@ -426,7 +427,8 @@ void agent_spare_forget(struct agent_spares *spares);
 /*
  * probes.c, with the event lock; where there are no probes all of it does nothing. What an exchange brings is received
  * (the descriptor is ours then), told to be complete, and then made to hold by agent_probes_update(); agent_probes_apply(), which
- * waits for hits, sets and removes what is to be and answers. agent_probes_is_for(): may this session record the event?
+ * waits for hits, sets and removes what is to be and answers. Where nothing may be waited for both leave it, and agent_probes_due()
+ * says that there is something to be done. agent_probes_is_for(): may this session record the event?
  */
 /* Without the event lock, where the loader may be asked: nobody asks it with that lock. */
 void agent_probes_look_around(void);
@@ -437,6 +439,7 @@ void agent_probes_update(struct agent_session *session, bool may_wait);
 void agent_probes_leave(struct agent_session *session);
 void agent_probes_apply(void);
 void agent_probes_answer(void);
+bool agent_probes_due(void);
 void agent_probes_forked(void);
 bool agent_probes_is_for(
 		const struct agent_session *session, const struct side_event_description *event);

@@ -4,7 +4,7 @@
  *
  *	record PATH	be in the session whose socket this is
  *	leave PATH	and not any more
- *	daemon PATH	go to the daemon whose socket this is, and stay in touch with it
+ *	daemon PATH	go to the daemon whose socket this is, and stay in touch with it; who is in touch with one looks there
  *	detach		leave whatever we were asked to be in, and the daemon that we were asked to go to
  *
  * All of them are called in a thread that exists for this only, which blocks all signals and holds no lock.

@@ -4,6 +4,9 @@
  *
  * The handler does what an arrival does, without waiting for a lock or a reader. What it cannot have is
  * left as a note to its owner, who calls control_signal_again() when it is free.
+ *
+ * Probes are set and removed by nobody who may not wait. For those the process is armed, as in mode thread: its next event outside
+ * of handlers asks once more. Whoever attaches may come first.
  */
 #include <errno.h>
 #include <signal.h>
@@ -75,6 +78,11 @@ static void refresh(void)
 		if (ret)
 			agent_debug("asked by signal: error %d%s", -ret,
 					ret == -EBUSY ? ", again when the lock is free" : "");
+	}
+	if (control.mode == WIRE_CONTROL_SIGNAL && side_tracer_trylock()) {
+		if (agent_probes_due())
+			control_arm_once();
+		side_tracer_unlock();
 	}
 	control_give_turn();
 }

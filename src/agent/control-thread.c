@@ -566,6 +566,19 @@ static void ask_in_handler(void)
 		stop_listening();
 }
 
+/*
+ * Mode signal: an event in which the probes can be set that a handler has heard of. Once, whatever comes of it, for the signal
+ * comes again when there is more.
+ */
+static void take_probes(void)
+{
+	if (!outside_handlers() || !control_take_turn(0))
+		return;
+	stop_listening();
+	control_refresh(WIRE_CONTROL_SIGNAL, true, AGENT_CONNECT_TIMEOUT_MS);
+	control_give_turn();
+}
+
 /* libside: the next event of an armed process. */
 static void event_is_called(void)
 {
@@ -575,10 +588,16 @@ static void event_is_called(void)
 		return;
 	}
 	/* A child that runs in our memory, or one that no handler of ours has prepared. */
-	if (control.pid != raw_call(SYS_getpid) || control.mode != WIRE_CONTROL_THREAD)
+	if (control.pid != raw_call(SYS_getpid))
+		return;
+	if (control.mode != WIRE_CONTROL_THREAD && control.mode != WIRE_CONTROL_SIGNAL)
 		return;
 	if (atomic_load_explicit(&agent.exiting, memory_order_relaxed)) {
 		stop_listening();
+		return;
+	}
+	if (control.mode == WIRE_CONTROL_SIGNAL) {
+		take_probes();
 		return;
 	}
 	if (!outside_handlers()) {
@@ -673,11 +692,21 @@ void control_thread_end(void)
 	} while (wire_deadline(0) < deadline);
 }
 
+void control_remember_mask(void)
+{
+	control.mask = blocked_signals();
+}
+
 void control_arm(void)
 {
 	prepare();
-	control.mask = blocked_signals();
+	control_remember_mask();
 	control.suspicions = 0;
+	side_tracer_arm(event_is_called);
+}
+
+void control_arm_once(void)
+{
 	side_tracer_arm(event_is_called);
 }
 

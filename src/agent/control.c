@@ -383,6 +383,7 @@ int agent_control_arrive(void)
 	control.pid = (int32_t)raw_call(SYS_getpid);
 	control.token = random_token();
 	agent.control = control.mode;
+	control_remember_mask();
 	ret = install_handlers();
 	if (ret) {
 		control.mode = WIRE_CONTROL_OFF;
@@ -399,9 +400,39 @@ int agent_control_arrive(void)
 
 /* ---- by somebody's asking ---- */
 
+/* The daemon is one that we do not know: the environment named another place, or none. */
+static bool know_daemon(const char *socket)
+{
+	uint32_t i;
+
+	for (i = 0; i < control.nr_daemons; i++)
+		if (!strcmp(control.daemons[i], socket))
+			return false;
+	if (control.nr_daemons == CONTROL_DAEMONS_MAX || strlen(socket) >= CONTROL_PATH_SIZE)
+		return false;
+	strcpy(control.daemons[control.nr_daemons++], socket);
+	return true;
+}
+
+/* In control modes without a thread: it asks here and now, where it may wait, and is told all. */
+static int look(const char *socket)
+{
+	int ret;
+
+	/* Its next event need not do that any more; and no event may seem to have a listener because of it. */
+	side_tracer_disarm();
+	ret = control_refresh(control.mode, true, AGENT_CONNECT_TIMEOUT_MS);
+	if (ret && know_daemon(socket))
+		ret = control_refresh(control.mode, true, AGENT_CONNECT_TIMEOUT_MS);
+	return ret ? ret : -EALREADY;
+}
+
 int agent_control_attach(const char *socket)
 {
 	int ret;
+
+	if (control.mode == WIRE_CONTROL_SYNC || control.mode == WIRE_CONTROL_SIGNAL)
+		return look(socket);
 
 	/* Whoever wants something of one that is armed cannot wait for its next event: it may have none. */
 	if (control.mode == WIRE_CONTROL_THREAD) {
@@ -484,6 +515,8 @@ void agent_control_forked(void)
 		side_tracer_disarm();
 		return;
 	}
+	if (control.mode == WIRE_CONTROL_SIGNAL)
+		side_tracer_disarm();
 	/* A daemon that does not answer must not cost each child a second. */
 	if (!control_is_hopeless()) {
 		ret = control_refresh(control.mode, side_tracer_synchronize() == SIDE_ERROR_OK,

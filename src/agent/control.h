@@ -6,10 +6,11 @@
  * How the daemon reaches this process after its arrival. Private to the control*.c files.
  *
  *	OFF     nobody asks, nobody is told
- *	SYNC    at the arrival, and again in a forked child; never between
+ *	SYNC    at the arrival, and again in a forked child; between only when `side attach` makes it look
  *	THREAD  after the arrival the process is armed: its next event starts a thread, which keeps one
  *	        connection and does what the daemon says on it
- *	SIGNAL  the daemon sends a signal, whose handler asks what there is
+ *	SIGNAL  the daemon sends a signal, whose handler asks what there is; for probes, which a handler cannot set,
+ *	        the next event asks, or `side attach`
  *
  * One thing at a time: whoever talks with the daemon, or changes what sessions the process is in,
  * holds control.turn. Who cannot have it leaves a note there, and who gives it back looks. It is taken
@@ -80,6 +81,10 @@ bool control_is_hopeless(void);
 
 /* control-thread.c */
 void control_arm(void);
+/* Mode signal, with the event lock: the next event outside of handlers asks the daemon where it may wait. */
+void control_arm_once(void);
+/* What is blocked outside of handlers, by the thread that arrives. */
+void control_remember_mask(void);
 void control_thread_forked(void);
 /* Without the turn, in a thread that may make threads: now, without an event. Its end, when the mode says so. */
 int control_thread_start(void);

@@ -487,7 +487,9 @@ static int ask_refresh(struct agent_session *session, void *message, uint64_t de
 {
 	struct wire_refresh refresh = {.token = session->token,
 			/* Who has missed something asks for all. */
-			.generation = session->incomplete ? 0 : session->config.generation};
+			.generation = session->incomplete || session->probes_due
+					? 0
+					: session->config.generation};
 	ssize_t size = wire_encode_refresh(message, WIRE_MESSAGE_MAX, &refresh);
 
 	if (size < 0)
@@ -543,7 +545,7 @@ static int take_news(struct agent_session *session, struct agent_generation **ge
 static bool may_take_push(const struct agent_session *session, const struct agent_wanted *wanted)
 {
 	return wanted->push && wanted->base == session->config.generation && !session->gone &&
-			!session->incomplete && !session->boot;
+			!session->incomplete && !session->probes_due && !session->boot;
 }
 
 int agent_refresh(struct agent_session *session, const struct agent_wanted *wanted,

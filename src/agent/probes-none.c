@@ -35,6 +35,11 @@ void agent_probes_apply(void) {}
 
 void agent_probes_answer(void) {}
 
+bool agent_probes_due(void)
+{
+	return false;
+}
+
 void agent_probes_forked(void) {}
 
 bool agent_probes_is_for(

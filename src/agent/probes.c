@@ -28,6 +28,7 @@ const bool agent_has_probes = true;
 
 static struct probes_table *over; /* their hooks are away */
 static bool started;
+static bool apply_due; /* places are not as they are wanted: nothing could be waited for */
 static int start_error;
 
 /* ---- what an exchange brings ---- */
@@ -141,6 +142,7 @@ static void end_table(struct probes_table *table)
 	probes_places_drop(table);
 	table->next = over;
 	over = table;
+	apply_due = true;
 }
 
 /* ---- those of a session ---- */
@@ -203,9 +205,17 @@ void agent_probes_update(struct agent_session *session, bool may_wait)
 		return;
 	}
 	end_unnamed(session);
-	if (incoming.nr && may_wait)
+	if (!may_wait) {
+		for (i = 0; i < incoming.nr; i++)
+			session->probes_due |= !find_table(session, incoming.tables[i].number);
+		apply_due |= session->tables != NULL;
+		agent_probes_begin();
+		return;
+	}
+	session->probes_due = false;
+	if (incoming.nr)
 		start(session);
-	for (i = 0; may_wait && i < incoming.nr; i++) {
+	for (i = 0; i < incoming.nr; i++) {
 		struct probes_table *table = find_table(session, incoming.tables[i].number);
 
 		/* Whoever brings it once more may be another recorder, which has heard nothing of it. */
@@ -297,6 +307,7 @@ void agent_probes_apply(void)
 {
 	struct agent_session *session;
 
+	apply_due = false;
 	if (!there_are_any())
 		return;
 	agent_each_session(session) find_all(session);
@@ -305,6 +316,14 @@ void agent_probes_apply(void)
 	probe_calls_free_retired();
 	free_over();
 	agent_probes_answer();
+}
+
+bool agent_probes_due(void)
+{
+	struct agent_session *session;
+
+	agent_each_session(session) if (session->probes_due) return true;
+	return apply_due;
 }
 
 void agent_probes_libraries_changed(void)

@@ -281,7 +281,7 @@ static int session_begin(struct agent_session *session)
 	return 0;
 }
 
-static int session_join(struct agent_session *session)
+static int session_join(struct agent_session *session, bool may_wait)
 {
 	int ret = session_begin(session);
 
@@ -293,11 +293,11 @@ static int session_join(struct agent_session *session)
 	/* A listing says goodbye on its connection, when main() begins. */
 	if (!session->list_only)
 		agent_hang_up(session);
-	agent_probes_update(session, true);
+	agent_probes_update(session, may_wait);
 	return 0;
 }
 
-int agent_session_join(const char *path, size_t size, bool given)
+int agent_session_join(const char *path, size_t size, bool given, bool may_wait)
 {
 	struct agent_session *session = free_place();
 
@@ -311,7 +311,7 @@ int agent_session_join(const char *path, size_t size, bool given)
 			.socket = -1,
 	};
 	memcpy(session->path, path, size);
-	return session_join(session);
+	return session_join(session, may_wait);
 }
 
 int agent_session_join_boot(const struct boot_session *boot)
@@ -328,7 +328,7 @@ int agent_session_join_boot(const struct boot_session *boot)
 	};
 	if (!agent_boot_path(boot, session->path, sizeof(session->path)))
 		return -ENAMETOOLONG;
-	return session_join(session);
+	return session_join(session, true);
 }
 
 /* As many of the sessions as there are. 0 when there is one at least, else the first one's error. */
@@ -339,7 +339,7 @@ static int start_sessions(const char *paths)
 	for (;;) {
 		size_t size = strcspn(paths, ":");
 		int ret = agent.nr_sessions < WIRE_SESSIONS_MAX
-				? agent_session_join(paths, size, true)
+				? agent_session_join(paths, size, true, true)
 				: -ENOSPC;
 
 		if (ret && !result)

@@ -75,7 +75,7 @@ static void leave(struct agent_session *session)
 	agent_batches_leave(session);
 }
 
-static int join(const struct agent_wanted *wanted)
+static int join(const struct agent_wanted *wanted, bool may_wait)
 {
 	size_t size = strlen(wanted->path);
 	struct agent_declined *declined = find_declined(wanted->path);
@@ -87,7 +87,7 @@ static int join(const struct agent_wanted *wanted)
 		forget_declined(declined);
 	if (size > WIRE_SESSION_PATH_MAX)
 		return -ENAMETOOLONG;
-	ret = agent_session_join(wanted->path, size, false);
+	ret = agent_session_join(wanted->path, size, false, may_wait);
 	if (ret == -EACCES) {
 		remember_declined(wanted);
 		return 0;
@@ -139,14 +139,15 @@ static int follow(const struct agent_wanted *wanted, bool may_wait)
 	int ret = -EACCES;
 
 	if (!session)
-		return join(wanted);
+		return join(wanted, may_wait);
 	if (session->list_only)
 		return 0;
 	/* Of a static configuration: a daemon has it now, and may take it away. */
 	if (session->boot)
 		session->given = false;
 	if (session->config.generation == wanted->generation && !session->gone &&
-			!session->incomplete && !session->orphaned)
+			!session->incomplete && !session->orphaned &&
+			!(session->probes_due && may_wait))
 		return 0;
 	if (!session->orphaned)
 		ret = refresh(session, wanted, may_wait);
@@ -154,7 +155,7 @@ static int follow(const struct agent_wanted *wanted, bool may_wait)
 		return ret;
 	/* It may be another one, at the same place, that knows nothing of us. */
 	leave(session);
-	return join(wanted);
+	return join(wanted, may_wait);
 }
 
 /* ---- all of them ---- */
@@ -321,7 +322,7 @@ int agent_session_attach(const char *path)
 	agent_over_free();
 	agent_bases_changed();
 	session = find_session(path);
-	ret = session ? -EALREADY : agent_session_join(path, strlen(path), true);
+	ret = session ? -EALREADY : agent_session_join(path, strlen(path), true, true);
 	session = ret ? NULL : find_session(path);
 	if (session) {
 		session->attached = true;

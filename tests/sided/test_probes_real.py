@@ -6,6 +6,7 @@ memory, and that both outlive recorders and daemons.
 usage: test_probes_real.py CASE
 """
 import contextlib
+import json
 import os
 import platform
 import random
@@ -178,6 +179,139 @@ class Life(Real):
         self.assertEqual(self.counts("t", "probe:again"), {program.pid: [*range(100), *range(3)]})
 
 
+class Modes(Real):
+    """Programs that no thread of ours is in: who asks for a probe makes them look, without staying."""
+
+    def threads(self, program):
+        return len(os.listdir(f"/proc/{program.pid}/task"))
+
+    def check(self, **environment):
+        self.begin()
+        program = Program(self, **environment)
+        before = self.code(program)
+        said = self.enable("--pid", str(program.pid))
+        self.assertIn("jump", said)
+        self.assertNotIn("goes on as it was", said)
+        self.assertNotEqual(self.code(program), before)
+        self.work(program, 100)
+        self.side("disable-event", "work", "-u", "-s", "s", "--pid", str(program.pid))
+        self.assertEqual(self.code(program), before)
+        self.work(program, 30)
+        self.enable("--pid", str(program.pid), "--filter", "sequence < 3")
+        self.work(program, 10)
+        self.assertEqual(self.threads(program), 1)
+        self.ask("stop", "s", timeout=60000000000)
+        # Whatever it has heard of that, it leaves the place when it looks.
+        self.side("attach", "--daemon", "-p", str(program.pid))
+        self.assertEqual(self.code(program), before)
+        self.work(program, 30)
+        self.ask("destroy", "s", timeout=60000000000)
+        self.assertEqual(self.recorded(), {program.pid: [*range(100), *range(3)]})
+        program.quit()
+
+    def test_signal(self):
+        self.check(SIDE_CONTROL="signal:URG")
+
+    def test_sync(self):
+        self.check(SIDE_CONTROL="sync")
+
+    def test_static_configuration(self):
+        """Early boot, where nobody was there yet that could be asked."""
+        config = os.path.join(self.dir, "boot.conf")
+        with open(config, "w", encoding="utf-8") as file:
+            file.write(f"place {self.dir}/place\nsession early\n\tchannel all\n\t\tevent sided:*\n")
+        program = Program(self, SIDE_BOOT=config)
+        before = self.code(program)
+        self.begin()
+        self.assertIn("jump", self.enable("--pid", str(program.pid)))
+        self.assertNotEqual(self.code(program), before)
+        self.work(program, 20)
+        self.side("disable-event", "work", "-u", "-s", "s", "--pid", str(program.pid))
+        self.assertEqual(self.code(program), before)
+        self.ask("destroy", "s")
+        self.assertEqual(self.recorded(program), list(range(20)))
+
+    def test_programs_of_a_file(self):
+        self.begin()
+        programs = [Program(self, SIDE_CONTROL=mode) for mode in ("sync", "signal:URG")] + [self.program()]
+        self.enable("--exe", PROGRAM)
+        self.assertTrue(self.is_set())
+        late = Program(self, SIDE_CONTROL="sync")
+        for count, program in enumerate([*programs, late], 1):
+            self.work(program, count)
+        self.ask("destroy", "s", timeout=60000000000)
+        self.assertEqual(self.recorded(), {program.pid: list(range(count))
+                                           for count, program in enumerate([*programs, late], 1)})
+
+    def test_an_event_after_the_signal(self):
+        """Where nobody attaches, the program's own next event does it: not the handler, which may have interrupted anything."""
+        self.start_daemon()
+        self.create("s", start=False)
+        program = Program(self, SIDE_CONTROL="signal:URG")
+        before = self.code(program)
+        self.enable("--exe", PROGRAM)
+        self.ask("start", "s", timeout=60000000000)
+        self.assertEqual(self.code(program), before)
+        program.fire(1)
+        self.assertNotEqual(self.code(program), before)
+        self.assertTrue(self.is_set())
+        self.work(program, 10)
+        self.ask("stop", "s", timeout=60000000000)
+        self.work(program, 5)
+        program.fire(1)
+        self.assertEqual(self.code(program), before)
+        self.ask("start", "s", timeout=60000000000)
+        program.fire(1)
+        self.assertNotEqual(self.code(program), before)
+        self.work(program, 3)
+        self.ask("destroy", "s", timeout=60000000000)
+        program.fire(1)
+        self.assertEqual(self.code(program), before)
+        self.assertEqual((self.threads(program), self.recorded(program)), (1, sorted([*range(10), *range(3)])))
+        program.quit()
+
+    def test_in_threads_that_are_interrupted(self):
+        """Signals meet a program that works, and events that set what they have told of."""
+        self.begin()
+        program = Program(self, SIDE_CONTROL="signal:URG")
+        before = self.code(program)
+        program.tell("spin")
+        program.expect("spinning")
+        for i in range(20 if LONG else 4):
+            self.enable("--exe", PROGRAM)
+            self.assertNotEqual(self.code(program), before)
+            self.ask("disable-event", "s", event=["work"], timeout=60000000000)
+            wait_until(lambda: self.code(program) == before, f"round {i}: an event has taken it out")
+        program.tell("stop")
+        self.assertGreater(program.expect("spun"), 0)
+        program.quit()
+
+    def test_one_that_cannot_be_made_to(self):
+        """Somebody else traces it."""
+        self.begin()
+        program = Program(self, SIDE_CONTROL="sync")
+        tracer = subprocess.Popen([sys.executable, "-c", TRACER, str(program.pid)], stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, text=True)
+        self.addCleanup(tracer.communicate)
+        if tracer.stdout.readline() != "traced\n":
+            self.skipTest("nobody may trace here")
+        said = self.enable("--pid", str(program.pid), status=3)
+        self.assertIn(f"(process {program.pid}) is in control mode sync: it takes and leaves probes when it starts, or when "
+                      f"`side attach --daemon -p {program.pid}` makes it look", said)
+        self.work(program, 3)
+        tracer.communicate()
+        self.side("attach", "--daemon", "-p", str(program.pid))
+        self.work(program, 5)
+        self.ask("destroy", "s")
+        self.assertEqual(self.recorded(program), list(range(5)))
+
+
+TRACER = """
+import ctypes, sys
+print("not" if ctypes.CDLL(None).ptrace(0x4206, int(sys.argv[1]), None, None) else "traced", flush=True)
+sys.stdin.read()
+"""
+
 PROXY = """
 import array, os, socket, sys, threading
 listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -206,6 +340,62 @@ while True:
     for pair in ((here, there), (there, here)):
         threading.Thread(target=pass_on, args=pair, daemon=True).start()
 """
+
+
+class Saved(Real):
+    def save(self):
+        path = os.path.join(self.dir, "saved.json")
+        self.side("save", "s", "-o", path)
+        self.ask("destroy", "s")
+        with open(path, encoding="utf-8") as file:
+            saved = json.load(file)
+        # What was recorded until now is not to be added to.
+        shutil.rmtree(saved["output"])
+        return path
+
+    def test_probes_of_what_is_loaded(self):
+        """They are resolved anew, with the filters and contexts that they had."""
+        self.begin()
+        program, other = self.program(), self.program()
+        before = self.code(program)
+        self.enable("--pid", str(program.pid), "--filter", "sequence >= 5", "--context", "reg:rdi")
+        self.enable("--exe", PROGRAM, name="all")
+        path = self.save()
+        self.assertEqual(self.code(program), before)
+        self.side("load", path)
+        self.side("start", "s")
+        wait_until(self.is_set, "both probes in all of their programs")
+        self.assertEqual(len(self.status("s")["probes"]), 2)
+        self.assertNotEqual(self.code(other), before)
+        self.work(program, 8)
+        self.work(other, 4)
+        self.assertEqual(self.ask("save", "s")["definitions"][0]["channels"][0]["rules"].count(
+            {"event": ["probe:work"], "filter": "sequence >= 5"}), 1)
+        self.ask("destroy", "s")
+        self.assertEqual(self.recorded(), {program.pid: [5, 6, 7]})
+        self.assertEqual(self.recorded(name="probe:all"), {program.pid: list(range(8)), other.pid: list(range(4))})
+
+    def test_those_that_cannot_be(self):
+        self.begin()
+        program = self.program()
+        copy = os.path.join(self.dir, "copy")
+        shutil.copy(PROGRAM, copy)
+        self.enable("--pid", str(program.pid))
+        self.enable("--exe", copy, name="gone")
+        self.enable("--exe", PROGRAM, name="stays")
+        path = self.save()
+        program.quit()
+        os.unlink(copy)
+        said = self.side("load", path, status=1)
+        self.assertIn(f"the probe probe:work of session s is not resolved: process {program.pid} has ended", said)
+        self.assertIn(f"the probe probe:gone of session s is not resolved: there is no program {copy} any more", said)
+        self.side("start", "s")
+        late = self.program()
+        wait_until(lambda: sorted(p["state"] for p in self.status("s")["probes"]) == ["no table", "no table", "set"],
+                   "the one that can be")
+        self.work(late, 6)
+        self.ask("destroy", "s")
+        self.assertEqual(self.recorded(late, "probe:stays"), list(range(6)))
 
 
 class Users(Real):

@@ -184,10 +184,10 @@ int ask_pending(struct json_object *answer)
 	for (size_t i = 0; unchanged && i < json_object_array_length(unchanged); i++) {
 		struct json_object *process = json_object_array_get_idx(unchanged, i);
 
-		say_note("%s (process %" PRIu64 ") goes on as it was: %s; it looks only when it "
-			 "starts",
+		say_note("%s (process %" PRIu64 ") goes on as it was: %s; it looks when it "
+			 "starts, or when `side attach --daemon -p %" PRIu64 "` makes it look",
 				ask_text(process, "name"), ask_number(process, "pid"),
-				ask_text(process, "why"));
+				ask_text(process, "why"), ask_number(process, "pid"));
 	}
 	for (size_t i = 0; i < count; i++) {
 		struct json_object *process = json_object_array_get_idx(pending, i);

@@ -466,6 +466,12 @@ int command_compression(uint64_t value, int *status);
 /* contexts.c: the terms of the topic "contexts". */
 const struct term *command_context_terms(void);
 
+/* Called for each session that `load` has loaded, with its definition. 0 or an exit status: said. */
+struct ask;
+struct json_object;
+typedef int load_probes(const struct parsed *parsed, struct ask *ask, const char *session,
+		struct json_object *definition);
+
 /* The verbs. Each returns an exit status. */
 int cmd_record(const struct parsed *parsed);
 int cmd_attach(const struct parsed *parsed);
@@ -479,13 +485,16 @@ int cmd_probe(const struct parsed *parsed);
 int cmd_kernel(const struct parsed *parsed);
 int cmd_probe_enable(const struct parsed *parsed);
 int cmd_probe_context(const struct parsed *parsed);
+int cmd_probe_disable(const struct parsed *parsed);
+/* probe-again.c: what of the session's probes can be resolved again is there again. */
+load_probes probe_load;
 int cmd_trace(const struct parsed *parsed);
 int cmd_report(const struct parsed *parsed);
 int cmd_export(const struct parsed *parsed);
 int cmd_session(const struct parsed *parsed);
 int cmd_status(const struct parsed *parsed);
 int cmd_save(const struct parsed *parsed);
-int cmd_load(const struct parsed *parsed);
+int cmd_load(const struct parsed *parsed, load_probes *probes);
 int cmd_top(const struct parsed *parsed);
 int cmd_daemon(const struct parsed *parsed);
 int cmd_doctor(const struct parsed *parsed);

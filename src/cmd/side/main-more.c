@@ -46,6 +46,8 @@ static int run(struct parsed *parsed)
 	case VERB_KERNEL: return cmd_kernel(parsed);
 	case VERB_ENABLE_EVENT: return cmd_probe_enable(parsed);
 	case VERB_ADD_CONTEXT: return cmd_probe_context(parsed);
+	case VERB_DISABLE_EVENT: return cmd_probe_disable(parsed);
+	case VERB_LOAD: return cmd_load(parsed, probe_load);
 	case VERB_TRACE: return cmd_trace(parsed);
 	case VERB_SEND: return cmd_send(parsed);
 	case VERB_RECEIVE: return cmd_receive(parsed);

@@ -84,12 +84,14 @@ static int run(const struct parsed *parsed, char **words)
 						parsed->options.control.probes.count
 				? more_execute(words)
 				: cmd_session(parsed);
+	case VERB_DISABLE_EVENT:
+		/* Some programs have to be made to look. */
+		return parsed->options.control.pid ? more_execute(words) : cmd_session(parsed);
 	case VERB_CREATE:
 	case VERB_SET_SESSION:
 	case VERB_START:
 	case VERB_STOP:
 	case VERB_DESTROY:
-	case VERB_DISABLE_EVENT:
 	case VERB_ENABLE_CHANNEL:
 	case VERB_DISABLE_CHANNEL:
 	case VERB_TRACK:
@@ -99,7 +101,6 @@ static int run(const struct parsed *parsed, char **words)
 	case VERB_STATEDUMP: return cmd_session(parsed);
 	case VERB_STATUS: return cmd_status(parsed);
 	case VERB_SAVE: return cmd_save(parsed);
-	case VERB_LOAD: return cmd_load(parsed);
 	case VERB_DAEMON: return cmd_daemon(parsed);
 	case VERB_HELP: return cmd_help(parsed);
 	default: return more_execute(words);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Probes in programs that run: `enable-event` and `add-context` with `--pid` or `--exe`.
+ * Probes in programs that run: `enable-event` with `--pid` or `--exe`, and what others need of it (probe-again.c).
  *
  * What is wished is resolved here, with the rights of the user; the daemon gets a table and gives it to the programs
  * that are meant (control/client.h). A program that has no recorder gets one first, as by `side attach`.
  */
 #include "ask.h"
 #include "command.h"
+#include "probe-enable.h"
+#include "probe-look.h"
 #include "probe-said.h"
-#include "probe-wish.h"
 #include "say.h"
-#include "words.h"
 
 #include "session/session.h"
 
@@ -19,17 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* What one command does. */
-struct enabling {
-	const struct parsed *parsed;
-	const struct control_options *options;
-	struct probe_target target;
-	char exe[PATH_MAX];
-	struct text_list contexts; /* one by one */
-	int table;
-	const char *channel, *filter; /* of a probe that is made again; NULL: as asked */
-};
 
 /* ---- the command line ---- */
 
@@ -146,17 +135,19 @@ static int make_request(const struct enabling *enabling, const struct probe_wish
 	return status;
 }
 
+/* `modes`: those among the programs that have to be made to look. */
 static int send_request(struct enabling *enabling, struct ask *ask, const struct probe_wish *wish,
-		const char *session)
+		const char *session, struct json_object *modes)
 {
 	struct json_object *request, *answer;
-	int status = make_request(enabling, wish, session, &request);
+	int status = make_request(enabling, wish, session, &request), looked;
 
 	if (status)
 		return status;
 	status = ask_call_with(ask, request, enabling->table, ASK_PATIENCE_MS + 10000, &answer);
 	if (status)
 		return status;
+	looked = probe_look(enabling->parsed, ask, session, modes, answer);
 	if (enabling->parsed->common.json)
 		ask_print_json(enabling->parsed->verb->name, answer);
 	else
@@ -164,19 +155,34 @@ static int send_request(struct enabling *enabling, struct ask *ask, const struct
 	if (ask_pending(answer) && !status)
 		status = COMMAND_PENDING;
 	json_object_put(answer);
-	return status;
+	return looked ? looked : status;
+}
+
+/* Afterwards it may be known that its control mode is one of those. */
+static int attach(struct enabling *enabling, struct ask *ask, struct json_object **modes)
+{
+	int status = command_attach_daemon(enabling->parsed, enabling->target.pid);
+
+	json_object_put(*modes);
+	*modes = NULL;
+	return status ? status : probe_modes(ask, &enabling->target, modes);
 }
 
 /* Resolved, brought there, asked for. */
-static int enable(struct enabling *enabling, struct ask *ask, const struct probe_wish *wish,
+int probe_enable(struct enabling *enabling, struct ask *ask, const struct probe_wish *wish,
 		const char *session)
 {
+	struct json_object *modes = NULL;
 	int status = probe_resolve(&enabling->target, &wish->wish, &enabling->table);
 
-	if (!status && enabling->target.pid)
-		status = command_attach_daemon(enabling->parsed, enabling->target.pid);
 	if (!status)
-		status = send_request(enabling, ask, wish, session);
+		status = probe_modes(ask, &enabling->target, &modes);
+	/* One that is to look afterwards has all that it needs. */
+	if (!status && enabling->target.pid && !json_object_array_length(modes))
+		status = attach(enabling, ask, &modes);
+	if (!status)
+		status = send_request(enabling, ask, wish, session, modes);
+	json_object_put(modes);
 	if (enabling->table >= 0)
 		close(enabling->table);
 	enabling->table = -1;
@@ -185,7 +191,7 @@ static int enable(struct enabling *enabling, struct ask *ask, const struct probe
 
 /* ---- the verbs ---- */
 
-static int begin(struct enabling *enabling, const struct parsed *parsed)
+int probe_begin(struct enabling *enabling, const struct parsed *parsed)
 {
 	int status;
 
@@ -199,12 +205,12 @@ static int begin(struct enabling *enabling, const struct parsed *parsed)
 	return status;
 }
 
-static void finish(struct enabling *enabling)
+void probe_finish(struct enabling *enabling)
 {
 	free(enabling->contexts.items);
 }
 
-static int connect_daemon(const struct enabling *enabling, struct ask *ask, char room[ASK_NAME_MAX],
+int probe_connect(const struct enabling *enabling, struct ask *ask, char room[ASK_NAME_MAX],
 		const char **session)
 {
 	int status = ask_connect(ask, enabling->options->system, enabling->options->no_daemon);
@@ -225,7 +231,7 @@ int cmd_probe_enable(const struct parsed *parsed)
 	const char *session;
 	struct ask ask;
 	size_t count;
-	int status = begin(&enabling, parsed);
+	int status = probe_begin(&enabling, parsed);
 
 	if (!status && parsed->operand_count > 1)
 		status = say_error(COMMAND_USAGE, "write one command for each probe",
@@ -241,196 +247,15 @@ int cmd_probe_enable(const struct parsed *parsed)
 				"a probe is at one PLACE, and %zu are given", count);
 	if (!status) {
 		wishes->wish.name = parsed->operands[0];
-		status = connect_daemon(&enabling, &ask, room, &session);
+		status = probe_connect(&enabling, &ask, room, &session);
 		if (!status) {
-			status = enable(&enabling, &ask, wishes, session);
+			status = probe_enable(&enabling, &ask, wishes, session);
 			ask_close(&ask);
 		}
 	}
 	free(wishes);
-	finish(&enabling);
+	probe_finish(&enabling);
 	if (!status)
 		status = say_flush(stdout);
-	return status;
-}
-
-/* ---- more of a probe that is there ---- */
-
-static bool has_event(struct json_object *probe, const char *name)
-{
-	struct json_object *events = ask_list(probe, "event");
-
-	for (size_t i = 0; events && i < json_object_array_length(events); i++) {
-		const char *event = json_object_get_string(json_object_array_get_idx(events, i));
-
-		if (!strcmp(event, name) ||
-				(!strncmp(event, RESOLVE_PROVIDER ":", sizeof(RESOLVE_PROVIDER)) &&
-						!strcmp(event + sizeof(RESOLVE_PROVIDER), name)))
-			return true;
-	}
-	return false;
-}
-
-static bool is_meant(const struct enabling *enabling, struct json_object *probe)
-{
-	const struct option_uses *asked = &enabling->options->asked;
-	bool named = false, found = false;
-
-	if (ask_number(probe, "pid") != (uint64_t)enabling->target.pid ||
-			strcmp(ask_text(probe, "exe"),
-					enabling->target.exe ? enabling->target.exe : "") != 0)
-		return false;
-	for (size_t i = 0; i < asked->count; i++) {
-		if (strcmp(asked->items[i].option->name, "event") != 0)
-			continue;
-		named = true;
-		found |= has_event(probe, asked->items[i].text);
-	}
-	return found || !named;
-}
-
-static const struct option *find_option(const char *word)
-{
-	const struct option *option = command_find_verb("enable-event")->options;
-
-	if (strncmp(word, "--", 2) != 0)
-		return NULL;
-	while (option->name && strcmp(option->name, word + 2) != 0)
-		option++;
-	return option->name ? option : NULL;
-}
-
-/* What the user wrote when the probe was made; room for that many words is in both lists. */
-static bool read_text(
-		char **words, size_t count, struct option_uses *uses, struct text_list *contexts)
-{
-	for (size_t i = 0; i < count; i++) {
-		const struct option *option = find_option(words[i]);
-		const char *text = NULL;
-
-		if (!option || (option->argument && ++i == count))
-			return false;
-		if (option->argument)
-			text = words[i];
-		if (!strcmp(option->name, "context"))
-			contexts->items[contexts->count++] = text;
-		else
-			uses->items[uses->count++] =
-					(struct option_use){.option = option, .text = text};
-	}
-	return true;
-}
-
-/* The filter of the rule that records the event, so that it stays. NULL: it has none. */
-static const char *find_filter(struct json_object *channels, const char *channel, const char *event)
-{
-	for (size_t i = 0; channels && i < json_object_array_length(channels); i++) {
-		struct json_object *one = json_object_array_get_idx(channels, i),
-				   *rules = ask_list(one, "rules");
-
-		if (strcmp(ask_text(one, "name"), channel) != 0)
-			continue;
-		for (size_t j = 0; rules && j < json_object_array_length(rules); j++) {
-			struct json_object *rule = json_object_array_get_idx(rules, j);
-
-			if (has_event(rule, event) && *ask_text(rule, "filter"))
-				return ask_text(rule, "filter");
-		}
-	}
-	return NULL;
-}
-
-static int make_again(struct enabling *enabling, struct ask *ask, struct json_object *probe,
-		const char *session)
-{
-	size_t count, given = enabling->contexts.count;
-	char **words = words_split(ask_text(probe, "probe"), &count);
-	struct option_uses uses = {.items = calloc(count + 1, sizeof(*uses.items))};
-	struct text_list contexts = {.items = calloc(count + given + 1, sizeof(*contexts.items))};
-	struct probe_wish *wishes = NULL;
-	size_t nr_wishes = 0;
-	int status;
-
-	if (words && uses.items && contexts.items && read_text(words, count, &uses, &contexts)) {
-		for (size_t i = 0; i < given; i++)
-			contexts.items[contexts.count++] = enabling->contexts.items[i];
-		status = probe_wishes(&uses, &contexts, &wishes, &nr_wishes);
-	} else {
-		status = say_error(COMMAND_FAILED, "enable it again",
-				"the probe `%.256s` cannot be made again",
-				ask_text(probe, "probe"));
-	}
-	if (!status && wishes) {
-		wishes->wish.name = json_object_get_string(
-				json_object_array_get_idx(ask_list(probe, "event"), 0));
-		status = enable(enabling, ask, wishes, session);
-	}
-	free(wishes);
-	free(uses.items);
-	free(contexts.items);
-	free(words);
-	return status;
-}
-
-/* Of the session as `status` has it. */
-static int add_contexts(struct enabling *enabling, struct ask *ask, struct json_object *session,
-		const char *name)
-{
-	struct json_object *definition = NULL, *probes, *channels;
-	bool found = false;
-	int worst = COMMAND_DONE;
-
-	if (!json_object_object_get_ex(session, "definition", &definition))
-		definition = session;
-	probes = ask_list(definition, "probes");
-	channels = ask_list(definition, "channels");
-	for (size_t i = 0; probes && i < json_object_array_length(probes); i++) {
-		struct json_object *probe = json_object_array_get_idx(probes, i),
-				   *events = ask_list(probe, "event");
-		int status;
-
-		if (!is_meant(enabling, probe) || !events || !json_object_array_length(events))
-			continue;
-		found = true;
-		enabling->channel = ask_text(probe, "channel");
-		enabling->filter = find_filter(channels, enabling->channel,
-				json_object_get_string(json_object_array_get_idx(events, 0)));
-		status = make_again(enabling, ask, probe, name);
-		worst = status > worst ? status : worst;
-	}
-	if (found)
-		return worst;
-	return say_error(COMMAND_FAILED, "`side status` shows those that it has",
-			"the session has no such probe in this program");
-}
-
-int cmd_probe_context(const struct parsed *parsed)
-{
-	struct json_object *answer = NULL, *sessions;
-	struct enabling enabling;
-	char room[ASK_NAME_MAX];
-	const char *session;
-	struct ask ask;
-	int status = begin(&enabling, parsed);
-
-	if (!status && !enabling.contexts.count)
-		status = say_error(COMMAND_USAGE, "write `-t regs`, or see `side help probes`",
-				"there is no context to add");
-	if (!status)
-		status = connect_daemon(&enabling, &ask, room, &session);
-	if (!status) {
-		status = ask_call(
-				&ask, control_request("status", session), ASK_PATIENCE_MS, &answer);
-		sessions = status ? NULL : ask_list(answer, "sessions");
-		if (!status)
-			status = add_contexts(&enabling, &ask,
-					sessions && json_object_array_length(sessions)
-							? json_object_array_get_idx(sessions, 0)
-							: answer,
-					session);
-		json_object_put(answer);
-		ask_close(&ask);
-	}
-	finish(&enabling);
 	return status;
 }

@@ -7,6 +7,7 @@
 #include "probe-list.h"
 #endif
 
+#include <json-c/json.h>
 #include <string.h>
 
 #ifndef SIDE_HAS_PROBES
@@ -43,6 +44,22 @@ int cmd_probe_context(const struct parsed *parsed)
 {
 	(void)parsed;
 	return missing();
+}
+
+/* There are none. */
+int cmd_probe_disable(const struct parsed *parsed)
+{
+	return cmd_session(parsed);
+}
+
+int probe_load(const struct parsed *parsed, struct ask *ask, const char *session,
+		struct json_object *definition)
+{
+	(void)parsed;
+	(void)ask;
+	(void)session;
+	return definition && json_object_object_get_ex(definition, "probes", NULL) ? missing()
+										   : COMMAND_DONE;
 }
 
 int cmd_trace(const struct parsed *parsed)

@@ -156,25 +156,36 @@ static int read_file(const char *path, char **text, size_t *size)
 	return status;
 }
 
-static int load_one(struct ask *ask, const struct parsed *parsed, struct json_object *definition)
+struct loading {
+	const struct parsed *parsed;
+	load_probes *probes;
+	struct ask ask;
+	int worst; /* of what became of probes, which ends nothing */
+};
+
+static int load_one(struct loading *loading, struct json_object *definition)
 {
-	const struct control_options *options = &parsed->options.control;
+	const struct control_options *options = &loading->parsed->options.control;
 	struct json_object *request = control_request("load", options->session), *answer;
-	int status;
+	int status, probes = COMMAND_DONE;
 
 	if (request) {
 		json_object_object_add(request, "definition", json_object_get(definition));
 		if (options->asked.count)
 			json_object_object_add(request, "force", json_object_new_boolean(true));
 	}
-	status = ask_call(ask, request, ASK_PATIENCE_MS, &answer);
+	status = ask_call(&loading->ask, request, ASK_PATIENCE_MS, &answer);
 	if (status)
 		return status;
-	status = current_write(ask, ask_text(answer, "session"));
-	if (parsed->common.json)
+	status = current_write(&loading->ask, ask_text(answer, "session"));
+	if (loading->parsed->common.json)
 		ask_print_json("load", answer);
 	else
 		say_note("loaded session %s; `side start` begins", ask_text(answer, "session"));
+	if (!status)
+		probes = loading->probes(loading->parsed, &loading->ask,
+				ask_text(answer, "session"), definition);
+	loading->worst = probes > loading->worst ? probes : loading->worst;
 	json_object_put(answer);
 	return status;
 }
@@ -209,11 +220,10 @@ static int parse_text(const char *path, const char *text, size_t size, struct js
 	return status;
 }
 
-static int load_text(struct ask *ask, const struct parsed *parsed, const char *path,
-		const char *text, size_t size)
+static int load_text(struct loading *loading, const char *path, const char *text, size_t size)
 {
 	struct json_object *objects = json_object_new_array();
-	const char *name = parsed->options.control.session;
+	const char *name = loading->parsed->options.control.session;
 	int status = parse_text(path, text, size, objects);
 	size_t count = json_object_array_length(objects);
 
@@ -225,12 +235,12 @@ static int load_text(struct ask *ask, const struct parsed *parsed, const char *p
 				"%s has several sessions, which cannot all be called %s", path,
 				name);
 	for (size_t i = 0; i < count && !status; i++)
-		status = load_one(ask, parsed, json_object_array_get_idx(objects, i));
+		status = load_one(loading, json_object_array_get_idx(objects, i));
 	json_object_put(objects);
 	return status;
 }
 
-static int load_file(struct ask *ask, const struct parsed *parsed, const char *path)
+static int load_file(struct loading *loading, const char *path)
 {
 	char *text;
 	size_t size = 0;
@@ -238,27 +248,28 @@ static int load_file(struct ask *ask, const struct parsed *parsed, const char *p
 
 	if (!status && text) {
 		text[size] = '\0';
-		status = load_text(ask, parsed, path, text, size);
+		status = load_text(loading, path, text, size);
 	}
 	free(text);
 	return status;
 }
 
-int cmd_load(const struct parsed *parsed)
+int cmd_load(const struct parsed *parsed, load_probes *probes)
 {
 	const struct control_options *options = &parsed->options.control;
-	struct ask ask;
+	struct loading loading = {.parsed = parsed, .probes = probes};
 	int status, printed;
 
 	if (options->session && parsed->operand_count > 1)
 		return say_error(COMMAND_USAGE, "leave `--session` out",
 				"several files cannot all become %s", options->session);
-	status = ask_connect(&ask, options->system, options->no_daemon);
+	status = ask_connect(&loading.ask, options->system, options->no_daemon);
 	if (status)
 		return status;
 	for (int i = 0; i < parsed->operand_count && !status; i++)
-		status = load_file(&ask, parsed, parsed->operands[i]);
-	ask_close(&ask);
+		status = load_file(&loading, parsed->operands[i]);
+	ask_close(&loading.ask);
 	printed = say_flush(stdout);
+	status = status ? status : loading.worst;
 	return status ? status : printed;
 }

@@ -741,6 +741,8 @@ const struct option table_load_options[] = {
 const char *const table_load_paragraphs[] = {
 	"Makes sessions of what `side save` wrote to the FILEs (`-`: standard input). They are not started. The "
 	"last one becomes the current session.",
+	"Probes are resolved anew, for processes that are still the same ones and files as they are now. Which cannot be "
+	"is said; the exit status is 1 then, and the session is there without them.",
 	NULL,
 };
 

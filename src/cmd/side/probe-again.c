@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Probes that a session has, made again from what was written when they were enabled: with more contexts by `add-context`,
+ * and after `load`, whose definitions have no tables: what these say holds for files as they were.
+ */
+#include "command.h"
+#include "probe-enable.h"
+#include "probe-look.h"
+#include "say.h"
+#include "words.h"
+
+#include "session/session.h"
+
+#include <json-c/json.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* ---- as the definition has it ---- */
+
+static bool has_event(struct json_object *probe, const char *name)
+{
+	struct json_object *events = ask_list(probe, "event");
+
+	for (size_t i = 0; events && i < json_object_array_length(events); i++) {
+		const char *event = json_object_get_string(json_object_array_get_idx(events, i));
+
+		if (!strcmp(event, name) ||
+				(!strncmp(event, RESOLVE_PROVIDER ":", sizeof(RESOLVE_PROVIDER)) &&
+						!strcmp(event + sizeof(RESOLVE_PROVIDER), name)))
+			return true;
+	}
+	return false;
+}
+
+static bool is_meant(const struct enabling *enabling, struct json_object *probe)
+{
+	const struct option_uses *asked = &enabling->options->asked;
+	bool named = false, found = false;
+
+	if (ask_number(probe, "pid") != (uint64_t)enabling->target.pid ||
+			strcmp(ask_text(probe, "exe"),
+					enabling->target.exe ? enabling->target.exe : "") != 0)
+		return false;
+	for (size_t i = 0; i < asked->count; i++) {
+		if (strcmp(asked->items[i].option->name, "event") != 0)
+			continue;
+		named = true;
+		found |= has_event(probe, asked->items[i].text);
+	}
+	return found || !named;
+}
+
+static const struct option *find_option(const char *word)
+{
+	const struct option *option = command_find_verb("enable-event")->options;
+
+	if (strncmp(word, "--", 2) != 0)
+		return NULL;
+	while (option->name && strcmp(option->name, word + 2) != 0)
+		option++;
+	return option->name ? option : NULL;
+}
+
+/* What the user wrote when the probe was made; room for that many words is in both lists. */
+static bool read_text(
+		char **words, size_t count, struct option_uses *uses, struct text_list *contexts)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct option *option = find_option(words[i]);
+		const char *text = NULL;
+
+		if (!option || (option->argument && ++i == count))
+			return false;
+		if (option->argument)
+			text = words[i];
+		if (!strcmp(option->name, "context"))
+			contexts->items[contexts->count++] = text;
+		else
+			uses->items[uses->count++] =
+					(struct option_use){.option = option, .text = text};
+	}
+	return true;
+}
+
+/* The filter of the rule that records the event, so that it stays. NULL: it has none. */
+static const char *find_filter(struct json_object *channels, const char *channel, const char *event)
+{
+	for (size_t i = 0; channels && i < json_object_array_length(channels); i++) {
+		struct json_object *one = json_object_array_get_idx(channels, i),
+				   *rules = ask_list(one, "rules");
+
+		if (strcmp(ask_text(one, "channel"), channel) != 0)
+			continue;
+		for (size_t j = 0; rules && j < json_object_array_length(rules); j++) {
+			struct json_object *rule = json_object_array_get_idx(rules, j);
+
+			if (has_event(rule, event) && *ask_text(rule, "filter"))
+				return ask_text(rule, "filter");
+		}
+	}
+	return NULL;
+}
+
+/* The probe has an event. */
+static int make_again(struct enabling *enabling, struct ask *ask, struct json_object *probe,
+		struct json_object *channels, const char *session)
+{
+	const char *event = json_object_get_string(
+			json_object_array_get_idx(ask_list(probe, "event"), 0));
+	size_t count, given = enabling->contexts.count;
+	char **words = words_split(ask_text(probe, "probe"), &count);
+	struct option_uses uses = {.items = calloc(count + 1, sizeof(*uses.items))};
+	struct text_list contexts = {.items = calloc(count + given + 1, sizeof(*contexts.items))};
+	struct probe_wish *wishes = NULL;
+	size_t nr_wishes = 0;
+	int status;
+
+	enabling->channel = ask_text(probe, "channel");
+	enabling->filter = find_filter(channels, enabling->channel, event);
+	if (words && uses.items && contexts.items && read_text(words, count, &uses, &contexts)) {
+		for (size_t i = 0; i < given; i++)
+			contexts.items[contexts.count++] = enabling->contexts.items[i];
+		status = probe_wishes(&uses, &contexts, &wishes, &nr_wishes);
+	} else {
+		status = say_error(COMMAND_FAILED, "enable it again",
+				"the probe `%.256s` cannot be made again",
+				ask_text(probe, "probe"));
+	}
+	if (!status && wishes) {
+		wishes->wish.name = event;
+		status = probe_enable(enabling, ask, wishes, session);
+	}
+	free(wishes);
+	free(uses.items);
+	free(contexts.items);
+	free(words);
+	return status;
+}
+
+/* ---- add-context ---- */
+
+/* Of the session as `status` has it. */
+static int add_contexts(struct enabling *enabling, struct ask *ask, struct json_object *session,
+		const char *name)
+{
+	struct json_object *definition = NULL, *probes, *channels;
+	bool found = false;
+	int worst = COMMAND_DONE;
+
+	if (!json_object_object_get_ex(session, "definition", &definition))
+		definition = session;
+	probes = ask_list(definition, "probes");
+	channels = ask_list(definition, "channels");
+	for (size_t i = 0; probes && i < json_object_array_length(probes); i++) {
+		struct json_object *probe = json_object_array_get_idx(probes, i),
+				   *events = ask_list(probe, "event");
+		int status;
+
+		if (!is_meant(enabling, probe) || !events || !json_object_array_length(events))
+			continue;
+		found = true;
+		status = make_again(enabling, ask, probe, channels, name);
+		worst = status > worst ? status : worst;
+	}
+	if (found)
+		return worst;
+	return say_error(COMMAND_FAILED, "`side status` shows those that it has",
+			"the session has no such probe in this program");
+}
+
+int cmd_probe_context(const struct parsed *parsed)
+{
+	struct json_object *answer = NULL, *sessions;
+	struct enabling enabling;
+	char room[ASK_NAME_MAX];
+	const char *session;
+	struct ask ask;
+	int status = probe_begin(&enabling, parsed);
+
+	if (!status && !enabling.contexts.count)
+		status = say_error(COMMAND_USAGE, "write `-t regs`, or see `side help probes`",
+				"there is no context to add");
+	if (!status)
+		status = probe_connect(&enabling, &ask, room, &session);
+	if (!status) {
+		status = ask_call(
+				&ask, control_request("status", session), ASK_PATIENCE_MS, &answer);
+		sessions = status ? NULL : ask_list(answer, "sessions");
+		if (!status)
+			status = add_contexts(&enabling, &ask,
+					sessions && json_object_array_length(sessions)
+							? json_object_array_get_idx(sessions, 0)
+							: answer,
+					session);
+		json_object_put(answer);
+		ask_close(&ask);
+	}
+	probe_finish(&enabling);
+	return status;
+}
+
+/* ---- load ---- */
+
+/* Why it cannot be there again; NULL: it is tried. */
+static const char *why_not(struct json_object *probe, char *text, size_t room)
+{
+	uint64_t pid = ask_number(probe, "pid");
+	const char *exe = ask_text(probe, "exe");
+	struct stat status;
+
+	if (!pid && !*exe)
+		return "it names no program";
+	if (*exe && stat(exe, &status)) {
+		snprintf(text, room, "there is no program %.256s any more", exe);
+		return text;
+	}
+	if (pid &&
+			(pid > INT_MAX ||
+					session_process_start((pid_t)pid) !=
+							ask_number(probe, "started"))) {
+		snprintf(text, room, "process %llu has ended", (unsigned long long)pid);
+		return text;
+	}
+	return NULL;
+}
+
+static int load_probe(const struct parsed *enable, struct ask *ask, struct json_object *probe,
+		struct json_object *channels, const char *session)
+{
+	struct json_object *events = ask_list(probe, "event");
+	struct enabling enabling;
+	struct parsed parsed = *enable;
+	char text[320];
+	const char *why;
+	int status;
+
+	if (!events || !json_object_array_length(events))
+		return COMMAND_DONE;
+	why = why_not(probe, text, sizeof(text));
+	if (why)
+		return say_error(COMMAND_FAILED, "`side enable-event` sets it elsewhere",
+				"the probe %.256s of session %s is not resolved: %s",
+				json_object_get_string(json_object_array_get_idx(events, 0)),
+				session, why);
+	parsed.options.control.pid = ask_number(probe, "pid");
+	parsed.options.control.exe = *ask_text(probe, "exe") ? ask_text(probe, "exe") : NULL;
+	status = probe_begin(&enabling, &parsed);
+	if (!status)
+		status = make_again(&enabling, ask, probe, channels, session);
+	probe_finish(&enabling);
+	if (status)
+		say_note("the probe %.256s of session %s is not resolved",
+				json_object_get_string(json_object_array_get_idx(events, 0)),
+				session);
+	return status;
+}
+
+int probe_load(const struct parsed *parsed, struct ask *ask, const char *session,
+		struct json_object *definition)
+{
+	struct json_object *probes = ask_list(definition, "probes"),
+			   *channels = ask_list(definition, "channels");
+	struct parsed enable = *parsed;
+	int worst = COMMAND_DONE;
+
+	/* What `load` was told is not about probes. */
+	enable.options.control = (struct control_options){.system = parsed->options.control.system,
+			.no_daemon = parsed->options.control.no_daemon};
+	for (size_t i = 0; probes && i < json_object_array_length(probes); i++) {
+		int status = load_probe(&enable, ask, json_object_array_get_idx(probes, i),
+				channels, session);
+
+		worst = status > worst ? status : worst;
+	}
+	return worst;
+}

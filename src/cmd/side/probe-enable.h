@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SIDE_CMD_PROBE_ENABLE_H
+#define SIDE_CMD_PROBE_ENABLE_H
+
+#include "ask.h"
+#include "probe-wish.h"
+
+#include <limits.h>
+
+/* What one command does. */
+struct enabling {
+	const struct parsed *parsed;
+	const struct control_options *options;
+	struct probe_target target;
+	char exe[PATH_MAX];
+	struct text_list contexts; /* one by one */
+	int table;
+	const char *channel, *filter; /* of a probe that is made again; NULL: as asked */
+};
+
+/* 0 or an exit status, all of them: said. */
+int probe_begin(struct enabling *enabling, const struct parsed *parsed);
+void probe_finish(struct enabling *enabling);
+/* To the daemon, with the session that is meant. */
+int probe_connect(const struct enabling *enabling, struct ask *ask, char room[ASK_NAME_MAX],
+		const char **session);
+/* Resolved, brought into programs, asked for, and what became of it is said. */
+int probe_enable(struct enabling *enabling, struct ask *ask, const struct probe_wish *wish,
+		const char *session);
+
+#endif /* SIDE_CMD_PROBE_ENABLE_H */
