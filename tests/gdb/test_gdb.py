@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The commands of gdb, in batch mode: what they say of programs with known values, line by line.
 
-usage: test_gdb.py Types | Stops | Core | Guide
+usage: test_gdb.py Types | Stops | Core | Trace | Guide
 """
 import os
 import re
@@ -16,13 +16,13 @@ EVERY = os.environ["GDB_EVERY_TYPE"]
 PATIENCE = 240
 
 
-def gdb(arguments, commands):
-    """What each command said, as lists of lines without the empty ones."""
-    words = ["gdb", "-nx", "-q", "-batch"]
+def gdb(arguments, commands, below=(), **variables):
+    """What each command said, as lists of lines without the empty ones; with a command before gdb."""
+    words = [*below, "gdb", "-nx", "-q", "-batch"]
     for command in ["set pagination off", "set confirm off", "set debuginfod enabled off"] + commands:
         words += ["-ex", command, "-ex", "echo \\n@@\\n"]
     # No colours, no address of yesterday's environment, and Python leaves no files in the source.
-    environment = dict(os.environ, LC_ALL="C.UTF-8", PYTHONDONTWRITEBYTECODE="1")
+    environment = dict(os.environ, LC_ALL="C.UTF-8", PYTHONDONTWRITEBYTECODE="1", **variables)
     done = subprocess.run(words + arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           stdin=subprocess.DEVNULL, env=environment, timeout=PATIENCE, check=False)
     parts = done.stdout.split("\n@@\n")[3:]
@@ -42,8 +42,8 @@ def works():
 class Case(unittest.TestCase):
     maxDiff = None
 
-    def run_gdb(self, arguments, commands):
-        return gdb(arguments, ["source " + SCRIPT] + commands)[1:]
+    def run_gdb(self, arguments, commands, **more):
+        return gdb(arguments, ["source " + SCRIPT] + commands, **more)[1:]
 
     def every(self, commands, rounds="4"):
         return self.run_gdb(["--args", EVERY, rounds], ["break main", "run"] + commands)[2:]
@@ -160,6 +160,51 @@ class Core(Case):
         self.assertEqual(said[2][1:], ['  message = "till is slow"', "  + latency_us = 2", '  + device = "till 3"'])
         self.assertEqual(len(said[3]), 1)
         self.assertTrue(said[3][0].startswith("side: "), said[3])
+
+
+def timeless(lines):
+    """Without times: what the clock's speed is becomes known better and better."""
+    return [re.sub(r"^\[[0-9:.]+\] \(\+[0-9?.]+\) ", "", line) for line in lines]
+
+
+class Trace(Case):
+    """What a flight recorder had at some instant, beside what it wrote at the end: the program fires no more."""
+
+    def setUp(self):
+        self.place = tempfile.mkdtemp(prefix="side-gdb-")
+        self.addCleanup(shutil.rmtree, self.place)
+        os.symlink(os.environ["SIDE"], os.path.join(self.place, "side"))
+        self.out, self.core = os.path.join(self.place, "out"), os.path.join(self.place, "core")
+        self.path = self.place + os.pathsep + os.environ["PATH"]
+
+    def test_trace(self):
+        record = [os.environ["SIDE"], "record", "--mode", "overwrite", "-o", self.out, "--"]
+        asked = ["side trace all", "side trace", "side trace 3", "side trace all -e shop:order -e shop:log"]
+        live = self.run_gdb(["--args", EVERY, "5"], ["break main", "run", "break exit", "continue"] + asked +
+                            ["generate-core-file " + self.core, "side trace all --nope", "side trace 'x", "continue"],
+                            below=record, PATH=self.path)[4:]
+        wanted = subprocess.run([os.environ["SIDE"], "view", "--quiet", "--color=never", self.out],
+                                stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
+        wanted, live = timeless(wanted), [timeless(lines) for lines in live]
+        self.assertEqual(len(wanted), 5 * 8)
+        self.assertEqual(live[0], wanted)
+        self.assertEqual(live[1], ["20 events before these: 'side trace all' shows them"] + wanted[-20:])
+        self.assertEqual(live[2][1:], wanted[-3:])
+        self.assertEqual(live[3], [line for line in wanted if "shop:order" in line or "shop:log" in line])
+        self.assertIn("--nope", live[5][0])
+        self.assertEqual(live[6], ["side: ''x' cannot be read: No closing quotation"])
+        said = self.run_gdb([EVERY, self.core], asked, PATH=self.path)
+        self.assertEqual([timeless(lines) for lines in said], live[:4])
+
+    def test_words(self):
+        said = self.every(["side trace"])
+        self.assertEqual(len(said[0]), 1, said)
+        self.assertTrue(said[0][0].startswith("side: the command 'side' is not in PATH"), said)
+        said = self.run_gdb([EVERY], ["side trace"], PATH=self.path)
+        self.assertEqual(said[0], ["side: the program does not run: start it, attach to it, or load its core dump first"])
+        said = self.run_gdb(["--args", EVERY, "5"], ["break main", "run", "side trace"], PATH=self.path)[2:]
+        self.assertEqual(len(said[0]), 1, said)
+        self.assertTrue(said[0][0].startswith("side: "), said)
 
 
 class Guide(Case):

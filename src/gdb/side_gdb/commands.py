@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""The commands: side events, info, break, print, delete."""
+"""The commands: side events, info, break, print, delete, trace."""
 import re
 
 import gdb
 
-from side_gdb import condition
+from side_gdb import condition, trace
 from side_gdb.breakpoints import Call, EventBreakpoint
 from side_gdb.memory import Memory, Rubbish
 from side_gdb.registry import events
@@ -119,5 +119,14 @@ class Delete(Command):
             there[number].delete()
 
 
-for command in (Side, Events, Info, Break, Print, Delete):
+class Trace(Command):
+    """side trace [COUNT|all] [OPTION...]: what the rings of a program that is being recorded hold, or held when it
+    died: the last 20 events, the last COUNT, or all. The options are those of `side view`, as -e PATTERN."""
+
+    def run(self, argument):
+        for line in trace.held(argument):
+            say(line)
+
+
+for command in (Side, Events, Info, Break, Print, Delete, Trace):
     command()
