@@ -72,8 +72,9 @@ static void give_block(int index)
 /* ---- registers ---- */
 
 /* As DWARF counts them. */
-static uint64_t register_value(const struct patch_hit *hit, unsigned int reg)
+static uint64_t register_value(const struct moment *moment, unsigned int reg)
 {
+	const struct patch_hit *hit = moment->hit;
 	const struct patch_registers *registers = hit->registers;
 
 	switch (reg) {
@@ -93,7 +94,7 @@ static uint64_t register_value(const struct patch_hit *hit, unsigned int reg)
 	case 13: return registers->r13;
 	case 14: return registers->r14;
 	case 15: return registers->r15;
-	case 16: return hit->site->runtime;
+	case 16: return moment->leaves ? patch_return_address(hit->returns_to) : hit->site->runtime;
 	default:
 		/* lahf in the second byte, seto in the first: bit 11. */
 		return (registers->flags >> 8 & 0xff) | (registers->flags & 1) << 11;
@@ -175,7 +176,8 @@ static uint64_t return_address(struct moment *moment)
 {
 	const struct patch_hit *hit = moment->hit;
 
-	return hit->call ? hit->returns_to : load(moment, (uintptr_t)hit->stack, 8);
+	return patch_return_address(
+			hit->call ? hit->returns_to : load(moment, (uintptr_t)hit->stack, 8));
 }
 
 static uint64_t begin_value(struct moment *moment, const struct probe_fetch_op *op)
@@ -204,10 +206,10 @@ static uint64_t fetch(struct moment *moment, const struct probe_fetch *fetch)
 		const struct probe_fetch_op *op = &fetch->ops[i];
 
 		switch (op->code) {
-		case PROBE_FETCH_REGISTER: value = register_value(moment->hit, op->reg); break;
+		case PROBE_FETCH_REGISTER: value = register_value(moment, op->reg); break;
 		case PROBE_FETCH_ADD: value += (uint64_t)op->value; break;
 		case PROBE_FETCH_ADD_REGISTER:
-			value += register_value(moment->hit, op->reg) << op->size;
+			value += register_value(moment, op->reg) << op->size;
 			break;
 		case PROBE_FETCH_LOAD: value = load(moment, value, op->size); break;
 		case PROBE_FETCH_SHIFT_RIGHT: value >>= op->size; break;
@@ -278,7 +280,7 @@ static inline void fill_cell(struct moment *moment, const struct probes_field *n
 {
 	const struct probe_table_field *field = &named->field;
 	uint64_t value = how->nr_ops == 1 && how->ops->code == PROBE_FETCH_REGISTER
-			? register_value(moment->hit, how->ops->reg)
+			? register_value(moment, how->ops->reg)
 			: fetch(moment, how);
 
 	cell->type.v = named->label;

@@ -12,22 +12,28 @@
 #include "session/session.h"
 
 #include <json-c/json.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 /* ---- as the definition has it ---- */
 
+static bool is_event(struct json_object *said, const char *name)
+{
+	const char *event = json_object_get_string(said);
+
+	return !strcmp(event, name) ||
+			(!strncmp(event, RESOLVE_PROVIDER ":", sizeof(RESOLVE_PROVIDER)) &&
+					!strcmp(event + sizeof(RESOLVE_PROVIDER), name));
+}
+
 static bool has_event(struct json_object *probe, const char *name)
 {
 	struct json_object *events = ask_list(probe, "event");
 
 	for (size_t i = 0; events && i < json_object_array_length(events); i++) {
-		const char *event = json_object_get_string(json_object_array_get_idx(events, i));
-
-		if (!strcmp(event, name) ||
-				(!strncmp(event, RESOLVE_PROVIDER ":", sizeof(RESOLVE_PROVIDER)) &&
-						!strcmp(event + sizeof(RESOLVE_PROVIDER), name)))
+		if (is_event(json_object_array_get_idx(events, i), name))
 			return true;
 	}
 	return false;
@@ -49,6 +55,22 @@ static bool is_meant(const struct enabling *enabling, struct json_object *probe)
 		found |= has_event(probe, asked->items[i].text);
 	}
 	return found || !named;
+}
+
+/* Of its two events only the return is meant. */
+static bool is_meant_return(const struct enabling *enabling, struct json_object *events)
+{
+	const struct option_uses *asked = &enabling->options->asked;
+	bool named = false;
+
+	for (size_t i = 0; i < asked->count; i++) {
+		if (strcmp(asked->items[i].option->name, "event") != 0)
+			continue;
+		if (is_event(json_object_array_get_idx(events, 0), asked->items[i].text))
+			return false;
+		named = true;
+	}
+	return named;
 }
 
 static const struct option *find_option(const char *word)
@@ -140,6 +162,45 @@ static int make_again(struct enabling *enabling, struct ask *ask, struct json_ob
 
 /* ---- add-context ---- */
 
+/* The context as it is of the exit, to be freed. */
+static char *at_exit(const char *context)
+{
+	char *text = NULL;
+
+	if (!strncmp(context, RESOLVE_AT_EXIT, sizeof(RESOLVE_AT_EXIT) - 1))
+		return strdup(context);
+	return asprintf(&text, RESOLVE_AT_EXIT "%s", context) < 0 ? NULL : text;
+}
+
+/* Those that were given are of the entry, or of the return if only that is meant. */
+static int make_of_event(struct enabling *enabling, struct ask *ask, struct json_object *probe,
+		struct json_object *channels, const char *session, bool returns)
+{
+	const struct text_list given = enabling->contexts;
+	struct text_list changed = {.items = calloc(given.count + 1, sizeof(*changed.items))};
+	int status = COMMAND_DONE;
+
+	for (; changed.items && returns && changed.count < given.count; changed.count++) {
+		const char *context = given.items[changed.count];
+
+		changed.items[changed.count] =
+				resolve_is_context(context) ? at_exit(context) : strdup(context);
+		if (!changed.items[changed.count])
+			break;
+	}
+	if (!changed.items || (returns && changed.count < given.count))
+		status = say_error(COMMAND_FAILED, NULL, "there is no memory");
+	if (!status && returns)
+		enabling->contexts = changed;
+	if (!status)
+		status = make_again(enabling, ask, probe, channels, session);
+	enabling->contexts = given;
+	while (changed.count)
+		free((void *)(uintptr_t)changed.items[--changed.count]);
+	free(changed.items);
+	return status;
+}
+
 /* Of the session as `status` has it. */
 static int add_contexts(struct enabling *enabling, struct ask *ask, struct json_object *session,
 		const char *name)
@@ -160,7 +221,8 @@ static int add_contexts(struct enabling *enabling, struct ask *ask, struct json_
 		if (!is_meant(enabling, probe) || !events || !json_object_array_length(events))
 			continue;
 		found = true;
-		status = make_again(enabling, ask, probe, channels, name);
+		status = make_of_event(enabling, ask, probe, channels, name,
+				is_meant_return(enabling, events));
 		worst = status > worst ? status : worst;
 	}
 	if (found)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `--probe`, `--function`, `--sdt`, `--arg`, `--exit`: options whose order says what belongs to what. */
+/* `--probe`, `--function`, `--sdt`, `--arg`, `--exit`, `--ret`: options whose order says what belongs to what. */
 #include "probe-wish.h"
 
 #include "say.h"
@@ -30,14 +30,17 @@ static int add(const char **items, size_t *count, const char *text)
 	return COMMAND_DONE;
 }
 
-/* `--arg`, `--exit`: of one place. */
+/* `--arg`, `--exit`, `--ret`: of one place. */
 static int add_use(struct probe_wish *wish, const struct option_use *use)
 {
 	if (!strcmp(use->option->name, "exit")) {
 		wish->wish.exits = true;
 		return COMMAND_DONE;
 	}
-	return add(wish->arguments, &wish->wish.nr_arguments, use->text);
+	if (strcmp(use->option->name, "ret") != 0)
+		return add(wish->arguments, &wish->wish.nr_arguments, use->text);
+	wish->wish.exits = true;
+	return add(wish->results, &wish->wish.nr_results, use->text);
 }
 
 static int add_contexts(struct probe_wish *wish, const struct text_list *contexts)
@@ -93,6 +96,7 @@ int probe_wishes(const struct option_uses *uses, const struct text_list *context
 
 		status = add_contexts(wish, contexts);
 		wish->wish.arguments = wish->arguments;
+		wish->wish.results = wish->results;
 		wish->wish.contexts = wish->contexts;
 	}
 	if (status) {
@@ -173,6 +177,8 @@ char *probe_wish_text(const struct probe_wish *wish)
 		fputs(" --exit", out);
 	for (size_t i = 0; i < wish->wish.nr_arguments; i++)
 		print_option(out, " --arg", wish->arguments[i]);
+	for (size_t i = 0; i < wish->wish.nr_results; i++)
+		print_option(out, " --ret", wish->results[i]);
 	for (size_t i = 0; i < wish->wish.nr_contexts; i++)
 		print_option(out, " --context", wish->contexts[i]);
 	return fclose(out) ? NULL : text;

@@ -15,7 +15,8 @@
 /* One `--probe`, `--function` or `--sdt`, with the options behind it that belong to it. */
 struct probe_wish {
 	struct resolve_wish wish;
-	const char *arguments[PROBE_TABLE_FIELDS_MAX], *contexts[PROBE_TABLE_FIELDS_MAX];
+	const char *arguments[PROBE_TABLE_FIELDS_MAX], *results[PROBE_TABLE_FIELDS_MAX],
+			*contexts[PROBE_TABLE_FIELDS_MAX];
 };
 
 /*

@@ -51,7 +51,7 @@ const struct option table_trace_options[] = {
 const char *const table_trace_paragraphs[] = {
 	"Starts a program with probes in place, before its first instruction of its own, and records until it has ended. No daemon "
 	"is needed, and the program needs not to be instrumented. Each probe is an event probe:NAME, where NAME is made of what "
-	"was said: of `libc:malloc` it is malloc. `--exit` and `--arg` belong to the place before them, or to all if they "
+	"was said: of `libc:malloc` it is malloc. `--exit`, `--arg` and `--ret` belong to the place before them, or to all if they "
 	"stand before the first one.",
 	"The exit status is that of the program.",
 	NULL,
@@ -83,7 +83,10 @@ const struct term table_probes_terms[] = {
 			"its address); all else is where in memory it stands: `%rdi+0x10`, `*(%rdi+8)+4`, a symbol, a number. "
 			"`*` reads the pointer there. Types: u8 to u64, s8 to s64, x8 to x64 (shown in base 16), char, short, int, long, "
 			"uint, ulong, bool, float, double, pointer, string, bytes[N]." },
-	{ "--context regs", "All general registers at the probe; `reg:NAME` one of them, `backtrace` the calls that led there." },
+	{ "--ret return->path", "A value of what the function returns, which is called `return`, recorded with NAME_return; also as "
+			"TYPE:NAME:ADDR, as in `s32:n:%eax`." },
+	{ "--context regs", "All general registers at the probe; `reg:NAME` one of them, `backtrace` the calls that led there. "
+			"`exit:regs`, `exit:backtrace` and so on are of the return, and recorded with NAME_return." },
 	{ NULL, NULL },
 };
 

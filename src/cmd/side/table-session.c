@@ -548,7 +548,8 @@ const struct option table_add_context_options[] = {
 		.kind = OPTION_NUMBER,
 		.completion = COMPLETE_PROCESS_ID,
 		.offset = offsetof(struct control_options, pid),
-		.sentence = "To the probes of this process that make the event of `-e`: regs, reg:NAME, TYPE:NAME:ADDR, backtrace.",
+		.sentence = "To the probes of this process that make the event of `-e`: regs, reg:NAME, TYPE:NAME:ADDR, backtrace. Where that "
+				"is NAME_return, they are of the return.",
 	},
 	TIMEOUT_OPTION, USERSPACE_OPTION, DAEMON_OPTIONS, END,
 };

@@ -167,6 +167,13 @@ extern const struct example table_doctor_examples[];
 			    "`p->name` or `list[2].next`, where "                                  \
 			    "there is debug information; or TYPE:NAME:ADDR, as in `s32:n:%edi`. "  \
 			    "May be given several times.",                                         \
+	},                                                                                         \
+	{                                                                                          \
+		.name = "ret", .argument = "EXPRESSION", .kind = OPTION_TEXT, .ordered = true,     \
+		.offset = offsetof(struct of, probes),                                             \
+		.sentence = "With `--function`: record of what it returns, with NAME_return, as "  \
+			    "in `return->name` where there is debug information, or "              \
+			    "TYPE:NAME:ADDR. May be given several times.",                         \
 	}
 
 /* table-probe.c */

@@ -24,7 +24,7 @@
 
 /* In the order in which they are saved. */
 struct patch_registers {
-	uint64_t r15, r14, r13, r12, rbx; /* with PATCH_ALL only */
+	uint64_t r15, r14, r13, r12, rbx; /* at entries with PATCH_ALL only */
 	uint64_t rbp, r11, r10, r9, r8, rdi, rsi, rdx, rcx;
 	uint64_t flags; /* as lahf (bits 8 to 15) and seto (bits 0 to 7) give them */
 	uint64_t rax;

@@ -124,6 +124,7 @@ void patch_returns_write(uint8_t *bytes)
 	}
 	to = put(to, save, sizeof(save) - 1);
 	to = put(to, align, sizeof(align) - 1);
+	to = put(to, save_rest, sizeof(save_rest) - 1);
 	to = put(to, "\x48\x8b\x75\x58", 4); /* mov 88(%rbp),%rsi */
 	to = put_constant(to, "\x48\xb8",
 			(uint64_t)(uintptr_t)&patch_leave); /* mov $patch_leave,%rax */

@@ -237,15 +237,29 @@ int locate_argument(Dwarf_Die *function, Dwarf_Die *argument, struct located *lo
 	return -ENOTSUP;
 }
 
+static int take_result(struct hand *hand, enum kind kind, struct fetch *fetch)
+{
+	/* rax, rdx; xmm0, xmm1. */
+	if (kind == KIND_FLOAT)
+		return fetch_op(fetch, PROBE_FETCH_VECTOR, hand->floats++, 0, 0);
+	return fetch_op(fetch, PROBE_FETCH_REGISTER, hand->integers++, 0, 0);
+}
+
 bool locate_result(Dwarf_Die *type, struct located *located)
 {
+	struct hand hand = {.stack = 0};
 	struct kinds kinds;
 
 	*located = (struct located){.kind = LOCATED_VALUE};
-	if (!classify(type, &kinds) || is_by_reference(type) || kinds.half[0] == KIND_MEMORY ||
-			kinds.size > 8)
+	if (!classify(type, &kinds))
 		return false;
-	return !fetch_op(&located->fetch,
-			kinds.half[0] == KIND_FLOAT ? PROBE_FETCH_VECTOR : PROBE_FETCH_REGISTER, 0,
-			0, 0);
+	/* In memory of the caller: where, is returned. */
+	if (is_by_reference(type) || kinds.half[0] == KIND_MEMORY) {
+		located->kind = LOCATED_MEMORY;
+		return !fetch_op(&located->fetch, PROBE_FETCH_REGISTER, 0, 0, 0);
+	}
+	if (kinds.size > 8)
+		located->kind = LOCATED_PARTS;
+	return !take_result(&hand, kinds.half[0], &located->fetch) &&
+			(kinds.size <= 8 || !take_result(&hand, kinds.half[1], &located->upper));
 }

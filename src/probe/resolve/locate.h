@@ -27,7 +27,7 @@ int locate(struct debug *debug, Dwarf_Die *variable, Dwarf_Die *function, uint64
  * cannot be told.
  */
 int locate_argument(Dwarf_Die *function, Dwarf_Die *argument, struct located *located);
-/* What it returns, at its exit; false: it is in memory. */
+/* What it returns, at its exit; false: nobody knows. */
 bool locate_result(Dwarf_Die *type, struct located *located);
 
 /* The type without names, qualifiers; false: void. */

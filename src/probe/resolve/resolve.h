@@ -35,6 +35,7 @@
 
 #define RESOLVE_PROVIDER "probe" /* of events whose name says none */
 #define RESOLVE_PLACES_MAX 200000
+#define RESOLVE_AT_EXIT "exit:"
 
 struct resolve;
 
@@ -68,7 +69,10 @@ struct resolve_wish {
 	bool exits;       /* an event NAME_return, with duration and return value */
 	const char *const *arguments;
 	size_t nr_arguments;
-	const char *const *contexts; /* regs, reg:NAME, backtrace, TYPE:NAME:ADDR */
+	const char *const *results; /* what is returned, at exits: `return->name`, TYPE:NAME:ADDR */
+	size_t nr_results;
+	/* regs, reg:NAME, backtrace, TYPE:NAME:ADDR; with RESOLVE_AT_EXIT before it: at the exit. */
+	const char *const *contexts;
 	size_t nr_contexts;
 };
 

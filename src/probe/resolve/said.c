@@ -274,8 +274,17 @@ int said_value(const char *text, struct resolve_module *module, struct value *va
 
 /* ---- contexts ---- */
 
+const char *said_at_exit(const char *text)
+{
+	size_t length = sizeof(RESOLVE_AT_EXIT) - 1;
+
+	return strncmp(text, RESOLVE_AT_EXIT, length) ? NULL : text + length;
+}
+
 bool resolve_is_context(const char *text)
 {
+	if (said_at_exit(text))
+		text = said_at_exit(text);
 	return !strcmp(text, "regs") || !strncmp(text, "reg:", 4) || !strcmp(text, "backtrace") ||
 			said_is_value(text);
 }

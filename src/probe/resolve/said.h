@@ -13,6 +13,9 @@ bool said_is_value(const char *text);
 int said_value(const char *text, struct resolve_module *module, struct value *value,
 		struct resolve_error *error);
 
+/* The context that is meant at the exit; NULL: it is of the entry. */
+const char *said_at_exit(const char *context);
+
 #define SAID_CONTEXT_MAX 18
 /* What a context adds, up to SAID_CONTEXT_MAX values. */
 int said_context(const char *text, struct resolve_module *module, struct value *values,

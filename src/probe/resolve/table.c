@@ -123,10 +123,11 @@ static int add_operands(
 }
 
 static int add_argument(const struct making *making, const struct place *place, const char *text,
-		struct values *values)
+		bool exit, struct values *values)
 {
 	struct value value;
 	int ret = said_is_value(text) ? said_value(text, place->module, &value, making->error)
+			: exit        ? variable_returned(place, text, &value, making->error)
 				      : variable_value(place, text, &value, making->error);
 
 	return ret ? ret : add_value(values, &value, making->error);
@@ -144,6 +145,21 @@ static int add_context(const struct making *making, const struct place *place, c
 	return ret;
 }
 
+/* Those of the entry, or those of the exit. */
+static int add_contexts(const struct making *making, const struct place *place, bool exit,
+		struct values *values)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < making->wish->nr_contexts && !ret; i++) {
+		const char *text = making->wish->contexts[i], *at_exit = said_at_exit(text);
+
+		if (exit == !!at_exit)
+			ret = add_context(making, place, exit ? at_exit : text, values);
+	}
+	return ret;
+}
+
 static int make_entry(const struct making *making, const struct place *place, struct values *values)
 {
 	const struct resolve_wish *wish = making->wish;
@@ -155,10 +171,8 @@ static int make_entry(const struct making *making, const struct place *place, st
 	if (!ret && place->operands)
 		ret = add_operands(making, place, values);
 	for (size_t i = 0; i < wish->nr_arguments && !ret; i++)
-		ret = add_argument(making, place, wish->arguments[i], values);
-	for (size_t i = 0; i < wish->nr_contexts && !ret; i++)
-		ret = add_context(making, place, wish->contexts[i], values);
-	return ret;
+		ret = add_argument(making, place, wish->arguments[i], false, values);
+	return ret ? ret : add_contexts(making, place, false, values);
 }
 
 static int make_exit(const struct making *making, const struct place *place, struct values *values)
@@ -176,7 +190,10 @@ static int make_exit(const struct making *making, const struct place *place, str
 	/* Functions that return different things have what the register has in common. */
 	if (making->many || !variable_result(place, &result, &nothing))
 		(void)fetch_op(&result.fetch, PROBE_FETCH_REGISTER, 0, 0, 0);
-	return nothing ? 0 : add_value(values, &result, making->error);
+	ret = nothing ? 0 : add_value(values, &result, making->error);
+	for (size_t i = 0; i < making->wish->nr_results && !ret; i++)
+		ret = add_argument(making, place, making->wish->results[i], true, values);
+	return ret ? ret : add_contexts(making, place, true, values);
 }
 
 /* ---- events ---- */
@@ -248,6 +265,20 @@ static int add_events(struct making *making, const struct values *entry, const s
 		ret = add_event(making, provider, name, exit, &making->exit_event);
 	making->has_events = !ret;
 	return ret;
+}
+
+/* What is of the exit needs one. */
+static int check_exit(const struct resolve_wish *wish, struct resolve_error *error)
+{
+	for (size_t i = 0; i < wish->nr_contexts && !wish->exits; i++) {
+		if (said_at_exit(wish->contexts[i]))
+			return resolve_fail(error, -EINVAL,
+					wish->kind == RESOLVE_FUNCTION ? "add `--exit`"
+								       : "leave it out",
+					"`%.128s` is of the exit, which is not asked for",
+					wish->contexts[i]);
+	}
+	return 0;
 }
 
 /* Are they what the event has? */
@@ -408,7 +439,9 @@ static int make_probe(struct making *making, const struct place *place, struct v
 		ret = make_exit(making, place, exit);
 	if (!ret && making->has_events)
 		ret = same_fields(&making->entry, entry, making->error);
-	else if (!ret)
+	if (!ret && making->has_events && making->wish->exits)
+		ret = same_fields(&making->exit, exit, making->error);
+	if (!ret && !making->has_events)
 		ret = add_events(making, entry, exit);
 	if (!ret)
 		ret = add_probe(making, place, &site, entry, exit);
@@ -489,6 +522,8 @@ int resolve_wish(struct resolve *resolve, const struct resolve_wish *wish,
 		ret = resolve_fail(
 				error, -EINVAL, "use `--function`", "only functions have an exit");
 	else
+		ret = check_exit(wish, error);
+	if (!ret)
 		ret = places_find(resolve, wish, &making->places, error);
 	making->many = making->places.count > 1;
 	if (!ret)

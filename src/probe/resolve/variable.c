@@ -23,6 +23,7 @@ struct expression {
 	const struct place *place;
 	struct debug *debug;
 	unsigned int depth;
+	bool exit; /* the function has returned */
 	struct resolve_error *error;
 };
 
@@ -141,6 +142,37 @@ static int no_variable(
 			name, *expression->place->name ? expression->place->name : "that code");
 }
 
+/* At the exit nothing else is there any more. */
+static int find_returned(struct expression *expression, const char *name, struct item *item)
+{
+	const struct place *place = expression->place;
+	const char *function_name = *place->name ? place->name : "that function";
+	Dwarf_Attribute attribute;
+	Dwarf_Die function;
+
+	*item = (struct item){.where.kind = LOCATED_VALUE};
+	if (strcmp(name, "return") != 0)
+		return resolve_fail(expression->error, -EINVAL,
+				"what is returned is called `return`, as in `return->name`; "
+				"`--arg` is for "
+				"variables at the entry",
+				"`%.128s` is not there any more when %.128s has returned", name,
+				function_name);
+	if (!find_function(expression->debug, place->address, &function))
+		return resolve_fail(expression->error, -ENODATA,
+				"say it as TYPE:NAME:ADDR, as in `s32:n:%eax`",
+				"there is no debug information for %s of %s", function_name,
+				place->module->name);
+	if (!dwarf_attr_integrate(&function, DW_AT_type, &attribute))
+		return resolve_fail(expression->error, -EINVAL, "leave it out",
+				"%s returns nothing", function_name);
+	if (!type_of(&function, &item->type) || !locate_result(&item->type, &item->where))
+		return resolve_fail(expression->error, -ENOTSUP,
+				"say it as TYPE:NAME:ADDR, as in `s32:n:%eax`",
+				"where %s puts what it returns cannot be told", function_name);
+	return item_follow_reference(item, expression->error);
+}
+
 static int find_variable(struct expression *expression, const char *name, struct item *item)
 {
 	Dwarf_Die *scopes, variable;
@@ -200,7 +232,10 @@ static int read_primary(struct expression *expression, struct item *item)
 
 	if (*expression->at != '(') {
 		ret = read_name(expression, name);
-		return ret ? ret : find_variable(expression, name, item);
+		if (ret)
+			return ret;
+		return expression->exit ? find_returned(expression, name, item)
+					: find_variable(expression, name, item);
 	}
 	expression->at++;
 	ret = read_unary(expression, item);
@@ -268,10 +303,11 @@ static int read_unary(struct expression *expression, struct item *item)
 			   : item_address(item, expression->error);
 }
 
-int variable_value(const struct place *place, const char *text, struct value *value,
-		struct resolve_error *error)
+static int read_expression(const struct place *place, const char *text, bool exit,
+		struct value *value, struct resolve_error *error)
 {
-	struct expression expression = {.at = text, .text = text, .place = place, .error = error};
+	struct expression expression = {
+			.at = text, .text = text, .place = place, .exit = exit, .error = error};
 	struct item item;
 	int ret;
 
@@ -294,6 +330,18 @@ int variable_value(const struct place *place, const char *text, struct value *va
 	return ret;
 }
 
+int variable_value(const struct place *place, const char *text, struct value *value,
+		struct resolve_error *error)
+{
+	return read_expression(place, text, false, value, error);
+}
+
+int variable_returned(const struct place *place, const char *text, struct value *value,
+		struct resolve_error *error)
+{
+	return read_expression(place, text, true, value, error);
+}
+
 bool variable_result(const struct place *place, struct value *value, bool *nothing)
 {
 	struct debug *debug = module_debug(place->module);
@@ -310,8 +358,9 @@ bool variable_result(const struct place *place, struct value *value, bool *nothi
 		*nothing = true;
 		return false;
 	}
+	/* A structure is what somebody asks for by its members. */
 	if (!type_of(&function, &item.type) || !locate_result(&item.type, &item.where) ||
-			item_value(&item, &found, &ignored))
+			item.where.kind != LOCATED_VALUE || item_value(&item, &found, &ignored))
 		return false;
 	memcpy(found.name, value->name, sizeof(found.name));
 	*value = found;

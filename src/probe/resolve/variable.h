@@ -10,6 +10,9 @@
 /* `n`, `p->name`, `list[2].next`, `*counter`, as it is at that place. */
 int variable_value(const struct place *place, const char *expression, struct value *value,
 		struct resolve_error *error);
+/* `return`, `return->name`, as it is at its exit. */
+int variable_returned(const struct place *place, const char *expression, struct value *value,
+		struct resolve_error *error);
 /* What the function returns, as a value at its exit; false: nobody says it. `*nothing`: it returns nothing. */
 bool variable_result(const struct place *place, struct value *value, bool *nothing);
 

@@ -130,7 +130,8 @@ struct probe_fetch_op {
 	uint8_t size;
 	/*
 	 * As DWARF counts registers. x86-64: rax rdx rcx rbx rsi rdi rbp rsp, then r8 to r15, 16 is the address of
-	 * the probe (rip), 49 the flags. rbx and r12 to r15 need PROBE_ENTRY_ALL, and are not there at exits.
+	 * the probe (rip), 49 the flags. At entries rbx and r12 to r15 need PROBE_ENTRY_ALL; at exits
+	 * 16 is where it goes on.
 	 */
 	uint8_t reg;
 	uint8_t reserved; /* 0 */

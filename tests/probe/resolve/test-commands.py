@@ -63,7 +63,7 @@ def read(trace):
     for line in done.stdout.splitlines():
         line = re.sub(r'\( "(?:true|false)" : container = (\d+) \)', r"\1", line)
         name = re.search(r"\) (?:\S+ )?(\S+:\S+): \{", line) or re.search(r" (\w+:\w+): \{", line)
-        fields = dict((k, v) for k, v in re.findall(r'(\w[\w.]*) = ("(?:[^"\\]|\\.)*"|[^ ,{}]+)', line))
+        fields = dict((k, v) for k, v in re.findall(r'(\w[\w.]*) = ("(?:[^"\\]|\\.)*"|\[ .*? \]|[^ ,{}]+)', line))
         found.append((name[1], {k: v.strip('"') if v.startswith('"') else v for k, v in fields.items()}))
     return found
 
@@ -315,6 +315,52 @@ def test_a_program_that_runs():
     equal(of(events, "probe:gone"), [])
     memory, file = text_of(program.pid, path)
     true(memory == file, "the code is as it was")
+    program.end()
+
+
+def test_what_is_returned():
+    """By members, from registers, memory and where a pointer leads; the contexts of a return are those of its entry."""
+    path, trace = compiled("returns.c", "-g", "-O2", "-fomit-frame-pointer"), FOLDER + "/returned"
+    kept = ("rbx", "rbp", "r12", "r13", "r14", "r15")
+    contexts = [word for name in (*kept, "rsp", "rip") for word in ("--context", f"reg:{name},exit:reg:{name}")]
+    good("trace", "-o", trace, "-c", f"{path} {ROUNDS}", "--function", "make_node", "--ret", "return->name", "--ret",
+         "return->next->count", "--ret", "s32:own:(%rax)", "--function", "make_pair", "--ret", "return.left", "--ret",
+         "return.right", "--function", "make_large", "--ret", "return.numbers[3]", "--context", "backtrace,exit:backtrace",
+         *contexts)
+    events = read(trace)
+    equal([(f["return_name"], f["return_next_count"], f["own"]) for f in of(events, "probe:make_node_return")],
+          [("first", "-7", str(i)) for i in range(ROUNDS)])
+    equal([(f["return_left"], float(f["return_right"])) for f in of(events, "probe:make_pair_return")],
+          [(str(i * 10 ** 12), i + 0.5) for i in range(ROUNDS)])
+    equal([f["return_numbers_3"] for f in of(events, "probe:make_large_return")], [str(2 * i) for i in range(ROUNDS)])
+    for name in ("make_node", "make_pair", "make_large"):
+        entries, exits = of(events, "probe:" + name), of(events, f"probe:{name}_return")
+        equal((len(entries), len(exits)), (ROUNDS, ROUNDS), name)
+        for before, after in zip(entries, exits):
+            equal(after["backtrace"], before["backtrace"], name)
+            equal([after[reg] for reg in kept], [before[reg] for reg in kept], name)
+            equal(int(after["rsp"], 0), int(before["rsp"], 0) + 8, name)
+            contains(after["backtrace"].lower(), after["rip"].lower())
+    refused("returns nothing", 1, "trace", "-o", FOLDER + "/none", "-c", path, "--function", "make_nothing", "--ret", "return")
+    refused("is not there any more", 1, "trace", "-o", FOLDER + "/none", "-c", path, "--function", "make_node", "--ret", "count")
+    refused("add `--exit`", 1, "trace", "-o", FOLDER + "/none", "-c", path, "--function", "make_node", "--context",
+            "exit:backtrace")
+
+
+def test_contexts_of_a_return():
+    """Added to the event of the return, they are not of the entry."""
+    program, session = Program(compiled("returns.c", "-g", "-O2", "-fomit-frame-pointer")), Session()
+    words = ["-u", "-s", session.name, "--pid", program.pid]
+    good("start", session.name)
+    good("enable-event", "made", *words, "--function", "make_node", "--ret", "return->count", "--arg", "count")
+    good("add-context", "-u", "-s", session.name, "-e", "made_return", "--pid", program.pid, "-t", "backtrace,reg:rax")
+    good("add-context", "-u", "-s", session.name, "-e", "made", "--pid", program.pid, "-t", "reg:rdi")
+    equal(program.go(), "done")
+    events = session.end()
+    equal([(f["count"], int(f["rdi"], 0), "rax" in f) for f in of(events, "probe:made")], [(str(i), i, False) for i in range(ROUNDS)])
+    returns = of(events, "probe:made_return")
+    equal([(f["return_count"], int(f["rax"], 0) > 4096, "backtrace" in f, "rdi" in f) for f in returns],
+          [(str(i), True, True, False) for i in range(ROUNDS)])
     program.end()
 
 
