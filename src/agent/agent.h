@@ -135,7 +135,7 @@ struct agent_filter {
 
 /*
  * One event of one channel that is or was offered to the consumer; the private pointer of its
- * callback. What a record needs is in the first cache line.
+ * callback. What a record needs is in the first cache line, but for filters.
  */
 struct agent_event {
 	/*
@@ -151,6 +151,7 @@ struct agent_event {
 	bool large;         /* a record of it did not fit the stack (atomic) */
 	uint8_t nr_filters; /* 0: every event is recorded */
 	const struct agent_filter *filters;
+	ring_publish_cell *publish_cell; /* of the producer, for one scalar */
 	/* What records it when a filter has matched, and what libside calls. */
 	union {
 		side_tracer_callback_func record;

@@ -375,6 +375,20 @@ int agent_batches_introduce(struct agent_session *session, struct agent_batch *l
 	return ret;
 }
 
+/*
+ * Relaxed: other threads see the event first through its callback's registration. The function stays
+ * while there are no rings; the other order than in record_cell() would give it none.
+ */
+static void agent_event_direct(struct agent_event *event, struct ring_producer *producer)
+{
+	if (producer && event->plan->kind == PLAN_KIND_CELL)
+		__atomic_store_n(&event->publish_cell,
+				ring_cell_way(producer, event->id, event->plan->cell_size),
+				__ATOMIC_RELAXED);
+	atomic_signal_fence(memory_order_seq_cst);
+	__atomic_store_n(&event->producer, producer, __ATOMIC_RELAXED);
+}
+
 void agent_batch_redirect(struct agent_batch *batch)
 {
 	uint32_t i;
@@ -382,10 +396,7 @@ void agent_batch_redirect(struct agent_batch *batch)
 	for (i = 0; i < batch->nr_events; i++) {
 		struct agent_event *event = &batch->events[i];
 
-		/* Relaxed: other threads see the event first through its callback's registration. */
-		__atomic_store_n(&event->producer,
-				event->recorded ? event->channel->producer : NULL,
-				__ATOMIC_RELAXED);
+		agent_event_direct(event, event->recorded ? event->channel->producer : NULL);
 	}
 }
 

@@ -192,8 +192,12 @@ static __attribute__((noinline)) void record_large(struct agent_event *event,
 	record_slow(event, arguments, variadic, caller);
 }
 
-/* With the arguments of a callback, so that a callback that ends in it need not save any. */
-static __attribute__((noinline)) void record_odd(const struct side_event_description *description,
+/*
+ * With the arguments of a callback, all of them in their places, so that a callback that ends in it need
+ * not save any.
+ */
+static __attribute__((noinline, used)) void record_odd(
+		const struct side_event_description *description,
 		const struct side_arg_vec *arguments, void *priv, void *caller)
 {
 	(void)description;
@@ -226,39 +230,26 @@ static inline bool is_usual(const struct agent_event *event, const struct ring_p
 
 /* ---- one scalar ---- */
 
-/* Whose size is known here, so that nothing stands between the argument and the ring. */
-#define DEFINE_RECORD_CELL(size)                                                               \
-	static QUIET void record_cell_##size(const struct side_event_description *description, \
-			const struct side_arg_vec *arguments, void *priv, void *caller)        \
-	{                                                                                      \
-		const struct side_arg *cell = side_ptr_get(arguments->sav);                    \
-		const struct agent_event *event = priv;                                        \
-		struct ring_producer *producer = rings(event);                                 \
-                                                                                               \
-		if (__builtin_expect(!producer, 0) || __builtin_expect(is_vforked(), 0) ||     \
-				__builtin_expect(arguments->len != 1, 0) ||                    \
-				__builtin_expect(!cell, 0) ||                                  \
-				__builtin_expect(cell->type.v != event->cell_label, 0))        \
-			record_odd(description, arguments, priv, caller);                      \
-		else                                                                           \
-			ring_publish(producer, event->id, &cell->u, size);                     \
-	}
-
-DEFINE_RECORD_CELL(1)
-DEFINE_RECORD_CELL(2)
-DEFINE_RECORD_CELL(4)
-DEFINE_RECORD_CELL(8)
-DEFINE_RECORD_CELL(16)
-
-static side_tracer_callback_func record_cell(unsigned int size)
+/*
+ * The ring has a function for its size, so that nothing stands between the argument and the ring. First
+ * the rings, then the function: in a child that a signal handler forks in between, that of the new
+ * rings refuses the old ones.
+ */
+static QUIET void record_cell(const struct side_event_description *description,
+		const struct side_arg_vec *arguments, void *priv, void *caller)
 {
-	switch (size) {
-	case 1: return record_cell_1;
-	case 2: return record_cell_2;
-	case 4: return record_cell_4;
-	case 8: return record_cell_8;
-	default: return record_cell_16;
-	}
+	const struct side_arg *cell = side_ptr_get(arguments->sav);
+	const struct agent_event *event = priv;
+	struct ring_producer *producer = rings(event);
+
+	atomic_signal_fence(memory_order_seq_cst);
+	if (__builtin_expect(!producer, 0) || __builtin_expect(is_vforked(), 0) ||
+			__builtin_expect(arguments->len != 1, 0) || __builtin_expect(!cell, 0) ||
+			__builtin_expect(cell->type.v != event->cell_label, 0))
+		record_odd(description, arguments, priv, caller);
+	else
+		__atomic_load_n(&event->publish_cell, __ATOMIC_RELAXED)(
+				producer, event->id, priv, &cell->u);
 }
 
 /* ---- what runs nothing of the application's ---- */
@@ -476,7 +467,7 @@ static side_tracer_callback_func choose(const struct agent_event *event)
 	switch ((enum plan_kind)event->plan->kind) {
 	case PLAN_KIND_CELL:
 		if (!event->contexts)
-			return record_cell(event->plan->cell_size);
+			return record_cell;
 		return record_cell_contexts;
 	case PLAN_KIND_QUIET: return event->contexts ? record_quiet_contexts : record_quiet;
 	case PLAN_KIND_SPAN: return record_span;

@@ -120,6 +120,7 @@ static void ring_producer_fill(struct ring_producer *producer, struct ring_produ
 	producer->lost = ring_memory_lost(memory, 0);
 	producer->lost_stride_words = memory->layout.lost_stride / sizeof(uint64_t);
 	producer->rings = rings;
+	producer->usable = rings;
 	/* In this order: ring_producer_bytes(). */
 	producer->locks = (uint64_t *)&producer->places[rings];
 	producer->owners = producer->locks + (size_t)rings * RING_LOCK_WORDS;
@@ -492,6 +493,62 @@ int ring_publish(
 	return publish(producer, event_id, payload, size);
 }
 
+/* Where no section is made for it. */
+#define RING_CELL_OTHER(size)                                                                \
+	static int ring_cell_other_##size(struct ring_producer *producer, uint32_t event_id, \
+			const void *unused, const void *cell)                                \
+	{                                                                                    \
+		(void)unused;                                                                \
+		return ring_publish(producer, event_id, cell, size);                         \
+	}
+
+RING_CELL_OTHER(1)
+RING_CELL_OTHER(2)
+RING_CELL_OTHER(4)
+RING_CELL_OTHER(8)
+RING_CELL_OTHER(16)
+
+static ring_publish_cell *ring_cell_other(size_t size)
+{
+	switch (size) {
+	case 1: return ring_cell_other_1;
+	case 2: return ring_cell_other_2;
+	case 4: return ring_cell_other_4;
+	case 8: return ring_cell_other_8;
+	default: return ring_cell_other_16;
+	}
+}
+
+ring_publish_cell *ring_cell_way(
+		const struct ring_producer *producer, uint32_t event_id, size_t size)
+{
+#if RING_HAS_SECTION
+#define RING_CELL_WAYS(form, mode, place)                                                         \
+	{                                                                                         \
+		ring_cell_##form##_##mode##_##place##_1, ring_cell_##form##_##mode##_##place##_2, \
+				ring_cell_##form##_##mode##_##place##_4,                          \
+				ring_cell_##form##_##mode##_##place##_8                           \
+	}
+	/* By: does it overwrite, is it of a thread, is the id in the tag, log2 of the size. */
+	static ring_publish_cell *const ways[2][2][2][4] = {
+			{{RING_CELL_WAYS(medium, keep, cpu), RING_CELL_WAYS(compact, keep, cpu)},
+					{RING_CELL_WAYS(medium, keep, thread),
+							RING_CELL_WAYS(compact, keep, thread)}},
+			{{RING_CELL_WAYS(medium, over, cpu), RING_CELL_WAYS(compact, over, cpu)},
+					{RING_CELL_WAYS(medium, over, thread),
+							RING_CELL_WAYS(compact, over, thread)}},
+	};
+
+	if (producer->path == RING_PATH_RSEQ_TSC && event_id <= UINT16_MAX && size <= 8)
+		return ways[producer->mode == RING_MODE_OVERWRITE][producer->placement ==
+				RING_PER_THREAD][event_id < RING_TAG_MEDIUM][__builtin_ctzl(size)];
+#else
+	(void)producer;
+	(void)event_id;
+#endif
+	return ring_cell_other(size);
+}
+
 int ring_publish_parts(struct ring_producer *producer, uint32_t event_id, const void *head,
 		size_t head_size, const void *body, size_t body_size)
 {
@@ -524,14 +581,19 @@ void ring_producer_stop(struct ring_producer *producer, bool stop)
 		return;
 	/*
 	 * Others may go on for a moment, with what they have read. Whoever sees the limit of 0 must
-	 * see why: the word is stored before it. Pairs with the load in ring_publish_slow().
+	 * see why: the word is stored before it. Pairs with the load in ring_publish_slow(). The same
+	 * for the rings that sections may use: some are called without a look at the limit.
 	 */
-	if (!stop)
+	if (!stop) {
 		__atomic_store_n(&producer->payload_limit,
 				ring_producer_cold(producer)->payload_max + 1, __ATOMIC_RELAXED);
+		__atomic_store_n(&producer->usable, producer->rings, __ATOMIC_RELAXED);
+	}
 	__atomic_store_n(&producer->stopped, stop, __ATOMIC_RELEASE);
-	if (stop)
+	if (stop) {
 		__atomic_store_n(&producer->payload_limit, 0, __ATOMIC_RELEASE);
+		__atomic_store_n(&producer->usable, 0, __ATOMIC_RELEASE);
+	}
 }
 
 const void *ring_producer_base(const struct ring_producer *producer)

@@ -169,6 +169,16 @@ int ring_publish(struct ring_producer *producer, uint32_t event_id, const void *
 		size_t size);
 
 /*
+ * The same for one scalar of a size that is known beforehand: the shortest function for scalars of `size`
+ * bytes (1, 2, 4, 8, 16) of this event in these rings, or in others of their geometry that take their
+ * place. The third argument is for nothing: its register is the one that the clock is read into.
+ */
+typedef int ring_publish_cell(struct ring_producer *producer, uint32_t event_id, const void *unused,
+		const void *cell);
+ring_publish_cell *ring_cell_way(
+		const struct ring_producer *producer, uint32_t event_id, size_t size);
+
+/*
  * The same record made of two pieces in a row, so that the caller need not put them together. The
  * body is read while the ring is held: it must be memory that can be read.
  */

@@ -86,35 +86,36 @@
 	.popsection
 .endm
 
-/* Enter: rdx = offset of struct rseq. The store is the last instruction before label 1. */
-.macro section_enter
+/* Enter: rseq = offset of struct rseq. The store is the last instruction before label 1. */
+.macro section_enter rseq=%rdx
 	leaq	3b(%rip), %rax
-	movq	%rax, %fs:RSEQ_CS(%rdx)
+	movq	%rax, %fs:RSEQ_CS(\rseq)
 1:
 .endm
 
 /*
- * r10 = control of the ring, rdx = its data.
+ * r10 = control of the ring, data = its data. There is none where rings are 0: in a forked child, and
+ * for who must not publish any more.
  *
  * cpu: no need to compare the CPU later: a thread that moves is aborted. A thread without rseq has a
  * negative cpu_id. thread: the thread's word is key << 32 | ring; with another key, or none, it is
  * more than any number of rings.
  */
-.macro section_find_ring place, exits
+.macro section_find_ring place, no_ring, rseq=%rdx, data=%rdx
 	.ifc \place, cpu
-	movl	%fs:RSEQ_CPU_ID(%rdx), %eax
-	cmpl	RING_PRODUCER_RINGS(%rdi), %eax
+	movl	%fs:RSEQ_CPU_ID(\rseq), %eax
+	cmpl	RING_PRODUCER_USABLE(%rdi), %eax
 	.else
 	movq	RING_PRODUCER_SLOT(%rdi), %rax
-	movl	RING_PRODUCER_RINGS(%rdi), %edx
+	movl	RING_PRODUCER_USABLE(%rdi), %edx
 	movq	%fs:(%rax), %rax
 	xorq	RING_PRODUCER_KEY(%rdi), %rax
 	cmpq	%rdx, %rax
 	.endif
-	jae	\exits\()_no_ring
+	jae	\no_ring
 	shlq	$4, %rax
 	movq	RING_PRODUCER_PLACES(%rdi,%rax), %r10
-	movq	RING_PRODUCER_PLACES+8(%rdi,%rax), %rdx
+	movq	RING_PRODUCER_PLACES+8(%rdi,%rax), \data
 .endm
 
 .macro section_copy_32 at
@@ -207,12 +208,12 @@
 	.long	RSEQ_SIGNATURE
 4:
 	endbr64
-	.ifc \exits, ring_publish
-	movl	$RING_SECTION_ABORTED, %r8d
-	jmp	ring_publish_go_slow
-	.else
+	.ifc \exits, ring_section
 	movl	$RING_SECTION_ABORTED, %eax
 	ret
+	.else
+	movl	$RING_SECTION_ABORTED, %r8d
+	jmp	\exits
 	.endif
 .endm
 
@@ -272,7 +273,7 @@
 	.endif
 	shlq	$RING_EPOCH_BITS, %r8
 	section_enter
-	section_find_ring \place, \exits
+	section_find_ring \place, \exits\()_no_ring
 	movq	RING_CONTROL_HEAD(%r10), %r11
 	.ifc \mode, keep
 	movq	RING_CONTROL_LIMIT(%r10), %rax
@@ -479,7 +480,139 @@
 	ret
 	.endif
 	.endif
-	section_abort \exits
+	.ifc \exits, ring_section
+	section_abort ring_section
+	.else
+	section_abort ring_publish_go_slow
+	.endif
+	.cfi_endproc
+	.size	\name, . - \name
+.endm
+
+/*
+ * A whole publication of one scalar, whose size is known here: compact or medium, with the TSC. The
+ * same stores in the same order as above, but nothing has to be kept on the stack, for the arguments
+ * stay where they are: rdi producer, esi event id (below RING_TAG_MEDIUM in a compact record, else at
+ * most 0xffff), rcx the scalar; rdx is not looked at, the clock is read into it.
+ *
+ * What is not plain success goes on to ring_publish_one_slow(). What is rare and takes more than that
+ * begins anew in the section above: a look at the consumer's tail, and the marks of a record that
+ * reaches into another block of a ring that overwrites.
+ *
+ * In the run: rax timestamp, r8 where the record goes, r9 offset of struct rseq, r10 control, r11 head.
+ */
+.macro section_cell name, form, mode, place, size
+	.globl	\name
+	.hidden	\name
+	.type	\name, @function
+	.ifc \form, compact
+	.set	.Lheader_\@, RING_COMPACT_BYTES
+	.else
+	.set	.Lheader_\@, RING_MEDIUM_BYTES
+	.endif
+	.set	.Lword_\@, (.Lheader_\@ + \size) << RING_EPOCH_BITS
+	.balign 64
+\name:
+	.cfi_startproc
+	section_descriptor
+	movq	RING_PRODUCER_RSEQ(%rdi), %r9
+	section_enter %r9
+	section_find_ring \place, .Lno_ring_\@, %r9, %r8
+	movq	RING_CONTROL_HEAD(%r10), %r11
+	.ifc \mode, keep
+	movq	RING_CONTROL_LIMIT(%r10), %rax
+	subq	%r11, %rax
+	cmpq	$.Lword_\@, %rax
+	jb	.Lother_\@
+	.else
+	leaq	.Lword_\@(%r11), %rdx
+	movq	%rdx, %rax
+	xorq	%r11, %rax
+	cmpq	RING_PRODUCER_BLOCK(%rdi), %rax
+	jae	.Lother_\@
+	/* Before any byte, and nobody but us reads it meanwhile: see above. */
+	cmpq	RING_CONTROL_CLAIM(%r10), %rdx
+	js	.Lclaimed_\@
+	movq	%rdx, RING_CONTROL_CLAIM(%r10)
+.Lclaimed_\@:
+	.endif
+	movq	%r11, %rax
+	shrq	$RING_EPOCH_BITS, %rax
+	andq	RING_PRODUCER_MASK(%rdi), %rax
+	addq	%rax, %r8
+	rdtsc
+	shlq	$32, %rdx
+	orq	%rdx, %rax
+	movq	RING_CONTROL_LAST(%r10), %rdx
+	cmpq	%rdx, %rax
+	jb	.Lextend_\@
+	xorq	%rax, %rdx
+	shrq	$RING_TIME_BITS, %rdx
+	jnz	.Lextend_\@
+	movq	%rax, %rdx
+	shrq	$RING_TIME_BITS, %rdx
+	xorl	%r11d, %edx
+	testl	$RING_EPOCH_MASK, %edx
+	jnz	.Lextend_\@
+	movl	%eax, %edx
+	shll	$RING_TAG_BITS, %edx
+	.ifc \form, compact
+	orl	%esi, %edx
+	movl	%edx, (%r8)
+	.else
+	orl	$RING_TAG_MEDIUM, %edx
+	movl	%edx, (%r8)
+	movw	%si, RING_COMPACT_BYTES(%r8)
+	.endif
+	.if	\size == 1
+	movzbl	(%rcx), %edx
+	movb	%dl, .Lheader_\@(%r8)
+	.elseif	\size == 2
+	movzwl	(%rcx), %edx
+	movw	%dx, .Lheader_\@(%r8)
+	.elseif	\size == 4
+	movl	(%rcx), %edx
+	movl	%edx, .Lheader_\@(%r8)
+	.else
+	movq	(%rcx), %rdx
+	movq	%rdx, .Lheader_\@(%r8)
+	.endif
+	/* The order of the stores: as above. */
+	movq	%rax, RING_CONTROL_LAST(%r10)
+	leaq	.Lword_\@(%r11), %rdx
+	movq	%rdx, RING_CONTROL_HEAD(%r10)
+2:
+	movq	$0, %fs:RSEQ_CS(%r9)
+	.ifc \mode, keep
+	xorq	%rdx, %r11
+	cmpq	RING_PRODUCER_BLOCK(%rdi), %r11
+	jae	.Lcrossed_\@
+	.endif
+	xorl	%eax, %eax
+	ret
+
+	.ifc \mode, keep
+.Lcrossed_\@:
+	movl	$RING_SECTION_CROSSED, %r8d
+	jmp	.Lslow_\@
+	.endif
+.Lother_\@:
+	movq	$0, %fs:RSEQ_CS(%r9)
+	movq	%rcx, %rdx
+	movl	$\size, %ecx
+	jmp	ring_publish_\mode\()_\place
+.Lno_ring_\@:
+	movl	$RING_SECTION_NO_RING, %r8d
+	jmp	.Lleave_\@
+.Lextend_\@:
+	movl	$RING_SECTION_EXTEND, %r8d
+.Lleave_\@:
+	movq	$0, %fs:RSEQ_CS(%r9)
+.Lslow_\@:
+	movq	%rcx, %rdx
+	movl	$\size, %ecx
+	jmp	ring_publish_one_slow
+	section_abort .Lslow_\@
 	.cfi_endproc
 	.size	\name, . - \name
 .endm
@@ -514,12 +647,21 @@
 	.text
 
 /* Names as RING_SECTIONS() in section.h makes them. */
+.macro section_cells form, mode, place
+section_cell ring_cell_\form\()_\mode\()_\place\()_1, \form, \mode, \place, 1
+section_cell ring_cell_\form\()_\mode\()_\place\()_2, \form, \mode, \place, 2
+section_cell ring_cell_\form\()_\mode\()_\place\()_4, \form, \mode, \place, 4
+section_cell ring_cell_\form\()_\mode\()_\place\()_8, \form, \mode, \place, 8
+.endm
+
 .macro section_set mode, place
 section_publish ring_publish_\mode\()_\place, compact, tsc, \mode, \place, ring_publish
 section_publish ring_section_parts_tsc_\mode\()_\place, compact, tsc, \mode, \place, ring_section
 section_publish ring_section_parts_clock_\mode\()_\place, compact, given, \mode, \place, ring_section
 section_publish ring_section_extended_tsc_\mode\()_\place, extended, tsc, \mode, \place, ring_section
 section_publish ring_section_extended_clock_\mode\()_\place, extended, given, \mode, \place, ring_section
+section_cells compact, \mode, \place
+section_cells medium, \mode, \place
 .endm
 
 section_set keep, cpu
@@ -539,7 +681,7 @@ section_set over, thread
 	movq	%rdi, SAVED_PRODUCER
 	movq	RING_PRODUCER_RSEQ(%rdi), %rdx
 	section_enter
-	section_find_ring \place, ring_section
+	section_find_ring \place, ring_section_no_ring
 	/*
 	 * An epoch that is neither the timestamp's (the next attempt's) nor last_timestamp's. The
 	 * latter counts, for the timestamp may be old by now, and an attempt aborted since then may

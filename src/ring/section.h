@@ -21,7 +21,7 @@
 #define RING_SECTION_FORKED 8 /* Portable writer only. */
 
 /* Offsets into struct ring_producer that the assembly uses; checked below. */
-#define RING_PRODUCER_RINGS 0
+#define RING_PRODUCER_USABLE 0
 #define RING_PRODUCER_RSEQ 8
 #define RING_PRODUCER_MASK 16
 #define RING_PRODUCER_SIZE 24
@@ -78,7 +78,7 @@ typedef int ring_section_parts_at(struct ring_producer *producer, uint32_t event
  */
 struct ring_producer {
 	/* One cache line for all that a publication per CPU reads. */
-	uint32_t rings;
+	uint32_t usable;        /* Rings that sections may use: all, or none (stopped, forked). */
 	uint32_t path;          /* enum ring_path */
 	uint64_t rseq_offset;   /* Of struct rseq from the thread pointer. */
 	uint64_t mask;          /* size - 1 */
@@ -87,7 +87,7 @@ struct ring_producer {
 	uint64_t payload_limit; /* A payload must be smaller than this. */
 	ring_publish_way *publish;
 	uint32_t clock; /* enum ring_clock */
-	uint32_t event_slots;
+	uint32_t rings;
 
 	uint64_t slot_offset; /* Per thread: of the thread's word from the thread pointer. */
 	uint64_t slot_key;    /* Per thread: what its upper half must be, << 32. */
@@ -116,7 +116,9 @@ struct ring_producer {
 	uint64_t slots_looked_ns; /* When the slots were last found all taken. */
 	int32_t pid;              /* That mapped it: not a child of vfork()'s. */
 	uint32_t block_timeout_us;
-	uint32_t stopped; /* Every publication takes the slow way: payload_limit is 0. */
+	/* Every publication takes the slow way: payload_limit and usable are 0. */
+	uint32_t stopped;
+	uint32_t event_slots;
 
 	uint64_t reserved[7];
 	struct ring_place places[];
@@ -126,7 +128,7 @@ int ring_publish_one_slow(struct ring_producer *producer, uint32_t event_id, con
 		size_t size, int code);
 
 #if RING_HAS_SECTION
-static_assert(offsetof(struct ring_producer, rings) == RING_PRODUCER_RINGS, "rings");
+static_assert(offsetof(struct ring_producer, usable) == RING_PRODUCER_USABLE, "usable");
 static_assert(offsetof(struct ring_producer, rseq_offset) == RING_PRODUCER_RSEQ, "rseq_offset");
 static_assert(offsetof(struct ring_producer, mask) == RING_PRODUCER_MASK, "mask");
 static_assert(offsetof(struct ring_producer, size_word) == RING_PRODUCER_SIZE, "size_word");
@@ -140,9 +142,17 @@ static_assert(sizeof(struct ring_place) == 2 * sizeof(void *), "ring_place");
 /*
  * The sections for a mode (keep what nobody has read, or over it) and a placement. _tsc read the
  * TSC, _clock take the timestamp, and both take two parts. ring_publish_ are for one part and the
- * TSC, the usual case: they go on to ring_publish_one_slow() themselves.
+ * TSC, the usual case: they go on to ring_publish_one_slow() themselves. So do ring_cell_, for one
+ * scalar.
  */
+#define RING_CELLS(form, mode, place)                              \
+	ring_publish_cell ring_cell_##form##_##mode##_##place##_1; \
+	ring_publish_cell ring_cell_##form##_##mode##_##place##_2; \
+	ring_publish_cell ring_cell_##form##_##mode##_##place##_4; \
+	ring_publish_cell ring_cell_##form##_##mode##_##place##_8
 #define RING_SECTIONS(mode, place)                                       \
+	RING_CELLS(compact, mode, place);                                \
+	RING_CELLS(medium, mode, place);                                 \
 	ring_publish_way ring_publish_##mode##_##place;                  \
 	ring_section_parts ring_section_parts_tsc_##mode##_##place;      \
 	ring_section_parts_at ring_section_parts_clock_##mode##_##place; \

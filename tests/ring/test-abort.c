@@ -11,7 +11,7 @@
  *kills the process. The ring must be as before, and usable.
  *
  * The same for rings that overwrite (where the marks of blocks and the claim must stay right), rings
- * per thread, and records in two parts.
+ * per thread, records in two parts, and scalars.
  *
  * Last, a debugger: stepping through a whole publication ends, with a record that is counted.
  */
@@ -65,6 +65,20 @@ static const struct publication publications[] = {
 };
 #define PUBLICATIONS (sizeof(publications) / sizeof(publications[0]))
 
+/* Of scalars. */
+static const struct publication cells[] = {
+		{5, 4, false, false},
+		{29, 8, true, false},
+		{30, 4, false, false},
+		{5, 1, false, false},
+		{300, 8, false, false},
+		{5, 2, true, false},
+		{300, 2, false, false},
+		{5, 4, false, true},
+		{65535, 1, true, false},
+};
+#define CELLS (sizeof(cells) / sizeof(cells[0]))
+
 /* The sections to try. */
 static const struct kind {
 	const char *name;
@@ -72,18 +86,27 @@ static const struct kind {
 	enum ring_placement placement;
 	bool parts;
 	unsigned int way;
-	bool all; /* All publications, also in a short run; else one in three, and every
+	bool cells; /* Publications of scalars. */
+	bool all;   /* All publications, also in a short run; else one in three, and every
 		  * other instruction for kills. */
 } kinds[] = {
-		{"discard", RING_MODE_DISCARD, RING_PER_CPU, false, 0, true},
-		{"discard", RING_MODE_DISCARD, RING_PER_CPU, false, 1, false},
-		{"discard, parts", RING_MODE_DISCARD, RING_PER_CPU, true, 1, false},
-		{"discard, per thread, parts", RING_MODE_DISCARD, RING_PER_THREAD, true, 0, false},
-		{"overwrite", RING_MODE_OVERWRITE, RING_PER_CPU, false, 0, false},
-		{"overwrite, parts", RING_MODE_OVERWRITE, RING_PER_CPU, true, 1, false},
-		{"overwrite, per thread", RING_MODE_OVERWRITE, RING_PER_THREAD, false, 1, false},
-		{"overwrite, per thread, parts", RING_MODE_OVERWRITE, RING_PER_THREAD, true, 0,
+		{"discard", RING_MODE_DISCARD, RING_PER_CPU, false, 0, false, true},
+		{"discard", RING_MODE_DISCARD, RING_PER_CPU, false, 1, false, false},
+		{"discard, parts", RING_MODE_DISCARD, RING_PER_CPU, true, 1, false, false},
+		{"discard, per thread, parts", RING_MODE_DISCARD, RING_PER_THREAD, true, 0, false,
 				false},
+		{"overwrite", RING_MODE_OVERWRITE, RING_PER_CPU, false, 0, false, false},
+		{"overwrite, parts", RING_MODE_OVERWRITE, RING_PER_CPU, true, 1, false, false},
+		{"overwrite, per thread", RING_MODE_OVERWRITE, RING_PER_THREAD, false, 1, false,
+				false},
+		{"overwrite, per thread, parts", RING_MODE_OVERWRITE, RING_PER_THREAD, true, 0,
+				false, false},
+		{"discard, scalars", RING_MODE_DISCARD, RING_PER_CPU, false, 0, true, true},
+		{"discard, per thread, scalars", RING_MODE_DISCARD, RING_PER_THREAD, false, 0, true,
+				false},
+		{"overwrite, scalars", RING_MODE_OVERWRITE, RING_PER_CPU, false, 0, true, false},
+		{"overwrite, per thread, scalars", RING_MODE_OVERWRITE, RING_PER_THREAD, false, 0,
+				true, false},
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
@@ -160,6 +183,9 @@ static int publish(const struct publication *publication)
 	if (kind->parts)
 		return ring_publish_parts(producer, publication->id, payload, part, payload + part,
 				publication->size - part);
+	if (kind->cells)
+		return ring_cell_way(producer, publication->id, publication->size)(
+				producer, publication->id, NULL, payload);
 	return ring_publish(producer, publication->id, payload, publication->size);
 }
 
@@ -407,7 +433,8 @@ static void test_stepping(void)
 
 	action = STEP;
 	steps = 0;
-	CHECK(publish_stepping(&publications[0]) == -EBUSY, "stepped through");
+	CHECK(publish_stepping(kind->cells ? &cells[0] : &publications[0]) == -EBUSY,
+			"stepped through");
 	for (uint32_t cpu = 0; cpu < producer->rings; cpu++)
 		busy += ring_consumer_lost(consumer, cpu, RING_LOST_BUSY);
 	CHECK(busy == 1, "%lu counted", busy);
@@ -444,14 +471,15 @@ static void end(void)
 /* Rings of its own for each publication: all records in a window have one of two sizes. */
 static void test_kind(const struct way *way)
 {
+	const struct publication *list = kind->cells ? cells : publications;
 	unsigned int points = 0;
 
-	for (unsigned int i = 0; i < PUBLICATIONS; i++) {
+	for (unsigned int i = 0; i < (kind->cells ? CELLS : PUBLICATIONS); i++) {
 		if (!test_is_long() && !kind->all && (i + (unsigned int)(kind - kinds)) % 3)
 			continue;
 		if (!begin(way))
 			return;
-		points += test_publication(&publications[i], way);
+		points += test_publication(&list[i], way);
 		end();
 	}
 	printf("%s, %s: %u instructions interrupted and killed at\n", kind->name, way->name,
