@@ -214,6 +214,7 @@ struct ctf_writer_config {
 	int compression; /* zstd level of the data streams (files end in .zst); 0: none. */
 	const struct ctf_channel_config *channels; /* Copied. */
 	uint32_t nr_channels; /* 0: one channel `ring`, per CPU and without contexts. */
+	bool counts; /* Records: see ctf_stream_records(). Trees must be of our own making. */
 };
 
 /*
@@ -282,6 +283,13 @@ int ctf_writer_set_clock(
 /* Bytes of a stream's whole packets, and the end of the last of them in ticks. */
 uint64_t ctf_stream_size(const struct ctf_stream *stream);
 uint64_t ctf_stream_end(const struct ctf_stream *stream);
+
+/*
+ * Records in a stream's packets so far, if the writer counts them: found by their lengths, nobody looks at their
+ * values. Behind something that is no record of a described event nothing is counted to the end of the packet; it is
+ * where a reader stops, too.
+ */
+uint64_t ctf_stream_records(const struct ctf_stream *stream);
 
 /* Bytes written so far, metadata included. */
 uint64_t ctf_writer_bytes(const struct ctf_writer *writer);

@@ -150,6 +150,19 @@ static int append_packet(struct ctf_stream *stream, const struct packet_header *
 	return ret ? ret : ctf_file_append(stream->fd, &stream->size, frame, size, NULL, 0);
 }
 
+/* When they are written: their bytes have just been looked at by the kernel. */
+static void count_records(struct ctf_stream *stream, const struct ctf_span *span)
+{
+	const struct ctf_writer *writer = stream->writer;
+	uint64_t count;
+
+	if (!writer->config.counts || stream->class_id >= writer->nr_channels)
+		return;
+	(void)ctf_tally_count(&writer->channels[stream->class_id].tally, span->records, span->size,
+			&count);
+	stream->records += count;
+}
+
 int ctf_stream_append(
 		struct ctf_stream *stream, const struct ctf_span *span, struct ctf_error *error)
 {
@@ -177,6 +190,7 @@ int ctf_stream_append(
 	ret = append_packet(stream, &header, size, span);
 	if (ret)
 		return ctf_write_error(error, ret, stream->writer->config.dir, stream->name);
+	count_records(stream, span);
 	stream->sequence++;
 	stream->last_end = header.timestamp_end;
 	return 0;
@@ -197,6 +211,11 @@ static void stream_forget(struct ctf_stream **stream)
 uint64_t ctf_stream_size(const struct ctf_stream *stream)
 {
 	return (uint64_t)stream->size;
+}
+
+uint64_t ctf_stream_records(const struct ctf_stream *stream)
+{
+	return stream->records;
 }
 
 uint64_t ctf_stream_end(const struct ctf_stream *stream)

@@ -57,6 +57,7 @@ static void free_writer(struct ctf_writer *writer)
 	for (uint32_t i = 0; i < writer->nr_channels; i++) {
 		free(writer->channels[i].name);
 		free(writer->channels[i].ids);
+		ctf_tally_free(&writer->channels[i].tally);
 	}
 	free(writer->channels);
 	ctf_arena_destroy(writer->arena);
@@ -305,6 +306,16 @@ int ctf_writer_describe_channel(struct ctf_writer *writer, uint32_t index, struc
 	return 0;
 }
 
+static int learn_event(struct ctf_channel *channel, const struct ctf_event_parts *event,
+		struct ctf_error *error)
+{
+	const struct ctf_type *const trees[] = {channel->context, event->context, event->fields};
+	int ret = ctf_tally_learn(
+			&channel->tally, event->id, trees, sizeof(trees) / sizeof(trees[0]));
+
+	return ret ? ctf_fail(error, ret, "no memory to count the records of %s", event->name) : 0;
+}
+
 static int add_event(struct ctf_writer *writer, const struct ctf_event_parts *event,
 		struct ctf_error *error)
 {
@@ -337,7 +348,7 @@ static int add_event(struct ctf_writer *writer, const struct ctf_event_parts *ev
 		remove_id(channel, event->id);
 		return ctf_write_error(error, ret, writer->config.dir, METADATA);
 	}
-	return 0;
+	return writer->config.counts ? learn_event(channel, event, error) : 0;
 }
 
 int ctf_writer_add_event_json(struct ctf_writer *writer, uint32_t channel, uint32_t id,

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "ctf/ctf.h"
+#include "ctf/tally.h"
 
 #define CTF_PACKET_MAGIC 0xc1fc1fc1u
 
@@ -23,7 +24,8 @@ struct ctf_stream {
 	uint32_t ring;
 	uint64_t sequence;
 	uint64_t last_end;
-	off_t size; /* Of whole packets. */
+	uint64_t records; /* Of a channel, if they are counted. */
+	off_t size;       /* Of whole packets. */
 };
 
 struct ctf_channel {
@@ -35,6 +37,7 @@ struct ctf_channel {
 	uint32_t *ids;  /* Of its events, sorted. */
 	uint32_t id_count;
 	uint32_t id_room;
+	struct ctf_tally tally; /* If records are counted. */
 };
 
 struct ctf_writer {

@@ -254,6 +254,11 @@ static void remove_files(const struct instance *instance, int folder)
 	unlinkat(folder, JOURNAL_FILE, 0);
 }
 
+bool buffers_stay(const struct instance *instance)
+{
+	return instance->unwritten_code && overwrites(instance);
+}
+
 void buffers_remove(struct session *session, struct instance *instance)
 {
 	int folder;
@@ -263,7 +268,7 @@ void buffers_remove(struct session *session, struct instance *instance)
 	if (instance->described_fd >= 0)
 		close(instance->described_fd);
 	instance->described_fd = -1;
-	if (instance->unwritten_code && overwrites(instance)) {
+	if (buffers_stay(instance)) {
 		report(session, true,
 				"the rings of process %d (%s) are still in %s/%s: side recover "
 				"reads "

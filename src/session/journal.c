@@ -157,6 +157,7 @@ int journal_note(struct instance *instance, uint32_t channel, uint32_t ring, uin
 			.position = position,
 			.discarded = each->discarded,
 			.unwritten = each->unwritten,
+			.recorded = each->recorded,
 			.end_timestamp = each->begin,
 	};
 	uint32_t index;
@@ -374,6 +375,20 @@ bool journal_find_slot(struct journal *journal, uint32_t index, uint64_t positio
 	return found;
 }
 
+/* Everything before the position is in files, or was counted as unwritten. */
+static void adopt_figures(struct instance *instance, struct instance_channel *channel,
+		struct instance_ring *ring, const struct journal_slot *slot)
+{
+	uint64_t bytes = slot->position > slot->unwritten ? slot->position - slot->unwritten : 0;
+
+	ring->written = bytes;
+	channel->written += bytes;
+	instance->written += bytes;
+	ring->recorded = slot->recorded;
+	channel->recorded += slot->recorded;
+	instance->recorded += slot->recorded;
+}
+
 static void adopt_ring(struct adoption *adoption, uint32_t channel, uint32_t ring)
 {
 	struct instance_channel *of = &adoption->instance->channels[channel];
@@ -391,6 +406,7 @@ static void adopt_ring(struct adoption *adoption, uint32_t channel, uint32_t rin
 	each->discarded = each->discarded_before = slot.discarded;
 	each->unwritten = slot.unwritten;
 	each->begin = slot.end_timestamp;
+	adopt_figures(adoption->instance, of, each, &slot);
 	snprintf(name, sizeof(name), "%s_%u", of->channel->name, ring);
 	if (cut_stream(adoption, name, slot.serial == adoption->head.serial ? slot.size : 0))
 		adoption->unknown++;
@@ -501,6 +517,7 @@ int journal_adopt(struct session *session, struct instance *instance, int folder
 		return fail(error, ret);
 	if (adoption.head.done)
 		return 1;
+	totals_reopen(session, instance);
 	remove_unborn(&adoption);
 	open_trace(&adoption);
 	adopt_told(&adoption);

@@ -37,8 +37,8 @@ struct journal_slot {
 	uint64_t unwritten; /* bytes */
 	uint32_t serial;    /* of the trace that has the file; 0: there was none */
 	uint32_t reserved;
-	uint64_t count; /* of two with the same position this says which is the later one */
-	uint64_t reserved2;
+	uint64_t count;    /* of two with the same position this says which is the later one */
+	uint64_t recorded; /* records of the ring in files, of all traces */
 };
 _Static_assert(sizeof(struct journal_slot) == 64, "a slot lies in one page");
 

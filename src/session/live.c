@@ -133,6 +133,7 @@ static int adopt(struct session *session, struct session_error *error)
 		return session_fail(error, session_error_kind_of(ret), ret,
 				"cannot keep a session in %s: %s", session->buffers,
 				strerror(-ret));
+	totals_read(session);
 	return adopt_all(session, error);
 }
 
@@ -179,18 +180,13 @@ int session_fd(const struct session *session)
 	return session->epoll;
 }
 
-/* What is left of a process that has ended are sums. */
+/* What is left of a process that has ended are sums: totals.c. */
 static void free_finished(struct session *session)
 {
-	struct service *service = session->service;
 	struct instance *instance = instances_take_finished(session), *next;
 
 	for (; instance; instance = next) {
 		next = instance->next;
-		service->bytes += atomic_load_explicit(&instance->written, memory_order_relaxed);
-		service->lost += instance->lost;
-		service->unwritten += instance->unwritten;
-		service->overwritten += instance->overwritten;
 		connections_forget(session, instance);
 		instance_free(session, instance);
 	}
@@ -345,13 +341,15 @@ static void tell_failure(struct session *session, struct session_error *error)
 	}
 }
 
-void session_close(struct session *session, bool finish, struct session_error *error)
+static void end(struct session *session, bool finish)
 {
 	int turns = 0;
 
-	*error = (struct session_error){.kind = SESSION_ERROR_NONE};
-	if (!session)
+	if (session->service->over)
 		return;
+	pthread_mutex_lock(&session->lock);
+	session->service->over = true;
+	pthread_mutex_unlock(&session->lock);
 	/* What is said and who has died by now is part of the recording. */
 	while (finish && turns++ < LAST_TURNS && run_turn(session, 0) > 0)
 		;
@@ -364,8 +362,21 @@ void session_close(struct session *session, bool finish, struct session_error *e
 		finish = false;
 	session->service->keep = !finish;
 	drain_stop(session);
+}
+
+void session_finish(struct session *session)
+{
+	end(session, true);
+}
+
+void session_close(struct session *session, bool finish, struct session_error *error)
+{
+	*error = (struct session_error){.kind = SESSION_ERROR_NONE};
+	if (!session)
+		return;
+	end(session, finish);
 	tell_failure(session, error);
-	if (finish)
+	if (!session->service->keep)
 		place_remove(session);
 	session_destroy(session);
 }

@@ -126,6 +126,7 @@ struct session_status_ring {
 	uint32_t number;
 	uint64_t size;
 	uint64_t bytes;       /* of records, written out */
+	uint64_t recorded;    /* records, written out */
 	uint64_t lost;        /* records */
 	uint64_t unwritten;   /* bytes that found no place on the disk */
 	uint64_t overwritten; /* bytes, known after a snapshot or the end */
@@ -144,10 +145,11 @@ struct session_status_process {
 	bool ended;          /* its trace is complete, or soon */
 	char *procname;
 	char *exe;
-	char *directory; /* below the output directory; "": nothing was recorded yet */
-	uint64_t events; /* kinds of events described */
-	uint64_t bytes;  /* of records, written out: the sum over the rings */
-	uint64_t lost;   /* records, likewise */
+	char *directory;   /* below the output directory; "": nothing was recorded yet */
+	uint64_t events;   /* kinds of events described */
+	uint64_t bytes;    /* of records, written out: the sum over the rings */
+	uint64_t recorded; /* records, likewise */
+	uint64_t lost;     /* likewise */
 	uint64_t unwritten;
 	uint64_t overwritten;
 	uint64_t memory;                   /* of its rings */
@@ -157,20 +159,32 @@ struct session_status_process {
 	size_t nr_losses;
 };
 
+struct session_status_channel {
+	const char *name;
+	uint64_t recorded, lost, bytes;
+};
+
 struct session_status {
 	bool active;
 	uint64_t generation;
 	uint64_t statedump; /* the generation of the last request, 0: none */
 	uint32_t snapshots;
+	uint64_t snapshot_recorded;                 /* records in all of them */
 	uint64_t memory, memory_peak, memory_limit; /* of rings */
-	/* Since the session was opened, all processes together, also those that are not listed any more. */
+	/*
+	 * Since the session began, all processes together, also those that are not listed any more; with a place, also
+	 * what recorders before this one have written.
+	 */
 	uint64_t nr_seen;
 	uint64_t nr_refused; /* could not be recorded; processes that are not tracked do not count */
 	uint64_t nr_untracked; /* times that a process was told so */
 	uint64_t bytes;
+	uint64_t recorded;
 	uint64_t lost;
 	uint64_t unwritten;
 	uint64_t overwritten;
+	struct session_status_channel *channels; /* those of the session */
+	size_t nr_channels;
 	/* All that live, and some that ended lately. */
 	struct session_status_process *processes;
 	size_t nr_processes;
@@ -182,6 +196,12 @@ void session_status_free(struct session_status *status);
 
 /* The oldest message that was not taken yet; its text is the caller's, to be freed. */
 bool session_take_message(struct session *session, struct session_message *message);
+
+/*
+ * Everything of all processes' recordings into the traces, as session_close() does. After it only session_status(),
+ * session_summary(), session_take_message() and session_close() may be called: the figures are the last ones.
+ */
+void session_finish(struct session *session);
 
 /*
  * The end. `finish`: of all processes' recordings, with everything in the traces, and the place goes.

@@ -32,6 +32,7 @@
  *	live.c        sessions without a command: their life, changes and requests (live.h)
  *	track.c       whom they record
  *	statistics.c  what is going on in them
+ *	totals.c      what those have recorded that have ended
  *	rotate.c      chunks of a recording, whole in themselves
  *	retain.c      which of them are kept
  *	full.c        a full disk
@@ -152,7 +153,9 @@ struct instance_ring {
 	_Atomic uint64_t written;     /* bytes of records */
 	_Atomic uint64_t unwritten;   /* bytes that found no place on the disk */
 	_Atomic uint64_t overwritten; /* bytes before the window that was written */
-	bool damaged;                 /* said so */
+	_Atomic uint64_t
+			recorded; /* records: in files for good, with those of the recorders before */
+	bool damaged;             /* said so */
 };
 
 struct instance_channel {
@@ -167,6 +170,10 @@ struct instance_channel {
 	/* The drain thread's, once the instance is in the list. */
 	struct ring_consumer *rings;
 	struct instance_ring *each;
+	/* Of its rings together, shown by statistics.c: */
+	_Atomic uint64_t written;
+	_Atomic uint64_t recorded;
+	uint64_t lost; /* once they have gone (lock) */
 };
 
 /* A table of probes that is offered. */
@@ -266,10 +273,11 @@ struct instance {
 	uint64_t bytes;
 	uint64_t lost;
 	uint64_t overwritten;
-	_Atomic uint64_t written; /* bytes of records, of all rings */
-	uint64_t unwritten;       /* likewise, once it is CLOSED */
-	char *directory;          /* below the output directory, or NULL; changes under the lock */
-	bool finished;            /* under the lock */
+	_Atomic uint64_t written;  /* bytes of records, of all rings */
+	_Atomic uint64_t recorded; /* records, likewise */
+	uint64_t unwritten;        /* likewise, once it is CLOSED */
+	char *directory;           /* below the output directory, or NULL; changes under the lock */
+	bool finished;             /* under the lock */
 
 	char *maps;    /* of its code, as /proc has them; under the session's lock */
 	bool maps_new; /* since they were written out */
@@ -310,6 +318,15 @@ struct command {
 	char *never_meets; /* why no agent will come, a sentence, or NULL */
 };
 
+/* Sums of what is not there any more: totals.c. */
+struct totals {
+	uint64_t processes;
+	uint64_t recorded, lost, bytes, unwritten, overwritten;
+	struct {
+		uint64_t recorded, lost, bytes;
+	} channels[SESSION_CHANNELS_MAX];
+};
+
 /* What a session without a command has beside the others. All of it is the main thread's. */
 struct service {
 	char *socket; /* while it is there */
@@ -329,8 +346,7 @@ struct service {
 	struct session_track *track;
 	uint32_t nr_track;
 	uint64_t nr_untracked;
-	/* Of instances that were freed: */
-	uint64_t bytes, lost, unwritten, overwritten;
+	bool over; /* session_finish() (lock) */
 };
 
 /* rotate.c: the drain thread's; `done` and what is in it of struct retention under the lock. */
@@ -463,6 +479,11 @@ struct session {
 	void *progress_user;
 	_Atomic uint64_t written; /* running totals for progress */
 	_Atomic uint64_t lost;
+	_Atomic uint64_t snapshot_recorded; /* records in all snapshots */
+	/* totals.c, the drain thread's: instances that are CLOSED (lock); with one that will be; as the place has it. */
+	struct totals ended, ended_next, ended_before;
+	char *ended_last;
+	bool totals_unnoted; /* said so */
 
 	pthread_mutex_t lock;
 	struct instance *instances, **instances_end;
@@ -628,7 +649,8 @@ int buffers_make_rings(struct session *session, struct instance *instance,
 		const struct instance_channel *channel, int *fd);
 int buffers_note_kind(
 		struct instance *instance, const struct wire_event_head *head, const void *bytes);
-/* By the drain thread, when everything is on disk. */
+/* By the drain thread, when everything is on disk, or could not be written: then its folder may stay. */
+bool buffers_stay(const struct instance *instance);
 void buffers_remove(struct session *session, struct instance *instance);
 void buffers_close(struct session *session);
 /* A folder as an instance that has ended, or NULL. */
@@ -724,6 +746,18 @@ void retain_apply(struct session *session);
 void retain_free(struct session *session);
 /* 0 or a negative errno. Follows no links. */
 int retain_remove_tree(const char *path);
+
+/*
+ * totals.c. What a recorder before has left; a folder that is not done, though it may be in the sums; both by the main
+ * thread before there is another one. By the drain thread, when everything of an instance is written: `ended_next` are
+ * the sums with it. `stays`: its folder will not go.
+ */
+void totals_read(struct session *session);
+void totals_reopen(struct session *session, const struct instance *instance);
+void totals_end(struct session *session, struct instance *instance, bool stays);
+/* The channels' figures alone, of any instance. */
+void totals_add_channels(const struct session *session, const struct instance *instance,
+		struct totals *totals);
 
 /* trigger.c. Options; then, by the drain thread: */
 int trigger_take(struct session *session, const struct session_options *options,

@@ -341,6 +341,7 @@ void place_remove(struct session *session)
 	if (!session->place || session->buffers_fd < 0)
 		return;
 	unlinkat(session->buffers_fd, SESSION_FILE, 0);
+	unlinkat(session->buffers_fd, TOTALS_FILE, 0);
 	unlinkat(session->buffers_fd, DOORBELL_FILE, 0);
 	/* Folders that are still there have something in them: it was said. */
 	rmdir(session->place->path);

@@ -7,6 +7,7 @@
  * go on where one was killed. Private to the room.
  *
  *	PLACE/session				clock, output, generation; text
+ *	PLACE/totals				figures of processes that have ended; text
  *	PLACE/doorbell				the same one for all recorders, programs have it mapped
  *	PLACE/<procname>-<pid>-<n>/		a process, as --buffers has it (buffers.c), and
  *		journal, told			what of it is in which file (journal.c)
@@ -83,6 +84,7 @@ void place_boot(char boot[40]);
 
 /* ---- journal.c: by the main thread before the instance is in the list, then by the drain thread ---- */
 
+#define TOTALS_FILE "totals"
 #define JOURNAL_FILE "journal"
 #define TOLD_FILE "told"
 #define TOLD_FILE_NEW ".told.new"

@@ -124,8 +124,8 @@ void report_loss(struct session *session, const struct instance *instance, const
 	};
 
 	pthread_mutex_lock(&session->lock);
-	/* They are in the trace; nobody asks a session for those that goes on for months. */
-	if (session->service) {
+	/* They are in the trace; nobody asks a session for those that goes on for months, but at its end. */
+	if (session->service && !session->service->over) {
 		free_loss(&loss);
 	} else if (session->nr_losses >= LIMIT_SESSION_LOSSES && !in_bytes) {
 		session->losses_rest += count;

@@ -307,6 +307,7 @@ void session_destroy(struct session *session)
 	free(session->preload);
 	close_fd(session->output_lock);
 	free(session->output);
+	free(session->ended_last);
 	free(session->message);
 	free(session->command.name);
 	free(session->command.never_meets);
@@ -336,6 +337,7 @@ static struct session_process summarize(const struct instance *instance)
 			.parent = instance->parent,
 			.events = instance->kinds ? instance->nr_kinds : instance->nr_names,
 			.bytes = instance->bytes,
+			.recorded = instance->recorded,
 			.lost = instance->lost,
 			.overwritten = instance->overwritten,
 			.rings = instance->nr_streams,
@@ -361,6 +363,7 @@ static void summarize_processes(struct session *session)
 	for (instance = session->instances; instance; instance = instance->next) {
 		session->processes[i++] = summarize(instance);
 		summary->bytes += instance->bytes;
+		summary->recorded += instance->recorded;
 		summary->overwritten += instance->overwritten;
 	}
 	summary->processes = session->processes;
@@ -380,6 +383,7 @@ const struct session_summary *session_summary(struct session *session)
 			.nr_refused = session->nr_refused,
 			.memory_peak = session->memory_peak,
 			.snapshots = session->nr_snapshots,
+			.snapshot_recorded = session->snapshot_recorded,
 			.chunks = session->retention.made,
 			.chunks_removed = session->retention.removed,
 			.chunks_removed_bytes = session->retention.removed_bytes,

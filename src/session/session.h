@@ -218,8 +218,9 @@ struct session_process {
 	const char *exe;
 	uint32_t pid; /* in the process's own namespace */
 	uint32_t parent;
-	uint64_t events; /* kinds of events described */
-	uint64_t bytes;  /* written to this trace, metadata included */
+	uint64_t events;   /* kinds of events described */
+	uint64_t bytes;    /* written to this trace, metadata included */
+	uint64_t recorded; /* events: records of it, in all chunks */
 	uint64_t lost;
 	uint64_t overwritten; /* bytes of older records in rings that overwrite */
 	uint64_t ring_size;   /* of the largest ring */
@@ -232,11 +233,13 @@ struct session_summary {
 	bool interrupted;   /* ended before the command did */
 	size_t nr_refused;  /* processes that ran without being recorded, as messages say */
 	uint64_t bytes;     /* in all traces */
+	uint64_t recorded;  /* events: records in all traces, without those of snapshots */
 	uint64_t lost;      /* records lost, the sum of those losses that are not in bytes */
 	uint64_t unwritten; /* bytes of records that could not be written, the sum of the others */
-	uint64_t overwritten; /* bytes of older records in rings that overwrite: no loss */
-	uint32_t snapshots;   /* directories OUT/snapshot-<n> */
-	uint32_t chunks;      /* that were finished */
+	uint64_t overwritten;       /* bytes of older records in rings that overwrite: no loss */
+	uint32_t snapshots;         /* directories OUT/snapshot-<n> */
+	uint64_t snapshot_recorded; /* records in all of them */
+	uint32_t chunks;            /* that were finished */
 	uint32_t chunks_removed;
 	uint64_t chunks_removed_bytes;
 	uint32_t disk_full;   /* how often records had to wait for room on the disk */

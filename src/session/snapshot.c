@@ -189,6 +189,9 @@ static int take_ring(struct snapshot *snapshot, struct instance *instance, uint3
 				&stream, error);
 	if (!ret)
 		ret = ctf_stream_append(stream, &packet, error);
+	if (!ret)
+		atomic_fetch_add_explicit(&snapshot->session->snapshot_recorded,
+				ctf_stream_records(stream), memory_order_relaxed);
 	if (packet.timestamp_end > picture->ticks)
 		picture->ticks = packet.timestamp_end;
 	return ret;

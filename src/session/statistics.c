@@ -90,6 +90,7 @@ static void take_ring(struct losses *losses, uint32_t number)
 			.number = number,
 			.size = channel->geometry.size,
 			.bytes = figure(&each->written),
+			.recorded = figure(&each->recorded),
 			.unwritten = figure(&each->unwritten),
 			.overwritten = figure(&each->overwritten),
 			.lost = ring_consumer_lost_total(channel->rings, number),
@@ -164,6 +165,7 @@ static int take_process(const struct instance *instance, struct session_status_p
 			.directory = copy(instance->directory),
 			.events = instance->kinds ? instance->nr_kinds : instance->nr_names,
 			.bytes = figure(&instance->written),
+			.recorded = figure(&instance->recorded),
 			.memory = instance->memory,
 	};
 	if (!process->procname || !process->exe || !process->directory)
@@ -171,7 +173,27 @@ static int take_process(const struct instance *instance, struct session_status_p
 	return take_rings(instance, process);
 }
 
-static int take_processes(const struct session *session, struct session_status *status)
+static int take_channels(const struct session *session, struct session_status *status,
+		const struct totals *sums)
+{
+	uint32_t i;
+
+	status->channels = calloc((size_t)session->nr_channels + 1, sizeof(*status->channels));
+	if (!status->channels)
+		return -ENOMEM;
+	for (i = 0; i < session->nr_channels; i++)
+		status->channels[status->nr_channels++] = (struct session_status_channel){
+				.name = session->channels[i].name,
+				.recorded = sums->channels[i].recorded,
+				.lost = sums->channels[i].lost,
+				.bytes = sums->channels[i].bytes,
+		};
+	return 0;
+}
+
+/* The sums get those that are not in them, by their channels. */
+static int take_processes(
+		const struct session *session, struct session_status *status, struct totals *sums)
 {
 	const struct instance *instance;
 	size_t nr = session->nr_instances - session->nr_freed;
@@ -184,6 +206,12 @@ static int take_processes(const struct session *session, struct session_status *
 		struct session_status_process *process = &status->processes[status->nr_processes++];
 
 		ret = take_process(instance, process);
+		/* Those are in the sums. */
+		if (instance->state == INSTANCE_CLOSED)
+			continue;
+		totals_add_channels(session, instance, sums);
+		status->nr_seen++;
+		status->recorded += process->recorded;
 		status->bytes += process->bytes;
 		status->lost += process->lost;
 		status->unwritten += process->unwritten;
@@ -195,26 +223,32 @@ static int take_processes(const struct session *session, struct session_status *
 int session_status(struct session *session, struct session_status *status)
 {
 	const struct service *service = session->service;
+	struct totals sums;
 	int ret;
 
 	pthread_mutex_lock(&session->lock);
+	sums = session->ended;
 	*status = (struct session_status){
 			.active = service->active,
 			.generation = service->generation,
 			.statedump = service->statedump,
 			.snapshots = session->nr_snapshots,
+			.snapshot_recorded = figure(&session->snapshot_recorded),
 			.memory = session->memory_used,
 			.memory_peak = session->memory_peak,
 			.memory_limit = session->memory_limit,
-			.nr_seen = session->nr_instances,
+			.nr_seen = sums.processes,
 			.nr_refused = session->nr_refused,
 			.nr_untracked = service->nr_untracked,
-			.bytes = service->bytes,
-			.lost = service->lost,
-			.unwritten = service->unwritten,
-			.overwritten = service->overwritten,
+			.bytes = sums.bytes,
+			.recorded = sums.recorded,
+			.lost = sums.lost,
+			.unwritten = sums.unwritten,
+			.overwritten = sums.overwritten,
 	};
-	ret = take_processes(session, status);
+	ret = take_processes(session, status, &sums);
+	if (!ret)
+		ret = take_channels(session, status, &sums);
 	pthread_mutex_unlock(&session->lock);
 	if (ret)
 		session_status_free(status);
@@ -241,5 +275,6 @@ void session_status_free(struct session_status *status)
 	for (i = 0; i < status->nr_processes; i++)
 		free_process(&status->processes[i]);
 	free(status->processes);
+	free(status->channels);
 	*status = (struct session_status){0};
 }

@@ -53,6 +53,7 @@ int trace_create(struct session *session, const struct instance *instance, const
 			.compression = session->compress,
 			.channels = channels,
 			.nr_channels = instance->nr_channels,
+			.counts = true,
 	};
 	uint32_t i;
 
@@ -207,12 +208,28 @@ static void note(struct session *session, struct instance *instance, uint32_t ch
 			(int)instance->peer, instance->procname, strerror(-ret));
 }
 
+/* A packet is in the file. */
+static void count_packet(struct session *session, struct instance *instance, uint32_t channel,
+		struct instance_ring *ring, uint64_t bytes, uint64_t records)
+{
+	struct instance_channel *of = &instance->channels[channel];
+
+	atomic_fetch_add_explicit(&ring->written, bytes, memory_order_relaxed);
+	atomic_fetch_add_explicit(&of->written, bytes, memory_order_relaxed);
+	atomic_fetch_add_explicit(&instance->written, bytes, memory_order_relaxed);
+	atomic_fetch_add_explicit(&session->written, bytes, memory_order_relaxed);
+	atomic_fetch_add_explicit(&ring->recorded, records, memory_order_relaxed);
+	atomic_fetch_add_explicit(&of->recorded, records, memory_order_relaxed);
+	atomic_fetch_add_explicit(&instance->recorded, records, memory_order_relaxed);
+}
+
 int trace_append(struct session *session, struct instance *instance, uint32_t channel,
 		uint32_t number, const struct ctf_span *span, struct ctf_error *error)
 {
 	struct instance_ring *ring = &instance->channels[channel].each[number];
 	uint64_t begin = instance->begin_ticks, before = ring->discarded_before;
 	struct ctf_span packet = *span;
+	uint64_t records = 0;
 	int ret = trace_prepare(session, instance, error);
 
 	/* A core dump does not say when it began. */
@@ -229,8 +246,10 @@ int trace_append(struct session *session, struct instance *instance, uint32_t ch
 	}
 	packet.events_discarded -=
 			before < packet.events_discarded ? before : packet.events_discarded;
-	if (!ret)
+	if (!ret) {
+		records = ctf_stream_records(ring->stream);
 		ret = ctf_stream_append(ring->stream, &packet, error);
+	}
 	if (ret)
 		return ret;
 	if (ring->held && span->events_discarded > ring->discarded)
@@ -242,9 +261,8 @@ int trace_append(struct session *session, struct instance *instance, uint32_t ch
 	ring->discarded = span->events_discarded;
 	if (span->timestamp_end > instance->last_ticks)
 		instance->last_ticks = span->timestamp_end;
-	atomic_fetch_add_explicit(&ring->written, span->size, memory_order_relaxed);
-	atomic_fetch_add_explicit(&instance->written, span->size, memory_order_relaxed);
-	atomic_fetch_add_explicit(&session->written, span->size, memory_order_relaxed);
+	count_packet(session, instance, channel, ring, span->size,
+			ctf_stream_records(ring->stream) - records);
 	/* It only counts losses. Behind a window it goes with the window: see journal.c. */
 	if (!span->size && !ring->window_written)
 		note(session, instance, channel, number,
@@ -348,14 +366,17 @@ static void free_channel(struct session *session, struct instance *instance, uin
 	struct instance_channel *channel = &instance->channels[index];
 	struct ring_consumer *rings = channel->rings;
 	struct instance_ring *each = channel->each;
-	uint64_t unwritten = 0;
+	uint64_t unwritten = 0, lost = 0;
 	uint32_t ring;
 
-	for (ring = 0; each && ring < channel->geometry.rings; ring++)
+	for (ring = 0; each && ring < channel->geometry.rings; ring++) {
 		unwritten += each[ring].unwritten;
+		lost += rings ? ring_consumer_lost_total(rings, ring) : 0;
+	}
 	pthread_mutex_lock(&session->lock);
 	channel->rings = NULL;
 	channel->each = NULL;
+	channel->lost = lost;
 	instance->unwritten += unwritten;
 	pthread_mutex_unlock(&session->lock);
 	free(each);
@@ -382,6 +403,7 @@ bool trace_end(struct session *session, struct instance *instance)
 	if (full_waits(session) || !snapshot_end(session, instance) ||
 			!losses_end(session, instance))
 		return false;
+	totals_end(session, instance, buffers_stay(instance));
 	end_journal(instance);
 	for (i = 0; i < instance->nr_all_channels; i++)
 		free_channel(session, instance, i);
@@ -391,6 +413,7 @@ bool trace_end(struct session *session, struct instance *instance)
 	buffers_remove(session, instance);
 	memory_give_back(session, instance);
 	pthread_mutex_lock(&session->lock);
+	session->ended = session->ended_next;
 	instance->state = INSTANCE_CLOSED;
 	pthread_mutex_unlock(&session->lock);
 	return true;

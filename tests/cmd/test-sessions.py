@@ -171,11 +171,12 @@ def test_what_was_recorded():
 def test_destroy():
     make_current()
     fake.answers["destroy"] = {
-        "ok": True, "output": "/t", "processes": [{"pid": 1, "name": "a", "bytes": 1024, "lost": 3}],
+        "ok": True, "output": "/t", "processes": [{"pid": 1, "name": "a", "bytes": 24, "lost": 1}],
+        "seen": 2, "recorded": 1234, "bytes": 1024, "lost": 3,
         "losses": [{"process": "a-1-0", "ring": "ring_0", "event": "a:b", "reason": "ring full", "count": 3}],
         "messages": ["something was odd"], "pending": [], "unchanged": []}
     result = ask("destroy")[0]
-    for part in ("session now is gone", "1 process", "1.0 KiB", "3 events were lost", "a:b", "ring full", "odd"):
+    for part in ("session now is gone", "2 processes, 1,234 events, 1.0 KiB", "3 events were lost", "a:b", "ring full", "odd"):
         contains(result.err, part)
     refused("stop", says=["no current session"])
     contains(ask("destroy", "x", "-q")[0].err, "3 events were lost")
@@ -244,14 +245,18 @@ def test_no_daemon():
 
 
 SESSION = {
-    "name": "now", "state": "active", "output": "/t/now", "generation": 3, "restarts": 1, "bytes": 81920, "lost": 12,
+    "name": "now", "state": "active", "output": "/t/now", "generation": 3, "restarts": 1, "recorded": 8000, "bytes": 81920, "lost": 12,
+    "overwritten": 2048, "snapshots": 2, "snapshot-recorded": 77,
+    "channels": [{"channel": "ring", "recorded": 7999, "bytes": 81900, "lost": 12},
+                 {"channel": "empty", "recorded": 1, "bytes": 20, "lost": 0}],
     "definition": {"version": 1, "name": "now",
                    "track": [{"name": "redis*"}, {"pid": 12, "exclude": True}],
                    "channels": [{"channel": "ring", "mode": "discard", "buffer-size": 4194304, "context": ["vtid"],
                                  "rules": [{"event": ["db:*", "!db:tick"], "filter": "size > 4", "event-context": ["ip"]},
                                            {"event": []}]},
                                 {"channel": "empty", "mode": "overwrite", "per-thread": 64, "rules": []}]},
-    "processes": [{"pid": 4711, "name": "redis-server", "control": "thread", "events": 9000, "bytes": 81920, "lost": 12,
+    "processes": [{"pid": 4711, "name": "redis-server", "control": "thread", "events": 90, "recorded": 9000,
+                   "bytes": 81920, "lost": 12,
                    "live": True},
                   {"pid": 4712, "name": "old", "control": "sync", "events": 1, "bytes": 2, "lost": 0, "live": False}],
     "losses": [{"process": "redis-server-4711-0", "ring": "ring_0", "event": "db:x", "reason": "ring full", "count": 12}],
@@ -260,14 +265,16 @@ SESSION = {
 
 def test_status_and_list():
     make_current()
-    short = {name: SESSION[name] for name in ("name", "state", "output", "bytes", "lost")}
+    short = {name: SESSION[name] for name in ("name", "state", "output", "recorded", "bytes", "lost")}
     fake.answers["status"] = lambda request: {
         "ok": True, "sessions": [SESSION if "session" in request else short, *([] if "session" in request else
                                                                                [{"name": "b", "state": "defined"}])]}
     for args in (["status"], ["status", "now"], ["list", "now"], ["status", "-s", "now"]):
         result, requests = ask(*args)
         true(all(request == {"verb": "status", "session": "now"} for request in requests), str(requests))
-        for part in ("session now", "active", "/t/now", "lost 12", "name redis*, not pid 12", "channel ring", "4.0 MiB",
+        for part in ("session now", "active", "/t/now", "recorded   8,000 events, 80.0 KiB; lost 12\n",
+                     "    recorded 7,999 events, 80.0 KiB; lost 12\n", "    recorded 1 event, 20 bytes\n",
+                     "overwritten 2.0 KiB of older events\n", "snapshots  2, 77 events\n", "name redis*, not pid 12", "channel ring", "4.0 MiB",
                      "db:* !db:tick", "if size > 4", "with ip", "all events", "channel empty", "no events",
                      "redis-server", "9,000", "old", "ended", "db:x", "ring full"):
             contains(result.out, part, str(args))
@@ -276,6 +283,7 @@ def test_status_and_list():
         result = ask(*args)[0]
         lines = result.out.splitlines()
         equal([line.split()[0] for line in lines], ["*", "b"], result.out)
+        contains(lines[0], "8,000 events")
     lines = json_lines(ask("status", "--json", "-a")[0].out)
     equal([(line["type"], line["name"], line["current"]) for line in lines],
           [("session", "now", True), ("session", "b", False)])

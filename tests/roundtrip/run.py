@@ -174,7 +174,7 @@ def record(script, what):
         path = os.path.join(directory, "script.json")
         output = os.path.join(directory, "out")
         script.save(path)
-        status = subprocess.run([os.environ["ROUNDTRIP_SIDE"], "record", "--strict", "-e", "*", "-o",
+        status = subprocess.run([os.environ["ROUNDTRIP_SIDE"], "record", "--json", "--strict", "-e", "*", "-o",
                                  output, "--", os.environ["ROUNDTRIP_FIRE"], path],
                                 stderr=subprocess.PIPE, timeout=600)
         if status.returncode:
@@ -185,6 +185,10 @@ def record(script, what):
             print("%s: the traces are %r" % (what, traces))
             return 1
         trace = os.path.join(output, traces[0])
+        summary = json.loads(status.stderr.decode().splitlines()[-1])
+        if summary["recorded"] != len(script.expected) or summary["lost"]:
+            print("%s: it has counted %d events instead of %d" % (what, summary["recorded"], len(script.expected)))
+            return 1
         return check(script, trace, what)
     finally:
         drop(directory)

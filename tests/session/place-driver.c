@@ -13,6 +13,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -159,6 +160,26 @@ static size_t take_channels(
 	return nr;
 }
 
+/* Of all processes that ever were, and of each channel. */
+static void say_figures(void)
+{
+	struct session_status status;
+
+	if (session_status(session, &status))
+		return;
+	printf("figures {\"seen\": %" PRIu64 ", \"recorded\": %" PRIu64 ", \"lost\": %" PRIu64
+	       ", \"bytes\": %" PRIu64 ", \"snapshots\": %" PRIu64 ", \"channels\": {",
+			status.nr_seen, status.recorded, status.lost, status.bytes,
+			status.snapshot_recorded);
+	for (size_t i = 0; i < status.nr_channels; i++)
+		printf("%s\"%s\": [%" PRIu64 ", %" PRIu64 "]", i ? ", " : "",
+				status.channels[i].name, status.channels[i].recorded,
+				status.channels[i].lost);
+	puts("}}");
+	fflush(stdout);
+	session_status_free(&status);
+}
+
 /* 0: go on; 1: the end. */
 static int obey(struct session_error *error)
 {
@@ -172,9 +193,13 @@ static int obey(struct session_error *error)
 		return 1;
 	}
 	if (!strcmp(line, "finish\n")) {
+		session_finish(session);
+		say_figures();
 		session_close(session, true, error);
 		return 1;
 	}
+	if (!strcmp(line, "figures\n"))
+		say_figures();
 	if (!strcmp(line, "flush\n")) {
 		printf("flushed %d\n", session_flush(session, 60000));
 		fflush(stdout);

@@ -66,6 +66,7 @@ class Recorder:
     def __init__(self, case, env=None):
         self.case = case
         self.messages = []
+        self.figures = None  # the last ones that were told
         self.process = subprocess.Popen(
             [DRIVER, case.socket, case.place, case.output, case.format, case.compress,
              case.rotate, *case.channels],
@@ -87,6 +88,8 @@ class Recorder:
         for line in self.process.stdout:
             if line.startswith("! "):
                 self.messages.append(line[2:].rstrip("\n"))
+            if line.startswith("figures "):
+                self.figures = json.loads(line[8:])
             if line.startswith("failed"):
                 raise AssertionError(line)
             if line.rstrip("\n") == wanted:
@@ -169,9 +172,18 @@ class Case(unittest.TestCase):
                     ticks[pid][int(fields["thread"])].append(int(fields["sequence"]))
         return ticks, lost, discarded
 
-    def reconcile(self, programs, flight=False):
-        """Programs: (pid, published by each thread, how sure the last one is)."""
+    def reconcile(self, programs, flight=False, figures=None):
+        """
+        Programs: (pid, published by each thread, how sure the last one is). Figures: what the last recorder says of
+        the whole session, whatever became of those before it.
+        """
         ticks, lost, discarded = self.read()
+        if figures:
+            self.assertEqual(figures["recorded"], sum(len(seen) for of in ticks.values() for seen in of.values()))
+            self.assertEqual(figures["lost"], sum(lost.values()))
+            self.assertEqual(figures["seen"], len(programs))
+            for part, name in enumerate(("recorded", "lost")):
+                self.assertEqual(sum(channel[part] for channel in figures["channels"].values()), figures[name])
         for pid, published, unsure in programs:
             missing = 0
             for thread, count in enumerate(published):
@@ -215,7 +227,7 @@ class Adoption(Case):
         late.end()
         self.assertEqual(recorder.finish(), [])
         self.reconcile([(p.pid, p.published(), p is killed)
-                        for p in (lives, dies, killed, late)])
+                        for p in (lives, dies, killed, late)], figures=recorder.figures)
         self.assertEmptyPlace()
 
     def test_an_end_that_is_none(self):
@@ -227,7 +239,7 @@ class Adoption(Case):
             recorder = Recorder(self).ready()
         program.end()
         self.assertEqual(recorder.finish(), [])
-        self.reconcile([(program.pid, program.published(), 0)])
+        self.reconcile([(program.pid, program.published(), 0)], figures=recorder.figures)
 
     def test_chunks_that_are_kept(self):
         """All chunks of the session count, whoever wrote them; those of others do not."""
@@ -296,7 +308,7 @@ class Kills(Case):
         messages = recorder.finish()
         self.assertEqual(messages, [])
         self.reconcile([(program.pid, program.published(), 0),
-                        (other.pid, other.published(), 1 - first % 2)])
+                        (other.pid, other.published(), 1 - first % 2)], figures=recorder.figures)
         self.assertEmptyPlace()
 
     def kills(self, share, pause_us=500):

@@ -159,8 +159,10 @@ class Sends(Case):
         """What its status says, or nothing while its process is away."""
         return self.status(name).get("sending") or {}
 
-    def destroy(self, name="s"):
+    def destroy(self, name="s", recorded=None):
         answer = self.ask("destroy", name)
+        if recorded is not None:
+            self.assertEqual(answer["recorded"], recorded)
         sent = answer["sending"]
         self.assertTrue(sent["over"])
         self.assertFalse(sent["failed"], answer)
@@ -208,7 +210,7 @@ class Stream(Sends):
         program = Program(self)
         program.fire(500)
         program.quit()
-        self.destroy()
+        self.destroy(recorded=500)
         self.assertFalse(os.path.exists(output))
         self.end_receiver()
         self.assertEqual(ticks(self.got), (sequences(500), 0))

@@ -173,9 +173,9 @@ static void print_json(const struct adopted *adopted, const struct session_statu
 	fputs(",\"output\":", stderr);
 	say_json_string(stderr, session_summary(adopted->session)->output);
 	fprintf(stderr,
-			",\"seen\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"lost\":%" PRIu64
-			",\"running\":%s,\"processes\":[",
-			status->nr_seen, status->bytes, status->lost,
+			",\"seen\":%" PRIu64 ",\"recorded\":%" PRIu64 ",\"bytes\":%" PRIu64
+			",\"lost\":%" PRIu64 ",\"running\":%s,\"processes\":[",
+			status->nr_seen, status->recorded, status->bytes, status->lost,
 			adopted->alone ? "false" : "true");
 	for (size_t i = 0; i < status->nr_processes; i++) {
 		const struct session_status_process *process = &status->processes[i];
@@ -184,22 +184,25 @@ static void print_json(const struct adopted *adopted, const struct session_statu
 		say_json_string(stderr, process->procname);
 		fputs(",\"directory\":", stderr);
 		say_json_string(stderr, process->directory);
-		fprintf(stderr, ",\"bytes\":%" PRIu64 ",\"lost\":%" PRIu64 ",\"ended\":%s}",
-				process->bytes, process->lost, process->ended ? "true" : "false");
+		fprintf(stderr,
+				",\"recorded\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"lost\":%" PRIu64
+				",\"ended\":%s}",
+				process->recorded, process->bytes, process->lost,
+				process->ended ? "true" : "false");
 	}
 	fputs("]}\n", stderr);
 }
 
 static void print_text(const struct adopted *adopted, const struct session_status *status)
 {
-	char size[SAY_NUMBER_MAX], output[4096];
+	char events[SAY_NUMBER_MAX], size[SAY_NUMBER_MAX], output[4096];
 	const char *path = session_summary(adopted->session)->output;
 
 	if (!say_is_quiet())
-		fprintf(stderr, "%s adopted %" PRIu64 " %s of session %s, %s, in %s\n",
+		fprintf(stderr, "%s adopted %" PRIu64 " %s of session %s, %s, %s, in %s\n",
 				say_label(false), status->nr_seen,
 				status->nr_seen == 1 ? "process" : "processes", adopted->name,
-				say_size(status->bytes, size),
+				say_events(status->recorded, events), say_size(status->bytes, size),
 				say_printable(path, output, sizeof(output)));
 	if (status->lost)
 		fprintf(stderr, "%s %" PRIu64 " event%s %s lost\n", say_label(true), status->lost,

@@ -339,7 +339,7 @@ static int go_on(struct attached *attached, bool *program_ended)
 static void say_summary(const struct attached *attached, const struct session_status *sums)
 {
 	const char *output = session_summary(attached->session)->output;
-	char text[4096], count[SAY_NUMBER_MAX];
+	char text[4096], events[SAY_NUMBER_MAX], count[SAY_NUMBER_MAX];
 
 	if (say_is_json() && !say_is_quiet()) {
 		fprintf(stderr,
@@ -348,14 +348,16 @@ static void say_summary(const struct attached *attached, const struct session_st
 				SAY_JSON_SCHEMA);
 		say_json_string(stderr, output);
 		fprintf(stderr,
-				",\"bytes\":%" PRIu64 ",\"lost\":%" PRIu64 ",\"unwritten\":%" PRIu64
-				",\"processes\":%" PRIu64 "}\n",
-				sums->bytes, sums->lost, sums->unwritten, sums->nr_seen);
+				",\"recorded\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"lost\":%" PRIu64
+				",\"unwritten\":%" PRIu64 ",\"processes\":%" PRIu64 "}\n",
+				sums->recorded, sums->bytes, sums->lost, sums->unwritten,
+				sums->nr_seen);
 		fflush(stderr);
 		return;
 	}
-	say_note("recorded %s (process %d), %s of events, in %s", attached->name, attached->pid,
-			say_size(sums->bytes, count), say_printable(output, text, sizeof(text)));
+	say_note("recorded %s (process %d), %s, %s, in %s", attached->name, attached->pid,
+			say_events(sums->recorded, events), say_size(sums->bytes, count),
+			say_printable(output, text, sizeof(text)));
 	if (sums->lost)
 		fprintf(stderr, "%s %s events were lost; use larger rings (--buffer-size)\n",
 				say_label(true), say_number(sums->lost, count));
@@ -370,7 +372,7 @@ static int end_session(struct attached *attached, bool summary)
 	int status = COMMAND_DONE;
 
 	if (summary) {
-		(void)session_flush(attached->session, FLUSH_MS);
+		session_finish(attached->session);
 		command_live_messages(attached->session);
 		if (!session_status(attached->session, &sums)) {
 			say_summary(attached, &sums);

@@ -177,9 +177,11 @@ static void print_windows(const struct session_summary *summary)
 	if (summary->chunks)
 		fputc('\n', stderr);
 	if (summary->snapshots)
-		fprintf(stderr, "%s %" PRIu32 " snapshot%s in %s: snapshot-1%s\n", say_label(false),
-				summary->snapshots, summary->snapshots == 1 ? "" : "s",
-				summary->output, summary->snapshots == 1 ? "" : " and following");
+		fprintf(stderr, "%s %" PRIu32 " snapshot%s in %s: snapshot-1%s, %s\n",
+				say_label(false), summary->snapshots,
+				summary->snapshots == 1 ? "" : "s", summary->output,
+				summary->snapshots == 1 ? "" : " and following",
+				say_events(summary->snapshot_recorded, size));
 }
 
 static void print_nothing_said(const struct parsed *parsed)
@@ -204,12 +206,13 @@ static void print_summary(const struct session_summary *summary, const struct pa
 	/* Kept here only until it is there. */
 	const char *to = records && !parsed->options.record.output ? parsed->options.record.to
 								   : NULL;
-	char output[4096], size[SAY_NUMBER_MAX];
+	char output[4096], events[SAY_NUMBER_MAX], size[SAY_NUMBER_MAX];
 
 	if (!say_is_quiet()) {
-		fprintf(stderr, "%s %s %zu %s, %s, %s %s%s\n", say_label(false), done,
+		fprintf(stderr, "%s %s %zu %s, %s, %s, %s %s%s\n", say_label(false), done,
 				summary->nr_processes,
 				summary->nr_processes == 1 ? "process" : "processes",
+				say_events(summary->recorded, events),
 				say_size(summary->bytes, size), to ? "for" : "in",
 				say_printable(to ? to : summary->output, output, sizeof(output)),
 				summary->interrupted ? "; interrupted before the command ended"
@@ -239,12 +242,13 @@ static void json_summary(
 			SAY_JSON_SCHEMA, verb);
 	say_json_string(out, summary->output);
 	fprintf(out,
-			",\"bytes\":%" PRIu64 ",\"lost\":%" PRIu64 ",\"unwritten\":%" PRIu64
-			",\"overwritten\":%" PRIu64 ",\"snapshots\":%" PRIu32
+			",\"recorded\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"lost\":%" PRIu64
+			",\"unwritten\":%" PRIu64 ",\"overwritten\":%" PRIu64
+			",\"snapshots\":%" PRIu32 ",\"snapshot_recorded\":%" PRIu64
 			",\"memory_peak\":%" PRIu64 ",\"interrupted\":%s",
-			summary->bytes, summary->lost, summary->unwritten, summary->overwritten,
-			summary->snapshots, summary->memory_peak,
-			summary->interrupted ? "true" : "false");
+			summary->recorded, summary->bytes, summary->lost, summary->unwritten,
+			summary->overwritten, summary->snapshots, summary->snapshot_recorded,
+			summary->memory_peak, summary->interrupted ? "true" : "false");
 	if (summary->chunks)
 		fprintf(out,
 				",\"chunks\":%" PRIu32 ",\"chunks_removed\":%" PRIu32
@@ -267,12 +271,12 @@ static void json_summary(
 		say_json_string(out, process->exe);
 		fprintf(out,
 				",\"pid\":%" PRIu32 ",\"parent\":%" PRIu32 ",\"kinds\":%" PRIu64
-				",\"bytes\":%" PRIu64 ",\"lost\":%" PRIu64
+				",\"recorded\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"lost\":%" PRIu64
 				",\"overwritten\":%" PRIu64 ",\"ring_size\":%" PRIu64
 				",\"rings\":%" PRIu32 "}",
-				process->pid, process->parent, process->events, process->bytes,
-				process->lost, process->overwritten, process->ring_size,
-				process->rings);
+				process->pid, process->parent, process->events, process->recorded,
+				process->bytes, process->lost, process->overwritten,
+				process->ring_size, process->rings);
 	}
 	fputs("],\"losses\":[", out);
 	for (size_t i = 0; i < summary->nr_losses; i++) {

@@ -301,6 +301,15 @@ const char *say_number(uint64_t number, char text[SAY_NUMBER_MAX])
 	return text;
 }
 
+const char *say_events(uint64_t count, char text[SAY_NUMBER_MAX])
+{
+	char number[SAY_NUMBER_MAX];
+
+	say_number(count, number);
+	snprintf(text, SAY_NUMBER_MAX, "%.26s event%s", number, count == 1 ? "" : "s");
+	return text;
+}
+
 const char *say_size(uint64_t bytes, char text[SAY_NUMBER_MAX])
 {
 	static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};

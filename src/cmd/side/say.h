@@ -56,9 +56,11 @@ int say_flush(FILE *out);
 const char *say_printable(const char *text, char *printable, size_t size);
 
 /* "1,234,567", "12.3 MiB". Each returns @text. */
-#define SAY_NUMBER_MAX 32
+#define SAY_NUMBER_MAX 40
 const char *say_number(uint64_t number, char text[SAY_NUMBER_MAX]);
 const char *say_size(uint64_t bytes, char text[SAY_NUMBER_MAX]);
+/* "1,234 events" */
+const char *say_events(uint64_t count, char text[SAY_NUMBER_MAX]);
 
 /* An argument as a shell would need it: quoted if it must be. Returns @text. */
 const char *say_quoted(const char *argument, char *text, size_t size);

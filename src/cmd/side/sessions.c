@@ -82,32 +82,52 @@ static void say_messages(struct json_object *answer)
 		say_note("%s", json_object_get_string(json_object_array_get_idx(messages, i)));
 }
 
+/* Losses are no note: they are said with --quiet, too. */
+static void say_lost(struct json_object *answer)
+{
+	uint64_t lost = ask_number(answer, "lost");
+	char number[SAY_NUMBER_MAX];
+
+	if (lost)
+		fprintf(stderr, "%s %s %s lost\n", say_label(true), say_number(lost, number),
+				lost == 1 ? "event was" : "events were");
+}
+
+/* It may be started again: the figures are those until now. */
+static void say_stopped(const char *name, struct json_object *answer)
+{
+	char events[SAY_NUMBER_MAX], size[SAY_NUMBER_MAX];
+
+	say_output("is stopped; see it with", name, answer);
+	if (!json_object_object_get_ex(answer, "recorded", NULL))
+		return;
+	say_note("it has recorded %s, %s", say_events(ask_number(answer, "recorded"), events),
+			say_size(ask_number(answer, "bytes"), size));
+	say_lost(answer);
+}
+
 static void say_destroyed(const char *name, struct json_object *answer)
 {
-	struct json_object *processes = ask_list(answer, "processes");
-	size_t count = processes ? json_object_array_length(processes) : 0;
-	uint64_t bytes = 0, lost = 0;
-	char size[SAY_NUMBER_MAX], quoted[4096];
+	/* With those that ended before. */
+	uint64_t seen = ask_number(answer, "seen");
+	char size[SAY_NUMBER_MAX], events[SAY_NUMBER_MAX], number[SAY_NUMBER_MAX], quoted[4096];
 
-	for (size_t i = 0; i < count; i++) {
-		bytes += ask_number(json_object_array_get_idx(processes, i), "bytes");
-		lost += ask_number(json_object_array_get_idx(processes, i), "lost");
-	}
 	say_messages(answer);
-	if (!count)
+	if (!seen)
 		say_note("session %s is gone; it recorded nothing", name);
 	else if (access(ask_text(answer, "output"), F_OK) && errno == ENOENT)
-		say_note("session %s is gone; it recorded %zu %s, %s", name, count,
-				count == 1 ? "process" : "processes", say_size(bytes, size));
+		say_note("session %s is gone; it recorded %s %s, %s, %s", name,
+				say_number(seen, number), seen == 1 ? "process" : "processes",
+				say_events(ask_number(answer, "recorded"), events),
+				say_size(ask_number(answer, "bytes"), size));
 	else
-		say_note("session %s is gone; it recorded %zu %s, %s, in %s", name, count,
-				count == 1 ? "process" : "processes", say_size(bytes, size),
+		say_note("session %s is gone; it recorded %s %s, %s, %s, in %s", name,
+				say_number(seen, number), seen == 1 ? "process" : "processes",
+				say_events(ask_number(answer, "recorded"), events),
+				say_size(ask_number(answer, "bytes"), size),
 				say_quoted(ask_text(answer, "output"), quoted, sizeof(quoted)));
-	/* Losses are no note: they are said with --quiet, too. */
-	if (lost)
-		fprintf(stderr, "%s %s %s lost\n", say_label(true), say_number(lost, size),
-				lost == 1 ? "event was" : "events were");
-	if (lost && !say_is_quiet())
+	say_lost(answer);
+	if (ask_number(answer, "lost") && !say_is_quiet())
 		say_losses(answer);
 }
 
@@ -172,7 +192,7 @@ static void say_done(const struct parsed *parsed, const char *name, struct json_
 				name);
 		break;
 	case VERB_START: say_output("records; look at it with", name, answer); break;
-	case VERB_STOP: say_output("is stopped; see it with", name, answer); break;
+	case VERB_STOP: say_stopped(name, answer); break;
 	case VERB_DESTROY: say_destroyed(name, answer); break;
 	case VERB_ENABLE_EVENT: say_enabled(parsed, name, answer); break;
 	case VERB_DISABLE_EVENT: say_changed(name, "does not record them any more", answer); break;

@@ -49,7 +49,28 @@ static void print_rule(struct json_object *rule)
 	putchar('\n');
 }
 
-static void print_channel(struct json_object *channel, const struct style *style)
+/* What a channel has recorded, among the figures of all of them. */
+static void print_channel_figures(
+		struct json_object *figures, const char *name, const struct style *style)
+{
+	for (size_t i = 0; figures && i < json_object_array_length(figures); i++) {
+		struct json_object *channel = json_object_array_get_idx(figures, i);
+		char events[SAY_NUMBER_MAX], bytes[SAY_NUMBER_MAX], lost[SAY_NUMBER_MAX];
+
+		if (strcmp(ask_text(channel, "channel"), name) != 0)
+			continue;
+		printf("    recorded %s, %s", say_events(ask_number(channel, "recorded"), events),
+				say_size(ask_number(channel, "bytes"), bytes));
+		if (ask_number(channel, "lost"))
+			printf("%s; lost %s%s", style->bad,
+					say_number(ask_number(channel, "lost"), lost),
+					style->plain);
+		putchar('\n');
+	}
+}
+
+static void print_channel(
+		struct json_object *channel, struct json_object *figures, const struct style *style)
 {
 	struct json_object *rules = ask_list(channel, "rules");
 	uint64_t size = ask_number(channel, "buffer-size");
@@ -64,6 +85,7 @@ static void print_channel(struct json_object *channel, const struct style *style
 										       : "CPU");
 	print_words(", with ", ask_list(channel, "context"));
 	putchar('\n');
+	print_channel_figures(figures, ask_text(channel, "channel"), style);
 	if (!rules || !json_object_array_length(rules))
 		puts("    no events");
 	for (size_t i = 0; rules && i < json_object_array_length(rules); i++)
@@ -96,7 +118,7 @@ static void print_tracks(struct json_object *tracks)
 
 static void print_definition(struct json_object *session, const struct style *style)
 {
-	struct json_object *definition = NULL, *channels;
+	struct json_object *definition = NULL, *channels, *figures = ask_list(session, "channels");
 
 	if (!json_object_object_get_ex(session, "definition", &definition))
 		return;
@@ -105,7 +127,7 @@ static void print_definition(struct json_object *session, const struct style *st
 	if (!channels || !json_object_array_length(channels))
 		puts("  no channels: `side enable-event` says what is recorded");
 	for (size_t i = 0; channels && i < json_object_array_length(channels); i++)
-		print_channel(json_object_array_get_idx(channels, i), style);
+		print_channel(json_object_array_get_idx(channels, i), figures, style);
 }
 
 /* Of a session that has no process nobody knows more than its definition says. */
@@ -125,18 +147,20 @@ static void print_processes(struct json_object *processes, const struct style *s
 {
 	if (!processes || !json_object_array_length(processes))
 		return;
-	printf("\n  %s%-20s %8s  %-8s %14s %12s %12s%s\n", style->strong, "PROCESS", "PID",
-			"CONTROL", "KINDS", "BYTES", "LOST", style->plain);
+	printf("\n  %s%-20s %8s  %-8s %8s %14s %12s %12s%s\n", style->strong, "PROCESS", "PID",
+			"CONTROL", "KINDS", "EVENTS", "BYTES", "LOST", style->plain);
 	for (size_t i = 0; i < json_object_array_length(processes); i++) {
 		struct json_object *process = json_object_array_get_idx(processes, i);
-		char name[128], events[SAY_NUMBER_MAX], bytes[SAY_NUMBER_MAX], lost[SAY_NUMBER_MAX];
+		char name[128], kinds[SAY_NUMBER_MAX], events[SAY_NUMBER_MAX],
+				bytes[SAY_NUMBER_MAX], lost[SAY_NUMBER_MAX];
 		bool live = !json_object_object_get_ex(process, "live", NULL) ||
 				ask_flag(process, "live");
 
-		printf("  %-20s %8" PRIu64 "  %-8s %14s %12s %s%12s%s%s\n",
+		printf("  %-20s %8" PRIu64 "  %-8s %8s %14s %12s %s%12s%s%s\n",
 				say_printable(ask_text(process, "name"), name, sizeof(name)),
 				ask_number(process, "pid"), ask_text(process, "control"),
-				say_number(ask_number(process, "events"), events),
+				say_number(ask_number(process, "events"), kinds),
+				say_number(ask_number(process, "recorded"), events),
 				say_size(ask_number(process, "bytes"), bytes),
 				ask_number(process, "lost") ? style->bad : "",
 				say_number(ask_number(process, "lost"), lost),
@@ -229,7 +253,7 @@ static void print_full(struct json_object *session, const struct style *style)
 {
 	const char *output = ask_text(session, "output"), *error = ask_text(session, "error");
 	struct json_object *messages = ask_list(session, "messages");
-	char text[4096], bytes[SAY_NUMBER_MAX], lost[SAY_NUMBER_MAX];
+	char text[4096], events[SAY_NUMBER_MAX], bytes[SAY_NUMBER_MAX], lost[SAY_NUMBER_MAX];
 
 	printf("%ssession %s%s  %s\n", style->strong, ask_text(session, "name"), style->plain,
 			ask_text(session, "state"));
@@ -238,12 +262,19 @@ static void print_full(struct json_object *session, const struct style *style)
 				say_printable(error, text, sizeof(text)));
 	if (*output)
 		printf("  traces     %s\n", say_printable(output, text, sizeof(text)));
-	printf("  recorded   %s%s%s%s%s\n", say_size(ask_number(session, "bytes"), bytes),
+	printf("  recorded   %s, %s%s%s%s%s\n", say_events(ask_number(session, "recorded"), events),
+			say_size(ask_number(session, "bytes"), bytes),
 			ask_number(session, "lost") ? style->bad : "",
 			ask_number(session, "lost") ? "; lost " : "",
 			ask_number(session, "lost") ? say_number(ask_number(session, "lost"), lost)
 						    : "",
 			ask_number(session, "lost") ? style->plain : "");
+	if (ask_number(session, "overwritten"))
+		printf("  overwritten %s of older events\n",
+				say_size(ask_number(session, "overwritten"), bytes));
+	if (ask_number(session, "snapshots"))
+		printf("  snapshots  %s, %s\n", say_number(ask_number(session, "snapshots"), bytes),
+				say_events(ask_number(session, "snapshot-recorded"), events));
 	if (ask_number(session, "restarts"))
 		printf("  restarts   %" PRIu64 "\n", ask_number(session, "restarts"));
 	print_sending(session, style);
@@ -262,10 +293,11 @@ static void print_full(struct json_object *session, const struct style *style)
 static void print_short(struct json_object *session, const char *current, const struct style *style)
 {
 	bool is_current = !strcmp(ask_text(session, "name"), current);
-	char output[4096], bytes[SAY_NUMBER_MAX], lost[SAY_NUMBER_MAX];
+	char output[4096], events[SAY_NUMBER_MAX], bytes[SAY_NUMBER_MAX], lost[SAY_NUMBER_MAX];
 
-	printf("%s %s%-20s%s %-10s %12s  %s%s%s%s\n", is_current ? "*" : " ", style->strong,
+	printf("%s %s%-20s%s %-10s %14s  %12s  %s%s%s%s\n", is_current ? "*" : " ", style->strong,
 			ask_text(session, "name"), style->plain, ask_text(session, "state"),
+			say_events(ask_number(session, "recorded"), events),
 			say_size(ask_number(session, "bytes"), bytes),
 			say_printable(ask_text(session, "output"), output, sizeof(output)),
 			ask_number(session, "lost") ? "  lost " : "",

@@ -338,11 +338,9 @@ static int take_flush(struct recording *recording, struct json_object *request,
 	int ret = session_flush(recording->session, FLUSH_MS);
 
 	(void)request;
-	(void)answer;
-	(void)error;
 	if (ret)
 		keep_message(recording, "not everything was on the disk in time: it comes later");
-	return 0;
+	return session_sums(recording->session, answer) ? 0 : control_no_memory(error);
 }
 
 static int take_snapshot(struct recording *recording, struct json_object *request,
@@ -388,10 +386,10 @@ static int take_rotate(struct recording *recording, struct json_object *request,
 	return 0;
 }
 
-static int put_figures(struct recording *recording, struct json_object *answer,
+static int put_figures(struct recording *recording, struct json_object *answer, bool over,
 		struct control_error *error)
 {
-	struct json_object *figures = session_figures(recording->session);
+	struct json_object *figures = session_figures(recording->session, over);
 	bool fits = true;
 
 	if (!figures)
@@ -415,7 +413,7 @@ static int take_status(struct recording *recording, struct json_object *request,
 {
 	(void)request;
 	take_messages(recording);
-	return put_figures(recording, answer, error);
+	return put_figures(recording, answer, false, error);
 }
 
 static int take_close(struct recording *recording, struct json_object *request,
@@ -425,9 +423,9 @@ static int take_close(struct recording *recording, struct json_object *request,
 	int ret;
 
 	(void)request;
-	session_flush(recording->session, FLUSH_MS);
+	session_finish(recording->session);
 	take_messages(recording);
-	ret = put_figures(recording, answer, error);
+	ret = put_figures(recording, answer, true, error);
 	session_close(recording->session, true, &session_error);
 	recording->session = NULL;
 	recording->end = true;

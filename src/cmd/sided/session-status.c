@@ -71,6 +71,7 @@ static bool put_process(struct json_object *list, const struct session_status_pr
 							process->generation) &&
 					json_put_flag(object, "live", !process->ended) &&
 					json_put_number(object, "events", process->events) &&
+					json_put_number(object, "recorded", process->recorded) &&
 					json_put_number(object, "bytes", process->bytes) &&
 					json_put_number(object, "lost", process->lost) &&
 					json_put_number(object, "unwritten", process->unwritten) &&
@@ -81,11 +82,13 @@ static bool put_process(struct json_object *list, const struct session_status_pr
 
 static bool put_sums(struct json_object *object, const struct session_status *status)
 {
-	return json_put_number(object, "bytes", status->bytes) &&
+	return json_put_number(object, "recorded", status->recorded) &&
+			json_put_number(object, "bytes", status->bytes) &&
 			json_put_number(object, "lost", status->lost) &&
 			json_put_number(object, "unwritten", status->unwritten) &&
 			json_put_number(object, "overwritten", status->overwritten) &&
 			json_put_number(object, "snapshots", status->snapshots) &&
+			json_put_number(object, "snapshot-recorded", status->snapshot_recorded) &&
 			json_put_number(object, "memory", status->memory) &&
 			json_put_number(object, "memory-peak", status->memory_peak) &&
 			json_put_number(object, "memory-limit", status->memory_limit) &&
@@ -94,7 +97,60 @@ static bool put_sums(struct json_object *object, const struct session_status *st
 			json_put_number(object, "untracked", status->nr_untracked);
 }
 
-struct json_object *session_figures(struct session *session)
+static bool put_channels(struct json_object *object, const struct session_status *status)
+{
+	struct json_object *list = json_object_new_array();
+	bool fits = list;
+	size_t i;
+
+	for (i = 0; i < status->nr_channels && fits; i++) {
+		const struct session_status_channel *channel = &status->channels[i];
+		struct json_object *figures = json_object_new_object();
+
+		fits = append(list, figures,
+				json_put_text(figures, "channel", channel->name) &&
+						json_put_number(figures, "recorded",
+								channel->recorded) &&
+						json_put_number(figures, "lost", channel->lost) &&
+						json_put_number(figures, "bytes", channel->bytes));
+	}
+	return json_put(object, "channels", list) && fits;
+}
+
+/* Of a session that is over nobody but its summary knows what was lost. */
+static bool put_last_losses(struct json_object *list, const struct session_summary *summary)
+{
+	bool fits = true;
+	size_t i;
+
+	for (i = 0; i < summary->nr_losses && fits; i++) {
+		const struct session_loss *loss = &summary->losses[i];
+		struct json_object *object = json_object_new_object();
+
+		fits = append(list, object,
+				put_name(object, "process", loss->process) &&
+						json_put_text(object, "ring", loss->ring) &&
+						put_name(object, "event", loss->event) &&
+						json_put_text(object, "reason", loss->reason) &&
+						json_put_number(object, "count", loss->count) &&
+						json_put_flag(object, "in_bytes", loss->in_bytes));
+	}
+	return fits;
+}
+
+bool session_sums(struct session *session, struct json_object *object)
+{
+	struct session_status status;
+	bool fits = !session_status(session, &status);
+
+	if (fits) {
+		fits = put_sums(object, &status) && put_channels(object, &status);
+		session_status_free(&status);
+	}
+	return fits;
+}
+
+struct json_object *session_figures(struct session *session, bool over)
 {
 	struct json_object *object = json_object_new_object();
 	struct json_object *processes = json_object_new_array();
@@ -115,7 +171,9 @@ struct json_object *session_figures(struct session *session)
 			fits = put_loss(losses, &status.processes[i],
 					&status.processes[i].losses[k]);
 	}
-	fits = fits && put_sums(object, &status);
+	if (over && fits)
+		fits = put_last_losses(losses, session_summary(session));
+	fits = fits && put_sums(object, &status) && put_channels(object, &status);
 	session_status_free(&status);
 	fits = json_put(object, "processes", processes) && fits;
 	fits = json_put(object, "losses", losses) && fits;

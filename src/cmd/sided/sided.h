@@ -390,8 +390,12 @@ void status_client_gone(struct client *client);
 
 int session_process(void);
 
-/* session-status.c: the session's figures; NULL: no memory. */
-struct json_object *session_figures(struct session *session);
+/*
+ * session-status.c: the session's figures, `over`: after session_finish(); NULL: no memory. And only what there is of
+ * all its processes together. False: no memory.
+ */
+struct json_object *session_figures(struct session *session, bool over);
+bool session_sums(struct session *session, struct json_object *object);
 
 /* ---- session-probes.c: probes in the process that records ---- */
 

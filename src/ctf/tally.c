@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Counting records. The bytes come from other processes: every step checks that what it passes over is there.
+ * Each element of a row of steps that is not of fixed length takes at least one byte, so that the work is
+ * bounded by the size of the span.
+ */
+#include <string.h>
+
+#include "ctf/tally_steps.h"
+#include "ctf/type.h"
+
+/* Forms of a record's header (recording.md, section 1). */
+#define TAG_BITS 5
+#define TAG_MEDIUM 30
+#define TAG_EXTENDED 31
+#define COMPACT_BYTES 4
+#define MEDIUM_BYTES 6
+#define EXTENDED_BYTES 13
+
+/* What is behind these steps, or NULL: it is beyond the end, or no option belongs to a selector. */
+static const uint8_t *pass(const struct ctf_tally *tally, uint32_t first, uint32_t last,
+		const uint8_t *at, const uint8_t *end);
+
+static uint64_t read_slowly(const struct ctf_tally_step *step, const uint8_t *at)
+{
+	const bool big_endian = step->swapped != CTF_HOST_BIG_ENDIAN;
+	const unsigned int size = step->size, bits = size * 8;
+	uint64_t number = 0;
+
+	for (unsigned int i = 0; i < size; i++)
+		number |= (uint64_t)at[i] << 8 * (big_endian ? size - 1 - i : i);
+	if (step->is_signed && bits && bits < 64 && number >> (bits - 1))
+		number |= ~UINT64_C(0) << bits;
+	return number;
+}
+
+/* It is there. */
+static inline uint64_t read_integer(
+		const struct ctf_tally_step *step, const uint8_t *at, const uint8_t *end)
+{
+	uint64_t word;
+
+	if (CTF_HOST_BIG_ENDIAN || step->swapped || step->is_signed || end - at < 8)
+		return read_slowly(step, at);
+	memcpy(&word, at, sizeof(word));
+	return word << (64 - step->size * 8) >> (64 - step->size * 8);
+}
+
+/* Behind the NUL that ends a string, or NULL. Most are short: a call of memchr() would take longer. */
+static inline const uint8_t *pass_string(const uint8_t *at, const uint8_t *end)
+{
+	const uint64_t ones = UINT64_C(0x0101010101010101);
+
+	for (; end - at >= 8; at += 8) {
+		uint64_t word, zeros;
+
+		memcpy(&word, at, sizeof(word));
+		/* The lowest bit of these belongs to the first byte that is zero. */
+		zeros = (word - ones) & ~word & ones << 7;
+		if (!zeros)
+			continue;
+		if (CTF_HOST_BIG_ENDIAN)
+			break;
+		return at + __builtin_ctzll(zeros) / 8 + 1;
+	}
+	at = memchr(at, 0, (size_t)(end - at));
+	return at ? at + 1 : NULL;
+}
+
+/* So many times the steps behind this one. */
+static const uint8_t *pass_rows(const struct ctf_tally *tally, uint32_t index, uint64_t count,
+		const uint8_t *at, const uint8_t *end)
+{
+	for (; count && at; count--)
+		at = pass(tally, index + 1, tally->steps[index].end, at, end);
+	return at;
+}
+
+static const uint8_t *pass_variant(const struct ctf_tally *tally, const struct ctf_tally_step *step,
+		uint64_t selector, const uint8_t *at, const uint8_t *end)
+{
+	const struct ctf_tally_option *options = &tally->options[step->first];
+	uint32_t low = 0, high = step->count;
+
+	selector ^= ctf_tally_flip(step->is_signed);
+	/* The last one that does not begin behind it. */
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (options[middle].begin <= selector)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low || selector > options[low - 1].last)
+		return NULL;
+	return pass(tally, options[low - 1].first, options[low - 1].end, at, end);
+}
+
+/* A step, or of one that others belong to only what comes before those, and the `number` that it says. */
+static inline const uint8_t *pass_step(const struct ctf_tally_step *step, const uint8_t *at,
+		const uint8_t *end, uint64_t *number)
+{
+	uint64_t left;
+
+	if ((uint64_t)(end - at) < (uint64_t)step->before + step->size)
+		return NULL;
+	at += step->before;
+	if (step->kind == CTF_STEP_STRING)
+		return pass_string(at, end);
+	if (!step->size)
+		return at;
+	*number = read_integer(step, at, end);
+	at += step->size;
+	if (step->kind != CTF_STEP_RUN || !step->count)
+		return at;
+	left = (uint64_t)(end - at);
+	return *number > left || *number * step->count > left ? NULL : at + *number * step->count;
+}
+
+static const uint8_t *pass(const struct ctf_tally *tally, uint32_t first, uint32_t last,
+		const uint8_t *at, const uint8_t *end)
+{
+	while (at && first < last) {
+		const struct ctf_tally_step *step = &tally->steps[first];
+		uint64_t number = step->count;
+
+		at = pass_step(step, at, end, &number);
+		if (at && (step->kind == CTF_STEP_ROWS || step->kind == CTF_STEP_ARRAY))
+			at = pass_rows(tally, first, number, at, end);
+		else if (at && step->kind == CTF_STEP_VARIANT)
+			at = pass_variant(tally, step, number, at, end);
+		first = step->end;
+	}
+	return at;
+}
+
+/* The same where nothing belongs to a step. */
+static inline const uint8_t *pass_flat(const struct ctf_tally_step *step,
+		const struct ctf_tally_step *last, const uint8_t *at, const uint8_t *end)
+{
+	uint64_t number;
+
+	while (at && step < last)
+		at = pass_step(step++, at, end, &number);
+	return at;
+}
+
+/* The header's length and the event's id; 0: it is beyond the end. */
+static inline size_t read_header(const uint8_t *at, const uint8_t *end, uint32_t *id)
+{
+	uint32_t tag;
+	uint16_t u16;
+
+	if (end - at < COMPACT_BYTES)
+		return 0;
+#if CTF_HOST_BIG_ENDIAN
+	tag = *at >> (8 - TAG_BITS);
+#else
+	tag = *at & ((1u << TAG_BITS) - 1);
+#endif
+	if (tag < TAG_MEDIUM) {
+		*id = tag;
+		return COMPACT_BYTES;
+	}
+	if (end - at < (tag == TAG_MEDIUM ? MEDIUM_BYTES : EXTENDED_BYTES))
+		return 0;
+	if (tag == TAG_MEDIUM) {
+		memcpy(&u16, at + COMPACT_BYTES, sizeof(u16));
+		*id = u16;
+		return MEDIUM_BYTES;
+	}
+	memcpy(id, at + 1, sizeof(*id));
+	return EXTENDED_BYTES;
+}
+
+/* Whether another record with the same header stands here. Extended ones are not looked for. */
+static inline bool is_same(
+		const uint8_t *at, const uint8_t *end, const uint8_t *before, size_t header)
+{
+	const uint8_t mask =
+			CTF_HOST_BIG_ENDIAN ? 0xff << (8 - TAG_BITS) & 0xff : (1u << TAG_BITS) - 1;
+
+	if (header == EXTENDED_BYTES || (size_t)(end - at) < header || (*at ^ *before) & mask)
+		return false;
+	return header == COMPACT_BYTES ||
+			!memcmp(at + COMPACT_BYTES, before + COMPACT_BYTES, sizeof(uint16_t));
+}
+
+/*
+ * Records of one event, as many as follow each other: to the last one that is whole. In these loops no address
+ * depends on what was read of the record before, only branches do, which the CPU guesses: it looks at several records
+ * at a time.
+ */
+static inline const uint8_t *pass_equal(
+		const uint8_t *at, const uint8_t *end, size_t header, size_t bytes, uint64_t *count)
+{
+	const uint8_t *first = at;
+
+	do {
+		at += bytes;
+		++*count;
+	} while ((size_t)(end - at) >= bytes && is_same(at, end, first, header));
+	return at;
+}
+
+static const uint8_t *pass_similar(const struct ctf_tally *tally, const struct ctf_tally_kind *kind,
+		const uint8_t *at, const uint8_t *end, size_t header, uint64_t *count)
+{
+	const struct ctf_tally_step *steps = tally->steps + kind->first,
+				    *last = tally->steps + kind->end;
+	const uint8_t *first = at, *next;
+	size_t guess = 0;
+
+	do {
+		next = kind->known == CTF_TALLY_FLAT
+				? pass_flat(steps, last, at + header, end)
+				: pass(tally, kind->first, kind->end, at + header, end);
+		if (!next)
+			return at;
+		if (__builtin_expect((size_t)(next - at) != guess, 0)) {
+			guess = (size_t)(next - at);
+			/* Or it would be no guess, but what was found. */
+			__asm__ volatile("" : "+r"(guess));
+		}
+		at += guess;
+		++*count;
+	} while (is_same(at, end, first, header));
+	return at;
+}
+
+bool ctf_tally_count(
+		const struct ctf_tally *tally, const void *records, size_t size, uint64_t *count)
+{
+	const uint8_t *at = records, *end = size ? at + size : at;
+
+	*count = 0;
+	while (at < end) {
+		const struct ctf_tally_kind *kind;
+		uint64_t before = *count;
+		uint32_t id = 0;
+		size_t header = read_header(at, end, &id), bytes;
+
+		if (!header || id >= tally->nr_kinds || !tally->kinds[id].known)
+			break;
+		kind = &tally->kinds[id];
+		bytes = header + kind->known - CTF_TALLY_BYTES;
+		if (kind->known < CTF_TALLY_BYTES)
+			at = pass_similar(tally, kind, at, end, header, count);
+		else if ((size_t)(end - at) < bytes)
+			break;
+		else if (header == COMPACT_BYTES)
+			at = pass_equal(at, end, COMPACT_BYTES, bytes, count);
+		else
+			at = pass_equal(at, end, header, bytes, count);
+		if (*count == before)
+			break;
+	}
+	return at == end;
+}
