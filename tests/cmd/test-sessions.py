@@ -357,8 +357,9 @@ def test_daemon():
 
 def top_answer(step):
     return {"ok": True, "time": step, "sessions": [
-        {"name": "now", "state": "active", "output": work.name + "/no-trace", "bytes": 1000 * step, "lost": 5 * step,
-         "processes": [{"pid": 1, "name": "one", "events": 10 * step, "bytes": 900 * step, "lost": 5 * step},
+        {"name": "now", "state": "active", "output": work.name + "/no-trace", "recorded": 1100 * step,
+         "bytes": 1000 * step, "lost": 5 * step,
+         "processes": [{"pid": 1, "name": "one", "events": 10 * step, "recorded": 1000 * step, "bytes": 900 * step, "lost": 5 * step},
                        {"pid": 2, "name": "two\033[2J", "events": step, "bytes": 100 * step, "lost": 0}]}]}
 
 
@@ -370,13 +371,15 @@ def test_top():
     equal(requests, [{"verb": "top", "session": "now", "interval": 2 * 10**8}])
     equal(result.out.count("PROCESS"), 2)
     contains(result.out, "two\\x1b[2J")
+    contains(result.out, "active  3,300 events, 2.9 KiB, ")
     lines = json_lines(ask("top", "--json", "-n", "2", "--pair", "a:b", "a:e")[0].out)
     tops = [line for line in lines if line["type"] == "top"]
-    equal([(line["bytes"], line["lost"]) for line in tops], [(2000, 10), (3000, 15)])
+    equal([(line["recorded"], line["bytes"], line["lost"]) for line in tops], [(2200, 2000, 10), (3300, 3000, 15)])
     for line in tops:
         true(abs(line["byte_rate"] / line["loss_rate"] - 200) < 1, str(line))
     processes = [line for line in lines if line["type"] == "process"]
     equal([(line["pid"], line["lost"]) for line in processes], [(1, 10), (2, 0), (1, 15), (2, 0)])
+    equal([line["recorded"] for line in processes], [2000, 0, 3000, 0])
     equal([line["count"] for line in lines if line["type"] == "durations"], [0, 0])
     # It ends when the daemon does.
     result = ask("top")[0]

@@ -88,13 +88,14 @@ static const char *duration(uint64_t ns, char text[SAY_NUMBER_MAX])
 static void print_head(const struct top_view *view, struct page *page)
 {
 	double lost = rate(view, view->lost, view->lost_before);
-	char bytes[SAY_NUMBER_MAX], speed[SAY_NUMBER_MAX], losses[SAY_NUMBER_MAX],
-			now[SAY_NUMBER_MAX];
+	char events[SAY_NUMBER_MAX], bytes[SAY_NUMBER_MAX], speed[SAY_NUMBER_MAX],
+			losses[SAY_NUMBER_MAX], now[SAY_NUMBER_MAX];
 
 	if (!take_line(page))
 		return;
-	fprintf(page->out, "%s%s%s  %s  %s, %s/s  %slost %s, %s/s%s\n", page->strong, view->session,
-			page->plain, view->state, say_size(view->bytes, bytes),
+	fprintf(page->out, "%s%s%s  %s  %s, %s, %s/s  %slost %s, %s/s%s\n", page->strong,
+			view->session, page->plain, view->state, say_events(view->recorded, events),
+			say_size(view->bytes, bytes),
 			say_size((uint64_t)rate(view, view->bytes, view->bytes_before), speed),
 			view->lost ? page->bad : "", say_number(view->lost, losses),
 			whole(lost, now), view->lost ? page->plain : "");
@@ -217,11 +218,11 @@ static void json_processes(const struct top_view *view, FILE *out)
 		fputs(",\"name\":", out);
 		say_json_string(out, process->name);
 		fprintf(out,
-				",\"pid\":%" PRIu64 ",\"events\":%" PRIu64 ",\"bytes\":%" PRIu64
-				",\"lost\":%" PRIu64
+				",\"pid\":%" PRIu64 ",\"events\":%" PRIu64 ",\"recorded\":%" PRIu64
+				",\"bytes\":%" PRIu64 ",\"lost\":%" PRIu64
 				",\"event_rate\":%.3f,\"byte_rate\":%.3f,\"loss_rate\":%.3f}\n",
-				process->pid, count.all, process->bytes, process->lost,
-				rate(view, count.count, 0),
+				process->pid, count.all, process->recorded, process->bytes,
+				process->lost, rate(view, count.count, 0),
 				rate(view, process->bytes, process->bytes_before),
 				rate(view, process->lost, process->lost_before));
 	}
@@ -272,9 +273,10 @@ int top_print_json(const struct top_view *view, FILE *out)
 {
 	json_begin(out, view, "top");
 	fprintf(out,
-			",\"state\":\"%s\",\"seconds\":%.3f,\"bytes\":%" PRIu64 ",\"lost\":%" PRIu64
+			",\"state\":\"%s\",\"seconds\":%.3f,\"recorded\":%" PRIu64
+			",\"bytes\":%" PRIu64 ",\"lost\":%" PRIu64
 			",\"byte_rate\":%.3f,\"loss_rate\":%.3f}\n",
-			view->state, view->seconds, view->bytes, view->lost,
+			view->state, view->seconds, view->recorded, view->bytes, view->lost,
 			rate(view, view->bytes, view->bytes_before),
 			rate(view, view->lost, view->lost_before));
 	json_processes(view, out);

@@ -10,7 +10,7 @@ struct top_process {
 	char name[64];
 	uint64_t pid;
 	uint64_t vpid; /* as it knows itself, and its trace */
-	uint64_t bytes, lost;
+	uint64_t bytes, recorded, lost;
 	uint64_t bytes_before, lost_before;
 	bool seen; /* in the latest answer */
 };
@@ -19,7 +19,7 @@ struct top_view {
 	char session[65];
 	char state[32];
 	double seconds; /* how long the interval was */
-	uint64_t bytes, lost, bytes_before, lost_before;
+	uint64_t bytes, recorded, lost, bytes_before, lost_before;
 	struct top_process *processes;
 	size_t nr_processes;
 	bool color;

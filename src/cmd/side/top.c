@@ -112,6 +112,7 @@ static int take_process(struct top_view *view, struct json_object *json)
 	process->vpid = json_object_object_get_ex(json, "vpid", NULL) ? ask_number(json, "vpid")
 								      : process->pid;
 	process->bytes = ask_number(json, "bytes");
+	process->recorded = ask_number(json, "recorded");
 	process->lost = ask_number(json, "lost");
 	return 0;
 }
@@ -138,6 +139,7 @@ static int take_session(struct top_view *view, struct json_object *session)
 	view->bytes_before = view->bytes;
 	view->lost_before = view->lost;
 	view->bytes = ask_number(session, "bytes");
+	view->recorded = ask_number(session, "recorded");
 	view->lost = ask_number(session, "lost");
 	for (size_t i = 0; i < view->nr_processes; i++)
 		view->processes[i].seen = false;
