@@ -11,13 +11,12 @@
 
 #include "symbols/module.h"
 
+#include "names/names.h"
+
 #include <dwarf.h>
 
 #define FUNCTIONS_MAX ((size_t)16 << 20)
 #define NAME_MAX_SIZE 4096 /* Longer ones are not made readable. */
-
-/* Of libstdc++: there is no header for C. */
-char *__cxa_demangle(const char *mangled, char *out, size_t *size, int *status);
 
 struct module *module_create(const struct module_name *name)
 {
@@ -305,16 +304,15 @@ static void find_line(const struct module *module, uint64_t address, struct symb
 	symbol->line = (unsigned int)number;
 }
 
-/* Without the version ("fclose@@GLIBC_2.2.5"), and as it was written, if it is one of C++. */
+/* Without the version ("fclose@@GLIBC_2.2.5"), and as it was written, if it is one of C++ or Rust. */
 static char *readable(const char *name)
 {
 	size_t length = strnlen(name, NAME_MAX_SIZE);
 	const char *version = memchr(name, '@', length);
 	char *plain = strndup(name, version ? (size_t)(version - name) : length), *found = NULL;
-	int status;
 
-	if (plain && length < NAME_MAX_SIZE && !strncmp(plain, "_Z", 2))
-		found = __cxa_demangle(plain, NULL, NULL, &status);
+	if (plain && length < NAME_MAX_SIZE)
+		found = names_readable(plain);
 	if (!found || strlen(found) >= NAME_MAX_SIZE) {
 		free(found);
 		return plain;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* `side probe list`: each function, and how it can be probed. */
+#include "names/names.h"
 #include "probe-list.h"
 
 #include "command.h"
@@ -30,6 +31,15 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+static bool fits_readable(const char *glob, const char *name)
+{
+	char *readable = names_readable(name);
+	bool fits = readable && !fnmatch(glob, readable, 0);
+
+	free(readable);
+	return fits;
+}
+
 /* The name by which it was selected, or its best one; NULL: it has none. `*selected` is whether it was. */
 static const char *select_name(const struct listing *listing, const struct code_file *code,
 		const struct code_function *function, bool *selected)
@@ -38,8 +48,10 @@ static const char *select_name(const struct listing *listing, const struct code_
 	if (!listing->function)
 		return code_name(code, function, 0);
 	for (size_t i = 0; i < function->nr_names; i++) {
-		if (!fnmatch(listing->function, code_name(code, function, i), 0))
-			return code_name(code, function, i);
+		const char *name = code_name(code, function, i);
+
+		if (!fnmatch(listing->function, name, 0) || fits_readable(listing->function, name))
+			return name;
 	}
 	*selected = !function->nr_names && !strcmp(listing->function, "*");
 	return NULL;
@@ -48,8 +60,11 @@ static const char *select_name(const struct listing *listing, const struct code_
 static void print_text(const struct listing *listing, const struct probe_module *module,
 		const char *name, const struct probe_site *site)
 {
+	char *readable = name ? names_readable(name) : NULL;
 	char text[512], unnamed[32];
 
+	if (readable)
+		name = readable;
 	snprintf(unnamed, sizeof(unnamed), "0x%" PRIx64, site->address);
 	printf("%-10s 0x%-16" PRIx64 " ", probe_method_name(site->method),
 			site->runtime ? site->runtime : site->address);
@@ -63,6 +78,7 @@ static void print_text(const struct listing *listing, const struct probe_module 
 	if (site->reason)
 		printf("  (%s)", site->reason);
 	putchar('\n');
+	free(readable);
 }
 
 static void print_json_lists(const struct code_file *code, const struct code_function *function,
@@ -85,6 +101,8 @@ static void print_json_lists(const struct code_file *code, const struct code_fun
 static void print_json(const struct probe_module *module, const struct code_function *function,
 		const char *name, const struct probe_site *site)
 {
+	char *readable = name ? names_readable(name) : NULL;
+
 	printf("{\"schema\":%d,\"type\":\"probe_site\",\"module\":", SAY_JSON_SCHEMA);
 	say_json_string(stdout, module->path);
 	fputs(",\"function\":", stdout);
@@ -92,6 +110,11 @@ static void print_json(const struct probe_module *module, const struct code_func
 		say_json_string(stdout, name);
 	else
 		fputs("null", stdout);
+	if (readable) {
+		fputs(",\"readable\":", stdout);
+		say_json_string(stdout, readable);
+	}
+	free(readable);
 	printf(",\"address\":%" PRIu64 ",\"offset\":%" PRIu64 ",\"size\":%" PRIu64
 	       ",\"method\":\"%s\",\"displaced\":%u,\"patched\":%u",
 			site->address, site->offset, function->size,
@@ -187,10 +210,20 @@ static int conclude(const struct listing *listing, bool markers, const char *wha
 	return say_flush(stdout);
 }
 
+/* Behind the name of a library: "libc:malloc", and not "net::read". */
+static const char *find_colon(const char *glob)
+{
+	const char *colon = strchr(glob, ':');
+
+	while (colon && colon[1] == ':')
+		colon = strchr(colon + 2, ':');
+	return colon;
+}
+
 int probe_list(const char *what, const char *glob)
 {
 	struct listing listing = {.function = glob};
-	const char *colon = glob ? strchr(glob, ':') : NULL;
+	const char *colon = glob ? find_colon(glob) : NULL;
 	struct probe_target target;
 	char *end;
 	long pid = strtol(what, &end, 10);

@@ -8,41 +8,13 @@
  */
 #include "parts.h"
 
+#include "names/names.h"
 #include "spec.h"
 
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define NAME_BYTES_MAX 4096
-
-/* As <cxxabi.h> has it for C++. */
-char *__cxa_demangle(const char *mangled, char *out, size_t *size, int *status);
-
-/* Rust's names end in a number that nobody writes: "::h" and 16 digits. */
-static void cut_hash(char *name)
-{
-	size_t length = strlen(name);
-
-	if (length > 19 && !strncmp(name + length - 19, "::h", 3) &&
-			strspn(name + length - 16, "0123456789abcdef") == 16)
-		name[length - 19] = '\0';
-}
-
-char *name_readable(const char *name)
-{
-	size_t length = strnlen(name, NAME_BYTES_MAX);
-	char *found;
-	int status;
-
-	if (length == NAME_BYTES_MAX || strncmp(name, "_Z", 2) != 0)
-		return NULL;
-	found = __cxa_demangle(name, NULL, NULL, &status);
-	if (found)
-		cut_hash(found);
-	return found;
-}
 
 int places_add(struct places *places, const struct place *place)
 {
@@ -159,7 +131,7 @@ static bool matches(const struct spec *spec, const char *wanted, const char *nam
 				(!strncmp(name + length, ".isra.", 6) ||
 						!strncmp(name + length, ".constprop.", 11) ||
 						!strncmp(name + length, ".part.", 6));
-	readable = name_readable(name);
+	readable = names_readable(name);
 	found = readable && readable_fits(spec, wanted, readable);
 	free(readable);
 	return found;

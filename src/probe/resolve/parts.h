@@ -73,8 +73,6 @@ bool module_chooses(struct resolve_module *module, uint64_t address);
 
 /* ---- names.c ---- */
 
-/* As people write it, to be freed; NULL: it is that already. */
-char *name_readable(const char *name);
 struct spec;
 /* Adds the functions of the module that are meant by the symbol. */
 int names_find(struct resolve_module *module, const struct spec *spec, struct places *places);

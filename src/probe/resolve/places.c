@@ -7,6 +7,7 @@
 #include "parts.h"
 
 #include "debug.h"
+#include "names/names.h"
 #include "spec.h"
 
 #include <errno.h>
@@ -143,7 +144,7 @@ static void offer_names(struct resolve_module *module, struct suggestion *sugges
 	for (size_t i = 0; i < count; i++) {
 		for (size_t j = 0; j < functions[i].nr_names; j++) {
 			const char *name = code_name(module->code, &functions[i], j);
-			char *readable = name_readable(name);
+			char *readable = names_readable(name);
 
 			suggest_offer(suggestion, readable ? readable : name);
 			if (readable) {

@@ -7,6 +7,7 @@
  */
 #include "parts.h"
 
+#include "names/names.h"
 #include "operand.h"
 #include "said.h"
 #include "variable.h"
@@ -337,7 +338,7 @@ static int add_probe(struct making *making, const struct place *place,
 		const struct values *exit)
 {
 	struct probe_fetch entries[PROBE_TABLE_FIELDS_MAX], exits[PROBE_TABLE_FIELDS_MAX];
-	char *readable = name_readable(place->name), number[32];
+	char *readable = names_readable(place->name), number[32];
 	struct probe_table_probe probe = {.entry = making->entry_event,
 			.exit = making->exit_event,
 			.semaphore = place->semaphore,

@@ -159,6 +159,20 @@ def test_trace_of_cpp():
     equal(back["return_value"], "8081")
 
 
+def test_trace_of_rust():
+    path, trace = compiled("rusty.c", "-O2"), FOLDER + "/rust-trace"
+    good("trace", "-o", trace, "-c", path, "--function", "server::net::handle::<u32>", "--arg", "s32:n:%edi", "--function",
+         "<server::Pool as core::ops::drop::Drop>::drop", "--exit", "--function", "server::old::*", "--arg", "s32:n:%edi")
+    found = {name: fields for name, fields in read(trace)}
+    equal(len(found), 4, found)
+    equal(sorted(fields["n"] for fields in found.values() if "n" in fields), ["1", "3"])
+    equal([fields["return_value"] for name, fields in found.items() if name.endswith("_return")], ["200008"])
+    contains(good("probe", "list", path, "server::net::*").out, "server::net::handle::<u32>")
+    listed = [o for o in json_lines(good("probe", "list", "--json", path, "*server*").out) if o["type"] == "probe_site"]
+    equal(sorted(o["readable"] for o in listed), ["<server::Pool as core::ops::drop::Drop>::drop",
+                                                  "server::net::handle::<u32>", "server::old::handle"])
+
+
 def test_markers():
     path = compiled("markers.c", "-g", "-O2")
     trace = FOLDER + "/marked"
