@@ -160,14 +160,19 @@ extern const struct example table_doctor_examples[];
 						    "an event NAME_return with duration and "      \
 						    "return value.",                               \
 			},                                                                         \
-	{                                                                                          \
-		.name = "arg", .argument = "EXPRESSION", .kind = OPTION_TEXT, .ordered = true,     \
-		.offset = offsetof(struct of, probes),                                             \
-		.sentence = "Record a value: an argument or variable by its name, as in `n`, "     \
-			    "`p->name` or `list[2].next`, where "                                  \
-			    "there is debug information; or TYPE:NAME:ADDR, as in `s32:n:%edi`. "  \
-			    "May be given several times.",                                         \
-	},                                                                                         \
+			{                                                                          \
+					.name = "arg",                                             \
+					.argument = "EXPRESSION",                                  \
+					.kind = OPTION_TEXT,                                       \
+					.ordered = true,                                           \
+					.offset = offsetof(struct of, probes),                     \
+					.sentence = "Record a value: an argument or variable by "  \
+						    "its name, as in `n`, "                        \
+						    "`p->name` or `list[2].next`, where "          \
+						    "there is debug information; or "              \
+						    "TYPE:NAME:ADDR, as in `s32:n:%edi`. "         \
+						    "May be given several times.",                 \
+			},                                                                         \
 	{                                                                                          \
 		.name = "ret", .argument = "EXPRESSION", .kind = OPTION_TEXT, .ordered = true,     \
 		.offset = offsetof(struct of, probes),                                             \
