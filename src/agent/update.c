@@ -246,6 +246,17 @@ static void wait_for_calls(uint64_t *grace)
 	side_tracer_unlock();
 }
 
+/* What is pushed comes from sessions that have no probes, and brings none. */
+static bool may_bring_probes(const struct agent_wanted *wanted, uint32_t nr)
+{
+	uint32_t i;
+
+	for (i = 0; i < nr; i++)
+		if (!wanted[i].push)
+			return true;
+	return false;
+}
+
 static int change(const struct agent_wanted *wanted, uint32_t nr, bool may_wait, uint64_t *grace)
 {
 	uint64_t keys[AGENT_SESSIONS_MAX];
@@ -254,7 +265,7 @@ static int change(const struct agent_wanted *wanted, uint32_t nr, bool may_wait,
 
 	if (!may_change())
 		return -EPERM;
-	if (may_wait)
+	if (may_wait && may_bring_probes(wanted, nr))
 		agent_probes_look_around();
 	if (!lock(may_wait))
 		return -EBUSY;

@@ -8,6 +8,7 @@
 #include "parts.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -108,12 +109,32 @@ void patch_frames_returns(uint64_t start, uint64_t size, const void *addresses)
 static void (*enroll)(void *entry);
 static bool looked;
 
-/* Only if the program has it: without it nobody unwinds in that way. What was found stays loaded. */
+static int take_loads(struct dl_phdr_info *object, size_t size, void *loads)
+{
+	(void)size;
+	*(unsigned long long *)loads = object->dlpi_adds;
+	return 1;
+}
+
+/*
+ * Only if the program has it: without it nobody unwinds in that way. What was found stays loaded. The loader searches the
+ * disk for a name that it does not know, so it is asked again only when something was loaded since.
+ */
 void patch_find_unwinder(void)
 {
-	void *library = enroll ? NULL : dlopen("libgcc_s.so.1", RTLD_NOLOAD | RTLD_LAZY);
+	static unsigned long long loads_before;
+	unsigned long long loads = 0;
+	void *library;
 
+	if (enroll)
+		return;
+	dl_iterate_phdr(take_loads, &loads);
+	if (looked && loads == loads_before)
+		return;
+	/* Counted before it is looked: what comes meanwhile is seen the next time. */
+	loads_before = loads;
 	looked = true;
+	library = dlopen("libgcc_s.so.1", RTLD_NOLOAD | RTLD_LAZY);
 	if (library)
 		*(void **)&enroll = dlsym(library, "__register_frame");
 }
