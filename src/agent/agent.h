@@ -403,6 +403,7 @@ int agent_batches_send_again(struct agent_session *session);
 /* A forked child: records of all events go here from now on, or nowhere. */
 void agent_batches_redirect(struct agent_session *session);
 void agent_batches_forget(void);
+void agent_batches_rest(void); /* what is kept for the next change goes */
 
 /*
  * select.c. agent_wants(): does any rule name the event? agent_select(): everything about one event of
@@ -417,7 +418,10 @@ size_t agent_select(const struct agent_channel *channel, struct side_event_descr
 /* memory.c: zeroed, 16-byte aligned, NULL when there is none or a session has too much. */
 void *agent_memory_take(struct agent_memory *memory, size_t size);
 void agent_memory_free(struct agent_memory *memory);
-void agent_memory_rest(void); /* what is kept for the next one goes, too */
+/* Zeroed pages, to be given back with the size that they were taken with. With the event lock. */
+void *agent_pages_take(size_t size);
+void agent_pages_give(void *pages, size_t size);
+void agent_memory_rest(void); /* what is kept for the next change goes, too */
 
 /* spare.c */
 struct agent_hash agent_hash(const void *bytes, size_t size);

@@ -18,9 +18,6 @@
 #include <side/tracer-extensions.h>
 
 #include "agent/batch.h"
-#include "wire/raw.h"
-
-#include <sys/mman.h>
 
 #define RETIREMENT_MS 2000
 
@@ -49,7 +46,7 @@ static bool is_known(const struct side_event_description *event)
 
 static void batch_free(struct agent_batch *batch)
 {
-	raw_munmap(batch, batch->mapped);
+	agent_pages_give(batch, batch->mapped);
 }
 
 void agent_batches_free(struct agent_batch *list)
@@ -136,6 +133,7 @@ static void select_event(
 	struct agent_session *session = selection->session;
 	bool known = false;
 	struct plan *plan = NULL;
+	struct visit_error invalid;
 	char error[256];
 	ssize_t size = 0;
 	uint32_t i;
@@ -143,6 +141,9 @@ static void select_event(
 	for (i = 0; i < session->nr_channels; i++) {
 		if (!agent_wants(&session->channels[i], event))
 			continue;
+		/* All of it is looked at only if somebody wants it: most events of a program are nobody's. */
+		if (!known && visit_description_check(event, 0, &invalid))
+			return;
 		if (!known)
 			size = plan_size(event, error, sizeof(error));
 		if (size < 0) {
@@ -163,11 +164,10 @@ static void select_event(
 static void select_events(struct selection *selection, struct side_event_description **events,
 		uint32_t nr_events)
 {
-	struct visit_error error;
 	uint32_t i;
 
 	for (i = 0; i < nr_events; i++)
-		if (is_known(events[i]) && !visit_description_check(events[i], 0, &error))
+		if (is_known(events[i]))
 			select_event(selection, events[i], i);
 }
 
@@ -184,7 +184,7 @@ int agent_batch_build(struct agent_session *session, struct side_event_descripti
 		return 0;
 	head_size = sizeof(*batch) + selection.nr * sizeof(batch->events[0]);
 	mapped = head_size + selection.needed;
-	batch = raw_mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	batch = agent_pages_take(mapped);
 	if (!batch)
 		return -ENOMEM;
 	batch->mapped = mapped;
@@ -211,6 +211,30 @@ struct agent_batch *agent_batch_find(
 }
 
 /* ---- telling the consumer ---- */
+
+/* One at a time, because of the event lock. Kept after a change of rules, for the next one may come soon. */
+static struct visit_buffer stream_room;
+
+static struct visit_buffer *take_stream(void)
+{
+	if (!stream_room.data)
+		visit_buffer_pages(&stream_room);
+	stream_room.size = 0;
+	stream_room.error = 0;
+	return &stream_room;
+}
+
+/* Not what a program with many events has needed once. */
+static void give_stream(struct visit_buffer *stream)
+{
+	if (stream->capacity > WIRE_MESSAGE_MAX)
+		visit_buffer_free(stream);
+}
+
+void agent_batches_rest(void)
+{
+	visit_buffer_free(&stream_room);
+}
 
 static bool append_contexts(
 		struct visit_buffer *stream, const struct agent_event *event, uint32_t *size)
@@ -359,15 +383,14 @@ static void forget_new(struct agent_batch *batch)
 
 int agent_batches_introduce(struct agent_session *session, struct agent_batch *list)
 {
+	struct visit_buffer *stream = take_stream();
 	struct agent_batch *batch;
-	struct visit_buffer stream;
 	int ret;
 
-	visit_buffer_pages(&stream);
 	for (batch = list; batch; batch = batch->next)
-		describe_new(batch, &stream);
-	ret = send_stream(session, list, &stream);
-	visit_buffer_free(&stream);
+		describe_new(batch, stream);
+	ret = send_stream(session, list, stream);
+	give_stream(stream);
 	for (batch = list; batch && ret; batch = batch->next)
 		forget_new(batch);
 	if (ret)
@@ -457,6 +480,7 @@ static void batch_appears(struct agent_session *session, struct side_event_descr
 {
 	struct agent_batch *batch;
 	uint32_t i, nr_registered = 0;
+	int ret;
 
 	/* A session that was joined from within another tracer's notification of it knows it. */
 	if (agent_batch_find(session, events))
@@ -467,7 +491,9 @@ static void batch_appears(struct agent_session *session, struct side_event_descr
 	}
 	if (!batch)
 		return;
-	if (agent_batches_introduce(session, batch)) {
+	ret = agent_batches_introduce(session, batch);
+	agent_batches_rest();
+	if (ret) {
 		batch_free(batch);
 		return;
 	}
@@ -544,13 +570,13 @@ int agent_batches_send_again(struct agent_session *session)
 	for (i = 0; i < session->nr_channels; i++)
 		agent_spare_forget(&session->channels[i].spares);
 	for (batch = session->batches; batch && !ret; batch = batch->next) {
-		struct visit_buffer stream;
+		struct visit_buffer *stream = take_stream();
 
-		visit_buffer_pages(&stream);
-		describe_again(batch, &stream);
-		ret = send_stream(session, batch, &stream);
-		visit_buffer_free(&stream);
+		describe_again(batch, stream);
+		ret = send_stream(session, batch, stream);
+		give_stream(stream);
 	}
+	agent_batches_rest();
 	return ret;
 }
 
@@ -573,4 +599,5 @@ void agent_batches_forget(void)
 	side_tracer_synchronize();
 	free_retired(UINT64_MAX);
 	agent_over_free();
+	agent_batches_rest();
 }

@@ -64,7 +64,8 @@ static struct {
 	int socket;
 	struct stat socket_is; /* what we know it by, where the table is shared */
 	int status;            /* of /proc/thread-self/status, not read yet, or -1 */
-	char sandbox[64];      /* what stands there about sandboxes */
+	char sandbox[64];      /* what stands there about sandboxes, ... */
+	size_t sandbox_at;     /* ... and where it stood last */
 	bool rests;            /* it has given back what an exchange had needed */
 } thread = {.socket = -1, .status = -1};
 
@@ -83,29 +84,49 @@ static int open_status(void)
 			SYS_openat, AT_FDCWD, "/proc/thread-self/status", O_RDONLY | O_CLOEXEC);
 }
 
-/* The lines about sandboxes, the mode and how many filters. False: not known. */
-static bool read_sandbox(char *line, size_t room)
+/* False: not known. */
+static bool read_status(char text[STATUS_SIZE])
 {
-	char text[STATUS_SIZE];
-	const char *at, *end;
-	long size = raw_call(SYS_read, thread.status, text, sizeof(text) - 1);
+	long size = raw_call(SYS_read, thread.status, text, STATUS_SIZE - 1);
 
-	if (size <= 0)
+	text[size > 0 ? size : 0] = 0;
+	return size > 0;
+}
+
+/* The lines about sandboxes, the mode and how many filters, with the begin of the next one. False: not known. */
+static bool find_sandbox(const char *text)
+{
+	static const char next[] = "\nSpec";
+	const char *at = strstr(text, "\nSeccomp:"), *end = at ? strstr(at, next) : NULL;
+	size_t size = end ? (size_t)(end - at) + sizeof(next) - 1 : 0;
+
+	if (!size || size >= sizeof(thread.sandbox))
 		return false;
-	text[size] = 0;
-	at = strstr(text, "\nSeccomp:");
-	end = at ? strstr(at, "\nSpec") : NULL;
-	if (!at || !end || (size_t)(end - at) >= room)
-		return false;
-	memcpy(line, at, (size_t)(end - at));
-	line[end - at] = 0;
+	memcpy(thread.sandbox, at, size);
+	thread.sandbox[size] = 0;
+	thread.sandbox_at = (size_t)(at - text);
 	return true;
+}
+
+/* Is it what it was? Mostly it is where it was: to search the text took longer than half of writing it. */
+static bool is_same_sandbox(const char *text)
+{
+	size_t size = strlen(thread.sandbox);
+	char before[sizeof(thread.sandbox)];
+
+	if (strnlen(text, thread.sandbox_at + size) == thread.sandbox_at + size &&
+			!memcmp(text + thread.sandbox_at, thread.sandbox, size))
+		return true;
+	memcpy(before, thread.sandbox, size + 1);
+	return find_sandbox(text) && !strcmp(before, thread.sandbox);
 }
 
 static void watch_sandbox(void)
 {
+	char text[STATUS_SIZE];
+
 	thread.status = thread.shared ? -1 : open_status();
-	if (thread.status >= 0 && read_sandbox(thread.sandbox, sizeof(thread.sandbox))) {
+	if (thread.status >= 0 && read_status(text) && find_sandbox(text)) {
 		raw_call(SYS_lseek, thread.status, 0L, SEEK_SET);
 	} else {
 		wire_close(thread.status);
@@ -116,11 +137,11 @@ static void watch_sandbox(void)
 /* After each sleep, before any other call. Does not return where there is a sandbox. */
 static void check_sandbox(void)
 {
-	char now[sizeof(thread.sandbox)];
+	char text[STATUS_SIZE];
 	bool same;
 
 	if (thread.status >= 0) {
-		same = read_sandbox(now, sizeof(now)) && !strcmp(now, thread.sandbox);
+		same = read_status(text) && is_same_sandbox(text);
 		/* The kernel writes it anew for who reads from the beginning. */
 		if (same)
 			raw_call(SYS_lseek, thread.status, 0L, SEEK_SET);
@@ -264,6 +285,7 @@ static void rest(struct control_room *room)
 	if (!side_tracer_trylock())
 		return;
 	agent_exchanges_rest();
+	agent_batches_rest();
 	agent_memory_rest();
 	side_tracer_unlock();
 }

@@ -153,6 +153,8 @@ int agent_batches_renew(struct agent_session *session, struct agent_generation *
 	if (old != generation) {
 		old->batches = session->batches;
 		agent_generation_over(old);
+	} else {
+		agent_batches_rest();
 	}
 	session->batches = built;
 	agent_debug("%u events are recorded by %s", nr, session->path);

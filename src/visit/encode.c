@@ -1,12 +1,40 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "visit/encode.h"
 
 static int encode_type(struct encoder *encoder, const struct side_type *type,
 		const struct visit_step *step, unsigned int depth);
+
+/* ---- names of steps, for errors ---- */
+
+/* Not by the C library's printing: a tracer that changes what is recorded describes events again and again. */
+static void name_by_number(char *name, uint32_t number)
+{
+	char digits[10];
+	unsigned int nr = 0;
+
+	*name++ = '#';
+	do {
+		digits[nr++] = (char)('0' + number % 10);
+		number /= 10;
+	} while (number);
+	while (nr)
+		*name++ = digits[--nr];
+	*name = 0;
+}
+
+/* The text that begins there in what was written; its begin where it is long. */
+static void name_by_text(char *name, size_t room, const struct encoder *encoder, size_t at)
+{
+	const char *text = (const char *)encoder->out->data + at;
+	size_t size = strnlen(text, encoder->out->size - at);
+
+	size = size < room ? size : room - 1;
+	memcpy(name, text, size);
+	name[size] = 0;
+}
 
 /* ---- parts ---- */
 
@@ -104,7 +132,7 @@ static int encode_fields(struct encoder *encoder, uint64_t address, uint32_t nr,
 		struct visit_step step = {.up = up, .kind = VISIT_STEP_FIELD, .name = name};
 		size_t name_at;
 
-		snprintf(name, sizeof(name), "#%u", (unsigned int)i);
+		name_by_number(name, i);
 		ret = visit_encoder_spend(encoder, &step);
 		if (!ret)
 			ret = visit_encoder_get(encoder, address + (uint64_t)i * sizeof(field),
@@ -116,8 +144,7 @@ static int encode_fields(struct encoder *encoder, uint64_t address, uint32_t nr,
 		if (ret)
 			break;
 		if (encoder->out->size > name_at)
-			snprintf(name, sizeof(name), "%.*s", (int)(encoder->out->size - name_at),
-					(const char *)encoder->out->data + name_at);
+			name_by_text(name, sizeof(name), encoder, name_at);
 		ret = encode_type(encoder, &field.side_type, &step, depth);
 	}
 	return ret;
@@ -479,8 +506,7 @@ static int encode_event(struct encoder *encoder, uint64_t address)
 
 		ret = visit_encoder_put_units(encoder, name[i], 1, &step);
 		if (!ret && encoder->out->size > at)
-			snprintf(names[i], sizeof(names[i]), "%.*s", (int)(encoder->out->size - at),
-					(const char *)encoder->out->data + at);
+			name_by_text(names[i], sizeof(names[i]), encoder, at);
 	}
 	if (!ret)
 		ret = visit_encoder_put_number(
