@@ -54,7 +54,7 @@ static unsigned long ring_cpu_list_highest(const char *list)
 	return highest;
 }
 
-uint32_t ring_possible_cpus(void)
+static uint32_t find_possible_cpus(void)
 {
 	char list[256];
 	long configured = sysconf(_SC_NPROCESSORS_CONF);
@@ -76,6 +76,19 @@ uint32_t ring_possible_cpus(void)
 			highest = listed;
 	}
 	return highest < RING_RINGS_MAX ? (uint32_t)highest + 1 : RING_RINGS_MAX;
+}
+
+uint32_t ring_possible_cpus(void)
+{
+	/* The same until the machine starts again. Relaxed: it stands for itself. */
+	static uint32_t found;
+	uint32_t cpus = __atomic_load_n(&found, __ATOMIC_RELAXED);
+
+	if (!cpus) {
+		cpus = find_possible_cpus();
+		__atomic_store_n(&found, cpus, __ATOMIC_RELAXED);
+	}
+	return cpus;
 }
 
 size_t ring_payload_max(uint64_t ring_size)

@@ -17,8 +17,6 @@
 
 #define PAUSE_MS 100
 #define WELCOME_REST 2560 /* bytes of a WELCOME beside its sessions, at most */
-/* Of DONE messages at one time: one who floods waits for the others. */
-#define MESSAGES_AT_ONCE 16
 
 /* ---- listening ---- */
 
@@ -209,8 +207,7 @@ static void welcome_first(struct daemon *daemon, struct agent *agent)
 		agent_welcome(daemon, agent);
 }
 
-/* False: the connection is closed. */
-static bool take_arrive(
+static void take_arrive(
 		struct daemon *daemon, struct agent *agent, const void *message, size_t size)
 {
 	struct wire_arrive arrive;
@@ -222,53 +219,49 @@ static bool take_arrive(
 	if (!program) {
 		send_welcome(daemon, agent, reason);
 		agent_close(daemon, agent);
-		return false;
+		return;
 	}
 	be_known(daemon, agent);
 	welcome_first(daemon, agent);
-	return agent->watch.fd >= 0;
 }
 
-static bool take_message(
+static void take_message(
 		struct daemon *daemon, struct agent *agent, const void *message, size_t size)
 {
 	int type = wire_message_type(message, size);
 	struct wire_done done;
 
-	if (type == WIRE_ARRIVE)
-		return take_arrive(daemon, agent, message, size);
-	if (type == WIRE_DONE && agent->program && !wire_decode_done(message, size, &done) &&
+	if (type == WIRE_ARRIVE) {
+		take_arrive(daemon, agent, message, size);
+	} else if (type == WIRE_DONE && agent->program && !wire_decode_done(message, size, &done) &&
 			done.token == agent->program->token && done.serial <= daemon->serial) {
 		program_done(daemon, agent->program, &done);
-		return agent->watch.fd >= 0;
+	} else {
+		if (type == -EPROTONOSUPPORT)
+			send_welcome(daemon, agent,
+					"the daemon speaks another version of the protocol");
+		agent_close(daemon, agent);
 	}
-	if (type == -EPROTONOSUPPORT)
-		send_welcome(daemon, agent, "the daemon speaks another version of the protocol");
-	agent_close(daemon, agent);
-	return false;
 }
 
 static void agent_ready(struct daemon *daemon, struct watch *watch, uint32_t events)
 {
 	struct agent *agent = container_of(watch, struct agent, watch);
 	static char message[WIRE_MESSAGE_MAX];
-	int i;
+	ssize_t size;
 
 	if (events & EPOLLOUT && agent->due)
 		agent_welcome(daemon, agent);
-	for (i = 0; i < MESSAGES_AT_ONCE && agent->watch.fd >= 0; i++) {
-		ssize_t size = wire_receive(
-				agent->watch.fd, message, sizeof(message), NULL, NULL, 0);
-
-		if (size == -EAGAIN)
-			break;
-		if (size <= 0) {
-			agent_close(daemon, agent);
-			return;
-		}
-		if (!take_message(daemon, agent, message, (size_t)size))
-			return;
-	}
+	if (agent->watch.fd < 0)
+		return;
+	/* One at a time: if there are more we hear of it again, after all others. */
+	size = wire_receive(agent->watch.fd, message, sizeof(message), NULL, NULL, 0);
+	if (size == -EAGAIN)
+		return;
+	if (size > 0)
+		take_message(daemon, agent, message, (size_t)size);
+	else
+		agent_close(daemon, agent);
 }
 
 /* ---- they come ---- */
