@@ -7,6 +7,7 @@ usage: test_sided.py CASE
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import socket
@@ -539,6 +540,38 @@ class Pending(Case):
     @staticmethod
     def say(one, serial, state=0):
         one.send(struct.pack("<IHHIIQQII", 0x45444953, 3, 11, 40, 0, 77, serial, state, 0))
+
+    def test_a_change_looks_at_no_file(self):
+        """What the program's own thread reads for each change: the message, and whether there is a sandbox by now."""
+        self.start_daemon()
+        self.create("s")
+        program = Program(self)
+        program.fire(5)
+        tasks = f"/proc/{program.pid}/task"
+
+        def name(task):
+            with open(f"{tasks}/{task}/comm", encoding="utf-8") as file:
+                return file.read().strip()
+
+        thread = next(task for task in os.listdir(tasks) if name(task) == "side-control")
+        if not os.access(f"{tasks}/{thread}/io", os.R_OK):
+            self.skipTest("this kernel does not count what threads read")
+
+        def reads():
+            with open(f"{tasks}/{thread}/io", encoding="utf-8") as file:
+                return int(re.search(r"^syscr: (\d+)$", file.read(), re.M).group(1))
+
+        def change_and_count():
+            before = reads()
+            for _ in range(2):
+                self.ask("disable-event", "s", event=["sided:tick"])
+                self.ask("enable-event", "s", event=["sided:tick"])
+            return reads() - before
+
+        change_and_count()
+        # Where the machine is slow the thread has looked around meanwhile, as it does every five seconds.
+        wait_until(lambda: change_and_count() == 8, "four changes with eight reads")
+        self.ask("destroy", "s")
 
     def test_a_program_does_not_ask_for_what_it_is_told(self):
         """The session knows of no generation but the one that the program began with."""
