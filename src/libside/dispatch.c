@@ -33,17 +33,23 @@ static inline const struct side_callback *load_callbacks(const struct side_event
 	return __atomic_load_n(&state->callbacks, __ATOMIC_ACQUIRE);
 }
 
-/*
- * Has anybody else than the library set a bit?  The highest byte of the word, read as a byte: one
- * instruction with its comparison.
- */
-static inline bool wanted_by_shared(const struct side_event_state_0 *state)
+/* Has anybody else than the library set a bit?  The highest byte of the word, read as a byte. */
+static inline unsigned char wanted_by_shared(const struct side_event_state_0 *state)
 {
 	const unsigned char *bytes = (const unsigned char *)&state->enabled;
 	size_t highest = SIDE_BYTE_ORDER == SIDE_LITTLE_ENDIAN ? sizeof(state->enabled) - 1 : 0;
 
 	/* Relaxed: the bits order nothing. */
-	return __atomic_load_n(&bytes[highest], __ATOMIC_RELAXED) != 0;
+	return __atomic_load_n(&bytes[highest], __ATOMIC_RELAXED);
+}
+
+/*
+ * Not 0: a state of another version (any has a word of bits there), or somebody else wants the event;
+ * dispatch_slow() looks at them one by one.
+ */
+static inline uintptr_t is_odd(const struct side_event_state *state)
+{
+	return (state->version ^ SIDE_EVENT_STATE_ABI_VERSION) | wanted_by_shared(state_0(state));
 }
 
 /* var NULL: not a variadic call.  So in all of the following. */
@@ -131,8 +137,7 @@ EXPORT void side_call(const struct side_event_state *state, const struct side_ar
 		report_once(REPORT_NULL_ARGUMENT);
 		return;
 	}
-	if (unlikely(state->version != SIDE_EVENT_STATE_ABI_VERSION ||
-			    wanted_by_shared(state_0(state)) || !rcu_enter(reader))) {
+	if (unlikely(!rcu_enter_unless(reader, is_odd(state)))) {
 		dispatch_slow(state_0(state), args, NULL, caller, SIDE_KEY_MATCH_ALL);
 		return;
 	}
@@ -156,8 +161,7 @@ EXPORT void side_call_variadic(const struct side_event_state *state,
 		report_once(REPORT_NULL_ARGUMENT);
 		return;
 	}
-	if (unlikely(state->version != SIDE_EVENT_STATE_ABI_VERSION ||
-			    wanted_by_shared(state_0(state)) || !rcu_enter(reader))) {
+	if (unlikely(!rcu_enter_unless(reader, is_odd(state)))) {
 		dispatch_slow(state_0(state), args, var, caller, SIDE_KEY_MATCH_ALL);
 		return;
 	}

@@ -97,15 +97,18 @@ static inline __attribute__((always_inline)) struct rcu_reader *rcu_reader_quick
 #endif
 
 /*
- * Try to enter an outermost section the cheap way.  False: inside a section already, no reader yet,
- * fences needed, or not running; rcu_enter_slow() sorts it out.
+ * Try to enter an outermost section the cheap way, unless the caller has found something odd.  False:
+ * that, inside a section already, no reader yet, fences needed, or not running; rcu_enter_slow() sorts
+ * it out.  One decision for what is odd and the reader's epoch.
  */
-static inline __attribute__((always_inline)) bool rcu_enter(struct rcu_reader *reader)
+static inline __attribute__((always_inline)) bool rcu_enter_unless(
+		struct rcu_reader *reader, uintptr_t odd)
 {
 	uintptr_t gp;
 
 	/* Relaxed: only this thread writes its epoch. */
-	if (__builtin_expect(__atomic_load_n(&reader->epoch, __ATOMIC_RELAXED) != 0, 0))
+	odd |= __atomic_load_n(&reader->epoch, __ATOMIC_RELAXED);
+	if (__builtin_expect(odd != 0, 0))
 		return false;
 	/* Relaxed: a stale value is older, and so waited for longer. */
 	gp = __atomic_load_n(&rcu_shared.gp, __ATOMIC_RELAXED);
@@ -118,6 +121,11 @@ static inline __attribute__((always_inline)) bool rcu_enter(struct rcu_reader *r
 	__atomic_store_n(&reader->epoch, gp, __ATOMIC_RELEASE);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	return true;
+}
+
+static inline __attribute__((always_inline)) bool rcu_enter(struct rcu_reader *reader)
+{
+	return rcu_enter_unless(reader, 0);
 }
 
 static inline __attribute__((always_inline)) void rcu_leave(struct rcu_reader *reader)
