@@ -495,7 +495,7 @@ struct ctf_item {
 };
 
 /*
- * Open all traces in `dir` and below it. What cannot be read becomes CTF_ITEM_DAMAGE items; only a
+ * Open all traces in `dir` and below it; where a recorder is at work, also those of the chunk that it writes. What cannot be read becomes CTF_ITEM_DAMAGE items; only a
  * directory without any trace is an error (-ENOENT), or no memory.
  */
 int ctf_reader_open(const char *dir, struct ctf_reader **reader, struct ctf_error *error);

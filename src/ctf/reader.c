@@ -375,7 +375,8 @@ static int open_all(const char *dir, bool growing, struct ctf_reader **out, stru
 
 int ctf_reader_open(const char *dir, struct ctf_reader **reader, struct ctf_error *error)
 {
-	return open_all(dir, false, reader, error);
+	/* The chunk of now is a part of a recording that goes on; that of a killed recorder is not whole. */
+	return open_all(dir, ctf_is_recorded(dir), reader, error);
 }
 
 int ctf_reader_open_growing(const char *dir, struct ctf_reader **reader, struct ctf_error *error)

@@ -84,6 +84,8 @@ class Counts(Case):
         self.await_state("s", "active")
         one.fire(7)
         self.assert_stopped(4 * (1010 + 100 + 100 + 7))
+        # Also those in the chunk that is not finished.
+        self.assertEqual(found_by_side(self.folder), 4 * 1217)
         self.kill_daemon()
         self.start_daemon()
         self.await_state("s", "stopped")

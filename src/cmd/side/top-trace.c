@@ -224,7 +224,7 @@ static int open_reader(struct top_trace *trace, const char *directory)
 		return 0;
 	close_reader(trace);
 	if (!*directory || strlen(directory) >= sizeof(trace->directory) ||
-			ctf_reader_open(directory, &trace->reader, &error)) {
+			ctf_reader_open_growing(directory, &trace->reader, &error)) {
 		trace->reader = NULL;
 		return 0; /* Nothing has been written yet. */
 	}
