@@ -24,14 +24,19 @@ static const uint8_t *pass(const struct ctf_tally *tally, uint32_t first, uint32
 static uint64_t read_slowly(const struct ctf_tally_step *step, const uint8_t *at)
 {
 	const bool big_endian = step->swapped != CTF_HOST_BIG_ENDIAN;
-	const unsigned int size = step->size, bits = size * 8;
+	const unsigned int size = step->size;
 	uint64_t number = 0;
 
 	for (unsigned int i = 0; i < size; i++)
 		number |= (uint64_t)at[i] << 8 * (big_endian ? size - 1 - i : i);
-	if (step->is_signed && bits && bits < 64 && number >> (bits - 1))
-		number |= ~UINT64_C(0) << bits;
-	return number;
+	if (!step->is_signed)
+		return number;
+	switch (size) {
+	case 1: return (uint64_t)(int8_t)number;
+	case 2: return (uint64_t)(int16_t)number;
+	case 4: return (uint64_t)(int32_t)number;
+	default: return number;
+	}
 }
 
 /* It is there. */
