@@ -117,6 +117,9 @@ bool control_signal_install(uint32_t signal)
 	}
 	/* What may interrupt an exchange may also emit events; it waits. */
 	sigfillset(&action.sa_mask);
+	/* But a probe may be a breakpoint. */
+	sigdelset(&action.sa_mask, SIGTRAP);
+	sigdelset(&action.sa_mask, SIGILL);
 	side_tracer_unlock_hook(control_signal_again);
 	return sigaction((int)signal, &action, NULL) == 0;
 }

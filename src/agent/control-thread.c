@@ -312,6 +312,7 @@ static int hear(struct control_room *room)
 	if (size == -EAGAIN) {
 		end_if_alone();
 		rest(room);
+		agent_probes_check();
 	}
 	if (!is_wanted())
 		return -ECANCELED;

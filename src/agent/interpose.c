@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The functions of context-watch.c and start.c, for programs into which the agent was not preloaded.
+ * The functions of context-watch.c, signal-watch.c and start.c, for programs into which the agent was not preloaded.
  *
  * A preloaded library's functions come before those of the C library. One that the loader brings later
  * is asked by nobody. But what those functions notice has to be noticed: above all a sandbox, in which a
@@ -36,6 +36,7 @@ static struct function functions[] = {
 		{.name = "clone"},
 		{.name = "prctl"},
 		{.name = "pthread_setname_np"},
+		{.name = "pthread_sigmask"},
 		{.name = "setegid"},
 		{.name = "seteuid"},
 		{.name = "setgid"},
@@ -46,6 +47,9 @@ static struct function functions[] = {
 		{.name = "setresuid"},
 		{.name = "setreuid"},
 		{.name = "setuid"},
+		{.name = "sigaction"},
+		{.name = "signal"},
+		{.name = "sigprocmask"},
 		{.name = "syscall"},
 		{.name = "unshare"},
 		{.name = "vfork"},

@@ -35,6 +35,8 @@ void agent_probes_apply(void) {}
 
 void agent_probes_answer(void) {}
 
+void agent_probes_check(void) {}
+
 bool agent_probes_due(void)
 {
 	return false;

@@ -326,6 +326,13 @@ bool agent_probes_due(void)
 	return apply_due;
 }
 
+void agent_probes_check(void)
+{
+	/* Relaxed: one that begins just now has looked itself. */
+	if (__atomic_load_n(&started, __ATOMIC_RELAXED))
+		patch_check();
+}
+
 void agent_probes_libraries_changed(void)
 {
 	int saved_errno = errno;

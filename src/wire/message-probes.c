@@ -163,8 +163,10 @@ const char *wire_probe_error_text(uint32_t error)
 {
 	switch (error) {
 	case 0: return "nothing is wrong";
-	case ESTALE: return "other instructions stand there than in its file";
-	case EBUSY: return "another tool has changed its instructions";
+	case ESTALE:
+		return "other instructions stand there than in its file: another tool has changed "
+		       "them";
+	case EBUSY: return "a probe beside it needs the same bytes";
 	case ERANGE: return "there is no free memory near enough";
 	case EPERM: return "its code may not be changed";
 	case EDEADLK: return "a thread blocks SIGTRAP, which would end it";

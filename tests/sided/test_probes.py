@@ -141,7 +141,7 @@ class Doors(Probes):
                           program["refused"], program["absent"], program["answered"]),
                          (one.pid, {"jump": 3, "breakpoint": 1}, 7, 4, 2, 1, True))
         self.assertEqual(program["refusals"],
-                         [{"first": 4, "count": 2, "why": "another tool has changed its instructions"}])
+                         [{"first": 4, "count": 2, "why": "a probe beside it needs the same bytes"}])
         self.assertEqual([program[name] for name in ("cut", "lost", "unseen", "abandoned", "traps", "code-bytes")],
                          [1, 2, 3, 4, 5, 6])
         self.assertEqual((one.numbers(), other.numbers()), ([1], []))

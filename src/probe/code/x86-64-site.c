@@ -23,6 +23,8 @@ static const char returns[] = "a call in its first bytes would return into the j
 static const char unreadable[] = "its first bytes are no instructions";
 static const char restarted[] = "it is in a sequence that the kernel restarts";
 static const char not_begin[] = "it is not the begin of a function";
+static const char beside[] =
+		"a jump would need bytes of the next function, which may have a probe of its own";
 static const char not_followed[] = "its function jumps to where cannot be read";
 
 /* What stands at a place, as far as it matters. */
@@ -274,6 +276,23 @@ static bool may_be_mapped(const struct code_file *file, uint64_t low, uint64_t h
 			high >= end + HEAP_ROOM;
 }
 
+/* A function that begins there may be probed: then its bytes are no distance any more. A mark at its begin stays. */
+static bool begins_function(const struct place *place, unsigned int from)
+{
+	for (unsigned int at = from; at < PROBE_JUMP_BYTES; at++) {
+		const struct code_function *function =
+				code_function_at(place->file, place->address + at);
+		struct x86_instruction instruction;
+
+		if (function && function->address == place->address + at &&
+				!(x86_decode(place->bytes + at, place->size - at, function->address,
+						  &instruction) &&
+						instruction.branch_mark))
+			return true;
+	}
+	return false;
+}
+
 static bool try_punned(const struct place *place, struct probe_site *site)
 {
 	if (place->size < PROBE_JUMP_BYTES)
@@ -293,6 +312,10 @@ static bool try_punned(const struct place *place, struct probe_site *site)
 		high += (int64_t)(place->address + PROBE_JUMP_BYTES);
 		if (!may_be_mapped(place->file, (uint64_t)low, (uint64_t)high))
 			continue;
+		if (begins_function(place, own)) {
+			site->reason = beside;
+			continue;
+		}
 		choose(place, site, PROBE_PUNNED, pieces, own);
 		return true;
 	}

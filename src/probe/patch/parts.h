@@ -77,8 +77,10 @@ void *patch_memory_anywhere(size_t size, int protection);
 struct patch_probe **patch_place_of(uint64_t address);
 /* How many bytes of its place it changes. */
 unsigned int patch_bytes(const struct patch_probe *probe);
-/* Whether a probe is set somewhere in these bytes. */
+/* Whether a probe that is set needs some of these bytes: has changed them, executes them elsewhere, or has them in its distance. */
 bool patch_is_occupied(uint64_t from, unsigned int size);
+/* Whether some probe that is set is one. */
+bool patch_any_breakpoint(void);
 /* Whether what was written stands there still. Not when its file was unmapped: whatever is there now is left alone. */
 bool patch_stands(struct patch_probe *probe);
 /* Gives back what was made for places that are not mapped any more, if one of these is among them. */
@@ -116,7 +118,21 @@ int patch_trap_add(uint64_t address, uint64_t target);
 void patch_trap_remove(uint64_t address);
 /* The program may have set a handler of its own since. */
 void patch_trap_renew(void);
+bool patch_trap_is_ours(const struct sigaction *action);
 extern uint64_t patch_traps;
+
+/* ---- signals.c ---- */
+
+/* What the program wants of SIGTRAP or SIGILL, which is done with those that are not ours. */
+const struct sigaction *patch_signals_behind(int number);
+void patch_signals_put_behind(int number, const struct sigaction *action);
+/* What the kernel has; its flags are not all known to libc. */
+void patch_signals_real(int number, struct sigaction *action);
+void patch_signals_default(int number);
+/* From here on the program's functions are answered by us. */
+void patch_signals_hold(void);
+/* No handler of the program's blocks the signals of traps. */
+void patch_signals_open(void);
 
 /* ---- blocked.c ---- */
 

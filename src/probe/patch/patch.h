@@ -8,6 +8,7 @@
  *
  *	set.c           the protocol by which bytes change, for many sites at once
  *	trap.c          threads that come across a byte that is being changed
+ *	signals.c       what the program does with the signals of traps
  *	memory.c        memory near code; writing to code
  *	x86-64-body.c   the code of a probe, and of a return that is seen
  *	frames.c        what an unwinder must know of that code
@@ -20,6 +21,7 @@
 
 #include "probe/site.h"
 
+#include <signal.h>
 #include <stddef.h>
 
 /* In the order in which they are saved. */
@@ -81,7 +83,7 @@ void patch_find_unwinder(void);
 
 /*
  * Sets probes; returns how many could not be: -ESTALE in its request if other bytes stand there than the site says, -EBUSY if
- * there is a probe already, -ERANGE if there is no room in reach, -EPERM if memory may not be written, -EDEADLK if a
+ * there is a probe already, or one beside it needs these bytes, -ERANGE if there is no room in reach, -EPERM if memory may not be written, -EDEADLK if a
  * thread blocks SIGTRAP, which would end it, -EOPNOTSUPP if returns are asked for where they cannot be seen.
  */
 size_t patch_set(struct patch_request *requests, size_t count);
@@ -104,6 +106,23 @@ void patch_settle(struct patch_probe *const *probes, size_t count);
  * the thread that made it.
  */
 uint64_t patch_return_address(uint64_t address);
+
+/*
+ * For whoever interposes sigaction(), sigprocmask() and pthread_sigmask(), with the C library's own function: what the program asks for seems to
+ * hold, but the signals of traps arrive here first, and nobody blocks them.
+ */
+typedef int patch_action_function(
+		int number, const struct sigaction *action, struct sigaction *before);
+int patch_signals_action(int number, const struct sigaction *action, struct sigaction *before,
+		patch_action_function *real);
+typedef int patch_mask_function(int how, const sigset_t *set, sigset_t *before);
+int patch_signals_mask(int how, const sigset_t *set, sigset_t *before, patch_mask_function *real);
+
+/*
+ * Where breakpoints are set: whether what nobody interposes (system calls that the program makes itself) has taken the handler away, or blocks the
+ * signal, is looked at and mended. From time to time; does not wait for others who set and remove.
+ */
+void patch_check(void);
 
 struct patch_figures {
 	uint64_t cut;    /* hits inside of handlers */

@@ -27,13 +27,32 @@ unsigned int patch_bytes(const struct patch_probe *probe)
 	return probe->method == PROBE_BREAKPOINT ? 1 : probe->site.patched;
 }
 
+/* Those that must stay as they are, or are executed elsewhere: what stands behind a punned jump is its distance. */
+static unsigned int extent(const struct patch_probe *probe)
+{
+	unsigned int patched =
+			probe->method == PROBE_PUNNED ? PROBE_JUMP_BYTES : patch_bytes(probe);
+
+	return probe->site.displaced > patched ? probe->site.displaced : patched;
+}
+
 bool patch_is_occupied(uint64_t from, unsigned int size)
 {
-	for (uint64_t at = from - PROBE_JUMP_BYTES + 1; at < from + size; at++) {
+	for (uint64_t at = from - PROBE_BYTES_MAX + 1; at < from + size; at++) {
 		for (const struct patch_probe *probe = *patch_place_of(at); probe;
 				probe = probe->next) {
-			if (probe->armed && probe->site.runtime == at &&
-					at + patch_bytes(probe) > from)
+			if (probe->armed && probe->site.runtime == at && at + extent(probe) > from)
+				return true;
+		}
+	}
+	return false;
+}
+
+bool patch_any_breakpoint(void)
+{
+	for (size_t i = 0; i < LISTS; i++) {
+		for (const struct patch_probe *probe = lists[i]; probe; probe = probe->next) {
+			if (probe->armed && probe->method == PROBE_BREAKPOINT)
 				return true;
 		}
 	}

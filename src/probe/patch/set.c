@@ -255,10 +255,9 @@ static int make_with(
 }
 
 /* The probe of that place with such code: a new one, or the one that was there before. */
-static int find_probe(const struct patch_request *request, struct patch_writer *writer,
-		struct patch_probe **result)
+static int find_probe(const struct patch_request *request, unsigned int flags,
+		struct patch_writer *writer, struct patch_probe **result)
 {
-	unsigned int flags = request->flags & (PATCH_ALL | PATCH_TRAP);
 	struct patch_probe **place = patch_place_of(request->site->runtime), *probe;
 	enum probe_method method = flags & PATCH_TRAP ? PROBE_BREAKPOINT : request->site->method;
 	int ret;
@@ -289,9 +288,27 @@ static int find_probe(const struct patch_request *request, struct patch_writer *
 	return 0;
 }
 
+/* How many bytes must be those of the file: those that are changed, executed elsewhere, or part of the distance. */
+static unsigned int bytes_needed(const struct probe_site *site, bool breakpoint)
+{
+	unsigned int patched = site->method == PROBE_PUNNED ? PROBE_JUMP_BYTES : site->patched;
+
+	if (breakpoint)
+		return site->pieces[0].length;
+	return site->displaced > patched ? site->displaced : patched;
+}
+
+static bool stands_as_in_file(const struct probe_site *site, bool breakpoint)
+{
+	unsigned int size = bytes_needed(site, breakpoint);
+
+	return size <= site->nr_bytes && !memcmp((void *)site->runtime, site->bytes, size);
+}
+
 static int prepare(struct patch_request *request, struct patch_writer *writer)
 {
 	const struct probe_site *site = request->site;
+	unsigned int flags = request->flags & (PATCH_ALL | PATCH_TRAP);
 	struct patch_probe *probe;
 	int ret;
 
@@ -299,16 +316,19 @@ static int prepare(struct patch_request *request, struct patch_writer *writer)
 		return -EINVAL;
 	if ((request->flags & PATCH_EXIT) && site->no_exit)
 		return -EOPNOTSUPP;
-	if (patch_is_occupied(site->runtime, request->flags & PATCH_TRAP ? 1 : site->patched))
+	/* Where a probe beside it has some of the bytes that a jump needs, one byte may be had. */
+	if (patch_is_occupied(site->runtime, bytes_needed(site, flags & PATCH_TRAP)))
+		flags |= PATCH_TRAP;
+	if (patch_is_occupied(site->runtime, bytes_needed(site, flags & PATCH_TRAP)))
 		return -EBUSY;
-	if (memcmp((void *)site->runtime, site->bytes, site->nr_bytes) != 0)
+	if (!stands_as_in_file(site, flags & PATCH_TRAP))
 		return -ESTALE;
 	if (request->flags & PATCH_EXIT) {
 		ret = patch_hit_follow();
 		if (ret)
 			return ret;
 	}
-	ret = find_probe(request, writer, &probe);
+	ret = find_probe(request, flags, writer, &probe);
 	if (ret)
 		return ret;
 	/* Traps of this place lead to this code from now on. */
@@ -549,6 +569,17 @@ int patch_remove(struct patch_probe *const *probes, size_t count)
 	patch_release_gone(probes, count);
 	pthread_mutex_unlock(&lock);
 	return ret;
+}
+
+void patch_check(void)
+{
+	if (pthread_mutex_trylock(&lock))
+		return;
+	if (patch_any_breakpoint()) {
+		patch_trap_renew();
+		(void)patch_unblock();
+	}
+	pthread_mutex_unlock(&lock);
 }
 
 void patch_figures(struct patch_figures *figures)

@@ -28,7 +28,6 @@ struct table {
 };
 
 static struct table *table;
-static struct sigaction before_trap, before_illegal;
 uint64_t patch_traps;
 
 static size_t place_of(const struct table *in, uint64_t address)
@@ -104,17 +103,17 @@ void patch_trap_remove(uint64_t address)
 /* As if we were not there. */
 static void pass_on(int number, siginfo_t *info, void *context)
 {
-	const struct sigaction *before = number == SIGTRAP ? &before_trap : &before_illegal;
+	const struct sigaction *behind = patch_signals_behind(number);
 
-	if (before->sa_flags & SA_SIGINFO) {
-		before->sa_sigaction(number, info, context);
-	} else if (before->sa_handler != SIG_DFL && before->sa_handler != SIG_IGN) {
-		before->sa_handler(number);
-	} else if (before->sa_handler == SIG_DFL || info->si_code > 0) {
+	if (behind->sa_handler == SIG_DFL || (behind->sa_handler == SIG_IGN && info->si_code > 0)) {
 		/* What the kernel sends for an instruction cannot be ignored. */
-		signal(number, SIG_DFL);
+		patch_signals_default(number);
 		if (info->si_code <= 0 || number == SIGTRAP)
 			raise(number);
+	} else if (behind->sa_handler != SIG_IGN && behind->sa_flags & SA_SIGINFO) {
+		behind->sa_sigaction(number, info, context);
+	} else if (behind->sa_handler != SIG_IGN) {
+		behind->sa_handler(number);
 	}
 }
 
@@ -133,29 +132,38 @@ static void on_trap(int number, siginfo_t *info, void *context)
 	user->uc_mcontext.gregs[REG_RIP] = (greg_t)target;
 }
 
-static int install(int number, struct sigaction *before)
+bool patch_trap_is_ours(const struct sigaction *action)
+{
+	return (action->sa_flags & SA_SIGINFO) && action->sa_sigaction == on_trap;
+}
+
+static int install(int number)
 {
 	struct sigaction action = {.sa_sigaction = on_trap,
 					 .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART |
 							 SA_NODEFER},
 			 now;
 
-	if (sigaction(number, NULL, &now))
-		return -errno;
-	if ((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == on_trap)
+	patch_signals_real(number, &now);
+	if (patch_trap_is_ours(&now))
 		return 0;
-	*before = now;
+	patch_signals_put_behind(number, &now);
 	return sigaction(number, &action, NULL) ? -errno : 0;
 }
 
 int patch_trap_start(void)
 {
-	int ret = install(SIGTRAP, &before_trap);
+	int ret = install(SIGTRAP);
 
-	return ret ? ret : install(SIGILL, &before_illegal);
+	if (!ret)
+		ret = install(SIGILL);
+	if (!ret)
+		patch_signals_hold();
+	return ret;
 }
 
 void patch_trap_renew(void)
 {
 	patch_trap_start();
+	patch_signals_open();
 }

@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 import unittest
 
-PROGRAM, RECORD = os.environ['PROGRAM'], os.environ['RECORD']
+PROGRAM, RECORD, SIGNALS = os.environ['PROGRAM'], os.environ['RECORD'], os.environ['SIGNALS']
 UNSIGNED, SIGNED, HEX, BOOL, FLOAT, STRING, BYTES, BACKTRACE = range(1, 9)
 (CONSTANT, REGISTER, VECTOR, MODULE, SITE, FUNCTION, CALL, DURATION, RETURN, CALLS,
  UNREADABLE) = range(1, 12)
@@ -100,6 +100,14 @@ class Entry(unittest.TestCase):
         recording = Recording(entry_of('add', 'adds', ADD_FIELDS, TRAP), 30)
         self.check_additions(recording, 'probe:adds', 30)
         self.assertIn('breakpoint 1', recording.said)
+
+    def test_breakpoint_and_signals(self):
+        """A program with handlers and masks of its own for the signals of traps."""
+        count = 20
+        recording = Recording([line.replace(PROGRAM, SIGNALS) for line in entry_of('add', 'adds', ADD_FIELDS, TRAP)],
+                              command=[SIGNALS, str(count)])
+        self.assertIn('breakpoint 1', recording.said)
+        self.assertEqual([int(e['a']) for e in recording.events('probe:adds')], list(range(6 * count + 1)))
 
     def test_two_tables_at_one_place(self):
         recording = Recording(entry_of('add', 'adds', ADD_FIELDS), 50, twice=True)

@@ -657,6 +657,33 @@ static void test_refusals(void)
 	CHECK(place_three(1) == 4 && place_one(1) == 2);
 }
 
+/* Two places whose bytes meet: whoever comes second gets a breakpoint if that is all there is room for, or is refused. */
+static void test_beside(const char *name, unsigned int offset, int (*function)(int), int adds)
+{
+	static struct seen seen, seen_inner;
+	struct probe_site site = site_of(name), inner_site = site_at(name, offset);
+	struct patch_request request = {.site = &site, .entry = on_entry, .user = &seen},
+			     inner = {.site = &inner_site, .entry = on_entry, .user = &seen_inner};
+
+	memset(&seen, 0, sizeof(seen));
+	memset(&seen_inner, 0, sizeof(seen_inner));
+	CHECK(inner_site.method != PROBE_NONE && !patch_set(&request, 1));
+	CHECK(request.method == site.method && site.method != PROBE_BREAKPOINT);
+	CHECK(patch_set(&inner, 1) == 1 && inner.error == -EBUSY);
+	CHECK(function(1) == 1 + adds && seen.entries == 1);
+	remove_one(&request);
+	CHECK(!patch_set(&inner, 1) && !patch_set(&request, 1));
+	CHECK(request.method == PROBE_BREAKPOINT);
+	CHECK(function(1) == 1 + adds && seen.entries == 2 && seen_inner.entries == 1);
+	remove_one(&inner);
+	CHECK(function(1) == 1 + adds && seen.entries == 3);
+	remove_one(&request);
+	CHECK(!patch_set(&request, 1) && request.method == site.method);
+	CHECK(function(1) == 1 + adds && seen.entries == 4);
+	remove_one(&request);
+	CHECK(function(1) == 1 + adds && seen.entries == 4 && seen_inner.entries == 1);
+}
+
 /* In the middle of a function, where the stack pointer may be anywhere and there is a red zone. */
 static NEVER_INLINE uint64_t mixing(uint64_t value)
 {
@@ -716,6 +743,8 @@ int main(int argc, char **argv)
 	test_backtrace();
 	test_recursive_handler();
 	test_signals();
+	test_beside("place_punned", 1, place_punned, 0);
+	test_beside("place_four", 4, place_four, 4);
 	test_own_traps();
 	test_fork();
 	test_refusals();
