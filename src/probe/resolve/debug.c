@@ -195,3 +195,45 @@ int debug_lines(struct debug *debug, const char *source, int line,
 		ret = search_unit(&unit, &search);
 	return ret;
 }
+
+/* ---- functions that were put into others ---- */
+
+struct inlined_search {
+	const char *name;
+	int (*each)(void *user, uint64_t address);
+	void *user;
+	int result;
+};
+
+static int look_at_piece(Dwarf_Die *piece, void *user)
+{
+	struct inlined_search *search = user;
+	Dwarf_Addr address;
+
+	if (!dwarf_entrypc(piece, &address))
+		search->result = search->each(search->user, address);
+	return search->result ? DWARF_CB_ABORT : DWARF_CB_OK;
+}
+
+static int look_at_inlined(Dwarf_Die *function, void *user)
+{
+	struct inlined_search *search = user;
+	const char *name = dwarf_diename(function);
+
+	if (name && !strcmp(name, search->name) && dwarf_func_inline(function))
+		(void)dwarf_func_inline_instances(function, look_at_piece, search);
+	return search->result ? DWARF_CB_ABORT : DWARF_CB_OK;
+}
+
+int debug_inlined(struct debug *debug, const char *name, int (*each)(void *user, uint64_t address),
+		void *user)
+{
+	struct inlined_search search = {.name = name, .each = each, .user = user};
+	Dwarf_Off offset = 0;
+	Dwarf_Die unit;
+
+	for (unsigned int i = 0;
+			i < UNITS_MAX && !search.result && next_unit(debug, &offset, &unit); i++)
+		(void)dwarf_getfuncs(&unit, look_at_inlined, &search, 0);
+	return search.result;
+}

@@ -32,4 +32,8 @@ int debug_scopes(struct debug *debug, uint64_t address, Dwarf_Die **scopes, int 
 int debug_lines(struct debug *debug, const char *source, int line,
 		int (*each)(void *user, uint64_t address), void *user, int *nearest);
 
+/* Where pieces begin that are that function, put into others; what each() returns if that is not 0. */
+int debug_inlined(struct debug *debug, const char *name, int (*each)(void *user, uint64_t address),
+		void *user);
+
 #endif /* PROBE_RESOLVE_DEBUG_H */

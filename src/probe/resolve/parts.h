@@ -45,6 +45,7 @@ struct place {
 	uint64_t address;
 	const char *name; /* of the function; "" if it has none. Of the module's code, or static. */
 	bool entry;       /* the begin of the function */
+	bool inlined;     /* the begin of another one, which was put into it */
 	/* Of a marker. */
 	const char *operands; /* NULL: it is none */
 	uint64_t semaphore;

@@ -228,17 +228,6 @@ static int drop_choosers(struct finding *finding)
 	return 0;
 }
 
-static int find_symbol(struct finding *finding)
-{
-	int ret = look(finding, find_names);
-
-	if (!ret && !finding->places->count)
-		ret = no_symbol(finding);
-	if (!ret)
-		ret = drop_choosers(finding);
-	return ret ? ret : add_offset(finding);
-}
-
 /* ---- addresses ---- */
 
 static int add_address(struct finding *finding, struct resolve_module *module, uint64_t address)
@@ -285,6 +274,45 @@ static int find_address(struct finding *finding)
 	}
 	return resolve_fail(finding->error, -ENOENT, "write LIBRARY:ADDRESS",
 			"there is nothing at 0x%" PRIx64, address);
+}
+
+/* ---- functions that are there only within others ---- */
+
+static int add_piece(void *user, uint64_t address)
+{
+	struct finding *finding = user;
+	struct places *places = finding->places;
+	size_t before = places->count;
+	int ret = add_address(finding, finding->module, address);
+
+	if (!ret && places->count > before) {
+		places->items[before].entry = false;
+		places->items[before].inlined = true;
+	}
+	return ret;
+}
+
+static int find_pieces(struct finding *finding)
+{
+	struct debug *debug = module_debug(finding->module);
+
+	return debug ? debug_inlined(debug, finding->spec->name, add_piece, finding) : 0;
+}
+
+static int find_symbol(struct finding *finding)
+{
+	int ret = look(finding, find_names);
+
+	if (!ret && !finding->places->count && !finding->spec->glob && !finding->spec->number) {
+		ret = look(finding, find_pieces);
+		if (ret || finding->places->count)
+			return ret;
+	}
+	if (!ret && !finding->places->count)
+		ret = no_symbol(finding);
+	if (!ret)
+		ret = drop_choosers(finding);
+	return ret ? ret : add_offset(finding);
 }
 
 /* ---- lines ---- */
@@ -432,7 +460,7 @@ int places_find(struct resolve *resolve, const struct resolve_wish *wish, struct
 	if (!ret && !places->count)
 		ret = resolve_fail(error, -ENOENT, "", "there is nothing at `%.128s`", wish->said);
 	for (size_t i = 0; i < places->count && !ret && wish->kind == RESOLVE_FUNCTION; i++) {
-		if (!places->items[i].entry)
+		if (!places->items[i].entry && !places->items[i].inlined)
 			ret = resolve_fail(error, -EINVAL,
 					"`--probe` is for places inside of functions",
 					"`%.128s` is not the begin of a function", wish->said);

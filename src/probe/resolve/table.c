@@ -408,6 +408,14 @@ static int find_site(struct making *making, const struct place *place, struct pr
 				"%s at 0x%" PRIx64 " cannot be probed: %s",
 				*place->name ? place->name : place->module->name, site->address,
 				site->reason ? site->reason : "nothing is known of it");
+	if (making->wish->exits && place->inlined)
+		return resolve_fail(making->error, -ENOTSUP,
+				"leave `--exit` and `--ret` out, or compile it with `-fno-inline`",
+				"`%.128s` is put into %s by the compiler (inlined), where nothing "
+				"says when "
+				"it ends",
+				making->wish->said,
+				*place->name ? place->name : "another function");
 	if (making->wish->exits && site->no_exit && !making->many)
 		return resolve_fail(making->error, -ENOTSUP, "leave `--exit` out",
 				"returns from %s cannot be seen: %s", place->name, site->no_exit);

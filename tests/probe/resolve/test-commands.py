@@ -159,6 +159,14 @@ def test_trace_of_cpp():
     equal(back["return_value"], "8081")
 
 
+def test_trace_of_what_is_inlined():
+    path, trace = compiled("inlined.c", "-g", "-O2"), FOLDER + "/inlined-trace"
+    good("trace", "-o", trace, "-c", path, "--function", "piece", "--arg", "number")
+    equal([(f["function"], f["number"]) for f in of(read(trace), "probe:piece")],
+          [pair for i in range(3) for pair in (("first", str(10 + i)), ("second", str(20 + i)))])
+    refused("is put into", 1, "trace", "-o", FOLDER + "/none", "-c", path, "--function", "piece", "--exit")
+
+
 def test_trace_of_rust():
     path, trace = compiled("rusty.c", "-O2"), FOLDER + "/rust-trace"
     good("trace", "-o", trace, "-c", path, "--function", "server::net::handle::<u32>", "--arg", "s32:n:%edi", "--function",
