@@ -208,6 +208,7 @@ struct ctf_writer_config {
 	const char *hostname;
 	const char *procname;
 	const char *exe;
+	const char *domain;  /* who said the events; NULL: "ust" */
 	int64_t vpid;        /* -1: not of one process; procname and exe are not written then. */
 	uint32_t version[3]; /* Of the tracer. */
 	enum ctf_format format;

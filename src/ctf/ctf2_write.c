@@ -174,12 +174,12 @@ static int print_trace(const struct ctf_writer *writer, struct ctf_arena *arena,
 		return -ENOMEM;
 	fprintf(out,
 			FRAGMENT "{\"type\":\"trace-class\",\"environment\":{"
-				 "\"domain\":\"ust\",\"tracer_name\":\"side\","
+				 "\"domain\":\"%s\",\"tracer_name\":\"side\","
 				 "\"tracer_major\":%" PRIu32 ",\"tracer_minor\":%" PRIu32
 				 ",\"tracer_patchlevel\":%" PRIu32
 				 ",\"side_format\":1,\"side_string_encoding\":\"" CTF_STRING_NOTE
 				 "\",\n \"hostname\":",
-			config->version[0], config->version[1], config->version[2]);
+			config->domain, config->version[0], config->version[1], config->version[2]);
 	print_text(config->hostname, arena, out);
 	if (config->vpid >= 0) { /* Else it is of no process in particular. */
 		fputs(",\"procname\":", out);

@@ -57,14 +57,14 @@ static void print_env(const struct ctf_writer *writer, struct ctf_arena *arena, 
 
 	fprintf(out,
 			"env {\n"
-			"\tdomain = \"ust\";\n"
+			"\tdomain = \"%s\";\n"
 			"\ttracer_name = \"side\";\n"
 			"\ttracer_major = %" PRIu32 ";\n"
 			"\ttracer_minor = %" PRIu32 ";\n"
 			"\ttracer_patchlevel = %" PRIu32 ";\n"
 			"\tside_format = 1;\n"
 			"\tside_string_encoding = \"" CTF_STRING_NOTE "\";\n",
-			config->version[0], config->version[1], config->version[2]);
+			config->domain, config->version[0], config->version[1], config->version[2]);
 	fputs("\thostname = ", out);
 	print_text(config->hostname, arena, out);
 	if (config->vpid >= 0) { /* Else it is of no process in particular. */

@@ -52,6 +52,7 @@ static void free_writer(struct ctf_writer *writer)
 	free((void *)(uintptr_t)writer->config.hostname);
 	free((void *)(uintptr_t)writer->config.procname);
 	free((void *)(uintptr_t)writer->config.exe);
+	free((void *)(uintptr_t)writer->config.domain);
 	free((void *)(uintptr_t)writer->clock.name);
 	free((void *)(uintptr_t)writer->clock.description);
 	for (uint32_t i = 0; i < writer->nr_channels; i++) {
@@ -74,11 +75,12 @@ static int copy_config(struct ctf_writer *writer, const struct ctf_writer_config
 	writer->config.hostname = copy_text(config->hostname);
 	writer->config.procname = copy_text(config->procname);
 	writer->config.exe = copy_text(config->exe);
+	writer->config.domain = copy_text(config->domain ? config->domain : "ust");
 	writer->clock.name = copy_text(clock->name && *clock->name ? clock->name : "monotonic");
 	writer->clock.description = clock->description ? strdup(clock->description) : NULL;
 	set_clock_figures(&writer->clock, clock);
 	if (!writer->config.dir || !writer->config.hostname || !writer->config.procname ||
-			!writer->config.exe || !writer->clock.name ||
+			!writer->config.exe || !writer->config.domain || !writer->clock.name ||
 			(clock->description && !writer->clock.description))
 		return -ENOMEM;
 	return 0;

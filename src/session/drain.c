@@ -207,6 +207,9 @@ static void end(struct drainer *drainer)
 	bool refined = !session_refined_clock(session, &clock);
 	unsigned int i;
 
+	if (refined)
+		session->final_clock = clock;
+	session->has_final_clock = refined;
 	for (i = 0; i < drainer->nr_ended; i++)
 		trace_close(session, drainer->ended[i], refined ? &clock : NULL);
 	full_report(session);

@@ -441,6 +441,9 @@ struct session {
 	enum ring_clock clock;
 	struct ring_clock_sample begin;
 	struct ctf_clock ctf_clock;
+	struct ctf_clock final_clock; /* that traces were closed with at the end */
+	bool has_final_clock;
+	bool monotonic; /* asked for */
 	uint64_t begin_ticks;
 	char hostname[65];
 

@@ -78,7 +78,7 @@ int session_begin_clock(struct session *session, struct session_error *error)
 	struct ring_clock_calibration calibration;
 	int ret;
 
-	session->clock = ring_clock_choose();
+	session->clock = session->monotonic ? RING_CLOCK_MONOTONIC : ring_clock_choose();
 	ret = ring_clock_sample(session->clock, &session->begin);
 	if (!ret)
 		ret = ring_clock_calibrate(session->clock, &session->begin, NULL, &calibration);
@@ -105,6 +105,12 @@ int session_refined_clock(const struct session *session, struct ctf_clock *clock
 	if (!ret)
 		session_fill_clock(clock, &calibration);
 	return ret;
+}
+
+int session_clock(const struct session *session, struct ctf_clock *figures)
+{
+	*figures = session->has_final_clock ? session->final_clock : session->ctf_clock;
+	return (int)session->clock;
 }
 
 /* ---- life ---- */
@@ -187,6 +193,7 @@ static int take_options(struct session *session, const struct session_options *o
 	session->mode = options->mode;
 	session->wait_all = options->wait_all;
 	session->rounds = options->rounds;
+	session->monotonic = options->monotonic;
 	ret = session_begin_clock(session, error);
 	if (!ret)
 		ret = channels_take(session, options, error);

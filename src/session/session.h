@@ -168,6 +168,7 @@ struct session_options {
 	uint32_t snapshot_max;
 	const struct session_probe *probes; /* probes.h */
 	size_t nr_probes;
+	bool monotonic; /* CLOCK_MONOTONIC, though the TSC would be faster */
 	struct session_rounds
 			*rounds; /* told while the session writes; NULL: nobody wants to know */
 };
@@ -178,6 +179,13 @@ char *session_library(const char *name);
 /* 0 or a negative errno value with `*error` filled in, for all functions that take it. */
 int session_create(const struct session_options *options, struct session **session,
 		struct session_error *error);
+
+/*
+ * The clock of all its traces, for who writes others beside them: enum ring_clock, struct ctf_clock. After session_run() the
+ * figures that the traces have got at the end.
+ */
+struct ctf_clock;
+int session_clock(const struct session *session, struct ctf_clock *figures);
 
 /* Starts the command (found through PATH). */
 int session_spawn(struct session *session, char *const argv[], struct session_error *error);

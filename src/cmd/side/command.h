@@ -203,7 +203,11 @@ struct record_options {
 	bool wait_all;
 	const char *to; /* also send it there */
 	uint64_t spool;
-	uint64_t timeout; /* of sending; 0: not given */
+	uint64_t timeout;          /* of sending; 0: not given */
+	struct option_uses kernel; /* --kernel, --kernel-filter: record-kernel.c */
+	bool kernel_all;
+	uint64_t kernel_buffer;
+	int kernel_way; /* enum kernel_record_way */
 	/* Of `trace`. */
 	struct option_uses probes;
 	struct text_list contexts;

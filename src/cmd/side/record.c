@@ -7,6 +7,7 @@
  * with --verbose, and only on a terminal.
  */
 #include "command.h"
+#include "record-kernel.h"
 #include "say.h"
 #include "sending.h"
 
@@ -201,6 +202,7 @@ static void print_nothing_said(const struct parsed *parsed)
 static void print_summary(const struct session_summary *summary, const struct parsed *parsed)
 {
 	bool records = parsed->verb->id != VERB_RECOVER;
+	bool kernel = records && parsed->options.record.kernel.count;
 	const char *done = records ? "recorded" : "recovered";
 	size_t rows = parsed->common.verbose ? SIZE_MAX : SUMMARY_ROWS;
 	/* Kept here only until it is there. */
@@ -226,9 +228,9 @@ static void print_summary(const struct session_summary *summary, const struct pa
 	if (say_is_quiet())
 		return;
 	/* Where no process was reached, the session has said so. */
-	if (!summary->nr_processes)
+	if (!summary->nr_processes && !kernel)
 		return;
-	if (!summary->bytes && !has_losses(summary) && records)
+	if (!summary->bytes && !has_losses(summary) && records && !kernel)
 		print_nothing_said(parsed);
 	else if (!to)
 		fprintf(stderr, "%s see it with: side view %s\n", say_label(false),
@@ -359,18 +361,52 @@ static int finish(struct session *session, const struct parsed *parsed, int fail
 	return final_status(summary, &parsed->options.record, failed);
 }
 
+/* Without a command there is only the kernel. */
+static int record_kernel(const struct parsed *parsed, struct session *session,
+		struct kernel_recording *kernel)
+{
+	const char *output = session_summary(session)->output;
+	char shown[4096];
+	int status = kernel_recording_start(kernel, parsed, session, output);
+
+	if (status) {
+		rmdir(output);
+		return status;
+	}
+	kernel_recording_wait();
+	status = kernel_recording_finish(kernel, parsed, session);
+	if (!parsed->common.json && !say_is_quiet())
+		fprintf(stderr, "%s see it with: side view %s\n", say_label(false),
+				say_quoted(output, shown, sizeof(shown)));
+	return status;
+}
+
 static int record(const struct parsed *parsed, const struct session_options *options,
-		struct sending *sending, command_after_fn *after, void *user)
+		struct sending *sending, struct kernel_recording *kernel, command_after_fn *after,
+		void *user)
 {
 	bool existed = options->output && !access(options->output, F_OK);
 	bool progress = parsed->common.verbose && !parsed->common.json && isatty(STDERR_FILENO);
 	struct session_error error;
 	struct session *session;
-	int status = COMMAND_DONE, sent;
+	int status = COMMAND_DONE, sent, of_kernel;
 
 	if (session_create(options, &session, &error))
 		return command_session_error(&error);
+	if (kernel->alone) {
+		status = record_kernel(parsed, session, kernel);
+		session_destroy(session);
+		return status;
+	}
+	status = kernel_recording_start(kernel, parsed, session, session_summary(session)->output);
+	if (status) {
+		if (!existed)
+			rmdir(session_summary(session)->output);
+		session_destroy(session);
+		return status;
+	}
 	if (session_spawn(session, parsed->operands, &error)) {
+		kernel_recording_discard(kernel);
 		/* Nothing was recorded: leave nothing behind (only an empty folder can be removed). */
 		if (!existed)
 			rmdir(session_summary(session)->output);
@@ -388,7 +424,10 @@ static int record(const struct parsed *parsed, const struct session_options *opt
 	signal(SIGPIPE, SIG_IGN);
 	if (progress)
 		fputs("\r\033[K", stderr);
+	of_kernel = kernel_recording_finish(kernel, parsed, session);
 	status = finish(session, parsed, status);
+	if (!status || of_kernel == COMMAND_LOST)
+		status = of_kernel == COMMAND_DONE ? status : of_kernel;
 	if (after && !status)
 		status = after(user, session);
 	else if (after)
@@ -406,8 +445,9 @@ int command_record(const struct parsed *parsed, const struct session_options *op
 		command_after_fn *after, void *user)
 {
 	struct sending sending = {.url = NULL};
+	struct kernel_recording kernel = {.wanted = false};
 
-	return record(parsed, options, &sending, after, user);
+	return record(parsed, options, &sending, &kernel, after, user);
 }
 
 int cmd_record(const struct parsed *parsed)
@@ -441,6 +481,7 @@ int cmd_record(const struct parsed *parsed)
 	};
 	struct channel_list *channels;
 	struct sending sending = {.url = NULL};
+	struct kernel_recording kernel = {.wanted = false};
 	int status;
 
 	/* For libside's loader in COMMAND and all that it starts. */
@@ -449,15 +490,18 @@ int cmd_record(const struct parsed *parsed)
 	status = command_channels(&options->channels, options->symbols, &channels);
 
 	if (!status)
+		status = kernel_recording_prepare(&kernel, parsed, &session_options);
+	if (!status)
 		session_options.compress = command_compression(options->compress, &status);
 	if (!status) {
 		session_options.channels =
 				channel_list_items(channels, &session_options.nr_channels);
 		status = sending_prepare(&sending, parsed, &session_options);
 		if (!status)
-			status = record(parsed, &session_options, &sending, NULL, NULL);
+			status = record(parsed, &session_options, &sending, &kernel, NULL, NULL);
 		sending_finish(&sending, NULL);
 	}
+	kernel_recording_free(&kernel);
 	channel_list_free(channels);
 	return status;
 }

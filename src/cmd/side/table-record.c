@@ -11,6 +11,8 @@ static const char *const wrapper_words[] = { "libc", "pthread", NULL };
 /* In the order of enum session_channel_mode and enum session_format. */
 static const char *const mode_words[] = { "discard", "overwrite", "block", NULL };
 static const char *const format_words[] = { "ctf1", "ctf2", NULL };
+/* In the order of enum kernel_record_way. */
+static const char *const kernel_way_words[] = { "best", "perf", "tracefs", NULL };
 
 const struct option table_record_options[] = {
 	{
@@ -157,6 +159,52 @@ const struct option table_record_options[] = {
 		.sentence = "The options behind it, up to the next one, belong to the channel NAME: rings of its own "
 				"in each process, with their own mode, size, events, filters and contexts. See "
 				"`side help channels`.",
+	},
+	{
+		.letter = 'k',
+		.name = "kernel",
+		.argument = "PATTERN",
+		.kind = OPTION_TEXT,
+		.ordered = true,
+		.offset = offsetof(struct record_options, kernel),
+		.sentence = "Record the kernel's trace events that match PATTERN, too: `sched:*`, `syscalls:sys_enter_openat`, "
+				"`user_events:*`. May be given several times. They are those of COMMAND and all that it starts. Without "
+				"a COMMAND they are those of all the machine, until Ctrl-C. See docs/guide/kernel.md.",
+	},
+	{
+		.name = "kernel-filter",
+		.argument = "EXPRESSION",
+		.kind = OPTION_TEXT,
+		.ordered = true,
+		.offset = offsetof(struct record_options, kernel),
+		.sentence = "Record the events of the `--kernel` before it only when EXPRESSION, in the kernel's own language, like "
+				"`prev_pid > 0 && prev_comm ~ \"sh*\"`, is true of them.",
+	},
+	{
+		.name = "kernel-all",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct record_options, kernel_all),
+		.sentence = "With `--kernel`: the events of all processes of the machine, not only of COMMAND.",
+	},
+	{
+		.name = "kernel-buffer",
+		.argument = "SIZE",
+		.kind = OPTION_SIZE,
+		.offset = offsetof(struct record_options, kernel_buffer),
+		.standard = "2M",
+		.sentence = "With `--kernel`: give each CPU a buffer of SIZE bytes in the kernel. It gets less where "
+				"kernel.perf_event_mlock_kb forbids that.",
+	},
+	{
+		.name = "kernel-way",
+		.argument = "WAY",
+		.kind = OPTION_CHOICE,
+		.completion = COMPLETE_CHOICE,
+		.offset = offsetof(struct record_options, kernel_way),
+		.choices = kernel_way_words,
+		.standard = "best",
+		.sentence = "With `--kernel`: how the events are got out of the kernel: by perf's buffers (perf), by an instance "
+				"of ftrace (tracefs), or by the first of them that is permitted (best), which is said.",
 	},
 	{
 		.name = "memory-limit",
@@ -325,6 +373,8 @@ const char *const table_record_paragraphs[] = {
 	"event is in two chunks, or in none.",
 	"When the disk is full, events wait in the rings, and are lost when those are full, too; what is "
 	"lost is counted. Recording goes on when there is room again.",
+	"With `--kernel` the kernel's events are one more trace, DIR/kernel, on the same clock as all others. Where that is "
+	"not permitted, this is said in one line, and everything else is recorded.",
 	"A `side record` inside another one records for itself, beside it.",
 	"A Ctrl-C goes to COMMAND as usual; when it ends, everything that it said until then is "
 	"in the trace. A second Ctrl-C ends the recording at once, with all that was said until "
@@ -356,6 +406,8 @@ const struct example table_record_examples[] = {
 		"Keep what was said even if the machine goes down." },
 	{ "side record --rotate-size 100M --keep-size 1G -o trace ./server",
 		"Record for as long as it takes, and keep the last gigabyte." },
+	{ "side record -k 'sched:sched_switch' -k 'syscalls:*' -o trace ./server",
+		"Record what the kernel says of the server beside its own events." },
 	{ "side record --buffer-size 4M --memory-limit 512M ./busy",
 		"Give a program that says very much larger rings." },
 	{ .command = NULL },

@@ -363,8 +363,8 @@ static const struct example help_examples[] = {
 static const char *const nothing[] = { NULL };
 
 const struct verb command_verbs[] = {
-	{ VERB_RECORD, "record", "[--] COMMAND [ARGUMENT...]", COMPLETE_COMMAND, true, 1, 0,
-		"there is no command to record", "Run a command and record its events.",
+	{ VERB_RECORD, "record", "[--] COMMAND [ARGUMENT...]", COMPLETE_COMMAND, true, 0, 0,
+		NULL, "Run a command and record its events.",
 		table_record_paragraphs, table_record_options, table_record_examples, record_see_also },
 	{ VERB_ATTACH, "attach", "-p PID", COMPLETE_NONE, false, 0, 0, NULL,
 		"Record the events of a program that runs.", table_attach_paragraphs, table_attach_options,

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* `side record --kernel`: the kernel's events beside those of programs. */
+#ifndef SIDE_CMD_RECORD_KERNEL_H
+#define SIDE_CMD_RECORD_KERNEL_H
+
+#include "command.h"
+#include "session/session.h"
+
+#include "kernel/record/record.h"
+
+struct kernel_recording {
+	bool wanted;
+	struct kernel_record *record; /* NULL: it is not, or cannot be, recorded */
+	struct kernel_record_choice *choices;
+	size_t nr_choices;
+	bool alone;  /* there is no command */
+	bool failed; /* it was wanted and could not be */
+};
+
+/* Before the session: what goes together, and which clock. 0 or an exit status. */
+int kernel_recording_prepare(struct kernel_recording *recording, const struct parsed *parsed,
+		struct session_options *session);
+/*
+ * When the session has its directory, and before it starts the command, on the same thread. Where the kernel does not
+ * let us, that is said, and it is 0 if there is a command; else an exit status.
+ */
+int kernel_recording_start(struct kernel_recording *recording, const struct parsed *parsed,
+		const struct session *session, const char *output);
+/* Without a command: until a signal that ends programs. */
+void kernel_recording_wait(void);
+/* End it and say what was recorded. 0 or an exit status. */
+int kernel_recording_finish(struct kernel_recording *recording, const struct parsed *parsed,
+		const struct session *session);
+/* As if it had not begun. */
+void kernel_recording_discard(struct kernel_recording *recording);
+void kernel_recording_free(struct kernel_recording *recording);
+
+#endif /* SIDE_CMD_RECORD_KERNEL_H */

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* Bytes of records that are being made: one allocation that only grows. */
+#ifndef KERNEL_RECORD_BYTES_H
+#define KERNEL_RECORD_BYTES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct bytes {
+	uint8_t *data;
+	size_t size;
+	size_t room;
+	bool failed; /* there was no memory: what is in it is not whole */
+};
+
+/* Room for so many bytes more (not 0), which the caller fills; NULL without memory. */
+static inline uint8_t *bytes_grow(struct bytes *bytes, size_t size)
+{
+	if (bytes->room - bytes->size < size) {
+		size_t room = (bytes->size + size) * 2;
+		uint8_t *data = realloc(bytes->data, room);
+
+		if (!data) {
+			bytes->failed = true;
+			return NULL;
+		}
+		bytes->data = data;
+		bytes->room = room;
+	}
+	bytes->size += size;
+	return bytes->data + bytes->size - size;
+}
+
+static inline void bytes_put(struct bytes *bytes, const void *from, size_t size)
+{
+	uint8_t *to = size ? bytes_grow(bytes, size) : NULL;
+
+	if (to)
+		memcpy(to, from, size);
+}
+
+static inline void bytes_put_zeros(struct bytes *bytes, size_t size)
+{
+	uint8_t *to = size ? bytes_grow(bytes, size) : NULL;
+
+	if (to)
+		memset(to, 0, size);
+}
+
+#endif /* KERNEL_RECORD_BYTES_H */

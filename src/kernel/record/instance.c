@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The kernel's events by an instance of ftrace that is ours: where perf_event_open() is not permitted, but tracefs may be
+ * written to.
+ *
+ * An instance outlives who made it. Its name, side-PID-START, says whose it is; whoever comes next removes those whose
+ * process is gone, and no others. Buffers do not overwrite, so the kernel counts what found no room. Threads' names and
+ * processes are those that /proc has when a record is read: what has ended by then has none.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "kernel/record/tasks.h"
+
+#define PREFIX "side-"
+#define PAGE_MAX ((size_t)64 << 10)
+#define POLL_MS 20
+
+/* Records of a page, as events/header_page and events/header_event say. */
+#define PAGE_HEADER 16
+#define COMMIT_MASK 0xfffffu
+#define TYPE_PADDING 29
+#define TYPE_EXTEND 30
+#define TYPE_STAMP 31
+#define DELTA_BITS 27
+#define STAMP_BITS 59
+
+struct instance {
+	char path[200];
+	char name[100];
+	int *pipes; /* by CPU */
+	uint8_t *page;
+	bool made;
+};
+
+/* ---- whose ---- */
+
+/* Field 22 of its stat: when it began, in clock ticks since the boot. 0: there is none. */
+static unsigned long long start_of(long pid)
+{
+	char path[64], *text = NULL, *at;
+	unsigned long long start = 0;
+	int field;
+
+	(void)snprintf(path, sizeof(path), "/proc/%ld/stat", pid);
+	if (tracefs_read(path, &text) <= 0)
+		return 0;
+	at = strrchr(text, ')');
+	for (field = 2; at && field < 22; field++)
+		at = strchr(at + 1, ' ');
+	if (at)
+		start = strtoull(at, NULL, 10);
+	free(text);
+	return start;
+}
+
+static void remove_instance(const char *path)
+{
+	char file[500];
+
+	(void)snprintf(file, sizeof(file), "%s/events/enable", path);
+	(void)tracefs_write(file, "0");
+	(void)rmdir(path);
+}
+
+static void clean(const struct kernel_record *record)
+{
+	char folder[100], path[400];
+	struct dirent *entry;
+	DIR *instances;
+
+	(void)snprintf(folder, sizeof(folder), "%s/instances", record->tracefs);
+	instances = opendir(folder);
+	while (instances && (entry = readdir(instances))) {
+		unsigned long long start;
+		long pid;
+		char end;
+
+		if (sscanf(entry->d_name, PREFIX "%ld-%llu%c", &pid, &start, &end) != 2 ||
+				pid <= 0 || start_of(pid) == start)
+			continue;
+		(void)snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
+		remove_instance(path);
+	}
+	if (instances)
+		closedir(instances);
+}
+
+/* ---- opening ---- */
+
+static int put(const struct instance *instance, const char *file, const char *text)
+{
+	char path[300];
+
+	(void)snprintf(path, sizeof(path), "%s/%s", instance->path, file);
+	return tracefs_write(path, text);
+}
+
+static int set_up(struct kernel_record *record, struct instance *instance)
+{
+	char text[64];
+	int ret = put(instance, "trace_clock",
+			record->options.clock == RING_CLOCK_TSC ? "x86-tsc" : "mono");
+
+	(void)snprintf(text, sizeof(text), "%llu",
+			(unsigned long long)record->options.buffer_size >> 10);
+	if (!ret)
+		ret = put(instance, "buffer_size_kb", text);
+	if (!ret)
+		ret = put(instance, "options/overwrite", "0");
+	if (ret || record->options.machine)
+		return ret;
+	/* Ours, whose children follow; what we do ourselves is left out. */
+	ret = put(instance, "options/event-fork", "1");
+	(void)snprintf(text, sizeof(text), "%ld", (long)syscall(SYS_gettid));
+	return ret ? ret : put(instance, "set_event_pid", text);
+}
+
+static void way_close(struct kernel_record *record)
+{
+	struct instance *instance = record->way_state;
+	uint32_t i;
+
+	if (!instance)
+		return;
+	for (i = 0; instance->pipes && i < record->nr_cpus; i++)
+		if (instance->pipes[i] >= 0)
+			close(instance->pipes[i]);
+	if (instance->made)
+		remove_instance(instance->path);
+	free(instance->pipes);
+	free(instance->page);
+	free(instance);
+	record->way_state = NULL;
+}
+
+static int fail(struct kernel_record *record, struct kernel_record_error *error, int code)
+{
+	way_close(record);
+	return record_fail(error, code, code == -EACCES || code == -EPERM ? "run it as root" : "",
+			"an instance of tracefs cannot be made: %s", strerror(-code));
+}
+
+static int way_open(struct kernel_record *record, struct kernel_record_error *error)
+{
+	struct instance *instance = calloc(1, sizeof(*instance));
+	char path[300];
+	uint32_t i;
+	int ret;
+
+	record->way_state = instance;
+	if (!instance)
+		return record_fail(error, -ENOMEM, NULL, "no memory");
+	instance->pipes = calloc(record->nr_cpus, sizeof(*instance->pipes));
+	instance->page = malloc(PAGE_MAX);
+	if (!instance->pipes || !instance->page)
+		return fail(record, error, -ENOMEM);
+	for (i = 0; i < record->nr_cpus; i++)
+		instance->pipes[i] = -1;
+	clean(record);
+	(void)snprintf(instance->path, sizeof(instance->path), "%s/instances/" PREFIX "%ld-%llu",
+			record->tracefs, (long)getpid(), start_of(getpid()));
+	(void)snprintf(instance->name, sizeof(instance->name), "the tracefs instance %s",
+			strrchr(instance->path, '/') + 1);
+	if (mkdir(instance->path, 0700))
+		return fail(record, error, -errno);
+	instance->made = true;
+	ret = set_up(record, instance);
+	if (ret)
+		return fail(record, error, ret);
+	for (i = 0; i < record->nr_cpus; i++) {
+		(void)snprintf(path, sizeof(path), "%s/per_cpu/cpu%u/trace_pipe_raw",
+				instance->path, i);
+		instance->pipes[i] = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+		if (instance->pipes[i] < 0 && errno != ENOENT)
+			return fail(record, error, -errno);
+	}
+	return 0;
+}
+
+static int way_add(
+		struct kernel_record *record, struct kind *kind, struct kernel_record_error *error)
+{
+	const struct instance *instance = record->way_state;
+	char file[600];
+	int ret = 0;
+
+	if (kind->filter) {
+		(void)snprintf(file, sizeof(file), "%s/events/%.255s/%.120s/filter", instance->path,
+				kind->system, kind->name);
+		ret = tracefs_write(file, kind->filter);
+		if (ret)
+			return record_fail(error, ret,
+					"`cat /sys/kernel/tracing/events/SYSTEM/EVENT/format` "
+					"shows the fields",
+					"the kernel refuses the filter `%s` for %s:%s: %s",
+					kind->filter, kind->system, kind->name, strerror(-ret));
+	}
+	/* What is there before the command begins is only ours, which is left out. */
+	(void)snprintf(file, sizeof(file), "%s/events/%.255s/%.120s/enable", instance->path,
+			kind->system, kind->name);
+	ret = tracefs_write(file, "1");
+	if (ret)
+		return record_fail(error, ret, NULL, "cannot record %s:%s: %s", kind->system,
+				kind->name, strerror(-ret));
+	return 0;
+}
+
+static int way_start(struct kernel_record *record)
+{
+	(void)record;
+	return 0;
+}
+
+static void way_stop(struct kernel_record *record)
+{
+	(void)put(record->way_state, "tracing_on", "0");
+}
+
+/* ---- draining ---- */
+
+static void way_wait(struct kernel_record *record, int timeout_ms)
+{
+	struct pollfd wake = {.fd = record->wake, .events = POLLIN};
+
+	(void)poll(&wake, 1, timeout_ms < POLL_MS ? timeout_ms : POLL_MS);
+}
+
+static void put_record(struct kernel_record *record, uint32_t cpu, uint64_t ticks,
+		const uint8_t *data, size_t size)
+{
+	const char *comm;
+	int32_t tid;
+	pid_t pid = -1;
+
+	if (size < FORMAT_COMMON_SIZE)
+		return;
+	memcpy(&tid, data + 4, sizeof(tid));
+	comm = tasks_comm(record->tasks, tid, ticks, cpu, &pid);
+	if (!record->options.machine && pid == getpid())
+		return;
+	kernel_trace_put(record, cpu, ticks, pid, tid, comm, data, size);
+}
+
+static void put_page(struct kernel_record *record, uint32_t cpu, const uint8_t *page, size_t size)
+{
+	uint64_t ticks, commit;
+	size_t at = PAGE_HEADER, end;
+
+	if (size < PAGE_HEADER)
+		return;
+	memcpy(&ticks, page, sizeof(ticks));
+	memcpy(&commit, page + 8, sizeof(commit));
+	end = PAGE_HEADER + (commit & COMMIT_MASK);
+	if (end > size)
+		end = size;
+	while (end - at >= 4) {
+		uint32_t word, more = 0, type, delta;
+		size_t length;
+
+		memcpy(&word, page + at, sizeof(word));
+		type = word & 31;
+		delta = word >> 5;
+		at += 4;
+		if (end - at >= 4)
+			memcpy(&more, page + at, sizeof(more));
+		if (type == TYPE_EXTEND) {
+			ticks += (uint64_t)more << DELTA_BITS | delta;
+			at += 4;
+		} else if (type == TYPE_STAMP) {
+			/* The upper bits are those of before. */
+			ticks = (ticks & ~(((uint64_t)1 << STAMP_BITS) - 1)) |
+					((uint64_t)more << DELTA_BITS | delta);
+			at += 4;
+		} else if (type == TYPE_PADDING) {
+			if (!delta)
+				return;
+			ticks += delta;
+			at += more;
+		} else {
+			length = type ? type * 4 : more - 4;
+			if (!type) {
+				at += 4;
+				if (more < 4)
+					return;
+			}
+			ticks += delta;
+			if (at > end || length > end - at)
+				return;
+			put_record(record, cpu, ticks, page + at, length);
+			at += (length + 3) & ~(size_t)3;
+		}
+		if (at > end)
+			return;
+	}
+}
+
+/* A page, full or not, as it is. */
+static bool way_drain(struct kernel_record *record)
+{
+	struct instance *instance = record->way_state;
+	bool found = false;
+	uint32_t i;
+
+	for (i = 0; i < record->nr_cpus; i++) {
+		ssize_t size;
+
+		while (instance->pipes[i] >= 0 &&
+				(size = read(instance->pipes[i], instance->page, PAGE_MAX)) > 0) {
+			put_page(record, i, instance->page, (size_t)size);
+			found = true;
+		}
+		kernel_trace_flush(record, i);
+	}
+	return found;
+}
+
+/* ---- the end ---- */
+
+/* The kernel does not say which events they were: they are told with the first kind. */
+static uint64_t way_lost(struct kernel_record *record, const struct kind *kind, uint32_t cpu)
+{
+	const struct instance *instance = record->way_state;
+	char path[300], *text = NULL, *at;
+	uint64_t lost = 0;
+
+	if (kind != record->kinds)
+		return 0;
+	(void)snprintf(path, sizeof(path), "%s/per_cpu/cpu%u/stats", instance->path, cpu);
+	if (tracefs_read(path, &text) <= 0)
+		return 0;
+	at = strstr(text, "\ndropped events: ");
+	if (at)
+		lost += strtoull(at + 17, NULL, 10);
+	at = strstr(text, "\noverrun: ");
+	if (at)
+		lost += strtoull(at + 10, NULL, 10);
+	free(text);
+	return lost;
+}
+
+static const char *way_name(const struct kernel_record *record)
+{
+	const struct instance *instance = record->way_state;
+
+	return instance->name;
+}
+
+const struct way way_instance = {
+		.open = way_open,
+		.add = way_add,
+		.start = way_start,
+		.wait = way_wait,
+		.drain = way_drain,
+		.stop = way_stop,
+		.lost = way_lost,
+		.close = way_close,
+		.name = way_name,
+};

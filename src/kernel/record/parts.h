@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/* What the parts of this room share. Private to it. */
+#ifndef KERNEL_RECORD_PARTS_H
+#define KERNEL_RECORD_PARTS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include "kernel/record/eventheader.h"
+#include "kernel/record/format.h"
+#include "kernel/record/layout.h"
+#include "kernel/record/record.h"
+#include "wire/pattern.h"
+
+#define KIND_IDS 65536
+#define COMM_SIZE 16
+#define SENTENCE_MAX 512
+
+/* One description that EventHeader records of a tracepoint have brought. */
+struct kind_class {
+	struct kind_class *next;
+	uint64_t hash;
+	uint8_t *key; /* metadata, and the numbers of the header */
+	size_t key_size;
+	struct ctf_arena *arena; /* NULL: its records cannot be decoded */
+	struct eventheader_class class;
+	uint32_t id; /* in the trace */
+};
+
+/* An event that was switched on. */
+struct kind {
+	struct kind *next;
+	uint16_t id; /* of the kernel */
+	char *system, *name;
+	const char *filter; /* or NULL */
+	struct format format;
+	struct layout layout;
+	bool described;
+	uint32_t ctf_id;
+	struct kind_class *classes;
+	uint32_t nr_classes;
+	uint64_t *received; /* by CPU */
+};
+
+struct record_cpu {
+	struct ctf_stream *stream;
+	struct bytes packet;
+	uint64_t begin, last; /* ticks, of the packet's records */
+	uint64_t end;         /* of what was written */
+	uint64_t discarded;   /* that the next packet says */
+	uint64_t written;     /* that the last one said */
+};
+
+struct tasks; /* tasks.h */
+
+struct kernel_record {
+	struct kernel_record_options options; /* strings and choices are copied */
+	struct pattern *patterns;
+	size_t nr_patterns;
+	char tracefs[64];
+	struct kind *kinds, **by_id;
+	bool waits_for_late; /* events that programs may still register */
+	uint32_t nr_cpus;
+
+	const struct way *way;
+	void *way_state;
+	char why[SENTENCE_MAX];
+
+	/* The trace: trace.c. */
+	struct ctf_writer *writer;
+	struct record_cpu *cpus;
+	struct ctf_arena *arena;
+	uint32_t next_id;
+	char problem[SENTENCE_MAX];
+
+	struct tasks *tasks;
+	pthread_t thread;
+	bool runs;
+	atomic_bool stop;
+	int wake; /* eventfd: stop */
+	struct kernel_record_summary summary;
+	struct kernel_record_loss *losses;
+};
+
+/* One of the ways to the kernel's buffers. All return 0 or a negative errno, with a sentence where it is asked for. */
+struct way {
+	/* Nothing is switched on yet. -EPERM, -EACCES, -ENOSYS, -ENOENT: try the other way. */
+	int (*open)(struct kernel_record *record, struct kernel_record_error *error);
+	int (*add)(struct kernel_record *record, struct kind *kind,
+			struct kernel_record_error *error);
+	int (*start)(struct kernel_record *record);
+	/* Sleep until there is something, at most so long. */
+	void (*wait)(struct kernel_record *record, int timeout_ms);
+	/* What is there goes into the trace; true: there was something. */
+	bool (*drain)(struct kernel_record *record);
+	/* Nothing is recorded from now on. */
+	void (*stop)(struct kernel_record *record);
+	/* After the last drain: attempts of a kind on a CPU that cannot be in the trace. */
+	uint64_t (*lost)(struct kernel_record *record, const struct kind *kind, uint32_t cpu);
+	void (*close)(struct kernel_record *record);
+	const char *(*name)(const struct kernel_record *record);
+};
+
+extern const struct way way_perf, way_instance;
+
+int record_fail(struct kernel_record_error *error, int code, const char *mend, const char *format,
+		...) __attribute__((format(printf, 4, 5)));
+
+/* tracefs.c */
+
+/* 0, or why there is none, with the mend. */
+int tracefs_find(char *path, size_t room, struct kernel_record_error *error);
+/* -ENOENT, -EACCES, ... or the number of bytes; ends with a zero that is not counted. */
+ssize_t tracefs_read(const char *path, char **text);
+int tracefs_write(const char *path, const char *text);
+
+/* kinds.c */
+
+int kernel_kinds_take_choices(struct kernel_record *record, struct kernel_record_error *error);
+/*
+ * Find and add what is wanted and not there yet. `late`: only in the groups whose events come and go while programs
+ * run, and what fails is left out.
+ */
+int kernel_kinds_look(struct kernel_record *record, bool late, struct kernel_record_error *error);
+/* As if none had been found yet. */
+void kernel_kinds_forget(struct kernel_record *record);
+void kernel_kinds_free(struct kernel_record *record);
+
+/* trace.c */
+
+int kernel_trace_open(struct kernel_record *record, struct kernel_record_error *error);
+/* A record as the kernel wrote it, common bytes included. */
+void kernel_trace_put(struct kernel_record *record, uint32_t cpu, uint64_t ticks, pid_t pid,
+		pid_t tid, const char comm[COMM_SIZE], const uint8_t *data, size_t size);
+void kernel_trace_discard(struct kernel_record *record, uint32_t cpu, uint64_t count);
+void kernel_trace_flush(struct kernel_record *record, uint32_t cpu);
+void kernel_trace_end(struct kernel_record *record, uint64_t ticks, const struct ctf_clock *clock);
+void kernel_trace_close(struct kernel_record *record);
+/* Only the first one is kept. */
+void kernel_trace_problem(struct kernel_record *record, const char *text);
+
+#endif /* KERNEL_RECORD_PARTS_H */

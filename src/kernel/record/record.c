@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A recording of the kernel's events: the choice of the way, and the thread that drains.
+ *
+ * All of the room's state belongs to one thread at a time: who opens it, until the thread runs; the thread; and again who
+ * stops it, after it has ended.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "kernel/record/tasks.h"
+
+#define ROUND_MS 100
+#define LATE_MS 50 /* how often it is looked for events that programs have registered */
+
+/* ---- options ---- */
+
+static char *copy(const char *text)
+{
+	return text ? strdup(text) : NULL;
+}
+
+static int copy_options(struct kernel_record *record, const struct kernel_record_options *options)
+{
+	struct kernel_record_choice *choices = calloc(options->nr_choices + 1, sizeof(*choices));
+	size_t i;
+
+	record->options = *options;
+	record->options.choices = choices;
+	record->options.directory = copy(options->directory);
+	record->options.hostname = copy(options->hostname);
+	if (!choices || !record->options.directory || !record->options.hostname)
+		return -ENOMEM;
+	for (i = 0; i < options->nr_choices; i++) {
+		choices[i].pattern = copy(options->choices[i].pattern);
+		choices[i].filter = copy(options->choices[i].filter);
+		if (!choices[i].pattern || (options->choices[i].filter && !choices[i].filter))
+			return -ENOMEM;
+	}
+	if (!options->buffer_size)
+		record->options.buffer_size = KERNEL_RECORD_BUFFER_DEFAULT;
+	/* A power of two, as perf wants it. */
+	for (uint64_t size = (uint64_t)sysconf(_SC_PAGESIZE);; size *= 2)
+		if (size >= record->options.buffer_size || size >= (uint64_t)1 << 30) {
+			record->options.buffer_size = size;
+			return 0;
+		}
+}
+
+static void free_options(struct kernel_record *record)
+{
+	struct kernel_record_options *options = &record->options;
+	size_t i;
+
+	/* All of these were made by copy_options(). */
+	for (i = 0; options->choices && i < options->nr_choices; i++) {
+		free((void *)(uintptr_t)options->choices[i].pattern);
+		free((void *)(uintptr_t)options->choices[i].filter);
+	}
+	free((void *)(uintptr_t)options->choices);
+	free((void *)(uintptr_t)options->directory);
+	free((void *)(uintptr_t)options->hostname);
+}
+
+/* ---- the way ---- */
+
+static const char *word_of(const struct way *way)
+{
+	return way == &way_perf ? "perf" : "tracefs";
+}
+
+/* perf first: its buffers are ours alone, and go with us however we end. */
+static int choose_way(struct kernel_record *record, struct kernel_record_error *error)
+{
+	static const struct way *const ways[] = {&way_perf, &way_instance};
+	enum kernel_record_way wanted = record->options.way;
+	struct kernel_record_error first = {.code = 0};
+	size_t i;
+	int ret = 0;
+
+	for (i = 0; i < 2; i++) {
+		if ((wanted == KERNEL_RECORD_PERF && i) || (wanted == KERNEL_RECORD_TRACEFS && !i))
+			continue;
+		record->way = ways[i];
+		ret = record->way->open(record, error);
+		if (!ret)
+			ret = kernel_kinds_look(record, false, error);
+		if (!ret || ret == -EINVAL)
+			break;
+		record->way->close(record);
+		kernel_kinds_forget(record);
+		if (!first.code)
+			first = *error;
+	}
+	if (!ret && first.code)
+		(void)snprintf(record->why, sizeof(record->why), "%s", first.text);
+	else if (!ret && wanted != KERNEL_RECORD_BEST)
+		(void)snprintf(record->why, sizeof(record->why), "%s was asked for",
+				word_of(record->way));
+	else if (ret && ret != -EINVAL && first.code)
+		*error = first;
+	if (ret) {
+		record->way->close(record);
+		record->way = NULL;
+	}
+	return ret;
+}
+
+int kernel_record_open(const struct kernel_record_options *options, struct kernel_record **result,
+		struct kernel_record_error *error)
+{
+	struct kernel_record *record = calloc(1, sizeof(*record));
+	long cpus = sysconf(_SC_NPROCESSORS_CONF);
+	int ret;
+
+	*result = NULL;
+	*error = (struct kernel_record_error){.code = 0};
+	if (!record)
+		return record_fail(error, -ENOMEM, NULL, "no memory");
+	record->wake = -1;
+	record->nr_cpus = cpus > 0 ? (uint32_t)cpus : 1;
+	record->by_id = calloc(KIND_IDS, sizeof(struct kind *));
+	record->tasks = tasks_create();
+	record->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (copy_options(record, options) || !record->by_id || !record->tasks || record->wake < 0)
+		ret = record_fail(error, -ENOMEM, NULL, "no memory");
+	else
+		ret = tracefs_find(record->tracefs, sizeof(record->tracefs), error);
+	if (!ret)
+		ret = kernel_kinds_take_choices(record, error);
+	if (!ret)
+		ret = choose_way(record, error);
+	if (!ret)
+		ret = kernel_trace_open(record, error);
+	if (ret) {
+		kernel_record_close(record);
+		return ret;
+	}
+	*result = record;
+	return 0;
+}
+
+void kernel_record_way(const struct kernel_record *record, const char **way, const char **why)
+{
+	*way = record->way->name(record);
+	*why = record->why;
+}
+
+/* ---- the thread ---- */
+
+static uint64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static void *run(void *user)
+{
+	struct kernel_record *record = user;
+	struct kernel_record_error ignored;
+	uint64_t looked = 0;
+
+	/* Of a command all is heard of. */
+	if (record->options.machine)
+		tasks_look_around(record->tasks);
+	/* Acquire: pairs with the release in kernel_record_stop(), whose caller's events were before. */
+	while (!atomic_load_explicit(&record->stop, memory_order_acquire)) {
+		if (now_ms() - looked >= LATE_MS) {
+			kernel_kinds_look(record, true, &ignored);
+			looked = now_ms();
+		}
+		record->way->wait(record, record->waits_for_late ? LATE_MS : ROUND_MS);
+		record->way->drain(record);
+	}
+	return NULL;
+}
+
+int kernel_record_start(struct kernel_record *record, struct kernel_record_error *error)
+{
+	sigset_t all, old;
+	int ret = record->way->start(record);
+
+	if (ret)
+		return record_fail(error, ret, NULL, "cannot switch on the kernel's events: %s",
+				strerror(-ret));
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	ret = pthread_create(&record->thread, NULL, run, record);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (ret)
+		return record_fail(error, -ret, NULL, "cannot start a thread: %s", strerror(ret));
+	record->runs = true;
+	pthread_setname_np(record->thread, "side-kernel");
+	return 0;
+}
+
+static void join(struct kernel_record *record)
+{
+	uint64_t one = 1;
+
+	if (!record->runs)
+		return;
+	/* Release: pairs with the acquire in run(). */
+	atomic_store_explicit(&record->stop, true, memory_order_release);
+	/* Should that fail, it wakes up by itself. */
+	(void)!write(record->wake, &one, sizeof(one));
+	pthread_join(record->thread, NULL);
+	record->runs = false;
+}
+
+const struct kernel_record_summary *kernel_record_stop(
+		struct kernel_record *record, const struct ctf_clock *clock)
+{
+	join(record);
+	record->way->stop(record);
+	while (record->way->drain(record))
+		;
+	kernel_trace_end(record, ring_clock_now(record->options.clock), clock);
+	record->summary.way = record->way->name(record);
+	record->summary.why = record->why;
+	record->summary.problem = record->problem;
+	return &record->summary;
+}
+
+/* Its files, and nothing else. */
+static void remove_trace(const char *path)
+{
+	DIR *folder = opendir(path);
+	struct dirent *entry;
+
+	while (folder && (entry = readdir(folder)))
+		(void)unlinkat(dirfd(folder), entry->d_name, 0);
+	if (folder)
+		closedir(folder);
+	(void)rmdir(path);
+}
+
+void kernel_record_discard(struct kernel_record *record)
+{
+	if (!record)
+		return;
+	join(record);
+	kernel_trace_close(record);
+	remove_trace(record->options.directory);
+	kernel_record_close(record);
+}
+
+void kernel_record_close(struct kernel_record *record)
+{
+	if (!record)
+		return;
+	join(record);
+	if (record->way)
+		record->way->close(record);
+	kernel_trace_close(record);
+	kernel_kinds_free(record);
+	tasks_free(record->tasks);
+	free(record->losses);
+	free_options(record);
+	if (record->wake >= 0)
+		close(record->wake);
+	free(record);
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KERNEL_RECORD_H
+#define KERNEL_RECORD_H
+
+/*
+ * The kernel's trace events (sched, syscalls, user_events, ...) as one CTF trace beside those of programs, on their
+ * clock: the other side of this folder, which gives events *to* the kernel.
+ *
+ *	kernel_record_open()	which events, by which way; nothing is recorded yet
+ *	kernel_record_start()	a thread drains the kernel's buffers into the trace
+ *	kernel_record_stop()	what is left, losses, the clock's final figures, the summary
+ *
+ * Two ways, by what is permitted: buffers of perf_event_open(), one a CPU, and an instance of tracefs of our own. Kernel
+ * and programs may have written anything into descriptions and records: all is checked, and a record that makes no
+ * sense stays as bytes.
+ *
+ * kernel_record_open() has to be called by the thread that starts the command, because the command inherits what it is
+ * to record.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ctf/ctf.h"
+#include "ring/ring.h"
+
+struct kernel_record;
+
+#define KERNEL_RECORD_BUFFER_DEFAULT (2ull << 20)
+#define KERNEL_RECORD_DIRECTORY "kernel" /* of the trace, below the recording's */
+
+/* Events by "system:name" globs (wire/pattern.h), with what the kernel is to ask of their fields. */
+struct kernel_record_choice {
+	const char *pattern;
+	const char *filter; /* in the kernel's language, or NULL */
+};
+
+enum kernel_record_way {
+	KERNEL_RECORD_BEST,
+	KERNEL_RECORD_PERF,
+	KERNEL_RECORD_TRACEFS,
+};
+
+struct kernel_record_options {
+	const struct kernel_record_choice *choices;
+	size_t nr_choices;
+	bool machine; /* of all processes; else of those that this thread starts from now on, once they have called exec */
+	enum kernel_record_way way;
+	uint64_t buffer_size; /* bytes a CPU; 0: the default */
+
+	/* Of the trace. */
+	const char *directory; /* made; its parent exists */
+	const char *hostname;
+	enum ring_clock clock;
+	struct ctf_clock figures;
+	enum ctf_format format;
+	int compression;
+};
+
+struct kernel_record_error {
+	int code;       /* negative errno; -EPERM and -EACCES: rights are missing */
+	char text[512]; /* a sentence */
+	char mend[256]; /* what helps, or "" */
+};
+
+struct kernel_record_loss {
+	char ring[32];
+	char event[160];
+	const char *reason;
+	uint64_t count;
+};
+
+struct kernel_record_summary {
+	const char *way; /* "perf buffers" or "the tracefs instance side-..." */
+	const char *why; /* not the other one: a sentence, or "" */
+	uint64_t kinds;  /* events that were switched on */
+	uint64_t events; /* records in the trace */
+	uint64_t bytes;
+	uint64_t lost;
+	uint64_t plain; /* EventHeader records that are there as bytes, because they cannot be decoded */
+	const struct kernel_record_loss *losses;
+	size_t nr_losses;
+	const char *problem; /* why the trace is not complete, or "" */
+};
+
+/*
+ * Can perf's own time be turned into the ticks of the TSC? If not, a recording with the kernel's events has to use
+ * CLOCK_MONOTONIC for all.
+ */
+bool kernel_record_knows_tsc(void);
+
+/* 0 or a negative errno with *error filled in. */
+int kernel_record_open(const struct kernel_record_options *options, struct kernel_record **record,
+		struct kernel_record_error *error);
+int kernel_record_start(struct kernel_record *record, struct kernel_record_error *error);
+/* Which way was taken and why not the other, before the end as well. */
+void kernel_record_way(const struct kernel_record *record, const char **way, const char **why);
+/* clock may be NULL. The summary is valid until kernel_record_close(). */
+const struct kernel_record_summary *kernel_record_stop(
+		struct kernel_record *record, const struct ctf_clock *clock);
+/* Instead: as if nothing had been recorded. NULL is accepted, here and below. */
+void kernel_record_discard(struct kernel_record *record);
+void kernel_record_close(struct kernel_record *record);
+
+#endif /* KERNEL_RECORD_H */
