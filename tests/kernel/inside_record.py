@@ -110,6 +110,8 @@ def simple(value):
     if isinstance(value, bt2._StringFieldConst):
         return str(value)
     if isinstance(value, bt2._StructureFieldConst):
+        if list(value) in (["tag", "value"], ["length", "elements"]):  # an element of an array, with what serves it
+            return simple(value[list(value)[1]])
         return ("struct", [simple(part) for _, part in visible(members(value))])
     if isinstance(value, bt2._ArrayFieldConst):
         return [simple(part) for part in value]

@@ -12,6 +12,7 @@
 #include "kernel/record/tasks.h"
 
 #define BUCKETS 4096
+#define ENDED_ROUNDS 64 /* what ends may have to wait for its last moment on a CPU */
 
 struct name {
 	struct name *before; /* older ones */
@@ -160,7 +161,7 @@ void tasks_settle(struct tasks *tasks)
 			struct task *task = *at;
 
 			forget_names(tasks, task);
-			if (!task->ended || task->ended_round == tasks->round) {
+			if (!task->ended || tasks->round - task->ended_round < ENDED_ROUNDS) {
 				at = &task->next;
 				continue;
 			}
