@@ -403,14 +403,14 @@ static unsigned int try_publication(const struct publication *publication, const
 		unsigned int tries = 0;
 
 		while (!run_nested(publication, sorted[i])) {
-			if (++tries == 20)
+			if (++tries == 200)
 				return 0;
 		}
 		/* Kills take most of the time. */
 		if (!test_is_long() && !kind->all && i % 2)
 			continue;
 		while (!run_killed(publication, way, sorted[i])) {
-			if (++tries == 40)
+			if (++tries == 400)
 				return 0;
 		}
 	}
