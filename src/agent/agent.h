@@ -286,6 +286,12 @@ int agent_sessions_update(
 		const struct agent_wanted *wanted, uint32_t nr, bool may_wait, uint64_t *grace);
 
 /*
+ * Is to be called before each update that may wait, and after it, when whoever asked for it has not been answered yet: for programs that
+ * record what has happened elsewhere, and have some of that still to say. No lock is held.
+ */
+void agent_on_change(void (*tell)(bool after));
+
+/*
  * One session more, or less, by somebody's asking (attach.c). NULL: all that were asked for. 0, -ENOENT when there
  * is none, or another error. Both wait for readers.
  */

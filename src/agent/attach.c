@@ -14,11 +14,25 @@
 
 #include "agent/agent.h"
 #include "agent/control.h"
+#include "ring/ring.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define TURN_MS 5000
 
 EXPORT int side_agent_request(const char *text);
+/* Both for programs of ours that record what the kernel has seen of others. */
+EXPORT void side_agent_replay(const struct ring_replay *replay);
+EXPORT void side_agent_on_change(void (*tell)(bool after));
+
+EXPORT void side_agent_replay(const struct ring_replay *replay)
+{
+	ring_replay(replay);
+}
+
+EXPORT void side_agent_on_change(void (*tell)(bool after))
+{
+	agent_on_change(tell);
+}
 
 static const char *behind(const char *text, const char *word)
 {

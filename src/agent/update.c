@@ -289,13 +289,26 @@ static int change(const struct agent_wanted *wanted, uint32_t nr, bool may_wait,
 	return ret;
 }
 
+static void (*on_change)(bool after);
+
+void agent_on_change(void (*tell)(bool after))
+{
+	__atomic_store_n(&on_change, tell, __ATOMIC_RELAXED);
+}
+
 int agent_sessions_update(
 		const struct agent_wanted *wanted, uint32_t nr, bool may_wait, uint64_t *grace)
 {
+	/* Relaxed: code, which is there for good. */
+	void (*tell)(bool after) = __atomic_load_n(&on_change, __ATOMIC_RELAXED);
 	int saved_errno = errno, ret;
 
 	*grace = 0;
+	if (tell && may_wait)
+		tell(false);
 	ret = change(wanted, nr, may_wait, grace);
+	if (tell && may_wait)
+		tell(true);
 	errno = saved_errno;
 	return ret;
 }

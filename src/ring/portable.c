@@ -34,8 +34,7 @@
 #define RING_SLEEPS 50    /* and how often it sleeps then: 5 ms, longer than a time slice. */
 #define RING_SLEEP_NS 100000
 
-/* A value that no other living thread has. */
-static uint64_t ring_thread_token(void)
+uint64_t ring_thread_token(void)
 {
 #if defined(__x86_64__) && defined(__LP64__)
 	uint64_t self;
@@ -184,6 +183,7 @@ static int ring_portable_try(struct ring_producer *producer, uint32_t ring, uint
 		const struct ring_parts *parts, uint64_t self, bool *nested)
 {
 	uint64_t *lock = &producer->locks[(size_t)ring * RING_LOCK_WORDS];
+	const struct ring_replay *replay = ring_portable_replay(self);
 	uint64_t holder = 0;
 	int code;
 
@@ -194,7 +194,7 @@ static int ring_portable_try(struct ring_producer *producer, uint32_t ring, uint
 		return RING_SECTION_BUSY;
 	}
 	code = ring_portable_write(producer, &producer->places[ring], event_id, parts,
-			ring_clock_read((enum ring_clock)producer->clock));
+			replay ? replay->ticks : ring_clock_read((enum ring_clock)producer->clock));
 	__atomic_store_n(lock, 0, __ATOMIC_RELEASE);
 	return code;
 }
@@ -206,8 +206,9 @@ static int ring_portable_try(struct ring_producer *producer, uint32_t ring, uint
 static int ring_portable_any(struct ring_producer *producer, uint32_t event_id,
 		const struct ring_parts *parts, uint64_t self, bool *nested)
 {
+	const struct ring_replay *replay = ring_portable_replay(self);
 	uint32_t tries = producer->rings < RING_TRIED_MAX ? producer->rings : RING_TRIED_MAX;
-	uint32_t ring = ring_portable_cpu(producer);
+	uint32_t ring = replay ? replay->cpu % producer->rings : ring_portable_cpu(producer);
 	int code = RING_SECTION_BUSY;
 
 	*nested = false;

@@ -28,5 +28,9 @@ bool ring_portable_nested(const struct ring_producer *producer);
 
 /* The ring that this thread should try first. */
 uint32_t ring_portable_cpu(const struct ring_producer *producer);
+/* replay.c: what the thread of this token records in the place of somebody else; NULL: nothing. */
+const struct ring_replay *ring_portable_replay(uint64_t self);
+/* A value that no other living thread has. */
+uint64_t ring_thread_token(void);
 
 #endif /* SIDE_RING_PORTABLE_H */

@@ -196,6 +196,17 @@ typedef bool ring_may_call(void);
 void ring_ask_before_calls(ring_may_call *may_call);
 
 /*
+ * For a process that records what happened to others: from now on all that the calling thread publishes happened then and there,
+ * until NULL takes that back. The times of a ring do not decrease: an earlier one becomes that of the record before. Only
+ * producers of the portable path know of this (SIDE_RING_PORTABLE=1 in the environment makes all be that).
+ */
+struct ring_replay {
+	uint64_t ticks; /* of the ring's clock */
+	uint32_t cpu;
+};
+void ring_replay(const struct ring_replay *replay);
+
+/*
  * Refuse every publication (-EPERM, counted as RING_LOST_OTHER), or go on. For when a thread is
  * forbidden to read clocks: it would be killed by the next record.
  */
