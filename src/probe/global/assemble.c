@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/* Instructions of BPF. Whoever has put too many finds `overflow` set. */
+#include "parts.h"
+
+#include <string.h>
+
+void put(struct assembly *a, uint8_t code, unsigned int to, unsigned int from, int off, int32_t imm)
+{
+	if (a->nr == ASSEMBLY_MAX) {
+		a->overflow = true;
+		return;
+	}
+	a->code[a->nr++] = (struct bpf_insn){.code = code,
+			.dst_reg = to & 15,
+			.src_reg = from & 15,
+			.off = (int16_t)off,
+			.imm = imm};
+}
+
+void put_move(struct assembly *a, unsigned int to, unsigned int from)
+{
+	put(a, BPF_ALU64 | BPF_MOV | BPF_X, to, from, 0, 0);
+}
+
+static void put_wide(struct assembly *a, unsigned int to, unsigned int kind, uint64_t value)
+{
+	int32_t half[2];
+
+	memcpy(half, &value, sizeof(half));
+	put(a, BPF_LD | BPF_DW | BPF_IMM, to, kind, 0, half[0]);
+	put(a, 0, 0, 0, 0, half[1]);
+}
+
+void put_constant(struct assembly *a, unsigned int to, int64_t value)
+{
+	if (value == (int32_t)value)
+		put(a, BPF_ALU64 | BPF_MOV | BPF_K, to, 0, 0, (int32_t)value);
+	else
+		put_wide(a, to, 0, (uint64_t)value);
+}
+
+void put_map(struct assembly *a, unsigned int to, int fd)
+{
+	put_wide(a, to, BPF_PSEUDO_MAP_FD, (uint32_t)fd);
+}
+
+static uint8_t size_code(unsigned int size)
+{
+	switch (size) {
+	case 1: return BPF_B;
+	case 2: return BPF_H;
+	case 4: return BPF_W;
+	default: return BPF_DW;
+	}
+}
+
+void put_load(struct assembly *a, unsigned int size, unsigned int to, unsigned int from, int off)
+{
+	put(a, (uint8_t)(BPF_LDX | BPF_MEM | size_code(size)), to, from, off, 0);
+}
+
+void put_store(struct assembly *a, unsigned int size, unsigned int to, int off, unsigned int from)
+{
+	put(a, (uint8_t)(BPF_STX | BPF_MEM | size_code(size)), to, from, off, 0);
+}
+
+void put_add(struct assembly *a, unsigned int to, int64_t value)
+{
+	if (value == (int32_t)value) {
+		put(a, BPF_ALU64 | BPF_ADD | BPF_K, to, 0, 0, (int32_t)value);
+		return;
+	}
+	put_constant(a, 0, value);
+	put(a, BPF_ALU64 | BPF_ADD | BPF_X, to, 0, 0, 0);
+}
+
+void put_call(struct assembly *a, int helper)
+{
+	put(a, BPF_JMP | BPF_CALL, 0, 0, 0, helper);
+}
+
+uint32_t put_jump(struct assembly *a, uint8_t condition, unsigned int left, int32_t right)
+{
+	put(a, (uint8_t)(BPF_JMP | condition | BPF_K), left, 0, 0, right);
+	return a->nr - 1;
+}
+
+uint32_t put_jump_register(
+		struct assembly *a, uint8_t condition, unsigned int left, unsigned int right)
+{
+	put(a, (uint8_t)(BPF_JMP | condition | BPF_X), left, right, 0, 0);
+	return a->nr - 1;
+}
+
+void put_here(struct assembly *a, uint32_t jump)
+{
+	if (a->nr - jump - 1 > INT16_MAX)
+		a->overflow = true;
+	else
+		a->code[jump].off = (int16_t)(a->nr - jump - 1);
+}

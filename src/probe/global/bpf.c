@@ -1,0 +1,549 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Programs in the kernel, and its ring of records. Sides whose programs are the same share one; the cookie of its place says which
+ * side was hit. With uprobe_multi one link watches all places of a file that share a program, and goes away in one step; else each
+ * place has a perf event and a link. Everything is held by descriptors of ours alone.
+ */
+#include "parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Of kernels that are newer than some headers. */
+#define MAP_RING 27
+#define ATTACH_PERF 41
+#define ATTACH_MULTI 48
+#define MULTI_RETURN 1u
+#define SLEEPABLE (1u << 4)
+#define LICENSE "Dual MIT/GPL"
+
+#define RECORD_BUSY (1u << 31)
+#define RECORD_DISCARDED (1u << 30)
+#define RECORD_HEAD 8
+
+/* What BPF_LINK_CREATE takes, beyond what older headers have. */
+struct link_request {
+	uint32_t program, target, attach, flags;
+	union {
+		uint64_t cookie;
+		struct {
+			uint64_t path, offsets, references, cookies;
+			uint32_t count, flags, pid;
+		} multi;
+	};
+	uint64_t room[4];
+};
+
+struct program {
+	int fd;
+	uint32_t nr;
+	struct bpf_insn *code; /* to compare with */
+};
+
+/* Sides that one link watches. */
+struct group {
+	const struct program *program;
+	const char *path;
+	bool exit;
+	uint32_t *sides, nr, room;
+};
+
+struct bpf {
+	bool multi, sleepable;
+	int ring, lost;
+	struct program *programs;
+	uint32_t nr_programs;
+	uint32_t *program_of; /* side */
+	struct group *groups;
+	uint32_t nr_groups;
+	int *links;
+	uint32_t nr_links;
+	/* The ring: our page, the kernel's, and the data, mapped twice in a row. */
+	uint64_t *consumed;
+	const uint64_t *produced;
+	const unsigned char *data;
+	size_t page, size;
+};
+
+static int bpf_call(int command, void *request, size_t size)
+{
+	long ret = syscall(SYS_bpf, command, request, size);
+
+	return ret < 0 ? -errno : (int)ret;
+}
+
+static int make_map(uint32_t type, uint32_t key, uint32_t value, uint32_t entries)
+{
+	union bpf_attr request;
+
+	memset(&request, 0, sizeof(request));
+	request.map_type = type;
+	request.key_size = key;
+	request.value_size = value;
+	request.max_entries = entries;
+	return bpf_call(BPF_MAP_CREATE, &request, sizeof(request));
+}
+
+static uint64_t address_of(const void *pointer)
+{
+	return (uint64_t)(uintptr_t)pointer;
+}
+
+/* ---- programs ---- */
+
+static int load(const struct assembly *assembly, bool multi, bool sleepable, char *log, size_t room)
+{
+	union bpf_attr request;
+	int fd;
+
+	memset(&request, 0, sizeof(request));
+	request.prog_type = BPF_PROG_TYPE_KPROBE;
+	request.insns = address_of(assembly->code);
+	request.insn_cnt = assembly->nr;
+	request.license = address_of(LICENSE);
+	request.prog_flags = sleepable ? SLEEPABLE : 0;
+	request.expected_attach_type = multi ? ATTACH_MULTI : 0;
+	memcpy(request.prog_name, "side", 5);
+	fd = bpf_call(BPF_PROG_LOAD, &request, sizeof(request));
+	if (fd >= 0 || fd == -EPERM || !log)
+		return fd;
+	/* Once more, for what the kernel has against it. */
+	request.log_level = 1;
+	request.log_size = (uint32_t)room;
+	request.log_buf = address_of(log);
+	log[0] = 0;
+	return bpf_call(BPF_PROG_LOAD, &request, sizeof(request));
+}
+
+static const char *last_line(char *log)
+{
+	char *end = log + strlen(log), *line;
+
+	while (end > log && end[-1] == '\n')
+		*--end = 0;
+	line = strrchr(log, '\n');
+	if (line && !strncmp(line + 1, "processed ", 10)) {
+		*line = 0;
+		line = strrchr(log, '\n');
+	}
+	return line ? line + 1 : log;
+}
+
+static int refuse(struct global_error *error, int code, const char *what)
+{
+	if (code == -EPERM || code == -EACCES)
+		return global_fail(error, -EPERM,
+				"run as root, or with the capabilities CAP_BPF and CAP_PERFMON",
+				"the kernel does not permit %s", what);
+	return global_fail(error, code, "", "the kernel refuses %s: %s", what, strerror(-code));
+}
+
+static int add_program(struct bpf *bpf, const struct assembly *assembly, struct global_error *error)
+{
+	struct program *program = &bpf->programs[bpf->nr_programs];
+	size_t size = assembly->nr * sizeof(*assembly->code), room = 1u << 16;
+	char *log = malloc(room);
+
+	program->code = malloc(size);
+	if (!program->code || !log) {
+		free(program->code);
+		free(log);
+		return global_fail(error, -ENOMEM, "", "there is no memory");
+	}
+	memcpy(program->code, assembly->code, size);
+	program->nr = assembly->nr;
+	program->fd = load(assembly, bpf->multi, bpf->sleepable, log, room);
+	if (program->fd >= 0) {
+		bpf->nr_programs++;
+	} else {
+		free(program->code);
+		(void)refuse(error, program->fd, "BPF programs");
+		if (program->fd != -EPERM && log[0])
+			(void)global_fail(error, program->fd, "",
+					"the kernel refuses the BPF program: %.200s",
+					last_line(log));
+	}
+	free(log);
+	return program->fd < 0 ? program->fd : 0;
+}
+
+static int find_program(struct bpf *bpf, const struct global *global, uint32_t side,
+		struct assembly *assembly, struct global_error *error)
+{
+	int ret = program_make(assembly, &global->sides[side], &global->filter, bpf->ring,
+			bpf->lost, bpf->sleepable, error);
+
+	if (ret == -E2BIG)
+		return global_fail(error, ret, "ask for less",
+				"what is to be recorded is too much for a program in the kernel");
+	for (uint32_t i = 0; !ret && i < bpf->nr_programs; i++) {
+		const struct program *program = &bpf->programs[i];
+
+		if (program->nr != assembly->nr ||
+				memcmp(program->code, assembly->code,
+						program->nr * sizeof(*program->code)) != 0)
+			continue;
+		bpf->program_of[side] = i;
+		return 0;
+	}
+	bpf->program_of[side] = bpf->nr_programs;
+	return ret ? ret : add_program(bpf, assembly, error);
+}
+
+/* Programs that may sleep read more, and kernels before 6.1 have none for these places. */
+static void try_sleeping(struct bpf *bpf)
+{
+	struct assembly assembly = {.nr = 0};
+	int fd;
+
+	put_constant(&assembly, 0, 0);
+	put(&assembly, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
+	fd = load(&assembly, bpf->multi, true, NULL, 0);
+	bpf->sleepable = fd >= 0;
+	if (fd >= 0)
+		close(fd);
+}
+
+static int make_programs(struct bpf *bpf, const struct global *global, struct global_error *error)
+{
+	struct assembly *assembly = malloc(sizeof(*assembly));
+	int ret = 0;
+
+	bpf->programs = calloc(global->nr_sides + 1, sizeof(*bpf->programs));
+	bpf->program_of = calloc(global->nr_sides + 1, sizeof(*bpf->program_of));
+	if (!assembly || !bpf->programs || !bpf->program_of)
+		ret = global_fail(error, -ENOMEM, "", "there is no memory");
+	for (uint32_t i = 0; i < global->nr_sides && !ret; i++)
+		ret = find_program(bpf, global, i, assembly, error);
+	free(assembly);
+	return ret;
+}
+
+/* ---- groups ---- */
+
+static struct group *find_group(struct bpf *bpf, const struct global_side *side)
+{
+	const struct program *program = &bpf->programs[bpf->program_of[side->number]];
+	struct group *group = bpf->groups;
+
+	for (; group < bpf->groups + bpf->nr_groups; group++)
+		if (bpf->multi && group->program == program && group->exit == side->exit &&
+				!strcmp(group->path, side->path))
+			return group;
+	*group = (struct group){.program = program, .path = side->path, .exit = side->exit};
+	bpf->nr_groups++;
+	return group;
+}
+
+static int make_groups(struct bpf *bpf, const struct global *global, struct global_error *error)
+{
+	bpf->groups = calloc(global->nr_sides + 1, sizeof(*bpf->groups));
+	bpf->links = calloc(2 * (size_t)global->nr_sides + 1, sizeof(*bpf->links));
+	if (!bpf->groups || !bpf->links)
+		return global_fail(error, -ENOMEM, "", "there is no memory");
+	for (uint32_t i = 0; i < global->nr_sides; i++) {
+		struct group *group = find_group(bpf, &global->sides[i]);
+
+		if (group->nr == group->room) {
+			uint32_t room = group->room ? 2 * group->room : 4;
+			uint32_t *sides = realloc(group->sides, room * sizeof(*sides));
+
+			if (!sides)
+				return global_fail(error, -ENOMEM, "", "there is no memory");
+			group->sides = sides;
+			group->room = room;
+		}
+		group->sides[group->nr++] = i;
+	}
+	return 0;
+}
+
+/* ---- links ---- */
+
+static int link_multi(const struct global *global, const struct group *group)
+{
+	uint64_t *numbers = calloc(3 * (size_t)group->nr, sizeof(*numbers));
+	uint64_t *offsets = numbers, *references = offsets + group->nr,
+		 *cookies = references + group->nr;
+	struct link_request request;
+	bool counted = false;
+	int fd;
+
+	if (!numbers)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < group->nr; i++) {
+		const struct global_side *side = &global->sides[group->sides[i]];
+
+		offsets[i] = side->offset;
+		references[i] = side->reference;
+		cookies[i] = side->number;
+		counted |= side->reference != 0;
+	}
+	memset(&request, 0, sizeof(request));
+	request.program = (uint32_t)group->program->fd;
+	request.attach = ATTACH_MULTI;
+	request.multi.path = address_of(group->path);
+	request.multi.offsets = address_of(offsets);
+	request.multi.references = counted ? address_of(references) : 0;
+	request.multi.cookies = address_of(cookies);
+	request.multi.count = group->nr;
+	request.multi.flags = group->exit ? MULTI_RETURN : 0;
+	fd = bpf_call(BPF_LINK_CREATE, &request, offsetof(struct link_request, room));
+	free(numbers);
+	return fd;
+}
+
+/* The type of perf events for uprobes, and so on. */
+static int read_number(const char *path)
+{
+	char text[32] = "";
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	if (fd >= 0)
+		close(fd);
+	return got > 0 ? atoi(text) : -1;
+}
+
+static int open_event(const struct global_side *side)
+{
+	struct perf_event_attr attributes = {.size = sizeof(attributes)};
+	int type = read_number("/sys/bus/event_source/devices/uprobe/type"), fd;
+
+	if (type < 0)
+		return -ENOENT;
+	attributes.type = (uint32_t)type;
+	attributes.config = (side->exit ? 1u : 0u) | side->reference << 32;
+	attributes.uprobe_path = address_of(side->path);
+	attributes.probe_offset = side->offset;
+	/* The program runs on all CPUs, whichever the event has. */
+	fd = (int)syscall(SYS_perf_event_open, &attributes, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int link_event(struct bpf *bpf, const struct global_side *side)
+{
+	struct link_request request;
+	int event = open_event(side), fd;
+
+	if (event < 0)
+		return event;
+	memset(&request, 0, sizeof(request));
+	request.program = (uint32_t)bpf->programs[bpf->program_of[side->number]].fd;
+	request.target = (uint32_t)event;
+	request.attach = ATTACH_PERF;
+	request.cookie = side->number;
+	fd = bpf_call(BPF_LINK_CREATE, &request, 24);
+	if (fd < 0) {
+		close(event);
+		return fd;
+	}
+	bpf->links[bpf->nr_links++] = event;
+	return fd;
+}
+
+static void unlink_all(struct bpf *bpf)
+{
+	while (bpf->nr_links)
+		close(bpf->links[--bpf->nr_links]);
+}
+
+static int refuse_link(const struct global_side *side, int code, struct global_error *error)
+{
+	char what[512];
+
+	(void)snprintf(what, sizeof(what), "the probe in %.256s at 0x%llx", side->path,
+			(unsigned long long)side->address);
+	if (code == -ENOTSUP || code == -524 /* ENOTSUPP of the kernel */)
+		return global_fail(error, -ENOTSUP, "choose another place",
+				"the kernel cannot watch the instruction in %.256s at 0x%llx",
+				side->path, (unsigned long long)side->address);
+	return refuse(error, code, what);
+}
+
+int bpf_watch(struct global *global, bool on, struct global_error *error)
+{
+	struct bpf *bpf = global->bpf;
+	int ret = 0;
+
+	unlink_all(bpf);
+	if (!on)
+		return 0;
+	for (uint32_t i = 0; i < bpf->nr_groups && ret >= 0; i++) {
+		const struct group *group = &bpf->groups[i];
+		const struct global_side *side = &global->sides[group->sides[0]];
+
+		ret = bpf->multi ? link_multi(global, group) : link_event(bpf, side);
+		if (ret >= 0)
+			bpf->links[bpf->nr_links++] = ret;
+		else
+			(void)refuse_link(side, ret, error);
+	}
+	if (ret >= 0)
+		return 0;
+	unlink_all(bpf);
+	return ret;
+}
+
+/* ---- life ---- */
+
+static int map_ring(struct bpf *bpf, uint32_t size, struct global_error *error)
+{
+	void *own, *others;
+
+	bpf->page = (size_t)sysconf(_SC_PAGESIZE);
+	bpf->size = size;
+	bpf->ring = make_map(MAP_RING, 0, 0, size);
+	if (bpf->ring < 0)
+		return refuse(error, bpf->ring, "a buffer for BPF programs");
+	bpf->lost = make_map(BPF_MAP_TYPE_ARRAY, 4, 8, 1);
+	if (bpf->lost < 0)
+		return refuse(error, bpf->lost, "a counter for BPF programs");
+	own = mmap(NULL, bpf->page, PROT_READ | PROT_WRITE, MAP_SHARED, bpf->ring, 0);
+	others = mmap(NULL, bpf->page + 2 * bpf->size, PROT_READ, MAP_SHARED, bpf->ring,
+			(off_t)bpf->page);
+	if (own != MAP_FAILED)
+		bpf->consumed = own;
+	if (others != MAP_FAILED)
+		bpf->produced = others;
+	if (!bpf->consumed || !bpf->produced)
+		return global_fail(
+				error, -ENOMEM, "", "the buffer of BPF programs cannot be mapped");
+	bpf->data = (const unsigned char *)others + bpf->page;
+	return 0;
+}
+
+/* Does the kernel have links of this kind? Asked with a path that is none. */
+static int try_multi(const struct bpf *bpf, struct global_error *error)
+{
+	uint64_t offset = 0;
+	struct link_request request;
+	int ret;
+
+	memset(&request, 0, sizeof(request));
+	request.program = (uint32_t)bpf->programs[0].fd;
+	request.attach = ATTACH_MULTI;
+	request.multi.path = address_of("");
+	request.multi.offsets = address_of(&offset);
+	request.multi.count = 1;
+	ret = bpf_call(BPF_LINK_CREATE, &request, offsetof(struct link_request, room));
+	if (ret >= 0)
+		close(ret);
+	if (ret == -EINVAL || ret == -E2BIG || ret == -ENOTSUP)
+		return global_fail(error, -ENOTSUP, "",
+				"the kernel has no uprobe_multi (6.6 or later has)");
+	return ret == -EPERM ? refuse(error, ret, "links of BPF programs") : 0;
+}
+
+static int try_events(struct global_error *error)
+{
+	if (read_number("/sys/bus/event_source/devices/uprobe/type") >= 0)
+		return 0;
+	return global_fail(error, -ENOENT, "",
+			"there is no /sys/bus/event_source/devices/uprobe: the kernel lacks "
+			"CONFIG_UPROBE_EVENTS, or sysfs is not mounted");
+}
+
+int bpf_open(struct global *global, bool multi, struct global_error *error)
+{
+	struct bpf *bpf = calloc(1, sizeof(*bpf));
+	int ret;
+
+	if (!bpf)
+		return global_fail(error, -ENOMEM, "", "there is no memory");
+	bpf->multi = multi;
+	bpf->ring = bpf->lost = -1;
+	ret = map_ring(bpf, global->ring_size, error);
+	if (!ret) {
+		try_sleeping(bpf);
+		ret = make_programs(bpf, global, error);
+	}
+	if (!ret)
+		ret = multi ? try_multi(bpf, error) : try_events(error);
+	if (!ret)
+		ret = make_groups(bpf, global, error);
+	if (ret)
+		bpf_close(bpf);
+	else
+		global->bpf = bpf;
+	return ret;
+}
+
+void bpf_close(struct bpf *bpf)
+{
+	if (!bpf)
+		return;
+	unlink_all(bpf);
+	for (uint32_t i = 0; i < bpf->nr_programs; i++) {
+		close(bpf->programs[i].fd);
+		free(bpf->programs[i].code);
+	}
+	for (uint32_t i = 0; i < bpf->nr_groups; i++)
+		free(bpf->groups[i].sides);
+	if (bpf->consumed)
+		munmap(bpf->consumed, bpf->page);
+	if (bpf->produced)
+		munmap((void *)(uintptr_t)bpf->produced, bpf->page + 2 * bpf->size);
+	if (bpf->ring >= 0)
+		close(bpf->ring);
+	if (bpf->lost >= 0)
+		close(bpf->lost);
+	free(bpf->groups);
+	free(bpf->links);
+	free(bpf->program_of);
+	free(bpf->programs);
+	free(bpf);
+}
+
+/* ---- records ---- */
+
+int bpf_fd(const struct bpf *bpf)
+{
+	return bpf->ring;
+}
+
+void bpf_read(struct bpf *bpf, struct global *global)
+{
+	uint64_t at = *bpf->consumed;
+	/* Acquire: the heads of records before the position. Pairs with the kernel's release of it. */
+	uint64_t end = __atomic_load_n(bpf->produced, __ATOMIC_ACQUIRE);
+
+	while (at < end) {
+		const unsigned char *head = bpf->data + (at & (bpf->size - 1));
+		/* Acquire: the record before its head. Pairs with the kernel's exchange when it is submitted. */
+		uint32_t length = __atomic_load_n(
+				(const uint32_t *)(const void *)head, __ATOMIC_ACQUIRE);
+		uint32_t size = length & ~(RECORD_BUSY | RECORD_DISCARDED);
+		const struct hit_record *record = (const void *)(head + RECORD_HEAD);
+
+		if (length & RECORD_BUSY)
+			break;
+		if (!(length & RECORD_DISCARDED) && size >= sizeof(*record) &&
+				record->side < global->nr_sides)
+			hits_add(&global->hits, record, size);
+		at += (RECORD_HEAD + size + 7u) & ~7u;
+		/* Release: we have read it. Pairs with the kernel's acquire before it gives the room again. */
+		__atomic_store_n(bpf->consumed, at, __ATOMIC_RELEASE);
+	}
+}
+
+uint64_t bpf_lost(const struct bpf *bpf)
+{
+	union bpf_attr request;
+	uint64_t lost = 0;
+	uint32_t key = 0;
+
+	memset(&request, 0, sizeof(request));
+	request.map_fd = (uint32_t)bpf->lost;
+	request.key = address_of(&key);
+	request.value = address_of(&lost);
+	(void)bpf_call(BPF_MAP_LOOKUP_ELEM, &request, sizeof(request));
+	return lost;
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Processes whose code is not what their file says. The kernel takes the instruction of a probe from the file: over a jump that somebody
+ * has put there it would go on in the middle of it, and end the program. Breakpoints and calls of the kernel's own are no reason: it
+ * knows them.
+ */
+#include "parts.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define JUMP 5
+#define BREAKPOINT 0xcc
+#define CALL 0xe8 /* the kernel's, in the place of a long nop */
+#define LONG_NOP 0x0f
+
+/* A file with sides in it. */
+struct watched {
+	const char *path;
+	ino_t inode;
+	int fd;
+};
+
+struct looking {
+	const struct global *global;
+	struct watched *files;
+	uint32_t nr_files;
+	uint32_t *file_of; /* side */
+	struct global_error *error;
+};
+
+static int add_file(struct looking *looking, uint32_t side)
+{
+	const char *path = looking->global->sides[side].path;
+	struct watched *file = looking->files;
+	struct stat status;
+
+	while (file < looking->files + looking->nr_files && strcmp(file->path, path) != 0)
+		file++;
+	looking->file_of[side] = (uint32_t)(file - looking->files);
+	if (file < looking->files + looking->nr_files)
+		return 0;
+	*file = (struct watched){.path = path, .fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+	if (file->fd < 0 || fstat(file->fd, &status)) {
+		int code = -errno;
+
+		if (file->fd >= 0)
+			close(file->fd);
+		return global_fail(looking->error, code, "", "%.256s cannot be read: %s", path,
+				strerror(-code));
+	}
+	file->inode = status.st_ino;
+	looking->nr_files++;
+	return 0;
+}
+
+/*
+ * Has it something that is neither the file's nor the kernel's at this place? A breakpoint may be either's: where our recorder
+ * is, it counts as ours.
+ */
+static bool differs(const struct looking *looking, pid_t pid, const struct global_side *side,
+		uint64_t runtime, bool recorded)
+{
+	unsigned char file[JUMP], memory[JUMP];
+	uint64_t before = side->offset < JUMP - 1 ? side->offset : JUMP - 1;
+	struct iovec local = {memory, before + 1}, remote = {.iov_len = before + 1};
+	uint64_t address = runtime - before;
+	ssize_t got = pread(looking->files[looking->file_of[side->number]].fd, file, before + 1,
+			(off_t)(side->offset - before));
+
+	memcpy(&remote.iov_base, &(uintptr_t){(uintptr_t)address}, sizeof(void *));
+	if (got != (ssize_t)before + 1 ||
+			process_vm_readv(pid, &local, 1, &remote, 1, 0) != (ssize_t)before + 1)
+		return false;
+	/* A jump over the place begins here at the latest. */
+	for (uint64_t i = 0; i < before; i++)
+		if (memory[i] != file[i] && memory[i] != BREAKPOINT)
+			return true;
+	if (memory[before] == file[before] || (memory[before] == CALL && file[before] == LONG_NOP))
+		return false;
+	return memory[before] != BREAKPOINT || recorded;
+}
+
+static void read_name(pid_t pid, char name[32])
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%ld/comm", (long)pid);
+	if (tracefs_read(AT_FDCWD, path, name, 32))
+		(void)snprintf(name, 32, "?");
+	name[strcspn(name, "\n")] = 0;
+}
+
+static int look_at_mapping(const struct looking *looking, pid_t pid, uint64_t begin, uint64_t end,
+		uint64_t offset, uint32_t file, bool recorded)
+{
+	for (uint32_t i = 0; i < looking->global->nr_sides; i++) {
+		const struct global_side *side = &looking->global->sides[i];
+		char name[32];
+
+		if (looking->file_of[i] != file || side->offset < offset ||
+				side->offset - offset >= end - begin ||
+				!differs(looking, pid, side, begin + side->offset - offset,
+						recorded))
+			continue;
+		read_name(pid, name);
+		return global_fail(looking->error, -EBUSY,
+				"take that probe out first, or probe one program without "
+				"`--global`",
+				"process %ld (%s) has other bytes than its file at 0x%" PRIx64
+				" of %.200s: somebody has a probe there, and the kernel's "
+				"would end the program",
+				(long)pid, name, side->address, side->path);
+	}
+	return 0;
+}
+
+static bool has_recorder(pid_t pid)
+{
+	char path[64], *line = NULL;
+	size_t room = 0;
+	bool found = false;
+	FILE *maps;
+
+	(void)snprintf(path, sizeof(path), "/proc/%ld/maps", (long)pid);
+	maps = fopen(path, "re");
+	while (maps && !found && getline(&line, &room, maps) > 0)
+		found = strstr(line, "/libside-agent.so") != NULL;
+	free(line);
+	if (maps)
+		(void)fclose(maps);
+	return found;
+}
+
+static int look_at_line(const struct looking *looking, pid_t pid, const char *line)
+{
+	uint64_t begin, end, offset, inode;
+	char rights[8];
+	int ret = 0;
+
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %*x:%*x %" SCNu64, &begin, &end,
+			    rights, &offset, &inode) != 5 ||
+			rights[2] != 'x' || !inode)
+		return 0;
+	/* Some file systems have other devices there than stat() says. */
+	for (uint32_t i = 0; i < looking->nr_files && !ret; i++)
+		if (looking->files[i].inode == inode)
+			ret = look_at_mapping(
+					looking, pid, begin, end, offset, i, has_recorder(pid));
+	return ret;
+}
+
+static int look_at_process(const struct looking *looking, pid_t pid)
+{
+	char path[64], *line = NULL;
+	size_t room = 0;
+	int ret = 0;
+	FILE *maps;
+
+	(void)snprintf(path, sizeof(path), "/proc/%ld/maps", (long)pid);
+	maps = fopen(path, "re");
+	while (maps && !ret && getline(&line, &room, maps) > 0)
+		ret = look_at_line(looking, pid, line);
+	free(line);
+	if (maps)
+		(void)fclose(maps);
+	return ret;
+}
+
+static int look_at_all(const struct looking *looking)
+{
+	DIR *processes = opendir("/proc");
+	struct dirent *entry;
+	int ret = 0;
+
+	while (processes && !ret && (entry = readdir(processes))) {
+		long pid = strtol(entry->d_name, NULL, 10);
+
+		if (pid > 0)
+			ret = look_at_process(looking, (pid_t)pid);
+	}
+	if (processes)
+		closedir(processes);
+	return ret;
+}
+
+int conflict_look(const struct global *global, struct global_error *error)
+{
+	struct looking looking = {.global = global, .error = error};
+	int ret = 0;
+
+	looking.files = calloc(global->nr_sides + 1u, sizeof(*looking.files));
+	looking.file_of = calloc(global->nr_sides + 1u, sizeof(*looking.file_of));
+	if (!looking.files || !looking.file_of)
+		ret = global_fail(error, -ENOMEM, "", "there is no memory");
+	for (uint32_t i = 0; i < global->nr_sides && !ret; i++)
+		ret = add_file(&looking, i);
+	if (!ret)
+		ret = look_at_all(&looking);
+	for (uint32_t i = 0; i < looking.nr_files; i++)
+		close(looking.files[i].fd);
+	free(looking.files);
+	free(looking.file_of);
+	return ret;
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+/* The ways, in their order, and hits in the order of time. */
+#include "parts.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* So long a hit may be on its way from its time to the buffer. */
+#define SETTLE_NS 2000000
+#define HITS_MAX (1u << 20) /* that are held */
+
+const char *global_way_name(enum global_way way)
+{
+	static const char *const names[GLOBAL_WAYS] = {"uprobe_multi", "perf_event", "tracefs"};
+
+	return way < GLOBAL_WAYS ? names[way] : "?";
+}
+
+/* ---- the ways ---- */
+
+static int try_way(struct global *global, enum global_way way, struct global_error *error)
+{
+	switch (way) {
+	case GLOBAL_MULTI: return bpf_open(global, true, error);
+	case GLOBAL_PERF: return bpf_open(global, false, error);
+	default: return perf_open(global, error);
+	}
+}
+
+/* Says why each of them is none. */
+static int find_way(struct global *global, int wanted, struct global_error *error)
+{
+	bool permission = false;
+	char mend[sizeof(error->mend)] = "";
+	int ret = -ENOTSUP;
+
+	for (int way = 0; way < GLOBAL_WAYS; way++) {
+		size_t used = strlen(global->why);
+
+		if (wanted >= 0 && wanted != way)
+			continue;
+		ret = try_way(global, (enum global_way)way, error);
+		if (!ret) {
+			global->way = (enum global_way)way;
+			return 0;
+		}
+		if (ret == -ENOMEM)
+			return ret;
+		permission |= error->permission;
+		if (!*mend || error->permission)
+			memcpy(mend, error->mend, sizeof(mend));
+		(void)snprintf(global->why + used, sizeof(global->why) - used, "%s%s: %.300s",
+				used ? "; " : "", global_way_name((enum global_way)way),
+				error->text);
+	}
+	(void)global_fail(error, ret, mend, "%s", global->why);
+	error->permission = permission;
+	return ret;
+}
+
+static uint32_t ring_size(uint32_t wanted)
+{
+	uint32_t size = 1u << 16;
+
+	while (size < wanted && size < 1u << 30)
+		size *= 2;
+	return size;
+}
+
+int global_open(const struct global_options *options, struct global **result,
+		struct global_error *error)
+{
+	struct global *global = calloc(1, sizeof(*global));
+	int ret;
+
+	if (!global)
+		return global_fail(error, -ENOMEM, "", "there is no memory");
+	global->filter = options->filter;
+	global->ring_size = ring_size(options->ring_size ? options->ring_size : RING_SIZE_STANDARD);
+	global->pairs = pairs_new();
+	ret = global->pairs ? sides_make(global, options, error)
+			    : global_fail(error, -ENOMEM, "", "there is no memory");
+	if (!ret)
+		ret = find_way(global, options->way, error);
+	if (ret)
+		global_close(global);
+	else
+		*result = global;
+	return ret;
+}
+
+static void hits_free(struct hits *hits)
+{
+	for (size_t i = 0; i < hits->count; i++)
+		free(hits->list[i]);
+	free(hits->list);
+}
+
+void global_close(struct global *global)
+{
+	if (!global)
+		return;
+	bpf_close(global->bpf);
+	perf_close(global->perf);
+	hits_free(&global->hits);
+	pairs_free(global->pairs);
+	sides_free(global);
+	free(global);
+}
+
+int global_watch(struct global *global, bool on, struct global_error *error)
+{
+	int ret = on && !global->on ? conflict_look(global, error) : 0;
+
+	if (ret || on == global->on)
+		return ret;
+	ret = global->bpf ? bpf_watch(global, on, error) : perf_watch(global, on, error);
+	global->on = on && !ret;
+	return ret;
+}
+
+/* ---- facts ---- */
+
+enum global_way global_used(const struct global *global)
+{
+	return global->way;
+}
+
+const char *global_why(const struct global *global)
+{
+	return global->why;
+}
+
+uint32_t global_nr_sides(const struct global *global)
+{
+	return global->nr_sides;
+}
+
+const struct global_side *global_side(const struct global *global, uint32_t number)
+{
+	return &global->sides[number];
+}
+
+uint32_t global_nr_tables(const struct global *global)
+{
+	return (uint32_t)global->tables.nr;
+}
+
+const struct probe_table *global_table(const struct global *global, uint32_t number)
+{
+	return &global->tables.tables[number];
+}
+
+int global_fd(const struct global *global)
+{
+	return global->bpf ? bpf_fd(global->bpf) : perf_fd(global->perf);
+}
+
+/* ---- hits ---- */
+
+void hits_add(struct hits *hits, const void *record, size_t size)
+{
+	struct hit_record *copy;
+
+	if (hits->count == hits->room) {
+		size_t room = hits->room ? 2 * hits->room : 1024;
+		void *list = room > HITS_MAX ? NULL
+					     : realloc(hits->list, room * sizeof(*hits->list));
+
+		if (!list) {
+			hits->lost++;
+			return;
+		}
+		hits->list = list;
+		hits->room = room;
+	}
+	copy = malloc(size);
+	if (!copy) {
+		hits->lost++;
+		return;
+	}
+	memcpy(copy, record, size);
+	hits->list[hits->count++] = copy;
+}
+
+static int by_time(const void *left, const void *right)
+{
+	const struct hit_record *const *a = left, *const *b = right;
+
+	return ((*a)->time > (*b)->time) - ((*a)->time < (*b)->time);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void give(struct global *global, const struct hit_record *record, global_hit_fn *each,
+		void *user)
+{
+	struct global_hit hit = {.side = &global->sides[record->side],
+			.time = record->time,
+			.cpu = record->cpu,
+			.pid = (uint32_t)(record->pid_tgid >> 32),
+			.tid = (uint32_t)record->pid_tgid,
+			.unreadable = record->unreadable,
+			.values = (const unsigned char *)(record + 1)};
+
+	memcpy(hit.comm, record->comm, sizeof(hit.comm));
+	hit.comm[sizeof(hit.comm) - 1] = 0;
+	if (hit.side->paired)
+		pairs_note(global->pairs, record, &hit);
+	each(user, &hit);
+}
+
+void global_read(struct global *global, bool last, global_hit_fn *each, void *user, uint64_t *lost)
+{
+	struct hits *hits = &global->hits;
+	/* Before anything is read: what is older than this by then is all there. */
+	uint64_t until = last ? UINT64_MAX : now_ns() - SETTLE_NS;
+	size_t given = 0;
+
+	if (global->bpf)
+		bpf_read(global->bpf, global);
+	else
+		perf_read(global->perf, global);
+	if (hits->count > 1)
+		qsort(hits->list, hits->count, sizeof(*hits->list), by_time);
+	while (given < hits->count && hits->list[given]->time < until) {
+		give(global, hits->list[given], each, user);
+		free(hits->list[given++]);
+	}
+	hits->count -= given;
+	memmove(hits->list, hits->list + given, hits->count * sizeof(*hits->list));
+	*lost = hits->lost + (global->bpf ? bpf_lost(global->bpf) : perf_lost(global->perf));
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Calls and their returns: a stack for each thread, known by the stack pointer. At its entry a function's return address is what the
+ * pointer points to, and at its return the pointer is behind that; so calls that never returned (longjmp) are known by a pointer that is
+ * below, and are forgotten.
+ */
+#include "parts.h"
+
+#include <stdlib.h>
+
+#define BUCKETS 1024
+#define CALLS_MAX (1u << 20) /* open, of all threads */
+
+struct call {
+	struct call *below;
+	uint64_t sp, number, time;
+	uint32_t table;
+	uint64_t address;
+};
+
+struct thread {
+	struct thread *next;
+	uint32_t tid;
+	struct call *top;
+};
+
+struct pairs {
+	struct thread *buckets[BUCKETS];
+	uint64_t last;
+	uint32_t open;
+};
+
+struct pairs *pairs_new(void)
+{
+	return calloc(1, sizeof(struct pairs));
+}
+
+static void pop(struct pairs *pairs, struct thread *thread)
+{
+	struct call *call = thread->top;
+
+	thread->top = call->below;
+	free(call);
+	pairs->open--;
+}
+
+void pairs_free(struct pairs *pairs)
+{
+	if (!pairs)
+		return;
+	for (unsigned int i = 0; i < BUCKETS; i++) {
+		while (pairs->buckets[i]) {
+			struct thread *thread = pairs->buckets[i];
+
+			pairs->buckets[i] = thread->next;
+			while (thread->top)
+				pop(pairs, thread);
+			free(thread);
+		}
+	}
+	free(pairs);
+}
+
+/* NULL: no memory. A thread without open calls is not kept. */
+static struct thread **find(struct pairs *pairs, uint32_t tid)
+{
+	struct thread **at = &pairs->buckets[tid % BUCKETS];
+
+	while (*at && (*at)->tid != tid)
+		at = &(*at)->next;
+	return at;
+}
+
+static bool is_same(const struct call *call, const struct global_side *side)
+{
+	return call->address == side->address && call->table == side->table;
+}
+
+static void note_entry(struct pairs *pairs, const struct hit_record *record, struct global_hit *hit)
+{
+	struct thread **at = find(pairs, hit->tid);
+	struct call *call = calloc(1, sizeof(*call));
+
+	hit->call = ++pairs->last;
+	if (!*at && call) {
+		*at = calloc(1, sizeof(**at));
+		if (*at)
+			(*at)->tid = hit->tid;
+	}
+	if (!call || !*at || pairs->open >= CALLS_MAX) {
+		free(call);
+		return;
+	}
+	*call = (struct call){.below = (*at)->top,
+			.sp = record->sp,
+			.number = hit->call,
+			.time = record->time,
+			.table = hit->side->table,
+			.address = hit->side->address};
+	(*at)->top = call;
+	pairs->open++;
+}
+
+static void note_exit(struct pairs *pairs, const struct hit_record *record, struct global_hit *hit)
+{
+	struct thread **at = find(pairs, hit->tid), *thread = *at;
+	struct call **found;
+
+	if (!thread)
+		return;
+	/* What lies below has ended without a return; a call on another stack (a signal's) may lie between. */
+	found = &thread->top;
+	while (*found && !((*found)->sp + 8 == record->sp && is_same(*found, hit->side)))
+		found = &(*found)->below;
+	if (*found) {
+		struct call *call = *found;
+
+		hit->call = call->number;
+		hit->duration = record->time - call->time;
+		while (thread->top != call)
+			pop(pairs, thread);
+		pop(pairs, thread);
+	}
+	if (!thread->top) {
+		*at = thread->next;
+		free(thread);
+	}
+}
+
+void pairs_note(struct pairs *pairs, const struct hit_record *record, struct global_hit *hit)
+{
+	if (hit->side->exit)
+		note_exit(pairs, record, hit);
+	else
+		note_entry(pairs, record, hit);
+}

@@ -1,0 +1,538 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Hits of definitions in tracefs, through perf's buffers: one a CPU, into which all events of that CPU write. The filter is
+ * asked here: what the kernel gives with a sample, and, for users, what /proc says of the process.
+ */
+#include "parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SAMPLE_CGROUP (1u << 21)
+#define BUFFER_SIZE (1u << 20) /* of a CPU */
+#define CPUS_MAX 4096
+#define RAW_MAX 65536
+
+/* Where an argument stands in a record. */
+struct argument {
+	uint32_t at, size;
+};
+
+struct definition {
+	uint32_t id; /* of the event, as records have it */
+	struct argument stack, name;
+	struct argument *fields;
+};
+
+struct buffer {
+	struct perf_event_mmap_page *page;
+	int fd; /* of the event whose it is; -1: the CPU is not there */
+};
+
+struct perf {
+	int tracefs, epoll;
+	char group[80];
+	struct definition *definitions; /* by side */
+	uint32_t nr_defined;
+	struct buffer *buffers;
+	uint32_t nr_buffers;
+	int *events;
+	uint32_t nr_events;
+	uint64_t lost;
+	unsigned char *record, *raw;
+};
+
+/* ---- definitions ---- */
+
+static bool find_argument(const char *format, const char *name, struct argument *argument)
+{
+	char wanted[64];
+	const char *at;
+
+	(void)snprintf(wanted, sizeof(wanted), " %s;", name);
+	at = strstr(format, wanted);
+	if (!at) {
+		(void)snprintf(wanted, sizeof(wanted), " %s[", name);
+		at = strstr(format, wanted);
+	}
+	at = at ? strstr(at, "offset:") : NULL;
+	return at &&
+			sscanf(at, "offset:%" SCNu32 "; size:%" SCNu32, &argument->at,
+					&argument->size) == 2;
+}
+
+static int read_format(
+		struct perf *perf, const struct global_side *side, struct global_error *error)
+{
+	struct definition *definition = &perf->definitions[side->number];
+	char path[200], *format = malloc(RAW_MAX), name[32];
+	bool found;
+
+	definition->fields = calloc(side->nr_fields + 1u, sizeof(*definition->fields));
+	if (!format || !definition->fields) {
+		free(format);
+		return global_fail(error, -ENOMEM, "", "there is no memory");
+	}
+	(void)snprintf(path, sizeof(path), "events/%s/e%" PRIu32 "/format", perf->group,
+			side->number);
+	found = !tracefs_read(perf->tracefs, path, format, RAW_MAX) &&
+			find_argument(format, "stack", &definition->stack) &&
+			find_argument(format, "name", &definition->name);
+	for (uint32_t i = 0; i < side->nr_fields && found; i++) {
+		if (side->fields[i].source != GLOBAL_FETCHED)
+			continue;
+		(void)snprintf(name, sizeof(name), "f%" PRIu32, i);
+		found = find_argument(format, name, &definition->fields[i]);
+	}
+	(void)snprintf(path, sizeof(path), "events/%s/e%" PRIu32 "/id", perf->group, side->number);
+	if (found && !tracefs_read(perf->tracefs, path, format, RAW_MAX))
+		definition->id = (uint32_t)strtoul(format, NULL, 10);
+	free(format);
+	return definition->id
+			? 0
+			: global_fail(error, -EPROTO, "",
+					  "the kernel describes a definition in a way that is not "
+					  "understood");
+}
+
+static int define(struct perf *perf, const struct global_side *side, struct global_error *error)
+{
+	char arguments[8192], reference[32] = "", *text = NULL;
+	int ret = text_arguments(side, arguments, sizeof(arguments), error);
+
+	if (ret)
+		return ret;
+	if (strpbrk(side->path, " \t\n"))
+		return global_fail(error, -EINVAL, "",
+				"a definition of tracefs cannot name the file `%.256s`",
+				side->path);
+	if (side->reference)
+		(void)snprintf(reference, sizeof(reference), "(0x%" PRIx64 ")", side->reference);
+	if (asprintf(&text, "%c:%s/e%" PRIu32 " %s:0x%" PRIx64 "%s%s\n", side->exit ? 'r' : 'p',
+			    perf->group, side->number, side->path, side->offset, reference,
+			    arguments) < 0)
+		return global_fail(error, -ENOMEM, "", "there is no memory");
+	ret = tracefs_define(perf->tracefs, text, error);
+	free(text);
+	return ret ? ret : read_format(perf, side, error);
+}
+
+/* ---- buffers ---- */
+
+static uint32_t count_cpus(void)
+{
+	long count = sysconf(_SC_NPROCESSORS_CONF);
+
+	return count < 1 || count > CPUS_MAX ? 1 : (uint32_t)count;
+}
+
+static int open_event(
+		const struct global *global, const struct definition *definition, uint32_t cpu)
+{
+	struct perf_event_attr attributes = {
+			.type = PERF_TYPE_TRACEPOINT,
+			.size = sizeof(attributes),
+			.config = definition->id,
+			.sample_period = 1,
+			.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
+					PERF_SAMPLE_RAW |
+					(global->filter.nr_cgroups ? SAMPLE_CGROUP : 0),
+			.disabled = 1,
+			.use_clockid = 1,
+			.clockid = CLOCK_MONOTONIC,
+			.watermark = 1,
+			.wakeup_watermark = BUFFER_SIZE / 8,
+	};
+	int fd = (int)syscall(SYS_perf_event_open, &attributes, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* The first event of a CPU has the buffer, all others write into it. */
+static int add_event(struct perf *perf, uint32_t cpu, int fd)
+{
+	struct buffer *buffer = &perf->buffers[cpu];
+	struct epoll_event interest = {.events = EPOLLIN};
+
+	perf->events[perf->nr_events++] = fd;
+	if (buffer->fd >= 0)
+		return ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, buffer->fd) ? -errno : 0;
+	buffer->page = mmap(NULL, BUFFER_SIZE + (size_t)sysconf(_SC_PAGESIZE),
+			PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (buffer->page == MAP_FAILED) {
+		buffer->page = NULL;
+		return -errno;
+	}
+	buffer->fd = fd;
+	return epoll_ctl(perf->epoll, EPOLL_CTL_ADD, fd, &interest) ? -errno : 0;
+}
+
+static void close_events(struct perf *perf)
+{
+	for (uint32_t i = 0; i < perf->nr_buffers; i++) {
+		if (perf->buffers[i].page)
+			munmap(perf->buffers[i].page, BUFFER_SIZE + (size_t)sysconf(_SC_PAGESIZE));
+		perf->buffers[i] = (struct buffer){.fd = -1};
+	}
+	while (perf->nr_events)
+		close(perf->events[--perf->nr_events]);
+}
+
+static int refuse(struct global_error *error, int code)
+{
+	if (code == -EPERM || code == -EACCES)
+		return global_fail(error, code,
+				"run as root, or with CAP_PERFMON; or set "
+				"kernel.perf_event_paranoid to -1",
+				"the kernel does not permit to read events of all processes");
+	if (code == -EMFILE)
+		return global_fail(error, code,
+				"probe fewer places, or raise the limit of open files",
+				"each place needs a descriptor for each CPU, and there are not so "
+				"many");
+	return global_fail(error, code, "", "the kernel refuses an event of perf: %s",
+			strerror(-code));
+}
+
+static int open_events(struct global *global, struct global_error *error)
+{
+	struct perf *perf = global->perf;
+
+	for (uint32_t i = 0; i < global->nr_sides; i++) {
+		for (uint32_t cpu = 0; cpu < perf->nr_buffers; cpu++) {
+			int fd = open_event(global, &perf->definitions[i], cpu), ret;
+
+			/* The CPU is not there now. */
+			if (fd == -ENODEV)
+				continue;
+			ret = fd < 0 ? fd : add_event(perf, cpu, fd);
+			if (ret)
+				return refuse(error, ret);
+		}
+	}
+	for (uint32_t i = 0; i < perf->nr_events; i++)
+		if (ioctl(perf->events[i], PERF_EVENT_IOC_ENABLE, 0))
+			return refuse(error, -errno);
+	return 0;
+}
+
+int perf_watch(struct global *global, bool on, struct global_error *error)
+{
+	int ret;
+
+	/* What is in the buffers goes with them. */
+	if (global->on)
+		perf_read(global->perf, global);
+	close_events(global->perf);
+	if (!on)
+		return 0;
+	ret = open_events(global, error);
+	if (ret)
+		close_events(global->perf);
+	return ret;
+}
+
+/* ---- life ---- */
+
+static int prepare(struct perf *perf, const struct global *global)
+{
+	perf->nr_buffers = count_cpus();
+	perf->definitions = calloc(global->nr_sides + 1, sizeof(*perf->definitions));
+	perf->buffers = calloc(perf->nr_buffers, sizeof(*perf->buffers));
+	perf->events = calloc(
+			(size_t)perf->nr_buffers * global->nr_sides + 1, sizeof(*perf->events));
+	perf->record = malloc(sizeof(struct hit_record) + PROBE_TABLE_PAYLOAD_MAX + RAW_MAX);
+	perf->raw = malloc(RAW_MAX);
+	perf->epoll = epoll_create1(EPOLL_CLOEXEC);
+	for (uint32_t i = 0; perf->buffers && i < perf->nr_buffers; i++)
+		perf->buffers[i].fd = -1;
+	return perf->definitions && perf->buffers && perf->events && perf->record && perf->raw &&
+					perf->epoll >= 0
+			? 0
+			: -ENOMEM;
+}
+
+int perf_open(struct global *global, struct global_error *error)
+{
+	struct perf *perf = calloc(1, sizeof(*perf));
+	int ret;
+
+	if (!perf)
+		return global_fail(error, -ENOMEM, "", "there is no memory");
+	perf->epoll = perf->tracefs = -1;
+	tracefs_group(perf->group, sizeof(perf->group));
+	ret = prepare(perf, global) ? global_fail(error, -ENOMEM, "", "there is no memory") : 0;
+	if (!ret) {
+		perf->tracefs = tracefs_open(error);
+		ret = perf->tracefs < 0 ? perf->tracefs : 0;
+	}
+	for (uint32_t i = 0; i < global->nr_sides && !ret; i++) {
+		perf->nr_defined++;
+		ret = define(perf, &global->sides[i], error);
+	}
+	if (ret)
+		perf_close(perf);
+	else
+		global->perf = perf;
+	return ret;
+}
+
+void perf_close(struct perf *perf)
+{
+	if (!perf)
+		return;
+	if (perf->buffers && perf->events)
+		close_events(perf);
+	if (perf->tracefs >= 0) {
+		(void)tracefs_remove(perf->tracefs, perf->group);
+		close(perf->tracefs);
+	}
+	for (uint32_t i = 0; i < perf->nr_defined; i++)
+		free(perf->definitions[i].fields);
+	if (perf->epoll >= 0)
+		close(perf->epoll);
+	free(perf->definitions);
+	free(perf->buffers);
+	free(perf->events);
+	free(perf->record);
+	free(perf->raw);
+	free(perf);
+}
+
+int perf_fd(const struct perf *perf)
+{
+	return perf->epoll;
+}
+
+uint64_t perf_lost(const struct perf *perf)
+{
+	return perf->lost;
+}
+
+/* ---- samples ---- */
+
+struct sample {
+	uint32_t pid, tid, cpu;
+	uint64_t time, cgroup;
+	const unsigned char *raw;
+	uint32_t size;
+};
+
+static uint64_t number_at(const struct sample *sample, const struct argument *argument)
+{
+	uint64_t value = 0;
+
+	if (argument->size <= sizeof(value) && argument->at + argument->size <= sample->size)
+		memcpy(&value, sample->raw + argument->at, argument->size);
+	return value;
+}
+
+/* A text's bytes; NULL: it could not be read. */
+static const char *text_at(
+		const struct sample *sample, const struct argument *argument, uint32_t *length)
+{
+	uint32_t place = (uint32_t)number_at(sample, argument), at = place & 0xffff;
+	const char *text = (const char *)sample->raw + at;
+
+	*length = place >> 16;
+	if (!*length || at + *length > sample->size ||
+			(*length == sizeof("(fault)") &&
+					!memcmp(text, "(fault)", sizeof("(fault)"))))
+		return NULL;
+	return text;
+}
+
+static void take_value(struct hit_record *record, const struct sample *sample,
+		const struct argument *argument, const struct global_field *field, uint32_t index)
+{
+	unsigned char *to = (unsigned char *)(record + 1) + field->at;
+	uint64_t value;
+	uint32_t length = 0;
+
+	if (!field->room) {
+		value = fetch_finish(&field->fetch, text_done(&field->fetch),
+				number_at(sample, argument));
+		memcpy(to, &value, sizeof(value));
+		return;
+	}
+	if (field->field.type == PROBE_FIELD_STRING) {
+		const char *text = text_at(sample, argument, &length);
+
+		if (length > field->room)
+			length = field->room;
+		if (text) {
+			memcpy(to + 8, text, length);
+			to[8 + length - 1] = 0;
+		} else {
+			length = 0;
+		}
+	} else if (argument->at + field->field.limit <= sample->size) {
+		length = field->field.limit;
+		memcpy(to + 8, sample->raw + argument->at, length);
+	}
+	value = length ? length : UINT64_MAX;
+	memcpy(to, &value, sizeof(value));
+	if (!length)
+		record->unreadable |= UINT64_C(1) << index;
+}
+
+/* What /proc says of it now: it may have ended. */
+static bool is_of_user(const struct global_filter *filter, uint32_t pid)
+{
+	char path[64], text[4096];
+	const char *at;
+	uint32_t uid;
+
+	(void)snprintf(path, sizeof(path), "/proc/%" PRIu32 "/status", pid);
+	if (tracefs_read(AT_FDCWD, path, text, sizeof(text)))
+		return false;
+	at = strstr(text, "\nUid:");
+	if (!at || sscanf(at, "\nUid: %" SCNu32, &uid) != 1)
+		return false;
+	for (uint32_t i = 0; i < filter->nr_uids; i++)
+		if (filter->uids[i] == uid)
+			return true;
+	return false;
+}
+
+static bool fits(const struct global_filter *filter, const struct sample *sample,
+		const struct hit_record *record)
+{
+	bool found = !filter->nr_pids;
+
+	for (uint32_t i = 0; i < filter->nr_pids; i++)
+		found |= filter->pids[i] == sample->pid;
+	if (!found)
+		return false;
+	found = !filter->nr_cgroups;
+	for (uint32_t i = 0; i < filter->nr_cgroups; i++)
+		found |= filter->cgroups[i] == sample->cgroup;
+	if (!found)
+		return false;
+	found = !filter->nr_comms;
+	for (uint32_t i = 0; i < filter->nr_comms; i++)
+		found |= !memcmp(filter->comms[i], record->comm, sizeof(record->comm));
+	return found && (!filter->nr_uids || is_of_user(filter, sample->pid));
+}
+
+static const struct global_side *find_side(const struct global *global, uint32_t id)
+{
+	/* Ids are given in a row, but for what others define meanwhile. */
+	for (uint32_t i = 0; i < global->nr_sides; i++)
+		if (global->perf->definitions[i].id == id)
+			return &global->sides[i];
+	return NULL;
+}
+
+static void take_sample(struct global *global, const struct sample *sample)
+{
+	struct perf *perf = global->perf;
+	struct hit_record *record = (struct hit_record *)(void *)perf->record;
+	const struct definition *definition;
+	const struct global_side *side;
+	const char *name;
+	uint16_t id = 0;
+	uint32_t length;
+
+	if (sample->size >= sizeof(id))
+		memcpy(&id, sample->raw, sizeof(id));
+	side = find_side(global, id);
+	if (!side)
+		return;
+	definition = &perf->definitions[side->number];
+	*record = (struct hit_record){.time = sample->time,
+			.side = side->number,
+			.cpu = sample->cpu,
+			.pid_tgid = (uint64_t)sample->pid << 32 | sample->tid,
+			.sp = number_at(sample, &definition->stack)};
+	name = text_at(sample, &definition->name, &length);
+	if (name)
+		memcpy(record->comm, name, length < 16 ? length : 15);
+	for (uint32_t i = 0; i < side->nr_fields; i++)
+		if (side->fields[i].source == GLOBAL_FETCHED)
+			take_value(record, sample, &definition->fields[i], &side->fields[i], i);
+	if (fits(&global->filter, sample, record))
+		hits_add(&global->hits, record, sizeof(*record) + side->size);
+}
+
+/* In the order in which the kernel writes what was asked for. */
+static bool parse_sample(
+		const unsigned char *bytes, size_t size, bool cgroup, struct sample *sample)
+{
+	size_t at = 8 + 8 + 8;
+
+	if (size < at + 4)
+		return false;
+	memcpy(&sample->pid, bytes, 4);
+	memcpy(&sample->tid, bytes + 4, 4);
+	memcpy(&sample->time, bytes + 8, 8);
+	memcpy(&sample->cpu, bytes + 16, 4);
+	memcpy(&sample->size, bytes + at, 4);
+	at += 4;
+	if (sample->size > size - at)
+		return false;
+	sample->raw = bytes + at;
+	at += sample->size;
+	if (cgroup && at + 8 <= size)
+		memcpy(&sample->cgroup, bytes + at, 8);
+	return true;
+}
+
+static void copy_out(const struct perf_event_mmap_page *page, uint64_t at, void *to, size_t size)
+{
+	const unsigned char *data = (const unsigned char *)page + sysconf(_SC_PAGESIZE);
+	size_t begin = at & (BUFFER_SIZE - 1), first = BUFFER_SIZE - begin;
+
+	first = first < size ? first : size;
+	memcpy(to, data + begin, first);
+	memcpy((unsigned char *)to + first, data, size - first);
+}
+
+static void read_buffer(struct global *global, struct perf_event_mmap_page *page)
+{
+	struct perf *perf = global->perf;
+	uint64_t at = page->data_tail;
+	/* Acquire: records before the head. Pairs with the kernel's barrier before it writes it. */
+	uint64_t end = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
+
+	while (at < end) {
+		struct perf_event_header head;
+		struct sample sample = {.pid = 0};
+
+		copy_out(page, at, &head, sizeof(head));
+		if (head.size < sizeof(head) || head.size > end - at)
+			break;
+		copy_out(page, at + sizeof(head), perf->raw, head.size - sizeof(head));
+		if (head.type == PERF_RECORD_SAMPLE &&
+				parse_sample(perf->raw, head.size - sizeof(head),
+						global->filter.nr_cgroups, &sample)) {
+			take_sample(global, &sample);
+		} else if (head.type == PERF_RECORD_LOST) {
+			uint64_t lost;
+
+			memcpy(&lost, perf->raw + 8, sizeof(lost));
+			perf->lost += lost;
+		}
+		at += head.size;
+	}
+	/* Release: we have copied them. Pairs with the kernel's read before it writes there again. */
+	__atomic_store_n(&page->data_tail, end, __ATOMIC_RELEASE);
+}
+
+void perf_read(struct perf *perf, struct global *global)
+{
+	for (uint32_t i = 0; i < perf->nr_buffers; i++)
+		if (perf->buffers[i].page)
+			read_buffer(global, perf->buffers[i].page);
+}

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+/* From tables of probes to sides, with the offsets in files that the kernel wants. */
+#include "parts.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define SEGMENTS_MAX 256
+#define ROUND(size) (((size) + 7u) & ~7u)
+
+int global_fail(struct global_error *error, int result, const char *mend, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	(void)vsnprintf(error->text, sizeof(error->text), format, arguments);
+	va_end(arguments);
+	(void)snprintf(error->mend, sizeof(error->mend), "%s", mend);
+	error->permission = result == -EPERM || result == -EACCES;
+	return result;
+}
+
+bool file_offset(const char *path, uint64_t address, uint64_t *offset)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	Elf64_Ehdr head;
+	bool found = false;
+
+	if (fd < 0)
+		return false;
+	if (pread(fd, &head, sizeof(head), 0) == sizeof(head) &&
+			!memcmp(head.e_ident, ELFMAG, SELFMAG) &&
+			head.e_phentsize == sizeof(Elf64_Phdr)) {
+		for (unsigned int i = 0; i < head.e_phnum && i < SEGMENTS_MAX && !found; i++) {
+			Elf64_Phdr segment;
+
+			if (pread(fd, &segment, sizeof(segment),
+					    (off_t)(head.e_phoff + i * sizeof(segment))) !=
+							sizeof(segment) ||
+					segment.p_type != PT_LOAD || address < segment.p_vaddr ||
+					address - segment.p_vaddr >= segment.p_filesz)
+				continue;
+			*offset = address - segment.p_vaddr + segment.p_offset;
+			found = true;
+		}
+	}
+	close(fd);
+	return found;
+}
+
+uint64_t fetch_finish(const struct probe_fetch *fetch, uint32_t first, uint64_t value)
+{
+	for (uint32_t i = first; i < fetch->nr_ops; i++) {
+		const struct probe_fetch_op *op = &fetch->ops[i];
+		unsigned int rest = op->size && op->size <= 64 ? 64u - op->size : 0;
+
+		switch (op->code) {
+		case PROBE_FETCH_CONSTANT: value = (uint64_t)op->value; break;
+		case PROBE_FETCH_ADD: value += (uint64_t)op->value; break;
+		case PROBE_FETCH_SHIFT_RIGHT: value >>= op->size & 63; break;
+		case PROBE_FETCH_ZERO_EXTEND: value = value << rest >> rest; break;
+		case PROBE_FETCH_SIGN_EXTEND:
+			value = (uint64_t)((int64_t)(value << rest) >> rest);
+			break;
+		default: break;
+		}
+	}
+	return value;
+}
+
+/* ---- fields ---- */
+
+static bool is_constant(const struct probe_fetch *fetch)
+{
+	if (!fetch->nr_ops)
+		return true;
+	for (uint32_t i = 0; i < fetch->nr_ops; i++) {
+		switch (fetch->ops[i].code) {
+		case PROBE_FETCH_CONSTANT:
+		case PROBE_FETCH_ADD:
+		case PROBE_FETCH_SHIFT_RIGHT:
+		case PROBE_FETCH_ZERO_EXTEND:
+		case PROBE_FETCH_SIGN_EXTEND: break;
+		default: return false;
+		}
+	}
+	return true;
+}
+
+static enum global_source source_of(const struct global_field *field)
+{
+	const struct probe_fetch *fetch = &field->fetch;
+	bool number = field->field.type != PROBE_FIELD_STRING &&
+			field->field.type != PROBE_FIELD_BYTES &&
+			field->field.type != PROBE_FIELD_BACKTRACE;
+
+	if (number && is_constant(fetch))
+		return GLOBAL_CONSTANT;
+	if (fetch->nr_ops != 1)
+		return GLOBAL_FETCHED;
+	switch (fetch->ops[0].code) {
+	case PROBE_FETCH_FUNCTION: return GLOBAL_FUNCTION;
+	case PROBE_FETCH_CALL: return GLOBAL_CALL;
+	case PROBE_FETCH_DURATION: return GLOBAL_DURATION;
+	case PROBE_FETCH_UNREADABLE: return GLOBAL_UNREADABLE;
+	default: return GLOBAL_FETCHED;
+	}
+}
+
+static void make_field(struct global_side *side, struct global_field *field)
+{
+	field->source = source_of(field);
+	/* The place is another one in each process; where the file has it is the same everywhere. */
+	if (side->exit && field->fetch.nr_ops == 1 &&
+			field->fetch.ops[0].code == PROBE_FETCH_SITE) {
+		field->source = GLOBAL_CONSTANT;
+		field->constant = side->address;
+		return;
+	}
+	if (field->source == GLOBAL_CONSTANT)
+		field->constant = fetch_finish(&field->fetch, 0, 0);
+	if (field->source != GLOBAL_FETCHED)
+		return;
+	field->at = side->size;
+	side->size += 8;
+	if (field->field.type == PROBE_FIELD_STRING)
+		field->room = ROUND(field->field.limit + 1u);
+	else if (field->field.type == PROBE_FIELD_BYTES)
+		field->room = ROUND(field->field.limit);
+	side->size += field->room;
+}
+
+/* ---- sides ---- */
+
+static int make_side(struct global *global, uint32_t table_number,
+		const struct probe_table_probe *probe, bool exit, struct global_error *error)
+{
+	const struct probe_table *table = &global->tables.tables[table_number];
+	struct global_side *side = &global->sides[global->nr_sides];
+	struct probe_table_module module;
+	struct probe_table_event event;
+	uint32_t number = exit ? probe->exit : probe->entry;
+
+	probe_table_module(table, probe->module, &module);
+	probe_table_event(table, number, &event);
+	*side = (struct global_side){.number = global->nr_sides,
+			.table = table_number,
+			.event = number,
+			.exit = exit,
+			.paired = probe->entry != PROBE_TABLE_NONE &&
+					probe->exit != PROBE_TABLE_NONE,
+			.path = module.path,
+			.function = probe->function,
+			.address = probe->site.address,
+			.nr_fields = event.nr_fields,
+			.fields = calloc(event.nr_fields + 1u, sizeof(*side->fields))};
+	if (!side->fields)
+		return global_fail(error, -ENOMEM, "", "there is no memory");
+	global->nr_sides++;
+	if (!file_offset(side->path, side->address, &side->offset))
+		return global_fail(error, -ENOENT, "",
+				"%.256s has no code at 0x%llx that the kernel could watch",
+				side->path, (unsigned long long)side->address);
+	if (probe->semaphore && !file_offset(side->path, probe->semaphore, &side->reference))
+		return global_fail(error, -ENOENT, "",
+				"the semaphore of the marker is not in %.256s", side->path);
+	for (uint32_t i = 0; i < side->nr_fields; i++) {
+		struct global_field *field = &side->fields[i];
+
+		probe_table_field(table, &event, i, &field->field);
+		probe_table_fetch(table, exit ? probe->first_exit_fetch : probe->first_entry_fetch,
+				i, &field->fetch);
+		make_field(side, field);
+	}
+	return 0;
+}
+
+static int open_table(struct tables *tables, int fd, struct global_error *error)
+{
+	const char *reason = "it has not the seals of one";
+	size_t i = tables->nr;
+	int ret = probe_table_check_memfd(fd, &tables->sizes[i]);
+
+	tables->memory[i] = ret ? MAP_FAILED
+				: mmap(NULL, tables->sizes[i], PROT_READ, MAP_SHARED, fd, 0);
+	if (!ret && tables->memory[i] == MAP_FAILED)
+		ret = -ENOMEM;
+	if (ret)
+		return global_fail(
+				error, ret, "", "the table of probes cannot be used: %s", reason);
+	tables->nr++;
+	ret = probe_table_open(&tables->tables[i], tables->memory[i], tables->sizes[i], &reason);
+	return ret ? global_fail(error, ret, "", "the table of probes cannot be used: %s", reason)
+		   : 0;
+}
+
+static int open_tables(struct global *global, const struct global_options *options,
+		struct global_error *error)
+{
+	struct tables *tables = &global->tables;
+	uint64_t sides = 0;
+	int ret = 0;
+
+	tables->tables = calloc(options->nr_tables + 1, sizeof(*tables->tables));
+	tables->memory = calloc(options->nr_tables + 1, sizeof(*tables->memory));
+	tables->sizes = calloc(options->nr_tables + 1, sizeof(*tables->sizes));
+	if (!tables->tables || !tables->memory || !tables->sizes)
+		return global_fail(error, -ENOMEM, "", "there is no memory");
+	for (size_t i = 0; i < options->nr_tables && !ret; i++) {
+		ret = open_table(tables, options->tables[i], error);
+		if (!ret)
+			sides += 2ull * probe_table_nr_probes(&tables->tables[i]);
+	}
+	if (ret)
+		return ret;
+	global->sides = calloc(sides + 1, sizeof(*global->sides));
+	return global->sides ? 0 : global_fail(error, -ENOMEM, "", "there is no memory");
+}
+
+int sides_make(struct global *global, const struct global_options *options,
+		struct global_error *error)
+{
+	int ret = open_tables(global, options, error);
+
+	for (uint32_t i = 0; !ret && i < global->tables.nr; i++) {
+		const struct probe_table *table = &global->tables.tables[i];
+
+		for (uint32_t j = 0; !ret && j < probe_table_nr_probes(table); j++) {
+			struct probe_table_probe probe;
+
+			probe_table_probe(table, j, &probe);
+			if (probe.entry != PROBE_TABLE_NONE)
+				ret = make_side(global, i, &probe, false, error);
+			if (!ret && probe.exit != PROBE_TABLE_NONE)
+				ret = make_side(global, i, &probe, true, error);
+		}
+	}
+	return ret;
+}
+
+void sides_free(struct global *global)
+{
+	struct tables *tables = &global->tables;
+
+	for (uint32_t i = 0; i < global->nr_sides; i++)
+		free(global->sides[i].fields);
+	free(global->sides);
+	for (size_t i = 0; i < tables->nr; i++)
+		munmap(tables->memory[i], tables->sizes[i]);
+	free(tables->tables);
+	free(tables->memory);
+	free(tables->sizes);
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A side as the arguments of a definition in tracefs. There memory is read behind registers, at most several times in a row, and nothing
+ * is calculated: what a fetch does behind its last read is done when the hit is read.
+ */
+#include "parts.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define EXPRESSION_MAX 64 /* of the kernel */
+#define ARRAY_MAX 64      /* elements, of the kernel */
+#define ARGUMENTS_MAX 120
+
+#if defined(__x86_64__)
+static const char *const registers[] = {"ax", "dx", "cx", "bx", "si", "di", "bp", "sp", "r8", "r9",
+		"r10", "r11", "r12", "r13", "r14", "r15", "ip"};
+#else
+static const char *const registers[] = {NULL};
+#endif
+#define NR_REGISTERS (sizeof(registers) / sizeof(*registers))
+
+static int unsupported(struct global_error *error, const struct global_field *field)
+{
+	return global_fail(error, -ENOTSUP, "",
+			"`%.128s` cannot be said in a definition of tracefs", field->field.name);
+}
+
+static bool is_address(const struct global_field *field)
+{
+	return field->room != 0;
+}
+
+uint32_t text_done(const struct probe_fetch *fetch)
+{
+	uint32_t done = 1;
+
+	for (uint32_t i = 0; i < fetch->nr_ops; i++)
+		if (fetch->ops[i].code == PROBE_FETCH_LOAD)
+			done = i + 1;
+	return done;
+}
+
+/* The first operation, and what is to be added. */
+static bool begin(const struct global_side *side, const struct probe_fetch_op *op, char *text,
+		int64_t *added)
+{
+	*added = 0;
+	switch (op->code) {
+	case PROBE_FETCH_REGISTER:
+		if (op->reg >= NR_REGISTERS || !registers[op->reg])
+			return false;
+		(void)snprintf(text, EXPRESSION_MAX, "%%%s", registers[op->reg]);
+		return true;
+	case PROBE_FETCH_MODULE:
+		*added = op->value - (int64_t)side->address;
+		(void)snprintf(text, EXPRESSION_MAX, "%%ip");
+		return !side->exit;
+	case PROBE_FETCH_SITE: (void)snprintf(text, EXPRESSION_MAX, "%%ip"); return !side->exit;
+	case PROBE_FETCH_RETURN:
+		(void)snprintf(text, EXPRESSION_MAX, side->exit ? "%%ip" : "+0(%%sp)");
+		return true;
+	default: return false;
+	}
+}
+
+/* Memory at what is there, plus so much: "+8(%di)". */
+static bool wrap(char *text, int64_t added)
+{
+	char before[32];
+	size_t begin = (size_t)snprintf(before, sizeof(before), "%+" PRId64 "(", added);
+	size_t length = strlen(text);
+
+	if (begin + length + 2 > EXPRESSION_MAX)
+		return false;
+	memmove(text + begin, text, length);
+	memcpy(text, before, begin);
+	memcpy(text + begin + length, ")", 2);
+	return true;
+}
+
+/* "+8(+16(%di)):u32". */
+static int expression(const struct global_side *side, const struct global_field *field, char *text,
+		struct global_error *error)
+{
+	const struct probe_fetch *fetch = &field->fetch;
+	uint32_t end = is_address(field) ? fetch->nr_ops : text_done(fetch);
+	unsigned int size = 8;
+	bool fits = fetch->nr_ops > 0;
+	int64_t added = 0;
+
+	fits = fits && begin(side, &fetch->ops[0], text, &added);
+	/* Nothing is added to what is not read afterwards. */
+	fits = fits && (end > 1 || !added || is_address(field));
+	for (uint32_t i = 1; i < end && fits; i++) {
+		const struct probe_fetch_op *op = &fetch->ops[i];
+
+		if (op->code == PROBE_FETCH_ADD) {
+			added += op->value;
+		} else if (op->code == PROBE_FETCH_LOAD && size == 8) {
+			fits = wrap(text, added);
+			size = op->size;
+			added = 0;
+		} else {
+			fits = false;
+		}
+	}
+	for (uint32_t i = end; i < fetch->nr_ops && fits; i++)
+		fits = fetch->ops[i].code != PROBE_FETCH_ADD_REGISTER;
+	if (is_address(field))
+		fits = fits && size == 8 && wrap(text, added) &&
+				(field->field.type == PROBE_FIELD_STRING ||
+						field->field.limit <= ARRAY_MAX);
+	if (!fits)
+		return unsupported(error, field);
+	if (field->field.type == PROBE_FIELD_STRING)
+		(void)snprintf(text + strlen(text), 16, ":string");
+	else if (is_address(field))
+		(void)snprintf(text + strlen(text), 16, ":u8[%u]", field->field.limit);
+	else
+		(void)snprintf(text + strlen(text), 16, ":u%u", 8 * size);
+	return 0;
+}
+
+int text_arguments(
+		const struct global_side *side, char *text, size_t room, struct global_error *error)
+{
+	size_t used = (size_t)snprintf(text, room, " stack=%%sp:u64 name=$comm:string");
+
+	for (uint32_t i = 0; i < side->nr_fields; i++) {
+		char said[EXPRESSION_MAX + 24];
+		int ret;
+
+		if (side->fields[i].source != GLOBAL_FETCHED)
+			continue;
+		ret = expression(side, &side->fields[i], said, error);
+		if (ret)
+			return ret;
+		used += (size_t)snprintf(text + used, room - used, " f%u=%s", i, said);
+		if (used >= room || i >= ARGUMENTS_MAX)
+			return global_fail(error, -E2BIG, "ask for less",
+					"what is to be recorded is too much for a definition of "
+					"tracefs");
+	}
+	return 0;
+}

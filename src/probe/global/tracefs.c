@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Definitions of uprobes in tracefs. They belong to nobody there, so their group says whose they are: the process, when it began,
+ * and in which pid namespace. Whoever is gone in a namespace that is ours has left them.
+ */
+#include "parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <mntent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define DEFINITIONS "uprobe_events"
+#define GROUP "side_"
+#define MEND                                                                                   \
+	"run as root; or, as root, mount tracefs at /sys/kernel/tracing and give this user's " \
+	"group the right to write there"
+
+/* ---- finding it ---- */
+
+static int open_directory(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd >= 0 && !faccessat(fd, DEFINITIONS, F_OK, 0))
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return errno == EACCES || errno == EPERM ? -EACCES : -ENOENT;
+}
+
+static int open_mounted(void)
+{
+	FILE *mounts = setmntent("/proc/self/mounts", "re");
+	struct mntent entry;
+	char text[4400], path[4300];
+	int fd = -ENOENT;
+
+	if (!mounts)
+		return -ENOENT;
+	while (fd < 0 && getmntent_r(mounts, &entry, text, sizeof(text))) {
+		bool below = !strcmp(entry.mnt_type, "debugfs");
+
+		if (!below && strcmp(entry.mnt_type, "tracefs") != 0)
+			continue;
+		(void)snprintf(path, sizeof(path), "%s%s", entry.mnt_dir, below ? "/tracing" : "");
+		fd = open_directory(path);
+	}
+	(void)endmntent(mounts);
+	return fd;
+}
+
+/* A mount that nobody else sees, and that ends with its descriptor. */
+static int mount_hidden(void)
+{
+#if defined(SYS_fsopen) && defined(SYS_fsmount)
+	int context = (int)syscall(SYS_fsopen, "tracefs", 1 /* close on exec */), fd = -1;
+
+	if (context < 0)
+		return -errno;
+	if (!syscall(SYS_fsconfig, context, 6 /* create */, NULL, NULL, 0))
+		fd = (int)syscall(SYS_fsmount, context, 1 /* close on exec */, 0);
+	if (fd < 0)
+		fd = -errno;
+	close(context);
+	return fd;
+#else
+	return -ENOSYS;
+#endif
+}
+
+int tracefs_open(struct global_error *error)
+{
+	int fd = open_directory("/sys/kernel/tracing"), mounted;
+
+	if (fd < 0)
+		fd = open_mounted();
+	if (fd < 0) {
+		mounted = mount_hidden();
+		if (mounted >= 0)
+			fd = mounted;
+	}
+	if (fd >= 0 && !faccessat(fd, DEFINITIONS, W_OK, AT_EACCESS))
+		return fd;
+	if (fd >= 0) {
+		bool missing = errno == ENOENT;
+
+		close(fd);
+		if (missing)
+			return global_fail(error, -ENOTSUP, "",
+					"the kernel has no uprobes in tracefs "
+					"(CONFIG_UPROBE_EVENTS)");
+		fd = -EACCES;
+	}
+	if (fd == -EACCES)
+		return global_fail(error, -EACCES, MEND, "no permission to write to tracefs");
+	return global_fail(error, geteuid() ? -EACCES : -ENOENT, MEND,
+			"tracefs is not mounted here, and this process may not mount it");
+}
+
+int tracefs_read(int tracefs, const char *path, char *text, size_t room)
+{
+	int fd = openat(tracefs, path, O_RDONLY | O_CLOEXEC);
+	size_t used = 0;
+	ssize_t got = 1;
+
+	if (fd < 0)
+		return -errno;
+	while (got > 0 && used + 1 < room) {
+		got = read(fd, text + used, room - 1 - used);
+		used += got > 0 ? (size_t)got : 0;
+	}
+	text[used] = 0;
+	if (got < 0)
+		got = -errno;
+	close(fd);
+	return got < 0 ? (int)got : 0;
+}
+
+/* ---- whose a group is ---- */
+
+struct owner {
+	uint64_t pid, started, space;
+};
+
+/* Field 22; 0: there is no such process. */
+static uint64_t started_at(uint64_t pid)
+{
+	char path[64], text[1024];
+	const char *at;
+	uint64_t started = 0;
+
+	(void)snprintf(path, sizeof(path), "/proc/%" PRIu64 "/stat", pid);
+	if (tracefs_read(AT_FDCWD, path, text, sizeof(text)))
+		return 0;
+	/* The name may have blanks and brackets. */
+	at = strrchr(text, ')');
+	for (unsigned int i = 0; at && i < 20; i++)
+		at = strchr(at + 1, ' ');
+	if (at)
+		started = strtoull(at + 1, NULL, 10);
+	return started;
+}
+
+static uint64_t own_space(void)
+{
+	struct stat status;
+
+	return stat("/proc/self/ns/pid", &status) ? 0 : status.st_ino;
+}
+
+void tracefs_group(char *name, size_t room)
+{
+	(void)snprintf(name, room, GROUP "%ld_%" PRIu64 "_%" PRIu64, (long)getpid(),
+			started_at((uint64_t)getpid()), own_space());
+}
+
+static bool parse_group(const char *name, struct owner *owner)
+{
+	int end = 0;
+
+	return sscanf(name, GROUP "%" SCNu64 "_%" SCNu64 "_%" SCNu64 "%n", &owner->pid,
+			       &owner->started, &owner->space, &end) == 3 &&
+			end && !name[end];
+}
+
+/* In another namespace nobody can tell. */
+static bool is_left(const char *group)
+{
+	struct owner owner;
+
+	return parse_group(group, &owner) && owner.space && owner.space == own_space() &&
+			started_at(owner.pid) != owner.started;
+}
+
+/* ---- definitions ---- */
+
+static int write_file(int tracefs, const char *path, const char *text)
+{
+	/* Not truncated: that would remove everybody's. */
+	int fd = openat(tracefs, path, O_WRONLY | O_APPEND | O_CLOEXEC), ret = 0;
+	size_t size = strlen(text);
+
+	if (fd < 0)
+		return -errno;
+	if (write(fd, text, size) != (ssize_t)size)
+		ret = -errno;
+	close(fd);
+	return ret;
+}
+
+int tracefs_define(int tracefs, const char *definition, struct global_error *error)
+{
+	int ret = write_file(tracefs, DEFINITIONS, definition);
+
+	if (!ret)
+		return 0;
+	if (ret == -EACCES || ret == -EPERM)
+		return global_fail(
+				error, ret, MEND, "the kernel does not permit uprobes in tracefs");
+	return global_fail(error, ret, "", "the kernel refuses the definition `%.300s`: %s",
+			definition, strerror(-ret));
+}
+
+static int remove_one(int tracefs, const char *group, const char *event)
+{
+	char text[512];
+
+	(void)snprintf(text, sizeof(text), "events/%.100s/%.100s/enable", group, event);
+	(void)write_file(tracefs, text, "0");
+	(void)snprintf(text, sizeof(text), "-:%.100s/%.100s", group, event);
+	return write_file(tracefs, DEFINITIONS, text);
+}
+
+static bool wanted(const char *group, const char *only)
+{
+	return only ? !strcmp(group, only) : is_left(group);
+}
+
+/* Those of the group, or (NULL) those that are left of anybody. */
+static int remove_all(int tracefs, const char *only)
+{
+	int fd = openat(tracefs, DEFINITIONS, O_RDONLY | O_CLOEXEC), removed = 0;
+	char *line = NULL;
+	size_t room = 0, count = 0, kept = 0;
+	char(*names)[2][72] = NULL;
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+
+	if (!file)
+		return -errno;
+	/* All of them first: the list changes under who reads it and removes. */
+	while (getline(&line, &room, file) > 0) {
+		char group[72], event[72];
+
+		if (sscanf(line, "%*1[pr]:%71[^/ ]/%71[^ \n]", group, event) != 2 ||
+				!wanted(group, only))
+			continue;
+		if (count == kept) {
+			void *more = realloc(names, (kept += 64) * sizeof(*names));
+
+			if (!more)
+				break;
+			names = more;
+		}
+		memcpy(names[count][0], group, sizeof(group));
+		memcpy(names[count++][1], event, sizeof(event));
+	}
+	(void)fclose(file);
+	free(line);
+	for (size_t i = 0; i < count; i++)
+		removed += !remove_one(tracefs, names[i][0], names[i][1]);
+	free(names);
+	return removed;
+}
+
+int tracefs_remove(int tracefs, const char *group)
+{
+	return remove_all(tracefs, group);
+}
+
+int tracefs_clean(int tracefs)
+{
+	return remove_all(tracefs, NULL);
+}
+
+int global_clean(void)
+{
+	struct global_error ignored;
+	int tracefs = tracefs_open(&ignored), removed;
+
+	if (tracefs < 0)
+		return tracefs;
+	removed = tracefs_clean(tracefs);
+	close(tracefs);
+	return removed;
+}
