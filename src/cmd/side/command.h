@@ -181,6 +181,13 @@ struct common_options {
 	bool version;
 };
 
+/* `--global`, and whose hits count: probe-global.c. */
+struct global_arguments {
+	bool on;
+	const char *by; /* NULL: the first way that works */
+	struct text_list uids, cgroups, comms;
+};
+
 struct record_options {
 	struct option_uses channels; /* all that belongs to a channel: channels.c */
 	const char *output;
@@ -212,6 +219,9 @@ struct record_options {
 	struct option_uses probes;
 	struct text_list contexts;
 	const char *command;
+	struct global_arguments global;
+	uint64_t pid; /* with `--global`: whose hits count; 0: not given */
+	const char *exe;
 };
 
 /* `attach` and `detach`. */
@@ -268,6 +278,7 @@ struct control_options {
 	struct option_uses probes; /* in the order that says what belongs to what: probe-wish.c */
 	uint64_t pid;              /* of the program that is probed; 0: not given */
 	const char *exe;
+	struct global_arguments global;
 	bool all;
 	bool userspace;
 	bool no_daemon;

@@ -8,6 +8,7 @@
 #include "ask.h"
 #include "command.h"
 #include "probe-enable.h"
+#include "probe-global.h"
 #include "probe-look.h"
 #include "probe-said.h"
 #include "say.h"
@@ -36,7 +37,10 @@ static int check(struct enabling *enabling)
 {
 	const struct control_options *options = enabling->options;
 
-	if (!options->pid == !options->exe)
+	if (options->global.on && !options->exe)
+		return say_error(COMMAND_USAGE, "write `--exe FILE`",
+				"it is not said in which file the places are");
+	if (!options->global.on && !options->pid == !options->exe)
 		return say_error(COMMAND_USAGE, "write `--pid PID` or `--exe FILE`",
 				options->pid ? "`--pid` is a process, and `--exe` every one of a "
 					       "file"
@@ -57,7 +61,7 @@ static int check(struct enabling *enabling)
 
 /* ---- the request ---- */
 
-static void add_asked(struct json_object *request, const struct option_uses *asked)
+void probe_add_asked(struct json_object *request, const struct option_uses *asked)
 {
 	for (size_t i = 0; i < asked->count; i++) {
 		const struct option_use *use = &asked->items[i];
@@ -72,7 +76,7 @@ static void add_asked(struct json_object *request, const struct option_uses *ask
 	}
 }
 
-static int add_events(struct json_object *request, int table)
+int probe_add_events(struct json_object *request, int table)
 {
 	struct probe_seen seen;
 	int status = probe_see(table, &seen);
@@ -116,7 +120,7 @@ static int make_request(const struct enabling *enabling, const struct probe_wish
 	json_object_object_add(*request, "probe", json_object_new_string(text));
 	free(text);
 	add_target(*request, &enabling->target);
-	add_asked(*request, &enabling->options->asked);
+	probe_add_asked(*request, &enabling->options->asked);
 	if (enabling->channel)
 		json_object_object_add(
 				*request, "channel", json_object_new_string(enabling->channel));
@@ -127,7 +131,7 @@ static int make_request(const struct enabling *enabling, const struct probe_wish
 		if (!resolve_is_context(enabling->contexts.items[i]))
 			ask_add_text(*request, "event-context", enabling->contexts.items[i]);
 	}
-	status = add_events(*request, enabling->table);
+	status = probe_add_events(*request, enabling->table);
 	if (status) {
 		json_object_put(*request);
 		*request = NULL;
@@ -197,7 +201,9 @@ int probe_begin(struct enabling *enabling, const struct parsed *parsed)
 
 	*enabling = (struct enabling){
 			.parsed = parsed, .options = &parsed->options.control, .table = -1};
-	status = check(enabling);
+	status = probe_global_check(&enabling->options->global);
+	if (!status)
+		status = check(enabling);
 	if (!status)
 		status = probe_contexts(&enabling->options->contexts,
 				parsed->verb->id == VERB_ADD_CONTEXT ? parsed->operands : NULL,
@@ -249,7 +255,9 @@ int cmd_probe_enable(const struct parsed *parsed)
 		wishes->wish.name = parsed->operands[0];
 		status = probe_connect(&enabling, &ask, room, &session);
 		if (!status) {
-			status = probe_enable(&enabling, &ask, wishes, session);
+			status = enabling.options->global.on
+					? probe_enable_global(&enabling, &ask, wishes, session)
+					: probe_enable(&enabling, &ask, wishes, session);
 			ask_close(&ask);
 		}
 	}

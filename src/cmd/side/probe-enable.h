@@ -27,5 +27,12 @@ int probe_connect(const struct enabling *enabling, struct ask *ask, char room[AS
 /* Resolved, brought into programs, asked for, and what became of it is said. */
 int probe_enable(struct enabling *enabling, struct ask *ask, const struct probe_wish *wish,
 		const char *session);
+/* probe-enable-global.c: the same, of the kernel's. */
+int probe_enable_global(struct enabling *enabling, struct ask *ask, const struct probe_wish *wish,
+		const char *session);
+
+/* For requests: what was asked for, and all events of the table. The latter: 0 or an exit status, said. */
+void probe_add_asked(struct json_object *request, const struct option_uses *asked);
+int probe_add_events(struct json_object *request, int table);
 
 #endif /* SIDE_CMD_PROBE_ENABLE_H */

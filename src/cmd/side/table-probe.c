@@ -30,6 +30,24 @@ const struct option table_trace_options[] = {
 		.sentence = "Write the trace to DIR.",
 	},
 	TABLE_PROBE_OPTIONS(record_options),
+	TABLE_GLOBAL_OPTIONS(record_options),
+	{
+		.name = "exe",
+		.argument = "FILE",
+		.kind = OPTION_TEXT,
+		.completion = COMPLETE_FILE,
+		.offset = offsetof(struct record_options, exe),
+		.standard = "the program of COMMAND",
+		.sentence = "With `--global`: the program (or library) in which the places are. Without `-c` it is recorded until Ctrl-C.",
+	},
+	{
+		.name = "pid",
+		.argument = "PID",
+		.kind = OPTION_NUMBER,
+		.completion = COMPLETE_PROCESS_ID,
+		.offset = offsetof(struct record_options, pid),
+		.sentence = "With `--global`: only in this process.",
+	},
 	{
 		.name = "context",
 		.argument = "NAME,...",
@@ -59,6 +77,7 @@ const char *const table_trace_paragraphs[] = {
 
 const struct example table_trace_examples[] = {
 	{ "side trace -o trace -c './server --once' --function handle_request --exit", "See how long calls take." },
+	{ "side trace --global --exe /usr/bin/git --function cmd_main --arg 'string:word:*(%rsi+8)' -o gits", "See, as root, each git that anybody runs, until Ctrl-C." },
 	{ "side trace -c 'ls -l' --function libc:malloc --arg 'u64:size:%rdi'", "Record an argument of a function without debug information." },
 	{ .command = NULL },
 };
@@ -87,6 +106,26 @@ const struct term table_probes_terms[] = {
 			"TYPE:NAME:ADDR, as in `s32:n:%eax`." },
 	{ "--context regs", "All general registers at the probe; `reg:NAME` one of them, `backtrace` the calls that led there. "
 			"`exit:regs`, `exit:backtrace` and so on are of the return, and recorded with NAME_return." },
+	{ NULL, NULL },
+};
+
+const char *const table_global_paragraphs[] = {
+	"With `--global` the kernel watches the places (uprobes), by their file: every process that maps it is meant, whoever has "
+	"started it, also static programs and those with more rights than their caller, those that run and those that will, and what they fork. "
+	"The programs are not changed, know nothing of it and need nothing of ours; a hit costs some hundred nanoseconds, which is a hundred times as much "
+	"as a probe in one program. It needs root, or CAP_BPF and CAP_PERFMON, or write access to tracefs and CAP_PERFMON.",
+	"Each event has the fields pid, tid and comm (the name of the thread), then those of the probe. NAME_lost says how many hits found no "
+	"room. A function of a library is watched in all programs that use the library. Whose hits count, `--pid`, `--uid`, `--cgroup` and "
+	"`--comm` say: of each kind that is given, one must fit.",
+	"The ways, in the order in which they are tried:",
+	NULL,
+};
+
+const struct term table_global_terms[] = {
+	{ "uprobe_multi", "BPF programs, with one link for all places of a file (Linux 6.6)." },
+	{ "perf_event", "BPF programs, with an event for each place." },
+	{ "tracefs", "Definitions in tracefs, of values that its grammar can say; hits come through perf's buffers. `--uid` asks /proc then, "
+			"which does not know processes that have ended." },
 	{ NULL, NULL },
 };
 

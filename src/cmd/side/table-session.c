@@ -388,6 +388,7 @@ const struct option table_enable_event_options[] = {
 		.sentence = "The same in every program of this file, those that come to the daemon by themselves, now and later.",
 	},
 	TABLE_PROBE_OPTIONS(control_options),
+	TABLE_GLOBAL_OPTIONS(control_options),
 	TIMEOUT_OPTION, USERSPACE_OPTION, DAEMON_OPTIONS, END,
 };
 
@@ -404,6 +405,7 @@ const char *const table_enable_event_paragraphs[] = {
 const struct example table_enable_event_examples[] = {
 	{ "side enable-event slow -u --pid 4711 --function handle_request --exit --arg 'request->path'",
 		"Record calls of a function that nobody instrumented, with an argument and the time that they take." },
+	{ "side enable-event read_config --global --exe /usr/sbin/nginx --function ngx_conf_parse", "As root, see it in every nginx, also one that starts later." },
 	{ "side enable-event 'db:*' --exclude 'db:tick'", "Record a provider, but not one of its events." },
 	{ "side enable-event -u -a --loglevel WARNING", "Record all warnings and what is worse." },
 	{ "side enable-event 'net:request' --filter 'size > 4096' --context vtid,procname -s slow",

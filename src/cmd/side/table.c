@@ -615,6 +615,7 @@ const struct topic command_topics[] = {
 		table_filters_terms },
 	{ "contexts", "What can be recorded beside an event.", contexts_paragraphs, NULL },
 	{ "probes", "Places of programs that nobody instrumented.", table_probes_paragraphs, table_probes_terms },
+	{ "global", "Probes of the kernel's, in every process.", table_global_paragraphs, table_global_terms },
 	{ "status", "What the exit status means.", status_paragraphs, status_terms },
 	{ "environment", "Variables that change what side does.", environment_paragraphs,
 		environment_terms },

@@ -181,7 +181,54 @@ extern const struct example table_doctor_examples[];
 			    "TYPE:NAME:ADDR. May be given several times.",                         \
 	}
 
+/* Probes of the kernel's, in any program. */
+#define TABLE_GLOBAL_OPTIONS(of)                                                                   \
+	{                                                                                          \
+			.name = "global",                                                          \
+			.kind = OPTION_FLAG,                                                       \
+			.offset = offsetof(struct of, global.on),                                  \
+			.sentence = "Let the kernel watch the places, in every process that maps " \
+				    "their file: those that run, and those that will. Needs "      \
+				    "privileges; see `side help global`.",                         \
+	},                                                                                         \
+			{                                                                          \
+					.name = "by",                                              \
+					.argument = "WAY",                                         \
+					.kind = OPTION_TEXT,                                       \
+					.offset = offsetof(struct of, global.by),                  \
+					.standard = "the first of them that works",                \
+					.sentence = "With `--global`: only by uprobe_multi, "      \
+						    "perf_event or tracefs.",                      \
+			},                                                                         \
+			{                                                                          \
+					.name = "uid",                                             \
+					.argument = "USER",                                        \
+					.kind = OPTION_LIST,                                       \
+					.offset = offsetof(struct of, global.uids),                \
+					.sentence = "With `--global`: only in processes of USER, " \
+						    "a name or number. May be given several "      \
+						    "times, as the next two.",                     \
+			},                                                                         \
+			{                                                                          \
+					.name = "cgroup",                                          \
+					.argument = "PATH",                                        \
+					.kind = OPTION_LIST,                                       \
+					.completion = COMPLETE_DIRECTORY,                          \
+					.offset = offsetof(struct of, global.cgroups),             \
+					.sentence = "With `--global`: only in processes of just "  \
+						    "this control group (version 2), such as "     \
+						    "/sys/fs/cgroup/system.slice/nginx.service.",  \
+			},                                                                         \
+	{                                                                                          \
+		.name = "comm", .argument = "NAME", .kind = OPTION_LIST,                           \
+		.offset = offsetof(struct of, global.comms),                                       \
+		.sentence = "With `--global`: only in threads of this name, of which the kernel "  \
+			    "has 15 bytes.",                                                       \
+	}
+
 /* table-probe.c */
+extern const char *const table_global_paragraphs[];
+extern const struct term table_global_terms[];
 extern const struct option table_trace_options[];
 extern const char *const table_trace_paragraphs[];
 extern const struct example table_trace_examples[];

@@ -4,6 +4,7 @@
  * agent in it has the tables before the program's own first instruction.
  */
 #include "command.h"
+#include "probe-global.h"
 #include "probe-wish.h"
 #include "say.h"
 #include "words.h"
@@ -23,7 +24,7 @@ struct tracing {
 	char exe[PATH_MAX];
 	struct session_probe probes[PROBE_WISHES_MAX];
 	size_t nr_probes;
-	char *patterns[2 * PROBE_WISHES_MAX];
+	char *patterns[2 * PROBE_WISHES_MAX + 2];
 	size_t nr_patterns;
 	struct text_list contexts,
 			others; /* those of probes are among all; those that any event may have */
@@ -218,6 +219,67 @@ static int start(struct tracing *tracing, const struct parsed *parsed, char **wo
 	return command_record(&command, &options, look_after, tracing);
 }
 
+/* What side-uprobes says of itself. */
+static int add_own_patterns(struct tracing *tracing)
+{
+	char *lost = NULL, *hello = strdup("side:uprobes");
+
+	if (asprintf(&lost, "%s_lost", tracing->patterns[0]) < 0 || !hello) {
+		free(hello);
+		return say_error(COMMAND_FAILED, NULL, "there is no memory");
+	}
+	tracing->patterns[tracing->nr_patterns++] = lost;
+	tracing->patterns[tracing->nr_patterns++] = hello;
+	return COMMAND_DONE;
+}
+
+/* Another program is recorded than the one that is asked for: side-uprobes, which runs that. */
+static int start_global(struct tracing *tracing, const struct parsed *parsed, char **command)
+{
+	static const char portable[] = "SIDE_RING_PORTABLE=1";
+	const struct record_options *asked = &parsed->options.record;
+	const char *preload = getenv("LD_PRELOAD");
+	char **words = NULL, *kept = NULL;
+	const char *environment[2] = {portable};
+	const struct session_rule rule = {.patterns = (const char *const *)tracing->patterns};
+	struct session_rule rules = rule;
+	const struct session_channel channel = {
+			.name = SESSION_CHANNEL_NAME, .rules = &rules, .nr_rules = 1};
+	struct session_options options = {.mode = SESSION_RECORD,
+			.output = asked->output,
+			.force = asked->force,
+			.channels = &channel,
+			.nr_channels = 1,
+			.environment = environment,
+			.nr_environment = 1};
+	struct parsed recorder = *parsed;
+	int tables[PROBE_WISHES_MAX], status = add_own_patterns(tracing);
+
+	rules.nr_patterns = tracing->nr_patterns;
+	for (size_t i = 0; i < tracing->nr_probes; i++)
+		tables[i] = tracing->probes[i].table;
+	if (!status)
+		status = probe_global_words(
+				&asked->global, asked->pid, tables, tracing->nr_probes, &words);
+	if (!status && preload && asprintf(&kept, "SIDE_UPROBES_PRELOAD=%s", preload) >= 0)
+		environment[options.nr_environment++] = kept;
+	if (!status && command) {
+		bool fits = probe_global_add(&words, "--", NULL);
+
+		for (char **word = command; *word && fits; word++)
+			fits = probe_global_add(&words, *word, NULL);
+		status = fits ? COMMAND_DONE
+			      : say_error(COMMAND_FAILED, NULL, "there is no memory");
+	}
+	recorder.operands = words;
+	recorder.operand_count = 1;
+	if (!status)
+		status = command_record(&recorder, &options, NULL, NULL);
+	probe_global_free(words);
+	free(kept);
+	return status;
+}
+
 static int find_contexts(struct tracing *tracing, const struct record_options *options)
 {
 	int status = probe_contexts(&options->contexts, NULL, &tracing->contexts);
@@ -239,7 +301,13 @@ static int check(const struct parsed *parsed, size_t count)
 	if (parsed->operand_count)
 		return say_error(COMMAND_USAGE, "the program is named by `-c \"COMMAND\"`",
 				"`side trace` does not understand `%.128s`", parsed->operands[0]);
-	if (count)
+	if (!parsed->options.record.global.on &&
+			(parsed->options.record.exe || parsed->options.record.pid))
+		return say_error(COMMAND_USAGE, "write `--global`, too",
+				"`--exe` and `--pid` belong to global probes here");
+	if (count ||
+			(parsed->options.record.global.on && parsed->options.record.exe &&
+					!parsed->options.record.command))
 		return COMMAND_DONE;
 	return say_error(COMMAND_USAGE, "write `-c \"COMMAND\"`",
 			parsed->options.record.command
@@ -253,14 +321,30 @@ static int trace(struct tracing *tracing, const struct parsed *parsed, char **wo
 	int status = check(parsed, count);
 
 	if (!status)
+		status = probe_global_check(&options->global);
+	if (!status)
 		status = find_contexts(tracing, options);
+	if (!status && options->global.on && tracing->others.count)
+		status = say_error(COMMAND_USAGE, "the event has pid, tid and comm",
+				"`--context %.64s` would be of the recorder, for the kernel has "
+				"only "
+				"what is in registers and memory",
+				tracing->others.items[0]);
 	if (!status)
 		status = probe_wishes(&options->probes, &tracing->contexts, &tracing->wishes,
 				&tracing->nr_wishes);
-	if (!status && words)
+	/* It may be a library. */
+	if (!status && options->global.on && options->exe)
+		status = realpath(options->exe, tracing->exe)
+				? COMMAND_DONE
+				: say_error(COMMAND_FAILED, NULL, "there is no file %.256s",
+						  options->exe);
+	else if (!status && words)
 		status = find_program(words[0], tracing->exe);
 	if (!status)
 		status = resolve_all(tracing);
+	if (!status && options->global.on)
+		return start_global(tracing, parsed, count ? words : NULL);
 	return status ? status : start(tracing, parsed, words, count);
 }
 

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* The kernel says times of CLOCK_MONOTONIC, rings may have another clock: a line through two moments, of which the later one is now. */
+#include "uprobes.h"
+
+#include "ring/ring.h"
+
+#define APART_NS 500000000
+
+/* The line goes through the first and the last of them; the middle one will be the first. */
+static struct ring_clock_sample before, middle, now;
+
+void clock_look(void)
+{
+	struct ring_clock_sample sample;
+
+	if (ring_clock_sample(ring_clock_choose(), &sample))
+		return;
+	now = sample;
+	if (!before.ticks)
+		before = middle = sample;
+	if (now.monotonic_ns - middle.monotonic_ns > APART_NS) {
+		before = middle;
+		middle = now;
+	}
+}
+
+uint64_t clock_ticks(uint64_t monotonic_ns)
+{
+	int64_t span = now.monotonic_ns - before.monotonic_ns;
+	int64_t since = (int64_t)monotonic_ns - before.monotonic_ns;
+
+	if (ring_clock_choose() == RING_CLOCK_MONOTONIC || span <= 0)
+		return monotonic_ns;
+	return before.ticks +
+			(uint64_t)(int64_t)((__int128)since * (int64_t)(now.ticks - before.ticks) /
+					span);
+}

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: MIT */
+/* Hits as SIDE events: whose it was, and the fields of the probe. */
+#include "uprobes.h"
+
+#include "ring/ring.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <side/builder.h>
+#include <side/trace.h>
+
+#define OWN_FIELDS 3 /* pid, tid, comm */
+#define AGENT "libside-agent.so"
+
+struct event {
+	struct side_builder *builder;
+	uint16_t labels[OWN_FIELDS + PROBE_TABLE_FIELDS_MAX];
+};
+
+struct events {
+	struct event **of_table;
+	uint32_t nr_tables, *nr_of_table;
+	struct side_builder *hello, *lost;
+	uint16_t lost_label, hello_label;
+	char name[600];
+	void (*replay)(const struct ring_replay *replay);
+};
+
+/* ---- descriptions ---- */
+
+/* As the agent makes them of the same tables. */
+static struct side_builder_type *make_type(
+		struct side_builder *builder, const struct probe_table_field *field)
+{
+	struct side_builder_type *type, *length;
+
+	switch (field->type) {
+	case PROBE_FIELD_BOOL: return side_builder_bool(builder);
+	case PROBE_FIELD_FLOAT:
+		return side_builder_float(builder, field->size, SIDE_TYPE_FLOAT_WORD_ORDER_HOST);
+	case PROBE_FIELD_STRING: return side_builder_string(builder, 1, SIDE_TYPE_BYTE_ORDER_HOST);
+	case PROBE_FIELD_BYTES:
+	case PROBE_FIELD_BACKTRACE:
+		length = side_builder_gather_integer(builder, 0, 8, 0, 0, 0,
+				SIDE_TYPE_BYTE_ORDER_HOST, SIDE_TYPE_GATHER_ACCESS_DIRECT);
+		type = side_builder_gather_integer(builder, 0, field->size, 0, 0, 0,
+				SIDE_TYPE_BYTE_ORDER_HOST, SIDE_TYPE_GATHER_ACCESS_DIRECT);
+		(void)side_builder_attr_unsigned(builder, type, "std.integer.base", 1, 16);
+		return side_builder_gather_vla(
+				builder, type, length, 8, SIDE_TYPE_GATHER_ACCESS_DIRECT);
+	default: break;
+	}
+	type = side_builder_integer(builder, field->size, field->type == PROBE_FIELD_SIGNED,
+			SIDE_TYPE_BYTE_ORDER_HOST);
+	if (field->type == PROBE_FIELD_HEX)
+		(void)side_builder_attr_unsigned(builder, type, "std.integer.base", 1, 16);
+	return type;
+}
+
+static bool has_field(const struct probe_table *table, const struct probe_table_event *said,
+		const char *name)
+{
+	struct probe_table_field field;
+
+	for (uint32_t i = 0; i < said->nr_fields; i++) {
+		probe_table_field(table, said, i, &field);
+		if (!strcmp(field.name, name))
+			return true;
+	}
+	return false;
+}
+
+/* Fields of the probe keep their names, ours make way. */
+static void add_own(struct side_builder *builder, const struct probe_table *table,
+		const struct probe_table_event *said, const char *name,
+		struct side_builder_type *type)
+{
+	char text[32];
+
+	(void)snprintf(text, sizeof(text), "%s", name);
+	if (has_field(table, said, text))
+		(void)snprintf(text, sizeof(text), "hit_%s", name);
+	(void)side_builder_add_field(builder, NULL, text, type);
+}
+
+static int make_event(struct events *events, const struct probe_table *table, uint32_t index,
+		struct event *event)
+{
+	const struct side_event_description *description;
+	const struct side_event_field *fields;
+	struct probe_table_event said;
+	struct side_builder *builder;
+
+	probe_table_event(table, index, &said);
+	builder = side_builder_create(said.provider, said.name,
+			said.loglevel > SIDE_LOGLEVEL_DEBUG ? SIDE_LOGLEVEL_DEBUG : said.loglevel,
+			0);
+	if (!builder)
+		return -ENOMEM;
+	event->builder = builder;
+	add_own(builder, table, &said, "pid",
+			side_builder_integer(builder, 4, 0, SIDE_TYPE_BYTE_ORDER_HOST));
+	add_own(builder, table, &said, "tid",
+			side_builder_integer(builder, 4, 0, SIDE_TYPE_BYTE_ORDER_HOST));
+	add_own(builder, table, &said, "comm",
+			side_builder_string(builder, 1, SIDE_TYPE_BYTE_ORDER_HOST));
+	for (uint32_t i = 0; i < said.nr_fields; i++) {
+		struct probe_table_field field;
+
+		probe_table_field(table, &said, i, &field);
+		(void)side_builder_add_field(builder, NULL, field.name, make_type(builder, &field));
+	}
+	if (side_builder_register(builder) != SIDE_ERROR_OK)
+		return -EPROTO;
+	description = side_builder_description(builder);
+	fields = side_array_elements(&description->fields);
+	for (uint32_t i = 0; i < OWN_FIELDS + said.nr_fields; i++)
+		event->labels[i] = fields[i].side_type.type.v;
+	if (!*events->name)
+		(void)snprintf(events->name, sizeof(events->name), "%.250s:%.300s", said.provider,
+				said.name);
+	return 0;
+}
+
+static int make_events(struct events *events, const struct global *global)
+{
+	int ret = 0;
+
+	for (uint32_t i = 0; i < events->nr_tables && !ret; i++) {
+		const struct probe_table *table = global_table(global, i);
+		uint32_t nr = probe_table_nr_events(table);
+
+		events->of_table[i] = calloc(nr + 1u, sizeof(struct event));
+		if (!events->of_table[i])
+			return -ENOMEM;
+		events->nr_of_table[i] = nr;
+		for (uint32_t j = 0; j < nr && !ret; j++)
+			ret = make_event(events, table, j, &events->of_table[i][j]);
+	}
+	return ret;
+}
+
+static uint16_t label_of(const struct side_builder *builder, uint32_t index)
+{
+	const struct side_event_description *description = side_builder_description(builder);
+	const struct side_event_field *fields = side_array_elements(&description->fields);
+
+	return fields[index].side_type.type.v;
+}
+
+/* Events that say something of us. */
+static int make_others(struct events *events)
+{
+	char provider[256], name[320];
+
+	(void)snprintf(provider, sizeof(provider), "%.*s", (int)strcspn(events->name, ":"),
+			events->name);
+	(void)snprintf(name, sizeof(name), "%.300s_lost", strchr(events->name, ':') + 1);
+	events->lost = side_builder_create(provider, name, SIDE_LOGLEVEL_WARNING, 0);
+	events->hello = side_builder_create("side", "uprobes", SIDE_LOGLEVEL_INFO, 0);
+	if (!events->lost || !events->hello)
+		return -ENOMEM;
+	(void)side_builder_add_field(events->lost, NULL, "count",
+			side_builder_integer(events->lost, 8, 0, SIDE_TYPE_BYTE_ORDER_HOST));
+	(void)side_builder_add_field(events->hello, NULL, "way",
+			side_builder_string(events->hello, 1, SIDE_TYPE_BYTE_ORDER_HOST));
+	(void)side_builder_add_field(events->hello, NULL, "why",
+			side_builder_string(events->hello, 1, SIDE_TYPE_BYTE_ORDER_HOST));
+	if (side_builder_register(events->lost) != SIDE_ERROR_OK ||
+			side_builder_register(events->hello) != SIDE_ERROR_OK)
+		return -EPROTO;
+	events->lost_label = label_of(events->lost, 0);
+	events->hello_label = label_of(events->hello, 0);
+	return 0;
+}
+
+int events_open(const struct global *global, struct events **result, struct global_error *error)
+{
+	struct events *events = calloc(1, sizeof(*events));
+	int ret = -ENOMEM;
+
+	if (events) {
+		events->nr_tables = global_nr_tables(global);
+		events->of_table = calloc(events->nr_tables + 1u, sizeof(*events->of_table));
+		events->nr_of_table = calloc(events->nr_tables + 1u, sizeof(*events->nr_of_table));
+	}
+	if (events && events->of_table && events->nr_of_table)
+		ret = make_events(events, global);
+	if (!ret)
+		ret = make_others(events);
+	*result = events;
+	if (!ret)
+		return 0;
+	(void)snprintf(error->text, sizeof(error->text), "the events cannot be made: %s",
+			strerror(-ret));
+	return ret;
+}
+
+void events_close(struct events *events)
+{
+	if (!events)
+		return;
+	for (uint32_t i = 0; events->of_table && i < events->nr_tables; i++) {
+		for (uint32_t j = 0; j < events->nr_of_table[i]; j++)
+			(void)side_builder_destroy(events->of_table[i][j].builder);
+		free(events->of_table[i]);
+	}
+	(void)side_builder_destroy(events->lost);
+	(void)side_builder_destroy(events->hello);
+	free(events->of_table);
+	free(events->nr_of_table);
+	free(events);
+}
+
+bool events_wanted(const struct events *events)
+{
+	for (uint32_t i = 0; i < events->nr_tables; i++)
+		for (uint32_t j = 0; j < events->nr_of_table[i]; j++)
+			if (side_builder_enabled(events->of_table[i][j].builder))
+				return true;
+	return false;
+}
+
+const char *events_name(const struct events *events)
+{
+	return events->name;
+}
+
+/* ---- calls ---- */
+
+static void call(const struct side_builder *builder, struct side_arg *cells, uint32_t nr)
+{
+	struct side_arg_vec arguments = {.len = nr};
+
+	side_ptr_set(arguments.sav, cells);
+	side_call(side_builder_state(builder), &arguments);
+}
+
+void events_hello(const struct events *events, const char *way, const char *why)
+{
+	struct side_arg cells[2] = {{.flags = 0}, {.flags = 0}};
+
+	if (!side_builder_enabled(events->hello))
+		return;
+	cells[0].type.v = cells[1].type.v = events->hello_label;
+	side_ptr_set(cells[0].u.side_static.string_value, way);
+	side_ptr_set(cells[1].u.side_static.string_value, why);
+	call(events->hello, cells, 2);
+}
+
+void events_lost(const struct events *events, uint64_t lost)
+{
+	struct side_arg cell = {.flags = 0};
+
+	if (!side_builder_enabled(events->lost))
+		return;
+	cell.type.v = events->lost_label;
+	cell.u.side_static.integer_value.side_u64 = lost;
+	call(events->lost, &cell, 1);
+}
+
+static uint64_t number_of(const struct global_hit *hit, const struct global_field *field)
+{
+	uint64_t value;
+
+	switch (field->source) {
+	case GLOBAL_CONSTANT: return field->constant;
+	case GLOBAL_CALL: return hit->call;
+	case GLOBAL_DURATION: return hit->duration;
+	case GLOBAL_UNREADABLE: return hit->unreadable;
+	default: break;
+	}
+	memcpy(&value, hit->values + field->at, sizeof(value));
+	return value;
+}
+
+/* A value in memory that stays as it is during the call. */
+static void fill(const struct global_hit *hit, const struct global_field *field,
+		struct side_arg *cell)
+{
+	static const uint64_t none;
+	uint64_t value = field->source == GLOBAL_FUNCTION ? 0 : number_of(hit, field);
+	const unsigned char *at = hit->values + field->at;
+
+	switch (field->field.type) {
+	case PROBE_FIELD_STRING:
+		side_ptr_set(cell->u.side_static.string_value,
+				field->source == GLOBAL_FUNCTION ? (const void *)hit->side->function
+						: (int64_t)value > 0 ? (const void *)(at + 8)
+								     : (const void *)"");
+		break;
+	case PROBE_FIELD_BYTES:
+	case PROBE_FIELD_BACKTRACE:
+		if ((int64_t)value <= 0)
+			at = (const unsigned char *)&none;
+		side_ptr_set(cell->u.side_static.side_vla_gather.ptr, at);
+		side_ptr_set(cell->u.side_static.side_vla_gather.length_ptr, at);
+		break;
+	case PROBE_FIELD_BOOL:
+		cell->u.side_static.bool_value.side_bool8 = (value & 0xff) != 0;
+		break;
+	default: cell->u.side_static.integer_value.side_u64 = value; break;
+	}
+}
+
+/* It stays when it is there. */
+static void *find_in_agent(const char *name)
+{
+	void *agent = dlopen(AGENT, RTLD_LAZY | RTLD_NOLOAD);
+	void *symbol = agent ? dlsym(agent, name) : NULL;
+
+	if (agent)
+		(void)dlclose(agent);
+	return symbol;
+}
+
+static void find_agent(struct events *events)
+{
+	void *symbol = find_in_agent("side_agent_replay");
+
+	memcpy(&events->replay, &symbol, sizeof(symbol));
+}
+
+void events_on_change(void (*tell)(bool after))
+{
+	void *symbol = find_in_agent("side_agent_on_change");
+	void (*ask)(void (*tell)(bool after));
+
+	memcpy(&ask, &symbol, sizeof(symbol));
+	if (ask)
+		ask(tell);
+}
+
+void events_hit(void *user, const struct global_hit *hit)
+{
+	struct events *events = user;
+	const struct global_side *side = hit->side;
+	const struct event *event = &events->of_table[side->table][side->event];
+	struct side_arg cells[OWN_FIELDS + PROBE_TABLE_FIELDS_MAX];
+	const struct ring_replay replay = {.ticks = clock_ticks(hit->time), .cpu = hit->cpu};
+	uint32_t nr = OWN_FIELDS + side->nr_fields;
+
+	if (!side_builder_enabled(event->builder))
+		return;
+	for (uint32_t i = 0; i < nr; i++) {
+		cells[i].type.v = event->labels[i];
+		cells[i].flags = 0;
+		if (i >= OWN_FIELDS)
+			fill(hit, &side->fields[i - OWN_FIELDS], &cells[i]);
+	}
+	cells[0].u.side_static.integer_value.side_u64 = hit->pid;
+	cells[1].u.side_static.integer_value.side_u64 = hit->tid;
+	side_ptr_set(cells[2].u.side_static.string_value, (const void *)hit->comm);
+	if (!events->replay)
+		find_agent(events);
+	if (events->replay)
+		events->replay(&replay);
+	call(event->builder, cells, nr);
+	if (events->replay)
+		events->replay(NULL);
+}

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The life of side-uprobes: nobody calls it by hand, and all that it is told stands in its arguments.
+ *
+ *	side-uprobes --table FD... [--pid N] [--uid N] [--cgroup ID] [--comm NAME] [--by WAY] [--ring BYTES]
+ *		[--session NAME [--system] --ready FD] [-- COMMAND...]
+ *
+ * With a command it ends when that has ended, with its status. With a session it ends when the session has none of its events any more.
+ * Otherwise SIGINT or SIGTERM ends it.
+ */
+#include "uprobes.h"
+
+#include "cmd/side/say.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TABLES_MAX 64
+#define TURN_MS 10
+#define BATCH_NS 2000000 /* hits that come together are read together */
+#define LOOK_NS 1000000000
+
+struct work {
+	struct global_options options;
+	int tables[TABLES_MAX];
+	const char *session;
+	bool system;
+	int ready; /* -1: nobody waits */
+	char **command;
+
+	struct global *global;
+	struct events *events;
+	int epoll, signals;
+	pid_t child;
+	int status; /* to end with */
+	bool over, on;
+	uint64_t lost, looked;
+};
+
+/* ---- the command line ---- */
+
+static bool add_number(uint32_t *list, uint32_t *nr, const char *text)
+{
+	if (*nr == GLOBAL_FILTER_MAX)
+		return false;
+	list[(*nr)++] = (uint32_t)strtoul(text, NULL, 10);
+	return true;
+}
+
+static bool take_way(struct work *work, const char *text)
+{
+	for (int way = 0; way < GLOBAL_WAYS; way++)
+		if (!strcmp(text, global_way_name((enum global_way)way)))
+			work->options.way = way;
+	return work->options.way >= 0;
+}
+
+static bool take_table(struct work *work, const char *text)
+{
+	int fd = atoi(text);
+
+	if (work->options.nr_tables == TABLES_MAX || fcntl(fd, F_SETFD, FD_CLOEXEC))
+		return false;
+	work->tables[work->options.nr_tables++] = fd;
+	return true;
+}
+
+static bool take_option(struct work *work, const char *name, const char *text)
+{
+	struct global_filter *filter = &work->options.filter;
+
+	if (!strcmp(name, "--table"))
+		return take_table(work, text);
+	if (!strcmp(name, "--pid"))
+		return add_number(filter->pids, &filter->nr_pids, text);
+	if (!strcmp(name, "--uid"))
+		return add_number(filter->uids, &filter->nr_uids, text);
+	if (!strcmp(name, "--cgroup") && filter->nr_cgroups < GLOBAL_FILTER_MAX)
+		filter->cgroups[filter->nr_cgroups++] = strtoull(text, NULL, 10);
+	else if (!strcmp(name, "--comm") && filter->nr_comms < GLOBAL_FILTER_MAX)
+		memcpy(filter->comms[filter->nr_comms++], text, strnlen(text, 15));
+	else if (!strcmp(name, "--by"))
+		return take_way(work, text);
+	else if (!strcmp(name, "--ring"))
+		work->options.ring_size = (uint32_t)strtoul(text, NULL, 10);
+	else if (!strcmp(name, "--session"))
+		work->session = text;
+	else if (!strcmp(name, "--ready"))
+		work->ready = atoi(text);
+	else
+		return false;
+	return true;
+}
+
+static bool take_arguments(struct work *work, char **words)
+{
+	for (words++; *words && strcmp(*words, "--") != 0; words++) {
+		if (!strcmp(*words, "--system")) {
+			work->system = true;
+			continue;
+		}
+		if (!words[1] || !take_option(work, words[0], words[1]))
+			return false;
+		words++;
+	}
+	work->command = *words && words[1] ? words + 1 : NULL;
+	if (work->ready >= 0)
+		(void)fcntl(work->ready, F_SETFD, FD_CLOEXEC);
+	return work->options.nr_tables > 0;
+}
+
+/* ---- the command ---- */
+
+/* Ours are not the command's; what was preloaded before us is. */
+static bool is_kept(const char *variable)
+{
+	static const char *const ours[] = {"SIDE_RING_PORTABLE=", "SIDE_AGENT_SOCKET=",
+			"LD_PRELOAD=", "SIDE_UPROBES_PRELOAD="};
+
+	for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++)
+		if (!strncmp(variable, ours[i], strlen(ours[i])))
+			return false;
+	return true;
+}
+
+static char **make_environment(char **preload)
+{
+	const char *before = getenv("SIDE_UPROBES_PRELOAD");
+	size_t count = 0, kept = 0;
+	char **environment;
+
+	while (environ[count])
+		count++;
+	environment = calloc(count + 2, sizeof(*environment));
+	for (size_t i = 0; environment && i < count; i++)
+		if (is_kept(environ[i]))
+			environment[kept++] = environ[i];
+	*preload = NULL;
+	if (environment && before && asprintf(preload, "LD_PRELOAD=%s", before) > 0)
+		environment[kept] = *preload;
+	return environment;
+}
+
+/* By posix_spawn(): a fork would be one more process that has our events. */
+static int start_command(struct work *work)
+{
+	char *preload = NULL, **environment;
+	posix_spawnattr_t attributes;
+	sigset_t none;
+	int code = ENOMEM;
+
+	if (!work->command)
+		return 0;
+	environment = make_environment(&preload);
+	sigemptyset(&none);
+	if (environment && !posix_spawnattr_init(&attributes)) {
+		(void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+		(void)posix_spawnattr_setsigmask(&attributes, &none);
+		code = posix_spawnp(&work->child, work->command[0], NULL, &attributes,
+				work->command, environment);
+		(void)posix_spawnattr_destroy(&attributes);
+	}
+	free(preload);
+	free(environment);
+	if (!code)
+		return 0;
+	work->child = 0;
+	return say_error(code == ENOENT ? COMMAND_NOT_FOUND : COMMAND_NOT_EXECUTABLE, NULL,
+			"cannot run %.256s: %s", work->command[0], strerror(code));
+}
+
+static void look_at_command(struct work *work)
+{
+	int status;
+
+	if (work->child <= 0 || waitpid(work->child, &status, WNOHANG) != work->child)
+		return;
+	work->status = WIFEXITED(status) ? WEXITSTATUS(status) : COMMAND_SIGNAL + WTERMSIG(status);
+	work->child = 0;
+	work->over = true;
+}
+
+/* ---- turns ---- */
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void read_hits(struct work *work, bool last)
+{
+	uint64_t lost;
+
+	clock_look();
+	global_read(work->global, last, events_hit, work->events, &lost);
+	if (lost > work->lost)
+		events_lost(work->events, lost - work->lost);
+	work->lost = lost;
+}
+
+static int watch(struct work *work, bool on)
+{
+	struct global_error error = {.text = ""};
+	int ret;
+
+	if (on == work->on)
+		return 0;
+	ret = global_watch(work->global, on, &error);
+	/* Hits that were made before are still in the buffer. */
+	if (!on)
+		read_hits(work, true);
+	work->on = on && !ret;
+	return ret ? say_error(error.permission ? COMMAND_NOT_PERMITTED : COMMAND_FAILED,
+				     *error.mend ? error.mend : NULL, "%s", error.text)
+		   : 0;
+}
+
+static void take_signals(struct work *work)
+{
+	struct signalfd_siginfo info;
+
+	while (read(work->signals, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGCHLD || info.ssi_signo == CHANGE_SIGNAL)
+			continue;
+		/* A terminal has told the command, too. */
+		if (work->child > 0 && info.ssi_signo != SIGINT)
+			(void)kill(work->child, (int)info.ssi_signo);
+		else if (work->child <= 0)
+			work->over = true;
+	}
+}
+
+/* Nobody listens: has the session been stopped, or does it not want us any more? */
+static void look_at_session(struct work *work)
+{
+	uint64_t now = now_ns();
+
+	if (!work->session || work->on || now - work->looked < LOOK_NS)
+		return;
+	work->looked = now;
+	if (!wanted_by_session(work->session, work->system, events_name(work->events)))
+		work->over = true;
+}
+
+/* What was hit before a change is still recorded as before it. */
+static void take_change(struct work *work)
+{
+	switch (change_take()) {
+	case CHANGE_BEGINS:
+		if (work->on)
+			read_hits(work, true);
+		break;
+	case CHANGE_ENDS: (void)watch(work, events_wanted(work->events)); break;
+	default: return;
+	}
+	change_done();
+}
+
+static void turn(struct work *work)
+{
+	const struct timespec batch = {.tv_nsec = BATCH_NS};
+	struct epoll_event ready;
+
+	if (epoll_wait(work->epoll, &ready, 1, TURN_MS) > 0 && work->on &&
+			ready.data.fd != work->signals)
+		(void)nanosleep(&batch, NULL);
+	take_signals(work);
+	look_at_command(work);
+	if (work->session)
+		take_change(work);
+	if (work->session) {
+		int status = watch(work, events_wanted(work->events));
+
+		if (status) {
+			work->status = status;
+			work->over = true;
+		}
+		look_at_session(work);
+	}
+	if (work->on)
+		read_hits(work, false);
+}
+
+/* ---- life ---- */
+
+static int prepare_signals(struct work *work)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGCHLD);
+	sigaddset(&set, CHANGE_SIGNAL);
+	(void)sigprocmask(SIG_BLOCK, &set, NULL);
+	work->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	work->epoll = epoll_create1(EPOLL_CLOEXEC);
+	return work->signals < 0 || work->epoll < 0 ? -errno : 0;
+}
+
+static int listen_to(struct work *work, int fd)
+{
+	struct epoll_event interest = {.events = EPOLLIN, .data.fd = fd};
+
+	return epoll_ctl(work->epoll, EPOLL_CTL_ADD, fd, &interest) ? -errno : 0;
+}
+
+static int open_all(struct work *work)
+{
+	struct global_error error = {.text = "there is no memory"};
+	int ret = global_open(&work->options, &work->global, &error);
+
+	if (!ret)
+		ret = events_open(work->global, &work->events, &error);
+	if (!ret) {
+		(void)snprintf(error.text, sizeof(error.text), "cannot wait for hits");
+		ret = listen_to(work, global_fd(work->global));
+	}
+	if (!ret)
+		ret = listen_to(work, work->signals);
+	return ret ? say_error(error.permission ? COMMAND_NOT_PERMITTED : COMMAND_FAILED,
+				     *error.mend ? error.mend : NULL, "%s", error.text)
+		   : 0;
+}
+
+static void say_way(const struct work *work)
+{
+	uint32_t places = global_nr_sides(work->global);
+
+	say_note("%" PRIu32 " place%s watched by %s%s%s%s", places, places == 1 ? " is" : "s are",
+			global_way_name(global_used(work->global)),
+			*global_why(work->global) ? " (" : "", global_why(work->global),
+			*global_why(work->global) ? ")" : "");
+}
+
+/* Whoever waits goes on, and we belong to nobody's terminal. */
+static void say_ready(struct work *work)
+{
+	int nothing;
+
+	say_way(work);
+	if (work->ready < 0)
+		return;
+	fflush(stderr);
+	nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+	for (int fd = 0; nothing >= 0 && fd < 3; fd++)
+		(void)dup2(nothing, fd);
+	if (nothing > 2)
+		close(nothing);
+	if (write(work->ready, "+", 1) != 1)
+		work->over = true;
+	close(work->ready);
+}
+
+static int start(struct work *work)
+{
+	int status = open_all(work);
+
+	if (status)
+		return status;
+	clock_look();
+	if (work->session &&
+			!wanted_take_turn(work->session, work->system, events_name(work->events)))
+		return say_error(COMMAND_FAILED, NULL, "another recorder of %.256s does not end",
+				events_name(work->events));
+	events_hello(work->events, global_way_name(global_used(work->global)),
+			global_why(work->global));
+	/* Also when nobody listens yet: whoever asked wants to know whether it can be done. */
+	status = watch(work, true);
+	if (!status && work->session)
+		change_open();
+	if (!status) {
+		say_ready(work);
+		status = start_command(work);
+	}
+	return status;
+}
+
+int main(__attribute__((unused)) int argc, char **argv)
+{
+	static const struct common_options common;
+	struct work work = {.options = {.way = -1}, .ready = -1, .epoll = -1, .signals = -1};
+
+	say_start(&common, NULL);
+	work.options.tables = work.tables;
+	if (!take_arguments(&work, argv))
+		return say_error(COMMAND_USAGE, "see `side help probes`",
+				"this program is a part of side, which runs it by itself");
+	(void)prctl(PR_SET_NAME, "side-uprobes");
+	/* What was left by others costs all programs that it is in. */
+	(void)global_clean();
+	work.status = prepare_signals(&work)
+			? say_error(COMMAND_FAILED, NULL, "cannot wait for signals")
+			: start(&work);
+	if (!work.status) {
+		while (!work.over)
+			turn(&work);
+		(void)watch(&work, false);
+		if (work.lost)
+			say_note("%" PRIu64
+				 " hits found no room in the kernel's buffer and are lost",
+					work.lost);
+	}
+	events_close(work.events);
+	global_close(work.global);
+	return work.status;
+}
