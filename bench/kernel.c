@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a call of an event costs, whoever listens, and beside it the cheapest system call:
+ * What a call of an event costs, whoever listens, and beside it the cheapest system call and a function for probes:
  * bench-kernel CALLS. Waits for a byte first, so that somebody can begin to listen.
  */
 #include <stdint.h>
@@ -36,6 +36,19 @@ static void call_kernel(uint32_t i)
 	(void)syscall(SYS_getppid);
 }
 
+/* For probes. */
+__attribute__((noinline, noclone)) void bench_probed(uint32_t number, const char *text);
+
+void bench_probed(uint32_t number, const char *text)
+{
+	__asm__ volatile("" ::"r"(number), "r"(text) : "memory");
+}
+
+static void call_probed(uint32_t i)
+{
+	bench_probed(i, "twelve bytes");
+}
+
 /* Nanoseconds a call: the best of a few rounds. */
 static double measure(void (*call)(uint32_t), uint32_t calls)
 {
@@ -66,6 +79,7 @@ int main(int argc, char **argv)
 	(void)fflush(stdout);
 	if (read(STDIN_FILENO, &byte, 1) != 1)
 		return 1;
-	printf("%.3f %.3f\n", measure(call_event, calls), measure(call_kernel, calls));
+	printf("%.3f %.3f %.3f\n", measure(call_event, calls), measure(call_kernel, calls),
+			measure(call_probed, calls));
 	return 0;
 }

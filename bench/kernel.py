@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
 """
-What a call costs whose event the kernel gets (user_events), beside one that `side record` gets:
+What a call costs whose event the kernel gets (user_events), beside one that `side record` gets, and what a function costs that the
+kernel watches (global probes), beside one with a probe in the process:
 
     SIDE_KERNEL=bzImage bench/kernel.py BUILD [CALLS]
 
 In an emulated machine, whose times mean nothing: so all figures are ratios, in units of the cheapest system
-call there (getppid). On a machine whose own kernel has user_events, run it as root with --here.
+call there (getppid). On a machine whose own kernel has user_events, run it as root with --here; with --here --probes only the rows of probes
+are measured, which most kernels can do.
 """
 import os
 import subprocess
@@ -17,8 +19,9 @@ import ftrace
 import machine
 
 
-def run(program, calls, environment, listen, before=()):
-    with subprocess.Popen([*before, program, str(calls)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+def run(program, calls, environment, listen, before=(), probed=False):
+    words = [*before, f"{program} {calls}"] if probed else [*before, program, str(calls)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                           stderr=subprocess.DEVNULL, env=dict(os.environ, **environment)) as process:
         if process.stdout.readline() != "ready\n":
             sys.exit("the program does not start")
@@ -28,8 +31,22 @@ def run(program, calls, environment, listen, before=()):
         if listen:
             ftrace.enable(False)
             ftrace.clear()
-    event, call = (float(word) for word in out.split())
-    return event / call
+    event, call, function = (float(word) for word in out.split())
+    return (function if probed else event) / call
+
+
+PROBE = ("--function", "bench_probed", "--arg", "u32:number:%edi", "--arg", "string:text:%rsi")
+
+
+def inside_probes(program, side, calls):
+    """Rows of a function with a number and a text; global probes need root."""
+    trace = (side, "-q", "trace", "--force", "-o", "/tmp/bench-kernel.trace")
+    rows = [("a function without a probe", None), ("probe in the process (side trace)", ())]
+    rows += [(f"global probe, {way}", ("--global", "--by", way)) for way in ("uprobe_multi", "perf_event", "tracefs")]
+    for name, words in rows:
+        before = ("sh", "-c") if words is None else (*trace, *words, *PROBE, "-c")
+        ratio = run(program, calls, {}, False, before, True)
+        print(f"{name:36} {ratio:8.3f}", flush=True)
 
 
 def inside(build, calls):
@@ -42,14 +59,16 @@ def inside(build, calls):
              ()),
             ("side record, in the process", {}, False,
              (side, "record", "-q", "--mode=overwrite", "-o", "/tmp/bench-kernel.trace", "--"))]
-    for name, environment, listen, before in rows:
-        ratio = run(program, calls, environment, listen, before)
-        print(f"{name:36} {ratio:8.3f}", flush=True)
+    if "--probes" not in sys.argv:
+        for name, environment, listen, before in rows:
+            ratio = run(program, calls, environment, listen, before)
+            print(f"{name:36} {ratio:8.3f}", flush=True)
+    inside_probes(program, side, calls)
 
 
 def main(arguments):
     here = "--here" in arguments
-    arguments = [argument for argument in arguments if argument != "--here"]
+    arguments = [argument for argument in arguments if argument not in ("--here", "--probes")]
     build, calls = os.path.abspath(arguments[0]), int(arguments[1]) if len(arguments) > 1 else 20000
     if here:
         inside(build, calls)

@@ -1,0 +1,473 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Global probes: what the kernel sees of a program is what the program did, whoever runs it and when; nothing stays behind, and probes
+of ours in a process and the kernel's do not destroy one another.
+
+usage: test_global.py [TEST...]; in the machine of SIDE_KERNEL where this one does not permit it
+"""
+import contextlib
+import json
+import os
+import platform
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path[:0] = [os.path.join(HERE, "../../kernel"), os.path.join(HERE, "../../cmd")]
+import guide
+import machine
+
+SIDE = os.environ["SIDE"]
+PROGRAM = os.environ["GLOBAL_PROGRAM"]
+WAYS = ("uprobe_multi", "perf_event", "tracefs")
+PATIENCE = 120
+INSIDE = bool(os.environ.get("GLOBAL_INSIDE"))
+NOBODY = 65534
+
+# A look at tracefs from outside; it may not be mounted anywhere.
+LOOK = "[ -e /sys/kernel/tracing/uprobe_events ] || mount -t tracefs none /sys/kernel/tracing; cd /sys/kernel/tracing; "
+
+
+def shell(script, **options):
+    return subprocess.run(["unshare", "--mount", "--propagation", "private", "sh", "-c", LOOK + script], text=True,
+                          capture_output=True, timeout=PATIENCE, check=True, **options).stdout
+
+
+def wait_until(condition, what):
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"never came: {what}")
+        time.sleep(0.01)
+
+
+def permitted():
+    """Why this kernel watches nothing for us, or None."""
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run([SIDE, "trace", "--global", "-o", folder + "/t", "-c", PROGRAM, "--function", "cook"],
+                              capture_output=True, text=True, timeout=PATIENCE, check=False)
+    return None if not done.returncode else done.stderr
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="side-global-")
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        os.chmod(self.folder, 0o755)
+        # A file of its own: probes are the file's, and others may run that one.
+        self.program = self.folder + "/kitchen"
+        shutil.copy(PROGRAM, self.program)
+        self.traces = 0
+
+    def start(self, *words, **options):
+        return subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                **options)
+
+    def side(self, *words, status=0, **options):
+        done = subprocess.run([SIDE, *words], capture_output=True, text=True, timeout=PATIENCE, check=False, **options)
+        self.assertEqual(done.returncode, status, f"{words}: {done.stdout}{done.stderr}")
+        return done
+
+    def output(self):
+        self.traces += 1
+        return f"{self.folder}/trace-{self.traces}"
+
+    def trace(self, command, *words, status=0, **options):
+        """What was recorded of a command."""
+        output = self.output()
+        self.said = self.side("trace", "--global", "-o", output, "--exe", self.program, "-c", command, *words, status=status,
+                              **options)
+        return self.read(output) if not status else None
+
+    def read(self, output):
+        done = subprocess.run([SIDE, "view", "--json", output], capture_output=True, text=True, check=True)
+        events = [json.loads(line) for line in done.stdout.splitlines()]
+        return [event for event in events if event["type"] == "event" and event["event"] != "side:uprobes"]
+
+
+class Values(Case):
+    def check_values(self, way):
+        events = self.trace(f"{self.program} 4", "--by", way, "--function", "cook", "--exit", "--arg", "guests",
+                            "--arg", "order->dish", "--arg", "order->id", "--arg", "order->table", "--arg", "order->mood",
+                            "--arg", "order->hours", "--arg", "order->list[1]", "--arg", "who", "--arg", "orders_taken",
+                            "--arg", "s64:third:%rdi+40", "--arg", "bytes[3]:raw:*(%rdi+8)", "--arg", "u32:number:%esi")
+        self.assertIn(f"2 places are watched by {way}", self.said.stderr)
+        entries = [event for event in events if event["event"] == "probe:cook"]
+        exits = [event for event in events if event["event"] == "probe:cook_return"]
+        self.assertEqual(len(events), 8)
+        taken = 0
+        for number, (entry, end) in enumerate(zip(entries, exits)):
+            fields = entry["fields"]
+            self.assertEqual(fields.pop("pid"), fields.pop("tid"))
+            self.assertEqual(fields.pop("comm"), "kitchen")
+            self.assertEqual(fields, {
+                "call": number + 1, "guests": number, "order_dish": "soup of the day", "order_id": -3, "order_table": 65535,
+                "order_mood": -7, "order_hours": 1.5, "order_list_1": -8, "who": "guest", "orders_taken": taken, "third": 9,
+                "raw": [ord(letter) for letter in "sou"], "number": number})
+            taken += number
+            self.assertEqual(end["fields"]["return_value"], -30 - number)
+            self.assertEqual(end["fields"]["call"], number + 1)
+            # The two stand in one clock, which is that of the trace.
+            self.assertLess(abs(end["ns"] - entry["ns"] - end["fields"]["duration"]), 2000)
+            self.assertGreater(end["ns"], entry["ns"])
+
+    def test_multi(self):
+        self.check_values("uprobe_multi")
+
+    def test_perf(self):
+        self.check_values("perf_event")
+
+    def test_tracefs(self):
+        self.check_values("tracefs")
+
+    def test_recursion(self):
+        for way in WAYS:
+            events = self.trace(f"{self.program} 1", "--by", way, "--function", "deep", "--exit", "--arg", "depth")
+            seen = [(event["event"].rpartition(":")[2], event["fields"]["call"], event["fields"].get("depth"),
+                     event["fields"].get("return_value")) for event in events]
+            self.assertEqual(seen, [("deep", 1, 3, None), ("deep", 2, 2, None), ("deep", 3, 1, None), ("deep", 4, 0, None),
+                                    ("deep_return", 4, None, 0), ("deep_return", 3, None, 1),
+                                    ("deep_return", 2, None, 3), ("deep_return", 1, None, 6)], way)
+
+    def test_time(self):
+        """Hits lie between what the clock said before and afterwards."""
+        before = time.time_ns()
+        events = self.trace(f"{self.program} 3", "--function", "cook")
+        after = time.time_ns()
+        self.assertEqual(len(events), 3)
+        for event in events:
+            self.assertTrue(before - 1000000 < event["ns"] < after + 1000000, (before, event["ns"], after))
+
+    def test_many(self):
+        """All functions of the program are one event, which says which one it was."""
+        events = self.trace(f"{self.program} 2", "--function", "*e*")
+        names = [event["fields"]["function"] for event in events]
+        self.assertEqual([name for name in names if name in ("serve", "deep")], ["serve"] * 2 + ["deep"] * 4)
+
+    def test_unreadable(self):
+        for way in WAYS:
+            events = self.trace(f"{self.program} 1", "--by", way, "--function", "cook", "--arg", "s64:none:%rsi+16", "--arg", "string:nothing:%rsi")
+            self.assertEqual((events[0]["fields"]["none"], events[0]["fields"]["nothing"]), (0, ""), way)
+
+
+class Marker(Case):
+    def test_semaphore(self):
+        for way in WAYS:
+            events = self.trace(f"{self.program} 3", "--by", way, "--sdt", "kitchen:served")
+            self.assertEqual([(event["fields"]["arg1"], event["fields"]["arg2"]) for event in events],
+                             [(0, 7), (1, 7), (2, 7)], way)
+            self.assertEqual(self.said.stdout, "3 1\n", way)
+        # And it is back again for who is still there.
+        program = self.start(self.program, "1", "0", "wait")
+        for wanted in (0, 1, 0):
+            if wanted:
+                self.trace("true", "--sdt", "kitchen:served")
+                recorder = self.start(SIDE, "-q", "trace", "--global", "-o", self.output(), "--exe", self.program, "--sdt",
+                                      "kitchen:served", "-c", "cat")
+            said = None
+            while said != wanted:
+                program.stdin.write("\n")
+                program.stdin.flush()
+                said = int(program.stdout.readline().split()[1])
+                self.assertIn(said, (0, 1))
+            if wanted:
+                recorder.communicate("")
+        program.communicate()
+
+
+class Reach(Case):
+    def test_forks(self):
+        for way in WAYS:
+            events = self.trace(f"{self.program} 20 50", "--by", way, "--function", "cook", "--arg", "guests")
+            self.assertEqual(len(events), 51 * 20, (way, self.said.stderr))
+            self.assertEqual(len({event["fields"]["pid"] for event in events}), 51, way)
+            by_process = {}
+            for event in events:
+                by_process.setdefault(event["fields"]["pid"], []).append(event["fields"]["guests"])
+            self.assertTrue(all(numbers == list(range(20)) for numbers in by_process.values()), way)
+
+    def test_never_mapped(self):
+        """Set before any process has the file; hit in each that starts."""
+        self.program = self.folder + "/later"
+        shutil.copy(PROGRAM, self.program)
+        events = self.trace(f"sh -c '{self.program} 5; {self.program} 6; {self.program} 7'", "--function", "cook")
+        self.assertEqual(len(events), 18)
+        self.assertEqual(len({event["fields"]["pid"] for event in events}), 3)
+
+    def test_running(self):
+        program = self.start(self.program, "5", "0", "wait")
+        recorder = self.start(SIDE, "trace", "--global", "-o", self.output(), "--exe", self.program, "--function", "cook",
+                              "-c", "sh -c 'echo ready; cat'")
+        self.assertEqual(recorder.stdout.readline(), "ready\n")
+        program.stdin.write("\n")
+        program.stdin.flush()
+        self.assertTrue(program.stdout.readline())
+        recorder.communicate("")
+        self.assertEqual(len(self.read(f"{self.folder}/trace-{self.traces}")), 5)
+        program.communicate()
+
+    def test_counts_of_the_kernel(self):
+        """The same place, defined by somebody else at the same time: the kernel's own count is ours."""
+        nm = subprocess.run(["nm", self.program], capture_output=True, text=True, check=True).stdout
+        offset = next(line.split()[0] for line in nm.splitlines() if line.split()[-1] == "cook")
+        group = f"check_{os.getpid()}"
+        shell(f"echo 'p:{group}/cook {self.program}:0x{offset}' >> uprobe_events; echo 1 > events/{group}/cook/enable")
+        try:
+            for way in WAYS:
+                before = self.profile()
+                events = self.trace(f"{self.program} 40 3", "--by", way, "--function", "cook")
+                self.assertEqual((len(events), self.profile() - before), (160, 160), way)
+        finally:
+            shell(f"echo 0 > events/{group}/cook/enable; echo '-:{group}/cook' >> uprobe_events")
+
+    def profile(self):
+        for line in shell("cat uprobe_profile").splitlines():
+            words = line.split()
+            if words[0] == self.program and words[1] == "cook":
+                return int(words[2])
+        return 0
+
+    def test_filters(self):
+        for way in WAYS:
+            links = [self.folder + "/" + name for name in ("first", "second")]
+            for link in links:
+                if not os.path.exists(link):
+                    os.link(self.program, link)
+            both = f"sh -c '{links[0]} 3; {links[1]} 4'"
+            events = self.trace(both, "--by", way, "--function", "cook", "--comm", "second")
+            self.assertEqual({event["fields"]["comm"] for event in events}, {"second"}, way)
+            self.assertEqual(len(events), 4, way)
+            events = self.trace(both, "--by", way, "--function", "cook", "--comm", "second", "--comm", "first")
+            self.assertEqual(len(events), 7, way)
+            self.assertEqual(len(self.trace(both, "--by", way, "--function", "cook", "--pid", "1")), 0, way)
+
+    def test_user(self):
+        both = (f"{sys.executable} -c \"import subprocess as s; s.run(['{self.program}', '3']); "
+                f"s.run(['{self.program}', '4'], user={NOBODY})\"")
+        for way in ("uprobe_multi", "perf_event"):
+            self.assertEqual(len(self.trace(both, "--by", way, "--function", "cook", "--uid", str(NOBODY))), 4, way)
+            self.assertEqual(len(self.trace(both, "--by", way, "--function", "cook", "--uid", "root")), 3, way)
+
+
+class Left(Case):
+    def definitions(self):
+        return [line for line in shell("cat uprobe_events").splitlines() if self.program in line]
+
+    def test_killed(self):
+        """What a recorder leaves that was killed, the next one removes, and nothing else."""
+        theirs = f"others_{os.getpid()}"
+        shell(f"echo 'p:{theirs}/cook {self.program}:0x1000' >> uprobe_events")
+        self.addCleanup(shell, f"echo '-:{theirs}/cook' >> uprobe_events")
+        living = self.recorder("tracefs")
+        killed = self.recorder("tracefs")
+        groups = {line.split(":")[1].split("/")[0] for line in self.definitions()}
+        self.assertEqual(len(groups), 3)
+        recorder = self.recorder_pid(killed)
+        os.kill(recorder, signal.SIGKILL)
+        killed.communicate()
+        self.assertIn(f"side_{recorder}_", "".join(self.definitions()))
+        # By another way, which needs no definition.
+        self.assertEqual(len(self.trace(f"{self.program} 2", "--by", "uprobe_multi", "--function", "cook")), 2)
+        left = "".join(self.definitions())
+        self.assertNotIn(f"side_{recorder}_", left)
+        self.assertIn(f"side_{self.recorder_pid(living)}_", left)
+        self.assertIn(theirs, left)
+        living.communicate("")
+        self.assertEqual(len(self.definitions()), 1)
+
+    def test_killed_bpf(self):
+        for way in ("uprobe_multi", "perf_event"):
+            killed = self.recorder(way)
+            os.kill(self.recorder_pid(killed), signal.SIGKILL)
+            killed.communicate()
+            program = self.start(self.program, "3", "0", "wait")
+            with open(f"/proc/{program.pid}/maps", encoding="ascii") as maps:
+                self.assertNotIn("uprobes", maps.read())
+            self.assertTrue(program.communicate("\n")[0].startswith("3 "))
+
+    def recorder(self, way):
+        recorder = self.start(SIDE, "-q", "trace", "--global", "--by", way, "-o", self.output(), "--exe", self.program,
+                              "--function", "cook", "-c", "sh -c 'echo ready; cat'")
+        self.assertEqual(recorder.stdout.readline(), "ready\n")
+        return recorder
+
+    def recorder_pid(self, process):
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(OSError), open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+                if int(file.read().rpartition(")")[2].split()[1]) == process.pid:
+                    return int(pid)
+        raise AssertionError("side has not started its recorder")
+
+
+class Conflict(Case):
+    def inner(self, command):
+        return self.start(SIDE, "-q", "trace", "-o", self.output(), "-c", command, "--function", "cook")
+
+    def test_jump_first(self):
+        """Where a process has a jump of ours the kernel's probe would end it: it is not set."""
+        recorder = self.inner(f"{self.program} 5 0 wait")
+        recorder.stdin.write("\n")
+        recorder.stdin.flush()
+        self.assertTrue(recorder.stdout.readline().startswith("10 "))
+        for way in WAYS:
+            self.trace("true", "--by", way, "--function", "cook", status=1)
+            self.assertIn("has other bytes than its file", self.said.stderr)
+        # The same program still runs, with its probe.
+        out, _ = recorder.communicate("\n")
+        self.assertTrue(out.startswith("20 "), out)
+        self.assertEqual(recorder.returncode, 0)
+        self.assertEqual(len(self.read(f"{self.folder}/trace-1")), 10)
+
+    def test_kernel_first(self):
+        """A place that the kernel watches takes no jump, and goes on being watched."""
+        for way in WAYS:
+            recorder = self.start(SIDE, "-q", "trace", "--global", "--by", way, "-o", self.output(), "--exe", self.program,
+                                  "--function", "cook", "-c", "sh -c 'echo ready; cat'")
+            self.assertEqual(recorder.stdout.readline(), "ready\n")
+            watched = self.traces
+            inner = self.inner(f"{self.program} 5")
+            out, error = inner.communicate()
+            self.assertTrue(out.startswith("10 "), (way, out, error))
+            self.assertIn("not set", error)
+            recorder.communicate("")
+            self.assertEqual(len(self.read(f"{self.folder}/trace-{watched}")), 5, way)
+
+
+class Refused(Case):
+    def test_permission(self):
+        done = subprocess.run([SIDE, "trace", "--global", "-o", "/tmp/side-global-refused-%d" % os.getpid(), "--exe", self.program,
+                               "--function", "cook", "-c", self.program], capture_output=True, text=True, check=False,
+                              user=NOBODY, group=NOBODY, extra_groups=[])
+        self.assertEqual(done.returncode, 3, done.stderr)
+        for way in WAYS:
+            self.assertIn(way + ":", done.stderr)
+        self.assertIn("run as root", done.stderr)
+        shutil.rmtree("/tmp/side-global-refused-%d" % os.getpid(), ignore_errors=True)
+
+    def test_words(self):
+        for words, sentence in ((("--by", "magic"), "there is no way `magic`"), (("--uid", "no-such-user"), "there is no user"),
+                                (("--cgroup", "/tmp"), "is no control group"), (("--context", "vtid"), "would be of the recorder")):
+            self.trace("true", "--function", "cook", *words, status=2)
+            self.assertIn(sentence, self.said.stderr)
+        done = self.side("trace", "-c", "true", "--function", "main", "--comm", "x", status=2)
+        self.assertIn("write `--global`", done.stderr)
+
+    def test_command(self):
+        """Its status and its environment are its own."""
+        self.trace("sh -c 'exit 7'", "--function", "cook", status=7)
+        self.trace("env", "--function", "cook", env={**os.environ, "LD_PRELOAD": "libm.so.6"})
+        self.assertIn("LD_PRELOAD=libm.so.6\n", self.said.stdout)
+        for name in ("SIDE_RING_PORTABLE", "SIDE_AGENT_SOCKET", "SIDE_UPROBES_PRELOAD"):
+            self.assertNotIn(name, self.said.stdout)
+
+
+class Daemon(Case):
+    def setUp(self):
+        super().setUp()
+        self.runtime = self.folder + "/run"
+        os.mkdir(self.runtime, 0o700)
+        self.env = {**os.environ, "SIDE_RUNTIME": self.runtime}
+        self.addCleanup(self.end)
+
+    def ask(self, *words, status=0):
+        return self.side(*words, status=status, env=self.env)
+
+    def end(self):
+        with contextlib.suppress(Exception):
+            found = self.ask("daemon", "--json", "--no-daemon")
+            self.ask("destroy", "-a")
+            os.kill(json.loads(found.stdout.splitlines()[0])["pid"], signal.SIGTERM)
+
+    def run_program(self, rounds):
+        subprocess.run([self.program, str(rounds)], check=True, capture_output=True)
+
+    def test_session(self):
+        """Between `start` and `stop` each hit is recorded, and none outside of that."""
+        output = self.output()
+        self.ask("create", "dinner", "-o", output)
+        said = self.ask("enable-event", "cook", "--global", "--exe", self.program, "--function", "cook", "--exit", "--arg", "guests")
+        self.assertIn("2 places are watched by ", said.stderr)
+        self.run_program(1)
+        for rounds in (3, 4):
+            self.ask("start")
+            self.run_program(rounds)
+            self.ask("stop")
+            self.run_program(1)
+        self.ask("start")
+        self.run_program(2)
+        self.ask("disable-event", "probe:cook*")
+        self.run_program(5)
+        self.ask("stop")
+        events = self.read(output)
+        self.assertEqual([event["fields"]["guests"] for event in events if event["event"] == "probe:cook"],
+                         [0, 1, 2, 0, 1, 2, 3, 0, 1])
+        self.assertEqual(len(events), 18)
+        recorder = events[0]["vpid"]
+
+        def is_gone():
+            try:
+                with open(f"/proc/{recorder}/stat", encoding="ascii") as file:
+                    return file.read().rpartition(")")[2].split()[0] == "Z"
+            except FileNotFoundError:
+                return True
+        wait_until(is_gone, "the end of a recorder that nobody wants")
+
+    def test_twice(self):
+        """The second probe of a name takes the place of the first."""
+        output = self.output()
+        self.ask("create", "dinner", "-o", output)
+        self.ask("start")
+        for _ in range(2):
+            self.ask("enable-event", "cook", "--global", "--exe", self.program, "--function", "cook")
+        self.run_program(6)
+        self.ask("stop")
+        self.assertEqual(len(self.read(output)), 6)
+        self.ask("destroy")
+
+    def test_refused(self):
+        self.ask("create", "dinner", "-o", self.output())
+        self.ask("enable-event", "cook", "--global", "--function", "cook", status=2)
+        said = self.ask("enable-event", "cook", "--global", "--exe", self.program, "--function", "cok", status=1)
+        self.assertIn("did you mean `cook`?", said.stderr)
+
+
+class Guide(Daemon):
+    """Each command of the page, in order."""
+    test_session = test_twice = test_refused = None
+
+    def test_page(self):
+        page = os.path.join(HERE, "../../../docs/guide/global-probes.md")
+        with open(page, encoding="utf-8") as file:
+            commands = guide.commands(file.read())
+        self.assertGreater(len(commands), 8)
+        env = {**self.env, "PATH": os.path.dirname(SIDE) + ":" + os.environ["PATH"], "HOME": self.folder, "LANG": "C.UTF-8"}
+        for command, lines in commands:
+            guide.run_command(command, lines, self.folder, env)
+
+
+def main():
+    if platform.machine() != "x86_64" or os.geteuid():
+        print("global probes need root and an x86-64 processor here")
+        return 77
+    reason = permitted()
+    if reason and not INSIDE and not machine.why_not():
+        status, out = machine.run([sys.executable, "-B", os.path.realpath(__file__), *sys.argv[1:]],
+                                  [("GLOBAL_INSIDE", "1"), *((name, os.environ[name]) for name in
+                                                             ("SIDE", "GLOBAL_PROGRAM", "SIDE_LIB_DIR") if name in os.environ)],
+                                  patience=900)
+        print(out)
+        return 1 if status is None else status
+    if reason:
+        print(f"the kernel watches nothing for us: {reason}")
+        return 77
+    unittest.main(verbosity=2)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
