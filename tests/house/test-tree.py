@@ -33,7 +33,7 @@ MAY_USE = {
     "probe": set(),
     "session": {"visit", "ring", "wire", "filter", "ctf"},
     "control": {"send", "session", "wire"},
-    "cmd": {"elf", "kernel", "probe", "send", "symbols", "control", "session", "ctf", "filter", "visit", "wire"},
+    "cmd": {"elf", "kernel", "probe", "ring", "send", "symbols", "control", "session", "ctf", "filter", "visit", "wire"},
 }
 NO_PUBLIC_HEADERS = {"ring", "wire"}
 

@@ -239,10 +239,9 @@ static int start_global(struct tracing *tracing, const struct parsed *parsed, ch
 	static const char portable[] = "SIDE_RING_PORTABLE=1";
 	const struct record_options *asked = &parsed->options.record;
 	const char *preload = getenv("LD_PRELOAD");
-	char **words = NULL, *kept = NULL;
-	const char *environment[2] = {portable};
-	const struct session_rule rule = {.patterns = (const char *const *)tracing->patterns};
-	struct session_rule rules = rule;
+	const char *const environment[] = {portable};
+	char **words = NULL;
+	struct session_rule rules = {.patterns = (const char *const *)tracing->patterns};
 	const struct session_channel channel = {
 			.name = SESSION_CHANNEL_NAME, .rules = &rules, .nr_rules = 1};
 	struct session_options options = {.mode = SESSION_RECORD,
@@ -261,8 +260,8 @@ static int start_global(struct tracing *tracing, const struct parsed *parsed, ch
 	if (!status)
 		status = probe_global_words(
 				&asked->global, asked->pid, tables, tracing->nr_probes, &words);
-	if (!status && preload && asprintf(&kept, "SIDE_UPROBES_PRELOAD=%s", preload) >= 0)
-		environment[options.nr_environment++] = kept;
+	if (!status && preload && !probe_global_add(&words, "--preload", preload))
+		status = say_error(COMMAND_FAILED, NULL, "there is no memory");
 	if (!status && command) {
 		bool fits = probe_global_add(&words, "--", NULL);
 
@@ -276,7 +275,6 @@ static int start_global(struct tracing *tracing, const struct parsed *parsed, ch
 	if (!status)
 		status = command_record(&recorder, &options, NULL, NULL);
 	probe_global_free(words);
-	free(kept);
 	return status;
 }
 

@@ -3,7 +3,7 @@
  * The life of side-uprobes: nobody calls it by hand, and all that it is told stands in its arguments.
  *
  *	side-uprobes --table FD... [--pid N] [--uid N] [--cgroup ID] [--comm NAME] [--by WAY] [--ring BYTES]
- *		[--session NAME [--system] --ready FD] [-- COMMAND...]
+ *		[--session NAME [--system] --ready FD] [--preload LIBRARIES] [-- COMMAND...]
  *
  * With a command it ends when that has ended, with its status. With a session it ends when the session has none of its events any more.
  * Otherwise SIGINT or SIGTERM ends it.
@@ -34,7 +34,7 @@
 struct work {
 	struct global_options options;
 	int tables[TABLES_MAX];
-	const char *session;
+	const char *session, *preload; /* preload: of the command */
 	bool system;
 	int ready; /* -1: nobody waits */
 	char **command;
@@ -96,6 +96,8 @@ static bool take_option(struct work *work, const char *name, const char *text)
 		work->options.ring_size = (uint32_t)strtoul(text, NULL, 10);
 	else if (!strcmp(name, "--session"))
 		work->session = text;
+	else if (!strcmp(name, "--preload"))
+		work->preload = text;
 	else if (!strcmp(name, "--ready"))
 		work->ready = atoi(text);
 	else
@@ -125,8 +127,8 @@ static bool take_arguments(struct work *work, char **words)
 /* Ours are not the command's; what was preloaded before us is. */
 static bool is_kept(const char *variable)
 {
-	static const char *const ours[] = {"SIDE_RING_PORTABLE=", "SIDE_AGENT_SOCKET=",
-			"LD_PRELOAD=", "SIDE_UPROBES_PRELOAD="};
+	static const char *const ours[] = {
+			"SIDE_RING_PORTABLE=", "SIDE_AGENT_SOCKET=", "LD_PRELOAD="};
 
 	for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++)
 		if (!strncmp(variable, ours[i], strlen(ours[i])))
@@ -134,9 +136,8 @@ static bool is_kept(const char *variable)
 	return true;
 }
 
-static char **make_environment(char **preload)
+static char **make_environment(const char *before, char **preload)
 {
-	const char *before = getenv("SIDE_UPROBES_PRELOAD");
 	size_t count = 0, kept = 0;
 	char **environment;
 
@@ -162,7 +163,7 @@ static int start_command(struct work *work)
 
 	if (!work->command)
 		return 0;
-	environment = make_environment(&preload);
+	environment = make_environment(work->preload, &preload);
 	sigemptyset(&none);
 	if (environment && !posix_spawnattr_init(&attributes)) {
 		(void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
