@@ -218,8 +218,10 @@ static int make_programs(struct bpf *bpf, const struct global *global, struct gl
 
 	bpf->programs = calloc(global->nr_sides + 1, sizeof(*bpf->programs));
 	bpf->program_of = calloc(global->nr_sides + 1, sizeof(*bpf->program_of));
-	if (!assembly || !bpf->programs || !bpf->program_of)
-		ret = global_fail(error, -ENOMEM, "", "there is no memory");
+	if (!assembly || !bpf->programs || !bpf->program_of) {
+		free(assembly);
+		return global_fail(error, -ENOMEM, "", "there is no memory");
+	}
 	for (uint32_t i = 0; i < global->nr_sides && !ret; i++)
 		ret = find_program(bpf, global, i, assembly, error);
 	free(assembly);

@@ -199,8 +199,11 @@ int conflict_look(const struct global *global, struct global_error *error)
 
 	looking.files = calloc(global->nr_sides + 1u, sizeof(*looking.files));
 	looking.file_of = calloc(global->nr_sides + 1u, sizeof(*looking.file_of));
-	if (!looking.files || !looking.file_of)
-		ret = global_fail(error, -ENOMEM, "", "there is no memory");
+	if (!looking.files || !looking.file_of) {
+		free(looking.files);
+		free(looking.file_of);
+		return global_fail(error, -ENOMEM, "", "there is no memory");
+	}
 	for (uint32_t i = 0; i < global->nr_sides && !ret; i++)
 		ret = add_file(&looking, i);
 	if (!ret)
