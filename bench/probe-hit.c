@@ -1,51 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* What a hit of a probe costs: the call of a small function with probes of each kind, less the call without one. */
+#include "probe-call.h"
 #include "probe/code/code.h"
 #include "probe/patch/patch.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define HANDLER __attribute__((target("general-regs-only"), noinline))
-#define ROUNDS 9
 
 static HANDLER void on_hit(const struct patch_hit *hit)
 {
 	__asm__ volatile("" ::"r"(hit) : "memory");
-}
-
-static __attribute__((noinline)) uint64_t probe_hit_target(uint64_t a, uint64_t b)
-{
-	__asm__ volatile("" : "+r"(a));
-	return (a ^ 0x12345678) + b * 5;
-}
-
-static uint64_t now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
-}
-
-/* The best of some rounds: nanoseconds a call. */
-static double measure(unsigned int calls)
-{
-	double best = 1e9;
-
-	for (unsigned int round = 0; round < ROUNDS; round++) {
-		uint64_t sum = 0, start = now();
-		double each;
-
-		for (unsigned int i = 0; i < calls; i++)
-			sum += probe_hit_target(i, sum & 1);
-		each = (double)(now() - start) / calls;
-		__asm__ volatile("" ::"r"(sum));
-		best = each < best ? each : best;
-	}
-	return best;
 }
 
 static struct probe_site find_site(void)
@@ -82,10 +49,10 @@ int main(void)
 		const char *name;
 		unsigned int flags, calls;
 	} kinds[] = {
-			{"entry, what a callee may change", 0, 5000000},
-			{"entry, all general registers", PATCH_ALL, 5000000},
-			{"entry and exit", PATCH_EXIT, 2000000},
-			{"entry, by a breakpoint", PATCH_TRAP, 100000},
+			{"entry, what a callee may change", 0, 1000},
+			{"entry, all general registers", PATCH_ALL, 1000},
+			{"entry and exit", PATCH_EXIT, 1000},
+			{"entry, by a breakpoint", PATCH_TRAP, 20},
 	};
 	struct probe_site site = find_site();
 	double plain;
@@ -94,7 +61,7 @@ int main(void)
 		fprintf(stderr, "this kernel has no barrier for code\n");
 		return 1;
 	}
-	plain = measure(5000000);
+	plain = probe_call_measure(PROBE_CALL_ROUNDS, 1000);
 	printf("%-34s %8.1f ns\n", "the call without a probe", plain);
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		struct patch_request request = {.site = &site,
@@ -106,7 +73,8 @@ int main(void)
 			fprintf(stderr, "no probe can be set: %s\n", strerror(-request.error));
 			return 1;
 		}
-		printf("%-34s %8.1f ns a hit\n", kinds[i].name, measure(kinds[i].calls) - plain);
+		printf("%-34s %8.1f ns a hit\n", kinds[i].name,
+				probe_call_measure(PROBE_CALL_ROUNDS, kinds[i].calls) - plain);
 		patch_remove(&request.probe, 1);
 	}
 	return 0;

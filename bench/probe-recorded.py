@@ -12,12 +12,12 @@ HEX, BACKTRACE = 3, 8
 TWO = [('a', HEX, 8, 0, '2 0 5 0'), ('b', HEX, 8, 0, '2 0 4 0')]
 ALL = [(f'r{i}', HEX, 8, 0, f'2 0 {i} 0') for i in range(16)]
 KINDS = [
-    ('entry, no field', [], None, 0, 1000000),
-    ('entry, two integers', TWO, None, 0, 1000000),
-    ('entry, all general registers', ALL, None, 1, 1000000),
-    ('entry, backtrace of 10', [('calls', BACKTRACE, 8, 10, '10 0 0 0')], None, 0, 100000),
-    ('entry and exit', [], [('duration', HEX, 8, 0, '8 0 0 0')], 0, 500000),
-    ('entry, by a breakpoint', [], None, 2, 50000),
+    ('entry, no field', [], None, 0, 1000),
+    ('entry, two integers', TWO, None, 0, 1000),
+    ('entry, all general registers', ALL, None, 1, 500),
+    ('entry, backtrace of 10', [('calls', BACKTRACE, 8, 10, '10 0 0 0')], None, 0, 500),
+    ('entry and exit', [], [('duration', HEX, 8, 0, '8 0 0 0')], 0, 500),
+    ('entry, by a breakpoint', [], None, 2, 20),
 ]
 
 
@@ -32,21 +32,21 @@ def wishes(fields, exits, flags):
 
 
 def plain(calls):
-    return min(float(subprocess.check_output([TARGET, str(calls)])) for _ in range(2))
+    return min(float(subprocess.check_output([TARGET, '2000', str(calls)])) for _ in range(2))
 
 
 def probed(kind):
     _, fields, exits, flags, calls = kind
     with tempfile.TemporaryDirectory() as out:
         environment = dict(os.environ, SIDE_LIB_DIR=f'{BUILD}/src/agent:{BUILD}/src/libside')
-        said = subprocess.run([RECORD, '-w', out + '/out', TARGET, str(calls)], input=wishes(fields, exits, flags),
+        said = subprocess.run([RECORD, '-w', out + '/out', TARGET, '2000', str(calls)], input=wishes(fields, exits, flags),
                               stdout=subprocess.PIPE, text=True, env=environment, check=True).stdout
     return float(said.split('\n')[0])
 
 
 if not os.path.exists(RECORD):
     sys.exit('no probes in this build')
-without = plain(1000000)
+without = plain(1000)
 print('%-34s %8.1f ns' % ('the call without a probe', without))
 for kind in KINDS:
     print('%-34s %8.1f ns a recorded hit' % (kind[0], probed(kind) - without))

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BENCH_PROBE_CALL_H
+#define BENCH_PROBE_CALL_H
+
+/*
+ * The function that benchmarks put probes into, and what a call of it takes. Of many short rounds the best one counts: a round
+ * that is shorter than a turn of the scheduler is now and then left alone, also on a machine that others use.
+ */
+
+#include <stdint.h>
+#include <time.h>
+
+#define PROBE_CALL_ROUNDS 2000
+
+__attribute__((noinline)) static uint64_t probe_hit_target(uint64_t a, uint64_t b)
+{
+	__asm__ volatile("" : "+r"(a));
+	return (a ^ 0x12345678) + b * 5;
+}
+
+static inline uint64_t probe_call_now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+/* Nanoseconds a call, of so many rounds of so many calls. */
+static inline double probe_call_measure(unsigned int rounds, unsigned int calls)
+{
+	double best = 1e9;
+
+	for (unsigned int round = 0; round < rounds; round++) {
+		uint64_t sum = 0, start = probe_call_now();
+		double each;
+
+		for (unsigned int i = 0; i < calls; i++)
+			sum += probe_hit_target(i, sum & 1);
+		each = (double)(probe_call_now() - start) / calls;
+		__asm__ volatile("" ::"r"(sum));
+		best = each < best ? each : best;
+	}
+	return best;
+}
+
+#endif /* BENCH_PROBE_CALL_H */
