@@ -138,6 +138,16 @@ extern bool side_tracer_call(const struct side_event_state *state, const struct 
 		void *caller, const struct side_tracer_functions *only);
 
 /*
+ * The same for who can do without arguments what its own callback does with them: if one callback listens, at an address
+ * in `only`, and nothing else, `instead` is called in its place, with its private pointer. False: nothing was called, or
+ * `instead` has said so; then arguments are to be made, for side_tracer_call().
+ */
+typedef bool (*side_tracer_instead_func)(void *priv, void *user);
+extern bool side_tracer_call_instead(const struct side_event_state *state,
+		const struct side_tracer_functions *only, side_tracer_instead_func instead,
+		void *user);
+
+/*
  * Arm the process: the next event that is called at all, enabled or not, first calls the hook, in its
  * thread; if that registers a callback of the event, it is called.  Events that are called in other
  * threads meanwhile wait for it, a few seconds at most.  The hook is not called inside event callbacks and

@@ -150,6 +150,7 @@ struct agent_event {
 	uint8_t cell_size;
 	bool large;         /* a record of it did not fit the stack (atomic) */
 	uint8_t nr_filters; /* 0: every event is recorded */
+	bool straight; /* contexts and fields are all there is to it, and nothing of the application's runs */
 	const struct agent_filter *filters;
 	ring_publish_cell *publish_cell; /* of the producer, for one scalar */
 	/* What records it when a filter has matched, and what libside calls. */

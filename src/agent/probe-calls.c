@@ -304,9 +304,9 @@ uint32_t probe_calls(
 	const struct picture *picture = __atomic_load_n(&current, __ATOMIC_ACQUIRE);
 	struct window *window = memory;
 	struct unwind_state state = {
-			.pc = leaves ? patch_return_address(hit->returns_to) : hit->site->runtime,
+			.pc = leaves ? patch_return_address(hit->returns_to) : hit->address,
 			.stack = (uintptr_t)hit->stack,
-			.frame = hit->registers->rbp,
+			.frame = hit->registers.rbp,
 			.exact = !leaves,
 	};
 

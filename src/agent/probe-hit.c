@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A hit: fields are fetched from registers and memory, become arguments, and the event is called. In any thread and in signal
- * handlers, on the program's stack, with general registers only: all that is called from here is compiled so
- * (tests/agent/test-registers.py), and where others listen, which are not, the rest is saved before.
+ * A hit: fields are fetched from registers and memory and become a record. Where anybody but the recorder listens, where there
+ * is a filter, or they are too many bytes, they become arguments instead, and the event is called. In any thread and in
+ * signal handlers, on the program's stack, with general registers only: all that is called from here is compiled so
+ * (tests/probe/agent/test_registers.py), and where others listen, which are not, the rest is saved before.
  *
- * Nothing of libc is called. What strings and arrays are read into is one of a few blocks, taken by setting its bit, as in
- * record.c; most events need none.
+ * Nothing of libc is called. What strings and arrays of arguments are read into is one of a few blocks, taken by setting its
+ * bit, as in record.c; most events need none.
  */
 #include <string.h>
 
 #include <side/tracer-extensions.h>
 
 #include "agent/probes.h"
+#include "agent/recording.h"
 #include "wire/raw.h"
 
 #include <sys/mman.h>
@@ -27,17 +29,6 @@ uint64_t probe_hit_lost;
 static char *blocks;
 static uint32_t blocks_taken;
 static struct side_tracer_functions quiet;
-
-/* One hit of one event. */
-struct moment {
-	const struct patch_hit *hit;
-	const struct probes_hook *hook;
-	uint64_t unreadable; /* fields, as bits */
-	char *scratch;
-	void *calls_memory;
-	uint32_t field;
-	bool leaves;
-};
 
 /* What the recorder registers with libside needs no more: the first and the last of it. */
 void probe_hit_start(void)
@@ -69,164 +60,158 @@ static void give_block(int index)
 	__atomic_fetch_and(&blocks_taken, ~(1u << index), __ATOMIC_RELEASE);
 }
 
-/* ---- registers ---- */
+/* ---- fields that have a length ---- */
 
-/* As DWARF counts them. */
-static uint64_t register_value(const struct moment *moment, unsigned int reg)
+static void mark_unreadable(struct probes_moment *moment)
 {
-	const struct patch_hit *hit = moment->hit;
-	const struct patch_registers *registers = hit->registers;
-
-	switch (reg) {
-	case 0: return registers->rax;
-	case 1: return registers->rdx;
-	case 2: return registers->rcx;
-	case 3: return registers->rbx;
-	case 4: return registers->rsi;
-	case 5: return registers->rdi;
-	case 6: return registers->rbp;
-	case 7: return (uintptr_t)hit->stack;
-	case 8: return registers->r8;
-	case 9: return registers->r9;
-	case 10: return registers->r10;
-	case 11: return registers->r11;
-	case 12: return registers->r12;
-	case 13: return registers->r13;
-	case 14: return registers->r14;
-	case 15: return registers->r15;
-	case 16: return moment->leaves ? patch_return_address(hit->returns_to) : hit->site->runtime;
-	default:
-		/* lahf in the second byte, seto in the first: bit 11. */
-		return (registers->flags >> 8 & 0xff) | (registers->flags & 1) << 11;
-	}
+	moment->unreadable |= UINT64_C(1) << moment->field;
 }
 
-/*
- * Nobody has changed it since the hit: that is what general registers only means. Stored by an instruction that the
- * compiler need not know of.
- */
-static __attribute__((noinline)) uint64_t vector_value(unsigned int number, bool upper)
+static void read_text(struct probes_moment *moment, const struct probe_table_field *field,
+		uint64_t address, char *to)
 {
-	_Alignas(16) uint64_t value[2] = {0, 0};
-
-#define STORE(n) \
-	case n: __asm__ volatile("movups %%xmm" #n ", %0" : "=m"(value)); break
-	switch (number) {
-		STORE(0);
-		STORE(1);
-		STORE(2);
-		STORE(3);
-		STORE(4);
-		STORE(5);
-		STORE(6);
-		STORE(7);
-		STORE(8);
-		STORE(9);
-		STORE(10);
-		STORE(11);
-		STORE(12);
-		STORE(13);
-		STORE(14);
-		STORE(15);
-	}
-#undef STORE
-	return value[upper];
+	to[0] = 0;
+	if (!probe_read_string(to, address, field->limit + 1u))
+		mark_unreadable(moment);
 }
 
-/* ---- fetching ---- */
-
-/* Nanoseconds for ticks of the processor's time stamp, times 2^32; 0: not known. */
-static uint64_t ns_of_ticks;
-
-void probe_hit_frequency(uint64_t ticks_per_second)
+/* Where the walk keeps what it has read is too large for the stack. */
+static uint64_t read_calls(
+		struct probes_moment *moment, const struct probe_table_field *field, void *to)
 {
-	/* Relaxed: a number only. */
-	__atomic_store_n(&ns_of_ticks,
-			ticks_per_second ? (UINT64_C(1000000000) << 32) / ticks_per_second : 0,
-			__ATOMIC_RELAXED);
-}
+	void *memory = moment->calls_memory;
+	bool leaves = moment->way->leaves;
+	uint64_t count;
+	int index;
 
-static uint64_t duration(const struct patch_hit *hit)
-{
-	return (uint64_t)((unsigned __int128)hit->ticks *
-					__atomic_load_n(&ns_of_ticks, __ATOMIC_RELAXED) >>
-			32);
-}
-
-static uint64_t extend(uint64_t value, unsigned int bits, bool is_signed)
-{
-	unsigned int rest = 64 - bits;
-
-	return is_signed ? (uint64_t)((int64_t)(value << rest) >> rest) : value << rest >> rest;
-}
-
-static uint64_t load(struct moment *moment, uint64_t from, unsigned int size)
-{
-	uint64_t value = 0;
-
-	if (!probe_read(&value, from, size, moment->hit->stack)) {
-		moment->unreadable |= UINT64_C(1) << moment->field;
+	if (memory)
+		return probe_calls(to, field->limit, moment->hit, leaves, memory);
+	index = take_block();
+	if (index < 0)
 		return 0;
-	}
-	return value;
+	count = probe_calls(
+			to, field->limit, moment->hit, leaves, blocks + (size_t)index * BLOCK_SIZE);
+	give_block(index);
+	return count;
 }
 
-/* What stands at the stack pointer is ours where the return is seen. */
-static uint64_t return_address(struct moment *moment)
+/* How many. */
+static uint64_t read_several(struct probes_moment *moment, const struct probe_table_field *field,
+		uint64_t address, void *to)
+{
+	uint64_t count;
+
+	if (field->type == PROBE_FIELD_BACKTRACE)
+		count = read_calls(moment, field, to);
+	else
+		count = probe_read(to, address, field->limit, moment->hit->stack) ? field->limit
+										  : 0;
+	if (!count)
+		mark_unreadable(moment);
+	return count;
+}
+
+/* ---- records ---- */
+
+static inline uint8_t *put_value(uint8_t *to, uint64_t value, size_t size)
+{
+	/* What is too much is overwritten by the next one, or not recorded. */
+	memcpy(to, &value, sizeof(value));
+	return to + size;
+}
+
+/* All but the plain ones. */
+static __attribute__((noinline)) uint8_t *put_field(
+		struct probes_moment *moment, const struct probes_step *step, uint8_t *to)
+{
+	const struct probe_table_field *field =
+			&moment->way->event->fields[step - moment->way->steps].field;
+	uint64_t value = 0, count;
+
+	moment->field = (uint32_t)(step - moment->way->steps);
+	if (step->kind != PROBES_STEP_NAME)
+		value = probe_fetch_value(moment, &moment->way->fetches[moment->field]);
+	switch ((enum probes_step_kind)step->kind) {
+	case PROBES_STEP_BOOL: return put_value(to, (value & 0xff) != 0, 1);
+	case PROBES_STEP_NAME:
+		for (const char *name = moment->way->hook->function; (*to++ = (uint8_t)*name);
+				name++)
+			;
+		return to;
+	case PROBES_STEP_STRING:
+		read_text(moment, field, value, (char *)to);
+		while (*to++)
+			;
+		return to;
+	case PROBES_STEP_GATHERED:
+		count = read_several(moment, field, value, to + sizeof(count));
+		return put_value(to, count, sizeof(count)) + count * field->size;
+	default: return put_value(to, value, step->size);
+	}
+}
+
+static inline uint8_t *put_plain(
+		const struct patch_hit *hit, const struct probes_step *step, uint8_t *to)
+{
+	uint64_t value;
+
+	memcpy(&value, (const char *)hit + step->from, sizeof(value));
+	return put_value(to, value, step->size);
+}
+
+/* From the first one on that is not plain. */
+static __attribute__((noinline)) uint8_t *put_rest(struct probes_moment *moment,
+		const struct probes_step *step, const struct probes_step *end, uint8_t *to)
+{
+	for (; step != end; step++)
+		to = step->kind == PROBES_STEP_PLAIN ? put_plain(moment->hit, step, to)
+						     : put_field(moment, step, to);
+	return to;
+}
+
+static inline uint8_t *put_fields(struct probes_moment *moment, uint8_t *to)
+{
+	const struct probes_step *step = moment->way->steps, *end = step + moment->way->nr_steps;
+
+	for (; step != end; step++) {
+		if (__builtin_expect(step->kind != PROBES_STEP_PLAIN, 0))
+			return put_rest(moment, step, end, to);
+		to = put_plain(moment->hit, step, to);
+	}
+	return to;
+}
+
+/* The end of a call has been looked at, and its begin is looked at here: once for both purposes. */
+static inline uint64_t clock_of(const struct probes_moment *moment)
 {
 	const struct patch_hit *hit = moment->hit;
 
-	return patch_return_address(
-			hit->call ? hit->returns_to : load(moment, (uintptr_t)hit->stack, 8));
+	if (__builtin_expect(!hit->call, 1))
+		return 0;
+	if (moment->way->leaves)
+		return hit->now;
+	return *hit->began = __builtin_ia32_rdtsc();
 }
 
-static uint64_t begin_value(struct moment *moment, const struct probe_fetch_op *op)
+/* In the place of a callback of record.c; false: by that. */
+static bool record_instead(void *priv, void *user)
 {
-	const struct patch_hit *hit = moment->hit;
+	_Alignas(8) uint8_t buffer[PROBES_RECORD_MAX];
+	struct probes_moment *moment = user;
+	const struct agent_event *event = priv;
+	uint8_t *to = recording_begin(event, buffer, sizeof(buffer), moment->way->most,
+			(const void *)(uintptr_t)moment->hit->address);
 
-	switch (op->code) {
-	case PROBE_FETCH_CONSTANT: return (uint64_t)op->value;
-	case PROBE_FETCH_VECTOR: return vector_value(op->reg, op->value == 8);
-	case PROBE_FETCH_MODULE: return (uint64_t)op->value + moment->hook->bias;
-	case PROBE_FETCH_SITE: return hit->site->runtime;
-	case PROBE_FETCH_FUNCTION: return (uintptr_t)moment->hook->function;
-	case PROBE_FETCH_CALL: return hit->call;
-	case PROBE_FETCH_DURATION: return moment->leaves ? duration(hit) : 0;
-	case PROBE_FETCH_RETURN: return return_address(moment);
-	case PROBE_FETCH_UNREADABLE: return moment->unreadable;
-	default: return 0;
-	}
-}
-
-static uint64_t fetch(struct moment *moment, const struct probe_fetch *fetch)
-{
-	uint64_t value = 0;
-
-	for (uint32_t i = 0; i < fetch->nr_ops; i++) {
-		const struct probe_fetch_op *op = &fetch->ops[i];
-
-		switch (op->code) {
-		case PROBE_FETCH_REGISTER: value = register_value(moment, op->reg); break;
-		case PROBE_FETCH_ADD: value += (uint64_t)op->value; break;
-		case PROBE_FETCH_ADD_REGISTER:
-			value += register_value(moment, op->reg) << op->size;
-			break;
-		case PROBE_FETCH_LOAD: value = load(moment, value, op->size); break;
-		case PROBE_FETCH_SHIFT_RIGHT: value >>= op->size; break;
-		case PROBE_FETCH_ZERO_EXTEND: value = extend(value, op->size, false); break;
-		case PROBE_FETCH_SIGN_EXTEND: value = extend(value, op->size, true); break;
-		default: value = begin_value(moment, op); break;
-		}
-		/* What cannot be read leads nowhere. */
-		if (moment->unreadable >> moment->field & 1)
-			return 0;
-	}
-	return value;
+	if (__builtin_expect(!to, 0))
+		return false;
+	to = put_fields(moment, to);
+	recording_end(event, buffer, to, clock_of(moment));
+	return true;
 }
 
 /* ---- arguments ---- */
 
-static char *take_scratch(struct moment *moment, size_t size)
+static char *take_scratch(struct probes_moment *moment, size_t size)
 {
 	char *room = moment->scratch;
 
@@ -234,54 +219,37 @@ static char *take_scratch(struct moment *moment, size_t size)
 	return room;
 }
 
-static void mark_unreadable(struct moment *moment)
-{
-	moment->unreadable |= UINT64_C(1) << moment->field;
-}
-
-static void fill_string(struct moment *moment, const struct probe_table_field *field,
+static void fill_string(struct probes_moment *moment, const struct probe_table_field *field,
 		uint64_t address, struct side_arg *cell)
 {
 	char *text = take_scratch(moment, field->limit + 1u);
 
-	text[0] = 0;
-	if (address == (uintptr_t)moment->hook->function) {
-		/* Ours: in the table, which is there. */
-		side_ptr_set(cell->u.side_static.string_value, moment->hook->function);
+	/* The name is ours: in the table, which is there. */
+	if (address == (uintptr_t)moment->way->hook->function) {
+		side_ptr_set(cell->u.side_static.string_value, moment->way->hook->function);
 		return;
 	}
-	if (!probe_read_string(text, address, field->limit + 1u))
-		mark_unreadable(moment);
+	read_text(moment, field, address, text);
 	side_ptr_set(cell->u.side_static.string_value, text);
 }
 
 /* A count and what it counts, which the description says how to gather. */
-static void fill_gathered(struct moment *moment, const struct probe_table_field *field,
+static void fill_gathered(struct probes_moment *moment, const struct probe_table_field *field,
 		uint64_t address, struct side_arg *cell)
 {
 	uint64_t *room = (uint64_t *)(void *)take_scratch(
 			moment, 8 + (size_t)field->size * field->limit);
 
-	if (field->type == PROBE_FIELD_BACKTRACE)
-		room[0] = probe_calls(room + 1, field->limit, moment->hit, moment->leaves,
-				moment->calls_memory);
-	else
-		room[0] = probe_read(room + 1, address, field->limit, moment->hit->stack)
-				? field->limit
-				: 0;
-	if (!room[0])
-		mark_unreadable(moment);
+	room[0] = read_several(moment, field, address, room + 1);
 	side_ptr_set(cell->u.side_static.side_vla_gather.ptr, room);
 	side_ptr_set(cell->u.side_static.side_vla_gather.length_ptr, room);
 }
 
-static inline void fill_cell(struct moment *moment, const struct probes_field *named,
+static inline void fill_cell(struct probes_moment *moment, const struct probes_field *named,
 		const struct probe_fetch *how, struct side_arg *cell)
 {
 	const struct probe_table_field *field = &named->field;
-	uint64_t value = how->nr_ops == 1 && how->ops->code == PROBE_FETCH_REGISTER
-			? register_value(moment, how->ops->reg)
-			: fetch(moment, how);
+	uint64_t value = probe_fetch_value(moment, how);
 
 	cell->type.v = named->label;
 	cell->flags = 0;
@@ -337,16 +305,16 @@ void probe_hit_saved(void (*call)(void))
 	call_saved(&saved);
 }
 
-static __attribute__((always_inline)) inline void call_event(struct moment *moment,
-		const struct probes_event *event, const struct probe_fetch *fetches,
-		struct side_arg *cells)
+static __attribute__((always_inline)) inline void call_event(
+		struct probes_moment *moment, struct side_arg *cells)
 {
-	void *caller = (void *)(uintptr_t)moment->hit->site->runtime;
+	void *caller = (void *)(uintptr_t)moment->hit->address;
+	const struct probes_event *event = moment->way->event;
 	struct side_arg_vec arguments;
 
 	for (uint32_t i = 0; i < event->nr_fields; i++) {
 		moment->field = i;
-		fill_cell(moment, &event->fields[i], &fetches[i], &cells[i]);
+		fill_cell(moment, &event->fields[i], &moment->way->fetches[i], &cells[i]);
 	}
 	side_ptr_set(arguments.sav, cells);
 	arguments.len = event->nr_fields;
@@ -357,8 +325,7 @@ static __attribute__((always_inline)) inline void call_event(struct moment *mome
 	}
 }
 
-static __attribute__((noinline)) void hit_large(struct moment *moment,
-		const struct probes_event *event, const struct probe_fetch *fetches)
+static __attribute__((noinline)) void hit_large(struct probes_moment *moment)
 {
 	int index = take_block();
 	char *block;
@@ -371,16 +338,15 @@ static __attribute__((noinline)) void hit_large(struct moment *moment,
 	block = blocks + (size_t)index * BLOCK_SIZE;
 	moment->scratch = block + CELLS_BYTES;
 	moment->calls_memory = block + CELLS_BYTES + PROBE_TABLE_PAYLOAD_MAX;
-	call_event(moment, event, fetches, (struct side_arg *)(void *)block);
+	call_event(moment, (struct side_arg *)(void *)block);
 	give_block(index);
 }
 
-static __attribute__((noinline)) void hit_few(struct moment *moment,
-		const struct probes_event *event, const struct probe_fetch *fetches)
+static __attribute__((noinline)) void hit_few(struct probes_moment *moment)
 {
 	struct side_arg cells[CELLS_FEW];
 
-	call_event(moment, event, fetches, cells);
+	call_event(moment, cells);
 }
 
 /* The program is only armed where nothing but the lowest bit of the highest byte is set. */
@@ -391,42 +357,77 @@ static inline bool is_wanted(const struct probes_event *event)
 			~((uintptr_t)1 << ARMED_SHIFT);
 }
 
-static inline void hit_event(const struct patch_hit *hit, const struct probes_hook *hook,
-		const struct probes_event *event, const struct probe_fetch *fetches, bool leaves)
+static __attribute__((noinline)) void hit_by_arguments(
+		const struct patch_hit *hit, const struct probes_way *way)
 {
-	struct moment moment;
+	struct probes_moment moment = {.hit = hit, .way = way};
 
-	moment.hit = hit;
-	moment.hook = hook;
-	moment.unreadable = 0;
-	moment.scratch = NULL;
-	moment.calls_memory = NULL;
-	moment.leaves = leaves;
-	if (__builtin_expect(event->nr_fields <= CELLS_FEW && !event->scratch, 1))
-		hit_few(&moment, event, fetches);
+	if (!is_wanted(way->event))
+		return;
+	if (way->event->nr_fields <= CELLS_FEW && !way->event->scratch)
+		hit_few(&moment);
 	else
-		hit_large(&moment, event, fetches);
+		hit_large(&moment);
 }
 
-/* Acquire: what is in the hooks. Pairs with the release in probes-places.c. */
-#define each_hook(place, hook)                                                    \
-	for ((hook) = __atomic_load_n(&(place)->hooks, __ATOMIC_ACQUIRE); (hook); \
-			(hook) = __atomic_load_n(&(hook)->next, __ATOMIC_ACQUIRE))
+static inline void hit_event(const struct patch_hit *hit, const struct probes_way *way)
+{
+	struct probes_moment moment;
 
+	moment.hit = hit;
+	moment.way = way;
+	moment.unreadable = 0;
+	moment.calls_memory = NULL;
+	if (__builtin_expect(!way->most, 0) ||
+			__builtin_expect(!side_tracer_call_instead(way->state, &quiet,
+							 record_instead, &moment),
+					0))
+		hit_by_arguments(hit, way);
+}
+
+static inline const struct probes_hook *next_hook(struct probes_hook *const *from)
+{
+	/* Acquire: what is in the hook. Pairs with the release in probes-places.c. */
+	return __atomic_load_n(from, __ATOMIC_ACQUIRE);
+}
+
+static __attribute__((noinline)) void hit_entries(
+		const struct patch_hit *hit, const struct probes_hook *hook)
+{
+	for (; hook; hook = next_hook(&hook->next))
+		hit_event(hit, &hook->entry);
+}
+
+static __attribute__((noinline)) void hit_exits(
+		const struct patch_hit *hit, const struct probes_hook *hook)
+{
+	for (; hook; hook = next_hook(&hook->next))
+		hit_event(hit, &hook->exit);
+}
+
+/* Most places have one hook, for which few registers are needed. */
 void probe_hit_entry(const struct patch_hit *hit)
 {
 	const struct probes_place *place = hit->user;
-	const struct probes_hook *hook;
+	const struct probes_hook *hook = next_hook(&place->hooks), *next;
 
-	each_hook(place, hook) if (is_wanted(hook->entry))
-			hit_event(hit, hook, hook->entry, hook->entry_fetches, false);
+	if (__builtin_expect(!hook, 0))
+		return;
+	hit_event(hit, &hook->entry);
+	next = next_hook(&hook->next);
+	if (__builtin_expect(next != NULL, 0))
+		hit_entries(hit, next);
 }
 
 void probe_hit_exit(const struct patch_hit *hit)
 {
 	const struct probes_place *place = hit->user;
-	const struct probes_hook *hook;
+	const struct probes_hook *hook = next_hook(&place->hooks), *next;
 
-	each_hook(place, hook) if (is_wanted(hook->exit))
-			hit_event(hit, hook, hook->exit, hook->exit_fetches, true);
+	if (__builtin_expect(!hook, 0))
+		return;
+	hit_event(hit, &hook->exit);
+	next = next_hook(&hook->next);
+	if (__builtin_expect(next != NULL, 0))
+		hit_exits(hit, next);
 }

@@ -118,9 +118,16 @@ static void unlink_hook(struct probes_hook *hook)
 	change_semaphore(hook, false);
 }
 
-static const struct probes_event *event_of(const struct probes_table *table, uint32_t index)
+static int make_way(struct probes_table *table, uint32_t event, uint32_t first_fetch,
+		const struct probes_hook *hook, struct probes_way *way)
 {
-	return index == PROBE_TABLE_NONE ? NULL : &table->events[index];
+	if (event == PROBE_TABLE_NONE)
+		return 0;
+	way->event = &table->events[event];
+	way->fetches = table->fetches + first_fetch;
+	way->hook = hook;
+	way->leaves = way == &hook->exit;
+	return probes_steps_make(table, way);
 }
 
 static int add_hook(struct probes_table *table, uint32_t index, uint64_t bias)
@@ -135,11 +142,10 @@ static int add_hook(struct probes_table *table, uint32_t index, uint64_t bias)
 	hook->place = place_at(&probe.site);
 	if (!hook->place)
 		return -ENOMEM;
-	hook->entry = event_of(table, probe.entry);
-	hook->exit = event_of(table, probe.exit);
-	hook->entry_fetches = table->fetches + probe.first_entry_fetch;
-	hook->exit_fetches = table->fetches + probe.first_exit_fetch;
 	hook->function = probe.function;
+	if (make_way(table, probe.entry, probe.first_entry_fetch, hook, &hook->entry) ||
+			make_way(table, probe.exit, probe.first_exit_fetch, hook, &hook->exit))
+		return -ENOMEM;
 	hook->bias = bias;
 	hook->wants_all = probe.flags & PROBE_ENTRY_ALL;
 	hook->wants_trap = probe.flags & PROBE_ENTRY_TRAP;
@@ -240,7 +246,7 @@ static uint32_t wanted_flags(const struct probes_place *place)
 	uint32_t flags = UNWANTED;
 
 	for (hook = place->hooks; hook; hook = hook->next) {
-		bool entry = is_enabled(hook->entry), leave = is_enabled(hook->exit);
+		bool entry = is_enabled(hook->entry.event), leave = is_enabled(hook->exit.event);
 
 		change_semaphore(hook, entry || leave);
 		if (!entry && !leave)
@@ -266,8 +272,8 @@ static bool may_read_retired(const struct probes_place *place)
 {
 	const struct probes_hook *hook = place->hooks;
 
-	while (hook && !(hook->entry && hook->entry->wants_calls) &&
-			!(hook->exit && hook->exit->wants_calls))
+	while (hook && !(hook->entry.event && hook->entry.event->wants_calls) &&
+			!(hook->exit.event && hook->exit.event->wants_calls))
 		hook = hook->next;
 	return hook && probe_calls_has_retired();
 }

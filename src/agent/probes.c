@@ -185,8 +185,12 @@ static void end_unnamed(struct agent_session *session)
 /* Durations are measured by the time stamp, whose frequency whoever records knows best. */
 static void start(const struct agent_session *session)
 {
-	if (session->config.clock == RING_CLOCK_TSC)
-		probe_hit_frequency(session->config.frequency);
+	uint64_t frequency =
+			session->config.clock == RING_CLOCK_TSC ? session->config.frequency : 0;
+
+	/* Without it they are 0. */
+	if (frequency || !started)
+		patch_clock(frequency ? (UINT64_C(1000000000) << 32) / frequency : 0);
 	if (started)
 		return;
 	started = true;

@@ -10,7 +10,9 @@
  *	probes-places.c   modules in this process; what is set where
  *	probes-answer.c   what has become of a table's probes
  *	probes-loader.c   libraries that come and go
- *	probe-hit.c       a hit: registers and memory -> arguments -> event
+ *	probe-steps.c     how the fields of an event become the bytes of a record, at one place
+ *	probe-hit.c       a hit: registers and memory -> record; or -> arguments -> event
+ *	probe-fetch.c     the value of a field
  *	probe-read.c      memory that may not be there
  *	probe-calls.c     the calls that led to a hit
  *	probe-semaphore.c semaphores of markers
@@ -53,11 +55,44 @@ struct probes_event {
 	struct side_builder *builder;
 };
 
+/*
+ * How a field becomes bytes of a record, where the recorder is the only one who listens: the same as its plan makes of the
+ * argument (agent/plan/), without that argument.
+ */
+enum probes_step_kind {
+	PROBES_STEP_PLAIN, /* as they stand in the hit, at `from` */
+	PROBES_STEP_VALUE, /* the lower bytes of what is fetched */
+	PROBES_STEP_BOOL,
+	PROBES_STEP_NAME, /* of the function */
+	PROBES_STEP_STRING,
+	PROBES_STEP_GATHERED,
+};
+
+struct probes_step {
+	uint8_t kind; /* enum probes_step_kind */
+	uint8_t size; /* PROBES_STEP_PLAIN, _VALUE: bytes */
+	uint16_t from;
+};
+
+/* Bytes of a record that are made on the stack; steps store 8 at a time. */
+#define PROBES_RECORD_MAX 512
+
+/* An event at one place. */
+struct probes_way {
+	const struct side_event_state *state; /* of the event */
+	const struct probes_event *event;     /* may be NULL */
+	const struct probe_fetch *fetches;    /* for each field */
+	const struct probes_step *steps;      /* likewise */
+	const struct probes_hook *hook;
+	uint32_t nr_steps; /* as many as fields */
+	uint32_t most;     /* bytes that the steps may store; 0: they are too many */
+	bool leaves;       /* an exit */
+};
+
 /* One wish at one place: what happens there. Everything that a hit needs of it. */
 struct probes_hook {
-	struct probes_hook *next;                /* of the place */
-	const struct probes_event *entry, *exit; /* may be NULL */
-	const struct probe_fetch *entry_fetches, *exit_fetches;
+	struct probes_hook *next; /* of the place */
+	struct probes_way entry, exit;
 	const char *function;
 	uint64_t bias; /* from the file's addresses to those here */
 	bool wants_all, wants_trap;
@@ -132,6 +167,28 @@ int probes_answer(struct agent_session *session, const struct probes_table *tabl
 
 void probes_loader_start(void);
 
+/* ---- probe-steps.c ---- */
+
+/* -ENOMEM. */
+int probes_steps_make(struct probes_table *table, struct probes_way *way);
+
+/* ---- probe-fetch.c ---- */
+
+/* One hit of one event. */
+struct probes_moment {
+	const struct patch_hit *hit;
+	const struct probes_way *way;
+	uint64_t unreadable; /* fields, as bits */
+	char *scratch;
+	void *calls_memory; /* NULL: none yet */
+	uint32_t field;
+};
+
+/* The value of moment->field. */
+uint64_t probe_fetch_value(struct probes_moment *moment, const struct probe_fetch *fetch);
+/* Where in a hit a register stands; negative: in none of its words. */
+int probe_fetch_place(unsigned int reg, bool leaves);
+
 /* ---- probe-hit.c ---- */
 
 /* Where a probe has hit: all that is not saved there is saved around the call. */
@@ -141,8 +198,7 @@ void probe_hit_entry(const struct patch_hit *hit);
 void probe_hit_exit(const struct patch_hit *hit);
 /* Addresses of functions that need none but general registers; before the first hit. */
 void probe_hit_start(void);
-void probe_hit_frequency(uint64_t ticks_per_second); /* of the time stamp, for durations */
-extern uint64_t probe_hit_lost;                      /* for want of memory to read into */
+extern uint64_t probe_hit_lost; /* for want of memory to read into */
 
 /* ---- probe-read.c ---- */
 

@@ -24,7 +24,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "agent/agent.h"
+#include "agent/recording.h"
 #include "wire/raw.h"
 
 #include <sys/mman.h>
@@ -101,20 +101,10 @@ static void pool_put(int index)
 
 _Static_assert(POOL_BUFFERS == 8 * sizeof(unsigned int), "a bit for each buffer");
 
-/*
- * The rings of this event. Looked up after whatever may fork (an application's visitor, a signal
- * handler): a child's records belong into its own. Relaxed: they change only in a process with one
- * thread.
- */
-static inline struct ring_producer *rings(const struct agent_event *event)
-{
-	return __atomic_load_n(&event->producer, __ATOMIC_RELAXED);
-}
-
 static __attribute__((noinline)) void count_lost(
 		const struct agent_event *event, enum ring_loss reason)
 {
-	struct ring_producer *producer = rings(event);
+	struct ring_producer *producer = recording_rings(event);
 
 	if (producer)
 		ring_count_lost(producer, event->id, reason);
@@ -139,7 +129,7 @@ static inline bool build_and_publish(const struct agent_event *event,
 	if (__builtin_expect(!to, 0))
 		return false;
 	size = plan_serialize(event->plan, arguments, variadic, to, (size_t)(end - to));
-	producer = rings(event);
+	producer = recording_rings(event);
 	if (__builtin_expect(size >= 0 && producer, 1)) {
 		/* The ring counts what it refuses. */
 		ring_publish(producer, event->id, buffer, (size_t)(to - buffer) + (size_t)size);
@@ -173,7 +163,7 @@ static __attribute__((noinline)) void record_slow(struct agent_event *event,
 {
 	int saved_errno = errno;
 
-	if (!rings(event))
+	if (!recording_rings(event))
 		; /* a child without rings, or an event that its consumer does not know */
 	else if (agent_vforked)
 		count_lost(event, RING_LOST_NESTED);
@@ -204,30 +194,6 @@ static __attribute__((noinline, used)) void record_odd(
 	record_slow(priv, arguments, NULL, caller);
 }
 
-/* Is this the child of a vfork()? One instruction with its comparison, and one for the place. */
-static inline bool is_vforked(void)
-{
-#if defined(__x86_64__) && defined(__LP64__)
-	bool vforked;
-
-	__asm__ volatile("movq agent_vforked@gottpoff(%%rip), %%rax\n\t"
-			 "cmpl $0, %%fs:(%%rax)"
-			 : "=@ccne"(vforked)
-			 :
-			 : "rax");
-	return vforked;
-#else
-	return agent_vforked;
-#endif
-}
-
-/* Has the event rings, is this a thread that may publish, and is the stack worth a try? */
-static inline bool is_usual(const struct agent_event *event, const struct ring_producer *producer)
-{
-	return __builtin_expect(producer != NULL, 1) && __builtin_expect(!is_vforked(), 1) &&
-			__builtin_expect(!__atomic_load_n(&event->large, __ATOMIC_RELAXED), 1);
-}
-
 /* ---- one scalar ---- */
 
 /*
@@ -240,10 +206,10 @@ static QUIET void record_cell(const struct side_event_description *description,
 {
 	const struct side_arg *cell = side_ptr_get(arguments->sav);
 	const struct agent_event *event = priv;
-	struct ring_producer *producer = rings(event);
+	struct ring_producer *producer = recording_rings(event);
 
 	atomic_signal_fence(memory_order_seq_cst);
-	if (__builtin_expect(!producer, 0) || __builtin_expect(is_vforked(), 0) ||
+	if (__builtin_expect(!producer, 0) || __builtin_expect(recording_is_vforked(), 0) ||
 			__builtin_expect(arguments->len != 1, 0) || __builtin_expect(!cell, 0) ||
 			__builtin_expect(cell->type.v != event->cell_label, 0))
 		record_odd(description, arguments, priv, caller);
@@ -259,11 +225,11 @@ static QUIET void record_quiet(const struct side_event_description *description,
 {
 	_Alignas(8) char buffer[STACK_PAYLOAD];
 	struct agent_event *event = priv;
-	struct ring_producer *producer = rings(event);
+	struct ring_producer *producer = recording_rings(event);
 	ssize_t size = 0;
 
 	(void)description;
-	if (is_usual(event, producer)) {
+	if (recording_is_usual(event, producer)) {
 		size = plan_serialize(event->plan, arguments, NULL, buffer, sizeof(buffer));
 		if (__builtin_expect(size >= 0, 1)) {
 			ring_publish(producer, event->id, buffer, (size_t)size);
@@ -284,7 +250,7 @@ static QUIET void record_quiet_contexts(const struct side_event_description *des
 	struct agent_event *event = priv;
 
 	(void)description;
-	if (!is_usual(event, rings(event)))
+	if (!recording_is_usual(event, recording_rings(event)))
 		record_slow(event, arguments, NULL, caller);
 	else if (!build_and_publish(event, arguments, NULL, caller, buffer, sizeof(buffer)))
 		record_large(event, arguments, NULL, caller);
@@ -303,10 +269,10 @@ static QUIET void record_cell_contexts(const struct side_event_description *desc
 	_Alignas(8) uint8_t buffer[CONTEXT_BLOCK_BYTES + CELL_MAX];
 	const struct side_arg *cell = side_ptr_get(arguments->sav);
 	const struct agent_event *event = priv;
-	struct ring_producer *producer = rings(event);
+	struct ring_producer *producer = recording_rings(event);
 	uint8_t *to = NULL;
 
-	if (is_usual(event, producer) && __builtin_expect(arguments->len == 1, 1) &&
+	if (recording_is_usual(event, producer) && __builtin_expect(arguments->len == 1, 1) &&
 			__builtin_expect(cell != NULL, 1) &&
 			__builtin_expect(cell->type.v == event->cell_label, 1))
 		to = context_write_cached(event->contexts, buffer);
@@ -334,7 +300,7 @@ static inline ssize_t publish_span(const struct agent_event *event,
 	if (!to)
 		return -E2BIG;
 	size = plan_serialize_span(event->plan, arguments, to, (size_t)(end - to), &span);
-	producer = rings(event);
+	producer = recording_rings(event);
 	if (size < 0 || !producer)
 		return size < 0 ? size : -ECHILD;
 	ring_publish_parts(producer, event->id, buffer, (size_t)(to - buffer) + (size_t)size,
@@ -350,7 +316,7 @@ static QUIET void record_span(const struct side_event_description *description,
 	ssize_t size = -ECHILD;
 
 	(void)description;
-	if (is_usual(event, rings(event)))
+	if (recording_is_usual(event, recording_rings(event)))
 		size = publish_span(event, arguments, caller, buffer, sizeof(buffer));
 	if (__builtin_expect(size == -E2BIG, 0))
 		record_large(event, arguments, NULL, caller);
@@ -366,7 +332,7 @@ static void record_anything(struct agent_event *event, const struct side_arg_vec
 	_Alignas(8) char buffer[STACK_PAYLOAD];
 	int saved_errno = errno;
 
-	if (!is_usual(event, rings(event)))
+	if (!recording_is_usual(event, recording_rings(event)))
 		record_slow(event, arguments, variadic, caller);
 	else if (!build_and_publish(event, arguments, variadic, caller, buffer, sizeof(buffer)))
 		record_large(event, arguments, variadic, caller);
@@ -486,6 +452,7 @@ void agent_record_choose(struct agent_event *event)
 		return;
 	}
 	event->record = choose(event);
+	event->straight = !event->nr_filters && event->record != record_any;
 	event->callback = event->record;
 	if (event->nr_filters)
 		event->callback = event->record == record_any ? filter_any : filter_quiet;

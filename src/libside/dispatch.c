@@ -174,6 +174,14 @@ EXPORT void side_call_variadic(const struct side_event_state *state,
 	rcu_leave(reader);
 }
 
+/* Of those bits, in an armed process too. */
+static inline bool wanted_by_others(const struct side_event_state_0 *state)
+{
+	/* Relaxed: the bits order nothing. */
+	return (__atomic_load_n(&state->enabled, __ATOMIC_RELAXED) &
+			       (SIDE_ENABLED_USER_EVENTS | SIDE_ENABLED_PTRACE)) != 0;
+}
+
 static inline bool is_within(
 		const struct side_callback *cb, const struct side_tracer_functions *functions)
 {
@@ -231,12 +239,32 @@ EXPORT bool side_tracer_call(const struct side_event_state *state, const struct 
 	cb = load_callbacks(known);
 	/* One callback, that of the recorder: as in side_call(). The word has another bit where somebody else listens. */
 	if (unlikely(!only || !cb[0].call || !is_within(cb, only) || cb[1].call ||
-			    wanted_by_shared(known)))
+			    wanted_by_others(known)))
 		called = call_with_care(known, args, caller, only);
 	else
 		cb->call(known->desc, args, cb->priv, caller);
 	rcu_leave(reader);
 	return called;
+}
+
+EXPORT bool side_tracer_call_instead(const struct side_event_state *state,
+		const struct side_tracer_functions *only, side_tracer_instead_func instead,
+		void *user)
+{
+	const struct side_event_state_0 *known = state_0(state);
+	struct rcu_reader *reader = rcu_reader_quick();
+	const struct side_callback *cb;
+	bool done = false;
+
+	/* Inside of another event, or before the first one of a thread: side_tracer_call() can that. */
+	if (unlikely(!rcu_enter(reader)))
+		return false;
+	cb = load_callbacks(known);
+	/* No callback is at no address of theirs. */
+	if (!unlikely(!is_within(cb, only) || cb[1].call || wanted_by_others(known)))
+		done = instead(cb->priv, user);
+	rcu_leave(reader);
+	return done;
 }
 
 /* State dumps are not hot. */

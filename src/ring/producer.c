@@ -67,6 +67,7 @@ static bool ring_rseq_usable(void)
 			producer->publish = ring_publish_##mode##_##place;                    \
 			producer->parts = ring_section_parts_tsc_##mode##_##place;            \
 			producer->extended = ring_section_extended_tsc_##mode##_##place;      \
+			producer->given = ring_section_parts_clock_##mode##_##place;          \
 		} else {                                                                      \
 			producer->parts_at = ring_section_parts_clock_##mode##_##place;       \
 			producer->extended_at = ring_section_extended_clock_##mode##_##place; \
@@ -547,6 +548,27 @@ ring_publish_cell *ring_cell_way(
 	(void)event_id;
 #endif
 	return ring_cell_other(size);
+}
+
+int ring_publish_at(struct ring_producer *producer, uint32_t event_id, const void *payload,
+		size_t size, uint64_t ticks)
+{
+#if RING_HAS_SECTION
+	ring_section_parts_at *section = producer->given;
+	int code;
+
+	/* The pointer first: see ring_publish(). */
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (__builtin_expect(section && size < producer->payload_limit, 1)) {
+		code = section(producer, event_id, payload, size, NULL, 0, ticks);
+		if (__builtin_expect(code == RING_SECTION_DONE, 1))
+			return 0;
+		return ring_publish_one_slow(producer, event_id, payload, size, code);
+	}
+#else
+	(void)ticks;
+#endif
+	return ring_publish(producer, event_id, payload, size);
 }
 
 int ring_publish_parts(struct ring_producer *producer, uint32_t event_id, const void *head,

@@ -179,6 +179,13 @@ ring_publish_cell *ring_cell_way(
 		const struct ring_producer *producer, uint32_t event_id, size_t size);
 
 /*
+ * The same for who has just read the time-stamp counter: that is the record's time, or the last record's if that is later.
+ * Where it cannot be used (another clock, a record that has to be begun anew), the clock is read as always.
+ */
+int ring_publish_at(struct ring_producer *producer, uint32_t event_id, const void *payload,
+		size_t size, uint64_t ticks);
+
+/*
  * The same record made of two pieces in a row, so that the caller need not put them together. The
  * body is read while the ring is held: it must be memory that can be read.
  */

@@ -120,7 +120,9 @@ struct ring_producer {
 	uint32_t stopped;
 	uint32_t event_slots;
 
-	uint64_t reserved[7];
+	ring_section_parts_at *given; /* RING_PATH_RSEQ_TSC: with a time that the caller has read */
+
+	uint64_t reserved[6];
 	struct ring_place places[];
 };
 /* Everything after a first attempt with the result `code` that was not plain success. */

@@ -96,7 +96,9 @@ void patch_frames_returns(uint64_t start, uint64_t size, const void *addresses)
 	static const uint8_t called[] = {0x0c, 6, 96, 0x90, 1, 0x86, 12};
 
 	to = put(to, &base, 8);
-	to = put(to, "\x1c\x08\x08\x1b\x08", 5); /* minus; 8, div */
+	to = put(to, "\x1c\x08", 2); /* minus; RETURN_BYTES, div */
+	*to++ = RETURN_BYTES;
+	to = put(to, "\x1b\x08", 2);
 	*to++ = sizeof(struct patch_return);
 	to = put(to, "\x1e\x0e", 2); /* mul */
 	to = put(to, &addresses, 8);

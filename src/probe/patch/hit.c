@@ -39,7 +39,6 @@
 
 struct thread {
 	pid_t tid; /* 0: free */
-	uint32_t depth;
 	struct patch_probe *inside;
 	uint64_t cut, unseen, abandoned, calls;
 	uint32_t free;        /* list of returns */
@@ -58,6 +57,7 @@ static struct patch_return *returns;
 static uint8_t *return_code;
 static uint32_t block_next[RETURNS_MAX / BLOCK], block_owner[RETURNS_MAX / BLOCK];
 static uint32_t nr_blocks;
+static uint64_t clock_unit = UINT64_C(1) << 32;
 
 /* System calls without libc, whose functions may have probes. */
 static long system_call(long number, long a, long b, long c, long d, long e, long f)
@@ -89,11 +89,11 @@ static bool claim(struct thread *thread, pid_t owner, pid_t tid)
 			    &thread->tid, &owner, tid, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return false;
 	if (!thread->scan) {
+		thread->calls = (uint64_t)(thread - threads) << 48;
 		thread->free = thread->blocks = NONE;
 		thread->scan = SCAN_FIRST;
 	}
 	thread->inside = NULL;
-	thread->depth = 0;
 	return true;
 }
 
@@ -126,7 +126,7 @@ static __attribute__((noinline)) struct thread *find_entry(void)
 }
 
 /* The first hit of a thread, one for which there was no room, or one inside of a handler. */
-static __attribute__((noinline)) struct thread *enter_slow(void)
+static __attribute__((noinline)) struct thread *find_thread(void)
 {
 	if (self) {
 		self->cut++;
@@ -139,20 +139,17 @@ static __attribute__((noinline)) struct thread *enter_slow(void)
 	return self;
 }
 
-static inline __attribute__((always_inline)) struct thread *enter_thread(struct patch_probe *probe)
+static inline bool is_at_once(const struct thread *thread)
 {
-	struct thread *thread = self;
+	return __builtin_expect(thread != NULL, 1) && __builtin_expect(!thread->inside, 1);
+}
 
-	if (__builtin_expect(!thread || thread->depth, 0)) {
-		thread = enter_slow();
-		if (!thread)
-			return NULL;
-	}
-	thread->depth = 1;
+static inline __attribute__((always_inline)) void enter_thread(
+		struct thread *thread, struct patch_probe *probe)
+{
 	/* Relaxed: ordered by the barrier of who removes, see above. */
 	__atomic_store_n(&thread->inside, probe, __ATOMIC_RELAXED);
 	light_barrier();
-	return thread;
 }
 
 static inline __attribute__((always_inline)) void leave_thread(struct thread *thread)
@@ -160,7 +157,6 @@ static inline __attribute__((always_inline)) void leave_thread(struct thread *th
 	light_barrier();
 	/* Release: the handler is over. Pairs with the acquire in patch_hit_is_inside(). */
 	__atomic_store_n(&thread->inside, NULL, __ATOMIC_RELEASE);
-	thread->depth = 0;
 }
 
 bool patch_hit_is_inside(const struct patch_probe *probe)
@@ -316,7 +312,7 @@ static __attribute__((noinline)) uint32_t more_returns(struct thread *thread)
 }
 
 /* The return of the call whose return address stands at the stack pointer. */
-static __attribute__((noinline)) struct patch_return *follow(
+static struct patch_return *follow(
 		struct thread *thread, struct patch_probe *probe, struct patch_hit *hit)
 {
 	uint64_t *slot = hit->stack;
@@ -335,13 +331,15 @@ static __attribute__((noinline)) struct patch_return *follow(
 	each->slot = slot;
 	each->probe = probe;
 	each->generation = probe->generation;
-	each->call = (uint64_t)(thread - threads) << 48 | ++thread->calls;
+	each->call = ++thread->calls;
+	each->began = 0;
 	each->state = PATCH_OPEN;
 	/* What this code does must be known before anything can return to it: also a signal that comes now. */
 	light_barrier();
 	*slot = code_of(index);
 	hit->call = each->call;
 	hit->returns_to = each->address;
+	hit->began = &each->began;
 	return each;
 }
 
@@ -364,59 +362,113 @@ int patch_hit_follow(void)
 
 /* ---- hits ---- */
 
-void patch_enter(struct patch_registers *registers, struct patch_probe *probe)
+static inline void take(struct patch_hit *hit, const struct patch_probe *probe)
 {
-	struct thread *thread = enter_thread(probe);
-	struct patch_return *followed = NULL;
-	struct patch_hit hit;
-	patch_handler handler;
+	/* Relaxed: see above. So in the functions below. */
+	hit->user = __atomic_load_n(&probe->user, __ATOMIC_RELAXED);
+	hit->address = probe->site.runtime;
+}
 
-	if (!thread)
-		return;
-	/* Relaxed: see above. */
-	handler = __atomic_load_n(&probe->entry, __ATOMIC_RELAXED);
-	hit.user = __atomic_load_n(&probe->user, __ATOMIC_RELAXED);
-	hit.site = &probe->site;
-	hit.registers = registers;
-	hit.stack = (uint64_t *)((char *)&registers->rbp + PATCH_FRAME_BYTES);
-	hit.call = hit.ticks = hit.returns_to = 0;
-	if (__atomic_load_n(&probe->follows, __ATOMIC_RELAXED))
-		followed = follow(thread, probe, &hit);
+static __attribute__((noinline)) void enter_followed(
+		struct thread *thread, struct patch_hit *hit, struct patch_probe *probe)
+{
+	patch_handler handler = __atomic_load_n(&probe->entry, __ATOMIC_RELAXED);
+	struct patch_return *followed = follow(thread, probe, hit);
+
 	if (handler)
-		handler(&hit);
+		handler(hit);
 	/* What the handlers take is not the call's. */
-	if (followed)
+	if (followed && !followed->began)
 		followed->began = __builtin_ia32_rdtsc();
 	leave_thread(thread);
 }
 
-uint64_t patch_leave(struct patch_registers *registers, uint64_t from)
+/* Keeps nothing but the thread while the handler runs. */
+static inline __attribute__((always_inline)) void enter(
+		struct thread *thread, struct patch_hit *hit, struct patch_probe *probe)
 {
-	uint32_t index = (uint32_t)((from - (uint64_t)return_code - RETURN_BYTES) / RETURN_BYTES);
-	struct patch_return *each = &returns[index];
-	uint64_t address = each->address;
-	struct patch_probe *probe = each->probe;
-	struct thread *thread = enter_thread(probe);
-	struct patch_hit hit;
 	patch_handler handler;
 
-	/* A signal inside of a handler, or no room: the index is found to be free later. */
-	if (!thread)
-		return address;
-	handler = __atomic_load_n(&probe->exit, __ATOMIC_RELAXED);
-	hit.user = __atomic_load_n(&probe->user, __ATOMIC_RELAXED);
-	if (handler && __atomic_load_n(&probe->generation, __ATOMIC_RELAXED) == each->generation) {
-		hit.site = &probe->site;
-		hit.registers = registers;
-		hit.stack = each->slot + 1;
-		hit.call = each->call;
-		hit.ticks = __builtin_ia32_rdtsc() - each->began;
-		hit.returns_to = address;
-		handler(&hit);
+	enter_thread(thread, probe);
+	handler = __atomic_load_n(&probe->entry, __ATOMIC_RELAXED);
+	take(hit, probe);
+	hit->stack = (uint64_t *)((char *)&hit->registers.rbp + PATCH_FRAME_BYTES);
+	hit->call = 0;
+	if (__atomic_load_n(&probe->follows, __ATOMIC_RELAXED)) {
+		enter_followed(thread, hit, probe);
+		return;
 	}
-	close_call(thread, index);
+	if (handler)
+		handler(hit);
 	leave_thread(thread);
-	return address;
+}
+
+static __attribute__((noinline)) void enter_slowly(struct patch_hit *hit, struct patch_probe *probe)
+{
+	struct thread *thread = find_thread();
+
+	if (thread)
+		enter(thread, hit, probe);
+}
+
+void patch_enter(struct patch_hit *hit, struct patch_probe *probe)
+{
+	struct thread *thread = self;
+
+	if (is_at_once(thread))
+		enter(thread, hit, probe);
+	else
+		enter_slowly(hit, probe);
+}
+
+void patch_clock(uint64_t unit)
+{
+	/* Relaxed: a number only. */
+	__atomic_store_n(&clock_unit, unit, __ATOMIC_RELAXED);
+}
+
+/* Keeps nothing but these two while the handler runs. */
+static inline __attribute__((always_inline)) uint64_t leave(
+		struct thread *thread, struct patch_hit *hit, struct patch_return *each)
+{
+	struct patch_probe *probe = each->probe;
+	patch_handler handler;
+
+	enter_thread(thread, probe);
+	handler = __atomic_load_n(&probe->exit, __ATOMIC_RELAXED);
+	if (handler && __atomic_load_n(&probe->generation, __ATOMIC_RELAXED) == each->generation) {
+		hit->now = __builtin_ia32_rdtsc();
+		hit->elapsed = (uint64_t)((unsigned __int128)(hit->now - each->began) *
+						__atomic_load_n(&clock_unit, __ATOMIC_RELAXED) >>
+				32);
+		take(hit, probe);
+		hit->stack = each->slot + 1;
+		hit->call = each->call;
+		hit->returns_to = each->address;
+		handler(hit);
+	}
+	/* What it says is right until a signal takes it: so before it is given back. */
+	hit->returns_to = each->address;
+	close_call(thread, (uint32_t)(each - returns));
+	leave_thread(thread);
+	return hit->returns_to;
+}
+
+/* A signal inside of a handler, or no room: the call is found to be over later. */
+static __attribute__((noinline)) uint64_t leave_slowly(
+		struct patch_hit *hit, struct patch_return *each)
+{
+	struct thread *thread = find_thread();
+
+	return thread ? leave(thread, hit, each) : each->address;
+}
+
+uint64_t patch_leave(struct patch_hit *hit, uint64_t from)
+{
+	struct patch_return *each = &returns[(uint32_t)((from - code_of(0)) / RETURN_BYTES)];
+	struct thread *thread = self;
+
+	return is_at_once(thread) ? leave(thread, hit, each) : leave_slowly(hit, each);
 }
 
 void patch_hit_figures(struct patch_figures *figures)

@@ -14,7 +14,7 @@
 #define BODY_BYTES 256 /* aligned so, which the unwinder's data counts on */
 #define SLOT_BYTES PROBE_JUMP_BYTES
 #define RETURNS_MAX 131072 /* calls at once that are to be seen returning */
-#define RETURN_BYTES 8     /* of the code for each */
+#define RETURN_BYTES 16    /* of the code for each */
 #define THREADS_MAX 4096
 
 /* One place, as long as it is mapped: threads may be in its code long after it was removed. */
@@ -157,12 +157,12 @@ struct patch_return {
 	uint32_t next;
 	uint8_t state; /* enum patch_return_state */
 	uint64_t call, began;
-};
+} __attribute__((aligned(64))); /* a call is a cache line */
 
-/* Called by bodies, with the block of registers. */
-void patch_enter(struct patch_registers *registers, struct patch_probe *probe);
-/* Called by the code of returns: where to go on. */
-uint64_t patch_leave(struct patch_registers *registers, uint64_t from);
+/* Called by bodies, with the hit, of which only the registers are there. */
+void patch_enter(struct patch_hit *hit, struct patch_probe *probe);
+/* Called by the code of returns, likewise: where to go on. */
+uint64_t patch_leave(struct patch_hit *hit, uint64_t from);
 int patch_hit_start(void);
 int patch_hit_follow(void);
 bool patch_hit_is_inside(const struct patch_probe *probe);

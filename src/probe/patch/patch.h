@@ -32,19 +32,26 @@ struct patch_registers {
 	uint64_t rax;
 };
 
+/* In the frame of the probe's code, in one piece with what that has saved. */
 struct patch_hit {
 	void *user;
-	const struct probe_site *site;
-	struct patch_registers *registers;
+	uint64_t address; /* of the site */
 	uint64_t *stack; /* where the stack pointer stands; at the begin of a function: its return address */
 	/*
-	 * PATCH_EXIT only. The same number at entry and exit of a call, 0 if its return is not seen; at the exit, how long it
-	 * took by the processor's time stamp, without its entry handler; where it returns to, which does not stand on the
-	 * stack meanwhile.
+	 * The same number at entry and exit of a call, 0 if its return is not seen. With a number: where it returns to, which
+	 * does not stand on the stack meanwhile; and at the exit, how long it took by the processor's time stamp, without its
+	 * entry handler.
 	 */
 	uint64_t call;
-	uint64_t ticks;
 	uint64_t returns_to;
+	uint64_t elapsed; /* see patch_clock() */
+	uint64_t now;     /* at the exit: what was read of the time stamp */
+	/*
+	 * At the entry: a handler that reads the time stamp for itself leaves it there, as late as it can. That is when the call
+	 * has begun, and it is not read once more.
+	 */
+	uint64_t *began;
+	struct patch_registers registers;
 };
 
 typedef void (*patch_handler)(const struct patch_hit *hit);
@@ -73,6 +80,9 @@ struct patch_request {
  * `plain`: never by way of /proc/self/mem, as where that is forbidden.
  */
 int patch_start(bool plain);
+
+/* What hits say as elapsed is ticks of the time stamp, times `unit`, which is of 2^32; 2^32 until it is said. */
+void patch_clock(uint64_t unit);
 
 /*
  * Looks whether the program has the library that unwinds for exceptions by now. It asks the loader, whose lock a thread may hold

@@ -3,7 +3,9 @@
  * A recorder with probes: reads what is wanted from standard input, makes a table of it, records a command with it and says
  * what has become of each.
  *
- *	probe-record [-2|-w|-l] OUT COMMAND... < WISHES    -2: the same table twice; -w: rings that overwrite; -l: where libraries are, too
+ *	probe-record [-2] [-w] [-l] [-f FILTER] OUT COMMAND... < WISHES
+ *
+ *	-2: the same table twice; -w: rings that overwrite; -l: where libraries are, too
  *
  *	event PROVIDER NAME
  *	field NAME TYPE SIZE LIMIT                     of the last event; TYPE as enum probe_field_type
@@ -200,32 +202,34 @@ static void say_answers(struct session *session)
 
 int main(int argc, char **argv)
 {
-	bool twice = argc > 1 && !strcmp(argv[1], "-2");
-	bool overwrites = argc > 1 && !strcmp(argv[1], "-w");
-	bool libraries = argc > 1 && !strcmp(argv[1], "-l");
-	int at = twice || overwrites || libraries ? 2 : 1;
-	const struct session_rule rules[] = {{0}, session_symbols_rule};
-	const struct session_channel channel = {.name = SESSION_CHANNEL_NAME,
-			.mode = overwrites ? SESSION_OVERWRITE : SESSION_DISCARD,
-			.rules = libraries ? rules : NULL,
-			.nr_rules = libraries ? 2 : 0};
+	struct session_rule rules[] = {{0}, session_symbols_rule};
+	struct session_channel channel = {
+			.name = SESSION_CHANNEL_NAME, .rules = rules, .nr_rules = 1};
 	struct session_probe probes[2] = {{.number = 1}, {.number = 2}};
 	struct session_options options = {.mode = SESSION_RECORD,
 			.probes = probes,
-			.nr_probes = twice ? 2 : 1,
-			.channels = overwrites || libraries ? &channel : NULL,
-			.nr_channels = overwrites || libraries,
+			.nr_probes = 1,
+			.channels = &channel,
+			.nr_channels = 1,
 			.wait_all = true};
 	struct session_error error;
 	struct session *session;
-	int status;
+	int status, option;
 
-	if (argc < at + 2)
+	while ((option = getopt(argc, argv, "+2wlf:")) > 0)
+		switch (option) {
+		case '2': options.nr_probes = 2; break;
+		case 'w': channel.mode = SESSION_OVERWRITE; break;
+		case 'l': channel.nr_rules = 2; break;
+		case 'f': rules[0].filter = optarg; break;
+		default: return 2;
+		}
+	if (argc < optind + 2)
 		return 2;
-	options.output = argv[at];
+	options.output = argv[optind];
 	probes[0].table = probes[1].table = read_table();
 	if (session_create(&options, &session, &error) ||
-			session_spawn(session, argv + at + 1, &error) ||
+			session_spawn(session, argv + optind + 1, &error) ||
 			session_run(session, &error)) {
 		fprintf(stderr, "probe-record: %s\n", error.text);
 		return 1;

@@ -25,11 +25,13 @@ def reg(number):
 
 class Recording:
     """What the table was, what became of it, and the events."""
+    OPTIONS = []
 
     def __init__(self, lines, count=10, twice=False, environment=None, command=None, libraries=False):
         with tempfile.TemporaryDirectory() as scratch:
             out = os.path.join(scratch, 'out')
-            done = subprocess.run([RECORD] + ['-2'] * twice + ['-l'] * libraries + [out] + (command or [PROGRAM, str(count)]),
+            done = subprocess.run([RECORD] + self.OPTIONS + ['-2'] * twice + ['-l'] * libraries + [out] +
+                                  (command or [PROGRAM, str(count)]),
                                   input='\n'.join(lines) + '\n', capture_output=True, text=True, timeout=200,
                                   env={**os.environ, 'SIDE_PATIENCE': '20', **(environment or {})})
             self.said, self.complaints = done.stdout, done.stderr
@@ -197,6 +199,28 @@ class Contexts(unittest.TestCase):
         self.assertEqual(len(deep), 8)
         # It calls itself from one place.
         self.assertEqual(len(set(deep[:7])), 1)
+
+
+class Filtered:
+    """Where there is a filter, records are not made where the probe hits, but of arguments: of the same values."""
+
+    def setUp(self):
+        Recording.OPTIONS = ['-f', '1 == 1']
+
+    def tearDown(self):
+        Recording.OPTIONS = []
+
+
+class EntryFiltered(Filtered, Entry):
+    pass
+
+
+class CallsFiltered(Filtered, Calls):
+    pass
+
+
+class ContextsFiltered(Filtered, Contexts):
+    pass
 
 
 class Libraries(unittest.TestCase):

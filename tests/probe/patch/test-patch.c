@@ -60,7 +60,7 @@ static HANDLER void on_entry(const struct patch_hit *hit)
 	struct seen *seen = hit->user;
 
 	seen->entries++;
-	seen->value = hit->registers->rdi;
+	seen->value = hit->registers.rdi;
 	seen->stack = hit->stack;
 	seen->call = hit->call;
 	/* What a callee may change is changed. */
@@ -76,7 +76,7 @@ static HANDLER void on_exit_(const struct patch_hit *hit)
 	struct seen *seen = hit->user;
 
 	seen->exits++;
-	seen->returned = hit->registers->rax;
+	seen->returned = hit->registers.rax;
 	seen->disorder += hit->call != seen->call;
 }
 
@@ -174,7 +174,7 @@ static unsigned long long handed[16];
 
 static HANDLER void on_registers(const struct patch_hit *hit)
 {
-	const struct patch_registers *r = hit->registers;
+	const struct patch_registers *r = &hit->registers;
 	const unsigned long long all[16] = {r->rax, r->rcx, r->rdx, r->rbx,
 			(unsigned long long)(uintptr_t)hit->stack, r->rbp, r->rsi, r->rdi, r->r8,
 			r->r9, r->r10, r->r11, r->r12, r->r13, r->r14, r->r15};

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The value of a field where a probe hits: out of registers, of memory that may not be there, and of what is known of the place.
+ * As in probe-hit.c: any thread, signal handlers, general registers only, nothing of libc.
+ */
+#include "agent/probes.h"
+
+#include <stddef.h>
+
+/* ---- registers ---- */
+
+#define INSTRUCTION 16 /* rip */
+#define IN_HIT(member) (1 + (uint8_t)offsetof(struct patch_hit, member))
+
+int probe_fetch_place(unsigned int reg, bool leaves)
+{
+	/* As DWARF counts them. */
+	static const uint8_t places[] = {IN_HIT(registers.rax), IN_HIT(registers.rdx),
+			IN_HIT(registers.rcx), IN_HIT(registers.rbx), IN_HIT(registers.rsi),
+			IN_HIT(registers.rdi), IN_HIT(registers.rbp), IN_HIT(stack),
+			IN_HIT(registers.r8), IN_HIT(registers.r9), IN_HIT(registers.r10),
+			IN_HIT(registers.r11), IN_HIT(registers.r12), IN_HIT(registers.r13),
+			IN_HIT(registers.r14), IN_HIT(registers.r15), IN_HIT(address)};
+
+	/* Behind a return, that is where it goes. */
+	if (leaves && reg == INSTRUCTION)
+		return -1;
+	return reg < sizeof(places) ? places[reg] - 1 : -1;
+}
+
+static uint64_t register_value(const struct probes_moment *moment, unsigned int reg)
+{
+	const struct patch_hit *hit = moment->hit;
+	int place = probe_fetch_place(reg, moment->way->leaves);
+
+	if (place < 0 && reg == INSTRUCTION)
+		return patch_return_address(hit->returns_to);
+	if (place >= 0)
+		return *(const uint64_t *)(const void *)((const char *)hit + place);
+	/* lahf in the second byte, seto in the first: bit 11. */
+	return (hit->registers.flags >> 8 & 0xff) | (hit->registers.flags & 1) << 11;
+}
+
+/*
+ * Nobody has changed it since the hit: that is what general registers only means. Stored by an instruction that the
+ * compiler need not know of.
+ */
+static __attribute__((noinline)) uint64_t vector_value(unsigned int number, bool upper)
+{
+	_Alignas(16) uint64_t value[2] = {0, 0};
+
+#define STORE(n) \
+	case n: __asm__ volatile("movups %%xmm" #n ", %0" : "=m"(value)); break
+	switch (number) {
+		STORE(0);
+		STORE(1);
+		STORE(2);
+		STORE(3);
+		STORE(4);
+		STORE(5);
+		STORE(6);
+		STORE(7);
+		STORE(8);
+		STORE(9);
+		STORE(10);
+		STORE(11);
+		STORE(12);
+		STORE(13);
+		STORE(14);
+		STORE(15);
+	}
+#undef STORE
+	return value[upper];
+}
+
+/* ---- fetching ---- */
+
+static uint64_t extend(uint64_t value, unsigned int bits, bool is_signed)
+{
+	unsigned int rest = 64 - bits;
+
+	return is_signed ? (uint64_t)((int64_t)(value << rest) >> rest) : value << rest >> rest;
+}
+
+static uint64_t load(struct probes_moment *moment, uint64_t from, unsigned int size)
+{
+	uint64_t value = 0;
+
+	if (!probe_read(&value, from, size, moment->hit->stack)) {
+		moment->unreadable |= UINT64_C(1) << moment->field;
+		return 0;
+	}
+	return value;
+}
+
+/* What stands at the stack pointer is ours where the return is seen. */
+static uint64_t return_address(struct probes_moment *moment)
+{
+	const struct patch_hit *hit = moment->hit;
+
+	return patch_return_address(
+			hit->call ? hit->returns_to : load(moment, (uintptr_t)hit->stack, 8));
+}
+
+static uint64_t begin_value(struct probes_moment *moment, const struct probe_fetch_op *op)
+{
+	const struct patch_hit *hit = moment->hit;
+
+	switch (op->code) {
+	case PROBE_FETCH_CONSTANT: return (uint64_t)op->value;
+	case PROBE_FETCH_VECTOR: return vector_value(op->reg, op->value == 8);
+	case PROBE_FETCH_MODULE: return (uint64_t)op->value + moment->way->hook->bias;
+	case PROBE_FETCH_SITE: return hit->address;
+	case PROBE_FETCH_FUNCTION: return (uintptr_t)moment->way->hook->function;
+	case PROBE_FETCH_CALL: return hit->call;
+	case PROBE_FETCH_DURATION: return moment->way->leaves ? hit->elapsed : 0;
+	case PROBE_FETCH_RETURN: return return_address(moment);
+	case PROBE_FETCH_UNREADABLE: return moment->unreadable;
+	default: return 0;
+	}
+}
+
+uint64_t probe_fetch_value(struct probes_moment *moment, const struct probe_fetch *fetch)
+{
+	uint64_t value = 0;
+
+	for (uint32_t i = 0; i < fetch->nr_ops; i++) {
+		const struct probe_fetch_op *op = &fetch->ops[i];
+
+		switch (op->code) {
+		case PROBE_FETCH_REGISTER: value = register_value(moment, op->reg); break;
+		case PROBE_FETCH_ADD: value += (uint64_t)op->value; break;
+		case PROBE_FETCH_ADD_REGISTER:
+			value += register_value(moment, op->reg) << op->size;
+			break;
+		case PROBE_FETCH_LOAD: value = load(moment, value, op->size); break;
+		case PROBE_FETCH_SHIFT_RIGHT: value >>= op->size; break;
+		case PROBE_FETCH_ZERO_EXTEND: value = extend(value, op->size, false); break;
+		case PROBE_FETCH_SIGN_EXTEND: value = extend(value, op->size, true); break;
+		default: value = begin_value(moment, op); break;
+		}
+		/* What cannot be read leads nowhere. */
+		if (moment->unreadable >> moment->field & 1)
+			return 0;
+	}
+	return value;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How the fields of an event become the bytes of a record at one place, decided once, when the place becomes known.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "agent/probes.h"
+
+#define STORED_BYTES 8 /* at once, whatever the size of a value */
+
+/* A register or what else stands in the hit as it is recorded. */
+static int place_of(const struct probes_way *way, const struct probe_fetch *fetch)
+{
+	if (fetch->nr_ops != 1)
+		return -1;
+	switch (fetch->ops->code) {
+	case PROBE_FETCH_REGISTER: return probe_fetch_place(fetch->ops->reg, way->leaves);
+	case PROBE_FETCH_SITE: return (int)offsetof(struct patch_hit, address);
+	case PROBE_FETCH_CALL: return (int)offsetof(struct patch_hit, call);
+	case PROBE_FETCH_DURATION:
+		return way->leaves ? (int)offsetof(struct patch_hit, elapsed) : -1;
+	default: return -1;
+	}
+}
+
+static bool is_name(const struct probe_fetch *fetch)
+{
+	return fetch->nr_ops == 1 && fetch->ops->code == PROBE_FETCH_FUNCTION;
+}
+
+/* The most bytes that it may make. */
+static size_t make_step(const struct probes_way *way, struct probes_step *step,
+		const struct probe_table_field *field, const struct probe_fetch *fetch)
+{
+	int place = place_of(way, fetch);
+
+	switch (field->type) {
+	case PROBE_FIELD_BOOL: step->kind = PROBES_STEP_BOOL; return 1;
+	case PROBE_FIELD_STRING:
+		step->kind = is_name(fetch) ? PROBES_STEP_NAME : PROBES_STEP_STRING;
+		return is_name(fetch) ? strlen(way->hook->function) + 1 : field->limit + 1u;
+	case PROBE_FIELD_BYTES:
+	case PROBE_FIELD_BACKTRACE:
+		step->kind = PROBES_STEP_GATHERED;
+		return 8 + (size_t)field->size * field->limit;
+	default: break;
+	}
+	step->kind = place < 0 ? PROBES_STEP_VALUE : PROBES_STEP_PLAIN;
+	step->from = place < 0 ? 0 : (uint16_t)place;
+	step->size = field->size;
+	return field->size;
+}
+
+int probes_steps_make(struct probes_table *table, struct probes_way *way)
+{
+	const struct probes_event *event = way->event;
+	struct probes_step *steps =
+			agent_memory_take(&table->memory, (event->nr_fields + 1) * sizeof(*steps));
+	size_t most = STORED_BYTES;
+	uint32_t i;
+
+	if (!steps)
+		return -ENOMEM;
+	for (i = 0; i < event->nr_fields; i++)
+		most += make_step(way, &steps[i], &event->fields[i].field, &way->fetches[i]);
+	way->state = event->state;
+	way->steps = steps;
+	way->nr_steps = event->nr_fields;
+	way->most = most <= PROBES_RECORD_MAX ? (uint32_t)most : 0;
+	return 0;
+}
