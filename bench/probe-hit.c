@@ -61,7 +61,7 @@ int main(void)
 		fprintf(stderr, "this kernel has no barrier for code\n");
 		return 1;
 	}
-	plain = probe_call_measure(PROBE_CALL_ROUNDS, 1000);
+	plain = probe_call_measure(probe_hit_target, PROBE_CALL_ROUNDS, 1000);
 	printf("%-34s %8.1f ns\n", "the call without a probe", plain);
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		struct patch_request request = {.site = &site,
@@ -74,7 +74,9 @@ int main(void)
 			return 1;
 		}
 		printf("%-34s %8.1f ns a hit\n", kinds[i].name,
-				probe_call_measure(PROBE_CALL_ROUNDS, kinds[i].calls) - plain);
+				probe_call_measure(probe_hit_target, PROBE_CALL_ROUNDS,
+						kinds[i].calls) -
+						plain);
 		patch_remove(&request.probe, 1);
 	}
 	return 0;

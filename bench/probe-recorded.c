@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* What bench/probe-recorded.py puts probes into: prints the best nanoseconds that a call of a small function takes. */
+/*
+ * What bench/probe-recorded.py puts probes into: prints the best nanoseconds that a call of a small function takes.
+ *
+ *	bench-probe-recorded [ROUNDS [CALLS [nop]]]
+ */
 #include "probe-call.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 /* Ten frames above it, for those who look at these. */
-static __attribute__((noinline)) double measure_deep(
-		unsigned int depth, unsigned int rounds, unsigned int calls)
+static __attribute__((noinline)) double measure_deep(unsigned int depth, probe_call_target *target,
+		unsigned int rounds, unsigned int calls)
 {
-	double best = depth ? measure_deep(depth - 1, rounds, calls)
-			    : probe_call_measure(rounds, calls);
+	double best = depth ? measure_deep(depth - 1, target, rounds, calls)
+			    : probe_call_measure(target, rounds, calls);
 
 	__asm__ volatile("" ::: "memory");
 	return best;
@@ -19,7 +23,10 @@ static __attribute__((noinline)) double measure_deep(
 int main(int argc, char **argv)
 {
 	unsigned int rounds = argc > 1 ? (unsigned int)atoi(argv[1]) : PROBE_CALL_ROUNDS;
+	unsigned int calls = argc > 2 ? (unsigned int)atoi(argv[2]) : 1000;
 
-	printf("%.2f\n", measure_deep(12, rounds, argc > 2 ? (unsigned int)atoi(argv[2]) : 1000));
+	printf("%.2f\n",
+			measure_deep(12, argc > 3 ? probe_hit_nop : probe_hit_target, rounds,
+					calls));
 	return 0;
 }

@@ -1,23 +1,31 @@
 # SPDX-License-Identifier: MIT
-"""What a recorded hit of a probe costs:  bench/probe-recorded.py BUILD.  The best call with a probe less the best one without, in a
-program that a session records into rings which overwrite (so nothing waits for a disk)."""
+"""What a recorded hit of a probe costs, beside others:  bench/probe-recorded.py BUILD [TURNS].
+
+A call with a probe less a call without one, in a program that a session records into rings which overwrite (so nothing waits
+for a disk). Each way is measured once a turn, in turn; a measurement is the best of many short rounds, the figure the median
+of the turns. Others see the same function, or the one with a no-op at its begin, which is where they have it easiest."""
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
 
-BUILD = os.path.abspath(sys.argv[1])
+import probe_peers as peers
+
+BUILD, TURNS = os.path.abspath(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 5
 TARGET, RECORD = BUILD + '/bench/bench-probe-recorded', BUILD + '/tests/probe/agent/probe-record'
+FIXED = BUILD + '/bench/bench-probe-fixed'
 HEX, BACKTRACE = 3, 8
 TWO = [('a', HEX, 8, 0, '2 0 5 0'), ('b', HEX, 8, 0, '2 0 4 0')]
 ALL = [(f'r{i}', HEX, 8, 0, f'2 0 {i} 0') for i in range(16)]
+# Name, fields at entry and exit, flags, calls of a round, and the goal in nanoseconds.
 KINDS = [
-    ('entry, no field', [], None, 0, 1000),
-    ('entry, two integers', TWO, None, 0, 1000),
-    ('entry, all general registers', ALL, None, 1, 500),
-    ('entry, backtrace of 10', [('calls', BACKTRACE, 8, 10, '10 0 0 0')], None, 0, 500),
-    ('entry and exit', [], [('duration', HEX, 8, 0, '8 0 0 0')], 0, 500),
-    ('entry, by a breakpoint', [], None, 2, 20),
+    ('entry, no field', [], None, 0, 1000, 25),
+    ('entry, two integers', TWO, None, 0, 1000, 30),
+    ('entry, all general registers', ALL, None, 1, 500, 40),
+    ('entry, backtrace of 10', [('calls', BACKTRACE, 8, 10, '10 0 0 0')], None, 0, 500, None),
+    ('entry and exit', [], [('duration', HEX, 8, 0, '8 0 0 0')], 0, 500, 55),
+    ('entry, by a breakpoint', [], None, 2, 20, None),
 ]
 
 
@@ -31,12 +39,12 @@ def wishes(fields, exits, flags):
     return '\n'.join(lines) + '\n'
 
 
-def plain(calls):
-    return min(float(subprocess.check_output([TARGET, '2000', str(calls)])) for _ in range(2))
+def plain(*last):
+    return float(subprocess.check_output([TARGET, '2000', '1000', *last]))
 
 
 def probed(kind):
-    _, fields, exits, flags, calls = kind
+    _, fields, exits, flags, calls, _ = kind
     with tempfile.TemporaryDirectory() as out:
         environment = dict(os.environ, SIDE_LIB_DIR=f'{BUILD}/src/agent:{BUILD}/src/libside')
         said = subprocess.run([RECORD, '-w', out + '/out', TARGET, '2000', str(calls)], input=wishes(fields, exits, flags),
@@ -44,9 +52,47 @@ def probed(kind):
     return float(said.split('\n')[0])
 
 
+# Name, how, is it the function with the no-op?
+PEERS = [
+    ('kernel uprobe, on a no-op', lambda: peers.uprobe([TARGET, '300', '100', 'nop'], 'probe_hit_nop'), True),
+    ('kernel uprobe, single-stepped', lambda: peers.uprobe([TARGET, '300', '10'], 'probe_hit_target'), False),
+    ('kernel uprobe, entry and exit', lambda: peers.uprobe([TARGET, '300', '100', 'nop'], 'probe_hit_nop', True), True),
+    ('uftrace, entry and exit', lambda: peers.uftrace([TARGET, '500', '500', 'nop'], 'probe_hit_nop'), True),
+    ('gdb, fast tracepoint', lambda: peers.gdb([FIXED, '300', '200', 'nop'], 'probe_hit_nop'), True),
+]
+
+
+def measure():
+    """Medians by name, and why some are not there."""
+    seen, missing = {}, {}
+    for _ in range(TURNS):
+        without, without_nop = plain(), plain('nop')
+        seen.setdefault('the call without a probe', []).append(without)
+        for kind in KINDS:
+            seen.setdefault(kind[0], []).append(probed(kind) - without)
+        for name, how, nop in PEERS:
+            if name in missing:
+                continue
+            try:
+                seen.setdefault(name, []).append(how() - (without_nop if nop else without))
+            except peers.Missing as reason:
+                missing[name] = str(reason)
+    return {name: statistics.median(values) for name, values in seen.items() if values}, missing
+
+
+def ratio(figures, name, ours, goal):
+    if name in figures:
+        print('%-62s %8.1f times   (goal: %s)' % (f'{name} / {ours}', figures[name] / figures[ours], goal))
+
+
 if not os.path.exists(RECORD):
     sys.exit('no probes in this build')
-without = plain(1000)
-print('%-34s %8.1f ns' % ('the call without a probe', without))
+figures, missing = measure()
+print('%-34s %10.1f ns' % ('the call without a probe', figures['the call without a probe']))
 for kind in KINDS:
-    print('%-34s %8.1f ns a recorded hit' % (kind[0], probed(kind) - without))
+    print('%-34s %10.1f ns a recorded hit%s' % (kind[0], figures[kind[0]], f'   (goal: {kind[5]})' if kind[5] else ''))
+for name, _, _ in PEERS:
+    print('%-34s ' % name + (missing[name] if name in missing else '%10.1f ns' % figures[name]))
+ratio(figures, 'kernel uprobe, on a no-op', 'entry, no field', 'at least 20')
+ratio(figures, 'kernel uprobe, single-stepped', 'entry, no field', 'at least 300')
+ratio(figures, 'uftrace, entry and exit', 'entry and exit', 'at least 2')
