@@ -459,6 +459,7 @@ struct session {
 	struct rlimit old_files;
 	uint32_t max_ended_files; /* that ended instances keep open */
 	unsigned int interrupts;
+	unsigned int turns_of_words; /* in which deaths have waited */
 	bool interrupted;
 	size_t nr_refused; /* processes */
 

@@ -19,6 +19,8 @@
 
 #define TICK_MS 250
 #define BATCH 64
+/* One after the other, in which deaths wait. */
+#define TURNS_OF_WORDS 64
 
 static void handle_snapshot(struct session *session)
 {
@@ -89,22 +91,37 @@ static void handle_watch(struct session *session, struct watch *watch)
 	}
 }
 
-/* One turn. Deaths come after words: a process may have spoken before it died. */
+static bool is_word(const struct watch *watch)
+{
+	return watch->kind == WATCH_LISTENER || watch->kind == WATCH_CONNECTION;
+}
+
+/*
+ * One turn. Deaths come after words: a process may have spoken before it died, on a connection, too, that
+ * is only accepted in this turn. Then the deaths wait for the next one, where epoll tells them again; who
+ * floods us with words cannot make them wait for ever.
+ */
 int run_turn(struct session *session, int timeout_ms)
 {
 	struct epoll_event events[BATCH];
 	int nr = epoll_wait(session->epoll, events, BATCH, timeout_ms);
+	bool spoke = false;
 	int pass, i;
 
 	if (nr < 0)
 		return errno == EINTR ? 0 : -errno;
-	for (pass = 0; pass < 2; pass++)
+	for (pass = 0; pass < 2; pass++) {
+		if (pass == 1 && spoke && ++session->turns_of_words < TURNS_OF_WORDS)
+			break;
+		if (pass == 1)
+			session->turns_of_words = 0;
 		for (i = 0; i < nr; i++) {
 			struct watch *watch = events[i].data.ptr;
 			bool is_death;
 
 			if (!watch)
 				continue;
+			spoke |= is_word(watch);
 			is_death = watch->kind == WATCH_INSTANCE || watch->kind == WATCH_COMMAND;
 			if (is_death != (pass == 1))
 				continue;
@@ -112,6 +129,7 @@ int run_turn(struct session *session, int timeout_ms)
 			events[i].data.ptr = NULL;
 			handle_watch(session, watch);
 		}
+	}
 	connections_expire(session);
 	return nr;
 }
