@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <stdio.h>
 
 #include "ctf/describe.h"
 #include "ctf/names.h"
@@ -160,26 +161,28 @@ static int put_member(struct maker *maker, const char *name, struct ctf_type *ty
 static void put_step(struct maker *maker, struct layout_step step)
 {
 	struct layout *layout = maker->layout;
-	struct layout_step *last = layout->nr_steps ? &layout->steps[layout->nr_steps - 1] : NULL;
 
-	if (last && last->kind == LAYOUT_COPY && step.kind == LAYOUT_COPY &&
-			last->offset + last->size == step.offset)
-		last->size += step.size;
-	else
-		layout->steps[layout->nr_steps++] = step;
+	if (layout->nr_steps && step.kind == LAYOUT_COPY) {
+		struct layout_step *last = &layout->steps[layout->nr_steps - 1];
+
+		if (last->kind == LAYOUT_COPY && last->offset + last->size == step.offset) {
+			last->size += step.size;
+			return;
+		}
+	}
+	layout->steps[layout->nr_steps++] = step;
 }
 
 static int put_sequence(struct maker *maker, const char *name, struct ctf_type *element)
 {
-	size_t size = strlen(name) + sizeof("_length");
-	char *text = ctf_arena_alloc(maker->arena, size, 1);
+	size_t size = strlen(name), with = size + sizeof("_length");
+	char *text = ctf_arena_alloc(maker->arena, with, 1);
 	const char *length;
 	int ret;
 
 	if (!text || !element)
 		return -ENOMEM;
-	memcpy(text, name, strlen(name));
-	memcpy(text + strlen(name), "_length", sizeof("_length"));
+	(void)snprintf(text, with, "%s_length", name);
 	length = ctf_names_take(&maker->names, text);
 	ret = put_member(maker, length, ctf_type_integer(maker->arena, 32, false), true);
 	return ret ? ret

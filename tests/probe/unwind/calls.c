@@ -11,7 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef __clang__
+#define FUNCTION __attribute__((noinline, optnone))
+#else
 #define FUNCTION __attribute__((noinline, noclone, noipa))
+#endif
 
 static volatile int total;
 
