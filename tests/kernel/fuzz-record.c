@@ -12,42 +12,6 @@
 #include "kernel/record/layout.h"
 #include "../random.h"
 
-static const char format_text[] =
-		"name: sched_switch\nID: 310\nformat:\n"
-		"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
-		"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
-		"\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"
-		"\tfield:pid_t prev_pid;\toffset:24;\tsize:4;\tsigned:1;\n"
-		"\tfield:long prev_state;\toffset:32;\tsize:8;\tsigned:1;\n"
-		"\tfield:__data_loc char[] name;\toffset:40;\tsize:4;\tsigned:0;\n"
-		"\tfield:__rel_loc u32[] list;\toffset:44;\tsize:4;\tsigned:0;\n"
-		"\tfield:unsigned long args[6];\toffset:48;\tsize:48;\tsigned:0;\n"
-		"\tfield:const void * where;\toffset:96;\tsize:8;\tsigned:0;\n"
-		"\tfield:struct f64 load;\toffset:104;\tsize:8;\tsigned:0;\n"
-		"\tfield:bool on;\toffset:112;\tsize:1;\tsigned:0;\n"
-		"\tfield:u8 mode;\toffset:113;\tsize:1;\tsigned:0;\n"
-		"\tfield:u32 flags;\toffset:116;\tsize:4;\tsigned:0;\n"
-		"\tfield:struct timespec when;\toffset:120;\tsize:16;\tsigned:0;\n\n"
-		"print fmt: \"%s %s\", __print_symbolic(REC->mode, { 0, \"NONE\" }, { 0x2U, "
-		"\"SOME\" }), "
-		"__print_flags(REC->flags, \"|\", { 1, \"A\" }, { (1 << 3), \"B\" }), "
-		"__print_flags(REC->prev_state & 7, \"|\", { 1, \"S\" })\n";
-
-/* One record of all encodings and formats, as another implementation of EventHeader reads it. */
-static const char header_text[] =
-		"07000000341200051000028041435449564954594944414354495600f20001006d796576656e743b"
-		"617474723d763b3b616c007538000273380082026865783136008303733332008402753634000570"
-		"7472008503626f6f6c380082076633320084086636340085086931323800067a3800077a31360008"
-		"7a333200096338000a62696e000d6a736f6e008a0e6f70746e756c6c008d026f7074736574008d02"
-		"746167676564008481341263617272002403007661727200c3027661727230004373747273004773"
-		"74008103610004696e00810164656570000763000273747300c1027800027900077374733000c102"
-		"7800027900076970340084116572726e6f00840474696d650085067575696400860fc8fdefbe90ee"
-		"fefff0debc9a7856341278563412ff7f0000010000c03f00000000000002c0010000000000000002"
-		"0000000000000068c3a96c6c6f006100e90000006100000000f60100000000000500636f756e7404"
-		"000102030407007b2261223a317d00000400d6ffffff050000000100000002000000030000000200"
-		"ffff05000000020078007979000b0000007a00090200016f6e65000274776f0000007f0000010200"
-		"000000f153650000000000112233445566778899aabbccddeeff";
-
 static void require(bool good, const char *what)
 {
 	if (good)
@@ -108,6 +72,42 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	return 0;
 }
 #else
+
+static const char format_text[] =
+		"name: sched_switch\nID: 310\nformat:\n"
+		"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+		"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
+		"\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"
+		"\tfield:pid_t prev_pid;\toffset:24;\tsize:4;\tsigned:1;\n"
+		"\tfield:long prev_state;\toffset:32;\tsize:8;\tsigned:1;\n"
+		"\tfield:__data_loc char[] name;\toffset:40;\tsize:4;\tsigned:0;\n"
+		"\tfield:__rel_loc u32[] list;\toffset:44;\tsize:4;\tsigned:0;\n"
+		"\tfield:unsigned long args[6];\toffset:48;\tsize:48;\tsigned:0;\n"
+		"\tfield:const void * where;\toffset:96;\tsize:8;\tsigned:0;\n"
+		"\tfield:struct f64 load;\toffset:104;\tsize:8;\tsigned:0;\n"
+		"\tfield:bool on;\toffset:112;\tsize:1;\tsigned:0;\n"
+		"\tfield:u8 mode;\toffset:113;\tsize:1;\tsigned:0;\n"
+		"\tfield:u32 flags;\toffset:116;\tsize:4;\tsigned:0;\n"
+		"\tfield:struct timespec when;\toffset:120;\tsize:16;\tsigned:0;\n\n"
+		"print fmt: \"%s %s\", __print_symbolic(REC->mode, { 0, \"NONE\" }, { 0x2U, "
+		"\"SOME\" }), "
+		"__print_flags(REC->flags, \"|\", { 1, \"A\" }, { (1 << 3), \"B\" }), "
+		"__print_flags(REC->prev_state & 7, \"|\", { 1, \"S\" })\n";
+
+/* One record of all encodings and formats, as another implementation of EventHeader reads it. */
+static const char header_text[] =
+		"07000000341200051000028041435449564954594944414354495600f20001006d796576656e743b"
+		"617474723d763b3b616c007538000273380082026865783136008303733332008402753634000570"
+		"7472008503626f6f6c380082076633320084086636340085086931323800067a3800077a31360008"
+		"7a333200096338000a62696e000d6a736f6e008a0e6f70746e756c6c008d026f7074736574008d02"
+		"746167676564008481341263617272002403007661727200c3027661727230004373747273004773"
+		"74008103610004696e00810164656570000763000273747300c1027800027900077374733000c102"
+		"7800027900076970340084116572726e6f00840474696d650085067575696400860fc8fdefbe90ee"
+		"fefff0debc9a7856341278563412ff7f0000010000c03f00000000000002c0010000000000000002"
+		"0000000000000068c3a96c6c6f006100e90000006100000000f60100000000000500636f756e7404"
+		"000102030407007b2261223a317d00000400d6ffffff050000000100000002000000030000000200"
+		"ffff05000000020078007979000b0000007a00090200016f6e65000274776f0000007f0000010200"
+		"000000f153650000000000112233445566778899aabbccddeeff";
 
 /* ---- as they are ---- */
 
