@@ -112,7 +112,7 @@ class Storms(Case):
 class Storm(Storms):
     """Three sessions with different filters and users, switched at random beneath short and long programs."""
 
-    PROGRAMS = 200 if LONG else 40  # forks beside
+    PROGRAMS = 1000 if LONG else 40  # forks beside
     AT_ONCE = 30 if LONG else 8
     SESSIONS = ("all", "thirds", "odds")
 
