@@ -59,9 +59,19 @@ static struct ctf_type *pair(struct ctf_arena *arena, struct ctf_type *one, stru
 	return type;
 }
 
-enum mix { MIX_U32, MIX_FIXED, MIX_STRING, MIX_CONTEXTS, MIX_NUMBERS, MIX_ALL, NR_MIXES };
+enum mix {
+	MIX_U32,
+	MIX_FIXED,
+	MIX_STRING,
+	MIX_LENGTHS,
+	MIX_CONTEXTS,
+	MIX_NUMBERS,
+	MIX_ALL,
+	NR_MIXES
+};
 static const char *const names[NR_MIXES] = {"u32", "four kinds of fixed size", "u32 + string of 16",
-		"vtid, procname, u64", "sequence of 8 u16", "all of them"};
+		"u32 + string of 1 to 28", "vtid, procname, u64", "sequence of 8 u16",
+		"all of them"};
 
 static uint32_t pick(enum mix mix, uint64_t number)
 {
@@ -71,11 +81,23 @@ static uint32_t pick(enum mix mix, uint64_t number)
 	switch (mix) {
 	case MIX_U32: return 0;
 	case MIX_FIXED: return (uint32_t)(random % 4);
-	case MIX_STRING: return 4;
+	case MIX_STRING:
+	case MIX_LENGTHS: return 4;
 	case MIX_CONTEXTS: return 5;
 	case MIX_NUMBERS: return 6;
 	default: return (uint32_t)(random % 7);
 	}
+}
+
+/* Of a length that no predictor learns. */
+static bool put_text(uint64_t number)
+{
+	unsigned char payload[33];
+	size_t length = 1 + (number * UINT64_C(0x9e3779b97f4a7c15) >> 40) % 28;
+
+	memset(payload, '.', 4 + length);
+	payload[4 + length] = 0;
+	return put(4, payload, 4 + length + 1);
 }
 
 static uint64_t fill(enum mix mix)
@@ -88,8 +110,9 @@ static uint64_t fill(enum mix mix)
 
 	used = 0;
 	do
-		id = pick(mix, count++);
-	while (put(id, payloads[id], sizes[id]));
+		id = pick(mix, count);
+	while (mix == MIX_LENGTHS ? put_text(count++)
+				  : (count++, put(id, payloads[id], sizes[id])));
 	return count - 1;
 }
 

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "ctf/string_end.h"
 #include "ctf/tally_steps.h"
 #include "ctf/type.h"
 
@@ -51,27 +52,6 @@ static inline uint64_t read_integer(
 	return word << (64 - step->size * 8) >> (64 - step->size * 8);
 }
 
-/* Behind the NUL that ends a string, or NULL. Most are short: a call of memchr() would take longer. */
-static inline const uint8_t *pass_string(const uint8_t *at, const uint8_t *end)
-{
-	const uint64_t ones = UINT64_C(0x0101010101010101);
-
-	for (; end - at >= 8; at += 8) {
-		uint64_t word, zeros;
-
-		memcpy(&word, at, sizeof(word));
-		/* The lowest bit of these belongs to the first byte that is zero. */
-		zeros = (word - ones) & ~word & ones << 7;
-		if (!zeros)
-			continue;
-		if (CTF_HOST_BIG_ENDIAN)
-			break;
-		return at + __builtin_ctzll(zeros) / 8 + 1;
-	}
-	at = memchr(at, 0, (size_t)(end - at));
-	return at ? at + 1 : NULL;
-}
-
 /* So many times the steps behind this one. */
 static const uint8_t *pass_rows(const struct ctf_tally *tally, uint32_t index, uint64_t count,
 		const uint8_t *at, const uint8_t *end)
@@ -112,7 +92,7 @@ static inline const uint8_t *pass_step(const struct ctf_tally_step *step, const 
 		return NULL;
 	at += step->before;
 	if (step->kind == CTF_STEP_STRING)
-		return pass_string(at, end);
+		return ctf_string_end(at, end);
 	if (!step->size)
 		return at;
 	*number = read_integer(step, at, end);
@@ -209,6 +189,35 @@ static inline const uint8_t *pass_equal(
 	return at;
 }
 
+/* Records that are of fixed size but for one string. */
+static inline const uint8_t *pass_texts(const struct ctf_tally *tally,
+		const struct ctf_tally_kind *kind, const uint8_t *at, const uint8_t *end,
+		size_t header, uint64_t *count)
+{
+	const struct ctf_tally_step *text = &tally->steps[kind->first];
+	const size_t before = header + text->before,
+		     behind = kind->end - kind->first > 1 ? text[1].before : 0;
+	const uint8_t *first = at, *next;
+	size_t guess = 0;
+
+	do {
+		if ((size_t)(end - at) < before + behind)
+			return at;
+		next = ctf_string_end(at + before, end - behind);
+		if (!next)
+			return at;
+		next += behind;
+		if (__builtin_expect((size_t)(next - at) != guess, 0)) {
+			guess = (size_t)(next - at);
+			/* Or it would be no guess, but what was found. */
+			__asm__ volatile("" : "+r"(guess));
+		}
+		at += guess;
+		++*count;
+	} while (is_same(at, end, first, header));
+	return at;
+}
+
 static const uint8_t *pass_similar(const struct ctf_tally *tally, const struct ctf_tally_kind *kind,
 		const uint8_t *at, const uint8_t *end, size_t header, uint64_t *count)
 {
@@ -250,7 +259,9 @@ bool ctf_tally_count(
 			break;
 		kind = &tally->kinds[id];
 		bytes = header + kind->known - CTF_TALLY_BYTES;
-		if (kind->known < CTF_TALLY_BYTES)
+		if (kind->known == CTF_TALLY_TEXT)
+			at = pass_texts(tally, kind, at, end, header, count);
+		else if (kind->known < CTF_TALLY_BYTES)
 			at = pass_similar(tally, kind, at, end, header, count);
 		else if ((size_t)(end - at) < bytes)
 			break;

@@ -293,6 +293,14 @@ static bool is_flat(const struct ctf_tally *tally, uint32_t first, uint32_t end)
 	return true;
 }
 
+static bool is_text(const struct ctf_tally *tally, uint32_t first, uint32_t end)
+{
+	const struct ctf_tally_step *step = &tally->steps[first];
+
+	return step->kind == CTF_STEP_STRING &&
+			(end - first == 1 || (end - first == 2 && step[1].kind == CTF_STEP_BYTES));
+}
+
 static int make_room(struct ctf_tally *tally, uint32_t id)
 {
 	uint32_t room = tally->nr_kinds ? tally->nr_kinds : 64;
@@ -328,8 +336,9 @@ int ctf_tally_learn(struct ctf_tally *tally, uint32_t id, const struct ctf_type 
 	kind = &tally->kinds[id];
 	*kind = (struct ctf_tally_kind){.first = first, .end = tally->nr_steps};
 	if (!ret && !is_fixed(tally, first, tally->nr_steps, &bytes)) {
-		kind->known = is_flat(tally, first, tally->nr_steps) ? CTF_TALLY_FLAT
-								     : CTF_TALLY_STEPS;
+		kind->known = is_text(tally, first, tally->nr_steps)     ? CTF_TALLY_TEXT
+				: is_flat(tally, first, tally->nr_steps) ? CTF_TALLY_FLAT
+									 : CTF_TALLY_STEPS;
 		return 0;
 	}
 	if (!ret)

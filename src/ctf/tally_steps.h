@@ -8,7 +8,8 @@
 /* ctf_tally_kind.known */
 #define CTF_TALLY_STEPS 1u
 #define CTF_TALLY_FLAT 2u /* nothing belongs to any of them */
-#define CTF_TALLY_BYTES 3u
+#define CTF_TALLY_TEXT 3u /* a string, perhaps with bytes behind it, always the same number */
+#define CTF_TALLY_BYTES 4u
 
 enum ctf_tally_step_kind {
 	CTF_STEP_BYTES,  /* nothing but what is `before` it; the last of its row */

@@ -226,6 +226,43 @@ static void test_variable(void **state)
 	check(&f->tally, &span);
 }
 
+/* One string of every length around those that are looked at together, with bytes before and behind it. */
+static void test_texts(void **state)
+{
+	struct fixture *f = *state;
+	struct ctf_type *string = ctf_type_string(f->arena), *u64 = integer(f, 64, false);
+	static const uint32_t ids[] = {5, 6, 50};
+	char text[80];
+
+	memset(text, 0xff, sizeof(text));
+	learn(f, 5, integer(f, 32, false), string);
+	learn(f, 6, string, u64);
+	learn(f, 50, NULL, structure(f, 3, MEMBERS({"_a", u64}, {"_b", string}, {"_c", u64})));
+	for (unsigned int which = 0; which < 3; which++) {
+		struct span span = {.size = 0};
+
+		for (size_t length = 0; length < 69; length++) {
+			/* The longer ones twice: the same length again is another way. */
+			const size_t repeats = length < RECORDS_MAX / 2 ? 1 : 2;
+
+			if (span.nr + repeats > RECORDS_MAX) {
+				check(&f->tally, &span);
+				span.nr = 0;
+				span.size = 0;
+			}
+			for (size_t i = 0; i < repeats; i++) {
+				put_header(&span, ids[which], false);
+				put(&span, text, which == 0 ? 4 : which == 1 ? 0 : 8);
+				put(&span, text, length);
+				put(&span, "", 1);
+				put(&span, text, which ? 8 : 0);
+				put_end(&span);
+			}
+		}
+		check(&f->tally, &span);
+	}
+}
+
 static void add_label(
 		struct ctf_type *tag, unsigned int i, const char *text, int64_t first, int64_t last)
 {
@@ -328,6 +365,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test_setup_teardown(test_fixed, begin, end),
 			cmocka_unit_test_setup_teardown(test_variable, begin, end),
+			cmocka_unit_test_setup_teardown(test_texts, begin, end),
 			cmocka_unit_test_setup_teardown(test_variants, begin, end),
 			cmocka_unit_test_setup_teardown(test_unknown, begin, end),
 			cmocka_unit_test_setup_teardown(test_nonsense, begin, end),
