@@ -39,7 +39,9 @@
 #define BREAKPOINT 0xcc
 #define JUMP 0xe9
 #define SHORT_JUMP 0xeb
-#define GRACE_US 200
+#define LOOKS 50
+#define YIELDS 10
+#define GRACE_US 100
 #define AT_ONCE 512
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -50,16 +52,22 @@ static const uint8_t traps[] = {BREAKPOINT, 0x3f, 0x2f, 0x1e, 0x06};
 
 static int barrier(void)
 {
-	static bool registered;
-
-	if (!registered) {
-		if (syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE, 0,
-				    0))
-			return -ENOSYS;
-		registered = true;
-	}
 	return syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0) ? -ENOSYS
 											 : 0;
+}
+
+/* Barriers do not fail any more once this did not. */
+static int register_barrier(void)
+{
+	static bool registered;
+
+	if (registered)
+		return 0;
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0) ||
+			barrier())
+		return -ENOSYS;
+	registered = true;
+	return 0;
 }
 
 /* ---- making ---- */
@@ -406,23 +414,9 @@ static bool at_once(struct patch_probe *probe, struct patch_writer *writer, cons
 	return probe->whole;
 }
 
-static void write_all(struct patch_request *requests, size_t count, struct patch_writer *writer)
+/* The rest of those that have begun with a trap. */
+static void write_steps(struct patch_request *requests, size_t count, struct patch_writer *writer)
 {
-	/* Nobody has what stood where the new code is. */
-	barrier();
-	for (size_t i = 0; i < count; i++) {
-		int ret;
-
-		if (!requests[i].probe ||
-				at_once(requests[i].probe, writer, requests[i].probe->bytes))
-			continue;
-		ret = write_breakpoint(writer, requests[i].probe);
-		if (!ret)
-			ret = write_bytes(
-					writer, requests[i].probe, requests[i].probe->bytes, INNER);
-		if (ret)
-			give_up(&requests[i], writer, ret);
-	}
 	barrier();
 	/* The same page could be written just now: these do not fail any more. */
 	for (size_t i = 0; i < count; i++) {
@@ -434,6 +428,30 @@ static void write_all(struct patch_request *requests, size_t count, struct patch
 		if (requests[i].probe && !requests[i].probe->whole)
 			write_bytes(writer, requests[i].probe, requests[i].probe->bytes, FIRST);
 	}
+}
+
+static void write_all(struct patch_request *requests, size_t count, struct patch_writer *writer)
+{
+	bool steps = false;
+
+	/* Nobody has what stood where the new code is. */
+	barrier();
+	for (size_t i = 0; i < count; i++) {
+		int ret;
+
+		if (!requests[i].probe ||
+				at_once(requests[i].probe, writer, requests[i].probe->bytes))
+			continue;
+		steps = true;
+		ret = write_breakpoint(writer, requests[i].probe);
+		if (!ret)
+			ret = write_bytes(
+					writer, requests[i].probe, requests[i].probe->bytes, INNER);
+		if (ret)
+			give_up(&requests[i], writer, ret);
+	}
+	if (steps)
+		write_steps(requests, count, writer);
 	barrier();
 }
 
@@ -472,7 +490,7 @@ size_t patch_set(struct patch_request *requests, size_t count)
 	patch_unblock_self();
 	pthread_mutex_lock(&lock);
 	patch_trap_renew();
-	ret = barrier();
+	ret = register_barrier();
 	patch_writer_open(&writer);
 	for (size_t i = 0; i < count; i += AT_ONCE) {
 		size_t some = count - i < AT_ONCE ? count - i : AT_ONCE;
@@ -491,13 +509,27 @@ size_t patch_set(struct patch_request *requests, size_t count)
 	return failed;
 }
 
+/*
+ * A handler takes nanoseconds, unless its thread has lost the processor: so first a look or two, then the processor for
+ * whoever waits for it, and only then a pause.
+ */
+static void wait_until_left(const struct patch_probe *probe)
+{
+	for (unsigned int i = 0; patch_hit_is_inside(probe); i++) {
+		if (i < LOOKS)
+			__builtin_ia32_pause();
+		else if (i < LOOKS + YIELDS)
+			sched_yield();
+		else
+			usleep(GRACE_US);
+	}
+}
+
 void patch_settle(struct patch_probe *const *probes, size_t count)
 {
 	barrier();
-	for (size_t i = 0; i < count; i++) {
-		while (patch_hit_is_inside(probes[i]))
-			usleep(GRACE_US);
-	}
+	for (size_t i = 0; i < count; i++)
+		wait_until_left(probes[i]);
 }
 
 static void forget(struct patch_probe *const *probes, size_t count)
@@ -512,26 +544,15 @@ static void forget(struct patch_probe *const *probes, size_t count)
 	}
 	barrier();
 	for (size_t i = 0; i < count; i++) {
-		while (!probes[i]->armed && patch_hit_is_inside(probes[i]))
-			usleep(GRACE_US);
+		if (!probes[i]->armed)
+			wait_until_left(probes[i]);
 	}
 }
 
-static int remove_some(struct patch_probe *const *probes, size_t count, struct patch_writer *writer)
+/* The rest of those that have begun with a trap. */
+static void remove_steps(
+		struct patch_probe *const *probes, size_t count, struct patch_writer *writer)
 {
-	int ret = 0;
-
-	if (!patch_unblock())
-		return -EDEADLK;
-	for (size_t i = 0; i < count; i++) {
-		bool there = probes[i]->armed && patch_stands(probes[i]);
-		bool whole = there && at_once(probes[i], writer, probes[i]->site.bytes);
-		int error = there && !whole ? write_breakpoint(writer, probes[i]) : 0;
-
-		ret = error ? error : ret;
-		probes[i]->armed = error != 0;
-		probes[i]->leaves = there && !whole && !error;
-	}
 	barrier();
 	for (size_t i = 0; i < count; i++) {
 		if (probes[i]->leaves)
@@ -546,6 +567,27 @@ static int remove_some(struct patch_probe *const *probes, size_t count, struct p
 		if (probes[i]->leaves)
 			write_bytes(writer, probes[i], probes[i]->site.bytes, FIRST);
 	}
+}
+
+static int remove_some(struct patch_probe *const *probes, size_t count, struct patch_writer *writer)
+{
+	bool steps = false;
+	int ret = 0;
+
+	if (!patch_unblock())
+		return -EDEADLK;
+	for (size_t i = 0; i < count; i++) {
+		bool there = probes[i]->armed && patch_stands(probes[i]);
+		bool whole = there && at_once(probes[i], writer, probes[i]->site.bytes);
+		int error = there && !whole ? write_breakpoint(writer, probes[i]) : 0;
+
+		ret = error ? error : ret;
+		probes[i]->armed = error != 0;
+		probes[i]->leaves = there && !whole && !error;
+		steps |= probes[i]->leaves;
+	}
+	if (steps)
+		remove_steps(probes, count, writer);
 	return ret;
 }
 

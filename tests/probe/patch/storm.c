@@ -7,11 +7,17 @@
 #include "places.h"
 
 #include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #define HANDLER __attribute__((target("general-regs-only"), noinline))
+#define TURN_NS 50000
+#define TELL_EACH 50000
 
 static const struct place {
 	const char *name;
@@ -34,6 +40,7 @@ static const struct place {
 static uint64_t entries[PLACES], exits[PLACES];
 static bool stop;
 static unsigned int wrong;
+static uint64_t set;
 
 /* Relaxed, all of them: figures that are compared when nobody counts any more. */
 static HANDLER void on_entry(const struct patch_hit *hit)
@@ -46,10 +53,44 @@ static HANDLER void on_exit_(const struct patch_hit *hit)
 	__atomic_fetch_add(&exits[(uintptr_t)hit->user], 1, __ATOMIC_RELAXED);
 }
 
+/*
+ * Threads lose the processor at any instruction, in the midst of places, of their copies and of handlers, a hundred times as often as
+ * the kernel's ticks would have it: by a timer's signal, in whose handler they wait for each other. And so who waits for a
+ * thread that is in a handler waits for microseconds, not for ticks.
+ */
+static __thread timer_t turn;
+
+static void set_turn(void)
+{
+	const struct itimerspec once = {.it_value.tv_nsec = TURN_NS};
+
+	timer_settime(turn, 0, &once, NULL);
+}
+
+static void on_turn(int unused)
+{
+	(void)unused;
+	sched_yield();
+	set_turn();
+}
+
+static void start_turns(void)
+{
+	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGUSR1};
+
+	event._sigev_un._tid = gettid();
+	if (timer_create(CLOCK_MONOTONIC, &event, &turn)) {
+		perror("timer_create");
+		exit(1);
+	}
+	set_turn();
+}
+
 static void *call_all(void *argument)
 {
 	uint64_t *calls = argument;
 
+	start_turns();
 	for (int value = 0; !__atomic_load_n(&stop, __ATOMIC_RELAXED);
 			value = (value + 1) & 0xffff) {
 		for (size_t i = 0; i < PLACES; i++) {
@@ -62,6 +103,7 @@ static void *call_all(void *argument)
 		}
 		*calls += PLACES;
 	}
+	timer_delete(turn);
 	return NULL;
 }
 
@@ -108,6 +150,7 @@ static void round_of(struct probe_site *sites)
 		}
 		return;
 	}
+	set += count;
 	for (size_t i = 0; i < count; i++) {
 		probes[i] = requests[i].probe;
 		places[chosen[i]].function(1);
@@ -141,6 +184,7 @@ int main(int argc, char **argv)
 	pthread_t threads[8];
 
 	setvbuf(stdout, NULL, _IONBF, 0);
+	signal(SIGUSR1, on_turn);
 	if (argc > 1)
 		rounds = (unsigned int)strtoul(argv[1], NULL, 10);
 	if (patch_start(false)) {
@@ -157,6 +201,8 @@ int main(int argc, char **argv)
 		round_of(sites);
 		if (i == rounds / 2)
 			patch_figures(&middle);
+		if (i && !(i % TELL_EACH))
+			printf("%u rounds\n", i);
 	}
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
 	for (unsigned int i = 0; i < nr_threads; i++) {
@@ -174,10 +220,11 @@ int main(int argc, char **argv)
 				(unsigned long long)middle.bytes);
 		wrong++;
 	}
-	printf("%u rounds, %llu calls beside, %llu seen, %llu returns, %llu traps, %llu lost; %u "
-	       "wrong\n",
-			rounds, (unsigned long long)all, (unsigned long long)seen,
-			(unsigned long long)returned, (unsigned long long)figures.traps,
-			(unsigned long long)figures.lost, wrong);
+	printf("%u rounds, %llu probes set and removed, %llu calls beside, %llu seen, %llu "
+	       "returns, "
+	       "%llu traps, %llu lost; %u wrong\n",
+			rounds, (unsigned long long)set, (unsigned long long)all,
+			(unsigned long long)seen, (unsigned long long)returned,
+			(unsigned long long)figures.traps, (unsigned long long)figures.lost, wrong);
 	return wrong || !seen || !returned || figures.lost ? 1 : 0;
 }
