@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define PAGE 4096ULL
 #define ARENA_BYTES 65536ULL
@@ -20,13 +22,14 @@
 #define REUSE_TRIES 64
 #define LOWEST 0x10000ULL
 #define HIGHEST 0x7ffffffff000ULL
-/* A heap grows into the gap behind it. */
+/* The heap grows into the gap behind it. */
 #define HEAP_ROOM 0x10000000ULL
 
 struct arena {
 	uint64_t start, size;
 	uint64_t used;  /* bodies: bytes from the begin */
 	uint8_t *taken; /* slots: one byte each; NULL: an arena of bodies */
+	uint64_t full;  /* slots: all of so many bytes from the begin are taken */
 };
 
 struct gap {
@@ -35,58 +38,89 @@ struct gap {
 
 static struct arena arenas[ARENAS_MAX];
 static size_t nr_arenas;
+static size_t last_slots; /* where the last one was found: places beside one another want the like */
 static uint64_t *returned; /* bodies */
 static size_t nr_returned, returned_room;
-static struct gap *gaps;
-static size_t nr_gaps;
+static struct gap *gaps; /* in their order */
+static size_t nr_gaps, gaps_room;
+static bool gaps_known;
 static uint64_t address_space;
 
 /* ---- the address space ---- */
 
-static void add_gap(uint64_t start, uint64_t end, bool behind_heap, bool below_stack, size_t *room)
+/* Those that are too small for an arena are none. */
+static bool insert_gap(size_t at, uint64_t start, uint64_t end)
 {
 	struct gap *more;
 
-	if (behind_heap)
-		start += HEAP_ROOM;
-	if (below_stack || start + ARENA_BYTES > end)
-		return;
-	if (nr_gaps == *room) {
-		more = reallocarray(gaps, *room ? *room * 2 : 64, sizeof(*gaps));
+	if (start >= end || end - start < ARENA_BYTES)
+		return false;
+	if (nr_gaps == gaps_room) {
+		more = reallocarray(gaps, gaps_room ? gaps_room * 2 : 64, sizeof(*gaps));
 		if (!more)
-			return;
+			return false;
 		gaps = more;
-		*room = *room ? *room * 2 : 64;
+		gaps_room = gaps_room ? gaps_room * 2 : 64;
 	}
-	gaps[nr_gaps++] = (struct gap){start, end};
+	memmove(gaps + at + 1, gaps + at, (nr_gaps - at) * sizeof(*gaps));
+	gaps[at] = (struct gap){start, end};
+	nr_gaps++;
+	return true;
+}
+
+/* These addresses are no gap any more. */
+static void cut_gap(uint64_t from, uint64_t to)
+{
+	for (size_t i = 0; i < nr_gaps; i++) {
+		struct gap gap = gaps[i];
+
+		if (gap.end <= from || gap.start >= to)
+			continue;
+		memmove(gaps + i, gaps + i + 1, (--nr_gaps - i) * sizeof(*gaps));
+		if (gap.start < from && insert_gap(i, gap.start, from))
+			i++;
+		if (gap.end > to && insert_gap(i, to, gap.end))
+			i++;
+		i--;
+	}
 }
 
 static void read_gaps(void)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
-	uint64_t last = LOWEST;
+	uint64_t last = LOWEST, heap = (uint64_t)syscall(SYS_brk, 0);
 	char *line = NULL;
-	size_t size = 0, room = 0;
-	bool heap = false;
+	size_t size = 0;
 
-	free(gaps);
-	gaps = NULL;
 	nr_gaps = 0;
 	while (maps && getline(&line, &size, maps) > 0) {
 		unsigned long long start, end;
 
 		if (sscanf(line, "%llx-%llx", &start, &end) != 2 || start >= HIGHEST)
 			continue;
-		/* Programs of fixed addresses have no heap yet when they begin. */
-		heap = heap || (last > LOWEST && last < 0x40000000);
-		if (start > last)
-			add_gap(last, start, heap, strstr(line, "[stack]") != NULL, &room);
+		/* The stack grows. */
+		if (start > last && !strstr(line, "[stack]"))
+			insert_gap(nr_gaps, last, start);
 		last = end;
-		heap = strstr(line, "[heap]") != NULL;
 	}
 	free(line);
 	if (maps)
 		fclose(maps);
+	/* It may not have begun yet. */
+	cut_gap(heap, heap + HEAP_ROOM);
+	gaps_known = maps != NULL;
+}
+
+/* Others map memory, too, so what is known of it is soon old. */
+void patch_memory_look(void)
+{
+	gaps_known = false;
+}
+
+static void know_gaps(void)
+{
+	if (!gaps_known)
+		read_gaps();
 }
 
 static struct arena *map_arena(uint64_t start, uint64_t size, bool slots)
@@ -96,6 +130,8 @@ static struct arena *map_arena(uint64_t start, uint64_t size, bool slots)
 
 	if (nr_arenas == ARENAS_MAX)
 		return NULL;
+	/* Ours now, or somebody else's since the gaps were read. */
+	cut_gap(start, start + size);
 	memory = mmap((void *)start, size, PROT_READ | PROT_EXEC,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 	if (memory == MAP_FAILED)
@@ -149,7 +185,7 @@ static struct arena *new_bodies(uint64_t near, int64_t reach)
 {
 	struct arena *arena = NULL;
 
-	read_gaps();
+	know_gaps();
 	/* Below, from the nearest on; then above. */
 	for (size_t i = nr_gaps; !arena && i-- > 0;) {
 		uint64_t start = (gaps[i].end - ARENA_BYTES) & ~(ARENA_BYTES - 1);
@@ -274,7 +310,7 @@ static bool slot_is_free(const struct arena *arena, uint64_t at)
 
 static uint64_t slot_in(struct arena *arena, uint64_t base, const struct patch_distance *distance)
 {
-	uint64_t from = arena->start;
+	uint64_t from = arena->start + arena->full;
 	int32_t away;
 
 	/* Each try that fails has met a slot. */
@@ -285,6 +321,8 @@ static uint64_t slot_in(struct arena *arena, uint64_t base, const struct patch_d
 			return 0;
 		if (slot_is_free(arena, slot - arena->start)) {
 			memset(arena->taken + (slot - arena->start), 1, SLOT_BYTES);
+			while (arena->full < arena->size && arena->taken[arena->full])
+				arena->full++;
 			return slot;
 		}
 		from = slot + 1;
@@ -296,7 +334,7 @@ static struct arena *new_slots(uint64_t base, uint64_t body, const struct patch_
 {
 	struct arena *arena = NULL;
 
-	read_gaps();
+	know_gaps();
 	for (size_t i = 0; !arena && i < nr_gaps; i++) {
 		uint64_t from = gaps[i].start, start, end, slot;
 		int32_t away;
@@ -323,30 +361,45 @@ static struct arena *new_slots(uint64_t base, uint64_t body, const struct patch_
 	return arena;
 }
 
+static uint64_t slot_of_arena(
+		size_t index, uint64_t base, uint64_t body, const struct patch_distance *distance)
+{
+	struct arena *arena = &arenas[index];
+	uint64_t slot;
+
+	if (!arena->taken || !reaches(base, arena->start, REACH) ||
+			!reaches(body, arena->start, REACH) ||
+			!reaches(body, arena->start + arena->size, REACH))
+		return 0;
+	slot = slot_in(arena, base, distance);
+	if (slot)
+		last_slots = index;
+	return slot;
+}
+
 uint64_t patch_slot_memory(uint64_t site, uint64_t body, const struct patch_distance *distance)
 {
 	uint64_t base = site + PROBE_JUMP_BYTES, slot = 0;
-	struct arena *arena;
 
-	for (size_t i = 0; !slot && i < nr_arenas; i++) {
-		uint64_t start = arenas[i].start, end = start + arenas[i].size;
-
-		if (arenas[i].taken && reaches(base, start, REACH) && reaches(body, start, REACH) &&
-				reaches(body, end, REACH))
-			slot = slot_in(&arenas[i], base, distance);
-	}
-	if (slot)
-		return slot;
-	arena = new_slots(base, body, distance);
-	return arena ? slot_in(arena, base, distance) : 0;
+	if (nr_arenas)
+		slot = slot_of_arena(last_slots, base, body, distance);
+	for (size_t i = 0; !slot && i < nr_arenas; i++)
+		slot = slot_of_arena(i, base, body, distance);
+	if (!slot && new_slots(base, body, distance))
+		slot = slot_of_arena(nr_arenas - 1, base, body, distance);
+	return slot;
 }
 
 void patch_slot_return(uint64_t slot)
 {
 	for (size_t i = 0; i < nr_arenas; i++) {
-		if (arenas[i].taken && slot >= arenas[i].start &&
-				slot + SLOT_BYTES <= arenas[i].start + arenas[i].size)
-			memset(arenas[i].taken + (slot - arenas[i].start), 0, SLOT_BYTES);
+		uint64_t at = slot - arenas[i].start;
+
+		if (!arenas[i].taken || slot < arenas[i].start || at + SLOT_BYTES > arenas[i].size)
+			continue;
+		memset(arenas[i].taken + at, 0, SLOT_BYTES);
+		if (at < arenas[i].full)
+			arenas[i].full = at;
 	}
 }
 

@@ -60,6 +60,8 @@ int patch_exchange(struct patch_writer *writer, uint64_t address, const void *by
 
 /* ---- memory.c ---- */
 
+/* What is free may have changed since it was last looked at. */
+void patch_memory_look(void);
 /* Memory of a body near that address; 0: none. */
 uint64_t patch_body_memory(uint64_t near);
 void patch_body_return(uint64_t body);

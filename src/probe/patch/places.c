@@ -12,14 +12,15 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define LISTS 4096
+#define LISTS 8192
+#define BESIDE 4ULL /* addresses that have one list */
 #define PAGE 4096ULL
 
 static struct patch_probe *lists[LISTS];
 
 struct patch_probe **patch_place_of(uint64_t address)
 {
-	return &lists[(address >> 2) % LISTS];
+	return &lists[address / BESIDE % LISTS];
 }
 
 unsigned int patch_bytes(const struct patch_probe *probe)
@@ -38,10 +39,15 @@ static unsigned int extent(const struct patch_probe *probe)
 
 bool patch_is_occupied(uint64_t from, unsigned int size)
 {
-	for (uint64_t at = from - PROBE_BYTES_MAX + 1; at < from + size; at++) {
+	uint64_t first = from - PROBE_BYTES_MAX + 1;
+
+	for (uint64_t at = first & ~(BESIDE - 1); at < from + size; at += BESIDE) {
 		for (const struct patch_probe *probe = *patch_place_of(at); probe;
 				probe = probe->next) {
-			if (probe->armed && probe->site.runtime == at && at + extent(probe) > from)
+			uint64_t have = probe->site.runtime;
+
+			if (probe->armed && have >= first && have < from + size &&
+					have + extent(probe) > from)
 				return true;
 		}
 	}

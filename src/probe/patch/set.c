@@ -491,6 +491,7 @@ size_t patch_set(struct patch_request *requests, size_t count)
 	pthread_mutex_lock(&lock);
 	patch_trap_renew();
 	ret = register_barrier();
+	patch_memory_look();
 	patch_writer_open(&writer);
 	for (size_t i = 0; i < count; i += AT_ONCE) {
 		size_t some = count - i < AT_ONCE ? count - i : AT_ONCE;

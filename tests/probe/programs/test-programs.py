@@ -84,7 +84,7 @@ def sqlite(place, report):
         assert process.wait(60) == 0
 
 
-def redis_load(port, client):
+def redis_load(process, port, client):
     def ask(*words):
         return run([client, "-p", str(port)] + [str(word) for word in words]).stdout.strip()
 
@@ -99,18 +99,25 @@ def redis_load(port, client):
     # A process of its own, which has the probes.
     saved = ask("lastsave")
     if "started" in ask("bgsave"):
-        wait_for(lambda: "rdb_bgsave_in_progress:0" in ask("info", "persistence"), f"what was last saved at {saved} is saved")
+        wait_for(lambda: "rdb_bgsave_in_progress:0" in ask("info", "persistence"), f"what was last saved at {saved} is saved", process)
         assert "rdb_last_bgsave_status:ok" in ask("info", "persistence")
 
 
 def redis(place, report):
     program, client, _ = need("redis-server"), need("redis-cli"), need("redis-benchmark")
     port = free_port()
-    with subprocess.Popen([program, "--port", str(port), "--bind", "127.0.0.1", "--dir", place, "--save", ""],
-                          env=environment(program, report, "storm"), stdout=subprocess.DEVNULL) as process:
-        wait_for(lambda: is_ready(report) and listens(port), "redis-server listens", process)
-        until_end(lambda: redis_load(port, client))
-        stop(process, signal.SIGTERM)
+    with open(f"{place}/log", "w+", encoding="utf-8") as log, subprocess.Popen(
+            [program, "--port", str(port), "--bind", "127.0.0.1", "--dir", place, "--save", ""],
+            env=environment(program, report, "storm"), stdout=log, stderr=log) as process:
+        try:
+            wait_for(lambda: is_ready(report) and listens(port), "redis-server listens", process)
+            until_end(lambda: redis_load(process, port, client))
+            stop(process, signal.SIGTERM)
+        except BaseException:
+            process.kill()
+            log.seek(0)
+            print(f"redis-server ended with {process.wait()} and says\n{log.read()[-8000:]}")
+            raise
 
 
 def nginx(place, report):
