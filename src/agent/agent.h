@@ -152,7 +152,11 @@ struct agent_event {
 	uint8_t nr_filters; /* 0: every event is recorded */
 	bool straight; /* contexts and fields are all there is to it, and nothing of the application's runs */
 	const struct agent_filter *filters;
-	ring_publish_cell *publish_cell; /* of the producer, for one scalar */
+	/* Of the producer, for one scalar. */
+	union {
+		ring_publish_cell *publish_cell;
+		ring_publish_prefixed *publish_prefixed; /* behind contexts; NULL: not here */
+	};
 	/* What records it when a filter has matched, and what libside calls. */
 	union {
 		side_tracer_callback_func record;

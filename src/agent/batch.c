@@ -404,9 +404,13 @@ int agent_batches_introduce(struct agent_session *session, struct agent_batch *l
  */
 static void agent_event_direct(struct agent_event *event, struct ring_producer *producer)
 {
-	if (producer && event->plan->kind == PLAN_KIND_CELL)
-		__atomic_store_n(&event->publish_cell,
-				ring_cell_way(producer, event->id, event->plan->cell_size),
+	uint8_t size = event->plan->cell_size;
+
+	if (producer && event->plan->kind == PLAN_KIND_CELL && event->contexts)
+		__atomic_store_n(&event->publish_prefixed,
+				ring_prefixed_way(producer, event->id, size), __ATOMIC_RELAXED);
+	else if (producer && event->plan->kind == PLAN_KIND_CELL)
+		__atomic_store_n(&event->publish_cell, ring_cell_way(producer, event->id, size),
 				__ATOMIC_RELAXED);
 	atomic_signal_fence(memory_order_seq_cst);
 	__atomic_store_n(&event->producer, producer, __ATOMIC_RELAXED);

@@ -362,12 +362,12 @@ static void block_make(const struct context_set *set, struct context_block *copy
 		struct span span;
 
 		if (!group_of(kind)) {
-			copy->splits[nr_splits++] = copy->size;
+			copy->splits[nr_splits++] = (uint8_t)copy->size;
 			continue;
 		}
 		span = cached(kind, &values);
 		text_copy(copy->bytes + copy->size, span.at, span.size);
-		copy->size = (uint8_t)(copy->size + span.size);
+		copy->size += span.size;
 	}
 	if (!generation || thread->busy)
 		return;
@@ -451,7 +451,7 @@ static inline uint8_t *write_light(const struct context_set *set, const struct c
 	unsigned int i;
 
 	for (i = 0;; i++) {
-		size = (i < set->nr_computed ? block->splits[i] : block->size) - at;
+		size = (i < set->nr_computed ? block->splits[i] : (unsigned int)block->size) - at;
 		if (size > 32)
 			text_copy(to, block->bytes + at, size);
 		else if (size)

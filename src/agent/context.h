@@ -66,12 +66,15 @@ bool context_load(const struct context_spec *spec, const void *caller, struct fi
 #define CONTEXT_BLOCKS 4   /* sets whose bytes are kept ready, a thread */
 #define CONTEXT_COMPUTED 8 /* contexts of such a set that are made each time */
 
-/* In TLS. A signal handler may make it anew between any two instructions: look at stamp twice. */
+/*
+ * In TLS. A signal handler may make it anew between any two instructions: look at stamp twice. Begins as the
+ * struct ring_prefix of the ring.
+ */
 struct context_block {
 	uint64_t stamp; /* id of the set | generation; 0: nothing */
-	uint8_t size;
-	uint8_t splits[CONTEXT_COMPUTED];        /* where contexts belong that are made each time */
+	uint64_t size;
 	uint8_t bytes[CONTEXT_BLOCK_BYTES + 32]; /* room behind, because copies are of 32 bytes */
+	uint8_t splits[CONTEXT_COMPUTED];        /* where contexts belong that are made each time */
 };
 
 struct context_item;
@@ -122,20 +125,29 @@ extern union context_process context_process __attribute__((visibility("hidden")
 uint8_t *context_write_slow(
 		const struct context_set *set, uint8_t *to, const uint8_t *end, const void *caller);
 
+static inline const struct context_block *context_block_of(const struct context_set *set)
+{
+	return (const struct context_block *)(const void *)((const char *)context_blocks +
+			set->block_at);
+}
+
+/*
+ * What the block's stamp must be now. Relaxed: whoever raises the generation promises other threads
+ * nothing before its call has returned.
+ */
+static inline uint64_t context_stamp(const struct context_set *set)
+{
+	return set->id | __atomic_load_n(&context_process.generation, __ATOMIC_RELAXED);
+}
+
 /*
  * Write the contexts of a set if their bytes are at hand; NULL if not. There is room for
  * CONTEXT_BLOCK_BYTES, all of which may be overwritten.
  */
 static inline uint8_t *context_write_cached(const struct context_set *set, uint8_t *to)
 {
-	const struct context_block *block =
-			(const struct context_block *)(const void *)((const char *)context_blocks +
-					set->block_at);
-	/*
-	 * Relaxed: whoever raises the generation promises other threads nothing before its call has
-	 * returned.
-	 */
-	uint64_t stamp = set->id | __atomic_load_n(&context_process.generation, __ATOMIC_RELAXED);
+	const struct context_block *block = context_block_of(set);
+	uint64_t stamp = context_stamp(set);
 	size_t size;
 
 	if (__builtin_expect(block->stamp != stamp, 0))

@@ -262,8 +262,19 @@ static QUIET void record_quiet_contexts(const struct side_event_description *des
 #define CELL_MAX 16
 _Static_assert(sizeof(((struct side_arg *)0)->u) >= CELL_MAX, "they can be read");
 
-/* When all contexts are at hand; all else is done as with any other event. */
-static QUIET void record_cell_contexts(const struct side_event_description *description,
+_Static_assert(offsetof(struct context_block, stamp) == offsetof(struct ring_prefix, stamp) &&
+				offsetof(struct context_block, size) ==
+						offsetof(struct ring_prefix, size) &&
+				offsetof(struct context_block, bytes) ==
+						offsetof(struct ring_prefix, bytes),
+		"a block begins as a prefix");
+
+/*
+ * Through a buffer, when all contexts are at hand; all else is done as with any other event. `used`: a
+ * callback that ends in it keeps its arguments where they are.
+ */
+static QUIET __attribute__((noinline, used)) void record_cell_buffered(
+		const struct side_event_description *description,
 		const struct side_arg_vec *arguments, void *priv, void *caller)
 {
 	_Alignas(8) uint8_t buffer[CONTEXT_BLOCK_BYTES + CELL_MAX];
@@ -282,6 +293,33 @@ static QUIET void record_cell_contexts(const struct side_event_description *desc
 	}
 	memcpy(to, &cell->u, CELL_MAX);
 	ring_publish(producer, event->id, buffer, (size_t)(to - buffer) + event->cell_size);
+}
+
+/*
+ * Straight from the thread's block into the ring. That the block is right is seen while nobody can change it,
+ * within the ring's section; what that refuses has not happened.
+ */
+static QUIET void record_cell_contexts(const struct side_event_description *description,
+		const struct side_arg_vec *arguments, void *priv, void *caller)
+{
+	const struct side_arg *cell = side_ptr_get(arguments->sav);
+	const struct agent_event *event = priv;
+	struct ring_producer *producer = recording_rings(event);
+	const struct ring_prefix *prefix =
+			(const struct ring_prefix *)(const void *)context_block_of(event->contexts);
+	ring_publish_prefixed *publish;
+
+	/* In this order: see record_cell(). */
+	atomic_signal_fence(memory_order_seq_cst);
+	publish = __atomic_load_n(&event->publish_prefixed, __ATOMIC_RELAXED);
+	if (__builtin_expect(!producer, 0) || __builtin_expect(recording_is_vforked(), 0) ||
+			__builtin_expect(arguments->len != 1, 0) || __builtin_expect(!cell, 0) ||
+			__builtin_expect(cell->type.v != event->cell_label, 0) ||
+			__builtin_expect(!publish, 0) ||
+			__builtin_expect(publish(producer, event->id, prefix, &cell->u,
+							 context_stamp(event->contexts)) != 0,
+					0))
+		record_cell_buffered(description, arguments, priv, caller);
 }
 
 /* The size of what stands before the span, or a negative errno: nothing has happened. */

@@ -571,6 +571,32 @@ int ring_publish_at(struct ring_producer *producer, uint32_t event_id, const voi
 	return ring_publish(producer, event_id, payload, size);
 }
 
+ring_publish_prefixed *ring_prefixed_way(
+		const struct ring_producer *producer, uint32_t event_id, size_t size)
+{
+#if RING_HAS_SECTION
+	/* By: does it overwrite, is the id in the tag, has the scalar 8 bytes. */
+	static ring_publish_prefixed *const ways[2][2][2] = {
+			{{ring_prefixed_medium_keep_4, ring_prefixed_medium_keep_8},
+					{ring_prefixed_compact_keep_4,
+							ring_prefixed_compact_keep_8}},
+			{{ring_prefixed_medium_over_4, ring_prefixed_medium_over_8},
+					{ring_prefixed_compact_over_4,
+							ring_prefixed_compact_over_8}},
+	};
+
+	if (producer->path == RING_PATH_RSEQ_TSC && producer->placement == RING_PER_CPU &&
+			event_id <= UINT16_MAX && (size == 4 || size == 8))
+		return ways[producer->mode == RING_MODE_OVERWRITE][event_id < RING_TAG_MEDIUM]
+			   [size == 8];
+#else
+	(void)producer;
+	(void)event_id;
+	(void)size;
+#endif
+	return NULL;
+}
+
 int ring_publish_parts(struct ring_producer *producer, uint32_t event_id, const void *head,
 		size_t head_size, const void *body, size_t body_size)
 {

@@ -186,6 +186,26 @@ int ring_publish_at(struct ring_producer *producer, uint32_t event_id, const voi
 		size_t size, uint64_t ticks);
 
 /*
+ * What a thread keeps ready to stand before payloads, and a number that says what it is. A signal handler may
+ * change it at any time, if it changes the stamp before and after.
+ */
+struct ring_prefix {
+	uint64_t stamp;
+	uint64_t size;
+	uint8_t bytes[];
+};
+
+/*
+ * One scalar behind a prefix, if that has the stamp: 0, or 1: nothing was published, and nothing counted; take
+ * another way. That is so when the record is not the usual one, for prefixes shorter than 4 bytes and longer
+ * than 32, and always where ring_prefixed_way() says NULL.
+ */
+typedef int ring_publish_prefixed(struct ring_producer *producer, uint32_t event_id,
+		const struct ring_prefix *prefix, const void *cell, uint64_t stamp);
+ring_publish_prefixed *ring_prefixed_way(
+		const struct ring_producer *producer, uint32_t event_id, size_t size);
+
+/*
  * The same record made of two pieces in a row, so that the caller need not put them together. The
  * body is read while the ring is held: it must be memory that can be read.
  */

@@ -617,6 +617,137 @@
 	.size	\name, . - \name
 .endm
 
+/*
+ * The same behind a prefix that the thread keeps ready (struct ring_prefix): rdx prefix, r8 what its stamp
+ * must be, rcx the scalar. Nobody changes the prefix within the run, for who could is a signal handler.
+ * So one look at the stamp is enough, and the bytes are copied once, from where they have been for long: a
+ * copy that is read again at other distances waits for its stores.
+ *
+ * Returns 0, or 1: nothing was published, for whatever reason; the caller takes another way.
+ *
+ * In the run: rdx prefix until the clock is read, r8 bytes of the prefix, r9 where the record goes, r10
+ * control, r11 head.
+ */
+#define SAVED_NEXT -8(%rsp)	/* The head word behind the record. */
+
+.macro section_prefixed name, form, mode, size
+	.globl	\name
+	.hidden	\name
+	.type	\name, @function
+	.ifc \form, compact
+	.set	.Lheader_\@, RING_COMPACT_BYTES
+	.else
+	.set	.Lheader_\@, RING_MEDIUM_BYTES
+	.endif
+	.balign 64
+\name:
+	.cfi_startproc
+	section_descriptor
+	movq	RING_PRODUCER_RSEQ(%rdi), %r9
+	section_enter %r9
+	section_find_ring cpu, .Lother_\@, %r9, %r9
+	cmpq	%r8, (%rdx)
+	jne	.Lother_\@
+	movq	RING_PREFIX_SIZE(%rdx), %r8
+	leaq	-RING_PREFIX_MIN(%r8), %rax
+	cmpq	$(RING_PREFIX_MAX - RING_PREFIX_MIN), %rax
+	ja	.Lother_\@
+	movq	RING_CONTROL_HEAD(%r10), %r11
+	leaq	(.Lheader_\@ + \size)(%r8), %rax
+	shlq	$RING_EPOCH_BITS, %rax
+	addq	%r11, %rax
+	movq	%rax, SAVED_NEXT
+	/* Into another block: there are marks to make, or somebody to wake. */
+	xorq	%r11, %rax
+	cmpq	RING_PRODUCER_BLOCK(%rdi), %rax
+	jae	.Lother_\@
+	movq	SAVED_NEXT, %rax
+	.ifc \mode, keep
+	/* The sign of the difference says which is further, as with the claim. */
+	subq	RING_CONTROL_LIMIT(%r10), %rax
+	jns	.Lother_\@
+	.else
+	/* Before any byte: see above. */
+	cmpq	RING_CONTROL_CLAIM(%r10), %rax
+	js	.Lclaimed_\@
+	movq	%rax, RING_CONTROL_CLAIM(%r10)
+.Lclaimed_\@:
+	.endif
+	movq	%r11, %rax
+	shrq	$RING_EPOCH_BITS, %rax
+	andq	RING_PRODUCER_MASK(%rdi), %rax
+	addq	%rax, %r9
+	/* Each access within the prefix and the record. */
+	cmpl	$8, %r8d
+	jb	.Lsmall_\@
+	movq	RING_PREFIX_TEXT(%rdx), %rax
+	movq	%rax, .Lheader_\@(%r9)
+	movq	RING_PREFIX_TEXT-8(%rdx,%r8), %rax
+	movq	%rax, .Lheader_\@-8(%r9,%r8)
+	cmpl	$16, %r8d
+	jbe	.Lprefix_\@
+	movq	RING_PREFIX_TEXT+8(%rdx), %rax
+	movq	%rax, .Lheader_\@+8(%r9)
+	movq	RING_PREFIX_TEXT-16(%rdx,%r8), %rax
+	movq	%rax, .Lheader_\@-16(%r9,%r8)
+	jmp	.Lprefix_\@
+.Lsmall_\@:
+	movl	RING_PREFIX_TEXT(%rdx), %eax
+	movl	%eax, .Lheader_\@(%r9)
+	movl	RING_PREFIX_TEXT-4(%rdx,%r8), %eax
+	movl	%eax, .Lheader_\@-4(%r9,%r8)
+.Lprefix_\@:
+	rdtsc
+	shlq	$32, %rdx
+	orq	%rdx, %rax
+	movq	RING_CONTROL_LAST(%r10), %rdx
+	cmpq	%rdx, %rax
+	jb	.Lother_\@
+	xorq	%rax, %rdx
+	shrq	$RING_TIME_BITS, %rdx
+	jnz	.Lother_\@
+	movq	%rax, %rdx
+	shrq	$RING_TIME_BITS, %rdx
+	xorl	%r11d, %edx
+	testl	$RING_EPOCH_MASK, %edx
+	jnz	.Lother_\@
+	movl	%eax, %edx
+	shll	$RING_TAG_BITS, %edx
+	.ifc \form, compact
+	orl	%esi, %edx
+	movl	%edx, (%r9)
+	.else
+	orl	$RING_TAG_MEDIUM, %edx
+	movl	%edx, (%r9)
+	movw	%si, RING_COMPACT_BYTES(%r9)
+	.endif
+	.if	\size == 4
+	movl	(%rcx), %edx
+	movl	%edx, .Lheader_\@(%r9,%r8)
+	.else
+	movq	(%rcx), %rdx
+	movq	%rdx, .Lheader_\@(%r9,%r8)
+	.endif
+	/* The order of the stores: as above. */
+	movq	%rax, RING_CONTROL_LAST(%r10)
+	movq	SAVED_NEXT, %rdx
+	movq	%rdx, RING_CONTROL_HEAD(%r10)
+2:
+	movq	RING_PRODUCER_RSEQ(%rdi), %r9
+	movq	$0, %fs:RSEQ_CS(%r9)
+	xorl	%eax, %eax
+	ret
+.Lother_\@:
+	movq	RING_PRODUCER_RSEQ(%rdi), %r9
+	movq	$0, %fs:RSEQ_CS(%r9)
+.Lnothing_\@:
+	movl	$1, %eax
+	ret
+	section_abort .Lnothing_\@
+	.cfi_endproc
+	.size	\name, . - \name
+.endm
+
 /* Give up before the commit. */
 .macro section_exit name, code
 	.type	\name, @function
@@ -653,6 +784,16 @@ section_cell ring_cell_\form\()_\mode\()_\place\()_2, \form, \mode, \place, 2
 section_cell ring_cell_\form\()_\mode\()_\place\()_4, \form, \mode, \place, 4
 section_cell ring_cell_\form\()_\mode\()_\place\()_8, \form, \mode, \place, 8
 .endm
+
+.macro section_prefixes mode
+section_prefixed ring_prefixed_compact_\mode\()_4, compact, \mode, 4
+section_prefixed ring_prefixed_compact_\mode\()_8, compact, \mode, 8
+section_prefixed ring_prefixed_medium_\mode\()_4, medium, \mode, 4
+section_prefixed ring_prefixed_medium_\mode\()_8, medium, \mode, 8
+.endm
+
+section_prefixes keep
+section_prefixes over
 
 .macro section_set mode, place
 section_publish ring_publish_\mode\()_\place, compact, tsc, \mode, \place, ring_publish

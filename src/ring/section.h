@@ -31,6 +31,12 @@
 #define RING_PRODUCER_BLOCK_SHIFT 80
 #define RING_PRODUCER_PLACES 256
 
+/* And into struct ring_prefix; the bytes that a prefix in a section may have. */
+#define RING_PREFIX_SIZE 8
+#define RING_PREFIX_TEXT 16
+#define RING_PREFIX_MIN 4
+#define RING_PREFIX_MAX 32
+
 /* The rseq sections exist here. ThreadSanitizer cannot see into them. */
 #if defined(__x86_64__) && defined(__LP64__) && !defined(__SANITIZE_THREAD__)
 #define RING_HAS_SECTION 1
@@ -164,6 +170,18 @@ RING_SECTIONS(keep, cpu);
 RING_SECTIONS(keep, thread);
 RING_SECTIONS(over, cpu);
 RING_SECTIONS(over, thread);
+
+#define RING_PREFIXED(form, mode)                                \
+	ring_publish_prefixed ring_prefixed_##form##_##mode##_4; \
+	ring_publish_prefixed ring_prefixed_##form##_##mode##_8
+RING_PREFIXED(compact, keep);
+RING_PREFIXED(medium, keep);
+RING_PREFIXED(compact, over);
+RING_PREFIXED(medium, over);
+
+static_assert(offsetof(struct ring_prefix, stamp) == 0, "stamp");
+static_assert(offsetof(struct ring_prefix, size) == RING_PREFIX_SIZE, "size");
+static_assert(offsetof(struct ring_prefix, bytes) == RING_PREFIX_TEXT, "bytes");
 
 int ring_section_invalidate_cpu(struct ring_producer *producer, uint64_t timestamp);
 int ring_section_invalidate_thread(struct ring_producer *producer, uint64_t timestamp);

@@ -11,7 +11,7 @@
  *kills the process. The ring must be as before, and usable.
  *
  * The same for rings that overwrite (where the marks of blocks and the claim must stay right), rings
- * per thread, records in two parts, and scalars.
+ * per thread, records in two parts, and scalars with and without a prefix.
  *
  * Last, a debugger: stepping through a whole publication ends, with a record that is counted.
  */
@@ -79,6 +79,20 @@ static const struct publication cells[] = {
 };
 #define CELLS (sizeof(cells) / sizeof(cells[0]))
 
+/* Of scalars behind prefixes: the last 4 bytes, or with an even size the last 8. */
+static const struct publication prefixed[] = {
+		{5, 25, false, false},
+		{29, 40, true, false},
+		{30, 9, false, false},
+		{5, 12, false, false},
+		{300, 20, false, false},
+		{5, 21, false, true},
+		{65535, 36, false, false},
+		{5, 35, false, false},
+		{300, 17, false, false},
+};
+#define PREFIXED (sizeof(prefixed) / sizeof(prefixed[0]))
+
 /* The sections to try. */
 static const struct kind {
 	const char *name;
@@ -86,27 +100,29 @@ static const struct kind {
 	enum ring_placement placement;
 	bool parts;
 	unsigned int way;
-	bool cells; /* Publications of scalars. */
-	bool all;   /* All publications, also in a short run; else one in three, and every
+	enum { PLAIN, CELL, PREFIX } scalars; /* Of which list. */
+	bool all; /* All publications, also in a short run; else one in three, and every
 		  * other instruction for kills. */
 } kinds[] = {
-		{"discard", RING_MODE_DISCARD, RING_PER_CPU, false, 0, false, true},
-		{"discard", RING_MODE_DISCARD, RING_PER_CPU, false, 1, false, false},
-		{"discard, parts", RING_MODE_DISCARD, RING_PER_CPU, true, 1, false, false},
-		{"discard, per thread, parts", RING_MODE_DISCARD, RING_PER_THREAD, true, 0, false,
+		{"discard", RING_MODE_DISCARD, RING_PER_CPU, false, 0, PLAIN, true},
+		{"discard", RING_MODE_DISCARD, RING_PER_CPU, false, 1, PLAIN, false},
+		{"discard, parts", RING_MODE_DISCARD, RING_PER_CPU, true, 1, PLAIN, false},
+		{"discard, per thread, parts", RING_MODE_DISCARD, RING_PER_THREAD, true, 0, PLAIN,
 				false},
-		{"overwrite", RING_MODE_OVERWRITE, RING_PER_CPU, false, 0, false, false},
-		{"overwrite, parts", RING_MODE_OVERWRITE, RING_PER_CPU, true, 1, false, false},
-		{"overwrite, per thread", RING_MODE_OVERWRITE, RING_PER_THREAD, false, 1, false,
+		{"overwrite", RING_MODE_OVERWRITE, RING_PER_CPU, false, 0, PLAIN, false},
+		{"overwrite, parts", RING_MODE_OVERWRITE, RING_PER_CPU, true, 1, PLAIN, false},
+		{"overwrite, per thread", RING_MODE_OVERWRITE, RING_PER_THREAD, false, 1, PLAIN,
 				false},
 		{"overwrite, per thread, parts", RING_MODE_OVERWRITE, RING_PER_THREAD, true, 0,
-				false, false},
-		{"discard, scalars", RING_MODE_DISCARD, RING_PER_CPU, false, 0, true, true},
-		{"discard, per thread, scalars", RING_MODE_DISCARD, RING_PER_THREAD, false, 0, true,
+				PLAIN, false},
+		{"discard, scalars", RING_MODE_DISCARD, RING_PER_CPU, false, 0, CELL, true},
+		{"discard, per thread, scalars", RING_MODE_DISCARD, RING_PER_THREAD, false, 0, CELL,
 				false},
-		{"overwrite, scalars", RING_MODE_OVERWRITE, RING_PER_CPU, false, 0, true, false},
+		{"overwrite, scalars", RING_MODE_OVERWRITE, RING_PER_CPU, false, 0, CELL, false},
 		{"overwrite, per thread, scalars", RING_MODE_OVERWRITE, RING_PER_THREAD, false, 0,
-				true, false},
+				CELL, false},
+		{"discard, prefixed", RING_MODE_DISCARD, RING_PER_CPU, false, 0, PREFIX, true},
+		{"overwrite, prefixed", RING_MODE_OVERWRITE, RING_PER_CPU, false, 0, PREFIX, false},
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
@@ -116,6 +132,12 @@ static struct ring_producer *producer;
 static struct ring_consumer *consumer;
 static int ring_fd;
 static unsigned char payload[5000];
+
+/* As struct ring_prefix. */
+static struct {
+	uint64_t stamp, size;
+	unsigned char bytes[64];
+} prefix;
 
 static enum { TRACE, NEST, KILL, STEP } action;
 static uintptr_t seen[4096];
@@ -173,7 +195,23 @@ static void trap(int signal, siginfo_t *info, void *context)
 	section = section_of((uintptr_t)breakpoint);
 	aborted += section && at == section->abort;
 	text_write(breakpoint, original);
+	memset(&prefix, 0x11, sizeof(prefix));
 	CHECK(ring_publish(producer, 7, "inner", 6) == 0, "inner");
+}
+
+/* The stamp is the size of the publication: whoever scribbles over it has changed it. */
+static int publish_prefixed(const struct publication *publication)
+{
+	uint32_t size = publication->size % 2 ? 4 : 8;
+	ring_publish_prefixed *way = ring_prefixed_way(producer, publication->id, size);
+
+	prefix.size = publication->size - size;
+	memcpy(prefix.bytes, payload, prefix.size);
+	prefix.stamp = publication->size;
+	return !way ||
+			way(producer, publication->id,
+					(const struct ring_prefix *)(const void *)&prefix,
+					payload + prefix.size, publication->size) != 0;
 }
 
 static int publish(const struct publication *publication)
@@ -183,7 +221,9 @@ static int publish(const struct publication *publication)
 	if (kind->parts)
 		return ring_publish_parts(producer, publication->id, payload, part, payload + part,
 				publication->size - part);
-	if (kind->cells)
+	if (kind->scalars == PREFIX && !publish_prefixed(publication))
+		return 0;
+	if (kind->scalars == CELL)
 		return ring_cell_way(producer, publication->id, publication->size)(
 				producer, publication->id, NULL, payload);
 	return ring_publish(producer, publication->id, payload, publication->size);
@@ -427,14 +467,13 @@ static unsigned int test_publication(const struct publication *publication, cons
 	return count;
 }
 
-static void test_stepping(void)
+static void test_stepping(const struct publication *publication)
 {
 	uint64_t busy = 0;
 
 	action = STEP;
 	steps = 0;
-	CHECK(publish_stepping(kind->cells ? &cells[0] : &publications[0]) == -EBUSY,
-			"stepped through");
+	CHECK(publish_stepping(publication) == -EBUSY, "stepped through");
 	for (uint32_t cpu = 0; cpu < producer->rings; cpu++)
 		busy += ring_consumer_lost(consumer, cpu, RING_LOST_BUSY);
 	CHECK(busy == 1, "%lu counted", busy);
@@ -471,10 +510,12 @@ static void end(void)
 /* Rings of its own for each publication: all records in a window have one of two sizes. */
 static void test_kind(const struct way *way)
 {
-	const struct publication *list = kind->cells ? cells : publications;
+	static const struct publication *const lists[] = {publications, cells, prefixed};
+	static const size_t counts[] = {PUBLICATIONS, CELLS, PREFIXED};
+	const struct publication *list = lists[kind->scalars];
 	unsigned int points = 0;
 
-	for (unsigned int i = 0; i < (kind->cells ? CELLS : PUBLICATIONS); i++) {
+	for (unsigned int i = 0; i < counts[kind->scalars]; i++) {
 		if (!test_is_long() && !kind->all && (i + (unsigned int)(kind - kinds)) % 3)
 			continue;
 		if (!begin(way))
@@ -485,7 +526,7 @@ static void test_kind(const struct way *way)
 	printf("%s, %s: %u instructions interrupted and killed at\n", kind->name, way->name,
 			points);
 	if (begin(way)) {
-		test_stepping();
+		test_stepping(list);
 		end();
 	}
 }
