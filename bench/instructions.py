@@ -5,7 +5,8 @@ usage: instructions.py BUILD-DIRECTORY [--update]
 
 Counts do not depend on the machine's load, so a regression shows as a number: the table that is kept
 in bench/instructions.txt stands beside today's. --update writes it anew. x86-64 with the compiler of
-Debian 12; another compiler has other numbers.
+Debian 12; another compiler has other numbers. Strings are read byte by byte under valgrind, as memcheck wants
+it, so that theirs is more than a program pays.
 """
 import os
 import re
