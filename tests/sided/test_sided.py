@@ -79,6 +79,18 @@ class Basics(Case):
         self.assertEqual(stat.S_IMODE(os.stat(output).st_mode), 0o700)
         self.ask("destroy", "named")
 
+    def test_create_finds_a_name(self):
+        self.start_daemon()
+        names = [self.ask("create")["session"] for _ in range(3)]
+        self.assertEqual(len(set(names)), 3)
+        for name in names:
+            self.assertRegex(name, r"^side-\d{8}-\d{6}(-\d)?$")
+        self.assertEqual({s["name"] for s in self.ask("list")["sessions"]}, set(names))
+        output = self.ask("start", names[0])["output"]
+        self.assertEqual(os.path.basename(output), names[0])
+        for name in names:
+            self.ask("destroy", name)
+
     def test_errors_are_sentences(self):
         self.start_daemon()
         self.ask("create", "s")

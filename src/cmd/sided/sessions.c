@@ -203,12 +203,41 @@ static int base_directory(
 	return 0;
 }
 
+static void write_date(char *text, size_t size)
+{
+	time_t now = time(NULL);
+	struct tm local;
+
+	localtime_r(&now, &local);
+	strftime(text, size, "-%Y%m%d-%H%M%S", &local);
+}
+
+void session_dated_name(struct daemon *daemon, char name[SESSION_DATED_NAME_SIZE])
+{
+	char date[32];
+
+	write_date(date, sizeof(date));
+	snprintf(name, SESSION_DATED_NAME_SIZE, "side%s", date);
+	for (unsigned int i = 2; session_find(daemon, name); i++)
+		snprintf(name, SESSION_DATED_NAME_SIZE, "side%s-%u", date, i);
+}
+
+/* Whose name tells the time already has a directory of that name. */
+static bool is_dated(const char *name)
+{
+	unsigned int day, second;
+	int end = 0;
+
+	return sscanf(name, "side-%8u-%6u%n", &day, &second, &end) == 2 &&
+			end == (int)strlen("side-YYYYMMDD-HHMMSS") &&
+			(!name[end] || name[end] == '-');
+}
+
 static int choose_output(
 		struct daemon *daemon, struct session_entry *entry, struct control_error *error)
 {
-	char base[1024], path[1200], date[32];
-	time_t now = time(NULL);
-	struct tm local;
+	char base[1024], path[1200], date[32] = "", first[DEFINITION_NAME_MAX + sizeof(date) + 1];
+	const char *name = entry->definition->name;
 	int ret, i;
 
 	if (entry->definition->output) {
@@ -220,11 +249,11 @@ static int choose_output(
 		ret = make_path(base, error);
 	if (ret)
 		return ret;
-	localtime_r(&now, &local);
-	strftime(date, sizeof(date), "%Y%m%d-%H%M%S", &local);
+	if (!is_dated(name))
+		write_date(date, sizeof(date));
+	snprintf(first, sizeof(first), "%s%s", name, date);
 	for (i = 0; i < 1000; i++) {
-		snprintf(path, sizeof(path), i ? "%s/%s-%s-%d" : "%s/%s-%s", base,
-				entry->definition->name, date, i + 1);
+		snprintf(path, sizeof(path), i ? "%s/%s-%d" : "%s/%s", base, first, i + 1);
 		if (!mkdir(path, 0700)) {
 			entry->output = strdup(path);
 			return entry->output ? 0 : control_no_memory(error);

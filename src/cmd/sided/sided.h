@@ -227,6 +227,9 @@ struct session_entry {
 };
 
 struct session_entry *session_find(struct daemon *daemon, const char *name);
+/* For who gives none: side-DATE-TIME, and a number behind it when that is there. */
+#define SESSION_DATED_NAME_SIZE 48
+void session_dated_name(struct daemon *daemon, char name[SESSION_DATED_NAME_SIZE]);
 int session_add(struct daemon *daemon, struct definition *definition, struct session_entry **entry,
 		struct control_error *error);
 void session_remove(struct daemon *daemon, struct session_entry *entry);

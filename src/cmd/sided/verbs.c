@@ -81,12 +81,15 @@ static int need_name(struct request *request)
 
 static int take_create(struct request *request)
 {
+	char name[SESSION_DATED_NAME_SIZE];
 	struct definition *definition = NULL;
 	bool changed;
-	int ret = need_name(request);
+	int ret;
 
-	if (!ret)
-		ret = definition_create(request->session, &definition, &request->error);
+	if (!request->session)
+		session_dated_name(request->daemon, name);
+	ret = definition_create(
+			request->session ? request->session : name, &definition, &request->error);
 	if (ret)
 		return ret;
 	ret = definition_change(
