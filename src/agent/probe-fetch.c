@@ -120,9 +120,50 @@ static uint64_t begin_value(struct probes_moment *moment, const struct probe_fet
 	}
 }
 
+static uint64_t divide(int64_t left, int64_t right)
+{
+	/* The one quotient that there is no room for comes out as it is. */
+	if (right == -1)
+		return 0 - (uint64_t)left;
+	return right ? (uint64_t)(left / right) : 0;
+}
+
+static uint64_t shift_signed(int64_t left, uint64_t by)
+{
+	return (uint64_t)(left >> (by < 64 ? by : 63));
+}
+
+static uint64_t calculate(unsigned int sum, uint64_t left, uint64_t right)
+{
+	int64_t signed_left = (int64_t)left, signed_right = (int64_t)right;
+
+	switch (sum) {
+	case PROBE_SUM_PLUS: return left + right;
+	case PROBE_SUM_MINUS: return left - right;
+	case PROBE_SUM_TIMES: return left * right;
+	case PROBE_SUM_DIVIDE: return divide(signed_left, signed_right);
+	case PROBE_SUM_MODULO: return right ? left % right : 0;
+	case PROBE_SUM_AND: return left & right;
+	case PROBE_SUM_OR: return left | right;
+	case PROBE_SUM_XOR: return left ^ right;
+	case PROBE_SUM_LEFT: return right < 64 ? left << right : 0;
+	case PROBE_SUM_RIGHT: return right < 64 ? left >> right : 0;
+	case PROBE_SUM_RIGHT_SIGNED: return shift_signed(signed_left, right);
+	case PROBE_SUM_EQUAL: return left == right;
+	case PROBE_SUM_NOT_EQUAL: return left != right;
+	case PROBE_SUM_LESS: return signed_left < signed_right;
+	case PROBE_SUM_LESS_EQUAL: return signed_left <= signed_right;
+	case PROBE_SUM_GREATER: return signed_left > signed_right;
+	case PROBE_SUM_GREATER_EQUAL: return signed_left >= signed_right;
+	default: return 0;
+	}
+}
+
+/* What is put aside is counted when the table is opened: there is room for it, and it is there. */
 uint64_t probe_fetch_value(struct probes_moment *moment, const struct probe_fetch *fetch)
 {
-	uint64_t value = 0;
+	uint64_t value = 0, aside[PROBE_TABLE_ASIDE_MAX];
+	unsigned int nr_aside = 0;
 
 	for (uint32_t i = 0; i < fetch->nr_ops; i++) {
 		const struct probe_fetch_op *op = &fetch->ops[i];
@@ -137,6 +178,10 @@ uint64_t probe_fetch_value(struct probes_moment *moment, const struct probe_fetc
 		case PROBE_FETCH_SHIFT_RIGHT: value >>= op->size; break;
 		case PROBE_FETCH_ZERO_EXTEND: value = extend(value, op->size, false); break;
 		case PROBE_FETCH_SIGN_EXTEND: value = extend(value, op->size, true); break;
+		case PROBE_FETCH_PUSH: aside[nr_aside++] = value; break;
+		case PROBE_FETCH_CALCULATE:
+			value = calculate(op->size, aside[--nr_aside], value);
+			break;
 		default: value = begin_value(moment, op); break;
 		}
 		/* What cannot be read leads nowhere. */

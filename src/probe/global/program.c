@@ -296,6 +296,9 @@ static int put_op(struct making *making, const struct global_field *field,
 		put_shift(a, op->code == PROBE_FETCH_SIGN_EXTEND ? BPF_ARSH : BPF_RSH, 8,
 				64u - op->size);
 		break;
+	case PROBE_FETCH_PUSH:
+	case PROBE_FETCH_CALCULATE:
+		return unsupported(making, name, "it is calculated from several others");
 	case PROBE_FETCH_VECTOR: return unsupported(making, name, "it is in a vector register");
 	case PROBE_FETCH_BACKTRACE:
 		return unsupported(making, name, "calls that led there are not recorded");

@@ -108,7 +108,8 @@ static int expression(const struct global_side *side, const struct global_field 
 		}
 	}
 	for (uint32_t i = end; i < fetch->nr_ops && fits; i++)
-		fits = fetch->ops[i].code != PROBE_FETCH_ADD_REGISTER;
+		fits = fetch->ops[i].code != PROBE_FETCH_ADD_REGISTER &&
+				fetch->ops[i].code < PROBE_FETCH_PUSH;
 	if (is_address(field))
 		fits = fits && size == 8 && wrap(text, added) &&
 				(field->field.type == PROBE_FIELD_STRING ||

@@ -19,36 +19,6 @@ struct kinds {
 	uint64_t size, align;
 };
 
-bool type_of(Dwarf_Die *thing, Dwarf_Die *type)
-{
-	Dwarf_Attribute attribute;
-
-	return dwarf_attr_integrate(thing, DW_AT_type, &attribute) &&
-			dwarf_formref_die(&attribute, type) && type_plain(type);
-}
-
-bool type_plain(Dwarf_Die *type)
-{
-	for (unsigned int i = 0; i < 32; i++) {
-		Dwarf_Attribute attribute;
-		Dwarf_Die next;
-
-		switch (dwarf_tag(type)) {
-		case DW_TAG_typedef:
-		case DW_TAG_const_type:
-		case DW_TAG_volatile_type:
-		case DW_TAG_restrict_type:
-		case DW_TAG_atomic_type: break;
-		default: return true;
-		}
-		if (!dwarf_attr_integrate(type, DW_AT_type, &attribute) ||
-				!dwarf_formref_die(&attribute, &next))
-			return false;
-		*type = next;
-	}
-	return false;
-}
-
 static bool is_by_reference(Dwarf_Die *type)
 {
 	Dwarf_Attribute attribute;
@@ -117,7 +87,7 @@ static void add_base(struct kinds *kinds, Dwarf_Die *type, uint64_t offset)
 static void add_type(struct kinds *kinds, Dwarf_Die *type, uint64_t offset, unsigned int depth)
 {
 	Dwarf_Die element;
-	Dwarf_Word size;
+	uint64_t size;
 
 	if (depth > DEPTH_MAX) {
 		add_kind(kinds, offset, KIND_MEMORY);
@@ -129,7 +99,7 @@ static void add_type(struct kinds *kinds, Dwarf_Die *type, uint64_t offset, unsi
 	case DW_TAG_class_type:
 	case DW_TAG_union_type: add_members(kinds, type, offset, depth); break;
 	case DW_TAG_array_type:
-		if (!type_of(type, &element) || dwarf_aggregate_size(&element, &size) || !size) {
+		if (!type_of(type, &element) || !type_size(&element, &size) || !size) {
 			add_kind(kinds, offset, KIND_MEMORY);
 			break;
 		}
@@ -143,22 +113,15 @@ static void add_type(struct kinds *kinds, Dwarf_Die *type, uint64_t offset, unsi
 /* false: it has no size that is known. */
 static bool classify(Dwarf_Die *type, struct kinds *kinds)
 {
-	Dwarf_Word size;
+	uint64_t size;
 
 	*kinds = (struct kinds){.size = 8, .align = 8};
 	if (is_by_reference(type)) {
 		kinds->half[0] = KIND_INTEGER;
 		return true;
 	}
-	switch (dwarf_tag(type)) {
-	case DW_TAG_pointer_type:
-	case DW_TAG_reference_type:
-	case DW_TAG_rvalue_reference_type:
-	case DW_TAG_ptr_to_member_type: size = 8; break;
-	default:
-		if (dwarf_aggregate_size(type, &size))
-			return false;
-	}
+	if (!type_size(type, &size))
+		return false;
 	kinds->size = size;
 	if (size > 16)
 		kinds->half[0] = KIND_MEMORY;
@@ -184,6 +147,26 @@ static int take_half(struct hand *hand, enum kind kind, struct fetch *fetch)
 	return fetch_op(fetch, PROBE_FETCH_REGISTER, registers[hand->integers++], 0, 0);
 }
 
+/* Its halves, each in a register of its kind. */
+static void take_both(struct hand *hand, const struct kinds *kinds,
+		int (*take_one)(struct hand *hand, enum kind kind, struct fetch *fetch),
+		struct located *located)
+{
+	located->kind = LOCATED_VALUE;
+	for (unsigned int i = 0; i < 2 && 8 * i < kinds->size; i++) {
+		struct fetch fetch = {.nr_ops = 0};
+		uint64_t rest = kinds->size - 8 * i;
+
+		if (kinds->half[i] != KIND_NONE)
+			(void)take_one(hand, kinds->half[i], &fetch);
+		if (kinds->size <= 8)
+			located->fetch = fetch;
+		else
+			(void)locate_piece(located, fetch.nr_ops ? LOCATED_VALUE : LOCATED_NOWHERE,
+					rest < 8 ? rest : 8, &fetch);
+	}
+}
+
 static void take(struct hand *hand, const struct kinds *kinds, struct located *located)
 {
 	unsigned int integers = 0, floats = 0;
@@ -200,11 +183,7 @@ static void take(struct hand *hand, const struct kinds *kinds, struct located *l
 		hand->stack += (kinds->size + 7) & ~UINT64_C(7);
 		return;
 	}
-	located->kind = kinds->size > 8 ? LOCATED_PARTS : LOCATED_VALUE;
-	if (kinds->half[0] != KIND_NONE)
-		(void)take_half(hand, kinds->half[0], &located->fetch);
-	if (kinds->half[1] != KIND_NONE)
-		(void)take_half(hand, kinds->half[1], &located->upper);
+	take_both(hand, kinds, take_half, located);
 }
 
 int locate_argument(Dwarf_Die *function, Dwarf_Die *argument, struct located *located)
@@ -258,8 +237,6 @@ bool locate_result(Dwarf_Die *type, struct located *located)
 		located->kind = LOCATED_MEMORY;
 		return !fetch_op(&located->fetch, PROBE_FETCH_REGISTER, 0, 0, 0);
 	}
-	if (kinds.size > 8)
-		located->kind = LOCATED_PARTS;
-	return !take_result(&hand, kinds.half[0], &located->fetch) &&
-			(kinds.size <= 8 || !take_result(&hand, kinds.half[1], &located->upper));
+	take_both(&hand, &kinds, take_result, located);
+	return true;
 }

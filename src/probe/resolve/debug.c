@@ -86,16 +86,49 @@ static bool next_unit(struct debug *debug, Dwarf_Off *offset, Dwarf_Die *unit)
 	return false;
 }
 
+/* The other half of a unit whose greater part is in a file of its own (.dwo). */
+static void whole_unit(Dwarf_Die *unit)
+{
+	Dwarf_Half version;
+	uint8_t type = 0;
+	Dwarf_Die split = {.addr = NULL};
+
+	if (!dwarf_cu_info(unit->cu, &version, &type, NULL, &split, NULL, NULL, NULL) &&
+			type == DW_UT_skeleton && dwarf_tag(&split) == DW_TAG_compile_unit)
+		*unit = split;
+}
+
 /* Not by the table of addresses: clang makes none. */
 bool debug_unit(struct debug *debug, uint64_t address, Dwarf_Die *unit)
 {
 	Dwarf_Off offset = 0;
 
 	for (unsigned int i = 0; i < UNITS_MAX && next_unit(debug, &offset, unit); i++) {
-		if (dwarf_haspc(unit, address) == 1)
-			return true;
+		if (dwarf_haspc(unit, address) != 1)
+			continue;
+		whole_unit(unit);
+		return true;
 	}
 	return false;
+}
+
+const char *debug_missing_part(struct debug *debug, uint64_t address)
+{
+	static const unsigned int names[] = {DW_AT_dwo_name, DW_AT_GNU_dwo_name};
+	Dwarf_Attribute attribute;
+	Dwarf_Half version;
+	uint8_t type = 0;
+	Dwarf_Die unit;
+
+	if (!debug_unit(debug, address, &unit) ||
+			dwarf_cu_info(unit.cu, &version, &type, NULL, NULL, NULL, NULL, NULL) ||
+			type != DW_UT_skeleton)
+		return NULL;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (dwarf_attr(&unit, names[i], &attribute))
+			return dwarf_formstring(&attribute);
+	}
+	return NULL;
 }
 
 int debug_scopes(struct debug *debug, uint64_t address, Dwarf_Die **scopes, int *function)
@@ -233,7 +266,9 @@ int debug_inlined(struct debug *debug, const char *name, int (*each)(void *user,
 	Dwarf_Die unit;
 
 	for (unsigned int i = 0;
-			i < UNITS_MAX && !search.result && next_unit(debug, &offset, &unit); i++)
+			i < UNITS_MAX && !search.result && next_unit(debug, &offset, &unit); i++) {
+		whole_unit(&unit);
 		(void)dwarf_getfuncs(&unit, look_at_inlined, &search, 0);
+	}
 	return search.result;
 }

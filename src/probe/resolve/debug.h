@@ -22,6 +22,8 @@ void debug_close(struct debug *debug);
 
 /* The unit that has an address of the file. */
 bool debug_unit(struct debug *debug, uint64_t address, Dwarf_Die *unit);
+/* The file that has the greater part of what is said of an address (.dwo), if it was not found; else NULL. */
+const char *debug_missing_part(struct debug *debug, uint64_t address);
 /*
  * What is around an address, from the inside to the outside, to be freed, and which one of it is the function that is there
  * in the machine (not one that was put into it). -1: nothing.

@@ -35,6 +35,18 @@ int fetch_add(struct fetch *fetch, int64_t value)
 	return fetch_op(fetch, PROBE_FETCH_ADD, 0, 0, value);
 }
 
+int fetch_calculate(struct fetch *left, enum probe_fetch_sum sum, const struct fetch *right)
+{
+	int ret = fetch_op(left, PROBE_FETCH_PUSH, 0, 0, 0);
+
+	for (uint32_t i = 0; i < right->nr_ops && !ret; i++) {
+		if (left->nr_ops == PROBE_TABLE_OPS_MAX)
+			return -E2BIG;
+		left->ops[left->nr_ops++] = right->ops[i];
+	}
+	return ret ? ret : fetch_op(left, PROBE_FETCH_CALCULATE, 0, (unsigned int)sum, 0);
+}
+
 bool fetch_needs_all(const struct fetch *fetch)
 {
 	for (uint32_t i = 0; i < fetch->nr_ops; i++) {

@@ -31,6 +31,8 @@ struct value {
 int fetch_op(struct fetch *fetch, enum probe_fetch_code code, unsigned int reg, unsigned int size,
 		int64_t value);
 int fetch_add(struct fetch *fetch, int64_t value);
+/* `left` becomes the sum of both. 0 or -E2BIG. */
+int fetch_calculate(struct fetch *left, enum probe_fetch_sum sum, const struct fetch *right);
 /* Does it need registers that functions keep for their callers? */
 bool fetch_needs_all(const struct fetch *fetch);
 

@@ -14,9 +14,11 @@
  *	fetch.c      operations that get a value
  *	said.c       values by register and offset: TYPE:NAME:ADDR
  *	debug.c      what compilers say of a file (DWARF), and lines of sources
+ *	expression.c one place of it, as DWARF says it
  *	locate.c     where a variable is, at one place
  *	convention.c where arguments are at the begin of a function, where compilers do not say it
  *	variable.c   `p->name`
+ *	types.c      types without their names, and their sizes
  *	type.c       members, elements, and what of a type an event can have
  *	marker.c     SDT notes
  *	operand.c    the operands of a marker

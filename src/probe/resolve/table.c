@@ -527,6 +527,9 @@ int resolve_wish(struct resolve *resolve, const struct resolve_wish *wish,
 			.refused = refused,
 			.user = user,
 			.error = error};
+	/* Another table may have stood where this one is. */
+	for (size_t i = 0; i < resolve->nr_modules; i++)
+		resolve->modules[i].writer = NULL;
 	if (wish->exits && wish->kind != RESOLVE_FUNCTION)
 		ret = resolve_fail(
 				error, -EINVAL, "use `--function`", "only functions have an exit");

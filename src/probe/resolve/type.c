@@ -23,29 +23,140 @@ static bool is_reference(Dwarf_Die *type)
 	return tag == DW_TAG_reference_type || tag == DW_TAG_rvalue_reference_type;
 }
 
+/* So many bytes of a piece, from `at` of it on. */
+static int load_piece(const struct located_piece *piece, uint64_t at, unsigned int size,
+		struct fetch *fetch)
+{
+	*fetch = piece->fetch;
+	if (piece->kind == LOCATED_VALUE)
+		return at ? fetch_op(fetch, PROBE_FETCH_SHIFT_RIGHT, 0, 8 * (unsigned int)at, 0)
+			  : 0;
+	if (fetch_add(fetch, (int64_t)at))
+		return -E2BIG;
+	return fetch_op(fetch, PROBE_FETCH_LOAD, 0, size, 0);
+}
+
+/* Moves them to where they are in the whole, and puts them together. */
+static int join_piece(struct fetch *whole, struct fetch *part, unsigned int at, unsigned int size)
+{
+	struct fetch left = {.nr_ops = 0};
+	int ret = fetch_op(part, PROBE_FETCH_ZERO_EXTEND, 0, 8 * size, 0);
+
+	(void)fetch_op(&left, PROBE_FETCH_CONSTANT, 0, 0, 8 * (int64_t)at);
+	if (!ret && at)
+		ret = fetch_calculate(part, PROBE_SUM_LEFT, &left);
+	if (ret)
+		return ret;
+	if (at)
+		return fetch_calculate(whole, PROBE_SUM_OR, part);
+	*whole = *part;
+	return 0;
+}
+
+static int part_not_kept(struct resolve_error *error)
+{
+	return resolve_fail(error, -ENOENT,
+			"ask for it at another place, or compile with -O0 or -Og",
+			"the compiler has not kept this part of it at this place");
+}
+
+/* Some bytes of a thing that is in several places. */
+static int load_pieces(struct item *item, unsigned int size, struct resolve_error *error)
+{
+	struct fetch whole = {.nr_ops = 0}, part;
+	unsigned int done = 0;
+
+	for (uint32_t i = 0; i < item->where.nr_pieces && done < size; i++) {
+		const struct located_piece *piece = &item->where.pieces[i];
+		uint64_t begin = item->at + done, inside = begin - piece->offset, rest;
+		unsigned int length;
+
+		if (begin < piece->offset || inside >= piece->size)
+			continue;
+		if (piece->kind == LOCATED_NOWHERE)
+			return part_not_kept(error);
+		rest = piece->size - inside;
+		length = rest < size - done ? (unsigned int)rest : size - done;
+		if (piece->kind == LOCATED_MEMORY && (length & (length - 1)))
+			return resolve_fail(error, -ENOTSUP, "say it as TYPE:NAME:ADDR",
+					"its bytes are in several places");
+		if (load_piece(piece, inside, length, &part) ||
+				(length < size && join_piece(&whole, &part, done, length)))
+			return too_long(error);
+		if (length == size)
+			whole = part;
+		done += length;
+	}
+	if (done < size)
+		return part_not_kept(error);
+	item->where.fetch = whole;
+	return 0;
+}
+
 /* The number of a pointer on the top, whatever it was in. */
 static int load(struct item *item, unsigned int size, struct resolve_error *error)
 {
-	if (item->where.kind == LOCATED_MEMORY &&
-			fetch_op(&item->where.fetch, PROBE_FETCH_LOAD, 0, size, 0))
-		return too_long(error);
+	int ret = 0;
+
+	switch (item->where.kind) {
+	case LOCATED_MEMORY:
+		ret = fetch_op(&item->where.fetch, PROBE_FETCH_LOAD, 0, size, 0) ? too_long(error)
+										 : 0;
+		break;
+	case LOCATED_VALUE:
+		if (item->at > 8 || item->at + size > 8)
+			ret = part_not_kept(error);
+		else if (item->at &&
+				fetch_op(&item->where.fetch, PROBE_FETCH_SHIFT_RIGHT, 0,
+						8 * (unsigned int)item->at, 0))
+			ret = too_long(error);
+		break;
+	case LOCATED_PIECES: ret = load_pieces(item, size, error); break;
+	default:
+		ret = resolve_fail(error, -ENOENT, "ask for what it points to, as in `*p`",
+				"it points to a thing that the compiler has put into registers, so "
+				"it "
+				"has no number");
+	}
 	item->where.kind = LOCATED_VALUE;
+	item->at = 0;
+	return ret;
+}
+
+/* What has no address, but a place that is known. */
+static int follow_nowhere(struct item *item, struct resolve_error *error)
+{
+	Dwarf_Die target = item->where.target;
+	int64_t offset = item->where.target_offset;
+	int ret = locate(item->place, &target, &item->where, error);
+
+	item->at = 0;
+	if (ret)
+		return ret;
+	if (item->where.kind == LOCATED_MEMORY)
+		return fetch_add(&item->where.fetch, offset) ? too_long(error) : 0;
+	if (offset < 0 || (offset && item->where.kind == LOCATED_POINTER))
+		return resolve_fail(error, -ENOTSUP, "",
+				"it points beside a thing that the compiler has put into "
+				"registers");
+	item->at = (uint64_t)offset;
 	return 0;
 }
 
 static int follow(struct item *item, struct resolve_error *error)
 {
 	Dwarf_Die target;
-	int ret = load(item, 8, error);
+	int ret;
 
-	if (ret)
-		return ret;
 	if (!type_of(&item->type, &target))
 		return resolve_fail(
 				error, -EINVAL, "", "a pointer to void points to nothing known");
 	item->type = target;
+	if (item->where.kind == LOCATED_POINTER)
+		return follow_nowhere(item, error);
+	ret = load(item, 8, error);
 	item->where.kind = LOCATED_MEMORY;
-	return 0;
+	return ret;
 }
 
 int item_follow_reference(struct item *item, struct resolve_error *error)
@@ -64,6 +175,11 @@ int item_dereference(struct item *item, struct resolve_error *error)
 		return 0;
 	}
 	if (tag == DW_TAG_array_type && type_of(&item->type, &element)) {
+		struct type_dimension dimensions[TYPE_DIMENSIONS_MAX];
+
+		if (++item->dimension < type_dimensions(&item->type, dimensions))
+			return 0;
+		item->dimension = 0;
 		item->type = element;
 		return 0;
 	}
@@ -82,18 +198,54 @@ int item_address(struct item *item, struct resolve_error *error)
 	return 0;
 }
 
+/* Bytes of what there is, also of a row of an array. */
+static bool item_size(struct item *item, uint64_t *size)
+{
+	struct type_dimension dimensions[TYPE_DIMENSIONS_MAX];
+	unsigned int count;
+	Dwarf_Die element;
+
+	if (!item->dimension)
+		return type_size(&item->type, size);
+	if (!type_of(&item->type, &element) || !type_size(&element, size))
+		return false;
+	count = type_dimensions(&item->type, dimensions);
+	for (unsigned int i = item->dimension; i < count; i++) {
+		if (__builtin_mul_overflow(*size, dimensions[i].count, size) || *size > INT32_MAX)
+			return false;
+	}
+	return true;
+}
+
+/* Which one of its dimension the first element is. */
+static int64_t first_index(struct item *item)
+{
+	struct type_dimension dimensions[TYPE_DIMENSIONS_MAX];
+
+	if (item->is_address || dwarf_tag(&item->type) != DW_TAG_array_type ||
+			item->dimension >= type_dimensions(&item->type, dimensions))
+		return 0;
+	return dimensions[item->dimension].lower;
+}
+
 int item_index(struct item *item, uint64_t index, struct resolve_error *error)
 {
-	Dwarf_Word size;
+	int64_t lower = first_index(item), offset;
+	uint64_t size;
 	int ret = item_dereference(item, error);
 
 	if (ret)
 		return ret;
-	if (dwarf_aggregate_size(&item->type, &size) || size > INT32_MAX)
+	if (!item_size(item, &size))
 		return resolve_fail(error, -EINVAL, "", "the elements have no size that is known");
-	if (item->where.kind != LOCATED_MEMORY)
-		return resolve_fail(error, -ENOTSUP, "", "the array is in registers");
-	return fetch_add(&item->where.fetch, (int64_t)(size * index)) ? too_long(error) : 0;
+	if (__builtin_mul_overflow((int64_t)index - lower, (int64_t)size, &offset) ||
+			offset > INT32_MAX || offset < INT32_MIN)
+		return resolve_fail(error, -ERANGE, "", "the element is too far away");
+	if (item->where.kind != LOCATED_MEMORY) {
+		item->at += (uint64_t)offset;
+		return 0;
+	}
+	return fetch_add(&item->where.fetch, offset) ? too_long(error) : 0;
 }
 
 /* ---- members ---- */
@@ -145,24 +297,6 @@ static bool search_members(Dwarf_Die *type, struct member_search *search, unsign
 	return false;
 }
 
-/* In a structure that is in registers. */
-static int move_in_registers(struct item *item, uint64_t offset, struct resolve_error *error)
-{
-	if (item->where.kind == LOCATED_PARTS && offset >= 8) {
-		item->where.fetch = item->where.upper;
-		offset -= 8;
-	}
-	if (offset >= 8)
-		return resolve_fail(
-				error, -ENOTSUP, "", "the member is not where its structure is");
-	item->where.kind = LOCATED_VALUE;
-	return offset &&
-					fetch_op(&item->where.fetch, PROBE_FETCH_SHIFT_RIGHT, 0,
-							8 * (unsigned int)offset, 0)
-			? too_long(error)
-			: 0;
-}
-
 static bool number_of(Dwarf_Die *die, unsigned int name, Dwarf_Word *number)
 {
 	Dwarf_Attribute attribute;
@@ -173,10 +307,11 @@ static bool number_of(Dwarf_Die *die, unsigned int name, Dwarf_Word *number)
 /* Counted from the begin of the structure; in older forms from the highest bit of what is stored. */
 static void read_bits(struct item *item, Dwarf_Die *member, uint64_t *offset)
 {
-	Dwarf_Word bits, first, size, stored;
+	Dwarf_Word bits, first, stored;
+	uint64_t size;
 
 	if (!number_of(member, DW_AT_bit_size, &bits) || !bits || bits > 64 ||
-			dwarf_aggregate_size(&item->type, &size) || !size || size > 8)
+			!type_size(&item->type, &size) || !size || size > 8)
 		return;
 	if (number_of(member, DW_AT_data_bit_offset, &first)) {
 		*offset += first / (8 * size) * size;
@@ -222,10 +357,11 @@ int item_member(struct item *item, const char *name, struct resolve_error *error
 	if (search.offset > INT32_MAX)
 		return resolve_fail(
 				error, -EINVAL, "", "the member `%.128s` is too far away", name);
+	ret = 0;
 	if (item->where.kind != LOCATED_MEMORY)
-		ret = move_in_registers(item, search.offset, error);
-	else
-		ret = fetch_add(&item->where.fetch, (int64_t)search.offset) ? too_long(error) : 0;
+		item->at += search.offset;
+	else if (fetch_add(&item->where.fetch, (int64_t)search.offset))
+		ret = too_long(error);
 	return ret ? ret : item_follow_reference(item, error);
 }
 
@@ -270,15 +406,37 @@ static enum probe_field_type enumeration_type(Dwarf_Die *type)
 			: PROBE_FIELD_UNSIGNED;
 }
 
+/* Pieces may have all of it in one. */
+static void take_whole_piece(struct item *item, uint64_t size)
+{
+	for (uint32_t i = 0; item->where.kind == LOCATED_PIECES && i < item->where.nr_pieces; i++) {
+		struct located_piece *piece = &item->where.pieces[i];
+
+		if (piece->kind != LOCATED_MEMORY || item->at < piece->offset ||
+				item->at + size > (uint64_t)piece->offset + piece->size ||
+				fetch_add(&piece->fetch, (int64_t)(item->at - piece->offset)))
+			continue;
+		item->where.fetch = piece->fetch;
+		item->where.kind = LOCATED_MEMORY;
+		item->at = 0;
+	}
+}
+
 /* Text and bytes stay where they are: what is fetched is their address. */
 static int memory_value(struct item *item, struct value *value, uint64_t size, bool text,
 		struct resolve_error *error)
 {
+	take_whole_piece(item, size);
 	if (item->where.kind != LOCATED_MEMORY)
-		return resolve_fail(error, -ENOTSUP, "ask for its members",
-				"it is a structure in registers, which is no value of its own");
+		return resolve_fail(error, -ENOTSUP,
+				text ? "ask for its elements, as in `a[0]`" : "ask for its members",
+				"it is %s in registers, which is no value of its own",
+				text ? "text" : "a structure");
+	/* The last member of a structure may go on as it likes. */
+	if (!size && text)
+		size = STRING_STANDARD;
 	if (!size)
-		return resolve_fail(error, -EINVAL, "", "it has no size");
+		return resolve_fail(error, -EINVAL, "", "it has no size that is known");
 	value->type = text ? PROBE_FIELD_STRING : PROBE_FIELD_BYTES;
 	value->size = 1;
 	value->limit = (uint16_t)(size < PROBE_TABLE_TEXT_MAX ? size : PROBE_TABLE_TEXT_MAX);
@@ -324,7 +482,7 @@ static int pointer_value(struct item *item, struct value *value, struct resolve_
 int item_value(struct item *item, struct value *value, struct resolve_error *error)
 {
 	int tag = dwarf_tag(&item->type);
-	Dwarf_Word size = 0;
+	uint64_t size = 0;
 	Dwarf_Die element;
 	bool scalar;
 
@@ -334,7 +492,7 @@ int item_value(struct item *item, struct value *value, struct resolve_error *err
 		return pointer_value(item, value, error);
 	if (is_reference(&item->type))
 		return number_value(item, value, PROBE_FIELD_HEX, 8, error);
-	(void)dwarf_aggregate_size(&item->type, &size);
+	(void)item_size(item, &size);
 	scalar = size == 1 || size == 2 || size == 4 || size == 8;
 	if (tag == DW_TAG_enumeration_type && scalar)
 		return number_value(item, value, enumeration_type(&item->type), (unsigned int)size,

@@ -7,8 +7,11 @@
 #include "locate.h"
 
 struct item {
+	const struct locate_place *place;
 	struct located where;
-	Dwarf_Die type;  /* plain */
+	uint64_t at;            /* of a value or pieces: the byte of it where this begins */
+	Dwarf_Die type;         /* plain */
+	unsigned int dimension; /* of an array of several: how many indexes have been said */
 	bool is_address; /* the value is an address that was taken; of what does not matter */
 	unsigned int bits, bit; /* of a bit field: how many, and from which on; else 0 */
 };

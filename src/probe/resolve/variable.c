@@ -24,6 +24,8 @@ struct expression {
 	struct debug *debug;
 	unsigned int depth;
 	bool exit; /* the function has returned */
+	struct locate_place where;
+	Dwarf_Die function;
 	struct resolve_error *error;
 };
 
@@ -79,28 +81,46 @@ static bool is_stored_later(Dwarf_Die *variable)
 			ops[0].atom == DW_OP_fbreg;
 }
 
+/* Pieces at the end may not even be said to be missing. */
+static bool lacks_pieces(const struct located *located, Dwarf_Die *variable)
+{
+	uint64_t size = 0, whole;
+	Dwarf_Die type;
+
+	for (uint32_t i = 0; located->kind == LOCATED_PIECES && i < located->nr_pieces; i++) {
+		if (located->pieces[i].kind == LOCATED_NOWHERE)
+			return true;
+		size += located->pieces[i].size;
+	}
+	return located->kind == LOCATED_PIECES && type_of(variable, &type) &&
+			type_size(&type, &whole) && size < whole;
+}
+
 static int find_place(struct expression *expression, Dwarf_Die *variable, struct located *located)
 {
 	const struct place *place = expression->place;
 	const char *name = dwarf_diename(variable);
-	Dwarf_Die function;
-	bool has = find_function(expression->debug, place->address, &function);
+	bool has = expression->where.function;
+	Dwarf_Die *function = &expression->function;
+	struct located passed;
 	uint64_t address;
 	int ret;
 
 	if (place->entry && has && is_stored_later(variable)) {
-		ret = locate_argument(&function, variable, located);
+		ret = locate_argument(function, variable, located);
 		return ret ? resolve_fail(expression->error, ret, "say it as TYPE:NAME:ADDR",
 					     "where callers put `%.128s` cannot be told", name)
 			   : 0;
 	}
-	ret = locate(expression->debug, variable, has ? &function : NULL, place->address, located,
-			expression->error);
+	ret = locate(&expression->where, variable, located, expression->error);
 	/* Who is called from elsewhere gets arguments as everybody passes them. */
-	if (ret && place->entry && has && dwarf_tag(variable) == DW_TAG_formal_parameter &&
-			dwarf_hasattr_integrate(&function, DW_AT_external) &&
-			!locate_argument(&function, variable, located))
+	if ((ret || lacks_pieces(located, variable)) && place->entry && has &&
+			dwarf_tag(variable) == DW_TAG_formal_parameter &&
+			dwarf_hasattr_integrate(function, DW_AT_external) &&
+			!locate_argument(function, variable, &passed)) {
+		*located = passed;
 		ret = 0;
+	}
 	/* Of another unit: the symbol is where it is. */
 	if (ret && dwarf_tag(variable) == DW_TAG_variable && name &&
 			dwarf_hasattr_integrate(variable, DW_AT_external) &&
@@ -150,7 +170,7 @@ static int find_returned(struct expression *expression, const char *name, struct
 	Dwarf_Attribute attribute;
 	Dwarf_Die function;
 
-	*item = (struct item){.where.kind = LOCATED_VALUE};
+	*item = (struct item){.where.kind = LOCATED_VALUE, .place = &expression->where};
 	if (strcmp(name, "return") != 0)
 		return resolve_fail(expression->error, -EINVAL,
 				"what is returned is called `return`, as in `return->name`; "
@@ -175,21 +195,31 @@ static int find_returned(struct expression *expression, const char *name, struct
 
 static int find_variable(struct expression *expression, const char *name, struct item *item)
 {
+	const char *missing = debug_missing_part(expression->debug, expression->place->address);
 	Dwarf_Die *scopes, variable;
 	int function,
 			count = debug_scopes(expression->debug, expression->place->address, &scopes,
 					&function),
 			ret = 0;
 
-	if (count <= 0)
-		ret = resolve_fail(expression->error, -ENODATA,
-				"say it as TYPE:NAME:ADDR, as in `s32:n:%edi`",
-				"there is no debug information for the code at this place of %s",
-				expression->place->module->name);
+	if (count <= 0 || missing)
+		ret = missing ? resolve_fail(expression->error, -ENODATA,
+						"put it back to where the compiler has written it, "
+						"or say it as "
+						"TYPE:NAME:ADDR",
+						"the debug information for this place of %s is in "
+						"%.256s, which is "
+						"not there",
+						expression->place->module->name, missing)
+			      : resolve_fail(expression->error, -ENODATA,
+						"say it as TYPE:NAME:ADDR, as in `s32:n:%edi`",
+						"there is no debug information for the code at "
+						"this place of %s",
+						expression->place->module->name);
 	else if (dwarf_getscopevar(scopes, count, name, 0, NULL, 0, 0, &variable) < 0)
 		ret = no_variable(expression, name, scopes, count);
 	free(scopes);
-	*item = (struct item){.where.kind = LOCATED_MEMORY};
+	*item = (struct item){.where.kind = LOCATED_MEMORY, .place = &expression->where};
 	if (ret)
 		return ret;
 	if (!type_of(&variable, &item->type))
@@ -309,6 +339,7 @@ static int read_expression(const struct place *place, const char *text, bool exi
 	struct expression expression = {
 			.at = text, .text = text, .place = place, .exit = exit, .error = error};
 	struct item item;
+	bool has;
 	int ret;
 
 	*value = (struct value){.type = 0};
@@ -321,6 +352,11 @@ static int read_expression(const struct place *place, const char *text, bool exi
 				"there is no debug information for %s, so nothing says where "
 				"`%.128s` is",
 				place->module->name, text);
+	has = find_function(expression.debug, place->address, &expression.function);
+	expression.where = (struct locate_place){.debug = expression.debug,
+			.function = has ? &expression.function : NULL,
+			.address = place->address,
+			.entry = place->entry};
 	ret = read_unary(&expression, &item);
 	if (!ret && *expression.at)
 		ret = wrong(&expression, "there is something unknown");

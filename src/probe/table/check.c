@@ -110,10 +110,23 @@ const char *table_check_op(const struct probe_fetch_op *op)
 	case PROBE_FETCH_RETURN:
 	case PROBE_FETCH_BACKTRACE:
 	case PROBE_FETCH_UNREADABLE:
+	case PROBE_FETCH_PUSH:
 	case PROBE_FETCH_ADD: break;
+	case PROBE_FETCH_CALCULATE:
+		good = op->size >= PROBE_SUM_PLUS && op->size <= PROBE_SUM_GREATER_EQUAL;
+		break;
 	default: return "an operation is unknown";
 	}
 	return good ? NULL : "an operation has a size or a register that it cannot have";
+}
+
+const char *table_check_aside(const struct probe_fetch_op *op, unsigned int *aside)
+{
+	if (op->code == PROBE_FETCH_PUSH && (*aside)++ == PROBE_TABLE_ASIDE_MAX)
+		return "a fetch puts too many numbers aside";
+	if (op->code == PROBE_FETCH_CALCULATE && !(*aside)--)
+		return "a fetch calculates with what it has not put aside";
+	return NULL;
 }
 
 /* The pieces lie behind each other, and what they say of their bytes is within these. */

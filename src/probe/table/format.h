@@ -102,6 +102,8 @@ extern const uint32_t table_strides[TABLE_NR_PARTS];
 const char *table_check_event(const char *provider, const char *name);
 const char *table_check_field(const struct probe_table_field *field);
 const char *table_check_op(const struct probe_fetch_op *op);
+/* The operations of a fetch in turn: how many numbers have been put aside, from 0. */
+const char *table_check_aside(const struct probe_fetch_op *op, unsigned int *aside);
 const char *table_check_site(const struct probe_site *site);
 /* Bytes that a value of the field may have in a record. */
 uint32_t table_field_bytes(const struct probe_table_field *field);

@@ -302,15 +302,34 @@ static const char *check_events(const struct probe_table *table)
 	return NULL;
 }
 
+/* Its operations are good ones, each for itself: do they go together? */
+static const char *check_aside(const struct probe_table *table, const struct table_fetch *fetch)
+{
+	unsigned int aside = 0;
+	const char *reason = NULL;
+
+	for (uint32_t i = 0; i < fetch->nr_ops && !reason; i++) {
+		struct probe_fetch_op op;
+
+		COPY(table, TABLE_OPS, fetch->first_op + i, &op);
+		reason = table_check_aside(&op, &aside);
+	}
+	return reason;
+}
+
 static const char *check_fetches(const struct probe_table *table)
 {
 	for (uint32_t i = 0; i < table->parts[TABLE_FETCHES].count; i++) {
 		struct table_fetch record;
+		const char *reason;
 
 		COPY(table, TABLE_FETCHES, i, &record);
 		if (record.nr_ops > PROBE_TABLE_OPS_MAX ||
 				!is_range(table, TABLE_OPS, record.first_op, record.nr_ops))
 			return "the operations of a fetch are none of its operations";
+		reason = check_aside(table, &record);
+		if (reason)
+			return reason;
 	}
 	for (uint32_t i = 0; i < table->parts[TABLE_OPS].count; i++) {
 		struct probe_fetch_op op;

@@ -41,6 +41,7 @@
 #define PROBE_TABLE_FIELDS_MAX 64      /* of an event */
 #define PROBE_TABLE_FIELD_NAME_MAX 255 /* bytes */
 #define PROBE_TABLE_OPS_MAX 32         /* of a fetch */
+#define PROBE_TABLE_ASIDE_MAX 4        /* numbers that are put aside at one time */
 #define PROBE_TABLE_BUILD_ID_MAX 64    /* bytes */
 #define PROBE_TABLE_TEXT_MAX 4096 /* bytes of a string that is fetched, and of an array of bytes */
 #define PROBE_TABLE_BACKTRACE_MAX 128 /* addresses */
@@ -123,6 +124,29 @@ enum probe_fetch_code {
 	PROBE_FETCH_SHIFT_RIGHT,  /* by `size` bits (0 to 63), zeroes coming in */
 	PROBE_FETCH_ZERO_EXTEND,  /* of `size` bits (1 to 64), all others 0 */
 	PROBE_FETCH_SIGN_EXTEND,  /* of `size` bits (1 to 64), all others as the highest of them */
+	PROBE_FETCH_PUSH, /* not at all: it is put aside, above what is there, and stays, too */
+	PROBE_FETCH_CALCULATE, /* what was put aside last, taken from there, with it: by `size`, enum probe_fetch_sum */
+};
+
+/* Left is what was put aside. All of 64 bits, without a sign where no other is said; what has no result is 0. */
+enum probe_fetch_sum {
+	PROBE_SUM_PLUS = 1,
+	PROBE_SUM_MINUS,
+	PROBE_SUM_TIMES,
+	PROBE_SUM_DIVIDE, /* with signs */
+	PROBE_SUM_MODULO,
+	PROBE_SUM_AND,
+	PROBE_SUM_OR,
+	PROBE_SUM_XOR,
+	PROBE_SUM_LEFT, /* by so many bits; from 64 on all are gone */
+	PROBE_SUM_RIGHT,
+	PROBE_SUM_RIGHT_SIGNED,
+	PROBE_SUM_EQUAL, /* 0 or 1, as all that follow, which take both with signs */
+	PROBE_SUM_NOT_EQUAL,
+	PROBE_SUM_LESS,
+	PROBE_SUM_LESS_EQUAL,
+	PROBE_SUM_GREATER,
+	PROBE_SUM_GREATER_EQUAL,
 };
 
 struct probe_fetch_op {

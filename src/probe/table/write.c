@@ -209,12 +209,13 @@ static int add_fetch(struct probe_table_writer *writer, const struct probe_fetch
 {
 	struct table_fetch record = {
 			.first_op = writer->parts[TABLE_OPS].count, .nr_ops = fetch->nr_ops};
+	unsigned int aside = 0;
 	int ret;
 
 	if (fetch->nr_ops > PROBE_TABLE_OPS_MAX)
 		return -E2BIG;
 	for (uint32_t i = 0; i < fetch->nr_ops; i++)
-		if (table_check_op(&fetch->ops[i]))
+		if (table_check_op(&fetch->ops[i]) || table_check_aside(&fetch->ops[i], &aside))
 			return -EINVAL;
 	ret = add(writer, TABLE_OPS, fetch->ops, fetch->nr_ops);
 	return ret ? ret : add(writer, TABLE_FETCHES, &record, 1);

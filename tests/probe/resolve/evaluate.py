@@ -34,8 +34,43 @@ def text(address, limit):
     return found.decode()
 
 
+def signed(number):
+    return number - (1 << 64) if number >> 63 else number
+
+
+SUMS = {1: lambda a, b: a + b, 2: lambda a, b: a - b, 3: lambda a, b: a * b, 6: lambda a, b: a & b, 7: lambda a, b: a | b,
+        8: lambda a, b: a ^ b, 9: lambda a, b: a << b if b < 64 else 0, 10: lambda a, b: a >> b,
+        11: lambda a, b: signed(a) >> min(b, 63), 12: lambda a, b: a == b, 13: lambda a, b: a != b,
+        14: lambda a, b: signed(a) < signed(b), 15: lambda a, b: signed(a) <= signed(b),
+        16: lambda a, b: signed(a) > signed(b), 17: lambda a, b: signed(a) >= signed(b)}
+
+
+def own(text):
+    """What gdb has for it: a number, a text, bytes; "none" where the compiler has not kept it."""
+    try:
+        value = gdb.parse_and_eval(text)
+        kind = value.type.strip_typedefs()
+        if kind.code in (gdb.TYPE_CODE_REF, gdb.TYPE_CODE_RVALUE_REF):
+            value = value.referenced_value()
+            kind = value.type.strip_typedefs()
+        value.fetch_lazy()
+        if value.is_optimized_out:
+            return "none"
+        target = kind.target().strip_typedefs() if kind.code in (gdb.TYPE_CODE_PTR, gdb.TYPE_CODE_ARRAY) else None
+        if target is not None and target.sizeof == 1 and target.code in (gdb.TYPE_CODE_INT, gdb.TYPE_CODE_CHAR):
+            return {"text": value.string()}
+        if kind.code == gdb.TYPE_CODE_FLT:
+            return float(value)
+        if kind.code in (gdb.TYPE_CODE_STRUCT, gdb.TYPE_CODE_UNION, gdb.TYPE_CODE_ARRAY):
+            return {"bytes": memory(int(value.address), kind.sizeof).hex()} if value.address is not None else "none"
+        return int(value)
+    except gdb.error:
+        return "none"
+
+
 def run(ops, bias, site):
     number = 0
+    aside = []
     for code, reg, size, value in ops:
         if code == 1:
             number = value & ALL
@@ -57,6 +92,10 @@ def run(ops, bias, site):
             number >>= size
         elif code == 36:
             number &= (1 << size) - 1
+        elif code == 38:
+            aside.append(number)
+        elif code == 39:
+            number = SUMS[size](aside.pop(), number) & ALL
         elif code == 37:
             number &= (1 << size) - 1
             if number >> (size - 1):
@@ -100,8 +139,8 @@ def main():
         gdb.execute(f"tbreak *{job['address'] + bias}", to_string=True)
         gdb.execute("continue", to_string=True)
         values = {field[0]: value_of(field, bias, job["address"]) for field in job["fields"]}
-        own = {text: int(gdb.parse_and_eval(text)) for text in job.get("expressions", [])}
-        print("RESULT " + json.dumps({"values": values, "gdb": own}), flush=True)
+        said = {text: own(text) for text in job.get("expressions", [])}
+        print("RESULT " + json.dumps({"values": values, "gdb": said}), flush=True)
     gdb.execute("kill")
 
 

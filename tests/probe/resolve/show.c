@@ -3,7 +3,9 @@
  * Resolves a wish and prints the table that it becomes, a line for each thing, for tests that compare it with other
  * readers of the same files.
  *
- * usage: probe-show FILE|PID probe|function|sdt SAID [exit] [ARGUMENT...]
+ * usage: probe-show FILE|PID probe|function|sdt SAID [exit|each] [ARGUMENT...]
+ *
+ * each: every argument by itself, with the error of each that is none.
  */
 #include "probe/resolve/resolve.h"
 
@@ -99,6 +101,8 @@ int main(int argc, char **argv)
 	struct resolve_wish wish = {.kind = RESOLVE_PLACE};
 	struct resolve *resolve = resolve_new();
 	struct resolve_error error;
+	const char *file;
+	bool each;
 	char *end;
 	long pid;
 	int ret;
@@ -110,19 +114,22 @@ int main(int argc, char **argv)
 						       : RESOLVE_PLACE;
 	wish.said = argv[3];
 	argv += 4;
+	file = argv[-3];
 	wish.exits = *argv && !strcmp(*argv, "exit");
-	argv += wish.exits;
+	each = *argv && !strcmp(*argv, "each");
+	argv += wish.exits || each;
 	wish.arguments = (const char *const *)argv;
-	while (argv[wish.nr_arguments])
+	while (!each && argv[wish.nr_arguments])
 		wish.nr_arguments++;
-	argv -= 4 + wish.exits;
-	pid = strtol(argv[1], &end, 10);
-	ret = *end ? resolve_add_file(resolve, argv[1], &error)
+	pid = strtol(file, &end, 10);
+	ret = *end ? resolve_add_file(resolve, file, &error)
 		   : resolve_add_process(resolve, (pid_t)pid, &error);
 	if (ret)
 		printf("error %s; %s\n", error.text, error.mend);
-	else
+	else if (!each)
 		ret = show(resolve, &wish);
+	for (wish.nr_arguments = 1; !ret && each && *wish.arguments; wish.arguments++)
+		(void)show(resolve, &wish);
 	resolve_free(resolve);
 	return ret ? 1 : 0;
 }

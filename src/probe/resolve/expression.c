@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Expressions of DWARF, which have a stack, as operations of the agent, which has one number and may put some aside. Each cell of
+ * the stack is what has to be done to get it. What variables are is rarely more than a register or the frame, and an
+ * offset; that stays as short as it is.
+ */
+#include "expression.h"
+
+#include <dwarf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STACK_MAX 8
+#define OPS_MAX 64
+
+struct running {
+	const struct locate_place *place;
+	Dwarf_Attribute *attribute;
+	struct expression_answer *answer;
+	struct fetch stack[STACK_MAX];
+	unsigned int used;
+	bool in_base; /* where the frame is, is being found out */
+	bool value;   /* what is on the stack is the value */
+};
+
+static struct fetch *top(struct running *running)
+{
+	return running->used ? &running->stack[running->used - 1] : NULL;
+}
+
+static int push_fetch(struct running *running, const struct fetch *fetch)
+{
+	if (running->used == STACK_MAX)
+		return -E2BIG;
+	running->stack[running->used++] = *fetch;
+	return 0;
+}
+
+static int push(struct running *running, enum probe_fetch_code code, unsigned int reg,
+		int64_t value)
+{
+	struct fetch fetch = {.nr_ops = 0};
+
+	(void)fetch_op(&fetch, code, reg, 0, value);
+	return push_fetch(running, &fetch);
+}
+
+static int push_register(struct running *running, unsigned int number, int64_t offset)
+{
+	int ret;
+
+	if (number >= FETCH_XMM0 && number < FETCH_XMM0 + 16)
+		ret = push(running, PROBE_FETCH_VECTOR, number - FETCH_XMM0, 0);
+	else if (number <= FETCH_RIP)
+		ret = push(running, PROBE_FETCH_REGISTER, number, 0);
+	else
+		return -ENOTSUP;
+	return ret ? ret : fetch_add(top(running), offset);
+}
+
+/* ---- two cells become one ---- */
+
+static bool constant_of(const struct fetch *fetch, int64_t *value)
+{
+	*value = fetch->ops[0].value;
+	return fetch->nr_ops == 1 && fetch->ops[0].code == PROBE_FETCH_CONSTANT;
+}
+
+/* A register and what is added to it. */
+static bool register_of(const struct fetch *fetch, unsigned int *number, int64_t *offset)
+{
+	*number = fetch->ops[0].reg;
+	*offset = fetch->nr_ops == 2 ? fetch->ops[1].value : 0;
+	return fetch->ops[0].code == PROBE_FETCH_REGISTER &&
+			(fetch->nr_ops == 1 ||
+					(fetch->nr_ops == 2 &&
+							fetch->ops[1].code == PROBE_FETCH_ADD));
+}
+
+static int plus(struct fetch *left, struct fetch *right)
+{
+	unsigned int number;
+	int64_t value;
+
+	if (constant_of(left, &value) ||
+			(register_of(left, &number, &value) &&
+					!register_of(right, &number, &value) &&
+					!constant_of(right, &value))) {
+		struct fetch other = *left;
+
+		*left = *right;
+		*right = other;
+	}
+	if (constant_of(right, &value))
+		return fetch_add(left, value);
+	if (!register_of(right, &number, &value))
+		return fetch_calculate(left, PROBE_SUM_PLUS, right);
+	return fetch_op(left, PROBE_FETCH_ADD_REGISTER, number, 0, 0) ? -E2BIG
+								      : fetch_add(left, value);
+}
+
+static int combine(struct running *running, enum probe_fetch_sum sum)
+{
+	struct fetch *left, *right;
+	int64_t value;
+
+	if (running->used < 2)
+		return -EINVAL;
+	right = top(running);
+	running->used--;
+	left = top(running);
+	if (sum == PROBE_SUM_PLUS)
+		return plus(left, right);
+	if (sum == PROBE_SUM_MINUS && constant_of(right, &value))
+		return fetch_add(left, (int64_t)(0 - (uint64_t)value));
+	if (sum == PROBE_SUM_RIGHT && constant_of(right, &value) && value >= 0 && value < 64)
+		return fetch_op(left, PROBE_FETCH_SHIFT_RIGHT, 0, (unsigned int)value, 0);
+	return fetch_calculate(left, sum, right);
+}
+
+/* -x, ~x, |x|: with a constant. */
+static int combine_one(struct running *running, unsigned int atom)
+{
+	struct fetch *one = top(running), left = {.nr_ops = 0}, sign;
+	int ret;
+
+	if (!one)
+		return -EINVAL;
+	if (atom == DW_OP_not) {
+		(void)fetch_op(&left, PROBE_FETCH_CONSTANT, 0, 0, -1);
+		return fetch_calculate(one, PROBE_SUM_XOR, &left);
+	}
+	if (atom == DW_OP_neg) {
+		(void)fetch_op(&left, PROBE_FETCH_CONSTANT, 0, 0, 0);
+		ret = fetch_calculate(&left, PROBE_SUM_MINUS, one);
+		*one = left;
+		return ret;
+	}
+	/* (x ^ s) - s, where s is 0 or -1 as the sign. */
+	(void)fetch_op(&left, PROBE_FETCH_CONSTANT, 0, 0, 63);
+	sign = *one;
+	ret = fetch_calculate(&sign, PROBE_SUM_RIGHT_SIGNED, &left);
+	if (!ret)
+		ret = fetch_calculate(one, PROBE_SUM_XOR, &sign);
+	return ret ? ret : fetch_calculate(one, PROBE_SUM_MINUS, &sign);
+}
+
+static enum probe_fetch_sum sum_of(unsigned int atom)
+{
+	switch (atom) {
+	case DW_OP_plus: return PROBE_SUM_PLUS;
+	case DW_OP_minus: return PROBE_SUM_MINUS;
+	case DW_OP_mul: return PROBE_SUM_TIMES;
+	case DW_OP_div: return PROBE_SUM_DIVIDE;
+	case DW_OP_mod: return PROBE_SUM_MODULO;
+	case DW_OP_and: return PROBE_SUM_AND;
+	case DW_OP_or: return PROBE_SUM_OR;
+	case DW_OP_xor: return PROBE_SUM_XOR;
+	case DW_OP_shl: return PROBE_SUM_LEFT;
+	case DW_OP_shr: return PROBE_SUM_RIGHT;
+	case DW_OP_shra: return PROBE_SUM_RIGHT_SIGNED;
+	case DW_OP_eq: return PROBE_SUM_EQUAL;
+	case DW_OP_ne: return PROBE_SUM_NOT_EQUAL;
+	case DW_OP_lt: return PROBE_SUM_LESS;
+	case DW_OP_le: return PROBE_SUM_LESS_EQUAL;
+	case DW_OP_gt: return PROBE_SUM_GREATER;
+	case DW_OP_ge: return PROBE_SUM_GREATER_EQUAL;
+	default: return 0;
+	}
+}
+
+/* ---- the frame ---- */
+
+static int run(struct running *running, Dwarf_Op *ops, size_t count);
+
+/* Where the frame of the function is; by unwinders' data. */
+static int push_frame(struct running *running)
+{
+	for (size_t i = 0; i < 2; i++) {
+		Dwarf_Frame *frame = NULL;
+		Dwarf_Op *ops;
+		size_t count;
+		int ret = -ENOTSUP;
+
+		if (!running->place->debug->frames[i] ||
+				dwarf_cfi_addrframe(running->place->debug->frames[i],
+						running->place->address, &frame))
+			continue;
+		if (!dwarf_frame_cfa(frame, &ops, &count) && count)
+			ret = run(running, ops, count);
+		free(frame);
+		running->value = false;
+		if (!ret)
+			return 0;
+	}
+	return -ENOTSUP;
+}
+
+static int push_base(struct running *running, int64_t offset)
+{
+	Dwarf_Attribute attribute, *outer = running->attribute;
+	Dwarf_Op *ops;
+	size_t count;
+	int ret;
+
+	/* A frame that is said by itself has no end. */
+	if (running->in_base || !running->place->function ||
+			!dwarf_attr_integrate(
+					running->place->function, DW_AT_frame_base, &attribute) ||
+			dwarf_getlocation_addr(
+					&attribute, running->place->address, &ops, &count, 1) != 1)
+		return -ENOTSUP;
+	running->in_base = true;
+	running->attribute = &attribute;
+	ret = run(running, ops, count);
+	running->attribute = outer;
+	running->in_base = false;
+	/* A register here means what it holds. */
+	running->value = false;
+	return ret || !running->used ? -ENOTSUP : fetch_add(top(running), offset);
+}
+
+/* ---- single operations ---- */
+
+/* What an expression gave at the begin of the function: at that very place it is what it gives now. */
+static int push_entry_value(struct running *running, Dwarf_Op *op)
+{
+	Dwarf_Attribute inner, *outer = running->attribute;
+	const char *name = NULL;
+	Dwarf_Op *ops;
+	size_t count;
+	int ret;
+
+	if (dwarf_getlocation_attr(running->attribute, op, &inner) ||
+			dwarf_getlocation(&inner, &ops, &count) || !count)
+		return -ENOTSUP;
+	if (!running->place->entry) {
+		if (ops[0].atom >= DW_OP_reg0 && ops[0].atom <= DW_OP_reg31)
+			name = fetch_register_name(ops[0].atom - DW_OP_reg0);
+		running->answer->entry_value = name ? name : "another register";
+		return -ENOTSUP;
+	}
+	running->attribute = &inner;
+	ret = run(running, ops, count);
+	running->attribute = outer;
+	running->value = false;
+	return ret;
+}
+
+/* An address, or a constant, that stands in a table of the unit. */
+static int push_indexed(struct running *running, Dwarf_Op *op)
+{
+	bool address = op->atom == DW_OP_addrx || op->atom == DW_OP_GNU_addr_index;
+	Dwarf_Attribute found;
+	Dwarf_Addr value;
+	Dwarf_Word number;
+
+	if (dwarf_getlocation_attr(running->attribute, op, &found))
+		return -ENOTSUP;
+	if (!dwarf_formaddr(&found, &value))
+		return push(running, address ? PROBE_FETCH_MODULE : PROBE_FETCH_CONSTANT, 0,
+				(int64_t)value);
+	return dwarf_formudata(&found, &number)
+			? -ENOTSUP
+			: push(running, PROBE_FETCH_CONSTANT, 0, (int64_t)number);
+}
+
+/* Types of numbers: all of them fill the 64 bits, with or without their sign. */
+static int convert(struct running *running, Dwarf_Op *op)
+{
+	Dwarf_Word size, encoding;
+	Dwarf_Attribute attribute;
+	Dwarf_Die type;
+	bool is_signed;
+
+	if (!running->used)
+		return -EINVAL;
+	/* Of no type: an address. */
+	if (!op->number)
+		return 0;
+	if (dwarf_getlocation_die(running->attribute, op, &type) ||
+			dwarf_aggregate_size(&type, &size) || !size || size > 8 ||
+			!dwarf_attr_integrate(&type, DW_AT_encoding, &attribute) ||
+			dwarf_formudata(&attribute, &encoding) || encoding == DW_ATE_float ||
+			encoding == DW_ATE_complex_float) {
+		running->answer->unknown = "it is converted to a type that is no integer";
+		return -ENOTSUP;
+	}
+	is_signed = encoding == DW_ATE_signed || encoding == DW_ATE_signed_char;
+	if (size == 8)
+		return 0;
+	return fetch_op(top(running), is_signed ? PROBE_FETCH_SIGN_EXTEND : PROBE_FETCH_ZERO_EXTEND,
+			0, 8 * (unsigned int)size, 0);
+}
+
+static int load(struct running *running, uint64_t size)
+{
+	if (!running->used || (size != 1 && size != 2 && size != 4 && size != 8))
+		return -EINVAL;
+	return fetch_op(top(running), PROBE_FETCH_LOAD, 0, (unsigned int)size, 0);
+}
+
+static int copy_cell(struct running *running, uint64_t below)
+{
+	if (below >= running->used)
+		return -EINVAL;
+	return push_fetch(running, &running->stack[running->used - 1 - below]);
+}
+
+/* The topmost of so many becomes the lowest of them. */
+static int turn(struct running *running, unsigned int count)
+{
+	struct fetch *lowest, moved;
+
+	if (running->used < count)
+		return -EINVAL;
+	moved = *top(running);
+	lowest = &running->stack[running->used - count];
+	memmove(lowest + 1, lowest, (count - 1) * sizeof(*lowest));
+	*lowest = moved;
+	return 0;
+}
+
+static int run_register(struct running *running, unsigned int number)
+{
+	running->value = true;
+	return push_register(running, number, 0);
+}
+
+/* Those that come as a number of their own. */
+static bool run_numbered(struct running *running, const Dwarf_Op *op, int *ret)
+{
+	if (op->atom >= DW_OP_breg0 && op->atom <= DW_OP_breg31)
+		*ret = push_register(running, op->atom - DW_OP_breg0, (int64_t)op->number);
+	else if (op->atom >= DW_OP_reg0 && op->atom <= DW_OP_reg31)
+		*ret = run_register(running, op->atom - DW_OP_reg0);
+	else if (op->atom >= DW_OP_lit0 && op->atom <= DW_OP_lit31)
+		*ret = push(running, PROBE_FETCH_CONSTANT, 0, op->atom - DW_OP_lit0);
+	else if (op->atom >= DW_OP_const1u && op->atom <= DW_OP_consts)
+		*ret = push(running, PROBE_FETCH_CONSTANT, 0, (int64_t)op->number);
+	else
+		return false;
+	return true;
+}
+
+static int run_stack(struct running *running, const Dwarf_Op *op)
+{
+	switch (op->atom) {
+	case DW_OP_dup: return copy_cell(running, 0);
+	case DW_OP_over: return copy_cell(running, 1);
+	case DW_OP_pick: return copy_cell(running, op->number);
+	case DW_OP_swap: return turn(running, 2);
+	case DW_OP_rot: return turn(running, 3);
+	case DW_OP_drop: return running->used-- ? 0 : -EINVAL;
+	default: return -ENOENT;
+	}
+}
+
+static int run_other(struct running *running, Dwarf_Op *op)
+{
+	switch (op->atom) {
+	case DW_OP_addr: return push(running, PROBE_FETCH_MODULE, 0, (int64_t)op->number);
+	case DW_OP_addrx:
+	case DW_OP_constx:
+	case DW_OP_GNU_addr_index:
+	case DW_OP_GNU_const_index: return push_indexed(running, op);
+	case DW_OP_regx: return run_register(running, (unsigned int)op->number);
+	case DW_OP_bregx:
+		return push_register(running, (unsigned int)op->number, (int64_t)op->number2);
+	case DW_OP_regval_type:
+	case DW_OP_GNU_regval_type: return push_register(running, (unsigned int)op->number, 0);
+	case DW_OP_call_frame_cfa: return push_frame(running);
+	case DW_OP_fbreg: return push_base(running, (int64_t)op->number);
+	case DW_OP_entry_value:
+	case DW_OP_GNU_entry_value: return push_entry_value(running, op);
+	case DW_OP_plus_uconst:
+		return running->used ? fetch_add(top(running), (int64_t)op->number) : -EINVAL;
+	case DW_OP_deref: return load(running, 8);
+	case DW_OP_deref_size:
+	case DW_OP_deref_type:
+	case DW_OP_GNU_deref_type: return load(running, op->number);
+	case DW_OP_convert:
+	case DW_OP_GNU_convert: return convert(running, op);
+	case DW_OP_abs:
+	case DW_OP_neg:
+	case DW_OP_not: return combine_one(running, op->atom);
+	case DW_OP_stack_value: running->value = true; return 0;
+	case DW_OP_nop: return 0;
+	case DW_OP_form_tls_address:
+	case DW_OP_GNU_push_tls_address: running->answer->thread_local = true; return -ENOTSUP;
+	default:
+		running->answer->unknown = "that takes an operation that is not known here";
+		return -ENOTSUP;
+	}
+}
+
+static int run_one(struct running *running, Dwarf_Op *op)
+{
+	int ret;
+
+	if (run_numbered(running, op, &ret))
+		return ret;
+	if (sum_of(op->atom))
+		return combine(running, sum_of(op->atom));
+	ret = run_stack(running, op);
+	return ret == -ENOENT ? run_other(running, op) : ret;
+}
+
+static int run(struct running *running, Dwarf_Op *ops, size_t count)
+{
+	int ret = 0;
+
+	if (count > OPS_MAX)
+		return -ENOTSUP;
+	for (size_t i = 0; i < count && !ret; i++)
+		ret = run_one(running, &ops[i]);
+	return ret;
+}
+
+int expression_run(const struct locate_place *place, Dwarf_Attribute *attribute, Dwarf_Op *ops,
+		size_t count, struct fetch *fetch, struct expression_answer *answer)
+{
+	struct running *running = calloc(1, sizeof(*running));
+	int ret;
+
+	*answer = (struct expression_answer){.value = false};
+	if (!running)
+		return -ENOMEM;
+	running->place = place;
+	running->attribute = attribute;
+	running->answer = answer;
+	ret = run(running, ops, count);
+	/* What is below the top was for others to use. */
+	if (!ret && !running->used)
+		ret = -EINVAL;
+	if (!ret)
+		*fetch = *top(running);
+	answer->value = running->value;
+	free(running);
+	return ret;
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/* What a type is when names and qualifiers are off, how large it is, and how many elements it has. */
+#include "locate.h"
+
+#include "debug.h"
+
+#include <dwarf.h>
+#include <string.h>
+
+#define NAMES_MAX 32 /* typedefs of typedefs */
+#define DEPTH_MAX 8
+
+/* Of a type that stands in a unit of its own. */
+static void whole_type(Dwarf_Die *type)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Die whole;
+
+	if (dwarf_attr(type, DW_AT_signature, &attribute) && dwarf_formref_die(&attribute, &whole))
+		*type = whole;
+}
+
+bool type_of(Dwarf_Die *thing, Dwarf_Die *type)
+{
+	Dwarf_Attribute attribute;
+
+	return dwarf_attr_integrate(thing, DW_AT_type, &attribute) &&
+			dwarf_formref_die(&attribute, type) && type_plain(type);
+}
+
+bool type_plain(Dwarf_Die *type)
+{
+	for (unsigned int i = 0; i < NAMES_MAX; i++) {
+		Dwarf_Attribute attribute;
+		Dwarf_Die next;
+
+		switch (dwarf_tag(type)) {
+		case DW_TAG_typedef:
+		case DW_TAG_const_type:
+		case DW_TAG_volatile_type:
+		case DW_TAG_restrict_type:
+		case DW_TAG_atomic_type: break;
+		default: whole_type(type); return true;
+		}
+		if (!dwarf_attr_integrate(type, DW_AT_type, &attribute) ||
+				!dwarf_formref_die(&attribute, &next))
+			return false;
+		*type = next;
+	}
+	return false;
+}
+
+static bool number_of(Dwarf_Die *die, unsigned int name, int64_t *number)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Sword value;
+
+	if (!dwarf_attr_integrate(die, name, &attribute) || dwarf_formsdata(&attribute, &value))
+		return false;
+	*number = value;
+	return true;
+}
+
+/* Where counting begins if nothing else is said. Units that several files share do not tell their language. */
+static int64_t standard_lower(Dwarf_Die *array)
+{
+	Dwarf_Sword lower = 0;
+	Dwarf_Die unit;
+	int language;
+
+	if (!dwarf_diecu(array, &unit, NULL, NULL))
+		return 0;
+	language = dwarf_srclang(&unit);
+	return language >= 0 && !dwarf_default_lower_bound(language, &lower) ? lower : 0;
+}
+
+unsigned int type_dimensions(
+		Dwarf_Die *array, struct type_dimension dimensions[TYPE_DIMENSIONS_MAX])
+{
+	unsigned int count = 0;
+	Dwarf_Die child;
+
+	if (dwarf_child(array, &child))
+		return 0;
+	do {
+		struct type_dimension *dimension = &dimensions[count];
+		int64_t last;
+
+		if (dwarf_tag(&child) != DW_TAG_subrange_type)
+			continue;
+		*dimension = (struct type_dimension){.count = 0};
+		if (!number_of(&child, DW_AT_lower_bound, &dimension->lower))
+			dimension->lower = standard_lower(array);
+		if (number_of(&child, DW_AT_count, &last))
+			last += dimension->lower - 1;
+		else if (!number_of(&child, DW_AT_upper_bound, &last))
+			last = dimension->lower - 1;
+		if (last >= dimension->lower && last - dimension->lower < INT32_MAX)
+			dimension->count = (uint64_t)(last - dimension->lower) + 1;
+		count++;
+	} while (count < TYPE_DIMENSIONS_MAX && !dwarf_siblingof(&child, &child));
+	return count;
+}
+
+static bool size_of(Dwarf_Die *type, uint64_t *size, unsigned int depth)
+{
+	struct type_dimension dimensions[TYPE_DIMENSIONS_MAX];
+	unsigned int count;
+	Dwarf_Die element;
+	int64_t said;
+
+	if (number_of(type, DW_AT_byte_size, &said)) {
+		*size = (uint64_t)said;
+		return said >= 0 && said < INT32_MAX;
+	}
+	switch (dwarf_tag(type)) {
+	case DW_TAG_pointer_type:
+	case DW_TAG_reference_type:
+	case DW_TAG_rvalue_reference_type:
+	case DW_TAG_ptr_to_member_type: *size = 8; return true;
+	case DW_TAG_array_type: break;
+	case DW_TAG_enumeration_type:
+		return depth < DEPTH_MAX && type_of(type, &element) &&
+				size_of(&element, size, depth + 1);
+	default: return false;
+	}
+	if (depth == DEPTH_MAX || !type_of(type, &element) || !size_of(&element, size, depth + 1))
+		return false;
+	count = type_dimensions(type, dimensions);
+	for (unsigned int i = 0; i < count; i++) {
+		if (__builtin_mul_overflow(*size, dimensions[i].count, size) || *size > INT32_MAX)
+			return false;
+	}
+	return count;
+}
+
+bool type_size(Dwarf_Die *type, uint64_t *size)
+{
+	return size_of(type, size, 0);
+}

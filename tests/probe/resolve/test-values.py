@@ -1,0 +1,222 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Variables wherever compilers keep them: what a probe would record at a place is what gdb has there, and what it
+refuses gdb has not either (but for what it finds out from the callers, which a probe cannot).
+
+gcc and clang, with and without optimisation, DWARF 4 and 5, and each way to put debug information into files.
+"""
+import atexit
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+
+from harness import *
+
+SHOW, SOURCES = os.environ["SHOW"], os.environ["SOURCES"]
+FOLDER = tempfile.mkdtemp()
+atexit.register(shutil.rmtree, FOLDER)
+COMPILERS = [c for c in ("gcc", "clang") if shutil.which(c)]
+STRING, BYTES = 6, 7
+
+# At a line: expressions. None: gdb's value is all that is known.
+LINES = {
+    "split": ["both.left", "both.right", "sum.left", "sum.right", "turn"],
+    "loop": ["sum.left", "sum.right", "i", "turn"],
+    "derived": ["n", "m", "doubled", "less", "inverse", "flipped", "masked", "moved", "product", "even"],
+    "constant": ["n", "answer", "pi", "half", "word", "word[1]", "pair.left", "pair.right", "mood"],
+    "pointed": ["by", "thing->left", "thing->right", "(*thing).right", "thing[0].left"],
+    "spent": ["n", "word"],
+    "fields": ["p->a", "p->b", "p->c", "p->d", "p->e", "flat.a", "flat.b", "flat.c", "flat.d", "flat.e", "mood", "*moods",
+               "moods[1]"],
+    "arrays": ["table[1][2]", "**table", "p->q[2].r", "p->q[1].text", "p->next->next->q[0].r", "words[1]", "words[1][2]", "***far",
+               "*words", "letters", "local[1]", "local[3]", "text", "text[2]", "&local", "&p->q[2].r", "p->q", "*p"],
+    "reals": ["f", "d", "mixed.weight", "mixed.count", "four.x", "four.y", "four.w", "either.number", "sum"],
+    "stacked": ["a", "f", "seventh", "whole.q[1].r", "whole.q[2].text", "ninth"],
+    "globals": ["n", "values_global", "values_static[3]", "values_real", "values_deep.q[1].text", "values_deep.next->q[2].r",
+                "values_names[1]", "values_grid[1][2]", "**values_grid", "values_grid[0]", "values_grid",
+                "values_sink", "values_static"],
+}
+# At a function's first instruction, with what callers have passed.
+ENTRIES = {
+    "split": {"both.left": 1000, "both.right": -1, "turn": 2},
+    "derived": {"n": -5, "m": 0x12345678},
+    "spent": {"n": 31, "word": "gone", "word[1]": ord("o")},
+    "fields": {"p->a": 17, "p->b": 300, "p->c": -20, "p->d": 0x1aaaabbbb, "p->e": 1, "flat.a": 17, "flat.b": 300, "flat.c": -20,
+               "flat.d": 0x1aaaabbbb, "flat.e": 1, "mood": -3, "moods[1]": -3, "*moods": -2},
+    "arrays": {"table[1][0]": 4, "p->q[2].r": 3, "words[0]": "alpha", "***far": 99, "letters": "letters"},
+    "reals": {"f": 1.5, "d": -0.25, "mixed.weight": 9.75, "mixed.count": 6, "four.x": 1, "four.y": 2, "four.z": 3, "four.w": 4,
+              "either.number": 7},
+    "stacked": {"a": 1, "f": 6, "seventh": 7, "whole.q[1].r": 2, "whole.q[2].text": "three", "ninth": -9},
+    "globals": {"n": 2, "values_global": 1234, "values_static[2]": 7, "values_names[0]": "zero"},
+}
+
+
+def built(compiler, *options, source="values.c", name="values"):
+    path = f"{FOLDER}/{name}-{compiler}-{''.join(options).replace('/', '').replace('-', '').replace('=', '')}"
+    if not os.path.exists(path):
+        program = {"gcc": "g++", "clang": "clang++"}[compiler] if source.endswith("cpp") else compiler
+        subprocess.run([program, "-w", "-g", *options, f"{SOURCES}/{source}", "-o", path], check=True, cwd=FOLDER)
+    return path
+
+
+def shown(path, kind, said, expressions):
+    """For each of them the field, or the sentence why there is none."""
+    done = subprocess.run([SHOW, path, kind, said, "each", *expressions], capture_output=True, text=True, timeout=120)
+    equal(done.stderr, "")
+    found, address = [], 0
+    for line in done.stdout.splitlines():
+        word, rest = line.split(" ", 1)
+        if word == "probe":
+            address = int(rest.split()[1], 16)
+        elif word == "error":
+            found.append(rest)
+        elif word == "field":
+            name, kind, size, limit, *ops = rest.split(" ")
+            if name not in ("function", "address"):
+                found.append([name, int(kind), int(size), int(limit), [[int(n) for n in op.split(":")] for op in ops]])
+    equal((path, said, len(found)), (path, said, len(expressions)))
+    return address, dict(zip(expressions, found))
+
+
+def gdb(binary, jobs):
+    env = dict(os.environ, JOB=json.dumps({"binary": binary, "jobs": jobs}))
+    done = subprocess.run(["gdb", "-batch", "-nx", "-x", SOURCES + "/evaluate.py"], env=env, capture_output=True, text=True,
+                          timeout=120)
+    found = [json.loads(line[7:]) for line in done.stdout.splitlines() if line.startswith("RESULT ")]
+    equal(len(found), len(jobs), done.stdout[-300:] + done.stderr[-500:])
+    return found
+
+
+def lines(source):
+    with open(f"{SOURCES}/{source}", encoding="utf-8") as file:
+        return {m[1]: n for n, m in ((n, re.search(r"PLACE (\w+)", line)) for n, line in enumerate(file, 1)) if m}
+
+
+def plain(value):
+    return next(iter(value.values())) if isinstance(value, dict) else value
+
+
+def compare_lines(path, source, wanted):
+    """How many of the values were there."""
+    numbers, jobs, fields = lines(source), [], []
+    for place, expressions in wanted.items():
+        address, found = shown(path, "probe", f"{source}:{numbers[place]}", expressions)
+        if not address:
+            continue
+        jobs.append({"address": address, "fields": [[e, *f[1:]] for e, f in found.items() if isinstance(f, list)],
+                     "expressions": expressions})
+        fields.append((place, found))
+    # The order of the lines is the one in which the program comes there.
+    there = 0
+    for (place, found), result in zip(fields, gdb(path, jobs)):
+        for expression, field in found.items():
+            where, said = (path, place, expression), plain(result["gdb"][expression])
+            if isinstance(field, list):
+                equal((where, result["values"][expression]), (where, said))
+                there += 1
+            elif said != "none":
+                holds("held at the entry" in field or "text in registers" in field, f"{where}: {field}; gdb has {said}")
+    return there
+
+
+def holds(condition, what="a condition"):
+    true(condition, what)
+
+
+def compare_entries(path, wanted):
+    jobs = []
+    for function, values in wanted.items():
+        address, found = shown(path, "function", function, list(values))
+        for expression, field in found.items():
+            holds(isinstance(field, list), f"{path} {function} {expression}: {field}")
+        jobs.append({"address": address, "fields": [[e, *f[1:]] for e, f in found.items()]})
+    for result, (function, values) in zip(gdb(path, jobs), wanted.items()):
+        equal((path, function, result["values"]), (path, function, values))
+
+
+def test_lines():
+    total = sum(len(v) for v in LINES.values())
+    for compiler in COMPILERS:
+        for options, least in ((("-gdwarf-5", "-O0"), total - 15), (("-gdwarf-4", "-O2"), total / 2),
+                               (("-gdwarf-5", "-O2"), total / 2)):
+            there = compare_lines(built(compiler, *options), "values.c", LINES)
+            print(f"# {compiler} {' '.join(options)}: {there} of {total}")
+            holds(there > least, "of too few of them it is known where they are")
+
+
+def test_entries():
+    for compiler in COMPILERS:
+        for options in (("-gdwarf-4", "-O0"), ("-gdwarf-5", "-O2")):
+            compare_entries(built(compiler, *options), ENTRIES)
+
+
+# ---- where debug information may be ----
+
+
+def all_shown(path):
+    numbers = lines("values.c")
+    return ([shown(path, "function", function, list(values)) for function, values in ENTRIES.items()],
+            [shown(path, "probe", f"values.c:{numbers[place]}", expressions) for place, expressions in LINES.items()])
+
+
+def same(path, plain_path):
+    for left, right in zip(all_shown(path), all_shown(plain_path)):
+        for (_, found), (_, wanted) in zip(left, right):
+            equal((path, found), (path, wanted))
+
+
+def test_split():
+    for compiler in COMPILERS:
+        for version in ("-gdwarf-4", "-gdwarf-5"):
+            path = built(compiler, version, "-O2", "-gsplit-dwarf")
+            holds(any(name.endswith(".dwo") for name in os.listdir(FOLDER)))
+            same(path, built(compiler, version, "-O2"))
+            for name in os.listdir(FOLDER):
+                if name.endswith(".dwo"):
+                    os.unlink(f"{FOLDER}/{name}")
+            _, found = shown(path, "function", "split", ["turn"])
+            holds(".dwo, which is not there" in found["turn"], found)
+            os.unlink(path)
+
+
+def test_other_sections():
+    for compiler in COMPILERS:
+        wanted = built(compiler, "-gdwarf-5", "-O2")
+        same(built(compiler, "-gdwarf-5", "-O2", "-gz"), wanted)
+        same(built(compiler, "-gdwarf-5", "-O2", "-fdebug-types-section"), wanted)
+        if compiler == "clang":
+            path = built(compiler, "-gdwarf-5", "-O2", "-gpubnames")
+            holds(".debug_names" in subprocess.run(["readelf", "-SW", path], capture_output=True, text=True).stdout)
+            same(path, wanted)
+
+
+def test_beside():
+    for compiler in COMPILERS:
+        wanted = built(compiler, "-gdwarf-5", "-O2")
+        path, beside = f"{FOLDER}/beside", f"{FOLDER}/beside.debug"
+        subprocess.run(["objcopy", "--only-keep-debug", wanted, beside], check=True)
+        subprocess.run(["objcopy", "--strip-all", f"--add-gnu-debuglink={beside}", wanted, path], check=True)
+        address = all_shown(wanted)[0][0][0]
+        equal(shown(path, "function", hex(address), ["both.left"])[1]["both.left"],
+              shown(wanted, "function", hex(address), ["both.left"])[1]["both.left"])
+
+
+def test_common_part():
+    """What several files have in common is in another file (.gnu_debugaltlink)."""
+    if not shutil.which("dwz"):
+        skip("dwz is not installed")
+    for compiler in COMPILERS:
+        wanted = built(compiler, "-gdwarf-4", "-O2")
+        first, second, common = f"{FOLDER}/first", f"{FOLDER}/second", f"{FOLDER}/common"
+        shutil.copy(wanted, first)
+        shutil.copy(built(compiler, "-gdwarf-4", "-O0"), second)
+        subprocess.run(["dwz", "-m", common, first, second], check=True)
+        holds(".gnu_debugaltlink" in subprocess.run(["readelf", "-SW", first], capture_output=True, text=True).stdout)
+        same(first, wanted)
+        same(second, built(compiler, "-gdwarf-4", "-O0"))
+
+
+run_tests(globals())
