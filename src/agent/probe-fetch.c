@@ -180,6 +180,8 @@ uint64_t probe_fetch_value(struct probes_moment *moment, const struct probe_fetc
 		case PROBE_FETCH_SIGN_EXTEND: value = extend(value, op->size, true); break;
 		case PROBE_FETCH_PUSH: aside[nr_aside++] = value; break;
 		case PROBE_FETCH_CALCULATE:
+			if (!nr_aside)
+				return 0;
 			value = calculate(op->size, aside[--nr_aside], value);
 			break;
 		default: value = begin_value(moment, op); break;
