@@ -11,9 +11,13 @@
  */
 #include "wrap/wrap.h"
 
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 side_static_event(event_malloc, "libc", "malloc", SIDE_LOGLEVEL_DEBUG,
 		side_field_list(side_field_u64("size"), side_field_pointer("result"),
@@ -60,8 +64,41 @@ static struct {
 	void *(*valloc)(size_t);
 	void *(*pvalloc)(size_t);
 	size_t (*malloc_usable_size)(void *);
+	void (*ignore_leak)(const void *); /* NULL where no leak sanitizer is */
 } next;
 static bool next_found;
+
+/* Where the dynamic linker is. */
+static struct {
+	uintptr_t begin, size;
+} linker;
+
+static void find_linker(void)
+{
+	const ElfW(Ehdr) *header =
+			(const void *)getauxval(AT_BASE); // NOLINT(performance-no-int-to-ptr)
+	const ElfW(Phdr) * part;
+
+	if (!header)
+		return;
+	part = (const void *)((const char *)header + header->e_phoff);
+	linker.begin = (uintptr_t)header;
+	for (unsigned int i = 0; i < header->e_phnum; i++)
+		if (part[i].p_type == PT_LOAD && part[i].p_vaddr + part[i].p_memsz > linker.size)
+			linker.size = part[i].p_vaddr + part[i].p_memsz;
+}
+
+/*
+ * The leak sanitizer does not count what the dynamic linker has asked for, whose notes it cannot all
+ * see. It knows that by the caller, which is us.
+ */
+static inline void *of_caller(void *result, const void *caller)
+{
+	if (__builtin_expect(next.ignore_leak != NULL, 0) && result &&
+			(uintptr_t)caller - linker.begin < linker.size)
+		next.ignore_leak(result);
+	return result;
+}
 
 /* The area for allocations made while the functions are being looked up. */
 static _Alignas(64) char early_area[64 * 1024];
@@ -115,6 +152,8 @@ static __thread bool finding __attribute__((tls_model("initial-exec")));
 /* False while this very thread is looking them up: then the early area serves. */
 static __attribute__((noinline, cold)) bool find_next_slow(void)
 {
+	void *ignore_leak;
+
 	if (finding)
 		return false;
 	finding = true;
@@ -129,6 +168,11 @@ static __attribute__((noinline, cold)) bool find_next_slow(void)
 	next.valloc = wrap_next("valloc", NULL);
 	next.pvalloc = wrap_next("pvalloc", NULL);
 	next.malloc_usable_size = wrap_next("malloc_usable_size", NULL);
+	ignore_leak = dlsym(RTLD_DEFAULT, "__lsan_ignore_object");
+	if (ignore_leak) {
+		find_linker();
+		memcpy(&next.ignore_leak, &ignore_leak, sizeof(ignore_leak));
+	}
 	/* Release: the pointers before the flag. Pairs with the acquire in find_next(). */
 	__atomic_store_n(&next_found, true, __ATOMIC_RELEASE);
 	finding = false;
@@ -151,7 +195,7 @@ WRAP_EXPORT void *malloc(size_t size)
 
 	if (!find_next())
 		return early_alloc(16, size);
-	result = next.malloc(size);
+	result = of_caller(next.malloc(size), wrap_caller);
 	WRAP_EMIT(event_malloc, side_arg_u64(size), side_arg_pointer(result),
 			side_arg_pointer(wrap_caller));
 	return result;
@@ -169,7 +213,7 @@ WRAP_EXPORT void *calloc(size_t count, size_t size)
 		}
 		return early_alloc(16, count * size);
 	}
-	result = next.calloc(count, size);
+	result = of_caller(next.calloc(count, size), wrap_caller);
 	WRAP_EMIT(event_calloc, side_arg_u64(count), side_arg_u64(size), side_arg_pointer(result),
 			side_arg_pointer(wrap_caller));
 	return result;
@@ -195,7 +239,7 @@ WRAP_EXPORT void *realloc(void *ptr, size_t size)
 
 	if (is_early(ptr) || !find_next())
 		return ptr ? realloc_early(ptr, size) : early_alloc(16, size);
-	result = next.realloc(ptr, size);
+	result = of_caller(next.realloc(ptr, size), wrap_caller);
 	WRAP_EMIT(event_realloc, side_arg_pointer(ptr), side_arg_u64(size),
 			side_arg_pointer(result), side_arg_pointer(wrap_caller));
 	return result;
