@@ -67,7 +67,7 @@ static bool ring_rseq_usable(void)
 			producer->publish = ring_publish_##mode##_##place;                    \
 			producer->parts = ring_section_parts_tsc_##mode##_##place;            \
 			producer->extended = ring_section_extended_tsc_##mode##_##place;      \
-			producer->given = ring_section_parts_clock_##mode##_##place;          \
+			producer->given = ring_publish_given_##mode##_##place;                \
 		} else {                                                                      \
 			producer->parts_at = ring_section_parts_clock_##mode##_##place;       \
 			producer->extended_at = ring_section_extended_clock_##mode##_##place; \
@@ -554,17 +554,12 @@ int ring_publish_at(struct ring_producer *producer, uint32_t event_id, const voi
 		size_t size, uint64_t ticks)
 {
 #if RING_HAS_SECTION
-	ring_section_parts_at *section = producer->given;
-	int code;
+	ring_publish_given_way *publish = producer->given;
 
 	/* The pointer first: see ring_publish(). */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	if (__builtin_expect(section && size < producer->payload_limit, 1)) {
-		code = section(producer, event_id, payload, size, NULL, 0, ticks);
-		if (__builtin_expect(code == RING_SECTION_DONE, 1))
-			return 0;
-		return ring_publish_one_slow(producer, event_id, payload, size, code);
-	}
+	if (__builtin_expect(publish && size < producer->payload_limit, 1))
+		return publish(producer, event_id, payload, size, ticks);
 #else
 	(void)ticks;
 #endif

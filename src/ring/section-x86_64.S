@@ -222,9 +222,9 @@
  * over(write). place: cpu or thread.
  *
  * exits: a function of ring_section takes two parts and returns what came of it. One of ring_publish
- * takes one part (it is compact, with the tsc) and is the usual whole of a publication: it returns 0,
- * and goes on to ring_publish_one_slow() with its arguments as they were when anything else came of
- * it. So its caller needs to keep nothing.
+ * takes one part (it is compact) and is the usual whole of a publication: it returns 0, and goes on to
+ * ring_publish_one_slow() with its arguments as they were when anything else came of it, but for a given
+ * timestamp, in whose place the clock is read again. So its caller needs to keep nothing.
  *
  * In the run: rax timestamp, r8 bytes of the record << 24, r9 payload (head) until the copy, r10
  * control, r11 head.
@@ -250,6 +250,9 @@
 	.endif
 	movq	RING_PRODUCER_RSEQ(%rdi), %rdx
 	.else
+	.ifc \clock, given
+	movq	%r8, SAVED_TIMESTAMP
+	.endif
 	movl	%esi, SAVED_ID
 	movq	%rdx, SAVED_PAYLOAD
 	movq	%rcx, SAVED_SIZE
@@ -797,6 +800,7 @@ section_prefixes over
 
 .macro section_set mode, place
 section_publish ring_publish_\mode\()_\place, compact, tsc, \mode, \place, ring_publish
+section_publish ring_publish_given_\mode\()_\place, compact, given, \mode, \place, ring_publish
 section_publish ring_section_parts_tsc_\mode\()_\place, compact, tsc, \mode, \place, ring_section
 section_publish ring_section_parts_clock_\mode\()_\place, compact, given, \mode, \place, ring_section
 section_publish ring_section_extended_tsc_\mode\()_\place, extended, tsc, \mode, \place, ring_section

@@ -70,6 +70,9 @@ struct ring_producer;
 /* A whole publication of a payload below the limit; 0 or a negative errno, as ring_publish(). */
 typedef int ring_publish_way(struct ring_producer *producer, uint32_t event_id, const void *payload,
 		size_t size);
+/* The same with a time of the TSC that the caller has read. */
+typedef int ring_publish_given_way(struct ring_producer *producer, uint32_t event_id,
+		const void *payload, size_t size, uint64_t ticks);
 /* One attempt to publish; a RING_SECTION_ code. In section-x86_64.S. */
 typedef int ring_section_parts(struct ring_producer *producer, uint32_t event_id, const void *head,
 		size_t head_size, const void *body, size_t body_size);
@@ -126,7 +129,7 @@ struct ring_producer {
 	uint32_t stopped;
 	uint32_t event_slots;
 
-	ring_section_parts_at *given; /* RING_PATH_RSEQ_TSC: with a time that the caller has read */
+	ring_publish_given_way *given; /* RING_PATH_RSEQ_TSC; else NULL */
 
 	uint64_t reserved[6];
 	struct ring_place places[];
@@ -150,8 +153,8 @@ static_assert(sizeof(struct ring_place) == 2 * sizeof(void *), "ring_place");
 /*
  * The sections for a mode (keep what nobody has read, or over it) and a placement. _tsc read the
  * TSC, _clock take the timestamp, and both take two parts. ring_publish_ are for one part and the
- * TSC, the usual case: they go on to ring_publish_one_slow() themselves. So do ring_cell_, for one
- * scalar.
+ * TSC, the usual case: they go on to ring_publish_one_slow() themselves. So do ring_publish_given_, for a
+ * TSC that was just read, and ring_cell_, for one scalar.
  */
 #define RING_CELLS(form, mode, place)                              \
 	ring_publish_cell ring_cell_##form##_##mode##_##place##_1; \
@@ -162,6 +165,7 @@ static_assert(sizeof(struct ring_place) == 2 * sizeof(void *), "ring_place");
 	RING_CELLS(compact, mode, place);                                \
 	RING_CELLS(medium, mode, place);                                 \
 	ring_publish_way ring_publish_##mode##_##place;                  \
+	ring_publish_given_way ring_publish_given_##mode##_##place;      \
 	ring_section_parts ring_section_parts_tsc_##mode##_##place;      \
 	ring_section_parts_at ring_section_parts_clock_##mode##_##place; \
 	ring_section_parts ring_section_extended_tsc_##mode##_##place;   \
