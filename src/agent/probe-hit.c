@@ -159,10 +159,12 @@ static inline uint8_t *put_plain(
 	return put_value(to, value, step->size);
 }
 
-/* From the first one on that is not plain. */
+/* From the first one on that is not plain: only these look at more of the moment than its hit and its way. */
 static __attribute__((noinline)) uint8_t *put_rest(struct probes_moment *moment,
 		const struct probes_step *step, const struct probes_step *end, uint8_t *to)
 {
+	moment->unreadable = 0;
+	moment->calls_memory = NULL;
 	for (; step != end; step++)
 		to = step->kind == PROBES_STEP_PLAIN ? put_plain(moment->hit, step, to)
 						     : put_field(moment, step, to);
@@ -182,19 +184,19 @@ static inline uint8_t *put_fields(struct probes_moment *moment, uint8_t *to)
 }
 
 /* The end of a call has been looked at, and its begin is looked at here: once for both purposes. */
-static inline uint64_t clock_of(const struct probes_moment *moment)
+static inline uint64_t clock_of(const struct probes_moment *moment, bool leaves)
 {
 	const struct patch_hit *hit = moment->hit;
 
+	if (leaves)
+		return hit->now;
 	if (__builtin_expect(!hit->call, 1))
 		return 0;
-	if (moment->way->leaves)
-		return hit->now;
 	return *hit->began = __builtin_ia32_rdtsc();
 }
 
 /* In the place of a callback of record.c; false: by that. */
-static bool record_instead(void *priv, void *user)
+static inline __attribute__((always_inline)) bool record_any(void *priv, void *user, bool leaves)
 {
 	_Alignas(8) uint8_t buffer[PROBES_RECORD_MAX];
 	struct probes_moment *moment = user;
@@ -205,8 +207,19 @@ static bool record_instead(void *priv, void *user)
 	if (__builtin_expect(!to, 0))
 		return false;
 	to = put_fields(moment, to);
-	recording_end(event, buffer, to, clock_of(moment));
+	recording_end(event, buffer, to, clock_of(moment, leaves));
 	return true;
+}
+
+/* Each its own: entries and exits take turns, and a decision between them would be wrong too often. */
+static bool record_entry(void *priv, void *user)
+{
+	return record_any(priv, user, false);
+}
+
+static bool record_exit(void *priv, void *user)
+{
+	return record_any(priv, user, true);
 }
 
 /* ---- arguments ---- */
@@ -370,17 +383,17 @@ static __attribute__((noinline)) void hit_by_arguments(
 		hit_large(&moment);
 }
 
-static inline void hit_event(const struct patch_hit *hit, const struct probes_way *way)
+static inline __attribute__((always_inline)) void hit_event(
+		const struct patch_hit *hit, const struct probes_way *way, bool leaves)
 {
 	struct probes_moment moment;
 
 	moment.hit = hit;
 	moment.way = way;
-	moment.unreadable = 0;
-	moment.calls_memory = NULL;
 	if (__builtin_expect(!way->most, 0) ||
 			__builtin_expect(!side_tracer_call_instead(way->state, &quiet,
-							 record_instead, &moment),
+							 leaves ? record_exit : record_entry,
+							 &moment),
 					0))
 		hit_by_arguments(hit, way);
 }
@@ -395,14 +408,14 @@ static __attribute__((noinline)) void hit_entries(
 		const struct patch_hit *hit, const struct probes_hook *hook)
 {
 	for (; hook; hook = next_hook(&hook->next))
-		hit_event(hit, &hook->entry);
+		hit_event(hit, &hook->entry, false);
 }
 
 static __attribute__((noinline)) void hit_exits(
 		const struct patch_hit *hit, const struct probes_hook *hook)
 {
 	for (; hook; hook = next_hook(&hook->next))
-		hit_event(hit, &hook->exit);
+		hit_event(hit, &hook->exit, true);
 }
 
 /* Most places have one hook, for which few registers are needed. */
@@ -413,7 +426,7 @@ void probe_hit_entry(const struct patch_hit *hit)
 
 	if (__builtin_expect(!hook, 0))
 		return;
-	hit_event(hit, &hook->entry);
+	hit_event(hit, &hook->entry, false);
 	next = next_hook(&hook->next);
 	if (__builtin_expect(next != NULL, 0))
 		hit_entries(hit, next);
@@ -426,7 +439,7 @@ void probe_hit_exit(const struct patch_hit *hit)
 
 	if (__builtin_expect(!hook, 0))
 		return;
-	hit_event(hit, &hook->exit);
+	hit_event(hit, &hook->exit, true);
 	next = next_hook(&hook->next);
 	if (__builtin_expect(next != NULL, 0))
 		hit_exits(hit, next);

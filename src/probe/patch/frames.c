@@ -2,8 +2,8 @@
 /*
  * What unwinders must know of code that was made here: exceptions, backtrace() and the ends of threads go through it.
  *
- * One entry for a whole arena: its bodies are aligned, so where in a body the program counter stands is in its
- * low bits. One for all returns: where the code of a return goes on stands in a table, by its index.
+ * One entry for a whole arena: its bodies are aligned and alike, so where in a body the program counter stands is in its
+ * low bits, and a table has what holds there. One for all returns: where the code of a return goes on stands in a table, by its index.
  */
 #include "parts.h"
 
@@ -63,37 +63,89 @@ static void add(const void *rules, size_t size, uint64_t start, uint64_t length,
 	nr_entries++;
 }
 
-void patch_frames_add(uint64_t start, uint64_t size)
+/* What the table has for the program counter, on the stack of the expression. */
+static uint8_t *put_distance(uint8_t *to, const uint8_t *frames)
 {
-	const uint8_t from = (uint8_t)patch_framed_from, to = (uint8_t)patch_framed_to;
-	/* The low bits of the program counter are between both: in the frame. Else jump over what follows. */
-#define IN_FRAME                                                                                 \
-	0x80, 0, 0x08, BODY_BYTES - 1, 0x1a, 0x12, 0x08, from, 0x2a, 0x16, 0x08, to, 0x2c, 0x1a, \
-			0x28, 5, 0
-	const uint8_t rules[] = {
-			/* The frame begins at rbp + 224; elsewhere as at the begin of a function: rsp + 8. */
-			0x0f, 25, IN_FRAME, 0x77, 8, 0x2f, 3, 0, 0x76, 0xe0, 0x01,
-			/* The return address stands below it. */
-			0x90, 1,
-			/* rbp is saved where it points to. */
-			0x16, 6, 25, IN_FRAME, 0x76, 0, 0x2f, 3, 0, 0x76, 0, 0x06};
-
-	add(rules, sizeof(rules), start, size, "side_probe");
+	to = put(to, "\x80\0\x08", 3); /* the program counter; BODY_BYTES - 1, and */
+	*to++ = BODY_BYTES - 1;
+	to = put(to, "\x1a\x0e", 2);
+	to = put(to, &frames, sizeof(frames));
+	return put(to, "\x22\x94\1", 3); /* plus; what that byte says */
 }
 
-void patch_frames_returns(uint64_t start, uint64_t size, const void *addresses)
+/* Where the frame begins and what rbp was, by the table; `away`: from the frame pointer to the begin, where that says it. */
+static uint8_t *put_frame(uint8_t *to, const uint8_t *frames, unsigned int away)
 {
-	uint64_t base = start + RETURN_BYTES, common = start + size - BODY_BYTES;
+	uint8_t by_frame[] = {0x12, 0x08, PATCH_BY_FRAME_POINTER, 0x2e, 0x28, 7, 0, 0x13, 0x76,
+			(uint8_t)(away & 0x7f) | 0x80, (uint8_t)(away >> 7), 0x2f, 3, 0, 0x77, 0,
+			0x22};
+	static const uint8_t saved[] = {0x08, PATCH_BY_FRAME_POINTER, 0x2e, 0x28, 6, 0, 0x76, 0,
+			0x06, 0x2f, 2, 0, 0x76, 0};
+	uint8_t *size;
+
+	/* Not equal to it: on by 7, where it is added to rsp. Else away from rbp. */
+	*to++ = 0x0f;
+	size = to++;
+	to = put(put_distance(to, frames), by_frame, sizeof(by_frame));
+	*size = (uint8_t)(to - size - 1);
+	/* Not equal to it: rbp is in its register. Else saved where that points to. */
+	to = put(to, "\x16\6", 2);
+	size = to++;
+	to = put(put_distance(to, frames), saved, sizeof(saved));
+	*size = (uint8_t)(to - size - 1);
+	return to;
+}
+
+void patch_frames_add(uint64_t start, uint64_t size)
+{
+	uint8_t rules[128], *to = put_frame(rules, patch_body_frames(), PATCH_FRAME_BYTES + 8);
+
+	to = put(to, "\x90\1", 2); /* the return address stands below the begin */
+	add(rules, (size_t)(to - rules), start, size, "side_probe");
+}
+
+/*
+ * What all gates lead to. Where the return address stood is its index, whose address is in the table; or that itself
+ * already, which is greater than all of them.
+ */
+static void add_common(uint64_t start, const struct patch_return *returns)
+{
+	uint8_t rules[192],
+			*to = put_frame(rules, patch_returns_frames(),
+					PATCH_RETURN_FRAME_BYTES + 8);
+	static const uint8_t stands[] = {0x38, 0x1c, 0x12, 0x06, 0x12, 0x0c};
+	static const uint32_t most = RETURNS_MAX;
+	uint8_t *size;
+
+	to = put(to, "\x10\x10", 2);
+	size = to++;
+	/* 8, minus; dup, what stands there; dup, less than the number of them? On by 4. */
+	to = put(to, stands, sizeof(stands));
+	to = put(to, &most, sizeof(most));
+	to = put(to, "\x2d\x28\4\0", 4);
+	to = put(to, "\x13\x2f\x0d\0", 4); /* drop; to the end */
+	to = put(to, "\x08", 1);
+	*to++ = sizeof(struct patch_return);
+	to = put(to, "\x1e\x0e", 2); /* mul */
+	to = put(to, &returns, sizeof(returns));
+	*to++ = 0x22; /* plus */
+	*size = (uint8_t)(to - size - 1);
+	add(rules, (size_t)(to - rules), start, BODY_BYTES, "side_returns");
+}
+
+void patch_frames_returns(uint64_t start, const struct patch_return *returns)
+{
+	uint64_t base = start + BODY_BYTES + RETURN_BYTES, size = patch_returns_bytes();
 	/*
-	 * The caller has this frame's stack pointer. The begin of the frame is another address than that, and than the one
-	 * of the frame that returns here, for exceptions know frames apart by it; and above the latter, for debuggers ask for that.
+	 * The caller has this frame's stack pointer, or the one behind the index that was pushed. The begin of the frame is
+	 * another address than that, and than the one of the frame that returns here, for exceptions know frames apart by it;
+	 * and above the latter, for debuggers ask for that.
 	 */
-	uint8_t rules[64] = {0x0c, 7, 1, 0x16, 7, 2, 0x77, 0,
+	uint8_t rules[64] = {0x0c, 7, 1, 0x16, 7, 11, 0x77, 0, 0x80, 0, 0x3f, 0x1a,
+			0x30 + RETURN_PUSHED_BYTES, 0x2a, 0x33, 0x24, 0x22,
 			/* The return address: in the table, the program counter's place times its size. */
 			0x10, 16, 0, 0x80, 0, 0x0e},
-		*to = rules + 14;
-	/* All of them call this code: the frame begins at rbp + 96, below it the return address, and rbp at its end. */
-	static const uint8_t called[] = {0x0c, 6, 96, 0x90, 1, 0x86, 12};
+		*to = rules + 23;
 
 	to = put(to, &base, 8);
 	to = put(to, "\x1c\x08", 2); /* minus; RETURN_BYTES, div */
@@ -101,11 +153,11 @@ void patch_frames_returns(uint64_t start, uint64_t size, const void *addresses)
 	to = put(to, "\x1b\x08", 2);
 	*to++ = sizeof(struct patch_return);
 	to = put(to, "\x1e\x0e", 2); /* mul */
-	to = put(to, &addresses, 8);
+	to = put(to, &returns, sizeof(returns));
 	*to++ = 0x22; /* plus */
-	rules[10] = (uint8_t)(to - rules - 11);
-	add(rules, (size_t)(to - rules), start, size - BODY_BYTES, "side_return");
-	add(called, sizeof(called), common, BODY_BYTES, "side_returns");
+	rules[19] = (uint8_t)(to - rules - 20);
+	add(rules, (size_t)(to - rules), start + BODY_BYTES, size - BODY_BYTES, "side_return");
+	add_common(start, returns);
 }
 
 static void (*enroll)(void *entry);

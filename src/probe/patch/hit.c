@@ -14,8 +14,8 @@
  *
  * so either the thread sees NULL or it is seen.
  *
- * A call whose return is to be seen gets an index; its return address becomes that of the code with that index, which
- * so knows what to do without knowing the thread, the stack or the order: longjmp, coroutines and stacks for
+ * A call whose return is to be seen gets an index; its return address becomes that of the code with that index (x86-64-body.c),
+ * which so knows what to do without knowing the thread, the stack or the order: longjmp, coroutines and stacks for
  * signals need nothing of their own. A call that never returns keeps its index until its place on the stack has
  * been overwritten, which is looked for whenever the number of those in use has doubled. (So a program that copies parts of
  * its stack away and back, as greenlet does for Python, must not have its returns seen.)
@@ -34,6 +34,7 @@
 
 #define BLOCK 64 /* returns that a thread takes at once */
 #define NONE UINT32_MAX
+#define PAGE 4096
 #define SCAN_FIRST 256
 #define TAIL_CALLS_MAX 64 /* at one place of the stack that are looked through */
 
@@ -44,6 +45,7 @@ struct thread {
 	uint32_t free;        /* list of returns */
 	uint32_t blocks;      /* list, by block_next */
 	uint32_t owned, scan; /* how many returns it has, and with how many they are looked through */
+	uint16_t number;
 } __attribute__((aligned(64)));
 
 static struct thread *threads;
@@ -55,7 +57,7 @@ static __thread struct thread *self __attribute__((tls_model("initial-exec")));
 
 static struct patch_return *returns;
 static uint8_t *return_code;
-static uint32_t block_next[RETURNS_MAX / BLOCK], block_owner[RETURNS_MAX / BLOCK];
+static uint32_t block_next[RETURNS_MAX / BLOCK];
 static uint32_t nr_blocks;
 static uint64_t clock_unit = UINT64_C(1) << 32;
 
@@ -89,7 +91,8 @@ static bool claim(struct thread *thread, pid_t owner, pid_t tid)
 			    &thread->tid, &owner, tid, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return false;
 	if (!thread->scan) {
-		thread->calls = (uint64_t)(thread - threads) << 48;
+		thread->number = (uint16_t)(thread - threads);
+		thread->calls = (uint64_t)thread->number << 48;
 		thread->free = thread->blocks = NONE;
 		thread->scan = SCAN_FIRST;
 	}
@@ -193,9 +196,20 @@ int patch_hit_start(void)
 
 /* ---- returns ---- */
 
-static uint64_t code_of(uint32_t index)
+static uint64_t gate_of(uint32_t index)
 {
-	return (uint64_t)return_code + RETURN_BYTES + (uint64_t)index * RETURN_BYTES;
+	return (uint64_t)return_code + BODY_BYTES + RETURN_BYTES + (uint64_t)index * RETURN_BYTES;
+}
+
+/* The index of which that is the return address: behind the gate's call, or the gate itself before it; else NONE. */
+static uint32_t index_of(uint64_t address)
+{
+	uint64_t away = address - gate_of(0), index = away / RETURN_BYTES;
+
+	if (address < gate_of(0) || index >= RETURNS_MAX ||
+			(away % RETURN_BYTES && away % RETURN_BYTES != RETURN_CALL_BYTES))
+		return NONE;
+	return (uint32_t)index;
 }
 
 /* What stands there; 0: the memory of the stack is gone. */
@@ -219,10 +233,15 @@ static bool is_overwritten(uint32_t index)
 	const uint64_t *slot = returns[index].slot;
 	uint64_t value = read_slot(slot);
 
-	for (unsigned int i = 0; i < TAIL_CALLS_MAX && value != code_of(index); i++) {
-		uint64_t other = (value - code_of(0)) / RETURN_BYTES;
+	/* It is just returning. */
+	if (value == index)
+		return false;
+	for (unsigned int i = 0; i < TAIL_CALLS_MAX; i++) {
+		uint32_t other = index_of(value);
 
-		if (value < code_of(0) || other >= RETURNS_MAX || returns[other].slot != slot ||
+		if (other == index)
+			return false;
+		if (other == NONE || returns[other].slot != slot ||
 				returns[other].state != PATCH_OPEN)
 			return true;
 		value = returns[other].address;
@@ -234,17 +253,16 @@ uint64_t patch_return_address(uint64_t address)
 {
 	/* A tail call's is behind that of the function that has made it. */
 	for (unsigned int i = 0; returns && i <= TAIL_CALLS_MAX; i++) {
-		uint64_t index = (address - code_of(0)) / RETURN_BYTES;
+		uint32_t index = index_of(address);
 
-		if (address < code_of(0) || index >= RETURNS_MAX ||
-				address != code_of((uint32_t)index))
-			return address;
+		if (index == NONE)
+			break;
 		address = returns[index].address;
 	}
 	return address;
 }
 
-static void give_back(struct thread *thread, uint32_t index)
+static inline void give_back(struct thread *thread, uint32_t index)
 {
 	returns[index].state = PATCH_FREE;
 	returns[index].next = thread->free;
@@ -252,16 +270,17 @@ static void give_back(struct thread *thread, uint32_t index)
 }
 
 /* Stacks may go on in other threads, and two of these must not have the same list. */
-static void close_call(struct thread *thread, uint32_t index)
+static inline __attribute__((always_inline)) void close_call(
+		struct thread *thread, struct patch_return *each)
 {
 	/* Found to be abandoned, and was not: it is in the list. */
-	if (returns[index].state != PATCH_OPEN)
+	if (__builtin_expect(each->state != PATCH_OPEN, 0))
 		return;
-	if (block_owner[index / BLOCK] == (uint32_t)(thread - threads))
-		give_back(thread, index);
+	if (__builtin_expect(each->owner == thread->number, 1))
+		give_back(thread, (uint32_t)(each - returns));
 	else
 		/* Release: all that was done with it. Pairs with the acquire in find_abandoned(). */
-		__atomic_store_n(&returns[index].state, PATCH_LEFT, __ATOMIC_RELEASE);
+		__atomic_store_n(&each->state, PATCH_LEFT, __ATOMIC_RELEASE);
 }
 
 static __attribute__((noinline)) void find_abandoned(struct thread *thread)
@@ -302,11 +321,12 @@ static __attribute__((noinline)) uint32_t more_returns(struct thread *thread)
 			return NONE;
 		}
 		block_next[block] = thread->blocks;
-		block_owner[block] = (uint32_t)(thread - threads);
 		thread->blocks = block;
 		thread->owned += BLOCK;
-		for (uint32_t i = BLOCK; i-- > 0;)
+		for (uint32_t i = BLOCK; i-- > 0;) {
+			returns[block * BLOCK + i].owner = thread->number;
 			give_back(thread, block * BLOCK + i);
+		}
 	}
 	return thread->free;
 }
@@ -328,35 +348,39 @@ static struct patch_return *follow(
 	each = &returns[index];
 	thread->free = each->next;
 	each->address = *slot;
+	each->copy = probe->copy;
 	each->slot = slot;
 	each->probe = probe;
 	each->generation = probe->generation;
-	each->call = ++thread->calls;
+	each->call = hit->call = ++thread->calls;
 	each->began = 0;
+	hit->returns_to = each->address;
+	hit->began = &each->began;
 	each->state = PATCH_OPEN;
 	/* What this code does must be known before anything can return to it: also a signal that comes now. */
 	light_barrier();
-	*slot = code_of(index);
-	hit->call = each->call;
-	hit->returns_to = each->address;
-	hit->began = &each->began;
+	*slot = gate_of(index);
 	return each;
 }
 
 int patch_hit_follow(void)
 {
+	size_t code = (patch_returns_bytes() + PAGE - 1) / PAGE * PAGE;
+	uint8_t *memory;
+
 	if (returns)
 		return 0;
-	return_code = patch_memory_anywhere(patch_returns_bytes(), PROT_READ | PROT_WRITE);
-	returns = patch_memory_anywhere(RETURNS_MAX * sizeof(*returns), PROT_READ | PROT_WRITE);
-	if (!return_code || !returns) {
-		returns = NULL;
+	/* In one piece, for the code refers to the other. */
+	memory = patch_memory_anywhere(
+			code + RETURNS_MAX * sizeof(*returns), PROT_READ | PROT_WRITE);
+	if (!memory)
 		return -ENOMEM;
-	}
-	patch_returns_write(return_code);
-	if (mprotect(return_code, patch_returns_bytes(), PROT_READ | PROT_EXEC))
+	patch_returns_write(memory, (struct patch_return *)(void *)(memory + code));
+	if (mprotect(memory, code, PROT_READ | PROT_EXEC))
 		return -errno;
-	patch_frames_returns((uint64_t)return_code, patch_returns_bytes(), returns);
+	return_code = memory;
+	returns = (struct patch_return *)(void *)(memory + code);
+	patch_frames_returns((uint64_t)return_code, returns);
 	return 0;
 }
 
@@ -369,7 +393,7 @@ static inline void take(struct patch_hit *hit, const struct patch_probe *probe)
 	hit->address = probe->site.runtime;
 }
 
-static __attribute__((noinline)) void enter_followed(
+static __attribute__((noinline)) bool enter_followed(
 		struct thread *thread, struct patch_hit *hit, struct patch_probe *probe)
 {
 	patch_handler handler = __atomic_load_n(&probe->entry, __ATOMIC_RELAXED);
@@ -381,10 +405,11 @@ static __attribute__((noinline)) void enter_followed(
 	if (followed && !followed->began)
 		followed->began = __builtin_ia32_rdtsc();
 	leave_thread(thread);
+	return followed != NULL;
 }
 
 /* Keeps nothing but the thread while the handler runs. */
-static inline __attribute__((always_inline)) void enter(
+static inline __attribute__((always_inline)) bool enter(
 		struct thread *thread, struct patch_hit *hit, struct patch_probe *probe)
 {
 	patch_handler handler;
@@ -394,31 +419,26 @@ static inline __attribute__((always_inline)) void enter(
 	take(hit, probe);
 	hit->stack = (uint64_t *)((char *)&hit->registers.rbp + PATCH_FRAME_BYTES);
 	hit->call = 0;
-	if (__atomic_load_n(&probe->follows, __ATOMIC_RELAXED)) {
-		enter_followed(thread, hit, probe);
-		return;
-	}
+	if (__atomic_load_n(&probe->follows, __ATOMIC_RELAXED))
+		return enter_followed(thread, hit, probe);
 	if (handler)
 		handler(hit);
 	leave_thread(thread);
+	return false;
 }
 
-static __attribute__((noinline)) void enter_slowly(struct patch_hit *hit, struct patch_probe *probe)
+static __attribute__((noinline)) bool enter_slowly(struct patch_hit *hit, struct patch_probe *probe)
 {
 	struct thread *thread = find_thread();
 
-	if (thread)
-		enter(thread, hit, probe);
+	return thread && enter(thread, hit, probe);
 }
 
-void patch_enter(struct patch_hit *hit, struct patch_probe *probe)
+bool patch_enter(struct patch_hit *hit, struct patch_probe *probe)
 {
 	struct thread *thread = self;
 
-	if (is_at_once(thread))
-		enter(thread, hit, probe);
-	else
-		enter_slowly(hit, probe);
+	return is_at_once(thread) ? enter(thread, hit, probe) : enter_slowly(hit, probe);
 }
 
 void patch_clock(uint64_t unit)
@@ -427,9 +447,9 @@ void patch_clock(uint64_t unit)
 	__atomic_store_n(&clock_unit, unit, __ATOMIC_RELAXED);
 }
 
-/* Keeps nothing but these two while the handler runs. */
-static inline __attribute__((always_inline)) uint64_t leave(
-		struct thread *thread, struct patch_hit *hit, struct patch_return *each)
+/* Keeps nothing but these while the handler runs. */
+static inline __attribute__((always_inline)) void leave(struct thread *thread,
+		struct patch_hit *hit, uint64_t *place, struct patch_return *each)
 {
 	struct patch_probe *probe = each->probe;
 	patch_handler handler;
@@ -448,27 +468,33 @@ static inline __attribute__((always_inline)) uint64_t leave(
 		handler(hit);
 	}
 	/* What it says is right until a signal takes it: so before it is given back. */
-	hit->returns_to = each->address;
-	close_call(thread, (uint32_t)(each - returns));
+	*place = each->address;
+	light_barrier();
+	close_call(thread, each);
 	leave_thread(thread);
-	return hit->returns_to;
 }
 
 /* A signal inside of a handler, or no room: the call is found to be over later. */
-static __attribute__((noinline)) uint64_t leave_slowly(
-		struct patch_hit *hit, struct patch_return *each)
+static __attribute__((noinline)) void leave_slowly(
+		struct patch_hit *hit, uint64_t *place, struct patch_return *each)
 {
 	struct thread *thread = find_thread();
 
-	return thread ? leave(thread, hit, each) : each->address;
+	if (thread)
+		leave(thread, hit, place, each);
+	else
+		*place = each->address;
 }
 
-uint64_t patch_leave(struct patch_hit *hit, uint64_t from)
+void patch_leave(struct patch_hit *hit, uint64_t *place)
 {
-	struct patch_return *each = &returns[(uint32_t)((from - code_of(0)) / RETURN_BYTES)];
+	struct patch_return *each = &returns[(uint32_t)*place];
 	struct thread *thread = self;
 
-	return is_at_once(thread) ? leave(thread, hit, each) : leave_slowly(hit, each);
+	if (is_at_once(thread))
+		leave(thread, hit, place, each);
+	else
+		leave_slowly(hit, place, each);
 }
 
 void patch_hit_figures(struct patch_figures *figures)

@@ -13,8 +13,10 @@
 
 #define BODY_BYTES 256 /* aligned so, which the unwinder's data counts on */
 #define SLOT_BYTES PROBE_JUMP_BYTES
-#define RETURNS_MAX 131072 /* calls at once that are to be seen returning */
-#define RETURN_BYTES 16    /* of the code for each */
+#define RETURNS_MAX 131072     /* calls at once that are to be seen returning */
+#define RETURN_BYTES 16        /* of the code for each, its gate: the call of the function, */
+#define RETURN_CALL_BYTES 6    /* behind which the function returns to, */
+#define RETURN_PUSHED_BYTES 11 /* and behind this its index is where its return address was */
 #define THREADS_MAX 4096
 
 /* One place, as long as it is mapped: threads may be in its code long after it was removed. */
@@ -92,18 +94,28 @@ void patch_release_gone(struct patch_probe *const *probes, size_t count);
 
 /* Writes the code of a probe as it is at `at`; -ERANGE, -E2BIG. */
 int patch_body(struct patch_probe *probe, uint64_t at, uint8_t bytes[BODY_BYTES]);
-/* The code to which all watched calls return, and where its parts are. */
+/*
+ * The code of all watched calls: BODY_BYTES to which all lead in the end, RETURN_BYTES of nobody, the gates. `returns` is in
+ * reach of it.
+ */
+struct patch_return;
 size_t patch_returns_bytes(void);
-void patch_returns_write(uint8_t *bytes);
-/* Offsets in a body between which the frame pointer is the block of registers. */
-extern const unsigned int patch_framed_from, patch_framed_to;
-#define PATCH_FRAME_BYTES 216 /* from the frame pointer to the stack pointer at the site */
+void patch_returns_write(uint8_t *bytes, const struct patch_return *returns);
+/*
+ * For each byte of a body, and of what all gates lead to, how far the stack pointer is from the begin of the frame, which is
+ * behind the return address; or that the frame pointer says it, which is so far from it.
+ */
+const uint8_t *patch_body_frames(void);
+const uint8_t *patch_returns_frames(void);
+#define PATCH_BY_FRAME_POINTER 255
+#define PATCH_FRAME_BYTES 216       /* from the frame pointer to the stack pointer at the site */
+#define PATCH_RETURN_FRAME_BYTES 88 /* and to the place of the return address, at an exit */
 
 /* ---- frames.c ---- */
 
 /* An arena of bodies: known to unwinders from now on, or as soon as one is there. */
 void patch_frames_add(uint64_t start, uint64_t size);
-void patch_frames_returns(uint64_t start, uint64_t size, const void *addresses);
+void patch_frames_returns(uint64_t start, const struct patch_return *returns);
 void patch_frames_register(void);
 void patch_frames_start(void);
 
@@ -153,18 +165,20 @@ enum patch_return_state {
 
 struct patch_return {
 	uint64_t address; /* where the call really returns to; first, as the unwinder's data has it */
+	uint64_t copy;    /* what its gate calls */
 	uint64_t *slot;
 	struct patch_probe *probe;
 	uint64_t generation;
 	uint32_t next;
-	uint8_t state; /* enum patch_return_state */
+	uint16_t owner; /* the thread in whose list it is when it is free */
+	uint8_t state;  /* enum patch_return_state */
 	uint64_t call, began;
 } __attribute__((aligned(64))); /* a call is a cache line */
 
-/* Called by bodies, with the hit, of which only the registers are there. */
-void patch_enter(struct patch_hit *hit, struct patch_probe *probe);
-/* Called by the code of returns, likewise: where to go on. */
-uint64_t patch_leave(struct patch_hit *hit, uint64_t from);
+/* Called by bodies, with the hit, of which only the registers are there. True: by the gate that is the return address now. */
+bool patch_enter(struct patch_hit *hit, struct patch_probe *probe);
+/* Called by the code of returns, likewise, and with the place where its index stands: then where to go on. */
+void patch_leave(struct patch_hit *hit, uint64_t *place);
 int patch_hit_start(void);
 int patch_hit_follow(void);
 bool patch_hit_is_inside(const struct patch_probe *probe);

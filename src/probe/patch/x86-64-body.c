@@ -3,11 +3,27 @@
  * The code of a probe: saves the registers that a C function may change (all, if they are asked for) and the flags,
  * calls patch_enter(), restores them, and does what the displaced instructions do. Flags are kept by lahf and seto,
  * which take a fraction of the time of popfq. The red zone below the stack pointer is left alone, and the stack
- * is aligned by way of a frame pointer, which is what the unwinder's data says.
+ * is aligned by way of a frame pointer.
  *
  * Behind the frame pointer stand, in the order of struct patch_registers: rbp, r11 … rax, then the red zone. Below it is
  * the rest of struct patch_hit. What a callee keeps it keeps, so those registers are saved, for who looks at them,
  * but not restored.
+ *
+ * A call whose return is to be seen is made once more. The processor keeps the return addresses of calls and expects returns to
+ * go there; a return that goes elsewhere costs as much as all the rest. So the code of a return, its gate, calls the
+ * copy of the displaced instructions with the stack as it was before the program's call: the address behind the gate's call
+ * comes to stand where the program's return address was. The function returns to where it was called from last, and when its exit has
+ * been seen, a return leads to where the program has called it from, which is what the processor expects next.
+ *
+ *	program        body                         gate of a return           copy
+ *	call site  →   patch_enter()
+ *	               writes the gate's address
+ *	               over the return address
+ *	               jump to it               →   call                   →   … the function …
+ *	                                            push its index         ←   ret
+ *	                                            patch_leave(), which writes
+ *	                                            the program's address there
+ *	           ←   ←   ←   ←   ←   ←   ←   ←    ret
  */
 #include "parts.h"
 
@@ -24,121 +40,234 @@ _Static_assert(offsetof(struct patch_registers, rbp) == 40 &&
 		"and nothing between");
 _Static_assert(sizeof(struct patch_hit) - BELOW_FRAME + RED_ZONE == PATCH_FRAME_BYTES,
 		"and behind it");
+_Static_assert(PATCH_FRAME_BYTES + 8 < PATCH_BY_FRAME_POINTER, "distances are bytes");
 
-/* Saves what a callee may change, and the flags; the frame pointer is then the block. */
-#define SAVE                                                                 \
-	"\x50"                             /* push %rax */                   \
-	"\x9f\x0f\x90\xc0"                 /* lahf; seto %al */              \
-	"\x50"                             /* push %rax */                   \
-	"\x51\x52\x56\x57"                 /* push %rcx, %rdx, %rsi, %rdi */ \
-	"\x41\x50\x41\x51\x41\x52\x41\x53" /* push %r8, %r9, %r10, %r11 */   \
-	"\x55\x48\x89\xe5"                 /* push %rbp; mov %rsp,%rbp */
-#define ALIGN                                        \
-	"\x48\x8d\x7d\x98" /* lea -104(%rbp),%rdi */ \
-	"\x48\x89\xfc"     /* mov %rdi,%rsp */       \
-	"\x48\x83\xe4\xf0" /* and $-16,%rsp */
-#define RESTORE                                                               \
-	"\x48\x89\xec\x5d"                 /* mov %rbp,%rsp; pop %rbp */      \
-	"\x41\x5b\x41\x5a\x41\x59\x41\x58" /* pop %r11, %r10, %r9, %r8 */     \
-	"\x5f\x5e\x5a\x59"                 /* pop %rdi, %rsi, %rdx, %rcx */   \
-	"\x58\x04\x7f\x9e"                 /* pop %rax; add $127,%al; sahf */ \
-	"\x58"                             /* pop %rax */
+/* Instructions, and how much farther from the begin of the frame the stack pointer is behind them. */
+struct step {
+	const char *bytes;
+	uint8_t size;
+	int16_t moves;
+};
 
-static const char enter[] = "\x48\x8d\x64\x24\x80" /* lea -128(%rsp),%rsp */ SAVE;
-static const char align[] = ALIGN;
-static const char save_rest[] =
-		"\x48\x89\x5d\xf8\x4c\x89\x65\xf0" /* mov %rbx,-8(%rbp); mov %r12,-16(%rbp) */
-		"\x4c\x89\x6d\xe8\x4c\x89\x75\xe0" /* mov %r13,-24(%rbp); mov %r14,-32(%rbp) */
-		"\x4c\x89\x7d\xd8";                /* mov %r15,-40(%rbp) */
-static const char leave[] = RESTORE "\x48\x8d\xa4\x24\x80\x00\x00\x00" /* lea 128(%rsp),%rsp */;
+#define STEP(bytes, moves)                      \
+	{                                       \
+		bytes, sizeof(bytes) - 1, moves \
+	}
+#define NO_MOVE 0
+#define BY_FRAME 1000            /* the frame pointer is the block of registers from here on */
+#define BY_STACK(n) (2000 + (n)) /* no more; the stack pointer is so far away */
 
-/*
- * From the end of "mov %rsp,%rbp" to the byte behind the call, in the longer form. In the shorter one a few instructions
- * behind the call are in it that should not be, which only a profiler could see.
- */
-const unsigned int patch_framed_from = sizeof(enter) - 1;
-const unsigned int patch_framed_to =
-		sizeof(enter) - 1 + sizeof(align) - 1 + sizeof(save_rest) - 1 + 22;
+/* Saves what a callee may change, and the flags. */
+static const struct step save[] = {
+		STEP("\x50", 8),                          /* push %rax */
+		STEP("\x9f\x0f\x90\xc0", NO_MOVE),        /* lahf; seto %al */
+		STEP("\x50", 8),                          /* push %rax */
+		STEP("\x51", 8), STEP("\x52", 8),         /* push %rcx, %rdx */
+		STEP("\x56", 8), STEP("\x57", 8),         /* push %rsi, %rdi */
+		STEP("\x41\x50", 8), STEP("\x41\x51", 8), /* push %r8, %r9 */
+		STEP("\x41\x52", 8), STEP("\x41\x53", 8), /* push %r10, %r11 */
+		STEP("\x55", 8),                          /* push %rbp */
+		STEP("\x48\x89\xe5", BY_FRAME),           /* mov %rsp,%rbp */
+};
+static const struct step align[] = {
+		STEP("\x48\x8d\x7d\x98", NO_MOVE), /* lea -104(%rbp),%rdi */
+		STEP("\x48\x89\xfc", NO_MOVE),     /* mov %rdi,%rsp */
+		STEP("\x48\x83\xe4\xf0", NO_MOVE), /* and $-16,%rsp */
+};
+/* `n`: how far from the begin of the frame it ends. */
+#define RESTORE(n)                                                                           \
+	STEP("\x48\x89\xec", NO_MOVE),                              /* mov %rbp,%rsp */      \
+			STEP("\x5d", BY_STACK((n) + 80)),           /* pop %rbp */           \
+			STEP("\x41\x5b", -8), STEP("\x41\x5a", -8), /* pop %r11, %r10 */     \
+			STEP("\x41\x59", -8), STEP("\x41\x58", -8), /* pop %r9, %r8 */       \
+			STEP("\x5f", -8), STEP("\x5e", -8),         /* pop %rdi, %rsi */     \
+			STEP("\x5a", -8), STEP("\x59", -8),         /* pop %rdx, %rcx */     \
+			STEP("\x58", -8),                           /* pop %rax */           \
+			STEP("\x04\x7f\x9e", NO_MOVE),              /* add $127,%al; sahf */ \
+			STEP("\x58", -8)                            /* pop %rax */
 
-static uint8_t *put(uint8_t *to, const void *bytes, size_t size)
+static const struct step pass_red_zone[] = {
+		STEP("\x48\x8d\x64\x24\x80", RED_ZONE) /* lea -128(%rsp),%rsp */};
+static const struct step leave_plainly[] = {RESTORE(8 + RED_ZONE),
+		STEP("\x48\x8d\xa4\x24\x80\0\0\0", -RED_ZONE) /* lea 128(%rsp),%rsp */};
+/* One word more: the return address, which the gate's call writes again. */
+static const struct step leave_by_gate[] = {RESTORE(8 + RED_ZONE),
+		STEP("\x48\x8d\xa4\x24\x88\0\0\0", -RED_ZONE - 8), /* lea 136(%rsp),%rsp */
+		STEP("\xff\x64\x24\xf8", NO_MOVE) /* jmp *-8(%rsp) */};
+static const struct step leave_to_caller[] = {RESTORE(8), STEP("\xc3", NO_MOVE) /* ret */};
+static const struct step call[] = {STEP("\xff\xd0", NO_MOVE) /* call *%rax */};
+static const struct step save_rest[] = {
+		STEP("\x48\x89\x5d\xf8", NO_MOVE), /* mov %rbx,-8(%rbp) */
+		STEP("\x4c\x89\x65\xf0", NO_MOVE), /* mov %r12,-16(%rbp) */
+		STEP("\x4c\x89\x6d\xe8", NO_MOVE), /* mov %r13,-24(%rbp) */
+		STEP("\x4c\x89\x75\xe0", NO_MOVE), /* mov %r14,-32(%rbp) */
+		STEP("\x4c\x89\x7d\xd8", NO_MOVE), /* mov %r15,-40(%rbp) */
+};
+static const struct step place_of_return[] = {
+		STEP("\x48\x8d\x75\x58", NO_MOVE) /* lea 88(%rbp),%rsi */};
+
+/* The same on the way to patch_enter(), so that all bodies are alike. */
+void patch_enter_all(void);
+__asm__(".pushsection .text\n"
+	".type patch_enter_all, @function\n"
+	".hidden patch_enter_all\n"
+	".globl patch_enter_all\n"
+	"patch_enter_all:\n"
+	"	.cfi_startproc\n"
+	"	mov %rbx, -8(%rbp)\n"
+	"	mov %r12, -16(%rbp)\n"
+	"	mov %r13, -24(%rbp)\n"
+	"	mov %r14, -32(%rbp)\n"
+	"	mov %r15, -40(%rbp)\n"
+	"	jmp patch_enter\n"
+	"	.cfi_endproc\n"
+	".size patch_enter_all, . - patch_enter_all\n"
+	".popsection\n");
+
+/* Code that is written, and what unwinders must know at each byte of it. */
+struct writing {
+	uint8_t *bytes, *frames;
+	size_t at;
+	uint8_t distance;
+};
+
+static void put(struct writing *writing, const void *bytes, size_t size)
 {
-	memcpy(to, bytes, size);
-	return to + size;
+	memcpy(writing->bytes + writing->at, bytes, size);
+	memset(writing->frames + writing->at, writing->distance, size);
+	writing->at += size;
 }
 
-/* mov $value,%reg; the opcode's two bytes say which. */
-static uint8_t *put_constant(uint8_t *to, const char *opcode, uint64_t value)
+static void put_step(struct writing *writing, const struct step *step)
 {
-	to = put(to, opcode, 2);
-	return put(to, &value, 8);
+	put(writing, step->bytes, step->size);
+	if (step->moves == BY_FRAME)
+		writing->distance = PATCH_BY_FRAME_POINTER;
+	else if (step->moves >= BY_STACK(0))
+		writing->distance = (uint8_t)(step->moves - BY_STACK(0));
+	else
+		writing->distance = (uint8_t)(writing->distance + step->moves);
+}
+
+#define put_steps(writing, steps)                                                      \
+	do {                                                                           \
+		for (size_t step = 0; step < sizeof(steps) / sizeof(*(steps)); step++) \
+			put_step(writing, &(steps)[step]);                             \
+	} while (0)
+
+/* mov $value,%reg; the opcode's two bytes say which. */
+static void put_constant(struct writing *writing, const char *opcode, uint64_t value)
+{
+	put(writing, opcode, 2);
+	put(writing, &value, 8);
+}
+
+/* All before the copy, of the same size for all probes; returns that size. */
+static size_t put_body(const struct patch_probe *probe, uint8_t *bytes, uint8_t *frames)
+{
+	struct writing writing = {.bytes = bytes, .frames = frames, .distance = 8};
+	void *enter = probe->flags & PATCH_ALL ? (void *)&patch_enter_all : (void *)&patch_enter;
+	size_t jump;
+
+	put_steps(&writing, pass_red_zone);
+	put_steps(&writing, save);
+	put_steps(&writing, align);
+	put_constant(&writing, "\x48\xbe", (uint64_t)probe);            /* mov $probe,%rsi */
+	put_constant(&writing, "\x48\xb8", (uint64_t)(uintptr_t)enter); /* mov $enter,%rax */
+	put_steps(&writing, call);
+	put(&writing, "\x84\xc0\x74\0", 4); /* test %al,%al; jz over the gate's way */
+	jump = writing.at;
+	put_steps(&writing, leave_by_gate);
+	bytes[jump - 1] = (uint8_t)(writing.at - jump);
+	writing.distance = PATCH_BY_FRAME_POINTER;
+	put_steps(&writing, leave_plainly);
+	return writing.at;
+}
+
+const uint8_t *patch_body_frames(void)
+{
+	static const struct patch_probe none;
+	static uint8_t frames[BODY_BYTES];
+	uint8_t bytes[BODY_BYTES];
+
+	if (!frames[0]) {
+		/* In the copy: as at the begin of a function. */
+		memset(frames, 8, sizeof(frames));
+		put_body(&none, bytes, frames);
+	}
+	return frames;
 }
 
 int patch_body(struct patch_probe *probe, uint64_t at, uint8_t bytes[BODY_BYTES])
 {
-	uint8_t copy[PROBE_COPY_MAX], *to = bytes;
+	uint8_t copy[PROBE_COPY_MAX], frames[BODY_BYTES];
+	size_t begin = put_body(probe, bytes, frames);
 	int size;
 
-	to = put(to, enter, sizeof(enter) - 1);
-	to = put(to, align, sizeof(align) - 1);
-	if (probe->flags & PATCH_ALL)
-		to = put(to, save_rest, sizeof(save_rest) - 1);
-	to = put_constant(to, "\x48\xbe", (uint64_t)probe); /* mov $probe,%rsi */
-	to = put_constant(to, "\x48\xb8",
-			(uint64_t)(uintptr_t)&patch_enter); /* mov $patch_enter,%rax */
-	to = put(to, "\xff\xd0", 2);                        /* call *%rax */
-	to = put(to, leave, sizeof(leave) - 1);
-	probe->copy = at + (uint64_t)(to - bytes);
+	probe->copy = at + begin;
 	size = probe_copy(&probe->site, probe->copy, copy, probe->map);
 	if (size < 0)
 		return size;
-	if (to + size > bytes + BODY_BYTES)
+	if (begin + (size_t)size > BODY_BYTES)
 		return -E2BIG;
-	to = put(to, copy, (size_t)size);
-	memset(to, 0xcc, (size_t)(bytes + BODY_BYTES - to));
+	memcpy(bytes + begin, copy, (size_t)size);
+	memset(bytes + begin + size, 0xcc, BODY_BYTES - begin - (size_t)size);
 	return 0;
 }
 
 /*
- * Returns: one short call for each that may be watched at the same time, so that each has an address of its own by
- * which unwinders and this code know it, then what they all call. The first bytes are nobody's: unwinders look for a
- * return address at the byte before it.
- *
- * The processor keeps the return addresses of calls and expects returns to go there. What is called here returns to where it
- * was called from, and that jumps on: only the return of the watched function itself is one that was not expected. Where
- * to go on is left in the red zone of the caller, which no signal touches.
+ * Returns: a gate for each that may be watched at the same time, so that each has an address of its own by which unwinders and
+ * this code know it, and what they all go on to. Between both are bytes that are nobody's: unwinders look for a return
+ * address at the byte before it.
  */
-#define GO_ON \
-	(-104) /* from the stack pointer behind the watched return; below the frame pointer by 8 */
+_Static_assert(RETURN_CALL_BYTES == 6 && RETURN_BYTES == RETURN_CALL_BYTES + 5 + 5, "its gate");
+_Static_assert(RETURNS_MAX < INT32_MAX, "what is pushed");
 
 size_t patch_returns_bytes(void)
 {
-	return RETURN_BYTES + (size_t)RETURNS_MAX * RETURN_BYTES + BODY_BYTES;
+	return BODY_BYTES + RETURN_BYTES + (size_t)RETURNS_MAX * RETURN_BYTES;
 }
 
-void patch_returns_write(uint8_t *bytes)
+static void put_common(uint8_t *bytes, uint8_t *frames)
 {
-	static const char save[] = SAVE, restore[] = RESTORE;
-	uint8_t *common = bytes + RETURN_BYTES + (size_t)RETURNS_MAX * RETURN_BYTES, *to = common;
+	struct writing writing = {.bytes = bytes, .frames = frames, .distance = 8};
 
-	memset(bytes, 0x90, RETURN_BYTES);
-	for (size_t i = 0; i < RETURNS_MAX; i++) {
-		uint8_t *each = bytes + RETURN_BYTES + i * RETURN_BYTES;
-		int32_t distance = (int32_t)(common - (each + 5));
-
-		/* Its return address overwrites the one that led here. */
-		each = put(put(each, "\xe8", 1), &distance, 4);
-		each = put(each, "\xff\x64\x24", 3); /* jmp *GO_ON(%rsp) */
-		*each++ = (uint8_t)GO_ON;
-		memset(each, 0x90, RETURN_BYTES - 9);
-	}
-	to = put(to, save, sizeof(save) - 1);
-	to = put(to, align, sizeof(align) - 1);
-	to = put(to, save_rest, sizeof(save_rest) - 1);
-	to = put(to, "\x48\x8b\x75\x58", 4); /* mov 88(%rbp),%rsi */
-	to = put_constant(to, "\x48\xb8",
+	put_steps(&writing, save);
+	put_steps(&writing, align);
+	put_steps(&writing, save_rest);
+	put_steps(&writing, place_of_return);
+	put_constant(&writing, "\x48\xb8",
 			(uint64_t)(uintptr_t)&patch_leave); /* mov $patch_leave,%rax */
-	to = put(to, "\xff\xd0", 2);                        /* call *%rax */
-	to = put(to, "\x48\x89\x45\xf8", 4);                /* mov %rax,-8(%rbp) */
-	to = put(to, restore, sizeof(restore) - 1);
-	put(to, "\xc3", 1); /* ret */
+	put_steps(&writing, call);
+	put_steps(&writing, leave_to_caller);
+}
+
+const uint8_t *patch_returns_frames(void)
+{
+	static uint8_t frames[BODY_BYTES];
+	uint8_t bytes[BODY_BYTES];
+
+	memset(frames, 8, sizeof(frames));
+	put_common(bytes, frames);
+	return frames;
+}
+
+void patch_returns_write(uint8_t *bytes, const struct patch_return *returns)
+{
+	uint8_t *gate = bytes + BODY_BYTES + RETURN_BYTES, frames[BODY_BYTES];
+
+	memset(bytes, 0xcc, BODY_BYTES + RETURN_BYTES);
+	put_common(bytes, frames);
+	for (uint32_t i = 0; i < RETURNS_MAX; i++, gate += RETURN_BYTES) {
+		int32_t target = (int32_t)((const uint8_t *)&returns[i].copy -
+					(gate + RETURN_CALL_BYTES)),
+			common = (int32_t)(bytes - (gate + RETURN_BYTES));
+
+		memcpy(gate, "\xff\x15", 2); /* call *copy(%rip) */
+		memcpy(gate + 2, &target, 4);
+		gate[RETURN_CALL_BYTES] = 0x68; /* push $index */
+		memcpy(gate + RETURN_CALL_BYTES + 1, &i, 4);
+		gate[RETURN_PUSHED_BYTES] = 0xe9; /* jmp */
+		memcpy(gate + RETURN_PUSHED_BYTES + 1, &common, 4);
+	}
 }

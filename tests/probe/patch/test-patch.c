@@ -4,6 +4,7 @@
  * returns that it still does what it did.
  */
 #include "places.h"
+#include "probe/patch/parts.h"
 
 #include <errno.h>
 #include <execinfo.h>
@@ -533,6 +534,108 @@ static void test_backtrace(void)
 	compare_frames(true);
 }
 
+/*
+ * Instruction by instruction through a probed call, with a look at all frames at each: those of the caller and above are always
+ * the same, wherever in the code of a probe, of a return, or of what they call.
+ */
+#define TRAP_FLAG "0x100"
+
+static struct {
+	uintptr_t from, to; /* of the function itself, and of its copy: not looked at, */
+	uintptr_t copy_from, copy_to, caller; /* nor is what changes the flag */
+	void *wanted[32];                     /* from the caller on */
+	int nr_wanted;
+	unsigned int steps, wrong;
+} stepping;
+
+static bool has_callers(void *const *seen, int nr)
+{
+	for (int i = 0; i + stepping.nr_wanted <= nr; i++) {
+		if (!memcmp(seen + i, stepping.wanted, (size_t)stepping.nr_wanted * sizeof(*seen)))
+			return i + stepping.nr_wanted == nr;
+	}
+	return false;
+}
+
+static void on_step(int number, siginfo_t *info, void *context)
+{
+	uintptr_t pc = (uintptr_t)((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+	void *seen[64];
+	int nr;
+
+	(void)number;
+	(void)info;
+	if (pc - stepping.from < stepping.to - stepping.from ||
+			pc - stepping.copy_from < stepping.copy_to - stepping.copy_from)
+		return;
+	if (pc - stepping.caller < 256)
+		return;
+	nr = backtrace(seen, 64);
+	stepping.steps++;
+	if (has_callers(seen, nr))
+		return;
+	if (!stepping.wrong++) {
+		printf("at %p, of %d frames:\n", (void *)pc, nr);
+		backtrace_symbols_fd(seen, nr, 1);
+	}
+}
+
+/* `step`: or once without, to know its callers. The call comes last, so the frames are alike. */
+static NEVER_INLINE int call_stepping(int (*function)(int), int value, bool step)
+{
+	int got = 0;
+
+	if (!step)
+		stepping.nr_wanted = backtrace(stepping.wanted, 32);
+	else
+		__asm__ volatile("pushfq; orq $" TRAP_FLAG ", (%%rsp); popfq" ::: "memory", "cc");
+	got = function(value);
+	__asm__ volatile("pushfq; andq $~" TRAP_FLAG ", (%%rsp); popfq" ::: "memory", "cc");
+	return got;
+}
+
+static NEVER_INLINE void step_through(int (*function)(int))
+{
+	volatile int turns_wanted =
+			2; /* one call, so that it returns to the same place both times */
+
+	for (int turn = 0; turn < turns_wanted; turn++) {
+		CHECK(call_stepping(function, 1, turn) == 2);
+		/* Its own frame begins elsewhere in it. */
+		if (!turn && stepping.nr_wanted) {
+			memmove(stepping.wanted, stepping.wanted + 1,
+					(size_t)--stepping.nr_wanted * sizeof(void *));
+		}
+	}
+}
+
+static void test_steps(unsigned int flags)
+{
+	struct sigaction action = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO}, before;
+	struct probe_site site = site_of("place_one");
+	struct seen seen = {0};
+	struct patch_request request = {.site = &site,
+			.entry = on_entry,
+			.exit = on_exit_,
+			.user = &seen,
+			.flags = flags};
+
+	memset(&stepping, 0, sizeof(stepping));
+	CHECK(!sigaction(SIGTRAP, &action, &before));
+	CHECK(!patch_set(&request, 1));
+	stepping.caller = (uintptr_t)&call_stepping;
+	stepping.from = (uintptr_t)&place_one;
+	stepping.to = stepping.from + 16;
+	stepping.copy_from = request.probe->copy;
+	stepping.copy_to = request.probe->body + BODY_BYTES;
+	step_through(place_one);
+	CHECK(seen.entries == 2 && seen.exits == (flags & PATCH_EXIT ? 2 : 0));
+	CHECK(stepping.nr_wanted >= 3 && !stepping.wrong);
+	CHECK(stepping.steps > 60);
+	remove_one(&request);
+	CHECK(!sigaction(SIGTRAP, &before, NULL));
+}
+
 /* ---- signals, recursion, forks ---- */
 
 static HANDLER void on_nested(const struct patch_hit *hit)
@@ -741,6 +844,10 @@ int main(int argc, char **argv)
 	test_thread_end();
 	test_coroutines();
 	test_backtrace();
+	test_steps(0);
+	test_steps(PATCH_ALL);
+	test_steps(PATCH_EXIT);
+	test_steps(PATCH_EXIT | PATCH_TRAP);
 	test_recursive_handler();
 	test_signals();
 	test_beside("place_punned", 1, place_punned, 0);
