@@ -221,7 +221,310 @@
 	_m(_ctx, _k##_15, _a15)
 
 /* One macro a chunk, because a macro does not expand inside itself. */
-#define SIDE_MAP_17(_k, _m, _ctx, ...) SIDE_MAP_17_0(0, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_17(_k, _m, _ctx, ...) \
+	SIDE_PASTE(SIDE_MAP_PART_, SIDE_IS_LONG(__VA_ARGS__))(0)(0, _m, _ctx, __VA_ARGS__)
+/* More than 64: in parts of 64 first, because what is left is looked at anew behind each part. */
+#define SIDE_MAP_PART_0(_k) SIDE_MAP_REST
+#define SIDE_MAP_PART_1(_k) SIDE_MAP_64_##_k
+#define SIDE_MAP_REST(_k, _m, _ctx, ...) \
+	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(_k)(_k, _m, _ctx, __VA_ARGS__)
+#define SIDE_IS_LONG(...) \
+	SIDE_IS_LONG_I(__VA_ARGS__,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,)
+#define SIDE_IS_LONG_I( \
+		_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, \
+		_a16, _a17, _a18, _a19, _a20, _a21, _a22, _a23, _a24, _a25, _a26, _a27, _a28, _a29, \
+		_a30, _a31, _a32, _a33, _a34, _a35, _a36, _a37, _a38, _a39, _a40, _a41, _a42, _a43, \
+		_a44, _a45, _a46, _a47, _a48, _a49, _a50, _a51, _a52, _a53, _a54, _a55, _a56, _a57, \
+		_a58, _a59, _a60, _a61, _a62, _a63, _a64, ...) \
+	SIDE_IS_PAREN(_a64)
+#define SIDE_MAP_64_0(_k, _m, _ctx, \
+		_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, \
+		_a16, _a17, _a18, _a19, _a20, _a21, _a22, _a23, _a24, _a25, _a26, _a27, _a28, _a29, \
+		_a30, _a31, _a32, _a33, _a34, _a35, _a36, _a37, _a38, _a39, _a40, _a41, _a42, _a43, \
+		_a44, _a45, _a46, _a47, _a48, _a49, _a50, _a51, _a52, _a53, _a54, _a55, _a56, _a57, \
+		_a58, _a59, _a60, _a61, _a62, _a63, ...) \
+	SIDE_MAP_CHUNK(0, _m, _ctx, \
+		_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP_CHUNK(1, _m, _ctx, \
+		_a16, _a17, _a18, _a19, _a20, _a21, _a22, _a23, _a24, _a25, _a26, _a27, _a28, _a29, \
+		_a30, _a31) \
+	SIDE_MAP_CHUNK(2, _m, _ctx, \
+		_a32, _a33, _a34, _a35, _a36, _a37, _a38, _a39, _a40, _a41, _a42, _a43, _a44, _a45, \
+		_a46, _a47) \
+	SIDE_MAP_CHUNK(3, _m, _ctx, \
+		_a48, _a49, _a50, _a51, _a52, _a53, _a54, _a55, _a56, _a57, _a58, _a59, _a60, _a61, \
+		_a62, _a63) \
+	SIDE_PASTE(SIDE_MAP_PART_, SIDE_IS_LONG(__VA_ARGS__))(4)(4, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_64_4(_k, _m, _ctx, \
+		_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, \
+		_a16, _a17, _a18, _a19, _a20, _a21, _a22, _a23, _a24, _a25, _a26, _a27, _a28, _a29, \
+		_a30, _a31, _a32, _a33, _a34, _a35, _a36, _a37, _a38, _a39, _a40, _a41, _a42, _a43, \
+		_a44, _a45, _a46, _a47, _a48, _a49, _a50, _a51, _a52, _a53, _a54, _a55, _a56, _a57, \
+		_a58, _a59, _a60, _a61, _a62, _a63, ...) \
+	SIDE_MAP_CHUNK(4, _m, _ctx, \
+		_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP_CHUNK(5, _m, _ctx, \
+		_a16, _a17, _a18, _a19, _a20, _a21, _a22, _a23, _a24, _a25, _a26, _a27, _a28, _a29, \
+		_a30, _a31) \
+	SIDE_MAP_CHUNK(6, _m, _ctx, \
+		_a32, _a33, _a34, _a35, _a36, _a37, _a38, _a39, _a40, _a41, _a42, _a43, _a44, _a45, \
+		_a46, _a47) \
+	SIDE_MAP_CHUNK(7, _m, _ctx, \
+		_a48, _a49, _a50, _a51, _a52, _a53, _a54, _a55, _a56, _a57, _a58, _a59, _a60, _a61, \
+		_a62, _a63) \
+	SIDE_PASTE(SIDE_MAP_PART_, SIDE_IS_LONG(__VA_ARGS__))(8)(8, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_64_8(_k, _m, _ctx, \
+		_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, \
+		_a16, _a17, _a18, _a19, _a20, _a21, _a22, _a23, _a24, _a25, _a26, _a27, _a28, _a29, \
+		_a30, _a31, _a32, _a33, _a34, _a35, _a36, _a37, _a38, _a39, _a40, _a41, _a42, _a43, \
+		_a44, _a45, _a46, _a47, _a48, _a49, _a50, _a51, _a52, _a53, _a54, _a55, _a56, _a57, \
+		_a58, _a59, _a60, _a61, _a62, _a63, ...) \
+	SIDE_MAP_CHUNK(8, _m, _ctx, \
+		_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP_CHUNK(9, _m, _ctx, \
+		_a16, _a17, _a18, _a19, _a20, _a21, _a22, _a23, _a24, _a25, _a26, _a27, _a28, _a29, \
+		_a30, _a31) \
+	SIDE_MAP_CHUNK(10, _m, _ctx, \
+		_a32, _a33, _a34, _a35, _a36, _a37, _a38, _a39, _a40, _a41, _a42, _a43, _a44, _a45, \
+		_a46, _a47) \
+	SIDE_MAP_CHUNK(11, _m, _ctx, \
+		_a48, _a49, _a50, _a51, _a52, _a53, _a54, _a55, _a56, _a57, _a58, _a59, _a60, _a61, \
+		_a62, _a63) \
+	SIDE_PASTE(SIDE_MAP_PART_, SIDE_IS_LONG(__VA_ARGS__))(12)(12, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_64_12(_k, _m, _ctx, \
+		_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, \
+		_a16, _a17, _a18, _a19, _a20, _a21, _a22, _a23, _a24, _a25, _a26, _a27, _a28, _a29, \
+		_a30, _a31, _a32, _a33, _a34, _a35, _a36, _a37, _a38, _a39, _a40, _a41, _a42, _a43, \
+		_a44, _a45, _a46, _a47, _a48, _a49, _a50, _a51, _a52, _a53, _a54, _a55, _a56, _a57, \
+		_a58, _a59, _a60, _a61, _a62, _a63, ...) \
+	SIDE_MAP_CHUNK(12, _m, _ctx, \
+		_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP_CHUNK(13, _m, _ctx, \
+		_a16, _a17, _a18, _a19, _a20, _a21, _a22, _a23, _a24, _a25, _a26, _a27, _a28, _a29, \
+		_a30, _a31) \
+	SIDE_MAP_CHUNK(14, _m, _ctx, \
+		_a32, _a33, _a34, _a35, _a36, _a37, _a38, _a39, _a40, _a41, _a42, _a43, _a44, _a45, \
+		_a46, _a47) \
+	SIDE_MAP_CHUNK(15, _m, _ctx, \
+		_a48, _a49, _a50, _a51, _a52, _a53, _a54, _a55, _a56, _a57, _a58, _a59, _a60, _a61, \
+		_a62, _a63) \
+	SIDE_PASTE(SIDE_MAP_PART_, SIDE_IS_LONG(__VA_ARGS__))(16)(16, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_64_16(_k, _m, _ctx, \
+		_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, \
+		_a16, _a17, _a18, _a19, _a20, _a21, _a22, _a23, _a24, _a25, _a26, _a27, _a28, _a29, \
+		_a30, _a31, _a32, _a33, _a34, _a35, _a36, _a37, _a38, _a39, _a40, _a41, _a42, _a43, \
+		_a44, _a45, _a46, _a47, _a48, _a49, _a50, _a51, _a52, _a53, _a54, _a55, _a56, _a57, \
+		_a58, _a59, _a60, _a61, _a62, _a63, ...) \
+	SIDE_MAP_CHUNK(16, _m, _ctx, \
+		_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP_CHUNK(17, _m, _ctx, \
+		_a16, _a17, _a18, _a19, _a20, _a21, _a22, _a23, _a24, _a25, _a26, _a27, _a28, _a29, \
+		_a30, _a31) \
+	SIDE_MAP_CHUNK(18, _m, _ctx, \
+		_a32, _a33, _a34, _a35, _a36, _a37, _a38, _a39, _a40, _a41, _a42, _a43, _a44, _a45, \
+		_a46, _a47) \
+	SIDE_MAP_CHUNK(19, _m, _ctx, \
+		_a48, _a49, _a50, _a51, _a52, _a53, _a54, _a55, _a56, _a57, _a58, _a59, _a60, _a61, \
+		_a62, _a63) \
+	SIDE_PASTE(SIDE_MAP_PART_, SIDE_IS_LONG(__VA_ARGS__))(20)(20, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_64_20(_k, _m, _ctx, \
+		_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, \
+		_a16, _a17, _a18, _a19, _a20, _a21, _a22, _a23, _a24, _a25, _a26, _a27, _a28, _a29, \
+		_a30, _a31, _a32, _a33, _a34, _a35, _a36, _a37, _a38, _a39, _a40, _a41, _a42, _a43, \
+		_a44, _a45, _a46, _a47, _a48, _a49, _a50, _a51, _a52, _a53, _a54, _a55, _a56, _a57, \
+		_a58, _a59, _a60, _a61, _a62, _a63, ...) \
+	SIDE_MAP_CHUNK(20, _m, _ctx, \
+		_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP_CHUNK(21, _m, _ctx, \
+		_a16, _a17, _a18, _a19, _a20, _a21, _a22, _a23, _a24, _a25, _a26, _a27, _a28, _a29, \
+		_a30, _a31) \
+	SIDE_MAP_CHUNK(22, _m, _ctx, \
+		_a32, _a33, _a34, _a35, _a36, _a37, _a38, _a39, _a40, _a41, _a42, _a43, _a44, _a45, \
+		_a46, _a47) \
+	SIDE_MAP_CHUNK(23, _m, _ctx, \
+		_a48, _a49, _a50, _a51, _a52, _a53, _a54, _a55, _a56, _a57, _a58, _a59, _a60, _a61, \
+		_a62, _a63) \
+	SIDE_PASTE(SIDE_MAP_PART_, SIDE_IS_LONG(__VA_ARGS__))(24)(24, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_64_24(_k, _m, _ctx, \
+		_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, \
+		_a16, _a17, _a18, _a19, _a20, _a21, _a22, _a23, _a24, _a25, _a26, _a27, _a28, _a29, \
+		_a30, _a31, _a32, _a33, _a34, _a35, _a36, _a37, _a38, _a39, _a40, _a41, _a42, _a43, \
+		_a44, _a45, _a46, _a47, _a48, _a49, _a50, _a51, _a52, _a53, _a54, _a55, _a56, _a57, \
+		_a58, _a59, _a60, _a61, _a62, _a63, ...) \
+	SIDE_MAP_CHUNK(24, _m, _ctx, \
+		_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP_CHUNK(25, _m, _ctx, \
+		_a16, _a17, _a18, _a19, _a20, _a21, _a22, _a23, _a24, _a25, _a26, _a27, _a28, _a29, \
+		_a30, _a31) \
+	SIDE_MAP_CHUNK(26, _m, _ctx, \
+		_a32, _a33, _a34, _a35, _a36, _a37, _a38, _a39, _a40, _a41, _a42, _a43, _a44, _a45, \
+		_a46, _a47) \
+	SIDE_MAP_CHUNK(27, _m, _ctx, \
+		_a48, _a49, _a50, _a51, _a52, _a53, _a54, _a55, _a56, _a57, _a58, _a59, _a60, _a61, \
+		_a62, _a63) \
+	SIDE_PASTE(SIDE_MAP_PART_, SIDE_IS_LONG(__VA_ARGS__))(28)(28, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_64_28(_k, _m, _ctx, \
+		_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, \
+		_a16, _a17, _a18, _a19, _a20, _a21, _a22, _a23, _a24, _a25, _a26, _a27, _a28, _a29, \
+		_a30, _a31, _a32, _a33, _a34, _a35, _a36, _a37, _a38, _a39, _a40, _a41, _a42, _a43, \
+		_a44, _a45, _a46, _a47, _a48, _a49, _a50, _a51, _a52, _a53, _a54, _a55, _a56, _a57, \
+		_a58, _a59, _a60, _a61, _a62, _a63, ...) \
+	SIDE_MAP_CHUNK(28, _m, _ctx, \
+		_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP_CHUNK(29, _m, _ctx, \
+		_a16, _a17, _a18, _a19, _a20, _a21, _a22, _a23, _a24, _a25, _a26, _a27, _a28, _a29, \
+		_a30, _a31) \
+	SIDE_MAP_CHUNK(30, _m, _ctx, \
+		_a32, _a33, _a34, _a35, _a36, _a37, _a38, _a39, _a40, _a41, _a42, _a43, _a44, _a45, \
+		_a46, _a47) \
+	SIDE_MAP_CHUNK(31, _m, _ctx, \
+		_a48, _a49, _a50, _a51, _a52, _a53, _a54, _a55, _a56, _a57, _a58, _a59, _a60, _a61, \
+		_a62, _a63) \
+	SIDE_PASTE(SIDE_MAP_PART_, SIDE_IS_LONG(__VA_ARGS__))(32)(32, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_64_32(_k, _m, _ctx, \
+		_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, \
+		_a16, _a17, _a18, _a19, _a20, _a21, _a22, _a23, _a24, _a25, _a26, _a27, _a28, _a29, \
+		_a30, _a31, _a32, _a33, _a34, _a35, _a36, _a37, _a38, _a39, _a40, _a41, _a42, _a43, \
+		_a44, _a45, _a46, _a47, _a48, _a49, _a50, _a51, _a52, _a53, _a54, _a55, _a56, _a57, \
+		_a58, _a59, _a60, _a61, _a62, _a63, ...) \
+	SIDE_MAP_CHUNK(32, _m, _ctx, \
+		_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP_CHUNK(33, _m, _ctx, \
+		_a16, _a17, _a18, _a19, _a20, _a21, _a22, _a23, _a24, _a25, _a26, _a27, _a28, _a29, \
+		_a30, _a31) \
+	SIDE_MAP_CHUNK(34, _m, _ctx, \
+		_a32, _a33, _a34, _a35, _a36, _a37, _a38, _a39, _a40, _a41, _a42, _a43, _a44, _a45, \
+		_a46, _a47) \
+	SIDE_MAP_CHUNK(35, _m, _ctx, \
+		_a48, _a49, _a50, _a51, _a52, _a53, _a54, _a55, _a56, _a57, _a58, _a59, _a60, _a61, \
+		_a62, _a63) \
+	SIDE_PASTE(SIDE_MAP_PART_, SIDE_IS_LONG(__VA_ARGS__))(36)(36, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_64_36(_k, _m, _ctx, \
+		_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, \
+		_a16, _a17, _a18, _a19, _a20, _a21, _a22, _a23, _a24, _a25, _a26, _a27, _a28, _a29, \
+		_a30, _a31, _a32, _a33, _a34, _a35, _a36, _a37, _a38, _a39, _a40, _a41, _a42, _a43, \
+		_a44, _a45, _a46, _a47, _a48, _a49, _a50, _a51, _a52, _a53, _a54, _a55, _a56, _a57, \
+		_a58, _a59, _a60, _a61, _a62, _a63, ...) \
+	SIDE_MAP_CHUNK(36, _m, _ctx, \
+		_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP_CHUNK(37, _m, _ctx, \
+		_a16, _a17, _a18, _a19, _a20, _a21, _a22, _a23, _a24, _a25, _a26, _a27, _a28, _a29, \
+		_a30, _a31) \
+	SIDE_MAP_CHUNK(38, _m, _ctx, \
+		_a32, _a33, _a34, _a35, _a36, _a37, _a38, _a39, _a40, _a41, _a42, _a43, _a44, _a45, \
+		_a46, _a47) \
+	SIDE_MAP_CHUNK(39, _m, _ctx, \
+		_a48, _a49, _a50, _a51, _a52, _a53, _a54, _a55, _a56, _a57, _a58, _a59, _a60, _a61, \
+		_a62, _a63) \
+	SIDE_PASTE(SIDE_MAP_PART_, SIDE_IS_LONG(__VA_ARGS__))(40)(40, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_64_40(_k, _m, _ctx, \
+		_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, \
+		_a16, _a17, _a18, _a19, _a20, _a21, _a22, _a23, _a24, _a25, _a26, _a27, _a28, _a29, \
+		_a30, _a31, _a32, _a33, _a34, _a35, _a36, _a37, _a38, _a39, _a40, _a41, _a42, _a43, \
+		_a44, _a45, _a46, _a47, _a48, _a49, _a50, _a51, _a52, _a53, _a54, _a55, _a56, _a57, \
+		_a58, _a59, _a60, _a61, _a62, _a63, ...) \
+	SIDE_MAP_CHUNK(40, _m, _ctx, \
+		_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP_CHUNK(41, _m, _ctx, \
+		_a16, _a17, _a18, _a19, _a20, _a21, _a22, _a23, _a24, _a25, _a26, _a27, _a28, _a29, \
+		_a30, _a31) \
+	SIDE_MAP_CHUNK(42, _m, _ctx, \
+		_a32, _a33, _a34, _a35, _a36, _a37, _a38, _a39, _a40, _a41, _a42, _a43, _a44, _a45, \
+		_a46, _a47) \
+	SIDE_MAP_CHUNK(43, _m, _ctx, \
+		_a48, _a49, _a50, _a51, _a52, _a53, _a54, _a55, _a56, _a57, _a58, _a59, _a60, _a61, \
+		_a62, _a63) \
+	SIDE_PASTE(SIDE_MAP_PART_, SIDE_IS_LONG(__VA_ARGS__))(44)(44, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_64_44(_k, _m, _ctx, \
+		_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, \
+		_a16, _a17, _a18, _a19, _a20, _a21, _a22, _a23, _a24, _a25, _a26, _a27, _a28, _a29, \
+		_a30, _a31, _a32, _a33, _a34, _a35, _a36, _a37, _a38, _a39, _a40, _a41, _a42, _a43, \
+		_a44, _a45, _a46, _a47, _a48, _a49, _a50, _a51, _a52, _a53, _a54, _a55, _a56, _a57, \
+		_a58, _a59, _a60, _a61, _a62, _a63, ...) \
+	SIDE_MAP_CHUNK(44, _m, _ctx, \
+		_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP_CHUNK(45, _m, _ctx, \
+		_a16, _a17, _a18, _a19, _a20, _a21, _a22, _a23, _a24, _a25, _a26, _a27, _a28, _a29, \
+		_a30, _a31) \
+	SIDE_MAP_CHUNK(46, _m, _ctx, \
+		_a32, _a33, _a34, _a35, _a36, _a37, _a38, _a39, _a40, _a41, _a42, _a43, _a44, _a45, \
+		_a46, _a47) \
+	SIDE_MAP_CHUNK(47, _m, _ctx, \
+		_a48, _a49, _a50, _a51, _a52, _a53, _a54, _a55, _a56, _a57, _a58, _a59, _a60, _a61, \
+		_a62, _a63) \
+	SIDE_PASTE(SIDE_MAP_PART_, SIDE_IS_LONG(__VA_ARGS__))(48)(48, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_64_48(_k, _m, _ctx, \
+		_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, \
+		_a16, _a17, _a18, _a19, _a20, _a21, _a22, _a23, _a24, _a25, _a26, _a27, _a28, _a29, \
+		_a30, _a31, _a32, _a33, _a34, _a35, _a36, _a37, _a38, _a39, _a40, _a41, _a42, _a43, \
+		_a44, _a45, _a46, _a47, _a48, _a49, _a50, _a51, _a52, _a53, _a54, _a55, _a56, _a57, \
+		_a58, _a59, _a60, _a61, _a62, _a63, ...) \
+	SIDE_MAP_CHUNK(48, _m, _ctx, \
+		_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP_CHUNK(49, _m, _ctx, \
+		_a16, _a17, _a18, _a19, _a20, _a21, _a22, _a23, _a24, _a25, _a26, _a27, _a28, _a29, \
+		_a30, _a31) \
+	SIDE_MAP_CHUNK(50, _m, _ctx, \
+		_a32, _a33, _a34, _a35, _a36, _a37, _a38, _a39, _a40, _a41, _a42, _a43, _a44, _a45, \
+		_a46, _a47) \
+	SIDE_MAP_CHUNK(51, _m, _ctx, \
+		_a48, _a49, _a50, _a51, _a52, _a53, _a54, _a55, _a56, _a57, _a58, _a59, _a60, _a61, \
+		_a62, _a63) \
+	SIDE_PASTE(SIDE_MAP_PART_, SIDE_IS_LONG(__VA_ARGS__))(52)(52, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_64_52(_k, _m, _ctx, \
+		_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, \
+		_a16, _a17, _a18, _a19, _a20, _a21, _a22, _a23, _a24, _a25, _a26, _a27, _a28, _a29, \
+		_a30, _a31, _a32, _a33, _a34, _a35, _a36, _a37, _a38, _a39, _a40, _a41, _a42, _a43, \
+		_a44, _a45, _a46, _a47, _a48, _a49, _a50, _a51, _a52, _a53, _a54, _a55, _a56, _a57, \
+		_a58, _a59, _a60, _a61, _a62, _a63, ...) \
+	SIDE_MAP_CHUNK(52, _m, _ctx, \
+		_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP_CHUNK(53, _m, _ctx, \
+		_a16, _a17, _a18, _a19, _a20, _a21, _a22, _a23, _a24, _a25, _a26, _a27, _a28, _a29, \
+		_a30, _a31) \
+	SIDE_MAP_CHUNK(54, _m, _ctx, \
+		_a32, _a33, _a34, _a35, _a36, _a37, _a38, _a39, _a40, _a41, _a42, _a43, _a44, _a45, \
+		_a46, _a47) \
+	SIDE_MAP_CHUNK(55, _m, _ctx, \
+		_a48, _a49, _a50, _a51, _a52, _a53, _a54, _a55, _a56, _a57, _a58, _a59, _a60, _a61, \
+		_a62, _a63) \
+	SIDE_PASTE(SIDE_MAP_PART_, SIDE_IS_LONG(__VA_ARGS__))(56)(56, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_64_56(_k, _m, _ctx, \
+		_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, \
+		_a16, _a17, _a18, _a19, _a20, _a21, _a22, _a23, _a24, _a25, _a26, _a27, _a28, _a29, \
+		_a30, _a31, _a32, _a33, _a34, _a35, _a36, _a37, _a38, _a39, _a40, _a41, _a42, _a43, \
+		_a44, _a45, _a46, _a47, _a48, _a49, _a50, _a51, _a52, _a53, _a54, _a55, _a56, _a57, \
+		_a58, _a59, _a60, _a61, _a62, _a63, ...) \
+	SIDE_MAP_CHUNK(56, _m, _ctx, \
+		_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP_CHUNK(57, _m, _ctx, \
+		_a16, _a17, _a18, _a19, _a20, _a21, _a22, _a23, _a24, _a25, _a26, _a27, _a28, _a29, \
+		_a30, _a31) \
+	SIDE_MAP_CHUNK(58, _m, _ctx, \
+		_a32, _a33, _a34, _a35, _a36, _a37, _a38, _a39, _a40, _a41, _a42, _a43, _a44, _a45, \
+		_a46, _a47) \
+	SIDE_MAP_CHUNK(59, _m, _ctx, \
+		_a48, _a49, _a50, _a51, _a52, _a53, _a54, _a55, _a56, _a57, _a58, _a59, _a60, _a61, \
+		_a62, _a63) \
+	SIDE_PASTE(SIDE_MAP_PART_, SIDE_IS_LONG(__VA_ARGS__))(60)(60, _m, _ctx, __VA_ARGS__)
+#define SIDE_MAP_64_60(_k, _m, _ctx, \
+		_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, \
+		_a16, _a17, _a18, _a19, _a20, _a21, _a22, _a23, _a24, _a25, _a26, _a27, _a28, _a29, \
+		_a30, _a31, _a32, _a33, _a34, _a35, _a36, _a37, _a38, _a39, _a40, _a41, _a42, _a43, \
+		_a44, _a45, _a46, _a47, _a48, _a49, _a50, _a51, _a52, _a53, _a54, _a55, _a56, _a57, \
+		_a58, _a59, _a60, _a61, _a62, _a63, ...) \
+	SIDE_MAP_CHUNK(60, _m, _ctx, \
+		_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
+	SIDE_MAP_CHUNK(61, _m, _ctx, \
+		_a16, _a17, _a18, _a19, _a20, _a21, _a22, _a23, _a24, _a25, _a26, _a27, _a28, _a29, \
+		_a30, _a31) \
+	SIDE_MAP_CHUNK(62, _m, _ctx, \
+		_a32, _a33, _a34, _a35, _a36, _a37, _a38, _a39, _a40, _a41, _a42, _a43, _a44, _a45, \
+		_a46, _a47) \
+	SIDE_MAP_CHUNK(63, _m, _ctx, \
+		_a48, _a49, _a50, _a51, _a52, _a53, _a54, _a55, _a56, _a57, _a58, _a59, _a60, _a61, \
+		_a62, _a63) \
+	SIDE_MAP_REST(64, _m, _ctx, __VA_ARGS__)
 #define SIDE_MAP_NEXT_1(_k) SIDE_MAP_1
 #define SIDE_MAP_NEXT_2(_k) SIDE_MAP_2
 #define SIDE_MAP_NEXT_3(_k) SIDE_MAP_3
@@ -432,505 +735,5 @@
 #define SIDE_MAP_17_63(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(63, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(64)(64, _m, _ctx, __VA_ARGS__)
-
-/*
- * SIDE_PAIRS(ctx, list): SIDE_PAIRS_GROUP(ctx, SIDE_PAIR(a, b) SIDE_PAIR(c, d) ...) for groups of at most
- * 120 that cover each pair of elements of the list, whose last is empty.
- */
-#define SIDE_PAIRS(_ctx, ...) SIDE_PASTE(SIDE_PAIRS_, SIDE_SIZE(__VA_ARGS__))(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_1(_ctx, _a0)
-#define SIDE_PAIRS_2(_ctx, _a0, _a1)
-#define SIDE_PAIRS_3(_ctx, _a0, _a1, _a2)                                                          \
-	SIDE_PAIRS_GROUP(_ctx,                                                                     \
-	SIDE_PAIR(_a0, _a1))
-#define SIDE_PAIRS_4(_ctx, _a0, _a1, _a2, _a3)                                                     \
-	SIDE_PAIRS_GROUP(_ctx,                                                                     \
-	SIDE_PAIR(_a0, _a1) SIDE_PAIR(_a0, _a2) SIDE_PAIR(_a1, _a2))
-#define SIDE_PAIRS_5(_ctx, _a0, _a1, _a2, _a3, _a4)                                                \
-	SIDE_PAIRS_GROUP(_ctx,                                                                     \
-	SIDE_PAIR(_a0, _a1) SIDE_PAIR(_a0, _a2) SIDE_PAIR(_a0, _a3) SIDE_PAIR(_a1, _a2)            \
-	SIDE_PAIR(_a1, _a3) SIDE_PAIR(_a2, _a3))
-#define SIDE_PAIRS_6(_ctx, _a0, _a1, _a2, _a3, _a4, _a5)                                           \
-	SIDE_PAIRS_GROUP(_ctx,                                                                     \
-	SIDE_PAIR(_a0, _a1) SIDE_PAIR(_a0, _a2) SIDE_PAIR(_a0, _a3) SIDE_PAIR(_a0, _a4)            \
-	SIDE_PAIR(_a1, _a2) SIDE_PAIR(_a1, _a3) SIDE_PAIR(_a1, _a4) SIDE_PAIR(_a2, _a3)            \
-	SIDE_PAIR(_a2, _a4) SIDE_PAIR(_a3, _a4))
-#define SIDE_PAIRS_7(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6)                                      \
-	SIDE_PAIRS_GROUP(_ctx,                                                                     \
-	SIDE_PAIR(_a0, _a1) SIDE_PAIR(_a0, _a2) SIDE_PAIR(_a0, _a3) SIDE_PAIR(_a0, _a4)            \
-	SIDE_PAIR(_a0, _a5) SIDE_PAIR(_a1, _a2) SIDE_PAIR(_a1, _a3) SIDE_PAIR(_a1, _a4)            \
-	SIDE_PAIR(_a1, _a5) SIDE_PAIR(_a2, _a3) SIDE_PAIR(_a2, _a4) SIDE_PAIR(_a2, _a5)            \
-	SIDE_PAIR(_a3, _a4) SIDE_PAIR(_a3, _a5) SIDE_PAIR(_a4, _a5))
-#define SIDE_PAIRS_8(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7)                                 \
-	SIDE_PAIRS_GROUP(_ctx,                                                                     \
-	SIDE_PAIR(_a0, _a1) SIDE_PAIR(_a0, _a2) SIDE_PAIR(_a0, _a3) SIDE_PAIR(_a0, _a4)            \
-	SIDE_PAIR(_a0, _a5) SIDE_PAIR(_a0, _a6) SIDE_PAIR(_a1, _a2) SIDE_PAIR(_a1, _a3)            \
-	SIDE_PAIR(_a1, _a4) SIDE_PAIR(_a1, _a5) SIDE_PAIR(_a1, _a6) SIDE_PAIR(_a2, _a3)            \
-	SIDE_PAIR(_a2, _a4) SIDE_PAIR(_a2, _a5) SIDE_PAIR(_a2, _a6) SIDE_PAIR(_a3, _a4)            \
-	SIDE_PAIR(_a3, _a5) SIDE_PAIR(_a3, _a6) SIDE_PAIR(_a4, _a5) SIDE_PAIR(_a4, _a6)            \
-	SIDE_PAIR(_a5, _a6))
-#define SIDE_PAIRS_9(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8)                            \
-	SIDE_PAIRS_GROUP(_ctx,                                                                     \
-	SIDE_PAIR(_a0, _a1) SIDE_PAIR(_a0, _a2) SIDE_PAIR(_a0, _a3) SIDE_PAIR(_a0, _a4)            \
-	SIDE_PAIR(_a0, _a5) SIDE_PAIR(_a0, _a6) SIDE_PAIR(_a0, _a7) SIDE_PAIR(_a1, _a2)            \
-	SIDE_PAIR(_a1, _a3) SIDE_PAIR(_a1, _a4) SIDE_PAIR(_a1, _a5) SIDE_PAIR(_a1, _a6)            \
-	SIDE_PAIR(_a1, _a7) SIDE_PAIR(_a2, _a3) SIDE_PAIR(_a2, _a4) SIDE_PAIR(_a2, _a5)            \
-	SIDE_PAIR(_a2, _a6) SIDE_PAIR(_a2, _a7) SIDE_PAIR(_a3, _a4) SIDE_PAIR(_a3, _a5)            \
-	SIDE_PAIR(_a3, _a6) SIDE_PAIR(_a3, _a7) SIDE_PAIR(_a4, _a5) SIDE_PAIR(_a4, _a6)            \
-	SIDE_PAIR(_a4, _a7) SIDE_PAIR(_a5, _a6) SIDE_PAIR(_a5, _a7) SIDE_PAIR(_a6, _a7))
-#define SIDE_PAIRS_10(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9)                      \
-	SIDE_PAIRS_GROUP(_ctx,                                                                     \
-	SIDE_PAIR(_a0, _a1) SIDE_PAIR(_a0, _a2) SIDE_PAIR(_a0, _a3) SIDE_PAIR(_a0, _a4)            \
-	SIDE_PAIR(_a0, _a5) SIDE_PAIR(_a0, _a6) SIDE_PAIR(_a0, _a7) SIDE_PAIR(_a0, _a8)            \
-	SIDE_PAIR(_a1, _a2) SIDE_PAIR(_a1, _a3) SIDE_PAIR(_a1, _a4) SIDE_PAIR(_a1, _a5)            \
-	SIDE_PAIR(_a1, _a6) SIDE_PAIR(_a1, _a7) SIDE_PAIR(_a1, _a8) SIDE_PAIR(_a2, _a3)            \
-	SIDE_PAIR(_a2, _a4) SIDE_PAIR(_a2, _a5) SIDE_PAIR(_a2, _a6) SIDE_PAIR(_a2, _a7)            \
-	SIDE_PAIR(_a2, _a8) SIDE_PAIR(_a3, _a4) SIDE_PAIR(_a3, _a5) SIDE_PAIR(_a3, _a6)            \
-	SIDE_PAIR(_a3, _a7) SIDE_PAIR(_a3, _a8) SIDE_PAIR(_a4, _a5) SIDE_PAIR(_a4, _a6)            \
-	SIDE_PAIR(_a4, _a7) SIDE_PAIR(_a4, _a8) SIDE_PAIR(_a5, _a6) SIDE_PAIR(_a5, _a7)            \
-	SIDE_PAIR(_a5, _a8) SIDE_PAIR(_a6, _a7) SIDE_PAIR(_a6, _a8) SIDE_PAIR(_a7, _a8))
-#define SIDE_PAIRS_11(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10)                \
-	SIDE_PAIRS_GROUP(_ctx,                                                                     \
-	SIDE_PAIR(_a0, _a1) SIDE_PAIR(_a0, _a2) SIDE_PAIR(_a0, _a3) SIDE_PAIR(_a0, _a4)            \
-	SIDE_PAIR(_a0, _a5) SIDE_PAIR(_a0, _a6) SIDE_PAIR(_a0, _a7) SIDE_PAIR(_a0, _a8)            \
-	SIDE_PAIR(_a0, _a9) SIDE_PAIR(_a1, _a2) SIDE_PAIR(_a1, _a3) SIDE_PAIR(_a1, _a4)            \
-	SIDE_PAIR(_a1, _a5) SIDE_PAIR(_a1, _a6) SIDE_PAIR(_a1, _a7) SIDE_PAIR(_a1, _a8)            \
-	SIDE_PAIR(_a1, _a9) SIDE_PAIR(_a2, _a3) SIDE_PAIR(_a2, _a4) SIDE_PAIR(_a2, _a5)            \
-	SIDE_PAIR(_a2, _a6) SIDE_PAIR(_a2, _a7) SIDE_PAIR(_a2, _a8) SIDE_PAIR(_a2, _a9)            \
-	SIDE_PAIR(_a3, _a4) SIDE_PAIR(_a3, _a5) SIDE_PAIR(_a3, _a6) SIDE_PAIR(_a3, _a7)            \
-	SIDE_PAIR(_a3, _a8) SIDE_PAIR(_a3, _a9) SIDE_PAIR(_a4, _a5) SIDE_PAIR(_a4, _a6)            \
-	SIDE_PAIR(_a4, _a7) SIDE_PAIR(_a4, _a8) SIDE_PAIR(_a4, _a9) SIDE_PAIR(_a5, _a6)            \
-	SIDE_PAIR(_a5, _a7) SIDE_PAIR(_a5, _a8) SIDE_PAIR(_a5, _a9) SIDE_PAIR(_a6, _a7)            \
-	SIDE_PAIR(_a6, _a8) SIDE_PAIR(_a6, _a9) SIDE_PAIR(_a7, _a8) SIDE_PAIR(_a7, _a9)            \
-	SIDE_PAIR(_a8, _a9))
-#define SIDE_PAIRS_12(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11)          \
-	SIDE_PAIRS_GROUP(_ctx,                                                                     \
-	SIDE_PAIR(_a0, _a1) SIDE_PAIR(_a0, _a2) SIDE_PAIR(_a0, _a3) SIDE_PAIR(_a0, _a4)            \
-	SIDE_PAIR(_a0, _a5) SIDE_PAIR(_a0, _a6) SIDE_PAIR(_a0, _a7) SIDE_PAIR(_a0, _a8)            \
-	SIDE_PAIR(_a0, _a9) SIDE_PAIR(_a0, _a10) SIDE_PAIR(_a1, _a2) SIDE_PAIR(_a1, _a3)           \
-	SIDE_PAIR(_a1, _a4) SIDE_PAIR(_a1, _a5) SIDE_PAIR(_a1, _a6) SIDE_PAIR(_a1, _a7)            \
-	SIDE_PAIR(_a1, _a8) SIDE_PAIR(_a1, _a9) SIDE_PAIR(_a1, _a10) SIDE_PAIR(_a2, _a3)           \
-	SIDE_PAIR(_a2, _a4) SIDE_PAIR(_a2, _a5) SIDE_PAIR(_a2, _a6) SIDE_PAIR(_a2, _a7)            \
-	SIDE_PAIR(_a2, _a8) SIDE_PAIR(_a2, _a9) SIDE_PAIR(_a2, _a10) SIDE_PAIR(_a3, _a4)           \
-	SIDE_PAIR(_a3, _a5) SIDE_PAIR(_a3, _a6) SIDE_PAIR(_a3, _a7) SIDE_PAIR(_a3, _a8)            \
-	SIDE_PAIR(_a3, _a9) SIDE_PAIR(_a3, _a10) SIDE_PAIR(_a4, _a5) SIDE_PAIR(_a4, _a6)           \
-	SIDE_PAIR(_a4, _a7) SIDE_PAIR(_a4, _a8) SIDE_PAIR(_a4, _a9) SIDE_PAIR(_a4, _a10)           \
-	SIDE_PAIR(_a5, _a6) SIDE_PAIR(_a5, _a7) SIDE_PAIR(_a5, _a8) SIDE_PAIR(_a5, _a9)            \
-	SIDE_PAIR(_a5, _a10) SIDE_PAIR(_a6, _a7) SIDE_PAIR(_a6, _a8) SIDE_PAIR(_a6, _a9)           \
-	SIDE_PAIR(_a6, _a10) SIDE_PAIR(_a7, _a8) SIDE_PAIR(_a7, _a9) SIDE_PAIR(_a7, _a10)          \
-	SIDE_PAIR(_a8, _a9) SIDE_PAIR(_a8, _a10) SIDE_PAIR(_a9, _a10))
-#define SIDE_PAIRS_13(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12)    \
-	SIDE_PAIRS_GROUP(_ctx,                                                                     \
-	SIDE_PAIR(_a0, _a1) SIDE_PAIR(_a0, _a2) SIDE_PAIR(_a0, _a3) SIDE_PAIR(_a0, _a4)            \
-	SIDE_PAIR(_a0, _a5) SIDE_PAIR(_a0, _a6) SIDE_PAIR(_a0, _a7) SIDE_PAIR(_a0, _a8)            \
-	SIDE_PAIR(_a0, _a9) SIDE_PAIR(_a0, _a10) SIDE_PAIR(_a0, _a11) SIDE_PAIR(_a1, _a2)          \
-	SIDE_PAIR(_a1, _a3) SIDE_PAIR(_a1, _a4) SIDE_PAIR(_a1, _a5) SIDE_PAIR(_a1, _a6)            \
-	SIDE_PAIR(_a1, _a7) SIDE_PAIR(_a1, _a8) SIDE_PAIR(_a1, _a9) SIDE_PAIR(_a1, _a10)           \
-	SIDE_PAIR(_a1, _a11) SIDE_PAIR(_a2, _a3) SIDE_PAIR(_a2, _a4) SIDE_PAIR(_a2, _a5)           \
-	SIDE_PAIR(_a2, _a6) SIDE_PAIR(_a2, _a7) SIDE_PAIR(_a2, _a8) SIDE_PAIR(_a2, _a9)            \
-	SIDE_PAIR(_a2, _a10) SIDE_PAIR(_a2, _a11) SIDE_PAIR(_a3, _a4) SIDE_PAIR(_a3, _a5)          \
-	SIDE_PAIR(_a3, _a6) SIDE_PAIR(_a3, _a7) SIDE_PAIR(_a3, _a8) SIDE_PAIR(_a3, _a9)            \
-	SIDE_PAIR(_a3, _a10) SIDE_PAIR(_a3, _a11) SIDE_PAIR(_a4, _a5) SIDE_PAIR(_a4, _a6)          \
-	SIDE_PAIR(_a4, _a7) SIDE_PAIR(_a4, _a8) SIDE_PAIR(_a4, _a9) SIDE_PAIR(_a4, _a10)           \
-	SIDE_PAIR(_a4, _a11) SIDE_PAIR(_a5, _a6) SIDE_PAIR(_a5, _a7) SIDE_PAIR(_a5, _a8)           \
-	SIDE_PAIR(_a5, _a9) SIDE_PAIR(_a5, _a10) SIDE_PAIR(_a5, _a11) SIDE_PAIR(_a6, _a7)          \
-	SIDE_PAIR(_a6, _a8) SIDE_PAIR(_a6, _a9) SIDE_PAIR(_a6, _a10) SIDE_PAIR(_a6, _a11)          \
-	SIDE_PAIR(_a7, _a8) SIDE_PAIR(_a7, _a9) SIDE_PAIR(_a7, _a10) SIDE_PAIR(_a7, _a11)          \
-	SIDE_PAIR(_a8, _a9) SIDE_PAIR(_a8, _a10) SIDE_PAIR(_a8, _a11) SIDE_PAIR(_a9, _a10)         \
-	SIDE_PAIR(_a9, _a11) SIDE_PAIR(_a10, _a11))
-#define SIDE_PAIRS_14(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13) \
-	SIDE_PAIRS_GROUP(_ctx,                                                                     \
-	SIDE_PAIR(_a0, _a1) SIDE_PAIR(_a0, _a2) SIDE_PAIR(_a0, _a3) SIDE_PAIR(_a0, _a4)            \
-	SIDE_PAIR(_a0, _a5) SIDE_PAIR(_a0, _a6) SIDE_PAIR(_a0, _a7) SIDE_PAIR(_a0, _a8)            \
-	SIDE_PAIR(_a0, _a9) SIDE_PAIR(_a0, _a10) SIDE_PAIR(_a0, _a11) SIDE_PAIR(_a0, _a12)         \
-	SIDE_PAIR(_a1, _a2) SIDE_PAIR(_a1, _a3) SIDE_PAIR(_a1, _a4) SIDE_PAIR(_a1, _a5)            \
-	SIDE_PAIR(_a1, _a6) SIDE_PAIR(_a1, _a7) SIDE_PAIR(_a1, _a8) SIDE_PAIR(_a1, _a9)            \
-	SIDE_PAIR(_a1, _a10) SIDE_PAIR(_a1, _a11) SIDE_PAIR(_a1, _a12) SIDE_PAIR(_a2, _a3)         \
-	SIDE_PAIR(_a2, _a4) SIDE_PAIR(_a2, _a5) SIDE_PAIR(_a2, _a6) SIDE_PAIR(_a2, _a7)            \
-	SIDE_PAIR(_a2, _a8) SIDE_PAIR(_a2, _a9) SIDE_PAIR(_a2, _a10) SIDE_PAIR(_a2, _a11)          \
-	SIDE_PAIR(_a2, _a12) SIDE_PAIR(_a3, _a4) SIDE_PAIR(_a3, _a5) SIDE_PAIR(_a3, _a6)           \
-	SIDE_PAIR(_a3, _a7) SIDE_PAIR(_a3, _a8) SIDE_PAIR(_a3, _a9) SIDE_PAIR(_a3, _a10)           \
-	SIDE_PAIR(_a3, _a11) SIDE_PAIR(_a3, _a12) SIDE_PAIR(_a4, _a5) SIDE_PAIR(_a4, _a6)          \
-	SIDE_PAIR(_a4, _a7) SIDE_PAIR(_a4, _a8) SIDE_PAIR(_a4, _a9) SIDE_PAIR(_a4, _a10)           \
-	SIDE_PAIR(_a4, _a11) SIDE_PAIR(_a4, _a12) SIDE_PAIR(_a5, _a6) SIDE_PAIR(_a5, _a7)          \
-	SIDE_PAIR(_a5, _a8) SIDE_PAIR(_a5, _a9) SIDE_PAIR(_a5, _a10) SIDE_PAIR(_a5, _a11)          \
-	SIDE_PAIR(_a5, _a12) SIDE_PAIR(_a6, _a7) SIDE_PAIR(_a6, _a8) SIDE_PAIR(_a6, _a9)           \
-	SIDE_PAIR(_a6, _a10) SIDE_PAIR(_a6, _a11) SIDE_PAIR(_a6, _a12) SIDE_PAIR(_a7, _a8)         \
-	SIDE_PAIR(_a7, _a9) SIDE_PAIR(_a7, _a10) SIDE_PAIR(_a7, _a11) SIDE_PAIR(_a7, _a12)         \
-	SIDE_PAIR(_a8, _a9) SIDE_PAIR(_a8, _a10) SIDE_PAIR(_a8, _a11) SIDE_PAIR(_a8, _a12)         \
-	SIDE_PAIR(_a9, _a10) SIDE_PAIR(_a9, _a11) SIDE_PAIR(_a9, _a12) SIDE_PAIR(_a10, _a11)       \
-	SIDE_PAIR(_a10, _a12) SIDE_PAIR(_a11, _a12))
-#define SIDE_PAIRS_15(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14) \
-	SIDE_PAIRS_GROUP(_ctx,                                                                     \
-	SIDE_PAIR(_a0, _a1) SIDE_PAIR(_a0, _a2) SIDE_PAIR(_a0, _a3) SIDE_PAIR(_a0, _a4)            \
-	SIDE_PAIR(_a0, _a5) SIDE_PAIR(_a0, _a6) SIDE_PAIR(_a0, _a7) SIDE_PAIR(_a0, _a8)            \
-	SIDE_PAIR(_a0, _a9) SIDE_PAIR(_a0, _a10) SIDE_PAIR(_a0, _a11) SIDE_PAIR(_a0, _a12)         \
-	SIDE_PAIR(_a0, _a13) SIDE_PAIR(_a1, _a2) SIDE_PAIR(_a1, _a3) SIDE_PAIR(_a1, _a4)           \
-	SIDE_PAIR(_a1, _a5) SIDE_PAIR(_a1, _a6) SIDE_PAIR(_a1, _a7) SIDE_PAIR(_a1, _a8)            \
-	SIDE_PAIR(_a1, _a9) SIDE_PAIR(_a1, _a10) SIDE_PAIR(_a1, _a11) SIDE_PAIR(_a1, _a12)         \
-	SIDE_PAIR(_a1, _a13) SIDE_PAIR(_a2, _a3) SIDE_PAIR(_a2, _a4) SIDE_PAIR(_a2, _a5)           \
-	SIDE_PAIR(_a2, _a6) SIDE_PAIR(_a2, _a7) SIDE_PAIR(_a2, _a8) SIDE_PAIR(_a2, _a9)            \
-	SIDE_PAIR(_a2, _a10) SIDE_PAIR(_a2, _a11) SIDE_PAIR(_a2, _a12) SIDE_PAIR(_a2, _a13)        \
-	SIDE_PAIR(_a3, _a4) SIDE_PAIR(_a3, _a5) SIDE_PAIR(_a3, _a6) SIDE_PAIR(_a3, _a7)            \
-	SIDE_PAIR(_a3, _a8) SIDE_PAIR(_a3, _a9) SIDE_PAIR(_a3, _a10) SIDE_PAIR(_a3, _a11)          \
-	SIDE_PAIR(_a3, _a12) SIDE_PAIR(_a3, _a13) SIDE_PAIR(_a4, _a5) SIDE_PAIR(_a4, _a6)          \
-	SIDE_PAIR(_a4, _a7) SIDE_PAIR(_a4, _a8) SIDE_PAIR(_a4, _a9) SIDE_PAIR(_a4, _a10)           \
-	SIDE_PAIR(_a4, _a11) SIDE_PAIR(_a4, _a12) SIDE_PAIR(_a4, _a13) SIDE_PAIR(_a5, _a6)         \
-	SIDE_PAIR(_a5, _a7) SIDE_PAIR(_a5, _a8) SIDE_PAIR(_a5, _a9) SIDE_PAIR(_a5, _a10)           \
-	SIDE_PAIR(_a5, _a11) SIDE_PAIR(_a5, _a12) SIDE_PAIR(_a5, _a13) SIDE_PAIR(_a6, _a7)         \
-	SIDE_PAIR(_a6, _a8) SIDE_PAIR(_a6, _a9) SIDE_PAIR(_a6, _a10) SIDE_PAIR(_a6, _a11)          \
-	SIDE_PAIR(_a6, _a12) SIDE_PAIR(_a6, _a13) SIDE_PAIR(_a7, _a8) SIDE_PAIR(_a7, _a9)          \
-	SIDE_PAIR(_a7, _a10) SIDE_PAIR(_a7, _a11) SIDE_PAIR(_a7, _a12) SIDE_PAIR(_a7, _a13)        \
-	SIDE_PAIR(_a8, _a9) SIDE_PAIR(_a8, _a10) SIDE_PAIR(_a8, _a11) SIDE_PAIR(_a8, _a12)         \
-	SIDE_PAIR(_a8, _a13) SIDE_PAIR(_a9, _a10) SIDE_PAIR(_a9, _a11) SIDE_PAIR(_a9, _a12)        \
-	SIDE_PAIR(_a9, _a13) SIDE_PAIR(_a10, _a11) SIDE_PAIR(_a10, _a12) SIDE_PAIR(_a10, _a13)     \
-	SIDE_PAIR(_a11, _a12) SIDE_PAIR(_a11, _a13) SIDE_PAIR(_a12, _a13))
-#define SIDE_PAIRS_16(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_PAIRS_GROUP(_ctx,                                                                     \
-	SIDE_PAIR(_a0, _a1) SIDE_PAIR(_a0, _a2) SIDE_PAIR(_a0, _a3) SIDE_PAIR(_a0, _a4)            \
-	SIDE_PAIR(_a0, _a5) SIDE_PAIR(_a0, _a6) SIDE_PAIR(_a0, _a7) SIDE_PAIR(_a0, _a8)            \
-	SIDE_PAIR(_a0, _a9) SIDE_PAIR(_a0, _a10) SIDE_PAIR(_a0, _a11) SIDE_PAIR(_a0, _a12)         \
-	SIDE_PAIR(_a0, _a13) SIDE_PAIR(_a0, _a14) SIDE_PAIR(_a1, _a2) SIDE_PAIR(_a1, _a3)          \
-	SIDE_PAIR(_a1, _a4) SIDE_PAIR(_a1, _a5) SIDE_PAIR(_a1, _a6) SIDE_PAIR(_a1, _a7)            \
-	SIDE_PAIR(_a1, _a8) SIDE_PAIR(_a1, _a9) SIDE_PAIR(_a1, _a10) SIDE_PAIR(_a1, _a11)          \
-	SIDE_PAIR(_a1, _a12) SIDE_PAIR(_a1, _a13) SIDE_PAIR(_a1, _a14) SIDE_PAIR(_a2, _a3)         \
-	SIDE_PAIR(_a2, _a4) SIDE_PAIR(_a2, _a5) SIDE_PAIR(_a2, _a6) SIDE_PAIR(_a2, _a7)            \
-	SIDE_PAIR(_a2, _a8) SIDE_PAIR(_a2, _a9) SIDE_PAIR(_a2, _a10) SIDE_PAIR(_a2, _a11)          \
-	SIDE_PAIR(_a2, _a12) SIDE_PAIR(_a2, _a13) SIDE_PAIR(_a2, _a14) SIDE_PAIR(_a3, _a4)         \
-	SIDE_PAIR(_a3, _a5) SIDE_PAIR(_a3, _a6) SIDE_PAIR(_a3, _a7) SIDE_PAIR(_a3, _a8)            \
-	SIDE_PAIR(_a3, _a9) SIDE_PAIR(_a3, _a10) SIDE_PAIR(_a3, _a11) SIDE_PAIR(_a3, _a12)         \
-	SIDE_PAIR(_a3, _a13) SIDE_PAIR(_a3, _a14) SIDE_PAIR(_a4, _a5) SIDE_PAIR(_a4, _a6)          \
-	SIDE_PAIR(_a4, _a7) SIDE_PAIR(_a4, _a8) SIDE_PAIR(_a4, _a9) SIDE_PAIR(_a4, _a10)           \
-	SIDE_PAIR(_a4, _a11) SIDE_PAIR(_a4, _a12) SIDE_PAIR(_a4, _a13) SIDE_PAIR(_a4, _a14)        \
-	SIDE_PAIR(_a5, _a6) SIDE_PAIR(_a5, _a7) SIDE_PAIR(_a5, _a8) SIDE_PAIR(_a5, _a9)            \
-	SIDE_PAIR(_a5, _a10) SIDE_PAIR(_a5, _a11) SIDE_PAIR(_a5, _a12) SIDE_PAIR(_a5, _a13)        \
-	SIDE_PAIR(_a5, _a14) SIDE_PAIR(_a6, _a7) SIDE_PAIR(_a6, _a8) SIDE_PAIR(_a6, _a9)           \
-	SIDE_PAIR(_a6, _a10) SIDE_PAIR(_a6, _a11) SIDE_PAIR(_a6, _a12) SIDE_PAIR(_a6, _a13)        \
-	SIDE_PAIR(_a6, _a14) SIDE_PAIR(_a7, _a8) SIDE_PAIR(_a7, _a9) SIDE_PAIR(_a7, _a10)          \
-	SIDE_PAIR(_a7, _a11) SIDE_PAIR(_a7, _a12) SIDE_PAIR(_a7, _a13) SIDE_PAIR(_a7, _a14)        \
-	SIDE_PAIR(_a8, _a9) SIDE_PAIR(_a8, _a10) SIDE_PAIR(_a8, _a11) SIDE_PAIR(_a8, _a12)         \
-	SIDE_PAIR(_a8, _a13) SIDE_PAIR(_a8, _a14) SIDE_PAIR(_a9, _a10) SIDE_PAIR(_a9, _a11)        \
-	SIDE_PAIR(_a9, _a12) SIDE_PAIR(_a9, _a13) SIDE_PAIR(_a9, _a14) SIDE_PAIR(_a10, _a11)       \
-	SIDE_PAIR(_a10, _a12) SIDE_PAIR(_a10, _a13) SIDE_PAIR(_a10, _a14) SIDE_PAIR(_a11, _a12)    \
-	SIDE_PAIR(_a11, _a13) SIDE_PAIR(_a11, _a14) SIDE_PAIR(_a12, _a13) SIDE_PAIR(_a12, _a14)    \
-	SIDE_PAIR(_a13, _a14))
-#define SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_PAIRS_GROUP(_ctx,                                                                     \
-	SIDE_PAIR(_a0, _a1) SIDE_PAIR(_a0, _a2) SIDE_PAIR(_a0, _a3) SIDE_PAIR(_a0, _a4)            \
-	SIDE_PAIR(_a0, _a5) SIDE_PAIR(_a0, _a6) SIDE_PAIR(_a0, _a7) SIDE_PAIR(_a0, _a8)            \
-	SIDE_PAIR(_a0, _a9) SIDE_PAIR(_a0, _a10) SIDE_PAIR(_a0, _a11) SIDE_PAIR(_a0, _a12)         \
-	SIDE_PAIR(_a0, _a13) SIDE_PAIR(_a0, _a14) SIDE_PAIR(_a0, _a15) SIDE_PAIR(_a1, _a2)         \
-	SIDE_PAIR(_a1, _a3) SIDE_PAIR(_a1, _a4) SIDE_PAIR(_a1, _a5) SIDE_PAIR(_a1, _a6)            \
-	SIDE_PAIR(_a1, _a7) SIDE_PAIR(_a1, _a8) SIDE_PAIR(_a1, _a9) SIDE_PAIR(_a1, _a10)           \
-	SIDE_PAIR(_a1, _a11) SIDE_PAIR(_a1, _a12) SIDE_PAIR(_a1, _a13) SIDE_PAIR(_a1, _a14)        \
-	SIDE_PAIR(_a1, _a15) SIDE_PAIR(_a2, _a3) SIDE_PAIR(_a2, _a4) SIDE_PAIR(_a2, _a5)           \
-	SIDE_PAIR(_a2, _a6) SIDE_PAIR(_a2, _a7) SIDE_PAIR(_a2, _a8) SIDE_PAIR(_a2, _a9)            \
-	SIDE_PAIR(_a2, _a10) SIDE_PAIR(_a2, _a11) SIDE_PAIR(_a2, _a12) SIDE_PAIR(_a2, _a13)        \
-	SIDE_PAIR(_a2, _a14) SIDE_PAIR(_a2, _a15) SIDE_PAIR(_a3, _a4) SIDE_PAIR(_a3, _a5)          \
-	SIDE_PAIR(_a3, _a6) SIDE_PAIR(_a3, _a7) SIDE_PAIR(_a3, _a8) SIDE_PAIR(_a3, _a9)            \
-	SIDE_PAIR(_a3, _a10) SIDE_PAIR(_a3, _a11) SIDE_PAIR(_a3, _a12) SIDE_PAIR(_a3, _a13)        \
-	SIDE_PAIR(_a3, _a14) SIDE_PAIR(_a3, _a15) SIDE_PAIR(_a4, _a5) SIDE_PAIR(_a4, _a6)          \
-	SIDE_PAIR(_a4, _a7) SIDE_PAIR(_a4, _a8) SIDE_PAIR(_a4, _a9) SIDE_PAIR(_a4, _a10)           \
-	SIDE_PAIR(_a4, _a11) SIDE_PAIR(_a4, _a12) SIDE_PAIR(_a4, _a13) SIDE_PAIR(_a4, _a14)        \
-	SIDE_PAIR(_a4, _a15) SIDE_PAIR(_a5, _a6) SIDE_PAIR(_a5, _a7) SIDE_PAIR(_a5, _a8)           \
-	SIDE_PAIR(_a5, _a9) SIDE_PAIR(_a5, _a10) SIDE_PAIR(_a5, _a11) SIDE_PAIR(_a5, _a12)         \
-	SIDE_PAIR(_a5, _a13) SIDE_PAIR(_a5, _a14) SIDE_PAIR(_a5, _a15) SIDE_PAIR(_a6, _a7)         \
-	SIDE_PAIR(_a6, _a8) SIDE_PAIR(_a6, _a9) SIDE_PAIR(_a6, _a10) SIDE_PAIR(_a6, _a11)          \
-	SIDE_PAIR(_a6, _a12) SIDE_PAIR(_a6, _a13) SIDE_PAIR(_a6, _a14) SIDE_PAIR(_a6, _a15)        \
-	SIDE_PAIR(_a7, _a8) SIDE_PAIR(_a7, _a9) SIDE_PAIR(_a7, _a10) SIDE_PAIR(_a7, _a11)          \
-	SIDE_PAIR(_a7, _a12) SIDE_PAIR(_a7, _a13) SIDE_PAIR(_a7, _a14) SIDE_PAIR(_a7, _a15)        \
-	SIDE_PAIR(_a8, _a9) SIDE_PAIR(_a8, _a10) SIDE_PAIR(_a8, _a11) SIDE_PAIR(_a8, _a12)         \
-	SIDE_PAIR(_a8, _a13) SIDE_PAIR(_a8, _a14) SIDE_PAIR(_a8, _a15) SIDE_PAIR(_a9, _a10)        \
-	SIDE_PAIR(_a9, _a11) SIDE_PAIR(_a9, _a12) SIDE_PAIR(_a9, _a13) SIDE_PAIR(_a9, _a14)        \
-	SIDE_PAIR(_a9, _a15) SIDE_PAIR(_a10, _a11) SIDE_PAIR(_a10, _a12) SIDE_PAIR(_a10, _a13)     \
-	SIDE_PAIR(_a10, _a14) SIDE_PAIR(_a10, _a15) SIDE_PAIR(_a11, _a12) SIDE_PAIR(_a11, _a13)    \
-	SIDE_PAIR(_a11, _a14) SIDE_PAIR(_a11, _a15) SIDE_PAIR(_a12, _a13) SIDE_PAIR(_a12, _a14)    \
-	SIDE_PAIR(_a12, _a15) SIDE_PAIR(_a13, _a14) SIDE_PAIR(_a13, _a15) SIDE_PAIR(_a14, _a15))
-#define SIDE_PAIRS_(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, _end) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15)
-#define SIDE_PAIRS_ROW(_chunk, _i, _b) SIDE_PAIRS_ROW_I(_b, SIDE_PAIRS_UNPAREN _chunk)
-#define SIDE_PAIRS_UNPAREN(...) __VA_ARGS__
-#define SIDE_PAIRS_ROW_I(...) SIDE_PAIRS_ROW_II(__VA_ARGS__)
-#define SIDE_PAIRS_ROW_II(_b, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_PAIRS_GROUP(_ctx,                                                                     \
-	SIDE_PAIR(_b, _a0) SIDE_PAIR(_b, _a1) SIDE_PAIR(_b, _a2) SIDE_PAIR(_b, _a3)                \
-	SIDE_PAIR(_b, _a4) SIDE_PAIR(_b, _a5) SIDE_PAIR(_b, _a6) SIDE_PAIR(_b, _a7)                \
-	SIDE_PAIR(_b, _a8) SIDE_PAIR(_b, _a9) SIDE_PAIR(_b, _a10) SIDE_PAIR(_b, _a11)              \
-	SIDE_PAIR(_b, _a12) SIDE_PAIR(_b, _a13) SIDE_PAIR(_b, _a14) SIDE_PAIR(_b, _a15))
-#define SIDE_PAIRS_17(...) SIDE_PAIRS_17_0(__VA_ARGS__)
-#define SIDE_PAIRS_NEXT_(_k) SIDE_PAIRS_
-#define SIDE_PAIRS_NEXT_1(_k) SIDE_PAIRS_1
-#define SIDE_PAIRS_NEXT_2(_k) SIDE_PAIRS_2
-#define SIDE_PAIRS_NEXT_3(_k) SIDE_PAIRS_3
-#define SIDE_PAIRS_NEXT_4(_k) SIDE_PAIRS_4
-#define SIDE_PAIRS_NEXT_5(_k) SIDE_PAIRS_5
-#define SIDE_PAIRS_NEXT_6(_k) SIDE_PAIRS_6
-#define SIDE_PAIRS_NEXT_7(_k) SIDE_PAIRS_7
-#define SIDE_PAIRS_NEXT_8(_k) SIDE_PAIRS_8
-#define SIDE_PAIRS_NEXT_9(_k) SIDE_PAIRS_9
-#define SIDE_PAIRS_NEXT_10(_k) SIDE_PAIRS_10
-#define SIDE_PAIRS_NEXT_11(_k) SIDE_PAIRS_11
-#define SIDE_PAIRS_NEXT_12(_k) SIDE_PAIRS_12
-#define SIDE_PAIRS_NEXT_13(_k) SIDE_PAIRS_13
-#define SIDE_PAIRS_NEXT_14(_k) SIDE_PAIRS_14
-#define SIDE_PAIRS_NEXT_15(_k) SIDE_PAIRS_15
-#define SIDE_PAIRS_NEXT_16(_k) SIDE_PAIRS_16
-#define SIDE_PAIRS_NEXT_17(_k) SIDE_PAIRS_17_##_k
-#define SIDE_PAIRS_17_0(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(1)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_1(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(2)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_2(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(3)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_3(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(4)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_4(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(5)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_5(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(6)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_6(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(7)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_7(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(8)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_8(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(9)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_9(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(10)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_10(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(11)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_11(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(12)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_12(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(13)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_13(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(14)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_14(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(15)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_15(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(16)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_16(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(17)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_17(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(18)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_18(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(19)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_19(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(20)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_20(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(21)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_21(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(22)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_22(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(23)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_23(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(24)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_24(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(25)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_25(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(26)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_26(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(27)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_27(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(28)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_28(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(29)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_29(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(30)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_30(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(31)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_31(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(32)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_32(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(33)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_33(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(34)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_34(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(35)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_35(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(36)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_36(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(37)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_37(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(38)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_38(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(39)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_39(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(40)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_40(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(41)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_41(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(42)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_42(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(43)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_43(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(44)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_44(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(45)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_45(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(46)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_46(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(47)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_47(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(48)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_48(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(49)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_49(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(50)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_50(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(51)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_51(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(52)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_52(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(53)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_53(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(54)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_54(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(55)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_55(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(56)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_56(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(57)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_57(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(58)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_58(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(59)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_59(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(60)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_60(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(61)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_61(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(62)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_62(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(63)(_ctx, __VA_ARGS__)
-#define SIDE_PAIRS_17_63(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
-	SIDE_PAIRS_CHUNK(_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
-	SIDE_MAP(SIDE_PAIRS_ROW, (_ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15), __VA_ARGS__) \
-	SIDE_PASTE(SIDE_PAIRS_NEXT_, SIDE_SIZE(__VA_ARGS__))(64)(_ctx, __VA_ARGS__)
 
 #endif /* SIDE_LIST_H */

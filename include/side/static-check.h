@@ -84,12 +84,16 @@
 /* The functions of the maps: (context, index, element). */
 #define SIDE_DO_FIELD_INIT(_ctx, _i, _field) SIDE_FIELD_INIT_I _field
 #define SIDE_FIELD_INIT_I(_class, _name, ...) _side_field(_name, __VA_ARGS__),
+/* The checks look at fields many times: a list of what they need, without the initialisers. */
+#define SIDE_FIELDS_LIGHT(_fields) (SIDE_MAP_LIST(SIDE_DO_FIELD_LIGHT, , _fields))
+#define SIDE_DO_FIELD_LIGHT(_ctx, _i, _field) SIDE_FIELD_LIGHT_I _field
+#define SIDE_FIELD_LIGHT_I(_class, _name, ...) (_class, _name, ),
 #define SIDE_DO_FIELD_TYPE(_ctx, _i, _field) SIDE_FIELD_TYPE_I _field
 #define SIDE_FIELD_TYPE_I(_class, ...) SIDE_CLASS_TYPE(_class),
 #define SIDE_DO_FIELD_PARAM(_ctx, _i, _field) SIDE_FIELD_PARAM_I _field
 #define SIDE_FIELD_PARAM_I(_class, ...) SIDE_CLASS_PARAM(_class),
-#define SIDE_DO_FIELD_NAME(_ctx, _i, _field) SIDE_FIELD_NAME_I _field
-#define SIDE_FIELD_NAME_I(_class, _name, ...) (_name),
+#define SIDE_DO_FIELD_NAME(_ctx, _i, _field) SIDE_FIELD_NAME_I _field,
+#define SIDE_FIELD_NAME_I(_class, _name, ...) _name
 #define SIDE_DO_OPTION_INIT(_ctx, _i, _option) SIDE_OPTION_INIT_I _option
 #define SIDE_OPTION_INIT_I(_class, ...) _side_option_range(__VA_ARGS__),
 #define SIDE_DO_OPTION_TYPE(_ctx, _i, _option) SIDE_FIELD_TYPE_I _option
@@ -178,12 +182,18 @@ struct side_end_of_members;   /* last member of the class of a struct */
 #ifdef __clang__
 #define SIDE_QUIET_BEGIN                                                                           \
 	_Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wpedantic\"")        \
-			_Pragma("clang diagnostic ignored \"-Wstrict-prototypes\"")
+			_Pragma("clang diagnostic ignored \"-Wstrict-prototypes\"")              \
+			_Pragma("clang diagnostic ignored \"-Wgcc-compat\"")
 #define SIDE_QUIET_END _Pragma("clang diagnostic pop")
 #else
 #define SIDE_QUIET_BEGIN
 #define SIDE_QUIET_END
 #endif
+
+#define SIDE_CHECK_EVENT(_identifier, _flags, _fields)                                             \
+	SIDE_CHECK_LIGHT_EVENT(_identifier, _flags, SIDE_FIELDS_LIGHT(_fields))
+#define SIDE_CHECK_STRUCT(_identifier, _fields)                                                    \
+	SIDE_CHECK_LIGHT_STRUCT(_identifier, SIDE_FIELDS_LIGHT(_fields))
 
 /* Names: empty ones, then duplicates.  _what is the identifier of the event or struct. */
 #define SIDE_DUPLICATES_WANTED SIDE_DUPLICATES_I(SIDE_STATIC_CHECK_DISABLE_DUPLICATED_FIELDS)
@@ -192,17 +202,19 @@ struct side_end_of_members;   /* last member of the class of a struct */
 #define SIDE_DUPLICATES_
 #define SIDE_DUPLICATES_SIDE_STATIC_CHECK_DISABLE_DUPLICATED_FIELDS ()
 #define SIDE_CHECK_NAMES(_what, _fields)                                                           \
-	SIDE_CHECK_NAMES_I(_what, SIDE_MAP_LIST(SIDE_DO_FIELD_NAME, , _fields))
-#define SIDE_CHECK_NAMES_I(_what, ...)                                                             \
-	side_static_assert(SIDE_NAMES_NOT_EMPTY(__VA_ARGS__),                                      \
+	side_static_assert(SIDE_NAMES_NOT_EMPTY(_what, _fields),                                   \
 			"Null field name" SIDE_FILE_LINE "a field of " #_what " has an empty name", \
 			null_field_name_in_##_what);                                               \
-	SIDE_IF(SIDE_DUPLICATES_WANTED)(SIDE_NAMES_DIFFER(_what, __VA_ARGS__))
-#define SIDE_CHECK_DUPLICATES(_what, ...)                                                          \
-	side_static_assert(__VA_ARGS__,                                                            \
-			"Duplicated field names" SIDE_FILE_LINE "two fields of " #_what            \
-			" have the same name",                                                     \
-			duplicated_field_names_in_##_what);
+	SIDE_IF(SIDE_DUPLICATES_WANTED)(SIDE_NAMES_DIFFER(_what, _fields))
+/* For each name, "(name, text, unit)": what the sentence says. */
+#define SIDE_NAMES_SAID(_what, _fields)                                                            \
+	(SIDE_MAP_LIST(SIDE_DO_NAME_SAID, (#_what, duplicated_field_names_in_##_what), _fields))
+#define SIDE_DO_NAME_SAID(_ctx, _i, _field) (SIDE_FIELD_NAME_I _field, SIDE_UNPAREN _ctx),
+#define SIDE_NAME_TWICE(_name, _what, _ident)                                                      \
+	"Duplicated field names" SIDE_FILE_LINE "two fields of " _what                             \
+			" have the same name: " _name
+#define SIDE_NAME_I(_name, ...) _name
+#define SIDE_NAME_IDENT_I(_name, _what, _ident) _ident
 
 #ifndef __cplusplus
 
@@ -281,14 +293,48 @@ SIDE_EXPECTS_BASIC(variadic_part);
 #define SIDE_KNOWN(...) __VA_ARGS__
 #endif
 
-#define SIDE_NAME_NOT_EMPTY(_ctx, _i, _name) (__builtin_strlen(SIDE_UNPAREN _name) != 0) *
-#define SIDE_NAMES_NOT_EMPTY(...) (SIDE_MAP(SIDE_NAME_NOT_EMPTY, , __VA_ARGS__) 1)
-#define SIDE_PAIR(_a, _b) (__builtin_strcmp(_a, _b) != 0) *
-#define SIDE_PAIRS_GROUP(_what, ...) SIDE_CHECK_DUPLICATES(_what, (__VA_ARGS__ 1))
-#define SIDE_NAMES_DIFFER(_what, ...) SIDE_PAIRS(_what, __VA_ARGS__)
+#define SIDE_DO_NOT_EMPTY(_ctx, _i, _field) (__builtin_strlen(SIDE_FIELD_NAME_I _field) != 0) *
+#define SIDE_NAMES_NOT_EMPTY(_what, _fields) (SIDE_MAP_LIST(SIDE_DO_NOT_EMPTY, , _fields) 1)
+
+/*
+ * Each name is looked for among all names.  Were that left to the preprocessor, it would write a
+ * comparison for each pair; so the names are written where the compiler can be asked about them: clang's
+ * in the condition of an overload, GCC's joined into one string.  Long texts go through few macros.
+ */
+#ifdef __clang__
+#define SIDE_NAMES_DIFFER(_what, _fields)                                                          \
+	SIDE_QUIET_BEGIN extern char(*side_names_of__##_what(const char *))[1] __attribute__((     \
+			overloadable));                                                            \
+	extern char(*side_names_of__##_what(const char *side_name_))[2] __attribute__((            \
+			overloadable, enable_if(1 < SIDE_MAP_LIST(SIDE_DO_NAME_IS, , _fields) 0, ""))); \
+	SIDE_MAP_LIST(SIDE_DO_NAME_ONCE, side_names_of__##_what, SIDE_NAMES_SAID(_what, _fields))  \
+			SIDE_QUIET_END
+#define SIDE_DO_NAME_IS(_ctx, _i, _field)                                                          \
+	!__builtin_strcmp(side_name_, SIDE_FIELD_NAME_I _field) +
+#define SIDE_DO_NAME_ONCE(_names, _i, _said)                                                       \
+	SIDE_ASSERT_ONCE(_said, sizeof(*_names(SIDE_NAME_I _said)) == 1)
+#else
+#define SIDE_NAMES_DIFFER(_what, _fields)                                                          \
+	SIDE_MAP_LIST(SIDE_DO_NAME_ONCE, SIDE_MAP_LIST(SIDE_DO_NAME_JOINED, , _fields) "\1",       \
+			SIDE_NAMES_SAID(_what, _fields))
+#define SIDE_DO_NAME_JOINED(_ctx, _i, _field) "\1" SIDE_FIELD_NAME_I _field
+#define SIDE_DO_NAME_ONCE(_joined, _i, _said)                                                      \
+	SIDE_ASSERT_ONCE(_said,                                                                    \
+			!__builtin_strstr(__builtin_strstr(_joined, "\1" SIDE_NAME_I _said "\1") +  \
+						1,                                                 \
+					"\1" SIDE_NAME_I _said "\1"))
+#endif
+/* In C99 libc may have a macro of this name, which says no text. */
+#ifdef _Static_assert
+#define SIDE_ASSERT_ONCE(_said, ...)                                                               \
+	side_static_assert((__VA_ARGS__), SIDE_NAME_TWICE _said, SIDE_NAME_IDENT_I _said);
+#else
+#define SIDE_ASSERT_ONCE(_said, ...)                                                               \
+	__extension__ _Static_assert(__VA_ARGS__, SIDE_NAME_TWICE _said);
+#endif
 
 /* Descriptions */
-#define SIDE_CHECK_EVENT(_identifier, _flags, _fields)                                             \
+#define SIDE_CHECK_LIGHT_EVENT(_identifier, _flags, _fields)                                             \
 	SIDE_QUIET_BEGIN extern void side_event_args__##_identifier(                               \
 			SIDE_MAP_LIST(SIDE_DO_FIELD_PARAM, , _fields)                              \
 					union SIDE_PASTE(side_expects_, SIDE_KIND(_flags)));       \
@@ -310,7 +356,7 @@ SIDE_EXPECTS_BASIC(variadic_part);
 						       SIDE_KIND_TYPE(_flags)) 0),                 \
 			0));
 #endif
-#define SIDE_CHECK_STRUCT(_identifier, _fields)                                                    \
+#define SIDE_CHECK_LIGHT_STRUCT(_identifier, _fields)                                                    \
 	typedef struct side_struct *side_class__##_identifier(                                     \
 			SIDE_FIELD_TYPES(_fields) struct side_end_of_members *);                   \
 	SIDE_EXPECTS_CLASS(_identifier, struct side_any_vec * side_any_;);                         \
@@ -482,40 +528,79 @@ constexpr bool names_not_empty(const char *const *names, unsigned begin, unsigne
 			: names_not_empty(names, begin, begin + (end - begin) / 2) &&
 					names_not_empty(names, begin + (end - begin) / 2, end);
 }
-constexpr bool name_differs(const char *name, const char *const *names, unsigned begin, unsigned end)
+/* Whether numbers made of the names differ; when they do not, the names have the last word. */
+typedef unsigned long long name_hash;
+constexpr name_hash hash_of(const char *name, name_hash hash = 5381)
 {
-	return end - begin == 0 ? true
-			: end - begin == 1
-			? __builtin_strcmp(name, names[begin]) != 0
-			: name_differs(name, names, begin, begin + (end - begin) / 2) &&
-					name_differs(name, names, begin + (end - begin) / 2, end);
+	return *name ? hash_of(name + 1, hash * 33 + (unsigned char)*name) : hash;
 }
-constexpr bool names_differ(const char *const *names, unsigned begin, unsigned end, unsigned all)
+constexpr bool hash_is_new(name_hash hash, const name_hash *others, unsigned number)
+{
+	return number == 0 ? true
+			: number < 8
+			? hash != others[0] && hash_is_new(hash, others + 1, number - 1)
+			: hash != others[0] && hash != others[1] && hash != others[2] &&
+					hash != others[3] && hash != others[4] && hash != others[5] &&
+					hash != others[6] && hash != others[7] &&
+					hash_is_new(hash, others + 8, number - 8);
+}
+constexpr bool hashes_differ(const name_hash *hashes, unsigned begin, unsigned end, unsigned all)
 {
 	return end - begin == 0 ? true
 			: end - begin == 1
-			? name_differs(names[begin], names, begin + 1, all)
-			: names_differ(names, begin, begin + (end - begin) / 2, all) &&
-					names_differ(names, begin + (end - begin) / 2, end, all);
+			? hash_is_new(hashes[begin], hashes + begin + 1, all - begin - 1)
+			: hashes_differ(hashes, begin, begin + (end - begin) / 2, all) &&
+					hashes_differ(hashes, begin + (end - begin) / 2, end, all);
+}
+constexpr unsigned number_of(const char *name, const char *const *names, unsigned begin, unsigned end)
+{
+	return end - begin == 0 ? 0
+			: end - begin == 1
+			? !__builtin_strcmp(name, names[begin])
+			: number_of(name, names, begin, begin + (end - begin) / 2) +
+					number_of(name, names, begin + (end - begin) / 2, end);
+}
+template <unsigned N> constexpr bool all_hashes_differ(const name_hash (&hashes)[N])
+{
+	return hashes_differ(hashes, 1, N, N);
 }
 template <unsigned N> constexpr bool all_names_not_empty(const char *const (&names)[N])
 {
 	return names_not_empty(names, 1, N);
 }
-template <unsigned N> constexpr bool all_names_differ(const char *const (&names)[N])
+template <unsigned N> constexpr bool name_is_once(const char *name, const char *const (&names)[N])
 {
-	return names_differ(names, 1, N, N);
+	return number_of(name, names, 1, N) == 1;
 }
 } /* namespace libside */
 
 #define SIDE_EXPECTS(...)
-#define SIDE_NAMES_NOT_EMPTY(...) libside::all_names_not_empty({"", __VA_ARGS__})
-#define SIDE_NAMES_DIFFER(_what, ...)                                                              \
-	SIDE_CHECK_DUPLICATES(_what, libside::all_names_differ({"", __VA_ARGS__}))
+#define SIDE_NAMES_NOT_EMPTY(_what, _fields)                                                       \
+	libside::all_names_not_empty({"", SIDE_MAP_LIST(SIDE_DO_FIELD_NAME, , _fields)})
+#define SIDE_NAMES_DIFFER(_what, _fields)                                                          \
+	struct side_names_of__##_what {                                                            \
+		static constexpr const char *const names[] = {                                     \
+				"", SIDE_MAP_LIST(SIDE_DO_FIELD_NAME, , _fields)};                 \
+		SIDE_NAMES_HASHED(_fields)                                                         \
+	};                                                                                         \
+	SIDE_MAP_LIST(SIDE_DO_NAME_ONCE, side_names_of__##_what, SIDE_NAMES_SAID(_what, _fields))
+/* GCC is quick at comparing names, clang at comparing numbers. */
+#ifdef __clang__
+#define SIDE_NAMES_HASHED(_fields)                                                                 \
+	static constexpr libside::name_hash hashes[] = {                                           \
+			0, SIDE_MAP_LIST(SIDE_DO_FIELD_HASH, , _fields)};                          \
+	enum { differ = libside::all_hashes_differ(hashes) };
+#else
+#define SIDE_NAMES_HASHED(_fields) enum { differ = 0 };
+#endif
+#define SIDE_DO_FIELD_HASH(_ctx, _i, _field) libside::hash_of(SIDE_FIELD_NAME_I _field),
+#define SIDE_DO_NAME_ONCE(_names, _i, _said)                                                       \
+	static_assert(_names::differ || libside::name_is_once(SIDE_NAME_I _said, _names::names),   \
+			SIDE_NAME_TWICE _said);
 #define SIDE_UNUSED __attribute__((unused))
 
 /* Descriptions.  The ellipsis of a declared event gives way to the definition. */
-#define SIDE_CHECK_EVENT(_identifier, _flags, _fields)                                             \
+#define SIDE_CHECK_LIGHT_EVENT(_identifier, _flags, _fields)                                             \
 	extern void (*side_event_args__##_identifier(int))(                                        \
 			SIDE_FIELD_TYPES(_fields) SIDE_KIND_TYPE(_flags));                         \
 	SIDE_EXPLAIN_EVENT(_identifier, _flags, _fields)                                           \
@@ -534,7 +619,7 @@ template <unsigned N> constexpr bool all_names_differ(const char *const (&names)
 	static_assert(libside::call_explained<__VA_ARGS__,                                         \
 				      libside::call_fits<__VA_ARGS__>::value>::value,              \
 			"");
-#define SIDE_CHECK_STRUCT(_identifier, _fields)                                                    \
+#define SIDE_CHECK_LIGHT_STRUCT(_identifier, _fields)                                                    \
 	typedef struct side_struct *side_class__##_identifier(                                     \
 			SIDE_FIELD_TYPES(_fields) struct side_end_of_members *) SIDE_UNUSED;       \
 	SIDE_CHECK_NAMES(_identifier, _fields) SIDE_EXPECT_SEMICOLON()

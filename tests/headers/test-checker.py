@@ -122,7 +122,7 @@ compiler = {'gcc': c.GCC, 'g++': c.GXX, 'clang': c.CLANG, 'clang++': c.CLANGXX}[
 language = 'c++' if kind.endswith('++') else 'c'
 MIXED = 'in expression: the elements of %s differ in type'
 EMPTY = 'a field of %s has an empty name'
-DUPLICATED = 'two fields of %s have the same name'
+DUPLICATED = 'two fields of %s have the same name: '
 IN_C99 = {MIXED: 'types_incompatible_in_', EMPTY: 'null_field_name_in_', DUPLICATED: 'duplicated_field_names_in_'}
 # Which options a variant has cannot be asked in C: the compiler's own sentence.
 VARIANT_VALUE = {'gcc': "incompatible type for argument 1 of ‘side_event_args__ev_variant’",
