@@ -17,11 +17,23 @@
 static const char changed[] =
 		"the process has other bytes there than its file: something has changed its code";
 
+static const char chooses[] = "it only chooses another function when the program is loaded";
+
 struct listing {
 	char *library; /* glob of files; NULL: all */
 	const char *function;
-	bool process;
+	pid_t process;           /* 0: a file */
+	struct resolve *resolve; /* of the process; NULL: nobody has asked yet */
 	uint64_t count, by_method[PROBE_METHODS];
+};
+
+/* What is printed: a function, by one of its names, and how it can be probed. */
+struct row {
+	const struct code_function *function;
+	const char *name; /* NULL: it has none */
+	struct probe_site site;
+	const struct code_function *chooser; /* that chooses it; NULL: nobody does */
+	bool chosen;                         /* it has been chosen in the process */
 };
 
 static const char *base_name(const char *path)
@@ -57,9 +69,24 @@ static const char *select_name(const struct listing *listing, const struct code_
 	return NULL;
 }
 
-static void print_text(const struct listing *listing, const struct probe_module *module,
-		const char *name, const struct probe_site *site)
+static void print_chooser(const struct probe_module *module, const struct row *row)
 {
+	const char *own = code_name(module->code, row->function, 0);
+	char text[512];
+
+	if (!row->chooser)
+		return;
+	printf("  (%s", row->chosen ? "chosen for this processor" : "one that it chooses from");
+	if (own && strcmp(own, row->name) != 0)
+		printf(": %s", say_printable(own, text, sizeof(text)));
+	putchar(')');
+}
+
+static void print_text(const struct listing *listing, const struct probe_module *module,
+		const struct row *row)
+{
+	const struct probe_site *site = &row->site;
+	const char *name = row->name;
 	char *readable = name ? names_readable(name) : NULL;
 	char text[512], unnamed[32];
 
@@ -75,20 +102,30 @@ static void print_text(const struct listing *listing, const struct probe_module 
 	if (listing->process)
 		printf("%s:", say_printable(base_name(module->path), text, sizeof(text)));
 	fputs(say_printable(name ? name : unnamed, text, sizeof(text)), stdout);
+	print_chooser(module, row);
 	if (site->reason)
 		printf("  (%s)", site->reason);
 	putchar('\n');
 	free(readable);
 }
 
-static void print_json_lists(const struct code_file *code, const struct code_function *function,
-		const struct probe_site *site)
+static size_t print_json_names(
+		const struct code_file *code, const struct code_function *function, size_t before)
 {
-	fputs(",\"names\":[", stdout);
 	for (size_t i = 0; i < function->nr_names; i++) {
-		fputs(i ? "," : "", stdout);
+		fputs(before++ ? "," : "", stdout);
 		say_json_string(stdout, code_name(code, function, i));
 	}
+	return before;
+}
+
+static void print_json_lists(const struct code_file *code, const struct row *row)
+{
+	const struct probe_site *site = &row->site;
+
+	fputs(",\"names\":[", stdout);
+	(void)print_json_names(code, row->function,
+			row->chooser ? print_json_names(code, row->chooser, 0) : 0);
 	fputs("],\"boundaries\":[", stdout);
 	for (unsigned int i = 1; i < site->nr_pieces; i++)
 		printf("%s%u", i > 1 ? "," : "", site->pieces[i].at);
@@ -98,9 +135,11 @@ static void print_json_lists(const struct code_file *code, const struct code_fun
 	fputs("\"", stdout);
 }
 
-static void print_json(const struct probe_module *module, const struct code_function *function,
-		const char *name, const struct probe_site *site)
+static void print_json(const struct probe_module *module, const struct row *row)
 {
+	const struct code_function *function = row->function;
+	const struct probe_site *site = &row->site;
+	const char *name = row->name;
 	char *readable = name ? names_readable(name) : NULL;
 
 	printf("{\"schema\":%d,\"type\":\"probe_site\",\"module\":", SAY_JSON_SCHEMA);
@@ -123,7 +162,10 @@ static void print_json(const struct probe_module *module, const struct code_func
 		printf(",\"runtime\":%" PRIu64, site->runtime);
 	if (site->method == PROBE_SHORT)
 		printf(",\"pad\":%" PRIu64, site->pad);
-	print_json_lists(module->code, function, site);
+	print_json_lists(module->code, row);
+	if (row->chooser)
+		printf(",\"chooser\":%" PRIu64 ",\"chosen\":%s", row->chooser->address,
+				row->chosen ? "true" : "false");
 	if (site->reason) {
 		fputs(",\"reason\":", stdout);
 		say_json_string(stdout, site->reason);
@@ -143,37 +185,88 @@ static void compare_memory(const struct probe_module *module, struct probe_site 
 	site->reason = changed;
 }
 
+static int print_row(struct listing *listing, const struct probe_module *module, struct row *row)
+{
+	int ret = code_entry(module->code, row->function, &row->site);
+
+	if (ret)
+		return say_error(COMMAND_FAILED, NULL, "cannot read the code of %s: %s",
+				module->path, strerror(-ret));
+	if (module->memory >= 0)
+		compare_memory(module, &row->site);
+	if (row->function->chooses) {
+		row->site.method = PROBE_NONE;
+		row->site.reason = chooses;
+	}
+	if (!listing->count++ && !say_is_json())
+		printf("%-10s %-18s %5s %s\n", "METHOD", "ADDRESS", "BYTES", "FUNCTION");
+	listing->by_method[row->site.method]++;
+	if (say_is_json())
+		print_json(module, row);
+	else
+		print_text(listing, module, row);
+	return 0;
+}
+
+static void find_choices(struct listing *listing, const struct probe_module *module,
+		const struct code_function *chooser, struct resolve_choices *choices)
+{
+	struct resolve_error ignored;
+
+	*choices = (struct resolve_choices){.certain = false};
+	if (listing->process && !listing->resolve) {
+		listing->resolve = resolve_new();
+		if (listing->resolve)
+			(void)resolve_add_process(listing->resolve, listing->process, &ignored);
+	}
+	if (!listing->resolve ||
+			resolve_choices(listing->resolve, module->path, chooser->address, choices))
+		choices->count = code_choices(
+				module->code, chooser, choices->addresses, RESOLVE_CHOICES_MAX);
+}
+
+/* That is not probed, but what it chooses is. */
+static int list_choices(struct listing *listing, const struct probe_module *module,
+		const struct code_function *chooser, const char *name)
+{
+	struct resolve_choices choices;
+	int ret = 0;
+
+	find_choices(listing, module, chooser, &choices);
+	if (!choices.count || choices.outside)
+		return print_row(listing, module, &(struct row){.function = chooser, .name = name});
+	for (size_t i = 0; i < choices.count && !ret; i++) {
+		struct row row = {.function = code_function_at(module->code, choices.addresses[i]),
+				.name = name,
+				.chooser = chooser,
+				.chosen = choices.certain};
+
+		if (row.function)
+			ret = print_row(listing, module, &row);
+	}
+	return ret;
+}
+
 static int list_module(void *user, const struct probe_module *module)
 {
 	struct listing *listing = user;
 	const struct code_function *functions;
 	size_t count = code_functions(module->code, &functions);
+	int ret = 0;
 
 	if (listing->library && fnmatch(listing->library, base_name(module->path), 0) != 0)
 		return 0;
-	for (size_t i = 0; i < count; i++) {
-		struct probe_site site;
+	for (size_t i = 0; i < count && !ret; i++) {
+		struct row row = {.function = &functions[i]};
 		bool selected;
-		const char *name = select_name(listing, module->code, &functions[i], &selected);
-		int ret;
 
+		row.name = select_name(listing, module->code, &functions[i], &selected);
 		if (!selected)
 			continue;
-		ret = code_entry(module->code, &functions[i], &site);
-		if (ret)
-			return say_error(COMMAND_FAILED, NULL, "cannot read the code of %s: %s",
-					module->path, strerror(-ret));
-		if (module->memory >= 0)
-			compare_memory(module, &site);
-		if (!listing->count++ && !say_is_json())
-			printf("%-10s %-18s %5s %s\n", "METHOD", "ADDRESS", "BYTES", "FUNCTION");
-		listing->by_method[site.method]++;
-		if (say_is_json())
-			print_json(module, &functions[i], name, &site);
-		else
-			print_text(listing, module, name, &site);
+		ret = functions[i].chooses ? list_choices(listing, module, &functions[i], row.name)
+					   : print_row(listing, module, &row);
 	}
-	return 0;
+	return ret;
 }
 
 static int list_file(struct listing *listing, const char *path)
@@ -229,18 +322,19 @@ int probe_list(const char *what, const char *glob)
 	long pid = strtol(what, &end, 10);
 	int ret;
 
-	listing.process = *what && !*end && pid > 0 && pid <= INT32_MAX;
-	target = (struct probe_target){.pid = listing.process ? (pid_t)pid : 0, .exe = what};
+	listing.process = *what && !*end && pid > 0 && pid <= INT32_MAX ? (pid_t)pid : 0;
+	target = (struct probe_target){.pid = listing.process, .exe = what};
 	if (colon) {
 		listing.library = strndup(glob, (size_t)(colon - glob));
 		listing.function = colon + 1;
 		if (!listing.library)
 			return say_error(COMMAND_FAILED, NULL, "there is no memory");
 	}
-	ret = listing.process ? probe_process((pid_t)pid, list_module, &listing)
+	ret = listing.process ? probe_process(listing.process, list_module, &listing)
 			      : list_file(&listing, what);
 	if (!ret)
 		ret = conclude(&listing, probe_list_markers(&target, glob), what, glob);
+	resolve_free(listing.resolve);
 	free(listing.library);
 	return ret;
 }

@@ -26,7 +26,7 @@ struct refusals {
 	struct reason {
 		char text[640], place[320];
 		uint64_t count;
-		bool return_only;
+		enum resolve_refused what;
 	} reasons[REASONS_MAX];
 	size_t count;
 	uint64_t others;
@@ -40,7 +40,7 @@ static void note_refusal(void *user, const struct resolve_refusal *refusal)
 
 	while (reason < refusals->reasons + refusals->count &&
 			(strcmp(reason->text, refusal->reason) != 0 ||
-					reason->return_only != refusal->return_only))
+					reason->what != refusal->what))
 		reason++;
 	if (reason == refusals->reasons + REASONS_MAX) {
 		refusals->others++;
@@ -48,7 +48,7 @@ static void note_refusal(void *user, const struct resolve_refusal *refusal)
 	}
 	if (!reason->count++) {
 		refusals->count++;
-		reason->return_only = refusal->return_only;
+		reason->what = refusal->what;
 		snprintf(reason->text, sizeof(reason->text), "%s", refusal->reason);
 		snprintf(reason->place, sizeof(reason->place), "%s%s%.128s, at 0x%" PRIx64,
 				say_printable(refusal->function, name, sizeof(name)),
@@ -61,9 +61,12 @@ static void say_refusals(const struct refusals *refusals)
 {
 	for (size_t i = 0; i < refusals->count; i++) {
 		const struct reason *reason = &refusals->reasons[i];
-		const char *what = reason->return_only ? "returns are not seen of" : "left out are";
+		const char *what = reason->what == RESOLVE_NO_RETURN ? "returns are not seen of"
+								     : "left out are";
 
-		if (reason->count == 1)
+		if (reason->what == RESOLVE_TOLD)
+			say_note("%s", reason->text);
+		else if (reason->count == 1)
 			say_note("%s %s: %s", what, reason->place, reason->text);
 		else
 			say_note("%s %" PRIu64 " places, such as %s: %s", what, reason->count,

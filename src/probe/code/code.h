@@ -7,10 +7,12 @@
  *
  *	file.c           the file in memory: segments, sections, addresses, and a reader that does not leave it
  *	symbols.c        names: symbol tables, also the compressed one of stripped files (.gnu_debugdata)
+ *	beside.c         the same of a file with debug information, by its build id
  *	frames.c         begins of functions and landing pads out of the unwinder's data
  *	rows.h           that data of one function, row by row (cursor.c, cie.c, rows.c)
  *	functions.c      all that put together
  *	x86-64-sweep.c   where any instruction of the file may jump to
+ *	x86-64-choices.c what functions choose from that choose others
  *	x86-64-site.c    the method for one place
  *	x86-64-copy.c    displaced instructions written for another address (copy.h; for the process that is probed)
  *
@@ -19,6 +21,7 @@
 
 #include "probe/site.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct code_file;
@@ -31,6 +34,7 @@ struct code_function {
 	uint64_t address, size;
 	size_t first_name,
 			nr_names; /* aliases, the best one first; none: only the unwinder knows it */
+	bool chooses; /* it only chooses another one when the program is loaded (IFUNC) */
 };
 
 /* 0, or -errno with a sentence. */
@@ -45,8 +49,15 @@ void code_close(struct code_file *file);
 size_t code_functions(const struct code_file *file, const struct code_function **functions);
 const char *code_name(
 		const struct code_file *file, const struct code_function *function, size_t index);
+/* Of an old version of the library, which only programs of its time call so. */
+bool code_name_is_former(
+		const struct code_file *file, const struct code_function *function, size_t index);
 /* The function that has that address, or NULL. */
 const struct code_function *code_function_at(const struct code_file *file, uint64_t address);
+
+/* The begins of functions that this one chooses from, as far as its code says it; how many. */
+size_t code_choices(const struct code_file *file, const struct code_function *chooser,
+		uint64_t *choices, size_t room);
 
 /*
  * How a probe can be put at the begin of a function (behind a mark for indirect branches), or at any instruction.

@@ -313,6 +313,7 @@ void code_close(struct code_file *file)
 	free(file->segments);
 	free(file->sections);
 	free(file->names_memory);
+	free(file->beside_memory);
 	free(file->names);
 	free(file->frames);
 	free(file->functions);

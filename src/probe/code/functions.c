@@ -31,6 +31,7 @@ static void drop_doubles(struct code_file *file)
 		if (last && last->address == entry->address && !strcmp(last->name, entry->name)) {
 			if (entry->size > last->size)
 				last->size = entry->size;
+			last->former &= entry->former;
 			continue;
 		}
 		file->names[kept++] = *entry;
@@ -83,6 +84,7 @@ int code_make_functions(struct code_file *file)
 		*function = (struct code_function){.address = address, .first_name = name};
 		for (; name < file->nr_names && file->names[name].address == address; name++) {
 			function->nr_names++;
+			function->chooses |= file->names[name].chooses;
 			if (!function->size)
 				function->size = file->names[name].size;
 		}
@@ -105,6 +107,12 @@ const char *code_name(
 		const struct code_file *file, const struct code_function *function, size_t index)
 {
 	return index < function->nr_names ? file->names[function->first_name + index].name : NULL;
+}
+
+bool code_name_is_former(
+		const struct code_file *file, const struct code_function *function, size_t index)
+{
+	return index < function->nr_names && file->names[function->first_name + index].former;
 }
 
 const struct code_function *code_function_at(const struct code_file *file, uint64_t address)

@@ -26,6 +26,8 @@ struct code_name_entry {
 	uint64_t address, size;
 	const char *name;
 	uint8_t rank; /* lower is better */
+	bool chooses;
+	bool former; /* of an old version of the library, which nobody gets who is linked today */
 };
 
 /* What the unwinder's data says of some code: where in that data. */
@@ -49,8 +51,9 @@ struct code_file {
 	size_t nr_segments;
 	struct code_section *sections;
 	size_t nr_sections;
-	uint64_t frame_header; /* address of .eh_frame_hdr; 0: none */
-	uint8_t *names_memory; /* what was compressed; names may be in it */
+	uint64_t frame_header;  /* address of .eh_frame_hdr; 0: none */
+	uint8_t *names_memory;  /* what was compressed; names may be in it */
+	uint8_t *beside_memory; /* the same of a file beside it */
 	struct code_name_entry *names;
 	size_t nr_names, names_room;
 	struct code_frame *frames; /* in the order of their addresses */
@@ -101,6 +104,10 @@ int code_read_sequences(struct code_file *file);
 bool code_is_untouched(const struct code_file *file, uint64_t address, unsigned int size);
 
 int code_read_symbols(struct code_file *file);
+/* More names: a table of symbols, which need not stay, and their texts, which must. */
+int code_read_names(struct code_file *file, const uint8_t *symbols, size_t size, const char *names,
+		size_t names_size);
+int code_read_beside(struct code_file *file);
 int code_read_frames(struct code_file *file);
 int code_make_functions(struct code_file *file);
 /* Marks all targets; -ENOMEM. */

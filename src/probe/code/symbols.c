@@ -18,6 +18,8 @@ struct table {
 	size_t size;
 	const char *names;
 	size_t names_size;
+	const uint8_t *versions; /* two bytes for each symbol; NULL: they have none */
+	size_t versions_size;
 };
 
 static unsigned int rank_of(const Elf64_Sym *symbol, const char *name)
@@ -33,7 +35,8 @@ static unsigned int rank_of(const Elf64_Sym *symbol, const char *name)
 	return rank;
 }
 
-static int add_symbol(struct code_file *file, const Elf64_Sym *symbol, const char *name)
+static int add_symbol(
+		struct code_file *file, const Elf64_Sym *symbol, const char *name, bool former)
 {
 	struct code_name_entry *names;
 	unsigned int type = ELF64_ST_TYPE(symbol->st_info);
@@ -51,8 +54,20 @@ static int add_symbol(struct code_file *file, const Elf64_Sym *symbol, const cha
 			.size = symbol->st_size,
 			.name = name,
 			.rank = (uint8_t)rank_of(symbol, name),
+			.chooses = type == STT_GNU_IFUNC,
+			.former = former,
 	};
 	return 0;
+}
+
+/* Hidden by a newer version of the same name. */
+static bool is_former(const struct table *table, size_t index)
+{
+	uint16_t version = 0;
+
+	if (table->versions && 2 * index + 2 <= table->versions_size)
+		memcpy(&version, table->versions + 2 * index, sizeof(version));
+	return version & 0x8000;
 }
 
 static int read_table(struct code_file *file, const struct table *table)
@@ -67,7 +82,8 @@ static int read_table(struct code_file *file, const struct table *table)
 
 		memcpy(&symbol, table->symbols + i, sizeof(symbol));
 		if (symbol.st_name < names_size &&
-				add_symbol(file, &symbol, table->names + symbol.st_name))
+				add_symbol(file, &symbol, table->names + symbol.st_name,
+						is_former(table, i / sizeof(Elf64_Sym))))
 			return -ENOMEM;
 	}
 	return 0;
@@ -75,10 +91,17 @@ static int read_table(struct code_file *file, const struct table *table)
 
 static int read_section(struct code_file *file, const struct code_section *section)
 {
-	struct table table;
+	struct table table = {.versions = NULL};
 
 	if (section->link >= file->nr_sections)
 		return 0;
+	for (size_t i = 0; i < file->nr_sections; i++) {
+		const struct code_section *versions = &file->sections[i];
+
+		if (versions->type == SHT_GNU_versym &&
+				versions->link == (size_t)(section - file->sections))
+			table.versions = code_section_bytes(file, versions, &table.versions_size);
+	}
 	table.symbols = code_section_bytes(file, section, &table.size);
 	table.names = (const char *)code_section_bytes(
 			file, &file->sections[section->link], &table.names_size);
@@ -98,7 +121,7 @@ static int read_inner(struct code_file *file, const uint8_t *bytes, size_t size)
 		return 0;
 	for (size_t i = 0; i < header.e_shnum; i++) {
 		Elf64_Shdr symbols, names;
-		struct table table;
+		struct table table = {.versions = NULL};
 
 		memcpy(&symbols, bytes + header.e_shoff + i * sizeof(symbols), sizeof(symbols));
 		if (symbols.sh_type != SHT_SYMTAB || symbols.sh_link >= header.e_shnum)
@@ -151,6 +174,15 @@ static int read_compressed(struct code_file *file)
 	return state == LZMA_STREAM_END ? read_inner(file, file->names_memory, size) : 0;
 }
 
+int code_read_names(struct code_file *file, const uint8_t *symbols, size_t size, const char *names,
+		size_t names_size)
+{
+	const struct table table = {
+			.symbols = symbols, .size = size, .names = names, .names_size = names_size};
+
+	return read_table(file, &table);
+}
+
 int code_read_symbols(struct code_file *file)
 {
 	for (size_t i = 0; i < file->nr_sections; i++) {
@@ -160,5 +192,5 @@ int code_read_symbols(struct code_file *file)
 				read_section(file, section))
 			return -ENOMEM;
 	}
-	return read_compressed(file);
+	return read_compressed(file) || code_read_beside(file) ? -ENOMEM : 0;
 }

@@ -32,7 +32,12 @@ int resolve_fail(struct resolve_error *error, int result, const char *mend, cons
 
 struct resolve *resolve_new(void)
 {
-	return elf_version(EV_CURRENT) == EV_NONE ? NULL : calloc(1, sizeof(struct resolve));
+	struct resolve *resolve =
+			elf_version(EV_CURRENT) == EV_NONE ? NULL : calloc(1, sizeof(*resolve));
+
+	if (resolve)
+		resolve->memory = -1;
+	return resolve;
 }
 
 void resolve_free(struct resolve *resolve)
@@ -50,6 +55,8 @@ void resolve_free(struct resolve *resolve)
 			close(module->fd);
 		free(module->path);
 	}
+	if (resolve->memory >= 0)
+		close(resolve->memory);
 	free(resolve->modules);
 	free(resolve);
 }
@@ -142,8 +149,7 @@ bool module_is(const struct resolve_module *module, const char *library)
 /* ---- things that are no functions ---- */
 
 struct symbol_search {
-	const char *name; /* or NULL: by address */
-	uint64_t address;
+	const char *name;
 	GElf_Sym found;
 };
 
@@ -164,12 +170,6 @@ static bool search_section(Elf *elf, Elf_Scn *section, struct symbol_search *sea
 		if (!gelf_getsym(data, (int)i, &search->found) || !search->found.st_value ||
 				search->found.st_shndx == SHN_UNDEF)
 			continue;
-		if (!search->name) {
-			if (search->found.st_value == search->address &&
-					GELF_ST_TYPE(search->found.st_info) == STT_GNU_IFUNC)
-				return true;
-			continue;
-		}
 		name = elf_strptr(elf, header.sh_link, search->found.st_name);
 		if (name && !strcmp(name, search->name))
 			return true;
@@ -197,13 +197,6 @@ bool module_symbol(struct resolve_module *module, const char *name, uint64_t *ad
 		return false;
 	*address = search.found.st_value;
 	return true;
-}
-
-bool module_chooses(struct resolve_module *module, uint64_t address)
-{
-	struct symbol_search search = {.address = address};
-
-	return search_symbols(module, &search);
 }
 
 /* ---- which there are ---- */
@@ -396,6 +389,9 @@ int resolve_add_process(struct resolve *resolve, pid_t pid, struct resolve_error
 	fclose(maps);
 	if (ret)
 		return resolve_fail(error, ret, "", "there is no memory");
+	/* Without it something less is known. */
+	snprintf(path, sizeof(path), "/proc/%ld/mem", (long)pid);
+	resolve->memory = open(path, O_RDONLY | O_CLOEXEC);
 	if (!resolve->nr_modules)
 		return resolve_fail(error, -ESRCH, "`ps` shows which there are",
 				"process %ld executes no file: it is ending, or one of the "

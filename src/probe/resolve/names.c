@@ -16,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define FORMER_MAX 16
+
 int places_add(struct places *places, const struct place *place)
 {
 	/* One place may have several names. */
@@ -137,9 +139,30 @@ static bool matches(const struct spec *spec, const char *wanted, const char *nam
 	return found;
 }
 
+/* Those of old versions of the library are meant when there are no others. */
+static void drop_former(struct places *places, size_t before,
+		const struct code_function *const *former, size_t count)
+{
+	size_t kept = before;
+
+	if (!count || places->count - before == count)
+		return;
+	for (size_t i = before; i < places->count; i++) {
+		bool is = false;
+
+		for (size_t j = 0; j < count && !is; j++)
+			is = former[j] == places->items[i].function;
+		if (!is)
+			places->items[kept++] = places->items[i];
+	}
+	places->count = kept;
+}
+
 static int find(struct resolve_module *module, const struct spec *spec, enum match match,
 		struct places *places)
 {
+	const struct code_function *former[FORMER_MAX];
+	size_t before = places->count, nr_former = 0;
 	const struct code_function *functions;
 	size_t count = code_functions(module->code, &functions);
 	char *wanted = strdup(spec->name);
@@ -158,8 +181,12 @@ static int find(struct resolve_module *module, const struct spec *spec, enum mat
 		for (size_t j = 0; j < function->nr_names && !place.name; j++) {
 			const char *name = code_name(module->code, function, j);
 
-			if (matches(spec, wanted, name, match))
-				place.name = name;
+			if (!matches(spec, wanted, name, match))
+				continue;
+			place.name = name;
+			if (!spec->glob && code_name_is_former(module->code, function, j) &&
+					nr_former < FORMER_MAX)
+				former[nr_former++] = function;
 		}
 		/* Everything is meant by it, also what has no name. */
 		if (!function->nr_names && match == MATCH_NAME && !strcmp(spec->name, "*"))
@@ -168,6 +195,7 @@ static int find(struct resolve_module *module, const struct spec *spec, enum mat
 			ret = places_add(places, &place);
 	}
 	free(wanted);
+	drop_former(places, before, former, nr_former);
 	return ret;
 }
 

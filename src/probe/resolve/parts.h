@@ -36,6 +36,7 @@ struct resolve_module {
 struct resolve {
 	struct resolve_module *modules;
 	size_t nr_modules, room;
+	int memory; /* of the process; -1: there is none that can be read */
 };
 
 /* One place that was found. */
@@ -54,6 +55,7 @@ struct place {
 struct places {
 	struct place *items;
 	size_t count, room;
+	char *told; /* a sentence about them; NULL: none */
 };
 
 /* Returns `result`. */
@@ -69,8 +71,15 @@ Elf *module_elf(struct resolve_module *module);
 bool module_is(const struct resolve_module *module, const char *library);
 /* A thing (not a function) by its name: its address in the file, and size. */
 bool module_symbol(struct resolve_module *module, const char *name, uint64_t *address);
-/* Is that function one that chooses another one when the program is loaded? */
-bool module_chooses(struct resolve_module *module, uint64_t address);
+
+/* ---- choose.c ---- */
+
+/* What a function with `chooses` has chosen, or chooses from. */
+void choose(struct resolve *resolve, struct resolve_module *module,
+		const struct code_function *function, struct resolve_choices *choices);
+/* A sentence about it, to be freed; NULL: no memory. */
+char *choose_text(const struct resolve_module *module, const struct code_function *chooser,
+		const char *name, const struct resolve_choices *choices);
 
 /* ---- names.c ---- */
 

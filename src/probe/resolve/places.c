@@ -203,29 +203,80 @@ static int add_offset(struct finding *finding)
 	return 0;
 }
 
-/* Functions that only choose another one for this processor, when the program is loaded, are never meant. */
-static int drop_choosers(struct finding *finding)
-{
-	struct places *places = finding->places;
-	size_t kept = 0;
+/* ---- functions that choose others ---- */
 
-	if (finding->spec->glob)
-		return 0;
+static int no_choice(struct finding *finding, const struct place *place, bool outside)
+{
+	return resolve_fail(finding->error, -ENOTSUP,
+			outside ? "use a probe of the kernel's, or of the function that calls it"
+				: "`side probe list` shows those that it may choose from, and they "
+				  "can be named by their addresses",
+			outside ? "`%.128s` of %s leads to a function of the kernel's in this "
+				  "process "
+				  "(vDSO), which is in no file"
+				: "`%.128s` of %s only chooses a function for this processor when "
+				  "the "
+				  "program is loaded, and its code does not say which there are",
+			place->name, place->module->name);
+}
+
+static bool has_place(const struct places *places, const struct place *wanted)
+{
 	for (size_t i = 0; i < places->count; i++) {
-		if (!module_chooses(places->items[i].module, places->items[i].address))
-			places->items[kept++] = places->items[i];
+		if (places->items[i].module == wanted->module &&
+				places->items[i].address == wanted->address)
+			return true;
 	}
-	if (!kept)
-		return resolve_fail(finding->error, -ENOTSUP,
-				"`side probe list` with a glob such as '*memcpy*' shows those that "
-				"it "
-				"chooses from",
-				"`%.128s` of %s only chooses a function for this processor when "
-				"the "
-				"program is loaded",
-				finding->spec->name, places->items[0].module->name);
-	places->count = kept;
-	return 0;
+	return false;
+}
+
+/* What it chooses takes its place, by its own name if it has one. */
+static int add_chosen(struct finding *finding, const struct place *chooser, struct places *places)
+{
+	struct resolve_choices choices;
+	int ret = 0;
+
+	choose(finding->resolve, chooser->module, chooser->function, &choices);
+	if ((!choices.count || choices.outside) && !finding->spec->glob)
+		return no_choice(finding, chooser, choices.outside);
+	for (size_t i = 0; i < choices.count && !ret && !choices.outside; i++) {
+		struct place place = *chooser;
+
+		place.address = choices.addresses[i];
+		place.function = code_function_at(place.module->code, place.address);
+		if (place.function && place.function->nr_names)
+			place.name = code_name(place.module->code, place.function, 0);
+		if (!has_place(places, &place))
+			ret = places_add(places, &place);
+	}
+	if (!finding->spec->glob && !places->told && !ret)
+		places->told = choose_text(
+				chooser->module, chooser->function, chooser->name, &choices);
+	return ret ? resolve_fail(finding->error, ret, "", "there is no memory") : 0;
+}
+
+/* Functions that only choose another one for this processor, when the program is loaded, are never meant themselves. */
+static int follow_choosers(struct finding *finding)
+{
+	struct places *places = finding->places, old = *places;
+	size_t i = 0;
+	int ret = 0;
+
+	while (i < old.count && !(old.items[i].function && old.items[i].function->chooses))
+		i++;
+	if (i == old.count)
+		return 0;
+	*places = (struct places){.count = 0};
+	for (i = 0; i < old.count && !ret; i++) {
+		if (!old.items[i].function || !old.items[i].function->chooses)
+			ret = places_add(places, &old.items[i]);
+	}
+	for (i = 0; i < old.count && !ret; i++) {
+		if (old.items[i].function && old.items[i].function->chooses)
+			ret = add_chosen(finding, &old.items[i], places);
+	}
+	free(old.items);
+	return ret;
 }
 
 /* ---- addresses ---- */
@@ -311,7 +362,7 @@ static int find_symbol(struct finding *finding)
 	if (!ret && !finding->places->count)
 		ret = no_symbol(finding);
 	if (!ret)
-		ret = drop_choosers(finding);
+		ret = follow_choosers(finding);
 	return ret ? ret : add_offset(finding);
 }
 

@@ -9,6 +9,7 @@
  *	spec.c       what is said of a place, as text
  *	modules.c    the files with code of a process, or of a program that is not started yet
  *	names.c      functions by name, also by the name that C++ and Rust have for them
+ *	choose.c     functions that only choose another one when the program is loaded
  *	suggest.c    what may have been meant
  *	places.c     from a place that was said to those that there are
  *	fetch.c      operations that get a value
@@ -81,11 +82,17 @@ struct resolve_wish {
 /* Is it a context that a probe fetches, and not one that any event may have? */
 bool resolve_is_context(const char *text);
 
-/* A place that is left out, for it cannot be probed or lacks what is wanted of it; or of which only the return is. */
+enum resolve_refused {
+	RESOLVE_LEFT_OUT, /* it cannot be probed, or lacks what is wanted of it */
+	RESOLVE_NO_RETURN,
+	RESOLVE_TOLD, /* nothing is; the reason is a sentence that somebody should know */
+};
+
+/* A place that is not all that is wished. */
 struct resolve_refusal {
+	enum resolve_refused what;
 	const char *module, *function, *reason;
 	uint64_t address;
-	bool return_only;
 };
 typedef void resolve_refused_fn(void *user, const struct resolve_refusal *refusal);
 
@@ -93,6 +100,20 @@ typedef void resolve_refused_fn(void *user, const struct resolve_refusal *refusa
 int resolve_wish(struct resolve *resolve, const struct resolve_wish *wish,
 		struct probe_table_writer *writer, resolve_refused_fn *refused, void *user,
 		struct resolve_error *error);
+
+#define RESOLVE_CHOICES_MAX 32
+
+/* What a function chooses from, or has chosen. */
+struct resolve_choices {
+	uint64_t addresses[RESOLVE_CHOICES_MAX];
+	size_t count;
+	bool certain; /* that is the one that the process has chosen */
+	bool outside; /* it has chosen one that is in no file: of the kernel's (vDSO) */
+};
+
+/* Of the function at that address of a file. -1: there is no such file. */
+int resolve_choices(struct resolve *resolve, const char *path, uint64_t address,
+		struct resolve_choices *choices);
 
 /* A marker as it stands in a file. */
 struct resolve_marker {

@@ -423,13 +423,13 @@ static int find_site(struct making *making, const struct place *place, struct pr
 }
 
 static void refuse(struct making *making, const struct place *place, const char *reason,
-		bool return_only)
+		enum resolve_refused what)
 {
-	const struct resolve_refusal refusal = {.module = place->module->name,
+	const struct resolve_refusal refusal = {.what = what,
+			.module = place->module->name,
 			.function = place->name,
 			.reason = reason,
-			.address = place->address,
-			.return_only = return_only};
+			.address = place->address};
 
 	if (making->refused)
 		making->refused(making->user, &refusal);
@@ -455,7 +455,7 @@ static int make_probe(struct making *making, const struct place *place, struct v
 	if (!ret)
 		ret = add_probe(making, place, &site, entry, exit);
 	if (!ret && making->wish->exits && site.no_exit)
-		refuse(making, place, site.no_exit, true);
+		refuse(making, place, site.no_exit, RESOLVE_NO_RETURN);
 	return ret;
 }
 
@@ -504,9 +504,11 @@ static int make_all(struct making *making)
 		ret = make_place(making, place);
 		if (!ret || ret == -ENOMEM || making->places.count == 1)
 			continue;
-		refuse(making, place, making->error->text, false);
+		refuse(making, place, making->error->text, RESOLVE_LEFT_OUT);
 		ret = 0;
 	}
+	if (!ret && making->added && making->places.told)
+		refuse(making, &making->places.items[0], making->places.told, RESOLVE_TOLD);
 	/* The sentence is the one of the last place. */
 	if (!ret && !making->added)
 		ret = -ENOTSUP;
@@ -540,6 +542,7 @@ int resolve_wish(struct resolve *resolve, const struct resolve_wish *wish,
 	making->many = making->places.count > 1;
 	if (!ret)
 		ret = make_all(making);
+	free(making->places.told);
 	free(making->places.items);
 	free(making);
 	return ret;

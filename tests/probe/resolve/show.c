@@ -68,6 +68,10 @@ static void show_table(const struct probe_table *table)
 static void show_refused(void *user, const struct resolve_refusal *refusal)
 {
 	(void)user;
+	if (refusal->what == RESOLVE_TOLD) {
+		printf("told %s\n", refusal->reason);
+		return;
+	}
 	printf("refused %s 0x%" PRIx64 " %s: %s\n", refusal->module, refusal->address,
 			refusal->function, refusal->reason);
 }

@@ -135,6 +135,36 @@ def test_trace_of_all_functions():
     equal(done.status, 7, done.err)
 
 
+def test_functions_that_are_chosen():
+    """IFUNC: what is probed is what was chosen, and each call of it is seen."""
+    path = compiled("choosers.c", "-O1", "-fno-builtin")
+    trace = FOLDER + "/chosen"
+    done = good("trace", "-o", trace, "-c", f"{path} {ROUNDS}", "--function", "chosen_way", "--arg", "s32:n:%edi",
+                "--function", "libc:strlen", "--arg", "string:text:%rdi")
+    true("chooses one of 2 functions" in done.err, done.err)
+    events = read(trace)
+    equal([(f["function"], f["n"]) for f in of(events, "probe:chosen_way")], [("fast_way", str(n)) for n in range(ROUNDS)])
+    needles = [f"the needle {chr(ord('a') + n)}" for n in range(ROUNDS)]
+    equal([f["text"] for f in of(events, "probe:strlen") if f["text"].startswith("the needle")], needles)
+    program, session = Program(path), Session()
+    good("start", session.name)
+    for name, function, argument in (("way", "chosen_way", "s32:n:%edi"), ("length", "libc:strlen", "string:text:%rdi"),
+                                     ("copied", "libc:memcpy", "u64:first:(%rsi)")):
+        done = good("enable-event", name, "-u", "--pid", program.pid, "--function", function, "--arg", argument, "-s", session.name)
+        true("which it has chosen" in done.err, done.err)
+    equal(program.go(), "done")
+    listed = good("probe", "list", program.pid, "choosers:chosen_way").out
+    true("chosen for this processor: fast_way" in listed, listed)
+    listed = good("probe", "list", path, "chosen_way").out
+    equal(listed.count("one that it chooses from"), 2, listed)
+    program.end()
+    events = session.end()
+    equal([f["n"] for f in of(events, "probe:way")], [str(n) for n in range(ROUNDS)])
+    equal([f["text"] for f in of(events, "probe:length") if f["text"].startswith("the needle")], needles)
+    first = str(int.from_bytes(b"the need", "little"))
+    equal([f["first"] for f in of(events, "probe:copied")].count(first), ROUNDS)
+
+
 def test_trace_of_a_line():
     path = compiled("target.c", "-g", "-O0", name="lines")
     with open(SOURCES + "/target.c", encoding="utf-8") as file:
