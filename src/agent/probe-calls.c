@@ -33,6 +33,7 @@ struct block {
 struct picture {
 	struct picture *next; /* of those that were retired */
 	size_t mapped;
+	uint64_t known[UNWIND_KNOWN]; /* written by hits */
 	struct unwind_modules modules;
 	struct unwind_module list[];
 };
@@ -223,6 +224,7 @@ static void make_picture(uint32_t nr)
 	/* Without: by frame pointers. */
 	if (picture) {
 		picture->mapped = mapped;
+		picture->modules.known = picture->known;
 		list_modules(picture);
 	}
 	publish(picture);
@@ -264,54 +266,127 @@ void probe_calls_free_retired(void)
 	}
 }
 
+/* ---- a thread's own stack ---- */
+
+/*
+ * A thread's stack, from where it is now up to where it began, is there as long as the thread is: for a thread of libc up to
+ * its control block, for the first one up to what the kernel has put there. Pages are looked at once, when the stack has not been
+ * so deep before, and are read without the kernel from then on. Only those that are in one piece with the end: between another
+ * stack that the program made and this one are pages that cannot be read, and those above the end are none of it.
+ */
+#define PAGE 4096u
+#define PAGES_BITS 28
+
+/* The lowest page that was looked at << PAGES_BITS | how many from there; one word, so that it is right at any time. */
+static __thread uint64_t known_stack __attribute__((tls_model("initial-exec")));
+
+/* What the loader has found at the begin. Other C libraries have none. */
+extern void *__libc_stack_end __attribute__((weak));
+
+/* The thread's control block, which says its own address. */
+static uint64_t own_control_block(void)
+{
+	uint64_t address;
+
+	__asm__("mov %%fs:0, %0" : "=r"(address));
+	return address;
+}
+
+static bool is_near(uint64_t page, uint64_t end)
+{
+	return end > page && end - page <= PROBE_PAGES_MAX;
+}
+
+/* The page behind the end of the stack, or where it is known, if that is near; 0: it is not. */
+static uint64_t end_of_stack(uint64_t page)
+{
+	uint64_t known = known_stack >> PAGES_BITS, end = 0;
+
+	if (is_near(page, known))
+		return known;
+	if (!probe_is_first_thread())
+		end = own_control_block() / PAGE + 1;
+	else if (&__libc_stack_end)
+		end = (uintptr_t)__libc_stack_end / PAGE + 1;
+	return is_near(page, end) ? end : 0;
+}
+
+static __attribute__((noinline)) void look_at_stack(uint64_t page, struct probes_block *block)
+{
+	uint64_t known = known_stack, end = end_of_stack(page), nr = end - page;
+	void *memory = end ? probe_hit_memory(block) : NULL;
+
+	if (!memory || !probe_are_there(page * PAGE, nr, memory))
+		return;
+	/* In one piece with what was known, or in place of it. */
+	if (known && end == known >> PAGES_BITS)
+		nr += known % (UINT64_C(1) << PAGES_BITS);
+	if (nr < UINT64_C(1) << PAGES_BITS)
+		known_stack = page << PAGES_BITS | nr;
+}
+
+/* Where words may be read without asking the kernel: the page of the stack pointer at least. */
+static struct unwind_memory memory_of(const uint64_t *stack, struct probes_block *block)
+{
+	uint64_t page = (uintptr_t)stack / PAGE, known = known_stack;
+	uint64_t end = (known >> PAGES_BITS) + known % (UINT64_C(1) << PAGES_BITS);
+
+	if (__builtin_expect(page < known >> PAGES_BITS || page >= end, 0)) {
+		look_at_stack(page, block);
+		known = known_stack;
+		end = (known >> PAGES_BITS) + known % (UINT64_C(1) << PAGES_BITS);
+		if (page < known >> PAGES_BITS || page >= end)
+			end = page + 1;
+	}
+	return (struct unwind_memory){.low = page * PAGE, .high = end * PAGE};
+}
+
 /* ---- a hit ---- */
 
-/* The page of the stack pointer is there; of others as much as is there, one at a time. */
+/* What is not of the stack: as much of a page as is there, one at a time. */
 struct window {
+	struct probes_block *block;
 	const uint64_t *stack;
 	uint64_t from, size;
-	uint64_t words[PROBE_CALLS_WINDOW / sizeof(uint64_t)];
 };
 
-_Static_assert(sizeof(struct window) <= PROBE_CALLS_BYTES, "what its caller has room for");
+_Static_assert(PROBE_PAGES_MEMORY <= PROBE_CALLS_BYTES, "what a block has room for");
 
 static bool read_word(void *user, uint64_t address, uint64_t *value)
 {
 	struct window *window = user;
+	uint64_t *words = probe_hit_memory(window->block);
 
 	/* Words are aligned, so none is partly in it. */
-	if (address - window->from < window->size) {
-		*value = window->words[(address - window->from) / sizeof(uint64_t)];
-		return true;
+	if (words && address - window->from >= window->size) {
+		window->size = PROBE_CALLS_BYTES - address % PROBE_CALLS_BYTES;
+		window->from = address;
+		if (!probe_read(words, address, window->size, window->stack))
+			window->size = 0;
 	}
-	if (probe_is_near(address, window->stack))
-		return probe_read(value, address, sizeof(*value), window->stack);
-	window->size = PROBE_CALLS_WINDOW - address % PROBE_CALLS_WINDOW;
-	window->from = address;
-	if (!probe_read(window->words, address, window->size, window->stack)) {
-		window->size = 0;
+	if (!words || !window->size)
 		return false;
-	}
-	*value = window->words[0];
+	*value = words[(address - window->from) / sizeof(uint64_t)];
 	return true;
 }
 
-uint32_t probe_calls(
-		uint64_t *to, uint32_t most, const struct patch_hit *hit, bool leaves, void *memory)
+uint32_t probe_calls(uint64_t *to, uint32_t most, const struct patch_hit *hit, bool leaves,
+		struct probes_block *block)
 {
 	static const struct unwind_modules none;
 	/* Acquire: all of it. Pairs with the release in publish(). */
 	const struct picture *picture = __atomic_load_n(&current, __ATOMIC_ACQUIRE);
-	struct window *window = memory;
+	struct window window = {.block = block, .stack = hit->stack};
 	struct unwind_state state = {
 			.pc = leaves ? patch_return_address(hit->returns_to) : hit->address,
 			.stack = (uintptr_t)hit->stack,
 			.frame = hit->registers.rbp,
 			.exact = !leaves,
 	};
+	struct unwind_memory memory = memory_of(hit->stack, block);
 
-	window->stack = hit->stack;
-	window->size = 0;
-	return unwind_walk(picture ? &picture->modules : &none, state, read_word,
-			patch_return_address, window, to, most);
+	memory.read = read_word;
+	memory.user = &window;
+	return unwind_walk(picture ? &picture->modules : &none, state, &memory,
+			patch_return_address, to, most);
 }

@@ -75,23 +75,25 @@ static void read_text(struct probes_moment *moment, const struct probe_table_fie
 		mark_unreadable(moment);
 }
 
-/* Where the walk keeps what it has read is too large for the stack. */
+void *probe_hit_memory(struct probes_block *block)
+{
+	if (block->memory)
+		return block->memory;
+	block->index = take_block();
+	if (block->index >= 0)
+		block->memory = blocks + (size_t)block->index * BLOCK_SIZE;
+	return block->memory;
+}
+
+/* Where the walk keeps what it has read is too large for the stack, and mostly not needed. */
 static uint64_t read_calls(
 		struct probes_moment *moment, const struct probe_table_field *field, void *to)
 {
-	void *memory = moment->calls_memory;
-	bool leaves = moment->way->leaves;
-	uint64_t count;
-	int index;
+	struct probes_block block = {.memory = moment->calls_memory, .index = -1};
+	uint64_t count = probe_calls(to, field->limit, moment->hit, moment->way->leaves, &block);
 
-	if (memory)
-		return probe_calls(to, field->limit, moment->hit, leaves, memory);
-	index = take_block();
-	if (index < 0)
-		return 0;
-	count = probe_calls(
-			to, field->limit, moment->hit, leaves, blocks + (size_t)index * BLOCK_SIZE);
-	give_block(index);
+	if (block.index >= 0)
+		give_block(block.index);
 	return count;
 }
 

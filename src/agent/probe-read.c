@@ -35,24 +35,50 @@ static void copy(void *to, uint64_t from, size_t size)
 		((unsigned char *)to)[i] = bytes[i];
 }
 
-static long read_remote(void *to, uint64_t from, size_t size)
+static long own_pid(void)
 {
-	struct iovec local = {.iov_base = to, .iov_len = size};
-	struct iovec remote = {.iov_base = (void *)(uintptr_t)from, .iov_len = size};
-
-	return system_call(SYS_process_vm_readv, system_call(SYS_getpid, 0, 0, 0, 0, 0, 0),
-			(long)&local, 1, (long)&remote, 1, 0);
+	return system_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
 }
 
-bool probe_is_near(uint64_t address, const uint64_t *stack)
+static long read_pieces(void *to, size_t size, const struct iovec *remote, size_t nr)
+{
+	struct iovec local = {.iov_base = to, .iov_len = size};
+
+	return system_call(SYS_process_vm_readv, own_pid(), (long)&local, 1, (long)remote, (long)nr,
+			0);
+}
+
+static long read_remote(void *to, uint64_t from, size_t size)
+{
+	struct iovec remote = {.iov_base = (void *)(uintptr_t)from, .iov_len = size};
+
+	return read_pieces(to, size, &remote, 1);
+}
+
+bool probe_are_there(uint64_t from, size_t nr, void *memory)
+{
+	struct iovec *pieces = memory;
+
+	for (size_t i = 0; i < nr; i++) {
+		pieces[i].iov_base = (void *)(uintptr_t)(from + i * PAGE);
+		pieces[i].iov_len = 1;
+	}
+	return read_pieces(pieces + nr, nr, pieces, nr) == (long)nr;
+}
+
+bool probe_is_first_thread(void)
+{
+	return system_call(SYS_gettid, 0, 0, 0, 0, 0, 0) == own_pid();
+}
+
+static bool is_near(uint64_t address, const uint64_t *stack)
 {
 	return address / PAGE == (uintptr_t)stack / PAGE;
 }
 
 bool probe_read(void *to, uint64_t from, size_t size, const uint64_t *stack)
 {
-	if (size && size <= PAGE && probe_is_near(from, stack) &&
-			probe_is_near(from + size - 1, stack)) {
+	if (size && size <= PAGE && is_near(from, stack) && is_near(from + size - 1, stack)) {
 		if (size == 8)
 			*(uint64_t *)to = *(const volatile uint64_t *)(uintptr_t)from;
 		else

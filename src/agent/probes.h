@@ -194,6 +194,15 @@ int probe_fetch_place(unsigned int reg, bool leaves);
 /* Where a probe has hit: all that is not saved there is saved around the call. */
 void probe_hit_saved(void (*call)(void));
 
+/* PROBE_CALLS_BYTES that are taken when they are needed. */
+struct probes_block {
+	void *memory; /* NULL: not yet */
+	int index;    /* of what was taken; negative: nothing was */
+};
+
+/* NULL: none is free. */
+void *probe_hit_memory(struct probes_block *block);
+
 void probe_hit_entry(const struct patch_hit *hit);
 void probe_hit_exit(const struct patch_hit *hit);
 /* Addresses of functions that need none but general registers; before the first hit. */
@@ -206,13 +215,15 @@ extern uint64_t probe_hit_lost; /* for want of memory to read into */
 bool probe_read(void *to, uint64_t from, size_t size, const uint64_t *stack);
 /* Up to size - 1 bytes and a NUL, as far as they can be read; false: not even the first byte. */
 bool probe_read_string(char *to, uint64_t from, size_t size);
-/* In the page of the stack pointer? */
-bool probe_is_near(uint64_t address, const uint64_t *stack);
+#define PROBE_PAGES_MAX 128
+#define PROBE_PAGES_MEMORY (PROBE_PAGES_MAX * 17)
+/* Whether so many pages from there can be read, which is at most PROBE_PAGES_MAX; `memory` is of PROBE_PAGES_MEMORY. */
+bool probe_are_there(uint64_t from, size_t nr, void *memory);
+bool probe_is_first_thread(void);
 
 /* ---- probe-calls.c ---- */
 
-#define PROBE_CALLS_WINDOW 4096 /* a page of the stack */
-#define PROBE_CALLS_BYTES (PROBE_CALLS_WINDOW + 32)
+#define PROBE_CALLS_BYTES 4096 /* a page of the stack */
 
 /* What is mapped now, if somebody wants to see calls; before their probes are set. */
 void probe_calls_update(bool wanted);
@@ -220,11 +231,11 @@ void probe_calls_update(bool wanted);
 bool probe_calls_has_retired(void);
 void probe_calls_free_retired(void);
 /*
- * Return addresses, from that of the function at whose begin the hit is, or that is returned to; how many. `memory` is
- * of PROBE_CALLS_BYTES.
+ * Return addresses, from that of the function at whose begin the hit is, or that is returned to; how many. What is in other
+ * memory than the thread's own stack is read into the block.
  */
 uint32_t probe_calls(uint64_t *to, uint32_t most, const struct patch_hit *hit, bool leaves,
-		void *memory);
+		struct probes_block *block);
 
 /* ---- probe-semaphore.c ---- */
 

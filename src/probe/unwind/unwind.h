@@ -8,8 +8,8 @@
  *	build.c    the unwinder's data (.eh_frame) of a module becomes rows of eight bytes: before any hit
  *	walk.c     from frame to frame by these rows, else by frame pointers: in a hit
  *
- * A walk allocates nothing, waits for nothing, calls nothing of libc and uses general registers only; all memory but rows and
- * modules is read by whoever gives it the function for that, and may be missing. It ends at the first frame that makes no sense.
+ * A walk allocates nothing, waits for nothing, calls nothing of libc and uses general registers only; memory that is not known to
+ * be there is read by whoever gives it the function for that, and may be missing. It ends at the first frame that makes no sense.
  */
 
 #include <stdbool.h>
@@ -59,14 +59,28 @@ struct unwind_module {
 	size_t nr_rows;
 };
 
+#define UNWIND_KNOWN 4096
+
 /* In the order of their addresses. */
 struct unwind_modules {
 	const struct unwind_module *modules;
 	size_t nr;
+	/*
+	 * UNWIND_KNOWN words, 0 at first, for rows that were found: walks of any thread write them, each word whole. NULL: none.
+	 * They are of these modules, so others must have others.
+	 */
+	uint64_t *known;
 };
 
 /* What stands in 8 bytes of memory, if there is any. */
 typedef bool (*unwind_read)(void *user, uint64_t address, uint64_t *value);
+
+struct unwind_memory {
+	uint64_t low, high; /* what is between is there */
+	unwind_read read;   /* of all else */
+	void *user;
+};
+
 /* What a return address stands for. */
 typedef uint64_t (*unwind_translate)(uint64_t address);
 
@@ -77,7 +91,7 @@ struct unwind_state {
 
 /* Writes return addresses, from the one of the place itself on, and says how many. */
 uint32_t unwind_walk(const struct unwind_modules *modules, struct unwind_state state,
-		unwind_read read, unwind_translate translate, void *user, uint64_t *to,
+		const struct unwind_memory *memory, unwind_translate translate, uint64_t *to,
 		uint32_t most);
 
 #endif /* PROBE_UNWIND_UNWIND_H */

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* From frame to frame. Compiled for general registers only, as all that a hit calls. */
+/*
+ * From frame to frame. Compiled for general registers only, as all that a hit calls.
+ *
+ * The search of a row among hundreds of thousands takes longer than all the rest, and programs come from the same places again and
+ * again: so rows that were found are kept, by their address, in words that each say everything: one whole load says whether it is
+ * the right one and what is in it.
+ */
 #include "unwind.h"
 
 #define WORD 8
@@ -9,11 +15,13 @@
 #define SIGNAL_STACK_POINTER 160
 #define SIGNAL_PROGRAM_COUNTER 168
 
+/* Everything that has one is compiled into the loop, so what it says is in registers. */
+#define IN_LOOP static inline __attribute__((always_inline))
+
 struct walk {
 	const struct unwind_modules *modules;
-	unwind_read read;
+	struct unwind_memory memory;
 	unwind_translate translate;
-	void *user;
 	struct unwind_state state;
 };
 
@@ -35,7 +43,8 @@ static const struct unwind_module *find_module(
 	return &modules->modules[low - 1];
 }
 
-static const struct unwind_row *find_row(const struct unwind_modules *modules, uint64_t address)
+static __attribute__((noinline)) struct unwind_row search_row(
+		const struct unwind_modules *modules, uint64_t address)
 {
 	const struct unwind_module *module = find_module(modules, address);
 	size_t low = 0, high = module ? module->nr_rows : 0;
@@ -48,16 +57,59 @@ static const struct unwind_row *find_row(const struct unwind_modules *modules, u
 		else
 			high = middle;
 	}
-	return low ? &module->rows[low - 1] : NULL;
+	return low ? module->rows[low - 1] : (struct unwind_row){.kind = UNWIND_UNKNOWN};
 }
 
-static bool read_word(const struct walk *walk, uint64_t address, uint64_t *value)
+/*
+ * A word of those that are known: of the address what its place does not say; distance, frame, kind; a bit, so that it is not 0.
+ */
+#define PLACE_BITS 12
+#define TAG_SHIFT 28
+#define DISTANCE_SHIFT 12
+#define FRAME_SHIFT 4
+#define KIND_SHIFT 1
+#define ADDRESS_BITS 48
+
+_Static_assert(UNWIND_KNOWN == 1 << PLACE_BITS && ADDRESS_BITS - PLACE_BITS == 64 - TAG_SHIFT,
+		"no two addresses have the same place and the same rest");
+
+IN_LOOP struct unwind_row find_row(const struct unwind_modules *modules, uint64_t address)
 {
-	return !(address & (WORD - 1)) && walk->read(walk->user, address, value);
+	uint64_t rest = address >> PLACE_BITS, known;
+	struct unwind_row row;
+	uint64_t *word;
+
+	if (__builtin_expect(!modules->known || address >> ADDRESS_BITS, 0))
+		return search_row(modules, address);
+	word = &modules->known[(address ^ rest ^ rest >> PLACE_BITS) % UNWIND_KNOWN];
+	/* Relaxed: there is nothing but the word. */
+	known = __atomic_load_n(word, __ATOMIC_RELAXED);
+	if (__builtin_expect(known >> TAG_SHIFT == rest && known, 1))
+		return (struct unwind_row){.distance = (int16_t)(known >> DISTANCE_SHIFT),
+				.frame = (uint8_t)(known >> FRAME_SHIFT),
+				.kind = known >> KIND_SHIFT & 7};
+	row = search_row(modules, address);
+	known = rest << TAG_SHIFT | (uint64_t)(uint16_t)row.distance << DISTANCE_SHIFT |
+			(uint64_t)row.frame << FRAME_SHIFT | (uint64_t)row.kind << KIND_SHIFT | 1;
+	__atomic_store_n(word, known, __ATOMIC_RELAXED);
+	return row;
+}
+
+IN_LOOP bool read_word(const struct walk *walk, uint64_t address, uint64_t *value)
+{
+	const struct unwind_memory *memory = &walk->memory;
+
+	if (address & (WORD - 1))
+		return false;
+	if (__builtin_expect(address - memory->low < memory->high - memory->low, 1)) {
+		*value = *(const volatile uint64_t *)(uintptr_t)address;
+		return true;
+	}
+	return memory->read(memory->user, address, value);
 }
 
 /* To the caller, whose stack pointer that is behind the return address. */
-static bool go_to(struct walk *walk, uint64_t begin, uint64_t frame)
+IN_LOOP bool go_to(struct walk *walk, uint64_t begin, uint64_t frame)
 {
 	struct unwind_state *state = &walk->state;
 	uint64_t pc;
@@ -72,7 +124,7 @@ static bool go_to(struct walk *walk, uint64_t begin, uint64_t frame)
 	return state->pc != 0;
 }
 
-static bool go_by_frame_pointer(struct walk *walk)
+IN_LOOP bool go_by_frame_pointer(struct walk *walk)
 {
 	uint64_t frame = walk->state.frame, next;
 
@@ -80,7 +132,7 @@ static bool go_by_frame_pointer(struct walk *walk)
 			go_to(walk, frame + 2 * WORD, next);
 }
 
-static bool go_out_of_signal(struct walk *walk)
+IN_LOOP bool go_out_of_signal(struct walk *walk)
 {
 	struct unwind_state *state = &walk->state;
 	uint64_t from = state->stack;
@@ -91,7 +143,7 @@ static bool go_out_of_signal(struct walk *walk)
 			read_word(walk, from + SIGNAL_FRAME_POINTER, &state->frame) && state->pc;
 }
 
-static bool find_begin(struct walk *walk, const struct unwind_row *row, uint64_t *begin)
+IN_LOOP bool find_begin(struct walk *walk, const struct unwind_row *row, uint64_t *begin)
 {
 	const struct unwind_state *state = &walk->state;
 	uint64_t distance = (uint64_t)(int64_t)row->distance * WORD;
@@ -108,7 +160,7 @@ static bool find_begin(struct walk *walk, const struct unwind_row *row, uint64_t
 	}
 }
 
-static bool go_by_row(struct walk *walk, const struct unwind_row *row)
+IN_LOOP bool go_by_row(struct walk *walk, const struct unwind_row *row)
 {
 	uint64_t begin, frame = walk->state.frame;
 
@@ -128,30 +180,29 @@ static bool go_by_row(struct walk *walk, const struct unwind_row *row)
 }
 
 /* At the begin of a function, of which nothing is known but that it was called. */
-static bool is_called(const struct walk *walk, uint32_t nr)
+IN_LOOP bool is_called(const struct walk *walk, uint32_t nr)
 {
 	return !nr && walk->state.exact;
 }
 
-static bool go_up(struct walk *walk, uint32_t nr)
+IN_LOOP bool go_up(struct walk *walk, uint32_t nr)
 {
 	const struct unwind_state *state = &walk->state;
-	const struct unwind_row *row =
-			find_row(walk->modules, state->exact ? state->pc : state->pc - 1);
+	struct unwind_row row = find_row(walk->modules, state->exact ? state->pc : state->pc - 1);
 
-	if (!row || row->kind == UNWIND_UNKNOWN)
+	if (row.kind == UNWIND_UNKNOWN)
 		return is_called(walk, nr) ? go_to(walk, state->stack + WORD, state->frame)
 					   : go_by_frame_pointer(walk);
-	if (row->kind == UNWIND_LAST)
+	if (row.kind == UNWIND_LAST)
 		return false;
-	return row->kind == UNWIND_SIGNAL ? go_out_of_signal(walk) : go_by_row(walk, row);
+	return row.kind == UNWIND_SIGNAL ? go_out_of_signal(walk) : go_by_row(walk, &row);
 }
 
 uint32_t unwind_walk(const struct unwind_modules *modules, struct unwind_state state,
-		unwind_read read, unwind_translate translate, void *user, uint64_t *to,
+		const struct unwind_memory *memory, unwind_translate translate, uint64_t *to,
 		uint32_t most)
 {
-	struct walk walk = {modules, read, translate, user, state};
+	struct walk walk = {modules, *memory, translate, state};
 	uint32_t nr = 0;
 
 	/* A return is where it goes on, so that is the first one itself. */

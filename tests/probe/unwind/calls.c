@@ -2,7 +2,7 @@
 /*
  * Comes to place() in all ways that the unwinder's data has rows for: plain frames, large ones, of a size that is known only then,
  * aligned ones, by a table of linkage, out of a library's and libc's functions, in a signal's handler on another stack, in a
- * thread. Without frame pointers.
+ * thread, on stacks that come and go. Without frame pointers.
  */
 #include "called.h"
 
@@ -10,6 +10,8 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
 
 #ifdef __clang__
 #define FUNCTION __attribute__((noinline, optnone))
@@ -98,8 +100,49 @@ static void on_trap(int number, siginfo_t *info, void *context)
 	((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP] += 2;
 }
 
+/* Deeper than what is looked at of a stack at once, and shallow again. */
+FUNCTION static int deep(int depth)
+{
+	char room[60000];
+
+	memset(room, depth, sizeof(room));
+	__asm__ volatile("" : : "r"(room) : "memory");
+	return (depth ? deep(depth - 1) : between(7)) + room[depth];
+}
+
+/* On a stack that the program has made, and which is not there the next time. */
+static ucontext_t outside, inside;
+
+static void on_own_stack(void)
+{
+	aligned(6);
+}
+
+static void change_stacks(void)
+{
+	const size_t size = 131072;
+
+	for (int i = 0; i < 3; i++) {
+		char *stack = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+				-1, 0);
+
+		getcontext(&inside);
+		inside.uc_link = &outside;
+		inside.uc_stack.ss_sp = stack;
+		inside.uc_stack.ss_size = size;
+		makecontext(&inside, on_own_stack, 0);
+		swapcontext(&outside, &inside);
+		munmap(stack, size);
+		aligned(5);
+	}
+}
+
 static void *in_thread(void *nothing)
 {
+	between(4);
+	deep(3);
+	change_stacks();
+	deep(12);
 	between(4);
 	return nothing;
 }
@@ -119,6 +162,10 @@ int main(void)
 	sigaction(SIGILL, &trap, NULL);
 	raise(SIGUSR1);
 	raise_somewhere();
+	deep(2);
+	deep(20);
+	deep(1);
+	change_stacks();
 	pthread_create(&thread, NULL, in_thread, NULL);
 	pthread_join(thread, NULL);
 	return total == 0;
