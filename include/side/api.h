@@ -30,15 +30,29 @@
  * stands for the kind of the value in the static checker.
  */
 #ifdef SIDE_STATIC_CHECK_DISABLE
+#if SIDE_HAVE_SDT
+/* Markers want to know the kind of each field, too. */
+#define SIDE_CLASS(_class) (struct side_##_class *, )
+#define SIDE_CLASS_DYNAMIC (struct side_arg_dynamic_value *, )
+#define SIDE_CLASS_OF(...) (void *, )
+#define SIDE_CLASS_ELEM(_type) SIDE_CLASS_ELEM_I _type
+#define SIDE_CLASS_ELEM_I(_class, ...) _class
+#define SIDE_CLASS_OPTIONAL_LITERAL(...) (void *, )
+#define SIDE_EL_FIELD(_class, _name, ...) (_class, _name, __VA_ARGS__)
+#define SIDE_FIELDS_INIT(_fields) (SIDE_MAP(SIDE_DO_FIELD_INIT, , SIDE_UNPAREN _fields))
+#define SIDE_DO_FIELD_INIT(_ctx, _i, _field) SIDE_FIELD_INIT_I _field
+#define SIDE_FIELD_INIT_I(_class, _name, ...) _side_field(_name, __VA_ARGS__),
+#else
 #define SIDE_CLASS(...)
 #define SIDE_CLASS_OF(...)
-#define SIDE_CLASS_OF_ARG(...)
 #define SIDE_CLASS_ELEM(...)
 #define SIDE_CLASS_OPTIONAL_LITERAL(...)
 #define SIDE_EL_FIELD(_class, _name, ...) _side_field(_name, __VA_ARGS__)
+#define SIDE_FIELDS_INIT(_fields) _fields
+#endif
+#define SIDE_CLASS_OF_ARG(...)
 #define SIDE_EL_ARG(_class, ...) ((void) 0, __VA_ARGS__)
 #define SIDE_EL_OPTION(_begin, _end, _type) _side_option_range(_begin, _end, SIDE_TYPE_INIT(_type))
-#define SIDE_FIELDS_INIT(_fields) _fields
 #define SIDE_OPTIONS_INIT(_options) _options
 #define SIDE_CHECK_EVENT(...) SIDE_EXPECT_SEMICOLON()
 #define SIDE_CHECK_DECLARED_EVENT(...) SIDE_EXPECT_SEMICOLON()
@@ -884,6 +898,7 @@
 		_define, _flags, _identifier, _provider, _event, _loglevel, _fields, _attr, ...)   \
 	_define(_identifier, _provider, _event, _loglevel, SIDE_FIELDS_INIT(_fields), _flags,      \
 			_attr);                                                                    \
+	SIDE_SDT_EVENT(_define, _identifier, _provider, _event, _fields, _flags)                   \
 	SIDE_CHECK_EVENT(_identifier, _flags, _fields)
 
 #define side_static_event(...)                                                                     \
@@ -902,6 +917,7 @@
 /* Declare a hidden or exported event that another file defines. */
 #define side_declare_event(_identifier)                                                            \
 	_side_declare_event(_identifier);                                                          \
+	SIDE_SDT_DECLARED(_identifier)                                                             \
 	SIDE_CHECK_DECLARED_EVENT(_identifier)
 
 /*

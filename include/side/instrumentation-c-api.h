@@ -25,6 +25,7 @@
 #include <side/abi/visitor.h>
 #include <side/list.h>
 #include <side/macros.h>
+#include <side/sdt.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -857,12 +858,14 @@ SIDE_MAKE(dynamic_vla_visitor, DYNAMIC_VLA_VISITOR, (struct side_arg_dynamic_vla
 #define _side_event_call(_function, _identifier, _sav, ...)                                        \
 	do {                                                                                       \
 		_side_arg_define_vec(side_args_, _sav);                                            \
+		SIDE_SDT_MARK(_identifier, &side_args_, 0)                                         \
 		_function(&side_event_state__##_identifier.parent, &side_args_ __VA_ARGS__);       \
 	} while (0)
 #define _side_event_call_variadic(_function, _key, _identifier, _sav, _var_fields, _attr, ...)     \
 	do {                                                                                       \
 		_side_arg_define_vec(side_args_, _sav);                                            \
 		_side_arg_dynamic_define_struct(side_var_, _var_fields, _attr, );                  \
+		SIDE_SDT_MARK(_identifier, &side_args_, &side_var_)                                \
 		_function(&side_event_state__##_identifier.parent, &side_args_,                    \
 				&side_var_ SIDE_UNPAREN _key);                                     \
 	} while (0)
@@ -1066,6 +1069,7 @@ template <typename Site> SIDE_COLD_FUNCTION void emit(const struct side_event_st
 {
 	const struct side_arg_vec vec = {SIDE_PTR_INIT(0), 0};
 
+	SIDE_SDT_SITE_MARK(Site, &vec)
 	side_call(state, &vec);
 }
 template <typename Site, typename First, typename... T>
@@ -1074,6 +1078,7 @@ SIDE_COLD_FUNCTION void emit(const struct side_event_state *state, First first, 
 	const struct side_arg args[] = {to_arg(first), to_arg(held)...};
 	const struct side_arg_vec vec = {SIDE_PTR_INIT(args), sizeof...(T) + 1};
 
+	SIDE_SDT_SITE_MARK(Site, &vec)
 	side_call(state, &vec);
 }
 } /* namespace libside */
@@ -1083,7 +1088,7 @@ SIDE_COLD_FUNCTION void emit(const struct side_event_state *state, First first, 
 			SIDE_APPLY(SIDE_COLD_VALUE, SIDE_COLD(_arg));
 #define _side_event_emit(_identifier, _sav)                                                        \
 	do {                                                                                       \
-		struct side_site_ { int unused; };                                                 \
+		struct side_site_ { SIDE_SDT_SITE(_identifier) };                                  \
 		SIDE_MAP(SIDE_DO_COLD_LOCAL, , SIDE_UNPAREN _sav)                                  \
 		libside::emit<side_site_>(&side_event_state__##_identifier.parent SIDE_MAP(        \
 				SIDE_DO_COLD_VALUE, , SIDE_UNPAREN _sav));                         \
@@ -1106,6 +1111,7 @@ SIDE_COLD_FUNCTION void emit(const struct side_event_state *state, First first, 
 		{                                                                                  \
 			_side_arg_define_vec(side_args_,                                           \
 					(SIDE_MAP(SIDE_DO_COLD_ARG, , SIDE_UNPAREN _sav)));        \
+			SIDE_SDT_MARK(_identifier, &side_args_, 0)                                 \
 			side_call(side_state_, &side_args_);                                       \
 		}                                                                                  \
 		SIDE_MAP(SIDE_DO_COLD_LOCAL, , SIDE_UNPAREN _sav)                                  \

@@ -28,9 +28,9 @@ if kind == 'gcc' and c.works(compiler, '-m32'):
     words.append('-m32')
 
 
-def job(text, *flags):
+def job(text, *flags, really=False):
     def run():
-        r = c.compile_text(compiler, language, text, '-fsyntax-only', *flags)
+        r = c.compile_text(compiler, language, text, *(['-c', '-o', '/dev/null'] if really else ['-fsyntax-only']), *flags)
         return r.stderr[:3000] if r.returncode else None
     return run
 
@@ -45,6 +45,16 @@ for n, mode in enumerate(modes):
         jobs.append(('uses %s off=%s' % (mode, off), job('#include "uses.c"\n', *warnings, *flags)))
 if '-m32' in words:
     jobs.append(('uses -m32', job('#include "uses.c"\n', *warnings, '-m32', '-std=gnu11')))
+
+# Markers are assembly: these are compiled.
+marked = [(modes[0], '-O0', '-fPIC'), (modes[0], '-O2', '-fPIC', '-DSIDE_STATIC_CHECK_DISABLE'), (modes[-1], '-O2', '-fno-pie')]
+if c.LONG:
+    marked = [(mode, level, code, off) for mode in modes for level in ('-O0', '-O1', '-O2', '-O3', '-Os')
+              for code in ('-fPIC', '-fPIE', '-fno-pie', '-masm=intel', '-mcmodel=large')
+              for off in ('-DSIDE_STATIC_CHECK_DISABLE', '-USIDE_STATIC_CHECK_DISABLE')]
+for mode, *flags in marked:
+    jobs.append(('uses with markers %s %s' % (mode, flags),
+                 job('#include "uses.c"\n', *warnings, '-DSIDE_SDT', '-std=' + mode, *flags, really=True)))
 
 for path in sorted(glob.glob(os.path.join(c.INCLUDE, 'side', '**', '*.h'), recursive=True)):
     name = os.path.relpath(path, c.INCLUDE)

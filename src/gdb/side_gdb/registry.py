@@ -23,8 +23,11 @@ class Event:
     def enabled(self, memory):
         word = memory.number(memory.read(self.state + 8, memory.word), 0, memory.word)
         bits = memory.word * 8
-        count = word & ((1 << (bits - 8)) - 1)
+        # The semaphore of the event's markers (side/sdt.h) is a part of the word, where it has 64 bits.
+        count = word & ((1 << min(bits - 8, 32)) - 1)
+        marked = word >> 32 & 0xffff
         who = [f"{count} in the program"] if count else []
+        who += [f"{marked} at its markers"] if marked else []
         who += ["kernel"] if word >> (bits - 1) & 1 else []
         who += ["debugger"] if word >> (bits - 2) & 1 else []
         return ", ".join(who) or "nobody"

@@ -1,0 +1,3 @@
+/* SPDX-License-Identifier: MIT */
+/* The same as C++. */
+#include "program.c"
