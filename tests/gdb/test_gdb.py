@@ -104,6 +104,40 @@ class Stops(Case):
         said = self.every(["side break order if color[9] == 1", "continue"])
         self.assertIn("side: the condition of breakpoint 2 has no value: there is no", "\n".join(said[1]))
 
+    def test_completion(self):
+        said = self.every(["complete side break shop:o", "complete side info te", "complete side break order ",
+                           "complete side break order if fi", "side break order", "complete side delete ", "continue",
+                           "complete side print c", "complete side trace "])
+        self.assertEqual(said[0], ["side break shop:order"])
+        self.assertEqual(said[1], ["side info text"])
+        self.assertEqual(said[2], ["side break order if"])
+        self.assertEqual(said[3], ["side break order if first"])
+        self.assertEqual(said[5], ["side delete 2"])
+        self.assertRegex("\n".join(said[6]), "(?m)^Event shop:order, called from fire_order")
+        self.assertEqual(said[7:], [["side print color"], ["side trace all"]])
+        # Without a program there is nothing to complete, and nothing to say.
+        self.assertEqual(self.run_gdb([], ["complete side break o"]), [[]])
+
+    def test_help(self):
+        said = self.run_gdb([], ["help side", "help side break"])
+        self.assertEqual({line.split()[1] for line in said[0] if line.startswith("side ")},
+                         {"break", "delete", "events", "info", "print", "trace"})
+        self.assertTrue(said[1][0].startswith("side break EVENT [if CONDITION]: "), said[1])
+
+    def test_fork(self):
+        """What a process forks stops, too; the end of one of them is not the end of the breakpoint."""
+        for follow in ("set detach-on-fork off", "set follow-fork-mode child"):
+            said = self.run_gdb([os.environ["GDB_FORKS"]],
+                                [follow, "set schedule-multiple on", "break main", "run", "side break tick", "continue",
+                                 "side print", "inferior 1", "continue", "side print", "inferior 2", "continue",
+                                 "side print"])[4:]
+            # The line before: a process that ended is selected, with nothing to print.
+            values = [line for part in said for line in part if line.startswith("  who = ")]
+            self.assertIn("  who = \"child\"", values, (follow, said))
+            if "detach" in follow:
+                self.assertIn("  who = \"parent\"", values, (follow, said))
+            self.assertNotIn("Error", str(said), follow)
+
     def test_before_start(self):
         said = self.run_gdb([EVERY], ["side events"])
         self.assertEqual(len(said[0]), 1)

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Stops at events: the debugger's bit in the enabled word, a breakpoint where libside then comes by."""
+import contextlib
+
 import gdb
 
 from side_gdb import condition
 from side_gdb.memory import Memory, Rubbish
-from side_gdb.registry import Event
-from side_gdb.text import say
+from side_gdb.registry import Event, events as registered
+from side_gdb.text import name_text, say
 from side_gdb.values import Decoder
 
 HOOK = "side_ptrace_hook"
@@ -48,6 +50,17 @@ class Call:
             raise gdb.GdbError(f"side: the program does not stand at an event: {reason}") from None
         self.state, self.vector, self.variadic, self.caller = arguments(self.memory)
 
+    def where(self):
+        """The function that emits the event, beyond those that are made for each place; "": not known."""
+        frame = gdb.newest_frame()
+        while frame and frame.pc() != self.caller:
+            frame = frame.older()
+        while frame and (frame.name() or "").startswith(("side_emit_", "void libside::emit<", "libside::emit<", "side_sdt__")):
+            frame = frame.older()
+        address = frame.pc() if frame else self.caller
+        found = gdb.execute(f"info symbol {address}", to_string=True).split(" in section")[0].strip()
+        return "" if found.startswith("No ") else found
+
     def event(self):
         return Event(self.memory, self.memory.pointer(self.state + 8 + 2 * self.memory.word))
 
@@ -72,8 +85,22 @@ def set_bit(state, on):
         raise gdb.GdbError(f"side: events of a core dump cannot be changed ({error})") from None
 
 
+@contextlib.contextmanager
+def selected(number):
+    """An inferior, for a while; gdb reads and writes the memory of the one that is selected."""
+    before = gdb.selected_thread()
+    threads = [thread for one in gdb.inferiors() if one.num == number for thread in one.threads()]
+    if threads and gdb.selected_inferior().num != number:
+        threads[0].switch()
+    try:
+        yield
+    finally:
+        if before and before.is_valid():
+            before.switch()
+
+
 class EventBreakpoint(gdb.Breakpoint):
-    """A breakpoint of gdb's that stops for some events only."""
+    """A breakpoint of gdb's that stops for some events only; in the program it was set in, and what that forks."""
 
     every = []
 
@@ -84,9 +111,11 @@ class EventBreakpoint(gdb.Breakpoint):
         self.text = text
         self.test = condition.parse(text) if text else None
         self.refuse_unknown(events)
+        self.inferior = gdb.selected_inferior().num
         for state in self.states:
             set_bit(state, True)
-        super().__init__(f"*{HOOK}")
+        # A number: gdb looks for names again in each program that begins, also where they are not yet.
+        super().__init__(f"*{symbol(HOOK):#x}")
         EventBreakpoint.every.append(self)
 
     def refuse_unknown(self, events):
@@ -119,11 +148,11 @@ class EventBreakpoint(gdb.Breakpoint):
             EventBreakpoint.every.remove(self)
         others = set().union(*(other.states for other in EventBreakpoint.every))
         states, self.states = self.states - others, set()
-        for state in states:
-            try:
+        with contextlib.suppress(Rubbish, gdb.GdbError, gdb.error), selected(self.inferior):
+            # A fork may have gone on as another program.
+            there = {event.state for event in registered(Memory(), "*")[0]}
+            for state in states & there:
                 set_bit(state, False)
-            except (Rubbish, gdb.GdbError, gdb.error):
-                return
 
 
 def deleted(breakpoint_):
@@ -131,11 +160,26 @@ def deleted(breakpoint_):
         breakpoint_.forget()
 
 
-def exited(_):
-    """What a next run registers stands elsewhere."""
+def exited(event):
+    """What a next run registers stands elsewhere; what a process has forked goes on without it."""
+    others = [one.num for one in gdb.inferiors()
+              if one.pid and one.num != event.inferior.num and one.progspace.filename == event.inferior.progspace.filename]
     for one in list(EventBreakpoint.every):
-        one.states = set()
-        one.delete()
+        if one.inferior == event.inferior.num and others:
+            one.inferior = others[0]
+        elif one.inferior == event.inferior.num:
+            one.states = set()
+            one.delete()
+
+
+def stopped(event):
+    """Which event it is: the frame that gdb shows is libside's."""
+    if not isinstance(event, gdb.BreakpointEvent) or not any(isinstance(one, EventBreakpoint) for one in event.breakpoints):
+        return
+    with contextlib.suppress(Rubbish, gdb.GdbError, gdb.error):
+        call = Call()
+        where = call.where()
+        say(f"Event {name_text(call.event().name)}" + (f", called from {where}" if where else ""))
 
 
 def leaving(_):
@@ -145,5 +189,6 @@ def leaving(_):
 
 gdb.events.breakpoint_deleted.connect(deleted)
 gdb.events.exited.connect(exited)
+gdb.events.stop.connect(stopped)
 if hasattr(gdb.events, "gdb_exiting"):
     gdb.events.gdb_exiting.connect(leaving)

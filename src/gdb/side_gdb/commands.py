@@ -10,10 +10,15 @@ from side_gdb.memory import Memory, Rubbish
 from side_gdb.registry import events
 from side_gdb.text import name_text, say, show
 from side_gdb.types import Describer
+from side_gdb.values import Decoder
 
 
 class Side(gdb.Command):
-    """Events of programs with libside: their list, their types, stops at them, their arguments."""
+    """Events of programs with libside: their list, their types, stops at them, their arguments.
+
+    An event is given as PROVIDER:EVENT, as EVENT, or as a pattern with * and ?; TAB completes its name.
+    It must be registered: in a program that was just started that is so when its constructors have run
+    ('start').  A core dump has the same events."""
 
     def __init__(self):
         super().__init__("side", gdb.COMMAND_DATA, prefix=True)
@@ -33,6 +38,25 @@ class Command(gdb.Command):
             raise gdb.GdbError(f"side: {error}") from None
         except gdb.error as error:
             raise gdb.GdbError("side: " + str(error).split("\n", maxsplit=1)[0]) from None
+
+    def complete(self, text, word):
+        """What may stand for WORD, the end of TEXT; nothing, and no message, where there is no program."""
+        try:
+            last = text.split()[-1] if text and not text[-1].isspace() else ""
+            found = sorted(name for name in set(self.words(text[:len(text) - len(last)].split())) if name.startswith(last))
+        except (Rubbish, condition.Wrong, gdb.GdbError, gdb.error):
+            return []
+        # gdb ends words at more characters than spaces.
+        return [name[len(last) - len(word):] for name in found] if last.endswith(word) else []
+
+    def words(self, _before):
+        """What may come next."""
+        return []
+
+
+def event_names():
+    found, _ = events(Memory(), "*")
+    return [name for event in found for name in (event.name, event.name.partition(":")[2])]
 
 
 def chosen(memory, pattern):
@@ -61,9 +85,15 @@ class Events(Command):
             say(f"side: cannot be read: {line}")
         say(f"{len(found)} event{'s' * (len(found) != 1)}")
 
+    def words(self, before):
+        return [] if before else event_names()
+
 
 class Info(Command):
     """side info EVENT: the fields of an event and their types; EVENT may be a pattern."""
+
+    def words(self, before):
+        return [] if before else event_names()
 
     def run(self, argument):
         if not argument:
@@ -78,7 +108,22 @@ class Info(Command):
 class Break(Command):
     """side break EVENT [if CONDITION]: stop at calls of an event, or of all that fit a pattern.
 
-    The condition is over fields by their names: count > 2 && first.name == "tea" && colors[0] != 3."""
+    The condition is over fields by their names: count > 2 && first.name == "tea" && colors[0] != 3.
+    It knows members (a.b), elements (a[1]), numbers, strings, comparisons, + - % & | ^, &&, || and !.
+    A condition that has no value at some call stops there and says why.
+
+    In such a stop 'side print' shows the arguments, and 'up' goes to where the event is emitted.
+    The breakpoint is one of gdb's own: 'disable', 'ignore', 'commands' and 'delete' work
+    with its number; 'side delete' takes the debugger's bit away from the event, too."""
+
+    def words(self, before):
+        if not before:
+            return event_names()
+        if len(before) == 1:
+            return ["if"]
+        memory = Memory()
+        decoder = Decoder(memory)
+        return [decoder.field_name(address) for event in chosen(memory, before[0]) for address in event.fields]
 
     def run(self, argument):
         found = re.fullmatch(r"(\S+)(?:\s+if\b\s*(.+))?", argument, re.S)
@@ -89,7 +134,13 @@ class Break(Command):
 
 
 class Print(Command):
-    """side print [FIELD...]: the arguments of the event that the program stands at."""
+    """side print [FIELD...]: the arguments of the event that the program stands at.
+
+    Fields of the variadic part have a + before them.  Another thread is chosen by 'thread N'."""
+
+    def words(self, _before):
+        found, more = Call().fields()
+        return [*found, *more]
 
     def run(self, argument):
         call = Call()
@@ -99,8 +150,8 @@ class Print(Command):
             if name not in found and name not in more:
                 raise Rubbish(f"{call.event().name} has no field {name}")
         if not wanted:
-            where = gdb.execute(f"info symbol {call.caller}", to_string=True).split(" in section")[0].strip()
-            say(name_text(call.event().name) + (f", called from {where}" if not where.startswith("No ") else ""))
+            where = call.where()
+            say(name_text(call.event().name) + (f", called from {where}" if where else ""))
         for fields, mark in ((found, ""), (more, "+ ")):
             for name, value in fields.items():
                 if not wanted or name in wanted:
@@ -118,10 +169,18 @@ class Delete(Command):
         for number in argument.split() or list(there):
             there[number].delete()
 
+    def words(self, _before):
+        return [str(one.number) for one in EventBreakpoint.every]
+
 
 class Trace(Command):
-    """side trace [COUNT|all] [OPTION...]: what the rings of a program that is being recorded hold, or held when it
-    died: the last 20 events, the last COUNT, or all. The options are those of `side view`, as -e PATTERN."""
+    """side trace [COUNT|all] [OPTION...]: what the rings of a program that is being recorded hold, or held.
+
+    Of a program that runs, or of the core dump of one that died: the last 20 events, the last COUNT, or all.
+    The options are those of `side view`, as -e PATTERN or --where EXPR.  The command `side` must be in PATH."""
+
+    def words(self, before):
+        return ["all"] if not before else []
 
     def run(self, argument):
         for line in trace.held(argument):

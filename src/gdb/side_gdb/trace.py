@@ -63,6 +63,8 @@ def held(argument):
     with tempfile.TemporaryDirectory(prefix="side-gdb-") as place:
         trace = os.path.join(place, "trace")
         _, said = run("recover", "--quiet", "-o", trace, core(place))
+        if not any("metadata" in files for _, _, files in os.walk(trace)):
+            raise Rubbish("; ".join(said) or "the rings hold no event that is not in the recorder's trace already")
         lines, more = run("view", "--quiet", "--color=never", *words, trace)
     hidden = 0 if number is None else max(0, len(lines) - number)
     notes = [f"side: {line}" for line in said + more]

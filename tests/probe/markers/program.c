@@ -13,8 +13,7 @@
 #include <string.h>
 
 static side_define_array(three, side_elem(side_type_u8()), 3);
-static side_define_struct(
-		pair, side_field_list(side_field_u16("left"), side_field_u16("right")));
+static side_define_struct(pair, side_field_list(side_field_u16("left"), side_field_u16("right")));
 
 /* Declared, and defined further down: marked in this file. */
 side_declare_event(ev_hidden);
