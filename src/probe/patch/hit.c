@@ -497,6 +497,22 @@ void patch_leave(struct patch_hit *hit, uint64_t *place)
 		leave_slowly(hit, place, each);
 }
 
+/* Calls that have not returned yet, or never will and nobody has noticed. */
+static uint64_t open_calls(void)
+{
+	/* Relaxed, as those below: a figure. */
+	uint32_t count = __atomic_load_n(&nr_blocks, __ATOMIC_RELAXED);
+	uint64_t open = 0;
+
+	if (!returns)
+		return 0;
+	if (count > RETURNS_MAX / BLOCK)
+		count = RETURNS_MAX / BLOCK;
+	for (uint32_t i = 0; i < count * BLOCK; i++)
+		open += __atomic_load_n(&returns[i].state, __ATOMIC_RELAXED) == PATCH_OPEN;
+	return open;
+}
+
 void patch_hit_figures(struct patch_figures *figures)
 {
 	for (uint32_t i = 0; i < nr_threads && i < THREADS_MAX; i++) {
@@ -506,4 +522,5 @@ void patch_hit_figures(struct patch_figures *figures)
 		figures->abandoned += __atomic_load_n(&threads[i].abandoned, __ATOMIC_RELAXED);
 	}
 	figures->lost = __atomic_load_n(&lost, __ATOMIC_RELAXED);
+	figures->open = open_calls();
 }

@@ -139,6 +139,11 @@ struct patch_figures {
 	uint64_t lost;   /* hits of threads for which there was no room */
 	uint64_t unseen; /* calls whose return could not be followed: too many at once */
 	uint64_t abandoned; /* calls that did not return: longjmp, exceptions, ends of threads; known late */
+	/*
+	 * Calls whose return is awaited. So of all calls that were to be seen returning: entries = exits + unseen + abandoned +
+	 * open, when nobody is in one of them just now; a probe that is removed sees no exits any more.
+	 */
+	uint64_t open;
 	uint64_t traps; /* of threads that met a byte that was being changed, and of breakpoints */
 	uint64_t bytes; /* of address space */
 };
