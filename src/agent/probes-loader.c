@@ -64,3 +64,9 @@ void probes_loader_start(void)
 				-request.error);
 	probe = request.probe;
 }
+
+void probes_loader_stop(void)
+{
+	if (probe && !patch_remove(&probe, 1))
+		probe = NULL;
+}

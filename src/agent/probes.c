@@ -191,11 +191,11 @@ static void start(const struct agent_session *session)
 	/* Without it they are 0. */
 	if (frequency || !started)
 		patch_clock(frequency ? (UINT64_C(1000000000) << 32) / frequency : 0);
-	if (started)
-		return;
-	started = true;
-	probe_hit_start();
-	start_error = patch_start(false);
+	if (!started) {
+		started = true;
+		probe_hit_start();
+		start_error = patch_start(false);
+	}
 	if (!start_error)
 		probes_loader_start();
 }
@@ -319,6 +319,8 @@ void agent_probes_apply(void)
 	probes_places_apply();
 	probe_calls_free_retired();
 	free_over();
+	if (!there_are_any())
+		probes_loader_stop();
 	agent_probes_answer();
 }
 

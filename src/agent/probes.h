@@ -166,6 +166,8 @@ int probes_answer(struct agent_session *session, const struct probes_table *tabl
 /* ---- probes-loader.c ---- */
 
 void probes_loader_start(void);
+/* Nobody has a table any more: the loader's code is as it was. */
+void probes_loader_stop(void);
 
 /* ---- probe-steps.c ---- */
 

@@ -71,6 +71,7 @@ struct code_file {
 	bool swept;
 	struct code_pad *pads;
 	size_t nr_pads, pads_room;
+	bool pads_given; /* to the begins of all functions */
 };
 
 /* ---- file.c ---- */

@@ -155,6 +155,22 @@ static bool take_pad(struct code_file *file, uint64_t pad, uint64_t site)
 	return true;
 }
 
+/*
+ * The begins of functions come first, in their order: then who asks for some of them today and for others tomorrow, in another process,
+ * gets pads that do not meet.
+ */
+static void give_pads(struct code_file *file)
+{
+	if (file->pads_given)
+		return;
+	file->pads_given = true;
+	for (size_t i = 0; i < file->nr_functions; i++) {
+		struct probe_site unused;
+
+		(void)code_entry(file, &file->functions[i], &unused);
+	}
+}
+
 /* The code of a function never goes on into what follows it. */
 static bool function_ends(const struct code_file *file, const struct code_function *function)
 {
@@ -360,6 +376,7 @@ static int find_method(
 	}
 	if (try_jump(&place, site))
 		return 0;
+	give_pads(file);
 	site->reason = why_no_jump(&place);
 	if (!try_padding(&place, site) && !try_short(&place, site) && !try_punned(&place, site))
 		choose(&place, site, PROBE_BREAKPOINT, 1, 1);

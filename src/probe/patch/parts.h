@@ -83,6 +83,8 @@ struct patch_probe **patch_place_of(uint64_t address);
 unsigned int patch_bytes(const struct patch_probe *probe);
 /* Whether a probe that is set needs some of these bytes: has changed them, executes them elsewhere, or has them in its distance. */
 bool patch_is_occupied(uint64_t from, unsigned int size);
+/* Whether a short jump has its pad there, or had: a pad keeps its jump, for a thread may be about to execute it. */
+bool patch_is_pad(uint64_t address);
 /* Whether some probe that is set is one. */
 bool patch_any_breakpoint(void);
 /* Whether what was written stands there still. Not when its file was unmapped: whatever is there now is left alone. */

@@ -54,6 +54,19 @@ bool patch_is_occupied(uint64_t from, unsigned int size)
 	return false;
 }
 
+bool patch_is_pad(uint64_t address)
+{
+	for (size_t i = 0; i < LISTS; i++) {
+		for (const struct patch_probe *probe = lists[i]; probe; probe = probe->next) {
+			if (probe->method == PROBE_SHORT && !probe->gone &&
+					address >= probe->slot &&
+					address < probe->slot + PROBE_JUMP_BYTES)
+				return true;
+		}
+	}
+	return false;
+}
+
 bool patch_any_breakpoint(void)
 {
 	for (size_t i = 0; i < LISTS; i++) {

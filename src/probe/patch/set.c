@@ -171,7 +171,8 @@ static int make_short(struct patch_probe *probe, struct patch_writer *writer)
 	probe->bytes[1] = (uint8_t)(pad - (probe->site.runtime + 2));
 	if (probe->slot)
 		return change_jump(writer, pad, probe->body);
-	if (memcmp((const void *)pad, probe->site.pad_bytes, PROBE_JUMP_BYTES) != 0)
+	if (memcmp((const void *)pad, probe->site.pad_bytes, PROBE_JUMP_BYTES) != 0 ||
+			patch_is_occupied(pad, PROBE_JUMP_BYTES))
 		return -ERANGE;
 	probe->slot = pad;
 	return write_jump(writer, pad, probe->body);
@@ -313,6 +314,19 @@ static bool stands_as_in_file(const struct probe_site *site, bool breakpoint)
 	return size <= site->nr_bytes && !memcmp((void *)site->runtime, site->bytes, size);
 }
 
+/* All bytes but those that are a pad of ours by now. */
+static bool stands_beside_pads(const struct probe_site *site)
+{
+	unsigned int size = bytes_needed(site, false);
+
+	for (unsigned int i = 0; i < size && i < site->nr_bytes; i++) {
+		if (((const uint8_t *)site->runtime)[i] != site->bytes[i] &&
+				!patch_is_pad(site->runtime + i))
+			return false;
+	}
+	return true;
+}
+
 static int prepare(struct patch_request *request, struct patch_writer *writer)
 {
 	const struct probe_site *site = request->site;
@@ -329,6 +343,9 @@ static int prepare(struct patch_request *request, struct patch_writer *writer)
 		flags |= PATCH_TRAP;
 	if (patch_is_occupied(site->runtime, bytes_needed(site, flags & PATCH_TRAP)))
 		return -EBUSY;
+	/* Padding in which somebody's pad is leaves one byte, too. */
+	if (!stands_as_in_file(site, flags & PATCH_TRAP) && stands_beside_pads(site))
+		flags |= PATCH_TRAP;
 	if (!stands_as_in_file(site, flags & PATCH_TRAP))
 		return -ESTALE;
 	if (request->flags & PATCH_EXIT) {

@@ -872,6 +872,44 @@ static NEVER_INLINE uint64_t mixing(uint64_t value)
 	return sum;
 }
 
+/* A short jump's pad is in the padding that another jump would need: that one gets a breakpoint, also when the first is gone. */
+static void test_pad_in_padding(void)
+{
+	static struct seen one, two;
+	struct probe_site first = site_of("place_short"),
+			  second = {.method = PROBE_PADDING,
+					  .displaced = 1,
+					  .patched = PROBE_JUMP_BYTES,
+					  .ends = true,
+					  .nr_pieces = 1,
+					  .pieces = {{.length = 1}},
+					  .nr_bytes = PROBE_JUMP_BYTES};
+	struct patch_request requests[2] = {{.site = &first, .entry = on_count, .user = &one},
+			{.site = &second, .entry = on_count, .user = &two}};
+	const uint8_t *pad = (const uint8_t *)(first.runtime + (first.pad - first.address));
+	uint64_t expected = 0;
+
+	/* Behind a return is padding, and that is the pad. */
+	second.runtime = second.address = (uint64_t)(uintptr_t)pad - 1;
+	second.bytes[0] = 0xc3;
+	memcpy(second.bytes + 1, first.pad_bytes, PROBE_JUMP_BYTES - 1);
+	CHECK(first.method == PROBE_SHORT && pad[-1] == second.bytes[0]);
+	CHECK(!patch_set(&requests[0], 1) && requests[0].method == PROBE_SHORT);
+	for (uint64_t i = 0; i < 2; i++) {
+		CHECK(!patch_set(&requests[1], 1) && requests[1].method == PROBE_BREAKPOINT);
+		for (size_t k = 0; k < PLACES; k++)
+			CHECK(places[k].function(5) == wanted_of(&places[k], 5));
+		CHECK(one.entries == 1 && two.entries > expected);
+		expected = two.entries;
+		if (!i)
+			CHECK(!patch_remove(&requests[0].probe, 1));
+		CHECK(!patch_remove(&requests[1].probe, 1) && pad[-1] == 0xc3);
+	}
+	for (size_t k = 0; k < PLACES; k++)
+		CHECK(places[k].function(5) == wanted_of(&places[k], 5));
+	CHECK(two.entries == expected);
+}
+
 static void test_inside(void)
 {
 	static struct seen seen;
@@ -931,6 +969,7 @@ int main(int argc, char **argv)
 	test_own_traps();
 	test_fork();
 	test_refusals();
+	test_pad_in_padding();
 	with_large_stack(run_too_deep);
 	printf("%u checks, %u wrong\n", checks, wrong);
 	return wrong ? 1 : 0;

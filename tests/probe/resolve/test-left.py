@@ -1,0 +1,181 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""
+What is left of probes: a redis-server that had one on each of its functions, and on each of libc's, answers as before, and has the
+code of its files again, but for the pads of short jumps in the padding between functions, and no thread or file more than another one that
+had none and answered the same.
+"""
+import atexit
+import functools
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+from harness import *
+
+FOLDER = tempfile.mkdtemp()
+ENV = environment(SIDE_RUNTIME=FOLDER + "/run", LANG="C.UTF-8")
+ROUNDS = 20 if os.environ.get("SIDE_TEST_LONG") == "1" else 2
+JUMP, JUMP_BYTES = 0xe9, 5
+KEPT = {signal.SIGTRAP, signal.SIGILL}
+atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
+
+
+def end_daemon():
+    """It and its sessions end with the test."""
+    found = side("daemon", "--json", "--no-daemon", env=ENV)
+    if found.status:
+        return
+    side("destroy", "-a", env=ENV)
+    pid = json.loads(found.out.splitlines()[0])["pid"]
+    os.kill(pid, signal.SIGTERM)
+    wait_until(lambda: not os.path.exists(f"/proc/{pid}"), "the daemon has ended")
+
+
+def wait_until(condition, what, seconds=120):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, f"not within {seconds} seconds: {what}"
+        time.sleep(0.02)
+
+
+@functools.cache
+def pads_of(path):
+    """Of all short jumps of a file: where each byte of a pad is in the file, and where that pad begins."""
+    found = {}
+    for line in good("probe", "list", "--json", path).out.splitlines():
+        site = json.loads(line)
+        if site.get("method") == "short":
+            begin = site["pad"] - site["address"] + site["offset"]
+            found |= {begin + i: begin for i in range(JUMP_BYTES)}
+    return found
+
+
+def good(*words):
+    done = side(*words, env=ENV)
+    equal((words, done.status), (words, 0), done.err)
+    return done
+
+
+class Server:
+    """A redis-server, and what the kernel knows of it."""
+
+    def __init__(self, name):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = str(free.getsockname()[1])
+        folder = f"{FOLDER}/{name}"
+        os.mkdir(folder)
+        self.process = subprocess.Popen(["redis-server", "--port", self.port, "--bind", "127.0.0.1", "--dir", folder, "--save", "",
+                                         "--hz", "100"], stdout=subprocess.DEVNULL)
+        self.pid = str(self.process.pid)
+        atexit.register(self.process.kill)
+        wait_until(lambda: self.ask("ping") == "PONG", f"{name} answers")
+
+    def ask(self, *words):
+        done = subprocess.run(["redis-cli", "-p", self.port, *words], capture_output=True, text=True, check=False, timeout=60)
+        return done.stdout.strip()
+
+    def load(self):
+        subprocess.run(["redis-benchmark", "-p", self.port, "-c", "5", "-n", "2000", "-q", "-t", "set,get,lpush,sadd,zadd"],
+                       stdout=subprocess.DEVNULL, check=True, timeout=300)
+        equal(self.ask("eval", "local s=0 for i=1,2000 do s=s+i end return s", "0"), "2001000")
+
+    def read(self, path):
+        with open(f"/proc/{self.pid}/{path}", encoding="utf-8") as file:
+            return file.read()
+
+    def code_is_that_of_files(self):
+        """All that is executable and has a file; how many bytes."""
+        compared = 0
+        with open(f"/proc/{self.pid}/mem", "rb", buffering=0) as memory:
+            for line in self.read("maps").splitlines():
+                found = re.match(r"([0-9a-f]+)-([0-9a-f]+) r-xp ([0-9a-f]+) \S+ [1-9]\d* +(/.*\S)$", line)
+                if not found:
+                    assert " rwx" not in line, line
+                    continue
+                start, end, offset = (int(word, 16) for word in found.groups()[:3])
+                with open(found[4], "rb") as file:
+                    file.seek(offset)
+                    wanted = file.read(end - start)
+                memory.seek(start)
+                got = memory.read(end - start)
+                wrong = [at for at in range(len(wanted)) if got[at] != wanted[at]] if got[:len(wanted)] != wanted else []
+                # Between functions, where nobody comes: a thread may have been about to jump on from there.
+                pads = pads_of(found[4]) if wrong else {}
+                for pad in sorted({pads[offset + at] for at in wrong if offset + at in pads}):
+                    assert got[pad - offset] == JUMP, f"no jump at {pad:#x}"
+                wrong = [at for at in wrong if offset + at not in pads]
+                assert not wrong, f"{found[4]} is changed at {offset + wrong[0]:#x} and {len(wrong) - 1} other places"
+                compared += len(wanted)
+        return compared
+
+    def threads(self):
+        """But those that jemalloc makes, one for each few of its arenas that any thread has ever used."""
+        names = []
+        for task in os.listdir(f"/proc/{self.pid}/task"):
+            try:
+                names.append(self.read(f"task/{task}/comm").strip())
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+        return sorted(name for name in names if name != "jemalloc_bg_thd")
+
+    def files(self):
+        links = []
+        for fd in os.listdir(f"/proc/{self.pid}/fd"):
+            try:
+                links.append(os.readlink(f"/proc/{self.pid}/fd/{fd}"))
+            except FileNotFoundError:
+                continue
+        return sorted(re.sub(r"\[\d+\]|\d+$", "", link).replace("probed", "plain") for link in links)
+
+    def handled(self):
+        mask = int(re.search(r"^SigCgt:\s*(\S+)", self.read("status"), re.M)[1], 16)
+        return {number for number in range(1, 65) if mask >> (number - 1) & 1}
+
+    def memory(self):
+        """KiB that stand in memory, and those of them that nobody shares."""
+        figures = dict(re.findall(r"^(\w+):\s+(\d+) kB", self.read("smaps_rollup"), re.M))
+        return int(figures["Rss"]), int(figures["Private_Clean"]) + int(figures["Private_Dirty"])
+
+
+def main():
+    if not all(shutil.which(name) for name in ("redis-server", "redis-cli", "redis-benchmark")):
+        print("redis is not installed: nothing can be tested")
+        sys.exit(77)
+    atexit.register(end_daemon)
+    plain, probed = Server("plain"), Server("probed")
+    for number in range(ROUNDS):
+        good("create", "s", "-o", f"{FOLDER}/trace{number}")
+        for name, where in (("own", "redis-*:*"), ("libc", "libc.so*:*")):
+            done = side("enable-event", name, "-u", "-s", "s", "--pid", probed.pid, "--function", where, env=ENV)
+            if "ptrace" in done.err or "not permitted" in done.err:
+                print(f"{done.err.strip()}: nothing can be tested")
+                sys.exit(77)
+            equal(done.status, 0, done.err)
+        good("start", "s")
+        plain.load()
+        probed.load()
+        good("stop", "s")
+        good("destroy", "s")
+        good("detach", "-p", probed.pid)
+        compared = probed.code_is_that_of_files()
+        wait_until(lambda: probed.threads() == plain.threads(), f"{probed.threads()} instead of {plain.threads()}")
+        wait_until(lambda: probed.files() == plain.files(), f"{probed.files()} instead of {plain.files()}")
+        assert probed.handled() - plain.handled() <= KEPT, probed.handled() - plain.handled()
+        equal(probed.ask("get", "key:__rand_int__"), plain.ask("get", "key:__rand_int__"))
+    print(f"{compared} bytes of code are those of their files; {len(plain.threads())} threads and {len(plain.files())} files in both; "
+          f"KiB in memory, and private: {probed.memory()} with, {plain.memory()} without")
+    for server in (plain, probed):
+        server.process.terminate()
+        equal(server.process.wait(60), 0)
+
+
+main()
