@@ -383,12 +383,17 @@ static bool wait_for_change(int places)
 {
 	char events[sizeof(struct inotify_event) + 256]
 			__attribute__((aligned(__alignof__(struct inotify_event))));
-	const struct timespec heartbeat = {.tv_sec = HEARTBEAT_S};
 	struct pollfd poll = {.fd = places, .events = POLLIN};
 	long ret;
 
-	/* Each time the waiting ends, first of all: is there a sandbox? */
-	while (!(ret = raw_call(SYS_ppoll, &poll, 1, &heartbeat, NULL, 0))) {
+	for (;;) {
+		/* The bare call writes there what was left of it. */
+		struct timespec heartbeat = {.tv_sec = HEARTBEAT_S};
+
+		ret = raw_call(SYS_ppoll, &poll, 1, &heartbeat, NULL, 0);
+		if (ret)
+			break;
+		/* Each time the waiting ends, first of all: is there a sandbox? */
 		check_sandbox();
 		end_if_alone();
 		if (!is_wanted())

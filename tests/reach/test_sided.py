@@ -2,6 +2,7 @@
 """The same with the real daemon: what each mode records between start and stop, to the event."""
 import os
 import subprocess
+import time
 import unittest
 
 import bt2
@@ -83,6 +84,28 @@ class Sided(Case):
     def test_off(self):
         self.between_start_and_stop("off")
         self.assertEqual(self.said(), {})
+
+    def test_no_work_without_a_daemon(self):
+        """The thread of a program whose daemon is gone sleeps, also after it has woken up by itself (every 5 seconds)."""
+        process = self.start("tick", "1", "say", self.file("up"), "wait", self.file("end"))
+        self.wait_for_file("up", process)
+        self.sided.kill()
+        self.sided.wait()
+
+        def cpu_time():
+            for thread in os.listdir(f"/proc/{process.pid}/task"):
+                with open(f"/proc/{process.pid}/task/{thread}/comm", encoding="ascii") as name:
+                    if name.read() != "side-control\n":
+                        continue
+                with open(f"/proc/{process.pid}/task/{thread}/schedstat", encoding="ascii") as figures:
+                    return int(figures.read().split()[0])
+            raise AssertionError("there is no thread")
+        time.sleep(6)
+        before = cpu_time()
+        time.sleep(2)
+        self.assertLess(cpu_time() - before, 20_000_000)
+        self.say("end")
+        self.finish(process)
 
     def test_programs_that_come(self):
         self.side("create", "s", "-o", self.file("out"))
