@@ -166,6 +166,47 @@ void ring_doorbell_disarm(struct ring_doorbell *doorbell)
 	__atomic_store_n(&doorbell->sleeping, 0, __ATOMIC_RELAXED);
 }
 
+#ifndef SYS_futex_waitv
+#define SYS_futex_waitv 449
+#endif
+#define TWO_FALLBACK_MS 10 /* of kernels that cannot wait for two */
+
+/* What <linux/futex.h> calls struct futex_waitv, where it has it. */
+struct ring_wait {
+	uint64_t value, address;
+	uint32_t flags, reserved;
+};
+#define RING_WAIT_32 2
+
+int ring_doorbell_wait_two(struct ring_doorbell *const bells[2], const uint32_t seen[2],
+		int timeout_ms)
+{
+	struct ring_wait waits[2];
+	struct timespec until;
+	long ret;
+
+	if (timeout_ms < 0)
+		return -EINVAL;
+	for (int i = 0; i < 2; i++)
+		waits[i] = (struct ring_wait){.value = seen[i],
+				.address = (uintptr_t)&bells[i]->sequence,
+				.flags = RING_WAIT_32};
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += timeout_ms / 1000;
+	until.tv_nsec += timeout_ms % 1000 * 1000000L;
+	if (until.tv_nsec >= 1000000000) {
+		until.tv_nsec -= 1000000000;
+		until.tv_sec++;
+	}
+	ret = syscall(SYS_futex_waitv, waits, 2, 0, &until, CLOCK_MONOTONIC);
+	if (ret >= 0 || errno == EAGAIN)
+		return 0;
+	if (errno == ETIMEDOUT || errno == EINTR)
+		return -errno;
+	return ring_doorbell_wait(bells[0], seen[0],
+			timeout_ms < TWO_FALLBACK_MS ? timeout_ms : TWO_FALLBACK_MS);
+}
+
 int ring_doorbell_wait(struct ring_doorbell *doorbell, uint32_t seen, int timeout_ms)
 {
 	struct timespec timeout = {

@@ -13,6 +13,7 @@
 #include "session/parts.h"
 
 #define LOOK_AROUND_MS 200
+#define LOOK_OFTEN_MS 20 /* where a program rings a doorbell that nobody has any more */
 /* Of a second. */
 #define ROUND_MARGIN 10
 
@@ -236,6 +237,34 @@ static void count_round(struct drainer *drainer)
 	__atomic_fetch_add(&rounds->begun, 1, __ATOMIC_SEQ_CST);
 }
 
+static bool has_work(struct drainer *drainer)
+{
+	return is_pending(drainer) || is_called(drainer);
+}
+
+/* Until somebody rings; nobody who could spoil a doorbell is trusted to. */
+static void wait_for_bell(struct drainer *drainer)
+{
+	struct session *session = drainer->session;
+	struct ring_doorbell *const bells[2] = {session->doorbell, session->others};
+	/* What follows it is more often: orders nothing. */
+	bool deaf = atomic_load_explicit(&session->deaf, memory_order_relaxed);
+	int timeout_ms = rotate_timeout(session, deaf ? LOOK_OFTEN_MS : LOOK_AROUND_MS);
+	uint32_t seen[2];
+
+	seen[0] = ring_doorbell_arm(bells[0]);
+	if (!bells[1]) {
+		if (!has_work(drainer))
+			ring_doorbell_wait(bells[0], seen[0], timeout_ms);
+	} else {
+		seen[1] = ring_doorbell_arm(bells[1]);
+		if (!has_work(drainer))
+			ring_doorbell_wait_two(bells, seen, timeout_ms);
+		ring_doorbell_disarm(bells[1]);
+	}
+	ring_doorbell_disarm(bells[0]);
+}
+
 static void *drain_thread(void *argument)
 {
 	struct session *session = argument;
@@ -244,7 +273,7 @@ static void *drain_thread(void *argument)
 	for (;;) {
 		/* Before the round: it must find all that was there when stopping was asked for. */
 		bool stop = atomic_load_explicit(&session->stop, memory_order_acquire);
-		uint32_t wanted = rounds_wanted(session), rotations = rotate_wanted(session), seen;
+		uint32_t wanted = rounds_wanted(session), rotations = rotate_wanted(session);
 
 		count_round(&drainer);
 		if (stop)
@@ -263,11 +292,7 @@ static void *drain_thread(void *argument)
 		 * Sleep unless another eighth of a ring has been filled meanwhile: packets of a
 		 * few records would cost more than they bring forward.
 		 */
-		seen = ring_doorbell_arm(session->doorbell);
-		if (!is_pending(&drainer) && !is_called(&drainer))
-			ring_doorbell_wait(session->doorbell, seen,
-					rotate_timeout(session, LOOK_AROUND_MS));
-		ring_doorbell_disarm(session->doorbell);
+		wait_for_bell(&drainer);
 	}
 	round_done(session, rounds_wanted(session));
 	end(&drainer);

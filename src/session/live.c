@@ -87,6 +87,8 @@ static int open_parts(struct session *session, const struct session_options *opt
 	session_raise_files(session);
 	if (live->place) {
 		ret = place_open(session, live->place, error);
+		if (!ret && live->any_user)
+			ret = session_open_others_doorbell(session, error);
 	} else {
 		ret = session_open_doorbell(session, error);
 		if (!ret)

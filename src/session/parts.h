@@ -449,6 +449,13 @@ struct session {
 
 	int doorbell_fd;
 	struct ring_doorbell *doorbell;
+	/*
+	 * Of programs of other users, where the first one is a file: who has the descriptor of a file can cut
+	 * it off under all who have it mapped. This one is sealed, and dies with its recorder.
+	 */
+	int others_fd;
+	struct ring_doorbell *others;
+	atomic_bool deaf; /* some program rings one of a recorder that is gone: it is looked at often */
 	struct command command;
 	int epoll;
 	struct watch signals;
@@ -832,6 +839,8 @@ int session_take_format(struct session *session, const struct session_options *o
 		struct session_error *error);
 void session_raise_files(struct session *session);
 int session_open_doorbell(struct session *session, struct session_error *error);
+/* In addition: see `others`. */
+int session_open_others_doorbell(struct session *session, struct session_error *error);
 int session_refined_clock(const struct session *session, struct ctf_clock *clock);
 struct session *session_allocate(void);
 void session_fill_clock(struct ctf_clock *clock, const struct ring_clock_calibration *calibration);

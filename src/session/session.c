@@ -148,16 +148,26 @@ void session_raise_files(struct session *session)
 	session->max_live = live < LIMIT_INSTANCES ? (uint32_t)live : LIMIT_INSTANCES;
 }
 
-int session_open_doorbell(struct session *session, struct session_error *error)
+static int open_doorbell(int *fd, struct ring_doorbell **doorbell, struct session_error *error)
 {
-	int ret = ring_doorbell_create(&session->doorbell_fd);
+	int ret = ring_doorbell_create(fd);
 
 	if (!ret)
-		ret = ring_doorbell_map(session->doorbell_fd, &session->doorbell);
+		ret = ring_doorbell_map(*fd, doorbell);
 	if (ret)
 		return session_fail(error, session_error_kind_of(ret), ret,
 				"cannot make shared memory: %s", strerror(-ret));
 	return 0;
+}
+
+int session_open_others_doorbell(struct session *session, struct session_error *error)
+{
+	return open_doorbell(&session->others_fd, &session->others, error);
+}
+
+int session_open_doorbell(struct session *session, struct session_error *error)
+{
+	return open_doorbell(&session->doorbell_fd, &session->doorbell, error);
 }
 
 struct session *session_allocate(void)
@@ -167,7 +177,7 @@ struct session *session_allocate(void)
 	if (!session)
 		return NULL;
 	session->epoll = session->doorbell_fd = session->runtime_fd = session->buffers_fd = -1;
-	session->output_lock = -1;
+	session->output_lock = session->others_fd = -1;
 	session->listener.fd = session->signals.fd = session->command.watch.fd = -1;
 	session->command.status = -1;
 	session->instances_end = &session->instances;
@@ -294,6 +304,9 @@ void session_destroy(struct session *session)
 	if (session->doorbell)
 		ring_doorbell_unmap(session->doorbell);
 	close_fd(session->doorbell_fd);
+	if (session->others)
+		ring_doorbell_unmap(session->others);
+	close_fd(session->others_fd);
 	close_fd(session->signals.fd);
 	close_fd(session->command.watch.fd);
 	close_fd(session->epoll);

@@ -79,6 +79,31 @@ static void test_plain(void)
 	CHECK(ring_doorbell_wait(bell, seen, 1000) == 0, "ring_doorbell_ring");
 }
 
+/* Two that one consumer sleeps at: either ends the wait. */
+static void test_two(void)
+{
+	struct ring_doorbell *bells[2] = {bell};
+	uint32_t seen[2];
+	int fd;
+
+	CHECK(ring_doorbell_create(&fd) == 0, "create");
+	CHECK(ring_doorbell_map(fd, &bells[1]) == 0, "map");
+	for (int which = 0; which < 2; which++) {
+		for (int i = 0; i < 2; i++)
+			seen[i] = ring_doorbell_arm(bells[i]);
+		CHECK(ring_doorbell_wait_two(bells, seen, -1) == -EINVAL, "timeout");
+		CHECK(ring_doorbell_wait_two(bells, seen, 1) == -ETIMEDOUT, "nobody rang");
+		ring_doorbell_ring(bells[which]);
+		CHECK(ring_doorbell_wait_two(bells, seen, 1000) == 0 || which, "did not ring");
+		for (int i = 0; i < 2; i++)
+			ring_doorbell_disarm(bells[i]);
+	}
+	ring_doorbell_unmap(bells[1]);
+	/* Who has the descriptor cannot cut it off under others. */
+	CHECK(ftruncate(fd, 0) != 0, "truncated");
+	close(fd);
+}
+
 /* Fills a block or more, then waits until the consumer has taken it. */
 static void *thread_main(void *data)
 {
@@ -143,6 +168,7 @@ static void test_way(const struct way *way)
 	CHECK(ring_consumer_map(fd, &geometry, &consumer) == 0, "map");
 	close(fd);
 	test_plain();
+	test_two();
 	test_race();
 	ring_producer_unmap(producer);
 	ring_consumer_unmap(consumer);

@@ -288,7 +288,7 @@ static void agent_accept(struct daemon *daemon, int fd)
 		close(fd);
 		return;
 	}
-	if (!daemon->system && agent->peer.uid != daemon->uid) {
+	if (!daemon->any_user && agent->peer.uid != daemon->uid) {
 		send_welcome(daemon, agent, "this daemon is another user's");
 		agent_close(daemon, agent);
 		return;

@@ -55,7 +55,8 @@ static void print_help(void)
 	      "like.\n"
 	      "\n"
 	      "  --foreground   stay in the foreground\n"
-	      "  --system       serve all users of this machine (root only), in /run/side\n"
+	      "  --system       be the system's (root only), in /run/side: members of the group tracing\n"
+	      "                 may control it. Root's daemon hears programs of all users in any case.\n"
 	      "  --runtime DIR  where sockets and saved sessions are, instead of $SIDE_RUNTIME,\n"
 	      "                 $XDG_RUNTIME_DIR/side or /run/user/UID/side\n"
 	      "  --output DIR   where traces go when a session names no directory;\n"
@@ -288,6 +289,7 @@ int main(int argc, char **argv)
 		return session_process();
 	daemon.system = options.system;
 	daemon.uid = geteuid();
+	daemon.any_user = !daemon.uid;
 	if (daemon.system && daemon.uid) {
 		say("--system is for root: a daemon of your own needs no options");
 		return EXIT_PERMISSION;

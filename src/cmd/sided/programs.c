@@ -320,7 +320,7 @@ static bool is_its_users(const struct program *program)
 
 static void send_signal(const struct daemon *daemon, const struct program *program)
 {
-	if (program->watch.fd >= 0 && (!daemon->system || is_its_users(program)))
+	if (program->watch.fd >= 0 && (!daemon->any_user || is_its_users(program)))
 		syscall(SYS_pidfd_send_signal, program->watch.fd, program->control_signal, NULL, 0);
 }
 

@@ -100,7 +100,8 @@ static int make_directories(struct daemon *daemon, struct control_error *error)
 {
 	static const char *const below[] = {
 			WIRE_RUNTIME_SESSIONS, WIRE_RUNTIME_STATE, WIRE_RUNTIME_PLACES};
-	mode_t mode = daemon->system ? 0755 : 0700;
+	/* Whoever comes to root's own knows the names. */
+	mode_t mode = daemon->system ? 0755 : daemon->any_user ? 0711 : 0700;
 	int ret = make_directory(daemon->runtime, mode, error);
 	char path[256];
 	size_t i;
@@ -240,7 +241,7 @@ static int open_sockets(struct daemon *daemon, struct control_error *error)
 	daemon->agents_is_ours = agents < 0;
 	/* The programs' first: whoever gets through at the other starts programs that must find it. */
 	if (agents < 0)
-		ret = listen_at(daemon, WIRE_RUNTIME_AGENTS, daemon->system ? 0666 : 0600,
+		ret = listen_at(daemon, WIRE_RUNTIME_AGENTS, daemon->any_user ? 0666 : 0600,
 				(gid_t)-1, &agents, error);
 	if (!ret && control < 0)
 		ret = listen_at(daemon, WIRE_RUNTIME_CONTROL,

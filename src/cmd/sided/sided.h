@@ -102,7 +102,8 @@ void loop_pause_listening(struct daemon *daemon);
 #define PROGRAM_BUCKETS 1024
 
 struct daemon {
-	bool system; /* everybody's: started by root with --system */
+	bool system;   /* everybody's: started by root with --system */
+	bool any_user; /* programs of every user may come: to root's, whoever controls it */
 	bool stop;
 	bool quiet;
 	uid_t uid;
