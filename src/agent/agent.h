@@ -244,6 +244,8 @@ struct agent {
 	int seccomp;         /* mode at the start */
 	uint32_t control;    /* enum wire_control, as consumers are told */
 	uint32_t control_signal;
+	/* The thread that somebody has made here by ptrace, as long as it does what he wants; 0: none. */
+	atomic_int borrowed;
 	atomic_bool stopped; /* a thread may not read clocks any more: nothing is recorded */
 	unsigned int patience; /* how many times as long to wait for answers (SIDE_PATIENCE); 0: once */
 	bool debug;

@@ -15,6 +15,7 @@
 #include "agent/agent.h"
 #include "agent/control.h"
 #include "ring/ring.h"
+#include "wire/raw.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define TURN_MS 5000
@@ -68,7 +69,11 @@ EXPORT int side_agent_request(const char *text)
 	if (!ret && !control_take_turn(TURN_MS))
 		ret = -EBUSY;
 	if (!ret) {
+		/* For this thread alone, and gone before it ends: orders nothing. */
+		atomic_store_explicit(
+				&agent.borrowed, (int)raw_call(SYS_gettid), memory_order_relaxed);
 		ret = request(text);
+		atomic_store_explicit(&agent.borrowed, 0, memory_order_relaxed);
 		control_give_turn();
 	}
 	if (!ret)

@@ -336,6 +336,13 @@ static bool may_bring_probes(int socket)
 	struct ucred peer = {.uid = (uid_t)-1};
 	socklen_t size = sizeof(peer);
 
+	/*
+	 * Who has made this thread could do all that by himself, and has named the socket. In a user namespace that
+	 * does not know him there is no other way to tell. Only the thread itself has stored it: orders nothing.
+	 */
+	if (atomic_load_explicit(&agent.borrowed, memory_order_relaxed) == raw_call(SYS_gettid))
+		return true;
+
 	if (raw_call(SYS_getsockopt, socket, SOL_SOCKET, SO_PEERCRED, &peer, &size))
 		return false;
 	return !peer.uid ||

@@ -178,8 +178,8 @@ struct ring_wait {
 };
 #define RING_WAIT_32 2
 
-int ring_doorbell_wait_two(struct ring_doorbell *const bells[2], const uint32_t seen[2],
-		int timeout_ms)
+int ring_doorbell_wait_two(
+		struct ring_doorbell *const bells[2], const uint32_t seen[2], int timeout_ms)
 {
 	struct ring_wait waits[2];
 	struct timespec until;

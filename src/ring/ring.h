@@ -361,8 +361,8 @@ void ring_doorbell_disarm(struct ring_doorbell *doorbell);
 /* 0: rung (or rung already since ring_doorbell_arm()); -ETIMEDOUT; -EINTR. */
 int ring_doorbell_wait(struct ring_doorbell *doorbell, uint32_t seen, int timeout_ms);
 /* Either of two, both armed. On kernels before 5.16 it is over after 10 ms if the second one is rung. */
-int ring_doorbell_wait_two(struct ring_doorbell *const bells[2], const uint32_t seen[2],
-		int timeout_ms);
+int ring_doorbell_wait_two(
+		struct ring_doorbell *const bells[2], const uint32_t seen[2], int timeout_ms);
 void ring_doorbell_ring(struct ring_doorbell *doorbell);
 
 /* Whether some ring holds records that would have rung the doorbell (a block boundary passed). */

@@ -79,11 +79,35 @@ static int remember(struct session *session, const char *path)
 	return 0;
 }
 
+/* A name that is in no directory; it goes with us. */
+static int listen_nowhere(struct session *session, const char *path, struct session_error *error)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = &session->listener};
+	socklen_t size;
+
+	if (strlen(path) >= sizeof(address.sun_path))
+		return fail_at(error, path, ENAMETOOLONG);
+	memcpy(address.sun_path, path, strlen(path));
+	size = wire_socket_name(&address);
+	session->listener.kind = WATCH_LISTENER;
+	session->listener.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (session->listener.fd < 0 ||
+			bind(session->listener.fd, (const struct sockaddr *)&address, size) ||
+			listen(session->listener.fd, LIMIT_CONNECTIONS) ||
+			epoll_ctl(session->epoll, EPOLL_CTL_ADD, session->listener.fd, &event))
+		return fail_at(error, path, errno);
+	return 0;
+}
+
 int listener_open_at(struct session *session, const char *path, struct session_error *error)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	struct stat status;
 	int code;
+
+	if (path[0] == '@')
+		return listen_nowhere(session, path, error);
 
 	/* With a byte for the name aside. */
 	if (path[0] != '/' || strlen(path) + 2 > sizeof(address.sun_path))

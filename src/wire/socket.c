@@ -8,8 +8,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <time.h>
 
 /* How long to sleep when the listener's queue is full; nothing tells when it has room again. */
@@ -88,22 +86,35 @@ void wire_close(int fd)
 		raw_close(fd);
 }
 
+socklen_t wire_socket_name(struct sockaddr_un *address)
+{
+	size_t size;
+
+	if (address->sun_path[0] != '@')
+		return sizeof(*address);
+	size = strnlen(address->sun_path, sizeof(address->sun_path));
+	address->sun_path[0] = '\0';
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + size);
+}
+
 int wire_connect(const char *path, uint64_t deadline)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	size_t size = strlen(path);
+	socklen_t length;
 	long fd, ret;
 
 	if (!size || size >= sizeof(address.sun_path))
 		return -ENAMETOOLONG;
 	memcpy(address.sun_path, path, size);
+	length = wire_socket_name(&address);
 	fd = raw_call(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return (int)fd;
 	for (;;) {
 		uint64_t retry;
 
-		ret = raw_call(SYS_connect, (int)fd, &address, sizeof(address));
+		ret = raw_call(SYS_connect, (int)fd, &address, (long)length);
 		if (!ret)
 			return (int)fd;
 		if (ret != -EAGAIN && ret != -EINTR)

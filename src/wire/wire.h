@@ -72,7 +72,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 #include <sys/types.h>
+#include <sys/un.h>
 
 #define WIRE_PROTOCOL_VERSION 3
 #define WIRE_MAGIC 0x45444953u /* "SIDE" in memory on a little-endian machine */
@@ -453,6 +455,11 @@ const char *wire_refusal_text(uint32_t refusal);
  */
 uint64_t wire_deadline(unsigned int timeout_ms);
 int wire_connect(const char *path, uint64_t deadline);
+/*
+ * A path that begins with @ is a name in no directory (abstract), for who has none that both see; it belongs to the network
+ * namespace, and anybody there can connect to it. Turns such a path, which the address has, into that name. The address's size.
+ */
+socklen_t wire_socket_name(struct sockaddr_un *address);
 int wire_send(int socket, const void *message, size_t size, const int *fds, size_t nr_fds,
 		uint64_t deadline);
 

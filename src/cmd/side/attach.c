@@ -12,6 +12,7 @@
 
 #include "probe/inject/inject.h"
 #include "session/live.h"
+#include "session/probes.h"
 #include "session/session.h"
 
 #include <dirent.h>
@@ -20,10 +21,13 @@
 #include <inttypes.h>
 #include <json-c/json.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -38,6 +42,7 @@
 #define FLUSH_MS 10000
 #define TURN_MS 200
 #define SESSION_WAIT_MS 5000
+#define SET_STEP_MS 10
 
 struct attached {
 	const struct parsed *parsed;
@@ -49,7 +54,9 @@ struct attached {
 	int place; /* where the directory is, or -1 */
 	char directory[48];
 	char ours[128], theirs[128]; /* path of the socket */
-	struct session *session;     /* NULL: of the daemon */
+	int network; /* where there is no directory: the program's network namespace, or -1 */
+	struct session *session;                  /* NULL: of the daemon */
+	const struct attach_recording *recording; /* of another verb, or NULL */
 	struct inject_report report;
 	int signals, program; /* descriptors */
 	bool incidental;      /* somebody wants something else, and only needs it to be there */
@@ -114,6 +121,18 @@ static int say_failure(const struct attached *attached)
 {
 	return say_error((enum command_status)status_of(&attached->report), NULL, "%s",
 			attached->report.text);
+}
+
+/* The sentences are those of attaching. */
+static int say_detach_failure(const struct attached *attached)
+{
+	static const char prefix[] = "cannot attach to ";
+	const char *text = attached->report.text;
+
+	if (strncmp(text, prefix, sizeof(prefix) - 1) != 0)
+		return say_failure(attached);
+	return say_error((enum command_status)status_of(&attached->report), NULL,
+			"cannot detach from %s", text + sizeof(prefix) - 1);
 }
 
 /* ---- what is said ---- */
@@ -207,9 +226,21 @@ static void remove_abandoned(int place)
 		closedir(directory);
 }
 
+/* Where the program says that it is: its links lead nowhere else. */
+static int open_below(int root, const char *directory)
+{
+	struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+			.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+	int fd = (int)syscall(SYS_openat2, root, directory, &how, sizeof(how));
+
+	if (fd < 0 && errno == ENOSYS)
+		fd = openat(root, directory + 1, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd;
+}
+
 static bool make_place(struct attached *attached, int root, const char *directory)
 {
-	int place = openat(root, directory + 1, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int place = open_below(root, directory);
 	char path[96], *name;
 	struct stat status;
 
@@ -231,6 +262,24 @@ static bool make_place(struct attached *attached, int root, const char *director
 	return true;
 }
 
+/*
+ * Programs that see no directory at all (an empty root, one that is read-only) find a name without one, in
+ * the network namespace that they are in.
+ */
+static bool name_nowhere(struct attached *attached)
+{
+	uint64_t secret;
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/ns/net", attached->pid);
+	attached->network = open(path, O_RDONLY | O_CLOEXEC);
+	if (attached->network < 0 || getrandom(&secret, sizeof(secret), 0) != sizeof(secret))
+		return false;
+	(void)snprintf(attached->ours, sizeof(attached->ours), "@side-attach-%016" PRIx64, secret);
+	memcpy(attached->theirs, attached->ours, sizeof(attached->theirs));
+	return true;
+}
+
 static int find_place(struct attached *attached)
 {
 	const char *const own = getenv("TMPDIR");
@@ -248,11 +297,11 @@ static int find_place(struct attached *attached)
 			break;
 	if (root >= 0)
 		close(root);
-	if (attached->place < 0)
+	if (attached->place < 0 && !name_nowhere(attached))
 		return say_error(COMMAND_FAILED, NULL,
 				"there is no directory where %d (%s) could meet us: /tmp, as it "
 				"sees it, "
-				"cannot be written",
+				"cannot be written, and its network is another one",
 				attached->pid, attached->name);
 	return COMMAND_DONE;
 }
@@ -269,6 +318,66 @@ static void remove_place(struct attached *attached)
 
 /* ---- a recording ---- */
 
+/* Our own network namespace, which we come back to; -1: we are in the program's, or may not go there. */
+static int go_to_network(const struct attached *attached)
+{
+	struct stat theirs, ours;
+	int own;
+
+	if (attached->network < 0)
+		return -1;
+	own = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	if (own < 0 ||
+			(!fstat(attached->network, &theirs) && !fstat(own, &ours) &&
+					theirs.st_ino == ours.st_ino) ||
+			setns(attached->network, CLONE_NEWNET)) {
+		if (own >= 0)
+			close(own);
+		return -1;
+	}
+	return own;
+}
+
+/* Who it is in effect, also where its files in /proc are root's. */
+static uint64_t user_of(pid_t pid)
+{
+	char path[64], line[256];
+	unsigned long user = 0;
+	FILE *file;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "Uid: %*u %lu", &user) == 1)
+			break;
+	if (file)
+		(void)fclose(file);
+	return user;
+}
+
+static int open_at_place(struct attached *attached, const struct session_options *options)
+{
+	/* A name that everybody can find is for this user's programs, and root's. */
+	struct session_track users[] = {
+			{.kind = SESSION_TRACK_UID}, {.kind = SESSION_TRACK_UID, .number = 0}};
+	struct session_live live = {.socket = attached->ours, .any_user = true, .active = true};
+	struct session_error error;
+	int own, ret;
+
+	if (attached->place < 0) {
+		users[0].number = user_of(attached->pid);
+		live.track = users;
+		live.nr_track = 2;
+	}
+	own = go_to_network(attached);
+	ret = session_open(options, &live, &attached->session, &error);
+	if (own >= 0) {
+		(void)setns(own, CLONE_NEWNET);
+		close(own);
+	}
+	return ret ? command_session_error(&error) : COMMAND_DONE;
+}
+
 static int open_session(struct attached *attached, const struct channel_list *channels)
 {
 	const struct attach_options *options = attached->options;
@@ -280,9 +389,6 @@ static int open_session(struct attached *attached, const struct channel_list *ch
 	};
 	static const struct session_rule everything;
 	struct session_channel channel = {.name = SESSION_CHANNEL_NAME};
-	const struct session_live live = {
-			.socket = attached->ours, .any_user = true, .active = true};
-	struct session_error error;
 
 	session_options.channels = channel_list_items(channels, &session_options.nr_channels);
 	if (session_options.nr_channels)
@@ -292,11 +398,13 @@ static int open_session(struct attached *attached, const struct channel_list *ch
 		channel.rules = &everything;
 		channel.nr_rules = 1;
 	}
-	session_options.channels = &channel;
+	session_options.channels = attached->recording ? attached->recording->channel : &channel;
 	session_options.nr_channels = 1;
-	if (session_open(&session_options, &live, &attached->session, &error))
-		return command_session_error(&error);
-	return COMMAND_DONE;
+	if (attached->recording) {
+		session_options.probes = attached->recording->probes;
+		session_options.nr_probes = attached->recording->nr_probes;
+	}
+	return open_at_place(attached, &session_options);
 }
 
 static int why_not_recorded(const struct attached *attached, const char *what)
@@ -306,6 +414,41 @@ static int why_not_recorded(const struct attached *attached, const char *what)
 	return say_error(COMMAND_FAILED,
 			code == EPERM ? "it is in a sandbox, or about to end" : NULL,
 			"%d (%s) %s: %s", attached->pid, attached->name, what, strerror(code));
+}
+
+/* The daemon's sockets are in a directory, which not every program can use. */
+static int why_no_daemon(const struct attached *attached, const char *socket)
+{
+	static const char alone[] =
+			"`side attach -p PID` and `side trace -p PID` record it without the "
+			"daemon";
+	int code = -attached->report.result;
+	int length = (int)(strrchr(socket, '/') - socket);
+
+	if (code == ENOENT || code == ENOTDIR)
+		return say_error(COMMAND_FAILED, alone,
+				"%d (%s) does not see the daemon's directory %.*s: it has another "
+				"root "
+				"directory, or sees other mounts",
+				attached->pid, attached->name, length, socket);
+	if (code == EACCES)
+		return say_error(COMMAND_NOT_PERMITTED,
+				"make it and those above accessible to this user (chmod a+x), or "
+				"use "
+				"another one ($SIDE_RUNTIME)",
+				"%d (%s) runs as user %" PRIu64
+				", who may not enter the daemon's directory %.*s",
+				attached->pid, attached->name, user_of(attached->pid), length,
+				socket);
+	if (code == EPERM)
+		return say_error(COMMAND_NOT_PERMITTED, alone,
+				"%d (%s) does not go to the daemon in %.*s: for it (in a user "
+				"namespace, "
+				"perhaps) that directory is neither its own nor root's, or it has "
+				"locked "
+				"itself in since it was attached to",
+				attached->pid, attached->name, length, socket);
+	return why_not_recorded(attached, "cannot reach the daemon");
 }
 
 /* Until somebody or something ends it: true if the program did. */
@@ -343,9 +486,9 @@ static void say_summary(const struct attached *attached, const struct session_st
 
 	if (say_is_json() && !say_is_quiet()) {
 		fprintf(stderr,
-				"{\"schema\":%d,\"type\":\"summary\",\"verb\":\"attach\","
+				"{\"schema\":%d,\"type\":\"summary\",\"verb\":\"%s\","
 				"\"output\":",
-				SAY_JSON_SCHEMA);
+				SAY_JSON_SCHEMA, attached->parsed->verb->name);
 		say_json_string(stderr, output);
 		fprintf(stderr,
 				",\"recorded\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"lost\":%" PRIu64
@@ -386,9 +529,33 @@ static int end_session(struct attached *attached, bool summary)
 	return status;
 }
 
+/* It says so by itself, in a moment; one that never does may be stopped. */
+static int what_was_set(struct attached *attached)
+{
+	const struct attach_recording *recording = attached->recording;
+	int status = COMMAND_DONE, waited;
+	bool all = false;
+
+	for (waited = 0; !status && !all && waited < SESSION_WAIT_MS; waited += SET_STEP_MS) {
+		struct session_probe_answer *answers;
+		size_t nr, i;
+
+		if (session_probe_answers(attached->session, &answers, &nr))
+			return say_error(COMMAND_FAILED, NULL, "there is no memory");
+		all = nr == recording->nr_probes;
+		for (i = 0; i < nr; i++)
+			all = all && answers[i].answered;
+		session_probe_answers_free(answers, nr);
+		if (!all)
+			status = turn(attached, SET_STEP_MS);
+	}
+	return status ? status : recording->look(recording->user, attached->session);
+}
+
 static int record_program(struct attached *attached)
 {
 	bool program_ended = false;
+	int failed;
 	int status = request(attached, "record", attached->theirs, false);
 
 	if (status)
@@ -398,11 +565,14 @@ static int record_program(struct attached *attached)
 	if (attached->report.result)
 		return why_not_recorded(attached, "has the recorder, but cannot be recorded");
 	say_done(attached, "attach", "recording");
-	status = go_on(attached, &program_ended);
+	status = attached->recording ? what_was_set(attached) : COMMAND_DONE;
+	failed = status;
+	if (!status)
+		status = go_on(attached, &program_ended);
 	if (program_ended)
 		return status;
 	/* It may end meanwhile, and it may be anywhere. */
-	if (!status)
+	if (!status || failed)
 		status = request(attached, "leave", attached->theirs, true);
 	if (!status && attached->report.kind != INJECT_DONE && attached->report.kind != INJECT_GONE)
 		say_error(COMMAND_FAILED, "`side detach` tries it again",
@@ -410,7 +580,7 @@ static int record_program(struct attached *attached)
 				attached->report.text);
 	else if (!status && say_is_json())
 		json_attached(attached, "detach");
-	return status;
+	return failed ? failed : status;
 }
 
 static bool is_empty(const char *directory)
@@ -421,7 +591,7 @@ static bool is_empty(const char *directory)
 
 static int record(struct attached *attached)
 {
-	struct channel_list *channels;
+	struct channel_list *channels = NULL;
 	char *output = NULL;
 	int status = command_channels(
 			    &attached->options->channels, attached->options->symbols, &channels),
@@ -517,10 +687,7 @@ static int give_to_daemon(struct attached *attached)
 	if (!status && attached->report.kind != INJECT_DONE)
 		status = say_failure(attached);
 	else if (!status && attached->report.result && attached->report.result != -EALREADY)
-		status = why_not_recorded(attached,
-				attached->report.result == -ENOENT
-						? "does not see the daemon's directory"
-						: "cannot reach the daemon");
+		status = why_no_daemon(attached, socket);
 	if (!status && !(attached->incidental && attached->report.result))
 		say_done(attached, "attach",
 				attached->report.result ? "a daemon has already"
@@ -547,14 +714,15 @@ static void read_name(struct attached *attached)
 		(void)fclose(file);
 }
 
-static int begin(struct attached *attached, const struct parsed *parsed)
+static int begin(struct attached *attached, const struct parsed *parsed,
+		const struct attach_options *options)
 {
-	const struct attach_options *options = &parsed->options.attach;
 	sigset_t ends;
 
 	*attached = (struct attached){.parsed = parsed,
 			.options = options,
 			.place = -1,
+			.network = -1,
 			.signals = -1,
 			.program = -1};
 	if (parsed->operand_count)
@@ -585,6 +753,8 @@ static int begin(struct attached *attached, const struct parsed *parsed)
 
 static void finish(struct attached *attached)
 {
+	if (attached->network >= 0)
+		close(attached->network);
 	if (attached->signals >= 0)
 		close(attached->signals);
 	if (attached->program >= 0)
@@ -597,7 +767,7 @@ int cmd_attach(const struct parsed *parsed)
 {
 	const struct attach_options *options = &parsed->options.attach;
 	struct attached attached;
-	int status = begin(&attached, parsed);
+	int status = begin(&attached, parsed, &parsed->options.attach);
 
 	if (!status && (options->daemon || options->session)) {
 		if (options->output || options->channels.count || options->duration)
@@ -615,6 +785,19 @@ int cmd_attach(const struct parsed *parsed)
 	return status;
 }
 
+int command_attach_recording(const struct parsed *parsed, const struct attach_options *options,
+		const struct attach_recording *recording)
+{
+	struct attached attached;
+	int status = begin(&attached, parsed, options);
+
+	attached.recording = recording;
+	if (!status)
+		status = record(&attached);
+	finish(&attached);
+	return status;
+}
+
 int command_attach_daemon(const struct parsed *parsed, int pid)
 {
 	struct parsed attach = *parsed;
@@ -628,7 +811,7 @@ int command_attach_daemon(const struct parsed *parsed, int pid)
 			.daemon = true,
 			.system = parsed->options.control.system};
 	(void)sigprocmask(SIG_BLOCK, NULL, &before);
-	status = begin(&attached, &attach);
+	status = begin(&attached, &attach, &attach.options.attach);
 	attached.incidental = true;
 	if (!status)
 		status = give_to_daemon(&attached);
@@ -640,12 +823,12 @@ int command_attach_daemon(const struct parsed *parsed, int pid)
 int cmd_detach(const struct parsed *parsed)
 {
 	struct attached attached;
-	int status = begin(&attached, parsed);
+	int status = begin(&attached, parsed, &parsed->options.attach);
 
 	if (!status)
 		status = request(&attached, "detach", NULL, true);
 	if (!status && attached.report.kind != INJECT_DONE)
-		status = say_failure(&attached);
+		status = say_detach_failure(&attached);
 	else if (!status && attached.report.result == -ENOENT)
 		say_note("%s (process %d) was not attached to", attached.name, attached.pid);
 	else if (!status && attached.report.result)

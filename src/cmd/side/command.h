@@ -220,7 +220,9 @@ struct record_options {
 	struct text_list contexts;
 	const char *command;
 	struct global_arguments global;
-	uint64_t pid; /* with `--global`: whose hits count; 0: not given */
+	uint64_t pid; /* a program that runs, or, with `--global`, whose hits count; 0: not given */
+	uint64_t duration;
+	bool in_sandbox;
 	const char *exe;
 };
 
@@ -466,6 +468,22 @@ void command_live_messages(struct session *session);
 void command_session_summary(
 		const struct session_summary *summary, const struct parsed *parsed, int status);
 
+struct session_channel;
+struct session_probe;
+
+/* What another verb records of a program that runs. */
+struct attach_recording {
+	const struct session_channel *channel;
+	const struct session_probe *probes;
+	size_t nr_probes;
+	/* When the program has said what became of them. An exit status but 0 ends the recording. */
+	int (*look)(void *user, struct session *session);
+	void *user;
+};
+
+/* attach.c: as `side attach` does; of `options` channels mean nothing. */
+int command_attach_recording(const struct parsed *parsed, const struct attach_options *options,
+		const struct attach_recording *recording);
 /* attach.c: the program belongs to the daemon, now or already. 0 or an exit status: said. */
 int command_attach_daemon(const struct parsed *parsed, int pid);
 

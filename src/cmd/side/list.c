@@ -17,12 +17,14 @@
 #include "visit/visit.h"
 #include "wire/runtime.h"
 
+#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <json-c/json.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -367,12 +369,40 @@ static int list_running(struct list *list)
 	return worst;
 }
 
+/* A daemon that was killed leaves its sessions in files, which the next one reads. */
+static bool sessions_are_kept(bool system, char *names, size_t room)
+{
+	static const char suffix[] = ".json";
+	char path[PATH_MAX];
+	struct dirent *file;
+	size_t used = 0;
+	DIR *list = wire_runtime_path(path, sizeof(path), system, WIRE_RUNTIME_STATE)
+			? NULL
+			: opendir(path);
+
+	*names = 0;
+	while (list && (file = readdir(list))) {
+		size_t length = strlen(file->d_name);
+
+		if (length < sizeof(suffix) ||
+				strcmp(file->d_name + length - sizeof(suffix) + 1, suffix) != 0 ||
+				used + length + 4 > room)
+			continue;
+		used += (size_t)snprintf(names + used, room - used, "%s%.*s", used ? ", " : "",
+				(int)(length - sizeof(suffix) + 1), file->d_name);
+	}
+	if (list)
+		closedir(list);
+	return used;
+}
+
 /* What the daemon, if it runs, knows by that name, or all of its sessions. *known: there is something. */
 static int list_sessions(const struct parsed *parsed, const char *name, bool *known)
 {
 	bool color = !parsed->common.json && say_color(stdout, parsed->common.color);
 	struct json_object *request, *answer = NULL;
 	struct control_error error = {.kind = CONTROL_DONE};
+	char kept[512], shown[1024];
 	struct ask ask;
 	int status = COMMAND_DONE;
 
@@ -383,7 +413,13 @@ static int list_sessions(const struct parsed *parsed, const char *name, bool *kn
 		/* One that is there and does not talk to us has sessions, for all we know. */
 		if (error.kind != CONTROL_NOT_FOUND)
 			return ask_error(&error);
-		say_note("there are no sessions: no daemon runs; `side create` starts one");
+		if (sessions_are_kept(parsed->options.list.system, kept, sizeof(kept)))
+			say_note("no daemon runs; its sessions are kept (%s), and stand again when "
+				 "it is "
+				 "started: `side daemon`",
+					say_printable(kept, shown, sizeof(shown)));
+		else
+			say_note("there are no sessions: no daemon runs; `side create` starts one");
 		return COMMAND_DONE;
 	}
 	request = name ? control_request("status", name) : NULL;

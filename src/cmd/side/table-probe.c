@@ -41,12 +41,28 @@ const struct option table_trace_options[] = {
 		.sentence = "With `--global`: the program (or library) in which the places are. Without `-c` it is recorded until Ctrl-C.",
 	},
 	{
+		.letter = 'p',
 		.name = "pid",
 		.argument = "PID",
 		.kind = OPTION_NUMBER,
 		.completion = COMPLETE_PROCESS_ID,
 		.offset = offsetof(struct record_options, pid),
-		.sentence = "With `--global`: only in this process.",
+		.sentence = "The program that is meant runs already: the recorder comes into it, as by `side attach`, and stays "
+				"until Ctrl-C, or until the program ends. With `--global`: count the hits of this process alone.",
+	},
+	{
+		.name = "duration",
+		.argument = "TIME",
+		.kind = OPTION_TIME,
+		.offset = offsetof(struct record_options, duration),
+		.standard = "until Ctrl-C, or the end of the program",
+		.sentence = "With `-p`: record for TIME. A number with ms, s or min behind it.",
+	},
+	{
+		.name = "in-sandbox",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct record_options, in_sandbox),
+		.sentence = "With `-p`: as of `side attach`.",
 	},
 	{
 		.name = "context",
@@ -71,12 +87,16 @@ const char *const table_trace_paragraphs[] = {
 	"is needed, and the program needs not to be instrumented. Each probe is an event probe:NAME, where NAME is made of what "
 	"was said: of `libc:malloc` it is malloc. `--exit`, `--arg` and `--ret` belong to the place before them, or to all if they "
 	"stand before the first one.",
-	"The exit status is that of the program.",
+	"With `-p` the program runs already, whoever has started it: nobody else is disturbed, no daemon is needed, and it has its "
+	"own bytes again when the recording ends. What it forks meanwhile is recorded, too, each process in a trace of its own. "
+	"`side attach --help` says where that is refused.",
+	"The exit status is that of the program that was started.",
 	NULL,
 };
 
 const struct example table_trace_examples[] = {
 	{ "side trace -o trace -c './server --once' --function handle_request --exit", "See how long calls take." },
+	{ "side trace -p 4711 -o trace --duration 10s --function handle_request --exit", "See the calls of ten seconds in a program that runs." },
 	{ "side trace --global --exe /usr/bin/git --function cmd_main --arg 'string:word:*(%rsi+8)' -o gits", "See, as root, each git that anybody runs, until Ctrl-C." },
 	{ "side trace -c 'ls -l' --function libc:malloc --arg 'u64:size:%rdi'", "Record an argument of a function without debug information." },
 	{ .command = NULL },

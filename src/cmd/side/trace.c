@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The verb `trace`: a program is started with probes in it, and recorded until it has ended, as `side record` does. The
- * agent in it has the tables before the program's own first instruction.
+ * agent in it has the tables before the program's own first instruction. Or it is one that runs: the recorder comes into
+ * it as by `side attach`, and brings them.
  */
 #include "command.h"
 #include "probe-global.h"
@@ -12,10 +13,12 @@
 #include "session/probes.h"
 #include "session/session.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct tracing {
@@ -29,6 +32,7 @@ struct tracing {
 	struct text_list contexts,
 			others; /* those of probes are among all; those that any event may have */
 	int status;             /* what the programs said */
+	bool running;           /* the program runs already */
 };
 
 /* ---- the program ---- */
@@ -102,15 +106,19 @@ static int add_events(struct tracing *tracing, int table)
 	return status;
 }
 
-static int resolve_all(struct tracing *tracing)
+static int resolve_all(struct tracing *tracing, pid_t pid)
 {
-	const struct probe_target target = {.exe = tracing->exe};
+	const struct probe_target target = {.pid = pid, .exe = pid ? NULL : tracing->exe};
+	uint64_t started = pid ? session_process_start(pid) : 0;
 	int status = COMMAND_DONE;
 
 	for (size_t i = 0; i < tracing->nr_wishes && !status; i++) {
 		struct session_probe *probe = &tracing->probes[i];
 
-		*probe = (struct session_probe){.number = (uint32_t)i + 1, .exe = tracing->exe};
+		*probe = (struct session_probe){.number = (uint32_t)i + 1,
+				.pid = (uint32_t)pid,
+				.started = started,
+				.exe = target.exe};
 		status = probe_resolve(&target, &tracing->wishes[i].wish, &probe->table);
 		if (status)
 			break;
@@ -165,9 +173,14 @@ static void say_answer(struct tracing *tracing, const struct session_probe_answe
 		say_note("%s: process %" PRId32 " cannot use it: %s",
 				text_of(tracing, answer->number), answer->pid,
 				wire_probe_error_text(answer->error));
+	else if (!set && answer->states[WIRE_PROBE_ABSENT])
+		say_note("%s is not in process %" PRId32
+			 " yet: it is set when its library is loaded",
+				text_of(tracing, answer->number), answer->pid);
 	else
-		say_detail("%s was set in process %" PRId32 ": %" PRIu64 " of %" PRIu32
-			   " places%s%s",
+		(tracing->running ? say_note : say_detail)("%s is set in process %" PRId32
+							   ": %" PRIu64 " of %" PRIu32
+							   " places%s%s",
 				text_of(tracing, answer->number), answer->pid, set, answer->places,
 				used ? ": " : "", text);
 	if (answer->error || (answer->states[WIRE_PROBE_REFUSED] && !set))
@@ -187,8 +200,9 @@ static int look_after(void *user, struct session *session)
 		say_answer(tracing, &answers[i]);
 	if (!count)
 		tracing->status = say_error(COMMAND_FAILED,
-				"programs without the C library, or set-uid ones, cannot be traced "
-				"so",
+				tracing->running ? NULL
+						 : "programs without the C library, or set-uid "
+						   "ones, cannot be traced so",
 				"the program has not taken its probes");
 	session_probe_answers_free(answers, count);
 	return tracing->status;
@@ -217,6 +231,50 @@ static int start(struct tracing *tracing, const struct parsed *parsed, char **wo
 	command.operands = words;
 	command.operand_count = (int)count;
 	return command_record(&command, &options, look_after, tracing);
+}
+
+/* The recorder looks there for what the program has loaded, and writes probes by way of it. */
+static int check_proc(pid_t pid)
+{
+	char path[64];
+	struct stat status;
+
+	snprintf(path, sizeof(path), "/proc/%d/root/proc/self", pid);
+	if (!lstat(path, &status) || errno != ENOENT)
+		return COMMAND_DONE;
+	return say_error(COMMAND_FAILED,
+			"`side trace --global --exe FILE --pid PID` has the kernel watch it",
+			"process %d sees no /proc from its root directory, so it cannot put probes "
+			"into "
+			"itself",
+			pid);
+}
+
+static int start_running(struct tracing *tracing, const struct parsed *parsed)
+{
+	const struct record_options *asked = &parsed->options.record;
+	const struct session_rule rule = {.patterns = (const char *const *)tracing->patterns,
+			.nr_patterns = tracing->nr_patterns};
+	const struct session_channel channel = {.name = SESSION_CHANNEL_NAME,
+			.rules = &rule,
+			.nr_rules = 1,
+			.contexts = tracing->others.items,
+			.nr_contexts = tracing->others.count};
+	const struct attach_options options = {.pid = asked->pid,
+			.output = asked->output,
+			.force = asked->force,
+			.duration = asked->duration,
+			.in_sandbox = asked->in_sandbox};
+	const struct attach_recording recording = {.channel = &channel,
+			.probes = tracing->probes,
+			.nr_probes = tracing->nr_probes,
+			.look = look_after,
+			.user = tracing};
+
+	int status = check_proc((pid_t)asked->pid);
+
+	tracing->running = true;
+	return status ? status : command_attach_recording(parsed, &options, &recording);
 }
 
 /* What side-uprobes says of itself. */
@@ -294,23 +352,40 @@ static int find_contexts(struct tracing *tracing, const struct record_options *o
 	return COMMAND_DONE;
 }
 
+static int no_program(const struct record_options *options)
+{
+	return say_error(COMMAND_USAGE, "write `-c \"COMMAND\"`, or `-p PID`",
+			options->command ? "`-c` has no command, or a quote without an end"
+					 : "there is no program to trace");
+}
+
+static int check_global(const struct record_options *options, size_t count)
+{
+	return count || (options->exe && !options->command) ? COMMAND_DONE : no_program(options);
+}
+
 static int check(const struct parsed *parsed, size_t count)
 {
+	const struct record_options *options = &parsed->options.record;
+
 	if (parsed->operand_count)
-		return say_error(COMMAND_USAGE, "the program is named by `-c \"COMMAND\"`",
+		return say_error(COMMAND_USAGE,
+				"the program is named by `-c \"COMMAND\"` or `-p PID`",
 				"`side trace` does not understand `%.128s`", parsed->operands[0]);
-	if (!parsed->options.record.global.on &&
-			(parsed->options.record.exe || parsed->options.record.pid))
+	if (options->duration && (options->command || !options->pid || options->global.on))
+		return say_error(COMMAND_USAGE, NULL,
+				"`--duration` is for a program that runs already: `-p PID`");
+	if (options->global.on)
+		return check_global(options, count);
+	if (options->exe)
 		return say_error(COMMAND_USAGE, "write `--global`, too",
-				"`--exe` and `--pid` belong to global probes here");
-	if (count ||
-			(parsed->options.record.global.on && parsed->options.record.exe &&
-					!parsed->options.record.command))
-		return COMMAND_DONE;
-	return say_error(COMMAND_USAGE, "write `-c \"COMMAND\"`",
-			parsed->options.record.command
-					? "`-c` has no command, or a quote without an end"
-					: "there is no program to trace");
+				"`--exe` belongs to global probes here");
+	if (options->pid && options->command)
+		return say_error(COMMAND_USAGE, "leave one of them out",
+				"`-c` starts a program, and `-p` is one that runs already");
+	if (options->pid > INT_MAX)
+		return say_error(COMMAND_USAGE, NULL, "`-p` is not the number of a process");
+	return count || options->pid ? COMMAND_DONE : no_program(options);
 }
 
 static int trace(struct tracing *tracing, const struct parsed *parsed, char **words, size_t count)
@@ -337,12 +412,14 @@ static int trace(struct tracing *tracing, const struct parsed *parsed, char **wo
 				? COMMAND_DONE
 				: say_error(COMMAND_FAILED, NULL, "there is no file %.256s",
 						  options->exe);
-	else if (!status && words)
+	else if (!status && count)
 		status = find_program(words[0], tracing->exe);
 	if (!status)
-		status = resolve_all(tracing);
+		status = resolve_all(tracing, options->global.on ? 0 : (pid_t)options->pid);
 	if (!status && options->global.on)
 		return start_global(tracing, parsed, count ? words : NULL);
+	if (!status && options->pid)
+		return start_running(tracing, parsed);
 	return status ? status : start(tracing, parsed, words, count);
 }
 

@@ -335,20 +335,6 @@ static int load(struct injection *injection, const char *path, uint64_t *handle)
 	return call(injection, function_of(injection, "dlopen"), arguments, handle);
 }
 
-static int copy_file(const char *from, int to)
-{
-	int fd = open(from, O_RDONLY | O_CLOEXEC);
-	char bytes[65536];
-	ssize_t size = -1;
-
-	while (fd >= 0 && (size = read(fd, bytes, sizeof(bytes))) > 0)
-		if (write(to, bytes, (size_t)size) != size)
-			size = -1;
-	if (fd >= 0)
-		close(fd);
-	return size ? -errno : 0;
-}
-
 /* A file of ours as memory of the program's, for programs that see other files than we do. */
 static int give_file(struct injection *injection, const char *path, int *descriptor)
 {
@@ -369,7 +355,7 @@ static int give_file(struct injection *injection, const char *path, int *descrip
 	(void)snprintf(there, sizeof(there), "/proc/%d/task/%d/fd/%d", pid,
 			find_thread(pid, injection->name), *descriptor);
 	fd = open(there, O_WRONLY | O_CLOEXEC);
-	ret = fd < 0 ? -errno : copy_file(path, fd);
+	ret = fd < 0 ? -errno : inject_copy_file(path, fd);
 	if (fd >= 0)
 		close(fd);
 	return ret ? fail(injection, INJECT_FAILED, strerror(-ret)) : 0;
@@ -411,6 +397,31 @@ static int load_from_memory(struct injection *injection, uint64_t *handle)
 	return load(injection, path, handle);
 }
 
+/* As a file, wherever the program may load one; the loader says why not. */
+static int load_copy(struct injection *injection, const char *file, uint64_t *handle)
+{
+	struct inject_copy copy = {.directory = -1};
+	int ret = 0;
+
+	*handle = 0;
+	while (!ret && !*handle && inject_copy_make(&copy, injection->target.pid, file)) {
+		ret = load(injection, copy.theirs, handle);
+		inject_copy_remove(&copy);
+	}
+	return ret;
+}
+
+static int load_from_copies(struct injection *injection, uint64_t *handle)
+{
+	const struct inject_request *request = injection->request;
+	uint64_t first = 1;
+	int ret = 0;
+
+	if (!has_loaded(&injection->target, "libside.so.0"))
+		ret = load_copy(injection, request->libside, &first);
+	return ret || !first ? ret : load_copy(injection, request->agent, handle);
+}
+
 /* Does the program see the file that we see? */
 static bool is_same_file(const struct injection *injection)
 {
@@ -433,6 +444,9 @@ static int load_agent(struct injection *injection)
 	/* Or may not read it. */
 	if (!ret && !handle)
 		ret = load_from_memory(injection, &handle);
+	/* Its memory has no names there: a root directory without /proc. */
+	if (!ret && !handle)
+		ret = load_from_copies(injection, &handle);
 	if (ret)
 		return ret;
 	if (!handle) {

@@ -163,4 +163,18 @@ struct inject_place {
 int inject_borrow(struct inject_target *target, struct inject_place *place,
 		const struct inject_request *request);
 
+/* copy.c: a file of ours in a directory of the program's. */
+struct inject_copy {
+	size_t next;   /* the directory to be tried next */
+	int directory; /* in which ours is, or -1 */
+	char place[64], name[64];
+	char theirs[128]; /* its path, as the program sees it */
+};
+
+/* The whole file, to a descriptor. 0 or a negative errno. */
+int inject_copy_file(const char *from, int to);
+/* In the next directory where that can be done; false: there is none. Remove it before the next one. */
+bool inject_copy_make(struct inject_copy *copy, pid_t pid, const char *file);
+void inject_copy_remove(struct inject_copy *copy);
+
 #endif

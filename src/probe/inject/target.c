@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -15,6 +16,7 @@
 #include "probe/inject/parts.h"
 
 #define MAPPINGS_MAX 65536u
+#define FILES_MIN 8 /* a socket, what comes over it, a library that is being loaded */
 
 uint64_t inject_now(void)
 {
@@ -302,9 +304,9 @@ static int check_state(struct inject_target *target, const struct inject_request
 		return inject_fail(target, INJECT_GONE, "%d (%s) has ended", pid, name);
 	if (*text == 'T')
 		return inject_fail(target, INJECT_FAILED,
-				"cannot attach to %d (%s): it is stopped; let it go on (kill -CONT "
-				"%d) and "
-				"attach again",
+				"cannot attach to %d (%s): it is stopped; let it go on first (kill "
+				"-CONT "
+				"%d)",
 				pid, name, pid);
 	if (inject_status(pid, 0, "Kthread", text, sizeof(text)) && *text == '1')
 		return inject_fail(target, INJECT_UNSUITABLE, "%d (%s) is a thread of the kernel",
@@ -327,6 +329,26 @@ static int check_state(struct inject_target *target, const struct inject_request
 				"that, say --in-sandbox",
 				pid, name);
 	return 0;
+}
+
+/*
+ * Our thread has a table of descriptors of its own, and begins with an empty one; but the limit is that of the process.
+ */
+static int check_files(struct inject_target *target)
+{
+	char name[64];
+	struct rlimit limit;
+
+	if (prlimit(target->pid, RLIMIT_NOFILE, NULL, &limit) || limit.rlim_cur >= FILES_MIN)
+		return 0;
+	return inject_fail(target, INJECT_UNSUITABLE,
+			"cannot attach to %d (%s): it may have no more than %llu files open "
+			"(RLIMIT_NOFILE), and for a moment the recorder needs %d of its own; "
+			"`prlimit --pid %d --nofile=%d:%llu` lets it have them",
+			target->pid, inject_name(target->pid, name, sizeof(name)),
+			(unsigned long long)limit.rlim_cur, FILES_MIN, target->pid, FILES_MIN,
+			(unsigned long long)(limit.rlim_max > FILES_MIN ? limit.rlim_max
+									: FILES_MIN));
 }
 
 static int check_executable(struct inject_target *target)
@@ -468,7 +490,7 @@ int inject_target_open(struct inject_target *target, const struct inject_request
 	if (target->pid <= 0 || target->pid == getpid() || target->pid == getppid())
 		return inject_fail(target, INJECT_UNSUITABLE, "%d is not another program",
 				target->pid);
-	if (check_state(target, request) || check_executable(target))
+	if (check_state(target, request) || check_files(target) || check_executable(target))
 		return -1;
 	(void)snprintf(path, sizeof(path), "/proc/%d/mem", target->pid);
 	target->memory = open(path, O_RDWR | O_CLOEXEC);

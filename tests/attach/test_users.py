@@ -1,0 +1,350 @@
+# SPDX-License-Identifier: MIT
+"""Probes in programs that are not the user's own, as whoever keeps a host meets them: what they have done to themselves
+before, what they do afterwards, and what they are refused for. Nothing in them knows of tracing."""
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+import bt2
+
+from test_attach import PATIENCE, SIDE, Case, Program
+from test_real import free_port, need, wait_for_port
+
+SERVICE = os.environ["ATTACH_SERVICE"]
+NOBODY = 65534
+ANSWER = sum(3 * number + 1 for number in range(5))
+
+
+def process_of(folder):
+    """A trace's directory is called NAME-PID-NUMBER, perhaps with something behind it."""
+    return int(re.match(r"[a-z-]+-([0-9]+)-", os.path.basename(folder))[1])
+
+
+def namespaces(*options):
+    """What starts a program in such namespaces, where that may be done here."""
+    words = ["unshare", *options]
+    if not shutil.which("unshare") or subprocess.run([*words, "true"], capture_output=True, check=False).returncode:
+        raise unittest.SkipTest("there are no such namespaces here")
+    return words
+
+
+class Users(Case):
+    def setUp(self):
+        super().setUp()
+        if os.geteuid():
+            self.skipTest("only root probes programs of others")
+        os.chmod(self.runtime, 0o755)
+
+    def service(self, *commands, before=(), program=SERVICE):
+        started = self.start(program=program, before=before)
+        for command in commands:
+            started.ask(command, "done")
+        if before:  # which may have forked
+            with open(f"/proc/{started.pid}/task/{started.pid}/children", encoding="ascii") as children:
+                started.pid = int((children.read().split() or [started.pid])[0])
+        return started
+
+    def numbers(self, trace):
+        """The arguments of service_work() that were recorded, by the process's number in the trace's name."""
+        found = {}
+        for folder, _, files in os.walk(trace):
+            if "metadata" not in files:
+                continue
+            for one in bt2.TraceCollectionMessageIterator(folder):
+                if isinstance(one, bt2._EventMessageConst) and one.event.name == "probe:service_work":
+                    found.setdefault(process_of(folder), []).append(
+                        int(one.event.payload_field["n"]))
+        return found
+
+    def begin(self, pid, *words):
+        output = self.output()
+        tracing = subprocess.Popen([SIDE, "trace", "-p", str(pid), "--function", "service_work", "--arg", "u64:n:%rdi",
+                                    "-o", output, *words], stderr=subprocess.PIPE, text=True,
+                                   env={**os.environ, "SIDE_RUNTIME": self.runtime})
+        self.addCleanup(self.end, tracing)
+        tracing.output, tracing.said = output, ""
+        while "is set in process" not in tracing.said:
+            line = tracing.stderr.readline()
+            self.assertTrue(line, tracing.said)
+            tracing.said += line
+        return tracing
+
+    def over(self, tracing):
+        tracing.send_signal(signal.SIGINT)
+        _, errors = tracing.communicate(timeout=PATIENCE)
+        self.assertEqual(tracing.returncode, 0, errors)
+        return self.numbers(tracing.output)
+
+    def traced(self, service, *words, number=None):
+        """It is recorded, is as it was afterwards, and goes on."""
+        tracing = self.begin(service.pid, *words)
+        self.assertEqual(service.ask("work 5", "worked")[1], str(ANSWER))
+        self.assertEqual(self.over(tracing), {number or service.pid: list(range(5))})
+        self.assertEqual(service.ask("work 5", "worked")[1], str(ANSWER))
+
+    def refused(self, sentence, service, *words, status=1):
+        done = self.side("trace", "-p", str(service.pid), "--function", "service_work", "-o", self.output(), *words,
+                         status=status)
+        self.assertIn(sentence, done.stderr)
+        self.assertEqual(service.ask("work 5", "worked")[1], str(ANSWER))
+
+
+class Services(Users):
+    def test_rights_given_up(self):
+        self.traced(self.service(f"user {NOBODY}"))
+
+    def test_not_dumpable(self):
+        """Its files in /proc are root's."""
+        service = self.service(f"user {NOBODY}", "secret")
+        self.assertEqual(os.stat(f"/proc/{service.pid}/mem").st_uid, 0)
+        self.traced(service)
+
+    def test_no_descriptors(self):
+        self.traced(self.service(f"user {NOBODY}", "close"))
+        self.traced(self.service(f"user {NOBODY}", "files 20", "locked"))
+
+    def test_too_few_descriptors(self):
+        service = self.service("files 3")
+        self.refused("RLIMIT_NOFILE", service)
+        subprocess.run(["prlimit", "--pid", str(service.pid), "--nofile=8:"], check=True)
+        self.traced(service)
+
+    def test_sandbox(self):
+        service = self.service(f"user {NOBODY}", "filter")
+        self.refused("--in-sandbox", service)
+        self.traced(service, "--in-sandbox")
+
+    def test_vfork(self):
+        """The thread that waits for its child is not there to be borrowed; when it goes on, it is."""
+        service = self.start(program=SERVICE)
+        service.process.stdin.write("vfork\n")
+        service.process.stdin.flush()
+        tracing = self.begin(service.pid)
+        service.expect("done")
+        self.assertEqual(service.ask("work 5", "worked")[1], str(ANSWER))
+        self.assertEqual(self.over(tracing), {service.pid: list(range(5))})
+
+    def test_children(self):
+        """A worker that is forked while the recording goes on, and then gives up its rights."""
+        service = self.service()
+        tracing = self.begin(service.pid)
+        child = int(service.ask("fork 5", "forked")[1])
+        worker = int(service.ask("spawn", "spawned")[1])
+        time.sleep(0.2)
+        numbers = self.over(tracing)
+        self.assertEqual(numbers.pop(child), list(range(5)))
+        self.assertEqual(set(numbers.pop(worker)), {7})
+        self.assertEqual(numbers, {})
+
+    def test_stopped_ended_and_traced(self):
+        service = self.service()
+        os.kill(service.pid, signal.SIGSTOP)
+        done = self.side("trace", "-p", str(service.pid), "--function", "service_work", status=1)
+        self.assertIn("is stopped; let it go on first", done.stderr)
+        self.assertIn("cannot detach from", self.side("detach", "-p", str(service.pid), status=1).stderr)
+        os.kill(service.pid, signal.SIGCONT)
+        if shutil.which("strace"):
+            tracer = subprocess.Popen(["strace", "-qq", "-p", str(service.pid), "-o", self.file("strace")])
+            deadline = time.monotonic() + PATIENCE
+            while not self.has_tracer(service.pid, tracer.pid):
+                self.assertLess(time.monotonic(), deadline)
+                time.sleep(0.01)
+            self.refused(f"{tracer.pid} (strace) is tracing it", service, status=3)
+            tracer.terminate()
+            tracer.wait()
+        self.traced(service)
+        service.kill()
+        done = self.side("trace", "-p", str(service.pid), "--function", "service_work", status=1)
+        self.assertIn(f"there is no process {service.pid}", done.stderr)
+
+    @staticmethod
+    def has_tracer(pid, tracer):
+        with open(f"/proc/{pid}/status", encoding="ascii") as status:
+            return f"TracerPid:\t{tracer}\n" in status.read()
+
+    def test_usage(self):
+        self.assertIn("`-c` starts a program, and `-p` is one",
+                      self.side("trace", "-p", "1", "-c", "true", "--function", "f", status=2).stderr)
+        self.assertIn("`--duration` is for a program that runs",
+                      self.side("trace", "-c", "true", "--duration", "1s", "--function", "f", status=2).stderr)
+
+
+class Elsewhere(Users):
+    """Programs that see other files, users, processes or networks."""
+
+    def test_empty_root(self):
+        """There is no directory to meet in, and nothing of ours; without /proc there are no probes, but a recorder."""
+        os.mkdir(self.file("empty"), 0o755)
+        service = self.service(f"root {self.file('empty')}", f"user {NOBODY}")
+        self.refused("sees no /proc", service)
+        self.side("attach", "-p", str(service.pid), "-o", self.output(), "--duration", "100ms")
+        self.assertEqual(os.listdir(self.file("empty")), [])
+
+    def test_user_namespace(self):
+        """Where root is nobody."""
+        before = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups",
+                  *namespaces("-U", "-r", "--kill-child", "-f")]
+        if subprocess.run([*before, "true"], capture_output=True, check=False).returncode:
+            self.skipTest("this user may not make a user namespace")
+        self.traced(self.service(before=before))
+
+    def container(self, *options, then=""):
+        """A directory with a program, its libraries and /proc, read-only, and nothing else."""
+        root = self.file("root")
+        needed = subprocess.run(["ldd", SERVICE], capture_output=True, text=True, check=True).stdout
+        for word in needed.split():
+            if word.startswith("/"):
+                os.makedirs(root + os.path.dirname(word), exist_ok=True)
+                shutil.copy(word, root + word)
+        os.makedirs(root + "/proc")
+        shutil.copy(SERVICE, root + "/service")
+        script = f"mount --bind {root} {root} && mount -t proc proc {root}/proc && {then} exec chroot {root} /service"
+        return [*namespaces("-m", "-p", "-f", "--kill-child", *options), "sh", "-c", script]
+
+    def test_read_only_container(self):
+        read_only = f"mount -o remount,ro,bind {self.file('root')} &&"
+        before = self.container("-n", then=read_only)
+        started = Program(before)
+        self.addCleanup(started.kill)
+        if not started.process.stdout.readline():
+            self.skipTest("nothing can be mounted here")
+        with open(f"/proc/{started.pid}/task/{started.pid}/children", encoding="ascii") as children:
+            started.pid = int(children.read().split()[0])
+        self.traced(started, number=1)
+
+
+@unittest.skipUnless("SIDED" in os.environ, "there is no daemon in this build")
+class Sessions(Users):
+    def setUp(self):
+        super().setUp()
+        self.sided = subprocess.Popen([os.environ["SIDED"], "--foreground"],
+                                      env={**os.environ, "SIDE_RUNTIME": self.runtime})
+        self.addCleanup(self.sided.wait)
+        self.addCleanup(self.sided.terminate)
+        deadline = time.monotonic() + PATIENCE
+        while not os.path.exists(self.runtime + "/control.sock"):
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.01)
+        self.trace = self.file("trace")
+        self.side("create", "s", "-o", self.trace)
+        self.side("start")
+
+    def enable(self, pid, status=0):
+        return self.side("enable-event", "service_work", "-u", "--pid", str(pid), "--function", "service_work",
+                         "--arg", "u64:n:%rdi", "--timeout", "60s", status=status).stderr
+
+    def doorbell(self, pid):
+        with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
+            return {line.split(None, 5)[5].strip() for line in maps if "doorbell" in line}
+
+    def test_rights_given_up(self):
+        """Before it is attached to, and after."""
+        service, late = self.service(f"user {NOBODY}", "secret"), self.service()
+        for one in (service, late):
+            self.assertIn("1 jump", self.enable(one.pid))
+        late.ask(f"user {NOBODY}", "done")
+        for one in (service, late):
+            one.ask("work 5", "worked")
+        # What all have mapped, nobody but root may cut off: a memfd that is sealed.
+        self.assertEqual(self.doorbell(service.pid), {"/memfd:side-doorbell (deleted)"})
+        self.assertNotIn("memfd", str(self.doorbell(late.pid)))
+        for one in (service, late):
+            self.side("disable-event", "service_work", "-u", "--pid", str(one.pid), "--timeout", "60s")
+            one.ask("work 5", "worked")
+        self.side("destroy", "--timeout", "60s")
+        self.assertEqual(self.numbers(self.trace), {one.pid: list(range(5)) for one in (service, late)})
+
+    def test_recorder_and_daemon_killed(self):
+        service = self.service(f"user {NOBODY}")
+        self.enable(service.pid)
+        service.ask("work 5", "worked")
+        self.sided.kill()
+        self.sided.wait()
+        self.assertIn("its sessions are kept", self.side("list").stderr)
+        service.ask("work 5", "worked")
+        self.side("status", "s")  # starts another one
+        service.ask("work 5", "worked")
+        self.side("destroy", "s", "--timeout", "60s")
+        self.side("list")
+        self.assertEqual(self.numbers(self.trace), {service.pid: list(range(5)) * 3})
+        with open(self.runtime + "/sided.pid", encoding="ascii") as pid:
+            os.kill(int(pid.read()), signal.SIGTERM)
+
+    def test_doors_that_are_closed(self):
+        service = self.service(f"user {NOBODY}")
+        os.chmod(self.dir, 0o700)
+        self.assertIn(f"runs as user {NOBODY}, who may not enter the daemon's directory", self.enable(service.pid, 3))
+        os.chmod(self.dir, 0o755)
+        self.enable(service.pid)
+        os.mkdir(self.file("empty"), 0o755)
+        service = self.service(f"root {self.file('empty')}")
+        self.assertIn("does not see the daemon's directory", self.enable(service.pid, 1))
+
+    def test_nginx(self):
+        """Its master is root's, its workers are not, and new ones come when it is told to look at its files again."""
+        port, nginx = free_port(), need("nginx")
+        os.mkdir(self.file("pages"), 0o755)
+        with open(self.file("pages/page"), "wb") as page:
+            page.write(b"page\n" * 1000)
+        with open(self.file("nginx.conf"), "w", encoding="utf-8") as config:
+            config.write(f"""user nobody nogroup; daemon off; worker_processes 1; pid {self.dir}/pid; error_log {self.dir}/errors;
+                events {{ }}
+                http {{ access_log off; client_body_temp_path {self.dir}/body; proxy_temp_path {self.dir}/proxy;
+                        fastcgi_temp_path {self.dir}/fastcgi; uwsgi_temp_path {self.dir}/uwsgi;
+                        scgi_temp_path {self.dir}/scgi; keepalive_timeout 0;
+                        server {{ listen 127.0.0.1:{port}; root {self.dir}/pages; }} }}\n""")
+        master = subprocess.Popen([nginx, "-p", self.dir, "-c", self.file("nginx.conf")], stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.DEVNULL)
+
+        def end():
+            master.terminate()
+            master.wait(PATIENCE)
+        self.addCleanup(end)
+        wait_for_port(port).close()
+
+        def workers():
+            with open(f"/proc/{master.pid}/task/{master.pid}/children", encoding="ascii") as children:
+                return [int(pid) for pid in children.read().split()]
+
+        def get(count):
+            for _ in range(count):
+                with wait_for_port(port) as one:
+                    one.sendall(b"GET /page HTTP/1.0\r\n\r\n")
+                    answer = b""
+                    while more := one.recv(65536):
+                        answer += more
+                    self.assertTrue(answer.endswith(b"page\n" * 1000))
+        get(1)
+        worker, = workers()
+        self.assertEqual(os.stat(f"/proc/{worker}").st_uid, NOBODY)
+        where = ("-u", "--function", "ngx_http_process_request", "--timeout", "60s")
+        done = self.side("enable-event", "one", "--pid", str(worker), *where)
+        if "cannot" in done.stderr:
+            self.skipTest("this nginx has no symbols")
+        get(3)
+        self.side("enable-event", "two", "--pid", str(master.pid), *where)
+        master.send_signal(signal.SIGHUP)
+        deadline = time.monotonic() + PATIENCE
+        while worker in workers() or len(workers()) != 1:
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.02)
+        get(4)
+        new, = workers()
+        self.side("destroy", "--timeout", "60s")
+        found = {}
+        for folder, _, files in os.walk(self.trace):
+            if "metadata" in files:
+                for one in bt2.TraceCollectionMessageIterator(folder):
+                    if isinstance(one, bt2._EventMessageConst):
+                        key = (process_of(folder), one.event.name)
+                        found[key] = found.get(key, 0) + 1
+        self.assertEqual(found, {(worker, "probe:one"): 3, (new, "probe:two"): 4})
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0]] + sys.argv[1:])
