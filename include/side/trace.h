@@ -164,8 +164,9 @@ extern void side_exit(void);
  * Registration of the events of this shared object (or program), all of them as one batch.
  *
  * Each translation unit that includes this header has the pair of functions below; the counter, one
- * a shared object, lets the first constructor register and the last destructor unregister.  Call
- * them by hand, in pairs, where the order of constructors matters or where constructors do not run.
+ * a shared object, lets the first constructor register and the last destructor unregister.  They have
+ * the first of the priorities that programs may use, so that constructors and destructors that have
+ * one may emit, too.  Call them by hand, in pairs, where constructors do not run.
  */
 extern struct side_event_description *__start_side_event_description_ptr[]
 		__attribute__((weak, visibility("hidden")));
@@ -179,7 +180,7 @@ extern struct side_events_register_handle *side_events_handle
 struct side_events_register_handle *side_events_handle;
 
 static void side_event_description_ptr_init(void)
-		__attribute__((no_instrument_function, constructor, unused));
+		__attribute__((no_instrument_function, constructor(101), unused));
 static void side_event_description_ptr_init(void)
 {
 	if (side_event_description_ptr_registered++)
@@ -190,7 +191,7 @@ static void side_event_description_ptr_init(void)
 }
 
 static void side_event_description_ptr_exit(void)
-		__attribute__((no_instrument_function, destructor, unused));
+		__attribute__((no_instrument_function, destructor(101), unused));
 static void side_event_description_ptr_exit(void)
 {
 	if (--side_event_description_ptr_registered)

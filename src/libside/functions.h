@@ -10,8 +10,8 @@
 #ifndef LIBSIDE_FUNCTIONS_H
 #define LIBSIDE_FUNCTIONS_H
 
-#define constructor
-#define destructor
+#define constructor(priority)
+#define destructor(priority)
 #include <side/trace.h>
 #include <side/tracer-extensions.h>
 #undef constructor

@@ -92,8 +92,14 @@ void wrap_start(void)
 	errno = saved_errno;
 }
 
-/* Before the constructor that registers this library's events, so that no event runs without it. */
-__attribute__((constructor(101))) static void wrap_loaded(void)
+/*
+ * Before the constructor that registers this library's events, so that no event runs without it. That
+ * one has the first priority that compilers let us write.
+ */
+static void wrap_loaded(void)
 {
 	wrap_start();
 }
+
+__attribute__((section(".init_array.00100"), used)) static void (*const loaded_first)(
+		void) = wrap_loaded;
