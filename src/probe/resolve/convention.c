@@ -7,9 +7,11 @@
 
 #include <dwarf.h>
 #include <errno.h>
+#include <string.h>
 
-#define MEMBERS_MAX 64
+#define MEMBERS_MAX 1024
 #define DEPTH_MAX 8
+#define END_DEPTH_MAX 3 /* parts of parts that may have to be done with */
 
 enum kind { KIND_NONE, KIND_INTEGER, KIND_FLOAT, KIND_MEMORY };
 
@@ -19,14 +21,52 @@ struct kinds {
 	uint64_t size, align;
 };
 
+static bool has_own_end(Dwarf_Die *type, unsigned int depth);
+
+/* Something that has to be done when it goes, or is copied; or a part that has. */
+static bool ends_by_itself(Dwarf_Die *child, unsigned int depth)
+{
+	const char *name = dwarf_diename(child);
+	int tag = dwarf_tag(child);
+	Dwarf_Die part;
+
+	if (tag == DW_TAG_subprogram)
+		return name && *name == '~' && !dwarf_hasattr(child, DW_AT_artificial) &&
+				!dwarf_hasattr(child, DW_AT_defaulted);
+	if (tag != DW_TAG_member && tag != DW_TAG_inheritance)
+		return false;
+	if (name && !strncmp(name, "_vptr", 5))
+		return true;
+	return !dwarf_hasattr(child, DW_AT_external) && type_of(child, &part) &&
+			has_own_end(&part, depth + 1);
+}
+
+static bool has_own_end(Dwarf_Die *type, unsigned int depth)
+{
+	unsigned int count = 0;
+	Dwarf_Die child;
+	int tag = dwarf_tag(type);
+
+	if ((tag != DW_TAG_structure_type && tag != DW_TAG_class_type) || depth > END_DEPTH_MAX ||
+			dwarf_child(type, &child))
+		return false;
+	do {
+		if (ends_by_itself(&child, depth))
+			return true;
+	} while (count++ < MEMBERS_MAX && !dwarf_siblingof(&child, &child));
+	return false;
+}
+
+/* Objects of C++ that are more than their bytes. Before DWARF 5 it is not said, but follows from what they have. */
 static bool is_by_reference(Dwarf_Die *type)
 {
 	Dwarf_Attribute attribute;
 	Dwarf_Word convention;
 
-	return dwarf_attr_integrate(type, DW_AT_calling_convention, &attribute) &&
-			!dwarf_formudata(&attribute, &convention) &&
-			convention == DW_CC_pass_by_reference;
+	if (dwarf_attr_integrate(type, DW_AT_calling_convention, &attribute) &&
+			!dwarf_formudata(&attribute, &convention))
+		return convention == DW_CC_pass_by_reference;
+	return type_is_standard_string(type) || has_own_end(type, 0);
 }
 
 static void add_kind(struct kinds *kinds, uint64_t offset, enum kind kind)

@@ -112,6 +112,19 @@ bool debug_unit(struct debug *debug, uint64_t address, Dwarf_Die *unit)
 	return false;
 }
 
+int debug_units(struct debug *debug, int (*each)(void *user, Dwarf_Die *unit), void *user)
+{
+	Dwarf_Off offset = 0;
+	Dwarf_Die unit;
+	int ret = 0;
+
+	for (unsigned int i = 0; i < UNITS_MAX && !ret && next_unit(debug, &offset, &unit); i++) {
+		whole_unit(&unit);
+		ret = each(user, &unit);
+	}
+	return ret;
+}
+
 const char *debug_missing_part(struct debug *debug, uint64_t address)
 {
 	static const unsigned int names[] = {DW_AT_dwo_name, DW_AT_GNU_dwo_name};

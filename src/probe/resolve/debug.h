@@ -30,6 +30,13 @@ const char *debug_missing_part(struct debug *debug, uint64_t address);
  */
 int debug_scopes(struct debug *debug, uint64_t address, Dwarf_Die **scopes, int *function);
 
+/* Calls for each unit, as a whole; what each() returns if that is not 0. */
+int debug_units(struct debug *debug, int (*each)(void *user, Dwarf_Die *unit), void *user);
+
+/* elsewhere.c: a variable that is there all the time, as `ns::name`; a type that was only declared. */
+bool debug_global(struct debug *debug, const char *name, Dwarf_Die *variable);
+bool debug_type(struct debug *debug, Dwarf_Die *declared, Dwarf_Die *type);
+
 /* Calls for each begin of a statement of that line; `*nearest` is the line behind it that has code, or 0. */
 int debug_lines(struct debug *debug, const char *source, int line,
 		int (*each)(void *user, uint64_t address), void *user, int *nearest);

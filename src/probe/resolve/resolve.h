@@ -15,6 +15,7 @@
  *	fetch.c      operations that get a value
  *	said.c       values by register and offset: TYPE:NAME:ADDR
  *	debug.c      what compilers say of a file (DWARF), and lines of sources
+ *	elsewhere.c  variables and types that other units have
  *	expression.c one place of it, as DWARF says it
  *	locate.c     where a variable is, at one place
  *	convention.c where arguments are at the begin of a function, where compilers do not say it

@@ -329,6 +329,16 @@ static void read_bits(struct item *item, Dwarf_Die *member, uint64_t *offset)
 	item->bit = (unsigned int)first;
 }
 
+/* This unit may only know that there is such a structure, and another one what is in it. */
+static void complete(struct item *item)
+{
+	Dwarf_Die whole;
+
+	if (item->place && dwarf_hasattr(&item->type, DW_AT_declaration) &&
+			debug_type(item->place->debug, &item->type, &whole))
+		item->type = whole;
+}
+
 int item_member(struct item *item, const char *name, struct resolve_error *error)
 {
 	struct member_search search = {.name = name};
@@ -342,6 +352,7 @@ int item_member(struct item *item, const char *name, struct resolve_error *error
 		if (ret)
 			return ret;
 	}
+	complete(item);
 	if (!search_members(&item->type, &search, 0)) {
 		if (suggest_best(&search.suggestion))
 			snprintf(mend, sizeof(mend), "did you mean `%s`?",
@@ -435,6 +446,14 @@ static int memory_value(struct item *item, struct value *value, uint64_t size, b
 	/* The last member of a structure may go on as it likes. */
 	if (!size && text)
 		size = STRING_STANDARD;
+	if (!size && dwarf_hasattr(&item->type, DW_AT_declaration))
+		return resolve_fail(error, -ENODATA,
+				"compile with -fstandalone-debug, or install the debug symbols of "
+				"the "
+				"library that has it",
+				"what is in a `%.128s` is not in the debug information",
+				dwarf_diename(&item->type) ? dwarf_diename(&item->type)
+							   : "thing of that type");
 	if (!size)
 		return resolve_fail(error, -EINVAL, "", "it has no size that is known");
 	value->type = text ? PROBE_FIELD_STRING : PROBE_FIELD_BYTES;
@@ -479,6 +498,27 @@ static int pointer_value(struct item *item, struct value *value, struct resolve_
 	return 0;
 }
 
+/* As libstdc++ has its strings: a pointer to text that ends with a NUL comes first. */
+static bool string_value(struct item *item, struct value *value)
+{
+	struct resolve_error ignored;
+	struct item text = *item;
+
+	if (!item_member(&text, "_M_dataplus", &ignored) && !item_member(&text, "_M_p", &ignored))
+		return !pointer_value(&text, value, &ignored) && value->type == PROBE_FIELD_STRING;
+	/* clang says no more of it than that there is such a thing. */
+	if (!type_is_standard_string(&item->type) || item->where.kind != LOCATED_MEMORY)
+		return false;
+	text = *item;
+	value->type = PROBE_FIELD_STRING;
+	value->size = 1;
+	value->limit = STRING_STANDARD;
+	if (load(&text, 8, &ignored))
+		return false;
+	value->fetch = text.where.fetch;
+	return true;
+}
+
 int item_value(struct item *item, struct value *value, struct resolve_error *error)
 {
 	int tag = dwarf_tag(&item->type);
@@ -492,6 +532,9 @@ int item_value(struct item *item, struct value *value, struct resolve_error *err
 		return pointer_value(item, value, error);
 	if (is_reference(&item->type))
 		return number_value(item, value, PROBE_FIELD_HEX, 8, error);
+	complete(item);
+	if (!item->dimension && type_is_string(&item->type) && string_value(item, value))
+		return 0;
 	(void)item_size(item, &size);
 	scalar = size == 1 || size == 2 || size == 4 || size == 8;
 	if (tag == DW_TAG_enumeration_type && scalar)

@@ -5,10 +5,12 @@
 #include "debug.h"
 
 #include <dwarf.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define NAMES_MAX 32 /* typedefs of typedefs */
 #define DEPTH_MAX 8
+#define STRING_BYTES 32 /* of std::string in libstdc++ */
 
 /* Of a type that stands in a unit of its own. */
 static void whole_type(Dwarf_Die *type)
@@ -136,5 +138,35 @@ static bool size_of(Dwarf_Die *type, uint64_t *size, unsigned int depth)
 
 bool type_size(Dwarf_Die *type, uint64_t *size)
 {
+	if (dwarf_hasattr(type, DW_AT_declaration) && type_is_standard_string(type)) {
+		*size = STRING_BYTES;
+		return true;
+	}
 	return size_of(type, size, 0);
+}
+
+bool type_is_string(Dwarf_Die *type)
+{
+	const char *name = dwarf_diename(type);
+	int tag = dwarf_tag(type);
+
+	return (tag == DW_TAG_structure_type || tag == DW_TAG_class_type) && name &&
+			!strncmp(name, "basic_string<char", 17) &&
+			(name[17] == ',' || name[17] == '>');
+}
+
+bool type_is_standard_string(Dwarf_Die *type)
+{
+	Dwarf_Die *scopes = NULL;
+	bool found = false;
+	int count = type_is_string(type) ? dwarf_getscopes_die(type, &scopes) : 0;
+
+	for (int i = 0; i < count && !found; i++) {
+		const char *name = dwarf_diename(&scopes[i]);
+
+		found = dwarf_tag(&scopes[i]) == DW_TAG_namespace && name &&
+				!strcmp(name, "__cxx11");
+	}
+	free(scopes);
+	return found;
 }

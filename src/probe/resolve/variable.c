@@ -6,6 +6,7 @@
 #include "variable.h"
 
 #include "locate.h"
+#include "names/names.h"
 #include "spec.h"
 #include "type.h"
 
@@ -152,14 +153,19 @@ static int no_variable(
 		struct expression *expression, const char *name, Dwarf_Die *scopes, int count)
 {
 	struct suggestion suggestion;
-	char mend[320] = "";
+	char mend[320] = "", *readable = names_readable(expression->place->name);
+	const char *function = readable ? readable : expression->place->name;
+	int ret;
 
 	suggest_begin(&suggestion, name);
 	offer_variables(scopes, count, &suggestion);
 	if (suggest_best(&suggestion))
 		snprintf(mend, sizeof(mend), "did you mean `%s`?", suggest_best(&suggestion));
-	return resolve_fail(expression->error, -ENOENT, mend, "there is no variable `%.128s` in %s",
-			name, *expression->place->name ? expression->place->name : "that code");
+	ret = resolve_fail(expression->error, -ENOENT, mend,
+			"there is no variable `%.128s` in %.300s", name,
+			*function ? function : "that code");
+	free(readable);
+	return ret;
 }
 
 /* At the exit nothing else is there any more. */
@@ -193,15 +199,55 @@ static int find_returned(struct expression *expression, const char *name, struct
 	return item_follow_reference(item, expression->error);
 }
 
+/* Within a method its own class's members are meant, too. */
+static bool find_own_member(struct expression *expression, Dwarf_Die *scopes, int count,
+		const char *name, struct item *item)
+{
+	struct resolve_error *error = expression->error, ignored;
+	Dwarf_Die this;
+	bool found;
+
+	if (dwarf_getscopevar(scopes, count, "this", 0, NULL, 0, 0, &this) < 0 ||
+			!type_of(&this, &item->type))
+		return false;
+	expression->error = &ignored;
+	found = !find_place(expression, &this, &item->where) && !item_member(item, name, &ignored);
+	expression->error = error;
+	return found;
+}
+
+/* Of the file; within a function of a class or namespace also what that has. */
+static bool find_global(struct expression *expression, const char *name, Dwarf_Die *variable)
+{
+	char *readable = names_readable(expression->place->name), *full = NULL;
+	bool found = debug_global(expression->debug, name, variable);
+	size_t length = readable ? strcspn(readable, "(<") : 0;
+
+	while (!found && length) {
+		while (length && readable[length - 1] != ':')
+			length--;
+		if (length < 2 || asprintf(&full, "%.*s%s", (int)length, readable, name) < 0)
+			break;
+		found = debug_global(expression->debug, full, variable);
+		free(full);
+		length -= 2;
+	}
+	free(readable);
+	return found;
+}
+
 static int find_variable(struct expression *expression, const char *name, struct item *item)
 {
 	const char *missing = debug_missing_part(expression->debug, expression->place->address);
+	const struct item empty = {.where.kind = LOCATED_MEMORY, .place = &expression->where};
+	bool member = false, has = false;
 	Dwarf_Die *scopes, variable;
 	int function,
 			count = debug_scopes(expression->debug, expression->place->address, &scopes,
 					&function),
 			ret = 0;
 
+	*item = empty;
 	if (count <= 0 || missing)
 		ret = missing ? resolve_fail(expression->error, -ENODATA,
 						"put it back to where the compiler has written it, "
@@ -217,11 +263,15 @@ static int find_variable(struct expression *expression, const char *name, struct
 						"this place of %s",
 						expression->place->module->name);
 	else if (dwarf_getscopevar(scopes, count, name, 0, NULL, 0, 0, &variable) < 0)
+		member = find_own_member(expression, scopes, count, name, item);
+	else
+		has = true;
+	if (!ret && !member && !has && !find_global(expression, name, &variable))
 		ret = no_variable(expression, name, scopes, count);
 	free(scopes);
-	*item = (struct item){.where.kind = LOCATED_MEMORY, .place = &expression->where};
-	if (ret)
+	if (ret || member)
 		return ret;
+	*item = empty;
 	if (!type_of(&variable, &item->type))
 		return wrong(expression, "there is a variable without a type");
 	ret = find_place(expression, &variable, &item->where);

@@ -153,6 +153,44 @@ def test_entries():
             compare_entries(built(compiler, *options), ENTRIES)
 
 
+def test_cpp():
+    entry = {"what": "bread", "rest": 40, "now": 7, "this->name": "corner", "name": "corner", "number": 5, "house_of": 12,
+             "address.street": "Main Street, which is longer than what fits inside", "own": 7, "*counter": 4, "counted": 4,
+             "shop::opened": 9, "opened": 9, "shop::store::stores": 4, "paid": "two coins", "&opened": None, "hidden": 3}
+    entry["address.house"] = entry.pop("house_of")
+    for compiler in COMPILERS:
+        for options in (("-gdwarf-4", "-O0"), ("-gdwarf-5", "-O2")):
+            path = built(compiler, *options, source="values.cpp", name="cpp")
+            address, found = shown(path, "function", "shop::store::sell", list(entry))
+            for expression, field in found.items():
+                holds(isinstance(field, list), f"{path} {expression}: {field}")
+            (result,) = gdb(path, [{"address": address, "fields": [[e, *f[1:]] for e, f in found.items()]}])
+            holds(result["values"].pop("&opened") > 4096)
+            equal((path, result["values"]), (path, {k: v for k, v in entry.items() if v is not None}))
+            number = lines("values.cpp")["sell"]
+            address, found = shown(path, "probe", f"values.cpp:{number}", ["text", "name", "more", "rest"])
+            if "-O0" in options:
+                (result,) = gdb(path, [{"address": address, "fields": [[e, *f[1:]] for e, f in found.items()]}])
+                equal(result["values"], {"text": "bread!", "name": "corner", "more": 1, "rest": 40})
+
+
+def test_other_units():
+    """A structure whose members, and a variable, only another file knows."""
+    with open(f"{FOLDER}/knows.c", "w", encoding="utf-8") as file:
+        file.write("struct box { int a; const char *label; }; struct box kept = {8, \"label\"}; int far_away = 17;\n"
+                   "struct box *get(void) { return &kept; }\n")
+    with open(f"{FOLDER}/asks.c", "w", encoding="utf-8") as file:
+        file.write("struct box; struct box *get(void); volatile int n;\n"
+                   "__attribute__((noinline)) int ask(struct box *p) { n++; return p != 0; }\n"
+                   "int main(void) { return !ask(get()); }\n")
+    for compiler in COMPILERS:
+        path = f"{FOLDER}/units-{compiler}"
+        subprocess.run([compiler, "-w", "-g", "-O1", "asks.c", "knows.c", "-o", path], check=True, cwd=FOLDER)
+        address, found = shown(path, "function", "ask", ["p->a", "p->label", "far_away", "kept.a"])
+        (result,) = gdb(path, [{"address": address, "fields": [[e, *f[1:]] for e, f in found.items()]}])
+        equal(result["values"], {"p->a": 8, "p->label": "label", "far_away": 17, "kept.a": 8})
+
+
 # ---- where debug information may be ----
 
 

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// What C++ has besides: members without `this->`, references, text of the library, things of namespaces and classes.
+#include <stdint.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+volatile int64_t sink;
+
+namespace shop
+{
+int opened = 9;
+namespace
+{
+volatile int hidden = 3;
+}
+
+enum class state : uint8_t { closed, open = 7 };
+
+struct base {
+	virtual ~base() = default;
+	int number = 5;
+};
+
+class store : public base
+{
+public:
+	__attribute__((noinline)) int sell(const std::string &what, int64_t &rest, std::string paid, state now);
+	static int stores;
+
+private:
+	std::string name = "corner";
+	struct {
+		std::string street = "Main Street, which is longer than what fits inside";
+		int house = 12;
+	} address;
+	state own = state::open;
+	int *counter = &stores;
+	int &counted = stores;
+};
+
+int store::stores = 4;
+
+int store::sell(const std::string &what, int64_t &rest, std::string paid, state now)
+{
+	std::string text = what + "!";
+	bool more = rest > 3;
+
+	sink = number + (int64_t)text.size(); // PLACE sell
+	rest -= (int64_t)paid.size() + (int64_t)now + opened + hidden;
+	return (int)sink + more + counted + (int)name.size() + *counter + (int)own + address.house;
+}
+} // namespace shop
+
+int main()
+{
+	shop::store store;
+	int64_t rest = 40;
+
+	return store.sell("bread", rest, "two coins", shop::state::open) < 0;
+}
