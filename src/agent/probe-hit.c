@@ -175,12 +175,18 @@ static __attribute__((noinline)) uint8_t *put_rest(struct probes_moment *moment,
 
 static inline uint8_t *put_fields(struct probes_moment *moment, uint8_t *to)
 {
-	const struct probes_step *step = moment->way->steps, *end = step + moment->way->nr_steps;
+	const struct probes_way *way = moment->way;
+	const struct probes_step *step = way->steps, *words = step + way->nr_words,
+				 *end = step + way->nr_steps;
+	const struct patch_hit *hit = moment->hit;
 
+	/* All registers are sixteen of them. */
+	for (; step != words; step++, to += sizeof(uint64_t))
+		memcpy(to, (const char *)hit + step->from, sizeof(uint64_t));
 	for (; step != end; step++) {
 		if (__builtin_expect(step->kind != PROBES_STEP_PLAIN, 0))
 			return put_rest(moment, step, end, to);
-		to = put_plain(moment->hit, step, to);
+		to = put_plain(hit, step, to);
 	}
 	return to;
 }
