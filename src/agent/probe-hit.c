@@ -173,29 +173,24 @@ static __attribute__((noinline)) uint8_t *put_rest(struct probes_moment *moment,
 	return to;
 }
 
-static inline uint8_t *put_fields(struct probes_moment *moment, uint8_t *to)
+/* What stands in the hit as it is to be recorded, from the first field on: of most events all of them. */
+static inline __attribute__((always_inline)) uint8_t *put_plain_ones(
+		const struct patch_hit *hit, const struct probes_way *way, uint8_t *to)
 {
-	const struct probes_way *way = moment->way;
 	const struct probes_step *step = way->steps, *words = step + way->nr_words,
-				 *end = step + way->nr_steps;
-	const struct patch_hit *hit = moment->hit;
+				 *end = step + way->nr_plain;
 
 	/* All registers are sixteen of them. */
 	for (; step != words; step++, to += sizeof(uint64_t))
 		memcpy(to, (const char *)hit + step->from, sizeof(uint64_t));
-	for (; step != end; step++) {
-		if (__builtin_expect(step->kind != PROBES_STEP_PLAIN, 0))
-			return put_rest(moment, step, end, to);
+	for (; step != end; step++)
 		to = put_plain(hit, step, to);
-	}
 	return to;
 }
 
 /* The end of a call has been looked at, and its begin is looked at here: once for both purposes. */
-static inline uint64_t clock_of(const struct probes_moment *moment, bool leaves)
+static inline uint64_t clock_of(const struct patch_hit *hit, bool leaves)
 {
-	const struct patch_hit *hit = moment->hit;
-
 	if (leaves)
 		return hit->now;
 	if (__builtin_expect(!hit->call, 1))
@@ -203,19 +198,38 @@ static inline uint64_t clock_of(const struct probes_moment *moment, bool leaves)
 	return *hit->began = __builtin_ia32_rdtsc();
 }
 
-/* In the place of a callback of record.c; false: by that. */
+/* With contexts, or with fields that must be fetched. */
+static __attribute__((noinline)) bool record_more(
+		const struct agent_event *event, struct probes_moment *moment, bool leaves)
+{
+	_Alignas(8) uint8_t buffer[PROBES_RECORD_MAX];
+	const struct probes_way *way = moment->way;
+	const struct patch_hit *hit = moment->hit;
+	uint8_t *to = recording_begin(event, buffer, sizeof(buffer), way->most,
+			(const void *)(uintptr_t)hit->address);
+
+	if (__builtin_expect(!to, 0))
+		return false;
+	to = put_plain_ones(hit, way, to);
+	if (way->nr_plain != way->nr_steps)
+		to = put_rest(moment, way->steps + way->nr_plain, way->steps + way->nr_steps, to);
+	recording_end(event, buffer, to, clock_of(hit, leaves));
+	return true;
+}
+
+/* In the place of a callback of record.c; false: by that. Keeps nothing while the ring is at work. */
 static inline __attribute__((always_inline)) bool record_any(void *priv, void *user, bool leaves)
 {
 	_Alignas(8) uint8_t buffer[PROBES_RECORD_MAX];
 	struct probes_moment *moment = user;
 	const struct agent_event *event = priv;
-	uint8_t *to = recording_begin(event, buffer, sizeof(buffer), moment->way->most,
-			(const void *)(uintptr_t)moment->hit->address);
+	const struct probes_way *way = moment->way;
+	const struct patch_hit *hit = moment->hit;
 
-	if (__builtin_expect(!to, 0))
-		return false;
-	to = put_fields(moment, to);
-	recording_end(event, buffer, to, clock_of(moment, leaves));
+	if (__builtin_expect(!recording_is_plain(event), 0) ||
+			__builtin_expect(way->nr_plain != way->nr_steps, 0))
+		return record_more(event, moment, leaves);
+	recording_end(event, buffer, put_plain_ones(hit, way, buffer), clock_of(hit, leaves));
 	return true;
 }
 

@@ -52,11 +52,6 @@ static size_t make_step(const struct probes_way *way, struct probes_step *step,
 	return field->size;
 }
 
-static bool is_word(const struct probes_step *step)
-{
-	return step->kind == PROBES_STEP_PLAIN && step->size == sizeof(uint64_t);
-}
-
 int probes_steps_make(struct probes_table *table, struct probes_way *way)
 {
 	const struct probes_event *event = way->event;
@@ -72,7 +67,10 @@ int probes_steps_make(struct probes_table *table, struct probes_way *way)
 	way->state = event->state;
 	way->steps = steps;
 	way->nr_steps = event->nr_fields;
-	while (way->nr_words < way->nr_steps && is_word(&steps[way->nr_words]))
+	way->nr_plain = way->nr_words = 0;
+	while (way->nr_plain < way->nr_steps && steps[way->nr_plain].kind == PROBES_STEP_PLAIN)
+		way->nr_plain++;
+	while (way->nr_words < way->nr_plain && steps[way->nr_words].size == sizeof(uint64_t))
 		way->nr_words++;
 	way->most = most <= PROBES_RECORD_MAX ? (uint32_t)most : 0;
 	return 0;

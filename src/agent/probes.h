@@ -85,7 +85,8 @@ struct probes_way {
 	const struct probes_step *steps;      /* likewise */
 	const struct probes_hook *hook;
 	uint32_t nr_steps; /* as many as fields */
-	uint32_t nr_words; /* so many at their begin are plain, and of 8 bytes, as registers are */
+	uint32_t nr_plain; /* so many at their begin are plain; */
+	uint32_t nr_words; /* and so many are of 8 bytes, too, as registers are */
 	uint32_t most;     /* bytes that the steps may store; 0: they are too many */
 	bool leaves;       /* an exit */
 };

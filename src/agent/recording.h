@@ -62,6 +62,14 @@ static inline uint8_t *recording_begin(const struct agent_event *event, uint8_t 
 	return buffer && (size_t)(end - buffer) >= most ? buffer : NULL;
 }
 
+/* Where recording_begin() would only give the buffer back. */
+static inline bool recording_is_plain(const struct agent_event *event)
+{
+	return __builtin_expect(event->straight, 1) && __builtin_expect(!event->contexts, 1) &&
+			__builtin_expect(recording_rings(event) != NULL, 1) &&
+			__builtin_expect(!recording_is_vforked(), 1);
+}
+
 /* Records what stands in the buffer, up to `end`; `ticks`: of a clock that was just read, 0 if it was not. */
 static inline void recording_end(const struct agent_event *event, const uint8_t *buffer,
 		const uint8_t *end, uint64_t ticks)

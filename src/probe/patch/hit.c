@@ -343,6 +343,7 @@ static struct patch_return *follow(
 		index = more_returns(thread);
 	if (index == NONE) {
 		thread->unseen++;
+		hit->call = 0;
 		return NULL;
 	}
 	each = &returns[index];
@@ -394,7 +395,7 @@ static inline void take(struct patch_hit *hit, const struct patch_probe *probe)
 }
 
 static __attribute__((noinline)) bool enter_followed(
-		struct thread *thread, struct patch_hit *hit, struct patch_probe *probe)
+		struct patch_hit *hit, struct patch_probe *probe, struct thread *thread)
 {
 	patch_handler handler = __atomic_load_n(&probe->entry, __ATOMIC_RELAXED);
 	struct patch_return *followed = follow(thread, probe, hit);
@@ -418,9 +419,9 @@ static inline __attribute__((always_inline)) bool enter(
 	handler = __atomic_load_n(&probe->entry, __ATOMIC_RELAXED);
 	take(hit, probe);
 	hit->stack = (uint64_t *)((char *)&hit->registers.rbp + PATCH_FRAME_BYTES);
-	hit->call = 0;
 	if (__atomic_load_n(&probe->follows, __ATOMIC_RELAXED))
-		return enter_followed(thread, hit, probe);
+		return enter_followed(hit, probe, thread);
+	hit->call = 0;
 	if (handler)
 		handler(hit);
 	leave_thread(thread);
