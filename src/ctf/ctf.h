@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 struct side_event_description;
 struct context_spec; /* wire/context.h */
@@ -272,6 +273,16 @@ struct ctf_lost {
 	const char *reason;
 	uint64_t count;
 };
+
+/* So begins the reason when the count is not one of events: what could not be written is known by its bytes. */
+#define CTF_LOST_BYTES "bytes not written: "
+
+static inline bool ctf_lost_is_bytes(const char *reason, size_t size)
+{
+	const size_t begin = sizeof(CTF_LOST_BYTES) - 1;
+
+	return size >= begin && !memcmp(reason, CTF_LOST_BYTES, begin);
+}
 
 /* Note what was lost in the file side_session, all at one time. */
 int ctf_writer_lost(struct ctf_writer *writer, uint64_t timestamp, const struct ctf_lost *lost,

@@ -145,7 +145,7 @@ static void collect_channel(struct lost_list *list)
 		if (!channel->each[ring].unwritten)
 			continue;
 		name_ring(list, ring, name);
-		snprintf(reason, sizeof(reason), "bytes not written: %s",
+		snprintf(reason, sizeof(reason), CTF_LOST_BYTES "%s",
 				strerror(instance->unwritten_code));
 		add_lost(list, key_of(list, ring, SLOT_NONE, REASON_UNWRITTEN), name, strdup(""),
 				reason, channel->each[ring].unwritten, true);

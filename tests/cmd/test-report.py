@@ -304,6 +304,39 @@ def test_recorded():
     equal((process["events"], process["lost"]), (sum(shown.values()), sum(lost.values())))
 
 
+def test_full_disk():
+    """What could not be written is known by its bytes; nobody takes them for events."""
+    if os.environ.get("SANITIZED", "none") != "none":
+        print("programs are not recorded with a sanitizer's runtime")
+        return
+    disk = os.path.join(work.name, "disk")
+    os.mkdir(disk)
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k", "none", disk], stderr=subprocess.DEVNULL,
+                      check=False).returncode:
+        print("mounting needs root")
+        return
+    try:
+        trace = os.path.join(disk, "talker")
+        result = side("record", "--json", "-o", trace, TALKER, "300000")
+        said = [loss for line in json_lines(result.err) for loss in line.get("losses", ())]
+        size = sum(line["count"] for line in said if line["in_bytes"])
+        count = sum(line["count"] for line in said if not line["in_bytes"])
+        true(size > 0, str(said))
+        shown = [line for line in json_lines(side("view", "--json", "-q", trace).out) if line["type"] == "lost"]
+        equal(sum(line["count"] for line in shown if line.get("in_bytes")), size)
+        equal(sum(line["count"] for line in shown if not line.get("in_bytes")), count)
+        lines = report("--losses", trace=trace)
+        equal((lines["overview"][0]["lost"], lines["overview"][0]["lost_bytes"]), (count, size))
+        equal(sum(line["count"] for line in lines["lost"] if line.get("in_bytes")), size)
+        contains(side("report", trace).out, " of events that could not be written")
+        view = side("view", trace)
+        contains(view.out, "iB of events lost in ring_")
+        contains(view.out, ": bytes not written: No space left on device")
+        equal(f"{count:,} event" in view.err, count > 0, view.err)
+    finally:
+        subprocess.run(["umount", "-l", disk], check=False)
+
+
 @functools.lru_cache(None)
 def symbols_of(module):
     """(begin, size, name) of its functions, as nm reads them; and the segments, as readelf does."""

@@ -255,7 +255,7 @@ static int take(struct export *export, const struct ctf_item *item, struct walk_
 	int ret = 0;
 
 	if (!class || class->lost) {
-		if (class)
+		if (class && !walk_lost_is_bytes(item))
 			export->lost += walk_lost_count(item);
 		if (who_of_trace(&export->who, item->trace) == KEYS_NONE)
 			return -ENOMEM;
@@ -306,6 +306,7 @@ static int export_items(
 {
 	struct export export = {.options = options, .ops = ops, .fd = -1};
 	struct walk_options walk = {"export", dir, &options->patterns, options->where};
+	char number[SAY_NUMBER_MAX];
 	int status = pairs_create(&export.pairs, &options->pairs, options->key, options->across);
 	int ret;
 
@@ -326,7 +327,7 @@ static int export_items(
 			status = say_error(COMMAND_FAILED, NULL, "cannot go on exporting %s: %s",
 					dir, strerror(-ret));
 		else if (export.lost && !ops->loss)
-			say_note("%" PRIu64 " event%s lost while recording", export.lost,
+			say_note("%s event%s lost while recording", say_number(export.lost, number),
 					export.lost == 1 ? " was" : "s were");
 	}
 	if (export.fd >= 0) {

@@ -481,6 +481,7 @@ static int add_loss(struct report *report, const struct report_loss *loss, size_
 	report->loss_items[number].reason = bytes + sizes[0] + sizes[1] + 2;
 	report->loss_items[number].process = loss->process;
 	report->loss_items[number].packets = loss->packets;
+	report->loss_items[number].bytes = loss->bytes;
 	report->loss_items[number].count += loss->count;
 	return 0;
 }
@@ -500,7 +501,11 @@ int report_take_loss(
 		loss.event = walk_lost_text(item, "event", &event);
 		loss.reason = walk_lost_text(item, "reason", &reason);
 		loss.count = walk_lost_count(item);
-		process->lost += loss.count;
+		loss.bytes = walk_lost_is_bytes(item);
+		if (loss.bytes)
+			report->lost_bytes += loss.count;
+		else
+			process->lost += loss.count;
 	} else {
 		loss.ring = item->stream->name;
 		ring = strlen(loss.ring);

@@ -130,6 +130,7 @@ static void print_overview(struct json *json)
 	put_number(json, "untimed", report->untimed);
 	put_number(json, "lost", report_lost(report));
 	put_number(json, "lost_packets", report->lost_packets);
+	put_number(json, "lost_bytes", report->lost_bytes);
 	print(json, ",\"damaged\":%s", report->walk.damaged ? "true" : "false");
 	end(json);
 }
@@ -429,6 +430,8 @@ static int print_losses(struct json *json)
 		if (*loss->reason)
 			put_text(json, "reason", loss->reason);
 		put_number(json, "count", loss->count);
+		if (loss->bytes)
+			print(json, ",\"in_bytes\":true");
 		end(json);
 	}
 	free(order);

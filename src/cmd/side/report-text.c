@@ -151,6 +151,11 @@ static void print_overview(struct text *text)
 				say_number(report->lost_packets, number),
 				report->lost_packets == 1 ? "" : "s",
 				text_colour(text, VIEW_COLOUR_END));
+	if (report->lost_bytes)
+		text_print(text, "  %slost       %s of events that could not be written%s\n",
+				text_colour(text, VIEW_COLOUR_LOST),
+				say_size(report->lost_bytes, number),
+				text_colour(text, VIEW_COLOUR_END));
 }
 
 /* ---- tables ---- */
@@ -271,7 +276,9 @@ static int print_losses(struct text *text)
 	for (uint32_t i = 0; i < shown; i++) {
 		const struct report_loss *loss = &report->loss_items[order[i]];
 
-		table_put(&table, say_number(loss->count, cell));
+		table_put(&table,
+				loss->bytes ? say_size(loss->count, cell)
+					    : say_number(loss->count, cell));
 		who_text(&report->who, loss->process, cell, sizeof(cell));
 		table_put(&table, cell);
 		table_put(&table, loss->ring);

@@ -222,6 +222,14 @@ const char *walk_lost_text(const struct ctf_item *item, const char *name, size_t
 	return *size ? text->text : "";
 }
 
+bool walk_lost_is_bytes(const struct ctf_item *item)
+{
+	size_t size;
+	const char *reason = walk_lost_text(item, "reason", &size);
+
+	return ctf_lost_is_bytes(reason, size);
+}
+
 /* ---- values ---- */
 
 const struct ctf_value *walk_member_at(const struct ctf_value *structure, uint32_t index)

@@ -66,6 +66,8 @@ int walk_next(struct walk *walk, struct ctf_item *item, struct walk_class **clas
 
 /* A count of a record of losses. */
 uint64_t walk_lost_count(const struct ctf_item *item);
+/* What it counts are bytes, not events. */
+bool walk_lost_is_bytes(const struct ctf_item *item);
 /* A text of it: "ring", "event", "reason". Never NULL. */
 const char *walk_lost_text(const struct ctf_item *item, const char *name, size_t *size);
 

@@ -60,7 +60,7 @@ struct report_process {
 
 struct report_loss {
 	uint64_t count;
-	bool packets;
+	bool packets, bytes; /* That is what the count counts, and not events. */
 	uint32_t process;
 	const char *ring, *event, *reason; /* Inside the key. */
 };
@@ -114,7 +114,7 @@ struct report {
 	uint64_t untimed;
 	int64_t first_ns, last_ns;
 	struct timeline timeline;
-	uint64_t lost_packets;
+	uint64_t lost_packets, lost_bytes;
 	struct report_process *processes;
 	uint32_t process_room;
 

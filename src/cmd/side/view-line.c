@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "cmd/side/say.h"
 #include "cmd/side/view-colours.h"
 #include "cmd/side/view-line.h"
 #include "cmd/side/where.h"
@@ -478,10 +479,14 @@ static void lost_text(struct view_line *line, const struct ctf_item *item, const
 	}
 }
 
+/* How many events. */
 static uint64_t lost_record(struct view_line *line, const struct ctf_item *item)
 {
 	const struct ctf_value *count = ctf_value_member(item->fields, "_count");
 	uint64_t lost = count && count->type->kind == CTF_INTEGER ? count->u : 0;
+	const struct ctf_value *reason = ctf_value_member(item->fields, "_reason");
+	bool bytes = reason && reason->is_text && ctf_lost_is_bytes(reason->text, reason->size);
+	char size[SAY_NUMBER_MAX];
 
 	if (is_json(line)) {
 		json_begin(line, item, "lost");
@@ -489,16 +494,24 @@ static uint64_t lost_record(struct view_line *line, const struct ctf_item *item)
 		lost_text(line, item, "_event", "event");
 		lost_text(line, item, "_reason", "reason");
 		json_count(line, "count", lost);
+		if (bytes)
+			view_out_text(out_of(line), ",\"in_bytes\":true");
 		view_out_text(out_of(line), "}\n");
-		return lost;
+		return bytes ? 0 : lost;
 	}
 	text_lost_begin(line, item);
-	text_many(line, lost, "event");
+	if (bytes) {
+		say_size(lost, size);
+		view_out_put(out_of(line), size, strlen(size));
+		view_out_text(out_of(line), " of events lost");
+	} else {
+		text_many(line, lost, "event");
+	}
 	lost_text(line, item, "_event", ": ");
 	lost_text(line, item, "_ring", " in ");
 	lost_text(line, item, "_reason", ": ");
 	text_lost_end(line, item);
-	return lost;
+	return bytes ? 0 : lost;
 }
 
 /* ---- items ---- */

@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
+#include "cmd/side/say.h"
 #include "cmd/side/trace-symbols.h"
 #include "cmd/side/view-follow.h"
 #include "cmd/side/view-merge.h"
@@ -33,9 +34,11 @@ static void sum_up(struct view *view)
 {
 	uint64_t lost = view->discarded > view->lost ? view->discarded : view->lost;
 
+	char number[SAY_NUMBER_MAX];
+
 	if (lost)
-		say_format(view, VIEW_NOTE, "%" PRIu64 " event%s lost while recording", lost,
-				lost == 1 ? " was" : "s were");
+		say_format(view, VIEW_NOTE, "%s event%s lost while recording",
+				say_number(lost, number), lost == 1 ? " was" : "s were");
 }
 
 static void repair(struct view *view)
