@@ -13,6 +13,7 @@
 #include <string.h>
 
 #define BYTES_MAX 256
+#define UNWINDER "libgcc_s.so.1"
 #define ENTRIES_MAX 1100
 
 static struct entry {
@@ -163,32 +164,44 @@ void patch_frames_returns(uint64_t start, const struct patch_return *returns)
 static void (*enroll)(void *entry);
 static bool looked;
 
-static int take_loads(struct dl_phdr_info *object, size_t size, void *loads)
+struct unwinder {
+	unsigned long long loads;
+	char path[1024]; /* "": the program has none */
+};
+
+static int find_unwinder(struct dl_phdr_info *object, size_t size, void *data)
 {
+	const char *slash = object->dlpi_name ? strrchr(object->dlpi_name, '/') : NULL;
+	struct unwinder *unwinder = data;
+
 	(void)size;
-	*(unsigned long long *)loads = object->dlpi_adds;
+	unwinder->loads = object->dlpi_adds;
+	if (!slash || strcmp(slash + 1, UNWINDER) != 0 ||
+			strlen(object->dlpi_name) >= sizeof(unwinder->path))
+		return 0;
+	strcpy(unwinder->path, object->dlpi_name);
 	return 1;
 }
 
 /*
- * Only if the program has it: without it nobody unwinds in that way. What was found stays loaded. The loader searches the
- * disk for a name that it does not know, so it is asked again only when something was loaded since.
+ * Only if the program has it: without it nobody unwinds in that way. What was found stays loaded. The loader is asked for
+ * what it has by its path; for a name that it does not know it would search the disk.
  */
 void patch_find_unwinder(void)
 {
 	static unsigned long long loads_before;
-	unsigned long long loads = 0;
+	struct unwinder unwinder = {.path = ""};
 	void *library;
 
 	if (enroll)
 		return;
-	dl_iterate_phdr(take_loads, &loads);
-	if (looked && loads == loads_before)
+	dl_iterate_phdr(find_unwinder, &unwinder);
+	if (looked && unwinder.loads == loads_before)
 		return;
 	/* Counted before it is looked: what comes meanwhile is seen the next time. */
-	loads_before = loads;
+	loads_before = unwinder.loads;
 	looked = true;
-	library = dlopen("libgcc_s.so.1", RTLD_NOLOAD | RTLD_LAZY);
+	library = *unwinder.path ? dlopen(unwinder.path, RTLD_NOLOAD | RTLD_LAZY) : NULL;
 	if (library)
 		*(void **)&enroll = dlsym(library, "__register_frame");
 }
