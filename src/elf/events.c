@@ -97,6 +97,7 @@ void image_read_state(const struct visit_memory *memory, unsigned int pointer_si
 		return;
 	at = image_decode(memory->byte_order, slot + place, pointer_size);
 	state->there = at != 0;
+	state->address = at;
 	if (!at || memory->read(memory->priv, at, bytes, 4))
 		return;
 	state->version = (uint32_t)image_decode(memory->byte_order, bytes, 4);

@@ -81,4 +81,13 @@ struct image_symbol {
 bool image_find_symbol(
 		struct image *image, const char *name, bool all, struct image_symbol *symbol);
 
+/* A file that is to be linked still (.o), whose addresses are ours. */
+bool image_is_object(const struct image *image);
+
+/*
+ * Where the file keeps the address of a function or object that another file may define; there may be several,
+ * counted by @index from 0. False: there are no more.
+ */
+bool image_find_slot(struct image *image, const char *name, size_t index, uint64_t *address);
+
 #endif /* ELF_IMAGE_H */

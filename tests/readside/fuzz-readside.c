@@ -44,10 +44,28 @@ static void take_broken(void *opaque, const struct broken *broken)
 	check_broken(reading->check, broken);
 }
 
+static void end_image(void *opaque, struct image *image, const char *path)
+{
+	const struct reading *reading = opaque;
+
+#ifdef READSIDE_CALLS
+	check_calls(reading->check, image, path, reading->side.events, reading->side.nr);
+#else
+	(void)reading;
+	(void)image;
+	(void)path;
+#endif
+}
+
 static size_t read_events(int fd)
 {
 	struct reading reading = {.check = check_open(nowhere, true, false)};
-	const struct source_ops ops = {take_event, take_broken, NULL, &reading};
+	const struct source_ops ops = {
+			.event = take_event,
+			.broken = take_broken,
+			.image_end = end_image,
+			.priv = &reading,
+	};
 	char path[64];
 
 	for (unsigned int i = 0; i < 4; i++)

@@ -97,6 +97,16 @@ void check_say(struct check *check, enum severity severity, const struct visit_n
 	free(name);
 }
 
+void check_say_call(
+		struct check *check, const struct event *event, const char *field, const char *text)
+{
+	char *name = name_of(event->description);
+
+	count(check, SEVERITY_ERROR);
+	put_problem(check, SEVERITY_ERROR, event->path, name ? name : "", field, text);
+	free(name);
+}
+
 void check_broken(struct check *check, const struct broken *broken)
 {
 	char *name;

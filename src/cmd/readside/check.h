@@ -28,6 +28,10 @@ struct check {
 void check_say(struct check *check, enum severity severity, const struct visit_node *node,
 		const char *format, ...) __attribute__((format(printf, 4, 5)));
 
+/* The same of a call of an event, in code. @field: "" for none. */
+void check_say_call(struct check *check, const struct event *event, const char *field,
+		const char *text);
+
 /* All types of the event. */
 void check_types(struct check *check);
 

@@ -68,13 +68,32 @@ static int take_event(void *opaque, struct event *event)
 		worsen(run, READSIDE_TROUBLE);
 		return -ENOMEM;
 	}
-	if (run->options.mode == MODE_CHECK)
+	if (run->options.mode == MODE_CHECK) {
 		check_event(run->check, event);
-	else if (run->listing)
+		/* They are needed once more, for the code that calls them. */
+		return diff_add(&run->sides[0], event) ? -ENOMEM : 0;
+	}
+	if (run->listing)
 		listing_event(run->listing, event);
 	visit_owned_free(event->owned);
 	/* Whoever reads it may have gone. */
 	return ferror(run->out) ? -EIO : 0;
+}
+
+static void end_image(void *opaque, struct image *image, const char *path)
+{
+	struct run *run = opaque;
+
+	if (run->options.mode != MODE_CHECK)
+		return;
+#ifdef READSIDE_CALLS
+	check_calls(run->check, image, path, run->sides[0].events, run->sides[0].nr);
+#else
+	(void)image;
+	(void)path;
+#endif
+	diff_free(&run->sides[0]);
+	run->sides[0] = (struct diff_side){0};
 }
 
 static void take_broken(void *opaque, const struct broken *broken)
@@ -189,7 +208,7 @@ int main(int argc, char **argv)
 		return step == STEP_LEAVE ? READSIDE_DONE : READSIDE_TROUBLE;
 	say_set_verbose(run.options.verbose);
 	run.walk.options = &run.options.walk;
-	run.walk.ops = (struct source_ops){take_event, take_broken, NULL, &run};
+	run.walk.ops = (struct source_ops){take_event, take_broken, NULL, end_image, &run};
 	read_all(&run, argc, argv);
 	return finish(&run);
 }

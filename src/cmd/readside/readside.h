@@ -6,7 +6,8 @@
  *	walk.c		folders, links, needed libraries: which files
  *	source.c	a file or archive: which events
  *	form.h		listings, in the forms of form-*.c; exact.c is the form that loses nothing
- *	check*.c	--check
+ *	check*.c	--check: descriptions
+ *	calls*.c	--check: calls of events in code
  *	diff*.c		--diff
  */
 #ifndef SIDE_CMD_READSIDE_H
@@ -93,8 +94,9 @@ struct source_ops {
 	/* Takes over event->owned, but not event->path. What is not 0 ends the reading. */
 	int (*event)(void *priv, struct event *event);
 	void (*broken)(void *priv, const struct broken *broken);
-	/* May be NULL. Before the events of the image. */
+	/* Both may be NULL: before the events of the image, and behind them. */
 	int (*image)(void *priv, struct image *image, const char *path);
+	void (*image_end)(void *priv, struct image *image, const char *path);
 	void *priv;
 };
 
@@ -158,6 +160,9 @@ struct check;
 struct check *check_open(FILE *out, bool json, bool strict);
 void check_event(struct check *check, const struct event *event);
 void check_broken(struct check *check, const struct broken *broken);
+/* The code of a file that has these events: do its calls of them fit? */
+void check_calls(struct check *check, struct image *image, const char *path,
+		const struct event *events, size_t nr);
 /* Says what was found, frees it and returns the exit status. */
 int check_close(struct check *check);
 

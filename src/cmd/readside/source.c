@@ -182,6 +182,8 @@ static int read_image(void *opaque, struct image *image, const char *member)
 		result = source->ops->image(source->ops->priv, image, source->image_path);
 	if (!result)
 		result = read_tables(source);
+	if (!result && source->ops->image_end)
+		source->ops->image_end(source->ops->priv, image, source->image_path);
 	addresses_free(&source->seen);
 	source->image_path = source->path;
 	free(path);

@@ -72,6 +72,15 @@ static int take_image(void *opaque, struct image *image, const char *path)
 	return result || !needing->walk->options->dynamic ? result : note_libraries(needing, image);
 }
 
+static void end_image(void *opaque, struct image *image, const char *path)
+{
+	const struct needing *needing = opaque;
+	const struct source_ops *ops = &needing->walk->ops;
+
+	if (ops->image_end)
+		ops->image_end(ops->priv, image, path);
+}
+
 static int take_event(void *opaque, struct event *event)
 {
 	const struct needing *needing = opaque;
@@ -94,7 +103,7 @@ static void take_broken(void *opaque, const struct broken *broken)
 static int read_with_libraries(struct walk *walk, const char *path)
 {
 	struct needing needing = {.walk = walk, .path = path};
-	const struct source_ops ops = {take_event, take_broken, take_image, &needing};
+	const struct source_ops ops = {take_event, take_broken, take_image, end_image, &needing};
 	int result = source_read(path, &ops);
 
 	for (size_t i = 0; i < needing.nr_libraries; i++) {

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A function, followed along all its ways: what is known at a place is what is known on each way to it.
+ * Where ways that are not seen come (tables of jumps, exceptions, jumps from other functions), nothing is known
+ * but the frame.
+ */
+#include "calls.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* More is no function that a person wrote; it is not followed. */
+#define CODE_MAX (1u << 20)
+#define FRAME_MAX (128 << 10)
+#define MEMORY_MAX (64u << 20)
+/* Of the frame, where nobody has seen how large it is. */
+#define GUESSED_BELOW 1024
+#define GUESSED_FRAME 8192
+
+enum { MARK_BEGIN = 1, MARK_MEETING = 2, MARK_SEEN = 4, MARK_WAITS = 8, MARK_BLIND = 16 };
+
+struct flow {
+	struct image *image;
+	uint64_t begin;
+	const uint8_t *code;
+	size_t size;
+	const struct calls_flow_ops *ops;
+	uint8_t *marks;
+	struct calls_state **states; /* of places where ways meet */
+	size_t *waiting, nr_waiting;
+	size_t nr_states;
+	int64_t below;
+	size_t memory;
+	bool telling;
+};
+
+static bool is_inside(const struct flow *flow, uint64_t address)
+{
+	return address >= flow->begin && address - flow->begin < flow->size;
+}
+
+/* All instructions in a row: where they begin, what they jump to, how large the frame is. */
+static int look_through(struct flow *flow)
+{
+	struct calls_step step;
+	int64_t below = 512 + GUESSED_FRAME;
+
+	for (size_t at = 0; at < flow->size; at += step.length ? step.length : 1) {
+		calls_step(flow->code + at, flow->size - at, flow->begin + at, NULL, flow->image,
+				&step);
+		if (step.goes == GOES_NOT)
+			continue;
+		flow->marks[at] |= MARK_BEGIN;
+		below += step.frame;
+		if ((step.goes == GOES_MAYBE || step.goes == GOES_TO) &&
+				is_inside(flow, step.target))
+			flow->marks[step.target - flow->begin] |= MARK_MEETING;
+		if (below > FRAME_MAX)
+			return -E2BIG;
+	}
+	for (size_t at = 0; at < flow->size; at++) {
+		if (at && flow->ops->entered(flow->ops->priv, flow->begin + at))
+			flow->marks[at] |= MARK_MEETING | MARK_BLIND;
+	}
+	flow->below = below;
+	return 0;
+}
+
+static void wait(struct flow *flow, size_t at)
+{
+	if (flow->marks[at] & MARK_WAITS)
+		return;
+	flow->marks[at] |= MARK_WAITS;
+	flow->waiting[flow->nr_waiting++] = at;
+}
+
+static bool spend(const struct flow *flow, size_t steps)
+{
+	if (*flow->ops->budget < steps)
+		return false;
+	*flow->ops->budget -= steps;
+	return true;
+}
+
+/* A way comes to a place where ways meet. */
+static int arrive(struct flow *flow, size_t at, const struct calls_state *state)
+{
+	struct calls_state **known = &flow->states[at];
+
+	if (flow->telling)
+		return 0;
+	/* To compare two frames takes time. */
+	if (!spend(flow, calls_state_size(state) / 64))
+		return -E2BIG;
+	if (!*known) {
+		size_t size = calls_state_size(state);
+
+		flow->memory += size;
+		*known = flow->memory > MEMORY_MAX ? NULL : malloc(size);
+		if (!*known)
+			return -ENOMEM;
+		memcpy(*known, state, size);
+		if (flow->marks[at] & MARK_BLIND)
+			calls_leave_frame(*known);
+		wait(flow, at);
+	} else if (state->blind && !(*known)->blind) {
+		flow->marks[at] |= MARK_BLIND;
+		if (calls_leave_frame(*known))
+			wait(flow, at);
+	} else if (!state->blind && (*known)->blind) {
+		memcpy(*known, state, calls_state_size(state));
+		flow->marks[at] |= MARK_BLIND;
+		calls_leave_frame(*known);
+		wait(flow, at);
+	} else if (calls_meet(*known, state)) {
+		wait(flow, at);
+	}
+	return 0;
+}
+
+/* From a place to the next one where ways meet. */
+static int follow(struct flow *flow, size_t at, struct calls_state *state)
+{
+	struct calls_step step;
+	bool first = true;
+	int ret = 0;
+
+	while (at < flow->size) {
+		uint64_t address = flow->begin + at;
+
+		if (!first && (flow->marks[at] & MARK_MEETING))
+			return arrive(flow, at, state);
+		first = false;
+		if (!spend(flow, 1))
+			return -E2BIG;
+		flow->marks[at] |= MARK_SEEN;
+		calls_step(flow->code + at, flow->size - at, address, state, flow->image, &step);
+		if (step.goes == GOES_NOT)
+			return 0;
+		if (flow->telling && step.goes != GOES_ON &&
+				(step.goes == GOES_CALL || step.slot ||
+						!is_inside(flow, step.target)))
+			flow->ops->leaves(flow->ops->priv, address, &step, state);
+		if (step.goes == GOES_CALL)
+			calls_called(state);
+		if ((step.goes == GOES_TO || step.goes == GOES_MAYBE) &&
+				is_inside(flow, step.target))
+			ret = arrive(flow, (size_t)(step.target - flow->begin), state);
+		if (ret || step.goes == GOES_TO || step.goes == GOES_AWAY)
+			return ret;
+		at += step.length;
+	}
+	return 0;
+}
+
+static int settle(struct flow *flow, struct calls_state *scratch)
+{
+	int ret = 0;
+
+	while (flow->nr_waiting && !ret) {
+		size_t at = flow->waiting[--flow->nr_waiting];
+
+		flow->marks[at] &= (uint8_t)~MARK_WAITS;
+		memcpy(scratch, flow->states[at], calls_state_size(scratch));
+		ret = follow(flow, at, scratch);
+	}
+	return ret;
+}
+
+/*
+ * Code that no way was found to begins with nothing known; the stack pointer is somewhere in the frame.
+ * 1: some was found, behind *from.
+ */
+static int begin_blind(struct flow *flow, size_t *from)
+{
+	struct calls_state *state;
+	int ret;
+
+	while (*from < flow->size && (flow->marks[*from] & (MARK_BEGIN | MARK_SEEN)) != MARK_BEGIN)
+		++*from;
+	if (*from >= flow->size)
+		return 0;
+	state = calls_state_new(flow->below, 512);
+	if (!state)
+		return -ENOMEM;
+	calls_leave_frame(state);
+	state->blind = true;
+	state->registers[CALLS_RSP].number = -flow->below + GUESSED_BELOW;
+	flow->marks[*from] |= MARK_MEETING;
+	ret = arrive(flow, *from, state);
+	free(state);
+	return ret ? ret : 1;
+}
+
+static int follow_all(struct flow *flow)
+{
+	struct calls_state *state, *scratch;
+	size_t from = 0;
+	int ret = look_through(flow);
+
+	if (ret)
+		return ret;
+	state = calls_state_new(flow->below, 512);
+	scratch = calls_state_new(flow->below, 512);
+	ret = state && scratch ? 0 : -ENOMEM;
+	flow->marks[0] |= MARK_MEETING;
+	if (!ret)
+		ret = arrive(flow, 0, state);
+	if (!ret)
+		ret = settle(flow, scratch);
+	while (!ret && (ret = begin_blind(flow, &from)) > 0)
+		ret = settle(flow, scratch);
+	flow->telling = true;
+	for (size_t at = 0; at < flow->size && !ret; at++) {
+		if (!flow->states[at])
+			continue;
+		memcpy(scratch, flow->states[at], calls_state_size(scratch));
+		ret = follow(flow, at, scratch);
+	}
+	free(state);
+	free(scratch);
+	return ret;
+}
+
+int calls_follow(struct image *image, uint64_t begin, const uint8_t *code, size_t size,
+		const struct calls_flow_ops *ops)
+{
+	struct flow flow = {.image = image, .begin = begin, .code = code, .size = size, .ops = ops};
+	int ret = -ENOMEM;
+
+	if (!size || size > CODE_MAX)
+		return -E2BIG;
+	flow.marks = calloc(size, sizeof(*flow.marks));
+	flow.states = calloc(size, sizeof(struct calls_state *));
+	flow.waiting = calloc(size, sizeof(*flow.waiting));
+	if (flow.marks && flow.states && flow.waiting)
+		ret = follow_all(&flow);
+	for (size_t at = 0; flow.states && at < size; at++)
+		free(flow.states[at]);
+	free(flow.marks);
+	free(flow.states);
+	free(flow.waiting);
+	return ret;
+}

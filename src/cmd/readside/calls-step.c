@@ -1,0 +1,587 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What one instruction of x86-64 does to what is known. Instructions that compilers use to put arguments
+ * together are understood; of all others it is known what they write, which is unknown then.
+ */
+#include "calls.h"
+
+#include <string.h>
+
+#include <Zydis/Zydis.h>
+
+struct instruction {
+	ZydisDecodedInstruction head;
+	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+	uint64_t next; /* address behind it */
+	struct calls_state *state;
+	struct image *image;
+};
+
+bool calls_read_constant(struct image *image, uint64_t address, void *to, size_t size)
+{
+	size_t nr;
+	const struct image_segment *segments = image_segments(image, &nr);
+
+	for (size_t i = 0; i < nr; i++)
+		if (!segments[i].writable && address >= segments[i].address &&
+				address - segments[i].address < segments[i].memory_size)
+			return !image_read(image, address, to, size);
+	return false;
+}
+
+/* ---- registers ---- */
+
+/* The number of a general register, of which all of the lower bytes are meant; -1: of none. */
+static int general(ZydisRegister name)
+{
+	ZydisRegister whole = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, name);
+
+	if (whole < ZYDIS_REGISTER_RAX || whole > ZYDIS_REGISTER_R15)
+		return -1;
+	return whole - ZYDIS_REGISTER_RAX;
+}
+
+static bool is_high_byte(ZydisRegister name)
+{
+	return name >= ZYDIS_REGISTER_AH && name <= ZYDIS_REGISTER_BH;
+}
+
+static int vector(ZydisRegister name)
+{
+	if (name >= ZYDIS_REGISTER_XMM0 && name <= ZYDIS_REGISTER_XMM15)
+		return name - ZYDIS_REGISTER_XMM0;
+	if (name >= ZYDIS_REGISTER_YMM0 && name <= ZYDIS_REGISTER_YMM15)
+		return name - ZYDIS_REGISTER_YMM0;
+	if (name >= ZYDIS_REGISTER_ZMM0 && name <= ZYDIS_REGISTER_ZMM15)
+		return name - ZYDIS_REGISTER_ZMM0;
+	return -1;
+}
+
+static struct calls_value cut(struct calls_value value, unsigned int size)
+{
+	if (size >= 8)
+		return value;
+	if (value.kind != KNOWN_BYTES)
+		return calls_unknown;
+	value.mask &= (uint8_t)((1u << size) - 1);
+	value.number = (int64_t)((uint64_t)value.number & ((1ull << (8 * size)) - 1));
+	return value;
+}
+
+static void set_register(const struct instruction *i, ZydisRegister name, struct calls_value value)
+{
+	int number = general(name);
+	unsigned int size = ZydisRegisterGetWidth(ZYDIS_MACHINE_MODE_LONG_64, name) / 8;
+
+	if (vector(name) >= 0)
+		i->state->vectors[vector(name)][0] = i->state->vectors[vector(name)][1] =
+				calls_unknown;
+	if (number < 0)
+		return;
+	if (is_high_byte(name) || size < 4) {
+		value = calls_unknown;
+	} else if (size == 4) {
+		value = cut(value, 4);
+		value.mask |= 0xf0; /* The upper half becomes zero. */
+	}
+	i->state->registers[number] = value;
+}
+
+/* ---- memory ---- */
+
+static struct calls_value plus(struct calls_value one, struct calls_value other)
+{
+	const struct calls_value *frame = one.kind != KNOWN_BYTES ? &one : &other;
+	const struct calls_value *rest = frame == &one ? &other : &one;
+	struct calls_value sum = *frame;
+
+	if (!calls_is_constant(rest, 8)) {
+		if (frame->kind == KNOWN_STACK || frame->kind == KNOWN_ABOVE ||
+				rest->kind == KNOWN_STACK || rest->kind == KNOWN_ABOVE)
+			return (struct calls_value){KNOWN_ABOVE, 0, INT32_MIN};
+		return calls_unknown;
+	}
+	if (frame->kind == KNOWN_BYTES)
+		return calls_is_constant(frame, 8)
+				? calls_constant((uint64_t)frame->number + (uint64_t)rest->number,
+						  8)
+				: calls_unknown;
+	if (frame->kind == KNOWN_FIRST && rest->number)
+		return calls_unknown;
+	sum.number = (int64_t)((uint64_t)sum.number + (uint64_t)rest->number);
+	return sum;
+}
+
+static struct calls_value register_value(const struct instruction *i, ZydisRegister name)
+{
+	int number = general(name);
+
+	return number < 0 ? calls_unknown : i->state->registers[number];
+}
+
+/* Where a memory operand is. @steps: its place in the frame has an index that is not known, in steps of that. */
+static struct calls_value address_of(const struct instruction *i,
+		const ZydisDecodedOperand *operand, unsigned int *steps)
+{
+	const ZydisDecodedOperandMem *memory = &operand->mem;
+	struct calls_value sum = calls_constant((uint64_t)memory->disp.value, 8), index;
+
+	*steps = 0;
+	if (memory->segment == ZYDIS_REGISTER_FS || memory->segment == ZYDIS_REGISTER_GS)
+		return calls_unknown;
+	if (memory->base == ZYDIS_REGISTER_RIP)
+		sum = plus(sum, calls_constant(i->next, 8));
+	else if (memory->base != ZYDIS_REGISTER_NONE)
+		sum = plus(register_value(i, memory->base), sum);
+	if (memory->index == ZYDIS_REGISTER_NONE)
+		return sum;
+	index = register_value(i, memory->index);
+	if (calls_is_constant(&index, 8))
+		return plus(sum, calls_constant((uint64_t)index.number * memory->scale, 8));
+	if (sum.kind == KNOWN_STACK && index.kind == KNOWN_BYTES) {
+		*steps = memory->scale;
+		return (struct calls_value){KNOWN_ABOVE, 0, sum.number};
+	}
+	return plus(sum, index);
+}
+
+static struct calls_value load(const struct instruction *i, const ZydisDecodedOperand *operand,
+		unsigned int from, unsigned int size)
+{
+	unsigned int steps;
+	struct calls_value at = address_of(i, operand, &steps);
+	uint64_t number = 0;
+
+	if (at.kind == KNOWN_STACK)
+		return calls_load(i->state, at.number + from, size);
+	if (calls_is_constant(&at, 8) &&
+			calls_read_constant(i->image, (uint64_t)at.number + from, &number, size))
+		return calls_constant(number, size);
+	return calls_unknown;
+}
+
+static bool is_frame(const struct calls_value *value)
+{
+	return value->kind == KNOWN_STACK || value->kind == KNOWN_ABOVE;
+}
+
+static void store(const struct instruction *i, const ZydisDecodedOperand *operand,
+		unsigned int from, unsigned int size, struct calls_value value)
+{
+	unsigned int steps;
+	struct calls_value at = address_of(i, operand, &steps);
+	struct calls_state *state = i->state;
+
+	if (at.kind == KNOWN_STACK) {
+		calls_store(state, at.number + from, size, value);
+	} else if (at.kind == KNOWN_ABOVE) {
+		/*
+		 * Compilers clear the rest of one argument, or of the head of the array, in loops. Whoever else
+		 * writes with an index or a pointer that is not known may write anywhere behind it.
+		 */
+		bool clears = size == 8 && calls_is_constant(&value, 8) && !value.number;
+
+		if (clears && steps == 8)
+			calls_forget(state, at.number, at.number + 56);
+		else if (clears && at.number > -state->below)
+			calls_forget(state, at.number, at.number + 16);
+		else if (steps)
+			calls_forget(state, at.number, state->above);
+		else
+			calls_forget_all(state);
+		state->escaped |= is_frame(&value);
+	} else {
+		if (state->escaped)
+			calls_forget_all(state);
+		state->escaped |= is_frame(&value);
+	}
+}
+
+/* ---- operands ---- */
+
+static unsigned int size_of(const ZydisDecodedOperand *operand)
+{
+	return operand->size / 8;
+}
+
+static struct calls_value value_of(const struct instruction *i, const ZydisDecodedOperand *operand)
+{
+	switch (operand->type) {
+	case ZYDIS_OPERAND_TYPE_REGISTER:
+		if (is_high_byte(operand->reg.value))
+			return calls_unknown;
+		return cut(register_value(i, operand->reg.value), size_of(operand));
+	case ZYDIS_OPERAND_TYPE_MEMORY:
+		return size_of(operand) <= 8 ? load(i, operand, 0, size_of(operand))
+					     : calls_unknown;
+	case ZYDIS_OPERAND_TYPE_IMMEDIATE: return calls_constant(operand->imm.value.u, 8);
+	default: return calls_unknown;
+	}
+}
+
+static void assign(const struct instruction *i, const ZydisDecodedOperand *operand,
+		struct calls_value value)
+{
+	if (operand->type == ZYDIS_OPERAND_TYPE_REGISTER) {
+		set_register(i, operand->reg.value, value);
+	} else if (operand->type == ZYDIS_OPERAND_TYPE_MEMORY) {
+		unsigned int size = size_of(operand);
+
+		if (size <= 8)
+			store(i, operand, 0, size, cut(value, size));
+		else
+			for (unsigned int at = 0; at < size; at += 8)
+				store(i, operand, at, size - at < 8 ? size - at : 8, calls_unknown);
+	}
+}
+
+/* Everything that it writes is unknown behind it. */
+static void spoil(const struct instruction *i)
+{
+	for (unsigned int k = 0; k < i->head.operand_count; k++) {
+		const ZydisDecodedOperand *operand = &i->operands[k];
+
+		if (!(operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
+			continue;
+		if (operand->type == ZYDIS_OPERAND_TYPE_MEMORY &&
+				i->head.attributes &
+						(ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE |
+								ZYDIS_ATTRIB_HAS_REPNE)) {
+			/* As many of them as a register says. */
+			unsigned int steps;
+			struct calls_value at = address_of(i, operand, &steps);
+
+			if (is_frame(&at) || i->state->escaped)
+				calls_forget_all(i->state);
+		} else {
+			assign(i, operand, calls_unknown);
+		}
+	}
+}
+
+/* ---- instructions ---- */
+
+static bool is_vector_move(ZydisMnemonic mnemonic)
+{
+	switch (mnemonic) {
+	case ZYDIS_MNEMONIC_MOVAPS:
+	case ZYDIS_MNEMONIC_MOVUPS:
+	case ZYDIS_MNEMONIC_MOVAPD:
+	case ZYDIS_MNEMONIC_MOVUPD:
+	case ZYDIS_MNEMONIC_MOVDQA:
+	case ZYDIS_MNEMONIC_MOVDQU:
+	case ZYDIS_MNEMONIC_VMOVAPS:
+	case ZYDIS_MNEMONIC_VMOVUPS:
+	case ZYDIS_MNEMONIC_VMOVDQA:
+	case ZYDIS_MNEMONIC_VMOVDQU:
+	case ZYDIS_MNEMONIC_MOVQ:
+	case ZYDIS_MNEMONIC_MOVD: return true;
+	default: return false;
+	}
+}
+
+/* False: not one of those that are understood. */
+static bool move_vector(const struct instruction *i)
+{
+	const ZydisDecodedOperand *to = &i->operands[0], *from = &i->operands[1];
+	unsigned int size = size_of(to) < size_of(from) ? size_of(to) : size_of(from);
+	struct calls_value parts[2] = {calls_constant(0, 8), calls_constant(0, 8)};
+	int number;
+
+	if (i->head.mnemonic == ZYDIS_MNEMONIC_MOVQ)
+		size = 8;
+	if (i->head.mnemonic == ZYDIS_MNEMONIC_MOVD)
+		size = 4;
+	if (size > 16)
+		return false;
+	for (unsigned int part = 0; part * 8 < size; part++) {
+		unsigned int piece = size - part * 8 < 8 ? size : 8;
+
+		if (from->type == ZYDIS_OPERAND_TYPE_MEMORY)
+			parts[part] = load(i, from, part * 8, piece);
+		else if ((number = vector(from->reg.value)) >= 0)
+			parts[part] = cut(i->state->vectors[number][part], piece);
+		else
+			parts[part] = cut(register_value(i, from->reg.value), piece);
+		if (piece < 8 && parts[part].kind == KNOWN_BYTES)
+			parts[part].mask |= 0xf0;
+	}
+	if (to->type == ZYDIS_OPERAND_TYPE_MEMORY) {
+		for (unsigned int part = 0; part * 8 < size; part++)
+			store(i, to, part * 8, size - part * 8 < 8 ? size : 8,
+					cut(parts[part], size - part * 8 < 8 ? size : 8));
+	} else if ((number = vector(to->reg.value)) >= 0) {
+		i->state->vectors[number][0] = parts[0];
+		i->state->vectors[number][1] = parts[1];
+	} else {
+		set_register(i, to->reg.value, parts[0]);
+	}
+	return true;
+}
+
+/* A register and itself: zero, whatever was in it. */
+static bool is_clearing(const struct instruction *i)
+{
+	unsigned int last = i->head.operand_count_visible - 1u;
+
+	switch (i->head.mnemonic) {
+	case ZYDIS_MNEMONIC_XOR:
+	case ZYDIS_MNEMONIC_PXOR:
+	case ZYDIS_MNEMONIC_XORPS:
+	case ZYDIS_MNEMONIC_XORPD:
+	case ZYDIS_MNEMONIC_VPXOR:
+	case ZYDIS_MNEMONIC_VXORPS: break;
+	default: return false;
+	}
+	return i->operands[last].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+			i->operands[last - 1].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+			i->operands[last].reg.value == i->operands[last - 1].reg.value;
+}
+
+static void clear(const struct instruction *i)
+{
+	ZydisRegister name = i->operands[0].reg.value;
+
+	if (vector(name) >= 0)
+		i->state->vectors[vector(name)][0] = i->state->vectors[vector(name)][1] =
+				calls_constant(0, 8);
+	else
+		set_register(i, name, calls_constant(0, 8));
+}
+
+static void add(const struct instruction *i, bool negative)
+{
+	const ZydisDecodedOperand *to = &i->operands[0];
+	struct calls_value one = value_of(i, to), other = value_of(i, &i->operands[1]);
+
+	if (size_of(to) != 8) {
+		if (calls_is_constant(&one, size_of(to)) && calls_is_constant(&other, size_of(to)))
+			assign(i, to,
+					calls_constant(negative ? (uint64_t)one.number -
+											(uint64_t)other.number
+								: (uint64_t)one.number +
+											(uint64_t)other.number,
+							8));
+		else
+			assign(i, to, calls_unknown);
+		return;
+	}
+	if (negative && other.kind == KNOWN_BYTES && calls_is_constant(&other, 8))
+		other.number = (int64_t)(0 - (uint64_t)other.number);
+	else if (negative)
+		other = calls_unknown;
+	assign(i, to, plus(one, other));
+}
+
+static void push(const struct instruction *i)
+{
+	struct calls_value *stack = &i->state->registers[CALLS_RSP];
+	struct calls_value value = value_of(i, &i->operands[0]);
+
+	if (stack->kind != KNOWN_STACK || size_of(&i->operands[0]) == 2) {
+		calls_forget_all(i->state);
+		*stack = calls_unknown;
+		return;
+	}
+	stack->number -= 8;
+	calls_store(i->state, stack->number, 8, value);
+}
+
+static void pop(const struct instruction *i)
+{
+	struct calls_value *stack = &i->state->registers[CALLS_RSP];
+	struct calls_value value = calls_unknown;
+
+	if (stack->kind == KNOWN_STACK) {
+		value = calls_load(i->state, stack->number, 8);
+		stack->number += 8;
+	}
+	assign(i, &i->operands[0], value);
+}
+
+static void extend(const struct instruction *i)
+{
+	const ZydisDecodedOperand *from = &i->operands[1];
+	struct calls_value value = value_of(i, from);
+	unsigned int bits = from->size;
+	uint64_t number = (uint64_t)value.number;
+
+	if (!calls_is_constant(&value, bits / 8)) {
+		assign(i, &i->operands[0], calls_unknown);
+		return;
+	}
+	number &= (1ull << bits) - 1;
+	if (i->head.mnemonic != ZYDIS_MNEMONIC_MOVZX && number >> (bits - 1))
+		number |= ~((1ull << bits) - 1);
+	assign(i, &i->operands[0], calls_constant(number, 8));
+}
+
+static void take_address(const struct instruction *i)
+{
+	unsigned int steps;
+	struct calls_value at = address_of(i, &i->operands[1], &steps);
+
+	/* An index that is not known may be negative. */
+	if (steps)
+		at.number = INT32_MIN;
+	assign(i, &i->operands[0], size_of(&i->operands[0]) == 8 ? at : calls_unknown);
+}
+
+/* False: what is copied is not known, or is no part of the frame. */
+static bool copy(const struct instruction *i)
+{
+	struct calls_value *registers = i->state->registers;
+	struct calls_value *count = &registers[1], *from = &registers[CALLS_RSI],
+			   *to = &registers[CALLS_RDI];
+	unsigned int width = size_of(&i->operands[0]);
+	int64_t size;
+
+	if (!(i->head.attributes & ZYDIS_ATTRIB_HAS_REP) || !calls_is_constant(count, 8) ||
+			count->number < 0 || count->number > 4096 || from->kind != KNOWN_STACK ||
+			to->kind != KNOWN_STACK)
+		return false;
+	size = count->number * width;
+	for (int64_t at = 0; at < size;) {
+		unsigned int piece = size - at < 8 ? width : 8;
+
+		calls_store(i->state, to->number + at, piece,
+				calls_load(i->state, from->number + at, piece));
+		at += piece;
+	}
+	from->number += size;
+	to->number += size;
+	*count = calls_constant(0, 8);
+	return true;
+}
+
+static void leave(const struct instruction *i)
+{
+	struct calls_value *registers = i->state->registers;
+	struct calls_value frame = registers[CALLS_RBP];
+
+	registers[CALLS_RBP] = calls_unknown;
+	registers[CALLS_RSP] = frame.kind == KNOWN_STACK ? frame : calls_unknown;
+	if (frame.kind == KNOWN_STACK) {
+		registers[CALLS_RBP] = calls_load(i->state, frame.number, 8);
+		registers[CALLS_RSP].number += 8;
+	}
+}
+
+static void act(const struct instruction *i)
+{
+	if (is_clearing(i)) {
+		clear(i);
+		return;
+	}
+	if (is_vector_move(i->head.mnemonic)) {
+		if (!move_vector(i))
+			spoil(i);
+		return;
+	}
+	switch (i->head.mnemonic) {
+	case ZYDIS_MNEMONIC_MOV: assign(i, &i->operands[0], value_of(i, &i->operands[1])); break;
+	case ZYDIS_MNEMONIC_LEA: take_address(i); break;
+	case ZYDIS_MNEMONIC_MOVZX:
+	case ZYDIS_MNEMONIC_MOVSX:
+	case ZYDIS_MNEMONIC_MOVSXD: extend(i); break;
+	case ZYDIS_MNEMONIC_ADD: add(i, false); break;
+	case ZYDIS_MNEMONIC_SUB: add(i, true); break;
+	case ZYDIS_MNEMONIC_PUSH: push(i); break;
+	case ZYDIS_MNEMONIC_POP: pop(i); break;
+	case ZYDIS_MNEMONIC_LEAVE: leave(i); break;
+	case ZYDIS_MNEMONIC_MOVSD:
+	case ZYDIS_MNEMONIC_MOVSQ:
+	case ZYDIS_MNEMONIC_MOVSB:
+		if (i->operands[0].type != ZYDIS_OPERAND_TYPE_MEMORY || !copy(i))
+			spoil(i);
+		break;
+	default: spoil(i); break;
+	}
+}
+
+/* ---- where it goes ---- */
+
+static void find_target(const struct instruction *i, struct calls_step *step)
+{
+	const ZydisDecodedOperand *operand = &i->operands[0];
+
+	if (operand->type == ZYDIS_OPERAND_TYPE_IMMEDIATE && operand->imm.is_relative)
+		step->target = i->next + (uint64_t)operand->imm.value.s;
+	else if (operand->type == ZYDIS_OPERAND_TYPE_MEMORY &&
+			operand->mem.base == ZYDIS_REGISTER_RIP &&
+			operand->mem.index == ZYDIS_REGISTER_NONE)
+		step->slot = i->next + (uint64_t)operand->mem.disp.value;
+}
+
+static enum calls_goes goes(const struct instruction *i, struct calls_step *step)
+{
+	switch (i->head.meta.category) {
+	case ZYDIS_CATEGORY_CALL: find_target(i, step); return GOES_CALL;
+	case ZYDIS_CATEGORY_COND_BR: find_target(i, step); return GOES_MAYBE;
+	case ZYDIS_CATEGORY_UNCOND_BR:
+		find_target(i, step);
+		return step->target ? GOES_TO : GOES_AWAY;
+	case ZYDIS_CATEGORY_RET: return GOES_AWAY;
+	default: break;
+	}
+	switch (i->head.mnemonic) {
+	case ZYDIS_MNEMONIC_UD0:
+	case ZYDIS_MNEMONIC_UD1:
+	case ZYDIS_MNEMONIC_UD2:
+	case ZYDIS_MNEMONIC_HLT:
+	case ZYDIS_MNEMONIC_INT3: return GOES_AWAY;
+	default: return GOES_ON;
+	}
+}
+
+static int64_t frame_of(const struct instruction *i)
+{
+	const ZydisDecodedOperand *operands = i->operands;
+
+	if (i->head.mnemonic == ZYDIS_MNEMONIC_PUSH)
+		return 8;
+	if (i->head.mnemonic == ZYDIS_MNEMONIC_SUB &&
+			operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+			operands[0].reg.value == ZYDIS_REGISTER_RSP &&
+			operands[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE &&
+			operands[1].imm.value.s > 0)
+		return operands[1].imm.value.s;
+	return 0;
+}
+
+void calls_step(const uint8_t *bytes, size_t size, uint64_t address, struct calls_state *state,
+		struct image *image, struct calls_step *step)
+{
+	struct instruction i = {.state = state, .image = image};
+	ZydisDecoder decoder;
+
+	*step = (struct calls_step){.goes = GOES_NOT};
+	if (!ZYAN_SUCCESS(ZydisDecoderInit(
+			    &decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) ||
+			!ZYAN_SUCCESS(ZydisDecoderDecodeFull(
+					&decoder, bytes, size, &i.head, i.operands)))
+		return;
+	i.next = address + i.head.length;
+	step->length = i.head.length;
+	step->goes = goes(&i, step);
+	step->frame = frame_of(&i);
+	if (state && (step->goes == GOES_ON))
+		act(&i);
+}
+
+void calls_called(struct calls_state *state)
+{
+	static const uint8_t passed[] = {CALLS_RDI, CALLS_RSI, 2, 1, 8, 9};
+	static const uint8_t lost[] = {CALLS_RAX, 1, 2, CALLS_RSI, CALLS_RDI, 8, 9, 10, 11};
+	bool reaches = state->escaped;
+
+	/* Whoever gets an address of the frame may write there, and follow addresses that stand there. */
+	for (unsigned int i = 0; i < sizeof(passed); i++)
+		reaches |= is_frame(&state->registers[passed[i]]);
+	if (reaches)
+		calls_forget_all(state);
+	for (unsigned int i = 0; i < sizeof(lost); i++)
+		state->registers[lost[i]] = calls_unknown;
+	for (unsigned int i = 0; i < CALLS_REGISTERS; i++)
+		state->vectors[i][0] = state->vectors[i][1] = calls_unknown;
+}

@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: MIT */
+/* The calls of events in a program or library of x86-64: which there are, and what is told of them. */
+#include "calls.h"
+
+#include "check.h"
+#include "probe/code/code.h"
+#include "symbols/symbols.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Files that are made to waste our time are not read to their end. */
+#define CODE_MAX (512u << 20)
+#define JUMPS_MAX (4u << 20)
+#define TOLD_MAX 1000
+#define STEPS_MAX (64u << 20)
+#define SEGMENTS_MAX 64
+
+static const char *const entries[] = {"side_call", "side_call_variadic", "side_statedump_call",
+		"side_statedump_call_variadic"};
+#define NR_ENTRIES (sizeof(entries) / sizeof(entries[0]))
+#define SLOTS_MAX 16
+
+/* A jump or call from one function to a place outside of it. */
+struct jump {
+	uint64_t to, at;
+	size_t from; /* index of the function */
+};
+
+/* The first argument that a caller gives. */
+struct given {
+	uint64_t to;
+	uint64_t event;
+	uint64_t at;
+	const struct code_function *from;
+};
+
+struct calls {
+	struct check *check;
+	struct image *image;
+	const char *path;
+	const struct event **events; /* sorted by the address of their state */
+	size_t nr_events;
+	size_t budget;
+	struct code_file *code;
+	const struct code_function *functions;
+	size_t nr_functions;
+	uint64_t slots[SLOTS_MAX], targets[NR_ENTRIES];
+	size_t nr_slots, nr_targets;
+	struct jump *jumps;
+	size_t nr_jumps, jumps_room;
+	size_t *sites; /* functions that have calls of events */
+	size_t nr_sites, sites_room;
+	struct given *given;
+	size_t nr_given, given_room;
+	struct symbols *symbols;
+	const struct code_function *current;
+	uint8_t *bytes;
+	size_t seen, fit, wrong;
+};
+
+static void *grow(void *array, size_t used, size_t *room, size_t size)
+{
+	size_t more = *room ? *room * 2 : 64;
+	void *grown;
+
+	if (used < *room)
+		return array;
+	grown = reallocarray(array, more, size);
+	if (grown)
+		*room = more;
+	return grown;
+}
+
+/* ---- which functions are libside's ---- */
+
+static void find_entries(struct calls *calls)
+{
+	struct image_symbol symbol;
+
+	for (size_t i = 0; i < NR_ENTRIES; i++) {
+		for (size_t k = 0; calls->nr_slots < SLOTS_MAX &&
+				image_find_slot(calls->image, entries[i], k,
+						&calls->slots[calls->nr_slots]);
+				k++)
+			calls->nr_slots++;
+		if (image_find_symbol(calls->image, entries[i], true, &symbol) && symbol.address)
+			calls->targets[calls->nr_targets++] = symbol.address;
+	}
+}
+
+static bool is_slot(const struct calls *calls, uint64_t slot)
+{
+	for (size_t i = 0; i < calls->nr_slots; i++)
+		if (calls->slots[i] == slot)
+			return true;
+	return false;
+}
+
+/* Code that only goes on to where a slot says, as the linker makes it. */
+static bool goes_to_slot(const struct calls *calls, uint64_t address)
+{
+	static const uint8_t mark[] = {0xf3, 0x0f, 0x1e, 0xfa};
+	uint8_t bytes[16];
+	size_t at = 0;
+	int32_t distance;
+
+	if (image_read(calls->image, address, bytes, sizeof(bytes)))
+		return false;
+	if (!memcmp(bytes, mark, sizeof(mark)))
+		at += sizeof(mark);
+	if (bytes[at] == 0xf2)
+		at++;
+	if (bytes[at] != 0xff || bytes[at + 1] != 0x25)
+		return false;
+	memcpy(&distance, bytes + at + 2, sizeof(distance));
+	return is_slot(calls, address + at + 6 + (uint64_t)(int64_t)distance);
+}
+
+static bool is_event_call(const struct calls *calls, const struct calls_step *step)
+{
+	if (step->slot)
+		return is_slot(calls, step->slot);
+	if (!step->target)
+		return false;
+	for (size_t i = 0; i < calls->nr_targets; i++)
+		if (calls->targets[i] == step->target)
+			return true;
+	return calls->nr_slots && goes_to_slot(calls, step->target);
+}
+
+/* ---- all of the code ---- */
+
+static const uint8_t *read_function(struct calls *calls, const struct code_function *function)
+{
+	free(calls->bytes);
+	calls->bytes = function->size && function->size <= CODE_MAX ? malloc(function->size) : NULL;
+	if (!calls->bytes ||
+			image_read(calls->image, function->address, calls->bytes, function->size))
+		return NULL;
+	return calls->bytes;
+}
+
+static int note_jump(struct calls *calls, size_t from, uint64_t at, const struct calls_step *step)
+{
+	struct jump *grown;
+
+	if (calls->nr_jumps >= JUMPS_MAX)
+		return -E2BIG;
+	grown = grow(calls->jumps, calls->nr_jumps, &calls->jumps_room, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	calls->jumps = grown;
+	calls->jumps[calls->nr_jumps++] = (struct jump){step->target, at, from};
+	return 0;
+}
+
+static int look_at(struct calls *calls, size_t index)
+{
+	const struct code_function *function = &calls->functions[index];
+	const uint8_t *bytes = read_function(calls, function);
+	bool has = false;
+	struct calls_step step;
+
+	for (size_t at = 0; bytes && at < function->size; at += step.length ? step.length : 1) {
+		calls_step(bytes + at, function->size - at, function->address + at, NULL,
+				calls->image, &step);
+		if (step.goes == GOES_NOT || step.goes == GOES_ON || (!step.target && !step.slot))
+			continue;
+		if (step.target - function->address < function->size && step.goes != GOES_CALL)
+			continue;
+		/* What the linker makes to go there is no call. */
+		if (step.goes == GOES_AWAY && !((function->address + at) & 11))
+			continue;
+		if (is_event_call(calls, &step)) {
+			calls->seen++;
+			has = true;
+		} else if (step.target && note_jump(calls, index, function->address + at, &step)) {
+			return -E2BIG;
+		}
+	}
+	if (has) {
+		size_t *grown = grow(
+				calls->sites, calls->nr_sites, &calls->sites_room, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		calls->sites = grown;
+		calls->sites[calls->nr_sites++] = index;
+	}
+	return 0;
+}
+
+static int compare_jumps(const void *one, const void *other)
+{
+	const struct jump *a = one, *b = other;
+
+	return a->to < b->to ? -1 : a->to > b->to;
+}
+
+/* The first jump to that address or behind it. */
+static size_t first_jump(const struct calls *calls, uint64_t to)
+{
+	size_t low = 0, high = calls->nr_jumps;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (calls->jumps[middle].to < to)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static int look_at_all(struct calls *calls)
+{
+	uint64_t all = 0;
+
+	for (size_t i = 0; i < calls->nr_functions; i++) {
+		int ret;
+
+		all += calls->functions[i].size;
+		ret = all > CODE_MAX ? -E2BIG : look_at(calls, i);
+		if (ret)
+			return ret;
+	}
+	if (calls->nr_jumps)
+		qsort(calls->jumps, calls->nr_jumps, sizeof(*calls->jumps), compare_jumps);
+	return 0;
+}
+
+static bool is_entered(void *opaque, uint64_t address)
+{
+	const struct calls *calls = opaque;
+	size_t i = first_jump(calls, address);
+
+	return i < calls->nr_jumps && calls->jumps[i].to == address;
+}
+
+static void follow(struct calls *calls, size_t index,
+		void (*leaves)(void *, uint64_t, const struct calls_step *,
+				const struct calls_state *))
+{
+	const struct calls_flow_ops ops = {leaves, is_entered, calls, &calls->budget};
+	const uint8_t *bytes;
+
+	calls->current = &calls->functions[index];
+	bytes = read_function(calls, calls->current);
+	if (bytes)
+		calls_follow(calls->image, calls->current->address, bytes, calls->current->size,
+				&ops);
+}
+
+/* ---- which event a function is given ---- */
+
+/* Is it the begin of a function that calls events? */
+static bool has_sites(const struct calls *calls, uint64_t address)
+{
+	size_t low = 0, high = calls->nr_sites;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (calls->functions[calls->sites[middle]].address < address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < calls->nr_sites && calls->functions[calls->sites[low]].address == address;
+}
+
+static void note_given(void *opaque, uint64_t at, const struct calls_step *step,
+		const struct calls_state *state)
+{
+	struct calls *calls = opaque;
+	const struct calls_value *first = &state->registers[CALLS_RDI];
+	struct given *grown;
+
+	if (!step->target || !calls_is_constant(first, 8) || !has_sites(calls, step->target))
+		return;
+	for (size_t i = 0; i < calls->nr_given; i++)
+		if (calls->given[i].to == step->target &&
+				calls->given[i].event == (uint64_t)first->number)
+			return;
+	grown = calls->nr_given < JUMPS_MAX
+			? grow(calls->given, calls->nr_given, &calls->given_room, sizeof(*grown))
+			: NULL;
+	if (!grown)
+		return;
+	calls->given = grown;
+	calls->given[calls->nr_given++] =
+			(struct given){step->target, (uint64_t)first->number, at, calls->current};
+}
+
+static int compare_sizes(const void *one, const void *other)
+{
+	size_t a = *(const size_t *)one, b = *(const size_t *)other;
+
+	return a < b ? -1 : a > b;
+}
+
+/* Whoever calls a function that calls events. */
+static int find_given(struct calls *calls)
+{
+	size_t *callers = NULL, nr = 0, room = 0;
+
+	for (size_t i = 0; i < calls->nr_sites; i++) {
+		uint64_t address = calls->functions[calls->sites[i]].address;
+
+		for (size_t k = first_jump(calls, address);
+				k < calls->nr_jumps && calls->jumps[k].to == address; k++) {
+			size_t *grown = grow(callers, nr, &room, sizeof(*grown));
+
+			if (!grown) {
+				free(callers);
+				return -ENOMEM;
+			}
+			callers = grown;
+			callers[nr++] = calls->jumps[k].from;
+		}
+	}
+	if (nr)
+		qsort(callers, nr, sizeof(*callers), compare_sizes);
+	for (size_t i = 0; i < nr; i++)
+		if (!i || callers[i] != callers[i - 1])
+			follow(calls, callers[i], note_given);
+	free(callers);
+	return 0;
+}
+
+/* ---- what is told ---- */
+
+static struct symbols *symbols_of(struct calls *calls)
+{
+	size_t nr;
+	const struct image_segment *segments = image_segments(calls->image, &nr);
+	struct symbols_library library = {
+			.base = nr ? segments[0].address : 0,
+			.size = INT64_MAX,
+	};
+	char *path;
+
+	if (calls->symbols)
+		return calls->symbols;
+	calls->symbols = symbols_create(&(struct symbols_options){0});
+	path = calls->symbols ? realpath(calls->path, NULL) : NULL;
+	library.path = path;
+	if (path)
+		symbols_load(calls->symbols, 0, 0, &library);
+	free(path);
+	return calls->symbols;
+}
+
+/* "main+0x1f (order.c:12)". */
+static void place_of(struct calls *calls, const struct code_function *function, uint64_t at,
+		char *text, size_t size)
+{
+	struct symbols *symbols = symbols_of(calls);
+	const struct symbol *symbol = symbols ? symbols_find(symbols, 0, 0, at, false) : NULL;
+	const char *name = symbol && symbol->function ? symbol->function
+						      : code_name(calls->code, function, 0);
+	uint64_t inside = at - function->address;
+
+	if (name && symbol && symbol->file)
+		snprintf(text, size, "%s+0x%" PRIx64 " (%s:%u)", name, inside, symbol->file,
+				symbol->line);
+	else if (name)
+		snprintf(text, size, "%s+0x%" PRIx64, name, inside);
+	else
+		snprintf(text, size, "0x%" PRIx64, at);
+}
+
+static int compare_states(const void *one, const void *other)
+{
+	const struct event *a = *(const struct event *const *)one,
+			   *b = *(const struct event *const *)other;
+
+	return a->state.address < b->state.address ? -1 : a->state.address > b->state.address;
+}
+
+static const struct event *event_of(const struct calls *calls, uint64_t state)
+{
+	const struct event wanted = {.state.address = state};
+	const struct event *key = &wanted, **found;
+
+	found = bsearch(&key, calls->events, calls->nr_events, sizeof(const struct event *),
+			compare_states);
+	return found && state ? *found : NULL;
+}
+
+/* @function, @at: where it is written. */
+static enum calls_verdict check_call(struct calls *calls, const struct code_function *function,
+		uint64_t at, uint64_t event_state, const struct calls_state *state)
+{
+	const struct event *event = event_of(calls, event_state);
+	struct calls_problem problem = {0};
+	enum calls_verdict verdict;
+	char place[512], text[1200];
+
+	if (!event)
+		return VERDICT_UNKNOWN;
+	verdict = calls_compare(calls->image, state, &state->registers[CALLS_RSI],
+			event->description, &problem);
+	if (verdict == VERDICT_WRONG && calls->wrong < TOLD_MAX) {
+		place_of(calls, function, at, place, sizeof(place));
+		snprintf(text, sizeof(text), "the call at %s does not fit: %s", place,
+				problem.text);
+		check_say_call(calls->check, event, problem.field, text);
+	}
+	return verdict;
+}
+
+/* Made by our headers around a call of an event; the call that was written calls it. */
+static bool is_wrapper(const char *name)
+{
+	return name && (!strncmp(name, "side_emit_", 10) || !strncmp(name, "_ZN7libside4emit", 16));
+}
+
+static enum calls_verdict check_known(
+		struct calls *calls, uint64_t at, const struct calls_state *state)
+{
+	const struct code_function *function = calls->current;
+	uint64_t event = (uint64_t)state->registers[CALLS_RDI].number;
+	size_t i = first_jump(calls, function->address);
+
+	if (i < calls->nr_jumps && calls->jumps[i].to == function->address &&
+			is_wrapper(code_name(calls->code, function, 0))) {
+		function = &calls->functions[calls->jumps[i].from];
+		at = calls->jumps[i].at;
+	}
+	return check_call(calls, function, at, event, state);
+}
+
+static void note_call(void *opaque, uint64_t at, const struct calls_step *step,
+		const struct calls_state *state)
+{
+	struct calls *calls = opaque;
+	const struct calls_value *first = &state->registers[CALLS_RDI];
+	enum calls_verdict verdict = VERDICT_UNKNOWN;
+
+	if (!is_event_call(calls, step))
+		return;
+	if (calls_is_constant(first, 8))
+		verdict = check_known(calls, at, state);
+	else if (first->kind == KNOWN_FIRST)
+		for (size_t i = 0; i < calls->nr_given && verdict != VERDICT_WRONG; i++)
+			if (calls->given[i].to == calls->current->address)
+				verdict = check_call(calls, calls->given[i].from,
+						calls->given[i].at, calls->given[i].event, state);
+	calls->fit += verdict == VERDICT_FITS;
+	calls->wrong += verdict == VERDICT_WRONG;
+}
+
+static void check_all(struct calls *calls)
+{
+	calls->nr_functions = code_functions(calls->code, &calls->functions);
+	find_entries(calls);
+	if ((!calls->nr_slots && !calls->nr_targets) || look_at_all(calls) || find_given(calls))
+		return;
+	for (size_t i = 0; i < calls->nr_sites; i++)
+		follow(calls, calls->sites[i], note_call);
+	say_verbose("%s: of %zu calls of events, %zu fit, %zu do not, %zu cannot be told",
+			calls->path, calls->seen, calls->fit, calls->wrong,
+			calls->seen - calls->fit - calls->wrong);
+}
+
+void check_calls(struct check *check, struct image *image, const char *path,
+		const struct event *events, size_t nr)
+{
+	struct calls calls = {.check = check, .image = image, .path = path, .budget = STEPS_MAX};
+	struct code_error error;
+	size_t nr_segments;
+
+	image_segments(image, &nr_segments);
+	if (!nr || image_machine(image) != EM_X86_64 || image_pointer_size(image) != 8 ||
+			image_is_object(image) || nr_segments > SEGMENTS_MAX ||
+			code_open(path, &calls.code, &error))
+		return;
+	calls.events = reallocarray(NULL, nr, sizeof(*calls.events));
+	for (size_t i = 0; calls.events && i < nr; i++)
+		calls.events[calls.nr_events++] = &events[i];
+	if (calls.events) {
+		qsort(calls.events, nr, sizeof(*calls.events), compare_states);
+		check_all(&calls);
+	}
+	if (calls.symbols)
+		symbols_free(calls.symbols);
+	code_close(calls.code);
+	free(calls.events);
+	free(calls.bytes);
+	free(calls.jumps);
+	free(calls.sites);
+	free(calls.given);
+}
