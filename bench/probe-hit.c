@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* What a hit of a probe costs: the call of a small function with probes of each kind, less the call without one. */
+/*
+ * What a hit of a probe costs: the call of a small function with probes of each kind, less the call without one. And what no probe can
+ * avoid on this machine: reading the time stamp, once for the begin of a call and once for its end, and a breakpoint with a handler
+ * that does nothing.
+ */
 #include "probe-call.h"
 #include "probe/code/code.h"
 #include "probe/patch/patch.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,6 +48,38 @@ static struct probe_site find_site(void)
 	exit(1);
 }
 
+__attribute__((noinline)) static uint64_t read_clock(uint64_t a, uint64_t b)
+{
+	return __builtin_ia32_rdtsc() + a + b;
+}
+
+__attribute__((noinline)) static uint64_t meet_breakpoint(uint64_t a, uint64_t b)
+{
+	__asm__ volatile("int3" ::: "memory");
+	return a + b;
+}
+
+static void on_breakpoint(int number, siginfo_t *info, void *context)
+{
+	(void)number;
+	(void)info;
+	(void)context;
+}
+
+static double measure_breakpoint(void)
+{
+	struct sigaction action = {.sa_sigaction = on_breakpoint,
+					 .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART |
+							 SA_NODEFER},
+			 before;
+	double each;
+
+	sigaction(SIGTRAP, &action, &before);
+	each = probe_call_measure(meet_breakpoint, PROBE_CALL_ROUNDS, 20);
+	sigaction(SIGTRAP, &before, NULL);
+	return each;
+}
+
 int main(void)
 {
 	static const struct {
@@ -55,7 +92,7 @@ int main(void)
 			{"entry, by a breakpoint", PATCH_TRAP, 20},
 	};
 	struct probe_site site = find_site();
-	double plain;
+	double plain, breakpoint = measure_breakpoint();
 
 	if (patch_start(false)) {
 		fprintf(stderr, "this kernel has no barrier for code\n");
@@ -63,6 +100,9 @@ int main(void)
 	}
 	plain = probe_call_measure(probe_hit_target, PROBE_CALL_ROUNDS, 1000);
 	printf("%-34s %8.1f ns\n", "the call without a probe", plain);
+	printf("%-34s %8.1f ns\n", "reading the time stamp",
+			probe_call_measure(read_clock, PROBE_CALL_ROUNDS, 1000));
+	printf("%-34s %8.1f ns\n", "a breakpoint, its handler empty", breakpoint);
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		struct patch_request request = {.site = &site,
 				.entry = on_hit,

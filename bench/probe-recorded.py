@@ -23,7 +23,7 @@ KINDS = [
     ('entry, no field', [], None, 0, 1000, 25),
     ('entry, two integers', TWO, None, 0, 1000, 30),
     ('entry, all general registers', ALL, None, 1, 500, 40),
-    ('entry, backtrace of 10', [('calls', BACKTRACE, 8, 10, '10 0 0 0')], None, 0, 500, None),
+    ('entry, backtrace of 10', [('calls', BACKTRACE, 8, 10, '10 0 0 0')], None, 0, 500, 150),
     ('entry and exit', [], [('duration', HEX, 8, 0, '8 0 0 0')], 0, 500, 55),
     ('entry, by a breakpoint', [], None, 2, 20, None),
 ]

@@ -276,11 +276,14 @@ static inline __attribute__((always_inline)) void close_call(
 	/* Found to be abandoned, and was not: it is in the list. */
 	if (__builtin_expect(each->state != PATCH_OPEN, 0))
 		return;
-	if (__builtin_expect(each->owner == thread->number, 1))
-		give_back(thread, (uint32_t)(each - returns));
-	else
+	if (__builtin_expect(each->owner == thread->number, 1)) {
+		each->state = PATCH_FREE;
+		each->next = thread->free;
+		thread->free = (uint32_t)(each - returns);
+	} else {
 		/* Release: all that was done with it. Pairs with the acquire in find_abandoned(). */
 		__atomic_store_n(&each->state, PATCH_LEFT, __ATOMIC_RELEASE);
+	}
 }
 
 static __attribute__((noinline)) void find_abandoned(struct thread *thread)
@@ -331,31 +334,21 @@ static __attribute__((noinline)) uint32_t more_returns(struct thread *thread)
 	return thread->free;
 }
 
-/* The return of the call whose return address stands at the stack pointer. */
-static struct patch_return *follow(
-		struct thread *thread, struct patch_probe *probe, struct patch_hit *hit)
+/* The return of the call whose return address stands at the stack pointer; `index` is the first of those that are free. */
+static inline __attribute__((always_inline)) struct patch_return *follow(struct thread *thread,
+		struct patch_probe *probe, struct patch_hit *hit, uint32_t index)
 {
+	struct patch_return *each = &returns[index];
 	uint64_t *slot = hit->stack;
-	uint32_t index = thread->free;
-	struct patch_return *each;
 
-	if (__builtin_expect(index == NONE, 0))
-		index = more_returns(thread);
-	if (index == NONE) {
-		thread->unseen++;
-		hit->call = 0;
-		return NULL;
-	}
-	each = &returns[index];
 	thread->free = each->next;
-	each->address = *slot;
+	each->address = hit->returns_to = *slot;
 	each->copy = probe->copy;
 	each->slot = slot;
 	each->probe = probe;
 	each->generation = probe->generation;
 	each->call = hit->call = ++thread->calls;
 	each->began = 0;
-	hit->returns_to = each->address;
 	hit->began = &each->began;
 	each->state = PATCH_OPEN;
 	/* What this code does must be known before anything can return to it: also a signal that comes now. */
@@ -394,19 +387,47 @@ static inline void take(struct patch_hit *hit, const struct patch_probe *probe)
 	hit->address = probe->site.runtime;
 }
 
-static __attribute__((noinline)) bool enter_followed(
-		struct patch_hit *hit, struct patch_probe *probe, struct thread *thread)
+/* Keeps nothing but the thread and the return while the handler runs. */
+static inline __attribute__((always_inline)) bool enter_as(struct patch_hit *hit,
+		struct patch_probe *probe, struct thread *thread, uint32_t index)
 {
 	patch_handler handler = __atomic_load_n(&probe->entry, __ATOMIC_RELAXED);
-	struct patch_return *followed = follow(thread, probe, hit);
+	struct patch_return *followed = follow(thread, probe, hit, index);
 
 	if (handler)
 		handler(hit);
 	/* What the handlers take is not the call's. */
-	if (followed && !followed->began)
+	if (!followed->began)
 		followed->began = __builtin_ia32_rdtsc();
 	leave_thread(thread);
-	return followed != NULL;
+	return true;
+}
+
+/* None is free at once. */
+static __attribute__((noinline)) bool enter_with_more(
+		struct patch_hit *hit, struct patch_probe *probe, struct thread *thread)
+{
+	uint32_t index = more_returns(thread);
+	patch_handler handler = __atomic_load_n(&probe->entry, __ATOMIC_RELAXED);
+
+	if (index != NONE)
+		return enter_as(hit, probe, thread, index);
+	thread->unseen++;
+	hit->call = 0;
+	if (handler)
+		handler(hit);
+	leave_thread(thread);
+	return false;
+}
+
+static __attribute__((noinline)) bool enter_followed(
+		struct patch_hit *hit, struct patch_probe *probe, struct thread *thread)
+{
+	uint32_t index = thread->free;
+
+	if (__builtin_expect(index == NONE, 0))
+		return enter_with_more(hit, probe, thread);
+	return enter_as(hit, probe, thread, index);
 }
 
 /* Keeps nothing but the thread while the handler runs. */
