@@ -210,6 +210,9 @@ static void print_summary(const struct session_summary *summary, const struct pa
 								   : NULL;
 	char output[4096], events[SAY_NUMBER_MAX], size[SAY_NUMBER_MAX];
 
+	/* The recorder of global probes has said why there are none. */
+	if (records && parsed->options.record.global.on && !summary->bytes && !has_losses(summary))
+		return;
 	if (!say_is_quiet()) {
 		fprintf(stderr, "%s %s %zu %s, %s, %s, %s %s%s\n", say_label(false), done,
 				summary->nr_processes,

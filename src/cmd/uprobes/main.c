@@ -45,7 +45,7 @@ struct work {
 	pid_t child;
 	int status; /* to end with */
 	bool over, on;
-	uint64_t lost, looked;
+	uint64_t lost, looked, looked_at_files;
 };
 
 /* ---- the command line ---- */
@@ -257,6 +257,25 @@ static void look_at_session(struct work *work)
 		work->over = true;
 }
 
+/* In the trace, too: a session's recorder has nobody who reads what it says. */
+static void look_at_files(struct work *work, uint64_t now)
+{
+	const char *path;
+
+	work->looked_at_files = now;
+	while ((path = global_replaced(work->global))) {
+		char text[600];
+
+		(void)snprintf(text, sizeof(text),
+				"%.300s has been replaced: what starts now runs another file, "
+				"where nothing "
+				"is watched",
+				path);
+		say_note("%s; set the probes again", text);
+		events_hello(work->events, global_way_name(global_used(work->global)), text);
+	}
+}
+
 /* What was hit before a change is still recorded as before it. */
 static void take_change(struct work *work)
 {
@@ -294,6 +313,8 @@ static void turn(struct work *work)
 	}
 	if (work->on)
 		read_hits(work, false);
+	if (now_ns() - work->looked_at_files >= LOOK_NS)
+		look_at_files(work, now_ns());
 }
 
 /* ---- life ---- */
@@ -411,6 +432,7 @@ int main(__attribute__((unused)) int argc, char **argv)
 	if (!work.status) {
 		while (!work.over)
 			turn(&work);
+		look_at_files(&work, 0);
 		(void)watch(&work, false);
 		if (work.lost)
 			say_note("%" PRIu64

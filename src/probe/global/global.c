@@ -84,6 +84,8 @@ int global_open(const struct global_options *options, struct global **result,
 	ret = global->pairs ? sides_make(global, options, error)
 			    : global_fail(error, -ENOMEM, "", "there is no memory");
 	if (!ret)
+		ret = replaced_open(global, error);
+	if (!ret)
 		ret = find_way(global, options->way, error);
 	if (ret)
 		global_close(global);
@@ -107,6 +109,7 @@ void global_close(struct global *global)
 	perf_close(global->perf);
 	hits_free(&global->hits);
 	pairs_free(global->pairs);
+	free(global->files);
 	sides_free(global);
 	free(global);
 }

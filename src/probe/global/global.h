@@ -15,6 +15,7 @@
  *	tracefs.c   definitions in tracefs: made, removed, and cleaned of recorders that were killed
  *	perf.c      hits of these through perf's buffers
  *	conflict.c  whether a process has other bytes at a place than its file
+ *	replaced.c  whether what a path leads to is still what is watched
  *	pairs.c     which return belongs to which call
  *	global.c    the ways, in their order; hits in the order of time
  *
@@ -125,6 +126,12 @@ const struct probe_table *global_table(const struct global *global, uint32_t num
 
 /* All places are watched, or none. 0, or a negative errno and *error: then none. */
 int global_watch(struct global *global, bool on, struct global_error *error);
+
+/*
+ * The path of a file that has been replaced since: processes that start now run another file, where nothing is watched. Each is
+ * told once; NULL: none.
+ */
+const char *global_replaced(struct global *global);
 
 /* Readable when there are hits. */
 int global_fd(const struct global *global);

@@ -38,6 +38,7 @@ struct tables {
 struct bpf;
 struct perf;
 struct pairs;
+struct watched_file;
 
 struct global {
 	struct global_filter filter;
@@ -51,6 +52,8 @@ struct global {
 	struct bpf *bpf;   /* of the first two ways */
 	struct perf *perf; /* of the third */
 	struct pairs *pairs;
+	struct watched_file *files;
+	uint32_t nr_files;
 	struct hits hits;
 };
 
@@ -147,6 +150,11 @@ uint64_t perf_lost(const struct perf *perf);
 
 /* 0, or -EBUSY and a sentence: a process has been changed there. */
 int conflict_look(const struct global *global, struct global_error *error);
+
+/* ---- replaced.c ---- */
+
+/* Which files there are; `files` of the global is the caller's to free. */
+int replaced_open(struct global *global, struct global_error *error);
 
 /* ---- pairs.c ---- */
 

@@ -129,7 +129,7 @@ struct owner {
 	uint64_t pid, started, space;
 };
 
-/* Field 22; 0: there is no such process. */
+/* Field 22; 0: there is no such process, or it has ended and nobody has asked how (field 3). */
 static uint64_t started_at(uint64_t pid)
 {
 	char path[64], text[1024];
@@ -141,6 +141,8 @@ static uint64_t started_at(uint64_t pid)
 		return 0;
 	/* The name may have blanks and brackets. */
 	at = strrchr(text, ')');
+	if (at && (!strncmp(at, ") Z", 3) || !strncmp(at, ") X", 3)))
+		return 0;
 	for (unsigned int i = 0; at && i < 20; i++)
 		at = strchr(at + 1, ' ');
 	if (at)

@@ -5,6 +5,7 @@ of ours in a process and the kernel's do not destroy one another.
 
 usage: test_global.py [TEST...]; in the machine of SIDE_KERNEL where this one does not permit it
 """
+import atexit
 import contextlib
 import json
 import os
@@ -44,6 +45,15 @@ def wait_until(condition, what):
         if time.monotonic() > deadline:
             raise AssertionError(f"never came: {what}")
         time.sleep(0.01)
+
+
+def ended(pid):
+    """Whether a process has given back all that it had."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+            return file.read().rpartition(")")[2].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
 
 
 def permitted():
@@ -254,6 +264,83 @@ class Reach(Case):
             self.assertEqual(len(self.trace(both, "--by", way, "--function", "cook", "--uid", "root")), 3, way)
 
 
+    def test_cgroup(self):
+        """Just that group, of version 2: not its parent, and not what was in another one before."""
+        top = unified()
+        if not top:
+            self.skipTest("control groups of version 2 are not there, and cannot be mounted")
+        group = f"{top}/side-global-{os.getpid()}"
+        try:
+            os.mkdir(group)
+        except OSError as error:
+            self.skipTest(f"no control group can be made: {error}")
+        self.addCleanup(os.rmdir, group)
+        enter = f"echo $$ > {group}/cgroup.procs"
+        for way in WAYS:
+            events = self.trace(f"sh -c '{self.program} 3; {enter}; {self.program} 2; echo $$ > {top}/cgroup.procs; "
+                                f"{self.program} 4'", "--by", way, "--function", "cook", "--cgroup", group)
+            self.assertEqual([event["fields"]["comm"] for event in events], ["kitchen"] * 2, (way, self.said.stderr))
+
+
+def unified():
+    """Where control groups of version 2 are."""
+    with open("/proc/self/mounts", encoding="utf-8") as mounts:
+        for line in mounts:
+            if line.split()[2] == "cgroup2":
+                return line.split()[1]
+    place = tempfile.mkdtemp(prefix="side-global-cgroup-")
+    if subprocess.run(["mount", "-t", "cgroup2", "none", place], capture_output=True, check=False).returncode:
+        os.rmdir(place)
+        return None
+    atexit.register(lambda: subprocess.run(["umount", place], check=False) and os.rmdir(place))
+    return place
+
+
+class Containers(Case):
+    """Other namespaces, other paths: the file is the same."""
+
+    def ids(self, command):
+        events = self.trace(command, "--function", "cook", "--arg", "guests")
+        return [(event["fields"]["pid"], event["fields"]["tid"]) for event in events]
+
+    def test_pid_namespace(self):
+        """Numbers are those that everybody outside sees."""
+        ids = self.ids(f"unshare --mount --pid --fork --mount-proc sh -c '{self.program} 2'")
+        self.assertEqual(len(ids), 2)
+        self.assertEqual(len(set(ids)), 1)
+        # The shell is 1 in there.
+        self.assertGreater(ids[0][0], 20)
+
+    def test_other_path(self):
+        """A bind mount, in a mount namespace of its own."""
+        other = self.folder + "/elsewhere"
+        with open(other, "w", encoding="ascii"):
+            pass
+        ids = self.ids(f"unshare --mount sh -c 'mount --bind {self.program} {other}; {other} 3'")
+        self.assertEqual(len(ids), 3)
+
+    def test_layers(self):
+        """A file of a lower layer is watched through all layers above it that have not got a copy."""
+        for name in ("low", "up", "work", "all"):
+            os.mkdir(f"{self.folder}/{name}")
+        shutil.move(self.program, self.folder + "/low/kitchen")
+        self.program = self.folder + "/low/kitchen"
+        at = self.folder
+        mount = f"mount -t overlay -o lowerdir={at}/low,upperdir={at}/up,workdir={at}/work none {at}/all"
+        if subprocess.run(["unshare", "--mount", "sh", "-c", mount], capture_output=True, check=False).returncode:
+            self.skipTest("no overlay can be mounted here")
+        self.assertEqual(len(self.ids(f"unshare --mount sh -c '{mount}; {at}/all/kitchen 3; {at}/low/kitchen 1'")), 4)
+
+    def test_replaced(self):
+        """A package is upgraded: what starts then is not watched, and that is said."""
+        events = self.trace(f"sh -c '{self.program} 3; cp {self.program} {self.program}.new; "
+                            f"mv {self.program}.new {self.program}; {self.program} 5'", "--function", "cook")
+        self.assertEqual(len(events), 3)
+        self.assertIn("has been replaced: what starts now runs another file", self.said.stderr)
+        done = subprocess.run([SIDE, "view", f"{self.folder}/trace-{self.traces}"], capture_output=True, text=True, check=True)
+        self.assertIn("has been replaced", done.stdout)
+
+
 class Left(Case):
     def definitions(self):
         return [line for line in shell("cat uprobe_events").splitlines() if self.program in line]
@@ -347,6 +434,7 @@ class Refused(Case):
         for way in WAYS:
             self.assertIn(way + ":", done.stderr)
         self.assertIn("run as root", done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
         shutil.rmtree("/tmp/side-global-refused-%d" % os.getpid(), ignore_errors=True)
 
     def test_words(self):
@@ -409,13 +497,7 @@ class Daemon(Case):
         self.assertEqual(len(events), 18)
         recorder = events[0]["vpid"]
 
-        def is_gone():
-            try:
-                with open(f"/proc/{recorder}/stat", encoding="ascii") as file:
-                    return file.read().rpartition(")")[2].split()[0] == "Z"
-            except FileNotFoundError:
-                return True
-        wait_until(is_gone, "the end of a recorder that nobody wants")
+        wait_until(lambda: ended(recorder), "the end of a recorder that nobody wants")
 
     def test_twice(self):
         """The second probe of a name takes the place of the first."""
@@ -429,6 +511,34 @@ class Daemon(Case):
         self.assertEqual(len(self.read(output)), 6)
         self.ask("destroy")
 
+    def test_killed(self):
+        """A session's recorder that is killed leaves nothing in programs; the session can be given the probe again."""
+        for way in ("uprobe_multi", "tracefs"):
+            output = self.output()
+            self.ask("create", "dinner", "-o", output)
+            self.ask("start")
+            probe = ("enable-event", "cook", "--global", "--by", way, "--exe", self.program, "--function", "cook")
+            self.ask(*probe)
+            self.run_program(2)
+            recorder = self.recorder()
+            os.kill(recorder, signal.SIGKILL)
+            wait_until(lambda recorder=recorder: ended(recorder), "its end")
+            self.ask(*probe)
+            self.assertNotIn(f"side_{recorder}_", shell("cat uprobe_events"))
+            self.run_program(3)
+            self.ask("stop")
+            self.ask("destroy")
+            self.assertEqual(len(self.read(output)), 5, way)
+
+    def recorder(self):
+        """The one that watches for this daemon."""
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(OSError):
+                with open(f"/proc/{pid}/comm", encoding="utf-8") as comm, open(f"/proc/{pid}/environ", "rb") as environ:
+                    if comm.read() == "side-uprobes\n" and f"SIDE_RUNTIME={self.runtime}".encode() in environ.read():
+                        return int(pid)
+        raise AssertionError("nobody watches")
+
     def test_refused(self):
         self.ask("create", "dinner", "-o", self.output())
         self.ask("enable-event", "cook", "--global", "--function", "cook", status=2)
@@ -438,7 +548,7 @@ class Daemon(Case):
 
 class Guide(Daemon):
     """Each command of the page, in order."""
-    test_session = test_twice = test_refused = None
+    test_session = test_twice = test_refused = test_killed = None
 
     def test_page(self):
         page = os.path.join(HERE, "../../../docs/guide/global-probes.md")

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Files that are replaced while they are watched, as an upgrade does. The kernel's probes are the file's, not the path's: what runs on
+ * is watched, and what starts from then on is another file.
+ */
+#include "parts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct watched_file {
+	const char *path;
+	dev_t device;
+	ino_t inode;
+	bool told;
+};
+
+int replaced_open(struct global *global, struct global_error *error)
+{
+	global->files = calloc(global->nr_sides + 1u, sizeof(*global->files));
+	if (!global->files)
+		return global_fail(error, -ENOMEM, "", "there is no memory");
+	for (uint32_t i = 0; i < global->nr_sides; i++) {
+		struct watched_file *file = global->files;
+		struct stat status;
+
+		while (file < global->files + global->nr_files &&
+				strcmp(file->path, global->sides[i].path) != 0)
+			file++;
+		if (file < global->files + global->nr_files || stat(global->sides[i].path, &status))
+			continue;
+		*file = (struct watched_file){.path = global->sides[i].path,
+				.device = status.st_dev,
+				.inode = status.st_ino};
+		global->nr_files++;
+	}
+	return 0;
+}
+
+const char *global_replaced(struct global *global)
+{
+	for (uint32_t i = 0; i < global->nr_files; i++) {
+		struct watched_file *file = &global->files[i];
+		struct stat status;
+
+		/* A file that is only removed has nobody who could start it. */
+		if (file->told || stat(file->path, &status) ||
+				(status.st_dev == file->device && status.st_ino == file->inode))
+			continue;
+		file->told = true;
+		return file->path;
+	}
+	return NULL;
+}
