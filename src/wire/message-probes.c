@@ -166,6 +166,10 @@ const char *wire_probe_error_text(uint32_t error)
 	case ESTALE:
 		return "other instructions stand there than in its file: another tool has changed "
 		       "them";
+	case EADDRINUSE:
+		return "the kernel watches that place (`side trace --global`, perf, bpftrace), or "
+		       "a "
+		       "debugger has a breakpoint there";
 	case EBUSY: return "a probe beside it needs the same bytes";
 	case ERANGE: return "there is no free memory near enough";
 	case EPERM: return "its code may not be changed";

@@ -400,10 +400,15 @@ static int start(struct work *work)
 			!wanted_take_turn(work->session, work->system, events_name(work->events)))
 		return say_error(COMMAND_FAILED, NULL, "another recorder of %.256s does not end",
 				events_name(work->events));
-	events_hello(work->events, global_way_name(global_used(work->global)),
-			global_why(work->global));
+	/* A daemon comes with the first event; a recording without one begins when there is something to record. */
+	if (work->session)
+		events_hello(work->events, global_way_name(global_used(work->global)),
+				global_why(work->global));
 	/* Also when nobody listens yet: whoever asked wants to know whether it can be done. */
 	status = watch(work, true);
+	if (!status && !work->session)
+		events_hello(work->events, global_way_name(global_used(work->global)),
+				global_why(work->global));
 	if (!status && work->session)
 		change_open();
 	if (!status) {

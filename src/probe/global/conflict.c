@@ -116,9 +116,10 @@ static int look_at_mapping(const struct looking *looking, pid_t pid, uint64_t be
 				"take that probe out first, or probe one program without "
 				"`--global`",
 				"process %ld (%s) has other bytes than its file at 0x%" PRIx64
-				" of %.200s: somebody has a probe there, and the kernel's "
-				"would end the program",
-				(long)pid, name, side->address, side->path);
+				" of %.200s: %s, and the kernel's would end the program",
+				(long)pid, name, side->address, side->path,
+				recorded ? "its recorder of side, or another one, has a probe there"
+					 : "somebody has a probe there");
 	}
 	return 0;
 }

@@ -17,24 +17,27 @@ struct watched_file {
 	bool told;
 };
 
+static bool is_known(const struct global *global, const char *path)
+{
+	for (uint32_t i = 0; i < global->nr_files; i++)
+		if (global->files[i].path && !strcmp(global->files[i].path, path))
+			return true;
+	return false;
+}
+
 int replaced_open(struct global *global, struct global_error *error)
 {
 	global->files = calloc(global->nr_sides + 1u, sizeof(*global->files));
 	if (!global->files)
 		return global_fail(error, -ENOMEM, "", "there is no memory");
 	for (uint32_t i = 0; i < global->nr_sides; i++) {
-		struct watched_file *file = global->files;
+		const char *path = global->sides[i].path;
 		struct stat status;
 
-		while (file < global->files + global->nr_files &&
-				strcmp(file->path, global->sides[i].path) != 0)
-			file++;
-		if (file < global->files + global->nr_files || stat(global->sides[i].path, &status))
+		if (is_known(global, path) || stat(path, &status))
 			continue;
-		*file = (struct watched_file){.path = global->sides[i].path,
-				.device = status.st_dev,
-				.inode = status.st_ino};
-		global->nr_files++;
+		global->files[global->nr_files++] = (struct watched_file){
+				.path = path, .device = status.st_dev, .inode = status.st_ino};
 	}
 	return 0;
 }

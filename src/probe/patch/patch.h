@@ -92,7 +92,8 @@ void patch_clock(uint64_t unit);
 void patch_find_unwinder(void);
 
 /*
- * Sets probes; returns how many could not be: -ESTALE in its request if other bytes stand there than the site says, -EBUSY if
+ * Sets probes; returns how many could not be: -ESTALE in its request if other bytes stand there than the site says, -EADDRINUSE if
+ * these are a breakpoint or what the kernel makes of a nop that it watches, -EBUSY if
  * there is a probe already, or one beside it needs these bytes, -ERANGE if there is no room in reach, -EPERM if memory may not be written, -EDEADLK if a
  * thread blocks SIGTRAP, which would end it, -EOPNOTSUPP if returns are asked for where they cannot be seen.
  */

@@ -327,6 +327,20 @@ static bool stands_beside_pads(const struct probe_site *site)
 	return true;
 }
 
+/*
+ * A breakpoint of the kernel's or a debugger's, or the call that the kernel makes of a long nop (Linux 6.18), also where the nop is
+ * behind another one, as in markers of events.
+ */
+static bool is_watched(const struct probe_site *site)
+{
+	const unsigned char *there = (const unsigned char *)site->runtime;
+
+	for (unsigned int i = 0; i < site->nr_bytes && i < 2; i++)
+		if (there[i] != site->bytes[i])
+			return there[i] == 0xcc || (there[i] == 0xe8 && site->bytes[i] == 0x0f);
+	return false;
+}
+
 static int prepare(struct patch_request *request, struct patch_writer *writer)
 {
 	const struct probe_site *site = request->site;
@@ -347,7 +361,7 @@ static int prepare(struct patch_request *request, struct patch_writer *writer)
 	if (!stands_as_in_file(site, flags & PATCH_TRAP) && stands_beside_pads(site))
 		flags |= PATCH_TRAP;
 	if (!stands_as_in_file(site, flags & PATCH_TRAP))
-		return -ESTALE;
+		return is_watched(site) ? -EADDRINUSE : -ESTALE;
 	if (request->flags & PATCH_EXIT) {
 		ret = patch_hit_follow();
 		if (ret)
