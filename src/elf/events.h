@@ -32,7 +32,7 @@ int image_read_event(const struct visit_memory *memory, uint64_t address,
 
 /* The state of an event: struct side_event_state_0, whose layout depends on the size of a pointer. */
 struct image_state {
-	bool there;    /* false: the slot is NULL; nothing else is known */
+	bool there; /* false: the slot is NULL; nothing else is known */
 	uint64_t address;
 	bool readable; /* false: there is no memory at its address, or its version is not known */
 	uint32_t version; /* of the state; 0 is the one that is known */
