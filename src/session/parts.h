@@ -479,6 +479,7 @@ struct session {
 	struct triggers triggers;
 	struct instance *writers; /* instances that have one */
 	atomic_uint rotations_wanted;
+	atomic_bool clear_wanted; /* by the last of them */
 	atomic_uint snapshots_wanted;
 	uint32_t nr_snapshots; /* made (lock) */
 	/* Rounds of the drain thread that somebody waits for, and the last of them that is done (lock). */

@@ -23,10 +23,12 @@
 #include <unistd.h>
 
 #include "session/parts.h"
+#include "session/place.h"
 
 #define NAME_TRIES 1000
 #define PERIOD_MIN_NS 1000000000ull
 #define SIZE_MIN 65536
+#define REMOVED ".removed-"
 
 int rotate_take(struct session *session, const struct session_options *options,
 		struct session_error *error)
@@ -65,7 +67,7 @@ static void remove_leftover(const struct session *session, const char *name)
 {
 	char *path;
 
-	if (strncmp(name, ".removed-chunk-", 15) != 0)
+	if (strncmp(name, REMOVED, strlen(REMOVED)) != 0)
 		return;
 	if (asprintf(&path, "%s/%s", session->output, name) < 0)
 		return;
@@ -196,6 +198,104 @@ static int publish(struct session *session)
 	return ret;
 }
 
+/* A directory of ours goes; one that a kill leaves is found by its name. */
+static void drop(struct session *session, const char *name)
+{
+	char *from = NULL, *to = NULL;
+	int ret = -ENOMEM;
+
+	if (asprintf(&from, "%s/%s", session->output, name) < 0)
+		from = NULL;
+	if (asprintf(&to, "%s/" REMOVED "%s", session->output, name + (*name == '.')) < 0)
+		to = NULL;
+	if (from && to)
+		ret = rename(from, to) ? -errno : retain_remove_tree(to);
+	if (ret == -ENOENT)
+		ret = 0;
+	if (ret)
+		report(session, true, "%s stays where it is: %s", from ? from : name,
+				strerror(-ret));
+	free(from);
+	free(to);
+}
+
+static bool born(int directory, const char *name, struct statx_timestamp *when)
+{
+	struct statx status;
+
+	if (statx(directory, name, AT_SYMLINK_NOFOLLOW | (*name ? 0 : AT_EMPTY_PATH), STATX_BTIME,
+			    &status) ||
+			!(status.stx_mask & STATX_BTIME))
+		return false;
+	*when = status.stx_btime;
+	return true;
+}
+
+/* NAME-PID-NUMBER, or with -rN behind it, and made since the session has its place. */
+static bool is_of_session(const struct session *session, int output, const char *name)
+{
+	static const char digits[] = "0123456789";
+	struct statx_timestamp place, trace;
+	const char *end = name + strlen(name), *dash = strrchr(name, '-');
+	char path[300];
+	int i;
+
+	if (dash && dash[1] == 'r' && dash[2] && !dash[2 + strspn(dash + 2, digits)])
+		end = dash;
+	for (i = 0; i < 2; i++) {
+		const char *begin = end;
+
+		while (begin > name && strchr(digits, begin[-1]))
+			begin--;
+		if (begin == end || begin - name < 2 || begin[-1] != '-')
+			return false;
+		end = begin - 1;
+	}
+	snprintf(path, sizeof(path), "%.255s/metadata", name);
+	return !faccessat(output, path, F_OK, AT_SYMLINK_NOFOLLOW) &&
+			born(session->buffers_fd, "", &place) && born(output, name, &trace) &&
+			(trace.tv_sec > place.tv_sec ||
+					(trace.tv_sec == place.tv_sec &&
+							trace.tv_nsec >= place.tv_nsec));
+}
+
+/* What recorders before us have written, who have told nobody. */
+static void drop_former(struct session *session)
+{
+	DIR *dir = opendir(session->output);
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir)))
+		if (*entry->d_name != '.' && is_of_session(session, dirfd(dir), entry->d_name))
+			drop(session, entry->d_name);
+	if (dir)
+		closedir(dir);
+}
+
+/*
+ * What was recorded until now goes, but for chunks that are finished. The traces are closed first, so that the next packets
+ * begin new ones.
+ */
+static void clear(struct session *session)
+{
+	struct rotation *rotation = &session->rotation;
+	size_t i;
+
+	close_traces(session);
+	for (i = 0; i < rotation->nr_flat; i++) {
+		drop(session, rotation->flat[i]);
+		free(rotation->flat[i]);
+	}
+	rotation->nr_flat = 0;
+	if (rotation->path)
+		drop(session, strrchr(rotation->path, '/') + 1);
+	if (place_is_adopted(session))
+		drop_former(session);
+	free(rotation->path);
+	rotation->path = NULL;
+	rotation->bytes = 0;
+}
+
 static void finish_chunk(struct session *session)
 {
 	struct rotation *rotation = &session->rotation;
@@ -309,7 +409,13 @@ void rotate_turn(struct session *session, uint32_t wanted)
 	/* Nothing can be closed in order while there is no room. */
 	if (!full_waits(session) &&
 			(asked || (rotation->next && wire_deadline(0) >= rotation->next))) {
-		rotate(session);
+		/* Relaxed: the number of the request, which is stored after it, orders both. */
+		if (asked &&
+				atomic_exchange_explicit(&session->clear_wanted, false,
+						memory_order_relaxed))
+			clear(session);
+		else
+			rotate(session);
 		pthread_mutex_lock(&session->lock);
 		rotation->done = wanted;
 		pthread_mutex_unlock(&session->lock);
@@ -364,6 +470,13 @@ uint32_t session_rotate(struct session *session)
 	if (session->doorbell)
 		ring_doorbell_ring(session->doorbell);
 	return ticket;
+}
+
+uint32_t session_clear(struct session *session)
+{
+	/* Relaxed: the release in session_rotate() makes it visible. */
+	atomic_store_explicit(&session->clear_wanted, true, memory_order_relaxed);
+	return session_rotate(session);
 }
 
 bool session_rotated(struct session *session, uint32_t ticket, char *name, size_t room)

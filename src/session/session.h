@@ -202,6 +202,11 @@ int session_run(struct session *session, struct session_error *error);
  * session_rotated() takes. Traces of a live session (live.h) without chunks become the first one.
  */
 uint32_t session_rotate(struct session *session);
+/*
+ * Drop what is in the traces, but for finished chunks, with all that was published until now. A request like that, when none
+ * of the others is under way. What rings hold that overwrite stays.
+ */
+uint32_t session_clear(struct session *session);
 /* Is it done? Then `name` is the newest finished chunk's, "" when there is none: nothing was said. */
 bool session_rotated(struct session *session, uint32_t request, char *name, size_t room);
 

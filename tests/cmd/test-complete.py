@@ -40,7 +40,7 @@ def test_bash_loads_it():
 def test_verbs():
     equal(complete("side "), sorted(line["name"] for line in json_lines(side("help", "--json").out)))
     equal(complete("side reco"), ["record", "recover"])
-    equal(complete("side -q v"), ["view"])
+    equal(complete("side -q v"), ["version", "view"])
     equal(complete("side --color never l"), ["list", "load"])
     contains(complete("side help "), "patterns")
     contains(complete("side help "), "view")

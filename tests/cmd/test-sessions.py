@@ -164,6 +164,13 @@ def test_what_was_recorded():
     fake.answers["snapshot"]["path"] = "/t/snapshot-1"
     asks("snapshot", "s", verb="snapshot", session="s")
     asks("statedump", verb="statedump", session="now")
+    asks("regenerate", "statedump", verb="statedump", session="now")
+    asks("regenerate", "statedump", "x", verb="statedump", session="x")
+    refused("regenerate", "metadata", says=["metadata of a trace is whole at any time"])
+    refused("regenerate", "all", says=["`all` cannot be made anew"])
+    asks("clear", "s", verb="clear", session="s")
+    contains(ask("clear", "s")[0].err, "session s has nothing of what was recorded before")
+    equal(side("version").out, side("--version").out)
     (line,) = json_lines(ask("snapshot", "--json")[0].out)
     equal((line["type"], line["path"], line["session"]), ("snapshot", "/t/snapshot-1", "now"))
 

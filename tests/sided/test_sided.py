@@ -420,6 +420,44 @@ class Running(Case):
         self.assertEqual(sorted(self.counts("t")[program.pid]), list(range(10, 30)))
 
 
+    def test_clear(self):
+        """What was said before is gone, and all that is said afterwards is there; of programs that have ended, too."""
+        self.start_daemon()
+        self.create("s")
+        ended, program = Program(self), Program(self)
+        ended.fire(10)
+        ended.quit()
+        program.fire(20)
+        self.ask("clear", "s")
+        self.assertEqual(self.counts("s"), {})
+        program.fire(5)
+        self.ask("stop", "s")
+        self.assertEqual(self.counts("s"), {program.pid: list(range(20, 25))})
+        self.ask("clear", "s")
+        self.assertEqual(self.counts("s"), {})
+        self.ask("start", "s")
+        program.fire(5)
+        # Whoever goes on where it was cleared finds nothing of it.
+        self.ask("clear", "s")
+        os.kill(self.status("s")["recorder"], signal.SIGKILL)
+        wait_until(lambda: self.status("s")["restarts"] == 1 and self.status("s")["state"] == "active", "another recorder")
+        program.fire(5)
+        self.ask("clear", "s")
+        program.fire(5)
+        # A chunk that was finished stays.
+        self.ask("rotate", "s")
+        program.fire(5)
+        self.ask("clear", "s")
+        program.fire(5)
+        self.ask("destroy", "s")
+        self.assertEqual(sorted(self.counts("s")[program.pid]), [*range(35, 40), *range(45, 50)])
+        output = os.path.join(self.dir, "s")
+        self.assertFalse([name for name in os.listdir(output) if name.startswith(".removed")])
+        self.assertRefused("not-found", "clear", "s")
+        self.ask("create", "never")
+        self.assertRefused("usage", "clear", "never")
+
+
 class Pending(Case):
     def test_a_stopped_program(self):
         self.start_daemon()

@@ -55,7 +55,9 @@ enum verb_id {
 	VERB_UNTRACK,
 	VERB_SNAPSHOT,
 	VERB_ROTATE,
+	VERB_CLEAR,
 	VERB_STATEDUMP,
+	VERB_REGENERATE,
 	VERB_SAVE,
 	VERB_LOAD,
 	VERB_TOP,
@@ -67,6 +69,7 @@ enum verb_id {
 	VERB_KERNEL,
 	VERB_SEND,
 	VERB_RECEIVE,
+	VERB_VERSION,
 	VERB_HELP
 };
 
@@ -525,6 +528,7 @@ int cmd_trace(const struct parsed *parsed);
 int cmd_report(const struct parsed *parsed);
 int cmd_export(const struct parsed *parsed);
 int cmd_session(const struct parsed *parsed);
+int cmd_regenerate(const struct parsed *parsed);
 int cmd_status(const struct parsed *parsed);
 int cmd_save(const struct parsed *parsed);
 int cmd_load(const struct parsed *parsed, load_probes *probes);

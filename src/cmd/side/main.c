@@ -99,7 +99,10 @@ static int run(const struct parsed *parsed, char **words)
 	case VERB_UNTRACK:
 	case VERB_SNAPSHOT:
 	case VERB_ROTATE:
+	case VERB_CLEAR:
 	case VERB_STATEDUMP: return cmd_session(parsed);
+	case VERB_REGENERATE: return cmd_regenerate(parsed);
+	case VERB_VERSION: return print_version(&parsed->common);
 	case VERB_STATUS: return cmd_status(parsed);
 	case VERB_SAVE: return cmd_save(parsed);
 	case VERB_DAEMON: return cmd_daemon(parsed);

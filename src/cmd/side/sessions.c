@@ -208,6 +208,9 @@ static void say_done(const struct parsed *parsed, const char *name, struct json_
 	case VERB_STATEDUMP:
 		say_note("the programs of session %s say their state again", name);
 		break;
+	case VERB_CLEAR:
+		say_note("session %s has nothing of what was recorded before", name);
+		break;
 	case VERB_SNAPSHOT:
 	case VERB_ROTATE: print_path(answer); break;
 	default: break;
@@ -370,4 +373,24 @@ int cmd_session(const struct parsed *parsed)
 	ask_close(&ask);
 	printed = say_flush(stdout);
 	return status ? status : printed;
+}
+
+/* As lttng calls it: what is made anew is named. */
+int cmd_regenerate(const struct parsed *parsed)
+{
+	const char *what = parsed->operands[0];
+	struct parsed statedump = *parsed;
+
+	if (!strcmp(what, "metadata"))
+		return say_error(COMMAND_USAGE, NULL,
+				"there is no use for that: metadata of a trace is whole at any "
+				"time, and "
+				"the clock is measured again when a trace ends");
+	if (strcmp(what, "statedump") != 0)
+		return say_error(COMMAND_USAGE, "write `side regenerate statedump`",
+				"`%.128s` cannot be made anew", what);
+	statedump.verb = command_find_verb("statedump");
+	statedump.operands++;
+	statedump.operand_count--;
+	return cmd_session(&statedump);
 }

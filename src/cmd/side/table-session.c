@@ -677,6 +677,39 @@ const struct example table_rotate_examples[] = {
 	{ .command = NULL },
 };
 
+const char *const table_clear_paragraphs[] = {
+	"Drops what a session has recorded so far, of programs that run and of those that have ended, and goes on recording, if it is "
+	"started: what is said from now on is in the traces, and nothing else. Finished chunks (`side rotate`) and snapshots stay, as does what channels hold that "
+	"overwrite. The figures of `side status` go on counting. A session that is sent to somebody cannot be cleared.",
+	NULL,
+};
+
+const struct example table_clear_examples[] = {
+	{ "side clear && ./reproduce && side stop", "Keep nothing of what was before." },
+	{ .command = NULL },
+};
+
+const char *const table_regenerate_paragraphs[] = {
+	"Asks every program of a session to say its state again: `side statedump`. Metadata, which lttng makes anew by that name, is "
+	"whole at any time here.",
+	NULL,
+};
+
+const struct example table_regenerate_examples[] = {
+	{ "side regenerate statedump", "Have the state in the trace once more." },
+	{ .command = NULL },
+};
+
+const char *const table_version_paragraphs[] = {
+	"Prints the version of side, as `side --version` does. That of the daemon is told by `side daemon`.",
+	NULL,
+};
+
+const struct example table_version_examples[] = {
+	{ "side version --json", "Know what there is, from a script." },
+	{ .command = NULL },
+};
+
 const char *const table_statedump_paragraphs[] = {
 	"Asks every program of a session to say its state again: the events that it declared for that, and where its "
 	"libraries are. `side start` does that by itself.",

@@ -300,7 +300,10 @@ static const char *const track_see_also[] = { "untrack", NULL };
 static const char *const untrack_see_also[] = { "track", NULL };
 static const char *const snapshot_see_also[] = { "enable-channel", "rotate", NULL };
 static const char *const rotate_see_also[] = { "create", "snapshot", NULL };
+static const char *const clear_see_also[] = { "destroy", "rotate", NULL };
 static const char *const statedump_see_also[] = { "start", NULL };
+static const char *const regenerate_see_also[] = { "statedump", NULL };
+static const char *const version_see_also[] = { "daemon", NULL };
 static const char *const save_see_also[] = { "load", NULL };
 static const char *const load_see_also[] = { "save", NULL };
 static const char *const top_see_also[] = { "report", "status", NULL };
@@ -444,9 +447,16 @@ const struct verb command_verbs[] = {
 	{ VERB_ROTATE, "rotate", "[SESSION]", COMPLETE_SESSION, false, 0, 1, NULL,
 		"Begin a new chunk of the traces.", table_rotate_paragraphs, table_plain_options,
 		table_rotate_examples, rotate_see_also },
+	{ VERB_CLEAR, "clear", "[SESSION]", COMPLETE_SESSION, false, 0, 1, NULL,
+		"Drop what was recorded so far.", table_clear_paragraphs, table_plain_options,
+		table_clear_examples, clear_see_also },
 	{ VERB_STATEDUMP, "statedump", "[SESSION]", COMPLETE_SESSION, false, 0, 1, NULL,
 		"Have programs say their state again.", table_statedump_paragraphs, table_start_options,
 		table_statedump_examples, statedump_see_also },
+	{ VERB_REGENERATE, "regenerate", "statedump [SESSION]", COMPLETE_SESSION, false, 1, 2,
+		"it is not said what is to be made anew", "The same, as lttng calls it.",
+		table_regenerate_paragraphs, table_start_options, table_regenerate_examples,
+		regenerate_see_also },
 	{ VERB_SAVE, "save", "[SESSION... | -a]", COMPLETE_SESSION, false, 0, 0, NULL,
 		"Write the definitions of sessions.", table_save_paragraphs, table_save_options,
 		table_save_examples, save_see_also },
@@ -465,8 +475,8 @@ const struct verb command_verbs[] = {
 	{ VERB_PROBE, "probe", "list FILE|PID [GLOB]", COMPLETE_FILE, false, 2, 3,
 		"there is not said what is to be listed", "Say which functions of a program can be probed, and how.",
 		table_probe_paragraphs, table_probe_options, table_probe_examples, probe_see_also },
-	{ VERB_TRACE, "trace", "-c COMMAND", COMPLETE_NONE, false, 0, 0, NULL,
-		"Start a program with probes in it, and record them.", table_trace_paragraphs, table_trace_options,
+	{ VERB_TRACE, "trace", "-c COMMAND | -p PID", COMPLETE_NONE, false, 0, 0, NULL,
+		"Record probes in a program that is started, or runs.", table_trace_paragraphs, table_trace_options,
 		table_trace_examples, trace_see_also },
 	{ VERB_KERNEL, "kernel", "status", COMPLETE_NONE, false, 1, 1, "there is not said what is to be shown",
 		"Show the events that programs give to the kernel.", table_kernel_paragraphs, table_kernel_options,
@@ -474,6 +484,9 @@ const struct verb command_verbs[] = {
 	{ VERB_COMPLETE, "complete", "KIND", COMPLETE_NONE, false, 1, 1, "there is no kind of names",
 		"Print names for the completion of shells.", table_complete_paragraphs, table_complete_options,
 		table_complete_examples, complete_see_also },
+	{ VERB_VERSION, "version", "", COMPLETE_NONE, false, 0, 1, NULL,
+		"Print the version.", table_version_paragraphs, table_probe_options, table_version_examples,
+		version_see_also },
 	{ VERB_HELP, "help", "[VERB | TOPIC]", COMPLETE_VERB, false, 0, 1, NULL,
 		"Print the help of a verb or topic.", help_paragraphs, no_options, help_examples, nothing },
 	{ .name = NULL },
@@ -526,7 +539,7 @@ static const struct term sessions_terms[] = {
 	{ "side create, set-session, destroy, save, load", "Which sessions there are." },
 	{ "side enable-event, disable-event, enable-channel, disable-channel, add-context", "What is recorded." },
 	{ "side track, untrack", "Of which processes." },
-	{ "side start, stop, snapshot, rotate, statedump", "When." },
+	{ "side start, stop, snapshot, rotate, clear, statedump", "When." },
 	{ "side status, list, top", "How it goes." },
 	{ "side daemon, doctor", "Why it does not." },
 	{ NULL, NULL },

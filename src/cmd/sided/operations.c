@@ -48,6 +48,7 @@ static const struct verb_flow flows[] = {
 				.last_ms = FLUSH_MS},
 		{.name = "statedump", .ask = "statedump", .ask_ms = RECORDER_MS, .pokes = true},
 		{.name = "rotate", .ask = "rotate", .ask_ms = FLUSH_MS},
+		{.name = "clear", .ask = "clear", .ask_ms = FLUSH_MS},
 		{.name = "snapshot", .ask = "snapshot", .ask_ms = FLUSH_MS},
 		{.name = "destroy",
 				.ask = "change",

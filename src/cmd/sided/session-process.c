@@ -366,24 +366,45 @@ static int take_snapshot(struct recording *recording, struct json_object *reques
 	return 0;
 }
 
-static int take_rotate(struct recording *recording, struct json_object *request,
+static int await_rotation(struct recording *recording, uint32_t number, const char *what,
 		struct json_object *answer, struct control_error *error)
 {
-	uint32_t number = session_rotate(recording->session);
 	uint64_t deadline = loop_now() + FLUSH_MS * 1000000ull;
 	struct session_error session_error;
 	char name[128];
 
-	(void)request;
 	while (!session_rotated(recording->session, number, name, sizeof(name))) {
 		if (loop_now() > deadline)
-			return control_fail(error, CONTROL_FAILED, -ETIMEDOUT, NULL,
-					"the chunk is not finished yet; it comes later");
+			return control_fail(error, CONTROL_FAILED, -ETIMEDOUT, NULL, "%s", what);
 		if (session_turn(recording->session, ROTATE_TURN_MS, &session_error))
 			return definition_session_error(&session_error, error);
 	}
-	json_put_text(answer, "path", name);
+	if (answer)
+		json_put_text(answer, "path", name);
 	return 0;
+}
+
+static int take_rotate(struct recording *recording, struct json_object *request,
+		struct json_object *answer, struct control_error *error)
+{
+	(void)request;
+	return await_rotation(recording, session_rotate(recording->session),
+			"the chunk is not finished yet; it comes later", answer, error);
+}
+
+static int take_clear(struct recording *recording, struct json_object *request,
+		struct json_object *answer, struct control_error *error)
+{
+	(void)request;
+	(void)answer;
+	/* What was promised to somebody else is not ours to drop. */
+	if (recording->sender)
+		return control_fail(error, CONTROL_USAGE, -EBUSY,
+				"`side rotate` begins a new chunk",
+				"the session is sent to somebody, so it cannot be cleared");
+	return await_rotation(recording, session_clear(recording->session),
+			"it is not cleared yet, because the disk is full or slow; that comes later",
+			NULL, error);
 }
 
 static int put_figures(struct recording *recording, struct json_object *answer, bool over,
@@ -453,6 +474,7 @@ static const struct request_kind {
 		{"flush", false, take_flush},
 		{"snapshot", false, take_snapshot},
 		{"rotate", false, take_rotate},
+		{"clear", false, take_clear},
 		{"status", false, take_status},
 		{"close", false, take_close},
 };

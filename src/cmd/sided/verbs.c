@@ -291,6 +291,7 @@ static const struct verb {
 		{"destroy", take_operation},
 		{"statedump", take_operation},
 		{"rotate", take_operation},
+		{"clear", take_operation},
 		{"snapshot", take_operation},
 		{"enable-event", take_operation},
 		{"disable-event", take_operation},
