@@ -76,6 +76,24 @@ static void write_signs(char *name)
 	*to = '\0';
 }
 
+/* Of gfortran: what stands in a module. */
+static char *fortran(const char *symbol, size_t length)
+{
+	const char *middle = strstr(symbol, "_MOD_");
+	char *name;
+
+	if (strncmp(symbol, "__", 2) != 0 || !middle || middle < symbol + 3 || !middle[5])
+		return NULL;
+	name = malloc(length);
+	if (!name)
+		return NULL;
+	length = (size_t)(middle - symbol) - 2;
+	memcpy(name, symbol + 2, length);
+	memcpy(name + length, "::", 2);
+	strcpy(name + length + 2, middle + 5);
+	return name;
+}
+
 char *names_readable(const char *symbol)
 {
 	size_t length = strnlen(symbol, NAME_BYTES_MAX);
@@ -87,7 +105,7 @@ char *names_readable(const char *symbol)
 	if (!strncmp(symbol, "_R", 2))
 		return names_rust(symbol);
 	if (strncmp(symbol, "_Z", 2) != 0)
-		return NULL;
+		return fortran(symbol, length);
 	found = __cxa_demangle(symbol, NULL, NULL, &status);
 	if (found && cut_hash(found))
 		write_signs(found);

@@ -226,10 +226,23 @@ static void take(struct hand *hand, const struct kinds *kinds, struct located *l
 	take_both(hand, kinds, take_half, located);
 }
 
+/* The compiler says of the argument that what will be stored is its address: arrays of Fortran, objects of C++. */
+static bool is_where_register_says(Dwarf_Die *argument)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Op *ops;
+	size_t count;
+
+	return dwarf_attr_integrate(argument, DW_AT_location, &attribute) &&
+			!dwarf_getlocation(&attribute, &ops, &count) && count == 2 &&
+			ops[0].atom == DW_OP_fbreg && ops[1].atom == DW_OP_deref;
+}
+
 int locate_argument(Dwarf_Die *function, Dwarf_Die *argument, struct located *located)
 {
 	struct hand hand = {.stack = 0};
 	struct kinds kinds;
+	bool reference;
 	Dwarf_Die child, type;
 
 	/* What is returned in memory is said where by a first argument that nobody sees. */
@@ -243,13 +256,18 @@ int locate_argument(Dwarf_Die *function, Dwarf_Die *argument, struct located *lo
 	do {
 		if (dwarf_tag(&child) != DW_TAG_formal_parameter)
 			continue;
-		if (!type_of(&child, &type) || !classify(&type, &kinds))
+		if (!type_of(&child, &type))
+			return -ENOTSUP;
+		reference = is_by_reference(&type) || is_where_register_says(&child);
+		if (reference)
+			kinds = (struct kinds){.half[0] = KIND_INTEGER, .size = 8, .align = 8};
+		else if (!classify(&type, &kinds))
 			return -ENOTSUP;
 		take(&hand, &kinds, located);
 		if (dwarf_dieoffset(&child) != dwarf_dieoffset(argument))
 			continue;
 		/* It is where the register says. */
-		if (is_by_reference(&type))
+		if (reference)
 			located->kind = LOCATED_MEMORY;
 		return 0;
 	} while (!dwarf_siblingof(&child, &child));

@@ -144,23 +144,92 @@ const char *debug_missing_part(struct debug *debug, uint64_t address)
 	return NULL;
 }
 
-int debug_scopes(struct debug *debug, uint64_t address, Dwarf_Die **scopes, int *function)
+#define SCOPES_MAX 24
+
+/* From a unit to the function at an address. libdw does not look into what has no addresses itself: namespaces, functions
+ * whose classes or other functions have some. */
+struct chain {
+	uint64_t address;
+	Dwarf_Die scopes[SCOPES_MAX];
+	unsigned int count;
+};
+
+static bool may_have_functions(int tag)
 {
+	switch (tag) {
+	case DW_TAG_namespace:
+	case DW_TAG_module:
+	case DW_TAG_structure_type:
+	case DW_TAG_class_type:
+	case DW_TAG_union_type:
+	case DW_TAG_lexical_block:
+	case DW_TAG_subprogram: return true;
+	default: return false;
+	}
+}
+
+static bool find_chain(struct chain *chain, Dwarf_Die *parent)
+{
+	Dwarf_Die child;
+
+	if (chain->count == SCOPES_MAX || dwarf_child(parent, &child))
+		return false;
+	chain->scopes[chain->count++] = *parent;
+	do {
+		int tag = dwarf_tag(&child);
+
+		if (!may_have_functions(tag))
+			continue;
+		if (tag == DW_TAG_subprogram && dwarf_haspc(&child, chain->address) == 1) {
+			/* Functions inside of it come first, if that is one of theirs. */
+			if (find_chain(chain, &child))
+				return true;
+			if (chain->count == SCOPES_MAX)
+				return false;
+			chain->scopes[chain->count++] = child;
+			return true;
+		}
+		if (find_chain(chain, &child))
+			return true;
+	} while (!dwarf_siblingof(&child, &child));
+	chain->count--;
+	return false;
+}
+
+bool debug_function(struct debug *debug, uint64_t address, Dwarf_Die *function)
+{
+	struct chain chain = {.address = address};
 	Dwarf_Die unit;
+
+	if (!debug_unit(debug, address, &unit) || !find_chain(&chain, &unit))
+		return false;
+	*function = chain.scopes[chain.count - 1];
+	return true;
+}
+
+int debug_scopes(struct debug *debug, uint64_t address, Dwarf_Die **scopes)
+{
+	struct chain chain = {.address = address};
+	Dwarf_Die unit, *inner = NULL, *all;
 	int count;
 
 	*scopes = NULL;
-	*function = -1;
-	if (!debug_unit(debug, address, &unit))
+	if (!debug_unit(debug, address, &unit) || !find_chain(&chain, &unit))
 		return -1;
-	count = dwarf_getscopes(&unit, address, scopes);
-	for (int i = 0; i < count; i++) {
-		if (dwarf_tag(&(*scopes)[i]) == DW_TAG_subprogram) {
-			*function = i;
-			break;
-		}
-	}
-	return count;
+	/* Blocks of the function, and what was put into it. */
+	count = dwarf_getscopes(&chain.scopes[chain.count - 1], address, &inner);
+	if (count > 0)
+		chain.count--;
+	else
+		count = 0;
+	all = calloc((size_t)count + chain.count, sizeof(*all));
+	for (int i = 0; all && i < count; i++)
+		all[i] = inner[i];
+	for (unsigned int i = 0; all && i < chain.count; i++)
+		all[(unsigned int)count + i] = chain.scopes[chain.count - 1 - i];
+	free(inner);
+	*scopes = all;
+	return all ? count + (int)chain.count : -1;
 }
 
 /* ---- lines ---- */

@@ -24,11 +24,10 @@ void debug_close(struct debug *debug);
 bool debug_unit(struct debug *debug, uint64_t address, Dwarf_Die *unit);
 /* The file that has the greater part of what is said of an address (.dwo), if it was not found; else NULL. */
 const char *debug_missing_part(struct debug *debug, uint64_t address);
-/*
- * What is around an address, from the inside to the outside, to be freed, and which one of it is the function that is there
- * in the machine (not one that was put into it). -1: nothing.
- */
-int debug_scopes(struct debug *debug, uint64_t address, Dwarf_Die **scopes, int *function);
+/* What is around an address, from the inside to the outside, to be freed. -1: nothing. */
+int debug_scopes(struct debug *debug, uint64_t address, Dwarf_Die **scopes);
+/* The function that is there in the machine (not one that was put into it). */
+bool debug_function(struct debug *debug, uint64_t address, Dwarf_Die *function);
 
 /* Calls for each unit, as a whole; what each() returns if that is not 0. */
 int debug_units(struct debug *debug, int (*each)(void *user, Dwarf_Die *unit), void *user);

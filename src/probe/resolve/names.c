@@ -3,13 +3,14 @@
  * Functions by name.
  *
  * A name that stands so in the file comes first; then copies that the compiler made of it (foo.isra.0); then what
- * C++ and Rust call it, whole, without parameters, or without what is returned. Parts of functions that are
+ * C++, Rust and Fortran call it, whole, without parameters, or without what is returned; at last names of which that is the end. Parts of functions that are
  * seldom used (foo.cold) are never meant: nobody calls them.
  */
 #include "parts.h"
 
 #include "names/names.h"
 #include "spec.h"
+#include "written.h"
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -48,75 +49,53 @@ static bool is_cold(const char *name)
 	return dot && (!dot[5] || dot[5] == '.');
 }
 
-/* Without spaces, for people put them where they like. */
-static void squeeze(char *text)
-{
-	char *to = text;
-
-	for (const char *from = text; *from; from++) {
-		bool word = to > text && (from[1] == '_' || (from[1] | 32) >= 'a') &&
-				((to[-1] | 32) >= 'a' && (to[-1] | 32) <= 'z');
-
-		if (*from != ' ' || word)
-			*to++ = *from;
-	}
-	*to = '\0';
-}
-
-/* Where the parameters begin: at the last parenthesis that is not inside another one. */
-static size_t without_parameters(const char *name)
-{
-	size_t length = strlen(name), end = length;
-	int depth = 0;
-
-	while (end && name[end - 1] != ')')
-		end--;
-	for (size_t i = end; i-- > 0;) {
-		depth += (name[i] == ')') - (name[i] == '(');
-		if (!depth)
-			return i ? i : length;
-	}
-	return length;
-}
-
-/* Where the name begins behind the type that is returned, as functions made from templates have it. */
-static size_t without_result(const char *name, size_t length)
-{
-	size_t begin = 0;
-	int depth = 0;
-
-	for (size_t i = 0; i < length; i++) {
-		if (!strncmp(name + i, "operator", 8))
-			break;
-		depth += (name[i] == '<' || name[i] == '(') - (name[i] == '>' || name[i] == ')');
-		if (!depth && name[i] == ' ')
-			begin = i + 1;
-	}
-	return begin;
-}
-
 static bool fits(const char *wanted, bool glob, const char *name)
 {
 	return glob ? !fnmatch(wanted, name, 0) : !strcmp(wanted, name);
 }
 
-/* `readable` is changed. */
-static bool readable_fits(const struct spec *spec, const char *wanted, char *readable)
+/* The end of a name, as people write it who are inside of its namespace: `Class::method`. */
+static bool ends_with(const char *name, const char *wanted)
 {
-	size_t length, begin;
+	size_t length = strlen(name), end = strlen(wanted);
 
-	squeeze(readable);
-	if (fits(wanted, spec->glob, readable))
-		return true;
-	length = without_parameters(readable);
-	begin = without_result(readable, length);
-	if (fits(wanted, spec->glob, readable + begin))
-		return true;
-	readable[length] = '\0';
-	return fits(wanted, spec->glob, readable) || fits(wanted, spec->glob, readable + begin);
+	return length > end + 2 && !strcmp(name + length - end, wanted) &&
+			!strncmp(name + length - end - 2, "::", 2);
 }
 
-enum match { MATCH_NAME, MATCH_COPY, MATCH_READABLE };
+static bool part_fits(const struct spec *spec, const char *wanted, const char *name, bool whole)
+{
+	return whole ? fits(wanted, spec->glob, name) : ends_with(name, wanted);
+}
+
+/* `readable` is changed. */
+static bool readable_fits(const struct spec *spec, const char *wanted, char *readable, bool whole)
+{
+	size_t length, begin, end;
+
+	written_plainly(readable);
+	if (part_fits(spec, wanted, readable, whole))
+		return true;
+	length = written_name(readable, &begin);
+	if (part_fits(spec, wanted, readable + begin, whole))
+		return true;
+	/* Of a method it may be left out that it changes nothing. */
+	end = strlen(readable);
+	if (end > 6 && !strcmp(readable + end - 6, ")const")) {
+		readable[end - 5] = '\0';
+		if (part_fits(spec, wanted, readable + begin, whole))
+			return true;
+	}
+	readable[length] = '\0';
+	if (part_fits(spec, wanted, readable, whole) ||
+			part_fits(spec, wanted, readable + begin, whole))
+		return true;
+	/* All that were made from one template. */
+	return !spec->glob && !strchr(wanted, '<') && written_template(readable + begin) &&
+			part_fits(spec, wanted, readable + begin, whole);
+}
+
+enum match { MATCH_NAME, MATCH_COPY, MATCH_READABLE, MATCH_END };
 
 static bool matches(const struct spec *spec, const char *wanted, const char *name, enum match match)
 {
@@ -134,7 +113,7 @@ static bool matches(const struct spec *spec, const char *wanted, const char *nam
 						!strncmp(name + length, ".constprop.", 11) ||
 						!strncmp(name + length, ".part.", 6));
 	readable = names_readable(name);
-	found = readable && readable_fits(spec, wanted, readable);
+	found = readable && readable_fits(spec, wanted, readable, match == MATCH_READABLE);
 	free(readable);
 	return found;
 }
@@ -169,7 +148,7 @@ static int find(struct resolve_module *module, const struct spec *spec, enum mat
 	int ret = wanted ? 0 : -ENOMEM;
 
 	if (wanted)
-		squeeze(wanted);
+		written_plainly(wanted);
 	for (size_t i = 0; i < count && !ret; i++) {
 		const struct code_function *function = &functions[i];
 		struct place place = {.module = module,
@@ -208,5 +187,7 @@ int names_find(struct resolve_module *module, const struct spec *spec, struct pl
 		ret = find(module, spec, MATCH_COPY, places);
 	if (!ret && (places->count == before || spec->glob) && strcmp(spec->name, "*") != 0)
 		ret = find(module, spec, MATCH_READABLE, places);
+	if (!ret && places->count == before && !spec->glob)
+		ret = find(module, spec, MATCH_END, places);
 	return ret;
 }

@@ -9,6 +9,7 @@
  *	spec.c       what is said of a place, as text
  *	modules.c    the files with code of a process, or of a program that is not started yet
  *	names.c      functions by name, also by the name that C++ and Rust have for them
+ *	written.c    the ways to write a name with types in it
  *	choose.c     functions that only choose another one when the program is loaded
  *	suggest.c    what may have been meant
  *	places.c     from a place that was said to those that there are

@@ -40,35 +40,6 @@ static int wrong(struct expression *expression, const char *what)
 
 /* ---- variables ---- */
 
-struct function_search {
-	uint64_t address;
-	Dwarf_Die found;
-	bool has;
-};
-
-static int look_at_function(Dwarf_Die *function, void *user)
-{
-	struct function_search *search = user;
-
-	if (dwarf_haspc(function, search->address) != 1)
-		return DWARF_CB_OK;
-	search->found = *function;
-	search->has = true;
-	return DWARF_CB_ABORT;
-}
-
-static bool find_function(struct debug *debug, uint64_t address, Dwarf_Die *function)
-{
-	struct function_search search = {.address = address};
-	Dwarf_Die unit;
-
-	if (!debug_unit(debug, address, &unit))
-		return false;
-	(void)dwarf_getfuncs(&unit, look_at_function, &search, 0);
-	*function = search.found;
-	return search.has;
-}
-
 /* The compiler says only where it will be when the function has begun. */
 static bool is_stored_later(Dwarf_Die *variable)
 {
@@ -184,7 +155,7 @@ static int find_returned(struct expression *expression, const char *name, struct
 				"variables at the entry",
 				"`%.128s` is not there any more when %.128s has returned", name,
 				function_name);
-	if (!find_function(expression->debug, place->address, &function))
+	if (!debug_function(expression->debug, place->address, &function))
 		return resolve_fail(expression->error, -ENODATA,
 				"say it as TYPE:NAME:ADDR, as in `s32:n:%eax`",
 				"there is no debug information for %s of %s", function_name,
@@ -242,10 +213,7 @@ static int find_variable(struct expression *expression, const char *name, struct
 	const struct item empty = {.where.kind = LOCATED_MEMORY, .place = &expression->where};
 	bool member = false, has = false;
 	Dwarf_Die *scopes, variable;
-	int function,
-			count = debug_scopes(expression->debug, expression->place->address, &scopes,
-					&function),
-			ret = 0;
+	int count = debug_scopes(expression->debug, expression->place->address, &scopes), ret = 0;
 
 	*item = empty;
 	if (count <= 0 || missing)
@@ -402,7 +370,7 @@ static int read_expression(const struct place *place, const char *text, bool exi
 				"there is no debug information for %s, so nothing says where "
 				"`%.128s` is",
 				place->module->name, text);
-	has = find_function(expression.debug, place->address, &expression.function);
+	has = debug_function(expression.debug, place->address, &expression.function);
 	expression.where = (struct locate_place){.debug = expression.debug,
 			.function = has ? &expression.function : NULL,
 			.address = place->address,
@@ -438,7 +406,7 @@ bool variable_result(const struct place *place, struct value *value, bool *nothi
 	Dwarf_Die function;
 
 	*nothing = false;
-	if (!debug || !find_function(debug, place->address, &function))
+	if (!debug || !debug_function(debug, place->address, &function))
 		return false;
 	if (!dwarf_attr_integrate(&function, DW_AT_type, &attribute)) {
 		*nothing = true;

@@ -174,6 +174,27 @@ def test_cpp():
                 equal(result["values"], {"text": "bread!", "name": "corner", "more": 1, "rest": 40})
 
 
+def test_names_as_people_write_them():
+    """Spaces, const before or behind, the arguments that nobody writes, the end of a name, all of a template, a lambda."""
+    ways = {"shop::weigh": 1, "weigh": 1, "weigh(const char *, const std::vector<std::string> &)": 1,
+            "shop::weigh(char const*, std::vector<std::string> const&)": 1, "shop::weigh(const char*)": 0, "store::sell": 1,
+            "shop::store::sell(const std::string &, long &, std::string, shop::state)": 1, "shop::doubled": 2, "doubled<int>": 1,
+            "doubled<double>(double)": 1, "main::*operator()*": 1}
+    for compiler in COMPILERS:
+        path = built(compiler, "-gdwarf-5", "-O1", source="values.cpp", name="cpp")
+        for said, count in ways.items():
+            done = subprocess.run([SHOW, path, "function", said], capture_output=True, text=True, timeout=60)
+            if compiler == "clang" and "main::" in said:
+                said, count = "main::*", 1
+                done = subprocess.run([SHOW, path, "function", said], capture_output=True, text=True, timeout=60)
+            found = [line for line in done.stdout.splitlines() if line.startswith("probe ")]
+            equal((path, said, len(found)), (path, said, count), done.stdout)
+        # Functions in namespaces and in functions have variables, too.
+        for function, expression in (("shop::weigh", "what"), ("main::*operator()*", "given")):
+            _, found = shown(path, "function", function, [expression])
+            holds(isinstance(found[expression], list), f"{path} {function}: {found}")
+
+
 def test_other_units():
     """A structure whose members, and a variable, only another file knows."""
     with open(f"{FOLDER}/knows.c", "w", encoding="utf-8") as file:

@@ -51,11 +51,32 @@ int store::sell(const std::string &what, int64_t &rest, std::string paid, state 
 	rest -= (int64_t)paid.size() + (int64_t)now + opened + hidden;
 	return (int)sink + more + counted + (int)name.size() + *counter + (int)own + address.house;
 }
+
+__attribute__((noinline)) int weigh(const char *what, const std::vector<std::string> &list)
+{
+	sink = *what;
+	return (int)list.size();
+}
+
+template <typename T> __attribute__((noinline)) T doubled(T value)
+{
+	sink = (int64_t)value;
+	return value + value;
+}
 } // namespace shop
 
 int main()
 {
+	auto inner = [](int given) __attribute__((noinline)) {
+		sink = given;
+		return given;
+	};
 	shop::store store;
+
+	inner(3);
+	shop::weigh("tea", {"green", "black"});
+	shop::doubled(2);
+	shop::doubled(2.5);
 	int64_t rest = 40;
 
 	return store.sell("bread", rest, "two coins", shop::state::open) < 0;

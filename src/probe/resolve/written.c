@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+#include "written.h"
+
+#include <string.h>
+
+/* Without spaces, for people put them where they like. */
+static void squeeze(char *text)
+{
+	char *to = text;
+
+	for (const char *from = text; *from; from++) {
+		bool word = to > text && (from[1] == '_' || (from[1] | 32) >= 'a') &&
+				((to[-1] | 32) >= 'a' && (to[-1] | 32) <= 'z');
+
+		if (*from != ' ' || word)
+			*to++ = *from;
+	}
+	*to = '\0';
+}
+
+/* Behind a list of arguments that begins there; NULL: it does not end. */
+static char *behind_brackets(char *at)
+{
+	int depth = 0;
+
+	for (; *at; at++) {
+		depth += (*at == '<') - (*at == '>' && at[-1] != '-');
+		if (!depth)
+			return at + 1;
+	}
+	return NULL;
+}
+
+static void drop(char *from, const char *to)
+{
+	memmove(from, to, strlen(to) + 1);
+}
+
+/* Arguments of templates that are what they are if nobody says anything. */
+static void drop_standard(char *name)
+{
+	static const char *const standard[] = {",std::allocator<", ",std::char_traits<",
+			",std::default_delete<", ",std::less<", ",std::hash<", ",std::equal_to<"};
+
+	for (size_t i = 0; i < sizeof(standard) / sizeof(standard[0]); i++) {
+		char *at = name;
+
+		while ((at = strstr(at, standard[i]))) {
+			char *end = behind_brackets(at + strlen(standard[i]) - 1);
+
+			if (!end)
+				return;
+			drop(at, end);
+		}
+	}
+}
+
+static void name_strings(char *name)
+{
+	static const char *const forms[] = {
+			"std::__cxx11::basic_string<char>", "std::basic_string<char>"};
+
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+		char *at;
+
+		while ((at = strstr(name, forms[i]))) {
+			char *rest = at + strlen(forms[i]);
+			bool word = *rest >= 'a' && *rest <= 'z';
+
+			memcpy(at, "std::string ", 12);
+			drop(at + 11 + word, rest);
+		}
+	}
+}
+
+/* `const char*` becomes `char const*`, which is as long. */
+static void move_const(char *name)
+{
+	static const char word[] = "const ";
+	const size_t length = sizeof(word) - 1;
+
+	for (char *at = name; (at = strstr(at, word)); at++) {
+		int depth = 0;
+		char *end = at + length;
+
+		if (at == name || !strchr("(,<", at[-1]))
+			continue;
+		while (*end && (depth || !strchr("*&,)>", *end))) {
+			depth += (*end == '<') - (*end == '>');
+			end++;
+		}
+		memmove(at, at + length, (size_t)(end - at) - length);
+		memcpy(end - length, " const", length);
+		if (end[-(ptrdiff_t)length - 1] == '>')
+			drop(end - length, end - length + 1);
+	}
+}
+
+void written_plainly(char *name)
+{
+	squeeze(name);
+	drop_standard(name);
+	name_strings(name);
+	move_const(name);
+}
+
+/* Where the parameters begin: at the last parenthesis that is not inside another one. */
+static size_t without_parameters(const char *name)
+{
+	size_t length = strlen(name), end = length;
+	int depth = 0;
+
+	while (end && name[end - 1] != ')')
+		end--;
+	for (size_t i = end; i-- > 0;) {
+		depth += (name[i] == ')') - (name[i] == '(');
+		if (!depth)
+			return i ? i : length;
+	}
+	return length;
+}
+
+/* Where the name begins behind the type that is returned, as functions made from templates have it. */
+static size_t without_result(const char *name, size_t length)
+{
+	size_t begin = 0;
+	int depth = 0;
+
+	for (size_t i = 0; i < length; i++) {
+		if (!strncmp(name + i, "operator", 8))
+			break;
+		depth += (name[i] == '<' || name[i] == '(') - (name[i] == '>' || name[i] == ')');
+		if (!depth && name[i] == ' ')
+			begin = i + 1;
+	}
+	return begin;
+}
+
+size_t written_name(const char *name, size_t *begin)
+{
+	size_t length = without_parameters(name);
+
+	*begin = without_result(name, length);
+	return length;
+}
+
+bool written_template(char *name)
+{
+	bool some = false;
+	char *at = name;
+
+	while ((at = strchr(at, '<'))) {
+		bool sign = at - name >= 8 && !strncmp(at - 8, "operator", 8);
+		char *end = sign ? NULL : behind_brackets(at);
+
+		/* Of operators it is a part of the name. */
+		if (!end)
+			break;
+		drop(at, end);
+		some = true;
+	}
+	return some;
+}
