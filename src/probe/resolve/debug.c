@@ -207,29 +207,46 @@ bool debug_function(struct debug *debug, uint64_t address, Dwarf_Die *function)
 	return true;
 }
 
+/* Behind the function: its blocks around that address, and what was put into it. */
+static void find_blocks(struct chain *chain)
+{
+	Dwarf_Die child;
+	bool deeper = true;
+
+	while (deeper && chain->count < SCOPES_MAX &&
+			!dwarf_child(&chain->scopes[chain->count - 1], &child)) {
+		deeper = false;
+		do {
+			int tag = dwarf_tag(&child);
+
+			deeper = (tag == DW_TAG_lexical_block ||
+						 tag == DW_TAG_inlined_subroutine) &&
+					dwarf_haspc(&child, chain->address) == 1;
+		} while (!deeper && !dwarf_siblingof(&child, &child));
+		if (deeper)
+			chain->scopes[chain->count++] = child;
+	}
+}
+
 int debug_scopes(struct debug *debug, uint64_t address, Dwarf_Die **scopes)
 {
 	struct chain chain = {.address = address};
-	Dwarf_Die unit, *inner = NULL, *all;
+	Dwarf_Die unit;
 	int count;
 
 	*scopes = NULL;
-	if (!debug_unit(debug, address, &unit) || !find_chain(&chain, &unit))
+	if (!debug_unit(debug, address, &unit))
 		return -1;
-	/* Blocks of the function, and what was put into it. */
-	count = dwarf_getscopes(&chain.scopes[chain.count - 1], address, &inner);
+	count = dwarf_getscopes(&unit, address, scopes);
 	if (count > 0)
-		chain.count--;
-	else
-		count = 0;
-	all = calloc((size_t)count + chain.count, sizeof(*all));
-	for (int i = 0; all && i < count; i++)
-		all[i] = inner[i];
-	for (unsigned int i = 0; all && i < chain.count; i++)
-		all[(unsigned int)count + i] = chain.scopes[chain.count - 1 - i];
-	free(inner);
-	*scopes = all;
-	return all ? count + (int)chain.count : -1;
+		return count;
+	if (!find_chain(&chain, &unit))
+		return -1;
+	find_blocks(&chain);
+	*scopes = calloc(chain.count, sizeof(**scopes));
+	for (unsigned int i = 0; *scopes && i < chain.count; i++)
+		(*scopes)[i] = chain.scopes[chain.count - 1 - i];
+	return *scopes ? (int)chain.count : -1;
 }
 
 /* ---- lines ---- */

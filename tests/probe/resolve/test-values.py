@@ -167,6 +167,9 @@ def test_cpp():
             (result,) = gdb(path, [{"address": address, "fields": [[e, *f[1:]] for e, f in found.items()]}])
             holds(result["values"].pop("&opened") > 4096)
             equal((path, result["values"]), (path, {k: v for k, v in entry.items() if v is not None}))
+            address, found = shown(path, "probe", f"values.cpp:{lines('values.cpp')['part']}", ["large"])
+            (result,) = gdb(path, [{"address": address, "fields": [[e, *f[1:]] for e, f in found.items()]}])
+            equal(result["values"], {"large": 7000})
             number = lines("values.cpp")["sell"]
             address, found = shown(path, "probe", f"values.cpp:{number}", ["text", "name", "more", "rest"])
             if "-O0" in options:

@@ -58,6 +58,19 @@ __attribute__((noinline)) int weigh(const char *what, const std::vector<std::str
 	return (int)list.size();
 }
 
+static inline __attribute__((always_inline)) int part(int small)
+{
+	int large = small * 1000;
+
+	sink = large; // PLACE part
+	return large + 1;
+}
+
+__attribute__((noinline)) int with_part(int number)
+{
+	return part(number + 4) + number;
+}
+
 template <typename T> __attribute__((noinline)) T doubled(T value)
 {
 	sink = (int64_t)value;
@@ -75,6 +88,7 @@ int main()
 
 	inner(3);
 	shop::weigh("tea", {"green", "black"});
+	shop::with_part(3);
 	shop::doubled(2);
 	shop::doubled(2.5);
 	int64_t rest = 40;
