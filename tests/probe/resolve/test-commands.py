@@ -165,6 +165,25 @@ def test_functions_that_are_chosen():
     equal([f["first"] for f in of(events, "probe:copied")].count(first), ROUNDS)
 
 
+def test_libunwind():
+    """Behind a probe it sees what it sees without; where a return is watched, its walk ends there and nothing else happens."""
+    path = f"{FOLDER}/unwinds"
+    if subprocess.run(["gcc", "-w", "-O1", f"{SOURCES}/unwinds.c", "-o", path, "-lunwind"], capture_output=True).returncode:
+        print("# libunwind is not installed")
+        return
+    plain = subprocess.run([path], capture_output=True, text=True, check=True).stdout
+    true(plain.startswith("walk inner outer main "), plain)
+
+    def walked(*options):
+        done = good("trace", "-o", f"{FOLDER}/unwound-{len(options)}-{options[1]}", "-c", path, *options)
+        return next(line + "\n" for line in done.out.splitlines() if line.startswith("walk"))
+
+    equal(walked("--function", "inner"), plain)
+    equal(walked("--function", "walk"), plain)
+    held = walked("--function", "inner", "--exit")
+    true(held.startswith("walk inner ") and held.endswith(" end\n"), held)
+
+
 def test_trace_of_a_line():
     path = compiled("target.c", "-g", "-O0", name="lines")
     with open(SOURCES + "/target.c", encoding="utf-8") as file:
