@@ -162,6 +162,12 @@ class Services(Users):
         done = self.side("trace", "-p", str(service.pid), "--function", "service_work", status=1)
         self.assertIn(f"there is no process {service.pid}", done.stderr)
 
+    @unittest.skipUnless("ATTACH_32" in os.environ, "programs with 32 bits cannot be built here")
+    def test_another_processor(self):
+        program = self.start("calm", program=os.environ["ATTACH_32"])
+        done = self.side("trace", "-p", str(program.pid), "--function", "main", status=1)
+        self.assertIn("is a program for another processor (32 bits)", done.stderr)
+
     @staticmethod
     def has_tracer(pid, tracer):
         with open(f"/proc/{pid}/status", encoding="ascii") as status:

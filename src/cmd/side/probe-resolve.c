@@ -4,6 +4,7 @@
 
 #include "say.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -168,12 +169,36 @@ __attribute__((noreturn)) static void work(
 	_exit(status);
 }
 
+/* Of a program for another processor there is nothing to be found. What cannot be read is said later. */
+static int check_processor(pid_t pid)
+{
+	Elf64_Ehdr head;
+	char path[64];
+	ssize_t size;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	size = fd < 0 ? -1 : pread(fd, &head, sizeof(head), 0);
+	if (fd >= 0)
+		close(fd);
+	if (size != (ssize_t)sizeof(head) || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 ||
+			(head.e_ident[EI_CLASS] == ELFCLASS64 && head.e_machine == EM_X86_64))
+		return COMMAND_DONE;
+	return say_error(COMMAND_FAILED, NULL,
+			"process %d is a program for another processor (%s): only x86-64 can be "
+			"probed",
+			(int)pid, head.e_ident[EI_CLASS] == ELFCLASS32 ? "32 bits" : "not x86-64");
+}
+
 int probe_resolve(const struct probe_target *target, const struct resolve_wish *wish, int *table)
 {
 	int pair[2], status = 0;
 	pid_t child;
 
 	*table = -1;
+	if (target->pid && check_processor(target->pid))
+		return COMMAND_FAILED;
 	fflush(NULL);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return say_error(COMMAND_FAILED, NULL, "cannot make a socket: %s", strerror(errno));
