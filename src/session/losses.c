@@ -57,6 +57,8 @@ static uint64_t key_of(
 
 /* Slots and reasons that are none. */
 #define SLOT_NONE 0xffffffu
+_Static_assert(SESSION_EVENT_BYTES == RING_PAYLOAD_MAX, "what users are told is what rings take");
+
 #define REASON_UNWRITTEN 0xffu
 #define KEY_REST UINT64_MAX
 

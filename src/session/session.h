@@ -216,6 +216,9 @@ struct session_message {
 	char *text;
 };
 
+/* What one event can have, contexts included, and no more than half a ring; larger ones are lost as "too big". */
+#define SESSION_EVENT_BYTES 65536u
+
 struct session_loss {
 	const char *process; /* directory name of the instance */
 	const char *ring;    /* "ring_3" (channel and number), or "" when it is not about one */

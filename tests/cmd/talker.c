@@ -2,10 +2,10 @@
 /*
  * A program that says so many events and ends as it is told, for `side record`.
  *
- *   talker COUNT [exit STATUS | signal NUMBER | wait | scream]
+ *   talker COUNT [exit STATUS | signal NUMBER | wait | scream | ramble]
  *
  * "wait" says "ready" and waits for a signal. "scream" says more than rings hold, in an event whose
- * name would change a terminal.
+ * name would change a terminal. "ramble" says two texts, one of them too long for any record.
  */
 #include <side/trace.h>
 
@@ -41,6 +41,14 @@ int main(int argc, char **argv)
 	if (argc > 2 && !strcmp(argv[2], "scream")) {
 		for (uint32_t i = 0; i < 300000; i++)
 			side_event(talker_screams, side_arg_list(side_arg_u32(i)));
+	}
+	if (argc > 2 && !strcmp(argv[2], "ramble")) {
+		static char text[65537];
+
+		memset(text, 'x', sizeof(text) - 1);
+		side_event(talker_said,
+				side_arg_list(side_arg_u32(1), side_arg_string(text + 100)));
+		side_event(talker_said, side_arg_list(side_arg_u32(2), side_arg_string(text)));
 	}
 	if (argc > 3 && !strcmp(argv[2], "signal")) {
 		signal(atoi(argv[3]), SIG_DFL);

@@ -44,6 +44,20 @@ def test_unknown_verbs():
     contains(side("a\033[31mb").err, "`a\\x1b[31mb`")
 
 
+def test_habits_of_other_tools():
+    refused("script", says=["no verb `script`", "side view DIR"])
+    refused("stat", "ls", says=["no verb `stat`", "side report DIR"])
+    refused("run", "ls", says=["side record COMMAND"])
+    refused("record", "-p", "1", says=["no option `-p`", "side attach -p PID"])
+    refused("record", "--pid=1", says=["no option `--pid`", "side attach -p PID"])
+    refused("record", "-a", says=["no option `-a`", "side create"])
+    refused("report", "-i", "x", says=["no option `-i`", "side report DIR"])
+    refused("view", "--begin", "0", "x", says=["no option `--begin`", "--from"])
+    # A letter is one behind others, too; without a verb there are none.
+    refused("view", "-qi", "x", says=["no option `-i`", "side view DIR"])
+    refused("-p", "1", says=["no option `-p`", "side --help"])
+
+
 def test_no_verb():
     result = side()
     equal(result.status, 2)

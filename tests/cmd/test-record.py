@@ -262,6 +262,10 @@ def test_losses():
     equal(result.status, 4, result.err)
     result, output = record("-w", "libc", *one)
     equal(result.status, 0, result.err)
+    result, output = record(TALKER, "0", "ramble")
+    contains(result.err, "1 event was lost\n")
+    contains(result.err, "talker:said  1 (too big)")
+    contains(result.err, "one event has 64.0 KiB at most")
     # Nothing lost, nothing strict.
     result, output = record("--strict", TALKER, "100", "exit", "7")
     equal(result.status, 7)

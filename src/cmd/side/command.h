@@ -434,6 +434,11 @@ int parse_time(const char *text, uint64_t *nanoseconds);
 /* The candidate that was probably meant, or NULL. @next gives candidates until NULL. */
 const char *parse_nearest(const char *word, const char *const *candidates, size_t count);
 
+/* habits.c */
+
+/* What a word of another tool is called here, or NULL; options with their dashes, verb NULL for verbs. */
+const char *habits_mend(const struct verb *verb, const char *word);
+
 /* help.c */
 void help_print_overview(FILE *out, bool color);
 void help_print_verb(FILE *out, const struct verb *verb, bool color);

@@ -131,7 +131,8 @@ static int unknown_option(struct parser *parser, const char *word, size_t length
 {
 	const struct verb *verb = parser->parsed->verb;
 	const char *candidates[CANDIDATES_MAX], *nearest;
-	char name[NEAREST_WORD_MAX + 1];
+	char name[NEAREST_WORD_MAX + 1], whole[NEAREST_WORD_MAX + 3];
+	const char *habit;
 	size_t count = 0;
 
 	for (const struct option *option = command_common_options; option->name; option++)
@@ -143,7 +144,11 @@ static int unknown_option(struct parser *parser, const char *word, size_t length
 	}
 	snprintf(name, sizeof(name), "%.*s", (int)(length > NEAREST_WORD_MAX ? 0 : length), word);
 	nearest = *name ? parse_nearest(name, candidates, count) : NULL;
-	if (nearest) {
+	snprintf(whole, sizeof(whole), "--%s", name);
+	habit = verb ? habits_mend(verb, whole) : NULL;
+	if (habit) {
+		advise(parser, "%s", habit);
+	} else if (nearest) {
 		advise(parser, "did you mean `--%s`?", nearest);
 	} else if (!verb) {
 		advise(parser, "options of a verb stand behind it; `side --help` lists the verbs");
@@ -438,12 +443,18 @@ static int parse_letters(struct parser *parser)
 
 		if (!option) {
 			const struct verb *verb = parser->parsed->verb;
+			const char word[] = {'-', *letters, '\0'};
+			const char *habit = verb ? habits_mend(verb, word) : NULL;
 
-			advise(parser, "`side %s%s--help` lists the options%s",
-					verb ? verb->name : "", verb ? " " : "",
-					verb && verb->id == VERB_LIST
-							? "; those of a command stand behind `--`"
-							: "");
+			if (habit)
+				advise(parser, "%s", habit);
+			else
+				advise(parser, "`side %s%s--help` lists the options%s",
+						verb ? verb->name : "", verb ? " " : "",
+						verb && verb->id == VERB_LIST
+								? "; those of a command stand "
+								  "behind `--`"
+								: "");
 			if (!verb)
 				return complain(parser, "there is no option `-%c`", *letters);
 			return complain(parser, "`side %s` has no option `-%c`", verb->name,
@@ -476,7 +487,9 @@ static int parse_verb(struct parser *parser)
 	for (const struct verb *verb = command_verbs; verb->name; verb++)
 		candidates[count++] = verb->name;
 	nearest = parse_nearest(name, candidates, count);
-	if (nearest)
+	if (habits_mend(NULL, name))
+		advise(parser, "%s", habits_mend(NULL, name));
+	else if (nearest)
 		advise(parser, "did you mean `side %s`?", nearest);
 	else
 		advise(parser, "`side --help` lists the verbs");

@@ -114,6 +114,15 @@ static const char *loss_mend(const struct session_summary *summary)
 	return NULL;
 }
 
+static bool any_too_big(const struct session_summary *summary)
+{
+	for (size_t i = 0; i < summary->nr_losses; i++) {
+		if (!strcmp(summary->losses[i].reason, "too big"))
+			return true;
+	}
+	return false;
+}
+
 static void print_loss(const struct session_loss *loss)
 {
 	char process[256], event[512], count[SAY_NUMBER_MAX];
@@ -155,6 +164,11 @@ static void print_losses(const struct session_summary *summary, size_t rows)
 	if (rows && summary->nr_losses > rows)
 		fprintf(stderr, "  and %zu more (see them all with --verbose)\n",
 				summary->nr_losses - rows);
+	if (any_too_big(summary))
+		fprintf(stderr,
+				"%s one event has %s at most, and half a ring; what is larger is "
+				"lost\n",
+				say_label(false), say_size(SESSION_EVENT_BYTES, size));
 }
 
 /* What was given up on purpose, and what was kept beside the trace. */

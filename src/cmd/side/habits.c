@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What people type who know other tools (lttng, perf, strace, bpftrace, babeltrace2), and what it is here. Asked only for words that the
+ * tables of verbs and options do not have, so an entry here takes nothing from anybody.
+ */
+#include "command.h"
+
+#include <string.h>
+
+struct habit {
+	const char *verb; /* of ours, behind which the word stands; NULL: the word is the verb */
+	const char *word;
+	const char *mend;
+};
+
+static const struct habit habits[] = {
+		{NULL, "run", "a command is recorded by `side record COMMAND`"},
+		{NULL, "start-daemon", "`side daemon` starts the daemon"},
+		{NULL, "ls", "`side list` shows events and sessions"},
+		{NULL, "script", "`side view DIR` prints the events of a trace"},
+		{NULL, "dump", "`side view DIR` prints the events of a trace"},
+		{NULL, "log", "`side view DIR` prints the events of a trace"},
+		{NULL, "tail", "`side view --follow DIR` prints events while they are recorded"},
+		{NULL, "live", "`side view --follow DIR` prints events while they are recorded"},
+		{NULL, "convert", "`side export DIR --to FORMAT` writes what other programs read"},
+		{NULL, "stat", "`side report DIR` counts the events of a trace"},
+		{NULL, "stats", "`side report DIR` counts the events of a trace"},
+		{NULL, "info", "`side status` shows sessions, `side report DIR` a trace"},
+		{NULL, "monitor", "`side top` shows rates and losses of a session"},
+		{NULL, "regenerate", "`side statedump` has programs say their state again"},
+		{NULL, "enable-rotation",
+				"`side create --rotate-size` and `--rotate-every` rotate by "
+				"themselves"},
+		{NULL, "add-trigger", "`side create --snapshot-on WHAT` makes snapshots by itself"},
+		{NULL, "version", "the version is told by `side --version`"},
+		{"record", "-p", "a program that runs is recorded by `side attach -p PID`"},
+		{"record", "--pid", "a program that runs is recorded by `side attach -p PID`"},
+		{"record", "-a",
+				"sessions record of all programs: `side create && side "
+				"enable-event '*' && side start`"},
+		{"record", "--all-cpus",
+				"sessions record of all programs: `side create && side "
+				"enable-event '*' && side start`"},
+		{"record", "-f",
+				"the processes that COMMAND starts are recorded, too, without an "
+				"option"},
+		{"record", "-F", "events are recorded here, nothing is sampled"},
+		{"record", "--freq", "events are recorded here, nothing is sampled"},
+		{"record", "--live", "`side view --follow DIR` prints the events meanwhile"},
+		{"record", "--duration",
+				"let `timeout` end the command: `side record timeout 5s COMMAND`"},
+		{"view", "-i", "the trace is named without an option: `side view DIR`"},
+		{"view", "--input", "the trace is named without an option: `side view DIR`"},
+		{"view", "--begin", "the first time is given by `--from`"},
+		{"view", "--end", "the last time is given by `--to`"},
+		{"report", "-i", "the trace is named without an option: `side report DIR`"},
+		{"report", "--input", "the trace is named without an option: `side report DIR`"},
+		{"export", "-i", "the trace is named without an option: `side export DIR`"},
+		{"export", "--input", "the trace is named without an option: `side export DIR`"},
+		{"enable-event", "-k",
+				"the kernel's events are recorded by `side record -k PATTERN`"},
+		{"enable-event", "--kernel",
+				"the kernel's events are recorded by `side record -k PATTERN`"},
+};
+
+const char *habits_mend(const struct verb *verb, const char *word)
+{
+	for (size_t i = 0; i < sizeof(habits) / sizeof(habits[0]); i++) {
+		const struct habit *habit = &habits[i];
+
+		if (!habit->verb != !verb || strcmp(habit->word, word) != 0)
+			continue;
+		if (!verb || !strcmp(habit->verb, verb->name))
+			return habit->mend;
+	}
+	return NULL;
+}
