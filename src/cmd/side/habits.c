@@ -27,12 +27,10 @@ static const struct habit habits[] = {
 		{NULL, "stats", "`side report DIR` counts the events of a trace"},
 		{NULL, "info", "`side status` shows sessions, `side report DIR` a trace"},
 		{NULL, "monitor", "`side top` shows rates and losses of a session"},
-		{NULL, "regenerate", "`side statedump` has programs say their state again"},
 		{NULL, "enable-rotation",
 				"`side create --rotate-size` and `--rotate-every` rotate by "
 				"themselves"},
 		{NULL, "add-trigger", "`side create --snapshot-on WHAT` makes snapshots by itself"},
-		{NULL, "version", "the version is told by `side --version`"},
 		{"record", "-p", "a program that runs is recorded by `side attach -p PID`"},
 		{"record", "--pid", "a program that runs is recorded by `side attach -p PID`"},
 		{"record", "-a",
