@@ -144,9 +144,13 @@ class Real(Case):
                         server {{ listen 127.0.0.1:{port}; root {pages}; }} }}\n""")
         server = self.run_server(need("nginx"), "-p", self.dir, "-c", self.file("nginx.conf"))
         wait_for_port(port).close()
-        with open(f"/proc/{server.pid}/task/{server.pid}/children", encoding="ascii") as children:
-            workers = [int(pid) for pid in children.read().split()]
-        self.assertEqual(len(workers), 2)
+        # It listens before it makes them.
+        deadline, workers = time.monotonic() + PATIENCE, []
+        while len(workers) < 2:
+            self.assertLess(time.monotonic(), deadline, workers)
+            with open(f"/proc/{server.pid}/task/{server.pid}/children", encoding="ascii") as children:
+                workers = [int(pid) for pid in children.read().split()]
+            time.sleep(0.01)
 
         def ask(_):
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/page", timeout=PATIENCE) as answer:
