@@ -112,42 +112,51 @@ static int make_table(struct work *work, const struct probe_target *target,
 	return COMMAND_DONE;
 }
 
+/* One byte, with room for a descriptor. */
+struct message {
+	char byte;
+	struct iovec text;
+	union descriptor_message control;
+	struct msghdr header;
+};
+
+static void make_message(struct message *message)
+{
+	*message = (struct message){.byte = 0};
+	message->text = (struct iovec){.iov_base = &message->byte, .iov_len = 1};
+	message->header = (struct msghdr){.msg_iov = &message->text,
+			.msg_iovlen = 1,
+			.msg_control = message->control.bytes,
+			.msg_controllen = sizeof(message->control.bytes)};
+}
+
 static bool send_descriptor(int socket, int fd)
 {
-	char byte = 0;
-	struct iovec text = {.iov_base = &byte, .iov_len = 1};
-	union descriptor_message control = {.bytes = {0}};
-	struct msghdr header = {.msg_iov = &text,
-			.msg_iovlen = 1,
-			.msg_control = control.bytes,
-			.msg_controllen = sizeof(control.bytes)};
-	struct cmsghdr *attached = CMSG_FIRSTHDR(&header);
+	struct message message;
+	struct cmsghdr *attached;
 
+	make_message(&message);
+	attached = CMSG_FIRSTHDR(&message.header);
 	attached->cmsg_level = SOL_SOCKET;
 	attached->cmsg_type = SCM_RIGHTS;
 	attached->cmsg_len = CMSG_LEN(sizeof(int));
 	memcpy(CMSG_DATA(attached), &fd, sizeof(int));
-	return sendmsg(socket, &header, MSG_NOSIGNAL) == 1;
+	return sendmsg(socket, &message.header, MSG_NOSIGNAL) == 1;
 }
 
 /* -1: it has ended without one. */
 static int receive_descriptor(int socket)
 {
-	char byte;
-	struct iovec text = {.iov_base = &byte, .iov_len = 1};
-	union descriptor_message control = {.bytes = {0}};
-	struct msghdr header = {.msg_iov = &text,
-			.msg_iovlen = 1,
-			.msg_control = control.bytes,
-			.msg_controllen = sizeof(control.bytes)};
+	struct message message;
 	struct cmsghdr *attached;
 	ssize_t got;
 	int fd = -1;
 
+	make_message(&message);
 	do
-		got = recvmsg(socket, &header, MSG_CMSG_CLOEXEC);
+		got = recvmsg(socket, &message.header, MSG_CMSG_CLOEXEC);
 	while (got < 0 && errno == EINTR);
-	attached = got == 1 ? CMSG_FIRSTHDR(&header) : NULL;
+	attached = got == 1 ? CMSG_FIRSTHDR(&message.header) : NULL;
 	if (attached && attached->cmsg_type == SCM_RIGHTS)
 		memcpy(&fd, CMSG_DATA(attached), sizeof(int));
 	return fd;
