@@ -32,6 +32,7 @@
 #define NS_PER_S 1000000000
 #define RING_SAMPLE_TRIES 32
 #define RING_MEASURE_NS 20000000
+#define RING_CONVERSION_TRIES 100
 
 uint64_t ring_clock_now(enum ring_clock clock)
 {
@@ -114,8 +115,28 @@ enum ring_clock ring_clock_choose(void)
 	return RING_CLOCK_MONOTONIC;
 }
 
-/* Ticks a second of the kernel's own conversion, 0 if it may not be seen. */
-static long double ring_clock_kernel_frequency(void)
+/* As it stands in the page: false if it changes all the time, or is not told. */
+static bool ring_clock_read_conversion(
+		const struct perf_event_mmap_page *page, struct ring_clock_conversion *conversion)
+{
+	/* The kernel's sequence lock: it changes the page while `lock` is odd. */
+	for (int tries = 0; tries < RING_CONVERSION_TRIES; tries++) {
+		/* Acquire: before what it guards. Pairs with the kernel's barrier behind its first increment. */
+		uint32_t sequence = __atomic_load_n(&page->lock, __ATOMIC_ACQUIRE);
+		bool known = page->cap_user_time;
+
+		conversion->has_zero = page->cap_user_time_zero;
+		/* Acquire: each before the second look at `lock`. Pairs with the barrier before its second increment. */
+		conversion->zero = __atomic_load_n(&page->time_zero, __ATOMIC_ACQUIRE);
+		conversion->multiplier = __atomic_load_n(&page->time_mult, __ATOMIC_ACQUIRE);
+		conversion->shift = __atomic_load_n(&page->time_shift, __ATOMIC_ACQUIRE);
+		if (!(sequence & 1) && __atomic_load_n(&page->lock, __ATOMIC_RELAXED) == sequence)
+			return known && conversion->multiplier && conversion->shift < 64;
+	}
+	return false;
+}
+
+bool ring_clock_kernel_conversion(struct ring_clock_conversion *conversion)
 {
 	struct perf_event_attr attributes = {
 			.type = PERF_TYPE_SOFTWARE,
@@ -126,34 +147,30 @@ static long double ring_clock_kernel_frequency(void)
 	};
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	struct perf_event_mmap_page *shown;
-	long double frequency = 0;
-	uint32_t sequence;
+	bool known;
 	int fd;
 
 	fd = (int)syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 	if (fd < 0)
-		return 0;
+		return false;
 	shown = mmap(NULL, page, PROT_READ, MAP_SHARED, fd, 0);
 	close(fd);
 	if (shown == MAP_FAILED)
-		return 0;
-	/* The kernel's sequence lock: it changes the page while `lock` is odd. */
-	for (int tries = 0; tries < 100; tries++) {
-		uint64_t multiplier, shift;
-
-		sequence = __atomic_load_n(&shown->lock, __ATOMIC_ACQUIRE);
-		multiplier = __atomic_load_n(&shown->time_mult, __ATOMIC_ACQUIRE);
-		shift = __atomic_load_n(&shown->time_shift, __ATOMIC_ACQUIRE);
-		frequency = shown->cap_user_time && multiplier && shift < 64
-				? (long double)NS_PER_S * (long double)(UINT64_C(1) << shift) /
-						(long double)multiplier
-				: 0;
-		if (!(sequence & 1) && __atomic_load_n(&shown->lock, __ATOMIC_RELAXED) == sequence)
-			break;
-		frequency = 0;
-	}
+		return false;
+	known = ring_clock_read_conversion(shown, conversion);
 	munmap(shown, page);
-	return frequency;
+	return known;
+}
+
+/* Ticks a second of the kernel's own conversion, 0 if it may not be seen. */
+static long double ring_clock_kernel_frequency(void)
+{
+	struct ring_clock_conversion conversion;
+
+	if (!ring_clock_kernel_conversion(&conversion))
+		return 0;
+	return (long double)NS_PER_S * (long double)(UINT64_C(1) << conversion.shift) /
+			(long double)conversion.multiplier;
 }
 
 /* How much faster than CLOCK_MONOTONIC_RAW the wall clock runs now: 1 + the NTP correction. */

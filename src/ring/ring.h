@@ -374,6 +374,21 @@ bool ring_consumer_pending(const struct ring_consumer *consumer);
 enum ring_clock ring_clock_choose(void);
 uint64_t ring_clock_now(enum ring_clock clock);
 
+/*
+ * How the kernel makes its own times (of perf, and the rate of CLOCK_MONOTONIC_RAW) of ticks of the TSC:
+ *
+ *	time in ns = zero + (ticks * multiplier >> shift)
+ *
+ * False if it does not say: another clock, or perf_event_open() is not permitted. Without has_zero only the rate is known.
+ */
+struct ring_clock_conversion {
+	uint64_t zero;
+	uint32_t multiplier;
+	uint16_t shift;
+	bool has_zero;
+};
+bool ring_clock_kernel_conversion(struct ring_clock_conversion *conversion);
+
 /* The clock beside the kernel's clocks at one moment. */
 struct ring_clock_sample {
 	uint64_t ticks;       /* Of the ring's clock, at the moment below. */

@@ -173,6 +173,46 @@ int pattern_parse(const char *text, struct pattern *pattern, struct pattern_erro
 	return 0;
 }
 
+/* ---- events of the kernel ---- */
+
+bool pattern_is_kernel(const char *text)
+{
+	return !strncmp(text + (*text == '!'), PATTERN_KERNEL, sizeof(PATTERN_KERNEL) - 1);
+}
+
+int pattern_parse_kernel(const char *text, struct pattern patterns[PATTERN_KERNEL_MAX],
+		struct pattern_error *error)
+{
+	const char *sign = *text == '!' ? "!" : "", *name = text + (*text == '!');
+	char other[PATTERN_TEXT_MAX + 1];
+	struct pattern_error ignored;
+	int count = 1;
+	size_t size;
+
+	if (pattern_is_kernel(text))
+		name += sizeof(PATTERN_KERNEL) - 1;
+	size = strlen(name);
+	if (snprintf(other, sizeof(other), "%s%s", sign, name) >= (int)sizeof(other))
+		return refuse(error, text, text + PATTERN_TEXT_MAX, "more than 511 bytes");
+	if (pattern_parse(other, &patterns[0], error)) {
+		error->column += (unsigned int)(strlen(text) - strlen(other));
+		return -EINVAL;
+	}
+	if (strchr(name, '@'))
+		return count;
+	/* Longer ones name nothing that there is. */
+	if (!strchr(name, ':') &&
+			snprintf(other, sizeof(other), "%s*:%s", sign, name) < (int)sizeof(other) &&
+			!pattern_parse(other, &patterns[count], &ignored))
+		count++;
+	if (size && name[size - 1] != '*' &&
+			snprintf(other, sizeof(other), "%s%s%s:*", sign,
+					strchr(name, ':') ? "" : "*:", name) < (int)sizeof(other) &&
+			!pattern_parse(other, &patterns[count], &ignored))
+		count++;
+	return count;
+}
+
 void pattern_error_text(
 		char *buffer, size_t size, const char *text, const struct pattern_error *error)
 {

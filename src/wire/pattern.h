@@ -25,6 +25,13 @@
 
 #define PATTERN_TEXT_MAX 511
 
+/*
+ * In rules of sessions: what stands behind this word means events of the kernel, and no program's: `kernel::sched:sched_switch`. The
+ * program that records those (src/cmd/kernel) reads such patterns with pattern_parse_kernel(), and no others; to all others they mean
+ * a provider that nobody has.
+ */
+#define PATTERN_KERNEL "kernel::"
+
 enum pattern_level { PATTERN_LEVEL_ANY, PATTERN_LEVEL_AT_LEAST, PATTERN_LEVEL_EXACTLY };
 
 /* No pointer in it: a set of patterns is an array, in any memory. */
@@ -43,6 +50,17 @@ struct pattern_error {
 
 /* 0, or -EINVAL with `*error` filled in. */
 int pattern_parse(const char *text, struct pattern *pattern, struct pattern_error *error);
+
+/*
+ * The same of the kernel's events, PATTERN_KERNEL before it or not, as up to so many patterns. A word without a colon may name a system,
+ * as everywhere, or an event, as users of other tracers write it; a tracepoint with EventHeader also means the events that come
+ * by it, `user_events:app_L4K1:tick`. Returns their number, or -EINVAL.
+ */
+#define PATTERN_KERNEL_MAX 3
+int pattern_parse_kernel(const char *text, struct pattern patterns[PATTERN_KERNEL_MAX],
+		struct pattern_error *error);
+/* Has it that word, behind a `!`, too? */
+bool pattern_is_kernel(const char *text);
 
 /* The sentence for a person: `pattern "app:[ab": column 5: a set that is not closed by "]"`. */
 void pattern_error_text(

@@ -77,6 +77,11 @@ def read_fields(meta, count=None, depth=0):
 
 def scalar(raw, form, order):
     size = len(raw)
+    # Of a network: one order everywhere.
+    if form == 16 and size == 2:
+        return int.from_bytes(raw, "big")
+    if form in (17, 18) and size == 4:
+        return raw
     if form == 9 or size == 16:
         return raw if size != 1 else raw[0]
     if form == 8 and size in (4, 8):

@@ -6,6 +6,8 @@ eventheader.py and plain.py, perf script, and what was fired. The trace is read 
 usage: inside_record.py [CASE...]   with KERNEL_PROGRAM, ROUNDTRIP_FIRE, SIDE, RECORD_SCRIPTS in the environment
 """
 import collections
+import ctypes
+import fcntl
 import glob
 import json
 import os
@@ -102,7 +104,8 @@ def visible(fields):
             if not (i + 1 < len(names) and name in (names[i + 1] + "_length", names[i + 1] + "_tag"))]
 
 
-def simple(value):
+def simple(value, element=False):
+    """@element: of an array; what needs a length or a tag has a structure around both there."""
     if isinstance(value, (bt2._BoolFieldConst, bt2._IntegerFieldConst)):
         return int(value)
     if isinstance(value, bt2._RealFieldConst):
@@ -110,11 +113,11 @@ def simple(value):
     if isinstance(value, bt2._StringFieldConst):
         return str(value)
     if isinstance(value, bt2._StructureFieldConst):
-        if list(value) in (["tag", "value"], ["length", "elements"]):  # an element of an array, with what serves it
+        if element and list(value) in (["tag", "value"], ["length", "elements"]):
             return simple(value[list(value)[1]])
         return ("struct", [simple(part) for _, part in visible(members(value))])
     if isinstance(value, bt2._ArrayFieldConst):
-        return [simple(part) for part in value]
+        return [simple(part, True) for part in value]
     if isinstance(value, bt2._VariantFieldConst):
         inner = value.selected_option
         return None if isinstance(inner, bt2._StructureFieldConst) and not len(inner) else ("some", simple(inner))
@@ -259,6 +262,59 @@ class Values(Case):
 
     def test_random(self):
         self.compare(os.environ["RECORD_SCRIPTS"] + "/random.json", "auto")
+
+
+def header_record(order):
+    """A record written by hand, with numbers of all sizes in this byte order ("<" or ">")."""
+    def pack(form, *values):
+        return struct.pack(order + form, *values)
+
+    def name(text, encoding, form):
+        return text.encode() + b"\0" + bytes([encoding | 0x80, form])
+    fields = [
+        (name("half", 3, 1), pack("H", 0x1234)), (name("word", 4, 2), pack("i", -70000)),
+        (name("long", 5, 3), pack("Q", 0x1122334455667788)), (name("f", 4, 8), pack("f", 1.5)), (name("d", 5, 8), pack("d", -2.25)),
+        (name("text16", 8, 11), pack("4H", 0x61, 0xd83d, 0xde00, 0)), (name("text32", 12, 11), pack("HI", 1, 0xe9)),
+        (name("list", 4 | 0x40, 1), pack("HII", 2, 7, 0x01020304)), (name("some", 13, 2), pack("Hh", 2, -42)),
+        (name("none", 13, 2), pack("H", 0)), (b"three\0" + bytes([3 | 0x20 | 0x80, 1]) + pack("H", 3), pack("3H", 1, 2, 3)),
+        # These have one order everywhere.
+        (name("port", 3, 16), b"\x1f\x90"), (name("address", 4, 17), bytes([127, 0, 0, 1])), (name("raw", 4, 9), b"\1\2\3\4"),
+        (name("uuid", 6, 15), bytes(range(16))),
+    ]
+    metadata = b"abroad\0" + b"".join(meta for meta, _ in fields)
+    head = pack("BBHHBB", 5 | (2 if order == "<" else 0), 3, 0x0102, 0x0304, 1, 5)
+    return head + pack("HH", len(metadata), 1) + metadata + b"".join(value for _, value in fields)
+
+
+class Foreign(Case):
+    def test_byte_order(self):
+        """Numbers of another machine are the same numbers."""
+        with open(ftrace.path("user_events_data"), "wb", buffering=0) as data:
+            word = ctypes.c_uint64(0)
+            text = ctypes.create_string_buffer(b"Abroad_L5K1 u8 eventheader_flags; u8 version; u16 id; u16 tag; u8 opcode; u8 level")
+            register = bytearray(struct.pack("=IBBHQQI", 28, 63, 8, 0, ctypes.addressof(word), ctypes.addressof(text), 0))
+            fcntl.ioctl(data, 0xc0082a00, register)
+            index = register[24:28]
+            recording = Recording("-k", "user_events:Abroad_L5K1")
+            self.assertTrue(word.value)
+            for order in "<", ">", "<", ">":
+                data.write(index + header_record(order))
+            recording.end()
+        found = of_kernel(read_trace()[0])
+        self.assertEqual(recording.summary["undecoded"], 0)
+        self.assertEqual([event.name for event in found], ["Abroad:abroad"] * 4)
+        values = [[(name, simple(value)) for name, value in visible(event.fields)] for event in found]
+        for more in values[1:]:
+            self.assertEqual(more, values[0])
+        fields = dict(values[1])
+        self.assertEqual((fields["half"], fields["word"], fields["long"], fields["f"], fields["d"], fields["text16"], fields["list"],
+                          fields["some"], fields["none"], fields["port"]),
+                         (0x1234, -70000, 0x1122334455667788, 1.5, -2.25, "a\U0001f600", [7, 0x01020304], ("some", -42), None, 8080))
+        numbers = [[int(event.context.get(name, dict(event.special).get(name))) for name in ("event_id", "event_tag")] for event in found]
+        self.assertEqual(numbers, [[0x0102, 0x0304]] * 4)
+        for order, want in zip("<>", values):
+            decoded = eventheader.decode("Abroad_L5K1", header_record(order))[3]
+            self.assertIsNone(differs(("struct", [value for _, value in want]), ("struct", decoded)))
 
 
 def ticks(events):

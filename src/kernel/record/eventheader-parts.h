@@ -54,6 +54,22 @@ enum eventheader_form {
 
 enum eventheader_array { EH_NO_ARRAY, EH_FIXED_ARRAY, EH_COUNTED_ARRAY };
 
+static inline uint16_t eventheader_u16(const uint8_t *from, bool foreign)
+{
+	uint16_t value;
+
+	memcpy(&value, from, sizeof(value));
+	return foreign ? __builtin_bswap16(value) : value;
+}
+
+static inline uint32_t eventheader_u32(const uint8_t *from, bool foreign)
+{
+	uint32_t value;
+
+	memcpy(&value, from, sizeof(value));
+	return foreign ? __builtin_bswap32(value) : value;
+}
+
 struct eventheader_node {
 	const char *name;
 	uint8_t encoding; /* without the bits for arrays */

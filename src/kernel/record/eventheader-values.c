@@ -9,6 +9,7 @@ struct reader {
 	const uint8_t *at, *end;
 	struct bytes *to;
 	size_t limit; /* of what is written */
+	bool foreign;
 };
 
 static size_t left(const struct reader *r)
@@ -20,7 +21,7 @@ static bool take16(struct reader *r, uint16_t *value)
 {
 	if (left(r) < sizeof(*value))
 		return false;
-	memcpy(value, r->at, sizeof(*value));
+	*value = eventheader_u16(r->at, r->foreign);
 	r->at += sizeof(*value);
 	return true;
 }
@@ -51,46 +52,38 @@ static void put_utf8(struct bytes *to, uint32_t c)
 	bytes_put(to, text, size);
 }
 
-static uint32_t unit_at(const uint8_t *from, unsigned int size)
+static uint32_t unit_at(const uint8_t *from, unsigned int size, bool foreign)
 {
-	uint32_t wide;
-	uint16_t half;
-
 	if (size == 1)
 		return *from;
-	if (size == 2) {
-		memcpy(&half, from, sizeof(half));
-		return half;
-	}
-	memcpy(&wide, from, sizeof(wide));
-	return wide;
+	return size == 2 ? eventheader_u16(from, foreign) : eventheader_u32(from, foreign);
 }
 
 /* Up to the first zero: what stands behind it is not a text's. */
-static void put_text(
-		struct bytes *to, const uint8_t *from, size_t count, unsigned int size, bool latin)
+static void put_text(struct reader *r, size_t count, unsigned int size, bool latin)
 {
+	const uint8_t *from = r->at;
 	size_t i;
 
 	for (i = 0; i < count; i++) {
-		uint32_t c = unit_at(from + i * size, size), low;
+		uint32_t c = unit_at(from + i * size, size, r->foreign), low;
 
 		if (!c)
 			break;
 		if (size == 1 && !latin) {
-			bytes_put(to, from + i, 1);
+			bytes_put(r->to, from + i, 1);
 			continue;
 		}
 		if (size == 2 && c >= 0xd800 && c < 0xdc00 && i + 1 < count) {
-			low = unit_at(from + (i + 1) * size, size);
+			low = unit_at(from + (i + 1) * size, size, r->foreign);
 			if (low >= 0xdc00 && low < 0xe000) {
 				c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
 				i++;
 			}
 		}
-		put_utf8(to, c);
+		put_utf8(r->to, c);
 	}
-	bytes_put_zeros(to, 1);
+	bytes_put_zeros(r->to, 1);
 }
 
 static int take_text(struct reader *r, const struct eventheader_node *node)
@@ -103,14 +96,14 @@ static int take_text(struct reader *r, const struct eventheader_node *node)
 		if (!take16(r, &counted) || left(r) / node->size < counted)
 			return -EINVAL;
 		count = counted;
-		put_text(r->to, r->at, count, node->size, latin);
+		put_text(r, count, node->size, latin);
 	} else {
 		while (count < left(r) / node->size &&
-				unit_at(r->at + count * node->size, node->size))
+				unit_at(r->at + count * node->size, node->size, r->foreign))
 			count++;
 		if (count == left(r) / node->size)
 			return -EINVAL;
-		put_text(r->to, r->at, count, node->size, latin);
+		put_text(r, count, node->size, latin);
 		count++; /* the zero */
 	}
 	r->at += count * node->size;
@@ -119,29 +112,51 @@ static int take_text(struct reader *r, const struct eventheader_node *node)
 
 /* ---- others ---- */
 
+/* So many bytes as they stand, or, of another machine, the other way round. */
+static void put_ordered(struct bytes *to, const uint8_t *from, size_t size, bool turn)
+{
+	uint8_t *at = bytes_grow(to, size);
+
+	for (size_t i = 0; at && i < size; i++)
+		at[i] = from[turn ? size - 1 - i : i];
+}
+
+/* Those that are texts or addresses of a network, not numbers, have one order on all machines. */
+static bool has_order(const struct eventheader_node *node)
+{
+	switch (node->format) {
+	case EH_FORMAT_HEX_BYTES: return false;
+	case EH_FORMAT_IP:
+	case EH_FORMAT_IP_OLD: return node->size != 4;
+	case EH_FORMAT_PORT: return node->size != 2;
+	default: return node->size <= 8;
+	}
+}
+
 /* The number that so many bytes are, as eight. False: they are none. */
-static bool widen(const uint8_t *from, uint16_t size, uint8_t format, uint64_t *value)
+static bool widen(const uint8_t *from, uint16_t size, uint8_t format, bool foreign, uint64_t *value)
 {
 	bool is_signed = format == EH_FORMAT_SIGNED || format == EH_FORMAT_ERRNO ||
 			format == EH_FORMAT_PID || format == EH_FORMAT_TIME;
+	bool big = CTF_HOST_BIG_ENDIAN != foreign;
+	uint32_t half;
 	double number;
 	float small;
 
 	*value = 0;
-	if (format == EH_FORMAT_FLOAT) {
-		if (size == sizeof(small)) {
-			memcpy(&small, from, sizeof(small));
-			number = small;
-			memcpy(value, &number, sizeof(number));
-			return true;
-		}
-		memcpy(value, from, size == sizeof(number) ? size : 0);
-		return size == sizeof(number);
-	}
 	if (size != 1 && size != 2 && size != 4 && size != 8)
 		return false;
 	for (uint16_t i = 0; i < size; i++)
-		*value |= (uint64_t)from[CTF_HOST_BIG_ENDIAN ? size - 1 - i : i] << 8 * i;
+		*value |= (uint64_t)from[big ? size - 1 - i : i] << 8 * i;
+	if (format == EH_FORMAT_FLOAT) {
+		if (size == sizeof(small)) {
+			half = (uint32_t)*value;
+			memcpy(&small, &half, sizeof(small));
+			number = small;
+			memcpy(value, &number, sizeof(number));
+		}
+		return size >= sizeof(small);
+	}
 	if (is_signed && size < 8)
 		*value = (uint64_t)((int64_t)(*value << (64 - 8 * size)) >> (64 - 8 * size));
 	return true;
@@ -160,7 +175,7 @@ static int take_optional(struct reader *r, const struct eventheader_node *node)
 		return 0;
 	}
 	/* A number of no fitting length has no place in this type. */
-	if (!widen(r->at, size, node->format, &value))
+	if (!widen(r->at, size, node->format, r->foreign, &value))
 		return -EINVAL;
 	r->at += size;
 	bytes_put(r->to, &tag, 1);
@@ -203,7 +218,7 @@ static int take_value(struct reader *r, uint32_t index)
 	}
 	if (left(r) < node->size)
 		return -EINVAL;
-	bytes_put(r->to, r->at, node->size);
+	put_ordered(r->to, r->at, node->size, r->foreign && has_order(node));
 	r->at += node->size;
 	return 0;
 }
@@ -244,6 +259,7 @@ int eventheader_convert(const struct eventheader_class *class, const struct even
 			.end = header->payload + header->payload_size,
 			.to = to,
 			.limit = to->size + EVENTHEADER_BYTES_MAX,
+			.foreign = header->foreign,
 	};
 	size_t before = to->size;
 	int ret = take_fields(&reader, 0, class->nr_nodes);

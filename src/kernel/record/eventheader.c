@@ -21,14 +21,6 @@
 #define ENCODING_FIXED 0x20
 #define ENCODING_COUNTED 0x40
 
-static uint16_t get16(const uint8_t *from)
-{
-	uint16_t value;
-
-	memcpy(&value, from, sizeof(value));
-	return value;
-}
-
 /* ---- the parts ---- */
 
 static int take_extension(
@@ -61,22 +53,23 @@ int eventheader_split(const uint8_t *record, size_t size, struct eventheader *he
 	if (size < HEADER_SIZE)
 		return -EINVAL;
 	header->flags = record[0];
+	/* Another machine's order: of a program that is emulated, or that passes on what it was sent. */
+	header->foreign = !(header->flags & FLAG_LITTLE_ENDIAN) != CTF_HOST_BIG_ENDIAN;
 	header->version = record[1];
-	header->id = get16(record + 2);
-	header->tag = get16(record + 4);
+	header->id = eventheader_u16(record + 2, header->foreign);
+	header->tag = eventheader_u16(record + 4, header->foreign);
 	header->opcode = record[6];
 	header->level = record[7];
-	/* Only numbers in the order of this machine; who writes otherwise came from elsewhere. */
-	if (header->flags & ~(FLAG_POINTER64 | FLAG_LITTLE_ENDIAN | FLAG_EXTENSION) ||
-			!(header->flags & FLAG_LITTLE_ENDIAN) != CTF_HOST_BIG_ENDIAN)
+	/* How long pointers are says nothing of the record: each value says its size. */
+	if (header->flags & ~(FLAG_POINTER64 | FLAG_LITTLE_ENDIAN | FLAG_EXTENSION))
 		return -EINVAL;
 	for (more = header->flags & FLAG_EXTENSION; more;) {
 		uint16_t length, kind;
 
 		if (size - at < 4)
 			return -EINVAL;
-		length = get16(record + at);
-		kind = get16(record + at + 2);
+		length = eventheader_u16(record + at, header->foreign);
+		kind = eventheader_u16(record + at + 2, header->foreign);
 		at += 4;
 		if (size - at < length || take_extension(header, kind, record + at, length))
 			return -EINVAL;
@@ -95,6 +88,7 @@ struct describer {
 	const uint8_t *at, *end;
 	struct eventheader_node *nodes;
 	uint32_t nr_nodes;
+	bool foreign;
 };
 
 /* Up to a zero. NULL: there is none. */
@@ -169,7 +163,7 @@ static int take_fields(struct describer *d, uint32_t most, unsigned int depth);
 static int take_field(struct describer *d, unsigned int depth)
 {
 	struct eventheader_node *node = &d->nodes[d->nr_nodes];
-	uint8_t encoding, format = 0;
+	uint8_t encoding, format = 0, count[2];
 	uint16_t tag;
 
 	if (d->nr_nodes == EVENTHEADER_NODES_MAX)
@@ -183,7 +177,10 @@ static int take_field(struct describer *d, unsigned int depth)
 	if (format & MORE && !take(d, &tag, 2))
 		return -EINVAL;
 	if (encoding & ENCODING_FIXED) {
-		if (encoding & ENCODING_COUNTED || !take(d, &node->count, 2) || !node->count)
+		if (encoding & ENCODING_COUNTED || !take(d, count, 2))
+			return -EINVAL;
+		node->count = eventheader_u16(count, d->foreign);
+		if (!node->count)
 			return -EINVAL;
 		node->array = EH_FIXED_ARRAY;
 	} else if (encoding & ENCODING_COUNTED) {
@@ -434,6 +431,7 @@ int eventheader_describe(const struct eventheader *header, struct ctf_arena *are
 			.arena = arena,
 			.at = header->metadata,
 			.end = header->metadata + header->metadata_size,
+			.foreign = header->foreign,
 	};
 	const char *name = take_text(&d);
 	size_t most = header->metadata_size / 2 + 1;

@@ -24,6 +24,7 @@ struct eventheader {
 	size_t activity_size;
 	const uint8_t *payload;
 	size_t payload_size;
+	bool foreign; /* numbers have the byte order that this machine has not */
 };
 
 struct eventheader_node; /* a field, as the metadata has it */

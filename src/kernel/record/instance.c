@@ -52,6 +52,9 @@ static unsigned long long start_of(long pid)
 	if (tracefs_read(path, &text) <= 0)
 		return 0;
 	at = strrchr(text, ')');
+	/* One that nobody has waited for has ended all the same. */
+	if (at && (!strncmp(at, ") Z", 3) || !strncmp(at, ") X", 3)))
+		at = NULL;
 	for (field = 2; at && field < 22; field++)
 		at = strchr(at + 1, ' ');
 	if (at)
@@ -69,7 +72,7 @@ static void remove_instance(const char *path)
 	(void)rmdir(path);
 }
 
-static void clean(const struct kernel_record *record)
+void kernel_instances_clean(const struct kernel_record *record)
 {
 	char folder[100], path[400];
 	struct dirent *entry;
@@ -163,7 +166,6 @@ static int way_open(struct kernel_record *record, struct kernel_record_error *er
 		return fail(record, error, -ENOMEM);
 	for (i = 0; i < record->nr_cpus; i++)
 		instance->pipes[i] = -1;
-	clean(record);
 	(void)snprintf(instance->path, sizeof(instance->path), "%s/instances/" PREFIX "%ld-%llu",
 			record->tracefs, (long)getpid(), start_of(getpid()));
 	(void)snprintf(instance->name, sizeof(instance->name), "the tracefs instance %s",
@@ -212,6 +214,21 @@ static int way_add(
 	return 0;
 }
 
+static void way_remove(struct kernel_record *record, struct kind *kind)
+{
+	const struct instance *instance = record->way_state;
+	char file[600];
+
+	(void)snprintf(file, sizeof(file), "%s/events/%.255s/%.120s/enable", instance->path,
+			kind->system, kind->name);
+	(void)tracefs_write(file, "0");
+	if (!kind->filter)
+		return;
+	(void)snprintf(file, sizeof(file), "%s/events/%.255s/%.120s/filter", instance->path,
+			kind->system, kind->name);
+	(void)tracefs_write(file, "0");
+}
+
 static int way_start(struct kernel_record *record)
 {
 	(void)record;
@@ -227,9 +244,10 @@ static void way_stop(struct kernel_record *record)
 
 static void way_wait(struct kernel_record *record, int timeout_ms)
 {
-	struct pollfd wake = {.fd = record->wake, .events = POLLIN};
+	struct pollfd wake[2] = {{.fd = record->wake, .events = POLLIN},
+			{.fd = record->also, .events = POLLIN}};
 
-	(void)poll(&wake, 1, timeout_ms < POLL_MS ? timeout_ms : POLL_MS);
+	(void)poll(wake, 2, timeout_ms < POLL_MS ? timeout_ms : POLL_MS);
 }
 
 static void put_record(struct kernel_record *record, uint32_t cpu, uint64_t ticks,
@@ -245,7 +263,7 @@ static void put_record(struct kernel_record *record, uint32_t cpu, uint64_t tick
 	comm = tasks_comm(record->tasks, tid, ticks, cpu, &pid);
 	if (!record->options.machine && pid == getpid())
 		return;
-	kernel_trace_put(record, cpu, ticks, pid, tid, comm, data, size);
+	kernel_put(record, cpu, ticks, pid, tid, comm, data, size);
 }
 
 static void put_page(struct kernel_record *record, uint32_t cpu, const uint8_t *page, size_t size)
@@ -316,7 +334,7 @@ static bool way_drain(struct kernel_record *record)
 			put_page(record, i, instance->page, (size_t)size);
 			found = true;
 		}
-		kernel_trace_flush(record, i);
+		record->sink->flush(record, i);
 	}
 	return found;
 }
@@ -355,6 +373,7 @@ static const char *way_name(const struct kernel_record *record)
 const struct way way_instance = {
 		.open = way_open,
 		.add = way_add,
+		.remove = way_remove,
 		.start = way_start,
 		.wait = way_wait,
 		.drain = way_drain,

@@ -11,25 +11,18 @@ static const char *const late_systems[] = {"user_events", "user_events_multi"};
 
 /* ---- what was asked for ---- */
 
-/* A text without a colon may name a system, as everywhere here, or an event, as users of other tracers write it. */
 static int take_pattern(
 		struct kernel_record *record, const char *text, struct kernel_record_error *error)
 {
 	struct pattern_error wrong;
-	char sentence[256], event[PATTERN_TEXT_MAX + 1];
-	bool exclude = *text == '!';
+	char sentence[256];
+	int count = pattern_parse_kernel(text, &record->patterns[record->nr_patterns], &wrong);
 
-	if (pattern_parse(text, &record->patterns[record->nr_patterns], &wrong)) {
+	if (count < 0) {
 		pattern_error_text(sentence, sizeof(sentence), text, &wrong);
 		return record_fail(error, -EINVAL, NULL, "%s", sentence);
 	}
-	record->nr_patterns++;
-	if (strpbrk(text, ":@") ||
-			snprintf(event, sizeof(event), "%s*:%s", exclude ? "!" : "",
-					text + exclude) >= (int)sizeof(event))
-		return 0;
-	if (!pattern_parse(event, &record->patterns[record->nr_patterns], &wrong))
-		record->nr_patterns++;
+	record->nr_patterns += (size_t)count;
 	return 0;
 }
 
@@ -39,7 +32,10 @@ int kernel_kinds_take_choices(struct kernel_record *record, struct kernel_record
 	size_t i;
 	int ret = 0;
 
-	record->patterns = calloc(2 * options->nr_choices + 1, sizeof(*record->patterns));
+	free(record->patterns);
+	record->nr_patterns = 0;
+	record->patterns = calloc(
+			PATTERN_KERNEL_MAX * options->nr_choices + 1, sizeof(*record->patterns));
 	if (!record->patterns)
 		return record_fail(error, -ENOMEM, NULL, "no memory");
 	for (i = 0; i < options->nr_choices && !ret; i++)
@@ -56,40 +52,41 @@ static const char *filter_of(
 
 	for (i = 0; i < record->options.nr_choices; i++) {
 		const struct kernel_record_choice *choice = &record->options.choices[i];
-		char event[PATTERN_TEXT_MAX + 1];
-		struct pattern pattern;
+		struct pattern patterns[PATTERN_KERNEL_MAX];
 		struct pattern_error wrong;
-		bool means;
+		int count;
 
-		if (!choice->filter || pattern_parse(choice->pattern, &pattern, &wrong))
+		if (!choice->filter)
 			continue;
-		means = pattern_matches(&pattern, system, name, 0);
-		if (!means && !strpbrk(choice->pattern, ":@") &&
-				snprintf(event, sizeof(event), "*:%s", choice->pattern) <
-						(int)sizeof(event) &&
-				!pattern_parse(event, &pattern, &wrong))
-			means = pattern_matches(&pattern, system, name, 0);
-		if (means)
-			filter = choice->filter;
+		count = pattern_parse_kernel(choice->pattern, patterns, &wrong);
+		while (count-- > 0)
+			if (pattern_matches(&patterns[count], system, name, 0))
+				filter = choice->filter;
 	}
 	return filter;
 }
 
 /* ---- one event ---- */
 
-static void free_kind(struct kind *kind)
+static void free_kind(struct kernel_record *record, struct kind *kind)
 {
 	while (kind->classes) {
 		struct kind_class *next = kind->classes->next;
 
+		if (kind->classes->described && record->sink->gone)
+			record->sink->gone(record, &kind->classes->event);
 		ctf_arena_destroy(kind->classes->arena);
 		free(kind->classes->key);
 		free(kind->classes);
 		kind->classes = next;
 	}
+	if (kind->described && record->sink->gone)
+		record->sink->gone(record, &kind->event);
 	kernel_format_free(&kind->format);
 	layout_free(&kind->layout);
+	ctf_arena_destroy(kind->arena);
 	free(kind->received);
+	free(kind->told);
 	free(kind->system);
 	free(kind->name);
 	free(kind);
@@ -101,7 +98,7 @@ void kernel_kinds_forget(struct kernel_record *record)
 		struct kind *next = record->kinds->next;
 
 		record->by_id[record->kinds->id] = NULL;
-		free_kind(record->kinds);
+		free_kind(record, record->kinds);
 		record->kinds = next;
 	}
 	record->summary.kinds = 0;
@@ -167,16 +164,18 @@ static int add_kind(struct kernel_record *record, const char *system, const char
 	kind->system = strdup(system);
 	kind->name = strdup(name);
 	kind->received = calloc(record->nr_cpus, sizeof(*kind->received));
+	kind->told = calloc(record->nr_cpus, sizeof(*kind->told));
 	kind->filter = filter_of(record, system, name);
-	if (kind->system && kind->name && kind->received)
+	if (kind->system && kind->name && kind->received && kind->told)
 		ret = read_format(record, kind, error);
 	else
 		record_fail(error, -ENOMEM, NULL, "no memory");
-	/* Records may come as soon as it is switched on. */
-	if (!ret)
-		ret = record->way->add(record, kind, error);
+	if (!ret && record->sink->chooses)
+		ret = kernel_describe_kind(record, kind);
+	else if (!ret)
+		ret = record->way->add(record, kind, error); /* Records may come at once. */
 	if (ret) {
-		free_kind(kind);
+		free_kind(record, kind);
 		return ret;
 	}
 	link_kind(record, kind);
@@ -204,7 +203,7 @@ static int look_into(struct kernel_record *record, const char *system, bool late
 			continue;
 		ret = add_kind(record, system, entry->d_name, error);
 		/* It may have gone just now. */
-		if (ret == -ENOENT || ret == -ENODEV || late)
+		if (ret == -ENOENT || ret == -ENODEV || late || record->sink->chooses)
 			ret = 0;
 	}
 	if (folder)
@@ -253,6 +252,112 @@ static bool may_come(const struct pattern *pattern)
 	return false;
 }
 
+static int look_for(const char *tracefs, const struct pattern *patterns, size_t nr,
+		kernel_record_name *call, void *user)
+{
+	struct dirent *system, *event;
+	char path[400];
+	DIR *systems, *folder;
+	int ret = 0;
+
+	(void)snprintf(path, sizeof(path), "%s/events", tracefs);
+	systems = opendir(path);
+	while (systems && !ret && (system = readdir(systems))) {
+		if (system->d_name[0] == '.' || system->d_type == DT_REG ||
+				!strcmp(system->d_name, "ftrace"))
+			continue;
+		(void)snprintf(path, sizeof(path), "%s/events/%.255s", tracefs, system->d_name);
+		folder = opendir(path);
+		while (folder && !ret && (event = readdir(folder)))
+			if (event->d_name[0] != '.' && event->d_type != DT_REG &&
+					pattern_set_wants(patterns, nr, system->d_name,
+							event->d_name, 0))
+				ret = call(user, system->d_name, event->d_name);
+		if (folder)
+			closedir(folder);
+	}
+	if (systems)
+		closedir(systems);
+	return ret;
+}
+
+static int found_one(void *user, const char *system, const char *name)
+{
+	(void)user;
+	(void)system;
+	(void)name;
+	return 1;
+}
+
+int kernel_record_each(const char *const *texts, size_t nr, kernel_record_name *call, void *user,
+		struct kernel_record_error *error)
+{
+	struct kernel_record *record = calloc(1, sizeof(*record));
+	struct kernel_record_choice *choices = calloc(nr + 1, sizeof(*choices));
+	int ret = record && choices ? 0 : record_fail(error, -ENOMEM, NULL, "no memory");
+	size_t i;
+
+	for (i = 0; i < nr && !ret; i++)
+		choices[i].pattern = texts[i];
+	if (!ret)
+		ret = tracefs_find(record->tracefs, sizeof(record->tracefs), error);
+	if (!ret) {
+		record->options.choices = choices;
+		record->options.nr_choices = nr;
+		ret = kernel_kinds_take_choices(record, error);
+	}
+	if (!ret)
+		ret = look_for(record->tracefs, record->patterns, record->nr_patterns, call, user);
+	free(choices);
+	free(record ? record->patterns : NULL);
+	free(record);
+	return ret;
+}
+
+bool kernel_kinds_knows(const struct kernel_record *record, const char *text)
+{
+	struct pattern patterns[PATTERN_KERNEL_MAX];
+	struct pattern_error wrong;
+	int count = pattern_parse_kernel(text, patterns, &wrong), i;
+
+	if (count < 0)
+		return false;
+	for (i = 0; i < count; i++)
+		if (may_come(&patterns[i]))
+			return true;
+	return look_for(record->tracefs, patterns, (size_t)count, found_one, NULL);
+}
+
+/* Those that nobody holds end with their programs, and another one may have the name, or the number. */
+static void drop_ended(struct kernel_record *record)
+{
+	struct kind **at = &record->kinds, *kind;
+
+	while ((kind = *at)) {
+		char path[700], *text = NULL;
+		size_t i;
+		bool late = false, there = true;
+
+		for (i = 0; i < sizeof(late_systems) / sizeof(late_systems[0]); i++)
+			late |= !strcmp(kind->system, late_systems[i]);
+		if (late && !kind->on) {
+			(void)snprintf(path, sizeof(path), "%s/events/%.255s/%.300s/id",
+					record->tracefs, kind->system, kind->name);
+			there = tracefs_read(path, &text) > 0 &&
+					strtoul(text, NULL, 10) == kind->id;
+			free(text);
+		}
+		if (there) {
+			at = &kind->next;
+			continue;
+		}
+		*at = kind->next;
+		if (record->by_id[kind->id] == kind)
+			record->by_id[kind->id] = NULL;
+		free_kind(record, kind);
+	}
+}
+
 int kernel_kinds_look(struct kernel_record *record, bool late, struct kernel_record_error *error)
 {
 	size_t i;
@@ -260,17 +365,23 @@ int kernel_kinds_look(struct kernel_record *record, bool late, struct kernel_rec
 
 	if (late && !record->waits_for_late)
 		return 0;
+	/* Whoever has chosen nothing wants nothing, and not all. */
+	if (record->sink->chooses && !record->nr_patterns)
+		return 0;
+	if (record->sink->chooses)
+		drop_ended(record);
 	if (late) {
 		for (i = 0; i < sizeof(late_systems) / sizeof(late_systems[0]); i++)
 			(void)look_into(record, late_systems[i], true, error);
 		return 0;
 	}
+	record->waits_for_late = false;
 	ret = look_everywhere(record, error);
 	for (i = 0; i < record->nr_patterns; i++)
 		record->waits_for_late |=
 				!record->patterns[i].exclude && may_come(&record->patterns[i]);
 	/* `sched:swich` means nothing, `user_events:*` what programs will register. */
-	if (ret || record->kinds || record->waits_for_late)
+	if (ret || record->kinds || record->waits_for_late || record->sink->chooses)
 		return ret;
 	return record_fail(error, -EINVAL,
 			"`ls /sys/kernel/tracing/events/*` shows those that there are",

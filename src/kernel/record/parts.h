@@ -25,7 +25,8 @@ struct kind_class {
 	size_t key_size;
 	struct ctf_arena *arena; /* NULL: its records cannot be decoded */
 	struct eventheader_class class;
-	uint32_t id; /* in the trace */
+	struct kernel_event event;
+	bool described;
 };
 
 /* An event that was switched on. */
@@ -36,11 +37,12 @@ struct kind {
 	const char *filter; /* or NULL */
 	struct format format;
 	struct layout layout;
-	bool described;
-	uint32_t ctf_id;
+	struct kernel_event event;
+	bool described, on;
+	struct ctf_arena *arena; /* of the types, as long as somebody needs them */
 	struct kind_class *classes;
 	uint32_t nr_classes;
-	uint64_t *received; /* by CPU */
+	uint64_t *received, *told; /* by CPU; told: losses */
 };
 
 struct record_cpu {
@@ -53,6 +55,30 @@ struct record_cpu {
 };
 
 struct tasks; /* tasks.h */
+
+/* A record, converted. */
+struct converted {
+	uint32_t cpu;
+	uint64_t ticks;
+	pid_t pid, tid;
+	const char *comm; /* of COMM_SIZE bytes */
+	const struct bytes *context, *fields;
+};
+
+/* Who gets them: the room's own trace, or a listener. */
+struct sink {
+	/* Before the first record of an event. 0, or it is as if there were no records of it. */
+	int (*describe)(struct kernel_record *record, struct kernel_event *event);
+	void (*put)(struct kernel_record *record, const struct kernel_event *event,
+			const struct converted *converted);
+	void (*discard)(struct kernel_record *record, uint32_t cpu, uint64_t count);
+	void (*flush)(struct kernel_record *record, uint32_t cpu);
+	/* It chooses what is switched on (kernel_listen_switch()), so events are described when they are found. */
+	bool chooses;
+	void (*gone)(struct kernel_record *record, struct kernel_event *event);
+};
+
+extern const struct sink sink_trace, sink_listener;
 
 struct kernel_record {
 	struct kernel_record_options options; /* strings and choices are copied */
@@ -67,6 +93,12 @@ struct kernel_record {
 	void *way_state;
 	char why[SENTENCE_MAX];
 
+	const struct sink *sink;
+	struct kernel_listener listener;
+	bool lost_some; /* since kernel_listen_drain() last told losses */
+	uint64_t lost_unnamed, lost_named;
+	struct bytes context, fields; /* of the record that is being converted */
+
 	/* The trace: trace.c. */
 	struct ctf_writer *writer;
 	struct record_cpu *cpus;
@@ -79,6 +111,7 @@ struct kernel_record {
 	bool runs;
 	atomic_bool stop;
 	int wake; /* eventfd: stop */
+	int also; /* -1, or what whoever waits wants to know of */
 	struct kernel_record_summary summary;
 	struct kernel_record_loss *losses;
 };
@@ -89,6 +122,8 @@ struct way {
 	int (*open)(struct kernel_record *record, struct kernel_record_error *error);
 	int (*add)(struct kernel_record *record, struct kind *kind,
 			struct kernel_record_error *error);
+	/* Nothing of the kind comes any more; what way_lost() says of it goes. */
+	void (*remove)(struct kernel_record *record, struct kind *kind);
 	int (*start)(struct kernel_record *record);
 	/* Sleep until there is something, at most so long. */
 	void (*wait)(struct kernel_record *record, int timeout_ms);
@@ -115,6 +150,9 @@ int tracefs_find(char *path, size_t room, struct kernel_record_error *error);
 ssize_t tracefs_read(const char *path, char **text);
 int tracefs_write(const char *path, const char *text);
 
+/* instance.c: instances of ours whose process is gone, and no others, are removed; what may not be stays. */
+void kernel_instances_clean(const struct kernel_record *record);
+
 /* kinds.c */
 
 int kernel_kinds_take_choices(struct kernel_record *record, struct kernel_record_error *error);
@@ -124,17 +162,26 @@ int kernel_kinds_take_choices(struct kernel_record *record, struct kernel_record
  */
 int kernel_kinds_look(struct kernel_record *record, bool late, struct kernel_record_error *error);
 /* As if none had been found yet. */
+bool kernel_kinds_knows(const struct kernel_record *record, const char *text);
 void kernel_kinds_forget(struct kernel_record *record);
 void kernel_kinds_free(struct kernel_record *record);
+
+/* convert.c */
+
+int kernel_describe_kind(struct kernel_record *record, struct kind *kind);
+/* A record as the kernel wrote it, common bytes included. */
+void kernel_put(struct kernel_record *record, uint32_t cpu, uint64_t ticks, pid_t pid, pid_t tid,
+		const char comm[COMM_SIZE], const uint8_t *data, size_t size);
+
+/* record.c */
+
+/* All but the sink. */
+int kernel_record_prepare(const struct kernel_record_options *options, const struct sink *sink,
+		struct kernel_record **result, struct kernel_record_error *error);
 
 /* trace.c */
 
 int kernel_trace_open(struct kernel_record *record, struct kernel_record_error *error);
-/* A record as the kernel wrote it, common bytes included. */
-void kernel_trace_put(struct kernel_record *record, uint32_t cpu, uint64_t ticks, pid_t pid,
-		pid_t tid, const char comm[COMM_SIZE], const uint8_t *data, size_t size);
-void kernel_trace_discard(struct kernel_record *record, uint32_t cpu, uint64_t count);
-void kernel_trace_flush(struct kernel_record *record, uint32_t cpu);
 void kernel_trace_end(struct kernel_record *record, uint64_t ticks, const struct ctf_clock *clock);
 void kernel_trace_close(struct kernel_record *record);
 /* Only the first one is kept. */

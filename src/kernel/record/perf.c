@@ -26,7 +26,6 @@
 
 #define NAMES_SIZE ((size_t)256 << 10)
 #define BUFFER_MIN ((uint64_t)16 << 10)
-#define NS_TRIES 100
 
 /* An event of a kind on a CPU (of a thread). */
 struct counter {
@@ -58,11 +57,8 @@ struct perf {
 	uint64_t *heads; /* of one round, by CPU */
 	uint64_t size;   /* of a buffer */
 	bool started;
-	/* From perf's time to ticks. */
-	uint64_t zero;
-	uint32_t multiplier;
-	uint16_t shift;
-	bool says_lost; /* since Linux 6.0, by event */
+	struct ring_clock_conversion conversion; /* from perf's time to ticks */
+	bool says_lost;                          /* since Linux 6.0, by event */
 	char name[80];
 };
 
@@ -75,68 +71,29 @@ static int perf_open(struct perf_event_attr *attributes, pid_t pid, int cpu)
 
 /* ---- time ---- */
 
-static bool read_conversion(const struct perf_event_mmap_page *page, uint64_t *zero,
-		uint32_t *multiplier, uint16_t *shift)
+static bool ask_conversion(struct ring_clock_conversion *conversion)
 {
-	uint32_t sequence;
-	bool known = false;
-
-	/* The kernel's sequence lock: it changes the page while `lock` is odd. */
-	for (int tries = 0; tries < NS_TRIES; tries++) {
-		sequence = __atomic_load_n(&page->lock, __ATOMIC_ACQUIRE);
-		known = page->cap_user_time_zero;
-		*zero = __atomic_load_n(&page->time_zero, __ATOMIC_ACQUIRE);
-		*multiplier = __atomic_load_n(&page->time_mult, __ATOMIC_ACQUIRE);
-		*shift = __atomic_load_n(&page->time_shift, __ATOMIC_ACQUIRE);
-		if (!(sequence & 1) && __atomic_load_n(&page->lock, __ATOMIC_RELAXED) == sequence)
-			return known && *multiplier && *shift < 64;
-	}
-	return false;
-}
-
-static bool ask_conversion(uint64_t *zero, uint32_t *multiplier, uint16_t *shift)
-{
-	struct perf_event_attr attributes = {
-			.type = PERF_TYPE_SOFTWARE,
-			.size = sizeof(attributes),
-			.config = PERF_COUNT_SW_DUMMY,
-			.exclude_kernel = 1,
-			.exclude_hv = 1,
-	};
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	struct perf_event_mmap_page *shown;
-	int fd = perf_open(&attributes, 0, -1);
-	bool known;
-
-	if (fd < 0)
-		return false;
-	shown = mmap(NULL, page, PROT_READ, MAP_SHARED, fd, 0);
-	close(fd);
-	if (shown == MAP_FAILED)
-		return false;
-	known = read_conversion(shown, zero, multiplier, shift);
-	munmap(shown, page);
-	return known;
+	return ring_clock_kernel_conversion(conversion) && conversion->has_zero;
 }
 
 bool kernel_record_knows_tsc(void)
 {
-	uint64_t zero;
-	uint32_t multiplier;
-	uint16_t shift;
+	struct ring_clock_conversion conversion;
 
-	return ask_conversion(&zero, &multiplier, &shift);
+	return ask_conversion(&conversion);
 }
 
 static uint64_t ticks_of(const struct kernel_record *record, uint64_t time)
 {
 	const struct perf *perf = record->way_state;
-	unsigned __int128 since;
+	const struct ring_clock_conversion *conversion = &perf->conversion;
+	unsigned __int128 since = 0;
 
 	if (record->options.clock != RING_CLOCK_TSC)
 		return time;
-	since = time > perf->zero ? (unsigned __int128)(time - perf->zero) << perf->shift : 0;
-	return (uint64_t)(since / perf->multiplier);
+	if (time > conversion->zero)
+		since = (unsigned __int128)(time - conversion->zero) << conversion->shift;
+	return (uint64_t)(since / conversion->multiplier);
 }
 
 /* ---- opening ---- */
@@ -267,7 +224,7 @@ static int way_open(struct kernel_record *record, struct kernel_record_error *er
 		return record_fail(error, -ENOMEM, NULL, "no memory");
 	perf->events = calloc(record->nr_cpus, sizeof(*perf->events));
 	perf->names = calloc(record->nr_cpus, sizeof(*perf->names));
-	perf->polls = calloc(record->nr_cpus + 1, sizeof(*perf->polls));
+	perf->polls = calloc(record->nr_cpus + 2, sizeof(*perf->polls));
 	perf->heads = calloc(record->nr_cpus, sizeof(*perf->heads));
 	perf->says_lost = true;
 	perf->size = record->options.buffer_size;
@@ -275,8 +232,7 @@ static int way_open(struct kernel_record *record, struct kernel_record_error *er
 		return record_fail(error, -ENOMEM, NULL, "no memory");
 	for (i = 0; i < record->nr_cpus; i++)
 		perf->events[i].fd = perf->names[i].fd = perf->polls[i].fd = -1;
-	if (record->options.clock == RING_CLOCK_TSC &&
-			!ask_conversion(&perf->zero, &perf->multiplier, &perf->shift)) {
+	if (record->options.clock == RING_CLOCK_TSC && !ask_conversion(&perf->conversion)) {
 		way_close(record);
 		return record_fail(error, -ENOTSUP, "",
 				"perf does not say how its time becomes that of the programs' "
@@ -375,6 +331,22 @@ static void open_late(void *user, pid_t tid)
 			(void)open_counter(late->record, late->kind, tid, cpu, &error);
 }
 
+static void way_remove(struct kernel_record *record, struct kind *kind)
+{
+	struct perf *perf = record->way_state;
+	struct counter **at = &perf->counters, *counter;
+
+	while ((counter = *at)) {
+		if (counter->kind != kind) {
+			at = &counter->next;
+			continue;
+		}
+		*at = counter->next;
+		close(counter->fd);
+		free(counter);
+	}
+}
+
 static int way_add(
 		struct kernel_record *record, struct kind *kind, struct kernel_record_error *error)
 {
@@ -393,13 +365,7 @@ static int way_add(
 			ret = open_counter(
 					record, kind, record->options.machine ? -1 : 0, cpu, error);
 	if (ret) /* The kind goes: nothing may refer to it. */
-		while (perf->counters && perf->counters->kind == kind) {
-			struct counter *next = perf->counters->next;
-
-			close(perf->counters->fd);
-			free(perf->counters);
-			perf->counters = next;
-		}
+		way_remove(record, kind);
 	return ret;
 }
 
@@ -433,7 +399,8 @@ static void way_wait(struct kernel_record *record, int timeout_ms)
 	struct perf *perf = record->way_state;
 
 	perf->polls[record->nr_cpus] = (struct pollfd){.fd = record->wake, .events = POLLIN};
-	(void)poll(perf->polls, record->nr_cpus + 1, timeout_ms);
+	perf->polls[record->nr_cpus + 1] = (struct pollfd){.fd = record->also, .events = POLLIN};
+	(void)poll(perf->polls, record->nr_cpus + 2, timeout_ms);
 }
 
 /* Acquire: the records before the head. Pairs with the kernel's barrier before it stores data_head. */
@@ -536,6 +503,7 @@ struct sample_body {
 };
 
 #define BODY_SIZE 28
+#define COMMON_PID 4 /* in the kernel's record */
 
 static void put_sample(struct kernel_record *record, uint32_t cpu, uint64_t at)
 {
@@ -544,17 +512,20 @@ static void put_sample(struct kernel_record *record, uint32_t cpu, uint64_t at)
 	const uint8_t *bytes = (const void *)header;
 	struct sample_body body;
 	const char *comm;
-	pid_t pid;
+	pid_t pid, tid;
 
 	memcpy(&body, bytes + sizeof(*header), BODY_SIZE);
 	if (body.size > header->size - sizeof(*header) - BODY_SIZE)
 		return;
-	/* -1: what ends has none any more; the table may know it. */
+	/* -1: what ends has none any more. The event itself has the thread, and the table may know its process. */
+	tid = (pid_t)body.tid;
+	if (tid < 0 && body.size >= FORMAT_COMMON_SIZE)
+		memcpy(&tid, bytes + sizeof(*header) + BODY_SIZE + COMMON_PID, sizeof(tid));
 	pid = (pid_t)body.pid;
-	comm = tasks_comm(record->tasks, (pid_t)body.tid, body.time, cpu, &pid);
+	comm = tasks_comm(record->tasks, tid, body.time, cpu, &pid);
 	if ((pid_t)body.pid > 0)
 		pid = (pid_t)body.pid;
-	kernel_trace_put(record, cpu, ticks_of(record, body.time), pid, (pid_t)body.tid, comm,
+	kernel_put(record, cpu, ticks_of(record, body.time), pid, tid, comm,
 			bytes + sizeof(*header) + BODY_SIZE, body.size);
 }
 
@@ -601,7 +572,7 @@ static bool drain_events(struct kernel_record *record, uint32_t cpu, uint64_t he
 		if (header->type == PERF_RECORD_LOST && header->size >= sizeof(*header) + 16) {
 			memcpy(&lost, (const uint8_t *)header + sizeof(*header) + 8, sizeof(lost));
 			nr = put_samples(record, cpu, nr);
-			kernel_trace_discard(record, cpu, lost);
+			record->sink->discard(record, cpu, lost);
 		}
 		if (header->type != PERF_RECORD_SAMPLE ||
 				header->size < sizeof(*header) + BODY_SIZE)
@@ -612,7 +583,7 @@ static bool drain_events(struct kernel_record *record, uint32_t cpu, uint64_t he
 	}
 	put_samples(record, cpu, nr);
 	release(buffer, head);
-	kernel_trace_flush(record, cpu);
+	record->sink->flush(record, cpu);
 	return size;
 }
 
@@ -694,6 +665,7 @@ static const char *way_name(const struct kernel_record *record)
 const struct way way_perf = {
 		.open = way_open,
 		.add = way_add,
+		.remove = way_remove,
 		.start = way_start,
 		.wait = way_wait,
 		.drain = way_drain,

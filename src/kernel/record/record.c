@@ -33,8 +33,8 @@ static int copy_options(struct kernel_record *record, const struct kernel_record
 
 	record->options = *options;
 	record->options.choices = choices;
-	record->options.directory = copy(options->directory);
-	record->options.hostname = copy(options->hostname);
+	record->options.directory = copy(options->directory ? options->directory : "");
+	record->options.hostname = copy(options->hostname ? options->hostname : "");
 	if (!choices || !record->options.directory || !record->options.hostname)
 		return -ENOMEM;
 	for (i = 0; i < options->nr_choices; i++) {
@@ -84,12 +84,14 @@ static int choose_way(struct kernel_record *record, struct kernel_record_error *
 	size_t i;
 	int ret = 0;
 
+	/* Whichever way it will be: what was left behind costs all of the machine. */
+	kernel_instances_clean(record);
 	for (i = 0; i < 2; i++) {
 		if ((wanted == KERNEL_RECORD_PERF && i) || (wanted == KERNEL_RECORD_TRACEFS && !i))
 			continue;
 		record->way = ways[i];
 		ret = record->way->open(record, error);
-		if (!ret)
+		if (!ret && !record->sink->chooses)
 			ret = kernel_kinds_look(record, false, error);
 		if (!ret || ret == -EINVAL)
 			break;
@@ -112,8 +114,8 @@ static int choose_way(struct kernel_record *record, struct kernel_record_error *
 	return ret;
 }
 
-int kernel_record_open(const struct kernel_record_options *options, struct kernel_record **result,
-		struct kernel_record_error *error)
+int kernel_record_prepare(const struct kernel_record_options *options, const struct sink *sink,
+		struct kernel_record **result, struct kernel_record_error *error)
 {
 	struct kernel_record *record = calloc(1, sizeof(*record));
 	long cpus = sysconf(_SC_NPROCESSORS_CONF);
@@ -123,7 +125,8 @@ int kernel_record_open(const struct kernel_record_options *options, struct kerne
 	*error = (struct kernel_record_error){.code = 0};
 	if (!record)
 		return record_fail(error, -ENOMEM, NULL, "no memory");
-	record->wake = -1;
+	record->sink = sink;
+	record->wake = record->also = -1;
 	record->nr_cpus = cpus > 0 ? (uint32_t)cpus : 1;
 	record->by_id = calloc(KIND_IDS, sizeof(struct kind *));
 	record->tasks = tasks_create();
@@ -136,14 +139,27 @@ int kernel_record_open(const struct kernel_record_options *options, struct kerne
 		ret = kernel_kinds_take_choices(record, error);
 	if (!ret)
 		ret = choose_way(record, error);
+	if (ret)
+		kernel_record_close(record);
+	else
+		*result = record;
+	return ret;
+}
+
+int kernel_record_open(const struct kernel_record_options *options, struct kernel_record **result,
+		struct kernel_record_error *error)
+{
+	struct kernel_record *record;
+	int ret = kernel_record_prepare(options, &sink_trace, &record, error);
+
+	*result = NULL;
 	if (!ret)
 		ret = kernel_trace_open(record, error);
-	if (ret) {
+	if (!ret)
+		*result = record;
+	else if (record)
 		kernel_record_close(record);
-		return ret;
-	}
-	*result = record;
-	return 0;
+	return ret;
 }
 
 void kernel_record_way(const struct kernel_record *record, const char **way, const char **why)
@@ -264,6 +280,8 @@ void kernel_record_close(struct kernel_record *record)
 	kernel_kinds_free(record);
 	tasks_free(record->tasks);
 	free(record->losses);
+	free(record->context.data);
+	free(record->fields.data);
 	free_options(record);
 	if (record->wake >= 0)
 		close(record->wake);

@@ -103,4 +103,72 @@ const struct kernel_record_summary *kernel_record_stop(
 void kernel_record_discard(struct kernel_record *record);
 void kernel_record_close(struct kernel_record *record);
 
+/*
+ * What the kernel has: called for each event that the patterns mean (none: all), until it says anything but 0, which is returned.
+ */
+typedef int kernel_record_name(void *user, const char *system, const char *name);
+int kernel_record_each(const char *const *patterns, size_t nr, kernel_record_name *call, void *user,
+		struct kernel_record_error *error);
+
+/* ---- for who does not want a trace, but each record ---- */
+
+/* An event of the kernel, or one that EventHeader records of it have described. */
+struct kernel_event {
+	const char *system, *name;      /* of EventHeader the latter is "TRACEPOINT:NAME" */
+	int level;                      /* -1: it has none */
+	const struct ctf_type *context; /* a structure, or NULL */
+	const struct ctf_type *fields;  /* a structure */
+	bool comes_by_another;          /* which is switched on: it cannot be by itself */
+	void *own;                      /* of whoever listens */
+};
+
+struct kernel_moment {
+	uint64_t ticks; /* of the clock that was asked for */
+	uint32_t cpu;
+	int32_t pid, tid; /* -1: not known */
+	const char *comm;
+};
+
+struct kernel_bytes {
+	const uint8_t *data;
+	size_t size;
+};
+
+/* All are called by whoever calls the functions below. */
+struct kernel_listener {
+	void *user;
+	/* The types stay until gone(). Not 0: nothing is to be heard of it. */
+	int (*found)(void *user, struct kernel_event *event);
+	void (*gone)(void *user, struct kernel_event *event);
+	/* As CTF: one value after the other. */
+	void (*record)(void *user, const struct kernel_event *event,
+			const struct kernel_moment *moment, struct kernel_bytes context,
+			struct kernel_bytes fields);
+	/* event: NULL if that is not known. */
+	void (*lost)(void *user, const struct kernel_event *event, uint64_t count);
+};
+
+/*
+ * Of the whole machine, and switched on is nothing yet: kernel_listen_choose(), kernel_listen_switch(). Of the options only those count
+ * that do not belong to the trace, and the clock.
+ */
+int kernel_listen_open(const struct kernel_record_options *options,
+		const struct kernel_listener *listener, struct kernel_record **record,
+		struct kernel_record_error *error);
+/* What is meant from now on: found() for all that is new. -EINVAL: a pattern cannot be read. */
+int kernel_listen_choose(struct kernel_record *record, const struct kernel_record_choice *choices,
+		size_t nr, struct kernel_record_error *error);
+/* Does the kernel have an event that this means? Or might a program register one? */
+bool kernel_listen_knows(const struct kernel_record *record, const char *pattern);
+/* Look again for what programs may have registered; true: there may be such events. */
+bool kernel_listen_look(struct kernel_record *record);
+int kernel_listen_switch(struct kernel_record *record, const struct kernel_event *event, bool on,
+		struct kernel_record_error *error);
+void kernel_listen_each(struct kernel_record *record,
+		void (*call)(void *user, const struct kernel_event *event, bool on), void *user);
+/* Sleep until there is something, also from that descriptor, at most so long. */
+void kernel_listen_wait(struct kernel_record *record, int fd, int timeout_ms);
+/* What has come until now. losses: also what was lost most lately, which costs a call for each event. True: there was something. */
+bool kernel_listen_drain(struct kernel_record *record, bool losses);
+
 #endif /* KERNEL_RECORD_H */

@@ -14,8 +14,6 @@
 #define COMPACT_IDS 30u
 #define COMPACT_BITS 27
 #define EXTENDED 31u
-#define CLASSES_MAX 4096 /* of one tracepoint: who makes a description for each record gets bytes */
-#define LEVEL_INFO 6
 #define NAME_MAX_BYTES 700
 
 static const uint32_t version[3] = {0, 1, 0};
@@ -119,7 +117,7 @@ static void write_packet(
 	cpu->end = end;
 }
 
-void kernel_trace_flush(struct kernel_record *record, uint32_t number)
+static void flush(struct kernel_record *record, uint32_t number)
 {
 	struct record_cpu *cpu = &record->cpus[number];
 
@@ -131,211 +129,46 @@ void kernel_trace_flush(struct kernel_record *record, uint32_t number)
 		write_packet(record, number, cpu->begin, cpu->last);
 }
 
-void kernel_trace_discard(struct kernel_record *record, uint32_t number, uint64_t count)
+static void discard(struct kernel_record *record, uint32_t number, uint64_t count)
 {
-	kernel_trace_flush(record, number);
+	flush(record, number);
 	record->cpus[number].discarded += count;
 }
 
 /* ---- describing ---- */
 
-static int describe(struct kernel_record *record, uint32_t *id, const char *system,
-		const char *name, int level, const struct ctf_type *context,
-		const struct ctf_type *fields)
-{
-	char full[NAME_MAX_BYTES];
-	struct ctf_error why = {""};
-	int ret;
-
-	(void)snprintf(full, sizeof(full), "%.255s:%.400s", system, name);
-	*id = record->next_id;
-	ret = ctf_writer_add_event_json(
-			record->writer, 0, *id, full, level, context, fields, NULL, &why);
-	if (ret)
-		kernel_trace_problem(record, why.text);
-	else
-		record->next_id++;
-	return ret;
-}
-
-static int describe_kind(struct kernel_record *record, struct kind *kind)
-{
-	struct ctf_arena *arena = ctf_arena_create();
-	struct ctf_type *type;
-	int ret = arena ? layout_make(&kind->format, kind->format.event_header, arena,
-					  &kind->layout, &type)
-			: -ENOMEM;
-
-	if (!ret)
-		ret = describe(record, &kind->ctf_id, kind->system, kind->name, -1, NULL, type);
-	else
-		kernel_trace_problem(record, "an event cannot be described: there is no memory");
-	ctf_arena_destroy(arena);
-	kind->described = !ret;
-	return ret;
-}
-
-/* ---- EventHeader ---- */
-
-/* CRITICAL to VERBOSE as log levels of ours. */
-static int loglevel(uint8_t level)
-{
-	static const int levels[] = {LEVEL_INFO, 2, 3, 4, 6, 7};
-
-	return level < sizeof(levels) / sizeof(levels[0]) ? levels[level] : 7;
-}
-
-/* What stands beside the fields, if anything does: the numbers of the header, and the activity. */
-static bool has_numbers(const struct eventheader *header)
-{
-	return header->id || header->version || header->tag || header->opcode;
-}
-
-static struct ctf_type *bytes_type(struct ctf_arena *arena)
-{
-	struct ctf_type *byte = ctf_type_integer(arena, 8, false);
-
-	if (!byte)
-		return NULL;
-	byte->base = 16;
-	byte->byte = true;
-	return ctf_type_array(arena, byte, 16);
-}
-
-static struct ctf_type *header_context(struct ctf_arena *arena, const struct eventheader *header)
-{
-	static const char *const names[] = {
-			"_event_id", "_event_version", "_event_tag", "_event_opcode"};
-	static const unsigned int bits[] = {16, 8, 16, 8};
-	struct ctf_type *type = ctf_type_struct(arena, 6), *member;
-	uint32_t count = 0, i;
-
-	if (!type)
-		return NULL;
-	for (i = 0; has_numbers(header) && i < 4; i++) {
-		member = ctf_type_integer(arena, bits[i], false);
-		if (!member)
-			return NULL;
-		ctf_member_set(&type->members[count++], names[i], member, false);
-	}
-	for (i = 0; i < header->activity_size / 16; i++) {
-		member = bytes_type(arena);
-		if (!member)
-			return NULL;
-		ctf_member_set(&type->members[count++], i ? "_related_activity" : "_activity",
-				member, false);
-	}
-	type->member_count = count;
-	return type;
-}
-
-static void put_header_context(struct bytes *to, const struct eventheader *header)
-{
-	if (has_numbers(header)) {
-		bytes_put(to, &header->id, sizeof(header->id));
-		bytes_put(to, &header->version, sizeof(header->version));
-		bytes_put(to, &header->tag, sizeof(header->tag));
-		bytes_put(to, &header->opcode, sizeof(header->opcode));
-	}
-	bytes_put(to, header->activity, header->activity_size);
-}
-
-static uint64_t hash(const uint8_t *bytes, size_t size, uint64_t seed)
-{
-	uint64_t value = seed ^ 0xcbf29ce484222325;
-
-	while (size--)
-		value = (value ^ *bytes++) * 0x100000001b3;
-	return value;
-}
-
-static struct kind_class *find_class(const struct kind *kind, const struct eventheader *header,
-		const uint8_t shape[3], uint64_t sum)
-{
-	struct kind_class *class;
-
-	for (class = kind->classes; class; class = class->next)
-		if (class->hash == sum && class->key_size == header->metadata_size + 3 &&
-				!memcmp(class->key, shape, 3) &&
-				!memcmp(class->key + 3, header->metadata, header->metadata_size))
-			return class;
-	return NULL;
-}
-
-/* PROVIDER of PROVIDER_L4K1. */
+/* PROVIDER of PROVIDER_L4K1:NAME. */
 static const char *provider_of(const char *tracepoint, char *to, size_t room)
 {
-	const char *end = strrchr(tracepoint, '_');
+	const char *end = strchr(tracepoint, ':');
 
-	(void)snprintf(to, room, "%.*s", end ? (int)(end - tracepoint) : (int)strlen(tracepoint),
+	while (end > tracepoint && *end != '_')
+		end--;
+	(void)snprintf(to, room, "%.*s", end > tracepoint ? (int)(end - tracepoint) : 250,
 			tracepoint);
 	return to;
 }
 
-static struct kind_class *make_class(struct kind *kind, const struct eventheader *header,
-		const uint8_t shape[3], uint64_t sum)
+static int describe(struct kernel_record *record, struct kernel_event *event)
 {
-	struct kind_class *class = calloc(1, sizeof(*class));
+	char full[NAME_MAX_BYTES], provider[300];
+	struct ctf_error why = {""};
+	int ret;
 
-	if (!class)
-		return NULL;
-	class->hash = sum;
-	class->key_size = header->metadata_size + 3;
-	class->key = malloc(class->key_size);
-	class->arena = ctf_arena_create();
-	if (!class->key || !class->arena) {
-		free(class->key);
-		ctf_arena_destroy(class->arena);
-		free(class);
-		return NULL;
-	}
-	memcpy(class->key, shape, 3);
-	memcpy(class->key + 3, header->metadata, header->metadata_size);
-	if (eventheader_describe(header, class->arena, &class->class)) {
-		ctf_arena_destroy(class->arena);
-		class->arena = NULL;
-	}
-	class->next = kind->classes;
-	kind->classes = class;
-	kind->nr_classes++;
-	return class;
-}
-
-/*
- * The class of a record and its fields, converted: it is described when a record has fitted for the first time, so that
- * what readers have to reckon with is bounded by what was really there. NULL: it cannot be decoded.
- */
-static struct kind_class *decode(struct kernel_record *record, struct kind *kind,
-		const struct eventheader *header, struct bytes *fields)
-{
-	const uint8_t shape[3] = {
-			has_numbers(header), (uint8_t)(header->activity_size / 16), header->level};
-	uint64_t sum = hash(header->metadata, header->metadata_size,
-			shape[0] | shape[1] << 8 | shape[2] << 16);
-	struct kind_class *class = find_class(kind, header, shape, sum);
-	struct ctf_type *context = NULL;
-	char provider[300];
-
-	if (!class && kind->nr_classes < CLASSES_MAX)
-		class = make_class(kind, header, shape, sum);
-	if (!class || !class->arena || eventheader_convert(&class->class, header, fields))
-		return NULL;
-	if (class->id)
-		return class;
-	if (has_numbers(header) || header->activity) {
-		context = header_context(class->arena, header);
-		if (!context)
-			return NULL;
-	}
-	if (describe(record, &class->id, provider_of(kind->name, provider, sizeof(provider)),
-			    class->class.name, loglevel(header->level), context,
-			    class->class.type)) {
-		ctf_arena_destroy(class->arena);
-		class->arena = NULL;
-		class->id = 0;
-		return NULL;
-	}
-	return class;
+	/* PROVIDER:NAME of user_events:PROVIDER_L4K1:NAME. */
+	if (event->comes_by_another)
+		(void)snprintf(full, sizeof(full), "%.255s:%.400s",
+				provider_of(event->name, provider, sizeof(provider)),
+				strchr(event->name, ':') + 1);
+	else
+		(void)snprintf(full, sizeof(full), "%.255s:%.400s", event->system, event->name);
+	ret = ctf_writer_add_event_json(record->writer, 0, record->next_id, full, event->level,
+			event->context, event->fields, NULL, &why);
+	if (ret)
+		kernel_trace_problem(record, why.text);
+	else
+		event->own = (void *)(uintptr_t)record->next_id++;
+	return ret;
 }
 
 /* ---- records ---- */
@@ -349,36 +182,15 @@ static void put_context(struct bytes *to, pid_t pid, pid_t tid, const char comm[
 	bytes_put_zeros(to, 1);
 }
 
-void kernel_trace_put(struct kernel_record *record, uint32_t number, uint64_t ticks, pid_t pid,
-		pid_t tid, const char comm[COMM_SIZE], const uint8_t *data, size_t size)
+static void put(struct kernel_record *record, const struct kernel_event *event,
+		const struct converted *converted)
 {
-	struct record_cpu *cpu;
-	struct bytes fields = {.data = NULL};
-	struct eventheader header;
-	struct kind_class *class = NULL;
-	struct kind *kind;
-	uint16_t id;
+	struct record_cpu *cpu = &record->cpus[converted->cpu];
+	uint64_t ticks = converted->ticks;
 	size_t before;
 
-	if (number >= record->nr_cpus || size < FORMAT_COMMON_SIZE)
-		return;
-	memcpy(&id, data, sizeof(id));
-	kind = record->by_id[id];
-	if (!kind)
-		return;
-	cpu = &record->cpus[number];
-	kind->received[number]++;
-	if (kind->format.event_header &&
-			!eventheader_split(data + FORMAT_COMMON_SIZE, size - FORMAT_COMMON_SIZE,
-					&header))
-		class = decode(record, kind, &header, &fields);
-	record->summary.plain += kind->format.event_header && !class;
-	if (!class && !kind->described && describe_kind(record, kind)) {
-		free(fields.data);
-		return;
-	}
 	if (cpu->packet.size > PACKET_SIZE)
-		kernel_trace_flush(record, number);
+		flush(record, converted->cpu);
 	if (!cpu->packet.size) {
 		if (ticks < cpu->end)
 			ticks = cpu->end;
@@ -387,22 +199,24 @@ void kernel_trace_put(struct kernel_record *record, uint32_t number, uint64_t ti
 	if (ticks < cpu->last)
 		ticks = cpu->last;
 	before = cpu->packet.size;
-	put_header(cpu, class ? class->id : kind->ctf_id, ticks);
-	put_context(&cpu->packet, pid, tid, comm);
-	if (class) {
-		put_header_context(&cpu->packet, &header);
-		bytes_put(&cpu->packet, fields.data, fields.size);
-	} else {
-		layout_run(&kind->layout, data, size, &cpu->packet);
-	}
-	free(fields.data);
-	if (cpu->packet.failed || fields.failed) {
+	put_header(cpu, (uint32_t)(uintptr_t)event->own, ticks);
+	put_context(&cpu->packet, converted->pid, converted->tid, converted->comm);
+	bytes_put(&cpu->packet, converted->context->data, converted->context->size);
+	bytes_put(&cpu->packet, converted->fields->data, converted->fields->size);
+	if (cpu->packet.failed) {
 		cpu->packet.size = before; /* Half a record would make the rest unreadable. */
 		return;
 	}
 	cpu->last = ticks;
 	record->summary.events++;
 }
+
+const struct sink sink_trace = {
+		.describe = describe,
+		.put = put,
+		.discard = discard,
+		.flush = flush,
+};
 
 /* ---- the end ---- */
 
@@ -438,7 +252,7 @@ static void count_losses(struct kernel_record *record)
 					kind->system, kind->name);
 		}
 		record->summary.lost += sum;
-		kernel_trace_flush(record, i);
+		flush(record, i);
 		if (record->cpus[i].discarded < sum)
 			record->cpus[i].discarded = sum;
 	}
