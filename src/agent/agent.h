@@ -86,10 +86,14 @@ struct agent_spares {
 	size_t nr_used;
 };
 
+/* In the environment of the program that says the kernel's events, and of no other. */
+#define AGENT_KERNEL_ENV "SIDE_AGENT_KERNEL"
+
 struct agent_rule {
 	struct agent_rule *next;
 	struct pattern *patterns;
 	uint32_t nr_patterns;
+	bool nothing; /* it means events of another kind than ours */
 	uint32_t nr_contexts;
 	const struct context_spec *contexts; /* of its events, beside the channel's */
 	const void *filter;                  /* a verified program, or NULL */
@@ -247,6 +251,7 @@ struct agent {
 	/* The thread that somebody has made here by ptrace, as long as it does what he wants; 0: none. */
 	atomic_int borrowed;
 	atomic_bool stopped; /* a thread may not read clocks any more: nothing is recorded */
+	bool kernel; /* our events are the kernel's: only rules that say so mean them (AGENT_KERNEL_ENV) */
 	unsigned int patience; /* how many times as long to wait for answers (SIDE_PATIENCE); 0: once */
 	bool debug;
 	bool prepared;

@@ -76,22 +76,48 @@ int agent_take_channel(struct agent_session *session, const struct wire_channel 
 	return ret;
 }
 
+/* Does it name events, and not only those that it does not mean? */
+static bool names_some(const struct wire_rule *from)
+{
+	const char *text = from->patterns;
+	uint32_t i;
+
+	for (i = 0; i < from->nr_patterns; i++, text += strlen(text) + 1)
+		if (*text != '!')
+			return true;
+	return false;
+}
+
 static int keep_patterns(
 		struct agent_memory *in, const struct wire_rule *from, struct agent_rule *rule)
 {
 	const char *text = from->patterns;
 	struct pattern_error error;
+	bool means = false;
 	uint32_t i;
 
-	rule->nr_patterns = from->nr_patterns;
-	rule->patterns = agent_memory_take(in, from->nr_patterns * sizeof(*rule->patterns));
+	rule->patterns = agent_memory_take(in,
+			(agent.kernel ? PATTERN_KERNEL_MAX : 1) * from->nr_patterns *
+					sizeof(*rule->patterns));
 	if (!rule->patterns)
 		return -ENOMEM;
-	for (i = 0; i < from->nr_patterns; i++) {
-		if (pattern_parse(text, &rule->patterns[i], &error))
+	for (i = 0; i < from->nr_patterns; i++, text += strlen(text) + 1) {
+		struct pattern *next = &rule->patterns[rule->nr_patterns];
+		int count = 1;
+
+		if (pattern_is_kernel(text) != agent.kernel)
+			continue;
+		if (agent.kernel)
+			count = pattern_parse_kernel(text, next, &error);
+		else if (pattern_parse(text, next, &error))
+			count = -EINVAL;
+		if (count < 0)
 			return -EPROTO;
-		text += strlen(text) + 1;
+		rule->nr_patterns += (uint32_t)count;
+		means |= !next->exclude;
 	}
+	/* One that names only others means nothing here, unlike one that excludes some of all. */
+	rule->nothing = agent.kernel ? !means : !means && names_some(from);
 	return 0;
 }
 

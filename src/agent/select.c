@@ -44,8 +44,11 @@ static bool names_ours(const struct agent_rule *rule)
 
 static bool wants(const struct agent_rule *rule, const struct side_event_description *event)
 {
-	if (base_is_event(event) && !names_ours(rule))
+	if (rule->nothing || (base_is_event(event) && !names_ours(rule)))
 		return false;
+	/* That some were lost concerns whoever wants any. */
+	if (agent.kernel && !strcmp(side_ptr_get(event->provider_name), "side_kernel"))
+		return true;
 	return pattern_set_wants(rule->patterns, rule->nr_patterns,
 			side_ptr_get(event->provider_name), side_ptr_get(event->event_name),
 			(unsigned int)side_enum_get(event->loglevel));

@@ -43,6 +43,7 @@ static void begin(void)
 
 	agent.debug = debug && *debug && strcmp(debug, "0") != 0;
 	agent.patience = chosen_patience();
+	agent.kernel = getenv(AGENT_KERNEL_ENV) != NULL;
 	agent_bases_start();
 }
 

@@ -4,6 +4,7 @@
  * are asked about it, and only then it becomes the definition.
  */
 #include "control/parts.h"
+#include "wire/pattern.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -149,6 +150,29 @@ static void remove_rules(struct definition_channel *channel)
 		change_remove_rule(channel, channel->nr_rules - 1);
 }
 
+/* Of the kernel, or of programs? */
+static bool is_of_kernel(const struct definition_rule *rule)
+{
+	size_t i;
+
+	for (i = 0; i < rule->patterns.count; i++)
+		if (rule->patterns.items[i][0] != '!' && pattern_is_kernel(rule->patterns.items[i]))
+			return true;
+	return false;
+}
+
+static void remove_rules_of_kernel(struct change *change, struct definition_channel *channel)
+{
+	size_t i;
+
+	for (i = channel->nr_rules; i-- > 0;) {
+		if (!is_of_kernel(&channel->rules[i]))
+			continue;
+		change_remove_rule(channel, i);
+		change->changed = true;
+	}
+}
+
 /*
  * A pattern goes from the rules that name it as it is; a rule that is left without any goes with it.
  * Rules that are wider get an exception.
@@ -175,7 +199,8 @@ static int disable_pattern(
 				continue;
 			}
 		}
-		if (words_have(&rule->patterns, exception))
+		if (words_have(&rule->patterns, exception) ||
+				is_of_kernel(rule) != pattern_is_kernel(pattern))
 			continue;
 		change->changed = true;
 		if (!words_add(&rule->patterns, exception))
@@ -205,6 +230,10 @@ static int disable_event(struct change *change)
 	for (i = 0; !ret && i < patterns.count; i++) {
 		bool named;
 
+		if (!strcmp(patterns.items[i], PATTERN_KERNEL "*")) {
+			remove_rules_of_kernel(change, channel);
+			continue;
+		}
 		ret = change_drop_probes(change, channel, patterns.items[i], &named);
 		if (!ret && !named)
 			ret = disable_pattern(change, channel, patterns.items[i]);

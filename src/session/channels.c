@@ -156,18 +156,23 @@ static int take_patterns(
 		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
 				"%zu patterns are more than %d", options->nr_patterns,
 				WIRE_PATTERNS_MAX);
-	rule->parsed = calloc(options->nr_patterns + 1, sizeof(*rule->parsed));
+	rule->parsed = calloc(PATTERN_KERNEL_MAX * options->nr_patterns + 1, sizeof(*rule->parsed));
 	if (!rule->parsed)
 		return fail_memory(error);
 	for (i = 0; i < options->nr_patterns; i++) {
+		const char *text = options->patterns[i];
+		struct pattern *next = &rule->parsed[rule->nr_parsed];
 		struct pattern_error where;
+		int count = pattern_is_kernel(text) ? pattern_parse_kernel(text, next, &where)
+				: pattern_parse(text, next, &where) ? -EINVAL
+								    : 1;
 
-		if (pattern_parse(options->patterns[i], &rule->parsed[i], &where)) {
+		if (count < 0) {
 			session_fail(error, SESSION_ERROR_USAGE, EINVAL, "bad pattern");
-			pattern_error_text(error->text, sizeof(error->text), options->patterns[i],
-					&where);
+			pattern_error_text(error->text, sizeof(error->text), text, &where);
 			return -EINVAL;
 		}
+		rule->nr_parsed += (uint32_t)count;
 		size += strlen(options->patterns[i]) + 1;
 	}
 	if (size > LIMIT_RULE_TEXT)
@@ -551,7 +556,7 @@ void channel_free(struct channel *channel)
 static bool rule_wants(const struct rule *rule, const struct side_event_description *event)
 {
 	return !rule->nr_patterns ||
-			pattern_set_wants(rule->parsed, rule->nr_patterns,
+			pattern_set_wants(rule->parsed, rule->nr_parsed,
 					side_ptr_get(event->provider_name),
 					side_ptr_get(event->event_name),
 					(unsigned int)side_enum_get(event->loglevel));

@@ -342,7 +342,8 @@ static bool is_tracked(const struct session *session, const struct connection *c
 	bool tracked;
 	char *name;
 
-	if (!service || !service->nr_track)
+	/* What the kernel's events are of is no program that could be tracked. */
+	if (!service || !service->nr_track || !strcmp(procname, SESSION_KERNEL_PROGRAM))
 		return true;
 	name = instance_clean_name(procname);
 	peer.name = name ? name : "";

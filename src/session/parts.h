@@ -108,7 +108,7 @@ struct context_list {
 struct rule {
 	char *patterns; /* strings in a row; none: all events */
 	struct pattern *parsed;
-	uint32_t nr_patterns;
+	uint32_t nr_patterns, nr_parsed; /* some texts are several patterns */
 	struct context_list contexts;
 	char *filter; /* as the user wrote it, or NULL */
 	void *program;

@@ -268,6 +268,7 @@ struct list_options {
 	bool libraries;
 	bool names;
 	bool userspace;
+	bool kernel;
 	bool system;
 };
 
@@ -284,6 +285,10 @@ struct control_options {
 	uint64_t pid;              /* of the program that is probed; 0: not given */
 	const char *exe;
 	struct global_arguments global;
+	bool kernel;  /* events of the kernel: kernel-session.c */
+	bool syscall; /* those of system calls, by the names of these */
+	uint64_t kernel_buffer;
+	int kernel_way; /* enum kernel_record_way */
 	bool all;
 	bool userspace;
 	bool no_daemon;
@@ -524,6 +529,8 @@ int cmd_view(const struct parsed *parsed);
 int cmd_expand(const struct parsed *parsed);
 int cmd_probe(const struct parsed *parsed);
 int cmd_kernel(const struct parsed *parsed);
+/* list-kernel.c */
+int command_list_kernel(const struct parsed *parsed);
 int cmd_probe_enable(const struct parsed *parsed);
 int cmd_probe_context(const struct parsed *parsed);
 int cmd_probe_disable(const struct parsed *parsed);

@@ -508,8 +508,11 @@ int cmd_list(const struct parsed *parsed)
 	enum listing_form form = parsed->common.json ? LISTING_JSON
 			: options->names             ? LISTING_NAMES
 						     : LISTING_TEXT;
-	int status = list_known(parsed, &known), error;
+	int status, error;
 
+	if (options->kernel)
+		return command_list_kernel(parsed);
+	status = list_known(parsed, &known);
 	if (!known)
 		status = command_select(&options->patterns, &patterns);
 	if (known || status)

@@ -80,9 +80,12 @@ static int run(const struct parsed *parsed, char **words)
 	case VERB_ENABLE_EVENT:
 	case VERB_ADD_CONTEXT:
 		/* Of a program's code: what finds it has many libraries. */
-		return parsed->options.control.pid || parsed->options.control.exe ||
-						parsed->options.control.probes.count ||
-						parsed->options.control.global.on
+		return !parsed->options.control.kernel &&
+						(parsed->options.control.pid ||
+								parsed->options.control.exe ||
+								parsed->options.control.probes
+										.count ||
+								parsed->options.control.global.on)
 				? more_execute(words)
 				: cmd_session(parsed);
 	case VERB_DISABLE_EVENT:

@@ -192,18 +192,19 @@ static int add_use(struct json_object *request, const struct option_use *use)
 struct levels {
 	const char *sign; /* what stands before the level in a pattern; NULL: none is given */
 	const char *level;
+	const struct control_options *options;
 };
 
 static int find_levels(const struct control_options *options, struct levels *levels)
 {
-	*levels = (struct levels){NULL, NULL};
+	*levels = (struct levels){NULL, NULL, options};
 	if (options->loglevel && options->loglevel_only)
 		return say_error(COMMAND_USAGE, "leave one of them out",
 				"`--loglevel` and `--loglevel-only` contradict each other");
 	if (options->loglevel)
-		*levels = (struct levels){"@", options->loglevel};
+		*levels = (struct levels){"@", options->loglevel, options};
 	else if (options->loglevel_only)
-		*levels = (struct levels){"@=", options->loglevel_only};
+		*levels = (struct levels){"@=", options->loglevel_only, options};
 	return COMMAND_DONE;
 }
 
@@ -216,9 +217,35 @@ static bool has_level(const char *pattern)
 	return false;
 }
 
+/* Of the kernel, which the request says in the pattern. */
+static int add_kernel(struct json_object *request, const char *text,
+		const struct control_options *options)
+{
+	static const char *const ends[] = {"syscalls:sys_enter_", "syscalls:sys_exit_"};
+	const char *sign = *text == '!' ? "!" : "";
+	char pattern[PATTERN_TEXT_MAX + 1];
+	int most = (int)sizeof(pattern), size = 0;
+
+	text += *text == '!';
+	if (pattern_is_kernel(text))
+		text += sizeof(PATTERN_KERNEL) - 1;
+	for (size_t i = 0; i < (options->syscall ? 2 : 1) && size < most; i++) {
+		size = snprintf(pattern, sizeof(pattern), "%s" PATTERN_KERNEL "%s%s", sign,
+				options->syscall ? ends[i] : "", text);
+		if (size < most)
+			ask_add_text(request, "event", pattern);
+	}
+	return size < most
+			? COMMAND_DONE
+			: say_error(COMMAND_USAGE, NULL, "the pattern `%.128s…` is too long", text);
+}
+
 static int add_pattern(struct json_object *request, const char *text, const struct levels *levels)
 {
 	char pattern[PATTERN_TEXT_MAX + 64];
+
+	if (levels->options->kernel)
+		return add_kernel(request, text, levels->options);
 
 	if (levels->sign && *text != '!' && has_level(text))
 		return say_error(COMMAND_USAGE, "leave one of them out",
@@ -272,7 +299,7 @@ static int add_patterns(struct json_object *request, const char *text, const str
 
 static int add_exclusions(struct json_object *request, const struct control_options *options)
 {
-	const struct levels none = {NULL, NULL};
+	const struct levels none = {NULL, NULL, options};
 	int status = COMMAND_DONE;
 
 	for (size_t i = 0; i < options->exclude.count && !status; i++) {
@@ -288,11 +315,48 @@ static int add_exclusions(struct json_object *request, const struct control_opti
 	return status;
 }
 
+static int check_kernel(const struct parsed *parsed)
+{
+	const struct control_options *options = &parsed->options.control;
+
+	if (!options->kernel)
+		return options->syscall || options->kernel_buffer || options->kernel_way
+				? say_error(COMMAND_USAGE, "write `--kernel`, too",
+						  "`--syscall`, `--kernel-buffer` and "
+						  "`--kernel-way` are of the kernel's events")
+				: COMMAND_DONE;
+	if (options->userspace)
+		return say_error(COMMAND_USAGE, "write two commands",
+				"`--kernel` and `--userspace` are not the same events");
+	if (options->pid || options->exe || options->probes.count || options->global.on)
+		return say_error(COMMAND_USAGE,
+				"make it with `perf probe`, and then enable it, as `probe:NAME`",
+				"side puts no probes into the kernel");
+	if (options->loglevel || options->loglevel_only)
+		return say_error(COMMAND_USAGE, "leave it out",
+				"the kernel's events have no log levels");
+	if (options->contexts.count)
+		return say_error(COMMAND_USAGE, "the events have pid, tid and comm",
+				"`--context %.64s` would be of the program that listens to the "
+				"kernel",
+				options->contexts.items[0]);
+	if (!options->all && !parsed->operand_count)
+		return say_error(COMMAND_USAGE,
+				"`side list -k` lists them; `--all` means thousands, which slow "
+				"the "
+				"machine down",
+				"it is not said which of the kernel's events are meant");
+	return COMMAND_DONE;
+}
+
 static int add_events(struct json_object *request, const struct parsed *parsed)
 {
 	const struct control_options *options = &parsed->options.control;
 	struct levels levels;
 	int status = find_levels(options, &levels);
+
+	if (!status)
+		status = check_kernel(parsed);
 
 	if (!status && options->all && parsed->operand_count)
 		return say_error(COMMAND_USAGE, "leave one of them out",
@@ -303,7 +367,7 @@ static int add_events(struct json_object *request, const struct parsed *parsed)
 				"there is no event to disable");
 	for (int i = 0; i < parsed->operand_count && !status; i++)
 		status = add_patterns(request, parsed->operands[i], &levels);
-	if (!status && !parsed->operand_count && levels.sign)
+	if (!status && !parsed->operand_count && (levels.sign || options->kernel))
 		status = add_pattern(request, "*", &levels);
 	if (!status)
 		status = add_exclusions(request, options);

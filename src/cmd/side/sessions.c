@@ -7,6 +7,7 @@
  */
 #include "ask.h"
 #include "command.h"
+#include "kernel-session.h"
 #include "say.h"
 #include "session-request.h"
 
@@ -231,6 +232,28 @@ static int sent_status(const struct parsed *parsed, struct json_object *answer)
 
 /* ---- one session ---- */
 
+/* Events of the kernel are said by a program, which has to be there. */
+static int before(struct ask *ask, const struct parsed *parsed, const char *name,
+		struct json_object *request)
+{
+	switch (parsed->verb->id) {
+	case VERB_ENABLE_EVENT:
+		return parsed->options.control.kernel ? kernel_session_prepare(ask, parsed, request)
+						      : COMMAND_DONE;
+	case VERB_START: kernel_session_ensure(ask, name); return COMMAND_DONE;
+	case VERB_ROTATE:
+	case VERB_SNAPSHOT: kernel_session_drain(ask); return COMMAND_DONE;
+	default: return COMMAND_DONE;
+	}
+}
+
+static void after(struct ask *ask, const struct parsed *parsed)
+{
+	if ((parsed->verb->id == VERB_ENABLE_EVENT || parsed->verb->id == VERB_DISABLE_EVENT) &&
+			parsed->options.control.kernel)
+		(void)kernel_session_look(ask);
+}
+
 static int ask_one(struct ask *ask, const struct parsed *parsed, const char *name)
 {
 	struct json_object *request, *answer;
@@ -239,9 +262,15 @@ static int ask_one(struct ask *ask, const struct parsed *parsed, const char *nam
 	if (status)
 		return status;
 	wait = patience(parsed->verb->id, request);
+	status = before(ask, parsed, name, request);
+	if (status) {
+		json_object_put(request);
+		return status;
+	}
 	status = ask_call(ask, request, wait, &answer);
 	if (status)
 		return status;
+	after(ask, parsed);
 	if (!name)
 		name = ask_text(answer, "session");
 	if (parsed->verb->id == VERB_CREATE)

@@ -4,6 +4,7 @@
 
 #include "ask.h"
 #include "command.h"
+#include "kernel-session.h"
 #include "say.h"
 
 #include <inttypes.h>
@@ -130,6 +131,31 @@ static void print_definition(struct json_object *session, const struct style *st
 		print_channel(json_object_array_get_idx(channels, i), figures, style);
 }
 
+/* Who says the kernel's events, which are of the whole machine and in all sessions the same. */
+static void print_kernel(struct ask *ask, struct json_object *session, const struct style *style)
+{
+	struct json_object *definition = NULL, *said;
+	char lost[SAY_NUMBER_MAX];
+	uint64_t nr_lost;
+
+	if (!json_object_object_get_ex(session, "definition", &definition) ||
+			!kernel_session_has(definition))
+		return;
+	said = kernel_session_status(ask);
+	nr_lost = ask_number(said, "lost");
+	if (!said)
+		printf("  kernel     %snobody records its events%s: `side start` begins again\n",
+				style->bad, style->plain);
+	else
+		printf("  kernel     %" PRIu64 " of %" PRIu64
+		       " events switched on, by %s%s%s%s%s\n",
+				ask_number(said, "on"), ask_number(said, "events"),
+				ask_text(said, "way"), nr_lost ? style->bad : "",
+				nr_lost ? "; lost " : "", nr_lost ? say_number(nr_lost, lost) : "",
+				style->plain);
+	json_object_put(said);
+}
+
 /* Of a session that has no process nobody knows more than its definition says. */
 static void print_probes(struct json_object *session, const struct style *style)
 {
@@ -249,7 +275,7 @@ static void print_sending(struct json_object *session, const struct style *style
 	putchar('\n');
 }
 
-static void print_full(struct json_object *session, const struct style *style)
+static void print_full(struct ask *ask, struct json_object *session, const struct style *style)
 {
 	const char *output = ask_text(session, "output"), *error = ask_text(session, "error");
 	struct json_object *messages = ask_list(session, "messages");
@@ -279,6 +305,7 @@ static void print_full(struct json_object *session, const struct style *style)
 		printf("  restarts   %" PRIu64 "\n", ask_number(session, "restarts"));
 	print_sending(session, style);
 	print_definition(session, style);
+	print_kernel(ask, session, style);
 	print_probes(session, style);
 	print_processes(ask_list(session, "processes"), style);
 	print_losses(ask_list(session, "losses"), style);
@@ -337,7 +364,7 @@ int status_show(struct ask *ask, const char *name, bool json, bool color)
 		if (json)
 			print_json(session, current);
 		else if (name)
-			print_full(session, style);
+			print_full(ask, session, style);
 		else
 			print_short(session, current, style);
 	}

@@ -12,7 +12,7 @@ static const char *const wrapper_words[] = { "libc", "pthread", NULL };
 static const char *const mode_words[] = { "discard", "overwrite", "block", NULL };
 static const char *const format_words[] = { "ctf1", "ctf2", NULL };
 /* In the order of enum kernel_record_way. */
-static const char *const kernel_way_words[] = { "best", "perf", "tracefs", NULL };
+const char *const table_kernel_ways[] = { "best", "perf", "tracefs", NULL };
 
 const struct option table_record_options[] = {
 	{
@@ -201,7 +201,7 @@ const struct option table_record_options[] = {
 		.kind = OPTION_CHOICE,
 		.completion = COMPLETE_CHOICE,
 		.offset = offsetof(struct record_options, kernel_way),
-		.choices = kernel_way_words,
+		.choices = table_kernel_ways,
 		.standard = "best",
 		.sentence = "With `--kernel`: how the events are got out of the kernel: by perf's buffers (perf), by an instance "
 				"of ftrace (tracefs), or by the first of them that is permitted (best), which is said.",

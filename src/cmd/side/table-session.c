@@ -45,6 +45,19 @@ static const char *const format_words[] = { "ctf1", "ctf2", NULL };
 		.offset = offsetof(struct control_options, userspace), \
 		.sentence = "Accepted from the hands of lttng's users; events are always those of programs.", \
 	}
+#define KERNEL_OPTIONS { \
+		.letter = 'k', \
+		.name = "kernel", \
+		.kind = OPTION_FLAG, \
+		.offset = offsetof(struct control_options, kernel), \
+		.sentence = "Trace events of the kernel, of the whole machine: PATTERN is a system (`sched`), an event " \
+				"(`sched_switch`) or `sched:sched_*`. `side list -k` shows them.", \
+	}, { \
+		.name = "syscall", \
+		.kind = OPTION_FLAG, \
+		.offset = offsetof(struct control_options, syscall), \
+		.sentence = "With `--kernel`: PATTERN is the name of a system call (`openat`); its begin and its end are meant.", \
+	}
 #define TIMEOUT_OPTION { \
 		.name = "timeout", \
 		.argument = "TIME", \
@@ -387,6 +400,27 @@ const struct option table_enable_event_options[] = {
 		.offset = offsetof(struct control_options, exe),
 		.sentence = "The same in every program of this file, those that come to the daemon by themselves, now and later.",
 	},
+	KERNEL_OPTIONS,
+	{
+		.name = "kernel-buffer",
+		.argument = "SIZE",
+		.kind = OPTION_SIZE,
+		.offset = offsetof(struct control_options, kernel_buffer),
+		.standard = "2M",
+		.sentence = "With `--kernel`: give each CPU a buffer of SIZE bytes in the kernel, if nobody records the kernel's "
+				"events yet.",
+	},
+	{
+		.name = "kernel-way",
+		.argument = "WAY",
+		.kind = OPTION_CHOICE,
+		.completion = COMPLETE_CHOICE,
+		.offset = offsetof(struct control_options, kernel_way),
+		.choices = table_kernel_ways,
+		.standard = "best",
+		.sentence = "With `--kernel`: how the events are got out of the kernel, as for `side record`, if nobody records "
+				"them yet.",
+	},
 	TABLE_PROBE_OPTIONS(control_options),
 	TABLE_GLOBAL_OPTIONS(control_options),
 	TIMEOUT_OPTION, USERSPACE_OPTION, DAEMON_OPTIONS, END,
@@ -397,6 +431,9 @@ const char *const table_enable_event_paragraphs[] = {
 	"every program that the session is for. Several patterns may stand with commas between them. A channel "
 	"that is not there is made, unless the session was started already.",
 	"When the verb returns, the running programs have switched over, or are named (exit status 5).",
+	"With `--kernel` the events are those of the kernel, of all processes. A program in the background, side-kernel, listens to "
+	"them and says them in the sessions, on the same clock as all others; each has `pid`, `tid` and `comm` of the thread that it "
+	"happened in. It takes root, or CAP_PERFMON. docs/guide/kernel.md says more.",
 	"With `--pid` or `--exe` the events are not those that the program declares, but places of its code where it says nothing: "
 	"the first operand is the name that their event gets. `side help probes` says more.",
 	NULL,
@@ -407,6 +444,9 @@ const struct example table_enable_event_examples[] = {
 		"Record calls of a function that nobody instrumented, with an argument and the time that they take." },
 	{ "side enable-event read_config --global --exe /usr/sbin/nginx --function ngx_conf_parse", "As root, see it in every nginx, also one that starts later." },
 	{ "side enable-event 'db:*' --exclude 'db:tick'", "Record a provider, but not one of its events." },
+	{ "side enable-event -k sched_switch --filter 'next_prio < 100'",
+		"Record when the scheduler lets important threads run, beside the events of programs." },
+	{ "side enable-event -k --syscall openat,read", "Record begin and end of two system calls." },
 	{ "side enable-event -u -a --loglevel WARNING", "Record all warnings and what is worse." },
 	{ "side enable-event 'net:request' --filter 'size > 4096' --context vtid,procname -s slow",
 		"Record large requests with who made them, in the session slow." },
@@ -431,6 +471,7 @@ const struct option table_disable_event_options[] = {
 		.offset = offsetof(struct control_options, pid),
 		.sentence = "Only probes of these events, and only those of this process.",
 	},
+	KERNEL_OPTIONS,
 	TIMEOUT_OPTION, USERSPACE_OPTION, DAEMON_OPTIONS, END,
 };
 
@@ -442,6 +483,7 @@ const char *const table_disable_event_paragraphs[] = {
 
 const struct example table_disable_event_examples[] = {
 	{ "side disable-event 'db:tick'", "Do without an event from now on." },
+	{ "side disable-event -k -a", "Record nothing more of the kernel." },
 	{ "side disable-event slow -u --pid 4711", "Take a probe out of a program." },
 	{ "side disable-event -a -c trouble", "Record nothing more into the channel trouble." },
 	{ .command = NULL },

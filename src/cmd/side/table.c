@@ -115,6 +115,14 @@ static const struct option list_table[] = {
 				"they were started before the daemon or without one, are said at the end; `side attach` brings it.",
 	},
 	{
+		.letter = 'k',
+		.name = "kernel",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct list_options, kernel),
+		.sentence = "List the kernel's trace events, which `side record -k` and `side enable-event -k` record; words are "
+				"patterns of their names then.",
+	},
+	{
 		.name = "system",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct list_options, system),
@@ -148,6 +156,7 @@ static const struct example list_examples[] = {
 	{ "side list --libraries /usr/bin/sqlite3", "Look into the libraries that it needs, too." },
 	{ "side list", "List the sessions of the daemon." },
 	{ "side list -u", "List the events of all programs that run." },
+	{ "side list -k sched", "List what the kernel says of its scheduler." },
 	{ "side list 4711 -e 'db:*'", "List the events of a running process, and which are enabled." },
 	{ "side list -- ./server --check", "Start a command up to main and list all that it registered." },
 	{ "side list --json ./server | jq -r .event", "Let another program read the list." },

@@ -3,7 +3,7 @@
  * The agent's thread says that something changes, and waits for the main thread, which holds no lock that it could want. It says so by a
  * signal, because it has descriptors of its own.
  */
-#include "uprobes.h"
+#include "teller.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -43,7 +43,7 @@ void change_open(void)
 {
 	answers = pthread_self();
 	answers_tid = gettid();
-	events_on_change(tell);
+	agent_tell_changes(tell);
 }
 
 enum change change_take(void)

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* The kernel says times of CLOCK_MONOTONIC, rings may have another clock: a line through two moments, of which the later one is now. */
-#include "uprobes.h"
-
-#include "ring/ring.h"
+#include "teller.h"
 
 #define APART_NS 500000000
 
 /* The line goes through the first and the last of them; the middle one will be the first. */
 static struct ring_clock_sample before, middle, now;
+static int kind = -1; /* enum ring_clock; which it is takes a system call */
 
 void clock_look(void)
 {
 	struct ring_clock_sample sample;
 
-	if (ring_clock_sample(ring_clock_choose(), &sample))
+	if (kind < 0)
+		kind = (int)ring_clock_choose();
+	if (ring_clock_sample((enum ring_clock)kind, &sample))
 		return;
 	now = sample;
 	if (!before.ticks)
@@ -29,7 +30,7 @@ uint64_t clock_ticks(uint64_t monotonic_ns)
 	int64_t span = now.monotonic_ns - before.monotonic_ns;
 	int64_t since = (int64_t)monotonic_ns - before.monotonic_ns;
 
-	if (ring_clock_choose() == RING_CLOCK_MONOTONIC || span <= 0)
+	if (kind == RING_CLOCK_MONOTONIC || span <= 0)
 		return monotonic_ns;
 	return before.ticks +
 			(uint64_t)(int64_t)((__int128)since * (int64_t)(now.ticks - before.ticks) /

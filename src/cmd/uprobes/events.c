@@ -2,9 +2,6 @@
 /* Hits as SIDE events: whose it was, and the fields of the probe. */
 #include "uprobes.h"
 
-#include "ring/ring.h"
-
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +11,6 @@
 #include <side/trace.h>
 
 #define OWN_FIELDS 3 /* pid, tid, comm */
-#define AGENT "libside-agent.so"
 
 struct event {
 	struct side_builder *builder;
@@ -27,7 +23,7 @@ struct events {
 	struct side_builder *hello, *lost;
 	uint16_t lost_label, hello_label;
 	char name[600];
-	void (*replay)(const struct ring_replay *replay);
+	agent_replay_fn *replay;
 };
 
 /* ---- descriptions ---- */
@@ -307,34 +303,6 @@ static void fill(const struct global_hit *hit, const struct global_field *field,
 	}
 }
 
-/* It stays when it is there. */
-static void *find_in_agent(const char *name)
-{
-	void *agent = dlopen(AGENT, RTLD_LAZY | RTLD_NOLOAD);
-	void *symbol = agent ? dlsym(agent, name) : NULL;
-
-	if (agent)
-		(void)dlclose(agent);
-	return symbol;
-}
-
-static void find_agent(struct events *events)
-{
-	void *symbol = find_in_agent("side_agent_replay");
-
-	memcpy(&events->replay, &symbol, sizeof(symbol));
-}
-
-void events_on_change(void (*tell)(bool after))
-{
-	void *symbol = find_in_agent("side_agent_on_change");
-	void (*ask)(void (*tell)(bool after));
-
-	memcpy(&ask, &symbol, sizeof(symbol));
-	if (ask)
-		ask(tell);
-}
-
 void events_hit(void *user, const struct global_hit *hit)
 {
 	struct events *events = user;
@@ -356,7 +324,7 @@ void events_hit(void *user, const struct global_hit *hit)
 	cells[1].u.side_static.integer_value.side_u64 = hit->tid;
 	side_ptr_set(cells[2].u.side_static.string_value, (const void *)hit->comm);
 	if (!events->replay)
-		find_agent(events);
+		events->replay = agent_find_replay();
 	if (events->replay)
 		events->replay(&replay);
 	call(event->builder, cells, nr);

@@ -9,14 +9,14 @@
  *
  *	main.c    what it was asked for, and its life
  *	events.c  hits as events
+ *	agent.c   what the agent has for us
  *	change.c  changes of what is recorded, which wait for us
  *	clock.c   the kernel's time as the ring's
  *	wanted.c  whether a session of the daemon still has the events
  */
 
+#include "cmd/uprobes/teller.h"
 #include "probe/global/global.h"
-
-#include <signal.h>
 
 struct events;
 
@@ -27,27 +27,10 @@ void events_close(struct events *events);
 bool events_wanted(const struct events *events);
 /* One that says how the kernel watches: which also has a daemon come that has not yet. */
 void events_hello(const struct events *events, const char *way, const char *why);
-/* Called in another thread before the agent changes what is recorded, and after it. */
-void events_on_change(void (*tell)(bool after));
 void events_lost(const struct events *events, uint64_t lost);
 /* The name of the first event. */
 const char *events_name(const struct events *events);
 global_hit_fn events_hit; /* user: struct events */
-
-/* Before a number of hits: as exact as can be for what happened lately. */
-void clock_look(void);
-uint64_t clock_ticks(uint64_t monotonic_ns);
-
-/*
- * change.c: a change waits until change_done() has been called, so that hits from before it are said as what they were, and places are
- * watched when whoever asked for it goes on.
- */
-enum change { CHANGE_NONE, CHANGE_BEGINS, CHANGE_ENDS };
-/* In the thread that will answer, and that gets the signal, which it blocks, when there is one. */
-#define CHANGE_SIGNAL SIGUSR1
-void change_open(void);
-enum change change_take(void);
-void change_done(void);
 
 /* Has the session an event of that name? False also if there is no such session, or no daemon. */
 bool wanted_by_session(const char *session, bool system, const char *event);

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The life of side-kernel: nobody calls it by hand.
+ *
+ *	side-kernel [--system] [--way perf|tracefs] [--buffer BYTES] --ready FD
+ *
+ * It ends when no session of the daemon has had events of the kernel for a while, or by SIGTERM. When the daemon is away it goes on as long as
+ * somebody records: sessions outlive their daemon.
+ */
+#include "kernel.h"
+
+#include "cmd/side/say.h"
+#include "cmd/uprobes/teller.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "session/session.h"
+
+#define ROUND_MS 100
+#define LATE_MS 50 /* how often it is looked for user_events of programs that did not tell us */
+#define LOOK_NS UINT64_C(2000000000)
+#define PATIENCE_NS UINT64_C(8000000000) /* without anything to do */
+
+struct work {
+	struct kernel_record_options options;
+	bool system;
+	int ready; /* -1: nobody waits */
+
+	struct kernel_record *record;
+	struct events *events;
+	struct server *server;
+	struct wanted wanted;
+	int epoll, signals;
+	bool over, late, monotonic;
+	uint32_t nr_on, nr_events;
+	uint64_t asked, needed; /* when the daemon was, and when we were */
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* ---- the command line ---- */
+
+static bool take_option(struct work *work, const char *name, const char *text)
+{
+	if (!strcmp(name, "--way"))
+		work->options.way = !strcmp(text, "perf")  ? KERNEL_RECORD_PERF
+				: !strcmp(text, "tracefs") ? KERNEL_RECORD_TRACEFS
+							   : KERNEL_RECORD_BEST;
+	else if (!strcmp(name, "--buffer"))
+		work->options.buffer_size = strtoull(text, NULL, 10);
+	else if (!strcmp(name, "--ready"))
+		work->ready = atoi(text);
+	else
+		return false;
+	return true;
+}
+
+static bool take_arguments(struct work *work, char **words)
+{
+	for (words++; *words; words++) {
+		if (!strcmp(*words, "--system")) {
+			work->system = true;
+			continue;
+		}
+		if (!words[1] || !take_option(work, words[0], words[1]))
+			return false;
+		words++;
+	}
+	return work->ready >= 0 && !fcntl(work->ready, F_SETFD, FD_CLOEXEC);
+}
+
+/* ---- what is switched on ---- */
+
+static void switch_one(void *user, const struct kernel_event *event, bool on)
+{
+	struct work *work = user;
+	struct kernel_record_error error = {.code = 0};
+	bool wanted = events_wanted(event);
+
+	work->nr_events++;
+	/* One that the kernel refuses is tried again with the next change. */
+	if (wanted != on && kernel_listen_switch(work->record, event, wanted, &error))
+		wanted = false;
+	work->nr_on += wanted;
+}
+
+static void switch_all(struct work *work)
+{
+	work->nr_on = work->nr_events = 0;
+	kernel_listen_each(work->record, switch_one, work);
+}
+
+static void take(struct work *work, bool losses)
+{
+	if (work->monotonic && work->nr_on)
+		clock_look();
+	(void)kernel_listen_drain(work->record, losses);
+}
+
+static void drain(void *user)
+{
+	take(user, true);
+}
+
+static void look(void *user)
+{
+	struct work *work = user;
+	struct kernel_record_error ignored;
+	struct wanted wanted;
+
+	wanted_ask(&wanted, work->system);
+	work->asked = now_ns();
+	/* Without a daemon things stay as they are. */
+	if (wanted.reached) {
+		wanted_free(&work->wanted);
+		work->wanted = wanted;
+		(void)kernel_listen_choose(
+				work->record, work->wanted.choices, work->wanted.nr, &ignored);
+		work->late = kernel_listen_look(work->record);
+	} else {
+		wanted_free(&wanted);
+	}
+	if (work->wanted.nr)
+		work->needed = work->asked;
+	drain(work);
+	switch_all(work);
+}
+
+/* ---- who asks ---- */
+
+static bool knows(void *user, const char *pattern)
+{
+	struct work *work = user;
+
+	return kernel_listen_knows(work->record, pattern);
+}
+
+static void describe(void *user, char *text, size_t size)
+{
+	struct work *work = user;
+	const char *way, *why;
+	uint64_t said, lost;
+
+	kernel_record_way(work->record, &way, &why);
+	events_figures(work->events, &said, &lost);
+	/* These sentences are ours, without quotes in them but those of errno's. */
+	(void)snprintf(text, size,
+			"\"way\":\"%s\",\"why\":\"%s\",\"pid\":%d,\"events\":%" PRIu32
+			",\"on\":%" PRIu32 ",\"said\":%" PRIu64 ",\"lost\":%" PRIu64,
+			way, why, (int)getpid(), work->nr_events, work->nr_on, said, lost);
+}
+
+/* ---- turns ---- */
+
+static void take_signals(struct work *work)
+{
+	struct signalfd_siginfo info;
+
+	while (read(work->signals, &info, sizeof(info)) == sizeof(info))
+		work->over |= info.ssi_signo != CHANGE_SIGNAL;
+}
+
+/* What happened before a change is still recorded as before it. */
+static void take_change(struct work *work)
+{
+	switch (change_take()) {
+	case CHANGE_BEGINS: drain(work); break;
+	case CHANGE_ENDS:
+		drain(work);
+		switch_all(work);
+		break;
+	default: return;
+	}
+	change_done();
+}
+
+/* Nobody listens: does nobody want us any more? */
+static void look_at_sessions(struct work *work)
+{
+	uint64_t now = now_ns();
+
+	if (work->nr_on)
+		work->needed = now;
+	if (now - work->asked > LOOK_NS && (!work->nr_on || !work->wanted.nr))
+		look(work);
+	work->over |= now > work->needed && now - work->needed > PATIENCE_NS;
+}
+
+static void turn(struct work *work)
+{
+	kernel_listen_wait(work->record, work->epoll, work->late ? LATE_MS : ROUND_MS);
+	take_signals(work);
+	take_change(work);
+	server_turn(work->server);
+	take(work, false);
+	if (work->late)
+		work->late = kernel_listen_look(work->record);
+	switch_all(work);
+	look_at_sessions(work);
+}
+
+/* ---- life ---- */
+
+static int prepare_signals(struct work *work)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, CHANGE_SIGNAL);
+	(void)sigprocmask(SIG_BLOCK, &set, NULL);
+	(void)signal(SIGHUP, SIG_IGN);
+	work->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	work->epoll = epoll_create1(EPOLL_CLOEXEC);
+	return work->signals < 0 || work->epoll < 0 ? -errno : 0;
+}
+
+static int listen_to(struct work *work, int fd)
+{
+	struct epoll_event interest = {.events = EPOLLIN, .data.fd = fd};
+
+	return epoll_ctl(work->epoll, EPOLL_CTL_ADD, fd, &interest) ? -errno : 0;
+}
+
+static int open_kernel(struct work *work)
+{
+	struct kernel_record_error error = {.code = 0};
+	struct kernel_listener listener;
+
+	work->options.clock = ring_clock_choose();
+	/* Then the kernel says times of another clock, which we turn into the ring's. */
+	work->monotonic = work->options.clock != RING_CLOCK_MONOTONIC &&
+			work->options.way != KERNEL_RECORD_TRACEFS && !kernel_record_knows_tsc();
+	if (work->monotonic)
+		work->options.clock = RING_CLOCK_MONOTONIC;
+	clock_look();
+	if (events_create(work->monotonic, &work->events))
+		return say_error(COMMAND_FAILED, NULL, "there is no memory");
+	events_listener(work->events, &listener);
+	if (!kernel_listen_open(&work->options, &listener, &work->record, &error))
+		return COMMAND_DONE;
+	return say_error(error.code == -EACCES || error.code == -EPERM ? COMMAND_NOT_PERMITTED
+								       : COMMAND_FAILED,
+			*error.mend ? error.mend : NULL,
+			"the kernel's events cannot be recorded: %s", error.text);
+}
+
+static int open_server(struct work *work)
+{
+	const struct server_calls calls = {.user = work,
+			.look = look,
+			.drain = drain,
+			.knows = knows,
+			.describe = describe};
+	char place[256];
+	int ret = wanted_place(work->system, place, sizeof(place))
+			? server_open(place, &calls, &work->server)
+			: -ENOENT;
+
+	if (!ret)
+		ret = listen_to(work, server_fd(work->server));
+	if (!ret)
+		ret = listen_to(work, work->signals);
+	/* Somebody was faster: whoever waits asks that one. */
+	if (ret == -EBUSY)
+		work->over = true;
+	return !ret || ret == -EBUSY ? COMMAND_DONE
+				     : say_error(COMMAND_FAILED, NULL,
+						       "the kernel's events cannot be recorded: "
+						       "%s",
+						       strerror(-ret));
+}
+
+/* Whoever waits goes on, and we belong to nobody's terminal. */
+static void say_ready(struct work *work)
+{
+	int nothing;
+
+	fflush(stderr);
+	nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+	for (int fd = 0; nothing >= 0 && fd < 3; fd++)
+		(void)dup2(nothing, fd);
+	if (nothing > 2)
+		close(nothing);
+	(void)!write(work->ready, "+", 1);
+	close(work->ready);
+}
+
+static int start(struct work *work)
+{
+	const char *way, *why;
+	int status = prepare_signals(work)
+			? say_error(COMMAND_FAILED, NULL, "cannot wait for signals")
+			: open_server(work);
+
+	if (!status && !work->over)
+		status = open_kernel(work);
+	if (status)
+		return status;
+	if (!work->over) {
+		kernel_record_way(work->record, &way, &why);
+		if (*why)
+			say_note("the kernel's events come by %s: %s", way, why);
+		events_hello(work->events, way, why);
+		look(work);
+		change_open();
+		work->needed = now_ns();
+	}
+	say_ready(work);
+	return COMMAND_DONE;
+}
+
+int main(__attribute__((unused)) int argc, char **argv)
+{
+	static const struct common_options common;
+	struct work work = {.ready = -1, .epoll = -1, .signals = -1};
+	int status;
+
+	say_start(&common, NULL);
+	if (!take_arguments(&work, argv))
+		return say_error(COMMAND_USAGE, "see `side enable-event --help`",
+				"this program is a part of side, which runs it by itself");
+	(void)prctl(PR_SET_NAME, SESSION_KERNEL_PROGRAM);
+	status = start(&work);
+	while (!status && !work.over)
+		turn(&work);
+	server_close(work.server);
+	kernel_record_close(work.record);
+	events_free(work.events);
+	wanted_free(&work.wanted);
+	return status;
+}

@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From types and values of CTF to types and arguments of SIDE. Arrays of numbers are gathered from where they stand; all else is copied into
+ * arguments. A length or a tag stands in front of what it belongs to, and is no field of its own.
+ */
+#include "kernel.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BLOCK_SIZE ((size_t)64 << 10)
+#define SCRATCH_MAX ((size_t)16 << 20)
+#define BITS 8u
+
+/* ---- memory ---- */
+
+struct scratch_block {
+	struct scratch_block *next;
+	size_t room;
+	_Alignas(16) unsigned char bytes[];
+};
+
+void *scratch_take(struct scratch *scratch, size_t size)
+{
+	struct scratch_block *block = scratch->blocks;
+
+	size = (size + 15) / 16 * 16;
+	if (!block || block->room - scratch->used < size) {
+		size_t room = size > BLOCK_SIZE ? size : BLOCK_SIZE;
+
+		if (room > SCRATCH_MAX)
+			return NULL;
+		block = malloc(sizeof(*block) + room);
+		if (!block)
+			return NULL;
+		block->next = scratch->blocks;
+		block->room = room;
+		scratch->blocks = block;
+		scratch->used = 0;
+	}
+	scratch->used += size;
+	return block->bytes + scratch->used - size;
+}
+
+void scratch_reset(struct scratch *scratch)
+{
+	while (scratch->blocks && scratch->blocks->next) {
+		struct scratch_block *next = scratch->blocks->next;
+
+		free(scratch->blocks);
+		scratch->blocks = next;
+	}
+	scratch->used = 0;
+}
+
+void scratch_free(struct scratch *scratch)
+{
+	scratch_reset(scratch);
+	free(scratch->blocks);
+	scratch->blocks = NULL;
+}
+
+/* ---- types ---- */
+
+static enum side_type_label_byte_order order_of(const struct ctf_type *type)
+{
+	return type->big_endian ? SIDE_TYPE_BYTE_ORDER_BE : SIDE_TYPE_BYTE_ORDER_HOST;
+}
+
+/* Arrays of these are gathered. */
+static bool is_number(const struct ctf_type *type)
+{
+	return type->kind == CTF_INTEGER || type->kind == CTF_FLOAT || type->kind == CTF_ENUM;
+}
+
+static bool is_text(const struct ctf_type *type)
+{
+	return type->kind == CTF_ARRAY && type->element->text;
+}
+
+static void set_base(struct side_builder *builder, struct side_builder_type *type, uint8_t base)
+{
+	if (base && base != 10)
+		(void)side_builder_attr_unsigned(builder, type, "std.integer.base", 1, base);
+}
+
+static struct side_builder_type *integer_type(
+		struct side_builder *builder, const struct ctf_type *type)
+{
+	struct side_builder_type *integer = side_builder_integer(
+			builder, type->size / BITS, type->is_signed, order_of(type));
+	struct side_builder_type *bitmap;
+
+	if (!type->bitmap) {
+		set_base(builder, integer, type->base);
+		return integer;
+	}
+	bitmap = side_builder_enum_bitmap(builder, integer);
+	for (uint32_t i = 0; i < type->label_count; i++)
+		(void)side_builder_add_bit_label(builder, bitmap, type->labels[i].text,
+				type->labels[i].begin, type->labels[i].end);
+	return bitmap;
+}
+
+static struct side_builder_type *enum_type(
+		struct side_builder *builder, const struct ctf_type *type)
+{
+	struct side_builder_type *labelled;
+
+	if (type->boolean)
+		return side_builder_bool(builder);
+	labelled = side_builder_enum(builder,
+			side_builder_integer(builder, type->size / BITS, type->is_signed,
+					order_of(type)));
+	for (uint32_t i = 0; i < type->label_count; i++)
+		(void)side_builder_add_label(builder, labelled, type->labels[i].text,
+				(int64_t)type->labels[i].begin, (int64_t)type->labels[i].end);
+	return labelled;
+}
+
+static struct side_builder_type *gathered(struct side_builder *builder, const struct ctf_type *type)
+{
+	struct side_builder_type *element;
+
+	if (type->kind == CTF_FLOAT)
+		return side_builder_gather_float(builder, 0, type->size / BITS,
+				SIDE_TYPE_FLOAT_WORD_ORDER_HOST, SIDE_TYPE_GATHER_ACCESS_DIRECT);
+	if (type->byte)
+		return side_builder_gather_byte(builder, 0, SIDE_TYPE_GATHER_ACCESS_DIRECT);
+	element = side_builder_gather_integer(builder, 0, type->size / BITS, type->is_signed, 0, 0,
+			order_of(type), SIDE_TYPE_GATHER_ACCESS_DIRECT);
+	set_base(builder, element, type->base);
+	return element;
+}
+
+static struct side_builder_type *make_type(struct side_builder *builder,
+		const struct ctf_type *type, const struct ctf_type *before);
+
+static int add_fields(struct side_builder *builder, struct side_builder_type *into,
+		const struct ctf_type *type)
+{
+	for (uint32_t i = 0; i < type->member_count; i++) {
+		const struct ctf_member *member = &type->members[i];
+		const char *name = member->name;
+
+		if (member->hidden)
+			continue;
+		name += *name == '_';
+		if (side_builder_add_field(builder, into, name,
+				    make_type(builder, member->type,
+						    i ? type->members[i - 1].type : NULL)) !=
+				SIDE_ERROR_OK)
+			return -EINVAL;
+	}
+	return 0;
+}
+
+/* before: what stands in front, if it is the length. */
+static struct side_builder_type *list_type(struct side_builder *builder,
+		const struct ctf_type *type, const struct ctf_type *before)
+{
+	const struct ctf_type *element = type->element;
+	unsigned int size;
+
+	if (type->kind == CTF_ARRAY)
+		return is_text(type) ? side_builder_string(builder, 1, SIDE_TYPE_BYTE_ORDER_HOST)
+				: is_number(element)
+				? side_builder_gather_array(builder, gathered(builder, element),
+						  (uint32_t)type->length, 0,
+						  SIDE_TYPE_GATHER_ACCESS_DIRECT)
+				: side_builder_array(builder, make_type(builder, element, NULL),
+						  (uint32_t)type->length);
+	size = before->size / BITS;
+	if (!is_number(element))
+		return side_builder_vla(builder, make_type(builder, element, NULL),
+				side_builder_integer(builder, 4, 0, SIDE_TYPE_BYTE_ORDER_HOST));
+	return side_builder_gather_vla(builder, gathered(builder, element),
+			side_builder_gather_integer(builder, 0, size, 0, 0, 0,
+					SIDE_TYPE_BYTE_ORDER_HOST, SIDE_TYPE_GATHER_ACCESS_DIRECT),
+			size, SIDE_TYPE_GATHER_ACCESS_DIRECT);
+}
+
+/* An optional value; variants of other kinds are not made here. */
+static struct side_builder_type *option_type(
+		struct side_builder *builder, const struct ctf_type *type)
+{
+	return side_builder_optional(builder, make_type(builder, type->members[1].type, NULL));
+}
+
+/* An element with its length or tag is only that element. */
+static const struct ctf_type *wrapped(const struct ctf_type *type)
+{
+	return type->member_count == 2 && type->members[0].hidden ? type->members[1].type : NULL;
+}
+
+static struct side_builder_type *make_type(struct side_builder *builder,
+		const struct ctf_type *type, const struct ctf_type *before)
+{
+	struct side_builder_type *structure;
+
+	switch (type->kind) {
+	case CTF_INTEGER:
+		return type->byte ? side_builder_byte(builder) : integer_type(builder, type);
+	case CTF_ENUM: return enum_type(builder, type);
+	case CTF_FLOAT:
+		return side_builder_float(
+				builder, type->size / BITS, SIDE_TYPE_FLOAT_WORD_ORDER_HOST);
+	case CTF_STRING: return side_builder_string(builder, 1, SIDE_TYPE_BYTE_ORDER_HOST);
+	case CTF_ARRAY:
+	case CTF_SEQUENCE: return list_type(builder, type, before);
+	case CTF_VARIANT: return option_type(builder, type);
+	case CTF_STRUCT: break;
+	}
+	if (wrapped(type))
+		return make_type(builder, wrapped(type), type->members[0].type);
+	structure = side_builder_struct(builder);
+	return add_fields(builder, structure, type) ? NULL : structure;
+}
+
+int values_add_fields(struct side_builder *builder, const struct ctf_type *type)
+{
+	return type ? add_fields(builder, NULL, type) : 0;
+}
+
+uint32_t values_count(const struct ctf_type *type)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; type && i < type->member_count; i++)
+		count += !type->members[i].hidden;
+	return count;
+}
+
+/* ---- values ---- */
+
+struct taker {
+	struct scratch *scratch;
+	const uint8_t *at, *end;
+	const uint8_t *before; /* where the last length or tag stands */
+	uint64_t number;       /* which it is */
+};
+
+static bool take_value(struct taker *taker, const struct ctf_type *type, struct side_arg *to);
+
+static const uint8_t *take(struct taker *taker, size_t size)
+{
+	if ((size_t)(taker->end - taker->at) < size)
+		return NULL;
+	taker->at += size;
+	return taker->at - size;
+}
+
+static bool take_number(struct taker *taker, const struct ctf_type *type, struct side_arg *to)
+{
+	static const uint16_t labels[2][9] = {{[1] = SIDE_TYPE_U8,
+							      [2] = SIDE_TYPE_U16,
+							      [4] = SIDE_TYPE_U32,
+							      [8] = SIDE_TYPE_U64},
+			{[1] = SIDE_TYPE_S8,
+					[2] = SIDE_TYPE_S16,
+					[4] = SIDE_TYPE_S32,
+					[8] = SIDE_TYPE_S64}};
+	size_t size = type->size / BITS;
+	const uint8_t *from = take(taker, size);
+
+	if (!from)
+		return false;
+	if (type->kind == CTF_FLOAT) {
+		to->type.v = size == 8      ? SIDE_TYPE_FLOAT_BINARY64
+				: size == 4 ? SIDE_TYPE_FLOAT_BINARY32
+					    : SIDE_TYPE_FLOAT_BINARY16;
+		memcpy(&to->u.side_static.float_value, from, size);
+	} else if (type->boolean) {
+		to->type.v = SIDE_TYPE_BOOL;
+		to->u.side_static.bool_value.side_bool8 = *from != 0;
+	} else if (type->byte) {
+		to->type.v = SIDE_TYPE_BYTE;
+		to->u.side_static.byte_value = *from;
+	} else {
+		to->type.v = labels[type->is_signed][size];
+		memcpy(&to->u.side_static.integer_value, from, size);
+	}
+	return true;
+}
+
+static bool take_string(struct taker *taker, struct side_arg *to)
+{
+	const uint8_t *zero = memchr(taker->at, 0, (size_t)(taker->end - taker->at));
+
+	if (!zero)
+		return false;
+	to->type.v = SIDE_TYPE_STRING_UTF8;
+	side_ptr_set(to->u.side_static.string_value, (const void *)taker->at);
+	taker->at = zero + 1;
+	return true;
+}
+
+/* It may fill its array. */
+static bool take_text(struct taker *taker, const struct ctf_type *type, struct side_arg *to)
+{
+	const uint8_t *from = take(taker, type->length);
+	char *text = from ? scratch_take(taker->scratch, type->length + 1) : NULL;
+
+	if (!text)
+		return false;
+	memcpy(text, from, type->length);
+	text[type->length] = '\0';
+	to->type.v = SIDE_TYPE_STRING_UTF8;
+	side_ptr_set(to->u.side_static.string_value, (const void *)text);
+	return true;
+}
+
+static struct side_arg *take_elements(
+		struct taker *taker, const struct ctf_type *element, uint64_t count)
+{
+	struct side_arg *arguments;
+
+	if (count > SCRATCH_MAX / sizeof(*arguments))
+		return NULL;
+	arguments = scratch_take(taker->scratch, (count + 1) * sizeof(*arguments));
+	for (uint64_t i = 0; arguments && i < count; i++)
+		if (!take_value(taker, element, &arguments[i]))
+			return NULL;
+	return arguments;
+}
+
+static struct side_arg_vec *make_vector(
+		struct taker *taker, struct side_arg *arguments, uint64_t count)
+{
+	struct side_arg_vec *vector =
+			arguments ? scratch_take(taker->scratch, sizeof(*vector)) : NULL;
+
+	if (vector) {
+		side_ptr_set(vector->sav, arguments);
+		vector->len = (uint32_t)count;
+	}
+	return vector;
+}
+
+static bool take_list(struct taker *taker, const struct ctf_type *type, struct side_arg *to)
+{
+	bool counted = type->kind == CTF_SEQUENCE;
+	const uint8_t *before = taker->before, *from;
+	uint64_t count = counted ? taker->number : type->length;
+	struct side_arg_vec *vector;
+
+	if (!is_number(type->element)) {
+		vector = make_vector(taker, take_elements(taker, type->element, count), count);
+		to->type.v = counted ? SIDE_TYPE_VLA : SIDE_TYPE_ARRAY;
+		side_ptr_set(to->u.side_static.side_vla, vector);
+		return vector;
+	}
+	from = count <= (uint64_t)(taker->end - taker->at)
+			? take(taker, (size_t)count * (type->element->size / BITS))
+			: NULL;
+	to->type.v = counted ? SIDE_TYPE_GATHER_VLA : SIDE_TYPE_GATHER_ARRAY;
+	if (counted) {
+		side_ptr_set(to->u.side_static.side_vla_gather.ptr, (const void *)before);
+		side_ptr_set(to->u.side_static.side_vla_gather.length_ptr, (const void *)before);
+	} else {
+		side_ptr_set(to->u.side_static.side_array_gather_ptr, (const void *)from);
+	}
+	return from;
+}
+
+static bool take_option(struct taker *taker, const struct ctf_type *type, struct side_arg *to)
+{
+	struct side_arg_optional *option = scratch_take(taker->scratch, sizeof(*option));
+
+	if (!option)
+		return false;
+	option->selector = taker->number != 0;
+	to->type.v = SIDE_TYPE_OPTIONAL;
+	side_ptr_set(to->u.side_static.side_optional, option);
+	return !option->selector || take_value(taker, type->members[1].type, &option->side_static);
+}
+
+/* A length or a tag. */
+static bool take_companion(struct taker *taker, const struct ctf_type *type)
+{
+	size_t size = type->size / BITS;
+	const uint8_t *from = take(taker, size);
+
+	if (!from)
+		return false;
+	taker->before = from;
+	taker->number = 0;
+	for (size_t i = 0; i < size; i++)
+		taker->number |=
+				(uint64_t)from[__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? size - 1 - i
+										      : i]
+				<< BITS * i;
+	return true;
+}
+
+static bool take_members(struct taker *taker, const struct ctf_type *type, struct side_arg *to)
+{
+	for (uint32_t i = 0; i < type->member_count; i++) {
+		const struct ctf_member *member = &type->members[i];
+
+		if (member->hidden ? !take_companion(taker, member->type)
+				   : !take_value(taker, member->type, to++))
+			return false;
+	}
+	return true;
+}
+
+static bool take_struct(struct taker *taker, const struct ctf_type *type, struct side_arg *to)
+{
+	uint32_t count = values_count(type);
+	struct side_arg_vec *vector;
+	struct side_arg *arguments;
+
+	if (wrapped(type))
+		return take_members(taker, type, to);
+	arguments = scratch_take(taker->scratch, (count + 1) * sizeof(*arguments));
+	vector = make_vector(taker, arguments, count);
+	to->type.v = SIDE_TYPE_STRUCT;
+	side_ptr_set(to->u.side_static.side_struct, vector);
+	return vector && take_members(taker, type, arguments);
+}
+
+static bool take_value(struct taker *taker, const struct ctf_type *type, struct side_arg *to)
+{
+	to->flags = 0;
+	switch (type->kind) {
+	case CTF_INTEGER:
+	case CTF_ENUM:
+	case CTF_FLOAT: return take_number(taker, type, to);
+	case CTF_STRING: return take_string(taker, to);
+	case CTF_ARRAY:
+		return is_text(type) ? take_text(taker, type, to) : take_list(taker, type, to);
+	case CTF_SEQUENCE: return take_list(taker, type, to);
+	case CTF_VARIANT: return take_option(taker, type, to);
+	case CTF_STRUCT: break;
+	}
+	return take_struct(taker, type, to);
+}
+
+bool values_take(struct scratch *scratch, const struct ctf_type *type, struct kernel_bytes bytes,
+		struct side_arg *arguments)
+{
+	struct taker taker = {.scratch = scratch, .at = bytes.data, .end = bytes.data + bytes.size};
+
+	return !type || take_members(&taker, type, arguments);
+}

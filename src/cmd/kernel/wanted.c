@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* What the sessions of the daemon want of the kernel: the patterns of their rules that mean it. */
+#include "kernel.h"
+
+#include "cmd/side/ask.h"
+#include "wire/pattern.h"
+
+#include <errno.h>
+#include <json-c/json.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PATIENCE_MS 5000
+
+static void add(struct wanted *wanted, const char *text)
+{
+	struct kernel_record_choice *choices;
+	struct pattern patterns[PATTERN_KERNEL_MAX];
+	struct pattern_error ignored;
+
+	/* What one excludes, another one may want: the agent knows whose event it is. */
+	if (*text == '!' || !pattern_is_kernel(text) ||
+			pattern_parse_kernel(text, patterns, &ignored) < 0)
+		return;
+	for (size_t i = 0; i < wanted->nr; i++)
+		if (!strcmp(wanted->choices[i].pattern, text))
+			return;
+	choices = reallocarray(wanted->choices, wanted->nr + 1, sizeof(*choices));
+	if (!choices)
+		return;
+	wanted->choices = choices;
+	choices[wanted->nr] = (struct kernel_record_choice){.pattern = strdup(text)};
+	wanted->nr += choices[wanted->nr].pattern != NULL;
+}
+
+static void add_channel(struct wanted *wanted, struct json_object *channel)
+{
+	struct json_object *rules = ask_list(channel, "rules");
+
+	for (size_t i = 0; rules && i < json_object_array_length(rules); i++) {
+		struct json_object *texts = ask_list(json_object_array_get_idx(rules, i), "event");
+
+		for (size_t j = 0; texts && j < json_object_array_length(texts); j++)
+			add(wanted, json_object_get_string(json_object_array_get_idx(texts, j)));
+	}
+}
+
+/* Each with its definition. */
+static void add_session(struct wanted *wanted, struct ask *ask, const char *name)
+{
+	struct json_object *request = control_request("status", name), *answer = NULL, *sessions,
+			   *definition, *channels;
+	struct control_error error;
+
+	if (request && !control_call(ask->client, request, PATIENCE_MS, &answer, &error)) {
+		sessions = ask_list(answer, "sessions");
+		for (size_t i = 0; sessions && i < json_object_array_length(sessions); i++) {
+			definition = NULL;
+			if (!json_object_object_get_ex(json_object_array_get_idx(sessions, i),
+					    "definition", &definition))
+				continue;
+			channels = ask_list(definition, "channels");
+			for (size_t j = 0; channels && j < json_object_array_length(channels); j++)
+				add_channel(wanted, json_object_array_get_idx(channels, j));
+		}
+		json_object_put(answer);
+	}
+	json_object_put(request);
+}
+
+void wanted_ask(struct wanted *wanted, bool system)
+{
+	struct json_object *request, *answer = NULL, *sessions;
+	struct control_error error;
+	struct ask ask;
+
+	*wanted = (struct wanted){.nr = 0};
+	if (ask_connect_silently(&ask, system, &error))
+		return;
+	request = control_request("status", NULL);
+	if (request && !control_call(ask.client, request, PATIENCE_MS, &answer, &error)) {
+		wanted->reached = true;
+		sessions = ask_list(answer, "sessions");
+		for (size_t i = 0; sessions && i < json_object_array_length(sessions); i++)
+			add_session(wanted, &ask,
+					ask_text(json_object_array_get_idx(sessions, i), "name"));
+		json_object_put(answer);
+	}
+	json_object_put(request);
+	ask_close(&ask);
+}
+
+void wanted_free(struct wanted *wanted)
+{
+	/* All of these were made by add(). */
+	for (size_t i = 0; i < wanted->nr; i++)
+		free((void *)(uintptr_t)wanted->choices[i].pattern);
+	free(wanted->choices);
+	*wanted = (struct wanted){.nr = 0};
+}
+
+bool wanted_place(bool system, char *path, size_t size)
+{
+	struct control_error error;
+	struct ask ask;
+
+	if (ask_connect_silently(&ask, system, &error))
+		return false;
+	(void)snprintf(path, size, "%s", control_path(ask.client));
+	ask_close(&ask);
+	if (!strrchr(path, '/'))
+		return false;
+	*strrchr(path, '/') = 0;
+	return true;
+}

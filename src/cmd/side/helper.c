@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/* Starting programs of ours that stay. */
+#include "helper.h"
+
+#include "command.h"
+#include "say.h"
+
+#include "session/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ---- words ---- */
+
+static size_t count_words(char *const *words)
+{
+	size_t count = 0;
+
+	while (words && words[count])
+		count++;
+	return count;
+}
+
+static bool add_word(char ***words, const char *text)
+{
+	size_t count = count_words(*words);
+	char **more = realloc(*words, (count + 2) * sizeof(*more));
+
+	if (!more)
+		return false;
+	*words = more;
+	more[count] = strdup(text);
+	more[count + 1] = NULL;
+	return more[count] != NULL;
+}
+
+bool helper_add(char ***words, const char *option, const char *value)
+{
+	return add_word(words, option) && (!value || add_word(words, value));
+}
+
+bool helper_add_number(char ***words, const char *option, uint64_t number)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRIu64, number);
+	return helper_add(words, option, text);
+}
+
+void helper_free(char **words)
+{
+	for (size_t i = 0; words && words[i]; i++)
+		free(words[i]);
+	free(words);
+}
+
+/* ---- the program ---- */
+
+int helper_find(const char *program, const char *folder, const char *what, char path[PATH_MAX])
+{
+	char self[PATH_MAX];
+	ssize_t size = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	self[size > 0 ? size : 0] = 0;
+	if (strrchr(self, '/')) {
+		*strrchr(self, '/') = 0;
+		/* Installed it is beside side-more, which `side` is not. */
+		if (snprintf(path, PATH_MAX, "%s/%s", self, program) < PATH_MAX &&
+				!access(path, X_OK))
+			return COMMAND_DONE;
+		if (snprintf(path, PATH_MAX, "%s/" SIDE_LIBEXEC "/%s", self, program) < PATH_MAX &&
+				!access(path, X_OK))
+			return COMMAND_DONE;
+		if (snprintf(path, PATH_MAX, "%s/../%s/%s", self, folder, program) < PATH_MAX &&
+				!access(path, X_OK))
+			return COMMAND_DONE;
+	}
+	return say_error(COMMAND_FAILED, "install side again",
+			"the part of side that records %s, %s, is not there", what, program);
+}
+
+static _Noreturn void become(char **words, const char *variable)
+{
+	char *agent = session_library("libside-agent.so");
+
+	setsid();
+	/* Whatever else was preloaded is for other programs. */
+	if (agent)
+		setenv("LD_PRELOAD", agent, 1);
+	/* Its events have times of their own (ring/ring.h). */
+	setenv("SIDE_RING_PORTABLE", "1", 1);
+	if (variable)
+		setenv(variable, "1", 1);
+	execv(words[0], words);
+	_exit(say_error(COMMAND_FAILED, NULL, "cannot run %.256s: %s", words[0], strerror(errno)));
+}
+
+int helper_start(char ***words, const char *variable)
+{
+	char byte = 0;
+	int ends[2], status = 0;
+	pid_t child;
+	ssize_t got;
+
+	if (pipe(ends))
+		return say_error(COMMAND_FAILED, NULL, "cannot make a pipe: %s", strerror(errno));
+	(void)fcntl(ends[0], F_SETFD, FD_CLOEXEC);
+	if (!helper_add_number(words, "--ready", (uint64_t)ends[1])) {
+		close(ends[0]);
+		close(ends[1]);
+		return say_error(COMMAND_FAILED, NULL, "there is no memory");
+	}
+	fflush(NULL);
+	child = fork();
+	if (!child)
+		become(*words, variable);
+	close(ends[1]);
+	do
+		got = child < 0 ? -1 : read(ends[0], &byte, 1);
+	while (got < 0 && errno == EINTR && child > 0);
+	close(ends[0]);
+	if (child < 0)
+		return say_error(COMMAND_FAILED, NULL, "cannot start a process: %s",
+				strerror(errno));
+	/* It goes on, and is nobody's child when we have ended. */
+	if (got == 1)
+		return COMMAND_DONE;
+	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	return WIFEXITED(status) && WEXITSTATUS(status) ? WEXITSTATUS(status) : COMMAND_FAILED;
+}

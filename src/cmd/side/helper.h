@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* Programs of ours that work in the background for sessions: side-uprobes (src/cmd/uprobes) and side-kernel (src/cmd/kernel). */
+#ifndef CMD_SIDE_HELPER_H
+#define CMD_SIDE_HELPER_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A call: words that end with NULL. Two more; false: no memory. */
+bool helper_add(char ***words, const char *option, const char *value);
+bool helper_add_number(char ***words, const char *option, uint64_t number);
+void helper_free(char **words);
+
+/* Where the program is; in a build it is in a folder of that name beside ours. 0 or an exit status: said. */
+int helper_find(const char *program, const char *folder, const char *what, char path[PATH_MAX]);
+
+/*
+ * Starts it, with the recorder and with a variable in its environment (or NULL), and waits until it is ready; then it goes on by itself. 0 or an
+ * exit status: it has said why. It says that it is ready by a byte to the descriptor behind `--ready`.
+ */
+int helper_start(char ***words, const char *variable);
+
+#endif /* CMD_SIDE_HELPER_H */

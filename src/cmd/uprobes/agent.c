@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* What the agent in us has for programs like this one; it is preloaded, and stays when it is there. */
+#include "teller.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+#define AGENT "libside-agent.so"
+
+static void *find(const char *name)
+{
+	void *agent = dlopen(AGENT, RTLD_LAZY | RTLD_NOLOAD);
+	void *symbol = agent ? dlsym(agent, name) : NULL;
+
+	if (agent)
+		(void)dlclose(agent);
+	return symbol;
+}
+
+agent_replay_fn *agent_find_replay(void)
+{
+	void *symbol = find("side_agent_replay");
+	agent_replay_fn *replay;
+
+	memcpy(&replay, &symbol, sizeof(symbol));
+	return replay;
+}
+
+void agent_tell_changes(void (*tell)(bool after))
+{
+	void *symbol = find("side_agent_on_change");
+	void (*ask)(void (*tell)(bool after));
+
+	memcpy(&ask, &symbol, sizeof(symbol));
+	if (ask)
+		ask(tell);
+}

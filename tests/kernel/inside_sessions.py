@@ -1,0 +1,416 @@
+# SPDX-License-Identifier: MIT
+"""
+The kernel's events in sessions of the daemon: `side enable-event --kernel`. In the machine of machine.py, and on this
+machine's own kernel where that is permitted. Traces are read by Babeltrace 2.
+
+usage: inside_sessions.py [CASE...]   with SIDE, SIDED and SIDE_LIB_DIR in the environment
+"""
+import collections
+import glob
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import bt2
+
+import ftrace
+
+SIDE, SIDED = os.environ["SIDE"], os.environ["SIDED"]
+# Hardly anybody calls it, and never by chance.
+CALL = "syscalls:sys_enter_sched_get_priority_max"
+Event = collections.namedtuple("Event", "name time cpu fields file")
+# Of the whole machine: others may be at work beside us.
+CALLS = """
+import os, sys
+sys.stdout.write("ready\\n"); sys.stdout.flush()
+for line in sys.stdin:
+    for i in range(int(line)):
+        try: os.sched_get_priority_max(i)
+        except OSError: pass
+    sys.stdout.write("done\\n"); sys.stdout.flush()
+"""
+
+
+def events_of(directory):
+    found = []
+    for message in bt2.TraceCollectionMessageIterator(directory):
+        if isinstance(message, bt2._EventMessageConst):
+            event = message.event
+            packet = event.packet.context_field
+            found.append(Event(event.name, message.default_clock_snapshot.ns_from_origin,
+                               int(packet["cpu_id"]) if packet is not None and "cpu_id" in packet else None,
+                               dict(event.payload_field.items()) if event.payload_field is not None else {}, None))
+    return found
+
+
+class Caller:
+    """A process that makes as many calls as it is told."""
+
+    def __init__(self, environment):
+        self.process = subprocess.Popen([sys.executable, "-c", CALLS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                        env=environment)
+        assert self.process.stdout.readline() == "ready\n"
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def call(self, count):
+        self.process.stdin.write(f"{count}\n")
+        self.process.stdin.flush()
+        assert self.process.stdout.readline() == "done\n"
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.stdout.close()
+        self.process.wait()
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.directory = tempfile.mkdtemp(prefix="side-ks-", dir="/tmp")
+        self.addCleanup(shutil.rmtree, self.directory, True)
+        self.environment = dict(os.environ, SIDE_RUNTIME=os.path.join(self.directory, "run"), HOME=self.directory)
+        self.trace = os.path.join(self.directory, "trace")
+        self.addCleanup(self.end_all)
+        self.caller = Caller(dict(os.environ))
+        self.addCleanup(self.caller.end)
+
+    def end_all(self):
+        for name, pid in (("sided", self.daemon_pid()), ("side-kernel", self.helper_pid())):
+            if pid:
+                self.kill(pid, signal.SIGTERM, name)
+
+    @staticmethod
+    def kill(pid, number, name):
+        """Not one that has the number of it by now."""
+        try:
+            with open(f"/proc/{pid}/comm", encoding="utf-8") as file:
+                if file.read().strip() != name:
+                    return
+            os.kill(pid, number)
+        except OSError:
+            return
+        for _ in range(6000):
+            try:
+                with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+                    if file.read().rsplit(")", 1)[1].split()[0] == "Z":
+                        return
+            except OSError:
+                return
+            time.sleep(0.01)
+
+    def daemon_pid(self):
+        try:
+            with open(os.path.join(self.directory, "run/sided.pid"), encoding="ascii") as file:
+                return int(file.read())
+        except (OSError, ValueError):
+            return None
+
+    def helper_pid(self):
+        """Whoever holds the lock, as the kernel says it."""
+        try:
+            inode = os.stat(os.path.join(self.directory, "run/kernel.lock")).st_ino
+        except OSError:
+            return None
+        with open("/proc/locks", encoding="ascii") as file:
+            for line in file:
+                words = line.split()
+                if words[1] != "->" and words[5].endswith(f":{inode}") and int(words[4]) > 0:
+                    return int(words[4])
+        return None
+
+    def side(self, *words, check=True, status=None):
+        done = subprocess.run([SIDE, *words], capture_output=True, text=True, check=False, env=self.environment, timeout=180)
+        if status is not None:
+            self.assertEqual(done.returncode, status, done.stderr)
+        elif check:
+            self.assertEqual(done.returncode, 0, (words, done.stderr))
+        return done
+
+    def status(self, name="k"):
+        return json.loads(self.side("status", name, "--json").stdout)
+
+    def begin(self, *options, name="k", events=(CALL,), more=()):
+        self.side("create", name, "-o", self.trace if name == "k" else self.trace + name, *options)
+        if events:
+            self.side("enable-event", "-s", name, "-k", *events, *more)
+        self.side("start", name)
+
+    def calls(self, directory=None, pid=None):
+        """Of our caller, in their order."""
+        found = [event for event in events_of(directory or self.trace) if event.name == CALL and
+                 int(event.fields["pid"]) == (pid or self.caller.pid)]
+        self.assertEqual([event.time for event in found], sorted(event.time for event in found))
+        return [int(event.fields["policy"]) for event in found]
+
+
+class Sessions(Case):
+    def test_stop_start(self):
+        """Just what happens while the session records, whole, and with whose it was."""
+        begin = time.time_ns()
+        self.begin()
+        self.caller.call(300)
+        self.side("stop")
+        self.caller.call(50)
+        self.assertEqual(self.calls(), list(range(300)))
+        self.side("start")
+        self.caller.call(200)
+        self.side("destroy")
+        end = time.time_ns()
+        self.assertEqual(self.calls(), list(range(300)) + list(range(200)))
+        events = [event for event in events_of(self.trace) if event.name == CALL and event.fields["pid"] == self.caller.pid]
+        for event in events:
+            self.assertEqual(int(event.fields["tid"]), self.caller.pid)
+            self.assertTrue(str(event.fields["comm"]).startswith("python"))
+            self.assertIn(event.cpu, range(os.sysconf("SC_NPROCESSORS_CONF")))
+        # The figures of the clock are measured, on a machine that may be busy.
+        self.assertLess(begin - 50_000_000, events[0].time)
+        self.assertLess(events[-1].time, end + 50_000_000)
+
+    def test_names(self):
+        self.side("create", "k", "-o", self.trace)
+        done = self.side("enable-event", "-k", "sched:swich", status=1)
+        self.assertIn("the kernel has no trace event that `sched:swich` means", done.stderr)
+        self.assertEqual(self.status()["definition"].get("channels", []), [])
+        self.side("enable-event", "-k", status=2)
+        self.side("enable-event", "-k", "-u", "sched", status=2)
+        self.side("enable-event", "--syscall", "openat", status=2)
+        done = self.side("enable-event", "-k", "sched_switch", "--context", "vpid", status=2)
+        self.assertIn("pid, tid and comm", done.stderr)
+        self.side("enable-event", "-k", "--syscall", "sched_get_priority_max,sched_get_priority_min")
+        self.side("start")
+        self.caller.call(3)
+        self.side("stop")
+        names = [event.name for event in events_of(self.trace) if event.fields.get("pid") == self.caller.pid]
+        self.assertEqual(names, [CALL, CALL.replace("enter", "exit")] * 3)
+        listed = self.side("list", "-k", "syscalls:sys_*_sched_get_priority_max").stdout.splitlines()
+        self.assertEqual(listed, [CALL, CALL.replace("enter", "exit")])
+        self.assertIn("sched:sched_switch", self.side("list", "-k", "sched").stdout.splitlines())
+
+    def test_changes(self):
+        """Events come and go while it records."""
+        self.begin()
+        self.caller.call(10)
+        self.side("disable-event", "-k", CALL)
+        self.caller.call(100)
+        self.side("enable-event", "-k", CALL, "--filter", "policy % 2 == 1")
+        self.caller.call(10)
+        text = self.side("status", "k").stdout
+        self.assertIn("1 of 1 events switched on", text)
+        self.side("disable-event", "-k", "-a")
+        self.caller.call(100)
+        self.assertEqual(self.status()["definition"]["channels"][0].get("rules", []), [])
+        self.side("destroy")
+        self.assertEqual(self.calls(), list(range(10)) + [1, 3, 5, 7, 9])
+
+    def test_two_sessions(self):
+        """Each has its own, and who wants all of programs' gets none."""
+        self.begin()
+        self.begin(name="other", events=("syscalls:sys_exit_sched_get_priority_max",))
+        self.begin(name="user", events=())
+        self.side("enable-event", "-s", "user", "-a")
+        self.caller.call(20)
+        for name in ("k", "other", "user"):
+            self.side("stop", name)
+        pid = self.caller.pid
+        names = [{event.name for event in events_of(trace) if event.fields.get("pid") == pid}
+                 for trace in (self.trace, self.trace + "other")]
+        self.assertEqual(names, [{CALL}, {CALL.replace("enter", "exit")}])
+        self.assertEqual(self.calls(), list(range(20)))
+        if os.path.isdir(self.trace + "user") and glob.glob(self.trace + "user/*/metadata"):
+            self.assertEqual([event for event in events_of(self.trace + "user") if event.name.startswith("syscalls:")], [])
+
+    def test_rotate(self):
+        self.begin("--rotate-size", "1G")
+        self.caller.call(30)
+        first = self.side("rotate").stdout.strip()
+        self.caller.call(20)
+        self.side("destroy")
+        self.assertEqual(self.calls(first), list(range(30)))
+        chunks = sorted(path for path in glob.glob(self.trace + "/*") if os.path.isdir(path))
+        self.assertEqual(sum((self.calls(chunk) for chunk in chunks), []), list(range(30)) + list(range(20)))
+
+    def test_snapshot(self):
+        """The last window, up to just now."""
+        self.side("create", "k", "-o", self.trace)
+        self.side("enable-channel", "ring", "--mode", "overwrite", "--buffer-size", "64K")
+        self.side("enable-event", "-k", CALL)
+        self.side("start")
+        self.caller.call(20000)
+        path = self.side("snapshot").stdout.strip()
+        found = self.calls(path)
+        self.assertGreater(len(found), 100)
+        self.assertEqual(found, list(range(20000 - len(found), 20000)))
+
+    def test_sent(self):
+        """Over the network while it is recorded."""
+        received = os.path.join(self.directory, "received")
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        with subprocess.Popen([SIDE, "receive", "--listen", str(port), "--keep", "-o", received], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, env=self.environment) as receiver:
+            try:
+                # It tries again until somebody is there.
+                self.begin("--to", f"tcp://127.0.0.1:{port}")
+                self.caller.call(40)
+                self.side("destroy")
+            finally:
+                receiver.send_signal(signal.SIGTERM)
+                receiver.communicate(timeout=100)
+        self.assertEqual(self.calls(received), list(range(40)))
+
+    def test_save_load(self):
+        self.begin()
+        saved = os.path.join(self.directory, "saved")
+        self.side("save", "-o", saved)
+        self.side("destroy")
+        self.kill(self.helper_pid(), signal.SIGTERM, "side-kernel")
+        self.side("load", saved, "-s", "again")
+        with open(saved, encoding="utf-8") as file:
+            self.assertIn("kernel::" + CALL, file.read())
+        self.side("start", "again")
+        self.caller.call(15)
+        output = self.side("status", "again", "--json").stdout
+        self.side("destroy", "again")
+        self.assertEqual(self.calls(json.loads(output)["output"]), list(range(15)))
+
+    def test_daemon_killed(self):
+        """What happens while nobody keeps the session is there when somebody keeps it again."""
+        self.begin()
+        self.caller.call(10)
+        helper = self.helper_pid()
+        self.kill(self.daemon_pid(), signal.SIGKILL, "sided")
+        self.caller.call(10)
+        self.side("status")
+        self.caller.call(10)
+        self.assertEqual(self.helper_pid(), helper)
+        self.side("stop")
+        self.assertEqual(self.calls(), list(range(10)) * 3)
+
+    def test_killed(self):
+        """Nothing of ours stays in the kernel longer than until the next one, and others' things stay."""
+        instances = ftrace.path("instances")
+        other = os.path.join(instances, "side-other")
+        os.mkdir(other)
+        self.addCleanup(os.rmdir, other)
+
+        def ours(helper):
+            return glob.glob(os.path.join(instances, f"side-{helper}-*"))
+        for way in "tracefs", "perf":
+            self.begin(name=way, more=("--kernel-way", way))
+            self.caller.call(10)
+            self.assertIn(way, self.side("status", way).stdout)
+            first = self.helper_pid()
+            self.assertEqual(len(ours(first)), way == "tracefs")
+            self.kill(first, signal.SIGKILL, "side-kernel")
+            self.assertEqual(len(ours(first)), way == "tracefs")
+            self.assertIn("nobody records its events", self.side("status", way).stdout)
+            self.side("start", way)
+            second = self.helper_pid()
+            self.assertNotEqual(second, first)
+            self.caller.call(10)
+            self.side("destroy", way)
+            self.assertEqual(self.calls(self.trace + way)[-10:], list(range(10)))
+            self.kill(second, signal.SIGTERM, "side-kernel")
+            self.assertEqual(ours(first) + ours(second), [])
+        self.assertTrue(os.path.isdir(other))
+
+    def test_ends_by_itself(self):
+        self.begin()
+        self.side("destroy")
+        helper = self.helper_pid()
+        self.assertTrue(helper)
+        for _ in range(600):
+            if not self.helper_pid():
+                break
+            time.sleep(0.1)
+        self.assertIsNone(self.helper_pid())
+
+    def test_losses(self):
+        """What finds no room in the kernel is counted, and the trace says it."""
+        self.begin(more=("--kernel-buffer", "16K", "--kernel-way", "perf"))
+        self.caller.call(5)
+        os.kill(self.helper_pid(), signal.SIGSTOP)
+        self.caller.call(3000)
+        os.kill(self.helper_pid(), signal.SIGCONT)
+        self.caller.call(5)
+        self.side("stop")
+        events = events_of(self.trace)
+        lost = sum(int(event.fields["count"]) for event in events if event.name == "side_kernel:lost")
+        self.assertGreater(lost, 100)
+        self.assertEqual({str(event.fields["event"]) for event in events if event.name == "side_kernel:lost"}, {CALL})
+        recorded = [event for event in events if event.name == CALL]
+        ours = self.calls()
+        self.assertEqual(ours[:5], list(range(5)))
+        # Others may have called it, too.
+        self.assertLess(len(ours), 3010)
+        self.assertGreaterEqual(len(recorded) + lost, 3010)
+        self.assertEqual(lost, int(re.search(r"; lost ([0-9,]+)", self.side("status", "k").stdout).group(1).replace(",", "")))
+
+
+class Refused(Case):
+    """Where it is not permitted a line says so, and all else is recorded."""
+
+    def check(self, run, why, status):
+        self.side("create", "k", "-o", self.trace)
+        done = run("enable-event", "-k", CALL)
+        said = [line for line in done.stderr.splitlines() if "the kernel's events cannot be recorded" in line]
+        self.assertEqual(len(said), 1, done.stderr)
+        self.assertIn(why, said[0])
+        self.assertEqual(done.returncode, status)
+        self.assertEqual(self.status()["definition"].get("channels", []), [])
+
+    def test_no_tracefs(self):
+        def run(*words):
+            return subprocess.run(["unshare", "-m", "sh", "-c", "mount -t tmpfs none /sys/kernel && exec \"$@\"", "sh", SIDE, *words],
+                                  capture_output=True, text=True, check=False, env=self.environment)
+        self.check(run, "tracefs is not there", 1)
+
+    def test_no_permission(self):
+        """Of a user who may do nothing."""
+        if not shutil.which("setpriv"):
+            self.skipTest("setpriv is not installed")
+        os.chmod(self.directory, 0o755)
+        home = os.path.join(self.directory, "home")
+        os.mkdir(home)
+        os.chown(home, 65534, 65534)
+        environment = dict(self.environment, SIDE_RUNTIME=os.path.join(home, "run"), HOME=home)
+
+        def run(*words):
+            return subprocess.run(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", SIDE, *words],
+                                  capture_output=True, text=True, check=False, env=environment, timeout=100)
+        self.directory, before = home, self.directory
+        self.assertEqual(run("create", "k", "-o", home + "/trace").returncode, 0)
+        done = run("enable-event", "-k", CALL)
+        self.assertEqual(len([line for line in done.stderr.splitlines() if "cannot be recorded" in line]), 1, done.stderr)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertEqual(run("enable-event", "-a").returncode, 0)
+        self.assertEqual(run("start").returncode, 0)
+        self.assertEqual(run("destroy").returncode, 0)
+        self.end_all()
+        self.directory = before
+
+
+def permitted():
+    """Is either way to the kernel's events open to us?"""
+    with tempfile.TemporaryDirectory(prefix="side-ks-") as directory:
+        done = subprocess.run([SIDE, "record", "-k", CALL, "-o", os.path.join(directory, "t"), "true"], capture_output=True,
+                              text=True, check=False)
+        return "are not recorded" not in done.stderr
+
+
+if __name__ == "__main__":
+    if not permitted():
+        print("skipped: the kernel's events may not be recorded here")
+        sys.exit(77)
+    unittest.main(verbosity=2)
