@@ -1,85 +1,224 @@
 # SPDX-License-Identifier: MIT
 """
-What a call costs whose event the kernel gets (user_events), beside one that `side record` gets, and what a function costs that the
-kernel watches (global probes), beside one with a probe in the process:
+What a call costs whose event the kernel gets (user_events), beside one that is recorded in the process; a function that the kernel watches
+(uprobes), beside one with a probe in the process; a system call that is recorded, for one recording and in a session:
 
     SIDE_KERNEL=bzImage bench/kernel.py BUILD [CALLS]
 
-In an emulated machine, whose times mean nothing: so all figures are ratios, in units of the cheapest system
-call there (getppid). On a machine whose own kernel has user_events, run it as root with --here; with --here --probes only the rows of probes
-are measured, which most kernels can do.
+All in the same run, row after row, several times; the medians count. The left column is this machine (root, in a mount name space of its own),
+where hardly any kernel has user_events; the right one is an emulated machine with a kernel that has them, whose times mean nothing. So
+figures are ratios: units are the cheapest system call (getppid) there. What cannot be had is said below, with the reason. --here: only
+this machine. --rounds N: instead of 3.
 """
+import json
 import os
+import shutil
+import signal
+import statistics
 import subprocess
 import sys
+import tempfile
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../tests/kernel"))
 import ftrace
 import machine
 
-
-def run(program, calls, environment, listen, before=(), probed=False):
-    words = [*before, f"{program} {calls}"] if probed else [*before, program, str(calls)]
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                          stderr=subprocess.DEVNULL, env=dict(os.environ, **environment)) as process:
-        if process.stdout.readline() != "ready\n":
-            sys.exit("the program does not start")
-        if listen:
-            ftrace.enable(True)
-        out, _ = process.communicate("x")
-        if listen:
-            ftrace.enable(False)
-            ftrace.clear()
-    event, call, function = (float(word) for word in out.split())
-    return (function if probed else event) / call
-
-
+EVENT, CALL, FUNCTION = range(3)  # of what bench-kernel prints
 PROBE = ("--function", "bench_probed", "--arg", "u32:number:%edi", "--arg", "string:text:%rsi")
+SYSCALL = "syscalls:sys_enter_getppid"
+TRACE = "/tmp/bench-kernel.trace"
 
 
-def inside_probes(program, side, calls):
-    """Rows of a function with a number and a text; global probes need root."""
-    trace = (side, "-q", "trace", "--force", "-o", "/tmp/bench-kernel.trace")
-    rows = [("a function without a probe", None), ("probe in the process (side trace)", ())]
-    rows += [(f"global probe, {way}", ("--global", "--by", way)) for way in ("uprobe_multi", "perf_event", "tracefs")]
-    for name, words in rows:
-        before = ("sh", "-c") if words is None else (*trace, *words, *PROBE, "-c")
-        ratio = run(program, calls, {}, False, before, True)
-        print(f"{name:36} {ratio:8.3f}", flush=True)
+class Missing(Exception):
+    """The row cannot be had here."""
 
 
-def inside(build, calls):
-    program, side = os.path.join(build, "bench/bench-kernel"), os.path.join(build, "src/cmd/side/side")
-    library = dict(SIDE_LIB_DIR=os.path.join(build, "src/kernel"))
-    rows = [("nobody listens, nothing registered", {}, False, ()),
-            ("registered, nobody listens", dict(library, SIDE_USER_EVENTS="all"), False, ()),
-            ("ftrace, plain fields", dict(library, SIDE_USER_EVENTS="all"), True, ()),
-            ("ftrace, EventHeader", dict(library, SIDE_USER_EVENTS="all", SIDE_USER_EVENTS_ENCODING="eventheader"), True,
-             ()),
-            ("side record, in the process", {}, False,
-             (side, "record", "-q", "--mode=overwrite", "-o", "/tmp/bench-kernel.trace", "--"))]
-    if "--probes" not in sys.argv:
-        for name, environment, listen, before in rows:
-            ratio = run(program, calls, environment, listen, before)
-            print(f"{name:36} {ratio:8.3f}", flush=True)
-    inside_probes(program, side, calls)
+def last_line(text):
+    lines = [line for line in text.splitlines() if line.strip()]
+    return lines[-1] if lines else "it says nothing"
+
+
+class Bench:
+    def __init__(self, build, calls):
+        self.program, self.side = os.path.join(build, "bench/bench-kernel"), os.path.join(build, "src/cmd/side/side")
+        self.calls = calls
+        self.user_events = dict(SIDE_LIB_DIR=os.path.join(build, "src/kernel"), SIDE_USER_EVENTS="all")
+        self.recorder = dict(SIDE_LIB_DIR=os.path.join(build, "src/agent"))
+
+    def run(self, which, before=(), listen=False, shell=False, **environment):
+        """Nanoseconds of an event's call, of getppid, or of the function, and those of getppid."""
+        words = [*before, f"{self.program} {self.calls}"] if shell else [*before, self.program, str(self.calls)]
+        with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              env=dict(os.environ, **environment)) as process:
+            if process.stdout.readline() != "ready\n":
+                raise Missing(last_line(process.communicate()[1]))
+            if listen:
+                ftrace.enable(True)
+            out, _ = process.communicate("x")
+            if listen:
+                ftrace.enable(False)
+                ftrace.clear()
+        figures = [float(word) for word in out.split()]
+        return figures[which], figures[CALL]
+
+    # ---- an event ----
+
+    def need_user_events(self):
+        if not os.path.exists(ftrace.path("user_events_data")):
+            raise Missing("the kernel has no user_events (CONFIG_USER_EVENTS)")
+
+    def nobody(self):
+        return self.run(EVENT)
+
+    def registered(self):
+        self.need_user_events()
+        return self.run(EVENT, **self.user_events)
+
+    def ftrace_plain(self):
+        self.need_user_events()
+        return self.run(EVENT, listen=True, **self.user_events)
+
+    def ftrace_header(self):
+        self.need_user_events()
+        return self.run(EVENT, listen=True, SIDE_USER_EVENTS_ENCODING="eventheader", **self.user_events)
+
+    def perf_plain(self):
+        self.need_user_events()
+        return self.run(EVENT, (self.side, "record", "-q", "-e", "no:thing", "-k", "user_events:bench_*", "--kernel-way", "perf",
+                                "--kernel-buffer", "16M", "-o", TRACE, "--force", "--", "env",
+                                *(f"{name}={value}" for name, value in self.user_events.items())), **self.recorder)
+
+    def recorded(self):
+        return self.run(EVENT, (self.side, "record", "-q", "--mode=overwrite", "--force", "-o", TRACE, "--"), **self.recorder)
+
+    # ---- a function ----
+
+    def function(self):
+        return self.run(FUNCTION)
+
+    def traced(self, *words):
+        return self.run(FUNCTION, (self.side, "-q", "trace", "--force", "-o", TRACE, *words, *PROBE, "-c"), shell=True, **self.recorder)
+
+    # ---- a system call, of the kernel's events, beside one that nobody records ----
+
+    def recorded_call(self):
+        plain = self.run(CALL)[0]
+        return self.run(CALL, (self.side, "record", "-q", "-k", SYSCALL, "--kernel-buffer", "16M", "--force", "-o", TRACE, "--"),
+                        **self.recorder)[0], plain
+
+    def session_call(self):
+        """As it is for whoever makes it; what side-kernel takes for it, elsewhere, is not in it."""
+        with tempfile.TemporaryDirectory(prefix="side-bench-") as directory:
+            environment = dict(os.environ, SIDE_RUNTIME=os.path.join(directory, "run"), HOME=directory, **self.recorder)
+
+            def side(*words):
+                done = subprocess.run([self.side, *words], capture_output=True, text=True, check=False, env=environment)
+                if done.returncode:
+                    raise Missing(last_line(done.stderr))
+            plain = self.run(CALL)[0]
+            try:
+                side("create", "bench", "-o", os.path.join(directory, "trace"))
+                side("enable-channel", "ring", "--mode", "overwrite")
+                side("enable-event", "-k", SYSCALL, "--kernel-buffer", "16M")
+                side("start")
+                return self.run(CALL)[0], plain
+            finally:
+                subprocess.run([self.side, "destroy", "-a"], capture_output=True, check=False, env=environment)
+                with open(os.path.join(directory, "run/sided.pid"), encoding="ascii") as file:
+                    os.kill(int(file.read()), signal.SIGTERM)
+
+    def rows(self):
+        return [("an event that nobody listens to", self.nobody),
+                ("... given to the kernel, nobody listens", self.registered),
+                ("... into ftrace, plain fields", self.ftrace_plain),
+                ("... into ftrace, EventHeader", self.ftrace_header),
+                ("... into perf's buffers, by side record -k", self.perf_plain),
+                ("... recorded in the process (side record)", self.recorded),
+                ("a function without a probe", self.function),
+                ("... probe in the process (side trace)", self.traced),
+                ("... uprobe, uprobe_multi (BPF)", lambda: self.traced("--global", "--by", "uprobe_multi")),
+                ("... uprobe, perf_event (BPF)", lambda: self.traced("--global", "--by", "perf_event")),
+                ("... uprobe, tracefs", lambda: self.traced("--global", "--by", "tracefs")),
+                ("a system call, by side record -k", self.recorded_call),
+                ("... in a session (side-kernel)", self.session_call)]
+
+
+def inside(build, calls, rounds):
+    """A line of JSON for each row: name, units, nanoseconds, or why not."""
+    bench = Bench(build, calls)
+    found = {name: [] for name, _ in bench.rows()}
+    reasons = {}
+    for _ in range(rounds):
+        for name, row in bench.rows():
+            if name in reasons:
+                continue
+            try:
+                each, unit = row()
+                found[name].append((each / unit, each))
+            except Missing as reason:
+                reasons[name] = str(reason)
+    for name, figures in found.items():
+        units = statistics.median(figure[0] for figure in figures) if figures else None
+        nanoseconds = statistics.median(figure[1] for figure in figures) if figures else None
+        print(json.dumps([name, units, nanoseconds, reasons.get(name)]), flush=True)
+
+
+def parse(output):
+    return {row[0]: row[1:] for row in (json.loads(line) for line in output.splitlines() if line.startswith("["))}
+
+
+def here(build, calls, rounds):
+    words = [sys.executable, "-B", os.path.realpath(__file__), "--inside", build, str(calls), "--rounds", str(rounds)]
+    if os.geteuid() or not shutil.which("unshare"):
+        return {}, "this machine: not root, or no unshare"
+    script = "[ -d /sys/kernel/tracing/events ] || mount -t tracefs none /sys/kernel/tracing; exec \"$@\""
+    done = subprocess.run(["unshare", "-m", "sh", "-c", script, "sh", *words], capture_output=True, text=True, check=False)
+    return parse(done.stdout), None if done.stdout else f"this machine: {last_line(done.stderr)}"
+
+
+def emulated(build, calls, rounds):
+    reason = machine.why_not()
+    if reason:
+        return {}, f"emulated machine: {reason}"
+    status, output = machine.run([sys.executable, "-B", os.path.realpath(__file__), "--inside", build, str(calls), "--rounds",
+                                  str(rounds)], patience=900)
+    return parse(output), None if parse(output) else f"emulated machine: {status}: {last_line(output)}"
+
+
+def show(left, right):
+    print(f"{'':44} {'this machine':>24} {'emulated':>12}")
+    print(f"{'':44} {'getppids':>14} {'ns':>9} {'getppids':>12}")
+    reasons = {}
+    for name in left or right:
+        one, other = left.get(name, [None] * 3), right.get(name, [None] * 3)
+        cells = [f"{value:.{digits}f}" if value is not None else "-" for value, digits in ((one[0], 3), (one[1], 1), (other[0], 3))]
+        print(f"{name:44} {cells[0]:>14} {cells[1]:>9} {cells[2]:>12}")
+        for where, row in (("here", one), ("emulated", other)):
+            if row[2]:
+                reasons.setdefault((where, row[2]), []).append(name)
+    for (where, reason), names in reasons.items():
+        print(f"- {where}: {', '.join(name.removeprefix('... ') for name in names)}: {reason}")
 
 
 def main(arguments):
-    here = "--here" in arguments
-    arguments = [argument for argument in arguments if argument not in ("--here", "--probes")]
-    build, calls = os.path.abspath(arguments[0]), int(arguments[1]) if len(arguments) > 1 else 20000
-    if here:
-        inside(build, calls)
+    rounds = 3
+    if "--rounds" in arguments:
+        at = arguments.index("--rounds")
+        rounds = int(arguments[at + 1])
+        del arguments[at:at + 2]
+    words = [argument for argument in arguments if not argument.startswith("--")]
+    build, calls = os.path.abspath(words[0]), int(words[1]) if len(words) > 1 else 20000
+    if "--inside" in arguments:
+        inside(build, calls, rounds)
         return 0
-    reason = machine.why_not()
-    if reason:
-        sys.exit(f"bench/kernel.py: {reason}")
-    print("a call, in units of getppid (emulated machine)")
-    status, output = machine.run([sys.executable, "-B", os.path.realpath(__file__), "--here", build, str(calls)])
-    print(output, end="")
-    return 1 if status is None else status
+    left, reason = here(build, calls, rounds)
+    right, other = ({}, None) if "--here" in arguments else emulated(build, calls, rounds)
+    show(left, right)
+    for text in (reason, other):
+        if text:
+            print(f"- {text}")
+    return 0 if left or right else 1
 
 
 if __name__ == "__main__":

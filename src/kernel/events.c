@@ -313,7 +313,8 @@ static bool is_wanted(const struct side_event_description *desc)
 					side_enum_get(desc->loglevel));
 }
 
-static void come(struct side_event_description *desc, struct side_event_state_0 *state)
+/* True: the kernel has it, and had not before. */
+static bool come(struct side_event_description *desc, struct side_event_state_0 *state)
 {
 	struct kernel_event *event = events_find(state);
 	struct visit_error error;
@@ -321,11 +322,11 @@ static void come(struct side_event_description *desc, struct side_event_state_0 
 	if (event) {
 		/* Registered twice: it goes with the last one. */
 		event->uses++;
-		return;
+		return false;
 	}
 	event = table_take();
 	if (!event)
-		return;
+		return false;
 	event->uses = 1;
 	event->desc = desc;
 	event->state = state;
@@ -336,9 +337,10 @@ static void come(struct side_event_description *desc, struct side_event_state_0 
 		event->shown.state = SIDE_KERNEL_EVENT_REFUSED;
 		(void)snprintf(event->shown.reason, sizeof(event->shown.reason),
 				"its description is wrong: %.80s", error.what);
-		return;
+		return false;
 	}
 	register_event(event);
+	return event->shown.state == SIDE_KERNEL_EVENT_REGISTERED;
 }
 
 static struct kernel_event *event_of(const struct side_event_state_0 *state)
@@ -352,14 +354,17 @@ static struct kernel_event *event_of(const struct side_event_state_0 *state)
 
 void events_come(struct side_event_description **events, uint32_t nr_events)
 {
+	bool some = false;
 	uint32_t i;
 
 	for (i = 0; i < nr_events; i++) {
 		struct side_event_state_0 *state = state_of(events[i]);
 
 		if (state && is_wanted(events[i]))
-			come(events[i], state);
+			some |= come(events[i], state);
 	}
+	if (some)
+		notice_tell();
 }
 
 void events_go(struct side_event_description **events, uint32_t nr_events)

@@ -240,4 +240,7 @@ void kernel_after_fork_in_child(void);
 void kernel_write(const struct side_event_state_0 *state, const struct side_arg_vec *args,
 		const struct side_arg_dynamic_struct *variadic, void *caller);
 
+/* notice.c: whoever records the kernel's events has seen those that are there now, or did not answer. */
+void notice_tell(void);
+
 #endif /* KERNEL_KERNEL_H */

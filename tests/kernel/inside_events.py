@@ -222,6 +222,26 @@ class Programs(Case):
         program.end()
         self.assertEqual([t["number"] for t in ticks(found())], [0, 1, 2, 3, 4, 2, 3])
 
+    def test_enabled_after_fork(self):
+        """The kernel keeps the words of both: what is switched on after the fork is on in the child, and off again in both."""
+        program = Running("split:3", "fire:2", "wait", "fire:2")
+        ftrace.enable(True, "user_events/kern_tick")
+        program.go()
+        program.wait()
+        self.assertEqual([t["number"] for t in ticks(found())], [0, 1, 2, 0, 1])
+        ftrace.enable(False, "user_events/kern_tick")
+        program.end()
+        self.assertEqual(ticks(found()), [])
+
+    def test_library_of_a_child(self):
+        """What a child registers and unregisters is its own affair."""
+        os.environ["PLUGIN"] = PLUGIN
+        self.addCleanup(os.environ.pop, "PLUGIN")
+        program = Running("load:" + PLUGIN, "split:1", "unload", "load:" + PLUGIN)
+        ftrace.enable(True)
+        program.end()
+        self.assertEqual([f for name, f in found() if name == "kern_plugin"], [dict(value=4711)] * 2)
+
     def test_library(self):
         program = Running("load:" + PLUGIN, "wait", "unload", "wait", "load:" + PLUGIN)
         self.assertIn("kern_plugin", ftrace.read("user_events_status"))

@@ -286,15 +286,20 @@ def header_record(order):
     return head + pack("HH", len(metadata), 1) + metadata + b"".join(value for _, value in fields)
 
 
+def register(data, description, word):
+    """By hand, as a program without libside does it: the index to be written."""
+    text = ctypes.create_string_buffer(description)
+    request = bytearray(struct.pack("=IBBHQQI", 28, 63, 8, 0, ctypes.addressof(word), ctypes.addressof(text), 0))
+    fcntl.ioctl(data, 0xc0082a00, request)
+    return bytes(request[24:28])
+
+
 class Foreign(Case):
     def test_byte_order(self):
         """Numbers of another machine are the same numbers."""
         with open(ftrace.path("user_events_data"), "wb", buffering=0) as data:
             word = ctypes.c_uint64(0)
-            text = ctypes.create_string_buffer(b"Abroad_L5K1 u8 eventheader_flags; u8 version; u16 id; u16 tag; u8 opcode; u8 level")
-            register = bytearray(struct.pack("=IBBHQQI", 28, 63, 8, 0, ctypes.addressof(word), ctypes.addressof(text), 0))
-            fcntl.ioctl(data, 0xc0082a00, register)
-            index = register[24:28]
+            index = register(data, b"Abroad_L5K1 u8 eventheader_flags; u8 version; u16 id; u16 tag; u8 opcode; u8 level", word)
             recording = Recording("-k", "user_events:Abroad_L5K1")
             self.assertTrue(word.value)
             for order in "<", ">", "<", ">":
@@ -399,12 +404,27 @@ class Recorded(Case):
             self.assertEqual({simple(dict(event.fields)["event"]) for event in lost}, {"user_events:kern_tick"})
 
     def test_registered_later(self):
-        recording = Recording("-k", "user_events:kern_tick")
-        program = Running("wait", "fire:20")
-        wait_for(lambda: "kern_tick # Used by perf" in ftrace.read("user_events_status"), "the recorder sees it")
-        program.end()
+        """From the first call on, with no time in between: the program tells the recorder."""
+        for way in "perf", "tracefs":
+            recording = Recording("-k", "user_events:kern_tick", way=way)
+            done = subprocess.run([os.environ["KERNEL_PROGRAM"], "fire:20"], env=dict(os.environ, SIDE_USER_EVENTS="kern", SIDE_PATIENCE="600"), check=True)
+            self.assertEqual(done.returncode, 0)
+            recording.end()
+            self.assertEqual(recording.summary["late"], 0)
+            numbers = [int(dict(event.fields)["number"]) for event in of_kernel(read_trace()[0])]
+            self.assertEqual(numbers, list(range(20)), way)
+
+    def test_registered_by_others(self):
+        """Who does not tell is seen a little later, and the summary says that something may be missing."""
+        recording = Recording("-k", "user_events:silent")
+        with open(ftrace.path("user_events_data"), "wb", buffering=0) as data:
+            word = ctypes.c_uint64(0)
+            index = register(data, b"silent u32 number", word)
+            wait_for(lambda: word.value, "the recorder sees it")
+            data.write(index + struct.pack("=I", 7))
         recording.end()
-        self.check_ticks(program.process.pid, range(20))
+        self.assertEqual([int(dict(event.fields)["number"]) for event in of_kernel(read_trace()[0])], [7])
+        self.assertEqual(recording.summary["late"], 1)
 
     def test_same_clock(self):
         """The recorder in the program and the kernel's event of the same call: neighbours on one clock."""

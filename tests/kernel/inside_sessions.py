@@ -358,6 +358,75 @@ class Sessions(Case):
         self.assertEqual(lost, int(re.search(r"; lost ([0-9,]+)", self.side("status", "k").stdout).group(1).replace(",", "")))
 
 
+@unittest.skipUnless(os.path.exists(ftrace.path("user_events_data")), "the kernel has no user_events")
+class Late(Case):
+    """user_events, which come and go with their programs."""
+
+    def fire(self, count, encoding="auto"):
+        """Its events are registered while the session records; it is given as long as a busy machine takes to switch them on."""
+        subprocess.run([os.environ["KERNEL_PROGRAM"], f"fire:{count}"], check=True,
+                       env=dict(os.environ, SIDE_USER_EVENTS="kern", SIDE_USER_EVENTS_ENCODING=encoding, SIDE_PATIENCE="600",
+                                SIDE_LIB_DIR=os.environ["KERNEL_LIB_DIR"]))
+
+    def numbers(self, name):
+        return [int(event.fields["number"]) for event in events_of(self.trace) if event.name == name]
+
+    def test_from_the_first_call(self):
+        self.begin(events=("user_events:kern_*",))
+        for _ in range(3):
+            self.fire(50)
+        self.fire(50, "eventheader")
+        self.side("destroy")
+        self.assertEqual(self.numbers("user_events:kern_tick"), list(range(50)) * 3)
+        tick = next(name for name in {event.name for event in events_of(self.trace)} if name.startswith("user_events:kern_L"))
+        self.assertRegex(tick, "^user_events:kern_L[1-5]K1:tick$")
+        self.assertEqual(self.numbers(tick), list(range(50)))
+
+    def compare(self, encoding):
+        """All types of the ABI, beside what an independent decoder makes of ftrace's own buffers."""
+        import inside_record
+        script = os.environ["RECORD_SCRIPTS"] + "/cases.json"
+        ftrace.buffer_size(16384)
+        environment = dict(os.environ, SIDE_USER_EVENTS="all", SIDE_USER_EVENTS_ENCODING=encoding, FIRE_WAIT="1",
+                           SIDE_LIB_DIR=os.environ["KERNEL_LIB_DIR"])
+        with subprocess.Popen([os.environ["ROUNDTRIP_FIRE"], script], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              env=environment) as program:
+            self.assertEqual(program.stdout.readline(), b"registered\n")
+            self.begin(events=("user_events", "user_events_multi"), more=("--kernel-buffer", "8M"))
+            ftrace.enable(True)
+            program.stdin.write(b"x")
+            program.stdin.close()
+            self.assertEqual(program.wait(), 0)
+        raw = inside_record.raw_records()
+        ftrace.enable(False)
+        self.side("stop")
+        shutil.rmtree(inside_record.TRACE, ignore_errors=True)
+        shutil.copytree(self.trace, inside_record.TRACE)
+        events = [event for event in inside_record.read_trace()[0] if event.name.startswith("user_events")]
+        self.assertEqual(len(events), len(raw))
+        wrong = []
+        for event, (name, fields, payload) in zip(events, raw):
+            event = event._replace(fields=event.fields[3:])  # behind pid, tid, comm
+            if fields and fields[0][1] == "eventheader_flags":
+                _, _, said, want, tag = inside_record.eventheader.decode(name, payload)
+                values = [value for field, value in inside_record.visible(event.fields) if not field.startswith("event_")]
+                if not event.name.endswith(":" + said.decode("utf-8", "replace")):
+                    wrong.append(f"{event.name} instead of {said}")
+                difference = inside_record.differs(("struct", [inside_record.simple(value) for value in values]), ("struct", want))
+            else:
+                difference = inside_record.plain_differs(event, fields, payload)
+            if difference:
+                wrong.append(f"{event.name}: {difference}")
+        print(f"{encoding}: {len(raw)} records, {len(wrong)} wrong", flush=True)
+        self.assertEqual(wrong[:20], [])
+
+    def test_native(self):
+        self.compare("auto")
+
+    def test_eventheader(self):
+        self.compare("eventheader")
+
+
 class Refused(Case):
     """Where it is not permitted a line says so, and all else is recorded."""
 

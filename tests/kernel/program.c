@@ -6,6 +6,7 @@
  *	fire:N          N events: the next numbers, and each number as text
  *	load:PATH       a library with an event, which its function fires; unload
  *	fork:N          a child fires N events
+ *	split:N         the same, but it begins when both have waited for a byte; then it loads and unloads PLUGIN, if that is set
  *	threads:N       N threads fire until a byte comes
  *	close           close all descriptors but the first three, and look that nothing comes out of a pipe that
  *	                gets our number
@@ -179,6 +180,37 @@ static void fork_and_fire(long count)
 		die("the child failed");
 }
 
+/* What happens between the fork and the byte happens to both. */
+static void split(long count)
+{
+	const char *plugin = getenv("PLUGIN");
+	int ends[2], status;
+	pid_t child;
+	char byte;
+
+	if (pipe(ends))
+		die("pipe");
+	child = fork();
+	if (!child) {
+		(void)close(ends[1]);
+		if (read(ends[0], &byte, 1) != 1)
+			_exit(1);
+		fire(count);
+		if (plugin) {
+			load(plugin);
+			dlclose(library);
+		}
+		_exit(0);
+	}
+	(void)close(ends[0]);
+	wait_for_byte();
+	if (write(ends[1], "x", 1) != 1)
+		die("write");
+	(void)close(ends[1]);
+	if (child < 0 || waitpid(child, &status, 0) != child || status)
+		die("the child failed");
+}
+
 static void start(const char *events)
 {
 	printf("start %d\n", side_kernel_start(events));
@@ -204,6 +236,8 @@ int main(int argc, char **argv)
 			dlclose(library);
 		else if (!strcmp(argv[i], "fork") && value)
 			fork_and_fire(atol(value));
+		else if (!strcmp(argv[i], "split") && value)
+			split(atol(value));
 		else if (!strcmp(argv[i], "threads") && value)
 			threads(atol(value));
 		else if (!strcmp(argv[i], "close"))

@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 
 import machine
 
@@ -53,8 +54,16 @@ def main():
         print(f"skipped: {reason}")
         return 77
     if where == "machine":
-        variables = [(name, os.environ[name]) for name in ("SIDE", "SIDED", "SIDE_LIB_DIR", "KERNEL_LIB_DIR", "KERNEL_PROGRAM", "ROUNDTRIP_FIRE")]
-        status, output = machine.run([sys.executable, "-B", SCRIPT, *sys.argv[2:]], variables, 900)
+        names = ("SIDE", "SIDED", "SIDE_LIB_DIR", "RECORD_LIB_DIR", "KERNEL_LIB_DIR", "KERNEL_PROGRAM", "KERNEL_PLUGIN",
+                 "ROUNDTRIP_FIRE")
+        variables = [(name, os.environ[name]) for name in names]
+        # It reads traces with Babeltrace 2, too.
+        sys.path.insert(0, os.path.join(HERE, "../roundtrip"))
+        import cases
+        with tempfile.TemporaryDirectory(prefix="side-sessions-") as scripts:
+            cases.script().save(os.path.join(scripts, "cases.json"))
+            variables.append(("RECORD_SCRIPTS", scripts))
+            status, output = machine.run([sys.executable, "-B", SCRIPT, *sys.argv[2:]], variables, 900)
         print(output)
         return 1 if status is None else status
     if os.environ.get("SIDE_SESSIONS_INSIDE"):

@@ -209,9 +209,10 @@ static void turn(struct work *work)
 	take_change(work);
 	server_turn(work->server);
 	take(work, false);
-	if (work->late)
+	if (work->late || kernel_listen_is_told(work->record))
 		work->late = kernel_listen_look(work->record);
 	switch_all(work);
+	kernel_listen_seen(work->record);
 	look_at_sessions(work);
 }
 

@@ -171,6 +171,8 @@ static struct side_builder_type *list_type(struct side_builder *builder,
 						  SIDE_TYPE_GATHER_ACCESS_DIRECT)
 				: side_builder_array(builder, make_type(builder, element, NULL),
 						  (uint32_t)type->length);
+	if (!before)
+		return NULL;
 	size = before->size / BITS;
 	if (!is_number(element))
 		return side_builder_vla(builder, make_type(builder, element, NULL),

@@ -57,9 +57,9 @@ int kernel_recording_prepare(struct kernel_recording *recording, const struct pa
 		return status;
 	if (options->rotate || options->rotate_size || options->rotate_every || options->to)
 		return say_error(COMMAND_USAGE,
-				options->to ? "send it afterwards: `side send DIR URL`"
-					    : "record the kernel's events by themselves",
-				"`--kernel` cannot be had together with `--%s` yet",
+				"make a session: `side create`, `side enable-event -k`, `side "
+				"start`",
+				"`--kernel` cannot be had together with `--%s` here",
 				options->to ? "to" : "rotate");
 	/* All traces of a recording have one clock: perf's own time is not always that of the TSC. */
 	session->monotonic =
@@ -168,9 +168,9 @@ static void print_json(const struct kernel_record_summary *summary)
 	fprintf(stderr,
 			",\"directory\":\"" KERNEL_RECORD_DIRECTORY "\",\"kinds\":%" PRIu64
 			",\"events\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"lost\":%" PRIu64
-			",\"undecoded\":%" PRIu64 ",\"problem\":",
+			",\"undecoded\":%" PRIu64 ",\"late\":%" PRIu64 ",\"problem\":",
 			summary->kinds, summary->events, summary->bytes, summary->lost,
-			summary->plain);
+			summary->plain, summary->late);
 	say_json_string(stderr, summary->problem);
 	fputs(",\"losses\":[", stderr);
 	for (i = 0; i < summary->nr_losses; i++) {
@@ -194,7 +194,14 @@ static void print_text(const struct kernel_record_summary *summary)
 				summary->events == 1 ? "" : "s", say_number(summary->kinds, kinds),
 				summary->kinds == 1 ? "" : "s", say_size(summary->bytes, size),
 				summary->way);
-	/* Losses are no note: they are said with --quiet, too. */
+	/* What may be missing is no note: it is said with --quiet, too. */
+	if (summary->late)
+		fprintf(stderr,
+				"%s %s kind%s of event of the kernel came meanwhile, by programs "
+				"that did "
+				"not tell; of their first 50 ms some may be missing\n",
+				say_label(true), say_number(summary->late, kinds),
+				summary->late == 1 ? "" : "s");
 	if (summary->lost)
 		fprintf(stderr,
 				"%s %s of the kernel's events %s lost; a larger `--kernel-buffer`, "

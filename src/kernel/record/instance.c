@@ -244,10 +244,11 @@ static void way_stop(struct kernel_record *record)
 
 static void way_wait(struct kernel_record *record, int timeout_ms)
 {
-	struct pollfd wake[2] = {{.fd = record->wake, .events = POLLIN},
-			{.fd = record->also, .events = POLLIN}};
+	struct pollfd wake[3] = {{.fd = record->wake, .events = POLLIN},
+			{.fd = record->also, .events = POLLIN},
+			{.fd = record->notice, .events = POLLIN}};
 
-	(void)poll(wake, 2, timeout_ms < POLL_MS ? timeout_ms : POLL_MS);
+	(void)poll(wake, 3, timeout_ms < POLL_MS ? timeout_ms : POLL_MS);
 }
 
 static void put_record(struct kernel_record *record, uint32_t cpu, uint64_t ticks,

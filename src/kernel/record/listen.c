@@ -130,6 +130,7 @@ int kernel_listen_open(const struct kernel_record_options *options,
 				strerror(-ret));
 	}
 	tasks_look_around(record->tasks);
+	kernel_notice_open(record);
 	*result = record;
 	return 0;
 }
@@ -165,6 +166,16 @@ bool kernel_listen_look(struct kernel_record *record)
 
 	(void)kernel_kinds_look(record, true, &ignored);
 	return record->waits_for_late;
+}
+
+bool kernel_listen_is_told(struct kernel_record *record)
+{
+	return kernel_notice_take(record);
+}
+
+void kernel_listen_seen(struct kernel_record *record)
+{
+	kernel_notice_answer(record);
 }
 
 /* ---- switching ---- */

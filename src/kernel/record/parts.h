@@ -16,6 +16,7 @@
 #define KIND_IDS 65536
 #define COMM_SIZE 16
 #define SENTENCE_MAX 512
+#define KERNEL_WAITING_MAX 64 /* programs at a time */
 
 /* One description that EventHeader records of a tracepoint have brought. */
 struct kind_class {
@@ -110,7 +111,10 @@ struct kernel_record {
 	pthread_t thread;
 	bool runs;
 	atomic_bool stop;
-	int wake; /* eventfd: stop */
+	int wake;   /* eventfd: stop */
+	int notice; /* -1, or where programs tell of new events */
+	int waiting[KERNEL_WAITING_MAX];
+	uint32_t nr_waiting;
 	int also; /* -1, or what whoever waits wants to know of */
 	struct kernel_record_summary summary;
 	struct kernel_record_loss *losses;
@@ -152,6 +156,15 @@ int tracefs_write(const char *path, const char *text);
 
 /* instance.c: instances of ours whose process is gone, and no others, are removed; what may not be stays. */
 void kernel_instances_clean(const struct kernel_record *record);
+
+/* notice.c */
+
+/* Programs that register events tell us; else it is looked now and then. */
+void kernel_notice_open(struct kernel_record *record);
+/* Some wait for us: look, switch on, and then answer. */
+bool kernel_notice_take(struct kernel_record *record);
+void kernel_notice_answer(struct kernel_record *record);
+void kernel_notice_close(struct kernel_record *record);
 
 /* kinds.c */
 

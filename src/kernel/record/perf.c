@@ -224,7 +224,7 @@ static int way_open(struct kernel_record *record, struct kernel_record_error *er
 		return record_fail(error, -ENOMEM, NULL, "no memory");
 	perf->events = calloc(record->nr_cpus, sizeof(*perf->events));
 	perf->names = calloc(record->nr_cpus, sizeof(*perf->names));
-	perf->polls = calloc(record->nr_cpus + 2, sizeof(*perf->polls));
+	perf->polls = calloc(record->nr_cpus + 3, sizeof(*perf->polls));
 	perf->heads = calloc(record->nr_cpus, sizeof(*perf->heads));
 	perf->says_lost = true;
 	perf->size = record->options.buffer_size;
@@ -400,7 +400,8 @@ static void way_wait(struct kernel_record *record, int timeout_ms)
 
 	perf->polls[record->nr_cpus] = (struct pollfd){.fd = record->wake, .events = POLLIN};
 	perf->polls[record->nr_cpus + 1] = (struct pollfd){.fd = record->also, .events = POLLIN};
-	(void)poll(perf->polls, record->nr_cpus + 2, timeout_ms);
+	perf->polls[record->nr_cpus + 2] = (struct pollfd){.fd = record->notice, .events = POLLIN};
+	(void)poll(perf->polls, record->nr_cpus + 3, timeout_ms);
 }
 
 /* Acquire: the records before the head. Pairs with the kernel's barrier before it stores data_head. */

@@ -126,7 +126,7 @@ int kernel_record_prepare(const struct kernel_record_options *options, const str
 	if (!record)
 		return record_fail(error, -ENOMEM, NULL, "no memory");
 	record->sink = sink;
-	record->wake = record->also = -1;
+	record->wake = record->also = record->notice = -1;
 	record->nr_cpus = cpus > 0 ? (uint32_t)cpus : 1;
 	record->by_id = calloc(KIND_IDS, sizeof(struct kind *));
 	record->tasks = tasks_create();
@@ -178,6 +178,18 @@ static uint64_t now_ms(void)
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
+/* What is found this way was there before, and nobody has told us. */
+static void look_late(struct kernel_record *record)
+{
+	struct kernel_record_error ignored;
+	uint64_t before = record->summary.kinds;
+
+	if (kernel_notice_take(record))
+		return;
+	kernel_kinds_look(record, true, &ignored);
+	record->summary.late += record->summary.kinds - before;
+}
+
 static void *run(void *user)
 {
 	struct kernel_record *record = user;
@@ -190,11 +202,16 @@ static void *run(void *user)
 	/* Acquire: pairs with the release in kernel_record_stop(), whose caller's events were before. */
 	while (!atomic_load_explicit(&record->stop, memory_order_acquire)) {
 		if (now_ms() - looked >= LATE_MS) {
-			kernel_kinds_look(record, true, &ignored);
+			look_late(record);
 			looked = now_ms();
 		}
 		record->way->wait(record, record->waits_for_late ? LATE_MS : ROUND_MS);
 		record->way->drain(record);
+		/* Behind the draining: whoever tells is known by then. */
+		if (kernel_notice_take(record)) {
+			kernel_kinds_look(record, true, &ignored);
+			kernel_notice_answer(record);
+		}
 	}
 	return NULL;
 }
@@ -202,7 +219,11 @@ static void *run(void *user)
 int kernel_record_start(struct kernel_record *record, struct kernel_record_error *error)
 {
 	sigset_t all, old;
-	int ret = record->way->start(record);
+	int ret;
+
+	if (record->waits_for_late)
+		kernel_notice_open(record);
+	ret = record->way->start(record);
 
 	if (ret)
 		return record_fail(error, ret, NULL, "cannot switch on the kernel's events: %s",
@@ -274,6 +295,7 @@ void kernel_record_close(struct kernel_record *record)
 	if (!record)
 		return;
 	join(record);
+	kernel_notice_close(record);
 	if (record->way)
 		record->way->close(record);
 	kernel_trace_close(record);

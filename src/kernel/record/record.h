@@ -78,6 +78,7 @@ struct kernel_record_summary {
 	uint64_t events; /* records in the trace */
 	uint64_t bytes;
 	uint64_t lost;
+	uint64_t late; /* of the kinds: found some time after programs had registered them */
 	uint64_t plain; /* EventHeader records that are there as bytes, because they cannot be decoded */
 	const struct kernel_record_loss *losses;
 	size_t nr_losses;
@@ -160,8 +161,13 @@ int kernel_listen_choose(struct kernel_record *record, const struct kernel_recor
 		size_t nr, struct kernel_record_error *error);
 /* Does the kernel have an event that this means? Or might a program register one? */
 bool kernel_listen_knows(const struct kernel_record *record, const char *pattern);
-/* Look again for what programs may have registered; true: there may be such events. */
+/*
+ * Look again for what programs may have registered; true: there may be such events. Programs that have told us of theirs wait until
+ * kernel_listen_seen(), before which these have to be switched on.
+ */
 bool kernel_listen_look(struct kernel_record *record);
+bool kernel_listen_is_told(struct kernel_record *record);
+void kernel_listen_seen(struct kernel_record *record);
 int kernel_listen_switch(struct kernel_record *record, const struct kernel_event *event, bool on,
 		struct kernel_record_error *error);
 void kernel_listen_each(struct kernel_record *record,
