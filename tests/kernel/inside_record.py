@@ -294,6 +294,11 @@ def register(data, description, word):
     return bytes(request[24:28])
 
 
+def unregister(data, word):
+    """Closing the file would leave the word to the kernel, as long as we live."""
+    fcntl.ioctl(data, 0x40082a02, struct.pack("=IBBHQ", 16, 63, 0, 0, ctypes.addressof(word)))
+
+
 class Foreign(Case):
     def test_byte_order(self):
         """Numbers of another machine are the same numbers."""
@@ -305,6 +310,7 @@ class Foreign(Case):
             for order in "<", ">", "<", ">":
                 data.write(index + header_record(order))
             recording.end()
+            unregister(data, word)
         found = of_kernel(read_trace()[0])
         self.assertEqual(recording.summary["undecoded"], 0)
         self.assertEqual([event.name for event in found], ["Abroad:abroad"] * 4)
@@ -422,6 +428,7 @@ class Recorded(Case):
             index = register(data, b"silent u32 number", word)
             wait_for(lambda: word.value, "the recorder sees it")
             data.write(index + struct.pack("=I", 7))
+            unregister(data, word)
         recording.end()
         self.assertEqual([int(dict(event.fields)["number"]) for event in of_kernel(read_trace()[0])], [7])
         self.assertEqual(recording.summary["late"], 1)

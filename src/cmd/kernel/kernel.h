@@ -68,10 +68,10 @@ struct wanted {
 };
 
 /* What the sessions of the daemon want now. wanted_free() in any case. */
-void wanted_ask(struct wanted *wanted, bool system);
+void wanted_ask(struct wanted *wanted);
 void wanted_free(struct wanted *wanted);
 /* The directory of the daemon, without a slash at its end. False: there is no daemon. */
-bool wanted_place(bool system, char *path, size_t size);
+bool wanted_place(char *path, size_t size);
 
 /* ---- server.c: protocol in cmd/side/kernel-session.h ---- */
 

@@ -2,7 +2,7 @@
 /*
  * The life of side-kernel: nobody calls it by hand.
  *
- *	side-kernel [--system] [--way perf|tracefs] [--buffer BYTES] --ready FD
+ *	SIDE_RUNTIME=DIRECTORY side-kernel [--way perf|tracefs] [--buffer BYTES] --ready FD
  *
  * It ends when no session of the daemon has had events of the kernel for a while, or by SIGTERM. When the daemon is away it goes on as long as
  * somebody records: sessions outlive their daemon.
@@ -33,7 +33,6 @@
 
 struct work {
 	struct kernel_record_options options;
-	bool system;
 	int ready; /* -1: nobody waits */
 
 	struct kernel_record *record;
@@ -74,10 +73,6 @@ static bool take_option(struct work *work, const char *name, const char *text)
 static bool take_arguments(struct work *work, char **words)
 {
 	for (words++; *words; words++) {
-		if (!strcmp(*words, "--system")) {
-			work->system = true;
-			continue;
-		}
 		if (!words[1] || !take_option(work, words[0], words[1]))
 			return false;
 		words++;
@@ -124,7 +119,7 @@ static void look(void *user)
 	struct kernel_record_error ignored;
 	struct wanted wanted;
 
-	wanted_ask(&wanted, work->system);
+	wanted_ask(&wanted);
 	work->asked = now_ns();
 	/* Without a daemon things stay as they are. */
 	if (wanted.reached) {
@@ -271,9 +266,8 @@ static int open_server(struct work *work)
 			.knows = knows,
 			.describe = describe};
 	char place[256];
-	int ret = wanted_place(work->system, place, sizeof(place))
-			? server_open(place, &calls, &work->server)
-			: -ENOENT;
+	int ret = wanted_place(place, sizeof(place)) ? server_open(place, &calls, &work->server)
+						     : -ENOENT;
 
 	if (!ret)
 		ret = listen_to(work, server_fd(work->server));

@@ -69,14 +69,14 @@ static void add_session(struct wanted *wanted, struct ask *ask, const char *name
 	json_object_put(request);
 }
 
-void wanted_ask(struct wanted *wanted, bool system)
+void wanted_ask(struct wanted *wanted)
 {
 	struct json_object *request, *answer = NULL, *sessions;
 	struct control_error error;
 	struct ask ask;
 
 	*wanted = (struct wanted){.nr = 0};
-	if (ask_connect_silently(&ask, system, &error))
+	if (ask_connect_silently(&ask, false, &error))
 		return;
 	request = control_request("status", NULL);
 	if (request && !control_call(ask.client, request, PATIENCE_MS, &answer, &error)) {
@@ -100,12 +100,12 @@ void wanted_free(struct wanted *wanted)
 	*wanted = (struct wanted){.nr = 0};
 }
 
-bool wanted_place(bool system, char *path, size_t size)
+bool wanted_place(char *path, size_t size)
 {
 	struct control_error error;
 	struct ask ask;
 
-	if (ask_connect_silently(&ask, system, &error))
+	if (ask_connect_silently(&ask, false, &error))
 		return false;
 	(void)snprintf(path, size, "%s", control_path(ask.client));
 	ask_close(&ask);

@@ -12,6 +12,7 @@
 
 #include "session/session.h"
 #include "wire/pattern.h"
+#include "wire/runtime.h"
 
 #include <errno.h>
 #include <json-c/json.h>
@@ -91,6 +92,27 @@ int kernel_session_look(struct ask *ask)
 
 /* ---- starting it ---- */
 
+/* It is this daemon's and no other's: sessions of another one would have each event twice. */
+static int start_there(const struct ask *ask, char ***words)
+{
+	const char *path = control_path(ask->client), *slash = path ? strrchr(path, '/') : NULL,
+		   *before = getenv(WIRE_RUNTIME_ENV);
+	char *kept = before ? strdup(before) : NULL,
+	     *place = slash ? strndup(path, (size_t)(slash - path)) : NULL;
+	int status;
+
+	if (place)
+		(void)setenv(WIRE_RUNTIME_ENV, place, 1);
+	status = helper_start(words, VARIABLE);
+	if (kept)
+		(void)setenv(WIRE_RUNTIME_ENV, kept, 1);
+	else
+		(void)unsetenv(WIRE_RUNTIME_ENV);
+	free(kept);
+	free(place);
+	return status;
+}
+
 static int start(const struct ask *ask, const struct control_options *options)
 {
 	static const char *const ways[] = {NULL, "perf", "tracefs"};
@@ -100,13 +122,11 @@ static int start(const struct ask *ask, const struct control_options *options)
 
 	if (status)
 		return status;
-	if (helper_add(&words, path, NULL) &&
-			(!ask->system || helper_add(&words, "--system", NULL)) &&
-			(!way || helper_add(&words, "--way", way)) &&
+	if (helper_add(&words, path, NULL) && (!way || helper_add(&words, "--way", way)) &&
 			(!options || !options->kernel_buffer ||
 					helper_add_number(&words, "--buffer",
 							options->kernel_buffer)))
-		status = helper_start(&words, VARIABLE);
+		status = start_there(ask, &words);
 	else
 		status = say_error(COMMAND_FAILED, NULL, "there is no memory");
 	helper_free(words);
