@@ -72,11 +72,9 @@ static bool take_option(struct work *work, const char *name, const char *text)
 
 static bool take_arguments(struct work *work, char **words)
 {
-	for (words++; *words; words++) {
+	for (words++; *words; words += 2)
 		if (!words[1] || !take_option(work, words[0], words[1]))
 			return false;
-		words++;
-	}
 	return work->ready >= 0 && !fcntl(work->ready, F_SETFD, FD_CLOEXEC);
 }
 
