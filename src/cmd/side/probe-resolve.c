@@ -116,8 +116,8 @@ static int make_table(struct work *work, const struct probe_target *target,
 struct message {
 	char byte;
 	struct iovec text;
-	union descriptor_message control;
 	struct msghdr header;
+	union descriptor_message control; /* Last: a cmsghdr ends in an array without a length. */
 };
 
 static void make_message(struct message *message)
