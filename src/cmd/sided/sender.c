@@ -147,7 +147,7 @@ static void serve(struct sending *sending)
 	}
 }
 
-static void set_options(struct sending *sending, bool any_user, const struct send_rounds *rounds)
+static void set_options(struct sending *sending, bool no_files, const struct send_rounds *rounds)
 {
 	const struct definition *definition = sending->definition;
 	uint64_t timeout = definition->send_timeout_ns ? definition->send_timeout_ns
@@ -164,7 +164,7 @@ static void set_options(struct sending *sending, bool any_user, const struct sen
 			.timeout_ms = timeout / 1000000 ? timeout / 1000000 : 1,
 			.speed = definition->speed,
 			.live = true,
-			.no_files = any_user,
+			.no_files = no_files,
 			.marks = true,
 			.rounds = rounds,
 			.say = say_sentence,
@@ -173,13 +173,13 @@ static void set_options(struct sending *sending, bool any_user, const struct sen
 }
 
 /* A file must be there before we may write to nothing else; what stands in /dev may come later. */
-static void isolate(const struct sending *sending, bool any_user)
+static void isolate(const struct sending *sending, bool no_files)
 {
 	const char *to = sending->definition->to, *writable[3] = {sending->output, NULL, NULL};
 	int fd;
 
 	if (!strstr(to, "://")) {
-		fd = strncmp(to, "/dev/", 5) != 0 && !any_user
+		fd = strncmp(to, "/dev/", 5) != 0 && !no_files
 				? open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644)
 				: -1;
 		if (fd >= 0)
@@ -189,21 +189,21 @@ static void isolate(const struct sending *sending, bool any_user)
 	isolate_sender(writable);
 }
 
-static void run(const struct definition *definition, const char *output, bool any_user,
+static void run(const struct definition *definition, const char *output, bool no_files,
 		const struct session_rounds *rounds, int fd)
 {
 	struct sending sending = {.fd = fd, .definition = definition, .output = output};
 
 	prctl(PR_SET_NAME, "sided-send");
 	/* The same two words: neither room knows the other. */
-	set_options(&sending, any_user, (const struct send_rounds *)(const void *)rounds);
-	isolate(&sending, any_user);
+	set_options(&sending, no_files, (const struct send_rounds *)(const void *)rounds);
+	isolate(&sending, no_files);
 	serve(&sending);
 }
 
 /* ---- in the process that records ---- */
 
-static int fork_sender(const struct definition *definition, const char *output, bool any_user,
+static int fork_sender(const struct definition *definition, const char *output, bool no_files,
 		const int *closing, size_t nr_closing, struct sender *sender)
 {
 	pid_t parent = getpid(), child;
@@ -219,7 +219,7 @@ static int fork_sender(const struct definition *definition, const char *output, 
 		close(ends[0]);
 		while (nr_closing--)
 			close(closing[nr_closing]);
-		run(definition, output, any_user, sender->rounds, ends[1]);
+		run(definition, output, no_files, sender->rounds, ends[1]);
 		_exit(EXIT_SUCCESS);
 	}
 	close(ends[1]);
@@ -232,7 +232,7 @@ static int fork_sender(const struct definition *definition, const char *output, 
 	return 0;
 }
 
-int sender_make(const struct definition *definition, const char *output, bool any_user,
+int sender_make(const struct definition *definition, const char *output, bool no_files,
 		const int *closing, size_t nr_closing, struct sender **result)
 {
 	struct sender *sender = calloc(1, sizeof(*sender));
@@ -249,7 +249,7 @@ int sender_make(const struct definition *definition, const char *output, bool an
 	}
 	sender->rounds = shared;
 	snprintf(sender->to, sizeof(sender->to), "%s", definition->to);
-	ret = fork_sender(definition, output, any_user, closing, nr_closing, sender);
+	ret = fork_sender(definition, output, no_files, closing, nr_closing, sender);
 	if (ret) {
 		munmap(shared, sizeof(*sender->rounds));
 		free(sender);

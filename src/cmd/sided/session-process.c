@@ -89,7 +89,7 @@ static struct session_track *make_tracks(const struct definition *definition)
 
 struct opening {
 	const char *socket, *lock, *tables, *output, *place;
-	bool again, active, any_user, boot;
+	bool again, active, any_user, no_files, boot;
 	uint64_t generation;
 	struct definition *definition;
 };
@@ -119,6 +119,8 @@ static int read_opening(
 		ret = json_flag(request, "active", &opening->active, error);
 	if (!ret)
 		ret = json_flag(request, "any-user", &opening->any_user, error);
+	if (!ret)
+		ret = json_flag(request, "no-files", &opening->no_files, error);
 	if (!ret)
 		ret = json_flag(request, "boot", &opening->boot, error);
 	if (!ret)
@@ -158,7 +160,7 @@ static int make_sender(struct recording *recording, const struct opening *openin
 
 	if (!opening->definition->to)
 		return 0;
-	ret = sender_make(opening->definition, opening->output, opening->any_user, closing,
+	ret = sender_make(opening->definition, opening->output, opening->no_files, closing,
 			sizeof(closing) / sizeof(*closing), &recording->sender);
 	if (!ret &&
 			epoll_ctl(recording->epoll, EPOLL_CTL_ADD, sender_fd(recording->sender),

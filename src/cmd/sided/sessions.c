@@ -321,6 +321,7 @@ struct json_object *session_opening(struct daemon *daemon, struct session_entry 
 			json_put_flag(request, "active", entry->active) &&
 			json_put_flag(request, "boot", entry->boot) &&
 			json_put_flag(request, "any-user", daemon->any_user) &&
+			json_put_flag(request, "no-files", daemon->system) &&
 			json_put_number(request, "generation", entry->generation + 1))
 		return request;
 	json_object_put(request);

@@ -437,9 +437,10 @@ void isolate_sender(const char *const *writable);
 struct sender;
 /*
  * Made before the session is, and before anything is given up; it begins with sender_go(). `closing`
- * are descriptors that it has no use for. 0 or a negative errno.
+ * are descriptors that it has no use for; `no_files`: it writes to no file, since not only its own user says where to.
+ * 0 or a negative errno.
  */
-int sender_make(const struct definition *definition, const char *output, bool any_user,
+int sender_make(const struct definition *definition, const char *output, bool no_files,
 		const int *closing, size_t nr_closing, struct sender **sender);
 /* Where the recorder says how far it is. */
 struct session_rounds *sender_rounds(struct sender *sender);
