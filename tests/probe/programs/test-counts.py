@@ -48,6 +48,7 @@ def need(name):
 class Sqlite:
     """Its library."""
     name = "sqlite3"
+    is_laid_out = False
 
     def __init__(self, place):
         program, self.place = need("sqlite3"), place
@@ -67,8 +68,12 @@ class Sqlite:
 
 
 class Python:
-    """The interpreter, which has fixed addresses."""
+    """
+    The interpreter, which has fixed addresses. How often it compares objects follows from where they lie, so the kernel counts
+    in a run that has our probes, too: on all functions but those that it watches, where they are refused.
+    """
     name = "python"
+    is_laid_out = True
 
     def __init__(self, place):
         self.file = shutil.copy(os.path.realpath("/usr/bin/python3") if os.path.exists("/usr/bin/python3") else need("python3"),
@@ -88,6 +93,7 @@ class Python:
 class Redis:
     """What a server does for each of its requests, and not at times."""
     name = "redis-server"
+    is_laid_out = False
 
     def __init__(self, place):
         self.client, self.benchmark, self.place = need("redis-cli"), shutil.which("redis-benchmark"), place
@@ -144,8 +150,11 @@ def kernels(place, load, chosen):
     write("uprobe_events", "".join(f"p:{GROUP}/f{offset:x} {library}:{offset:#x}\n" for offset, _, _ in chosen))
     try:
         write(f"events/{GROUP}/enable", "1")
-        # Programs that read their environment find as much in it as before: this one is unset as soon as it was read.
-        output = load.execute({name: value for name, value in settings(place, load).items() if name != "SIDE_EVERYTHING"})
+        env = settings(place, load)
+        if not load.is_laid_out:
+            # Programs that read their environment find as much in it as before: this one is unset as soon as it was read.
+            del env["SIDE_EVERYTHING"]
+        output = load.execute(env)
         with open(f"{TRACING}/uprobe_profile", encoding="ascii") as file:
             lines = [line.split() for line in file]
     finally:
