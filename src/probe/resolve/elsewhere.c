@@ -71,7 +71,7 @@ static void look_into(
 {
 	Dwarf_Die child;
 
-	if (depth > DEPTH_MAX || dwarf_child(parent, &child))
+	if (!rest || depth > DEPTH_MAX || dwarf_child(parent, &child))
 		return;
 	do {
 		const char *next = inside(&child, rest);

@@ -67,6 +67,7 @@ static void name_strings(char *name)
 			char *rest = at + strlen(forms[i]);
 			bool word = *rest >= 'a' && *rest <= 'z';
 
+			/* NOLINTNEXTLINE(bugprone-not-null-terminated-result): the rest of the name follows. */
 			memcpy(at, "std::string ", 12);
 			drop(at + 11 + word, rest);
 		}
