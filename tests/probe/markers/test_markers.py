@@ -9,10 +9,12 @@ import json
 import os
 import re
 import shutil
+import signal
 import struct
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 SIDE = os.environ["SIDE"]
@@ -258,6 +260,76 @@ class Kernel(Traced):
         finally:
             perf("probe", "-d", "sdt_shelf:hidden")
         self.assertEqual(re.findall(r"arg1=(-?\d+)", shown), ["-1", "-2", "-3"], shown)
+
+
+def bpf_refused():
+    """Why bpftrace cannot attach here; nothing: it can."""
+    if not shutil.which("bpftrace"):
+        return "there is no bpftrace"
+    if os.geteuid():
+        return "bpftrace wants root"
+    done = subprocess.run(["bpftrace", "-e", "BEGIN { exit(); }"], capture_output=True, text=True, timeout=PATIENCE, check=False, env=ENV)
+    return f"bpftrace cannot run here: {done.stderr.strip()[-200:]}" if done.returncode else None
+
+
+@unittest.skipUnless(shutil.which("bpftrace") and not os.geteuid(), "no bpftrace, or not root, which it wants")
+class Bpftrace(Traced):
+    """The commands of the guide, for BPF's own user."""
+
+    def test_list(self):
+        for program in MARKERS:
+            listed = run("bpftrace", "-l", f"usdt:{program}:*").split()
+            self.assertEqual(listed, sorted({f"usdt:{program}:{name}" for name, *_ in Elf(program).markers()}))
+
+    def trace(self, program, script, *options):
+        """Lines of the script's own."""
+        output = f"{self.folder}/bpftrace"
+        run("bpftrace", *options, "-o", output, "-e", script.replace("FILE", program))
+        with open(output, encoding="utf-8") as file:
+            return [line for line in file.read().splitlines() if line and not line.startswith("Attaching")]
+
+    def test_values(self):
+        reason = bpf_refused()
+        if reason:
+            self.skipTest(reason)
+        for program in MARKERS:
+            with self.subTest(program):
+                lines = self.trace(program, """
+                    usdt:FILE:shelf:numbers { printf("%d %d %d %d %u %d\\n", arg0, arg1, arg2, arg3, arg4, arg5); }
+                    usdt:FILE:shelf:others { printf("%s %lx\\n", str(arg0), arg1); }
+                    usdt:FILE:shelf:hidden { printf("%ld\\n", arg0); }
+                    usdt:FILE:shelf:none { @none = count(); }""", "-c", program)
+                real = struct.pack(">d", -2.5).hex()
+                wanted = [line for number in (1, 2, 3)
+                          for line in (" ".join(str(value) for value in NUMBERS[:6]), f"on the shelf {real}", str(-number))]
+                self.assertEqual(lines, [*wanted, "@none: 3"])
+
+    def test_beside_side(self):
+        """BPF and `side` listen to one marker, in the same processes: each sees all of it."""
+        reason = bpf_refused() or (None if uprobes() else "no uprobes for us in tracefs")
+        if reason:
+            self.skipTest(reason)
+        program = f"{self.folder}/shared"
+        shutil.copy(MARKERS[0], program)
+        output = f"{self.folder}/bpftrace"
+        with subprocess.Popen(["bpftrace", "-o", output, "-e", f"usdt:{program}:shelf:numbers {{ @hits[pid] = count(); }}"],
+                              stderr=subprocess.DEVNULL, env=ENV) as listener:
+            try:
+                # It has counted itself in once it listens.
+                deadline = time.monotonic() + PATIENCE
+                while run(program) == "0 0\n":
+                    self.assertLess(time.monotonic(), deadline, "bpftrace does not come")
+                run(SIDE, "-q", "trace", "--global", "-o", f"{self.folder}/trace", "-c", f"sh -c '{program}; {program}'",
+                    "--exe", program, "--sdt", "shelf:numbers")
+            finally:
+                listener.send_signal(signal.SIGINT)
+                listener.wait(PATIENCE)
+        events = [json.loads(line) for line in run(SIDE, "view", "--json", f"{self.folder}/trace").splitlines()]
+        seen = [event["fields"]["pid"] for event in events if event["type"] == "event" and "arg1" in event["fields"]]
+        self.assertEqual(len(seen), 6)
+        with open(output, encoding="utf-8") as file:
+            counted = {int(pid): int(hits) for pid, hits in re.findall(r"@hits\[(\d+)\]: (\d+)", file.read())}
+        self.assertEqual({pid: counted.get(pid) for pid in seen}, {pid: seen.count(pid) for pid in seen})
 
 
 class InProcess(Traced):
