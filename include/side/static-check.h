@@ -383,8 +383,16 @@ SIDE_EXPECTS_BASIC(variadic_part);
 	struct side_variant *(*(*side_option_##_i)(_selector))(                                    \
 			SIDE_KNOWN(SIDE_OPTION_MEMBER_I _option));
 #define SIDE_OPTION_MEMBER_I(_class, ...) SIDE_CLASS_TYPE(_class)
+/*
+ * A visitor that only reads its context takes a pointer to what may be written, too: the first parameter
+ * is always const, and the second, of unknown size for such a visitor, is compatible with both sizes.
+ */
+#define SIDE_READ_ONLY(...)                                                                        \
+	__builtin_types_compatible_p(__typeof__(__VA_ARGS__) *, const __typeof__(__VA_ARGS__) *)
 #define SIDE_CHECK_VLA_VISITOR(_identifier, _elem_type, _length_type, _type)                       \
-	typedef struct side_vla_visitor *side_class__##_identifier(_type *);                       \
+	typedef struct side_vla_visitor *side_class__##_identifier(const __typeof__(_type) *,      \
+			__typeof__(__builtin_choose_expr(SIDE_READ_ONLY(_type), (char(*)[])0,      \
+					(char(*)[1])0)));                                          \
 	SIDE_EXPECTS_CLASS(_identifier, )
 
 /* Arguments */
@@ -424,7 +432,8 @@ SIDE_EXPECTS_BASIC(variadic_part);
 			SIDE_ARG_TYPE(_selector)))(SIDE_KNOWN(SIDE_ARG_TYPE(_value))) SIDE_UNUSED
 #define SIDE_CHECK_ARG_VLA_VISITOR(_identifier, _ctx)                                              \
 	typedef struct side_vla_visitor *side_arg_class__##_identifier(                            \
-			__typeof__(0 ? (_ctx) : (_ctx))) SIDE_UNUSED
+			const __typeof__(*(_ctx)) *,                                               \
+			char(*)[SIDE_READ_ONLY(*(_ctx)) + 1]) SIDE_UNUSED
 
 #else /* __cplusplus */
 
@@ -480,6 +489,12 @@ struct fits<side_variant *(*) (S, O...), side_variant *(*) (T, A)> {
 };
 template <typename S, typename A>
 struct fits<side_variant *(*) (S, A), side_variant *(*) (S, A)> {
+	static constexpr bool value = true;
+};
+
+/* A visitor that only reads its context takes what may be written, too. */
+template <typename T>
+struct fits<side_vla_visitor *(*) (const T *), side_vla_visitor *(*) (T *)> {
 	static constexpr bool value = true;
 };
 
@@ -602,11 +617,11 @@ template <unsigned N> constexpr bool name_is_once(const char *name, const char *
 /* Descriptions.  The ellipsis of a declared event gives way to the definition. */
 #define SIDE_CHECK_LIGHT_EVENT(_identifier, _flags, _fields)                                             \
 	extern void (*side_event_args__##_identifier(int))(                                        \
-			SIDE_FIELD_TYPES(_fields) SIDE_KIND_TYPE(_flags));                         \
+			SIDE_FIELD_TYPES(_fields) SIDE_KIND_TYPE(_flags)) SIDE_UNUSED;             \
 	SIDE_EXPLAIN_EVENT(_identifier, _flags, _fields)                                           \
 	SIDE_CHECK_NAMES(_identifier, _fields) SIDE_EXPECT_SEMICOLON()
 #define SIDE_CHECK_DECLARED_EVENT(_identifier)                                                     \
-	extern libside::unchecked_event *side_event_args__##_identifier(...);                      \
+	extern libside::unchecked_event *side_event_args__##_identifier(...) SIDE_UNUSED;          \
 	SIDE_EXPLAIN_DECLARED_EVENT(_identifier)                                                   \
 	SIDE_EXPECT_SEMICOLON()
 #define SIDE_CHECK_CALL(_identifier, _flags, _args)                                                \

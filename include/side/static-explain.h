@@ -168,9 +168,9 @@ template <typename T> struct pointed<T *> {
 #define SIDE_FIELDS_NUMBER(...) enum { side_number_ = __VA_ARGS__ };
 #define SIDE_EXPLAIN_EVENT(_identifier, _flags, _fields) \
 	SIDE_FIELDS_OF(_identifier, _flags, _fields);    \
-	extern struct side_fields_of__##_identifier *side_event_explained__##_identifier(int);
+	extern struct side_fields_of__##_identifier *side_event_explained__##_identifier(int) SIDE_UNUSED;
 #define SIDE_EXPLAIN_DECLARED_EVENT(_identifier) \
-	extern struct side_unchecked *side_event_explained__##_identifier(...);
+	extern struct side_unchecked *side_event_explained__##_identifier(...) SIDE_UNUSED;
 
 #define SIDE_CHOSEN(_fits, _fields) ((typename libside::chosen<(_fits), _fields>::type *)0)
 #define SIDE_EXPLAIN_CALL(_identifier, _flags, _args)                                             \

@@ -19,6 +19,11 @@ static enum side_visitor_status visit(const struct side_tracer_visitor_ctx *ctx,
 	(void) ctx; (void) node;
 	return SIDE_VISITOR_STATUS_OK;
 }
+static enum side_visitor_status look(const struct side_tracer_visitor_ctx *ctx, const struct node *node)
+{
+	(void) ctx; (void) node;
+	return SIDE_VISITOR_STATUS_OK;
+}
 static side_define_struct(st_pos, side_field_list(side_field_s32("row"), side_field_s32("col")));
 static side_define_array(ar_rgb, side_elem(side_type_u8()), 3);
 static side_define_array(ar_ar, side_elem(side_type_array(ar_rgb)), 1);
@@ -32,6 +37,8 @@ static side_define_vla(vl_va, side_elem(side_type_variant(va_piece)), side_lengt
 static side_define_enum(en_a, side_enum_mapping_list(side_enum_mapping_value("a", 0)));
 side_define_static_vla_visitor(vv, side_elem(side_type_s32()), side_length(side_type_u32()), visit,
 	struct node);
+side_define_static_vla_visitor(vv_look, side_elem(side_type_s32()), side_length(side_type_u32()), look,
+	const struct node);
 EVENT(ev, side_field_u64("a"), side_field_string("b"));
 EVENT(ev_int, side_field_int("a"));
 EVENT(ev_none);
@@ -47,6 +54,7 @@ EVENT(ev_variant, side_field_variant("a", va_piece));
 EVENT(ev_vl_va, side_field_vla("a", vl_va));
 EVENT(ev_enum, side_field_enum("a", &en_a, side_elem(side_type_u8())));
 EVENT(ev_visitor, side_field_vla_visitor("a", vv));
+EVENT(ev_look, side_field_vla_visitor("a", vv_look));
 EVENT(ev_gather, side_field_gather_float("a", 0, 4, SIDE_TYPE_GATHER_ACCESS_DIRECT));
 EVENT(ev_dynamic, side_field_dynamic("a"));
 EVENT(ev_deep, side_field_u8("a"), side_field_optional_literal("b", side_elem(side_type_struct(st_vla))));
@@ -67,7 +75,7 @@ def vec(kind, name, *args):
 
 S32, U8, STR = 'side_arg_s32(1)', 'side_arg_u8(1)', 'side_arg_string("x")'
 POS = vec('struct', 's', S32, S32)
-NODE = 'struct node n = {1}; struct other o = {1}; (void) n; (void) o; '
+NODE = 'struct node n = {1}; struct other o = {1}; const struct node c = {1}; (void) n; (void) o; (void) c; '
 GOOD = {
     'plain': call('ev', 'side_arg_u64(1)', STR),
     'declared elsewhere': call('ev_elsewhere', U8),
@@ -96,6 +104,10 @@ GOOD = {
     'enum': call('ev_enum', U8),
     'visitor': call('ev_visitor', 'side_arg_vla_visitor(v)',
                     define=NODE + 'side_arg_define_vla_visitor(v, &n);'),
+    'visitor that reads': call('ev_look', 'side_arg_vla_visitor(v)',
+                               define=NODE + 'side_arg_define_vla_visitor(v, &n);'),
+    'visitor that reads what is const': call('ev_look', 'side_arg_vla_visitor(v)',
+                                             define=NODE + 'side_arg_define_vla_visitor(v, &c);'),
     'raw vector': call('ev_struct', 'side_arg_struct(s)', define=vec('vec', 's', S32, S32)),
     'variadic': 'void f(void) { side_event_variadic(ev_variadic, side_arg_list(%s), side_arg_list()); }' % U8,
     'duplicates allowed': '#define SIDE_STATIC_CHECK_DISABLE_DUPLICATED_FIELDS\n'
@@ -180,6 +192,10 @@ BAD = {
     'enum': (misfit('ev_enum', 'a', 'side_arg_u8()'), call('ev_enum', S32)),
     'visitor': (described('ev_visitor', 'vla_visitor', 'vv'), call('ev_visitor', 'side_arg_vla_visitor(v)',
                                    define=NODE + 'side_arg_define_vla_visitor(v, &o);')),
+    'visitor of what is const': (described('ev_visitor', 'vla_visitor', 'vv'), call(
+        'ev_visitor', 'side_arg_vla_visitor(v)', define=NODE + 'side_arg_define_vla_visitor(v, &c);')),
+    'visitor that reads something else': (described('ev_look', 'vla_visitor', 'vv_look'), call(
+        'ev_look', 'side_arg_vla_visitor(v)', define=NODE + 'side_arg_define_vla_visitor(v, &o);')),
     'gather': (misfit('ev_gather', 'a', 'side_arg_gather_float()'), 'void f(void) { int i = 0; side_event(ev_gather, '
                'side_arg_list(side_arg_gather_integer(&i))); }'),
     'string unit': (misfit('ev_string16', 'a', 'side_arg_string16()'), call('ev_string16', STR)),

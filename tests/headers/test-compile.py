@@ -46,6 +46,10 @@ for n, mode in enumerate(modes):
 if '-m32' in words:
     jobs.append(('uses -m32', job('#include "uses.c"\n', *warnings, '-m32', '-std=gnu11')))
 
+if cxx:
+    for mode in modes:
+        jobs.append(('places ' + mode, job('#include "places.cpp"\n', *warnings, '-std=' + mode)))
+
 # Markers are assembly: these are compiled.
 marked = [(modes[0], '-O0', '-fPIC'), (modes[0], '-O2', '-fPIC', '-DSIDE_STATIC_CHECK_DISABLE'), (modes[-1], '-O2', '-fno-pie')]
 if c.LONG:
