@@ -310,6 +310,10 @@ struct doctor_options {
 	const char *root;
 };
 
+struct probe_options {
+	bool sdt;
+};
+
 struct expand_options {
 	const char *output;
 };
@@ -387,6 +391,7 @@ union verb_options {
 	struct list_options list;
 	struct view_arguments view;
 	struct expand_options expand;
+	struct probe_options probe;
 	struct report_options report;
 	struct export_options export;
 	struct control_options control;

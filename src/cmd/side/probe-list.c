@@ -313,16 +313,22 @@ static const char *find_colon(const char *glob)
 	return colon;
 }
 
+pid_t probe_list_process(const char *what)
+{
+	char *end;
+	long pid = strtol(what, &end, 10);
+
+	return *what && !*end && pid > 0 && pid <= INT32_MAX ? (pid_t)pid : 0;
+}
+
 int probe_list(const char *what, const char *glob)
 {
 	struct listing listing = {.function = glob};
 	const char *colon = glob ? find_colon(glob) : NULL;
 	struct probe_target target;
-	char *end;
-	long pid = strtol(what, &end, 10);
 	int ret;
 
-	listing.process = *what && !*end && pid > 0 && pid <= INT32_MAX ? (pid_t)pid : 0;
+	listing.process = probe_list_process(what);
 	target = (struct probe_target){.pid = listing.process, .exe = what};
 	if (colon) {
 		listing.library = strndup(glob, (size_t)(colon - glob));

@@ -9,6 +9,11 @@
 /* The functions of a file, or of a process if the word is a number, that the glob selects; NULL: all. */
 int probe_list(const char *what, const char *glob);
 
+/* Their markers alone; NULL: of all that runs. */
+int probe_list_sdt(const char *what, const char *glob);
+/* The word as the number of a process; 0: it is none. */
+pid_t probe_list_process(const char *what);
+
 /* A file with code, and where it stands in a process. */
 struct probe_module {
 	const char *path;
@@ -20,5 +25,12 @@ struct probe_module {
 /* Calls for each file that the process executes; an exit status, the first that is not 0. */
 int probe_process(
 		pid_t pid, int (*each)(void *user, const struct probe_module *module), void *user);
+
+/*
+ * Calls once for each file that some process executes, with a path to it; an exit status. Counts the processes that cannot be
+ * looked at.
+ */
+int probe_running_files(
+		int (*each)(void *user, const char *path), void *user, unsigned int *hidden);
 
 #endif /* SIDE_CMD_PROBE_LIST_H */

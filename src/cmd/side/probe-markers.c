@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `side probe list`: the markers of a file or process, below its functions. */
+/* `side probe list`: the markers of a file or process, below its functions, or alone. */
 #include "probe-list.h"
 
 #include "command.h"
@@ -17,6 +17,9 @@
 struct marker_listing {
 	const char *glob; /* NULL: all */
 	uint64_t count;
+	bool alone; /* with --sdt */
+	bool files; /* of several */
+	bool begun; /* the head of the table is there */
 };
 
 static void print_json(const struct resolve_marker *marker)
@@ -29,9 +32,45 @@ static void print_json(const struct resolve_marker *marker)
 	say_json_string(stdout, marker->name);
 	fputs(",\"arguments\":", stdout);
 	say_json_string(stdout, marker->arguments);
-	printf(",\"address\":%" PRIu64 ",\"semaphore\":%" PRIu64 ",\"method\":\"%s\"}\n",
+	printf(",\"address\":%" PRIu64 ",\"semaphore\":%" PRIu64 ",\"method\":\"%s\"",
 			marker->address, marker->semaphore,
 			probe_method_name(marker->site ? marker->site->method : PROBE_NONE));
+	if (marker->loaded)
+		printf(",\"runtime\":%" PRIu64, marker->runtime);
+	if (marker->listeners >= 0)
+		printf(",\"listeners\":%d", marker->listeners);
+	puts("}");
+}
+
+static void print_alone(const struct marker_listing *listing, const struct resolve_marker *marker)
+{
+	char provider[256], name[256], arguments[1024], file[256];
+	const char *slash = strrchr(marker->module, '/');
+
+	if (!listing->begun && listing->count == 1)
+		printf("%-10s %-18s %-18s %9s %s%s  ARGUMENTS\n", "METHOD", "ADDRESS", "SEMAPHORE",
+				"LISTENERS", listing->files ? "FILE  " : "", "MARKER");
+	printf("%-10s 0x%-16" PRIx64 " ",
+			probe_method_name(marker->site ? marker->site->method : PROBE_NONE),
+			marker->runtime);
+	if (marker->semaphore)
+		printf("0x%-16" PRIx64 " ", marker->semaphore + marker->runtime - marker->address);
+	else
+		printf("%-18s ", "-");
+	if (marker->listeners >= 0)
+		printf("%9d ", marker->listeners);
+	else
+		printf("%9s ", "-");
+	if (listing->files)
+		printf("%s  ",
+				say_printable(slash ? slash + 1 : marker->module, file,
+						sizeof(file)));
+	printf("%s:%s  %s", say_printable(marker->provider, provider, sizeof(provider)),
+			say_printable(marker->name, name, sizeof(name)),
+			say_printable(marker->arguments, arguments, sizeof(arguments)));
+	if (marker->site && marker->site->reason)
+		printf("  (%s)", marker->site->reason);
+	putchar('\n');
 }
 
 static void print_text(const struct marker_listing *listing, const struct resolve_marker *marker)
@@ -66,41 +105,117 @@ static int print_marker(void *user, const struct resolve_marker *marker)
 	listing->count++;
 	if (say_is_json())
 		print_json(marker);
+	else if (listing->alone)
+		print_alone(listing, marker);
 	else
 		print_text(listing, marker);
 	return 0;
 }
 
-static int work(const struct probe_target *target, struct marker_listing *listing)
+/* What the process that reads ends with. */
+enum { SOME, NONE, WRONG };
+
+static int work(const struct probe_target *target, struct marker_listing *listing,
+		struct resolve_error *error)
 {
 	struct resolve *resolve = resolve_new();
-	struct resolve_error error;
+	int ret = -1;
 
-	if (resolve &&
-			!(target->pid ? resolve_add_process(resolve, target->pid, &error)
-				      : resolve_add_file(resolve, target->exe, &error)))
+	*error = (struct resolve_error){.text = "there is no memory"};
+	if (resolve)
+		ret = target->pid ? resolve_add_process(resolve, target->pid, error)
+				  : resolve_add_file(resolve, target->exe, error);
+	if (!ret)
 		(void)resolve_markers(resolve, print_marker, listing);
 	resolve_free(resolve);
-	return listing->count ? 0 : 1;
+	if (ret)
+		return WRONG;
+	return listing->count ? SOME : NONE;
 }
 
-/* By another process, as all that reads notes and the like. What is wrong with the file was said of its functions. */
-bool probe_list_markers(const struct probe_target *target, const char *glob)
+/* By another process, as all that reads notes and the like: an end that is not one of the above is a damaged file's. */
+static int list(const struct probe_target *target, struct marker_listing *listing, bool quiet)
 {
-	struct marker_listing listing = {.glob = glob};
-	int status = 1;
+	struct resolve_error error;
+	int status = NONE;
 	pid_t child;
 
 	fflush(NULL);
 	child = fork();
 	if (!child) {
-		status = work(target, &listing);
+		status = work(target, listing, &error);
+		if (status == WRONG && !quiet)
+			status = say_error(error.permission ? COMMAND_NOT_PERMITTED
+							    : COMMAND_FAILED,
+						 *error.mend ? error.mend : NULL, "%s",
+						 error.text) +
+					WRONG;
 		fflush(NULL);
 		_exit(status);
 	}
 	if (child < 0)
-		return false;
+		return WRONG;
 	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;
-	return WIFEXITED(status) && !WEXITSTATUS(status);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : WRONG;
+}
+
+/* What is wrong with the file was said of its functions. */
+bool probe_list_markers(const struct probe_target *target, const char *glob)
+{
+	struct marker_listing listing = {.glob = glob};
+
+	return list(target, &listing, true) == SOME;
+}
+
+/* ---- alone ---- */
+
+static int list_running(void *user, const char *path)
+{
+	struct marker_listing *listing = user;
+	struct probe_target target = {.exe = path};
+
+	if (list(&target, listing, true) == SOME)
+		listing->begun = true;
+	return 0;
+}
+
+static int list_all(void)
+{
+	struct marker_listing listing = {.alone = true, .files = true};
+	unsigned int hidden;
+	int ret = probe_running_files(list_running, &listing, &hidden);
+
+	if (hidden && geteuid())
+		say_note("%u process%s cannot be looked at: run as root to see all markers", hidden,
+				hidden == 1 ? "" : "es");
+	if (!ret && !listing.begun)
+		return say_error(COMMAND_FAILED, NULL, "nothing that runs has a marker (SDT)");
+	return ret ? ret : say_flush(stdout);
+}
+
+int probe_list_sdt(const char *what, const char *glob)
+{
+	struct marker_listing listing = {.glob = glob, .alone = true};
+	struct probe_target target = {.exe = what};
+	int status;
+
+	if (!what)
+		return list_all();
+	target.pid = probe_list_process(what);
+	listing.files = target.pid;
+	status = list(&target, &listing, false);
+	if (status == SOME)
+		return say_flush(stdout);
+	if (status == NONE && glob)
+		return say_error(COMMAND_FAILED, "`side probe list --sdt` without a GLOB lists all",
+				"%s has no marker (SDT) that matches `%.128s`", what, glob);
+	if (status == NONE)
+		return say_error(COMMAND_FAILED,
+				"`side probe list` lists its functions, which can be probed as "
+				"well",
+				"%s has no markers (SDT)", what);
+	if (status == WRONG)
+		return say_error(COMMAND_FAILED, NULL, "the markers of %s cannot be read", what);
+	return status - WRONG;
 }

@@ -5,6 +5,8 @@
 #include "command.h"
 #include "say.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -140,4 +142,102 @@ int probe_process(pid_t pid, int (*each)(void *user, const struct probe_module *
 	fclose(maps);
 	close(memory);
 	return ret;
+}
+
+/* ---- of everybody ---- */
+
+struct files {
+	struct file {
+		uint64_t inode;
+		unsigned int major, minor;
+	} * known;
+	size_t count, room;
+	int (*each)(void *user, const char *path);
+	void *user;
+};
+
+static bool is_new(struct files *files, const struct mapping *mapping)
+{
+	for (size_t i = 0; i < files->count; i++) {
+		const struct file *file = &files->known[i];
+
+		if (file->inode == mapping->inode && file->major == mapping->major &&
+				file->minor == mapping->minor)
+			return false;
+	}
+	if (files->count == files->room) {
+		size_t room = files->room ? 2 * files->room : 64;
+		struct file *more = reallocarray(files->known, room, sizeof(*more));
+
+		if (!more)
+			return false;
+		files->known = more;
+		files->room = room;
+	}
+	files->known[files->count++] = (struct file){
+			.inode = mapping->inode, .major = mapping->major, .minor = mapping->minor};
+	return true;
+}
+
+/* As we see it where that is the same file, else as the process does. */
+static int tell_file(const struct files *files, pid_t pid, const struct mapping *mapping)
+{
+	struct stat stat_here;
+	char *path;
+	int ret;
+
+	if (!stat(mapping->path, &stat_here) && stat_here.st_ino == mapping->inode)
+		return files->each(files->user, mapping->path);
+	if (asprintf(&path, "/proc/%ld/root%s", (long)pid, mapping->path) < 0)
+		return 0;
+	/* A file that is gone has no name. */
+	ret = !stat(path, &stat_here) && stat_here.st_ino == mapping->inode
+			? files->each(files->user, path)
+			: 0;
+	free(path);
+	return ret;
+}
+
+/* -EACCES: it may not be looked at. */
+static int walk_files(struct files *files, pid_t pid)
+{
+	char path[64], *line = NULL;
+	size_t room = 0;
+	int ret = 0;
+	FILE *maps;
+
+	snprintf(path, sizeof(path), "/proc/%ld/maps", (long)pid);
+	maps = fopen(path, "re");
+	if (!maps)
+		return errno == EACCES || errno == EPERM ? -EACCES : 0;
+	while (!ret && getline(&line, &room, maps) > 0) {
+		struct mapping mapping;
+
+		if (parse_mapping(line, &mapping) && is_new(files, &mapping))
+			ret = tell_file(files, pid, &mapping);
+	}
+	free(line);
+	fclose(maps);
+	return ret;
+}
+
+int probe_running_files(int (*each)(void *user, const char *path), void *user, unsigned int *hidden)
+{
+	struct files files = {.each = each, .user = user};
+	DIR *processes = opendir("/proc");
+	struct dirent *entry;
+	int ret = 0;
+
+	*hidden = 0;
+	if (!processes)
+		return say_error(COMMAND_FAILED, NULL, "cannot read /proc: %s", strerror(errno));
+	while (ret <= 0 && (entry = readdir(processes))) {
+		if (!isdigit((unsigned char)entry->d_name[0]))
+			continue;
+		ret = walk_files(&files, (pid_t)atoi(entry->d_name));
+		*hidden += ret < 0;
+	}
+	closedir(processes);
+	free(files.known);
+	return ret > 0 ? ret : 0;
 }

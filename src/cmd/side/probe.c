@@ -26,7 +26,13 @@ int cmd_probe(const struct parsed *parsed)
 	if (strcmp(what, "list") != 0)
 		return say_error(COMMAND_USAGE, "write `side probe list FILE|PID [GLOB]`",
 				"there is nothing that `%.128s` could mean here", what);
+	if (!parsed->operands[1] && !parsed->options.probe.sdt)
+		return say_error(COMMAND_USAGE, "write `side probe list FILE|PID [GLOB]`",
+				"there is not said what is to be listed");
 #ifdef SIDE_HAS_PROBES
+	if (parsed->options.probe.sdt)
+		return probe_list_sdt(parsed->operands[1],
+				parsed->operands[1] ? parsed->operands[2] : NULL);
 	return probe_list(parsed->operands[1], parsed->operands[2]);
 #else
 	return missing();

@@ -6,6 +6,13 @@
 /* clang-format off */
 
 const struct option table_probe_options[] = {
+	{
+		.name = "sdt",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct probe_options, sdt),
+		.sentence = "List markers (SDT, USDT) alone, with their semaphores and who listens; without FILE or PID those of all "
+				"programs and libraries that run.",
+	},
 	{ .name = NULL },
 };
 
@@ -159,7 +166,8 @@ const char *const table_probe_paragraphs[] = {
 	"(much slower), or none. What is no jump has its reason. BYTES is how many bytes of instructions are executed "
 	"elsewhere.",
 	"Markers (SDT, USDT) that the file was built with follow, as PROVIDER:NAME with their operands; GLOB selects them by that "
-	"whole name.",
+	"whole name. With `--sdt` they come alone: SEMAPHORE is the address of the marker's counter of listeners, and LISTENERS, of a "
+	"process, what it counts. `-`: there is none.",
 	"Functions are found in symbol tables, also the small one that some distributions leave in stripped files, and "
 	"in the data with which exceptions find their way, which nearly all files have. A function without a name is shown by its address.",
 	NULL,
@@ -168,6 +176,8 @@ const char *const table_probe_paragraphs[] = {
 const struct example table_probe_examples[] = {
 	{ "side probe list ./server 'handle_*'", "See which functions of a program can be probed." },
 	{ "side probe list 4711 'libc.so*:malloc'", "Look at one function of a running process." },
+	{ "side probe list --sdt 4711 'libc:memory_*'", "See which markers a running process has, and whether somebody listens." },
+	{ "side probe list --sdt", "See the markers of all that runs." },
 	{ "side probe list --json ./server | jq -r 'select(.reason) | [.function, .method, .reason] | @tsv'",
 		"Say why some functions take no jump." },
 	{ .command = NULL },

@@ -481,8 +481,8 @@ const struct verb command_verbs[] = {
 	{ VERB_DOCTOR, "doctor", "[CHECK...]", COMPLETE_NONE, false, 0, 0, NULL,
 		"Say what is missing for tracing, and how to mend it.", table_doctor_paragraphs, table_doctor_options,
 		table_doctor_examples, doctor_see_also },
-	{ VERB_PROBE, "probe", "list FILE|PID [GLOB]", COMPLETE_FILE, false, 2, 3,
-		"there is not said what is to be listed", "Say which functions of a program can be probed, and how.",
+	{ VERB_PROBE, "probe", "list [--sdt] FILE|PID [GLOB]", COMPLETE_FILE, false, 1, 3,
+		"there is not said what is to be done", "Say which functions of a program can be probed, and how.",
 		table_probe_paragraphs, table_probe_options, table_probe_examples, probe_see_also },
 	{ VERB_TRACE, "trace", "-c COMMAND | -p PID", COMPLETE_NONE, false, 0, 0, NULL,
 		"Record probes in a program that is started, or runs.", table_trace_paragraphs, table_trace_options,
@@ -494,7 +494,7 @@ const struct verb command_verbs[] = {
 		"Print names for the completion of shells.", table_complete_paragraphs, table_complete_options,
 		table_complete_examples, complete_see_also },
 	{ VERB_VERSION, "version", "", COMPLETE_NONE, false, 0, 1, NULL,
-		"Print the version.", table_version_paragraphs, table_probe_options, table_version_examples,
+		"Print the version.", table_version_paragraphs, no_options, table_version_examples,
 		version_see_also },
 	{ VERB_HELP, "help", "[VERB | TOPIC]", COMPLETE_VERB, false, 0, 1, NULL,
 		"Print the help of a verb or topic.", help_paragraphs, no_options, help_examples, nothing },
@@ -619,7 +619,7 @@ static const struct term json_terms[] = {
 			"nanoseconds) and events." },
 	{ "probe_site", "Probe: module, function, names, address, offset, runtime, size, method, displaced, patched, boundaries, "
 			"bytes, pad, reason." },
-	{ "probe_marker", "Probe: module, provider, name, arguments, address, semaphore, method." },
+	{ "probe_marker", "Probe: module, provider, name, arguments, address, semaphore, method; of a process runtime and listeners." },
 	{ "kernel_event", "Kernel: event, tracepoint, state (native, eventheader, refused), pid, program, written, cut, lost, "
 			  "listeners, reason." },
 	{ "check", "Doctor: name, state, for, found, mend." },

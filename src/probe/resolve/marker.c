@@ -3,6 +3,7 @@
 #include "parts.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #define MARKER_NOTE 3
 #define MARKER_TEXT_MAX 4096
@@ -91,9 +92,22 @@ int module_markers(struct resolve_module *module,
 
 struct marker_walk {
 	struct resolve_module *module;
+	int memory; /* of the process; -1: there is none */
 	int (*each)(void *user, const struct resolve_marker *marker);
 	void *user;
 };
+
+static int count_listeners(const struct marker_walk *walk, const struct resolve_marker *marker)
+{
+	uint16_t count;
+
+	if (!marker->semaphore || walk->memory < 0 ||
+			pread(walk->memory, &count, sizeof(count),
+					(off_t)(marker->semaphore + walk->module->bias)) !=
+					sizeof(count))
+		return -1;
+	return count;
+}
 
 static int add_site(void *user, const struct resolve_marker *found)
 {
@@ -105,6 +119,9 @@ static int add_site(void *user, const struct resolve_marker *found)
 	if (!walk->module->refused && !module_code(walk->module, &ignored) &&
 			!code_site(walk->module->code, marker.address, &site))
 		marker.site = &site;
+	marker.loaded = walk->module->loaded;
+	marker.runtime = marker.address + walk->module->bias;
+	marker.listeners = marker.loaded ? count_listeners(walk, &marker) : -1;
 	return walk->each(walk->user, &marker);
 }
 
@@ -114,8 +131,10 @@ int resolve_markers(struct resolve *resolve,
 	int ret = 0;
 
 	for (size_t i = 0; i < resolve->nr_modules && !ret; i++) {
-		struct marker_walk walk = {
-				.module = &resolve->modules[i], .each = each, .user = user};
+		struct marker_walk walk = {.module = &resolve->modules[i],
+				.memory = resolve->memory,
+				.each = each,
+				.user = user};
 
 		ret = module_markers(&resolve->modules[i], add_site, &walk);
 	}

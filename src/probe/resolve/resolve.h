@@ -123,6 +123,10 @@ struct resolve_marker {
 	const char *provider, *name, *arguments;
 	uint64_t address, semaphore;
 	const struct probe_site *site; /* how it can be probed; NULL: its code cannot be read */
+	/* Of a process: */
+	bool loaded;
+	uint64_t runtime; /* where the place is */
+	int listeners;    /* what its semaphore counts; -1: it has none, or that cannot be read */
 };
 
 /* Each of them; stops when `each` does not return 0, which is then the result. */

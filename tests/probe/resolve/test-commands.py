@@ -242,6 +242,32 @@ def test_markers():
     equal(sorted(o["name"] for o in listed if o["type"] == "probe_marker"), ["behind", "first", "first", "second"])
 
 
+def test_markers_alone():
+    """As readelf has the notes."""
+    path = compiled("markers.c", "-g", "-O2")
+    notes = subprocess.run(["readelf", "-n", path], capture_output=True, text=True, check=True, env={**os.environ, "LC_ALL": "C"}).stdout
+    wanted = [(provider, name, int(address, 16), int(semaphore, 16), arguments) for provider, name, address, semaphore, arguments in
+              re.findall(r"Provider: (.*)\n\s+Name: (.*)\n\s+Location: (\S+), Base: \S+, Semaphore: (\S+)\n\s+Arguments: ?(.*)\n", notes)]
+    listed = json_lines(good("probe", "list", "--sdt", "--json", path).out)
+    equal([tuple(o[key] for key in ("provider", "name", "address", "semaphore", "arguments")) for o in listed], wanted)
+    equal({o["type"] for o in listed}, {"probe_marker"})
+    rows = [line.split(None, 5) for line in good("probe", "list", "--sdt", path, "marks:*").out.splitlines()]
+    equal(rows[0], ["METHOD", "ADDRESS", "SEMAPHORE", "LISTENERS", "MARKER", "ARGUMENTS"])
+    equal([(row[1], row[2], row[3], row[4], (row + [""])[5].rstrip()) for row in rows[1:]],
+          [(hex(address), hex(semaphore) if semaphore else "-", "-", f"{provider}:{name}", arguments)
+           for provider, name, address, semaphore, arguments in wanted if provider == "marks"])
+    for words, sentence in (((path, "no*"), "has no marker (SDT) that matches `no*`"), ((compiled("target.c", "-g"),), "has no markers (SDT)"),
+                            ((FOLDER + "/none",), "No such file"), (("2147483647",), "there is no process")):
+        result = side("probe", "list", "--sdt", *words)
+        equal(result.status != 0 and not result.out, True, str(words))
+        contains(result.err, sentence)
+
+
+def listeners(program):
+    found = {o["name"]: o for o in json_lines(good("probe", "list", "--sdt", "--json", program.pid, "marks:*").out)}
+    return [found[name].get("listeners") for name in ("first", "second", "behind")]
+
+
 class Semaphores:
     """Of a program: who listens to its markers, as it sees it."""
 
@@ -295,6 +321,9 @@ def test_a_semaphore_counts_listeners():
     equal(semaphores.read(), [0, 1, 0], "one listens")
     good("enable-event", "behind", *words, "marks:behind")
     equal(semaphores.read(), [0, 1, 1], "to another one, too")
+    equal(listeners(program)[1:], [1, 1], "and the list says so")
+    running = json_lines(good("probe", "list", "--sdt", "--json").out)
+    equal(any(o["module"] == os.path.realpath(path) and o["name"] == "behind" for o in running), True, "of all that runs")
     good("stop", session.name)
     equal(semaphores.read(), [0, 0, 0], "nobody while it is stopped")
     good("start", session.name)
