@@ -65,7 +65,8 @@
  * What our loss reasons mean, beside the ring's own. RING_LOST_NESTED of an event: in the child of a
  * vfork(). The last slot of the ring's counters belongs to no event: there RING_LOST_OTHER counts
  * kinds of events that stayed disabled because the consumer did not answer, and RING_LOST_NESTED
- * records that a forked child could not place before it had rings of its own.
+ * records that a forked child could not place before it had rings of its own. RING_LOST_OTHER of an
+ * event, and RING_LOST_BUSY in the last slot: agent_count_lost().
  */
 #define AGENT_LOST_SLOT UINT32_MAX
 
@@ -302,6 +303,13 @@ int agent_sessions_update(
  * record what has happened elsewhere, and have some of that still to say. No lock is held.
  */
 void agent_on_change(void (*tell)(bool after));
+
+/*
+ * For the same programs: so many records of this event were lost on that CPU before anybody here had them. They are losses of each
+ * channel that records it. Not named: the event only says whose channels those are. With no lock.
+ */
+void agent_count_lost(const struct side_event_description *event, bool named, uint32_t cpu,
+		uint64_t count);
 
 /*
  * One session more, or less, by somebody's asking (attach.c). NULL: all that were asked for. 0, -ENOENT when there

@@ -21,9 +21,11 @@
 #define TURN_MS 5000
 
 EXPORT int side_agent_request(const char *text);
-/* Both for programs of ours that record what the kernel has seen of others. */
+/* These for programs of ours that record what the kernel has seen of others. */
 EXPORT void side_agent_replay(const struct ring_replay *replay);
 EXPORT void side_agent_on_change(void (*tell)(bool after));
+EXPORT void side_agent_lost(const struct side_event_description *event, bool named, uint32_t cpu,
+		uint64_t count);
 
 EXPORT void side_agent_replay(const struct ring_replay *replay)
 {
@@ -33,6 +35,12 @@ EXPORT void side_agent_replay(const struct ring_replay *replay)
 EXPORT void side_agent_on_change(void (*tell)(bool after))
 {
 	agent_on_change(tell);
+}
+
+EXPORT void side_agent_lost(const struct side_event_description *event, bool named, uint32_t cpu,
+		uint64_t count)
+{
+	agent_count_lost(event, named, cpu, count);
 }
 
 static const char *behind(const char *text, const char *word)

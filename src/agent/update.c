@@ -315,6 +315,34 @@ int agent_sessions_update(
 
 /* ---- by somebody's asking ---- */
 
+static void count_lost_in(const struct agent_batch *batch,
+		const struct side_event_description *description, bool named, uint32_t cpu,
+		uint64_t count)
+{
+	uint32_t i;
+
+	for (i = 0; i < batch->nr_events; i++) {
+		const struct agent_event *event = &batch->events[i];
+
+		if (event->description == description && event->registered && event->recorded &&
+				event->producer)
+			ring_count_lost_before(event->producer, named ? event->id : AGENT_LOST_SLOT,
+					named ? RING_LOST_OTHER : RING_LOST_BUSY, cpu, count);
+	}
+}
+
+void agent_count_lost(const struct side_event_description *event, bool named, uint32_t cpu,
+		uint64_t count)
+{
+	const struct agent_session *session;
+	const struct agent_batch *batch;
+
+	side_tracer_lock();
+	agent_each_session(session) for (batch = session->batches; batch; batch = batch->next)
+			count_lost_in(batch, event, named, cpu, count);
+	side_tracer_unlock();
+}
+
 /* With the lock: what was begun is seen to its end. Releases it. */
 static int complete(int ret)
 {

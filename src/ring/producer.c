@@ -271,10 +271,9 @@ static uint32_t ring_producer_ring(const struct ring_producer *producer)
 	return ring < producer->rings ? ring : 0;
 }
 
-static void ring_count(
-		const struct ring_producer *producer, uint32_t event_id, enum ring_loss reason)
+static void ring_count_in(const struct ring_producer *producer, uint32_t ring, uint32_t event_id,
+		enum ring_loss reason, uint64_t count)
 {
-	uint32_t ring = ring_producer_ring(producer);
 	struct ring_control *control = producer->places[ring].control;
 	uint32_t slot = event_id < producer->event_slots ? event_id : producer->event_slots - 1;
 	uint32_t group = slot / RING_LOST_GROUP_SLOTS;
@@ -288,12 +287,28 @@ static void ring_count(
 	if ((unsigned int)reason >= RING_LOSS_REASONS)
 		reason = RING_LOST_OTHER;
 	/* Nothing is ordered by these counters; a consumer reads them as they are. */
-	__atomic_fetch_add(&counts[reason], 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&counts[reason], count, __ATOMIC_RELAXED);
 	if (!(__atomic_load_n(&control->lost_groups[group / 64], __ATOMIC_RELAXED) >> group % 64 &
 			    1))
 		__atomic_fetch_or(&control->lost_groups[group / 64], UINT64_C(1) << group % 64,
 				__ATOMIC_RELAXED);
-	__atomic_fetch_add(&control->lost[reason], 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&control->lost[reason], count, __ATOMIC_RELAXED);
+}
+
+static void ring_count(
+		const struct ring_producer *producer, uint32_t event_id, enum ring_loss reason)
+{
+	ring_count_in(producer, ring_producer_ring(producer), event_id, reason, 1);
+}
+
+void ring_count_lost_before(struct ring_producer *producer, uint32_t event_id,
+		enum ring_loss reason, uint32_t cpu, uint64_t count)
+{
+	bool by_cpu = producer->placement != RING_PER_THREAD && cpu < producer->rings;
+
+	if (!ring_producer_forked(producer))
+		ring_count_in(producer, by_cpu ? cpu : ring_producer_ring(producer), event_id,
+				reason, count);
 }
 
 void ring_count_lost(struct ring_producer *producer, uint32_t event_id, enum ring_loss reason)

@@ -241,6 +241,9 @@ void ring_producer_stop(struct ring_producer *producer, bool stop);
 
 /* Count a record that the caller could not build. */
 void ring_count_lost(struct ring_producer *producer, uint32_t event_id, enum ring_loss reason);
+/* So many that were lost on that CPU before they came to the caller, who records what happened to others (ring_replay()). */
+void ring_count_lost_before(struct ring_producer *producer, uint32_t event_id,
+		enum ring_loss reason, uint32_t cpu, uint64_t count);
 
 /* Facts that do not change after the mapping. */
 enum ring_clock ring_producer_clock(const struct ring_producer *producer);

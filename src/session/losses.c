@@ -38,8 +38,14 @@ struct lost_list {
 	uint64_t rest; /* beyond the limit */
 };
 
-const char *losses_reason(uint32_t slot, enum ring_loss reason)
+const char *losses_reason(const struct instance *instance, uint32_t slot, enum ring_loss reason)
 {
+	/* Of those that record for others it says what the kernel had no room for: agent_count_lost(). */
+	bool of_kernel = !strcmp(instance->procname, SESSION_KERNEL_PROGRAM) ||
+			!strcmp(instance->procname, SESSION_UPROBES_PROGRAM);
+
+	if (of_kernel && reason == (slot == EVENT_SLOTS - 1 ? RING_LOST_BUSY : RING_LOST_OTHER))
+		return "buffer of the kernel full";
 	if (slot == EVENT_SLOTS - 1 && reason == RING_LOST_OTHER)
 		return "kind of event not enabled, the recorder did not answer in time";
 	if (slot == EVENT_SLOTS - 1 && reason == RING_LOST_NESTED)
@@ -127,7 +133,8 @@ static int visit_lost(void *data, uint32_t ring, uint32_t slot, const uint64_t *
 		else if (counts[reason])
 			add_lost(list, key_of(list, ring, slot, reason), name,
 					kinds_name(list->instance, list->channel, slot),
-					losses_reason(slot, reason), counts[reason], false);
+					losses_reason(list->instance, slot, reason), counts[reason],
+					false);
 	return 0;
 }
 

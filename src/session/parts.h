@@ -712,7 +712,7 @@ void trace_fail(struct session *session, struct instance *instance, int code,
 		const struct ctf_error *error);
 
 /* losses.c: what a counter of such a slot means, for people. */
-const char *losses_reason(uint32_t slot, enum ring_loss reason);
+const char *losses_reason(const struct instance *instance, uint32_t slot, enum ring_loss reason);
 /*
  * losses.c: into the trace and the summary at the end (false: the disk is full, not yet); into the
  * trace, when a chunk ends; or into a snapshot, as they are now.

@@ -50,6 +50,8 @@ struct side_event_description;
 #define SESSION_CHANNEL_NAME_MAX 32
 #define SESSION_KERNEL_PROGRAM \
 	"side-kernel" /* whose events are those of the kernel (src/cmd/kernel) */
+#define SESSION_UPROBES_PROGRAM \
+	"side-uprobes" /* and those of its global probes (src/cmd/uprobes) */
 #define SESSION_COMPRESS_DEFAULT 3
 #define SESSION_SNAPSHOTS_DEFAULT 100 /* that make themselves */
 #define SESSION_COMPRESS_MAX 19

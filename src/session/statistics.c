@@ -47,7 +47,7 @@ static bool add_loss(struct losses *losses, uint32_t slot, enum ring_loss reason
 	process->losses[process->nr_losses] = (struct session_status_loss){
 			.ring = losses->ring,
 			.event = kinds_name(losses->instance, losses->channel, slot),
-			.reason = losses_reason(slot, reason),
+			.reason = losses_reason(losses->instance, slot, reason),
 			.count = count,
 	};
 	return process->losses[process->nr_losses++].event != NULL;

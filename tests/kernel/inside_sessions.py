@@ -345,7 +345,7 @@ class Sessions(Case):
         self.caller.call(3000)
         os.kill(self.helper_pid(), signal.SIGCONT)
         self.caller.call(5)
-        self.side("stop")
+        stopped = self.side("stop")
         events = events_of(self.trace)
         lost = sum(int(event.fields["count"]) for event in events if event.name == "side_kernel:lost")
         self.assertGreater(lost, 100)
@@ -356,7 +356,24 @@ class Sessions(Case):
         # Others may have called it, too.
         self.assertLess(len(ours), 3010)
         self.assertGreaterEqual(len(recorded) + lost, 3010)
-        self.assertEqual(lost, int(re.search(r"; lost ([0-9,]+)", self.side("status", "k").stdout).group(1).replace(",", "")))
+        # They are the session's, wherever its losses are told.
+        found = re.findall(r"; lost ([0-9,]+)", self.side("status", "k").stdout)
+        self.assertEqual({int(text.replace(",", "")) for text in found}, {lost})
+        self.assertEqual(len(found), 3, found)  # session, channel and kernel
+        status = self.status()
+        self.assertEqual(status["lost"], lost)
+        losses = status["losses"]
+        self.assertEqual({(loss["event"], loss["reason"]) for loss in losses}, {(CALL, "buffer of the kernel full")})
+        self.assertEqual(sum(loss["count"] for loss in losses), lost)
+        for words in (("list", "--json"), ("top", "--json", "--count", "1", "k")):
+            said = [json.loads(line) for line in self.side(*words).stdout.splitlines()]
+            self.assertIn(lost, [one.get("lost") for one in said], words)
+        self.assertIn(f"lost {lost:,}", self.side("list").stdout)
+        self.assertIn(f"{lost:,} events were lost", stopped.stderr)
+        destroyed = self.side("destroy", "--json")
+        self.assertEqual(json.loads((destroyed.stdout or destroyed.stderr).splitlines()[-1])["lost"], lost)
+        noted = [event.fields for event in events_of(self.trace) if event.name == "side:lost"]
+        self.assertEqual(sum(int(fields["count"]) for fields in noted), lost)
 
 
 @unittest.skipUnless(os.path.exists(ftrace.path("user_events_data")), "the kernel has no user_events")

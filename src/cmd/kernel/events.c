@@ -132,7 +132,6 @@ static void say_lost(struct events *events, const char *name, uint64_t count)
 {
 	struct side_arg arguments[2] = {{.flags = 0}, {.flags = 0}};
 
-	events->nr_lost += count;
 	if (!side_builder_enabled(events->lost))
 		return;
 	arguments[0].type.v = SIDE_TYPE_STRING_UTF8;
@@ -142,13 +141,21 @@ static void say_lost(struct events *events, const char *name, uint64_t count)
 	call(events->lost, arguments, 2);
 }
 
-static void lost(void *user, const struct kernel_event *event, uint64_t count)
+/* Who records the event has lost it, and the trace says when. */
+static void lost(void *user, const struct kernel_event *said, uint32_t cpu, uint64_t count)
 {
+	struct events *events = user;
+	const struct event *event = said ? said->own : NULL;
+	agent_lost_fn *count_lost = agent_find_lost();
 	char name[512] = "";
 
-	if (event)
-		(void)snprintf(name, sizeof(name), "%.200s:%.300s", event->system, event->name);
-	say_lost(user, name, count);
+	events->nr_lost += count;
+	if (count_lost)
+		count_lost(side_builder_description(event ? event->builder : events->lost),
+				event != NULL, cpu, count);
+	if (said)
+		(void)snprintf(name, sizeof(name), "%.200s:%.300s", said->system, said->name);
+	say_lost(events, name, count);
 }
 
 static void record(void *user, const struct kernel_event *said, const struct kernel_moment *moment,
@@ -179,7 +186,7 @@ static void record(void *user, const struct kernel_event *said, const struct ker
 			events->replay(NULL);
 		events->nr_said++;
 	} else {
-		lost(user, said, 1);
+		lost(user, said, moment->cpu, 1);
 	}
 	scratch_reset(&events->scratch);
 }

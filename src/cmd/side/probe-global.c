@@ -5,6 +5,8 @@
 #include "helper.h"
 #include "say.h"
 
+#include "session/session.h"
+
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -13,8 +15,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#define PROGRAM "side-uprobes"
 
 bool probe_global_add(char ***words, const char *option, const char *value)
 {
@@ -104,7 +104,7 @@ int probe_global_words(const struct global_arguments *arguments, uint64_t pid, c
 		size_t nr_tables, char ***words)
 {
 	char path[PATH_MAX];
-	int status = helper_find(PROGRAM, "uprobes", "global probes", path);
+	int status = helper_find(SESSION_UPROBES_PROGRAM, "uprobes", "global probes", path);
 
 	*words = NULL;
 	if (status)

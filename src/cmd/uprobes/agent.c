@@ -26,6 +26,15 @@ agent_replay_fn *agent_find_replay(void)
 	return replay;
 }
 
+agent_lost_fn *agent_find_lost(void)
+{
+	void *symbol = find("side_agent_lost");
+	agent_lost_fn *lost;
+
+	memcpy(&lost, &symbol, sizeof(symbol));
+	return lost;
+}
+
 void agent_tell_changes(void (*tell)(bool after))
 {
 	void *symbol = find("side_agent_on_change");

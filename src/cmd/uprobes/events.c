@@ -250,8 +250,12 @@ void events_hello(const struct events *events, const char *way, const char *why)
 
 void events_lost(const struct events *events, uint64_t lost)
 {
+	agent_lost_fn *count_lost = agent_find_lost();
 	struct side_arg cell = {.flags = 0};
 
+	/* Which of the events they were the kernel does not say, nor on which CPU. */
+	if (count_lost)
+		count_lost(side_builder_description(events->lost), false, 0, lost);
 	if (!side_builder_enabled(events->lost))
 		return;
 	cell.type.v = events->lost_label;

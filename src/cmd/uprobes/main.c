@@ -11,6 +11,7 @@
 #include "uprobes.h"
 
 #include "cmd/side/say.h"
+#include "session/session.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -428,7 +429,7 @@ int main(__attribute__((unused)) int argc, char **argv)
 	if (!take_arguments(&work, argv))
 		return say_error(COMMAND_USAGE, "see `side help probes`",
 				"this program is a part of side, which runs it by itself");
-	(void)prctl(PR_SET_NAME, "side-uprobes");
+	(void)prctl(PR_SET_NAME, SESSION_UPROBES_PROGRAM);
 	/* What was left by others costs all programs that it is in. */
 	(void)global_clean();
 	work.status = prepare_signals(&work)

@@ -4,6 +4,8 @@
 
 /* What side-uprobes and side-kernel share: both say as events of theirs what the kernel has seen of others. */
 
+#include <side/trace.h>
+
 #include "ring/ring.h"
 
 #include <signal.h>
@@ -13,6 +15,10 @@
 /* agent.c: from now on events of this thread happened then and there (ring/ring.h). NULL: there is no agent. */
 typedef void agent_replay_fn(const struct ring_replay *replay);
 agent_replay_fn *agent_find_replay(void);
+/* Records of this event that the kernel had no room for are losses of those who record it. Not named: it was any of ours. */
+typedef void agent_lost_fn(const struct side_event_description *event, bool named, uint32_t cpu,
+		uint64_t count);
+agent_lost_fn *agent_find_lost(void);
 /* Called in another thread before the agent changes what is recorded, and after it. */
 void agent_tell_changes(void (*tell)(bool after));
 

@@ -69,11 +69,10 @@ static uint64_t tell_losses_of(struct kernel_record *record, struct kind *kind)
 
 		if (lost <= kind->told[i])
 			continue;
+		record->listener.lost(record->listener.user, &kind->event, i, lost - kind->told[i]);
 		sum += lost - kind->told[i];
 		kind->told[i] = lost;
 	}
-	if (sum)
-		record->listener.lost(record->listener.user, &kind->event, sum);
 	return sum;
 }
 
@@ -87,7 +86,7 @@ static void tell_losses(struct kernel_record *record)
 		if (kind->on || record->way == &way_instance)
 			told += tell_losses_of(record, kind);
 	if (record->lost_unnamed > record->lost_named + told) {
-		record->listener.lost(record->listener.user, NULL,
+		record->listener.lost(record->listener.user, NULL, 0,
 				record->lost_unnamed - record->lost_named - told);
 		record->lost_named = record->lost_unnamed;
 	} else {

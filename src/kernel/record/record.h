@@ -146,7 +146,7 @@ struct kernel_listener {
 			const struct kernel_moment *moment, struct kernel_bytes context,
 			struct kernel_bytes fields);
 	/* event: NULL if that is not known. */
-	void (*lost)(void *user, const struct kernel_event *event, uint64_t count);
+	void (*lost)(void *user, const struct kernel_event *event, uint32_t cpu, uint64_t count);
 };
 
 /*
