@@ -344,6 +344,7 @@ struct report_options {
 	uint64_t callers;
 	uint64_t rows;
 	bool across;
+	bool calls, tree;
 	bool counts;
 	bool losses;
 	bool debuginfod;

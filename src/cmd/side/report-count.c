@@ -445,6 +445,8 @@ int report_take(struct report *report, const struct ctf_item *item, struct walk_
 		ret = take_scope(report, &here);
 	if (!ret && (own->pair.begins | own->pair.ends))
 		ret = take_pairs(report, own, item, &here);
+	if (!ret && (report->options->calls || report->options->tree))
+		ret = calls_take(&report->calls, &own->calls, item, here.process, here.thread);
 	if (!ret && report->options->callers)
 		ret = take_caller(report, own, item, here.process);
 	return ret;

@@ -438,6 +438,61 @@ static int print_losses(struct json *json)
 	return 0;
 }
 
+/* ---- calls ---- */
+
+static void put_calls(struct json *json, const struct calls_figures *figures)
+{
+	put_number(json, "calls", figures->calls);
+	if (figures->timed) {
+		put_number(json, "total_ns", figures->total_ns);
+		put_number(json, "self_ns", figures->self_ns);
+		put_number(json, "min_ns", figures->min_ns);
+		put_real(json, "mean_ns", (double)figures->sum_ns / (double)figures->timed);
+		put_number(json, "max_ns", figures->max_ns);
+	}
+	if (figures->unfinished)
+		put_number(json, "unfinished", figures->unfinished);
+	if (figures->timed < figures->calls)
+		put_number(json, "untimed", figures->calls - figures->timed);
+}
+
+static int print_calls(struct json *json)
+{
+	const struct calls *calls = &json->report->calls;
+	uint32_t *order = calls_function_order(calls);
+	uint32_t count = rows_shown(json->report, calls->functions.count);
+
+	for (uint32_t i = 0; order && i < count; i++) {
+		if (!calls->figures[order[i]].calls)
+			continue;
+		begin(json, "function");
+		put_text(json, "function", calls_name(calls, order[i]));
+		put_calls(json, &calls->figures[order[i]]);
+		end(json);
+	}
+	free(order);
+	return order ? 0 : -ENOMEM;
+}
+
+static int print_tree(struct json *json)
+{
+	const struct calls *calls = &json->report->calls;
+	uint32_t *order = calls_branch_order(calls);
+	uint32_t count = rows_shown(json->report, calls->branch_keys.count);
+
+	for (uint32_t i = 0; order && i < count; i++) {
+		const struct calls_branch *branch = &calls->branches[order[i]];
+
+		begin(json, "branch");
+		put_number(json, "depth", branch->depth);
+		put_text(json, "function", calls_name(calls, branch->function));
+		put_calls(json, &branch->figures);
+		end(json);
+	}
+	free(order);
+	return order ? 0 : -ENOMEM;
+}
+
 int report_print_json(struct report *report, const struct report_around *around)
 {
 	struct json json = {.report = report};
@@ -452,6 +507,10 @@ int report_print_json(struct report *report, const struct report_around *around)
 		ret = print_histograms(&json);
 	if (!ret && report->pairs.rule_count)
 		ret = print_pairs(&json, around);
+	if (!ret && report->options->calls)
+		ret = print_calls(&json);
+	if (!ret && report->options->tree)
+		ret = print_tree(&json);
 	if (!ret && report->options->callers)
 		ret = print_callers(&json);
 	if (!ret && report->losses)

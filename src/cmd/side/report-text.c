@@ -160,14 +160,14 @@ static void print_overview(struct text *text)
 
 /* ---- tables ---- */
 
-static uint32_t rows_shown(const struct report *report, uint32_t count)
+uint32_t text_rows_shown(const struct report *report, uint32_t count)
 {
 	return report->options->rows && report->options->rows < count
 			? (uint32_t)report->options->rows
 			: count;
 }
 
-static void say_rest(struct text *text, uint32_t shown, uint32_t count)
+void text_say_rest(struct text *text, uint32_t shown, uint32_t count)
 {
 	if (shown < count)
 		text_print(text, "… and %u more\n", count - shown);
@@ -189,7 +189,7 @@ static void print_processes(struct text *text)
 	};
 	const struct report *report = text->report;
 	struct table table = {columns, 5, report->colour, NULL, 0, 0, false};
-	uint32_t count = report_process_count(report), shown = rows_shown(report, count),
+	uint32_t count = report_process_count(report), shown = text_rows_shown(report, count),
 		 left = shown;
 	char cell[SAY_NUMBER_MAX], name[512];
 
@@ -215,7 +215,7 @@ static void print_processes(struct text *text)
 						: "");
 	}
 	table_print(&table, &text->out);
-	say_rest(text, shown, count);
+	text_say_rest(text, shown, count);
 }
 
 static int print_counts(struct text *text)
@@ -230,7 +230,7 @@ static int print_counts(struct text *text)
 	const struct report *report = text->report;
 	struct table table = {columns, report->by == BY_NOTHING ? 4 : 5, report->colour, NULL, 0, 0,
 			false};
-	uint32_t count = report->row_keys.count, shown = rows_shown(report, count);
+	uint32_t count = report->row_keys.count, shown = text_rows_shown(report, count);
 	uint32_t *order = report_row_order(report);
 	char cell[1200];
 
@@ -250,7 +250,7 @@ static int print_counts(struct text *text)
 		}
 	}
 	table_print(&table, &text->out);
-	say_rest(text, shown, count);
+	text_say_rest(text, shown, count);
 	free(order);
 	return 0;
 }
@@ -272,7 +272,7 @@ static int print_losses(struct text *text)
 	if (!order)
 		return -ENOMEM;
 	text_begin_section(text);
-	shown = rows_shown(report, count);
+	shown = text_rows_shown(report, count);
 	for (uint32_t i = 0; i < shown; i++) {
 		const struct report_loss *loss = &report->loss_items[order[i]];
 
@@ -292,7 +292,7 @@ static int print_losses(struct text *text)
 		table_print(&table, &text->out);
 	else
 		text_print(text, "Nothing was lost.\n");
-	say_rest(text, shown, count);
+	text_say_rest(text, shown, count);
 	free(order);
 	return 0;
 }
@@ -391,6 +391,10 @@ int report_print_text(struct report *report, const struct report_around *around)
 		ret = text_print_histograms(&text);
 	if (!ret && report->pairs.rule_count)
 		ret = text_print_pairs(&text, around);
+	if (!ret && report->options->calls)
+		ret = text_print_calls(&text);
+	if (!ret && report->options->tree)
+		ret = text_print_tree(&text);
 	if (!ret && report->options->callers)
 		ret = print_callers(&text);
 	if (!ret && report->losses)

@@ -21,6 +21,14 @@ void text_put_time(struct text *text, int64_t ns);
 /* Four digits that count: "950 ns", "12.34 us", "1.500 ms", "75.0 s". Returns @duration. */
 const char *text_duration(double ns, char duration[SAY_NUMBER_MAX]);
 
+/* How many rows of so many are shown; what is said of the others. */
+uint32_t text_rows_shown(const struct report *report, uint32_t count);
+void text_say_rest(struct text *text, uint32_t shown, uint32_t count);
+
+/* report-text-calls.c. 0 or -ENOMEM. */
+int text_print_calls(struct text *text);
+int text_print_tree(struct text *text);
+
 /* report-text-figures.c. 0 or -ENOMEM. */
 int text_print_histograms(struct text *text);
 int text_print_pairs(struct text *text, const struct report_around *around);

@@ -125,7 +125,8 @@ static int start(struct report *report, const struct parsed *parsed)
 	report->losses = options->losses;
 	report->counts = options->counts ||
 			(!options->losses && !options->callers && !options->pairs.count &&
-					!options->histograms.count);
+					!options->histograms.count && !options->calls &&
+					!options->tree);
 	if (!status)
 		status = parse_by(report);
 	if (!status)
@@ -159,9 +160,37 @@ static int read_all(struct report *report)
 			break;
 	}
 	pairs_finish(&report->pairs);
+	calls_finish(&report->calls);
 	for (unsigned int i = 0; i < report->pairs.rule_count; i++)
 		report_slow_sort(&report->slowest[i]);
 	return ret;
+}
+
+static void note_of_calls(const struct report *report)
+{
+	const struct calls *calls = &report->calls;
+	uint64_t unfinished = 0;
+	char number[SAY_NUMBER_MAX];
+
+	if (!calls->functions.count)
+		say_note("no event is a call: `side trace -c COMMAND --function '*' --exit` "
+			 "records "
+			 "them");
+	for (uint32_t i = 0; i < calls->functions.count; i++)
+		unfinished += calls->figures[i].unfinished;
+	if (unfinished)
+		say_note("calls without a return (left, or open at the end): %s; each is taken to "
+			 "end "
+			 "with the call around it, or with the last event of its thread",
+				say_number(unfinished, number));
+	if (calls->unbegun)
+		say_note("returns without an entry: %s; they are under no caller",
+				say_number(calls->unbegun, number));
+	if (calls->branch_keys.refused)
+		say_note("the tree has only the first %u branches", CALLS_BRANCHES_MAX);
+	if (calls->too_deep)
+		say_note("calls deeper than %u have no times of their own: %s", CALLS_DEPTH_MAX,
+				say_number(calls->too_deep, number));
 }
 
 /* What was asked for and is nowhere in the trace. */
@@ -181,6 +210,8 @@ static void note_what_is_missing(const struct report *report)
 			say_note("values of `%s` that are no numbers are not counted",
 					report->histograms[i].text);
 	}
+	if (report->options->calls || report->options->tree)
+		note_of_calls(report);
 	if (report->options->callers && !report->caller_events)
 		say_note("no event says where it came from: record with `--context ip`, or `-w "
 			 "libc`");
@@ -225,6 +256,7 @@ static void free_report(struct report *report)
 	walk_close(&report->walk);
 	who_free(&report->who);
 	pairs_free(&report->pairs);
+	calls_free(&report->calls);
 	where_free(&report->by_value);
 	for (uint32_t i = 0; i < report->histogram_count; i++)
 		where_free(&report->histograms[i]);

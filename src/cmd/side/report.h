@@ -9,6 +9,7 @@
 #ifndef CMD_SIDE_REPORT_H
 #define CMD_SIDE_REPORT_H
 
+#include "cmd/side/report-calls.h"
 #include "cmd/side/report-figures.h"
 #include "cmd/side/report-keys.h"
 #include "cmd/side/report-pair.h"
@@ -143,6 +144,8 @@ struct report {
 	struct report_caller *callers;
 	uint64_t caller_events; /* That have an address. */
 
+	struct calls calls;
+
 	struct keys loss_keys;
 	struct report_loss *loss_items;
 };
@@ -151,6 +154,7 @@ struct report {
 struct report_class {
 	struct who_class who;
 	struct pair_class pair;
+	struct calls_class calls;
 	uint32_t name;
 	bool has_row; /* Of the last record: its group and its place in the table. */
 	uint32_t row_group;

@@ -93,6 +93,20 @@ const struct option command_report_options[] = {
 				"and behind its begin and its end. The trace is read twice.",
 	},
 	{
+		.name = "calls",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct report_options, calls),
+		.sentence = "List the functions of a call trace, as `side trace --function '*' --exit` "
+				"records it: how often each was called, and how long that took, with "
+				"(TOTAL) and without (SELF) the functions that it called.",
+	},
+	{
+		.name = "tree",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct report_options, tree),
+		.sentence = "Draw who called whom in a call trace, with the same figures.",
+	},
+	{
 		.name = "callers",
 		.argument = "COUNT",
 		.kind = OPTION_NUMBER,
@@ -127,7 +141,7 @@ const struct option command_report_options[] = {
 		.kind = OPTION_NUMBER,
 		.offset = offsetof(struct report_options, rows),
 		.standard = "all",
-		.sentence = "Show at most COUNT rows of the tables of processes, events and losses.",
+		.sentence = "Show at most COUNT rows of the tables of processes, events, calls and losses.",
 	},
 	{ .name = NULL },
 };
@@ -135,8 +149,8 @@ const struct option command_report_options[] = {
 const char *const command_report_paragraphs[] = {
 	"Reads the trace in DIR once, in the order of time, and prints what it amounts to: how long it "
 	"is, how many events of which processes it has, how they are spread over time, how often "
-	"each event is there. Another table that is asked for (`--histogram`, `--pair`, "
-	"`--callers`, `--losses`) takes the place of the list of processes and events.",
+	"each event is there. Another table that is asked for (`--histogram`, `--pair`, `--calls`, "
+	"`--tree`, `--callers`, `--losses`) takes the place of the list of processes and events.",
 	COMMAND_SESSION_TRACE,
 	"An END belongs to the latest BEGIN before it that is still open, so calls may be nested. If "
 	"both patterns match one event, the times between these events are measured.",
@@ -152,6 +166,7 @@ const struct example command_report_examples[] = {
 	{ "side report trace -e 'libc:malloc' --histogram size --by caller", "See who allocates how much at a time." },
 	{ "side report trace --pair 'db:query_begin' 'db:query_end' --key id --slowest 3 --around 5",
 		"Measure queries, and see what happened around the slowest." },
+	{ "side report trace --calls -n 20", "See where a program spends its time, by function." },
 	{ "side report trace --pair 'net:request' 'net:request'", "Measure the times between requests." },
 	{ "side report --json --losses trace | jq .count", "Let another program read what was lost." },
 	{ .command = NULL },

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/* Calls of functions, for people. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "cmd/side/report-table.h"
+#include "cmd/side/report-text.h"
+
+#define INDENTS_MAX 40 /* Deeper ones stand at the same place, with their depth. */
+
+static const struct table_column function_columns[] = {
+		{"TOTAL", true, VIEW_COLOUR_NUMBER},
+		{"SELF", true, VIEW_COLOUR_NUMBER},
+		{"CALLS", true, VIEW_COLOUR_NUMBER},
+		{"MIN", true, NULL},
+		{"MEAN", true, NULL},
+		{"MAX", true, NULL},
+		{"FUNCTION", false, VIEW_COLOUR_NAME},
+};
+
+static void put_time(struct table *table, const struct calls_figures *figures, double ns)
+{
+	char cell[SAY_NUMBER_MAX];
+
+	table_put(table, figures->timed ? text_duration(ns, cell) : "-");
+}
+
+static void put_figures(struct table *table, const struct calls_figures *figures)
+{
+	char cell[SAY_NUMBER_MAX];
+	double mean = figures->timed ? (double)figures->sum_ns / (double)figures->timed : 0;
+
+	put_time(table, figures, (double)figures->total_ns);
+	put_time(table, figures, (double)figures->self_ns);
+	table_put(table, say_number(figures->calls, cell));
+	put_time(table, figures, (double)figures->min_ns);
+	put_time(table, figures, mean);
+	put_time(table, figures, (double)figures->max_ns);
+}
+
+int text_print_calls(struct text *text)
+{
+	const struct calls *calls = &text->report->calls;
+	struct table table = {function_columns, 7, text->report->colour, NULL, 0, 0, false};
+	uint32_t *order = calls_function_order(calls), count = calls->functions.count;
+	uint32_t shown = text_rows_shown(text->report, count);
+
+	if (!order)
+		return -ENOMEM;
+	if (count)
+		text_begin_section(text);
+	for (uint32_t i = 0; i < shown; i++) {
+		put_figures(&table, &calls->figures[order[i]]);
+		table_put(&table, calls_name(calls, order[i]));
+	}
+	if (count)
+		table_print(&table, &text->out);
+	text_say_rest(text, shown, count);
+	free(order);
+	return 0;
+}
+
+int text_print_tree(struct text *text)
+{
+	const struct calls *calls = &text->report->calls;
+	struct table table = {function_columns, 7, text->report->colour, NULL, 0, 0, false};
+	uint32_t *order = calls_branch_order(calls), count = calls->branch_keys.count;
+	uint32_t shown = text_rows_shown(text->report, count);
+
+	if (!order)
+		return -ENOMEM;
+	if (count)
+		text_begin_section(text);
+	for (uint32_t i = 0; i < shown; i++) {
+		const struct calls_branch *branch = &calls->branches[order[i]];
+		uint32_t depth = branch->depth;
+		const char *name = calls_name(calls, branch->function);
+
+		put_figures(&table, &branch->figures);
+		if (depth > INDENTS_MAX)
+			table_format(&table, "%*s[%u] %s", 2 * INDENTS_MAX, "", depth, name);
+		else
+			table_format(&table, "%*s%s", 2 * (int)depth, "", name);
+	}
+	if (count)
+		table_print(&table, &text->out);
+	text_say_rest(text, shown, count);
+	free(order);
+	return 0;
+}

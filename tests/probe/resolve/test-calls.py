@@ -1,0 +1,101 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""`side report --calls` and `--tree`: against the program's source, babeltrace2's durations, and uftrace if it is there."""
+import atexit
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+
+from harness import *
+
+SOURCES = os.environ["SOURCES"]
+FOLDER = tempfile.mkdtemp()
+atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
+PROGRAM, TRACE = FOLDER + "/nested", FOLDER + "/trace"
+# What the source says.
+CALLS = {"work": 1, "worker": 3, "middle": 31, "leaf": 154, "fibonacci": 177, "around": 1, "leave": 1}
+
+
+def compiled(path, *options):
+    subprocess.run(["gcc", "-O1", "-g", "-fno-optimize-sibling-calls", *options, SOURCES + "/nested.c", "-o", path, "-pthread"],
+                   check=True)
+    return path
+
+
+def report(*options):
+    done = side("report", "--json", TRACE, *options)
+    equal(done.status, 0, done.err)
+    return json_lines(done.out)
+
+
+def of_type(lines, wanted):
+    return [line for line in lines if line["type"] == wanted]
+
+
+def durations():
+    """{function: [nanoseconds]} of all returns."""
+    done = subprocess.run(["babeltrace2", TRACE], capture_output=True, text=True, check=True)
+    found = {}
+    for line in done.stdout.splitlines():
+        match = re.search(r'_return: .*function = "(\w+)".* duration = (\d+)', line)
+        if match:
+            found.setdefault(match[1], []).append(int(match[2]))
+    return found
+
+
+compiled(PROGRAM)
+done = side("trace", "-q", "-o", TRACE, "-c", PROGRAM, "--function", "*", "--exit")
+equal((done.status, done.out), (0, "61\n"), done.err)
+
+functions = {line["function"]: line for line in of_type(report("--calls"), "function")}
+equal({name: functions[name]["calls"] for name in CALLS}, CALLS)
+seen = durations()
+for name in ("worker", "middle", "leaf", "fibonacci"):
+    line = functions[name]
+    equal((len(seen[name]), line["min_ns"], line["max_ns"]), (CALLS[name], min(seen[name]), max(seen[name])), name)
+    true(abs(line["mean_ns"] - sum(seen[name]) / len(seen[name])) < 0.01, line)
+    true("unfinished" not in line and "untimed" not in line, line)
+for name in ("worker", "middle", "leaf"):
+    equal(functions[name]["total_ns"], sum(seen[name]), name)
+equal(functions["leaf"]["self_ns"], functions["leaf"]["total_ns"])
+inner = [line for line in of_type(report("--tree"), "branch") if line["function"] == "middle" and line["calls"] == 30]
+equal(functions["worker"]["self_ns"], functions["worker"]["total_ns"] - inner[0]["total_ns"], "it calls nothing else")
+# Within itself it is counted once: what all of it took is what the outermost call took.
+equal(functions["fibonacci"]["total_ns"], max(seen["fibonacci"]))
+equal(functions["fibonacci"]["self_ns"], max(seen["fibonacci"]), "it calls nothing else")
+true(functions["around"].get("unfinished") == 1 or functions["around"].get("untimed") == 1, functions["around"])
+
+# The tree: who called whom, how often.
+ways, path = {}, []
+for branch in of_type(report("--tree"), "branch"):
+    path[branch["depth"]:] = [branch["function"]]
+    ways["/".join(path[-2:]) if branch["depth"] else path[0]] = ways.get("/".join(path[-2:]), 0) + branch["calls"]
+equal(ways["worker"], 3, "threads begin on their own")
+equal((ways["worker/middle"], ways["work/middle"], ways["middle/leaf"]), (30, 1, 153), ways)
+equal((ways["work/fibonacci"], ways["fibonacci/fibonacci"]), (1, 176), ways)
+
+# For people: the same numbers, as many rows as asked for.
+text = side("report", "-q", TRACE, "--calls", "-n", "3").out
+true(re.search(r"^ *TOTAL +SELF +CALLS +MIN +MEAN +MAX +FUNCTION$", text, re.MULTILINE), text)
+true(re.search(r"^… and \d+ more$", text, re.MULTILINE), text)
+text = side("report", "-q", TRACE, "--tree").out
+true(re.search(r" 3 .*  worker\n.* 30 .*    middle\n.* 150 .*      leaf\n", text), text)
+
+# A trace without calls says so.
+done = side("trace", "-q", "-o", FOLDER + "/other", "-c", PROGRAM, "--function", "leaf")
+equal(done.status, 0, done.err)
+done = side("report", "--calls", FOLDER + "/other")
+equal(done.status, 0)
+true("no event is a call" in done.err, done.err)
+
+if shutil.which("uftrace"):
+    compiled(PROGRAM + "-pg", "-pg")
+    done = subprocess.run(["uftrace", "record", "--no-libcall", "--no-event", "--no-sched", "-d", FOLDER + "/uftrace", PROGRAM + "-pg"], capture_output=True, text=True)
+    if done.returncode == 0:
+        text = subprocess.run(["uftrace", "report", "-d", FOLDER + "/uftrace"], capture_output=True, text=True, check=True).stdout
+        theirs = dict((name, int(calls)) for calls, name in re.findall(r" (\d+)  (\w+)$", text, re.MULTILINE))
+        equal({name: theirs.get(name) for name in CALLS}, CALLS, text)
+    else:
+        print("uftrace cannot record here:", done.stderr.strip())
