@@ -188,7 +188,10 @@ class Played:
         while True:
             ready, _, _ = select.select([self.daemon, sys.stdin], [], [])
             if self.daemon in ready:
-                data = self.daemon.recv(65536)
+                try:
+                    data = self.daemon.recv(65536)
+                except ConnectionResetError:
+                    data = b""  # A killed daemon had not read all of ours.
                 if not data:
                     self.daemon.close()
                     while True:
