@@ -45,7 +45,7 @@ const char *losses_reason(const struct instance *instance, uint32_t slot, enum r
 			!strcmp(instance->procname, SESSION_UPROBES_PROGRAM);
 
 	if (of_kernel && reason == (slot == EVENT_SLOTS - 1 ? RING_LOST_BUSY : RING_LOST_OTHER))
-		return "buffer of the kernel full";
+		return SESSION_LOST_IN_KERNEL;
 	if (slot == EVENT_SLOTS - 1 && reason == RING_LOST_OTHER)
 		return "kind of event not enabled, the recorder did not answer in time";
 	if (slot == EVENT_SLOTS - 1 && reason == RING_LOST_NESTED)

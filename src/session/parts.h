@@ -444,6 +444,7 @@ struct session {
 	struct ctf_clock final_clock; /* that traces were closed with at the end */
 	bool has_final_clock;
 	bool monotonic; /* asked for */
+	bool pass_on;   /* interrupts, to the command */
 	uint64_t begin_ticks;
 	char hostname[65];
 

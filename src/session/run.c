@@ -55,7 +55,8 @@ static void handle_signals(struct session *session)
 		if (++session->interrupts > 1) {
 			session->interrupted = session->command.status == -1;
 			atomic_store_explicit(&session->stop, true, memory_order_release);
-		} else if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGHUP) {
+		} else if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGHUP ||
+				(session->pass_on && info.ssi_code <= 0)) {
 			if (session->command.status == -1)
 				kill(session->command.pid, (int)info.ssi_signo);
 		}

@@ -52,6 +52,7 @@ struct side_event_description;
 	"side-kernel" /* whose events are those of the kernel (src/cmd/kernel) */
 #define SESSION_UPROBES_PROGRAM \
 	"side-uprobes" /* and those of its global probes (src/cmd/uprobes) */
+#define SESSION_LOST_IN_KERNEL "buffer of the kernel full" /* a loss's reason */
 #define SESSION_COMPRESS_DEFAULT 3
 #define SESSION_SNAPSHOTS_DEFAULT 100 /* that make themselves */
 #define SESSION_COMPRESS_MAX 19
@@ -172,6 +173,7 @@ struct session_options {
 	uint32_t snapshot_max;
 	const struct session_probe *probes; /* probes.h */
 	size_t nr_probes;
+	bool pass_on; /* a SIGINT or SIGQUIT that a process sends us goes on to COMMAND, which ends by it */
 	bool monotonic; /* CLOCK_MONOTONIC, though the TSC would be faster */
 	struct session_rounds
 			*rounds; /* told while the session writes; NULL: nobody wants to know */

@@ -242,6 +242,18 @@ static struct side_builder *make_text_event(const char *name, const char *first,
 	return NULL;
 }
 
+bool events_choose_clock(struct kernel_record_options *options)
+{
+	bool monotonic;
+
+	options->clock = ring_clock_choose();
+	monotonic = options->clock != RING_CLOCK_MONOTONIC &&
+			options->way != KERNEL_RECORD_TRACEFS && !kernel_record_knows_tsc();
+	if (monotonic)
+		options->clock = RING_CLOCK_MONOTONIC;
+	return monotonic;
+}
+
 int events_create(bool monotonic, struct events **result)
 {
 	struct events *events = calloc(1, sizeof(*events));

@@ -8,6 +8,7 @@
  * filters, chunks, losses, sending and adoption are those of all events, and what no session records is switched off in the kernel.
  *
  *	main.c      its life, and one turn after the other
+ *	command.c   another life, as the command of one recording
  *	events.c    events of the kernel as events of ours
  *	values.c    their types, and the values of a record
  *	wanted.c    what the sessions of the daemon want
@@ -51,6 +52,8 @@ struct events;
 
 int events_create(bool monotonic, struct events **events);
 void events_free(struct events *events);
+/* The clock of the ring, or CLOCK_MONOTONIC where the kernel's side has no other: true, and times become the ring's here. */
+bool events_choose_clock(struct kernel_record_options *options);
 /* What the kernel's side calls. */
 void events_listener(struct events *events, struct kernel_listener *listener);
 /* Does anybody listen to one? */
@@ -94,5 +97,9 @@ int server_open(const char *place, const struct server_calls *calls, struct serv
 int server_fd(const struct server *server);
 void server_turn(struct server *server);
 void server_close(struct server *server);
+
+/* ---- command.c: its status ---- */
+
+int command_main(char **words);
 
 #endif /* CMD_KERNEL_KERNEL_H */

@@ -4,6 +4,8 @@
  *
  *	SIDE_RUNTIME=DIRECTORY side-kernel [--way perf|tracefs] [--buffer BYTES] --ready FD
  *
+ *	side-kernel --record FD ...	see command.h
+ *
  * It ends when no session of the daemon has had events of the kernel for a while, or by SIGTERM. When the daemon is away it goes on as long as
  * somebody records: sessions outlive their daemon.
  */
@@ -238,12 +240,7 @@ static int open_kernel(struct work *work)
 	struct kernel_record_error error = {.code = 0};
 	struct kernel_listener listener;
 
-	work->options.clock = ring_clock_choose();
-	/* Then the kernel says times of another clock, which we turn into the ring's. */
-	work->monotonic = work->options.clock != RING_CLOCK_MONOTONIC &&
-			work->options.way != KERNEL_RECORD_TRACEFS && !kernel_record_knows_tsc();
-	if (work->monotonic)
-		work->options.clock = RING_CLOCK_MONOTONIC;
+	work->monotonic = events_choose_clock(&work->options);
 	clock_look();
 	if (events_create(work->monotonic, &work->events))
 		return say_error(COMMAND_FAILED, NULL, "there is no memory");
@@ -327,10 +324,12 @@ int main(__attribute__((unused)) int argc, char **argv)
 	int status;
 
 	say_start(&common, NULL);
+	(void)prctl(PR_SET_NAME, SESSION_KERNEL_PROGRAM);
+	if (argv[0] && argv[1] && !strcmp(argv[1], "--record"))
+		return command_main(argv);
 	if (!take_arguments(&work, argv))
 		return say_error(COMMAND_USAGE, "see `side enable-event --help`",
 				"this program is a part of side, which runs it by itself");
-	(void)prctl(PR_SET_NAME, SESSION_KERNEL_PROGRAM);
 	status = start(&work);
 	while (!status && !work.over)
 		turn(&work);

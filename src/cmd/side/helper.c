@@ -94,6 +94,8 @@ static _Noreturn void become(char **words, const char *variable)
 		setenv("LD_PRELOAD", agent, 1);
 	/* Its events have times of their own (ring/ring.h). */
 	setenv("SIDE_RING_PORTABLE", "1", 1);
+	/* What it says of user_events would be some itself. */
+	unsetenv("SIDE_USER_EVENTS");
 	if (variable)
 		setenv(variable, "1", 1);
 	execv(words[0], words);

@@ -2,6 +2,8 @@
 #include "record-kernel.h"
 #include "say.h"
 
+#include "cmd/kernel/command.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -55,12 +57,6 @@ int kernel_recording_prepare(struct kernel_recording *recording, const struct pa
 	status = take_choices(recording, &options->kernel);
 	if (status)
 		return status;
-	if (options->rotate || options->rotate_size || options->rotate_every || options->to)
-		return say_error(COMMAND_USAGE,
-				"make a session: `side create`, `side enable-event -k`, `side "
-				"start`",
-				"`--kernel` cannot be had together with `--%s` here",
-				options->to ? "to" : "rotate");
 	/* All traces of a recording have one clock: perf's own time is not always that of the TSC. */
 	session->monotonic =
 			options->kernel_way != KERNEL_RECORD_TRACEFS && !kernel_record_knows_tsc();
@@ -119,7 +115,7 @@ int kernel_recording_start(struct kernel_recording *recording, const struct pars
 	sigset_t signals;
 	int status = COMMAND_DONE;
 
-	if (!recording->wanted)
+	if (!recording->wanted || recording->joined)
 		return COMMAND_DONE;
 	/* From here on they end the recording, and not us. */
 	if (recording->alone)
@@ -145,19 +141,24 @@ int kernel_recording_start(struct kernel_recording *recording, const struct pars
 	return status;
 }
 
+void kernel_recording_say_begin(void)
+{
+	say_note("recording the kernel's events; Ctrl-C ends it");
+}
+
 void kernel_recording_wait(void)
 {
 	sigset_t signals;
 	int number;
 
 	take_signals(&signals);
-	say_note("recording the kernel's events; Ctrl-C ends it");
+	kernel_recording_say_begin();
 	(void)sigwait(&signals, &number);
 }
 
 /* ---- the end ---- */
 
-static void print_json(const struct kernel_record_summary *summary)
+static void print_json(const struct kernel_record_summary *summary, const char *directory)
 {
 	size_t i;
 
@@ -165,10 +166,12 @@ static void print_json(const struct kernel_record_summary *summary)
 	say_json_string(stderr, summary->way);
 	fputs(",\"why\":", stderr);
 	say_json_string(stderr, summary->why);
+	fputs(",\"directory\":", stderr);
+	say_json_string(stderr, directory);
 	fprintf(stderr,
-			",\"directory\":\"" KERNEL_RECORD_DIRECTORY "\",\"kinds\":%" PRIu64
-			",\"events\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"lost\":%" PRIu64
-			",\"undecoded\":%" PRIu64 ",\"late\":%" PRIu64 ",\"problem\":",
+			",\"kinds\":%" PRIu64 ",\"events\":%" PRIu64 ",\"bytes\":%" PRIu64
+			",\"lost\":%" PRIu64 ",\"undecoded\":%" PRIu64 ",\"late\":%" PRIu64
+			",\"problem\":",
 			summary->kinds, summary->events, summary->bytes, summary->lost,
 			summary->plain, summary->late);
 	say_json_string(stderr, summary->problem);
@@ -184,16 +187,16 @@ static void print_json(const struct kernel_record_summary *summary)
 	fputs("]}\n", stderr);
 }
 
-static void print_text(const struct kernel_record_summary *summary)
+static void print_text(const struct kernel_record_summary *summary, bool joined)
 {
 	char events[SAY_NUMBER_MAX], kinds[SAY_NUMBER_MAX], size[SAY_NUMBER_MAX];
 
 	if (!say_is_quiet())
-		fprintf(stderr, "%s of the kernel %s event%s, %s kind%s, %s, by %s\n",
+		fprintf(stderr, "%s of the kernel %s event%s, %s kind%s%s%s, by %s\n",
 				say_label(false), say_number(summary->events, events),
 				summary->events == 1 ? "" : "s", say_number(summary->kinds, kinds),
-				summary->kinds == 1 ? "" : "s", say_size(summary->bytes, size),
-				summary->way);
+				summary->kinds == 1 ? "" : "s", joined ? "" : ", ",
+				joined ? "" : say_size(summary->bytes, size), summary->way);
 	/* What may be missing is no note: it is said with --quiet, too. */
 	if (summary->late)
 		fprintf(stderr,
@@ -211,21 +214,57 @@ static void print_text(const struct kernel_record_summary *summary)
 				summary->lost == 1 ? "was" : "were");
 }
 
+/* Its bytes and losses are in the session's summary. */
+static int finish_joined(struct kernel_recording *recording, const struct parsed *parsed,
+		struct session *session)
+{
+	const struct session_summary *all = session_summary(session);
+
+	struct kernel_record_summary summary = {.problem = ""};
+	struct kernel_told told;
+	const char *directory = "";
+
+	kernel_recording_hear(recording, &told);
+	recording->refused = told.status == COMMAND_USAGE || (told.status && recording->alone);
+	if (recording->refused)
+		return told.status;
+	if (told.status)
+		return parsed->options.record.strict ? COMMAND_LOST : COMMAND_DONE;
+	summary.way = told.way;
+	summary.why = told.why;
+	summary.kinds = told.kinds;
+	summary.events = told.events;
+	summary.lost = told.lost;
+	summary.late = told.late;
+	summary.plain = told.plain;
+	for (size_t i = 0; i < all->nr_processes; i++)
+		if (all->processes[i].pid == (uint32_t)told.pid &&
+				!strcmp(all->processes[i].procname, SESSION_KERNEL_PROGRAM))
+			directory = all->processes[i].directory;
+	if (parsed->common.json)
+		print_json(&summary, directory);
+	else
+		print_text(&summary, true);
+	return summary.lost && parsed->options.record.strict ? COMMAND_LOST : COMMAND_DONE;
+}
+
 int kernel_recording_finish(struct kernel_recording *recording, const struct parsed *parsed,
-		const struct session *session)
+		struct session *session)
 {
 	bool strict = parsed->options.record.strict;
 	const struct kernel_record_summary *summary;
 	struct ctf_clock figures;
 
+	if (recording->joined)
+		return finish_joined(recording, parsed, session);
 	if (!recording->record)
 		return recording->failed && strict ? COMMAND_LOST : COMMAND_DONE;
 	(void)session_clock(session, &figures);
 	summary = kernel_record_stop(recording->record, &figures);
 	if (parsed->common.json)
-		print_json(summary);
+		print_json(summary, KERNEL_RECORD_DIRECTORY);
 	else
-		print_text(summary);
+		print_text(summary, false);
 	if (*summary->problem)
 		return say_error(COMMAND_FAILED, NULL, "the kernel's trace is not complete: %s",
 				summary->problem);
@@ -235,6 +274,7 @@ int kernel_recording_finish(struct kernel_recording *recording, const struct par
 void kernel_recording_free(struct kernel_recording *recording)
 {
 	kernel_record_close(recording->record);
+	kernel_joined_free(recording->joined);
 	free(recording->choices);
 	*recording = (struct kernel_recording){.wanted = false};
 }

@@ -13,7 +13,9 @@ struct kernel_recording {
 	struct kernel_record *record; /* NULL: it is not, or cannot be, recorded */
 	struct kernel_record_choice *choices;
 	size_t nr_choices;
-	bool alone;  /* there is no command */
+	struct kernel_joined *joined; /* NULL: they become a trace of their own */
+	bool alone;                   /* there is no command */
+	bool refused;
 	bool failed; /* it was wanted and could not be */
 };
 
@@ -21,16 +23,28 @@ struct kernel_recording {
 int kernel_recording_prepare(struct kernel_recording *recording, const struct parsed *parsed,
 		struct session_options *session);
 /*
+ * record-kernel-session.c: with the session's channels. Where its rings have to have the events, too, COMMAND becomes
+ * kernel_recording_words(). 0 or an exit status.
+ */
+int kernel_recording_join(struct kernel_recording *recording, const struct parsed *parsed,
+		struct session_options *session);
+char **kernel_recording_words(const struct kernel_recording *recording);
+/* When that has ended. */
+struct kernel_told;
+void kernel_recording_hear(struct kernel_recording *recording, struct kernel_told *told);
+void kernel_joined_free(struct kernel_joined *joined);
+/*
  * When the session has its directory, and before it starts the command, on the same thread. Where the kernel does not
  * let us, that is said, and it is 0 if there is a command; else an exit status.
  */
 int kernel_recording_start(struct kernel_recording *recording, const struct parsed *parsed,
 		const struct session *session, const char *output);
 /* Without a command: until a signal that ends programs. */
+void kernel_recording_say_begin(void);
 void kernel_recording_wait(void);
-/* End it and say what was recorded. 0 or an exit status. */
+/* End it and say what was recorded. 0 or an exit status; `refused`: nothing was, not COMMAND either. */
 int kernel_recording_finish(struct kernel_recording *recording, const struct parsed *parsed,
-		const struct session *session);
+		struct session *session);
 /* As if it had not begun. */
 void kernel_recording_discard(struct kernel_recording *recording);
 void kernel_recording_free(struct kernel_recording *recording);

@@ -64,7 +64,8 @@ int sending_prepare(struct sending *sending, const struct parsed *parsed,
 int sending_start(struct sending *sending, const struct parsed *parsed, const char *output)
 {
 	const struct record_options *options = &parsed->options.record;
-	const char *name = strrchr(parsed->operands[0], '/');
+	const char *command = parsed->operand_count ? parsed->operands[0] : "kernel";
+	const char *name = strrchr(command, '/');
 	struct send_options send;
 	struct send_error error;
 
@@ -74,7 +75,7 @@ int sending_start(struct sending *sending, const struct parsed *parsed, const ch
 	send.live = true;
 	send.rounds = &sending->rounds;
 	if (sending->made) /* Its name says nothing. */
-		send.fallback = name ? name + 1 : parsed->operands[0];
+		send.fallback = name ? name + 1 : command;
 	if (!send_start(&send, &sending->send, &error))
 		return 0;
 	/* What is recorded stays where it is. */

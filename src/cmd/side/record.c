@@ -107,6 +107,8 @@ static bool has_losses(const struct session_summary *summary)
 static const char *loss_mend(const struct session_summary *summary)
 {
 	for (size_t i = 0; i < summary->nr_losses; i++) {
+		if (!strcmp(summary->losses[i].reason, SESSION_LOST_IN_KERNEL))
+			continue; /* whoever read it there says so */
 		if (strstr(summary->losses[i].reason, "full"))
 			return "a larger `--buffer-size`, or fewer events with `-e`, would keep "
 			       "more";
@@ -410,7 +412,7 @@ static int record(const struct parsed *parsed, const struct session_options *opt
 
 	if (session_create(options, &session, &error))
 		return command_session_error(&error);
-	if (kernel->alone) {
+	if (kernel->alone && !kernel->joined) {
 		status = record_kernel(parsed, session, kernel);
 		session_destroy(session);
 		return status;
@@ -422,7 +424,9 @@ static int record(const struct parsed *parsed, const struct session_options *opt
 		session_destroy(session);
 		return status;
 	}
-	if (session_spawn(session, parsed->operands, &error)) {
+	if (session_spawn(session,
+			    kernel->joined ? kernel_recording_words(kernel) : parsed->operands,
+			    &error)) {
 		kernel_recording_discard(kernel);
 		/* Nothing was recorded: leave nothing behind (only an empty folder can be removed). */
 		if (!existed)
@@ -431,6 +435,8 @@ static int record(const struct parsed *parsed, const struct session_options *opt
 		session_destroy(session);
 		return status;
 	}
+	if (kernel->alone)
+		kernel_recording_say_begin();
 	sent = sending_start(sending, parsed, session_summary(session)->output);
 	if (progress)
 		session_on_progress(session, show_progress, NULL);
@@ -442,6 +448,13 @@ static int record(const struct parsed *parsed, const struct session_options *opt
 	if (progress)
 		fputs("\r\033[K", stderr);
 	of_kernel = kernel_recording_finish(kernel, parsed, session);
+	if (kernel->refused) {
+		(void)sending_finish(sending, session_summary(session)->output);
+		if (!existed)
+			rmdir(session_summary(session)->output);
+		session_destroy(session);
+		return of_kernel;
+	}
 	status = finish(session, parsed, status);
 	if (!status || of_kernel == COMMAND_LOST)
 		status = of_kernel == COMMAND_DONE ? status : of_kernel;
@@ -513,6 +526,9 @@ int cmd_record(const struct parsed *parsed)
 	if (!status) {
 		session_options.channels =
 				channel_list_items(channels, &session_options.nr_channels);
+		status = kernel_recording_join(&kernel, parsed, &session_options);
+	}
+	if (!status) {
 		status = sending_prepare(&sending, parsed, &session_options);
 		if (!status)
 			status = record(parsed, &session_options, &sending, &kernel, NULL, NULL);

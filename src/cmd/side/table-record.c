@@ -373,7 +373,8 @@ const char *const table_record_paragraphs[] = {
 	"event is in two chunks, or in none.",
 	"When the disk is full, events wait in the rings, and are lost when those are full, too; what is "
 	"lost is counted. Recording goes on when there is room again.",
-	"With `--kernel` the kernel's events are one more trace, DIR/kernel, on the same clock as all others. Where that is "
+	"With `--kernel` the kernel's events are one more trace, DIR/kernel, on the same clock as all others; with chunks, `--mode overwrite`, "
+	"`--to` or `--buffers` they are events of a program side-kernel, in rings as all others. Where that is "
 	"not permitted, this is said in one line, and everything else is recorded.",
 	"A `side record` inside another one records for itself, beside it.",
 	"A Ctrl-C goes to COMMAND as usual; when it ends, everything that it said until then is "

@@ -172,8 +172,10 @@ static int add_kind(struct kernel_record *record, const char *system, const char
 		record_fail(error, -ENOMEM, NULL, "no memory");
 	if (!ret && record->sink->chooses)
 		ret = kernel_describe_kind(record, kind);
-	else if (!ret)
-		ret = record->way->add(record, kind, error); /* Records may come at once. */
+	/* Records may come at once. */
+	if (!ret && (!record->sink->chooses || record->all_on))
+		ret = record->way->add(record, kind, error);
+	kind->on = !ret && record->all_on;
 	if (ret) {
 		free_kind(record, kind);
 		return ret;
@@ -203,7 +205,8 @@ static int look_into(struct kernel_record *record, const char *system, bool late
 			continue;
 		ret = add_kind(record, system, entry->d_name, error);
 		/* It may have gone just now. */
-		if (ret == -ENOENT || ret == -ENODEV || late || record->sink->chooses)
+		if (ret == -ENOENT || ret == -ENODEV || late ||
+				(record->sink->chooses && !record->all_on))
 			ret = 0;
 	}
 	if (folder)
@@ -381,7 +384,8 @@ int kernel_kinds_look(struct kernel_record *record, bool late, struct kernel_rec
 		record->waits_for_late |=
 				!record->patterns[i].exclude && may_come(&record->patterns[i]);
 	/* `sched:swich` means nothing, `user_events:*` what programs will register. */
-	if (ret || record->kinds || record->waits_for_late || record->sink->chooses)
+	if (ret || record->kinds || record->waits_for_late ||
+			(record->sink->chooses && !record->all_on))
 		return ret;
 	return record_fail(error, -EINVAL,
 			"`ls /sys/kernel/tracing/events/*` shows those that there are",

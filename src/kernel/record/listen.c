@@ -114,21 +114,20 @@ int kernel_listen_open(const struct kernel_record_options *options,
 	struct kernel_record *record;
 	int ret;
 
-	machine.machine = true;
-	machine.nr_choices = 0;
-	machine.choices = NULL;
-	ret = kernel_record_prepare(&machine, &sink_listener, &record, error);
+	machine.machine |= !options->nr_choices;
+	ret = kernel_record_prepare(&machine, &sink_listener, listener, &record, error);
 	*result = NULL;
 	if (ret)
 		return ret;
-	record->listener = *listener;
 	ret = record->way->start(record);
 	if (ret) {
 		kernel_record_close(record);
 		return record_fail(error, ret, NULL, "cannot switch on the kernel's events: %s",
 				strerror(-ret));
 	}
-	tasks_look_around(record->tasks);
+	/* Of a command all is heard of. */
+	if (machine.machine)
+		tasks_look_around(record->tasks);
 	kernel_notice_open(record);
 	*result = record;
 	return 0;
@@ -236,4 +235,19 @@ bool kernel_listen_drain(struct kernel_record *record, bool losses)
 	if (losses || record->lost_some || (found && record->way == &way_instance))
 		tell_losses(record);
 	return found;
+}
+
+uint64_t kernel_listen_kinds(const struct kernel_record *record)
+{
+	return record->summary.kinds;
+}
+
+const struct kernel_record_summary *kernel_listen_end(struct kernel_record *record)
+{
+	kernel_record_drain_all(record);
+	tell_losses(record);
+	record->summary.way = record->way->name(record);
+	record->summary.why = record->why;
+	record->summary.problem = record->problem;
+	return &record->summary;
 }

@@ -96,6 +96,7 @@ struct kernel_record {
 
 	const struct sink *sink;
 	struct kernel_listener listener;
+	bool all_on;    /* what was chosen at the beginning is switched on when it is found */
 	bool lost_some; /* since kernel_listen_drain() last told losses */
 	uint64_t lost_unnamed, lost_named;
 	struct bytes context, fields; /* of the record that is being converted */
@@ -188,9 +189,12 @@ void kernel_put(struct kernel_record *record, uint32_t cpu, uint64_t ticks, pid_
 
 /* record.c */
 
-/* All but the sink. */
+/* All but the sink. The listener is that of sink_listener, or NULL. */
 int kernel_record_prepare(const struct kernel_record_options *options, const struct sink *sink,
-		struct kernel_record **result, struct kernel_record_error *error);
+		const struct kernel_listener *listener, struct kernel_record **result,
+		struct kernel_record_error *error);
+/* The last of a recording: nothing more is recorded, and what was is there. */
+void kernel_record_drain_all(struct kernel_record *record);
 
 /* trace.c */
 

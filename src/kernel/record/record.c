@@ -91,7 +91,7 @@ static int choose_way(struct kernel_record *record, struct kernel_record_error *
 			continue;
 		record->way = ways[i];
 		ret = record->way->open(record, error);
-		if (!ret && !record->sink->chooses)
+		if (!ret && (!record->sink->chooses || record->all_on))
 			ret = kernel_kinds_look(record, false, error);
 		if (!ret || ret == -EINVAL)
 			break;
@@ -115,7 +115,8 @@ static int choose_way(struct kernel_record *record, struct kernel_record_error *
 }
 
 int kernel_record_prepare(const struct kernel_record_options *options, const struct sink *sink,
-		struct kernel_record **result, struct kernel_record_error *error)
+		const struct kernel_listener *listener, struct kernel_record **result,
+		struct kernel_record_error *error)
 {
 	struct kernel_record *record = calloc(1, sizeof(*record));
 	long cpus = sysconf(_SC_NPROCESSORS_CONF);
@@ -126,6 +127,9 @@ int kernel_record_prepare(const struct kernel_record_options *options, const str
 	if (!record)
 		return record_fail(error, -ENOMEM, NULL, "no memory");
 	record->sink = sink;
+	if (listener)
+		record->listener = *listener;
+	record->all_on = listener && options->nr_choices;
 	record->wake = record->also = record->notice = -1;
 	record->nr_cpus = cpus > 0 ? (uint32_t)cpus : 1;
 	record->by_id = calloc(KIND_IDS, sizeof(struct kind *));
@@ -150,7 +154,7 @@ int kernel_record_open(const struct kernel_record_options *options, struct kerne
 		struct kernel_record_error *error)
 {
 	struct kernel_record *record;
-	int ret = kernel_record_prepare(options, &sink_trace, &record, error);
+	int ret = kernel_record_prepare(options, &sink_trace, NULL, &record, error);
 
 	*result = NULL;
 	if (!ret)
@@ -253,13 +257,18 @@ static void join(struct kernel_record *record)
 	record->runs = false;
 }
 
+void kernel_record_drain_all(struct kernel_record *record)
+{
+	record->way->stop(record);
+	while (record->way->drain(record))
+		;
+}
+
 const struct kernel_record_summary *kernel_record_stop(
 		struct kernel_record *record, const struct ctf_clock *clock)
 {
 	join(record);
-	record->way->stop(record);
-	while (record->way->drain(record))
-		;
+	kernel_record_drain_all(record);
 	kernel_trace_end(record, ring_clock_now(record->options.clock), clock);
 	record->summary.way = record->way->name(record);
 	record->summary.why = record->why;

@@ -150,8 +150,9 @@ struct kernel_listener {
 };
 
 /*
- * Of the whole machine, and switched on is nothing yet: kernel_listen_choose(), kernel_listen_switch(). Of the options only those count
- * that do not belong to the trace, and the clock.
+ * With choices: they are switched on, of the machine or of what this thread starts, as by kernel_record_open(). Without: of the whole
+ * machine, and switched on is nothing yet: kernel_listen_choose(), kernel_listen_switch(). Of the options only those count that do not
+ * belong to the trace, and the clock.
  */
 int kernel_listen_open(const struct kernel_record_options *options,
 		const struct kernel_listener *listener, struct kernel_record **record,
@@ -176,5 +177,9 @@ void kernel_listen_each(struct kernel_record *record,
 void kernel_listen_wait(struct kernel_record *record, int fd, int timeout_ms);
 /* What has come until now. losses: also what was lost most lately, which costs a call for each event. True: there was something. */
 bool kernel_listen_drain(struct kernel_record *record, bool losses);
+/* How many are known. */
+uint64_t kernel_listen_kinds(const struct kernel_record *record);
+/* Nothing comes any more, and what came is said, losses too. Of the summary: the way, kinds and what could not be decoded. */
+const struct kernel_record_summary *kernel_listen_end(struct kernel_record *record);
 
 #endif /* KERNEL_RECORD_H */

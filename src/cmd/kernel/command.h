@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CMD_KERNEL_COMMAND_H
+#define CMD_KERNEL_COMMAND_H
+
+/*
+ * side-kernel as the command of one recording: it records what the kernel says of the command that it starts, or of all the machine, and
+ * ends as that does. `side record` has it do so where a trace of its own would not do: chunks, snapshots, sending.
+ *
+ *	side-kernel --record FD [OPTION VALUE...] [-- COMMAND [ARGUMENT...]]
+ *
+ *	--way perf|tracefs  --buffer BYTES  --machine yes  --wait yes
+ *	--kernel PATTERN  --kernel-filter EXPRESSION	in their order
+ *	--portable yes  --user-events TEXT		what COMMAND's environment had before ours
+ *
+ * At the end it writes a struct kernel_told to FD. Both programs are of one build.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct kernel_told {
+	int32_t status; /* 0, or why the kernel's events were not recorded, an exit status */
+	int32_t pid;
+	uint64_t kinds, events, lost, late, plain;
+	char way[128], why[512];
+};
+
+#endif /* CMD_KERNEL_COMMAND_H */
