@@ -518,6 +518,12 @@ int ctf_reader_open(const char *dir, struct ctf_reader **reader, struct ctf_erro
  */
 int ctf_reader_open_growing(const char *dir, struct ctf_reader **reader, struct ctf_error *error);
 
+/*
+ * Only what happened between these times is wanted, both included: packets outside are not read, and what
+ * is broken in them is not told. Items of other times may come all the same. Before the first item.
+ */
+void ctf_reader_set_times(struct ctf_reader *reader, int64_t from_ns, int64_t to_ns);
+
 /* 1: *item is the next in time; 0: the end; -ENOMEM. Allocates nothing in the steady state. */
 int ctf_reader_next(struct ctf_reader *reader, struct ctf_item *item);
 

@@ -384,6 +384,15 @@ int ctf_reader_open_growing(const char *dir, struct ctf_reader **reader, struct 
 	return open_all(dir, true, reader, error);
 }
 
+void ctf_reader_set_times(struct ctf_reader *reader, int64_t from_ns, int64_t to_ns)
+{
+	for (uint32_t i = 0; i < reader->stream_count; i++) {
+		reader->streams[i]->bounded = true;
+		reader->streams[i]->from_ns = from_ns;
+		reader->streams[i]->to_ns = to_ns;
+	}
+}
+
 void ctf_reader_close(struct ctf_reader *reader)
 {
 	if (!reader)

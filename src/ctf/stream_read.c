@@ -16,6 +16,8 @@
 #include "ctf/stream_read.h"
 
 #define PACKET_MAGIC 0xc1fc1fc1u
+/* Packet headers take less, as a rule; what goes on behind it is loaded. */
+#define HEADER_ROOM ((size_t)4 << 10)
 
 int64_t ctf_clock_ns(const struct ctf_clock *clock, uint64_t cycles)
 {
@@ -401,6 +403,20 @@ static int read_headers(struct ctf_stream_reader *stream)
 	return why ? -EINVAL : 0;
 }
 
+/* Behind a packet that was skipped stands another one as a rule: its header will do. */
+static int load_packet(struct ctf_stream_reader *stream)
+{
+	struct ctf_window *window = &stream->window;
+	size_t normal = window->normal;
+	int ret;
+
+	if (stream->skipped && normal > HEADER_ROOM)
+		window->normal = HEADER_ROOM;
+	ret = ctf_window_load(window, stream->packet, 0);
+	window->normal = normal;
+	return ret;
+}
+
 static int start_packet(struct ctf_stream_reader *stream)
 {
 	struct ctf_window *window = &stream->window;
@@ -415,7 +431,7 @@ static int start_packet(struct ctf_stream_reader *stream)
 	d->runs_clock = false;
 	d->packet = &stream->fields;
 	if (stream->packet < window->at || stream->packet >= window->at + window->count)
-		ret = ctf_window_load(window, stream->packet, 0);
+		ret = load_packet(stream);
 	d->why = window->why;
 	look(stream, 0);
 	return ret ? ret : read_headers(stream);
@@ -460,6 +476,32 @@ static uint64_t counter_step(uint64_t from, uint64_t to, unsigned int bits)
 	if (bits >= 64)
 		return to > from ? to - from : 0;
 	return (to - from) & ((UINT64_C(1) << bits) - 1);
+}
+
+/* Of two times in the packet's header, which are not there in every trace. */
+static bool has_time(const struct ctf_stream_reader *stream, enum ctf_role role, int64_t *ns)
+{
+	if (!stream->bounded || !stream->class->clock || !seen(stream, role))
+		return false;
+	*ns = ctf_clock_ns(stream->class->clock, stream->fields.values[role]);
+	return true;
+}
+
+/*
+ * Only a part of the trace is wanted. What is told behind the last packet of it would be later than that
+ * part; a packet before it keeps its place in the counts of what was lost.
+ */
+static enum ctf_stream_state choose_packet(struct ctf_stream_reader *stream)
+{
+	int64_t ns;
+
+	stream->skipped = false;
+	if (has_time(stream, CTF_ROLE_TIMESTAMP_BEGIN, &ns) && ns > stream->to_ns)
+		return CTF_STREAM_END;
+	if (stream->torn || !has_time(stream, CTF_ROLE_TIMESTAMP_END, &ns) || ns >= stream->from_ns)
+		return CTF_STREAM_RECORDS;
+	stream->skipped = true;
+	return CTF_STREAM_TAIL;
 }
 
 static bool packets_lost(struct ctf_stream_reader *stream)
@@ -689,8 +731,9 @@ int ctf_stream_reader_next(struct ctf_stream_reader *stream)
 		switch (before) {
 		case CTF_STREAM_PACKET: ret = next_packet(stream); break;
 		case CTF_STREAM_GAP:
-			stream->state = CTF_STREAM_RECORDS;
-			ret = packets_lost(stream);
+			stream->state = choose_packet(stream);
+			if (stream->state != CTF_STREAM_END)
+				ret = packets_lost(stream);
 			break;
 		case CTF_STREAM_RECORDS: ret = next_record(stream); break;
 		case CTF_STREAM_TAIL:

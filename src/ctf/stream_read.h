@@ -49,6 +49,9 @@ struct ctf_stream_reader {
 	struct ctf_decoder decoder;
 	struct ctf_fast_header fast_header;
 	struct ctf_second second;
+	bool bounded; /* Packets with nothing between these times are skipped. */
+	bool skipped; /* The one before this was. */
+	int64_t from_ns, to_ns;
 	bool has_previous;
 	uint64_t previous_discarded;
 	uint64_t previous_sequence;

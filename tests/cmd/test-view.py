@@ -6,6 +6,7 @@ import shutil
 import signal
 import time
 
+import synthetic
 from harness import *
 
 TALKER = os.environ["TALKER"]
@@ -73,12 +74,13 @@ def times(*args):
     return [line["ns"] for line in json_lines(side("view", "--json", *args, TRACE).out)]
 
 
+def seconds(ns):
+    return f"{ns // 10**9}.{ns % 10**9:09}"
+
+
 def test_times():
     all_times = times()
     first, last = all_times[0], all_times[-1]
-
-    def seconds(ns):
-        return f"{ns // 10**9}.{ns % 10**9:09}"
 
     equal(times("--from", seconds(all_times[10])), all_times[10:])
     equal(times("--to", seconds(all_times[10])), all_times[:11])
@@ -97,6 +99,35 @@ def test_times():
         result = side("view", "--from=" + wrong, TRACE)
         equal((result.status, result.out), (2, ""), wrong)
         contains(result.err, "is no time")
+
+
+def test_times_of_packets():
+    """A part of a trace of many packets is what the whole has of that time: events and losses."""
+    apart = tempfile.TemporaryDirectory()
+    many = apart.name
+    synthetic.make(many)
+    whole = json_lines(side("view", "--json", many).out)
+    all_times = [line["ns"] for line in whole]
+    true(any(line["type"] != "event" for line in whole), "nothing was lost")
+    count = len(all_times)
+    for first, last in ((0, count - 1), (count // 3, count // 3), (count // 2, count // 2 + 700), (count - 2, count - 1)):
+        for args, chosen in ((["--from", first], lambda ns: ns >= all_times[first]),
+                             (["--to", last], lambda ns: ns <= all_times[last]),
+                             (["--from", first, "--to", last], lambda ns: all_times[first] <= ns <= all_times[last])):
+            args = [seconds(all_times[a]) if isinstance(a, int) else a for a in args]
+            part = json_lines(side("view", "--json", many, *args).out)
+            equal(part, [line for line in whole if chosen(line["ns"])], str(args))
+    # What is broken is told when somebody looks at it, and not when its packet is of another time.
+    broken = os.path.join(many, "one", "stream_0")
+    with open(broken, "r+b") as file:
+        file.seek(24 + 44)
+        file.write(b"\xff\xff")
+    result = side("view", "--json", many)
+    equal(result.status, 1)
+    middle = all_times[count // 2]
+    result = side("view", "--json", many, "--from", seconds(middle))
+    equal((result.status, "damaged" in result.err), (0, False))
+    equal(json_lines(result.out), [line for line in whole if line["ns"] >= middle])
 
 
 def test_contexts():

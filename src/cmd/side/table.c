@@ -195,7 +195,8 @@ static const struct option view_table[] = {
 		.standard = "the beginning",
 		.sentence = "Show nothing that happened before TIME: HH:MM[:SS[.FRACTION]] on the day "
 				"on which the trace begins, the same behind YYYY-MM-DD and a blank or T (and "
-				"before Z: in UTC), SECONDS since 1970, or +SECONDS since the first event.",
+				"before Z: in UTC), SECONDS since 1970, or +SECONDS since the first event. "
+				"Packets of other times are not read, nor is it told what is broken in them.",
 	},
 	{
 		.name = "to",

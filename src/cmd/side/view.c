@@ -101,7 +101,7 @@ static int64_t find_begin(const struct view *view)
 	return ns;
 }
 
-static void set_times(struct view *view)
+static void set_times(struct view *view, struct ctf_reader *reader)
 {
 	const struct view_time *from = &view->options->from, *to = &view->options->to;
 	int64_t begin = 0;
@@ -111,6 +111,8 @@ static void set_times(struct view *view)
 	view->lines.has_times = from->kind || to->kind;
 	view->lines.from_ns = from->kind ? view_time_resolve(from, begin) : INT64_MIN;
 	view->lines.to_ns = to->kind ? view_time_resolve(to, begin) : INT64_MAX;
+	if (view->lines.has_times && !view->options->follow)
+		ctf_reader_set_times(reader, view->lines.from_ns, view->lines.to_ns);
 }
 
 /* Any thread may come here, so the output is left alone. */
@@ -160,7 +162,7 @@ int cmd_view_run(const struct view_options *options)
 		return 1;
 	}
 	view_lines_start(&view.lines, options);
-	set_times(&view);
+	set_times(&view, reader);
 	ret = open_symbols(&view);
 	if (!ret)
 		ret = show_all(&view, reader);
