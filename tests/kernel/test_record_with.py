@@ -127,6 +127,27 @@ call(300, 600)
                     command=["sh", "-c", f"(sleep 0.3; exec {sys.executable} -S -c '{PROGRAM}' 70) & exit 3"])
         self.assertEqual(self.calls(self.trace + "4"), list(range(70)))
 
+    def test_names(self):
+        """As people of strace, perf and lttng type them, and what `side view` makes of numbers."""
+        self.record("--syscall", "sched_get_priority_max,sched_get_priority_min", "-o", self.trace, command=[
+            sys.executable, "-S", "-c", "import os\ntry: os.sched_get_priority_max(77)\nexcept OSError: pass\nos.sched_get_priority_min(0)\n"
+            "try: os.open('/no/such', os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o640)\nexcept OSError: pass"],
+                    pattern="raw_syscalls:sys_exit,sys_enter_openat")
+        lines = subprocess.run([SIDE, "view", self.trace], capture_output=True, text=True, check=True).stdout.splitlines()
+
+        def has(event, text):
+            self.assertTrue([line for line in lines if event in line and text in line], (event, text, lines[-20:]))
+        has("syscalls:sys_exit_sched_get_priority_max", "ret = -22 (EINVAL) }")
+        has("syscalls:sys_exit_sched_get_priority_min", "ret = 0 }")
+        has("raw_syscalls:sys_exit", "ret = -2 (ENOENT) }")
+        has("sys_enter_openat", "dfd = 4294967196 (AT_FDCWD)")
+        has("sys_enter_openat", "(O_RDWR|O_CREAT|O_EXCL|O_CLOEXEC), mode = 416 (0640) }")
+        done = self.record("--rotate", "-o", self.trace + "1", pattern="openat", status=2)
+        self.assertIn("`--syscall NAME` means a system call", done.stderr)
+        done = subprocess.run([SIDE, "record", "-e", "sched:sched_switch", "-o", self.trace + "2", "true"], capture_output=True,
+                              text=True, check=True)
+        self.assertIn("`sched:sched_switch` is an event of the kernel: `-k`", done.stderr)
+
     def test_alone(self):
         """The machine, until somebody ends it."""
         with subprocess.Popen([SIDE, "record", "-k", CALL, "--rotate", "-o", self.trace], stderr=subprocess.PIPE, text=True) as recorder:

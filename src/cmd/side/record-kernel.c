@@ -14,27 +14,76 @@
 
 /* ---- options ---- */
 
+static bool add_choice(struct kernel_recording *recording, const char *before, const char *text,
+		size_t size)
+{
+	struct kernel_record_choice *choices = reallocarray(
+			recording->choices, recording->nr_choices + 1, sizeof(*choices));
+	char *pattern;
+
+	if (!choices)
+		return false;
+	recording->choices = choices;
+	if (asprintf(&pattern, "%s%s%.*s", *text == '!' ? "!" : "", before,
+			    (int)size - (*text == '!'), text + (*text == '!')) < 0)
+		return false;
+	choices[recording->nr_choices++] = (struct kernel_record_choice){.pattern = pattern};
+	return true;
+}
+
+/* Several with commas between them, as other tools take them; names have none. */
+static bool add_list(struct kernel_recording *recording, const char *text, bool syscalls)
+{
+	while (*text) {
+		size_t size = strcspn(text, ",");
+		bool fits = !size ||
+				(syscalls ? add_choice(recording, "syscalls:sys_enter_", text,
+							    size) &&
+										add_choice(recording,
+												"sy"
+												"sc"
+												"al"
+												"ls"
+												":s"
+												"ys"
+												"_e"
+												"xi"
+												"t"
+												"_",
+												text,
+												size)
+					  : add_choice(recording, "", text, size));
+
+		if (!fits)
+			return false;
+		text += size + (text[size] == ',');
+	}
+	return true;
+}
+
 static int take_choices(struct kernel_recording *recording, const struct option_uses *uses)
 {
-	size_t i;
+	size_t i, first = 0;
 
-	recording->choices = calloc(uses->count + 1, sizeof(*recording->choices));
-	if (!recording->choices)
-		return say_error(COMMAND_FAILED, NULL, "there is no memory");
 	for (i = 0; i < uses->count; i++) {
 		const struct option_use *use = &uses->items[i];
 
-		if (!strcmp(use->option->name, "kernel")) {
-			recording->choices[recording->nr_choices++].pattern = use->text;
+		if (strcmp(use->option->name, "kernel-filter") != 0) {
+			first = recording->nr_choices;
+			if (!add_list(recording, use->text, !strcmp(use->option->name, "syscall")))
+				return say_error(COMMAND_FAILED, NULL, "there is no memory");
 			continue;
 		}
 		if (!recording->nr_choices)
 			return say_error(COMMAND_USAGE, NULL,
 					"`--kernel-filter` belongs behind the `--kernel` that it "
 					"filters");
-		recording->choices[recording->nr_choices - 1].filter = use->text;
+		for (size_t k = first; k < recording->nr_choices; k++)
+			recording->choices[k].filter = use->text;
 	}
-	return COMMAND_DONE;
+	return recording->nr_choices ? COMMAND_DONE
+				     : say_error(COMMAND_USAGE, "`side list -k` lists them",
+						       "`--kernel` names no event");
 }
 
 int kernel_recording_prepare(struct kernel_recording *recording, const struct parsed *parsed,
@@ -64,6 +113,22 @@ int kernel_recording_prepare(struct kernel_recording *recording, const struct pa
 }
 
 /* ---- the recording ---- */
+
+static int found_one(void *user, const char *system, const char *name)
+{
+	(void)user;
+	(void)system;
+	(void)name;
+	return 1;
+}
+
+bool kernel_recording_means(const char *pattern)
+{
+	struct kernel_record_error ignored;
+
+	return strchr(pattern, ':') && *pattern != '*' && *pattern != '!' &&
+			kernel_record_each(&pattern, 1, found_one, NULL, &ignored) == 1;
+}
 
 /* Nothing that was chosen can be had: say so, once, and go on with what else there is to record. */
 static int fail(struct kernel_recording *recording, const struct kernel_record_error *error)
@@ -275,6 +340,9 @@ void kernel_recording_free(struct kernel_recording *recording)
 {
 	kernel_record_close(recording->record);
 	kernel_joined_free(recording->joined);
+	/* All of these were made by add_choice(). */
+	for (size_t i = 0; i < recording->nr_choices; i++)
+		free((void *)(uintptr_t)recording->choices[i].pattern);
 	free(recording->choices);
 	*recording = (struct kernel_recording){.wanted = false};
 }

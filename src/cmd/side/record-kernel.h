@@ -45,6 +45,8 @@ void kernel_recording_wait(void);
 /* End it and say what was recorded. 0 or an exit status; `refused`: nothing was, not COMMAND either. */
 int kernel_recording_finish(struct kernel_recording *recording, const struct parsed *parsed,
 		struct session *session);
+/* Is what somebody wants of programs, `provider:event`, one of the kernel's? */
+bool kernel_recording_means(const char *pattern);
 /* As if it had not begun. */
 void kernel_recording_discard(struct kernel_recording *recording);
 void kernel_recording_free(struct kernel_recording *recording);

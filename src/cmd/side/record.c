@@ -203,6 +203,17 @@ static void print_windows(const struct session_summary *summary)
 
 static void print_nothing_said(const struct parsed *parsed)
 {
+	const struct option_uses *uses = &parsed->options.record.channels;
+
+	for (size_t i = 0; i < uses->count; i++) {
+		const struct option_use *use = &uses->items[i];
+
+		if (strcmp(use->option->name, "event") != 0 || !kernel_recording_means(use->text))
+			continue;
+		fprintf(stderr, "%s nothing was said; `%s` is an event of the kernel: `-k`\n",
+				say_label(false), use->text);
+		return;
+	}
 	fprintf(stderr,
 			parsed->options.record.wrappers.count
 					? "%s nothing was said: no event happened that was asked "

@@ -172,6 +172,15 @@ const struct option table_record_options[] = {
 				"a COMMAND they are those of all the machine, until Ctrl-C. See docs/guide/kernel.md.",
 	},
 	{
+		.name = "syscall",
+		.argument = "NAME,...",
+		.kind = OPTION_TEXT,
+		.ordered = true,
+		.offset = offsetof(struct record_options, kernel),
+		.sentence = "Record begin and end of these system calls, too: `--kernel` of `syscalls:sys_enter_NAME` and "
+				"`syscalls:sys_exit_NAME`. May be given several times.",
+	},
+	{
 		.name = "kernel-filter",
 		.argument = "EXPRESSION",
 		.kind = OPTION_TEXT,

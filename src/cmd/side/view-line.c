@@ -7,6 +7,7 @@
 #include "cmd/side/say.h"
 #include "cmd/side/view-colours.h"
 #include "cmd/side/view-line.h"
+#include "cmd/side/view-syscall.h"
 #include "cmd/side/where.h"
 
 #define SECOND 1000000000
@@ -15,6 +16,7 @@
 struct view_class {
 	bool wanted;
 	bool lost_record; /* The recorder's own record of what was lost. */
+	uint8_t call;     /* enum view_call */
 	struct view_event *event;
 	struct where_bound *where; /* NULL: no condition. */
 	struct view_out head;      /* Text: process and more stand before it. */
@@ -268,6 +270,7 @@ static struct view_class *make_class(struct view_line *line, const struct ctf_it
 							event->loglevel));
 	if (!class->wanted)
 		return class;
+	class->call = is_json(line) ? VIEW_CALL_NONE : (uint8_t)view_call_of(event->name);
 	class->event = view_event_create(event, &line->sink);
 	if (class->event && options->where) {
 		ret = where_bind(options->where, item, class->event, &class->where, NULL);
@@ -349,11 +352,14 @@ static void put_fields(
 	if (!item->fields)
 		return;
 	put_group(line, "fields", &first);
-	if (!event->fields) {
+	line->sink.call = class->call;
+	if (event->fields)
+		view_side_fields(&line->sink, event, item->fields);
+	else
 		view_plain_value(&line->sink, item->fields);
+	line->sink.call = VIEW_CALL_NONE;
+	if (!event->fields)
 		return;
-	}
-	view_side_fields(&line->sink, event, item->fields);
 	if (event->variadic) {
 		put_group(line, "variadic", &first);
 		view_dynamic_value(&line->sink, member_at(item->fields, event->variadic_index));

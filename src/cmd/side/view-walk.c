@@ -6,6 +6,7 @@
 
 #include "cmd/side/trace-symbols.h"
 #include "cmd/side/view-show.h"
+#include "cmd/side/view-syscall.h"
 
 /* ---- numbers ---- */
 
@@ -412,6 +413,8 @@ static void show_struct(
 				view_put_text(sink, member->text, member->size);
 			else
 				view_side_value(sink, part, member, before);
+			if (__builtin_expect(sink->call, 0))
+				view_call_note(sink, member);
 		}
 		before = member;
 		member += member->span;
@@ -568,6 +571,8 @@ static void plain_struct(struct view_sink *sink, const struct ctf_value *value)
 			put_address(sink, inner, inner->type->base, true);
 		else
 			view_plain_value(sink, inner);
+		if (__builtin_expect(sink->call, 0))
+			view_call_note(sink, inner);
 	}
 	view_put_word(sink, &sink->ops->struct_end);
 }

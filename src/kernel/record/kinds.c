@@ -361,6 +361,21 @@ static void drop_ended(struct kernel_record *record)
 	}
 }
 
+/* Is one of them no event, but a system call, as strace and lttng name them? */
+static bool means_call(const struct kernel_record *record)
+{
+	char call[128];
+
+	for (size_t i = 0; i < record->options.nr_choices; i++) {
+		const char *name = record->options.choices[i].pattern;
+
+		(void)snprintf(call, sizeof(call), "syscalls:sys_enter_%.100s", name);
+		if (!strpbrk(name, ":*!") && kernel_kinds_knows(record, call))
+			return true;
+	}
+	return false;
+}
+
 int kernel_kinds_look(struct kernel_record *record, bool late, struct kernel_record_error *error)
 {
 	size_t i;
@@ -388,7 +403,8 @@ int kernel_kinds_look(struct kernel_record *record, bool late, struct kernel_rec
 			(record->sink->chooses && !record->all_on))
 		return ret;
 	return record_fail(error, -EINVAL,
-			"`ls /sys/kernel/tracing/events/*` shows those that there are",
+			means_call(record) ? "`--syscall NAME` means a system call"
+					   : "`side list -k` shows those that there are",
 			"the kernel has no trace event that %s means",
 			record->options.nr_choices == 1 ? record->options.choices[0].pattern
 							: "any of the patterns");
