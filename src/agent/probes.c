@@ -346,6 +346,7 @@ void agent_probes_libraries_changed(void)
 	/* Relaxed: as in update.c. */
 	if (agent_is_sandboxed() || atomic_load_explicit(&agent.exiting, memory_order_relaxed))
 		return;
+	patch_look_around();
 	side_tracer_lock();
 	agent_probes_apply();
 	side_tracer_unlock();

@@ -375,6 +375,7 @@ int patch_hit_follow(void)
 	return_code = memory;
 	returns = (struct patch_return *)(void *)(memory + code);
 	patch_frames_returns((uint64_t)return_code, returns);
+	patch_callers_gates(gate_of(0), (uint64_t)RETURNS_MAX * RETURN_BYTES);
 	return 0;
 }
 
@@ -403,13 +404,26 @@ static inline __attribute__((always_inline)) bool enter_as(struct patch_hit *hit
 	return true;
 }
 
-/* None is free at once. */
+/* As it was before; code that no file has knows its own return addresses (callers.c). */
+static bool is_known_caller(struct patch_probe *probe, uint64_t returns_to)
+{
+	const struct patch_code *caller = patch_caller(returns_to);
+
+	/* Relaxed: ranges stay where they are. */
+	if (caller)
+		__atomic_store_n(&probe->caller, caller, __ATOMIC_RELAXED);
+	return caller != NULL;
+}
+
+/* None is free at once, or another one has called it than the last time. */
 static __attribute__((noinline)) bool enter_with_more(
 		struct patch_hit *hit, struct patch_probe *probe, struct thread *thread)
 {
-	uint32_t index = more_returns(thread);
+	uint32_t index = NONE;
 	patch_handler handler = __atomic_load_n(&probe->entry, __ATOMIC_RELAXED);
 
+	if (is_known_caller(probe, *hit->stack))
+		index = thread->free != NONE ? thread->free : more_returns(thread);
 	if (index != NONE)
 		return enter_as(hit, probe, thread, index);
 	thread->unseen++;
@@ -425,7 +439,11 @@ static __attribute__((noinline)) bool enter_followed(
 {
 	uint32_t index = thread->free;
 
-	if (__builtin_expect(index == NONE, 0))
+	if (__builtin_expect(index == NONE, 0) ||
+			__builtin_expect(!patch_is_in(__atomic_load_n(&probe->caller,
+								      __ATOMIC_RELAXED),
+							 *hit->stack),
+					0))
 		return enter_with_more(hit, probe, thread);
 	return enter_as(hit, probe, thread, index);
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -24,6 +25,8 @@
 #define HIGHEST 0x7ffffffff000ULL
 /* The heap grows into the gap behind it. */
 #define HEAP_ROOM 0x10000000ULL
+/* The first thread's stack grows into the gap before it: what nobody takes, beside what its limit says. */
+#define STACK_ROOM 0x40000000ULL
 
 struct arena {
 	uint64_t start, size;
@@ -85,6 +88,20 @@ static void cut_gap(uint64_t from, uint64_t to)
 	}
 }
 
+/*
+ * Where the stack does not grow to. Kernels put libraries below a gap of that size, so what is left of it is often all that
+ * is free near those of a program that has mapped much.
+ */
+static uint64_t below_stack(uint64_t stack)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_STACK, &limit) || limit.rlim_cur > stack / 2 ||
+			limit.rlim_cur + STACK_ROOM > stack)
+		return 0;
+	return (stack - limit.rlim_cur - STACK_ROOM) & ~(PAGE - 1);
+}
+
 static void read_gaps(void)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
@@ -98,9 +115,9 @@ static void read_gaps(void)
 
 		if (sscanf(line, "%llx-%llx", &start, &end) != 2 || start >= HIGHEST)
 			continue;
-		/* The stack grows. */
-		if (start > last && !strstr(line, "[stack]"))
-			insert_gap(nr_gaps, last, start);
+		if (start > last)
+			insert_gap(nr_gaps, last,
+					strstr(line, "[stack]") ? below_stack(start) : start);
 		last = end;
 	}
 	free(line);

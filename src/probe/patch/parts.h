@@ -25,9 +25,10 @@ struct patch_probe {
 	/* Read by hits: relaxed stores, ordered by the barriers of patch_set() and patch_remove(). */
 	patch_handler entry, exit;
 	void *user;
-	uint64_t generation; /* of the request that set it */
-	bool follows;        /* exits */
-	unsigned int flags;  /* that its code was made for */
+	const struct patch_code *caller; /* that called it last */
+	uint64_t generation;             /* of the request that set it */
+	bool follows;                    /* exits */
+	unsigned int flags;              /* that its code was made for */
 	enum probe_method method;
 	bool armed, leaves;
 	bool gone;  /* nothing is mapped there any more */
@@ -91,6 +92,29 @@ bool patch_any_breakpoint(void);
 bool patch_stands(struct patch_probe *probe);
 /* Gives back what was made for places that are not mapped any more, if one of these is among them. */
 void patch_release_gone(struct patch_probe *const *probes, size_t count);
+
+/* ---- callers.c ---- */
+
+/* Code that is mapped from a file, or our own for returns. */
+struct patch_code {
+	uint64_t start, size;
+};
+
+static inline bool patch_is_in(const struct patch_code *code, uint64_t address)
+{
+	/* Relaxed: what is mapped there now has been so for as long as somebody can call from there. */
+	return address - __atomic_load_n(&code->start, __ATOMIC_RELAXED) <
+			__atomic_load_n(&code->size, __ATOMIC_RELAXED);
+}
+
+/* That in which it is; NULL: in none. For hits, too. */
+const struct patch_code *patch_caller(uint64_t address);
+extern const struct patch_code patch_no_code;
+/* What is mapped may have changed. */
+void patch_callers_look(void);
+void patch_callers_gates(uint64_t start, uint64_t size);
+/* Whether there are any gates. */
+bool patch_callers_wanted(void);
 
 /* ---- x86-64-body.c ---- */
 

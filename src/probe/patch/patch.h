@@ -12,6 +12,7 @@
  *	memory.c        memory near code; writing to code
  *	x86-64-body.c   the code of a probe, and of a return that is seen
  *	frames.c        what an unwinder must know of that code
+ *	callers.c       whose calls may be seen returning
  *	hit.c           a hit: from that code to the handler, once at a time in each thread; returns
  *
  * Handlers and all that they call must be compiled for general registers only (-mgeneral-regs-only), for no others are
@@ -135,10 +136,16 @@ int patch_signals_mask(int how, const sigset_t *set, sigset_t *before, patch_mas
  */
 void patch_check(void);
 
+/*
+ * Libraries were loaded, or unloaded: what calls from them is known to be code of theirs from now on. As little as patch_set() does
+ * it ask the loader, so its lock may be held.
+ */
+void patch_look_around(void);
+
 struct patch_figures {
-	uint64_t cut;    /* hits inside of handlers */
-	uint64_t lost;   /* hits of threads for which there was no room */
-	uint64_t unseen; /* calls whose return could not be followed: too many at once */
+	uint64_t cut;  /* hits inside of handlers */
+	uint64_t lost; /* hits of threads for which there was no room */
+	uint64_t unseen; /* calls whose return could not be followed: too many at once, or from code of no file */
 	uint64_t abandoned; /* calls that did not return: longjmp, exceptions, ends of threads; known late */
 	/*
 	 * Calls whose return is awaited. So of all calls that were to be seen returning: entries = exits + unseen + abandoned +

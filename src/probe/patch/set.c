@@ -284,6 +284,7 @@ static int find_probe(const struct patch_request *request, unsigned int flags,
 		return -ENOMEM;
 	probe->site = *request->site;
 	probe->flags = flags;
+	probe->caller = &patch_no_code;
 	ret = make_with(probe, writer, method);
 	if (ret && ret != -EPERM && method != PROBE_BREAKPOINT)
 		ret = make_with(probe, writer, PROBE_BREAKPOINT);
@@ -512,6 +513,15 @@ static void set_some(struct patch_request *requests, size_t count, struct patch_
 		cancel(requests, count, -EDEADLK);
 }
 
+static bool any_exit(const struct patch_request *requests, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (requests[i].flags & PATCH_EXIT)
+			return true;
+	}
+	return false;
+}
+
 size_t patch_set(struct patch_request *requests, size_t count)
 {
 	struct patch_writer writer;
@@ -523,6 +533,8 @@ size_t patch_set(struct patch_request *requests, size_t count)
 	patch_trap_renew();
 	ret = register_barrier();
 	patch_memory_look();
+	if (any_exit(requests, count))
+		patch_callers_look();
 	patch_writer_open(&writer);
 	for (size_t i = 0; i < count; i += AT_ONCE) {
 		size_t some = count - i < AT_ONCE ? count - i : AT_ONCE;
@@ -643,6 +655,14 @@ int patch_remove(struct patch_probe *const *probes, size_t count)
 	patch_release_gone(probes, count);
 	pthread_mutex_unlock(&lock);
 	return ret;
+}
+
+void patch_look_around(void)
+{
+	pthread_mutex_lock(&lock);
+	if (patch_callers_wanted())
+		patch_callers_look();
+	pthread_mutex_unlock(&lock);
 }
 
 void patch_check(void)

@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #define NAME_BYTES 56
-#define PLACES_MAX 200000
+#define PLACES_MAX 400000
 #define ERRORS 128
 
 /* In the file; test-programs.py reads it. */
