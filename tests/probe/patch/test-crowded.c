@@ -51,7 +51,7 @@ static uint64_t crowd(void)
 		uint64_t from = gaps[i][0] + REACH < top ? top - REACH : gaps[i][0];
 
 		if (from < gaps[i][1])
-			mmap((void *)from, gaps[i][1] - from, PROT_NONE,
+			(void)mmap((void *)from, gaps[i][1] - from, PROT_NONE,
 					MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
 							MAP_FIXED_NOREPLACE,
 					-1, 0);
