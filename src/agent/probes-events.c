@@ -25,6 +25,19 @@ static struct side_builder_type *make_gathered(
 	return side_builder_gather_vla(builder, element, length, 8, SIDE_TYPE_GATHER_ACCESS_DIRECT);
 }
 
+/* A number whose values have names. */
+static struct side_builder_type *make_enumeration(
+		struct side_builder *builder, struct side_builder_type *element, const char *labels)
+{
+	struct side_builder_type *type = side_builder_enum(builder, element);
+	char name[PROBE_TABLE_LABEL_MAX + 1];
+	int64_t value;
+
+	while (probe_table_label(&labels, name, &value))
+		(void)side_builder_add_label(builder, type, name, value, value);
+	return type;
+}
+
 static struct side_builder_type *make_type(
 		struct side_builder *builder, const struct probe_table_field *field)
 {
@@ -43,7 +56,7 @@ static struct side_builder_type *make_type(
 			SIDE_TYPE_BYTE_ORDER_HOST);
 	if (field->type == PROBE_FIELD_HEX)
 		(void)side_builder_attr_unsigned(builder, type, "std.integer.base", 1, 16);
-	return type;
+	return *field->labels ? make_enumeration(builder, type, field->labels) : type;
 }
 
 /* What strings and arrays of one field are read into. */
@@ -86,8 +99,14 @@ static void take_labels(
 	struct probes_field *fields = (struct probes_field *)(uintptr_t)event->fields;
 	uint32_t i;
 
-	for (i = 0; i < event->nr_fields; i++)
-		fields[i].label = described[i].side_type.type.v;
+	for (i = 0; i < event->nr_fields; i++) {
+		const struct side_type *type = &described[i].side_type;
+
+		/* That of an enumeration is what its values are. */
+		if (*fields[i].field.labels)
+			type = side_ptr_get(type->u.side_enum.elem_type);
+		fields[i].label = type->type.v;
+	}
 }
 
 static int make_event(struct probes_table *table, uint32_t index)

@@ -221,7 +221,7 @@ struct record_options {
 	/* Of `trace`. */
 	struct option_uses probes;
 	struct text_list contexts;
-	const char *command;
+	const char *command, *filter;
 	struct global_arguments global;
 	uint64_t pid; /* a program that runs, or, with `--global`, whose hits count; 0: not given */
 	uint64_t duration;

@@ -37,6 +37,15 @@ const struct option table_trace_options[] = {
 		.sentence = "Write the trace to DIR.",
 	},
 	TABLE_PROBE_OPTIONS(record_options),
+	{
+		.name = "filter",
+		.argument = "EXPRESSION",
+		.kind = OPTION_TEXT,
+		.offset = offsetof(struct record_options, filter),
+		.sentence = "Record an event only when EXPRESSION is true of it, as in `n > 4096`, or "
+				"`duration > 1000000` for calls that took more than a millisecond. Events that lack what it "
+				"names are not recorded. See `side help filters`.",
+	},
 	TABLE_GLOBAL_OPTIONS(record_options),
 	{
 		.name = "exe",

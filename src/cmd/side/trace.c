@@ -8,6 +8,7 @@
 #include "probe-global.h"
 #include "probe-wish.h"
 #include "say.h"
+#include "where.h"
 #include "words.h"
 
 #include "session/probes.h"
@@ -213,7 +214,8 @@ static int look_after(void *user, struct session *session)
 static int start(struct tracing *tracing, const struct parsed *parsed, char **words, size_t count)
 {
 	const struct session_rule rule = {.patterns = (const char *const *)tracing->patterns,
-			.nr_patterns = tracing->nr_patterns};
+			.nr_patterns = tracing->nr_patterns,
+			.filter = parsed->options.record.filter};
 	const struct session_channel channel = {.name = SESSION_CHANNEL_NAME,
 			.rules = &rule,
 			.nr_rules = 1,
@@ -254,7 +256,8 @@ static int start_running(struct tracing *tracing, const struct parsed *parsed)
 {
 	const struct record_options *asked = &parsed->options.record;
 	const struct session_rule rule = {.patterns = (const char *const *)tracing->patterns,
-			.nr_patterns = tracing->nr_patterns};
+			.nr_patterns = tracing->nr_patterns,
+			.filter = parsed->options.record.filter};
 	const struct session_channel channel = {.name = SESSION_CHANNEL_NAME,
 			.rules = &rule,
 			.nr_rules = 1,
@@ -299,9 +302,12 @@ static int start_global(struct tracing *tracing, const struct parsed *parsed, ch
 	const char *preload = getenv("LD_PRELOAD");
 	const char *const environment[] = {portable};
 	char **words = NULL;
-	struct session_rule rules = {.patterns = (const char *const *)tracing->patterns};
+	/* What is asked for, and what side-uprobes says of itself. */
+	struct session_rule rules[2] = {{.patterns = (const char *const *)tracing->patterns,
+			.nr_patterns = tracing->nr_patterns,
+			.filter = asked->filter}};
 	const struct session_channel channel = {
-			.name = SESSION_CHANNEL_NAME, .rules = &rules, .nr_rules = 1};
+			.name = SESSION_CHANNEL_NAME, .rules = rules, .nr_rules = 2};
 	struct session_options options = {.mode = SESSION_RECORD,
 			.output = asked->output,
 			.force = asked->force,
@@ -312,7 +318,8 @@ static int start_global(struct tracing *tracing, const struct parsed *parsed, ch
 	struct parsed recorder = *parsed;
 	int tables[PROBE_WISHES_MAX], status = add_own_patterns(tracing);
 
-	rules.nr_patterns = tracing->nr_patterns;
+	rules[1].patterns = rules[0].patterns + rules[0].nr_patterns;
+	rules[1].nr_patterns = tracing->nr_patterns - rules[0].nr_patterns;
 	for (size_t i = 0; i < tracing->nr_probes; i++)
 		tables[i] = tracing->probes[i].table;
 	if (!status)
@@ -388,6 +395,17 @@ static int check(const struct parsed *parsed, size_t count)
 	return count || options->pid ? COMMAND_DONE : no_program(options);
 }
 
+/* A mistake is shown before the program is started. */
+static int check_filter(const char *text)
+{
+	struct where where;
+	int status = text ? where_parse("filter", text, &where) : COMMAND_DONE;
+
+	if (text && !status)
+		where_free(&where);
+	return status;
+}
+
 static int trace(struct tracing *tracing, const struct parsed *parsed, char **words, size_t count)
 {
 	const struct record_options *options = &parsed->options.record;
@@ -395,6 +413,8 @@ static int trace(struct tracing *tracing, const struct parsed *parsed, char **wo
 
 	if (!status)
 		status = probe_global_check(&options->global);
+	if (!status)
+		status = check_filter(options->filter);
 	if (!status)
 		status = find_contexts(tracing, options);
 	if (!status && options->global.on && tracing->others.count)

@@ -28,6 +28,19 @@ struct events {
 
 /* ---- descriptions ---- */
 
+/* A number whose values have names. */
+static struct side_builder_type *make_enumeration(
+		struct side_builder *builder, struct side_builder_type *element, const char *labels)
+{
+	struct side_builder_type *type = side_builder_enum(builder, element);
+	char name[PROBE_TABLE_LABEL_MAX + 1];
+	int64_t value;
+
+	while (probe_table_label(&labels, name, &value))
+		(void)side_builder_add_label(builder, type, name, value, value);
+	return type;
+}
+
 /* As the agent makes them of the same tables. */
 static struct side_builder_type *make_type(
 		struct side_builder *builder, const struct probe_table_field *field)
@@ -54,7 +67,7 @@ static struct side_builder_type *make_type(
 			SIDE_TYPE_BYTE_ORDER_HOST);
 	if (field->type == PROBE_FIELD_HEX)
 		(void)side_builder_attr_unsigned(builder, type, "std.integer.base", 1, 16);
-	return type;
+	return *field->labels ? make_enumeration(builder, type, field->labels) : type;
 }
 
 static bool has_field(const struct probe_table *table, const struct probe_table_event *said,

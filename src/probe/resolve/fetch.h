@@ -6,6 +6,8 @@
 
 #include "probe/table/table.h"
 
+#include <elfutils/libdw.h>
+
 #define FETCH_NAME_MAX 128
 
 /* x86-64, as DWARF counts them. */
@@ -24,6 +26,7 @@ struct value {
 	char name[FETCH_NAME_MAX];
 	uint8_t type, size;
 	uint16_t limit;
+	Dwarf_Die enumeration; /* its type, if it is one; else all 0 */
 	struct fetch fetch;
 };
 

@@ -45,6 +45,16 @@ static const struct said_type {
 		{"long", PROBE_FIELD_SIGNED, 8},
 		{"uint", PROBE_FIELD_UNSIGNED, 4},
 		{"ulong", PROBE_FIELD_UNSIGNED, 8},
+		{"uchar", PROBE_FIELD_UNSIGNED, 1},
+		{"ushort", PROBE_FIELD_UNSIGNED, 2},
+		{"uint8", PROBE_FIELD_UNSIGNED, 1},
+		{"uint16", PROBE_FIELD_UNSIGNED, 2},
+		{"uint32", PROBE_FIELD_UNSIGNED, 4},
+		{"uint64", PROBE_FIELD_UNSIGNED, 8},
+		{"int8", PROBE_FIELD_SIGNED, 1},
+		{"int16", PROBE_FIELD_SIGNED, 2},
+		{"int32", PROBE_FIELD_SIGNED, 4},
+		{"int64", PROBE_FIELD_SIGNED, 8},
 		{"size", PROBE_FIELD_UNSIGNED, 8},
 		{"bool", PROBE_FIELD_BOOL, 1},
 		{"float", PROBE_FIELD_FLOAT, 4},
@@ -57,16 +67,28 @@ static const struct said_type {
 		{"bytes", PROBE_FIELD_BYTES, 1},
 };
 
-static const char said_mend[] = "types are u8 to u64, s8 to s64, x8 to x64, char, short, int, "
-				"long, uint, ulong, bool, "
-				"float, double, pointer, string and bytes, the last two also with "
-				"a length: bytes[8]";
+static const char said_mend[] =
+		"types are u8 to u64, s8 to s64, x8 to x64 (shown in hexadecimal), int8 to "
+		"int64, uint8_t to uint64_t, char, short, int, "
+		"long, uint, ulong, bool, "
+		"float, double, pointer, string and bytes, the last two also with "
+		"a length: bytes[8]";
+
+/* Without the ending that C has for names of types. */
+static size_t plain_length(const char *text, size_t length)
+{
+	bool known = length > 2 && !memcmp(text + length - 2, "_t", 2) &&
+			(!strncmp(text, "int", 3) || !strncmp(text, "uint", 4) ||
+					!strncmp(text, "size", 4));
+
+	return known ? length - 2 : length;
+}
 
 /* "bytes[8]": with a length. */
 static bool find_type(const char *text, size_t length, struct value *value)
 {
 	const char *bracket = memchr(text, '[', length);
-	size_t name = bracket ? (size_t)(bracket - text) : length;
+	size_t name = bracket ? (size_t)(bracket - text) : plain_length(text, length);
 	uint64_t limit = 0;
 
 	if (bracket &&
@@ -95,7 +117,7 @@ static bool find_type(const char *text, size_t length, struct value *value)
 /* ---- where ---- */
 
 struct reading {
-	const char *at;
+	const char *at, *text;
 	struct resolve_module *module;
 	struct fetch fetch;
 	unsigned int depth;
@@ -106,11 +128,19 @@ struct reading {
 
 static int wrong(struct reading *reading, const char *what)
 {
-	return resolve_fail(reading->error, -EINVAL,
+	static const char mend[] =
 			"an ADDR is a register (%rdi), number or symbol, with offsets (%rdi+0x10); "
 			"`*` "
-			"before one, or before parentheses, reads the pointer there",
-			"%s at `%.64s`", what, reading->at);
+			"before one, or before parentheses, reads the pointer there";
+
+	if (reading->at == reading->text)
+		return resolve_fail(reading->error, -EINVAL, mend, "%s in the ADDR `%.64s`", what,
+				reading->text);
+	if (!*reading->at)
+		return resolve_fail(reading->error, -EINVAL, mend, "%s at the end of `%.64s`", what,
+				reading->text);
+	return resolve_fail(reading->error, -EINVAL, mend, "%s at `%.64s` in `%.64s`", what,
+			reading->at, reading->text);
 }
 
 static int too_long(struct reading *reading)
@@ -135,9 +165,24 @@ static int read_register(struct reading *reading)
 	return 0;
 }
 
+/* Only the probe's own file is where it is said to be. Returns what stands behind the library. */
+static const char *behind_library(const struct reading *reading, char *name)
+{
+	char *colon = strchr(name, ':');
+
+	if (!colon || colon[1] == ':' || colon == name)
+		return name;
+	*colon = '\0';
+	if (reading->module && module_is(reading->module, name))
+		return colon + 1;
+	*colon = ':';
+	return NULL;
+}
+
 static int read_symbol(struct reading *reading)
 {
 	size_t length = strcspn(reading->at, "+-*() ");
+	const char *symbol;
 	uint64_t address;
 	char name[512];
 
@@ -145,10 +190,18 @@ static int read_symbol(struct reading *reading)
 		return wrong(reading, "a register, a number or a name is missing");
 	memcpy(name, reading->at, length);
 	name[length] = '\0';
-	if (!reading->module || !module_symbol(reading->module, name, &address))
+	symbol = behind_library(reading, name);
+	if (!symbol)
+		return resolve_fail(reading->error, -ENOTSUP,
+				"probe a function of that library, or a pointer that leads there",
+				"`%.128s` is not in %s, where the probe is: it can read symbols of "
+				"its own "
+				"file only",
+				name, reading->module ? reading->module->name : "the program");
+	if (!reading->module || !module_symbol(reading->module, symbol, &address))
 		return resolve_fail(reading->error, -ENOENT, "registers are written with a %: %rdi",
 				"%s has no symbol `%.128s`",
-				reading->module ? reading->module->name : "the program", name);
+				reading->module ? reading->module->name : "the program", symbol);
 	if (fetch_op(&reading->fetch, PROBE_FETCH_MODULE, 0, 0, (int64_t)address))
 		return too_long(reading);
 	reading->at += length;
@@ -160,7 +213,12 @@ static int read_number(struct reading *reading, uint64_t *number)
 	size_t length = strspn(reading->at, "0123456789abcdefABCDEFxX");
 
 	if (!spec_number(reading->at, length, number))
-		return wrong(reading, "there is no number");
+		return wrong(reading,
+				*reading->at == '0' && length > 1 && reading->at[1] != 'x'
+						? "there is no number (one that begins with 0 is "
+						  "octal)"
+						: length ? "there is no number that fits 64 bits"
+							 : "there is no number");
 	reading->at += length;
 	return 0;
 }
@@ -225,7 +283,7 @@ static int read_address(const char *text, struct resolve_module *module, struct 
 		struct resolve_error *error)
 {
 	bool memory = value->type == PROBE_FIELD_STRING || value->type == PROBE_FIELD_BYTES;
-	struct reading reading = {.at = text, .module = module, .error = error};
+	struct reading reading = {.at = text, .text = text, .module = module, .error = error};
 
 	if (read_sum(&reading))
 		return -EINVAL;
@@ -248,6 +306,19 @@ bool said_is_value(const char *text)
 
 	return first && first[1] != ':' && strchr(first + 1, ':') &&
 			find_type(text, (size_t)(first - text), &value);
+}
+
+/* Also with a type that there is not: of a variable's name the parts are not divided so. */
+bool said_seems_value(const char *text)
+{
+	size_t word = strspn(text,
+			       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_[]"),
+	       name = strcspn(text + word + (text[word] == ':'), ":");
+
+	if (!word || text[word] != ':')
+		return false;
+	text += word + 1 + name;
+	return *text == ':' && text[1] != ':' && (name || text[1] == '%');
 }
 
 int said_value(const char *text, struct resolve_module *module, struct value *value,

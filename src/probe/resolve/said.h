@@ -9,6 +9,7 @@
 
 /* Is it of the form TYPE:NAME:ADDR? */
 bool said_is_value(const char *text);
+bool said_seems_value(const char *text);
 /* Names of ADDR are looked for in the module. */
 int said_value(const char *text, struct resolve_module *module, struct value *value,
 		struct resolve_error *error);

@@ -10,6 +10,7 @@
 #include "names/names.h"
 #include "operand.h"
 #include "said.h"
+#include "type.h"
 #include "variable.h"
 
 #include <errno.h>
@@ -127,9 +128,9 @@ static int add_argument(const struct making *making, const struct place *place, 
 		bool exit, struct values *values)
 {
 	struct value value;
-	int ret = said_is_value(text) ? said_value(text, place->module, &value, making->error)
-			: exit        ? variable_returned(place, text, &value, making->error)
-				      : variable_value(place, text, &value, making->error);
+	int ret = said_seems_value(text) ? said_value(text, place->module, &value, making->error)
+			: exit           ? variable_returned(place, text, &value, making->error)
+					 : variable_value(place, text, &value, making->error);
 
 	return ret ? ret : add_value(values, &value, making->error);
 }
@@ -225,6 +226,14 @@ static void event_name(const struct resolve_wish *wish, char provider[256], char
 	snprintf(name, 240, "%s", parts ? colon + 1 : said);
 }
 
+static void name_values(struct probe_table_field *field, const struct value *value)
+{
+	Dwarf_Die enumeration = value->enumeration;
+
+	if (enumeration.addr && value->type != PROBE_FIELD_BOOL)
+		field->labels = item_labels(&enumeration);
+}
+
 static int add_event(struct making *making, const char *provider, const char *name,
 		const struct values *values, uint32_t *number)
 {
@@ -236,12 +245,16 @@ static int add_event(struct making *making, const char *provider, const char *na
 			.fields = fields};
 	int64_t added;
 
-	for (size_t i = 0; i < values->count; i++)
+	for (size_t i = 0; i < values->count; i++) {
 		fields[i] = (struct probe_table_field){.name = values->items[i].name,
 				.type = values->items[i].type,
 				.size = values->items[i].size,
 				.limit = values->items[i].limit};
+		name_values(&fields[i], &values->items[i]);
+	}
 	added = probe_table_add_event(making->writer, &event);
+	for (size_t i = 0; i < values->count; i++)
+		free((char *)(uintptr_t)fields[i].labels);
 	if (added < 0)
 		return resolve_fail(making->error, (int)added,
 				added == -EINVAL ? "choose another NAME, and ask for less" : "",
@@ -282,6 +295,23 @@ static int check_exit(const struct resolve_wish *wish, struct resolve_error *err
 	return 0;
 }
 
+/* Two enumerations with different labels are not the same, though both are numbers of that size. */
+static bool same_labels(const struct value *left, const struct value *right)
+{
+	Dwarf_Die one = left->enumeration, other = right->enumeration;
+	char *labels, *others;
+	bool same;
+
+	if (!one.addr || !other.addr || one.addr == other.addr)
+		return true;
+	labels = item_labels(&one);
+	others = item_labels(&other);
+	same = labels && others && !strcmp(labels, others);
+	free(labels);
+	free(others);
+	return same;
+}
+
 /* Are they what the event has? */
 static int same_fields(const struct values *wanted, const struct values *values,
 		struct resolve_error *error)
@@ -291,7 +321,7 @@ static int same_fields(const struct values *wanted, const struct values *values,
 
 		if (i >= values->count || strcmp(left->name, right->name) != 0 ||
 				left->type != right->type || left->size != right->size ||
-				left->limit != right->limit)
+				left->limit != right->limit || !same_labels(left, right))
 			return resolve_fail(error, -EINVAL, "", "`%s` is of another type there",
 					left->name);
 	}

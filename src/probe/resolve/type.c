@@ -433,14 +433,38 @@ static void take_whole_piece(struct item *item, uint64_t size)
 	}
 }
 
+/* `a`, `b`, …: for who has to ask for one of them. */
+static void list_members(struct item *item, char *text, size_t room)
+{
+	unsigned int count = 0;
+	size_t used = (size_t)snprintf(text, room, "ask for its members");
+	Dwarf_Die child;
+
+	if (dwarf_child(&item->type, &child))
+		return;
+	do {
+		const char *name = dwarf_diename(&child);
+
+		if (dwarf_tag(&child) != DW_TAG_member || !name ||
+				dwarf_hasattr(&child, DW_AT_external))
+			continue;
+		used += (size_t)snprintf(
+				text + used, room - used, "%s `%.40s`", count ? "," : ":", name);
+		count++;
+	} while (count < 4 && !dwarf_siblingof(&child, &child));
+}
+
 /* Text and bytes stay where they are: what is fetched is their address. */
 static int memory_value(struct item *item, struct value *value, uint64_t size, bool text,
 		struct resolve_error *error)
 {
+	char members[256];
+
 	take_whole_piece(item, size);
+	list_members(item, members, sizeof(members));
 	if (item->where.kind != LOCATED_MEMORY)
 		return resolve_fail(error, -ENOTSUP,
-				text ? "ask for its elements, as in `a[0]`" : "ask for its members",
+				text ? "ask for its elements, as in `a[0]`" : members,
 				"it is %s in registers, which is no value of its own",
 				text ? "text" : "a structure");
 	/* The last member of a structure may go on as it likes. */
@@ -537,9 +561,11 @@ int item_value(struct item *item, struct value *value, struct resolve_error *err
 		return 0;
 	(void)item_size(item, &size);
 	scalar = size == 1 || size == 2 || size == 4 || size == 8;
-	if (tag == DW_TAG_enumeration_type && scalar)
+	if (tag == DW_TAG_enumeration_type && scalar) {
+		value->enumeration = item->type;
 		return number_value(item, value, enumeration_type(&item->type), (unsigned int)size,
 				error);
+	}
 	if (tag == DW_TAG_base_type && scalar) {
 		enum probe_field_type type = base_type(&item->type);
 

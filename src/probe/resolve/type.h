@@ -24,4 +24,7 @@ int item_member(struct item *item, const char *name, struct resolve_error *error
 /* As the value of a field, all but its name. */
 int item_value(struct item *item, struct value *value, struct resolve_error *error);
 
+/* labels.c: of an enumeration, as a table has them, to be freed; those that are too many are left out. NULL: no memory. */
+char *item_labels(Dwarf_Die *enumeration);
+
 #endif /* PROBE_RESOLVE_TYPE_H */

@@ -48,6 +48,52 @@ static bool is_field_name(const char *name)
 			(*name < '0' || *name > '9') && *name != '.';
 }
 
+static bool is_digit(char letter)
+{
+	return letter >= '0' && letter <= '9';
+}
+
+bool probe_table_label(const char **at, char name[PROBE_TABLE_LABEL_MAX + 1], int64_t *value)
+{
+	const char *text = *at;
+	size_t size = strcspn(text, "=,");
+	uint64_t number = 0;
+	bool minus;
+
+	if (!size || size > PROBE_TABLE_LABEL_MAX || text[size] != '=')
+		return false;
+	memcpy(name, text, size);
+	name[size] = '\0';
+	text += size + 1;
+	minus = *text == '-';
+	text += minus;
+	if (!is_digit(*text))
+		return false;
+	for (; is_digit(*text); text++) {
+		if (__builtin_mul_overflow(number, 10u, &number) ||
+				__builtin_add_overflow(number, (uint64_t)(*text - '0'), &number))
+			return false;
+	}
+	if (*text && (*text != ',' || !text[1]))
+		return false;
+	*value = (int64_t)(minus ? 0 - number : number);
+	*at = text + (*text == ',');
+	return true;
+}
+
+static bool are_labels(const struct probe_table_field *field)
+{
+	const char *at = field->labels;
+	char name[PROBE_TABLE_LABEL_MAX + 1];
+	int64_t value;
+
+	if (!at || !*at)
+		return true;
+	while (probe_table_label(&at, name, &value))
+		;
+	return !*at && (field->type == PROBE_FIELD_UNSIGNED || field->type == PROBE_FIELD_SIGNED);
+}
+
 const char *table_check_field(const struct probe_table_field *field)
 {
 	bool limited = false, good;
@@ -74,6 +120,8 @@ const char *table_check_field(const struct probe_table_field *field)
 	}
 	if (!good || (!limited && field->limit))
 		return "a field has a size that its type cannot have";
+	if (!are_labels(field))
+		return "the labels of a field cannot be read";
 	return NULL;
 }
 

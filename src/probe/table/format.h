@@ -62,7 +62,10 @@ struct table_field {
 	uint32_t name;
 	uint8_t type, size;
 	uint16_t limit;
+	uint32_t labels;
 };
+
+#define TABLE_FIELD_LEAST 8 /* bytes: without labels */
 
 struct table_fetch {
 	uint32_t first_op, nr_ops;
@@ -90,7 +93,7 @@ _Static_assert(sizeof(struct table_head) == 16, "as on other word sizes");
 _Static_assert(sizeof(struct table_part_head) == 16, "as on other word sizes");
 _Static_assert(sizeof(struct table_module) == 80, "as on other word sizes");
 _Static_assert(sizeof(struct table_event) == 20, "as on other word sizes");
-_Static_assert(sizeof(struct table_field) == 8, "as on other word sizes");
+_Static_assert(sizeof(struct table_field) == 12, "as on other word sizes");
 _Static_assert(sizeof(struct probe_fetch_op) == 16, "as on other word sizes");
 _Static_assert(sizeof(struct table_probe) == 96, "as on other word sizes");
 _Static_assert(sizeof(struct table_piece) == 16, "as on other word sizes");

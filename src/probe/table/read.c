@@ -91,16 +91,29 @@ void probe_table_event(
 			.first_field = record.first_field};
 }
 
+/* Those of older writers have no labels. */
+static void read_field(const struct probe_table *table, uint32_t index, struct table_field *record)
+{
+	bool labels = table->parts[TABLE_FIELDS].stride >= sizeof(*record);
+
+	memset(record, 0, sizeof(*record));
+	memcpy(record, record_at(table, TABLE_FIELDS, index),
+			labels ? sizeof(*record) : TABLE_FIELD_LEAST);
+	if (!labels)
+		record->labels = table->parts[TABLE_STRINGS].count - 1;
+}
+
 void probe_table_field(const struct probe_table *table, const struct probe_table_event *event,
 		uint32_t index, struct probe_table_field *field)
 {
 	struct table_field record;
 
-	COPY(table, TABLE_FIELDS, event->first_field + index, &record);
+	read_field(table, event->first_field + index, &record);
 	*field = (struct probe_table_field){.name = string_at(table, record.name),
 			.type = record.type,
 			.size = record.size,
-			.limit = record.limit};
+			.limit = record.limit,
+			.labels = string_at(table, record.labels)};
 }
 
 void probe_table_fetch(const struct probe_table *table, uint32_t first, uint32_t index,
@@ -191,7 +204,8 @@ static bool is_range(const struct probe_table *table, enum table_part part, uint
 static const char *check_part(const struct probe_table *table, const struct table_part_head *head,
 		enum table_part part)
 {
-	uint32_t smallest = table_strides[part];
+	/* Those of fields have grown. */
+	uint32_t smallest = part == TABLE_FIELDS ? TABLE_FIELD_LEAST : table_strides[part];
 
 	if (head->reserved || head->stride < smallest || head->stride > TABLE_STRIDE_MAX ||
 			(part == TABLE_STRINGS && head->stride != 1) ||
@@ -261,8 +275,8 @@ static const char *check_fields(
 		const char *reason;
 		struct table_field record;
 
-		COPY(table, TABLE_FIELDS, event->first_field + i, &record);
-		if (!is_string(table, record.name))
+		read_field(table, event->first_field + i, &record);
+		if (!is_string(table, record.name) || !is_string(table, record.labels))
 			return "the name of a field has no end";
 		probe_table_field(table, event, i, &field);
 		reason = table_check_field(&field);

@@ -85,7 +85,14 @@ struct probe_table_field {
 	uint8_t type;   /* enum probe_field_type */
 	uint8_t size;   /* bytes of a value, or of an element */
 	uint16_t limit; /* of what has a length; 0 for all others */
+	/* Of an enumeration, which is a number with or without a sign: "NAME=VALUE,NAME=VALUE"; else "" or NULL. */
+	const char *labels;
 };
+
+#define PROBE_TABLE_LABEL_MAX 128 /* bytes of a name, without its NUL */
+
+/* The next label; `*at` is the text at first. False: there is none, or it cannot be read, and `*at` is not at the end. */
+bool probe_table_label(const char **at, char name[PROBE_TABLE_LABEL_MAX + 1], int64_t *value);
 
 /* The SIDE event PROVIDER:NAME, made in the program. */
 struct probe_table_event {

@@ -149,6 +149,8 @@ static int add_field(struct probe_table_writer *writer, const struct probe_table
 			.type = field->type, .size = field->size, .limit = field->limit};
 	int ret = add_string(writer, field->name, &record.name);
 
+	if (!ret)
+		ret = add_string(writer, field->labels ? field->labels : "", &record.labels);
 	return ret ? ret : add(writer, TABLE_FIELDS, &record, 1);
 }
 

@@ -143,8 +143,10 @@ static void take_line(struct wishes *wishes, char *line)
 
 		if (sscanf(line, "field %63s %u %u %u", name, &type, &size, &limit) != 4)
 			die(line, -EINVAL);
-		*field = (struct probe_table_field){
-				name, (uint8_t)type, (uint8_t)size, (uint16_t)limit};
+		*field = (struct probe_table_field){.name = name,
+				.type = (uint8_t)type,
+				.size = (uint8_t)size,
+				.limit = (uint16_t)limit};
 	} else {
 		finish(wishes);
 		if (!strncmp(line, "probe ", 6))

@@ -123,6 +123,27 @@ def test_trace_with_arguments():
     equal([float(f["return_value"]) for f in of(events, "probe:target_floats_return")], [3.25] * ROUNDS)
 
 
+def labels(trace, name):
+    """The labels and numbers of a field, as babeltrace2 shows those of an enumeration."""
+    done = subprocess.run(["babeltrace2", trace], capture_output=True, text=True, check=True)
+    return re.findall(name + r' = \( "?(\w+)"? : container = (-?\d+) \)', done.stdout)
+
+
+def test_enumerations_have_labels():
+    path = compiled("target.c", "-g", "-O2")
+    trace = FOLDER + "/labels"
+    good("trace", "-o", trace, "-c", f"{path} {ROUNDS}", "--function", "target_scalars", "--arg", "color", "--arg", "number",
+         "--filter", 'color == "GREEN" && number > 2')
+    equal(labels(trace, "color"), [("GREEN", "7")] * (ROUNDS - 3))
+    done = side("trace", "-o", FOLDER + "/filter", "-c", path, "--function", "target_item", "--filter", "n ==", env=ENV)
+    equal(done.status, 2, done.err)
+    true(not os.path.exists(FOLDER + "/filter"), "it was not started")
+    # Of numbers with a sign and of one byte, at the entry and inside.
+    path = compiled("values.c", "-g", "-O0")
+    good("trace", "-o", trace + "-c", "-c", path, "--function", "fields", "--arg", "mood", "--arg", "moods[1]")
+    equal((set(labels(trace + "-c", "mood")), set(labels(trace + "-c", "moods_1"))), ({("GLOOMY", "-3")}, {("GLOOMY", "-3")}))
+
+
 def test_trace_of_all_functions():
     path = compiled("target.c", "-O0", name="plain")
     trace = FOLDER + "/all"

@@ -195,8 +195,17 @@ def test_values_said_by_hand():
     holds(self > 4096)
     equal(values, {"n": -10, "inline": "first", "text": "one", "next": 20, "second": "two", "c": 4711, "raw": "f6ffffff",
                    "w": 2.5})
-    for said, why in [("s32:n:%rzz", "no such register"), ("s33:n:%rdi", "s33"),
-                      ("s32:n:%rdi+", "no number"), ("s32:n:*(%rdi", "parenthesis"), ("s32:n:nothing_there", "no symbol")]:
+    # Types as programs write them are the same.
+    for one, other in [("s32", "int32_t"), ("u64", "uint64"), ("u8", "uint8_t"), ("s16", "int16"), ("u64", "size_t")]:
+        equal(Shown(path, "function", "target_item", f"{one}:n:%rdi+4").fields,
+              Shown(path, "function", "target_item", f"{other}:n:%rdi+4").fields)
+    path = shutil.copy(path, os.path.dirname(path) + "/targetc")
+    equal(Shown(path, "function", "target_item", "u64:c:targetc:target_counter").fields,
+          Shown(path, "function", "target_item", "u64:c:target_counter").fields)
+    for said, why in [("s32:n:%rzz", "no such register"), ("s33:n:%rdi", "there is no type `s33`; types are u8"),
+                      ("s32:n:%rdi+", "no number at the end of"), ("s32::%rdi", "no name that a field can have"),
+                      ("s32:n:%rdi+08", "octal"), ("s32:n:0x99999999999999999", "fits 64 bits"), ("s32:n:", "in the ADDR"),
+                      ("u64:n:libc:environ", "symbols of its own file only"), ("u64:n:targetc:target_nothing", "no symbol `target_nothing`"), ("s32:n:*(%rdi", "parenthesis"), ("s32:n:nothing_there", "no symbol")]:
         holds(why in Shown(path, "function", "target_item", said).error, said)
 
 

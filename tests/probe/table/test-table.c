@@ -14,7 +14,10 @@
 #include "fuzz-target.h"
 
 static const struct probe_table_field fields[] = {
-		{.name = "number", .type = PROBE_FIELD_SIGNED, .size = 4},
+		{.name = "number",
+				.type = PROBE_FIELD_SIGNED,
+				.size = 4,
+				.labels = "COLD=-3,WARM=0,HOT=40,LAST=9223372036854775807"},
 		{.name = "text", .type = PROBE_FIELD_STRING, .size = 1, .limit = 64},
 		{.name = "calls", .type = PROBE_FIELD_BACKTRACE, .size = 8, .limit = 10},
 };
@@ -78,6 +81,24 @@ static struct probe_table_writer *written(unsigned int nr_probes)
 	return writer;
 }
 
+static void check_labels(const char *at)
+{
+	static const struct {
+		const char *name;
+		int64_t value;
+	} wanted[] = {{"COLD", -3}, {"WARM", 0}, {"HOT", 40}, {"LAST", INT64_MAX}};
+	char name[PROBE_TABLE_LABEL_MAX + 1];
+	int64_t value;
+
+	for (unsigned int i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+		assert_true(probe_table_label(&at, name, &value));
+		assert_string_equal(name, wanted[i].name);
+		assert_int_equal(value, wanted[i].value);
+	}
+	assert_false(probe_table_label(&at, name, &value));
+	assert_string_equal(at, "");
+}
+
 static void check_parts(const struct probe_table *table)
 {
 	struct probe_table_module read_module;
@@ -96,7 +117,10 @@ static void check_parts(const struct probe_table *table)
 	assert_string_equal(event.name, "malloc");
 	assert_int_equal(event.loglevel, 6);
 	assert_int_equal(event.nr_fields, 3);
+	probe_table_field(table, &event, 0, &field);
+	check_labels(field.labels);
 	probe_table_field(table, &event, 1, &field);
+	assert_string_equal(field.labels, "");
 	assert_string_equal(field.name, "text");
 	assert_int_equal(field.type, PROBE_FIELD_STRING);
 	assert_int_equal(field.limit, 64);
@@ -164,6 +188,28 @@ static void test_only_sealed_memory_is_taken(void **state)
 	assert_int_equal(probe_table_check_memfd(fd, &size), -EPERM);
 	close(fd);
 	assert_int_equal(probe_table_check_memfd(-1, &size), -EBADF);
+}
+
+static void test_labels_that_cannot_be_read(void **state)
+{
+	static const char *const wrong[] = {"A", "A=", "A=x", "=1", "A=1,", "A=1,B", "A=1 ", ",",
+			"A=--1", "A=99999999999999999999"};
+	struct probe_table_writer *writer = written(0);
+	struct probe_table_field field = {
+			.name = "n", .type = PROBE_FIELD_UNSIGNED, .size = 4, .labels = "A=1"};
+	struct probe_table_event event = {
+			.provider = "p", .name = "e", .nr_fields = 1, .fields = &field};
+
+	(void)state;
+	assert_int_equal(probe_table_add_event(writer, &event), 2);
+	for (unsigned int i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		field.labels = wrong[i];
+		assert_int_equal(probe_table_add_event(writer, &event), -EINVAL);
+	}
+	field.labels = "A=1";
+	field.type = PROBE_FIELD_HEX;
+	assert_int_equal(probe_table_add_event(writer, &event), -EINVAL);
+	probe_table_writer_free(writer);
 }
 
 /* What each of these changes of a good probe makes of it is refused, and leaves the writer as it was. */
@@ -241,6 +287,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(test_what_is_written_is_read),
 			cmocka_unit_test(test_only_sealed_memory_is_taken),
+			cmocka_unit_test(test_labels_that_cannot_be_read),
 			cmocka_unit_test(test_writer_refuses),
 			cmocka_unit_test(test_damage),
 	};

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* What the values of an enumeration are called. */
+#include "type.h"
+
+#include <dwarf.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ENUMERATORS_MAX 10000
+
+/* Small unsigned forms are numbers without a sign, whatever the enumeration is. */
+static bool value_of(Dwarf_Die *enumerator, int64_t *value)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Sword with_sign;
+	Dwarf_Word without;
+	unsigned int form;
+
+	if (!dwarf_attr(enumerator, DW_AT_const_value, &attribute))
+		return false;
+	form = dwarf_whatform(&attribute);
+	if (form == DW_FORM_sdata || form == DW_FORM_implicit_const) {
+		if (dwarf_formsdata(&attribute, &with_sign))
+			return false;
+		*value = with_sign;
+		return true;
+	}
+	if (dwarf_formudata(&attribute, &without))
+		return false;
+	*value = (int64_t)without;
+	return true;
+}
+
+/* "NAME=VALUE,", or 0: it cannot be said. */
+static size_t print_label(Dwarf_Die *child, char *text, size_t room)
+{
+	const char *name = dwarf_diename(child);
+	int64_t value;
+	int size;
+
+	if (dwarf_tag(child) != DW_TAG_enumerator || !name || !*name ||
+			strlen(name) > PROBE_TABLE_LABEL_MAX || strpbrk(name, "=,") ||
+			!value_of(child, &value))
+		return 0;
+	size = snprintf(text, room, "%s=%" PRId64 ",", name, value);
+	return size > 0 && (size_t)size < room ? (size_t)size : 0;
+}
+
+char *item_labels(Dwarf_Die *enumeration)
+{
+	size_t room = PROBE_TABLE_STRING_MAX + 1, used = 0;
+	char *text = calloc(1, room);
+	unsigned int count = 0;
+	Dwarf_Die child;
+
+	if (!text || dwarf_child(enumeration, &child))
+		return text;
+	do {
+		used += print_label(&child, text + used, room - used);
+	} while (count++ < ENUMERATORS_MAX && !dwarf_siblingof(&child, &child));
+	/* What did not fit may have left its begin, and the last comma goes. */
+	text[used ? used - 1 : 0] = '\0';
+	return text;
+}
