@@ -274,7 +274,7 @@ def test_markers_alone():
     equal({o["type"] for o in listed}, {"probe_marker"})
     rows = [line.split(None, 5) for line in good("probe", "list", "--sdt", path, "marks:*").out.splitlines()]
     equal(rows[0], ["METHOD", "ADDRESS", "SEMAPHORE", "LISTENERS", "MARKER", "ARGUMENTS"])
-    equal([(row[1], row[2], row[3], row[4], (row + [""])[5].rstrip()) for row in rows[1:]],
+    equal([(row[1], row[2], row[3], row[4], (row + [""])[5].split("  (")[0].rstrip()) for row in rows[1:]],
           [(hex(address), hex(semaphore) if semaphore else "-", "-", f"{provider}:{name}", arguments)
            for provider, name, address, semaphore, arguments in wanted if provider == "marks"])
     for words, sentence in (((path, "no*"), "has no marker (SDT) that matches `no*`"), ((compiled("target.c", "-g"),), "has no markers (SDT)"),
