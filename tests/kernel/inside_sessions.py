@@ -337,6 +337,17 @@ class Sessions(Case):
             time.sleep(0.1)
         self.assertIsNone(self.helper_pid())
 
+    def test_ends_without_daemon(self):
+        """Its daemon has gone before it could ask what is wanted now."""
+        self.begin()
+        self.side("destroy")
+        self.kill(self.daemon_pid(), signal.SIGKILL, "sided")
+        for _ in range(600):
+            if not self.helper_pid():
+                break
+            time.sleep(0.1)
+        self.assertIsNone(self.helper_pid())
+
     def test_losses(self):
         """What finds no room in the kernel is counted, and the trace says it."""
         self.begin(more=("--kernel-buffer", "16K", "--kernel-way", "perf"))

@@ -148,6 +148,31 @@ call(300, 600)
                               text=True, check=True)
         self.assertIn("`sched:sched_switch` is an event of the kernel: `-k`", done.stderr)
 
+    def without(self, before, options):
+        """One line says why, and everything else is as it would be."""
+        os.chmod(self.directory, 0o777)
+        done = subprocess.run([*before, SIDE, "record", "-k", CALL, *options, "-o", self.trace, "--", "sh", "-c", "echo done; exit 5"],
+                              capture_output=True, text=True, check=False, timeout=100, cwd="/")
+        self.assertEqual((done.returncode, done.stdout), (5, "done\n"), done.stderr)
+        said = [line for line in done.stderr.splitlines() if "the kernel's events" in line]
+        self.assertEqual(len(said), 1, done.stderr)
+        strict = subprocess.run([*before, SIDE, "record", "--strict", "-k", CALL, *options, "-o", self.trace + "s", "--", "true"],
+                                capture_output=True, text=True, check=False, timeout=100, cwd="/")
+        self.assertEqual(strict.returncode, 4, strict.stderr)
+        shutil.rmtree(self.trace, True)
+        shutil.rmtree(self.trace + "s", True)
+        return said[0]
+
+    def test_without(self):
+        """Without tracefs, without /sys, without permission."""
+        for options in (), ("--rotate",):
+            for place in "/sys/kernel", "/sys":
+                self.assertIn("tracefs is not there; mount it", self.without(
+                    ["unshare", "-m", "sh", "-c", f"mount -t tmpfs none {place} && exec \"$@\"", "sh"], options))
+            if shutil.which("setpriv"):
+                self.assertIn("run it as root", self.without(
+                    ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"], options))
+
     def test_alone(self):
         """The machine, until somebody ends it."""
         with subprocess.Popen([SIDE, "record", "-k", CALL, "--rotate", "-o", self.trace], stderr=subprocess.PIPE, text=True) as recorder:

@@ -219,8 +219,14 @@ static int open_kernel(struct command *command)
 	if (events_create(command->monotonic, &command->events))
 		return say_error(COMMAND_FAILED, NULL, "there is no memory");
 	events_listener(command->events, &listener);
-	if (!kernel_listen_open(&command->options, &listener, &command->record, &error))
+	if (!kernel_listen_open(&command->options, &listener, &command->record, &error)) {
+		const char *way, *why;
+
+		kernel_record_way(command->record, &way, &why);
+		if (*why)
+			say_note("the kernel's events come by %s: %s", way, why);
 		return COMMAND_DONE;
+	}
 	status = error.code == -EINVAL                                  ? COMMAND_USAGE
 			: error.code == -EACCES || error.code == -EPERM ? COMMAND_NOT_PERMITTED
 									: COMMAND_FAILED;

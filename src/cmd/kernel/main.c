@@ -118,11 +118,13 @@ static void look(void *user)
 	struct work *work = user;
 	struct kernel_record_error ignored;
 	struct wanted wanted;
+	bool reached;
 
 	wanted_ask(&wanted);
+	reached = wanted.reached;
 	work->asked = now_ns();
 	/* Without a daemon things stay as they are. */
-	if (wanted.reached) {
+	if (reached) {
 		wanted_free(&work->wanted);
 		work->wanted = wanted;
 		(void)kernel_listen_choose(
@@ -131,7 +133,8 @@ static void look(void *user)
 	} else {
 		wanted_free(&wanted);
 	}
-	if (work->wanted.nr)
+	/* A daemon that is gone may have taken them with it: then only those count that record. */
+	if (reached && work->wanted.nr)
 		work->needed = work->asked;
 	drain(work);
 	switch_all(work);
