@@ -2,7 +2,7 @@
 /*
  * Where probes are: modules of a table as they are mapped here, places, and what is set there.
  *
- * A place stays for good, as the code of its probe does. Whoever hits it walks its hooks without a lock: a hook is published
+ * A place stays as long as there is any table, and as something is set. Whoever hits it walks its hooks without a lock: a hook is published
  * whole, and one that was taken away is given back when nobody can be in it (patch_settle(), patch_remove()).
  */
 #include <errno.h>
@@ -18,7 +18,7 @@
 #define BUCKETS 4096
 #define MAPS_MAX 4 /* of one module */
 
-static struct probes_place *places[BUCKETS];
+static struct probes_place **places; /* NULL: there are none */
 static uint32_t nr_places;
 static struct agent_memory places_memory;
 
@@ -27,14 +27,19 @@ static struct probes_place **bucket_of(uint64_t address)
 	return &places[(address * UINT64_C(0x9e3779b97f4a7c15)) >> 52];
 }
 
-#define each_place(bucket, place)                          \
-	for ((bucket) = 0; (bucket) < BUCKETS; (bucket)++) \
+#define each_place(bucket, place)                                    \
+	for ((bucket) = 0; places && (bucket) < BUCKETS; (bucket)++) \
 		for ((place) = places[bucket]; (place); (place) = (place)->next)
 
 static struct probes_place *place_at(const struct probe_site *site)
 {
-	struct probes_place **bucket = bucket_of(site->runtime), *place;
+	struct probes_place **bucket, *place;
 
+	if (!places)
+		places = agent_memory_take(&places_memory, BUCKETS * sizeof(struct probes_place *));
+	if (!places)
+		return NULL;
+	bucket = bucket_of(site->runtime);
 	for (place = *bucket; place; place = place->next)
 		if (place->address == site->runtime)
 			break;
@@ -367,4 +372,11 @@ void probes_places_apply(void)
 		patch_settle(round.settled, round.nr_settled);
 	set_requested(&round);
 	raw_munmap(memory, bytes);
+}
+
+void probes_places_rest(void)
+{
+	places = NULL;
+	nr_places = 0;
+	agent_memory_free(&places_memory);
 }

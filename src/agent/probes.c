@@ -319,8 +319,11 @@ void agent_probes_apply(void)
 	probes_places_apply();
 	probe_calls_free_retired();
 	free_over();
-	if (!there_are_any())
+	if (!there_are_any()) {
 		probes_loader_stop();
+		if (patch_rest())
+			probes_places_rest();
+	}
 	agent_probes_answer();
 }
 

@@ -106,7 +106,7 @@ struct probes_hook {
 	bool raised;
 };
 
-/* A place of the program, for good. */
+/* A place of the program. */
 struct probes_place {
 	struct probes_place *next; /* of those with the same hash */
 	uint64_t address;
@@ -158,6 +158,8 @@ bool probes_events_has(
 int probes_places_find(struct probes_table *table);
 /* Sets what is wanted and removes what is not, in all places. */
 void probes_places_apply(void);
+/* There is no table, and nothing is set: nobody can be at a place. */
+void probes_places_rest(void);
 /* No hook of it is left, and nobody is in one after probes_places_apply(). */
 void probes_places_drop(struct probes_table *table);
 

@@ -11,6 +11,9 @@
 #include "export.h"
 #include "registry.h"
 
+#define FIRST_CHUNK ((size_t)992) /* with its head, 1 KiB */
+#define LATER_CHUNK ((size_t)4000)
+
 /* ---- errors ---- */
 
 int builder_fail(struct side_builder *builder, int result, const char *format, ...)
@@ -40,8 +43,11 @@ void *builder_take(struct side_builder *builder, size_t size)
 
 	size = (size + 15) & ~(size_t)15;
 	if (!chunk || chunk->size - chunk->used < size) {
-		size_t wanted = size > 4000 ? size : 4000;
+		/* Most events are small, and there may be ten thousand. */
+		size_t wanted = !chunk ? FIRST_CHUNK : LATER_CHUNK;
 
+		if (wanted < size)
+			wanted = size;
 		chunk = malloc(sizeof(*chunk) + wanted);
 		if (!chunk) {
 			builder_no_memory(builder);

@@ -2,6 +2,7 @@
 /* `side probe list`: each function, and how it can be probed. */
 #include "names/names.h"
 #include "probe-list.h"
+#include "probe/inject/inject.h"
 
 #include "command.h"
 #include "probe-wish.h"
@@ -284,6 +285,22 @@ static int list_file(struct listing *listing, const char *path)
 	return ret;
 }
 
+/* What probes that are gone have left in the process. */
+static void tell_kept(const struct listing *listing)
+{
+	uint64_t bytes;
+
+	if (!listing->process || inject_kept(listing->process, &bytes) || !bytes)
+		return;
+	if (say_is_json())
+		printf("{\"schema\":%d,\"type\":\"probe_kept\",\"bytes\":%" PRIu64 "}\n",
+				SAY_JSON_SCHEMA, bytes);
+	else
+		say_note("process %d has no probe now, and keeps %" PRIu64
+			 " KiB for those that it had and for the next ones",
+				listing->process, bytes / 1024);
+}
+
 static int conclude(const struct listing *listing, bool markers, const char *what, const char *glob)
 {
 	const uint64_t *by = listing->by_method;
@@ -296,6 +313,7 @@ static int conclude(const struct listing *listing, bool markers, const char *wha
 				glob ? "%s has no function that matches `%.128s`"
 				     : "no function was found in %s",
 				what, glob);
+	tell_kept(listing);
 	say_note("%" PRIu64 " functions: %" PRIu64 " jump, %" PRIu64 " padding, %" PRIu64
 		 " short, %" PRIu64 " punned, %" PRIu64 " breakpoint, %" PRIu64 " none",
 			listing->count, by[PROBE_JUMP], by[PROBE_PADDING], by[PROBE_SHORT],

@@ -112,6 +112,18 @@ uint64_t inject_elf_function(const struct inject_elf *elf, const char *name)
 	return 0;
 }
 
+uint64_t inject_elf_object(const struct inject_elf *elf, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < elf->nr_symbols; i++)
+		if (elf->symbols[i].st_shndx != SHN_UNDEF &&
+				ELF64_ST_TYPE(elf->symbols[i].st_info) == STT_OBJECT &&
+				!strcmp(name_of(elf, &elf->symbols[i]), name))
+			return elf->symbols[i].st_value;
+	return 0;
+}
+
 const char *inject_elf_name(const struct inject_elf *elf, uint64_t value)
 {
 	size_t i;

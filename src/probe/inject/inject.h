@@ -54,6 +54,12 @@ struct inject_report {
 	char text[INJECT_TEXT_MAX]; /* a sentence without a full stop, unless INJECT_DONE */
 };
 
+/*
+ * How much memory the agent in that process keeps for probes that are gone: 0 while there are some, or where it is not. 0, or a
+ * negative errno: it cannot be looked at.
+ */
+int inject_kept(pid_t pid, uint64_t *bytes);
+
 /* A descriptor that becomes readable when the report is there, or a negative errno. */
 int inject_begin(const struct inject_request *request, pid_t *child);
 /* Waits for the report. */

@@ -29,6 +29,8 @@ int inject_elf_read(int fd, struct inject_elf *elf);
 void inject_elf_free(struct inject_elf *elf);
 /* The value of a function that the file defines, or 0. */
 uint64_t inject_elf_function(const struct inject_elf *elf, const char *name);
+/* Likewise of a variable. */
+uint64_t inject_elf_object(const struct inject_elf *elf, const char *name);
 /* The name of the function that holds this value, or NULL. */
 const char *inject_elf_name(const struct inject_elf *elf, uint64_t value);
 /* What to add to a value, when the byte of the file at `offset` stands at `address`. False: no segment. */

@@ -456,15 +456,48 @@ static int find_libc(struct inject_target *target)
 	return 0;
 }
 
-static int find_agent(struct inject_target *target, const char *function)
+static const struct inject_mapping *find_agent_code(const struct inject_target *target)
 {
 	const struct inject_mapping *mapping = find_code(target, "libside-agent.so");
+
+	return mapping ? mapping : find_code(target, "memfd:libside-agent.so");
+}
+
+int inject_kept(pid_t pid, uint64_t *bytes)
+{
+	struct inject_target target = {.pid = pid};
+	const struct inject_mapping *mapping;
+	struct inject_elf elf;
+	uint64_t bias, where;
+	char path[64];
+	int ret;
+
+	*bytes = 0;
+	(void)snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+	target.memory = open(path, O_RDONLY | O_CLOEXEC);
+	if (target.memory < 0)
+		return -errno;
+	ret = inject_maps_read(&target);
+	mapping = ret ? NULL : find_agent_code(&target);
+	if (mapping)
+		ret = read_object(&target, mapping, &elf, &bias);
+	if (mapping && !ret) {
+		where = inject_elf_object(&elf, "side_probe_kept");
+		if (!where || !inject_read(&target, where + bias, bytes, sizeof(*bytes)))
+			ret = -ENOENT;
+		inject_elf_free(&elf);
+	}
+	inject_target_close(&target);
+	return ret;
+}
+
+static int find_agent(struct inject_target *target, const char *function)
+{
+	const struct inject_mapping *mapping = find_agent_code(target);
 	struct inject_elf elf;
 	char name[64];
 	uint64_t bias;
 
-	if (!mapping)
-		mapping = find_code(target, "memfd:libside-agent.so");
 	if (!mapping)
 		return 0;
 	if (!read_object(target, mapping, &elf, &bias)) {

@@ -7,8 +7,8 @@
 #include "parts.h"
 
 #include <elf.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 struct jit_code_entry {
 	struct jit_code_entry *next_entry, *prev_entry;
@@ -47,6 +47,25 @@ struct image {
 	uint8_t frames[FRAMES_MAX];
 	char strings[40 + NAME_BYTES];
 };
+
+/* Stays for good, and not in the program's heap. */
+struct described {
+	struct jit_code_entry entry;
+	struct image image;
+};
+#define TAKEN_AT_ONCE 32
+
+static struct described *take(void)
+{
+	static struct described *some;
+	static unsigned int left;
+
+	if (!left) {
+		some = patch_memory_anywhere(TAKEN_AT_ONCE * sizeof(*some), PROT_READ | PROT_WRITE);
+		left = some ? TAKEN_AT_ONCE : 0;
+	}
+	return left ? &some[--left] : NULL;
+}
 
 /* The names of sections, then that of the code. */
 static const char strings[] = "\0.text\0.eh_frame\0.symtab\0.strtab";
@@ -110,14 +129,14 @@ static void describe_code(struct image *image, const char *name, uint64_t start,
 void patch_debugger_add(const uint8_t *frames, size_t frames_size, const char *name, uint64_t start,
 		uint64_t size)
 {
-	struct jit_code_entry *entry = calloc(1, sizeof(*entry));
-	struct image *image = calloc(1, sizeof(*image));
+	struct described *described = frames_size <= FRAMES_MAX ? take() : NULL;
+	struct jit_code_entry *entry;
+	struct image *image;
 
-	if (!entry || !image || frames_size > FRAMES_MAX) {
-		free(entry);
-		free(image);
+	if (!described)
 		return;
-	}
+	entry = &described->entry;
+	image = &described->image;
 	memcpy(image->frames, frames, frames_size);
 	describe(image, frames_size);
 	describe_code(image, name, start, size);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory near code, in gaps of the address space.
+ * Memory near code, in gaps of the address space, and what belongs to it: for each body there is a probe and what is to be
+ * known of it while nothing is set. All of it is mapped, and none is the program's heap's, so that it can be given back.
  */
 #include "parts.h"
 
 #include <errno.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +23,8 @@
 /* If there is nothing nearer: kernels put the heap of a program with fixed addresses up to 1 GiB behind it. */
 #define FAR 0x70000000LL
 #define REUSE_TRIES 64
+#define OWNED_MAX (ARENAS_MAX + 64)
+#define LOOK_PAGES 256
 #define LOWEST 0x10000ULL
 #define HIGHEST 0x7ffffffff000ULL
 /* The heap grows into the gap behind it. */
@@ -31,9 +35,16 @@
 struct arena {
 	uint64_t start, size;
 	uint64_t used;  /* bodies: bytes from the begin */
-	uint8_t *taken; /* slots: one byte each; NULL: an arena of bodies */
+	uint8_t *taken; /* slots: one bit for each byte; NULL: an arena of bodies */
 	uint64_t full;  /* slots: all of so many bytes from the begin are taken */
+	/* Bodies: one of each for each of them. */
+	struct patch_past *past;
+	struct patch_probe *probes;
 };
+
+#define BODIES (ARENA_BYTES / BODY_BYTES)
+#define PAST_BYTES ((BODIES * sizeof(struct patch_past) + PAGE - 1) & ~(PAGE - 1))
+#define PROBES_BYTES ((BODIES * sizeof(struct patch_probe) + PAGE - 1) & ~(PAGE - 1))
 
 struct gap {
 	uint64_t start, end;
@@ -48,6 +59,57 @@ static struct gap *gaps; /* in their order */
 static size_t nr_gaps, gaps_room;
 static bool gaps_known;
 static uint64_t address_space;
+
+/* All that was mapped, but arenas. */
+static struct {
+	void *at;
+	size_t size;
+} owned[OWNED_MAX];
+static size_t nr_owned;
+
+uint64_t side_probe_kept;
+
+void *patch_memory_anywhere(size_t size, int protection)
+{
+	void *memory = mmap(
+			NULL, size, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (memory == MAP_FAILED)
+		return NULL;
+	if (nr_owned < OWNED_MAX) {
+		owned[nr_owned].at = memory;
+		owned[nr_owned++].size = size;
+	}
+	address_space += size;
+	return memory;
+}
+
+/* Of these pages, what stands in memory. */
+static uint64_t resident(uintptr_t at, size_t size)
+{
+	unsigned char there[LOOK_PAGES];
+	uint64_t bytes = 0;
+
+	for (size_t done = 0; done < size; done += LOOK_PAGES * PAGE) {
+		size_t some = size - done < LOOK_PAGES * PAGE ? size - done : LOOK_PAGES * PAGE;
+
+		if (mincore((void *)(at + done), some, there))
+			break;
+		for (size_t i = 0; i < (some + PAGE - 1) / PAGE; i++)
+			bytes += there[i] & 1 ? PAGE : 0;
+	}
+	return bytes;
+}
+
+void patch_memory_drop(void *memory, size_t size)
+{
+	uintptr_t begin = ((uintptr_t)memory + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
+	uintptr_t end = ((uintptr_t)memory + size) & ~(uintptr_t)(PAGE - 1);
+
+	/* Memory that the program has locked stays, and what stands there. */
+	if (begin < end && madvise((void *)begin, end - begin, MADV_DONTNEED))
+		memset((void *)begin, 0, end - begin);
+}
 
 /* ---- the address space ---- */
 
@@ -140,6 +202,27 @@ static void know_gaps(void)
 		read_gaps();
 }
 
+/* Whole pages. */
+static size_t taken_bytes(const struct arena *arena)
+{
+	return (arena->size / 8 + PAGE - 1) & ~(PAGE - 1);
+}
+
+/* What belongs to one, from the same number on. */
+static bool map_beside(struct arena *arena, bool slots)
+{
+	uint8_t *beside;
+
+	if (slots) {
+		arena->taken = patch_memory_anywhere(taken_bytes(arena), PROT_READ | PROT_WRITE);
+		return arena->taken != NULL;
+	}
+	beside = patch_memory_anywhere(PAST_BYTES + PROBES_BYTES, PROT_READ | PROT_WRITE);
+	arena->past = (struct patch_past *)(void *)beside;
+	arena->probes = (struct patch_probe *)(void *)(beside ? beside + PAST_BYTES : NULL);
+	return beside != NULL;
+}
+
 static struct arena *map_arena(uint64_t start, uint64_t size, bool slots)
 {
 	struct arena *arena = &arenas[nr_arenas];
@@ -159,17 +242,15 @@ static struct arena *map_arena(uint64_t start, uint64_t size, bool slots)
 		return NULL;
 	}
 	*arena = (struct arena){.start = start, .size = size};
-	if (slots) {
-		arena->taken = calloc(1, size);
-		if (!arena->taken) {
-			munmap(memory, size);
-			return NULL;
-		}
-	} else {
-		patch_frames_add(start, size);
+	if (!map_beside(arena, slots)) {
+		munmap(memory, size);
+		return NULL;
 	}
-	nr_arenas++;
+	if (!slots)
+		patch_frames_add(start, size);
 	address_space += size;
+	/* Release: all of it. Pairs with the acquire in patch_was_place(). */
+	__atomic_store_n(&nr_arenas, nr_arenas + 1, __ATOMIC_RELEASE);
 	return arena;
 }
 
@@ -183,17 +264,6 @@ static bool reaches(uint64_t from, uint64_t to, int64_t reach)
 uint64_t patch_memory_bytes(void)
 {
 	return address_space;
-}
-
-void *patch_memory_anywhere(size_t size, int protection)
-{
-	void *memory = mmap(
-			NULL, size, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	if (memory == MAP_FAILED)
-		return NULL;
-	address_space += size;
-	return memory;
 }
 
 /* ---- bodies ---- */
@@ -261,6 +331,24 @@ uint64_t patch_body_memory(uint64_t near)
 	return found->start + found->used - BODY_BYTES;
 }
 
+struct patch_probe *patch_body_probe(uint64_t body)
+{
+	for (size_t i = 0; i < nr_arenas; i++) {
+		if (!arenas[i].taken && body - arenas[i].start < arenas[i].size)
+			return &arenas[i].probes[(body - arenas[i].start) / BODY_BYTES];
+	}
+	return NULL;
+}
+
+struct patch_past *patch_body_past(uint64_t body)
+{
+	for (size_t i = 0; i < nr_arenas; i++) {
+		if (!arenas[i].taken && body - arenas[i].start < arenas[i].size)
+			return &arenas[i].past[(body - arenas[i].start) / BODY_BYTES];
+	}
+	return NULL;
+}
+
 void patch_body_return(uint64_t body)
 {
 	uint64_t *more;
@@ -316,13 +404,27 @@ static bool next_distance(const struct patch_distance *wanted, int64_t from, int
 	return true;
 }
 
+static bool is_taken(const struct arena *arena, uint64_t at)
+{
+	return arena->taken[at / 8] >> (at % 8) & 1;
+}
+
 static bool slot_is_free(const struct arena *arena, uint64_t at)
 {
 	for (unsigned int i = 0; i < SLOT_BYTES; i++) {
-		if (arena->taken[at + i])
+		if (is_taken(arena, at + i))
 			return false;
 	}
 	return true;
+}
+
+static void take_slot(struct arena *arena, uint64_t at, bool take)
+{
+	for (unsigned int i = 0; i < SLOT_BYTES; i++) {
+		uint8_t bit = (uint8_t)(1U << ((at + i) % 8)), *byte = &arena->taken[(at + i) / 8];
+
+		*byte = (uint8_t)(take ? *byte | bit : *byte & ~bit);
+	}
 }
 
 static uint64_t slot_in(struct arena *arena, uint64_t base, const struct patch_distance *distance)
@@ -337,8 +439,8 @@ static uint64_t slot_in(struct arena *arena, uint64_t base, const struct patch_d
 		if (slot < arena->start || slot + SLOT_BYTES > arena->start + arena->size)
 			return 0;
 		if (slot_is_free(arena, slot - arena->start)) {
-			memset(arena->taken + (slot - arena->start), 1, SLOT_BYTES);
-			while (arena->full < arena->size && arena->taken[arena->full])
+			take_slot(arena, slot - arena->start, true);
+			while (arena->full < arena->size && is_taken(arena, arena->full))
 				arena->full++;
 			return slot;
 		}
@@ -407,17 +509,120 @@ uint64_t patch_slot_memory(uint64_t site, uint64_t body, const struct patch_dist
 	return slot;
 }
 
-void patch_slot_return(uint64_t slot)
+static struct arena *slots_with(uint64_t slot)
 {
 	for (size_t i = 0; i < nr_arenas; i++) {
 		uint64_t at = slot - arenas[i].start;
 
-		if (!arenas[i].taken || slot < arenas[i].start || at + SLOT_BYTES > arenas[i].size)
-			continue;
-		memset(arenas[i].taken + at, 0, SLOT_BYTES);
-		if (at < arenas[i].full)
-			arenas[i].full = at;
+		if (arenas[i].taken && slot >= arenas[i].start && at + SLOT_BYTES <= arenas[i].size)
+			return &arenas[i];
 	}
+	return NULL;
+}
+
+void patch_slot_return(uint64_t slot)
+{
+	struct arena *arena = slots_with(slot);
+
+	if (!arena)
+		return;
+	take_slot(arena, slot - arena->start, false);
+	if (slot - arena->start < arena->full)
+		arena->full = slot - arena->start;
+}
+
+void patch_slot_recall(uint64_t slot)
+{
+	struct arena *arena = slots_with(slot);
+
+	if (arena)
+		take_slot(arena, slot - arena->start, true);
+}
+
+/* ---- while nothing is set ---- */
+
+/* Of the library that this is part of. */
+extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
+
+static uint64_t own_variables(void)
+{
+	uintptr_t start = (uintptr_t)&__ehdr_start;
+	const ElfW(Phdr) *parts = (const ElfW(Phdr) *)(const void *)(start + __ehdr_start.e_phoff);
+	/* Addresses are the file's own in a library, and not in a program with fixed ones. */
+	uintptr_t bias = __ehdr_start.e_type == ET_DYN ? start : 0;
+	uint64_t bytes = 0;
+
+	for (unsigned int i = 0; i < __ehdr_start.e_phnum; i++) {
+		uintptr_t from = bias + parts[i].p_vaddr, page = from & ~(uintptr_t)(PAGE - 1);
+
+		if (parts[i].p_type == PT_LOAD && (parts[i].p_flags & PF_W))
+			bytes += resident(page, from + parts[i].p_memsz - page);
+	}
+	return bytes;
+}
+
+/* What is left of all this. */
+static void tell_kept(uint64_t kept_code)
+{
+	uint64_t bytes = kept_code + own_variables();
+
+	for (size_t i = 0; i < nr_arenas; i++)
+		bytes += resident(arenas[i].start, arenas[i].size);
+	for (size_t i = 0; i < nr_owned; i++)
+		bytes += resident((uintptr_t)owned[i].at, owned[i].size);
+	/* Relaxed: a figure, for whoever looks at it from outside. */
+	__atomic_store_n(&side_probe_kept, bytes, __ATOMIC_RELAXED);
+}
+
+void patch_memory_rest(uint64_t kept_code)
+{
+	for (size_t i = 0; i < nr_arenas; i++) {
+		if (!arenas[i].taken)
+			patch_memory_drop(arenas[i].probes, PROBES_BYTES);
+		else
+			patch_memory_drop(arenas[i].taken, taken_bytes(&arenas[i]));
+		arenas[i].full = 0;
+	}
+	free(gaps);
+	gaps = NULL;
+	nr_gaps = gaps_room = 0;
+	gaps_known = false;
+	tell_kept(kept_code);
+}
+
+void patch_memory_recall(void (*tell)(struct patch_past *past, uint64_t body))
+{
+	for (size_t i = 0; i < nr_arenas; i++) {
+		for (uint64_t at = 0; !arenas[i].taken && at < arenas[i].used; at += BODY_BYTES) {
+			if (arenas[i].past[at / BODY_BYTES].what)
+				tell(&arenas[i].past[at / BODY_BYTES], arenas[i].start + at);
+		}
+	}
+	/* Relaxed: as above. */
+	__atomic_store_n(&side_probe_kept, 0, __ATOMIC_RELAXED);
+}
+
+bool patch_was_place(uint64_t address)
+{
+	/* Acquire: pairs with the release in map_arena(). */
+	size_t count = __atomic_load_n(&nr_arenas, __ATOMIC_ACQUIRE);
+
+	for (size_t i = 0; i < count; i++) {
+		for (size_t at = 0; !arenas[i].taken && at < BODIES; at++) {
+			/* Relaxed: those of the last rest are there before any trap is not. */
+			uint64_t what = __atomic_load_n(&arenas[i].past[at].what, __ATOMIC_RELAXED);
+			uint64_t site = what & ((UINT64_C(1) << PATCH_PAST_BITS) - 1);
+
+			if (site &&
+					(address - site < PROBE_JUMP_BYTES ||
+							address ==
+									__atomic_load_n(&arenas[i].past[at]
+													 .slot,
+											__ATOMIC_RELAXED)))
+				return true;
+		}
+	}
+	return false;
 }
 
 int patch_start(bool plain)
@@ -430,6 +635,8 @@ int patch_start(bool plain)
 		return 0;
 	patch_frames_start();
 	ret = patch_hit_start();
+	if (!ret)
+		ret = patch_places_start();
 	if (!ret)
 		ret = patch_trap_start();
 	started = !ret;

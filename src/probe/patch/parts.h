@@ -40,6 +40,14 @@ struct patch_probe {
 	struct patch_probe *next;        /* of the same place */
 };
 
+/* What is known of a body while nothing is set: enough to find it again. */
+struct patch_past {
+	uint64_t what; /* runtime of the site, and above it flags and method; 0: nobody's */
+	uint64_t slot;
+};
+#define PATCH_PAST_BITS 48 /* of an address */
+_Static_assert(sizeof(struct patch_past) == 16, "there are thousands");
+
 /* What a jump's distance must be: bytes that are given, and others that are free. */
 struct patch_distance {
 	bool fixed[4];
@@ -68,16 +76,34 @@ void patch_memory_look(void);
 /* Memory of a body near that address; 0: none. */
 uint64_t patch_body_memory(uint64_t near);
 void patch_body_return(uint64_t body);
+/* The probe whose body it is, and no other's ever. */
+struct patch_probe *patch_body_probe(uint64_t body);
+struct patch_past *patch_body_past(uint64_t body);
+/* Whether there was one when nothing was set the last time, with that address among its bytes. In signal handlers, too. */
+bool patch_was_place(uint64_t address);
 /* A place for a jump at which a jump from `site` with such a distance arrives, in reach of `body`; 0: none. */
 uint64_t patch_slot_memory(uint64_t site, uint64_t body, const struct patch_distance *distance);
 /* Once or several times. */
 void patch_slot_return(uint64_t slot);
+/* It is taken, as before the rest. */
+void patch_slot_recall(uint64_t slot);
 uint64_t patch_memory_bytes(void);
 /* For the code and data of returns: anywhere. */
 void *patch_memory_anywhere(size_t size, int protection);
+/* Whole pages of it are zeros again, and nobody's. */
+void patch_memory_drop(void *memory, size_t size);
+/* All probes are zeros: of threads that come to them late, nothing is wanted. `kept_code`: bytes of code that have changed. */
+void patch_memory_rest(uint64_t kept_code);
+/* The end of that: what was kept of each. */
+void patch_memory_recall(void (*tell)(struct patch_past *past, uint64_t body));
 
 /* ---- places.c ---- */
 
+int patch_places_start(void);
+/* Calls it with each. */
+void patch_places_each(void (*tell)(struct patch_probe *probe));
+/* There are none. */
+void patch_places_forget(void);
 /* The list in which probes of that address are, maybe with others. */
 struct patch_probe **patch_place_of(uint64_t address);
 /* How many bytes of its place it changes. */
@@ -88,6 +114,8 @@ bool patch_is_occupied(uint64_t from, unsigned int size);
 bool patch_is_pad(uint64_t address);
 /* Whether some probe that is set is one. */
 bool patch_any_breakpoint(void);
+/* Whether some is. */
+bool patch_any_armed(void);
 /* Whether what was written stands there still. Not when its file was unmapped: whatever is there now is left alone. */
 bool patch_stands(struct patch_probe *probe);
 /* Gives back what was made for places that are not mapped any more, if one of these is among them. */
@@ -116,10 +144,16 @@ void patch_callers_gates(uint64_t start, uint64_t size);
 /* Whether there are any gates. */
 bool patch_callers_wanted(void);
 
+/* ---- pages.c ---- */
+
+/* Those of all places that are as they are in their files are the files' again. How many bytes are not. */
+uint64_t patch_pages_give_back(void);
+
 /* ---- x86-64-body.c ---- */
 
-/* Writes the code of a probe as it is at `at`; -ERANGE, -E2BIG. */
-int patch_body(struct patch_probe *probe, uint64_t at, uint8_t bytes[BODY_BYTES]);
+/* Writes the code of a probe as it is at `at`, which says that it is `as`; -ERANGE, -E2BIG. */
+int patch_body_of(struct patch_probe *probe, const struct patch_probe *as, uint64_t at,
+		uint8_t bytes[BODY_BYTES]);
 /*
  * The code of all watched calls: BODY_BYTES to which all lead in the end, RETURN_BYTES of nobody, the gates. `returns` is in
  * reach of it.
@@ -158,6 +192,8 @@ int patch_trap_add(uint64_t address, uint64_t target);
 void patch_trap_remove(uint64_t address);
 /* The program may have set a handler of its own since. */
 void patch_trap_renew(void);
+/* Nothing that is there now traps. */
+void patch_trap_rest(void);
 bool patch_trap_is_ours(const struct sigaction *action);
 extern uint64_t patch_traps;
 

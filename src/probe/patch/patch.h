@@ -9,7 +9,10 @@
  *	set.c           the protocol by which bytes change, for many sites at once
  *	trap.c          threads that come across a byte that is being changed
  *	signals.c       what the program does with the signals of traps
- *	memory.c        memory near code; writing to code
+ *	memory.c        memory near code, and what belongs to it
+ *	write.c         writing to code
+ *	places.c        what has a probe, or had one
+ *	pages.c         pages of code that are the file's again
  *	x86-64-body.c   the code of a probe, and of a return that is seen
  *	frames.c        what an unwinder must know of that code
  *	callers.c       whose calls may be seen returning
@@ -106,6 +109,15 @@ size_t patch_set(struct patch_request *requests, size_t count);
  * 0, or -errno if memory could not be written: then those probes are still there.
  */
 int patch_remove(struct patch_probe *const *probes, size_t count);
+
+/*
+ * Gives back what is not needed while nothing is set: pages of code whose bytes are those of their files again, and what was
+ * known of probes. The code of probes stays (patch_figures). Whether nothing is set; if something is, nothing is done.
+ */
+bool patch_rest(void);
+
+/* What is kept then, in memory; 0 while anything is set. Found by its name by whoever looks at the process from outside. */
+extern uint64_t side_probe_kept __attribute__((visibility("default")));
 
 /*
  * Waits until no thread is in a handler of these probes that it was in when this was called (but maybe the caller), whether

@@ -6,7 +6,6 @@
 #include "parts.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
@@ -16,7 +15,26 @@
 #define BESIDE 4ULL /* addresses that have one list */
 #define PAGE 4096ULL
 
-static struct patch_probe *lists[LISTS];
+static struct patch_probe **lists;
+
+int patch_places_start(void)
+{
+	lists = patch_memory_anywhere(LISTS * sizeof(*lists), PROT_READ | PROT_WRITE);
+	return lists ? 0 : -ENOMEM;
+}
+
+void patch_places_each(void (*tell)(struct patch_probe *probe))
+{
+	for (size_t i = 0; lists && i < LISTS; i++) {
+		for (struct patch_probe *probe = lists[i]; probe; probe = probe->next)
+			tell(probe);
+	}
+}
+
+void patch_places_forget(void)
+{
+	patch_memory_drop(lists, LISTS * sizeof(*lists));
+}
 
 struct patch_probe **patch_place_of(uint64_t address)
 {
@@ -67,15 +85,25 @@ bool patch_is_pad(uint64_t address)
 	return false;
 }
 
-bool patch_any_breakpoint(void)
+static bool any_armed(bool breakpoint)
 {
-	for (size_t i = 0; i < LISTS; i++) {
+	for (size_t i = 0; lists && i < LISTS; i++) {
 		for (const struct patch_probe *probe = lists[i]; probe; probe = probe->next) {
-			if (probe->armed && probe->method == PROBE_BREAKPOINT)
+			if (probe->armed && (!breakpoint || probe->method == PROBE_BREAKPOINT))
 				return true;
 		}
 	}
 	return false;
+}
+
+bool patch_any_breakpoint(void)
+{
+	return any_armed(true);
+}
+
+bool patch_any_armed(void)
+{
+	return any_armed(false);
 }
 
 /* Read by the kernel, because there may be nothing. */
@@ -113,11 +141,13 @@ static void release(struct patch_probe *probe)
 		for (unsigned int i = 1; i < probe->site.nr_pieces; i++)
 			patch_trap_remove(probe->site.runtime + probe->site.pieces[i].at);
 	}
-	patch_body_return(probe->body);
 	/* A short jump's pad is gone with the file. */
 	if (probe->slot && probe->method != PROBE_SHORT)
 		patch_slot_return(probe->slot);
-	free(probe);
+	/* Relaxed: see patch_was_place(). */
+	__atomic_store_n(&patch_body_past(probe->body)->what, 0, __ATOMIC_RELAXED);
+	patch_body_return(probe->body);
+	memset(probe, 0, sizeof(*probe));
 }
 
 void patch_release_gone(struct patch_probe *const *probes, size_t count)

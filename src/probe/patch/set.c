@@ -23,7 +23,8 @@
  *
  * The code of a probe stays as long as its place does, and is used again for the next probe there: nobody can say that no
  * thread is in its uncounted instructions. What is counted are handlers (hit.c), so those may go away. All code together
- * has at most 64 MiB (memory.c).
+ * has at most 64 MiB (memory.c). When nothing is set any more, all else can be given back (patch_rest()): what a probe knows
+ * becomes zeros, so whoever comes to it late finds that nothing is wanted, and a few words stay by which its code is found again.
  */
 #include "parts.h"
 
@@ -43,9 +44,11 @@
 #define YIELDS 10
 #define GRACE_US 100
 #define AT_ONCE 512
+#define PAST_METHOD (PATCH_PAST_BITS + 8)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t generations;
+static bool rested;
 
 /* What traps when it is executed: the breakpoint, and bytes that are no instruction. */
 static const uint8_t traps[] = {BREAKPOINT, 0x3f, 0x2f, 0x1e, 0x06};
@@ -220,10 +223,7 @@ static int write_body(struct patch_probe *probe, struct patch_writer *writer)
 	uint8_t bytes[BODY_BYTES];
 	int ret;
 
-	probe->body = patch_body_memory(probe->site.runtime);
-	if (!probe->body)
-		return -ERANGE;
-	ret = patch_body(probe, probe->body, bytes);
+	ret = patch_body_of(probe, probe, probe->body, bytes);
 	if (!ret)
 		ret = patch_write(writer, probe->body, bytes, sizeof(bytes));
 	return ret;
@@ -256,11 +256,76 @@ static int make_with(
 		ret = make_short(probe, writer);
 	else if (!ret && method != PROBE_BREAKPOINT)
 		ret = make_jump(probe, writer);
-	if (!ret)
-		return add_traps(probe);
-	if (probe->body)
-		patch_body_return(probe->body);
-	return ret;
+	return ret ? ret : add_traps(probe);
+}
+
+/* Whether the jump there is one that threads inside of the place may meet: what they meet traps, or is what it was. */
+static bool bytes_fit(const struct patch_probe *probe)
+{
+	const struct probe_site *site = &probe->site;
+
+	for (unsigned int i = 1; i < site->nr_pieces; i++) {
+		if (site->pieces[i].at < PROBE_JUMP_BYTES &&
+				!memchr(traps, probe->bytes[site->pieces[i].at], sizeof(traps)))
+			return false;
+	}
+	for (unsigned int i = site->patched; site->method == PROBE_PUNNED && i < PROBE_JUMP_BYTES;
+			i++) {
+		if (probe->bytes[i] != site->bytes[i])
+			return false;
+	}
+	return true;
+}
+
+static void put_jump(struct patch_probe *probe)
+{
+	uint64_t to = probe->slot ? probe->slot : probe->body;
+	int32_t away = (int32_t)(to - (probe->site.runtime + PROBE_JUMP_BYTES));
+
+	if (probe->method == PROBE_BREAKPOINT) {
+		probe->bytes[0] = BREAKPOINT;
+	} else if (probe->method == PROBE_SHORT) {
+		probe->bytes[0] = SHORT_JUMP;
+		probe->bytes[1] = (uint8_t)(to - (probe->site.runtime + 2));
+	} else {
+		probe->bytes[0] = JUMP;
+		memcpy(probe->bytes + 1, &away, 4);
+	}
+}
+
+/*
+ * Of one from before a rest nothing is known but where its code is. It is the same if the code is that which would be made for
+ * the site now, byte for byte: so whoever is in it does not notice.
+ */
+static bool is_revived(struct patch_probe *probe, const struct probe_site *site)
+{
+	struct patch_probe same = *probe;
+	uint8_t bytes[BODY_BYTES];
+
+	same.site = *site;
+	if (same.method == PROBE_BREAKPOINT)
+		cut_to_first(&same.site);
+	else if (same.method != site->method)
+		return false;
+	if (same.method == PROBE_SHORT &&
+			probe->slot != site->pad + (site->runtime - site->address))
+		return false;
+	put_jump(&same);
+	/* What the code says of its probe is the address, which is the same. */
+	if (patch_body_of(&same, probe, probe->body, bytes) ||
+			memcmp(bytes, (const void *)probe->body, BODY_BYTES) != 0 ||
+			(same.method != PROBE_BREAKPOINT && !bytes_fit(&same)))
+		return false;
+	*probe = same;
+	return true;
+}
+
+/* Made before, and with what is displaced now. */
+static bool is_of(struct patch_probe *probe, const struct probe_site *site)
+{
+	if (!probe->site.nr_pieces)
+		return is_revived(probe, site);
+	return !memcmp(probe->site.bytes, site->bytes, sizeof(site->bytes));
 }
 
 /* The probe of that place with such code: a new one, or the one that was there before. */
@@ -269,27 +334,30 @@ static int find_probe(const struct patch_request *request, unsigned int flags,
 {
 	struct patch_probe **place = patch_place_of(request->site->runtime), *probe;
 	enum probe_method method = flags & PATCH_TRAP ? PROBE_BREAKPOINT : request->site->method;
+	uint64_t body;
 	int ret;
 
 	for (probe = *place; probe; probe = probe->next) {
 		if (probe->site.runtime == request->site->runtime && probe->flags == flags &&
-				!memcmp(probe->site.bytes, request->site->bytes,
-						sizeof(probe->site.bytes))) {
+				is_of(probe, request->site)) {
 			*result = probe;
 			return probe->slot ? change_jump(writer, probe->slot, probe->body) : 0;
 		}
 	}
-	probe = calloc(1, sizeof(*probe));
-	if (!probe)
-		return -ENOMEM;
-	probe->site = *request->site;
-	probe->flags = flags;
-	probe->caller = &patch_no_code;
+	body = patch_body_memory(request->site->runtime);
+	if (!body)
+		return -ERANGE;
+	probe = patch_body_probe(body);
+	*probe = (struct patch_probe){.site = *request->site,
+			.flags = flags,
+			.body = body,
+			.caller = &patch_no_code};
 	ret = make_with(probe, writer, method);
 	if (ret && ret != -EPERM && method != PROBE_BREAKPOINT)
 		ret = make_with(probe, writer, PROBE_BREAKPOINT);
 	if (ret) {
-		free(probe);
+		memset(probe, 0, sizeof(*probe));
+		patch_body_return(body);
 		return ret;
 	}
 	probe->next = *place;
@@ -522,6 +590,23 @@ static bool any_exit(const struct patch_request *requests, size_t count)
 	return false;
 }
 
+/* As much of a probe as was kept. */
+static void recall(struct patch_past *past, uint64_t body)
+{
+	uint64_t site = past->what & ((UINT64_C(1) << PATCH_PAST_BITS) - 1);
+	struct patch_probe *probe = patch_body_probe(body), **place = patch_place_of(site);
+
+	probe->site.runtime = site;
+	probe->slot = past->slot;
+	probe->flags = past->what >> PATCH_PAST_BITS & 0xff;
+	probe->method = (enum probe_method)(past->what >> PAST_METHOD);
+	probe->body = body;
+	probe->caller = &patch_no_code;
+	patch_slot_recall(past->slot);
+	probe->next = *place;
+	*place = probe;
+}
+
 size_t patch_set(struct patch_request *requests, size_t count)
 {
 	struct patch_writer writer;
@@ -531,6 +616,9 @@ size_t patch_set(struct patch_request *requests, size_t count)
 	patch_unblock_self();
 	pthread_mutex_lock(&lock);
 	patch_trap_renew();
+	if (rested)
+		patch_memory_recall(recall);
+	rested = false;
 	ret = register_barrier();
 	patch_memory_look();
 	if (any_exit(requests, count))
@@ -663,6 +751,39 @@ void patch_look_around(void)
 	if (patch_callers_wanted())
 		patch_callers_look();
 	pthread_mutex_unlock(&lock);
+}
+
+static void keep(struct patch_probe *probe)
+{
+	struct patch_past *past = patch_body_past(probe->body);
+
+	/* Relaxed, both: see patch_was_place(). */
+	__atomic_store_n(&past->slot, probe->slot, __ATOMIC_RELAXED);
+	__atomic_store_n(&past->what,
+			probe->site.runtime | (uint64_t)probe->flags << PATCH_PAST_BITS |
+					(uint64_t)probe->method << PAST_METHOD,
+			__ATOMIC_RELAXED);
+}
+
+bool patch_rest(void)
+{
+	uint64_t kept;
+	bool over;
+
+	pthread_mutex_lock(&lock);
+	over = !patch_any_armed();
+	if (over && !rested) {
+		kept = patch_pages_give_back();
+		patch_places_each(keep);
+		/* Whoever finds no trap finds that there was one. */
+		barrier();
+		patch_places_forget();
+		patch_trap_rest();
+		patch_memory_rest(kept);
+		rested = true;
+	}
+	pthread_mutex_unlock(&lock);
+	return over;
 }
 
 void patch_check(void)

@@ -3,19 +3,23 @@
  * Threads that meet a trap: the first byte of a place that is being changed, the begin of an instruction inside of it
  * where a thread was interrupted before, or a breakpoint. They go on in the code of the probe.
  *
- * The table is read by signal handlers: entries are only added, and a larger table replaces a smaller one, which
- * stays.
+ * The table is read by signal handlers: entries are only added, and a larger table replaces a smaller one, of which
+ * only the begin stays, with its size. It is emptied when nothing is set: what a thread then comes with has trapped before, and is
+ * no trap any more, so the thread does what stands there now. That is done with code that had probes only, for a trap of the
+ * program's own that vanished is the program's business.
  */
 #include "parts.h"
 
 #include <errno.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <ucontext.h>
 
 #define FIRST_SIZE 1024
+#define PAGE 4096
 #define TRAP_BYTE 0xcc
+#define LONG_FORM 0xcd
 
 struct entry {
 	uint64_t address; /* 0: free; set last */
@@ -28,6 +32,7 @@ struct table {
 };
 
 static struct table *table;
+static unsigned int rests;
 uint64_t patch_traps;
 
 static size_t place_of(const struct table *in, uint64_t address)
@@ -35,21 +40,33 @@ static size_t place_of(const struct table *in, uint64_t address)
 	return (size_t)(address * 0x9e3779b97f4a7c15u >> 20) & (in->size - 1);
 }
 
-static uint64_t look_up(uint64_t address)
+static uint64_t look_up_in(const struct table *in, uint64_t address)
 {
-	/* Acquire: the entries. Pairs with the release in grow(). */
-	const struct table *in = __atomic_load_n(&table, __ATOMIC_ACQUIRE);
-
-	for (size_t i = in ? place_of(in, address) : 0; in; i = (i + 1) & (in->size - 1)) {
+	for (size_t i = place_of(in, address);; i = (i + 1) & (in->size - 1)) {
 		/* Acquire: the target. Pairs with the release in insert(). */
 		uint64_t have = __atomic_load_n(&in->entries[i].address, __ATOMIC_ACQUIRE);
 
 		if (have == address)
 			return __atomic_load_n(&in->entries[i].target, __ATOMIC_RELAXED);
 		if (!have)
-			break;
+			return 0;
 	}
-	return 0;
+}
+
+static uint64_t look_up(uint64_t address)
+{
+	const struct table *in = NULL, *last;
+	uint64_t target = 0;
+
+	do {
+		last = in;
+		/* Acquire: the entries. Pairs with the release in grow(). */
+		in = __atomic_load_n(&table, __ATOMIC_ACQUIRE);
+		if (in && in != last)
+			target = look_up_in(in, address);
+		/* One that was replaced meanwhile has lost its entries. */
+	} while (!target && in != last);
+	return target;
 }
 
 static void insert(struct table *in, uint64_t address, uint64_t target)
@@ -68,7 +85,9 @@ static void insert(struct table *in, uint64_t address, uint64_t target)
 static int grow(void)
 {
 	size_t size = table ? table->size * 2 : FIRST_SIZE;
-	struct table *larger = calloc(1, sizeof(*larger) + size * sizeof(struct entry));
+	struct table *smaller = table,
+		     *larger = patch_memory_anywhere(sizeof(*larger) + size * sizeof(struct entry),
+				     PROT_READ | PROT_WRITE);
 
 	if (!larger)
 		return -ENOMEM;
@@ -77,9 +96,52 @@ static int grow(void)
 		if (table->entries[i].address)
 			insert(larger, table->entries[i].address, table->entries[i].target);
 	}
-	/* Release: the entries. Pairs with the acquire in look_up(). The old one stays: somebody may be in it. */
+	/* Release: the entries. Pairs with the acquire in look_up(). */
 	__atomic_store_n(&table, larger, __ATOMIC_RELEASE);
+	/* Somebody may be in it, and finds nothing there. */
+	if (smaller)
+		patch_memory_drop(smaller->entries, smaller->size * sizeof(struct entry));
 	return 0;
+}
+
+void patch_trap_rest(void)
+{
+	if (!table)
+		return;
+	/* What drop leaves at the begin; a search that runs finds or does not. Relaxed: either is right. */
+	for (size_t i = 0; i < table->size && i * sizeof(struct entry) < PAGE; i++) {
+		__atomic_store_n(&table->entries[i].address, 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&table->entries[i].target, 0, __ATOMIC_RELAXED);
+	}
+	patch_memory_drop(table->entries, table->size * sizeof(struct entry));
+	table->used = 0;
+	/* Relaxed: only told apart. */
+	__atomic_fetch_add(&rests, 1, __ATOMIC_RELAXED);
+}
+
+/*
+ * Whether the thread has trapped at what was a probe's and is none any more: then it does what stands there now. Once: what then traps
+ * again is the program's own.
+ */
+static bool is_over(int number, int code, uint64_t at)
+{
+	static __thread struct {
+		uint64_t at;
+		unsigned int rest;
+	} last __attribute__((tls_model("initial-exec")));
+	unsigned int rest = __atomic_load_n(&rests, __ATOMIC_RELAXED);
+	const uint8_t *there = (const uint8_t *)(uintptr_t)at;
+
+	if (!rest || !patch_was_place(at) || (last.at == at && last.rest == rest))
+		return false;
+	/* Not a step, not the long form of a breakpoint. */
+	if (number == SIGTRAP &&
+			(code != SI_KERNEL || *there == TRAP_BYTE ||
+					(there[-1] == LONG_FORM && there[0] == 3)))
+		return false;
+	last.at = at;
+	last.rest = rest;
+	return true;
 }
 
 int patch_trap_add(uint64_t address, uint64_t target)
@@ -123,6 +185,11 @@ static void on_trap(int number, siginfo_t *info, void *context)
 	uint64_t at = (uint64_t)user->uc_mcontext.gregs[REG_RIP] - (number == SIGTRAP), target;
 
 	target = info->si_code > 0 ? look_up(at) : 0;
+	if (!target && info->si_code > 0 && is_over(number, info->si_code, at)) {
+		/* A new probe may be there by now: looked up behind the byte that was read. */
+		target = look_up(at);
+		target = target ? target : at;
+	}
 	if (!target) {
 		pass_on(number, info, context);
 		return;

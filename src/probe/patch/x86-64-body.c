@@ -163,7 +163,8 @@ static void put_constant(struct writing *writing, const char *opcode, uint64_t v
 }
 
 /* All before the copy, of the same size for all probes; returns that size. */
-static size_t put_body(const struct patch_probe *probe, uint8_t *bytes, uint8_t *frames)
+static size_t put_body(const struct patch_probe *probe, const struct patch_probe *as,
+		uint8_t *bytes, uint8_t *frames)
 {
 	struct writing writing = {.bytes = bytes, .frames = frames, .distance = 8};
 	void *enter = probe->flags & PATCH_ALL ? (void *)&patch_enter_all : (void *)&patch_enter;
@@ -172,7 +173,7 @@ static size_t put_body(const struct patch_probe *probe, uint8_t *bytes, uint8_t 
 	put_steps(&writing, pass_red_zone);
 	put_steps(&writing, save);
 	put_steps(&writing, align);
-	put_constant(&writing, "\x48\xbe", (uint64_t)probe);            /* mov $probe,%rsi */
+	put_constant(&writing, "\x48\xbe", (uint64_t)as);               /* mov $probe,%rsi */
 	put_constant(&writing, "\x48\xb8", (uint64_t)(uintptr_t)enter); /* mov $enter,%rax */
 	put_steps(&writing, call);
 	put(&writing, "\x84\xc0\x74\0", 4); /* test %al,%al; jz over the gate's way */
@@ -193,15 +194,16 @@ const uint8_t *patch_body_frames(void)
 	if (!frames[0]) {
 		/* In the copy: as at the begin of a function. */
 		memset(frames, 8, sizeof(frames));
-		put_body(&none, bytes, frames);
+		put_body(&none, &none, bytes, frames);
 	}
 	return frames;
 }
 
-int patch_body(struct patch_probe *probe, uint64_t at, uint8_t bytes[BODY_BYTES])
+int patch_body_of(struct patch_probe *probe, const struct patch_probe *as, uint64_t at,
+		uint8_t bytes[BODY_BYTES])
 {
 	uint8_t copy[PROBE_COPY_MAX], frames[BODY_BYTES];
-	size_t begin = put_body(probe, bytes, frames);
+	size_t begin = put_body(probe, as, bytes, frames);
 	int size;
 
 	probe->copy = at + begin;

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <execinfo.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -168,6 +169,64 @@ static void test_places(unsigned int flags)
 					seen.entries == 100);
 		}
 	}
+}
+
+/* ---- what is left ---- */
+
+/* Whether the page there is the file's, and no copy. */
+static bool is_of_file(const void *there)
+{
+	int map = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	uint64_t entry = 0;
+	bool got;
+
+	(void)*(const volatile char *)there;
+	got = map >= 0 && pread(map, &entry, 8, (off_t)((uintptr_t)there / 4096 * 8)) == 8;
+	if (map >= 0)
+		close(map);
+	return !got || (entry >> 61 & 1);
+}
+
+static void change_byte(uint8_t *there, uint8_t byte)
+{
+	void *page = (void *)((uintptr_t)there & ~4095UL);
+
+	CHECK(!mprotect(page, 4096, PROT_READ | PROT_WRITE | PROT_EXEC));
+	*there = byte;
+	CHECK(!mprotect(page, 4096, PROT_READ | PROT_EXEC));
+}
+
+/* Nothing may have left a jump in a pad before. */
+static void test_rest(void)
+{
+	struct patch_figures before = {0}, after = {0};
+	struct seen seen;
+	struct patch_request request;
+	uint8_t *place;
+
+	for (int i = 0; i < 3; i++) {
+		request = set_one("place_three", &seen, 0, i != 1);
+		place = (uint8_t *)request.site->runtime;
+		CHECK(place_three(1) == 4 && seen.entries == 1);
+		CHECK(!is_of_file(place) && !patch_rest());
+		CHECK(place_three(2) == 5 && seen.entries == 2);
+		remove_one(&request);
+		CHECK(!is_of_file(place));
+		CHECK(patch_rest() && is_of_file(place));
+		CHECK(place_three(3) == 6 && seen.entries == 2);
+		CHECK(patch_rest());
+		patch_figures(i ? &after : &before);
+	}
+	/* The same code again. */
+	CHECK(after.bytes == before.bytes);
+
+	/* A byte that is somebody else's, in the padding behind the function. */
+	request = set_one("place_three", &seen, 0, false);
+	place = (uint8_t *)request.site->runtime;
+	change_byte(place + 12, 0x90);
+	remove_one(&request);
+	CHECK(patch_rest() && !is_of_file(place) && place[12] == 0x90);
+	change_byte(place + 12, 0xcc);
 }
 
 /* ---- registers ---- */
@@ -970,9 +1029,13 @@ int main(int argc, char **argv)
 		printf("this kernel has no barrier for code: nothing can be tested\n");
 		return 77;
 	}
-	test_places(0);
-	test_places(PATCH_ALL);
-	test_places(PATCH_TRAP);
+	test_rest();
+	for (int i = 0; i < 2; i++) {
+		test_places(0);
+		test_places(PATCH_ALL);
+		test_places(PATCH_TRAP);
+		CHECK(patch_rest());
+	}
 	test_registers(0);
 	test_registers(PATCH_ALL);
 	test_inside();

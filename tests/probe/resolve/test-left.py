@@ -3,7 +3,7 @@
 """
 What is left of probes: a redis-server that had one on each of its functions, and on each of libc's, answers as before, and has the
 code of its files again, but for the pads of short jumps in the padding between functions, and no thread or file more than another one that
-had none and answered the same.
+had none and answered the same; nor more memory, but for what the agent says that it keeps, and one percent.
 """
 import atexit
 import functools
@@ -24,6 +24,7 @@ FOLDER = tempfile.mkdtemp()
 ENV = environment(SIDE_RUNTIME=FOLDER + "/run", LANG="C.UTF-8")
 ROUNDS = 20 if os.environ.get("SIDE_TEST_LONG") == "1" else 2
 JUMP, JUMP_BYTES = 0xe9, 5
+KEPT_MAX = 64 << 10  # KiB
 KEPT = {signal.SIGTRAP, signal.SIGILL}
 atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
 
@@ -74,7 +75,9 @@ class Server:
         folder = f"{FOLDER}/{name}"
         os.mkdir(folder)
         self.process = subprocess.Popen(["redis-server", "--port", self.port, "--bind", "127.0.0.1", "--dir", folder, "--save", "",
-                                         "--hz", "100"], stdout=subprocess.DEVNULL)
+                                         "--hz", "100"], stdout=subprocess.DEVNULL,
+                                        # What is freed goes back at once, and a thread more is no heap more.
+                                        env=os.environ | {"MALLOC_CONF": "narenas:1,dirty_decay_ms:0,muzzy_decay_ms:0"})
         self.pid = str(self.process.pid)
         atexit.register(self.process.kill)
         wait_until(lambda: self.ask("ping") == "PONG", f"{name} answers")
@@ -141,9 +144,15 @@ class Server:
         return {number for number in range(1, 65) if mask >> (number - 1) & 1}
 
     def memory(self):
-        """KiB that stand in memory, and those of them that nobody shares."""
+        """KiB that stand in memory, and those of them that are no file's."""
         figures = dict(re.findall(r"^(\w+):\s+(\d+) kB", self.read("smaps_rollup"), re.M))
-        return int(figures["Rss"]), int(figures["Private_Clean"]) + int(figures["Private_Dirty"])
+        return int(figures["Rss"]), int(figures["Anonymous"])
+
+    def kept(self):
+        """KiB of them that the agent keeps, as it says itself."""
+        last = json.loads(good("probe", "list", "--json", self.pid, "libc.so*:malloc").out.splitlines()[-1])
+        equal(last["type"], "probe_kept")
+        return last["bytes"] // 1024
 
 
 def main():
@@ -171,8 +180,14 @@ def main():
         wait_until(lambda: probed.files() == plain.files(), f"{probed.files()} instead of {plain.files()}")
         assert probed.handled() - plain.handled() <= KEPT, probed.handled() - plain.handled()
         equal(probed.ask("get", "key:__rand_int__"), plain.ask("get", "key:__rand_int__"))
+        # What the agent says that it keeps is all that is more, but for one percent.
+        kept = probed.kept()
+        allowed = plain.memory()[0] // 100
+        wait_until(lambda: probed.memory()[1] - plain.memory()[1] - kept <= allowed,
+                   f"of {probed.memory()} KiB with, {plain.memory()} without, {kept} are accounted for")
+        assert 0 < kept < KEPT_MAX, kept
     print(f"{compared} bytes of code are those of their files; {len(plain.threads())} threads and {len(plain.files())} files in both; "
-          f"KiB in memory, and private: {probed.memory()} with, {plain.memory()} without")
+          f"KiB in memory, and of no file: {probed.memory()} with, {plain.memory()} without, {kept} kept for the next probes")
     for server in (plain, probed):
         server.process.terminate()
         equal(server.process.wait(60), 0)

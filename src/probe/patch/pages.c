@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Pages of code that were changed and changed back. The kernel has made a private copy of each; where all its bytes are those of
+ * the file again it is given back, and the process has the file's page as before. Threads may execute it meanwhile: they
+ * find the same bytes.
+ *
+ * What else stands there stays there: a page with any other byte is kept, be it a debugger's or the kernel's breakpoint, a
+ * relocation, or the pad of a short jump; likewise where the file is not to be found or is another one by now, where the
+ * loader is at work, and all pages as long as somebody traces the process, who might change one of them just now.
+ */
+#include "parts.h"
+
+#include <fcntl.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define PAGE 4096ULL
+#define IDENTITY_BYTES 40 /* device and inode, as the kernel says them */
+
+static struct {
+	uint64_t *at;
+	size_t nr, room;
+	uint64_t kept; /* still copies */
+} pages;
+
+/* ---- which ---- */
+
+static void count(struct patch_probe *probe)
+{
+	(void)probe;
+	pages.room += 2;
+}
+
+static void take(struct patch_probe *probe)
+{
+	pages.at[pages.nr++] = probe->site.runtime & ~(PAGE - 1);
+	pages.at[pages.nr++] = (probe->site.runtime + PROBE_JUMP_BYTES - 1) & ~(PAGE - 1);
+}
+
+static int compare(const void *a, const void *b)
+{
+	const uint64_t *one = a, *other = b;
+
+	return (*one > *other) - (*one < *other);
+}
+
+static bool collect(void)
+{
+	pages.nr = pages.room = pages.kept = 0;
+	patch_places_each(count);
+	if (!pages.room)
+		return false;
+	pages.at = mmap(NULL, pages.room * sizeof(*pages.at), PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (pages.at == MAP_FAILED)
+		return false;
+	patch_places_each(take);
+	qsort(pages.at, pages.nr, sizeof(*pages.at), compare);
+	for (size_t i = 0; i < pages.nr; i++)
+		pages.kept += !i || pages.at[i] != pages.at[i - 1];
+	return true;
+}
+
+static bool is_traced(void)
+{
+	FILE *status = fopen("/proc/self/status", "re");
+	char line[256];
+	int tracer = 0;
+
+	while (status && fgets(line, sizeof(line), status)) {
+		if (sscanf(line, "TracerPid: %d", &tracer) == 1)
+			break;
+	}
+	if (status)
+		fclose(status);
+	return !status || tracer;
+}
+
+/* ---- what is mapped ---- */
+
+struct mapping {
+	unsigned long long start, end, offset;
+	char rights[8], identity[IDENTITY_BYTES];
+	const char *path;
+};
+
+static bool read_line(char *line, struct mapping *mapping)
+{
+	char device[16], inode[24];
+	int path = 0;
+
+	line[strcspn(line, "\n")] = 0;
+	if (sscanf(line, "%llx-%llx %7s %llx %15s %23s %n", &mapping->start, &mapping->end,
+			    mapping->rights, &mapping->offset, device, inode, &path) != 6 ||
+			!path)
+		return false;
+	snprintf(mapping->identity, sizeof(mapping->identity), "%s %s", device, inode);
+	mapping->path = line + path;
+	return true;
+}
+
+static bool maps_as(const void *there, const char *identity)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	bool same = false;
+	char *line = NULL;
+	size_t size = 0;
+
+	while (maps && getline(&line, &size, maps) > 0) {
+		struct mapping mapping;
+
+		if (!read_line(line, &mapping) || mapping.start > (uintptr_t)there ||
+				mapping.end <= (uintptr_t)there)
+			continue;
+		same = !strcmp(mapping.identity, identity);
+		break;
+	}
+	free(line);
+	if (maps)
+		fclose(maps);
+	return same;
+}
+
+/* ---- its file ---- */
+
+struct file {
+	int fd; /* negative: none */
+	char identity[IDENTITY_BYTES];
+};
+
+/* What stat() says of a file is not what the kernel says of its mappings everywhere: so a mapping of it is asked, too. */
+static bool is_file_of(int fd, const char *identity)
+{
+	void *there = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, fd, 0);
+	bool same;
+
+	if (there == MAP_FAILED)
+		return false;
+	same = maps_as(there, identity);
+	munmap(there, PAGE);
+	return same;
+}
+
+static int open_file_of(const struct mapping *mapping)
+{
+	char behind[80];
+	int fd = open(mapping->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+
+	if (fd >= 0 && is_file_of(fd, mapping->identity))
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	/* It is deleted, or somewhere else; who has the right may have it nevertheless. */
+	snprintf(behind, sizeof(behind), "/proc/self/map_files/%llx-%llx", mapping->start,
+			mapping->end);
+	fd = open(behind, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0 && is_file_of(fd, mapping->identity))
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+static void close_file(struct file *file)
+{
+	if (file->fd >= 0)
+		close(file->fd);
+	file->fd = -1;
+	file->identity[0] = 0;
+}
+
+/* Parts of one file follow one another. */
+static void know_file(struct file *file, const struct mapping *mapping)
+{
+	if (!strcmp(file->identity, mapping->identity))
+		return;
+	close_file(file);
+	file->fd = open_file_of(mapping);
+	strcpy(file->identity, mapping->identity);
+}
+
+/* ---- back ---- */
+
+static bool is_as_in_file(uint64_t page, int fd, uint64_t offset)
+{
+	static uint8_t there[PAGE], wanted[PAGE];
+	struct iovec local = {there, PAGE}, remote = {(void *)page, PAGE};
+
+	/* Read by the kernel, for it may be gone, or end earlier, just now. */
+	return pread(fd, wanted, PAGE, (off_t)offset) == (ssize_t)PAGE &&
+			process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == (ssize_t)PAGE &&
+			!memcmp(there, wanted, PAGE);
+}
+
+static void give_back(const struct mapping *mapping, struct file *file)
+{
+	uint64_t last = 0;
+	size_t first = 0, behind = pages.nr;
+
+	while (first < behind) {
+		size_t middle = first + (behind - first) / 2;
+
+		if (pages.at[middle] < mapping->start)
+			first = middle + 1;
+		else
+			behind = middle;
+	}
+	for (size_t i = first; i < pages.nr && pages.at[i] < mapping->end; i++) {
+		uint64_t page = pages.at[i];
+
+		if (page == last)
+			continue;
+		last = page;
+		know_file(file, mapping);
+		if (file->fd < 0)
+			break;
+		if (is_as_in_file(page, file->fd, mapping->offset + (page - mapping->start)) &&
+				_r_debug.r_state == RT_CONSISTENT &&
+				/* Not where the program has locked it. */
+				!madvise((void *)page, PAGE, MADV_DONTNEED))
+			pages.kept--;
+	}
+}
+
+uint64_t patch_pages_give_back(void)
+{
+	FILE *maps = !collect() || is_traced() ? NULL : fopen("/proc/self/maps", "re");
+	struct file file = {.fd = -1};
+	char *line = NULL;
+	size_t size = 0;
+
+	while (maps && getline(&line, &size, maps) > 0) {
+		struct mapping mapping;
+
+		if (read_line(line, &mapping) && !strcmp(mapping.rights, "r-xp") &&
+				*mapping.path == '/')
+			give_back(&mapping, &file);
+	}
+	close_file(&file);
+	free(line);
+	if (maps)
+		fclose(maps);
+	if (pages.room && pages.at && pages.at != MAP_FAILED)
+		munmap(pages.at, pages.room * sizeof(*pages.at));
+	pages.at = NULL;
+	return pages.kept * PAGE;
+}
