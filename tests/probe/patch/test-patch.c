@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/ptrace.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <ucontext.h>
@@ -227,6 +228,53 @@ static void test_rest(void)
 	remove_one(&request);
 	CHECK(patch_rest() && !is_of_file(place) && place[12] == 0x90);
 	change_byte(place + 12, 0xcc);
+}
+
+/* What the child of test_late_trap() does; the result is its status. */
+static int be_late(void)
+{
+	struct seen seen;
+	struct patch_request request = set_one("place_three", &seen, PATCH_TRAP, false);
+
+	remove_one(&request);
+	CHECK(patch_rest());
+	if (ptrace(PTRACE_TRACEME, 0, NULL, NULL))
+		return wrong != 0;
+	raise(SIGSTOP);
+	CHECK(place_three(5) == 8 && place_three(6) == 9);
+	return wrong != 0;
+}
+
+/*
+ * A thread has met a breakpoint of a probe, and when its handler looks for that, the probe is gone and nothing is known of it any
+ * more. Whoever traces it is between both: there the byte is put, and taken away again.
+ */
+static void test_late_trap(void)
+{
+	uint8_t *place = (uint8_t *)site_of("place_three").runtime;
+	pid_t child = fork();
+	long word;
+	int status;
+
+	if (!child)
+		_exit(be_late());
+	CHECK(waitpid(child, &status, 0) == child);
+	if (!WIFSTOPPED(status) || WSTOPSIG(status) != SIGSTOP) {
+		printf("nobody may trace here: threads that come late are not tested\n");
+		CHECK(WIFEXITED(status));
+		return;
+	}
+	errno = 0;
+	word = ptrace(PTRACE_PEEKTEXT, child, place, NULL);
+	CHECK(!errno && !ptrace(PTRACE_POKETEXT, child, place, (word & ~0xffL) | 0xcc));
+	CHECK(!ptrace(PTRACE_CONT, child, NULL, NULL));
+	CHECK(waitpid(child, &status, 0) == child && WIFSTOPPED(status) &&
+			WSTOPSIG(status) == SIGTRAP);
+	CHECK(!ptrace(PTRACE_POKETEXT, child, place, word));
+	CHECK(!ptrace(PTRACE_CONT, child, NULL, (void *)(uintptr_t)SIGTRAP));
+	CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && !WEXITSTATUS(status));
+	if (WIFSTOPPED(status))
+		kill(child, SIGKILL);
 }
 
 /* ---- registers ---- */
@@ -1030,6 +1078,7 @@ int main(int argc, char **argv)
 		return 77;
 	}
 	test_rest();
+	test_late_trap();
 	for (int i = 0; i < 2; i++) {
 		test_places(0);
 		test_places(PATCH_ALL);
