@@ -1,25 +1,57 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where calls may come from whose return address may be replaced: code that is mapped from files. What a program has made
- * itself (Java and others that compile while they run) is found again by who made it, by the return addresses of its
+ * Where calls may come from whose return address may be replaced: code that is mapped from files, and of which the unwinder's
+ * data knows. What a program has made itself (Java and others that compile while they run), and what was made by a compiler of
+ * such a program beforehand (the built-in functions of V8), is found again by who made it, by the return addresses of its
  * calls: it looks through the stack for what it may throw away, and does not know ours. Such calls are made as without a
- * probe, and counted as not seen returning.
+ * probe, and counted as not seen returning. A file without any of that data is taken as it is.
  *
  * A range is never moved, for probes point to those that they were called from last; one that is not mapped any more has no
  * size, which is stored first, and set last.
  */
 #include "parts.h"
 
+#include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #define RANGES_MAX 4096
+#define MAPPINGS_MAX 2048
+#define SEGMENTS_MAX 32
+#define AT_ONCE 256
+#define HOLE_BYTES 4096 /* what is smaller is written in assembly, or is padding */
 #define GATES 0 /* the first one: a function that another one ends in returns to that one's gate */
 
+/* How the unwinder's table is written: all linkers do it so. */
+#define TABLE_HEAD 12
+static const uint8_t table_forms[] = {1, 0x1b, 0x03, 0x3b};
+
+struct mapping {
+	uint64_t start, end;
+	unsigned long inode; /* 0: it is gone */
+	bool still;
+};
+
+/* An entry of that table: distances from its begin. */
+struct row {
+	int32_t code, entry;
+};
+
+/* The begin of what it refers to. */
+struct entry {
+	uint32_t length, description;
+	int32_t code; /* from here */
+	uint32_t size;
+};
+
 static struct patch_code ranges[RANGES_MAX];
+static uint16_t mapping_of[RANGES_MAX];
 static uint32_t nr_ranges = GATES + 1;
-static bool still[RANGES_MAX];
+static struct mapping mappings[MAPPINGS_MAX];
+static uint32_t nr_mappings;
 const struct patch_code patch_no_code;
 
 const struct patch_code *patch_caller(uint64_t address)
@@ -36,7 +68,6 @@ const struct patch_code *patch_caller(uint64_t address)
 
 static void put(uint32_t at, uint64_t start, uint64_t size)
 {
-	still[at] = true;
 	ranges[at].start = start;
 	/* Release: the begin. A thread that sees the size of what was there before has seen it mapped. */
 	__atomic_store_n(&ranges[at].size, size, __ATOMIC_RELEASE);
@@ -52,51 +83,182 @@ bool patch_callers_wanted(void)
 	return ranges[GATES].size != 0;
 }
 
-static void add(uint64_t start, uint64_t size)
+static void add(uint32_t mapping, uint64_t start, uint64_t end)
 {
-	for (uint32_t i = GATES + 1; i < nr_ranges; i++) {
-		if (ranges[i].start == start && (!ranges[i].size || ranges[i].size == size)) {
-			put(i, start, size);
+	uint32_t at = GATES + 1;
+
+	if (end <= start)
+		return;
+	while (at < nr_ranges && (ranges[at].start != start || ranges[at].size))
+		at++;
+	if (at == RANGES_MAX)
+		return;
+	mapping_of[at] = (uint16_t)mapping;
+	put(at, start, end - start);
+	/* Release: the range. Pairs with the acquire in patch_caller(). */
+	if (at == nr_ranges)
+		__atomic_store_n(&nr_ranges, at + 1, __ATOMIC_RELEASE);
+}
+
+/* ---- what the unwinder's data knows ---- */
+
+/* Headers say where something is, and may be wrong. */
+static bool read_memory(uint64_t address, void *to, size_t size)
+{
+	struct iovec local = {to, size}, remote = {(void *)(uintptr_t)address, size};
+
+	return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == (ssize_t)size;
+}
+
+/* The table of the file that is mapped from its begin at `base`; 0: it has none of that form. */
+static uint64_t find_table(uint64_t base, uint32_t *count)
+{
+	Elf64_Phdr segments[SEGMENTS_MAX];
+	uint64_t table = 0, bias = 0;
+	uint8_t head[TABLE_HEAD];
+	Elf64_Ehdr elf;
+
+	if (!read_memory(base, &elf, sizeof(elf)) || memcmp(elf.e_ident, ELFMAG, SELFMAG) != 0 ||
+			elf.e_phnum > SEGMENTS_MAX ||
+			!read_memory(base + elf.e_phoff, segments,
+					elf.e_phnum * sizeof(segments[0])))
+		return 0;
+	for (unsigned int i = elf.e_phnum; i-- > 0;) {
+		if (segments[i].p_type == PT_LOAD)
+			bias = base - (segments[i].p_vaddr - segments[i].p_offset);
+	}
+	for (unsigned int i = 0; i < elf.e_phnum; i++) {
+		if (segments[i].p_type == PT_GNU_EH_FRAME)
+			table = segments[i].p_vaddr + bias;
+	}
+	if (!table || !read_memory(table, head, sizeof(head)) ||
+			memcmp(head, table_forms, sizeof(table_forms)) != 0)
+		return 0;
+	memcpy(count, head + 8, sizeof(*count));
+	return table;
+}
+
+/* Where the code of an entry ends; `next` if that cannot be known: then there is no hole. */
+static uint64_t end_of(uint64_t table, const struct row *row, uint64_t next)
+{
+	uint64_t at = table + (uint64_t)(int64_t)row->entry;
+	uint64_t code = table + (uint64_t)(int64_t)row->code;
+	struct entry entry;
+
+	if (!read_memory(at, &entry, sizeof(entry)) ||
+			at + offsetof(struct entry, code) + (uint64_t)(int64_t)entry.code != code)
+		return next;
+	return code + entry.size;
+}
+
+/* What of a mapping is known, in pieces between holes. */
+static void add_known(uint32_t mapping, uint64_t table, uint32_t count)
+{
+	uint64_t begin = mappings[mapping].start, last_end = begin, end = mappings[mapping].end;
+	struct row rows[AT_ONCE + 1];
+
+	for (uint32_t from = 0; from < count; from += AT_ONCE) {
+		uint32_t some = count - from < AT_ONCE ? count - from : AT_ONCE;
+		/* One more, to know where the next one begins. */
+		uint32_t more = from + some < count ? some + 1 : some;
+
+		if (!read_memory(table + TABLE_HEAD + (uint64_t)from * sizeof(rows[0]), rows,
+				    more * sizeof(rows[0])))
+			break;
+		for (uint32_t i = 0; i < some; i++) {
+			uint64_t code = table + (uint64_t)(int64_t)rows[i].code;
+			uint64_t next = i + 1 < more ? table + (uint64_t)(int64_t)rows[i + 1].code
+						     : end;
+
+			if (code < begin || code >= end)
+				continue;
+			if (next > end)
+				next = end;
+			if (code > last_end + HOLE_BYTES) {
+				add(mapping, begin, last_end);
+				begin = code;
+			}
+			last_end = next - code > HOLE_BYTES ? end_of(table, &rows[i], next) : next;
+		}
+	}
+	add(mapping, begin, end - last_end > HOLE_BYTES ? last_end : end);
+}
+
+/* ---- what is mapped ---- */
+
+static void take(uint64_t start, uint64_t end, unsigned long inode, uint64_t base)
+{
+	uint32_t at = 0, count = 0;
+	uint64_t table;
+
+	for (uint32_t i = 0; i < nr_mappings; i++) {
+		struct mapping *each = &mappings[i];
+
+		if (each->start == start && each->end == end && each->inode == inode) {
+			each->still = true;
 			return;
 		}
 	}
-	if (nr_ranges == RANGES_MAX)
+	while (at < nr_mappings && mappings[at].inode)
+		at++;
+	if (at == MAPPINGS_MAX)
 		return;
-	put(nr_ranges, start, size);
-	/* Release: the range. Pairs with the acquire in patch_caller(). */
-	__atomic_store_n(&nr_ranges, nr_ranges + 1, __ATOMIC_RELEASE);
+	nr_mappings += at == nr_mappings;
+	mappings[at] = (struct mapping){start, end, inode, true};
+	table = base ? find_table(base, &count) : 0;
+	if (table)
+		add_known(at, table, count);
+	else
+		add(at, start, end);
 }
 
-/* Shared mappings of files are how some write their code at one address and execute it at another. */
-static bool is_of_file(const char *permissions, unsigned long inode)
+static void forget(uint32_t mapping)
 {
-	return permissions[2] == 'x' && permissions[3] == 'p' && inode;
+	mappings[mapping].inode = 0;
+	for (uint32_t i = GATES + 1; i < nr_ranges; i++) {
+		/* Relaxed: nothing is executed there any more. */
+		if (mapping_of[i] == mapping)
+			__atomic_store_n(&ranges[i].size, 0, __ATOMIC_RELAXED);
+	}
 }
 
+/*
+ * Shared mappings of files are how some write their code at one address and execute it at another. What is no longer there is
+ * forgotten last: a mapping that only became larger or smaller is known all the time.
+ */
 void patch_callers_look(void)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
+	uint64_t base = 0;
+	unsigned long whose = 0;
 	char *line = NULL;
 	size_t size = 0;
 
 	if (!maps)
 		return;
-	memset(still, 0, sizeof(still));
+	for (uint32_t i = 0; i < nr_mappings; i++)
+		mappings[i].still = false;
 	while (getline(&line, &size, maps) > 0) {
-		unsigned long long start, end;
+		unsigned long long start, end, offset;
 		char permissions[5];
 		unsigned long inode;
 
-		if (sscanf(line, "%llx-%llx %4s %*s %*s %lu", &start, &end, permissions, &inode) ==
-						4 &&
-				is_of_file(permissions, inode))
-			add(start, end - start);
+		if (sscanf(line, "%llx-%llx %4s %llx %*s %lu", &start, &end, permissions, &offset,
+				    &inode) != 5 ||
+				!inode || permissions[3] != 'p')
+			continue;
+		/* Of small files, what may be written is of the same page. */
+		if (!offset && permissions[1] != 'w') {
+			base = permissions[0] == 'r' ? start : 0;
+			whose = inode;
+		}
+		if (permissions[2] == 'x')
+			take(start, end, inode, inode == whose ? base : 0);
 	}
 	free(line);
 	fclose(maps);
-	for (uint32_t i = GATES + 1; i < nr_ranges; i++) {
-		/* Relaxed: nothing is executed there any more. */
-		if (!still[i])
-			__atomic_store_n(&ranges[i].size, 0, __ATOMIC_RELAXED);
+	for (uint32_t i = 0; i < nr_mappings; i++) {
+		if (mappings[i].inode && !mappings[i].still)
+			forget(i);
 	}
 }

@@ -15,6 +15,7 @@ int place_five(int value);
 int place_three(int value);
 int place_four(int value);
 int place_two(int value);
+int place_bare(int value);
 int place_relative(int value);
 int place_call(int value);
 int place_padding(int value);

@@ -450,7 +450,10 @@ static void test_removed_inside(void)
 	CHECK(remover(4) == 5 && seen.entries == 1 && !seen.exits);
 }
 
-/* Code that no file has, as compilers at run time make it: its return addresses are left alone, for they look at them. */
+/*
+ * Code that no file has, as compilers at run time make it, and code that unwinders know nothing of, as they make it beforehand:
+ * its return addresses are left alone, for they look at them.
+ */
 static void test_made_caller(void)
 {
 	static struct seen seen;
@@ -472,6 +475,9 @@ static void test_made_caller(void)
 	CHECK(seen.entries == 2 && seen.exits == 1 && after.unseen == before.unseen + 1);
 	CHECK(((int (*)(int))(uintptr_t)made)(3) == place_four(3) && seen.call);
 	CHECK(seen.entries == 4 && seen.exits == 2);
+	CHECK(place_bare(3) == 7 && !seen.call);
+	patch_figures(&after);
+	CHECK(seen.entries == 5 && seen.exits == 2 && after.unseen == before.unseen + 3);
 	remove_one(&request);
 	munmap(made, 4096);
 }
