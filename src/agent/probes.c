@@ -321,7 +321,8 @@ void agent_probes_apply(void)
 	free_over();
 	if (!there_are_any()) {
 		probes_loader_stop();
-		if (patch_rest())
+		/* It asks for system calls that a sandbox may not expect. */
+		if (!agent_is_sandboxed() && patch_rest())
 			probes_places_rest();
 	}
 	agent_probes_answer();

@@ -33,7 +33,8 @@ void patch_places_each(void (*tell)(struct patch_probe *probe))
 
 void patch_places_forget(void)
 {
-	patch_memory_drop(lists, LISTS * sizeof(*lists));
+	if (lists)
+		patch_memory_drop(lists, LISTS * sizeof(*lists));
 }
 
 struct patch_probe **patch_place_of(uint64_t address)
