@@ -133,7 +133,7 @@ static const char *why_never(int fd)
 	return NULL;
 }
 
-char *command_never_meets(const char *name)
+char *session_never_meets(const char *name)
 {
 	char path[PATH_MAX];
 	const char *why;

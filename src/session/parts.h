@@ -565,9 +565,6 @@ void output_lock(struct session *session);
 int libraries_find(struct session *session, const struct session_options *options,
 		struct session_error *error);
 
-/* command.c: a sentence, allocated, or NULL when it should meet the agent. */
-char *command_never_meets(const char *name);
-
 /* spawn.c */
 sigset_t session_signals(const struct session *session);
 void spawn_ignore_requests(struct session *session);

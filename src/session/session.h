@@ -179,6 +179,9 @@ struct session_options {
 			*rounds; /* told while the session writes; NULL: nobody wants to know */
 };
 
+/* Why the agent will not come into a program of that name, a sentence, to be freed; NULL: it will, or nobody knows. */
+char *session_never_meets(const char *name);
+
 /* Absolute path of one of our libraries, allocated, or NULL: by SIDE_LIB_DIR, or beside this program. */
 char *session_library(const char *name);
 

@@ -186,7 +186,7 @@ int session_spawn(struct session *session, char *const argv[], struct session_er
 		return session_fail(error, SESSION_ERROR_USAGE, EBUSY,
 				"the session has a command already");
 	session->command.name = strdup(argv[0]);
-	session->command.never_meets = command_never_meets(argv[0]);
+	session->command.never_meets = session_never_meets(argv[0]);
 	if (pipe2(ends, O_CLOEXEC))
 		return session_fail(error, SESSION_ERROR_FAILED, errno, "cannot make a pipe: %s",
 				strerror(errno));

@@ -214,6 +214,16 @@ static void print_nothing_said(const struct parsed *parsed)
 				say_label(false), use->text);
 		return;
 	}
+	if (parsed->verb->id == VERB_TRACE) {
+		fprintf(stderr,
+				"%s nothing was recorded: the program came to none of the "
+				"places%s\n",
+				say_label(false),
+				parsed->options.record.filter
+						? ", or `--filter` was true of no event"
+						: "");
+		return;
+	}
 	fprintf(stderr,
 			parsed->options.record.wrappers.count
 					? "%s nothing was said: no event happened that was asked "

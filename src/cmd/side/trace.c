@@ -406,6 +406,20 @@ static int check_filter(const char *text)
 	return status;
 }
 
+/* Not by running it: whatever it does would be done for nothing. */
+static int check_reachable(const char *program)
+{
+	char *why = session_never_meets(program);
+	int status = why ? say_error(COMMAND_FAILED,
+					   "`side trace --global` has the kernel watch its "
+					   "functions",
+					   "%s", why)
+			 : COMMAND_DONE;
+
+	free(why);
+	return status;
+}
+
 static int trace(struct tracing *tracing, const struct parsed *parsed, char **words, size_t count)
 {
 	const struct record_options *options = &parsed->options.record;
@@ -436,6 +450,8 @@ static int trace(struct tracing *tracing, const struct parsed *parsed, char **wo
 		status = find_program(words[0], tracing->exe);
 	if (!status)
 		status = resolve_all(tracing, options->global.on ? 0 : (pid_t)options->pid);
+	if (!status && count && !options->global.on)
+		status = check_reachable(words[0]);
 	if (!status && options->global.on)
 		return start_global(tracing, parsed, count ? words : NULL);
 	if (!status && options->pid)

@@ -187,13 +187,32 @@ static int read_sections(struct code_file *file, const Elf64_Ehdr *header)
 	return 0;
 }
 
+/* What stands there instead of an ELF file; a script says what runs it. */
+static int no_elf(struct code_file *file, struct code_error *error)
+{
+	const char *text = (const char *)file->bytes;
+	size_t size = file->size < 128 ? file->size : 128, begin = 2, end;
+
+	if (size < 3 || memcmp(text, "#!", 2) != 0)
+		return code_fail(error, -ENOEXEC, "%s is no ELF file", file->path);
+	while (begin < size && (text[begin] == ' ' || text[begin] == '\t'))
+		begin++;
+	for (end = begin; end < size && text[end] > ' ' && text[end] < 127;)
+		end++;
+	return code_fail(error, -ENOEXEC,
+			"%s is a script: say the program that runs it, %.*s, with the script as "
+			"its "
+			"argument",
+			file->path, (int)(end - begin), text + begin);
+}
+
 static int read_headers(struct code_file *file, struct code_error *error)
 {
 	Elf64_Ehdr header;
 	int ret;
 
 	if (file->size < sizeof(header) || memcmp(file->bytes, ELFMAG, SELFMAG) != 0)
-		return code_fail(error, -ENOEXEC, "%s is no ELF file", file->path);
+		return no_elf(file, error);
 	memcpy(&header, file->bytes, sizeof(header));
 	if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB ||
 			header.e_machine != EM_X86_64)

@@ -49,9 +49,19 @@ static bool is_cold(const char *name)
 	return dot && (!dot[5] || dot[5] == '.');
 }
 
+/* NAME@VERSION, as linkers and debuggers say also of the version that programs of today get, which is NAME@@VERSION. */
+static bool is_version(const char *wanted, const char *name)
+{
+	const char *at = strchr(wanted, '@');
+	size_t length = at ? (size_t)(at - wanted) : 0;
+
+	return length && at[1] != '@' && !strncmp(wanted, name, length) &&
+			!strncmp(name + length, "@@", 2) && !strcmp(name + length + 2, at + 1);
+}
+
 static bool fits(const char *wanted, bool glob, const char *name)
 {
-	return glob ? !fnmatch(wanted, name, 0) : !strcmp(wanted, name);
+	return glob ? !fnmatch(wanted, name, 0) : !strcmp(wanted, name) || is_version(wanted, name);
 }
 
 /* The end of a name, as people write it who are inside of its namespace: `Class::method`. */

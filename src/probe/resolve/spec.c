@@ -106,7 +106,10 @@ static int parse_line(
 	spec->kind = SPEC_LINE;
 	if (!spec_number(number, strlen(number), &spec->number) || !spec->number ||
 			spec->number > INT32_MAX)
-		return resolve_fail(error, -EINVAL, "write FILE:LINE, as in `server.c:120`",
+		return resolve_fail(error, -EINVAL,
+				"write FILE:LINE, as in `server.c:120`, or a function by its name "
+				"alone, "
+				"which means all that have it",
 				"`%.128s` is not the number of a line", number);
 	return keep(&spec->name, text, (size_t)(colon - text), error);
 }

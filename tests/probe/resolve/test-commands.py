@@ -144,6 +144,24 @@ def test_enumerations_have_labels():
     equal((set(labels(trace + "-c", "mood")), set(labels(trace + "-c", "moods_1"))), ({("GLOOMY", "-3")}, {("GLOOMY", "-3")}))
 
 
+def test_programs_that_are_not_started():
+    """What cannot be traced is said before the program does anything."""
+    static = compiled("target.c", "-static", name="static")
+    script = FOLDER + "/script"
+    with open(script, "w", encoding="utf-8") as file:
+        file.write("#! /bin/sh -e\ntouch started\n")
+    os.chmod(script, 0o755)
+    for command, why in ((static, "is statically linked, so the agent cannot be preloaded into it; `side trace --global`"),
+                         (script, "is a script: say the program that runs it, /bin/sh, with the script as its argument")):
+        done = side("trace", "-o", FOLDER + "/unstarted", "-c", command, "--function", "main", env=ENV)
+        equal((done.status, done.out), (1, ""), done.err)
+        contains(done.err, why)
+    true(not os.path.exists(FOLDER + "/unstarted"), "nothing was recorded")
+    path = compiled("target.c", "-g", "-O2")
+    done = good("trace", "-o", FOLDER + "/nowhere", "-c", path, "--function", "libc:realpath@GLIBC_2.3")
+    contains(done.err, "nothing was recorded: the program came to none of the places")
+
+
 def test_trace_of_all_functions():
     path = compiled("target.c", "-O0", name="plain")
     trace = FOLDER + "/all"
@@ -564,7 +582,7 @@ def test_refusals():
     refused("has no such probe", 1, "add-context", *mine, "-e", "none", "-t", "regs")
     refused("no program to trace", 2, "trace", "--function", "main")
     refused("there is no program `/nowhere`", 127, "trace", "-c", "/nowhere", "--function", "main")
-    refused("no ELF file", 1, "trace", "-o", FOLDER + "/none", "-c", SOURCES + "/test-commands.py", "--function", "main") \
+    refused("is a script", 1, "trace", "-o", FOLDER + "/none", "-c", SOURCES + "/test-commands.py", "--function", "main") \
         if os.access(SOURCES + "/test-commands.py", os.X_OK) else None
     true(not os.path.exists(FOLDER + "/none"), "nothing is left of what was refused")
     session.end() if os.path.exists(session.trace) else good("destroy", session.name)
