@@ -157,6 +157,27 @@ def test_selection():
     equal((nothing["overview"][0]["events"], "rate" in nothing["overview"][0], nothing["count"]), (0, False, []))
 
 
+def test_times():
+    def seconds(ns):
+        return f"{ns // 10**9}.{ns % 10**9:09}"
+
+    first, last = EVENTS[len(EVENTS) // 3].ns, EVENTS[len(EVENTS) // 2].ns
+    since = first - EVENTS[0].ns
+    for args, begin, end in ((["--from", seconds(first)], first, math.inf), (["--to", seconds(last)], 0, last),
+                             (["--from=+" + seconds(since), "--to", seconds(last)], first, last)):
+        lines = report(*args)
+        wanted = [event for event in EVENTS if begin <= event.ns <= end]
+        overview = lines["overview"][0]
+        equal((overview["events"], overview["begin_ns"], overview["end_ns"]), (len(wanted), wanted[0].ns, wanted[-1].ns), str(args))
+        equal({line["event"]: line["count"] for line in lines["count"]}, dict(Counter(event.name for event in wanted)))
+        (slow,) = report("--pair", "fn:enter", "fn:leave", "--slowest", "1", "--around", "1000", *args)["slow"]
+        true(all(begin <= event["ns"] <= end for event in slow["around"]), str(args))
+    wrong = side("report", TRACE, "--to", "25:00")
+    equal((wrong.status, wrong.out), (2, ""))
+    contains(wrong.err, "`--to` is no time")
+    contains(side("report", TRACE, "-e", "db:begin", "--to", "1").err, "at that time")
+
+
 def test_histograms():
     def histogram(expression, values, **more):
         (line,) = report("--histogram", expression)["histogram"]

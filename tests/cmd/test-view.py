@@ -110,7 +110,7 @@ def test_times_of_packets():
     all_times = [line["ns"] for line in whole]
     true(any(line["type"] != "event" for line in whole), "nothing was lost")
     count = len(all_times)
-    for first, last in ((0, count - 1), (count // 3, count // 3), (count // 2, count // 2 + 700), (count - 2, count - 1)):
+    for first, last in ((count // 3, count // 3), (count // 2, count // 2 + 700)):
         for args, chosen in ((["--from", first], lambda ns: ns >= all_times[first]),
                              (["--to", last], lambda ns: ns <= all_times[last]),
                              (["--from", first, "--to", last], lambda ns: all_times[first] <= ns <= all_times[last])):

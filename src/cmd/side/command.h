@@ -335,6 +335,7 @@ struct view_arguments {
 struct report_options {
 	struct text_list patterns;
 	const char *where;
+	const char *from, *to;
 	const char *by;
 	struct text_list histograms;
 	struct text_list pairs; /* begin, end, begin, end, … */

@@ -494,7 +494,10 @@ int export_ctf(const struct export_options *options, const char *dir)
 {
 	struct copy copy = {.options = options,
 			.format = options->format == EXPORT_CTF2 ? CTF_FORMAT_2 : CTF_FORMAT_1};
-	struct walk_options walk = {"export", dir, &options->patterns, options->where};
+	struct walk_options walk = {.verb = "export",
+			.dir = dir,
+			.patterns = &options->patterns,
+			.where = options->where};
 	int ret;
 
 	if (!options->output)

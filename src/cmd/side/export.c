@@ -305,7 +305,10 @@ static int export_items(
 		const struct export_options *options, const char *dir, const struct export_ops *ops)
 {
 	struct export export = {.options = options, .ops = ops, .fd = -1};
-	struct walk_options walk = {"export", dir, &options->patterns, options->where};
+	struct walk_options walk = {.verb = "export",
+			.dir = dir,
+			.patterns = &options->patterns,
+			.where = options->where};
 	char number[SAY_NUMBER_MAX];
 	int status = pairs_create(&export.pairs, &options->pairs, options->key, options->across);
 	int ret;
@@ -375,7 +378,7 @@ static int export_lines(const struct export_options *options, const char *dir)
 		view.where = &where;
 	}
 	if (!status)
-		status = walk_check(&(struct walk_options){"export", dir, NULL, NULL});
+		status = walk_check(&(struct walk_options){.verb = "export", .dir = dir});
 	if (!status)
 		status = open_output(&export);
 	if (!status) {

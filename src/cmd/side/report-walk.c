@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cmd/side/say.h"
+#include "cmd/side/view-time.h"
 #include "wire/pattern.h"
 
 /* ---- opening ---- */
@@ -39,11 +40,20 @@ int walk_check(const struct walk_options *options)
 
 static int open_reader(struct walk *walk)
 {
+	struct view_time from = {0}, to = {0};
 	struct ctf_error error;
+	int status = view_time_read("from", walk->options.from, &from);
 
+	if (!status)
+		status = view_time_read("to", walk->options.to, &to);
+	if (status)
+		return status;
 	walk->sink = (struct view_sink){.ops = &view_json_ops, .out = &walk->scratch};
 	if (ctf_reader_open(walk->options.dir, &walk->reader, &error))
 		return say_error(COMMAND_FAILED, NULL, "%s", error.text);
+	view_times_resolve(walk->options.dir, &from, &to, &walk->from_ns, &walk->to_ns);
+	if (from.kind || to.kind)
+		ctf_reader_set_times(walk->reader, walk->from_ns, walk->to_ns);
 	return COMMAND_DONE;
 }
 
@@ -164,6 +174,9 @@ int walk_next(struct walk *walk, struct ctf_item *item, struct walk_class **out)
 
 	while ((ret = ctf_reader_next(walk->reader, item)) > 0) {
 		*out = NULL;
+		if (__builtin_expect(item->ns < walk->from_ns || item->ns > walk->to_ns, 0) &&
+				item->timed && item->kind != CTF_ITEM_DAMAGE)
+			continue;
 		if (__builtin_expect(item->kind == CTF_ITEM_EVENT, 1)) {
 			class = item->event->user;
 			if (__builtin_expect(!class, 0)) {

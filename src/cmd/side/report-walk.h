@@ -26,7 +26,8 @@ struct walk_options {
 	const char *verb; /* "report" */
 	const char *dir;
 	const struct text_list *patterns;
-	const char *where; /* NULL: all. */
+	const char *where;     /* NULL: all. */
+	const char *from, *to; /* The same. */
 };
 
 struct walk {
@@ -36,6 +37,8 @@ struct walk {
 	struct where where;
 	bool again;      /* A second walk: what is to be said has been said. */
 	bool damaged;    /* Something could not be read, and was said. */
+	int64_t from_ns; /* What is wanted lies between these, both included. */
+	int64_t to_ns;
 	uint64_t events; /* Wanted so far. */
 	struct view_out scratch;
 	/* What the values of events are made for: JSON, or what is set before the first event. */

@@ -117,7 +117,13 @@ static int start(struct report *report, const struct parsed *parsed)
 {
 	const struct report_options *options = report->options;
 	struct walk_options walk = {
-			"report", parsed->operands[0], &options->patterns, options->where};
+			.verb = "report",
+			.dir = parsed->operands[0],
+			.patterns = &options->patterns,
+			.where = options->where,
+			.from = options->from,
+			.to = options->to,
+	};
 	int status = check_options(options);
 
 	report->groups.limit = REPORT_GROUPS_MAX;
@@ -198,7 +204,8 @@ static void note_what_is_missing(const struct report *report)
 {
 	if (!report->walk.events)
 		command_nothing_fits(report->walk.reader, report->walk.options.dir,
-				report->walk.options.patterns, report->walk.options.where, false);
+				report->walk.options.patterns, report->walk.options.where,
+				report->walk.options.from || report->walk.options.to);
 	for (uint32_t i = 0; i < report->histogram_count; i++) {
 		bool any = false;
 

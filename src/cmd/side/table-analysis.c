@@ -32,6 +32,23 @@ const struct option command_report_options[] = {
 		.sentence = "Report on " WHERE_SENTENCE,
 	},
 	{
+		.name = "from",
+		.argument = "TIME",
+		.kind = OPTION_TEXT,
+		.offset = offsetof(struct report_options, from),
+		.standard = "the beginning",
+		.sentence = "Report on nothing that happened before TIME, which is written as for "
+				"`side view --from`: 12:34:56.789, +SECONDS since the first event, and so on.",
+	},
+	{
+		.name = "to",
+		.argument = "TIME",
+		.kind = OPTION_TEXT,
+		.offset = offsetof(struct report_options, to),
+		.standard = "the end",
+		.sentence = "Report on nothing that happened after TIME.",
+	},
+	{
 		.letter = 'b',
 		.name = "by",
 		.argument = "WHAT",

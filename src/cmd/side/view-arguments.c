@@ -73,15 +73,6 @@ static int check_directory(const char *path)
 	}
 }
 
-static int read_time(const char *option, const char *text, struct view_time *time)
-{
-	if (!text || view_time_parse(text, time))
-		return COMMAND_DONE;
-	return say_error(COMMAND_USAGE,
-			"write 12:34:56.789, 2026-01-31T12:34:56Z, seconds since 1970, or +1.5",
-			"`--%s` is no time: %.128s", option, text);
-}
-
 int cmd_view(const struct parsed *parsed)
 {
 	const struct view_arguments *arguments = &parsed->options.view;
@@ -107,9 +98,9 @@ int cmd_view(const struct parsed *parsed)
 	if (!status && arguments->where)
 		status = where_parse("where", arguments->where, &where);
 	if (!status)
-		status = read_time("from", arguments->from, &options.from);
+		status = view_time_read("from", arguments->from, &options.from);
 	if (!status)
-		status = read_time("to", arguments->to, &options.to);
+		status = view_time_read("to", arguments->to, &options.to);
 	if (!status)
 		status = check_directory(options.dir);
 	if (status) {

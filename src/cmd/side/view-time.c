@@ -4,7 +4,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "cmd/side/command.h"
+#include "cmd/side/say.h"
 #include "cmd/side/view-time.h"
+#include "ctf/ctf.h"
 
 #define SECOND INT64_C(1000000000)
 #define SECONDS_MAX (INT64_MAX / SECOND - 1)
@@ -124,4 +127,44 @@ int64_t view_time_resolve(const struct view_time *time, int64_t begin)
 	case VIEW_TIME_NONE: break;
 	}
 	return time->ns;
+}
+
+int view_time_read(const char *option, const char *text, struct view_time *time)
+{
+	if (!text || view_time_parse(text, time))
+		return COMMAND_DONE;
+	return say_error(COMMAND_USAGE,
+			"write 12:34:56.789, 2026-01-31T12:34:56Z, seconds since 1970, or +1.5",
+			"`--%s` is no time: %.128s", option, text);
+}
+
+/* When the first thing happened. A reader of its own looks: others begin at the front. */
+static int64_t find_begin(const char *dir)
+{
+	struct ctf_reader *reader;
+	struct ctf_error error;
+	struct ctf_item item;
+	int64_t ns = 0;
+
+	if (ctf_reader_open(dir, &reader, &error))
+		return 0;
+	while (ctf_reader_next(reader, &item) > 0) {
+		if (item.timed && item.kind == CTF_ITEM_EVENT) {
+			ns = item.ns;
+			break;
+		}
+	}
+	ctf_reader_close(reader);
+	return ns;
+}
+
+void view_times_resolve(const char *dir, const struct view_time *from, const struct view_time *to,
+		int64_t *from_ns, int64_t *to_ns)
+{
+	int64_t begin = 0;
+
+	if (from->kind > VIEW_TIME_EPOCH || to->kind > VIEW_TIME_EPOCH)
+		begin = find_begin(dir);
+	*from_ns = from->kind ? view_time_resolve(from, begin) : INT64_MIN;
+	*to_ns = to->kind ? view_time_resolve(to, begin) : INT64_MAX;
 }

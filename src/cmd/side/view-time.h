@@ -27,4 +27,11 @@ bool view_time_parse(const char *text, struct view_time *time);
 /* Nanoseconds since 1970, of a trace that begins at `begin`. */
 int64_t view_time_resolve(const struct view_time *time, int64_t begin);
 
+/* The same of an option (NULL: it was not given). 0, or an exit status: said. */
+int view_time_read(const char *option, const char *text, struct view_time *time);
+
+/* Both ends, included, of what is wanted of the trace in this directory, which is looked at if need be. */
+void view_times_resolve(const char *dir, const struct view_time *from, const struct view_time *to,
+		int64_t *from_ns, int64_t *to_ns);
+
 #endif /* CMD_SIDE_VIEW_TIME_H */

@@ -81,36 +81,12 @@ static int show_notes(struct view *view, struct ctf_reader *reader, bool behind)
 	return ret;
 }
 
-/* When the first thing happened. Another reader looks, so that this one begins at the front. */
-static int64_t find_begin(const struct view *view)
-{
-	struct ctf_reader *reader;
-	struct ctf_error error;
-	struct ctf_item item;
-	int64_t ns = 0;
-
-	if (ctf_reader_open(view->options->dir, &reader, &error))
-		return 0;
-	while (ctf_reader_next(reader, &item) > 0) {
-		if (item.timed && item.kind == CTF_ITEM_EVENT) {
-			ns = item.ns;
-			break;
-		}
-	}
-	ctf_reader_close(reader);
-	return ns;
-}
-
 static void set_times(struct view *view, struct ctf_reader *reader)
 {
 	const struct view_time *from = &view->options->from, *to = &view->options->to;
-	int64_t begin = 0;
 
-	if (from->kind > VIEW_TIME_EPOCH || to->kind > VIEW_TIME_EPOCH)
-		begin = find_begin(view);
 	view->lines.has_times = from->kind || to->kind;
-	view->lines.from_ns = from->kind ? view_time_resolve(from, begin) : INT64_MIN;
-	view->lines.to_ns = to->kind ? view_time_resolve(to, begin) : INT64_MAX;
+	view_times_resolve(view->options->dir, from, to, &view->lines.from_ns, &view->lines.to_ns);
 	if (view->lines.has_times && !view->options->follow)
 		ctf_reader_set_times(reader, view->lines.from_ns, view->lines.to_ns);
 }
