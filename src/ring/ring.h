@@ -186,6 +186,15 @@ int ring_publish_at(struct ring_producer *producer, uint32_t event_id, const voi
 		size_t size, uint64_t ticks);
 
 /*
+ * The same for a size that is known beforehand: the function for 0, 4, 8 or 16 bytes of this event, as above. NULL: none is
+ * made for that, and ring_publish_at() does it.
+ */
+typedef int ring_publish_timed(struct ring_producer *producer, uint32_t event_id, uint64_t ticks,
+		const void *payload);
+ring_publish_timed *ring_timed_way(
+		const struct ring_producer *producer, uint32_t event_id, size_t size);
+
+/*
  * What a thread keeps ready to stand before payloads, and a number that says what it is. A signal handler may
  * change it at any time, if it changes the stamp before and after.
  */

@@ -101,16 +101,16 @@
  * negative cpu_id. thread: the thread's word is key << 32 | ring; with another key, or none, it is
  * more than any number of rings.
  */
-.macro section_find_ring place, no_ring, rseq=%rdx, data=%rdx
+.macro section_find_ring place, no_ring, rseq=%rdx, data=%rdx, usable=%rdx, usable_32=%edx
 	.ifc \place, cpu
 	movl	%fs:RSEQ_CPU_ID(\rseq), %eax
 	cmpl	RING_PRODUCER_USABLE(%rdi), %eax
 	.else
 	movq	RING_PRODUCER_SLOT(%rdi), %rax
-	movl	RING_PRODUCER_USABLE(%rdi), %edx
+	movl	RING_PRODUCER_USABLE(%rdi), \usable_32
 	movq	%fs:(%rax), %rax
 	xorq	RING_PRODUCER_KEY(%rdi), %rax
-	cmpq	%rdx, %rax
+	cmpq	\usable, %rax
 	.endif
 	jae	\no_ring
 	shlq	$4, %rax
@@ -493,10 +493,10 @@
 .endm
 
 /*
- * A whole publication of one scalar, whose size is known here: compact or medium, with the TSC. The
- * same stores in the same order as above, but nothing has to be kept on the stack, for the arguments
- * stay where they are: rdi producer, esi event id (below RING_TAG_MEDIUM in a compact record, else at
- * most 0xffff), rcx the scalar; rdx is not looked at, the clock is read into it.
+ * A whole publication of one scalar, whose size is known here: compact or medium, with the TSC (tsc), or as the
+ * caller has read that (given). The same stores in the same order as above, but nothing has to be kept on the stack, for
+ * the arguments stay where they are: rdi producer, esi event id (below RING_TAG_MEDIUM in a compact record, else at
+ * most 0xffff), rcx the scalar, rdx the time that is given; else it is not looked at, and the clock is read into it.
  *
  * What is not plain success goes on to ring_publish_one_slow(). What is rare and takes more than that
  * begins anew in the section above: a look at the consumer's tail, and the marks of a record that
@@ -504,7 +504,7 @@
  *
  * In the run: rax timestamp, r8 where the record goes, r9 offset of struct rseq, r10 control, r11 head.
  */
-.macro section_cell name, form, mode, place, size
+.macro section_cell name, form, clock, mode, place, size
 	.globl	\name
 	.hidden	\name
 	.type	\name, @function
@@ -520,7 +520,7 @@
 	section_descriptor
 	movq	RING_PRODUCER_RSEQ(%rdi), %r9
 	section_enter %r9
-	section_find_ring \place, .Lno_ring_\@, %r9, %r8
+	section_find_ring \place, .Lno_ring_\@, %r9, %r8, %r11, %r11d
 	movq	RING_CONTROL_HEAD(%r10), %r11
 	.ifc \mode, keep
 	movq	RING_CONTROL_LIMIT(%r10), %rax
@@ -528,27 +528,34 @@
 	cmpq	$.Lword_\@, %rax
 	jb	.Lother_\@
 	.else
-	leaq	.Lword_\@(%r11), %rdx
-	movq	%rdx, %rax
+	leaq	.Lword_\@(%r11), %rax
 	xorq	%r11, %rax
 	cmpq	RING_PRODUCER_BLOCK(%rdi), %rax
 	jae	.Lother_\@
 	/* Before any byte, and nobody but us reads it meanwhile: see above. */
-	cmpq	RING_CONTROL_CLAIM(%r10), %rdx
+	leaq	.Lword_\@(%r11), %rax
+	cmpq	RING_CONTROL_CLAIM(%r10), %rax
 	js	.Lclaimed_\@
-	movq	%rdx, RING_CONTROL_CLAIM(%r10)
+	movq	%rax, RING_CONTROL_CLAIM(%r10)
 .Lclaimed_\@:
 	.endif
 	movq	%r11, %rax
 	shrq	$RING_EPOCH_BITS, %rax
 	andq	RING_PRODUCER_MASK(%rdi), %rax
 	addq	%rax, %r8
+	.ifc \clock, tsc
 	rdtsc
 	shlq	$32, %rdx
 	orq	%rdx, %rax
 	movq	RING_CONTROL_LAST(%r10), %rdx
 	cmpq	%rdx, %rax
 	jb	.Lextend_\@
+	.else
+	movq	%rdx, %rax
+	movq	RING_CONTROL_LAST(%r10), %rdx
+	cmpq	%rdx, %rax
+	cmovbq	%rdx, %rax
+	.endif
 	xorq	%rax, %rdx
 	shrq	$RING_TIME_BITS, %rdx
 	jnz	.Lextend_\@
@@ -576,9 +583,14 @@
 	.elseif	\size == 4
 	movl	(%rcx), %edx
 	movl	%edx, .Lheader_\@(%r8)
-	.else
+	.elseif	\size == 8
 	movq	(%rcx), %rdx
 	movq	%rdx, .Lheader_\@(%r8)
+	.elseif	\size == 16
+	movq	(%rcx), %rdx
+	movq	%rdx, .Lheader_\@(%r8)
+	movq	8(%rcx), %rdx
+	movq	%rdx, .Lheader_\@+8(%r8)
 	.endif
 	/* The order of the stores: as above. */
 	movq	%rax, RING_CONTROL_LAST(%r10)
@@ -601,9 +613,16 @@
 	.endif
 .Lother_\@:
 	movq	$0, %fs:RSEQ_CS(%r9)
+	.ifc \clock, tsc
 	movq	%rcx, %rdx
 	movl	$\size, %ecx
 	jmp	ring_publish_\mode\()_\place
+	.else
+	movq	%rdx, %r8
+	movq	%rcx, %rdx
+	movl	$\size, %ecx
+	jmp	ring_publish_given_\mode\()_\place
+	.endif
 .Lno_ring_\@:
 	movl	$RING_SECTION_NO_RING, %r8d
 	jmp	.Lleave_\@
@@ -782,10 +801,14 @@
 
 /* Names as RING_SECTIONS() in section.h makes them. */
 .macro section_cells form, mode, place
-section_cell ring_cell_\form\()_\mode\()_\place\()_1, \form, \mode, \place, 1
-section_cell ring_cell_\form\()_\mode\()_\place\()_2, \form, \mode, \place, 2
-section_cell ring_cell_\form\()_\mode\()_\place\()_4, \form, \mode, \place, 4
-section_cell ring_cell_\form\()_\mode\()_\place\()_8, \form, \mode, \place, 8
+section_cell ring_cell_\form\()_\mode\()_\place\()_1, \form, tsc, \mode, \place, 1
+section_cell ring_cell_\form\()_\mode\()_\place\()_2, \form, tsc, \mode, \place, 2
+section_cell ring_cell_\form\()_\mode\()_\place\()_4, \form, tsc, \mode, \place, 4
+section_cell ring_cell_\form\()_\mode\()_\place\()_8, \form, tsc, \mode, \place, 8
+section_cell ring_timed_\form\()_\mode\()_\place\()_0, \form, given, \mode, \place, 0
+section_cell ring_timed_\form\()_\mode\()_\place\()_4, \form, given, \mode, \place, 4
+section_cell ring_timed_\form\()_\mode\()_\place\()_8, \form, given, \mode, \place, 8
+section_cell ring_timed_\form\()_\mode\()_\place\()_16, \form, given, \mode, \place, 16
 .endm
 
 .macro section_prefixes mode

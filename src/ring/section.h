@@ -154,13 +154,17 @@ static_assert(sizeof(struct ring_place) == 2 * sizeof(void *), "ring_place");
  * The sections for a mode (keep what nobody has read, or over it) and a placement. _tsc read the
  * TSC, _clock take the timestamp, and both take two parts. ring_publish_ are for one part and the
  * TSC, the usual case: they go on to ring_publish_one_slow() themselves. So do ring_publish_given_, for a
- * TSC that was just read, and ring_cell_, for one scalar.
+ * TSC that was just read, ring_cell_, for one scalar, and ring_timed_, which is both.
  */
-#define RING_CELLS(form, mode, place)                              \
-	ring_publish_cell ring_cell_##form##_##mode##_##place##_1; \
-	ring_publish_cell ring_cell_##form##_##mode##_##place##_2; \
-	ring_publish_cell ring_cell_##form##_##mode##_##place##_4; \
-	ring_publish_cell ring_cell_##form##_##mode##_##place##_8
+#define RING_CELLS(form, mode, place)                                \
+	ring_publish_cell ring_cell_##form##_##mode##_##place##_1;   \
+	ring_publish_cell ring_cell_##form##_##mode##_##place##_2;   \
+	ring_publish_cell ring_cell_##form##_##mode##_##place##_4;   \
+	ring_publish_cell ring_cell_##form##_##mode##_##place##_8;   \
+	ring_publish_timed ring_timed_##form##_##mode##_##place##_0; \
+	ring_publish_timed ring_timed_##form##_##mode##_##place##_4; \
+	ring_publish_timed ring_timed_##form##_##mode##_##place##_8; \
+	ring_publish_timed ring_timed_##form##_##mode##_##place##_16
 #define RING_SECTIONS(mode, place)                                       \
 	RING_CELLS(compact, mode, place);                                \
 	RING_CELLS(medium, mode, place);                                 \

@@ -79,6 +79,18 @@ static const struct publication cells[] = {
 };
 #define CELLS (sizeof(cells) / sizeof(cells[0]))
 
+/* Of scalars with a time that was just read. */
+static const struct publication timed[] = {
+		{5, 0, false, false},
+		{29, 8, true, false},
+		{30, 16, false, false},
+		{5, 16, false, false},
+		{300, 4, true, false},
+		{5, 8, false, true},
+		{65535, 0, true, false},
+};
+#define TIMED_CELLS (sizeof(timed) / sizeof(timed[0]))
+
 /* Of scalars behind prefixes: the last 4 bytes, or with an even size the last 8. */
 static const struct publication prefixed[] = {
 		{5, 25, false, false},
@@ -100,7 +112,7 @@ static const struct kind {
 	enum ring_placement placement;
 	bool parts;
 	unsigned int way;
-	enum { PLAIN, CELL, PREFIX } scalars; /* Of which list. */
+	enum { PLAIN, CELL, PREFIX, TIMED } scalars; /* Of which list. */
 	bool all; /* All publications, also in a short run; else one in three, and every
 		  * other instruction for kills. */
 } kinds[] = {
@@ -121,6 +133,12 @@ static const struct kind {
 		{"overwrite, scalars", RING_MODE_OVERWRITE, RING_PER_CPU, false, 0, CELL, false},
 		{"overwrite, per thread, scalars", RING_MODE_OVERWRITE, RING_PER_THREAD, false, 0,
 				CELL, false},
+		{"discard, timed", RING_MODE_DISCARD, RING_PER_CPU, false, 0, TIMED, true},
+		{"discard, per thread, timed", RING_MODE_DISCARD, RING_PER_THREAD, false, 0, TIMED,
+				false},
+		{"overwrite, timed", RING_MODE_OVERWRITE, RING_PER_CPU, false, 0, TIMED, false},
+		{"overwrite, per thread, timed", RING_MODE_OVERWRITE, RING_PER_THREAD, false, 0,
+				TIMED, false},
 		{"discard, prefixed", RING_MODE_DISCARD, RING_PER_CPU, false, 0, PREFIX, true},
 		{"overwrite, prefixed", RING_MODE_OVERWRITE, RING_PER_CPU, false, 0, PREFIX, false},
 };
@@ -226,6 +244,15 @@ static int publish(const struct publication *publication)
 	if (kind->scalars == CELL)
 		return ring_cell_way(producer, publication->id, publication->size)(
 				producer, publication->id, NULL, payload);
+	if (kind->scalars == TIMED) {
+		ring_publish_timed *way =
+				ring_timed_way(producer, publication->id, publication->size);
+		uint64_t now = ring_clock_now((enum ring_clock)producer->clock);
+
+		return way ? way(producer, publication->id, now, payload)
+			   : ring_publish_at(producer, publication->id, payload, publication->size,
+					     now);
+	}
 	return ring_publish(producer, publication->id, payload, publication->size);
 }
 
@@ -510,8 +537,8 @@ static void end(void)
 /* Rings of its own for each publication: all records in a window have one of two sizes. */
 static void test_kind(const struct way *way)
 {
-	static const struct publication *const lists[] = {publications, cells, prefixed};
-	static const size_t counts[] = {PUBLICATIONS, CELLS, PREFIXED};
+	static const struct publication *const lists[] = {publications, cells, prefixed, timed};
+	static const size_t counts[] = {PUBLICATIONS, CELLS, PREFIXED, TIMED_CELLS};
 	const struct publication *list = lists[kind->scalars];
 	unsigned int points = 0;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Scalars, each size by its own function: the same records as of ring_publish(), for every form of header,
- * in all modes and ways, many times around the ring; a ring that is full, who must not publish, and
+ * Scalars, each size by its own function, also with a time that was just read: the same records as of ring_publish(), for
+ * every form of header, in all modes and ways, many times around the ring; a ring that is full, who must not publish, and
  * what a forked child gets.
  */
 #include <sys/wait.h>
@@ -20,6 +20,10 @@ static unsigned char buffer[RING_BYTES];
 static uint32_t id;
 static size_t size;
 static ring_publish_cell *way_of;
+static bool timed; /* By a function of these, if there is one. */
+static ring_publish_timed *timed_way;
+static uint64_t ticks[RECORDS + 2]; /* That were said of each. */
+static uint64_t exact;              /* Records that have just these. */
 static uint64_t fired;
 static uint64_t next[RING_RINGS_MAX], seen[RING_RINGS_MAX], found;
 
@@ -28,8 +32,16 @@ static int fire(void)
 {
 	uint64_t cell[3] = {fired * 0x9e3779b97f4a7c15u, ~fired, 0xa5a5a5a5a5a5a5a5u};
 	int before = errno;
-	int rc = way_of(producer, id, NULL, cell);
+	int rc;
 
+	/* Now and then older than the last record. */
+	ticks[fired] = ring_clock_now(ring_producer_clock(producer)) - (fired % 5 ? 0 : 1000000);
+	if (!timed)
+		rc = way_of(producer, id, NULL, cell);
+	else if (timed_way)
+		rc = timed_way(producer, id, ticks[fired], cell);
+	else
+		rc = ring_publish_at(producer, id, cell, size, ticks[fired]);
 	CHECK(errno == before, "errno");
 	fired++;
 	return rc;
@@ -75,6 +87,8 @@ static void drain_ring(uint32_t ring)
 		if (known)
 			continue;
 		next[ring] = number_of(at, next[ring]) + 1;
+		CHECK(time >= ticks[next[ring] - 1], "a time before the one that was said");
+		exact += time == ticks[next[ring] - 1];
 		found++;
 	}
 	CHECK(at == end, "a record over the end");
@@ -98,15 +112,17 @@ static uint64_t lost(enum ring_loss reason)
 	return sum;
 }
 
-static void test_event(uint32_t event_id, size_t bytes)
+static void test_event(uint32_t event_id, size_t bytes, bool with_time)
 {
 	uint64_t lost_before = lost(RING_LOST_FULL);
 	int waiting = 0;
 
 	id = event_id;
 	size = bytes;
-	way_of = ring_cell_way(producer, id, size);
-	fired = found = 0;
+	timed = with_time;
+	timed_way = timed ? ring_timed_way(producer, id, size) : NULL;
+	way_of = timed ? NULL : ring_cell_way(producer, id, size);
+	fired = found = exact = 0;
 	memset(next, 0, sizeof(next));
 	for (int i = 0; i < RECORDS; i++) {
 		CHECK(fire() == 0, "id %u, %zu bytes", id, size);
@@ -119,6 +135,9 @@ static void test_event(uint32_t event_id, size_t bytes)
 	drain();
 	CHECK(found == fired, "id %u, %zu bytes: %lu of %lu", id, size, found, fired);
 	CHECK(lost(RING_LOST_FULL) == lost_before, "lost");
+	/* Without a value records are not told apart, and another ring's may come first. */
+	CHECK(!timed_way || !size || exact > RECORDS / 2, "id %u, %zu bytes: %lu times", id, size,
+			exact);
 }
 
 /* As much as with ring_publish(), and not one record more. */
@@ -169,6 +188,12 @@ int main(void)
 	static const enum ring_mode modes[] = {
 			RING_MODE_DISCARD, RING_MODE_OVERWRITE, RING_MODE_BLOCK};
 	static const uint32_t ids[] = {0, 29, 30, 65535, 65536};
+	static const struct {
+		size_t size;
+		bool timed;
+	} kinds[] = {{1, false}, {2, false}, {4, false}, {8, false}, {16, false}, {0, true},
+			{4, true}, {8, true}, {16, true}};
+	enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 
 	for (unsigned int i = 0; i < WAYS * 6; i++) {
 		const struct way *way = &ways[i / 6];
@@ -184,9 +209,9 @@ int main(void)
 		if (!producer)
 			continue;
 		for (unsigned int j = 0; j < sizeof(ids) / sizeof(ids[0]); j++) {
-			for (size_t bytes = 1; bytes <= 16; bytes *= 2) {
+			for (unsigned int k = 0; k < KINDS; k++) {
 				/* From the begin, for a window has records of one kind. */
-				if (j + bytes > 1) {
+				if (j + k) {
 					ring_producer_unmap(producer);
 					close(fd);
 					fd = way_create(way, &geometry);
@@ -194,7 +219,7 @@ int main(void)
 				}
 				CHECK(ring_consumer_map(fd, &geometry, &consumer) == 0, "map");
 				memset(seen, 0, sizeof(seen));
-				test_event(ids[j], bytes);
+				test_event(ids[j], kinds[k].size, kinds[k].timed);
 				if (geometry.mode == RING_MODE_DISCARD)
 					test_full();
 				test_refused();

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The shortest function for records of one event whose size is known beforehand, chosen once for all of them.
+ */
+#include "ring/ring.h"
+#include "ring/section.h"
+
+/* Where no section is made for it. */
+#define RING_CELL_OTHER(size)                                                                \
+	static int ring_cell_other_##size(struct ring_producer *producer, uint32_t event_id, \
+			const void *unused, const void *cell)                                \
+	{                                                                                    \
+		(void)unused;                                                                \
+		return ring_publish(producer, event_id, cell, size);                         \
+	}
+
+RING_CELL_OTHER(1)
+RING_CELL_OTHER(2)
+RING_CELL_OTHER(4)
+RING_CELL_OTHER(8)
+RING_CELL_OTHER(16)
+
+static ring_publish_cell *ring_cell_other(size_t size)
+{
+	switch (size) {
+	case 1: return ring_cell_other_1;
+	case 2: return ring_cell_other_2;
+	case 4: return ring_cell_other_4;
+	case 8: return ring_cell_other_8;
+	default: return ring_cell_other_16;
+	}
+}
+
+ring_publish_cell *ring_cell_way(
+		const struct ring_producer *producer, uint32_t event_id, size_t size)
+{
+#if RING_HAS_SECTION
+#define RING_CELL_WAYS(form, mode, place)                                                         \
+	{                                                                                         \
+		ring_cell_##form##_##mode##_##place##_1, ring_cell_##form##_##mode##_##place##_2, \
+				ring_cell_##form##_##mode##_##place##_4,                          \
+				ring_cell_##form##_##mode##_##place##_8                           \
+	}
+	/* By: does it overwrite, is it of a thread, is the id in the tag, log2 of the size. */
+	static ring_publish_cell *const ways[2][2][2][4] = {
+			{{RING_CELL_WAYS(medium, keep, cpu), RING_CELL_WAYS(compact, keep, cpu)},
+					{RING_CELL_WAYS(medium, keep, thread),
+							RING_CELL_WAYS(compact, keep, thread)}},
+			{{RING_CELL_WAYS(medium, over, cpu), RING_CELL_WAYS(compact, over, cpu)},
+					{RING_CELL_WAYS(medium, over, thread),
+							RING_CELL_WAYS(compact, over, thread)}},
+	};
+
+	if (producer->path == RING_PATH_RSEQ_TSC && event_id <= UINT16_MAX && size <= 8)
+		return ways[producer->mode == RING_MODE_OVERWRITE][producer->placement ==
+				RING_PER_THREAD][event_id < RING_TAG_MEDIUM][__builtin_ctzl(size)];
+#else
+	(void)producer;
+	(void)event_id;
+#endif
+	return ring_cell_other(size);
+}
+
+ring_publish_timed *ring_timed_way(
+		const struct ring_producer *producer, uint32_t event_id, size_t size)
+{
+#if RING_HAS_SECTION
+#define RING_TIMED_WAYS(form, mode, place)                                \
+	{                                                                 \
+		ring_timed_##form##_##mode##_##place##_0,                 \
+				ring_timed_##form##_##mode##_##place##_4, \
+				ring_timed_##form##_##mode##_##place##_8, \
+				ring_timed_##form##_##mode##_##place##_16 \
+	}
+	/* By: as above, and the sizes as they are listed. */
+	static ring_publish_timed *const ways[2][2][2][4] = {
+			{{RING_TIMED_WAYS(medium, keep, cpu), RING_TIMED_WAYS(compact, keep, cpu)},
+					{RING_TIMED_WAYS(medium, keep, thread),
+							RING_TIMED_WAYS(compact, keep, thread)}},
+			{{RING_TIMED_WAYS(medium, over, cpu), RING_TIMED_WAYS(compact, over, cpu)},
+					{RING_TIMED_WAYS(medium, over, thread),
+							RING_TIMED_WAYS(compact, over, thread)}},
+	};
+	static const size_t sizes[] = {0, 4, 8, 16};
+
+	if (producer->path != RING_PATH_RSEQ_TSC || event_id > UINT16_MAX)
+		return NULL;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		if (sizes[i] == size)
+			return ways[producer->mode == RING_MODE_OVERWRITE][producer->placement ==
+					RING_PER_THREAD][event_id < RING_TAG_MEDIUM][i];
+#else
+	(void)producer;
+	(void)event_id;
+	(void)size;
+#endif
+	return NULL;
+}
+
+ring_publish_prefixed *ring_prefixed_way(
+		const struct ring_producer *producer, uint32_t event_id, size_t size)
+{
+#if RING_HAS_SECTION
+	/* By: does it overwrite, is the id in the tag, has the scalar 8 bytes. */
+	static ring_publish_prefixed *const ways[2][2][2] = {
+			{{ring_prefixed_medium_keep_4, ring_prefixed_medium_keep_8},
+					{ring_prefixed_compact_keep_4,
+							ring_prefixed_compact_keep_8}},
+			{{ring_prefixed_medium_over_4, ring_prefixed_medium_over_8},
+					{ring_prefixed_compact_over_4,
+							ring_prefixed_compact_over_8}},
+	};
+
+	if (producer->path == RING_PATH_RSEQ_TSC && producer->placement == RING_PER_CPU &&
+			event_id <= UINT16_MAX && (size == 4 || size == 8))
+		return ways[producer->mode == RING_MODE_OVERWRITE][event_id < RING_TAG_MEDIUM]
+			   [size == 8];
+#else
+	(void)producer;
+	(void)event_id;
+	(void)size;
+#endif
+	return NULL;
+}
