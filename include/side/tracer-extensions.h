@@ -138,14 +138,12 @@ extern bool side_tracer_call(const struct side_event_state *state, const struct 
 		void *caller, const struct side_tracer_functions *only);
 
 /*
- * The same for who can do without arguments what its own callback does with them: if one callback listens, at an address
- * in `only`, and nothing else, `instead` is called in its place, with its private pointer. False: nothing was called, or
- * `instead` has said so; then arguments are to be made, for side_tracer_call().
+ * For the tracer that is made together with this library, and can do without arguments and without a call what its own callback
+ * does with them: what it must know to look by itself who listens, if the library is of that version
+ * (src/libside/section.h); NULL: of another one, or not on this machine. It stays for good.
  */
-typedef bool (*side_tracer_instead_func)(void *priv, void *user);
-extern bool side_tracer_call_instead(const struct side_event_state *state,
-		const struct side_tracer_functions *only, side_tracer_instead_func instead,
-		void *user);
+struct side_tracer_sections;
+extern const struct side_tracer_sections *side_tracer_sections(uint32_t version);
 
 /*
  * Arm the process: the next event that is called at all, enabled or not, first calls the hook, in its

@@ -156,7 +156,9 @@ struct agent_event {
 	bool large;         /* a record of it did not fit the stack (atomic) */
 	uint8_t nr_filters; /* 0: every event is recorded */
 	bool straight; /* contexts and fields are all there is to it, and nothing of the application's runs */
-	const struct agent_filter *filters;
+	uint8_t timed_size; /* bytes */
+	/* Of the producer, for records of that size, when the time is known; NULL: this event has others, or contexts, or filters. */
+	ring_publish_timed *publish_timed;
 	/* Of the producer, for one scalar. */
 	union {
 		ring_publish_cell *publish_cell;
@@ -171,6 +173,7 @@ struct agent_event {
 		side_tracer_callback_func callback;
 		side_tracer_callback_variadic_func callback_variadic;
 	};
+	const struct agent_filter *filters;
 
 	struct agent_channel *channel;
 	struct side_event_description *description;

@@ -405,7 +405,14 @@ int agent_batches_introduce(struct agent_session *session, struct agent_batch *l
 static void agent_event_direct(struct agent_event *event, struct ring_producer *producer)
 {
 	uint8_t size = event->plan->cell_size;
+	ssize_t whole = plan_fixed_size(event->plan);
 
+	if (producer && event->straight && !event->contexts && whole >= 0 && whole < UINT8_MAX) {
+		event->timed_size = (uint8_t)whole;
+		__atomic_store_n(&event->publish_timed,
+				ring_timed_way(producer, event->id, (size_t)whole),
+				__ATOMIC_RELAXED);
+	}
 	if (producer && event->plan->kind == PLAN_KIND_CELL && event->contexts)
 		__atomic_store_n(&event->publish_prefixed,
 				ring_prefixed_way(producer, event->id, size), __ATOMIC_RELAXED);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A hit: fields are fetched from registers and memory and become a record. Where anybody but the recorder listens, where there
- * is a filter, or they are too many bytes, they become arguments instead, and the event is called. In any thread and in
+ * A hit that is more than a record (probe-record.c): where anybody but the recorder listens, where there
+ * is a filter, or there are too many bytes, fields become arguments, and the event is called. In any thread and in
  * signal handlers, on the program's stack, with general registers only: all that is called from here is compiled so
  * (tests/probe/agent/test_registers.py), and where others listen, which are not, the rest is saved before.
  *
@@ -37,6 +37,7 @@ void probe_hit_start(void)
 		blocks = raw_mmap(NULL, BLOCKS * BLOCK_SIZE, PROT_READ | PROT_WRITE,
 				MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
 	agent_record_functions(&quiet.begin, &quiet.end);
+	probe_record_start();
 }
 
 static int take_block(void)
@@ -67,7 +68,7 @@ static void mark_unreadable(struct probes_moment *moment)
 	moment->unreadable |= UINT64_C(1) << moment->field;
 }
 
-static void read_text(struct probes_moment *moment, const struct probe_table_field *field,
+void probe_hit_text(struct probes_moment *moment, const struct probe_table_field *field,
 		uint64_t address, char *to)
 {
 	to[0] = 0;
@@ -98,7 +99,7 @@ static uint64_t read_calls(
 }
 
 /* How many. */
-static uint64_t read_several(struct probes_moment *moment, const struct probe_table_field *field,
+uint64_t probe_hit_several(struct probes_moment *moment, const struct probe_table_field *field,
 		uint64_t address, void *to)
 {
 	uint64_t count;
@@ -111,137 +112,6 @@ static uint64_t read_several(struct probes_moment *moment, const struct probe_ta
 	if (!count)
 		mark_unreadable(moment);
 	return count;
-}
-
-/* ---- records ---- */
-
-static inline uint8_t *put_value(uint8_t *to, uint64_t value, size_t size)
-{
-	/* What is too much is overwritten by the next one, or not recorded. */
-	memcpy(to, &value, sizeof(value));
-	return to + size;
-}
-
-/* All but the plain ones. */
-static __attribute__((noinline)) uint8_t *put_field(
-		struct probes_moment *moment, const struct probes_step *step, uint8_t *to)
-{
-	const struct probe_table_field *field =
-			&moment->way->event->fields[step - moment->way->steps].field;
-	uint64_t value = 0, count;
-
-	moment->field = (uint32_t)(step - moment->way->steps);
-	if (step->kind != PROBES_STEP_NAME)
-		value = probe_fetch_value(moment, &moment->way->fetches[moment->field]);
-	switch ((enum probes_step_kind)step->kind) {
-	case PROBES_STEP_BOOL: return put_value(to, (value & 0xff) != 0, 1);
-	case PROBES_STEP_NAME:
-		for (const char *name = moment->way->hook->function; (*to++ = (uint8_t)*name);
-				name++)
-			;
-		return to;
-	case PROBES_STEP_STRING:
-		read_text(moment, field, value, (char *)to);
-		while (*to++)
-			;
-		return to;
-	case PROBES_STEP_GATHERED:
-		count = read_several(moment, field, value, to + sizeof(count));
-		return put_value(to, count, sizeof(count)) + count * field->size;
-	default: return put_value(to, value, step->size);
-	}
-}
-
-static inline uint8_t *put_plain(
-		const struct patch_hit *hit, const struct probes_step *step, uint8_t *to)
-{
-	uint64_t value;
-
-	memcpy(&value, (const char *)hit + step->from, sizeof(value));
-	return put_value(to, value, step->size);
-}
-
-/* From the first one on that is not plain: only these look at more of the moment than its hit and its way. */
-static __attribute__((noinline)) uint8_t *put_rest(struct probes_moment *moment,
-		const struct probes_step *step, const struct probes_step *end, uint8_t *to)
-{
-	moment->unreadable = 0;
-	moment->calls_memory = NULL;
-	for (; step != end; step++)
-		to = step->kind == PROBES_STEP_PLAIN ? put_plain(moment->hit, step, to)
-						     : put_field(moment, step, to);
-	return to;
-}
-
-/* What stands in the hit as it is to be recorded, from the first field on: of most events all of them. */
-static inline __attribute__((always_inline)) uint8_t *put_plain_ones(
-		const struct patch_hit *hit, const struct probes_way *way, uint8_t *to)
-{
-	const struct probes_step *step = way->steps, *words = step + way->nr_words,
-				 *end = step + way->nr_plain;
-
-	/* All registers are sixteen of them. */
-	for (; step != words; step++, to += sizeof(uint64_t))
-		memcpy(to, (const char *)hit + step->from, sizeof(uint64_t));
-	for (; step != end; step++)
-		to = put_plain(hit, step, to);
-	return to;
-}
-
-/* The end of a call has been looked at, and its begin is looked at here: once for both purposes. */
-static inline uint64_t clock_of(const struct patch_hit *hit, bool leaves)
-{
-	if (leaves)
-		return hit->now;
-	if (__builtin_expect(!hit->call, 1))
-		return 0;
-	return *hit->began = __builtin_ia32_rdtsc();
-}
-
-/* With contexts, or with fields that must be fetched. */
-static __attribute__((noinline)) bool record_more(
-		const struct agent_event *event, struct probes_moment *moment, bool leaves)
-{
-	_Alignas(8) uint8_t buffer[PROBES_RECORD_MAX];
-	const struct probes_way *way = moment->way;
-	const struct patch_hit *hit = moment->hit;
-	uint8_t *to = recording_begin(event, buffer, sizeof(buffer), way->most,
-			(const void *)(uintptr_t)hit->address);
-
-	if (__builtin_expect(!to, 0))
-		return false;
-	to = put_plain_ones(hit, way, to);
-	if (way->nr_plain != way->nr_steps)
-		to = put_rest(moment, way->steps + way->nr_plain, way->steps + way->nr_steps, to);
-	recording_end(event, buffer, to, clock_of(hit, leaves));
-	return true;
-}
-
-/* In the place of a callback of record.c; false: by that. Keeps nothing while the ring is at work. */
-static inline __attribute__((always_inline)) bool record_any(void *priv, void *user, bool leaves)
-{
-	_Alignas(8) uint8_t buffer[PROBES_RECORD_MAX];
-	struct probes_moment *moment = user;
-	const struct agent_event *event = priv;
-	const struct probes_way *way = moment->way;
-	const struct patch_hit *hit = moment->hit;
-
-	if (__builtin_expect(!recording_is_plain(event), 0) ||
-			__builtin_expect(way->nr_plain != way->nr_steps, 0))
-		return record_more(event, moment, leaves);
-	recording_end(event, buffer, put_plain_ones(hit, way, buffer), clock_of(hit, leaves));
-	return true;
-}
-
-/* Each its own: entries and exits take turns, and a decision between them would be wrong too often. */
-static bool record_entry(void *priv, void *user)
-{
-	return record_any(priv, user, false);
-}
-
-static bool record_exit(void *priv, void *user)
-{
-	return record_any(priv, user, true);
 }
 
 /* ---- arguments ---- */
@@ -264,7 +134,7 @@ static void fill_string(struct probes_moment *moment, const struct probe_table_f
 		side_ptr_set(cell->u.side_static.string_value, moment->way->hook->function);
 		return;
 	}
-	read_text(moment, field, address, text);
+	probe_hit_text(moment, field, address, text);
 	side_ptr_set(cell->u.side_static.string_value, text);
 }
 
@@ -275,7 +145,7 @@ static void fill_gathered(struct probes_moment *moment, const struct probe_table
 	uint64_t *room = (uint64_t *)(void *)take_scratch(
 			moment, 8 + (size_t)field->size * field->limit);
 
-	room[0] = read_several(moment, field, address, room + 1);
+	room[0] = probe_hit_several(moment, field, address, room + 1);
 	side_ptr_set(cell->u.side_static.side_vla_gather.ptr, room);
 	side_ptr_set(cell->u.side_static.side_vla_gather.length_ptr, room);
 }
@@ -392,8 +262,7 @@ static inline bool is_wanted(const struct probes_event *event)
 			~((uintptr_t)1 << ARMED_SHIFT);
 }
 
-static __attribute__((noinline)) void hit_by_arguments(
-		const struct patch_hit *hit, const struct probes_way *way)
+void probe_hit_by_arguments(const struct patch_hit *hit, const struct probes_way *way)
 {
 	struct probes_moment moment = {.hit = hit, .way = way};
 
@@ -403,66 +272,4 @@ static __attribute__((noinline)) void hit_by_arguments(
 		hit_few(&moment);
 	else
 		hit_large(&moment);
-}
-
-static inline __attribute__((always_inline)) void hit_event(
-		const struct patch_hit *hit, const struct probes_way *way, bool leaves)
-{
-	struct probes_moment moment;
-
-	moment.hit = hit;
-	moment.way = way;
-	if (__builtin_expect(!way->most, 0) ||
-			__builtin_expect(!side_tracer_call_instead(way->state, &quiet,
-							 leaves ? record_exit : record_entry,
-							 &moment),
-					0))
-		hit_by_arguments(hit, way);
-}
-
-static inline const struct probes_hook *next_hook(struct probes_hook *const *from)
-{
-	/* Acquire: what is in the hook. Pairs with the release in probes-places.c. */
-	return __atomic_load_n(from, __ATOMIC_ACQUIRE);
-}
-
-static __attribute__((noinline)) void hit_entries(
-		const struct patch_hit *hit, const struct probes_hook *hook)
-{
-	for (; hook; hook = next_hook(&hook->next))
-		hit_event(hit, &hook->entry, false);
-}
-
-static __attribute__((noinline)) void hit_exits(
-		const struct patch_hit *hit, const struct probes_hook *hook)
-{
-	for (; hook; hook = next_hook(&hook->next))
-		hit_event(hit, &hook->exit, true);
-}
-
-/* Most places have one hook, for which few registers are needed. */
-void probe_hit_entry(const struct patch_hit *hit)
-{
-	const struct probes_place *place = hit->user;
-	const struct probes_hook *hook = next_hook(&place->hooks), *next;
-
-	if (__builtin_expect(!hook, 0))
-		return;
-	hit_event(hit, &hook->entry, false);
-	next = next_hook(&hook->next);
-	if (__builtin_expect(next != NULL, 0))
-		hit_entries(hit, next);
-}
-
-void probe_hit_exit(const struct patch_hit *hit)
-{
-	const struct probes_place *place = hit->user;
-	const struct probes_hook *hook = next_hook(&place->hooks), *next;
-
-	if (__builtin_expect(!hook, 0))
-		return;
-	hit_event(hit, &hook->exit, true);
-	next = next_hook(&hook->next);
-	if (__builtin_expect(next != NULL, 0))
-		hit_exits(hit, next);
 }

@@ -52,6 +52,27 @@ static size_t make_step(const struct probes_way *way, struct probes_step *step,
 	return field->size;
 }
 
+/* What goes from the hit into the ring as it stands there. */
+static void make_piece(struct probes_way *way)
+{
+	const struct probes_step *steps = way->steps;
+
+	way->from = way->second = 0;
+	way->piece = PROBES_NO_PIECE;
+	if (way->nr_steps != way->nr_plain || way->nr_steps > 2 ||
+			(way->nr_steps == 2 && way->nr_words != 2))
+		return;
+	way->piece = 0;
+	if (!way->nr_steps)
+		return;
+	way->from = steps[0].from;
+	way->piece = steps[0].size;
+	if (way->nr_steps == 1)
+		return;
+	way->piece = 2 * sizeof(uint64_t);
+	way->second = steps[1].from == way->from + sizeof(uint64_t) ? 0 : steps[1].from;
+}
+
 int probes_steps_make(struct probes_table *table, struct probes_way *way)
 {
 	const struct probes_event *event = way->event;
@@ -73,5 +94,6 @@ int probes_steps_make(struct probes_table *table, struct probes_way *way)
 	while (way->nr_words < way->nr_plain && steps[way->nr_words].size == sizeof(uint64_t))
 		way->nr_words++;
 	way->most = most <= PROBES_RECORD_MAX ? (uint32_t)most : 0;
+	make_piece(way);
 	return 0;
 }

@@ -11,7 +11,8 @@
  *	probes-answer.c   what has become of a table's probes
  *	probes-loader.c   libraries that come and go
  *	probe-steps.c     how the fields of an event become the bytes of a record, at one place
- *	probe-hit.c       a hit: registers and memory -> record; or -> arguments -> event
+ *	probe-record.c    a hit: registers and memory -> record
+ *	probe-hit.c       where that is not enough: -> arguments -> event
  *	probe-fetch.c     the value of a field
  *	probe-read.c      memory that may not be there
  *	probe-calls.c     the calls that led to a hit
@@ -77,12 +78,20 @@ struct probes_step {
 /* Bytes of a record that are made on the stack; steps store 8 at a time. */
 #define PROBES_RECORD_MAX 512
 
+#define PROBES_NO_PIECE UINT8_MAX
+
 /* An event at one place. */
 struct probes_way {
 	const struct side_event_state *state; /* of the event */
-	const struct probes_event *event;     /* may be NULL */
-	const struct probe_fetch *fetches;    /* for each field */
-	const struct probes_step *steps;      /* likewise */
+	/*
+	 * Records of one value that stands in the hit, or two of 8 bytes, or none: how many bytes, else PROBES_NO_PIECE; and where they
+	 * stand. Without a second one it is behind the first, or there is none.
+	 */
+	uint16_t from, second;
+	uint8_t piece;
+	const struct probes_event *event;  /* may be NULL */
+	const struct probe_fetch *fetches; /* for each field */
+	const struct probes_step *steps;   /* likewise */
 	const struct probes_hook *hook;
 	uint32_t nr_steps; /* as many as fields */
 	uint32_t nr_plain; /* so many at their begin are plain; */
@@ -195,6 +204,19 @@ uint64_t probe_fetch_value(struct probes_moment *moment, const struct probe_fetc
 /* Where in a hit a register stands; negative: in none of its words. */
 int probe_fetch_place(unsigned int reg, bool leaves);
 
+static inline const struct probes_hook *probes_next_hook(struct probes_hook *const *from)
+{
+	/* Acquire: what is in the hook. Pairs with the release in probes-places.c. */
+	return __atomic_load_n(from, __ATOMIC_ACQUIRE);
+}
+
+/* ---- probe-record.c ---- */
+
+void probe_hit_entry(const struct patch_hit *hit);
+void probe_hit_exit(const struct patch_hit *hit);
+/* Before the first hit. */
+void probe_record_start(void);
+
 /* ---- probe-hit.c ---- */
 
 /* Where a probe has hit: all that is not saved there is saved around the call. */
@@ -209,8 +231,13 @@ struct probes_block {
 /* NULL: none is free. */
 void *probe_hit_memory(struct probes_block *block);
 
-void probe_hit_entry(const struct patch_hit *hit);
-void probe_hit_exit(const struct patch_hit *hit);
+void probe_hit_by_arguments(const struct patch_hit *hit, const struct probes_way *way);
+/* moment->field: what stands at that address, or nothing, which is marked. */
+void probe_hit_text(struct probes_moment *moment, const struct probe_table_field *field,
+		uint64_t address, char *to);
+/* Likewise; how many. */
+uint64_t probe_hit_several(struct probes_moment *moment, const struct probe_table_field *field,
+		uint64_t address, void *to);
 /* Addresses of functions that need none but general registers; before the first hit. */
 void probe_hit_start(void);
 extern uint64_t probe_hit_lost; /* for want of memory to read into */

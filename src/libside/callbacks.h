@@ -9,18 +9,7 @@
 #include <stdint.h>
 
 #include "functions.h"
-
-/*
- * One entry.  Exactly one of the two functions is set, so a call of the wrong kind finds the end of
- * the array at its first entry: no test for it on the hot path.  side_empty_callback, which stands
- * for the empty array, is shorter than an entry; only the two functions may be read of an end.
- */
-struct side_callback {
-	side_tracer_callback_func call;
-	side_tracer_callback_variadic_func call_variadic;
-	void *priv;
-	uint64_t key;
-};
+#include "section.h"
 
 /* Keys (tracers get theirs from SIDE_KEY_FIRST on). */
 enum {
@@ -34,11 +23,6 @@ static inline bool key_is_reserved(uint64_t key)
 {
 	return key != SIDE_KEY_MATCH_ALL && key < SIDE_KEY_FIRST;
 }
-
-/* Bits of the enabled word that others than the library set; the rest counts private enablers. */
-#define SIDE_ENABLED_SHIFT (sizeof(uintptr_t) * 8 - 8)
-#define SIDE_ENABLED_USER_EVENTS ((uintptr_t)0x80 << SIDE_ENABLED_SHIFT)
-#define SIDE_ENABLED_PTRACE ((uintptr_t)0x40 << SIDE_ENABLED_SHIFT)
 
 /* The state of a description this library understands, or NULL. */
 struct side_event_state_0 *event_state(struct side_event_description *desc);

@@ -27,12 +27,6 @@ static inline const struct side_event_state_0 *state_0(const struct side_event_s
 	return (const struct side_event_state_0 *)(const void *)state;
 }
 
-static inline const struct side_callback *load_callbacks(const struct side_event_state_0 *state)
-{
-	/* Acquire: the entries.  Pairs with the release in publish(). */
-	return __atomic_load_n(&state->callbacks, __ATOMIC_ACQUIRE);
-}
-
 /* Has anybody else than the library set a bit?  The highest byte of the word, read as a byte. */
 static inline unsigned char wanted_by_shared(const struct side_event_state_0 *state)
 {
@@ -76,7 +70,7 @@ static void call_matching(const struct side_event_state_0 *state, const struct s
 		const struct side_arg_dynamic_struct *var, void *caller, uint64_t key)
 {
 	const struct side_event_description *desc = state->desc;
-	const struct side_callback *cb = load_callbacks(state);
+	const struct side_callback *cb = section_callbacks(state);
 
 	/* An array for the other kind of call ends at its first entry. */
 	if (var ? !!cb->call : !!cb->call_variadic)
@@ -141,7 +135,7 @@ EXPORT void side_call(const struct side_event_state *state, const struct side_ar
 		dispatch_slow(state_0(state), args, NULL, caller, SIDE_KEY_MATCH_ALL);
 		return;
 	}
-	cb = load_callbacks(state_0(state));
+	cb = section_callbacks(state_0(state));
 	if (unlikely(!cb[0].call || cb[1].call)) {
 		call_all(reader, state_0(state), args, NULL, caller);
 		return;
@@ -165,30 +159,13 @@ EXPORT void side_call_variadic(const struct side_event_state *state,
 		dispatch_slow(state_0(state), args, var, caller, SIDE_KEY_MATCH_ALL);
 		return;
 	}
-	cb = load_callbacks(state_0(state));
+	cb = section_callbacks(state_0(state));
 	if (unlikely(!cb[0].call_variadic || cb[1].call_variadic)) {
 		call_all(reader, state_0(state), args, var, caller);
 		return;
 	}
 	cb->call_variadic(state_0(state)->desc, args, var, cb->priv, caller);
 	rcu_leave(reader);
-}
-
-/* Of those bits, in an armed process too. */
-static inline bool wanted_by_others(const struct side_event_state_0 *state)
-{
-	/* Relaxed: the bits order nothing. */
-	return (__atomic_load_n(&state->enabled, __ATOMIC_RELAXED) &
-			       (SIDE_ENABLED_USER_EVENTS | SIDE_ENABLED_PTRACE)) != 0;
-}
-
-static inline bool is_within(
-		const struct side_callback *cb, const struct side_tracer_functions *functions)
-{
-	uintptr_t call;
-
-	memcpy(&call, &cb->call, sizeof(call));
-	return call - functions->begin < functions->end - functions->begin;
 }
 
 /* All that side_tracer_call() leaves, in a section. False: others than `only` listen, and nobody was called. */
@@ -200,8 +177,8 @@ static __attribute__((noinline)) bool call_with_care(const struct side_event_sta
 			(SIDE_ENABLED_USER_EVENTS | SIDE_ENABLED_PTRACE);
 	const struct side_callback *cb;
 
-	for (cb = load_callbacks(state); only && cb->call; cb++)
-		if (!is_within(cb, only))
+	for (cb = section_callbacks(state); only && cb->call; cb++)
+		if (!section_is_within(cb, only->begin, only->end))
 			return false;
 	if (shared && only)
 		return false;
@@ -236,10 +213,9 @@ EXPORT bool side_tracer_call(const struct side_event_state *state, const struct 
 
 	if (unlikely(!rcu_enter(reader)))
 		return tracer_call_slow(known, args, caller, only);
-	cb = load_callbacks(known);
+	cb = section_callbacks(known);
 	/* One callback, that of the recorder: as in side_call(). The word has another bit where somebody else listens. */
-	if (unlikely(!only || !cb[0].call || !is_within(cb, only) || cb[1].call ||
-			    wanted_by_others(known)))
+	if (unlikely(!only || !section_is_only(known, cb, only->begin, only->end)))
 		called = call_with_care(known, args, caller, only);
 	else
 		cb->call(known->desc, args, cb->priv, caller);
@@ -247,24 +223,14 @@ EXPORT bool side_tracer_call(const struct side_event_state *state, const struct 
 	return called;
 }
 
-EXPORT bool side_tracer_call_instead(const struct side_event_state *state,
-		const struct side_tracer_functions *only, side_tracer_instead_func instead,
-		void *user)
+EXPORT const struct side_tracer_sections *side_tracer_sections(uint32_t version)
 {
-	const struct side_event_state_0 *known = state_0(state);
-	struct rcu_reader *reader = rcu_reader_quick();
-	const struct side_callback *cb;
-	bool done = false;
-
-	/* Inside of another event, or before the first one of a thread: side_tracer_call() can that. */
-	if (unlikely(!rcu_enter(reader)))
-		return false;
-	cb = load_callbacks(known);
-	/* No callback is at no address of theirs. */
-	if (!unlikely(!is_within(cb, only) || cb[1].call || wanted_by_others(known)))
-		done = instead(cb->priv, user);
-	rcu_leave(reader);
-	return done;
+#if defined(__x86_64__) && defined(__LP64__)
+	return version == SECTIONS_VERSION ? &rcu_shared : NULL;
+#else
+	(void)version;
+	return NULL;
+#endif
 }
 
 /* State dumps are not hot. */

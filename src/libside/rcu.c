@@ -37,7 +37,7 @@ static struct reader_chunk first_chunk = {.capacity = FIRST_READERS, .readers = 
 
 static struct rcu_reader no_reader = {.epoch = RCU_NO_READER};
 
-struct rcu_shared rcu_shared = {.gp = RCU_SLOW | RCU_ALWAYS};
+struct side_tracer_sections rcu_shared = {.gp = RCU_SLOW | RCU_ALWAYS};
 static uintptr_t last_passed;
 __thread struct rcu_reader *rcu_self = &no_reader;
 

@@ -44,10 +44,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "functions.h"
+#include "section.h"
+
 /* Low bits of gp; the rest counts grace periods. */
 enum {
-	RCU_SLOW = 1,   /* rcu_enter() does not do: not running, or fences needed */
-	RCU_ALWAYS = 2, /* so that an epoch is never 0 */
+	RCU_SLOW = SECTION_SLOW, /* rcu_enter() does not do: not running, or fences needed */
+	RCU_ALWAYS = 2,          /* so that an epoch is never 0 */
 	RCU_READY = 4, /* sections may be entered; not before rcu_start(), nor after rcu_finish() */
 	RCU_FENCE = 8, /* no membarrier: readers fence */
 	RCU_FLAGS = 15,
@@ -55,39 +58,24 @@ enum {
 };
 
 struct rcu_reader {
-	uintptr_t epoch;
+	uintptr_t epoch;    /* first: section.h */
 	uint32_t tid;       /* owner; 0: free */
 	uintptr_t identity; /* of an owner that could not ask for its id (rcu_sandbox_begins()) */
 	struct rcu_reader *next_free;
-} __attribute__((aligned(64)));
-
-/* What every reader reads and no reader writes; alone in its cache line. */
-struct rcu_shared {
-	uintptr_t gp;
-	/* Of rcu_self from the thread pointer, the same in all threads; 0: not known. */
-	intptr_t self_distance;
 } __attribute__((aligned(64)));
 
 /* Epoch of the reader that stands in for the one a thread does not have yet: no value of gp. */
 #define RCU_NO_READER ((uintptr_t)RCU_SLOW)
 
 /* Hidden: known to be in this library, so that the fast path needs no detour to find them. */
-extern __attribute__((visibility("hidden"))) struct rcu_shared rcu_shared;
+extern __attribute__((visibility("hidden"))) struct side_tracer_sections rcu_shared;
 extern __attribute__((visibility("hidden"))) __thread struct rcu_reader *rcu_self;
 
 #if defined(__x86_64__) && defined(__LP64__)
-/*
- * The reader of this thread, or, where the distance is not known, something that rcu_enter() takes
- * for a reader in a section and leaves alone: at distance 0 from the thread pointer stands the
- * address of the thread's control block, whose first word is that same address (x86-64 psABI).
- */
+/* The reader of this thread, or what rcu_enter() takes for one in a section: section_epoch(). */
 static inline __attribute__((always_inline)) struct rcu_reader *rcu_reader_quick(void)
 {
-	intptr_t distance = __atomic_load_n(&rcu_shared.self_distance, __ATOMIC_RELAXED);
-	struct rcu_reader *reader;
-
-	__asm__ __volatile__("mov %%fs:(%1), %0" : "=r"(reader) : "r"(distance));
-	return reader;
+	return (struct rcu_reader *)(void *)section_epoch(&rcu_shared);
 }
 #else
 static inline __attribute__((always_inline)) struct rcu_reader *rcu_reader_quick(void)
@@ -96,31 +84,11 @@ static inline __attribute__((always_inline)) struct rcu_reader *rcu_reader_quick
 }
 #endif
 
-/*
- * Try to enter an outermost section the cheap way, unless the caller has found something odd.  False:
- * that, inside a section already, no reader yet, fences needed, or not running; rcu_enter_slow() sorts
- * it out.  One decision for what is odd and the reader's epoch.
- */
+/* Try to enter an outermost section the cheap way; when it says false, rcu_enter_slow() sorts it out. */
 static inline __attribute__((always_inline)) bool rcu_enter_unless(
 		struct rcu_reader *reader, uintptr_t odd)
 {
-	uintptr_t gp;
-
-	/* Relaxed: only this thread writes its epoch. */
-	odd |= __atomic_load_n(&reader->epoch, __ATOMIC_RELAXED);
-	if (__builtin_expect(odd != 0, 0))
-		return false;
-	/* Relaxed: a stale value is older, and so waited for longer. */
-	gp = __atomic_load_n(&rcu_shared.gp, __ATOMIC_RELAXED);
-	if (__builtin_expect(gp & RCU_SLOW, 0))
-		return false;
-	/*
-	 * Release: what the last section read, before a grace period may see the new epoch.  The
-	 * order to the loads behind it is the membarrier's in rcu_all_threads_barrier().
-	 */
-	__atomic_store_n(&reader->epoch, gp, __ATOMIC_RELEASE);
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	return true;
+	return section_enter(&rcu_shared, &reader->epoch, odd);
 }
 
 static inline __attribute__((always_inline)) bool rcu_enter(struct rcu_reader *reader)
@@ -130,9 +98,7 @@ static inline __attribute__((always_inline)) bool rcu_enter(struct rcu_reader *r
 
 static inline __attribute__((always_inline)) void rcu_leave(struct rcu_reader *reader)
 {
-	/* Release: what the section read, before it ends.  Pairs with the acquire in rcu_passed().
-	 */
-	__atomic_store_n(&reader->epoch, 0, __ATOMIC_RELEASE);
+	section_leave(&reader->epoch);
 }
 
 /*

@@ -15,7 +15,7 @@ MAY = {'vector_value', 'call_saved'}
 HARMLESS = {'syscall', 'getpid', '__errno_location', 'clock_gettime', 'sched_yield', 'sched_getcpu', 'nanosleep', 'mmap',
             'mmap64', 'munmap', 'madvise', 'write', 'close', 'open', 'openat', 'read', 'pread64', 'prctl', 'ioctl', '__tls_get_addr',
             'pthread_sigmask', 'getuid', 'geteuid', 'getgid', 'getegid', '__stack_chk_fail', 'getppid', 'gettid',
-            'pthread_self', 'side_tracer_call', 'side_tracer_call_instead', 'side_context_read', 'fcntl64', 'fstat', 'fstat64', 'open64', 'openat64',
+            'pthread_self', 'side_tracer_call', 'side_context_read', 'fcntl64', 'fstat', 'fstat64', 'open64', 'openat64',
             'readlink', 'readlinkat', 'dup', 'sysconf'}
 
 
@@ -71,18 +71,18 @@ class Registers(unittest.TestCase):
 
     def test_agent(self):
         library = Library(AGENT)
-        roots = ['probe_hit_entry', 'probe_hit_exit', 'patch_enter', 'patch_leave']
+        roots = ['probe_hit_entry', 'probe_hit_exit', 'patch_enter', 'patch_enter_followed', 'patch_leave']
         roots += [name for name, section in library.sections.items() if section == 'side_quiet']
         # Called by pointers: rings' ways, plans' operations, filters.
         roots += [name for name in library.functions
-                  if re.match(r'(ring_publish|ring_section|serialize_|plan_serialize|filter_matches|ring_portable)', name)]
+                  if re.match(r'(ring_publish|ring_section|ring_timed|ring_cell|ring_prefixed|serialize_|plan_serialize|filter_matches|ring_portable)', name)]
         found = self.check(library, roots, set())
         for name in ('record_quiet', 'ring_publish_slow', 'context_write_slow', 'hit_large'):
             self.assertTrue(any(each.split('.')[0] == name for each in found), name)
 
     def test_libside(self):
         library = Library(LIBSIDE)
-        found = self.check(library, ['side_tracer_call', 'side_tracer_call_instead'], set())
+        found = self.check(library, ['side_tracer_call'], set())
         self.assertTrue(any(name.startswith('rcu_enter_slow') for name in found), list(found))
 
     def test_it_would_be_seen(self):

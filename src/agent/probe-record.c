@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A hit becomes a record: where one callback listens, which is the recorder's, and no filter is to be asked, nothing is called
+ * but the ring. That is looked at in a section of libside, which is entered here. A record of one or two values that stand in the hit goes from there
+ * into the ring, by a function for its size; others are made on the stack. The rest of probe-hit.c does what is left, before
+ * anything has happened.
+ *
+ * In any thread and in signal handlers, with general registers only and nothing of libc, as there.
+ */
+#include <string.h>
+
+#include <side/trace.h>
+
+#include "agent/probes.h"
+#include "agent/recording.h"
+#include "libside/section.h"
+
+/* Of libside, and where the recorder's callbacks are that use general registers only. */
+static const struct side_tracer_sections no_sections = {.gp = SECTION_SLOW};
+static struct {
+	const struct side_tracer_sections *sections;
+	struct side_tracer_functions quiet;
+} known = {.sections = &no_sections};
+
+void probe_record_start(void)
+{
+	const struct side_tracer_sections *sections = side_tracer_sections(SECTIONS_VERSION);
+
+	agent_record_functions(&known.quiet.begin, &known.quiet.end);
+	if (sections)
+		known.sections = sections;
+}
+
+/* ---- bytes ---- */
+
+static inline uint8_t *put_value(uint8_t *to, uint64_t value, size_t size)
+{
+	/* What is too much is overwritten by the next one, or not recorded. */
+	memcpy(to, &value, sizeof(value));
+	return to + size;
+}
+
+/* All but the plain ones. */
+static __attribute__((noinline)) uint8_t *put_field(
+		struct probes_moment *moment, const struct probes_step *step, uint8_t *to)
+{
+	const struct probe_table_field *field =
+			&moment->way->event->fields[step - moment->way->steps].field;
+	uint64_t value = 0, count;
+
+	moment->field = (uint32_t)(step - moment->way->steps);
+	if (step->kind != PROBES_STEP_NAME)
+		value = probe_fetch_value(moment, &moment->way->fetches[moment->field]);
+	switch ((enum probes_step_kind)step->kind) {
+	case PROBES_STEP_BOOL: return put_value(to, (value & 0xff) != 0, 1);
+	case PROBES_STEP_NAME:
+		for (const char *name = moment->way->hook->function; (*to++ = (uint8_t)*name);
+				name++)
+			;
+		return to;
+	case PROBES_STEP_STRING:
+		probe_hit_text(moment, field, value, (char *)to);
+		while (*to++)
+			;
+		return to;
+	case PROBES_STEP_GATHERED:
+		count = probe_hit_several(moment, field, value, to + sizeof(count));
+		return put_value(to, count, sizeof(count)) + count * field->size;
+	default: return put_value(to, value, step->size);
+	}
+}
+
+static inline uint8_t *put_plain(
+		const struct patch_hit *hit, const struct probes_step *step, uint8_t *to)
+{
+	uint64_t value;
+
+	memcpy(&value, (const char *)hit + step->from, sizeof(value));
+	return put_value(to, value, step->size);
+}
+
+/* From the first one on that is not plain. */
+static __attribute__((noinline)) uint8_t *put_rest(
+		const struct patch_hit *hit, const struct probes_way *way, uint8_t *to)
+{
+	const struct probes_step *step = way->steps + way->nr_plain,
+				 *end = way->steps + way->nr_steps;
+	struct probes_moment moment = {.hit = hit, .way = way};
+
+	for (; step != end; step++)
+		to = step->kind == PROBES_STEP_PLAIN ? put_plain(hit, step, to)
+						     : put_field(&moment, step, to);
+	return to;
+}
+
+/* What stands in the hit as it is to be recorded, from the first field on: of most events all of them. */
+static inline __attribute__((always_inline)) uint8_t *put_plain_ones(
+		const struct patch_hit *hit, const struct probes_way *way, uint8_t *to)
+{
+	const struct probes_step *step = way->steps, *words = step + way->nr_words,
+				 *end = step + way->nr_plain;
+
+	/* All registers are sixteen of them. */
+	for (; step != words; step++, to += sizeof(uint64_t))
+		memcpy(to, (const char *)hit + step->from, sizeof(uint64_t));
+	for (; step != end; step++)
+		to = put_plain(hit, step, to);
+	return to;
+}
+
+/* The end of a call has been looked at, and its begin is looked at here: once for both purposes. */
+static inline uint64_t clock_of(const struct patch_hit *hit, bool leaves)
+{
+	if (leaves)
+		return hit->now;
+	if (__builtin_expect(!hit->call, 1))
+		return 0;
+	return *hit->began = __builtin_ia32_rdtsc();
+}
+
+/* ---- any record ---- */
+
+/* With contexts, or with fields that must be fetched. */
+static __attribute__((noinline)) bool record_more(const struct agent_event *event,
+		const struct patch_hit *hit, const struct probes_way *way)
+{
+	_Alignas(8) uint8_t buffer[PROBES_RECORD_MAX];
+	uint8_t *to = recording_begin(event, buffer, sizeof(buffer), way->most,
+			(const void *)(uintptr_t)hit->address);
+
+	if (__builtin_expect(!to, 0))
+		return false;
+	to = put_plain_ones(hit, way, to);
+	if (way->nr_plain != way->nr_steps)
+		to = put_rest(hit, way, to);
+	recording_end(event, buffer, to, clock_of(hit, way->leaves));
+	return true;
+}
+
+/* Keeps nothing while the ring is at work. */
+static __attribute__((noinline)) bool record_any(const struct agent_event *event,
+		const struct patch_hit *hit, const struct probes_way *way)
+{
+	_Alignas(8) uint8_t buffer[PROBES_RECORD_MAX];
+
+	if (__builtin_expect(!way->most, 0))
+		return false;
+	if (__builtin_expect(!recording_is_plain(event), 0) ||
+			__builtin_expect(way->nr_plain != way->nr_steps, 0))
+		return record_more(event, hit, way);
+	recording_end(event, buffer, put_plain_ones(hit, way, buffer), clock_of(hit, way->leaves));
+	return true;
+}
+
+/* ---- a piece of the hit ---- */
+
+/* Now, or for a return when that was; and the begin of a call whose return is to be seen. */
+static inline __attribute__((always_inline)) uint64_t ticks_of(
+		const struct patch_hit *hit, bool leaves)
+{
+	uint64_t ticks = leaves ? hit->now : __builtin_ia32_rdtsc();
+
+	if (!leaves && hit->call)
+		*hit->began = ticks;
+	return ticks;
+}
+
+/* False: the record is of another kind, or not for this thread. Keeps nothing while the ring is at work. */
+static inline __attribute__((always_inline)) bool record_piece(const struct agent_event *event,
+		const struct patch_hit *hit, const struct probes_way *way, bool leaves)
+{
+	const char *from = (const char *)hit + way->from;
+	struct ring_producer *producer = recording_rings(event);
+	ring_publish_timed *publish;
+	uint64_t words[2], ticks;
+
+	/* In this order: see record_cell(). */
+	atomic_signal_fence(memory_order_seq_cst);
+	publish = __atomic_load_n(&event->publish_timed, __ATOMIC_RELAXED);
+	if (__builtin_expect(!producer, 0) || __builtin_expect(recording_is_vforked(), 0) ||
+			__builtin_expect(!publish, 0) ||
+			__builtin_expect(event->timed_size != way->piece, 0))
+		return false;
+	ticks = ticks_of(hit, leaves);
+	if (way->second) {
+		memcpy(&words[0], from, sizeof(words[0]));
+		memcpy(&words[1], (const char *)hit + way->second, sizeof(words[1]));
+		from = (const char *)words;
+	}
+	publish(producer, event->id, ticks, from);
+	return true;
+}
+
+/* ---- hits ---- */
+
+static inline const struct side_event_state_0 *state_of(const struct probes_way *way)
+{
+	return (const struct side_event_state_0 *)(const void *)way->state;
+}
+
+/* The event's only callback, if that is one of ours. */
+static inline __attribute__((always_inline)) const struct side_callback *our_callback(
+		const struct probes_way *way)
+{
+	const struct side_callback *cb = section_callbacks(state_of(way));
+
+	return section_is_only(state_of(way), cb, known.quiet.begin, known.quiet.end) ? cb : NULL;
+}
+
+/* In a section, which it leaves. */
+static __attribute__((noinline)) void hit_in_section(const struct patch_hit *hit,
+		const struct probes_way *way, const struct side_callback *ours, uintptr_t *epoch)
+{
+	bool done = ours && record_any(ours->priv, hit, way);
+
+	section_leave(epoch);
+	if (!done)
+		probe_hit_by_arguments(hit, way);
+}
+
+static __attribute__((noinline)) void hit_each(
+		const struct patch_hit *hit, const struct probes_hook *hook, bool leaves)
+{
+	uintptr_t *epoch = section_epoch(known.sections);
+
+	for (; hook; hook = probes_next_hook(&hook->next)) {
+		const struct probes_way *way = leaves ? &hook->exit : &hook->entry;
+
+		if (!way->state)
+			continue;
+		if (section_enter(known.sections, epoch, 0))
+			hit_in_section(hit, way, our_callback(way), epoch);
+		else
+			probe_hit_by_arguments(hit, way);
+	}
+}
+
+/*
+ * Most places have one hook, for which few registers are needed. Entries and exits each their own: they take turns, and a
+ * decision between them would be wrong too often.
+ */
+static inline __attribute__((always_inline)) void hit_place(
+		const struct patch_hit *hit, bool leaves)
+{
+	const struct probes_place *place = hit->user;
+	const struct probes_hook *hook = probes_next_hook(&place->hooks);
+	const struct probes_way *way = leaves ? &hook->exit : &hook->entry;
+	const struct side_callback *ours;
+	uintptr_t *epoch, several;
+
+	if (__builtin_expect(!hook, 0) || __builtin_expect(!way->state, 0))
+		return;
+	several = (uintptr_t)probes_next_hook(&hook->next);
+	epoch = section_epoch(known.sections);
+	/* Also within another event, and before a thread's first. */
+	if (__builtin_expect(!section_enter(known.sections, epoch, several), 0)) {
+		hit_each(hit, hook, leaves);
+		return;
+	}
+	ours = our_callback(way);
+	if (__builtin_expect(!ours, 0) ||
+			__builtin_expect(!record_piece(ours->priv, hit, way, leaves), 0)) {
+		hit_in_section(hit, way, ours, epoch);
+		return;
+	}
+	section_leave(epoch);
+}
+
+void probe_hit_entry(const struct patch_hit *hit)
+{
+	hit_place(hit, false);
+}
+
+void probe_hit_exit(const struct patch_hit *hit)
+{
+	hit_place(hit, true);
+}
