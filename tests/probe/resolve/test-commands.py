@@ -21,6 +21,7 @@ SOURCES = os.environ["SOURCES"]
 FOLDER = tempfile.mkdtemp()
 RUNTIME = FOLDER + "/run"
 ENV = environment(SIDE_RUNTIME=RUNTIME, LANG="C.UTF-8")
+CALLS = 100000
 ROUNDS = 7
 atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
 
@@ -160,6 +161,23 @@ def test_programs_that_are_not_started():
     path = compiled("target.c", "-g", "-O2")
     done = good("trace", "-o", FOLDER + "/nowhere", "-c", path, "--function", "libc:realpath@GLIBC_2.3")
     contains(done.err, "nothing was recorded: the program came to none of the places")
+
+
+def test_sums_under_overload():
+    """What is recorded and what is said to be lost are what the program has counted, twice: entries and exits."""
+    program = Program(compiled("overload.c", "-O2"), CALLS)
+    session = Session()
+    good("enable-channel", "-u", "-s", session.name, "small", "--buffer-size", "64k")
+    good("enable-event", "called", "-u", "-s", session.name, "--channel", "small", "--pid", program.pid, "--function", "overload_call", "--exit")
+    good("start", session.name)
+    equal(program.go(), str(CALLS))
+    good("stop", session.name)
+    said = json.loads(good("--json", "status", session.name).out.splitlines()[-1])
+    program.end()
+    events = session.end()
+    entries, exits = (len(of(events, f"probe:called{end}")) for end in ("", "_return"))
+    equal((said["recorded"], said["recorded"] + said["lost"]), (entries + exits, 2 * CALLS))
+    assert said["lost"] > 0 and exits > 0, said
 
 
 def test_trace_of_all_functions():
