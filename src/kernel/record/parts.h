@@ -158,6 +158,9 @@ int tracefs_write(const char *path, const char *text);
 /* instance.c: instances of ours whose process is gone, and no others, are removed; what may not be stays. */
 void kernel_instances_clean(const struct kernel_record *record);
 
+/* closing.c: of perf's events, switched off; may take a while after the return. The order changes. */
+void kernel_close_many(int *fds, size_t nr);
+
 /* notice.c */
 
 /* Programs that register events tell us; else it is looked now and then. */

@@ -56,6 +56,8 @@ struct perf {
 	size_t room;
 	uint64_t *heads; /* of one round, by CPU */
 	uint64_t size;   /* of a buffer */
+	int *gone;       /* events that are switched off and will be closed */
+	size_t nr_gone, room_gone;
 	bool started;
 	struct ring_clock_conversion conversion; /* from perf's time to ticks */
 	bool says_lost;                          /* since Linux 6.0, by event */
@@ -331,6 +333,33 @@ static void open_late(void *user, pid_t tid)
 			(void)open_counter(late->record, late->kind, tid, cpu, &error);
 }
 
+/* Soon, together with others: close_gone(). */
+static void drop_counter(struct perf *perf, struct counter *counter)
+{
+	if (perf->nr_gone == perf->room_gone) {
+		size_t room = perf->room_gone * 2 + 64;
+		int *gone = realloc(perf->gone, room * sizeof(*gone));
+
+		if (gone) {
+			perf->gone = gone;
+			perf->room_gone = room;
+		}
+	}
+	(void)ioctl(counter->fd, PERF_EVENT_IOC_DISABLE, 0);
+	if (perf->nr_gone < perf->room_gone)
+		perf->gone[perf->nr_gone++] = counter->fd;
+	else
+		close(counter->fd);
+	free(counter);
+}
+
+static void close_gone(struct perf *perf)
+{
+	if (perf->nr_gone)
+		kernel_close_many(perf->gone, perf->nr_gone);
+	perf->nr_gone = 0;
+}
+
 static void way_remove(struct kernel_record *record, struct kind *kind)
 {
 	struct perf *perf = record->way_state;
@@ -342,8 +371,7 @@ static void way_remove(struct kernel_record *record, struct kind *kind)
 			continue;
 		}
 		*at = counter->next;
-		close(counter->fd);
-		free(counter);
+		drop_counter(perf, counter);
 	}
 }
 
@@ -398,6 +426,7 @@ static void way_wait(struct kernel_record *record, int timeout_ms)
 {
 	struct perf *perf = record->way_state;
 
+	close_gone(perf);
 	perf->polls[record->nr_cpus] = (struct pollfd){.fd = record->wake, .events = POLLIN};
 	perf->polls[record->nr_cpus + 1] = (struct pollfd){.fd = record->also, .events = POLLIN};
 	perf->polls[record->nr_cpus + 2] = (struct pollfd){.fd = record->notice, .events = POLLIN};
@@ -634,10 +663,11 @@ static void way_close(struct kernel_record *record)
 	while (perf->counters) {
 		struct counter *next = perf->counters->next;
 
-		close(perf->counters->fd);
-		free(perf->counters);
+		drop_counter(perf, perf->counters);
 		perf->counters = next;
 	}
+	close_gone(perf);
+	free(perf->gone);
 	for (i = 0; perf->events && perf->names && i < record->nr_cpus; i++) {
 		unmap(&perf->events[i]);
 		unmap(&perf->names[i]);
