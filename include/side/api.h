@@ -39,6 +39,7 @@
 #define SIDE_CLASS_ELEM_I(_class, ...) _class
 #define SIDE_CLASS_OPTIONAL_LITERAL(...) (void *, )
 #define SIDE_EL_FIELD(_class, _name, ...) (_class, _name, __VA_ARGS__)
+#define SIDE_EL_FIELD_OF(_class, _name, _type, _attr) (_class, _name, _type(_attr))
 #define SIDE_FIELDS_INIT(_fields) (SIDE_MAP(SIDE_DO_FIELD_INIT, , SIDE_UNPAREN _fields))
 #define SIDE_DO_FIELD_INIT(_ctx, _i, _field) SIDE_FIELD_INIT_I _field
 #define SIDE_FIELD_INIT_I(_class, _name, ...) _side_field(_name, __VA_ARGS__),
@@ -48,6 +49,7 @@
 #define SIDE_CLASS_ELEM(...)
 #define SIDE_CLASS_OPTIONAL_LITERAL(...)
 #define SIDE_EL_FIELD(_class, _name, ...) _side_field(_name, __VA_ARGS__)
+#define SIDE_EL_FIELD_OF(_class, _name, _type, _attr) _side_field(_name, _type(_attr))
 #define SIDE_FIELDS_INIT(_fields) _fields
 #endif
 #define SIDE_CLASS_OF_ARG(...)
@@ -119,7 +121,7 @@
  * describe a value that the caller passes in that order, with the plain side_arg_X().
  */
 #define SIDE_FIELD_BASIC(_class, _type, _name, _attr, ...)                                         \
-	SIDE_EL_FIELD(SIDE_CLASS(_class), _name, _type(_attr))
+	SIDE_EL_FIELD_OF(SIDE_CLASS(_class), _name, _type, _attr)
 #define SIDE_TYPE_BASIC(_class, ...) SIDE_EL_TYPE(SIDE_CLASS(_class), __VA_ARGS__)
 #define side_field_null(...)                                                                       \
 	SIDE_FIELD_BASIC(arg_null, _side_type_null, __VA_ARGS__, SIDE_NO_ATTR, )

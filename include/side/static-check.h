@@ -75,7 +75,13 @@
 			SIDE_EXPECTS(struct side_optional *(*side_arg_)(_type)))
 
 /* Elements of lists. */
-#define SIDE_EL_FIELD(_class, _name, ...) (_class, _name, __VA_ARGS__)
+/*
+ * The initialiser of a field comes last, as "macro, (what it takes)": a list is scanned many times, and a
+ * macro that is not called yet is shorter than what it makes.
+ */
+#define SIDE_EL_FIELD(_class, _name, ...) (_class, _name, SIDE_AS_IT_IS, (__VA_ARGS__))
+#define SIDE_EL_FIELD_OF(_class, _name, _type, _attr) (_class, _name, _type, (_attr))
+#define SIDE_AS_IT_IS(...) __VA_ARGS__
 #define SIDE_EL_OPTION(_begin, _end, _type)                                                        \
 	(SIDE_CLASS_ELEM(_type), _begin, _end, SIDE_TYPE_INIT(_type))
 /* An expression that is the argument; its left operand carries the class. */
@@ -83,7 +89,7 @@
 
 /* The functions of the maps: (context, index, element). */
 #define SIDE_DO_FIELD_INIT(_ctx, _i, _field) SIDE_FIELD_INIT_I _field
-#define SIDE_FIELD_INIT_I(_class, _name, ...) _side_field(_name, __VA_ARGS__),
+#define SIDE_FIELD_INIT_I(_class, _name, _type, ...) _side_field(_name, _type __VA_ARGS__),
 /* The checks look at fields many times: a list of what they need, without the initialisers. */
 #define SIDE_FIELDS_LIGHT(_fields) (SIDE_MAP_LIST(SIDE_DO_FIELD_LIGHT, , _fields))
 #define SIDE_DO_FIELD_LIGHT(_ctx, _i, _field) SIDE_FIELD_LIGHT_I _field
@@ -202,19 +208,16 @@ struct side_end_of_members;   /* last member of the class of a struct */
 #define SIDE_DUPLICATES_
 #define SIDE_DUPLICATES_SIDE_STATIC_CHECK_DISABLE_DUPLICATED_FIELDS ()
 #define SIDE_CHECK_NAMES(_what, _fields)                                                           \
-	side_static_assert(SIDE_NAMES_NOT_EMPTY(_what, _fields),                                   \
+	SIDE_DECLARE_NAMES(_what, _fields)                                                         \
+	SIDE_CHECK_DECLARED_NAMES(_what, SIDE_DECLARED_NAMES(_what, _fields), _fields)
+#define SIDE_CHECK_DECLARED_NAMES(_what, _names, _fields)                                          \
+	side_static_assert(SIDE_NAMES_NOT_EMPTY(_names),                                    \
 			"Null field name" SIDE_FILE_LINE "a field of " #_what " has an empty name", \
 			null_field_name_in_##_what);                                               \
-	SIDE_IF(SIDE_DUPLICATES_WANTED)(SIDE_NAMES_DIFFER(_what, _fields))
-/* For each name, "(name, text, unit)": what the sentence says. */
-#define SIDE_NAMES_SAID(_what, _fields)                                                            \
-	(SIDE_MAP_LIST(SIDE_DO_NAME_SAID, (#_what, duplicated_field_names_in_##_what), _fields))
-#define SIDE_DO_NAME_SAID(_ctx, _i, _field) (SIDE_FIELD_NAME_I _field, SIDE_UNPAREN _ctx),
-#define SIDE_NAME_TWICE(_name, _what, _ident)                                                      \
+	SIDE_IF(SIDE_DUPLICATES_WANTED)(SIDE_NAMES_DIFFER(_what, _names, _fields))
+#define SIDE_NAME_TWICE(_name, _what)                                                              \
 	"Duplicated field names" SIDE_FILE_LINE "two fields of " _what                             \
 			" have the same name: " _name
-#define SIDE_NAME_I(_name, ...) _name
-#define SIDE_NAME_IDENT_I(_name, _what, _ident) _ident
 
 #ifndef __cplusplus
 
@@ -293,44 +296,56 @@ SIDE_EXPECTS_BASIC(variadic_part);
 #define SIDE_KNOWN(...) __VA_ARGS__
 #endif
 
-#define SIDE_DO_NOT_EMPTY(_ctx, _i, _field) (__builtin_strlen(SIDE_FIELD_NAME_I _field) != 0) *
-#define SIDE_NAMES_NOT_EMPTY(_what, _fields) (SIDE_MAP_LIST(SIDE_DO_NOT_EMPTY, , _fields) 1)
-
 /*
  * Each name is looked for among all names.  Were that left to the preprocessor, it would write a
- * comparison for each pair; so the names are written where the compiler can be asked about them: clang's
- * in the condition of an overload, GCC's joined into one string.  Long texts go through few macros.
+ * comparison for each pair; so the names are written once where the compiler can be asked about them:
+ * clang's in the condition of an overload, GCC's joined into one string.  Long texts go through few macros.
  */
 #ifdef __clang__
-#define SIDE_NAMES_DIFFER(_what, _fields)                                                          \
+/* How many have the name: none or one, or several; the empty one is counted once more. */
+#define SIDE_DECLARE_NAMES(_what, _fields)                                                            \
 	SIDE_QUIET_BEGIN extern char(*side_names_of__##_what(const char *))[1] __attribute__((     \
 			overloadable));                                                            \
 	extern char(*side_names_of__##_what(const char *side_name_))[2] __attribute__((            \
-			overloadable, enable_if(1 < SIDE_MAP_LIST(SIDE_DO_NAME_IS, , _fields) 0, ""))); \
-	SIDE_MAP_LIST(SIDE_DO_NAME_ONCE, side_names_of__##_what, SIDE_NAMES_SAID(_what, _fields))  \
-			SIDE_QUIET_END
+			overloadable, enable_if(1 < SIDE_MAP_LIST(SIDE_DO_NAME_IS, , _fields) !*side_name_, ""))); \
+	SIDE_QUIET_END
 #define SIDE_DO_NAME_IS(_ctx, _i, _field)                                                          \
 	!__builtin_strcmp(side_name_, SIDE_FIELD_NAME_I _field) +
-#define SIDE_DO_NAME_ONCE(_names, _i, _said)                                                       \
-	SIDE_ASSERT_ONCE(_said, sizeof(*_names(SIDE_NAME_I _said)) == 1)
-#else
-#define SIDE_NAMES_DIFFER(_what, _fields)                                                          \
-	SIDE_MAP_LIST(SIDE_DO_NAME_ONCE, SIDE_MAP_LIST(SIDE_DO_NAME_JOINED, , _fields) "\1",       \
-			SIDE_NAMES_SAID(_what, _fields))
-#define SIDE_DO_NAME_JOINED(_ctx, _i, _field) "\1" SIDE_FIELD_NAME_I _field
-#define SIDE_DO_NAME_ONCE(_joined, _i, _said)                                                      \
-	SIDE_ASSERT_ONCE(_said,                                                                    \
-			!__builtin_strstr(__builtin_strstr(_joined, "\1" SIDE_NAME_I _said "\1") +  \
-						1,                                                 \
-					"\1" SIDE_NAME_I _said "\1"))
-#endif
+#define SIDE_DECLARED_NAMES(_what, _fields) side_names_of__##_what
+#define SIDE_NAMES_NOT_EMPTY(_names) (sizeof(*_names("")) == 1)
+#define SIDE_NAMES_DIFFER(_what, _names, _fields)                                                  \
+	SIDE_MAP_LIST(SIDE_DO_NAME_ONCE, (_names, #_what, duplicated_field_names_in_##_what), _fields)
+#define SIDE_DO_NAME_ONCE(_ctx, _i, _field) SIDE_NAME_ONCE(SIDE_FIELD_NAME_I _field, SIDE_UNPAREN _ctx)
+#define SIDE_NAME_ONCE(...) SIDE_NAME_ONCE_I(__VA_ARGS__)
 /* In C99 libc may have a macro of this name, which says no text. */
 #ifdef _Static_assert
-#define SIDE_ASSERT_ONCE(_said, ...)                                                               \
-	side_static_assert((__VA_ARGS__), SIDE_NAME_TWICE _said, SIDE_NAME_IDENT_I _said);
+#define SIDE_NAME_ONCE_I(_name, _names, _what, _ident)                                             \
+	side_static_assert(sizeof(*_names(_name)) == 1, SIDE_NAME_TWICE(_name, _what), _ident);
 #else
-#define SIDE_ASSERT_ONCE(_said, ...)                                                               \
-	__extension__ _Static_assert(__VA_ARGS__, SIDE_NAME_TWICE _said);
+#define SIDE_NAME_ONCE_I(_name, _names, _what, _ident)                                             \
+	__extension__ _Static_assert(sizeof(*_names(_name)) == 1, SIDE_NAME_TWICE(_name, _what));
+#endif
+#else
+#define SIDE_DECLARE_NAMES(_what, _fields)
+#define SIDE_DECLARED_NAMES(_what, _fields) SIDE_MAP_LIST(SIDE_DO_NAME_JOINED, , _fields) "\1"
+#define SIDE_DO_NAME_JOINED(_ctx, _i, _field) "\1" SIDE_FIELD_NAME_I _field
+#define SIDE_NAMES_NOT_EMPTY(_names) (!__builtin_strstr(_names, "\1\1"))
+#define SIDE_NAMES_DIFFER(_what, _names, _fields)                                                  \
+	SIDE_MAP_LIST(SIDE_DO_NAME_ONCE, (#_what, duplicated_field_names_in_##_what, _names), _fields)
+#define SIDE_JOINED_OF(_what, _ident, _joined) _joined
+#define SIDE_WHAT_OF(_what, _ident, _joined) _what
+#define SIDE_IDENT_OF(_what, _ident, _joined) _ident
+#ifdef _Static_assert
+#define SIDE_DO_NAME_ONCE(_ctx, _i, _field)                                                        \
+	side_static_assert(SIDE_NAME_IS_ONCE(SIDE_JOINED_OF _ctx, SIDE_FIELD_NAME_I _field),       \
+			SIDE_NAME_TWICE(SIDE_FIELD_NAME_I _field, SIDE_WHAT_OF _ctx), SIDE_IDENT_OF _ctx);
+#else
+#define SIDE_DO_NAME_ONCE(_ctx, _i, _field)                                                        \
+	__extension__ _Static_assert(SIDE_NAME_IS_ONCE(SIDE_JOINED_OF _ctx, SIDE_FIELD_NAME_I _field), \
+			SIDE_NAME_TWICE(SIDE_FIELD_NAME_I _field, SIDE_WHAT_OF _ctx));
+#endif
+#define SIDE_NAME_IS_ONCE(_joined, _name)                                                          \
+	!__builtin_strstr(__builtin_strstr(_joined, "\1" _name "\1") + 1, "\1" _name "\1")
 #endif
 
 /* Descriptions */
@@ -525,6 +540,10 @@ template <typename A> struct call_fits<unchecked_event *, A> {
 template <typename... Fs, typename... As> struct call_fits<void (*)(Fs...), void (*)(As...)> {
 	static constexpr bool value = all_fit<pack<Fs...>, pack<As...>>::value;
 };
+/* Most calls, without a look at each argument. */
+template <typename... Fs> struct call_fits<void (*)(Fs...), void (*)(Fs...)> {
+	static constexpr bool value = true;
+};
 template <typename F, typename A, bool Fits> struct call_explained {
 	static constexpr bool value = true;
 };
@@ -534,84 +553,81 @@ struct call_explained<void (*)(Fs...), void (*)(As...), false> {
 };
 
 /* Names; the first entry is not one. */
-constexpr bool name_not_empty(const char *name) { return name[0] != '\0'; }
-constexpr bool names_not_empty(const char *const *names, unsigned begin, unsigned end)
-{
-	return end - begin == 0 ? true
-			: end - begin == 1
-			? name_not_empty(names[begin])
-			: names_not_empty(names, begin, begin + (end - begin) / 2) &&
-					names_not_empty(names, begin + (end - begin) / 2, end);
-}
 /* Whether numbers made of the names differ; when they do not, the names have the last word. */
 typedef unsigned long long name_hash;
 constexpr name_hash hash_of(const char *name, name_hash hash = 5381)
 {
 	return *name ? hash_of(name + 1, hash * 33 + (unsigned char)*name) : hash;
 }
-constexpr bool hash_is_new(name_hash hash, const name_hash *others, unsigned number)
-{
-	return number == 0 ? true
-			: number < 8
-			? hash != others[0] && hash_is_new(hash, others + 1, number - 1)
-			: hash != others[0] && hash != others[1] && hash != others[2] &&
-					hash != others[3] && hash != others[4] && hash != others[5] &&
-					hash != others[6] && hash != others[7] &&
-					hash_is_new(hash, others + 8, number - 8);
-}
-constexpr bool hashes_differ(const name_hash *hashes, unsigned begin, unsigned end, unsigned all)
+struct name {
+	const char *text;
+	name_hash hash;
+	constexpr name(const char *said) : text(said), hash(hash_of(said)) {}
+};
+constexpr bool names_not_empty(const name *names, unsigned begin, unsigned end)
 {
 	return end - begin == 0 ? true
 			: end - begin == 1
-			? hash_is_new(hashes[begin], hashes + begin + 1, all - begin - 1)
-			: hashes_differ(hashes, begin, begin + (end - begin) / 2, all) &&
-					hashes_differ(hashes, begin + (end - begin) / 2, end, all);
+			? names[begin].text[0] != '\0'
+			: names_not_empty(names, begin, begin + (end - begin) / 2) &&
+					names_not_empty(names, begin + (end - begin) / 2, end);
 }
-constexpr unsigned number_of(const char *name, const char *const *names, unsigned begin, unsigned end)
+constexpr bool hash_is_new(name_hash hash, const name *others, unsigned number)
+{
+	return number == 0 ? true
+			: number < 8
+			? hash != others[0].hash && hash_is_new(hash, others + 1, number - 1)
+			: hash != others[0].hash && hash != others[1].hash && hash != others[2].hash &&
+					hash != others[3].hash && hash != others[4].hash &&
+					hash != others[5].hash && hash != others[6].hash &&
+					hash != others[7].hash && hash_is_new(hash, others + 8, number - 8);
+}
+constexpr bool hashes_differ(const name *names, unsigned begin, unsigned end, unsigned all)
+{
+	return end - begin == 0 ? true
+			: end - begin == 1
+			? hash_is_new(names[begin].hash, names + begin + 1, all - begin - 1)
+			: hashes_differ(names, begin, begin + (end - begin) / 2, all) &&
+					hashes_differ(names, begin + (end - begin) / 2, end, all);
+}
+template <unsigned N> constexpr bool surely_differ(const name (&names)[N])
+{
+	return hashes_differ(names, 1, N, N);
+}
+constexpr unsigned number_of(const char *text, const name *names, unsigned begin, unsigned end)
 {
 	return end - begin == 0 ? 0
 			: end - begin == 1
-			? !__builtin_strcmp(name, names[begin])
-			: number_of(name, names, begin, begin + (end - begin) / 2) +
-					number_of(name, names, begin + (end - begin) / 2, end);
+			? !__builtin_strcmp(text, names[begin].text)
+			: number_of(text, names, begin, begin + (end - begin) / 2) +
+					number_of(text, names, begin + (end - begin) / 2, end);
 }
-template <unsigned N> constexpr bool all_hashes_differ(const name_hash (&hashes)[N])
-{
-	return hashes_differ(hashes, 1, N, N);
-}
-template <unsigned N> constexpr bool all_names_not_empty(const char *const (&names)[N])
+template <unsigned N> constexpr bool all_names_not_empty(const name (&names)[N])
 {
 	return names_not_empty(names, 1, N);
 }
-template <unsigned N> constexpr bool name_is_once(const char *name, const char *const (&names)[N])
+template <unsigned N> constexpr bool name_is_once(const char *text, const name (&names)[N])
 {
-	return number_of(name, names, 1, N) == 1;
+	return number_of(text, names, 1, N) == 1;
 }
 } /* namespace libside */
 
 #define SIDE_EXPECTS(...)
-#define SIDE_NAMES_NOT_EMPTY(_what, _fields)                                                       \
-	libside::all_names_not_empty({"", SIDE_MAP_LIST(SIDE_DO_FIELD_NAME, , _fields)})
-#define SIDE_NAMES_DIFFER(_what, _fields)                                                          \
+#define SIDE_DECLARE_NAMES(_what, _fields)                                                            \
 	struct side_names_of__##_what {                                                            \
-		static constexpr const char *const names[] = {                                     \
+		static constexpr const libside::name names[] = {                                   \
 				"", SIDE_MAP_LIST(SIDE_DO_FIELD_NAME, , _fields)};                 \
-		SIDE_NAMES_HASHED(_fields)                                                         \
-	};                                                                                         \
-	SIDE_MAP_LIST(SIDE_DO_NAME_ONCE, side_names_of__##_what, SIDE_NAMES_SAID(_what, _fields))
-/* GCC is quick at comparing names, clang at comparing numbers. */
-#ifdef __clang__
-#define SIDE_NAMES_HASHED(_fields)                                                                 \
-	static constexpr libside::name_hash hashes[] = {                                           \
-			0, SIDE_MAP_LIST(SIDE_DO_FIELD_HASH, , _fields)};                          \
-	enum { differ = libside::all_hashes_differ(hashes) };
-#else
-#define SIDE_NAMES_HASHED(_fields) enum { differ = 0 };
-#endif
-#define SIDE_DO_FIELD_HASH(_ctx, _i, _field) libside::hash_of(SIDE_FIELD_NAME_I _field),
-#define SIDE_DO_NAME_ONCE(_names, _i, _said)                                                       \
-	static_assert(_names::differ || libside::name_is_once(SIDE_NAME_I _said, _names::names),   \
-			SIDE_NAME_TWICE _said);
+		enum { differ = libside::surely_differ(names) };                                   \
+	};
+#define SIDE_DECLARED_NAMES(_what, _fields) side_names_of__##_what
+#define SIDE_NAMES_NOT_EMPTY(_names) libside::all_names_not_empty(_names::names)
+#define SIDE_NAMES_DIFFER(_what, _names, _fields)                                                  \
+	SIDE_MAP_LIST(SIDE_DO_NAME_ONCE, (_names, #_what), _fields)
+#define SIDE_DO_NAME_ONCE(_ctx, _i, _field) SIDE_NAME_ONCE(SIDE_FIELD_NAME_I _field, SIDE_UNPAREN _ctx)
+#define SIDE_NAME_ONCE(...) SIDE_NAME_ONCE_I(__VA_ARGS__)
+#define SIDE_NAME_ONCE_I(_name, _names, _what)                                                     \
+	static_assert(_names::differ || libside::name_is_once(_name, _names::names),               \
+			SIDE_NAME_TWICE(_name, _what));
 #define SIDE_UNUSED __attribute__((unused))
 
 /* Descriptions.  The ellipsis of a declared event gives way to the definition. */

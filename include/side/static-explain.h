@@ -83,9 +83,12 @@ struct side_unchecked {
 #define SIDE_KIND_TEXT_SIDE_EVENT_FLAG_VARIADIC "side_event_variadic()"
 
 /* What a call and an event must have in common: twice the number of fields, plus 2 or 3 (variadic). */
-#define SIDE_DO_ONE(_ctx, _i, _element) 1 +
-#define SIDE_CALL_NUMBER(_elements, _flags) \
-	(2 * (SIDE_MAP_LIST(SIDE_DO_ONE, , _elements) 0) + 2 + SIDE_PASTE(SIDE_KIND_NR_, _flags))
+#define SIDE_CALL_NUMBER(_args, _flags) \
+	(2 * SIDE_COUNT(SIDE_UNPAREN _args) + 2 + SIDE_PASTE(SIDE_KIND_NR_, _flags))
+
+#define SIDE_EVENT_NUMBER(_identifier, _flags)                          \
+	(2 * (int)SIDE_ARRAY_SIZE(side_event_fields__##_identifier) + 2 + \
+			SIDE_PASTE(SIDE_KIND_NR_, _flags))
 
 #define SIDE_SENTENCE(...) __attribute__((unavailable(__VA_ARGS__)))
 #define SIDE_DO_QUOTE_NAME(_ctx, _i, _field) SIDE_QUOTE_NAME_I _field
@@ -105,7 +108,7 @@ struct side_unchecked {
 							"field:" SIDE_MAP_LIST(SIDE_DO_QUOTE_NAME, \
 									, _fields));               \
 		SIDE_MAP_LIST(SIDE_DO_EXPLAIN_FIELD, _identifier, _fields)                         \
-		SIDE_FIELDS_NUMBER(SIDE_CALL_NUMBER(_fields, _flags))                              \
+		SIDE_FIELDS_NUMBER(SIDE_EVENT_NUMBER(_identifier, _flags))                         \
 	}
 
 #ifndef __cplusplus
@@ -117,7 +120,7 @@ struct side_unchecked {
 #define SIDE_FIELDS_NUMBER(...)
 #define SIDE_EXPLAIN_EVENT(_identifier, _flags, _fields) \
 	SIDE_FIELDS_OF(_identifier, _flags, _fields);    \
-	extern const char side_event_number__##_identifier[SIDE_CALL_NUMBER(_fields, _flags)];
+	extern const char side_event_number__##_identifier[SIDE_EVENT_NUMBER(_identifier, _flags)];
 #define SIDE_EXPLAIN_DECLARED_EVENT(_identifier) \
 	extern const char side_event_number__##_identifier[];
 
