@@ -4,6 +4,7 @@ tracepoints. Each gives the nanoseconds of a call that its program has said, or 
 import contextlib
 import ctypes
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -108,8 +109,9 @@ def gdb(command, function):
         for line in process.stderr:
             if line.startswith('Listening on port '):
                 break
+        # What was collected is asked for while the program still is there.
         words = ['set pagination off', 'set confirm off', f'target remote localhost:{line.split()[-1]}', 'break main', 'continue',
-                 'set circular-trace-buffer on', f'ftrace *{function}', 'tstart', 'continue', 'tstatus']
+                 'set circular-trace-buffer on', f'ftrace *{function}', 'break exit', 'tstart', 'continue', 'tstatus', 'tstop', 'continue']
         try:
             done = subprocess.run(['gdb', '-q', '-nx', '-batch', *[part for word in words for part in ('-ex', word)], command[0]],
                                   capture_output=True, text=True, timeout=120)
@@ -118,6 +120,7 @@ def gdb(command, function):
             raise Missing('gdb has not come to an end') from error
         finally:
             process.kill()
-    if 'Fast tracepoint' not in done.stdout or 'Trace can not be run' in done.stdout or 'returns error code' in done.stderr:
-        raise Missing('gdb has set no fast tracepoint: ' + done.stderr.strip().splitlines()[-1])
+    collected = re.search(r'Collected (\d+) trace frames', done.stdout)
+    if not collected or not int(collected[1]):
+        raise Missing('gdb has collected nothing: ' + (done.stderr or done.stdout).strip().splitlines()[-1])
     return number(said)
