@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The commands of gdb, in batch mode: what they say of programs with known values, line by line.
 
-usage: test_gdb.py Types | Stops | Core | Trace | Guide
+usage: test_gdb.py Types | Stops | Later | Core | Trace | Guide
 """
 import os
 import re
@@ -179,6 +179,46 @@ class Stops(Case):
                 self.assertEqual(said[0], ["shop:wide (debug), enabled: nobody", "1 event"])
             finally:
                 program.kill()
+
+
+class Later(Case):
+    """Events that are not there yet: of a program that was not started, of a library that comes and goes, of the next run."""
+
+    HOST = ["--args", os.environ["GDB_HOST"], os.environ["GDB_LATE"]]
+
+    @staticmethod
+    def values(said):
+        """The names of the events that it stopped at, and their fields."""
+        return [line.split(",")[0] if ", called from" in line else line.strip() for part in said for line in part
+                if line.startswith("  ") or ", called from" in line and not line.startswith("Event ")]
+
+    def test_before_they_are_there(self):
+        step = ["continue", "side print"]
+        said = self.run_gdb(self.HOST, ["side break late:*", "side break sold if pieces > 1", "run", "side print"] + step * 3 +
+                            ["run", "side print"] + step * 3)
+        self.assertEqual(said[:2], [["No event late:* is registered yet: breakpoint 1 waits for it"],
+                                    ["No event sold is registered yet: breakpoint 2 waits for it"]])
+        once = ["late:tick", "round = 1", "shop:sold", "pieces = 2", 'what = "tea"', "late:tick", "round = 2"]
+        self.assertEqual(self.values(said), once * 2)
+
+    def test_those_that_do_not_fit(self):
+        """A condition names a field that the late event does not have: said when it comes; others stop."""
+        said = self.run_gdb(self.HOST, ["side break *:*[tl][id]* if round == 2", "run", "side print"])
+        self.assertEqual(self.values(said), ["late:tick", "round = 2"])
+        self.assertIn("side: breakpoint 1 does not stop at shop:sold: shop:sold has no field round; it has pieces, what",
+                      said[1])
+
+    def test_ended(self):
+        """Nobody waits any more: the program runs to its end."""
+        said = self.run_gdb(self.HOST, ["side break tick", "side break sold", "run", "side delete", "continue", "side print"])
+        self.assertIn("exited normally", said[4][-1])
+        self.assertIn("does not stand at an event", said[5][0])
+
+    def test_words(self):
+        said = self.run_gdb(self.HOST, ["set breakpoint pending off", "side break tick", "set breakpoint pending auto",
+                                        "break main", "run", "side break solt"])
+        self.assertEqual(said[1], ["side: no event tick is registered now, and 'set breakpoint pending' is off"])
+        self.assertEqual(said[5], ["No event solt is registered yet: breakpoint 2 waits for it; or did you mean sold?"])
 
 
 class Core(Case):

@@ -17,8 +17,8 @@ class Side(gdb.Command):
     """Events of programs with libside: their list, their types, stops at them, their arguments.
 
     An event is given as PROVIDER:EVENT, as EVENT, or as a pattern with * and ?; TAB completes its name.
-    It must be registered: in a program that was just started that is so when its constructors have run
-    ('start').  A core dump has the same events."""
+    To be listed it must be registered: in a program that was just started that is so when its constructors
+    have run ('start').  'side break' waits for it.  A core dump has the same events."""
 
     def __init__(self):
         super().__init__("side", gdb.COMMAND_DATA, prefix=True)
@@ -114,7 +114,8 @@ class Break(Command):
 
     In such a stop 'side print' shows the arguments, and 'up' goes to where the event is emitted.
     The breakpoint is one of gdb's own: 'disable', 'ignore', 'commands' and 'delete' work
-    with its number; 'side delete' takes the debugger's bit away from the event, too."""
+    with its number; 'side delete' takes the debugger's bit away from the event, too.
+    It stays for the next 'run', and stops at events of libraries that are loaded later."""
 
     def words(self, before):
         if not before:
@@ -129,8 +130,13 @@ class Break(Command):
         found = re.fullmatch(r"(\S+)(?:\s+if\b\s*(.+))?", argument, re.S)
         if not found:
             raise Rubbish("'side break EVENT [if CONDITION]'")
-        made = EventBreakpoint(chosen(Memory(), found[1]), found[2])
-        say(f"Breakpoint {made.number} stops at {name_text(made.names)}" + (f" if {found[2]}" if found[2] else ""))
+        made = EventBreakpoint(found[1], found[2])
+        if made.states:
+            say(f"Breakpoint {made.number} stops at {name_text(made.names)}" + (f" if {found[2]}" if found[2] else ""))
+            return
+        near = made.suggestion()
+        say(f"No event {name_text(found[1])} is registered yet: breakpoint {made.number} waits for it" +
+            (f"; or did you mean {name_text(near)}?" if near else ""))
 
 
 class Print(Command):

@@ -17,6 +17,9 @@ class Memory:
         try:
             self.registry = int(gdb.parse_and_eval("(unsigned long) &side_registry_0"))
         except gdb.error:
+            if gdb.selected_inferior().pid:
+                raise gdb.GdbError("side: no libside here (there is no symbol side_registry_0 in the program and the libraries "
+                                   "that it has loaded): it has no events, or not yet, or is static and stripped") from None
             raise gdb.GdbError("side: no libside here (there is no symbol side_registry_0): start the "
                                "program, attach to it, or load its core dump first") from None
         self.order = "big" if "big" in gdb.execute("show endian", to_string=True) else "little"

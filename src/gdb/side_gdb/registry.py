@@ -52,10 +52,20 @@ def batches(memory):
         block = memory.pointer(block)
 
 
-def events(memory, pattern="*"):
-    """The events whose name, with or without provider, fits; and what could not be read, in words."""
+def changes(memory):
+    """How often events have come or gone."""
+    return memory.pointer(memory.registry + (12 if memory.word == 4 else 16))
+
+
+def fits(event, pattern):
+    return fnmatch.fnmatchcase(event.name, pattern) or fnmatch.fnmatchcase(event.name.split(":", 1)[1], pattern)
+
+
+def events(memory, pattern="*", arrays=None):
+    """The events whose name, with or without provider, fits; and what could not be read, in words. Of all that are registered, or
+    of these arrays."""
     found, wrong = [], []
-    for array, count in batches(memory):
+    for array, count in batches(memory) if arrays is None else arrays:
         try:
             data = memory.read(array, count * memory.word) if 0 < count <= 1 << 20 else b""
         except Rubbish as error:
@@ -68,7 +78,6 @@ def events(memory, pattern="*"):
             except Rubbish as error:
                 wrong.append(f"an event at {address:#x}: {error}")
                 continue
-            if event and (fnmatch.fnmatchcase(event.name, pattern) or
-                          fnmatch.fnmatchcase(event.name.split(":", 1)[1], pattern)):
+            if event and fits(event, pattern):
                 found.append(event)
     return sorted(found, key=lambda event: event.name), wrong
