@@ -220,6 +220,32 @@ class Later(Case):
         self.assertEqual(said[1], ["side: no event tick is registered now, and 'set breakpoint pending' is off"])
         self.assertEqual(said[5], ["No event solt is registered yet: breakpoint 2 waits for it; or did you mean sold?"])
 
+    def test_plus(self):
+        """The function of C++ that emits, by its own name."""
+        said = self.run_gdb(self.HOST, ["side break sold", "run", "side print", "info breakpoints"])
+        self.assertRegex(said[2][0], "^shop:sold, called from .*shop::Till<unsigned int>::sell")
+        self.assertEqual(said[2][1:], ['  pieces = 1', '  what = "tea"'])
+
+    def test_words(self):
+        said = self.run_gdb(self.HOST, ["set breakpoint pending off", "side break nothing", "set breakpoint pending auto",
+                                        "break main", "run", "side break solt", "side break late:tick if nope == 1", "continue"])
+        self.assertEqual(said[1], ["side: no event nothing is registered now, and 'set breakpoint pending' is off"])
+        self.assertEqual(said[5], ["No event solt is registered yet: breakpoint 2 waits for it; or did you mean sold?"])
+        self.assertIn("side: breakpoint 3 does not stop at late:tick: late:tick has no field nope; it has round", said[7])
+
+    def test_without_libside(self):
+        said = self.run_gdb(["--args", shutil.which("true")], ["starti", "side events", "side break any", "continue"])
+        self.assertEqual(len(said[1]), 1)
+        self.assertRegex(said[1][0], "^side: no libside here .*static and stripped")
+        self.assertEqual(said[2], ["No event any is registered yet: breakpoint 1 waits for it"])
+        self.assertIn("exited normally", said[3][-1])
+
+    def test_made_while_it_runs(self):
+        """An event that is described at run time."""
+        said = self.run_gdb([os.environ["GDB_BUILDER"]], ["side break compiled if blocks[1] == 128", "run", "side print", "side info jit:*"])
+        self.assertEqual(said[2][1:], ['  name = "main"', '  tier = 2 ("optimized")', "  blocks = [ 64, 128, 32 ]"])
+        self.assertEqual(said[3], ["jit:compiled (info)", "  name: string", "  tier: enum of u8", "  blocks: vla of u32"])
+
 
 class Core(Case):
     def test_core(self):
