@@ -225,6 +225,7 @@ struct record_options {
 	struct global_arguments global;
 	uint64_t pid; /* a program that runs, or, with `--global`, whose hits count; 0: not given */
 	uint64_t duration;
+	uint64_t buffer_size; /* 0: not given */
 	bool in_sandbox;
 	const char *exe;
 };

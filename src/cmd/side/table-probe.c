@@ -67,6 +67,15 @@ const struct option table_trace_options[] = {
 				"until Ctrl-C, or until the program ends. With `--global`: count the hits of this process alone.",
 	},
 	{
+		.name = "buffer-size",
+		.argument = "SIZE",
+		.kind = OPTION_SIZE,
+		.offset = offsetof(struct record_options, buffer_size),
+		.standard = "4M, but at most 64M for all rings of a process",
+		.sentence = "Give each CPU of each process a ring of SIZE bytes, rounded to a power of two: "
+				"larger ones lose less where hits come faster than they can be written.",
+	},
+	{
 		.name = "duration",
 		.argument = "TIME",
 		.kind = OPTION_TIME,

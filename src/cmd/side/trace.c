@@ -217,6 +217,7 @@ static int start(struct tracing *tracing, const struct parsed *parsed, char **wo
 			.nr_patterns = tracing->nr_patterns,
 			.filter = parsed->options.record.filter};
 	const struct session_channel channel = {.name = SESSION_CHANNEL_NAME,
+			.ring_size = parsed->options.record.buffer_size,
 			.rules = &rule,
 			.nr_rules = 1,
 			.contexts = tracing->others.items,
@@ -259,6 +260,7 @@ static int start_running(struct tracing *tracing, const struct parsed *parsed)
 			.nr_patterns = tracing->nr_patterns,
 			.filter = parsed->options.record.filter};
 	const struct session_channel channel = {.name = SESSION_CHANNEL_NAME,
+			.ring_size = parsed->options.record.buffer_size,
 			.rules = &rule,
 			.nr_rules = 1,
 			.contexts = tracing->others.items,
@@ -306,8 +308,10 @@ static int start_global(struct tracing *tracing, const struct parsed *parsed, ch
 	struct session_rule rules[2] = {{.patterns = (const char *const *)tracing->patterns,
 			.nr_patterns = tracing->nr_patterns,
 			.filter = asked->filter}};
-	const struct session_channel channel = {
-			.name = SESSION_CHANNEL_NAME, .rules = rules, .nr_rules = 2};
+	const struct session_channel channel = {.name = SESSION_CHANNEL_NAME,
+			.ring_size = asked->buffer_size,
+			.rules = rules,
+			.nr_rules = 2};
 	struct session_options options = {.mode = SESSION_RECORD,
 			.output = asked->output,
 			.force = asked->force,
