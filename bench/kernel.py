@@ -25,7 +25,8 @@ import ftrace
 import machine
 
 EVENT, CALL, FUNCTION = range(3)  # of what bench-kernel prints
-PROBE = ("--function", "bench_probed", "--arg", "u32:number:%edi", "--arg", "string:text:%rsi")
+PROBE = ("--function", "bench_probed", "--arg", "u32:number:%edi")
+TEXT = ("--arg", "string:text:%rsi")  # Memory that may not be there, which takes a system call in the process.
 SYSCALL = "syscalls:sys_enter_getppid"
 TRACE = "/tmp/bench-kernel.trace"
 
@@ -98,7 +99,13 @@ class Bench:
         return self.run(FUNCTION)
 
     def traced(self, *words):
-        return self.run(FUNCTION, (self.side, "-q", "trace", "--force", "-o", TRACE, *words, *PROBE, "-c"), shell=True, **self.recorder)
+        return self.run(FUNCTION, (self.side, "-q", "trace", "--force", "-o", TRACE, *words, "-c"), shell=True, **self.recorder)
+
+    def watched(self, *way):
+        return self.traced(*way, *PROBE)
+
+    def watched_text(self, *way):
+        return self.traced(*way, *PROBE, *TEXT)
 
     # ---- a system call, of the kernel's events, beside one that nobody records ----
 
@@ -136,10 +143,11 @@ class Bench:
                 ("... into perf's buffers, by side record -k", self.perf_plain),
                 ("... recorded in the process (side record)", self.recorded),
                 ("a function without a probe", self.function),
-                ("... probe in the process (side trace)", self.traced),
-                ("... uprobe, uprobe_multi (BPF)", lambda: self.traced("--global", "--by", "uprobe_multi")),
-                ("... uprobe, perf_event (BPF)", lambda: self.traced("--global", "--by", "perf_event")),
-                ("... uprobe, tracefs", lambda: self.traced("--global", "--by", "tracefs")),
+                ("... probe in the process, a register", self.watched),
+                ("... probe in the process, and a text", self.watched_text),
+                *((f"... uprobe, {text}, {what}", lambda way=way, row=row: row("--global", "--by", way))
+                  for way, text in (("uprobe_multi", "uprobe_multi (BPF)"), ("perf_event", "perf_event (BPF)"), ("tracefs", "tracefs"))
+                  for what, row in (("a register", self.watched), ("and a text", self.watched_text))),
                 ("a system call, by side record -k", self.recorded_call),
                 ("... in a session (side-kernel)", self.session_call)]
 
