@@ -1,0 +1,306 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""
+Every block of code of README.md and the guide is an example that a test runs. What this one runs, and what others do, stands
+before the block, in a comment that readers of the page do not see:
+
+  <!-- example: run -->          its commands, in one shell, in a folder of the page, with the programs that stand beside this file. What
+                                 stands below a command after `$` is what it prints, `...` for anything, as in tests/cmd/guide.py
+  <!-- example: file NAME -->    is a whole program, written there and compiled
+  <!-- example: by TEST... -->   is run, or printed, by other tests
+  <!-- example: not run: REASON -->
+
+Behind `run`, with commas: `numbers vary` (and units), `any order` (of lines), `output varies`, `status N` (of the last command), `server stays`
+(`./server` goes on until the block ends, and what fails is tried again until it does not), `needs TOOL...`. 4711 is a process
+of `talker`. Pages whose commands another test runs one by one are in PAGES.
+
+usage: test-examples.py SOURCE [PAGE...]   (environment: SIDE, LIBSIDE)
+"""
+import glob
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+SOURCE = os.path.abspath(sys.argv[1])
+sys.path.append(os.path.join(SOURCE, "tests/cmd"))
+import guide
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PATIENCE = 120
+PROMPT = r"\$ "
+# page: (test, what the blocks that it runs begin with)
+PAGES = {
+    "attach": [("attach-guide", PROMPT)],
+    "descriptions": [("readside-guide", PROMPT)],
+    "early-boot": [("boot-guide", PROMPT + "|# From the first process on")],
+    "filters": [("filter-guide", "```filter")],
+    "gdb": [("gdb-guide", "```gdb")],
+    "global-probes": [("probe-global", PROMPT)],
+    "misuse": [("validate-guide", "```c|side: event order|two fields of|side: wrong call")],
+    "network": [("send-guide", PROMPT)],
+    "probes": [("probe-guide", PROMPT)],
+    "reports": [("cmd-guide", PROMPT)],
+    "rotation": [("session-guide", "side record")],
+    "sessions": [("cmd-guide-sessions", PROMPT)],
+    "symbols": [("symbols-guide", PROMPT)],
+}
+failures, skipped = [], []
+counts = {"run": 0, "by": 0, "not": 0}
+
+
+def blocks(text):
+    """(number of the line, mark, info of the fence or None, lines) of each block of code, as Markdown has them."""
+    lines = text.splitlines() + [""]
+    mark, i, previous = "", 0, ""
+    while i < len(lines):
+        line = lines[i]
+        begin = i
+        comment = re.fullmatch(r"<!-- example: (.*) -->", line)
+        if comment:
+            mark, line = comment.group(1), ""
+        elif line.startswith("```"):
+            while not lines[i + 1].startswith("```"):
+                i += 1
+            yield begin + 1, mark, line[3:], lines[begin + 1:i + 1]
+            mark, i = "", i + 1
+        elif line.startswith("    ") and not previous.strip():
+            end = i
+            while i < len(lines) and (lines[i].startswith("    ") or not lines[i].strip()):
+                if lines[i].strip():
+                    end = i
+                i += 1
+            yield begin + 1, mark, None, [each[4:] for each in lines[begin:end + 1]]
+            mark, line, i = "", "", end
+        elif line and not line.startswith("<!--"):
+            if mark:
+                failures.append(f"`{mark}` has no block below it")
+            mark = ""
+        previous = line
+        i += 1
+
+
+def all_tests():
+    """Names in quotes after `test(`, and beginnings of such names."""
+    names, begins = set(), set()
+    for path in glob.glob(SOURCE + "/tests/**/meson.build", recursive=True):
+        with open(path, encoding="utf-8") as file:
+            for name, more in re.findall(r"\btest\('([\w-]+)'(\s*\+)?", file.read()):
+                (begins if more else names).add(name)
+    return names, begins
+
+
+NAMES, BEGINS = all_tests()
+
+
+def is_test(name):
+    return name in NAMES or any(name.startswith(begin) and len(name) > len(begin) for begin in BEGINS)
+
+
+class Folder:
+    """Where the blocks of a page run, one after the other."""
+
+    def __init__(self, shared, name):
+        self.path = os.path.join(shared, name)
+        os.mkdir(self.path)
+        for program in glob.glob(shared + "/programs/*"):
+            shutil.copy(program, self.path)
+        os.mkdir(self.path + "/runtime")
+        self.env = {key: value for key, value in os.environ.items() if not key.startswith("SIDE_") and key != "LD_PRELOAD"}
+        self.env.update(PATH=shared + "/bin" + os.pathsep + os.environ["PATH"], PKG_CONFIG_PATH=shared, LANG="C.UTF-8",
+                        SIDE_RUNTIME=self.path + "/runtime")
+        self.env.pop("LC_ALL", None)
+        self.talker = None
+
+    def file(self, name):
+        return os.path.join(self.path, name)
+
+    def pid(self):
+        """Of a program that goes on, for commands that have one."""
+        if not self.talker:
+            self.talker = subprocess.Popen([self.file("talker"), "1", "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                           env=self.env)
+            self.talker.stdout.readline()
+        return str(self.talker.pid)
+
+    def end(self):
+        if self.talker:
+            self.talker.communicate(timeout=PATIENCE)
+
+    def run(self, commands, stays):
+        """[(status, output)] of the commands, or of those before one that failed."""
+        if stays:
+            open(self.file("stay"), "w").close()
+            if os.path.exists(self.file("up")):
+                os.remove(self.file("up"))  # Of a server of another block.
+        lines = []
+        if stays:
+            lines = ["try() { for i in {1..200}; do eval \"$1\" && return; sleep 0.2; done; return 1; }"]
+        for number, command in enumerate(commands):
+            with open(self.file(f".command.{number}"), "w", encoding="utf-8") as file:
+                file.write(command)
+            # A command in the background is not begun again.
+            how = "eval" if command.split("#")[0].rstrip().endswith("&") or not stays else "try"
+            lines += [f"(exit ${{status:-0}}); {how} \"$(cat .command.{number})\" > .output.{number} 2>&1",
+                      f"status=$?; echo $status > .status.{number}"]
+            if stays and how == "eval":
+                lines.append("for i in {1..1200}; do [ -e up ] && break; sleep 0.05; done")
+        lines += ["rm -f stay", "wait"]
+        shell = subprocess.Popen(["bash", "-c", "\n".join(lines)], cwd=self.path, env=self.env, stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.DEVNULL, start_new_session=True)
+        try:
+            shell.wait(timeout=PATIENCE)
+        finally:
+            try:
+                os.killpg(shell.pid, signal.SIGKILL)  # What the block has left behind: nothing, if it went well.
+            except ProcessLookupError:
+                pass
+            shell.wait()
+        results = []
+        for number in range(len(commands)):
+            with open(self.file(f".status.{number}")) as status, open(self.file(f".output.{number}"), errors="replace") as out:
+                results.append((int(status.read()), out.read()))
+        return results
+
+
+def plain(text):
+    """Without what the machine and the moment make of it."""
+    text = re.sub(r"\bcpu\d+", "cpuN", re.sub(r"0x[0-9a-f]+", "0xN", text))
+    text = re.sub(r"\b(?<!0)\d+(?:[,.:]\d+)*", "N", text)
+    return re.sub(r" +", " ", re.sub(r"N (?:B|KiB|MiB)\b", "N B", text)).strip()
+
+
+def commands_of(lines):
+    """[(command, lines below it)]; without prompts all lines are commands."""
+    if not lines[0].startswith("$ "):
+        text = "\n".join(lines).replace("\\\n", " ")
+        return [(line, []) for line in text.split("\n") if line.strip() and not line.startswith("#")]
+    return guide.commands("\n".join("    " + line for line in lines if line.strip()))
+
+
+def run_block(where, words, lines, folder):
+    found = commands_of(lines)
+    needed = [tool for word in words if word.startswith("needs ") for tool in word.split()[1:]]
+    missing = [tool for tool in needed if not shutil.which(tool)]
+    if missing or "x86-64" in words and os.uname().machine != "x86_64":
+        skipped.append(f"{where}: needs {' '.join(missing) or 'x86-64'}")
+        return
+    commands = [command.replace("4711", folder.pid()) if "4711" in command else command for command, _ in found]
+    wanted_status = next((int(word.split()[1]) for word in words if word.startswith("status ")), 0)
+    results = folder.run(commands, "server stays" in words)
+    for number, ((command, wanted), (status, output)) in enumerate(zip(found, results)):
+        last = number == len(found) - 1
+        asked = not last and "$?" in found[number + 1][0]
+        if status == 3:
+            skipped.append(f"{where}: `{command}` is not permitted here")
+            return
+        if status != (wanted_status if last else 0) and not asked:
+            failures.append(f"{where}: `{command}` ends with {status} and says\n{output[-1000:]}")
+            return
+        if "output varies" in words or not wanted:
+            continue
+        output = output.replace(folder.path + "/", "/usr/local/bin/")
+        said = [line.rstrip() for line in output.splitlines() if line.strip()]
+        if "numbers vary" in words:
+            said, wanted = [plain(line) for line in said], [plain(line) for line in wanted]
+        if "any order" in words:
+            said, wanted = sorted(said), sorted(wanted)
+        if not guide.matches(said, [line.rstrip() for line in wanted]):
+            failures.append(f"{where}: `{command}` prints\n" + "\n".join(said) + "\nnot\n" + "\n".join(wanted))
+
+
+def compile_file(where, name, lines, folder):
+    with open(folder.file(name), "w", encoding="utf-8") as file:
+        file.write("\n".join(lines) + "\n")
+    for compiler, options in (("gcc", ["-x", "c"]), ("g++", ["-x", "c++"])):
+        done = subprocess.run([compiler, *options, "-Wall", "-Werror", "-I", SOURCE + "/include", "-fsyntax-only", name],
+                              cwd=folder.path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE,
+                              check=False)
+        if done.returncode:
+            failures.append(f"{where}: {compiler} says\n{done.stdout}")
+
+
+def do_block(page, line, mark, info, lines, folder):
+    where = f"{page}, line {line}"
+    kind, _, rest = mark.partition(" ")
+    words = [word.strip() for word in mark.split(",")]
+    head = ("```" + info + "\n" if info else "") + lines[0]
+    if words[0] == "run":
+        counts["run"] += 1
+        run_block(where, words, lines, folder())
+    elif kind == "file":
+        counts["run"] += 1
+        compile_file(where, rest, lines, folder())
+    elif kind == "by":
+        counts["by"] += 1
+        failures.extend(f"{where}: there is no test {name}" for name in rest.replace(",", " ").split() if not is_test(name))
+    elif mark.startswith("not run: ") and len(mark) > 20:
+        counts["not"] += 1
+    elif mark:
+        failures.append(f"{where}: what is meant by `{mark}`?")
+    elif any(re.match(begin, head) for _, begin in PAGES.get(page, ())):
+        counts["by"] += 1
+    else:
+        failures.append(f"{where}: no test runs this, and nothing says why:\n" + "\n".join(lines))
+
+
+def prepare(shared):
+    """The programs of the pages, and `side`, by their names."""
+    os.mkdir(shared + "/bin")
+    os.mkdir(shared + "/programs")
+    os.symlink(os.environ["SIDE"], shared + "/bin/side")
+    library = os.path.dirname(os.environ["LIBSIDE"])
+    with open(shared + "/libside.pc", "w", encoding="utf-8") as file:
+        file.write(f"Name: libside\nDescription: of the build\nVersion: 0\nCflags: -I{SOURCE}/include\n"
+                   f"Libs: -L{library} -Wl,-rpath,{library} -lside\n")
+    for name, folder in (("server", HERE), ("talker", HERE), ("till", HERE), ("every-type", SOURCE + "/examples")):
+        subprocess.run(["gcc", "-I", SOURCE + "/include", f"{folder}/{name}.c", "-o", f"{shared}/programs/{name}", "-L", library,
+                        "-Wl,-rpath," + library, "-lside"], check=True, timeout=PATIENCE)
+    shutil.copy(HERE + "/server.c", shared + "/programs")
+    os.symlink("server", shared + "/programs/program")
+    with open(shared + "/programs/Makefile", "w", encoding="utf-8") as file:
+        file.write("test:\n\t@echo tested\n")
+    with open(shared + "/programs/script.sql", "w", encoding="utf-8") as file:
+        file.write("create table t(a);\ninsert into t values (1), (2);\nselect sum(a) from t;\n")
+
+
+def main():
+    only = sys.argv[2:]
+    for page, tests in PAGES.items():
+        failures.extend(f"{page} is said to be run by {name}, which is no test" for name, _ in tests if not is_test(name))
+    with tempfile.TemporaryDirectory(prefix="side-examples-") as shared:
+        prepare(shared)
+        for path in [SOURCE + "/README.md", *sorted(glob.glob(SOURCE + "/docs/guide/*.md"))]:
+            page = os.path.basename(path)[:-3]
+            if only and page not in only:
+                continue
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
+            folders, before, start = [], dict(counts), time.monotonic()
+
+            def folder(page=page, folders=folders):
+                if not folders:
+                    folders.append(Folder(shared, page))
+                return folders[0]
+
+            try:
+                for line, mark, info, lines in blocks(text):
+                    do_block(page, line, mark, info, lines, folder)
+            finally:
+                for each in folders:
+                    each.end()
+            print("%-14s %3d run here, %3d by other tests, %3d not run, %.1f s" % (
+                page, *(counts[kind] - before[kind] for kind in counts), time.monotonic() - start))
+    print("%d run here, %d by other tests, %d not run" % tuple(counts.values()))
+    for each in skipped:
+        print("skipped:", each)
+    for failure in failures:
+        print("FAIL", failure)
+    sys.exit(1 if failures or not counts["by"] else 0)
+
+
+main()
