@@ -10,6 +10,7 @@
 
 #include "cmd/side/say.h"
 #include "cmd/uprobes/teller.h"
+#include "kernel/record/late.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,6 +24,7 @@
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define ROUND_MS 100
@@ -39,6 +41,7 @@ struct command {
 	struct kernel_record *record; /* NULL: it cannot be recorded */
 	struct events *events;
 	struct kernel_told told;
+	struct kernel_late late;
 	bool monotonic, over;
 	int epoll, signals, pidfd;
 	pid_t pid;
@@ -234,6 +237,14 @@ static int open_kernel(struct command *command)
 			"the kernel's events are not recorded: %s", error.text);
 }
 
+static uint64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
 static void turn(struct command *command)
 {
 	struct pollfd one = {.fd = command->epoll, .events = POLLIN};
@@ -249,12 +260,13 @@ static void turn(struct command *command)
 	(void)kernel_listen_drain(command->record, false);
 	if (kernel_listen_is_told(command->record)) {
 		(void)kernel_listen_look(command->record);
+		kernel_late_told(&command->late);
 		kernel_listen_seen(command->record);
 		return;
 	}
 	kinds = kernel_listen_kinds(command->record);
 	(void)kernel_listen_look(command->record);
-	command->told.late += kernel_listen_kinds(command->record) - kinds;
+	kernel_late_found(&command->late, kernel_listen_kinds(command->record) - kinds, now_ms());
 }
 
 static void finish(struct command *command)
@@ -269,6 +281,7 @@ static void finish(struct command *command)
 		summary = kernel_listen_end(command->record);
 		events_figures(command->events, &told->events, &told->lost);
 		told->kinds = summary->kinds;
+		told->late = kernel_late_all(&command->late);
 		told->plain = summary->plain;
 		(void)snprintf(told->way, sizeof(told->way), "%s", summary->way);
 		(void)snprintf(told->why, sizeof(told->why), "%s", summary->why);

@@ -9,6 +9,7 @@
 
 #include "kernel/record/eventheader.h"
 #include "kernel/record/format.h"
+#include "kernel/record/late.h"
 #include "kernel/record/layout.h"
 #include "kernel/record/record.h"
 #include "wire/pattern.h"
@@ -118,6 +119,7 @@ struct kernel_record {
 	uint32_t nr_waiting;
 	int also; /* -1, or what whoever waits wants to know of */
 	struct kernel_record_summary summary;
+	struct kernel_late late; /* of the recorder's own thread until it has ended */
 	struct kernel_record_loss *losses;
 };
 

@@ -191,7 +191,7 @@ static void look_late(struct kernel_record *record)
 	if (kernel_notice_take(record))
 		return;
 	kernel_kinds_look(record, true, &ignored);
-	record->summary.late += record->summary.kinds - before;
+	kernel_late_found(&record->late, record->summary.kinds - before, now_ms());
 }
 
 static void *run(void *user)
@@ -214,6 +214,7 @@ static void *run(void *user)
 		/* Behind the draining: whoever tells is known by then. */
 		if (kernel_notice_take(record)) {
 			kernel_kinds_look(record, true, &ignored);
+			kernel_late_told(&record->late);
 			kernel_notice_answer(record);
 		}
 	}
@@ -270,6 +271,7 @@ const struct kernel_record_summary *kernel_record_stop(
 	join(record);
 	kernel_record_drain_all(record);
 	kernel_trace_end(record, ring_clock_now(record->options.clock), clock);
+	record->summary.late = kernel_late_all(&record->late);
 	record->summary.way = record->way->name(record);
 	record->summary.why = record->why;
 	record->summary.problem = record->problem;
