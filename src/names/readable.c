@@ -88,9 +88,7 @@ static char *fortran(const char *symbol, size_t length)
 	if (!name)
 		return NULL;
 	length = (size_t)(middle - symbol) - 2;
-	memcpy(name, symbol + 2, length);
-	memcpy(name + length, "::", 2);
-	strcpy(name + length + 2, middle + 5);
+	stpcpy(stpcpy(mempcpy(name, symbol + 2, length), "::"), middle + 5);
 	return name;
 }
 

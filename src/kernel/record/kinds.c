@@ -297,13 +297,17 @@ int kernel_record_each(const char *const *texts, size_t nr, kernel_record_name *
 {
 	struct kernel_record *record = calloc(1, sizeof(*record));
 	struct kernel_record_choice *choices = calloc(nr + 1, sizeof(*choices));
-	int ret = record && choices ? 0 : record_fail(error, -ENOMEM, NULL, "no memory");
+	int ret;
 	size_t i;
 
-	for (i = 0; i < nr && !ret; i++)
+	if (!record || !choices) {
+		free(record);
+		free(choices);
+		return record_fail(error, -ENOMEM, NULL, "no memory");
+	}
+	for (i = 0; i < nr; i++)
 		choices[i].pattern = texts[i];
-	if (!ret)
-		ret = tracefs_find(record->tracefs, sizeof(record->tracefs), error);
+	ret = tracefs_find(record->tracefs, sizeof(record->tracefs), error);
 	if (!ret) {
 		record->options.choices = choices;
 		record->options.nr_choices = nr;

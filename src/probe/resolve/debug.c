@@ -215,7 +215,6 @@ static void find_blocks(struct chain *chain)
 
 	while (deeper && chain->count < SCOPES_MAX &&
 			!dwarf_child(&chain->scopes[chain->count - 1], &child)) {
-		deeper = false;
 		do {
 			int tag = dwarf_tag(&child);
 
