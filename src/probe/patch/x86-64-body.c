@@ -265,7 +265,8 @@ void patch_returns_write(uint8_t *bytes, const struct patch_return *returns)
 					(gate + RETURN_CALL_BYTES)),
 			common = (int32_t)(bytes - (gate + RETURN_BYTES));
 
-		memcpy(gate, "\xff\x15", 2); /* call *copy(%rip) */
+		gate[0] = 0xff; /* call *copy(%rip) */
+		gate[1] = 0x15;
 		memcpy(gate + 2, &target, 4);
 		gate[RETURN_CALL_BYTES] = 0x68; /* push $index */
 		memcpy(gate + RETURN_CALL_BYTES + 1, &i, 4);
