@@ -5,6 +5,34 @@
 #include "ring/ring.h"
 #include "ring/section.h"
 
+#if RING_HAS_SECTION
+/* A function for each, by: does it overwrite, is it of a thread, is the id in the tag; and the sizes that FORMS lists. */
+#define RING_WAYS(FORMS)                                                                        \
+	{                                                                                       \
+		{{FORMS(medium, keep, cpu), FORMS(compact, keep, cpu)},                         \
+				{FORMS(medium, keep, thread), FORMS(compact, keep, thread)}},   \
+				{{FORMS(medium, over, cpu), FORMS(compact, over, cpu)},         \
+						{FORMS(medium, over, thread),                   \
+								FORMS(compact, over, thread)}}, \
+	}
+#define RING_WAY(ways, producer, event_id, size)                                                  \
+	(ways)[(producer)->mode == RING_MODE_OVERWRITE][(producer)->placement == RING_PER_THREAD] \
+	      [(event_id) < RING_TAG_MEDIUM][size]
+#define RING_CELL_FORMS(form, mode, place)                                                        \
+	{                                                                                         \
+		ring_cell_##form##_##mode##_##place##_1, ring_cell_##form##_##mode##_##place##_2, \
+				ring_cell_##form##_##mode##_##place##_4,                          \
+				ring_cell_##form##_##mode##_##place##_8                           \
+	}
+#define RING_TIMED_FORMS(form, mode, place)                               \
+	{                                                                 \
+		ring_timed_##form##_##mode##_##place##_0,                 \
+				ring_timed_##form##_##mode##_##place##_4, \
+				ring_timed_##form##_##mode##_##place##_8, \
+				ring_timed_##form##_##mode##_##place##_16 \
+	}
+#endif
+
 /* Where no section is made for it. */
 #define RING_CELL_OTHER(size)                                                                \
 	static int ring_cell_other_##size(struct ring_producer *producer, uint32_t event_id, \
@@ -35,25 +63,10 @@ ring_publish_cell *ring_cell_way(
 		const struct ring_producer *producer, uint32_t event_id, size_t size)
 {
 #if RING_HAS_SECTION
-#define RING_CELL_WAYS(form, mode, place)                                                         \
-	{                                                                                         \
-		ring_cell_##form##_##mode##_##place##_1, ring_cell_##form##_##mode##_##place##_2, \
-				ring_cell_##form##_##mode##_##place##_4,                          \
-				ring_cell_##form##_##mode##_##place##_8                           \
-	}
-	/* By: does it overwrite, is it of a thread, is the id in the tag, log2 of the size. */
-	static ring_publish_cell *const ways[2][2][2][4] = {
-			{{RING_CELL_WAYS(medium, keep, cpu), RING_CELL_WAYS(compact, keep, cpu)},
-					{RING_CELL_WAYS(medium, keep, thread),
-							RING_CELL_WAYS(compact, keep, thread)}},
-			{{RING_CELL_WAYS(medium, over, cpu), RING_CELL_WAYS(compact, over, cpu)},
-					{RING_CELL_WAYS(medium, over, thread),
-							RING_CELL_WAYS(compact, over, thread)}},
-	};
+	static ring_publish_cell *const ways[2][2][2][4] = RING_WAYS(RING_CELL_FORMS);
 
 	if (producer->path == RING_PATH_RSEQ_TSC && event_id <= UINT16_MAX && size <= 8)
-		return ways[producer->mode == RING_MODE_OVERWRITE][producer->placement ==
-				RING_PER_THREAD][event_id < RING_TAG_MEDIUM][__builtin_ctzl(size)];
+		return RING_WAY(ways, producer, event_id, __builtin_ctzl(size));
 #else
 	(void)producer;
 	(void)event_id;
@@ -65,30 +78,14 @@ ring_publish_timed *ring_timed_way(
 		const struct ring_producer *producer, uint32_t event_id, size_t size)
 {
 #if RING_HAS_SECTION
-#define RING_TIMED_WAYS(form, mode, place)                                \
-	{                                                                 \
-		ring_timed_##form##_##mode##_##place##_0,                 \
-				ring_timed_##form##_##mode##_##place##_4, \
-				ring_timed_##form##_##mode##_##place##_8, \
-				ring_timed_##form##_##mode##_##place##_16 \
-	}
-	/* By: as above, and the sizes as they are listed. */
-	static ring_publish_timed *const ways[2][2][2][4] = {
-			{{RING_TIMED_WAYS(medium, keep, cpu), RING_TIMED_WAYS(compact, keep, cpu)},
-					{RING_TIMED_WAYS(medium, keep, thread),
-							RING_TIMED_WAYS(compact, keep, thread)}},
-			{{RING_TIMED_WAYS(medium, over, cpu), RING_TIMED_WAYS(compact, over, cpu)},
-					{RING_TIMED_WAYS(medium, over, thread),
-							RING_TIMED_WAYS(compact, over, thread)}},
-	};
+	static ring_publish_timed *const ways[2][2][2][4] = RING_WAYS(RING_TIMED_FORMS);
 	static const size_t sizes[] = {0, 4, 8, 16};
 
 	if (producer->path != RING_PATH_RSEQ_TSC || event_id > UINT16_MAX)
 		return NULL;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
 		if (sizes[i] == size)
-			return ways[producer->mode == RING_MODE_OVERWRITE][producer->placement ==
-					RING_PER_THREAD][event_id < RING_TAG_MEDIUM][i];
+			return RING_WAY(ways, producer, event_id, i);
 #else
 	(void)producer;
 	(void)event_id;

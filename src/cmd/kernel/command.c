@@ -24,7 +24,6 @@
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #define ROUND_MS 100
@@ -237,14 +236,6 @@ static int open_kernel(struct command *command)
 			"the kernel's events are not recorded: %s", error.text);
 }
 
-static uint64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 static void turn(struct command *command)
 {
 	struct pollfd one = {.fd = command->epoll, .events = POLLIN};
@@ -266,7 +257,7 @@ static void turn(struct command *command)
 	}
 	kinds = kernel_listen_kinds(command->record);
 	(void)kernel_listen_look(command->record);
-	kernel_late_found(&command->late, kernel_listen_kinds(command->record) - kinds, now_ms());
+	kernel_late_found(&command->late, kernel_listen_kinds(command->record) - kinds);
 }
 
 static void finish(struct command *command)

@@ -42,9 +42,22 @@ static void print_json(const struct resolve_marker *marker)
 	puts("}");
 }
 
+/* The end of a line: what it is called, its arguments, and why it cannot be probed well. */
+static void print_named(const struct resolve_marker *marker)
+{
+	char provider[256], name[256], arguments[1024];
+
+	printf("%s:%s  %s", say_printable(marker->provider, provider, sizeof(provider)),
+			say_printable(marker->name, name, sizeof(name)),
+			say_printable(marker->arguments, arguments, sizeof(arguments)));
+	if (marker->site && marker->site->reason)
+		printf("  (%s)", marker->site->reason);
+	putchar('\n');
+}
+
 static void print_alone(const struct marker_listing *listing, const struct resolve_marker *marker)
 {
-	char provider[256], name[256], arguments[1024], file[256];
+	char file[256];
 	const char *slash = strrchr(marker->module, '/');
 
 	if (!listing->begun && listing->count == 1)
@@ -65,18 +78,11 @@ static void print_alone(const struct marker_listing *listing, const struct resol
 		printf("%s  ",
 				say_printable(slash ? slash + 1 : marker->module, file,
 						sizeof(file)));
-	printf("%s:%s  %s", say_printable(marker->provider, provider, sizeof(provider)),
-			say_printable(marker->name, name, sizeof(name)),
-			say_printable(marker->arguments, arguments, sizeof(arguments)));
-	if (marker->site && marker->site->reason)
-		printf("  (%s)", marker->site->reason);
-	putchar('\n');
+	print_named(marker);
 }
 
 static void print_text(const struct marker_listing *listing, const struct resolve_marker *marker)
 {
-	char provider[256], name[256], arguments[1024];
-
 	if (listing->count == 1)
 		printf("%-10s %-18s %5s %s\n", "METHOD", "ADDRESS", "BYTES", "MARKER");
 	printf("%-10s 0x%-16" PRIx64 " ",
@@ -86,12 +92,7 @@ static void print_text(const struct marker_listing *listing, const struct resolv
 		printf("%5u ", marker->site->displaced);
 	else
 		fputs("    - ", stdout);
-	printf("%s:%s  %s", say_printable(marker->provider, provider, sizeof(provider)),
-			say_printable(marker->name, name, sizeof(name)),
-			say_printable(marker->arguments, arguments, sizeof(arguments)));
-	if (marker->site && marker->site->reason)
-		printf("  (%s)", marker->site->reason);
-	putchar('\n');
+	print_named(marker);
 }
 
 static int print_marker(void *user, const struct resolve_marker *marker)

@@ -38,21 +38,20 @@ static void put_figures(struct table *table, const struct calls_figures *figures
 	put_time(table, figures, (double)figures->max_ns);
 }
 
-int text_print_calls(struct text *text)
+/* A row for each of `order`, which is given back; NULL: there was no memory for it. */
+typedef void put_row(struct table *table, const struct calls *calls, uint32_t index);
+
+static int print_rows(struct text *text, uint32_t *order, uint32_t count, put_row *row)
 {
-	const struct calls *calls = &text->report->calls;
 	struct table table = {function_columns, 7, text->report->colour, NULL, 0, 0, false};
-	uint32_t *order = calls_function_order(calls), count = calls->functions.count;
 	uint32_t shown = text_rows_shown(text->report, count);
 
 	if (!order)
 		return -ENOMEM;
 	if (count)
 		text_begin_section(text);
-	for (uint32_t i = 0; i < shown; i++) {
-		put_figures(&table, &calls->figures[order[i]]);
-		table_put(&table, calls_name(calls, order[i]));
-	}
+	for (uint32_t i = 0; i < shown; i++)
+		row(&table, &text->report->calls, order[i]);
 	if (count)
 		table_print(&table, &text->out);
 	text_say_rest(text, shown, count);
@@ -60,31 +59,34 @@ int text_print_calls(struct text *text)
 	return 0;
 }
 
+static void put_function(struct table *table, const struct calls *calls, uint32_t index)
+{
+	put_figures(table, &calls->figures[index]);
+	table_put(table, calls_name(calls, index));
+}
+
+static void put_branch(struct table *table, const struct calls *calls, uint32_t index)
+{
+	const struct calls_branch *branch = &calls->branches[index];
+	const char *name = calls_name(calls, branch->function);
+
+	put_figures(table, &branch->figures);
+	if (branch->depth > INDENTS_MAX)
+		table_format(table, "%*s[%u] %s", 2 * INDENTS_MAX, "", branch->depth, name);
+	else
+		table_format(table, "%*s%s", 2 * (int)branch->depth, "", name);
+}
+
+int text_print_calls(struct text *text)
+{
+	const struct calls *calls = &text->report->calls;
+
+	return print_rows(text, calls_function_order(calls), calls->functions.count, put_function);
+}
+
 int text_print_tree(struct text *text)
 {
 	const struct calls *calls = &text->report->calls;
-	struct table table = {function_columns, 7, text->report->colour, NULL, 0, 0, false};
-	uint32_t *order = calls_branch_order(calls), count = calls->branch_keys.count;
-	uint32_t shown = text_rows_shown(text->report, count);
 
-	if (!order)
-		return -ENOMEM;
-	if (count)
-		text_begin_section(text);
-	for (uint32_t i = 0; i < shown; i++) {
-		const struct calls_branch *branch = &calls->branches[order[i]];
-		uint32_t depth = branch->depth;
-		const char *name = calls_name(calls, branch->function);
-
-		put_figures(&table, &branch->figures);
-		if (depth > INDENTS_MAX)
-			table_format(&table, "%*s[%u] %s", 2 * INDENTS_MAX, "", depth, name);
-		else
-			table_format(&table, "%*s%s", 2 * (int)depth, "", name);
-	}
-	if (count)
-		table_print(&table, &text->out);
-	text_say_rest(text, shown, count);
-	free(order);
-	return 0;
+	return print_rows(text, calls_branch_order(calls), calls->branch_keys.count, put_branch);
 }

@@ -4,12 +4,13 @@
  * tells its recorder does so behind the registration, and waits until it is answered: what is found in between is not late.
  * Who is found is therefore late only when nobody has told for a while.
  *
- * Not safe among threads; times are milliseconds of one clock.
+ * Not safe among threads; times are milliseconds of CLOCK_MONOTONIC.
  */
 #ifndef SIDE_KERNEL_RECORD_LATE_H
 #define SIDE_KERNEL_RECORD_LATE_H
 
 #include <stdint.h>
+#include <time.h>
 
 /* A program between its registration and its word has stood still for that long on loaded machines. */
 #define KERNEL_LATE_DOUBT_MS 500
@@ -20,8 +21,18 @@ struct kernel_late {
 	uint64_t since;  /* when the first of them was found */
 };
 
-static inline void kernel_late_found(struct kernel_late *late, uint64_t kinds, uint64_t now)
+static inline uint64_t kernel_late_now(void)
 {
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static inline void kernel_late_found(struct kernel_late *late, uint64_t kinds)
+{
+	uint64_t now = kernel_late_now();
+
 	if (late->unsure && now - late->since >= KERNEL_LATE_DOUBT_MS) {
 		late->late += late->unsure;
 		late->unsure = 0;

@@ -174,14 +174,6 @@ void kernel_record_way(const struct kernel_record *record, const char **way, con
 
 /* ---- the thread ---- */
 
-static uint64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 /* What is found this way was there before, and nobody has told us. */
 static void look_late(struct kernel_record *record)
 {
@@ -191,7 +183,7 @@ static void look_late(struct kernel_record *record)
 	if (kernel_notice_take(record))
 		return;
 	kernel_kinds_look(record, true, &ignored);
-	kernel_late_found(&record->late, record->summary.kinds - before, now_ms());
+	kernel_late_found(&record->late, record->summary.kinds - before);
 }
 
 static void *run(void *user)
@@ -205,9 +197,9 @@ static void *run(void *user)
 		tasks_look_around(record->tasks);
 	/* Acquire: pairs with the release in kernel_record_stop(), whose caller's events were before. */
 	while (!atomic_load_explicit(&record->stop, memory_order_acquire)) {
-		if (now_ms() - looked >= LATE_MS) {
+		if (kernel_late_now() - looked >= LATE_MS) {
 			look_late(record);
-			looked = now_ms();
+			looked = kernel_late_now();
 		}
 		record->way->wait(record, record->waits_for_late ? LATE_MS : ROUND_MS);
 		record->way->drain(record);

@@ -10,6 +10,7 @@
  *
  *	write.c     in the process that asks: collects, and writes a sealed memfd
  *	read.c      in whoever gets one: accepts it or says what is wrong, then gives its parts
+ *	describe.c  in whoever makes SIDE events of it: the types of the fields
  *
  * A table says of modules (files that are mapped into a program) how they are known; of events, what they are called and
  * what their fields are; and of probes, where they are in which module, which event they are at the entry and at the exit, and
@@ -264,5 +265,10 @@ void probe_table_field(const struct probe_table *table, const struct probe_table
 		uint32_t index, struct probe_table_field *field);
 void probe_table_fetch(const struct probe_table *table, uint32_t first, uint32_t index,
 		struct probe_fetch *fetch);
+
+/* The type of a field for a SIDE event that `builder` makes; it belongs to the builder. NULL: as the builder says. */
+struct side_builder;
+struct side_builder_type *probe_table_describe(
+		struct side_builder *builder, const struct probe_table_field *field);
 
 #endif /* PROBE_TABLE_TABLE_H */
