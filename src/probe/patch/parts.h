@@ -69,10 +69,13 @@ int patch_write(struct patch_writer *writer, uint64_t address, const void *bytes
 /* All at once for threads that execute them; -EXDEV if they lie where that is not possible, -EPERM, -ENOMEM. */
 int patch_exchange(struct patch_writer *writer, uint64_t address, const void *bytes, size_t size);
 
+/* ---- gaps.c ---- */
+
+/* What is free may have changed since it was last looked at: others map memory, too. */
+void patch_memory_look(void);
+
 /* ---- memory.c ---- */
 
-/* What is free may have changed since it was last looked at. */
-void patch_memory_look(void);
 /* Memory of a body near that address; 0: none. */
 uint64_t patch_body_memory(uint64_t near);
 void patch_body_return(uint64_t body);
@@ -81,12 +84,6 @@ struct patch_probe *patch_body_probe(uint64_t body);
 struct patch_past *patch_body_past(uint64_t body);
 /* Whether there was one when nothing was set the last time, with that address among its bytes. In signal handlers, too. */
 bool patch_was_place(uint64_t address);
-/* A place for a jump at which a jump from `site` with such a distance arrives, in reach of `body`; 0: none. */
-uint64_t patch_slot_memory(uint64_t site, uint64_t body, const struct patch_distance *distance);
-/* Once or several times. */
-void patch_slot_return(uint64_t slot);
-/* It is taken, as before the rest. */
-void patch_slot_recall(uint64_t slot);
 uint64_t patch_memory_bytes(void);
 /* For the code and data of returns: anywhere. */
 void *patch_memory_anywhere(size_t size, int protection);
@@ -96,6 +93,15 @@ void patch_memory_drop(void *memory, size_t size);
 void patch_memory_rest(uint64_t kept_code);
 /* The end of that: what was kept of each. */
 void patch_memory_recall(void (*tell)(struct patch_past *past, uint64_t body));
+
+/* ---- slots.c ---- */
+
+/* A place for a jump at which a jump from `site` with such a distance arrives, in reach of `body`; 0: none. */
+uint64_t patch_slot_memory(uint64_t site, uint64_t body, const struct patch_distance *distance);
+/* Once or several times. */
+void patch_slot_return(uint64_t slot);
+/* It is taken, as before the rest. */
+void patch_slot_recall(uint64_t slot);
 
 /* ---- places.c ---- */
 

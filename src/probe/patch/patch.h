@@ -9,7 +9,9 @@
  *	set.c           the protocol by which bytes change, for many sites at once
  *	trap.c          threads that come across a byte that is being changed
  *	signals.c       what the program does with the signals of traps
- *	memory.c        memory near code, and what belongs to it
+ *	gaps.c          where memory near code can be
+ *	memory.c        that memory, and what belongs to it
+ *	slots.c         places in it for single jumps
  *	write.c         writing to code
  *	places.c        what has a probe, or had one
  *	pages.c         pages of code that are the file's again

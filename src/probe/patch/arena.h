@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PROBE_PATCH_ARENA_H
+#define PROBE_PATCH_ARENA_H
+
+/* Memory near code, as the files know it that give it out: gaps.c where it can be, memory.c, slots.c. */
+
+#include "parts.h"
+
+#define PATCH_PAGE 4096ULL
+#define PATCH_ARENA_BYTES 65536ULL
+
+struct patch_arena {
+	uint64_t start, size;
+	uint64_t used;  /* bodies: bytes from the begin */
+	uint8_t *taken; /* slots: one bit for each byte; NULL: an arena of bodies */
+	uint64_t full;  /* slots: all of so many bytes from the begin are taken */
+	/* Bodies: one of each for each of them. */
+	struct patch_past *past;
+	struct patch_probe *probes;
+};
+
+/* Memory that can be mapped, from `start` on; at least an arena. */
+struct patch_gap {
+	uint64_t start, end;
+};
+
+/* ---- gaps.c ---- */
+
+/* How many there are, in the order of their addresses, and one of them; false: there are no more. */
+size_t patch_gaps(void);
+bool patch_gap(size_t index, struct patch_gap *gap);
+/* These addresses are no gap any more. */
+void patch_gaps_cut(uint64_t from, uint64_t to);
+/* Gives back the memory of this. */
+void patch_gaps_forget(void);
+
+/* ---- memory.c ---- */
+
+extern struct patch_arena patch_arenas[];
+extern size_t patch_nr_arenas;
+
+/* Within a gap; NULL: there is none, or no memory. */
+struct patch_arena *patch_arena_map(uint64_t start, uint64_t size, bool slots);
+
+/* Of `taken`: whole pages. */
+static inline size_t patch_taken_bytes(const struct patch_arena *arena)
+{
+	return (arena->size / 8 + PATCH_PAGE - 1) & ~(PATCH_PAGE - 1);
+}
+
+static inline bool patch_reaches(uint64_t from, uint64_t to, int64_t reach)
+{
+	int64_t away = (int64_t)(to - from);
+
+	return away > -reach && away < reach;
+}
+
+#endif /* PROBE_PATCH_ARENA_H */

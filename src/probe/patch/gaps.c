@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/* Gaps of the address space, where memory near code can be: what nothing is mapped to, and nothing will grow into. */
+#include "arena.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define LOWEST 0x10000ULL
+#define HIGHEST 0x7ffffffff000ULL
+/* The heap grows into the gap behind it. */
+#define HEAP_ROOM 0x10000000ULL
+/* The first thread's stack grows into the gap before it: what nobody takes, beside what its limit says. */
+#define STACK_ROOM 0x40000000ULL
+
+static struct patch_gap *gaps; /* in their order */
+static size_t nr_gaps, gaps_room;
+static bool gaps_known;
+
+/* Those that are too small for an arena are none. */
+static bool insert_gap(size_t at, uint64_t start, uint64_t end)
+{
+	struct patch_gap *more;
+
+	if (start >= end || end - start < PATCH_ARENA_BYTES)
+		return false;
+	if (nr_gaps == gaps_room) {
+		more = reallocarray(gaps, gaps_room ? gaps_room * 2 : 64, sizeof(*gaps));
+		if (!more)
+			return false;
+		gaps = more;
+		gaps_room = gaps_room ? gaps_room * 2 : 64;
+	}
+	memmove(gaps + at + 1, gaps + at, (nr_gaps - at) * sizeof(*gaps));
+	gaps[at] = (struct patch_gap){start, end};
+	nr_gaps++;
+	return true;
+}
+
+void patch_gaps_cut(uint64_t from, uint64_t to)
+{
+	for (size_t i = 0; i < nr_gaps; i++) {
+		struct patch_gap gap = gaps[i];
+
+		if (gap.end <= from || gap.start >= to)
+			continue;
+		memmove(gaps + i, gaps + i + 1, (--nr_gaps - i) * sizeof(*gaps));
+		if (gap.start < from && insert_gap(i, gap.start, from))
+			i++;
+		if (gap.end > to && insert_gap(i, to, gap.end))
+			i++;
+		i--;
+	}
+}
+
+/*
+ * Where the stack does not grow to. Kernels put libraries below a gap of that size, so what is left of it is often all that
+ * is free near those of a program that has mapped much.
+ */
+static uint64_t below_stack(uint64_t stack)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_STACK, &limit) || limit.rlim_cur > stack / 2 ||
+			limit.rlim_cur + STACK_ROOM > stack)
+		return 0;
+	return (stack - limit.rlim_cur - STACK_ROOM) & ~(PATCH_PAGE - 1);
+}
+
+static void read_gaps(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	uint64_t last = LOWEST, heap = (uint64_t)syscall(SYS_brk, 0);
+	char *line = NULL;
+	size_t size = 0;
+
+	nr_gaps = 0;
+	while (maps && getline(&line, &size, maps) > 0) {
+		unsigned long long start, end;
+
+		if (sscanf(line, "%llx-%llx", &start, &end) != 2 || start >= HIGHEST)
+			continue;
+		if (start > last)
+			insert_gap(nr_gaps, last,
+					strstr(line, "[stack]") ? below_stack(start) : start);
+		last = end;
+	}
+	free(line);
+	if (maps)
+		fclose(maps);
+	/* It may not have begun yet. */
+	patch_gaps_cut(heap, heap + HEAP_ROOM);
+	gaps_known = maps != NULL;
+}
+
+void patch_memory_look(void)
+{
+	gaps_known = false;
+}
+
+size_t patch_gaps(void)
+{
+	if (!gaps_known)
+		read_gaps();
+	return nr_gaps;
+}
+
+bool patch_gap(size_t index, struct patch_gap *gap)
+{
+	if (index >= patch_gaps())
+		return false;
+	*gap = gaps[index];
+	return true;
+}
+
+void patch_gaps_forget(void)
+{
+	free(gaps);
+	gaps = NULL;
+	nr_gaps = gaps_room = 0;
+	gaps_known = false;
+}

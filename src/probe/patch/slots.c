@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/* Places for single jumps, at distances of which some bytes are given. */
+#include "arena.h"
+
+#define REACH 0x7fff0000LL
+
+static size_t last_slots; /* where the last one was found: places beside one another want the like */
+
+/* The smallest distance that is not below this one and has the fixed bytes; false: none. */
+static bool next_distance(const struct patch_distance *wanted, int64_t from, int32_t *result)
+{
+	/* Unsigned, so that all bytes count alike. */
+	uint64_t value = (uint64_t)(from + 0x80000000LL), limit = 0x100000000ULL;
+	uint8_t fixed[4];
+
+	if (from < -0x80000000LL)
+		value = 0;
+	for (int i = 0; i < 4; i++)
+		fixed[i] = wanted->value[i] ^ (i == 3 ? 0x80 : 0);
+	for (int i = 3; i >= 0; i--) {
+		uint64_t unit = 1ULL << (8 * i), have = value / unit % 256;
+
+		if (!wanted->fixed[i] || have == fixed[i])
+			continue;
+		value -= value % (unit * 256);
+		value += fixed[i] * unit;
+		if (have > fixed[i]) {
+			/* The bytes above grow by one, and are looked at again. */
+			value += unit * 256;
+			i = 4;
+			if (value >= limit)
+				return false;
+		}
+	}
+	if (value >= limit)
+		return false;
+	*result = (int32_t)(uint32_t)(value ^ 0x80000000u);
+	return true;
+}
+
+static bool is_taken(const struct patch_arena *arena, uint64_t at)
+{
+	return arena->taken[at / 8] >> (at % 8) & 1;
+}
+
+static bool slot_is_free(const struct patch_arena *arena, uint64_t at)
+{
+	for (unsigned int i = 0; i < SLOT_BYTES; i++) {
+		if (is_taken(arena, at + i))
+			return false;
+	}
+	return true;
+}
+
+static void take_slot(struct patch_arena *arena, uint64_t at, bool take)
+{
+	for (unsigned int i = 0; i < SLOT_BYTES; i++) {
+		uint8_t bit = (uint8_t)(1U << ((at + i) % 8)), *byte = &arena->taken[(at + i) / 8];
+
+		*byte = (uint8_t)(take ? *byte | bit : *byte & ~bit);
+	}
+}
+
+static uint64_t slot_in(
+		struct patch_arena *arena, uint64_t base, const struct patch_distance *distance)
+{
+	uint64_t from = arena->start + arena->full;
+	int32_t away;
+
+	/* Each try that fails has met a slot. */
+	while (next_distance(distance, (int64_t)(from - base), &away)) {
+		uint64_t slot = base + (uint64_t)(int64_t)away;
+
+		if (slot < arena->start || slot + SLOT_BYTES > arena->start + arena->size)
+			return 0;
+		if (slot_is_free(arena, slot - arena->start)) {
+			take_slot(arena, slot - arena->start, true);
+			while (arena->full < arena->size && is_taken(arena, arena->full))
+				arena->full++;
+			return slot;
+		}
+		from = slot + 1;
+	}
+	return 0;
+}
+
+static struct patch_arena *new_slots(
+		uint64_t base, uint64_t body, const struct patch_distance *distance)
+{
+	struct patch_arena *arena = NULL;
+	struct patch_gap gap;
+
+	for (size_t i = 0; !arena && patch_gap(i, &gap); i++) {
+		uint64_t from = gap.start, start, end, slot;
+		int32_t away;
+
+		if (!patch_reaches(base, from, REACH)) {
+			if (gap.end <= base - (uint64_t)REACH || from > base)
+				continue;
+			from = base - (uint64_t)REACH;
+		}
+		if (!next_distance(distance, (int64_t)(from - base), &away))
+			continue;
+		slot = base + (uint64_t)(int64_t)away;
+		if (slot < from || slot + SLOT_BYTES > gap.end || !patch_reaches(body, slot, REACH))
+			continue;
+		start = slot & ~(PATCH_ARENA_BYTES - 1);
+		end = start + PATCH_ARENA_BYTES +
+				(slot + SLOT_BYTES > start + PATCH_ARENA_BYTES ? PATCH_PAGE : 0);
+		if (start < gap.start)
+			start = (gap.start + PATCH_PAGE - 1) & ~(PATCH_PAGE - 1);
+		if (end > gap.end)
+			end = gap.end & ~(PATCH_PAGE - 1);
+		if (start <= slot && slot + SLOT_BYTES <= end)
+			arena = patch_arena_map(start, end - start, true);
+	}
+	return arena;
+}
+
+static uint64_t slot_of_arena(
+		size_t index, uint64_t base, uint64_t body, const struct patch_distance *distance)
+{
+	struct patch_arena *arena = &patch_arenas[index];
+	uint64_t slot;
+
+	if (!arena->taken || !patch_reaches(base, arena->start, REACH) ||
+			!patch_reaches(body, arena->start, REACH) ||
+			!patch_reaches(body, arena->start + arena->size, REACH))
+		return 0;
+	slot = slot_in(arena, base, distance);
+	if (slot)
+		last_slots = index;
+	return slot;
+}
+
+uint64_t patch_slot_memory(uint64_t site, uint64_t body, const struct patch_distance *distance)
+{
+	uint64_t base = site + PROBE_JUMP_BYTES, slot = 0;
+
+	if (patch_nr_arenas)
+		slot = slot_of_arena(last_slots, base, body, distance);
+	for (size_t i = 0; !slot && i < patch_nr_arenas; i++)
+		slot = slot_of_arena(i, base, body, distance);
+	if (!slot && new_slots(base, body, distance))
+		slot = slot_of_arena(patch_nr_arenas - 1, base, body, distance);
+	return slot;
+}
+
+static struct patch_arena *slots_with(uint64_t slot)
+{
+	for (size_t i = 0; i < patch_nr_arenas; i++) {
+		uint64_t at = slot - patch_arenas[i].start;
+
+		if (patch_arenas[i].taken && slot >= patch_arenas[i].start &&
+				at + SLOT_BYTES <= patch_arenas[i].size)
+			return &patch_arenas[i];
+	}
+	return NULL;
+}
+
+void patch_slot_return(uint64_t slot)
+{
+	struct patch_arena *arena = slots_with(slot);
+
+	if (!arena)
+		return;
+	take_slot(arena, slot - arena->start, false);
+	if (slot - arena->start < arena->full)
+		arena->full = slot - arena->start;
+}
+
+void patch_slot_recall(uint64_t slot)
+{
+	struct patch_arena *arena = slots_with(slot);
+
+	if (arena)
+		take_slot(arena, slot - arena->start, true);
+}
