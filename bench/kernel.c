@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a call of an event costs, whoever listens, and beside it the cheapest system call and a function for probes:
- * bench-kernel CALLS. Waits for a byte first, so that somebody can begin to listen.
+ * bench-kernel CALLS. Waits for a byte first, so that somebody can begin to listen. Says last how often it has called each of
+ * them, which is what a listener has to have heard.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -80,7 +81,7 @@ int main(int argc, char **argv)
 	(void)fflush(stdout);
 	if (read(STDIN_FILENO, &byte, 1) != 1)
 		return 1;
-	printf("%.3f %.3f %.3f\n", measure(call_event, calls), measure(call_kernel, calls),
-			measure(call_probed, calls));
+	printf("%.3f %.3f %.3f %llu\n", measure(call_event, calls), measure(call_kernel, calls),
+			measure(call_probed, calls), (unsigned long long)calls * ROUNDS);
 	return 0;
 }

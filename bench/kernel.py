@@ -7,9 +7,11 @@ What a call costs whose event the kernel gets (user_events), beside one that is 
 
 All in the same run, row after row, several times; the medians count. The left column is this machine (root, in a mount name space of its own),
 where hardly any kernel has user_events; the right one is an emulated machine with a kernel that has them, whose times mean nothing. So
-figures are ratios: units are the cheapest system call (getppid) there. What cannot be had is said below, with the reason. --here: only
-this machine. --rounds N: instead of 3.
+figures are ratios: units are the cheapest system call (getppid) there. What cannot be had is said below, with the reason. A row whose
+listener has not heard each call (recorded, overwritten, or counted as lost) has no figure. --here: only this machine; --emulated: only
+that one. --rounds N: instead of 3. --only TEXT: rows whose name has it.
 """
+import argparse
 import json
 import os
 import shutil
@@ -24,11 +26,13 @@ sys.path.insert(0, os.path.join(HERE, "../tests/kernel"))
 import ftrace
 import machine
 
-EVENT, CALL, FUNCTION = range(3)  # of what bench-kernel prints
+EVENT, CALL, FUNCTION, CALLS = range(4)  # of what bench-kernel prints
 PROBE = ("--function", "bench_probed", "--arg", "u32:number:%edi")
 TEXT = ("--arg", "string:text:%rsi")  # Memory that may not be there, which takes a system call in the process.
 SYSCALL = "syscalls:sys_enter_getppid"
 TRACE = "/tmp/bench-kernel.trace"
+# Programs wait for a recorder before they go on with a new event of the kernel: as long as it takes an emulated machine.
+PATIENCE = "600"
 
 
 class Missing(Exception):
@@ -38,6 +42,25 @@ class Missing(Exception):
 def last_line(text):
     lines = [line for line in text.splitlines() if line.strip()]
     return lines[-1] if lines else "it says nothing"
+
+
+def heard_by(summaries):
+    """Of the lines of JSON at the end of a recording: calls that it knows of. Of the kernel's events the other summary does not speak."""
+    found = 0
+    for line in summaries.splitlines():
+        if not line.startswith("{"):
+            continue
+        summary = json.loads(line)
+        found += sum(summary.get(name, 0) for name in ("recorded", "overwritten", "lost"))
+        if summary["type"] == "kernel_summary":
+            found += summary["events"]
+    return found
+
+
+def heard_by_ftrace():
+    """In its buffers, overwritten there, or without room."""
+    text = "".join(ftrace.read(f"per_cpu/cpu{cpu}/stats") for cpu in range(os.cpu_count()))
+    return sum(int(line.split()[-1]) for line in text.splitlines() if line.startswith(("entries:", "overrun:", "dropped events:")))
 
 
 class Bench:
@@ -56,11 +79,16 @@ class Bench:
                 raise Missing(last_line(process.communicate()[1]))
             if listen:
                 ftrace.enable(True)
-            out, _ = process.communicate("x")
+            out, errors = process.communicate("x")
+            heard = heard_by(errors)
             if listen:
                 ftrace.enable(False)
+                heard = heard_by_ftrace()
                 ftrace.clear()
         figures = [float(word) for word in out.split()]
+        # What only listens to others would be measured at its best when it does not.
+        if (before or listen) and heard < figures[CALLS]:
+            raise Missing(f"only {heard:,} of {figures[CALLS]:,.0f} calls were heard")
         return figures[which], figures[CALL]
 
     # ---- an event ----
@@ -86,12 +114,12 @@ class Bench:
 
     def perf_plain(self):
         self.need_user_events()
-        return self.run(EVENT, (self.side, "record", "-q", "-e", "no:thing", "-k", "user_events:bench_*", "--kernel-way", "perf",
-                                "--kernel-buffer", "16M", "-o", TRACE, "--force", "--", "env",
+        return self.run(EVENT, (self.side, "record", "--json", "-e", "no:thing", "-k", "user_events:bench_*", "--kernel-way", "perf",
+                                "--kernel-buffer", "16M", "-o", TRACE, "--force", "--", "env", f"SIDE_PATIENCE={PATIENCE}",
                                 *(f"{name}={value}" for name, value in self.user_events.items())), **self.recorder)
 
     def recorded(self):
-        return self.run(EVENT, (self.side, "record", "-q", "--mode=overwrite", "--force", "-o", TRACE, "--"), **self.recorder)
+        return self.run(EVENT, (self.side, "record", "--json", "--mode=overwrite", "--force", "-o", TRACE, "--"), **self.recorder)
 
     # ---- a function ----
 
@@ -99,7 +127,7 @@ class Bench:
         return self.run(FUNCTION)
 
     def traced(self, *words):
-        return self.run(FUNCTION, (self.side, "-q", "trace", "--force", "-o", TRACE, *words, "-c"), shell=True, **self.recorder)
+        return self.run(FUNCTION, (self.side, "--json", "trace", "--force", "-o", TRACE, *words, "-c"), shell=True, **self.recorder)
 
     def watched(self, *way):
         return self.traced(*way, *PROBE)
@@ -111,7 +139,7 @@ class Bench:
 
     def recorded_call(self):
         plain = self.run(CALL)[0]
-        return self.run(CALL, (self.side, "record", "-q", "-k", SYSCALL, "--kernel-buffer", "16M", "--force", "-o", TRACE, "--"),
+        return self.run(CALL, (self.side, "record", "--json", "-k", SYSCALL, "--kernel-buffer", "16M", "--force", "-o", TRACE, "--"),
                         **self.recorder)[0], plain
 
     def session_call(self):
@@ -123,13 +151,17 @@ class Bench:
                 done = subprocess.run([self.side, *words], capture_output=True, text=True, check=False, env=environment)
                 if done.returncode:
                     raise Missing(last_line(done.stderr))
+                return done.stdout + done.stderr
             plain = self.run(CALL)[0]
             try:
                 side("create", "bench", "-o", os.path.join(directory, "trace"))
                 side("enable-channel", "ring", "--mode", "overwrite")
                 side("enable-event", "-k", SYSCALL, "--kernel-buffer", "16M")
                 side("start")
-                return self.run(CALL)[0], plain
+                each = self.run(CALL)[0]
+                if heard_by(side("destroy", "bench", "--json")) < self.calls:
+                    raise Missing("the session has not heard the calls")
+                return each, plain
             finally:
                 subprocess.run([self.side, "destroy", "-a"], capture_output=True, check=False, env=environment)
                 with open(os.path.join(directory, "run/sided.pid"), encoding="ascii") as file:
@@ -152,13 +184,14 @@ class Bench:
                 ("... in a session (side-kernel)", self.session_call)]
 
 
-def inside(build, calls, rounds):
+def inside(build, calls, rounds, only):
     """A line of JSON for each row: name, units, nanoseconds, or why not."""
     bench = Bench(build, calls)
-    found = {name: [] for name, _ in bench.rows()}
+    rows = [(name, row) for name, row in bench.rows() if only in name]
+    found = {name: [] for name, _ in rows}
     reasons = {}
     for _ in range(rounds):
-        for name, row in bench.rows():
+        for name, row in rows:
             if name in reasons:
                 continue
             try:
@@ -176,8 +209,7 @@ def parse(output):
     return {row[0]: row[1:] for row in (json.loads(line) for line in output.splitlines() if line.startswith("["))}
 
 
-def here(build, calls, rounds):
-    words = [sys.executable, "-B", os.path.realpath(__file__), "--inside", build, str(calls), "--rounds", str(rounds)]
+def here(words):
     if os.geteuid() or not shutil.which("unshare"):
         return {}, "this machine: not root, or no unshare"
     script = "[ -d /sys/kernel/tracing/events ] || mount -t tracefs none /sys/kernel/tracing; exec \"$@\""
@@ -185,12 +217,11 @@ def here(build, calls, rounds):
     return parse(done.stdout), None if done.stdout else f"this machine: {last_line(done.stderr)}"
 
 
-def emulated(build, calls, rounds):
+def emulated(words):
     reason = machine.why_not()
     if reason:
         return {}, f"emulated machine: {reason}"
-    status, output = machine.run([sys.executable, "-B", os.path.realpath(__file__), "--inside", build, str(calls), "--rounds",
-                                  str(rounds)], patience=900)
+    status, output = machine.run(words, patience=900)
     return parse(output), None if parse(output) else f"emulated machine: {status}: {last_line(output)}"
 
 
@@ -205,23 +236,28 @@ def show(left, right):
         for where, row in (("here", one), ("emulated", other)):
             if row[2]:
                 reasons.setdefault((where, row[2]), []).append(name)
+    if right:
+        print("- emulated: by QEMU, without KVM; only what stands in one column can be compared, and that roughly")
     for (where, reason), names in reasons.items():
         print(f"- {where}: {', '.join(name.removeprefix('... ') for name in names)}: {reason}")
 
 
 def main(arguments):
-    rounds = 3
-    if "--rounds" in arguments:
-        at = arguments.index("--rounds")
-        rounds = int(arguments[at + 1])
-        del arguments[at:at + 2]
-    words = [argument for argument in arguments if not argument.startswith("--")]
-    build, calls = os.path.abspath(words[0]), int(words[1]) if len(words) > 1 else 20000
-    if "--inside" in arguments:
-        inside(build, calls, rounds)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", type=os.path.abspath)
+    parser.add_argument("calls", nargs="?", type=int, default=20000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", default="")
+    for name in "here", "emulated", "inside":
+        parser.add_argument("--" + name, action="store_true")
+    options = parser.parse_args(arguments)
+    if options.inside:
+        inside(options.build, options.calls, options.rounds, options.only)
         return 0
-    left, reason = here(build, calls, rounds)
-    right, other = ({}, None) if "--here" in arguments else emulated(build, calls, rounds)
+    words = [sys.executable, "-B", os.path.realpath(__file__), "--inside", options.build, str(options.calls), "--rounds",
+             str(options.rounds), "--only", options.only]
+    left, reason = ({}, None) if options.emulated else here(words)
+    right, other = ({}, None) if options.here else emulated(words)
     show(left, right)
     for text in (reason, other):
         if text:

@@ -68,6 +68,14 @@ call(300, 600)
         self.assertTrue(os.path.isdir(os.path.join(chunks[0], kernel["directory"])))
         self.assertEqual((summary["recorded"], summary["chunks"], summary["command_status"]), (600, len(chunks), 0))
 
+    def test_force(self):
+        """Beside what an earlier recording left in that directory."""
+        for number, count in enumerate((50, 70, 90)):
+            done = self.record("--force", "--json", "-o", self.trace, count=count)
+            kernel = json.loads(done.stderr.splitlines()[0])
+            self.assertEqual(kernel["directory"], f"kernel-{number}" if number else "kernel")
+            self.assertEqual(self.calls(os.path.join(self.trace, kernel["directory"])), list(range(count)))
+
     def test_flight_recorder(self):
         """The last of it; of one CPU, because each has a window of its own."""
         cpu = min(os.sched_getaffinity(0))

@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define NAME_TRIES 10000
+
 /* ---- options ---- */
 
 static bool add_choice(struct kernel_recording *recording, const char *before, const char *text,
@@ -34,31 +36,19 @@ static bool add_choice(struct kernel_recording *recording, const char *before, c
 /* Several with commas between them, as other tools take them; names have none. */
 static bool add_list(struct kernel_recording *recording, const char *text, bool syscalls)
 {
-	while (*text) {
-		size_t size = strcspn(text, ",");
-		bool fits = !size ||
-				(syscalls ? add_choice(recording, "syscalls:sys_enter_", text,
-							    size) &&
-										add_choice(recording,
-												"sy"
-												"sc"
-												"al"
-												"ls"
-												":s"
-												"ys"
-												"_e"
-												"xi"
-												"t"
-												"_",
-												text,
-												size)
-					  : add_choice(recording, "", text, size));
+	static const char enter[] = "syscalls:sys_enter_", leave[] = "syscalls:sys_exit_";
+	bool fits = true;
 
-		if (!fits)
-			return false;
+	while (*text && fits) {
+		size_t size = strcspn(text, ",");
+
+		if (size)
+			fits = add_choice(recording, syscalls ? enter : "", text, size);
+		if (size && syscalls && fits)
+			fits = add_choice(recording, leave, text, size);
 		text += size + (text[size] == ',');
 	}
-	return true;
+	return fits;
 }
 
 static int take_choices(struct kernel_recording *recording, const struct option_uses *uses)
@@ -160,6 +150,28 @@ static void take_signals(sigset_t *signals)
 	pthread_sigmask(SIG_BLOCK, signals, NULL);
 }
 
+/* With --force, the name may be that of an earlier recording's. NULL: there is no memory. */
+static char *choose_directory(struct kernel_recording *recording, const char *output)
+{
+	char *path;
+
+	for (int try = 0; try < NAME_TRIES; try++) {
+		char number[16] = "";
+
+		if (try)
+			(void)snprintf(number, sizeof(number), "-%d", try);
+		(void)snprintf(recording->name, sizeof(recording->name),
+				KERNEL_RECORD_DIRECTORY "%s", number);
+		if (asprintf(&path, "%s/%s", output, recording->name) < 0)
+			return NULL;
+		if (access(path, F_OK))
+			break;
+		if (try + 1 < NAME_TRIES)
+			free(path);
+	}
+	return path;
+}
+
 int kernel_recording_start(struct kernel_recording *recording, const struct parsed *parsed,
 		const struct session *session, const char *output)
 {
@@ -187,7 +199,8 @@ int kernel_recording_start(struct kernel_recording *recording, const struct pars
 		take_signals(&signals);
 	if (options->compress)
 		record.compression = command_compression(options->compress, &status);
-	if (asprintf(&directory, "%s/" KERNEL_RECORD_DIRECTORY, output) < 0)
+	directory = choose_directory(recording, output);
+	if (!directory)
 		return say_error(COMMAND_FAILED, NULL, "there is no memory");
 	(void)gethostname(hostname, sizeof(hostname) - 1);
 	record.directory = directory;
@@ -327,7 +340,7 @@ int kernel_recording_finish(struct kernel_recording *recording, const struct par
 	(void)session_clock(session, &figures);
 	summary = kernel_record_stop(recording->record, &figures);
 	if (parsed->common.json)
-		print_json(summary, KERNEL_RECORD_DIRECTORY);
+		print_json(summary, recording->name);
 	else
 		print_text(summary, false);
 	if (*summary->problem)

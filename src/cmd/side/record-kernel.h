@@ -14,6 +14,7 @@ struct kernel_recording {
 	struct kernel_record_choice *choices;
 	size_t nr_choices;
 	struct kernel_joined *joined; /* NULL: they become a trace of their own */
+	char name[32];                /* ... of this name, in the recording's directory */
 	bool alone;                   /* there is no command */
 	bool refused;
 	bool failed; /* it was wanted and could not be */
