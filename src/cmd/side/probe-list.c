@@ -309,9 +309,11 @@ static int conclude(const struct listing *listing, bool markers, const char *wha
 		return say_flush(stdout);
 	if (!listing->count)
 		return say_error(COMMAND_FAILED,
-				glob ? "`side probe list` without a GLOB lists all" : NULL,
+				glob ? "`side probe list` without a GLOB lists all"
+				     : "addresses can be probed (--probe 0xADDR)",
 				glob ? "%s has no function that matches `%.128s`"
-				     : "no function was found in %s",
+				     : "%s has neither symbols nor .eh_frame, so none of its "
+				       "functions is known",
 				what, glob);
 	tell_kept(listing);
 	say_note("%" PRIu64 " functions: %" PRIu64 " jump, %" PRIu64 " padding, %" PRIu64

@@ -452,10 +452,10 @@ static int trace(struct tracing *tracing, const struct parsed *parsed, char **wo
 						  options->exe);
 	else if (!status && count)
 		status = find_program(words[0], tracing->exe);
-	if (!status)
-		status = resolve_all(tracing, options->global.on ? 0 : (pid_t)options->pid);
 	if (!status && count && !options->global.on)
 		status = check_reachable(words[0]);
+	if (!status)
+		status = resolve_all(tracing, options->global.on ? 0 : (pid_t)options->pid);
 	if (!status && options->global.on)
 		return start_global(tracing, parsed, count ? words : NULL);
 	if (!status && options->pid)

@@ -159,17 +159,28 @@ static void offer_names(struct resolve_module *module, struct suggestion *sugges
 static int no_symbol(struct finding *finding)
 {
 	const struct spec *spec = finding->spec;
+	const struct code_function *functions;
 	struct suggestion suggestion;
 	char mend[400];
+	size_t known = 0;
 
 	suggest_begin(&suggestion, spec->name);
-	for (size_t i = 0; i < finding->resolve->nr_modules && !spec->glob; i++) {
+	for (size_t i = 0; i < finding->resolve->nr_modules; i++) {
 		struct resolve_module *module = &finding->resolve->modules[i];
 		bool meant = spec->library ? module_is(module, spec->library) : module->executable;
 
-		if (meant && module->code)
+		if (!meant || !module->code)
+			continue;
+		known += code_functions(module->code, &functions);
+		if (!spec->glob)
 			offer_names(module, &suggestion);
 	}
+	if (!known)
+		return resolve_fail(finding->error, -ENOENT,
+				"addresses can be probed (--probe 0xADDR)",
+				"%s has neither symbols nor .eh_frame, so none of its functions is "
+				"known",
+				spec->library ? spec->library : program_name(finding->resolve));
 	if (suggest_best(&suggestion))
 		snprintf(mend, sizeof(mend), "did you mean `%s`?", suggest_best(&suggestion));
 	else

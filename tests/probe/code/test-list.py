@@ -249,6 +249,19 @@ def test_errors():
     result = side("probe", "list", SITES, "nothing_like_it")
     equal((result.status, result.out), (1, ""))
     contains(result.err, "no function that matches `nothing_like_it`")
+    with tempfile.TemporaryDirectory() as folder:
+        with open(folder + "/bare.s", "w", encoding="utf-8") as file:
+            file.write(".globl _start\n_start: mov $60, %eax\n xor %edi, %edi\n syscall\n")
+        subprocess.run(["gcc", "-nostdlib", "-static", "-s", "-o", folder + "/bare", folder + "/bare.s"], check=True)
+        for words in (("probe", "list", folder + "/bare"),
+                      ("trace", "--global", "-o", folder + "/out", "-c", folder + "/bare", "--function", "*")):
+            result = side(*words)
+            equal((result.status, result.out), (1, ""))
+            contains(result.err, "has neither symbols nor .eh_frame, so none of its functions is known")
+            contains(result.err, "--probe 0xADDR")
+        result = side("trace", "-o", folder + "/out", "-c", folder + "/bare", "--function", "*")
+        equal(result.status, 1)
+        contains(result.err, "is statically linked")
     result = side("probe", "lits", SITES)
     equal(result.status, 2)
     contains(result.err, "side probe list FILE|PID")
