@@ -339,8 +339,10 @@ bool agent_probes_due(void)
 void agent_probes_check(void)
 {
 	/* Relaxed: one that begins just now has looked itself. */
-	if (__atomic_load_n(&started, __ATOMIC_RELAXED))
-		patch_check();
+	if (!__atomic_load_n(&started, __ATOMIC_RELAXED))
+		return;
+	patch_find_unwinder();
+	patch_check();
 }
 
 void agent_probes_libraries_changed(void)

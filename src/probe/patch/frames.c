@@ -7,22 +7,21 @@
  */
 #include "parts.h"
 
-#include <dlfcn.h>
-#include <link.h>
 #include <stdbool.h>
 #include <string.h>
 
-#define BYTES_MAX 256
-#define UNWINDER "libgcc_s.so.1"
-#define ENTRIES_MAX 1100
+#define BYTES_MAX PATCH_FRAMES_BYTES
+#define ENTRIES_MAX PATCH_FRAMES_MAX
 
 static struct entry {
 	uint8_t bytes[BYTES_MAX];
 	size_t size;
 	uint64_t start, length;
 	const char *name;
-} entries[ENTRIES_MAX];
-static unsigned int nr_entries, nr_registered, nr_shown;
+	const struct entry *
+			plain; /* the same where a frame begins at its stack pointer; NULL: this does */
+} entries[ENTRIES_MAX], plain_return;
+static unsigned int nr_entries, nr_shown;
 
 static uint8_t *put(uint8_t *to, const void *bytes, size_t size)
 {
@@ -31,18 +30,16 @@ static uint8_t *put(uint8_t *to, const void *bytes, size_t size)
 }
 
 /* A description and the entry that uses it, then the end. */
-static void add(const void *rules, size_t size, uint64_t start, uint64_t length, const char *name)
+static void describe(struct entry *described, const void *rules, size_t size, uint64_t start,
+		uint64_t length)
 {
 	/* zR: addresses of 64 bits; alignment 1 and -8; the return address is column 16. */
 	static const char head[] = "\0\0\0\0\1zR\0\1\x78\x10\1\0";
-	uint8_t *bytes = entries[nr_entries].bytes, *to, *entry;
+	uint8_t *bytes = described->bytes, *to, *entry;
 	uint32_t word;
 
-	if (nr_entries == ENTRIES_MAX)
-		return;
-	entries[nr_entries].start = start;
-	entries[nr_entries].length = length;
-	entries[nr_entries].name = name;
+	described->start = start;
+	described->length = length;
 	to = put(bytes + 4, head, sizeof(head) - 1);
 	to = put(to, rules, size);
 	while ((to - bytes - 4) % 8)
@@ -60,8 +57,20 @@ static void add(const void *rules, size_t size, uint64_t start, uint64_t length,
 	word = (uint32_t)(to - entry - 4);
 	memcpy(entry, &word, 4);
 	memset(to, 0, 4);
-	entries[nr_entries].size = (size_t)(to + 4 - bytes);
+	described->size = (size_t)(to + 4 - bytes);
+}
+
+static struct entry *add(
+		const void *rules, size_t size, uint64_t start, uint64_t length, const char *name)
+{
+	struct entry *entry = &entries[nr_entries];
+
+	if (nr_entries == ENTRIES_MAX)
+		return NULL;
+	describe(entry, rules, size, start, length);
+	entry->name = name;
 	nr_entries++;
+	return entry;
 }
 
 /* What the table has for the program counter, on the stack of the expression. */
@@ -105,6 +114,14 @@ void patch_frames_add(uint64_t start, uint64_t size)
 	add(rules, (size_t)(to - rules), start, size, "side_probe");
 }
 
+void patch_frames_add_slots(uint64_t start, uint64_t size)
+{
+	/* A jump to a body: as at the begin of a function. */
+	static const uint8_t rules[] = {0x0c, 7, 8, 0x90, 1};
+
+	add(rules, sizeof(rules), start, size, "side_probe");
+}
+
 /*
  * What all gates lead to. Where the return address stood is its index, whose address is in the table; or that itself
  * already, which is greater than all of them.
@@ -146,7 +163,8 @@ void patch_frames_returns(uint64_t start, const struct patch_return *returns)
 			0x30 + RETURN_PUSHED_BYTES, 0x2a, 0x33, 0x24, 0x22,
 			/* The return address: in the table, the program counter's place times its size. */
 			0x10, 16, 0, 0x80, 0, 0x0e},
-		*to = rules + 23;
+		*to = rules + 23, plain[64] = {0x0f};
+	struct entry *entry;
 
 	to = put(to, &base, 8);
 	to = put(to, "\x1c\x08", 2); /* minus; RETURN_BYTES, div */
@@ -157,59 +175,15 @@ void patch_frames_returns(uint64_t start, const struct patch_return *returns)
 	to = put(to, &returns, sizeof(returns));
 	*to++ = 0x22; /* plus */
 	rules[19] = (uint8_t)(to - rules - 20);
-	add(rules, (size_t)(to - rules), start + BODY_BYTES, size - BODY_BYTES, "side_return");
-	add_common(start, returns);
-}
-
-static void (*enroll)(void *entry);
-static bool looked;
-
-struct unwinder {
-	unsigned long long loads;
-	char path[1024]; /* "": the program has none */
-};
-
-static int find_unwinder(struct dl_phdr_info *object, size_t size, void *data)
-{
-	const char *slash = object->dlpi_name ? strrchr(object->dlpi_name, '/') : NULL;
-	struct unwinder *unwinder = data;
-
-	(void)size;
-	unwinder->loads = object->dlpi_adds;
-	if (!slash || strcmp(slash + 1, UNWINDER) != 0 ||
-			strlen(object->dlpi_name) >= sizeof(unwinder->path))
-		return 0;
-	strcpy(unwinder->path, object->dlpi_name);
-	return 1;
-}
-
-/*
- * Only if the program has it: without it nobody unwinds in that way. What was found stays loaded. The loader is asked for
- * what it has by its path; for a name that it does not know it would search the disk.
- */
-void patch_find_unwinder(void)
-{
-	static unsigned long long loads_before;
-	struct unwinder unwinder = {.path = ""};
-	void *library;
-
-	if (enroll)
-		return;
-	dl_iterate_phdr(find_unwinder, &unwinder);
-	if (looked && unwinder.loads == loads_before)
-		return;
-	/* Counted before it is looked: what comes meanwhile is seen the next time. */
-	loads_before = unwinder.loads;
-	looked = true;
-	library = *unwinder.path ? dlopen(unwinder.path, RTLD_NOLOAD | RTLD_LAZY) : NULL;
-	if (library)
-		*(void **)&enroll = dlsym(library, "__register_frame");
-}
-
-void patch_frames_start(void)
-{
-	if (!looked)
-		patch_find_unwinder();
+	start += BODY_BYTES;
+	size -= BODY_BYTES;
+	entry = add(rules, (size_t)(to - rules), start, size, "side_return");
+	/* Without the begin of the frame and the name of the register: the same value is both. */
+	memcpy(plain + 1, rules + 5, (size_t)(to - rules) - 5);
+	describe(&plain_return, plain, (size_t)(to - rules) - 4, start, size);
+	if (entry)
+		entry->plain = &plain_return;
+	add_common(start - BODY_BYTES, returns);
 }
 
 void patch_frames_register(void)
@@ -220,6 +194,20 @@ void patch_frames_register(void)
 		patch_debugger_add(entry->bytes, entry->size, entry->name, entry->start,
 				entry->length);
 	}
-	for (; enroll && nr_registered < nr_entries; nr_registered++)
-		enroll(entries[nr_registered].bytes);
+	patch_unwinders_tell();
+}
+
+bool patch_frames_entry(unsigned int which, struct patch_frames *frames)
+{
+	const struct entry *entry = which < nr_entries ? &entries[which] : NULL, *plain;
+
+	if (!entry)
+		return false;
+	plain = entry->plain ? entry->plain : entry;
+	*frames = (struct patch_frames){.start = entry->start,
+			.length = entry->length,
+			.bytes = entry->bytes,
+			.plain = plain->bytes,
+			.plain_size = plain->size};
+	return true;
 }

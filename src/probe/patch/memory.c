@@ -38,10 +38,10 @@ static size_t nr_owned;
 
 uint64_t side_probe_kept;
 
-void *patch_memory_anywhere(size_t size, int protection)
+static void *map_own(size_t size, int protection, int flags)
 {
-	void *memory = mmap(
-			NULL, size, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *memory = mmap(NULL, size, protection,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
 
 	if (memory == MAP_FAILED)
 		return NULL;
@@ -51,6 +51,16 @@ void *patch_memory_anywhere(size_t size, int protection)
 	}
 	address_space += size;
 	return memory;
+}
+
+void *patch_memory_anywhere(size_t size, int protection)
+{
+	return map_own(size, protection, 0);
+}
+
+void *patch_memory_low(size_t size, int protection)
+{
+	return map_own(size, protection, MAP_32BIT);
 }
 
 /* Of these pages, what stands in memory. */
@@ -120,7 +130,9 @@ struct patch_arena *patch_arena_map(uint64_t start, uint64_t size, bool slots)
 		munmap(memory, size);
 		return NULL;
 	}
-	if (!slots)
+	if (slots)
+		patch_frames_add_slots(start, size);
+	else
 		patch_frames_add(start, size);
 	address_space += size;
 	/* Release: all of it. Pairs with the acquire in patch_was_place(). */
@@ -334,7 +346,7 @@ int patch_start(bool plain)
 	patch_writer_plain = plain;
 	if (started)
 		return 0;
-	patch_frames_start();
+	patch_unwinders_start();
 	ret = patch_hit_start();
 	if (!ret)
 		ret = patch_places_start();

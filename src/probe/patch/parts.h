@@ -87,6 +87,8 @@ bool patch_was_place(uint64_t address);
 uint64_t patch_memory_bytes(void);
 /* For the code and data of returns: anywhere. */
 void *patch_memory_anywhere(size_t size, int protection);
+/* The same, at addresses of 31 bits. */
+void *patch_memory_low(size_t size, int protection);
 /* Whole pages of it are zeros again, and nobody's. */
 void patch_memory_drop(void *memory, size_t size);
 /* All probes are zeros: of threads that come to them late, nothing is wanted. `kept_code`: bytes of code that have changed. */
@@ -181,9 +183,33 @@ const uint8_t *patch_returns_frames(void);
 
 /* An arena of bodies: known to unwinders from now on, or as soon as one is there. */
 void patch_frames_add(uint64_t start, uint64_t size);
+/* One of slots. */
+void patch_frames_add_slots(uint64_t start, uint64_t size);
 void patch_frames_returns(uint64_t start, const struct patch_return *returns);
 void patch_frames_register(void);
-void patch_frames_start(void);
+
+/* What has been said of one piece of code, from the first on; false: there are no more. It stays where it is. */
+struct patch_frames {
+	uint64_t start, length;
+	const uint8_t *bytes; /* a description, the entry that uses it, the end */
+	/*
+	 * The same for who takes the begin of a frame for its caller's stack pointer, whatever is said of that register. No more
+	 * than PATCH_FRAMES_BYTES.
+	 */
+	const uint8_t *plain;
+	size_t plain_size;
+};
+#define PATCH_FRAMES_BYTES 256
+#define PATCH_FRAMES_MAX 1100
+bool patch_frames_entry(unsigned int which, struct patch_frames *frames);
+
+/* ---- unwinders.c ---- */
+
+void patch_unwinders_start(void);
+/* Whether one has come since. Asks the loader: see patch_find_unwinder(). */
+bool patch_unwinders_look(void);
+/* Those that the program has know all that has been said. */
+void patch_unwinders_tell(void);
 
 /* ---- debugger.c ---- */
 

@@ -17,6 +17,8 @@
  *	pages.c         pages of code that are the file's again
  *	x86-64-body.c   the code of a probe, and of a return that is seen
  *	frames.c        what an unwinder must know of that code
+ *	unwinders.c     the unwinders that the program has, and how each is told
+ *	debugger.c      how debuggers are
  *	callers.c       whose calls may be seen returning
  *	hit.c           a hit: from that code to the handler, once at a time in each thread; returns
  *
@@ -91,9 +93,9 @@ int patch_start(bool plain);
 void patch_clock(uint64_t unit);
 
 /*
- * Looks whether the program has the library that unwinds for exceptions by now. It asks the loader, whose lock a thread may hold
- * that waits for the caller's: so without any of these. All else in this room leaves the loader alone, but the first
- * patch_start() if this was never called.
+ * Looks whether the program has a library that unwinds by now, and tells it of the code that was made. It asks the loader, whose lock
+ * a thread may hold that waits for the caller's: so without any of these. All else in this room leaves the loader alone,
+ * but the first patch_start() if this was never called.
  */
 void patch_find_unwinder(void);
 

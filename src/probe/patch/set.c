@@ -745,6 +745,15 @@ int patch_remove(struct patch_probe *const *probes, size_t count)
 	return ret;
 }
 
+void patch_find_unwinder(void)
+{
+	if (!patch_unwinders_look())
+		return;
+	pthread_mutex_lock(&lock);
+	patch_unwinders_tell();
+	pthread_mutex_unlock(&lock);
+}
+
 void patch_look_around(void)
 {
 	pthread_mutex_lock(&lock);

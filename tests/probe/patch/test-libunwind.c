@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * libunwind sees the same callers with and without probes: in a probe's handler, in functions whose returns are watched, several
+ * calls and recursions deep, and at each instruction of what is made for a probe and for a return:
+ *
+ *	test-libunwind early | late
+ *
+ * `late`: it is loaded when probes are there already. It is loaded by name, so that both can be had.
+ */
+#define UNW_LOCAL_ONLY
+#include "places.h"
+#include "probe/patch/parts.h"
+
+#include <dlfcn.h>
+#include <libunwind.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <ucontext.h>
+
+#define HANDLER __attribute__((target("general-regs-only"), noinline))
+/* Nor a copy made for one caller, nor its insides known to others. */
+#ifdef __clang__
+#define NEVER_INLINE __attribute__((noinline, optnone))
+#else
+#define NEVER_INLINE __attribute__((noipa))
+#endif
+#define CHECK(condition) check((condition), #condition, __LINE__)
+#define TRAP_FLAG "0x100"
+#define FRAMES 128
+#define DEPTH 4
+#define NAME(function) NAME_(function)
+#define NAME_(function) #function
+
+static unsigned int wrong, checks;
+
+static void check(bool condition, const char *text, int line)
+{
+	checks++;
+	if (condition)
+		return;
+	wrong++;
+	printf("line %d: not so: %s\n", line, text);
+}
+
+/* ---- libunwind ---- */
+
+static int (*init_local)(unw_cursor_t *cursor, unw_context_t *context, int flags);
+static int (*step_out)(unw_cursor_t *cursor);
+static int (*get_register)(unw_cursor_t *cursor, unw_regnum_t number, unw_word_t *value);
+static int (*fast_backtrace)(void **to, int most);
+
+static void find(void *library, const char *name, void *function)
+{
+	void *found = dlsym(library, name);
+
+	CHECK(found != NULL);
+	memcpy(function, &found, sizeof(found));
+}
+
+static bool load(void)
+{
+	void *library = dlopen("libunwind.so.8", RTLD_NOW);
+
+	if (!library)
+		return false;
+	find(library, NAME(unw_init_local2), &init_local);
+	find(library, NAME(unw_step), &step_out);
+	find(library, NAME(unw_get_reg), &get_register);
+	find(library, "unw_backtrace", &fast_backtrace);
+	patch_find_unwinder();
+	return true;
+}
+
+struct callers {
+	int nr;
+	unw_word_t at[FRAMES];
+};
+
+/* But what is made for probes, which is in no file. Not for who is stepped through: it asks the loader. */
+static bool is_made(unw_word_t address)
+{
+	Dl_info info;
+
+	return !dladdr((void *)address, &info);
+}
+
+static void add(struct callers *callers, unw_word_t at)
+{
+	if (callers->nr < FRAMES && !is_made(at))
+		callers->at[callers->nr++] = at;
+}
+
+static NEVER_INLINE void walk(struct callers *callers, ucontext_t *context, int flags)
+{
+	unw_cursor_t cursor;
+	int more = init_local(&cursor, context, flags);
+
+	callers->nr = 0;
+	for (int i = 0; i < FRAMES && more >= 0; i++) {
+		unw_word_t at = 0;
+
+		CHECK(!get_register(&cursor, UNW_REG_IP, &at));
+		add(callers, at);
+		more = step_out(&cursor);
+		if (!more)
+			return;
+	}
+	/* It has an end. */
+	CHECK(!more);
+}
+
+/* From the outermost on, how many are the same. */
+static int same(const struct callers *one, const struct callers *other)
+{
+	int nr = 0;
+
+	while (nr < one->nr && nr < other->nr &&
+			one->at[one->nr - 1 - nr] == other->at[other->nr - 1 - nr])
+		nr++;
+	return nr;
+}
+
+/* ---- what is called ---- */
+
+static struct callers plain, handled, quick;
+static struct callers *into;
+static uint64_t hits;
+
+static NEVER_INLINE int look(int value)
+{
+	ucontext_t context;
+	void *fast[FRAMES];
+	int nr;
+
+	if (!into)
+		return value;
+	CHECK(!getcontext(&context));
+	walk(into, &context, 0);
+	nr = fast_backtrace(fast, FRAMES);
+	quick.nr = 0;
+	for (int i = 0; i < nr; i++)
+		add(&quick, (unw_word_t)fast[i]);
+	return value;
+}
+
+static NEVER_INLINE int innermost(int value)
+{
+	int got = look(value) + 1;
+
+	__asm__ volatile("" : "+r"(got)::"memory");
+	return got;
+}
+
+static NEVER_INLINE int again(int value)
+{
+	int got = value > 0 ? again(value - 1) : innermost(0);
+
+	__asm__ volatile("" : "+r"(got)::"memory");
+	return got + 1;
+}
+
+static NEVER_INLINE int outermost(int value)
+{
+	int got = again(value) + 1;
+
+	__asm__ volatile("" : "+r"(got)::"memory");
+	return got;
+}
+
+#define WANTED (DEPTH + 3)
+
+static const char *const names[] = {"innermost", "again", "outermost"};
+#define NAMES (sizeof(names) / sizeof(names[0]))
+
+static HANDLER void on_hit(const struct patch_hit *hit)
+{
+	(void)hit;
+	hits++;
+}
+
+/* An unwinder uses more than general registers, so this is no handler for others. */
+static void on_innermost(const struct patch_hit *hit)
+{
+	char vectors[512] __attribute__((aligned(16)));
+	ucontext_t context;
+
+	(void)hit;
+	hits++;
+	if (!into)
+		return;
+	__asm__ volatile("fxsave %0" : "=m"(vectors));
+	CHECK(!getcontext(&context));
+	walk(&handled, &context, 0);
+	__asm__ volatile("fxrstor %0" ::"m"(vectors));
+}
+
+static struct probe_site sites[NAMES];
+static struct patch_request requests[NAMES];
+
+static void set_all(unsigned int flags)
+{
+	hits = 0;
+	for (size_t i = 0; i < NAMES; i++) {
+		sites[i] = site_of(names[i]);
+		requests[i] = (struct patch_request){.site = &sites[i],
+				.entry = i ? on_hit : on_innermost,
+				.flags = flags};
+	}
+	CHECK(!patch_set(requests, NAMES));
+}
+
+static void remove_all(void)
+{
+	for (size_t i = 0; i < NAMES; i++)
+		CHECK(requests[i].probe && !patch_remove(&requests[i].probe, 1));
+}
+
+/* ---- the same frames ---- */
+
+/* At one place, so that its own callers are the same. */
+static NEVER_INLINE void see(struct callers *callers)
+{
+	into = callers;
+	CHECK(outermost(DEPTH) == WANTED);
+	into = NULL;
+}
+
+static void test_frames(unsigned int flags)
+{
+	struct callers seen;
+
+	for (volatile int turn = 0; turn < 2; turn++) {
+		if (turn)
+			set_all(flags);
+		see(turn ? &seen : &plain);
+		CHECK(same(&quick, turn ? &seen : &plain) >= plain.nr - 2);
+	}
+	CHECK(hits == DEPTH + 3);
+	/* walk's caller, then innermost, again, outermost, see, this one, main and what calls it. */
+	CHECK(plain.nr > DEPTH + 6);
+	CHECK(seen.nr == plain.nr && same(&seen, &plain) == plain.nr);
+	/* In the handler, up to what has called the function. */
+	CHECK(same(&handled, &plain) >= plain.nr - 2);
+	if (seen.nr != plain.nr || same(&handled, &plain) < plain.nr - 2)
+		printf("flags %u: of %d callers %d are the same, in the handler %d\n", flags,
+				plain.nr, same(&seen, &plain), same(&handled, &plain));
+	remove_all();
+}
+
+/* ---- at each instruction ---- */
+
+static struct {
+	struct callers wanted; /* from stepped() on */
+	unsigned int steps, made, wrong;
+} stepping;
+
+static bool in_copy(uintptr_t pc)
+{
+	for (size_t i = 0; i < NAMES; i++) {
+		if (requests[i].probe && pc >= requests[i].probe->copy &&
+				pc < requests[i].probe->body + BODY_BYTES)
+			return true;
+	}
+	return false;
+}
+
+static bool in_probe(uintptr_t pc)
+{
+	for (size_t i = 0; i < NAMES; i++) {
+		if (requests[i].probe && pc - requests[i].probe->body < BODY_BYTES)
+			return true;
+	}
+	return false;
+}
+
+static NEVER_INLINE int stepped(bool step);
+
+static void on_step(int number, siginfo_t *info, void *context)
+{
+	ucontext_t *user = context;
+	uintptr_t pc = (uintptr_t)user->uc_mcontext.gregs[REG_RIP];
+	struct callers seen;
+
+	(void)number;
+	(void)info;
+	/* Displaced instructions; and what changes the flag. */
+	if (in_copy(pc) || pc - (uintptr_t)&stepped < 256)
+		return;
+	stepping.steps++;
+	stepping.made += in_probe(pc) || is_made(pc);
+	walk(&seen, user, UNW_INIT_SIGNAL_FRAME);
+	if (same(&seen, &stepping.wanted) >= stepping.wanted.nr - 1)
+		return;
+	if (!stepping.wrong++) {
+		printf("at %#lx, of %d frames:\n", (unsigned long)pc, seen.nr);
+		for (int i = 0; i < seen.nr; i++)
+			printf("  %#lx\n", (unsigned long)seen.at[i]);
+	}
+}
+
+/* `step`: or once without, to know its callers. */
+static NEVER_INLINE int stepped(bool step)
+{
+	ucontext_t context;
+	int got = 0;
+
+	if (!step) {
+		CHECK(!getcontext(&context));
+		walk(&stepping.wanted, &context, 0);
+	} else {
+		__asm__ volatile("pushfq; orq $" TRAP_FLAG ", (%%rsp); popfq" ::: "memory", "cc");
+	}
+	got = outermost(2);
+	__asm__ volatile("pushfq; andq $~" TRAP_FLAG ", (%%rsp); popfq" ::: "memory", "cc");
+	return got;
+}
+
+static void test_steps(unsigned int flags)
+{
+	struct sigaction action = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO}, before;
+
+	memset(&stepping, 0, sizeof(stepping));
+	CHECK(!sigaction(SIGTRAP, &action, &before));
+	set_all(flags);
+	for (volatile int turn = 0; turn < 2; turn++)
+		CHECK(stepped(turn) == 5);
+	CHECK(stepping.wanted.nr >= 3 && !stepping.wrong);
+	/* A probe has some forty instructions, and a return likewise; what they call is stepped through, too. */
+	CHECK(stepping.made > (flags & PATCH_EXIT ? 300u : 150u) && stepping.steps > stepping.made);
+	remove_all();
+	CHECK(!sigaction(SIGTRAP, &before, NULL));
+}
+
+int main(int argc, char **argv)
+{
+	bool late = argc > 1 && !strcmp(argv[1], "late");
+
+	setvbuf(stdout, NULL, _IONBF, 0);
+	if (!late && !load()) {
+		printf("libunwind is not installed: nothing can be tested\n");
+		return 77;
+	}
+	if (patch_start(false)) {
+		printf("this kernel has no barrier for code: nothing can be tested\n");
+		return 77;
+	}
+	if (late) {
+		set_all(PATCH_EXIT);
+		CHECK(outermost(DEPTH) == WANTED);
+		if (!load()) {
+			printf("libunwind is not installed: nothing can be tested\n");
+			return 77;
+		}
+		into = &handled;
+		CHECK(outermost(DEPTH) == WANTED && handled.nr > DEPTH + 6);
+		into = NULL;
+		remove_all();
+	}
+	for (unsigned int i = 0; i < 2; i++) {
+		unsigned int exits = i ? PATCH_EXIT : 0;
+
+		test_frames(exits);
+		test_frames(exits | PATCH_ALL);
+		test_frames(exits | PATCH_TRAP);
+		test_steps(exits);
+		test_steps(exits | PATCH_ALL);
+		test_steps(exits | PATCH_TRAP);
+	}
+	printf("%u checks, %u wrong\n", checks, wrong);
+	return wrong ? 1 : 0;
+}
