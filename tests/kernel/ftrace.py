@@ -61,11 +61,11 @@ def clear():
     write("", "trace")
 
 
-def raw_pages(most=100000):
+def raw_pages(most=100000, *instance):
     """The sub-buffers of all CPUs, which are consumed by that; of each CPU so many at most, because whoever fires all
     the time may be faster than we are."""
     pages = []
-    for cpu in sorted(glob.glob(path("per_cpu", "cpu*"))):
+    for cpu in sorted(glob.glob(path(*instance, "per_cpu", "cpu*"))):
         fd = os.open(os.path.join(cpu, "trace_pipe_raw"), os.O_RDONLY | os.O_NONBLOCK)
         try:
             for _ in range(most):

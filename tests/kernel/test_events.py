@@ -1,15 +1,36 @@
 # SPDX-License-Identifier: MIT
-"""inside_events.py or inside_together.py, in the machine.   usage: test_events.py events|together [CASE...]"""
+"""
+inside_events.py, inside_together.py or inside_ticking.py, in the machine; or here, with what this machine's own kernel has, in a
+mount name space with tracefs.
+
+usage: test_events.py events|together|ticking|here-ticking [CASE...]
+"""
 import os
+import shutil
+import subprocess
 import sys
 
 import machine
 
 HERE = os.path.dirname(os.path.realpath(__file__))
-NAMES = ("KERNEL_PROGRAM", "KERNEL_PLUGIN", "ROUNDTRIP_FIRE", "SIDE", "CONSOLE", "GDB_SCRIPT", "LIB_DIRS")
+NAMES = ("KERNEL_PROGRAM", "KERNEL_PLUGIN", "ROUNDTRIP_FIRE", "SIDE", "CONSOLE", "GDB_SCRIPT", "LIB_DIRS", "TICKING",
+         "TICKING_SEED", "SIDE_TEST_LONG")
+MOUNT = "[ -d /sys/kernel/tracing/events ] || mount -t tracefs none /sys/kernel/tracing; exec \"$@\""
+
+
+def here(name):
+    if os.geteuid() or not shutil.which("unshare") or subprocess.run(["unshare", "-m", "true"], capture_output=True,
+                                                                    check=False).returncode:
+        print("skipped: not root, or no mount name spaces")
+        return 77
+    inside = os.path.join(HERE, f"inside_{name}.py")
+    return subprocess.run(["unshare", "-m", "sh", "-c", MOUNT, "sh", sys.executable, "-B", inside], check=False,
+                          env=dict(os.environ, SIDE_LIB_DIR=os.environ["KERNEL_LIB_DIR"])).returncode
 
 
 def main():
+    if sys.argv[1].startswith("here-"):
+        return here(sys.argv[1].removeprefix("here-"))
     reason = machine.why_not()
     if reason:
         print(f"skipped: {reason}")
@@ -17,7 +38,7 @@ def main():
     variables = [(name, os.environ[name]) for name in NAMES if name in os.environ]
     variables.append(("SIDE_LIB_DIR", os.environ["KERNEL_LIB_DIR"]))
     inside = os.path.join(HERE, f"inside_{sys.argv[1]}.py")
-    status, output = machine.run([sys.executable, "-B", inside, *sys.argv[2:]], variables, 400)
+    status, output = machine.run([sys.executable, "-B", inside, *sys.argv[2:]], variables, 1800 if os.environ.get("SIDE_TEST_LONG") == "1" else 400)
     print(output)
     return 1 if status is None else status
 

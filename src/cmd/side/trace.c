@@ -318,7 +318,8 @@ static int start_global(struct tracing *tracing, const struct parsed *parsed, ch
 			.channels = &channel,
 			.nr_channels = 1,
 			.environment = environment,
-			.nr_environment = 1};
+			.nr_environment = 1,
+			.pass_on = !command};
 	struct parsed recorder = *parsed;
 	int tables[PROBE_WISHES_MAX], status = add_own_patterns(tracing);
 

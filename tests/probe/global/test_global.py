@@ -222,6 +222,17 @@ class Reach(Case):
         self.assertEqual(len(self.read(f"{self.folder}/trace-{self.traces}")), 5)
         program.communicate()
 
+    def test_until_told(self):
+        """Without a command: until a signal, whoever sends it."""
+        for number in signal.SIGINT, signal.SIGTERM:
+            recorder = self.start(SIDE, "trace", "--global", "-o", self.output(), "--exe", self.program, "--function", "cook")
+            self.assertIn("1 place is watched by", recorder.stderr.readline())
+            subprocess.run([self.program, "6"], check=True, capture_output=True)
+            recorder.send_signal(number)
+            recorder.communicate(timeout=PATIENCE)
+            self.assertEqual(recorder.returncode, 0, number)
+            self.assertEqual(len(self.read(f"{self.folder}/trace-{self.traces}")), 6, number)
+
     def test_counts_of_the_kernel(self):
         """The same place, defined by somebody else at the same time: the kernel's own count is ours."""
         nm = subprocess.run(["nm", self.program], capture_output=True, text=True, check=True).stdout

@@ -1,0 +1,422 @@
+# SPDX-License-Identifier: MIT
+"""
+Everybody at one event, coming and going at random while threads say it: a recorder's session, the console tracer, ftrace, perf, a
+recording of the kernel's events (both ways), a probe of the kernel at the event's marker (all ways), and gdb.
+
+Each thread of the program numbers its events. Who listens has to have, of each thread, a row of numbers without a gap: it begins not
+before those that were over when the listener came and not after the first that began when it was there, and it ends likewise;
+and every other value of each record follows from thread and number. At the end nobody is left: the event is not enabled, and
+the kernel has nothing of ours.
+
+usage: inside_ticking.py   with TICKING, SIDE, GDB_SCRIPT, CONSOLE, LIB_DIRS in the environment; TICKING_SEED: of another run.
+SIDE_TEST_LONG=1 makes it minutes.
+"""
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+
+import bt2
+
+import ftrace
+import plain
+
+PROGRAM, SIDE, CONSOLE = os.environ["TICKING"], os.environ["SIDE"], os.environ["CONSOLE"]
+LONG = os.environ.get("SIDE_TEST_LONG") == "1"
+THREADS, PAUSE = 3, 5000
+PATIENCE = 120
+TRACEPOINT = "user_events/ticking_tick"
+
+
+def said(thread, number):
+    """What the program says of an event, by its two numbers."""
+    return (thread, number, number * 0x9E3779B97F4A7C15 % (1 << 64), number % 251 - 125, f"{thread}/{number}/" + "x" * (number % 40))
+
+
+def run(*words):
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=PATIENCE)
+    if done.returncode:
+        raise AssertionError(f"{' '.join(words)}: {done.stdout}{done.stderr}")
+    return done.stdout
+
+
+class Program:
+    def __init__(self, place):
+        self.lock = threading.Lock()
+        self.console = os.path.join(place, "console")
+        with open(self.console, "wb") as console:
+            self.process = subprocess.Popen([PROGRAM, str(THREADS), str(PAUSE)], stdin=subprocess.PIPE, stdout=console,
+                                            stderr=subprocess.PIPE, text=True, env=dict(os.environ, SIDE_USER_EVENTS="ticking"))
+
+    def ask(self, line):
+        with self.lock:
+            self.process.stdin.write(line + "\n")
+            self.process.stdin.flush()
+            return self.process.stderr.readline().rstrip("\n")
+
+    def counts(self):
+        """(begun, over) of each thread, now."""
+        return [tuple(int(number) for number in word.split(":")) for word in self.ask("?").split()[:-1]]
+
+    def enabled(self):
+        return self.ask("?").split()[-1] == "1"
+
+    def end(self):
+        self.process.stdin.close()
+        return self.process.wait(PATIENCE)
+
+
+def ended(process):
+    """Ctrl-C, and its end."""
+    process.send_signal(signal.SIGINT)
+    said_last = process.communicate(timeout=PATIENCE)[1]
+    if process.returncode:
+        raise AssertionError(f"{process.args}: {process.returncode}: {said_last}")
+
+
+def wait_for_line(process, text):
+    for line in process.stderr:
+        if text in line:
+            return
+    raise AssertionError(f"{process.args} has ended with {process.wait()} before it said {text!r}")
+
+
+def recorded(directory, name):
+    """Of a trace, by Babeltrace 2."""
+    for message in bt2.TraceCollectionMessageIterator(directory):
+        if type(message) is bt2._EventMessageConst and message.event.name == name:
+            fields = message.event.payload_field
+            # A probe at the marker is an event of the same name, which whoever records it says.
+            if "arg1" in fields:
+                continue
+            yield tuple(int(fields[key]) for key in ("thread", "number", "value", "small")) + (str(fields["text"]),)
+
+
+class Listener:
+    """Comes with begin(), goes with end(), has found() since."""
+    rounds = 1  # at least, in an emulated machine; elsewhere several times that
+    needs_user_events = False
+    texts = True  # else the text is an address to it
+
+    def __init__(self, program, place, chance):
+        self.program, self.place, self.chance = program, place, chance
+        self.number = 0
+
+    def begin(self):
+        self.number += 1
+        self.output = os.path.join(self.place, f"{type(self).__name__}-{self.number}")
+        self.come()
+
+
+class Session(Listener):
+    """A recorder in the program, by the daemon."""
+    rounds = 2
+
+    def come(self):
+        self.name = f"ticking-{self.number}"
+        run(SIDE, "create", self.name, "-o", self.output)
+        run(SIDE, "enable-event", "-s", self.name, "-u", "ticking:tick")
+        run(SIDE, "start", self.name)
+
+    def end(self):
+        run(SIDE, "stop", self.name)
+        run(SIDE, "destroy", self.name)
+
+    def found(self):
+        return recorded(self.output, "ticking:tick")
+
+
+class Console(Listener):
+    """The console tracer, as a library that comes and goes."""
+    rounds = 3
+
+    def come(self):
+        self.at = os.path.getsize(self.program.console)
+        assert self.program.ask("load " + CONSOLE) == "loaded"
+
+    def end(self):
+        assert self.program.ask("unload") == "unloaded"
+
+    def found(self):
+        with open(self.program.console, encoding="utf-8") as file:
+            file.seek(self.at)
+            for line in file:
+                if line.startswith("provider: ticking, event: tick, fields: "):
+                    values = re.findall(r"(\w+): \{ value: (\"[^\"]*\"|-?\d+) \}", line)
+                    yield tuple(int(value) for _, value in values[:4]) + (values[4][1].strip('"'),)
+
+
+class Ftrace(Listener):
+    """An instance of ftrace, whose buffers are read as they are."""
+    rounds, needs_user_events = 3, True
+
+    def come(self):
+        self.instance = f"instances/ticking-{self.number}"
+        os.mkdir(ftrace.path(self.instance))
+        ftrace.write("4096", self.instance, "buffer_size_kb")
+        ftrace.write("1", self.instance, "events", TRACEPOINT, "enable")
+
+    def end(self):
+        ftrace.write("0", self.instance, "events", TRACEPOINT, "enable")
+
+    def found(self):
+        number, fields = ftrace.parse_format(ftrace.read("events", TRACEPOINT, "format"))
+        for page in ftrace.raw_pages(100000, self.instance):
+            for event, _, payload in ftrace.records(page):
+                assert event == number, (event, number)
+                values = dict(plain.decode(fields, payload))
+                yield tuple(values[key] for key in ("thread", "number", "value", "small")) + (values["text"].decode(),)
+        os.rmdir(ftrace.path(self.instance))
+
+
+class Perf(Listener):
+    """Debian's perf."""
+    rounds, needs_user_events = 1, True
+
+    def come(self):
+        ready = self.output + ".ready"
+        self.process = subprocess.Popen(["perf", "record", "-q", "-a", "-e", TRACEPOINT.replace("/", ":"), "-o", self.output, "--",
+                                         "sh", "-c", f"echo >&2; touch {ready}; cat"], stdin=subprocess.PIPE,
+                                        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        while not os.path.exists(ready):
+            assert self.process.poll() is None, self.process.stderr.read()
+            time.sleep(0.01)
+
+    def end(self):
+        self.process.stdin.close()
+        assert self.process.wait(PATIENCE) == 0, self.process.stderr.read()
+
+    def found(self):
+        for line in run("perf", "script", "-i", self.output, "-F", "trace").splitlines():
+            values = re.findall(r"(\w+)=(\S+)", line)
+            if values:
+                numbers = {key: int(value, 0) for key, value in values if key != "text" and "(" not in value}
+                small = numbers["small"] - (256 if numbers["small"] > 127 else 0)
+                yield (numbers["thread"], numbers["number"], numbers["value"] % (1 << 64), small, dict(values)["text"])
+
+
+class Kernel(Listener):
+    """`side record -k`, of the whole machine."""
+    rounds, needs_user_events = 2, True
+
+    def come(self):
+        way = self.chance.choice(("perf", "tracefs"))
+        self.process = subprocess.Popen([SIDE, "record", "-k", TRACEPOINT.replace("/", ":"), "--kernel-way", way, "-o", self.output],
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        wait_for_line(self.process, "Ctrl-C ends it")
+
+    def end(self):
+        ended(self.process)
+
+    def found(self):
+        return recorded(self.output, TRACEPOINT.replace("/", ":"))
+
+
+class Marker(Listener):
+    """A probe of the kernel at the event's marker."""
+    rounds, texts = 1, False
+
+    def come(self):
+        way = self.chance.choice(("uprobe_multi", "perf_event", "tracefs"))
+        self.process = subprocess.Popen([SIDE, "trace", "--global", "--by", way, "--exe", PROGRAM, "--sdt", "ticking:tick", "-o",
+                                         self.output], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                        text=True)
+        wait_for_line(self.process, "1 place is watched by " + way)
+
+    def end(self):
+        ended(self.process)
+
+    def found(self):
+        for message in bt2.TraceCollectionMessageIterator(self.output):
+            if type(message) is bt2._EventMessageConst and message.event.name == "ticking:tick":
+                yield tuple(int(message.event.payload_field[f"arg{i}"]) for i in range(1, 5))
+
+
+class Debugger(Listener):
+    """gdb, with a stop at one event of a thread, which is the only one that it sees."""
+    rounds = 1
+
+    def come(self):
+        self.thread = self.chance.randrange(THREADS)
+        # Some that are said until gdb is there, and then it is slow.
+        self.least = self.program.counts()[self.thread][0]
+        commands = [f"source {os.environ['GDB_SCRIPT']}", f"side break ticking:tick if thread == {self.thread} && number >= {self.least}",
+                    "echo @@continues\\n", "continue", "side print", "side delete", "detach"]
+        words = ["gdb", "-nx", "-q", "-batch", "-ex", "set debuginfod enabled off", "-p", str(self.program.process.pid)]
+        for command in commands:
+            words += ["-ex", command]
+        self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.said = ""
+        for line in self.process.stdout:
+            self.said += line
+            if "@@continues" in line:
+                return
+        raise AssertionError(f"gdb does not get there: {self.said}")
+
+    def end(self):
+        self.said += self.process.communicate(timeout=PATIENCE)[0]
+        assert self.process.returncode == 0, self.said
+
+    def found(self):
+        values = dict(re.findall(r"^  (\w+) = (.*)$", self.said, re.M))
+        assert len(values) == 5, self.said
+        yield tuple(int(values[key]) for key in ("thread", "number", "value", "small")) + (values["text"].strip('"'),)
+
+
+LISTENERS = (Session, Console, Ftrace, Perf, Kernel, Marker, Debugger)
+
+
+class Storm:
+    def __init__(self, place, seed, times):
+        self.place, self.seed, self.times = place, seed, times
+        self.program = Program(place)
+        self.lock = threading.Lock()
+        self.listening, self.together, self.wrong = set(), {}, []
+        self.windows, self.records = {}, {}
+        self.short_of = set()
+
+    def note(self, name, on):
+        with self.lock:
+            (self.listening.add if on else self.listening.discard)(name)
+            together = frozenset(self.listening)
+            self.together[together] = self.together.get(together, 0) + 1
+
+    def check(self, listener, found, counts):
+        """@counts: before it came, when it was there, before it went, when it had gone."""
+        rows = {}
+        for record in found:
+            wanted = said(*record[:2])
+            if record != (wanted if listener.texts else wanted[:4]):
+                raise AssertionError(f"{record} instead of {wanted}")
+            rows.setdefault(record[0], []).append(record[1])
+        if isinstance(listener, Debugger):
+            ((thread, (number,)),) = rows.items()
+            before, after = counts[0][thread][1], counts[3][thread][0]
+            if thread != listener.thread or not max(before, listener.least) <= number < after:
+                raise AssertionError(f"it stopped at {number} of {thread}: not from {listener.least} on, until {after}")
+            return 1
+        for thread in range(THREADS):
+            numbers = sorted(rows.get(thread, []))
+            (_, over), (begun, _), (_, last), (end, _) = (count[thread] for count in counts)
+            if not numbers and last <= begun:
+                continue
+            if not numbers or not over <= numbers[0] <= begun or not last <= numbers[-1] + 1 <= end:
+                raise AssertionError(f"thread {thread}: {numbers[:1]} to {numbers[-1:]}; it came between {over} and {begun}, and "
+                                     f"went between {last} and {end}")
+            if numbers != list(range(numbers[0], numbers[-1] + 1)):
+                missing = sorted(set(range(numbers[0], numbers[-1] + 1)) - set(numbers))
+                raise AssertionError(f"thread {thread}: {len(missing)} missing, such as {missing[:5]}, "
+                                     f"{len(numbers) - len(set(numbers))} twice, of {len(numbers)}")
+        return sum(len(numbers) for numbers in rows.values())
+
+    def window(self, listener, chance):
+        name = type(listener).__name__
+        counts = [self.program.counts()]
+        listener.begin()
+        self.note(name, True)
+        counts.append(self.program.counts())
+        time.sleep(chance.uniform(0.05, 1.0))
+        counts.append(self.program.counts())
+        self.note(name, False)
+        listener.end()
+        counts.append(self.program.counts())
+        records = self.check(listener, list(listener.found()), counts)
+        with self.lock:
+            self.windows[name] = self.windows.get(name, 0) + 1
+            self.records[name] = self.records.get(name, 0) + records
+
+    def listen(self, kind, until):
+        chance = random.Random(f"{self.seed} {kind.__name__}")
+        listener = kind(self.program, self.place, chance)
+        try:
+            while (time.monotonic() < until or self.short_of) and not self.wrong:
+                time.sleep(chance.uniform(0, 0.5))
+                self.window(listener, chance)
+                if listener.number >= kind.rounds * self.times:
+                    self.short_of.discard(kind)
+                if os.path.isdir(listener.output):
+                    shutil.rmtree(listener.output)
+        except Exception:  # pylint: disable=broad-except
+            self.wrong.append(f"{kind.__name__} {listener.number}: {traceback.format_exc()}")
+
+    def all(self, kinds):
+        until = time.monotonic() + (600 if LONG else 0)
+        # Whoever has had enough goes on for the others.
+        self.short_of = set(kinds)
+        threads = [threading.Thread(target=self.listen, args=(kind, until)) for kind in kinds]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+
+def nothing_left(program):
+    """What should have gone and is there."""
+    left = ["the event is enabled"] if program.enabled() else []
+    if os.path.exists(ftrace.path("user_events_status")):
+        left += [line for line in ftrace.read("user_events_status").splitlines() if "ticking_tick" in line and "Used" in line]
+    if os.path.exists(ftrace.path("uprobe_events")):
+        left += [line for line in ftrace.read("uprobe_events").splitlines() if PROGRAM in line]
+        left += [name for name in os.listdir(ftrace.path("instances")) if name.startswith(("side-", "ticking-"))]
+    return left
+
+
+def prepare(place):
+    libraries = os.path.join(place, "lib")
+    os.mkdir(libraries)
+    for folder in os.environ["LIB_DIRS"].split(":"):
+        for name in os.listdir(folder):
+            if ".so" in name and not name.endswith(".p"):
+                os.symlink(os.path.join(folder, name), os.path.join(libraries, name))
+    os.environ.update(SIDE_RUNTIME=os.path.join(place, "runtime"), SIDE_LIB_DIR=libraries, HOME=place)
+
+
+def end_daemon(place):
+    try:
+        with open(os.path.join(place, "runtime/sided.pid"), encoding="ascii") as file:
+            os.kill(int(file.read()), signal.SIGTERM)
+    except (OSError, ValueError):
+        pass
+
+
+def main():
+    seed = os.environ.get("TICKING_SEED") or str(random.SystemRandom().randrange(1 << 30))
+    user_events = os.path.exists(ftrace.path("user_events_data"))
+    kinds = [kind for kind in LISTENERS if user_events or not kind.needs_user_events]
+    if not shutil.which("perf"):
+        kinds = [kind for kind in kinds if kind is not Perf]
+    # An emulated machine takes half a minute for it: inside_together.py has it there.
+    if not shutil.which("gdb") or (user_events and not LONG):
+        kinds = [kind for kind in kinds if kind is not Debugger]
+    print(f"TICKING_SEED={seed}; {', '.join(kind.__name__ for kind in kinds)}", flush=True)
+    with tempfile.TemporaryDirectory(prefix="side-ticking-") as place:
+        prepare(place)
+        # Programs that start before there is a daemon are none of its own.
+        run(SIDE, "create", "first", "-o", os.path.join(place, "first"))
+        storm = Storm(place, seed, 1 if user_events else 3)
+        storm.all(kinds)
+        left = nothing_left(storm.program)
+        status = storm.program.end()
+        end_daemon(place)
+    for name in sorted(storm.windows):
+        print(f"{name}: came {storm.windows[name]} times, {storm.records[name]} events right")
+    most = max(storm.together, key=len)
+    print(f"up to {len(most)} at once ({', '.join(sorted(most))}), {len(storm.together)} of the sets that there can be")
+    for text in storm.wrong:
+        print(text)
+    for text in left:
+        print(f"left behind: {text}")
+    if status:
+        print(f"the program ended with {status}")
+    return 1 if storm.wrong or left or status or len(most) < 3 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
