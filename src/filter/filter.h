@@ -53,6 +53,32 @@ struct filter_error {
  */
 int filter_parse(const char *text, void **program, size_t *size, struct filter_error *error);
 
+/*
+ * As much of an expression as somebody else's language can say, which has && || ! and parentheses like this one, and
+ * comparisons of a field with a constant.
+ */
+struct filter_comparison {
+	const char *field;
+	const char *relation; /* "==", "!=", "<", "<=", ">", ">=", or "&": some of these bits are set */
+	const char *text;     /* NULL: with a number */
+	uint64_t number;
+	bool is_unsigned; /* else it is int64_t */
+};
+
+struct filter_language {
+	/* Write one, with a NUL behind. False: that cannot be said, or not exactly that. */
+	bool (*compare)(void *user, const struct filter_comparison *comparison, char *text,
+			size_t room);
+	void *user;
+};
+
+/*
+ * 0: the text is true of whatever the expression is true of, and maybe of more. -ENOENT: nothing can be said. -E2BIG: not in that
+ * room. Or as filter_parse().
+ */
+int filter_say(const char *expression, const struct filter_language *language, char *text,
+		size_t room);
+
 /* May these bytes (of any alignment) be linked and run? 0 or -EINVAL and *why, a sentence part. */
 int filter_verify(const void *program, size_t size, const char **why);
 

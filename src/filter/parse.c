@@ -776,14 +776,13 @@ static const char *operator_hint(const struct parser *parser, char hint[FILTER_H
 	return hint;
 }
 
-int filter_parse(const char *text, void **program, size_t *size, struct filter_error *error)
+int filter_parse_tree(const char *text, struct filter_tree **tree, struct filter_node **root,
+		struct filter_error *error)
 {
 	struct parser parser = {.lexer = {.text = text, .error = error}};
 	char hint[FILTER_HINT_MAX];
-	struct filter_node *root;
 
-	*program = NULL;
-	*size = 0;
+	*tree = NULL;
 	if (error)
 		*error = (struct filter_error){.column = 0};
 	if (strlen(text) > FILTER_PROGRAM_MAX) {
@@ -797,14 +796,31 @@ int filter_parse(const char *text, void **program, size_t *size, struct filter_e
 		return -ENOMEM;
 	}
 	next(&parser);
-	root = parse_level(&parser, LEVEL_OR);
+	*root = parse_level(&parser, LEVEL_OR);
 	if (!parser.failed && parser.lexer.token.kind != FILTER_TOKEN_END)
 		fail_expected(&parser, "an operator or the end", operator_hint(&parser, hint));
-	if (!parser.failed && root->sort == FILTER_SORT_TEXT)
-		fail(&parser, root->column,
+	if (!parser.failed && (*root)->sort == FILTER_SORT_TEXT)
+		fail(&parser, (*root)->column,
 				"a string is neither true nor false: compare it with something");
-	if (!parser.failed)
-		parser.failed = filter_generate(parser.tree, root, program, size, error);
-	free(parser.tree);
+	if (parser.failed)
+		free(parser.tree);
+	else
+		*tree = parser.tree;
 	return parser.failed;
+}
+
+int filter_parse(const char *text, void **program, size_t *size, struct filter_error *error)
+{
+	struct filter_node *root;
+	struct filter_tree *tree;
+	int ret;
+
+	*program = NULL;
+	*size = 0;
+	ret = filter_parse_tree(text, &tree, &root, error);
+	if (ret)
+		return ret;
+	ret = filter_generate(tree, root, program, size, error);
+	free(tree);
+	return ret;
 }

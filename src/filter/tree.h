@@ -31,6 +31,10 @@ struct filter_tree {
 	uint32_t pool_size;
 };
 
+/* 0 and a tree, free() it; or as filter_parse(). */
+int filter_parse_tree(const char *text, struct filter_tree **tree, struct filter_node **root,
+		struct filter_error *error);
+
 /* Make the bytes of a program. 0, -E2BIG with the error filled in, -ENOMEM. */
 int filter_generate(const struct filter_tree *tree, const struct filter_node *root, void **program,
 		size_t *size, struct filter_error *error);

@@ -218,9 +218,20 @@ int fuzz_program(const void *bytes, size_t size)
 	return 1;
 }
 
+static bool say_comparison(
+		void *user, const struct filter_comparison *comparison, char *text, size_t room)
+{
+	int used = snprintf(text, room, "%s %s", comparison->field, comparison->relation);
+
+	(void)user;
+	return used >= 0 && (size_t)used < room;
+}
+
 int fuzz_text(const char *text)
 {
+	const struct filter_language language = {.compare = say_comparison};
 	struct filter_error error = {.column = 0};
+	char said[64];
 	void *program;
 	size_t size;
 	int ret = filter_parse(text, &program, &size, &error);
@@ -233,6 +244,9 @@ int fuzz_text(const char *text)
 	}
 	if (!fuzz_program(program, size))
 		contradiction("parsed, but not verified");
+	ret = filter_say(text, &language, said, sizeof(said));
+	if (ret && ret != -ENOENT && ret != -E2BIG)
+		contradiction("parsed, but not said");
 	free(program);
 	return 1;
 }

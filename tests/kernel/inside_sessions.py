@@ -229,6 +229,71 @@ class Sessions(Case):
         if os.path.isdir(self.trace + "user") and glob.glob(self.trace + "user/*/metadata"):
             self.assertEqual([event for event in events_of(self.trace + "user") if event.name.startswith("syscalls:")], [])
 
+    # What the caller calls with are the numbers from 0 on; true of how many, and is the kernel asked?
+    FILTERS = (("policy >= 5 && policy < 8", lambda n: 5 <= n < 8, True),
+               ("policy == 3 || 7 <= policy", lambda n: n == 3 or n >= 7, True),
+               ("!(policy == 3) && !(policy > 6)", lambda n: n != 3 and n <= 6, True),
+               ("policy & 4", lambda n: n & 4, True),
+               ("policy != 0x2", lambda n: n != 2, True),
+               ("policy > 3 && policy % 2 == 0", lambda n: n > 3 and n % 2 == 0, True),  # the rest is ours
+               ("!(policy > 3 && policy % 2 == 0)", lambda n: not (n > 3 and n % 2 == 0), False),
+               ("policy > 3 || policy % 2 == 0", lambda n: n > 3 or n % 2 == 0, False),
+               ("policy > -1", lambda n: True, False),  # of a number without sign the kernel refuses that
+               ("policy < 18446744073709551615 && tid > 0", lambda n: True, True),
+               ("comm == \"python*\" && policy <= 1", lambda n: n <= 1, True),
+               ("comm == \"nobody\"", lambda n: False, False))
+
+    def check_filters(self, way):
+        for number, (text, is_true, asked) in enumerate(self.FILTERS):
+            name = f"{way}{number}"
+            self.begin(name=name, more=("--kernel-way", way, "--filter", text))
+            status = self.side("status", name).stdout
+            self.assertEqual("; 1 with a filter of the kernel's" in status, asked, (text, status))
+            self.caller.call(10)
+            self.side("destroy", name)
+            self.assertEqual(self.calls(self.trace + name) if any(map(is_true, range(10))) else [],
+                             [n for n in range(10) if is_true(n)], (way, text))
+
+    def test_filters_perf(self):
+        self.check_filters("perf")
+
+    def test_filters_tracefs(self):
+        self.check_filters("tracefs")
+
+    def test_filter_saves_room(self):
+        """What the kernel rejects is not in its buffer, however small that is."""
+        self.begin(more=("--kernel-buffer", "16K", "--kernel-way", "perf", "--filter", "policy == 2998 || policy < 5"))
+        self.caller.call(5)
+        os.kill(self.helper_pid(), signal.SIGSTOP)
+        self.caller.call(3000)
+        os.kill(self.helper_pid(), signal.SIGCONT)
+        self.side("destroy")
+        self.assertEqual(self.calls(), [*range(5), *range(5), 2998])
+        self.assertEqual([event for event in events_of(self.trace) if event.name == "side_kernel:lost"], [])
+
+    def test_filters_of_others(self):
+        """Others want more of the event, and less again, while it is recorded: nobody misses one, or has one twice."""
+        for way in "perf", "tracefs":
+            self.begin(name=way, more=("--kernel-way", way, "--filter", "policy >= 10"))
+            for name, more in ((way + "-some", ("--filter", "policy < 20")), (way + "-all", ())):
+                self.side("create", name, "-o", self.trace + name)
+                self.side("start", name)
+                self.caller.process.stdin.write("30000\n")
+                self.caller.process.stdin.flush()
+                self.side("enable-event", "-s", name, "-k", CALL, *more)
+                self.assertEqual(self.caller.process.stdout.readline(), "done\n")
+                self.caller.call(30)
+            self.side("disable-event", "-s", way + "-all", "-k", CALL)
+            self.caller.call(30)
+            self.side("destroy", "-a")
+            self.assertEqual(self.calls(self.trace + way), (list(range(10, 30000)) + list(range(10, 30))) * 2 + list(range(10, 30)), way)
+            some = self.calls(self.trace + way + "-some")
+            self.assertEqual(some[-80:], list(range(20)) * 4)
+            every = self.calls(self.trace + way + "-all")
+            self.assertEqual(every[-30:], list(range(30)))
+            self.assertEqual(every[:-30], list(range(30000 - len(every[:-30]), 30000)))
+            self.kill(self.helper_pid(), signal.SIGTERM, "side-kernel")
+
     def test_rotate(self):
         self.begin("--rotate-size", "1G")
         self.caller.call(30)

@@ -160,8 +160,10 @@ static void describe(void *user, char *text, size_t size)
 	/* These sentences are ours, without quotes in them but those of errno's. */
 	(void)snprintf(text, size,
 			"\"way\":\"%s\",\"why\":\"%s\",\"pid\":%d,\"events\":%" PRIu32
-			",\"on\":%" PRIu32 ",\"said\":%" PRIu64 ",\"lost\":%" PRIu64,
-			way, why, (int)getpid(), work->nr_events, work->nr_on, said, lost);
+			",\"on\":%" PRIu32 ",\"filtered\":%" PRIu32 ",\"said\":%" PRIu64
+			",\"lost\":%" PRIu64,
+			way, why, (int)getpid(), work->nr_events, work->nr_on,
+			kernel_listen_filtered(work->record), said, lost);
 }
 
 /* ---- turns ---- */

@@ -13,7 +13,20 @@
 
 #define PATIENCE_MS 5000
 
-static void add(struct wanted *wanted, const char *text)
+/* Both with the same filter, or without one. */
+static bool is_there(const struct wanted *wanted, const char *text, const char *filter)
+{
+	for (size_t i = 0; i < wanted->nr; i++) {
+		const struct kernel_record_choice *choice = &wanted->choices[i];
+
+		if (!strcmp(choice->pattern, text) && !choice->expression == !filter &&
+				(!filter || !strcmp(choice->expression, filter)))
+			return true;
+	}
+	return false;
+}
+
+static void add(struct wanted *wanted, const char *text, const char *filter)
 {
 	struct kernel_record_choice *choices;
 	struct pattern patterns[PATTERN_KERNEL_MAX];
@@ -23,15 +36,19 @@ static void add(struct wanted *wanted, const char *text)
 	if (*text == '!' || !pattern_is_kernel(text) ||
 			pattern_parse_kernel(text, patterns, &ignored) < 0)
 		return;
-	for (size_t i = 0; i < wanted->nr; i++)
-		if (!strcmp(wanted->choices[i].pattern, text))
-			return;
+	if (is_there(wanted, text, filter))
+		return;
 	choices = reallocarray(wanted->choices, wanted->nr + 1, sizeof(*choices));
 	if (!choices)
 		return;
 	wanted->choices = choices;
-	choices[wanted->nr] = (struct kernel_record_choice){.pattern = strdup(text)};
-	wanted->nr += choices[wanted->nr].pattern != NULL;
+	/* Without memory for its filter it is wanted without one. */
+	choices[wanted->nr] = (struct kernel_record_choice){
+			.pattern = strdup(text), .expression = filter ? strdup(filter) : NULL};
+	if (choices[wanted->nr].pattern)
+		wanted->nr++;
+	else
+		free((void *)(uintptr_t)choices[wanted->nr].expression);
 }
 
 static void add_channel(struct wanted *wanted, struct json_object *channel)
@@ -39,10 +56,13 @@ static void add_channel(struct wanted *wanted, struct json_object *channel)
 	struct json_object *rules = ask_list(channel, "rules");
 
 	for (size_t i = 0; rules && i < json_object_array_length(rules); i++) {
-		struct json_object *texts = ask_list(json_object_array_get_idx(rules, i), "event");
+		struct json_object *rule = json_object_array_get_idx(rules, i);
+		struct json_object *texts = ask_list(rule, "event");
+		const char *filter = ask_text(rule, "filter");
 
 		for (size_t j = 0; texts && j < json_object_array_length(texts); j++)
-			add(wanted, json_object_get_string(json_object_array_get_idx(texts, j)));
+			add(wanted, json_object_get_string(json_object_array_get_idx(texts, j)),
+					*filter ? filter : NULL);
 	}
 }
 
@@ -94,8 +114,10 @@ void wanted_ask(struct wanted *wanted)
 void wanted_free(struct wanted *wanted)
 {
 	/* All of these were made by add(). */
-	for (size_t i = 0; i < wanted->nr; i++)
+	for (size_t i = 0; i < wanted->nr; i++) {
 		free((void *)(uintptr_t)wanted->choices[i].pattern);
+		free((void *)(uintptr_t)wanted->choices[i].expression);
+	}
 	free(wanted->choices);
 	*wanted = (struct wanted){.nr = 0};
 }

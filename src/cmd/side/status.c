@@ -135,7 +135,7 @@ static void print_definition(struct json_object *session, const struct style *st
 static void print_kernel(struct ask *ask, struct json_object *session, const struct style *style)
 {
 	struct json_object *definition = NULL, *said;
-	char lost[SAY_NUMBER_MAX];
+	char lost[SAY_NUMBER_MAX], filtered[64] = "";
 	uint64_t nr_lost;
 
 	if (!json_object_object_get_ex(session, "definition", &definition) ||
@@ -143,14 +143,18 @@ static void print_kernel(struct ask *ask, struct json_object *session, const str
 		return;
 	said = kernel_session_status(ask);
 	nr_lost = ask_number(said, "lost");
+	if (ask_number(said, "filtered"))
+		(void)snprintf(filtered, sizeof(filtered),
+				"; %" PRIu64 " with a filter of the kernel's",
+				ask_number(said, "filtered"));
 	if (!said)
 		printf("  kernel     %snobody records its events%s: `side start` begins again\n",
 				style->bad, style->plain);
 	else
 		printf("  kernel     %" PRIu64 " of %" PRIu64
-		       " events switched on, by %s%s%s%s%s\n",
+		       " events switched on, by %s%s%s%s%s%s\n",
 				ask_number(said, "on"), ask_number(said, "events"),
-				ask_text(said, "way"), nr_lost ? style->bad : "",
+				ask_text(said, "way"), filtered, nr_lost ? style->bad : "",
 				nr_lost ? "; lost " : "", nr_lost ? say_number(nr_lost, lost) : "",
 				style->plain);
 	json_object_put(said);

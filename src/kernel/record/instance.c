@@ -229,6 +229,19 @@ static void way_remove(struct kernel_record *record, struct kind *kind)
 	(void)tracefs_write(file, "0");
 }
 
+/* The kernel puts one filter in the place of the other. */
+static int way_widen(
+		struct kernel_record *record, struct kind *kind, const char *more, const char *all)
+{
+	const struct instance *instance = record->way_state;
+	char file[600];
+
+	(void)more;
+	(void)snprintf(file, sizeof(file), "%s/events/%.255s/%.120s/filter", instance->path,
+			kind->system, kind->name);
+	return tracefs_write(file, all ? all : "0");
+}
+
 static int way_start(struct kernel_record *record)
 {
 	(void)record;
@@ -374,6 +387,7 @@ static const char *way_name(const struct kernel_record *record)
 const struct way way_instance = {
 		.open = way_open,
 		.add = way_add,
+		.widen = way_widen,
 		.remove = way_remove,
 		.start = way_start,
 		.wait = way_wait,

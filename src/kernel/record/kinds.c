@@ -82,6 +82,7 @@ static void free_kind(struct kernel_record *record, struct kind *kind)
 	}
 	if (kind->described && record->sink->gone)
 		record->sink->gone(record, &kind->event);
+	kernel_ask_end(kind);
 	kernel_format_free(&kind->format);
 	layout_free(&kind->layout);
 	ctf_arena_destroy(kind->arena);

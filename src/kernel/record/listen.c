@@ -101,9 +101,36 @@ static void free_choices(struct kernel_record_choice *choices, size_t nr)
 {
 	size_t i;
 
-	for (i = 0; choices && i < nr; i++)
+	for (i = 0; choices && i < nr; i++) {
 		free((void *)(uintptr_t)choices[i].pattern);
+		free((void *)(uintptr_t)choices[i].expression);
+	}
 	free(choices);
+}
+
+static bool copy_choice(
+		struct kernel_record_choice *copy, const struct kernel_record_choice *choice)
+{
+	copy->pattern = strdup(choice->pattern);
+	copy->expression = choice->expression ? strdup(choice->expression) : NULL;
+	return copy->pattern && (copy->expression || !choice->expression);
+}
+
+/* What was asked of the kernel until now may be less than what is wanted. */
+static void ask_more(struct kernel_record *record)
+{
+	struct kernel_record_error ignored;
+	struct kind *kind;
+
+	for (kind = record->kinds; kind; kind = kind->next) {
+		if (!kind->on || !kernel_ask_more(record, kind))
+			continue;
+		/* Else without asking; between the two there is a moment. */
+		(void)kernel_listen_switch(record, &kind->event, false, &ignored);
+		kernel_ask_end(kind);
+		if (!record->way->add(record, kind, &ignored))
+			kind->on = true;
+	}
 }
 
 int kernel_listen_open(const struct kernel_record_options *options,
@@ -141,9 +168,8 @@ int kernel_listen_choose(struct kernel_record *record, const struct kernel_recor
 	int ret;
 
 	for (i = 0; copy && i < nr; i++) {
-		copy[i].pattern = strdup(choices[i].pattern);
-		if (!copy[i].pattern) {
-			free_choices(copy, i);
+		if (!copy_choice(&copy[i], &choices[i])) {
+			free_choices(copy, i + 1);
 			copy = NULL;
 		}
 	}
@@ -155,7 +181,10 @@ int kernel_listen_choose(struct kernel_record *record, const struct kernel_recor
 	record->options.choices = copy;
 	record->options.nr_choices = nr;
 	ret = kernel_kinds_take_choices(record, error);
-	return ret ? ret : kernel_kinds_look(record, false, error);
+	if (ret)
+		return ret;
+	ask_more(record);
+	return kernel_kinds_look(record, false, error);
 }
 
 bool kernel_listen_look(struct kernel_record *record)
@@ -196,11 +225,18 @@ int kernel_listen_switch(struct kernel_record *record, const struct kernel_event
 	if (!kind || kind->on == on)
 		return 0;
 	if (on) {
+		kernel_ask_begin(record, kind);
 		ret = record->way->add(record, kind, error);
+		/* It is a help, and no condition. */
+		if (ret && kind->asked) {
+			kernel_ask_end(kind);
+			ret = record->way->add(record, kind, error);
+		}
 	} else {
 		(void)tell_losses_of(record, kind);
 		memset(kind->told, 0, record->nr_cpus * sizeof(*kind->told));
 		record->way->remove(record, kind);
+		kernel_ask_end(kind);
 	}
 	kind->on = on && !ret;
 	return ret;
@@ -235,6 +271,16 @@ bool kernel_listen_drain(struct kernel_record *record, bool losses)
 	if (losses || record->lost_some || (found && record->way == &way_instance))
 		tell_losses(record);
 	return found;
+}
+
+uint32_t kernel_listen_filtered(const struct kernel_record *record)
+{
+	const struct kind *kind;
+	uint32_t nr = 0;
+
+	for (kind = record->kinds; kind; kind = kind->next)
+		nr += kind->on && kind->asked;
+	return nr;
 }
 
 uint64_t kernel_listen_kinds(const struct kernel_record *record)

@@ -36,7 +36,8 @@ struct kind {
 	struct kind *next;
 	uint16_t id; /* of the kernel */
 	char *system, *name;
-	const char *filter; /* or NULL */
+	const char *filter;       /* or NULL; if it is not a choice's, it is the one of asked */
+	struct kind_asked *asked; /* ask.c, or NULL */
 	struct format format;
 	struct layout layout;
 	struct kernel_event event;
@@ -129,6 +130,12 @@ struct way {
 	int (*open)(struct kernel_record *record, struct kernel_record_error *error);
 	int (*add)(struct kernel_record *record, struct kind *kind,
 			struct kernel_record_error *error);
+	/*
+	 * Of a kind with a filter more comes from now on, and nothing meanwhile is lost or comes twice: what `more` is true of, which
+	 * its filter is not; `all` is both, NULL: everything.
+	 */
+	int (*widen)(struct kernel_record *record, struct kind *kind, const char *more,
+			const char *all);
 	/* Nothing of the kind comes any more; what way_lost() says of it goes. */
 	void (*remove)(struct kernel_record *record, struct kind *kind);
 	int (*start)(struct kernel_record *record);
@@ -171,6 +178,15 @@ void kernel_notice_open(struct kernel_record *record);
 bool kernel_notice_take(struct kernel_record *record);
 void kernel_notice_answer(struct kernel_record *record);
 void kernel_notice_close(struct kernel_record *record);
+
+/* ask.c */
+
+/* Before a kind is switched on: its filter, from the expressions of the choices that mean it. */
+void kernel_ask_begin(const struct kernel_record *record, struct kind *kind);
+/* After another choice, of one that is on. Not 0: the kernel does not want to be asked so; as much comes as before. */
+int kernel_ask_more(struct kernel_record *record, struct kind *kind);
+/* Everything comes, or nothing. */
+void kernel_ask_end(struct kind *kind);
 
 /* kinds.c */
 

@@ -261,8 +261,8 @@ static int way_open(struct kernel_record *record, struct kernel_record_error *er
 
 /* ---- events ---- */
 
-static int open_counter(struct kernel_record *record, const struct kind *kind, pid_t pid,
-		uint32_t cpu, struct kernel_record_error *error)
+static int open_counter(struct kernel_record *record, const struct kind *kind, const char *filter,
+		pid_t pid, uint32_t cpu, struct kernel_record_error *error)
 {
 	struct perf_event_attr attributes = attributes_of(record);
 	struct perf *perf = record->way_state;
@@ -286,14 +286,14 @@ static int open_counter(struct kernel_record *record, const struct kind *kind, p
 	}
 	if (fd < 0) {
 		ret = fd;
-	} else if (kind->filter && ioctl(fd, PERF_EVENT_IOC_SET_FILTER, kind->filter)) {
+	} else if (filter && ioctl(fd, PERF_EVENT_IOC_SET_FILTER, filter)) {
 		ret = -errno;
 		close(fd);
 		free(counter);
 		return record_fail(error, ret,
 				"`cat /sys/kernel/tracing/events/SYSTEM/EVENT/format` shows the "
 				"fields",
-				"the kernel refuses the filter `%s` for %s:%s: %s", kind->filter,
+				"the kernel refuses the filter `%s` for %s:%s: %s", filter,
 				kind->system, kind->name, strerror(-ret));
 	} else if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, perf->events[cpu].fd) ||
 			(perf->started && ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))) {
@@ -330,7 +330,8 @@ static void open_late(void *user, pid_t tid)
 
 	for (cpu = 0; cpu < late->record->nr_cpus; cpu++)
 		if (perf->events[cpu].size)
-			(void)open_counter(late->record, late->kind, tid, cpu, &error);
+			(void)open_counter(late->record, late->kind, late->kind->filter, tid, cpu,
+					&error);
 }
 
 /* Soon, together with others: close_gone(). */
@@ -390,10 +391,33 @@ static int way_add(
 	}
 	for (cpu = 0; cpu < record->nr_cpus && !ret; cpu++)
 		if (perf->events[cpu].size)
-			ret = open_counter(
-					record, kind, record->options.machine ? -1 : 0, cpu, error);
+			ret = open_counter(record, kind, kind->filter,
+					record->options.machine ? -1 : 0, cpu, error);
 	if (ret) /* The kind goes: nothing may refer to it. */
 		way_remove(record, kind);
+	return ret;
+}
+
+/* Another event beside the one that there is, because perf changes no filter: it has nothing in common with that. */
+static int way_widen(
+		struct kernel_record *record, struct kind *kind, const char *more, const char *all)
+{
+	struct perf *perf = record->way_state;
+	struct kernel_record_error ignored;
+	const struct counter *before = perf->counters;
+	uint32_t cpu;
+	int ret = 0;
+
+	(void)all;
+	for (cpu = 0; cpu < record->nr_cpus && !ret; cpu++)
+		if (perf->events[cpu].size)
+			ret = open_counter(record, kind, more, -1, cpu, &ignored);
+	while (ret && perf->counters != before) {
+		struct counter *next = perf->counters->next;
+
+		drop_counter(perf, perf->counters);
+		perf->counters = next;
+	}
 	return ret;
 }
 
@@ -696,6 +720,7 @@ static const char *way_name(const struct kernel_record *record)
 const struct way way_perf = {
 		.open = way_open,
 		.add = way_add,
+		.widen = way_widen,
 		.remove = way_remove,
 		.start = way_start,
 		.wait = way_wait,

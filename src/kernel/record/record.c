@@ -62,6 +62,7 @@ static void free_options(struct kernel_record *record)
 	for (i = 0; options->choices && i < options->nr_choices; i++) {
 		free((void *)(uintptr_t)options->choices[i].pattern);
 		free((void *)(uintptr_t)options->choices[i].filter);
+		free((void *)(uintptr_t)options->choices[i].expression);
 	}
 	free((void *)(uintptr_t)options->choices);
 	free((void *)(uintptr_t)options->directory);

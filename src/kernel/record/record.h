@@ -34,6 +34,11 @@ struct kernel_record;
 struct kernel_record_choice {
 	const char *pattern;
 	const char *filter; /* in the kernel's language, or NULL */
+	/*
+	 * For listeners that choose: in ours (filter/filter.h), or NULL. As much of it as the kernel understands it is asked, so that
+	 * what it rejects takes no room; the listener checks all that comes.
+	 */
+	const char *expression;
 };
 
 enum kernel_record_way {
@@ -157,7 +162,10 @@ struct kernel_listener {
 int kernel_listen_open(const struct kernel_record_options *options,
 		const struct kernel_listener *listener, struct kernel_record **record,
 		struct kernel_record_error *error);
-/* What is meant from now on: found() for all that is new. -EINVAL: a pattern cannot be read. */
+/*
+ * What is meant from now on: found() for all that is new, and what is switched on and more is wanted of comes in full. -EINVAL: a
+ * pattern cannot be read.
+ */
 int kernel_listen_choose(struct kernel_record *record, const struct kernel_record_choice *choices,
 		size_t nr, struct kernel_record_error *error);
 /* Does the kernel have an event that this means? Or might a program register one? */
@@ -177,6 +185,8 @@ void kernel_listen_each(struct kernel_record *record,
 void kernel_listen_wait(struct kernel_record *record, int fd, int timeout_ms);
 /* What has come until now. losses: also what was lost most lately, which costs a call for each event. True: there was something. */
 bool kernel_listen_drain(struct kernel_record *record, bool losses);
+/* How many of those that are switched on the kernel is asked about, by a filter. */
+uint32_t kernel_listen_filtered(const struct kernel_record *record);
 /* How many are known. */
 uint64_t kernel_listen_kinds(const struct kernel_record *record);
 /* Nothing comes any more, and what came is said, losses too. Of the summary: the way, kinds and what could not be decoded. */
