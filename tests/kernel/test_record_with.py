@@ -195,6 +195,21 @@ call(300, 600)
         self.assertEqual(recorder.returncode, 0, errors)
         self.assertGreaterEqual(len(self.calls()), 10)
 
+    def test_own_calls(self):
+        """Switching on hundreds of events and reading what comes are system calls, too: none of the recorder's is recorded, or lost."""
+        for number, options in enumerate(((), ("--rotate",))):
+            trace = f"{self.trace}{number}"
+            done = self.record("--kernel-way", "tracefs", "--kernel-buffer", "1M", "--json", *options, "-o", trace, count=300,
+                               pattern="syscalls")
+            kernel = next(line for line in map(json.loads, filter(lambda text: text.startswith("{"), done.stderr.splitlines()))
+                          if line["type"] == "kernel_summary")
+            self.assertEqual(kernel["lost"], 0, kernel)
+            self.assertEqual(self.calls(trace), list(range(300)))
+            called = collections.Counter(event.name for event in events_of(trace))
+            self.assertEqual(called[CALL], called[CALL.replace("enter", "exit")])
+            # 300 calls, and what it takes to start an interpreter.
+            self.assertLess(kernel["events"], 100000)
+
     def test_losses(self):
         done = self.record("--rotate", "--kernel-all", "--kernel-buffer", "4K", "--strict", "--json", "-o", self.trace, count=20000, status=4,
                            pattern="raw_syscalls")

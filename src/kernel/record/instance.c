@@ -4,7 +4,7 @@
  * written to.
  *
  * An instance outlives who made it. Its name, side-PID-START, says whose it is; whoever comes next removes those whose
- * process is gone, and no others. Buffers do not overwrite, so the kernel counts what found no room. Threads' names and
+ * process is gone, and no others. Our own system calls are left out, which would fill the buffers. Buffers do not overwrite, so the kernel counts what found no room. Threads' names and
  * processes are those that /proc has when a record is read: what has ended by then has none.
  */
 #include <dirent.h>
@@ -21,6 +21,7 @@
 #define PREFIX "side-"
 #define PAGE_MAX ((size_t)64 << 10)
 #define POLL_MS 20
+#define ROUND_PAGES 256 /* of a CPU; who reads may make more than that, by reading */
 
 /* Records of a page, as events/header_page and events/header_event say. */
 #define PAGE_HEADER 16
@@ -37,6 +38,12 @@ struct instance {
 	int *pipes; /* by CPU */
 	uint8_t *page;
 	bool made;
+	bool calls;        /* system calls are switched on, and we make some */
+	bool foreign;      /* somebody else has done something */
+	bool apart;        /* ours are left out */
+	bool reader_apart; /* ... at least those of the thread that reads */
+	pid_t pid;         /* asked once: each time would be a call more to record */
+	pid_t opener;      /* the thread that opened it, and starts the command */
 };
 
 /* ---- whose ---- */
@@ -117,11 +124,15 @@ static int set_up(struct kernel_record *record, struct instance *instance)
 		ret = put(instance, "buffer_size_kb", text);
 	if (!ret)
 		ret = put(instance, "options/overwrite", "0");
+	/* Switching on thousands of events is thousands of calls of our own, which would fill the buffers: nothing before way_start(). */
+	if (!ret)
+		ret = put(instance, "tracing_on", "0");
 	if (ret || record->options.machine)
 		return ret;
 	/* Ours, whose children follow; what we do ourselves is left out. */
 	ret = put(instance, "options/event-fork", "1");
-	(void)snprintf(text, sizeof(text), "%ld", (long)syscall(SYS_gettid));
+	instance->opener = (pid_t)syscall(SYS_gettid);
+	(void)snprintf(text, sizeof(text), "%d", (int)instance->opener);
 	return ret ? ret : put(instance, "set_event_pid", text);
 }
 
@@ -162,6 +173,7 @@ static int way_open(struct kernel_record *record, struct kernel_record_error *er
 		return record_fail(error, -ENOMEM, NULL, "no memory");
 	instance->pipes = calloc(record->nr_cpus, sizeof(*instance->pipes));
 	instance->page = malloc(PAGE_MAX);
+	instance->pid = getpid();
 	if (!instance->pipes || !instance->page)
 		return fail(record, error, -ENOMEM);
 	for (i = 0; i < record->nr_cpus; i++)
@@ -189,10 +201,11 @@ static int way_open(struct kernel_record *record, struct kernel_record_error *er
 static int way_add(
 		struct kernel_record *record, struct kind *kind, struct kernel_record_error *error)
 {
-	const struct instance *instance = record->way_state;
+	struct instance *instance = record->way_state;
 	char file[600];
 	int ret = 0;
 
+	instance->calls |= strstr(kind->system, "syscalls") != NULL;
 	if (kind->filter) {
 		(void)snprintf(file, sizeof(file), "%s/events/%.255s/%.120s/filter", instance->path,
 				kind->system, kind->name);
@@ -244,8 +257,7 @@ static int way_widen(
 
 static int way_start(struct kernel_record *record)
 {
-	(void)record;
-	return 0;
+	return put(record->way_state, "tracing_on", "1");
 }
 
 static void way_stop(struct kernel_record *record)
@@ -267,6 +279,7 @@ static void way_wait(struct kernel_record *record, int timeout_ms)
 static void put_record(struct kernel_record *record, uint32_t cpu, uint64_t ticks,
 		const uint8_t *data, size_t size)
 {
+	struct instance *instance = record->way_state;
 	const char *comm;
 	int32_t tid;
 	pid_t pid = -1;
@@ -275,8 +288,9 @@ static void put_record(struct kernel_record *record, uint32_t cpu, uint64_t tick
 		return;
 	memcpy(&tid, data + 4, sizeof(tid));
 	comm = tasks_comm(record->tasks, tid, ticks, cpu, &pid);
-	if (!record->options.machine && pid == getpid())
+	if (!record->options.machine && pid == instance->pid)
 		return;
+	instance->foreign = true;
 	kernel_put(record, cpu, ticks, pid, tid, comm, data, size);
 }
 
@@ -333,6 +347,41 @@ static void put_page(struct kernel_record *record, uint32_t cpu, const uint8_t *
 	}
 }
 
+static void leave_out(const struct instance *instance, const char *thread)
+{
+	(void)put(instance, "set_event_notrace_pid", thread);
+}
+
+/*
+ * Each page that is read is two system calls. Children of who is left out would be, too, where children follow: so whoever starts the
+ * command is not before it is there. (Before Linux 5.7 nobody can be left out.)
+ */
+static void stand_apart(struct kernel_record *record, struct instance *instance)
+{
+	pid_t thread = (pid_t)syscall(SYS_gettid);
+	const struct dirent *entry;
+	DIR *threads;
+	char text[16];
+
+	if (instance->apart || !instance->calls)
+		return;
+	if (!record->options.machine && !instance->foreign) {
+		if (thread != instance->opener && !instance->reader_apart) {
+			(void)snprintf(text, sizeof(text), "%d", (int)thread);
+			leave_out(instance, text);
+			instance->reader_apart = true;
+		}
+		return;
+	}
+	instance->apart = true;
+	threads = opendir("/proc/self/task");
+	while (threads && (entry = readdir(threads)))
+		if (*entry->d_name != '.')
+			leave_out(instance, entry->d_name);
+	if (threads)
+		closedir(threads);
+}
+
 /* A page, full or not, as it is. */
 static bool way_drain(struct kernel_record *record)
 {
@@ -340,10 +389,12 @@ static bool way_drain(struct kernel_record *record)
 	bool found = false;
 	uint32_t i;
 
+	stand_apart(record, instance);
 	for (i = 0; i < record->nr_cpus; i++) {
+		uint32_t pages = 0;
 		ssize_t size;
 
-		while (instance->pipes[i] >= 0 &&
+		while (instance->pipes[i] >= 0 && pages++ < ROUND_PAGES &&
 				(size = read(instance->pipes[i], instance->page, PAGE_MAX)) > 0) {
 			put_page(record, i, instance->page, (size_t)size);
 			found = true;
