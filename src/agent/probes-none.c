@@ -9,6 +9,8 @@ const bool agent_has_probes = false;
 /* As probe/patch/patch.h has it: the library has the same symbols everywhere. */
 extern uint64_t side_probe_kept __attribute__((visibility("default")));
 uint64_t side_probe_kept;
+extern uint64_t side_probe_traps __attribute__((visibility("default")));
+uint64_t side_probe_traps;
 
 void agent_probes_look_around(void) {}
 

@@ -83,6 +83,9 @@ class Program:
         self.process.communicate()
 
 
+LIBC_SIGNALS = 1 << 31 | 1 << 32
+
+
 class Case(unittest.TestCase):
     def setUp(self):
         self.dir = tempfile.mkdtemp(prefix="side-attach-test-")
@@ -150,13 +153,19 @@ class Case(unittest.TestCase):
         process.summary = next(line for line in lines if line["type"] == "summary")
         return process.output
 
+    def signals(self, pid):
+        """Handled, and ignored; but those that libc handles from the first thread on that a program makes, or has made by us."""
+        with open(f"/proc/{pid}/status", encoding="utf-8") as lines:
+            masks = dict(line.split() for line in lines if line.startswith(("SigCgt:", "SigIgn:")))
+        return {name: int(mask, 16) & ~LIBC_SIGNALS for name, mask in masks.items()}
+
     def left(self, pid):
-        """Threads, descriptors, and mappings by their names, of a program."""
+        """Threads, descriptors, mappings by their names, and signals that are handled or ignored, of a program."""
         threads = sorted(os.listdir(f"/proc/{pid}/task"))
         files = sorted(os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd"))
         with open(f"/proc/{pid}/maps", encoding="utf-8") as lines:
             names = {line.split(None, 5)[5].strip() for line in lines if len(line.split(None, 5)) == 6}
-        return threads, files, names
+        return threads, files, names, self.signals(pid)
 
     def one_recording(self, program, nr=100, *words):
         attached = self.attach(program.pid, *words)
@@ -177,6 +186,7 @@ class Programs(Case):
         after = self.left(program.pid)
         self.assertEqual(after[0], before[0])
         self.assertEqual(after[1], before[1])
+        self.assertEqual(after[3], before[3])
         new = after[2] - before[2]
         self.assertTrue(all(name.endswith("libside-agent.so") for name in new), new)
         # Again, with the agent that is there.

@@ -79,7 +79,7 @@ class Redis:
 
 class Real(Case):
     def look(self, pid):
-        """Threads and descriptors, without those that come and go with each answer."""
+        """Threads and descriptors, without those that come and go with each answer; signals that are handled or ignored."""
         files = []
         for fd in os.listdir(f"/proc/{pid}/fd"):
             try:
@@ -87,12 +87,12 @@ class Real(Case):
             except FileNotFoundError:
                 continue
         lasting = sorted(file for file in files if not file.startswith("socket:") and not file.endswith("/page"))
-        return len(os.listdir(f"/proc/{pid}/task")), lasting
+        return len(os.listdir(f"/proc/{pid}/task")), lasting, self.signals(pid)
 
     def rounds(self, pid, ask=None):
         """The first leaves the libraries; what is there then stays as it is. Each round sees the program work."""
         load = Load(ask) if ask else None
-        before = None
+        before, signals = None, self.look(pid)[-1]
         for nr in range(ROUNDS + 1):
             asked = load.asked if load else 0
             done = self.side("attach", "-p", str(pid), "--symbols", "-o", self.output(), "--duration", "20ms")
@@ -106,6 +106,7 @@ class Real(Case):
             now = self.look(pid)
             before = before or now
             self.assertEqual(now, before, f"round {nr}")
+            self.assertEqual(now[-1], signals, f"round {nr}")
         if load:
             load.stop()
             self.assertIsNone(load.failure)

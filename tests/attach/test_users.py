@@ -82,9 +82,11 @@ class Users(Case):
 
     def traced(self, service, *words, number=None):
         """It is recorded, is as it was afterwards, and goes on."""
+        signals = self.signals(service.pid)
         tracing = self.begin(service.pid, *words)
         self.assertEqual(service.ask("work 5", "worked")[1], str(ANSWER))
         self.assertEqual(self.over(tracing), {number or service.pid: list(range(5))})
+        self.assertEqual(self.signals(service.pid), signals)
         self.assertEqual(service.ask("work 5", "worked")[1], str(ANSWER))
 
     def refused(self, sentence, service, *words, status=1):

@@ -288,17 +288,21 @@ static int list_file(struct listing *listing, const char *path)
 /* What probes that are gone have left in the process. */
 static void tell_kept(const struct listing *listing)
 {
-	uint64_t bytes;
+	struct inject_kept kept;
 
-	if (!listing->process || inject_kept(listing->process, &bytes) || !bytes)
+	if (!listing->process || inject_kept(listing->process, &kept) || !kept.bytes)
 		return;
 	if (say_is_json())
-		printf("{\"schema\":%d,\"type\":\"probe_kept\",\"bytes\":%" PRIu64 "}\n",
-				SAY_JSON_SCHEMA, bytes);
+		printf("{\"schema\":%d,\"type\":\"probe_kept\",\"bytes\":%" PRIu64
+		       ",\"signals\":%s}\n",
+				SAY_JSON_SCHEMA, kept.bytes, kept.traps ? "true" : "false");
 	else
 		say_note("process %d has no probe now, and keeps %" PRIu64
-			 " KiB for those that it had and for the next ones",
-				listing->process, bytes / 1024);
+			 " KiB for those that it had and for the next ones%s",
+				listing->process, kept.bytes / 1024,
+				kept.traps ? ", and the handlers of SIGTRAP and SIGILL, for one of "
+					     "its threads may still be on its way to them"
+					   : "");
 }
 
 static int conclude(const struct listing *listing, bool markers, const char *what, const char *glob)

@@ -184,7 +184,8 @@ const char *const table_probe_paragraphs[] = {
 	"(much slower), or none. What is no jump has its reason. BYTES is how many bytes of instructions are executed "
 	"elsewhere.",
 	"A process that had probes and has none any more keeps their code for the next ones, at most 64 MiB: how much that is, with the "
-	"agent's own data and the pages of code that differ from their files, is said at the end (JSON: probe_kept).",
+	"agent's own data and the pages of code that differ from their files, is said at the end (JSON: probe_kept), and "
+	"if it keeps handlers of SIGTRAP and SIGILL, because one of its threads may still be on its way to them (signals).",
 	"Markers (SDT, USDT) that the file was built with follow, as PROVIDER:NAME with their operands; GLOB selects them by that "
 	"whole name. With `--sdt` they come alone: SEMAPHORE is the address of the marker's counter of listeners, and LISTENERS, of a "
 	"process, what it counts. `-`: there is none.",

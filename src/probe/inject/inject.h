@@ -54,11 +54,14 @@ struct inject_report {
 	char text[INJECT_TEXT_MAX]; /* a sentence without a full stop, unless INJECT_DONE */
 };
 
-/*
- * How much memory the agent in that process keeps for probes that are gone: 0 while there are some, or where it is not. 0, or a
- * negative errno: it cannot be looked at.
- */
-int inject_kept(pid_t pid, uint64_t *bytes);
+/* What the agent in a process keeps for probes that are gone; nothing while there are some, or where it is not. */
+struct inject_kept {
+	uint64_t bytes;
+	uint64_t traps; /* not 0: the signals of traps (SIGTRAP, SIGILL) */
+};
+
+/* 0, or a negative errno: it cannot be looked at. */
+int inject_kept(pid_t pid, struct inject_kept *kept);
 
 /* A descriptor that becomes readable when the report is there, or a negative errno. */
 int inject_begin(const struct inject_request *request, pid_t *child);

@@ -463,16 +463,24 @@ static const struct inject_mapping *find_agent_code(const struct inject_target *
 	return mapping ? mapping : find_code(target, "memfd:libside-agent.so");
 }
 
-int inject_kept(pid_t pid, uint64_t *bytes)
+static bool read_figure(const struct inject_target *target, const struct inject_elf *elf,
+		uint64_t bias, const char *name, uint64_t *figure)
+{
+	uint64_t where = inject_elf_object(elf, name);
+
+	return where && inject_read(target, where + bias, figure, sizeof(*figure));
+}
+
+int inject_kept(pid_t pid, struct inject_kept *kept)
 {
 	struct inject_target target = {.pid = pid};
 	const struct inject_mapping *mapping;
 	struct inject_elf elf;
-	uint64_t bias, where;
+	uint64_t bias;
 	char path[64];
 	int ret;
 
-	*bytes = 0;
+	memset(kept, 0, sizeof(*kept));
 	(void)snprintf(path, sizeof(path), "/proc/%d/mem", pid);
 	target.memory = open(path, O_RDONLY | O_CLOEXEC);
 	if (target.memory < 0)
@@ -482,9 +490,11 @@ int inject_kept(pid_t pid, uint64_t *bytes)
 	if (mapping)
 		ret = read_object(&target, mapping, &elf, &bias);
 	if (mapping && !ret) {
-		where = inject_elf_object(&elf, "side_probe_kept");
-		if (!where || !inject_read(&target, where + bias, bytes, sizeof(*bytes)))
+		if (!read_figure(&target, &elf, bias, "side_probe_kept", &kept->bytes))
 			ret = -ENOENT;
+		/* An older agent has nothing to say of them. */
+		else if (!read_figure(&target, &elf, bias, "side_probe_traps", &kept->traps))
+			kept->traps = 0;
 		inject_elf_free(&elf);
 	}
 	inject_target_close(&target);

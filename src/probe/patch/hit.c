@@ -61,21 +61,6 @@ static uint32_t block_next[RETURNS_MAX / BLOCK];
 static uint32_t nr_blocks;
 static uint64_t clock_unit = UINT64_C(1) << 32;
 
-/* System calls without libc, whose functions may have probes. */
-static long system_call(long number, long a, long b, long c, long d, long e, long f)
-{
-	register long r10 __asm__("r10") = d;
-	register long r8 __asm__("r8") = e;
-	register long r9 __asm__("r9") = f;
-	long result;
-
-	__asm__ volatile("syscall"
-			 : "=a"(result)
-			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-			 : "rcx", "r11", "memory");
-	return result;
-}
-
 /* Like a barrier for this thread's own order; who removes makes it one for the processor. */
 static inline void light_barrier(void)
 {
@@ -103,8 +88,8 @@ static bool claim(struct thread *thread, pid_t owner, pid_t tid)
 /* Entries of threads that have ended are taken over, with what they own. */
 static __attribute__((noinline)) struct thread *find_entry(void)
 {
-	pid_t tid = (pid_t)system_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
-	pid_t pid = (pid_t)system_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
+	pid_t tid = (pid_t)patch_system_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
+	pid_t pid = (pid_t)patch_system_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
 	uint32_t count = __atomic_load_n(&nr_threads, __ATOMIC_RELAXED);
 
 	for (uint32_t i = 0; i < count; i++) {
@@ -112,7 +97,8 @@ static __attribute__((noinline)) struct thread *find_entry(void)
 		pid_t owner = __atomic_load_n(&threads[i].tid, __ATOMIC_RELAXED);
 
 		if ((!owner || owner == tid ||
-				    system_call(SYS_tgkill, pid, owner, 0, 0, 0, 0) == -ESRCH) &&
+				    patch_system_call(SYS_tgkill, pid, owner, 0, 0, 0, 0) ==
+						    -ESRCH) &&
 				claim(&threads[i], owner, tid))
 			return &threads[i];
 	}
@@ -170,8 +156,8 @@ bool patch_hit_is_inside(const struct patch_probe *probe)
 		/* Acquire: all that the handler did. Pairs with the release in leave_thread(). */
 		if (&threads[i] != self &&
 				__atomic_load_n(&threads[i].inside, __ATOMIC_ACQUIRE) == probe &&
-				system_call(SYS_tgkill, getpid(), threads[i].tid, 0, 0, 0, 0) !=
-						-ESRCH)
+				patch_system_call(SYS_tgkill, getpid(), threads[i].tid, 0, 0, 0,
+						0) != -ESRCH)
 			return true;
 	}
 	return false;
@@ -218,8 +204,9 @@ static uint64_t read_slot(const uint64_t *slot)
 	uint64_t value = 0;
 	struct iovec local = {&value, sizeof(value)},
 		     remote = {(void *)(uintptr_t)slot, sizeof(value)};
-	long got = system_call(SYS_process_vm_readv, system_call(SYS_getpid, 0, 0, 0, 0, 0, 0),
-			(long)&local, 1, (long)&remote, 1, 0);
+	long got = patch_system_call(SYS_process_vm_readv,
+			patch_system_call(SYS_getpid, 0, 0, 0, 0, 0, 0), (long)&local, 1,
+			(long)&remote, 1, 0);
 
 	return got == sizeof(value) ? value : 0;
 }

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -350,6 +351,8 @@ int patch_start(bool plain)
 	ret = patch_hit_start();
 	if (!ret)
 		ret = patch_places_start();
+	if (!ret)
+		ret = -pthread_atfork(NULL, NULL, patch_signals_forked);
 	if (!ret)
 		ret = patch_trap_start();
 	started = !ret;

@@ -8,6 +8,7 @@
 
 #include "probe/code/copy.h"
 
+#include <signal.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -18,6 +19,25 @@
 #define RETURN_CALL_BYTES 6    /* behind which the function returns to, */
 #define RETURN_PUSHED_BYTES 11 /* and behind this its index is where its return address was */
 #define THREADS_MAX 4096
+
+/* System calls without libc, whose functions may have probes. */
+static inline __attribute__((always_inline)) long patch_system_call(
+		long number, long a, long b, long c, long d, long e, long f)
+{
+	register long r10 __asm__("r10") = d;
+	register long r8 __asm__("r8") = e;
+	register long r9 __asm__("r9") = f;
+	long result;
+
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+			 : "rcx", "r11", "memory");
+	return result;
+}
+
+/* SIGTRAP and SIGILL, of a mask as the kernel has it. */
+#define PATCH_TRAP_SIGNALS (1ULL << 4 | 1ULL << 3)
 
 /* One place, as long as it is mapped: threads may be in its code long after it was removed. */
 struct patch_probe {
@@ -126,6 +146,8 @@ bool patch_any_breakpoint(void);
 bool patch_any_armed(void);
 /* Whether what was written stands there still. Not when its file was unmapped: whatever is there now is left alone. */
 bool patch_stands(struct patch_probe *probe);
+/* Where it does not: whether inner begins of instructions still trap, because others have changed only some of the bytes. */
+bool patch_leaves_traps(const struct patch_probe *probe);
 /* Gives back what was made for places that are not mapped any more, if one of these is among them. */
 void patch_release_gone(struct patch_probe *const *probes, size_t count);
 
@@ -226,21 +248,54 @@ void patch_trap_remove(uint64_t address);
 void patch_trap_renew(void);
 /* Nothing that is there now traps. */
 void patch_trap_rest(void);
-bool patch_trap_is_ours(const struct sigaction *action);
+/* With all of that: the program has its signals again; false: a thread may still be on its way to us, and they stay ours. */
+bool patch_trap_end(void);
 extern uint64_t patch_traps;
 
 /* ---- signals.c ---- */
 
-/* What the program wants of SIGTRAP or SIGILL, which is done with those that are not ours. */
-const struct sigaction *patch_signals_behind(int number);
-void patch_signals_put_behind(int number, const struct sigaction *action);
-/* What the kernel has; its flags are not all known to libc. */
-void patch_signals_real(int number, struct sigaction *action);
-void patch_signals_default(int number);
-/* From here on the program's functions are answered by us. */
-void patch_signals_hold(void);
-/* No handler of the program's blocks the signals of traps. */
+/*
+ * From here on our handler of SIGTRAP and SIGILL is the kernel's, what the program has stands behind it, and its functions are answered by
+ * us. Once or several times: the program may have set its own since by a bare system call. Another handler of the program's blocks
+ * neither of them. -errno.
+ */
+int patch_signals_take(const struct sigaction *handler);
 void patch_signals_open(void);
+/* The kernel has all that the program wants, and we answer for nothing any more. */
+void patch_signals_give_back(void);
+/* What the program wants of SIGTRAP or SIGILL, which is done with those that are not ours. For handlers. */
+struct sigaction patch_signals_behind(int number);
+void patch_signals_default(int number);
+/* In a child of fork(), where the other threads are not. */
+void patch_signals_forked(void);
+
+/* ---- threads.c ---- */
+
+struct patch_thread {
+	pid_t tid;
+	char state;                /* as in /proc; 0: it is gone */
+	bool traced, guarded;      /* by seccomp */
+	uint64_t pending, blocked; /* its own signals */
+};
+
+/* What is true of it now, in this order but for `guarded`; false: it is gone. */
+bool patch_thread_look(pid_t tid, struct patch_thread *thread);
+/* Each that there is; when some end meanwhile, not all. False: it cannot be known. */
+bool patch_threads_each(void (*tell)(pid_t tid, void *data), void *data);
+/*
+ * Stops these, one at a time, for some microseconds, and calls `at_stop`, which may be NULL, in between: nothing but system calls. How
+ * many were stopped on their way back from the kernel, before any signal that waits for them there.
+ */
+typedef void patch_at_stop(pid_t thread);
+unsigned int patch_threads_stop(const pid_t *threads, unsigned int count, patch_at_stop *at_stop);
+
+/* ---- arrived.c ---- */
+
+/*
+ * Where no byte traps any more, and all threads have passed a barrier since: whether it is certain that no thread has met
+ * one before whose handler has not begun.
+ */
+bool patch_all_arrived(void);
 
 /* ---- blocked.c ---- */
 

@@ -9,6 +9,9 @@
  *	set.c           the protocol by which bytes change, for many sites at once
  *	trap.c          threads that come across a byte that is being changed
  *	signals.c       what the program does with the signals of traps
+ *	blocked.c       threads that block these
+ *	arrived.c       whether all that have met a trap have come to its handler
+ *	threads.c       the threads that there are, and one stopped for a moment
  *	gaps.c          where memory near code can be
  *	memory.c        that memory, and what belongs to it
  *	slots.c         places in it for single jumps
@@ -115,10 +118,17 @@ size_t patch_set(struct patch_request *requests, size_t count);
 int patch_remove(struct patch_probe *const *probes, size_t count);
 
 /*
- * Gives back what is not needed while nothing is set: pages of code whose bytes are those of their files again, and what was
- * known of probes. The code of probes stays (patch_figures). Whether nothing is set; if something is, nothing is done.
+ * Gives back what is not needed while nothing is set: pages of code whose bytes are those of their files again, what was
+ * known of probes, and the signals of traps, which the program has as it wants them. The code of probes stays (patch_figures). Whether
+ * nothing is set; if something is, nothing is done.
+ *
+ * The signals stay ours where it is not certain that no thread is on its way to our handler (arrived.c); then it is tried again
+ * the next time, and by patch_check().
  */
 bool patch_rest(void);
+
+/* Whether they are ours while nothing is set. Found by its name, likewise. */
+extern uint64_t side_probe_traps __attribute__((visibility("default")));
 
 /* What is kept then, in memory; 0 while anything is set. Found by its name by whoever looks at the process from outside. */
 extern uint64_t side_probe_kept __attribute__((visibility("default")));

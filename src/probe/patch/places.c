@@ -134,6 +134,24 @@ bool patch_stands(struct patch_probe *probe)
 	return there && !memcmp(bytes, probe->bytes, patch_bytes(probe));
 }
 
+bool patch_leaves_traps(const struct patch_probe *probe)
+{
+	uint8_t bytes[PROBE_JUMP_BYTES];
+
+	if (probe->gone)
+		return false;
+	/* Nobody may read it now. */
+	if (!read_place(probe, bytes))
+		return true;
+	for (unsigned int i = 1; i < probe->site.nr_pieces; i++) {
+		unsigned int at = probe->site.pieces[i].at;
+
+		if (at < patch_bytes(probe) && bytes[at] == probe->bytes[at])
+			return true;
+	}
+	return false;
+}
+
 static void release(struct patch_probe *probe)
 {
 	/* Another file may be there by now, with a probe of its own. */

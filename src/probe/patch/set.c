@@ -49,6 +49,8 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t generations;
 static bool rested;
+static bool stranded; /* what traps somewhere is not known of any more */
+uint64_t side_probe_traps;
 
 /* What traps when it is executed: the breakpoint, and bytes that are no instruction. */
 static const uint8_t traps[] = {BREAKPOINT, 0x3f, 0x2f, 0x1e, 0x06};
@@ -713,6 +715,7 @@ static int remove_some(struct patch_probe *const *probes, size_t count, struct p
 		bool whole = there && at_once(probes[i], writer, probes[i]->site.bytes);
 		int error = there && !whole ? write_breakpoint(writer, probes[i]) : 0;
 
+		stranded |= probes[i]->armed && !there && patch_leaves_traps(probes[i]);
 		ret = error ? error : ret;
 		probes[i]->armed = error != 0;
 		probes[i]->leaves = there && !whole && !error;
@@ -774,6 +777,15 @@ static void keep(struct patch_probe *probe)
 			__ATOMIC_RELAXED);
 }
 
+/* A place that somebody else had changed keeps what traps, and is in nobody's list any more. */
+static void end_traps(void)
+{
+	bool ended = !stranded && patch_trap_end();
+
+	/* Relaxed: for whoever looks at it from outside. */
+	__atomic_store_n(&side_probe_traps, !ended, __ATOMIC_RELAXED);
+}
+
 bool patch_rest(void)
 {
 	uint64_t kept;
@@ -791,6 +803,8 @@ bool patch_rest(void)
 		patch_memory_rest(kept);
 		rested = true;
 	}
+	if (over)
+		end_traps();
 	pthread_mutex_unlock(&lock);
 	return over;
 }
@@ -802,6 +816,8 @@ void patch_check(void)
 	if (patch_any_breakpoint()) {
 		patch_trap_renew();
 		(void)patch_unblock();
+	} else if (rested && side_probe_traps) {
+		end_traps();
 	}
 	pthread_mutex_unlock(&lock);
 }

@@ -1,98 +1,266 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the program does with signals once there are handlers of ours for traps. A handler of the program's for SIGTRAP or SIGILL
+ * What the program does with signals while there are handlers of ours for traps. A handler of the program's for SIGTRAP or SIGILL
  * stands behind ours, and no thread and no handler blocks these two: the kernel ends a program that meets a trap in that state.
- * What the program has asked for is kept, and is what it is told when it asks.
+ * What the program has asked for is kept, is what it is told when it asks, and what the kernel gets when no probe is left.
  *
  * Whoever interposes the C library's functions comes here; without that, and for system calls that the program makes itself, a handler or a
  * mask is noticed when probes are set or removed, and by patch_check().
+ *
+ * Actions change one at a time, with a lock: one that the program sets is either the one that stands behind ours or the one
+ * that the kernel has, whichever moment it comes at. One that comes by a bare system call is found by what the kernel says it had
+ * in exchange, and put back. Masks are each thread's own: one that has asked to block these two, and does not, because of us, does so
+ * from its next call on.
  *
  * All of it may be called in signal handlers.
  */
 #include "parts.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MASK_BYTES 8
-#define OURS (1ULL << (SIGTRAP - 1) | 1ULL << (SIGILL - 1))
+#define OURS PATCH_TRAP_SIGNALS
 #define LAST_SIGNAL 64
 #define FORMER 16 /* actions that a handler may still read while the program sets others */
+#define SPINS 100
+#define PAUSES 20000
+#define PAUSE_NS 50000
 
 /* As the kernel has it. */
 struct kernel_action {
 	uint64_t handler, flags, restorer, mask;
 };
+#define RESTORER 0x4000000 /* SA_RESTORER, which libc's header has not */
 
 /* Of the calling thread: what it would block. As quickly reached as a register, also in handlers. */
 static __thread uint64_t wanted __attribute__((tls_model("initial-exec")));
 /* Of each signal's handler, likewise. */
-static uint64_t wanted_by[LAST_SIGNAL + 1];
+static struct {
+	uint64_t mask, handler;
+} wanted_by[LAST_SIGNAL + 1];
 
+static uint64_t handler_of_ours, restorer_of_libc;
 /* What the program wants of SIGTRAP and SIGILL. */
-static struct sigaction actions[2][FORMER];
-static unsigned int next[2], now[2];
+static struct kernel_action actions[2][FORMER];
+static unsigned int now[2];
 static bool held;
+static bool known; /* was held once */
 
 static bool is_ours(int number)
 {
 	return number == SIGTRAP || number == SIGILL;
 }
 
+/* ---- one at a time ---- */
+
+static uint32_t lock;
+static __thread bool inside __attribute__((tls_model("initial-exec")));
+
+struct section {
+	uint64_t blocked;
+	bool entered;
+};
+
+/*
+ * No handler interrupts who is in it, but those of traps: whoever is in it may meet one. A handler of the program's that
+ * comes that way finds that this thread is in it, and goes on without.
+ */
+static struct section enter(void)
+{
+	const uint64_t all = ~OURS;
+	struct section section = {0};
+
+	if (inside)
+		return section;
+	patch_system_call(SYS_rt_sigprocmask, SIG_BLOCK, (long)&all, (long)&section.blocked,
+			MASK_BYTES, 0, 0);
+	section.entered = inside = true;
+	/*
+	 * Acquire: what the last one has done. Pairs with the release in leave(). After a second, whoever was in it has been ended
+	 * there: a child of vfork().
+	 */
+	for (unsigned int i = 0;
+			__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE) && i < SPINS + PAUSES;
+			i++) {
+		const struct timespec pause = {.tv_nsec = PAUSE_NS};
+
+		if (i < SPINS)
+			__builtin_ia32_pause();
+		else
+			patch_system_call(SYS_nanosleep, (long)&pause, 0, 0, 0, 0, 0);
+	}
+	return section;
+}
+
+static void leave(struct section section)
+{
+	uint64_t open = ~OURS & ~section.blocked;
+
+	if (!section.entered)
+		return;
+	/* Release: all that was done. Pairs with the acquire in enter(). */
+	__atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
+	inside = false;
+	/* Only what was blocked here: the rest may have been changed from outside. */
+	patch_system_call(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&open, 0, MASK_BYTES, 0, 0);
+}
+
+void patch_signals_forked(void)
+{
+	lock = 0;
+	inside = false;
+}
+
+/* ---- the kernel's actions ---- */
+
+static int exchange(int number, const struct kernel_action *action, struct kernel_action *before)
+{
+	return (int)patch_system_call(
+			SYS_rt_sigaction, number, (long)action, (long)before, MASK_BYTES, 0, 0);
+}
+
+static bool is_same(const struct kernel_action *one, const struct kernel_action *other)
+{
+	return one->handler == other->handler && one->flags == other->flags &&
+			one->restorer == other->restorer && one->mask == other->mask;
+}
+
+static bool is_handler_of_ours(const struct kernel_action *action)
+{
+	return action->handler == handler_of_ours;
+}
+
+static struct sigaction as_libc(const struct kernel_action *action)
+{
+	struct sigaction result = {.sa_flags = (int)(uint32_t)action->flags};
+
+	memcpy(&result.sa_handler, &action->handler, sizeof(action->handler));
+	memcpy(&result.sa_mask, &action->mask, sizeof(action->mask));
+	return result;
+}
+
+/* As libc gives it to the kernel. */
+static struct kernel_action as_kernel(const struct sigaction *action)
+{
+	struct kernel_action result = {.flags = (uint32_t)action->sa_flags | RESTORER,
+			.restorer = restorer_of_libc};
+
+	memcpy(&result.handler, &action->sa_handler, sizeof(result.handler));
+	memcpy(&result.mask, &action->sa_mask, sizeof(result.mask));
+	return result;
+}
+
+/*
+ * The kernel has `to` in place of `from`, which it was seen to have; or what a bare system call has set meanwhile, which is found in
+ * exchange, and so on.
+ */
+static struct kernel_action replace(
+		int number, const struct kernel_action *from, const struct kernel_action *to)
+{
+	struct kernel_action expected = *from, put = *to, found = *from;
+
+	while (!exchange(number, &put, &found) && !is_same(&found, &expected)) {
+		expected = put;
+		put = found;
+	}
+	return put;
+}
+
+void patch_signals_default(int number)
+{
+	const struct kernel_action none = {.handler = (uint64_t)(uintptr_t)SIG_DFL};
+
+	exchange(number, &none, NULL);
+}
+
 /* ---- what stands behind ours ---- */
 
-const struct sigaction *patch_signals_behind(int number)
+/* With the lock, but read by handlers without. */
+static void put_behind(int number, const struct kernel_action *action)
+{
+	unsigned int which = number == SIGILL, at = (now[which] + 1) % FORMER;
+
+	actions[which][at] = *action;
+	/* Release: the action. Pairs with the acquire in get_behind(). */
+	__atomic_store_n(&now[which], at, __ATOMIC_RELEASE);
+}
+
+static const struct kernel_action *get_behind(int number)
 {
 	/* Acquire: the action. Pairs with the release in put_behind(). */
 	return &actions[number == SIGILL]
 		       [__atomic_load_n(&now[number == SIGILL], __ATOMIC_ACQUIRE)];
 }
 
-void patch_signals_put_behind(int number, const struct sigaction *action)
+static bool holds(void)
 {
-	unsigned int which = number == SIGILL;
-	/* Relaxed: only that each has one of its own. */
-	unsigned int at = __atomic_fetch_add(&next[which], 1, __ATOMIC_RELAXED) % FORMER;
-
-	actions[which][at] = *action;
-	/* Release: the action. Pairs with the acquire in patch_signals_behind(). */
-	__atomic_store_n(&now[which], at, __ATOMIC_RELEASE);
+	/* Relaxed: who sees it late finds out behind its system call, or is found by patch_unblock(). */
+	return __atomic_load_n(&held, __ATOMIC_RELAXED);
 }
 
-/* Not by way of libc, where the program may be told something else. */
-void patch_signals_real(int number, struct sigaction *action)
+struct sigaction patch_signals_behind(int number)
 {
 	struct kernel_action real = {0};
 
-	memset(action, 0, sizeof(*action));
-	if (syscall(SYS_rt_sigaction, number, NULL, &real, MASK_BYTES))
-		return;
-	action->sa_flags = (int)real.flags;
-	action->sa_handler = (void (*)(int))real.handler;
-	memcpy(&action->sa_mask, &real.mask, sizeof(real.mask));
+	/* A signal that was on its way when the program got them back; or it has given this one to our handler, as it had read it once. */
+	if (!holds() && !exchange(number, NULL, &real) && !is_handler_of_ours(&real))
+		return as_libc(&real);
+	return as_libc(get_behind(number));
 }
 
-void patch_signals_default(int number)
+/* By way of libc, which knows how handlers return. */
+static int set_ours(int number, const struct sigaction *handler, const struct kernel_action *seen)
 {
-	const struct kernel_action none = {.handler = (uint64_t)SIG_DFL};
+	struct sigaction before = {0};
+	struct kernel_action set = {0};
 
-	syscall(SYS_rt_sigaction, number, &none, NULL, MASK_BYTES);
+	if (sigaction(number, handler, &before))
+		return -errno;
+	if (!exchange(number, NULL, &set))
+		restorer_of_libc = set.restorer;
+	set = as_kernel(&before);
+	set.flags = (uint32_t)before.sa_flags;
+	memcpy(&set.restorer, &before.sa_restorer, sizeof(set.restorer));
+	/* Set by a bare system call meanwhile. */
+	if (!is_handler_of_ours(&set) && !is_same(&set, seen))
+		put_behind(number, &set);
+	return 0;
+}
+
+static int take(int number, const struct sigaction *handler)
+{
+	struct kernel_action real = {0};
+	int ret = exchange(number, NULL, &real);
+
+	if (ret || is_handler_of_ours(&real))
+		return ret;
+	put_behind(number, &real);
+	return set_ours(number, handler, &real);
+}
+
+int patch_signals_take(const struct sigaction *handler)
+{
+	struct section section = enter();
+	int ret;
+
+	memcpy(&handler_of_ours, &handler->sa_sigaction, sizeof(handler_of_ours));
+	known = true;
+	ret = take(SIGTRAP, handler);
+	if (!ret)
+		ret = take(SIGILL, handler);
+	/* Relaxed: see holds(). */
+	if (!ret)
+		__atomic_store_n(&held, true, __ATOMIC_RELAXED);
+	leave(section);
+	return ret;
 }
 
 /* ---- masks ---- */
-
-void patch_signals_hold(void)
-{
-	/* Relaxed: who sees it late is found by patch_unblock(). */
-	__atomic_store_n(&held, true, __ATOMIC_RELAXED);
-}
-
-static bool holds(void)
-{
-	return __atomic_load_n(&held, __ATOMIC_RELAXED);
-}
 
 static uint64_t ours_of(const sigset_t *set)
 {
@@ -111,14 +279,40 @@ static void change(sigset_t *set, uint64_t remove, uint64_t add)
 	memcpy(set, &mask, sizeof(mask));
 }
 
+/* What this thread has asked for while they were ours, it does from here on. */
+static void block_as_wanted(void)
+{
+	uint64_t mask = wanted;
+
+	if (!mask)
+		return;
+	patch_system_call(SYS_rt_sigprocmask, SIG_BLOCK, (long)&mask, 0, MASK_BYTES, 0, 0);
+	wanted = 0;
+}
+
+/* They became ours while this thread has blocked them; seen here, or by patch_unblock(). */
+static void open_as_held(void)
+{
+	uint64_t mask = 0, ours = OURS;
+
+	patch_system_call(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&ours, (long)&mask, MASK_BYTES, 0,
+			0);
+	wanted |= mask & OURS;
+}
+
 int patch_signals_mask(int how, const sigset_t *set, sigset_t *before, patch_mask_function *real)
 {
-	uint64_t was = wanted, ours;
+	uint64_t was, ours;
 	sigset_t open;
 	int ret;
 
+	if (!holds())
+		block_as_wanted();
+	was = wanted;
 	if (!set || !holds()) {
 		ret = real(how, set, before);
+		if (set && holds())
+			open_as_held();
 	} else {
 		open = *set;
 		ours = ours_of(set);
@@ -137,64 +331,140 @@ int patch_signals_mask(int how, const sigset_t *set, sigset_t *before, patch_mas
 	return ret;
 }
 
-/* Handlers that were there before. One that changes just then is found the next time. */
+/* What its handler would block. With the lock. */
+static void want(int number, uint64_t mask, uint64_t handler)
+{
+	wanted_by[number].mask = mask;
+	wanted_by[number].handler = handler;
+}
+
+static bool is_changeable(int number)
+{
+	return number != SIGKILL && number != SIGSTOP && !is_ours(number);
+}
+
+/* Handlers that were there before. */
 void patch_signals_open(void)
 {
-	for (int number = 1; number <= LAST_SIGNAL; number++) {
-		struct kernel_action action = {0};
-		uint64_t ours;
+	struct section section = enter();
 
-		if (number == SIGKILL || number == SIGSTOP || is_ours(number) ||
-				syscall(SYS_rt_sigaction, number, NULL, &action, MASK_BYTES))
+	for (int number = 1; number <= LAST_SIGNAL; number++) {
+		struct kernel_action real = {0}, open;
+
+		if (!is_changeable(number) || exchange(number, NULL, &real) ||
+				!(real.mask & OURS) ||
+				real.handler == (uint64_t)(uintptr_t)SIG_DFL ||
+				real.handler == (uint64_t)(uintptr_t)SIG_IGN)
 			continue;
-		ours = action.mask & OURS;
-		if (!ours || action.handler == (uint64_t)SIG_DFL ||
-				action.handler == (uint64_t)SIG_IGN)
-			continue;
-		/* Relaxed: told to whoever asks for the handler, no more. */
-		__atomic_store_n(&wanted_by[number], ours, __ATOMIC_RELAXED);
-		action.mask &= ~OURS;
-		syscall(SYS_rt_sigaction, number, &action, NULL, MASK_BYTES);
+		want(number, real.mask & OURS, real.handler);
+		open = real;
+		open.mask &= ~OURS;
+		replace(number, &real, &open);
 	}
+	leave(section);
+}
+
+/* ---- back ---- */
+
+static void give_back(int number)
+{
+	struct kernel_action real = {0};
+
+	if (exchange(number, NULL, &real))
+		return;
+	if (is_ours(number)) {
+		if (is_handler_of_ours(&real))
+			replace(number, &real, get_behind(number));
+	} else if (wanted_by[number].mask && wanted_by[number].handler == real.handler) {
+		struct kernel_action full = real;
+
+		full.mask |= wanted_by[number].mask;
+		replace(number, &real, &full);
+	}
+	want(number, 0, 0);
+}
+
+void patch_signals_give_back(void)
+{
+	struct section section = enter();
+
+	/* Relaxed: see holds(). */
+	__atomic_store_n(&held, false, __ATOMIC_RELAXED);
+	for (int number = 1; number <= LAST_SIGNAL; number++) {
+		if (number != SIGKILL && number != SIGSTOP)
+			give_back(number);
+	}
+	leave(section);
 }
 
 /* ---- actions ---- */
 
-static int act_behind(int number, const struct sigaction *action, struct sigaction *before)
+static bool is_ours_as_libc(const struct sigaction *action)
 {
-	struct sigaction said = *patch_signals_behind(number);
+	struct kernel_action same = as_kernel(action);
 
-	if (action)
-		patch_signals_put_behind(number, action);
+	return is_handler_of_ours(&same);
+}
+
+/* Whoever has read ours from the kernel once, without asking here, and gives it back, means what stood behind it. */
+static int act_behind(int number, const struct sigaction *action, struct sigaction *before,
+		patch_action_function *real)
+{
+	struct sigaction said = as_libc(get_behind(number));
+	struct kernel_action kept;
+	int ret = 0;
+
+	if (action && is_ours_as_libc(action))
+		action = &said;
+	if (!holds()) {
+		ret = real(number, action, before);
+		if (!ret && before && is_ours_as_libc(before))
+			*before = said;
+		return ret;
+	}
+	if (action && action != &said) {
+		kept = as_kernel(action);
+		put_behind(number, &kept);
+	}
 	if (before)
 		*before = said;
 	return 0;
 }
 
-int patch_signals_action(int number, const struct sigaction *action, struct sigaction *before,
+static int act_masked(int number, const struct sigaction *action, struct sigaction *before,
 		patch_action_function *real)
 {
+	uint64_t was = wanted_by[number].mask;
+	struct kernel_action kept;
 	struct sigaction open;
-	uint64_t was, ours;
 	int ret;
 
-	if (!holds() || number < 1 || number > LAST_SIGNAL ||
-			(action && patch_trap_is_ours(action)))
-		return real(number, action, before);
-	if (is_ours(number))
-		return act_behind(number, action, before);
-	was = __atomic_load_n(&wanted_by[number], __ATOMIC_RELAXED);
-	if (!action) {
-		ret = real(number, NULL, before);
+	if (!action || !holds()) {
+		ret = real(number, action, before);
 	} else {
 		open = *action;
-		ours = ours_of(&open.sa_mask);
 		change(&open.sa_mask, OURS, 0);
 		ret = real(number, &open, before);
+		kept = as_kernel(action);
 		if (!ret)
-			__atomic_store_n(&wanted_by[number], ours, __ATOMIC_RELAXED);
+			want(number, kept.mask & OURS, kept.handler);
 	}
 	if (!ret && before)
 		change(&before->sa_mask, 0, was);
+	return ret;
+}
+
+int patch_signals_action(int number, const struct sigaction *action, struct sigaction *before,
+		patch_action_function *real)
+{
+	struct section section;
+	int ret;
+
+	if (!known || inside || number < 1 || number > LAST_SIGNAL)
+		return real(number, action, before);
+	section = enter();
+	ret = is_ours(number) ? act_behind(number, action, before, real)
+			      : act_masked(number, action, before, real);
+	leave(section);
 	return ret;
 }

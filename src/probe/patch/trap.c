@@ -165,17 +165,17 @@ void patch_trap_remove(uint64_t address)
 /* As if we were not there. */
 static void pass_on(int number, siginfo_t *info, void *context)
 {
-	const struct sigaction *behind = patch_signals_behind(number);
+	const struct sigaction behind = patch_signals_behind(number);
 
-	if (behind->sa_handler == SIG_DFL || (behind->sa_handler == SIG_IGN && info->si_code > 0)) {
+	if (behind.sa_handler == SIG_DFL || (behind.sa_handler == SIG_IGN && info->si_code > 0)) {
 		/* What the kernel sends for an instruction cannot be ignored. */
 		patch_signals_default(number);
 		if (info->si_code <= 0 || number == SIGTRAP)
 			raise(number);
-	} else if (behind->sa_handler != SIG_IGN && behind->sa_flags & SA_SIGINFO) {
-		behind->sa_sigaction(number, info, context);
-	} else if (behind->sa_handler != SIG_IGN) {
-		behind->sa_handler(number);
+	} else if (behind.sa_handler != SIG_IGN && behind.sa_flags & SA_SIGINFO) {
+		behind.sa_sigaction(number, info, context);
+	} else if (behind.sa_handler != SIG_IGN) {
+		behind.sa_handler(number);
 	}
 }
 
@@ -199,38 +199,28 @@ static void on_trap(int number, siginfo_t *info, void *context)
 	user->uc_mcontext.gregs[REG_RIP] = (greg_t)target;
 }
 
-bool patch_trap_is_ours(const struct sigaction *action)
-{
-	return (action->sa_flags & SA_SIGINFO) && action->sa_sigaction == on_trap;
-}
-
-static int install(int number)
-{
-	struct sigaction action = {.sa_sigaction = on_trap,
-					 .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART |
-							 SA_NODEFER},
-			 now;
-
-	patch_signals_real(number, &now);
-	if (patch_trap_is_ours(&now))
-		return 0;
-	patch_signals_put_behind(number, &now);
-	return sigaction(number, &action, NULL) ? -errno : 0;
-}
+static bool ours; /* the signals */
 
 int patch_trap_start(void)
 {
-	int ret = install(SIGTRAP);
+	const struct sigaction action = {.sa_sigaction = on_trap,
+			.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART | SA_NODEFER};
 
-	if (!ret)
-		ret = install(SIGILL);
-	if (!ret)
-		patch_signals_hold();
-	return ret;
+	ours = true;
+	return patch_signals_take(&action);
 }
 
 void patch_trap_renew(void)
 {
 	patch_trap_start();
 	patch_signals_open();
+}
+
+bool patch_trap_end(void)
+{
+	if (ours && patch_all_arrived()) {
+		patch_signals_give_back();
+		ours = false;
+	}
+	return !ours;
 }

@@ -171,8 +171,8 @@ static void round_of(struct probe_site *sites)
 		if (__atomic_load_n(&entries[chosen[i]], __ATOMIC_RELAXED) != before[i])
 			complain("a call was seen when the probe was gone", chosen[i]);
 	}
-	/* What is known of probes goes and comes back while threads are in their code. */
-	if (!draw(4) && !patch_rest())
+	/* What is known of probes goes and comes back while threads are in their code; so do the signals of traps. */
+	if (!draw(16) && !patch_rest())
 		complain("there is no rest", chosen[0]);
 }
 

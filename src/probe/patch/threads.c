@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The threads of this process, as the kernel says them, and one of them stopped for some microseconds.
+ *
+ * Only a tracer can do that, and no thread can be the tracer of its own process. So a child does, that shares all memory and does
+ * nothing but system calls. It sends no signal when it ends, and no wait() of the program's sees it.
+ */
+#include "parts.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <linux/ptrace.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CHILD_STACK 16384
+#define STOP_TRIES 200
+#define STOP_NS 100000
+
+/* ---- what the kernel says ---- */
+
+bool patch_thread_look(pid_t tid, struct patch_thread *thread)
+{
+	char path[64], line[256];
+	FILE *status;
+
+	*thread = (struct patch_thread){.tid = tid};
+	snprintf(path, sizeof(path), "/proc/self/task/%d/status", tid);
+	status = fopen(path, "re");
+	/* The order in which they stand there. */
+	while (status && fgets(line, sizeof(line), status)) {
+		unsigned long long mask;
+		unsigned int number;
+
+		if (sscanf(line, "State: %c", &thread->state) == 1)
+			continue;
+		if (sscanf(line, "TracerPid: %u", &number) == 1)
+			thread->traced = number != 0;
+		else if (sscanf(line, "SigPnd: %llx", &mask) == 1)
+			thread->pending = mask;
+		else if (sscanf(line, "SigBlk: %llx", &mask) == 1)
+			thread->blocked = mask;
+		else if (sscanf(line, "Seccomp: %u", &number) == 1) {
+			thread->guarded = number != 0;
+			break;
+		}
+	}
+	if (status)
+		fclose(status);
+	return thread->state != 0;
+}
+
+bool patch_threads_each(void (*tell)(pid_t tid, void *data), void *data)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	const struct dirent *task;
+
+	while (tasks && (task = readdir(tasks))) {
+		if (task->d_name[0] != '.')
+			tell((pid_t)strtol(task->d_name, NULL, 10), data);
+	}
+	if (tasks)
+		closedir(tasks);
+	return tasks != NULL;
+}
+
+/* ---- in the child, which calls nothing that could have a probe ---- */
+
+struct stopping {
+	const pid_t *threads;
+	unsigned int count;
+	patch_at_stop *at_stop;
+	unsigned int stopped;
+};
+
+/* What wait() says of the stop; 0: there was none in time. */
+static int wait_for_stop(pid_t thread)
+{
+	struct timespec pause = {.tv_nsec = STOP_NS};
+	int status = 0;
+
+	for (unsigned int i = 0; i < STOP_TRIES; i++) {
+		if (patch_system_call(SYS_wait4, thread, (long)&status, WNOHANG | __WALL, 0, 0,
+				    0) == thread)
+			return WIFSTOPPED(status) ? status : 0;
+		patch_system_call(SYS_nanosleep, (long)&pause, 0, 0, 0, 0, 0);
+	}
+	return 0;
+}
+
+/* A thread that cannot be stopped is let go when this child ends. */
+static bool stop(pid_t thread, patch_at_stop *at_stop)
+{
+	int status;
+	bool ours;
+
+	if (patch_system_call(SYS_ptrace, PTRACE_SEIZE, thread, 0, 0, 0, 0) ||
+			patch_system_call(SYS_ptrace, PTRACE_INTERRUPT, thread, 0, 0, 0, 0))
+		return false;
+	status = wait_for_stop(thread);
+	if (!status)
+		return false;
+	/* Else a signal has arrived before, and goes on its way. */
+	ours = status >> 16 == PTRACE_EVENT_STOP;
+	if (at_stop)
+		at_stop(thread);
+	patch_system_call(SYS_ptrace, PTRACE_DETACH, thread, 0, ours ? 0 : WSTOPSIG(status), 0, 0);
+	return ours;
+}
+
+static int stop_all(void *argument)
+{
+	struct stopping *stopping = argument;
+
+	for (unsigned int i = 0; i < stopping->count; i++)
+		stopping->stopped += stop(stopping->threads[i], stopping->at_stop);
+	patch_system_call(SYS_exit, 0, 0, 0, 0, 0, 0);
+	return 0;
+}
+
+/* ---- outside of it ---- */
+
+unsigned int patch_threads_stop(const pid_t *threads, unsigned int count, patch_at_stop *at_stop)
+{
+	static char stack[CHILD_STACK] __attribute__((aligned(16)));
+	struct stopping stopping = {.threads = threads, .count = count, .at_stop = at_stop};
+	sigset_t all, before;
+	pid_t child;
+
+	/* What is sent to the whole group of processes is not for the child. */
+	sigfillset(&all);
+	sigdelset(&all, SIGTRAP);
+	sigdelset(&all, SIGILL);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	child = clone(stop_all, stack + sizeof(stack), CLONE_VM | CLONE_VFORK, &stopping);
+	while (child > 0 && waitpid(child, NULL, __WALL) < 0 && errno == EINTR)
+		;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return stopping.stopped;
+}

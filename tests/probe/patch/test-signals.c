@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The signals of traps are the program's again when no probe is left: what the kernel says of each signal is to the last bit what it
+ * said before, threads that meet breakpoints up to the last moment are not ended by them, and whatever the program sets
+ * meanwhile holds, by the functions that are interposed and by bare system calls.
+ */
+#include "places.h"
+#include "probe/patch/patch.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define HANDLER __attribute__((target("general-regs-only"), noinline))
+#define CHECK(condition) check((condition), #condition, __LINE__)
+#define SIGNALS 64
+#define MASK_BYTES 8
+#define TRAPS (1ULL << (SIGTRAP - 1) | 1ULL << (SIGILL - 1))
+#define BUSY_THREADS 3
+#define ROUNDS 24
+#define LONG_ROUNDS 3000
+
+static unsigned int wrong, checks;
+
+static void check(bool condition, const char *text, int line)
+{
+	checks++;
+	if (condition)
+		return;
+	wrong++;
+	printf("line %d: not so: %s\n", line, text);
+}
+
+/* As the kernel has it. */
+struct action {
+	uint64_t handler, flags, restorer, mask;
+};
+
+static struct action all_before[SIGNALS + 1], all_after[SIGNALS + 1];
+
+static void read_all(struct action *all)
+{
+	memset(all, 0, (SIGNALS + 1) * sizeof(*all));
+	for (int number = 1; number <= SIGNALS; number++)
+		syscall(SYS_rt_sigaction, number, NULL, &all[number], MASK_BYTES);
+}
+
+static bool as_before(void)
+{
+	read_all(all_after);
+	for (int number = 1; number <= SIGNALS; number++) {
+		const struct action *had = &all_before[number], *has = &all_after[number];
+
+		if (!memcmp(had, has, sizeof(*had)))
+			continue;
+		printf("signal %d: %llx %llx %llx %llx, and was %llx %llx %llx %llx\n", number,
+				(unsigned long long)has->handler, (unsigned long long)has->flags,
+				(unsigned long long)has->restorer, (unsigned long long)has->mask,
+				(unsigned long long)had->handler, (unsigned long long)had->flags,
+				(unsigned long long)had->restorer, (unsigned long long)had->mask);
+		return false;
+	}
+	return true;
+}
+
+/* A line of the kernel's own, read by itself. */
+static unsigned long long caught(void)
+{
+	FILE *status = fopen("/proc/self/status", "re");
+	unsigned long long mask = 0;
+	char line[256];
+
+	while (status && fgets(line, sizeof(line), status)) {
+		if (sscanf(line, "SigCgt: %llx", &mask) == 1)
+			break;
+	}
+	if (status)
+		fclose(status);
+	return mask;
+}
+
+static uint64_t real_mask(void)
+{
+	uint64_t mask = 0;
+
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &mask, MASK_BYTES);
+	return mask;
+}
+
+/* ---- probes ---- */
+
+static uint64_t hits;
+
+static HANDLER void on_hit(const struct patch_hit *hit)
+{
+	(void)hit;
+	/* Relaxed: a figure. */
+	__atomic_fetch_add(&hits, 1, __ATOMIC_RELAXED);
+}
+
+static struct probe_site site;
+
+static struct patch_probe *set(const char *name, unsigned int flags)
+{
+	struct patch_request request = {.site = &site, .entry = on_hit, .flags = flags};
+
+	site = site_of(name);
+	CHECK(!patch_set(&request, 1));
+	return request.probe;
+}
+
+static void end(struct patch_probe *probe)
+{
+	CHECK(!patch_remove(&probe, 1));
+	CHECK(patch_rest());
+}
+
+/* ---- to the last bit ---- */
+
+static volatile sig_atomic_t own_traps;
+
+static void on_own(int number)
+{
+	own_traps += number == SIGTRAP;
+}
+
+static void on_other(int number)
+{
+	(void)number;
+}
+
+static void test_exact(void)
+{
+	struct sigaction odd = {.sa_handler = on_own, .sa_flags = SA_RESTART | SA_NODEFER},
+			 masked = {.sa_handler = on_other};
+
+	for (int turn = 0; turn < 4; turn++) {
+		struct patch_probe *probe;
+
+		/* As at the begin; a handler; ignored; with flags that only the kernel knows. */
+		if (turn == 1) {
+			sigaddset(&odd.sa_mask, SIGUSR1);
+			CHECK(!sigaction(SIGTRAP, &odd, NULL));
+			sigaddset(&masked.sa_mask, SIGTRAP);
+			sigaddset(&masked.sa_mask, SIGTERM);
+			CHECK(!sigaction(SIGUSR2, &masked, NULL));
+		} else if (turn == 2) {
+			CHECK(signal(SIGTRAP, SIG_IGN) != SIG_ERR);
+			CHECK(signal(SIGILL, on_other) != SIG_ERR);
+		} else if (turn == 3) {
+			struct action bare;
+
+			syscall(SYS_rt_sigaction, SIGUSR2, NULL, &bare, MASK_BYTES);
+			bare.flags |= 0x400; /* SA_UNSUPPORTED: told back as it was taken */
+			bare.mask = 1ULL << (SIGALRM - 1);
+			CHECK(!syscall(SYS_rt_sigaction, SIGTRAP, &bare, NULL, MASK_BYTES));
+		}
+		read_all(all_before);
+		probe = set("place_three", turn & 1 ? PATCH_TRAP : 0);
+		CHECK((caught() & TRAPS) == TRAPS && place_three(1) == 4);
+		end(probe);
+		CHECK(as_before() && !side_probe_traps && place_three(1) == 4);
+	}
+	CHECK(signal(SIGTRAP, SIG_DFL) != SIG_ERR && signal(SIGILL, SIG_DFL) != SIG_ERR);
+	CHECK(!(caught() & TRAPS));
+}
+
+/* What is set while probes are there holds when they are gone; and a handler gets its signal. */
+static void test_set_meanwhile(void)
+{
+	struct sigaction action = {.sa_handler = on_own, .sa_flags = SA_RESTART}, before, real;
+	struct patch_probe *probe = set("place_three", PATCH_TRAP);
+
+	own_traps = 0;
+	CHECK(!patch_signals_action(SIGTRAP, &action, &before, sigaction) &&
+			before.sa_handler == SIG_DFL);
+	CHECK(place_three(1) == 4 && !own_traps && !raise(SIGTRAP) && own_traps == 1);
+	/* What libc would have given the kernel. */
+	end(probe);
+	read_all(all_after);
+	CHECK(!sigaction(SIGTRAP, NULL, &real) && real.sa_handler == on_own);
+	CHECK(!sigaction(SIGTRAP, &action, NULL));
+	read_all(all_before);
+	CHECK(!memcmp(&all_before[SIGTRAP], &all_after[SIGTRAP], sizeof(struct action)));
+	CHECK(!raise(SIGTRAP) && own_traps == 2);
+	CHECK(!patch_signals_action(SIGTRAP, NULL, &before, sigaction) &&
+			before.sa_handler == on_own);
+	CHECK(signal(SIGTRAP, SIG_DFL) != SIG_ERR);
+}
+
+static void test_masks(void)
+{
+	struct patch_probe *probe = set("place_three", PATCH_TRAP);
+	sigset_t traps, said;
+
+	sigemptyset(&traps);
+	sigaddset(&traps, SIGTRAP);
+	CHECK(!patch_signals_mask(SIG_BLOCK, &traps, NULL, sigprocmask));
+	CHECK(!(real_mask() & TRAPS) && place_three(1) == 4);
+	end(probe);
+	/* From its next call on. */
+	CHECK(!patch_signals_mask(SIG_BLOCK, NULL, &said, sigprocmask) &&
+			sigismember(&said, SIGTRAP));
+	CHECK((real_mask() & TRAPS) == 1ULL << (SIGTRAP - 1));
+	CHECK(!patch_signals_mask(SIG_UNBLOCK, &traps, &said, sigprocmask) &&
+			sigismember(&said, SIGTRAP));
+	CHECK(!(real_mask() & TRAPS));
+}
+
+/* ---- threads on their way ---- */
+
+static bool stop;
+static unsigned int disturbed;
+
+static bool is_over(void)
+{
+	/* Relaxed: seen some time. */
+	return __atomic_load_n(&stop, __ATOMIC_RELAXED);
+}
+
+static void *meet_traps(void *argument)
+{
+	while (!is_over()) {
+		if (place_four(1) != 5 || place_three(2) != 5)
+			abort();
+	}
+	return argument;
+}
+
+static void *wait_quietly(void *argument)
+{
+	int epoll = epoll_create1(EPOLL_CLOEXEC);
+	struct epoll_event event;
+
+	while (!is_over()) {
+		if (epoll_wait(epoll, &event, 1, 100) < 0 && errno == EINTR)
+			/* Relaxed: a figure. */
+			__atomic_fetch_add(&disturbed, 1, __ATOMIC_RELAXED);
+	}
+	close(epoll);
+	return argument;
+}
+
+/* They trap all the time, and the last of these traps must find its handler: without one it would end the program. */
+static void test_threads(unsigned int rounds)
+{
+	pthread_t threads[BUSY_THREADS + 1];
+	unsigned int later = 0;
+
+	stop = false;
+	for (unsigned int i = 0; i <= BUSY_THREADS; i++)
+		CHECK(!pthread_create(&threads[i], NULL, i ? meet_traps : wait_quietly, NULL));
+	for (unsigned int i = 0; i < rounds; i++) {
+		struct patch_probe *probe =
+				set(i & 1 ? "place_four" : "place_three", i & 2 ? PATCH_TRAP : 0);
+
+		usleep(i % 7 * 100);
+		end(probe);
+		later += side_probe_traps != 0;
+		CHECK(side_probe_traps || !(caught() & TRAPS));
+	}
+	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+	for (unsigned int i = 0; i <= BUSY_THREADS; i++)
+		pthread_join(threads[i], NULL);
+	/* Now certainly. */
+	CHECK(patch_rest() && !side_probe_traps && !(caught() & TRAPS) && hits);
+	CHECK(!disturbed);
+	printf("%u rounds with threads that trap, %u of them given back later\n", rounds, later);
+}
+
+/* ---- the program sets its own at the same time ---- */
+
+#define HANDLERS 2
+
+static void on_first(int number)
+{
+	(void)number;
+}
+
+static void on_second(int number)
+{
+	(void)number;
+}
+
+static void (*const handlers[HANDLERS])(int) = {on_first, on_second};
+static uint64_t sets;
+
+static void *set_own(void *argument)
+{
+	for (uint64_t i = 0; !is_over(); i++, sets++) {
+		struct sigaction action = {.sa_handler = handlers[i % HANDLERS]}, before;
+
+		sigaddset(&action.sa_mask, 1 + (int)(i % 8));
+		CHECK(!patch_signals_action(SIGTRAP, &action, &before, sigaction));
+		/* It is the only one who sets. */
+		if (i && before.sa_handler != handlers[(i - 1) % HANDLERS]) {
+			CHECK(before.sa_handler == handlers[(i - 1) % HANDLERS]);
+			break;
+		}
+	}
+	return argument;
+}
+
+static void *set_bare(void *argument)
+{
+	struct sigaction action = {.sa_handler = on_first};
+	struct action bare;
+
+	/* Such as libc makes them. */
+	CHECK(!sigaction(SIGUSR1, &action, NULL));
+	syscall(SYS_rt_sigaction, SIGUSR1, NULL, &bare, MASK_BYTES);
+	for (uint64_t i = 0; !is_over(); i++, sets++) {
+		bare.handler = (uint64_t)(uintptr_t)handlers[sets % HANDLERS];
+		bare.mask = 1ULL << (sets % 3);
+		syscall(SYS_rt_sigaction, SIGTRAP, &bare, NULL, MASK_BYTES);
+	}
+	return argument;
+}
+
+static void test_at_once(void *(*run)(void *), unsigned int rounds)
+{
+	pthread_t thread;
+	struct action last;
+
+	stop = false;
+	sets = 0;
+	CHECK(!pthread_create(&thread, NULL, run, NULL));
+	for (unsigned int i = 0; i < rounds; i++) {
+		/* Changed at once, so nobody needs the handler. */
+		struct patch_probe *probe = set("place_one", 0);
+
+		end(probe);
+	}
+	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	CHECK(patch_rest() && !side_probe_traps && sets);
+	syscall(SYS_rt_sigaction, SIGTRAP, NULL, &last, MASK_BYTES);
+	CHECK(last.handler == (uint64_t)(uintptr_t)handlers[(sets - 1) % HANDLERS]);
+	if (run == set_own)
+		CHECK(last.mask == 1ULL << ((sets - 1) % 8));
+	else
+		CHECK(last.mask == 1ULL << ((sets - 1) % 3));
+	CHECK(signal(SIGTRAP, SIG_DFL) != SIG_ERR);
+}
+
+int main(void)
+{
+	const char *wanted = getenv("SIDE_TEST_LONG");
+	unsigned int rounds = wanted && !strcmp(wanted, "1") ? LONG_ROUNDS : ROUNDS;
+
+	setvbuf(stdout, NULL, _IONBF, 0);
+	if (patch_start(false)) {
+		printf("this kernel has no barrier for code: nothing can be tested\n");
+		return 77;
+	}
+	CHECK(patch_rest() && !(caught() & TRAPS));
+	test_exact();
+	test_set_meanwhile();
+	test_masks();
+	test_threads(rounds);
+	test_at_once(set_own, rounds * 2);
+	test_at_once(set_bare, rounds * 2);
+	printf("%u checks, %u wrong\n", checks, wrong);
+	return wrong ? 1 : 0;
+}
