@@ -379,6 +379,7 @@ def prepare(place):
 
 
 def end_daemon(place):
+    run(SIDE, "destroy", "-a")
     try:
         with open(os.path.join(place, "runtime/sided.pid"), encoding="ascii") as file:
             os.kill(int(file.read()), signal.SIGTERM)

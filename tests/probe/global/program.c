@@ -61,6 +61,76 @@ int64_t deep(int64_t depth)
 	return depth ? again(depth - 1) + depth : 0;
 }
 
+/* Values of every kind, at their ends, that follow from a number. */
+struct load {
+	int8_t s8;
+	uint8_t u8;
+	int16_t s16;
+	uint16_t u16;
+	int32_t s32;
+	uint32_t u32;
+	int64_t s64;
+	uint64_t u64;
+	float f32;
+	double f64;
+	char inside[8];
+	const char *text, *nothing;
+	const struct load *next;
+	uint16_t row[4];
+};
+
+int64_t carry(int64_t number, int32_t half, uint8_t byte, const struct load *load, const char *text,
+		uint64_t all);
+const char *name_of(int64_t number);
+int8_t small_of(int64_t number);
+
+__attribute__((noinline)) int64_t carry(int64_t number, int32_t half, uint8_t byte,
+		const struct load *load, const char *text, uint64_t all)
+{
+	sink += number + half + byte + load->s8 + *text + (int64_t)all;
+	return (int64_t)((uint64_t)-number << 40) - 1;
+}
+
+__attribute__((noinline)) const char *name_of(int64_t number)
+{
+	static const char *const names[] = {"", "one", "two words", "drei \xc3\xa4\xc3\xb6"};
+
+	sink += number;
+	return names[number & 3];
+}
+
+__attribute__((noinline)) int8_t small_of(int64_t number)
+{
+	sink += number;
+	return (int8_t)(number * 50 - 100);
+}
+
+static void carry_all(int64_t number)
+{
+	char text[200];
+	struct load inner = {.s8 = (int8_t)number, .s64 = INT64_MAX - number, .text = "inner"};
+	const struct load load = {.s8 = (int8_t)(INT8_MIN + number),
+			.u8 = (uint8_t)(UINT8_MAX - number),
+			.s16 = (int16_t)(INT16_MIN + number),
+			.u16 = (uint16_t)(UINT16_MAX - number),
+			.s32 = (int32_t)(INT32_MIN + number),
+			.u32 = (uint32_t)(UINT32_MAX - number),
+			.s64 = INT64_MIN + number,
+			.u64 = UINT64_MAX - (uint64_t)number,
+			.f32 = (float)number + 0.5f,
+			.f64 = -(double)number - 0.25,
+			.inside = "inside",
+			.text = name_of(number),
+			.next = &inner,
+			.row = {1, 2, (uint16_t)(65535 - number), 4}};
+
+	memset(text, 'a' + (int)number, sizeof(text));
+	text[number * 40] = '\0';
+	sink += carry(-number, (int32_t)(INT32_MIN + number), (uint8_t)(200 + number), &load, text,
+			UINT64_MAX - (uint64_t)number);
+	sink += small_of(number);
+}
+
 static void work(int rounds)
 {
 	static const struct order order = {.id = -3,
@@ -75,6 +145,8 @@ static void work(int rounds)
 		serve(i);
 	}
 	sink += deep(3);
+	for (int i = 0; i < 4; i++)
+		carry_all(i);
 }
 
 int main(int argc, char **argv)

@@ -166,6 +166,82 @@ class Values(Case):
             self.assertEqual((events[0]["fields"]["none"], events[0]["fields"]["nothing"]), (0, ""), way)
 
 
+def cut(value, size, signed):
+    """A number in so many bytes."""
+    value &= (1 << 8 * size) - 1
+    return value - (1 << 8 * size) if signed and value >> (8 * size - 1) else value
+
+
+class Captures(Case):
+    """Registers, memory, texts and return values: the same by each way, and what the program has by the numbers of its rounds."""
+    NAMES = ("", "one", "two words", "drei \u00e4\u00f6")
+    LOAD = (("s8", 1, True, lambda n: -128 + n), ("u8", 1, False, lambda n: 255 - n), ("s16", 2, True, lambda n: -32768 + n),
+            ("u16", 2, False, lambda n: 65535 - n), ("s32", 4, True, lambda n: -(1 << 31) + n),
+            ("u32", 4, False, lambda n: (1 << 32) - 1 - n), ("s64", 8, True, lambda n: -(1 << 63) + n),
+            ("u64", 8, False, lambda n: (1 << 64) - 1 - n))
+
+    def table(self):
+        """(argument, field, value by number of the round)"""
+        rows = []
+        # Each register whole and in its parts, with and without a sign.
+        registers = (("%rdi", "%edi", "%di", "%dil", lambda n: -n), ("%rsi", "%esi", "%si", "%sil", lambda n: -(1 << 31) + n),
+                     ("%rdx", "%edx", "%dx", "%dl", lambda n: 200 + n), ("%r9", "%r9d", "%r9w", "%r9b", lambda n: -1 - n))
+        for *names, value in registers:
+            for name, size in zip(names, (8, 4, 2, 1)):
+                # Of an argument only its own bytes are its own.
+                if size > {"%rsi": 4, "%rdx": 1}.get(names[0], 8):
+                    continue
+                for sign in "us":
+                    rows.append((f"{sign}{8 * size}:{sign}_{name[1:]}:{name}", f"{sign}_{name[1:]}",
+                                 lambda n, value=value, size=size, sign=sign: cut(value(n), size, sign == "s")))
+        # Memory behind one, by offset and by name, and from there on.
+        offset = 0
+        for name, size, signed, value in self.LOAD:
+            offset = (offset + size - 1) & -size
+            rows.append((f"{name}:at_{name}:%rcx+{offset}", f"at_{name}", value))
+            rows.append((f"load->{name}", f"load_{name}", value))
+            # As another type of that size.
+            other = ("u" if signed else "s") + name[1:]
+            rows.append((f"{other}:as_{name}:%rcx+{offset}", f"as_{name}",
+                         lambda n, value=value, size=size, signed=signed: cut(value(n), size, not signed)))
+            offset += size
+        rows += [("load->f32", "load_f32", lambda n: n + 0.5), ("load->f64", "load_f64", lambda n: -n - 0.25),
+                 ("load->row[2]", "load_row_2", lambda n: 65535 - n), ("load->next->s8", "load_next_s8", lambda n: n),
+                 ("load->next->s64", "load_next_s64", lambda n: (1 << 63) - 1 - n),
+                 ("orders_taken", "orders_taken", lambda n: 0),
+                 # Texts: behind a register, behind memory, empty, longer, not ASCII, and where there is none.
+                 ("string:by_register:%r8", "by_register", lambda n: chr(ord("a") + n) * 40 * n),
+                 ("text", "text", lambda n: chr(ord("a") + n) * 40 * n),
+                 ("load->text", "load_text", lambda n: self.NAMES[n]), ("load->next->text", "load_next_text", lambda n: "inner"),
+                 ("load->nothing", "load_nothing", lambda n: "")]
+        return rows
+
+    def check_way(self, way, rows):
+        words = [word for row in rows for word in ("--arg", row[0])]
+        return [event["fields"] for event in self.trace(f"{self.program} 0", "--by", way, "--function", "carry", "--exit", *words)]
+
+    def test_entries(self):
+        rows = self.table()
+        self.assertGreater(len(rows), 50)
+        for begin in range(0, len(rows), 12):
+            some = rows[begin:begin + 12]
+            for way in WAYS:
+                found = self.check_way(way, some)
+                self.assertEqual(len(found), 8, (way, self.said.stderr))
+                for number, fields in enumerate(found[::2]):
+                    for argument, name, value in some:
+                        self.assertEqual(fields[name], value(number), (way, argument, number))
+                for number, fields in enumerate(found[1::2]):
+                    self.assertEqual(fields["return_value"], -(-number << 40) - 1, (way, number))
+
+    def test_returned(self):
+        for function, value in (("name_of", lambda n: self.NAMES[n]), ("small_of", lambda n: cut(n * 50 - 100, 1, True))):
+            for way in WAYS:
+                events = self.trace(f"{self.program} 0", "--by", way, "--function", function, "--exit")
+                said = [event["fields"]["return_value"] for event in events if event["event"].endswith("_return")]
+                self.assertEqual(said, [value(number) for number in range(4)], (way, function))
+
+
 class Marker(Case):
     def test_semaphore(self):
         for way in WAYS:
