@@ -121,6 +121,23 @@ call(300, 600)
             event = events_of(trace)[0]
             self.assertNotIn("vtid", event.fields)
 
+    @unittest.skipUnless(os.environ.get("WRAPPERS"), "wrappers of libraries were not built")
+    def test_wrappers(self):
+        """The C library's calls of the command, and not those of who listens to the kernel for it."""
+        counts = []
+        for number, options in enumerate(((), ("--rotate",), ("--per-thread",), ("--per-thread", "--rotate"))):
+            trace = f"{self.trace}{number}"
+            self.record("-w", "libc", *options, "-o", trace, count=40)
+            self.assertEqual(self.calls(trace), list(range(40)), options)
+            lines = subprocess.run([SIDE, "view", "--json", trace], capture_output=True, text=True, check=True).stdout.splitlines()
+            events = [event for event in map(json.loads, lines) if event["type"] == "event" and event["event"].startswith("libc:")]
+            self.assertEqual(len({event["vpid"] for event in events}), 1, options)
+            self.assertNotIn("side-kernel", {event["procname"] for event in events}, options)
+            self.assertGreater(len(events), 100)
+            counts.append(len(events))
+        # The environment has some words more.
+        self.assertLess(max(counts) - min(counts), 100, counts)
+
     def test_command(self):
         """It is what it would be without us."""
         said = self.record("--rotate", "-o", self.trace, command=["sh", "-c", "env; exit 7"], status=7).stdout.splitlines()
