@@ -214,6 +214,18 @@ static void read_hits(struct work *work, bool last)
 	work->lost = lost;
 }
 
+/* Of the way that was left, and why it was that one. */
+static int say_watch_error(const struct work *work, const struct global_error *error)
+{
+	const char *why = global_why(work->global);
+	enum command_status status = error->permission ? COMMAND_NOT_PERMITTED : COMMAND_FAILED;
+	const char *mend = *error->mend ? error->mend : NULL;
+
+	return *why ? say_error(status, mend, "%s: %s; %s",
+				      global_way_name(global_used(work->global)), error->text, why)
+		    : say_error(status, mend, "%s", error->text);
+}
+
 static int watch(struct work *work, bool on)
 {
 	struct global_error error = {.text = ""};
@@ -226,9 +238,7 @@ static int watch(struct work *work, bool on)
 	if (!on)
 		read_hits(work, true);
 	work->on = on && !ret;
-	return ret ? say_error(error.permission ? COMMAND_NOT_PERMITTED : COMMAND_FAILED,
-				     *error.mend ? error.mend : NULL, "%s", error.text)
-		   : 0;
+	return ret ? say_watch_error(work, &error) : 0;
 }
 
 static void take_signals(struct work *work)

@@ -344,6 +344,18 @@ class Reach(Case):
             self.assertEqual(len(events), 7, way)
             self.assertEqual(len(self.trace(both, "--by", way, "--function", "cook", "--pid", "1")), 0, way)
 
+    def test_pid(self):
+        """Of two that run it one is meant."""
+        for way in WAYS:
+            meant, other = (self.start(self.program, "5", "0", "wait") for _ in range(2))
+            recorder = self.start(SIDE, "-q", "trace", "--global", "--by", way, "-o", self.output(), "--exe", self.program, "--function",
+                                  "cook", "--pid", str(meant.pid), "-c", "sh -c 'echo ready; cat'")
+            self.assertEqual(recorder.stdout.readline(), "ready\n")
+            for process in meant, other:
+                process.communicate("\n")
+            recorder.communicate("")
+            self.assertEqual([event["fields"]["pid"] for event in self.read(f"{self.folder}/trace-{self.traces}")], [meant.pid] * 5, way)
+
     def test_user(self):
         both = (f"{sys.executable} -c \"import subprocess as s; s.run(['{self.program}', '3']); "
                 f"s.run(['{self.program}', '4'], user={NOBODY})\"")
@@ -574,6 +586,39 @@ class Order(Case):
         self.assertEqual(counts, {"probe:jump": 4, "probe:kernel": 4, "probe:again": 2})
 
 
+class Falls(Case):
+    """What a kernel does not have, or permit, is said, and the next way is taken."""
+
+    def check(self, what, way, *reasons):
+        output = self.output()
+        done = subprocess.run([os.environ["GLOBAL_REFUSE"], what, SIDE, "trace", "--global", "-o", output, "--exe", self.program, "-c",
+                               f"{self.program} 3", "--function", "cook", "--exit", "--arg", "guests"], capture_output=True, text=True,
+                              timeout=PATIENCE, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        said = next(line for line in done.stderr.splitlines() if "places are watched by" in line)
+        self.assertIn(f"2 places are watched by {way} (", said)
+        for reason in reasons:
+            self.assertIn(reason + ": the kernel", said)
+        events = self.read(output)
+        self.assertEqual([event["fields"]["guests"] for event in events if event["event"] == "probe:cook"], [0, 1, 2])
+        self.assertEqual([event["fields"]["return_value"] for event in events if event["event"] == "probe:cook_return"], [-30, -31, -32])
+
+    def test_no_multi(self):
+        self.check("multi", "perf_event", "uprobe_multi")
+
+    def test_no_bpf(self):
+        self.check("bpf", "tracefs", "uprobe_multi", "perf_event")
+
+    def test_nothing(self):
+        done = subprocess.run([os.environ["GLOBAL_REFUSE"], "perf", SIDE, "trace", "--global", "-o", self.output(), "--exe", self.program,
+                               "-c", f"{self.program} 3", "--function", "cook"], capture_output=True, text=True, timeout=PATIENCE,
+                              check=False)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        for way in WAYS:
+            self.assertIn(way + ":", done.stderr)
+
+
 class Refused(Case):
     def test_permission(self):
         done = subprocess.run([SIDE, "trace", "--global", "-o", "/tmp/side-global-refused-%d" % os.getpid(), "--exe", self.program,
@@ -720,7 +765,7 @@ def main():
     if reason and not INSIDE and not machine.why_not():
         status, out = machine.run([sys.executable, "-B", os.path.realpath(__file__), *sys.argv[1:]],
                                   [("GLOBAL_INSIDE", "1"), *((name, os.environ[name]) for name in
-                                                             ("SIDE", "GLOBAL_PROGRAM", "SIDE_LIB_DIR") if name in os.environ)],
+                                                             ("SIDE", "GLOBAL_PROGRAM", "GLOBAL_REFUSE", "SIDE_LIB_DIR") if name in os.environ)],
                                   patience=900)
         print(out)
         return 1 if status is None else status
