@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Messages of programs whose sessions change and come and go: with a session (REFRESH) and with the
- * daemon (ARRIVE, WELCOME, PUSH, DONE). As strict as message.c.
+ * daemon (ARRIVE, WELCOME, PUSH, DONE, PASS). As strict as message.c.
  */
 #include "wire/message.h"
 
@@ -30,6 +30,10 @@ struct push_body {
 	uint32_t session, size;
 };
 
+struct pass_body {
+	uint32_t path_size, reserved; /* with its NUL */
+};
+
 struct done_body {
 	uint64_t token, serial;
 	uint32_t state, reserved;
@@ -39,6 +43,7 @@ _Static_assert(sizeof(struct refresh_body) == 16, "as on other word sizes");
 _Static_assert(sizeof(struct arrive_body) == 40, "as on other word sizes");
 _Static_assert(sizeof(struct welcome_body) == 24, "as on other word sizes");
 _Static_assert(sizeof(struct push_body) == 16, "as on other word sizes");
+_Static_assert(sizeof(struct pass_body) == 8, "as on other word sizes");
 _Static_assert(sizeof(struct done_body) == 24, "as on other word sizes");
 
 /* A signal's number comes exactly with the mode that has one. */
@@ -299,6 +304,37 @@ int wire_decode_push(const void *message, size_t size, struct wire_push *push)
 			.session = body.session,
 			.size = body.size,
 			.messages = rest};
+	return 0;
+}
+
+/* ---- PASS ---- */
+
+ssize_t wire_encode_pass(void *message, size_t capacity, const struct wire_pass *pass)
+{
+	struct pass_body body = {.path_size = (uint32_t)strlen(pass->path) + 1};
+
+	if (pass->path[0] != '/' || body.path_size > WIRE_SESSION_PATH_MAX + 1)
+		return -EINVAL;
+	return message_encode(message, capacity, WIRE_PASS,
+			(struct message_piece[]){
+					{&body, sizeof(body)}, {pass->path, body.path_size}},
+			2);
+}
+
+int wire_decode_pass(const void *message, size_t size, struct wire_pass *pass)
+{
+	struct pass_body body;
+	const char *rest;
+	size_t rest_size;
+	int ret = message_decode(message, size, WIRE_PASS, &body, sizeof(body), &rest, &rest_size);
+
+	if (ret)
+		return ret;
+	if (body.reserved || body.path_size != rest_size ||
+			body.path_size > WIRE_SESSION_PATH_MAX + 1 ||
+			!message_is_string(rest, body.path_size) || *rest != '/')
+		return -EPROTO;
+	*pass = (struct wire_pass){.path = rest};
 	return 0;
 }
 

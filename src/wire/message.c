@@ -132,7 +132,7 @@ int wire_message_type(const void *message, size_t size)
 		return -EPROTONOSUPPORT;
 	if (header.size != size || header.reserved)
 		return -EPROTO;
-	if (header.type < WIRE_HELLO || header.type > WIRE_PUSH)
+	if (header.type < WIRE_HELLO || header.type > WIRE_PASS)
 		return -EPROTO;
 	return header.type;
 }

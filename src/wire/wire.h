@@ -64,6 +64,15 @@
  * Behind a WELCOME, in the same packet, PUSH messages may stand: what a session that has changed would
  * answer to REFRESH. Who has the rules that were before need not ask it then.
  *
+ * A program that does not see the runtime directory (another root directory, other mounts) may have a door of the daemon's
+ * in what it sees: a socket that is as good as agents.sock. Sessions are behind it, too; a connection that begins with
+ *
+ *   to the daemon             PASS    ->
+ *                                    <-  PASS    (the same; it hangs up if the session is not there)
+ *
+ * goes on as if it had been made at that session's socket. What was said on it before a DONE the session has heard when the daemon
+ * asks it for what comes after this DONE: as with connections of its own.
+ *
  * Everything that arrives is hostile until a decoder of this header has accepted it. Decoders do not
  * copy: strings and arrays point into the message. Nothing here allocates, keeps state or calls an
  * interposable function of the C library, because the program's side may be wrapped by ourselves.
@@ -109,6 +118,7 @@ enum wire_type {
 	WIRE_PROBES = 12,
 	WIRE_PROBED = 13,
 	WIRE_PUSH = 14,
+	WIRE_PASS = 15,
 };
 
 struct wire_header {
@@ -393,6 +403,11 @@ struct wire_push {
 /* The size of the message at the head of `size` bytes, or 0: there is no whole one. */
 size_t wire_next(const void *bytes, size_t size);
 
+/* Give this connection to the session whose socket, as WELCOME names it, is this. */
+struct wire_pass {
+	const char *path;
+};
+
 enum wire_done_state {
 	WIRE_DONE_ALL = 0,     /* everything holds, and no reader sees anything older */
 	WIRE_DONE_READERS = 1, /* everything is said, but readers of what was before run yet */
@@ -423,6 +438,7 @@ ssize_t wire_encode_probed(void *message, size_t capacity, const struct wire_pro
 ssize_t wire_encode_arrive(void *message, size_t capacity, const struct wire_arrive *arrive);
 ssize_t wire_encode_welcome(void *message, size_t capacity, const struct wire_welcome *welcome);
 ssize_t wire_encode_push(void *message, size_t capacity, const struct wire_push *push);
+ssize_t wire_encode_pass(void *message, size_t capacity, const struct wire_pass *pass);
 ssize_t wire_encode_done(void *message, size_t capacity, const struct wire_done *done);
 
 /* The type of a whole message, or -EPROTO, or -EPROTONOSUPPORT for another protocol version. */
@@ -442,6 +458,7 @@ int wire_decode_probed(const void *message, size_t size, struct wire_probed *pro
 int wire_decode_arrive(const void *message, size_t size, struct wire_arrive *arrive);
 int wire_decode_welcome(const void *message, size_t size, struct wire_welcome *welcome);
 int wire_decode_push(const void *message, size_t size, struct wire_push *push);
+int wire_decode_pass(const void *message, size_t size, struct wire_pass *pass);
 int wire_decode_done(const void *message, size_t size, struct wire_done *done);
 
 struct wire_refused wire_ack_at(const struct wire_ack *ack, uint32_t index);

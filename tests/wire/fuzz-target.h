@@ -44,6 +44,7 @@ static inline bool fuzz_control_messages(const uint8_t *data, size_t size)
 	struct wire_arrive arrive;
 	struct wire_welcome welcome;
 	struct wire_push push;
+	struct wire_pass pass;
 	struct wire_done done;
 	struct wire_probes probes;
 	struct wire_probed probed;
@@ -68,6 +69,10 @@ static inline bool fuzz_control_messages(const uint8_t *data, size_t size)
 	}
 	if (!wire_decode_push(data, size, &push)) {
 		fuzz_same(data, size, again, wire_encode_push(again, sizeof(again), &push));
+		accepted = true;
+	}
+	if (!wire_decode_pass(data, size, &pass)) {
+		fuzz_same(data, size, again, wire_encode_pass(again, sizeof(again), &pass));
 		accepted = true;
 	}
 	if (!wire_decode_done(data, size, &done)) {

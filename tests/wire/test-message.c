@@ -412,6 +412,29 @@ static void push_travels(void **state)
 	assert_int_equal(wire_next(message, (size_t)first), 0);
 }
 
+static void pass_travels(void **state)
+{
+	static char path[WIRE_SESSION_PATH_MAX + 2];
+	struct wire_pass in = {.path = "/run/side/sessions/s.sock"}, out;
+	ssize_t size = wire_encode_pass(message, sizeof(message), &in), cut;
+
+	(void)state;
+	assert_int_equal(size, 16 + 8 + 26);
+	assert_int_equal(wire_decode_pass(message, (size_t)size, &out), 0);
+	assert_string_equal(out.path, in.path);
+	for (cut = 0; cut < size; cut++)
+		assert_int_equal(wire_decode_pass(message, (size_t)cut, &out), -EPROTO);
+	message[16 + 8] = 'r';
+	assert_int_equal(wire_decode_pass(message, (size_t)size, &out), -EPROTO);
+	in.path = "not/absolute";
+	assert_int_equal(wire_encode_pass(message, sizeof(message), &in), -EINVAL);
+	memset(path, '/', sizeof(path) - 1);
+	in.path = path;
+	assert_int_equal(wire_encode_pass(message, sizeof(message), &in), -EINVAL);
+	in.path++;
+	assert_true(wire_encode_pass(message, sizeof(message), &in) > 0);
+}
+
 static void lies_are_refused(void **state)
 {
 	struct wire_hello out;
@@ -488,6 +511,7 @@ static void mutations_do_no_harm(void **state)
 	ssize_t first = wire_encode_refresh(pushed, sizeof(pushed), &refresh);
 	struct wire_push push = {
 			.base = 8, .session = 1, .size = (uint32_t)(2 * first), .messages = pushed};
+	struct wire_pass pass = {.path = "/run/a"};
 	char room[64];
 	unsigned long rounds = getenv("SIDE_TEST_LONG") ? 20000000 : 300000;
 	unsigned long accepted = 0;
@@ -503,7 +527,7 @@ static void mutations_do_no_harm(void **state)
 		ssize_t size = 0;
 		uint32_t changes = random_next(&seed) % 4;
 
-		switch (i % 14) {
+		switch (i % 15) {
 		case 0: size = wire_encode_hello(message, sizeof(message), &a_hello); break;
 		case 1: size = wire_encode_config(message, sizeof(message), &config); break;
 		case 2: size = wire_encode_events(message, sizeof(message), &events); break;
@@ -518,6 +542,7 @@ static void mutations_do_no_harm(void **state)
 		case 11: size = wire_encode_probes(message, sizeof(message), &probes); break;
 		case 12: size = wire_encode_probed(message, sizeof(message), &probed); break;
 		case 13: size = wire_encode_push(message, sizeof(message), &push); break;
+		case 14: size = wire_encode_pass(message, sizeof(message), &pass); break;
 		}
 		assert_true(size > 0);
 		while (changes--) {
@@ -553,6 +578,7 @@ int main(void)
 			cmocka_unit_test(probes_probed_travel),
 			cmocka_unit_test(welcome_travels),
 			cmocka_unit_test(push_travels),
+			cmocka_unit_test(pass_travels),
 			cmocka_unit_test(lies_are_refused),
 			cmocka_unit_test(mutations_do_no_harm),
 	};
