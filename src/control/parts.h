@@ -13,6 +13,7 @@
  *	definition-probe.c   probes of it: read, written, changed
  *	frame.c              messages over a socket
  *	client.c             asking the daemon
+ *	door.c               sockets where programs of other roots see them
  */
 
 #include "control/json.h"

@@ -66,14 +66,11 @@ static void evict(struct session *session)
 		connection_close(session, oldest);
 }
 
-void connection_accept(struct session *session)
+void session_take_connection(struct session *session, int fd)
 {
 	struct epoll_event event = {.events = EPOLLIN};
 	struct connection *connection;
-	int fd = accept4(session->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
-	if (fd < 0)
-		return;
 	if (session->nr_connections >= LIMIT_CONNECTIONS)
 		evict(session);
 	connection = calloc(1, sizeof(*connection));
@@ -93,6 +90,14 @@ void connection_accept(struct session *session)
 fail:
 	free(connection);
 	close(fd);
+}
+
+void connection_accept(struct session *session)
+{
+	int fd = accept4(session->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd >= 0)
+		session_take_connection(session, fd);
 }
 
 /* ---- HELLO ---- */

@@ -78,6 +78,9 @@ int session_fd(const struct session *session);
 /* Deal with what is there, after waiting for it so long. Fails only when nothing can go on. */
 int session_turn(struct session *session, int timeout_ms, struct session_error *error);
 
+/* A connection that was not made at the session's socket, but is as good as that. It is the session's from now on. */
+void session_take_connection(struct session *session, int fd);
+
 /*
  * New rules, tracking and state, all of it or (with an error) nothing. The channels are those of the
  * session, in any order; a channel that is not among them keeps its rules. Rules of a channel: none

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Connections of programs: ARRIVE, WELCOME, DONE, and, when the program keeps its connection, WELCOME
+ * Connections of programs: ARRIVE, WELCOME, DONE (or PASS, to a session), and, when the program keeps its connection, WELCOME
  * again whenever something has changed. The newest WELCOME says everything, so none ever queues: one
  * that the socket does not take is sent when there is room, with what holds then.
  */
@@ -25,6 +25,7 @@ static void relisten(struct daemon *daemon, struct timer *timer)
 	(void)timer;
 	loop_change(daemon, &daemon->control_listener, EPOLLIN);
 	loop_change(daemon, &daemon->agents_listener, EPOLLIN);
+	doors_listen(daemon, true);
 }
 
 /* The one that has been silent for longest; of one user, or, with `of` NULL, of all. */
@@ -52,6 +53,7 @@ void loop_pause_listening(struct daemon *daemon)
 	}
 	loop_change(daemon, &daemon->control_listener, 0);
 	loop_change(daemon, &daemon->agents_listener, 0);
+	doors_listen(daemon, false);
 	loop_timer(daemon, &daemon->relisten, PAUSE_MS, relisten);
 }
 
@@ -225,6 +227,28 @@ static void take_arrive(
 	welcome_first(daemon, agent);
 }
 
+/* It is for a session, which sees by itself who is there. */
+static void pass_on(
+		struct daemon *daemon, const struct agent *agent, const void *message, size_t size)
+{
+	struct session_entry *entry;
+	struct wire_pass pass;
+
+	if (wire_decode_pass(message, size, &pass))
+		return;
+	for (entry = daemon->sessions; entry; entry = entry->next) {
+		char path[WIRE_SESSION_PATH_MAX + 1];
+
+		if (session_is_present(entry) &&
+				session_socket(daemon, entry, path, sizeof(path)) &&
+				!strcmp(path, pass.path)) {
+			if (worker_pass(daemon, entry, agent->watch.fd))
+				wire_send(agent->watch.fd, message, size, NULL, 0, 0);
+			return;
+		}
+	}
+}
+
 static void take_message(
 		struct daemon *daemon, struct agent *agent, const void *message, size_t size)
 {
@@ -236,6 +260,9 @@ static void take_message(
 	} else if (type == WIRE_DONE && agent->program && !wire_decode_done(message, size, &done) &&
 			done.token == agent->program->token && done.serial <= daemon->serial) {
 		program_done(daemon, agent->program, &done);
+	} else if (type == WIRE_PASS && !agent->program) {
+		pass_on(daemon, agent, message, size);
+		agent_close(daemon, agent);
 	} else {
 		if (type == -EPROTONOSUPPORT)
 			send_welcome(daemon, agent,
@@ -278,7 +305,7 @@ static void make_room(struct daemon *daemon, uid_t uid)
 		agent_close(daemon, oldest_stranger(daemon, NULL));
 }
 
-static void agent_accept(struct daemon *daemon, int fd)
+static void agent_accept(struct daemon *daemon, int fd, struct door *door)
 {
 	struct agent *agent = calloc(1, sizeof(*agent));
 
@@ -288,6 +315,7 @@ static void agent_accept(struct daemon *daemon, int fd)
 		close(fd);
 		return;
 	}
+	agent->door = door;
 	if (!daemon->any_user && agent->peer.uid != daemon->uid) {
 		send_welcome(daemon, agent, "this daemon is another user's");
 		agent_close(daemon, agent);
@@ -300,6 +328,7 @@ static void agent_accept(struct daemon *daemon, int fd)
 
 void agents_ready(struct daemon *daemon, struct watch *watch, uint32_t events)
 {
+	struct door *door = door_of(daemon, watch);
 	int i;
 
 	(void)events;
@@ -307,7 +336,7 @@ void agents_ready(struct daemon *daemon, struct watch *watch, uint32_t events)
 		int fd = accept4(watch->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 		if (fd >= 0)
-			agent_accept(daemon, fd);
+			agent_accept(daemon, fd, door);
 		else if (errno == EMFILE || errno == ENFILE)
 			return loop_pause_listening(daemon);
 		else if (errno != EINTR && errno != ECONNABORTED)

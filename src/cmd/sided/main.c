@@ -223,6 +223,8 @@ static int open_daemon(
 	/* Listening comes last: who gets through finds the sessions there. */
 	if (!ret)
 		ret = runtime_listen(daemon, error);
+	if (!ret)
+		doors_restore(daemon);
 	/* They come by themselves, but for those that wait for a signal. */
 	if (!ret)
 		programs_poke(daemon);
@@ -248,6 +250,7 @@ static void close_daemon(struct daemon *daemon)
 	sessions_close(daemon);
 	agents_close(daemon);
 	programs_close(daemon);
+	doors_close(daemon);
 	loop_unwatch(daemon, &daemon->control_listener);
 	loop_unwatch(daemon, &daemon->agents_listener);
 	loop_unwatch(daemon, &daemon->signals);

@@ -67,6 +67,7 @@ static void program_free(struct daemon *daemon, struct program *program)
 	if (is_awaited(program))
 		operations_switched(daemon, switched_to(program), UINT64_MAX);
 	program->agent = NULL;
+	door_left(daemon, program);
 	if (agent)
 		agent_close(daemon, agent);
 	loop_unwatch(daemon, &program->watch);
@@ -236,6 +237,7 @@ struct program *program_arrive(struct daemon *daemon, struct agent *agent,
 	program->control = arrive->control;
 	program->control_signal = arrive->control_signal;
 	set_names(program, arrive);
+	door_entered(daemon, program, agent->door);
 	if (program->control == WIRE_CONTROL_SIGNAL || program->control == WIRE_CONTROL_SYNC)
 		program_remember(daemon, program);
 	else
@@ -538,6 +540,15 @@ struct json_object *programs_unchanged(struct daemon *daemon)
 struct json_object *programs_json(struct daemon *daemon)
 {
 	return make_list(daemon, 0, make_program);
+}
+
+bool program_is_reached(struct daemon *daemon, pid_t pid)
+{
+	const struct program *program = *bucket(daemon, pid);
+
+	while (program && program->pid != pid)
+		program = program->next;
+	return program && (program->agent || program->control == WIRE_CONTROL_THREAD);
 }
 
 void programs_close(struct daemon *daemon)

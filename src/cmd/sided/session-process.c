@@ -515,6 +515,23 @@ static void answer_request(struct recording *recording, struct json_object *requ
 	json_object_put(answer);
 }
 
+/* One that a program made at a door of the daemon's. Nobody waits for an answer. */
+static bool take_connection(struct recording *recording, struct json_object *request,
+		struct control_error *error)
+{
+	const char *verb = NULL;
+	int fd;
+
+	if (json_text(request, "verb", &verb, error) || !verb || strcmp(verb, "connection") != 0)
+		return false;
+	fd = frame_take_fd(&recording->in);
+	if (fd >= 0 && recording->session)
+		session_take_connection(recording->session, fd);
+	else if (fd >= 0)
+		close(fd);
+	return true;
+}
+
 static void hear_daemon(struct recording *recording)
 {
 	struct control_error error;
@@ -526,7 +543,8 @@ static void hear_daemon(struct recording *recording)
 	/* The daemon is gone: nothing is finished, all of it is adopted. */
 	if (ret != 1)
 		_exit(EXIT_SUCCESS);
-	answer_request(recording, request);
+	if (!take_connection(recording, request, &error))
+		answer_request(recording, request);
 	json_object_put(request);
 }
 
@@ -589,6 +607,7 @@ int session_process(void)
 	/* Also while something waits for the disk. That the daemon went before this is seen at the socket. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	frame_out_init(&recording.out);
+	recording.in.takes_fd = true;
 	recording.epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (recording.epoll < 0 || fcntl(DAEMON_FD, F_SETFD, FD_CLOEXEC) ||
 			epoll_ctl(recording.epoll, EPOLL_CTL_ADD, DAEMON_FD, &event)) {

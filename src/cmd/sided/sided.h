@@ -17,6 +17,7 @@
  *	boot.c       sessions in which programs record since before there was a daemon
  *	workers.c    the process that records a session: started, asked, started again
  *	agents.c     connections of programs
+ *	doors.c      where programs come that do not see our directory
  *	push.c       rules that they are told without asking for them
  *	programs.c   the programs, and who has switched over
  *	remember.c   those that do not come again by themselves, for the next daemon
@@ -51,6 +52,9 @@
 #define LIMIT_HOLD_MS 1500     /* that a program which comes waits for a session's process */
 #define LIMIT_PROGRAMS_OF_USER 16384
 #define LIMIT_SESSIONS 256
+#define LIMIT_DOORS 1024
+#define LIMIT_PASSED \
+	(256u << 10) /* bytes of messages that bring a session connections which it has not taken */
 #define LIMIT_WAITING (16u << 20) /* bytes that a client has not read */
 #define LIMIT_WAITING_MS 30000    /* and for how long */
 #define LIMIT_QUEUED 64           /* requests of a client that wait for others */
@@ -60,6 +64,7 @@ struct daemon;
 struct session_entry;
 struct client;
 struct program;
+struct door;
 struct operation;
 struct session;
 
@@ -127,6 +132,10 @@ struct daemon {
 	unsigned int nr_clients;
 	struct agent *agents; /* that have not said who they are: the oldest last */
 	unsigned int nr_strangers;
+
+	struct door *doors;
+	struct closed_door *closed_doors;
+	unsigned int nr_doors;
 
 	struct program *programs[PROGRAM_BUCKETS];
 	size_t nr_programs, max_programs;
@@ -291,6 +300,8 @@ void worker_start(struct daemon *daemon, struct session_entry *entry);
 /* Without an orderly end. */
 void worker_close(struct daemon *daemon, struct session_entry *entry);
 bool worker_is_ready(const struct session_entry *entry);
+/* A program's connection is for the session; the descriptor stays the caller's. False: it cannot take it now. */
+bool worker_pass(struct daemon *daemon, struct session_entry *entry, int fd);
 unsigned int worker_restarts(const struct session_entry *entry);
 pid_t worker_pid(const struct session_entry *entry);
 void workers_reap(struct daemon *daemon);
@@ -313,6 +324,7 @@ struct program {
 	struct program *next;
 	struct watch watch;  /* its pidfd; fd -1: there is none */
 	struct agent *agent; /* its connection, or NULL */
+	struct door *door;   /* that it came through, or NULL */
 	struct timer again;  /* SIGNAL: ask again */
 	unsigned int agains;
 	pid_t pid; /* as we see it */
@@ -335,7 +347,8 @@ struct agent {
 	struct peer peer;
 	struct timer timer; /* until it has said who it is; then until its first WELCOME */
 	struct program *program;
-	bool due; /* WELCOME could not be sent yet */
+	struct door *door; /* or NULL */
+	bool due;          /* WELCOME could not be sent yet */
 };
 
 void agents_ready(struct daemon *daemon, struct watch *watch, uint32_t events);
@@ -361,6 +374,25 @@ size_t programs_poke(struct daemon *daemon);
 struct json_object *programs_pending(struct daemon *daemon, uint64_t serial);
 struct json_object *programs_unchanged(struct daemon *daemon);
 struct json_object *programs_json(struct daemon *daemon);
+/* Does this process hear of changes, or ask before its next event? */
+bool program_is_reached(struct daemon *daemon, pid_t pid);
+
+/* ---- doors.c ---- */
+
+/* What programs of this process's view call the one that they have, or "". */
+const char *door_for(const struct daemon *daemon, pid_t pid);
+/* Listen to this descriptor, which was made where that process sees it, and which is ours in any case. 0 or a negative errno. */
+int door_add(struct daemon *daemon, pid_t pid, const char *path, int fd);
+/* The one whose listener it is, or NULL. */
+struct door *door_of(const struct daemon *daemon, const struct watch *watch);
+/* A program has come through it (or through none: NULL); it is gone. */
+void door_entered(struct daemon *daemon, struct program *program, struct door *door);
+void door_left(struct daemon *daemon, struct program *program);
+void doors_listen(struct daemon *daemon, bool listen);
+void doors_restore(struct daemon *daemon);
+/* Those that could not be opened again, while somebody misses them. */
+struct json_object *doors_closed_json(struct daemon *daemon);
+void doors_close(struct daemon *daemon);
 
 /* ---- push.c ---- */
 

@@ -83,6 +83,7 @@ static void query_answer(struct query *query)
 	client->query = NULL;
 	answer = wrap(query->sessions, client->subscribed);
 	if (!client->subscribed) {
+		json_put(answer, "closed-doors", doors_closed_json(query->daemon));
 		client_answer(query->daemon, client, answer);
 		return;
 	}

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "sided.h"
@@ -228,6 +229,66 @@ static int take_ping(struct request *request)
 	return 0;
 }
 
+/* ---- doors ---- */
+
+/* Root's daemon can look at everybody, but who asks it may only be shown his own. */
+static int check_process(struct request *request, uint64_t pid)
+{
+	const struct peer *peer = &request->client->peer;
+	char path[32];
+	struct stat status;
+
+	snprintf(path, sizeof(path), "/proc/%u", (unsigned int)pid);
+	if (stat(path, &status))
+		return control_fail(&request->error, CONTROL_NOT_FOUND, -ESRCH, NULL,
+				"there is no process %u", (unsigned int)pid);
+	if (!peer->uid || status.st_uid == peer->uid || request->daemon->uid == peer->uid)
+		return 0;
+	return control_fail(&request->error, CONTROL_PERMISSION, -EPERM, "be root",
+			"the process %u is another user's", (unsigned int)pid);
+}
+
+static int add_door(struct request *request, uint64_t pid, const char *path)
+{
+	int fd = frame_take_fd(&request->client->in), ret;
+
+	if (fd < 0)
+		return control_fail(&request->error, CONTROL_USAGE, -EINVAL, NULL,
+				"a door comes with its socket, and there is none");
+	ret = door_add(request->daemon, (pid_t)pid, path, fd);
+	if (!ret)
+		return 0;
+	return control_fail(&request->error, CONTROL_FAILED, ret, NULL,
+			"the daemon cannot use the door %s of process %u: %s", path,
+			(unsigned int)pid, strerror(-ret));
+}
+
+/* Is there one for what this process sees? With a path, a descriptor comes: it is one from now on. */
+static int take_door(struct request *request)
+{
+	static const char *const members[] = {"version", "verb", "pid", "path", NULL};
+	const char *path = NULL;
+	struct json_object *answer;
+	uint64_t pid = 0;
+	int ret = json_only(request->json, members, "a request of this kind", &request->error);
+
+	if (!ret)
+		ret = json_number(request->json, "pid", INT32_MAX, &pid, &request->error);
+	if (!ret)
+		ret = json_text(request->json, "path", &path, &request->error);
+	if (!ret)
+		ret = check_process(request, pid);
+	if (!ret && path)
+		ret = add_door(request, pid, path);
+	if (ret)
+		return ret;
+	answer = json_object_new_object();
+	json_put_text(answer, "path", door_for(request->daemon, (pid_t)pid));
+	json_put_flag(answer, "known", program_is_reached(request->daemon, (pid_t)pid));
+	answer_ok(request, answer);
+	return 0;
+}
+
 static int check_looking(struct request *request)
 {
 	static const char *const members[] = {OF_EVERY_REQUEST, "interval", NULL};
@@ -280,6 +341,7 @@ static const struct verb {
 	int (*take)(struct request *request);
 } verbs[] = {
 		{"ping", take_ping},
+		{"door", take_door},
 		{"create", take_create},
 		{"load", take_load},
 		{"save", take_save},

@@ -389,6 +389,24 @@ bool worker_is_ready(const struct session_entry *entry)
 	return entry->worker && entry->worker->state == WORKER_READY;
 }
 
+bool worker_pass(struct daemon *daemon, struct session_entry *entry, int fd)
+{
+	struct worker *worker = entry->worker;
+	struct json_object *request;
+	bool done;
+
+	/* Programs may bring more than it takes; who gets no answer comes again. */
+	if (!worker_is_ready(entry) || worker->out.size > LIMIT_PASSED)
+		return false;
+	request = json_object_new_object();
+	done = json_put_text(request, "verb", "connection") &&
+			!frame_put_with(&worker->out, request, fd);
+	json_object_put(request);
+	if (done)
+		flush(daemon, worker);
+	return done;
+}
+
 unsigned int worker_restarts(const struct session_entry *entry)
 {
 	return entry->worker ? entry->worker->restarts : 0;

@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Doors: sockets of ours in what programs see that do not see our directory (control/door.h). Whoever attaches makes one
+ * and gives it to us; from then on it is as good as agents.sock. One serves all programs that see the same, those that they fork, too.
+ *
+ * It lasts as long as some program is known that came through it, and a moment longer: one that is forked comes a moment after
+ * its parent has ended. For the next daemon it stands in state/.door-NUMBER (no session has a name that begins so):
+ *
+ *	{"path":"/run/side-door-Xb3k2Q/agents", "pid":8123, "started":812345}
+ *
+ * with one of its programs, by whose root directory the place is found again. Its directory stays when we end, however that is, and
+ * programs look there for who comes next.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "control/door.h"
+#include "session/session.h"
+#include "sided.h"
+#include "wire/runtime.h"
+
+#define PREFIX ".door-"
+#define FILE_MAX 4096
+#define NEW_MS 60000   /* until its first program comes */
+#define UNUSED_MS 1000 /* after its last one */
+
+struct door {
+	struct watch watch;
+	struct door *next;
+	unsigned int number;
+	char path[DOOR_PATH_SIZE]; /* as programs see it */
+	struct door_view view;
+	int place; /* its directory, or -1 */
+	pid_t pid; /* one of its programs, now or lately */
+	uint64_t started;
+	unsigned int nr_programs;
+	struct timer unused;
+};
+
+/* One that could not be opened again when we began. */
+struct closed_door {
+	struct closed_door *next;
+	pid_t pid;
+	uint64_t started;
+	int error;
+	char path[DOOR_PATH_SIZE];
+};
+
+/* ---- its file ---- */
+
+static bool file_of(const struct daemon *daemon, const struct door *door, char *path, size_t room)
+{
+	return runtime_path(daemon, path, room, WIRE_RUNTIME_STATE "/" PREFIX "%u", door->number);
+}
+
+/* Nothing depends on it but a restart, so nothing is said when it cannot be written. */
+static void remember(const struct daemon *daemon, const struct door *door)
+{
+	struct json_object *facts = json_object_new_object();
+	char path[256], temporary[264];
+	const char *text = NULL;
+
+	if (file_of(daemon, door, path, sizeof(path)) && json_put_text(facts, "path", door->path) &&
+			json_put_number(facts, "pid", (uint64_t)door->pid) &&
+			json_put_number(facts, "started", door->started))
+		text = json_object_to_json_string_ext(facts, JSON_C_TO_STRING_NOSLASHESCAPE);
+	if (text) {
+		snprintf(temporary, sizeof(temporary), "%s.new", path);
+		if (state_write(temporary, text, strlen(text)) || rename(temporary, path))
+			unlink(temporary);
+	}
+	json_object_put(facts);
+}
+
+/* ---- life ---- */
+
+static void free_door(struct daemon *daemon, struct door *door)
+{
+	struct door **at = &daemon->doors;
+
+	while (*at != door)
+		at = &(*at)->next;
+	*at = door->next;
+	daemon->nr_doors--;
+	loop_cancel(daemon, &door->unused);
+	loop_unwatch(daemon, &door->watch);
+	if (door->place >= 0)
+		close(door->place);
+	loop_free(daemon, door);
+}
+
+/* The directory is known by its descriptor; its name stands in the path. */
+static void remove_directory(const struct door *door)
+{
+	char path[DOOR_PATH_SIZE];
+	const char *name;
+	int parent;
+
+	snprintf(path, sizeof(path), "%.*s", (int)(strrchr(door->path, '/') - door->path),
+			door->path);
+	name = strrchr(path, '/') + 1;
+	unlinkat(door->place, DOOR_SOCKET, 0);
+	parent = openat(door->place, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (parent < 0)
+		return;
+	unlinkat(parent, name, AT_REMOVEDIR);
+	close(parent);
+}
+
+static void remove_door(struct daemon *daemon, struct door *door)
+{
+	char path[256];
+
+	if (door->place >= 0)
+		remove_directory(door);
+	if (file_of(daemon, door, path, sizeof(path)))
+		unlink(path);
+	free_door(daemon, door);
+}
+
+static void is_unused(struct daemon *daemon, struct timer *timer)
+{
+	struct door *door = container_of(timer, struct door, unused);
+
+	if (!door->nr_programs)
+		remove_door(daemon, door);
+}
+
+static unsigned int free_number(const struct daemon *daemon)
+{
+	const struct door *door;
+	unsigned int number = 1;
+
+	for (door = daemon->doors; door; door = door->next)
+		if (door->number >= number)
+			number = door->number + 1;
+	return number;
+}
+
+/* Takes the descriptors; in any case. */
+static int add_door(struct daemon *daemon, const struct door *facts, int fd)
+{
+	struct door *door = NULL;
+	int ret = daemon->nr_doors < LIMIT_DOORS ? 0 : -ENOSPC;
+
+	if (!ret) {
+		door = malloc(sizeof(*door));
+		ret = door ? 0 : -ENOMEM;
+	}
+	if (!ret) {
+		*door = *facts;
+		ret = loop_watch(daemon, &door->watch, fd, EPOLLIN, agents_ready);
+	}
+	if (ret) {
+		free(door);
+		close(fd);
+		if (facts->place >= 0)
+			close(facts->place);
+		return ret;
+	}
+	if (!door->number)
+		door->number = free_number(daemon);
+	door->next = daemon->doors;
+	daemon->doors = door;
+	daemon->nr_doors++;
+	loop_timer(daemon, &door->unused, NEW_MS, is_unused);
+	remember(daemon, door);
+	return 0;
+}
+
+void doors_close(struct daemon *daemon)
+{
+	struct closed_door *closed;
+
+	while ((closed = daemon->closed_doors)) {
+		daemon->closed_doors = closed->next;
+		free(closed);
+	}
+	while (daemon->doors)
+		free_door(daemon, daemon->doors);
+}
+
+/* ---- programs ---- */
+
+struct door *door_of(const struct daemon *daemon, const struct watch *watch)
+{
+	struct door *door = daemon->doors;
+
+	while (door && &door->watch != watch)
+		door = door->next;
+	return door;
+}
+
+/* One of those that came through it, or NULL. */
+static const struct program *any_program(const struct daemon *daemon, const struct door *door)
+{
+	const struct program *program;
+	size_t i;
+
+	for (i = 0; i < PROGRAM_BUCKETS; i++)
+		for (program = daemon->programs[i]; program; program = program->next)
+			if (program->door == door && program->pid)
+				return program;
+	return NULL;
+}
+
+static void be_found_by(struct daemon *daemon, struct door *door, const struct program *program)
+{
+	uint64_t started = program ? session_process_start(program->pid) : 0;
+
+	if (!started)
+		return;
+	door->pid = program->pid;
+	door->started = started;
+	remember(daemon, door);
+}
+
+void door_left(struct daemon *daemon, struct program *program)
+{
+	struct door *door = program->door;
+
+	program->door = NULL;
+	if (!door)
+		return;
+	if (!--door->nr_programs)
+		loop_timer(daemon, &door->unused, UNUSED_MS, is_unused);
+	else if (door->pid == program->pid)
+		be_found_by(daemon, door, any_program(daemon, door));
+}
+
+void door_entered(struct daemon *daemon, struct program *program, struct door *door)
+{
+	if (program->door == door)
+		return;
+	door_left(daemon, program);
+	if (!door)
+		return;
+	program->door = door;
+	loop_cancel(daemon, &door->unused);
+	if (!door->nr_programs++ && door->pid != program->pid)
+		be_found_by(daemon, door, program);
+}
+
+void doors_listen(struct daemon *daemon, bool listen)
+{
+	struct door *door;
+
+	for (door = daemon->doors; door; door = door->next)
+		loop_change(daemon, &door->watch, listen ? EPOLLIN : 0);
+}
+
+/* ---- a new one ---- */
+
+const char *door_for(const struct daemon *daemon, pid_t pid)
+{
+	const struct door *door;
+	struct door_view view;
+
+	if (door_look(pid, &view))
+		return "";
+	for (door = daemon->doors; door; door = door->next)
+		if (!memcmp(&door->view, &view, sizeof(view)))
+			return door->path;
+	return "";
+}
+
+/* Where programs with this root directory see it; for @NAME nowhere. */
+static int find_place(struct door *door)
+{
+	int root;
+
+	door->place = -1;
+	if (*door->path == '@')
+		return 0;
+	root = door_open_root(door->pid);
+	if (root < 0)
+		return root;
+	door->place = door_open_place(root, door->path);
+	close(root);
+	return door->place < 0 ? door->place : 0;
+}
+
+int door_add(struct daemon *daemon, pid_t pid, const char *path, int fd)
+{
+	struct door door = {.pid = pid, .place = -1, .started = session_process_start(pid)};
+	int ret = door_look(pid, &door.view);
+
+	if (!ret && (strlen(path) >= sizeof(door.path) || !door_is_listener(fd)))
+		ret = -EINVAL;
+	if (!ret) {
+		strcpy(door.path, path);
+		ret = find_place(&door);
+	}
+	if (!ret && fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK))
+		ret = -errno;
+	if (!ret)
+		return add_door(daemon, &door, fd);
+	if (door.place >= 0)
+		close(door.place);
+	close(fd);
+	return ret;
+}
+
+/* ---- after a restart ---- */
+
+static int take_facts(struct json_object *facts, struct door *door, struct control_error *error)
+{
+	static const char *const members[] = {"path", "pid", "started", NULL};
+	const char *path = NULL;
+	uint64_t pid = 0;
+	int ret = json_only(facts, members, "a door's file", error);
+
+	if (!ret)
+		ret = json_text(facts, "path", &path, error);
+	if (!ret)
+		ret = json_number(facts, "pid", INT32_MAX, &pid, error);
+	if (!ret)
+		ret = json_number(facts, "started", INT64_MAX, &door->started, error);
+	if (ret)
+		return ret;
+	if (!path || !pid || !door->started || strlen(path) >= sizeof(door->path))
+		return control_fail(error, CONTROL_FAILED, -EINVAL, NULL,
+				"its path or its process is missing");
+	strcpy(door->path, path);
+	door->pid = (pid_t)pid;
+	return 0;
+}
+
+/* Programs that came through it wait there. */
+static int open_again(struct daemon *daemon, struct door *door)
+{
+	int ret, fd;
+
+	if (session_process_start(door->pid) != door->started)
+		return -ESRCH;
+	ret = door_look(door->pid, &door->view);
+	if (!ret)
+		ret = find_place(door);
+	if (ret)
+		return ret;
+	fd = door->place < 0 ? door_listen_nowhere(door->pid, door->path)
+			     : door_listen_in(door->place);
+	if (fd >= 0)
+		return add_door(daemon, door, fd);
+	if (door->place >= 0)
+		close(door->place);
+	return fd;
+}
+
+/* Who came through it does not find us any more. What is said of it is for who looks. */
+static void keep_closed(struct daemon *daemon, const struct door *facts, int error)
+{
+	struct closed_door *closed = malloc(sizeof(*closed));
+
+	say("programs that see what process %d sees cannot come back: %s: %s", facts->pid,
+			facts->path, strerror(-error));
+	if (!closed)
+		return;
+	*closed = (struct closed_door){.next = daemon->closed_doors,
+			.pid = facts->pid,
+			.started = facts->started,
+			.error = -error};
+	strcpy(closed->path, facts->path);
+	daemon->closed_doors = closed;
+}
+
+struct json_object *doors_closed_json(struct daemon *daemon)
+{
+	struct json_object *list = json_object_new_array();
+	const struct closed_door *closed;
+
+	for (closed = daemon->closed_doors; list && closed; closed = closed->next) {
+		struct json_object *object;
+
+		if (program_is_reached(daemon, closed->pid) ||
+				session_process_start(closed->pid) != closed->started)
+			continue;
+		object = json_object_new_object();
+		if (!json_put_number(object, "pid", (uint64_t)closed->pid) ||
+				!json_put_text(object, "door", closed->path) ||
+				!json_put_text(object, "why", strerror(closed->error)) ||
+				json_object_array_add(list, object))
+			json_object_put(object);
+	}
+	return list;
+}
+
+static void restore(struct daemon *daemon, unsigned int number, const char *path)
+{
+	struct control_error error = {.kind = CONTROL_DONE};
+	struct json_object *json = state_read(path, FILE_MAX, &error);
+	struct door door = {.number = number, .place = -1};
+	int ret = json ? take_facts(json, &door, &error) : -EINVAL;
+
+	json_object_put(json);
+	if (ret) {
+		say("the door in %s is forgotten: %s", path, error.text);
+		unlink(path);
+		return;
+	}
+	ret = open_again(daemon, &door);
+	if (ret)
+		unlink(path);
+	if (ret && ret != -ESRCH)
+		keep_closed(daemon, &door, ret);
+}
+
+void doors_restore(struct daemon *daemon)
+{
+	char path[512];
+	struct dirent *file;
+	DIR *directory;
+
+	runtime_path(daemon, path, sizeof(path), WIRE_RUNTIME_STATE);
+	directory = opendir(path);
+	if (!directory)
+		return;
+	while ((file = readdir(directory))) {
+		const char *text = file->d_name + strlen(PREFIX);
+		char *end = NULL;
+		unsigned long number = 0;
+
+		if (strncmp(file->d_name, PREFIX, strlen(PREFIX)) != 0 ||
+				!runtime_path(daemon, path, sizeof(path), WIRE_RUNTIME_STATE "/%s",
+						file->d_name))
+			continue;
+		if (*text >= '1' && *text <= '9')
+			number = strtoul(text, &end, 10);
+		if (number && number <= INT32_MAX && !*end)
+			restore(daemon, (unsigned int)number, path);
+		else
+			unlink(path);
+	}
+	closedir(directory);
+}
