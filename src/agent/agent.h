@@ -19,6 +19,7 @@
  *	probe*.c    probes that a session wants of this program (probes.h)
  *	update.c    sessions that come, change and go while the program runs
  *	attach.c    what `side attach` asks of a program that runs
+ *	door.c      where the daemon is, for a program that does not see its directory
  *	boot*.c     sessions of a static configuration, which nobody serves yet
  *	base*.c     where the executable and its libraries stand, as events of our own
  *	record.c    an event happens: arguments -> bytes -> ring
@@ -334,10 +335,16 @@ void agent_control_forked(void);
 bool agent_control_forked_whole(void);
 void agent_control_stop(void);
 /*
- * With the turn (control.h). Go to this daemon, and keep a thread for it: 0, -EALREADY when the program is in touch with one.
+ * With the turn (control.h). Go to this daemon, and keep a thread for it: 0, -EALREADY when the program is in touch with one, -EISCONN when
+ * that is another one than is meant.
  * Leave the daemon that we were asked to go to: `nothing` (-ENOENT or 0) when there is none.
  */
-int agent_control_attach(const char *socket);
+enum agent_way {
+	AGENT_BY_DIRECTORY,        /* of the daemon's, with its socket */
+	AGENT_BY_DOOR,             /* door.c */
+	AGENT_BY_DOOR_OF_THE_SAME, /* of a daemon that says that it is the one that we are in touch with */
+};
+int agent_control_attach(const char *socket, enum agent_way way);
 int agent_control_detach(int nothing);
 
 /* interpose.c: the program's calls of what we watch come to us, also when we were not preloaded. */
@@ -392,6 +399,17 @@ int agent_refresh(struct agent_session *session, const struct agent_wanted *want
 int agent_send_events(struct agent_session *session, const void *stream, size_t size,
 		void (*refused)(void *user, const struct wire_refused *one), void *user);
 int agent_bye(struct agent_session *session);
+
+/* door.c. NULL: there is none. */
+#define AGENT_DOOR_SIZE 108
+const char *agent_door(void);
+int agent_door_set(const char *path);
+/* A connection to the daemon behind it (NULL) or to one of its sessions, or a negative errno. */
+int agent_door_connect(const char *session, uint64_t deadline);
+/* The same for a session of ours, however it is reached. */
+bool agent_session_by_door(const struct agent_session *session);
+int agent_session_connect(const struct agent_session *session, uint64_t deadline);
+
 /* Memory that exchanges keep: what is in it goes; all of it. */
 void agent_exchanges_rest(void);
 void agent_exchanges_stop(void);

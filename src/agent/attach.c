@@ -5,6 +5,8 @@
  *	record PATH	be in the session whose socket this is
  *	leave PATH	and not any more
  *	daemon PATH	go to the daemon whose socket this is, and stay in touch with it; who is in touch with one looks there
+ *	door PATH	the same where its socket is not seen, but this one is (door.c); who is in touch with another stays there
+ *	known PATH	the same, and the daemon behind it knows us: if we are in touch with any, it is this one
  *	detach		leave whatever we were asked to be in, and the daemon that we were asked to go to
  *
  * All of them are called in a thread that exists for this only, which blocks all signals and holds no lock.
@@ -61,7 +63,13 @@ static int request(const char *text)
 		return agent_session_detach(path);
 	path = behind(text, "daemon");
 	if (path)
-		return agent_control_attach(path);
+		return agent_control_attach(path, AGENT_BY_DIRECTORY);
+	path = behind(text, "door");
+	if (path)
+		return agent_control_attach(path, AGENT_BY_DOOR);
+	path = behind(text, "known");
+	if (path)
+		return agent_control_attach(path, AGENT_BY_DOOR_OF_THE_SAME);
 	if (strcmp(text, "detach") != 0)
 		return -EINVAL;
 	return agent_control_detach(agent_session_detach(NULL));

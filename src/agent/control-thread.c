@@ -63,6 +63,7 @@ static struct {
 	int number;      /* of the thread */
 	int socket;
 	struct stat socket_is; /* what we know it by, where the table is shared */
+	uint32_t greetings;    /* how often it was a new one */
 	int status;            /* of /proc/thread-self/status, not read yet, or -1 */
 	char sandbox[64];      /* what stands there about sandboxes, ... */
 	size_t sandbox_at;     /* ... and where it stood last */
@@ -271,6 +272,9 @@ static int say_hello(struct control_room *room, unsigned int timeout_ms)
 	if (ret) {
 		raw_close(socket);
 		thread.socket = -1;
+	} else {
+		/* Relaxed: somebody waits for it to change, and looks again and again. */
+		__atomic_add_fetch(&thread.greetings, 1, __ATOMIC_RELAXED);
 	}
 	return ret;
 }
@@ -350,10 +354,14 @@ static int watch_places(void)
 	uint32_t i;
 
 	for (i = 0; fd >= 0 && i < control.nr_daemons; i++) {
-		char directory[CONTROL_PATH_SIZE];
+		char directory[CONTROL_PATH_SIZE], *name;
 
 		memcpy(directory, control.daemons[i], sizeof(directory));
-		*strrchr(directory, '/') = 0;
+		name = strrchr(directory, '/');
+		/* A door may have a name in no directory. */
+		if (!name)
+			continue;
+		*name = 0;
 		any |= raw_call(SYS_inotify_add_watch, (int)fd, directory,
 				       IN_CREATE | IN_MOVED_TO | IN_ATTRIB) >= 0;
 	}
@@ -703,6 +711,17 @@ static void wake_thread(void)
 		raw_close((int)copy);
 	}
 	raw_close((int)process);
+}
+
+uint32_t control_thread_greetings(void)
+{
+	return __atomic_load_n(&thread.greetings, __ATOMIC_RELAXED);
+}
+
+bool control_thread_is_connected(void)
+{
+	/* Relaxed: no more than a moment's look at another thread's. */
+	return __atomic_load_n(&thread.socket, __ATOMIC_RELAXED) >= 0;
 }
 
 void control_thread_end(void)

@@ -112,6 +112,8 @@ int control_connect(uint64_t deadline)
 	int result = -ENOENT;
 	uint32_t i;
 
+	if (agent_door())
+		return agent_door_connect(NULL, deadline);
 	for (i = 0; i < control.nr_daemons; i++) {
 		int ret = check_place(control.daemons[i]);
 
@@ -427,12 +429,65 @@ static int look(const char *socket)
 	return ret ? ret : -EALREADY;
 }
 
-int agent_control_attach(const char *socket)
+/* The same where the daemon that we know is not seen any more. One that is seen is another one. */
+static int look_at_door(const char *path)
 {
+	bool is_new = !agent_door() || strcmp(agent_door(), path) != 0;
 	int ret;
 
+	side_tracer_disarm();
+	if (is_new && !control_refresh(control.mode, true, AGENT_CONNECT_TIMEOUT_MS))
+		return -EISCONN;
+	ret = is_new ? agent_door_set(path) : 0;
+	if (!ret)
+		ret = control_refresh(control.mode, true, AGENT_CONNECT_TIMEOUT_MS);
+	if (ret && is_new)
+		(void)agent_door_set(NULL);
+	return ret ? ret : -EALREADY;
+}
+
+/* It hears a daemon already: which one that is does not matter, unless we were told of a door. */
+static int attached_already(const char *socket, enum agent_way way)
+{
+	if (way == AGENT_BY_DIRECTORY)
+		return -EALREADY;
+	return agent_door() && !strcmp(agent_door(), socket) ? -EALREADY : -EISCONN;
+}
+
+/* The daemon that we are in touch with is no more to be seen: its sessions are behind this door, and the thread goes there, too. */
+static int move_to_door(const char *path)
+{
+	uint64_t deadline = wire_deadline(agent_patient(AGENT_CONNECT_TIMEOUT_MS));
+	const struct timespec pause = {.tv_nsec = 1000000};
+	uint32_t before = control_thread_greetings();
+	int ret = agent_door_set(path);
+
+	if (ret)
+		return ret;
+	/* Of two connections of a program the daemon closes the older one: the thread's, and, when that is back, ours. */
+	ret = control_refresh(WIRE_CONTROL_THREAD, true, AGENT_CONNECT_TIMEOUT_MS);
+	control_give_turn();
+	while (control_thread_greetings() == before && wire_deadline(0) < deadline)
+		raw_call(SYS_nanosleep, &pause, NULL);
+	while (!control_take_turn(AGENT_CONNECT_TIMEOUT_MS))
+		;
+	if (!ret || control_thread_greetings() != before)
+		return -EALREADY;
+	(void)agent_door_set(NULL);
+	return ret;
+}
+
+int agent_control_attach(const char *socket, enum agent_way way)
+{
+	const bool door = way != AGENT_BY_DIRECTORY;
+	int ret;
+
+	/* The daemon is at another door since the one that we knew has gone. */
+	if (door && control.attached && agent_door() && strcmp(agent_door(), socket) != 0 &&
+			!control_thread_is_connected())
+		(void)agent_control_detach(0);
 	if (control.mode == WIRE_CONTROL_SYNC || control.mode == WIRE_CONTROL_SIGNAL)
-		return look(socket);
+		return door ? look_at_door(socket) : look(socket);
 
 	/* Whoever wants something of one that is armed cannot wait for its next event: it may have none. */
 	if (control.mode == WIRE_CONTROL_THREAD) {
@@ -441,11 +496,16 @@ int agent_control_attach(const char *socket)
 		while (!control_take_turn(AGENT_CONNECT_TIMEOUT_MS))
 			;
 	}
+	if (control.mode == WIRE_CONTROL_THREAD && way == AGENT_BY_DOOR_OF_THE_SAME &&
+			!agent_door())
+		return move_to_door(socket);
 	if (control.mode != WIRE_CONTROL_OFF)
-		return -EALREADY;
+		return attached_already(socket, way);
 	if (strlen(socket) >= CONTROL_PATH_SIZE)
 		return -ENAMETOOLONG;
 	ret = install_handlers();
+	if (!ret)
+		ret = agent_door_set(door ? socket : NULL);
 	if (ret)
 		return ret;
 	strcpy(control.daemons[0], socket);
@@ -457,6 +517,7 @@ int agent_control_attach(const char *socket)
 	ret = control_refresh(WIRE_CONTROL_THREAD, true, AGENT_CONNECT_TIMEOUT_MS);
 	if (ret) {
 		agent.control = control.mode = WIRE_CONTROL_OFF;
+		(void)agent_door_set(NULL);
 		return ret;
 	}
 	control.attached = true;
@@ -486,6 +547,7 @@ int agent_control_detach(int nothing)
 	control_thread_end();
 	while (!control_take_turn(AGENT_CONNECT_TIMEOUT_MS))
 		;
+	(void)agent_door_set(NULL);
 	return ret;
 }
 

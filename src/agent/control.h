@@ -91,6 +91,9 @@ int control_thread_start(void);
 /* Likewise in an armed process, which then waits for no event; where the thread is there already nothing happens. */
 void control_thread_wake(void);
 void control_thread_end(void);
+bool control_thread_is_connected(void);
+/* How often it has come to a daemon. */
+uint32_t control_thread_greetings(void);
 
 /* control-signal.c. False: the signal is the program's. */
 bool control_signal_install(uint32_t signal);

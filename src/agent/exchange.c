@@ -12,6 +12,7 @@
 #include "agent/context-values.h"
 #include "wire/raw.h"
 
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -75,6 +76,16 @@ static bool read_comm(char *comm)
 	return true;
 }
 
+/* Where there is no /proc: the name of the file that was started. */
+static void copy_started(char *comm)
+{
+	const char *path = (const char *)(uintptr_t)getauxval(AT_EXECFN);
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	if (path)
+		(void)memccpy(comm, slash ? slash + 1 : path, 0, COMM_SIZE - 1);
+}
+
 /* The process's name as `ps` shows it; in full where the kernel has cut the program's name. */
 void agent_process_names(char *comm, char *exe)
 {
@@ -85,8 +96,10 @@ void agent_process_names(char *comm, char *exe)
 	exe[size > 0 ? size : 0] = 0;
 	memset(comm, 0, COMM_SIZE + 1);
 	/* Of the main thread, which is not always who speaks. */
-	if (raw_call(SYS_gettid) == raw_call(SYS_getpid) || !read_comm(comm))
+	if (raw_call(SYS_gettid) == raw_call(SYS_getpid))
 		prctl(PR_GET_NAME, comm);
+	else if (!read_comm(comm))
+		copy_started(comm);
 	base = strrchr(exe, '/');
 	base = base ? base + 1 : exe;
 	if (strlen(comm) == COMM_SIZE - 1 && !strncmp(comm, base, COMM_SIZE - 1) &&
@@ -331,7 +344,7 @@ static int receive_channel(struct agent_session *session, void *message, uint64_
  * Probes read all that we have: only who could look at it anyway may bring them. A process that has been somebody
  * else, or may not be dumped, is root's.
  */
-static bool may_bring_probes(int socket)
+static bool may_bring_probes(const struct agent_session *session)
 {
 	struct ucred peer = {.uid = (uid_t)-1};
 	socklen_t size = sizeof(peer);
@@ -342,8 +355,11 @@ static bool may_bring_probes(int socket)
 	 */
 	if (atomic_load_explicit(&agent.borrowed, memory_order_relaxed) == raw_call(SYS_gettid))
 		return true;
+	/* And so he has named the door, and who is behind it. */
+	if (agent_session_by_door(session))
+		return true;
 
-	if (raw_call(SYS_getsockopt, socket, SOL_SOCKET, SO_PEERCRED, &peer, &size))
+	if (raw_call(SYS_getsockopt, session->socket, SOL_SOCKET, SO_PEERCRED, &peer, &size))
 		return false;
 	return !peer.uid ||
 			((long)peer.uid == raw_call(SYS_geteuid) && prctl(PR_GET_DUMPABLE) == 1);
@@ -373,7 +389,7 @@ static int receive_tables(
 			wire_close(fd);
 			return ret;
 		}
-		if (!may_bring_probes(session->socket)) {
+		if (!may_bring_probes(session)) {
 			wire_close(fd);
 			fd = -1;
 		}
@@ -397,7 +413,7 @@ static int hello_exchange(struct agent_session *session, void *message, char *na
 	size = build_hello(session, message, names, parent_token);
 	if (size < 0)
 		return (int)size;
-	session->socket = wire_connect(session->path, deadline);
+	session->socket = agent_session_connect(session, deadline);
 	if (session->socket < 0)
 		return session->socket;
 	ret = wire_send(session->socket, message, (size_t)size, NULL, 0, deadline);
@@ -501,7 +517,7 @@ static int ask_refresh(struct agent_session *session, void *message, uint64_t de
 
 	if (size < 0)
 		return (int)size;
-	session->socket = wire_connect(session->path, deadline);
+	session->socket = agent_session_connect(session, deadline);
 	if (session->socket < 0)
 		return session->socket;
 	return wire_send(session->socket, message, (size_t)size, NULL, 0, deadline);
@@ -640,7 +656,7 @@ static int tell_events(struct agent_session *session, const void *stream, size_t
 	if (!message)
 		return -ENOMEM;
 	if (socket < 0)
-		socket = wire_connect(session->path, deadline);
+		socket = agent_session_connect(session, deadline);
 	ret = socket < 0 ? socket : send_stream(session, socket, message, stream, size, deadline);
 	if (!ret)
 		ret = receive_ack(socket, message, deadline, refused, user);

@@ -114,7 +114,7 @@ int probes_answer(struct agent_session *session, const struct probes_table *tabl
 
 	if (!memory)
 		return -ENOMEM;
-	socket = wire_connect(session->path, deadline);
+	socket = agent_session_connect(session, deadline);
 	ret = socket < 0 ? socket
 			 : send_all(socket, session, table,
 					   (struct wire_probe_run *)(void *)(memory +
