@@ -44,20 +44,35 @@ static int fail_at(struct session_error *error, const char *path, int code)
 			path, strerror(code));
 }
 
+/*
+ * With this mode from the beginning: where others can write, too, a link to a file of ours could stand there before it is
+ * changed. Nobody else makes files just then: the session's thread has not begun.
+ */
+static int bind_with(int fd, const struct sockaddr_un *address, mode_t mode)
+{
+	mode_t mask = umask(~mode & 0777);
+	int ret = bind(fd, (const struct sockaddr *)address, sizeof(*address)) ? errno : 0;
+
+	(void)umask(mask);
+	return ret;
+}
+
 /* The socket as it shall be, under another name: programs must always find one that works. */
 static int listen_aside(struct session *session, const struct sockaddr_un *address)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = &session->listener};
 	mode_t mode = session->service->any_user ? 0666 : 0600;
+	int ret;
 
 	session->listener.kind = WATCH_LISTENER;
 	session->listener.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (session->listener.fd < 0)
 		return errno;
 	unlink(address->sun_path);
-	if (bind(session->listener.fd, (const struct sockaddr *)address, sizeof(*address)) ||
-			chmod(address->sun_path, mode) ||
-			listen(session->listener.fd, LIMIT_CONNECTIONS) ||
+	ret = bind_with(session->listener.fd, address, mode);
+	if (ret)
+		return ret;
+	if (listen(session->listener.fd, LIMIT_CONNECTIONS) ||
 			epoll_ctl(session->epoll, EPOLL_CTL_ADD, session->listener.fd, &event))
 		return errno;
 	return 0;

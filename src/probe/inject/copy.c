@@ -54,14 +54,11 @@ int inject_copy_file(const char *from, int to)
 }
 
 /* Its file in the new directory, with everybody's right to load it. */
-static int put_file(const char *place, const char *name, const char *file)
+static int put_file(int place, const char *name, const char *file)
 {
-	char path[128];
 	int fd, ret;
 
-	if (snprintf(path, sizeof(path), "%s/%s", place, name) >= (int)sizeof(path))
-		return -ENAMETOOLONG;
-	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0700);
+	fd = openat(place, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0700);
 	if (fd < 0)
 		return -errno;
 	ret = inject_copy_file(file, fd);
@@ -69,30 +66,51 @@ static int put_file(const char *place, const char *name, const char *file)
 		ret = -errno;
 	close(fd);
 	if (ret)
-		unlink(path);
+		(void)unlinkat(place, name, 0);
 	return ret;
+}
+
+static void drop(struct inject_copy *copy)
+{
+	if (copy->place >= 0) {
+		(void)unlinkat(copy->place, copy->name, 0);
+		close(copy->place);
+	}
+	if (*copy->made)
+		(void)unlinkat(copy->directory, copy->made, AT_REMOVEDIR);
+	close(copy->directory);
+	copy->directory = copy->place = -1;
+}
+
+/* By its descriptor from then on: who can write beside it may put a link in its place. */
+static bool make_own(struct inject_copy *copy)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d/side-agent-XXXXXX", copy->directory);
+	if (!mkdtemp(path))
+		return false;
+	(void)snprintf(copy->made, sizeof(copy->made), "%s", strrchr(path, '/') + 1);
+	copy->place = openat(copy->directory, copy->made,
+			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return copy->place >= 0 && !fchmod(copy->place, 0755);
 }
 
 static bool make(struct inject_copy *copy, pid_t pid, const char *directory, const char *name,
 		const char *file)
 {
+	copy->place = -1;
+	*copy->made = 0;
 	copy->directory = open_directory(pid, directory);
 	if (copy->directory < 0)
 		return false;
-	(void)snprintf(copy->place, sizeof(copy->place), "/proc/self/fd/%d/side-agent-XXXXXX",
-			copy->directory);
-	if (mkdtemp(copy->place)) {
-		(void)snprintf(copy->name, sizeof(copy->name), "%s", name);
-		if (!chmod(copy->place, 0755) && !put_file(copy->place, name, file)) {
-			(void)snprintf(copy->theirs, sizeof(copy->theirs), "%s%s/%s",
-					strcmp(directory, "/") != 0 ? directory : "",
-					strrchr(copy->place, '/'), name);
-			return true;
-		}
-		(void)rmdir(copy->place);
+	(void)snprintf(copy->name, sizeof(copy->name), "%s", name);
+	if (make_own(copy) && !put_file(copy->place, name, file)) {
+		(void)snprintf(copy->theirs, sizeof(copy->theirs), "%s/%s/%s",
+				strcmp(directory, "/") != 0 ? directory : "", copy->made, name);
+		return true;
 	}
-	close(copy->directory);
-	copy->directory = -1;
+	drop(copy);
 	return false;
 }
 
@@ -110,13 +128,6 @@ bool inject_copy_make(struct inject_copy *copy, pid_t pid, const char *file)
 
 void inject_copy_remove(struct inject_copy *copy)
 {
-	char path[128];
-
-	if (copy->directory < 0)
-		return;
-	(void)snprintf(path, sizeof(path), "%s/%s", copy->place, copy->name);
-	(void)unlink(path);
-	(void)rmdir(copy->place);
-	close(copy->directory);
-	copy->directory = -1;
+	if (copy->directory >= 0)
+		drop(copy);
 }

@@ -335,6 +335,29 @@ static int load(struct injection *injection, const char *path, uint64_t *handle)
 	return call(injection, function_of(injection, "dlopen"), arguments, handle);
 }
 
+/*
+ * To write to what the program says is new memory of its own. It may say anything, as another file that it may only read; we, who
+ * may write to more than it, write to what has no name and is empty, and to nothing else.
+ */
+static int open_memory(const char *path)
+{
+	int seen = open(path, O_PATH | O_CLOEXEC), fd;
+	struct stat status;
+	char again[64];
+
+	if (seen < 0)
+		return -errno;
+	if (fstat(seen, &status) || !S_ISREG(status.st_mode) || status.st_nlink || status.st_size) {
+		close(seen);
+		return -EPERM;
+	}
+	(void)snprintf(again, sizeof(again), "/proc/self/fd/%d", seen);
+	fd = open(again, O_WRONLY | O_CLOEXEC);
+	fd = fd < 0 ? -errno : fd;
+	close(seen);
+	return fd;
+}
+
 /* A file of ours as memory of the program's, for programs that see other files than we do. */
 static int give_file(struct injection *injection, const char *path, int *descriptor)
 {
@@ -354,8 +377,8 @@ static int give_file(struct injection *injection, const char *path, int *descrip
 		return fail(injection, INJECT_FAILED, "it cannot make memory for the agent");
 	(void)snprintf(there, sizeof(there), "/proc/%d/task/%d/fd/%d", pid,
 			find_thread(pid, injection->name), *descriptor);
-	fd = open(there, O_WRONLY | O_CLOEXEC);
-	ret = fd < 0 ? -errno : inject_copy_file(path, fd);
+	fd = open_memory(there);
+	ret = fd < 0 ? fd : inject_copy_file(path, fd);
 	if (fd >= 0)
 		close(fd);
 	return ret ? fail(injection, INJECT_FAILED, strerror(-ret)) : 0;

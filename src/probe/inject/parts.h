@@ -167,10 +167,11 @@ int inject_borrow(struct inject_target *target, struct inject_place *place,
 
 /* copy.c: a file of ours in a directory of the program's. */
 struct inject_copy {
-	size_t next;   /* the directory to be tried next */
-	int directory; /* in which ours is, or -1 */
-	char place[64], name[64];
-	char theirs[128]; /* its path, as the program sees it */
+	size_t next;             /* the directory to be tried next */
+	int directory;           /* in which ours is, or -1 */
+	int place;               /* ours, or -1 */
+	char made[64], name[64]; /* its name, and that of the file in it */
+	char theirs[128];        /* its path, as the program sees it */
 };
 
 /* The whole file, to a descriptor. 0 or a negative errno. */
