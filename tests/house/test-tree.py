@@ -26,7 +26,7 @@ MAY_USE = {
     "agent": {"libside/section.h", "probe", "visit", "ring", "wire", "filter"},
     "kernel": {"visit", "wire"},
     # A room of its own in that folder.
-    "kernel/record": {"ctf", "kernel", "ring", "wire"},
+    "kernel/record": {"ctf", "filter", "kernel", "ring", "wire"},
     "wrap": set(),
     "send": {"ctf"},
     "symbols": set(),
