@@ -81,7 +81,7 @@ static int work_in_child(unsigned long count)
 
 static int spawn_worker(void)
 {
-	pid_t child = fork();
+	pid_t parent = getpid(), child = fork();
 
 	if (!child) {
 		if (become(65534))
@@ -89,7 +89,7 @@ static int spawn_worker(void)
 		for (;;) {
 			service_work(7);
 			usleep(5000);
-			if (getppid() == 1)
+			if (getppid() != parent)
 				_exit(0);
 		}
 	}

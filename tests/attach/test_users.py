@@ -18,6 +18,7 @@ from test_real import free_port, need, wait_for_port
 SERVICE = os.environ["ATTACH_SERVICE"]
 NOBODY = 65534
 ANSWER = sum(3 * number + 1 for number in range(5))
+WORK = list(range(5))
 
 
 def process_of(folder):
@@ -182,7 +183,35 @@ class Services(Users):
                       self.side("trace", "-c", "true", "--duration", "1s", "--function", "f", status=2).stderr)
 
 
-class Elsewhere(Users):
+PIVOT = """import ctypes, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+os.chdir(sys.argv[1])
+PIVOT_ROOT, DETACH = 155, 2
+if libc.syscall(PIVOT_ROOT, b".", b".") or libc.umount2(b".", DETACH):
+    sys.exit(os.strerror(ctypes.get_errno()))
+os.chdir("/")
+os.execv("/service", ["/service"])
+"""
+
+
+class Container(Users):
+    def container(self, *options, then="", places=(), pivot=False):
+        """A directory with a program, its libraries, /proc, and these directories that it may write to, and nothing else."""
+        root = self.file("root")
+        needed = subprocess.run(["ldd", SERVICE], capture_output=True, text=True, check=True).stdout
+        for word in needed.split():
+            if word.startswith("/"):
+                os.makedirs(root + os.path.dirname(word), exist_ok=True)
+                shutil.copy(word, root + word)
+        for place in ("/proc", *places):
+            os.makedirs(root + place)
+        shutil.copy(SERVICE, root + "/service")
+        last = f"{sys.executable} -c '{PIVOT}' {root}" if pivot else f"chroot {root} /service"
+        script = f"mount --bind {root} {root} && mount -t proc proc {root}/proc && {then} exec {last}"
+        return [*namespaces("-m", "-p", "-f", "--kill-child", *options), "sh", "-c", script]
+
+
+class Elsewhere(Container):
     """Programs that see other files, users, processes or networks."""
 
     def test_empty_root(self):
@@ -201,19 +230,6 @@ class Elsewhere(Users):
             self.skipTest("this user may not make a user namespace")
         self.traced(self.service(before=before))
 
-    def container(self, *options, then=""):
-        """A directory with a program, its libraries and /proc, read-only, and nothing else."""
-        root = self.file("root")
-        needed = subprocess.run(["ldd", SERVICE], capture_output=True, text=True, check=True).stdout
-        for word in needed.split():
-            if word.startswith("/"):
-                os.makedirs(root + os.path.dirname(word), exist_ok=True)
-                shutil.copy(word, root + word)
-        os.makedirs(root + "/proc")
-        shutil.copy(SERVICE, root + "/service")
-        script = f"mount --bind {root} {root} && mount -t proc proc {root}/proc && {then} exec chroot {root} /service"
-        return [*namespaces("-m", "-p", "-f", "--kill-child", *options), "sh", "-c", script]
-
     def test_read_only_container(self):
         read_only = f"mount -o remount,ro,bind {self.file('root')} &&"
         before = self.container("-n", then=read_only)
@@ -227,7 +243,7 @@ class Elsewhere(Users):
 
 
 @unittest.skipUnless("SIDED" in os.environ, "there is no daemon in this build")
-class Sessions(Users):
+class Daemon(Users):
     def setUp(self):
         super().setUp()
         self.sided = subprocess.Popen([os.environ["SIDED"], "--foreground"],
@@ -242,10 +258,12 @@ class Sessions(Users):
         self.side("create", "s", "-o", self.trace)
         self.side("start")
 
-    def enable(self, pid, status=0):
+    def enable(self, pid, status=0, words=()):
         return self.side("enable-event", "service_work", "-u", "--pid", str(pid), "--function", "service_work",
-                         "--arg", "u64:n:%rdi", "--timeout", "60s", status=status).stderr
+                         "--arg", "u64:n:%rdi", "--timeout", "60s", *words, status=status).stderr
 
+
+class Sessions(Daemon):
     def doorbell(self, pid):
         with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
             return {line.split(None, 5)[5].strip() for line in maps if "doorbell" in line}
@@ -284,14 +302,19 @@ class Sessions(Users):
             os.kill(int(pid.read()), signal.SIGTERM)
 
     def test_doors_that_are_closed(self):
+        """A directory that this user may not enter, and a root directory without /proc."""
         service = self.service(f"user {NOBODY}")
         os.chmod(self.dir, 0o700)
-        self.assertIn(f"runs as user {NOBODY}, who may not enter the daemon's directory", self.enable(service.pid, 3))
+        self.assertIn("1 jump", self.enable(service.pid))
+        service.ask("work 5", "worked")
         os.chmod(self.dir, 0o755)
-        self.enable(service.pid)
         os.mkdir(self.file("empty"), 0o755)
-        service = self.service(f"root {self.file('empty')}")
-        self.assertIn("does not see the daemon's directory", self.enable(service.pid, 1))
+        bare = self.service(f"root {self.file('empty')}")
+        self.assertIn("sees no /proc from its root directory", self.enable(bare.pid, 1))
+        self.side("attach", "--daemon", "-p", str(bare.pid), "-s", "s")
+        self.assertRegex(self.side("status", "s").stdout, rf"attach-service +{bare.pid} ")
+        self.side("destroy", "--timeout", "60s")
+        self.assertEqual(self.numbers(self.trace), {service.pid: WORK})
 
     def test_nginx(self):
         """Its master is root's, its workers are not, and new ones come when it is told to look at its files again."""

@@ -6,61 +6,31 @@
  * The socket of a recording stands in a directory that the program sees: in the root directory that it has, which
  * need not be ours.
  */
-#include "ask.h"
+#include "attach.h"
 #include "command.h"
 #include "say.h"
 
-#include "probe/inject/inject.h"
 #include "session/live.h"
 #include "session/probes.h"
 #include "session/session.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <json-c/json.h>
 #include <limits.h>
-#include <linux/openat2.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/signalfd.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 #define FUNCTION "side_agent_request"
-#define SOCKET_NAME "agents"
-#define DIRECTORY_MAX 64 /* a socket's path is short */
-#define FLUSH_MS 10000
 #define TURN_MS 200
 #define SESSION_WAIT_MS 5000
 #define SET_STEP_MS 10
-
-struct attached {
-	const struct parsed *parsed;
-	const struct attach_options *options;
-	pid_t pid;
-	char name[64];
-	char *agent, *libside;
-	/* The directory of the socket, for a recording. */
-	int place; /* where the directory is, or -1 */
-	char directory[48];
-	char ours[128], theirs[128]; /* path of the socket */
-	int network; /* where there is no directory: the program's network namespace, or -1 */
-	struct session *session;                  /* NULL: of the daemon */
-	const struct attach_recording *recording; /* of another verb, or NULL */
-	struct inject_report report;
-	int signals, program; /* descriptors */
-	bool incidental;      /* somebody wants something else, and only needs it to be there */
-};
 
 /* ---- asking the program ---- */
 
@@ -84,8 +54,7 @@ static int turn(struct attached *attached, int timeout_ms)
 	return COMMAND_DONE;
 }
 
-/* Have it do something, while the recording goes on. What went wrong is in the report. */
-static int request(
+int attach_request(
 		struct attached *attached, const char *what, const char *path, bool only_if_there)
 {
 	char argument[512];
@@ -117,7 +86,7 @@ static int request(
 	return status;
 }
 
-static int say_failure(const struct attached *attached)
+int attach_say_failure(const struct attached *attached)
 {
 	return say_error((enum command_status)status_of(&attached->report), NULL, "%s",
 			attached->report.text);
@@ -130,12 +99,21 @@ static int say_detach_failure(const struct attached *attached)
 	const char *text = attached->report.text;
 
 	if (strncmp(text, prefix, sizeof(prefix) - 1) != 0)
-		return say_failure(attached);
+		return attach_say_failure(attached);
 	return say_error((enum command_status)status_of(&attached->report), NULL,
 			"cannot detach from %s", text + sizeof(prefix) - 1);
 }
 
 /* ---- what is said ---- */
+
+int attach_why_not(const struct attached *attached, const char *what)
+{
+	int code = -attached->report.result;
+
+	return say_error(COMMAND_FAILED,
+			code == EPERM ? "it is in a sandbox, or about to end" : NULL,
+			"%d (%s) %s: %s", attached->pid, attached->name, what, strerror(code));
+}
 
 static void json_attached(const struct attached *attached, const char *type)
 {
@@ -154,7 +132,7 @@ static void json_attached(const struct attached *attached, const char *type)
 	fflush(stderr);
 }
 
-static void say_done(const struct attached *attached, const char *type, const char *sentence)
+void attach_say_done(const struct attached *attached, const char *type, const char *sentence)
 {
 	const struct inject_report *report = &attached->report;
 	char name[256];
@@ -173,186 +151,20 @@ static void say_done(const struct attached *attached, const char *type, const ch
 				(double)report->total_ns / 1e6);
 }
 
-/* ---- a place for the socket ---- */
-
-/* Of the program's root directory, which stays open: it may end before we do. */
-static int open_root(const struct attached *attached)
-{
-	char path[64];
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/root", attached->pid);
-	return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-}
-
-/* Is it a directory of one of us who was killed: with a socket to which nobody listens? */
-static bool is_abandoned(int place, const char *name)
-{
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	struct stat status;
-	bool abandoned;
-	int fd;
-
-	if (strncmp(name, "side-attach-", 12) != 0 ||
-			fstatat(place, name, &status, AT_SYMLINK_NOFOLLOW) ||
-			!S_ISDIR(status.st_mode) || status.st_uid != geteuid() ||
-			snprintf(address.sun_path, sizeof(address.sun_path),
-					"/proc/self/fd/%d/%s/" SOCKET_NAME, place,
-					name) >= (int)sizeof(address.sun_path))
-		return false;
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	abandoned = fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) &&
-			errno == ECONNREFUSED;
-	if (fd >= 0)
-		close(fd);
-	return abandoned;
-}
-
-static void remove_abandoned(int place)
-{
-	char path[64], socket[320];
-	struct dirent *entry;
-	DIR *directory;
-
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
-	directory = opendir(path);
-	while (directory && (entry = readdir(directory))) {
-		if (!is_abandoned(place, entry->d_name))
-			continue;
-		(void)snprintf(socket, sizeof(socket), "%s/" SOCKET_NAME, entry->d_name);
-		(void)unlinkat(place, socket, 0);
-		(void)unlinkat(place, entry->d_name, AT_REMOVEDIR);
-	}
-	if (directory)
-		closedir(directory);
-}
-
-/* Where the program says that it is: its links lead nowhere else. */
-static int open_below(int root, const char *directory)
-{
-	struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
-			.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
-	int fd = (int)syscall(SYS_openat2, root, directory, &how, sizeof(how));
-
-	if (fd < 0 && errno == ENOSYS)
-		fd = openat(root, directory + 1, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	return fd;
-}
-
-static bool make_place(struct attached *attached, int root, const char *directory)
-{
-	int place = open_below(root, directory);
-	char path[96], *name;
-	struct stat status;
-
-	if (place < 0)
-		return false;
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d/side-attach-XXXXXX", place);
-	/* The program may be another user's. Who does not know the name does not find the socket. */
-	if (fstat(place, &status) || !mkdtemp(path) || chmod(path, 0711)) {
-		close(place);
-		return false;
-	}
-	remove_abandoned(place);
-	name = strrchr(path, '/') + 1;
-	attached->place = place;
-	(void)snprintf(attached->directory, sizeof(attached->directory), "%s", name);
-	(void)snprintf(attached->ours, sizeof(attached->ours), "%s/" SOCKET_NAME, path);
-	(void)snprintf(attached->theirs, sizeof(attached->theirs), "%s/%s/" SOCKET_NAME, directory,
-			name);
-	return true;
-}
-
-/*
- * Programs that see no directory at all (an empty root, one that is read-only) find a name without one, in
- * the network namespace that they are in.
- */
-static bool name_nowhere(struct attached *attached)
-{
-	uint64_t secret;
-	char path[64];
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/ns/net", attached->pid);
-	attached->network = open(path, O_RDONLY | O_CLOEXEC);
-	if (attached->network < 0 || getrandom(&secret, sizeof(secret), 0) != sizeof(secret))
-		return false;
-	(void)snprintf(attached->ours, sizeof(attached->ours), "@side-attach-%016" PRIx64, secret);
-	memcpy(attached->theirs, attached->ours, sizeof(attached->theirs));
-	return true;
-}
-
-static int find_place(struct attached *attached)
-{
-	const char *const own = getenv("TMPDIR");
-	const char *const directories[] = {
-			own && *own == '/' && strlen(own) < DIRECTORY_MAX ? own : "/tmp", "/tmp",
-			"/var/tmp", "/dev/shm", "/run", NULL};
-	int root = open_root(attached);
-	size_t i;
-
-	/* Why not is said by whoever attaches. */
-	if (root < 0)
-		root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	for (i = 0; root >= 0 && directories[i] && attached->place < 0; i++)
-		if (make_place(attached, root, directories[i]))
-			break;
-	if (root >= 0)
-		close(root);
-	if (attached->place < 0 && !name_nowhere(attached))
-		return say_error(COMMAND_FAILED, NULL,
-				"there is no directory where %d (%s) could meet us: /tmp, as it "
-				"sees it, "
-				"cannot be written, and its network is another one",
-				attached->pid, attached->name);
-	return COMMAND_DONE;
-}
-
-static void remove_place(struct attached *attached)
-{
-	if (attached->place < 0)
-		return;
-	unlink(attached->ours);
-	(void)unlinkat(attached->place, attached->directory, AT_REMOVEDIR);
-	close(attached->place);
-	attached->place = -1;
-}
-
 /* ---- a recording ---- */
 
-/* Our own network namespace, which we come back to; -1: we are in the program's, or may not go there. */
-static int go_to_network(const struct attached *attached)
+struct opening {
+	const struct session_options *options;
+	const struct session_live *live;
+	struct session **session;
+	struct session_error *error;
+};
+
+static int open_it(void *user)
 {
-	struct stat theirs, ours;
-	int own;
+	const struct opening *opening = user;
 
-	if (attached->network < 0)
-		return -1;
-	own = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-	if (own < 0 ||
-			(!fstat(attached->network, &theirs) && !fstat(own, &ours) &&
-					theirs.st_ino == ours.st_ino) ||
-			setns(attached->network, CLONE_NEWNET)) {
-		if (own >= 0)
-			close(own);
-		return -1;
-	}
-	return own;
-}
-
-/* Who it is in effect, also where its files in /proc are root's. */
-static uint64_t user_of(pid_t pid)
-{
-	char path[64], line[256];
-	unsigned long user = 0;
-	FILE *file;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	file = fopen(path, "re");
-	while (file && fgets(line, sizeof(line), file))
-		if (sscanf(line, "Uid: %*u %lu", &user) == 1)
-			break;
-	if (file)
-		(void)fclose(file);
-	return user;
+	return session_open(opening->options, opening->live, opening->session, opening->error);
 }
 
 static int open_at_place(struct attached *attached, const struct session_options *options)
@@ -360,21 +172,19 @@ static int open_at_place(struct attached *attached, const struct session_options
 	/* A name that everybody can find is for this user's programs, and root's. */
 	struct session_track users[] = {
 			{.kind = SESSION_TRACK_UID}, {.kind = SESSION_TRACK_UID, .number = 0}};
-	struct session_live live = {.socket = attached->ours, .any_user = true, .active = true};
-	struct session_error error;
-	int own, ret;
+	struct session_live live = {
+			.socket = attached->place.ours, .any_user = true, .active = true};
+	struct session_error error = {.kind = SESSION_ERROR_NONE};
+	struct opening opening = {options, &live, &attached->session, &error};
+	int ret = 0;
 
-	if (attached->place < 0) {
-		users[0].number = user_of(attached->pid);
-		live.track = users;
-		live.nr_track = 2;
-	}
-	own = go_to_network(attached);
-	ret = session_open(options, &live, &attached->session, &error);
-	if (own >= 0) {
-		(void)setns(own, CLONE_NEWNET);
-		close(own);
-	}
+	if (attached->place.parent >= 0)
+		return open_it(&opening) ? command_session_error(&error) : COMMAND_DONE;
+	users[0].number = attach_user_of(attached->pid);
+	live.track = users;
+	live.nr_track = 2;
+	if (door_in_network(attached->place.network, open_it, &opening, &ret))
+		return attach_place_unreachable(attached);
 	return ret ? command_session_error(&error) : COMMAND_DONE;
 }
 
@@ -405,50 +215,6 @@ static int open_session(struct attached *attached, const struct channel_list *ch
 		session_options.nr_probes = attached->recording->nr_probes;
 	}
 	return open_at_place(attached, &session_options);
-}
-
-static int why_not_recorded(const struct attached *attached, const char *what)
-{
-	int code = -attached->report.result;
-
-	return say_error(COMMAND_FAILED,
-			code == EPERM ? "it is in a sandbox, or about to end" : NULL,
-			"%d (%s) %s: %s", attached->pid, attached->name, what, strerror(code));
-}
-
-/* The daemon's sockets are in a directory, which not every program can use. */
-static int why_no_daemon(const struct attached *attached, const char *socket)
-{
-	static const char alone[] =
-			"`side attach -p PID` and `side trace -p PID` record it without the "
-			"daemon";
-	int code = -attached->report.result;
-	int length = (int)(strrchr(socket, '/') - socket);
-
-	if (code == ENOENT || code == ENOTDIR)
-		return say_error(COMMAND_FAILED, alone,
-				"%d (%s) does not see the daemon's directory %.*s: it has another "
-				"root "
-				"directory, or sees other mounts",
-				attached->pid, attached->name, length, socket);
-	if (code == EACCES)
-		return say_error(COMMAND_NOT_PERMITTED,
-				"make it and those above accessible to this user (chmod a+x), or "
-				"use "
-				"another one ($SIDE_RUNTIME)",
-				"%d (%s) runs as user %" PRIu64
-				", who may not enter the daemon's directory %.*s",
-				attached->pid, attached->name, user_of(attached->pid), length,
-				socket);
-	if (code == EPERM)
-		return say_error(COMMAND_NOT_PERMITTED, alone,
-				"%d (%s) does not go to the daemon in %.*s: for it (in a user "
-				"namespace, "
-				"perhaps) that directory is neither its own nor root's, or it has "
-				"locked "
-				"itself in since it was attached to",
-				attached->pid, attached->name, length, socket);
-	return why_not_recorded(attached, "cannot reach the daemon");
 }
 
 /* Until somebody or something ends it: true if the program did. */
@@ -556,15 +322,15 @@ static int record_program(struct attached *attached)
 {
 	bool program_ended = false;
 	int failed;
-	int status = request(attached, "record", attached->theirs, false);
+	int status = attach_request(attached, "record", attached->place.theirs, false);
 
 	if (status)
 		return status;
 	if (attached->report.kind != INJECT_DONE)
-		return say_failure(attached);
+		return attach_say_failure(attached);
 	if (attached->report.result)
-		return why_not_recorded(attached, "has the recorder, but cannot be recorded");
-	say_done(attached, "attach", "recording");
+		return attach_why_not(attached, "has the recorder, but cannot be recorded");
+	attach_say_done(attached, "attach", "recording");
 	status = attached->recording ? what_was_set(attached) : COMMAND_DONE;
 	failed = status;
 	if (!status)
@@ -573,7 +339,7 @@ static int record_program(struct attached *attached)
 		return status;
 	/* It may end meanwhile, and it may be anywhere. */
 	if (!status || failed)
-		status = request(attached, "leave", attached->theirs, true);
+		status = attach_request(attached, "leave", attached->place.theirs, true);
 	if (!status && attached->report.kind != INJECT_DONE && attached->report.kind != INJECT_GONE)
 		say_error(COMMAND_FAILED, "`side detach` tries it again",
 				"the recording is over, but the program could not be told: %s",
@@ -599,7 +365,7 @@ static int record(struct attached *attached)
 	bool existed = attached->options->output && !access(attached->options->output, F_OK);
 
 	if (!status)
-		status = find_place(attached);
+		status = attach_place_find(attached, "side-attach-", false);
 	if (!status)
 		status = open_session(attached, channels);
 	if (!status) {
@@ -611,90 +377,8 @@ static int record(struct attached *attached)
 		status = status ? status : ended;
 	}
 	free(output);
-	remove_place(attached);
+	attach_place_remove(attached);
 	channel_list_free(channels);
-	return status;
-}
-
-/* ---- the daemon ---- */
-
-static bool records(struct json_object *answer, pid_t pid)
-{
-	struct json_object *sessions = ask_list(answer, "sessions");
-	struct json_object *session = sessions && json_object_array_length(sessions)
-			? json_object_array_get_idx(sessions, 0)
-			: answer;
-	struct json_object *processes = ask_list(session, "processes");
-	size_t i;
-
-	for (i = 0; processes && i < json_object_array_length(processes); i++) {
-		struct json_object *process = json_object_array_get_idx(processes, i);
-
-		if (ask_number(process, "pid") == (uint64_t)pid && ask_flag(process, "live"))
-			return true;
-	}
-	return false;
-}
-
-/* The program joins before the request returns; what the daemon knows may come a moment later. */
-static int check_session(struct attached *attached, struct ask *ask)
-{
-	const char *name = attached->options->session;
-	struct json_object *answer;
-	bool found = false;
-	int status, waited;
-
-	for (waited = 0; !found; waited += 50) {
-		status = ask_call(ask, control_request("status", name), ASK_PATIENCE_MS, &answer);
-		if (status)
-			return status;
-		found = records(answer, attached->pid);
-		json_object_put(answer);
-		if (waited >= SESSION_WAIT_MS)
-			break;
-		if (!found)
-			(void)poll(NULL, 0, 50);
-	}
-	if (found)
-		return COMMAND_DONE;
-	return say_error(COMMAND_FAILED,
-			"`side status` shows what it tracks; `side start` starts it",
-			"the session %s does not record %d (%s): it is not started, or does not "
-			"track it",
-			name, attached->pid, attached->name);
-}
-
-static int give_to_daemon(struct attached *attached)
-{
-	struct json_object *answer = NULL;
-	char socket[PATH_MAX];
-	char *slash;
-	struct ask ask;
-	int status = ask_connect(&ask, attached->options->system, false);
-
-	if (status)
-		return status;
-	/* Is the session there at all? */
-	if (attached->options->session)
-		status = ask_call(&ask, control_request("status", attached->options->session),
-				ASK_PATIENCE_MS, &answer);
-	json_object_put(answer);
-	(void)snprintf(socket, sizeof(socket) - 16, "%s", control_path(ask.client));
-	slash = strrchr(socket, '/');
-	strcpy(slash ? slash : socket, "/agents.sock");
-	if (!status)
-		status = request(attached, "daemon", socket, false);
-	if (!status && attached->report.kind != INJECT_DONE)
-		status = say_failure(attached);
-	else if (!status && attached->report.result && attached->report.result != -EALREADY)
-		status = why_no_daemon(attached, socket);
-	if (!status && !(attached->incidental && attached->report.result))
-		say_done(attached, "attach",
-				attached->report.result ? "a daemon has already"
-							: "the daemon has");
-	if (!status && attached->options->session)
-		status = check_session(attached, &ask);
-	ask_close(&ask);
 	return status;
 }
 
@@ -721,8 +405,7 @@ static int begin(struct attached *attached, const struct parsed *parsed,
 
 	*attached = (struct attached){.parsed = parsed,
 			.options = options,
-			.place = -1,
-			.network = -1,
+			.place = {.parent = -1, .own = -1, .network = -1},
 			.signals = -1,
 			.program = -1};
 	if (parsed->operand_count)
@@ -753,8 +436,7 @@ static int begin(struct attached *attached, const struct parsed *parsed,
 
 static void finish(struct attached *attached)
 {
-	if (attached->network >= 0)
-		close(attached->network);
+	attach_place_remove(attached);
 	if (attached->signals >= 0)
 		close(attached->signals);
 	if (attached->program >= 0)
@@ -777,7 +459,7 @@ int cmd_attach(const struct parsed *parsed)
 					"there is no "
 					"use for options of a recording");
 		else
-			status = give_to_daemon(&attached);
+			status = attach_give_to_daemon(&attached);
 	} else if (!status) {
 		status = record(&attached);
 	}
@@ -814,7 +496,7 @@ int command_attach_daemon(const struct parsed *parsed, int pid)
 	status = begin(&attached, &attach, &attach.options.attach);
 	attached.incidental = true;
 	if (!status)
-		status = give_to_daemon(&attached);
+		status = attach_give_to_daemon(&attached);
 	finish(&attached);
 	(void)sigprocmask(SIG_SETMASK, &before, NULL);
 	return status;
@@ -826,15 +508,15 @@ int cmd_detach(const struct parsed *parsed)
 	int status = begin(&attached, parsed, &parsed->options.attach);
 
 	if (!status)
-		status = request(&attached, "detach", NULL, true);
+		status = attach_request(&attached, "detach", NULL, true);
 	if (!status && attached.report.kind != INJECT_DONE)
 		status = say_detach_failure(&attached);
 	else if (!status && attached.report.result == -ENOENT)
 		say_note("%s (process %d) was not attached to", attached.name, attached.pid);
 	else if (!status && attached.report.result)
-		status = why_not_recorded(&attached, "does not leave");
+		status = attach_why_not(&attached, "does not leave");
 	else if (!status)
-		say_done(&attached, "detach", "left");
+		attach_say_done(&attached, "detach", "left");
 	finish(&attached);
 	return status;
 }

@@ -9,6 +9,7 @@
 #include "command.h"
 #include "probe-enable.h"
 #include "probe-global.h"
+#include "probe-list.h"
 #include "probe-look.h"
 #include "probe-said.h"
 #include "say.h"
@@ -179,6 +180,10 @@ int probe_enable(struct enabling *enabling, struct ask *ask, const struct probe_
 	struct json_object *modes = NULL;
 	int status = probe_resolve(&enabling->target, &wish->wish, &enabling->table);
 
+	if (!status && enabling->target.pid)
+		status = probe_sees_proc(enabling->target.pid,
+				"`side enable-event NAME --global --exe FILE` has the kernel watch "
+				"it");
 	if (!status)
 		status = probe_modes(ask, &enabling->target, &modes);
 	/* One that is to look afterwards has all that it needs. */

@@ -22,6 +22,9 @@ struct probe_module {
 	uint64_t bias; /* what is added to addresses of the file */
 };
 
+/* The recorder looks there for what the program has loaded, and writes probes by way of it. */
+int probe_sees_proc(pid_t pid, const char *mend);
+
 /* Calls for each file that the process executes; an exit status, the first that is not 0. */
 int probe_process(
 		pid_t pid, int (*each)(void *user, const struct probe_module *module), void *user);

@@ -115,6 +115,21 @@ static int walk(pid_t pid, FILE *maps, int memory,
 	return ret;
 }
 
+int probe_sees_proc(pid_t pid, const char *mend)
+{
+	char path[64];
+	struct stat status;
+
+	snprintf(path, sizeof(path), "/proc/%d/root/proc/self", pid);
+	if (!lstat(path, &status) || errno != ENOENT)
+		return COMMAND_DONE;
+	return say_error(COMMAND_FAILED, mend,
+			"process %d sees no /proc from its root directory, so it cannot put probes "
+			"into "
+			"itself",
+			pid);
+}
+
 int probe_process(pid_t pid, int (*each)(void *user, const struct probe_module *module), void *user)
 {
 	char path[64];

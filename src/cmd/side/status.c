@@ -347,6 +347,21 @@ static void print_json(struct json_object *session, const char *current)
 	ask_print_json("session", session);
 }
 
+/* Programs that do not see the daemon's directory, and lost it when it was started again. */
+static void say_closed_doors(struct json_object *doors)
+{
+	for (size_t i = 0; doors && i < json_object_array_length(doors); i++) {
+		struct json_object *door = json_object_array_get_idx(doors, i);
+		uint64_t pid = ask_number(door, "pid");
+
+		say_note("process %" PRIu64
+			 ", and what sees the same files, does not hear this daemon: the door %s, "
+			 "by which it found the one before, cannot be opened again (%s); "
+			 "`side attach --daemon -p %" PRIu64 "` makes another one",
+				pid, ask_text(door, "door"), ask_text(door, "why"), pid);
+	}
+}
+
 int status_show(struct ask *ask, const char *name, bool json, bool color)
 {
 	const struct style *style = color ? &colors : &no_style;
@@ -372,6 +387,7 @@ int status_show(struct ask *ask, const char *name, bool json, bool color)
 		else
 			print_short(session, current, style);
 	}
+	say_closed_doors(ask_list(answer, "closed-doors"));
 	json_object_put(answer);
 	return COMMAND_DONE;
 }

@@ -6,6 +6,7 @@
  */
 #include "command.h"
 #include "probe-global.h"
+#include "probe-list.h"
 #include "probe-wish.h"
 #include "say.h"
 #include "where.h"
@@ -14,12 +15,10 @@
 #include "session/probes.h"
 #include "session/session.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 struct tracing {
@@ -236,23 +235,6 @@ static int start(struct tracing *tracing, const struct parsed *parsed, char **wo
 	return command_record(&command, &options, look_after, tracing);
 }
 
-/* The recorder looks there for what the program has loaded, and writes probes by way of it. */
-static int check_proc(pid_t pid)
-{
-	char path[64];
-	struct stat status;
-
-	snprintf(path, sizeof(path), "/proc/%d/root/proc/self", pid);
-	if (!lstat(path, &status) || errno != ENOENT)
-		return COMMAND_DONE;
-	return say_error(COMMAND_FAILED,
-			"`side trace --global --exe FILE --pid PID` has the kernel watch it",
-			"process %d sees no /proc from its root directory, so it cannot put probes "
-			"into "
-			"itself",
-			pid);
-}
-
 static int start_running(struct tracing *tracing, const struct parsed *parsed)
 {
 	const struct record_options *asked = &parsed->options.record;
@@ -276,7 +258,8 @@ static int start_running(struct tracing *tracing, const struct parsed *parsed)
 			.look = look_after,
 			.user = tracing};
 
-	int status = check_proc((pid_t)asked->pid);
+	int status = probe_sees_proc((pid_t)asked->pid,
+			"`side trace --global --exe FILE --pid PID` has the kernel watch it");
 
 	tracing->running = true;
 	return status ? status : command_attach_recording(parsed, &options, &recording);

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/* Where a program that is attached to finds a socket of ours: in the root directory that it has, which need not be ours. */
+#include "attach.h"
+#include "command.h"
+#include "say.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#define ATTACH_PREFIX "side-attach-"
+#define DIRECTORY_MAX 40 /* a socket's path is short */
+/* A door to which nobody listens waits so long for its daemon to be started again. */
+#define DOOR_WAITS_S 86400
+
+/* Never through a link: whoever is in there may be able to put one in the place of what we have made. */
+static int open_own(int parent, const char *name)
+{
+	return openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* Is it a directory of one of us who was killed: with a socket to which nobody listens? */
+static bool is_abandoned(int directory, bool is_door)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct stat status;
+	bool abandoned;
+	int fd;
+
+	if (fstat(directory, &status) || status.st_uid != geteuid() ||
+			(is_door && time(NULL) - status.st_mtime < DOOR_WAITS_S))
+		return false;
+	(void)snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/" DOOR_SOCKET,
+			directory);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	abandoned = fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) &&
+			errno == ECONNREFUSED;
+	if (fd >= 0)
+		close(fd);
+	return abandoned;
+}
+
+static void remove_if_abandoned(int place, const char *name)
+{
+	bool is_door = !strncmp(name, DOOR_PREFIX, strlen(DOOR_PREFIX));
+	int directory = is_door || !strncmp(name, ATTACH_PREFIX, strlen(ATTACH_PREFIX))
+			? open_own(place, name)
+			: -1;
+
+	if (directory < 0)
+		return;
+	if (is_abandoned(directory, is_door)) {
+		(void)unlinkat(directory, DOOR_SOCKET, 0);
+		(void)unlinkat(place, name, AT_REMOVEDIR);
+	}
+	close(directory);
+}
+
+static void remove_abandoned(int place)
+{
+	struct dirent *entry;
+	DIR *directory;
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
+	directory = opendir(path);
+	while (directory && (entry = readdir(directory)))
+		remove_if_abandoned(place, entry->d_name);
+	if (directory)
+		closedir(directory);
+}
+
+/* Only its owner writes there. Who does not know the name does not find the socket; the program may be another user's. */
+static int make_own(int parent, const char *prefix, char name[64])
+{
+	char path[96];
+	struct stat status;
+	int own;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d/%sXXXXXX", parent, prefix);
+	if (!mkdtemp(path))
+		return -1;
+	(void)snprintf(name, 64, "%s", strrchr(path, '/') + 1);
+	own = open_own(parent, name);
+	if (own >= 0 && !fstat(own, &status) && status.st_uid == geteuid() && !fchmod(own, 0711))
+		return own;
+	if (own >= 0)
+		close(own);
+	(void)unlinkat(parent, name, AT_REMOVEDIR);
+	return -1;
+}
+
+static bool make_place(
+		struct attach_place *made, int root, const char *directory, const char *prefix)
+{
+	int parent = door_open_below(root, directory), own;
+
+	if (parent < 0)
+		return false;
+	own = make_own(parent, prefix, made->directory);
+	if (own < 0) {
+		close(parent);
+		return false;
+	}
+	remove_abandoned(parent);
+	made->parent = parent;
+	made->own = own;
+	(void)snprintf(made->ours, sizeof(made->ours), "/proc/self/fd/%d/" DOOR_SOCKET, own);
+	(void)snprintf(made->theirs, sizeof(made->theirs), "%.40s/%.40s/" DOOR_SOCKET, directory,
+			made->directory);
+	return true;
+}
+
+/*
+ * Programs that see no directory at all (an empty root, one that is read-only) find a name without one, in
+ * the network namespace that they are in.
+ */
+static bool name_nowhere(struct attach_place *made, pid_t pid, const char *prefix)
+{
+	uint64_t secret;
+
+	made->network = door_open_network(pid);
+	if (made->network < 0 || getrandom(&secret, sizeof(secret), 0) != sizeof(secret))
+		return false;
+	(void)snprintf(made->ours, sizeof(made->ours), "@%s%016" PRIx64, prefix, secret);
+	memcpy(made->theirs, made->ours, sizeof(made->theirs));
+	return true;
+}
+
+int attach_place_unreachable(const struct attached *attached)
+{
+	return say_error(COMMAND_FAILED,
+			"give it one of these directories to write to (a mount of type tmpfs is "
+			"enough), or be root",
+			"there is no directory where %d (%s) could meet us: /tmp, /var/tmp, "
+			"/dev/shm and /run, as it sees them, cannot be written, and its network "
+			"is another one, where we may not go",
+			attached->pid, attached->name);
+}
+
+int attach_place_find(struct attached *attached, const char *prefix, bool lasting)
+{
+	const char *const own = getenv("TMPDIR");
+	const char *const for_now[] = {
+			own && *own == '/' && strlen(own) < DIRECTORY_MAX ? own : "/tmp", "/tmp",
+			"/var/tmp", "/dev/shm", "/run", NULL};
+	/* What is old is not removed there. */
+	static const char *const for_long[] = {"/run", "/dev/shm", "/tmp", "/var/tmp", NULL};
+	const char *const *directories = lasting ? for_long : for_now;
+	int root = door_open_root(attached->pid);
+	size_t i;
+
+	/* Why not is said by whoever attaches. */
+	if (root < 0)
+		root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	for (i = 0; root >= 0 && directories[i] && attached->place.parent < 0; i++)
+		if (make_place(&attached->place, root, directories[i], prefix))
+			break;
+	if (root >= 0)
+		close(root);
+	if (attached->place.parent < 0 && !name_nowhere(&attached->place, attached->pid, prefix))
+		return attach_place_unreachable(attached);
+	return COMMAND_DONE;
+}
+
+void attach_place_forget(struct attached *attached)
+{
+	if (attached->place.parent >= 0)
+		close(attached->place.parent);
+	if (attached->place.own >= 0)
+		close(attached->place.own);
+	if (attached->place.network >= 0)
+		close(attached->place.network);
+	attached->place.parent = attached->place.own = attached->place.network = -1;
+}
+
+void attach_place_remove(struct attached *attached)
+{
+	if (attached->place.parent >= 0) {
+		(void)unlinkat(attached->place.own, DOOR_SOCKET, 0);
+		(void)unlinkat(attached->place.parent, attached->place.directory, AT_REMOVEDIR);
+	}
+	attach_place_forget(attached);
+}
+
+/* Who it is in effect, also where its files in /proc are root's. */
+uint64_t attach_user_of(pid_t pid)
+{
+	char path[64], line[256];
+	unsigned long user = 0;
+	FILE *file;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "Uid: %*u %lu", &user) == 1)
+			break;
+	if (file)
+		(void)fclose(file);
+	return user;
+}

@@ -1,0 +1,321 @@
+# SPDX-License-Identifier: MIT
+"""Sessions of the daemon and programs that do not see its directory: another root directory, other mounts, processes, users,
+networks. They come through a door that whoever attaches has made where they see it."""
+import os
+import re
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+import unittest
+
+import bt2
+
+from test_attach import PATIENCE, SIDE, Program
+from test_users import ANSWER, NOBODY, WORK, Container, Daemon, namespaces, process_of
+
+
+class Doors(Container, Daemon):
+    def contained(self, *options, places=("/run",), **more):
+        started = Program(self.container(*options, places=places, **more))
+        self.addCleanup(started.kill)
+        if not started.process.stdout.readline():
+            self.skipTest("nothing can be mounted here")
+        with open(f"/proc/{started.pid}/task/{started.pid}/children", encoding="ascii") as children:
+            started.pid = int(children.read().split()[0])
+        return started
+
+    def doors(self):
+        """Their directories, as this side sees them, in the container and where the tests themselves would be."""
+        found = []
+        for place in ("run", "dev/shm", "tmp", "var/tmp"):
+            for root in (self.file("root"), self.file("jail")):
+                if os.path.isdir(f"{root}/{place}"):
+                    found += [name for name in os.listdir(f"{root}/{place}") if name.startswith("side-door-")]
+        return found
+
+    def work(self, *services):
+        for one in services:
+            self.assertEqual(one.ask("work 5", "worked")[1], str(ANSWER))
+
+    def disable(self, pid, *words):
+        self.side("disable-event", "service_work", "-u", "--pid", str(pid), "--timeout", "60s", *words)
+
+    def test_container(self):
+        """Everything that a session does, with one program in a container and one beside it."""
+        inside, outside = self.contained("-n", pivot=True), self.service()
+        for one in (inside, outside):
+            self.assertIn("1 jump", self.enable(one.pid))
+        self.assertEqual(len(self.doors()), 1)
+        self.work(inside, outside)
+        self.side("stop", "--timeout", "60s")
+        self.work(inside, outside)
+        self.side("start", "--timeout", "60s")
+        self.work(inside, outside)
+        self.disable(inside.pid)
+        self.work(inside, outside)
+        self.assertIn("1 jump", self.enable(inside.pid))
+        self.work(inside, outside)
+        self.side("destroy", "--timeout", "60s")
+        self.work(inside, outside)
+        self.assertEqual(self.numbers(self.trace), {1: WORK * 3, outside.pid: WORK * 4})
+
+    def over(self, what):
+        """Waits until it is not so any more."""
+        deadline = time.monotonic() + PATIENCE
+        while what():
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.05)
+
+    def present(self):
+        """So many programs are in the session, alive, and have said what they record."""
+        lines = self.side("status", "s").stdout.splitlines()
+        return sum(1 for line in lines if re.match(" +service +[0-9]+ +thread +[1-9]", line) and not line.endswith("ended"))
+
+    def doors_kept(self):
+        return [name for name in os.listdir(self.runtime + "/state") if name.startswith(".door-")]
+
+    def test_read_only(self):
+        """No directory that can be written: a name in the network namespace, which is another one."""
+        inside = self.contained("-n", places=(), then=f"mount -o remount,ro,bind {self.file('root')} &&")
+        self.enable(inside.pid)
+        self.assertEqual(self.doors(), [])
+        self.work(inside)
+        child = int(inside.ask("fork 5", "forked")[1])
+        self.side("stop", "--timeout", "60s")
+        self.work(inside)
+        self.side("destroy", "--timeout", "60s")
+        self.assertEqual(self.numbers(self.trace), {1: WORK, child: WORK})
+
+    def test_children(self):
+        """They come through the door by themselves, at their beginning, and hear of changes."""
+        inside = self.contained()
+        self.enable(inside.pid)
+        child = int(inside.ask("fork 5", "forked")[1])
+        worker = int(inside.ask("spawn", "spawned")[1])
+        self.over(lambda: self.present() != 2)
+        self.side("stop", "--timeout", "60s")
+        self.work(inside)
+        self.side("start", "--timeout", "60s")
+        self.work(inside)
+        self.side("destroy", "--timeout", "60s")
+        numbers = self.numbers(self.trace)
+        self.assertEqual(set(numbers.pop(worker)), {7})
+        self.assertEqual(numbers, {1: WORK, child: WORK})
+
+    def test_sessions(self):
+        """One that is there, one that comes later, and one that another uid's program is in as well."""
+        inside = self.contained()
+        self.enable(inside.pid)
+        later, last = self.file("later"), self.file("last")
+        self.side("create", "later", "-o", later)
+        self.side("start", "later")
+        self.assertIn("1 jump", self.enable(inside.pid, words=("-s", "later")))
+        self.work(inside)
+        self.disable(inside.pid, "-s", "s")
+        self.work(inside)
+        inside.ask(f"user {NOBODY}", "done")
+        self.side("create", "last", "-o", last)
+        self.side("start", "last")
+        self.enable(inside.pid, words=("-s", "last"))
+        self.work(inside)
+        for name in ("s", "later", "last"):
+            self.side("destroy", name, "--timeout", "60s")
+        self.assertEqual(self.numbers(self.trace), {1: WORK})
+        self.assertEqual(self.numbers(later), {1: WORK * 3})
+        self.assertEqual(self.numbers(last), {1: WORK})
+
+    def restarted(self, end, *options, **more):
+        inside = self.contained(*options, **more)
+        self.enable(inside.pid)
+        self.work(inside)
+        child = int(inside.ask("spawn", "spawned")[1])
+        self.over(lambda: self.present() != 2)
+        end()
+        self.sided.wait()
+        self.work(inside)
+        self.side("status", "s")  # starts another one
+        self.addCleanup(self.end_daemon, self.runtime)
+        self.over(lambda: self.present() != 2)
+        self.work(inside)
+        self.disable(inside.pid)
+        self.work(inside)
+        self.assertIn("1 jump", self.enable(inside.pid))
+        self.work(inside)
+        self.side("destroy", "s", "--timeout", "60s")
+        self.side("list")
+        numbers = self.numbers(self.trace)
+        self.assertEqual(set(numbers.pop(child)), {7})
+        self.assertEqual(numbers, {1: WORK * 4})
+
+    @staticmethod
+    def end_daemon(runtime):
+        with open(runtime + "/sided.pid", encoding="ascii") as pid:
+            os.kill(int(pid.read()), signal.SIGTERM)
+
+    def test_daemon_killed(self):
+        self.restarted(self.sided.kill)
+
+    def test_daemon_ended(self):
+        self.restarted(self.sided.terminate)
+
+    def test_daemon_killed_read_only(self):
+        self.restarted(self.sided.kill, "-n", places=(), then=f"mount -o remount,ro,bind {self.file('root')} &&")
+
+    def test_door_lost(self):
+        """Somebody has removed it while there was no daemon: that is said, and another one is made."""
+        inside = self.contained()
+        self.enable(inside.pid)
+        self.work(inside)
+        self.sided.kill()
+        self.sided.wait()
+        door, = self.doors()
+        shutil.rmtree(self.file("root/run/" + door))
+        self.side("status", "s")
+        self.addCleanup(self.end_daemon, self.runtime)
+        sentence = f"process {inside.pid}, and what sees the same files, does not hear this daemon: the door /run/{door}/"
+        for verb in ("status", "list"):
+            said = self.side(verb).stderr
+            self.assertIn(sentence, said)
+            self.assertIn(f"`side attach --daemon -p {inside.pid}` makes another one", said)
+        self.side("attach", "--daemon", "-p", str(inside.pid), "-s", "s")
+        self.assertNotIn("does not hear", self.side("status").stderr)
+        self.work(inside)
+        self.side("destroy", "s", "--timeout", "60s")
+        self.assertEqual(self.numbers(self.trace), {1: WORK * 2})
+
+    def test_detached(self):
+        """Nothing is left behind, and it may come again."""
+        inside = self.contained(places=("/tmp",))
+        self.enable(inside.pid)
+        self.work(inside)
+        self.assertEqual(len(self.doors()), 1)
+        self.assertEqual(len(self.doors_kept()), 1)
+        self.side("detach", "-p", str(inside.pid))
+        self.work(inside)
+        self.side("attach", "--daemon", "-p", str(inside.pid))
+        self.work(inside)
+        # What it sees is what it saw, and so is its door.
+        self.assertEqual(len(self.doors()), 1)
+        inside.kill()
+        self.over(self.doors)
+        self.over(self.doors_kept)
+        self.side("destroy", "--timeout", "60s")
+        self.assertEqual(self.numbers(self.trace), {1: WORK * 2})
+
+    def test_user_namespace(self):
+        """Where root is nobody, and the directory is seen and not trusted."""
+        before = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups",
+                  *namespaces("-U", "-r", "--kill-child", "-f")]
+        if subprocess.run([*before, "true"], capture_output=True, check=False).returncode:
+            self.skipTest("this user may not make a user namespace")
+        inside = self.service(before=before)
+        self.enable(inside.pid)
+        self.work(inside)
+        child = int(inside.ask("fork 5", "forked")[1])
+        self.disable(inside.pid)
+        self.work(inside)
+        self.enable(inside.pid)
+        self.work(inside)
+        self.side("destroy", "--timeout", "60s")
+        self.assertEqual(self.numbers(self.trace), {inside.pid: WORK * 2, child: WORK})
+
+    def test_changed_root(self):
+        """It was given to the daemon, and has hidden it since: sessions that come now are behind the door, too."""
+        service = self.service()
+        self.enable(service.pid)
+        self.work(service)
+        os.makedirs(self.file("jail/run"), 0o755)
+        os.makedirs(self.file("jail/proc"), 0o755)
+        self.mounted("proc", self.file("jail/proc"))
+        service.ask(f"root {self.file('jail')}", "done")
+        later = self.file("later")
+        self.side("create", "later", "-o", later)
+        self.side("start", "later")
+        self.assertIn("a daemon has already", self.side("attach", "--daemon", "-p", str(service.pid)).stderr)
+        self.assertEqual(len(self.doors()), 1)
+        self.assertIn("1 jump", self.enable(service.pid, words=("-s", "later")))
+        self.work(service)
+        for name in ("s", "later"):
+            self.side("destroy", name, "--timeout", "60s")
+        self.assertEqual(self.numbers(self.trace), {service.pid: WORK * 2})
+        self.assertEqual(self.numbers(later), {service.pid: WORK})
+
+    def mounted(self, kind, place):
+        if subprocess.run(["mount", "-t", kind, kind, place], capture_output=True, check=False).returncode:
+            self.skipTest("nothing can be mounted here")
+        self.addCleanup(subprocess.run, ["umount", "-l", place], check=False)
+
+    def knock(self, *messages):
+        """What is answered at the door, until the other side hangs up."""
+        path, = self.doors()
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as one:
+            one.settimeout(PATIENCE)
+            one.connect(f"{self.file('root')}/run/{path}/agents")
+            answers = []
+            for message in messages:
+                try:
+                    one.send(message)
+                except BrokenPipeError:
+                    break
+                answers.append(one.recv(65536))
+            return answers
+
+    @staticmethod
+    def wire(kind, body):
+        return struct.pack("=IHHII", 0x45444953, 3, kind, 16 + len(body), 0) + body
+
+    def passing(self, path):
+        text = path.encode() + b"\0"
+        return self.wire(15, struct.pack("=II", len(text), 0) + text)
+
+    def test_strangers(self):
+        """What else may come to a door gets no further than at the daemon's own sockets."""
+        inside = self.contained()
+        self.enable(inside.pid)
+        there = self.passing(self.runtime + "/sessions/s.sock")
+        for said in (b"", b"x" * 40, self.wire(99, b""), self.passing("/etc/passwd"), self.passing(self.runtime + "/agents.sock"),
+                     self.passing(self.runtime + "/sessions/none.sock"), there[:-1], there + b"\0"):
+            self.assertEqual(self.knock(said or b"\0"), [b""], said)
+        # A session hears it, and hangs up on who says nothing that it knows.
+        self.assertEqual(self.knock(there, b"x"), [there, b""])
+        self.assertEqual(self.knock(there, there), [there, b""])
+        # Many at once: the oldest make room.
+        path, = self.doors()
+        silent = []
+        for _ in range(300):
+            one = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            self.addCleanup(one.close)
+            one.connect(f"{self.file('root')}/run/{path}/agents")
+            silent.append(one)
+            try:
+                one.send(there)
+            except BrokenPipeError:
+                pass
+        self.work(inside)
+        self.disable(inside.pid)
+        self.work(inside)
+        self.side("destroy", "--timeout", "60s")
+        self.assertEqual(self.numbers(self.trace), {1: WORK})
+
+    def test_another_daemon(self):
+        """Who is in touch with one does not leave it for another."""
+        inside = self.contained()
+        self.enable(inside.pid)
+        runtime, self.runtime = self.runtime, self.file("other")
+        os.mkdir(self.runtime, 0o755)
+        self.side("create", "theirs", "-o", self.file("theirs"))
+        self.addCleanup(self.end_daemon, self.runtime)
+        self.side("start")
+        self.assertIn("is in touch with another daemon", self.enable(inside.pid, 1))
+        self.runtime = runtime
+        self.work(inside)
+        self.side("destroy", "--timeout", "60s")
+        self.assertEqual(self.numbers(self.trace), {1: WORK})
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0]] + sys.argv[1:])
