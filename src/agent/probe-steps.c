@@ -73,27 +73,63 @@ static void make_piece(struct probes_way *way)
 	way->second = steps[1].from == way->from + sizeof(uint64_t) ? 0 : steps[1].from;
 }
 
-int probes_steps_make(struct probes_table *table, struct probes_way *way)
+/* A name, and what stands in the hit behind it, as of most events of many functions. */
+static void make_named(struct probes_way *way)
 {
-	const struct probes_event *event = way->event;
-	struct probes_step *steps =
-			agent_memory_take(&table->memory, (event->nr_fields + 1) * sizeof(*steps));
+	const struct probes_step *steps = way->steps;
+	uint32_t i;
+
+	if (!way->nr_steps || steps[0].kind != PROBES_STEP_NAME ||
+			way->nr_steps > 1 + PROBES_WORDS_MAX ||
+			way->hook->function != way->hook->text)
+		return;
+	for (i = 1; i < way->nr_steps; i++) {
+		if (steps[i].kind != PROBES_STEP_PLAIN || steps[i].size != sizeof(uint64_t))
+			return;
+		way->words[i - 1] = steps[i].from;
+	}
+	way->nr_behind = (uint8_t)(way->nr_steps - 1);
+	way->name_bytes = (uint16_t)(strlen(way->hook->text) + 1);
+	way->name = way->hook->text;
+}
+
+/* Those that were made last, if they are the same. */
+static const struct probes_step *keep_steps(struct probes_table *table, struct probes_event *event,
+		const struct probes_step *made)
+{
+	size_t size = (event->nr_fields + 1) * sizeof(*made);
+	struct probes_step *steps;
+
+	if (event->steps && !memcmp(event->steps, made, size))
+		return event->steps;
+	steps = agent_memory_take(&table->memory, size);
+	if (steps)
+		memcpy(steps, made, size);
+	return event->steps = steps;
+}
+
+int probes_steps_make(
+		struct probes_table *table, struct probes_event *event, struct probes_way *way)
+{
+	struct probes_step steps[PROBE_TABLE_FIELDS_MAX + 1] = {0};
 	size_t most = STORED_BYTES;
 	uint32_t i;
 
-	if (!steps)
-		return -ENOMEM;
 	for (i = 0; i < event->nr_fields; i++)
 		most += make_step(way, &steps[i], &event->fields[i].field, &way->fetches[i]);
+	way->event = event;
 	way->state = event->state;
-	way->steps = steps;
-	way->nr_steps = event->nr_fields;
+	way->steps = keep_steps(table, event, steps);
+	if (!way->steps)
+		return -ENOMEM;
+	way->nr_steps = (uint16_t)event->nr_fields;
 	way->nr_plain = way->nr_words = 0;
 	while (way->nr_plain < way->nr_steps && steps[way->nr_plain].kind == PROBES_STEP_PLAIN)
 		way->nr_plain++;
 	while (way->nr_words < way->nr_plain && steps[way->nr_words].size == sizeof(uint64_t))
 		way->nr_words++;
-	way->most = most <= PROBES_RECORD_MAX ? (uint32_t)most : 0;
+	way->most = most <= PROBES_RECORD_MAX ? (uint16_t)most : 0;
 	make_piece(way);
+	make_named(way);
 	return 0;
 }

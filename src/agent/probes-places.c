@@ -113,13 +113,16 @@ static void change_semaphore(struct probes_hook *hook, bool raise)
 
 static void unlink_hook(struct probes_hook *hook)
 {
-	struct probes_hook **at = &hook->place->hooks;
+	struct probes_place *place = hook->place;
+	struct probes_hook **at = &place->hooks;
 
 	while (*at != hook)
 		at = &(*at)->next;
 	/* Release: pairs with the acquire of a hit. The hook's own pointer stays for who is at it. */
 	__atomic_store_n(at, hook->next, __ATOMIC_RELEASE);
-	hook->place->left = true;
+	if (at == &place->hooks && place->probe)
+		patch_change_user(place->probe, hook->next);
+	place->left = true;
 	change_semaphore(hook, false);
 }
 
@@ -128,26 +131,46 @@ static int make_way(struct probes_table *table, uint32_t event, uint32_t first_f
 {
 	if (event == PROBE_TABLE_NONE)
 		return 0;
-	way->event = &table->events[event];
 	way->fetches = table->fetches + first_fetch;
 	way->hook = hook;
 	way->leaves = way == &hook->exit;
-	return probes_steps_make(table, way);
+	return probes_steps_make(table, &table->events[event], way);
+}
+
+/* In lines of the cache of its own, with the name of its function. */
+static struct probes_hook *take_hook(struct probes_table *table, const char *function)
+{
+	size_t name = function ? strlen(function) + 1 : 0;
+	size_t text = name <= PROBES_NAME_MAX ? name : 0;
+	size_t size = offsetof(struct probes_hook, text) + text + sizeof(uint64_t);
+	struct probes_hook *hook;
+	char *memory;
+
+	if (size < sizeof(*hook))
+		size = sizeof(*hook);
+	memory = agent_memory_take(&table->memory, size + PROBES_LINE - 1);
+	if (!memory)
+		return NULL;
+	hook = (struct probes_hook *)(void *)(memory + (-(uintptr_t)memory & (PROBES_LINE - 1)));
+	if (text)
+		memcpy(hook->text, function, text);
+	hook->function = text ? hook->text : function;
+	return hook;
 }
 
 static int add_hook(struct probes_table *table, uint32_t index, uint64_t bias)
 {
-	struct probes_hook *hook = agent_memory_take(&table->memory, sizeof(*hook));
 	struct probe_table_probe probe;
+	struct probes_hook *hook;
 
+	probe_table_probe(&table->table, index, &probe);
+	hook = take_hook(table, probe.function);
 	if (!hook)
 		return -ENOMEM;
-	probe_table_probe(&table->table, index, &probe);
 	probe.site.runtime = probe.site.address + bias;
 	hook->place = place_at(&probe.site);
 	if (!hook->place)
 		return -ENOMEM;
-	hook->function = probe.function;
 	if (make_way(table, probe.entry, probe.first_entry_fetch, hook, &hook->entry) ||
 			make_way(table, probe.exit, probe.first_exit_fetch, hook, &hook->exit))
 		return -ENOMEM;
@@ -158,8 +181,9 @@ static int add_hook(struct probes_table *table, uint32_t index, uint64_t bias)
 	hook->next_same = table->hooks[index];
 	table->hooks[index] = hook;
 	hook->next = hook->place->hooks;
-	/* Release: all of it. Pairs with the acquire of a hit. */
-	__atomic_store_n(&hook->place->hooks, hook, __ATOMIC_RELEASE);
+	hook->place->hooks = hook;
+	if (hook->place->probe)
+		patch_change_user(hook->place->probe, hook);
 	table->said = false;
 	return 0;
 }
@@ -302,7 +326,7 @@ static void consider(struct round *round, struct probes_place *place)
 			.site = &place->site,
 			.entry = probe_hit_entry,
 			.exit = flags & PATCH_EXIT ? probe_hit_exit : NULL,
-			.user = place,
+			.user = place->hooks,
 			.flags = flags,
 	};
 }
@@ -366,6 +390,9 @@ void probes_places_apply(void)
 	round.removed = (struct patch_probe **)(void *)(round.requested + nr_places);
 	round.settled = round.removed + nr_places;
 	each_place(bucket, place) consider(&round, place);
+	/* Those that cannot be removed have no hooks any more, for these may go away. */
+	for (size_t i = 0; i < round.nr_removed; i++)
+		patch_change_user(round.removed[i], NULL);
 	if (round.nr_removed)
 		(void)patch_remove(round.removed, round.nr_removed);
 	if (round.nr_settled)

@@ -53,6 +53,8 @@ struct probes_event {
 	uint32_t scratch; /* bytes for what its strings and arrays are read into */
 	bool wants_calls;
 	const struct probes_field *fields;
+	const struct probes_step *
+			steps; /* of the way that was made last: all places of an event have the same, mostly */
 	struct side_builder *builder;
 };
 
@@ -78,26 +80,41 @@ struct probes_step {
 /* Bytes of a record that are made on the stack; steps store 8 at a time. */
 #define PROBES_RECORD_MAX 512
 
+_Static_assert(PROBES_RECORD_MAX <= UINT16_MAX && PROBE_TABLE_FIELDS_MAX <= UINT16_MAX, "of a way");
+
 #define PROBES_NO_PIECE UINT8_MAX
 
-/* An event at one place. */
+#define PROBES_WORDS_MAX 4 /* behind a name */
+#define PROBES_NAME_MAX 256
+#define PROBES_LINE 64 /* of the cache */
+
+/* An event at one place. What most hits read of it comes first: of thousands of places, most are strangers to the cache. */
 struct probes_way {
 	const struct side_event_state *state; /* of the event */
+	/*
+	 * Records that are the name of the function and then values of 8 bytes that stand in the hit: the name as it is in a record, with
+	 * room behind it for whole words, how many bytes it has, and where the values stand. NULL: others.
+	 */
+	const char *name;
+	uint16_t words[PROBES_WORDS_MAX];
+	uint16_t name_bytes;
+	uint8_t nr_behind;
 	/*
 	 * Records of one value that stands in the hit, or two of 8 bytes, or none: how many bytes, else PROBES_NO_PIECE; and where they
 	 * stand. Without a second one it is behind the first, or there is none.
 	 */
-	uint16_t from, second;
 	uint8_t piece;
+	uint16_t from, second;
+	bool leaves; /* an exit */
+
+	uint16_t nr_steps;               /* as many as fields */
+	uint16_t nr_plain;               /* so many at their begin are plain; */
+	uint16_t nr_words;               /* and so many are of 8 bytes, too, as registers are */
+	uint16_t most;                   /* bytes that the steps may store; 0: they are too many */
+	const struct probes_step *steps; /* for each field */
+	const struct probe_fetch *fetches; /* likewise */
 	const struct probes_event *event;  /* may be NULL */
-	const struct probe_fetch *fetches; /* for each field */
-	const struct probes_step *steps;   /* likewise */
 	const struct probes_hook *hook;
-	uint32_t nr_steps; /* as many as fields */
-	uint32_t nr_plain; /* so many at their begin are plain; */
-	uint32_t nr_words; /* and so many are of 8 bytes, too, as registers are */
-	uint32_t most;     /* bytes that the steps may store; 0: they are too many */
-	bool leaves;       /* an exit */
 };
 
 /* One wish at one place: what happens there. Everything that a hit needs of it. */
@@ -113,14 +130,17 @@ struct probes_hook {
 			next_same; /* of the same probe of the table, where its module is mapped again */
 	uint64_t semaphore;        /* address here; 0: none */
 	bool raised;
-};
+	char text[]; /* the function's name, if it is not too long, and words to its end */
+} __attribute__((aligned(PROBES_LINE)));
+_Static_assert(offsetof(struct probes_hook, entry.leaves) < PROBES_LINE &&
+				offsetof(struct probes_hook, exit.leaves) < 2 * PROBES_LINE,
+		"each in a line of its own");
 
 /* A place of the program. */
 struct probes_place {
 	struct probes_place *next; /* of those with the same hash */
 	uint64_t address;
-	struct probes_hook
-			*hooks; /* changes are published with release; hits read it with acquire */
+	struct probes_hook *hooks; /* the first one is what its probe has as its user */
 	struct patch_probe *probe; /* NULL: not set */
 	uint32_t flags;            /* it is set with */
 	enum probe_method method;
@@ -184,8 +204,9 @@ void probes_loader_stop(void);
 
 /* ---- probe-steps.c ---- */
 
-/* -ENOMEM. */
-int probes_steps_make(struct probes_table *table, struct probes_way *way);
+/* Of the event at the place whose hook and fetches the way has. -ENOMEM. */
+int probes_steps_make(
+		struct probes_table *table, struct probes_event *event, struct probes_way *way);
 
 /* ---- probe-fetch.c ---- */
 

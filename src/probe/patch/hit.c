@@ -370,9 +370,9 @@ int patch_hit_follow(void)
 
 static inline void take(struct patch_hit *hit, const struct patch_probe *probe)
 {
-	/* Relaxed: see above. So in the functions below. */
-	hit->user = __atomic_load_n(&probe->user, __ATOMIC_RELAXED);
-	hit->address = probe->site.runtime;
+	/* Acquire: what it points to. Pairs with the release in patch_change_user(). */
+	hit->user = __atomic_load_n(&probe->user, __ATOMIC_ACQUIRE);
+	hit->address = probe->address;
 }
 
 /* Keeps nothing but the thread and the return while the handler runs. */

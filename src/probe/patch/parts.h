@@ -41,24 +41,29 @@ static inline __attribute__((always_inline)) long patch_system_call(
 
 /* One place, as long as it is mapped: threads may be in its code long after it was removed. */
 struct patch_probe {
-	struct probe_site site;
-	/* Read by hits: relaxed stores, ordered by the barriers of patch_set() and patch_remove(). */
+	/*
+	 * What hits read, in one line of the cache: of thousands of places, most are strangers to it. Relaxed stores, ordered by the
+	 * barriers of patch_set() and patch_remove().
+	 */
 	patch_handler entry, exit;
 	void *user;
 	const struct patch_code *caller; /* that called it last */
 	uint64_t generation;             /* of the request that set it */
+	uint64_t address, copy;          /* of the site, at run time; of what is displaced */
 	bool follows;                    /* exits */
-	unsigned int flags;              /* that its code was made for */
+	struct probe_site site;
+	unsigned int flags; /* that its code was made for */
 	enum probe_method method;
 	bool armed, leaves;
 	bool gone;  /* nothing is mapped there any more */
 	bool whole; /* was changed at once, the last time */
-	uint64_t body, copy;
+	uint64_t body;
 	uint64_t slot; /* the jump to the body that the site reaches; 0: the body itself */
 	uint8_t map[PROBE_PIECES_MAX + 1];
 	uint8_t bytes[PROBE_JUMP_BYTES]; /* what stands there while it is armed */
 	struct patch_probe *next;        /* of the same place */
-};
+} __attribute__((aligned(64)));
+_Static_assert(offsetof(struct patch_probe, site) == 64, "one line");
 
 /* What is known of a body while nothing is set: enough to find it again. */
 struct patch_past {

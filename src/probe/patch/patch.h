@@ -118,6 +118,12 @@ size_t patch_set(struct patch_request *requests, size_t count);
 int patch_remove(struct patch_probe *const *probes, size_t count);
 
 /*
+ * From now on, hits of a probe that is set, or was not removed, say this to their handlers; those that have begun may still say the
+ * former one until patch_settle().
+ */
+void patch_change_user(struct patch_probe *probe, void *user);
+
+/*
  * Gives back what is not needed while nothing is set: pages of code whose bytes are those of their files again, what was
  * known of probes, and the signals of traps, which the program has as it wants them. The code of probes stays (patch_figures). Whether
  * nothing is set; if something is, nothing is done.

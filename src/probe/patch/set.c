@@ -351,6 +351,7 @@ static int find_probe(const struct patch_request *request, unsigned int flags,
 		return -ERANGE;
 	probe = patch_body_probe(body);
 	*probe = (struct patch_probe){.site = *request->site,
+			.address = request->site->runtime,
 			.flags = flags,
 			.body = body,
 			.caller = &patch_no_code};
@@ -598,7 +599,7 @@ static void recall(struct patch_past *past, uint64_t body)
 	uint64_t site = past->what & ((UINT64_C(1) << PATCH_PAST_BITS) - 1);
 	struct patch_probe *probe = patch_body_probe(body), **place = patch_place_of(site);
 
-	probe->site.runtime = site;
+	probe->site.runtime = probe->address = site;
 	probe->slot = past->slot;
 	probe->flags = past->what >> PATCH_PAST_BITS & 0xff;
 	probe->method = (enum probe_method)(past->what >> PAST_METHOD);
@@ -664,6 +665,12 @@ void patch_settle(struct patch_probe *const *probes, size_t count)
 	barrier();
 	for (size_t i = 0; i < count; i++)
 		wait_until_left(probes[i]);
+}
+
+void patch_change_user(struct patch_probe *probe, void *user)
+{
+	/* Release: what it points to. Pairs with the acquire in take(). */
+	__atomic_store_n(&probe->user, user, __ATOMIC_RELEASE);
 }
 
 static void forget(struct patch_probe *const *probes, size_t count)
