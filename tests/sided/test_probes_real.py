@@ -464,6 +464,19 @@ class Kills(Real):
             if recorder:
                 os.kill(recorder, signal.SIGKILL)
 
+    def kill_started_daemon(self):
+        """A command that finds no daemon has started one."""
+        def is_gone():
+            try:
+                self.connect().close()
+                return False
+            except OSError:
+                return True
+        if not is_gone():
+            with open(os.path.join(self.runtime, "sided.pid"), encoding="utf-8") as file:
+                os.kill(int(file.read()), signal.SIGKILL)
+            wait_until(is_gone, "the daemon that a command has started is gone")
+
     def test_at_random(self):
         """Set and taken out again while the place is worked in, and whoever does it is killed meanwhile."""
         self.begin()
@@ -484,6 +497,8 @@ class Kills(Real):
             time.sleep(chance.random() / 20)
             if victim == 0:
                 self.kill_daemon()
+                doing.join()
+                self.kill_started_daemon()
                 self.start_daemon()
             elif victim == 1:
                 self.kill_recorder()
