@@ -179,13 +179,20 @@ static void pass_on(int number, siginfo_t *info, void *context)
 	}
 }
 
+/* Sent for an instruction that traps; not by somebody, and not for a step or an address that is watched behind one. */
+static bool is_of_byte(int number, int code)
+{
+	return code > 0 && (number != SIGTRAP || code == SI_KERNEL || code == TRAP_BRKPT);
+}
+
 static void on_trap(int number, siginfo_t *info, void *context)
 {
 	ucontext_t *user = context;
 	uint64_t at = (uint64_t)user->uc_mcontext.gregs[REG_RIP] - (number == SIGTRAP), target;
+	bool ours_maybe = is_of_byte(number, info->si_code);
 
-	target = info->si_code > 0 ? look_up(at) : 0;
-	if (!target && info->si_code > 0 && is_over(number, info->si_code, at)) {
+	target = ours_maybe ? look_up(at) : 0;
+	if (!target && ours_maybe && is_over(number, info->si_code, at)) {
 		/* A new probe may be there by now: looked up behind the byte that was read. */
 		target = look_up(at);
 		target = target ? target : at;

@@ -194,6 +194,25 @@ static void test_set_meanwhile(void)
 	CHECK(signal(SIGTRAP, SIG_DFL) != SIG_ERR);
 }
 
+/* A step that ends behind a byte that has a breakpoint, or had, is no trap of ours: the first instruction has one byte. */
+static void test_steps(void)
+{
+	struct sigaction action = {.sa_handler = on_own};
+	struct patch_probe *probe;
+	int got;
+
+	CHECK(!sigaction(SIGTRAP, &action, NULL));
+	probe = set("place_five", PATCH_TRAP);
+	own_traps = 0;
+	hits = 0;
+	__asm__ volatile("pushfq; orq $0x100, (%%rsp); popfq" ::: "memory", "cc");
+	got = place_five(1);
+	__asm__ volatile("pushfq; andq $~0x100, (%%rsp); popfq" ::: "memory", "cc");
+	CHECK(got == 6 && hits == 1 && own_traps > 20);
+	end(probe);
+	CHECK(signal(SIGTRAP, SIG_DFL) == on_own);
+}
+
 static void test_masks(void)
 {
 	struct patch_probe *probe = set("place_three", PATCH_TRAP);
@@ -363,6 +382,7 @@ int main(void)
 	test_exact();
 	test_set_meanwhile();
 	test_masks();
+	test_steps();
 	test_threads(rounds);
 	test_at_once(set_own, rounds * 2);
 	test_at_once(set_bare, rounds * 2);
