@@ -29,6 +29,8 @@ struct argument {
 	uint32_t at, size;
 };
 
+#define FORMAT_LOST (1u << 4) /* of read_format, from Linux 6.0 on */
+
 struct definition {
 	uint32_t id; /* of the event, as records have it */
 	struct argument stack, name;
@@ -49,7 +51,7 @@ struct perf {
 	uint32_t nr_buffers;
 	int *events;
 	uint32_t nr_events;
-	uint64_t lost;
+	uint64_t lost, lost_before; /* ...: until the events of now were opened */
 	unsigned char *record, *raw;
 };
 
@@ -145,6 +147,7 @@ static int open_event(
 			.size = sizeof(attributes),
 			.config = definition->id,
 			.sample_period = 1,
+			.read_format = FORMAT_LOST,
 			.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
 					PERF_SAMPLE_RAW |
 					(global->filter.nr_cgroups ? SAMPLE_CGROUP : 0),
@@ -156,6 +159,12 @@ static int open_event(
 	};
 	int fd = (int)syscall(SYS_perf_event_open, &attributes, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
+	/* Before Linux 6.0 what is lost at the very end is not counted. */
+	if (fd < 0 && errno == EINVAL) {
+		attributes.read_format = 0;
+		fd = (int)syscall(SYS_perf_event_open, &attributes, -1, cpu, -1,
+				PERF_FLAG_FD_CLOEXEC);
+	}
 	return fd < 0 ? -errno : fd;
 }
 
@@ -227,13 +236,33 @@ static int open_events(struct global *global, struct global_error *error)
 	return 0;
 }
 
+/*
+ * The buffers only say what was lost when there is room again, which may be never; the events themselves know, each its own. Kernels
+ * that do not count answer with one number.
+ */
+static void count_lost(struct perf *perf)
+{
+	uint64_t value[2], sum = 0; /* count, lost */
+
+	for (uint32_t i = 0; i < perf->nr_events; i++)
+		if (read(perf->events[i], value, sizeof(value)) == sizeof(value))
+			sum += value[1];
+	if (perf->lost < perf->lost_before + sum)
+		perf->lost = perf->lost_before + sum;
+	perf->lost_before = perf->lost;
+}
+
 int perf_watch(struct global *global, bool on, struct global_error *error)
 {
 	int ret;
 
 	/* What is in the buffers goes with them. */
-	if (global->on)
+	if (global->on) {
+		for (uint32_t i = 0; i < global->perf->nr_events; i++)
+			(void)ioctl(global->perf->events[i], PERF_EVENT_IOC_DISABLE, 0);
 		perf_read(global->perf, global);
+		count_lost(global->perf);
+	}
 	close_events(global->perf);
 	if (!on)
 		return 0;

@@ -586,6 +586,30 @@ class Order(Case):
         self.assertEqual(counts, {"probe:jump": 4, "probe:kernel": 4, "probe:again": 2})
 
 
+class Losses(Case):
+    def test_sleeper(self):
+        """Who does not read loses what found no room, and all of that is counted, also when nothing comes afterwards."""
+        for way in WAYS:
+            output = self.output()
+            recorder = self.start(SIDE, "--json", "trace", "--global", "--by", way, "-o", output, "--exe", self.program, "--function",
+                                  "cook", "-c", "sh -c 'echo ready; cat'")
+            self.assertEqual(recorder.stdout.readline(), "ready\n")
+            for pid in filter(str.isdigit, os.listdir("/proc")):
+                with contextlib.suppress(OSError), open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+                    if int(file.read().rpartition(")")[2].split()[1]) == recorder.pid:
+                        watcher = int(pid)
+            os.kill(watcher, signal.SIGSTOP)
+            subprocess.run([self.program, "150000"], check=True, capture_output=True)
+            os.kill(watcher, signal.SIGCONT)
+            said = recorder.communicate("")[1]
+            summary = next(json.loads(line) for line in said.splitlines() if '"summary"' in line)
+            events = self.read(output)
+            lost = sum(event["fields"]["count"] for event in events if event["event"] == "probe:cook_lost")
+            self.assertGreater(lost, 0, way)
+            recorded = sum(event["event"] == "probe:cook" for event in events)
+            self.assertEqual((recorded + lost, summary["lost"]), (150000, lost), way)
+
+
 class Falls(Case):
     """What a kernel does not have, or permit, is said, and the next way is taken."""
 
