@@ -159,10 +159,11 @@ int filter_say(const char *expression, const struct filter_language *language, c
 	struct filter_tree *tree;
 	struct filter_node *root;
 	enum said said;
-	int ret = filter_parse_tree(expression, &tree, &root, NULL);
+	int ret;
 
 	if (!room)
-		ret = ret ? ret : -E2BIG;
+		return -E2BIG;
+	ret = filter_parse_tree(expression, &tree, &root, NULL);
 	if (ret)
 		return ret;
 	*text = '\0';

@@ -9,7 +9,7 @@ and every other value of each record follows from thread and number. At the end 
 the kernel has nothing of ours.
 
 usage: inside_ticking.py   with TICKING, SIDE, GDB_SCRIPT, CONSOLE, LIB_DIRS in the environment; TICKING_SEED: of another run.
-SIDE_TEST_LONG=1 makes it minutes.
+SIDE_TEST_LONG=1 makes it TICKING_SECONDS, or 400.
 """
 import os
 import random
@@ -32,6 +32,7 @@ PROGRAM, SIDE, CONSOLE = os.environ["TICKING"], os.environ["SIDE"], os.environ["
 LONG = os.environ.get("SIDE_TEST_LONG") == "1"
 THREADS, PAUSE = 3, 5000
 PATIENCE = 120
+LONG_SECONDS = int(os.environ.get("TICKING_SECONDS", "400"))
 TRACEPOINT = "user_events/ticking_tick"
 
 
@@ -82,10 +83,12 @@ def ended(process):
 
 
 def wait_for_line(process, text):
+    lines = []
     for line in process.stderr:
         if text in line:
             return
-    raise AssertionError(f"{process.args} has ended with {process.wait()} before it said {text!r}")
+        lines.append(line)
+    raise AssertionError(f"{process.args} has ended with {process.wait()} before it said {text!r}: {''.join(lines)}")
 
 
 def recorded(directory, name):
@@ -347,7 +350,7 @@ class Storm:
             self.wrong.append(f"{kind.__name__} {listener.number}: {traceback.format_exc()}")
 
     def all(self, kinds):
-        until = time.monotonic() + (600 if LONG else 0)
+        until = time.monotonic() + (LONG_SECONDS if LONG else 0)
         # Whoever has had enough goes on for the others.
         self.short_of = set(kinds)
         threads = [threading.Thread(target=self.listen, args=(kind, until)) for kind in kinds]

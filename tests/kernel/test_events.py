@@ -14,7 +14,7 @@ import machine
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 NAMES = ("KERNEL_PROGRAM", "KERNEL_PLUGIN", "ROUNDTRIP_FIRE", "SIDE", "CONSOLE", "GDB_SCRIPT", "LIB_DIRS", "TICKING",
-         "TICKING_SEED", "SIDE_TEST_LONG")
+         "TICKING_SEED", "TICKING_SECONDS", "SIDE_TEST_LONG")
 MOUNT = "[ -d /sys/kernel/tracing/events ] || mount -t tracefs none /sys/kernel/tracing; exec \"$@\""
 
 
