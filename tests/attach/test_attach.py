@@ -583,7 +583,9 @@ class Refusals(Case):
     def test_usage(self):
         self.assertIn("-p PID", self.side("attach", status=2).stderr)
         self.assertIn("-p PID", self.side("detach", status=2).stderr)
-        self.assertIn("does not understand", self.side("attach", "-p", "1", "word", status=2).stderr)
+        self.assertIn("does not understand `word`", self.side("attach", "-p", "1", "word", status=2).stderr)
+        self.assertIn("does not understand `2`", self.side("attach", "1", "2", status=2).stderr)
+        self.assertIn("does not understand `word`", self.side("detach", "word", status=2).stderr)
         self.assertIn("--daemon", self.side("attach", "-p", "1", "--daemon", "-o", "x", status=2).stderr)
 
 

@@ -19,6 +19,14 @@ from test_users import ANSWER, NOBODY, WORK, Container, Daemon, namespaces, proc
 
 
 class Doors(Container, Daemon):
+    be = ()  # what makes another user of us
+
+    def side(self, *words, status=0):
+        done = subprocess.run([*self.be, SIDE, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              timeout=PATIENCE, env={**os.environ, "SIDE_RUNTIME": self.runtime})
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done
+
     def contained(self, *options, places=("/run",), **more):
         started = Program(self.container(*options, places=places, **more))
         self.addCleanup(started.kill)
@@ -194,9 +202,9 @@ class Doors(Container, Daemon):
         self.work(inside)
         self.assertEqual(len(self.doors()), 1)
         self.assertEqual(len(self.doors_kept()), 1)
-        self.side("detach", "-p", str(inside.pid))
+        self.side("detach", str(inside.pid))
         self.work(inside)
-        self.side("attach", "--daemon", "-p", str(inside.pid))
+        self.side("attach", "--daemon", str(inside.pid))
         self.work(inside)
         # What it sees is what it saw, and so is its door.
         self.assertEqual(len(self.doors()), 1)
@@ -222,6 +230,38 @@ class Doors(Container, Daemon):
         self.work(inside)
         self.side("destroy", "--timeout", "60s")
         self.assertEqual(self.numbers(self.trace), {inside.pid: WORK * 2, child: WORK})
+
+    def test_own_container(self):
+        """Without any rights: a user's own daemon, and a container that he has made."""
+        self.assertEqual(self.doors(), [])
+        be = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+        words = self.container("-U", "-r", "-n", places=("/run",))
+        self.runtime = self.file("own")
+        for place in (self.runtime, self.file("work")):
+            os.mkdir(place, 0o755)
+        for folder in (self.runtime, self.file("work"), *(found[0] for found in os.walk(self.file("root")))):
+            os.chown(folder, NOBODY, NOBODY)
+        if subprocess.run([*be, "test", "-x", SIDE], check=False).returncode or subprocess.run(
+                [*be, *namespaces("-U", "-r", "-m", "-p", "-n", "-f"), "true"], capture_output=True, check=False).returncode:
+            self.skipTest("this user may not make a container, or not run what is tested")
+        inside = Program([*be, *words])
+        self.addCleanup(inside.kill)
+        if not inside.process.stdout.readline():
+            self.skipTest("nothing can be mounted here")
+        with open(f"/proc/{inside.pid}/task/{inside.pid}/children", encoding="ascii") as children:
+            inside.pid = int(children.read().split()[0])
+        self.be = be
+        self.trace = self.file("work/trace")
+        self.side("create", "own", "-o", self.trace)
+        self.addCleanup(self.end_daemon, self.runtime)
+        self.side("start")
+        self.assertIn("1 jump", self.enable(inside.pid))
+        self.work(inside)
+        child = int(inside.ask("fork 5", "forked")[1])
+        self.side("stop", "--timeout", "60s")
+        self.work(inside)
+        self.side("destroy", "own", "--timeout", "60s")
+        self.assertEqual(self.numbers(self.trace), {1: WORK, child: WORK})
 
     def test_changed_root(self):
         """It was given to the daemon, and has hidden it since: sessions that come now are behind the door, too."""

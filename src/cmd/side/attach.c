@@ -398,9 +398,24 @@ static void read_name(struct attached *attached)
 		(void)fclose(file);
 }
 
+/* By the option, or, as one is used to from other programs, alone. How many words of it are that. */
+static int take_pid(
+		const struct parsed *parsed, const struct attach_options *options, uint64_t *pid)
+{
+	const char *word = parsed->operand_count ? parsed->operands[0] : "";
+
+	*pid = options->pid;
+	if (*pid || !*word || word[strspn(word, "0123456789")])
+		return 0;
+	*pid = strtoull(word, NULL, 10);
+	return 1;
+}
+
 static int begin(struct attached *attached, const struct parsed *parsed,
 		const struct attach_options *options)
 {
+	uint64_t pid;
+	int given = take_pid(parsed, options, &pid);
 	sigset_t ends;
 
 	*attached = (struct attached){.parsed = parsed,
@@ -408,14 +423,15 @@ static int begin(struct attached *attached, const struct parsed *parsed,
 			.place = {.parent = -1, .own = -1, .network = -1},
 			.signals = -1,
 			.program = -1};
-	if (parsed->operand_count)
-		return say_error(COMMAND_USAGE, "the program is named by `-p PID`",
+	if (parsed->operand_count > given)
+		return say_error(COMMAND_USAGE,
+				"the program is named by its number, or by `-p PID`",
 				"`side %s` does not understand `%.128s`", parsed->verb->name,
-				parsed->operands[0]);
-	if (!options->pid || options->pid > INT_MAX)
+				parsed->operands[given]);
+	if (!pid || pid > INT_MAX)
 		return say_error(COMMAND_USAGE, "write `-p PID`", "there is no program to %s",
 				parsed->verb->id == VERB_ATTACH ? "attach to" : "detach from");
-	attached->pid = (pid_t)options->pid;
+	attached->pid = (pid_t)pid;
 	read_name(attached);
 	attached->agent = session_library("libside-agent.so");
 	attached->libside = session_library("libside.so.0");

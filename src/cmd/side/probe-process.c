@@ -39,24 +39,35 @@ static bool parse_mapping(char *line, struct mapping *mapping)
 	return true;
 }
 
-/* Its file, if it is still the one that is mapped. */
-static int open_mapped(pid_t pid, const struct mapping *mapping)
+static int open_same(const char *path, const struct mapping *mapping)
 {
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat stat;
-	char *path;
-	int fd = -1;
 
-	if (asprintf(&path, "/proc/%ld/root%s", (long)pid, mapping->path) < 0)
-		return -1;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	free(path);
 	if (fd >= 0 && !fstat(fd, &stat) && stat.st_ino == mapping->inode)
 		return fd;
 	if (fd >= 0)
 		close(fd);
-	say_note("%s is left out: the file that process %ld has mapped is not there any more",
-			mapping->path, (long)pid);
 	return -1;
+}
+
+/* Its file, if it is still the one that is mapped: as the process sees it, or as we do where its root directory is another one. */
+static int open_mapped(pid_t pid, const struct mapping *mapping)
+{
+	char *path;
+	int fd;
+
+	if (asprintf(&path, "/proc/%ld/root%s", (long)pid, mapping->path) < 0)
+		return -1;
+	fd = open_same(path, mapping);
+	free(path);
+	if (fd < 0)
+		fd = open_same(mapping->path, mapping);
+	if (fd < 0)
+		say_note("%s is left out: the file that process %ld has mapped is not there any "
+			 "more",
+				mapping->path, (long)pid);
+	return fd;
 }
 
 static int look_at(pid_t pid, const struct mapping *mapping, int memory,

@@ -17,7 +17,7 @@ const struct option table_attach_options[] = {
 		.kind = OPTION_NUMBER,
 		.completion = COMPLETE_PROCESS_ID,
 		.offset = offsetof(struct attach_options, pid),
-		.sentence = "The program that is meant. It must be given.",
+		.sentence = "The program that is meant; its number may also stand alone.",
 	},
 	{
 		.letter = 'e',
@@ -154,7 +154,9 @@ const char *const table_attach_paragraphs[] = {
 	"says why.",
 	"What stays after the end is the library itself, with libside, and the stack that the C library keeps of a thread that has "
 	"ended; no thread, no descriptor and no memory of rings.",
-	"A program in another mount or pid namespace is given the libraries as memory.",
+	"A program in another mount or pid namespace, or with another root directory, is given the libraries as memory. With "
+	"`--daemon` it comes to the daemon through a door: a socket that is made where it sees it, and goes with the last program "
+	"that uses it.",
 	NULL,
 };
 
@@ -173,7 +175,7 @@ const struct option table_detach_options[] = {
 		.kind = OPTION_NUMBER,
 		.completion = COMPLETE_PROCESS_ID,
 		.offset = offsetof(struct attach_options, pid),
-		.sentence = "The program that is meant. It must be given.",
+		.sentence = "The program that is meant; its number may also stand alone.",
 	},
 	{
 		.name = "in-sandbox",

@@ -210,25 +210,37 @@ static bool same_file(
 	return false;
 }
 
-int inject_mapping_open(const struct inject_target *target, const struct inject_mapping *mapping)
+static int open_same(const struct inject_target *target, const struct inject_mapping *mapping,
+		const char *path)
 {
-	char path[4200];
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat status;
-	int fd;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/map_files/%lx-%lx", target->pid,
-			(unsigned long)mapping->begin, (unsigned long)mapping->end);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0) {
-		(void)snprintf(path, sizeof(path), "/proc/%d/root%s", target->pid, mapping->path);
-		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	}
 	if (fd < 0)
 		return -errno;
 	if (!fstat(fd, &status) && S_ISREG(status.st_mode) && same_file(target, mapping, fd))
 		return fd;
 	close(fd);
 	return -ESTALE;
+}
+
+int inject_mapping_open(const struct inject_target *target, const struct inject_mapping *mapping)
+{
+	char path[4200];
+	int fd, ret;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/map_files/%lx-%lx", target->pid,
+			(unsigned long)mapping->begin, (unsigned long)mapping->end);
+	fd = open_same(target, mapping, path);
+	if (fd >= 0)
+		return fd;
+	(void)snprintf(path, sizeof(path), "/proc/%d/root%s", target->pid, mapping->path);
+	ret = open_same(target, mapping, path);
+	if (ret >= 0)
+		return ret;
+	/* The kernel names files as we see them, where we do: a program with another root directory sees them elsewhere. */
+	fd = open_same(target, mapping, mapping->path);
+	return fd >= 0 || ret == -ENOENT ? fd : ret;
 }
 
 /* ---- refusals ---- */

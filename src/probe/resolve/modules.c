@@ -311,7 +311,8 @@ static int open_mapped(pid_t pid, const struct mapping *mapping)
 		fd = open_checked(path, mapping->inode);
 		free(path);
 	}
-	return fd;
+	/* The kernel names files as we see them, where we do: a program with another root directory sees them elsewhere. */
+	return fd < 0 ? open_checked(mapping->path, mapping->inode) : fd;
 }
 
 static struct resolve_module *known(const struct resolve *resolve, const char *path)
