@@ -32,6 +32,8 @@ static void connection_close(struct session *session, struct connection *connect
 		at = &(*at)->next;
 	*at = connection->next;
 	session->nr_connections--;
+	/* Somebody may have it, too (session_take_connection()): then a close alone would not end that we hear of it. */
+	epoll_ctl(session->epoll, EPOLL_CTL_DEL, connection->watch.fd, NULL);
 	close(connection->watch.fd);
 	kind_stream_free(&connection->stream);
 	free(connection->refused);
