@@ -56,9 +56,7 @@
 #define SIDE_EL_ARG(_class, ...) ((void) 0, __VA_ARGS__)
 #define SIDE_EL_OPTION(_begin, _end, _type) _side_option_range(_begin, _end, SIDE_TYPE_INIT(_type))
 #define SIDE_OPTIONS_INIT(_options) _options
-#define SIDE_CHECK_EVENT(...) SIDE_EXPECT_SEMICOLON()
 #define SIDE_CHECK_DECLARED_EVENT(...) SIDE_EXPECT_SEMICOLON()
-#define SIDE_CHECK_STRUCT(...) SIDE_EXPECT_SEMICOLON()
 #define SIDE_CHECK_ARRAY(...) SIDE_EXPECT_SEMICOLON()
 #define SIDE_CHECK_VLA(...) SIDE_EXPECT_SEMICOLON()
 #define SIDE_CHECK_OPTIONAL(...) SIDE_EXPECT_SEMICOLON()
@@ -582,9 +580,17 @@
 #define SIDE_DEFINE_ENUM_BITMAP(_identifier, _mappings, _attr, ...)                                \
 	_side_define_enum_bitmap(_identifier, _mappings, _attr)
 #define side_define_struct(...) SIDE_DEFINE_STRUCT(__VA_ARGS__, SIDE_NO_ATTR, )
+#ifdef SIDE_STATIC_CHECK_DISABLE
 #define SIDE_DEFINE_STRUCT(_identifier, _fields, _attr, ...)                                       \
-	_side_define_struct(_identifier, SIDE_FIELDS_INIT(_fields), _attr);                        \
-	SIDE_CHECK_STRUCT(_identifier, _fields)
+	_side_define_struct(_identifier, SIDE_FIELDS_INIT(_fields), _attr)
+#else
+#define SIDE_DEFINE_STRUCT(_identifier, _fields, _attr, ...)                                       \
+	SIDE_DEFINE_CHECKED_STRUCT(                                                                \
+			_identifier, _fields, SIDE_FIELDS_CHAIN(_identifier, _fields), _attr)
+#define SIDE_DEFINE_CHECKED_STRUCT(_identifier, _fields, _chain, _attr)                            \
+	_side_define_struct(_identifier, SIDE_CHAIN_INIT(_chain), _attr);                          \
+	SIDE_CHECK_STRUCT(_identifier, _fields, _chain)
+#endif
 #define side_define_array(...) SIDE_DEFINE_ARRAY(__VA_ARGS__, SIDE_NO_ATTR, )
 #define SIDE_DEFINE_ARRAY(_identifier, _elem_type, _length, _attr, ...)                            \
 	_side_define_array(_identifier, SIDE_ELEM_PTR(_elem_type), _length, _attr);                \
@@ -896,12 +902,25 @@
  * for this file; hidden: for this shared object; export: for all.  In C the storage class is part
  * of the macro.
  */
+#ifdef SIDE_STATIC_CHECK_DISABLE
 #define SIDE_DEFINE_EVENT(                                                                         \
 		_define, _flags, _identifier, _provider, _event, _loglevel, _fields, _attr, ...)   \
 	_define(_identifier, _provider, _event, _loglevel, SIDE_FIELDS_INIT(_fields), _flags,      \
 			_attr);                                                                    \
 	SIDE_SDT_EVENT(_define, _identifier, _provider, _event, _fields, _flags)                   \
-	SIDE_CHECK_EVENT(_identifier, _flags, _fields)
+	SIDE_EXPECT_SEMICOLON()
+#else
+#define SIDE_DEFINE_EVENT(                                                                         \
+		_define, _flags, _identifier, _provider, _event, _loglevel, _fields, _attr, ...)   \
+	SIDE_DEFINE_CHECKED_EVENT(_define, _flags, _identifier, _provider, _event, _loglevel,      \
+			_fields, SIDE_FIELDS_CHAIN(_identifier, _fields), _attr)
+#define SIDE_DEFINE_CHECKED_EVENT(_define, _flags, _identifier, _provider, _event, _loglevel,      \
+		_fields, _chain, _attr)                                                            \
+	_define(_identifier, _provider, _event, _loglevel, SIDE_CHAIN_INIT(_chain), _flags,        \
+			_attr);                                                                    \
+	SIDE_SDT_EVENT(_define, _identifier, _provider, _event, _fields, _flags)                   \
+	SIDE_CHECK_EVENT(_identifier, _flags, _fields, _chain)
+#endif
 
 #define side_static_event(...)                                                                     \
 	SIDE_DEFINE_EVENT(_side_static_event, 0, __VA_ARGS__, SIDE_NO_ATTR, )

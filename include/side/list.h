@@ -41,11 +41,16 @@
 
 /* The last element, unless it is empty; what is not an element becomes an error that names it. */
 #define SIDE_MAP_LAST_1(_last, ...) __VA_ARGS__
-#define SIDE_MAP_LAST_0(_last, ...) SIDE_UNKNOWN_ELEMENT_##_last
-#define SIDE_UNKNOWN_ELEMENT_
+#define SIDE_MAP_LAST_0(_last, ...) SIDE_FOREIGN(SIDE_UNKNOWN_ELEMENT_##_last)
+#define SIDE_UNKNOWN_ELEMENT_ ,
+#define SIDE_FOREIGN(...) \
+	SIDE_FOREIGN_I(__VA_ARGS__, (1, 0, __VA_ARGS__, __VA_ARGS__, __VA_ARGS__, __VA_ARGS__, , ), )
+#define SIDE_FOREIGN_I(_name, _element, ...) _element
 
+/* The size is asked for directly: each macro that a long list goes through costs time. */
 #define SIDE_MAP(_m, _ctx, ...)                                                                    \
-	SIDE_PASTE(SIDE_MAP_, SIDE_SIZE(__VA_ARGS__))(0, _m, _ctx, __VA_ARGS__)
+	SIDE_PASTE(SIDE_MAP_, SIDE_SIZE_I(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5,  \
+					      4, 3, 2, 1, ))(0, _m, _ctx, __VA_ARGS__)
 
 #define SIDE_MAP_1(_k, _m, _ctx, _a0)                                                              \
 	SIDE_PASTE(SIDE_MAP_LAST_, SIDE_IS_PAREN(_a0))(_a0, _m(_ctx, _k##_0, _a0))
@@ -735,26 +740,5 @@
 #define SIDE_MAP_17_63(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, ...) \
 	SIDE_MAP_CHUNK(63, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(64)(64, _m, _ctx, __VA_ARGS__)
-
-/* The number of elements, as an expression; an empty last one is not counted. */
-#define SIDE_COUNT(...) SIDE_PASTE(SIDE_COUNT_, SIDE_SIZE(__VA_ARGS__))(__VA_ARGS__)
-#define SIDE_COUNT_1(_a0) SIDE_IS_PAREN(_a0)
-#define SIDE_COUNT_2(_a0, _a1) (1 + SIDE_IS_PAREN(_a1))
-#define SIDE_COUNT_3(_a0, _a1, _a2) (2 + SIDE_IS_PAREN(_a2))
-#define SIDE_COUNT_4(_a0, _a1, _a2, _a3) (3 + SIDE_IS_PAREN(_a3))
-#define SIDE_COUNT_5(_a0, _a1, _a2, _a3, _a4) (4 + SIDE_IS_PAREN(_a4))
-#define SIDE_COUNT_6(_a0, _a1, _a2, _a3, _a4, _a5) (5 + SIDE_IS_PAREN(_a5))
-#define SIDE_COUNT_7(_a0, _a1, _a2, _a3, _a4, _a5, _a6) (6 + SIDE_IS_PAREN(_a6))
-#define SIDE_COUNT_8(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7) (7 + SIDE_IS_PAREN(_a7))
-#define SIDE_COUNT_9(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8) (8 + SIDE_IS_PAREN(_a8))
-#define SIDE_COUNT_10(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9) (9 + SIDE_IS_PAREN(_a9))
-#define SIDE_COUNT_11(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10) (10 + SIDE_IS_PAREN(_a10))
-#define SIDE_COUNT_12(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11) (11 + SIDE_IS_PAREN(_a11))
-#define SIDE_COUNT_13(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12) (12 + SIDE_IS_PAREN(_a12))
-#define SIDE_COUNT_14(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13) (13 + SIDE_IS_PAREN(_a13))
-#define SIDE_COUNT_15(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14) (14 + SIDE_IS_PAREN(_a14))
-#define SIDE_COUNT_16(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) (15 + SIDE_IS_PAREN(_a15))
-#define SIDE_COUNT_17(...) (SIDE_MAP(SIDE_DO_ONE, , __VA_ARGS__) 0)
-#define SIDE_DO_ONE(_ctx, _i, _element) 1 +
 
 #endif /* SIDE_LIST_H */

@@ -61,8 +61,6 @@
 #define SIDE_CLASS_TYPE_I(_type, ...) _type
 #define SIDE_CLASS_TEXT(_class) SIDE_CLASS_TEXT_I _class
 #define SIDE_CLASS_TEXT_I(_type, _text, ...) _text
-#define SIDE_CLASS_PARAM(_class) SIDE_CLASS_PARAM_I _class
-#define SIDE_CLASS_PARAM_I(_type, _text, ...) __VA_ARGS__
 
 /* Class of the type "(class, initialiser)" in side_elem(). */
 #define SIDE_CLASS_ELEM(_type) SIDE_CLASS_ELEM_I _type
@@ -88,18 +86,41 @@
 #define SIDE_EL_ARG(_class, ...) ((void) (SIDE_CLASS_TYPE(_class)) 0, __VA_ARGS__)
 
 /* The functions of the maps: (context, index, element). */
-#define SIDE_DO_FIELD_INIT(_ctx, _i, _field) SIDE_FIELD_INIT_I _field
-#define SIDE_FIELD_INIT_I(_class, _name, _type, ...) _side_field(_name, _type __VA_ARGS__),
-/* The checks look at fields many times: a list of what they need, without the initialisers. */
-#define SIDE_FIELDS_LIGHT(_fields) (SIDE_MAP_LIST(SIDE_DO_FIELD_LIGHT, , _fields))
-#define SIDE_DO_FIELD_LIGHT(_ctx, _i, _field) SIDE_FIELD_LIGHT_I _field
-#define SIDE_FIELD_LIGHT_I(_class, _name, ...) (_class, _name, ),
-#define SIDE_DO_FIELD_TYPE(_ctx, _i, _field) SIDE_FIELD_TYPE_I _field
 #define SIDE_FIELD_TYPE_I(_class, ...) SIDE_CLASS_TYPE(_class),
-#define SIDE_DO_FIELD_PARAM(_ctx, _i, _field) SIDE_FIELD_PARAM_I _field
-#define SIDE_FIELD_PARAM_I(_class, ...) SIDE_CLASS_PARAM(_class),
-#define SIDE_DO_FIELD_NAME(_ctx, _i, _field) SIDE_FIELD_NAME_I _field,
 #define SIDE_FIELD_NAME_I(_class, _name, ...) _name
+
+/*
+ * Fields are looked at many times, and a map copies its list often.  So one map makes a chain, which is
+ * scanned without a copy: "(1, owner, index, name, type, text, parameter, initialiser)" for each field, one
+ * behind the other, and "(0, )".  What is done with it are two macros that take turns, because a macro does
+ * not expand inside itself, and one that ends each of them.
+ */
+#define SIDE_FIELDS_CHAIN(_owner, _fields) SIDE_MAP_LIST(SIDE_DO_FIELD_CHAIN, _owner, _fields)(0, )
+#define SIDE_DO_FIELD_CHAIN(_owner, _i, _field) (1, _owner, _i, SIDE_FIELD_CHAIN_I _field)
+#define SIDE_FIELD_CHAIN_I(_class, _name, ...) _name, SIDE_UNPAREN _class, __VA_ARGS__
+
+/* The initialisers of the fields, each with a comma behind it. */
+#define SIDE_CHAIN_INIT(_chain) (SIDE_INIT_A _chain)
+#define SIDE_INIT_A(_more, ...) SIDE_INIT_A_##_more(__VA_ARGS__)
+#define SIDE_INIT_B(_more, ...) SIDE_INIT_B_##_more(__VA_ARGS__)
+#define SIDE_INIT_A_1(_owner, _i, _name, _type, _text, _param, _init, ...)                         \
+	_side_field(_name, _init __VA_ARGS__), SIDE_INIT_B
+#define SIDE_INIT_B_1(_owner, _i, _name, _type, _text, _param, _init, ...)                         \
+	_side_field(_name, _init __VA_ARGS__), SIDE_INIT_A
+#define SIDE_INIT_A_0(...)
+#define SIDE_INIT_B_0(...)
+
+/* The types of the fields, each with a comma behind it. */
+#define SIDE_TYPES_A(_more, ...) SIDE_TYPES_A_##_more(__VA_ARGS__)
+#define SIDE_TYPES_B(_more, ...) SIDE_TYPES_B_##_more(__VA_ARGS__)
+#define SIDE_TYPES_A_1(_owner, _i, _name, _type, ...) _type, SIDE_TYPES_B
+#define SIDE_TYPES_B_1(_owner, _i, _name, _type, ...) _type, SIDE_TYPES_A
+#define SIDE_TYPES_A_0(...)
+#define SIDE_TYPES_B_0(...)
+
+/* Arguments in the same form: "(1, index, expression of the class)". */
+#define SIDE_ARGS_CHAIN(_args) SIDE_MAP_LIST(SIDE_DO_ARG_CHAIN, , _args)(0, )
+#define SIDE_DO_ARG_CHAIN(_ctx, _i, _arg) (1, _i, SIDE_ARG_CLASS_I _arg)
 #define SIDE_DO_OPTION_INIT(_ctx, _i, _option) SIDE_OPTION_INIT_I _option
 #define SIDE_OPTION_INIT_I(_class, ...) _side_option_range(__VA_ARGS__),
 #define SIDE_DO_OPTION_TYPE(_ctx, _i, _option) SIDE_FIELD_TYPE_I _option
@@ -108,15 +129,12 @@
 #define SIDE_DROP_VOID(...)
 #define SIDE_ARG_CLASS(_arg) SIDE_ARG_CLASS_I _arg
 #define SIDE_ARG_CLASS_I(_class, ...) SIDE_DROP_VOID _class
-#define SIDE_DO_ARG_CLASS(_ctx, _i, _arg) SIDE_ARG_CLASS(_arg),
 #define SIDE_ARG_TYPE(_arg) __typeof__(SIDE_ARG_CLASS(_arg))
 #define SIDE_DO_ARG_TYPE(_ctx, _i, _arg) SIDE_ARG_TYPE(_arg),
 
 #define SIDE_LIST(_list) SIDE_UNPAREN _list
 #define SIDE_MAP_LIST(_m, _ctx, _list) SIDE_MAP(_m, _ctx, SIDE_UNPAREN _list)
-#define SIDE_FIELDS_INIT(_fields) (SIDE_MAP_LIST(SIDE_DO_FIELD_INIT, , _fields))
 #define SIDE_OPTIONS_INIT(_options) (SIDE_MAP_LIST(SIDE_DO_OPTION_INIT, , _options))
-#define SIDE_FIELD_TYPES(_fields) SIDE_MAP_LIST(SIDE_DO_FIELD_TYPE, , _fields)
 #define SIDE_ARG_TYPES(_args) SIDE_MAP_LIST(SIDE_DO_ARG_TYPE, , _args)
 
 #define SIDE_FILE_LINE " <" __FILE__ ":" SIDE_STR(__LINE__) ">: "
@@ -189,17 +207,13 @@ struct side_end_of_members;   /* last member of the class of a struct */
 #define SIDE_QUIET_BEGIN                                                                           \
 	_Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wpedantic\"")        \
 			_Pragma("clang diagnostic ignored \"-Wstrict-prototypes\"")              \
-			_Pragma("clang diagnostic ignored \"-Wgcc-compat\"")
+			_Pragma("clang diagnostic ignored \"-Wgcc-compat\"")            \
+			_Pragma("clang diagnostic ignored \"-Wgnu-folding-constant\"")
 #define SIDE_QUIET_END _Pragma("clang diagnostic pop")
 #else
 #define SIDE_QUIET_BEGIN
 #define SIDE_QUIET_END
 #endif
-
-#define SIDE_CHECK_EVENT(_identifier, _flags, _fields)                                             \
-	SIDE_CHECK_LIGHT_EVENT(_identifier, _flags, SIDE_FIELDS_LIGHT(_fields))
-#define SIDE_CHECK_STRUCT(_identifier, _fields)                                                    \
-	SIDE_CHECK_LIGHT_STRUCT(_identifier, SIDE_FIELDS_LIGHT(_fields))
 
 /* Names: empty ones, then duplicates.  _what is the identifier of the event or struct. */
 #define SIDE_DUPLICATES_WANTED SIDE_DUPLICATES_I(SIDE_STATIC_CHECK_DISABLE_DUPLICATED_FIELDS)
@@ -207,14 +221,14 @@ struct side_end_of_members;   /* last member of the class of a struct */
 #define SIDE_DUPLICATES_II(...) SIDE_IS_PAREN(SIDE_DUPLICATES_##__VA_ARGS__)
 #define SIDE_DUPLICATES_
 #define SIDE_DUPLICATES_SIDE_STATIC_CHECK_DISABLE_DUPLICATED_FIELDS ()
-#define SIDE_CHECK_NAMES(_what, _fields)                                                           \
-	SIDE_DECLARE_NAMES(_what, _fields)                                                         \
-	SIDE_CHECK_DECLARED_NAMES(_what, SIDE_DECLARED_NAMES(_what, _fields), _fields)
-#define SIDE_CHECK_DECLARED_NAMES(_what, _names, _fields)                                          \
+#define SIDE_CHECK_NAMES(_what, _fields, _chain)                                                   \
+	SIDE_DECLARE_NAMES(_what, _chain)                                                          \
+	SIDE_CHECK_DECLARED_NAMES(_what, SIDE_DECLARED_NAMES(_what, _fields), _fields, _chain)
+#define SIDE_CHECK_DECLARED_NAMES(_what, _names, _fields, _chain)                                  \
 	side_static_assert(SIDE_NAMES_NOT_EMPTY(_names),                                    \
 			"Null field name" SIDE_FILE_LINE "a field of " #_what " has an empty name", \
 			null_field_name_in_##_what);                                               \
-	SIDE_IF(SIDE_DUPLICATES_WANTED)(SIDE_NAMES_DIFFER(_what, _names, _fields))
+	SIDE_IF(SIDE_DUPLICATES_WANTED)(SIDE_NAMES_DIFFER(_what, _names, _fields, _chain))
 #define SIDE_NAME_TWICE(_name, _what)                                                              \
 	"Duplicated field names" SIDE_FILE_LINE "two fields of " _what                             \
 			" have the same name: " _name
@@ -299,38 +313,69 @@ SIDE_EXPECTS_BASIC(variadic_part);
 /*
  * Each name is looked for among all names.  Were that left to the preprocessor, it would write a
  * comparison for each pair; so the names are written once where the compiler can be asked about them:
- * clang's in the condition of an overload, GCC's joined into one string.  Long texts go through few macros.
+ * clang's in the condition of an overload, GCC's joined into one string.  Clang evaluates the condition
+ * slowly: it compares numbers made of the names first, and texts where these are equal.
  */
 #ifdef __clang__
 /* How many have the name: none or one, or several; the empty one is counted once more. */
-#define SIDE_DECLARE_NAMES(_what, _fields)                                                            \
-	SIDE_QUIET_BEGIN extern char(*side_names_of__##_what(const char *))[1] __attribute__((     \
-			overloadable));                                                            \
-	extern char(*side_names_of__##_what(const char *side_name_))[2] __attribute__((            \
-			overloadable, enable_if(1 < SIDE_MAP_LIST(SIDE_DO_NAME_IS, , _fields) !*side_name_, ""))); \
+#define SIDE_DECLARE_NAMES(_what, _chain)                                                          \
+	SIDE_QUIET_BEGIN enum { SIDE_HASH_A _chain side_names_of__##_what##_end };                 \
+	extern char(*side_names_of__##_what(const char *, int))[1] __attribute__((overloadable));  \
+	extern char(*side_names_of__##_what(const char *side_name_, int side_hash_))[2]            \
+			__attribute__((overloadable,                                               \
+					enable_if(1 < SIDE_SAME_A _chain !*side_name_, "")));      \
 	SIDE_QUIET_END
-#define SIDE_DO_NAME_IS(_ctx, _i, _field)                                                          \
-	!__builtin_strcmp(side_name_, SIDE_FIELD_NAME_I _field) +
+#define SIDE_HASH_A(_more, ...) SIDE_HASH_A_##_more(__VA_ARGS__)
+#define SIDE_HASH_B(_more, ...) SIDE_HASH_B_##_more(__VA_ARGS__)
+#define SIDE_HASH_A_1(_owner, _i, _name, ...)                                                      \
+	side_hash_##_i##_of__##_owner = SIDE_HASH(_name), SIDE_HASH_B
+#define SIDE_HASH_B_1(_owner, _i, _name, ...)                                                      \
+	side_hash_##_i##_of__##_owner = SIDE_HASH(_name), SIDE_HASH_A
+#define SIDE_HASH_A_0(...)
+#define SIDE_HASH_B_0(...)
+/* Of the length, a character in the middle and the last three. */
+#define SIDE_HASH(_name)                                                                           \
+	((int) sizeof(_name) + (_name)[sizeof(_name) / 2] * 64 +                                   \
+			(_name)[sizeof(_name) > 1 ? sizeof(_name) - 2 : 0] * 1024 +                \
+			(_name)[sizeof(_name) > 2 ? sizeof(_name) - 3 : 0] * 16384 +               \
+			(_name)[sizeof(_name) > 3 ? sizeof(_name) - 4 : 0] * 262144)
+#define SIDE_SAME_A(_more, ...) SIDE_SAME_A_##_more(__VA_ARGS__)
+#define SIDE_SAME_B(_more, ...) SIDE_SAME_B_##_more(__VA_ARGS__)
+#define SIDE_SAME_A_1(_owner, _i, _name, ...)                                                      \
+	(side_hash_ == side_hash_##_i##_of__##_owner && !__builtin_strcmp(side_name_, _name)) +    \
+			SIDE_SAME_B
+#define SIDE_SAME_B_1(_owner, _i, _name, ...)                                                      \
+	(side_hash_ == side_hash_##_i##_of__##_owner && !__builtin_strcmp(side_name_, _name)) +    \
+			SIDE_SAME_A
+#define SIDE_SAME_A_0(...)
+#define SIDE_SAME_B_0(...)
 #define SIDE_DECLARED_NAMES(_what, _fields) side_names_of__##_what
-#define SIDE_NAMES_NOT_EMPTY(_names) (sizeof(*_names("")) == 1)
-#define SIDE_NAMES_DIFFER(_what, _names, _fields)                                                  \
-	SIDE_MAP_LIST(SIDE_DO_NAME_ONCE, (_names, #_what, duplicated_field_names_in_##_what), _fields)
-#define SIDE_DO_NAME_ONCE(_ctx, _i, _field) SIDE_NAME_ONCE(SIDE_FIELD_NAME_I _field, SIDE_UNPAREN _ctx)
-#define SIDE_NAME_ONCE(...) SIDE_NAME_ONCE_I(__VA_ARGS__)
+#define SIDE_NAMES_NOT_EMPTY(_names) (sizeof(*_names("", SIDE_HASH(""))) == 1)
+#define SIDE_NAMES_DIFFER(_what, _names, _fields, _chain) SIDE_ONCE_A _chain
+#define SIDE_ONCE_A(_more, ...) SIDE_ONCE_A_##_more(__VA_ARGS__)
+#define SIDE_ONCE_B(_more, ...) SIDE_ONCE_B_##_more(__VA_ARGS__)
+#define SIDE_ONCE_A_1(_owner, _i, _name, ...) SIDE_NAME_ONCE(_owner, _i, _name, #_owner) SIDE_ONCE_B
+#define SIDE_ONCE_B_1(_owner, _i, _name, ...) SIDE_NAME_ONCE(_owner, _i, _name, #_owner) SIDE_ONCE_A
+#define SIDE_ONCE_A_0(...)
+#define SIDE_ONCE_B_0(...)
 /* In C99 libc may have a macro of this name, which says no text. */
 #ifdef _Static_assert
-#define SIDE_NAME_ONCE_I(_name, _names, _what, _ident)                                             \
-	side_static_assert(sizeof(*_names(_name)) == 1, SIDE_NAME_TWICE(_name, _what), _ident);
+#define SIDE_NAME_ONCE(_owner, _i, _name, _what)                                                   \
+	side_static_assert(                                                                        \
+			sizeof(*side_names_of__##_owner(_name, side_hash_##_i##_of__##_owner)) == 1, \
+			SIDE_NAME_TWICE(_name, _what), duplicated_field_names_in_##_owner);
 #else
-#define SIDE_NAME_ONCE_I(_name, _names, _what, _ident)                                             \
-	__extension__ _Static_assert(sizeof(*_names(_name)) == 1, SIDE_NAME_TWICE(_name, _what));
+#define SIDE_NAME_ONCE(_owner, _i, _name, _what)                                                   \
+	__extension__ _Static_assert(                                                              \
+			sizeof(*side_names_of__##_owner(_name, side_hash_##_i##_of__##_owner)) == 1, \
+			SIDE_NAME_TWICE(_name, _what));
 #endif
 #else
-#define SIDE_DECLARE_NAMES(_what, _fields)
+#define SIDE_DECLARE_NAMES(_what, _chain)
 #define SIDE_DECLARED_NAMES(_what, _fields) SIDE_MAP_LIST(SIDE_DO_NAME_JOINED, , _fields) "\1"
 #define SIDE_DO_NAME_JOINED(_ctx, _i, _field) "\1" SIDE_FIELD_NAME_I _field
 #define SIDE_NAMES_NOT_EMPTY(_names) (!__builtin_strstr(_names, "\1\1"))
-#define SIDE_NAMES_DIFFER(_what, _names, _fields)                                                  \
+#define SIDE_NAMES_DIFFER(_what, _names, _fields, _chain)                                          \
 	SIDE_MAP_LIST(SIDE_DO_NAME_ONCE, (#_what, duplicated_field_names_in_##_what, _names), _fields)
 #define SIDE_JOINED_OF(_what, _ident, _joined) _joined
 #define SIDE_WHAT_OF(_what, _ident, _joined) _what
@@ -349,33 +394,46 @@ SIDE_EXPECTS_BASIC(variadic_part);
 #endif
 
 /* Descriptions */
-#define SIDE_CHECK_LIGHT_EVENT(_identifier, _flags, _fields)                                             \
+#define SIDE_CHECK_EVENT(_identifier, _flags, _fields, _chain)                             \
 	SIDE_QUIET_BEGIN extern void side_event_args__##_identifier(                               \
-			SIDE_MAP_LIST(SIDE_DO_FIELD_PARAM, , _fields)                              \
-					union SIDE_PASTE(side_expects_, SIDE_KIND(_flags)));       \
-	SIDE_QUIET_END SIDE_EXPLAIN_EVENT(_identifier, _flags, _fields)                            \
-	SIDE_CHECK_NAMES(_identifier, _fields) SIDE_EXPECT_SEMICOLON()
+			SIDE_PARAMS_A _chain union SIDE_PASTE(side_expects_, SIDE_KIND(_flags)));  \
+	SIDE_QUIET_END SIDE_EXPLAIN_EVENT(_identifier, _flags, _chain)                             \
+	SIDE_CHECK_NAMES(_identifier, _fields, _chain) SIDE_EXPECT_SEMICOLON()
+#define SIDE_PARAMS_A(_more, ...) SIDE_PARAMS_A_##_more(__VA_ARGS__)
+#define SIDE_PARAMS_B(_more, ...) SIDE_PARAMS_B_##_more(__VA_ARGS__)
+#define SIDE_PARAMS_A_1(_owner, _i, _name, _type, _text, _param, ...) _param, SIDE_PARAMS_B
+#define SIDE_PARAMS_B_1(_owner, _i, _name, _type, _text, _param, ...) _param, SIDE_PARAMS_A
+#define SIDE_PARAMS_A_0(...)
+#define SIDE_PARAMS_B_0(...)
 #if defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202311L
 /* No declaration is compatible with every definition: nothing is checked. */
 #define SIDE_CHECK_DECLARED_EVENT(_identifier)                                                     \
 	SIDE_EXPLAIN_DECLARED_EVENT(_identifier) SIDE_EXPECT_SEMICOLON()
-#define SIDE_CHECK_CALL(_identifier, _flags, _args) SIDE_EXPLAIN_CALL(_identifier, _flags, _args)
+#define SIDE_CHECK_CALL(_identifier, _flags, _args)                                                \
+	SIDE_EXPLAIN_CALL(_identifier, _flags, SIDE_ARGS_CHAIN(_args))
 #else
 #define SIDE_CHECK_DECLARED_EVENT(_identifier)                                                     \
 	SIDE_QUIET_BEGIN extern void side_event_args__##_identifier();                             \
 	SIDE_QUIET_END SIDE_EXPLAIN_DECLARED_EVENT(_identifier) SIDE_EXPECT_SEMICOLON()
 #define SIDE_CHECK_CALL(_identifier, _flags, _args)                                                \
-	SIDE_EXPLAIN_CALL(_identifier, _flags, _args)                                              \
+	SIDE_CHECK_CHAINED_CALL(_identifier, _flags, SIDE_ARGS_CHAIN(_args))
+#define SIDE_CHECK_CHAINED_CALL(_identifier, _flags, _chain)                                       \
+	SIDE_EXPLAIN_CALL(_identifier, _flags, _chain)                                             \
 	(void) sizeof((side_event_args__##_identifier(                                             \
-				       SIDE_MAP_LIST(SIDE_DO_ARG_CLASS, , _args)(                  \
-						       SIDE_KIND_TYPE(_flags)) 0),                 \
+				       SIDE_PASSED_A _chain(SIDE_KIND_TYPE(_flags)) 0),            \
 			0));
+#define SIDE_PASSED_A(_more, ...) SIDE_PASSED_A_##_more(__VA_ARGS__)
+#define SIDE_PASSED_B(_more, ...) SIDE_PASSED_B_##_more(__VA_ARGS__)
+#define SIDE_PASSED_A_1(_i, ...) __VA_ARGS__, SIDE_PASSED_B
+#define SIDE_PASSED_B_1(_i, ...) __VA_ARGS__, SIDE_PASSED_A
+#define SIDE_PASSED_A_0(...)
+#define SIDE_PASSED_B_0(...)
 #endif
-#define SIDE_CHECK_LIGHT_STRUCT(_identifier, _fields)                                                    \
+#define SIDE_CHECK_STRUCT(_identifier, _fields, _chain)                                    \
 	typedef struct side_struct *side_class__##_identifier(                                     \
-			SIDE_FIELD_TYPES(_fields) struct side_end_of_members *);                   \
+			SIDE_TYPES_A _chain struct side_end_of_members *);                         \
 	SIDE_EXPECTS_CLASS(_identifier, struct side_any_vec * side_any_;);                         \
-	SIDE_CHECK_NAMES(_identifier, _fields) SIDE_EXPECT_SEMICOLON()
+	SIDE_CHECK_NAMES(_identifier, _fields, _chain) SIDE_EXPECT_SEMICOLON()
 #define SIDE_CHECK_ARRAY(_identifier, _elem_type, _length)                                         \
 	typedef struct side_array *(*side_class__##_identifier(                                    \
 			char (*)[(_length) + 1]))(SIDE_KNOWN(SIDE_ELEM_TYPE(_elem_type)));         \
@@ -613,47 +671,65 @@ template <unsigned N> constexpr bool name_is_once(const char *text, const name (
 } /* namespace libside */
 
 #define SIDE_EXPECTS(...)
-#define SIDE_DECLARE_NAMES(_what, _fields)                                                            \
+#define SIDE_DECLARE_NAMES(_what, _chain)                                                          \
 	struct side_names_of__##_what {                                                            \
-		static constexpr const libside::name names[] = {                                   \
-				"", SIDE_MAP_LIST(SIDE_DO_FIELD_NAME, , _fields)};                 \
+		static constexpr const libside::name names[] = {"", SIDE_NAMES_A _chain};          \
 		enum { differ = libside::surely_differ(names) };                                   \
 	};
+#define SIDE_NAMES_A(_more, ...) SIDE_NAMES_A_##_more(__VA_ARGS__)
+#define SIDE_NAMES_B(_more, ...) SIDE_NAMES_B_##_more(__VA_ARGS__)
+#define SIDE_NAMES_A_1(_owner, _i, _name, ...) _name, SIDE_NAMES_B
+#define SIDE_NAMES_B_1(_owner, _i, _name, ...) _name, SIDE_NAMES_A
+#define SIDE_NAMES_A_0(...)
+#define SIDE_NAMES_B_0(...)
 #define SIDE_DECLARED_NAMES(_what, _fields) side_names_of__##_what
 #define SIDE_NAMES_NOT_EMPTY(_names) libside::all_names_not_empty(_names::names)
-#define SIDE_NAMES_DIFFER(_what, _names, _fields)                                                  \
-	SIDE_MAP_LIST(SIDE_DO_NAME_ONCE, (_names, #_what), _fields)
-#define SIDE_DO_NAME_ONCE(_ctx, _i, _field) SIDE_NAME_ONCE(SIDE_FIELD_NAME_I _field, SIDE_UNPAREN _ctx)
-#define SIDE_NAME_ONCE(...) SIDE_NAME_ONCE_I(__VA_ARGS__)
-#define SIDE_NAME_ONCE_I(_name, _names, _what)                                                     \
-	static_assert(_names::differ || libside::name_is_once(_name, _names::names),               \
+#define SIDE_NAMES_DIFFER(_what, _names, _fields, _chain) SIDE_ONCE_A _chain
+#define SIDE_ONCE_A(_more, ...) SIDE_ONCE_A_##_more(__VA_ARGS__)
+#define SIDE_ONCE_B(_more, ...) SIDE_ONCE_B_##_more(__VA_ARGS__)
+#define SIDE_ONCE_A_1(_owner, _i, _name, ...) SIDE_NAME_ONCE(_owner, _name, #_owner) SIDE_ONCE_B
+#define SIDE_ONCE_B_1(_owner, _i, _name, ...) SIDE_NAME_ONCE(_owner, _name, #_owner) SIDE_ONCE_A
+#define SIDE_ONCE_A_0(...)
+#define SIDE_ONCE_B_0(...)
+#define SIDE_NAME_ONCE(_owner, _name, _what)                                                       \
+	static_assert(side_names_of__##_owner::differ ||                                           \
+					libside::name_is_once(                                     \
+							_name, side_names_of__##_owner::names),    \
 			SIDE_NAME_TWICE(_name, _what));
 #define SIDE_UNUSED __attribute__((unused))
 
 /* Descriptions.  The ellipsis of a declared event gives way to the definition. */
-#define SIDE_CHECK_LIGHT_EVENT(_identifier, _flags, _fields)                                             \
+#define SIDE_CHECK_EVENT(_identifier, _flags, _fields, _chain)                             \
 	extern void (*side_event_args__##_identifier(int))(                                        \
-			SIDE_FIELD_TYPES(_fields) SIDE_KIND_TYPE(_flags)) SIDE_UNUSED;             \
-	SIDE_EXPLAIN_EVENT(_identifier, _flags, _fields)                                           \
-	SIDE_CHECK_NAMES(_identifier, _fields) SIDE_EXPECT_SEMICOLON()
+			SIDE_TYPES_A _chain SIDE_KIND_TYPE(_flags)) SIDE_UNUSED;                   \
+	SIDE_EXPLAIN_EVENT(_identifier, _flags, _chain)                                            \
+	SIDE_CHECK_NAMES(_identifier, _fields, _chain) SIDE_EXPECT_SEMICOLON()
 #define SIDE_CHECK_DECLARED_EVENT(_identifier)                                                     \
 	extern libside::unchecked_event *side_event_args__##_identifier(...) SIDE_UNUSED;          \
 	SIDE_EXPLAIN_DECLARED_EVENT(_identifier)                                                   \
 	SIDE_EXPECT_SEMICOLON()
 #define SIDE_CHECK_CALL(_identifier, _flags, _args)                                                \
-	SIDE_EXPLAIN_CALL(_identifier, _flags, _args)                                              \
+	SIDE_CHECK_CHAINED_CALL(_identifier, _flags, SIDE_ARGS_CHAIN(_args))
+#define SIDE_CHECK_CHAINED_CALL(_identifier, _flags, _chain)                                       \
+	SIDE_EXPLAIN_CALL(_identifier, _flags, _chain)                                             \
 	SIDE_CHECK_CALL_I(_identifier, decltype(side_event_args__##_identifier(0)),                \
-			void (*)(SIDE_ARG_TYPES(_args) SIDE_KIND_TYPE(_flags)))
+			void (*)(SIDE_PASSED_A _chain SIDE_KIND_TYPE(_flags)))
+#define SIDE_PASSED_A(_more, ...) SIDE_PASSED_A_##_more(__VA_ARGS__)
+#define SIDE_PASSED_B(_more, ...) SIDE_PASSED_B_##_more(__VA_ARGS__)
+#define SIDE_PASSED_A_1(_i, ...) __typeof__(__VA_ARGS__), SIDE_PASSED_B
+#define SIDE_PASSED_B_1(_i, ...) __typeof__(__VA_ARGS__), SIDE_PASSED_A
+#define SIDE_PASSED_A_0(...)
+#define SIDE_PASSED_B_0(...)
 #define SIDE_CHECK_CALL_I(_identifier, ...)                                                        \
 	static_assert(libside::call_fits<__VA_ARGS__>::value,                                      \
 			"side: the arguments of event " #_identifier " do not fit its fields");    \
 	static_assert(libside::call_explained<__VA_ARGS__,                                         \
 				      libside::call_fits<__VA_ARGS__>::value>::value,              \
 			"");
-#define SIDE_CHECK_LIGHT_STRUCT(_identifier, _fields)                                                    \
+#define SIDE_CHECK_STRUCT(_identifier, _fields, _chain)                                    \
 	typedef struct side_struct *side_class__##_identifier(                                     \
-			SIDE_FIELD_TYPES(_fields) struct side_end_of_members *) SIDE_UNUSED;       \
-	SIDE_CHECK_NAMES(_identifier, _fields) SIDE_EXPECT_SEMICOLON()
+			SIDE_TYPES_A _chain struct side_end_of_members *) SIDE_UNUSED;             \
+	SIDE_CHECK_NAMES(_identifier, _fields, _chain) SIDE_EXPECT_SEMICOLON()
 #define SIDE_CHECK_ARRAY(_identifier, _elem_type, _length)                                         \
 	typedef struct side_array *(*side_class__##_identifier(char(*)[(_length) + 1]))(           \
 			SIDE_ELEM_TYPE(_elem_type)) SIDE_UNUSED

@@ -30,11 +30,9 @@
 #else
 #define SIDE_EXPLAIN_TYPE
 #endif
-#define SIDE_EXPLAIN_CLASS(_class, ...) __typeof__((SIDE_CLASS_TYPE(_class))0)
-#define SIDE_EXPLAIN_TEXT(_class, ...) SIDE_CLASS_TEXT(_class)
 
-#define SIDE_UNCHECKED_1(_i)                              \
-	SIDE_EXPLAIN_TYPE struct side_any_vec *type_##_i; \
+#define SIDE_UNCHECKED_1(_i)                                \
+	SIDE_EXPLAIN_TYPE struct side_unchecked *type_##_i; \
 	char wrong_argument_##_i;
 #define SIDE_UNCHECKED_16(_k)                                                               \
 	SIDE_UNCHECKED_1(_k##_0)                                                            \
@@ -83,31 +81,46 @@ struct side_unchecked {
 #define SIDE_KIND_TEXT_SIDE_EVENT_FLAG_VARIADIC "side_event_variadic()"
 
 /* What a call and an event must have in common: twice the number of fields, plus 2 or 3 (variadic). */
-#define SIDE_CALL_NUMBER(_args, _flags) \
-	(2 * SIDE_COUNT(SIDE_UNPAREN _args) + 2 + SIDE_PASTE(SIDE_KIND_NR_, _flags))
+#define SIDE_CALL_NUMBER(_chain, _flags) (SIDE_TWO_A _chain 2 + SIDE_PASTE(SIDE_KIND_NR_, _flags))
+#define SIDE_TWO_A(_more, ...) SIDE_TWO_A_##_more()
+#define SIDE_TWO_B(_more, ...) SIDE_TWO_B_##_more()
+#define SIDE_TWO_A_1() 2 + SIDE_TWO_B
+#define SIDE_TWO_B_1() 2 + SIDE_TWO_A
+#define SIDE_TWO_A_0()
+#define SIDE_TWO_B_0()
 
 #define SIDE_EVENT_NUMBER(_identifier, _flags)                          \
 	(2 * (int)SIDE_ARRAY_SIZE(side_event_fields__##_identifier) + 2 + \
 			SIDE_PASTE(SIDE_KIND_NR_, _flags))
 
 #define SIDE_SENTENCE(...) __attribute__((unavailable(__VA_ARGS__)))
-#define SIDE_DO_QUOTE_NAME(_ctx, _i, _field) SIDE_QUOTE_NAME_I _field
-#define SIDE_QUOTE_NAME_I(_class, _name, ...) " \"" _name "\""
-#define SIDE_DO_EXPLAIN_FIELD(_identifier, _i, _field)                            \
-	SIDE_EXPLAIN_TYPE SIDE_EXPLAIN_CLASS _field type_##_i;                    \
-	char wrong_argument_##_i SIDE_SENTENCE("side: event " SIDE_STR_PRIMITIVE( \
-			_identifier) ", field" SIDE_QUOTE_NAME_I _field           \
-				     ": expected " SIDE_EXPLAIN_TEXT _field);
+#define SIDE_QUOTE_A(_more, ...) SIDE_QUOTE_A_##_more(__VA_ARGS__)
+#define SIDE_QUOTE_B(_more, ...) SIDE_QUOTE_B_##_more(__VA_ARGS__)
+#define SIDE_QUOTE_A_1(_owner, _i, _name, ...) " \"" _name "\"" SIDE_QUOTE_B
+#define SIDE_QUOTE_B_1(_owner, _i, _name, ...) " \"" _name "\"" SIDE_QUOTE_A
+#define SIDE_QUOTE_A_0(...)
+#define SIDE_QUOTE_B_0(...)
+#define SIDE_EXPLAINED_A(_more, ...) SIDE_EXPLAINED_A_##_more(__VA_ARGS__)
+#define SIDE_EXPLAINED_B(_more, ...) SIDE_EXPLAINED_B_##_more(__VA_ARGS__)
+#define SIDE_EXPLAINED_A_1(_owner, _i, _name, _type, _text, ...)                               \
+	SIDE_EXPLAIN_TYPE __typeof__(_type) type_##_i;                                         \
+	char wrong_argument_##_i __attribute__((unavailable("side: event " #_owner             \
+							    ", field \"" _name "\": expected " _text))); \
+	SIDE_EXPLAINED_B
+#define SIDE_EXPLAINED_B_1(_owner, _i, _name, _type, _text, ...)                               \
+	SIDE_EXPLAIN_TYPE __typeof__(_type) type_##_i;                                         \
+	char wrong_argument_##_i __attribute__((unavailable("side: event " #_owner             \
+							    ", field \"" _name "\": expected " _text))); \
+	SIDE_EXPLAINED_A
+#define SIDE_EXPLAINED_A_0(...)
+#define SIDE_EXPLAINED_B_0(...)
 
-#define SIDE_FIELDS_OF(_identifier, _flags, _fields)                                               \
+#define SIDE_FIELDS_OF(_identifier, _flags, _chain)                                                \
 	struct side_fields_of__##_identifier {                                                     \
-		char wrong_call SIDE_SENTENCE(                                                     \
-				"side: event " #_identifier                                        \
-				": expected " SIDE_PASTE(SIDE_KIND_TEXT_,                          \
-						_flags) " with one argument for each "             \
-							"field:" SIDE_MAP_LIST(SIDE_DO_QUOTE_NAME, \
-									, _fields));               \
-		SIDE_MAP_LIST(SIDE_DO_EXPLAIN_FIELD, _identifier, _fields)                         \
+		char wrong_call SIDE_SENTENCE("side: event " #_identifier ": expected " SIDE_PASTE( \
+				SIDE_KIND_TEXT_, _flags) " with one argument for each "            \
+							 "field:" SIDE_QUOTE_A _chain);            \
+		SIDE_EXPLAINED_A _chain                                                            \
 		SIDE_FIELDS_NUMBER(SIDE_EVENT_NUMBER(_identifier, _flags))                         \
 	}
 
@@ -118,8 +131,8 @@ struct side_unchecked {
  * declared here.
  */
 #define SIDE_FIELDS_NUMBER(...)
-#define SIDE_EXPLAIN_EVENT(_identifier, _flags, _fields) \
-	SIDE_FIELDS_OF(_identifier, _flags, _fields);    \
+#define SIDE_EXPLAIN_EVENT(_identifier, _flags, _chain) \
+	SIDE_FIELDS_OF(_identifier, _flags, _chain);     \
 	extern const char side_event_number__##_identifier[SIDE_EVENT_NUMBER(_identifier, _flags)];
 #define SIDE_EXPLAIN_DECLARED_EVENT(_identifier) \
 	extern const char side_event_number__##_identifier[];
@@ -130,9 +143,9 @@ struct side_unchecked {
 /* A null pointer to what takes everything, or to what explains. */
 #define SIDE_CHOSEN(_fits, ...) \
 	((__typeof__(__builtin_choose_expr(_fits, (struct side_unchecked *)0, (__VA_ARGS__ *)0)))0)
-#define SIDE_EXPLAIN_CALL(_identifier, _flags, _args)                                         \
+#define SIDE_EXPLAIN_CALL(_identifier, _flags, _chain)                                         \
 	enum {                                                                                \
-		side_call_number_ = SIDE_CALL_NUMBER(_args, _flags),                          \
+		side_call_number_ = SIDE_CALL_NUMBER(_chain, _flags),                          \
 		side_call_fits_ = SIDE_NUMBER_IS(_identifier, side_call_number_),             \
 		side_call_checked_ = side_call_fits_ && !SIDE_NUMBER_IS(_identifier, 1)       \
 	};                                                                                    \
@@ -140,16 +153,13 @@ struct side_unchecked {
 			struct side_fields_of__##_identifier)) side_call_fields_ SIDE_UNUSED; \
 	(void)sizeof(SIDE_CHOSEN(side_call_fits_, struct side_fields_of__##_identifier)       \
 					->wrong_call);                                        \
-	SIDE_MAP_LIST(SIDE_DO_EXPLAIN_ARG, , _args)
-#define SIDE_DO_EXPLAIN_ARG(_ctx, _i, _arg)                                                 \
-	(void)sizeof(SIDE_CHOSEN(!side_call_checked_ || SIDE_FITS(_i, SIDE_ARG_TYPE(_arg)), \
-			side_call_fields_)                                                  \
-					->wrong_argument_##_i);
+	SIDE_FITTED_A _chain
 /* What side_arg_define_vec() makes fits several: that is left to the signatures. */
-#define SIDE_FITS(_i, ...)                                                                \
-	(__builtin_types_compatible_p(                                                    \
-			 __VA_ARGS__, __typeof__(((side_call_fields_ *)0)->type_##_i)) || \
-			__builtin_types_compatible_p(__VA_ARGS__, struct side_any_vec *))
+#define SIDE_FIT(_i, ...)                                                                 \
+	(void)sizeof(__extension__ _Generic((__VA_ARGS__),                                \
+		__typeof__(((side_call_fields_ *)0)->type_##_i): (struct side_unchecked *)0, \
+		struct side_any_vec *: (struct side_unchecked *)0,                        \
+		default: (side_call_fields_ *)0)->wrong_argument_##_i);
 
 #else /* __cplusplus */
 
@@ -169,18 +179,18 @@ template <typename T> struct pointed<T *> {
 
 /* The ellipsis of a declared event gives way to the definition. */
 #define SIDE_FIELDS_NUMBER(...) enum { side_number_ = __VA_ARGS__ };
-#define SIDE_EXPLAIN_EVENT(_identifier, _flags, _fields) \
-	SIDE_FIELDS_OF(_identifier, _flags, _fields);    \
+#define SIDE_EXPLAIN_EVENT(_identifier, _flags, _chain) \
+	SIDE_FIELDS_OF(_identifier, _flags, _chain);     \
 	extern struct side_fields_of__##_identifier *side_event_explained__##_identifier(int) SIDE_UNUSED;
 #define SIDE_EXPLAIN_DECLARED_EVENT(_identifier) \
 	extern struct side_unchecked *side_event_explained__##_identifier(...) SIDE_UNUSED;
 
 #define SIDE_CHOSEN(_fits, _fields) ((typename libside::chosen<(_fits), _fields>::type *)0)
-#define SIDE_EXPLAIN_CALL(_identifier, _flags, _args)                                             \
+#define SIDE_EXPLAIN_CALL(_identifier, _flags, _chain)                                             \
 	typedef typename libside::pointed<decltype(side_event_explained__##_identifier(0))>::type \
 			side_call_event_ SIDE_UNUSED;                                             \
 	enum {                                                                                    \
-		side_call_number_ = SIDE_CALL_NUMBER(_args, _flags),                              \
+		side_call_number_ = SIDE_CALL_NUMBER(_chain, _flags),                              \
 		side_call_known_ = side_call_event_::side_number_ != 0,                           \
 		side_call_fits_ = side_call_number_ == side_call_event_::side_number_             \
 	};                                                                                        \
@@ -188,19 +198,28 @@ template <typename T> struct pointed<T *> {
 			side_call_fields_ SIDE_UNUSED;                                            \
 	(void)sizeof(SIDE_CHOSEN((!side_call_known_ || side_call_fits_), side_call_event_)        \
 					->wrong_call);                                            \
-	SIDE_MAP_LIST(SIDE_DO_EXPLAIN_ARG, , _args)
-#define SIDE_DO_EXPLAIN_ARG(_ctx, _i, _arg)                                                    \
-	(void)sizeof(SIDE_CHOSEN((!side_call_fits_ || SIDE_FITS(_i, _arg)), side_call_fields_) \
+	SIDE_FITTED_A _chain
+#define SIDE_FIT(_i, ...)                                                                          \
+	(void)sizeof(SIDE_CHOSEN((!side_call_fits_ ||                                              \
+					 libside::fits<typename side_call_fields_::type_##_i,      \
+							 __typeof__(__VA_ARGS__)>::value),         \
+			side_call_fields_)                                                         \
 					->wrong_argument_##_i);
-#define SIDE_FITS(_i, _arg) \
-	libside::fits<typename side_call_fields_::type_##_i, SIDE_ARG_TYPE(_arg)>::value
 
 #endif /* __cplusplus */
+
+#define SIDE_FITTED_A(_more, ...) SIDE_FITTED_A_##_more(__VA_ARGS__)
+#define SIDE_FITTED_B(_more, ...) SIDE_FITTED_B_##_more(__VA_ARGS__)
+#define SIDE_FITTED_A_1(_i, ...) SIDE_FIT(_i, __VA_ARGS__) SIDE_FITTED_B
+#define SIDE_FITTED_B_1(_i, ...) SIDE_FIT(_i, __VA_ARGS__) SIDE_FITTED_A
+#define SIDE_FITTED_A_0(...)
+#define SIDE_FITTED_B_0(...)
+
 #else  /* SIDE_EXPLAINS */
 
-#define SIDE_EXPLAIN_EVENT(_identifier, _flags, _fields)
+#define SIDE_EXPLAIN_EVENT(_identifier, _flags, _chain)
 #define SIDE_EXPLAIN_DECLARED_EVENT(_identifier)
-#define SIDE_EXPLAIN_CALL(_identifier, _flags, _args)
+#define SIDE_EXPLAIN_CALL(_identifier, _flags, _chain)
 
 #endif /* SIDE_EXPLAINS */
 
