@@ -402,6 +402,21 @@ def end_daemon(place):
         pass
 
 
+def not_permitted(kind, place):
+    """What this machine or its user's rights do not let us have: one line of why, or None."""
+    if kind is Marker:
+        done = subprocess.run([SIDE, "trace", "--global", "--exe", PROGRAM, "--sdt", "ticking:tick", "-o", os.path.join(place, "try"),
+                               "-c", "true"], capture_output=True, text=True, check=False, timeout=PATIENCE)
+        return done.stderr.strip() if done.returncode else None
+    if kind is Debugger:
+        with subprocess.Popen(["sleep", "1000"]) as other:
+            done = subprocess.run(["gdb", "-nx", "-q", "-batch", "-ex", "set debuginfod enabled off", "-p", str(other.pid), "-ex",
+                                   "detach"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=PATIENCE)
+            other.kill()
+        return "gdb may not attach here" if "not permitted" in done.stderr else None
+    return None
+
+
 def main():
     seed = os.environ.get("TICKING_SEED") or str(random.SystemRandom().randrange(1 << 30))
     user_events = os.path.exists(ftrace.path("user_events_data"))
@@ -411,9 +426,13 @@ def main():
     # An emulated machine takes half a minute for it: inside_together.py has it there.
     if not shutil.which("gdb") or (user_events and not LONG):
         kinds = [kind for kind in kinds if kind is not Debugger]
-    print(f"TICKING_SEED={seed}; {', '.join(kind.__name__ for kind in kinds)}", flush=True)
     with tempfile.TemporaryDirectory(prefix="side-ticking-") as place:
         prepare(place)
+        for kind, why in [(kind, not_permitted(kind, place)) for kind in kinds]:
+            if why:
+                print(f"without {kind.__name__}: {why}")
+                kinds.remove(kind)
+        print(f"TICKING_SEED={seed}; {', '.join(kind.__name__ for kind in kinds)}", flush=True)
         # Programs that start before there is a daemon are none of its own.
         run(SIDE, "create", "first", "-o", os.path.join(place, "first"))
         storm = Storm(place, seed, 1 if user_events else 3)

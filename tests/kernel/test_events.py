@@ -5,6 +5,7 @@ mount name space with tracefs.
 
 usage: test_events.py events|together|ticking|here-ticking [CASE...]
 """
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -29,6 +30,9 @@ def here(name):
 
 
 def main():
+    if sys.argv[1] != "events" and not importlib.util.find_spec("bt2"):
+        print("skipped: python3-bt2 is not installed")
+        return 77
     if sys.argv[1].startswith("here-"):
         return here(sys.argv[1].removeprefix("here-"))
     reason = machine.why_not()
