@@ -1,18 +1,23 @@
 # SPDX-License-Identifier: MIT
 """
 What the static checker costs while a program compiles: 1,000 and 2,000 events of two fields with a call
-each, and one event of 128 fields. Seconds of the processor, the best of three.
+each, and one event of 64, 128 and 256 fields. Seconds of the processor, the median of interleaved runs; with
+--instructions also the instructions of the compiler proper, counted by valgrind, which other load of the
+machine does not change, with 100 and 200 events instead of ten times as many.
 
-usage: compile.py [-O0 | -O2]
+usage: compile.py [-O0 | -O2]... [--runs N] [--instructions] [--compilers NAME,...] [--only TEXT]
 """
+import argparse
 import os
+import re
 import resource
 import shutil
+import statistics
 import subprocess
-import sys
 import tempfile
 
 INCLUDE = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'include')
+LANGUAGES = {'gcc': 'c', 'g++': 'c++', 'clang': 'c', 'clang++': 'c++'}
 
 
 def many(number):
@@ -32,25 +37,61 @@ def wide(number):
             'void f(unsigned a);\nvoid f(unsigned a) { side_event(ev, side_arg_list(%s)); }\n' % (fields, args))
 
 
-def seconds(compiler, language, text, *flags):
-    best = None
-    with tempfile.TemporaryDirectory() as d:
-        for _ in range(3):
-            before = resource.getrusage(resource.RUSAGE_CHILDREN)
-            subprocess.run([compiler, '-x', language, '-I', INCLUDE, *flags, '-c', '-', '-o', os.path.join(d, 'o')],
-                           input=text, text=True, check=True)
-            after = resource.getrusage(resource.RUSAGE_CHILDREN)
-            time = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-            best = time if best is None else min(best, time)
-    return best
+def seconds(command):
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-level = sys.argv[1] if len(sys.argv) > 1 else '-O2'
-print('%-34s %10s %10s %6s' % ('compile time, ' + level, 'checked', 'without', 'ratio'))
-for compiler, language in (('gcc', 'c'), ('g++', 'c++'), ('clang', 'c'), ('clang++', 'c++')):
-    if not shutil.which(compiler):
-        continue
-    for name, text in (('1,000 events', many(1000)), ('2,000 events', many(2000)), ('128 fields', wide(128))):
-        checked = seconds(compiler, language, text, level)
-        without = seconds(compiler, language, text, level, '-DSIDE_STATIC_CHECK_DISABLE')
-        print('%-34s %8.2f s %8.2f s %6.2f' % ('%s, %s' % (compiler, name), checked, without, checked / without))
+def instructions(command):
+    """Millions; clang compiles in its own process, gcc says which command it would start."""
+    if 'clang' not in os.path.basename(command[0]):
+        said = subprocess.run([*command, '-###'], capture_output=True, text=True, check=True).stderr
+        proper = next(line for line in said.split('\n') if re.match(r' \S*/cc1(plus)? ', line))
+        command = [re.sub(r'^"(.*)"$', r'\1', word) for word in proper.split()]
+        command[command.index('-o') + 1 if '-o' in command else len(command):] = ['/dev/null']
+    out = subprocess.run(['valgrind', '--tool=cachegrind', '--cache-sim=no', '--cachegrind-out-file=/dev/null', *command],
+                         capture_output=True, text=True, check=True).stderr
+    return int(re.search(r'I\s+refs:\s+([\d,]+)', out).group(1).replace(',', '')) / 1e6
+
+
+def compare(name, checked, without, unit):
+    print('%-26s %9.2f %s %9.2f %s %6.2f' % (name, checked, unit, without, unit, checked / without), flush=True)
+
+
+parser = argparse.ArgumentParser()
+for option in ('-O0', '-O2'):
+    parser.add_argument(option, action='append_const', dest='levels', const=option)
+parser.add_argument('--runs', type=int, default=3)
+parser.add_argument('--instructions', action='store_true')
+parser.add_argument('--compilers', default=','.join(LANGUAGES))
+parser.add_argument('--only', default='', help='what a row must have in its name: "1,000 events", "fields"')
+options = parser.parse_args()
+SHAPES = (('1,000 events', many(1000)), ('2,000 events', many(2000)), ('64 fields', wide(64)), ('128 fields', wide(128)),
+          ('256 fields', wide(256)))
+# Valgrind takes fifty times as long.
+COUNTED = (('100 events', many(100)), ('200 events', many(200)), *SHAPES[2:])
+for level in options.levels or ['-O0', '-O2']:
+    print('%-26s %11s %11s %6s' % ('compile time, ' + level, 'checked', 'without', 'ratio'))
+    for compiler in options.compilers.split(','):
+        if not shutil.which(compiler):
+            continue
+        with tempfile.TemporaryDirectory() as d:
+            source = os.path.join(d, 'events.c' if LANGUAGES[compiler] == 'c' else 'events.cpp')
+            # What a compiler cache would give back is no compilation.
+            checked = [os.path.realpath(shutil.which(compiler, path='/usr/bin:/usr/local/bin:' + os.environ['PATH'])),
+                       '-I', INCLUDE, level, '-c', source, '-o', '/dev/null']
+            if compiler == 'clang++':
+                checked.insert(1, '--driver-mode=g++')
+            without = [*checked, '-DSIDE_STATIC_CHECK_DISABLE']
+            for name, text in (shape for shape in SHAPES if options.only in shape[0]):
+                with open(source, 'w') as f:
+                    f.write(text)
+                times = [(seconds(checked), seconds(without)) for _ in range(options.runs)]
+                compare('%s, %s' % (compiler, name), *map(statistics.median, zip(*times)), 's')
+            if options.instructions and shutil.which('valgrind'):
+                for name, text in (shape for shape in COUNTED if options.only in shape[0]):
+                    with open(source, 'w') as f:
+                        f.write(text)
+                    compare('%s, %s' % (compiler, name), instructions(checked), instructions(without), 'M')
