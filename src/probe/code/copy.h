@@ -9,6 +9,8 @@
 #include <stddef.h>
 
 #define PROBE_COPY_MAX 160
+#define PROBE_COPY_PUSH_BYTES \
+	5 /* that a call begins with: behind them its return address is pushed, or half of it */
 
 /*
  * The copy as it is to stand at `at`, with a jump to what follows the displaced instructions at its end; map[i]

@@ -38,13 +38,12 @@ __attribute__((used)) void __jit_debug_register_code(void)
 enum { NOTHING, TEXT, FRAMES, SYMBOLS, STRINGS, SECTIONS };
 
 #define NAME_BYTES 24
-#define FRAMES_MAX 256
 
 struct image {
 	Elf64_Ehdr header;
 	Elf64_Shdr sections[SECTIONS];
 	Elf64_Sym symbols[2];
-	uint8_t frames[FRAMES_MAX];
+	uint8_t frames[PATCH_FRAMES_BYTES];
 	char strings[40 + NAME_BYTES];
 };
 
@@ -129,7 +128,7 @@ static void describe_code(struct image *image, const char *name, uint64_t start,
 void patch_debugger_add(const uint8_t *frames, size_t frames_size, const char *name, uint64_t start,
 		uint64_t size)
 {
-	struct described *described = frames_size <= FRAMES_MAX ? take() : NULL;
+	struct described *described = frames_size <= PATCH_FRAMES_BYTES ? take() : NULL;
 	struct jit_code_entry *entry;
 	struct image *image;
 

@@ -3,7 +3,7 @@
  * What unwinders must know of code that was made here: exceptions, backtrace() and the ends of threads go through it.
  *
  * One entry for a whole arena: its bodies are aligned and alike, so where in a body the program counter stands is in its
- * low bits, and a table has what holds there. One for all returns: where the code of a return goes on stands in a table, by its index.
+ * low bits, and a table has what holds there; whose it is, is in the others. One for all returns: where the code of a return goes on stands in a table, by its index.
  */
 #include "parts.h"
 
@@ -31,16 +31,21 @@ static uint8_t *put(uint8_t *to, const void *bytes, size_t size)
 
 /* A description and the entry that uses it, then the end. */
 static void describe(struct entry *described, const void *rules, size_t size, uint64_t start,
-		uint64_t length)
+		uint64_t length, bool interrupts)
 {
-	/* zR: addresses of 64 bits; alignment 1 and -8; the return address is column 16. */
-	static const char head[] = "\0\0\0\0\1zR\0\1\x78\x10\1\0";
+	/*
+	 * zR: addresses of 64 bits; alignment 1 and -8; the return address is column 16. S: that is where the frame before goes on,
+	 * which has not called: it may stand at the first instruction of a function.
+	 */
+	static const char calls[] = "\0\0\0\0\1zR\0\1\x78\x10\1\0",
+			  interruptions[] = "\0\0\0\0\1zRS\0\1\x78\x10\1\0";
 	uint8_t *bytes = described->bytes, *to, *entry;
 	uint32_t word;
 
 	described->start = start;
 	described->length = length;
-	to = put(bytes + 4, head, sizeof(head) - 1);
+	to = interrupts ? put(bytes + 4, interruptions, sizeof(interruptions) - 1)
+			: put(bytes + 4, calls, sizeof(calls) - 1);
 	to = put(to, rules, size);
 	while ((to - bytes - 4) % 8)
 		*to++ = 0;
@@ -60,14 +65,14 @@ static void describe(struct entry *described, const void *rules, size_t size, ui
 	described->size = (size_t)(to + 4 - bytes);
 }
 
-static struct entry *add(
-		const void *rules, size_t size, uint64_t start, uint64_t length, const char *name)
+static struct entry *add(const void *rules, size_t size, uint64_t start, uint64_t length,
+		const char *name, bool interrupts)
 {
 	struct entry *entry = &entries[nr_entries];
 
 	if (nr_entries == ENTRIES_MAX)
 		return NULL;
-	describe(entry, rules, size, start, length);
+	describe(entry, rules, size, start, length, interrupts);
 	entry->name = name;
 	nr_entries++;
 	return entry;
@@ -83,8 +88,45 @@ static uint8_t *put_distance(uint8_t *to, const uint8_t *frames)
 	return put(to, "\x22\x94\1", 3); /* plus; what that byte says */
 }
 
-/* Where the frame begins and what rbp was, by the table; `away`: from the frame pointer to the begin, where that says it. */
-static uint8_t *put_frame(uint8_t *to, const uint8_t *frames, unsigned int away)
+/* The probe whose body the program counter is in. */
+static uint8_t *put_probe(uint8_t *to, uint64_t start, const struct patch_probe *probes)
+{
+	static const uint16_t size = sizeof(struct patch_probe);
+
+	_Static_assert(BODY_BYTES == 1 << 8, "by which the distance from the begin is shifted");
+	to = put(to, "\x80\0\x0e", 3); /* the program counter; the begin, minus */
+	to = put(to, &start, 8);
+	to = put(to, "\x1c\x38\x25\x0a", 4); /* 8, shr; its size, mul */
+	to = put(to, &size, 2);
+	to = put(to, "\x1e\x0e", 2);
+	to = put(to, &probes, 8);
+	*to++ = 0x22; /* plus */
+	return to;
+}
+
+static uint8_t *put_offset_in_body(uint8_t *to)
+{
+	to = put(to, "\x80\0\x08", 3);
+	*to++ = BODY_BYTES - 1;
+	*to++ = 0x1a; /* and */
+	return to;
+}
+
+/* Plus where that member is. */
+static uint8_t *put_member(uint8_t *to, size_t member)
+{
+	*to++ = 0x23;
+	*to++ = (uint8_t)(member & 0x7f) | 0x80;
+	*to++ = (uint8_t)(member >> 7);
+	return to;
+}
+
+/*
+ * Where the frame begins and what rbp was, by the table; `away`: from the frame pointer to the begin, where that says it. With
+ * `probes`, of bodies from `start` on, it begins at the site's stack pointer.
+ */
+static uint8_t *put_frame(uint8_t *to, const uint8_t *frames, unsigned int away, uint64_t start,
+		const struct patch_probe *probes)
 {
 	uint8_t by_frame[] = {0x12, 0x08, PATCH_BY_FRAME_POINTER, 0x2e, 0x28, 7, 0, 0x13, 0x76,
 			(uint8_t)(away & 0x7f) | 0x80, (uint8_t)(away >> 7), 0x2f, 3, 0, 0x77, 0,
@@ -97,6 +139,12 @@ static uint8_t *put_frame(uint8_t *to, const uint8_t *frames, unsigned int away)
 	*to++ = 0x0f;
 	size = to++;
 	to = put(put_distance(to, frames), by_frame, sizeof(by_frame));
+	if (probes) {
+		/* 8, minus. And plus 8 from where it is pushed on. */
+		to = put_probe(put_offset_in_body(put(to, "\x38\x1c", 2)), start, probes);
+		to = put_member(to, offsetof(struct patch_probe, pushed));
+		to = put(to, "\x94\1\x2a\x38\x1e\x22", 6); /* the byte there; ge; 8, mul; plus */
+	}
 	*size = (uint8_t)(to - size - 1);
 	/* Not equal to it: rbp is in its register. Else saved where that points to. */
 	to = put(to, "\x16\6", 2);
@@ -106,20 +154,48 @@ static uint8_t *put_frame(uint8_t *to, const uint8_t *frames, unsigned int away)
 	return to;
 }
 
-void patch_frames_add(uint64_t start, uint64_t size)
+/*
+ * A body is described as what interrupts the program at its site, so that what the unwinder knows of the function there says the
+ * rest, wherever in the function that is: the caller's stack pointer is the site's, and the return address is that of the
+ * site, or in the copy of the displaced instruction that comes next.
+ */
+void patch_frames_add(uint64_t start, uint64_t size, const struct patch_probe *probes)
 {
-	uint8_t rules[128], *to = put_frame(rules, patch_body_frames(), PATCH_FRAME_BYTES + 8);
+	uint8_t rules[256], *to, *length;
 
-	to = put(to, "\x90\1", 2); /* the return address stands below the begin */
-	add(rules, (size_t)(to - rules), start, size, "side_probe");
+	/* By the table it is what a function has at its begin, with its return address; and what a call has pushed in the copy. */
+	to = put_frame(rules, patch_body_frames(), PATCH_FRAME_BYTES + 8, start, probes);
+	/* The return address stands in the probe: the place that comes last of those that begin at or before the program counter. */
+	to = put(to, "\x10\x10", 2);
+	length = to++;
+	to = put_offset_in_body(put_probe(to, start, probes));
+	*to++ = 0x30; /* 0 */
+	for (size_t i = 0; i < PROBE_PIECES_MAX; i++) {
+		to = put(to, "\x14\x15\3", 3); /* over: the offset; pick: the probe */
+		to = put_member(to, offsetof(struct patch_probe, begins) + i);
+		to = put(to, "\x94\1\x2a\x22", 4); /* the byte there; ge; plus */
+	}
+	to = put(to, "\x33\x24\x16\x13\x22", 5); /* 3, shl; swap, drop; plus */
+	to = put_member(to, offsetof(struct patch_probe, places));
+	*length = (uint8_t)(to - length - 1);
+	/* What a callee may change is not known any more: rax, rdx, rcx, rsi, rdi, r8 to r11. */
+	to = put(to, "\7\0\7\1\7\2\7\4\7\5\7\10\7\11\7\12\7\13", 18);
+	add(rules, (size_t)(to - rules), start, size, "side_probe", true);
 }
 
+/* A jump to a body: likewise, and the body says which probe it is. */
 void patch_frames_add_slots(uint64_t start, uint64_t size)
 {
-	/* A jump to a body: as at the begin of a function. */
-	static const uint8_t rules[] = {0x0c, 7, 8, 0x90, 1};
+	/* The stack pointer is the caller's. The program counter; dup, behind the jump's first byte, 4 bytes with a sign; plus. */
+	uint8_t rules[64] = {0x0c, 7, 0, 0x10, 16, 0, 0x80, 0, 0x12, 0x23, 1, 0x94, 4, 0x08, 32,
+			0x24, 0x08, 32, 0x26, 0x22},
+		*to = rules + 20;
 
-	add(rules, sizeof(rules), start, size, "side_probe");
+	to = put_member(to, PROBE_JUMP_BYTES + patch_body_probe_at());
+	*to++ = 0x06; /* what stands there */
+	to = put_member(to, offsetof(struct patch_probe, places));
+	rules[5] = (uint8_t)(to - rules - 6);
+	add(rules, (size_t)(to - rules), start, size, "side_probe", true);
 }
 
 /*
@@ -129,8 +205,8 @@ void patch_frames_add_slots(uint64_t start, uint64_t size)
 static void add_common(uint64_t start, const struct patch_return *returns)
 {
 	uint8_t rules[192],
-			*to = put_frame(rules, patch_returns_frames(),
-					PATCH_RETURN_FRAME_BYTES + 8);
+			*to = put_frame(rules, patch_returns_frames(), PATCH_RETURN_FRAME_BYTES + 8,
+					0, NULL);
 	static const uint8_t stands[] = {0x38, 0x1c, 0x12, 0x06, 0x12, 0x0c};
 	static const uint32_t most = RETURNS_MAX;
 	uint8_t *size;
@@ -148,7 +224,7 @@ static void add_common(uint64_t start, const struct patch_return *returns)
 	to = put(to, &returns, sizeof(returns));
 	*to++ = 0x22; /* plus */
 	*size = (uint8_t)(to - size - 1);
-	add(rules, (size_t)(to - rules), start, BODY_BYTES, "side_returns");
+	add(rules, (size_t)(to - rules), start, BODY_BYTES, "side_returns", false);
 }
 
 void patch_frames_returns(uint64_t start, const struct patch_return *returns)
@@ -177,10 +253,10 @@ void patch_frames_returns(uint64_t start, const struct patch_return *returns)
 	rules[19] = (uint8_t)(to - rules - 20);
 	start += BODY_BYTES;
 	size -= BODY_BYTES;
-	entry = add(rules, (size_t)(to - rules), start, size, "side_return");
+	entry = add(rules, (size_t)(to - rules), start, size, "side_return", false);
 	/* Without the begin of the frame and the name of the register: the same value is both. */
 	memcpy(plain + 1, rules + 5, (size_t)(to - rules) - 5);
-	describe(&plain_return, plain, (size_t)(to - rules) - 4, start, size);
+	describe(&plain_return, plain, (size_t)(to - rules) - 4, start, size, false);
 	if (entry)
 		entry->plain = &plain_return;
 	add_common(start - BODY_BYTES, returns);

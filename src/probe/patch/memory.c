@@ -134,7 +134,7 @@ struct patch_arena *patch_arena_map(uint64_t start, uint64_t size, bool slots)
 	if (slots)
 		patch_frames_add_slots(start, size);
 	else
-		patch_frames_add(start, size);
+		patch_frames_add(start, size, arena->probes);
 	address_space += size;
 	/* Release: all of it. Pairs with the acquire in patch_was_place(). */
 	__atomic_store_n(&patch_nr_arenas, patch_nr_arenas + 1, __ATOMIC_RELEASE);

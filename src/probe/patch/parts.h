@@ -62,6 +62,13 @@ struct patch_probe {
 	uint8_t map[PROBE_PIECES_MAX + 1];
 	uint8_t bytes[PROBE_JUMP_BYTES]; /* what stands there while it is armed */
 	struct patch_probe *next;        /* of the same place */
+	/*
+	 * For unwinders: the site, and behind it each displaced instruction but the first, and what follows them; where in the body the
+	 * copies of the latter begin, 255 if there are fewer; and from where on a return address is pushed there, likewise.
+	 */
+	uint64_t places[PROBE_PIECES_MAX + 1];
+	uint8_t begins[PROBE_PIECES_MAX];
+	uint8_t pushed;
 } __attribute__((aligned(64)));
 _Static_assert(offsetof(struct patch_probe, site) == 64, "one line");
 
@@ -189,6 +196,10 @@ uint64_t patch_pages_give_back(void);
 /* Writes the code of a probe as it is at `at`, which says that it is `as`; -ERANGE, -E2BIG. */
 int patch_body_of(struct patch_probe *probe, const struct patch_probe *as, uint64_t at,
 		uint8_t bytes[BODY_BYTES]);
+/* Where in a body the address of its probe stands. */
+size_t patch_body_probe_at(void);
+/* What unwinders read of a probe whose code was written. */
+void patch_body_places(struct patch_probe *probe);
 /*
  * The code of all watched calls: BODY_BYTES to which all lead in the end, RETURN_BYTES of nobody, the gates. `returns` is in
  * reach of it.
@@ -209,7 +220,7 @@ const uint8_t *patch_returns_frames(void);
 /* ---- frames.c ---- */
 
 /* An arena of bodies: known to unwinders from now on, or as soon as one is there. */
-void patch_frames_add(uint64_t start, uint64_t size);
+void patch_frames_add(uint64_t start, uint64_t size, const struct patch_probe *probes);
 /* One of slots. */
 void patch_frames_add_slots(uint64_t start, uint64_t size);
 void patch_frames_returns(uint64_t start, const struct patch_return *returns);
@@ -226,7 +237,7 @@ struct patch_frames {
 	const uint8_t *plain;
 	size_t plain_size;
 };
-#define PATCH_FRAMES_BYTES 256
+#define PATCH_FRAMES_BYTES 384
 #define PATCH_FRAMES_MAX 1100
 bool patch_frames_entry(unsigned int which, struct patch_frames *frames);
 

@@ -227,6 +227,8 @@ static int write_body(struct patch_probe *probe, struct patch_writer *writer)
 
 	ret = patch_body_of(probe, probe, probe->body, bytes);
 	if (!ret)
+		patch_body_places(probe);
+	if (!ret)
 		ret = patch_write(writer, probe->body, bytes, sizeof(bytes));
 	return ret;
 }
@@ -318,6 +320,7 @@ static bool is_revived(struct patch_probe *probe, const struct probe_site *site)
 			memcmp(bytes, (const void *)probe->body, BODY_BYTES) != 0 ||
 			(same.method != PROBE_BREAKPOINT && !bytes_fit(&same)))
 		return false;
+	patch_body_places(&same);
 	*probe = same;
 	return true;
 }

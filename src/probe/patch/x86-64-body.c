@@ -162,6 +162,8 @@ static void put_constant(struct writing *writing, const char *opcode, uint64_t v
 	put(writing, &value, 8);
 }
 
+static size_t probe_at; /* in a body: 8 bytes; the same in all */
+
 /* All before the copy, of the same size for all probes; returns that size. */
 static size_t put_body(const struct patch_probe *probe, const struct patch_probe *as,
 		uint8_t *bytes, uint8_t *frames)
@@ -173,6 +175,7 @@ static size_t put_body(const struct patch_probe *probe, const struct patch_probe
 	put_steps(&writing, pass_red_zone);
 	put_steps(&writing, save);
 	put_steps(&writing, align);
+	probe_at = writing.at + 2;
 	put_constant(&writing, "\x48\xbe", (uint64_t)as);               /* mov $probe,%rsi */
 	put_constant(&writing, "\x48\xb8", (uint64_t)(uintptr_t)enter); /* mov $enter,%rax */
 	put_steps(&writing, call);
@@ -199,6 +202,12 @@ const uint8_t *patch_body_frames(void)
 	return frames;
 }
 
+size_t patch_body_probe_at(void)
+{
+	patch_body_frames();
+	return probe_at;
+}
+
 int patch_body_of(struct patch_probe *probe, const struct patch_probe *as, uint64_t at,
 		uint8_t bytes[BODY_BYTES])
 {
@@ -215,6 +224,23 @@ int patch_body_of(struct patch_probe *probe, const struct patch_probe *as, uint6
 	memcpy(bytes + begin, copy, (size_t)size);
 	memset(bytes + begin + size, 0xcc, BODY_BYTES - begin - (size_t)size);
 	return 0;
+}
+
+void patch_body_places(struct patch_probe *probe)
+{
+	const struct probe_site *site = &probe->site;
+	unsigned int begin = (unsigned int)(probe->copy - probe->body), last = site->nr_pieces - 1u;
+
+	memset(probe->begins, UINT8_MAX, sizeof(probe->begins));
+	probe->pushed = UINT8_MAX;
+	probe->places[0] = site->runtime;
+	for (unsigned int i = 1; i <= site->nr_pieces; i++) {
+		probe->places[i] = site->runtime +
+				(i < site->nr_pieces ? site->pieces[i].at : site->displaced);
+		probe->begins[i - 1] = (uint8_t)(begin + probe->map[i]);
+	}
+	if (site->pieces[last].kind == PROBE_CALL || site->pieces[last].kind == PROBE_CALL_INDIRECT)
+		probe->pushed = (uint8_t)(begin + probe->map[last] + PROBE_COPY_PUSH_BYTES);
 }
 
 /*

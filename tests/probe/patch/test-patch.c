@@ -762,12 +762,13 @@ static void test_backtrace(void)
  * Instruction by instruction through a probed call, with a look at all frames at each: those of the caller and above are always
  * the same, wherever in the code of a probe, of a return, or of what they call.
  */
+#define STEPPED_BYTES 64 /* of a function that is not stepped through */
 #define TRAP_FLAG "0x100"
 
 static struct {
 	uintptr_t from, to; /* of the function itself, and of its copy: not looked at, */
-	uintptr_t copy_from, copy_to, caller; /* nor is what changes the flag */
-	void *wanted[32];                     /* from the caller on */
+	uintptr_t caller;   /* nor is what changes the flag */
+	void *wanted[32];   /* from the caller on */
 	int nr_wanted;
 	unsigned int steps, wrong;
 } stepping;
@@ -789,8 +790,7 @@ static void on_step(int number, siginfo_t *info, void *context)
 
 	(void)number;
 	(void)info;
-	if (pc - stepping.from < stepping.to - stepping.from ||
-			pc - stepping.copy_from < stepping.copy_to - stepping.copy_from)
+	if (pc - stepping.from < stepping.to - stepping.from)
 		return;
 	if (pc - stepping.caller < 256)
 		return;
@@ -833,14 +833,14 @@ static NEVER_INLINE void step_through(int (*function)(int))
 	}
 }
 
-static void test_steps(unsigned int flags)
+/* Of a place that is in a function which is not stepped through itself. */
+static void step_at(struct probe_site *site, int (*function)(int), unsigned int flags)
 {
 	struct sigaction action = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO}, before;
-	struct probe_site site = site_of("place_one");
 	struct seen seen = {0};
-	struct patch_request request = {.site = &site,
+	struct patch_request request = {.site = site,
 			.entry = on_entry,
-			.exit = on_exit_,
+			.exit = flags & PATCH_EXIT ? on_exit_ : NULL,
 			.user = &seen,
 			.flags = flags};
 
@@ -848,16 +848,66 @@ static void test_steps(unsigned int flags)
 	CHECK(!sigaction(SIGTRAP, &action, &before));
 	CHECK(!patch_set(&request, 1));
 	stepping.caller = (uintptr_t)&call_stepping;
-	stepping.from = (uintptr_t)&place_one;
-	stepping.to = stepping.from + 16;
-	stepping.copy_from = request.probe->copy;
-	stepping.copy_to = request.probe->body + BODY_BYTES;
-	step_through(place_one);
+	stepping.from = (uintptr_t)function;
+	stepping.to = stepping.from + STEPPED_BYTES;
+	step_through(function);
 	CHECK(seen.entries == 2 && seen.exits == (flags & PATCH_EXIT ? 2 : 0));
 	CHECK(stepping.nr_wanted >= 3 && !stepping.wrong);
 	CHECK(stepping.steps > 60);
-	remove_one(&request);
+	CHECK(!patch_remove(&request.probe, 1));
+	/* Behind these may be a pad of another one. */
+	CHECK(!memcmp((void *)site->runtime, site->bytes, site->patched));
 	CHECK(!sigaction(SIGTRAP, &before, NULL));
+}
+
+static void test_steps(unsigned int flags)
+{
+	struct probe_site site = site_of("place_one");
+
+	step_at(&site, place_one, flags);
+}
+
+/* Its stack pointer moves at the begin, and at the end. */
+static NEVER_INLINE int step_inside(int value)
+{
+	volatile int some[20];
+
+	some[value] = value;
+	__asm__ volatile("" ::: "rbx", "r12", "r13");
+	return some[value] + 1;
+}
+
+/* It calls, by name and by what a register says. */
+static NEVER_INLINE int step_calling(int value)
+{
+	int (*function)(int) = place_five;
+	int got = place_one(value);
+
+	__asm__ volatile("" : "+r"(function), "+r"(got)::"memory", "rbx", "r12");
+	got += function(value);
+	__asm__ volatile("" : "+r"(got)::"memory");
+	return got - 6;
+}
+
+/* At each instruction of it: what is displaced pushes, moves the stack pointer, calls, pops. */
+static void step_at_each(const char *name, int (*function)(int))
+{
+	unsigned int nr = 0;
+
+	for (unsigned int at = 0; at < STEPPED_BYTES; at++) {
+		struct probe_site site = site_at(name, at);
+
+		if (!site.nr_pieces || site.method == PROBE_NONE || site.method == PROBE_BREAKPOINT)
+			continue;
+		nr++;
+		/* A pad is in padding that unwinders know nothing of, and keeps its jump. */
+		if (site.method != PROBE_SHORT)
+			step_at(&site, function, 0);
+		/* The last one. */
+		if (site.ends)
+			break;
+	}
+	CHECK(nr > 4);
 }
 
 /* ---- signals, recursion, forks ---- */
@@ -1117,6 +1167,8 @@ int main(int argc, char **argv)
 	test_steps(PATCH_ALL);
 	test_steps(PATCH_EXIT);
 	test_steps(PATCH_EXIT | PATCH_TRAP);
+	step_at_each("step_inside", step_inside);
+	step_at_each("step_calling", step_calling);
 	test_recursive_handler();
 	test_signals();
 	test_beside("place_punned", 1, place_punned, 0);

@@ -12,7 +12,7 @@ if not shutil.which("gdb"):
     sys.exit(77)
 
 commands = ["set confirm off", "set debuginfod enabled off", "break stop_handler", "break stop_inside",
-            "run", "echo HANDLER\\n", "bt", "continue", "echo INSIDE\\n", "bt", "delete", "continue"]
+            "run", "echo HANDLER\\n", "bt", "continue", "echo INSIDE\\n", "bt", "continue", "echo MIDDLE\\n", "bt", "delete", "continue"]
 args = ["gdb", "-nx", "-batch"]
 for command in commands:
     args += ["-ex", command]
@@ -22,29 +22,35 @@ if "ptrace: Operation not permitted" in done.stdout:
     sys.exit(77)
 
 
+# What gdb says of a frame that has interrupted the one before, as the code of a probe has.
+PROBE = "<signal handler called>"
+
+
 def frames(text):
-    return re.findall(r"^#\d+ +(?:0x[0-9a-f]+ in )?(\S+) \(", text, re.M)
+    return re.findall(r"^#\d+ +(?:0x[0-9a-f]+ in )?(<signal handler called>|\S+(?= \())", text, re.M)
 
 
 def without_ours(names):
     """Between a handler and the code of its probe are functions of this library, however the compiler has divided them."""
-    begin, end = names.index("stop_handler") + 1, names.index("side_probe")
+    begin, end = names.index("stop_handler") + 1, names.index(PROBE)
     if end == begin:
         sys.exit("the code of a probe calls a handler itself")
     return names[:begin] + names[end:]
 
 
-handler, inside = done.stdout.split("HANDLER\n")[1].split("INSIDE\n")
-seen = without_ours(frames(handler)), frames(inside)
+handler, rest = done.stdout.split("HANDLER\n")[1].split("INSIDE\n")
+inside, middle = rest.split("MIDDLE\n")
+seen = without_ours(frames(handler)), frames(inside), without_ours(frames(middle))
 WANTED = [
-    ["stop_handler", "side_probe", "side_return", "unwound_outer", "side_return", "main"],
+    ["stop_handler", PROBE, "unwound_inner", "side_return", "unwound_outer", "side_return", "main"],
     ["stop_inside", "unwound_inner", "side_return", "unwound_outer", "side_return", "main"],
+    ["stop_handler", PROBE, "unwound_middle", "main"],
 ]
 for got, wanted in zip(seen, WANTED):
     if got != wanted:
         print(f"{got}\ninstead of\n{wanted}\n{done.stdout}")
         sys.exit(1)
-if "4\n" not in inside or "exited normally" not in inside:
-    print("the program did not end as it should:\n" + inside)
+if "4\n" not in middle or "exited normally" not in middle:
+    print("the program did not end as it should:\n" + middle)
     sys.exit(1)
 print("as without probes, but for their own frames")

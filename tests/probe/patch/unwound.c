@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* For test-unwind.py: stops once in a handler, and once in a function whose callers' returns are watched. */
+/*
+ * For test-unwind.py: stops once in a handler, once in a function whose callers' returns are watched, and once in the handler of a probe
+ * that is in the middle of a function.
+ */
 #include "places.h"
 
 #include <stdio.h>
@@ -38,8 +41,32 @@ static NEVER_INLINE int unwound_outer(int value)
 	return got;
 }
 
+/* Its stack pointer is elsewhere in its middle. */
+static NEVER_INLINE int unwound_middle(int value)
+{
+	volatile int some[20];
+
+	some[value] = value;
+	__asm__ volatile("" ::: "rbx", "r12", "r13");
+	return some[value];
+}
+
+/* The first place behind all that moves the stack pointer. */
+static struct probe_site middle_of(const char *name)
+{
+	struct probe_site site;
+	unsigned int at = 16;
+
+	do
+		site = site_at(name, at++);
+	while (!site.nr_pieces || site.method == PROBE_NONE);
+	return site;
+}
+
 int main(void)
 {
+	struct probe_site middle = middle_of("unwound_middle");
+	struct patch_request inside = {.site = &middle, .entry = stop_handler};
 	struct probe_site inner = site_of("unwound_inner"), outer = site_of("unwound_outer");
 	struct patch_request requests[2] = {
 			{.site = &inner, .entry = stop_handler, .flags = PATCH_EXIT},
@@ -47,8 +74,8 @@ int main(void)
 
 	if (patch_start(false))
 		return 77;
-	if (patch_set(requests, 2))
+	if (patch_set(requests, 2) || patch_set(&inside, 1))
 		return 1;
-	printf("%d\n", unwound_outer(1));
+	printf("%d\n", unwound_outer(1) + unwound_middle(0));
 	return 0;
 }
