@@ -11,7 +11,6 @@
  * with one of its programs, by whose root directory the place is found again. Its directory stays when we end, however that is, and
  * programs look there for who comes next.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -391,7 +390,7 @@ struct json_object *doors_closed_json(struct daemon *daemon)
 	return list;
 }
 
-static void restore(struct daemon *daemon, unsigned int number, const char *path)
+static void restore(struct daemon *daemon, uint32_t number, const char *path)
 {
 	struct control_error error = {.kind = CONTROL_DONE};
 	struct json_object *json = state_read(path, FILE_MAX, &error);
@@ -413,29 +412,5 @@ static void restore(struct daemon *daemon, unsigned int number, const char *path
 
 void doors_restore(struct daemon *daemon)
 {
-	char path[512];
-	struct dirent *file;
-	DIR *directory;
-
-	runtime_path(daemon, path, sizeof(path), WIRE_RUNTIME_STATE);
-	directory = opendir(path);
-	if (!directory)
-		return;
-	while ((file = readdir(directory))) {
-		const char *text = file->d_name + strlen(PREFIX);
-		char *end = NULL;
-		unsigned long number = 0;
-
-		if (strncmp(file->d_name, PREFIX, strlen(PREFIX)) != 0 ||
-				!runtime_path(daemon, path, sizeof(path), WIRE_RUNTIME_STATE "/%s",
-						file->d_name))
-			continue;
-		if (*text >= '1' && *text <= '9')
-			number = strtoul(text, &end, 10);
-		if (number && number <= INT32_MAX && !*end)
-			restore(daemon, (unsigned int)number, path);
-		else
-			unlink(path);
-	}
-	closedir(directory);
+	state_each(daemon, PREFIX, restore);
 }

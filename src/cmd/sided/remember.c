@@ -10,7 +10,6 @@
  * taken back only for a process with the same number that started at the same time; an exec in between
  * has reset what its signal does, which is looked at before each signal.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -125,8 +124,9 @@ static int take_facts(struct json_object *facts, struct program *program, uint64
 	return 0;
 }
 
-static void restore(struct daemon *daemon, pid_t pid, const char *path)
+static void restore(struct daemon *daemon, uint32_t number, const char *path)
 {
+	pid_t pid = (pid_t)number;
 	struct control_error error = {.kind = CONTROL_DONE};
 	struct program facts = {.pid = pid, .remembered = true};
 	struct json_object *json = state_read(path, FILE_MAX, &error);
@@ -152,29 +152,5 @@ static void restore(struct daemon *daemon, pid_t pid, const char *path)
 
 void programs_restore(struct daemon *daemon)
 {
-	char path[512];
-	struct dirent *file;
-	DIR *directory;
-
-	runtime_path(daemon, path, sizeof(path), WIRE_RUNTIME_STATE);
-	directory = opendir(path);
-	if (!directory)
-		return;
-	while ((file = readdir(directory))) {
-		const char *number = file->d_name + strlen(PREFIX);
-		char *end = NULL;
-		long pid = 0;
-
-		if (strncmp(file->d_name, PREFIX, strlen(PREFIX)) != 0 ||
-				!runtime_path(daemon, path, sizeof(path), WIRE_RUNTIME_STATE "/%s",
-						file->d_name))
-			continue;
-		if (*number >= '1' && *number <= '9')
-			pid = strtol(number, &end, 10);
-		if (pid > 0 && pid <= INT32_MAX && !*end)
-			restore(daemon, (pid_t)pid, path);
-		else
-			unlink(path);
-	}
-	closedir(directory);
+	state_each(daemon, PREFIX, restore);
 }

@@ -519,6 +519,35 @@ static void restore_file(struct daemon *daemon, const char *file)
 		say("the session in %s cannot be restored: %s", path, error.text);
 }
 
+void state_each(struct daemon *daemon, const char *prefix, state_restore *take)
+{
+	char path[512];
+	struct dirent *file;
+	DIR *directory;
+
+	runtime_path(daemon, path, sizeof(path), WIRE_RUNTIME_STATE);
+	directory = opendir(path);
+	if (!directory)
+		return;
+	while ((file = readdir(directory))) {
+		const char *text = file->d_name + strlen(prefix);
+		char *end = NULL;
+		unsigned long number = 0;
+
+		if (strncmp(file->d_name, prefix, strlen(prefix)) != 0 ||
+				!runtime_path(daemon, path, sizeof(path), WIRE_RUNTIME_STATE "/%s",
+						file->d_name))
+			continue;
+		if (*text >= '1' && *text <= '9')
+			number = strtoul(text, &end, 10);
+		if (number && number <= INT32_MAX && !*end)
+			take(daemon, (uint32_t)number, path);
+		else
+			unlink(path);
+	}
+	closedir(directory);
+}
+
 int sessions_restore(struct daemon *daemon)
 {
 	char path[256];

@@ -262,6 +262,9 @@ int sessions_restore(struct daemon *daemon);
 /* Files of the state: the whole text, 0 or a negative errno; one object, or NULL with *error filled in. */
 int state_write(const char *path, const char *text, size_t size);
 struct json_object *state_read(const char *path, size_t max, struct control_error *error);
+/* Those whose names are the prefix and a number, from 1 to INT32_MAX; others with it are removed. */
+typedef void state_restore(struct daemon *daemon, uint32_t number, const char *path);
+void state_each(struct daemon *daemon, const char *prefix, state_restore *take);
 void sessions_close(struct daemon *daemon);
 
 /* ---- tables.c ---- */
