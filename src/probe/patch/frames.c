@@ -78,12 +78,19 @@ static struct entry *add(const void *rules, size_t size, uint64_t start, uint64_
 	return entry;
 }
 
-/* What the table has for the program counter, on the stack of the expression. */
-static uint8_t *put_distance(uint8_t *to, const uint8_t *frames)
+static uint8_t *put_offset_in_body(uint8_t *to)
 {
 	to = put(to, "\x80\0\x08", 3); /* the program counter; BODY_BYTES - 1, and */
 	*to++ = BODY_BYTES - 1;
-	to = put(to, "\x1a\x0e", 2);
+	*to++ = 0x1a;
+	return to;
+}
+
+/* What the table has for the program counter, on the stack of the expression. */
+static uint8_t *put_distance(uint8_t *to, const uint8_t *frames)
+{
+	to = put_offset_in_body(to);
+	*to++ = 0x0e;
 	to = put(to, &frames, sizeof(frames));
 	return put(to, "\x22\x94\1", 3); /* plus; what that byte says */
 }
@@ -101,14 +108,6 @@ static uint8_t *put_probe(uint8_t *to, uint64_t start, const struct patch_probe 
 	to = put(to, "\x1e\x0e", 2);
 	to = put(to, &probes, 8);
 	*to++ = 0x22; /* plus */
-	return to;
-}
-
-static uint8_t *put_offset_in_body(uint8_t *to)
-{
-	to = put(to, "\x80\0\x08", 3);
-	*to++ = BODY_BYTES - 1;
-	*to++ = 0x1a; /* and */
 	return to;
 }
 
