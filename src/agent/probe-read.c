@@ -7,24 +7,10 @@
 #include <sys/uio.h>
 
 #include "agent/probes.h"
+#include "probe/patch/call.h"
 #include "wire/raw.h"
 
 #define PAGE 4096u
-
-/* Not by way of syscall(), which keeps its errors where the program has them, and may have a probe. */
-static long system_call(long number, long a, long b, long c, long d, long e, long f)
-{
-	register long r10 __asm__("r10") = d;
-	register long r8 __asm__("r8") = e;
-	register long r9 __asm__("r9") = f;
-	long result;
-
-	__asm__ volatile("syscall"
-			 : "=a"(result)
-			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-			 : "rcx", "r11", "memory");
-	return result;
-}
 
 /* Plain loops: what libc has for it uses vector registers. */
 static void copy(void *to, uint64_t from, size_t size)
@@ -37,15 +23,15 @@ static void copy(void *to, uint64_t from, size_t size)
 
 static long own_pid(void)
 {
-	return system_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
+	return patch_system_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
 }
 
 static long read_pieces(void *to, size_t size, const struct iovec *remote, size_t nr)
 {
 	struct iovec local = {.iov_base = to, .iov_len = size};
 
-	return system_call(SYS_process_vm_readv, own_pid(), (long)&local, 1, (long)remote, (long)nr,
-			0);
+	return patch_system_call(SYS_process_vm_readv, own_pid(), (long)&local, 1, (long)remote,
+			(long)nr, 0);
 }
 
 static long read_remote(void *to, uint64_t from, size_t size)
@@ -68,7 +54,7 @@ bool probe_are_there(uint64_t from, size_t nr, void *memory)
 
 bool probe_is_first_thread(void)
 {
-	return system_call(SYS_gettid, 0, 0, 0, 0, 0, 0) == own_pid();
+	return patch_system_call(SYS_gettid, 0, 0, 0, 0, 0, 0) == own_pid();
 }
 
 static bool is_near(uint64_t address, const uint64_t *stack)

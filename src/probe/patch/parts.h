@@ -4,6 +4,7 @@
 
 /* What the files of this room share. */
 
+#include "probe/patch/call.h"
 #include "probe/patch/patch.h"
 
 #include "probe/code/copy.h"
@@ -19,22 +20,6 @@
 #define RETURN_CALL_BYTES 6    /* behind which the function returns to, */
 #define RETURN_PUSHED_BYTES 11 /* and behind this its index is where its return address was */
 #define THREADS_MAX 4096
-
-/* System calls without libc, whose functions may have probes. */
-static inline __attribute__((always_inline)) long patch_system_call(
-		long number, long a, long b, long c, long d, long e, long f)
-{
-	register long r10 __asm__("r10") = d;
-	register long r8 __asm__("r8") = e;
-	register long r9 __asm__("r9") = f;
-	long result;
-
-	__asm__ volatile("syscall"
-			 : "=a"(result)
-			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-			 : "rcx", "r11", "memory");
-	return result;
-}
 
 /* SIGTRAP and SIGILL, of a mask as the kernel has it. */
 #define PATCH_TRAP_SIGNALS (1ULL << 4 | 1ULL << 3)
