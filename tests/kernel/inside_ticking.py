@@ -27,6 +27,7 @@ import bt2
 
 import ftrace
 import plain
+from place import prepare_place
 
 PROGRAM, SIDE, CONSOLE = os.environ["TICKING"], os.environ["SIDE"], os.environ["CONSOLE"]
 LONG = os.environ.get("SIDE_TEST_LONG") == "1"
@@ -383,16 +384,6 @@ def nothing_left(program):
     return left
 
 
-def prepare(place):
-    libraries = os.path.join(place, "lib")
-    os.mkdir(libraries)
-    for folder in os.environ["LIB_DIRS"].split(":"):
-        for name in os.listdir(folder):
-            if ".so" in name and not name.endswith(".p"):
-                os.symlink(os.path.join(folder, name), os.path.join(libraries, name))
-    os.environ.update(SIDE_RUNTIME=os.path.join(place, "runtime"), SIDE_LIB_DIR=libraries, HOME=place)
-
-
 def end_daemon(place):
     run(SIDE, "destroy", "-a")
     try:
@@ -427,7 +418,7 @@ def main():
     if not shutil.which("gdb") or (user_events and not LONG):
         kinds = [kind for kind in kinds if kind is not Debugger]
     with tempfile.TemporaryDirectory(prefix="side-ticking-") as place:
-        prepare(place)
+        prepare_place(place)
         for kind, why in [(kind, not_permitted(kind, place)) for kind in kinds]:
             if why:
                 print(f"without {kind.__name__}: {why}")

@@ -16,6 +16,7 @@ import bt2
 
 import ftrace
 from inside_events import found, ticks
+from place import prepare_place
 
 PROGRAM, SIDE, CONSOLE = os.environ["KERNEL_PROGRAM"], os.environ["SIDE"], os.environ["CONSOLE"]
 FIRED = 20  # in each round
@@ -80,13 +81,7 @@ def recorded(directory):
 
 def main():
     place = tempfile.mkdtemp(prefix="together-")
-    libraries = os.path.join(place, "lib")
-    os.mkdir(libraries)
-    for folder in os.environ["LIB_DIRS"].split(":"):
-        for name in os.listdir(folder):
-            if ".so" in name and not name.endswith(".p"):
-                os.symlink(os.path.join(folder, name), os.path.join(libraries, name))
-    os.environ.update(SIDE_RUNTIME=os.path.join(place, "runtime"), SIDE_LIB_DIR=libraries, HOME=place)
+    prepare_place(place)
     output = os.path.join(place, "trace")
     wanted = {RECORDER: [], KERNEL: [], DEBUGGER: []}
     stopped = []

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: MIT
+"""A directory in which commands and programs of one test meet, with the libraries of LIB_DIRS in one place, as installed."""
+import os
+
+
+def prepare_place(place):
+    libraries = os.path.join(place, "lib")
+    os.mkdir(libraries)
+    for folder in os.environ["LIB_DIRS"].split(":"):
+        for name in os.listdir(folder):
+            if ".so" in name and not name.endswith(".p"):
+                os.symlink(os.path.join(folder, name), os.path.join(libraries, name))
+    os.environ.update(SIDE_RUNTIME=os.path.join(place, "runtime"), SIDE_LIB_DIR=libraries, HOME=place)
