@@ -515,6 +515,9 @@ int agent_control_attach(const char *socket, enum agent_way way)
 	agent.control = control.mode = WIRE_CONTROL_THREAD;
 	/* What we are asked to do now, we do in the turn that we have. */
 	ret = control_refresh(WIRE_CONTROL_THREAD, true, AGENT_CONNECT_TIMEOUT_MS);
+	/* Of two connections of a program the daemon closes the older one: a thread that was ended just now may have come once more. */
+	if (ret == -EPIPE || ret == -ECONNRESET)
+		ret = control_refresh(WIRE_CONTROL_THREAD, true, AGENT_CONNECT_TIMEOUT_MS);
 	if (ret) {
 		agent.control = control.mode = WIRE_CONTROL_OFF;
 		(void)agent_door_set(NULL);
