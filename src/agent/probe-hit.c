@@ -150,10 +150,22 @@ static void fill_gathered(struct probes_moment *moment, const struct probe_table
 	side_ptr_set(cell->u.side_static.side_vla_gather.length_ptr, room);
 }
 
+static void fill_struct(struct probes_moment *moment, const struct probes_field *named,
+		struct side_arg *cells, struct side_arg *cell)
+{
+	struct side_arg_vec *members =
+			(struct side_arg_vec *)(void *)take_scratch(moment, sizeof(*members));
+
+	side_ptr_set(members->sav, &cells[named->first_member]);
+	members->len = named->nr_members;
+	side_ptr_set(cell->u.side_static.side_struct, members);
+}
+
 static inline void fill_cell(struct probes_moment *moment, const struct probes_field *named,
-		const struct probe_fetch *how, struct side_arg *cell)
+		const struct probe_fetch *how, struct side_arg *cells)
 {
 	const struct probe_table_field *field = &named->field;
+	struct side_arg *cell = &cells[named->cell];
 	uint64_t value = probe_fetch_value(moment, how);
 
 	cell->type.v = named->label;
@@ -165,6 +177,7 @@ static inline void fill_cell(struct probes_moment *moment, const struct probes_f
 	case PROBE_FIELD_STRING: fill_string(moment, field, value, cell); break;
 	case PROBE_FIELD_BYTES:
 	case PROBE_FIELD_BACKTRACE: fill_gathered(moment, field, value, cell); break;
+	case PROBE_FIELD_STRUCT: fill_struct(moment, named, cells, cell); break;
 	default:
 		/* The lower bytes are the value of each size, of floats too. */
 		cell->u.side_static.integer_value.side_u64 = value;
@@ -219,10 +232,10 @@ static __attribute__((always_inline)) inline void call_event(
 
 	for (uint32_t i = 0; i < event->nr_fields; i++) {
 		moment->field = i;
-		fill_cell(moment, &event->fields[i], &moment->way->fetches[i], &cells[i]);
+		fill_cell(moment, &event->fields[i], &moment->way->fetches[i], cells);
 	}
 	side_ptr_set(arguments.sav, cells);
-	arguments.len = event->nr_fields;
+	arguments.len = event->nr_top;
 	if (!side_tracer_call(event->state, &arguments, caller, &quiet)) {
 		const struct saved_call call = {event, &arguments, caller, NULL};
 

@@ -66,6 +66,7 @@ static __attribute__((noinline)) uint8_t *put_field(
 	case PROBES_STEP_GATHERED:
 		count = probe_hit_several(moment, field, value, to + sizeof(count));
 		return put_value(to, count, sizeof(count)) + count * field->size;
+	case PROBES_STEP_NOTHING: return to;
 	default: return put_value(to, value, step->size);
 	}
 }

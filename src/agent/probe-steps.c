@@ -44,6 +44,7 @@ static size_t make_step(const struct probes_way *way, struct probes_step *step,
 	case PROBE_FIELD_BACKTRACE:
 		step->kind = PROBES_STEP_GATHERED;
 		return 8 + (size_t)field->size * field->limit;
+	case PROBE_FIELD_STRUCT: step->kind = PROBES_STEP_NOTHING; return 0;
 	default: break;
 	}
 	step->kind = place < 0 ? PROBES_STEP_VALUE : PROBES_STEP_PLAIN;

@@ -12,9 +12,11 @@
 
 #define LOGLEVEL_LAST SIDE_LOGLEVEL_DEBUG
 
-/* What strings and arrays of one field are read into. */
+/* What strings and arrays of one field are read into, and where members of a structure are said to be. */
 static uint32_t scratch_bytes(const struct probe_table_field *field)
 {
+	if (field->type == PROBE_FIELD_STRUCT)
+		return (sizeof(struct side_arg_vec) + 7u) & ~7u;
 	if (!field->limit)
 		return 0;
 	return (field->limit * field->size + 8u + 8u) & ~7u;
@@ -25,6 +27,8 @@ static int make_fields(struct probes_table *table, const struct probe_table_even
 {
 	struct probes_field *fields =
 			agent_memory_take(&table->memory, (said->nr_fields + 1) * sizeof(*fields));
+	uint8_t inside[PROBE_TABLE_FIELDS_MAX];
+	struct probe_table_nest nest;
 	uint32_t i;
 
 	if (!fields)
@@ -35,9 +39,16 @@ static int make_fields(struct probes_table *table, const struct probe_table_even
 		probe_table_field(&table->table, said, i, field);
 		event->scratch += scratch_bytes(field);
 		event->wants_calls |= field->type == PROBE_FIELD_BACKTRACE;
-		(void)side_builder_add_field(event->builder, NULL, field->name,
-				probe_table_describe(event->builder, field));
+		inside[i] = (uint8_t)probe_table_inside(field);
 	}
+	probe_table_describe(event->builder, &table->table, said);
+	probe_table_nest(&nest, inside, said->nr_fields);
+	for (i = 0; i < said->nr_fields; i++) {
+		fields[i].cell = nest.cell[i];
+		fields[i].first_member = nest.first[i];
+		fields[i].nr_members = nest.number[i];
+	}
+	event->nr_top = nest.nr_top;
 	event->fields = fields;
 	event->nr_fields = said->nr_fields;
 	table->wants_calls |= event->wants_calls;
@@ -45,21 +56,15 @@ static int make_fields(struct probes_table *table, const struct probe_table_even
 }
 
 /* Arguments are labelled as the description says. */
-static void take_labels(
+static void take_labels(const struct probe_table *table, const struct probe_table_event *said,
 		const struct side_event_description *description, struct probes_event *event)
 {
-	const struct side_event_field *described = side_array_elements(&description->fields);
 	struct probes_field *fields = (struct probes_field *)(uintptr_t)event->fields;
-	uint32_t i;
+	uint16_t labels[PROBE_TABLE_FIELDS_MAX];
 
-	for (i = 0; i < event->nr_fields; i++) {
-		const struct side_type *type = &described[i].side_type;
-
-		/* That of an enumeration is what its values are. */
-		if (*fields[i].field.labels)
-			type = side_ptr_get(type->u.side_enum.elem_type);
-		fields[i].label = type->type.v;
-	}
+	probe_table_labels(table, said, side_array_elements(&description->fields), labels);
+	for (uint32_t i = 0; i < event->nr_fields; i++)
+		fields[i].label = labels[i];
 }
 
 static int make_event(struct probes_table *table, uint32_t index)
@@ -82,7 +87,7 @@ static int make_event(struct probes_table *table, uint32_t index)
 		return -EPROTO;
 	}
 	description = side_builder_description(event->builder);
-	take_labels(description, event);
+	take_labels(&table->table, &said, description, event);
 	event->state = side_builder_state(event->builder);
 	event->enabled = &((const struct side_event_state_0 *)(const void *)event->state)->enabled;
 	table->descriptions[index] = description;

@@ -44,13 +44,15 @@
 struct probes_field {
 	struct probe_table_field field;
 	uint16_t label; /* of an argument */
+	uint8_t cell;   /* where it stands: table.h, struct probe_table_nest */
+	uint8_t first_member, nr_members;
 };
 
 struct probes_event {
 	const struct side_event_state *state;
-	const uintptr_t *enabled; /* the state's word */
-	uint32_t nr_fields;
-	uint32_t scratch; /* bytes for what its strings and arrays are read into */
+	const uintptr_t *enabled;   /* the state's word */
+	uint32_t nr_fields, nr_top; /* nr_top: without members of structures */
+	uint32_t scratch;           /* bytes for what its strings and arrays are read into */
 	bool wants_calls;
 	const struct probes_field *fields;
 	const struct probes_step *
@@ -69,6 +71,7 @@ enum probes_step_kind {
 	PROBES_STEP_NAME, /* of the function */
 	PROBES_STEP_STRING,
 	PROBES_STEP_GATHERED,
+	PROBES_STEP_NOTHING, /* of a structure: its members are fields of their own */
 };
 
 struct probes_step {

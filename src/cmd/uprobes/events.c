@@ -15,6 +15,7 @@
 struct event {
 	struct side_builder *builder;
 	uint16_t labels[OWN_FIELDS + PROBE_TABLE_FIELDS_MAX];
+	struct probe_table_nest nest; /* of the fields behind ours */
 };
 
 struct events {
@@ -59,6 +60,7 @@ static int make_event(struct events *events, const struct probe_table *table, ui
 {
 	const struct side_event_description *description;
 	const struct side_event_field *fields;
+	uint8_t inside[PROBE_TABLE_FIELDS_MAX];
 	struct probe_table_event said;
 	struct side_builder *builder;
 
@@ -79,15 +81,17 @@ static int make_event(struct events *events, const struct probe_table *table, ui
 		struct probe_table_field field;
 
 		probe_table_field(table, &said, i, &field);
-		(void)side_builder_add_field(
-				builder, NULL, field.name, probe_table_describe(builder, &field));
+		inside[i] = (uint8_t)probe_table_inside(&field);
 	}
+	probe_table_nest(&event->nest, inside, said.nr_fields);
+	probe_table_describe(builder, table, &said);
 	if (side_builder_register(builder) != SIDE_ERROR_OK)
 		return -EPROTO;
 	description = side_builder_description(builder);
 	fields = side_array_elements(&description->fields);
-	for (uint32_t i = 0; i < OWN_FIELDS + said.nr_fields; i++)
+	for (uint32_t i = 0; i < OWN_FIELDS; i++)
 		event->labels[i] = fields[i].side_type.type.v;
+	probe_table_labels(table, &said, fields + OWN_FIELDS, event->labels + OWN_FIELDS);
 	if (!*events->name)
 		(void)snprintf(events->name, sizeof(events->name), "%.250s:%.300s", said.provider,
 				said.name);
@@ -286,15 +290,26 @@ void events_hit(void *user, const struct global_hit *hit)
 	const struct event *event = &events->of_table[side->table][side->event];
 	struct side_arg cells[OWN_FIELDS + PROBE_TABLE_FIELDS_MAX];
 	const struct ring_replay replay = {.ticks = clock_ticks(hit->time), .cpu = hit->cpu};
-	uint32_t nr = OWN_FIELDS + side->nr_fields;
+	struct side_arg_vec members[PROBE_TABLE_FIELDS_MAX];
 
 	if (!side_builder_enabled(event->builder))
 		return;
-	for (uint32_t i = 0; i < nr; i++) {
+	for (uint32_t i = 0; i < OWN_FIELDS; i++) {
 		cells[i].type.v = event->labels[i];
 		cells[i].flags = 0;
-		if (i >= OWN_FIELDS)
-			fill(hit, &side->fields[i - OWN_FIELDS], &cells[i]);
+	}
+	for (uint32_t i = 0; i < side->nr_fields; i++) {
+		struct side_arg *cell = &cells[OWN_FIELDS + event->nest.cell[i]];
+
+		cell->type.v = event->labels[OWN_FIELDS + i];
+		cell->flags = 0;
+		if (side->fields[i].field.type != PROBE_FIELD_STRUCT) {
+			fill(hit, &side->fields[i], cell);
+			continue;
+		}
+		side_ptr_set(members[i].sav, &cells[OWN_FIELDS + event->nest.first[i]]);
+		members[i].len = event->nest.number[i];
+		side_ptr_set(cell->u.side_static.side_struct, &members[i]);
 	}
 	cells[0].u.side_static.integer_value.side_u64 = hit->pid;
 	cells[1].u.side_static.integer_value.side_u64 = hit->tid;
@@ -303,7 +318,7 @@ void events_hit(void *user, const struct global_hit *hit)
 		events->replay = agent_find_replay();
 	if (events->replay)
 		events->replay(&replay);
-	call(event->builder, cells, nr);
+	call(event->builder, cells, OWN_FIELDS + event->nest.nr_top);
 	if (events->replay)
 		events->replay(NULL);
 }

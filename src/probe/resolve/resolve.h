@@ -23,6 +23,7 @@
  *	variable.c   `p->name`
  *	types.c      types without their names, and their sizes
  *	type.c       members, elements, and what of a type an event can have
+ *	members.c    whole structures
  *	marker.c     SDT notes
  *	operand.c    the operands of a marker
  *	table.c      all of that put together

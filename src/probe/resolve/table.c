@@ -19,6 +19,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MEMBERS_MAX \
+	40 /* of a structure that is asked for as a whole, so that other things have room beside it */
+#define LEFT_OUT                                                                               \
+	"not all members of a structure fit or can be had; ask for the others by name, as in " \
+	"`p->name`"
 #define LEVEL 6 /* SIDE_LOGLEVEL_INFO */
 
 struct values {
@@ -47,33 +52,65 @@ static int no_memory(struct resolve_error *error)
 	return resolve_fail(error, -ENOMEM, "", "there is no memory");
 }
 
+static void refuse(const struct making *making, const struct place *place, const char *reason,
+		enum resolve_refused what)
+{
+	const struct resolve_refusal refusal = {.what = what,
+			.module = place->module->name,
+			.function = place->name,
+			.reason = reason,
+			.address = place->address};
+
+	if (making->refused)
+		making->refused(making->user, &refusal);
+}
+
 /* ---- values of a place ---- */
 
+/* Itself, and those that are in it. */
+static size_t values_of(const struct value *value)
+{
+	return value->type == PROBE_FIELD_STRUCT ? 1u + value->size : 1;
+}
+
+/* Both with all that is in them. */
+static bool same_values(const struct value *one, const struct value *other)
+{
+	size_t count = values_of(one);
+
+	for (size_t i = 0; i < count; i++)
+		if (one[i].type != other[i].type || one[i].size != other[i].size ||
+				one[i].fetch.nr_ops != other[i].fetch.nr_ops ||
+				memcmp(one[i].fetch.ops, other[i].fetch.ops,
+						one[i].fetch.nr_ops * sizeof(*one[i].fetch.ops)))
+			return false;
+	return true;
+}
+
+/* One value, or a structure and what is in it. */
 static int add_value(struct values *values, const struct value *value, struct resolve_error *error)
 {
 	struct value *added = &values->items[values->count];
+	size_t count = values_of(value), i = 0;
 	unsigned int number = 1;
-	size_t i = 0;
 
-	if (values->count == PROBE_TABLE_FIELDS_MAX)
+	if (values->count + count > PROBE_TABLE_FIELDS_MAX)
 		return resolve_fail(error, -E2BIG, "ask for less", "an event has at most %d fields",
 				PROBE_TABLE_FIELDS_MAX);
-	*added = *value;
+	memcpy(added, value, count * sizeof(*value));
 	while (i < values->count) {
-		const struct value *other = &values->items[i++];
+		const struct value *other = &values->items[i];
 
+		i += values_of(other);
 		if (strcmp(other->name, added->name) != 0)
 			continue;
 		/* Asked for twice. */
-		if (other->type == value->type && other->size == value->size &&
-				other->fetch.nr_ops == value->fetch.nr_ops &&
-				!memcmp(other->fetch.ops, value->fetch.ops,
-						value->fetch.nr_ops * sizeof(*value->fetch.ops)))
+		if (same_values(other, value))
 			return 0;
 		snprintf(added->name, sizeof(added->name), "%.100s_%u", value->name, ++number);
 		i = 0;
 	}
-	values->count++;
+	values->count += count;
 	return 0;
 }
 
@@ -124,14 +161,35 @@ static int add_operands(
 	return ret;
 }
 
+static int add_variable(const struct making *making, const struct place *place, const char *text,
+		bool exit, struct values *values)
+{
+	size_t room = PROBE_TABLE_FIELDS_MAX - values->count, count;
+	struct value *found = calloc(room + 1, sizeof(*found));
+	bool left_out;
+	int ret;
+
+	if (!found)
+		return no_memory(making->error);
+	ret = variable_values(place, text, exit, found, room < MEMBERS_MAX ? room : MEMBERS_MAX,
+			&count, &left_out, making->error);
+	if (!ret)
+		ret = add_value(values, found, making->error);
+	if (!ret && left_out && !making->has_events)
+		refuse(making, place, LEFT_OUT, RESOLVE_TOLD);
+	free(found);
+	return ret;
+}
+
 static int add_argument(const struct making *making, const struct place *place, const char *text,
 		bool exit, struct values *values)
 {
 	struct value value;
-	int ret = said_seems_value(text) ? said_value(text, place->module, &value, making->error)
-			: exit           ? variable_returned(place, text, &value, making->error)
-					 : variable_value(place, text, &value, making->error);
+	int ret;
 
+	if (!said_seems_value(text))
+		return add_variable(making, place, text, exit, values);
+	ret = said_value(text, place->module, &value, making->error);
 	return ret ? ret : add_value(values, &value, making->error);
 }
 
@@ -450,19 +508,6 @@ static int find_site(struct making *making, const struct place *place, struct pr
 		return resolve_fail(making->error, -ENOTSUP, "leave `--exit` out",
 				"returns from %s cannot be seen: %s", place->name, site->no_exit);
 	return 0;
-}
-
-static void refuse(struct making *making, const struct place *place, const char *reason,
-		enum resolve_refused what)
-{
-	const struct resolve_refusal refusal = {.what = what,
-			.module = place->module->name,
-			.function = place->name,
-			.reason = reason,
-			.address = place->address};
-
-	if (making->refused)
-		making->refused(making->user, &refusal);
 }
 
 /* With room for the values of both events. */

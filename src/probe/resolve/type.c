@@ -329,14 +329,31 @@ static void read_bits(struct item *item, Dwarf_Die *member, uint64_t *offset)
 	item->bit = (unsigned int)first;
 }
 
-/* This unit may only know that there is such a structure, and another one what is in it. */
-static void complete(struct item *item)
+void item_complete(struct item *item)
 {
 	Dwarf_Die whole;
 
 	if (item->place && dwarf_hasattr(&item->type, DW_AT_declaration) &&
 			debug_type(item->place->debug, &item->type, &whole))
 		item->type = whole;
+}
+
+/* The member at that offset. */
+static int enter(struct item *item, Dwarf_Die *member, uint64_t offset, struct resolve_error *error)
+{
+	const char *name = dwarf_diename(member) ? dwarf_diename(member) : "";
+
+	if (!type_of(member, &item->type))
+		return resolve_fail(error, -EINVAL, "", "the member `%.128s` has no type", name);
+	read_bits(item, member, &offset);
+	if (offset > INT32_MAX)
+		return resolve_fail(
+				error, -EINVAL, "", "the member `%.128s` is too far away", name);
+	if (item->where.kind != LOCATED_MEMORY)
+		item->at += offset;
+	else if (fetch_add(&item->where.fetch, (int64_t)offset))
+		return too_long(error);
+	return 0;
 }
 
 int item_member(struct item *item, const char *name, struct resolve_error *error)
@@ -352,7 +369,7 @@ int item_member(struct item *item, const char *name, struct resolve_error *error
 		if (ret)
 			return ret;
 	}
-	complete(item);
+	item_complete(item);
 	if (!search_members(&item->type, &search, 0)) {
 		if (suggest_best(&search.suggestion))
 			snprintf(mend, sizeof(mend), "did you mean `%s`?",
@@ -362,18 +379,13 @@ int item_member(struct item *item, const char *name, struct resolve_error *error
 							   : "what is there",
 				name);
 	}
-	if (!type_of(&search.found, &item->type))
-		return resolve_fail(error, -EINVAL, "", "the member `%.128s` has no type", name);
-	read_bits(item, &search.found, &search.offset);
-	if (search.offset > INT32_MAX)
-		return resolve_fail(
-				error, -EINVAL, "", "the member `%.128s` is too far away", name);
-	ret = 0;
-	if (item->where.kind != LOCATED_MEMORY)
-		item->at += search.offset;
-	else if (fetch_add(&item->where.fetch, (int64_t)search.offset))
-		ret = too_long(error);
+	ret = enter(item, &search.found, search.offset, error);
 	return ret ? ret : item_follow_reference(item, error);
+}
+
+int item_enter(struct item *item, Dwarf_Die *member, struct resolve_error *error)
+{
+	return enter(item, member, member_offset(member), error);
 }
 
 /* ---- what a field can hold ---- */
@@ -556,7 +568,7 @@ int item_value(struct item *item, struct value *value, struct resolve_error *err
 		return pointer_value(item, value, error);
 	if (is_reference(&item->type))
 		return number_value(item, value, PROBE_FIELD_HEX, 8, error);
-	complete(item);
+	item_complete(item);
 	if (!item->dimension && type_is_string(&item->type) && string_value(item, value))
 		return 0;
 	(void)item_size(item, &size);

@@ -351,8 +351,8 @@ static int read_unary(struct expression *expression, struct item *item)
 			   : item_address(item, expression->error);
 }
 
-static int read_expression(const struct place *place, const char *text, bool exit,
-		struct value *value, struct resolve_error *error)
+int variable_values(const struct place *place, const char *text, bool exit, struct value *values,
+		size_t room, size_t *count, bool *left_out, struct resolve_error *error)
 {
 	struct expression expression = {
 			.at = text, .text = text, .place = place, .exit = exit, .error = error};
@@ -360,7 +360,6 @@ static int read_expression(const struct place *place, const char *text, bool exi
 	bool has;
 	int ret;
 
-	*value = (struct value){.type = 0};
 	expression.debug = module_debug(place->module);
 	if (!expression.debug)
 		return resolve_fail(error, -ENODATA,
@@ -379,21 +378,10 @@ static int read_expression(const struct place *place, const char *text, bool exi
 	if (!ret && *expression.at)
 		ret = wrong(&expression, "there is something unknown");
 	if (!ret)
-		ret = item_value(&item, value, error);
-	fetch_name(value->name, text);
+		ret = item_values(&item, values, room, count, left_out, error);
+	if (!ret)
+		fetch_name(values[0].name, text);
 	return ret;
-}
-
-int variable_value(const struct place *place, const char *text, struct value *value,
-		struct resolve_error *error)
-{
-	return read_expression(place, text, false, value, error);
-}
-
-int variable_returned(const struct place *place, const char *text, struct value *value,
-		struct resolve_error *error)
-{
-	return read_expression(place, text, true, value, error);
 }
 
 bool variable_result(const struct place *place, struct value *value, bool *nothing)

@@ -7,11 +7,12 @@
 #include "fetch.h"
 #include "parts.h"
 
-/* `n`, `p->name`, `list[2].next`, `*counter`, as it is at that place. */
-int variable_value(const struct place *place, const char *expression, struct value *value,
-		struct resolve_error *error);
-/* `return`, `return->name`, as it is at its exit. */
-int variable_returned(const struct place *place, const char *expression, struct value *value,
+/*
+ * `n`, `p->name`, `list[2].next`, `*counter`, as it is at that place; `return`, `return->name`, as it is at its exit. One value, or a
+ * structure and its members (item_values()), at most `room`.
+ */
+int variable_values(const struct place *place, const char *expression, bool exit,
+		struct value *values, size_t room, size_t *count, bool *left_out,
 		struct resolve_error *error);
 /* What the function returns, as a value at its exit; false: nobody says it. `*nothing`: it returns nothing. */
 bool variable_result(const struct place *place, struct value *value, bool *nothing);

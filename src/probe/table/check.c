@@ -94,7 +94,7 @@ static bool are_labels(const struct probe_table_field *field)
 	return !*at && (field->type == PROBE_FIELD_UNSIGNED || field->type == PROBE_FIELD_SIGNED);
 }
 
-const char *table_check_field(const struct probe_table_field *field)
+static const char *check_field(const struct probe_table_field *field)
 {
 	bool limited = false, good;
 
@@ -116,6 +116,7 @@ const char *table_check_field(const struct probe_table_field *field)
 		good = field->size == 8 && field->limit &&
 				field->limit <= PROBE_TABLE_BACKTRACE_MAX;
 		break;
+	case PROBE_FIELD_STRUCT: good = field->size && field->size < PROBE_TABLE_FIELDS_MAX; break;
 	default: return "a field's type is unknown";
 	}
 	if (!good || (!limited && field->limit))
@@ -125,9 +126,46 @@ const char *table_check_field(const struct probe_table_field *field)
 	return NULL;
 }
 
+/* Of a structure: where its arguments are, for whoever calls the event. */
+#define STRUCT_BYTES 24
+
 uint32_t table_field_bytes(const struct probe_table_field *field)
 {
+	if (field->type == PROBE_FIELD_STRUCT)
+		return STRUCT_BYTES;
 	return field->limit ? (uint32_t)field->size * field->limit + 8u : field->size;
+}
+
+/* Names are looked at in pairs: there are at most PROBE_TABLE_FIELDS_MAX. */
+static const char *check_range(const struct probe_table_field *fields, uint32_t at, uint32_t end)
+{
+	for (uint32_t i = at; i < end; i += 1 + probe_table_inside(&fields[i])) {
+		if (probe_table_inside(&fields[i]) >= end - i)
+			return "a structure has more members than there are";
+		for (uint32_t j = at; j < i; j += 1 + probe_table_inside(&fields[j]))
+			if (!strcmp(fields[i].name, fields[j].name))
+				return "two fields of an event have the same name";
+	}
+	return NULL;
+}
+
+const char *table_check_fields(const struct probe_table_field *fields, uint32_t nr_fields)
+{
+	const char *reason =
+			nr_fields > PROBE_TABLE_FIELDS_MAX ? "an event has too many fields" : NULL;
+	uint32_t bytes = 0;
+
+	for (uint32_t i = 0; i < nr_fields && !reason; i++) {
+		reason = check_field(&fields[i]);
+		bytes += table_field_bytes(&fields[i]);
+	}
+	if (!reason)
+		reason = check_range(fields, 0, nr_fields);
+	for (uint32_t i = 0; i < nr_fields && !reason; i++)
+		reason = check_range(fields, i + 1, i + 1 + probe_table_inside(&fields[i]));
+	if (!reason && bytes > PROBE_TABLE_PAYLOAD_MAX)
+		reason = "the fields of an event are too large";
+	return reason;
 }
 
 static bool is_register(const struct probe_fetch_op *op)

@@ -30,7 +30,7 @@ static struct side_builder_type *make_enumeration(
 	return type;
 }
 
-struct side_builder_type *probe_table_describe(
+static struct side_builder_type *make_type(
 		struct side_builder *builder, const struct probe_table_field *field)
 {
 	struct side_builder_type *type;
@@ -42,6 +42,7 @@ struct side_builder_type *probe_table_describe(
 	case PROBE_FIELD_STRING: return side_builder_string(builder, 1, SIDE_TYPE_BYTE_ORDER_HOST);
 	case PROBE_FIELD_BYTES:
 	case PROBE_FIELD_BACKTRACE: return make_gathered(builder, field);
+	case PROBE_FIELD_STRUCT: return side_builder_struct(builder);
 	default: break;
 	}
 	type = side_builder_integer(builder, field->size, field->type == PROBE_FIELD_SIGNED,
@@ -49,4 +50,59 @@ struct side_builder_type *probe_table_describe(
 	if (field->type == PROBE_FIELD_HEX)
 		(void)side_builder_attr_unsigned(builder, type, "std.integer.base", 1, 16);
 	return *field->labels ? make_enumeration(builder, type, field->labels) : type;
+}
+
+/* Members into their structures: the last one that is not over yet. */
+void probe_table_describe(struct side_builder *builder, const struct probe_table *table,
+		const struct probe_table_event *event)
+{
+	struct side_builder_type *into[PROBE_TABLE_FIELDS_MAX] = {NULL};
+	struct probe_table_field field;
+
+	for (uint32_t i = 0; i < event->nr_fields; i++) {
+		struct side_builder_type *type;
+
+		probe_table_field(table, event, i, &field);
+		type = make_type(builder, &field);
+		(void)side_builder_add_field(builder, into[i], field.name, type);
+		for (uint32_t j = 0; j < probe_table_inside(&field); j++)
+			into[i + 1 + j] = type;
+	}
+}
+
+static const struct side_event_field *members_of(const struct side_type *type)
+{
+	const struct side_type_struct *structure = side_ptr_get(type->u.side_struct);
+
+	return side_array_elements(&structure->fields);
+}
+
+void probe_table_labels(const struct probe_table *table, const struct probe_table_event *event,
+		const struct side_event_field *described, uint16_t *labels)
+{
+	/* Where it goes on behind the structure that a field is in. */
+	struct {
+		const struct side_event_field *next;
+		uint32_t end;
+	} levels[PROBE_TABLE_FIELDS_MAX + 1] = {{described, event->nr_fields}};
+	uint32_t depth = 0;
+
+	for (uint32_t i = 0; i < event->nr_fields; i++) {
+		struct probe_table_field field;
+		const struct side_type *type;
+
+		while (depth && i == levels[depth].end)
+			depth--;
+		type = &levels[depth].next++->side_type;
+		probe_table_field(table, event, i, &field);
+		labels[i] = type->type.v;
+		if (field.type == PROBE_FIELD_STRUCT) {
+			levels[++depth].next = members_of(type);
+			levels[depth].end = i + 1 + probe_table_inside(&field);
+		} else if (*field.labels) {
+			/* That of an enumeration is what its values are. */
+			type = side_ptr_get(type->u.side_enum.elem_type);
+			labels[i] = type->type.v;
+		}
+	}
 }

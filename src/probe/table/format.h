@@ -103,7 +103,8 @@ extern const uint32_t table_strides[TABLE_NR_PARTS];
 
 /* What both the writer and the reader demand; NULL, or what is wrong, a part of a sentence. */
 const char *table_check_event(const char *provider, const char *name);
-const char *table_check_field(const struct probe_table_field *field);
+/* All fields of an event. */
+const char *table_check_fields(const struct probe_table_field *fields, uint32_t nr_fields);
 const char *table_check_op(const struct probe_fetch_op *op);
 /* The operations of a fetch in turn: how many numbers have been put aside, from 0. */
 const char *table_check_aside(const struct probe_fetch_op *op, unsigned int *aside);

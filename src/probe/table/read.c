@@ -264,32 +264,20 @@ static const char *check_modules(const struct probe_table *table)
 	return NULL;
 }
 
-/* Names of an event's fields are looked at in pairs: there are at most PROBE_TABLE_FIELDS_MAX. */
 static const char *check_fields(
 		const struct probe_table *table, const struct probe_table_event *event)
 {
-	struct probe_table_field field, other;
-	uint32_t bytes = 0;
+	struct probe_table_field fields[PROBE_TABLE_FIELDS_MAX];
 
 	for (uint32_t i = 0; i < event->nr_fields; i++) {
-		const char *reason;
 		struct table_field record;
 
 		read_field(table, event->first_field + i, &record);
 		if (!is_string(table, record.name) || !is_string(table, record.labels))
 			return "the name of a field has no end";
-		probe_table_field(table, event, i, &field);
-		reason = table_check_field(&field);
-		if (reason)
-			return reason;
-		for (uint32_t j = 0; j < i; j++) {
-			probe_table_field(table, event, j, &other);
-			if (!strcmp(field.name, other.name))
-				return "two fields of an event have the same name";
-		}
-		bytes += table_field_bytes(&field);
+		probe_table_field(table, event, i, &fields[i]);
 	}
-	return bytes > PROBE_TABLE_PAYLOAD_MAX ? "the fields of an event are too large" : NULL;
+	return table_check_fields(fields, event->nr_fields);
 }
 
 static const char *check_events(const struct probe_table *table)

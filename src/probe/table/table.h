@@ -11,6 +11,7 @@
  *	write.c     in the process that asks: collects, and writes a sealed memfd
  *	read.c      in whoever gets one: accepts it or says what is wrong, then gives its parts
  *	describe.c  in whoever makes SIDE events of it: the types of the fields
+ *	nest.c      likewise: where arguments of structures stand
  *
  * A table says of modules (files that are mapped into a program) how they are known; of events, what they are called and
  * what their fields are; and of probes, where they are in which module, which event they are at the entry and at the exit, and
@@ -79,10 +80,13 @@ enum probe_field_type {
 	PROBE_FIELD_STRING,       /* size: 1; limit: bytes; what is fetched is its address */
 	PROBE_FIELD_BYTES,        /* size: 1; limit: how many; what is fetched is their address */
 	PROBE_FIELD_BACKTRACE, /* size: 8; limit: most return addresses; the fetch is PROBE_FETCH_BACKTRACE alone */
+	/* size: how many of the fields behind it are in it, at any depth, at least one; the fetch is empty. */
+	PROBE_FIELD_STRUCT,
 };
 
 struct probe_table_field {
-	const char *name; /* of the letters, digits and "_." that names of fields have; unique in its event */
+	/* Of the letters, digits and "_." that names of fields have; unique in its event, or in its structure. */
+	const char *name;
 	uint8_t type;   /* enum probe_field_type */
 	uint8_t size;   /* bytes of a value, or of an element */
 	uint16_t limit; /* of what has a length; 0 for all others */
@@ -105,6 +109,24 @@ struct probe_table_event {
 			*fields; /* for writing; when it is read: probe_table_field() */
 	uint32_t first_field;    /* result of reading */
 };
+
+/*
+ * Where the arguments of an event's fields stand: those of the event first and side by side, those of each structure side
+ * by side, too. `fields` are the event's, in order.
+ */
+struct probe_table_nest {
+	uint8_t nr_top;                        /* arguments of the event */
+	uint8_t cell[PROBE_TABLE_FIELDS_MAX];  /* of each field */
+	uint8_t first[PROBE_TABLE_FIELDS_MAX]; /* of each structure: the cell of its first member, */
+	uint8_t number[PROBE_TABLE_FIELDS_MAX]; /* and how many there are */
+};
+void probe_table_nest(struct probe_table_nest *nest, const uint8_t *inside, uint32_t nr_fields);
+
+/* Of the fields behind it, how many are in it. */
+static inline uint32_t probe_table_inside(const struct probe_table_field *field)
+{
+	return field->type == PROBE_FIELD_STRUCT ? field->size : 0;
+}
 
 /* ---- fetches ---- */
 
@@ -266,9 +288,13 @@ void probe_table_field(const struct probe_table *table, const struct probe_table
 void probe_table_fetch(const struct probe_table *table, uint32_t first, uint32_t index,
 		struct probe_fetch *fetch);
 
-/* The type of a field for a SIDE event that `builder` makes; it belongs to the builder. NULL: as the builder says. */
+/* The fields of an event for a SIDE event that `builder` makes. What goes wrong the builder says when it is finished. */
 struct side_builder;
-struct side_builder_type *probe_table_describe(
-		struct side_builder *builder, const struct probe_table_field *field);
+void probe_table_describe(struct side_builder *builder, const struct probe_table *table,
+		const struct probe_table_event *event);
+/* What the argument of each field is labelled with, of that description, from the first of these fields on. */
+struct side_event_field;
+void probe_table_labels(const struct probe_table *table, const struct probe_table_event *event,
+		const struct side_event_field *described, uint16_t *labels);
 
 #endif /* PROBE_TABLE_TABLE_H */

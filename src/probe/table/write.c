@@ -126,23 +126,6 @@ int64_t probe_table_add_module(
 
 /* ---- events ---- */
 
-static bool are_fields(const struct probe_table_event *event)
-{
-	uint32_t bytes = 0;
-
-	if (event->nr_fields > PROBE_TABLE_FIELDS_MAX)
-		return false;
-	for (uint32_t i = 0; i < event->nr_fields; i++) {
-		if (table_check_field(&event->fields[i]))
-			return false;
-		for (uint32_t j = 0; j < i; j++)
-			if (!strcmp(event->fields[i].name, event->fields[j].name))
-				return false;
-		bytes += table_field_bytes(&event->fields[i]);
-	}
-	return bytes <= PROBE_TABLE_PAYLOAD_MAX;
-}
-
 static int add_field(struct probe_table_writer *writer, const struct probe_table_field *field)
 {
 	struct table_field record = {
@@ -163,7 +146,8 @@ int64_t probe_table_add_event(
 			.nr_fields = event->nr_fields};
 	int ret;
 
-	if (table_check_event(event->provider, event->name) || !are_fields(event))
+	if (table_check_event(event->provider, event->name) ||
+			table_check_fields(event->fields, event->nr_fields))
 		return -EINVAL;
 	if (mark.count[TABLE_EVENTS] >= PROBE_TABLE_EVENTS_MAX)
 		return -E2BIG;

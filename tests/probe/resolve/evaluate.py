@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Runs inside gdb: what a table's fetches give at their place, by registers and memory as gdb reads them.
 
-JOB in the environment is a JSON object: binary, jobs: [{address, fields: [[name, type, size, limit, ops]],
+JOB in the environment is a JSON object: binary, jobs: [{address, fields: [[name, type, size, limit, ops, members]],
 expressions}]. For each job a line of JSON: values by the fetches, and by gdb's own reading of the expressions.
 """
 import json
@@ -13,6 +13,7 @@ import gdb
 REGISTERS = ["rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp"] + [f"r{n}" for n in range(8, 16)] + ["rip"]
 ALL = (1 << 64) - 1
 UNSIGNED, SIGNED, HEX, BOOL, FLOAT, STRING, BYTES = range(1, 8)
+STRUCT = 9
 
 
 def register(number):
@@ -45,10 +46,31 @@ SUMS = {1: lambda a, b: a + b, 2: lambda a, b: a - b, 3: lambda a, b: a * b, 6: 
         16: lambda a, b: signed(a) > signed(b), 17: lambda a, b: signed(a) >= signed(b)}
 
 
+def members(value):
+    """Of a structure, also those of what it is derived from and of what has no name."""
+    found = {}
+    for field in value.type.strip_typedefs().fields():
+        if not hasattr(field, "bitpos") or field.artificial:
+            continue
+        if field.is_base_class or not field.name:
+            inner = members(value[field])
+        else:
+            inner = {field.name: own_value(value[field])}
+        for name, one in inner.items():
+            found[name if name not in found else name + "_2"] = one
+    return found
+
+
 def own(text):
-    """What gdb has for it: a number, a text, bytes; "none" where the compiler has not kept it."""
+    """What gdb has for it: a number, a text, bytes, members; "none" where the compiler has not kept it."""
     try:
-        value = gdb.parse_and_eval(text)
+        return own_value(gdb.parse_and_eval(text))
+    except gdb.error:
+        return "none"
+
+
+def own_value(value):
+    try:
         kind = value.type.strip_typedefs()
         if kind.code in (gdb.TYPE_CODE_REF, gdb.TYPE_CODE_RVALUE_REF):
             value = value.referenced_value()
@@ -61,7 +83,11 @@ def own(text):
             return {"text": value.string()}
         if kind.code == gdb.TYPE_CODE_FLT:
             return float(value)
-        if kind.code in (gdb.TYPE_CODE_STRUCT, gdb.TYPE_CODE_UNION, gdb.TYPE_CODE_ARRAY):
+        if kind.code == gdb.TYPE_CODE_STRUCT and str(kind).startswith("std::"):
+            return {"text": value["_M_dataplus"]["_M_p"].string()}
+        if kind.code in (gdb.TYPE_CODE_STRUCT, gdb.TYPE_CODE_UNION):
+            return {"members": members(value)}
+        if kind.code == gdb.TYPE_CODE_ARRAY:
             return {"bytes": memory(int(value.address), kind.sizeof).hex()} if value.address is not None else "none"
         return int(value)
     except gdb.error:
@@ -106,7 +132,9 @@ def run(ops, bias, site):
 
 
 def value_of(field, bias, site):
-    _, kind, size, limit, ops = field
+    _, kind, size, limit, ops, inner = field
+    if kind == STRUCT:
+        return {"members": {one[0]: value_of(one, bias, site) for one in inner}}
     number = run(ops, bias, site)
     if kind == STRING:
         return text(number, limit)

@@ -22,6 +22,10 @@ FOLDER = tempfile.mkdtemp()
 RUNTIME = FOLDER + "/run"
 ENV = environment(SIDE_RUNTIME=RUNTIME, LANG="C.UTF-8")
 CALLS = 100000
+# In target.c, but for the pointer to the next one.
+FIRST = {"number": -10, "name": "first", "text": "one", "low": 5, "high": 17, "whole": 0x1122334455667788, "half": 0x55667788,
+         "weight": 2.5}
+SECOND = {"number": 20, "name": "second", "text": "two", "low": 0, "high": 0, "whole": 0, "half": 0, "weight": 0.0}
 ROUNDS = 7
 atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
 
@@ -122,6 +126,74 @@ def test_trace_with_arguments():
           [("two", "first", 2.5, "4711")] * ROUNDS)
     equal([(float(f["narrow"]), float(f["wide"])) for f in of(events, "probe:target_floats")], [(1.5, 0.25)] * ROUNDS)
     equal([float(f["return_value"]) for f in of(events, "probe:target_floats_return")], [3.25] * ROUNDS)
+
+
+def nested(trace, name):
+    """The payload of each of these events, as babeltrace2 has it."""
+    done = subprocess.run(["/usr/bin/python3", "-c", """
+import bt2, json, sys
+def plain(value):
+    if isinstance(value, bt2._StructureFieldConst):
+        return {name: plain(value[name]) for name in value}
+    if isinstance(value, bt2._ArrayFieldConst):
+        return [plain(one) for one in value]
+    for kind in (bt2._BoolFieldConst, bt2._StringFieldConst, bt2._RealFieldConst):
+        if isinstance(value, kind):
+            return {bt2._BoolFieldConst: bool, bt2._StringFieldConst: str, bt2._RealFieldConst: float}[kind](value)
+    return int(value)
+for message in bt2.TraceCollectionMessageIterator(sys.argv[1]):
+    if type(message) is bt2._EventMessageConst and message.event.name == sys.argv[2]:
+        print(json.dumps(plain(message.event.payload_field)))
+""", trace, name], capture_output=True, text=True, check=True)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_whole_structures():
+    """What the source has put into them: in memory, in registers, behind pointers, returned, and inside one another."""
+    path, trace = compiled("target.c", "-g", "-O2"), FOLDER + "/whole"
+    for way in (), ("--filter", "item.low == 5 && item.number == -10"):
+        shutil.rmtree(trace, ignore_errors=True)
+        good("trace", "-o", trace, "-c", f"{path} {ROUNDS}", "--function", "target_item", "--arg", "*item", "--arg", "item",
+             "--arg", "*item->next", *way)
+        found = nested(trace, "probe:target_item")
+        equal(len(found), ROUNDS)
+        for one in found:
+            equal(list(one), ["item", "item_2", "item_next"])
+            equal(list(one["item"]), ["number", "name", "text", "next", "low", "high", "whole", "half", "weight"])
+            equal(one["item"]["next"] > 4096 and one["item_2"] > 4096, True)
+            for item, values in ((one["item"], FIRST), (one["item_next"], SECOND)):
+                equal({k: v for k, v in item.items() if k != "next"}, values)
+    for mode in "-O0", "-O2":
+        path = compiled("target.c", "-g", mode, name="pairs" + mode)
+        shutil.rmtree(trace, ignore_errors=True)
+        good("trace", "-o", trace, "-c", f"{path} {ROUNDS}", "--function", "target_pair", "--arg", "pair", "--arg", "last")
+        equal([one["pair"] for one in nested(trace, "probe:target_pair")], [{"first": i, "second": 3} for i in range(ROUNDS)])
+    path = compiled("returns.c", "-g", "-O2", "-fomit-frame-pointer")
+    shutil.rmtree(trace)
+    good("trace", "-o", trace, "-c", f"{path} {ROUNDS}", "--function", "make_pair", "--ret", "return", "--function", "make_node",
+         "--ret", "*return", "--ret", "*return->next", "--filter", "return.left >= 0 || return.count >= 0")
+    equal([one["return"] for one in nested(trace, "probe:make_pair_return")],
+          [{"left": i * 10 ** 12, "right": i + 0.5} for i in range(ROUNDS)])
+    equal([(one["return"]["count"], one["return"]["name"], one["return_next"]) for one in nested(trace, "probe:make_node_return")],
+          [(i, "first", {"count": -7, "name": "last", "next": 0}) for i in range(ROUNDS)])
+
+
+def test_structures_with_too_many_members():
+    """As many as there is room for, with a word; all of those are right."""
+    with open(f"{FOLDER}/wide.c", "w", encoding="utf-8") as file:
+        file.write("struct wide { " + " ".join(f"int m{i};" for i in range(200)) + " };\n"
+                   "struct chain { struct { struct { struct { struct { struct { struct { int deep; } f; } e; } d; } c; } b; } a; };\n"
+                   "volatile int n;\n"
+                   "__attribute__((noinline)) int look(struct wide *p, struct chain *q) { n++; return p->m1 + q->a.b.c.d.e.f.deep; }\n"
+                   "int main(void) { static struct wide w; static struct chain c = {{{{{{{7}}}}}}};\n"
+                   + " ".join(f"w.m{i} = {i} * 3;" for i in range(200)) + "return !look(&w, &c); }\n")
+    subprocess.run(["gcc", "-w", "-g", f"{FOLDER}/wide.c", "-o", f"{FOLDER}/wide"], check=True)
+    trace = FOLDER + "/wide-trace"
+    done = good("trace", "-o", trace, "-c", f"{FOLDER}/wide", "--function", "look", "--arg", "*p", "--arg", "*q")
+    contains(done.err, "not all members of a structure")
+    (one,) = nested(trace, "probe:look")
+    equal(one["p"], {f"m{i}": 3 * i for i in range(39)})
+    equal(one["q"], {"a": {"b": {"c": {"_d_length": 4, "d": [7, 0, 0, 0]}}}})
 
 
 def labels(trace, name):

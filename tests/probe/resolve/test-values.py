@@ -19,23 +19,24 @@ SHOW, SOURCES = os.environ["SHOW"], os.environ["SOURCES"]
 FOLDER = tempfile.mkdtemp()
 atexit.register(shutil.rmtree, FOLDER)
 COMPILERS = [c for c in ("gcc", "clang") if shutil.which(c)]
-STRING, BYTES = 6, 7
+STRING, BYTES, STRUCT = 6, 7, 9
 
 # At a line: expressions. None: gdb's value is all that is known.
 LINES = {
-    "split": ["both.left", "both.right", "sum.left", "sum.right", "turn"],
+    "split": ["both", "sum", "both.left", "both.right", "sum.left", "sum.right", "turn"],
     "loop": ["sum.left", "sum.right", "i", "turn"],
     "derived": ["n", "m", "doubled", "less", "inverse", "flipped", "masked", "moved", "product", "even"],
-    "constant": ["n", "answer", "pi", "half", "word", "word[1]", "pair.left", "pair.right", "mood"],
-    "pointed": ["by", "thing->left", "thing->right", "(*thing).right", "thing[0].left"],
+    "constant": ["n", "answer", "pi", "half", "word", "word[1]", "pair", "pair.left", "pair.right", "mood"],
+    "pointed": ["by", "*thing", "thing->left", "thing->right", "(*thing).right", "thing[0].left"],
     "spent": ["n", "word"],
-    "fields": ["p->a", "p->b", "p->c", "p->d", "p->e", "flat.a", "flat.b", "flat.c", "flat.d", "flat.e", "mood", "*moods",
+    "fields": ["*p", "flat", "p->a", "p->b", "p->c", "p->d", "p->e", "flat.a", "flat.b", "flat.c", "flat.d", "flat.e", "mood", "*moods",
                "moods[1]"],
     "arrays": ["table[1][2]", "**table", "p->q[2].r", "p->q[1].text", "p->next->next->q[0].r", "words[1]", "words[1][2]", "***far",
                "*words", "letters", "local[1]", "local[3]", "text", "text[2]", "&local", "&p->q[2].r", "p->q", "*p"],
-    "reals": ["f", "d", "mixed.weight", "mixed.count", "four.x", "four.y", "four.w", "either.number", "sum"],
-    "stacked": ["a", "f", "seventh", "whole.q[1].r", "whole.q[2].text", "ninth"],
-    "globals": ["n", "values_global", "values_static[3]", "values_real", "values_deep.q[1].text", "values_deep.next->q[2].r",
+    "reals": ["f", "d", "mixed.weight", "mixed.count", "four.x", "four.y", "four.w", "mixed", "four", "either",
+              "either.number", "sum"],
+    "stacked": ["whole", "whole.q[1]", "a", "f", "seventh", "whole.q[1].r", "whole.q[2].text", "ninth"],
+    "globals": ["n", "values_global", "values_static[3]", "values_deep", "*values_deep.next", "values_real", "values_deep.q[1].text", "values_deep.next->q[2].r",
                 "values_names[1]", "values_grid[1][2]", "**values_grid", "values_grid[0]", "values_grid",
                 "values_sink", "values_static"],
 }
@@ -66,7 +67,7 @@ def shown(path, kind, said, expressions):
     """For each of them the field, or the sentence why there is none."""
     done = subprocess.run([SHOW, path, kind, said, "each", *expressions], capture_output=True, text=True, timeout=120)
     equal(done.stderr, "")
-    found, address = [], 0
+    found, address, within = [], 0, []
     for line in done.stdout.splitlines():
         word, rest = line.split(" ", 1)
         if word == "probe":
@@ -75,8 +76,18 @@ def shown(path, kind, said, expressions):
             found.append(rest)
         elif word == "field":
             name, kind, size, limit, *ops = rest.split(" ")
-            if name not in ("function", "address"):
-                found.append([name, int(kind), int(size), int(limit), [[int(n) for n in op.split(":")] for op in ops]])
+            if name not in ("function", "address") or int(kind) == STRUCT:
+                field = [name, int(kind), int(size), int(limit), [[int(n) for n in op.split(":")] for op in ops], []]
+                # Those that are in a structure stand behind it; `size` says how many.
+                while within and not within[-1][1]:
+                    within.pop()
+                (within[-1][0] if within else found).append(field)
+                for level in within:
+                    level[1] -= 1
+                if field[1] == STRUCT:
+                    within.append([field[5], field[2]])
+        elif word == "event":
+            within = []
     equal((path, said, len(found)), (path, said, len(expressions)))
     return address, dict(zip(expressions, found))
 
@@ -96,11 +107,15 @@ def lines(source):
 
 
 def plain(value):
-    return next(iter(value.values())) if isinstance(value, dict) else value
+    """Without what kind of a thing it is."""
+    if not isinstance(value, dict):
+        return value
+    ((kind, inner),) = value.items()
+    return {name: plain(one) for name, one in inner.items()} if kind == "members" else inner
 
 
 def compare_lines(path, source, wanted):
-    """How many of the values were there."""
+    """How many of the values were there, and how many of these were whole structures."""
     numbers, jobs, fields = lines(source), [], []
     for place, expressions in wanted.items():
         address, found = shown(path, "probe", f"{source}:{numbers[place]}", expressions)
@@ -110,16 +125,17 @@ def compare_lines(path, source, wanted):
                      "expressions": expressions})
         fields.append((place, found))
     # The order of the lines is the one in which the program comes there.
-    there = 0
+    there = whole = 0
     for (place, found), result in zip(fields, gdb(path, jobs)):
         for expression, field in found.items():
             where, said = (path, place, expression), plain(result["gdb"][expression])
             if isinstance(field, list):
-                equal((where, result["values"][expression]), (where, said))
+                equal((where, plain(result["values"][expression])), (where, said))
                 there += 1
+                whole += isinstance(said, dict)
             elif said != "none":
                 holds("held at the entry" in field or "text in registers" in field, f"{where}: {field}; gdb has {said}")
-    return there
+    return there, whole
 
 
 def holds(condition, what="a condition"):
@@ -142,8 +158,9 @@ def test_lines():
     for compiler in COMPILERS:
         for options, least in ((("-gdwarf-5", "-O0"), total - 15), (("-gdwarf-4", "-O2"), total / 2),
                                (("-gdwarf-5", "-O2"), total / 2)):
-            there = compare_lines(built(compiler, *options), "values.c", LINES)
-            print(f"# {compiler} {' '.join(options)}: {there} of {total}")
+            there, whole = compare_lines(built(compiler, *options), "values.c", LINES)
+            print(f"# {compiler} {' '.join(options)}: {there} of {total}, {whole} of them structures")
+            holds(whole >= 6, "of too few structures it is known where they are")
             holds(there > least, "of too few of them it is known where they are")
 
 
@@ -170,6 +187,13 @@ def test_cpp():
             address, found = shown(path, "probe", f"values.cpp:{lines('values.cpp')['part']}", ["large"])
             (result,) = gdb(path, [{"address": address, "fields": [[e, *f[1:]] for e, f in found.items()]}])
             equal(result["values"], {"large": 7000})
+            # An object, with what it is derived from.
+            address, found = shown(path, "function", "shop::store::sell", ["*this", "address"])
+            (result,) = gdb(path, [{"address": address, "fields": [[e, *f[1:]] for e, f in found.items()]}])
+            whole = {name: plain(value) for name, value in result["values"].items()}
+            holds(whole["*this"].pop("counter") > 4096 and whole["*this"].pop("counted") > 4096)
+            equal(whole["*this"], {"number": 5, "name": "corner", "own": 7, "address": whole["address"]})
+            equal(whole["address"], {"street": entry["address.street"], "house": 12})
             number = lines("values.cpp")["sell"]
             address, found = shown(path, "probe", f"values.cpp:{number}", ["text", "name", "more", "rest"])
             if "-O0" in options:

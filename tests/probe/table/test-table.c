@@ -212,6 +212,56 @@ static void test_labels_that_cannot_be_read(void **state)
 	probe_table_writer_free(writer);
 }
 
+/* a, s { b, t { c, d }, e }, f, u { g } */
+static void test_structures(void **state)
+{
+	static const char names[] = "asbtcdefug";
+	static const uint8_t inside[10] = {0, 5, 0, 2, 0, 0, 0, 0, 1, 0},
+			     cells[10] = {0, 1, 4, 5, 7, 8, 6, 2, 3, 9};
+	struct probe_table_writer *writer = written(0);
+	struct probe_table_field in[10];
+	struct probe_table_event event = {
+			.provider = "p", .name = "e", .nr_fields = 10, .fields = in};
+	struct probe_table_nest nest;
+	char text[10][2];
+
+	(void)state;
+	for (unsigned int i = 0; i < 10; i++) {
+		text[i][0] = names[i];
+		text[i][1] = 0;
+		in[i] = (struct probe_table_field){.name = text[i],
+				.type = inside[i] ? PROBE_FIELD_STRUCT : PROBE_FIELD_SIGNED,
+				.size = inside[i] ? inside[i] : 4};
+	}
+	assert_int_equal(probe_table_add_event(writer, &event), 2);
+	/* Other structures may have that name, too. */
+	text[4][0] = 'a';
+	assert_int_equal(probe_table_add_event(writer, &event), 3);
+	text[4][0] = 'd';
+	assert_int_equal(probe_table_add_event(writer, &event), -EINVAL);
+	text[4][0] = 'c';
+	/* One goes on behind the one that it is in, or the event; one is empty. */
+	in[3].size = 4;
+	assert_int_equal(probe_table_add_event(writer, &event), -EINVAL);
+	in[3].size = 3;
+	assert_int_equal(probe_table_add_event(writer, &event), 4);
+	in[3].size = 2;
+	in[8].size = 2;
+	assert_int_equal(probe_table_add_event(writer, &event), -EINVAL);
+	in[8].size = 0;
+	assert_int_equal(probe_table_add_event(writer, &event), -EINVAL);
+	probe_table_nest(&nest, inside, 10);
+	assert_int_equal(nest.nr_top, 4);
+	assert_memory_equal(nest.cell, cells, sizeof(cells));
+	assert_int_equal(nest.first[1], 4);
+	assert_int_equal(nest.number[1], 3);
+	assert_int_equal(nest.first[3], 7);
+	assert_int_equal(nest.number[3], 2);
+	assert_int_equal(nest.first[8], 9);
+	assert_int_equal(nest.number[8], 1);
+	probe_table_writer_free(writer);
+}
+
 /* What each of these changes of a good probe makes of it is refused, and leaves the writer as it was. */
 static void test_writer_refuses(void **state)
 {
@@ -288,6 +338,7 @@ int main(void)
 			cmocka_unit_test(test_what_is_written_is_read),
 			cmocka_unit_test(test_only_sealed_memory_is_taken),
 			cmocka_unit_test(test_labels_that_cannot_be_read),
+			cmocka_unit_test(test_structures),
 			cmocka_unit_test(test_writer_refuses),
 			cmocka_unit_test(test_damage),
 	};

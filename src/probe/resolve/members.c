@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A whole structure: a field that says how many of those behind it are in it, and its members, each fetched for itself, so that what
+ * is in registers, in memory or behind a pointer to text is shown as it would be if somebody had asked for it alone.
+ */
+#include "type.h"
+
+#include <dwarf.h>
+#include <stdio.h>
+#include <string.h>
+
+#define DEPTH_MAX 4 /* structures in structures */
+#define MEMBERS_MAX 1000
+
+struct collecting {
+	struct value *values;
+	size_t room, count;
+	bool left_out;
+};
+
+static bool is_structure(struct item *item)
+{
+	int tag = dwarf_tag(&item->type);
+
+	return !item->is_address && !item->dimension &&
+			(tag == DW_TAG_structure_type || tag == DW_TAG_class_type ||
+					tag == DW_TAG_union_type) &&
+			!type_is_string(&item->type);
+}
+
+/* Members that objects of that type do not have, or that compilers have put there. */
+static bool is_own(Dwarf_Die *member)
+{
+	return !dwarf_hasattr(member, DW_AT_external) &&
+			!dwarf_hasattr(member, DW_AT_declaration) &&
+			!dwarf_hasattr(member, DW_AT_artificial) &&
+			!dwarf_hasattr(member, DW_AT_const_value);
+}
+
+/* What it is derived from may have one of that name, too. */
+static void name_member(struct collecting *all, size_t first, const char *name)
+{
+	struct value *member = &all->values[all->count];
+	unsigned int number = 1;
+	char plain[FETCH_NAME_MAX];
+	size_t i = first;
+
+	fetch_name(plain, name);
+	snprintf(member->name, sizeof(member->name), "%s", plain);
+	while (i < all->count) {
+		const struct value *other = &all->values[i];
+
+		i += 1u + (other->type == PROBE_FIELD_STRUCT ? other->size : 0);
+		if (strcmp(other->name, member->name) != 0)
+			continue;
+		snprintf(member->name, sizeof(member->name), "%.100s_%u", plain, ++number);
+		i = first;
+	}
+}
+
+static void add_members(
+		struct collecting *all, struct item *item, size_t first, unsigned int depth);
+
+/* As one value; false: that cannot be. */
+static bool add_single(struct collecting *all, struct item *item)
+{
+	struct resolve_error ignored;
+	struct item one = *item;
+	struct value *value = &all->values[all->count];
+
+	if (item_value(&one, value, &ignored))
+		return false;
+	all->count++;
+	return true;
+}
+
+/* Its own fields, or none of it. */
+static bool add_structure(struct collecting *all, struct item *item, unsigned int depth)
+{
+	size_t at = all->count++;
+
+	add_members(all, item, all->count, depth + 1);
+	if (all->count == at + 1) {
+		all->count = at;
+		return false;
+	}
+	all->values[at].type = PROBE_FIELD_STRUCT;
+	all->values[at].size = (uint8_t)(all->count - at - 1);
+	return true;
+}
+
+static void add_member(struct collecting *all, struct item *item, Dwarf_Die *child, size_t first,
+		unsigned int depth)
+{
+	const char *name = dwarf_tag(child) == DW_TAG_inheritance ? NULL : dwarf_diename(child);
+	struct resolve_error ignored;
+	struct item member = *item;
+	bool done;
+
+	/* Of a virtual base only the program knows where it is. */
+	if (dwarf_hasattr(child, DW_AT_virtuality) || item_enter(&member, child, &ignored)) {
+		all->left_out = true;
+		return;
+	}
+	item_complete(&member);
+	if (!name) {
+		add_members(all, &member, first, depth + 1);
+		return;
+	}
+	if (all->count == all->room) {
+		all->left_out = true;
+		return;
+	}
+	all->values[all->count] = (struct value){.type = 0};
+	name_member(all, first, name);
+	done = is_structure(&member) && depth < DEPTH_MAX && all->count + 1 < all->room &&
+			add_structure(all, &member, depth);
+	if (!done && !add_single(all, &member))
+		all->left_out = true;
+}
+
+/* Those from `first` on are in the same structure. */
+static void add_members(struct collecting *all, struct item *item, size_t first, unsigned int depth)
+{
+	unsigned int count = 0;
+	Dwarf_Die child;
+
+	if (depth > 2 * DEPTH_MAX || dwarf_child(&item->type, &child))
+		return;
+	do {
+		int tag = dwarf_tag(&child);
+
+		if ((tag == DW_TAG_member || tag == DW_TAG_inheritance) && is_own(&child))
+			add_member(all, item, &child, first, depth);
+	} while (++count < MEMBERS_MAX && !dwarf_siblingof(&child, &child));
+}
+
+int item_values(struct item *item, struct value *values, size_t room, size_t *count, bool *left_out,
+		struct resolve_error *error)
+{
+	struct collecting all = {.values = values, .room = room};
+
+	*left_out = false;
+	*count = 1;
+	values[0] = (struct value){.type = 0};
+	item_complete(item);
+	if (room > 1 && is_structure(item) && add_structure(&all, item, 0)) {
+		*count = all.count;
+		*left_out = all.left_out;
+		return 0;
+	}
+	values[0] = (struct value){.type = 0};
+	return item_value(item, values, error);
+}
