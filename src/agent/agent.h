@@ -77,6 +77,9 @@ struct agent_hash {
 };
 
 /* Memory that is given back all at once. */
+#define AGENT_LINE \
+	64 /* of the cache; memory of which only multiples of this are taken begins with one each time */
+
 struct agent_memory {
 	struct agent_memory_chunk *chunks;
 	size_t used;

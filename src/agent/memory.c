@@ -21,9 +21,10 @@ struct agent_memory_chunk {
 	struct agent_memory_chunk *next;
 	size_t mapped;
 	size_t used;
-	size_t padding;
+	size_t padding[5];
 };
-_Static_assert(sizeof(struct agent_memory_chunk) % ALIGNMENT == 0, "what follows it is aligned");
+_Static_assert(sizeof(struct agent_memory_chunk) == AGENT_LINE && AGENT_LINE % ALIGNMENT == 0,
+		"what follows it is aligned");
 
 /* The checker of races does not see that nobody reads old rules any more, unless they are unmapped. */
 #ifdef RAW_IS_WATCHED

@@ -130,8 +130,8 @@ static void fill_string(struct probes_moment *moment, const struct probe_table_f
 	char *text = take_scratch(moment, field->limit + 1u);
 
 	/* The name is ours: in the table, which is there. */
-	if (address == (uintptr_t)moment->way->hook->function) {
-		side_ptr_set(cell->u.side_static.string_value, moment->way->hook->function);
+	if (address == (uintptr_t)moment->wish->function) {
+		side_ptr_set(cell->u.side_static.string_value, moment->wish->function);
 		return;
 	}
 	probe_hit_text(moment, field, address, text);
@@ -228,11 +228,12 @@ static __attribute__((always_inline)) inline void call_event(
 {
 	void *caller = (void *)(uintptr_t)moment->hit->address;
 	const struct probes_event *event = moment->way->event;
+	const struct probe_fetch *fetches = probes_fetches(moment);
 	struct side_arg_vec arguments;
 
 	for (uint32_t i = 0; i < event->nr_fields; i++) {
 		moment->field = i;
-		fill_cell(moment, &event->fields[i], &moment->way->fetches[i], cells);
+		fill_cell(moment, &event->fields[i], &fetches[i], cells);
 	}
 	side_ptr_set(arguments.sav, cells);
 	arguments.len = event->nr_top;
@@ -270,14 +271,13 @@ static __attribute__((noinline)) void hit_few(struct probes_moment *moment)
 /* The program is only armed where nothing but the lowest bit of the highest byte is set. */
 static inline bool is_wanted(const struct probes_event *event)
 {
-	return event &&
-			__atomic_load_n(event->enabled, __ATOMIC_RELAXED) &
-			~((uintptr_t)1 << ARMED_SHIFT);
+	return __atomic_load_n(event->enabled, __ATOMIC_RELAXED) & ~((uintptr_t)1 << ARMED_SHIFT);
 }
 
-void probe_hit_by_arguments(const struct patch_hit *hit, const struct probes_way *way)
+void probe_hit_by_arguments(const struct patch_hit *hit, const struct probes_hook *hook,
+		const struct probes_way *way)
 {
-	struct probes_moment moment = {.hit = hit, .way = way};
+	struct probes_moment moment = {.hit = hit, .way = way, .wish = hook->wish};
 
 	if (!is_wanted(way->event))
 		return;

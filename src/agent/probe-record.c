@@ -50,12 +50,11 @@ static __attribute__((noinline)) uint8_t *put_field(
 
 	moment->field = (uint32_t)(step - moment->way->steps);
 	if (step->kind != PROBES_STEP_NAME)
-		value = probe_fetch_value(moment, &moment->way->fetches[moment->field]);
+		value = probe_fetch_value(moment, &probes_fetches(moment)[moment->field]);
 	switch ((enum probes_step_kind)step->kind) {
 	case PROBES_STEP_BOOL: return put_value(to, (value & 0xff) != 0, 1);
 	case PROBES_STEP_NAME:
-		for (const char *name = moment->way->hook->function; (*to++ = (uint8_t)*name);
-				name++)
+		for (const char *name = moment->wish->function; (*to++ = (uint8_t)*name); name++)
 			;
 		return to;
 	case PROBES_STEP_STRING:
@@ -81,12 +80,12 @@ static inline uint8_t *put_plain(
 }
 
 /* From the first one on that is not plain. */
-static __attribute__((noinline)) uint8_t *put_rest(
-		const struct patch_hit *hit, const struct probes_way *way, uint8_t *to)
+static __attribute__((noinline)) uint8_t *put_rest(const struct patch_hit *hit,
+		const struct probes_hook *hook, const struct probes_way *way, uint8_t *to)
 {
 	const struct probes_step *step = way->steps + way->nr_plain,
 				 *end = way->steps + way->nr_steps;
-	struct probes_moment moment = {.hit = hit, .way = way};
+	struct probes_moment moment = {.hit = hit, .way = way, .wish = hook->wish};
 
 	for (; step != end; step++)
 		to = step->kind == PROBES_STEP_PLAIN ? put_plain(hit, step, to)
@@ -121,30 +120,40 @@ static inline uint64_t clock_of(const struct patch_hit *hit, bool leaves)
 
 /* ---- any record ---- */
 
+/* The most bytes that the steps may store. */
+static inline uint64_t most_bytes(const struct probes_hook *hook, const struct probes_way *way)
+{
+	return __builtin_expect(!way->nr_names, 1)
+			? way->most
+			: way->most + (uint64_t)way->nr_names * hook->wish->function_bytes;
+}
+
 /* With contexts, or with fields that must be fetched. */
 static __attribute__((noinline)) bool record_more(const struct agent_event *event,
-		const struct patch_hit *hit, const struct probes_way *way)
+		const struct patch_hit *hit, const struct probes_hook *hook,
+		const struct probes_way *way)
 {
 	_Alignas(8) uint8_t buffer[PROBES_RECORD_MAX];
-	uint8_t *to = recording_begin(event, buffer, sizeof(buffer), way->most,
+	uint8_t *to = recording_begin(event, buffer, sizeof(buffer), most_bytes(hook, way),
 			(const void *)(uintptr_t)hit->address);
 
 	if (__builtin_expect(!to, 0))
 		return false;
 	to = put_plain_ones(hit, way, to);
 	if (way->nr_plain != way->nr_steps)
-		to = put_rest(hit, way, to);
+		to = put_rest(hit, hook, way, to);
 	recording_end(event, buffer, to, clock_of(hit, way->leaves));
 	return true;
 }
 
-/* The name of the function, a word at a time, and words of the hit. */
+/* The name of the function, a word at a time, behind which its memory goes on, and words of the hit. */
 static __attribute__((noinline)) void record_named(const struct agent_event *event,
-		const struct patch_hit *hit, const struct probes_way *way)
+		const struct patch_hit *hit, const struct probes_hook *hook,
+		const struct probes_way *way)
 {
 	_Alignas(8) uint8_t buffer[PROBES_NAME_MAX + (1 + PROBES_WORDS_MAX) * sizeof(uint64_t)];
-	const char *name = way->name;
-	uint8_t *to = buffer, *end = buffer + way->name_bytes;
+	const char *name = hook->name;
+	uint8_t *to = buffer, *end = buffer + hook->name_bytes;
 
 	for (; to < end; to += sizeof(uint64_t), name += sizeof(uint64_t))
 		memcpy(to, name, sizeof(uint64_t));
@@ -156,19 +165,20 @@ static __attribute__((noinline)) void record_named(const struct agent_event *eve
 
 /* Keeps nothing while the ring is at work. */
 static __attribute__((noinline)) bool record_any(const struct agent_event *event,
-		const struct patch_hit *hit, const struct probes_way *way)
+		const struct patch_hit *hit, const struct probes_hook *hook,
+		const struct probes_way *way)
 {
 	_Alignas(8) uint8_t buffer[PROBES_RECORD_MAX];
 
-	if (way->name && recording_is_plain(event)) {
-		record_named(event, hit, way);
+	if (way->named && __builtin_expect(hook->name_bytes, 1) && recording_is_plain(event)) {
+		record_named(event, hit, hook, way);
 		return true;
 	}
-	if (__builtin_expect(!way->most, 0))
+	if (__builtin_expect(most_bytes(hook, way) > PROBES_RECORD_MAX, 0))
 		return false;
 	if (__builtin_expect(!recording_is_plain(event), 0) ||
 			__builtin_expect(way->nr_plain != way->nr_steps, 0))
-		return record_more(event, hit, way);
+		return record_more(event, hit, hook, way);
 	recording_end(event, buffer, put_plain_ones(hit, way, buffer), clock_of(hit, way->leaves));
 	return true;
 }
@@ -230,13 +240,14 @@ static inline __attribute__((always_inline)) const struct side_callback *our_cal
 
 /* In a section, which it leaves. */
 static __attribute__((noinline)) void hit_in_section(const struct patch_hit *hit,
-		const struct probes_way *way, const struct side_callback *ours, uintptr_t *epoch)
+		const struct probes_hook *hook, const struct probes_way *way,
+		const struct side_callback *ours, uintptr_t *epoch)
 {
-	bool done = ours && record_any(ours->priv, hit, way);
+	bool done = ours && record_any(ours->priv, hit, hook, way);
 
 	section_leave(epoch);
 	if (!done)
-		probe_hit_by_arguments(hit, way);
+		probe_hit_by_arguments(hit, hook, way);
 }
 
 static __attribute__((noinline)) void hit_each(
@@ -245,14 +256,14 @@ static __attribute__((noinline)) void hit_each(
 	uintptr_t *epoch = section_epoch(known.sections);
 
 	for (; hook; hook = probes_next_hook(&hook->next)) {
-		const struct probes_way *way = leaves ? &hook->exit : &hook->entry;
+		const struct probes_way *way = leaves ? hook->exit : hook->entry;
 
-		if (!way->state)
+		if (!way)
 			continue;
 		if (section_enter(known.sections, epoch, 0))
-			hit_in_section(hit, way, our_callback(way), epoch);
+			hit_in_section(hit, hook, way, our_callback(way), epoch);
 		else
-			probe_hit_by_arguments(hit, way);
+			probe_hit_by_arguments(hit, hook, way);
 	}
 }
 
@@ -264,13 +275,14 @@ static inline __attribute__((always_inline)) void hit_place(
 		const struct patch_hit *hit, bool leaves)
 {
 	const struct probes_hook *hook = hit->user;
-	const struct probes_way *way = leaves ? &hook->exit : &hook->entry;
 	const struct side_callback *ours;
+	const struct probes_way *way;
 	uintptr_t *epoch, several;
 
-	/* Where there are thousands of places, neither is in the cache: both are fetched at the same time. */
-	__builtin_prefetch(hook->text);
-	if (__builtin_expect(!hook, 0) || __builtin_expect(!way->state, 0))
+	if (__builtin_expect(!hook, 0))
+		return;
+	way = leaves ? hook->exit : hook->entry;
+	if (__builtin_expect(!way, 0))
 		return;
 	several = (uintptr_t)probes_next_hook(&hook->next);
 	epoch = section_epoch(known.sections);
@@ -282,7 +294,7 @@ static inline __attribute__((always_inline)) void hit_place(
 	ours = our_callback(way);
 	if (__builtin_expect(!ours, 0) ||
 			__builtin_expect(!record_piece(ours->priv, hit, way, leaves), 0)) {
-		hit_in_section(hit, way, ours, epoch);
+		hit_in_section(hit, hook, way, ours, epoch);
 		return;
 	}
 	section_leave(epoch);

@@ -8,18 +8,18 @@
 #include "agent/probes.h"
 
 #define STORED_BYTES 8 /* at once, whatever the size of a value */
+#define TOO_MANY (PROBES_RECORD_MAX + 1)
 
 /* A register or what else stands in the hit as it is recorded. */
-static int place_of(const struct probes_way *way, const struct probe_fetch *fetch)
+static int place_of(bool leaves, const struct probe_fetch *fetch)
 {
 	if (fetch->nr_ops != 1)
 		return -1;
 	switch (fetch->ops->code) {
-	case PROBE_FETCH_REGISTER: return probe_fetch_place(fetch->ops->reg, way->leaves);
+	case PROBE_FETCH_REGISTER: return probe_fetch_place(fetch->ops->reg, leaves);
 	case PROBE_FETCH_SITE: return (int)offsetof(struct patch_hit, address);
 	case PROBE_FETCH_CALL: return (int)offsetof(struct patch_hit, call);
-	case PROBE_FETCH_DURATION:
-		return way->leaves ? (int)offsetof(struct patch_hit, elapsed) : -1;
+	case PROBE_FETCH_DURATION: return leaves ? (int)offsetof(struct patch_hit, elapsed) : -1;
 	default: return -1;
 	}
 }
@@ -29,17 +29,17 @@ static bool is_name(const struct probe_fetch *fetch)
 	return fetch->nr_ops == 1 && fetch->ops->code == PROBE_FETCH_FUNCTION;
 }
 
-/* The most bytes that it may make. */
-static size_t make_step(const struct probes_way *way, struct probes_step *step,
+/* The most bytes that it may make, but for a name. */
+static size_t make_step(bool leaves, struct probes_step *step,
 		const struct probe_table_field *field, const struct probe_fetch *fetch)
 {
-	int place = place_of(way, fetch);
+	int place = place_of(leaves, fetch);
 
 	switch (field->type) {
 	case PROBE_FIELD_BOOL: step->kind = PROBES_STEP_BOOL; return 1;
 	case PROBE_FIELD_STRING:
 		step->kind = is_name(fetch) ? PROBES_STEP_NAME : PROBES_STEP_STRING;
-		return is_name(fetch) ? strlen(way->hook->function) + 1 : field->limit + 1u;
+		return is_name(fetch) ? 0 : field->limit + 1u;
 	case PROBE_FIELD_BYTES:
 	case PROBE_FIELD_BACKTRACE:
 		step->kind = PROBES_STEP_GATHERED;
@@ -81,8 +81,7 @@ static void make_named(struct probes_way *way)
 	uint32_t i;
 
 	if (!way->nr_steps || steps[0].kind != PROBES_STEP_NAME ||
-			way->nr_steps > 1 + PROBES_WORDS_MAX ||
-			way->hook->function != way->hook->text)
+			way->nr_steps > 1 + PROBES_WORDS_MAX)
 		return;
 	for (i = 1; i < way->nr_steps; i++) {
 		if (steps[i].kind != PROBES_STEP_PLAIN || steps[i].size != sizeof(uint64_t))
@@ -90,47 +89,51 @@ static void make_named(struct probes_way *way)
 		way->words[i - 1] = steps[i].from;
 	}
 	way->nr_behind = (uint8_t)(way->nr_steps - 1);
-	way->name_bytes = (uint16_t)(strlen(way->hook->text) + 1);
-	way->name = way->hook->text;
+	way->named = true;
 }
 
-/* Those that were made last, if they are the same. */
-static const struct probes_step *keep_steps(struct probes_table *table, struct probes_event *event,
-		const struct probes_step *made)
+/* The one that was made last, if it is the same. */
+static const struct probes_way *keep_way(struct probes_table *table, const struct probes_way **last,
+		const struct probes_step *made, uint32_t most, const struct probes_event *event,
+		bool leaves)
 {
 	size_t size = (event->nr_fields + 1) * sizeof(*made);
 	struct probes_step *steps;
+	struct probes_way *way;
 
-	if (event->steps && !memcmp(event->steps, made, size))
-		return event->steps;
+	if (*last && !memcmp((*last)->steps, made, size))
+		return *last;
 	steps = agent_memory_take(&table->memory, size);
-	if (steps)
-		memcpy(steps, made, size);
-	return event->steps = steps;
-}
-
-int probes_steps_make(
-		struct probes_table *table, struct probes_event *event, struct probes_way *way)
-{
-	struct probes_step steps[PROBE_TABLE_FIELDS_MAX + 1] = {0};
-	size_t most = STORED_BYTES;
-	uint32_t i;
-
-	for (i = 0; i < event->nr_fields; i++)
-		most += make_step(way, &steps[i], &event->fields[i].field, &way->fetches[i]);
+	way = agent_memory_take(&table->memory, sizeof(*way));
+	if (!steps || !way)
+		return NULL;
+	memcpy(steps, made, size);
 	way->event = event;
 	way->state = event->state;
-	way->steps = keep_steps(table, event, steps);
-	if (!way->steps)
-		return -ENOMEM;
+	way->leaves = leaves;
+	way->steps = steps;
+	way->most = most;
 	way->nr_steps = (uint16_t)event->nr_fields;
-	way->nr_plain = way->nr_words = 0;
 	while (way->nr_plain < way->nr_steps && steps[way->nr_plain].kind == PROBES_STEP_PLAIN)
 		way->nr_plain++;
 	while (way->nr_words < way->nr_plain && steps[way->nr_words].size == sizeof(uint64_t))
 		way->nr_words++;
-	way->most = most <= PROBES_RECORD_MAX ? (uint16_t)most : 0;
+	for (uint32_t i = 0; i < event->nr_fields; i++)
+		way->nr_names = (uint16_t)(way->nr_names + (steps[i].kind == PROBES_STEP_NAME));
 	make_piece(way);
 	make_named(way);
-	return 0;
+	return *last = way;
+}
+
+const struct probes_way *probes_steps_make(struct probes_table *table, struct probes_event *event,
+		const struct probes_wish *wish, bool leaves)
+{
+	const struct probe_fetch *fetches = leaves ? wish->exit_fetches : wish->entry_fetches;
+	struct probes_step steps[PROBE_TABLE_FIELDS_MAX + 1] = {0};
+	size_t most = STORED_BYTES;
+
+	for (uint32_t i = 0; i < event->nr_fields; i++)
+		most += make_step(leaves, &steps[i], &event->fields[i].field, &fetches[i]);
+	return keep_way(table, leaves ? &event->exit : &event->entry, steps,
+			most < TOO_MANY ? (uint32_t)most : TOO_MANY, event, leaves);
 }

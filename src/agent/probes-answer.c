@@ -19,21 +19,21 @@ static uint16_t state_of(const struct probes_place *place)
 static struct wire_probe_run look_at(const struct probes_table *table, uint32_t index)
 {
 	struct wire_probe_run run = {.first = index, .count = 1};
-	const struct probes_hook *hook;
+	const struct probes_wish *wish;
 
 	if (table->errors[index]) {
 		run.state = WIRE_PROBE_REFUSED;
 		run.error = (uint16_t)-table->errors[index];
 		return run;
 	}
-	for (hook = table->hooks[index]; hook; hook = hook->next_same) {
-		uint16_t state = state_of(hook->place);
+	for (wish = table->wishes[index]; wish; wish = wish->next_same) {
+		uint16_t state = state_of(wish->place);
 
 		run.maps++;
 		if (state < run.state)
 			continue;
 		run.state = state;
-		run.error = state == WIRE_PROBE_REFUSED ? (uint16_t)-hook->place->error : 0;
+		run.error = state == WIRE_PROBE_REFUSED ? (uint16_t)-wish->place->error : 0;
 	}
 	return run;
 }

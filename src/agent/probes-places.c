@@ -103,18 +103,18 @@ static void look_at(void *user, const struct base_library *library)
 /* ---- hooks ---- */
 
 /* One listener more or less, as the program sees it. */
-static void change_semaphore(struct probes_hook *hook, bool raise)
+static void change_semaphore(struct probes_wish *wish, bool raise)
 {
-	if (!hook->semaphore || hook->raised == raise)
+	if (!wish->semaphore || wish->raised == raise)
 		return;
 	/* What could not be raised is not lowered. */
-	hook->raised = probe_semaphore_change(hook->semaphore, raise) && raise;
+	wish->raised = probe_semaphore_change(wish->semaphore, raise) && raise;
 }
 
-static void unlink_hook(struct probes_hook *hook)
+static void unlink_hook(struct probes_wish *wish)
 {
-	struct probes_place *place = hook->place;
-	struct probes_hook **at = &place->hooks;
+	struct probes_place *place = wish->place;
+	struct probes_hook **at = &place->hooks, *hook = wish->hook;
 
 	while (*at != hook)
 		at = &(*at)->next;
@@ -123,67 +123,72 @@ static void unlink_hook(struct probes_hook *hook)
 	if (at == &place->hooks && place->probe)
 		patch_change_user(place->probe, hook->next);
 	place->left = true;
-	change_semaphore(hook, false);
+	change_semaphore(wish, false);
 }
 
-static int make_way(struct probes_table *table, uint32_t event, uint32_t first_fetch,
-		const struct probes_hook *hook, struct probes_way *way)
+/* With the name of its function, and words to its end. */
+static struct probes_hook *take_hook(struct probes_table *table, struct probes_wish *wish)
 {
-	if (event == PROBE_TABLE_NONE)
-		return 0;
-	way->fetches = table->fetches + first_fetch;
-	way->hook = hook;
-	way->leaves = way == &hook->exit;
-	return probes_steps_make(table, &table->events[event], way);
-}
+	uint32_t name = wish->function_bytes <= PROBES_NAME_MAX ? wish->function_bytes : 0;
+	size_t size = offsetof(struct probes_hook, name) + (name + 7u) / 8 * 8;
+	struct probes_hook *hook = agent_memory_take(
+			&table->lines, (size + AGENT_LINE - 1) / AGENT_LINE * AGENT_LINE);
 
-/* In lines of the cache of its own, with the name of its function. */
-static struct probes_hook *take_hook(struct probes_table *table, const char *function)
-{
-	size_t name = function ? strlen(function) + 1 : 0;
-	size_t text = name <= PROBES_NAME_MAX ? name : 0;
-	size_t size = offsetof(struct probes_hook, text) + text + sizeof(uint64_t);
-	struct probes_hook *hook;
-	char *memory;
-
-	if (size < sizeof(*hook))
-		size = sizeof(*hook);
-	memory = agent_memory_take(&table->memory, size + PROBES_LINE - 1);
-	if (!memory)
+	if (!hook)
 		return NULL;
-	hook = (struct probes_hook *)(void *)(memory + (-(uintptr_t)memory & (PROBES_LINE - 1)));
-	if (text)
-		memcpy(hook->text, function, text);
-	hook->function = text ? hook->text : function;
+	hook->wish = wish;
+	hook->name_bytes = (uint16_t)name;
+	memcpy(hook->name, wish->function, name);
 	return hook;
+}
+
+static struct probes_wish *take_wish(
+		struct probes_table *table, const struct probe_table_probe *probe, uint64_t bias)
+{
+	struct probes_wish *wish = agent_memory_take(&table->memory, sizeof(*wish));
+
+	if (!wish)
+		return NULL;
+	wish->bias = bias;
+	wish->function = probe->function;
+	wish->function_bytes = (uint32_t)strlen(probe->function) + 1;
+	wish->wants_all = probe->flags & PROBE_ENTRY_ALL;
+	wish->wants_trap = probe->flags & PROBE_ENTRY_TRAP;
+	wish->semaphore = probe->semaphore ? probe->semaphore + bias : 0;
+	if (probe->entry != PROBE_TABLE_NONE)
+		wish->entry_fetches = table->fetches + probe->first_entry_fetch;
+	if (probe->exit != PROBE_TABLE_NONE)
+		wish->exit_fetches = table->fetches + probe->first_exit_fetch;
+	return wish;
 }
 
 static int add_hook(struct probes_table *table, uint32_t index, uint64_t bias)
 {
 	struct probe_table_probe probe;
+	struct probes_wish *wish;
 	struct probes_hook *hook;
 
 	probe_table_probe(&table->table, index, &probe);
-	hook = take_hook(table, probe.function);
+	wish = take_wish(table, &probe, bias);
+	hook = wish ? take_hook(table, wish) : NULL;
 	if (!hook)
 		return -ENOMEM;
+	if (wish->entry_fetches)
+		hook->entry = probes_steps_make(table, &table->events[probe.entry], wish, false);
+	if (wish->exit_fetches)
+		hook->exit = probes_steps_make(table, &table->events[probe.exit], wish, true);
 	probe.site.runtime = probe.site.address + bias;
-	hook->place = place_at(&probe.site);
-	if (!hook->place)
+	wish->place = place_at(&probe.site);
+	if (!wish->place || (wish->entry_fetches && !hook->entry) ||
+			(wish->exit_fetches && !hook->exit))
 		return -ENOMEM;
-	if (make_way(table, probe.entry, probe.first_entry_fetch, hook, &hook->entry) ||
-			make_way(table, probe.exit, probe.first_exit_fetch, hook, &hook->exit))
-		return -ENOMEM;
-	hook->bias = bias;
-	hook->wants_all = probe.flags & PROBE_ENTRY_ALL;
-	hook->wants_trap = probe.flags & PROBE_ENTRY_TRAP;
-	hook->semaphore = probe.semaphore ? probe.semaphore + bias : 0;
-	hook->next_same = table->hooks[index];
-	table->hooks[index] = hook;
-	hook->next = hook->place->hooks;
-	hook->place->hooks = hook;
-	if (hook->place->probe)
-		patch_change_user(hook->place->probe, hook);
+	wish->hook = hook;
+	wish->next_same = table->wishes[index];
+	table->wishes[index] = wish;
+	hook->next = wish->place->hooks;
+	wish->place->hooks = hook;
+	if (wish->place->probe)
+		patch_change_user(wish->place->probe, hook);
 	table->said = false;
 	return 0;
 }
@@ -198,16 +203,16 @@ static bool is_found(const struct found *found, uint64_t bias)
 	return false;
 }
 
-static bool has_hook(const struct probes_hook *hook, uint64_t bias)
+static bool has_hook(const struct probes_wish *wish, uint64_t bias)
 {
-	while (hook && hook->bias != bias)
-		hook = hook->next_same;
-	return hook != NULL;
+	while (wish && wish->bias != bias)
+		wish = wish->next_same;
+	return wish != NULL;
 }
 
 static void update_hooks(struct probes_table *table, uint32_t index, const struct found *found)
 {
-	struct probes_hook **at = &table->hooks[index];
+	struct probes_wish **at = &table->wishes[index];
 	uint32_t i;
 
 	while (*at) {
@@ -222,7 +227,7 @@ static void update_hooks(struct probes_table *table, uint32_t index, const struc
 	}
 	table->errors[index] = 0;
 	for (i = 0; i < found->nr; i++)
-		if (!has_hook(table->hooks[index], found->bias[i]))
+		if (!has_hook(table->wishes[index], found->bias[i]))
 			table->errors[index] = add_hook(table, index, found->bias[i]);
 }
 
@@ -250,20 +255,20 @@ void probes_places_drop(struct probes_table *table)
 {
 	uint32_t i;
 
-	for (i = 0; table->hooks && i < probe_table_nr_probes(&table->table); i++) {
-		struct probes_hook *hook;
+	for (i = 0; table->wishes && i < probe_table_nr_probes(&table->table); i++) {
+		struct probes_wish *wish;
 
-		for (hook = table->hooks[i]; hook; hook = hook->next_same)
-			unlink_hook(hook);
-		table->hooks[i] = NULL;
+		for (wish = table->wishes[i]; wish; wish = wish->next_same)
+			unlink_hook(wish);
+		table->wishes[i] = NULL;
 	}
 }
 
 /* ---- what is set ---- */
 
-static bool is_enabled(const struct probes_event *event)
+static bool is_enabled(const struct probes_way *way)
 {
-	return event && __atomic_load_n(event->enabled, __ATOMIC_RELAXED);
+	return way && __atomic_load_n(way->event->enabled, __ATOMIC_RELAXED);
 }
 
 #define UNWANTED UINT32_MAX
@@ -275,15 +280,15 @@ static uint32_t wanted_flags(const struct probes_place *place)
 	uint32_t flags = UNWANTED;
 
 	for (hook = place->hooks; hook; hook = hook->next) {
-		bool entry = is_enabled(hook->entry.event), leave = is_enabled(hook->exit.event);
+		bool entry = is_enabled(hook->entry), leave = is_enabled(hook->exit);
 
-		change_semaphore(hook, entry || leave);
+		change_semaphore(hook->wish, entry || leave);
 		if (!entry && !leave)
 			continue;
 		flags = flags == UNWANTED ? 0 : flags;
-		flags |= (hook->wants_all ? (uint32_t)PATCH_ALL : 0) |
+		flags |= (hook->wish->wants_all ? (uint32_t)PATCH_ALL : 0) |
 				(leave ? (uint32_t)PATCH_EXIT : 0) |
-				(hook->wants_trap ? (uint32_t)PATCH_TRAP : 0);
+				(hook->wish->wants_trap ? (uint32_t)PATCH_TRAP : 0);
 	}
 	return flags;
 }
@@ -301,8 +306,8 @@ static bool may_read_retired(const struct probes_place *place)
 {
 	const struct probes_hook *hook = place->hooks;
 
-	while (hook && !(hook->entry.event && hook->entry.event->wants_calls) &&
-			!(hook->exit.event && hook->exit.event->wants_calls))
+	while (hook && !(hook->entry && hook->entry->event->wants_calls) &&
+			!(hook->exit && hook->exit->event->wants_calls))
 		hook = hook->next;
 	return hook && probe_calls_has_retired();
 }

@@ -106,9 +106,9 @@ static int fill_table(struct probes_table *table, uint64_t size, int fd)
 	if (ret)
 		return ret;
 	nr = probe_table_nr_probes(&table->table) + 1;
-	table->hooks = agent_memory_take(&table->memory, nr * sizeof(struct probes_hook *));
+	table->wishes = agent_memory_take(&table->memory, nr * sizeof(struct probes_wish *));
 	table->errors = agent_memory_take(&table->memory, nr * sizeof(*table->errors));
-	ret = table->hooks && table->errors ? take_fetches(table) : -ENOMEM;
+	ret = table->wishes && table->errors ? take_fetches(table) : -ENOMEM;
 	return ret ? ret : probes_events_make(table);
 }
 
@@ -120,6 +120,7 @@ static void free_table(struct probes_table *table)
 	probes_events_free(table);
 	if (table->bytes)
 		raw_munmap((void *)(uintptr_t)table->bytes, table->size);
+	agent_memory_free(&table->lines);
 	memory = table->memory;
 	agent_memory_free(&memory);
 }

@@ -48,6 +48,8 @@ struct probes_field {
 	uint8_t first_member, nr_members;
 };
 
+struct probes_way;
+
 struct probes_event {
 	const struct side_event_state *state;
 	const uintptr_t *enabled;   /* the state's word */
@@ -55,8 +57,8 @@ struct probes_event {
 	uint32_t scratch;           /* bytes for what its strings and arrays are read into */
 	bool wants_calls;
 	const struct probes_field *fields;
-	const struct probes_step *
-			steps; /* of the way that was made last: all places of an event have the same, mostly */
+	const struct probes_way *entry,
+			*exit; /* that were made last: all its places have the same, mostly */
 	struct side_builder *builder;
 };
 
@@ -89,19 +91,17 @@ _Static_assert(PROBES_RECORD_MAX <= UINT16_MAX && PROBE_TABLE_FIELDS_MAX <= UINT
 
 #define PROBES_WORDS_MAX 4 /* behind a name */
 #define PROBES_NAME_MAX 256
-#define PROBES_LINE 64 /* of the cache */
 
-/* An event at one place. What most hits read of it comes first: of thousands of places, most are strangers to the cache. */
+/* An event at all places at which its records are made alike, which are most: of thousands of them it stays in the cache. */
 struct probes_way {
 	const struct side_event_state *state; /* of the event */
 	/*
-	 * Records that are the name of the function and then values of 8 bytes that stand in the hit: the name as it is in a record, with
-	 * room behind it for whole words, how many bytes it has, and where the values stand. NULL: others.
+	 * Records that are the name of the function, if the hook has that, and then values of 8 bytes that stand in the hit: how many, and
+	 * where.
 	 */
-	const char *name;
-	uint16_t words[PROBES_WORDS_MAX];
-	uint16_t name_bytes;
+	bool named;
 	uint8_t nr_behind;
+	uint16_t words[PROBES_WORDS_MAX];
 	/*
 	 * Records of one value that stands in the hit, or two of 8 bytes, or none: how many bytes, else PROBES_NO_PIECE; and where they
 	 * stand. Without a second one it is behind the first, or there is none.
@@ -113,31 +113,39 @@ struct probes_way {
 	uint16_t nr_steps;               /* as many as fields */
 	uint16_t nr_plain;               /* so many at their begin are plain; */
 	uint16_t nr_words;               /* and so many are of 8 bytes, too, as registers are */
-	uint16_t most;                   /* bytes that the steps may store; 0: they are too many */
+	uint16_t nr_names;               /* so many are the name of the function */
+	uint32_t most;                   /* bytes that the steps may store, but for names */
 	const struct probes_step *steps; /* for each field */
-	const struct probe_fetch *fetches; /* likewise */
-	const struct probes_event *event;  /* may be NULL */
-	const struct probes_hook *hook;
+	const struct probes_event *event;
 };
 
-/* One wish at one place: what happens there. Everything that a hit needs of it. */
+/*
+ * One wish at one place: what happens there. All that most hits read of it stands in one line of the cache, and those of a table
+ * beside one another: of thousands of places, most are strangers to the cache.
+ */
 struct probes_hook {
-	struct probes_hook *next; /* of the place */
-	struct probes_way entry, exit;
+	struct probes_hook *next;              /* of the place */
+	const struct probes_way *entry, *exit; /* NULL: there is no such event */
+	struct probes_wish *wish;
+	uint16_t name_bytes; /* of the name with its end; 0: it is too long to stand here */
+	char name[];
+} __attribute__((aligned(AGENT_LINE)));
+
+/* The rest of it. */
+struct probes_wish {
+	struct probes_hook *hook;
 	const char *function;
+	uint32_t function_bytes;                                /* with its end */
+	const struct probe_fetch *entry_fetches, *exit_fetches; /* for each field */
 	uint64_t bias; /* from the file's addresses to those here */
 	bool wants_all, wants_trap;
 
 	struct probes_place *place;
-	struct probes_hook *
+	struct probes_wish *
 			next_same; /* of the same probe of the table, where its module is mapped again */
 	uint64_t semaphore;        /* address here; 0: none */
 	bool raised;
-	char text[]; /* the function's name, if it is not too long, and words to its end */
-} __attribute__((aligned(PROBES_LINE)));
-_Static_assert(offsetof(struct probes_hook, entry.leaves) < PROBES_LINE &&
-				offsetof(struct probes_hook, exit.leaves) < 2 * PROBES_LINE,
-		"each in a line of its own");
+};
 
 /* A place of the program. */
 struct probes_place {
@@ -160,15 +168,16 @@ struct probes_table {
 	size_t size;
 	struct probe_table table;
 	struct agent_memory memory; /* of all that follows */
+	struct agent_memory lines;  /* of hooks */
 	struct probes_event *events;
 	struct side_event_description **descriptions;
 	struct side_events_register_handle *handle;
 	struct probe_fetch *fetches;
-	struct probes_hook *
-			*hooks; /* for each probe, one for each place where its module is mapped */
-	int *errors;            /* for each probe: why it has none */
-	bool said;              /* what has become of it */
-	bool wants_calls;       /* one of its events */
+	struct probes_wish *
+			*wishes; /* for each probe, one for each place where its module is mapped */
+	int *errors;             /* for each probe: why it has none */
+	bool said;               /* what has become of it */
+	bool wants_calls;        /* one of its events */
 };
 
 /* ---- probes.c ---- */
@@ -207,9 +216,9 @@ void probes_loader_stop(void);
 
 /* ---- probe-steps.c ---- */
 
-/* Of the event at the place whose hook and fetches the way has. -ENOMEM. */
-int probes_steps_make(
-		struct probes_table *table, struct probes_event *event, struct probes_way *way);
+/* Of the event at the place of which that is wished. NULL: there is no memory. */
+const struct probes_way *probes_steps_make(struct probes_table *table, struct probes_event *event,
+		const struct probes_wish *wish, bool leaves);
 
 /* ---- probe-fetch.c ---- */
 
@@ -217,6 +226,7 @@ int probes_steps_make(
 struct probes_moment {
 	const struct patch_hit *hit;
 	const struct probes_way *way;
+	const struct probes_wish *wish;
 	uint64_t unreadable; /* fields, as bits */
 	char *scratch;
 	void *calls_memory; /* NULL: none yet */
@@ -227,6 +237,11 @@ struct probes_moment {
 uint64_t probe_fetch_value(struct probes_moment *moment, const struct probe_fetch *fetch);
 /* Where in a hit a register stands; negative: in none of its words. */
 int probe_fetch_place(unsigned int reg, bool leaves);
+
+static inline const struct probe_fetch *probes_fetches(const struct probes_moment *moment)
+{
+	return moment->way->leaves ? moment->wish->exit_fetches : moment->wish->entry_fetches;
+}
 
 static inline const struct probes_hook *probes_next_hook(struct probes_hook *const *from)
 {
@@ -255,7 +270,8 @@ struct probes_block {
 /* NULL: none is free. */
 void *probe_hit_memory(struct probes_block *block);
 
-void probe_hit_by_arguments(const struct patch_hit *hit, const struct probes_way *way);
+void probe_hit_by_arguments(const struct patch_hit *hit, const struct probes_hook *hook,
+		const struct probes_way *way);
 /* moment->field: what stands at that address, or nothing, which is marked. */
 void probe_hit_text(struct probes_moment *moment, const struct probe_table_field *field,
 		uint64_t address, char *to);
