@@ -398,13 +398,33 @@ static const struct option *find(
 
 static int missing_argument(struct parser *parser, const struct option *option)
 {
+	const char *behind = parser->at + 1 < parser->argc ? parser->argv[parser->at + 1] : NULL;
+
 	advise(parser, "write `--%s%c%s`", option->name, option->two ? ' ' : '=', option->argument);
+	if (behind)
+		return complain(parser,
+				"`--%s` needs its %s, and behind it stands the option `%.128s`",
+				option->name, option->argument, behind);
 	return complain(parser, "`--%s` needs its %s", option->name, option->argument);
+}
+
+/* The word behind an option, which is its argument; NULL: there is none, for an option of the verb does not mean to be one. */
+static const char *next_word(struct parser *parser)
+{
+	const char *word = parser->at + 1 < parser->argc ? parser->argv[parser->at + 1] : NULL;
+	void *base;
+
+	if (!word ||
+			(!strncmp(word, "--", 2) && word[2] &&
+					find(parser, word + 2, strcspn(word + 2, "="), 0, &base)))
+		return NULL;
+	parser->at++;
+	return word;
 }
 
 static int parse_long(struct parser *parser)
 {
-	const char *name = parser->argv[parser->at] + 2, *text = strchr(name, '=');
+	const char *name = parser->argv[parser->at] + 2, *text = strchr(name, '='), *second;
 	size_t length = text ? (size_t)(text - name) : strlen(name);
 	void *base;
 	const struct option *option = find(parser, name, length, 0, &base);
@@ -421,15 +441,16 @@ static int parse_long(struct parser *parser)
 	}
 	if (option->optional)
 		return store(parser, option, base, text ? text + 1 : NULL);
-	if (!text && parser->at + 1 >= parser->argc)
+	text = text ? text + 1 : next_word(parser);
+	if (!text)
 		return missing_argument(parser, option);
-	text = text ? text + 1 : parser->argv[++parser->at];
 	if (!option->two)
 		return store(parser, option, base, text);
-	if (parser->at + 1 >= parser->argc)
+	second = next_word(parser);
+	if (!second)
 		return missing_argument(parser, option);
 	error = store(parser, option, base, text);
-	return error ? error : store(parser, option, base, parser->argv[++parser->at]);
+	return error ? error : store(parser, option, base, second);
 }
 
 static int parse_letters(struct parser *parser)
@@ -439,6 +460,7 @@ static int parse_letters(struct parser *parser)
 	for (; *letters; letters++) {
 		void *base;
 		const struct option *option = find(parser, NULL, 0, *letters, &base);
+		const char *text;
 		int error;
 
 		if (!option) {
@@ -465,9 +487,10 @@ static int parse_letters(struct parser *parser)
 				return store(parser, option, base, NULL);
 			if (letters[1])
 				return store(parser, option, base, letters + 1);
-			if (parser->at + 1 >= parser->argc)
+			text = next_word(parser);
+			if (!text)
 				return missing_argument(parser, option);
-			return store(parser, option, base, parser->argv[++parser->at]);
+			return store(parser, option, base, text);
 		}
 		error = store(parser, option, base, NULL);
 		if (error)

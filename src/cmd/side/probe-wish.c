@@ -30,13 +30,15 @@ static int add(const char **items, size_t *count, const char *text)
 	return COMMAND_DONE;
 }
 
-/* `--arg`, `--exit`, `--ret`: of one place. */
+/* `--arg`, `--args`, `--exit`, `--ret`: of one place. */
 static int add_use(struct probe_wish *wish, const struct option_use *use)
 {
 	if (!strcmp(use->option->name, "exit")) {
 		wish->wish.exits = true;
 		return COMMAND_DONE;
 	}
+	if (!strcmp(use->option->name, "args"))
+		return add(wish->arguments, &wish->wish.nr_arguments, RESOLVE_PARAMETERS);
 	if (strcmp(use->option->name, "ret") != 0)
 		return add(wish->arguments, &wish->wish.nr_arguments, use->text);
 	wish->wish.exits = true;

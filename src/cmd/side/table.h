@@ -182,6 +182,17 @@ extern const struct example table_doctor_examples[];
 						    "TYPE:NAME:ADDR, as in `s32:n:%edi`. "         \
 						    "May be given several times.",                 \
 			},                                                                         \
+			{                                                                          \
+					.name = "args",                                            \
+					.kind = OPTION_FLAG,                                       \
+					.ordered = true,                                           \
+					.offset = offsetof(struct of, probes),                     \
+					.sentence = "Record all arguments of the function, by "    \
+						    "their names, where there is debug "           \
+						    "information; as "                             \
+						    "`--arg '$params'` does, and `--arg '$vars'` " \
+						    "with all variables that are there.",          \
+			},                                                                         \
 	{                                                                                          \
 		.name = "ret", .argument = "EXPRESSION", .kind = OPTION_TEXT, .ordered = true,     \
 		.offset = offsetof(struct of, probes),                                             \

@@ -21,6 +21,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define EVENTS_FEW 4 /* of one table, which are named one by one */
+
 struct tracing {
 	struct probe_wish *wishes;
 	size_t nr_wishes;
@@ -71,11 +73,11 @@ static int find_program(const char *name, char path[PATH_MAX])
 /* ---- probes ---- */
 
 /* An event of another probe with the same name would be a second one that nobody can tell from it. */
-static int add_pattern(struct tracing *tracing, const struct probe_table_event *event)
+static int add_pattern(struct tracing *tracing, const char *provider, const char *event)
 {
 	char name[600];
 
-	snprintf(name, sizeof(name), "%.250s:%.300s", event->provider, event->name);
+	snprintf(name, sizeof(name), "%.250s:%.300s", provider, event);
 	for (size_t i = 0; i < tracing->nr_patterns; i++) {
 		if (!strcmp(tracing->patterns[i], name))
 			return COMMAND_DONE;
@@ -96,14 +98,28 @@ static int add_events(struct tracing *tracing, int table)
 
 	if (status)
 		return status;
+	/* Each function an event: all have the provider of ours. */
+	if (probe_table_nr_events(&seen.table) > EVENTS_FEW)
+		status = add_pattern(tracing, RESOLVE_PROVIDER, "*");
 	for (uint32_t i = 0; i < probe_table_nr_events(&seen.table) && !status; i++) {
 		struct probe_table_event event;
 
 		probe_table_event(&seen.table, i, &event);
-		status = add_pattern(tracing, &event);
+		if (probe_table_nr_events(&seen.table) <= EVENTS_FEW)
+			status = add_pattern(tracing, event.provider, event.name);
 	}
 	probe_unsee(&seen);
 	return status;
+}
+
+/* Those of two functions are not the same fields of one event. */
+static bool wants_all_arguments(const struct resolve_wish *wish)
+{
+	for (size_t i = 0; i < wish->nr_arguments; i++)
+		if (!strcmp(wish->arguments[i], RESOLVE_PARAMETERS) ||
+				!strcmp(wish->arguments[i], RESOLVE_VARIABLES))
+			return wish->kind == RESOLVE_FUNCTION;
+	return false;
 }
 
 static int resolve_all(struct tracing *tracing, pid_t pid)
@@ -119,6 +135,7 @@ static int resolve_all(struct tracing *tracing, pid_t pid)
 				.pid = (uint32_t)pid,
 				.started = started,
 				.exe = target.exe};
+		tracing->wishes[i].wish.apart = wants_all_arguments(&tracing->wishes[i].wish);
 		status = probe_resolve(&target, &tracing->wishes[i].wish, &probe->table);
 		if (status)
 			break;

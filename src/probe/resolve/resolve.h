@@ -21,6 +21,7 @@
  *	locate.c     where a variable is, at one place
  *	convention.c where arguments are at the begin of a function, where compilers do not say it
  *	variable.c   `p->name`
+ *	parameters.c all arguments, all variables
  *	types.c      types without their names, and their sizes
  *	type.c       members, elements, and what of a type an event can have
  *	members.c    whole structures
@@ -42,6 +43,9 @@
 #define RESOLVE_PROVIDER "probe" /* of events whose name says none */
 #define RESOLVE_PLACES_MAX 200000
 #define RESOLVE_AT_EXIT "exit:"
+/* As perf has it: in the place of an argument's name, all arguments; likewise all variables that are there. */
+#define RESOLVE_PARAMETERS "$params"
+#define RESOLVE_VARIABLES "$vars"
 
 struct resolve;
 
@@ -73,6 +77,7 @@ struct resolve_wish {
 	const char *name; /* of the event: [PROVIDER:]NAME; NULL: made of what is said */
 	const char *said; /* where */
 	bool exits;       /* an event NAME_return, with duration and return value */
+	bool apart; /* of several functions each is an event of its own, with its name in place of `name` */
 	const char *const *arguments;
 	size_t nr_arguments;
 	const char *const *results; /* what is returned, at exits: `return->name`, TYPE:NAME:ADDR */

@@ -2,7 +2,7 @@
 /*
  * A wish put together: its places, what is fetched at each, and the one or two events that they are.
  *
- * All places of a wish are the same events, so the first one decides which fields these have, and a place where
+ * All places of a wish are the same events, unless each is to be one of its own, so the first one decides which fields these have, and a place where
  * one of them is of another kind is refused. Where there may be several places, the events say which one it was.
  */
 #include "parts.h"
@@ -24,6 +24,10 @@
 #define LEFT_OUT                                                                               \
 	"not all members of a structure fit or can be had; ask for the others by name, as in " \
 	"`p->name`"
+#define SOME_LEFT_OUT                                                                             \
+	"some variables are left out, which the compiler has not kept there, or for which there " \
+	"is no room; ask for one by name to see why"
+#define EVENT_NAME_MAX 240
 #define LEVEL 6 /* SIDE_LOGLEVEL_INFO */
 
 struct values {
@@ -39,6 +43,9 @@ struct making {
 	struct resolve_error *error;
 	struct places places;
 	bool many; /* the events say which place it was */
+	bool apart;
+	char (*names)[EVENT_NAME_MAX]; /* of the events, if they are apart */
+	size_t nr_names;
 	bool has_events;
 	bool sign[OPERANDS_MAX]; /* of the operands of the marker, in any place */
 	size_t nr_operands;
@@ -130,7 +137,7 @@ static int add_simple(struct values *values, const char *name, enum probe_field_
 
 static int add_place(const struct making *making, struct values *values)
 {
-	if (!making->many)
+	if (!making->many || making->apart)
 		return 0;
 	return add_simple(values, "function", PROBE_FIELD_STRING, PROBE_FETCH_FUNCTION,
 			       making->error) ||
@@ -181,12 +188,37 @@ static int add_variable(const struct making *making, const struct place *place, 
 	return ret;
 }
 
+/* As many of them as can be had there; of the others it is said how many. */
+static int add_several(const struct making *making, const struct place *place, const char *text,
+		struct values *values)
+{
+	struct variable_names names;
+	size_t missing = 0;
+	int ret = variable_names(place, text, &names, making->error);
+
+	/* Of many functions some are as a rule of a compiler's library. */
+	if (ret == -ENODATA && making->apart)
+		return 0;
+	for (size_t i = 0; i < names.count && !ret; i++) {
+		ret = add_variable(making, place, names.names[i], false, values);
+		if (ret == -ENOMEM)
+			return ret;
+		missing += ret != 0;
+		ret = 0;
+	}
+	if (!ret && (missing || names.left_out))
+		refuse(making, place, SOME_LEFT_OUT, RESOLVE_TOLD);
+	return ret;
+}
+
 static int add_argument(const struct making *making, const struct place *place, const char *text,
 		bool exit, struct values *values)
 {
 	struct value value;
 	int ret;
 
+	if (!exit && variable_is_several(text))
+		return add_several(making, place, text, values);
 	if (!said_seems_value(text))
 		return add_variable(making, place, text, exit, values);
 	ret = said_value(text, place->module, &value, making->error);
@@ -248,7 +280,7 @@ static int make_exit(const struct making *making, const struct place *place, str
 	if (ret)
 		return -E2BIG;
 	/* Functions that return different things have what the register has in common. */
-	if (making->many || !variable_result(place, &result, &nothing))
+	if ((making->many && !making->apart) || !variable_result(place, &result, &nothing))
 		(void)fetch_op(&result.fetch, PROBE_FETCH_REGISTER, 0, 0, 0);
 	ret = nothing ? 0 : add_value(values, &result, making->error);
 	for (size_t i = 0; i < making->wish->nr_results && !ret; i++)
@@ -276,12 +308,37 @@ static void event_name(const struct resolve_wish *wish, char provider[256], char
 
 	snprintf(provider, 256, RESOLVE_PROVIDER);
 	if (!wish->name && wish->kind != RESOLVE_MARKER) {
-		derive_name(name, 240, said);
+		derive_name(name, EVENT_NAME_MAX, said);
 		return;
 	}
 	if (parts)
 		snprintf(provider, 256, "%.*s", (int)(colon - said), said);
-	snprintf(name, 240, "%s", parts ? colon + 1 : said);
+	snprintf(name, EVENT_NAME_MAX, "%s", parts ? colon + 1 : said);
+}
+
+static bool is_taken(const struct making *making, const char *name)
+{
+	for (size_t i = 0; i < making->nr_names; i++)
+		if (!strcmp(making->names[i], name))
+			return true;
+	return false;
+}
+
+/* That of the function, without what it takes; those of several files or of several types are numbered. */
+static void function_name(struct making *making, const struct place *place, char name[256])
+{
+	char *readable = names_readable(place->name), plain[FETCH_NAME_MAX];
+	unsigned int number = 1;
+
+	if (readable)
+		readable[strcspn(readable, "(")] = '\0';
+	fetch_name(plain, readable && *readable ? readable : place->name);
+	free(readable);
+	snprintf(name, EVENT_NAME_MAX, "%s", strcmp(plain, "_") != 0 ? plain : "function");
+	while (is_taken(making, name))
+		snprintf(name, EVENT_NAME_MAX, "%.200s_%u", plain, ++number);
+	snprintf(making->names[making->nr_names++], EVENT_NAME_MAX, "%.*s", EVENT_NAME_MAX - 1,
+			name);
 }
 
 static void name_values(struct probe_table_field *field, const struct value *value)
@@ -322,7 +379,8 @@ static int add_event(struct making *making, const char *provider, const char *na
 	return 0;
 }
 
-static int add_events(struct making *making, const struct values *entry, const struct values *exit)
+static int add_events(struct making *making, const struct place *place, const struct values *entry,
+		const struct values *exit)
 {
 	char provider[256], name[256];
 	int ret;
@@ -331,6 +389,8 @@ static int add_events(struct making *making, const struct values *entry, const s
 	making->exit = *exit;
 	making->entry_event = making->exit_event = PROBE_TABLE_NONE;
 	event_name(making->wish, provider, name);
+	if (making->apart)
+		function_name(making, place, name);
 	ret = add_event(making, provider, name, entry, &making->entry_event);
 	strcat(name, "_return");
 	if (!ret && making->wish->exits)
@@ -510,6 +570,18 @@ static int find_site(struct making *making, const struct place *place, struct pr
 	return 0;
 }
 
+/* Of the files that compilers put into every program: nobody waits for these to return. */
+static bool is_of_compiler(const char *name)
+{
+	static const char *const names[] = {"_start", "_init", "_fini", "frame_dummy",
+			"register_tm_clones", "deregister_tm_clones", "__do_global_dtors_aux"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return false;
+}
+
 /* With room for the values of both events. */
 static int make_probe(struct making *making, const struct place *place, struct values *entry,
 		struct values *exit)
@@ -526,10 +598,10 @@ static int make_probe(struct making *making, const struct place *place, struct v
 	if (!ret && making->has_events && making->wish->exits)
 		ret = same_fields(&making->exit, exit, making->error);
 	if (!ret && !making->has_events)
-		ret = add_events(making, entry, exit);
+		ret = add_events(making, place, entry, exit);
 	if (!ret)
 		ret = add_probe(making, place, &site, entry, exit);
-	if (!ret && making->wish->exits && site.no_exit)
+	if (!ret && making->wish->exits && site.no_exit && !is_of_compiler(place->name))
 		refuse(making, place, site.no_exit, RESOLVE_NO_RETURN);
 	return ret;
 }
@@ -541,6 +613,7 @@ static int make_place(struct making *making, const struct place *place)
 
 	if (!values)
 		return no_memory(making->error);
+	making->has_events &= !making->apart;
 	ret = make_probe(making, place, &values[0], &values[1]);
 	free(values);
 	return ret;
@@ -615,8 +688,14 @@ int resolve_wish(struct resolve *resolve, const struct resolve_wish *wish,
 	if (!ret)
 		ret = places_find(resolve, wish, &making->places, error);
 	making->many = making->places.count > 1;
+	making->apart = making->many && wish->apart;
+	if (!ret && making->apart) {
+		making->names = calloc(making->places.count, sizeof(*making->names));
+		ret = making->names ? 0 : no_memory(error);
+	}
 	if (!ret)
 		ret = make_all(making);
+	free(making->names);
 	free(making->places.told);
 	free(making->places.items);
 	free(making);

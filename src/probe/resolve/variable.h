@@ -14,6 +14,15 @@
 int variable_values(const struct place *place, const char *expression, bool exit,
 		struct value *values, size_t room, size_t *count, bool *left_out,
 		struct resolve_error *error);
+/* parameters.c: all that it has been given, and all that is there, instead of one name. */
+struct variable_names {
+	const char *names[PROBE_TABLE_FIELDS_MAX];
+	size_t count;
+	bool left_out; /* there are more */
+};
+bool variable_is_several(const char *text);
+int variable_names(const struct place *place, const char *text, struct variable_names *names,
+		struct resolve_error *error);
 /* What the function returns, as a value at its exit; false: nobody says it. `*nothing`: it returns nothing. */
 bool variable_result(const struct place *place, struct value *value, bool *nothing);
 

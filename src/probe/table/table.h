@@ -38,7 +38,7 @@
 #define PROBE_TABLE_MAX (256u << 20) /* bytes of a table */
 #define PROBE_TABLE_STRING_MAX 4095  /* bytes of a string, without its NUL */
 #define PROBE_TABLE_MODULES_MAX 65536u
-#define PROBE_TABLE_EVENTS_MAX 4096u
+#define PROBE_TABLE_EVENTS_MAX 65536u
 #define PROBE_TABLE_PROBES_MAX (1u << 20)
 #define PROBE_TABLE_FIELDS_MAX 64      /* of an event */
 #define PROBE_TABLE_FIELD_NAME_MAX 255 /* bytes */

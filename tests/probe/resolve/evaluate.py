@@ -132,7 +132,7 @@ def run(ops, bias, site):
 
 
 def value_of(field, bias, site):
-    _, kind, size, limit, ops, inner = field
+    _, kind, size, limit, ops, inner = (*field, [])[:6]
     if kind == STRUCT:
         return {"members": {one[0]: value_of(one, bias, site) for one in inner}}
     number = run(ops, bias, site)

@@ -196,6 +196,36 @@ def test_structures_with_too_many_members():
     equal(one["q"], {"a": {"b": {"c": {"_d_length": 4, "d": [7, 0, 0, 0]}}}})
 
 
+def test_all_arguments():
+    """By name and type, without naming them; of many functions each is an event of its own."""
+    path, trace = compiled("target.c", "-g", "-O2"), FOLDER + "/arguments"
+    good("trace", "-o", trace, "-c", f"{path} {ROUNDS}", "--function", "target_scalars", "--args")
+    scalars = [{"small": -5, "middle": 60000, "number": i, "large": 1 << 40, "flag": bool(i & 1), "color": 7} for i in range(ROUNDS)]
+    equal(nested(trace, "probe:target_scalars"), scalars)
+    shutil.rmtree(trace)
+    good("trace", "-o", trace, "-c", f"{path} {ROUNDS}", "--function", "*", "--args", "--exit")
+    calls = nested(trace, "probe:target_scalars")
+    equal([{k: v for k, v in call.items() if k != "call"} for call in calls], scalars)
+    equal([one["return_value"] for one in nested(trace, "probe:target_scalars_return")],
+          [-5 + 60000 + i + 0 + i % 2 + 7 for i in range(ROUNDS)])
+    equal([(f["narrow"], f["between"], f["wide"]) for f in nested(trace, "probe:target_floats")], [(1.5, 2, 0.25)] * ROUNDS)
+    equal([f["return_value"] for f in nested(trace, "probe:target_floats_return")], [3.25] * ROUNDS)
+    equal([f["pair"]["first"] for f in nested(trace, "probe:target_pair")], list(range(ROUNDS)))
+    equal([f["text"] for f in nested(trace, "probe:target_static")], ["x"] * ROUNDS)
+    equal(["return_value" in f for f in nested(trace, "probe:target_static_return")], [False] * ROUNDS)
+    (begin,) = nested(trace, "probe:main")
+    equal(begin["argc"], 2)
+    # Those of which nobody knows the arguments are there, too.
+    equal(nested(trace, "probe:_start"), [{"call": 0}])
+    number = next(n for n, line in enumerate(open(SOURCES + "/target.c", encoding="utf-8"), 1) if "line of the sum" in line)
+    shutil.rmtree(trace)
+    plain = compiled("target.c", "-g", "-O0", name="plain-all")
+    good("trace", "-o", trace, "-c", f"{plain} {ROUNDS}", "--probe", f"target.c:{number}", "--arg", "$vars")
+    equal([(f["text"], f["sum"]) for _, f in read(trace)], [("hello", "15")] * ROUNDS)
+    bare = compiled("target.c", "-O2", name="bare")
+    refused("there is no debug information", 1, "trace", "-o", FOLDER + "/none", "-c", bare, "--function", "target_pair", "--args")
+
+
 def labels(trace, name):
     """The labels and numbers of a field, as babeltrace2 shows those of an enumeration."""
     done = subprocess.run(["babeltrace2", trace], capture_output=True, text=True, check=True)

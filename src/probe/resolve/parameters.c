@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/* `$params` and `$vars`, as perf has them: the names of all that a function has been given, or of all variables that are there. */
+#include "variable.h"
+
+#include "debug.h"
+
+#include <dwarf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_function(Dwarf_Die *scope)
+{
+	int tag = dwarf_tag(scope);
+
+	return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine;
+}
+
+/* Inner ones hide those of the same name. */
+static bool is_known(const struct variable_names *names, const char *name)
+{
+	for (size_t i = 0; i < names->count; i++)
+		if (!strcmp(names->names[i], name))
+			return true;
+	return false;
+}
+
+static void add_names(struct variable_names *names, Dwarf_Die *scope, bool all)
+{
+	Dwarf_Die child;
+
+	if (dwarf_child(scope, &child))
+		return;
+	do {
+		int tag = dwarf_tag(&child);
+		const char *name = dwarf_diename(&child);
+
+		if (tag != DW_TAG_formal_parameter && (!all || tag != DW_TAG_variable))
+			continue;
+		if (!name || is_known(names, name))
+			continue;
+		if (names->count == PROBE_TABLE_FIELDS_MAX)
+			names->left_out = true;
+		else
+			names->names[names->count++] = name;
+	} while (!dwarf_siblingof(&child, &child));
+}
+
+bool variable_is_several(const char *text)
+{
+	return !strcmp(text, RESOLVE_PARAMETERS) || !strcmp(text, RESOLVE_VARIABLES);
+}
+
+int variable_names(const struct place *place, const char *text, struct variable_names *names,
+		struct resolve_error *error)
+{
+	struct debug *debug = module_debug(place->module);
+	bool all = !strcmp(text, RESOLVE_VARIABLES), done = false;
+	Dwarf_Die *scopes = NULL;
+	int count = debug ? debug_scopes(debug, place->address, &scopes) : -1;
+
+	*names = (struct variable_names){.count = 0};
+	if (count <= 0)
+		return resolve_fail(error, -ENODATA,
+				"compile it with -g or install its package of debug symbols",
+				"there is no debug information for that code of %s, so nothing "
+				"says what `%s` are",
+				place->module->name, text);
+	for (int i = 0; i < count && !done; i++) {
+		done = is_function(&scopes[i]);
+		if (done || all)
+			add_names(names, &scopes[i], all);
+	}
+	free(scopes);
+	return 0;
+}
