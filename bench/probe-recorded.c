@@ -9,6 +9,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* What fields behind pointers lead to: a text of 16 bytes, and a number behind two pointers. */
+extern const char *const probe_recorded_text;
+extern const uint64_t *const probe_recorded_number, *const *const probe_recorded_chain;
+static const uint64_t the_number = 4711;
+const char *const probe_recorded_text = "fifteen letters";
+const uint64_t *const probe_recorded_number = &the_number;
+const uint64_t *const *const probe_recorded_chain = &probe_recorded_number;
+
 /* Ten frames above it, for those who look at these. */
 static __attribute__((noinline)) double measure_deep(unsigned int depth, probe_call_target *target,
 		unsigned int rounds, unsigned int calls)

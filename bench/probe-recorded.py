@@ -15,14 +15,18 @@ import probe_peers as peers
 BUILD, TURNS = os.path.abspath(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 5
 TARGET, RECORD = BUILD + '/bench/bench-probe-recorded', BUILD + '/tests/probe/agent/probe-record'
 FIXED = BUILD + '/bench/bench-probe-fixed'
-HEX, BACKTRACE = 3, 8
+HEX, STRING, BACKTRACE = 3, 6, 8
 TWO = [('a', HEX, 8, 0, '2 0 5 0'), ('b', HEX, 8, 0, '2 0 4 0')]
 ALL = [(f'r{i}', HEX, 8, 0, f'2 0 {i} 0') for i in range(16)]
+# Where in the program a pointer is, and what it leads to (table.h: 4 is an address of the module, 34 loads).
+TEXT, CHAIN = (f'4 0 0 {peers.address_of(TARGET, name)} 34 8 0 0' for name in ('probe_recorded_text', 'probe_recorded_chain'))
 # Name, fields at entry and exit, flags, calls of a round, and the goal in nanoseconds.
 KINDS = [
     ('entry, no field', [], None, 0, 1000, 25),
     ('entry, two integers', TWO, None, 0, 1000, 30),
     ('entry, all general registers', ALL, None, 1, 500, 40),
+    ('entry, a text of 16 bytes', [('text', STRING, 1, 64, TEXT)], None, 0, 500, 60),
+    ('entry, a number behind 2 pointers', [('number', HEX, 8, 0, CHAIN + ' 34 8 0 0 34 8 0 0')], None, 0, 500, 80),
     ('entry, backtrace of 10', [('calls', BACKTRACE, 8, 10, '10 0 0 0')], None, 0, 500, 150),
     ('entry and exit', [], [('duration', HEX, 8, 0, '8 0 0 0')], 0, 500, 55),
     ('entry, by a breakpoint', [], None, 2, 20, None),
@@ -52,9 +56,13 @@ def probed(kind):
     return float(said.split('\n')[0])
 
 
+TEXT_OF_PEERS = f'text=+0(@+{peers.offset_of(TARGET, "probe_recorded_text"):#x}):string'
+CHAIN_OF_PEERS = f'number=+0(+0(@+{peers.offset_of(TARGET, "probe_recorded_chain"):#x})):u64'
 # Name, how, is it the function with the no-op?
 PEERS = [
     ('kernel uprobe, on a no-op', lambda: peers.uprobe([TARGET, '300', '100', 'nop'], 'probe_hit_nop'), True),
+    ('kernel uprobe, a text of 16 bytes', lambda: peers.uprobe([TARGET, '300', '100', 'nop'], 'probe_hit_nop', arguments=TEXT_OF_PEERS), True),
+    ('kernel uprobe, behind 2 pointers', lambda: peers.uprobe([TARGET, '300', '100', 'nop'], 'probe_hit_nop', arguments=CHAIN_OF_PEERS), True),
     ('kernel uprobe, single-stepped', lambda: peers.uprobe([TARGET, '300', '10'], 'probe_hit_target'), False),
     ('kernel uprobe, entry and exit', lambda: peers.uprobe([TARGET, '300', '100', 'nop'], 'probe_hit_nop', True), True),
     ('uftrace, entry and exit', lambda: peers.uftrace([TARGET, '500', '500', 'nop'], 'probe_hit_nop'), True),

@@ -26,10 +26,14 @@ def number(text):
     raise Missing('the program has said nothing: ' + text[-200:].strip())
 
 
-def offset_of(program, name):
-    """Where in the file the code of a function is, as the kernel wants it."""
+def address_of(program, name):
     symbols = subprocess.check_output(['nm', program], text=True).split('\n')
-    address = next(int(line.split()[0], 16) for line in symbols if line.endswith(f' {name}'))
+    return next(int(line.split()[0], 16) for line in symbols if line.endswith(f' {name}'))
+
+
+def offset_of(program, name):
+    """Where in the file a function or a variable is, as the kernel wants it."""
+    address = address_of(program, name)
     for line in subprocess.check_output(['readelf', '-lW', program], text=True).split('\n'):
         words = line.split()
         if words[:1] == ['LOAD']:
@@ -59,7 +63,7 @@ def write(name, text):
         os.close(file)
 
 
-def uprobe(command, function, returns=False):
+def uprobe(command, function, returns=False, arguments=''):
     """Of a copy, for uprobes are of a file, whoever runs it."""
     with tempfile.TemporaryDirectory() as place:
         try:
@@ -67,7 +71,7 @@ def uprobe(command, function, returns=False):
             program = shutil.copy(command[0], place)
             where = f'{program}:{offset_of(program, function):#x}'
             names = ['entry', 'exit'] if returns else ['entry']
-            write('uprobe_events', f'p:{GROUP}/entry {where}\n')
+            write('uprobe_events', f'p:{GROUP}/entry {where} {arguments}\n')
             try:
                 if returns:
                     write('uprobe_events', f'r:{GROUP}/exit {where}\n')

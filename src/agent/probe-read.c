@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory of the program that may not be there, read where a probe hits: by a system call, which fails where an
- * instruction would fault. The page of the stack pointer is there, and most of what is asked for is in it.
+ * Memory of the program that may not be there, read where a probe hits. The page of the stack pointer is there. Other memory is read
+ * by loads whose faults are caught (probe/patch/reading.c), or, where these may not be, by a system call, which fails where an instruction would
+ * fault. In a sandbox that call could be the program's end, so nothing is there then.
  */
 #include <string.h>
 #include <sys/uio.h>
 
+#include "agent/context-values.h"
 #include "agent/probes.h"
 #include "probe/patch/call.h"
 #include "wire/raw.h"
 
 #define PAGE 4096u
+#define LITTLE 64u
 
 /* Plain loops: what libc has for it uses vector registers. */
 static void copy(void *to, uint64_t from, size_t size)
@@ -71,28 +74,53 @@ bool probe_read(void *to, uint64_t from, size_t size, const uint64_t *stack)
 			copy(to, from, size);
 		return true;
 	}
-	return read_remote(to, from, size) == (long)size;
+	if (!context_may_ask())
+		return false;
+	if (patch_read(to, from, size))
+		return true;
+	if (read_remote(to, from, size) != (long)size)
+		return false;
+	patch_read_so(from, size);
+	return true;
+}
+
+/*
+ * As much of a page as there is room for, up to a NUL: whether there is one. `got` is how much is before it, or without it; negative:
+ * nothing can be read.
+ */
+static bool read_text(char *to, uint64_t from, size_t wanted, long *got)
+{
+	long is_read, i = 0;
+
+	*got = patch_read_text(to, from, wanted);
+	if (*got >= 0)
+		return *got < (long)wanted;
+	/* A little: most strings are short. */
+	is_read = read_remote(to, from, wanted < LITTLE ? wanted : LITTLE);
+	if (is_read <= 0)
+		return false;
+	patch_read_so(from, (size_t)is_read);
+	while (i < is_read && to[i])
+		i++;
+	*got = i;
+	return i < is_read;
 }
 
 bool probe_read_string(char *to, uint64_t from, size_t size)
 {
 	size_t filled = 0;
 
-	while (filled < size - 1) {
-		/* A page at a time, and a little at first: most strings are short, and what follows may be missing. */
-		size_t wanted = PAGE - (from + filled) % PAGE, i;
+	while (filled < size - 1 && context_may_ask()) {
+		/* A page at a time: what follows may be missing. */
+		size_t wanted = PAGE - (from + filled) % PAGE;
 		long got;
 
-		if (wanted > 64 && !filled)
-			wanted = 64;
 		if (wanted > size - 1 - filled)
 			wanted = size - 1 - filled;
-		got = read_remote(to + filled, from + filled, wanted);
-		if (got <= 0)
+		if (read_text(to + filled, from + filled, wanted, &got))
+			return true;
+		if (got < 0)
 			break;
-		for (i = 0; i < (size_t)got; i++)
-			if (!to[filled + i])
-				return true;
 		filled += (size_t)got;
 	}
 	to[filled] = 0;

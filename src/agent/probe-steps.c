@@ -92,6 +92,15 @@ static void make_named(struct probes_way *way)
 	way->named = true;
 }
 
+/* Whether it leads to memory, but for what is at the stack pointer. */
+static bool is_read(const struct probes_step *step, const struct probe_fetch *fetch)
+{
+	for (uint32_t i = 0; i < fetch->nr_ops; i++)
+		if (fetch->ops[i].code == PROBE_FETCH_LOAD)
+			return true;
+	return step->kind == PROBES_STEP_STRING || step->kind == PROBES_STEP_GATHERED;
+}
+
 /* The one that was made last, if it is the same. */
 static const struct probes_way *keep_way(struct probes_table *table, const struct probes_way **last,
 		const struct probes_step *made, uint32_t most, const struct probes_event *event,
@@ -132,8 +141,10 @@ const struct probes_way *probes_steps_make(struct probes_table *table, struct pr
 	struct probes_step steps[PROBE_TABLE_FIELDS_MAX + 1] = {0};
 	size_t most = STORED_BYTES;
 
-	for (uint32_t i = 0; i < event->nr_fields; i++)
+	for (uint32_t i = 0; i < event->nr_fields; i++) {
 		most += make_step(leaves, &steps[i], &event->fields[i].field, &fetches[i]);
+		event->wants_reads |= is_read(&steps[i], &fetches[i]);
+	}
 	return keep_way(table, leaves ? &event->exit : &event->entry, steps,
 			most < TOO_MANY ? (uint32_t)most : TOO_MANY, event, leaves);
 }

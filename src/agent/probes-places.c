@@ -406,6 +406,29 @@ void probes_places_apply(void)
 	raw_munmap(memory, bytes);
 }
 
+static bool reads(const struct probes_hook *hook)
+{
+	return (hook->entry && hook->entry->event->wants_reads) ||
+			(hook->exit && hook->exit->event->wants_reads);
+}
+
+bool probes_places_read(void)
+{
+	const struct probes_place *place;
+	const struct probes_hook *hook;
+	unsigned int bucket;
+
+	each_place(bucket, place)
+	{
+		hook = place->probe ? place->hooks : NULL;
+		while (hook && !reads(hook))
+			hook = hook->next;
+		if (hook)
+			return true;
+	}
+	return false;
+}
+
 void probes_places_rest(void)
 {
 	places = NULL;

@@ -318,6 +318,9 @@ void agent_probes_apply(void)
 	agent_each_session(session) find_all(session);
 	probe_calls_update(calls_are_wanted());
 	probes_places_apply();
+	/* Hits of what was removed, or is read by nobody any more, are over. It asks for system calls, as below. */
+	if (!agent_is_sandboxed())
+		(void)patch_reads(probes_places_read());
 	probe_calls_free_retired();
 	free_over();
 	if (!there_are_any()) {

@@ -56,6 +56,7 @@ struct probes_event {
 	uint32_t nr_fields, nr_top; /* nr_top: without members of structures */
 	uint32_t scratch;           /* bytes for what its strings and arrays are read into */
 	bool wants_calls;
+	bool wants_reads; /* of memory that may not be there */
 	const struct probes_field *fields;
 	const struct probes_way *entry,
 			*exit; /* that were made last: all its places have the same, mostly */
@@ -199,6 +200,8 @@ bool probes_events_has(
 int probes_places_find(struct probes_table *table);
 /* Sets what is wanted and removes what is not, in all places. */
 void probes_places_apply(void);
+/* Whether something that is set reads memory that may not be there. */
+bool probes_places_read(void);
 /* There is no table, and nothing is set: nobody can be at a place. */
 void probes_places_rest(void);
 /* No hook of it is left, and nobody is in one after probes_places_apply(). */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * sigaction() and its kin, as the program calls them: a probe may be a breakpoint, whose signal must arrive here and must not be
- * blocked (probe/patch/signals.c). Without probes all of it only passes on.
+ * blocked (probe/patch/signals.c), and may read memory, whose faults arrive here, too (probe/patch/faults.c). Without probes all of it only passes on.
  *
  * Not seen: system calls that the program makes itself, what libc does within (posix_spawn(), the begin and end of threads), and masks that hold for
  * one call (sigsuspend(), ppoll()). What a program executes does not inherit that these two are blocked. Part of the library only.
@@ -75,7 +75,7 @@ EXPORT __sighandler_t signal(int number, __sighandler_t handler)
 
 	if (!next_signal)
 		find_all();
-	if ((number != SIGTRAP && number != SIGILL) || handler == SIG_ERR)
+	if (!patch_signals_stand_behind(number) || handler == SIG_ERR)
 		return next_signal(number, handler);
 	sigemptyset(&action.sa_mask);
 	sigaddset(&action.sa_mask, number);

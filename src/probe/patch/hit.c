@@ -82,6 +82,7 @@ static bool claim(struct thread *thread, pid_t owner, pid_t tid)
 		thread->scan = SCAN_FIRST;
 	}
 	thread->inside = NULL;
+	patch_reading_begins(thread->number);
 	return true;
 }
 
@@ -146,6 +147,11 @@ static inline __attribute__((always_inline)) void leave_thread(struct thread *th
 	light_barrier();
 	/* Release: the handler is over. Pairs with the acquire in patch_hit_is_inside(). */
 	__atomic_store_n(&thread->inside, NULL, __ATOMIC_RELEASE);
+}
+
+int patch_hit_number(void)
+{
+	return self ? self->number : -1;
 }
 
 bool patch_hit_is_inside(const struct patch_probe *probe)

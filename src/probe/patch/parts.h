@@ -23,6 +23,8 @@
 
 /* SIGTRAP and SIGILL, of a mask as the kernel has it. */
 #define PATCH_TRAP_SIGNALS (1ULL << 4 | 1ULL << 3)
+/* SIGSEGV and SIGBUS, likewise. */
+#define PATCH_FAULT_SIGNALS (1ULL << 10 | 1ULL << 6)
 
 /* One place, as long as it is mapped: threads may be in its code long after it was removed. */
 struct patch_probe {
@@ -270,6 +272,26 @@ void patch_signals_default(int number);
 /* In a child of fork(), where the other threads are not. */
 void patch_signals_forked(void);
 
+/* ---- faults.c ---- */
+
+/* The net below loads that may fault: from here on, and not any more when nobody is in a hit that has such loads. */
+void patch_faults_start(void);
+void patch_faults_end(void);
+/* Where it is: the program may have set handlers of its own since by bare system calls. */
+void patch_faults_renew(void);
+/* Another number, when what readers know of masks and actions is to be asked again. */
+extern uint64_t patch_faults_generation;
+
+/* ---- reading.c ---- */
+
+/* The entry of a thread is another thread's from here on. */
+void patch_reading_begins(unsigned int number);
+/* The calling thread is about to change its mask, and has done so. */
+void patch_reading_pauses(void);
+void patch_reading_forgets(void);
+/* How often a page was gone that had been there before. */
+uint64_t patch_reading_faults(void);
+
 /* ---- threads.c ---- */
 
 struct patch_thread {
@@ -331,6 +353,8 @@ bool patch_enter(struct patch_hit *hit, struct patch_probe *probe);
 void patch_leave(struct patch_hit *hit, uint64_t *place);
 int patch_hit_start(void);
 int patch_hit_follow(void);
+/* Of the calling thread's entry, which is below THREADS_MAX; negative: it has none. */
+int patch_hit_number(void);
 bool patch_hit_is_inside(const struct patch_probe *probe);
 void patch_hit_figures(struct patch_figures *figures);
 

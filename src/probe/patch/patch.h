@@ -23,6 +23,9 @@
  *	unwinders.c     the unwinders that the program has, and how each is told
  *	debugger.c      how debuggers are
  *	callers.c       whose calls may be seen returning
+ *	reading.c       memory that may not be there, read in a hit
+ *	x86-64-read.S   the loads of that, and the handler of their faults
+ *	faults.c        what the program does with the signals of faults
  *	hit.c           a hit: from that code to the handler, once at a time in each thread; returns
  *
  * Handlers and all that they call must be compiled for general registers only (-mgeneral-regs-only), for no others are
@@ -33,6 +36,7 @@
 #include "probe/site.h"
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 /* In the order in which they are saved. */
@@ -153,17 +157,19 @@ uint64_t patch_return_address(uint64_t address);
 
 /*
  * For whoever interposes sigaction(), sigprocmask() and pthread_sigmask(), with the C library's own function: what the program asks for seems to
- * hold, but the signals of traps arrive here first, and nobody blocks them.
+ * hold, but the signals of traps arrive here first, and nobody blocks them; so do, while hits read memory, those of faults, which may be blocked.
  */
 typedef int patch_action_function(
 		int number, const struct sigaction *action, struct sigaction *before);
 int patch_signals_action(int number, const struct sigaction *action, struct sigaction *before,
 		patch_action_function *real);
+/* Whether a handler of this signal may have to stand behind ours. */
+bool patch_signals_stand_behind(int number);
 typedef int patch_mask_function(int how, const sigset_t *set, sigset_t *before);
 int patch_signals_mask(int how, const sigset_t *set, sigset_t *before, patch_mask_function *real);
 
 /*
- * Where breakpoints are set: whether what nobody interposes (system calls that the program makes itself) has taken the handler away, or blocks the
+ * Where breakpoints are set, or hits read memory: whether what nobody interposes (system calls that the program makes itself) has taken the handler away, or blocks the
  * signal, is looked at and mended. From time to time; does not wait for others who set and remove.
  */
 void patch_check(void);
@@ -173,6 +179,25 @@ void patch_check(void);
  * it ask the loader, so its lock may be held.
  */
 void patch_look_around(void);
+
+/*
+ * Reading memory that may not be there, in a hit: directly, where it is certain that a fault can be caught and the page was there a moment ago. False:
+ * it is not, or the memory is not there; then by a system call, and what that could read is known from then on.
+ */
+bool patch_read(void *to, uint64_t from, size_t size);
+/*
+ * Up to `most` bytes of one page, up to a NUL: how many are before it, `most` without it; negative: as above. What is behind the NUL in `to` may
+ * change up to `most`.
+ */
+long patch_read_text(char *to, uint64_t from, size_t most);
+/* All of it was just read, by a system call. */
+void patch_read_so(uint64_t from, size_t size);
+
+/*
+ * Whether hits may read so. That takes the signals of faults: a program's handlers are called behind ours. With false, no hit that began before
+ * reads any more, see patch_settle(). -ENOMEM.
+ */
+int patch_reads(bool wanted);
 
 struct patch_figures {
 	uint64_t cut;  /* hits inside of handlers */
@@ -185,6 +210,7 @@ struct patch_figures {
 	 */
 	uint64_t open;
 	uint64_t traps; /* of threads that met a byte that was being changed, and of breakpoints */
+	uint64_t faults; /* of loads in hits: the page was taken away since it was read the last time */
 	uint64_t bytes; /* of address space */
 };
 

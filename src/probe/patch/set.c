@@ -823,6 +823,7 @@ void patch_check(void)
 {
 	if (pthread_mutex_trylock(&lock))
 		return;
+	patch_faults_renew();
 	if (patch_any_breakpoint()) {
 		patch_trap_renew();
 		(void)patch_unblock();
@@ -839,4 +840,5 @@ void patch_figures(struct patch_figures *figures)
 	/* Relaxed: a figure. */
 	figures->traps = __atomic_load_n(&patch_traps, __ATOMIC_RELAXED);
 	figures->bytes = patch_memory_bytes();
+	figures->faults = patch_reading_faults();
 }

@@ -14,7 +14,7 @@
  *
  * All of it may be called in signal handlers.
  */
-#include "parts.h"
+#include "actions.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -23,19 +23,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MASK_BYTES 8
 #define OURS PATCH_TRAP_SIGNALS
 #define LAST_SIGNAL 64
 #define FORMER 16 /* actions that a handler may still read while the program sets others */
 #define SPINS 100
 #define PAUSES 20000
 #define PAUSE_NS 50000
-
-/* As the kernel has it. */
-struct kernel_action {
-	uint64_t handler, flags, restorer, mask;
-};
-#define RESTORER 0x4000000 /* SA_RESTORER, which libc's header has not */
 
 /* Of the calling thread: what it would block. As quickly reached as a register, also in handlers. */
 static __thread uint64_t wanted __attribute__((tls_model("initial-exec")));
@@ -44,9 +37,10 @@ static struct {
 	uint64_t mask, handler;
 } wanted_by[LAST_SIGNAL + 1];
 
-static uint64_t handler_of_ours, restorer_of_libc;
+static uint64_t handler_of_ours;
+uint64_t patch_restorer_of_libc;
 /* What the program wants of SIGTRAP and SIGILL. */
-static struct kernel_action actions[2][FORMER];
+static struct patch_action actions[2][FORMER];
 static unsigned int now[2];
 static bool held;
 static bool known; /* was held once */
@@ -61,24 +55,20 @@ static bool is_ours(int number)
 static uint32_t lock;
 static __thread bool inside __attribute__((tls_model("initial-exec")));
 
-struct section {
-	uint64_t blocked;
-	bool entered;
-};
-
 /*
  * No handler interrupts who is in it, but those of traps: whoever is in it may meet one. A handler of the program's that
  * comes that way finds that this thread is in it, and goes on without.
  */
-static struct section enter(void)
+struct patch_section patch_signals_enter(void)
 {
 	const uint64_t all = ~OURS;
-	struct section section = {0};
+	struct patch_section section = {0};
 
 	if (inside)
 		return section;
+	patch_reading_pauses();
 	patch_system_call(SYS_rt_sigprocmask, SIG_BLOCK, (long)&all, (long)&section.blocked,
-			MASK_BYTES, 0, 0);
+			PATCH_MASK_BYTES, 0, 0);
 	section.entered = inside = true;
 	/*
 	 * Acquire: what the last one has done. Pairs with the release in leave(). After a second, whoever was in it has been ended
@@ -97,74 +87,45 @@ static struct section enter(void)
 	return section;
 }
 
-static void leave(struct section section)
+void patch_signals_leave(struct patch_section section)
 {
 	uint64_t open = ~OURS & ~section.blocked;
 
 	if (!section.entered)
 		return;
-	/* Release: all that was done. Pairs with the acquire in enter(). */
+	/* Release: all that was done. Pairs with the acquire in patch_signals_enter(). */
 	__atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
 	inside = false;
 	/* Only what was blocked here: the rest may have been changed from outside. */
-	patch_system_call(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&open, 0, MASK_BYTES, 0, 0);
+	patch_system_call(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&open, 0, PATCH_MASK_BYTES, 0, 0);
+	patch_reading_forgets();
 }
 
 void patch_signals_forked(void)
 {
 	lock = 0;
 	inside = false;
+	patch_faults_forked();
 }
 
 /* ---- the kernel's actions ---- */
 
-static int exchange(int number, const struct kernel_action *action, struct kernel_action *before)
-{
-	return (int)patch_system_call(
-			SYS_rt_sigaction, number, (long)action, (long)before, MASK_BYTES, 0, 0);
-}
-
-static bool is_same(const struct kernel_action *one, const struct kernel_action *other)
-{
-	return one->handler == other->handler && one->flags == other->flags &&
-			one->restorer == other->restorer && one->mask == other->mask;
-}
-
-static bool is_handler_of_ours(const struct kernel_action *action)
+static bool is_handler_of_ours(const struct patch_action *action)
 {
 	return action->handler == handler_of_ours;
-}
-
-static struct sigaction as_libc(const struct kernel_action *action)
-{
-	struct sigaction result = {.sa_flags = (int)(uint32_t)action->flags};
-
-	memcpy(&result.sa_handler, &action->handler, sizeof(action->handler));
-	memcpy(&result.sa_mask, &action->mask, sizeof(action->mask));
-	return result;
-}
-
-/* As libc gives it to the kernel. */
-static struct kernel_action as_kernel(const struct sigaction *action)
-{
-	struct kernel_action result = {.flags = (uint32_t)action->sa_flags | RESTORER,
-			.restorer = restorer_of_libc};
-
-	memcpy(&result.handler, &action->sa_handler, sizeof(result.handler));
-	memcpy(&result.mask, &action->sa_mask, sizeof(result.mask));
-	return result;
 }
 
 /*
  * The kernel has `to` in place of `from`, which it was seen to have; or what a bare system call has set meanwhile, which is found in
  * exchange, and so on.
  */
-static struct kernel_action replace(
-		int number, const struct kernel_action *from, const struct kernel_action *to)
+static struct patch_action replace(
+		int number, const struct patch_action *from, const struct patch_action *to)
 {
-	struct kernel_action expected = *from, put = *to, found = *from;
+	struct patch_action expected = *from, put = *to, found = *from;
 
-	while (!exchange(number, &put, &found) && !is_same(&found, &expected)) {
+	while (!patch_exchange_action(number, &put, &found) &&
+			!patch_is_same_action(&found, &expected)) {
 		expected = put;
 		put = found;
 	}
@@ -173,15 +134,15 @@ static struct kernel_action replace(
 
 void patch_signals_default(int number)
 {
-	const struct kernel_action none = {.handler = (uint64_t)(uintptr_t)SIG_DFL};
+	const struct patch_action none = {.handler = (uint64_t)(uintptr_t)SIG_DFL};
 
-	exchange(number, &none, NULL);
+	patch_exchange_action(number, &none, NULL);
 }
 
 /* ---- what stands behind ours ---- */
 
 /* With the lock, but read by handlers without. */
-static void put_behind(int number, const struct kernel_action *action)
+static void put_behind(int number, const struct patch_action *action)
 {
 	unsigned int which = number == SIGILL, at = (now[which] + 1) % FORMER;
 
@@ -190,7 +151,7 @@ static void put_behind(int number, const struct kernel_action *action)
 	__atomic_store_n(&now[which], at, __ATOMIC_RELEASE);
 }
 
-static const struct kernel_action *get_behind(int number)
+static const struct patch_action *get_behind(int number)
 {
 	/* Acquire: the action. Pairs with the release in put_behind(). */
 	return &actions[number == SIGILL]
@@ -205,37 +166,37 @@ static bool holds(void)
 
 struct sigaction patch_signals_behind(int number)
 {
-	struct kernel_action real = {0};
+	struct patch_action real = {0};
 
 	/* A signal that was on its way when the program got them back; or it has given this one to our handler, as it had read it once. */
-	if (!holds() && !exchange(number, NULL, &real) && !is_handler_of_ours(&real))
-		return as_libc(&real);
-	return as_libc(get_behind(number));
+	if (!holds() && !patch_exchange_action(number, NULL, &real) && !is_handler_of_ours(&real))
+		return patch_action_as_libc(&real);
+	return patch_action_as_libc(get_behind(number));
 }
 
 /* By way of libc, which knows how handlers return. */
-static int set_ours(int number, const struct sigaction *handler, const struct kernel_action *seen)
+static int set_ours(int number, const struct sigaction *handler, const struct patch_action *seen)
 {
 	struct sigaction before = {0};
-	struct kernel_action set = {0};
+	struct patch_action set = {0};
 
 	if (sigaction(number, handler, &before))
 		return -errno;
-	if (!exchange(number, NULL, &set))
-		restorer_of_libc = set.restorer;
-	set = as_kernel(&before);
+	if (!patch_exchange_action(number, NULL, &set))
+		patch_restorer_of_libc = set.restorer;
+	set = patch_action_as_kernel(&before);
 	set.flags = (uint32_t)before.sa_flags;
 	memcpy(&set.restorer, &before.sa_restorer, sizeof(set.restorer));
 	/* Set by a bare system call meanwhile. */
-	if (!is_handler_of_ours(&set) && !is_same(&set, seen))
+	if (!is_handler_of_ours(&set) && !patch_is_same_action(&set, seen))
 		put_behind(number, &set);
 	return 0;
 }
 
 static int take(int number, const struct sigaction *handler)
 {
-	struct kernel_action real = {0};
-	int ret = exchange(number, NULL, &real);
+	struct patch_action real = {0};
+	int ret = patch_exchange_action(number, NULL, &real);
 
 	if (ret || is_handler_of_ours(&real))
 		return ret;
@@ -245,7 +206,7 @@ static int take(int number, const struct sigaction *handler)
 
 int patch_signals_take(const struct sigaction *handler)
 {
-	struct section section = enter();
+	struct patch_section section = patch_signals_enter();
 	int ret;
 
 	memcpy(&handler_of_ours, &handler->sa_sigaction, sizeof(handler_of_ours));
@@ -256,7 +217,7 @@ int patch_signals_take(const struct sigaction *handler)
 	/* Relaxed: see holds(). */
 	if (!ret)
 		__atomic_store_n(&held, true, __ATOMIC_RELAXED);
-	leave(section);
+	patch_signals_leave(section);
 	return ret;
 }
 
@@ -286,7 +247,7 @@ static void block_as_wanted(void)
 
 	if (!mask)
 		return;
-	patch_system_call(SYS_rt_sigprocmask, SIG_BLOCK, (long)&mask, 0, MASK_BYTES, 0, 0);
+	patch_system_call(SYS_rt_sigprocmask, SIG_BLOCK, (long)&mask, 0, PATCH_MASK_BYTES, 0, 0);
 	wanted = 0;
 }
 
@@ -295,8 +256,8 @@ static void open_as_held(void)
 {
 	uint64_t mask = 0, ours = OURS;
 
-	patch_system_call(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&ours, (long)&mask, MASK_BYTES, 0,
-			0);
+	patch_system_call(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&ours, (long)&mask,
+			PATCH_MASK_BYTES, 0, 0);
 	wanted |= mask & OURS;
 }
 
@@ -306,6 +267,8 @@ int patch_signals_mask(int how, const sigset_t *set, sigset_t *before, patch_mas
 	sigset_t open;
 	int ret;
 
+	if (set)
+		patch_reading_pauses();
 	if (!holds())
 		block_as_wanted();
 	was = wanted;
@@ -326,6 +289,8 @@ int patch_signals_mask(int how, const sigset_t *set, sigset_t *before, patch_mas
 		if (ret)
 			wanted = was;
 	}
+	if (set)
+		patch_reading_forgets();
 	if (!ret && before)
 		change(before, 0, was);
 	return ret;
@@ -338,20 +303,36 @@ static void want(int number, uint64_t mask, uint64_t handler)
 	wanted_by[number].handler = handler;
 }
 
+uint64_t patch_signals_open_ones(void)
+{
+	return holds() ? OURS : 0;
+}
+
+uint64_t patch_signals_wanted(int number, uint64_t handler)
+{
+	return wanted_by[number].handler == handler ? wanted_by[number].mask : 0;
+}
+
+void patch_signals_want(int number, uint64_t mask, uint64_t handler)
+{
+	want(number, mask, handler);
+}
+
 static bool is_changeable(int number)
 {
-	return number != SIGKILL && number != SIGSTOP && !is_ours(number);
+	return number != SIGKILL && number != SIGSTOP && !is_ours(number) &&
+			!patch_faults_hold(number);
 }
 
 /* Handlers that were there before. */
 void patch_signals_open(void)
 {
-	struct section section = enter();
+	struct patch_section section = patch_signals_enter();
 
 	for (int number = 1; number <= LAST_SIGNAL; number++) {
-		struct kernel_action real = {0}, open;
+		struct patch_action real = {0}, open;
 
-		if (!is_changeable(number) || exchange(number, NULL, &real) ||
+		if (!is_changeable(number) || patch_exchange_action(number, NULL, &real) ||
 				!(real.mask & OURS) ||
 				real.handler == (uint64_t)(uintptr_t)SIG_DFL ||
 				real.handler == (uint64_t)(uintptr_t)SIG_IGN)
@@ -361,22 +342,23 @@ void patch_signals_open(void)
 		open.mask &= ~OURS;
 		replace(number, &real, &open);
 	}
-	leave(section);
+	patch_faults_install();
+	patch_signals_leave(section);
 }
 
 /* ---- back ---- */
 
 static void give_back(int number)
 {
-	struct kernel_action real = {0};
+	struct patch_action real = {0};
 
-	if (exchange(number, NULL, &real))
+	if (patch_exchange_action(number, NULL, &real))
 		return;
 	if (is_ours(number)) {
 		if (is_handler_of_ours(&real))
 			replace(number, &real, get_behind(number));
 	} else if (wanted_by[number].mask && wanted_by[number].handler == real.handler) {
-		struct kernel_action full = real;
+		struct patch_action full = real;
 
 		full.mask |= wanted_by[number].mask;
 		replace(number, &real, &full);
@@ -386,22 +368,23 @@ static void give_back(int number)
 
 void patch_signals_give_back(void)
 {
-	struct section section = enter();
+	struct patch_section section = patch_signals_enter();
 
 	/* Relaxed: see holds(). */
 	__atomic_store_n(&held, false, __ATOMIC_RELAXED);
 	for (int number = 1; number <= LAST_SIGNAL; number++) {
-		if (number != SIGKILL && number != SIGSTOP)
+		if (is_ours(number) || is_changeable(number))
 			give_back(number);
 	}
-	leave(section);
+	patch_faults_install();
+	patch_signals_leave(section);
 }
 
 /* ---- actions ---- */
 
 static bool is_ours_as_libc(const struct sigaction *action)
 {
-	struct kernel_action same = as_kernel(action);
+	struct patch_action same = patch_action_as_kernel(action);
 
 	return is_handler_of_ours(&same);
 }
@@ -410,8 +393,8 @@ static bool is_ours_as_libc(const struct sigaction *action)
 static int act_behind(int number, const struct sigaction *action, struct sigaction *before,
 		patch_action_function *real)
 {
-	struct sigaction said = as_libc(get_behind(number));
-	struct kernel_action kept;
+	struct sigaction said = patch_action_as_libc(get_behind(number));
+	struct patch_action kept;
 	int ret = 0;
 
 	if (action && is_ours_as_libc(action))
@@ -423,7 +406,7 @@ static int act_behind(int number, const struct sigaction *action, struct sigacti
 		return ret;
 	}
 	if (action && action != &said) {
-		kept = as_kernel(action);
+		kept = patch_action_as_kernel(action);
 		put_behind(number, &kept);
 	}
 	if (before)
@@ -435,7 +418,7 @@ static int act_masked(int number, const struct sigaction *action, struct sigacti
 		patch_action_function *real)
 {
 	uint64_t was = wanted_by[number].mask;
-	struct kernel_action kept;
+	struct patch_action kept;
 	struct sigaction open;
 	int ret;
 
@@ -445,7 +428,7 @@ static int act_masked(int number, const struct sigaction *action, struct sigacti
 		open = *action;
 		change(&open.sa_mask, OURS, 0);
 		ret = real(number, &open, before);
-		kept = as_kernel(action);
+		kept = patch_action_as_kernel(action);
 		if (!ret)
 			want(number, kept.mask & OURS, kept.handler);
 	}
@@ -454,17 +437,25 @@ static int act_masked(int number, const struct sigaction *action, struct sigacti
 	return ret;
 }
 
+bool patch_signals_stand_behind(int number)
+{
+	return is_ours(number) || patch_faults_hold(number);
+}
+
 int patch_signals_action(int number, const struct sigaction *action, struct sigaction *before,
 		patch_action_function *real)
 {
-	struct section section;
+	struct patch_section section;
 	int ret;
 
 	if (!known || inside || number < 1 || number > LAST_SIGNAL)
 		return real(number, action, before);
-	section = enter();
-	ret = is_ours(number) ? act_behind(number, action, before, real)
-			      : act_masked(number, action, before, real);
-	leave(section);
+	section = patch_signals_enter();
+	if (patch_faults_hold(number))
+		ret = patch_faults_action(number, action, before, real);
+	else
+		ret = is_ours(number) ? act_behind(number, action, before, real)
+				      : act_masked(number, action, before, real);
+	patch_signals_leave(section);
 	return ret;
 }

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A net below loads that may fault (reading.c): SIGSEGV and SIGBUS arrive here first, while something reads so. A fault of these loads ends
+ * the load; any other is the program's, as if nobody were here:
+ *
+ *	what the kernel has		what the program has
+ *	our handler, all else		its handler, its flags, its mask: called by a jump, with the kernel's arguments on the
+ *	as the program has it		stack that the kernel chose, so which signals are blocked and which stack it is follow as ever
+ *	our handler			the default: that is put in place, and the instruction faults again. What was sent is sent again
+ *	the same			to be ignored: no net, for what is executed inherits that
+ *
+ * SA_RESETHAND is done here, for our faults are none of the program's. A thread that blocks the signal has no net; reading.c asks.
+ *
+ * The net is given back when nobody reads any more. No thread is on its way to it then, as with traps: one that has faulted is in a hit,
+ * and these are over; and a fault of the program's may arrive at either, for both do the same.
+ *
+ * A child of vfork() has these variables, but actions of its own: what it asks for goes to the kernel.
+ */
+#include "actions.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#define NUMBERS 2
+#define FORMER 16 /* actions that a handler may still read while the program sets others */
+#define TRIES 8
+
+_Static_assert(offsetof(ucontext_t, uc_mcontext.gregs) + REG_RIP * sizeof(greg_t) == 168,
+		"x86-64-read.S");
+_Static_assert(offsetof(siginfo_t, si_code) == 8, "x86-64-read.S");
+
+static const int numbers[NUMBERS] = {SIGSEGV, SIGBUS};
+
+/* What the program wants of them. */
+static struct patch_action actions[NUMBERS][FORMER];
+static unsigned int now[NUMBERS];
+static bool held;
+static pid_t owner;
+
+uint64_t patch_faults_generation;
+
+static unsigned int which(int number)
+{
+	return number == SIGBUS;
+}
+
+static bool is_one(int number)
+{
+	return number == SIGSEGV || number == SIGBUS;
+}
+
+static uint64_t handler_of_ours(void)
+{
+	return (uint64_t)(uintptr_t)patch_fault_arrives;
+}
+
+static bool is_handler_of_ours(const struct patch_action *action)
+{
+	return action->handler == handler_of_ours();
+}
+
+static bool is_real_handler(uint64_t handler)
+{
+	return handler != (uint64_t)(uintptr_t)SIG_DFL && handler != (uint64_t)(uintptr_t)SIG_IGN;
+}
+
+static bool is_held(void)
+{
+	/* Relaxed: whoever sees it late asks the kernel, which says what is so. */
+	return __atomic_load_n(&held, __ATOMIC_RELAXED);
+}
+
+/* Whatever was known of masks and actions is to be asked again. */
+static void tell_readers(void)
+{
+	/* Relaxed: what a thread has set itself it sees; others ask before long. */
+	__atomic_fetch_add(&patch_faults_generation, 1, __ATOMIC_RELAXED);
+}
+
+/* With the lock, but read by handlers without. */
+static void put_behind(int number, const struct patch_action *action)
+{
+	unsigned int at = (now[which(number)] + 1) % FORMER;
+
+	actions[which(number)][at] = *action;
+	/* Release: the action. Pairs with the acquire in get_behind(). */
+	__atomic_store_n(&now[which(number)], at, __ATOMIC_RELEASE);
+}
+
+static struct patch_action *get_behind(int number)
+{
+	/* Acquire: the action. Pairs with the release in put_behind(). */
+	return &actions[which(number)][__atomic_load_n(&now[which(number)], __ATOMIC_ACQUIRE)];
+}
+
+/* ---- what the kernel has ---- */
+
+static struct patch_action with_ours(const struct patch_action *behind)
+{
+	struct patch_action result = {
+			.handler = handler_of_ours(),
+			.flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART | PATCH_SA_RESTORER,
+			.restorer = (uint64_t)(uintptr_t)patch_fault_returns,
+	};
+
+	if (behind->handler == (uint64_t)(uintptr_t)SIG_IGN)
+		return *behind;
+	if (is_real_handler(behind->handler)) {
+		result.flags = (behind->flags & ~(uint64_t)(uint32_t)SA_RESETHAND) | SA_SIGINFO;
+		result.restorer = behind->restorer;
+		result.mask = behind->mask & ~patch_signals_open_ones();
+	}
+	return result;
+}
+
+static void install(int number)
+{
+	struct patch_action put = with_ours(get_behind(number));
+
+	patch_exchange_action(number, &put, NULL);
+}
+
+/* Also what a bare system call sets in this moment stands behind ours then, as it is found in exchange. */
+static void take(int number)
+{
+	struct patch_action seen = {0}, put, found = {0};
+
+	if (patch_exchange_action(number, NULL, &seen))
+		return;
+	for (unsigned int i = 0; i < TRIES && !is_handler_of_ours(&seen); i++) {
+		seen.mask |= patch_signals_wanted(number, seen.handler);
+		patch_signals_want(number, 0, 0);
+		put_behind(number, &seen);
+		put = with_ours(&seen);
+		if (patch_exchange_action(number, &put, &found) || found.handler == seen.handler)
+			return;
+		seen = found;
+	}
+}
+
+static void give_back(int number)
+{
+	const struct patch_action *behind = get_behind(number);
+	struct patch_action seen = {0}, put = *behind;
+
+	/* The program has set another one by a bare system call. */
+	if (patch_exchange_action(number, NULL, &seen) || !is_handler_of_ours(&seen))
+		return;
+	if (is_real_handler(put.handler)) {
+		put.mask &= ~patch_signals_open_ones();
+		patch_signals_want(number, behind->mask & ~put.mask, put.handler);
+	}
+	patch_exchange_action(number, &put, NULL);
+}
+
+bool patch_faults_hold(int number)
+{
+	return is_held() && is_one(number);
+}
+
+void patch_faults_install(void)
+{
+	if (!is_held())
+		return;
+	for (unsigned int i = 0; i < NUMBERS; i++) {
+		struct patch_action seen = {0};
+
+		if (!patch_exchange_action(numbers[i], NULL, &seen) && is_handler_of_ours(&seen))
+			install(numbers[i]);
+	}
+}
+
+void patch_faults_start(void)
+{
+	struct patch_section section = patch_signals_enter();
+
+	owner = getpid();
+	for (unsigned int i = 0; i < NUMBERS; i++)
+		take(numbers[i]);
+	/* Relaxed: see is_held(). */
+	__atomic_store_n(&held, true, __ATOMIC_RELAXED);
+	patch_signals_leave(section);
+	tell_readers();
+}
+
+void patch_faults_end(void)
+{
+	struct patch_section section = patch_signals_enter();
+
+	if (is_held() && owner == getpid()) {
+		/* Relaxed: see is_held(). */
+		__atomic_store_n(&held, false, __ATOMIC_RELAXED);
+		tell_readers();
+		for (unsigned int i = 0; i < NUMBERS; i++)
+			give_back(numbers[i]);
+	}
+	patch_signals_leave(section);
+}
+
+void patch_faults_renew(void)
+{
+	if (is_held() && owner == getpid())
+		patch_faults_start();
+}
+
+void patch_faults_forked(void)
+{
+	owner = getpid();
+}
+
+/* ---- what the program asks for ---- */
+
+int patch_faults_action(int number, const struct sigaction *action, struct sigaction *before,
+		patch_action_function *real)
+{
+	const struct sigaction said = patch_action_as_libc(get_behind(number));
+	struct patch_action kept;
+	int ret = 0;
+
+	if (action) {
+		kept = patch_action_as_kernel(action);
+		/* Whoever has read ours once, without asking here, and gives it back, means what stood behind it. */
+		if (is_handler_of_ours(&kept))
+			action = &said;
+	}
+	if (patch_system_call(SYS_getpid, 0, 0, 0, 0, 0, 0) != owner) {
+		ret = real(number, action, before);
+		if (ret || !before)
+			return ret;
+		kept = patch_action_as_kernel(before);
+		if (is_handler_of_ours(&kept))
+			*before = said;
+		return 0;
+	}
+	if (action && action != &said) {
+		if (!kept.restorer)
+			kept.restorer = (uint64_t)(uintptr_t)patch_fault_returns;
+		put_behind(number, &kept);
+		tell_readers();
+		install(number);
+	}
+	if (before)
+		*before = said;
+	return 0;
+}
+
+/* ---- what arrives ---- */
+
+/* The kernel's default, for what has just happened: it happens again, with all registers as they were. */
+static void do_default(int number, const siginfo_t *info)
+{
+	const struct patch_action none = {.handler = (uint64_t)(uintptr_t)SIG_DFL};
+
+	patch_exchange_action(number, &none, NULL);
+	/* Sent by somebody: it is blocked until our handler returns. */
+	if (info->si_code <= 0)
+		patch_system_call(SYS_rt_tgsigqueueinfo,
+				patch_system_call(SYS_getpid, 0, 0, 0, 0, 0, 0),
+				patch_system_call(SYS_gettid, 0, 0, 0, 0, 0, 0), number, (long)info,
+				0, 0);
+}
+
+uint64_t patch_fault_behind(int number, const siginfo_t *info)
+{
+	struct patch_action *behind = get_behind(number);
+	/* Relaxed: it changes only to the default, below. */
+	uint64_t handler = __atomic_load_n(&behind->handler, __ATOMIC_RELAXED);
+	bool once = (behind->flags & (uint32_t)SA_RESETHAND) != 0;
+
+	/* The handler may block it, and is left as it likes. */
+	tell_readers();
+	if (handler == (uint64_t)(uintptr_t)SIG_IGN && info->si_code <= 0)
+		return 0;
+	/* Relaxed: of two threads that arrive at the same time, the first one has it. */
+	if (is_real_handler(handler) &&
+			(!once ||
+					__atomic_compare_exchange_n(&behind->handler, &handler,
+							(uint64_t)(uintptr_t)SIG_DFL, false,
+							__ATOMIC_RELAXED, __ATOMIC_RELAXED)))
+		return handler;
+	do_default(number, info);
+	return 0;
+}

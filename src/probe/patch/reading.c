@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Memory that a pointer leads to, read in a hit. A system call can say that nothing is there where a load would be the program's end,
+ * and costs more than all the rest of a hit; so most of it is loaded, under three conditions, none of which is enough alone:
+ *
+ *	the page      was read by a system call before (process_vm_readv(), which refuses devices, too), by this thread, and within the last
+ *	              millisecond another one has said that it can be read; a wild pointer never gets as far as a load
+ *	the net       SIGSEGV and SIGBUS arrive at our handler (faults.c), so a page that was taken away meanwhile ends the load, not the program
+ *	the thread    blocks neither of them: where it does, the kernel would end the program without a look at any handler
+ *
+ * Nets and masks change behind our back: the C library's functions tell (patch_signals_action() and patch_signals_mask()), a signal of a fault that is
+ * the program's tells, and what nobody tells is asked of the kernel every millisecond. So the program is in danger only where a thread blocks these
+ * signals by a system call of its own, or in a handler that does, and within the same millisecond hits a probe whose pointer leads to a page that
+ * was read before and taken away since. Where a condition fails, it is read as it always was.
+ *
+ * Of each thread, by its number. Used by its own hits only, which signals do not nest; what others set is one word (`since`).
+ * Compiled as hit.c.
+ */
+#include "actions.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/mman.h>
+
+#define PAGE 4096u
+#define PAGE_BITS 12
+#define PAGES 32
+#define TICKS (1ULL << 21) /* of the time stamp: about a millisecond */
+#define ROUND_BITS 20
+#define ADDRESS_BITS (64 - ROUND_BITS + PAGE_BITS) /* of what programs may have, no more than 56 */
+#define UNKNOWN 0
+_Static_assert(ADDRESS_BITS == 56, "five levels of pages");
+
+long patch_load_bytes(void *to, uint64_t from, size_t size);
+long patch_load_text(char *to, uint64_t from, size_t most);
+
+struct reading {
+	uint64_t since; /* the time stamp when it was asked; UNKNOWN */
+	uint64_t generation;
+	uint64_t round; /* of asking */
+	bool open;
+	/* The number of the page, above that of the round in which it was there; by the number's lowest bits. */
+	uint64_t pages[PAGES];
+} __attribute__((aligned(64)));
+
+static uint64_t faults;
+static struct reading *readings; /* NULL: none are wanted */
+static struct reading *memory;   /* of all of them, from the first time on */
+
+static inline struct reading *own(void)
+{
+	/* Acquire: that they are zeros. Pairs with the release in patch_reads(). */
+	struct reading *all = __atomic_load_n(&readings, __ATOMIC_ACQUIRE);
+	int number = all ? patch_hit_number() : -1;
+
+	return number < 0 ? NULL : &all[number];
+}
+
+static inline uint64_t generation(void)
+{
+	/* Relaxed: see tell_readers() in faults.c. */
+	return __atomic_load_n(&patch_faults_generation, __ATOMIC_RELAXED);
+}
+
+/* ---- what is told ---- */
+
+void patch_reading_begins(unsigned int number)
+{
+	/* Acquire: that they are zeros. Pairs with the release in patch_reads(). */
+	struct reading *all = __atomic_load_n(&memory, __ATOMIC_ACQUIRE);
+
+	if (all)
+		all[number].since = UNKNOWN;
+}
+
+void patch_reading_forgets(void)
+{
+	struct reading *reading = own();
+
+	if (reading)
+		reading->since = UNKNOWN;
+}
+
+/* Until it forgets; or for a millisecond, if a handler comes in between that does not return. */
+void patch_reading_pauses(void)
+{
+	struct reading *reading = own();
+
+	if (!reading)
+		return;
+	reading->open = false;
+	reading->generation = generation();
+	reading->since = __builtin_ia32_rdtsc();
+}
+
+/* ---- what is asked ---- */
+
+static bool is_caught(int number)
+{
+	struct patch_action action = {0};
+
+	return !patch_exchange_action(number, NULL, &action) &&
+			action.handler == (uint64_t)(uintptr_t)patch_fault_arrives;
+}
+
+static bool is_open(void)
+{
+	uint64_t mask = 0;
+
+	return !patch_system_call(SYS_rt_sigprocmask, SIG_BLOCK, 0, (long)&mask, PATCH_MASK_BYTES,
+			       0, 0) &&
+			!(mask & PATCH_FAULT_SIGNALS) && is_caught(SIGSEGV) && is_caught(SIGBUS);
+}
+
+static __attribute__((noinline)) void ask(struct reading *reading, uint64_t now)
+{
+	reading->generation = generation();
+	reading->round = (reading->round + 1) & ((1u << ROUND_BITS) - 1);
+	for (unsigned int i = 0; !reading->round && i < PAGES; i++)
+		reading->pages[i] = 0;
+	reading->open = is_open();
+	/* Last: what is told meanwhile, by a handler, has another generation or is told again when its mask is changed back. */
+	reading->since = now ? now : 1;
+}
+
+/*
+ * Whether the first 8 bytes of the page can be read, by a call that does nothing else: it reads a mask, and finds that what it should do with
+ * that is nothing that it knows.
+ */
+static __attribute__((noinline)) bool is_still_there(uint64_t page)
+{
+	return patch_system_call(SYS_rt_sigprocmask, -1, (long)(page << PAGE_BITS), 0,
+			       PATCH_MASK_BYTES, 0, 0) == -EINVAL;
+}
+
+static inline uint64_t *entry_of(struct reading *reading, uint64_t page)
+{
+	return &reading->pages[page % PAGES];
+}
+
+static inline uint64_t label_of(const struct reading *reading, uint64_t page)
+{
+	return page << ROUND_BITS | reading->round;
+}
+
+static __attribute__((noinline)) bool is_there_as_before(struct reading *reading, uint64_t page)
+{
+	uint64_t *entry = entry_of(reading, page);
+
+	if (!page || *entry >> ROUND_BITS != page)
+		return false;
+	*entry = is_still_there(page) ? label_of(reading, page) : 0;
+	return *entry != 0;
+}
+
+/* NULL: by a system call. */
+static inline struct reading *prepare(uint64_t from, size_t size)
+{
+	struct reading *reading = own();
+	uint64_t page = from >> PAGE_BITS, now;
+
+	/* Pages that follow each other are read by a system call together: few values are on two. */
+	if (!reading || !size || from >> ADDRESS_BITS || (from % PAGE) + size > PAGE)
+		return NULL;
+	now = __builtin_ia32_rdtsc();
+	if (__builtin_expect(now - reading->since > TICKS, 0) ||
+			__builtin_expect(reading->generation != generation(), 0))
+		ask(reading, now);
+	if (!reading->open)
+		return NULL;
+	if (__builtin_expect(*entry_of(reading, page) != label_of(reading, page), 0) &&
+			!is_there_as_before(reading, page))
+		return NULL;
+	return reading;
+}
+
+/* ---- loads ---- */
+
+static __attribute__((noinline)) void faulted(struct reading *reading, uint64_t from)
+{
+	*entry_of(reading, from >> PAGE_BITS) = 0;
+	/* Relaxed: a figure. */
+	__atomic_fetch_add(&faults, 1, __ATOMIC_RELAXED);
+}
+
+bool patch_read(void *to, uint64_t from, size_t size)
+{
+	struct reading *reading = prepare(from, size);
+
+	if (!reading)
+		return false;
+	if (__builtin_expect(!patch_load_bytes(to, from, size), 1))
+		return true;
+	faulted(reading, from);
+	return false;
+}
+
+long patch_read_text(char *to, uint64_t from, size_t most)
+{
+	struct reading *reading = prepare(from, most);
+	long got = reading ? patch_load_text(to, from, most) : -1;
+
+	if (reading && got < 0)
+		faulted(reading, from);
+	return got;
+}
+
+void patch_read_so(uint64_t from, size_t size)
+{
+	struct reading *reading = own();
+	uint64_t page = from >> PAGE_BITS;
+
+	if (!reading || !reading->open || !size || from >> ADDRESS_BITS)
+		return;
+	for (; page <= (from + size - 1) >> PAGE_BITS; page++)
+		*entry_of(reading, page) = label_of(reading, page);
+}
+
+/* ---- all of it ---- */
+
+uint64_t patch_reading_faults(void)
+{
+	/* Relaxed: a figure. */
+	return __atomic_load_n(&faults, __ATOMIC_RELAXED);
+}
+
+int patch_reads(bool wanted)
+{
+	struct reading *all = memory;
+
+	if (!wanted) {
+		/* Relaxed: nobody is in a hit that could have it. */
+		__atomic_store_n(&readings, NULL, __ATOMIC_RELAXED);
+		patch_faults_end();
+		return 0;
+	}
+	if (!all)
+		all = patch_memory_anywhere(THREADS_MAX * sizeof(*all), PROT_READ | PROT_WRITE);
+	if (!all)
+		return -ENOMEM;
+	/* Release: that they are zeros. Pairs with the acquire in patch_reading_begins(). */
+	__atomic_store_n(&memory, all, __ATOMIC_RELEASE);
+	patch_faults_start();
+	/* Release: likewise. Pairs with the acquire in own(). */
+	__atomic_store_n(&readings, all, __ATOMIC_RELEASE);
+	return 0;
+}

@@ -1,0 +1,737 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Memory read in hits: the values, and that nothing happens where there is none: wild pointers, pages that are taken away by this
+ * thread or others while they are read, signals that are blocked, and hits in handlers of faults. And that the program's own
+ * SIGSEGV and SIGBUS are its own, meanwhile and to the last bit afterwards.
+ */
+#include "places.h"
+#include "probe/patch/call.h"
+#include "probe/patch/patch.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#define HANDLER \
+	__attribute__((noinline)) /* and all of this file is compiled for general registers only */
+#define CHECK(condition) check((condition), #condition, __LINE__)
+#define MASK_BYTES 8
+#define PAGE 4096u
+#define STORM_PAGES 4
+#define STORM_THREADS 3
+#define STORM_MS 600
+#define LONG_STORM_MS 120000
+#define WORD 0x5a5a5a5a5a5a5a5aULL
+#define OTHER_WORD 0xa5a5a5a5a5a5a5a5ULL
+
+static unsigned int wrong, checks;
+
+static void check(bool condition, const char *text, int line)
+{
+	checks++;
+	if (condition)
+		return;
+	wrong++;
+	printf("line %d: not so: %s\n", line, text);
+}
+
+/* ---- hits ---- */
+
+enum outcome { NOT_HIT, LOADED, CALLED, UNREADABLE };
+
+/* What the next hit of this thread reads, and what has become of that. */
+static __thread struct {
+	uint64_t from, value;
+	size_t most; /* of text; 0: a word */
+	long length;
+	char text[256];
+	enum outcome outcome;
+} wish __attribute__((tls_model("initial-exec")));
+
+static HANDLER long by_call(void *to, uint64_t from, size_t size)
+{
+	struct iovec local = {to, size}, remote = {(void *)(uintptr_t)from, size};
+
+	return patch_system_call(SYS_process_vm_readv,
+			patch_system_call(SYS_getpid, 0, 0, 0, 0, 0, 0), (long)&local, 1,
+			(long)&remote, 1, 0);
+}
+
+static HANDLER void on_hit(const struct patch_hit *hit)
+{
+	(void)hit;
+	wish.outcome = LOADED;
+	if (wish.most) {
+		wish.length = patch_read_text(wish.text, wish.from, wish.most);
+		if (wish.length >= 0)
+			return;
+		wish.length = by_call(wish.text, wish.from, wish.most);
+	} else {
+		if (patch_read(&wish.value, wish.from, sizeof(wish.value)))
+			return;
+		wish.value = 0;
+		wish.length = by_call(&wish.value, wish.from, sizeof(wish.value));
+		if (wish.length != sizeof(wish.value))
+			wish.length = wish.value = 0;
+	}
+	wish.outcome = wish.length > 0 ? CALLED : UNREADABLE;
+	if (wish.length > 0)
+		patch_read_so(wish.from, (size_t)wish.length);
+}
+
+static struct probe_site site;
+static struct patch_probe *probe;
+
+static void begin(void)
+{
+	struct patch_request request = {.site = &site, .entry = on_hit};
+
+	site = site_of("place_three");
+	CHECK(!patch_set(&request, 1));
+	probe = request.probe;
+	CHECK(!patch_reads(true));
+}
+
+static void end(void)
+{
+	CHECK(!patch_remove(&probe, 1));
+	CHECK(!patch_reads(false));
+	CHECK(patch_rest());
+}
+
+static enum outcome read_at(const void *from)
+{
+	wish.from = (uintptr_t)from;
+	wish.most = 0;
+	wish.outcome = NOT_HIT;
+	place_three(1);
+	return wish.outcome;
+}
+
+static enum outcome read_text(const void *from, size_t most)
+{
+	wish.from = (uintptr_t)from;
+	wish.most = most;
+	wish.outcome = NOT_HIT;
+	place_three(1);
+	return wish.outcome;
+}
+
+static uint64_t faults(void)
+{
+	struct patch_figures figures;
+
+	patch_figures(&figures);
+	return figures.faults;
+}
+
+static uint64_t *map(size_t pages)
+{
+	uint64_t *memory = mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (memory == MAP_FAILED)
+		abort();
+	return memory;
+}
+
+/* A page that is known: the first time by a call, then by loads, again and again. */
+static void get_to_know(const uint64_t *page, uint64_t value)
+{
+	enum outcome outcome = read_at(page);
+
+	CHECK(outcome != UNREADABLE && wish.value == value);
+	for (unsigned int i = 0; i < 100 && outcome != LOADED; i++)
+		outcome = read_at(page);
+	CHECK(outcome == LOADED && wish.value == value);
+}
+
+/* ---- values ---- */
+
+static void test_wild(void)
+{
+	static const uint64_t nowhere[] = {0, 1, 8, 4095, 0x7ffffffff000, 0x7fffffffffff,
+			0x800000000000, 0x00ffffffffffffff, 0x8000000000000000, 0xffffffff81000000,
+			0xffffffffffffffff, 0xfffffffffffffff8, 0xffffffffff600000};
+	uint64_t had = faults();
+
+	for (unsigned int turn = 0; turn < 3; turn++)
+		for (size_t i = 0; i < sizeof(nowhere) / sizeof(nowhere[0]); i++)
+			CHECK(read_at((const void *)(uintptr_t)nowhere[i]) == UNREADABLE &&
+					!wish.value);
+	/* They were not so much as tried. */
+	CHECK(faults() == had);
+}
+
+static void test_taken_away(void)
+{
+	char path[] = "/tmp/side-reading-XXXXXX";
+	int file = mkstemp(path);
+	uint64_t had = faults(), *mapped, word = WORD;
+
+	unlink(path);
+	for (unsigned int i = 0; i < 200; i++) {
+		uint64_t *page = map(1);
+
+		page[0] = WORD;
+		page[PAGE / 8 - 1] = OTHER_WORD;
+		get_to_know(page, WORD);
+		get_to_know(page + PAGE / 8 - 1, OTHER_WORD);
+		CHECK(!mprotect(page, PAGE, PROT_NONE));
+		CHECK(read_at(page) == UNREADABLE && read_at(page + 1) == UNREADABLE);
+		CHECK(!mprotect(page, PAGE, PROT_READ));
+		get_to_know(page, WORD);
+		CHECK(!munmap(page, PAGE));
+		CHECK(read_at(page) == UNREADABLE);
+		CHECK(mmap(page, PAGE, PROT_READ | PROT_WRITE,
+				      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == page);
+		page[0] = i;
+		get_to_know(page, i);
+		CHECK(!munmap(page, PAGE));
+	}
+	/* Beyond the end of a file, which is a SIGBUS. */
+	for (unsigned int i = 0; i < 200; i++) {
+		CHECK(!ftruncate(file, PAGE) && pwrite(file, &word, sizeof(word), 0) == 8);
+		mapped = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, file, 0);
+		get_to_know(mapped, WORD);
+		CHECK(!ftruncate(file, 0));
+		CHECK(read_at(mapped) == UNREADABLE);
+		munmap(mapped, PAGE);
+	}
+	close(file);
+	/* Not each time, for some pages were asked after before they were read. */
+	CHECK(faults() > had);
+	printf("%llu loads of pages that were taken away\n", (unsigned long long)(faults() - had));
+}
+
+/* Values on two pages, of which the second one may be missing. */
+static void test_borders(void)
+{
+	uint64_t *pages = map(2);
+	char *border = (char *)pages + PAGE;
+
+	memset(pages, 0x5a, 2 * PAGE);
+	for (unsigned int turn = 0; turn < 3; turn++)
+		for (int at = -8; at <= 0; at++)
+			CHECK(read_at(border + at) != UNREADABLE && wish.value == WORD);
+	CHECK(!mprotect(border, PAGE, PROT_NONE));
+	for (unsigned int turn = 0; turn < 3; turn++)
+		for (int at = -8; at <= 0; at++)
+			CHECK((read_at(border + at) == UNREADABLE) == (at > -8));
+	munmap(pages, 2 * PAGE);
+}
+
+static void test_text(void)
+{
+	char *page = (char *)map(2), *end_of_page = page + PAGE;
+	unsigned int loaded = 0;
+
+	munmap(end_of_page, PAGE);
+	get_to_know((uint64_t *)(void *)page, 0);
+	for (size_t before = 1; before <= 80; before++) {
+		for (size_t length = 0; length < before; length++) {
+			char *text = end_of_page - before;
+			size_t most = before < 70 ? before : 70;
+
+			memset(page, 'q', PAGE);
+			text[length] = 0;
+			if (read_text(text, most) == LOADED) {
+				loaded++;
+				CHECK(wish.length == (long)(length < most ? length : most));
+			}
+			CHECK(!memcmp(wish.text, text, length < most ? length + 1 : most));
+		}
+		memset(page, 'q', PAGE);
+		if (read_text(end_of_page - before, before) == LOADED)
+			CHECK(wish.length == (long)before);
+	}
+	CHECK(loaded > 2000);
+	munmap(page, PAGE);
+}
+
+/* ---- masks and handlers ---- */
+
+static bool is_blocked(void)
+{
+	uint64_t mask = 0;
+
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &mask, MASK_BYTES);
+	return mask & (1ULL << (SIGSEGV - 1) | 1ULL << (SIGBUS - 1));
+}
+
+static void test_masks(void)
+{
+	sigset_t signals;
+	uint64_t *page = map(1);
+
+	for (unsigned int turn = 0; turn < 2; turn++) {
+		get_to_know(page, 0);
+		sigemptyset(&signals);
+		sigaddset(&signals, turn ? SIGBUS : SIGSEGV);
+		CHECK(!patch_signals_mask(SIG_BLOCK, &signals, NULL, sigprocmask) && is_blocked());
+		for (unsigned int i = 0; i < 1000; i++)
+			CHECK(read_at(page) == CALLED);
+		CHECK(!mprotect(page, PAGE, PROT_NONE));
+		CHECK(read_at(page) == UNREADABLE);
+		CHECK(!mprotect(page, PAGE, PROT_READ | PROT_WRITE));
+		CHECK(!patch_signals_mask(SIG_UNBLOCK, &signals, NULL, sigprocmask) &&
+				!is_blocked());
+	}
+	get_to_know(page, 0);
+	munmap(page, PAGE);
+}
+
+/* As threads of libraries that block everything before anybody knows of them. */
+static void *read_blocked(void *argument)
+{
+	uint64_t all = ~0ULL, *page = argument;
+
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, MASK_BYTES);
+	for (unsigned int i = 0; i < 100; i++)
+		CHECK(read_at(page) == CALLED);
+	mprotect(page, PAGE, PROT_NONE);
+	for (unsigned int i = 0; i < 100; i++)
+		CHECK(read_at(page) == UNREADABLE);
+	return NULL;
+}
+
+static void test_blocked_thread(void)
+{
+	uint64_t *page = map(1);
+	pthread_t thread;
+
+	for (unsigned int i = 0; i < 20; i++) {
+		get_to_know(page, 0);
+		CHECK(!pthread_create(&thread, NULL, read_blocked, page));
+		pthread_join(thread, NULL);
+		CHECK(!mprotect(page, PAGE, PROT_READ | PROT_WRITE));
+	}
+	munmap(page, PAGE);
+}
+
+static uint64_t *in_handler;
+static unsigned int handled;
+static sigjmp_buf after;
+static void *fault_at;
+static bool jumps;
+
+static void on_fault(int number, siginfo_t *info, void *context)
+{
+	ucontext_t *user = context;
+
+	handled++;
+	CHECK(number == SIGSEGV && info->si_code == SEGV_ACCERR && info->si_addr == fault_at);
+	/* It is blocked here, by the kernel: what was known before must not count any more. */
+	CHECK(read_at(in_handler) == (is_blocked() ? CALLED : LOADED) || !is_blocked());
+	CHECK(!mprotect(in_handler, PAGE, PROT_NONE));
+	CHECK(read_at(in_handler) == UNREADABLE);
+	CHECK(!mprotect(in_handler, PAGE, PROT_READ | PROT_WRITE));
+	if (jumps)
+		siglongjmp(after, 1);
+	CHECK(!mprotect(fault_at, PAGE, PROT_READ | PROT_WRITE));
+	(void)user;
+}
+
+static int set_handler(int number, int flags, void (*handler)(int, siginfo_t *, void *))
+{
+	struct sigaction action = {.sa_sigaction = handler, .sa_flags = flags};
+
+	return patch_signals_action(number, &action, NULL, sigaction);
+}
+
+static void test_handlers(void)
+{
+	static const int flags[] = {SA_SIGINFO, SA_SIGINFO | SA_NODEFER, SA_SIGINFO | SA_ONSTACK,
+			SA_SIGINFO | SA_RESTART};
+	volatile uint64_t *faulty = map(1);
+
+	in_handler = map(1);
+	fault_at = (void *)(uintptr_t)faulty;
+	for (volatile size_t i = 0; i < 4 * sizeof(flags) / sizeof(flags[0]); i++) {
+		CHECK(!set_handler(SIGSEGV, flags[i / 4], on_fault));
+		jumps = i & 1;
+		handled = 0;
+		get_to_know(in_handler, 0);
+		mprotect(fault_at, PAGE, PROT_NONE);
+		if (!sigsetjmp(after, 1))
+			faulty[0] = i;
+		CHECK(handled == 1 && !is_blocked());
+		mprotect(fault_at, PAGE, PROT_READ | PROT_WRITE);
+		CHECK(jumps || faulty[0] == i);
+		/* Again by loads, after a while at most. */
+		for (unsigned int k = 0; k < 100000 && read_at(in_handler) != LOADED; k++)
+			;
+		CHECK(wish.outcome == LOADED);
+	}
+	CHECK(!patch_signals_action(
+			SIGSEGV, &(struct sigaction){.sa_handler = SIG_DFL}, NULL, sigaction));
+	munmap(fault_at, PAGE);
+	munmap(in_handler, PAGE);
+}
+
+/* ---- ends ---- */
+
+static volatile int *nowhere;
+
+static void die_by_fault(void)
+{
+	*nowhere = 1;
+}
+
+static void die_by_signal(void)
+{
+	kill(getpid(), SIGSEGV);
+	pause();
+}
+
+static void die_by_bus(void)
+{
+	raise(SIGBUS);
+}
+
+static void die_once(void)
+{
+	jumps = false;
+	set_handler(SIGSEGV, (int)(SA_SIGINFO | SA_RESETHAND), on_fault);
+	fault_at = map(1);
+	in_handler = map(1);
+	mprotect(fault_at, PAGE, PROT_NONE);
+	*(volatile int *)fault_at = 1;
+	/* The handler was for one time. */
+	mprotect(fault_at, PAGE, PROT_NONE);
+	*(volatile int *)fault_at = 1;
+}
+
+static void die_blocked(void)
+{
+	sigset_t signals;
+
+	set_handler(SIGSEGV, SA_SIGINFO, on_fault);
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGSEGV);
+	patch_signals_mask(SIG_BLOCK, &signals, NULL, sigprocmask);
+	*nowhere = 1;
+}
+
+static void test_ends(void)
+{
+	static void (*const ways[])(void) = {
+			die_by_fault, die_by_signal, die_by_bus, die_once, die_blocked};
+	static const int signals[] = {SIGSEGV, SIGSEGV, SIGBUS, SIGSEGV, SIGSEGV};
+
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		int status = 0;
+		pid_t child = fork();
+
+		if (!child) {
+			unsigned int had = wrong;
+
+			CHECK(read_at(&wrong) != UNREADABLE);
+			if (wrong == had)
+				ways[i]();
+			_exit(1);
+		}
+		CHECK(waitpid(child, &status, 0) == child && WIFSIGNALED(status) &&
+				WTERMSIG(status) == signals[i]);
+	}
+}
+
+/* A child of vfork() shares all variables, and its handlers are its own. */
+static void test_vfork(void)
+{
+	struct sigaction none = {.sa_handler = SIG_DFL}, said;
+	volatile bool was_there = false;
+	int status;
+	pid_t child;
+
+	CHECK(!set_handler(SIGSEGV, SA_SIGINFO, on_fault));
+	child = (pid_t)syscall(SYS_vfork);
+	if (!child) {
+		patch_signals_action(SIGSEGV, NULL, &said, sigaction);
+		was_there = said.sa_sigaction == on_fault;
+		patch_signals_action(SIGSEGV, &none, NULL, sigaction);
+		_exit(0);
+	}
+	CHECK(waitpid(child, &status, 0) == child && was_there);
+	CHECK(!patch_signals_action(SIGSEGV, NULL, &said, sigaction) &&
+			said.sa_sigaction == on_fault);
+	CHECK(!patch_signals_action(SIGSEGV, &none, NULL, sigaction));
+}
+
+/* ---- storm ---- */
+
+static uint64_t *storm[STORM_PAGES];
+static bool stop;
+static uint64_t seen[4], mixed;
+
+static bool is_over(void)
+{
+	/* Relaxed: seen some time. */
+	return __atomic_load_n(&stop, __ATOMIC_RELAXED);
+}
+
+/* Threads come and go, and some of them block. */
+static void *read_storm(void *argument)
+{
+	uint64_t counts[4] = {0}, bad = 0;
+	uint64_t all = ~0ULL;
+
+	if (argument)
+		syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, MASK_BYTES);
+	for (unsigned int i = 0; i < 20000 && !is_over(); i++) {
+		const uint64_t *page = storm[i % STORM_PAGES];
+		unsigned int which = i * 7 % (PAGE / 8);
+
+		if (i & 1) {
+			counts[read_at(page + which)]++;
+			bad += wish.value != 0 && wish.value != WORD && wish.value != OTHER_WORD;
+			bad += wish.outcome == UNREADABLE && wish.value;
+		} else if (read_text(page + which, 8) == LOADED) {
+			bad += wish.length &&
+					(wish.length != 8 ||
+							(memcmp(wish.text, "ZZZZZZZZ", 8) &&
+									memcmp(wish.text,
+											"\xa5\xa5"
+											"\xa5\xa5"
+											"\xa5\xa5"
+											"\xa5\xa5",
+											8)));
+		}
+	}
+	for (unsigned int i = 0; i < 4; i++)
+		/* Relaxed: figures, as below. */
+		__atomic_fetch_add(&seen[i], counts[i], __ATOMIC_RELAXED);
+	__atomic_fetch_add(&mixed, bad, __ATOMIC_RELAXED);
+	return NULL;
+}
+
+static void fill(uint64_t *page, uint64_t word)
+{
+	for (unsigned int i = 0; i < PAGE / 8; i++)
+		/* Relaxed: in one piece. */
+		__atomic_store_n(&page[i], word, __ATOMIC_RELAXED);
+}
+
+static void *change_storm(void *argument)
+{
+	int file = *(int *)argument;
+	unsigned int seed = 1;
+
+	while (!is_over()) {
+		uint64_t *page = storm[rand_r(&seed) % STORM_PAGES];
+
+		switch (rand_r(&seed) % 5) {
+		case 0: munmap(page, PAGE); break;
+		case 1: mprotect(page, PAGE, PROT_NONE); break;
+		case 2:
+			if (mmap(page, PAGE, PROT_READ | PROT_WRITE,
+					    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == page)
+				fill(page, rand_r(&seed) & 1 ? WORD : OTHER_WORD);
+			break;
+		case 3:
+			(void)!ftruncate(file, PAGE);
+			(void)mmap(page, PAGE, PROT_READ, MAP_SHARED | MAP_FIXED, file, 0);
+			break;
+		case 4: (void)!ftruncate(file, 0); break;
+		}
+		for (unsigned int i = rand_r(&seed) % 2000; i; i--)
+			__builtin_ia32_pause();
+	}
+	return NULL;
+}
+
+/* Its own faults at the same time. */
+static void *fault_storm(void *argument)
+{
+	uint64_t *page = argument;
+
+	while (!is_over()) {
+		mprotect(page, PAGE, PROT_NONE);
+		*(volatile uint64_t *)page = 1;
+		usleep(3000);
+	}
+	return NULL;
+}
+
+static void on_plain_fault(int number, siginfo_t *info, void *context)
+{
+	(void)context;
+	handled++;
+	if (number != SIGSEGV || info->si_addr != fault_at)
+		abort();
+	mprotect(fault_at, PAGE, PROT_READ | PROT_WRITE);
+}
+
+static void test_storm(unsigned int ms)
+{
+	char path[] = "/tmp/side-reading-XXXXXX";
+	int file = mkstemp(path);
+	pthread_t changing, faulting, threads[STORM_THREADS];
+	struct timespec now, until;
+	uint64_t had = faults();
+
+	unlink(path);
+	handled = 0;
+	CHECK(!set_handler(SIGSEGV, SA_SIGINFO, on_plain_fault));
+	for (unsigned int i = 0; i < STORM_PAGES; i++)
+		fill(storm[i] = map(1), WORD);
+	/* Nobody else maps a page from here on: it could be one of these, which are free at times. */
+	fault_at = map(1);
+	CHECK(!pthread_create(&changing, NULL, change_storm, &file) &&
+			!pthread_create(&faulting, NULL, fault_storm, fault_at));
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += ms / 1000;
+	until.tv_nsec += ms % 1000 * 1000000L;
+	for (unsigned int round = 0;; round++) {
+		for (unsigned int i = 0; i < STORM_THREADS; i++)
+			CHECK(!pthread_create(&threads[i], NULL, read_storm,
+					(round + i) % 5 ? NULL : &round));
+		for (unsigned int i = 0; i < STORM_THREADS; i++)
+			pthread_join(threads[i], NULL);
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		if (now.tv_sec > until.tv_sec ||
+				(now.tv_sec == until.tv_sec && now.tv_nsec > until.tv_nsec))
+			break;
+		if (round % 3 == 2) {
+			/* And the net, taken away and brought again. */
+			CHECK(!patch_reads(false) && !patch_reads(true));
+		}
+	}
+	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+	pthread_join(changing, NULL);
+	pthread_join(faulting, NULL);
+	for (unsigned int i = 0; i < STORM_PAGES; i++)
+		munmap(storm[i], PAGE);
+	close(file);
+	CHECK(seen[LOADED] && seen[CALLED] && seen[UNREADABLE] && !seen[NOT_HIT] && !mixed);
+	CHECK(handled);
+	CHECK(!patch_signals_action(
+			SIGSEGV, &(struct sigaction){.sa_handler = SIG_DFL}, NULL, sigaction));
+	printf("storm: %llu loaded, %llu by calls, %llu unreadable, %llu caught; %u faults of the "
+	       "program's\n",
+			(unsigned long long)seen[LOADED], (unsigned long long)seen[CALLED],
+			(unsigned long long)seen[UNREADABLE], (unsigned long long)(faults() - had),
+			handled);
+}
+
+/* ---- to the last bit ---- */
+
+/* As the kernel has it. */
+struct action {
+	uint64_t handler, flags, restorer, mask;
+};
+
+static struct action all_before[65], all_after[65];
+
+static void read_all(struct action *all)
+{
+	for (int number = 1; number <= 64; number++)
+		syscall(SYS_rt_sigaction, number, NULL, &all[number], MASK_BYTES);
+}
+
+static void on_other(int number)
+{
+	(void)number;
+}
+
+static bool is_caught(int number)
+{
+	struct action has = {0};
+
+	syscall(SYS_rt_sigaction, number, NULL, &has, MASK_BYTES);
+	return has.handler > 1 && has.handler != (uintptr_t)on_other;
+}
+
+/* Whatever it has, it has again; and is told so meanwhile. */
+static void test_exact(void)
+{
+	struct sigaction actions[] = {
+			{.sa_handler = SIG_DFL},
+			{.sa_handler = on_other, .sa_flags = SA_RESTART | SA_NODEFER},
+			{.sa_handler = on_other, .sa_flags = (int)(SA_RESETHAND | SA_ONSTACK)},
+			{.sa_handler = SIG_IGN},
+			{.sa_handler = on_other},
+	};
+
+	sigaddset(&actions[1].sa_mask, SIGTRAP);
+	sigaddset(&actions[1].sa_mask, SIGUSR1);
+	sigfillset(&actions[4].sa_mask);
+	/* Which the kernel leaves out. */
+	sigdelset(&actions[4].sa_mask, SIGKILL);
+	sigdelset(&actions[4].sa_mask, SIGSTOP);
+	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
+		struct sigaction said;
+		bool ignored = actions[i].sa_handler == SIG_IGN;
+
+		CHECK(!sigaction(SIGSEGV, &actions[i], NULL) &&
+				!sigaction(SIGBUS, &actions[i], NULL));
+		read_all(all_before);
+		begin();
+		CHECK(is_caught(SIGSEGV) == !ignored && is_caught(SIGBUS) == !ignored);
+		CHECK(!patch_signals_action(SIGSEGV, NULL, &said, sigaction));
+		CHECK(said.sa_handler == actions[i].sa_handler &&
+				(said.sa_flags & ~0x4000000) == actions[i].sa_flags &&
+				!memcmp(&said.sa_mask, &actions[i].sa_mask, MASK_BYTES));
+		CHECK(read_at(&all_before) != UNREADABLE && read_at(NULL) == UNREADABLE);
+		if (ignored)
+			CHECK(read_at(&all_before) == CALLED && !raise(SIGSEGV));
+		end();
+		read_all(all_after);
+		CHECK(!memcmp(all_before, all_after, sizeof(all_before)));
+	}
+	/* What is set meanwhile is as libc would have set it. */
+	begin();
+	CHECK(!patch_signals_action(SIGBUS, &actions[1], NULL, sigaction) && is_caught(SIGBUS));
+	CHECK(!patch_signals_action(SIGSEGV, &actions[3], NULL, sigaction) && !is_caught(SIGSEGV));
+	CHECK(!patch_signals_action(SIGSEGV, &actions[2], NULL, sigaction) && is_caught(SIGSEGV));
+	end();
+	read_all(all_after);
+	CHECK(!sigaction(SIGBUS, &actions[1], NULL) && !sigaction(SIGSEGV, &actions[2], NULL));
+	read_all(all_before);
+	CHECK(!memcmp(all_before, all_after, sizeof(all_before)));
+	/* And by a bare system call: then it is as it was set, and no load relies on what is gone. */
+	begin();
+	CHECK(!syscall(SYS_rt_sigaction, SIGSEGV, &all_before[SIGBUS], NULL, MASK_BYTES));
+	usleep(5000);
+	CHECK(read_at(&all_before) == CALLED);
+	end();
+	read_all(all_after);
+	CHECK(!memcmp(&all_before[SIGBUS], &all_after[SIGSEGV], sizeof(all_before[0])));
+	CHECK(!sigaction(SIGBUS, &actions[0], NULL) && !sigaction(SIGSEGV, &actions[0], NULL));
+}
+
+int main(void)
+{
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	nowhere = (int *)map(1);
+	mprotect((void *)(uintptr_t)nowhere, PAGE, PROT_NONE);
+	CHECK(!patch_start(false));
+	begin();
+	end();
+	test_exact();
+	begin();
+	test_wild();
+	test_taken_away();
+	test_borders();
+	test_text();
+	test_masks();
+	test_blocked_thread();
+	test_handlers();
+	test_ends();
+	test_vfork();
+	test_storm(getenv("SIDE_TEST_LONG") ? LONG_STORM_MS : STORM_MS);
+	end();
+	test_exact();
+	printf("%u checks, %u wrong\n", checks, wrong);
+	return wrong != 0;
+}
