@@ -277,7 +277,7 @@ static inline bool is_wanted(const struct probes_event *event)
 void probe_hit_by_arguments(const struct patch_hit *hit, const struct probes_hook *hook,
 		const struct probes_way *way)
 {
-	struct probes_moment moment = {.hit = hit, .way = way, .wish = hook->wish};
+	struct probes_moment moment = {.hit = hit, .way = way, .wish = *probes_wish_of(hook)};
 
 	if (!is_wanted(way->event))
 		return;

@@ -126,17 +126,18 @@ static void unlink_hook(struct probes_wish *wish)
 	change_semaphore(wish, false);
 }
 
-/* With the name of its function, and words to its end. */
+/* With the name of its function, of which at least a word can be read. */
 static struct probes_hook *take_hook(struct probes_table *table, struct probes_wish *wish)
 {
 	uint32_t name = wish->function_bytes <= PROBES_NAME_MAX ? wish->function_bytes : 0;
-	size_t size = offsetof(struct probes_hook, name) + (name + 7u) / 8 * 8;
-	struct probes_hook *hook = agent_memory_take(
-			&table->lines, (size + AGENT_LINE - 1) / AGENT_LINE * AGENT_LINE);
+	size_t size = offsetof(struct probes_hook, name) + name + sizeof(struct probes_wish *);
+	size_t lines = (size + AGENT_LINE - 1) / AGENT_LINE;
+	struct probes_hook *hook = agent_memory_take(&table->lines, lines * AGENT_LINE);
 
 	if (!hook)
 		return NULL;
-	hook->wish = wish;
+	hook->lines = (uint8_t)lines;
+	*probes_wish_of(hook) = wish;
 	hook->name_bytes = (uint16_t)name;
 	memcpy(hook->name, wish->function, name);
 	return hook;
@@ -173,10 +174,14 @@ static int add_hook(struct probes_table *table, uint32_t index, uint64_t bias)
 	hook = wish ? take_hook(table, wish) : NULL;
 	if (!hook)
 		return -ENOMEM;
-	if (wish->entry_fetches)
+	if (wish->entry_fetches) {
 		hook->entry = probes_steps_make(table, &table->events[probe.entry], wish, false);
-	if (wish->exit_fetches)
+		hook->entry_state = table->events[probe.entry].state;
+	}
+	if (wish->exit_fetches) {
 		hook->exit = probes_steps_make(table, &table->events[probe.exit], wish, true);
+		hook->exit_state = table->events[probe.exit].state;
+	}
 	probe.site.runtime = probe.site.address + bias;
 	wish->place = place_at(&probe.site);
 	if (!wish->place || (wish->entry_fetches && !hook->entry) ||
@@ -280,15 +285,16 @@ static uint32_t wanted_flags(const struct probes_place *place)
 	uint32_t flags = UNWANTED;
 
 	for (hook = place->hooks; hook; hook = hook->next) {
+		struct probes_wish *wish = *probes_wish_of(hook);
 		bool entry = is_enabled(hook->entry), leave = is_enabled(hook->exit);
 
-		change_semaphore(hook->wish, entry || leave);
+		change_semaphore(wish, entry || leave);
 		if (!entry && !leave)
 			continue;
 		flags = flags == UNWANTED ? 0 : flags;
-		flags |= (hook->wish->wants_all ? (uint32_t)PATCH_ALL : 0) |
+		flags |= (wish->wants_all ? (uint32_t)PATCH_ALL : 0) |
 				(leave ? (uint32_t)PATCH_EXIT : 0) |
-				(hook->wish->wants_trap ? (uint32_t)PATCH_TRAP : 0);
+				(wish->wants_trap ? (uint32_t)PATCH_TRAP : 0);
 	}
 	return flags;
 }

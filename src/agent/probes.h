@@ -95,7 +95,6 @@ _Static_assert(PROBES_RECORD_MAX <= UINT16_MAX && PROBE_TABLE_FIELDS_MAX <= UINT
 
 /* An event at all places at which its records are made alike, which are most: of thousands of them it stays in the cache. */
 struct probes_way {
-	const struct side_event_state *state; /* of the event */
 	/*
 	 * Records that are the name of the function, if the hook has that, and then values of 8 bytes that stand in the hit: how many, and
 	 * where.
@@ -125,10 +124,11 @@ struct probes_way {
  * beside one another: of thousands of places, most are strangers to the cache.
  */
 struct probes_hook {
-	struct probes_hook *next;              /* of the place */
-	const struct probes_way *entry, *exit; /* NULL: there is no such event */
-	struct probes_wish *wish;
+	struct probes_hook *next;                                /* of the place */
+	const struct probes_way *entry, *exit;                   /* NULL: there is no such event */
+	const struct side_event_state *entry_state, *exit_state; /* of these events */
 	uint16_t name_bytes; /* of the name with its end; 0: it is too long to stand here */
+	uint8_t lines;       /* at the end of the last one the wish stands */
 	char name[];
 } __attribute__((aligned(AGENT_LINE)));
 
@@ -240,6 +240,11 @@ struct probes_moment {
 uint64_t probe_fetch_value(struct probes_moment *moment, const struct probe_fetch *fetch);
 /* Where in a hit a register stands; negative: in none of its words. */
 int probe_fetch_place(unsigned int reg, bool leaves);
+
+static inline struct probes_wish **probes_wish_of(const struct probes_hook *hook)
+{
+	return (struct probes_wish **)((uintptr_t)hook + (size_t)hook->lines * AGENT_LINE) - 1;
+}
 
 static inline const struct probe_fetch *probes_fetches(const struct probes_moment *moment)
 {

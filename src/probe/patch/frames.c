@@ -2,8 +2,9 @@
 /*
  * What unwinders must know of code that was made here: exceptions, backtrace() and the ends of threads go through it.
  *
- * One entry for a whole arena: its bodies are aligned and alike, so where in a body the program counter stands is in its
- * low bits, and a table has what holds there; whose it is, is in the others. One for all returns: where the code of a return goes on stands in a table, by its index.
+ * One entry for all bodies of an arena: they are aligned and alike, so where in a body the program counter stands is in its
+ * low bits, and a table has what holds there; whose it is, is in the others. One for each head, where whose it is has been
+ * pushed. One for all returns: where the code of a return goes on stands in a table, by its index.
  */
 #include "parts.h"
 
@@ -78,35 +79,49 @@ static struct entry *add(const void *rules, size_t size, uint64_t start, uint64_
 	return entry;
 }
 
-static uint8_t *put_offset_in_body(uint8_t *to)
+/* Code that begins wherever an address is a multiple of its size, and what a table has for each byte of it. */
+struct described {
+	const uint8_t *frames;
+	unsigned int bytes;
+};
+
+static uint8_t *put_offset(uint8_t *to, unsigned int bytes)
 {
-	to = put(to, "\x80\0\x08", 3); /* the program counter; BODY_BYTES - 1, and */
-	*to++ = BODY_BYTES - 1;
+	to = put(to, "\x80\0\x08", 3); /* the program counter; the size - 1, and */
+	*to++ = (uint8_t)(bytes - 1);
 	*to++ = 0x1a;
 	return to;
 }
 
 /* What the table has for the program counter, on the stack of the expression. */
-static uint8_t *put_distance(uint8_t *to, const uint8_t *frames)
+static uint8_t *put_distance(uint8_t *to, const struct described *code)
 {
-	to = put_offset_in_body(to);
+	to = put_offset(to, code->bytes);
 	*to++ = 0x0e;
-	to = put(to, &frames, sizeof(frames));
+	to = put(to, &code->frames, sizeof(code->frames));
 	return put(to, "\x22\x94\1", 3); /* plus; what that byte says */
 }
 
+/* The bodies of an arena. */
+struct bodies {
+	struct described code;
+	uint64_t start;
+	const struct patch_probe *probes;
+};
+
 /* The probe whose body the program counter is in. */
-static uint8_t *put_probe(uint8_t *to, uint64_t start, const struct patch_probe *probes)
+static uint8_t *put_probe(uint8_t *to, const struct bodies *bodies)
 {
 	static const uint16_t size = sizeof(struct patch_probe);
 
-	_Static_assert(BODY_BYTES == 1 << 8, "by which the distance from the begin is shifted");
 	to = put(to, "\x80\0\x0e", 3); /* the program counter; the begin, minus */
-	to = put(to, &start, 8);
-	to = put(to, "\x1c\x38\x25\x0a", 4); /* 8, shr; its size, mul */
+	to = put(to, &bodies->start, 8);
+	*to++ = 0x1c;
+	*to++ = (uint8_t)(0x30 + __builtin_ctz(bodies->code.bytes)); /* shr; its size, mul */
+	to = put(to, "\x25\x0a", 2);
 	to = put(to, &size, 2);
 	to = put(to, "\x1e\x0e", 2);
-	to = put(to, &probes, 8);
+	to = put(to, &bodies->probes, 8);
 	*to++ = 0x22; /* plus */
 	return to;
 }
@@ -122,10 +137,10 @@ static uint8_t *put_member(uint8_t *to, size_t member)
 
 /*
  * Where the frame begins and what rbp was, by the table; `away`: from the frame pointer to the begin, where that says it. With
- * `probes`, of bodies from `start` on, it begins at the site's stack pointer.
+ * `site`, it begins at the site's stack pointer; with `bodies`, also in their copies.
  */
-static uint8_t *put_frame(uint8_t *to, const uint8_t *frames, unsigned int away, uint64_t start,
-		const struct patch_probe *probes)
+static uint8_t *put_frame(uint8_t *to, const struct described *code, unsigned int away, bool site,
+		const struct bodies *bodies)
 {
 	uint8_t by_frame[] = {0x12, 0x08, PATCH_BY_FRAME_POINTER, 0x2e, 0x28, 7, 0, 0x13, 0x76,
 			(uint8_t)(away & 0x7f) | 0x80, (uint8_t)(away >> 7), 0x2f, 3, 0, 0x77, 0,
@@ -137,10 +152,12 @@ static uint8_t *put_frame(uint8_t *to, const uint8_t *frames, unsigned int away,
 	/* Not equal to it: on by 7, where it is added to rsp. Else away from rbp. */
 	*to++ = 0x0f;
 	size = to++;
-	to = put(put_distance(to, frames), by_frame, sizeof(by_frame));
-	if (probes) {
-		/* 8, minus. And plus 8 from where it is pushed on. */
-		to = put_probe(put_offset_in_body(put(to, "\x38\x1c", 2)), start, probes);
+	to = put(put_distance(to, code), by_frame, sizeof(by_frame));
+	if (site)
+		to = put(to, "\x38\x1c", 2); /* 8, minus */
+	if (bodies) {
+		/* Plus 8 from where it is pushed on. */
+		to = put_probe(put_offset(to, code->bytes), bodies);
 		to = put_member(to, offsetof(struct patch_probe, pushed));
 		to = put(to, "\x94\1\x2a\x38\x1e\x22", 6); /* the byte there; ge; 8, mul; plus */
 	}
@@ -148,9 +165,15 @@ static uint8_t *put_frame(uint8_t *to, const uint8_t *frames, unsigned int away,
 	/* Not equal to it: rbp is in its register. Else saved where that points to. */
 	to = put(to, "\x16\6", 2);
 	size = to++;
-	to = put(put_distance(to, frames), saved, sizeof(saved));
+	to = put(put_distance(to, code), saved, sizeof(saved));
 	*size = (uint8_t)(to - size - 1);
 	return to;
+}
+
+/* What a callee may change is not known any more: rax, rdx, rcx, rsi, rdi, r8 to r11. */
+static uint8_t *put_unknown(uint8_t *to)
+{
+	return put(to, "\7\0\7\1\7\2\7\4\7\5\7\10\7\11\7\12\7\13", 18);
 }
 
 /*
@@ -158,16 +181,16 @@ static uint8_t *put_frame(uint8_t *to, const uint8_t *frames, unsigned int away,
  * rest, wherever in the function that is: the caller's stack pointer is the site's, and the return address is that of the
  * site, or in the copy of the displaced instruction that comes next.
  */
-void patch_frames_add(uint64_t start, uint64_t size, const struct patch_probe *probes)
+static void add_bodies(uint64_t size, const struct bodies *bodies)
 {
 	uint8_t rules[256], *to, *length;
 
 	/* By the table it is what a function has at its begin, with its return address; and what a call has pushed in the copy. */
-	to = put_frame(rules, patch_body_frames(), PATCH_FRAME_BYTES + 8, start, probes);
+	to = put_frame(rules, &bodies->code, PATCH_FRAME_BYTES + 8, true, bodies);
 	/* The return address stands in the probe: the place that comes last of those that begin at or before the program counter. */
 	to = put(to, "\x10\x10", 2);
 	length = to++;
-	to = put_offset_in_body(put_probe(to, start, probes));
+	to = put_offset(put_probe(to, bodies), bodies->code.bytes);
 	*to++ = 0x30; /* 0 */
 	for (size_t i = 0; i < PROBE_PIECES_MAX; i++) {
 		to = put(to, "\x14\x15\3", 3); /* over: the offset; pick: the probe */
@@ -177,22 +200,103 @@ void patch_frames_add(uint64_t start, uint64_t size, const struct patch_probe *p
 	to = put(to, "\x33\x24\x16\x13\x22", 5); /* 3, shl; swap, drop; plus */
 	to = put_member(to, offsetof(struct patch_probe, places));
 	*length = (uint8_t)(to - length - 1);
-	/* What a callee may change is not known any more: rax, rdx, rcx, rsi, rdi, r8 to r11. */
-	to = put(to, "\7\0\7\1\7\2\7\4\7\5\7\10\7\11\7\12\7\13", 18);
-	add(rules, (size_t)(to - rules), start, size, "side_probe", true);
+	to = put_unknown(to);
+	add(rules, (size_t)(to - rules), bodies->start + HEADS_BYTES, size - HEADS_BYTES,
+			"side_probe", true);
 }
 
-/* A jump to a body: likewise, and the body says which probe it is. */
+/* Plus what of this address says where the body is in its arena, times one: what hits read of it. */
+static uint8_t *put_hot(uint8_t *to)
+{
+	static const uint16_t place = (uint16_t)-BODY_BYTES;
+
+	*to++ = 0x0a;
+	to = put(to, &place, sizeof(place));
+	return put(to, "\x1a\x22", 2); /* and; plus */
+}
+
+/* That of the gate whose address stands where the frame begins, for the last instruction before it has nothing else. */
+static uint8_t *put_hot_of_gate(uint8_t *to)
+{
+	uint64_t gates = patch_hit_gates();
+	const struct patch_return *returns = patch_hit_returns();
+
+	_Static_assert(sizeof(struct patch_return) == RETURN_BYTES << 2, "by which it is shifted");
+	to = put(to, "\x06\x0e", 2); /* what stands there; minus */
+	to = put(to, &gates, sizeof(gates));
+	to = put(to, "\x1c\x32\x24\x0e", 4); /* 2, shl */
+	to = put(to, &returns, sizeof(returns));
+	*to++ = 0x22; /* plus */
+	*to++ = 0x23;
+	*to++ = offsetof(struct patch_return, probe);
+	*to++ = 0x06; /* what stands there */
+	return to;
+}
+
+/* Likewise the code by which bodies go to a handler. What they have pushed is below what they have skipped. */
+static void add_head(uint64_t start, bool follows, bool all, const struct patch_hot *hot)
+{
+	struct described code = {patch_head_frames(follows, all), HEAD_BYTES};
+	uint8_t rules[256], *to, *length, *other = NULL, *end = NULL;
+
+	to = put_frame(rules, &code, PATCH_FRAME_BYTES + 8, true, NULL);
+	to = put(to, "\x10\x10", 2);
+	length = to++;
+	if (follows) {
+		/* The program counter; there? On. */
+		to = put(put_offset(to, HEAD_BYTES), "\x08", 1);
+		*to++ = (uint8_t)patch_head_jump_at(all);
+		to = put(to, "\x29\x28\0\0", 4);
+		other = to;
+	}
+	/* The begin of what hits read of bodies; swap; so far, minus; the two bytes there. */
+	*to++ = 0x0e;
+	to = put(to, &hot, sizeof(hot));
+	to = put(to, "\x16\x08", 2);
+	*to++ = PATCH_PUSHED_BYTES;
+	to = put_hot(put(to, "\x1c\x94\2", 3));
+	if (follows) {
+		to = put(to, "\x2f\0\0", 3); /* On. */
+		end = to;
+		other[-2] = (uint8_t)(to - other);
+		to = put_hot_of_gate(to);
+		end[-2] = (uint8_t)(to - end);
+	}
+	to = put_member(to, offsetof(struct patch_hot, address));
+	*length = (uint8_t)(to - length - 1);
+	to = put_unknown(to);
+	add(rules, (size_t)(to - rules), start + (all ? HEAD_BYTES : 0), HEAD_BYTES, "side_probe",
+			true);
+}
+
+void patch_frames_add(uint64_t start, uint64_t size, struct patch_kind kind,
+		const struct patch_probe *probes, const struct patch_hot *hot)
+{
+	const struct bodies bodies = {.code = {patch_body_frames(kind.follows), kind.bytes},
+			.start = start,
+			.probes = probes};
+
+	add_head(start, kind.follows, false, hot);
+	add_head(start, kind.follows, true, hot);
+	add_bodies(size, &bodies);
+}
+
+/* A jump to a body: likewise, and the first head of its arena says where what hits read of its probe is. */
 void patch_frames_add_slots(uint64_t start, uint64_t size)
 {
 	/* The stack pointer is the caller's. The program counter; dup, behind the jump's first byte, 4 bytes with a sign; plus. */
-	uint8_t rules[64] = {0x0c, 7, 0, 0x10, 16, 0, 0x80, 0, 0x12, 0x23, 1, 0x94, 4, 0x08, 32,
+	uint8_t rules[96] = {0x0c, 7, 0, 0x10, 16, 0, 0x80, 0, 0x12, 0x23, 1, 0x94, 4, 0x08, 32,
 			0x24, 0x08, 32, 0x26, 0x22},
 		*to = rules + 20;
+	static const int32_t arena = -(int32_t)PATCH_ARENA_BYTES;
 
-	to = put_member(to, PROBE_JUMP_BYTES + patch_body_probe_at());
-	*to++ = 0x06; /* what stands there */
-	to = put_member(to, offsetof(struct patch_probe, places));
+	to = put_member(to, PROBE_JUMP_BYTES);
+	*to++ = 0x12; /* dup; the begin of the arena, and */
+	*to++ = 0x0d;
+	to = put(to, &arena, sizeof(arena));
+	to = put_member(put(to, "\x1a", 1), patch_head_hot_at());
+	to = put(to, "\x06\x16", 2); /* what stands there; swap */
+	to = put_member(put_hot(to), offsetof(struct patch_hot, address));
 	rules[5] = (uint8_t)(to - rules - 6);
 	add(rules, (size_t)(to - rules), start, size, "side_probe", true);
 }
@@ -203,9 +307,9 @@ void patch_frames_add_slots(uint64_t start, uint64_t size)
  */
 static void add_common(uint64_t start, const struct patch_return *returns)
 {
+	struct described code = {patch_returns_frames(), COMMON_BYTES};
 	uint8_t rules[192],
-			*to = put_frame(rules, patch_returns_frames(), PATCH_RETURN_FRAME_BYTES + 8,
-					0, NULL);
+			*to = put_frame(rules, &code, PATCH_RETURN_FRAME_BYTES + 8, false, NULL);
 	static const uint8_t stands[] = {0x38, 0x1c, 0x12, 0x06, 0x12, 0x0c};
 	static const uint32_t most = RETURNS_MAX;
 	uint8_t *size;
@@ -223,12 +327,12 @@ static void add_common(uint64_t start, const struct patch_return *returns)
 	to = put(to, &returns, sizeof(returns));
 	*to++ = 0x22; /* plus */
 	*size = (uint8_t)(to - size - 1);
-	add(rules, (size_t)(to - rules), start, BODY_BYTES, "side_returns", false);
+	add(rules, (size_t)(to - rules), start, COMMON_BYTES, "side_returns", false);
 }
 
 void patch_frames_returns(uint64_t start, const struct patch_return *returns)
 {
-	uint64_t base = start + BODY_BYTES + RETURN_BYTES, size = patch_returns_bytes();
+	uint64_t base = start + COMMON_BYTES + RETURN_BYTES, size = patch_returns_bytes();
 	/*
 	 * The caller has this frame's stack pointer, or the one behind the index that was pushed. The begin of the frame is
 	 * another address than that, and than the one of the frame that returns here, for exceptions know frames apart by it;
@@ -250,15 +354,15 @@ void patch_frames_returns(uint64_t start, const struct patch_return *returns)
 	to = put(to, &returns, sizeof(returns));
 	*to++ = 0x22; /* plus */
 	rules[19] = (uint8_t)(to - rules - 20);
-	start += BODY_BYTES;
-	size -= BODY_BYTES;
+	start += COMMON_BYTES;
+	size -= COMMON_BYTES;
 	entry = add(rules, (size_t)(to - rules), start, size, "side_return", false);
 	/* Without the begin of the frame and the name of the register: the same value is both. */
 	memcpy(plain + 1, rules + 5, (size_t)(to - rules) - 5);
 	describe(&plain_return, plain, (size_t)(to - rules) - 4, start, size, false);
 	if (entry)
 		entry->plain = &plain_return;
-	add_common(start - BODY_BYTES, returns);
+	add_common(start - COMMON_BYTES, returns);
 }
 
 void patch_frames_register(void)

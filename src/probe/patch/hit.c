@@ -40,7 +40,7 @@
 
 struct thread {
 	pid_t tid; /* 0: free */
-	struct patch_probe *inside;
+	struct patch_hot *inside;
 	uint64_t cut, unseen, abandoned, calls;
 	uint32_t free;        /* list of returns */
 	uint32_t blocks;      /* list, by block_next */
@@ -135,7 +135,7 @@ static inline bool is_at_once(const struct thread *thread)
 }
 
 static inline __attribute__((always_inline)) void enter_thread(
-		struct thread *thread, struct patch_probe *probe)
+		struct thread *thread, struct patch_hot *probe)
 {
 	/* Relaxed: ordered by the barrier of who removes, see above. */
 	__atomic_store_n(&thread->inside, probe, __ATOMIC_RELAXED);
@@ -154,7 +154,7 @@ int patch_hit_number(void)
 	return self ? self->number : -1;
 }
 
-bool patch_hit_is_inside(const struct patch_probe *probe)
+bool patch_hit_is_inside(const struct patch_hot *probe)
 {
 	uint32_t count = __atomic_load_n(&nr_threads, __ATOMIC_RELAXED);
 
@@ -190,7 +190,7 @@ int patch_hit_start(void)
 
 static uint64_t gate_of(uint32_t index)
 {
-	return (uint64_t)return_code + BODY_BYTES + RETURN_BYTES + (uint64_t)index * RETURN_BYTES;
+	return (uint64_t)return_code + COMMON_BYTES + RETURN_BYTES + (uint64_t)index * RETURN_BYTES;
 }
 
 /* The index of which that is the return address: behind the gate's call, or the gate itself before it; else NONE. */
@@ -329,7 +329,7 @@ static __attribute__((noinline)) uint32_t more_returns(struct thread *thread)
 
 /* The return of the call whose return address stands at the stack pointer; `index` is the first of those that are free. */
 static inline __attribute__((always_inline)) struct patch_return *follow(struct thread *thread,
-		struct patch_probe *probe, struct patch_hit *hit, uint32_t index)
+		struct patch_hot *probe, struct patch_hit *hit, uint32_t index)
 {
 	struct patch_return *each = &returns[index];
 	uint64_t *slot = hit->stack;
@@ -374,7 +374,7 @@ int patch_hit_follow(void)
 
 /* ---- hits ---- */
 
-static inline void take(struct patch_hit *hit, const struct patch_probe *probe)
+static inline void take(struct patch_hit *hit, const struct patch_hot *probe)
 {
 	/* Acquire: what it points to. Pairs with the release in patch_change_user(). */
 	hit->user = __atomic_load_n(&probe->user, __ATOMIC_ACQUIRE);
@@ -383,7 +383,7 @@ static inline void take(struct patch_hit *hit, const struct patch_probe *probe)
 
 /* Keeps nothing but the thread and the return while the handler runs. */
 static inline __attribute__((always_inline)) bool enter_as(struct patch_hit *hit,
-		struct patch_probe *probe, struct thread *thread, uint32_t index)
+		struct patch_hot *probe, struct thread *thread, uint32_t index)
 {
 	patch_handler handler = __atomic_load_n(&probe->entry, __ATOMIC_RELAXED);
 	struct patch_return *followed = follow(thread, probe, hit, index);
@@ -398,7 +398,7 @@ static inline __attribute__((always_inline)) bool enter_as(struct patch_hit *hit
 }
 
 /* As it was before; code that no file has knows its own return addresses (callers.c). */
-static bool is_known_caller(struct patch_probe *probe, uint64_t returns_to)
+static bool is_known_caller(struct patch_hot *probe, uint64_t returns_to)
 {
 	const struct patch_code *caller = patch_caller(returns_to);
 
@@ -410,7 +410,7 @@ static bool is_known_caller(struct patch_probe *probe, uint64_t returns_to)
 
 /* None is free at once, or another one has called it than the last time. */
 static __attribute__((noinline)) bool enter_with_more(
-		struct patch_hit *hit, struct patch_probe *probe, struct thread *thread)
+		struct patch_hit *hit, struct patch_hot *probe, struct thread *thread)
 {
 	uint32_t index = NONE;
 	patch_handler handler = __atomic_load_n(&probe->entry, __ATOMIC_RELAXED);
@@ -427,11 +427,61 @@ static __attribute__((noinline)) bool enter_with_more(
 	return false;
 }
 
-static __attribute__((noinline)) bool enter_followed(
-		struct patch_hit *hit, struct patch_probe *probe, struct thread *thread)
+/* What most hits do first; NULL: nothing more. Keeps nothing but the thread while the handler runs. */
+static inline __attribute__((always_inline)) patch_handler begin(
+		struct thread *thread, struct patch_hit *hit, struct patch_hot *probe)
 {
-	uint32_t index = thread->free;
+	patch_handler handler;
 
+	enter_thread(thread, probe);
+	handler = __atomic_load_n(&probe->entry, __ATOMIC_RELAXED);
+	take(hit, probe);
+	hit->stack = (uint64_t *)((char *)&hit->registers.rbp + PATCH_FRAME_BYTES);
+	return handler;
+}
+
+static inline __attribute__((always_inline)) void enter(
+		struct thread *thread, struct patch_hit *hit, struct patch_hot *probe)
+{
+	patch_handler handler = begin(thread, hit, probe);
+
+	hit->call = 0;
+	if (handler)
+		handler(hit);
+	leave_thread(thread);
+}
+
+static __attribute__((noinline)) void enter_slowly(struct patch_hit *hit, struct patch_hot *probe)
+{
+	struct thread *thread = find_thread();
+
+	if (thread)
+		enter(thread, hit, probe);
+}
+
+void patch_enter(struct patch_hit *hit, struct patch_hot *probe)
+{
+	struct thread *thread = self;
+
+	if (is_at_once(thread))
+		enter(thread, hit, probe);
+	else
+		enter_slowly(hit, probe);
+}
+
+static inline __attribute__((always_inline)) bool enter_followed(
+		struct thread *thread, struct patch_hit *hit, struct patch_hot *probe)
+{
+	uint32_t index;
+
+	begin(thread, hit, probe);
+	/* From here on what a signal hits takes none. */
+	index = thread->free;
+	/* Removed meanwhile. */
+	if (__builtin_expect(!__atomic_load_n(&probe->follows, __ATOMIC_RELAXED), 0)) {
+		leave_thread(thread);
+		return false;
+	}
 	if (__builtin_expect(index == NONE, 0) ||
 			__builtin_expect(!patch_is_in(__atomic_load_n(&probe->caller,
 								      __ATOMIC_RELAXED),
@@ -441,37 +491,30 @@ static __attribute__((noinline)) bool enter_followed(
 	return enter_as(hit, probe, thread, index);
 }
 
-/* Keeps nothing but the thread while the handler runs. */
-static inline __attribute__((always_inline)) bool enter(
-		struct thread *thread, struct patch_hit *hit, struct patch_probe *probe)
-{
-	patch_handler handler;
-
-	enter_thread(thread, probe);
-	handler = __atomic_load_n(&probe->entry, __ATOMIC_RELAXED);
-	take(hit, probe);
-	hit->stack = (uint64_t *)((char *)&hit->registers.rbp + PATCH_FRAME_BYTES);
-	if (__atomic_load_n(&probe->follows, __ATOMIC_RELAXED))
-		return enter_followed(hit, probe, thread);
-	hit->call = 0;
-	if (handler)
-		handler(hit);
-	leave_thread(thread);
-	return false;
-}
-
-static __attribute__((noinline)) bool enter_slowly(struct patch_hit *hit, struct patch_probe *probe)
+static __attribute__((noinline)) bool enter_followed_slowly(
+		struct patch_hit *hit, struct patch_hot *probe)
 {
 	struct thread *thread = find_thread();
 
-	return thread && enter(thread, hit, probe);
+	return thread && enter_followed(thread, hit, probe);
 }
 
-bool patch_enter(struct patch_hit *hit, struct patch_probe *probe)
+bool patch_enter_followed(struct patch_hit *hit, struct patch_hot *probe)
 {
 	struct thread *thread = self;
 
-	return is_at_once(thread) ? enter(thread, hit, probe) : enter_slowly(hit, probe);
+	return is_at_once(thread) ? enter_followed(thread, hit, probe)
+				  : enter_followed_slowly(hit, probe);
+}
+
+uint64_t patch_hit_gates(void)
+{
+	return gate_of(0);
+}
+
+const struct patch_return *patch_hit_returns(void)
+{
+	return returns;
 }
 
 void patch_clock(uint64_t unit)
@@ -484,7 +527,7 @@ void patch_clock(uint64_t unit)
 static inline __attribute__((always_inline)) void leave(struct thread *thread,
 		struct patch_hit *hit, uint64_t *place, struct patch_return *each)
 {
-	struct patch_probe *probe = each->probe;
+	struct patch_hot *probe = each->probe;
 	patch_handler handler;
 
 	enter_thread(thread, probe);

@@ -20,9 +20,8 @@
 #define OWNED_MAX (ARENAS_MAX + 64)
 #define LOOK_PAGES 256
 
-#define BODIES (PATCH_ARENA_BYTES / BODY_BYTES)
-#define PAST_BYTES ((BODIES * sizeof(struct patch_past) + PATCH_PAGE - 1) & ~(PATCH_PAGE - 1))
-#define PROBES_BYTES ((BODIES * sizeof(struct patch_probe) + PATCH_PAGE - 1) & ~(PATCH_PAGE - 1))
+#define WHOLE_PAGES(bytes) (((bytes) + PATCH_PAGE - 1) & ~(PATCH_PAGE - 1))
+#define HOT_BYTES PATCH_ARENA_BYTES
 
 struct patch_arena patch_arenas[ARENAS_MAX];
 size_t patch_nr_arenas;
@@ -92,23 +91,58 @@ void patch_memory_drop(void *memory, size_t size)
 		memset((void *)begin, 0, end - begin);
 }
 
+static size_t nr_bodies(const struct patch_arena *arena)
+{
+	return arena->kind.bytes ? PATCH_ARENA_BYTES / arena->kind.bytes : 0;
+}
+
+static size_t past_bytes(const struct patch_arena *arena)
+{
+	return WHOLE_PAGES(nr_bodies(arena) * sizeof(struct patch_past));
+}
+
+static size_t probes_bytes(const struct patch_arena *arena)
+{
+	return WHOLE_PAGES(nr_bodies(arena) * sizeof(struct patch_probe));
+}
+
 /* What belongs to one, from the same number on. */
-static bool map_beside(struct patch_arena *arena, bool slots)
+static bool map_beside(struct patch_arena *arena)
 {
 	uint8_t *beside;
 
-	if (slots) {
+	if (!arena->kind.bytes) {
 		arena->taken = patch_memory_anywhere(
 				patch_taken_bytes(arena), PROT_READ | PROT_WRITE);
 		return arena->taken != NULL;
 	}
-	beside = patch_memory_anywhere(PAST_BYTES + PROBES_BYTES, PROT_READ | PROT_WRITE);
+	beside = patch_memory_anywhere(past_bytes(arena) + HOT_BYTES + probes_bytes(arena),
+			PROT_READ | PROT_WRITE);
+	if (!beside)
+		return false;
 	arena->past = (struct patch_past *)(void *)beside;
-	arena->probes = (struct patch_probe *)(void *)(beside ? beside + PAST_BYTES : NULL);
-	return beside != NULL;
+	arena->hot = (struct patch_hot *)(void *)(beside + past_bytes(arena));
+	arena->probes = (struct patch_probe *)(void *)(beside + past_bytes(arena) + HOT_BYTES);
+	return true;
 }
 
-struct patch_arena *patch_arena_map(uint64_t start, uint64_t size, bool slots)
+static bool write_heads(struct patch_arena *arena)
+{
+	uint8_t heads[HEADS_BYTES];
+	struct patch_writer writer;
+	int ret;
+
+	if (!arena->kind.bytes)
+		return true;
+	patch_heads_write(heads, arena->start, arena->kind.follows, arena->hot);
+	arena->used = HEADS_BYTES;
+	patch_writer_open(&writer);
+	ret = patch_write(&writer, arena->start, heads, sizeof(heads));
+	patch_writer_close(&writer);
+	return !ret;
+}
+
+struct patch_arena *patch_arena_map(uint64_t start, uint64_t size, struct patch_kind kind)
 {
 	struct patch_arena *arena = &patch_arenas[patch_nr_arenas];
 	void *memory;
@@ -126,15 +160,15 @@ struct patch_arena *patch_arena_map(uint64_t start, uint64_t size, bool slots)
 		munmap(memory, size);
 		return NULL;
 	}
-	*arena = (struct patch_arena){.start = start, .size = size};
-	if (!map_beside(arena, slots)) {
+	*arena = (struct patch_arena){.start = start, .size = size, .kind = kind};
+	if (!map_beside(arena) || !write_heads(arena)) {
 		munmap(memory, size);
 		return NULL;
 	}
-	if (slots)
-		patch_frames_add_slots(start, size);
+	if (kind.bytes)
+		patch_frames_add(start, size, kind, arena->probes, arena->hot);
 	else
-		patch_frames_add(start, size, arena->probes);
+		patch_frames_add_slots(start, size);
 	address_space += size;
 	/* Release: all of it. Pairs with the acquire in patch_was_place(). */
 	__atomic_store_n(&patch_nr_arenas, patch_nr_arenas + 1, __ATOMIC_RELEASE);
@@ -148,7 +182,7 @@ uint64_t patch_memory_bytes(void)
 
 /* ---- bodies ---- */
 
-static struct patch_arena *new_bodies(uint64_t near, int64_t reach)
+static struct patch_arena *new_bodies(uint64_t near, int64_t reach, struct patch_kind kind)
 {
 	struct patch_arena *arena = NULL;
 	struct patch_gap gap;
@@ -158,37 +192,42 @@ static struct patch_arena *new_bodies(uint64_t near, int64_t reach)
 		uint64_t start = (gap.end - PATCH_ARENA_BYTES) & ~(PATCH_ARENA_BYTES - 1);
 
 		if (gap.end <= near && start >= gap.start && patch_reaches(near, start, reach))
-			arena = patch_arena_map(start, PATCH_ARENA_BYTES, false);
+			arena = patch_arena_map(start, PATCH_ARENA_BYTES, kind);
 	}
 	for (size_t i = 0; !arena && patch_gap(i, &gap); i++) {
 		uint64_t start = (gap.start + PATCH_ARENA_BYTES - 1) & ~(PATCH_ARENA_BYTES - 1);
 
 		if (gap.start > near && start + PATCH_ARENA_BYTES <= gap.end &&
 				patch_reaches(near, start, reach))
-			arena = patch_arena_map(start, PATCH_ARENA_BYTES, false);
+			arena = patch_arena_map(start, PATCH_ARENA_BYTES, kind);
 	}
 	return arena;
 }
 
-static struct patch_arena *find_bodies(uint64_t near, int64_t reach)
+static bool is_same_kind(struct patch_kind a, struct patch_kind b)
+{
+	return a.bytes == b.bytes && a.follows == b.follows;
+}
+
+static struct patch_arena *find_bodies(uint64_t near, int64_t reach, struct patch_kind kind)
 {
 	for (size_t i = 0; i < patch_nr_arenas; i++) {
 		struct patch_arena *arena = &patch_arenas[i];
 
-		if (!arena->taken && arena->used + BODY_BYTES <= arena->size &&
+		if (is_same_kind(arena->kind, kind) && arena->used + kind.bytes <= arena->size &&
 				patch_reaches(near, arena->start, reach))
 			return arena;
 	}
-	return new_bodies(near, reach);
+	return new_bodies(near, reach, kind);
 }
 
 /* One that was given back, of those that were last. */
-static uint64_t reuse_body(uint64_t near)
+static uint64_t reuse_body(uint64_t near, struct patch_kind kind)
 {
 	for (size_t i = nr_returned; i > 0 && i + REUSE_TRIES > nr_returned; i--) {
 		uint64_t body = returned[i - 1];
 
-		if (patch_reaches(near, body, NEAR)) {
+		if (patch_reaches(near, body, NEAR) && is_same_kind(patch_body_kind(body), kind)) {
 			returned[i - 1] = returned[--nr_returned];
 			return body;
 		}
@@ -196,49 +235,60 @@ static uint64_t reuse_body(uint64_t near)
 	return 0;
 }
 
-uint64_t patch_body_memory(uint64_t near)
+uint64_t patch_body_memory(uint64_t near, struct patch_kind kind)
 {
-	uint64_t body = reuse_body(near);
-	struct patch_arena *found = body ? NULL : find_bodies(near, NEAR);
+	uint64_t body = reuse_body(near, kind);
+	struct patch_arena *found = body ? NULL : find_bodies(near, NEAR, kind);
 
 	if (body)
 		return body;
 	if (!found)
-		found = find_bodies(near, FAR);
+		found = find_bodies(near, FAR, kind);
 	if (!found)
 		return 0;
-	found->used += BODY_BYTES;
-	return found->start + found->used - BODY_BYTES;
+	found->used += kind.bytes;
+	return found->start + found->used - kind.bytes;
+}
+
+/* That of a body that was given out. */
+static struct patch_arena *arena_of(uint64_t body)
+{
+	size_t i = 0;
+
+	while (!patch_arenas[i].kind.bytes || body - patch_arenas[i].start >= patch_arenas[i].size)
+		i++;
+	return &patch_arenas[i];
+}
+
+struct patch_kind patch_body_kind(uint64_t body)
+{
+	return arena_of(body)->kind;
 }
 
 struct patch_probe *patch_body_probe(uint64_t body)
 {
-	for (size_t i = 0; i < patch_nr_arenas; i++) {
-		if (!patch_arenas[i].taken && body - patch_arenas[i].start < patch_arenas[i].size)
-			return &patch_arenas[i].probes[(body - patch_arenas[i].start) / BODY_BYTES];
-	}
-	return NULL;
+	struct patch_arena *arena = arena_of(body);
+	struct patch_probe *probe = &arena->probes[(body - arena->start) / arena->kind.bytes];
+
+	probe->hot = &arena->hot[(body - arena->start) / BODY_BYTES];
+	return probe;
 }
 
 struct patch_past *patch_body_past(uint64_t body)
 {
-	for (size_t i = 0; i < patch_nr_arenas; i++) {
-		if (!patch_arenas[i].taken && body - patch_arenas[i].start < patch_arenas[i].size)
-			return &patch_arenas[i].past[(body - patch_arenas[i].start) / BODY_BYTES];
-	}
-	return NULL;
+	struct patch_arena *arena = arena_of(body);
+
+	return &arena->past[(body - arena->start) / arena->kind.bytes];
 }
 
 void patch_body_return(uint64_t body)
 {
+	struct patch_arena *arena = arena_of(body);
 	uint64_t *more;
 
-	for (size_t i = 0; i < patch_nr_arenas; i++) {
-		if (!patch_arenas[i].taken &&
-				body == patch_arenas[i].start + patch_arenas[i].used - BODY_BYTES) {
-			patch_arenas[i].used -= BODY_BYTES;
-			return;
-		}
+	if (body == arena->start + arena->used - arena->kind.bytes) {
+		arena->used -= arena->kind.bytes;
+		return;
 	}
 	if (nr_returned == returned_room) {
 		more = reallocarray(
@@ -291,7 +341,8 @@ void patch_memory_rest(uint64_t kept_code)
 {
 	for (size_t i = 0; i < patch_nr_arenas; i++) {
 		if (!patch_arenas[i].taken)
-			patch_memory_drop(patch_arenas[i].probes, PROBES_BYTES);
+			patch_memory_drop(patch_arenas[i].hot,
+					HOT_BYTES + probes_bytes(&patch_arenas[i]));
 		else
 			patch_memory_drop(
 					patch_arenas[i].taken, patch_taken_bytes(&patch_arenas[i]));
@@ -304,11 +355,11 @@ void patch_memory_rest(uint64_t kept_code)
 void patch_memory_recall(void (*tell)(struct patch_past *past, uint64_t body))
 {
 	for (size_t i = 0; i < patch_nr_arenas; i++) {
-		for (uint64_t at = 0; !patch_arenas[i].taken && at < patch_arenas[i].used;
-				at += BODY_BYTES) {
-			if (patch_arenas[i].past[at / BODY_BYTES].what)
-				tell(&patch_arenas[i].past[at / BODY_BYTES],
-						patch_arenas[i].start + at);
+		const struct patch_arena *arena = &patch_arenas[i];
+
+		for (size_t k = 0; k < nr_bodies(arena); k++) {
+			if (arena->past[k].what)
+				tell(&arena->past[k], arena->start + k * arena->kind.bytes);
 		}
 	}
 	/* Relaxed: as above. */
@@ -321,7 +372,7 @@ bool patch_was_place(uint64_t address)
 	size_t count = __atomic_load_n(&patch_nr_arenas, __ATOMIC_ACQUIRE);
 
 	for (size_t i = 0; i < count; i++) {
-		for (size_t at = 0; !patch_arenas[i].taken && at < BODIES; at++) {
+		for (size_t at = 0; at < nr_bodies(&patch_arenas[i]); at++) {
 			/* Relaxed: those of the last rest are there before any trap is not. */
 			uint64_t what = __atomic_load_n(
 					&patch_arenas[i].past[at].what, __ATOMIC_RELAXED);

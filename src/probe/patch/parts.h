@@ -13,7 +13,16 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#define BODY_BYTES 256 /* aligned so, which the unwinder's data counts on */
+/*
+ * The code of a probe, its body, is one line of the cache, or four where the copy of what is displaced is long. All bodies of an arena
+ * are of the same size, by which they are aligned, and go by the same code to a handler: one of the two heads at the arena's begin.
+ */
+#define PATCH_ARENA_BYTES 65536ULL /* aligned so, too */
+#define BODY_BYTES 64
+#define BODY_BYTES_MAX 256
+#define HEAD_BYTES 256
+#define HEADS_BYTES (2 * HEAD_BYTES) /* where all general registers are wanted, the second one */
+#define COMMON_BYTES 256             /* of returns: what all gates lead to */
 #define SLOT_BYTES PROBE_JUMP_BYTES
 #define RETURNS_MAX 131072     /* calls at once that are to be seen returning */
 #define RETURN_BYTES 16        /* of the code for each, its gate: the call of the function, */
@@ -26,18 +35,23 @@
 /* SIGSEGV and SIGBUS, likewise. */
 #define PATCH_FAULT_SIGNALS (1ULL << 10 | 1ULL << 6)
 
-/* One place, as long as it is mapped: threads may be in its code long after it was removed. */
-struct patch_probe {
-	/*
-	 * What hits read, in one line of the cache: of thousands of places, most are strangers to it. Relaxed stores, ordered by the
-	 * barriers of patch_set() and patch_remove().
-	 */
+/*
+ * What hits read of a probe, in one line of the cache, beside those of its neighbours: of thousands of places, most are
+ * strangers to it. Relaxed stores, ordered by the barriers of patch_set() and patch_remove().
+ */
+struct patch_hot {
 	patch_handler entry, exit;
 	void *user;
 	const struct patch_code *caller; /* that called it last */
 	uint64_t generation;             /* of the request that set it */
 	uint64_t address, copy;          /* of the site, at run time; of what is displaced */
 	bool follows;                    /* exits */
+} __attribute__((aligned(64)));
+_Static_assert(sizeof(struct patch_hot) == BODY_BYTES, "found by where the body is");
+
+/* One place, as long as it is mapped: threads may be in its code long after it was removed. */
+struct patch_probe {
+	struct patch_hot *hot;
 	struct probe_site site;
 	unsigned int flags; /* that its code was made for */
 	enum probe_method method;
@@ -56,8 +70,7 @@ struct patch_probe {
 	uint64_t places[PROBE_PIECES_MAX + 1];
 	uint8_t begins[PROBE_PIECES_MAX];
 	uint8_t pushed;
-} __attribute__((aligned(64)));
-_Static_assert(offsetof(struct patch_probe, site) == 64, "one line");
+};
 
 /* What is known of a body while nothing is set: enough to find it again. */
 struct patch_past {
@@ -95,10 +108,17 @@ void patch_memory_look(void);
 
 /* ---- memory.c ---- */
 
+/* What the bodies of an arena have in common. */
+struct patch_kind {
+	unsigned int bytes; /* BODY_BYTES, BODY_BYTES_MAX */
+	bool follows;       /* returns may be seen */
+};
+
 /* Memory of a body near that address; 0: none. */
-uint64_t patch_body_memory(uint64_t near);
+uint64_t patch_body_memory(uint64_t near, struct patch_kind kind);
 void patch_body_return(uint64_t body);
-/* The probe whose body it is, and no other's ever. */
+struct patch_kind patch_body_kind(uint64_t body);
+/* The probe whose body it is, and no other's ever, which knows what hits read of it. */
 struct patch_probe *patch_body_probe(uint64_t body);
 struct patch_past *patch_body_past(uint64_t body);
 /* Whether there was one when nothing was set the last time, with that address among its bytes. In signal handlers, too. */
@@ -180,34 +200,41 @@ uint64_t patch_pages_give_back(void);
 
 /* ---- x86-64-body.c ---- */
 
-/* Writes the code of a probe as it is at `at`, which says that it is `as`; -ERANGE, -E2BIG. */
-int patch_body_of(struct patch_probe *probe, const struct patch_probe *as, uint64_t at,
-		uint8_t bytes[BODY_BYTES]);
-/* Where in a body the address of its probe stands. */
-size_t patch_body_probe_at(void);
+/* Writes the code of a probe as it is in its body, of that kind; -ERANGE, -E2BIG. */
+int patch_body_of(struct patch_probe *probe, struct patch_kind kind, uint8_t *bytes);
+/* The heads of an arena, as they are at its begin `at`; `hot` is what hits read of what were its first body. */
+void patch_heads_write(
+		uint8_t bytes[HEADS_BYTES], uint64_t at, bool follows, const struct patch_hot *hot);
+/* Where in a head that address stands. */
+size_t patch_head_hot_at(void);
+/* Where in a head of bodies that follow the jump to a gate stands. */
+size_t patch_head_jump_at(bool all);
 /* What unwinders read of a probe whose code was written. */
 void patch_body_places(struct patch_probe *probe);
 /*
- * The code of all watched calls: BODY_BYTES to which all lead in the end, RETURN_BYTES of nobody, the gates. `returns` is in
+ * The code of all watched calls: COMMON_BYTES to which all lead in the end, RETURN_BYTES of nobody, the gates. `returns` is in
  * reach of it.
  */
 struct patch_return;
 size_t patch_returns_bytes(void);
 void patch_returns_write(uint8_t *bytes, const struct patch_return *returns);
 /*
- * For each byte of a body, and of what all gates lead to, how far the stack pointer is from the begin of the frame, which is
+ * For each byte of a body, of a head, and of what all gates lead to, how far the stack pointer is from the begin of the frame, which is
  * behind the return address; or that the frame pointer says it, which is so far from it.
  */
-const uint8_t *patch_body_frames(void);
+const uint8_t *patch_body_frames(bool follows);
+const uint8_t *patch_head_frames(bool follows, bool all);
 const uint8_t *patch_returns_frames(void);
 #define PATCH_BY_FRAME_POINTER 255
-#define PATCH_FRAME_BYTES 216       /* from the frame pointer to the stack pointer at the site */
+#define PATCH_FRAME_BYTES 224       /* from the frame pointer to the stack pointer at the site */
+#define PATCH_PUSHED_BYTES 136      /* from there down to what the body has pushed */
 #define PATCH_RETURN_FRAME_BYTES 88 /* and to the place of the return address, at an exit */
 
 /* ---- frames.c ---- */
 
 /* An arena of bodies: known to unwinders from now on, or as soon as one is there. */
-void patch_frames_add(uint64_t start, uint64_t size, const struct patch_probe *probes);
+void patch_frames_add(uint64_t start, uint64_t size, struct patch_kind kind,
+		const struct patch_probe *probes, const struct patch_hot *hot);
 /* One of slots. */
 void patch_frames_add_slots(uint64_t start, uint64_t size);
 void patch_frames_returns(uint64_t start, const struct patch_return *returns);
@@ -225,7 +252,7 @@ struct patch_frames {
 	size_t plain_size;
 };
 #define PATCH_FRAMES_BYTES 384
-#define PATCH_FRAMES_MAX 1100
+#define PATCH_FRAMES_MAX 3200 /* three for each arena */
 bool patch_frames_entry(unsigned int which, struct patch_frames *frames);
 
 /* ---- unwinders.c ---- */
@@ -339,7 +366,7 @@ struct patch_return {
 	uint64_t address; /* where the call really returns to; first, as the unwinder's data has it */
 	uint64_t copy;    /* what its gate calls */
 	uint64_t *slot;
-	struct patch_probe *probe;
+	struct patch_hot *probe;
 	uint64_t generation;
 	uint32_t next;
 	uint16_t owner; /* the thread in whose list it is when it is free */
@@ -347,15 +374,20 @@ struct patch_return {
 	uint64_t call, began;
 } __attribute__((aligned(64))); /* a call is a cache line */
 
-/* Called by bodies, with the hit, of which only the registers are there. True: by the gate that is the return address now. */
-bool patch_enter(struct patch_hit *hit, struct patch_probe *probe);
+/* Called by heads, with the hit, of which only the registers are there. */
+void patch_enter(struct patch_hit *hit, struct patch_hot *probe);
+/* Likewise, where returns may be seen. True: by the gate that is the return address now. */
+bool patch_enter_followed(struct patch_hit *hit, struct patch_hot *probe);
 /* Called by the code of returns, likewise, and with the place where its index stands: then where to go on. */
 void patch_leave(struct patch_hit *hit, uint64_t *place);
 int patch_hit_start(void);
 int patch_hit_follow(void);
 /* Of the calling thread's entry, which is below THREADS_MAX; negative: it has none. */
 int patch_hit_number(void);
-bool patch_hit_is_inside(const struct patch_probe *probe);
+bool patch_hit_is_inside(const struct patch_hot *probe);
+/* Where gates and what they know are, once there are any. */
+uint64_t patch_hit_gates(void);
+const struct patch_return *patch_hit_returns(void);
 void patch_hit_figures(struct patch_figures *figures);
 
 #endif /* PROBE_PATCH_PARTS_H */

@@ -166,6 +166,7 @@ static void release(struct patch_probe *probe)
 	/* Relaxed: see patch_was_place(). */
 	__atomic_store_n(&patch_body_past(probe->body)->what, 0, __ATOMIC_RELAXED);
 	patch_body_return(probe->body);
+	memset(probe->hot, 0, sizeof(*probe->hot));
 	memset(probe, 0, sizeof(*probe));
 }
 

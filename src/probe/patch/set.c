@@ -222,14 +222,15 @@ static int make_jump(struct patch_probe *probe, struct patch_writer *writer)
 
 static int write_body(struct patch_probe *probe, struct patch_writer *writer)
 {
-	uint8_t bytes[BODY_BYTES];
+	struct patch_kind kind = patch_body_kind(probe->body);
+	uint8_t bytes[BODY_BYTES_MAX];
 	int ret;
 
-	ret = patch_body_of(probe, probe, probe->body, bytes);
+	ret = patch_body_of(probe, kind, bytes);
 	if (!ret)
 		patch_body_places(probe);
 	if (!ret)
-		ret = patch_write(writer, probe->body, bytes, sizeof(bytes));
+		ret = patch_write(writer, probe->body, bytes, kind.bytes);
 	return ret;
 }
 
@@ -238,7 +239,7 @@ static int add_traps(const struct patch_probe *probe)
 	for (unsigned int i = 1; i < probe->site.nr_pieces; i++) {
 		if (probe->site.pieces[i].at < PROBE_JUMP_BYTES &&
 				patch_trap_add(probe->site.runtime + probe->site.pieces[i].at,
-						probe->copy + probe->map[i]))
+						probe->hot->copy + probe->map[i]))
 			return -ENOMEM;
 	}
 	return 0;
@@ -303,8 +304,9 @@ static void put_jump(struct patch_probe *probe)
  */
 static bool is_revived(struct patch_probe *probe, const struct probe_site *site)
 {
+	struct patch_kind kind = patch_body_kind(probe->body);
 	struct patch_probe same = *probe;
-	uint8_t bytes[BODY_BYTES];
+	uint8_t bytes[BODY_BYTES_MAX];
 
 	same.site = *site;
 	if (same.method == PROBE_BREAKPOINT)
@@ -315,9 +317,8 @@ static bool is_revived(struct patch_probe *probe, const struct probe_site *site)
 			probe->slot != site->pad + (site->runtime - site->address))
 		return false;
 	put_jump(&same);
-	/* What the code says of its probe is the address, which is the same. */
-	if (patch_body_of(&same, probe, probe->body, bytes) ||
-			memcmp(bytes, (const void *)probe->body, BODY_BYTES) != 0 ||
+	if (patch_body_of(&same, kind, bytes) ||
+			memcmp(bytes, (const void *)probe->body, kind.bytes) != 0 ||
 			(same.method != PROBE_BREAKPOINT && !bytes_fit(&same)))
 		return false;
 	patch_body_places(&same);
@@ -333,13 +334,41 @@ static bool is_of(struct patch_probe *probe, const struct probe_site *site)
 	return !memcmp(probe->site.bytes, site->bytes, sizeof(site->bytes));
 }
 
+/* With a body of so many bytes; -E2BIG: there must be more. */
+static int make_probe(const struct patch_request *request, unsigned int flags, unsigned int bytes,
+		struct patch_writer *writer, struct patch_probe **result)
+{
+	struct patch_kind kind = {.bytes = bytes, .follows = flags & PATCH_EXIT};
+	enum probe_method method = flags & PATCH_TRAP ? PROBE_BREAKPOINT : request->site->method;
+	uint64_t body = patch_body_memory(request->site->runtime, kind);
+	struct patch_probe *probe;
+	int ret;
+
+	if (!body)
+		return -ERANGE;
+	probe = patch_body_probe(body);
+	*probe = (struct patch_probe){
+			.site = *request->site, .flags = flags, .body = body, .hot = probe->hot};
+	*probe->hot = (struct patch_hot){
+			.address = request->site->runtime, .caller = &patch_no_code};
+	ret = make_with(probe, writer, method);
+	if (ret && ret != -EPERM && ret != -E2BIG && method != PROBE_BREAKPOINT)
+		ret = make_with(probe, writer, PROBE_BREAKPOINT);
+	if (ret) {
+		memset(probe->hot, 0, sizeof(*probe->hot));
+		memset(probe, 0, sizeof(*probe));
+		patch_body_return(body);
+		return ret;
+	}
+	*result = probe;
+	return 0;
+}
+
 /* The probe of that place with such code: a new one, or the one that was there before. */
 static int find_probe(const struct patch_request *request, unsigned int flags,
 		struct patch_writer *writer, struct patch_probe **result)
 {
 	struct patch_probe **place = patch_place_of(request->site->runtime), *probe;
-	enum probe_method method = flags & PATCH_TRAP ? PROBE_BREAKPOINT : request->site->method;
-	uint64_t body;
 	int ret;
 
 	for (probe = *place; probe; probe = probe->next) {
@@ -349,23 +378,11 @@ static int find_probe(const struct patch_request *request, unsigned int flags,
 			return probe->slot ? change_jump(writer, probe->slot, probe->body) : 0;
 		}
 	}
-	body = patch_body_memory(request->site->runtime);
-	if (!body)
-		return -ERANGE;
-	probe = patch_body_probe(body);
-	*probe = (struct patch_probe){.site = *request->site,
-			.address = request->site->runtime,
-			.flags = flags,
-			.body = body,
-			.caller = &patch_no_code};
-	ret = make_with(probe, writer, method);
-	if (ret && ret != -EPERM && method != PROBE_BREAKPOINT)
-		ret = make_with(probe, writer, PROBE_BREAKPOINT);
-	if (ret) {
-		memset(probe, 0, sizeof(*probe));
-		patch_body_return(body);
+	ret = make_probe(request, flags, BODY_BYTES, writer, &probe);
+	if (ret == -E2BIG)
+		ret = make_probe(request, flags, BODY_BYTES_MAX, writer, &probe);
+	if (ret)
 		return ret;
-	}
 	probe->next = *place;
 	*place = probe;
 	*result = probe;
@@ -419,7 +436,7 @@ static bool is_watched(const struct probe_site *site)
 static int prepare(struct patch_request *request, struct patch_writer *writer)
 {
 	const struct probe_site *site = request->site;
-	unsigned int flags = request->flags & (PATCH_ALL | PATCH_TRAP);
+	unsigned int flags = request->flags & (PATCH_ALL | PATCH_TRAP | PATCH_EXIT);
 	struct patch_probe *probe;
 	int ret;
 
@@ -449,11 +466,11 @@ static int prepare(struct patch_request *request, struct patch_writer *writer)
 	if (patch_trap_add(site->runtime, probe->body) || add_traps(probe))
 		return -ENOMEM;
 	/* Relaxed: known to all threads by the barrier before the first jump. */
-	__atomic_store_n(&probe->generation, ++generations, __ATOMIC_RELAXED);
-	__atomic_store_n(&probe->user, request->user, __ATOMIC_RELAXED);
-	__atomic_store_n(&probe->follows, request->flags & PATCH_EXIT, __ATOMIC_RELAXED);
-	__atomic_store_n(&probe->entry, request->entry, __ATOMIC_RELAXED);
-	__atomic_store_n(&probe->exit, request->exit, __ATOMIC_RELAXED);
+	__atomic_store_n(&probe->hot->generation, ++generations, __ATOMIC_RELAXED);
+	__atomic_store_n(&probe->hot->user, request->user, __ATOMIC_RELAXED);
+	__atomic_store_n(&probe->hot->follows, request->flags & PATCH_EXIT, __ATOMIC_RELAXED);
+	__atomic_store_n(&probe->hot->entry, request->entry, __ATOMIC_RELAXED);
+	__atomic_store_n(&probe->hot->exit, request->exit, __ATOMIC_RELAXED);
 	probe->armed = true;
 	request->probe = probe;
 	request->method = probe->method;
@@ -602,12 +619,12 @@ static void recall(struct patch_past *past, uint64_t body)
 	uint64_t site = past->what & ((UINT64_C(1) << PATCH_PAST_BITS) - 1);
 	struct patch_probe *probe = patch_body_probe(body), **place = patch_place_of(site);
 
-	probe->site.runtime = probe->address = site;
+	probe->site.runtime = probe->hot->address = site;
 	probe->slot = past->slot;
 	probe->flags = past->what >> PATCH_PAST_BITS & 0xff;
 	probe->method = (enum probe_method)(past->what >> PAST_METHOD);
 	probe->body = body;
-	probe->caller = &patch_no_code;
+	probe->hot->caller = &patch_no_code;
 	patch_slot_recall(past->slot);
 	probe->next = *place;
 	*place = probe;
@@ -653,7 +670,7 @@ size_t patch_set(struct patch_request *requests, size_t count)
  */
 static void wait_until_left(const struct patch_probe *probe)
 {
-	for (unsigned int i = 0; patch_hit_is_inside(probe); i++) {
+	for (unsigned int i = 0; patch_hit_is_inside(probe->hot); i++) {
 		if (i < LOOKS)
 			__builtin_ia32_pause();
 		else if (i < LOOKS + YIELDS)
@@ -673,7 +690,7 @@ void patch_settle(struct patch_probe *const *probes, size_t count)
 void patch_change_user(struct patch_probe *probe, void *user)
 {
 	/* Release: what it points to. Pairs with the acquire in take(). */
-	__atomic_store_n(&probe->user, user, __ATOMIC_RELEASE);
+	__atomic_store_n(&probe->hot->user, user, __ATOMIC_RELEASE);
 }
 
 static void forget(struct patch_probe *const *probes, size_t count)
@@ -682,9 +699,9 @@ static void forget(struct patch_probe *const *probes, size_t count)
 		if (probes[i]->armed)
 			continue;
 		/* Relaxed: ordered by the barrier, see hit.c. */
-		__atomic_store_n(&probes[i]->entry, NULL, __ATOMIC_RELAXED);
-		__atomic_store_n(&probes[i]->exit, NULL, __ATOMIC_RELAXED);
-		__atomic_store_n(&probes[i]->follows, false, __ATOMIC_RELAXED);
+		__atomic_store_n(&probes[i]->hot->entry, NULL, __ATOMIC_RELAXED);
+		__atomic_store_n(&probes[i]->hot->exit, NULL, __ATOMIC_RELAXED);
+		__atomic_store_n(&probes[i]->hot->follows, false, __ATOMIC_RELAXED);
 	}
 	barrier();
 	for (size_t i = 0; i < count; i++) {

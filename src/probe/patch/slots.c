@@ -112,7 +112,7 @@ static struct patch_arena *new_slots(
 		if (end > gap.end)
 			end = gap.end & ~(PATCH_PAGE - 1);
 		if (start <= slot && slot + SLOT_BYTES <= end)
-			arena = patch_arena_map(start, end - start, true);
+			arena = patch_arena_map(start, end - start, PATCH_SLOTS);
 	}
 	return arena;
 }

@@ -1,11 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The code of a probe: saves the registers that a C function may change (all, if they are asked for) and the flags,
- * calls patch_enter(), restores them, and does what the displaced instructions do. Flags are kept by lahf and seto,
+ * The code of a probe, its body, has what is its own: a call of what all bodies of its arena go by, their head, and the copy of what
+ * is displaced. By the return address the head knows whose hit it is; so of thousands of probes each costs the processor's caches
+ * one line of code.
+ *
+ *	body    skip the red zone; call the head; skip it back; copy
+ *	head    save; call patch_enter(); restore; return
+ *
+ * A body whose returns may be seen pushes its place in the arena instead and jumps, for the head goes on at a gate (below),
+ * and a call without a return would make the processor expect returns at wrong places. Where it does go on in the copy, it
+ * has the copy's address in the place of what was pushed, and returns there, over the red zone.
+ *
+ * The head saves the registers that a C function may change (all, if they are asked for) and the flags,
+ * and restores them. Flags are kept by lahf and seto,
  * which take a fraction of the time of popfq. The red zone below the stack pointer is left alone, and the stack
  * is aligned by way of a frame pointer.
  *
- * Behind the frame pointer stand, in the order of struct patch_registers: rbp, r11 … rax, then the red zone. Below it is
+ * Behind the frame pointer stand, in the order of struct patch_registers: rbp, r11 … rax, then what the body has pushed, then the
+ * red zone. Below it is
  * the rest of struct patch_hit. What a callee keeps it keeps, so those registers are saved, for who looks at them,
  * but not restored.
  *
@@ -15,8 +27,8 @@
  * comes to stand where the program's return address was. The function returns to where it was called from last, and when its exit has
  * been seen, a return leads to where the program has called it from, which is what the processor expects next.
  *
- *	program        body                         gate of a return           copy
- *	call site  →   patch_enter()
+ *	program        head                         gate of a return           copy
+ *	call site  →   patch_enter_followed()
  *	               writes the gate's address
  *	               over the return address
  *	               jump to it               →   call                   →   … the function …
@@ -31,6 +43,7 @@
 #include <string.h>
 
 #define RED_ZONE 128
+#define WORD 8          /* that a body pushes */
 #define BELOW_FRAME 104 /* of a hit: all before rbp */
 
 _Static_assert(offsetof(struct patch_hit, registers.rbp) == BELOW_FRAME,
@@ -38,7 +51,7 @@ _Static_assert(offsetof(struct patch_hit, registers.rbp) == BELOW_FRAME,
 _Static_assert(offsetof(struct patch_registers, rbp) == 40 &&
 				sizeof(struct patch_hit) == BELOW_FRAME + 88,
 		"and nothing between");
-_Static_assert(sizeof(struct patch_hit) - BELOW_FRAME + RED_ZONE == PATCH_FRAME_BYTES,
+_Static_assert(sizeof(struct patch_hit) - BELOW_FRAME + WORD + RED_ZONE == PATCH_FRAME_BYTES,
 		"and behind it");
 _Static_assert(PATCH_FRAME_BYTES + 8 < PATCH_BY_FRAME_POINTER, "distances are bytes");
 
@@ -59,11 +72,14 @@ struct step {
 
 /* Saves what a callee may change, and the flags. */
 static const struct step save[] = {
-		STEP("\x50", 8),                          /* push %rax */
-		STEP("\x9f\x0f\x90\xc0", NO_MOVE),        /* lahf; seto %al */
-		STEP("\x50", 8),                          /* push %rax */
-		STEP("\x51", 8), STEP("\x52", 8),         /* push %rcx, %rdx */
-		STEP("\x56", 8), STEP("\x57", 8),         /* push %rsi, %rdi */
+		STEP("\x50", 8),                   /* push %rax */
+		STEP("\x9f\x0f\x90\xc0", NO_MOVE), /* lahf; seto %al */
+		STEP("\x50", 8),                   /* push %rax */
+		STEP("\x51", 8), STEP("\x52", 8),  /* push %rcx, %rdx */
+		STEP("\x56", 8),                   /* push %rsi */
+};
+static const struct step save_others[] = {
+		STEP("\x57", 8),                          /* push %rdi */
 		STEP("\x41\x50", 8), STEP("\x41\x51", 8), /* push %r8, %r9 */
 		STEP("\x41\x52", 8), STEP("\x41\x53", 8), /* push %r10, %r11 */
 		STEP("\x55", 8),                          /* push %rbp */
@@ -88,13 +104,30 @@ static const struct step align[] = {
 
 static const struct step pass_red_zone[] = {
 		STEP("\x48\x8d\x64\x24\x80", RED_ZONE) /* lea -128(%rsp),%rsp */};
-static const struct step leave_plainly[] = {RESTORE(8 + RED_ZONE),
+static const struct step back_over_red_zone[] = {
 		STEP("\x48\x8d\xa4\x24\x80\0\0\0", -RED_ZONE) /* lea 128(%rsp),%rsp */};
+static const struct step leave_to_body[] = {
+		RESTORE(8 + RED_ZONE + WORD), STEP("\xc3", NO_MOVE) /* ret */};
+static const struct step leave_to_copy[] = {
+		RESTORE(8 + RED_ZONE + WORD), STEP("\xc2\x80\0", NO_MOVE) /* ret $128 */};
 /* One word more: the return address, which the gate's call writes again. */
-static const struct step leave_by_gate[] = {RESTORE(8 + RED_ZONE),
-		STEP("\x48\x8d\xa4\x24\x88\0\0\0", -RED_ZONE - 8), /* lea 136(%rsp),%rsp */
-		STEP("\xff\x64\x24\xf8", NO_MOVE) /* jmp *-8(%rsp) */};
+static const struct step leave_by_gate[] = {
+		RESTORE(8 + RED_ZONE + WORD),
+		STEP("\x48\x8d\xa4\x24\x90\0\0\0", -RED_ZONE - WORD - 8), /* lea 144(%rsp),%rsp */
+};
+static const struct step jump_to_gate[] = {STEP("\xff\x64\x24\xf8", NO_MOVE) /* jmp *-8(%rsp) */};
 static const struct step leave_to_caller[] = {RESTORE(8), STEP("\xc3", NO_MOVE) /* ret */};
+/*
+ * Where the body is in its arena, which the address behind its call says, too. Asked for while registers are being saved, for all else
+ * waits for it.
+ */
+static const struct step place_of_body[] = {
+		STEP("\x0f\xb7\x74\x24\x28", NO_MOVE), /* movzwl 40(%rsp),%esi */
+		STEP("\x83\xe6\xc0", NO_MOVE),         /* and $-64,%esi */
+};
+_Static_assert(BODY_BYTES == 64 && PATCH_ARENA_BYTES == 65536, "what is left of an address");
+static const struct step add_place[] = {STEP("\x48\x01\xc6", NO_MOVE) /* add %rax,%rsi */};
+static const struct step say_copy[] = {STEP("\x48\x01\x45\x58", NO_MOVE) /* add %rax,88(%rbp) */};
 static const struct step call[] = {STEP("\xff\xd0", NO_MOVE) /* call *%rax */};
 static const struct step save_rest[] = {
 		STEP("\x48\x89\x5d\xf8", NO_MOVE), /* mov %rbx,-8(%rbp) */
@@ -105,24 +138,6 @@ static const struct step save_rest[] = {
 };
 static const struct step place_of_return[] = {
 		STEP("\x48\x8d\x75\x58", NO_MOVE) /* lea 88(%rbp),%rsi */};
-
-/* The same on the way to patch_enter(), so that all bodies are alike. */
-void patch_enter_all(void);
-__asm__(".pushsection .text\n"
-	".type patch_enter_all, @function\n"
-	".hidden patch_enter_all\n"
-	".globl patch_enter_all\n"
-	"patch_enter_all:\n"
-	"	.cfi_startproc\n"
-	"	mov %rbx, -8(%rbp)\n"
-	"	mov %r12, -16(%rbp)\n"
-	"	mov %r13, -24(%rbp)\n"
-	"	mov %r14, -32(%rbp)\n"
-	"	mov %r15, -40(%rbp)\n"
-	"	jmp patch_enter\n"
-	"	.cfi_endproc\n"
-	".size patch_enter_all, . - patch_enter_all\n"
-	".popsection\n");
 
 /* Code that is written, and what unwinders must know at each byte of it. */
 struct writing {
@@ -162,74 +177,150 @@ static void put_constant(struct writing *writing, const char *opcode, uint64_t v
 	put(writing, &value, 8);
 }
 
-static size_t probe_at; /* in a body: 8 bytes; the same in all */
+/* ---- bodies ---- */
 
-/* All before the copy, of the same size for all probes; returns that size. */
-static size_t put_body(const struct patch_probe *probe, const struct patch_probe *as,
-		uint8_t *bytes, uint8_t *frames)
+#define JUMP_BYTES 5 /* as a call */
+
+static void put_jump(struct writing *writing, uint8_t opcode, uint64_t at, uint64_t to)
 {
-	struct writing writing = {.bytes = bytes, .frames = frames, .distance = 8};
-	void *enter = probe->flags & PATCH_ALL ? (void *)&patch_enter_all : (void *)&patch_enter;
-	size_t jump;
+	int32_t away = (int32_t)(to - (at + writing->at + JUMP_BYTES));
 
-	put_steps(&writing, pass_red_zone);
-	put_steps(&writing, save);
-	put_steps(&writing, align);
-	probe_at = writing.at + 2;
-	put_constant(&writing, "\x48\xbe", (uint64_t)as);               /* mov $probe,%rsi */
-	put_constant(&writing, "\x48\xb8", (uint64_t)(uintptr_t)enter); /* mov $enter,%rax */
-	put_steps(&writing, call);
-	put(&writing, "\x84\xc0\x74\0", 4); /* test %al,%al; jz over the gate's way */
-	jump = writing.at;
-	put_steps(&writing, leave_by_gate);
-	bytes[jump - 1] = (uint8_t)(writing.at - jump);
-	writing.distance = PATCH_BY_FRAME_POINTER;
-	put_steps(&writing, leave_plainly);
-	return writing.at;
+	put(writing, &opcode, 1);
+	put(writing, &away, sizeof(away));
 }
 
-const uint8_t *patch_body_frames(void)
+/* All before the copy of a body at that address. */
+static void put_body(struct writing *writing, uint64_t at, bool all, bool follows)
 {
-	static const struct patch_probe none;
-	static uint8_t frames[BODY_BYTES];
-	uint8_t bytes[BODY_BYTES];
+	uint32_t place = (uint32_t)(at % PATCH_ARENA_BYTES);
+	uint64_t head = at - place + (all ? HEAD_BYTES : 0);
 
-	if (!frames[0]) {
-		/* In the copy: as at the begin of a function. */
-		memset(frames, 8, sizeof(frames));
-		put_body(&none, &none, bytes, frames);
+	put_steps(writing, pass_red_zone);
+	if (follows) {
+		put(writing, "\x68", 1); /* push $place */
+		put(writing, &place, sizeof(place));
+		writing->distance += WORD;
 	}
-	return frames;
+	put_jump(writing, follows ? 0xe9 : 0xe8, at, head);
+	if (follows)
+		writing->distance = 8;
+	else
+		put_steps(writing, back_over_red_zone);
 }
 
-size_t patch_body_probe_at(void)
+const uint8_t *patch_body_frames(bool follows)
 {
-	patch_body_frames();
-	return probe_at;
+	static uint8_t frames[2][BODY_BYTES_MAX];
+	uint8_t bytes[BODY_BYTES_MAX];
+	struct writing writing = {.bytes = bytes, .frames = frames[follows], .distance = 8};
+
+	/* In the copy: as at the begin of a function. */
+	memset(frames[follows], 8, sizeof(frames[follows]));
+	put_body(&writing, 0, false, follows);
+	return frames[follows];
 }
 
-int patch_body_of(struct patch_probe *probe, const struct patch_probe *as, uint64_t at,
-		uint8_t bytes[BODY_BYTES])
+int patch_body_of(struct patch_probe *probe, struct patch_kind kind, uint8_t *bytes)
 {
-	uint8_t copy[PROBE_COPY_MAX], frames[BODY_BYTES];
-	size_t begin = put_body(probe, as, bytes, frames);
+	uint8_t copy[PROBE_COPY_MAX], frames[BODY_BYTES_MAX];
+	struct writing writing = {.bytes = bytes, .frames = frames, .distance = 8};
 	int size;
 
-	probe->copy = at + begin;
-	size = probe_copy(&probe->site, probe->copy, copy, probe->map);
+	put_body(&writing, probe->body, probe->flags & PATCH_ALL, kind.follows);
+	probe->hot->copy = probe->body + writing.at;
+	size = probe_copy(&probe->site, probe->hot->copy, copy, probe->map);
 	if (size < 0)
 		return size;
-	if (begin + (size_t)size > BODY_BYTES)
+	if (writing.at + (size_t)size > kind.bytes)
 		return -E2BIG;
-	memcpy(bytes + begin, copy, (size_t)size);
-	memset(bytes + begin + size, 0xcc, BODY_BYTES - begin - (size_t)size);
+	memcpy(bytes + writing.at, copy, (size_t)size);
+	memset(bytes + writing.at + size, 0xcc, kind.bytes - writing.at - (size_t)size);
 	return 0;
+}
+
+/* ---- heads ---- */
+
+static size_t hot_at, jump_at; /* in a head: 8 bytes, the same in all; and an instruction */
+
+static void put_head(struct writing *writing, uint64_t at, bool all, bool follows,
+		const struct patch_hot *hot)
+{
+	void *enter = follows ? (void *)&patch_enter_followed : (void *)&patch_enter;
+	struct writing body = {
+			.bytes = (uint8_t[BODY_BYTES]){0}, .frames = (uint8_t[BODY_BYTES]){0}};
+	size_t jump;
+
+	put_steps(writing, save);
+	put_steps(writing, place_of_body);
+	hot_at = writing->at + 2;
+	put_constant(writing, "\x48\xb8", (uint64_t)hot); /* mov $hot,%rax */
+	put_steps(writing, add_place);
+	put_steps(writing, save_others);
+	put_steps(writing, align);
+	if (all)
+		put_steps(writing, save_rest);
+	put_constant(writing, "\x48\xb8", (uint64_t)(uintptr_t)enter); /* mov $enter,%rax */
+	put_steps(writing, call);
+	if (follows) {
+		put(writing, "\x84\xc0\x74\0", 4); /* test %al,%al; jz over the gate's way */
+		jump = writing->at;
+		put_steps(writing, leave_by_gate);
+		jump_at = writing->at;
+		put_steps(writing, jump_to_gate);
+		writing->bytes[jump - 1] = (uint8_t)(writing->at - jump);
+		writing->distance = PATCH_BY_FRAME_POINTER;
+		put_body(&body, 0, false, true);
+		put_constant(writing, "\x48\xb8",
+				at + body.at); /* mov $(where the first copy were),%rax */
+		put_steps(writing, say_copy);
+		put_steps(writing, leave_to_copy);
+	} else {
+		put_steps(writing, leave_to_body);
+	}
+}
+
+void patch_heads_write(
+		uint8_t bytes[HEADS_BYTES], uint64_t at, bool follows, const struct patch_hot *hot)
+{
+	uint8_t frames[HEAD_BYTES];
+
+	memset(bytes, 0xcc, HEADS_BYTES);
+	for (size_t all = 0; all < 2; all++) {
+		struct writing writing = {.bytes = bytes + all * HEAD_BYTES, .frames = frames};
+
+		put_head(&writing, at, all, follows, hot);
+	}
+}
+
+const uint8_t *patch_head_frames(bool follows, bool all)
+{
+	static uint8_t frames[2][2][HEAD_BYTES];
+	uint8_t bytes[HEAD_BYTES];
+	struct writing writing = {.bytes = bytes,
+			.frames = frames[follows][all],
+			.distance = 8 + RED_ZONE + WORD};
+
+	put_head(&writing, 0, all, follows, NULL);
+	return frames[follows][all];
+}
+
+size_t patch_head_hot_at(void)
+{
+	patch_head_frames(false, false);
+	return hot_at;
+}
+
+size_t patch_head_jump_at(bool all)
+{
+	patch_head_frames(true, all);
+	return jump_at;
 }
 
 void patch_body_places(struct patch_probe *probe)
 {
 	const struct probe_site *site = &probe->site;
-	unsigned int begin = (unsigned int)(probe->copy - probe->body), last = site->nr_pieces - 1u;
+	unsigned int begin = (unsigned int)(probe->hot->copy - probe->body),
+		     last = site->nr_pieces - 1u;
 
 	memset(probe->begins, UINT8_MAX, sizeof(probe->begins));
 	probe->pushed = UINT8_MAX;
@@ -253,7 +344,7 @@ _Static_assert(RETURNS_MAX < INT32_MAX, "what is pushed");
 
 size_t patch_returns_bytes(void)
 {
-	return BODY_BYTES + RETURN_BYTES + (size_t)RETURNS_MAX * RETURN_BYTES;
+	return COMMON_BYTES + RETURN_BYTES + (size_t)RETURNS_MAX * RETURN_BYTES;
 }
 
 static void put_common(uint8_t *bytes, uint8_t *frames)
@@ -261,6 +352,7 @@ static void put_common(uint8_t *bytes, uint8_t *frames)
 	struct writing writing = {.bytes = bytes, .frames = frames, .distance = 8};
 
 	put_steps(&writing, save);
+	put_steps(&writing, save_others);
 	put_steps(&writing, align);
 	put_steps(&writing, save_rest);
 	put_steps(&writing, place_of_return);
@@ -272,8 +364,8 @@ static void put_common(uint8_t *bytes, uint8_t *frames)
 
 const uint8_t *patch_returns_frames(void)
 {
-	static uint8_t frames[BODY_BYTES];
-	uint8_t bytes[BODY_BYTES];
+	static uint8_t frames[COMMON_BYTES];
+	uint8_t bytes[COMMON_BYTES];
 
 	memset(frames, 8, sizeof(frames));
 	put_common(bytes, frames);
@@ -282,9 +374,9 @@ const uint8_t *patch_returns_frames(void)
 
 void patch_returns_write(uint8_t *bytes, const struct patch_return *returns)
 {
-	uint8_t *gate = bytes + BODY_BYTES + RETURN_BYTES, frames[BODY_BYTES];
+	uint8_t *gate = bytes + COMMON_BYTES + RETURN_BYTES, frames[COMMON_BYTES];
 
-	memset(bytes, 0xcc, BODY_BYTES + RETURN_BYTES);
+	memset(bytes, 0xcc, COMMON_BYTES + RETURN_BYTES);
 	put_common(bytes, frames);
 	for (uint32_t i = 0; i < RETURNS_MAX; i++, gate += RETURN_BYTES) {
 		int32_t target = (int32_t)((const uint8_t *)&returns[i].copy -

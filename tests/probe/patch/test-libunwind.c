@@ -258,8 +258,10 @@ static struct {
 static bool in_copy(uintptr_t pc)
 {
 	for (size_t i = 0; i < NAMES; i++) {
-		if (requests[i].probe && pc >= requests[i].probe->copy &&
-				pc < requests[i].probe->body + BODY_BYTES)
+		const struct patch_probe *probe = requests[i].probe;
+
+		if (probe && pc >= probe->hot->copy &&
+				pc < probe->body + patch_body_kind(probe->body).bytes)
 			return true;
 	}
 	return false;
@@ -268,7 +270,9 @@ static bool in_copy(uintptr_t pc)
 static bool in_probe(uintptr_t pc)
 {
 	for (size_t i = 0; i < NAMES; i++) {
-		if (requests[i].probe && pc - requests[i].probe->body < BODY_BYTES)
+		const struct patch_probe *probe = requests[i].probe;
+
+		if (probe && pc - probe->body < patch_body_kind(probe->body).bytes)
 			return true;
 	}
 	return false;

@@ -205,8 +205,8 @@ static void test_rest(void)
 	struct patch_request request;
 	uint8_t *place;
 
-	for (int i = 0; i < 3; i++) {
-		request = set_one("place_three", &seen, 0, i != 1);
+	for (int i = 0; i < 4; i++) {
+		request = set_one("place_three", &seen, 0, i % 2);
 		place = (uint8_t *)request.site->runtime;
 		CHECK(place_three(1) == 4 && seen.entries == 1);
 		CHECK(!is_of_file(place) && !patch_rest());
@@ -216,9 +216,9 @@ static void test_rest(void)
 		CHECK(patch_rest() && is_of_file(place));
 		CHECK(place_three(3) == 6 && seen.entries == 2);
 		CHECK(patch_rest());
-		patch_figures(i ? &after : &before);
+		patch_figures(i < 2 ? &before : &after);
 	}
-	/* The same code again. */
+	/* The same code again, of both kinds. */
 	CHECK(after.bytes == before.bytes);
 
 	/* A byte that is somebody else's, in the padding behind the function. */
