@@ -7,7 +7,7 @@ import tempfile
 import unittest
 
 PROGRAM, RECORD, SIGNALS = os.environ['PROGRAM'], os.environ['RECORD'], os.environ['SIGNALS']
-FAULTS = os.environ['FAULTS']
+FAULTS = os.environ.get('FAULTS')  # of this test only, not of those that borrow from it
 UNSIGNED, SIGNED, HEX, BOOL, FLOAT, STRING, BYTES, BACKTRACE = range(1, 9)
 (CONSTANT, REGISTER, VECTOR, MODULE, SITE, FUNCTION, CALL, DURATION, RETURN, CALLS,
  UNREADABLE) = range(1, 12)
