@@ -193,7 +193,7 @@ static int open_session(struct attached *attached, const struct channel_list *ch
 	const struct attach_options *options = attached->options;
 	struct session_options session_options = {
 			.mode = SESSION_RECORD,
-			.output = options->output,
+			.output = attached->output,
 			.force = options->force,
 			.format = (enum session_format)options->format,
 	};
@@ -264,13 +264,15 @@ static void say_summary(const struct attached *attached, const struct session_st
 		fflush(stderr);
 		return;
 	}
-	say_note("recorded %s (process %d), %s, %s, in %s", attached->name, attached->pid,
+	say_note("recorded %s (process %d), %s, %s%s%s", attached->name, attached->pid,
 			say_events(sums->recorded, events), say_size(sums->bytes, count),
-			say_printable(output, text, sizeof(text)));
+			attached->printing.made ? "" : ", in ",
+			attached->printing.made ? "" : say_printable(output, text, sizeof(text)));
 	if (sums->lost)
 		fprintf(stderr, "%s %s events were lost; use larger rings (--buffer-size)\n",
 				say_label(true), say_number(sums->lost, count));
-	say_note("see it with: side view %s", say_quoted(output, text, sizeof(text)));
+	if (!attached->printing.made)
+		say_note("see it with: side view %s", say_quoted(output, text, sizeof(text)));
 }
 
 /* What was said until now is in the trace. */
@@ -364,18 +366,25 @@ static int record(struct attached *attached)
 	    ended;
 	bool existed = attached->options->output && !access(attached->options->output, F_OK);
 
+	attached->output = attached->options->output;
 	if (!status)
 		status = attach_place_find(attached, "side-attach-", false);
+	if (!status)
+		status = printing_prepare(
+				&attached->printing, attached->options->print, &attached->output);
 	if (!status)
 		status = open_session(attached, channels);
 	if (!status) {
 		output = strdup(session_summary(attached->session)->output);
-		status = record_program(attached);
+		status = printing_start(&attached->printing, attached->parsed,
+				session_summary(attached->session)->output, false);
+		status = status ? status : record_program(attached);
 		ended = end_session(attached, !status);
 		if (status && !existed && output)
 			(void)is_empty(output);
 		status = status ? status : ended;
 	}
+	printing_finish(&attached->printing);
 	free(output);
 	attach_place_remove(attached);
 	channel_list_free(channels);
@@ -421,6 +430,7 @@ static int begin(struct attached *attached, const struct parsed *parsed,
 	*attached = (struct attached){.parsed = parsed,
 			.options = options,
 			.place = {.parent = -1, .own = -1, .network = -1},
+			.printing = {.end = -1},
 			.signals = -1,
 			.program = -1};
 	if (parsed->operand_count > given)
@@ -468,7 +478,8 @@ int cmd_attach(const struct parsed *parsed)
 	int status = begin(&attached, parsed, &parsed->options.attach);
 
 	if (!status && (options->daemon || options->session)) {
-		if (options->output || options->channels.count || options->duration)
+		if (options->output || options->channels.count || options->duration ||
+				options->print)
 			status = say_error(COMMAND_USAGE,
 					"change the session by `side enable-event` and the like",
 					"with `--daemon` or `-s` nothing is recorded here, so "

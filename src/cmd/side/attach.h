@@ -3,6 +3,8 @@
 #ifndef CMD_SIDE_ATTACH_H
 #define CMD_SIDE_ATTACH_H
 
+#include "printing.h"
+
 #include "control/door.h"
 #include "probe/inject/inject.h"
 
@@ -33,6 +35,8 @@ struct attached {
 	struct attach_place place;                /* for a recording, or a door of the daemon's */
 	struct session *session;                  /* NULL: of the daemon */
 	const struct attach_recording *recording; /* of another verb, or NULL */
+	struct printing printing;
+	const char *output; /* what was asked for, or is printed from */
 	struct inject_report report;
 	int signals, program; /* descriptors */
 	bool incidental;      /* somebody wants something else, and only needs it to be there */

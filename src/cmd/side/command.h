@@ -194,6 +194,7 @@ struct global_arguments {
 struct record_options {
 	struct option_uses channels; /* all that belongs to a channel: channels.c */
 	const char *output;
+	bool print;
 	struct text_list wrappers;
 	uint64_t memory_limit;
 	uint64_t compress; /* 0: not given */
@@ -235,6 +236,7 @@ struct attach_options {
 	uint64_t pid;
 	struct option_uses channels; /* as in struct record_options */
 	const char *output;
+	bool print;
 	const char *session;
 	uint64_t memory_limit;
 	uint64_t duration; /* 0: not given */

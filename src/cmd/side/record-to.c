@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* `side record --to`: what is recorded goes to somewhere else, and is kept here until it is there. */
 #include "command.h"
+#include "made.h"
 #include "say.h"
 #include "sending.h"
 
 #include "session/session.h"
 
-#include <errno.h>
-#include <ftw.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 _Static_assert(sizeof(struct send_rounds) == sizeof(struct session_rounds) &&
 				offsetof(struct send_rounds, begun) ==
@@ -24,9 +22,9 @@ int sending_prepare(struct sending *sending, const struct parsed *parsed,
 		struct session_options *session)
 {
 	const struct record_options *options = &parsed->options.record;
-	const char *above = getenv("TMPDIR");
 	struct send_error error;
 	bool ctf1_only;
+	int status;
 
 	*sending = (struct sending){.url = options->to};
 	if (!options->to)
@@ -46,17 +44,9 @@ int sending_prepare(struct sending *sending, const struct parsed *parsed,
 	session->rounds = (struct session_rounds *)(void *)&sending->rounds;
 	if (session->output)
 		return COMMAND_DONE;
-	if (asprintf(&sending->made, "%s/side-spool-XXXXXX",
-			    above && *above == '/' ? above : "/tmp") < 0 ||
-			!mkdtemp(sending->made)) {
-		int code = errno;
-
-		free(sending->made);
-		sending->made = NULL;
-		return say_error(code == EACCES ? COMMAND_NOT_PERMITTED : COMMAND_FAILED,
-				"name a directory with -o",
-				"cannot make a directory for the spool: %s", strerror(code));
-	}
+	status = made_directory("side-spool", "the spool", &sending->made);
+	if (status)
+		return status;
 	session->output = sending->made;
 	return COMMAND_DONE;
 }
@@ -84,15 +74,6 @@ int sending_start(struct sending *sending, const struct parsed *parsed, const ch
 	return say_error(COMMAND_FAILED, NULL, "%s; the trace is in %s", error.text, output);
 }
 
-static int remove_one(const char *path, const struct stat *status, int type, struct FTW *where)
-{
-	(void)status;
-	(void)type;
-	(void)where;
-	(void)!remove(path);
-	return 0;
-}
-
 int sending_finish(struct sending *sending, const char *output)
 {
 	int status = 0;
@@ -104,8 +85,8 @@ int sending_finish(struct sending *sending, const char *output)
 		sending->send = NULL;
 	}
 	/* Only what was delivered may go. */
-	if (sending->made && (!status || status == COMMAND_LOST))
-		nftw(sending->made, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+	if (!status || status == COMMAND_LOST)
+		made_remove(&sending->made);
 	free(sending->made);
 	sending->made = NULL;
 	return status;

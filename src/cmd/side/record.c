@@ -8,6 +8,7 @@
  */
 #include "command.h"
 #include "record-kernel.h"
+#include "printing.h"
 #include "say.h"
 #include "sending.h"
 
@@ -240,6 +241,7 @@ static void print_summary(const struct session_summary *summary, const struct pa
 {
 	bool records = parsed->verb->id != VERB_RECOVER;
 	bool kernel = records && parsed->options.record.kernel.count;
+	bool kept = !records || !parsed->options.record.print || parsed->options.record.output;
 	const char *done = records ? "recorded" : "recovered";
 	size_t rows = parsed->common.verbose ? SIZE_MAX : SUMMARY_ROWS;
 	/* Kept here only until it is there. */
@@ -251,12 +253,17 @@ static void print_summary(const struct session_summary *summary, const struct pa
 	if (records && parsed->options.record.global.on && !summary->bytes && !has_losses(summary))
 		return;
 	if (!say_is_quiet()) {
-		fprintf(stderr, "%s %s %zu %s, %s, %s, %s %s%s\n", say_label(false), done,
+		fprintf(stderr, "%s %s %zu %s, %s, %s%s%s%s\n", say_label(false), done,
 				summary->nr_processes,
 				summary->nr_processes == 1 ? "process" : "processes",
 				say_events(summary->recorded, events),
-				say_size(summary->bytes, size), to ? "for" : "in",
-				say_printable(to ? to : summary->output, output, sizeof(output)),
+				say_size(summary->bytes, size),
+				to                     ? ", for "
+						: kept ? ", in "
+						       : "",
+				to || kept ? say_printable(to ? to : summary->output, output,
+							     sizeof(output))
+					   : "",
 				summary->interrupted ? "; interrupted before the command ended"
 						     : "");
 		print_processes(summary, rows);
@@ -272,7 +279,7 @@ static void print_summary(const struct session_summary *summary, const struct pa
 		return;
 	if (!summary->bytes && !has_losses(summary) && records && !kernel)
 		print_nothing_said(parsed);
-	else if (!to)
+	else if (!to && kept)
 		fprintf(stderr, "%s see it with: side view %s\n", say_label(false),
 				say_quoted(summary->output, output, sizeof(output)));
 }
@@ -403,27 +410,30 @@ static int finish(struct session *session, const struct parsed *parsed, int fail
 
 /* Without a command there is only the kernel. */
 static int record_kernel(const struct parsed *parsed, struct session *session,
-		struct kernel_recording *kernel)
+		struct kernel_recording *kernel, struct printing *printing)
 {
 	const char *output = session_summary(session)->output;
 	char shown[4096];
-	int status = kernel_recording_start(kernel, parsed, session, output);
+	int status = kernel_recording_start(kernel, parsed, session, output), finished;
 
 	if (status) {
 		rmdir(output);
 		return status;
 	}
-	kernel_recording_wait();
-	status = kernel_recording_finish(kernel, parsed, session);
-	if (!parsed->common.json && !say_is_quiet())
+	status = printing_start(printing, parsed, output, false);
+	if (!status)
+		kernel_recording_wait();
+	finished = kernel_recording_finish(kernel, parsed, session);
+	status = status ? status : finished;
+	if (!parsed->common.json && !say_is_quiet() && !printing->made)
 		fprintf(stderr, "%s see it with: side view %s\n", say_label(false),
 				say_quoted(output, shown, sizeof(shown)));
 	return status;
 }
 
 static int record(const struct parsed *parsed, const struct session_options *options,
-		struct sending *sending, struct kernel_recording *kernel, command_after_fn *after,
-		void *user)
+		struct sending *sending, struct kernel_recording *kernel, struct printing *printing,
+		command_after_fn *after, void *user)
 {
 	bool existed = options->output && !access(options->output, F_OK);
 	bool progress = parsed->common.verbose && !parsed->common.json && isatty(STDERR_FILENO);
@@ -434,7 +444,7 @@ static int record(const struct parsed *parsed, const struct session_options *opt
 	if (session_create(options, &session, &error))
 		return command_session_error(&error);
 	if (kernel->alone && !kernel->joined) {
-		status = record_kernel(parsed, session, kernel);
+		status = record_kernel(parsed, session, kernel, printing);
 		session_destroy(session);
 		return status;
 	}
@@ -442,6 +452,13 @@ static int record(const struct parsed *parsed, const struct session_options *opt
 	if (status) {
 		if (!existed)
 			rmdir(session_summary(session)->output);
+		session_destroy(session);
+		return status;
+	}
+	status = printing_start(printing, parsed, session_summary(session)->output,
+			!kernel->alone && parsed->operand_count && !options->pass_on);
+	if (status) {
+		kernel_recording_discard(kernel);
 		session_destroy(session);
 		return status;
 	}
@@ -497,8 +514,14 @@ int command_record(const struct parsed *parsed, const struct session_options *op
 {
 	struct sending sending = {.url = NULL};
 	struct kernel_recording kernel = {.wanted = false};
+	struct session_options printed = *options;
+	struct printing printing;
+	int status = printing_prepare(&printing, parsed->options.record.print, &printed.output);
 
-	return record(parsed, options, &sending, &kernel, after, user);
+	if (!status)
+		status = record(parsed, &printed, &sending, &kernel, &printing, after, user);
+	printing_finish(&printing);
+	return status;
 }
 
 int cmd_record(const struct parsed *parsed)
@@ -533,6 +556,7 @@ int cmd_record(const struct parsed *parsed)
 	struct channel_list *channels;
 	struct sending sending = {.url = NULL};
 	struct kernel_recording kernel = {.wanted = false};
+	struct printing printing = {.end = -1};
 	int status;
 
 	/* For libside's loader in COMMAND and all that it starts. */
@@ -552,7 +576,12 @@ int cmd_record(const struct parsed *parsed)
 	if (!status) {
 		status = sending_prepare(&sending, parsed, &session_options);
 		if (!status)
-			status = record(parsed, &session_options, &sending, &kernel, NULL, NULL);
+			status = printing_prepare(
+					&printing, options->print, &session_options.output);
+		if (!status)
+			status = record(parsed, &session_options, &sending, &kernel, &printing,
+					NULL, NULL);
+		printing_finish(&printing);
 		sending_finish(&sending, NULL);
 	}
 	kernel_recording_free(&kernel);

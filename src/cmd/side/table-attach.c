@@ -88,6 +88,7 @@ const struct option table_attach_options[] = {
 		.standard = "4M, but at most 64M for all rings of a process",
 		.sentence = "Give each CPU of each process a ring of SIZE bytes, rounded to a power of two.",
 	},
+	TABLE_PRINT_OPTION(attach_options, "on standard output."),
 	{
 		.name = "symbols",
 		.kind = OPTION_FLAG,

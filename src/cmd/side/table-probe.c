@@ -37,6 +37,7 @@ const struct option table_trace_options[] = {
 		.sentence = "Write the trace to DIR.",
 	},
 	TABLE_PROBE_OPTIONS(record_options),
+	TABLE_PRINT_OPTION(record_options, "on standard error; with `-p` on standard output."),
 	{
 		.name = "filter",
 		.argument = "EXPRESSION",

@@ -341,6 +341,7 @@ const struct option table_record_options[] = {
 		.offset = offsetof(struct record_options, wait_all),
 		.sentence = "Go on when COMMAND has ended, until all processes that it left behind have ended, too.",
 	},
+	TABLE_PRINT_OPTION(record_options, "on standard error; without a command on standard output."),
 	{
 		.name = "validate",
 		.kind = OPTION_FLAG,

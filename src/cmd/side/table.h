@@ -201,6 +201,13 @@ extern const struct example table_doctor_examples[];
 			    "TYPE:NAME:ADDR. May be given several times.",                         \
 	}
 
+#define TABLE_PRINT_OPTION(of, where)                                                           \
+	{                                                                                       \
+		.name = "print", .kind = OPTION_FLAG, .offset = offsetof(struct of, print),     \
+		.sentence = "Show the events while they are recorded, as `side view --follow` " \
+			    "does, " where " Without `-o` nothing of them is kept.",            \
+	}
+
 /* Probes of the kernel's, in any program. */
 #define TABLE_GLOBAL_OPTIONS(of)                                                                   \
 	{                                                                                          \

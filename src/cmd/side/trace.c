@@ -268,7 +268,8 @@ static int start_running(struct tracing *tracing, const struct parsed *parsed)
 			.output = asked->output,
 			.force = asked->force,
 			.duration = asked->duration,
-			.in_sandbox = asked->in_sandbox};
+			.in_sandbox = asked->in_sandbox,
+			.print = asked->print};
 	const struct attach_recording recording = {.channel = &channel,
 			.probes = tracing->probes,
 			.nr_probes = tracing->nr_probes,

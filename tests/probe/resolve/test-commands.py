@@ -226,6 +226,66 @@ def test_all_arguments():
     refused("there is no debug information", 1, "trace", "-o", FOLDER + "/none", "-c", bare, "--function", "target_pair", "--args")
 
 
+def left_behind():
+    return {name for name in os.listdir(FOLDER) if name.startswith("side-print-")}
+
+
+def test_print():
+    """What is recorded is shown meanwhile, and nothing is left of it unless somebody wants it."""
+    path = compiled("target.c", "-g", "-O2")
+    env, line = dict(ENV, TMPDIR=FOLDER), r"probe:target_scalars: \{ number = (\d+) \}\n"
+    words = ["trace", "--print", "-c", f"{path} {ROUNDS}", "--function", "target_scalars", "--arg", "number"]
+    done = side(*words, env=env)
+    equal((done.status, done.out), (0, ""), done.err)
+    equal(re.findall(line, done.err), [str(i) for i in range(ROUNDS)])
+    contains(done.err, f"recorded 1 process, {ROUNDS} events")
+    true("see it with" not in done.err, done.err)
+    equal(left_behind(), set())
+    done = side(*words, "--json", "-q", env=env)
+    equal([o["fields"]["number"] for o in json_lines(done.err) if o.get("event") == "probe:target_scalars"], list(range(ROUNDS)))
+    # With -o it is kept.
+    done = side(*words, "-o", FOLDER + "/printed", env=env)
+    equal(re.findall(line, done.err), re.findall(line, good("view", FOLDER + "/printed").out))
+    contains(done.err, "see it with")
+    # Nothing happens.
+    done = side("trace", "--print", "-c", "true", "--function", "libc:mktime", env=env)
+    equal((done.status, done.out), (0, ""), done.err)
+    contains(done.err, "nothing was recorded")
+    equal(left_behind(), set())
+
+
+def test_print_of_a_program_that_runs():
+    """Until Ctrl-C, then to the last event; or until nobody reads any more."""
+    program = Program(compiled("target.c", "-g", "-O2"), 200000)
+    env = dict(ENV, TMPDIR=FOLDER)
+    words = [SIDE, "trace", "--print", "-p", program.pid, "--function", "target_scalars", "--arg", "number", "--buffer-size", "64M"]
+    tracer = subprocess.Popen(words, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    until(lambda: "target_scalars is set" in tracer.stderr.readline())
+    program.process.stdin.write("x")
+    program.process.stdin.flush()
+    first = tracer.stdout.readline()
+    contains(first, "probe:target_scalars: { number = 0 }")
+    equal(program.process.stdout.readline(), "done\n")
+    tracer.send_signal(signal.SIGINT)
+    out = tracer.stdout.read()
+    equal(tracer.wait(timeout=120), 0)
+    true([int(n) for n in re.findall(r"number = (\d+) ", out)] == list(range(1, 200000)), "all, in their order")
+    tracer.stdout.close()
+    tracer.stderr.close()
+    program.end()
+    program = Program(compiled("target.c", "-g", "-O2"), 1000)
+    tracer = subprocess.Popen([w if w != words[4] else program.pid for w in words], env=env, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True)
+    until(lambda: "target_scalars is set" in tracer.stderr.readline())
+    tracer.stdout.close()
+    equal(program.go(), "done")
+    tracer.stdout = None
+    equal(tracer.wait(timeout=120), 0)
+    tracer.stderr.close()
+    equal(left_behind(), set())
+    program.end()
+
+
 def labels(trace, name):
     """The labels and numbers of a field, as babeltrace2 shows those of an enumeration."""
     done = subprocess.run(["babeltrace2", trace], capture_output=True, text=True, check=True)
