@@ -52,6 +52,7 @@
 #include "visit/visit.h"
 #include "wire/pattern.h"
 #include "wire/recovery.h"
+#include "wire/runtime.h"
 #include "wire/wire.h"
 
 #define AGENT_CONNECT_TIMEOUT_MS 1000 /* connection, HELLO, CONFIG and what follows it together */
@@ -93,6 +94,9 @@ struct agent_spares {
 
 /* In the environment of the program that says the kernel's events, and of no other. */
 #define AGENT_KERNEL_ENV "SIDE_AGENT_KERNEL"
+
+/* In that of a program whose events are one session's alone: its name; "": of whoever has started the program, and of no daemon's. */
+#define AGENT_SESSION_ENV "SIDE_AGENT_SESSION"
 
 struct agent_rule {
 	struct agent_rule *next;
@@ -260,6 +264,8 @@ struct agent {
 	atomic_int borrowed;
 	atomic_bool stopped; /* a thread may not read clocks any more: nothing is recorded */
 	bool kernel; /* our events are the kernel's: only rules that say so mean them (AGENT_KERNEL_ENV) */
+	bool reserved; /* ... or those of `only` (AGENT_SESSION_ENV) */
+	char only[WIRE_SESSION_NAME_MAX + 1];
 	unsigned int patience; /* how many times as long to wait for answers (SIDE_PATIENCE); 0: once */
 	bool debug;
 	bool prepared;

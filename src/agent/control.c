@@ -183,6 +183,34 @@ static int take_pushes(const char *bytes, size_t size, struct agent_wanted *want
 	return 0;
 }
 
+/* Sockets of sessions are named after them, but for those of static configurations, whose place only the daemon knows. */
+static bool is_ours(const char *path)
+{
+	static const char folder[] = "/" WIRE_RUNTIME_SESSIONS "/", end[] = ".sock";
+	const char *name = strrchr(path, '/');
+	size_t size = strlen(agent.only);
+
+	if (!agent.reserved)
+		return true;
+	if (!size || !name)
+		return false;
+	if ((size_t)(name + 1 - path) < strlen(folder) ||
+			strncmp(name + 1 - strlen(folder), folder, strlen(folder)) != 0)
+		return true;
+	return !strncmp(name + 1, agent.only, size) && !strcmp(name + 1 + size, end);
+}
+
+/* Leaves out what is not for us, in a program whose events are one session's alone. */
+static uint32_t keep_ours(struct agent_wanted *wanted, uint32_t nr)
+{
+	uint32_t kept = 0, i;
+
+	for (i = 0; i < nr; i++)
+		if (is_ours(wanted[i].path))
+			wanted[kept++] = wanted[i];
+	return kept;
+}
+
 int control_welcomed(int socket, struct control_room *room, size_t size, bool may_wait,
 		uint64_t deadline)
 {
@@ -209,6 +237,7 @@ int control_welcomed(int socket, struct control_room *room, size_t size, bool ma
 	ret = take_pushes(room->message + first, size - first, wanted, nr);
 	if (ret)
 		return ret;
+	nr = keep_ours(wanted, nr);
 	ret = agent_sessions_update(wanted, nr, may_wait, &grace);
 	agent_debug("%u sessions as the daemon wants them: %d", nr, ret);
 	if (ret == -EBUSY)

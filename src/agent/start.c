@@ -37,6 +37,14 @@ static unsigned int chosen_patience(void)
 	return text && !*text && number <= PATIENCE_MAX ? number : 0;
 }
 
+/* A name that no session can have means none. */
+static void keep_session(const char *name)
+{
+	agent.reserved = name != NULL;
+	if (name && strlen(name) < sizeof(agent.only))
+		strcpy(agent.only, name);
+}
+
 static void begin(void)
 {
 	const char *debug = getenv("SIDE_DEBUG");
@@ -44,6 +52,7 @@ static void begin(void)
 	agent.debug = debug && *debug && strcmp(debug, "0") != 0;
 	agent.patience = chosen_patience();
 	agent.kernel = getenv(AGENT_KERNEL_ENV) != NULL;
+	keep_session(getenv(AGENT_SESSION_ENV));
 	agent_bases_start();
 }
 

@@ -11,6 +11,7 @@ the kernel has nothing of ours.
 usage: inside_ticking.py   with TICKING, SIDE, GDB_SCRIPT, CONSOLE, LIB_DIRS in the environment; TICKING_SEED: of another run.
 SIDE_TEST_LONG=1 makes it TICKING_SECONDS, or 400.
 """
+import itertools
 import os
 import random
 import re
@@ -45,8 +46,16 @@ def said(thread, number):
 def run(*words):
     done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=PATIENCE)
     if done.returncode:
-        raise AssertionError(f"{' '.join(words)}: {done.stdout}{done.stderr}")
+        raise AssertionError(f"{' '.join(words)}: {done.returncode}: {done.stdout}{done.stderr}")
     return done.stdout
+
+
+def change(*words):
+    """Of a session. False: gdb lets the program stand still, so it switches over when it runs again."""
+    done = subprocess.run((SIDE,) + words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=PATIENCE)
+    if done.returncode and not (done.returncode == 5 and "being debugged by" in done.stderr):
+        raise AssertionError(f"{' '.join(words)}: {done.returncode}: {done.stdout}{done.stderr}")
+    return not done.returncode
 
 
 class Program:
@@ -92,9 +101,15 @@ def wait_for_line(process, text):
     raise AssertionError(f"{process.args} has ended with {process.wait()} before it said {text!r}: {''.join(lines)}")
 
 
+def messages(directory):
+    """Of all traces in it. There is none when nothing happened, as while gdb lets the program stand still."""
+    if any("metadata" in files for _, _, files in os.walk(directory)):
+        yield from bt2.TraceCollectionMessageIterator(directory)
+
+
 def recorded(directory, name):
     """Of a trace, by Babeltrace 2."""
-    for message in bt2.TraceCollectionMessageIterator(directory):
+    for message in messages(directory):
         if type(message) is bt2._EventMessageConst and message.event.name == name:
             fields = message.event.payload_field
             # A probe at the marker is an event of the same name, which whoever records it says.
@@ -126,12 +141,17 @@ class Session(Listener):
     def come(self):
         self.name = f"ticking-{self.number}"
         run(SIDE, "create", self.name, "-o", self.output)
-        run(SIDE, "enable-event", "-s", self.name, "-u", "ticking:tick")
-        run(SIDE, "start", self.name)
+        enable = ("enable-event", "-s", self.name, "-u")
+        change(*enable, "ticking:tick")
+        there, more = change("start", self.name), 0
+        while not there:
+            # The next change is waited for as well, if it is one.
+            more += 1
+            there = change(*enable, f"ticking:nothing{more}")
 
     def end(self):
-        run(SIDE, "stop", self.name)
-        run(SIDE, "destroy", self.name)
+        change("stop", self.name)
+        change("destroy", self.name)
 
     def found(self):
         return recorded(self.output, "ticking:tick")
@@ -198,12 +218,33 @@ class Perf(Listener):
         assert self.process.wait(PATIENCE) == 0, self.process.stderr.read()
 
     def found(self):
-        for line in run("perf", "script", "-i", self.output, "-F", "trace").splitlines():
+        rows = {}  # of each CPU: what stands before the values, and the values
+        for line in run("perf", "script", "--ns", "-i", self.output, "-F", "tid,cpu,time,trace").splitlines():
             values = re.findall(r"(\w+)=(\S+)", line)
             if values:
                 numbers = {key: int(value, 0) for key, value in values if key != "text" and "(" not in value}
                 small = numbers["small"] - (256 if numbers["small"] > 127 else 0)
-                yield (numbers["thread"], numbers["number"], numbers["value"] % (1 << 64), small, dict(values)["text"])
+                rows.setdefault(re.search(r"\[\d+\]", line)[0], []).append(
+                    (line.partition(": ")[0], (numbers["thread"], numbers["number"], numbers["value"] % (1 << 64), small,
+                                               dict(values)["text"])))
+        for cpu, records in rows.items():
+            yield from self.once(cpu, records)
+
+    def once(self, cpu, records):
+        """
+        `perf record` reads the head of a CPU's ring for how far to write and once more for where to go on; what comes in between
+        is written twice, without us, too (test_perf_twice.py). That is a span of this ring, each record of it twice, to
+        the nanosecond of its time; a second call, or a second record of one, would have a time of its own.
+        """
+        seen = [record for record, _ in itertools.groupby(records)]
+        often = [len(list(same)) for _, same in itertools.groupby(records)]
+        if max(often) > 2:
+            raise AssertionError(f"{cpu} has a record {max(often)} times: {records}")
+        spans = sum(1 for times, _ in itertools.groupby(often) if times == 2)
+        if spans:
+            print(f"perf {self.number} has written {spans} span{'s' * (spans > 1)} of the ring of CPU {cpu} twice: "
+                  f"{len(records) - len(seen)} of {len(records)} records")
+        return [values for _, values in seen]
 
 
 class Kernel(Listener):
@@ -238,7 +279,7 @@ class Marker(Listener):
         ended(self.process)
 
     def found(self):
-        for message in bt2.TraceCollectionMessageIterator(self.output):
+        for message in messages(self.output):
             if type(message) is bt2._EventMessageConst and message.event.name == "ticking:tick":
                 yield tuple(int(message.event.payload_field[f"arg{i}"]) for i in range(1, 5))
 

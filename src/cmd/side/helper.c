@@ -84,7 +84,7 @@ int helper_find(const char *program, const char *folder, const char *what, char 
 			"the part of side that records %s, %s, is not there", what, program);
 }
 
-static _Noreturn void become(char **words, const char *variable)
+static _Noreturn void become(char **words, const char *variable, const char *value)
 {
 	char *agent = session_library("libside-agent.so");
 
@@ -97,12 +97,12 @@ static _Noreturn void become(char **words, const char *variable)
 	/* What it says of user_events would be some itself. */
 	unsetenv("SIDE_USER_EVENTS");
 	if (variable)
-		setenv(variable, "1", 1);
+		setenv(variable, value, 1);
 	execv(words[0], words);
 	_exit(say_error(COMMAND_FAILED, NULL, "cannot run %.256s: %s", words[0], strerror(errno)));
 }
 
-int helper_start(char ***words, const char *variable)
+int helper_start(char ***words, const char *variable, const char *value)
 {
 	char byte = 0;
 	int ends[2], status = 0;
@@ -120,7 +120,7 @@ int helper_start(char ***words, const char *variable)
 	fflush(NULL);
 	child = fork();
 	if (!child)
-		become(*words, variable);
+		become(*words, variable, value);
 	close(ends[1]);
 	do
 		got = child < 0 ? -1 : read(ends[0], &byte, 1);

@@ -16,9 +16,9 @@ void helper_free(char **words);
 int helper_find(const char *program, const char *folder, const char *what, char path[PATH_MAX]);
 
 /*
- * Starts it, with the recorder and with a variable in its environment (or NULL), and waits until it is ready; then it goes on by itself. 0 or an
+ * Starts it, with the recorder and with a variable (or NULL) in its environment, and waits until it is ready; then it goes on by itself. 0 or an
  * exit status: it has said why. It says that it is ready by a byte to the descriptor behind `--ready`.
  */
-int helper_start(char ***words, const char *variable);
+int helper_start(char ***words, const char *variable, const char *value);
 
 #endif /* CMD_SIDE_HELPER_H */

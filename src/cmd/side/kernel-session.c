@@ -103,7 +103,7 @@ static int start_there(const struct ask *ask, char ***words)
 
 	if (place)
 		(void)setenv(WIRE_RUNTIME_ENV, place, 1);
-	status = helper_start(words, VARIABLE);
+	status = helper_start(words, VARIABLE, "1");
 	if (kept)
 		(void)setenv(WIRE_RUNTIME_ENV, kept, 1);
 	else

@@ -300,10 +300,11 @@ static int add_own_patterns(struct tracing *tracing)
 /* Another program is recorded than the one that is asked for: side-uprobes, which runs that. */
 static int start_global(struct tracing *tracing, const struct parsed *parsed, char **command)
 {
-	static const char portable[] = "SIDE_RING_PORTABLE=1";
+	/* Its hits are ours: sessions that want events of the same name mean those of programs. */
+	static const char portable[] = "SIDE_RING_PORTABLE=1", ours[] = "SIDE_AGENT_SESSION=";
 	const struct record_options *asked = &parsed->options.record;
 	const char *preload = getenv("LD_PRELOAD");
-	const char *const environment[] = {portable};
+	const char *const environment[] = {portable, ours};
 	char **words = NULL;
 	/* What is asked for, and what side-uprobes says of itself. */
 	struct session_rule rules[2] = {{.patterns = (const char *const *)tracing->patterns,
@@ -319,7 +320,7 @@ static int start_global(struct tracing *tracing, const struct parsed *parsed, ch
 			.channels = &channel,
 			.nr_channels = 1,
 			.environment = environment,
-			.nr_environment = 1,
+			.nr_environment = 2,
 			.pass_on = !command};
 	struct parsed recorder = *parsed;
 	int tables[PROBE_WISHES_MAX], status = add_own_patterns(tracing);

@@ -128,8 +128,8 @@ static bool take_arguments(struct work *work, char **words)
 /* Ours are not the command's; what was preloaded before us is. */
 static bool is_kept(const char *variable)
 {
-	static const char *const ours[] = {
-			"SIDE_RING_PORTABLE=", "SIDE_AGENT_SOCKET=", "LD_PRELOAD="};
+	static const char *const ours[] = {"SIDE_RING_PORTABLE=", "SIDE_AGENT_SESSION=",
+			"SIDE_AGENT_SOCKET=", "LD_PRELOAD="};
 
 	for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++)
 		if (!strncmp(variable, ours[i], strlen(ours[i])))

@@ -734,6 +734,28 @@ class Daemon(Case):
         self.assertEqual(len(self.read(output)), 6)
         self.ask("destroy")
 
+    def test_of_one_session(self):
+        """What is watched for one session, or for a trace, is no other's that wants programs' events of the same name."""
+        outputs = {name: self.output() for name in ("dinner", "tea", "all")}
+        for name, output in outputs.items():
+            self.ask("create", name, "-o", output)
+        self.ask("enable-event", "cook", "-s", "dinner", "--global", "--exe", self.program, "--function", "cook")
+        self.ask("enable-event", "-s", "tea", "-u", "probe:cook*")
+        self.ask("enable-event", "-s", "all", "-u", "*")
+        for name in outputs:
+            self.ask("start", name)
+        self.run_program(3)
+        # With a daemon in sight, but not its own.
+        traced = self.trace(f"{self.program} 2", "--function", "cook", env=self.env)
+        self.assertEqual(len(traced), 2, self.said.stderr)
+        found = {}
+        for name, output in outputs.items():
+            self.ask("stop", name)
+            found[name] = [event["event"] for event in self.read(output)] if os.path.isdir(output) and os.listdir(output) else []
+        self.assertEqual(found["dinner"], ["probe:cook"] * 5)
+        self.assertEqual(found["tea"], [])
+        self.assertNotIn("probe:cook", found["all"])
+
     def test_killed(self):
         """A session's recorder that is killed leaves nothing in programs; the session can be given the probe again."""
         for way in ("uprobe_multi", "tracefs"):
