@@ -16,6 +16,7 @@ import bt2
 
 import ftrace
 from inside_events import found, ticks
+from last_words import last_words
 from place import prepare_place
 
 PROGRAM, SIDE, CONSOLE = os.environ["KERNEL_PROGRAM"], os.environ["SIDE"], os.environ["CONSOLE"]
@@ -57,7 +58,7 @@ class Debugger:
             self.said += line
 
     def numbers(self):
-        self.said += self.process.communicate(timeout=120)[0]
+        self.said += last_words(self.process, self.process.stdout, 120)[0]
         return [int(n) for n in re.findall(r"^  number = (\d+)$", self.said, re.M)]
 
 
