@@ -171,7 +171,7 @@ const struct term table_global_terms[] = {
 	{ "uprobe_multi", "BPF programs, with one link for all places of a file (Linux 6.6)." },
 	{ "perf_event", "BPF programs, with an event for each place." },
 	{ "tracefs", "Definitions in tracefs, of values that its grammar can say; hits come through perf's buffers. `--uid` asks /proc then, "
-			"which does not know processes that have ended." },
+			"which does not know processes that have ended: their hits count as lost." },
 	{ NULL, NULL },
 };
 

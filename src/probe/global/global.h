@@ -137,7 +137,7 @@ const char *global_replaced(struct global *global);
 int global_fd(const struct global *global);
 /*
  * All hits that have been there for a while, in the order of their times; `last`: all. A hit is valid during the call.
- * *lost: hits that found no room, since the beginning.
+ * *lost: hits that found no room, or whose process had ended before its user could be asked, since the beginning.
  */
 typedef void global_hit_fn(void *user, const struct global_hit *hit);
 void global_read(struct global *global, bool last, global_hit_fn *hit, void *user, uint64_t *lost);

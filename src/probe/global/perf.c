@@ -52,6 +52,7 @@ struct perf {
 	int *events;
 	uint32_t nr_events;
 	uint64_t lost, lost_before; /* ...: until the events of now were opened */
+	uint64_t unknown; /* hits of processes that had ended before it was asked whose they were */
 	unsigned char *record, *raw;
 };
 
@@ -346,7 +347,7 @@ int perf_fd(const struct perf *perf)
 
 uint64_t perf_lost(const struct perf *perf)
 {
-	return perf->lost;
+	return perf->lost + perf->unknown;
 }
 
 /* ---- samples ---- */
@@ -416,16 +417,18 @@ static void take_value(struct hit_record *record, const struct sample *sample,
 		record->unreadable |= UINT64_C(1) << index;
 }
 
-/* What /proc says of it now: it may have ended. */
-static bool is_of_user(const struct global_filter *filter, uint32_t pid)
+/* What /proc says of it now. A process that has ended may have been meant: that is counted. */
+static bool is_of_user(struct perf *perf, const struct global_filter *filter, uint32_t pid)
 {
 	char path[64], text[4096];
 	const char *at;
 	uint32_t uid;
 
 	(void)snprintf(path, sizeof(path), "/proc/%" PRIu32 "/status", pid);
-	if (tracefs_read(AT_FDCWD, path, text, sizeof(text)))
+	if (tracefs_read(AT_FDCWD, path, text, sizeof(text))) {
+		perf->unknown++;
 		return false;
+	}
 	at = strstr(text, "\nUid:");
 	if (!at || sscanf(at, "\nUid: %" SCNu32, &uid) != 1)
 		return false;
@@ -435,7 +438,7 @@ static bool is_of_user(const struct global_filter *filter, uint32_t pid)
 	return false;
 }
 
-static bool fits(const struct global_filter *filter, const struct sample *sample,
+static bool fits(struct perf *perf, const struct global_filter *filter, const struct sample *sample,
 		const struct hit_record *record)
 {
 	bool found = !filter->nr_pids;
@@ -452,7 +455,7 @@ static bool fits(const struct global_filter *filter, const struct sample *sample
 	found = !filter->nr_comms;
 	for (uint32_t i = 0; i < filter->nr_comms; i++)
 		found |= !memcmp(filter->comms[i], record->comm, sizeof(record->comm));
-	return found && (!filter->nr_uids || is_of_user(filter, sample->pid));
+	return found && (!filter->nr_uids || is_of_user(perf, filter, sample->pid));
 }
 
 static const struct global_side *find_side(const struct global *global, uint32_t id)
@@ -491,7 +494,7 @@ static void take_sample(struct global *global, const struct sample *sample)
 	for (uint32_t i = 0; i < side->nr_fields; i++)
 		if (side->fields[i].source == GLOBAL_FETCHED)
 			take_value(record, sample, &definition->fields[i], &side->fields[i], i);
-	if (fits(&global->filter, sample, record))
+	if (fits(perf, &global->filter, sample, record))
 		hits_add(&global->hits, record, sizeof(*record) + side->size);
 }
 

@@ -56,6 +56,15 @@ def ended(pid):
         return True
 
 
+def watcher(pid):
+    """The child that has the kernel watch."""
+    for number in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError), open(f"/proc/{number}/stat", encoding="ascii", errors="replace") as file:
+            if int(file.read().rpartition(")")[2].split()[1]) == pid:
+                return int(number)
+    raise AssertionError("nobody watches")
+
+
 def permitted():
     """Why this kernel watches nothing for us, or None."""
     with tempfile.TemporaryDirectory() as folder:
@@ -363,6 +372,20 @@ class Reach(Case):
             self.assertEqual(len(self.trace(both, "--by", way, "--function", "cook", "--uid", str(NOBODY))), 4, way)
             self.assertEqual(len(self.trace(both, "--by", way, "--function", "cook", "--uid", "root")), 3, way)
 
+    def test_user_of_the_dead(self):
+        """tracefs does not know whose a hit was: who has ended before he could be asked for is counted."""
+        output = self.output()
+        recorder = self.start(SIDE, "--json", "trace", "--global", "--by", "tracefs", "-o", output, "--exe", self.program, "--function",
+                              "cook", "--uid", str(NOBODY), "-c", "sh -c 'echo ready; cat'")
+        self.assertEqual(recorder.stdout.readline(), "ready\n")
+        stopped = watcher(recorder.pid)
+        os.kill(stopped, signal.SIGSTOP)
+        subprocess.run([self.program, "5"], check=True, capture_output=True, user=NOBODY)
+        os.kill(stopped, signal.SIGCONT)
+        said = recorder.communicate("")[1]
+        summary = next(json.loads(line) for line in said.splitlines() if '"summary"' in line)
+        events = [(event["event"], event["fields"].get("count")) for event in self.read(output)]
+        self.assertEqual((events, summary["lost"]), ([("probe:cook_lost", 5)], 5))
 
     def test_cgroup(self):
         """Just that group, of version 2: not its parent, and not what was in another one before."""
@@ -594,13 +617,10 @@ class Losses(Case):
             recorder = self.start(SIDE, "--json", "trace", "--global", "--by", way, "-o", output, "--exe", self.program, "--function",
                                   "cook", "-c", "sh -c 'echo ready; cat'")
             self.assertEqual(recorder.stdout.readline(), "ready\n")
-            for pid in filter(str.isdigit, os.listdir("/proc")):
-                with contextlib.suppress(OSError), open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
-                    if int(file.read().rpartition(")")[2].split()[1]) == recorder.pid:
-                        watcher = int(pid)
-            os.kill(watcher, signal.SIGSTOP)
+            stopped = watcher(recorder.pid)
+            os.kill(stopped, signal.SIGSTOP)
             subprocess.run([self.program, "150000"], check=True, capture_output=True)
-            os.kill(watcher, signal.SIGCONT)
+            os.kill(stopped, signal.SIGCONT)
             said = recorder.communicate("")[1]
             summary = next(json.loads(line) for line in said.splitlines() if '"summary"' in line)
             events = self.read(output)
