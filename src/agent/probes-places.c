@@ -332,14 +332,7 @@ static void consider(struct round *round, struct probes_place *place)
 	if (place->probe || flags == UNWANTED)
 		return;
 	place->flags = flags;
-	round->requested[round->nr_requests] = place;
-	round->requests[round->nr_requests++] = (struct patch_request){
-			.site = &place->site,
-			.entry = probe_hit_entry,
-			.exit = flags & PATCH_EXIT ? probe_hit_exit : NULL,
-			.user = place->hooks,
-			.flags = flags,
-	};
+	round->requested[round->nr_requests++] = place;
 }
 
 /* Bytes that are not there would be read in vain. */
@@ -354,6 +347,38 @@ static bool is_mapped(const struct probe_site *site)
 			(long)site->nr_bytes;
 }
 
+/* From there on down the larger one of two comes first. */
+static void sift(struct probes_place **heap, size_t at, size_t count)
+{
+	struct probes_place *place = heap[at];
+
+	for (size_t child = 2 * at + 1; child < count; child = 2 * at + 1) {
+		child += child + 1 < count && heap[child]->address < heap[child + 1]->address;
+		if (heap[child]->address <= place->address)
+			break;
+		heap[at] = heap[child];
+		at = child;
+	}
+	heap[at] = place;
+}
+
+/*
+ * By their addresses: what belongs to functions that stand beside one another does so, too, and a page of code is written to
+ * once. In place, without the program's heap.
+ */
+static void sort(struct probes_place **requested, size_t count)
+{
+	for (size_t i = count / 2; i-- > 0;)
+		sift(requested, i, count);
+	for (size_t i = count; i-- > 1;) {
+		struct probes_place *last = requested[0];
+
+		requested[0] = requested[i];
+		requested[i] = last;
+		sift(requested, 0, i);
+	}
+}
+
 static void set_requested(struct round *round)
 {
 	size_t i;
@@ -361,14 +386,23 @@ static void set_requested(struct round *round)
 	for (i = 0; i < round->nr_requests;) {
 		struct probes_place *place = round->requested[i];
 
-		place->error = 0;
-		if (is_mapped(&place->site)) {
+		place->error = is_mapped(&place->site) ? 0 : -EFAULT;
+		if (place->error)
+			round->requested[i] = round->requested[--round->nr_requests];
+		else
 			i++;
-			continue;
-		}
-		place->error = -EFAULT;
-		round->requested[i] = round->requested[--round->nr_requests];
-		round->requests[i] = round->requests[round->nr_requests];
+	}
+	sort(round->requested, round->nr_requests);
+	for (i = 0; i < round->nr_requests; i++) {
+		const struct probes_place *place = round->requested[i];
+
+		round->requests[i] = (struct patch_request){
+				.site = &place->site,
+				.entry = probe_hit_entry,
+				.exit = place->flags & PATCH_EXIT ? probe_hit_exit : NULL,
+				.user = place->hooks,
+				.flags = place->flags,
+		};
 	}
 	if (round->nr_requests)
 		(void)patch_set(round->requests, round->nr_requests);
