@@ -5,6 +5,7 @@
  */
 #include "agent/probes.h"
 
+#include <errno.h>
 #include <stddef.h>
 
 /* ---- registers ---- */
@@ -75,6 +76,15 @@ static __attribute__((noinline)) uint64_t vector_value(unsigned int number, bool
 
 /* ---- fetching ---- */
 
+/* Its first word is its own address. */
+static const uint64_t *thread_pointer(void)
+{
+	const uint64_t *pointer;
+
+	__asm__ volatile("movq %%fs:0, %0" : "=r"(pointer));
+	return pointer;
+}
+
 static uint64_t extend(uint64_t value, unsigned int bits, bool is_signed)
 {
 	unsigned int rest = 64 - bits;
@@ -93,6 +103,40 @@ static uint64_t load(struct probes_moment *moment, uint64_t from, unsigned int s
 	return value;
 }
 
+/* To the nearest, of two as near the even one; `drop`: bits that go, at most 63. */
+static uint64_t round_off(uint64_t value, unsigned int drop)
+{
+	uint64_t rest = value & ((UINT64_C(1) << drop) - 1), half = UINT64_C(1) << (drop - 1);
+
+	value >>= drop;
+	return value + (rest > half || (rest == half && (value & 1)));
+}
+
+/* From a number of the x87, which has 64 bits behind an exponent of 15, to the bits of a double. */
+static uint64_t as_double(uint64_t bits, uint64_t head)
+{
+	uint64_t sign = (head >> 15 & 1) << 63, infinite = UINT64_C(0x7ff) << 52;
+	int64_t exponent = (int64_t)(head & 0x7fff) - 16383 + 1023;
+
+	if ((head & 0x7fff) == 0x7fff)
+		return sign | infinite | (bits << 1 ? UINT64_C(1) << 51 : 0);
+	if (exponent >= 0x7ff)
+		return sign | infinite;
+	if (!bits || exponent < -51)
+		return sign;
+	if (exponent <= 0)
+		return sign | round_off(bits, (unsigned int)(12 - exponent));
+	/* A carry out of the fraction counts the exponent up, as it should. */
+	return sign | (((uint64_t)exponent << 52) + round_off(bits << 1 >> 1, 11));
+}
+
+static uint64_t load_extended(struct probes_moment *moment, uint64_t from)
+{
+	uint64_t bits = load(moment, from, 8);
+
+	return as_double(bits, load(moment, from + 8, 2));
+}
+
 /* What stands at the stack pointer is ours where the return is seen. */
 static uint64_t return_address(struct probes_moment *moment)
 {
@@ -100,6 +144,32 @@ static uint64_t return_address(struct probes_moment *moment)
 
 	return patch_return_address(
 			hit->call ? hit->returns_to : load(moment, (uintptr_t)hit->stack, 8));
+}
+
+/* ---- variables of the thread ---- */
+
+static int64_t errno_at;
+
+void probe_fetch_start(void)
+{
+	/* The C library is loaded with the program, so that is the same in each thread. */
+	errno_at = (int64_t)((uintptr_t)&errno - (uintptr_t)thread_pointer());
+}
+
+/*
+ * As the C library has it: behind the thread pointer stands where a list of blocks is, two words for each module, the first of which is
+ * the block, or all bits are set until the thread uses it. Before the list stands how many there are.
+ */
+static uint64_t block_of(struct probes_moment *moment, uint64_t module)
+{
+	uint64_t list = thread_pointer()[1], block = UINT64_MAX;
+
+	if (module && module <= load(moment, list - 16, 8))
+		block = load(moment, list + 16 * module, 8);
+	if (block != UINT64_MAX && block)
+		return block;
+	moment->unreadable |= UINT64_C(1) << moment->field;
+	return 0;
 }
 
 static uint64_t begin_value(struct probes_moment *moment, const struct probe_fetch_op *op)
@@ -116,6 +186,8 @@ static uint64_t begin_value(struct probes_moment *moment, const struct probe_fet
 	case PROBE_FETCH_DURATION: return moment->way->leaves ? hit->elapsed : 0;
 	case PROBE_FETCH_RETURN: return return_address(moment);
 	case PROBE_FETCH_UNREADABLE: return moment->unreadable;
+	case PROBE_FETCH_THREAD: return (uint64_t)op->value + (uintptr_t)thread_pointer();
+	case PROBE_FETCH_ERRNO: return (uint64_t)errno_at + (uintptr_t)thread_pointer();
 	default: return 0;
 	}
 }
@@ -165,6 +237,7 @@ uint64_t probe_fetch_value(struct probes_moment *moment, const struct probe_fetc
 	uint64_t value = 0, aside[PROBE_TABLE_ASIDE_MAX];
 	unsigned int nr_aside = 0;
 
+	moment->length = UINT64_MAX;
 	for (uint32_t i = 0; i < fetch->nr_ops; i++) {
 		const struct probe_fetch_op *op = &fetch->ops[i];
 
@@ -184,6 +257,12 @@ uint64_t probe_fetch_value(struct probes_moment *moment, const struct probe_fetc
 				return 0;
 			value = calculate(op->size, aside[--nr_aside], value);
 			break;
+		case PROBE_FETCH_LENGTH:
+			moment->length = value;
+			value = 0;
+			break;
+		case PROBE_FETCH_EXTENDED: value = load_extended(moment, value); break;
+		case PROBE_FETCH_BLOCK: value = block_of(moment, value); break;
 		default: value = begin_value(moment, op); break;
 		}
 		/* What cannot be read leads nowhere. */

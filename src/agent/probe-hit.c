@@ -37,6 +37,7 @@ void probe_hit_start(void)
 		blocks = raw_mmap(NULL, BLOCKS * BLOCK_SIZE, PROT_READ | PROT_WRITE,
 				MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
 	agent_record_functions(&quiet.begin, &quiet.end);
+	probe_fetch_start();
 	probe_record_start();
 }
 
@@ -68,11 +69,19 @@ static void mark_unreadable(struct probes_moment *moment)
 	moment->unreadable |= UINT64_C(1) << moment->field;
 }
 
+/* The limit, or what the fetch has said if that is less. */
+static size_t length_of(const struct probes_moment *moment, const struct probe_table_field *field)
+{
+	return moment->length < field->limit ? (size_t)moment->length : field->limit;
+}
+
 void probe_hit_text(struct probes_moment *moment, const struct probe_table_field *field,
 		uint64_t address, char *to)
 {
+	size_t length = length_of(moment, field);
+
 	to[0] = 0;
-	if (!probe_read_string(to, address, field->limit + 1u))
+	if (length && !probe_read_string(to, address, length + 1))
 		mark_unreadable(moment);
 }
 
@@ -102,13 +111,14 @@ static uint64_t read_calls(
 uint64_t probe_hit_several(struct probes_moment *moment, const struct probe_table_field *field,
 		uint64_t address, void *to)
 {
-	uint64_t count;
+	uint64_t count = length_of(moment, field);
 
+	if (!count)
+		return 0;
 	if (field->type == PROBE_FIELD_BACKTRACE)
 		count = read_calls(moment, field, to);
-	else
-		count = probe_read(to, address, field->limit, moment->hit->stack) ? field->limit
-										  : 0;
+	else if (!probe_read(to, address, count * field->size, moment->hit->stack))
+		count = 0;
 	if (!count)
 		mark_unreadable(moment);
 	return count;
@@ -170,13 +180,15 @@ static inline void fill_cell(struct probes_moment *moment, const struct probes_f
 
 	cell->type.v = named->label;
 	cell->flags = 0;
+	if (probe_field_is_several(field)) {
+		fill_gathered(moment, field, value, cell);
+		return;
+	}
 	switch (field->type) {
 	case PROBE_FIELD_BOOL:
 		cell->u.side_static.bool_value.side_bool8 = (value & 0xff) != 0;
 		break;
 	case PROBE_FIELD_STRING: fill_string(moment, field, value, cell); break;
-	case PROBE_FIELD_BYTES:
-	case PROBE_FIELD_BACKTRACE: fill_gathered(moment, field, value, cell); break;
 	case PROBE_FIELD_STRUCT: fill_struct(moment, named, cells, cell); break;
 	default:
 		/* The lower bytes are the value of each size, of floats too. */

@@ -35,15 +35,15 @@ static size_t make_step(bool leaves, struct probes_step *step,
 {
 	int place = place_of(leaves, fetch);
 
+	if (probe_field_is_several(field)) {
+		step->kind = PROBES_STEP_GATHERED;
+		return 8 + (size_t)field->size * field->limit;
+	}
 	switch (field->type) {
 	case PROBE_FIELD_BOOL: step->kind = PROBES_STEP_BOOL; return 1;
 	case PROBE_FIELD_STRING:
 		step->kind = is_name(fetch) ? PROBES_STEP_NAME : PROBES_STEP_STRING;
 		return is_name(fetch) ? 0 : field->limit + 1u;
-	case PROBE_FIELD_BYTES:
-	case PROBE_FIELD_BACKTRACE:
-		step->kind = PROBES_STEP_GATHERED;
-		return 8 + (size_t)field->size * field->limit;
 	case PROBE_FIELD_STRUCT: step->kind = PROBES_STEP_NOTHING; return 0;
 	default: break;
 	}

@@ -231,11 +231,14 @@ struct probes_moment {
 	const struct probes_way *way;
 	const struct probes_wish *wish;
 	uint64_t unreadable; /* fields, as bits */
+	uint64_t length;     /* of the field, if its fetch says it; else the greatest number */
 	char *scratch;
 	void *calls_memory; /* NULL: none yet */
 	uint32_t field;
 };
 
+/* Before the first hit. */
+void probe_fetch_start(void);
 /* The value of moment->field. */
 uint64_t probe_fetch_value(struct probes_moment *moment, const struct probe_fetch *fetch);
 /* Where in a hit a register stands; negative: in none of its words. */

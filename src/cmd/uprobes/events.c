@@ -262,19 +262,19 @@ static void fill(const struct global_hit *hit, const struct global_field *field,
 	uint64_t value = field->source == GLOBAL_FUNCTION ? 0 : number_of(hit, field);
 	const unsigned char *at = hit->values + field->at;
 
+	if (probe_field_is_several(&field->field)) {
+		if ((int64_t)value <= 0)
+			at = (const unsigned char *)&none;
+		side_ptr_set(cell->u.side_static.side_vla_gather.ptr, at);
+		side_ptr_set(cell->u.side_static.side_vla_gather.length_ptr, at);
+		return;
+	}
 	switch (field->field.type) {
 	case PROBE_FIELD_STRING:
 		side_ptr_set(cell->u.side_static.string_value,
 				field->source == GLOBAL_FUNCTION ? (const void *)hit->side->function
 						: (int64_t)value > 0 ? (const void *)(at + 8)
 								     : (const void *)"");
-		break;
-	case PROBE_FIELD_BYTES:
-	case PROBE_FIELD_BACKTRACE:
-		if ((int64_t)value <= 0)
-			at = (const unsigned char *)&none;
-		side_ptr_set(cell->u.side_static.side_vla_gather.ptr, at);
-		side_ptr_set(cell->u.side_static.side_vla_gather.length_ptr, at);
 		break;
 	case PROBE_FIELD_BOOL:
 		cell->u.side_static.bool_value.side_bool8 = (value & 0xff) != 0;

@@ -407,9 +407,9 @@ static void take_value(struct hit_record *record, const struct sample *sample,
 		} else {
 			length = 0;
 		}
-	} else if (argument->at + field->field.limit <= sample->size) {
+	} else if (argument->at + (size_t)field->field.size * field->field.limit <= sample->size) {
 		length = field->field.limit;
-		memcpy(to + 8, sample->raw + argument->at, length);
+		memcpy(to + 8, sample->raw + argument->at, (size_t)field->field.size * length);
 	}
 	value = length ? length : UINT64_MAX;
 	memcpy(to, &value, sizeof(value));

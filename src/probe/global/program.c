@@ -299,6 +299,13 @@ static int put_op(struct making *making, const struct global_field *field,
 	case PROBE_FETCH_PUSH:
 	case PROBE_FETCH_CALCULATE:
 		return unsupported(making, name, "it is calculated from several others");
+	case PROBE_FETCH_LENGTH:
+		return unsupported(making, name, "its length is that of another value");
+	case PROBE_FETCH_EXTENDED: return unsupported(making, name, "it is a long double");
+	case PROBE_FETCH_THREAD:
+	case PROBE_FETCH_ERRNO:
+	case PROBE_FETCH_BLOCK:
+		return unsupported(making, name, "it is another one in each thread");
 	case PROBE_FETCH_VECTOR: return unsupported(making, name, "it is in a vector register");
 	case PROBE_FETCH_BACKTRACE:
 		return unsupported(making, name, "calls that led there are not recorded");
@@ -347,17 +354,17 @@ static void put_text(struct making *making, int at, uint32_t room)
 	put_fail(making, BPF_JSLE, 0);
 }
 
-static void put_bytes(struct making *making, int at, uint32_t limit)
+static void put_several(struct making *making, int at, const struct probe_table_field *field)
 {
 	struct assembly *a = making->a;
 
 	put_move(a, 1, 7);
 	put_add(a, 1, at + 8);
-	put_constant(a, 2, limit);
+	put_constant(a, 2, (int64_t)field->size * field->limit);
 	put_move(a, 3, 8);
 	put_call(a, making->sleepable ? HELPER_COPY : HELPER_READ);
 	put_fail(making, BPF_JNE, 0);
-	put_constant(a, 0, limit);
+	put_constant(a, 0, field->limit);
 }
 
 static int put_field(struct making *making, uint32_t index)
@@ -375,8 +382,8 @@ static int put_field(struct making *making, uint32_t index)
 		return ret;
 	if (field->field.type == PROBE_FIELD_STRING)
 		put_text(making, at, field->room);
-	else if (field->field.type == PROBE_FIELD_BYTES)
-		put_bytes(making, at, field->field.limit);
+	else if (probe_field_is_several(&field->field))
+		put_several(making, at, &field->field);
 	put_store(a, 8, 7, at, field->room ? 0 : 8);
 	if (!making->nr_fails)
 		return 0;

@@ -98,11 +98,8 @@ static bool is_constant(const struct probe_fetch *fetch)
 static enum global_source source_of(const struct global_field *field)
 {
 	const struct probe_fetch *fetch = &field->fetch;
-	bool number = field->field.type != PROBE_FIELD_STRING &&
-			field->field.type != PROBE_FIELD_BYTES &&
-			field->field.type != PROBE_FIELD_BACKTRACE;
 
-	if (number && is_constant(fetch))
+	if (!field->field.limit && is_constant(fetch))
 		return GLOBAL_CONSTANT;
 	if (fetch->nr_ops != 1)
 		return GLOBAL_FETCHED;
@@ -133,8 +130,9 @@ static void make_field(struct global_side *side, struct global_field *field)
 	side->size += 8;
 	if (field->field.type == PROBE_FIELD_STRING)
 		field->room = ROUND(field->field.limit + 1u);
-	else if (field->field.type == PROBE_FIELD_BYTES)
-		field->room = ROUND(field->field.limit);
+	else if (probe_field_is_several(&field->field) &&
+			field->field.type != PROBE_FIELD_BACKTRACE)
+		field->room = ROUND((uint32_t)field->field.size * field->field.limit);
 	side->size += field->room;
 }
 

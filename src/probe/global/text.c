@@ -113,13 +113,15 @@ static int expression(const struct global_side *side, const struct global_field 
 	if (is_address(field))
 		fits = fits && size == 8 && wrap(text, added) &&
 				(field->field.type == PROBE_FIELD_STRING ||
-						field->field.limit <= ARRAY_MAX);
+						field->field.limit * field->field.size <=
+								ARRAY_MAX);
 	if (!fits)
 		return unsupported(error, field);
 	if (field->field.type == PROBE_FIELD_STRING)
 		(void)snprintf(text + strlen(text), 16, ":string");
 	else if (is_address(field))
-		(void)snprintf(text + strlen(text), 16, ":u8[%u]", field->field.limit);
+		(void)snprintf(text + strlen(text), 16, ":u8[%u]",
+				(unsigned int)field->field.limit * field->field.size);
 	else
 		(void)snprintf(text + strlen(text), 16, ":u%u", 8 * size);
 	return 0;

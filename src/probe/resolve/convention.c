@@ -19,9 +19,12 @@ enum kind { KIND_NONE, KIND_INTEGER, KIND_FLOAT, KIND_MEMORY };
 struct kinds {
 	enum kind half[2];
 	uint64_t size, align;
+	bool x87; /* a long double is in it: in memory, but returned in a register that no probe sees */
+	bool vector; /* both halves are in one register */
 };
 
 static bool has_own_end(Dwarf_Die *type, unsigned int depth);
+static bool rust_by_reference(Dwarf_Die *type);
 
 /* Something that has to be done when it goes, or is copied; or a part that has. */
 static bool ends_by_itself(Dwarf_Die *child, unsigned int depth)
@@ -66,7 +69,7 @@ static bool is_by_reference(Dwarf_Die *type)
 	if (dwarf_attr_integrate(type, DW_AT_calling_convention, &attribute) &&
 			!dwarf_formudata(&attribute, &convention))
 		return convention == DW_CC_pass_by_reference;
-	return type_is_standard_string(type) || has_own_end(type, 0);
+	return rust_by_reference(type) || type_is_standard_string(type) || has_own_end(type, 0);
 }
 
 static void add_kind(struct kinds *kinds, uint64_t offset, enum kind kind)
@@ -92,6 +95,7 @@ static void add_members(struct kinds *kinds, Dwarf_Die *type, uint64_t offset, u
 		Dwarf_Attribute attribute;
 		Dwarf_Word at = 0, bits;
 		Dwarf_Die member;
+		uint64_t size;
 		int tag = dwarf_tag(&child);
 
 		if ((tag != DW_TAG_member && tag != DW_TAG_inheritance) ||
@@ -102,6 +106,9 @@ static void add_members(struct kinds *kinds, Dwarf_Die *type, uint64_t offset, u
 		else if (dwarf_attr_integrate(&child, DW_AT_data_bit_offset, &attribute) &&
 				!dwarf_formudata(&attribute, &bits))
 			at = bits / 8;
+		/* Of bits, the whole number that has the first of them. */
+		if (dwarf_hasattr(&child, DW_AT_bit_size) && type_size(&member, &size) && size)
+			at -= at % size;
 		add_type(kinds, &member, offset + at, depth + 1);
 	} while (count++ < MEMBERS_MAX && !dwarf_siblingof(&child, &child));
 }
@@ -114,14 +121,31 @@ static void add_base(struct kinds *kinds, Dwarf_Die *type, uint64_t offset)
 
 	if (dwarf_attr_integrate(type, DW_AT_encoding, &attribute))
 		(void)dwarf_formudata(&attribute, &encoding);
-	if (encoding == DW_ATE_float && size <= 8)
-		add_kind(kinds, offset, KIND_FLOAT);
-	else
-		add_kind(kinds, offset,
-				encoding == DW_ATE_float || encoding == DW_ATE_complex_float ||
-								size > 8
-						? KIND_MEMORY
-						: KIND_INTEGER);
+	if (size > 8)
+		kinds->align = 16;
+	/* What is packed so that it is not aligned is not taken apart. */
+	if (size <= 0 || offset % (uint64_t)(encoding == DW_ATE_complex_float ? size / 2 : size)) {
+		add_kind(kinds, offset, KIND_MEMORY);
+	} else if (encoding == DW_ATE_float || encoding == DW_ATE_complex_float) {
+		kinds->x87 |= size == 16 && encoding == DW_ATE_float;
+		add_kind(kinds, offset, kinds->x87 || size > 16 ? KIND_MEMORY : KIND_FLOAT);
+		if (size == 16 && !kinds->x87)
+			add_kind(kinds, offset + 8, KIND_FLOAT);
+	} else {
+		add_kind(kinds, offset, KIND_INTEGER);
+		if (size == 16)
+			add_kind(kinds, offset + 8, KIND_INTEGER);
+	}
+}
+
+/* Of several numbers that are calculated with at once: in one register; the largest depend on how it was compiled. */
+static bool add_vector(struct kinds *kinds)
+{
+	kinds->align = kinds->size;
+	kinds->half[0] = KIND_FLOAT;
+	kinds->half[1] = kinds->size == 16 ? KIND_FLOAT : KIND_NONE;
+	kinds->vector = true;
+	return kinds->size <= 16;
 }
 
 static void add_type(struct kinds *kinds, Dwarf_Die *type, uint64_t offset, unsigned int depth)
@@ -150,6 +174,75 @@ static void add_type(struct kinds *kinds, Dwarf_Die *type, uint64_t offset, unsi
 	}
 }
 
+/* ---- Rust ---- */
+
+static bool is_rust(Dwarf_Die *thing)
+{
+	Dwarf_Die unit;
+
+	return dwarf_diecu(thing, &unit, NULL, NULL) && dwarf_srclang(&unit) == DW_LANG_Rust;
+}
+
+static bool is_aggregate(Dwarf_Die *type)
+{
+	int tag = dwarf_tag(type);
+
+	return tag == DW_TAG_structure_type || tag == DW_TAG_union_type || tag == DW_TAG_array_type;
+}
+
+/* Members that have bytes; -1: it is one of several things, which says nothing of how it is passed. */
+static int rust_members(Dwarf_Die *type, Dwarf_Die *first)
+{
+	unsigned int count = 0;
+	Dwarf_Die child, part;
+	uint64_t size;
+
+	if (dwarf_tag(type) != DW_TAG_structure_type)
+		return -1;
+	if (dwarf_child(type, &child))
+		return 0;
+	do {
+		if (dwarf_tag(&child) == DW_TAG_variant_part)
+			return -1;
+		if (dwarf_tag(&child) != DW_TAG_member || !type_of(&child, &part) ||
+				(type_size(&part, &size) && !size))
+			continue;
+		if (!count++)
+			*first = part;
+	} while (count < MEMBERS_MAX && !dwarf_siblingof(&child, &child));
+	return (int)count;
+}
+
+/*
+ * How functions of Rust pass things nobody promises. What all its compilers do: single numbers as C, what has more than 16 bytes by its
+ * address, two of 8 bytes in two registers; nothing for what has no bytes. Others cannot be told, and no arguments behind them.
+ */
+static bool classify_rust(Dwarf_Die *type, struct kinds *kinds)
+{
+	Dwarf_Die inner = *type, first;
+
+	for (unsigned int depth = 0; is_aggregate(&inner); depth++) {
+		int members = rust_members(&inner, &first);
+
+		if (members == 2 && kinds->size == 16) {
+			add_type(kinds, &inner, 0, 0);
+			return kinds->half[0] == KIND_INTEGER && kinds->half[1] == KIND_INTEGER;
+		}
+		if (members != 1 || depth > DEPTH_MAX)
+			return false;
+		inner = first;
+	}
+	add_type(kinds, &inner, 0, 0);
+	return kinds->half[0] != KIND_MEMORY;
+}
+
+static bool rust_by_reference(Dwarf_Die *type)
+{
+	uint64_t size;
+
+	return is_aggregate(type) && is_rust(type) && type_size(type, &size) && size > 16;
+}
+
 /* false: it has no size that is known. */
 static bool classify(Dwarf_Die *type, struct kinds *kinds)
 {
@@ -163,12 +256,17 @@ static bool classify(Dwarf_Die *type, struct kinds *kinds)
 	if (!type_size(type, &size))
 		return false;
 	kinds->size = size;
+	if (!size)
+		return true;
+	if (is_aggregate(type) && is_rust(type))
+		return classify_rust(type, kinds);
+	if (dwarf_hasattr_integrate(type, DW_AT_GNU_vector))
+		return add_vector(kinds);
 	if (size > 16)
 		kinds->half[0] = KIND_MEMORY;
 	else
 		add_type(kinds, type, 0, 0);
-	/* Vectors, __int128, long double: aligned otherwise, and no probe shows them. */
-	return kinds->half[0] != KIND_MEMORY || size > 16;
+	return true;
 }
 
 /* ---- arguments ---- */
@@ -197,7 +295,9 @@ static void take_both(struct hand *hand, const struct kinds *kinds,
 		struct fetch fetch = {.nr_ops = 0};
 		uint64_t rest = kinds->size - 8 * i;
 
-		if (kinds->half[i] != KIND_NONE)
+		if (kinds->vector && i)
+			(void)fetch_op(&fetch, PROBE_FETCH_VECTOR, hand->floats - 1, 0, 8);
+		else if (kinds->half[i] != KIND_NONE)
 			(void)take_one(hand, kinds->half[i], &fetch);
 		if (kinds->size <= 8)
 			located->fetch = fetch;
@@ -211,13 +311,14 @@ static void take(struct hand *hand, const struct kinds *kinds, struct located *l
 {
 	unsigned int integers = 0, floats = 0;
 
-	for (unsigned int i = 0; i < 2; i++) {
+	for (unsigned int i = 0; i < (kinds->vector ? 1 : 2); i++) {
 		integers += kinds->half[i] == KIND_INTEGER;
 		floats += kinds->half[i] == KIND_FLOAT;
 	}
 	*located = (struct located){.kind = LOCATED_MEMORY};
 	if (kinds->half[0] == KIND_MEMORY || hand->integers + integers > 6 ||
 			hand->floats + floats > 8) {
+		hand->stack = (hand->stack + kinds->align - 1) & ~(kinds->align - 1);
 		(void)fetch_op(&located->fetch, PROBE_FETCH_REGISTER, FETCH_RSP, 0, 0);
 		(void)fetch_add(&located->fetch, (int64_t)(8 + hand->stack));
 		hand->stack += (kinds->size + 7) & ~UINT64_C(7);
@@ -238,6 +339,33 @@ static bool is_where_register_says(Dwarf_Die *argument)
 			ops[0].atom == DW_OP_fbreg && ops[1].atom == DW_OP_deref;
 }
 
+/* Behind the return address, where the caller has put it and where it stays: the compiler says that by the frame. */
+static bool find_on_stack(Dwarf_Die *function, Dwarf_Die *argument, struct located *located)
+{
+	Dwarf_Attribute where, base;
+	Dwarf_Op *ops, *base_ops;
+	size_t count, base_count;
+	int64_t offset;
+
+	if (!dwarf_attr_integrate(argument, DW_AT_location, &where) ||
+			dwarf_getlocation(&where, &ops, &count) || count != 1 ||
+			ops[0].atom != DW_OP_fbreg ||
+			!dwarf_attr_integrate(function, DW_AT_frame_base, &base) ||
+			dwarf_getlocation(&base, &base_ops, &base_count) || base_count != 1)
+		return false;
+	offset = (int64_t)ops[0].number;
+	/* Counted from behind the return address, or from rbp, of which the caller's stands between. */
+	if (base_ops[0].atom == DW_OP_reg6)
+		offset -= 16;
+	else if (base_ops[0].atom != DW_OP_call_frame_cfa)
+		return false;
+	if (offset < 0)
+		return false;
+	*located = (struct located){.kind = LOCATED_MEMORY};
+	return !fetch_op(&located->fetch, PROBE_FETCH_REGISTER, FETCH_RSP, 0, 0) &&
+			!fetch_add(&located->fetch, offset + 8);
+}
+
 int locate_argument(Dwarf_Die *function, Dwarf_Die *argument, struct located *located)
 {
 	struct hand hand = {.stack = 0};
@@ -245,11 +373,17 @@ int locate_argument(Dwarf_Die *function, Dwarf_Die *argument, struct located *lo
 	bool reference;
 	Dwarf_Die child, type;
 
+	if (find_on_stack(function, argument, located))
+		return 0;
 	/* What is returned in memory is said where by a first argument that nobody sees. */
 	if (type_of(function, &type)) {
-		if (!classify(&type, &kinds))
+		/* What Rust returns in registers is not told, but that it does is. */
+		if (!classify(&type, &kinds) &&
+				(!is_rust(function) || !type_size(&type, &kinds.size) ||
+						kinds.size > 16))
 			return -ENOTSUP;
-		hand.integers += is_by_reference(&type) || kinds.half[0] == KIND_MEMORY;
+		hand.integers += is_by_reference(&type) ||
+				(kinds.half[0] == KIND_MEMORY && !(kinds.x87 && kinds.size <= 16));
 	}
 	if (dwarf_child(function, &child))
 		return -ENOTSUP;
@@ -288,7 +422,7 @@ bool locate_result(Dwarf_Die *type, struct located *located)
 	struct kinds kinds;
 
 	*located = (struct located){.kind = LOCATED_VALUE};
-	if (!classify(type, &kinds))
+	if (!classify(type, &kinds) || (kinds.x87 && kinds.size <= 16))
 		return false;
 	/* In memory of the caller: where, is returned. */
 	if (is_by_reference(type) || kinds.half[0] == KIND_MEMORY) {

@@ -59,6 +59,8 @@ struct debug *module_debug(struct resolve_module *module)
 		return module->debug;
 	module->debug_tried = true;
 	module->debug = calloc(1, sizeof(*module->debug));
+	if (module->debug)
+		module->debug->owner = module;
 	if (module->debug && !open_debug(module->debug, module)) {
 		debug_close(module->debug);
 		module->debug = NULL;
@@ -227,21 +229,17 @@ static void find_blocks(struct chain *chain)
 	}
 }
 
-int debug_scopes(struct debug *debug, uint64_t address, Dwarf_Die **scopes)
+int debug_scopes(struct debug *debug, uint64_t address, bool entry, Dwarf_Die **scopes)
 {
 	struct chain chain = {.address = address};
 	Dwarf_Die unit;
-	int count;
 
+	/* Not as libdw has them: around what was put into a function it gives what is around its source. */
 	*scopes = NULL;
-	if (!debug_unit(debug, address, &unit))
+	if (!debug_unit(debug, address, &unit) || !find_chain(&chain, &unit))
 		return -1;
-	count = dwarf_getscopes(&unit, address, scopes);
-	if (count > 0)
-		return count;
-	if (!find_chain(&chain, &unit))
-		return -1;
-	find_blocks(&chain);
+	if (!entry)
+		find_blocks(&chain);
 	*scopes = calloc(chain.count, sizeof(**scopes));
 	for (unsigned int i = 0; *scopes && i < chain.count; i++)
 		(*scopes)[i] = chain.scopes[chain.count - 1 - i];

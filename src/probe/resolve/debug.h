@@ -10,6 +10,7 @@
 #include <elfutils/libdwfl.h>
 
 struct debug {
+	struct resolve_module *owner;
 	Dwfl *dwfl;
 	Dwfl_Module *module;
 	Dwarf *dwarf;
@@ -24,8 +25,11 @@ void debug_close(struct debug *debug);
 bool debug_unit(struct debug *debug, uint64_t address, Dwarf_Die *unit);
 /* The file that has the greater part of what is said of an address (.dwo), if it was not found; else NULL. */
 const char *debug_missing_part(struct debug *debug, uint64_t address);
-/* What is around an address, from the inside to the outside, to be freed. -1: nothing. */
-int debug_scopes(struct debug *debug, uint64_t address, Dwarf_Die **scopes);
+/*
+ * What is around an address, from the inside to the outside, to be freed: functions that were put into others with these around
+ * them. At the entry of a function without what is inside of it. -1: nothing.
+ */
+int debug_scopes(struct debug *debug, uint64_t address, bool entry, Dwarf_Die **scopes);
 /* The function that is there in the machine (not one that was put into it). */
 bool debug_function(struct debug *debug, uint64_t address, Dwarf_Die *function);
 

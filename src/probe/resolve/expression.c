@@ -357,6 +357,23 @@ static int run_stack(struct running *running, const Dwarf_Op *op)
 	}
 }
 
+/* A variable that each thread has. */
+static int find_of_thread(struct running *running)
+{
+	struct fetch found;
+	int64_t offset;
+
+	if (!running->used)
+		return -EINVAL;
+	running->answer->thread_local = true;
+	if (!constant_of(top(running), &offset) || offset < 0 ||
+			thread_variable(running->place->debug->owner, (uint64_t)offset, &found))
+		return -ENOTSUP;
+	running->answer->thread_local = false;
+	*top(running) = found;
+	return 0;
+}
+
 static int run_other(struct running *running, Dwarf_Op *op)
 {
 	switch (op->atom) {
@@ -388,7 +405,7 @@ static int run_other(struct running *running, Dwarf_Op *op)
 	case DW_OP_stack_value: running->value = true; return 0;
 	case DW_OP_nop: return 0;
 	case DW_OP_form_tls_address:
-	case DW_OP_GNU_push_tls_address: running->answer->thread_local = true; return -ENOTSUP;
+	case DW_OP_GNU_push_tls_address: return find_of_thread(running);
 	default:
 		running->answer->unknown = "that takes an operation that is not known here";
 		return -ENOTSUP;

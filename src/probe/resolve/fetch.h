@@ -53,4 +53,8 @@ const char *fetch_register_name(unsigned int number);
 /* Letters and digits of it, with a '_' for each way between them: a name for a field. */
 void fetch_name(char name[FETCH_NAME_MAX], const char *text);
 
+/* thread.c: the address of a variable that each thread has, by where it is among those of its module. 0, -ENOTSUP or -E2BIG. */
+struct resolve_module;
+int thread_variable(struct resolve_module *module, uint64_t offset, struct fetch *fetch);
+
 #endif /* PROBE_RESOLVE_FETCH_H */

@@ -48,6 +48,26 @@ static size_t print_label(Dwarf_Die *child, char *text, size_t room)
 	return size > 0 && (size_t)size < room ? (size_t)size : 0;
 }
 
+/* Of one of several ways in which a thing of Rust may be. */
+static size_t print_variant(Dwarf_Die *variant, char *text, size_t room)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Die member;
+	Dwarf_Word value;
+	const char *name;
+	int size;
+
+	if (dwarf_tag(variant) != DW_TAG_variant ||
+			!dwarf_attr(variant, DW_AT_discr_value, &attribute) ||
+			dwarf_formudata(&attribute, &value) || dwarf_child(variant, &member))
+		return 0;
+	name = dwarf_diename(&member);
+	if (!name || !*name || strlen(name) > PROBE_TABLE_LABEL_MAX || strpbrk(name, "=,"))
+		return 0;
+	size = snprintf(text, room, "%s=%" PRIu64 ",", name, (uint64_t)value);
+	return size > 0 && (size_t)size < room ? (size_t)size : 0;
+}
+
 char *item_labels(Dwarf_Die *enumeration)
 {
 	size_t room = PROBE_TABLE_STRING_MAX + 1, used = 0;
@@ -59,6 +79,7 @@ char *item_labels(Dwarf_Die *enumeration)
 		return text;
 	do {
 		used += print_label(&child, text + used, room - used);
+		used += print_variant(&child, text + used, room - used);
 	} while (count++ < ENUMERATORS_MAX && !dwarf_siblingof(&child, &child));
 	/* What did not fit may have left its begin, and the last comma goes. */
 	text[used ? used - 1 : 0] = '\0';

@@ -37,8 +37,8 @@ static int not_found(const struct reading *reading, const struct expression_answ
 	if (answer->thread_local)
 		return resolve_fail(reading->error, -ENOTSUP,
 				"take an argument or a local that was made of it",
-				"`%.128s` is another thing in each thread, which a probe cannot "
-				"find",
+				"`%.128s` is another one in each thread, and nothing in its file "
+				"says where",
 				reading->name);
 	return resolve_fail(reading->error, -ENOTSUP, "say it as TYPE:NAME:ADDR",
 			"where `%.128s` is at this place is more than a probe can find%s%s",

@@ -65,6 +65,8 @@ bool type_of(Dwarf_Die *thing, Dwarf_Die *type);
 /* Bytes of a plain type; false: not known. */
 bool type_size(Dwarf_Die *type, uint64_t *size);
 
+/* Of C++. */
+bool type_is_reference(Dwarf_Die *type);
 /* A string of C++; of libstdc++ since it has its present form. */
 bool type_is_string(Dwarf_Die *type);
 bool type_is_standard_string(Dwarf_Die *type);

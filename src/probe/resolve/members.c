@@ -22,10 +22,10 @@ static bool is_structure(struct item *item)
 {
 	int tag = dwarf_tag(&item->type);
 
-	return !item->is_address && !item->dimension &&
+	return !item->is_address && !item->is_count && !item->dimension &&
 			(tag == DW_TAG_structure_type || tag == DW_TAG_class_type ||
 					tag == DW_TAG_union_type) &&
-			!type_is_string(&item->type);
+			!type_is_string(&item->type) && !item_is_single(item);
 }
 
 /* Members that objects of that type do not have, or that compilers have put there. */

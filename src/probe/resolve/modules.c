@@ -150,6 +150,7 @@ bool module_is(const struct resolve_module *module, const char *library)
 
 struct symbol_search {
 	const char *name;
+	bool of_thread;
 	GElf_Sym found;
 };
 
@@ -167,8 +168,11 @@ static bool search_section(Elf *elf, Elf_Scn *section, struct symbol_search *sea
 	for (size_t i = 0; i < count && i < SYMBOLS_MAX; i++) {
 		const char *name;
 
-		if (!gelf_getsym(data, (int)i, &search->found) || !search->found.st_value ||
-				search->found.st_shndx == SHN_UNDEF)
+		if (!gelf_getsym(data, (int)i, &search->found) ||
+				search->found.st_shndx == SHN_UNDEF ||
+				(GELF_ST_TYPE(search->found.st_info) == STT_TLS) !=
+						search->of_thread ||
+				(!search->of_thread && !search->found.st_value))
 			continue;
 		name = elf_strptr(elf, header.sh_link, search->found.st_name);
 		if (name && !strcmp(name, search->name))
@@ -193,9 +197,19 @@ bool module_symbol(struct resolve_module *module, const char *name, uint64_t *ad
 {
 	struct symbol_search search = {.name = name};
 
-	if (!search_symbols(module, &search) || GELF_ST_TYPE(search.found.st_info) == STT_TLS)
+	if (!search_symbols(module, &search))
 		return false;
 	*address = search.found.st_value;
+	return true;
+}
+
+bool module_thread_symbol(struct resolve_module *module, const char *name, uint64_t *offset)
+{
+	struct symbol_search search = {.name = name, .of_thread = true};
+
+	if (!search_symbols(module, &search))
+		return false;
+	*offset = search.found.st_value;
 	return true;
 }
 

@@ -57,7 +57,7 @@ int variable_names(const struct place *place, const char *text, struct variable_
 	struct debug *debug = module_debug(place->module);
 	bool all = !strcmp(text, RESOLVE_VARIABLES), done = false;
 	Dwarf_Die *scopes = NULL;
-	int count = debug ? debug_scopes(debug, place->address, &scopes) : -1;
+	int count = debug ? debug_scopes(debug, place->address, place->entry, &scopes) : -1;
 
 	*names = (struct variable_names){.count = 0};
 	if (count <= 0)

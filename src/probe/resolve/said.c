@@ -198,6 +198,16 @@ static int read_symbol(struct reading *reading)
 				"its own "
 				"file only",
 				name, reading->module ? reading->module->name : "the program");
+	if (reading->module && module_thread_symbol(reading->module, symbol, &address)) {
+		reading->at += length;
+		return thread_variable(reading->module, address, &reading->fetch)
+				? resolve_fail(reading->error, -ENOTSUP,
+						  "probe a place where it is in a register",
+						  "`%.128s` is another one in each thread, and "
+						  "nothing in %s says where",
+						  symbol, reading->module->name)
+				: 0;
+	}
 	if (!reading->module || !module_symbol(reading->module, symbol, &address))
 		return resolve_fail(reading->error, -ENOENT, "registers are written with a %: %rdi",
 				"%s has no symbol `%.128s`",

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* From a thing to its members, elements, and what it points to; and what of it a field of an event can hold. */
+/* From a thing to its members, elements, and what it points to. */
 #include "type.h"
+
+#include "library.h"
 
 #include <dwarf.h>
 #include <errno.h>
@@ -9,18 +11,26 @@
 
 #define MEMBERS_MAX 10000
 #define DEPTH_MAX 8
-#define STRING_STANDARD 256
 
-static int too_long(struct resolve_error *error)
+int item_too_long(struct resolve_error *error)
 {
 	return resolve_fail(error, -E2BIG, "", "that takes too many steps to fetch");
 }
 
-static bool is_reference(Dwarf_Die *type)
+/* Rust has pointers that are called as the source has them. */
+static bool is_borrowed(Dwarf_Die *type)
+{
+	const char *name = dwarf_diename(type);
+
+	return dwarf_tag(type) == DW_TAG_pointer_type && name && *name == '&';
+}
+
+bool type_is_reference(Dwarf_Die *type)
 {
 	int tag = dwarf_tag(type);
 
-	return tag == DW_TAG_reference_type || tag == DW_TAG_rvalue_reference_type;
+	return tag == DW_TAG_reference_type || tag == DW_TAG_rvalue_reference_type ||
+			is_borrowed(type);
 }
 
 /* So many bytes of a piece, from `at` of it on. */
@@ -82,7 +92,7 @@ static int load_pieces(struct item *item, unsigned int size, struct resolve_erro
 					"its bytes are in several places");
 		if (load_piece(piece, inside, length, &part) ||
 				(length < size && join_piece(&whole, &part, done, length)))
-			return too_long(error);
+			return item_too_long(error);
 		if (length == size)
 			whole = part;
 		done += length;
@@ -93,15 +103,15 @@ static int load_pieces(struct item *item, unsigned int size, struct resolve_erro
 	return 0;
 }
 
-/* The number of a pointer on the top, whatever it was in. */
-static int load(struct item *item, unsigned int size, struct resolve_error *error)
+int item_load(struct item *item, unsigned int size, struct resolve_error *error)
 {
 	int ret = 0;
 
 	switch (item->where.kind) {
 	case LOCATED_MEMORY:
-		ret = fetch_op(&item->where.fetch, PROBE_FETCH_LOAD, 0, size, 0) ? too_long(error)
-										 : 0;
+		ret = fetch_op(&item->where.fetch, PROBE_FETCH_LOAD, 0, size, 0)
+				? item_too_long(error)
+				: 0;
 		break;
 	case LOCATED_VALUE:
 		if (item->at > 8 || item->at + size > 8)
@@ -109,7 +119,7 @@ static int load(struct item *item, unsigned int size, struct resolve_error *erro
 		else if (item->at &&
 				fetch_op(&item->where.fetch, PROBE_FETCH_SHIFT_RIGHT, 0,
 						8 * (unsigned int)item->at, 0))
-			ret = too_long(error);
+			ret = item_too_long(error);
 		break;
 	case LOCATED_PIECES: ret = load_pieces(item, size, error); break;
 	default:
@@ -134,7 +144,7 @@ static int follow_nowhere(struct item *item, struct resolve_error *error)
 	if (ret)
 		return ret;
 	if (item->where.kind == LOCATED_MEMORY)
-		return fetch_add(&item->where.fetch, offset) ? too_long(error) : 0;
+		return fetch_add(&item->where.fetch, offset) ? item_too_long(error) : 0;
 	if (offset < 0 || (offset && item->where.kind == LOCATED_POINTER))
 		return resolve_fail(error, -ENOTSUP, "",
 				"it points beside a thing that the compiler has put into "
@@ -154,19 +164,23 @@ static int follow(struct item *item, struct resolve_error *error)
 	item->type = target;
 	if (item->where.kind == LOCATED_POINTER)
 		return follow_nowhere(item, error);
-	ret = load(item, 8, error);
+	ret = item_load(item, 8, error);
 	item->where.kind = LOCATED_MEMORY;
 	return ret;
 }
 
 int item_follow_reference(struct item *item, struct resolve_error *error)
 {
-	return is_reference(&item->type) ? follow(item, error) : 0;
+	bool borrowed = is_borrowed(&item->type);
+	int ret = type_is_reference(&item->type) ? follow(item, error) : 0;
+
+	item->borrowed = borrowed;
+	return ret;
 }
 
 int item_dereference(struct item *item, struct resolve_error *error)
 {
-	int tag = dwarf_tag(&item->type);
+	int tag = dwarf_tag(&item->type), ret;
 	Dwarf_Die element;
 
 	if (item->is_address) {
@@ -183,7 +197,14 @@ int item_dereference(struct item *item, struct resolve_error *error)
 		item->type = element;
 		return 0;
 	}
-	if (tag != DW_TAG_pointer_type)
+	/* `*r` of Rust is what has been meant by `r` already. */
+	if (item->borrowed) {
+		item->borrowed = false;
+		return 0;
+	}
+	if (library_dereference(item, &ret, error))
+		return ret;
+	if (tag != DW_TAG_pointer_type || item->is_count)
 		return resolve_fail(error, -EINVAL, "", "what is not a pointer points to nothing");
 	return follow(item, error);
 }
@@ -198,8 +219,7 @@ int item_address(struct item *item, struct resolve_error *error)
 	return 0;
 }
 
-/* Bytes of what there is, also of a row of an array. */
-static bool item_size(struct item *item, uint64_t *size)
+bool item_size(struct item *item, uint64_t *size)
 {
 	struct type_dimension dimensions[TYPE_DIMENSIONS_MAX];
 	unsigned int count;
@@ -232,8 +252,10 @@ int item_index(struct item *item, uint64_t index, struct resolve_error *error)
 {
 	int64_t lower = first_index(item), offset;
 	uint64_t size;
-	int ret = item_dereference(item, error);
+	int ret;
 
+	item->borrowed = false;
+	ret = item_dereference(item, error);
 	if (ret)
 		return ret;
 	if (!item_size(item, &size))
@@ -245,7 +267,7 @@ int item_index(struct item *item, uint64_t index, struct resolve_error *error)
 		item->at += (uint64_t)offset;
 		return 0;
 	}
-	return fetch_add(&item->where.fetch, offset) ? too_long(error) : 0;
+	return fetch_add(&item->where.fetch, offset) ? item_too_long(error) : 0;
 }
 
 /* ---- members ---- */
@@ -279,6 +301,10 @@ static bool search_members(Dwarf_Die *type, struct member_search *search, unsign
 		int tag = dwarf_tag(&child);
 		const char *name = dwarf_diename(&child);
 
+		/* What Rust has in one of several ways stands by its name in a part of its own. */
+		if ((tag == DW_TAG_variant_part || tag == DW_TAG_variant) &&
+				search_members(&child, search, depth + 1))
+			return true;
 		if (tag != DW_TAG_member && tag != DW_TAG_inheritance)
 			continue;
 		if (name && tag == DW_TAG_member)
@@ -352,240 +378,67 @@ static int enter(struct item *item, Dwarf_Die *member, uint64_t offset, struct r
 	if (item->where.kind != LOCATED_MEMORY)
 		item->at += offset;
 	else if (fetch_add(&item->where.fetch, (int64_t)offset))
-		return too_long(error);
+		return item_too_long(error);
 	return 0;
+}
+
+/* As gdb and the sources of Rust have it, `.` goes through a pointer, too. */
+static int through_pointer(struct item *item, struct resolve_error *error)
+{
+	bool is = dwarf_tag(&item->type) == DW_TAG_pointer_type && !item->is_address &&
+			!item->is_count;
+	int ret = is ? item_dereference(item, error) : 0;
+
+	if (!ret)
+		item_complete(item);
+	return ret;
+}
+
+int item_own_member(struct item *item, const char *name)
+{
+	struct member_search search = {.name = name};
+	struct resolve_error ignored;
+
+	suggest_begin(&search.suggestion, name);
+	if (through_pointer(item, &ignored) || !search_members(&item->type, &search, 0))
+		return -ENOENT;
+	return enter(item, &search.found, search.offset, &ignored) ||
+					item_follow_reference(item, &ignored)
+			? -ENOENT
+			: 0;
 }
 
 int item_member(struct item *item, const char *name, struct resolve_error *error)
 {
 	struct member_search search = {.name = name};
 	char mend[320] = "";
-	int ret;
+	bool has = false;
+	int ret = through_pointer(item, error);
 
 	suggest_begin(&search.suggestion, name);
-	/* As gdb and the sources of Rust have it, `.` goes through a pointer, too. */
-	if (dwarf_tag(&item->type) == DW_TAG_pointer_type && !item->is_address) {
-		ret = item_dereference(item, error);
-		if (ret)
-			return ret;
+	/* Nor do pointers of libraries keep anybody. */
+	for (unsigned int i = 0; i < DEPTH_MAX && !ret && !has; i++) {
+		search.offset = 0;
+		has = search_members(&item->type, &search, 0);
+		if (has || !library_pointee(item, &ret, error))
+			break;
+		item_complete(item);
 	}
-	item_complete(item);
-	if (!search_members(&item->type, &search, 0)) {
-		if (suggest_best(&search.suggestion))
-			snprintf(mend, sizeof(mend), "did you mean `%s`?",
-					suggest_best(&search.suggestion));
-		return resolve_fail(error, -ENOENT, mend, "%s has no member `%.128s`",
-				dwarf_diename(&item->type) ? dwarf_diename(&item->type)
-							   : "what is there",
-				name);
+	if (ret)
+		return ret;
+	if (has) {
+		ret = enter(item, &search.found, search.offset, error);
+		return ret ? ret : item_follow_reference(item, error);
 	}
-	ret = enter(item, &search.found, search.offset, error);
-	return ret ? ret : item_follow_reference(item, error);
+	if (suggest_best(&search.suggestion))
+		snprintf(mend, sizeof(mend), "did you mean `%s`?",
+				suggest_best(&search.suggestion));
+	return resolve_fail(error, -ENOENT, mend, "%s has no member `%.128s`",
+			dwarf_diename(&item->type) ? dwarf_diename(&item->type) : "what is there",
+			name);
 }
 
 int item_enter(struct item *item, Dwarf_Die *member, struct resolve_error *error)
 {
 	return enter(item, member, member_offset(member), error);
-}
-
-/* ---- what a field can hold ---- */
-
-static bool is_text(Dwarf_Die *type)
-{
-	Dwarf_Attribute attribute;
-	Dwarf_Word encoding = 0;
-
-	if (dwarf_tag(type) != DW_TAG_base_type || dwarf_bytesize(type) != 1)
-		return false;
-	if (dwarf_attr_integrate(type, DW_AT_encoding, &attribute))
-		(void)dwarf_formudata(&attribute, &encoding);
-	return encoding == DW_ATE_signed_char || encoding == DW_ATE_unsigned_char ||
-			encoding == DW_ATE_UTF;
-}
-
-static enum probe_field_type base_type(Dwarf_Die *type)
-{
-	Dwarf_Attribute attribute;
-	Dwarf_Word encoding = DW_ATE_signed;
-
-	if (dwarf_attr_integrate(type, DW_AT_encoding, &attribute))
-		(void)dwarf_formudata(&attribute, &encoding);
-	switch (encoding) {
-	case DW_ATE_boolean: return PROBE_FIELD_BOOL;
-	case DW_ATE_float: return PROBE_FIELD_FLOAT;
-	case DW_ATE_signed:
-	case DW_ATE_signed_char: return PROBE_FIELD_SIGNED;
-	case DW_ATE_address: return PROBE_FIELD_HEX;
-	default: return PROBE_FIELD_UNSIGNED;
-	}
-}
-
-static enum probe_field_type enumeration_type(Dwarf_Die *type)
-{
-	Dwarf_Die underlying;
-
-	return type_of(type, &underlying) && dwarf_tag(&underlying) == DW_TAG_base_type
-			? base_type(&underlying)
-			: PROBE_FIELD_UNSIGNED;
-}
-
-/* Pieces may have all of it in one. */
-static void take_whole_piece(struct item *item, uint64_t size)
-{
-	for (uint32_t i = 0; item->where.kind == LOCATED_PIECES && i < item->where.nr_pieces; i++) {
-		struct located_piece *piece = &item->where.pieces[i];
-
-		if (piece->kind != LOCATED_MEMORY || item->at < piece->offset ||
-				item->at + size > (uint64_t)piece->offset + piece->size ||
-				fetch_add(&piece->fetch, (int64_t)(item->at - piece->offset)))
-			continue;
-		item->where.fetch = piece->fetch;
-		item->where.kind = LOCATED_MEMORY;
-		item->at = 0;
-	}
-}
-
-/* `a`, `b`, …: for who has to ask for one of them. */
-static void list_members(struct item *item, char *text, size_t room)
-{
-	unsigned int count = 0;
-	size_t used = (size_t)snprintf(text, room, "ask for its members");
-	Dwarf_Die child;
-
-	if (dwarf_child(&item->type, &child))
-		return;
-	do {
-		const char *name = dwarf_diename(&child);
-
-		if (dwarf_tag(&child) != DW_TAG_member || !name ||
-				dwarf_hasattr(&child, DW_AT_external))
-			continue;
-		used += (size_t)snprintf(
-				text + used, room - used, "%s `%.40s`", count ? "," : ":", name);
-		count++;
-	} while (count < 4 && !dwarf_siblingof(&child, &child));
-}
-
-/* Text and bytes stay where they are: what is fetched is their address. */
-static int memory_value(struct item *item, struct value *value, uint64_t size, bool text,
-		struct resolve_error *error)
-{
-	char members[256];
-
-	take_whole_piece(item, size);
-	list_members(item, members, sizeof(members));
-	if (item->where.kind != LOCATED_MEMORY)
-		return resolve_fail(error, -ENOTSUP,
-				text ? "ask for its elements, as in `a[0]`" : members,
-				"it is %s in registers, which is no value of its own",
-				text ? "text" : "a structure");
-	/* The last member of a structure may go on as it likes. */
-	if (!size && text)
-		size = STRING_STANDARD;
-	if (!size && dwarf_hasattr(&item->type, DW_AT_declaration))
-		return resolve_fail(error, -ENODATA,
-				"compile with -fstandalone-debug, or install the debug symbols of "
-				"the "
-				"library that has it",
-				"what is in a `%.128s` is not in the debug information",
-				dwarf_diename(&item->type) ? dwarf_diename(&item->type)
-							   : "thing of that type");
-	if (!size)
-		return resolve_fail(error, -EINVAL, "", "it has no size that is known");
-	value->type = text ? PROBE_FIELD_STRING : PROBE_FIELD_BYTES;
-	value->size = 1;
-	value->limit = (uint16_t)(size < PROBE_TABLE_TEXT_MAX ? size : PROBE_TABLE_TEXT_MAX);
-	value->fetch = item->where.fetch;
-	return 0;
-}
-
-static int number_value(struct item *item, struct value *value, enum probe_field_type type,
-		unsigned int size, struct resolve_error *error)
-{
-	unsigned int extend = type == PROBE_FIELD_SIGNED ? PROBE_FETCH_SIGN_EXTEND
-							 : PROBE_FETCH_ZERO_EXTEND;
-	int ret = load(item, size, error);
-
-	value->type = (uint8_t)type;
-	value->size = (uint8_t)size;
-	if (!ret && item->bits && item->bit &&
-			fetch_op(&item->where.fetch, PROBE_FETCH_SHIFT_RIGHT, 0, item->bit, 0))
-		ret = too_long(error);
-	if (!ret && item->bits &&
-			fetch_op(&item->where.fetch, (enum probe_fetch_code)extend, 0, item->bits,
-					0))
-		ret = too_long(error);
-	value->fetch = item->where.fetch;
-	return ret;
-}
-
-static int pointer_value(struct item *item, struct value *value, struct resolve_error *error)
-{
-	Dwarf_Die target;
-
-	if (!type_of(&item->type, &target) || !is_text(&target))
-		return number_value(item, value, PROBE_FIELD_HEX, 8, error);
-	value->type = PROBE_FIELD_STRING;
-	value->size = 1;
-	value->limit = STRING_STANDARD;
-	if (load(item, 8, error))
-		return -E2BIG;
-	value->fetch = item->where.fetch;
-	return 0;
-}
-
-/* As libstdc++ has its strings: a pointer to text that ends with a NUL comes first. */
-static bool string_value(struct item *item, struct value *value)
-{
-	struct resolve_error ignored;
-	struct item text = *item;
-
-	if (!item_member(&text, "_M_dataplus", &ignored) && !item_member(&text, "_M_p", &ignored))
-		return !pointer_value(&text, value, &ignored) && value->type == PROBE_FIELD_STRING;
-	/* clang says no more of it than that there is such a thing. */
-	if (!type_is_standard_string(&item->type) || item->where.kind != LOCATED_MEMORY)
-		return false;
-	text = *item;
-	value->type = PROBE_FIELD_STRING;
-	value->size = 1;
-	value->limit = STRING_STANDARD;
-	if (load(&text, 8, &ignored))
-		return false;
-	value->fetch = text.where.fetch;
-	return true;
-}
-
-int item_value(struct item *item, struct value *value, struct resolve_error *error)
-{
-	int tag = dwarf_tag(&item->type);
-	uint64_t size = 0;
-	Dwarf_Die element;
-	bool scalar;
-
-	if (item->is_address)
-		return number_value(item, value, PROBE_FIELD_HEX, 8, error);
-	if (tag == DW_TAG_pointer_type)
-		return pointer_value(item, value, error);
-	if (is_reference(&item->type))
-		return number_value(item, value, PROBE_FIELD_HEX, 8, error);
-	item_complete(item);
-	if (!item->dimension && type_is_string(&item->type) && string_value(item, value))
-		return 0;
-	(void)item_size(item, &size);
-	scalar = size == 1 || size == 2 || size == 4 || size == 8;
-	if (tag == DW_TAG_enumeration_type && scalar) {
-		value->enumeration = item->type;
-		return number_value(item, value, enumeration_type(&item->type), (unsigned int)size,
-				error);
-	}
-	if (tag == DW_TAG_base_type && scalar) {
-		enum probe_field_type type = base_type(&item->type);
-
-		if (type != PROBE_FIELD_FLOAT || size >= 4)
-			return number_value(item, value, type, (unsigned int)size, error);
-	}
-	return memory_value(item, value, size,
-			tag == DW_TAG_array_type && type_of(&item->type, &element) &&
-					is_text(&element),
-			error);
 }

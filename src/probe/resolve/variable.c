@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * `p->name`, `list[2].next`, `*counter`, `(*p).x`, `&x`: from the name of a variable to a value, step by step, each with the place
- * where it is and its type. What a reference refers to is meant by it, as in the source.
+ * where it is and its type. What a reference refers to is meant by it, as in the source. Around that, once: `string(p, n)`,
+ * `bytes(p, n)`, `*p@n` as gdb has it, and `NAME=` for what the field is to be called.
  */
 #include "variable.h"
 
+#include "library.h"
 #include "locate.h"
 #include "names/names.h"
 #include "spec.h"
@@ -33,7 +35,8 @@ struct expression {
 static int wrong(struct expression *expression, const char *what)
 {
 	return resolve_fail(expression->error, -EINVAL,
-			"write a variable, with ->member, .member, [number], * and & as in C",
+			"write a variable, with ->member, .member, [number], * and & as in C; "
+			"`string(p, n)` and `bytes(p, n)` have a length, `*p@n` is an array",
 			"%s in `%.128s`%s%.32s", what, expression->text,
 			*expression->at ? ", at " : "", expression->at);
 }
@@ -68,6 +71,27 @@ static bool lacks_pieces(const struct located *located, Dwarf_Die *variable)
 			type_size(&type, &whole) && size < whole;
 }
 
+/*
+ * LLVM's compilers do not pass what they know to be unused, also to functions that others may call, and say no place of it; nor
+ * of structures that they take apart, which they pass.
+ */
+static bool is_passed(Dwarf_Die *function, Dwarf_Die *argument)
+{
+	Dwarf_Attribute attribute;
+	const char *producer = NULL;
+	Dwarf_Die unit, type;
+	int tag;
+
+	if (dwarf_hasattr_integrate(argument, DW_AT_location) || !type_of(argument, &type))
+		return true;
+	if (dwarf_diecu(function, &unit, NULL, NULL) &&
+			dwarf_attr_integrate(&unit, DW_AT_producer, &attribute))
+		producer = dwarf_formstring(&attribute);
+	tag = dwarf_tag(&type);
+	return (producer && !strncmp(producer, "GNU ", 4)) || tag == DW_TAG_structure_type ||
+			tag == DW_TAG_class_type || tag == DW_TAG_union_type;
+}
+
 static int find_place(struct expression *expression, Dwarf_Die *variable, struct located *located)
 {
 	const struct place *place = expression->place;
@@ -80,13 +104,17 @@ static int find_place(struct expression *expression, Dwarf_Die *variable, struct
 
 	if (place->entry && has && is_stored_later(variable)) {
 		ret = locate_argument(function, variable, located);
-		return ret ? resolve_fail(expression->error, ret, "say it as TYPE:NAME:ADDR",
+		return ret ? resolve_fail(expression->error, ret,
+					     "take it with `--probe FILE:LINE` inside of the "
+					     "function, where it has been stored, or say it as "
+					     "TYPE:NAME:ADDR",
 					     "where callers put `%.128s` cannot be told", name)
 			   : 0;
 	}
 	ret = locate(&expression->where, variable, located, expression->error);
 	/* Who is called from elsewhere gets arguments as everybody passes them. */
 	if ((ret || lacks_pieces(located, variable)) && place->entry && has &&
+			is_passed(function, variable) &&
 			dwarf_tag(variable) == DW_TAG_formal_parameter &&
 			dwarf_hasattr_integrate(function, DW_AT_external) &&
 			!locate_argument(function, variable, &passed)) {
@@ -99,6 +127,11 @@ static int find_place(struct expression *expression, Dwarf_Die *variable, struct
 			module_symbol(place->module, name, &address)) {
 		*located = (struct located){.kind = LOCATED_MEMORY};
 		ret = fetch_op(&located->fetch, PROBE_FETCH_MODULE, 0, 0, (int64_t)address);
+	} else if (ret && dwarf_tag(variable) == DW_TAG_variable && name &&
+			dwarf_hasattr_integrate(variable, DW_AT_external) &&
+			module_thread_symbol(place->module, name, &address)) {
+		*located = (struct located){.kind = LOCATED_MEMORY};
+		ret = thread_variable(place->module, address, &located->fetch) ? ret : 0;
 	}
 	return ret;
 }
@@ -213,7 +246,9 @@ static int find_variable(struct expression *expression, const char *name, struct
 	const struct item empty = {.where.kind = LOCATED_MEMORY, .place = &expression->where};
 	bool member = false, has = false;
 	Dwarf_Die *scopes, variable;
-	int count = debug_scopes(expression->debug, expression->place->address, &scopes), ret = 0;
+	int count = debug_scopes(expression->debug, expression->place->address,
+			expression->place->entry, &scopes);
+	int ret = 0;
 
 	*item = empty;
 	if (count <= 0 || missing)
@@ -273,6 +308,32 @@ static int read_name(struct expression *expression, char name[256])
 	return 0;
 }
 
+/* Those of Rust's tuples are numbers, which its compiler calls `__0` and so on. */
+static int read_member(struct expression *expression, char name[256])
+{
+	size_t length = strspn(expression->at, "0123456789");
+
+	if (!length || length > 4)
+		return read_name(expression, name);
+	snprintf(name, 256, "__%.*s", (int)length, expression->at);
+	expression->at += length;
+	return 0;
+}
+
+/* Behind a `.` or `->`. */
+static int read_part(struct expression *expression, struct item *item)
+{
+	char name[256];
+	int ret = read_member(expression, name);
+
+	if (ret)
+		return ret;
+	if (strncmp(expression->at, "()", 2) != 0)
+		return item_member(item, name, expression->error);
+	expression->at += 2;
+	return library_method(item, name, expression->error);
+}
+
 static int read_primary(struct expression *expression, struct item *item)
 {
 	char name[256];
@@ -314,7 +375,6 @@ static int read_postfix(struct expression *expression, struct item *item)
 
 	while (!ret) {
 		bool arrow = !strncmp(expression->at, "->", 2);
-		char name[256];
 
 		if (*expression->at == '[') {
 			expression->at++;
@@ -324,9 +384,7 @@ static int read_postfix(struct expression *expression, struct item *item)
 			if (arrow)
 				ret = item_dereference(item, expression->error);
 			if (!ret)
-				ret = read_name(expression, name);
-			if (!ret)
-				ret = item_member(item, name, expression->error);
+				ret = read_part(expression, item);
 		} else {
 			break;
 		}
@@ -351,15 +409,148 @@ static int read_unary(struct expression *expression, struct item *item)
 			   : item_address(item, expression->error);
 }
 
-int variable_values(const struct place *place, const char *text, bool exit, struct value *values,
+/* ---- around it ---- */
+
+/* After what has been read up to here, of which `string(` is not the beginning. */
+static void name_field(const struct expression *expression, struct value *value)
+{
+	const char *from = expression->text;
+	char text[1024];
+
+	if (!strncmp(from, "string(", 7) || !strncmp(from, "bytes(", 6))
+		from = strchr(from, '(') + 1;
+	if (expression->at < from)
+		return;
+	snprintf(text, sizeof(text), "%.*s", (int)(expression->at - from), from);
+	fetch_name(value->name, text);
+}
+
+/* How many: a number, or a variable that is one. */
+static int read_count(struct expression *expression, struct item_count *count)
+{
+	size_t length = strspn(expression->at, "0123456789abcdefABCDEFxX");
+	struct value value = {.type = 0};
+	struct item item;
+	int ret;
+
+	*count = (struct item_count){.known = 0};
+	if (isdigit((unsigned char)*expression->at)) {
+		if (!spec_number(expression->at, length, &count->known) || !count->known)
+			return wrong(expression, "there is no length that is a number");
+		expression->at += length;
+		return 0;
+	}
+	ret = read_unary(expression, &item);
+	if (!ret)
+		ret = item_value(&item, &value, expression->error);
+	if (ret)
+		return ret;
+	if (value.limit || (value.type != PROBE_FIELD_UNSIGNED && value.type != PROBE_FIELD_SIGNED))
+		return wrong(expression, "the length is no integer");
+	count->fetch = value.fetch;
+	return value.size < 8 &&
+					fetch_op(&count->fetch,
+							value.type == PROBE_FIELD_SIGNED
+									? PROBE_FETCH_SIGN_EXTEND
+									: PROBE_FETCH_ZERO_EXTEND,
+							0, 8u * value.size, 0)
+			? item_too_long(expression->error)
+			: 0;
+}
+
+typedef int form_fn(struct item *item, const struct item_count *count, struct value *value,
+		struct resolve_error *error);
+
+/* `(p)` or `(p, n)` */
+static int read_form(struct expression *expression, form_fn *form, struct value *value)
+{
+	struct item_count count;
+	struct item item;
+	bool counted;
+	int ret;
+
+	expression->at++;
+	ret = read_unary(expression, &item);
+	name_field(expression, value);
+	counted = !ret && *expression->at == ',';
+	expression->at += counted;
+	if (counted)
+		ret = read_count(expression, &count);
+	if (!ret && *expression->at++ != ')') {
+		expression->at--;
+		return wrong(expression, "a parenthesis is missing");
+	}
+	return ret ? ret : form(&item, counted ? &count : NULL, value, expression->error);
+}
+
+static int read_whole(struct expression *expression, struct value *values, size_t room,
+		size_t *count, bool *left_out)
+{
+	struct item_count number;
+	struct item item;
+	int ret;
+
+	if (!strncmp(expression->at, "string(", 7) || !strncmp(expression->at, "bytes(", 6)) {
+		bool text = *expression->at == 's';
+
+		expression->at += text ? 6 : 5;
+		return read_form(expression, text ? item_text : item_bytes, values);
+	}
+	ret = read_unary(expression, &item);
+	if (!ret && *expression->at != '@')
+		ret = item_values(&item, values, room, count, left_out, expression->error);
+	name_field(expression, values);
+	if (ret || *expression->at != '@')
+		return ret;
+	expression->at++;
+	ret = read_count(expression, &number);
+	return ret ? ret : item_several(&item, &number, values, expression->error);
+}
+
+/* Without spaces, which mean nothing here. */
+static void copy_text(char *to, size_t room, const char *text)
+{
+	size_t used = 0;
+
+	for (; *text && used + 1 < room; text++)
+		if (!isspace((unsigned char)*text))
+			to[used++] = *text;
+	to[used] = '\0';
+}
+
+/* The C library hides it behind a function. */
+static int errno_value(const char *name, struct value *value)
+{
+	value->type = PROBE_FIELD_SIGNED;
+	value->size = sizeof(int);
+	fetch_name(value->name, name);
+	return fetch_op(&value->fetch, PROBE_FETCH_ERRNO, 0, 0, 0) ||
+					fetch_op(&value->fetch, PROBE_FETCH_LOAD, 0, sizeof(int), 0)
+			? -E2BIG
+			: 0;
+}
+
+int variable_values(const struct place *place, const char *said, bool exit, struct value *values,
 		size_t room, size_t *count, bool *left_out, struct resolve_error *error)
 {
-	struct expression expression = {
-			.at = text, .text = text, .place = place, .exit = exit, .error = error};
-	struct item item;
+	struct expression expression = {.place = place, .exit = exit, .error = error};
+	char text[1024], name[FETCH_NAME_MAX] = "";
+	size_t named;
 	bool has;
 	int ret;
 
+	values[0] = (struct value){.type = 0};
+	*count = 1;
+	*left_out = false;
+	copy_text(text, sizeof(text), said);
+	expression.at = expression.text = text;
+	named = name_length(text);
+	if (named && named < sizeof(name) && text[named] == '=' && text[named + 1] != '=') {
+		memcpy(name, text, named);
+		expression.at = expression.text = text + named + 1;
+	}
+	if (!strcmp(expression.text, "errno"))
+		return errno_value(*name ? name : "errno", values);
 	expression.debug = module_debug(place->module);
 	if (!expression.debug)
 		return resolve_fail(error, -ENODATA,
@@ -368,19 +559,17 @@ int variable_values(const struct place *place, const char *text, bool exit, stru
 				"say it as TYPE:NAME:ADDR, as in `s32:n:%edi`",
 				"there is no debug information for %s, so nothing says where "
 				"`%.128s` is",
-				place->module->name, text);
+				place->module->name, expression.text);
 	has = debug_function(expression.debug, place->address, &expression.function);
 	expression.where = (struct locate_place){.debug = expression.debug,
 			.function = has ? &expression.function : NULL,
 			.address = place->address,
 			.entry = place->entry};
-	ret = read_unary(&expression, &item);
+	ret = read_whole(&expression, values, room, count, left_out);
 	if (!ret && *expression.at)
 		ret = wrong(&expression, "there is something unknown");
-	if (!ret)
-		ret = item_values(&item, values, room, count, left_out, error);
-	if (!ret)
-		fetch_name(values[0].name, text);
+	if (!ret && *name)
+		fetch_name(values[0].name, name);
 	return ret;
 }
 

@@ -91,12 +91,13 @@ static bool are_labels(const struct probe_table_field *field)
 		return true;
 	while (probe_table_label(&at, name, &value))
 		;
-	return !*at && (field->type == PROBE_FIELD_UNSIGNED || field->type == PROBE_FIELD_SIGNED);
+	return !*at && !field->limit &&
+			(field->type == PROBE_FIELD_UNSIGNED || field->type == PROBE_FIELD_SIGNED);
 }
 
 static const char *check_field(const struct probe_table_field *field)
 {
-	bool limited = false, good;
+	bool limited = field->limit != 0, good;
 
 	if (!is_field_name(field->name))
 		return "the name of a field is none";
@@ -105,21 +106,18 @@ static const char *check_field(const struct probe_table_field *field)
 	case PROBE_FIELD_SIGNED:
 	case PROBE_FIELD_HEX: good = is_power_of_two(field->size, 8); break;
 	case PROBE_FIELD_FLOAT: good = field->size == 4 || field->size == 8; break;
-	case PROBE_FIELD_BOOL: good = field->size == 1; break;
+	case PROBE_FIELD_BOOL: good = field->size == 1 && !limited; break;
 	case PROBE_FIELD_STRING:
-	case PROBE_FIELD_BYTES:
-		limited = true;
-		good = field->size == 1 && field->limit && field->limit <= PROBE_TABLE_TEXT_MAX;
-		break;
+	case PROBE_FIELD_BYTES: good = field->size == 1 && limited; break;
 	case PROBE_FIELD_BACKTRACE:
-		limited = true;
-		good = field->size == 8 && field->limit &&
-				field->limit <= PROBE_TABLE_BACKTRACE_MAX;
+		good = field->size == 8 && limited && field->limit <= PROBE_TABLE_BACKTRACE_MAX;
 		break;
-	case PROBE_FIELD_STRUCT: good = field->size && field->size < PROBE_TABLE_FIELDS_MAX; break;
+	case PROBE_FIELD_STRUCT:
+		good = field->size && field->size < PROBE_TABLE_FIELDS_MAX && !limited;
+		break;
 	default: return "a field's type is unknown";
 	}
-	if (!good || (!limited && field->limit))
+	if (!good || (uint32_t)field->size * field->limit > PROBE_TABLE_TEXT_MAX)
 		return "a field has a size that its type cannot have";
 	if (!are_labels(field))
 		return "the labels of a field cannot be read";
@@ -196,7 +194,12 @@ const char *table_check_op(const struct probe_fetch_op *op)
 	case PROBE_FETCH_RETURN:
 	case PROBE_FETCH_BACKTRACE:
 	case PROBE_FETCH_UNREADABLE:
+	case PROBE_FETCH_THREAD:
+	case PROBE_FETCH_ERRNO:
 	case PROBE_FETCH_PUSH:
+	case PROBE_FETCH_LENGTH:
+	case PROBE_FETCH_EXTENDED:
+	case PROBE_FETCH_BLOCK:
 	case PROBE_FETCH_ADD: break;
 	case PROBE_FETCH_CALCULATE:
 		good = op->size >= PROBE_SUM_PLUS && op->size <= PROBE_SUM_GREATER_EQUAL;

@@ -4,16 +4,30 @@
 
 #include <side/builder.h>
 
+static struct side_builder_type *make_element(
+		struct side_builder *builder, const struct probe_table_field *field)
+{
+	struct side_builder_type *element;
+
+	if (field->type == PROBE_FIELD_FLOAT)
+		return side_builder_gather_float(builder, 0, field->size,
+				SIDE_TYPE_FLOAT_WORD_ORDER_HOST, SIDE_TYPE_GATHER_ACCESS_DIRECT);
+	element = side_builder_gather_integer(builder, 0, field->size,
+			field->type == PROBE_FIELD_SIGNED, 0, 0, SIDE_TYPE_BYTE_ORDER_HOST,
+			SIDE_TYPE_GATHER_ACCESS_DIRECT);
+	if (field->type != PROBE_FIELD_SIGNED && field->type != PROBE_FIELD_UNSIGNED)
+		(void)side_builder_attr_unsigned(builder, element, "std.integer.base", 1, 16);
+	return element;
+}
+
 /* A length of 64 bits, and behind it what it counts: whoever records hits writes it so. */
 static struct side_builder_type *make_gathered(
 		struct side_builder *builder, const struct probe_table_field *field)
 {
 	struct side_builder_type *length = side_builder_gather_integer(builder, 0, 8, 0, 0, 0,
 			SIDE_TYPE_BYTE_ORDER_HOST, SIDE_TYPE_GATHER_ACCESS_DIRECT);
-	struct side_builder_type *element = side_builder_gather_integer(builder, 0, field->size, 0,
-			0, 0, SIDE_TYPE_BYTE_ORDER_HOST, SIDE_TYPE_GATHER_ACCESS_DIRECT);
+	struct side_builder_type *element = make_element(builder, field);
 
-	(void)side_builder_attr_unsigned(builder, element, "std.integer.base", 1, 16);
 	return side_builder_gather_vla(builder, element, length, 8, SIDE_TYPE_GATHER_ACCESS_DIRECT);
 }
 
@@ -35,13 +49,13 @@ static struct side_builder_type *make_type(
 {
 	struct side_builder_type *type;
 
+	if (probe_field_is_several(field))
+		return make_gathered(builder, field);
 	switch (field->type) {
 	case PROBE_FIELD_BOOL: return side_builder_bool(builder);
 	case PROBE_FIELD_FLOAT:
 		return side_builder_float(builder, field->size, SIDE_TYPE_FLOAT_WORD_ORDER_HOST);
 	case PROBE_FIELD_STRING: return side_builder_string(builder, 1, SIDE_TYPE_BYTE_ORDER_HOST);
-	case PROBE_FIELD_BYTES:
-	case PROBE_FIELD_BACKTRACE: return make_gathered(builder, field);
 	case PROBE_FIELD_STRUCT: return side_builder_struct(builder);
 	default: break;
 	}

@@ -84,6 +84,11 @@ enum probe_field_type {
 	PROBE_FIELD_STRUCT,
 };
 
+/*
+ * The numbers (UNSIGNED, SIGNED, HEX, FLOAT) with a limit are arrays of at most so many, of which the address is fetched. What
+ * has a limit is shorter where the fetch says so (PROBE_FETCH_LENGTH); else a string ends with its NUL, all others are whole.
+ */
+
 struct probe_table_field {
 	/* Of the letters, digits and "_." that names of fields have; unique in its event, or in its structure. */
 	const char *name;
@@ -95,6 +100,12 @@ struct probe_table_field {
 };
 
 #define PROBE_TABLE_LABEL_MAX 128 /* bytes of a name, without its NUL */
+
+/* A count, and behind it what it counts. */
+static inline bool probe_field_is_several(const struct probe_table_field *field)
+{
+	return field->limit && field->type != PROBE_FIELD_STRING;
+}
 
 /* The next label; `*at` is the text at first. False: there is none, or it cannot be read, and `*at` is not at the end. */
 bool probe_table_label(const char **at, char name[PROBE_TABLE_LABEL_MAX + 1], int64_t *value);
@@ -147,6 +158,8 @@ enum probe_fetch_code {
 	PROBE_FETCH_RETURN,    /* the return address, at the entry of a function and at its exit */
 	PROBE_FETCH_BACKTRACE, /* for PROBE_FIELD_BACKTRACE, alone */
 	PROBE_FETCH_UNREADABLE, /* of the fields before: bit n: something of field n could not be read */
+	PROBE_FETCH_THREAD, /* what the thread's own variables are counted from (the thread pointer), plus value */
+	PROBE_FETCH_ERRNO, /* the address of the thread's errno */
 	/* … and is changed: */
 	PROBE_FETCH_ADD = 32,     /* += value */
 	PROBE_FETCH_ADD_REGISTER, /* += register `reg` << `size` */
@@ -156,6 +169,9 @@ enum probe_fetch_code {
 	PROBE_FETCH_SIGN_EXTEND,  /* of `size` bits (1 to 64), all others as the highest of them */
 	PROBE_FETCH_PUSH, /* not at all: it is put aside, above what is there, and stays, too */
 	PROBE_FETCH_CALCULATE, /* what was put aside last, taken from there, with it: by `size`, enum probe_fetch_sum */
+	PROBE_FETCH_LENGTH, /* it is how many there are of what is fetched, and 0 from here on */
+	PROBE_FETCH_EXTENDED, /* 10 bytes of memory at it, a number of the x87 (long double), as the bits of a double */
+	PROBE_FETCH_BLOCK, /* from the number by which the loader knows a module: the thread's own variables of that one */
 };
 
 /* Left is what was put aside. All of 64 bits, without a sign where no other is said; what has no result is 0. */

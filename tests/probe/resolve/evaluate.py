@@ -61,6 +61,26 @@ def members(value):
     return found
 
 
+NUMBERS = (gdb.TYPE_CODE_INT, gdb.TYPE_CODE_FLT, gdb.TYPE_CODE_ENUM, gdb.TYPE_CODE_BOOL, gdb.TYPE_CODE_PTR, gdb.TYPE_CODE_CHAR)
+
+
+def innermost(kind):
+    while kind.code == gdb.TYPE_CODE_ARRAY:
+        kind = kind.target().strip_typedefs()
+    return kind
+
+
+def is_number(kind):
+    return kind.code in NUMBERS
+
+
+def numbers_of(value):
+    kind = value.type.strip_typedefs()
+    if kind.code == gdb.TYPE_CODE_ARRAY:
+        return [each for i in range(kind.range()[0], kind.range()[1] + 1) for each in numbers_of(value[i])]
+    return [float(value) if kind.code == gdb.TYPE_CODE_FLT else int(value)]
+
+
 def own(text):
     """What gdb has for it: a number, a text, bytes, members; "none" where the compiler has not kept it."""
     try:
@@ -87,6 +107,8 @@ def own_value(value):
             return {"text": value["_M_dataplus"]["_M_p"].string()}
         if kind.code in (gdb.TYPE_CODE_STRUCT, gdb.TYPE_CODE_UNION):
             return {"members": members(value)}
+        if kind.code == gdb.TYPE_CODE_ARRAY and is_number(innermost(kind)):
+            return numbers_of(value)
         if kind.code == gdb.TYPE_CODE_ARRAY:
             return {"bytes": memory(int(value.address), kind.sizeof).hex()} if value.address is not None else "none"
         return int(value)
@@ -94,8 +116,19 @@ def own_value(value):
         return "none"
 
 
+def thread_pointer():
+    return int(gdb.parse_and_eval("(unsigned long)$fs_base"))
+
+
+def block(module):
+    """Of the thread's own variables, as the C library has its list."""
+    blocks = int.from_bytes(memory(thread_pointer() + 8, 8), "little")
+    return int.from_bytes(memory(blocks + 16 * module, 8), "little")
+
+
 def run(ops, bias, site):
-    number = 0
+    """The number, and how many of it there are if that is said."""
+    number, length = 0, None
     aside = []
     for code, reg, size, value in ops:
         if code == 1:
@@ -108,6 +141,8 @@ def run(ops, bias, site):
             number = (value + bias) & ALL
         elif code == 5:
             number = (site + bias) & ALL
+        elif code == 12:
+            number = (thread_pointer() + value) & ALL
         elif code == 32:
             number = (number + value) & ALL
         elif code == 33:
@@ -122,24 +157,35 @@ def run(ops, bias, site):
             aside.append(number)
         elif code == 39:
             number = SUMS[size](aside.pop(), number) & ALL
+        elif code == 40:
+            length, number = number, 0
+        elif code == 42:
+            number = block(number)
         elif code == 37:
             number &= (1 << size) - 1
             if number >> (size - 1):
                 number = (number - (1 << size)) & ALL
         else:
             raise ValueError(f"operation {code}")
-    return number
+    return number, length
 
 
 def value_of(field, bias, site):
     _, kind, size, limit, ops, inner = (*field, [])[:6]
     if kind == STRUCT:
         return {"members": {one[0]: value_of(one, bias, site) for one in inner}}
-    number = run(ops, bias, site)
+    number, length = run(ops, bias, site)
+    limit = limit if length is None else min(limit, length)
     if kind == STRING:
         return text(number, limit)
     if kind == BYTES:
         return memory(number, limit).hex()
+    if field[3]:
+        return [number_of(int.from_bytes(memory(number + i * size, size), "little"), kind, size) for i in range(limit)]
+    return number_of(number, kind, size)
+
+
+def number_of(number, kind, size):
     number &= (1 << (8 * size)) - 1
     if kind == SIGNED and number >> (8 * size - 1):
         number -= 1 << (8 * size)

@@ -1,0 +1,600 @@
+/* SPDX-License-Identifier: MIT */
+/* What of a thing a field of an event can hold. */
+#include "type.h"
+
+#include "library.h"
+
+#include <dwarf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define STRING_STANDARD 256
+#define SEVERAL_STANDARD 64 /* elements, if nothing else says how many there may be */
+#define WRAPPED_MAX 8
+
+static bool is_text(Dwarf_Die *type)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word encoding = 0;
+
+	if (dwarf_tag(type) != DW_TAG_base_type || dwarf_bytesize(type) != 1)
+		return false;
+	if (dwarf_attr_integrate(type, DW_AT_encoding, &attribute))
+		(void)dwarf_formudata(&attribute, &encoding);
+	return encoding == DW_ATE_signed_char || encoding == DW_ATE_unsigned_char ||
+			encoding == DW_ATE_UTF;
+}
+
+static enum probe_field_type base_type(Dwarf_Die *type)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word encoding = DW_ATE_signed;
+
+	if (dwarf_attr_integrate(type, DW_AT_encoding, &attribute))
+		(void)dwarf_formudata(&attribute, &encoding);
+	switch (encoding) {
+	case DW_ATE_boolean: return PROBE_FIELD_BOOL;
+	case DW_ATE_float: return PROBE_FIELD_FLOAT;
+	case DW_ATE_signed:
+	case DW_ATE_signed_char: return PROBE_FIELD_SIGNED;
+	case DW_ATE_address: return PROBE_FIELD_HEX;
+	default: return PROBE_FIELD_UNSIGNED;
+	}
+}
+
+static enum probe_field_type enumeration_type(Dwarf_Die *type)
+{
+	Dwarf_Die underlying;
+
+	return type_of(type, &underlying) && dwarf_tag(&underlying) == DW_TAG_base_type
+			? base_type(&underlying)
+			: PROBE_FIELD_UNSIGNED;
+}
+
+/* Pieces may have all of it in one. */
+static void take_whole_piece(struct item *item, uint64_t size)
+{
+	for (uint32_t i = 0; item->where.kind == LOCATED_PIECES && i < item->where.nr_pieces; i++) {
+		struct located_piece *piece = &item->where.pieces[i];
+
+		if (piece->kind != LOCATED_MEMORY || item->at < piece->offset ||
+				item->at + size > (uint64_t)piece->offset + piece->size ||
+				fetch_add(&piece->fetch, (int64_t)(item->at - piece->offset)))
+			continue;
+		item->where.fetch = piece->fetch;
+		item->where.kind = LOCATED_MEMORY;
+		item->at = 0;
+	}
+}
+
+/* `a`, `b`, …: for who has to ask for one of them. */
+static void list_members(struct item *item, char *text, size_t room)
+{
+	unsigned int count = 0;
+	size_t used = (size_t)snprintf(text, room, "ask for its members");
+	Dwarf_Die child;
+
+	if (dwarf_child(&item->type, &child))
+		return;
+	do {
+		const char *name = dwarf_diename(&child);
+
+		if (dwarf_tag(&child) != DW_TAG_member || !name ||
+				dwarf_hasattr(&child, DW_AT_external))
+			continue;
+		used += (size_t)snprintf(
+				text + used, room - used, "%s `%.40s`", count ? "," : ":", name);
+		count++;
+	} while (count < 4 && !dwarf_siblingof(&child, &child));
+}
+
+/* Text and bytes stay where they are: what is fetched is their address. */
+static int memory_value(struct item *item, struct value *value, uint64_t size, bool text,
+		struct resolve_error *error)
+{
+	char members[256];
+
+	take_whole_piece(item, size);
+	list_members(item, members, sizeof(members));
+	if (item->where.kind != LOCATED_MEMORY)
+		return resolve_fail(error, -ENOTSUP,
+				text ? "ask for its elements, as in `a[0]`" : members,
+				"it is %s in registers, which is no value of its own",
+				text ? "text" : "a structure");
+	/* The last member of a structure may go on as it likes. */
+	if (!size && text)
+		size = STRING_STANDARD;
+	if (!size && dwarf_hasattr(&item->type, DW_AT_declaration))
+		return resolve_fail(error, -ENODATA,
+				"compile with -fstandalone-debug, or install the debug symbols of "
+				"the "
+				"library that has it",
+				"what is in a `%.128s` is not in the debug information",
+				dwarf_diename(&item->type) ? dwarf_diename(&item->type)
+							   : "thing of that type");
+	if (!size)
+		return resolve_fail(error, -EINVAL, "", "it has no size that is known");
+	value->type = text ? PROBE_FIELD_STRING : PROBE_FIELD_BYTES;
+	value->size = 1;
+	value->limit = (uint16_t)(size < PROBE_TABLE_TEXT_MAX ? size : PROBE_TABLE_TEXT_MAX);
+	value->fetch = item->where.fetch;
+	return 0;
+}
+
+static int number_value(struct item *item, struct value *value, enum probe_field_type type,
+		unsigned int size, struct resolve_error *error)
+{
+	unsigned int extend = type == PROBE_FIELD_SIGNED ? PROBE_FETCH_SIGN_EXTEND
+							 : PROBE_FETCH_ZERO_EXTEND;
+	int ret = item_load(item, size, error);
+
+	value->type = (uint8_t)type;
+	value->size = (uint8_t)size;
+	if (!ret && item->bits && item->bit &&
+			fetch_op(&item->where.fetch, PROBE_FETCH_SHIFT_RIGHT, 0, item->bit, 0))
+		ret = item_too_long(error);
+	if (!ret && item->bits &&
+			fetch_op(&item->where.fetch, (enum probe_fetch_code)extend, 0, item->bits,
+					0))
+		ret = item_too_long(error);
+	value->fetch = item->where.fetch;
+	return ret;
+}
+
+static int pointer_value(struct item *item, struct value *value, struct resolve_error *error)
+{
+	Dwarf_Die target;
+
+	if (!type_of(&item->type, &target) || !is_text(&target))
+		return number_value(item, value, PROBE_FIELD_HEX, 8, error);
+	value->type = PROBE_FIELD_STRING;
+	value->size = 1;
+	value->limit = STRING_STANDARD;
+	if (item_load(item, 8, error))
+		return -E2BIG;
+	value->fetch = item->where.fetch;
+	return 0;
+}
+
+/* As libstdc++ has its strings: a pointer to text that ends with a NUL comes first. */
+static bool string_value(struct item *item, struct value *value)
+{
+	struct resolve_error ignored;
+	struct item text = *item;
+
+	if (!item_own_member(&text, "_M_dataplus") && !item_own_member(&text, "_M_p"))
+		return !pointer_value(&text, value, &ignored) && value->type == PROBE_FIELD_STRING;
+	/* clang says no more of it than that there is such a thing. */
+	if (!type_is_standard_string(&item->type) || item->where.kind != LOCATED_MEMORY)
+		return false;
+	text = *item;
+	value->type = PROBE_FIELD_STRING;
+	value->size = 1;
+	value->limit = STRING_STANDARD;
+	if (item_load(&text, 8, &ignored))
+		return false;
+	value->fetch = text.where.fetch;
+	return true;
+}
+
+/* ---- several ---- */
+
+/* Behind what says how many there are, the address. */
+static int count_and_address(const struct item *first, const struct item_count *count,
+		uint64_t factor, struct value *value, struct resolve_error *error)
+{
+	struct fetch right = {.nr_ops = 0}, *fetch = &value->fetch;
+	int ret;
+
+	if (count->known) {
+		*fetch = first->where.fetch;
+		return 0;
+	}
+	*fetch = count->fetch;
+	ret = fetch_op(&right, PROBE_FETCH_CONSTANT, 0, 0, (int64_t)factor);
+	if (!ret && factor > 1)
+		ret = fetch_calculate(fetch, PROBE_SUM_TIMES, &right);
+	if (!ret)
+		ret = fetch_op(fetch, PROBE_FETCH_LENGTH, 0, 0, 0);
+	for (uint32_t i = 0; i < first->where.fetch.nr_ops && !ret; i++) {
+		const struct probe_fetch_op *op = &first->where.fetch.ops[i];
+
+		ret = fetch_op(fetch, (enum probe_fetch_code)op->code, op->reg, op->size,
+				op->value);
+	}
+	return ret ? item_too_long(error) : 0;
+}
+
+static uint16_t limit_of(uint64_t count, uint64_t size)
+{
+	uint64_t most = PROBE_TABLE_TEXT_MAX / (size ? size : 1);
+
+	return (uint16_t)(count < most ? count : most);
+}
+
+/* The type of each as a number; 0: it is none. */
+static enum probe_field_type number_type(Dwarf_Die *type, uint64_t size)
+{
+	enum probe_field_type number;
+
+	switch (dwarf_tag(type)) {
+	case DW_TAG_pointer_type: return PROBE_FIELD_HEX;
+	case DW_TAG_base_type: number = base_type(type); break;
+	case DW_TAG_enumeration_type: number = enumeration_type(type); break;
+	default: return 0;
+	}
+	if ((size != 1 && size != 2 && size != 4 && size != 8) ||
+			(number == PROBE_FIELD_FLOAT && size < 4))
+		return 0;
+	return number == PROBE_FIELD_BOOL ? PROBE_FIELD_UNSIGNED : number;
+}
+
+static int not_in_memory(struct resolve_error *error)
+{
+	return resolve_fail(error, -ENOTSUP, "ask for single ones, as in `a[0]`",
+			"they are in registers, which is no value of its own");
+}
+
+/* Bytes that people read, by what several of them are in C++ and Rust. */
+static bool is_letter(Dwarf_Die *type)
+{
+	const char *name = dwarf_diename(type);
+
+	return is_text(type) || (name && !strcmp(name, "u8"));
+}
+
+static int lengthy_value(const struct item *first, const struct item_count *count, uint64_t factor,
+		uint64_t standard, struct value *value, struct resolve_error *error)
+{
+	struct item_count bytes = *count;
+
+	if (first->where.kind != LOCATED_MEMORY)
+		return not_in_memory(error);
+	value->size = 1;
+	value->limit = limit_of(bytes.known ? bytes.known * factor : standard, 1);
+	return count_and_address(first, &bytes, factor, value, error);
+}
+
+static int text_value(struct item *item, const struct item_count *count, struct value *value,
+		struct resolve_error *error)
+{
+	/* Without a count it ends with its NUL. */
+	value->type = PROBE_FIELD_STRING;
+	return lengthy_value(item, count, 1, STRING_STANDARD, value, error);
+}
+
+int item_several(struct item *item, const struct item_count *count, struct value *value,
+		struct resolve_error *error)
+{
+	uint64_t size = 0;
+	const char *name;
+
+	if (item->where.kind != LOCATED_MEMORY || item->bits || item->is_address)
+		return not_in_memory(error);
+	if (is_letter(&item->type))
+		return text_value(item, count, value, error);
+	name = dwarf_diename(&item->type);
+	if (!item->dimension && type_size(&item->type, &size))
+		value->type = (uint8_t)number_type(&item->type, size);
+	if (!value->type)
+		return resolve_fail(error, -ENOTSUP,
+				"ask for one of them, as in `a[0]`, or for its members",
+				"each of them is %s%.128s, not a number",
+				name ? "a " : "a thing without a name", name ? name : "");
+	value->size = (uint8_t)size;
+	value->limit = limit_of(count->known ? count->known : SEVERAL_STANDARD, size);
+	return count_and_address(item, count, 1, value, error);
+}
+
+static int sequence_value(
+		const struct sequence *sequence, struct value *value, struct resolve_error *error)
+{
+	const struct item_count count = {.known = sequence->fixed, .fetch = sequence->count};
+	struct item first = sequence->first;
+	int ret;
+
+	if (sequence->lost)
+		return library_lost(error);
+	if (sequence->text)
+		return text_value(&first, &count, value, error);
+	ret = item_several(&first, &count, value, error);
+	if (ret && sequence->optional)
+		snprintf(error->mend, sizeof(error->mend), "ask for `*x`, and for `x.has_value()`");
+	if (!ret && sequence->optional && value->type != PROBE_FIELD_STRING)
+		value->limit = 1;
+	return ret;
+}
+
+/* From a pointer, an array or what a library has: the first of them in memory. False: there are no such. */
+static bool find_first(struct item *item, struct item_count *count, struct resolve_error *error)
+{
+	struct sequence sequence;
+	uint64_t size = 0;
+
+	count->known = 0;
+	if (library_sequence(item, &sequence)) {
+		if (sequence.lost)
+			return false;
+		*item = sequence.first;
+		*count = (struct item_count){.known = sequence.fixed, .fetch = sequence.count};
+		return true;
+	}
+	(void)item_size(item, &size);
+	if (dwarf_tag(&item->type) == DW_TAG_pointer_type && !item->is_address) {
+		if (item->where.kind == LOCATED_POINTER)
+			return !item_dereference(item, error);
+		if (item_load(item, 8, error))
+			return false;
+		item->where.kind = LOCATED_MEMORY;
+		return true;
+	}
+	if (item->is_address) {
+		item->where.kind = LOCATED_MEMORY;
+		return true;
+	}
+	if (item->is_count || number_type(&item->type, size))
+		return false;
+	take_whole_piece(item, size);
+	count->known = size;
+	return true;
+}
+
+int item_text(struct item *item, const struct item_count *count, struct value *value,
+		struct resolve_error *error)
+{
+	struct item_count own;
+
+	item_complete(item);
+	if (!count && type_is_string(&item->type))
+		return item_value(item, value, error);
+	if (!find_first(item, &own, error))
+		return resolve_fail(error, -EINVAL, "", "a number is not where a text stands");
+	if (count)
+		own = *count;
+	else if (!own.known && !own.fetch.nr_ops)
+		own.known = STRING_STANDARD;
+	return text_value(item, &own, value, error);
+}
+
+int item_bytes(struct item *item, const struct item_count *count, struct value *value,
+		struct resolve_error *error)
+{
+	struct item_count own = {.known = 0};
+	uint64_t size = 1;
+	bool many;
+
+	item_complete(item);
+	if (type_is_string(&item->type) && !item->is_address) {
+		struct item length = *item;
+		struct value number = {.type = 0};
+
+		if (item_own_member(&length, "_M_string_length") ||
+				item_value(&length, &number, error) ||
+				item_own_member(item, "_M_dataplus") ||
+				item_own_member(item, "_M_p") || !find_first(item, &own, error))
+			return library_lost(error);
+		own.fetch = number.fetch;
+	} else {
+		struct sequence sequence;
+
+		many = library_sequence(item, &sequence);
+		if (!find_first(item, &own, error))
+			return resolve_fail(
+					error, -EINVAL, "", "a number is not where bytes stand");
+		if (many && (!type_size(&item->type, &size) || !size))
+			size = 1;
+	}
+	if (count) {
+		own = *count;
+		size = 1;
+	}
+	if (!own.known && !own.fetch.nr_ops)
+		return resolve_fail(error, -EINVAL, "write `bytes(p, 16)`, or `bytes(p, n)`",
+				"nothing says how many bytes there are where a pointer leads to");
+	value->type = PROBE_FIELD_BYTES;
+	return lengthy_value(item, &own, size, STRING_STANDARD, value, error);
+}
+
+/* ---- one ---- */
+
+/* The only member that it has, as large as it is; what has no bytes does not count. */
+static bool find_only_part(Dwarf_Die *type, uint64_t whole, Dwarf_Die *only)
+{
+	unsigned int count = 0;
+	Dwarf_Die child;
+
+	if (dwarf_child(type, &child))
+		return false;
+	do {
+		int tag = dwarf_tag(&child);
+		Dwarf_Die part, inner;
+		uint64_t size;
+
+		if (tag == DW_TAG_variant_part)
+			return false;
+		if ((tag != DW_TAG_member && tag != DW_TAG_inheritance) ||
+				dwarf_hasattr(&child, DW_AT_external) ||
+				dwarf_hasattr(&child, DW_AT_declaration))
+			continue;
+		if (dwarf_hasattr(&child, DW_AT_bit_size) || !type_of(&child, &part))
+			return false;
+		/* Without members one of C++ has one byte all the same. */
+		if (!type_size(&part, &size) || !size || (size == 1 && dwarf_child(&part, &inner)))
+			if (dwarf_tag(&part) != DW_TAG_base_type)
+				continue;
+		if (count++ || size != whole)
+			return false;
+		*only = child;
+	} while (!dwarf_siblingof(&child, &child));
+	return count == 1;
+}
+
+/* Those that people take for what is in them. */
+static bool is_wrapper(Dwarf_Die *type, Dwarf_Die *only)
+{
+	static const char *const names[] = {"atomic<", "atomic_", "Atomic", "Cell<", "UnsafeCell<",
+			"NonZero", "Wrapping<", "ManuallyDrop<", NULL};
+	const char *name = dwarf_diename(type), *member = dwarf_diename(only);
+
+	for (size_t i = 0; name && names[i]; i++)
+		if (!strncmp(name, names[i], strlen(names[i])))
+			return true;
+	return member && !strcmp(member, "__0");
+}
+
+/* A structure that is nothing but a number or a pointer, as atomics are. */
+static bool unwrap(struct item *item)
+{
+	struct resolve_error ignored;
+	struct item inner = *item;
+
+	for (unsigned int i = 0; i < WRAPPED_MAX; i++) {
+		int tag = dwarf_tag(&inner.type);
+		uint64_t whole;
+		Dwarf_Die part;
+
+		if (tag == DW_TAG_base_type || tag == DW_TAG_enumeration_type ||
+				tag == DW_TAG_pointer_type) {
+			*item = inner;
+			return i > 0;
+		}
+		item_complete(&inner);
+		if ((tag != DW_TAG_structure_type && tag != DW_TAG_class_type) ||
+				!type_size(&inner.type, &whole) ||
+				!find_only_part(&inner.type, whole, &part) ||
+				(!i && !is_wrapper(&inner.type, &part)) ||
+				item_enter(&inner, &part, &ignored))
+			return false;
+	}
+	return false;
+}
+
+/* A thing of Rust that is one of several: which one, as a number with their names. */
+static bool variant_value(struct item *item, struct value *value)
+{
+	struct resolve_error ignored;
+	Dwarf_Attribute attribute;
+	Dwarf_Die part, member;
+	struct item which = *item;
+	uint64_t size;
+
+	if (dwarf_tag(&item->type) != DW_TAG_structure_type || dwarf_child(&item->type, &part))
+		return false;
+	while (dwarf_tag(&part) != DW_TAG_variant_part)
+		if (dwarf_siblingof(&part, &part))
+			return false;
+	if (!dwarf_attr(&part, DW_AT_discr, &attribute) ||
+			!dwarf_formref_die(&attribute, &member) ||
+			item_enter(&which, &member, &ignored) || !type_size(&which.type, &size) ||
+			!number_type(&which.type, size) ||
+			number_value(&which, value, PROBE_FIELD_UNSIGNED, (unsigned int)size,
+					&ignored))
+		return false;
+	value->enumeration = part;
+	return true;
+}
+
+static int scalar_value(
+		struct item *item, struct value *value, uint64_t size, struct resolve_error *error)
+{
+	int tag = dwarf_tag(&item->type);
+
+	if (tag == DW_TAG_enumeration_type) {
+		value->enumeration = item->type;
+		return number_value(item, value, enumeration_type(&item->type), (unsigned int)size,
+				error);
+	}
+	return number_value(item, value, base_type(&item->type), (unsigned int)size, error);
+}
+
+/* A number of the x87 with room behind it. */
+static bool is_extended(struct item *item, uint64_t size)
+{
+	return dwarf_tag(&item->type) == DW_TAG_base_type && size == 16 &&
+			base_type(&item->type) == PROBE_FIELD_FLOAT &&
+			item->where.kind == LOCATED_MEMORY;
+}
+
+static int extended_value(struct item *item, struct value *value, struct resolve_error *error)
+{
+	value->type = PROBE_FIELD_FLOAT;
+	value->size = 8;
+	value->fetch = item->where.fetch;
+	return fetch_op(&value->fetch, PROBE_FETCH_EXTENDED, 0, 0, 0) ? item_too_long(error) : 0;
+}
+
+static bool is_scalar(Dwarf_Die *type, uint64_t size)
+{
+	int tag = dwarf_tag(type);
+
+	if (size != 1 && size != 2 && size != 4 && size != 8)
+		return false;
+	return tag == DW_TAG_enumeration_type ||
+			(tag == DW_TAG_base_type &&
+					(size >= 4 || base_type(type) != PROBE_FIELD_FLOAT));
+}
+
+/* All numbers of an array, of whatever dimensions. */
+static bool array_value(
+		struct item *item, struct value *value, uint64_t size, struct resolve_error *error)
+{
+	struct item first = *item;
+	struct item_count count;
+	uint64_t each;
+
+	if (dwarf_tag(&item->type) != DW_TAG_array_type || !type_of(&item->type, &first.type) ||
+			!type_size(&first.type, &each) || !each || size < each)
+		return false;
+	first.dimension = 0;
+	take_whole_piece(&first, size);
+	count = (struct item_count){.known = size / each};
+	return !is_text(&first.type) && number_type(&first.type, each) &&
+			!item_several(&first, &count, value, error);
+}
+
+int item_value(struct item *item, struct value *value, struct resolve_error *error)
+{
+	struct sequence sequence;
+	uint64_t size = 0;
+	Dwarf_Die element;
+
+	if (item->is_address || item->is_count)
+		return number_value(item, value,
+				item->is_count ? PROBE_FIELD_UNSIGNED : PROBE_FIELD_HEX, 8, error);
+	item_complete(item);
+	if (!item->dimension && type_is_string(&item->type) && string_value(item, value))
+		return 0;
+	if (library_sequence(item, &sequence))
+		return sequence_value(&sequence, value, error);
+	(void)library_pointer(item);
+	if (variant_value(item, value))
+		return 0;
+	if (!item->dimension)
+		(void)unwrap(item);
+	if (dwarf_tag(&item->type) == DW_TAG_pointer_type)
+		return pointer_value(item, value, error);
+	if (type_is_reference(&item->type))
+		return number_value(item, value, PROBE_FIELD_HEX, 8, error);
+	(void)item_size(item, &size);
+	if (is_extended(item, size))
+		return extended_value(item, value, error);
+	if (!item->dimension && is_scalar(&item->type, size))
+		return scalar_value(item, value, size, error);
+	if (array_value(item, value, size, error))
+		return 0;
+	return memory_value(item, value, size,
+			dwarf_tag(&item->type) == DW_TAG_array_type &&
+					type_of(&item->type, &element) && is_text(&element),
+			error);
+}
+
+bool item_is_single(struct item *item)
+{
+	struct item copy = *item;
+	struct sequence sequence;
+	struct value value = {.type = 0};
+
+	return library_sequence(&copy, &sequence) || library_pointer(&copy) ||
+			variant_value(&copy, &value) || unwrap(&copy);
+}

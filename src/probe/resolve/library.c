@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What standard libraries have instead of pointers and arrays, by the members that it has there: strings, vectors, spans and views,
+ * pointers that own or share, things that may be missing, of libstdc++, libc++ and Rust. Members are looked for by name, whatever the
+ * type is called; where they are others than these, it is a structure as any other.
+ */
+#include "library.h"
+
+#include <dwarf.h>
+#include <errno.h>
+#include <string.h>
+
+#define DEPTH_MAX 8
+#define TEMPLATE_MAX 64
+
+/* ---- the way to a member ---- */
+
+/* "a.b.c"; false: it is not so, and `item` is somewhere on the way. */
+static bool walk(struct item *item, const char *path)
+{
+	char name[64];
+
+	while (*path) {
+		size_t length = strcspn(path, ".");
+
+		if (length >= sizeof(name))
+			return false;
+		memcpy(name, path, length);
+		name[length] = '\0';
+		if (item_own_member(item, name))
+			return false;
+		path += length + (path[length] == '.');
+	}
+	return true;
+}
+
+/* The first of the ways that there is. */
+static bool walk_one(const struct item *from, const char *const *paths, struct item *item)
+{
+	for (; *paths; paths++) {
+		*item = *from;
+		if (walk(item, *paths))
+			return true;
+	}
+	return false;
+}
+
+static bool is_pointer(struct item *item)
+{
+	return dwarf_tag(&item->type) == DW_TAG_pointer_type && !item->is_address;
+}
+
+static bool is_structure(struct item *item)
+{
+	int tag = dwarf_tag(&item->type);
+
+	return (tag == DW_TAG_structure_type || tag == DW_TAG_class_type) && !item->is_address &&
+			!item->is_count && !item->dimension;
+}
+
+/* ---- what a template was made with ---- */
+
+static bool find_template(Dwarf_Die *type, int tag, const char *name, Dwarf_Die *found)
+{
+	unsigned int count = 0;
+
+	if (dwarf_child(type, found))
+		return false;
+	do {
+		const char *own = dwarf_diename(found);
+
+		if (dwarf_tag(found) == tag && own && !strcmp(own, name))
+			return true;
+	} while (count++ < TEMPLATE_MAX && !dwarf_siblingof(found, found));
+	return false;
+}
+
+/* Of a span: -1: it says so itself. */
+static int64_t extent_of(Dwarf_Die *type)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Sword extent;
+	Dwarf_Die found;
+
+	if (!find_template(type, DW_TAG_template_value_parameter, "_Extent", &found) ||
+			!dwarf_attr(&found, DW_AT_const_value, &attribute) ||
+			dwarf_formsdata(&attribute, &extent))
+		return -1;
+	return extent;
+}
+
+/* ---- sequences ---- */
+
+static bool is_named(Dwarf_Die *type, const char *begin)
+{
+	const char *name = dwarf_diename(type);
+
+	return name && !strncmp(name, begin, strlen(begin));
+}
+
+static void set_count(struct sequence *sequence, struct item *count)
+{
+	struct resolve_error ignored;
+	struct value value = {.type = 0};
+
+	if (item_value(count, &value, &ignored) || value.limit) {
+		sequence->lost = true;
+		return;
+	}
+	sequence->count = value.fetch;
+	if (value.size < 8 &&
+			fetch_op(&sequence->count, PROBE_FETCH_ZERO_EXTEND, 0, 8u * value.size, 0))
+		sequence->lost = true;
+}
+
+/* From the pointer to the first element, of which it says the type, or `element` does. */
+static bool set_first(struct sequence *sequence, struct item *pointer, Dwarf_Die *element)
+{
+	struct resolve_error ignored;
+
+	if (!is_pointer(pointer))
+		return false;
+	if (item_dereference(pointer, &ignored))
+		sequence->lost = true;
+	sequence->first = *pointer;
+	if (element)
+		sequence->first.type = *element;
+	return true;
+}
+
+/* What Rust calls so no program of C has. */
+static bool is_slice(Dwarf_Die *type)
+{
+	return is_named(type, "&") || is_named(type, "*const ") || is_named(type, "*mut ") ||
+			is_named(type, "alloc::boxed::Box<");
+}
+
+/* A pointer and how many. */
+static bool read_counted(const struct item *item, struct sequence *sequence)
+{
+	static const char *const pointers[] = {
+			"_M_str", "_M_ptr", "_M_array", "__data_", "__data", NULL};
+	static const char *const counts[] = {
+			"_M_len", "_M_extent._M_extent_value", "__size_", "__size", NULL};
+	static const char *const rust_pointers[] = {"data_ptr", NULL};
+	static const char *const rust_counts[] = {"length", NULL};
+	struct item pointer, count, whole = *item;
+	bool slice = is_slice(&whole.type);
+
+	if (!walk_one(item, slice ? rust_pointers : pointers, &pointer) || !is_pointer(&pointer))
+		return false;
+	if (walk_one(item, slice ? rust_counts : counts, &count)) {
+		set_count(sequence, &count);
+	} else if (is_named(&whole.type, "span<") && extent_of(&whole.type) >= 0) {
+		sequence->fixed = (uint64_t)extent_of(&whole.type);
+	} else {
+		return false;
+	}
+	sequence->text = is_named(&whole.type, "&str") || is_named(&whole.type, "&mut str") ||
+			is_named(&whole.type, "alloc::boxed::Box<str");
+	return set_first(sequence, &pointer, NULL);
+}
+
+static bool load_pointer(struct item *pointer, struct fetch *fetch)
+{
+	struct resolve_error ignored;
+	struct value value = {.type = 0};
+	struct item copy = *pointer;
+
+	/* Of characters, too: the number is meant. */
+	copy.is_count = true;
+	if (item_value(&copy, &value, &ignored))
+		return false;
+	*fetch = value.fetch;
+	return true;
+}
+
+/* Two pointers: to the first one and behind the last one. */
+static bool read_vector(const struct item *item, struct sequence *sequence)
+{
+	static const char *const begins[] = {"_M_impl._M_start", "__begin_", NULL};
+	static const char *const ends[] = {"_M_impl._M_finish", "__end_", NULL};
+	struct fetch begin, divisor = {.nr_ops = 0};
+	struct item first, last;
+	Dwarf_Die element;
+	uint64_t size;
+
+	if (!walk_one(item, begins, &first) || !walk_one(item, ends, &last) ||
+			!is_pointer(&first) || !is_pointer(&last) ||
+			!type_of(&first.type, &element) || !type_size(&element, &size) || !size)
+		return false;
+	sequence->lost = !load_pointer(&last, &sequence->count) || !load_pointer(&first, &begin) ||
+			fetch_calculate(&sequence->count, PROBE_SUM_MINUS, &begin) ||
+			fetch_op(&divisor, PROBE_FETCH_CONSTANT, 0, 0, (int64_t)size) ||
+			(size > 1 && fetch_calculate(&sequence->count, PROBE_SUM_DIVIDE, &divisor));
+	return set_first(sequence, &first, NULL);
+}
+
+/* Vec and String of Rust. */
+static bool read_vec(const struct item *item, struct sequence *sequence)
+{
+	static const char *const pointers[] = {"buf.inner.ptr.pointer.pointer",
+			"buf.ptr.pointer.pointer", "buf.ptr.pointer", NULL};
+	struct item whole = *item, pointer, count;
+	Dwarf_Die parameter, element;
+
+	sequence->text = is_named(&whole.type, "String");
+	if (sequence->text && !walk(&whole, "vec"))
+		return false;
+	count = whole;
+	if (!is_named(&whole.type, "Vec<") || !walk_one(&whole, pointers, &pointer) ||
+			!walk(&count, "len"))
+		return false;
+	if (!find_template(&whole.type, DW_TAG_template_type_parameter, "T", &parameter) ||
+			!type_of(&parameter, &element))
+		return false;
+	set_count(sequence, &count);
+	return set_first(sequence, &pointer, &element);
+}
+
+/* What may be missing: one or none. */
+static bool read_optional(const struct item *item, struct sequence *sequence)
+{
+	static const char *const values[] = {"_M_payload._M_payload._M_value", "__val_", NULL};
+	static const char *const flags[] = {"_M_payload._M_engaged", "__engaged_", NULL};
+	struct item flag;
+
+	sequence->optional = true;
+	if (!walk_one(item, values, &sequence->first) || !walk_one(item, flags, &flag))
+		return false;
+	set_count(sequence, &flag);
+	return true;
+}
+
+/* An array in a structure. */
+static bool read_array(const struct item *item, struct sequence *sequence)
+{
+	static const char *const arrays[] = {"_M_elems", "__elems_", NULL};
+	struct type_dimension dimensions[TYPE_DIMENSIONS_MAX];
+	struct resolve_error ignored;
+	struct item array;
+
+	if (!walk_one(item, arrays, &array) || dwarf_tag(&array.type) != DW_TAG_array_type ||
+			type_dimensions(&array.type, dimensions) != 1 || !dimensions[0].count)
+		return false;
+	sequence->fixed = dimensions[0].count;
+	sequence->first = array;
+	return !item_dereference(&sequence->first, &ignored);
+}
+
+bool library_sequence(struct item *item, struct sequence *sequence)
+{
+	static bool (*const ways[])(const struct item *item, struct sequence *sequence) = {
+			read_counted, read_vector, read_vec, read_optional, read_array};
+
+	if (!is_structure(item))
+		return false;
+	item_complete(item);
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		*sequence = (struct sequence){.fixed = 0};
+		if (ways[i](item, sequence))
+			return true;
+	}
+	return false;
+}
+
+/* ---- pointers ---- */
+
+/* The first member of that name that is a pointer, in whatever it is derived from: tuples have several. */
+static bool find_pointer(
+		const struct item *item, const char *name, struct item *found, unsigned int depth)
+{
+	struct item whole = *item, part;
+	struct resolve_error ignored;
+	Dwarf_Die child;
+
+	if (depth == DEPTH_MAX || dwarf_child(&whole.type, &child))
+		return false;
+	do {
+		const char *own = dwarf_diename(&child);
+		int tag = dwarf_tag(&child);
+
+		if (tag == DW_TAG_member && own && !strcmp(own, name)) {
+			part = *item;
+			if (!item_enter(&part, &child, &ignored) && is_pointer(&part)) {
+				*found = part;
+				return true;
+			}
+		} else if (tag == DW_TAG_inheritance) {
+			part = *item;
+			if (!item_enter(&part, &child, &ignored) &&
+					find_pointer(&part, name, found, depth + 1))
+				return true;
+		}
+	} while (!dwarf_siblingof(&child, &child));
+	return false;
+}
+
+/* A pointer in a structure; what it points to may have the thing in a member, which is `inside` then. */
+static bool find_plain(const struct item *item, struct item *found, const char **inside)
+{
+	static const char *const shared[] = {"_M_ptr", "__ptr_", "_M_data", NULL};
+	static const char *const unsafe[] = {"ptr.pointer", "pointer.pointer", "pointer", NULL};
+	struct item tuple = *item, whole = *item;
+
+	*inside = NULL;
+	if (walk(&tuple, "_M_t")) {
+		struct item inner = tuple;
+
+		if (find_pointer(walk(&inner, "_M_t") ? &inner : &tuple, "_M_head_impl", found, 0))
+			return true;
+	}
+	if (walk_one(item, shared, found) && is_pointer(found))
+		return true;
+	if (is_named(&whole.type, "Rc<"))
+		*inside = "value";
+	else if (is_named(&whole.type, "Arc<"))
+		*inside = "data";
+	else if (!is_named(&whole.type, "NonNull<") && !is_named(&whole.type, "Unique<"))
+		return false;
+	return walk_one(item, unsafe, found) && is_pointer(found);
+}
+
+int library_lost(struct resolve_error *error)
+{
+	return resolve_fail(error, -ENOENT,
+			"ask for it at another place, or compile with -O0 or -Og",
+			"the compiler has not kept all of it at this place");
+}
+
+bool library_dereference(struct item *item, int *ret, struct resolve_error *error)
+{
+	struct sequence sequence;
+	if (!is_structure(item))
+		return false;
+	item_complete(item);
+	if (!library_sequence(item, &sequence))
+		return library_pointee(item, ret, error);
+	*ret = sequence.lost && !sequence.optional ? library_lost(error) : 0;
+	*item = sequence.first;
+	return true;
+}
+
+bool library_pointee(struct item *item, int *ret, struct resolve_error *error)
+{
+	struct item found;
+	const char *inside;
+
+	if (!is_structure(item) || !find_plain(item, &found, &inside))
+		return false;
+	*item = found;
+	*ret = item_dereference(item, error);
+	if (!*ret && inside && item_own_member(item, inside))
+		*ret = library_lost(error);
+	return true;
+}
+
+bool library_pointer(struct item *item)
+{
+	struct item found;
+	const char *inside;
+
+	if (!is_structure(item) || !find_plain(item, &found, &inside))
+		return false;
+	*item = found;
+	return true;
+}
+
+/* ---- methods ---- */
+
+static bool is_one_of(const char *name, const char *const *names)
+{
+	while (*names && strcmp(name, *names) != 0)
+		names++;
+	return *names;
+}
+
+/* How many there are, as a number. */
+static void become_count(struct item *item, const struct sequence *sequence)
+{
+	item->where = (struct located){.kind = LOCATED_VALUE};
+	if (sequence->fixed)
+		(void)fetch_op(&item->where.fetch, PROBE_FETCH_CONSTANT, 0, 0,
+				(int64_t)sequence->fixed);
+	else
+		item->where.fetch = sequence->count;
+	item->at = 0;
+	item->bits = 0;
+	item->is_count = true;
+}
+
+static bool string_length(const struct item *item, struct sequence *sequence)
+{
+	struct item length = *item;
+
+	*sequence = (struct sequence){.fixed = 0};
+	if (!type_is_string(&length.type) || !walk(&length, "_M_string_length"))
+		return false;
+	set_count(sequence, &length);
+	return true;
+}
+
+int library_method(struct item *item, const char *name, struct resolve_error *error)
+{
+	static const char *const counts[] = {"size", "length", "len", "has_value", "is_some", NULL};
+	static const char *const pointers[] = {"data", "c_str", "begin", "get", "as_ptr", NULL};
+	struct sequence sequence;
+	struct item found;
+	const char *inside;
+
+	item_complete(item);
+	if (is_one_of(name, counts) &&
+			(library_sequence(item, &sequence) || string_length(item, &sequence))) {
+		if (sequence.lost)
+			return library_lost(error);
+		become_count(item, &sequence);
+		return 0;
+	}
+	if (is_one_of(name, pointers)) {
+		found = *item;
+		if (type_is_string(&item->type) && walk(&found, "_M_dataplus._M_p")) {
+			*item = found;
+			return 0;
+		}
+		if (library_sequence(item, &sequence) &&
+				sequence.first.where.kind == LOCATED_MEMORY) {
+			*item = sequence.first;
+			return item_address(item, error);
+		}
+		if (is_structure(item) && find_plain(item, &found, &inside)) {
+			*item = found;
+			return 0;
+		}
+	}
+	return resolve_fail(error, -ENOTSUP,
+			"functions are not called by a probe; `size()`, `length()`, `data()`, "
+			"`get()` "
+			"and `has_value()` of "
+			"what standard libraries have are known",
+			"what `%.64s()` would return cannot be told", name);
+}
