@@ -96,7 +96,9 @@ static void make_named(struct probes_way *way)
 static bool is_read(const struct probes_step *step, const struct probe_fetch *fetch)
 {
 	for (uint32_t i = 0; i < fetch->nr_ops; i++)
-		if (fetch->ops[i].code == PROBE_FETCH_LOAD)
+		if (fetch->ops[i].code == PROBE_FETCH_LOAD ||
+				fetch->ops[i].code == PROBE_FETCH_EXTENDED ||
+				fetch->ops[i].code == PROBE_FETCH_BLOCK)
 			return true;
 	return step->kind == PROBES_STEP_STRING || step->kind == PROBES_STEP_GATHERED;
 }
