@@ -586,7 +586,7 @@
 #else
 #define SIDE_DEFINE_STRUCT(_identifier, _fields, _attr, ...)                                       \
 	SIDE_DEFINE_CHECKED_STRUCT(                                                                \
-			_identifier, _fields, SIDE_FIELDS_CHAIN(_identifier, _fields), _attr)
+			_identifier, SIDE_STRUCT_LIST(_fields), SIDE_FIELDS_CHAIN(_identifier, _fields), _attr)
 #define SIDE_DEFINE_CHECKED_STRUCT(_identifier, _fields, _chain, _attr)                            \
 	_side_define_struct(_identifier, SIDE_CHAIN_INIT(_chain), _attr);                          \
 	SIDE_CHECK_STRUCT(_identifier, _fields, _chain)
@@ -913,7 +913,7 @@
 #define SIDE_DEFINE_EVENT(                                                                         \
 		_define, _flags, _identifier, _provider, _event, _loglevel, _fields, _attr, ...)   \
 	SIDE_DEFINE_CHECKED_EVENT(_define, _flags, _identifier, _provider, _event, _loglevel,      \
-			_fields, SIDE_FIELDS_CHAIN(_identifier, _fields), _attr)
+			SIDE_EVENT_LIST(_fields), SIDE_FIELDS_CHAIN(_identifier, _fields), _attr)
 #define SIDE_DEFINE_CHECKED_EVENT(_define, _flags, _identifier, _provider, _event, _loglevel,      \
 		_fields, _chain, _attr)                                                            \
 	_define(_identifier, _provider, _event, _loglevel, SIDE_CHAIN_INIT(_chain), _flags,        \

@@ -95,7 +95,19 @@
  * behind the other, and "(0, )".  What is done with it are two macros that take turns, because a macro does
  * not expand inside itself, and one that ends each of them.
  */
-#define SIDE_FIELDS_CHAIN(_owner, _fields) SIDE_MAP_LIST(SIDE_DO_FIELD_CHAIN, _owner, _fields)(0, )
+/* The list itself, for whom it is needed in the end: what is handed down costs time at each step. */
+#if !defined(__cplusplus) && !defined(__clang__)
+#define SIDE_STRUCT_LIST(_fields) _fields
+#else
+#define SIDE_STRUCT_LIST(_fields)
+#endif
+#if SIDE_HAVE_SDT || !(defined(__cplusplus) || defined(__clang__) || __GNUC__ >= 12)
+#define SIDE_EVENT_LIST(_fields) _fields
+#else
+#define SIDE_EVENT_LIST(_fields)
+#endif
+#define SIDE_FIELDS_CHAIN(_owner, _fields)                                                         \
+	SIDE_MAP(SIDE_DO_FIELD_CHAIN, _owner, SIDE_UNPAREN _fields)(0, )
 #define SIDE_DO_FIELD_CHAIN(_owner, _i, _field) (1, _owner, _i, SIDE_FIELD_CHAIN_I _field)
 #define SIDE_FIELD_CHAIN_I(_class, _name, ...) _name, SIDE_UNPAREN _class, __VA_ARGS__
 
@@ -119,7 +131,7 @@
 #define SIDE_TYPES_B_0(...)
 
 /* Arguments in the same form: "(1, index, expression of the class)". */
-#define SIDE_ARGS_CHAIN(_args) SIDE_MAP_LIST(SIDE_DO_ARG_CHAIN, , _args)(0, )
+#define SIDE_ARGS_CHAIN(_args) SIDE_MAP(SIDE_DO_ARG_CHAIN, , SIDE_UNPAREN _args)(0, )
 #define SIDE_DO_ARG_CHAIN(_ctx, _i, _arg) (1, _i, SIDE_ARG_CLASS_I _arg)
 #define SIDE_DO_OPTION_INIT(_ctx, _i, _option) SIDE_OPTION_INIT_I _option
 #define SIDE_OPTION_INIT_I(_class, ...) _side_option_range(__VA_ARGS__),
@@ -224,7 +236,7 @@ struct side_end_of_members;   /* last member of the class of a struct */
 #define SIDE_CHECK_NAMES(_what, _fields, _chain)                                                   \
 	SIDE_DECLARE_NAMES(_what, _chain)                                                          \
 	SIDE_CHECK_DECLARED_NAMES(_what, SIDE_DECLARED_NAMES(_what, _fields), _fields, _chain)
-#define SIDE_CHECK_DECLARED_NAMES(_what, _names, _fields, _chain)                                  \
+#define SIDE_CHECK_DECLARED_NAMES(_what, _names, _fields, _chain)                                           \
 	side_static_assert(SIDE_NAMES_NOT_EMPTY(_names),                                    \
 			"Null field name" SIDE_FILE_LINE "a field of " #_what " has an empty name", \
 			null_field_name_in_##_what);                                               \
@@ -232,6 +244,46 @@ struct side_end_of_members;   /* last member of the class of a struct */
 #define SIDE_NAME_TWICE(_name, _what)                                                              \
 	"Duplicated field names" SIDE_FILE_LINE "two fields of " _what                             \
 			" have the same name: " _name
+
+/*
+ * GCC finds a text in another one while it compiles.  So the names are joined once, "\1name\1name\1", and each
+ * must be found first where it stands: an enumerator without a value is one more than that before it.
+ */
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
+#define SIDE_FINDS_NAMES 1
+#define SIDE_JOINED_A(_more, ...) SIDE_JOINED_A_##_more(__VA_ARGS__)
+#define SIDE_JOINED_B(_more, ...) SIDE_JOINED_B_##_more(__VA_ARGS__)
+#define SIDE_JOINED_A_1(_owner, _i, _name, ...) "\1" _name SIDE_JOINED_B
+#define SIDE_JOINED_B_1(_owner, _i, _name, ...) "\1" _name SIDE_JOINED_A
+#define SIDE_JOINED_A_0(...)
+#define SIDE_JOINED_B_0(...)
+#define SIDE_PLACE_A(_more, ...) SIDE_PLACE_A_##_more(__VA_ARGS__)
+#define SIDE_PLACE_B(_more, ...) SIDE_PLACE_B_##_more(__VA_ARGS__)
+#define SIDE_PLACE_A_1(_owner, _i, _name, ...) SIDE_PLACE(_i, _name) SIDE_PLACE_B
+#define SIDE_PLACE_B_1(_owner, _i, _name, ...) SIDE_PLACE(_i, _name) SIDE_PLACE_A
+#define SIDE_PLACE_A_0(...)
+#define SIDE_PLACE_B_0(...)
+#define SIDE_PLACE(_i, _name) side_at_##_i, side_end_##_i = side_at_##_i + (int) sizeof(_name) - 1,
+#define SIDE_FIRST_A(_more, ...) SIDE_FIRST_A_##_more(__VA_ARGS__)
+#define SIDE_FIRST_B(_more, ...) SIDE_FIRST_B_##_more(__VA_ARGS__)
+#define SIDE_FIRST_A_1(_owner, _i, _name, ...) SIDE_NAME_FIRST(_i, _name, #_owner, _owner) SIDE_FIRST_B
+#define SIDE_FIRST_B_1(_owner, _i, _name, ...) SIDE_NAME_FIRST(_i, _name, #_owner, _owner) SIDE_FIRST_A
+#define SIDE_FIRST_A_0(...)
+#define SIDE_FIRST_B_0(...)
+#define SIDE_FIRST_WHEN_0(_chain)
+#define SIDE_FIRST_WHEN_1(_chain) SIDE_FIRST_A _chain
+#define SIDE_NAME_FIRST(_i, _name, _what, _owner)                                                  \
+	side_static_assert(__builtin_strstr(side_joined_, "\1" _name "\1") ==                      \
+					side_joined_ + side_at_##_i,                               \
+			SIDE_NAME_TWICE(_name, _what), duplicated_field_names_in_##_owner);
+/* What stands in the braces: the text is declared by whoever has them. */
+#define SIDE_CHECK_JOINED_NAMES(_what, _chain)                                                     \
+	enum { SIDE_PLACE_A _chain side_end_ };                                                    \
+	side_static_assert(!__builtin_strstr(side_joined_, "\1\1"),                                \
+			"Null field name" SIDE_FILE_LINE "a field of " #_what " has an empty name", \
+			null_field_name_in_##_what);                                               \
+	SIDE_PASTE(SIDE_FIRST_WHEN_, SIDE_DUPLICATES_WANTED)(_chain)
+#endif
 
 #ifndef __cplusplus
 
@@ -319,12 +371,12 @@ SIDE_EXPECTS_BASIC(variadic_part);
 #ifdef __clang__
 /* How many have the name: none or one, or several; the empty one is counted once more. */
 #define SIDE_DECLARE_NAMES(_what, _chain)                                                          \
-	SIDE_QUIET_BEGIN enum { SIDE_HASH_A _chain side_names_of__##_what##_end };                 \
-	extern char(*side_names_of__##_what(const char *, int))[1] __attribute__((overloadable));  \
-	extern char(*side_names_of__##_what(const char *side_name_, int side_hash_))[2]            \
+	__extension__ enum { SIDE_HASH_A _chain side_names_of__##_what##_end };                    \
+	__extension__ extern char(*side_names_of__##_what(const char *, int))[1]                   \
+			__attribute__((overloadable));                                             \
+	__extension__ extern char(*side_names_of__##_what(const char *side_name_, int side_hash_))[2] \
 			__attribute__((overloadable,                                               \
-					enable_if(1 < SIDE_SAME_A _chain !*side_name_, "")));      \
-	SIDE_QUIET_END
+					enable_if(1 < SIDE_SAME_A _chain !*side_name_, "")));
 #define SIDE_HASH_A(_more, ...) SIDE_HASH_A_##_more(__VA_ARGS__)
 #define SIDE_HASH_B(_more, ...) SIDE_HASH_B_##_more(__VA_ARGS__)
 #define SIDE_HASH_A_1(_owner, _i, _name, ...)                                                      \
@@ -333,12 +385,11 @@ SIDE_EXPECTS_BASIC(variadic_part);
 	side_hash_##_i##_of__##_owner = SIDE_HASH(_name), SIDE_HASH_A
 #define SIDE_HASH_A_0(...)
 #define SIDE_HASH_B_0(...)
-/* Of the length, a character in the middle and the last three. */
-#define SIDE_HASH(_name)                                                                           \
-	((int) sizeof(_name) + (_name)[sizeof(_name) / 2] * 64 +                                   \
-			(_name)[sizeof(_name) > 1 ? sizeof(_name) - 2 : 0] * 1024 +                \
-			(_name)[sizeof(_name) > 2 ? sizeof(_name) - 3 : 0] * 16384 +               \
-			(_name)[sizeof(_name) > 3 ? sizeof(_name) - 4 : 0] * 262144)
+/* Of the length and the last three characters, which are there in each text with three more before it. */
+#define SIDE_HASH(_name) SIDE_HASH_I("   " _name)
+#define SIDE_HASH_I(_text)                                                                         \
+	((int) sizeof(_text) + (_text)[sizeof(_text) - 2] * 1024 +                                 \
+			(_text)[sizeof(_text) - 3] * 16384 + (_text)[sizeof(_text) - 4] * 262144)
 #define SIDE_SAME_A(_more, ...) SIDE_SAME_A_##_more(__VA_ARGS__)
 #define SIDE_SAME_B(_more, ...) SIDE_SAME_B_##_more(__VA_ARGS__)
 #define SIDE_SAME_A_1(_owner, _i, _name, ...)                                                      \
@@ -393,12 +444,28 @@ SIDE_EXPECTS_BASIC(variadic_part);
 	!__builtin_strstr(__builtin_strstr(_joined, "\1" _name "\1") + 1, "\1" _name "\1")
 #endif
 
+/*
+ * An event is defined at file scope, where a function may be: one that nobody calls, so neither it nor its
+ * text is emitted.  The section makes GCC know the text before it knows that.
+ */
+#ifdef SIDE_FINDS_NAMES
+#define SIDE_CHECK_EVENT_NAMES(_what, _fields, _chain)                                             \
+	static inline __attribute__((unused)) void side_names_of__##_what(void)                    \
+	{                                                                                          \
+		static const char side_joined_[] __attribute__((section(".rodata"))) =             \
+				SIDE_JOINED_A _chain "\1";                                         \
+		SIDE_CHECK_JOINED_NAMES(_what, _chain)                                             \
+	}
+#else
+#define SIDE_CHECK_EVENT_NAMES(_what, _fields, _chain) SIDE_CHECK_NAMES(_what, _fields, _chain)
+#endif
+
 /* Descriptions */
 #define SIDE_CHECK_EVENT(_identifier, _flags, _fields, _chain)                             \
-	SIDE_QUIET_BEGIN extern void side_event_args__##_identifier(                               \
+	__extension__ extern void side_event_args__##_identifier(                                  \
 			SIDE_PARAMS_A _chain union SIDE_PASTE(side_expects_, SIDE_KIND(_flags)));  \
-	SIDE_QUIET_END SIDE_EXPLAIN_EVENT(_identifier, _flags, _chain)                             \
-	SIDE_CHECK_NAMES(_identifier, _fields, _chain) SIDE_EXPECT_SEMICOLON()
+	SIDE_EXPLAIN_EVENT(_identifier, _flags, _chain)                                            \
+	SIDE_CHECK_EVENT_NAMES(_identifier, _fields, _chain) SIDE_EXPECT_SEMICOLON()
 #define SIDE_PARAMS_A(_more, ...) SIDE_PARAMS_A_##_more(__VA_ARGS__)
 #define SIDE_PARAMS_B(_more, ...) SIDE_PARAMS_B_##_more(__VA_ARGS__)
 #define SIDE_PARAMS_A_1(_owner, _i, _name, _type, _text, _param, ...) _param, SIDE_PARAMS_B
@@ -671,6 +738,14 @@ template <unsigned N> constexpr bool name_is_once(const char *text, const name (
 } /* namespace libside */
 
 #define SIDE_EXPECTS(...)
+#ifdef SIDE_FINDS_NAMES
+#undef SIDE_CHECK_NAMES
+#define SIDE_CHECK_NAMES(_what, _fields, _chain)                                                   \
+	struct side_names_of__##_what {                                                            \
+		static constexpr const char side_joined_[] = SIDE_JOINED_A _chain "\1";            \
+		SIDE_CHECK_JOINED_NAMES(_what, _chain)                                             \
+	};
+#else
 #define SIDE_DECLARE_NAMES(_what, _chain)                                                          \
 	struct side_names_of__##_what {                                                            \
 		static constexpr const libside::name names[] = {"", SIDE_NAMES_A _chain};          \
@@ -696,6 +771,7 @@ template <unsigned N> constexpr bool name_is_once(const char *text, const name (
 					libside::name_is_once(                                     \
 							_name, side_names_of__##_owner::names),    \
 			SIDE_NAME_TWICE(_name, _what));
+#endif
 #define SIDE_UNUSED __attribute__((unused))
 
 /* Descriptions.  The ellipsis of a declared event gives way to the definition. */
