@@ -25,7 +25,7 @@ KINDS = [
     ('entry, no field', [], None, 0, 1000, 25),
     ('entry, two integers', TWO, None, 0, 1000, 30),
     ('entry, all general registers', ALL, None, 1, 500, 40),
-    ('entry, a text of 16 bytes', [('text', STRING, 1, 64, TEXT)], None, 0, 500, 60),
+    ('entry, a text of 16 bytes', [('text', STRING, 1, 64, TEXT)], None, 0, 500, 80),
     ('entry, a number behind 2 pointers', [('number', HEX, 8, 0, CHAIN + ' 34 8 0 0 34 8 0 0')], None, 0, 500, 80),
     ('entry, backtrace of 10', [('calls', BACKTRACE, 8, 10, '10 0 0 0')], None, 0, 500, 150),
     ('entry and exit', [], [('duration', HEX, 8, 0, '8 0 0 0')], 0, 500, 55),

@@ -348,6 +348,7 @@ struct window {
 	struct probes_block *block;
 	const uint64_t *stack;
 	uint64_t from, size;
+	struct patch_reading *reading;
 };
 
 _Static_assert(PROBE_PAGES_MEMORY <= PROBE_CALLS_BYTES, "what a block has room for");
@@ -361,7 +362,7 @@ static bool read_word(void *user, uint64_t address, uint64_t *value)
 	if (words && address - window->from >= window->size) {
 		window->size = PROBE_CALLS_BYTES - address % PROBE_CALLS_BYTES;
 		window->from = address;
-		if (!probe_read(words, address, window->size, window->stack))
+		if (!probe_read(words, address, window->size, window->stack, &window->reading))
 			window->size = 0;
 	}
 	if (!words || !window->size)

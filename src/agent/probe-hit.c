@@ -81,7 +81,7 @@ void probe_hit_text(struct probes_moment *moment, const struct probe_table_field
 	size_t length = length_of(moment, field);
 
 	to[0] = 0;
-	if (length && !probe_read_string(to, address, length + 1))
+	if (length && !probe_read_string(to, address, length + 1, &moment->reading))
 		mark_unreadable(moment);
 }
 
@@ -117,7 +117,8 @@ uint64_t probe_hit_several(struct probes_moment *moment, const struct probe_tabl
 		return 0;
 	if (field->type == PROBE_FIELD_BACKTRACE)
 		count = read_calls(moment, field, to);
-	else if (!probe_read(to, address, count * field->size, moment->hit->stack))
+	else if (!probe_read(to, address, count * field->size, moment->hit->stack,
+				 &moment->reading))
 		count = 0;
 	if (!count)
 		mark_unreadable(moment);

@@ -65,7 +65,8 @@ static bool is_near(uint64_t address, const uint64_t *stack)
 	return address / PAGE == (uintptr_t)stack / PAGE;
 }
 
-bool probe_read(void *to, uint64_t from, size_t size, const uint64_t *stack)
+bool probe_read(void *to, uint64_t from, size_t size, const uint64_t *stack,
+		struct patch_reading **reading)
 {
 	if (size && size <= PAGE && is_near(from, stack) && is_near(from + size - 1, stack)) {
 		if (size == 8)
@@ -74,9 +75,9 @@ bool probe_read(void *to, uint64_t from, size_t size, const uint64_t *stack)
 			copy(to, from, size);
 		return true;
 	}
-	if (!context_may_ask())
+	if (!*reading && !context_may_ask())
 		return false;
-	if (patch_read(to, from, size))
+	if (patch_read(to, from, size, reading))
 		return true;
 	if (read_remote(to, from, size) != (long)size)
 		return false;
@@ -88,11 +89,12 @@ bool probe_read(void *to, uint64_t from, size_t size, const uint64_t *stack)
  * As much of a page as there is room for, up to a NUL: whether there is one. `got` is how much is before it, or without it; negative:
  * nothing can be read.
  */
-static bool read_text(char *to, uint64_t from, size_t wanted, long *got)
+static bool read_text(
+		char *to, uint64_t from, size_t wanted, long *got, struct patch_reading **reading)
 {
 	long is_read, i = 0;
 
-	*got = patch_read_text(to, from, wanted);
+	*got = patch_read_text(to, from, wanted, reading);
 	if (*got >= 0)
 		return *got < (long)wanted;
 	/* A little: most strings are short. */
@@ -106,18 +108,18 @@ static bool read_text(char *to, uint64_t from, size_t wanted, long *got)
 	return i < is_read;
 }
 
-bool probe_read_string(char *to, uint64_t from, size_t size)
+bool probe_read_string(char *to, uint64_t from, size_t size, struct patch_reading **reading)
 {
 	size_t filled = 0;
 
-	while (filled < size - 1 && context_may_ask()) {
+	while (filled < size - 1 && (*reading || context_may_ask())) {
 		/* A page at a time: what follows may be missing. */
 		size_t wanted = PAGE - (from + filled) % PAGE;
 		long got;
 
 		if (wanted > size - 1 - filled)
 			wanted = size - 1 - filled;
-		if (read_text(to + filled, from + filled, wanted, &got))
+		if (read_text(to + filled, from + filled, wanted, &got, reading))
 			return true;
 		if (got < 0)
 			break;

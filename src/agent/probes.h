@@ -235,6 +235,7 @@ struct probes_moment {
 	char *scratch;
 	void *calls_memory; /* NULL: none yet */
 	uint32_t field;
+	struct patch_reading *reading; /* for probe_read() */
 };
 
 /* Before the first hit. */
@@ -295,10 +296,11 @@ extern uint64_t probe_hit_lost; /* for want of memory to read into */
 
 /* ---- probe-read.c ---- */
 
-/* `stack`: the page that it points into is there. */
-bool probe_read(void *to, uint64_t from, size_t size, const uint64_t *stack);
+/* `stack`: the page that it points into is there. `reading` is of the hit, NULL at first, for patch_read(). */
+bool probe_read(void *to, uint64_t from, size_t size, const uint64_t *stack,
+		struct patch_reading **reading);
 /* Up to size - 1 bytes and a NUL, as far as they can be read; false: not even the first byte. */
-bool probe_read_string(char *to, uint64_t from, size_t size);
+bool probe_read_string(char *to, uint64_t from, size_t size, struct patch_reading **reading);
 #define PROBE_PAGES_MAX 128
 #define PROBE_PAGES_MEMORY (PROBE_PAGES_MAX * 17)
 /* Whether so many pages from there can be read, which is at most PROBE_PAGES_MAX; `memory` is of PROBE_PAGES_MEMORY. */

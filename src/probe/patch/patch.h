@@ -183,13 +183,15 @@ void patch_look_around(void);
 /*
  * Reading memory that may not be there, in a hit: directly, where it is certain that a fault can be caught and the page was there a moment ago. False:
  * it is not, or the memory is not there; then by a system call, and what that could read is known from then on.
+ * `reading` is of the hit, NULL at first.
  */
-bool patch_read(void *to, uint64_t from, size_t size);
+struct patch_reading;
+bool patch_read(void *to, uint64_t from, size_t size, struct patch_reading **reading);
 /*
  * Up to `most` bytes of one page, up to a NUL: how many are before it, `most` without it; negative: as above. What is behind the NUL in `to` may
  * change up to `most`.
  */
-long patch_read_text(char *to, uint64_t from, size_t most);
+long patch_read_text(char *to, uint64_t from, size_t most, struct patch_reading **reading);
 /* All of it was just read, by a system call. */
 void patch_read_so(uint64_t from, size_t size);
 

@@ -34,7 +34,7 @@ _Static_assert(ADDRESS_BITS == 56, "five levels of pages");
 long patch_load_bytes(void *to, uint64_t from, size_t size);
 long patch_load_text(char *to, uint64_t from, size_t most);
 
-struct reading {
+struct patch_reading {
 	uint64_t since; /* the time stamp when it was asked; UNKNOWN */
 	uint64_t generation;
 	uint64_t round; /* of asking */
@@ -44,13 +44,13 @@ struct reading {
 } __attribute__((aligned(64)));
 
 static uint64_t faults;
-static struct reading *readings; /* NULL: none are wanted */
-static struct reading *memory;   /* of all of them, from the first time on */
+static struct patch_reading *readings; /* NULL: none are wanted */
+static struct patch_reading *memory;   /* of all of them, from the first time on */
 
-static inline struct reading *own(void)
+static inline struct patch_reading *own(void)
 {
 	/* Acquire: that they are zeros. Pairs with the release in patch_reads(). */
-	struct reading *all = __atomic_load_n(&readings, __ATOMIC_ACQUIRE);
+	struct patch_reading *all = __atomic_load_n(&readings, __ATOMIC_ACQUIRE);
 	int number = all ? patch_hit_number() : -1;
 
 	return number < 0 ? NULL : &all[number];
@@ -67,7 +67,7 @@ static inline uint64_t generation(void)
 void patch_reading_begins(unsigned int number)
 {
 	/* Acquire: that they are zeros. Pairs with the release in patch_reads(). */
-	struct reading *all = __atomic_load_n(&memory, __ATOMIC_ACQUIRE);
+	struct patch_reading *all = __atomic_load_n(&memory, __ATOMIC_ACQUIRE);
 
 	if (all)
 		all[number].since = UNKNOWN;
@@ -75,7 +75,7 @@ void patch_reading_begins(unsigned int number)
 
 void patch_reading_forgets(void)
 {
-	struct reading *reading = own();
+	struct patch_reading *reading = own();
 
 	if (reading)
 		reading->since = UNKNOWN;
@@ -84,7 +84,7 @@ void patch_reading_forgets(void)
 /* Until it forgets; or for a millisecond, if a handler comes in between that does not return. */
 void patch_reading_pauses(void)
 {
-	struct reading *reading = own();
+	struct patch_reading *reading = own();
 
 	if (!reading)
 		return;
@@ -112,15 +112,15 @@ static bool is_open(void)
 			!(mask & PATCH_FAULT_SIGNALS) && is_caught(SIGSEGV) && is_caught(SIGBUS);
 }
 
-static __attribute__((noinline)) void ask(struct reading *reading, uint64_t now)
+static __attribute__((noinline)) void ask(struct patch_reading *reading, uint64_t now)
 {
 	reading->generation = generation();
 	reading->round = (reading->round + 1) & ((1u << ROUND_BITS) - 1);
 	for (unsigned int i = 0; !reading->round && i < PAGES; i++)
 		reading->pages[i] = 0;
 	reading->open = is_open();
-	/* Last: what is told meanwhile, by a handler, has another generation or is told again when its mask is changed back. */
-	reading->since = now ? now : 1;
+	/* Last: what is told meanwhile, by a handler, has another generation or is told again when its mask is changed back. UNKNOWN: the next hit asks, too. */
+	reading->since = now;
 }
 
 /*
@@ -133,17 +133,18 @@ static __attribute__((noinline)) bool is_still_there(uint64_t page)
 			       PATCH_MASK_BYTES, 0, 0) == -EINVAL;
 }
 
-static inline uint64_t *entry_of(struct reading *reading, uint64_t page)
+static inline uint64_t *entry_of(struct patch_reading *reading, uint64_t page)
 {
 	return &reading->pages[page % PAGES];
 }
 
-static inline uint64_t label_of(const struct reading *reading, uint64_t page)
+static inline uint64_t label_of(const struct patch_reading *reading, uint64_t page)
 {
 	return page << ROUND_BITS | reading->round;
 }
 
-static __attribute__((noinline)) bool is_there_as_before(struct reading *reading, uint64_t page)
+static __attribute__((noinline)) bool is_there_as_before(
+		struct patch_reading *reading, uint64_t page)
 {
 	uint64_t *entry = entry_of(reading, page);
 
@@ -154,17 +155,26 @@ static __attribute__((noinline)) bool is_there_as_before(struct reading *reading
 }
 
 /* NULL: by a system call. */
-static inline struct reading *prepare(uint64_t from, size_t size)
+static inline struct patch_reading *prepare(
+		uint64_t from, size_t size, struct patch_reading **known)
 {
-	struct reading *reading = own();
-	uint64_t page = from >> PAGE_BITS, now;
+	struct patch_reading *reading = *known;
+	uint64_t page = from >> PAGE_BITS, now = 0;
+	bool is_old = false;
 
 	/* Pages that follow each other are read by a system call together: few values are on two. */
-	if (!reading || !size || from >> ADDRESS_BITS || (from % PAGE) + size > PAGE)
+	if (!size || from >> ADDRESS_BITS || (from % PAGE) + size > PAGE)
 		return NULL;
-	now = __builtin_ia32_rdtsc();
-	if (__builtin_expect(now - reading->since > TICKS, 0) ||
-			__builtin_expect(reading->generation != generation(), 0))
+	/* The time stamp costs as much as all the rest: once in a hit. */
+	if (!reading) {
+		reading = own();
+		if (!reading)
+			return NULL;
+		now = __builtin_ia32_rdtsc();
+		is_old = now - reading->since > TICKS;
+		*known = reading;
+	}
+	if (__builtin_expect(is_old, 0) || __builtin_expect(reading->generation != generation(), 0))
 		ask(reading, now);
 	if (!reading->open)
 		return NULL;
@@ -176,16 +186,16 @@ static inline struct reading *prepare(uint64_t from, size_t size)
 
 /* ---- loads ---- */
 
-static __attribute__((noinline)) void faulted(struct reading *reading, uint64_t from)
+static __attribute__((noinline)) void faulted(struct patch_reading *reading, uint64_t from)
 {
 	*entry_of(reading, from >> PAGE_BITS) = 0;
 	/* Relaxed: a figure. */
 	__atomic_fetch_add(&faults, 1, __ATOMIC_RELAXED);
 }
 
-bool patch_read(void *to, uint64_t from, size_t size)
+bool patch_read(void *to, uint64_t from, size_t size, struct patch_reading **known)
 {
-	struct reading *reading = prepare(from, size);
+	struct patch_reading *reading = prepare(from, size, known);
 
 	if (!reading)
 		return false;
@@ -195,9 +205,9 @@ bool patch_read(void *to, uint64_t from, size_t size)
 	return false;
 }
 
-long patch_read_text(char *to, uint64_t from, size_t most)
+long patch_read_text(char *to, uint64_t from, size_t most, struct patch_reading **known)
 {
-	struct reading *reading = prepare(from, most);
+	struct patch_reading *reading = prepare(from, most, known);
 	long got = reading ? patch_load_text(to, from, most) : -1;
 
 	if (reading && got < 0)
@@ -207,7 +217,7 @@ long patch_read_text(char *to, uint64_t from, size_t most)
 
 void patch_read_so(uint64_t from, size_t size)
 {
-	struct reading *reading = own();
+	struct patch_reading *reading = own();
 	uint64_t page = from >> PAGE_BITS;
 
 	if (!reading || !reading->open || !size || from >> ADDRESS_BITS)
@@ -226,7 +236,7 @@ uint64_t patch_reading_faults(void)
 
 int patch_reads(bool wanted)
 {
-	struct reading *all = memory;
+	struct patch_reading *all = memory;
 
 	if (!wanted) {
 		/* Relaxed: nobody is in a hit that could have it. */

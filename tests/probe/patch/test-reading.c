@@ -69,15 +69,17 @@ static HANDLER long by_call(void *to, uint64_t from, size_t size)
 
 static HANDLER void on_hit(const struct patch_hit *hit)
 {
+	struct patch_reading *reading = NULL;
+
 	(void)hit;
 	wish.outcome = LOADED;
 	if (wish.most) {
-		wish.length = patch_read_text(wish.text, wish.from, wish.most);
+		wish.length = patch_read_text(wish.text, wish.from, wish.most, &reading);
 		if (wish.length >= 0)
 			return;
 		wish.length = by_call(wish.text, wish.from, wish.most);
 	} else {
-		if (patch_read(&wish.value, wish.from, sizeof(wish.value)))
+		if (patch_read(&wish.value, wish.from, sizeof(wish.value), &reading))
 			return;
 		wish.value = 0;
 		wish.length = by_call(&wish.value, wish.from, sizeof(wish.value));
