@@ -196,7 +196,7 @@ static int by_time(const void *left, const void *right)
 	return ((*a)->time > (*b)->time) - ((*a)->time < (*b)->time);
 }
 
-static uint64_t now_ns(void)
+uint64_t hits_now(void)
 {
 	struct timespec now;
 
@@ -226,7 +226,7 @@ void global_read(struct global *global, bool last, global_hit_fn *each, void *us
 {
 	struct hits *hits = &global->hits;
 	/* Before anything is read: what is older than this by then is all there. */
-	uint64_t until = last ? UINT64_MAX : now_ns() - SETTLE_NS;
+	uint64_t until = last ? UINT64_MAX : hits_now() - SETTLE_NS;
 	size_t given = 0;
 
 	if (global->bpf)

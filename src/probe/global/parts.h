@@ -63,6 +63,8 @@ int global_fail(struct global_error *error, int result, const char *mend, const 
 
 /* A copy is kept. */
 void hits_add(struct hits *hits, const void *record, size_t size);
+/* On the clock of their times. */
+uint64_t hits_now(void);
 
 /* ---- sides.c ---- */
 

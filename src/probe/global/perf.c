@@ -52,6 +52,11 @@ struct perf {
 	int *events;
 	uint32_t nr_events;
 	uint64_t lost, lost_before; /* ...: until the events of now were opened */
+	/*
+	 * CPUs are switched on and off one after the other, and threads go from one to another: only what was hit while all of them were
+	 * on has no gaps.
+	 */
+	uint64_t from, until;
 	uint64_t unknown; /* hits of processes that had ended before it was asked whose they were */
 	unsigned char *record, *raw;
 };
@@ -259,6 +264,7 @@ int perf_watch(struct global *global, bool on, struct global_error *error)
 
 	/* What is in the buffers goes with them. */
 	if (global->on) {
+		global->perf->until = hits_now();
 		for (uint32_t i = 0; i < global->perf->nr_events; i++)
 			(void)ioctl(global->perf->events[i], PERF_EVENT_IOC_DISABLE, 0);
 		perf_read(global->perf, global);
@@ -267,9 +273,12 @@ int perf_watch(struct global *global, bool on, struct global_error *error)
 	close_events(global->perf);
 	if (!on)
 		return 0;
+	global->perf->from = global->perf->until = UINT64_MAX;
 	ret = open_events(global, error);
 	if (ret)
 		close_events(global->perf);
+	else
+		global->perf->from = hits_now();
 	return ret;
 }
 
@@ -477,6 +486,8 @@ static void take_sample(struct global *global, const struct sample *sample)
 	uint16_t id = 0;
 	uint32_t length;
 
+	if (sample->time < perf->from || sample->time > perf->until)
+		return;
 	if (sample->size >= sizeof(id))
 		memcpy(&id, sample->raw, sizeof(id));
 	side = find_side(global, id);
