@@ -59,6 +59,11 @@ struct perf {
 	int *gone;       /* events that are switched off and will be closed */
 	size_t nr_gone, room_gone;
 	bool started;
+	/*
+	 * Of the whole machine, in ticks: CPUs are switched on and off one after the other, and threads go from one to another, so only
+	 * what happened while all of them were on has no gaps.
+	 */
+	uint64_t from, until;
 	struct ring_clock_conversion conversion; /* from perf's time to ticks */
 	bool says_lost;                          /* since Linux 6.0, by event */
 	char name[80];
@@ -427,19 +432,23 @@ static int way_start(struct kernel_record *record)
 	const struct counter *counter;
 
 	perf->started = true;
+	perf->until = UINT64_MAX;
 	if (!record->options.machine)
 		return 0; /* at exec */
 	for (counter = perf->counters; counter; counter = counter->next)
 		if (ioctl(counter->fd, PERF_EVENT_IOC_ENABLE, 0))
 			return -errno;
+	perf->from = ring_clock_now(record->options.clock);
 	return 0;
 }
 
 static void way_stop(struct kernel_record *record)
 {
-	const struct perf *perf = record->way_state;
+	struct perf *perf = record->way_state;
 	const struct counter *counter;
 
+	if (record->options.machine)
+		perf->until = ring_clock_now(record->options.clock);
 	for (counter = perf->counters; counter; counter = counter->next)
 		(void)ioctl(counter->fd, PERF_EVENT_IOC_DISABLE, 0);
 }
@@ -566,10 +575,13 @@ static void put_sample(struct kernel_record *record, uint32_t cpu, uint64_t at)
 	const uint8_t *bytes = (const void *)header;
 	struct sample_body body;
 	const char *comm;
+	uint64_t ticks;
 	pid_t pid, tid;
 
 	memcpy(&body, bytes + sizeof(*header), BODY_SIZE);
-	if (body.size > header->size - sizeof(*header) - BODY_SIZE)
+	ticks = ticks_of(record, body.time);
+	if (body.size > header->size - sizeof(*header) - BODY_SIZE || ticks < perf->from ||
+			ticks > perf->until)
 		return;
 	/* -1: what ends has none any more. The event itself has the thread, and the table may know its process. */
 	tid = (pid_t)body.tid;
@@ -579,8 +591,8 @@ static void put_sample(struct kernel_record *record, uint32_t cpu, uint64_t at)
 	comm = tasks_comm(record->tasks, tid, body.time, cpu, &pid);
 	if ((pid_t)body.pid > 0)
 		pid = (pid_t)body.pid;
-	kernel_put(record, cpu, ticks_of(record, body.time), pid, tid, comm,
-			bytes + sizeof(*header) + BODY_SIZE, body.size);
+	kernel_put(record, cpu, ticks, pid, tid, comm, bytes + sizeof(*header) + BODY_SIZE,
+			body.size);
 }
 
 static bool add_sample(struct perf *perf, size_t *nr, uint64_t time, uint64_t at)
