@@ -147,19 +147,18 @@ static __attribute__((noinline)) bool record_more(const struct agent_event *even
 	return true;
 }
 
-/* The name of the function, a word at a time and the last one to its end, so that no other line is read, and words of the hit. */
+/* The name of the function, a word at a time, and words of the hit. */
 static __attribute__((noinline)) void record_named(const struct agent_event *event,
 		const struct patch_hit *hit, const struct probes_hook *hook,
 		const struct probes_way *way)
 {
 	_Alignas(8) uint8_t buffer[PROBES_NAME_MAX + (1 + PROBES_WORDS_MAX) * sizeof(uint64_t)];
-	size_t bytes = hook->name_bytes, at = 0;
-	uint8_t *to = buffer + bytes;
+	const char *name = hook->name;
+	uint8_t *to = buffer, *end = buffer + hook->name_bytes;
 
-	for (; at + sizeof(uint64_t) < bytes; at += sizeof(uint64_t))
-		memcpy(buffer + at, hook->name + at, sizeof(uint64_t));
-	at = bytes > sizeof(uint64_t) ? bytes - sizeof(uint64_t) : 0;
-	memcpy(buffer + at, hook->name + at, sizeof(uint64_t));
+	for (; to < end; to += sizeof(uint64_t), name += sizeof(uint64_t))
+		memcpy(to, name, sizeof(uint64_t));
+	to = end;
 	for (unsigned int i = 0; i < way->nr_behind; i++, to += sizeof(uint64_t))
 		memcpy(to, (const char *)hit + way->words[i], sizeof(uint64_t));
 	recording_end(event, buffer, to, clock_of(hit, way->leaves));
@@ -226,17 +225,16 @@ static inline __attribute__((always_inline)) bool record_piece(const struct agen
 
 /* ---- hits ---- */
 
-static inline const struct side_event_state_0 *state_of(const struct probes_hook *hook, bool leaves)
+static inline const struct side_event_state_0 *state_of(const struct probes_way *way)
 {
-	return (const struct side_event_state_0 *)(const void *)(leaves ? hook->exit_state
-									: hook->entry_state);
+	return (const struct side_event_state_0 *)(const void *)way->state;
 }
 
 /* The event's only callback, if that is one of ours. */
 static inline __attribute__((always_inline)) const struct side_callback *our_callback(
-		const struct probes_hook *hook, bool leaves)
+		const struct probes_way *way)
 {
-	const struct side_event_state_0 *state = state_of(hook, leaves);
+	const struct side_event_state_0 *state = state_of(way);
 	const struct side_callback *cb = section_callbacks(state);
 
 	return section_is_only(state, cb, known.quiet.begin, known.quiet.end) ? cb : NULL;
@@ -265,7 +263,7 @@ static __attribute__((noinline)) void hit_each(
 		if (!way)
 			continue;
 		if (section_enter(known.sections, epoch, 0))
-			hit_in_section(hit, hook, way, our_callback(hook, leaves), epoch);
+			hit_in_section(hit, hook, way, our_callback(way), epoch);
 		else
 			probe_hit_by_arguments(hit, hook, way);
 	}
@@ -295,7 +293,7 @@ static inline __attribute__((always_inline)) void hit_place(
 		hit_each(hit, hook, leaves);
 		return;
 	}
-	ours = our_callback(hook, leaves);
+	ours = our_callback(way);
 	if (__builtin_expect(!ours, 0) ||
 			__builtin_expect(!record_piece(ours->priv, hit, way, leaves), 0)) {
 		hit_in_section(hit, hook, way, ours, epoch);

@@ -120,6 +120,7 @@ static const struct probes_way *keep_way(struct probes_table *table, const struc
 		return NULL;
 	memcpy(steps, made, size);
 	way->event = event;
+	way->state = event->state;
 	way->leaves = leaves;
 	way->steps = steps;
 	way->most = most;

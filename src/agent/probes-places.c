@@ -126,11 +126,12 @@ static void unlink_hook(struct probes_wish *wish)
 	change_semaphore(wish, false);
 }
 
-/* With the name of its function, of which at least a word can be read. */
+/* With the name of its function, in whole words. */
 static struct probes_hook *take_hook(struct probes_table *table, struct probes_wish *wish)
 {
 	uint32_t name = wish->function_bytes <= PROBES_NAME_MAX ? wish->function_bytes : 0;
-	size_t size = offsetof(struct probes_hook, name) + name + sizeof(struct probes_wish *);
+	size_t size = offsetof(struct probes_hook, name) + (name + 7u) / 8 * 8 +
+			sizeof(struct probes_wish *);
 	size_t lines = (size + AGENT_LINE - 1) / AGENT_LINE;
 	struct probes_hook *hook = agent_memory_take(&table->lines, lines * AGENT_LINE);
 
@@ -174,14 +175,10 @@ static int add_hook(struct probes_table *table, uint32_t index, uint64_t bias)
 	hook = wish ? take_hook(table, wish) : NULL;
 	if (!hook)
 		return -ENOMEM;
-	if (wish->entry_fetches) {
+	if (wish->entry_fetches)
 		hook->entry = probes_steps_make(table, &table->events[probe.entry], wish, false);
-		hook->entry_state = table->events[probe.entry].state;
-	}
-	if (wish->exit_fetches) {
+	if (wish->exit_fetches)
 		hook->exit = probes_steps_make(table, &table->events[probe.exit], wish, true);
-		hook->exit_state = table->events[probe.exit].state;
-	}
 	probe.site.runtime = probe.site.address + bias;
 	wish->place = place_at(&probe.site);
 	if (!wish->place || (wish->entry_fetches && !hook->entry) ||

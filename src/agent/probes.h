@@ -95,6 +95,7 @@ _Static_assert(PROBES_RECORD_MAX <= UINT16_MAX && PROBE_TABLE_FIELDS_MAX <= UINT
 
 /* An event at all places at which its records are made alike, which are most: of thousands of them it stays in the cache. */
 struct probes_way {
+	const struct side_event_state *state; /* of the event */
 	/*
 	 * Records that are the name of the function, if the hook has that, and then values of 8 bytes that stand in the hit: how many, and
 	 * where.
@@ -124,12 +125,11 @@ struct probes_way {
  * beside one another: of thousands of places, most are strangers to the cache.
  */
 struct probes_hook {
-	struct probes_hook *next;                                /* of the place */
-	const struct probes_way *entry, *exit;                   /* NULL: there is no such event */
-	const struct side_event_state *entry_state, *exit_state; /* of these events */
-	uint16_t name_bytes; /* of the name with its end; 0: it is too long to stand here */
-	uint8_t lines;       /* at the end of the last one the wish stands */
-	char name[];
+	struct probes_hook *next;              /* of the place */
+	const struct probes_way *entry, *exit; /* NULL: there is no such event */
+	uint16_t name_bytes;     /* of the name with its end; 0: it is too long to stand here */
+	uint8_t lines;           /* at the end of the last one the wish stands */
+	_Alignas(8) char name[]; /* whole words of it */
 } __attribute__((aligned(AGENT_LINE)));
 
 /* The rest of it. */
