@@ -14,6 +14,7 @@
 
 #define PAGE 4096u
 #define LITTLE 64u
+#define ADDRESS_BITS 56 /* of a program's, at most */
 
 /* Plain loops: what libc has for it uses vector registers. */
 static void copy(void *to, uint64_t from, size_t size)
@@ -65,6 +66,12 @@ static bool is_near(uint64_t address, const uint64_t *stack)
 	return address / PAGE == (uintptr_t)stack / PAGE;
 }
 
+/* Where no program has memory: what is no pointer is mostly a small number. */
+static inline bool is_nowhere(uint64_t from)
+{
+	return from < PAGE || from >> ADDRESS_BITS;
+}
+
 bool probe_read(void *to, uint64_t from, size_t size, const uint64_t *stack,
 		struct patch_reading **reading)
 {
@@ -75,7 +82,7 @@ bool probe_read(void *to, uint64_t from, size_t size, const uint64_t *stack,
 			copy(to, from, size);
 		return true;
 	}
-	if (!*reading && !context_may_ask())
+	if (is_nowhere(from) || (!*reading && !context_may_ask()))
 		return false;
 	if (patch_read(to, from, size, reading))
 		return true;
@@ -112,7 +119,7 @@ bool probe_read_string(char *to, uint64_t from, size_t size, struct patch_readin
 {
 	size_t filled = 0;
 
-	while (filled < size - 1 && (*reading || context_may_ask())) {
+	while (filled < size - 1 && !is_nowhere(from + filled) && (*reading || context_may_ask())) {
 		/* A page at a time: what follows may be missing. */
 		size_t wanted = PAGE - (from + filled) % PAGE;
 		long got;

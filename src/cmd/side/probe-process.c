@@ -134,6 +134,10 @@ int probe_sees_proc(pid_t pid, const char *mend)
 	snprintf(path, sizeof(path), "/proc/%d/root/proc/self", pid);
 	if (!lstat(path, &status) || errno != ENOENT)
 		return COMMAND_DONE;
+	/* Whoever attaches says that there is none. */
+	snprintf(path, sizeof(path), "/proc/%d/root", pid);
+	if (lstat(path, &status))
+		return COMMAND_DONE;
 	return say_error(COMMAND_FAILED, mend,
 			"process %d sees no /proc from its root directory, so it cannot put probes "
 			"into "

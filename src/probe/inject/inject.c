@@ -23,7 +23,8 @@
 #include "probe/inject/parts.h"
 
 #define LOCK_WAIT_MS 5000
-#define CALL_MS 15000 /* one function; loading waits for whoever loads something else */
+#define CALL_MS \
+	15000 /* one function, while it does not run; loading waits for whoever loads something else */
 #define LEFT_MS 30000
 #define LAST_MS 2000 /* the end of our thread */
 #define PATH_AT 2048 /* in the scratch's text, behind the argument */
@@ -277,10 +278,37 @@ static uint64_t put_text(const struct injection *injection, size_t at, const cha
 			: 0;
 }
 
+/* Nanoseconds that it has had a processor. */
+static uint64_t time_of(pid_t pid, pid_t thread)
+{
+	unsigned long long time = 0;
+	char path[64];
+	FILE *file;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", pid, thread);
+	file = fopen(path, "re");
+	if (!file)
+		return 0;
+	if (fscanf(file, "%llu", &time) != 1)
+		time = 0;
+	(void)fclose(file);
+	return time;
+}
+
+/* Setting tens of thousands of probes takes its time on a machine that is busy: what runs does not hang. */
+static bool has_run(const struct injection *injection, uint64_t *time)
+{
+	pid_t pid = injection->target.pid;
+	uint64_t before = *time;
+
+	*time = time_of(pid, find_thread(pid, injection->name));
+	return *time > before;
+}
+
 static int call(struct injection *injection, uint64_t function, const uint64_t arguments[3],
 		uint64_t *result)
 {
-	uint64_t until = inject_now() + CALL_MS * UINT64_C(1000000);
+	uint64_t until = inject_now() + CALL_MS * UINT64_C(1000000), time = 0;
 	uint32_t done = injection->command;
 
 	injection->command++;
@@ -292,7 +320,9 @@ static int call(struct injection *injection, uint64_t function, const uint64_t a
 					&injection->command, sizeof(injection->command)))
 		return inject_not_permitted(&injection->target, 0, ESRCH);
 	while (done != injection->command) {
-		if (inject_now() > until)
+		if (inject_now() > until && has_run(injection, &time))
+			until = inject_now() + CALL_MS * UINT64_C(1000000);
+		else if (inject_now() > until)
 			return fail(injection, INJECT_FAILED,
 					"it does not come to the end of loading the agent; is it "
 					"loading "
