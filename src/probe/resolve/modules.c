@@ -203,6 +203,13 @@ bool module_symbol(struct resolve_module *module, const char *name, uint64_t *ad
 	return true;
 }
 
+bool module_is_local(struct resolve_module *module, const char *function)
+{
+	struct symbol_search search = {.name = function};
+
+	return search_symbols(module, &search) && GELF_ST_BIND(search.found.st_info) == STB_LOCAL;
+}
+
 bool module_thread_symbol(struct resolve_module *module, const char *name, uint64_t *offset)
 {
 	struct symbol_search search = {.name = name, .of_thread = true};

@@ -71,6 +71,8 @@ Elf *module_elf(struct resolve_module *module);
 bool module_is(const struct resolve_module *module, const char *library);
 /* A thing (not a function) by its name: its address in the file, and size. */
 bool module_symbol(struct resolve_module *module, const char *name, uint64_t *address);
+/* Does its symbol say that nobody else calls it? So linkers leave it that have compiled all files together (LTO). */
+bool module_is_local(struct resolve_module *module, const char *function);
 /* One that each thread has: where it is among those of the module. */
 bool module_thread_symbol(struct resolve_module *module, const char *name, uint64_t *offset);
 

@@ -115,6 +115,7 @@ static int find_place(struct expression *expression, Dwarf_Die *variable, struct
 	/* Who is called from elsewhere gets arguments as everybody passes them. */
 	if ((ret || lacks_pieces(located, variable)) && place->entry && has &&
 			is_passed(function, variable) &&
+			!module_is_local(place->module, place->name) &&
 			dwarf_tag(variable) == DW_TAG_formal_parameter &&
 			dwarf_hasattr_integrate(function, DW_AT_external) &&
 			!locate_argument(function, variable, &passed)) {
@@ -240,6 +241,19 @@ static bool find_global(struct expression *expression, const char *name, Dwarf_D
 	return found;
 }
 
+/* At the entry those of the function come first; blocks in it and what was put into it may begin there, too. */
+static bool find_in_scopes(struct expression *expression, const char *name, Dwarf_Die *variable)
+{
+	const struct place *place = expression->place;
+	Dwarf_Die *scopes = NULL;
+	int count = debug_scopes(expression->debug, place->address, false, &scopes);
+	bool found = count > 0 &&
+			dwarf_getscopevar(scopes, count, name, 0, NULL, 0, 0, variable) >= 0;
+
+	free(scopes);
+	return found;
+}
+
 static int find_variable(struct expression *expression, const char *name, struct item *item)
 {
 	const char *missing = debug_missing_part(expression->debug, expression->place->address);
@@ -253,8 +267,9 @@ static int find_variable(struct expression *expression, const char *name, struct
 	*item = empty;
 	if (count <= 0 || missing)
 		ret = missing ? resolve_fail(expression->error, -ENODATA,
-						"put it back to where the compiler has written it, "
-						"or say it as "
+						"put it back to where the compiler has written it "
+						"(packages of them, .dwp, are not read), or say it "
+						"as "
 						"TYPE:NAME:ADDR",
 						"the debug information for this place of %s is in "
 						"%.256s, which is "
@@ -269,6 +284,8 @@ static int find_variable(struct expression *expression, const char *name, struct
 		member = find_own_member(expression, scopes, count, name, item);
 	else
 		has = true;
+	if (!ret && !member && !has && expression->place->entry)
+		has = find_in_scopes(expression, name, &variable);
 	if (!ret && !member && !has && !find_global(expression, name, &variable))
 		ret = no_variable(expression, name, scopes, count);
 	free(scopes);

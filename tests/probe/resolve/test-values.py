@@ -157,8 +157,11 @@ def test_lines():
     total = sum(len(v) for v in LINES.values())
     for compiler in COMPILERS:
         for options, least in ((("-gdwarf-5", "-O0"), total - 15), (("-gdwarf-4", "-O2"), total / 2),
-                               (("-gdwarf-5", "-O2"), total / 2)):
-            there, whole = compare_lines(built(compiler, *options), "values.c", LINES)
+                               (("-gdwarf-5", "-O2"), total / 2), (("-gdwarf-5", "-O3", "-flto"), total / 2)):
+            # gdb has 0 where clang's linker leaves only a part of a variable.
+            lost = ("globals",) if compiler == "clang" and "-flto" in options else ()
+            wanted = {place: said for place, said in LINES.items() if place not in lost}
+            there, whole = compare_lines(built(compiler, *options), "values.c", wanted)
             print(f"# {compiler} {' '.join(options)}: {there} of {total}, {whole} of them structures")
             holds(whole >= 6, "of too few structures it is known where they are")
             holds(there > least, "of too few of them it is known where they are")
