@@ -533,7 +533,7 @@ enum { SIDE_ATTR_PTR = 0, SIDE_ATTR_LEN = 0 };
  * or three stores into the element.
  */
 #define SIDE_MAKE(_name, _label, _params, ...)                                                     \
-	static inline __attribute__((always_inline, unused)) struct side_arg side_make_##_name     \
+	static inline __attribute__((always_inline)) struct side_arg side_make_##_name             \
 			_params                                                                    \
 	{                                                                                          \
 		struct side_arg side_arg_;                                                         \
@@ -754,7 +754,7 @@ SIDE_MAKE(dynamic_vla_visitor, DYNAMIC_VLA_VISITOR, (struct side_arg_dynamic_vla
 	const struct side_arg_optional _identifier = {_value, _selector}
 #define _side_arg_define_vla_visitor(_identifier, _ctx)                                            \
 	struct side_arg_vla_visitor _identifier = {                                                \
-			SIDE_PTR_INIT((void *) (uintptr_t) (_ctx)), SIDE_PTR_INIT(0)}
+			SIDE_PTR_INIT((void *) (uintptr_t) (_ctx)), SIDE_PTR_INIT(SIDE_NULL)}
 #define _side_arg_dynamic_define_vec(_identifier, _sav, _attr, ...)                                \
 	__extension__ const struct side_arg _identifier##_vec[] = {SIDE_UNPAREN _sav};             \
 	const struct side_arg_dynamic_vla _identifier = {SIDE_PTR_INIT(_identifier##_vec),         \
@@ -766,7 +766,7 @@ SIDE_MAKE(dynamic_vla_visitor, DYNAMIC_VLA_VISITOR, (struct side_arg_dynamic_vla
 			SIDE_ARRAY_SIZE(_identifier##_fields), SIDE_ATTRS(_attr)}
 #define _side_arg_dynamic_define_visitor(_type, _identifier, _func, _ctx, _attr, ...)              \
 	struct _type _identifier = {SIDE_PTR_INIT(_func),                                          \
-			SIDE_PTR_INIT((void *) (uintptr_t) (_ctx)), SIDE_PTR_INIT(0),              \
+			SIDE_PTR_INIT((void *) (uintptr_t) (_ctx)), SIDE_PTR_INIT(SIDE_NULL),              \
 			SIDE_ATTRS(_attr)}
 
 /*
@@ -1067,7 +1067,7 @@ __attribute__((always_inline)) inline const side_arg &to_arg(const side_arg &arg
 /* Site is a type of the call site: one function each. */
 template <typename Site> SIDE_COLD_FUNCTION void emit(const struct side_event_state *state)
 {
-	const struct side_arg_vec vec = {SIDE_PTR_INIT(0), 0};
+	const struct side_arg_vec vec = {SIDE_PTR_INIT(SIDE_NULL), 0};
 
 	SIDE_SDT_SITE_MARK(Site, &vec)
 	side_call(state, &vec);

@@ -130,6 +130,13 @@
 		}                                                                                  \
 	}
 
+/* What compilers take for a null pointer without a word (-Wzero-as-null-pointer-constant). */
+#ifdef __cplusplus
+#define SIDE_NULL nullptr
+#else
+#define SIDE_NULL 0
+#endif
+
 /* The pointer in the slot, as a value or as the target of an assignment. */
 #define side_ptr_get(_field) ((_field).v[SIDE_U128_PTR_IDX(0)])
 
@@ -138,7 +145,7 @@
 	do {                                                                                       \
 		unsigned int side_ptr_i_;                                                          \
 		for (side_ptr_i_ = 1; side_ptr_i_ < 16 / __SIZEOF_POINTER__; side_ptr_i_++)        \
-			(_field).v[SIDE_U128_PTR_IDX(side_ptr_i_)] = 0;                            \
+			(_field).v[SIDE_U128_PTR_IDX(side_ptr_i_)] = SIDE_NULL;                    \
 		(_field).v[SIDE_U128_PTR_IDX(0)] = (_ptr);                                         \
 	} while (0)
 

@@ -9,7 +9,9 @@ usage: test-compile.py gcc | g++ | clang | clang++
 import glob
 import os
 import re
+import subprocess
 import sys
+import tempfile
 
 import compilers as c
 
@@ -69,6 +71,47 @@ for path in sorted(glob.glob(os.path.join(c.HERE, 'examples', '*.c'))):
     jobs.append((os.path.basename(path), job('#include "%s"\n' % path, '-Wall', '-Wextra', '-Wpedantic',
                                              '-Werror', '-std=' + modes[-1])))
 
+# Warnings that programs turn on. Not those that cannot be satisfied: what C++98 lacks, structures with gaps, memory on the stack that
+# dynamic attributes need in C++, and "unused" on what some calls use and others do not.
+wide = ['-Wall', '-Wextra', '-Wpedantic', '-Wshadow', '-Wconversion', '-Wsign-conversion', '-Wundef', '-Wcast-qual', '-Wcast-align',
+        '-Wredundant-decls', '-Wfloat-equal', '-Wnull-dereference', '-Wvla', '-Werror']
+if cxx:
+    wide += ['-Wold-style-cast', '-Wzero-as-null-pointer-constant', '-Wextra-semi', '-Wmissing-declarations']
+if 'clang' in kind:
+    wide += ['-Weverything', '-Wno-padded', '-Wno-used-but-marked-unused', '-Wno-declaration-after-statement']
+    wide += ['-Wno-c++98-compat', '-Wno-c++98-compat-pedantic', '-Wno-alloca'] if cxx else []
+elif cxx:
+    wide += ['-Wuseless-cast']
+else:
+    wide += ['-Wnested-externs', '-Wbad-function-cast', '-Wjump-misses-init', '-Wlogical-op', '-Wduplicated-cond']
+for mode in modes:
+    for off in ('-DSIDE_STATIC_CHECK_DISABLE', '-USIDE_STATIC_CHECK_DISABLE'):
+        jobs.append(('quiet %s %s' % (mode, off), job('#include "quiet.c"\n', *wide, '-std=' + mode, off)))
+
+
+def right_values(*flags):
+    """Built with what changes code, types or layout, the calls say what they should."""
+    def run():
+        with tempfile.TemporaryDirectory() as d:
+            program = os.path.join(d, 'uses')
+            r = c.compile_text(compiler, language, '#include "test-uses.%s"\n' % ('cpp' if cxx else 'c'), *flags, '-o', program)
+            if r.returncode:
+                return r.stderr[:3000]
+            done = subprocess.run([program], capture_output=True, text=True)
+            return done.stdout + done.stderr + 'ends with %d' % done.returncode if done.returncode else None
+    return run
+
+
+SANITIZED = ('-O1', '-fsanitize=address,undefined', '-fno-sanitize-recover=all')
+ways = {'gcc': [('-O3', '-flto'), SANITIZED], 'g++': [('-Os', '-fshort-enums')],
+        'clang': [('-O2', '-fshort-enums', '-funsigned-char')], 'clang++': [('-O2', '-fno-plt', '-fPIC')]}[kind]
+if c.LONG:
+    ways = [(level, *way) for level in ('-O0', '-O2', '-O3', '-Os')
+            for way in (('-flto',), ('-fshort-enums', '-funsigned-char'), ('-fno-plt', '-fPIC'), ('-static-pie', '-fPIE'), SANITIZED[1:])]
+for way in ways:
+    if c.works(compiler, *way):
+        jobs.append(('right values %s' % ' '.join(way), right_values(*way)))
+
 # The user's macros must not get between, and a strict mode must find the byte order.
 jobs.append(('user macros', job(
     '#define u8 1\n#define s32 1\n#define BOOL 1\n#define POINTER 1\n#define BYTE 1\n#define U32 1\n'
@@ -111,5 +154,14 @@ def long_list(count, off):
 
 
 jobs.append(('365 fields', job(long_list(365, False))))
+
+
+def twice():
+    r = c.compile_text(compiler, language, long_list(300, False).replace('"f299"', '"f7"'), '-fsyntax-only')
+    first = next((line for line in r.stderr.split('\n') if 'error:' in line), 'accepted')
+    return None if re.search(r'Duplicated field names .*two fields of ev have the same name: f7\b', first) else first
+
+
+jobs.append(('one name twice among 300', twice))
 jobs.append(('1000 fields, no checker', job(long_list(1000, True), '-DSIDE_STATIC_CHECK_DISABLE')))
 c.run_all(jobs)
