@@ -2,11 +2,11 @@
 /*
  * The life of side-uprobes: nobody calls it by hand, and all that it is told stands in its arguments.
  *
- *	side-uprobes --table FD... [--pid N] [--uid N] [--cgroup ID] [--comm NAME] [--by WAY] [--ring BYTES]
- *		[--session NAME [--system] --ready FD] [--preload LIBRARIES] [-- COMMAND...]
+ *	side-uprobes --table FD... [--process N] [--pid N] [--uid N] [--cgroup ID] [--comm NAME] [--by WAY] [--ring BYTES]
+ *		[--session NAME [--system] [--end EVENT] --ready FD] [--preload LIBRARIES] [-- COMMAND...]
  *
  * With a command it ends when that has ended, with its status. With a session it ends when the session has none of its events any more.
- * Otherwise SIGINT or SIGTERM ends it.
+ * With an event to end, it only ends the one of us that records it. With a process it ends with that, too. Otherwise SIGINT or SIGTERM ends it.
  */
 #include "uprobes.h"
 
@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -23,6 +24,7 @@
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -36,13 +38,14 @@ struct work {
 	struct global_options options;
 	int tables[TABLES_MAX];
 	const char *session, *preload; /* preload: of the command */
+	const char *end;               /* an event whose recorder only is to be ended */
 	bool system;
 	int ready; /* -1: nobody waits */
 	char **command;
 
 	struct global *global;
 	struct events *events;
-	int epoll, signals;
+	int epoll, signals, process; /* process: that is watched alone, or -1 */
 	pid_t child;
 	int status; /* to end with */
 	bool over, on;
@@ -83,6 +86,8 @@ static bool take_option(struct work *work, const char *name, const char *text)
 
 	if (!strcmp(name, "--table"))
 		return take_table(work, text);
+	if (!strcmp(name, "--process"))
+		return (work->options.process = (pid_t)strtol(text, NULL, 10)) > 0;
 	if (!strcmp(name, "--pid"))
 		return add_number(filter->pids, &filter->nr_pids, text);
 	if (!strcmp(name, "--uid"))
@@ -97,6 +102,8 @@ static bool take_option(struct work *work, const char *name, const char *text)
 		work->options.ring_size = (uint32_t)strtoul(text, NULL, 10);
 	else if (!strcmp(name, "--session"))
 		work->session = text;
+	else if (!strcmp(name, "--end"))
+		work->end = text;
 	else if (!strcmp(name, "--preload"))
 		work->preload = text;
 	else if (!strcmp(name, "--ready"))
@@ -120,7 +127,7 @@ static bool take_arguments(struct work *work, char **words)
 	work->command = *words && words[1] ? words + 1 : NULL;
 	if (work->ready >= 0)
 		(void)fcntl(work->ready, F_SETFD, FD_CLOEXEC);
-	return work->options.nr_tables > 0;
+	return work->options.nr_tables > 0 || (work->end && work->session);
 }
 
 /* ---- the command ---- */
@@ -261,10 +268,21 @@ static void look_at_session(struct work *work)
 {
 	uint64_t now = now_ns();
 
-	if (!work->session || work->on || now - work->looked < LOOK_NS)
+	/* Of an event that others have, too, it is no news when one process is not meant any more. */
+	if (!work->session || (work->on && work->process < 0) || now - work->looked < LOOK_NS)
 		return;
 	work->looked = now;
-	if (!wanted_by_session(work->session, work->system, events_name(work->events)))
+	if (!wanted_by_session(work->session, work->system, events_name(work->events),
+			    work->options.process))
+		work->over = true;
+}
+
+/* What it has hit stands in the buffer. */
+static void look_at_process(struct work *work)
+{
+	struct pollfd ended = {.fd = work->process, .events = POLLIN};
+
+	if (work->process >= 0 && poll(&ended, 1, 0) == 1)
 		work->over = true;
 }
 
@@ -311,6 +329,7 @@ static void turn(struct work *work)
 		(void)nanosleep(&batch, NULL);
 	take_signals(work);
 	look_at_command(work);
+	look_at_process(work);
 	if (work->session)
 		take_change(work);
 	if (work->session) {
@@ -386,7 +405,9 @@ static void say_ready(struct work *work)
 {
 	int nothing;
 
-	say_way(work);
+	/* Of one process it was said before. */
+	if (work->process < 0)
+		say_way(work);
 	if (work->ready < 0)
 		return;
 	fflush(stderr);
@@ -408,7 +429,8 @@ static int start(struct work *work)
 		return status;
 	clock_look();
 	if (work->session &&
-			!wanted_take_turn(work->session, work->system, events_name(work->events)))
+			!wanted_take_turn(work->session, work->system, events_name(work->events),
+					work->options.process))
 		return say_error(COMMAND_FAILED, NULL, "another recorder of %.256s does not end",
 				events_name(work->events));
 	/* A daemon comes with the first event; a recording without one begins when there is something to record. */
@@ -429,10 +451,25 @@ static int start(struct work *work)
 	return status;
 }
 
+static int end_other(struct work *work)
+{
+	bool ended = wanted_take_turn(
+			work->session, work->system, work->end, work->options.process);
+
+	if (!ended)
+		return say_error(COMMAND_FAILED, NULL, "another recorder of %.256s does not end",
+				work->end);
+	return work->ready < 0 || write(work->ready, "+", 1) == 1 ? 0 : COMMAND_FAILED;
+}
+
 int main(__attribute__((unused)) int argc, char **argv)
 {
 	static const struct common_options common;
-	struct work work = {.options = {.way = -1}, .ready = -1, .epoll = -1, .signals = -1};
+	struct work work = {.options = {.way = -1},
+			.ready = -1,
+			.epoll = -1,
+			.signals = -1,
+			.process = -1};
 
 	say_start(&common, NULL);
 	work.options.tables = work.tables;
@@ -440,8 +477,12 @@ int main(__attribute__((unused)) int argc, char **argv)
 		return say_error(COMMAND_USAGE, "see `side help probes`",
 				"this program is a part of side, which runs it by itself");
 	(void)prctl(PR_SET_NAME, SESSION_UPROBES_PROGRAM);
+	if (work.end)
+		return end_other(&work);
 	/* What was left by others costs all programs that it is in. */
 	(void)global_clean();
+	if (work.options.process)
+		work.process = (int)syscall(SYS_pidfd_open, work.options.process, 0);
 	work.status = prepare_signals(&work)
 			? say_error(COMMAND_FAILED, NULL, "cannot wait for signals")
 			: start(&work);

@@ -32,11 +32,11 @@ void events_lost(const struct events *events, uint64_t lost);
 const char *events_name(const struct events *events);
 global_hit_fn events_hit; /* user: struct events */
 
-/* Has the session an event of that name? False also if there is no such session, or no daemon. */
-bool wanted_by_session(const char *session, bool system, const char *event);
+/* Has the session an event of that name, or such a probe in that process (0: none)? False also if there is no such session, or no daemon. */
+bool wanted_by_session(const char *session, bool system, const char *event, pid_t process);
 /*
- * Only one recorder of an event is in a session: another one is ended. False: it does not go. The lock stays until we end.
+ * Only one recorder of an event (in a process, if it is one's) is in a session: another one is ended. False: it does not go. The lock stays until we end.
  */
-bool wanted_take_turn(const char *session, bool system, const char *event);
+bool wanted_take_turn(const char *session, bool system, const char *event, pid_t process);
 
 #endif /* CMD_UPROBES_UPROBES_H */

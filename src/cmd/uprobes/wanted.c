@@ -58,7 +58,26 @@ static bool has_rule(struct json_object *definition, const char *name)
 	return false;
 }
 
-bool wanted_by_session(const char *session, bool system, const char *event)
+/* Is it an event of a probe in that process? */
+static bool has_probe(struct json_object *definition, const char *name, pid_t process)
+{
+	struct json_object *probes = ask_list(definition, "probes");
+
+	for (size_t i = 0; probes && i < json_object_array_length(probes); i++) {
+		struct json_object *probe = json_object_array_get_idx(probes, i);
+		struct json_object *events = ask_list(probe, "event");
+
+		if (ask_number(probe, "pid") != (uint64_t)process)
+			continue;
+		for (size_t j = 0; events && j < json_object_array_length(events); j++)
+			if (!strcmp(json_object_get_string(json_object_array_get_idx(events, j)),
+					    name))
+				return true;
+	}
+	return false;
+}
+
+bool wanted_by_session(const char *session, bool system, const char *event, pid_t process)
 {
 	struct json_object *request = NULL, *answer = NULL, *sessions, *definition;
 	struct control_error error;
@@ -75,7 +94,8 @@ bool wanted_by_session(const char *session, bool system, const char *event)
 
 			if (!json_object_object_get_ex(one, "definition", &definition))
 				definition = one;
-			found |= has_rule(definition, event);
+			found |= process ? has_probe(definition, event, process)
+					 : has_rule(definition, event);
 		}
 		json_object_put(answer);
 	}
@@ -85,7 +105,7 @@ bool wanted_by_session(const char *session, bool system, const char *event)
 }
 
 /* In the daemon's own directory, which nobody else may write to. */
-static int open_lock(const char *session, bool system, const char *event)
+static int open_lock(const char *session, bool system, const char *event, pid_t process)
 {
 	struct control_error error;
 	char path[1024], name[400];
@@ -99,6 +119,8 @@ static int open_lock(const char *session, bool system, const char *event)
 	if (!strrchr(path, '/'))
 		return -1;
 	(void)snprintf(name, sizeof(name), "/uprobes-%.100s-%.250s", session, event);
+	if (process)
+		(void)snprintf(name + strlen(name), sizeof(name) - strlen(name), "-%d", process);
 	for (char *at = name + 1; *at; at++)
 		if (*at == '/')
 			*at = '_';
@@ -107,9 +129,9 @@ static int open_lock(const char *session, bool system, const char *event)
 	return fd;
 }
 
-bool wanted_take_turn(const char *session, bool system, const char *event)
+bool wanted_take_turn(const char *session, bool system, const char *event, pid_t process)
 {
-	int fd = open_lock(session, system, event);
+	int fd = open_lock(session, system, event, process);
 	pid_t told = 0;
 
 	if (fd < 0)

@@ -297,6 +297,7 @@ static int link_multi(const struct global *global, const struct group *group)
 	request.multi.cookies = address_of(cookies);
 	request.multi.count = group->nr;
 	request.multi.flags = group->exit ? MULTI_RETURN : 0;
+	request.multi.pid = (uint32_t)global->process;
 	fd = bpf_call(BPF_LINK_CREATE, &request, offsetof(struct link_request, room));
 	free(numbers);
 	return fd;
@@ -314,8 +315,9 @@ static int read_number(const char *path)
 	return got > 0 ? atoi(text) : -1;
 }
 
-static int open_event(const struct global_side *side)
+static int open_event(const struct global *global, const struct global_side *side)
 {
+	pid_t process = global->process ? global->process : -1;
 	struct perf_event_attr attributes = {.size = sizeof(attributes)};
 	int type = read_number("/sys/bus/event_source/devices/uprobe/type"), fd;
 
@@ -326,14 +328,15 @@ static int open_event(const struct global_side *side)
 	attributes.uprobe_path = address_of(side->path);
 	attributes.probe_offset = side->offset;
 	/* The program runs on all CPUs, whichever the event has. */
-	fd = (int)syscall(SYS_perf_event_open, &attributes, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+	fd = (int)syscall(SYS_perf_event_open, &attributes, process, process > 0 ? -1 : 0, -1,
+			PERF_FLAG_FD_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
 
-static int link_event(struct bpf *bpf, const struct global_side *side)
+static int link_event(struct bpf *bpf, const struct global *global, const struct global_side *side)
 {
 	struct link_request request;
-	int event = open_event(side), fd;
+	int event = open_event(global, side), fd;
 
 	if (event < 0)
 		return event;
@@ -382,7 +385,7 @@ int bpf_watch(struct global *global, bool on, struct global_error *error)
 		const struct group *group = &bpf->groups[i];
 		const struct global_side *side = &global->sides[group->sides[0]];
 
-		ret = bpf->multi ? link_multi(global, group) : link_event(bpf, side);
+		ret = bpf->multi ? link_multi(global, group) : link_event(bpf, global, side);
 		if (ret >= 0)
 			bpf->links[bpf->nr_links++] = ret;
 		else
@@ -451,6 +454,24 @@ static int try_events(struct global_error *error)
 	return global_fail(error, -ENOENT, "",
 			"there is no /sys/bus/event_source/devices/uprobe: the kernel lacks "
 			"CONFIG_UPROBE_EVENTS, or sysfs is not mounted");
+}
+
+int bpf_try(bool multi, struct global_error *error)
+{
+	struct bpf bpf = {.multi = multi, .ring = -1, .lost = -1};
+	struct program program = {.fd = -1};
+	struct assembly assembly = {.nr = 0};
+	int ret;
+
+	put_constant(&assembly, 0, 0);
+	put(&assembly, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
+	program.fd = load(&assembly, multi, false, NULL, 0);
+	if (program.fd < 0)
+		return refuse(error, program.fd, "BPF programs");
+	bpf.programs = &program;
+	ret = multi ? try_multi(&bpf, error) : try_events(error);
+	close(program.fd);
+	return ret;
 }
 
 int bpf_open(struct global *global, bool multi, struct global_error *error)

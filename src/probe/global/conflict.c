@@ -94,7 +94,7 @@ static void read_name(pid_t pid, char name[32])
 	char path[64];
 
 	(void)snprintf(path, sizeof(path), "/proc/%ld/comm", (long)pid);
-	if (tracefs_read(AT_FDCWD, path, name, 32))
+	if (global_tracefs_read(AT_FDCWD, path, name, 32))
 		(void)snprintf(name, 32, "?");
 	name[strcspn(name, "\n")] = 0;
 }
@@ -178,10 +178,13 @@ static int look_at_process(const struct looking *looking, pid_t pid)
 
 static int look_at_all(const struct looking *looking)
 {
-	DIR *processes = opendir("/proc");
+	DIR *processes;
 	struct dirent *entry;
 	int ret = 0;
 
+	if (looking->global->process)
+		return look_at_process(looking, looking->global->process);
+	processes = opendir("/proc");
 	while (processes && !ret && (entry = readdir(processes))) {
 		long pid = strtol(entry->d_name, NULL, 10);
 

@@ -26,7 +26,10 @@ static int try_way(struct global *global, enum global_way way, struct global_err
 	switch (way) {
 	case GLOBAL_MULTI: return bpf_open(global, true, error);
 	case GLOBAL_PERF: return bpf_open(global, false, error);
-	default: return perf_open(global, error);
+	default:
+		return global->process
+				? global_fail(error, -ENOTSUP, "", "it watches in all processes")
+				: perf_open(global, error);
 	}
 }
 
@@ -79,8 +82,9 @@ int global_open(const struct global_options *options, struct global **result,
 	if (!global)
 		return global_fail(error, -ENOMEM, "", "there is no memory");
 	global->filter = options->filter;
+	global->process = options->process;
 	global->ring_size = ring_size(options->ring_size ? options->ring_size : RING_SIZE_STANDARD);
-	global->pairs = pairs_new();
+	global->pairs = global_pairs_new();
 	ret = global->pairs ? sides_make(global, options, error)
 			    : global_fail(error, -ENOMEM, "", "there is no memory");
 	if (!ret)
@@ -92,6 +96,11 @@ int global_open(const struct global_options *options, struct global **result,
 	else
 		*result = global;
 	return ret;
+}
+
+bool global_may(struct global_error *error)
+{
+	return !bpf_try(true, error) || !bpf_try(false, error);
 }
 
 static void hits_free(struct hits *hits)
@@ -108,7 +117,7 @@ void global_close(struct global *global)
 	bpf_close(global->bpf);
 	perf_close(global->perf);
 	hits_free(&global->hits);
-	pairs_free(global->pairs);
+	global_pairs_free(global->pairs);
 	free(global->files);
 	sides_free(global);
 	free(global);
@@ -218,7 +227,7 @@ static void give(struct global *global, const struct hit_record *record, global_
 	memcpy(hit.comm, record->comm, sizeof(hit.comm));
 	hit.comm[sizeof(hit.comm) - 1] = 0;
 	if (hit.side->paired)
-		pairs_note(global->pairs, record, &hit);
+		global_pairs_note(global->pairs, record, &hit);
 	each(user, &hit);
 }
 

@@ -62,6 +62,7 @@ struct global_options {
 	const int *tables; /* memfds, which stay the caller's */
 	size_t nr_tables;
 	struct global_filter filter;
+	pid_t process;      /* watched in this one alone, and in nobody that it forks; 0: in all */
 	int way;            /* enum global_way; -1: the first that works */
 	uint32_t ring_size; /* bytes, a power of two; 0: a standard */
 };
@@ -115,6 +116,9 @@ int global_open(const struct global_options *options, struct global **global,
 		struct global_error *error);
 /* A process that is still there has nothing of ours behind afterwards. NULL is accepted. */
 void global_close(struct global *global);
+
+/* Whether the kernel lets us watch a single process by a program of ours; else the error says why not. */
+bool global_may(struct global_error *error);
 
 enum global_way global_used(const struct global *global);
 /* Why no better way was taken: a sentence, "" if it is the first. */

@@ -30,7 +30,7 @@ struct pairs {
 	uint32_t open;
 };
 
-struct pairs *pairs_new(void)
+struct pairs *global_pairs_new(void)
 {
 	return calloc(1, sizeof(struct pairs));
 }
@@ -44,7 +44,7 @@ static void pop(struct pairs *pairs, struct thread *thread)
 	pairs->open--;
 }
 
-void pairs_free(struct pairs *pairs)
+void global_pairs_free(struct pairs *pairs)
 {
 	if (!pairs)
 		return;
@@ -127,7 +127,7 @@ static void note_exit(struct pairs *pairs, const struct hit_record *record, stru
 	}
 }
 
-void pairs_note(struct pairs *pairs, const struct hit_record *record, struct global_hit *hit)
+void global_pairs_note(struct pairs *pairs, const struct hit_record *record, struct global_hit *hit)
 {
 	if (hit->side->exit)
 		note_exit(pairs, record, hit);

@@ -42,6 +42,7 @@ struct watched_file;
 
 struct global {
 	struct global_filter filter;
+	pid_t process;
 	struct tables tables;
 	struct global_side *sides;
 	uint32_t nr_sides;
@@ -112,6 +113,8 @@ int program_make(struct assembly *assembly, const struct global_side *side,
 /* ---- bpf.c ---- */
 
 int bpf_open(struct global *global, bool multi, struct global_error *error);
+/* Whether that could be, of no place yet. */
+int bpf_try(bool multi, struct global_error *error);
 void bpf_close(struct bpf *bpf);
 int bpf_watch(struct global *global, bool on, struct global_error *error);
 int bpf_fd(const struct bpf *bpf);
@@ -129,15 +132,15 @@ uint32_t text_done(const struct probe_fetch *fetch);
 /* ---- tracefs.c ---- */
 
 /* A descriptor of its directory; mounted for us alone where it is not there. */
-int tracefs_open(struct global_error *error);
+int global_tracefs_open(struct global_error *error);
 /* "side_PID_STARTED_NAMESPACE" of this process. */
-void tracefs_group(char *name, size_t room);
-int tracefs_define(int tracefs, const char *definition, struct global_error *error);
+void global_tracefs_group(char *name, size_t room);
+int global_tracefs_define(int tracefs, const char *definition, struct global_error *error);
 /* All of a group. How many, or a negative errno. */
-int tracefs_remove(int tracefs, const char *group);
-int tracefs_clean(int tracefs);
+int global_tracefs_remove(int tracefs, const char *group);
+int global_tracefs_clean(int tracefs);
 /* A file below it, with its end marked; -errno. */
-int tracefs_read(int tracefs, const char *path, char *text, size_t room);
+int global_tracefs_read(int tracefs, const char *path, char *text, size_t room);
 
 /* ---- perf.c ---- */
 
@@ -160,9 +163,10 @@ int replaced_open(struct global *global, struct global_error *error);
 
 /* ---- pairs.c ---- */
 
-struct pairs *pairs_new(void);
-void pairs_free(struct pairs *pairs);
+struct pairs *global_pairs_new(void);
+void global_pairs_free(struct pairs *pairs);
 /* Fills in call and duration. */
-void pairs_note(struct pairs *pairs, const struct hit_record *record, struct global_hit *hit);
+void global_pairs_note(
+		struct pairs *pairs, const struct hit_record *record, struct global_hit *hit);
 
 #endif /* PROBE_GLOBAL_PARTS_H */

@@ -94,7 +94,7 @@ static int read_format(
 	}
 	(void)snprintf(path, sizeof(path), "events/%s/e%" PRIu32 "/format", perf->group,
 			side->number);
-	found = !tracefs_read(perf->tracefs, path, format, RAW_MAX) &&
+	found = !global_tracefs_read(perf->tracefs, path, format, RAW_MAX) &&
 			find_argument(format, "stack", &definition->stack) &&
 			find_argument(format, "name", &definition->name);
 	for (uint32_t i = 0; i < side->nr_fields && found; i++) {
@@ -104,7 +104,7 @@ static int read_format(
 		found = find_argument(format, name, &definition->fields[i]);
 	}
 	(void)snprintf(path, sizeof(path), "events/%s/e%" PRIu32 "/id", perf->group, side->number);
-	if (found && !tracefs_read(perf->tracefs, path, format, RAW_MAX))
+	if (found && !global_tracefs_read(perf->tracefs, path, format, RAW_MAX))
 		definition->id = (uint32_t)strtoul(format, NULL, 10);
 	free(format);
 	return definition->id
@@ -131,7 +131,7 @@ static int define(struct perf *perf, const struct global_side *side, struct glob
 			    perf->group, side->number, side->path, side->offset, reference,
 			    arguments) < 0)
 		return global_fail(error, -ENOMEM, "", "there is no memory");
-	ret = tracefs_define(perf->tracefs, text, error);
+	ret = global_tracefs_define(perf->tracefs, text, error);
 	free(text);
 	return ret ? ret : read_format(perf, side, error);
 }
@@ -310,10 +310,10 @@ int perf_open(struct global *global, struct global_error *error)
 	if (!perf)
 		return global_fail(error, -ENOMEM, "", "there is no memory");
 	perf->epoll = perf->tracefs = -1;
-	tracefs_group(perf->group, sizeof(perf->group));
+	global_tracefs_group(perf->group, sizeof(perf->group));
 	ret = prepare(perf, global) ? global_fail(error, -ENOMEM, "", "there is no memory") : 0;
 	if (!ret) {
-		perf->tracefs = tracefs_open(error);
+		perf->tracefs = global_tracefs_open(error);
 		ret = perf->tracefs < 0 ? perf->tracefs : 0;
 	}
 	for (uint32_t i = 0; i < global->nr_sides && !ret; i++) {
@@ -334,7 +334,7 @@ void perf_close(struct perf *perf)
 	if (perf->buffers && perf->events)
 		close_events(perf);
 	if (perf->tracefs >= 0) {
-		(void)tracefs_remove(perf->tracefs, perf->group);
+		(void)global_tracefs_remove(perf->tracefs, perf->group);
 		close(perf->tracefs);
 	}
 	for (uint32_t i = 0; i < perf->nr_defined; i++)
@@ -434,7 +434,7 @@ static bool is_of_user(struct perf *perf, const struct global_filter *filter, ui
 	uint32_t uid;
 
 	(void)snprintf(path, sizeof(path), "/proc/%" PRIu32 "/status", pid);
-	if (tracefs_read(AT_FDCWD, path, text, sizeof(text))) {
+	if (global_tracefs_read(AT_FDCWD, path, text, sizeof(text))) {
 		perf->unknown++;
 		return false;
 	}

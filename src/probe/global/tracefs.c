@@ -75,7 +75,7 @@ static int mount_hidden(void)
 #endif
 }
 
-int tracefs_open(struct global_error *error)
+int global_tracefs_open(struct global_error *error)
 {
 	int fd = open_directory("/sys/kernel/tracing"), mounted;
 
@@ -104,7 +104,7 @@ int tracefs_open(struct global_error *error)
 			"tracefs is not mounted here, and this process may not mount it");
 }
 
-int tracefs_read(int tracefs, const char *path, char *text, size_t room)
+int global_tracefs_read(int tracefs, const char *path, char *text, size_t room)
 {
 	int fd = openat(tracefs, path, O_RDONLY | O_CLOEXEC);
 	size_t used = 0;
@@ -137,7 +137,7 @@ static uint64_t started_at(uint64_t pid)
 	uint64_t started = 0;
 
 	(void)snprintf(path, sizeof(path), "/proc/%" PRIu64 "/stat", pid);
-	if (tracefs_read(AT_FDCWD, path, text, sizeof(text)))
+	if (global_tracefs_read(AT_FDCWD, path, text, sizeof(text)))
 		return 0;
 	/* The name may have blanks and brackets. */
 	at = strrchr(text, ')');
@@ -157,7 +157,7 @@ static uint64_t own_space(void)
 	return stat("/proc/self/ns/pid", &status) ? 0 : status.st_ino;
 }
 
-void tracefs_group(char *name, size_t room)
+void global_tracefs_group(char *name, size_t room)
 {
 	(void)snprintf(name, room, GROUP "%ld_%" PRIu64 "_%" PRIu64, (long)getpid(),
 			started_at((uint64_t)getpid()), own_space());
@@ -197,7 +197,7 @@ static int write_file(int tracefs, const char *path, const char *text)
 	return ret;
 }
 
-int tracefs_define(int tracefs, const char *definition, struct global_error *error)
+int global_tracefs_define(int tracefs, const char *definition, struct global_error *error)
 {
 	int ret = write_file(tracefs, DEFINITIONS, definition);
 
@@ -261,12 +261,12 @@ static int remove_all(int tracefs, const char *only)
 	return removed;
 }
 
-int tracefs_remove(int tracefs, const char *group)
+int global_tracefs_remove(int tracefs, const char *group)
 {
 	return remove_all(tracefs, group);
 }
 
-int tracefs_clean(int tracefs)
+int global_tracefs_clean(int tracefs)
 {
 	return remove_all(tracefs, NULL);
 }
@@ -274,11 +274,11 @@ int tracefs_clean(int tracefs)
 int global_clean(void)
 {
 	struct global_error ignored;
-	int tracefs = tracefs_open(&ignored), removed;
+	int tracefs = global_tracefs_open(&ignored), removed;
 
 	if (tracefs < 0)
 		return tracefs;
-	removed = tracefs_clean(tracefs);
+	removed = global_tracefs_clean(tracefs);
 	close(tracefs);
 	return removed;
 }
