@@ -12,6 +12,8 @@ static uint16_t state_of(const struct probes_place *place)
 {
 	if (place->probe)
 		return (uint16_t)place->method;
+	if (place->watched)
+		return WIRE_PROBE_UPROBE;
 	return place->error ? WIRE_PROBE_REFUSED : WIRE_PROBE_RESTS;
 }
 

@@ -156,6 +156,8 @@ static struct probes_wish *take_wish(
 	wish->function_bytes = (uint32_t)strlen(probe->function) + 1;
 	wish->wants_all = probe->flags & PROBE_ENTRY_ALL;
 	wish->wants_trap = probe->flags & PROBE_ENTRY_TRAP;
+	wish->over = probe->flags & PROBE_ENTRY_KERNEL;
+	wish->kernel = wish->over && !table->inherited;
 	wish->semaphore = probe->semaphore ? probe->semaphore + bias : 0;
 	if (probe->entry != PROBE_TABLE_NONE)
 		wish->entry_fetches = table->fetches + probe->first_entry_fetch;
@@ -275,12 +277,34 @@ static bool is_enabled(const struct probes_way *way)
 
 #define UNWANTED UINT32_MAX
 
-/* The flags that a probe must have here for all that is wanted. */
-static uint32_t wanted_flags(const struct probes_place *place)
+bool probes_places_forked(struct probes_table *table)
+{
+	bool some = false;
+	uint32_t i;
+
+	table->inherited = true;
+	for (i = 0; table->wishes && i < probe_table_nr_probes(&table->table); i++) {
+		struct probes_wish *wish;
+
+		for (wish = table->wishes[i]; wish; wish = wish->next_same) {
+			some |= wish->kernel;
+			wish->kernel = false;
+		}
+	}
+	return some;
+}
+
+/*
+ * The flags that a probe must have here for all that is wanted. If the kernel watches for all of them, none is to be set. One that is
+ * here for somebody is for all, because the kernel finds nothing then.
+ */
+static uint32_t wanted_flags(struct probes_place *place)
 {
 	struct probes_hook *hook;
 	uint32_t flags = UNWANTED;
+	bool own = place->probe;
 
+	place->over = false;
 	for (hook = place->hooks; hook; hook = hook->next) {
 		struct probes_wish *wish = *probes_wish_of(hook);
 		bool entry = is_enabled(hook->entry), leave = is_enabled(hook->exit);
@@ -289,10 +313,13 @@ static uint32_t wanted_flags(const struct probes_place *place)
 		if (!entry && !leave)
 			continue;
 		flags = flags == UNWANTED ? 0 : flags;
+		own |= !wish->kernel;
+		place->over |= wish->over;
 		flags |= (wish->wants_all ? (uint32_t)PATCH_ALL : 0) |
 				(leave ? (uint32_t)PATCH_EXIT : 0) |
 				(wish->wants_trap ? (uint32_t)PATCH_TRAP : 0);
 	}
+	place->watched = flags != UNWANTED && !own;
 	return flags;
 }
 
@@ -326,7 +353,7 @@ static void consider(struct round *round, struct probes_place *place)
 		round->removed[round->nr_removed++] = place->probe;
 		place->probe = NULL;
 	}
-	if (place->probe || flags == UNWANTED)
+	if (place->probe || flags == UNWANTED || (place->watched && place->ready))
 		return;
 	place->flags = flags;
 	round->requested[round->nr_requests++] = place;
@@ -376,6 +403,13 @@ static void sort(struct probes_place **requested, size_t count)
 	}
 }
 
+/* Not among those of the place: nobody is to be set anew for them. One that the kernel watches a forked child will set. */
+static uint32_t extra_flags(const struct probes_place *place)
+{
+	return (place->over ? (uint32_t)PATCH_OVER : 0) |
+			(place->watched ? (uint32_t)PATCH_READY : 0);
+}
+
 static void set_requested(struct round *round)
 {
 	size_t i;
@@ -398,7 +432,7 @@ static void set_requested(struct round *round)
 				.entry = probe_hit_entry,
 				.exit = place->flags & PATCH_EXIT ? probe_hit_exit : NULL,
 				.user = place->hooks,
-				.flags = place->flags,
+				.flags = place->flags | extra_flags(place),
 		};
 	}
 	if (round->nr_requests)
@@ -406,6 +440,10 @@ static void set_requested(struct round *round)
 	for (i = 0; i < round->nr_requests; i++) {
 		struct probes_place *place = round->requested[i];
 
+		if (round->requests[i].flags & PATCH_READY) {
+			place->ready = round->requests[i].error == -EALREADY;
+			continue;
+		}
 		place->probe = round->requests[i].probe;
 		place->method = round->requests[i].method;
 		place->error = round->requests[i].error;

@@ -363,14 +363,31 @@ void agent_probes_libraries_changed(void)
 	errno = saved_errno;
 }
 
+/* Nobody else is in a handler there. */
+static void set_in_child(void)
+{
+	patch_forked();
+	probes_places_apply();
+}
+
 void agent_probes_forked(void)
 {
 	struct agent_session *session;
 	struct probes_table *table;
+	bool apply = false, gone = false;
 
 	agent_probes_begin();
-	agent_each_session(session) for (table = session->tables; table; table = table->next)
+	agent_each_session(session)
+	{
+		gone |= session->gone;
+		for (table = session->tables; table; table = table->next) {
 			table->said = false;
+			apply |= !table->error && probes_places_forked(table);
+		}
+	}
+	/* What another thread of the parent's has half changed is let be. */
+	if (apply && !gone && !agent_is_sandboxed())
+		set_in_child();
 	agent_probes_answer();
 }
 

@@ -140,6 +140,8 @@ struct probes_wish {
 	const struct probe_fetch *entry_fetches, *exit_fetches; /* for each field */
 	uint64_t bias; /* from the file's addresses to those here */
 	bool wants_all, wants_trap;
+	bool kernel; /* the kernel watches it here for whoever has brought it */
+	bool over;   /* it does, or it did so in the process that has forked this one */
 
 	struct probes_place *place;
 	struct probes_wish *
@@ -158,7 +160,10 @@ struct probes_place {
 	enum probe_method method;
 	int error; /* of the last attempt */
 	struct probe_site site;
-	bool left; /* a hook was just taken away */
+	bool left;    /* a hook was just taken away */
+	bool watched; /* wanted by those alone for whom the kernel watches it; */
+	bool ready;   /* then a child could set it at once */
+	bool over; /* one of those who want it has had the kernel watch it, here or where we were forked */
 };
 
 struct probes_table {
@@ -178,6 +183,7 @@ struct probes_table {
 			*wishes; /* for each probe, one for each place where its module is mapped */
 	int *errors;             /* for each probe: why it has none */
 	bool said;               /* what has become of it */
+	bool inherited;          /* by a fork: the kernel watches nothing for it here */
 	bool wants_calls;        /* one of its events */
 };
 
@@ -202,6 +208,8 @@ int probes_places_find(struct probes_table *table);
 void probes_places_apply(void);
 /* Whether something that is set reads memory that may not be there. */
 bool probes_places_read(void);
+/* In a child, where the kernel does not watch what it watches in the parent. Whether that was anything, to be applied. */
+bool probes_places_forked(struct probes_table *table);
 /* There is no table, and nothing is set: nobody can be at a place. */
 void probes_places_rest(void);
 /* No hook of it is left, and nobody is in one after probes_places_apply(). */

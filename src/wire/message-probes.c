@@ -153,6 +153,7 @@ const char *wire_probe_state_text(uint32_t state)
 			[WIRE_PROBE_BREAKPOINT] = "breakpoint",
 			[WIRE_PROBE_RESTS] = "at rest",
 			[WIRE_PROBE_REFUSED] = "refused",
+			[WIRE_PROBE_UPROBE] = "uprobe",
 	};
 
 	return state < WIRE_NR_PROBE_STATES ? texts[state] : "unknown";

@@ -302,6 +302,7 @@ enum wire_probe_state {
 	WIRE_PROBE_BREAKPOINT = 5,
 	WIRE_PROBE_RESTS = 6,   /* nobody listens to its events */
 	WIRE_PROBE_REFUSED = 7, /* error says why */
+	WIRE_PROBE_UPROBE = 8,  /* the kernel watches it: whoever asked has seen to that */
 	WIRE_NR_PROBE_STATES
 };
 

@@ -19,6 +19,7 @@ static const struct {
 		{"short", "by short jump"},
 		{"punned", "by punned jump"},
 		{"breakpoint", "by breakpoint"},
+		{"uprobe", "by uprobe"},
 };
 
 /* Figures that are there only when something went wrong, or on. */

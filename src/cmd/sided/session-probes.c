@@ -185,10 +185,14 @@ bool probes_any(const struct probes *probes)
 }
 
 /* Of those that are set; in the order of enum wire_probe_state. */
-static const char *const method_words[] = {
-		NULL, "jump", "padding", "short", "punned", "breakpoint"};
-
-#define NR_METHODS (sizeof(method_words) / sizeof(*method_words))
+static const char *const method_words[WIRE_NR_PROBE_STATES] = {
+		[WIRE_PROBE_JUMP] = "jump",
+		[WIRE_PROBE_PADDING] = "padding",
+		[WIRE_PROBE_SHORT] = "short",
+		[WIRE_PROBE_PUNNED] = "punned",
+		[WIRE_PROBE_BREAKPOINT] = "breakpoint",
+		[WIRE_PROBE_UPROBE] = "uprobe",
+};
 
 static bool put_places(struct json_object *program, const struct session_probe_answer *answer)
 {
@@ -197,7 +201,9 @@ static bool put_places(struct json_object *program, const struct session_probe_a
 	uint64_t set = 0;
 	size_t i;
 
-	for (i = WIRE_PROBE_JUMP; i < NR_METHODS && fits; i++) {
+	for (i = WIRE_PROBE_JUMP; i < WIRE_NR_PROBE_STATES && fits; i++) {
+		if (!method_words[i])
+			continue;
 		set += answer->states[i];
 		if (answer->states[i])
 			fits = json_put_number(methods, method_words[i], answer->states[i]);

@@ -77,6 +77,16 @@ enum patch_flags {
 	PATCH_ALL = 1,  /* all general registers, not only those that a callee may change */
 	PATCH_EXIT = 2, /* the site is the begin of a function, whose return is to be seen, too */
 	PATCH_TRAP = 4, /* by a breakpoint, whatever the site says */
+	/*
+	 * Likewise, by a byte that is no instruction: where the kernel watches the place for somebody, or watches it in the parent, it
+	 * would take a breakpoint for its own. It may stand there.
+	 */
+	PATCH_OVER = 8,
+	/*
+	 * Only what is needed to set it is made (-EALREADY: it is): so setting it takes no lock that another thread may have, as in the child of
+	 * a fork.
+	 */
+	PATCH_READY = 16,
 };
 
 struct patch_request {
@@ -200,6 +210,9 @@ void patch_read_so(uint64_t from, size_t size);
  * reads any more, see patch_settle(). -ENOMEM.
  */
 int patch_reads(bool wanted);
+
+/* In the child of a fork, whose parent's thread has set and removed nothing meanwhile: whoever was in patch_check() is not there. */
+void patch_forked(void);
 
 struct patch_figures {
 	uint64_t cut;  /* hits inside of handlers */

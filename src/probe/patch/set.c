@@ -38,6 +38,7 @@
 #include <unistd.h>
 
 #define BREAKPOINT 0xcc
+#define OVER 0x06 /* what traps where the kernel would take a breakpoint for its own */
 #define JUMP 0xe9
 #define SHORT_JUMP 0xeb
 #define LOOKS 50
@@ -406,14 +407,26 @@ static bool stands_as_in_file(const struct probe_site *site, bool breakpoint)
 	return size <= site->nr_bytes && !memcmp((void *)site->runtime, site->bytes, size);
 }
 
-/* All bytes but those that are a pad of ours by now. */
+/* All but a breakpoint, which may be on the first byte. */
+static bool stands_below_breakpoint(const struct probe_site *site)
+{
+	const uint8_t *there = (const uint8_t *)site->runtime;
+	unsigned int size = bytes_needed(site, true);
+
+	return size <= site->nr_bytes && (there[0] == site->bytes[0] || there[0] == BREAKPOINT) &&
+			!memcmp(there + 1, site->bytes + 1, size - 1);
+}
+
+/* All bytes but those that are a pad of ours by now, or that the kernel watches, behind the first instruction. */
 static bool stands_beside_pads(const struct probe_site *site)
 {
 	unsigned int size = bytes_needed(site, false);
 
 	for (unsigned int i = 0; i < size && i < site->nr_bytes; i++) {
-		if (((const uint8_t *)site->runtime)[i] != site->bytes[i] &&
-				!patch_is_pad(site->runtime + i))
+		const uint8_t *there = (const uint8_t *)site->runtime + i;
+
+		if (*there != site->bytes[i] && !patch_is_pad(site->runtime + i) &&
+				(*there != BREAKPOINT || i < site->pieces[0].length))
 			return false;
 	}
 	return true;
@@ -436,7 +449,9 @@ static bool is_watched(const struct probe_site *site)
 static int prepare(struct patch_request *request, struct patch_writer *writer)
 {
 	const struct probe_site *site = request->site;
-	unsigned int flags = request->flags & (PATCH_ALL | PATCH_TRAP | PATCH_EXIT);
+	bool over = request->flags & PATCH_OVER;
+	unsigned int flags = (request->flags & (PATCH_ALL | PATCH_TRAP | PATCH_EXIT)) |
+			(over ? PATCH_TRAP : 0);
 	struct patch_probe *probe;
 	int ret;
 
@@ -449,10 +464,10 @@ static int prepare(struct patch_request *request, struct patch_writer *writer)
 		flags |= PATCH_TRAP;
 	if (patch_is_occupied(site->runtime, bytes_needed(site, flags & PATCH_TRAP)))
 		return -EBUSY;
-	/* Padding in which somebody's pad is leaves one byte, too. */
+	/* Padding in which somebody's pad is leaves one byte, too; so does what the kernel watches behind the first instruction. */
 	if (!stands_as_in_file(site, flags & PATCH_TRAP) && stands_beside_pads(site))
 		flags |= PATCH_TRAP;
-	if (!stands_as_in_file(site, flags & PATCH_TRAP))
+	if (!(over ? stands_below_breakpoint(site) : stands_as_in_file(site, flags & PATCH_TRAP)))
 		return is_watched(site) ? -EADDRINUSE : -ESTALE;
 	if (request->flags & PATCH_EXIT) {
 		ret = patch_hit_follow();
@@ -462,6 +477,10 @@ static int prepare(struct patch_request *request, struct patch_writer *writer)
 	ret = find_probe(request, flags, writer, &probe);
 	if (ret)
 		return ret;
+	if (request->flags & PATCH_READY)
+		return -EALREADY;
+	if (probe->method == PROBE_BREAKPOINT)
+		probe->bytes[0] = over ? OVER : BREAKPOINT;
 	/* Traps of this place lead to this code from now on. */
 	if (patch_trap_add(site->runtime, probe->body) || add_traps(probe))
 		return -ENOMEM;
@@ -848,6 +867,11 @@ void patch_check(void)
 		end_traps();
 	}
 	pthread_mutex_unlock(&lock);
+}
+
+void patch_forked(void)
+{
+	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 }
 
 void patch_figures(struct patch_figures *figures)

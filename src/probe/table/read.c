@@ -367,7 +367,7 @@ static const char *check_probe(const struct probe_table *table, const struct tab
 			!has_fetches(table, record->entry, record->first_entry_fetch) ||
 			!has_fetches(table, record->exit, record->first_exit_fetch))
 		return "a probe's event is none of its events";
-	if (record->flags & ~(uint32_t)(PROBE_ENTRY_ALL | PROBE_ENTRY_TRAP))
+	if (record->flags & ~(uint32_t)PROBE_ENTRY_FLAGS)
 		return "a probe wants more than is known";
 	if (!is_string(table, record->function))
 		return "the name of a function has no end";

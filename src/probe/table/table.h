@@ -219,7 +219,14 @@ struct probe_fetch {
 enum probe_entry_flag {
 	PROBE_ENTRY_ALL = 1 << 0,  /* all general registers are kept */
 	PROBE_ENTRY_TRAP = 1 << 1, /* by a breakpoint, whatever the site says */
+	/*
+	 * Whoever asks has the kernel watch it in the process that the table is for, and records what that sees. So it is set only
+	 * where the kernel does not see it for us: in forked children, and where another table wants it set.
+	 */
+	PROBE_ENTRY_KERNEL = 1 << 2,
 };
+
+#define PROBE_ENTRY_FLAGS (PROBE_ENTRY_ALL | PROBE_ENTRY_TRAP | PROBE_ENTRY_KERNEL)
 
 /* One place. At least one of the events is there; an exit only at the begin of a function. */
 struct probe_table_probe {

@@ -293,7 +293,7 @@ int64_t probe_table_add_probe(
 	int ret;
 
 	if (probe->module >= mark.count[TABLE_MODULES] ||
-			(probe->flags & ~(uint32_t)(PROBE_ENTRY_ALL | PROBE_ENTRY_TRAP)) ||
+			(probe->flags & ~(uint32_t)PROBE_ENTRY_FLAGS) ||
 			(probe->entry == PROBE_TABLE_NONE && probe->exit == PROBE_TABLE_NONE) ||
 			table_check_site(&probe->site))
 		return -EINVAL;
