@@ -3,7 +3,7 @@
 """
 How many functions of Debian's programs can be probed, and how: coverage.py BUILD [FILE...]
 
-A file that is not installed is left out. "jumps" are all but breakpoints and what cannot be probed.
+A file that is not installed is left out. "jumps" are all but uprobes, breakpoints and what cannot be probed.
 """
 import json
 import os
@@ -17,7 +17,7 @@ LIBRARIES = "/usr/lib/x86_64-linux-gnu/"
 FILES = sys.argv[2:] or [LIBRARIES + "libc.so.6", LIBRARIES + "libcrypto.so.3", LIBRARIES + "libsqlite3.so.0",
                          LIBRARIES + "libstdc++.so.6", "/usr/bin/redis-server", "/usr/sbin/nginx", "/usr/bin/python3",
                          LIBRARIES + "libssl.so.3", LIBRARIES + "libm.so.6", "/usr/bin/openssl", "/usr/bin/node"]
-METHODS = ("jump", "padding", "short", "punned", "breakpoint", "none")
+METHODS = ("jump", "padding", "short", "punned", "uprobe", "breakpoint", "none")
 
 print("%-18s %9s " % ("file", "functions") + " ".join("%10s" % method for method in METHODS) + "     jumps")
 for path in FILES:
@@ -27,6 +27,6 @@ for path in FILES:
                             check=True, timeout=600).stdout
     count = Counter(json.loads(line)["method"] for line in listed.splitlines())
     total = sum(count.values())
-    share = 100 * (total - count["breakpoint"] - count["none"]) / total
+    share = 100 * (total - count["uprobe"] - count["breakpoint"] - count["none"]) / total
     print("%-18s %9d " % (os.path.basename(path), total) + " ".join("%10d" % count[method] for method in METHODS)
           + " %7.2f %%" % share, flush=True)

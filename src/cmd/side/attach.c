@@ -41,8 +41,7 @@ static int status_of(const struct inject_report *report)
 							       : COMMAND_FAILED;
 }
 
-/* One turn of the recording, if there is one; after at most so long. */
-static int turn(struct attached *attached, int timeout_ms)
+int attach_turn(struct attached *attached, int timeout_ms)
 {
 	struct session_error error;
 
@@ -80,7 +79,7 @@ int attach_request(
 				strerror(-watched[0].fd));
 	do {
 		(void)poll(watched, 2, TURN_MS);
-		status = turn(attached, 0);
+		status = attach_turn(attached, 0);
 	} while (!status && !(watched[0].revents & (POLLIN | POLLHUP)));
 	inject_end(watched[0].fd, child, &attached->report);
 	return status;
@@ -235,7 +234,7 @@ static int go_on(struct attached *attached, bool *program_ended)
 		uint64_t left = duration ? (duration - time + 999999) / 1000000 : TURN_MS;
 
 		(void)poll(watched, 3, (int)(left < TURN_MS ? left : TURN_MS));
-		status = turn(attached, 0);
+		status = attach_turn(attached, 0);
 		if (watched[0].revents || status)
 			break;
 		*program_ended = watched[1].revents != 0;
@@ -315,8 +314,10 @@ static int what_was_set(struct attached *attached)
 			all = all && answers[i].answered;
 		session_probe_answers_free(answers, nr);
 		if (!all)
-			status = turn(attached, SET_STEP_MS);
+			status = attach_turn(attached, SET_STEP_MS);
 	}
+	if (!status)
+		status = attach_kernel_start(attached);
 	return status ? status : recording->look(recording->user, attached->session);
 }
 
@@ -337,6 +338,7 @@ static int record_program(struct attached *attached)
 	failed = status;
 	if (!status)
 		status = go_on(attached, &program_ended);
+	attach_kernel_end(attached);
 	if (program_ended)
 		return status;
 	/* It may end meanwhile, and it may be anywhere. */

@@ -39,12 +39,15 @@ struct attached {
 	const char *output; /* what was asked for, or is printed from */
 	struct inject_report report;
 	int signals, program; /* descriptors */
+	pid_t kernel;         /* side-uprobes, of this recording */
 	bool incidental;      /* somebody wants something else, and only needs it to be there */
 };
 
 /* All that return int return an exit status; what went wrong has been said. */
 
-/* attach.c. Have it do something, while the recording goes on. What went wrong is in the report. */
+/* attach.c. One turn of the recording, if there is one; after at most so long. */
+int attach_turn(struct attached *attached, int timeout_ms);
+/* Have it do something, while the recording goes on. What went wrong is in the report. */
 int attach_request(
 		struct attached *attached, const char *what, const char *path, bool only_if_there);
 int attach_say_failure(const struct attached *attached);
@@ -60,6 +63,19 @@ void attach_place_forget(struct attached *attached);
 int attach_place_unreachable(const struct attached *attached);
 /* Who the program is in effect, also where its files in /proc are root's. */
 uint64_t attach_user_of(pid_t pid);
+
+/* attach-kernel.c. The places that the kernel watches are so from now on; until then. */
+#ifdef SIDE_HAS_PROBES
+int attach_kernel_start(struct attached *attached);
+void attach_kernel_end(struct attached *attached);
+#else
+static inline int attach_kernel_start(__attribute__((unused)) struct attached *attached)
+{
+	return 0;
+}
+
+static inline void attach_kernel_end(__attribute__((unused)) struct attached *attached) {}
+#endif
 
 /* attach-daemon.c */
 int attach_give_to_daemon(struct attached *attached);

@@ -186,6 +186,7 @@ struct common_options {
 
 /* `--global`, and whose hits count: probe-global.c. */
 struct global_arguments {
+	bool never; /* `--no-uprobe`: not even of one process, where only a breakpoint could be */
 	bool on;
 	const char *by; /* NULL: the first way that works */
 	struct text_list uids, cgroups, comms;
@@ -499,6 +500,8 @@ struct attach_recording {
 	const struct session_channel *channel;
 	const struct session_probe *probes;
 	size_t nr_probes;
+	const int *kernel; /* tables of places that the kernel watches: probe-kernel.h */
+	size_t nr_kernel;
 	/* When the program has said what became of them. An exit status but 0 ends the recording. */
 	int (*look)(void *user, struct session *session);
 	void *user;

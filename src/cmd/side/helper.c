@@ -6,12 +6,15 @@
 #include "say.h"
 
 #include "session/session.h"
+#include "wire/wire.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -84,7 +87,8 @@ int helper_find(const char *program, const char *folder, const char *what, char 
 			"the part of side that records %s, %s, is not there", what, program);
 }
 
-static _Noreturn void become(char **words, const char *variable, const char *value)
+/* `bound`: it is for a recording of ours without a daemon, and ends with us. */
+static _Noreturn void become(char **words, const char *variable, const char *value, bool bound)
 {
 	char *agent = session_library("libside-agent.so");
 
@@ -98,16 +102,17 @@ static _Noreturn void become(char **words, const char *variable, const char *val
 	unsetenv("SIDE_USER_EVENTS");
 	if (variable)
 		setenv(variable, value, 1);
+	/* Sessions that want events of the same name mean those of programs. */
+	if (bound && (setenv("SIDE_AGENT_SESSION", "", 1) || prctl(PR_SET_PDEATHSIG, SIGTERM)))
+		_exit(say_error(COMMAND_FAILED, NULL, "there is no memory"));
 	execv(words[0], words);
 	_exit(say_error(COMMAND_FAILED, NULL, "cannot run %.256s: %s", words[0], strerror(errno)));
 }
 
-int helper_start(char ***words, const char *variable, const char *value)
+static int begin(char ***words, const char *variable, const char *value, bool bound, int *ready,
+		pid_t *child)
 {
-	char byte = 0;
-	int ends[2], status = 0;
-	pid_t child;
-	ssize_t got;
+	int ends[2];
 
 	if (pipe(ends))
 		return say_error(COMMAND_FAILED, NULL, "cannot make a pipe: %s", strerror(errno));
@@ -118,17 +123,37 @@ int helper_start(char ***words, const char *variable, const char *value)
 		return say_error(COMMAND_FAILED, NULL, "there is no memory");
 	}
 	fflush(NULL);
-	child = fork();
-	if (!child)
-		become(*words, variable, value);
+	*child = fork();
+	if (!*child)
+		become(*words, variable, value, bound);
 	close(ends[1]);
-	do
-		got = child < 0 ? -1 : read(ends[0], &byte, 1);
-	while (got < 0 && errno == EINTR && child > 0);
+	*ready = ends[0];
+	if (*child > 0)
+		return COMMAND_DONE;
 	close(ends[0]);
-	if (child < 0)
-		return say_error(COMMAND_FAILED, NULL, "cannot start a process: %s",
-				strerror(errno));
+	*ready = -1;
+	return say_error(COMMAND_FAILED, NULL, "cannot start a process: %s", strerror(errno));
+}
+
+int helper_begin(char ***words, const char *socket, int *ready, pid_t *child)
+{
+	return begin(words, WIRE_SOCKET_ENV, socket, true, ready, child);
+}
+
+int helper_start(char ***words, const char *variable, const char *value)
+{
+	char byte = 0;
+	int ready = -1, status;
+	pid_t child = -1;
+	ssize_t got;
+
+	status = begin(words, variable, value, false, &ready, &child);
+	if (status)
+		return status;
+	do
+		got = read(ready, &byte, 1);
+	while (got < 0 && errno == EINTR);
+	close(ready);
 	/* It goes on, and is nobody's child when we have ended. */
 	if (got == 1)
 		return COMMAND_DONE;

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* A call: words that end with NULL. Two more; false: no memory. */
 bool helper_add(char ***words, const char *option, const char *value);
@@ -20,5 +21,10 @@ int helper_find(const char *program, const char *folder, const char *what, char 
  * exit status: it has said why. It says that it is ready by a byte to the descriptor behind `--ready`.
  */
 int helper_start(char ***words, const char *variable, const char *value);
+/*
+ * The same for a recording without a daemon, at that socket, which must go on meanwhile: by the descriptor it says that it is ready. It ends
+ * with whoever calls this.
+ */
+int helper_begin(char ***words, const char *socket, int *ready, pid_t *child);
 
 #endif /* CMD_SIDE_HELPER_H */

@@ -186,12 +186,22 @@ int probe_enable(struct enabling *enabling, struct ask *ask, const struct probe_
 				"it");
 	if (!status)
 		status = probe_modes(ask, &enabling->target, &modes);
+	if (!status)
+		status = probe_enable_choose(enabling, ask, session);
 	/* One that is to look afterwards has all that it needs. */
 	if (!status && enabling->target.pid && !json_object_array_length(modes))
 		status = attach(enabling, ask, &modes);
 	if (!status)
 		status = send_request(enabling, ask, wish, session, modes);
+	if (!status || status == COMMAND_PENDING) {
+		int watched = probe_enable_watch(enabling, ask, session);
+
+		status = watched ? watched : status;
+	}
 	json_object_put(modes);
+	if (enabling->kernel.table >= 0)
+		close(enabling->kernel.table);
+	enabling->kernel.table = -1;
 	if (enabling->table >= 0)
 		close(enabling->table);
 	enabling->table = -1;
@@ -204,8 +214,10 @@ int probe_begin(struct enabling *enabling, const struct parsed *parsed)
 {
 	int status;
 
-	*enabling = (struct enabling){
-			.parsed = parsed, .options = &parsed->options.control, .table = -1};
+	*enabling = (struct enabling){.parsed = parsed,
+			.options = &parsed->options.control,
+			.table = -1,
+			.kernel.table = -1};
 	status = probe_global_check(&enabling->options->global);
 	if (!status)
 		status = check(enabling);

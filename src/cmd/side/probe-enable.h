@@ -3,6 +3,7 @@
 #define SIDE_CMD_PROBE_ENABLE_H
 
 #include "ask.h"
+#include "probe-kernel.h"
 #include "probe-wish.h"
 
 #include <limits.h>
@@ -15,6 +16,7 @@ struct enabling {
 	char exe[PATH_MAX];
 	struct text_list contexts; /* one by one */
 	int table;
+	struct probe_kernel kernel;   /* what of it the kernel watches */
 	const char *channel, *filter; /* of a probe that is made again; NULL: as asked */
 };
 
@@ -30,6 +32,13 @@ int probe_enable(struct enabling *enabling, struct ask *ask, const struct probe_
 /* probe-enable-global.c: the same, of the kernel's. */
 int probe_enable_global(struct enabling *enabling, struct ask *ask, const struct probe_wish *wish,
 		const char *session);
+
+/*
+ * probe-enable-kernel.c: which places of one process the kernel watches, instead of a breakpoint; when they are asked for, nobody else watches
+ * them for this event any more, and afterwards side-uprobes does.
+ */
+int probe_enable_choose(struct enabling *enabling, struct ask *ask, const char *session);
+int probe_enable_watch(struct enabling *enabling, const struct ask *ask, const char *session);
 
 /* For requests: what was asked for, and all events of the table. The latter: 0 or an exit status, said. */
 void probe_add_asked(struct json_object *request, const struct option_uses *asked);

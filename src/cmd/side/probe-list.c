@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* `side probe list`: each function, and how it can be probed. */
 #include "names/names.h"
+#include "probe-kernel.h"
 #include "probe-list.h"
 #include "probe/inject/inject.h"
 
@@ -26,6 +27,7 @@ struct listing {
 	pid_t process;           /* 0: a file */
 	struct resolve *resolve; /* of the process; NULL: nobody has asked yet */
 	uint64_t count, by_method[PROBE_METHODS];
+	uint64_t by_kernel; /* of breakpoints, what it watches instead */
 };
 
 /* What is printed: a function, by one of its names, and how it can be probed. */
@@ -83,6 +85,11 @@ static void print_chooser(const struct probe_module *module, const struct row *r
 	putchar(')');
 }
 
+static const char *method_name(const struct probe_site *site)
+{
+	return probe_kernel_would(site) ? PROBE_UPROBE_NAME : probe_method_name(site->method);
+}
+
 static void print_text(const struct listing *listing, const struct probe_module *module,
 		const struct row *row)
 {
@@ -94,7 +101,7 @@ static void print_text(const struct listing *listing, const struct probe_module 
 	if (readable)
 		name = readable;
 	snprintf(unnamed, sizeof(unnamed), "0x%" PRIx64, site->address);
-	printf("%-10s 0x%-16" PRIx64 " ", probe_method_name(site->method),
+	printf("%-10s 0x%-16" PRIx64 " ", method_name(site),
 			site->runtime ? site->runtime : site->address);
 	if (site->method == PROBE_NONE)
 		fputs("    - ", stdout);
@@ -157,8 +164,8 @@ static void print_json(const struct probe_module *module, const struct row *row)
 	free(readable);
 	printf(",\"address\":%" PRIu64 ",\"offset\":%" PRIu64 ",\"size\":%" PRIu64
 	       ",\"method\":\"%s\",\"displaced\":%u,\"patched\":%u",
-			site->address, site->offset, function->size,
-			probe_method_name(site->method), site->displaced, site->patched);
+			site->address, site->offset, function->size, method_name(site),
+			site->displaced, site->patched);
 	if (site->runtime)
 		printf(",\"runtime\":%" PRIu64, site->runtime);
 	if (site->method == PROBE_SHORT)
@@ -201,7 +208,10 @@ static int print_row(struct listing *listing, const struct probe_module *module,
 	}
 	if (!listing->count++ && !say_is_json())
 		printf("%-10s %-18s %5s %s\n", "METHOD", "ADDRESS", "BYTES", "FUNCTION");
-	listing->by_method[row->site.method]++;
+	if (probe_kernel_would(&row->site))
+		listing->by_kernel++;
+	else
+		listing->by_method[row->site.method]++;
 	if (say_is_json())
 		print_json(module, row);
 	else
@@ -308,6 +318,7 @@ static void tell_kept(const struct listing *listing)
 static int conclude(const struct listing *listing, bool markers, const char *what, const char *glob)
 {
 	const uint64_t *by = listing->by_method;
+	char kernel[40] = "";
 
 	if (!listing->count && markers)
 		return say_flush(stdout);
@@ -320,10 +331,13 @@ static int conclude(const struct listing *listing, bool markers, const char *wha
 				       "functions is known",
 				what, glob);
 	tell_kept(listing);
+	if (listing->by_kernel)
+		snprintf(kernel, sizeof(kernel), ", %" PRIu64 " " PROBE_UPROBE_NAME,
+				listing->by_kernel);
 	say_note("%" PRIu64 " functions: %" PRIu64 " jump, %" PRIu64 " padding, %" PRIu64
-		 " short, %" PRIu64 " punned, %" PRIu64 " breakpoint, %" PRIu64 " none",
+		 " short, %" PRIu64 " punned%s, %" PRIu64 " breakpoint, %" PRIu64 " none",
 			listing->count, by[PROBE_JUMP], by[PROBE_PADDING], by[PROBE_SHORT],
-			by[PROBE_PUNNED], by[PROBE_BREAKPOINT], by[PROBE_NONE]);
+			by[PROBE_PUNNED], kernel, by[PROBE_BREAKPOINT], by[PROBE_NONE]);
 	return say_flush(stdout);
 }
 

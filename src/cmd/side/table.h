@@ -219,6 +219,15 @@ extern const struct example table_doctor_examples[];
 				    "privileges; see `side help global`.",                         \
 	},                                                                                         \
 			{                                                                          \
+					.name = "no-uprobe",                                       \
+					.kind = OPTION_FLAG,                                       \
+					.offset = offsetof(struct of, global.never),               \
+					.sentence = "Without `--global`: set breakpoints where "   \
+						    "the kernel could watch a place of the "       \
+						    "process at less cost (see "                   \
+						    "`side help probes`).",                        \
+			},                                                                         \
+			{                                                                          \
 					.name = "by",                                              \
 					.argument = "WAY",                                         \
 					.kind = OPTION_TEXT,                                       \

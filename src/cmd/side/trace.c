@@ -6,6 +6,7 @@
  */
 #include "command.h"
 #include "probe-global.h"
+#include "probe-kernel.h"
 #include "probe-list.h"
 #include "probe-wish.h"
 #include "say.h"
@@ -29,6 +30,9 @@ struct tracing {
 	char exe[PATH_MAX];
 	struct session_probe probes[PROBE_WISHES_MAX];
 	size_t nr_probes;
+	int kernel[PROBE_WISHES_MAX]; /* tables of what the kernel watches */
+	size_t nr_kernel;
+	const char *no_kernel; /* why it is to watch nothing; NULL: it may */
 	char *patterns[2 * PROBE_WISHES_MAX + 2];
 	size_t nr_patterns;
 	struct text_list contexts,
@@ -122,6 +126,16 @@ static bool wants_all_arguments(const struct resolve_wish *wish)
 	return false;
 }
 
+static int leave_to_kernel(struct tracing *tracing, const struct probe_target *target, int *table)
+{
+	struct probe_kernel kernel;
+	int status = probe_kernel_choose(target, tracing->no_kernel, table, &kernel);
+
+	if (!status && kernel.table >= 0)
+		tracing->kernel[tracing->nr_kernel++] = kernel.table;
+	return status;
+}
+
 static int resolve_all(struct tracing *tracing, pid_t pid)
 {
 	const struct probe_target target = {.pid = pid, .exe = pid ? NULL : tracing->exe};
@@ -141,6 +155,8 @@ static int resolve_all(struct tracing *tracing, pid_t pid)
 			break;
 		tracing->nr_probes++;
 		status = add_events(tracing, probe->table);
+		if (!status)
+			status = leave_to_kernel(tracing, &target, &probe->table);
 	}
 	return status;
 }
@@ -179,12 +195,15 @@ static void say_answer(struct tracing *tracing, const struct session_probe_answe
 	char text[256] = "", number[SAY_NUMBER_MAX];
 	size_t used = 0;
 
-	for (unsigned int i = WIRE_PROBE_JUMP; i <= WIRE_PROBE_BREAKPOINT; i++) {
+	for (unsigned int i = WIRE_PROBE_JUMP; i < WIRE_NR_PROBE_STATES; i++) {
+		if ((i > WIRE_PROBE_BREAKPOINT && i != WIRE_PROBE_UPROBE) || !answer->states[i])
+			continue;
 		set += answer->states[i];
-		if (answer->states[i] && used < sizeof(text))
+		if (used < sizeof(text))
 			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s %s",
 					used ? ", " : "", say_number(answer->states[i], number),
-					probe_method_name(i));
+					i == WIRE_PROBE_UPROBE ? PROBE_UPROBE_NAME
+							       : probe_method_name(i));
 	}
 	if (answer->error)
 		say_note("%s: process %" PRId32 " cannot use it: %s",
@@ -273,6 +292,8 @@ static int start_running(struct tracing *tracing, const struct parsed *parsed)
 	const struct attach_recording recording = {.channel = &channel,
 			.probes = tracing->probes,
 			.nr_probes = tracing->nr_probes,
+			.kernel = tracing->kernel,
+			.nr_kernel = tracing->nr_kernel,
 			.look = look_after,
 			.user = tracing};
 
@@ -457,6 +478,8 @@ static int trace(struct tracing *tracing, const struct parsed *parsed, char **wo
 		status = find_program(words[0], tracing->exe);
 	if (!status && count && !options->global.on)
 		status = check_reachable(words[0]);
+	tracing->no_kernel = probe_kernel_not(
+			options->global.never, tracing->others.count > 0, options->filter);
 	if (!status)
 		status = resolve_all(tracing, options->global.on ? 0 : (pid_t)options->pid);
 	if (!status && options->global.on)
@@ -481,6 +504,8 @@ int cmd_trace(const struct parsed *parsed)
 	status = trace(tracing, parsed, words, words ? count : 0);
 	for (size_t i = 0; i < tracing->nr_probes; i++)
 		close(tracing->probes[i].table);
+	for (size_t i = 0; i < tracing->nr_kernel; i++)
+		close(tracing->kernel[i]);
 	for (size_t i = 0; i < tracing->nr_patterns; i++)
 		free(tracing->patterns[i]);
 	free(tracing->contexts.items);

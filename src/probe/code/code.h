@@ -14,6 +14,7 @@
  *	x86-64-sweep.c   where any instruction of the file may jump to
  *	x86-64-choices.c what functions choose from that choose others
  *	x86-64-site.c    the method for one place
+ *	x86-64-emulated.c what the kernel does by itself where it watches an instruction
  *	x86-64-copy.c    displaced instructions written for another address (copy.h; for the process that is probed)
  *
  * Files are not trusted: what does not fit is not used, or the file is refused with a sentence.
@@ -66,6 +67,9 @@ size_t code_choices(const struct code_file *file, const struct code_function *ch
 int code_entry(struct code_file *file, const struct code_function *function,
 		struct probe_site *site);
 int code_site(struct code_file *file, uint64_t address, struct probe_site *site);
+
+/* Whether a uprobe on the instruction of these bytes costs no step. */
+bool code_kernel_emulates(const uint8_t *bytes, size_t size);
 
 /*
  * What is to be added to the file's addresses, if the part of it from `offset` on is mapped at `start`, as

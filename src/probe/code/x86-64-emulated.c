@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which instructions the kernel does by itself where it watches one (a uprobe), instead of executing a copy step by step, which takes ten
+ * times as long: arch/x86/kernel/uprobes.c, branch_setup_xol_ops() and push_setup_xol_ops().
+ *
+ *	90                          nop
+ *	eb, e9, 70 to 7f, 0f 80 to 0f 8f   jumps to an address that stands in them, on a condition or without
+ *	e8                          calls of one
+ *	50 to 57, 41 50 to 41 57    pushes of a register; since Linux 4.17
+ *
+ * Prefixes make exceptions of them that differ between kernels, as do long nops (emulated since Linux 6.18), so none of these is
+ * counted. tests/probe/global looks at a kernel: where one has stepped, the process has a mapping for that.
+ */
+#include "code.h"
+
+#define REX_B 0x41
+#define TWO_BYTES 0x0f
+
+static bool is_push(uint8_t byte)
+{
+	return byte >= 0x50 && byte <= 0x57;
+}
+
+bool code_kernel_emulates(const uint8_t *bytes, size_t size)
+{
+	if (size < 1)
+		return false;
+	switch (bytes[0]) {
+	case 0x90:
+	case 0xe8:
+	case 0xe9:
+	case 0xeb: return true;
+	case REX_B: return size > 1 && is_push(bytes[1]);
+	case TWO_BYTES: return size > 1 && bytes[1] >= 0x80 && bytes[1] <= 0x8f;
+	default: return is_push(bytes[0]) || (bytes[0] >= 0x70 && bytes[0] <= 0x7f);
+	}
+}
