@@ -551,7 +551,7 @@ int variable_values(const struct place *place, const char *said, bool exit, stru
 		size_t room, size_t *count, bool *left_out, struct resolve_error *error)
 {
 	struct expression expression = {.place = place, .exit = exit, .error = error};
-	char text[1024], name[FETCH_NAME_MAX] = "";
+	char text[1024] = "", name[FETCH_NAME_MAX] = "";
 	size_t named;
 	bool has;
 	int ret;
