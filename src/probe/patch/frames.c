@@ -215,53 +215,21 @@ static uint8_t *put_hot(uint8_t *to)
 	return put(to, "\x1a\x22", 2); /* and; plus */
 }
 
-/* That of the gate whose address stands where the frame begins, for the last instruction before it has nothing else. */
-static uint8_t *put_hot_of_gate(uint8_t *to)
-{
-	uint64_t gates = patch_hit_gates();
-	const struct patch_return *returns = patch_hit_returns();
-
-	_Static_assert(sizeof(struct patch_return) == RETURN_BYTES << 2, "by which it is shifted");
-	to = put(to, "\x06\x0e", 2); /* what stands there; minus */
-	to = put(to, &gates, sizeof(gates));
-	to = put(to, "\x1c\x32\x24\x0e", 4); /* 2, shl */
-	to = put(to, &returns, sizeof(returns));
-	*to++ = 0x22; /* plus */
-	*to++ = 0x23;
-	*to++ = offsetof(struct patch_return, probe);
-	*to++ = 0x06; /* what stands there */
-	return to;
-}
-
 /* Likewise the code by which bodies go to a handler. What they have pushed is below what they have skipped. */
 static void add_head(uint64_t start, bool follows, bool all, const struct patch_hot *hot)
 {
 	struct described code = {patch_head_frames(follows, all), HEAD_BYTES};
-	uint8_t rules[256], *to, *length, *other = NULL, *end = NULL;
+	uint8_t rules[256], *to, *length;
 
 	to = put_frame(rules, &code, PATCH_FRAME_BYTES + 8, true, NULL);
 	to = put(to, "\x10\x10", 2);
 	length = to++;
-	if (follows) {
-		/* The program counter; there? On. */
-		to = put(put_offset(to, HEAD_BYTES), "\x08", 1);
-		*to++ = (uint8_t)patch_head_jump_at(all);
-		to = put(to, "\x29\x28\0\0", 4);
-		other = to;
-	}
 	/* The begin of what hits read of bodies; swap; so far, minus; the two bytes there. */
 	*to++ = 0x0e;
 	to = put(to, &hot, sizeof(hot));
 	to = put(to, "\x16\x08", 2);
 	*to++ = PATCH_PUSHED_BYTES;
 	to = put_hot(put(to, "\x1c\x94\2", 3));
-	if (follows) {
-		to = put(to, "\x2f\0\0", 3); /* On. */
-		end = to;
-		other[-2] = (uint8_t)(to - other);
-		to = put_hot_of_gate(to);
-		end[-2] = (uint8_t)(to - end);
-	}
 	to = put_member(to, offsetof(struct patch_hot, address));
 	*length = (uint8_t)(to - length - 1);
 	to = put_unknown(to);

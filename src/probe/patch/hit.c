@@ -507,16 +507,6 @@ bool patch_enter_followed(struct patch_hit *hit, struct patch_hot *probe)
 				  : enter_followed_slowly(hit, probe);
 }
 
-uint64_t patch_hit_gates(void)
-{
-	return gate_of(0);
-}
-
-const struct patch_return *patch_hit_returns(void)
-{
-	return returns;
-}
-
 void patch_clock(uint64_t unit)
 {
 	/* Relaxed: a number only. */

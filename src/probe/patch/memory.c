@@ -134,7 +134,7 @@ static bool write_heads(struct patch_arena *arena)
 
 	if (!arena->kind.bytes)
 		return true;
-	patch_heads_write(heads, arena->start, arena->kind.follows, arena->hot);
+	patch_heads_write(heads, arena->kind.follows, arena->hot);
 	arena->used = HEADS_BYTES;
 	patch_writer_open(&writer);
 	ret = patch_write(&writer, arena->start, heads, sizeof(heads));

@@ -202,13 +202,10 @@ uint64_t patch_pages_give_back(void);
 
 /* Writes the code of a probe as it is in its body, of that kind; -ERANGE, -E2BIG. */
 int patch_body_of(struct patch_probe *probe, struct patch_kind kind, uint8_t *bytes);
-/* The heads of an arena, as they are at its begin `at`; `hot` is what hits read of what were its first body. */
-void patch_heads_write(
-		uint8_t bytes[HEADS_BYTES], uint64_t at, bool follows, const struct patch_hot *hot);
+/* The heads of an arena; `hot` is what hits read of what were its first body. */
+void patch_heads_write(uint8_t bytes[HEADS_BYTES], bool follows, const struct patch_hot *hot);
 /* Where in a head that address stands. */
 size_t patch_head_hot_at(void);
-/* Where in a head of bodies that follow the jump to a gate stands. */
-size_t patch_head_jump_at(bool all);
 /* What unwinders read of a probe whose code was written. */
 void patch_body_places(struct patch_probe *probe);
 /*
@@ -385,9 +382,6 @@ int patch_hit_follow(void);
 /* Of the calling thread's entry, which is below THREADS_MAX; negative: it has none. */
 int patch_hit_number(void);
 bool patch_hit_is_inside(const struct patch_hot *probe);
-/* Where gates and what they know are, once there are any. */
-uint64_t patch_hit_gates(void);
-const struct patch_return *patch_hit_returns(void);
 void patch_hit_figures(struct patch_figures *figures);
 
 #endif /* PROBE_PATCH_PARTS_H */

@@ -7,9 +7,8 @@
  *	body    skip the red zone; call the head; skip it back; copy
  *	head    save; call patch_enter(); restore; return
  *
- * A body whose returns may be seen pushes its place in the arena instead and jumps, for the head goes on at a gate (below),
- * and a call without a return would make the processor expect returns at wrong places. Where it does go on in the copy, it
- * has the copy's address in the place of what was pushed, and returns there, over the red zone.
+ * A body whose returns may be seen has a jump to a gate (below) before the copy, so that the processor, which foresees jumps by those
+ * that came before, knows whose gate it is. Where it does go on in the copy, the head returns behind that.
  *
  * The head saves the registers that a C function may change (all, if they are asked for) and the flags,
  * and restores them. Flags are kept by lahf and seto,
@@ -112,10 +111,9 @@ static const struct step leave_to_copy[] = {
 		RESTORE(8 + RED_ZONE + WORD), STEP("\xc2\x80\0", NO_MOVE) /* ret $128 */};
 /* One word more: the return address, which the gate's call writes again. */
 static const struct step leave_by_gate[] = {
-		RESTORE(8 + RED_ZONE + WORD),
-		STEP("\x48\x8d\xa4\x24\x90\0\0\0", -RED_ZONE - WORD - 8), /* lea 144(%rsp),%rsp */
-};
-static const struct step jump_to_gate[] = {STEP("\xff\x64\x24\xf8", NO_MOVE) /* jmp *-8(%rsp) */};
+		STEP("\x48\x8d\xa4\x24\x88\0\0\0", -RED_ZONE - 8), /* lea 136(%rsp),%rsp */
+		STEP("\xff\x64\x24\xf8", NO_MOVE) /* jmp *-8(%rsp) */};
+#define GATE_BYTES 12 /* of these */
 static const struct step leave_to_caller[] = {RESTORE(8), STEP("\xc3", NO_MOVE) /* ret */};
 /*
  * Where the body is in its arena, which the address behind its call says, too. Asked for while registers are being saved, for all else
@@ -127,7 +125,9 @@ static const struct step place_of_body[] = {
 };
 _Static_assert(BODY_BYTES == 64 && PATCH_ARENA_BYTES == 65536, "what is left of an address");
 static const struct step add_place[] = {STEP("\x48\x01\xc6", NO_MOVE) /* add %rax,%rsi */};
-static const struct step say_copy[] = {STEP("\x48\x01\x45\x58", NO_MOVE) /* add %rax,88(%rbp) */};
+static const struct step pass_gate[] = {
+		STEP("\x48\x83\x45\x58\x0c", NO_MOVE) /* addq $12,88(%rbp) */};
+_Static_assert(GATE_BYTES == 0x0c, "behind the jump");
 static const struct step call[] = {STEP("\xff\xd0", NO_MOVE) /* call *%rax */};
 static const struct step save_rest[] = {
 		STEP("\x48\x89\x5d\xf8", NO_MOVE), /* mov %rbx,-8(%rbp) */
@@ -179,33 +179,23 @@ static void put_constant(struct writing *writing, const char *opcode, uint64_t v
 
 /* ---- bodies ---- */
 
-#define JUMP_BYTES 5 /* as a call */
-
-static void put_jump(struct writing *writing, uint8_t opcode, uint64_t at, uint64_t to)
-{
-	int32_t away = (int32_t)(to - (at + writing->at + JUMP_BYTES));
-
-	put(writing, &opcode, 1);
-	put(writing, &away, sizeof(away));
-}
+#define CALL_BYTES 5
 
 /* All before the copy of a body at that address. */
 static void put_body(struct writing *writing, uint64_t at, bool all, bool follows)
 {
-	uint32_t place = (uint32_t)(at % PATCH_ARENA_BYTES);
-	uint64_t head = at - place + (all ? HEAD_BYTES : 0);
+	uint64_t head = at - at % PATCH_ARENA_BYTES + (all ? HEAD_BYTES : 0);
+	int32_t away;
 
 	put_steps(writing, pass_red_zone);
-	if (follows) {
-		put(writing, "\x68", 1); /* push $place */
-		put(writing, &place, sizeof(place));
-		writing->distance += WORD;
-	}
-	put_jump(writing, follows ? 0xe9 : 0xe8, at, head);
+	away = (int32_t)(head - (at + writing->at + CALL_BYTES));
+	put(writing, "\xe8", 1); /* call */
+	put(writing, &away, sizeof(away));
 	if (follows)
-		writing->distance = 8;
+		put_steps(writing, leave_by_gate);
 	else
 		put_steps(writing, back_over_red_zone);
+	writing->distance = 8;
 }
 
 const uint8_t *patch_body_frames(bool follows)
@@ -240,14 +230,11 @@ int patch_body_of(struct patch_probe *probe, struct patch_kind kind, uint8_t *by
 
 /* ---- heads ---- */
 
-static size_t hot_at, jump_at; /* in a head: 8 bytes, the same in all; and an instruction */
+static size_t hot_at; /* in a head: 8 bytes, the same in all */
 
-static void put_head(struct writing *writing, uint64_t at, bool all, bool follows,
-		const struct patch_hot *hot)
+static void put_head(struct writing *writing, bool all, bool follows, const struct patch_hot *hot)
 {
 	void *enter = follows ? (void *)&patch_enter_followed : (void *)&patch_enter;
-	struct writing body = {
-			.bytes = (uint8_t[BODY_BYTES]){0}, .frames = (uint8_t[BODY_BYTES]){0}};
 	size_t jump;
 
 	put_steps(writing, save);
@@ -264,23 +251,17 @@ static void put_head(struct writing *writing, uint64_t at, bool all, bool follow
 	if (follows) {
 		put(writing, "\x84\xc0\x74\0", 4); /* test %al,%al; jz over the gate's way */
 		jump = writing->at;
-		put_steps(writing, leave_by_gate);
-		jump_at = writing->at;
-		put_steps(writing, jump_to_gate);
+		put_steps(writing, leave_to_body);
 		writing->bytes[jump - 1] = (uint8_t)(writing->at - jump);
 		writing->distance = PATCH_BY_FRAME_POINTER;
-		put_body(&body, 0, false, true);
-		put_constant(writing, "\x48\xb8",
-				at + body.at); /* mov $(where the first copy were),%rax */
-		put_steps(writing, say_copy);
+		put_steps(writing, pass_gate);
 		put_steps(writing, leave_to_copy);
 	} else {
 		put_steps(writing, leave_to_body);
 	}
 }
 
-void patch_heads_write(
-		uint8_t bytes[HEADS_BYTES], uint64_t at, bool follows, const struct patch_hot *hot)
+void patch_heads_write(uint8_t bytes[HEADS_BYTES], bool follows, const struct patch_hot *hot)
 {
 	uint8_t frames[HEAD_BYTES];
 
@@ -288,7 +269,7 @@ void patch_heads_write(
 	for (size_t all = 0; all < 2; all++) {
 		struct writing writing = {.bytes = bytes + all * HEAD_BYTES, .frames = frames};
 
-		put_head(&writing, at, all, follows, hot);
+		put_head(&writing, all, follows, hot);
 	}
 }
 
@@ -300,7 +281,7 @@ const uint8_t *patch_head_frames(bool follows, bool all)
 			.frames = frames[follows][all],
 			.distance = 8 + RED_ZONE + WORD};
 
-	put_head(&writing, 0, all, follows, NULL);
+	put_head(&writing, all, follows, NULL);
 	return frames[follows][all];
 }
 
@@ -308,12 +289,6 @@ size_t patch_head_hot_at(void)
 {
 	patch_head_frames(false, false);
 	return hot_at;
-}
-
-size_t patch_head_jump_at(bool all)
-{
-	patch_head_frames(true, all);
-	return jump_at;
 }
 
 void patch_body_places(struct patch_probe *probe)
