@@ -503,12 +503,13 @@ static int restore(struct daemon *daemon, const char *name, const char *path,
 	return ret;
 }
 
-static void restore_file(struct daemon *daemon, const char *file)
+static void restore_file(struct daemon *daemon, const char *file, const void *user)
 {
 	size_t size = strlen(file);
 	struct control_error error = {.kind = CONTROL_FAILED};
 	char path[512], name[256];
 
+	(void)user;
 	if (size <= 5 || size >= sizeof(name) || strcmp(file + size - 5, ".json") != 0)
 		return;
 	snprintf(name, sizeof(name), "%.*s", (int)size - 5, file);
@@ -519,7 +520,10 @@ static void restore_file(struct daemon *daemon, const char *file)
 		say("the session in %s cannot be restored: %s", path, error.text);
 }
 
-void state_each(struct daemon *daemon, const char *prefix, state_restore *take)
+/* What is remembered, file by file. */
+static void each_file(struct daemon *daemon,
+		void (*look)(struct daemon *daemon, const char *file, const void *user),
+		const void *user)
 {
 	char path[512];
 	struct dirent *file;
@@ -529,38 +533,46 @@ void state_each(struct daemon *daemon, const char *prefix, state_restore *take)
 	directory = opendir(path);
 	if (!directory)
 		return;
-	while ((file = readdir(directory))) {
-		const char *text = file->d_name + strlen(prefix);
-		char *end = NULL;
-		unsigned long number = 0;
-
-		if (strncmp(file->d_name, prefix, strlen(prefix)) != 0 ||
-				!runtime_path(daemon, path, sizeof(path), WIRE_RUNTIME_STATE "/%s",
-						file->d_name))
-			continue;
-		if (*text >= '1' && *text <= '9')
-			number = strtoul(text, &end, 10);
-		if (number && number <= INT32_MAX && !*end)
-			take(daemon, (uint32_t)number, path);
-		else
-			unlink(path);
-	}
+	while ((file = readdir(directory)))
+		look(daemon, file->d_name, user);
 	closedir(directory);
+}
+
+struct numbered {
+	const char *prefix;
+	state_restore *take;
+};
+
+static void take_numbered(struct daemon *daemon, const char *file, const void *user)
+{
+	const struct numbered *numbered = user;
+	size_t length = strlen(numbered->prefix);
+	char path[512], *end = NULL;
+	unsigned long number = 0;
+	const char *text;
+
+	if (strncmp(file, numbered->prefix, length) != 0 ||
+			!runtime_path(daemon, path, sizeof(path), WIRE_RUNTIME_STATE "/%s", file))
+		return;
+	text = file + length;
+	if (*text >= '1' && *text <= '9')
+		number = strtoul(text, &end, 10);
+	if (number && number <= INT32_MAX && !*end)
+		numbered->take(daemon, (uint32_t)number, path);
+	else
+		unlink(path);
+}
+
+void state_each(struct daemon *daemon, const char *prefix, state_restore *take)
+{
+	const struct numbered numbered = {prefix, take};
+
+	each_file(daemon, take_numbered, &numbered);
 }
 
 int sessions_restore(struct daemon *daemon)
 {
-	char path[256];
-	struct dirent *file;
-	DIR *directory;
-
-	runtime_path(daemon, path, sizeof(path), WIRE_RUNTIME_STATE);
-	directory = opendir(path);
-	if (!directory)
-		return 0;
-	while ((file = readdir(directory)))
-		restore_file(daemon, file->d_name);
-	closedir(directory);
+	each_file(daemon, restore_file, NULL);
 	return 0;
 }
 
