@@ -14,7 +14,6 @@
 
 #define PAGE 4096u
 #define LITTLE 64u
-#define ADDRESS_BITS 56 /* of a program's, at most */
 
 /* Plain loops: what libc has for it uses vector registers. */
 static void copy(void *to, uint64_t from, size_t size)
@@ -69,7 +68,7 @@ static bool is_near(uint64_t address, const uint64_t *stack)
 /* Where no program has memory: what is no pointer is mostly a small number. */
 static inline bool is_nowhere(uint64_t from)
 {
-	return from < PAGE || from >> ADDRESS_BITS;
+	return from < PAGE || from >> PATCH_ADDRESS_BITS;
 }
 
 bool probe_read(void *to, uint64_t from, size_t size, const uint64_t *stack,

@@ -120,8 +120,7 @@ static int add_events(struct tracing *tracing, int table)
 static bool wants_all_arguments(const struct resolve_wish *wish)
 {
 	for (size_t i = 0; i < wish->nr_arguments; i++)
-		if (!strcmp(wish->arguments[i], RESOLVE_PARAMETERS) ||
-				!strcmp(wish->arguments[i], RESOLVE_VARIABLES))
+		if (resolve_is_several(wish->arguments[i]))
 			return wish->kind == RESOLVE_FUNCTION;
 	return false;
 }

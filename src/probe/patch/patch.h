@@ -190,6 +190,8 @@ void patch_check(void);
  */
 void patch_look_around(void);
 
+#define PATCH_ADDRESS_BITS 56 /* of what programs may have, at most: five levels of pages */
+
 /*
  * Reading memory that may not be there, in a hit: directly, where it is certain that a fault can be caught and the page was there a moment ago. False:
  * it is not, or the memory is not there; then by a system call, and what that could read is known from then on.

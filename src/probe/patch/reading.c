@@ -27,9 +27,8 @@
 #define PAGES 32
 #define TICKS (1ULL << 21) /* of the time stamp: about a millisecond */
 #define ROUND_BITS 20
-#define ADDRESS_BITS (64 - ROUND_BITS + PAGE_BITS) /* of what programs may have, no more than 56 */
 #define UNKNOWN 0
-_Static_assert(ADDRESS_BITS == 56, "five levels of pages");
+_Static_assert(PATCH_ADDRESS_BITS == 64 - ROUND_BITS + PAGE_BITS, "a label has room for both");
 
 long patch_load_bytes(void *to, uint64_t from, size_t size);
 long patch_load_text(char *to, uint64_t from, size_t most);
@@ -163,7 +162,7 @@ static inline struct patch_reading *prepare(
 	bool is_old = false;
 
 	/* Pages that follow each other are read by a system call together: few values are on two. */
-	if (!size || from >> ADDRESS_BITS || (from % PAGE) + size > PAGE)
+	if (!size || from >> PATCH_ADDRESS_BITS || (from % PAGE) + size > PAGE)
 		return NULL;
 	/* The time stamp costs as much as all the rest: once in a hit. */
 	if (!reading) {
@@ -220,7 +219,7 @@ void patch_read_so(uint64_t from, size_t size)
 	struct patch_reading *reading = own();
 	uint64_t page = from >> PAGE_BITS;
 
-	if (!reading || !reading->open || !size || from >> ADDRESS_BITS)
+	if (!reading || !reading->open || !size || from >> PATCH_ADDRESS_BITS)
 		return;
 	for (; page <= (from + size - 1) >> PAGE_BITS; page++)
 		*entry_of(reading, page) = label_of(reading, page);

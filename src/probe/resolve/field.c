@@ -524,17 +524,6 @@ static int extended_value(struct item *item, struct value *value, struct resolve
 	return fetch_op(&value->fetch, PROBE_FETCH_EXTENDED, 0, 0, 0) ? item_too_long(error) : 0;
 }
 
-static bool is_scalar(Dwarf_Die *type, uint64_t size)
-{
-	int tag = dwarf_tag(type);
-
-	if (size != 1 && size != 2 && size != 4 && size != 8)
-		return false;
-	return tag == DW_TAG_enumeration_type ||
-			(tag == DW_TAG_base_type &&
-					(size >= 4 || base_type(type) != PROBE_FIELD_FLOAT));
-}
-
 /* All numbers of an array, of whatever dimensions. */
 static bool array_value(
 		struct item *item, struct value *value, uint64_t size, struct resolve_error *error)
@@ -579,7 +568,7 @@ int item_value(struct item *item, struct value *value, struct resolve_error *err
 	(void)item_size(item, &size);
 	if (is_extended(item, size))
 		return extended_value(item, value, error);
-	if (!item->dimension && is_scalar(&item->type, size))
+	if (!item->dimension && number_type(&item->type, size))
 		return scalar_value(item, value, size, error);
 	if (array_value(item, value, size, error))
 		return 0;

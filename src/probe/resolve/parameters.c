@@ -46,7 +46,7 @@ static void add_names(struct variable_names *names, Dwarf_Die *scope, bool all)
 	} while (!dwarf_siblingof(&child, &child));
 }
 
-bool variable_is_several(const char *text)
+bool resolve_is_several(const char *text)
 {
 	return !strcmp(text, RESOLVE_PARAMETERS) || !strcmp(text, RESOLVE_VARIABLES);
 }

@@ -87,6 +87,8 @@ struct resolve_wish {
 	size_t nr_contexts;
 };
 
+/* Is it one of these two, in the place of a name? */
+bool resolve_is_several(const char *text);
 /* Is it a context that a probe fetches, and not one that any event may have? */
 bool resolve_is_context(const char *text);
 

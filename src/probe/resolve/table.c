@@ -217,7 +217,7 @@ static int add_argument(const struct making *making, const struct place *place, 
 	struct value value;
 	int ret;
 
-	if (!exit && variable_is_several(text))
+	if (!exit && resolve_is_several(text))
 		return add_several(making, place, text, values);
 	if (!said_seems_value(text))
 		return add_variable(making, place, text, exit, values);

@@ -20,7 +20,6 @@ struct variable_names {
 	size_t count;
 	bool left_out; /* there are more */
 };
-bool variable_is_several(const char *text);
 int variable_names(const struct place *place, const char *text, struct variable_names *names,
 		struct resolve_error *error);
 /* What the function returns, as a value at its exit; false: nobody says it. `*nothing`: it returns nothing. */
