@@ -40,7 +40,7 @@
 #define SIDE_CLASS_OPTIONAL_LITERAL(...) (void *, )
 #define SIDE_EL_FIELD(_class, _name, ...) (_class, _name, __VA_ARGS__)
 #define SIDE_EL_FIELD_OF(_class, _name, _type, _attr) (_class, _name, _type(_attr))
-#define SIDE_FIELDS_INIT(_fields) (SIDE_MAP(SIDE_DO_FIELD_INIT, , SIDE_UNPAREN _fields))
+#define SIDE_FIELDS_INIT(_fields) SIDE_MAP(SIDE_DO_FIELD_INIT, , SIDE_UNPAREN _fields)
 #define SIDE_DO_FIELD_INIT(_ctx, _i, _field) SIDE_FIELD_INIT_I _field
 #define SIDE_FIELD_INIT_I(_class, _name, ...) _side_field(_name, __VA_ARGS__),
 #else
@@ -50,7 +50,7 @@
 #define SIDE_CLASS_OPTIONAL_LITERAL(...)
 #define SIDE_EL_FIELD(_class, _name, ...) _side_field(_name, __VA_ARGS__)
 #define SIDE_EL_FIELD_OF(_class, _name, _type, _attr) _side_field(_name, _type(_attr))
-#define SIDE_FIELDS_INIT(_fields) _fields
+#define SIDE_FIELDS_INIT(_fields) SIDE_UNPAREN _fields
 #endif
 #define SIDE_CLASS_OF_ARG(...)
 #define SIDE_EL_ARG(_class, ...) ((void) 0, __VA_ARGS__)
@@ -69,7 +69,10 @@
 #define SIDE_CHECK_ARG_OPTIONAL(...) SIDE_EXPECT_SEMICOLON()
 #define SIDE_CHECK_ARG_VARIANT(...) SIDE_EXPECT_SEMICOLON()
 #define SIDE_CHECK_ARG_VLA_VISITOR(...) SIDE_EXPECT_SEMICOLON()
-#define SIDE_CHECK_CALL(...)
+#define SIDE_CHECKED_CALL(_emit, _flags, _with, _identifier, _sav, _none, ...)                     \
+	do {                                                                                       \
+		_emit(_identifier, _with, _sav _none)                                              \
+	} while (0)
 #else
 #include <side/static-check.h>
 #endif
@@ -582,14 +585,15 @@
 #define side_define_struct(...) SIDE_DEFINE_STRUCT(__VA_ARGS__, SIDE_NO_ATTR, )
 #ifdef SIDE_STATIC_CHECK_DISABLE
 #define SIDE_DEFINE_STRUCT(_identifier, _fields, _attr, ...)                                       \
-	_side_define_struct(_identifier, SIDE_FIELDS_INIT(_fields), _attr)
+	_side_define_struct(_identifier, (SIDE_FIELDS_INIT(_fields)), _attr)
 #else
 #define SIDE_DEFINE_STRUCT(_identifier, _fields, _attr, ...)                                       \
 	SIDE_DEFINE_CHECKED_STRUCT(                                                                \
 			_identifier, SIDE_STRUCT_LIST(_fields), SIDE_FIELDS_CHAIN(_identifier, _fields), _attr)
 #define SIDE_DEFINE_CHECKED_STRUCT(_identifier, _fields, _chain, _attr)                            \
-	_side_define_struct(_identifier, SIDE_CHAIN_INIT(_chain), _attr);                          \
-	SIDE_CHECK_STRUCT(_identifier, _fields, _chain)
+	_side_define_struct(_identifier, (SIDE_EACH_INIT _chain), _attr);                          \
+	SIDE_CLASS_BEGIN(_identifier) SIDE_EACH_TYPES _chain SIDE_CLASS_END(_identifier)           \
+	SIDE_CHECK_NAMES(_identifier, _fields, _chain) SIDE_EXPECT_SEMICOLON()
 #endif
 #define side_define_array(...) SIDE_DEFINE_ARRAY(__VA_ARGS__, SIDE_NO_ATTR, )
 #define SIDE_DEFINE_ARRAY(_identifier, _elem_type, _length, _attr, ...)                            \
@@ -902,11 +906,13 @@
  * for this file; hidden: for this shared object; export: for all.  In C the storage class is part
  * of the macro.
  */
+#define SIDE_DEFINE_FIELDS(_identifier)                                                            \
+	__extension__ static const struct side_event_field side_event_fields__##_identifier[]
 #ifdef SIDE_STATIC_CHECK_DISABLE
 #define SIDE_DEFINE_EVENT(                                                                         \
 		_define, _flags, _identifier, _provider, _event, _loglevel, _fields, _attr, ...)   \
-	_define(_identifier, _provider, _event, _loglevel, SIDE_FIELDS_INIT(_fields), _flags,      \
-			_attr);                                                                    \
+	SIDE_DEFINE_FIELDS(_identifier) = {SIDE_FIELDS_INIT(_fields)};                             \
+	_define(_identifier, _provider, _event, _loglevel, _flags, _attr);                         \
 	SIDE_SDT_EVENT(_define, _identifier, _provider, _event, _fields, _flags)                   \
 	SIDE_EXPECT_SEMICOLON()
 #else
@@ -916,10 +922,13 @@
 			SIDE_EVENT_LIST(_fields), SIDE_FIELDS_CHAIN(_identifier, _fields), _attr)
 #define SIDE_DEFINE_CHECKED_EVENT(_define, _flags, _identifier, _provider, _event, _loglevel,      \
 		_fields, _chain, _attr)                                                            \
-	_define(_identifier, _provider, _event, _loglevel, SIDE_CHAIN_INIT(_chain), _flags,        \
-			_attr);                                                                    \
+	SIDE_DEFINE_FIELDS(_identifier) = {SIDE_EACH_INIT _chain};                                 \
+	_define(_identifier, _provider, _event, _loglevel, _flags, _attr);                         \
 	SIDE_SDT_EVENT(_define, _identifier, _provider, _event, _fields, _flags)                   \
-	SIDE_CHECK_EVENT(_identifier, _flags, _fields, _chain)
+	SIDE_SIGNATURE_BEGIN(_identifier) SIDE_EACH_PARAMS _chain SIDE_SIGNATURE_END(_flags)       \
+	SIDE_SENTENCES_BEGIN(_identifier, _flags) SIDE_EACH_QUOTE _chain SIDE_SENTENCES_NEXT       \
+	SIDE_EACH_EXPLAINED _chain SIDE_SENTENCES_END(_identifier, _flags)                         \
+	SIDE_CHECK_EVENT_NAMES(_identifier, _fields, _chain) SIDE_EXPECT_SEMICOLON()
 #endif
 
 #define side_static_event(...)                                                                     \
@@ -947,63 +956,45 @@
  */
 #define side_event_enabled(_identifier) _side_event_enabled(_identifier)
 
-#define side_event_call(_identifier, _sav)                                                         \
-	do {                                                                                       \
-		SIDE_CHECK_CALL(_identifier, 0, _sav)                                              \
-		_side_event_call(side_call, _identifier, _sav, );                                  \
-	} while (0)
-#define side_event(_identifier, _sav)                                                              \
-	do {                                                                                       \
-		SIDE_CHECK_CALL(_identifier, 0, _sav)                                              \
-		if (side_event_enabled(_identifier))                                               \
-			_side_event_emit(_identifier, _sav);                                       \
-	} while (0)
+/* Behind the list nothing may stand: it is the parameter that is empty here. */
+#define side_event_call(...) SIDE_CHECKED_CALL(SIDE_EMIT_ALWAYS, 0, (), __VA_ARGS__, , )
+#define side_event(...) SIDE_CHECKED_CALL(SIDE_EMIT, 0, (), __VA_ARGS__, , )
+#define SIDE_EMIT_ALWAYS(_identifier, _with, _sav) _side_event_call(side_call, _identifier, _sav, );
+#define SIDE_EMIT(_identifier, _with, _sav)                                                        \
+	if (side_event_enabled(_identifier))                                                       \
+		_side_event_emit(_identifier, _sav);
 
 /* _key is the pointer that the state-dump callback was given. */
-#define side_statedump_event_call(_identifier, _key, _sav)                                         \
-	do {                                                                                       \
-		SIDE_CHECK_CALL(_identifier, 0, _sav)                                              \
-		_side_event_call(side_statedump_call, _identifier, _sav, , _key);                  \
-	} while (0)
-#define side_statedump_event(_identifier, _key, _sav)                                              \
-	do {                                                                                       \
-		SIDE_CHECK_CALL(_identifier, 0, _sav)                                              \
-		if (side_event_enabled(_identifier))                                               \
-			_side_event_call(side_statedump_call, _identifier, _sav, , _key);          \
-	} while (0)
+#define side_statedump_event_call(_identifier, _key, ...)                                          \
+	SIDE_CHECKED_CALL(SIDE_EMIT_STATE_ALWAYS, 0, (, _key), _identifier, __VA_ARGS__, , )
+#define side_statedump_event(_identifier, _key, ...)                                               \
+	SIDE_CHECKED_CALL(SIDE_EMIT_STATE, 0, (, _key), _identifier, __VA_ARGS__, , )
+#define SIDE_EMIT_STATE_ALWAYS(_identifier, _with, _sav)                                           \
+	_side_event_call(side_statedump_call, _identifier, _sav, SIDE_UNPAREN _with);
+#define SIDE_EMIT_STATE(_identifier, _with, _sav)                                                  \
+	if (side_event_enabled(_identifier))                                                       \
+		SIDE_EMIT_STATE_ALWAYS(_identifier, _with, _sav)
 
 /* (id, args, var_fields [, attr]); attr is a side_dynamic_attr_list. */
-#define side_event_call_variadic(...) SIDE_EVENT_CALL_VARIADIC(__VA_ARGS__, SIDE_NO_ATTR, )
-#define SIDE_EVENT_CALL_VARIADIC(_identifier, _sav, _var_fields, _attr, ...)                       \
-	do {                                                                                       \
-		SIDE_CHECK_CALL(_identifier, SIDE_EVENT_FLAG_VARIADIC, _sav)                       \
-		_side_event_call_variadic(                                                         \
-				side_call_variadic, (), _identifier, _sav, _var_fields, _attr, );  \
-	} while (0)
-#define side_event_variadic(...) SIDE_EVENT_VARIADIC(__VA_ARGS__, SIDE_NO_ATTR, )
-#define SIDE_EVENT_VARIADIC(_identifier, _sav, _var, _attr, ...)                                   \
-	do {                                                                                       \
-		SIDE_CHECK_CALL(_identifier, SIDE_EVENT_FLAG_VARIADIC, _sav)                       \
-		if (side_event_enabled(_identifier))                                               \
-			_side_event_call_variadic(                                                 \
-					side_call_variadic, (), _identifier, _sav, _var, _attr, ); \
-	} while (0)
+#define side_event_call_variadic(...)                                                              \
+	SIDE_EVENT_VARIADIC(SIDE_EMIT_VARIADIC_ALWAYS, __VA_ARGS__, SIDE_NO_ATTR, , )
+#define side_event_variadic(...)                                                                   \
+	SIDE_EVENT_VARIADIC(SIDE_EMIT_VARIADIC, __VA_ARGS__, SIDE_NO_ATTR, , )
+#define SIDE_EVENT_VARIADIC(_emit, _identifier, _sav, _var, _attr, ...)                            \
+	SIDE_CHECKED_CALL(_emit, SIDE_EVENT_FLAG_VARIADIC,                                         \
+			(side_call_variadic, (), _identifier, _sav, _var, _attr, ), _identifier,   \
+			_sav, , )
+#define SIDE_EMIT_VARIADIC_ALWAYS(_identifier, _with, _sav) _side_event_call_variadic _with;
+#define SIDE_EMIT_VARIADIC(_identifier, _with, _sav)                                               \
+	if (side_event_enabled(_identifier))                                                       \
+		_side_event_call_variadic _with;
 #define side_statedump_event_call_variadic(...)                                                    \
-	SIDE_STATEDUMP_EVENT_CALL_VARIADIC(__VA_ARGS__, SIDE_NO_ATTR, )
-#define SIDE_STATEDUMP_EVENT_CALL_VARIADIC(_identifier, _key, _sav, _var_fields, _attr, ...)       \
-	do {                                                                                       \
-		SIDE_CHECK_CALL(_identifier, SIDE_EVENT_FLAG_VARIADIC, _sav)                       \
-		_side_event_call_variadic(side_statedump_call_variadic, (, _key), _identifier,     \
-				_sav, _var_fields, _attr, );                                       \
-	} while (0)
+	SIDE_STATEDUMP_EVENT_VARIADIC(SIDE_EMIT_VARIADIC_ALWAYS, __VA_ARGS__, SIDE_NO_ATTR, , )
 #define side_statedump_event_variadic(...)                                                         \
-	SIDE_STATEDUMP_EVENT_VARIADIC(__VA_ARGS__, SIDE_NO_ATTR, )
-#define SIDE_STATEDUMP_EVENT_VARIADIC(_identifier, _key, _sav, _var, _attr, ...)                   \
-	do {                                                                                       \
-		SIDE_CHECK_CALL(_identifier, SIDE_EVENT_FLAG_VARIADIC, _sav)                       \
-		if (side_event_enabled(_identifier))                                               \
-			_side_event_call_variadic(side_statedump_call_variadic, (, _key),          \
-					_identifier, _sav, _var, _attr, );                         \
-	} while (0)
+	SIDE_STATEDUMP_EVENT_VARIADIC(SIDE_EMIT_VARIADIC, __VA_ARGS__, SIDE_NO_ATTR, , )
+#define SIDE_STATEDUMP_EVENT_VARIADIC(_emit, _identifier, _key, _sav, _var, _attr, ...)            \
+	SIDE_CHECKED_CALL(_emit, SIDE_EVENT_FLAG_VARIADIC,                                         \
+			(side_statedump_call_variadic, (, _key), _identifier, _sav, _var, _attr, ), \
+			_identifier, _sav, , )
 
 #endif /* SIDE_API_H */

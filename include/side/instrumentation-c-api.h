@@ -789,12 +789,10 @@ SIDE_MAKE(dynamic_vla_visitor, DYNAMIC_VLA_VISITOR, (struct side_arg_dynamic_vla
  * literal, so that the list is expanded once only.
  */
 #define _side_define_event(                                                                        \
-		_decl, _def, _identifier, _provider, _event, _loglevel, _fields, _flags, _attr)    \
+		_decl, _def, _identifier, _provider, _event, _loglevel, _flags, _attr)             \
 	_decl struct side_event_description _identifier SIDE_SECTION(side_event_description);      \
 	_decl struct side_event_state_0 side_event_state__##_identifier                            \
 			SIDE_SECTION(side_event_state);                                            \
-	__extension__ static const struct side_event_field side_event_fields__##_identifier[] = {  \
-			SIDE_UNPAREN _fields};                                                     \
 	_def struct side_event_state_0 side_event_state__##_identifier = {                         \
 			{SIDE_EVENT_STATE_ABI_VERSION}, 0, 0,                                      \
 			(const struct side_callback *) &side_empty_callback[0], &_identifier};     \

@@ -17,7 +17,7 @@
 #define SIDE_IS_PAREN(...) SIDE_IS_PAREN_I(SIDE_PAREN_PROBE __VA_ARGS__, 0, )
 #define SIDE_IS_PAREN_I(...) SIDE_IS_PAREN_II(__VA_ARGS__)
 #define SIDE_IS_PAREN_II(_a, _is, ...) _is
-#define SIDE_PAREN_PROBE(...) , 1
+#define SIDE_PAREN_PROBE(...) , 1,
 
 #define SIDE_PASTE(_a, ...) SIDE_PASTE_I(_a, __VA_ARGS__)
 #define SIDE_PASTE_I(_a, ...) _a##__VA_ARGS__
@@ -35,17 +35,20 @@
 	SIDE_SIZE_I(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, )
 #define SIDE_SIZE_I(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, \
 		_size, ...)                                                                        \
-	SIDE_PASTE(SIDE_SIZE_, SIDE_IS_PAREN(_size))(_size)
-#define SIDE_SIZE_0(_size) _size
-#define SIDE_SIZE_1(_size) 17
+	SIDE_SECOND(SIDE_SIZE_17 _size, _size, )
+#define SIDE_SIZE_17(...) , 17
+#define SIDE_SECOND(...) SIDE_IS_PAREN_II(__VA_ARGS__)
 
-/* The last element, unless it is empty; what is not an element becomes an error that names it. */
-#define SIDE_MAP_LAST_1(_last, ...) __VA_ARGS__
-#define SIDE_MAP_LAST_0(_last, ...) SIDE_FOREIGN(SIDE_UNKNOWN_ELEMENT_##_last)
-#define SIDE_UNKNOWN_ELEMENT_ ,
-#define SIDE_FOREIGN(...) \
-	SIDE_FOREIGN_I(__VA_ARGS__, (1, 0, __VA_ARGS__, __VA_ARGS__, __VA_ARGS__, __VA_ARGS__, , ), )
-#define SIDE_FOREIGN_I(_name, _element, ...) _element
+/* The last element, unless it is empty, which is a comma at the end. */
+#define SIDE_MAP_LAST(...) SIDE_MAP_LAST_I(__VA_ARGS__)
+#define SIDE_MAP_LAST_I(_a, _is, ...) SIDE_MAP_LAST_##_is
+#define SIDE_MAP_LAST_1(_m, _ctx, _i, _last) _m(_ctx, _i, _last)
+#define SIDE_MAP_LAST_0(_m, _ctx, _i, _last) \
+	SIDE_PASTE(SIDE_MAP_EMPTY_, SIDE_IS_EMPTY(_last))(_m, _ctx, _i, _last)
+#define SIDE_MAP_EMPTY_1(...)
+#define SIDE_MAP_EMPTY_0(_m, _ctx, _i, _last) _m(_ctx, _i, _last)
+#define SIDE_IS_EMPTY(...) SIDE_IS_PAREN(SIDE_EMPTY_PROBE __VA_ARGS__())
+#define SIDE_EMPTY_PROBE() ()
 
 /* The size is asked for directly: each macro that a long list goes through costs time. */
 #define SIDE_MAP(_m, _ctx, ...)                                                                    \
@@ -53,32 +56,32 @@
 					      4, 3, 2, 1, ))(0, _m, _ctx, __VA_ARGS__)
 
 #define SIDE_MAP_1(_k, _m, _ctx, _a0)                                                              \
-	SIDE_PASTE(SIDE_MAP_LAST_, SIDE_IS_PAREN(_a0))(_a0, _m(_ctx, _k##_0, _a0))
+	SIDE_MAP_LAST(SIDE_PAREN_PROBE _a0, 0, )(_m, _ctx, _k##_0, _a0)
 #define SIDE_MAP_2(_k, _m, _ctx, _a0, _a1)                                                         \
 	_m(_ctx, _k##_0, _a0)                                                                      \
-	SIDE_PASTE(SIDE_MAP_LAST_, SIDE_IS_PAREN(_a1))(_a1, _m(_ctx, _k##_1, _a1))
+	SIDE_MAP_LAST(SIDE_PAREN_PROBE _a1, 0, )(_m, _ctx, _k##_1, _a1)
 #define SIDE_MAP_3(_k, _m, _ctx, _a0, _a1, _a2)                                                    \
 	_m(_ctx, _k##_0, _a0)                                                                      \
 	_m(_ctx, _k##_1, _a1)                                                                      \
-	SIDE_PASTE(SIDE_MAP_LAST_, SIDE_IS_PAREN(_a2))(_a2, _m(_ctx, _k##_2, _a2))
+	SIDE_MAP_LAST(SIDE_PAREN_PROBE _a2, 0, )(_m, _ctx, _k##_2, _a2)
 #define SIDE_MAP_4(_k, _m, _ctx, _a0, _a1, _a2, _a3)                                               \
 	_m(_ctx, _k##_0, _a0)                                                                      \
 	_m(_ctx, _k##_1, _a1)                                                                      \
 	_m(_ctx, _k##_2, _a2)                                                                      \
-	SIDE_PASTE(SIDE_MAP_LAST_, SIDE_IS_PAREN(_a3))(_a3, _m(_ctx, _k##_3, _a3))
+	SIDE_MAP_LAST(SIDE_PAREN_PROBE _a3, 0, )(_m, _ctx, _k##_3, _a3)
 #define SIDE_MAP_5(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4)                                          \
 	_m(_ctx, _k##_0, _a0)                                                                      \
 	_m(_ctx, _k##_1, _a1)                                                                      \
 	_m(_ctx, _k##_2, _a2)                                                                      \
 	_m(_ctx, _k##_3, _a3)                                                                      \
-	SIDE_PASTE(SIDE_MAP_LAST_, SIDE_IS_PAREN(_a4))(_a4, _m(_ctx, _k##_4, _a4))
+	SIDE_MAP_LAST(SIDE_PAREN_PROBE _a4, 0, )(_m, _ctx, _k##_4, _a4)
 #define SIDE_MAP_6(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5)                                     \
 	_m(_ctx, _k##_0, _a0)                                                                      \
 	_m(_ctx, _k##_1, _a1)                                                                      \
 	_m(_ctx, _k##_2, _a2)                                                                      \
 	_m(_ctx, _k##_3, _a3)                                                                      \
 	_m(_ctx, _k##_4, _a4)                                                                      \
-	SIDE_PASTE(SIDE_MAP_LAST_, SIDE_IS_PAREN(_a5))(_a5, _m(_ctx, _k##_5, _a5))
+	SIDE_MAP_LAST(SIDE_PAREN_PROBE _a5, 0, )(_m, _ctx, _k##_5, _a5)
 #define SIDE_MAP_7(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6)                                \
 	_m(_ctx, _k##_0, _a0)                                                                      \
 	_m(_ctx, _k##_1, _a1)                                                                      \
@@ -86,7 +89,7 @@
 	_m(_ctx, _k##_3, _a3)                                                                      \
 	_m(_ctx, _k##_4, _a4)                                                                      \
 	_m(_ctx, _k##_5, _a5)                                                                      \
-	SIDE_PASTE(SIDE_MAP_LAST_, SIDE_IS_PAREN(_a6))(_a6, _m(_ctx, _k##_6, _a6))
+	SIDE_MAP_LAST(SIDE_PAREN_PROBE _a6, 0, )(_m, _ctx, _k##_6, _a6)
 #define SIDE_MAP_8(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7)                           \
 	_m(_ctx, _k##_0, _a0)                                                                      \
 	_m(_ctx, _k##_1, _a1)                                                                      \
@@ -95,7 +98,7 @@
 	_m(_ctx, _k##_4, _a4)                                                                      \
 	_m(_ctx, _k##_5, _a5)                                                                      \
 	_m(_ctx, _k##_6, _a6)                                                                      \
-	SIDE_PASTE(SIDE_MAP_LAST_, SIDE_IS_PAREN(_a7))(_a7, _m(_ctx, _k##_7, _a7))
+	SIDE_MAP_LAST(SIDE_PAREN_PROBE _a7, 0, )(_m, _ctx, _k##_7, _a7)
 #define SIDE_MAP_9(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8)                      \
 	_m(_ctx, _k##_0, _a0)                                                                      \
 	_m(_ctx, _k##_1, _a1)                                                                      \
@@ -105,7 +108,7 @@
 	_m(_ctx, _k##_5, _a5)                                                                      \
 	_m(_ctx, _k##_6, _a6)                                                                      \
 	_m(_ctx, _k##_7, _a7)                                                                      \
-	SIDE_PASTE(SIDE_MAP_LAST_, SIDE_IS_PAREN(_a8))(_a8, _m(_ctx, _k##_8, _a8))
+	SIDE_MAP_LAST(SIDE_PAREN_PROBE _a8, 0, )(_m, _ctx, _k##_8, _a8)
 #define SIDE_MAP_10(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9)                \
 	_m(_ctx, _k##_0, _a0)                                                                      \
 	_m(_ctx, _k##_1, _a1)                                                                      \
@@ -116,7 +119,7 @@
 	_m(_ctx, _k##_6, _a6)                                                                      \
 	_m(_ctx, _k##_7, _a7)                                                                      \
 	_m(_ctx, _k##_8, _a8)                                                                      \
-	SIDE_PASTE(SIDE_MAP_LAST_, SIDE_IS_PAREN(_a9))(_a9, _m(_ctx, _k##_9, _a9))
+	SIDE_MAP_LAST(SIDE_PAREN_PROBE _a9, 0, )(_m, _ctx, _k##_9, _a9)
 #define SIDE_MAP_11(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10)          \
 	_m(_ctx, _k##_0, _a0)                                                                      \
 	_m(_ctx, _k##_1, _a1)                                                                      \
@@ -128,7 +131,7 @@
 	_m(_ctx, _k##_7, _a7)                                                                      \
 	_m(_ctx, _k##_8, _a8)                                                                      \
 	_m(_ctx, _k##_9, _a9)                                                                      \
-	SIDE_PASTE(SIDE_MAP_LAST_, SIDE_IS_PAREN(_a10))(_a10, _m(_ctx, _k##_10, _a10))
+	SIDE_MAP_LAST(SIDE_PAREN_PROBE _a10, 0, )(_m, _ctx, _k##_10, _a10)
 #define SIDE_MAP_12(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11)    \
 	_m(_ctx, _k##_0, _a0)                                                                      \
 	_m(_ctx, _k##_1, _a1)                                                                      \
@@ -141,7 +144,7 @@
 	_m(_ctx, _k##_8, _a8)                                                                      \
 	_m(_ctx, _k##_9, _a9)                                                                      \
 	_m(_ctx, _k##_10, _a10)                                                                    \
-	SIDE_PASTE(SIDE_MAP_LAST_, SIDE_IS_PAREN(_a11))(_a11, _m(_ctx, _k##_11, _a11))
+	SIDE_MAP_LAST(SIDE_PAREN_PROBE _a11, 0, )(_m, _ctx, _k##_11, _a11)
 #define SIDE_MAP_13(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12) \
 	_m(_ctx, _k##_0, _a0)                                                                      \
 	_m(_ctx, _k##_1, _a1)                                                                      \
@@ -155,7 +158,7 @@
 	_m(_ctx, _k##_9, _a9)                                                                      \
 	_m(_ctx, _k##_10, _a10)                                                                    \
 	_m(_ctx, _k##_11, _a11)                                                                    \
-	SIDE_PASTE(SIDE_MAP_LAST_, SIDE_IS_PAREN(_a12))(_a12, _m(_ctx, _k##_12, _a12))
+	SIDE_MAP_LAST(SIDE_PAREN_PROBE _a12, 0, )(_m, _ctx, _k##_12, _a12)
 #define SIDE_MAP_14(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13) \
 	_m(_ctx, _k##_0, _a0)                                                                      \
 	_m(_ctx, _k##_1, _a1)                                                                      \
@@ -170,7 +173,7 @@
 	_m(_ctx, _k##_10, _a10)                                                                    \
 	_m(_ctx, _k##_11, _a11)                                                                    \
 	_m(_ctx, _k##_12, _a12)                                                                    \
-	SIDE_PASTE(SIDE_MAP_LAST_, SIDE_IS_PAREN(_a13))(_a13, _m(_ctx, _k##_13, _a13))
+	SIDE_MAP_LAST(SIDE_PAREN_PROBE _a13, 0, )(_m, _ctx, _k##_13, _a13)
 #define SIDE_MAP_15(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14) \
 	_m(_ctx, _k##_0, _a0)                                                                      \
 	_m(_ctx, _k##_1, _a1)                                                                      \
@@ -186,7 +189,7 @@
 	_m(_ctx, _k##_11, _a11)                                                                    \
 	_m(_ctx, _k##_12, _a12)                                                                    \
 	_m(_ctx, _k##_13, _a13)                                                                    \
-	SIDE_PASTE(SIDE_MAP_LAST_, SIDE_IS_PAREN(_a14))(_a14, _m(_ctx, _k##_14, _a14))
+	SIDE_MAP_LAST(SIDE_PAREN_PROBE _a14, 0, )(_m, _ctx, _k##_14, _a14)
 #define SIDE_MAP_16(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \
 	_m(_ctx, _k##_0, _a0)                                                                      \
 	_m(_ctx, _k##_1, _a1)                                                                      \
@@ -203,7 +206,7 @@
 	_m(_ctx, _k##_12, _a12)                                                                    \
 	_m(_ctx, _k##_13, _a13)                                                                    \
 	_m(_ctx, _k##_14, _a14)                                                                    \
-	SIDE_PASTE(SIDE_MAP_LAST_, SIDE_IS_PAREN(_a15))(_a15, _m(_ctx, _k##_15, _a15))
+	SIDE_MAP_LAST(SIDE_PAREN_PROBE _a15, 0, )(_m, _ctx, _k##_15, _a15)
 /* 16 elements and a trailing comma: the 17th, which stands for the size, is empty. */
 #define SIDE_MAP_(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, _end) \
 	SIDE_MAP_CHUNK(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15)

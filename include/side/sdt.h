@@ -104,17 +104,13 @@
 #define SIDE_SDT_side_arg_long_double ~, (SIDE_SDT_WHOLE, ),
 #define SIDE_SDT_side_arg_dynamic_value ~, (SIDE_SDT_WHOLE, ),
 
-/* The second of several: where the first is no macro that brings one, the default behind it. */
-#define SIDE_SDT_SECOND(...) SIDE_SDT_SECOND_I(__VA_ARGS__)
-#define SIDE_SDT_SECOND_I(_first, _second, ...) _second
-
 #define SIDE_SDT_DO_FIELD(_ctx, _i, _field)                                     \
-	SIDE_SDT_JOIN(SIDE_SDT_SECOND(SIDE_SDT_AT_##_i, (SIDE_SDT_DROP, , ), ), \
+	SIDE_SDT_JOIN(SIDE_SECOND(SIDE_SDT_AT_##_i, (SIDE_SDT_DROP, , ), ), \
 			SIDE_SDT_HOW(SIDE_PASTE(SIDE_SDT_, SIDE_SDT_TYPE _field)))
 #define SIDE_SDT_TYPE(_class, ...) SIDE_SDT_TYPE_I _class
 #define SIDE_SDT_TYPE_I(_type, ...) _type
 #define SIDE_SDT_HOW(...) \
-	SIDE_SDT_SECOND(SIDE_PASTE(SIDE_SDT_, __VA_ARGS__), (SIDE_SDT_VALUE, "8"), )
+	SIDE_SECOND(SIDE_PASTE(SIDE_SDT_, __VA_ARGS__), (SIDE_SDT_VALUE, "8"), )
 #define SIDE_SDT_JOIN(_at, _how) SIDE_SDT_JOIN_I(SIDE_UNPAREN _at, SIDE_UNPAREN _how)
 #define SIDE_SDT_JOIN_I(...) SIDE_SDT_JOIN_II(__VA_ARGS__)
 #define SIDE_SDT_JOIN_II(_put, _space, _at, _how, _size) _put(_how, _size, _space, _at)

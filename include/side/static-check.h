@@ -54,9 +54,16 @@
 	(struct side_arg_dynamic_value *, "a side_arg_dynamic_...()",                              \
 			union side_expects_arg_dynamic_value)
 #define SIDE_CLASS_OF(_kind, _identifier)                                                          \
-	(side_class__##_identifier *, "side_arg_" #_kind "() as " #_identifier " describes it",    \
+	(__typeof__(side_no_define_for__##_identifier) *,                                                  \
+			"side_arg_" #_kind "() as " #_identifier " describes it",                  \
 			union side_expects__##_identifier)
-#define SIDE_CLASS_OF_ARG(_kind, _identifier) (side_arg_class__##_identifier *, , )
+#define SIDE_CLASS_OF_ARG(_kind, _identifier) (__typeof__(side_no_arg_define_for__##_identifier) *, , )
+/*
+ * The compiler says the name of the type where there is none, and where "&" stands in front of the identifier:
+ * what is left then is a type all the same, so that little else is said.
+ */
+#define side_no_define_for__ sizeof
+#define side_no_arg_define_for__ sizeof
 #define SIDE_CLASS_TYPE(_class) SIDE_CLASS_TYPE_I _class
 #define SIDE_CLASS_TYPE_I(_type, ...) _type
 #define SIDE_CLASS_TEXT(_class) SIDE_CLASS_TEXT_I _class
@@ -91,9 +98,9 @@
 
 /*
  * Fields are looked at many times, and a map copies its list often.  So one map makes a chain, which is
- * scanned without a copy: "(1, owner, index, name, type, text, parameter, initialiser)" for each field, one
- * behind the other, and "(0, )".  What is done with it are two macros that take turns, because a macro does
- * not expand inside itself, and one that ends each of them.
+ * scanned without a copy: "(1)(owner, index, name, type, text, parameter, initialiser)" for each field, one
+ * behind the other, and "(0)".  What is done with it is SIDE_EACH_...: its 1 leaves a text and the name for the
+ * next field, which is outside of it, so it expands again.
  */
 /* The list itself, for whom it is needed in the end: what is handed down costs time at each step. */
 #if !defined(__cplusplus) && !defined(__clang__)
@@ -107,32 +114,112 @@
 #define SIDE_EVENT_LIST(_fields)
 #endif
 #define SIDE_FIELDS_CHAIN(_owner, _fields)                                                         \
-	SIDE_MAP(SIDE_DO_FIELD_CHAIN, _owner, SIDE_UNPAREN _fields)(0, )
-#define SIDE_DO_FIELD_CHAIN(_owner, _i, _field) (1, _owner, _i, SIDE_FIELD_CHAIN_I _field)
+	SIDE_MAP(SIDE_DO_FIELD_CHAIN, _owner, SIDE_UNPAREN _fields)(0)
+#define SIDE_DO_FIELD_CHAIN(_owner, _i, _field) (1)(_owner, _i, SIDE_FIELD_CHAIN_I _field)
 #define SIDE_FIELD_CHAIN_I(_class, _name, ...) _name, SIDE_UNPAREN _class, __VA_ARGS__
 
 /* The initialisers of the fields, each with a comma behind it. */
-#define SIDE_CHAIN_INIT(_chain) (SIDE_INIT_A _chain)
-#define SIDE_INIT_A(_more, ...) SIDE_INIT_A_##_more(__VA_ARGS__)
-#define SIDE_INIT_B(_more, ...) SIDE_INIT_B_##_more(__VA_ARGS__)
-#define SIDE_INIT_A_1(_owner, _i, _name, _type, _text, _param, _init, ...)                         \
-	_side_field(_name, _init __VA_ARGS__), SIDE_INIT_B
-#define SIDE_INIT_B_1(_owner, _i, _name, _type, _text, _param, _init, ...)                         \
-	_side_field(_name, _init __VA_ARGS__), SIDE_INIT_A
-#define SIDE_INIT_A_0(...)
-#define SIDE_INIT_B_0(...)
+#define SIDE_EACH_INIT(_more) SIDE_EACH_INIT_##_more
+#define SIDE_EACH_INIT_1(_owner, _i, _name, _type, _text, _param, _init, ...)                      \
+	_side_field(_name, _init __VA_ARGS__), SIDE_EACH_INIT
+#define SIDE_EACH_INIT_0
 
 /* The types of the fields, each with a comma behind it. */
-#define SIDE_TYPES_A(_more, ...) SIDE_TYPES_A_##_more(__VA_ARGS__)
-#define SIDE_TYPES_B(_more, ...) SIDE_TYPES_B_##_more(__VA_ARGS__)
-#define SIDE_TYPES_A_1(_owner, _i, _name, _type, ...) _type, SIDE_TYPES_B
-#define SIDE_TYPES_B_1(_owner, _i, _name, _type, ...) _type, SIDE_TYPES_A
-#define SIDE_TYPES_A_0(...)
-#define SIDE_TYPES_B_0(...)
+#define SIDE_EACH_TYPES(_more) SIDE_EACH_TYPES_##_more
+#define SIDE_EACH_TYPES_1(_owner, _i, _name, _type, ...) _type, SIDE_EACH_TYPES
+#define SIDE_EACH_TYPES_0
 
-/* Arguments in the same form: "(1, index, expression of the class)". */
-#define SIDE_ARGS_CHAIN(_args) SIDE_MAP(SIDE_DO_ARG_CHAIN, , SIDE_UNPAREN _args)(0, )
-#define SIDE_DO_ARG_CHAIN(_ctx, _i, _arg) (1, _i, SIDE_ARG_CLASS_I _arg)
+/* A chain of which nothing is wanted. */
+#define SIDE_EACH_SKIP(_more) SIDE_EACH_SKIP_##_more
+#define SIDE_EACH_SKIP_1(...) SIDE_EACH_SKIP
+#define SIDE_EACH_SKIP_0
+
+/*
+ * Arguments in the same form: "(1)(expression of the class, index)", and what ends them is up to whom needs it.
+ * What is no argument is not behind 1, but behind the name of a macro that found nothing to take apart.
+ */
+#define SIDE_CHECK_CALL(_identifier, _flags, _chain)                                               \
+	SIDE_CALL_BEGIN(_identifier) SIDE_EACH_TWO _chain SIDE_CALL_CHOOSE(_identifier, _flags)    \
+	SIDE_EACH_FITTED _chain                                                                    \
+	SIDE_PASSED_BEGIN(_identifier) SIDE_EACH_PASSED _chain SIDE_PASSED_END(_identifier, _flags)
+#define SIDE_EXPLAIN_CALL(_identifier, _flags, _chain)                                             \
+	SIDE_CALL_BEGIN(_identifier) SIDE_EACH_TWO _chain SIDE_CALL_CHOOSE(_identifier, _flags)    \
+	SIDE_EACH_FITTED _chain
+#define SIDE_ARGS_CHAIN(_args) SIDE_MAP(SIDE_DO_ARG_CHAIN, , SIDE_UNPAREN _args)
+#define SIDE_DO_ARG_CHAIN(_ctx, _i, _arg) (SIDE_ARG_CHAIN_I _arg, _i)
+#define SIDE_ARG_CHAIN_I(_class, ...) SIDE_ARG_LEAD _class
+#define SIDE_ARG_LEAD(...) SIDE_LEAD_##__VA_ARGS__
+#define SIDE_LEAD_void 1)(
+
+/* Whether all are arguments: then a verdict stands behind the chain, which ends with "(9)". */
+#define SIDE_EACH_RIGHT(...) SIDE_EACH_RIGHT_I(__VA_ARGS__, )
+#define SIDE_EACH_RIGHT_I(_more, ...) SIDE_EACH_RIGHT_##_more
+#define SIDE_EACH_RIGHT_1(...) SIDE_EACH_RIGHT
+#define SIDE_EACH_RIGHT_9 , SIDE_ALONE
+
+/*
+ * A call: checks, and behind them "_emit(_identifier, _with, list)".  Who looks gets to the end only where all
+ * are arguments, and there nothing may follow, because there is one list of them.
+ */
+#define SIDE_CHECKED_CALL(_emit, _flags, _with, _identifier, _sav, _none, ...)                     \
+	SIDE_CHECKED_CALL_I(                                                                       \
+			_emit, _flags, _with, _identifier, _sav, _none, SIDE_ARGS_CHAIN(_sav))
+#define SIDE_CHECKED_CALL_I(_emit, _flags, _with, _identifier, _sav, _none, _chain)                \
+	do {                                                                                       \
+		SIDE_JUDGE(SIDE_EACH_RIGHT _chain(9) _none, SIDE_WRONG, )                          \
+		(_emit, _flags, _with, _identifier, _sav, _none, _chain)                           \
+	} while (0)
+#define SIDE_JUDGE(...) SIDE_JUDGE_I(__VA_ARGS__)
+#define SIDE_JUDGE_I(_before, _verdict, ...) SIDE_CALL_IS_##_verdict
+#define SIDE_ALONE(...) SIDE_WRONG
+#define SIDE_CALL_IS_SIDE_ALONE(_emit, _flags, _with, _identifier, _sav, _none, _chain)            \
+	SIDE_CHECK_CALL(_identifier, _flags, _chain(0)) _emit(_identifier, _with, _sav)
+
+/*
+ * A call with something else than arguments: the same sentences as for arguments that do not fit, then what was
+ * found, and nothing that could fail because of it.
+ */
+struct side_no_argument;
+#define SIDE_CALL_IS_SIDE_WRONG(_emit, _flags, _with, _identifier, _sav, _none, _chain)            \
+	SIDE_WRONG_CALL(SIDE_IS_PAREN(_sav), SIDE_IS_ARG(_sav), SIDE_IS_PAREN(_none))              \
+	(_flags, _identifier, _sav)
+#define SIDE_WRONG_CALL(_paren, _arg, _more) SIDE_WRONG_CALL_I(_paren, _arg, _more)
+#define SIDE_WRONG_CALL_I(_paren, _arg, _more) SIDE_WRONG_CALL_##_paren##_arg##_more
+#define SIDE_WRONG_CALL_000 SIDE_NO_LIST
+#define SIDE_WRONG_CALL_001 SIDE_NO_LIST
+#define SIDE_WRONG_CALL_101 SIDE_NO_LIST
+#define SIDE_WRONG_CALL_110 SIDE_NO_LIST
+#define SIDE_WRONG_CALL_111 SIDE_NO_LIST
+#define SIDE_NO_LIST(_flags, _identifier, ...)                                                     \
+	side_static_assert(0,                                                                      \
+			"side: event " #_identifier ": expected one side_arg_list(...) in "        \
+			SIDE_PASTE(SIDE_KIND_TEXT_, _flags),                                       \
+			expected_one_side_arg_list_for_##_identifier);
+#define SIDE_WRONG_CALL_100(_flags, _identifier, _sav)                                             \
+	SIDE_EXPLAIN_CALL(_identifier, _flags,                                                     \
+			SIDE_MAP(SIDE_DO_WRONG_CHAIN, , SIDE_UNPAREN _sav)(0))                     \
+	SIDE_MAP(SIDE_DO_WRONG_SAY, _identifier, SIDE_UNPAREN _sav)
+#define SIDE_DO_WRONG_CHAIN(_ctx, _i, _arg)                                                        \
+	(1)(SIDE_PASTE(SIDE_WRONG_CLASS_, SIDE_IS_ARG(_arg))(_arg), _i)
+#define SIDE_WRONG_CLASS_0(...) (struct side_no_argument *) 0
+#define SIDE_WRONG_CLASS_1(_arg) SIDE_ARG_CLASS(_arg)
+#define SIDE_DO_WRONG_SAY(_identifier, _i, _arg)                                                   \
+	SIDE_PASTE(SIDE_WRONG_SAY_, SIDE_IS_ARG(_arg))(_identifier, _arg)
+#define SIDE_WRONG_SAY_0(_identifier, ...)                                                         \
+	side_static_assert(0,                                                                      \
+			"side: event " #_identifier ": this is no side_arg_...(): " #__VA_ARGS__,  \
+			no_side_arg_among_those_of_##_identifier);
+#define SIDE_WRONG_SAY_1(...)
+/* An argument is "((void) ...)", a list of them "(((void) ...))", a field or a type "((struct ...))". */
+#define SIDE_IS_ARG(_arg) SIDE_SECOND(SIDE_FIND_CLASS _arg, 0, )
+#define SIDE_FIND_CLASS(_class, ...) SIDE_FIND_VOID _class
+#define SIDE_FIND_VOID(...) SIDE_FIND_VOID_I(SIDE_HEAD(__VA_ARGS__))
+#define SIDE_FIND_VOID_I(_class) SIDE_PASTE(SIDE_FOUND_PAREN_, SIDE_IS_PAREN(_class))(_class)
+#define SIDE_FOUND_PAREN_0(_class) SIDE_FOUND_##_class
+#define SIDE_FOUND_PAREN_1(...)
+#define SIDE_FOUND_void ~, 1,
+#define SIDE_KIND_TEXT_0 "side_event()"
+#define SIDE_KIND_TEXT_SIDE_EVENT_FLAG_VARIADIC "side_event_variadic()"
 #define SIDE_DO_OPTION_INIT(_ctx, _i, _option) SIDE_OPTION_INIT_I _option
 #define SIDE_OPTION_INIT_I(_class, ...) _side_option_range(__VA_ARGS__),
 #define SIDE_DO_OPTION_TYPE(_ctx, _i, _option) SIDE_FIELD_TYPE_I _option
@@ -233,14 +320,14 @@ struct side_end_of_members;   /* last member of the class of a struct */
 #define SIDE_DUPLICATES_II(...) SIDE_IS_PAREN(SIDE_DUPLICATES_##__VA_ARGS__)
 #define SIDE_DUPLICATES_
 #define SIDE_DUPLICATES_SIDE_STATIC_CHECK_DISABLE_DUPLICATED_FIELDS ()
-#define SIDE_CHECK_NAMES(_what, _fields, _chain)                                                   \
-	SIDE_DECLARE_NAMES(_what, _chain)                                                          \
-	SIDE_CHECK_DECLARED_NAMES(_what, SIDE_DECLARED_NAMES(_what, _fields), _fields, _chain)
-#define SIDE_CHECK_DECLARED_NAMES(_what, _names, _fields, _chain)                                           \
-	side_static_assert(SIDE_NAMES_NOT_EMPTY(_names),                                    \
+#define SIDE_WHEN_DUPLICATES_WANTED(_walk)                                                         \
+	SIDE_PASTE(SIDE_WALK_, SIDE_DUPLICATES_WANTED)(_walk)
+#define SIDE_WALK_0(_walk) SIDE_EACH_SKIP
+#define SIDE_WALK_1(_walk) _walk
+#define SIDE_NAMES_NOT_EMPTY(_what, _condition)                                                    \
+	side_static_assert(_condition,                                                             \
 			"Null field name" SIDE_FILE_LINE "a field of " #_what " has an empty name", \
-			null_field_name_in_##_what);                                               \
-	SIDE_IF(SIDE_DUPLICATES_WANTED)(SIDE_NAMES_DIFFER(_what, _names, _fields, _chain))
+			null_field_name_in_##_what);
 #define SIDE_NAME_TWICE(_name, _what)                                                              \
 	"Duplicated field names" SIDE_FILE_LINE "two fields of " _what                             \
 			" have the same name: " _name
@@ -251,38 +338,25 @@ struct side_end_of_members;   /* last member of the class of a struct */
  */
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
 #define SIDE_FINDS_NAMES 1
-#define SIDE_JOINED_A(_more, ...) SIDE_JOINED_A_##_more(__VA_ARGS__)
-#define SIDE_JOINED_B(_more, ...) SIDE_JOINED_B_##_more(__VA_ARGS__)
-#define SIDE_JOINED_A_1(_owner, _i, _name, ...) "\1" _name SIDE_JOINED_B
-#define SIDE_JOINED_B_1(_owner, _i, _name, ...) "\1" _name SIDE_JOINED_A
-#define SIDE_JOINED_A_0(...)
-#define SIDE_JOINED_B_0(...)
-#define SIDE_PLACE_A(_more, ...) SIDE_PLACE_A_##_more(__VA_ARGS__)
-#define SIDE_PLACE_B(_more, ...) SIDE_PLACE_B_##_more(__VA_ARGS__)
-#define SIDE_PLACE_A_1(_owner, _i, _name, ...) SIDE_PLACE(_i, _name) SIDE_PLACE_B
-#define SIDE_PLACE_B_1(_owner, _i, _name, ...) SIDE_PLACE(_i, _name) SIDE_PLACE_A
-#define SIDE_PLACE_A_0(...)
-#define SIDE_PLACE_B_0(...)
-#define SIDE_PLACE(_i, _name) side_at_##_i, side_end_##_i = side_at_##_i + (int) sizeof(_name) - 1,
-#define SIDE_FIRST_A(_more, ...) SIDE_FIRST_A_##_more(__VA_ARGS__)
-#define SIDE_FIRST_B(_more, ...) SIDE_FIRST_B_##_more(__VA_ARGS__)
-#define SIDE_FIRST_A_1(_owner, _i, _name, ...) SIDE_NAME_FIRST(_i, _name, #_owner, _owner) SIDE_FIRST_B
-#define SIDE_FIRST_B_1(_owner, _i, _name, ...) SIDE_NAME_FIRST(_i, _name, #_owner, _owner) SIDE_FIRST_A
-#define SIDE_FIRST_A_0(...)
-#define SIDE_FIRST_B_0(...)
-#define SIDE_FIRST_WHEN_0(_chain)
-#define SIDE_FIRST_WHEN_1(_chain) SIDE_FIRST_A _chain
-#define SIDE_NAME_FIRST(_i, _name, _what, _owner)                                                  \
+#define SIDE_EACH_JOINED(_more) SIDE_EACH_JOINED_##_more
+#define SIDE_EACH_JOINED_1(_owner, _i, _name, ...) "\1" _name SIDE_EACH_JOINED
+#define SIDE_EACH_JOINED_0
+#define SIDE_EACH_PLACE(_more) SIDE_EACH_PLACE_##_more
+#define SIDE_EACH_PLACE_1(_owner, _i, _name, ...)                                                  \
+	side_at_##_i, side_end_##_i = side_at_##_i + (int) sizeof(_name) - 1, SIDE_EACH_PLACE
+#define SIDE_EACH_PLACE_0
+#define SIDE_EACH_FIRST(_more) SIDE_EACH_FIRST_##_more
+#define SIDE_EACH_FIRST_1(_owner, _i, _name, ...)                                                  \
 	side_static_assert(__builtin_strstr(side_joined_, "\1" _name "\1") ==                      \
 					side_joined_ + side_at_##_i,                               \
-			SIDE_NAME_TWICE(_name, _what), duplicated_field_names_in_##_owner);
+			SIDE_NAME_TWICE(_name, #_owner), duplicated_field_names_in_##_owner);      \
+	SIDE_EACH_FIRST
+#define SIDE_EACH_FIRST_0
 /* What stands in the braces: the text is declared by whoever has them. */
 #define SIDE_CHECK_JOINED_NAMES(_what, _chain)                                                     \
-	enum { SIDE_PLACE_A _chain side_end_ };                                                    \
-	side_static_assert(!__builtin_strstr(side_joined_, "\1\1"),                                \
-			"Null field name" SIDE_FILE_LINE "a field of " #_what " has an empty name", \
-			null_field_name_in_##_what);                                               \
-	SIDE_PASTE(SIDE_FIRST_WHEN_, SIDE_DUPLICATES_WANTED)(_chain)
+	enum { SIDE_EACH_PLACE _chain side_end_ };                                                 \
+	SIDE_NAMES_NOT_EMPTY(_what, !__builtin_strstr(side_joined_, "\1\1"))                       \
+	SIDE_WHEN_DUPLICATES_WANTED(SIDE_EACH_FIRST) _chain
 #endif
 
 #ifndef __cplusplus
@@ -294,7 +368,7 @@ struct side_end_of_members;   /* last member of the class of a struct */
 /* A union that takes the class of the object _identifier. */
 #define SIDE_EXPECTS_CLASS(_identifier, ...)                                                       \
 	union side_expects__##_identifier {                                                        \
-		side_class__##_identifier *side_arg_;                                              \
+		side_no_define_for__##_identifier *side_arg_;                                              \
 		__VA_ARGS__                                                                        \
 	} __attribute__((transparent_union))
 #define SIDE_EXPECTS_BASIC(_class)                                                                 \
@@ -370,64 +444,54 @@ SIDE_EXPECTS_BASIC(variadic_part);
  */
 #ifdef __clang__
 /* How many have the name: none or one, or several; the empty one is counted once more. */
-#define SIDE_DECLARE_NAMES(_what, _chain)                                                          \
-	__extension__ enum { SIDE_HASH_A _chain side_names_of__##_what##_end };                    \
+#define SIDE_CHECK_NAMES(_what, _fields, _chain)                                                   \
+	__extension__ enum { SIDE_EACH_HASH _chain side_names_of__##_what##_end };                 \
 	__extension__ extern char(*side_names_of__##_what(const char *, int))[1]                   \
 			__attribute__((overloadable));                                             \
 	__extension__ extern char(*side_names_of__##_what(const char *side_name_, int side_hash_))[2] \
 			__attribute__((overloadable,                                               \
-					enable_if(1 < SIDE_SAME_A _chain !*side_name_, "")));
-#define SIDE_HASH_A(_more, ...) SIDE_HASH_A_##_more(__VA_ARGS__)
-#define SIDE_HASH_B(_more, ...) SIDE_HASH_B_##_more(__VA_ARGS__)
-#define SIDE_HASH_A_1(_owner, _i, _name, ...)                                                      \
-	side_hash_##_i##_of__##_owner = SIDE_HASH(_name), SIDE_HASH_B
-#define SIDE_HASH_B_1(_owner, _i, _name, ...)                                                      \
-	side_hash_##_i##_of__##_owner = SIDE_HASH(_name), SIDE_HASH_A
-#define SIDE_HASH_A_0(...)
-#define SIDE_HASH_B_0(...)
+					enable_if(1 < SIDE_EACH_SAME _chain !*side_name_, "")));   \
+	SIDE_NAMES_NOT_EMPTY(_what, sizeof(*side_names_of__##_what("", side_hash_of_nothing)) == 1) \
+	SIDE_WHEN_DUPLICATES_WANTED(SIDE_EACH_ONCE) _chain
+#define SIDE_EACH_HASH(_more) SIDE_EACH_HASH_##_more
+#define SIDE_EACH_HASH_1(_owner, _i, _name, ...)                                                   \
+	side_hash_##_i##_of__##_owner = SIDE_HASH(_name), SIDE_EACH_HASH
+#define SIDE_EACH_HASH_0
 /* Of the length and the last three characters, which are there in each text with three more before it. */
 #define SIDE_HASH(_name) SIDE_HASH_I("   " _name)
 #define SIDE_HASH_I(_text)                                                                         \
 	((int) sizeof(_text) + (_text)[sizeof(_text) - 2] * 1024 +                                 \
 			(_text)[sizeof(_text) - 3] * 16384 + (_text)[sizeof(_text) - 4] * 262144)
-#define SIDE_SAME_A(_more, ...) SIDE_SAME_A_##_more(__VA_ARGS__)
-#define SIDE_SAME_B(_more, ...) SIDE_SAME_B_##_more(__VA_ARGS__)
-#define SIDE_SAME_A_1(_owner, _i, _name, ...)                                                      \
+enum { side_hash_of_nothing = SIDE_HASH("") };
+#define SIDE_EACH_SAME(_more) SIDE_EACH_SAME_##_more
+#define SIDE_EACH_SAME_1(_owner, _i, _name, ...)                                                   \
 	(side_hash_ == side_hash_##_i##_of__##_owner && !__builtin_strcmp(side_name_, _name)) +    \
-			SIDE_SAME_B
-#define SIDE_SAME_B_1(_owner, _i, _name, ...)                                                      \
-	(side_hash_ == side_hash_##_i##_of__##_owner && !__builtin_strcmp(side_name_, _name)) +    \
-			SIDE_SAME_A
-#define SIDE_SAME_A_0(...)
-#define SIDE_SAME_B_0(...)
-#define SIDE_DECLARED_NAMES(_what, _fields) side_names_of__##_what
-#define SIDE_NAMES_NOT_EMPTY(_names) (sizeof(*_names("", SIDE_HASH(""))) == 1)
-#define SIDE_NAMES_DIFFER(_what, _names, _fields, _chain) SIDE_ONCE_A _chain
-#define SIDE_ONCE_A(_more, ...) SIDE_ONCE_A_##_more(__VA_ARGS__)
-#define SIDE_ONCE_B(_more, ...) SIDE_ONCE_B_##_more(__VA_ARGS__)
-#define SIDE_ONCE_A_1(_owner, _i, _name, ...) SIDE_NAME_ONCE(_owner, _i, _name, #_owner) SIDE_ONCE_B
-#define SIDE_ONCE_B_1(_owner, _i, _name, ...) SIDE_NAME_ONCE(_owner, _i, _name, #_owner) SIDE_ONCE_A
-#define SIDE_ONCE_A_0(...)
-#define SIDE_ONCE_B_0(...)
+			SIDE_EACH_SAME
+#define SIDE_EACH_SAME_0
+#define SIDE_EACH_ONCE(_more) SIDE_EACH_ONCE_##_more
+#define SIDE_EACH_ONCE_0
 /* In C99 libc may have a macro of this name, which says no text. */
 #ifdef _Static_assert
-#define SIDE_NAME_ONCE(_owner, _i, _name, _what)                                                   \
+#define SIDE_EACH_ONCE_1(_owner, _i, _name, ...)                                                   \
 	side_static_assert(                                                                        \
 			sizeof(*side_names_of__##_owner(_name, side_hash_##_i##_of__##_owner)) == 1, \
-			SIDE_NAME_TWICE(_name, _what), duplicated_field_names_in_##_owner);
+			SIDE_NAME_TWICE(_name, #_owner), duplicated_field_names_in_##_owner);      \
+	SIDE_EACH_ONCE
 #else
-#define SIDE_NAME_ONCE(_owner, _i, _name, _what)                                                   \
+#define SIDE_EACH_ONCE_1(_owner, _i, _name, ...)                                                   \
 	__extension__ _Static_assert(                                                              \
 			sizeof(*side_names_of__##_owner(_name, side_hash_##_i##_of__##_owner)) == 1, \
-			SIDE_NAME_TWICE(_name, _what));
+			SIDE_NAME_TWICE(_name, #_owner));                                          \
+	SIDE_EACH_ONCE
 #endif
 #else
-#define SIDE_DECLARE_NAMES(_what, _chain)
-#define SIDE_DECLARED_NAMES(_what, _fields) SIDE_MAP_LIST(SIDE_DO_NAME_JOINED, , _fields) "\1"
+#define SIDE_CHECK_NAMES(_what, _fields, _chain)                                                   \
+	SIDE_CHECK_LISTED_NAMES(_what, SIDE_MAP_LIST(SIDE_DO_NAME_JOINED, , _fields) "\1", _fields)
+#define SIDE_CHECK_LISTED_NAMES(_what, _names, _fields)                                            \
+	SIDE_NAMES_NOT_EMPTY(_what, !__builtin_strstr(_names, "\1\1"))                             \
+	SIDE_IF(SIDE_DUPLICATES_WANTED)                                                            \
+	(SIDE_MAP_LIST(SIDE_DO_NAME_ONCE, (#_what, duplicated_field_names_in_##_what, _names), _fields))
 #define SIDE_DO_NAME_JOINED(_ctx, _i, _field) "\1" SIDE_FIELD_NAME_I _field
-#define SIDE_NAMES_NOT_EMPTY(_names) (!__builtin_strstr(_names, "\1\1"))
-#define SIDE_NAMES_DIFFER(_what, _names, _fields, _chain)                                          \
-	SIDE_MAP_LIST(SIDE_DO_NAME_ONCE, (#_what, duplicated_field_names_in_##_what, _names), _fields)
 #define SIDE_JOINED_OF(_what, _ident, _joined) _joined
 #define SIDE_WHAT_OF(_what, _ident, _joined) _what
 #define SIDE_IDENT_OF(_what, _ident, _joined) _ident
@@ -445,75 +509,71 @@ SIDE_EXPECTS_BASIC(variadic_part);
 #endif
 
 /*
- * An event is defined at file scope, where a function may be: one that nobody calls, so neither it nor its
- * text is emitted.  The section makes GCC know the text before it knows that.
+ * GCC knows the text inside a function that nobody calls, so neither it nor its text is emitted; the section
+ * makes it know the text before it knows that.  An event is defined at file scope; a struct may be defined in
+ * a block too, where a function cannot be static, and an inline one of C99 is not emitted either.
  */
 #ifdef SIDE_FINDS_NAMES
 #define SIDE_CHECK_EVENT_NAMES(_what, _fields, _chain)                                             \
-	static inline __attribute__((unused)) void side_names_of__##_what(void)                    \
+	static SIDE_CHECK_NAMES_INSIDE(_what, _chain)
+#define SIDE_CHECK_NAMES_INSIDE(_what, _chain)                                                     \
+	__inline__ __attribute__((unused)) void side_names_of__##_what(void)                       \
 	{                                                                                          \
 		static const char side_joined_[] __attribute__((section(".rodata"))) =             \
-				SIDE_JOINED_A _chain "\1";                                         \
+				SIDE_EACH_JOINED _chain "\1";                                      \
 		SIDE_CHECK_JOINED_NAMES(_what, _chain)                                             \
 	}
+#ifndef __GNUC_GNU_INLINE__
+#undef SIDE_CHECK_NAMES
+#define SIDE_CHECK_NAMES(_what, _fields, _chain)                                                   \
+	__extension__ SIDE_CHECK_NAMES_INSIDE(_what, _chain)
+#endif
 #else
 #define SIDE_CHECK_EVENT_NAMES(_what, _fields, _chain) SIDE_CHECK_NAMES(_what, _fields, _chain)
 #endif
 
 /* Descriptions */
-#define SIDE_CHECK_EVENT(_identifier, _flags, _fields, _chain)                             \
-	__extension__ extern void side_event_args__##_identifier(                                  \
-			SIDE_PARAMS_A _chain union SIDE_PASTE(side_expects_, SIDE_KIND(_flags)));  \
-	SIDE_EXPLAIN_EVENT(_identifier, _flags, _chain)                                            \
-	SIDE_CHECK_EVENT_NAMES(_identifier, _fields, _chain) SIDE_EXPECT_SEMICOLON()
-#define SIDE_PARAMS_A(_more, ...) SIDE_PARAMS_A_##_more(__VA_ARGS__)
-#define SIDE_PARAMS_B(_more, ...) SIDE_PARAMS_B_##_more(__VA_ARGS__)
-#define SIDE_PARAMS_A_1(_owner, _i, _name, _type, _text, _param, ...) _param, SIDE_PARAMS_B
-#define SIDE_PARAMS_B_1(_owner, _i, _name, _type, _text, _param, ...) _param, SIDE_PARAMS_A
-#define SIDE_PARAMS_A_0(...)
-#define SIDE_PARAMS_B_0(...)
+#define SIDE_SIGNATURE_BEGIN(_identifier)                                                          \
+	__extension__ extern void side_event_args__##_identifier(
+#define SIDE_SIGNATURE_END(_flags) union SIDE_PASTE(side_expects_, SIDE_KIND(_flags)));
+#define SIDE_EACH_PARAMS(_more) SIDE_EACH_PARAMS_##_more
+#define SIDE_EACH_PARAMS_1(_owner, _i, _name, _type, _text, _param, ...) _param, SIDE_EACH_PARAMS
+#define SIDE_EACH_PARAMS_0
 #if defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202311L
 /* No declaration is compatible with every definition: nothing is checked. */
 #define SIDE_CHECK_DECLARED_EVENT(_identifier)                                                     \
 	SIDE_EXPLAIN_DECLARED_EVENT(_identifier) SIDE_EXPECT_SEMICOLON()
-#define SIDE_CHECK_CALL(_identifier, _flags, _args)                                                \
-	SIDE_EXPLAIN_CALL(_identifier, _flags, SIDE_ARGS_CHAIN(_args))
+#define SIDE_PASSED_BEGIN(_identifier)
+#define SIDE_EACH_PASSED(_more) SIDE_EACH_SKIP_##_more
+#define SIDE_PASSED_END(_identifier, _flags)
 #else
 #define SIDE_CHECK_DECLARED_EVENT(_identifier)                                                     \
 	SIDE_QUIET_BEGIN extern void side_event_args__##_identifier();                             \
 	SIDE_QUIET_END SIDE_EXPLAIN_DECLARED_EVENT(_identifier) SIDE_EXPECT_SEMICOLON()
-#define SIDE_CHECK_CALL(_identifier, _flags, _args)                                                \
-	SIDE_CHECK_CHAINED_CALL(_identifier, _flags, SIDE_ARGS_CHAIN(_args))
-#define SIDE_CHECK_CHAINED_CALL(_identifier, _flags, _chain)                                       \
-	SIDE_EXPLAIN_CALL(_identifier, _flags, _chain)                                             \
-	(void) sizeof((side_event_args__##_identifier(                                             \
-				       SIDE_PASSED_A _chain(SIDE_KIND_TYPE(_flags)) 0),            \
-			0));
-#define SIDE_PASSED_A(_more, ...) SIDE_PASSED_A_##_more(__VA_ARGS__)
-#define SIDE_PASSED_B(_more, ...) SIDE_PASSED_B_##_more(__VA_ARGS__)
-#define SIDE_PASSED_A_1(_i, ...) __VA_ARGS__, SIDE_PASSED_B
-#define SIDE_PASSED_B_1(_i, ...) __VA_ARGS__, SIDE_PASSED_A
-#define SIDE_PASSED_A_0(...)
-#define SIDE_PASSED_B_0(...)
+#define SIDE_PASSED_BEGIN(_identifier) (void) sizeof((side_event_args__##_identifier(
+#define SIDE_PASSED_END(_identifier, _flags)                                                       \
+	(SIDE_KIND_TYPE(_flags)) 0), 0));
+#define SIDE_EACH_PASSED(_more) SIDE_EACH_PASSED_##_more
+#define SIDE_EACH_PASSED_1(_class, _i) _class, SIDE_EACH_PASSED
+#define SIDE_EACH_PASSED_0
 #endif
-#define SIDE_CHECK_STRUCT(_identifier, _fields, _chain)                                    \
-	typedef struct side_struct *side_class__##_identifier(                                     \
-			SIDE_TYPES_A _chain struct side_end_of_members *);                         \
-	SIDE_EXPECTS_CLASS(_identifier, struct side_any_vec * side_any_;);                         \
-	SIDE_CHECK_NAMES(_identifier, _fields, _chain) SIDE_EXPECT_SEMICOLON()
+#define SIDE_CLASS_BEGIN(_identifier) typedef struct side_struct *side_no_define_for__##_identifier(
+#define SIDE_CLASS_END(_identifier)                                                                \
+	struct side_end_of_members *);                                                             \
+	SIDE_EXPECTS_CLASS(_identifier, struct side_any_vec * side_any_;);
 #define SIDE_CHECK_ARRAY(_identifier, _elem_type, _length)                                         \
-	typedef struct side_array *(*side_class__##_identifier(                                    \
+	typedef struct side_array *(*side_no_define_for__##_identifier(                                    \
 			char (*)[(_length) + 1]))(SIDE_KNOWN(SIDE_ELEM_TYPE(_elem_type)));         \
 	SIDE_EXPECTS_CLASS(_identifier, struct side_any_vec * side_any_;)
 #define SIDE_CHECK_VLA(_identifier, _elem_type, _length_type)                                      \
-	typedef struct side_vla *side_class__##_identifier(                                        \
+	typedef struct side_vla *side_no_define_for__##_identifier(                                        \
 			SIDE_KNOWN(SIDE_ELEM_TYPE(_elem_type)));                                   \
 	SIDE_EXPECTS_CLASS(_identifier, struct side_any_vec * side_any_;)
 #define SIDE_CHECK_OPTIONAL(_identifier, _elem_type)                                               \
-	typedef struct side_optional *side_class__##_identifier(SIDE_ELEM_TYPE(_elem_type));       \
+	typedef struct side_optional *side_no_define_for__##_identifier(SIDE_ELEM_TYPE(_elem_type));       \
 	SIDE_EXPECTS_CLASS(_identifier, )
 #define SIDE_CHECK_VARIANT(_identifier, _selector, _options)                                       \
-	SIDE_QUIET_BEGIN typedef struct side_variant *(*side_class__##_identifier(                 \
+	SIDE_QUIET_BEGIN typedef struct side_variant *(*side_no_define_for__##_identifier(                 \
 			SIDE_ELEM_TYPE(_selector)))(SIDE_UNKNOWN);                                 \
 	SIDE_QUIET_END union side_expects__##_identifier {                                         \
 		SIDE_MAP_LIST(SIDE_DO_OPTION_MEMBER, SIDE_ELEM_TYPE(_selector), _options)          \
@@ -530,7 +590,7 @@ SIDE_EXPECTS_BASIC(variadic_part);
 #define SIDE_READ_ONLY(...)                                                                        \
 	__builtin_types_compatible_p(__typeof__(__VA_ARGS__) *, const __typeof__(__VA_ARGS__) *)
 #define SIDE_CHECK_VLA_VISITOR(_identifier, _elem_type, _length_type, _type)                       \
-	typedef struct side_vla_visitor *side_class__##_identifier(const __typeof__(_type) *,      \
+	typedef struct side_vla_visitor *side_no_define_for__##_identifier(const __typeof__(_type) *,      \
 			__typeof__(__builtin_choose_expr(SIDE_READ_ONLY(_type), (char(*)[])0,      \
 					(char(*)[1])0)));                                          \
 	SIDE_EXPECTS_CLASS(_identifier, )
@@ -538,9 +598,9 @@ SIDE_EXPECTS_BASIC(variadic_part);
 /* Arguments */
 #define SIDE_UNUSED __attribute__((unused))
 #define SIDE_CHECK_ARG_VEC(_identifier)                                                            \
-	typedef struct side_any_vec side_arg_class__##_identifier SIDE_UNUSED
+	typedef struct side_any_vec side_no_arg_define_for__##_identifier SIDE_UNUSED
 #define SIDE_CHECK_ARG_STRUCT(_identifier, _args)                                                  \
-	typedef struct side_struct *side_arg_class__##_identifier(                                 \
+	typedef struct side_struct *side_no_arg_define_for__##_identifier(                                 \
 			SIDE_ARG_TYPES(_args) struct side_end_of_members *) SIDE_UNUSED
 /* Class of the elements: that of the first. */
 #define SIDE_ARGS_ELEM(_args) SIDE_ARGS_ELEM_I(SIDE_HEAD(SIDE_UNPAREN _args))
@@ -556,22 +616,22 @@ SIDE_EXPECTS_BASIC(variadic_part);
 	__builtin_types_compatible_p(SIDE_ARG_TYPE(_first), SIDE_ARG_TYPE(_arg)) *
 #define SIDE_CHECK_ARG_ARRAY(_identifier, _args)                                                   \
 	SIDE_CHECK_SAME(_identifier, _args);                                                       \
-	SIDE_QUIET_BEGIN typedef struct side_array *(*side_arg_class__##_identifier(               \
+	SIDE_QUIET_BEGIN typedef struct side_array *(*side_no_arg_define_for__##_identifier(               \
 			char (*)[SIDE_ARRAY_SIZE(_identifier##_vec) + 1]))(SIDE_ARGS_ELEM(_args))  \
 			SIDE_UNUSED;                                                               \
 	SIDE_QUIET_END SIDE_EXPECT_SEMICOLON()
 #define SIDE_CHECK_ARG_VLA(_identifier, _args)                                                     \
 	SIDE_CHECK_SAME(_identifier, _args);                                                       \
-	SIDE_QUIET_BEGIN typedef struct side_vla *side_arg_class__##_identifier(                   \
+	SIDE_QUIET_BEGIN typedef struct side_vla *side_no_arg_define_for__##_identifier(                   \
 			SIDE_ARGS_ELEM(_args)) SIDE_UNUSED;                                        \
 	SIDE_QUIET_END SIDE_EXPECT_SEMICOLON()
 #define SIDE_CHECK_ARG_OPTIONAL(_identifier, _value)                                               \
-	typedef struct side_optional *side_arg_class__##_identifier(SIDE_ARG_TYPE(_value)) SIDE_UNUSED
+	typedef struct side_optional *side_no_arg_define_for__##_identifier(SIDE_ARG_TYPE(_value)) SIDE_UNUSED
 #define SIDE_CHECK_ARG_VARIANT(_identifier, _selector, _value)                                     \
-	typedef struct side_variant *(*side_arg_class__##_identifier(                              \
+	typedef struct side_variant *(*side_no_arg_define_for__##_identifier(                              \
 			SIDE_ARG_TYPE(_selector)))(SIDE_KNOWN(SIDE_ARG_TYPE(_value))) SIDE_UNUSED
 #define SIDE_CHECK_ARG_VLA_VISITOR(_identifier, _ctx)                                              \
-	typedef struct side_vla_visitor *side_arg_class__##_identifier(                            \
+	typedef struct side_vla_visitor *side_no_arg_define_for__##_identifier(                            \
 			const __typeof__(*(_ctx)) *,                                               \
 			char(*)[SIDE_READ_ONLY(*(_ctx)) + 1]) SIDE_UNUSED
 
@@ -739,93 +799,77 @@ template <unsigned N> constexpr bool name_is_once(const char *text, const name (
 
 #define SIDE_EXPECTS(...)
 #ifdef SIDE_FINDS_NAMES
-#undef SIDE_CHECK_NAMES
 #define SIDE_CHECK_NAMES(_what, _fields, _chain)                                                   \
 	struct side_names_of__##_what {                                                            \
-		static constexpr const char side_joined_[] = SIDE_JOINED_A _chain "\1";            \
+		static constexpr const char side_joined_[] = SIDE_EACH_JOINED _chain "\1";         \
 		SIDE_CHECK_JOINED_NAMES(_what, _chain)                                             \
 	};
 #else
-#define SIDE_DECLARE_NAMES(_what, _chain)                                                          \
+#define SIDE_CHECK_NAMES(_what, _fields, _chain)                                                   \
 	struct side_names_of__##_what {                                                            \
-		static constexpr const libside::name names[] = {"", SIDE_NAMES_A _chain};          \
+		static constexpr const libside::name names[] = {"", SIDE_EACH_NAMES _chain};       \
 		enum { differ = libside::surely_differ(names) };                                   \
-	};
-#define SIDE_NAMES_A(_more, ...) SIDE_NAMES_A_##_more(__VA_ARGS__)
-#define SIDE_NAMES_B(_more, ...) SIDE_NAMES_B_##_more(__VA_ARGS__)
-#define SIDE_NAMES_A_1(_owner, _i, _name, ...) _name, SIDE_NAMES_B
-#define SIDE_NAMES_B_1(_owner, _i, _name, ...) _name, SIDE_NAMES_A
-#define SIDE_NAMES_A_0(...)
-#define SIDE_NAMES_B_0(...)
-#define SIDE_DECLARED_NAMES(_what, _fields) side_names_of__##_what
-#define SIDE_NAMES_NOT_EMPTY(_names) libside::all_names_not_empty(_names::names)
-#define SIDE_NAMES_DIFFER(_what, _names, _fields, _chain) SIDE_ONCE_A _chain
-#define SIDE_ONCE_A(_more, ...) SIDE_ONCE_A_##_more(__VA_ARGS__)
-#define SIDE_ONCE_B(_more, ...) SIDE_ONCE_B_##_more(__VA_ARGS__)
-#define SIDE_ONCE_A_1(_owner, _i, _name, ...) SIDE_NAME_ONCE(_owner, _name, #_owner) SIDE_ONCE_B
-#define SIDE_ONCE_B_1(_owner, _i, _name, ...) SIDE_NAME_ONCE(_owner, _name, #_owner) SIDE_ONCE_A
-#define SIDE_ONCE_A_0(...)
-#define SIDE_ONCE_B_0(...)
-#define SIDE_NAME_ONCE(_owner, _name, _what)                                                       \
+	};                                                                                         \
+	SIDE_NAMES_NOT_EMPTY(_what, libside::all_names_not_empty(side_names_of__##_what::names))   \
+	SIDE_WHEN_DUPLICATES_WANTED(SIDE_EACH_ONCE) _chain
+#define SIDE_EACH_NAMES(_more) SIDE_EACH_NAMES_##_more
+#define SIDE_EACH_NAMES_1(_owner, _i, _name, ...) _name, SIDE_EACH_NAMES
+#define SIDE_EACH_NAMES_0
+#define SIDE_EACH_ONCE(_more) SIDE_EACH_ONCE_##_more
+#define SIDE_EACH_ONCE_1(_owner, _i, _name, ...)                                                   \
 	static_assert(side_names_of__##_owner::differ ||                                           \
 					libside::name_is_once(                                     \
 							_name, side_names_of__##_owner::names),    \
-			SIDE_NAME_TWICE(_name, _what));
+			SIDE_NAME_TWICE(_name, #_owner));                                          \
+	SIDE_EACH_ONCE
+#define SIDE_EACH_ONCE_0
 #endif
 #define SIDE_UNUSED __attribute__((unused))
 
 /* Descriptions.  The ellipsis of a declared event gives way to the definition. */
-#define SIDE_CHECK_EVENT(_identifier, _flags, _fields, _chain)                             \
-	extern void (*side_event_args__##_identifier(int))(                                        \
-			SIDE_TYPES_A _chain SIDE_KIND_TYPE(_flags)) SIDE_UNUSED;                   \
-	SIDE_EXPLAIN_EVENT(_identifier, _flags, _chain)                                            \
-	SIDE_CHECK_NAMES(_identifier, _fields, _chain) SIDE_EXPECT_SEMICOLON()
+#define SIDE_CHECK_EVENT_NAMES(_what, _fields, _chain) SIDE_CHECK_NAMES(_what, _fields, _chain)
+#define SIDE_SIGNATURE_BEGIN(_identifier) extern void (*side_event_args__##_identifier(int))(
+#define SIDE_EACH_PARAMS(_more) SIDE_EACH_TYPES_##_more
+#define SIDE_SIGNATURE_END(_flags) SIDE_KIND_TYPE(_flags)) SIDE_UNUSED;
 #define SIDE_CHECK_DECLARED_EVENT(_identifier)                                                     \
 	extern libside::unchecked_event *side_event_args__##_identifier(...) SIDE_UNUSED;          \
 	SIDE_EXPLAIN_DECLARED_EVENT(_identifier)                                                   \
 	SIDE_EXPECT_SEMICOLON()
-#define SIDE_CHECK_CALL(_identifier, _flags, _args)                                                \
-	SIDE_CHECK_CHAINED_CALL(_identifier, _flags, SIDE_ARGS_CHAIN(_args))
-#define SIDE_CHECK_CHAINED_CALL(_identifier, _flags, _chain)                                       \
-	SIDE_EXPLAIN_CALL(_identifier, _flags, _chain)                                             \
-	SIDE_CHECK_CALL_I(_identifier, decltype(side_event_args__##_identifier(0)),                \
-			void (*)(SIDE_PASSED_A _chain SIDE_KIND_TYPE(_flags)))
-#define SIDE_PASSED_A(_more, ...) SIDE_PASSED_A_##_more(__VA_ARGS__)
-#define SIDE_PASSED_B(_more, ...) SIDE_PASSED_B_##_more(__VA_ARGS__)
-#define SIDE_PASSED_A_1(_i, ...) __typeof__(__VA_ARGS__), SIDE_PASSED_B
-#define SIDE_PASSED_B_1(_i, ...) __typeof__(__VA_ARGS__), SIDE_PASSED_A
-#define SIDE_PASSED_A_0(...)
-#define SIDE_PASSED_B_0(...)
-#define SIDE_CHECK_CALL_I(_identifier, ...)                                                        \
-	static_assert(libside::call_fits<__VA_ARGS__>::value,                                      \
+#define SIDE_PASSED_BEGIN(_identifier)                                                             \
+	typedef decltype(side_event_args__##_identifier(0)) side_call_takes_;                      \
+	typedef void (*side_call_passes_)(
+#define SIDE_PASSED_END(_identifier, _flags)                                                       \
+	SIDE_KIND_TYPE(_flags));                                                                   \
+	static_assert(libside::call_fits<side_call_takes_, side_call_passes_>::value,              \
 			"side: the arguments of event " #_identifier " do not fit its fields");    \
-	static_assert(libside::call_explained<__VA_ARGS__,                                         \
-				      libside::call_fits<__VA_ARGS__>::value>::value,              \
+	static_assert(libside::call_explained<side_call_takes_, side_call_passes_,                 \
+				      libside::call_fits<side_call_takes_, side_call_passes_>::value>::value, \
 			"");
-#define SIDE_CHECK_STRUCT(_identifier, _fields, _chain)                                    \
-	typedef struct side_struct *side_class__##_identifier(                                     \
-			SIDE_TYPES_A _chain struct side_end_of_members *) SIDE_UNUSED;             \
-	SIDE_CHECK_NAMES(_identifier, _fields, _chain) SIDE_EXPECT_SEMICOLON()
+#define SIDE_EACH_PASSED(_more) SIDE_EACH_PASSED_##_more
+#define SIDE_EACH_PASSED_1(_class, _i) __typeof__(_class), SIDE_EACH_PASSED
+#define SIDE_EACH_PASSED_0
+#define SIDE_CLASS_BEGIN(_identifier) typedef struct side_struct *side_no_define_for__##_identifier(
+#define SIDE_CLASS_END(_identifier) struct side_end_of_members *) SIDE_UNUSED;
 #define SIDE_CHECK_ARRAY(_identifier, _elem_type, _length)                                         \
-	typedef struct side_array *(*side_class__##_identifier(char(*)[(_length) + 1]))(           \
+	typedef struct side_array *(*side_no_define_for__##_identifier(char(*)[(_length) + 1]))(           \
 			SIDE_ELEM_TYPE(_elem_type)) SIDE_UNUSED
 #define SIDE_CHECK_VLA(_identifier, _elem_type, _length_type)                                      \
-	typedef struct side_vla *side_class__##_identifier(SIDE_ELEM_TYPE(_elem_type)) SIDE_UNUSED
+	typedef struct side_vla *side_no_define_for__##_identifier(SIDE_ELEM_TYPE(_elem_type)) SIDE_UNUSED
 #define SIDE_CHECK_OPTIONAL(_identifier, _elem_type)                                               \
-	typedef struct side_optional *side_class__##_identifier(                                   \
+	typedef struct side_optional *side_no_define_for__##_identifier(                                   \
 			SIDE_ELEM_TYPE(_elem_type)) SIDE_UNUSED
 #define SIDE_CHECK_VARIANT(_identifier, _selector, _options)                                       \
-	typedef struct side_variant *side_class__##_identifier(SIDE_ELEM_TYPE(_selector),          \
+	typedef struct side_variant *side_no_define_for__##_identifier(SIDE_ELEM_TYPE(_selector),          \
 			SIDE_MAP_LIST(SIDE_DO_OPTION_TYPE, , _options)                             \
 					struct side_no_option *) SIDE_UNUSED
 #define SIDE_CHECK_VLA_VISITOR(_identifier, _elem_type, _length_type, _type)                       \
-	typedef struct side_vla_visitor *side_class__##_identifier(_type *) SIDE_UNUSED
+	typedef struct side_vla_visitor *side_no_define_for__##_identifier(_type *) SIDE_UNUSED
 
 /* Arguments */
 #define SIDE_CHECK_ARG_VEC(_identifier)                                                            \
-	typedef struct side_any_vec side_arg_class__##_identifier SIDE_UNUSED
+	typedef struct side_any_vec side_no_arg_define_for__##_identifier SIDE_UNUSED
 #define SIDE_CHECK_ARG_STRUCT(_identifier, _args)                                                  \
-	typedef struct side_struct *side_arg_class__##_identifier(                                 \
+	typedef struct side_struct *side_no_arg_define_for__##_identifier(                                 \
 			SIDE_ARG_TYPES(_args) struct side_end_of_members *) SIDE_UNUSED
 #define SIDE_ARGS_ELEM(_args) SIDE_ARGS_ELEM_I(SIDE_HEAD(SIDE_UNPAREN _args))
 #define SIDE_ARGS_ELEM_I(_arg) SIDE_PASTE(SIDE_ARGS_ELEM_, SIDE_IS_PAREN(_arg))(_arg)
@@ -839,19 +883,19 @@ template <unsigned N> constexpr bool name_is_once(const char *text, const name (
 			"in expression: the elements of " #_identifier " differ in type")
 #define SIDE_CHECK_ARG_ARRAY(_identifier, _args)                                                   \
 	SIDE_CHECK_SAME(_identifier, _args);                                                       \
-	typedef struct side_array *(*side_arg_class__##_identifier(                                \
+	typedef struct side_array *(*side_no_arg_define_for__##_identifier(                                \
 			char(*)[SIDE_ARRAY_SIZE(_identifier##_vec) + 1]))(SIDE_ARGS_ELEM(_args))   \
 			SIDE_UNUSED
 #define SIDE_CHECK_ARG_VLA(_identifier, _args)                                                     \
 	SIDE_CHECK_SAME(_identifier, _args);                                                       \
-	typedef struct side_vla *side_arg_class__##_identifier(SIDE_ARGS_ELEM(_args)) SIDE_UNUSED
+	typedef struct side_vla *side_no_arg_define_for__##_identifier(SIDE_ARGS_ELEM(_args)) SIDE_UNUSED
 #define SIDE_CHECK_ARG_OPTIONAL(_identifier, _value)                                               \
-	typedef struct side_optional *side_arg_class__##_identifier(SIDE_ARG_TYPE(_value)) SIDE_UNUSED
+	typedef struct side_optional *side_no_arg_define_for__##_identifier(SIDE_ARG_TYPE(_value)) SIDE_UNUSED
 #define SIDE_CHECK_ARG_VARIANT(_identifier, _selector, _value)                                     \
-	typedef struct side_variant *side_arg_class__##_identifier(                                \
+	typedef struct side_variant *side_no_arg_define_for__##_identifier(                                \
 			SIDE_ARG_TYPE(_selector), SIDE_ARG_TYPE(_value)) SIDE_UNUSED
 #define SIDE_CHECK_ARG_VLA_VISITOR(_identifier, _ctx)                                              \
-	typedef struct side_vla_visitor *side_arg_class__##_identifier(                            \
+	typedef struct side_vla_visitor *side_no_arg_define_for__##_identifier(                            \
 			__typeof__(0 ? (_ctx) : (_ctx))) SIDE_UNUSED
 
 #endif /* __cplusplus */

@@ -77,52 +77,36 @@ struct side_unchecked {
 
 #define SIDE_KIND_NR_0 0
 #define SIDE_KIND_NR_SIDE_EVENT_FLAG_VARIADIC 1
-#define SIDE_KIND_TEXT_0 "side_event()"
-#define SIDE_KIND_TEXT_SIDE_EVENT_FLAG_VARIADIC "side_event_variadic()"
 
 /* What a call and an event must have in common: twice the number of fields, plus 2 or 3 (variadic). */
-#define SIDE_CALL_NUMBER(_chain, _flags) (SIDE_TWO_A _chain 2 + SIDE_PASTE(SIDE_KIND_NR_, _flags))
-#define SIDE_TWO_A(_more, ...) SIDE_TWO_A_##_more()
-#define SIDE_TWO_B(_more, ...) SIDE_TWO_B_##_more()
-#define SIDE_TWO_A_1() 2 + SIDE_TWO_B
-#define SIDE_TWO_B_1() 2 + SIDE_TWO_A
-#define SIDE_TWO_A_0()
-#define SIDE_TWO_B_0()
+#define SIDE_EACH_TWO(_more) SIDE_EACH_TWO_##_more
+#define SIDE_EACH_TWO_1(...) 2 + SIDE_EACH_TWO
+#define SIDE_EACH_TWO_0
 
 #define SIDE_EVENT_NUMBER(_identifier, _flags)                          \
 	(2 * (int)SIDE_ARRAY_SIZE(side_event_fields__##_identifier) + 2 + \
 			SIDE_PASTE(SIDE_KIND_NR_, _flags))
 
-#define SIDE_SENTENCE(...) __attribute__((unavailable(__VA_ARGS__)))
-#define SIDE_QUOTE_A(_more, ...) SIDE_QUOTE_A_##_more(__VA_ARGS__)
-#define SIDE_QUOTE_B(_more, ...) SIDE_QUOTE_B_##_more(__VA_ARGS__)
-#define SIDE_QUOTE_A_1(_owner, _i, _name, ...) " \"" _name "\"" SIDE_QUOTE_B
-#define SIDE_QUOTE_B_1(_owner, _i, _name, ...) " \"" _name "\"" SIDE_QUOTE_A
-#define SIDE_QUOTE_A_0(...)
-#define SIDE_QUOTE_B_0(...)
-#define SIDE_EXPLAINED_A(_more, ...) SIDE_EXPLAINED_A_##_more(__VA_ARGS__)
-#define SIDE_EXPLAINED_B(_more, ...) SIDE_EXPLAINED_B_##_more(__VA_ARGS__)
-#define SIDE_EXPLAINED_A_1(_owner, _i, _name, _type, _text, ...)                               \
+#define SIDE_EACH_QUOTE(_more) SIDE_EACH_QUOTE_##_more
+#define SIDE_EACH_QUOTE_1(_owner, _i, _name, ...) " \"" _name "\"" SIDE_EACH_QUOTE
+#define SIDE_EACH_QUOTE_0
+#define SIDE_EACH_EXPLAINED(_more) SIDE_EACH_EXPLAINED_##_more
+#define SIDE_EACH_EXPLAINED_1(_owner, _i, _name, _type, _text, ...)                                \
 	SIDE_EXPLAIN_TYPE __typeof__(_type) type_##_i;                                         \
 	char wrong_argument_##_i __attribute__((unavailable("side: event " #_owner             \
 							    ", field \"" _name "\": expected " _text))); \
-	SIDE_EXPLAINED_B
-#define SIDE_EXPLAINED_B_1(_owner, _i, _name, _type, _text, ...)                               \
-	SIDE_EXPLAIN_TYPE __typeof__(_type) type_##_i;                                         \
-	char wrong_argument_##_i __attribute__((unavailable("side: event " #_owner             \
-							    ", field \"" _name "\": expected " _text))); \
-	SIDE_EXPLAINED_A
-#define SIDE_EXPLAINED_A_0(...)
-#define SIDE_EXPLAINED_B_0(...)
+	SIDE_EACH_EXPLAINED
+#define SIDE_EACH_EXPLAINED_0
 
-#define SIDE_FIELDS_OF(_identifier, _flags, _chain)                                                \
+#define SIDE_SENTENCES_BEGIN(_identifier, _flags)                                                  \
 	struct side_fields_of__##_identifier {                                                     \
-		char wrong_call SIDE_SENTENCE("side: event " #_identifier ": expected " SIDE_PASTE( \
-				SIDE_KIND_TEXT_, _flags) " with one argument for each "            \
-							 "field:" SIDE_QUOTE_A _chain);            \
-		SIDE_EXPLAINED_A _chain                                                            \
-		SIDE_FIELDS_NUMBER(SIDE_EVENT_NUMBER(_identifier, _flags))                         \
-	}
+		char wrong_call __attribute__((unavailable("side: event " #_identifier ": expected " SIDE_PASTE( \
+				SIDE_KIND_TEXT_, _flags) " with one argument for each field:"
+#define SIDE_SENTENCES_NEXT )));
+#define SIDE_SENTENCES_END(_identifier, _flags)                                                    \
+		SIDE_FIELDS_NUMBER(_identifier, _flags)                                            \
+	};                                                                                         \
+	SIDE_EXPLAIN_EVENT(_identifier, _flags)
 
 #ifndef __cplusplus
 
@@ -131,8 +115,7 @@ struct side_unchecked {
  * declared here.
  */
 #define SIDE_FIELDS_NUMBER(...)
-#define SIDE_EXPLAIN_EVENT(_identifier, _flags, _chain) \
-	SIDE_FIELDS_OF(_identifier, _flags, _chain);     \
+#define SIDE_EXPLAIN_EVENT(_identifier, _flags)                                                    \
 	extern const char side_event_number__##_identifier[SIDE_EVENT_NUMBER(_identifier, _flags)];
 #define SIDE_EXPLAIN_DECLARED_EVENT(_identifier) \
 	extern const char side_event_number__##_identifier[];
@@ -143,23 +126,25 @@ struct side_unchecked {
 /* A null pointer to what takes everything, or to what explains. */
 #define SIDE_CHOSEN(_fits, ...) \
 	((__typeof__(__builtin_choose_expr(_fits, (struct side_unchecked *)0, (__VA_ARGS__ *)0)))0)
-#define SIDE_EXPLAIN_CALL(_identifier, _flags, _chain)                                         \
+#define SIDE_CALL_BEGIN(_identifier)                                                               \
 	enum {                                                                                \
-		side_call_number_ = SIDE_CALL_NUMBER(_chain, _flags),                          \
+		side_call_number_ =
+#define SIDE_CALL_CHOOSE(_identifier, _flags)                                                      \
+		2 + SIDE_PASTE(SIDE_KIND_NR_, _flags),                                             \
 		side_call_fits_ = SIDE_NUMBER_IS(_identifier, side_call_number_),             \
 		side_call_checked_ = side_call_fits_ && !SIDE_NUMBER_IS(_identifier, 1)       \
 	};                                                                                    \
 	typedef __typeof__(*SIDE_CHOSEN(!side_call_checked_,                                  \
 			struct side_fields_of__##_identifier)) side_call_fields_ SIDE_UNUSED; \
 	(void)sizeof(SIDE_CHOSEN(side_call_fits_, struct side_fields_of__##_identifier)       \
-					->wrong_call);                                        \
-	SIDE_FITTED_A _chain
+					->wrong_call);
 /* What side_arg_define_vec() makes fits several: that is left to the signatures. */
-#define SIDE_FIT(_i, ...)                                                                 \
-	(void)sizeof(__extension__ _Generic((__VA_ARGS__),                                \
+#define SIDE_EACH_FITTED_1(_class, _i)                                                           \
+	(void)sizeof(__extension__ _Generic((_class),                                \
 		__typeof__(((side_call_fields_ *)0)->type_##_i): (struct side_unchecked *)0, \
 		struct side_any_vec *: (struct side_unchecked *)0,                        \
-		default: (side_call_fields_ *)0)->wrong_argument_##_i);
+		default: (side_call_fields_ *)0)->wrong_argument_##_i);                            \
+	SIDE_EACH_FITTED
 
 #else /* __cplusplus */
 
@@ -178,48 +163,53 @@ template <typename T> struct pointed<T *> {
 } /* namespace libside */
 
 /* The ellipsis of a declared event gives way to the definition. */
-#define SIDE_FIELDS_NUMBER(...) enum { side_number_ = __VA_ARGS__ };
-#define SIDE_EXPLAIN_EVENT(_identifier, _flags, _chain) \
-	SIDE_FIELDS_OF(_identifier, _flags, _chain);     \
+#define SIDE_FIELDS_NUMBER(_identifier, _flags)                                                    \
+	enum { side_number_ = SIDE_EVENT_NUMBER(_identifier, _flags) };
+#define SIDE_EXPLAIN_EVENT(_identifier, _flags)                                                    \
 	extern struct side_fields_of__##_identifier *side_event_explained__##_identifier(int) SIDE_UNUSED;
 #define SIDE_EXPLAIN_DECLARED_EVENT(_identifier) \
 	extern struct side_unchecked *side_event_explained__##_identifier(...) SIDE_UNUSED;
 
 #define SIDE_CHOSEN(_fits, _fields) ((typename libside::chosen<(_fits), _fields>::type *)0)
-#define SIDE_EXPLAIN_CALL(_identifier, _flags, _chain)                                             \
+#define SIDE_CALL_BEGIN(_identifier)                                                               \
 	typedef typename libside::pointed<decltype(side_event_explained__##_identifier(0))>::type \
 			side_call_event_ SIDE_UNUSED;                                             \
 	enum {                                                                                    \
-		side_call_number_ = SIDE_CALL_NUMBER(_chain, _flags),                              \
+		side_call_number_ =
+#define SIDE_CALL_CHOOSE(_identifier, _flags)                                                      \
+		2 + SIDE_PASTE(SIDE_KIND_NR_, _flags),                                             \
 		side_call_known_ = side_call_event_::side_number_ != 0,                           \
 		side_call_fits_ = side_call_number_ == side_call_event_::side_number_             \
 	};                                                                                        \
 	typedef typename libside::chosen<!side_call_fits_, side_call_event_>::type                \
 			side_call_fields_ SIDE_UNUSED;                                            \
 	(void)sizeof(SIDE_CHOSEN((!side_call_known_ || side_call_fits_), side_call_event_)        \
-					->wrong_call);                                            \
-	SIDE_FITTED_A _chain
-#define SIDE_FIT(_i, ...)                                                                          \
+					->wrong_call);
+#define SIDE_EACH_FITTED_1(_class, _i)                                                           \
 	(void)sizeof(SIDE_CHOSEN((!side_call_fits_ ||                                              \
 					 libside::fits<typename side_call_fields_::type_##_i,      \
-							 __typeof__(__VA_ARGS__)>::value),         \
+							 __typeof__(_class)>::value),         \
 			side_call_fields_)                                                         \
-					->wrong_argument_##_i);
+					->wrong_argument_##_i);                                    \
+	SIDE_EACH_FITTED
 
 #endif /* __cplusplus */
 
-#define SIDE_FITTED_A(_more, ...) SIDE_FITTED_A_##_more(__VA_ARGS__)
-#define SIDE_FITTED_B(_more, ...) SIDE_FITTED_B_##_more(__VA_ARGS__)
-#define SIDE_FITTED_A_1(_i, ...) SIDE_FIT(_i, __VA_ARGS__) SIDE_FITTED_B
-#define SIDE_FITTED_B_1(_i, ...) SIDE_FIT(_i, __VA_ARGS__) SIDE_FITTED_A
-#define SIDE_FITTED_A_0(...)
-#define SIDE_FITTED_B_0(...)
+#define SIDE_EACH_FITTED(_more) SIDE_EACH_FITTED_##_more
+#define SIDE_EACH_FITTED_0
 
 #else  /* SIDE_EXPLAINS */
 
-#define SIDE_EXPLAIN_EVENT(_identifier, _flags, _chain)
+#define SIDE_SENTENCES_BEGIN(_identifier, _flags)
+#define SIDE_EACH_QUOTE(_more) SIDE_EACH_SKIP_##_more
+#define SIDE_SENTENCES_NEXT
+#define SIDE_EACH_EXPLAINED(_more) SIDE_EACH_SKIP_##_more
+#define SIDE_SENTENCES_END(_identifier, _flags)
 #define SIDE_EXPLAIN_DECLARED_EVENT(_identifier)
-#define SIDE_EXPLAIN_CALL(_identifier, _flags, _chain)
+#define SIDE_CALL_BEGIN(_identifier)
+#define SIDE_EACH_TWO(_more) SIDE_EACH_SKIP_##_more
+#define SIDE_CALL_CHOOSE(_identifier, _flags)
+#define SIDE_EACH_FITTED(_more) SIDE_EACH_SKIP_##_more
 
 #endif /* SIDE_EXPLAINS */
 

@@ -27,6 +27,7 @@ struct image {
 	uint64_t relocation_bytes;
 	struct image_table *tables;
 	size_t nr_tables;
+	const char *elsewhere;       /* why tables that there should be are in another file */
 	uint64_t *section_addresses; /* of an object file, by section index */
 	uint64_t *found;             /* descriptions in a file without section headers */
 	size_t nr_found;

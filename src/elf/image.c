@@ -245,6 +245,27 @@ static int place_sections(struct image *image)
 	return 0;
 }
 
+static const char linked_later[] =
+		"it has code for the linker's optimizer (-flto), and its events with it; read the "
+		"program or library that is linked of it";
+
+/* Sections that have no bytes, or those of the program in another form. */
+static void note_elsewhere(struct image *image, const GElf_Shdr *header)
+{
+	const char *name = elf_strptr(image->elf, image->names, header->sh_name);
+
+	if (!name)
+		return;
+	if (header->sh_type == SHT_NOBITS && header->sh_flags & SHF_ALLOC &&
+			!strcmp(name, TABLE_SECTION))
+		image->elsewhere = "it has the debug information of a program or library, and its "
+				   "events "
+				   "are there; read that";
+	else if (header->sh_type == SHT_PROGBITS && image->header.e_type == ET_REL &&
+			!strncmp(name, ".gnu.lto_", 9))
+		image->elsewhere = linked_later;
+}
+
 static int find_tables(struct image *image)
 {
 	for (size_t i = 1; i < image->nr_sections; i++) {
@@ -255,6 +276,7 @@ static int find_tables(struct image *image)
 
 		if (!section || !gelf_getshdr(section, &header))
 			return -EINVAL;
+		note_elsewhere(image, &header);
 		if (!(header.sh_flags & SHF_ALLOC) || header.sh_type == SHT_NOBITS ||
 				!header.sh_size)
 			continue;
@@ -322,6 +344,17 @@ static int load(struct image *image, bool relocated, struct image_error *error)
 	return result;
 }
 
+static bool is_bitcode(const struct image *image)
+{
+	static const unsigned char magic[4] = {'B', 'C', 0xc0, 0xde};
+	unsigned char bytes[sizeof(magic)] = {0};
+
+	if (!image->bytes)
+		return !file_read(image->fd, 0, bytes, sizeof(bytes)) &&
+				!memcmp(bytes, magic, sizeof(magic));
+	return image->size >= sizeof(magic) && !memcmp(image->bytes, magic, sizeof(magic));
+}
+
 /* The rest of opening: @image knows where its bytes are. */
 static int open_elf(struct image *image, bool relocated, struct image_error *error)
 {
@@ -334,7 +367,8 @@ static int open_elf(struct image *image, bool relocated, struct image_error *err
 		image->elf = elf_begin(image->fd, ELF_C_READ, NULL);
 	if (!image->elf || elf_kind(image->elf) != ELF_K_ELF) {
 		error->foreign = true;
-		return image_fail(error, -EINVAL, "it is not an ELF file");
+		return image_fail(error, -EINVAL,
+				is_bitcode(image) ? linked_later : "it is not an ELF file");
 	}
 	return load(image, relocated, error);
 }
@@ -502,4 +536,9 @@ bool image_find_symbol(struct image *image, const char *name, bool all, struct i
 {
 	return find_symbol_in(image, SHT_DYNSYM, name, symbol) ||
 			(all && find_symbol_in(image, SHT_SYMTAB, name, symbol));
+}
+
+const char *image_elsewhere(const struct image *image)
+{
+	return image->nr_tables ? NULL : image->elsewhere;
 }

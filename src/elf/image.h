@@ -43,6 +43,8 @@ int image_read(void *image, uint64_t address, void *to, size_t size);
 /* All tables of the file; none when it has no events, or was stripped of its section headers. */
 const struct image_table *image_tables(const struct image *image, size_t *count);
 bool image_has_sections(const struct image *image);
+/* Of a file without tables, whose events are in another one: a sentence that says so and which; else NULL. */
+const char *image_elsewhere(const struct image *image);
 
 unsigned int image_pointer_size(const struct image *image); /* 4 or 8 */
 /* Of a file without section headers: where its descriptions are. They are in no table. */

@@ -129,13 +129,19 @@ def miscalled(event, *fields, call='side_event'):
         event, call, ''.join(' "%s"' % f for f in fields))
 
 
+def unlisted(event, call='side_event'):
+    return 'side: event %s: expected one side_arg_list(...) in %s()' % (event, call)
+
+
 kind = sys.argv[1]
 compiler = {'gcc': c.GCC, 'g++': c.GXX, 'clang': c.CLANG, 'clang++': c.CLANGXX}[kind]
 language = 'c++' if kind.endswith('++') else 'c'
 MIXED = 'in expression: the elements of %s differ in type'
 EMPTY = 'a field of %s has an empty name'
 DUPLICATED = 'two fields of %s have the same name: '
-IN_C99 = {MIXED: 'types_incompatible_in_', EMPTY: 'null_field_name_in_', DUPLICATED: 'duplicated_field_names_in_'}
+IN_C99 = {MIXED: 'types_incompatible_in_', EMPTY: 'null_field_name_in_', DUPLICATED: 'duplicated_field_names_in_',
+          unlisted('%s'): 'expected_one_side_arg_list_for_', unlisted('%s', 'side_event_variadic'):
+          'expected_one_side_arg_list_for_'}
 # Which options a variant has cannot be asked in C: the compiler's own sentence.
 VARIANT_VALUE = {'gcc': "incompatible type for argument 1 of ‘side_event_args__ev_variant’",
                  'clang': "to parameter of incompatible type 'union side_expects__va_piece'"}.get(
@@ -204,7 +210,36 @@ BAD = {
                           'side_arg_list()); }' % STR),
     'struct for array': (described('ev_array', 'array', 'ar_rgb'), call('ev_array', 'side_arg_array(s)', define=POS)),
     'unknown event': ('ev_unknown', call('ev_unknown', U8)),
-    'unknown element': ('UNKNOWN_ELEMENT_side_arg_integer', call('ev_enum', 'side_arg_integer(1)')),
+    'unknown element': (misfit('ev_enum', 'a', 'side_arg_u8()'), call('ev_enum', 'side_arg_integer(1)')),
+    'unknown element, far': (miscalled('ev', 'a', 'b'), call('ev', 'side_arg_integer(1)', *[STR] * 20)),
+    'value': (misfit('ev_int', 'a', 'side_arg_int()'), call('ev_int', 'i', define='int i = 0;')),
+    'literal value': (misfit('ev_int', 'a', 'side_arg_int()'), call('ev_int', '12')),
+    'text': (misfit('ev', 'b', 'side_arg_string()'), call('ev', 'side_arg_u64(1)', '"x"')),
+    'value in parentheses': (misfit('ev_int', 'a', 'side_arg_int()'), call('ev_int', '(1)')),
+    'cast': (misfit('ev_int', 'a', 'side_arg_int()'), call('ev_int', '(int) 1')),
+    'cast in parentheses': (misfit('ev_int', 'a', 'side_arg_int()'), call('ev_int', '((int) 1)')),
+    'value to none': (miscalled('ev_none'), call('ev_none', '1')),
+    'value to dynamic': (misfit('ev_dynamic', 'a', 'a side_arg_dynamic_...()'), call('ev_dynamic', '1')),
+    'value elsewhere': ('side: event ev_elsewhere: this is no side_arg_...(): 1', call('ev_elsewhere', '1')),
+    'field for argument': (misfit('ev_int', 'a', 'side_arg_int()'), call('ev_int', 'side_field_int("a")')),
+    'type for argument': (misfit('ev_int', 'a', 'side_arg_int()'), call('ev_int', 'side_type_int()')),
+    'first forgotten': (misfit('ev', 'a', 'side_arg_u64()'), call('ev', '', STR)),
+    'middle forgotten': (miscalled('ev', 'a', 'b'), call('ev', 'side_arg_u64(1)', '', STR)),
+    'comma forgotten': (miscalled('ev', 'a', 'b'), call('ev', 'side_arg_u64(1) ' + STR)),
+    'no list': (unlisted('ev_int'), 'void f(void) { side_event(ev_int, side_arg_int(1)); }'),
+    'no list for two': (unlisted('ev'), 'void f(void) { side_event(ev, side_arg_u64(1), %s); }' % STR),
+    'bare': (unlisted('ev_int'), 'void f(void) { side_event(ev_int, 1); }'),
+    'nothing': (unlisted('ev'), 'void f(void) { side_event(ev); }'),
+    'two lists': (unlisted('ev_int'), 'void f(void) { side_event(ev_int, side_arg_list(side_arg_int(1)), '
+                  'side_arg_list(%s)); }' % U8),
+    'no list, always': (unlisted('ev_int'), 'void f(void) { side_event_call(ev_int, side_arg_int(1)); }'),
+    'no list, state dump': (unlisted('ev_int'), 'void f(void) { side_statedump_event(ev_int, 0, side_arg_int(1)); }'),
+    'no list, variadic': (unlisted('ev_variadic', 'side_event_variadic'), 'void f(void) { '
+                          'side_event_variadic(ev_variadic, %s, side_arg_list()); }' % U8),
+    'value to variadic': (misfit('ev_variadic', 'a', 'side_arg_u8()'), 'void f(void) { '
+                          'side_event_variadic(ev_variadic, side_arg_list(1), side_arg_list()); }'),
+    'struct that was not defined': ('side_no_arg_define_for__n', call('ev_struct', 'side_arg_struct(n)', define='int n = 0;')),
+    'address of a struct': ('side_no_arg_define_for__', call('ev_struct', 'side_arg_struct(&s)', define=POS)),
     'empty name': (EMPTY % 'd', 'EVENT(d, side_field_u8("a"), side_field_u8(""));\n'),
     'empty name in a struct': (EMPTY % 'd',
                                'static side_define_struct(d, side_field_list(side_field_u8("")));\n'),
@@ -249,12 +284,10 @@ def reject(pattern, text, mode):
         if r.returncode == 0:
             return 'accepted: ' + text
         first = next((line for line in r.stderr.split('\n') if 'error:' in line), '')
-        # What is no element of a list is named wherever the compiler meets it.
-        where = r.stderr if 'UNKNOWN' in pattern else first
         # Strict C99 has no assertion with a text: an identifier says it.
-        said = pattern in where or (mode == 'c99' and any(
-            pattern == text % name and word + name in where
-            for text, word in IN_C99.items() for name in 'adv'))
+        said = pattern in first or (mode == 'c99' and any(
+            pattern == text % name and word + name in first
+            for text, word in IN_C99.items() for name in ('a', 'd', 'v', 'ev', 'ev_int', 'ev_variadic')))
         if not said:
             return 'the first error does not say "%s": %s' % (pattern, first)
     return run

@@ -170,7 +170,7 @@ def compiled(compiler, name, *flags):
 
 
 def counted(run):
-    return [int(n) for n in re.search(r"of (\d+) calls of events, (\d+) fit, (\d+) do not, (\d+) cannot", run.err).groups()]
+    return [int(n) for n in re.search(r"of (\d+) calls? of events, (\d+) fits?, (\d+) do(?:es)? not, (\d+) cannot", run.err).groups()]
 
 
 def test_wrong():

@@ -143,7 +143,7 @@ def test_text():
         stream.write('#include <side/trace.h>\nside_static_event(a, "p", "e", SIDE_LOGLEVEL_INFO, side_field_list());\n'
                      'side_static_event(b, "p", "e", SIDE_LOGLEVEL_INFO, side_field_list());\n')
     needed("gcc", "-I" + INCLUDE, "-c", "twins.c", "-o", "twins.o")
-    contains(readside("--check", "twins.o").out, "2 events, 0 errors, 1 warnings\n")
+    contains(readside("--check", "twins.o").out, "2 events, 0 errors, 1 warning\n")
     readside("--check", "--strict", "twins.o", status=1)
 
 

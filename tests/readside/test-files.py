@@ -129,6 +129,28 @@ def test_output():
     contains(readside("-o", "no/such/folder", tree(), status=2).err, "cannot write no/such/folder")
 
 
+def test_elsewhere():
+    """Files of which the events are in another one: this is said, and is no success."""
+    object_file("here.o", event("e"))
+    needed("gcc", "-shared", "-nostdlib", "-g", "-fPIC", "-I" + INCLUDE, "here.o.c", "-o", "here.so")
+    needed("objcopy", "--only-keep-debug", "here.so", "here.debug")
+    needed("gcc", "-flto", "-fno-fat-lto-objects", "-I" + INCLUDE, "-c", "here.o.c", "-o", "later.o")
+    needed("gcc", "-flto", "-ffat-lto-objects", "-I" + INCLUDE, "-c", "here.o.c", "-o", "fat.o")
+    needed("ar", "rc", "later.a", "later.o", "here.o")
+    files = {"here.debug": "debug information", "later.o": "-flto", "later.a": "later.a(later.o): it has"}
+    if shutil.which("clang"):
+        needed("clang", "-flto", "-I" + INCLUDE, "-c", "here.o.c", "-o", "bitcode.o")
+        files["bitcode.o"] = "-flto"
+    for name, says in files.items():
+        contains(readside("--check", name, status=2).err, says, name)
+        contains(readside(name, status=1).err, says, name)
+    equal(names("later.a", status=1), ["pe:e"])
+    for name in ("here.so", "fat.o"):
+        equal(readside("--check", name).out, "1 event, 0 errors, 0 warnings\n", name)
+    # In a folder they are passed over, as all that has no events.
+    contains(readside("-v", "--check", "-m", "later.o", ".").err, "later.o is passed over: it has code")
+
+
 def test_libraries():
     needed("gcc", "-shared", "-I" + INCLUDE, "-fPIC", "-xc", "a.o.c", "-o", "libneeded.so", "-nostdlib") \
         if tree() else None

@@ -261,6 +261,11 @@ void check_event(struct check *check, const struct event *event)
 	check->event = NULL;
 }
 
+static const char *plural(size_t nr)
+{
+	return nr == 1 ? "" : "s";
+}
+
 int check_close(struct check *check)
 {
 	int status = READSIDE_DONE;
@@ -273,8 +278,10 @@ int check_close(struct check *check)
 				READSIDE_JSON_SCHEMA, check->nr_events, check->nr_errors,
 				check->nr_warnings);
 	else
-		fprintf(check->out, "%zu events, %zu errors, %zu warnings\n", check->nr_events,
-				check->nr_errors, check->nr_warnings);
+		fprintf(check->out, "%zu event%s, %zu error%s, %zu warning%s\n", check->nr_events,
+				plural(check->nr_events), check->nr_errors,
+				plural(check->nr_errors), check->nr_warnings,
+				plural(check->nr_warnings));
 	if (check->nr_errors || (check->strict && check->nr_warnings))
 		status = READSIDE_FOUND;
 	if (check->trouble)

@@ -30,6 +30,7 @@ struct source {
 	/* Of all of the file. */
 	uint64_t bytes, reads;
 	unsigned int nr_broken;
+	bool was_elsewhere;
 };
 
 static int counted_read(void *opaque, uint64_t address, void *to, size_t size)
@@ -182,6 +183,11 @@ static int read_image(void *opaque, struct image *image, const char *member)
 		result = source->ops->image(source->ops->priv, image, source->image_path);
 	if (!result)
 		result = read_tables(source);
+	/* Of an archive whose members are all so it is said once. */
+	if (!result && image_elsewhere(image) && !source->was_elsewhere) {
+		broken(source, BROKEN_FOREIGN, image_elsewhere(image));
+		source->was_elsewhere = true;
+	}
 	if (!result && source->ops->image_end)
 		source->ops->image_end(source->ops->priv, image, source->image_path);
 	addresses_free(&source->seen);
