@@ -73,18 +73,22 @@ bool validate_memory_readable(const void *address, size_t size)
 	return !fault;
 }
 
+/* The memory of a process has an end, and so has this loop. */
 bool validate_memory_text(const void *text, unsigned int unit_size)
 {
-	uintptr_t at = (uintptr_t)text, end = at + VALIDATE_STRING_MAX, next;
+	uintptr_t at = (uintptr_t)text, known = at;
 	unsigned char bytes[4];
 	unsigned int i;
 
-	for (; at < end; at += unit_size) {
-		/* Within a page that is known the bytes can be looked at. */
-		next = at + unit_size - 1;
-		if (at == (uintptr_t)text || (at & (PAGE - 1)) < unit_size ||
-				(next & ~(uintptr_t)(PAGE - 1)) != (at & ~(uintptr_t)(PAGE - 1))) {
+	for (;; at += unit_size) {
+		if (at + unit_size < at)
+			return false;
+		/* Up to the end of the page where the unit ends the bytes can be looked at. */
+		if (at + unit_size > known) {
 			if (!validate_memory_readable((const void *)at, unit_size))
+				return false;
+			known = ((at + unit_size - 1) | (PAGE - 1)) + 1;
+			if (!known)
 				return false;
 		}
 		memcpy(bytes, (const void *)at, unit_size);
@@ -93,5 +97,4 @@ bool validate_memory_text(const void *text, unsigned int unit_size)
 		if (i == unit_size)
 			return true;
 	}
-	return true;
 }

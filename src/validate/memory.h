@@ -7,9 +7,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Strings longer than this are taken as they are. */
-#define VALIDATE_STRING_MAX (1u << 20)
-
 /* Copy size bytes; 0, or -EFAULT when they are not all there. Keeps errno, signal-safe. */
 int validate_memory_read(void *priv, uint64_t address, void *to, size_t size);
 

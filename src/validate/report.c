@@ -6,7 +6,7 @@
  *	side: wrong call in PROGRAM (PID): the description says U32 (4), the argument says U8 (2)
  *	  event:    demo:ev
  *	  field:    "b"
- *	  caller:   /usr/bin/program+0x1234 (0x55d0c0de1234)
+ *	  caller:   main() in /usr/bin/program+0x1234 (program.c:12)
  *	  expected: U32
  *	  found:    U8
  *	  hint:     ...
@@ -19,10 +19,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "validate/line.h"
 #include "validate/memory.h"
 #include "validate/report.h"
 
-/* Call sites that have been reported; a full table keeps silent about new ones. */
+/* Mismatches that have been reported; a full table keeps silent about new ones. */
 #define SITES 1024u
 
 static uintptr_t sites[SITES];
@@ -64,11 +65,32 @@ static void flush(const struct report *report)
 	}
 }
 
-/* Whether this is the first time that the site is wrong. The key is what tells sites apart. */
-static bool is_first(const void *desc, const void *caller)
+/* FNV-1a, of the path without its indexes: the elements of an array are wrong together. */
+static uint64_t hash_path(const char *path)
 {
-	uintptr_t key = ((uintptr_t)desc << 7 ^ (uintptr_t)desc >> 9 ^ (uintptr_t)caller) | 1;
-	uint32_t i, at = (uint32_t)(key * 0x9e3779b1u >> 7) % SITES;
+	uint64_t hash = 14695981039346656037u;
+	const char *end;
+
+	for (; *path; path = *end ? end + 1 : end) {
+		end = strchrnul(path, '\n');
+		if (!strncmp(path, "index: ", 7))
+			continue;
+		for (; path < end; path++)
+			hash = (hash ^ (unsigned char)*path) * 1099511628211u;
+		hash = (hash ^ '\n') * 1099511628211u;
+	}
+	return hash;
+}
+
+/* Whether this is the first time that the site is wrong so. The key is what tells mismatches apart. */
+static bool is_first(
+		const void *desc, const void *caller, int code, const struct visit_error *error)
+{
+	uint64_t hash = hash_path(error->where) ^ (uint64_t)(uintptr_t)desc << 7 ^
+			(uintptr_t)desc >> 9 ^ (uintptr_t)caller ^
+			(uint64_t)(unsigned int)code << 48;
+	uintptr_t key = (uintptr_t)(hash * 0x9e3779b97f4a7c15u >> 8 * (8 - sizeof(key))) | 1;
+	uint32_t i, at = (uint32_t)(key >> 7) % SITES;
 	uintptr_t seen;
 
 	for (i = 0; i < SITES; i++, at = (at + 1) % SITES) {
@@ -81,8 +103,8 @@ static bool is_first(const void *desc, const void *caller)
 			return false;
 	}
 	if (!__atomic_exchange_n(&silent, 1, __ATOMIC_RELAXED)) {
-		static const char text[] = "side: more than 1024 call sites are wrong; the rest is "
-					   "not told\n";
+		static const char text[] =
+				"side: more than 1024 mismatches; the rest is not told\n";
 
 		(void)!write(STDERR_FILENO, text, sizeof(text) - 1);
 	}
@@ -91,8 +113,10 @@ static bool is_first(const void *desc, const void *caller)
 
 static void put_caller(struct report *report, const void *caller)
 {
+	char line[VALIDATE_LINE_MAX];
 	const char *module;
 	struct link_map *map;
+	uintptr_t offset;
 	Dl_info info;
 
 	if (!caller)
@@ -101,20 +125,30 @@ static void put_caller(struct report *report, const void *caller)
 		put(report, "  caller:   %p\n", caller);
 		return;
 	}
+	/* Of the call: caller is where it returns to. */
+	offset = (uintptr_t)caller - map->l_addr - 1;
 	module = *info.dli_fname ? info.dli_fname : program_invocation_name;
 	put(report, "  caller:   ");
 	if (info.dli_sname)
 		put(report, "%.120s() in ", info.dli_sname);
-	put(report, "%.300s+0x%zx (addr2line -e gives the line)\n", module,
-			(size_t)((uintptr_t)caller - map->l_addr - 1));
+	put(report, "%.300s+0x%zx", module, (size_t)offset);
+	/* Of the program itself the name may be relative to a folder that it has left. */
+	if (validate_line_find(map->l_name && *map->l_name ? map->l_name : "/proc/self/exe",
+			    info.dli_fbase, offset, line))
+		put(report, " (%s)\n", line);
+	else
+		put(report, " (addr2line -e gives the line)\n");
 }
 
 /* The names of a description that may not be what it says. */
 static void put_event(struct report *report, const struct side_event_description *desc)
 {
-	const char *provider = side_ptr_get(desc->provider_name);
-	const char *event = side_ptr_get(desc->event_name);
+	const char *provider = NULL, *event = NULL;
 
+	if (validate_memory_readable(desc, sizeof(*desc))) {
+		provider = side_ptr_get(desc->provider_name);
+		event = side_ptr_get(desc->event_name);
+	}
 	put(report, "  event:    %.80s:%.80s\n",
 			provider && validate_memory_text(provider, 1) ? provider : "?",
 			event && validate_memory_text(event, 1) ? event : "?");
@@ -180,23 +214,44 @@ static void put_macro(struct report *report, const char *label)
 static void put_hint(struct report *report, int code, const struct visit_error *error)
 {
 	put(report, "  hint:     ");
-	if (is_label(error->expected)) {
-		put(report, "pass ");
-		put_macro(report, error->expected);
-		put(report, ", or change the type of the field\n");
-	} else if (strstr(error->expected, "arguments")) {
-		put(report, "give one argument for each field, in the order of the fields\n");
-	} else if (strstr(error->expected, "elements")) {
-		put(report, "fill the whole array, or describe a VLA\n");
-	} else if (strstr(error->expected, "selector")) {
-		put(report, "add a side_option() for it, or pass a selector that has one\n");
+	if (code == -E2BIG) {
+		put(report, "set the length to the number of elements that there are\n");
 	} else if (code == -EFAULT) {
 		put(report, "what a pointer stands for must be there until the call returns\n");
 	} else if (code == -ELOOP) {
 		put(report, "values must not hold themselves\n");
+	} else if (is_label(error->expected)) {
+		put(report, "pass ");
+		put_macro(report, error->expected);
+		put(report, ", or change the type of the field\n");
+	} else if (strstr(error->expected, "argument")) {
+		put(report, "give one argument for each field, in the order of the fields\n");
+	} else if (!strncmp(error->expected, "at most ", 8)) {
+		put(report, "give the VLA a longer type of length, or fewer elements\n");
+	} else if (strstr(error->expected, "element")) {
+		put(report, "fill the whole array, or describe a VLA\n");
+	} else if (strstr(error->expected, "selector")) {
+		put(report, "add a side_option() for it, or pass a selector that has one\n");
 	} else {
 		put(report, "compare the call with the definition of the event\n");
 	}
+}
+
+/* The walk says what is more than its sentence; what a code means is said here. */
+static void put_difference(struct report *report, int code, const struct visit_error *error)
+{
+	const char *expected = error->expected, *found = error->found;
+
+	if (!*expected && code == -EFAULT) {
+		expected = "a pointer";
+		found = "NULL";
+	} else if (!*expected && code == -ELOOP) {
+		expected = "values that end";
+		found = "more levels than that";
+	} else if (!*expected) {
+		return;
+	}
+	put(report, "  expected: %s\n  found:    %s\n", expected, found);
 }
 
 void validate_report_call(const struct side_event_description *desc, const void *caller, int code,
@@ -205,15 +260,13 @@ void validate_report_call(const struct side_event_description *desc, const void 
 	struct report report = {.size = 0};
 	int saved = errno;
 
-	if (is_first(desc, caller)) {
+	if (is_first(desc, caller, code, error)) {
 		put(&report, "side: wrong call in %.100s (%d): %s\n", program_invocation_short_name,
 				(int)getpid(), error->what);
 		put_event(&report, desc);
 		put_path(&report, error);
 		put_caller(&report, caller);
-		if (error->expected[0])
-			put(&report, "  expected: %s\n  found:    %s\n", error->expected,
-					error->found);
+		put_difference(&report, code, error);
 		put_hint(&report, code, error);
 		flush(&report);
 	}

@@ -6,7 +6,7 @@
 #include "visit/visit.h"
 
 /*
- * A wrong call, once for each event and call site. Signal-safe, allocates nothing, keeps errno. code
+ * A wrong call, once for each event, call site, field and kind of mismatch. Signal-safe, allocates nothing, keeps errno. code
  * is what the walk returned.
  */
 void validate_report_call(const struct side_event_description *desc, const void *caller, int code,

@@ -12,12 +12,13 @@ static int check_attributes(const struct walk *walk, const struct visit_step *st
 		struct visit_attributes attributes)
 {
 	uint32_t i;
+	int ret;
 
 	if (attributes.nr && !attributes.attr)
 		return visit_fail(walk->error, step, -EFAULT, "the attribute list is NULL");
-	if (visit_walk_reads(walk, step, attributes.attr, attributes.nr, sizeof(*attributes.attr)))
-		return -EFAULT;
-	for (i = 0; i < attributes.nr; i++) {
+	ret = visit_walk_reads(
+			walk, step, attributes.attr, attributes.nr, sizeof(*attributes.attr));
+	for (i = 0; !ret && i < attributes.nr; i++) {
 		const struct side_attr *attr = &attributes.attr[i];
 		unsigned int unit = attr->key.unit_size;
 		bool wrong = !side_ptr_get(attr->key.p) || attr->value.type.v >= _NR_SIDE_ATTR_TYPE;
@@ -31,8 +32,15 @@ static int check_attributes(const struct walk *walk, const struct visit_step *st
 			return visit_fail(walk->error, step, -EINVAL,
 					"attribute %u has no key, an unknown type or unit size",
 					(unsigned int)i);
+		ret = visit_walk_spend(walk, step);
+		if (!ret)
+			ret = visit_walk_reads_text(
+					walk, step, side_ptr_get(attr->key.p), attr->key.unit_size);
+		if (!ret && attr->value.type.v == SIDE_ATTR_TYPE_STRING)
+			ret = visit_walk_reads_text(walk, step,
+					side_ptr_get(attr->value.u.string_value.p), unit);
 	}
-	return 0;
+	return ret;
 }
 
 static struct visit_attributes scalar_attributes(const struct side_arg *arg)
@@ -62,7 +70,7 @@ static int walk_scalar(const struct walk *walk, const struct visit_place *place,
 	if (visit_load_dynamic(arg, &value))
 		return visit_fail(walk->error, step, -EINVAL, "the value %s has an impossible size",
 				visit_label_name(arg->type.v));
-	return WALK_CALL(walk, value, place, &value, attributes);
+	return visit_walk_value(walk, place, step, &value, attributes);
 }
 
 static int walk_field(const struct walk *walk, const struct visit_place *inner,
@@ -80,7 +88,10 @@ static int walk_field(const struct walk *walk, const struct visit_place *inner,
 	if (!step.name)
 		return visit_fail(walk->error, up, -EFAULT, "the name of field %u is NULL",
 				(unsigned int)index);
-	ret = visit_walk_reads(walk, up, step.name, 1, 1);
+	/* In the path of what is wrong the name would be read. */
+	ret = visit_walk_reads_text(walk, up, step.name, 1);
+	if (!ret)
+		ret = visit_walk_spend(walk, &step);
 	if (ret)
 		return ret;
 	place.index = index;
@@ -88,7 +99,9 @@ static int walk_field(const struct walk *walk, const struct visit_place *inner,
 	ret = WALK_CALL(walk, field_begin, &place);
 	if (!ret)
 		ret = visit_walk_dynamic(walk, &place, &step, &field->elem);
-	return ret ? ret : WALK_CALL(walk, field_end, &place);
+	if (!ret)
+		ret = WALK_CALL(walk, field_end, &place);
+	return visit_walk_after_field(walk, &place, ret);
 }
 
 static int walk_element(const struct walk *walk, const struct visit_place *inner,
@@ -100,7 +113,9 @@ static int walk_element(const struct walk *walk, const struct visit_place *inner
 
 	place.index = index;
 	place.name = NULL;
-	ret = WALK_CALL(walk, element_begin, &place);
+	ret = visit_walk_spend(walk, &step);
+	if (!ret)
+		ret = WALK_CALL(walk, element_begin, &place);
 	if (!ret)
 		ret = visit_walk_dynamic(walk, &place, &step, elem);
 	return ret ? ret : WALK_CALL(walk, element_end, &place);
@@ -215,8 +230,9 @@ static int finish_visitor(const struct writer *writer, enum side_visitor_status 
 	if (writer->ret)
 		return writer->ret;
 	if (status != SIDE_VISITOR_STATUS_OK)
-		return visit_fail(writer->walk->error, writer->step, -EINVAL,
-				"the visitor returned an error");
+		return visit_walk_differs(writer->walk, writer->step,
+				"the visitor returned an error", "SIDE_VISITOR_STATUS_OK",
+				"SIDE_VISITOR_STATUS_ERROR");
 	return 0;
 }
 

@@ -17,7 +17,7 @@ static int reads_pointer(const struct walk *walk, const struct visit_step *step,
 {
 	if (!base || mode != SIDE_TYPE_GATHER_ACCESS_POINTER)
 		return 0;
-	return visit_walk_reads(walk, step, (const char *)base + offset, 1, sizeof(void *));
+	return visit_walk_reads(walk, step, visit_gather_at(base, offset), 1, sizeof(void *));
 }
 
 /* What visit_load_gather() is going to read: the pointer, if there is one, and the value. */
@@ -95,11 +95,14 @@ static int gather_struct(const struct walk *walk, const struct visit_place *plac
 		inner.type = &fields[i].side_type;
 		inner.index = i;
 		inner.name = step.name;
-		ret = WALK_CALL(walk, field_begin, &inner);
+		ret = visit_walk_spend(walk, &step);
+		if (!ret)
+			ret = WALK_CALL(walk, field_begin, &inner);
 		if (!ret)
 			ret = visit_walk_gather(walk, &inner, &step, inner.type, base, base);
 		if (!ret)
 			ret = WALK_CALL(walk, field_end, &inner);
+		ret = visit_walk_after_field(walk, &inner, ret);
 	}
 	return ret ? ret : WALK_CALL(walk, struct_end, place, nr);
 }
@@ -122,7 +125,9 @@ static int gather_elements(const struct walk *walk, const struct visit_place *pl
 	for (i = 0; !ret && i < nr; i++) {
 		step.index = i;
 		inner.index = i;
-		ret = WALK_CALL(walk, element_begin, &inner);
+		ret = visit_walk_spend(walk, &step);
+		if (!ret)
+			ret = WALK_CALL(walk, element_begin, &inner);
 		if (!ret)
 			ret = visit_walk_gather(walk, &inner, &step, elem, base, base);
 		if (!ret)
@@ -132,7 +137,7 @@ static int gather_elements(const struct walk *walk, const struct visit_place *pl
 		ret = visit_gather_stride(elem, base, &stride);
 		if (ret)
 			return fail_access(walk, &step, ret);
-		base = (const char *)base + stride;
+		base = visit_gather_at(base, stride);
 	}
 	return ret ? ret : WALK_CALL(walk, array_end, place, nr);
 }
@@ -169,8 +174,9 @@ static int gather_vla(const struct walk *walk, const struct visit_place *place,
 		return ret;
 	ret = visit_gather_length(&gather->type, length_base, &nr);
 	if (ret == -EINVAL)
-		return visit_fail(walk->error, step, ret,
-				"the length of a VLA is negative or above 32 bits");
+		return visit_walk_differs(walk, step,
+				"the length of a VLA is negative or above 32 bits",
+				"a length of 32 bits", "another number");
 	if (!ret && nr &&
 			reads_pointer(walk, step, base, gather->offset,
 					side_enum_get(gather->access_mode)))
@@ -218,6 +224,6 @@ int visit_walk_gather(const struct walk *walk, const struct visit_place *place,
 		ret = visit_load_gather(type, base, &value);
 		if (ret)
 			return fail_access(walk, step, ret);
-		return WALK_CALL(walk, value, place, &value, visit_type_attributes(type));
+		return visit_walk_value(walk, place, step, &value, visit_type_attributes(type));
 	}
 }

@@ -25,22 +25,95 @@ int visit_walk_wrong_label(const struct walk *walk, const struct visit_step *ste
 	return ret;
 }
 
+int visit_walk_differs(const struct walk *walk, const struct visit_step *step, const char *what,
+		const char *expected, const char *found)
+{
+	int ret = visit_fail(walk->error, step, -EINVAL, "%s", what);
+
+	if (walk->error) {
+		copy_word(walk->error->expected, expected);
+		copy_word(walk->error->found, found);
+	}
+	return ret;
+}
+
 int visit_walk_wrong_number(const struct walk *walk, const struct visit_step *step,
 		const char *what, uint32_t expected, uint32_t actual)
 {
 	bool is_array = what[0] == 'e';
+	const char *plural = expected == 1 ? "" : "s";
 	int ret = visit_fail(walk->error, step, -EINVAL,
-			is_array ? "the described array has %u elements, the argument has %u"
-				 : "the description has %u fields, the arguments are %u",
-			(unsigned int)expected, (unsigned int)actual);
+			is_array ? "the described array has %u element%s, the argument has %u"
+				 : "the description has %u field%s, the arguments are %u",
+			(unsigned int)expected, plural, (unsigned int)actual);
 
 	if (walk->error) {
-		snprintf(walk->error->expected, sizeof(walk->error->expected), "%u %s",
-				(unsigned int)expected, what);
+		snprintf(walk->error->expected, sizeof(walk->error->expected), "%u %s%s",
+				(unsigned int)expected, what, plural);
 		snprintf(walk->error->found, sizeof(walk->error->found), "%u",
 				(unsigned int)actual);
 	}
 	return ret;
+}
+
+int visit_walk_too_many(const struct walk *walk, const struct visit_step *step, size_t nr)
+{
+	int ret = visit_fail(walk->error, step, -E2BIG,
+			"more than %u elements or fields: is the length right?",
+			(unsigned int)walk->ops->parts_max);
+
+	if (walk->error) {
+		snprintf(walk->error->expected, sizeof(walk->error->expected), "at most %u",
+				(unsigned int)walk->ops->parts_max);
+		snprintf(walk->error->found, sizeof(walk->error->found), "%zu", nr);
+	}
+	return ret;
+}
+
+int visit_walk_length(const struct walk *walk, const struct visit_step *step,
+		const struct side_type *length, uint32_t nr)
+{
+	unsigned int size = length->u.side_integer.integer_size;
+	int ret;
+
+	if (!walk->ops->exact || size >= sizeof(nr) || !(nr >> (8 * size)))
+		return 0;
+	ret = visit_fail(walk->error, step, -EINVAL, "the length %u does not fit %s",
+			(unsigned int)nr, visit_label_name(length->type.v));
+	if (walk->error) {
+		snprintf(walk->error->expected, sizeof(walk->error->expected),
+				"at most %u elements", (1u << (8 * size)) - 1);
+		snprintf(walk->error->found, sizeof(walk->error->found), "%u", (unsigned int)nr);
+	}
+	return ret;
+}
+
+int visit_walk_reads_text(const struct walk *walk, const struct visit_step *step, const void *text,
+		unsigned int unit_size)
+{
+	int ret;
+
+	if (!text || !walk->ops->readable_text ||
+			walk->ops->readable_text(walk->priv, text, unit_size))
+		return 0;
+	ret = visit_fail(walk->error, step, -EFAULT,
+			"the string at %p cannot be read up to its end", text);
+	if (walk->error) {
+		copy_word(walk->error->expected, "a string that ends");
+		snprintf(walk->error->found, sizeof(walk->error->found), "%p", text);
+	}
+	return ret;
+}
+
+int visit_walk_value(const struct walk *walk, const struct visit_place *place,
+		const struct visit_step *step, const struct visit_value *value,
+		struct visit_attributes attributes)
+{
+	int ret = 0;
+
+	if (value->kind == VISIT_STRING)
+		ret = visit_walk_reads_text(walk, step, value->text.at, value->text.unit_size);
+	return ret ? ret : WALK_CALL(walk, value, place, value, attributes);
 }
 
 int visit_walk_reads(const struct walk *walk, const struct visit_step *step, const void *address,
@@ -48,7 +121,12 @@ int visit_walk_reads(const struct walk *walk, const struct visit_step *step, con
 {
 	int ret;
 
-	if (!walk->ops->readable || !nr || walk->ops->readable(walk->priv, address, nr * size))
+	if (!nr)
+		return 0;
+	/* Nobody waits for the end of a length gone wrong. */
+	if (walk->ops->parts_max && nr > walk->ops->parts_max)
+		return visit_walk_too_many(walk, step, nr);
+	if (!walk->ops->readable || walk->ops->readable(walk->priv, address, nr * size))
 		return 0;
 	ret = visit_fail(walk->error, step, -EFAULT, "the memory at %p cannot be read", address);
 	if (walk->error) {
@@ -81,7 +159,7 @@ static int walk_scalar(const struct walk *walk, const struct visit_place *place,
 	if (visit_load_argument(type, arg, &value))
 		return visit_fail(walk->error, step, -EINVAL, "the type %s has an impossible size",
 				visit_label_name(type->type.v));
-	return WALK_CALL(walk, value, place, &value, visit_type_attributes(type));
+	return visit_walk_value(walk, place, step, &value, visit_type_attributes(type));
 }
 
 /* Fields of the event or of a structure. */
@@ -98,7 +176,7 @@ static int walk_fields(const struct walk *walk, const struct visit_place *place,
 	sav = args ? side_ptr_get(args->sav) : NULL;
 	nr_args = args ? args->len : 0;
 	if (nr != nr_args)
-		return visit_walk_wrong_number(walk, up, "arguments", nr, nr_args);
+		return visit_walk_wrong_number(walk, up, "argument", nr, nr_args);
 	if (nr && !sav)
 		return visit_fail(walk->error, up, -EFAULT, "the argument list is NULL");
 	ret = visit_walk_reads(walk, up, sav, nr, sizeof(*sav));
@@ -113,12 +191,15 @@ static int walk_fields(const struct walk *walk, const struct visit_place *place,
 		field.type = &fields[i].side_type;
 		field.index = i;
 		field.name = step.name;
-		ret = WALK_CALL(walk, field_begin, &field);
+		ret = visit_walk_spend(walk, &step);
+		if (!ret)
+			ret = WALK_CALL(walk, field_begin, &field);
 		if (!ret)
 			ret = visit_walk_argument(
 					walk, &field, &step, &fields[i].side_type, &sav[i]);
 		if (!ret)
 			ret = WALK_CALL(walk, field_end, &field);
+		ret = visit_walk_after_field(walk, &field, ret);
 	}
 	return ret;
 }
@@ -155,7 +236,9 @@ static int walk_element(const struct walk *walk, const struct visit_place *inner
 	place.type = type;
 	place.index = index;
 	place.name = NULL;
-	ret = WALK_CALL(walk, element_begin, &place);
+	ret = visit_walk_spend(walk, &step);
+	if (!ret)
+		ret = WALK_CALL(walk, element_begin, &place);
 	if (!ret)
 		ret = visit_walk_argument(walk, &place, &step, type, arg);
 	return ret ? ret : WALK_CALL(walk, element_end, &place);
@@ -183,10 +266,13 @@ static int walk_vec(const struct walk *walk, const struct visit_place *place,
 	nr = vec->len;
 	sav = side_ptr_get(vec->sav);
 	if (side_enum_get(type->type) == SIDE_TYPE_ARRAY && nr != expected)
-		return visit_walk_wrong_number(walk, step, "elements", expected, nr);
+		return visit_walk_wrong_number(walk, step, "element", expected, nr);
 	if (nr && !sav)
 		return visit_fail(walk->error, step, -EFAULT, "the element list is NULL");
 	ret = visit_walk_reads(walk, step, sav, nr, sizeof(*sav));
+	if (!ret && side_enum_get(type->type) == SIDE_TYPE_VLA)
+		ret = visit_walk_length(walk, step,
+				side_ptr_get(side_ptr_get(type->u.side_vla)->length_type), nr);
 	if (!ret)
 		ret = WALK_CALL(walk, array_begin, place, attributes, nr);
 	for (i = 0; !ret && i < nr; i++)
@@ -255,7 +341,11 @@ static int walk_vla_visitor(const struct walk *walk, const struct visit_place *p
 	if (side_ptr_get(visitor->visitor)(&writer.ctx, side_ptr_get(app->app_ctx)) !=
 					SIDE_VISITOR_STATUS_OK &&
 			!writer.ret)
-		return visit_fail(walk->error, step, -EINVAL, "the visitor returned an error");
+		return visit_walk_differs(walk, step, "the visitor returned an error",
+				"SIDE_VISITOR_STATUS_OK", "SIDE_VISITOR_STATUS_ERROR");
+	if (!writer.ret)
+		writer.ret = visit_walk_length(
+				walk, step, side_ptr_get(visitor->length_type), writer.nr);
 	return writer.ret ? writer.ret : WALK_CALL(walk, array_end, place, writer.nr);
 }
 
@@ -362,6 +452,7 @@ static int walk_bitmap(const struct walk *walk, const struct visit_place *place,
 	struct visit_bitmap bitmap = {.item_type = elem, .items = arg, .nr_items = 1};
 	const struct side_arg_vec *vec;
 	uint32_t i;
+	int ret = 0;
 
 	if (arg->type.v != elem->type.v)
 		return visit_walk_wrong_label(walk, step, elem->type.v, arg->type.v);
@@ -380,18 +471,26 @@ static int walk_bitmap(const struct walk *walk, const struct visit_place *place,
 
 			if (vec->len != array->length)
 				return visit_walk_wrong_number(
-						walk, step, "elements", array->length, vec->len);
+						walk, step, "element", array->length, vec->len);
 			bitmap.item_type = side_ptr_get(array->elem_type);
 		} else {
-			bitmap.item_type = side_ptr_get(side_ptr_get(elem->u.side_vla)->elem_type);
+			const struct side_type_vla *vla = side_ptr_get(elem->u.side_vla);
+
+			bitmap.item_type = side_ptr_get(vla->elem_type);
+			ret = visit_walk_length(
+					walk, step, side_ptr_get(vla->length_type), vec->len);
 		}
-		if (visit_walk_reads(walk, step, bitmap.items, bitmap.nr_items,
-				    sizeof(struct side_arg)))
-			return -EFAULT;
+		if (!ret)
+			ret = visit_walk_reads(walk, step, bitmap.items, bitmap.nr_items,
+					sizeof(struct side_arg));
+		if (ret)
+			return ret;
 	}
 	for (i = 0; i < bitmap.nr_items; i++) {
 		struct visit_step item = {.up = step, .kind = VISIT_STEP_INDEX, .index = i};
 
+		if (visit_walk_spend(walk, &item))
+			return -E2BIG;
 		if (bitmap.items[i].type.v != bitmap.item_type->type.v)
 			return visit_walk_wrong_label(walk, &item, bitmap.item_type->type.v,
 					bitmap.items[i].type.v);
@@ -461,7 +560,8 @@ int visit_arguments(const struct side_event_description *desc, const struct side
 		const struct side_arg_dynamic_struct *variadic,
 		const struct visit_argument_ops *ops, void *priv, struct visit_error *error)
 {
-	struct walk walk = {.ops = ops, .priv = priv, .error = error};
+	uint32_t parts = 0;
+	struct walk walk = {.ops = ops, .priv = priv, .error = error, .parts = &parts};
 	struct visit_place place = {.desc = desc};
 	struct visit_step step = {
 			.kind = VISIT_STEP_EVENT,

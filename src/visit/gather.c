@@ -8,7 +8,7 @@
 int visit_gather_access(
 		const void *base, uint64_t offset, unsigned int access_mode, const void **address)
 {
-	const char *at = (const char *)((uintptr_t)base + (uintptr_t)offset);
+	const void *at = visit_gather_at(base, offset);
 
 	if (!base)
 		return -EFAULT;
@@ -91,7 +91,7 @@ static int array_bytes(const struct side_type_array *array, const void *base, si
 
 	/* Only inline strings make elements of different sizes; they make this loop necessary. */
 	for (i = 0; i < array->length; i++) {
-		ret = visit_gather_stride(elem, (const char *)base + total, &stride);
+		ret = visit_gather_stride(elem, visit_gather_at(base, total), &stride);
 		if (ret)
 			return ret;
 		if (side_enum_get(elem->type) != SIDE_TYPE_GATHER_STRING &&
@@ -135,7 +135,7 @@ int visit_gather_stride(const struct side_type *type, const void *base, size_t *
 		if (mode == SIDE_TYPE_GATHER_ACCESS_DIRECT) {
 			if (!base)
 				return -EFAULT;
-			size = visit_text_bytes((const char *)base + gather->u.side_string.offset,
+			size = visit_text_bytes(visit_gather_at(base, gather->u.side_string.offset),
 					gather->u.side_string.type.unit_size);
 		}
 		break;
@@ -151,7 +151,7 @@ int visit_gather_stride(const struct side_type *type, const void *base, size_t *
 		size = 0;
 		if (mode == SIDE_TYPE_GATHER_ACCESS_DIRECT) {
 			int ret = array_bytes(&gather->u.side_array.type,
-					(const char *)base + gather->u.side_array.offset, &size);
+					visit_gather_at(base, gather->u.side_array.offset), &size);
 
 			if (ret)
 				return ret;

@@ -6,46 +6,51 @@
 
 #include "visit/path.h"
 
-/* Outermost steps first. Returns how much of where is filled; what does not fit is cut. */
-static size_t write_steps(const struct visit_step *step, char *where, size_t size)
+/* A sentence, not an essay: so many of the outermost and of the innermost steps. */
+#define STEPS_OUTER 12u
+#define STEPS_INNER 12u
+
+/* Returns what snprintf() does. */
+static int write_step(const struct visit_step *step, const char *line, char *to, size_t size)
 {
-	/* The steps inwards from the event, at most the innermost 24: a sentence, not an essay. */
-	const struct visit_step *steps[24];
-	size_t used = 0;
-	int nr = 0, i;
-
-	for (; step && nr < 24; step = step->up)
-		steps[nr++] = step;
-	for (i = nr - 1; i >= 0 && used < size; i--) {
-		const char *line = i == nr - 1 ? "" : "\n";
-		int written = 0;
-
-		step = steps[i];
-		switch (step->kind) {
-		case VISIT_STEP_EVENT:
-			written = snprintf(where + used, size - used, "%s%.80s:%.80s", line,
-					step->name ? step->name : "(null)",
-					step->name2 ? step->name2 : "(null)");
-			break;
-		case VISIT_STEP_FIELD:
-			written = snprintf(where + used, size - used, "%sfield: \"%.60s\"", line,
-					step->name ? step->name : "(null)");
-			break;
-		case VISIT_STEP_INDEX:
-			written = snprintf(where + used, size - used, "%sindex: %u", line,
-					(unsigned int)step->index);
-			break;
-		case VISIT_STEP_OPTION:
-			written = snprintf(where + used, size - used, "%soption: %u", line,
-					(unsigned int)step->index);
-			break;
-		case VISIT_STEP_WORD:
-			written = snprintf(where + used, size - used, "%s%s", line, step->name);
-			break;
-		}
-		used += written > 0 ? (size_t)written : 0;
+	switch (step->kind) {
+	case VISIT_STEP_EVENT:
+		return snprintf(to, size, "%s%.80s:%.80s", line, step->name ? step->name : "(null)",
+				step->name2 ? step->name2 : "(null)");
+	case VISIT_STEP_FIELD:
+		return snprintf(to, size, "%sfield: \"%.60s\"", line,
+				step->name ? step->name : "(null)");
+	case VISIT_STEP_INDEX:
+		return snprintf(to, size, "%sindex: %u", line, (unsigned int)step->index);
+	case VISIT_STEP_OPTION:
+		return snprintf(to, size, "%soption: %u", line, (unsigned int)step->index);
+	case VISIT_STEP_WORD: return snprintf(to, size, "%s%s", line, step->name);
 	}
-	return used;
+	return 0;
+}
+
+/* Outermost steps first; what does not fit is cut. */
+static void write_steps(const struct visit_step *innermost, char *where, size_t size)
+{
+	const struct visit_step *steps[STEPS_OUTER + STEPS_INNER], *step;
+	unsigned int nr = 0, i, at = 0;
+	size_t used = 0;
+
+	for (step = innermost; step; step = step->up)
+		nr++;
+	for (step = innermost, i = 0; step; step = step->up, i++) {
+		if (i < STEPS_INNER || i >= nr - STEPS_OUTER)
+			steps[at++] = step;
+	}
+	while (at && used < size) {
+		int written = write_step(steps[--at], used ? "\n" : "", where + used, size - used);
+
+		used += written > 0 ? (size_t)written : 0;
+		if (at == STEPS_INNER && nr > STEPS_OUTER + STEPS_INNER && used < size) {
+			written = snprintf(where + used, size - used, "\n...");
+			used += written > 0 ? (size_t)written : 0;
+		}
+	}
 }
 
 int visit_fail(struct visit_error *error, const struct visit_step *here, int code,

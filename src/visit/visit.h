@@ -189,6 +189,12 @@ const struct side_attr *visit_attribute_find(struct visit_attributes attributes,
 
 /* ---- gather ---------------------------------------------------------------------------- */
 
+/* base + offset, which wraps around: the base is what a program gave, and may be anything. */
+static inline const void *visit_gather_at(const void *base, uint64_t offset)
+{
+	return (const void *)((uintptr_t)base + (uintptr_t)offset);
+}
+
 /* The data address of section 8.6: base + offset, followed once in pointer mode. -EFAULT: NULL. */
 int visit_gather_access(
 		const void *base, uint64_t offset, unsigned int access_mode, const void **address);
@@ -346,10 +352,20 @@ struct visit_argument_ops {
 	int (*variant_end)(void *priv, const struct visit_place *place);
 	/*
 	 * Asked before anything is read through a pointer that the call gave; false ends the walk with
-	 * -EFAULT. Without it pointers that are not NULL are trusted, as every recorder has to. The
-	 * text of a string is up to value().
+	 * -EFAULT. Without it pointers that are not NULL are trusted, as every recorder has to.
 	 */
 	bool (*readable)(void *priv, const void *address, size_t size);
+	/* The same for a text up to its end (unit_size bytes of zero), names and attributes too. */
+	bool (*readable_text)(void *priv, const void *text, unsigned int unit_size);
+	/*
+	 * A field is wrong with this code, and the error says how: 0 goes on with the next field, anything
+	 * else ends the walk. Such a field has no end.
+	 */
+	int (*wrong)(void *priv, const struct visit_place *place, int code);
+	/* More fields, elements and attributes than this in one call are -E2BIG; 0: any number. */
+	uint32_t parts_max;
+	/* Lengths have to fit the type of the length, without which nobody can record them. */
+	bool exact;
 };
 
 /*

@@ -75,9 +75,9 @@ static void labels_and_counts(void)
 {
 	struct side_arg args[2] = {u8_arg(1), arg_of(SIDE_TYPE_STRING_UTF8, "x")};
 
-	/*! the description has 1 fields, the arguments are 2 | m:u8 */
+	/*! the description has 1 field, the arguments are 2 | m:u8 */
 	CALL(ev_u8, args, 2);
-	/*! the description has 1 fields, the arguments are 0 | m:u8 */
+	/*! the description has 1 field, the arguments are 0 | m:u8 */
 	CALL(ev_u8, NULL, 0);
 	/*! the argument list is NULL | m:u8 */
 	CALL(ev_u8, NULL, 1);
@@ -253,7 +253,7 @@ int main(void)
 	choices();
 	gathers();
 	dynamics();
-	/*! values are nested more than 128 deep | index: 0 | dynamic | index: 0 | dynamic | index: 0 | dynamic | index: 0 | dynamic | index: 0 | dynamic | index: 0 | dynamic | index: 0 | dynamic | index: 0 | dynamic | index: 0 | dynamic | index: 0 | dynamic | index: 0 | dynamic | index: 0 | dynamic */
+	/*! values are nested more than 128 deep | m:dynamic | field: "d" | dynamic | index: 0 | dynamic | index: 0 | dynamic | index: 0 | dynamic | index: 0 | dynamic | index: 0 | ... | index: 0 | dynamic | index: 0 | dynamic | index: 0 | dynamic | index: 0 | dynamic | index: 0 | dynamic | index: 0 | dynamic */
 	endless();
 	return 0;
 }

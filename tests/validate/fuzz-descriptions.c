@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Descriptions with bytes changed at random, registered and called: whatever a field's type says now, the
- * validator reads nothing that is not there, and the program goes on.
+ * validator reads nothing that is not there, and the program goes on. So are those of the generator, damaged
+ * anywhere: pointers, lengths and labels at any depth.
  *
  * usage: fuzz-descriptions SEED ROUNDS
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "../visit/generate.h"
 #include "wrong-calls.h"
 
 static uint64_t state;
@@ -29,25 +31,72 @@ static void change(void *bytes, size_t size)
 		at[below((uint32_t)size)] = (unsigned char)below(256);
 }
 
-/* A copy of an event of its own, with the bytes of its field or of its lists changed. */
-static int one_round(void)
+/* Registered and called without arguments, so that no visitor is reached. */
+static int try_it(struct side_event_description *desc)
 {
 	static const struct side_arg_vec none;
-	const struct wrong_event *from = &wrong_events[below(NR_WRONG_EVENTS)];
-	const struct side_event_state_0 *original =
-			(const struct side_event_state_0 *)(const void *)from->state;
-	struct side_event_description desc, *list[1] = {&desc};
+	static const struct side_arg_dynamic_struct nothing;
+	struct side_event_description *list[1] = {desc};
 	struct side_event_state_0 own;
-	struct side_event_field field;
 	struct side_events_register_handle *handle;
 
-	memcpy(&desc, original->desc, sizeof(desc));
-	memcpy(&field, side_array_elements(&original->desc->fields), sizeof(field));
 	memset(&own, 0, sizeof(own));
 	own.parent.version = SIDE_EVENT_STATE_ABI_VERSION;
 	own.callbacks = (const struct side_callback *)&side_empty_callback[0];
-	own.desc = &desc;
-	side_ptr_set(desc.state, &own.parent);
+	own.desc = desc;
+	side_ptr_set(desc->state, &own.parent);
+	handle = side_events_register(list, 1);
+	if (!handle)
+		return 1;
+	if (desc->flags & SIDE_EVENT_FLAG_VARIADIC)
+		side_call_variadic(&own.parent, &none, &nothing);
+	else
+		side_call(&own.parent, &none);
+	side_events_unregister(handle);
+	return 0;
+}
+
+/* A pointer of the block leads to another place of it (cycles, types that are something else), or nowhere. */
+static void redirect(struct generator *generator)
+{
+	uintptr_t begin = (uintptr_t)generator->block, word;
+	size_t words = generator->used / 2, i, at = below((uint32_t)words);
+
+	for (i = 0; i < words; i++, at = (at + 1) % words) {
+		memcpy(&word, generator->block + 2 * at, sizeof(word));
+		if (word < begin || word >= begin + generator->used)
+			continue;
+		word = below(8) ? begin + below((uint32_t)generator->used)
+				: (uintptr_t)below(UINT32_MAX) << below(33);
+		memcpy(generator->block + 2 * at, &word, sizeof(word));
+		return;
+	}
+}
+
+static int one_damage(struct generator *generator)
+{
+	struct side_event_description *desc = generate_description(generator);
+
+	if (!desc || generator->used < 2 * sizeof(*desc))
+		return 0;
+	if (below(2))
+		redirect(generator);
+	else
+		change(generator->block + sizeof(*desc), generator->used - sizeof(*desc));
+	return try_it(desc);
+}
+
+/* A copy of an event of its own, with the bytes of its field or of its lists changed. */
+static int one_round(void)
+{
+	const struct wrong_event *from = &wrong_events[below(NR_WRONG_EVENTS)];
+	const struct side_event_state_0 *original =
+			(const struct side_event_state_0 *)(const void *)from->state;
+	struct side_event_description desc;
+	struct side_event_field field;
+
+	memcpy(&desc, original->desc, sizeof(desc));
+	memcpy(&field, side_array_elements(&original->desc->fields), sizeof(field));
 	side_ptr_set(desc.fields.elements, &field);
 	/* Not the functions of visitors: a program that gives a wrong one is beyond help. */
 	if (below(4))
@@ -56,22 +105,20 @@ static int one_round(void)
 		change(&desc.fields.length, sizeof(desc.fields.length));
 	else
 		change(&desc.attributes, sizeof(desc.attributes));
-	handle = side_events_register(list, 1);
-	if (!handle)
-		return 1;
-	side_call(&own.parent, &none);
-	side_events_unregister(handle);
-	return 0;
+	return try_it(&desc);
 }
 
 int main(int argc, char **argv)
 {
+	struct generator generator;
 	uint32_t i, rounds = argc > 2 ? (uint32_t)atoi(argv[2]) : 100;
 
 	state = 88172645463325252ull + (argc > 1 ? (uint64_t)atoi(argv[1]) : 0);
+	generator_init(&generator, state);
 	for (i = 0; i < rounds; i++) {
-		if (one_round())
+		if (one_round() || one_damage(&generator))
 			return 1;
 	}
+	generator_fini(&generator);
 	return 0;
 }

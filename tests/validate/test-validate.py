@@ -44,9 +44,9 @@ def expected(what, event, label):
         found = 'S128' if what == 'label' else '?'
         lines += ['  field:    "x"', '  expected: ' + label, '  found:    ' + found]
     elif what == 'number':
-        lines += ['  expected: 1 arguments', '  found:    2']
+        lines += ['  expected: 1 argument', '  found:    2']
     elif what == 'none':
-        lines += ['  expected: 1 arguments', '  found:    0']
+        lines += ['  expected: 1 argument', '  found:    0']
     elif what == 'list':
         lines += ['  expected: memory that can be read', '  found:    0x10 (64 bytes)']
     else:
@@ -85,10 +85,10 @@ check(shape == '''side: wrong call in wrong-calls (PID): the description says U3
   found:    S128
   hint:     pass side_arg_u32(), or change the type of the field
 ''', 'the report', report)
-# The address leads to the line of the call.
-module, offset = re.search(r'(\S+)\+(0x[0-9a-f]+) \(addr2line', report).groups()
+# The address leads to the line of the call, which is told.
+module, offset, place = re.search(r'(\S+)\+(0x[0-9a-f]+) \(\S*(wrong-calls\.c:\d+)\)\n', report).groups()
 line = subprocess.run(['addr2line', '-e', module, offset], capture_output=True, text=True).stdout
-check(re.search(r'wrong-calls\.c:\d+', line), 'addr2line', line)
+check(re.search('/' + re.escape(place) + r'\b', line), 'addr2line', line + report)
 
 # Off, nothing is loaded and nothing told.
 for off in (None, '', '0'):

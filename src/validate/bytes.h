@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Numbers and texts of a file, read through a small window: a file that gets shorter is an end too soon, and no signal, as it would be
+ * in a mapping. Signal-safe, allocates nothing.
+ */
+#ifndef VALIDATE_BYTES_H
+#define VALIDATE_BYTES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct bytes {
+	int fd;
+	bool failed;      /* something was asked for behind the end; all is 0 from then on */
+	uint64_t at, end; /* in the file */
+	uint64_t window;  /* where it begins */
+	size_t size;      /* bytes in it */
+	unsigned char held[1024];
+};
+
+/* From here to there. */
+void bytes_open(struct bytes *bytes, int fd, uint64_t at, uint64_t size);
+
+/* Of 1 to 8 bytes, as this machine writes it. */
+uint64_t bytes_number(struct bytes *bytes, unsigned int size);
+
+/* DWARF's numbers of any length. */
+uint64_t bytes_leb128(struct bytes *bytes);
+int64_t bytes_signed_leb128(struct bytes *bytes);
+
+void bytes_skip(struct bytes *bytes, uint64_t size);
+
+/* A text up to its end; what does not fit is cut. to may be NULL. Returns its length. */
+size_t bytes_text(struct bytes *bytes, char *to, size_t size);
+
+#endif /* VALIDATE_BYTES_H */

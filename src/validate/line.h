@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* The line of source code that an address of this process comes from. */
+#ifndef VALIDATE_LINE_H
+#define VALIDATE_LINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define VALIDATE_LINE_MAX 320
+
+/*
+ * "FILE:LINE" of an address of the ELF file that is mapped at base, if its debug information is in it and is not
+ * compressed. Signal-safe, allocates nothing; takes as long as reading all of .debug_line does.
+ */
+bool validate_line_find(
+		const char *path, const void *base, uint64_t address, char to[VALIDATE_LINE_MAX]);
+
+#endif /* VALIDATE_LINE_H */

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Damaged tables of lines: the validator looks up addresses in them, and finds a line or none. Run with files as arguments; under
+ * libFuzzer (-DFUZZ_TARGET) its bytes are the file.
+ */
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../elf/damage.h"
+#include "validate/line.h"
+
+#define ADDRESSES 24u
+
+static size_t look_at(const void *bytes, size_t size)
+{
+	int fd = memfd_create("fuzz", MFD_CLOEXEC);
+	char path[64], place[VALIDATE_LINE_MAX];
+	size_t found = 0, i;
+	ElfW(Ehdr) header;
+
+	memset(&header, 0, sizeof(header));
+	memcpy(&header, bytes, size < sizeof(header) ? size : sizeof(header));
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	/* The header of the file is what stands in memory, too. */
+	if (fd >= 0 && size >= sizeof(header) && write(fd, bytes, size) == (ssize_t)size) {
+		for (i = 0; i < ADDRESSES; i++) {
+			if (validate_line_find(path, bytes, header.e_entry + 32 * i, place))
+				found += strlen(place) > 2;
+		}
+	}
+	close(fd);
+	return found;
+}
+
+#ifdef FUZZ_TARGET
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	look_at(data, size);
+	return 0;
+}
+
+#else
+
+int main(int argc, char **argv)
+{
+	const char *duration = getenv("SIDE_TEST_LONG");
+	unsigned int rounds = duration && !strcmp(duration, "1") ? 50000 : 1000;
+	int failed = argc < 2;
+
+	for (int i = 1; i < argc; i++)
+		failed |= damaged_copies(argv[i], rounds, look_at);
+	return failed;
+}
+
+#endif

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: MIT
+"""
+The line that reports name: of calls in a file and in what it includes, in all versions of debug information that the compilers
+write, of 32 and 64 bits; FILE+OFFSET alone where there is none. Whatever stands there instead of it, programs go on and are told of.
+
+usage: test-line.py LIBRARY LIBSIDE INCLUDE [ROUNDS]
+"""
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+library, libside, include = (os.path.abspath(a) for a in sys.argv[1:4])
+rounds = int(sys.argv[4]) if len(sys.argv) > 4 else 4000 if os.environ.get('SIDE_TEST_LONG') == '1' else 60
+env = dict(os.environ, SIDE_LIB_DIR=os.path.dirname(library), LD_LIBRARY_PATH=os.path.dirname(libside), SIDE_CONTROL='off',
+           SIDE_VALIDATE='1')
+PROGRAM = r'''
+#define SIDE_STATIC_CHECK_DISABLE
+#include <side/trace.h>
+side_static_event(ev, "p", "e", SIDE_LOGLEVEL_INFO, side_field_list(side_field_u32("x"), side_field_u32("y")));
+#include "inner/call.h"
+int main(void)
+{
+	side_event(ev, side_arg_list(side_arg_u32(1), side_arg_u8(2)));
+	in_a_header();
+	return 0;
+}
+'''
+HEADER = '''
+
+static void in_a_header(void)
+{
+	side_event(ev, side_arg_list(side_arg_u64(1), side_arg_u32(2)));
+}
+'''
+failures = []
+compared = 0
+
+
+def places(program, cwd):
+    """What is said in brackets behind FILE+OFFSET of each report."""
+    run = subprocess.run([program], env=env, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
+    text = run.stderr.decode(errors='replace')
+    found = re.findall(r'^  caller:   .*?\+0x[0-9a-f]+ \((.*)\)$', text, flags=re.M)
+    if run.returncode or len(found) != 2 or text.count('  hint:') != 2:
+        failures.append('%s ended with %d: %s' % (program, run.returncode, text[-1500:]))
+    return found
+
+
+def damaged(image, names, generator):
+    """Some bytes of some of the sections are others."""
+    out = subprocess.run(['readelf', '-SW', image], stdout=subprocess.PIPE, check=True, universal_newlines=True).stdout
+    with open(image, 'rb') as stream:
+        data = bytearray(stream.read())
+    for name in names:
+        found = re.search(r' %s\s+PROGBITS\s+\w+\s+(\w+)\s+(\w+)' % re.escape(name), out)
+        begin, size = (int(number, 16) for number in found.groups()) if found else (0, 0)
+        # The header and the names are what can lead astray.
+        for _ in range(generator.randrange(1, 9) if size else 0):
+            at = begin + generator.randrange(min(size, generator.choice((12, 64, size))))
+            data[at] = generator.choice((0, 1, 0x7f, 0x80, 0xff, generator.randrange(256)))
+    return bytes(data)
+
+
+with tempfile.TemporaryDirectory() as folder:
+    os.mkdir(os.path.join(folder, 'inner'))
+    for name, text in (('program.c', PROGRAM), ('inner/call.h', HEADER)):
+        with open(os.path.join(folder, name), 'w') as stream:
+            stream.write(text)
+    lines = ['program.c:%d' % (PROGRAM.split('\n').index(next(l for l in PROGRAM.split('\n') if 'u8(2)' in l)) + 1),
+             'inner/call.h:%d' % (HEADER.split('\n').index(next(l for l in HEADER.split('\n') if 'u64(1)' in l)) + 1)]
+    for compiler in ('gcc', 'clang'):
+        if not shutil.which(compiler):
+            print('not with %s, which is not here' % compiler)
+            continue
+        for flags in ('-gdwarf-2', '-gdwarf-3', '-gdwarf-4', '-gdwarf-5', '-gdwarf-5 -gdwarf64 -O2', '-gdwarf-4 -O2 -no-pie', '-g -O1 -gz', '-g0'):
+            program = os.path.join(folder, 'program')
+            made = subprocess.run([compiler, '-w', *flags.split(), '-I' + include, 'program.c', '-o', program, libside], cwd=folder,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            if made.returncode:
+                print('not with %s %s: %s' % (compiler, flags, made.stdout.decode(errors='replace').splitlines()[-1]))
+                continue
+            told = [place.replace('./', '') for place in places(program, folder)]
+            wanted = ['addr2line -e gives the line'] * 2 if '-gz' in flags or '-g0' in flags else lines
+            if told != wanted:
+                failures.append('%s %s: %s, expected %s' % (compiler, flags, told, wanted))
+            compared += 1
+    generator = random.Random(7)
+    for version in ('-gdwarf-4', '-gdwarf-5'):
+        original = os.path.join(folder, 'program' + version)
+        subprocess.run(['gcc', '-w', version, '-I' + include, 'program.c', '-o', original, libside], cwd=folder, check=True)
+        for number in range(rounds // 2):
+            victim = os.path.join(folder, 'victim%s%d' % (version, number))
+            with open(victim, 'wb') as stream:
+                stream.write(damaged(original, ('.debug_line', '.debug_line_str'), generator))
+            os.chmod(victim, 0o755)
+            places(victim, folder)
+            os.unlink(victim)
+print('\n'.join(failures[:8]) or '%d compilations, %d damaged programs' % (compared, rounds))
+sys.exit(1 if failures or not compared else 0)

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: MIT
+"""
+Random descriptions, called with random arguments that fit: the validator is silent. Changed in one place: it tells
+of that place, once, with all that a report has. The program ends with 0, in all the ways that calls are made.
+SIDE_TEST_LONG=1 takes 60 seeds of each way instead of 2.
+
+usage: test-mutate.py LIBRARY FUZZ-MUTATE [SEED...]
+"""
+import collections
+import os
+import re
+import subprocess
+import sys
+
+library, program = (os.path.abspath(a) for a in sys.argv[1:3])
+# What is told is bounded, so each process has fewer rounds than that.
+ROUNDS = '800'
+seeds = [int(a) for a in sys.argv[3:]] or range(60 if os.environ.get('SIDE_TEST_LONG') == '1' else 2)
+env = dict(os.environ, SIDE_LIB_DIR=os.path.dirname(library), SIDE_CONTROL='off', SIDE_VALIDATE='1')
+failures = []
+kinds = collections.Counter()
+
+
+def reports(text):
+    """The lines of each report by the event's name."""
+    found = collections.defaultdict(list)
+    for report in re.split('^(?=side: )', text, flags=re.M):
+        event = re.search(r'^  event:    mutate:(\S+)$', report, flags=re.M)
+        if event and report.startswith('side: wrong call'):
+            found[event.group(1)].append(report)
+        elif report and not report.startswith('side: wrong description') and not report.startswith('  '):
+            failures.append('not a report: ' + report)
+    return found
+
+
+def compare(how, seed, line, told):
+    event, path, what, goes_on = line.split('\t')
+    kinds[what] += 1
+    place = '%s, seed %d, %s (%s): ' % (how, seed, event, what)
+    if len(told) != 1:
+        failures.append(place + 'told %d times, expected once at %s\n%s' % (len(told), path or 'the event', ''.join(told)))
+        return
+    field = re.search(r'^  field:    (.*)$', told[0], flags=re.M)
+    field = field.group(1) if field else ''
+    cut = field.endswith(', ...')
+    is_right = path.startswith(field[:-5]) if cut else field.startswith(path) if goes_on == '1' else field == path
+    if goes_on == '1' and cut:
+        is_right = path.startswith(field[:-5]) or field.startswith(path)
+    if not is_right:
+        failures.append(place + 'expected at %s\n%s' % (path, told[0]))
+    for word in ('side: wrong call in fuzz-mutate (', '  event:    ', '  caller:   ', '  hint:     '):
+        if word not in told[0]:
+            failures.append(place + 'no "%s" in\n%s' % (word, told[0]))
+
+
+for seed in seeds:
+    for how in ('plain', 'gone', 'threads', 'signal', 'fork'):
+        r = subprocess.run([program, str(seed), ROUNDS, how], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=900)
+        told = reports(r.stderr.decode(errors='replace'))
+        lines = r.stdout.decode().splitlines()
+        if r.returncode or len(lines) < 200:
+            failures.append('%s, seed %d: status %d, %d rounds\n%s' % (how, seed, r.returncode, len(lines),
+                                                                      r.stderr[-1500:].decode(errors='replace')))
+            continue
+        for line in lines:
+            compare(how, seed, line, told.pop(line.split('\t')[0], []))
+        for event, extra in told.items():
+            failures.append('%s, seed %d: not expected\n%s' % (how, seed, extra[0]))
+print('\n'.join(failures[:12]) or '%d changes of %d kinds' % (sum(kinds.values()), len(kinds)))
+if failures:
+    print('%d failures' % len(failures))
+sys.exit(1 if failures else 0)
