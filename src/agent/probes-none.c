@@ -11,6 +11,8 @@ extern uint64_t side_probe_kept __attribute__((visibility("default")));
 uint64_t side_probe_kept;
 extern uint64_t side_probe_traps __attribute__((visibility("default")));
 uint64_t side_probe_traps;
+extern uint64_t side_probe_pads __attribute__((visibility("default")));
+uint64_t side_probe_pads;
 
 void agent_probes_look_around(void) {}
 

@@ -62,6 +62,7 @@ static struct probes_place *place_at(const struct probe_site *site)
 
 struct found {
 	uint64_t bias[MAPS_MAX];
+	bool other[MAPS_MAX]; /* a file beside that of the table, with the same build id */
 	uint32_t nr;
 };
 
@@ -70,6 +71,12 @@ struct search {
 	struct found *found; /* for each module */
 };
 
+static bool has_path(const struct probe_table_module *module, const struct base_library *library)
+{
+	return strlen(module->path) == library->path_size &&
+			!memcmp(module->path, library->path, library->path_size);
+}
+
 static bool is_module(const struct probe_table_module *module, const struct base_library *library,
 		const struct base_identity *identity)
 {
@@ -77,8 +84,7 @@ static bool is_module(const struct probe_table_module *module, const struct base
 		return module->build_id_size == identity->build_id_size &&
 				!memcmp(module->build_id, identity->build_id,
 						module->build_id_size);
-	return strlen(module->path) == library->path_size &&
-			!memcmp(module->path, library->path, library->path_size);
+	return has_path(module, library);
 }
 
 static void look_at(void *user, const struct base_library *library)
@@ -95,8 +101,10 @@ static void look_at(void *user, const struct base_library *library)
 		struct probe_table_module module;
 
 		probe_table_module(&search->table->table, i, &module);
-		if (found->nr < MAPS_MAX && is_module(&module, library, &identity))
-			found->bias[found->nr++] = bias;
+		if (found->nr == MAPS_MAX || !is_module(&module, library, &identity))
+			continue;
+		found->other[found->nr] = !has_path(&module, library);
+		found->bias[found->nr++] = bias;
 	}
 }
 
@@ -144,8 +152,9 @@ static struct probes_hook *take_hook(struct probes_table *table, struct probes_w
 	return hook;
 }
 
-static struct probes_wish *take_wish(
-		struct probes_table *table, const struct probe_table_probe *probe, uint64_t bias)
+/* `other`: it is in another file than the kernel was told of. */
+static struct probes_wish *take_wish(struct probes_table *table,
+		const struct probe_table_probe *probe, uint64_t bias, bool other)
 {
 	struct probes_wish *wish = agent_memory_take(&table->memory, sizeof(*wish));
 
@@ -157,7 +166,8 @@ static struct probes_wish *take_wish(
 	wish->wants_all = probe->flags & PROBE_ENTRY_ALL;
 	wish->wants_trap = probe->flags & PROBE_ENTRY_TRAP;
 	wish->over = probe->flags & PROBE_ENTRY_KERNEL;
-	wish->kernel = wish->over && !table->inherited;
+	wish->kernel = wish->over && !table->inherited && !other &&
+			!(probe->flags & PROBE_ENTRY_ELSEWHERE);
 	wish->semaphore = probe->semaphore ? probe->semaphore + bias : 0;
 	if (probe->entry != PROBE_TABLE_NONE)
 		wish->entry_fetches = table->fetches + probe->first_entry_fetch;
@@ -166,14 +176,14 @@ static struct probes_wish *take_wish(
 	return wish;
 }
 
-static int add_hook(struct probes_table *table, uint32_t index, uint64_t bias)
+static int add_hook(struct probes_table *table, uint32_t index, uint64_t bias, bool other)
 {
 	struct probe_table_probe probe;
 	struct probes_wish *wish;
 	struct probes_hook *hook;
 
 	probe_table_probe(&table->table, index, &probe);
-	wish = take_wish(table, &probe, bias);
+	wish = take_wish(table, &probe, bias, other);
 	hook = wish ? take_hook(table, wish) : NULL;
 	if (!hook)
 		return -ENOMEM;
@@ -232,7 +242,8 @@ static void update_hooks(struct probes_table *table, uint32_t index, const struc
 	table->errors[index] = 0;
 	for (i = 0; i < found->nr; i++)
 		if (!has_hook(table->wishes[index], found->bias[i]))
-			table->errors[index] = add_hook(table, index, found->bias[i]);
+			table->errors[index] =
+					add_hook(table, index, found->bias[i], found->other[i]);
 }
 
 int probes_places_find(struct probes_table *table)

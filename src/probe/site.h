@@ -20,8 +20,9 @@ enum probe_method {
 	PROBE_SHORT,   /* a short jump to a pad nearby, which has the jump */
 	PROBE_PUNNED, /* a jump whose last bytes are those of the next instructions, so its target is constrained */
 	PROBE_BREAKPOINT, /* a breakpoint, handled in the process */
+	PROBE_KERNEL,     /* only the kernel can watch it (a uprobe); `reason` says why */
 };
-#define PROBE_METHODS 6
+#define PROBE_METHODS 7
 
 enum probe_piece_kind {
 	PROBE_COPIED,    /* means the same anywhere */

@@ -8,6 +8,7 @@
  *	file.c           the file in memory: segments, sections, addresses, and a reader that does not leave it
  *	symbols.c        names: symbol tables, also the compressed one of stripped files (.gnu_debugdata)
  *	beside.c         the same of a file with debug information, by its build id
+ *	go.c             where code of Go is, and what its functions are called, also in stripped files
  *	frames.c         begins of functions and landing pads out of the unwinder's data
  *	rows.h           that data of one function, row by row (cursor.c, cie.c, rows.c)
  *	functions.c      all that put together
@@ -70,6 +71,10 @@ int code_site(struct code_file *file, uint64_t address, struct probe_site *site)
 
 /* Whether a uprobe on the instruction of these bytes costs no step. */
 bool code_kernel_emulates(const uint8_t *bytes, size_t size);
+/* Whether it does another one instead, as Linux up to 6.18 at least: a program whose instruction there it watches goes wrong. */
+bool code_kernel_breaks(const uint8_t *bytes, size_t size);
+#define CODE_KERNEL_BREAKS \
+	"the kernel, which would watch it, takes an exchange of registers there for a nop"
 
 /*
  * What is to be added to the file's addresses, if the part of it from `offset` on is mapped at `start`, as

@@ -13,6 +13,7 @@ static const char no_frame[] =
 		"the unwinder's data says nothing of it, so where it returns to is not known";
 static const char no_call[] = "it is not begun by a call, as the unwinder's data says";
 static const char looks[] = "it looks at its return address itself";
+static const char go[] = "it is Go's, whose runtime looks at return addresses itself";
 static const char never[] = "it never returns";
 static const char twice[] = "it returns more than once";
 
@@ -63,6 +64,8 @@ const char *code_no_exit(const struct code_file *file, const struct code_functio
 	const struct code_row *row;
 	bool known = code_rows_open(file, at, &rows);
 
+	if (code_is_go(file, at))
+		return go;
 	if (returns_twice(file, function))
 		return twice;
 	if (!known && file->nr_frames)

@@ -200,9 +200,7 @@ static int no_elf(struct code_file *file, struct code_error *error)
 	for (end = begin; end < size && text[end] > ' ' && text[end] < 127;)
 		end++;
 	return code_fail(error, -ENOEXEC,
-			"%s is a script: say the program that runs it, %.*s, with the script as "
-			"its "
-			"argument",
+			"%s is a script, whose places are those of the program that runs it: %.*s",
 			file->path, (int)(end - begin), text + begin);
 }
 
@@ -226,8 +224,9 @@ static int read_headers(struct code_file *file, struct code_error *error)
 	ret = read_segments(file, &header, error);
 	if (ret)
 		return ret;
-	if (read_sections(file, &header) || code_read_symbols(file) || code_read_frames(file) ||
-			code_read_sequences(file) || code_make_functions(file))
+	if (read_sections(file, &header) || code_read_symbols(file) || code_read_go(file) ||
+			code_read_frames(file) || code_read_sequences(file) ||
+			code_make_functions(file))
 		return code_fail(error, -ENOMEM, "there is no memory for the functions of %s",
 				file->path);
 	return 0;

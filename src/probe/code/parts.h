@@ -71,7 +71,8 @@ struct code_file {
 	bool swept;
 	struct code_pad *pads;
 	size_t nr_pads, pads_room;
-	bool pads_given; /* to the begins of all functions */
+	bool pads_given;           /* to the begins of all functions */
+	uint64_t go_begin, go_end; /* code of Go */
 };
 
 /* ---- file.c ---- */
@@ -104,10 +105,18 @@ int code_read_sequences(struct code_file *file);
 /* In code that the kernel restarts. */
 bool code_is_untouched(const struct code_file *file, uint64_t address, unsigned int size);
 
+/* ---- go.c ---- */
+
+/* Where code of Go is, and its names, if nothing else has said any. -ENOMEM. */
+int code_read_go(struct code_file *file);
+bool code_is_go(const struct code_file *file, uint64_t address);
+
 int code_read_symbols(struct code_file *file);
 /* More names: a table of symbols, which need not stay, and their texts, which must. */
 int code_read_names(struct code_file *file, const uint8_t *symbols, size_t size, const char *names,
 		size_t names_size);
+/* One more, which must stay. -ENOMEM. */
+int code_add_name(struct code_file *file, uint64_t address, uint64_t size, const char *name);
 int code_read_beside(struct code_file *file);
 int code_read_frames(struct code_file *file);
 int code_make_functions(struct code_file *file);

@@ -35,28 +35,44 @@ static unsigned int rank_of(const Elf64_Sym *symbol, const char *name)
 	return rank;
 }
 
+/* NULL: no memory. */
+static struct code_name_entry *add_entry(
+		struct code_file *file, uint64_t address, uint64_t size, const char *name)
+{
+	struct code_name_entry *names =
+			code_grow(file->names, file->nr_names, &file->names_room, sizeof(*names));
+
+	if (!names)
+		return NULL;
+	file->names = names;
+	names[file->nr_names] =
+			(struct code_name_entry){.address = address, .size = size, .name = name};
+	return &names[file->nr_names++];
+}
+
+int code_add_name(struct code_file *file, uint64_t address, uint64_t size, const char *name)
+{
+	if (!code_executable(file, address))
+		return 0;
+	return add_entry(file, address, size, name) ? 0 : -ENOMEM;
+}
+
 static int add_symbol(
 		struct code_file *file, const Elf64_Sym *symbol, const char *name, bool former)
 {
-	struct code_name_entry *names;
+	struct code_name_entry *entry;
 	unsigned int type = ELF64_ST_TYPE(symbol->st_info);
 
 	if ((type != STT_FUNC && type != STT_GNU_IFUNC) || symbol->st_shndx == SHN_UNDEF ||
 			!*name || !code_executable(file, symbol->st_value) ||
 			code_is_plt(file, symbol->st_value))
 		return 0;
-	names = code_grow(file->names, file->nr_names, &file->names_room, sizeof(*names));
-	if (!names)
+	entry = add_entry(file, symbol->st_value, symbol->st_size, name);
+	if (!entry)
 		return -ENOMEM;
-	file->names = names;
-	names[file->nr_names++] = (struct code_name_entry){
-			.address = symbol->st_value,
-			.size = symbol->st_size,
-			.name = name,
-			.rank = (uint8_t)rank_of(symbol, name),
-			.chooses = type == STT_GNU_IFUNC,
-			.former = former,
-	};
+	entry->rank = (uint8_t)rank_of(symbol, name);
+	entry->chooses = type == STT_GNU_IFUNC;
+	entry->former = former;
 	return 0;
 }
 

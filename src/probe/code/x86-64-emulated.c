@@ -13,6 +13,9 @@
  */
 #include "code.h"
 
+#include <string.h>
+
+#define NOP 0x90
 #define REX_B 0x41
 #define TWO_BYTES 0x0f
 
@@ -21,12 +24,20 @@ static bool is_push(uint8_t byte)
 	return byte >= 0x50 && byte <= 0x57;
 }
 
+static bool is_legacy_prefix(uint8_t byte)
+{
+	static const uint8_t prefixes[] = {
+			0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x66, 0x67, 0xf0, 0xf2, 0xf3};
+
+	return memchr(prefixes, byte, sizeof(prefixes));
+}
+
 bool code_kernel_emulates(const uint8_t *bytes, size_t size)
 {
 	if (size < 1)
 		return false;
 	switch (bytes[0]) {
-	case 0x90:
+	case NOP:
 	case 0xe8:
 	case 0xe9:
 	case 0xeb: return true;
@@ -34,4 +45,19 @@ bool code_kernel_emulates(const uint8_t *bytes, size_t size)
 	case TWO_BYTES: return size > 1 && bytes[1] >= 0x80 && bytes[1] <= 0x8f;
 	default: return is_push(bytes[0]) || (bytes[0] >= 0x70 && bytes[0] <= 0x7f);
 	}
+}
+
+/* With that prefix it is an exchange of rax and r8; the kernel looks at the opcode alone. */
+bool code_kernel_breaks(const uint8_t *bytes, size_t size)
+{
+	uint8_t before = 0;
+
+	for (size_t i = 0; i < size && i < 15; i++) {
+		if (bytes[i] == NOP)
+			return (before & 0xf1) == REX_B;
+		before = bytes[i];
+		if ((before & 0xf0) != 0x40 && !is_legacy_prefix(before))
+			return false;
+	}
+	return false;
 }

@@ -25,6 +25,8 @@ static const char restarted[] = "it is in a sequence that the kernel restarts";
 static const char not_begin[] = "it is not the begin of a function";
 static const char beside[] =
 		"a jump would need bytes of the next function, which may have a probe of its own";
+static const char of_go[] =
+		"it is Go's, whose runtime moves stacks and resumes goroutines anywhere";
 static const char not_followed[] = "its function jumps to where cannot be read";
 
 /* What stands at a place, as far as it matters. */
@@ -369,6 +371,15 @@ static int find_method(
 		site->reason = place.stopped;
 		return 0;
 	}
+	if (code_is_go(file, address)) {
+		site->reason = of_go;
+		choose(&place, site, PROBE_KERNEL, 1, 1);
+		if (code_kernel_breaks(site->bytes, site->nr_bytes)) {
+			site->method = PROBE_NONE;
+			site->reason = CODE_KERNEL_BREAKS;
+		}
+		return 0;
+	}
 	if (only_first && place.instructions[0].piece.length < PROBE_JUMP_BYTES) {
 		site->reason = not_followed;
 		choose(&place, site, PROBE_BREAKPOINT, 1, 1);
@@ -381,6 +392,38 @@ static int find_method(
 	if (!try_padding(&place, site) && !try_short(&place, site) && !try_punned(&place, site))
 		choose(&place, site, PROBE_BREAKPOINT, 1, 1);
 	return 0;
+}
+
+/*
+ * How many bytes at the begin of a Go function ask whether there is room on the stack. Where there is none, it begins once more on a larger
+ * one: who looks behind them sees each call once.
+ */
+static size_t stack_check(const uint8_t *bytes, size_t size)
+{
+	static const struct {
+		uint8_t bytes[5], size, all; /* with a distance behind them */
+	} frames[] = {
+			{{0x4c, 0x8d, 0x64, 0x24}, 4, 5}, /* lea n(%rsp),%r12 */
+			{{0x4c, 0x8d, 0xa4, 0x24}, 4, 8},
+			{{0x49, 0x89, 0xe4}, 3, 3}, /* mov %rsp,%r12 */
+	};
+	static const uint8_t small[] = {0x49, 0x3b, 0x66, 0x10}, /* cmp 16(%r14),%rsp */
+			large[] = {0x4d, 0x3b, 0x66, 0x10};      /* cmp 16(%r14),%r12 */
+	const uint8_t *compare = small;
+	size_t at = 0;
+
+	for (size_t i = 0; !at && i < sizeof(frames) / sizeof(frames[0]); i++) {
+		if (size > frames[i].all && !memcmp(bytes, frames[i].bytes, frames[i].size)) {
+			at = frames[i].all;
+			compare = large;
+		}
+	}
+	if (size < at + sizeof(small) + 6 || memcmp(bytes + at, compare, sizeof(small)) != 0)
+		return 0;
+	at += sizeof(small);
+	if (bytes[at] == 0x76) /* jbe */
+		return at + 2;
+	return bytes[at] == 0x0f && bytes[at + 1] == 0x86 ? at + 6 : 0;
 }
 
 int code_entry(struct code_file *file, const struct code_function *function,
@@ -396,6 +439,8 @@ int code_entry(struct code_file *file, const struct code_function *function,
 	if (bytes && x86_decode(bytes, size, address, &instruction) && instruction.branch_mark &&
 			function->size > instruction.piece.length)
 		address += instruction.piece.length;
+	else if (bytes && code_is_go(file, address))
+		address += stack_check(bytes, size < function->size ? size : function->size);
 	ret = find_method(file, address, false, site);
 	if (!ret && site->method != PROBE_NONE)
 		site->no_exit = code_no_exit(file, function);

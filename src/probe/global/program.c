@@ -4,7 +4,8 @@
  * its place at once, so there are no lengths for the kernel to doubt.
  *
  * Registers: 6 the registers of the program that was hit, 7 the record, 8 the value that is being fetched, 9 which fields could not be
- * read. Below the stack's end: 16 bytes for a thread's name, then 8 for what is read.
+ * read. Below the stack's end: 16 bytes for a thread's name, then 8 for what is read, 8 for how many there are of it, and numbers
+ * that are put aside.
  *
  * Where the program may sleep it reads memory that is there but not mapped yet, as texts of the program's file often are.
  */
@@ -29,6 +30,8 @@
 
 #define NAME_AT (-16)
 #define READ_AT (-24)
+#define LENGTH_AT (-32)
+#define ASIDE_AT(n) (-40 - 8 * (int)(n))
 #define VALUES_AT ((int)sizeof(struct hit_record))
 #define AT(member) ((int)offsetof(struct hit_record, member))
 
@@ -37,7 +40,8 @@ struct making {
 	const struct global_side *side;
 	bool sleepable;
 	uint32_t fails[4 * PROBE_TABLE_OPS_MAX]; /* jumps, of the field that is being made */
-	uint32_t nr_fails;
+	uint32_t nr_fails, nr_aside;
+	bool counted; /* how many there are stands at LENGTH_AT */
 	struct global_error *error;
 };
 
@@ -253,6 +257,33 @@ static void put_shift(struct assembly *a, uint8_t operation, unsigned int to, un
 		put(a, (uint8_t)(BPF_ALU64 | operation | BPF_K), to, 0, 0, (int32_t)bits);
 }
 
+/* Register 8 becomes what was put aside last, and it, together. */
+static int put_calculate(struct making *making, const struct global_field *field, unsigned int sum)
+{
+	static const uint8_t operations[] = {[PROBE_SUM_PLUS] = BPF_ADD,
+			[PROBE_SUM_MINUS] = BPF_SUB,
+			[PROBE_SUM_TIMES] = BPF_MUL,
+			[PROBE_SUM_DIVIDE] = BPF_DIV,
+			[PROBE_SUM_MODULO] = BPF_MOD,
+			[PROBE_SUM_AND] = BPF_AND,
+			[PROBE_SUM_OR] = BPF_OR,
+			[PROBE_SUM_XOR] = BPF_XOR};
+	struct assembly *a = making->a;
+
+	if (sum > PROBE_SUM_XOR)
+		return unsupported(making, field->field.name,
+				"it is calculated with what the kernel does not do for a probe");
+	put_load(a, 8, 1, 10, ASIDE_AT(--making->nr_aside));
+	/* The kernel divides without signs. */
+	if (sum == PROBE_SUM_DIVIDE || sum == PROBE_SUM_MODULO) {
+		put_fail(making, BPF_JSLT, 1);
+		put_fail(making, BPF_JSLT, 8);
+	}
+	put(a, (uint8_t)(BPF_ALU64 | operations[sum] | BPF_X), 1, 8, 0, 0);
+	put_move(a, 8, 1);
+	return 0;
+}
+
 static int put_op(struct making *making, const struct global_field *field,
 		const struct probe_fetch_op *op)
 {
@@ -296,11 +327,13 @@ static int put_op(struct making *making, const struct global_field *field,
 		put_shift(a, op->code == PROBE_FETCH_SIGN_EXTEND ? BPF_ARSH : BPF_RSH, 8,
 				64u - op->size);
 		break;
-	case PROBE_FETCH_PUSH:
-	case PROBE_FETCH_CALCULATE:
-		return unsupported(making, name, "it is calculated from several others");
+	case PROBE_FETCH_PUSH: put_store(a, 8, 10, ASIDE_AT(making->nr_aside++), 8); break;
+	case PROBE_FETCH_CALCULATE: return put_calculate(making, field, op->size);
 	case PROBE_FETCH_LENGTH:
-		return unsupported(making, name, "its length is that of another value");
+		put_store(a, 8, 10, LENGTH_AT, 8);
+		put_constant(a, 8, 0);
+		making->counted = true;
+		break;
 	case PROBE_FETCH_EXTENDED: return unsupported(making, name, "it is a long double");
 	case PROBE_FETCH_THREAD:
 	case PROBE_FETCH_ERRNO:
@@ -354,17 +387,46 @@ static void put_text(struct making *making, int at, uint32_t room)
 	put_fail(making, BPF_JSLE, 0);
 }
 
+/* That register becomes how many there are, at most `limit`; before each use, for the kernel to see that it is no more. */
+static void put_count(struct making *making, unsigned int to, uint32_t limit)
+{
+	struct assembly *a = making->a;
+	uint32_t fits;
+
+	if (!making->counted) {
+		put_constant(a, to, limit);
+		return;
+	}
+	put_load(a, 8, to, 10, LENGTH_AT);
+	fits = put_jump(a, BPF_JLE, to, (int32_t)limit);
+	put_constant(a, to, limit);
+	put_here(a, fits);
+}
+
 static void put_several(struct making *making, int at, const struct probe_table_field *field)
 {
 	struct assembly *a = making->a;
 
 	put_move(a, 1, 7);
 	put_add(a, 1, at + 8);
-	put_constant(a, 2, (int64_t)field->size * field->limit);
+	put_count(making, 2, field->limit);
+	put(a, BPF_ALU64 | BPF_MUL | BPF_K, 2, 0, 0, field->size);
 	put_move(a, 3, 8);
 	put_call(a, making->sleepable ? HELPER_COPY : HELPER_READ);
 	put_fail(making, BPF_JNE, 0);
-	put_constant(a, 0, field->limit);
+	put_count(making, 0, field->limit);
+}
+
+/* A text that says how long it is: as bytes, and a NUL behind them. */
+static void put_counted_text(struct making *making, int at, const struct probe_table_field *field)
+{
+	struct assembly *a = making->a;
+
+	put_several(making, at, field);
+	put_move(a, 1, 7);
+	put(a, BPF_ALU64 | BPF_ADD | BPF_X, 1, 0, 0, 0);
+	put(a, BPF_ST | BPF_MEM | BPF_B, 1, 0, at + 8, 0);
+	put_add(a, 0, 1);
 }
 
 static int put_field(struct making *making, uint32_t index)
@@ -374,13 +436,16 @@ static int put_field(struct making *making, uint32_t index)
 	int at = VALUES_AT + (int)field->at, ret = 0;
 	uint32_t done;
 
-	making->nr_fails = 0;
+	making->nr_fails = making->nr_aside = 0;
+	making->counted = false;
 	put_constant(a, 8, 0);
 	for (uint32_t i = 0; i < field->fetch.nr_ops && !ret; i++)
 		ret = put_op(making, field, &field->fetch.ops[i]);
 	if (ret)
 		return ret;
-	if (field->field.type == PROBE_FIELD_STRING)
+	if (field->field.type == PROBE_FIELD_STRING && making->counted)
+		put_counted_text(making, at, &field->field);
+	else if (field->field.type == PROBE_FIELD_STRING)
 		put_text(making, at, field->room);
 	else if (probe_field_is_several(&field->field))
 		put_several(making, at, &field->field);

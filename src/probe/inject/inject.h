@@ -58,6 +58,7 @@ struct inject_report {
 struct inject_kept {
 	uint64_t bytes;
 	uint64_t traps; /* not 0: the signals of traps (SIGTRAP, SIGILL) */
+	uint64_t pads;  /* how many pads of short jumps */
 };
 
 /* 0, or a negative errno: it cannot be looked at. */

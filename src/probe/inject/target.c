@@ -504,9 +504,11 @@ int inject_kept(pid_t pid, struct inject_kept *kept)
 	if (mapping && !ret) {
 		if (!read_figure(&target, &elf, bias, "side_probe_kept", &kept->bytes))
 			ret = -ENOENT;
-		/* An older agent has nothing to say of them. */
+		/* An older agent has nothing to say of these. */
 		else if (!read_figure(&target, &elf, bias, "side_probe_traps", &kept->traps))
 			kept->traps = 0;
+		if (!ret && !read_figure(&target, &elf, bias, "side_probe_pads", &kept->pads))
+			kept->pads = 0;
 		inject_elf_free(&elf);
 	}
 	inject_target_close(&target);

@@ -63,6 +63,8 @@ struct patch_section {
 struct patch_section patch_signals_enter(void);
 void patch_signals_leave(struct patch_section section);
 
+/* Whether some handler of the program's blocks signals of faults, but those of these. */
+bool patch_signals_any_blocks_faults(void);
 /* With that: those of traps that no handler may block now. */
 uint64_t patch_signals_open_ones(void);
 /*

@@ -31,24 +31,10 @@
 static struct {
 	pid_t listed[THREADS_AT_ONCE];
 	unsigned int count;
-	pid_t left[THREADS_AT_ONCE]; /* of which it is not known */
+	pid_t left[THREADS_AT_ONCE]; /* of which it is not known yet */
 	unsigned int nr_left;
 	bool guarded;
 } threads;
-
-static bool has_trapped(const struct patch_thread *thread)
-{
-	return (thread->pending & ~thread->blocked & PATCH_TRAP_SIGNALS) != 0;
-}
-
-static bool has_arrived(pid_t tid)
-{
-	struct patch_thread thread;
-	bool there = patch_thread_look(tid, &thread);
-
-	threads.guarded |= thread.guarded;
-	return !there || (strchr("STZX", thread.state) && !thread.traced && !has_trapped(&thread));
-}
 
 static void list(pid_t tid, void *data)
 {
@@ -80,53 +66,93 @@ static bool list_all(void)
 	return false;
 }
 
-static void look_at_left(void)
+/* False: it is not so of one of them. */
+static bool look_at(const pid_t *tids, unsigned int count, const struct patch_proof *proof)
 {
 	unsigned int still = 0;
 
-	for (unsigned int i = 0; i < threads.nr_left; i++) {
-		if (!has_arrived(threads.left[i]))
-			threads.left[still++] = threads.left[i];
+	for (unsigned int i = 0; i < count; i++) {
+		enum patch_shown shown = proof->look(tids[i], &threads.guarded);
+
+		if (shown == PATCH_NOT_SO)
+			return false;
+		if (shown == PATCH_UNKNOWN)
+			threads.left[still++] = tids[i];
 	}
 	threads.nr_left = still;
+	return true;
 }
 
 /* Looked at once more right before: one that waits in a system call now is not disturbed. */
-static bool arrives_when_stopped(pid_t tid)
+static bool is_so_when_stopped(pid_t tid, const struct patch_proof *proof)
 {
-	struct patch_thread thread;
-
 	for (unsigned int i = 0; i < STOPS; i++) {
-		if (has_arrived(tid))
-			return true;
-		if (patch_threads_stop(&tid, 1, NULL) &&
-				(!patch_thread_look(tid, &thread) ||
-						(!thread.traced && !has_trapped(&thread))))
+		enum patch_shown shown = proof->look(tid, &threads.guarded);
+
+		if (shown != PATCH_UNKNOWN)
+			return shown == PATCH_SO;
+		if (patch_threads_stop(&tid, 1, proof->at_stop) && proof->was_so(tid))
 			return true;
 	}
 	return false;
 }
 
-bool patch_all_arrived(void)
+bool patch_threads_prove(const struct patch_proof *proof)
 {
 	pid_t self = (pid_t)patch_system_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
+	unsigned int others = 0;
 
 	if (!list_all())
 		return false;
-	threads.nr_left = 0;
 	threads.guarded = false;
 	for (unsigned int i = 0; i < threads.count; i++) {
-		if (threads.listed[i] != self && !has_arrived(threads.listed[i]))
-			threads.left[threads.nr_left++] = threads.listed[i];
+		if (threads.listed[i] != self)
+			threads.listed[others++] = threads.listed[i];
 	}
+	if (!look_at(threads.listed, others, proof))
+		return false;
 	for (unsigned int i = 0; threads.nr_left && i < LOOKS; i++) {
 		usleep(LOOK_US);
-		look_at_left();
+		if (!look_at(threads.left, threads.nr_left, proof))
+			return false;
 	}
 	/* Where system calls are filtered, who knows what happens to one that is not expected. */
 	for (unsigned int i = 0; i < threads.nr_left; i++) {
-		if (threads.guarded || !arrives_when_stopped(threads.left[i]))
+		if (threads.guarded || !is_so_when_stopped(threads.left[i], proof))
 			return false;
 	}
 	return true;
+}
+
+/* ---- what is to be proved of each here ---- */
+
+static bool has_trapped(const struct patch_thread *thread)
+{
+	return (thread->pending & ~thread->blocked & PATCH_TRAP_SIGNALS) != 0;
+}
+
+static enum patch_shown has_arrived(pid_t tid, bool *guarded)
+{
+	struct patch_thread thread;
+	bool there = patch_thread_look(tid, &thread);
+
+	*guarded |= thread.guarded;
+	return !there || (strchr("STZX", thread.state) && !thread.traced && !has_trapped(&thread))
+			? PATCH_SO
+			: PATCH_UNKNOWN;
+}
+
+/* The kernel stops a thread behind (a). */
+static bool had_arrived(pid_t tid)
+{
+	struct patch_thread thread;
+
+	return !patch_thread_look(tid, &thread) || (!thread.traced && !has_trapped(&thread));
+}
+
+bool patch_all_arrived(void)
+{
+	static const struct patch_proof proof = {.look = has_arrived, .was_so = had_arrived};
+
+	return patch_threads_prove(&proof);
 }

@@ -108,20 +108,27 @@ static void describe(struct image *image, size_t frames_size)
 			.sh_addralign = 1};
 }
 
+/* There must be a section of code; without a name it is where there is none. */
 static void describe_code(struct image *image, const char *name, uint64_t start, uint64_t size)
 {
+	if (!name) {
+		start = image->sections[FRAMES].sh_addr;
+		size = 1;
+	}
 	image->sections[TEXT] = (Elf64_Shdr){.sh_name = NAME_TEXT,
 			.sh_type = SHT_NOBITS,
 			.sh_flags = SHF_ALLOC | SHF_EXECINSTR,
 			.sh_addr = start,
 			.sh_size = size,
 			.sh_addralign = 16};
+	memcpy(image->strings, strings, sizeof(strings));
+	if (!name)
+		return;
 	image->symbols[1] = (Elf64_Sym){.st_name = sizeof(strings),
 			.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
 			.st_shndx = TEXT,
 			.st_value = start,
 			.st_size = size};
-	memcpy(image->strings, strings, sizeof(strings));
 	strncpy(image->strings + sizeof(strings), name, NAME_BYTES - 1);
 }
 

@@ -9,7 +9,8 @@
  *	our handler			the default: that is put in place, and the instruction faults again. What was sent is sent again
  *	the same			to be ignored: no net, for what is executed inherits that
  *
- * SA_RESETHAND is done here, for our faults are none of the program's. A thread that blocks the signal has no net; reading.c asks.
+ * SA_RESETHAND is done here, for our faults are none of the program's. A thread that blocks the signal has no net; reading.c asks, and
+ * in each hit as long as some handler does.
  *
  * The net is given back when nobody reads any more. No thread is on its way to it then, as with traps: one that has faulted is in a hit,
  * and these are over; and a fault of the program's may arrive at either, for both do the same.
@@ -180,6 +181,7 @@ void patch_faults_start(void)
 	owner = getpid();
 	for (unsigned int i = 0; i < NUMBERS; i++)
 		take(numbers[i]);
+	patch_reading_asks_always(patch_signals_any_blocks_faults());
 	/* Relaxed: see is_held(). */
 	__atomic_store_n(&held, true, __ATOMIC_RELAXED);
 	patch_signals_leave(section);

@@ -17,8 +17,8 @@
 static struct entry {
 	uint8_t bytes[BYTES_MAX];
 	size_t size;
-	uint64_t start, length;
-	const char *name;
+	uint64_t start, length, whole;
+	const char *name; /* NULL: none */
 	const struct entry *
 			plain; /* the same where a frame begins at its stack pointer; NULL: this does */
 } entries[ENTRIES_MAX], plain_return;
@@ -28,6 +28,19 @@ static uint8_t *put(uint8_t *to, const void *bytes, size_t size)
 {
 	memcpy(to, bytes, size);
 	return to + size;
+}
+
+/* An entry has all of its rows. */
+static void end(struct entry *described, uint8_t *entry, uint8_t *to)
+{
+	uint32_t word;
+
+	while ((to - entry - 4) % 8)
+		*to++ = 0;
+	word = (uint32_t)(to - entry - 4);
+	memcpy(entry, &word, 4);
+	memset(to, 0, 4);
+	described->size = (size_t)(to + 4 - described->bytes);
 }
 
 /* A description and the entry that uses it, then the end. */
@@ -44,7 +57,7 @@ static void describe(struct entry *described, const void *rules, size_t size, ui
 	uint32_t word;
 
 	described->start = start;
-	described->length = length;
+	described->length = described->whole = length;
 	to = interrupts ? put(bytes + 4, interruptions, sizeof(interruptions) - 1)
 			: put(bytes + 4, calls, sizeof(calls) - 1);
 	to = put(to, rules, size);
@@ -58,12 +71,7 @@ static void describe(struct entry *described, const void *rules, size_t size, ui
 	to = put(to, &start, 8);
 	to = put(to, &length, 8);
 	*to++ = 0;
-	while ((to - entry - 4) % 8)
-		*to++ = 0;
-	word = (uint32_t)(to - entry - 4);
-	memcpy(entry, &word, 4);
-	memset(to, 0, 4);
-	described->size = (size_t)(to + 4 - bytes);
+	end(described, entry, to);
 }
 
 static struct entry *add(const void *rules, size_t size, uint64_t start, uint64_t length,
@@ -136,7 +144,7 @@ static uint8_t *put_member(uint8_t *to, size_t member)
 }
 
 /*
- * Where the frame begins and what rbp was, by the table; `away`: from the frame pointer to the begin, where that says it. With
+ * Where the frame begins, by the table; `away`: from the frame pointer to the begin, where that says it. With
  * `site`, it begins at the site's stack pointer; with `bodies`, also in their copies.
  */
 static uint8_t *put_frame(uint8_t *to, const struct described *code, unsigned int away, bool site,
@@ -145,8 +153,6 @@ static uint8_t *put_frame(uint8_t *to, const struct described *code, unsigned in
 	uint8_t by_frame[] = {0x12, 0x08, PATCH_BY_FRAME_POINTER, 0x2e, 0x28, 7, 0, 0x13, 0x76,
 			(uint8_t)(away & 0x7f) | 0x80, (uint8_t)(away >> 7), 0x2f, 3, 0, 0x77, 0,
 			0x22};
-	static const uint8_t saved[] = {0x08, PATCH_BY_FRAME_POINTER, 0x2e, 0x28, 6, 0, 0x76, 0,
-			0x06, 0x2f, 2, 0, 0x76, 0};
 	uint8_t *size;
 
 	/* Not equal to it: on by 7, where it is added to rsp. Else away from rbp. */
@@ -162,12 +168,36 @@ static uint8_t *put_frame(uint8_t *to, const struct described *code, unsigned in
 		to = put(to, "\x94\1\x2a\x38\x1e\x22", 6); /* the byte there; ge; 8, mul; plus */
 	}
 	*size = (uint8_t)(to - size - 1);
-	/* Not equal to it: rbp is in its register. Else saved where that points to. */
-	to = put(to, "\x16\6", 2);
-	size = to++;
-	to = put(put_distance(to, code), saved, sizeof(saved));
-	*size = (uint8_t)(to - size - 1);
 	return to;
+}
+
+/*
+ * Rows: rbp is in its register, or saved where that points to. An expression that says its value would end callers at those where it
+ * is 0: libunwind takes that for the outermost one's.
+ */
+static void add_rows(struct entry *described, const struct described *code)
+{
+	uint8_t *entry, *to;
+	uint32_t description;
+	uint16_t from = 0;
+
+	if (!described)
+		return;
+	memcpy(&description, described->bytes, sizeof(description));
+	entry = described->bytes + 4 + description;
+	to = entry + 4 + 4 + 8 + 8 + 1;
+	for (uint16_t at = 1; at < code->bytes; at++) {
+		bool saved = code->frames[at] == PATCH_BY_FRAME_POINTER;
+		uint16_t on = (uint16_t)(at - from);
+
+		if (saved == (code->frames[at - 1] == PATCH_BY_FRAME_POINTER))
+			continue;
+		*to++ = 3; /* so many bytes on; expression: breg6; or the same */
+		to = put(to, &on, sizeof(on));
+		to = saved ? put(to, "\x10\6\2\x76\0", 5) : put(to, "\x08\6", 2);
+		from = at;
+	}
+	end(described, entry, to);
 }
 
 /* What a callee may change is not known any more: rax, rdx, rcx, rsi, rdi, r8 to r11. */
@@ -233,8 +263,9 @@ static void add_head(uint64_t start, bool follows, bool all, const struct patch_
 	to = put_member(to, offsetof(struct patch_hot, address));
 	*length = (uint8_t)(to - length - 1);
 	to = put_unknown(to);
-	add(rules, (size_t)(to - rules), start + (all ? HEAD_BYTES : 0), HEAD_BYTES, "side_probe",
-			true);
+	add_rows(add(rules, (size_t)(to - rules), start + (all ? HEAD_BYTES : 0), HEAD_BYTES,
+				 "side_probe", true),
+			&code);
 }
 
 void patch_frames_add(uint64_t start, uint64_t size, struct patch_kind kind,
@@ -295,7 +326,8 @@ static void add_common(uint64_t start, const struct patch_return *returns)
 	to = put(to, &returns, sizeof(returns));
 	*to++ = 0x22; /* plus */
 	*size = (uint8_t)(to - size - 1);
-	add(rules, (size_t)(to - rules), start, COMMON_BYTES, "side_returns", false);
+	add_rows(add(rules, (size_t)(to - rules), start, COMMON_BYTES, "side_returns", false),
+			&code);
 }
 
 void patch_frames_returns(uint64_t start, const struct patch_return *returns)
@@ -333,6 +365,46 @@ void patch_frames_returns(uint64_t start, const struct patch_return *returns)
 	add_common(start - COMMON_BYTES, returns);
 }
 
+/* The pads of short jumps, which stay in this list; read by unwinders. */
+static struct {
+	uint64_t address, site;
+	unsigned int entry;
+} pads[PATCH_FRAMES_PADS];
+static int nr_pads;
+
+/* A jump to a body, too, in padding of a file. The stack pointer is the site's; its address stands in the list. */
+static int add_pad(uint64_t address)
+{
+	uint8_t rules[32] = {0x0c, 7, 0, 0x10, 16, 9, 0x0e}, *to = rules + 7;
+	const uint64_t *site = &pads[nr_pads].site;
+
+	if (nr_pads == PATCH_FRAMES_PADS)
+		return -1;
+	pads[nr_pads].address = address;
+	pads[nr_pads].entry = nr_entries;
+	to = put(to, &site, sizeof(site));
+	if (!add(rules, (size_t)(to - rules), address, PROBE_JUMP_BYTES, NULL, true))
+		return -1;
+	return nr_pads++;
+}
+
+int patch_frames_pad(int number, uint64_t address, uint64_t site)
+{
+	for (int i = 0; number < 0 && i < nr_pads; i++) {
+		if (pads[i].address == address)
+			number = i;
+	}
+	if (number < 0 && site)
+		number = add_pad(address);
+	if (number < 0)
+		return number;
+	if (site)
+		pads[number].site = site;
+	patch_frames_limit(pads[number].entry, site ? PROBE_JUMP_BYTES : 0);
+	patch_unwinders_change(pads[number].entry);
+	return number;
+}
+
 void patch_frames_register(void)
 {
 	for (; nr_shown < nr_entries; nr_shown++) {
@@ -344,6 +416,17 @@ void patch_frames_register(void)
 	patch_unwinders_tell();
 }
 
+void patch_frames_limit(unsigned int which, uint64_t length)
+{
+	struct entry *entry = &entries[which];
+	uint32_t description;
+
+	/* Behind the description, a length, where that is, and the begin. */
+	memcpy(&description, entry->bytes, sizeof(description));
+	memcpy(entry->bytes + 4 + description + 16, &length, sizeof(length));
+	entry->length = length;
+}
+
 bool patch_frames_entry(unsigned int which, struct patch_frames *frames)
 {
 	const struct entry *entry = which < nr_entries ? &entries[which] : NULL, *plain;
@@ -353,6 +436,7 @@ bool patch_frames_entry(unsigned int which, struct patch_frames *frames)
 	plain = entry->plain ? entry->plain : entry;
 	*frames = (struct patch_frames){.start = entry->start,
 			.length = entry->length,
+			.whole = entry->whole,
 			.bytes = entry->bytes,
 			.plain = plain->bytes,
 			.plain_size = plain->size};

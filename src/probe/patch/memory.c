@@ -28,6 +28,7 @@ size_t patch_nr_arenas;
 static uint64_t *returned; /* bodies */
 static size_t nr_returned, returned_room;
 static uint64_t address_space;
+static uint64_t kept_code; /* while nothing is set */
 
 /* All that was mapped, but arenas. */
 static struct {
@@ -325,7 +326,7 @@ static uint64_t own_variables(void)
 }
 
 /* What is left of all this. */
-static void tell_kept(uint64_t kept_code)
+static void tell_kept(void)
 {
 	uint64_t bytes = kept_code + own_variables();
 
@@ -337,7 +338,7 @@ static void tell_kept(uint64_t kept_code)
 	__atomic_store_n(&side_probe_kept, bytes, __ATOMIC_RELAXED);
 }
 
-void patch_memory_rest(uint64_t kept_code)
+void patch_memory_rest(uint64_t kept)
 {
 	for (size_t i = 0; i < patch_nr_arenas; i++) {
 		if (!patch_arenas[i].taken)
@@ -349,7 +350,14 @@ void patch_memory_rest(uint64_t kept_code)
 		patch_arenas[i].full = 0;
 	}
 	patch_gaps_forget();
-	tell_kept(kept_code);
+	kept_code = kept;
+	tell_kept();
+}
+
+void patch_memory_given(uint64_t code)
+{
+	kept_code -= code < kept_code ? code : kept_code;
+	tell_kept();
 }
 
 void patch_memory_recall(void (*tell)(struct patch_past *past, uint64_t body))
@@ -364,6 +372,16 @@ void patch_memory_recall(void (*tell)(struct patch_past *past, uint64_t body))
 	}
 	/* Relaxed: as above. */
 	__atomic_store_n(&side_probe_kept, 0, __ATOMIC_RELAXED);
+}
+
+bool patch_is_body(uint64_t address)
+{
+	for (size_t i = 0; i < patch_nr_arenas; i++) {
+		if (patch_arenas[i].kind.bytes &&
+				address - patch_arenas[i].start < patch_arenas[i].size)
+			return true;
+	}
+	return false;
 }
 
 bool patch_was_place(uint64_t address)

@@ -5,7 +5,7 @@
  * find the same bytes.
  *
  * What else stands there stays there: a page with any other byte is kept, be it a debugger's or the kernel's breakpoint, a
- * relocation, or the pad of a short jump; likewise where the file is not to be found or is another one by now, where the
+ * relocation, or the pad of a short jump that somebody may be about to execute; likewise where the file is not to be found or is another one by now, where the
  * loader is at work, and all pages as long as somebody traces the process, who might change one of them just now.
  */
 #include "parts.h"
@@ -25,7 +25,7 @@
 static struct {
 	uint64_t *at;
 	size_t nr, room;
-	uint64_t kept; /* still copies */
+	uint64_t kept, given; /* still copies, and not any more */
 } pages;
 
 /* ---- which ---- */
@@ -36,10 +36,21 @@ static void count(struct patch_probe *probe)
 	pages.room += 2;
 }
 
+static void count_pad(uint64_t unused)
+{
+	(void)unused;
+	pages.room += 2;
+}
+
+static void take_pad(uint64_t address)
+{
+	pages.at[pages.nr++] = address & ~(PAGE - 1);
+	pages.at[pages.nr++] = (address + PROBE_JUMP_BYTES - 1) & ~(PAGE - 1);
+}
+
 static void take(struct patch_probe *probe)
 {
-	pages.at[pages.nr++] = probe->site.runtime & ~(PAGE - 1);
-	pages.at[pages.nr++] = (probe->site.runtime + PROBE_JUMP_BYTES - 1) & ~(PAGE - 1);
+	take_pad(probe->site.runtime);
 }
 
 static int compare(const void *a, const void *b)
@@ -51,8 +62,9 @@ static int compare(const void *a, const void *b)
 
 static bool collect(void)
 {
-	pages.nr = pages.room = pages.kept = 0;
+	pages.nr = pages.room = pages.kept = pages.given = 0;
 	patch_places_each(count);
+	patch_pads_each(count_pad);
 	if (!pages.room)
 		return false;
 	pages.at = mmap(NULL, pages.room * sizeof(*pages.at), PROT_READ | PROT_WRITE,
@@ -60,6 +72,7 @@ static bool collect(void)
 	if (pages.at == MAP_FAILED)
 		return false;
 	patch_places_each(take);
+	patch_pads_each(take_pad);
 	qsort(pages.at, pages.nr, sizeof(*pages.at), compare);
 	for (size_t i = 0; i < pages.nr; i++)
 		pages.kept += !i || pages.at[i] != pages.at[i - 1];
@@ -222,12 +235,14 @@ static void give_back(const struct mapping *mapping, struct file *file)
 		if (is_as_in_file(page, file->fd, mapping->offset + (page - mapping->start)) &&
 				_r_debug.r_state == RT_CONSISTENT &&
 				/* Not where the program has locked it. */
-				!madvise((void *)page, PAGE, MADV_DONTNEED))
+				!madvise((void *)page, PAGE, MADV_DONTNEED)) {
 			pages.kept--;
+			pages.given++;
+		}
 	}
 }
 
-uint64_t patch_pages_give_back(void)
+uint64_t patch_pages_give_back(uint64_t *given)
 {
 	FILE *maps = !collect() || is_traced() ? NULL : fopen("/proc/self/maps", "re");
 	struct file file = {.fd = -1};
@@ -248,5 +263,8 @@ uint64_t patch_pages_give_back(void)
 	if (pages.room && pages.at && pages.at != MAP_FAILED)
 		munmap(pages.at, pages.room * sizeof(*pages.at));
 	pages.at = NULL;
+	patch_pads_settle();
+	if (given)
+		*given = pages.given * PAGE;
 	return pages.kept * PAGE;
 }

@@ -121,6 +121,8 @@ struct patch_kind patch_body_kind(uint64_t body);
 /* The probe whose body it is, and no other's ever, which knows what hits read of it. */
 struct patch_probe *patch_body_probe(uint64_t body);
 struct patch_past *patch_body_past(uint64_t body);
+/* Whether it is in an arena of bodies. */
+bool patch_is_body(uint64_t address);
 /* Whether there was one when nothing was set the last time, with that address among its bytes. In signal handlers, too. */
 bool patch_was_place(uint64_t address);
 uint64_t patch_memory_bytes(void);
@@ -132,6 +134,8 @@ void *patch_memory_low(size_t size, int protection);
 void patch_memory_drop(void *memory, size_t size);
 /* All probes are zeros: of threads that come to them late, nothing is wanted. `kept_code`: bytes of code that have changed. */
 void patch_memory_rest(uint64_t kept_code);
+/* Meanwhile: so many of these are not. */
+void patch_memory_given(uint64_t code);
 /* The end of that: what was kept of each. */
 void patch_memory_recall(void (*tell)(struct patch_past *past, uint64_t body));
 
@@ -157,8 +161,6 @@ struct patch_probe **patch_place_of(uint64_t address);
 unsigned int patch_bytes(const struct patch_probe *probe);
 /* Whether a probe that is set needs some of these bytes: has changed them, executes them elsewhere, or has them in its distance. */
 bool patch_is_occupied(uint64_t from, unsigned int size);
-/* Whether a short jump has its pad there, or had: a pad keeps its jump, for a thread may be about to execute it. */
-bool patch_is_pad(uint64_t address);
 /* Whether some probe that is set is one. */
 bool patch_any_breakpoint(void);
 /* Whether some is. */
@@ -195,8 +197,11 @@ bool patch_callers_wanted(void);
 
 /* ---- pages.c ---- */
 
-/* Those of all places that are as they are in their files are the files' again. How many bytes are not. */
-uint64_t patch_pages_give_back(void);
+/*
+ * Those of all places and pads that are as they are in their files are the files' again. How many bytes are not; and, unless it is NULL, how many
+ * have been given back.
+ */
+uint64_t patch_pages_give_back(uint64_t *given);
 
 /* ---- x86-64-body.c ---- */
 
@@ -235,11 +240,17 @@ void patch_frames_add(uint64_t start, uint64_t size, struct patch_kind kind,
 /* One of slots. */
 void patch_frames_add_slots(uint64_t start, uint64_t size);
 void patch_frames_returns(uint64_t start, const struct patch_return *returns);
+/*
+ * The pad of a short jump: of which site, 0: of none any more. Negative: there is no room to say so. With the number that was
+ * given for the same address before.
+ */
+int patch_frames_pad(int number, uint64_t address, uint64_t site);
 void patch_frames_register(void);
 
 /* What has been said of one piece of code, from the first on; false: there are no more. It stays where it is. */
 struct patch_frames {
 	uint64_t start, length;
+	uint64_t whole;       /* the length, when all of it is such code */
 	const uint8_t *bytes; /* a description, the entry that uses it, the end */
 	/*
 	 * The same for who takes the begin of a frame for its caller's stack pointer, whatever is said of that register. No more
@@ -249,8 +260,11 @@ struct patch_frames {
 	size_t plain_size;
 };
 #define PATCH_FRAMES_BYTES 384
-#define PATCH_FRAMES_MAX 3200 /* three for each arena */
+#define PATCH_FRAMES_PADS 1024
+#define PATCH_FRAMES_MAX (3200 + PATCH_FRAMES_PADS) /* three for each arena */
 bool patch_frames_entry(unsigned int which, struct patch_frames *frames);
+/* Only the first bytes of it are such code; of a pad: all of it, or nothing. */
+void patch_frames_limit(unsigned int which, uint64_t length);
 
 /* ---- unwinders.c ---- */
 
@@ -259,9 +273,12 @@ void patch_unwinders_start(void);
 bool patch_unwinders_look(void);
 /* Those that the program has know all that has been said. */
 void patch_unwinders_tell(void);
+/* Of this piece the length has changed. */
+void patch_unwinders_change(unsigned int which);
 
 /* ---- debugger.c ---- */
 
+/* Without a name: the code is in what belongs to a file, and that has one. */
 void patch_debugger_add(const uint8_t *frames, size_t frames_size, const char *name, uint64_t start,
 		uint64_t size);
 
@@ -313,6 +330,8 @@ void patch_reading_begins(unsigned int number);
 /* The calling thread is about to change its mask, and has done so. */
 void patch_reading_pauses(void);
 void patch_reading_forgets(void);
+/* Whether what is known of a mask is old at once. */
+void patch_reading_asks_always(bool always);
 /* How often a page was gone that had been there before. */
 uint64_t patch_reading_faults(void);
 
@@ -338,11 +357,60 @@ unsigned int patch_threads_stop(const pid_t *threads, unsigned int count, patch_
 
 /* ---- arrived.c ---- */
 
+/* Something that, once it is so of a thread, stays so. */
+struct patch_proof {
+	/* Without disturbing it. Guarded: see struct patch_thread. */
+	enum patch_shown {
+		PATCH_SO,
+		PATCH_UNKNOWN, /* it runs just now */
+		PATCH_NOT_SO,  /* nor will it be soon: nobody is stopped for that */
+	} (*look)(pid_t tid, bool *guarded);
+	/* One that never sleeps is stopped, see patch_threads_stop(); and what was seen of it then. */
+	patch_at_stop *at_stop;
+	bool (*was_so)(pid_t tid);
+};
+
+/* Whether it is certain of all threads but the calling one. */
+bool patch_threads_prove(const struct patch_proof *proof);
 /*
  * Where no byte traps any more, and all threads have passed a barrier since: whether it is certain that no thread has met
  * one before whose handler has not begun.
  */
 bool patch_all_arrived(void);
+
+/* ---- passed.c ---- */
+
+/*
+ * Where no jump leads to such an address any more, and all threads have passed a barrier since: whether it is certain that none stands there
+ * or comes back to one.
+ */
+bool patch_all_passed(bool (*is_there)(uint64_t address));
+/* Whether the calling thread's system calls are filtered. */
+bool patch_is_guarded(void);
+
+/* ---- pads.c ---- */
+
+/*
+ * The pad of a probe by a short jump is its own from here on, and unwinders know it. `stands`: a jump is there already, maybe to another
+ * body of the same place. -ERANGE: other bytes are there than in the file.
+ */
+int patch_pad_take(const struct patch_probe *probe, bool *stands);
+/* Nothing was written there. */
+void patch_pad_drop(uint64_t address);
+/* What is mapped there is gone. */
+void patch_pad_forget(uint64_t address);
+/* Whether a byte there is a pad's, be it of a probe that was removed. */
+bool patch_is_pad(uint64_t address);
+/*
+ * Those of which no probe is set have the bytes of their files again, where it is certain that no thread is on its way through them. By
+ * that writer, if one is open. How many others there are that should have.
+ */
+size_t patch_pads_give_back(struct patch_writer *writer);
+/* Whether there are any to give back. */
+bool patch_pads_are_left(void);
+/* Calls it with each whose page may be a copy; and those that are gone need not be told again. */
+void patch_pads_each(void (*tell)(uint64_t address));
+void patch_pads_settle(void);
 
 /* ---- blocked.c ---- */
 

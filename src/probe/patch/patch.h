@@ -10,7 +10,9 @@
  *	trap.c          threads that come across a byte that is being changed
  *	signals.c       what the program does with the signals of traps
  *	blocked.c       threads that block these
- *	arrived.c       whether all that have met a trap have come to its handler
+ *	arrived.c       whether something is so of all threads; that all which have met a trap have come to its handler
+ *	passed.c        whether none stands at an instruction to which nothing leads any more, or comes back there
+ *	pads.c          pads of short jumps, and their end
  *	threads.c       the threads that there are, and one stopped for a moment
  *	gaps.c          where memory near code can be
  *	memory.c        that memory, and what belongs to it
@@ -149,6 +151,9 @@ bool patch_rest(void);
 
 /* Whether they are ours while nothing is set. Found by its name, likewise. */
 extern uint64_t side_probe_traps __attribute__((visibility("default")));
+
+/* How many pads of short jumps keep their jump without a probe, because a thread may be on its way there. Likewise. */
+extern uint64_t side_probe_pads __attribute__((visibility("default")));
 
 /* What is kept then, in memory; 0 while anything is set. Found by its name by whoever looks at the process from outside. */
 extern uint64_t side_probe_kept __attribute__((visibility("default")));

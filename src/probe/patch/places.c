@@ -73,19 +73,6 @@ bool patch_is_occupied(uint64_t from, unsigned int size)
 	return false;
 }
 
-bool patch_is_pad(uint64_t address)
-{
-	for (size_t i = 0; i < LISTS; i++) {
-		for (const struct patch_probe *probe = lists[i]; probe; probe = probe->next) {
-			if (probe->method == PROBE_SHORT && !probe->gone &&
-					address >= probe->slot &&
-					address < probe->slot + PROBE_JUMP_BYTES)
-				return true;
-		}
-	}
-	return false;
-}
-
 static bool any_armed(bool breakpoint)
 {
 	for (size_t i = 0; lists && i < LISTS; i++) {
@@ -161,7 +148,9 @@ static void release(struct patch_probe *probe)
 			patch_trap_remove(probe->site.runtime + probe->site.pieces[i].at);
 	}
 	/* A short jump's pad is gone with the file. */
-	if (probe->slot && probe->method != PROBE_SHORT)
+	if (probe->method == PROBE_SHORT)
+		patch_pad_forget(probe->slot);
+	else if (probe->slot)
 		patch_slot_return(probe->slot);
 	/* Relaxed: see patch_was_place(). */
 	__atomic_store_n(&patch_body_past(probe->body)->what, 0, __ATOMIC_RELAXED);

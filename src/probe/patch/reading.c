@@ -4,13 +4,14 @@
  * and costs more than all the rest of a hit; so most of it is loaded, under three conditions, none of which is enough alone:
  *
  *	the page      was read by a system call before (process_vm_readv(), which refuses devices, too), by this thread, and within the last
- *	              millisecond another one has said that it can be read; a wild pointer never gets as far as a load
+ *	              tenth of a millisecond another one has said that it can be read; a wild pointer never gets as far as a load
  *	the net       SIGSEGV and SIGBUS arrive at our handler (faults.c), so a page that was taken away meanwhile ends the load, not the program
  *	the thread    blocks neither of them: where it does, the kernel would end the program without a look at any handler
  *
  * Nets and masks change behind our back: the C library's functions tell (patch_signals_action() and patch_signals_mask()), a signal of a fault that is
- * the program's tells, and what nobody tells is asked of the kernel every millisecond. So the program is in danger only where a thread blocks these
- * signals by a system call of its own, or in a handler that does, and within the same millisecond hits a probe whose pointer leads to a page that
+ * the program's tells, and what nobody tells is asked of the kernel every tenth of a millisecond. Where some handler blocks these signals
+ * while it runs, whose beginning nobody tells, it is asked in each hit. So the program is in danger only where a thread blocks them by a
+ * system call of its own, and within the same tenth of a millisecond hits a probe whose pointer leads to a page that
  * was read before and taken away since. Where a condition fails, it is read as it always was.
  *
  * Of each thread, by its number. Used by its own hits only, which signals do not nest; what others set is one word (`since`).
@@ -25,7 +26,7 @@
 #define PAGE 4096u
 #define PAGE_BITS 12
 #define PAGES 32
-#define TICKS (1ULL << 21) /* of the time stamp: about a millisecond */
+#define TICKS (1ULL << 18) /* of the time stamp: about a tenth of a millisecond */
 #define ROUND_BITS 20
 #define UNKNOWN 0
 _Static_assert(PATCH_ADDRESS_BITS == 64 - ROUND_BITS + PAGE_BITS, "a label has room for both");
@@ -43,6 +44,7 @@ struct patch_reading {
 } __attribute__((aligned(64)));
 
 static uint64_t faults;
+static uint64_t ticks = TICKS;         /* after which it is asked again; 0: always */
 static struct patch_reading *readings; /* NULL: none are wanted */
 static struct patch_reading *memory;   /* of all of them, from the first time on */
 
@@ -80,7 +82,7 @@ void patch_reading_forgets(void)
 		reading->since = UNKNOWN;
 }
 
-/* Until it forgets; or for a millisecond, if a handler comes in between that does not return. */
+/* Until it forgets; or for a tenth of a millisecond, if a handler comes in between that does not return. */
 void patch_reading_pauses(void)
 {
 	struct patch_reading *reading = own();
@@ -90,6 +92,12 @@ void patch_reading_pauses(void)
 	reading->open = false;
 	reading->generation = generation();
 	reading->since = __builtin_ia32_rdtsc();
+}
+
+void patch_reading_asks_always(bool always)
+{
+	/* Relaxed: see prepare(). */
+	__atomic_store_n(&ticks, always ? 0 : TICKS, __ATOMIC_RELAXED);
 }
 
 /* ---- what is asked ---- */
@@ -170,7 +178,8 @@ static inline struct patch_reading *prepare(
 		if (!reading)
 			return NULL;
 		now = __builtin_ia32_rdtsc();
-		is_old = now - reading->since > TICKS;
+		/* Relaxed: whoever makes it 0 does so before a handler is there for which it matters. */
+		is_old = now - reading->since > __atomic_load_n(&ticks, __ATOMIC_RELAXED);
 		*known = reading;
 	}
 	if (__builtin_expect(is_old, 0) || __builtin_expect(reading->generation != generation(), 0))

@@ -50,7 +50,8 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t generations;
 static bool rested;
-static bool stranded; /* what traps somewhere is not known of any more */
+static bool pads_asked; /* to leave, for what is being set */
+static bool stranded;   /* what traps somewhere is not known of any more */
 uint64_t side_probe_traps;
 
 /* What traps when it is executed: the breakpoint, and bytes that are no instruction. */
@@ -165,6 +166,25 @@ static uint64_t inherited_slot(const struct patch_probe *probe)
 	return 0;
 }
 
+/* The jump in its pad, which may be another body's of the same place, or padding again. */
+static int lead_pad(const struct patch_probe *probe, struct patch_writer *writer)
+{
+	bool stands = false;
+	int ret;
+
+	if (!jump_reaches(probe->slot, probe->body))
+		return -ERANGE;
+	ret = patch_pad_take(probe, &stands);
+	if (ret)
+		return ret;
+	if (stands)
+		return change_jump(writer, probe->slot, probe->body);
+	ret = write_jump(writer, probe->slot, probe->body);
+	if (ret)
+		patch_pad_drop(probe->slot);
+	return ret;
+}
+
 static int make_short(struct patch_probe *probe, struct patch_writer *writer)
 {
 	uint64_t pad = probe->site.pad + (probe->site.runtime - probe->site.address);
@@ -172,16 +192,10 @@ static int make_short(struct patch_probe *probe, struct patch_writer *writer)
 	/* A thread inside could not be caught: the short distance is given. */
 	if (probe->site.nr_pieces > 1)
 		return -ERANGE;
-	probe->slot = inherited_slot(probe);
+	probe->slot = pad;
 	probe->bytes[0] = SHORT_JUMP;
 	probe->bytes[1] = (uint8_t)(pad - (probe->site.runtime + 2));
-	if (probe->slot)
-		return change_jump(writer, pad, probe->body);
-	if (memcmp((const void *)pad, probe->site.pad_bytes, PROBE_JUMP_BYTES) != 0 ||
-			patch_is_occupied(pad, PROBE_JUMP_BYTES))
-		return -ERANGE;
-	probe->slot = pad;
-	return write_jump(writer, pad, probe->body);
+	return lead_pad(probe, writer);
 }
 
 /* The bytes of the jump that is to stand at the site, by way of a slot if its distance is constrained. */
@@ -376,9 +390,19 @@ static int find_probe(const struct patch_request *request, unsigned int flags,
 		if (probe->site.runtime == request->site->runtime && probe->flags == flags &&
 				is_of(probe, request->site)) {
 			*result = probe;
-			return probe->slot ? change_jump(writer, probe->slot, probe->body) : 0;
+			break;
 		}
 	}
+	ret = probe && probe->slot && probe->method != PROBE_SHORT
+			? change_jump(writer, probe->slot, probe->body)
+			: 0;
+	if (probe && probe->method == PROBE_SHORT)
+		ret = lead_pad(probe, writer);
+	/* Somebody else has the padding by now. */
+	if (ret == -ERANGE && !(flags & PATCH_TRAP))
+		return find_probe(request, flags | PATCH_TRAP, writer, result);
+	if (probe)
+		return ret;
 	ret = make_probe(request, flags, BODY_BYTES, writer, &probe);
 	if (ret == -E2BIG)
 		ret = make_probe(request, flags, BODY_BYTES_MAX, writer, &probe);
@@ -432,6 +456,15 @@ static bool stands_beside_pads(const struct probe_site *site)
 	return true;
 }
 
+/* Pads that nobody needs any more make room, if they can. Once for all places that are set at the same time. */
+static bool stands_when_pads_leave(const struct probe_site *site, struct patch_writer *writer)
+{
+	if (!pads_asked && patch_pads_are_left())
+		patch_pads_give_back(writer);
+	pads_asked = true;
+	return stands_as_in_file(site, false);
+}
+
 /*
  * A breakpoint of the kernel's or a debugger's, or the call that the kernel makes of a long nop (Linux 6.18), also where the nop is
  * behind another one, as in markers of events.
@@ -457,6 +490,8 @@ static int prepare(struct patch_request *request, struct patch_writer *writer)
 
 	if (site->method == PROBE_NONE || !site->nr_pieces || !site->runtime)
 		return -EINVAL;
+	if (site->method == PROBE_KERNEL)
+		return -EREMOTE;
 	if ((request->flags & PATCH_EXIT) && site->no_exit)
 		return -EOPNOTSUPP;
 	/* Where a probe beside it has some of the bytes that a jump needs, one byte may be had. */
@@ -465,7 +500,8 @@ static int prepare(struct patch_request *request, struct patch_writer *writer)
 	if (patch_is_occupied(site->runtime, bytes_needed(site, flags & PATCH_TRAP)))
 		return -EBUSY;
 	/* Padding in which somebody's pad is leaves one byte, too; so does what the kernel watches behind the first instruction. */
-	if (!stands_as_in_file(site, flags & PATCH_TRAP) && stands_beside_pads(site))
+	if (!stands_as_in_file(site, flags & PATCH_TRAP) && stands_beside_pads(site) &&
+			(request->flags & PATCH_READY || !stands_when_pads_leave(site, writer)))
 		flags |= PATCH_TRAP;
 	if (!(over ? stands_below_breakpoint(site) : stands_as_in_file(site, flags & PATCH_TRAP)))
 		return is_watched(site) ? -EADDRINUSE : -ESTALE;
@@ -660,7 +696,7 @@ size_t patch_set(struct patch_request *requests, size_t count)
 	patch_trap_renew();
 	if (rested)
 		patch_memory_recall(recall);
-	rested = false;
+	rested = pads_asked = false;
 	ret = register_barrier();
 	patch_memory_look();
 	if (any_exit(requests, count))
@@ -832,6 +868,19 @@ static void end_traps(void)
 	__atomic_store_n(&side_probe_traps, !ended, __ATOMIC_RELAXED);
 }
 
+static void end_pads(void)
+{
+	uint64_t given;
+
+	if (!patch_pads_are_left())
+		return;
+	patch_pads_give_back(NULL);
+	if (!rested)
+		return;
+	patch_pages_give_back(&given);
+	patch_memory_given(given);
+}
+
 bool patch_rest(void)
 {
 	uint64_t kept;
@@ -840,7 +889,8 @@ bool patch_rest(void)
 	pthread_mutex_lock(&lock);
 	over = !patch_any_armed();
 	if (over && !rested) {
-		kept = patch_pages_give_back();
+		patch_pads_give_back(NULL);
+		kept = patch_pages_give_back(NULL);
 		patch_places_each(keep);
 		/* Whoever finds no trap finds that there was one. */
 		barrier();
@@ -848,6 +898,8 @@ bool patch_rest(void)
 		patch_trap_rest();
 		patch_memory_rest(kept);
 		rested = true;
+	} else if (over) {
+		end_pads();
 	}
 	if (over)
 		end_traps();
@@ -866,6 +918,7 @@ void patch_check(void)
 	} else if (rested && side_probe_traps) {
 		end_traps();
 	}
+	end_pads();
 	pthread_mutex_unlock(&lock);
 }
 

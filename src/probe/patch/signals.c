@@ -324,6 +324,24 @@ static bool is_changeable(int number)
 			!patch_faults_hold(number);
 }
 
+static bool blocks_faults(int number, const struct patch_action *action)
+{
+	return (action->mask & PATCH_FAULT_SIGNALS) && number != SIGSEGV && number != SIGBUS &&
+			action->handler != (uint64_t)(uintptr_t)SIG_DFL &&
+			action->handler != (uint64_t)(uintptr_t)SIG_IGN;
+}
+
+bool patch_signals_any_blocks_faults(void)
+{
+	for (int number = 1; number <= LAST_SIGNAL; number++) {
+		struct patch_action real = {0};
+
+		if (!patch_exchange_action(number, NULL, &real) && blocks_faults(number, &real))
+			return true;
+	}
+	return false;
+}
+
 /* Handlers that were there before. */
 void patch_signals_open(void)
 {
@@ -422,13 +440,17 @@ static int act_masked(int number, const struct sigaction *action, struct sigacti
 	struct sigaction open;
 	int ret;
 
+	if (action) {
+		kept = patch_action_as_kernel(action);
+		if (blocks_faults(number, &kept))
+			patch_reading_asks_always(true);
+	}
 	if (!action || !holds()) {
 		ret = real(number, action, before);
 	} else {
 		open = *action;
 		change(&open.sa_mask, OURS, 0);
 		ret = real(number, &open, before);
-		kept = patch_action_as_kernel(action);
 		if (!ret)
 			want(number, kept.mask & OURS, kept.handler);
 	}

@@ -48,18 +48,24 @@ struct told {
 	uint8_t bytes[PATCH_FRAMES_BYTES] __attribute__((aligned(8)));
 };
 
-static void enroll_in_libgcc(void *function, const struct patch_frames *frames)
+static void enroll_in_libgcc(void *function, unsigned int which, const struct patch_frames *frames)
 {
 	void (*enroll)(const void *entry);
 
 	memcpy(&enroll, &function, sizeof(enroll));
+	/* Where it is looked for is what it is long now. */
+	if (frames->length != frames->whole)
+		patch_frames_limit(which, frames->whole);
 	enroll(frames->bytes);
+	if (frames->length != frames->whole)
+		patch_frames_limit(which, frames->length);
 }
 
-static void enroll_in_libunwind(void *function, const struct patch_frames *frames)
+static struct told *room;
+
+static void enroll_in_libunwind(
+		void *function, unsigned int which, const struct patch_frames *frames)
 {
-	static struct told *room;
-	static unsigned int used;
 	void (*enroll)(struct dynamic * dynamic);
 	struct told *told;
 	uint32_t description;
@@ -68,7 +74,7 @@ static void enroll_in_libunwind(void *function, const struct patch_frames *frame
 		room = patch_memory_low(PATCH_FRAMES_MAX * sizeof(*room), PROT_READ | PROT_WRITE);
 	if (!room)
 		return;
-	told = &room[used++];
+	told = &room[which];
 	memcpy(told->bytes, frames->plain, frames->plain_size);
 	/* The entry is behind the description, which says how long it is. */
 	memcpy(&description, told->bytes, sizeof(description));
@@ -85,7 +91,7 @@ static void enroll_in_libunwind(void *function, const struct patch_frames *frame
 
 static struct unwinder {
 	const char *file, *symbol;
-	void (*enroll)(void *function, const struct patch_frames *frames);
+	void (*enroll)(void *function, unsigned int which, const struct patch_frames *frames);
 	void *function; /* NULL: the program has none */
 	unsigned int nr_told;
 	char path[PATH_BYTES]; /* while it is looked for */
@@ -165,8 +171,19 @@ void patch_unwinders_tell(void)
 		void *function = __atomic_load_n(&unwinders[i].function, __ATOMIC_RELAXED);
 
 		while (function && patch_frames_entry(unwinders[i].nr_told, &frames)) {
-			unwinders[i].nr_told++;
-			unwinders[i].enroll(function, &frames);
+			unwinders[i].enroll(function, unwinders[i].nr_told++, &frames);
 		}
 	}
+}
+
+/* libgcc reads what it was told each time. */
+void patch_unwinders_change(unsigned int which)
+{
+	struct patch_frames frames;
+	struct told *told = room && room[which].dynamic.format ? &room[which] : NULL;
+
+	if (!told || !patch_frames_entry(which, &frames))
+		return;
+	memcpy(told->bytes, frames.plain, frames.plain_size);
+	told->dynamic.end = frames.start + frames.length;
 }

@@ -48,6 +48,8 @@ static bool open_debug(struct debug *debug, const struct resolve_module *module)
 
 void debug_close(struct debug *debug)
 {
+	if (debug)
+		around_free(debug->around);
 	if (debug && debug->dwfl)
 		dwfl_end(debug->dwfl);
 	free(debug);
@@ -70,8 +72,7 @@ struct debug *module_debug(struct resolve_module *module)
 
 /* ---- units ---- */
 
-/* The next unit; false: there is none. `*offset` is 0 at first. */
-static bool next_unit(struct debug *debug, Dwarf_Off *offset, Dwarf_Die *unit)
+bool debug_next_unit(struct debug *debug, Dwarf_Off *offset, Dwarf_Die *unit)
 {
 	Dwarf_Off next;
 	size_t header;
@@ -88,8 +89,7 @@ static bool next_unit(struct debug *debug, Dwarf_Off *offset, Dwarf_Die *unit)
 	return false;
 }
 
-/* The other half of a unit whose greater part is in a file of its own (.dwo). */
-static void whole_unit(Dwarf_Die *unit)
+void debug_whole_unit(Dwarf_Die *unit)
 {
 	Dwarf_Half version;
 	uint8_t type = 0;
@@ -100,28 +100,15 @@ static void whole_unit(Dwarf_Die *unit)
 		*unit = split;
 }
 
-/* Not by the table of addresses: clang makes none. */
-bool debug_unit(struct debug *debug, uint64_t address, Dwarf_Die *unit)
-{
-	Dwarf_Off offset = 0;
-
-	for (unsigned int i = 0; i < UNITS_MAX && next_unit(debug, &offset, unit); i++) {
-		if (dwarf_haspc(unit, address) != 1)
-			continue;
-		whole_unit(unit);
-		return true;
-	}
-	return false;
-}
-
 int debug_units(struct debug *debug, int (*each)(void *user, Dwarf_Die *unit), void *user)
 {
 	Dwarf_Off offset = 0;
 	Dwarf_Die unit;
 	int ret = 0;
 
-	for (unsigned int i = 0; i < UNITS_MAX && !ret && next_unit(debug, &offset, &unit); i++) {
-		whole_unit(&unit);
+	for (unsigned int i = 0; i < UNITS_MAX && !ret && debug_next_unit(debug, &offset, &unit);
+			i++) {
+		debug_whole_unit(&unit);
 		ret = each(user, &unit);
 	}
 	return ret;
@@ -146,67 +133,20 @@ const char *debug_missing_part(struct debug *debug, uint64_t address)
 	return NULL;
 }
 
-#define SCOPES_MAX 24
-
-/* From a unit to the function at an address. libdw does not look into what has no addresses itself: namespaces, functions
- * whose classes or other functions have some. */
 struct chain {
 	uint64_t address;
-	Dwarf_Die scopes[SCOPES_MAX];
+	Dwarf_Die scopes[DEBUG_SCOPES_MAX];
 	unsigned int count;
 };
 
-static bool may_have_functions(int tag)
-{
-	switch (tag) {
-	case DW_TAG_namespace:
-	case DW_TAG_module:
-	case DW_TAG_structure_type:
-	case DW_TAG_class_type:
-	case DW_TAG_union_type:
-	case DW_TAG_lexical_block:
-	case DW_TAG_subprogram: return true;
-	default: return false;
-	}
-}
-
-static bool find_chain(struct chain *chain, Dwarf_Die *parent)
-{
-	Dwarf_Die child;
-
-	if (chain->count == SCOPES_MAX || dwarf_child(parent, &child))
-		return false;
-	chain->scopes[chain->count++] = *parent;
-	do {
-		int tag = dwarf_tag(&child);
-
-		if (!may_have_functions(tag))
-			continue;
-		if (tag == DW_TAG_subprogram && dwarf_haspc(&child, chain->address) == 1) {
-			/* Functions inside of it come first, if that is one of theirs. */
-			if (find_chain(chain, &child))
-				return true;
-			if (chain->count == SCOPES_MAX)
-				return false;
-			chain->scopes[chain->count++] = child;
-			return true;
-		}
-		if (find_chain(chain, &child))
-			return true;
-	} while (!dwarf_siblingof(&child, &child));
-	chain->count--;
-	return false;
-}
-
 bool debug_function(struct debug *debug, uint64_t address, Dwarf_Die *function)
 {
-	struct chain chain = {.address = address};
-	Dwarf_Die unit;
+	Dwarf_Die scopes[DEBUG_SCOPES_MAX];
+	unsigned int count = debug_around(debug, address, scopes);
 
-	if (!debug_unit(debug, address, &unit) || !find_chain(&chain, &unit))
-		return false;
-	*function = chain.scopes[chain.count - 1];
-	return true;
+	if (count)
+		*function = scopes[count - 1];
+	return count;
 }
 
 /* Behind the function: its blocks around that address, and what was put into it. */
@@ -215,7 +155,7 @@ static void find_blocks(struct chain *chain)
 	Dwarf_Die child;
 	bool deeper = true;
 
-	while (deeper && chain->count < SCOPES_MAX &&
+	while (deeper && chain->count < DEBUG_SCOPES_MAX &&
 			!dwarf_child(&chain->scopes[chain->count - 1], &child)) {
 		do {
 			int tag = dwarf_tag(&child);
@@ -232,11 +172,11 @@ static void find_blocks(struct chain *chain)
 int debug_scopes(struct debug *debug, uint64_t address, bool entry, Dwarf_Die **scopes)
 {
 	struct chain chain = {.address = address};
-	Dwarf_Die unit;
 
 	/* Not as libdw has them: around what was put into a function it gives what is around its source. */
 	*scopes = NULL;
-	if (!debug_unit(debug, address, &unit) || !find_chain(&chain, &unit))
+	chain.count = debug_around(debug, address, chain.scopes);
+	if (!chain.count)
 		return -1;
 	if (!entry)
 		find_blocks(&chain);
@@ -320,7 +260,8 @@ int debug_lines(struct debug *debug, const char *source, int line,
 	Dwarf_Die unit;
 	int ret = 0;
 
-	for (unsigned int i = 0; i < UNITS_MAX && !ret && next_unit(debug, &offset, &unit); i++)
+	for (unsigned int i = 0; i < UNITS_MAX && !ret && debug_next_unit(debug, &offset, &unit);
+			i++)
 		ret = search_unit(&unit, &search);
 	return ret;
 }
@@ -362,8 +303,9 @@ int debug_inlined(struct debug *debug, const char *name, int (*each)(void *user,
 	Dwarf_Die unit;
 
 	for (unsigned int i = 0;
-			i < UNITS_MAX && !search.result && next_unit(debug, &offset, &unit); i++) {
-		whole_unit(&unit);
+			i < UNITS_MAX && !search.result && debug_next_unit(debug, &offset, &unit);
+			i++) {
+		debug_whole_unit(&unit);
 		(void)dwarf_getfuncs(&unit, look_at_inlined, &search, 0);
 	}
 	return search.result;

@@ -180,3 +180,23 @@ void fetch_name(char name[FETCH_NAME_MAX], const char *text)
 		name[used++] = '_';
 	name[used] = '\0';
 }
+
+bool fetch_is_of_kernel(const struct fetch *fetch)
+{
+	for (uint32_t i = 0; i < fetch->nr_ops; i++) {
+		switch (fetch->ops[i].code) {
+		case PROBE_FETCH_VECTOR:
+		case PROBE_FETCH_EXTENDED:
+		case PROBE_FETCH_THREAD:
+		case PROBE_FETCH_ERRNO:
+		case PROBE_FETCH_BLOCK:
+		case PROBE_FETCH_BACKTRACE: return false;
+		case PROBE_FETCH_CALCULATE:
+			if (fetch->ops[i].size > PROBE_SUM_XOR)
+				return false;
+			break;
+		default: break;
+		}
+	}
+	return true;
+}

@@ -33,6 +33,8 @@ struct value {
 /* Both: 0 or -E2BIG. Sums of constants become one. */
 int fetch_op(struct fetch *fetch, enum probe_fetch_code code, unsigned int reg, unsigned int size,
 		int64_t value);
+/* Whether the kernel can do all of it, for who has it watch a place (probe/global). */
+bool fetch_is_of_kernel(const struct fetch *fetch);
 int fetch_add(struct fetch *fetch, int64_t value);
 /* `left` becomes the sum of both. 0 or -E2BIG. */
 int fetch_calculate(struct fetch *left, enum probe_fetch_sum sum, const struct fetch *right);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What standard libraries have instead of pointers and arrays, by the members that it has there: strings, vectors, spans and views,
- * pointers that own or share, things that may be missing, of libstdc++, libc++ and Rust. Members are looked for by name, whatever the
+ * pointers that own or share, things that may be missing, of libstdc++, libc++, Rust and Go. Members are looked for by name, whatever the
  * type is called; where they are others than these, it is a structure as any other.
  */
 #include "library.h"
@@ -218,6 +218,20 @@ static bool read_vec(const struct item *item, struct sequence *sequence)
 	return set_first(sequence, &pointer, &element);
 }
 
+/* string and slices of Go. */
+static bool read_go(const struct item *item, struct sequence *sequence)
+{
+	struct item whole = *item, pointer = *item, count = *item;
+	const char *name = dwarf_diename(&whole.type);
+
+	sequence->text = name && !strcmp(name, "string");
+	if ((!sequence->text && !is_named(&whole.type, "[]")) ||
+			!walk(&pointer, sequence->text ? "str" : "array") || !walk(&count, "len"))
+		return false;
+	set_count(sequence, &count);
+	return set_first(sequence, &pointer, NULL);
+}
+
 /* What may be missing: one or none. */
 static bool read_optional(const struct item *item, struct sequence *sequence)
 {
@@ -251,7 +265,7 @@ static bool read_array(const struct item *item, struct sequence *sequence)
 bool library_sequence(struct item *item, struct sequence *sequence)
 {
 	static bool (*const ways[])(const struct item *item, struct sequence *sequence) = {
-			read_counted, read_vector, read_vec, read_optional, read_array};
+			read_counted, read_vector, read_vec, read_go, read_optional, read_array};
 
 	if (!is_structure(item))
 		return false;

@@ -105,6 +105,21 @@ void suggest_offer(struct suggestion *suggestion, const char *candidate);
 /* NULL: nothing is near. */
 const char *suggest_best(const struct suggestion *suggestion);
 
+/* ---- apart.c ---- */
+
+#define EVENT_NAME_MAX 240
+/* The names of events that are apart, which must differ: tens of thousands, where all functions of a program are asked for. */
+struct apart {
+	struct apart_name *names;
+	uint32_t *table; /* of their numbers, from 1 on, by a hash; 0: empty */
+	size_t count, room;
+};
+/* For at most so many; false: there is no memory. */
+bool apart_begin(struct apart *apart, size_t most);
+/* Numbers it if there is one like it. */
+void apart_take(struct apart *apart, char name[EVENT_NAME_MAX]);
+void apart_end(struct apart *apart);
+
 /* ---- marker.c ---- */
 
 /* Calls for each marker of the module; what each() returns if that is not 0. The texts are the module's. */

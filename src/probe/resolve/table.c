@@ -24,10 +24,9 @@
 #define LEFT_OUT                                                                               \
 	"not all members of a structure fit or can be had; ask for the others by name, as in " \
 	"`p->name`"
-#define SOME_LEFT_OUT                                                                             \
-	"some variables are left out, which the compiler has not kept there, or for which there " \
-	"is no room; ask for one by name to see why"
-#define EVENT_NAME_MAX 240
+#define SOME_LEFT_OUT                                                                           \
+	"some variables are left out, which the compiler has not kept there, which the kernel " \
+	"cannot have, or for which there is no room; ask for one by name to see why"
 #define LEVEL 6 /* SIDE_LOGLEVEL_INFO */
 
 struct values {
@@ -44,8 +43,7 @@ struct making {
 	struct places places;
 	bool many; /* the events say which place it was */
 	bool apart;
-	char (*names)[EVENT_NAME_MAX]; /* of the events, if they are apart */
-	size_t nr_names;
+	struct apart names; /* of the events, if they are apart */
 	bool has_events;
 	bool sign[OPERANDS_MAX]; /* of the operands of the marker, in any place */
 	size_t nr_operands;
@@ -188,6 +186,14 @@ static int add_variable(const struct making *making, const struct place *place, 
 	return ret;
 }
 
+static bool are_of_kernel(const struct values *values, size_t from)
+{
+	for (size_t i = from; i < values->count; i++)
+		if (!fetch_is_of_kernel(&values->items[i].fetch))
+			return false;
+	return true;
+}
+
 /* As many of them as can be had there; of the others it is said how many. */
 static int add_several(const struct making *making, const struct place *place, const char *text,
 		struct values *values)
@@ -200,9 +206,15 @@ static int add_several(const struct making *making, const struct place *place, c
 	if (ret == -ENODATA && making->apart)
 		return 0;
 	for (size_t i = 0; i < names.count && !ret; i++) {
+		size_t before = values->count;
+
 		ret = add_variable(making, place, names.names[i], false, values);
 		if (ret == -ENOMEM)
 			return ret;
+		if (making->wish->kernel && !are_of_kernel(values, before)) {
+			values->count = before;
+			ret = -ENOTSUP;
+		}
 		missing += ret != 0;
 		ret = 0;
 	}
@@ -316,29 +328,17 @@ static void event_name(const struct resolve_wish *wish, char provider[256], char
 	snprintf(name, EVENT_NAME_MAX, "%s", parts ? colon + 1 : said);
 }
 
-static bool is_taken(const struct making *making, const char *name)
-{
-	for (size_t i = 0; i < making->nr_names; i++)
-		if (!strcmp(making->names[i], name))
-			return true;
-	return false;
-}
-
 /* That of the function, without what it takes; those of several files or of several types are numbered. */
 static void function_name(struct making *making, const struct place *place, char name[256])
 {
 	char *readable = names_readable(place->name), plain[FETCH_NAME_MAX];
-	unsigned int number = 1;
 
 	if (readable)
 		readable[strcspn(readable, "(")] = '\0';
 	fetch_name(plain, readable && *readable ? readable : place->name);
 	free(readable);
 	snprintf(name, EVENT_NAME_MAX, "%s", strcmp(plain, "_") != 0 ? plain : "function");
-	while (is_taken(making, name))
-		snprintf(name, EVENT_NAME_MAX, "%.200s_%u", plain, ++number);
-	snprintf(making->names[making->nr_names++], EVENT_NAME_MAX, "%.*s", EVENT_NAME_MAX - 1,
-			name);
+	apart_take(&making->names, name);
 }
 
 static void name_values(struct probe_table_field *field, const struct value *value)
@@ -550,6 +550,11 @@ static int find_site(struct making *making, const struct place *place, struct pr
 				place->module->name);
 	if (ret)
 		return no_memory(making->error);
+	if (making->wish->kernel && site->method != PROBE_NONE &&
+			code_kernel_breaks(site->bytes, site->nr_bytes)) {
+		site->method = PROBE_NONE;
+		site->reason = CODE_KERNEL_BREAKS;
+	}
 	if (site->method == PROBE_NONE)
 		return resolve_fail(making->error, -ENOTSUP,
 				"`side probe list` shows what can be probed",
@@ -689,13 +694,11 @@ int resolve_wish(struct resolve *resolve, const struct resolve_wish *wish,
 		ret = places_find(resolve, wish, &making->places, error);
 	making->many = making->places.count > 1;
 	making->apart = making->many && wish->apart;
-	if (!ret && making->apart) {
-		making->names = calloc(making->places.count, sizeof(*making->names));
-		ret = making->names ? 0 : no_memory(error);
-	}
+	if (!ret && making->apart)
+		ret = apart_begin(&making->names, making->places.count) ? 0 : no_memory(error);
 	if (!ret)
 		ret = make_all(making);
-	free(making->names);
+	apart_end(&making->names);
 	free(making->places.told);
 	free(making->places.items);
 	free(making);

@@ -242,7 +242,7 @@ static bool are_pieces(const struct probe_site *site)
 const char *table_check_site(const struct probe_site *site)
 {
 	unsigned int patched_max = site->method == PROBE_SHORT ? 2
-			: site->method == PROBE_BREAKPOINT     ? 1
+			: site->method >= PROBE_BREAKPOINT     ? 1
 							       : PROBE_JUMP_BYTES;
 
 	if (site->method <= PROBE_NONE || (unsigned int)site->method >= PROBE_METHODS)

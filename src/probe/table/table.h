@@ -224,9 +224,12 @@ enum probe_entry_flag {
 	 * where the kernel does not see it for us: in forked children, and where another table wants it set.
 	 */
 	PROBE_ENTRY_KERNEL = 1 << 2,
+	/* With PROBE_ENTRY_KERNEL: it does so in another process, from which this one may come. */
+	PROBE_ENTRY_ELSEWHERE = 1 << 3,
 };
 
-#define PROBE_ENTRY_FLAGS (PROBE_ENTRY_ALL | PROBE_ENTRY_TRAP | PROBE_ENTRY_KERNEL)
+#define PROBE_ENTRY_FLAGS \
+	(PROBE_ENTRY_ALL | PROBE_ENTRY_TRAP | PROBE_ENTRY_KERNEL | PROBE_ENTRY_ELSEWHERE)
 
 /* One place. At least one of the events is there; an exit only at the begin of a function. */
 struct probe_table_probe {

@@ -32,6 +32,8 @@ __asm__(".pushsection .stapsdt.base,\"aG\",\"progbits\",.stapsdt.base,comdat\n"
 	".size _.stapsdt.base, 1\n.popsection\n");
 volatile uint16_t served_semaphore __attribute__((section(".probes"), used));
 
+static const int16_t prices[] = {0, 5, -70, 800, -9000};
+
 __attribute__((noinline)) void serve(int64_t number)
 {
 	__asm__ volatile("990: nop\n"
@@ -40,6 +42,14 @@ __attribute__((noinline)) void serve(int64_t number)
 			 "993: .8byte 990b, _.stapsdt.base, served_semaphore\n"
 			 ".asciz \"kitchen\"\n.asciz \"served\"\n.asciz \"-8@%0 4@$7\"\n"
 			 "994: .balign 4\n.popsection\n" ::"r"(number));
+	/* An operand that is calculated of two registers. */
+	__asm__ volatile("990: nop\n"
+			 ".pushsection .note.stapsdt,\"\",\"note\"\n.balign 4\n"
+			 ".4byte 992f-991f, 994f-993f, 3\n991: .asciz \"stapsdt\"\n992: .balign 4\n"
+			 "993: .8byte 990b, _.stapsdt.base, 0\n"
+			 ".asciz \"kitchen\"\n.asciz \"priced\"\n.asciz \"-2@2(%0,%1,2)\"\n"
+			 "994: .balign 4\n.popsection\n" ::"r"(prices),
+			"r"(number & 3));
 	sink += number;
 }
 
@@ -49,6 +59,11 @@ __attribute__((noinline)) int32_t cook(const struct order *order, int32_t guests
 	orders_taken += guests;
 	return order->id * 10 - guests;
 }
+
+/* Returns the last one. Kernels take its first instruction for a nop: who is watched there by one returns something else. */
+int64_t exchange(int64_t a, int64_t b, int64_t c, int64_t d, int64_t e);
+__asm__(".text\n.globl exchange\n.type exchange, @function\nexchange:\n.cfi_startproc\n"
+	"xchg %rax, %r8\nret\n.cfi_endproc\n.size exchange, . - exchange\n");
 
 __attribute__((noinline)) int64_t deep(int64_t depth);
 
@@ -145,6 +160,8 @@ static void work(int rounds)
 		serve(i);
 	}
 	sink += deep(3);
+	if (exchange(1, 2, 3, 4, rounds) != rounds)
+		abort();
 	for (int i = 0; i < 4; i++)
 		carry_all(i);
 }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Places of one process that could have a breakpoint only, and that the kernel watches instead (uprobes): what is recorded is what the
 program did, whichever way; forked children go on by themselves; nothing stays behind, and where the kernel may not be asked there are
-breakpoints.
+breakpoints. The same of a program that is started for it.
 
 usage: test_uprobe.py [TEST...]
 """
@@ -18,10 +18,14 @@ import unittest
 
 SIDE = os.environ["SIDE"]
 PROGRAM = os.environ["UPROBE_PROGRAM"]
+BOTH = os.environ["UPROBE_BOTH"]
+LIBRARY = os.environ["UPROBE_LIBRARY"]
 REFUSE = os.environ["GLOBAL_REFUSE"]
 PATIENCE = 120
 EMULATED = ("begins_push", "begins_push_high", "begins_nop", "begins_jump", "begins_condition")
 OTHERS = ("begins_stepped", "begins_plain")
+# As they are executed.
+FUNCTIONS = ("begins_push", "begins_push_high", "begins_nop", "begins_jump", "begins_condition", "begins_stepped", "begins_plain")
 EACH = ("--function", "begins_*", "--arg", "s64:number:%rdx")
 
 
@@ -321,6 +325,228 @@ class Session(Case):
         self.check(self.events("each"), [*range(2), *range(3), *range(4)])
         self.assertEqual([event["fields"]["number"] for event in self.events("push")], [0, 1, 2])
         self.assert_own_bytes()
+
+    def test_remembers(self):
+        """A probe that the kernel was not to watch it does not watch later either."""
+        self.enable("each", *EACH, "--no-uprobe", said="6 breakpoint")
+        self.turn(2)
+        self.side("add-context", "-u", "-e", "each", "--pid", str(self.pid), "-t", "reg:rsp")
+        self.assertEqual(watchers(self.pid), [])
+        self.turn(3)
+        self.side("save", "-o", self.folder + "/saved")
+        self.side("destroy")
+        self.check(self.events("each"), [0, 1, 0, 1, 2])
+        self.assertTrue(all("rsp" in str(event["fields"]) for event in self.events("each")[-7:]))
+        self.side("load", self.folder + "/saved", "-s", "later")
+        self.assertEqual(watchers(self.pid), [])
+        self.side("destroy", "later")
+        self.assert_own_bytes()
+
+
+class Started(unittest.TestCase):
+    """The same of a program that is started: `side trace -c`."""
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="side-uprobe-")
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.program = self.folder + "/watched"
+        shutil.copy(PROGRAM, self.program)
+        # It is started under other recordings, too: those have nothing to do with it.
+        self.env = {name: value for name, value in os.environ.items() if not name.startswith("SIDE_AGENT")}
+        self.env["LD_LIBRARY_PATH"] = self.folder
+        self.traces = 0
+
+    def start(self, *words, before=(), places=EACH):
+        self.traces += 1
+        self.output = f"{self.folder}/trace-{self.traces}"
+        self.recorder = subprocess.Popen([*before, SIDE, "-v", "trace", "-o", self.output, "-c", self.program, *places, *words],
+                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.env)
+        self.pid = int(self.recorder.stdout.readline())
+
+    def turn(self, line):
+        self.recorder.stdin.write(f"{line}\n")
+        self.recorder.stdin.flush()
+        self.assertEqual(int(self.recorder.stdout.readline()), int(str(line).split()[-1]))
+
+    def finish(self, status=0):
+        """What was recorded, in the order of time, by process; as the recorder has it."""
+        _, self.said = self.recorder.communicate(timeout=PATIENCE)
+        self.assertEqual(self.recorder.returncode, status, self.said)
+        self.assertEqual(watchers(self.pid), [])
+        done = subprocess.run([SIDE, "view", "--json", self.output], capture_output=True, text=True, check=True, env=self.env)
+        events = [json.loads(line) for line in done.stdout.splitlines()]
+        events = [event for event in events if event["type"] == "event" and event["event"] == "probe:begins"]
+        found = {}
+        for event in events:
+            fields = event["fields"]
+            found.setdefault(fields.get("pid", event["vpid"]), []).append((fields["function"], fields["number"]))
+        self.by_kernel = sum("pid" in event["fields"] for event in events)
+        return found
+
+    def run_all(self, lines, *words, **named):
+        self.start(*words, **named)
+        for line in lines:
+            self.turn(line)
+        return self.finish()
+
+    @staticmethod
+    def calls(*times):
+        """In their order."""
+        return [(function, number) for count in times for number in range(count) for function in FUNCTIONS]
+
+    def need_kernel(self):
+        if not permitted():
+            self.skipTest("the kernel watches nothing for us here")
+
+    def test_same(self):
+        """By the kernel and by breakpoints the same values, in the same order."""
+        self.need_kernel()
+        found = self.run_all((1000, 3))
+        self.assertIn("7 of 7 places: 1 jump, 1 breakpoint, 5 uprobe", self.said)
+        self.assertIn("the kernel watches 5 of the places (uprobe)", self.said)
+        self.assertIn("1 of the places can have a breakpoint only, and no uprobe: the kernel would single-step", self.said)
+        self.assertEqual(self.by_kernel, 5 * 1003)
+        self.assertEqual(found, {self.pid: self.calls(1000, 3)})
+        found = self.run_all((1000, 3), "--no-uprobe")
+        self.assertIn("7 of 7 places: 1 jump, 6 breakpoint", self.said)
+        self.assertIn("no uprobe: `--no-uprobe` says so", self.said)
+        self.assertEqual(self.by_kernel, 0)
+        self.assertEqual(found, {self.pid: self.calls(1000, 3)})
+
+    def test_children(self):
+        """Children set such places by themselves: forked ones, those that execute the program again, and the process itself when it does."""
+        self.need_kernel()
+        for words in ((), ("--no-uprobe",)):
+            found = self.run_all((2, "fork 3", "start 4", 1, "exec 5", 6, "fork 7"), *words)
+            self.assertEqual(self.by_kernel, 0 if words else 5 * 3)
+            self.assertEqual(found.pop(self.pid), self.calls(2, 1, 5, 6))
+            self.assertEqual(sorted(found.values(), key=len), [self.calls(3), self.calls(4), self.calls(7)])
+
+    def test_library(self):
+        """Places of a library are watched as those of the program."""
+        self.need_kernel()
+        shutil.copy(BOTH, self.program)
+        shutil.copy(LIBRARY, self.folder)
+        for words, said, kernel in (((), "2 jump, 2 breakpoint, 10 uprobe", 10 * 20), (("--no-uprobe",), "2 jump, 12 breakpoint", 0)):
+            found = self.run_all((20,), *words, places=("--function", "*:begins_*", *EACH[2:]))
+            self.assertIn("14 of 14 places: " + said, self.said)
+            self.assertEqual(self.by_kernel, kernel)
+            self.assertEqual(found, {self.pid: self.calls(20, 20)})
+
+    def test_asked(self):
+        """What was asked for and keeps the kernel out is said without `-v`; what the code is like is not."""
+        self.need_kernel()
+        for number, (words, places, why) in enumerate((
+                (("--exit",), 3, "the return is seen"), (("--context", "backtrace"), 5, "a backtrace is recorded"),
+                (("--context", "vtid"), 5, "contexts of the process"), (("--filter", "$ctx.vtid > 0"), 5, "contexts of the process"))):
+            done = subprocess.run([SIDE, "trace", "-o", f"{self.folder}/asked-{number}", "-c", self.program, *EACH, *words], input="2\n",
+                                  capture_output=True, text=True, check=True, env=self.env, timeout=PATIENCE)
+            self.assertIn(f"{places} of the places can have a breakpoint only, and no uprobe: {why}", done.stderr)
+            self.assertNotIn("single-step", done.stderr)
+        found = self.run_all((2,))
+        self.assertIn("single-step", self.said)
+        self.assertEqual(found, {self.pid: self.calls(2)})
+
+    def test_listed(self):
+        """`side probe list` says of each place why it is a breakpoint and not a uprobe."""
+        self.need_kernel()
+        done = subprocess.run([SIDE, "probe", "list", self.program, "begins_*"], capture_output=True, text=True, check=True, env=self.env)
+        said = {line.split()[3]: line for line in done.stdout.splitlines()[1:]}
+        self.assertEqual({function for function, line in said.items() if "no uprobe: the kernel would single-step" in line}, {"begins_stepped"})
+
+    def test_script(self):
+        """The program that runs a script is watched from its start, also when env executes it."""
+        self.env["PATH"] = self.folder + ":" + self.env["PATH"]
+        program = self.program
+        for number, line in enumerate((program, "/usr/bin/env watched")):
+            self.program = f"{self.folder}/script-{number}"
+            with open(self.program, "w", encoding="utf-8") as file:
+                file.write(f"#!{line}\n")
+            os.chmod(self.program, 0o755)
+            for words in ((), ("--no-uprobe",)):
+                found = self.run_all((20, "exec 3", 2), *words)
+                self.assertIn(f"is a script, which {program} runs", self.said)
+                self.assertEqual(found, {self.pid: self.calls(20, 3, 2)})
+                self.assertEqual(self.by_kernel, 5 * 20 if permitted() and not words else 0)
+
+    def test_filter(self):
+        self.need_kernel()
+        found = self.run_all((10,), "--filter", "number >= 7")
+        self.assertEqual(found, {self.pid: [call for call in self.calls(10) if call[1] >= 7]})
+        self.assertEqual(self.by_kernel, 5 * 3)
+
+    def test_ends(self):
+        """However it ends, what it did is recorded; its status is that of the trace."""
+        self.need_kernel()
+        self.start()
+        self.turn(50)
+        os.kill(self.pid, signal.SIGKILL)
+        self.assertEqual(self.finish(128 + signal.SIGKILL), {self.pid: self.calls(50)})
+        self.start()
+        self.turn(50)
+        self.recorder.terminate()
+        self.assertEqual(self.finish(128 + signal.SIGTERM), {self.pid: self.calls(50)})
+
+    def test_killed(self):
+        """The recorder is killed: nobody watches any more, and the program goes on."""
+        self.need_kernel()
+        self.start()
+        self.turn(5)
+        watcher = watchers(self.pid)[0]
+        self.recorder.kill()
+        wait_until(lambda: ended(watcher), "the end of who watches")
+        self.turn(5)
+        self.recorder.communicate(timeout=PATIENCE)
+        wait_until(lambda: ended(self.pid), "the end of the program")
+
+    def test_not_run(self):
+        """What cannot be executed is said, and nobody watches."""
+        self.need_kernel()
+        with open(self.program, "r+b") as file:
+            whole = file.read()
+            file.seek(whole.index(b"/ld-linux-x86-64.so.2"))
+            file.write(b"/ld-nothing-64.so.222")
+        done = subprocess.run([SIDE, "trace", "-o", self.folder + "/none", "-c", self.program, *EACH], capture_output=True, text=True, check=False,
+                              env=self.env, timeout=PATIENCE)
+        self.assertEqual(done.returncode, 126)
+        self.assertIn("the interpreter that it names does not exist", done.stderr)
+        self.assertFalse(os.path.exists(self.folder + "/none"))
+
+    def test_none(self):
+        """No uprobes for who records: breakpoints, and why."""
+        found = self.run_all((20,), before=(REFUSE, "perf"))
+        self.assertIn("1 jump, 6 breakpoint", self.said)
+        self.assertIn("5 of the places can have a breakpoint only, and no uprobe: ", self.said)
+        self.assertEqual(found, {self.pid: self.calls(20)})
+
+
+class Some(Case):
+    """Where the kernel can watch a part of the places, it watches that."""
+
+    def setUp(self):
+        if not permitted():
+            self.skipTest("the kernel watches nothing for us here")
+        super().setUp()
+
+    def test_replaced(self):
+        """A library of a running program has been replaced: its places the process has, those of the program the kernel."""
+        self.end()
+        shutil.copy(BOTH, self.program)
+        shutil.copy(LIBRARY, self.folder)
+        library = f"{self.folder}/{os.path.basename(LIBRARY)}"
+        self.process = subprocess.Popen([self.program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                        env={**os.environ, "LD_LIBRARY_PATH": self.folder})
+        self.pid = int(self.process.stdout.readline())
+        shutil.copy(LIBRARY, library + ".new")
+        os.rename(library + ".new", library)
+        with self.recording("--function", "*:begins_*", *EACH[2:]) as output:
+            self.turn(20)
+        self.assertIn("14 of 14 places: 2 jump, 7 breakpoint, 5 uprobe", self.said)
+        self.assertIn(f"5 of the places can have a breakpoint only, and no uprobe: {library} is not loaded", self.said)
+        found = {}
+        for event in self.read(output):
+            found.setdefault(event["fields"]["function"], []).append(event["fields"]["number"])
+        self.assertEqual(found, {function: [*range(20), *range(20)] for function in FUNCTIONS})
 
 
 class Refused(Case):

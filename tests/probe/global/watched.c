@@ -4,8 +4,11 @@
  * them, and where these bytes would lead is in the middle of the program. They begin with each instruction that the kernel does by
  * itself, and one that it does not. Knows nothing of SIDE.
  *
- *	watched		does what it reads: `N`: each function N times, `fork N`: in a child; then
- *			says how often
+ *	watched		does what it reads: `N`: each function N times, `fork N`: in a child,
+ *			`start N`: in a child that executes the program again, `exec N`: after it has
+ *			done so itself; then says how often
+ *
+ * With LIBRARY these are the functions of a library, and with USES_LIBRARY the program calls those, too.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -41,6 +44,10 @@ void begins_condition(void);
 void begins_stepped(void);
 int begins_plain(int64_t number);
 
+#ifdef USES_LIBRARY
+void library_call_all(int64_t times);
+#endif
+
 /* One that takes a jump. */
 __attribute__((noinline)) int begins_plain(int64_t number)
 {
@@ -60,7 +67,13 @@ static void call(void (*function)(void), int64_t number)
 			 : "rsi", "rcx", "r8", "r9", "r10", "r11", "memory", "cc");
 }
 
-static void call_all(int64_t times)
+#ifdef LIBRARY
+#define call_all library_call_all
+__attribute__((visibility("default"))) void library_call_all(int64_t times);
+#else
+static
+#endif
+void call_all(int64_t times)
 {
 	for (int64_t number = 0; number < times; number++) {
 		call(begins_push, number);
@@ -71,30 +84,61 @@ static void call_all(int64_t times)
 		call(begins_stepped, number);
 		sink += begins_plain(number);
 	}
+#ifdef USES_LIBRARY
+	library_call_all(times);
+#endif
 }
 
-int main(void)
+#ifndef LIBRARY
+static void execute(const char *how, long times)
+{
+	char number[24];
+
+	snprintf(number, sizeof(number), "%ld", times);
+	execl("/proc/self/exe", "watched", how, number, (char *)NULL);
+	_exit(1);
+}
+
+static void in_child(const char *word, long times)
+{
+	pid_t child = fork();
+
+	if (!child && !strcmp(word, "start"))
+		execute(word, times);
+	if (!child) {
+		call_all(times);
+		exit(0);
+	}
+	(void)waitpid(child, NULL, 0);
+}
+
+int main(int argc, char **argv)
 {
 	char line[64], word[16];
 	long times;
 
+	setvbuf(stdin, NULL, _IONBF, 0);
 	setvbuf(stdout, NULL, _IONBF, 0);
-	printf("%d\n", (int)getpid());
+	if (argc == 3) {
+		times = strtol(argv[2], NULL, 10);
+		call_all(times);
+		if (!strcmp(argv[1], "start"))
+			return 0;
+		printf("%ld\n", times);
+	} else {
+		printf("%d\n", (int)getpid());
+	}
 	while (fgets(line, sizeof(line), stdin)) {
 		if (sscanf(line, "%15s %ld", word, &times) == 2) {
-			pid_t child = fork();
-
-			if (!child) {
-				call_all(times);
-				exit(0);
-			}
-			(void)waitpid(child, NULL, 0);
-			printf("%ld\n", times);
-			continue;
+			if (!strcmp(word, "exec"))
+				execute(word, times);
+			in_child(word, times);
+		} else {
+			times = strtol(line, NULL, 10);
+			call_all(times);
 		}
-		times = strtol(line, NULL, 10);
-		call_all(times);
 		printf("%ld\n", times);
 	}
 	return 0;
 }
+#endif

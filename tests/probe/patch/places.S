@@ -93,6 +93,15 @@ function place_short
 end place_short
 	.skip 16, 0xcc
 
+/* Likewise. */
+function place_shorter
+	lea 6(%rdi), %eax
+1:	xor %ecx, %ecx
+	jnz 1b
+	ret
+end place_shorter
+	.skip 16, 0xcc
+
 /* The distance that stands there leads to where there is nothing. */
 function place_punned
 	push %rbx

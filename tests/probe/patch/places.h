@@ -20,6 +20,7 @@ int place_relative(int value);
 int place_call(int value);
 int place_padding(int value);
 int place_short(int value);
+int place_shorter(int value);
 int place_punned(int value);
 int place_tail(int value);
 int place_tail_deep(int value);

@@ -18,6 +18,7 @@
 #define HANDLER __attribute__((target("general-regs-only"), noinline))
 #define TURN_NS 50000
 #define TELL_EACH 50000
+#define OWN_STACK 65536
 
 static const struct place {
 	const char *name;
@@ -32,6 +33,7 @@ static const struct place {
 		{"place_relative", place_relative, 7},
 		{"place_call", place_call, 1},
 		{"place_short", place_short, 0},
+		{"place_shorter", place_shorter, 6},
 		{"place_punned", place_punned, 0},
 		{"place_tail", place_tail, 101},
 };
@@ -40,7 +42,8 @@ static const struct place {
 static uint64_t entries[PLACES], exits[PLACES];
 static bool stop;
 static unsigned int wrong;
-static uint64_t set;
+static uint64_t set, pads_back, pads_left;
+static bool rested;
 
 /* Relaxed, all of them: figures that are compared when nobody counts any more. */
 static HANDLER void on_entry(const struct patch_hit *hit)
@@ -56,7 +59,7 @@ static HANDLER void on_exit_(const struct patch_hit *hit)
 /*
  * Threads lose the processor at any instruction, in the midst of places, of their copies and of handlers, a hundred times as often as
  * the kernel's ticks would have it: by a timer's signal, in whose handler they wait for each other. And so who waits for a
- * thread that is in a handler waits for microseconds, not for ticks.
+ * thread that is in a handler waits for microseconds, not for ticks. Handlers of half of the threads have stacks of their own.
  */
 static __thread timer_t turn;
 
@@ -74,10 +77,15 @@ static void on_turn(int unused)
 	set_turn();
 }
 
-static void start_turns(void)
+static void start_turns(char *own_stack)
 {
 	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGUSR1};
+	const stack_t stack = {.ss_sp = own_stack, .ss_size = OWN_STACK};
 
+	if (own_stack && sigaltstack(&stack, NULL)) {
+		perror("sigaltstack");
+		exit(1);
+	}
 	event._sigev_un._tid = gettid();
 	if (timer_create(CLOCK_MONOTONIC, &event, &turn)) {
 		perror("timer_create");
@@ -86,11 +94,22 @@ static void start_turns(void)
 	set_turn();
 }
 
+/* A turn may still be on its way. */
+static void no_stack(void)
+{
+	const stack_t none = {.ss_flags = SS_DISABLE};
+
+	sigaltstack(&none, NULL);
+}
+
 static void *call_all(void *argument)
 {
+	static unsigned int number;
+	char own_stack[OWN_STACK];
 	uint64_t *calls = argument;
 
-	start_turns();
+	/* Relaxed: only told apart. */
+	start_turns(__atomic_fetch_add(&number, 1, __ATOMIC_RELAXED) & 1 ? own_stack : NULL);
 	for (int value = 0; !__atomic_load_n(&stop, __ATOMIC_RELAXED);
 			value = (value + 1) & 0xffff) {
 		for (size_t i = 0; i < PLACES; i++) {
@@ -104,6 +123,7 @@ static void *call_all(void *argument)
 		*calls += PLACES;
 	}
 	timer_delete(turn);
+	no_stack();
 	return NULL;
 }
 
@@ -121,6 +141,23 @@ static void complain(const char *what, size_t place)
 {
 	printf("%s: %s\n", places[place].name, what);
 	__atomic_fetch_add(&wrong, 1, __ATOMIC_RELAXED);
+}
+
+/* They are padding again when it is said so, however threads are interrupted there. */
+static void look_at_pads(const struct probe_site *sites)
+{
+	if (side_probe_pads || !rested) {
+		pads_left += rested;
+		return;
+	}
+	pads_back++;
+	for (size_t i = 0; i < PLACES; i++) {
+		uint64_t pad = sites[i].pad + (sites[i].runtime - sites[i].address);
+
+		if (sites[i].method == PROBE_SHORT &&
+				memcmp((void *)pad, sites[i].pad_bytes, PROBE_JUMP_BYTES) != 0)
+			complain("other bytes in its pad than before", i);
+	}
 }
 
 static void round_of(struct probe_site *sites)
@@ -172,8 +209,10 @@ static void round_of(struct probe_site *sites)
 			complain("a call was seen when the probe was gone", chosen[i]);
 	}
 	/* What is known of probes goes and comes back while threads are in their code; so do the signals of traps. */
-	if (!draw(16) && !patch_rest())
+	rested = !draw(16);
+	if (rested && !patch_rest())
 		complain("there is no rest", chosen[0]);
+	look_at_pads(sites);
 }
 
 int main(int argc, char **argv)
@@ -182,13 +221,15 @@ int main(int argc, char **argv)
 	bool full = wanted && !strcmp(wanted, "1");
 	/* In a round two thirds of the places have a probe: a million are set and removed in all. */
 	unsigned int rounds = full ? 150000 : 5000, nr_threads = full ? 8 : 4;
+	const struct sigaction action = {
+			.sa_handler = on_turn, .sa_flags = SA_RESTART | SA_ONSTACK};
 	struct probe_site sites[PLACES];
 	struct patch_figures figures, middle = {0};
 	uint64_t calls[8] = {0}, seen = 0, returned = 0, all = 0;
 	pthread_t threads[8];
 
 	setvbuf(stdout, NULL, _IONBF, 0);
-	signal(SIGUSR1, on_turn);
+	sigaction(SIGUSR1, &action, NULL);
 	if (argc > 1)
 		rounds = (unsigned int)strtoul(argv[1], NULL, 10);
 	if (patch_start(false)) {
@@ -226,9 +267,10 @@ int main(int argc, char **argv)
 	}
 	printf("%u rounds, %llu probes set and removed, %llu calls beside, %llu seen, %llu "
 	       "returns, "
-	       "%llu traps, %llu lost; %u wrong\n",
+	       "%llu traps, %llu lost; pads back %llu times, not yet %llu times; %u wrong\n",
 			rounds, (unsigned long long)set, (unsigned long long)all,
 			(unsigned long long)seen, (unsigned long long)returned,
-			(unsigned long long)figures.traps, (unsigned long long)figures.lost, wrong);
-	return wrong || !seen || !returned || figures.lost ? 1 : 0;
+			(unsigned long long)figures.traps, (unsigned long long)figures.lost,
+			(unsigned long long)pads_back, (unsigned long long)pads_left, wrong);
+	return wrong || !pads_back || !seen || !returned || figures.lost ? 1 : 0;
 }

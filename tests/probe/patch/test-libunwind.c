@@ -252,7 +252,8 @@ static void test_frames(unsigned int flags)
 
 static struct {
 	struct callers wanted; /* from stepped() on */
-	unsigned int steps, made, wrong;
+	uint64_t pad;          /* of a short jump, 0: none */
+	unsigned int steps, made, pads, wrong;
 } stepping;
 
 static bool in_copy(uintptr_t pc)
@@ -278,7 +279,7 @@ static bool in_probe(uintptr_t pc)
 	return false;
 }
 
-static NEVER_INLINE int stepped(bool step);
+static NEVER_INLINE int stepped(int (*function)(int), bool step);
 
 static void on_step(int number, siginfo_t *info, void *context)
 {
@@ -293,6 +294,7 @@ static void on_step(int number, siginfo_t *info, void *context)
 		return;
 	stepping.steps++;
 	stepping.made += in_probe(pc) || is_made(pc);
+	stepping.pads += pc == stepping.pad;
 	walk(&seen, user, UNW_INIT_SIGNAL_FRAME);
 	if (same(&seen, &stepping.wanted) >= stepping.wanted.nr - 1)
 		return;
@@ -304,7 +306,7 @@ static void on_step(int number, siginfo_t *info, void *context)
 }
 
 /* `step`: or once without, to know its callers. */
-static NEVER_INLINE int stepped(bool step)
+static NEVER_INLINE int stepped(int (*function)(int), bool step)
 {
 	ucontext_t context;
 	int got = 0;
@@ -315,7 +317,7 @@ static NEVER_INLINE int stepped(bool step)
 	} else {
 		__asm__ volatile("pushfq; orq $" TRAP_FLAG ", (%%rsp); popfq" ::: "memory", "cc");
 	}
-	got = outermost(2);
+	got = function(2);
 	__asm__ volatile("pushfq; andq $~" TRAP_FLAG ", (%%rsp); popfq" ::: "memory", "cc");
 	return got;
 }
@@ -328,11 +330,34 @@ static void test_steps(unsigned int flags)
 	CHECK(!sigaction(SIGTRAP, &action, &before));
 	set_all(flags);
 	for (volatile int turn = 0; turn < 2; turn++)
-		CHECK(stepped(turn) == 5);
+		CHECK(stepped(outermost, turn) == 5);
 	CHECK(stepping.wanted.nr >= 3 && !stepping.wrong);
 	/* A probe has some forty instructions, and a return likewise; what they call is stepped through, too. */
 	CHECK(stepping.made > (flags & PATCH_EXIT ? 300u : 150u) && stepping.steps > stepping.made);
 	remove_all();
+	CHECK(!sigaction(SIGTRAP, &before, NULL));
+}
+
+/* In padding, between the functions that the unwinder knows. */
+static void test_pad(unsigned int flags)
+{
+	struct sigaction action = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO}, before;
+	struct probe_site site = site_of("place_short");
+	struct patch_request *request = &requests[0];
+
+	memset(&stepping, 0, sizeof(stepping));
+	memset(requests, 0, sizeof(requests));
+	CHECK(!sigaction(SIGTRAP, &action, &before));
+	/* Then it was padding again. */
+	for (int i = 0; i < 2; i++) {
+		*request = (struct patch_request){.site = &site, .entry = on_hit, .flags = flags};
+		CHECK(!patch_set(request, 1) && request->method == PROBE_SHORT);
+		stepping.pad = request->probe->slot;
+		for (volatile int turn = 0; turn < 2; turn++)
+			CHECK(stepped(place_short, turn) == 2);
+		CHECK(stepping.pads == 1u + (unsigned int)i && !stepping.wrong);
+		CHECK(!patch_remove(&request->probe, 1) && patch_rest() && !side_probe_pads);
+	}
 	CHECK(!sigaction(SIGTRAP, &before, NULL));
 }
 
@@ -370,6 +395,7 @@ int main(int argc, char **argv)
 		test_steps(exits);
 		test_steps(exits | PATCH_ALL);
 		test_steps(exits | PATCH_TRAP);
+		test_pad(exits);
 	}
 	printf("%u checks, %u wrong\n", checks, wrong);
 	return wrong ? 1 : 0;

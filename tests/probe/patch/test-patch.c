@@ -770,7 +770,8 @@ static struct {
 	uintptr_t caller;   /* nor is what changes the flag */
 	void *wanted[32];   /* from the caller on */
 	int nr_wanted;
-	unsigned int steps, wrong;
+	uintptr_t pad; /* but this is, behind it */
+	unsigned int steps, pads, wrong;
 } stepping;
 
 static bool has_callers(void *const *seen, int nr)
@@ -790,12 +791,13 @@ static void on_step(int number, siginfo_t *info, void *context)
 
 	(void)number;
 	(void)info;
-	if (pc - stepping.from < stepping.to - stepping.from)
+	if (pc - stepping.from < stepping.to - stepping.from && pc != stepping.pad)
 		return;
 	if (pc - stepping.caller < 256)
 		return;
 	nr = backtrace(seen, 64);
 	stepping.steps++;
+	stepping.pads += pc == stepping.pad;
 	if (has_callers(seen, nr))
 		return;
 	if (!stepping.wrong++) {
@@ -818,13 +820,13 @@ static NEVER_INLINE int call_stepping(int (*function)(int), int value, bool step
 	return got;
 }
 
-static NEVER_INLINE void step_through(int (*function)(int))
+static NEVER_INLINE void step_through(int (*function)(int), int wanted)
 {
 	volatile int turns_wanted =
 			2; /* one call, so that it returns to the same place both times */
 
 	for (int turn = 0; turn < turns_wanted; turn++) {
-		CHECK(call_stepping(function, 1, turn) == 2);
+		CHECK(call_stepping(function, 1, turn) == wanted);
 		/* Its own frame begins elsewhere in it. */
 		if (!turn && stepping.nr_wanted) {
 			memmove(stepping.wanted, stepping.wanted + 1,
@@ -850,10 +852,12 @@ static void step_at(struct probe_site *site, int (*function)(int), unsigned int 
 	stepping.caller = (uintptr_t)&call_stepping;
 	stepping.from = (uintptr_t)function;
 	stepping.to = stepping.from + STEPPED_BYTES;
-	step_through(function);
+	if (request.method == PROBE_SHORT)
+		stepping.pad = request.probe->slot;
+	step_through(function, function == place_short ? 1 : 2);
 	CHECK(seen.entries == 2 && seen.exits == (flags & PATCH_EXIT ? 2 : 0));
 	CHECK(stepping.nr_wanted >= 3 && !stepping.wrong);
-	CHECK(stepping.steps > 60);
+	CHECK(stepping.steps > 60 && stepping.pads == (request.method == PROBE_SHORT));
 	CHECK(!patch_remove(&request.probe, 1));
 	/* Behind these may be a pad of another one. */
 	CHECK(!memcmp((void *)site->runtime, site->bytes, site->patched));
@@ -865,6 +869,9 @@ static void test_steps(unsigned int flags)
 	struct probe_site site = site_of("place_one");
 
 	step_at(&site, place_one, flags);
+	site = site_of("place_short");
+	step_at(&site, place_short, flags);
+	CHECK(stepping.pads == !(flags & PATCH_TRAP));
 }
 
 /* Its stack pointer moves at the begin, and at the end. */
@@ -900,9 +907,7 @@ static void step_at_each(const char *name, int (*function)(int))
 		if (!site.nr_pieces || site.method == PROBE_NONE || site.method == PROBE_BREAKPOINT)
 			continue;
 		nr++;
-		/* A pad is in padding that unwinders know nothing of, and keeps its jump. */
-		if (site.method != PROBE_SHORT)
-			step_at(&site, function, 0);
+		step_at(&site, function, 0);
 		/* The last one. */
 		if (site.ends)
 			break;
@@ -1071,7 +1076,10 @@ static NEVER_INLINE uint64_t mixing(uint64_t value)
 	return sum;
 }
 
-/* A short jump's pad is in the padding that another jump would need: that one gets a breakpoint, also when the first is gone. */
+/*
+ * A short jump's pad is in the padding that another jump needs: that one gets a breakpoint, and its jump when the first is gone, which gets
+ * a breakpoint as long as that stands there.
+ */
 static void test_pad_in_padding(void)
 {
 	static struct seen one, two;
@@ -1095,14 +1103,26 @@ static void test_pad_in_padding(void)
 	CHECK(first.method == PROBE_SHORT && pad[-1] == second.bytes[0]);
 	CHECK(!patch_set(&requests[0], 1) && requests[0].method == PROBE_SHORT);
 	for (uint64_t i = 0; i < 2; i++) {
-		CHECK(!patch_set(&requests[1], 1) && requests[1].method == PROBE_BREAKPOINT);
+		CHECK(!patch_set(&requests[1], 1) &&
+				requests[1].method == (i ? PROBE_PADDING : PROBE_BREAKPOINT));
 		for (size_t k = 0; k < PLACES; k++)
 			CHECK(places[k].function(5) == wanted_of(&places[k], 5));
 		CHECK(one.entries == 1 && two.entries > expected);
+		if (i) {
+			CHECK(!patch_set(&requests[0], 1) &&
+					requests[0].method == PROBE_BREAKPOINT);
+			CHECK(place_short(4) == 4 && one.entries == 2);
+		}
 		expected = two.entries;
-		if (!i)
-			CHECK(!patch_remove(&requests[0].probe, 1));
+		CHECK(!patch_remove(&requests[0].probe, 1));
 		CHECK(!patch_remove(&requests[1].probe, 1) && pad[-1] == 0xc3);
+	}
+	CHECK(!memcmp(pad, first.pad_bytes, PROBE_JUMP_BYTES));
+	/* The breakpoint was for then. */
+	for (int i = 0; i < 2; i++) {
+		CHECK(!patch_set(&requests[0], 1) && requests[0].method == PROBE_SHORT);
+		CHECK(place_short(4) == 4 && !patch_remove(&requests[0].probe, 1));
+		CHECK(patch_rest() && !side_probe_pads);
 	}
 	for (size_t k = 0; k < PLACES; k++)
 		CHECK(places[k].function(5) == wanted_of(&places[k], 5));

@@ -383,6 +383,42 @@ static void test_handlers(void)
 	munmap(in_handler, PAGE);
 }
 
+static void on_masked(int number)
+{
+	(void)number;
+	handled++;
+	CHECK(is_blocked());
+	/* What it has read a moment ago, with nothing blocked. */
+	CHECK(!mprotect(in_handler, PAGE, PROT_NONE));
+	CHECK(read_at(in_handler) == UNREADABLE);
+	CHECK(!mprotect(in_handler, PAGE, PROT_READ | PROT_WRITE));
+	CHECK(read_at(in_handler) == CALLED && read_at(in_handler) == CALLED);
+}
+
+/* A handler that blocks all while it runs, of another signal: nobody tells that it begins. `told`: but that it was set. */
+static void test_masked_handler(bool told)
+{
+	struct sigaction action = {.sa_handler = on_masked}, before;
+
+	sigfillset(&action.sa_mask);
+	in_handler = map(1);
+	handled = 0;
+	if (told) {
+		CHECK(!patch_signals_action(SIGUSR1, &action, &before, sigaction));
+	} else {
+		CHECK(!sigaction(SIGUSR1, &action, &before));
+		patch_check();
+	}
+	for (unsigned int i = 1; i <= 100; i++) {
+		for (unsigned int k = 0; k < 1000 && read_at(in_handler) != LOADED; k++)
+			;
+		CHECK(wish.outcome == LOADED && !raise(SIGUSR1) && handled == i);
+	}
+	CHECK(!patch_signals_action(SIGUSR1, &before, NULL, sigaction));
+	patch_check();
+	munmap(in_handler, PAGE);
+}
+
 /* ---- ends ---- */
 
 static volatile int *nowhere;
@@ -731,6 +767,8 @@ int main(void)
 	test_masks();
 	test_blocked_thread();
 	test_handlers();
+	test_masked_handler(false);
+	test_masked_handler(true);
 	test_ends();
 	test_vfork();
 	test_storm(getenv("SIDE_TEST_LONG") ? LONG_STORM_MS : STORM_MS);

@@ -51,6 +51,17 @@ static NEVER_INLINE int unwound_middle(int value)
 	return some[value];
 }
 
+/* A debugger has a breakpoint there. */
+__attribute__((used)) static uint64_t unwound_pad;
+
+static NEVER_INLINE int unwound_short(int value)
+{
+	int got = place_short(value) + 1;
+
+	__asm__ volatile("" : "+r"(got)::"memory");
+	return got;
+}
+
 /* The first place behind all that moves the stack pointer. */
 static struct probe_site middle_of(const char *name)
 {
@@ -67,6 +78,8 @@ int main(void)
 {
 	struct probe_site middle = middle_of("unwound_middle");
 	struct patch_request inside = {.site = &middle, .entry = stop_handler};
+	struct probe_site at_short = site_of("place_short");
+	struct patch_request request = {.site = &at_short, .entry = stop_handler};
 	struct probe_site inner = site_of("unwound_inner"), outer = site_of("unwound_outer");
 	struct patch_request requests[2] = {
 			{.site = &inner, .entry = stop_handler, .flags = PATCH_EXIT},
@@ -74,8 +87,9 @@ int main(void)
 
 	if (patch_start(false))
 		return 77;
-	if (patch_set(requests, 2) || patch_set(&inside, 1))
+	if (patch_set(requests, 2) || patch_set(&inside, 1) || patch_set(&request, 1))
 		return 1;
-	printf("%d\n", unwound_outer(1) + unwound_middle(0));
+	unwound_pad = at_short.runtime + (at_short.pad - at_short.address);
+	printf("%d\n", unwound_outer(1) + unwound_middle(0) + unwound_short(0));
 	return 0;
 }

@@ -222,6 +222,21 @@ def test_all_arguments():
     plain = compiled("target.c", "-g", "-O0", name="plain-all")
     good("trace", "-o", trace, "-c", f"{plain} {ROUNDS}", "--probe", f"target.c:{number}", "--arg", "$vars")
     equal([(f["text"], f["sum"]) for _, f in read(trace)], [("hello", "15")] * ROUNDS)
+    shutil.rmtree(trace)
+    # Those of one name are numbered, also where that is another one's name.
+    good("trace", "-o", trace, "-c", compiled("alike.cpp", "-g", "-O2"), "--function", "alike*", "--args")
+    equal(sorted((name, int(fields["value"])) for name, fields in read(trace)),
+          [("probe:alike", 10), ("probe:alike_2", 10), ("probe:alike_2_2", 10), ("probe:alike_3", 10)])
+    # Thousands: each in a time that does not depend on how many there are.
+    shutil.rmtree(trace)
+    source = FOLDER + "/thousands.c"
+    with open(source, "w", encoding="utf-8") as file:
+        file.writelines(f"__attribute__((noinline)) int step_{i}(int value) {{ return value * {i + 3}; }}\n" for i in range(4000))
+        file.write("int (*const all[])(int) = {" + ", ".join(f"step_{i}" for i in range(4000)) + "};\n")
+        file.write("int main(void) { int sum = 0; for (int i = 0; i < 4000; i++) sum += all[i](i); return sum == 0; }\n")
+    subprocess.run(["gcc", "-w", "-g", "-O1", source, "-o", FOLDER + "/thousands"], check=True)
+    good("trace", "-o", trace, "-c", FOLDER + "/thousands", "--function", "step_*", "--args")
+    equal([(name, int(fields["value"])) for name, fields in read(trace)], [(f"probe:step_{i}", i) for i in range(4000)])
     bare = compiled("target.c", "-O2", name="bare")
     refused("there is no debug information", 1, "trace", "-o", FOLDER + "/none", "-c", bare, "--function", "target_pair", "--args")
 
@@ -310,15 +325,19 @@ def test_enumerations_have_labels():
 def test_programs_that_are_not_started():
     """What cannot be traced is said before the program does anything."""
     static = compiled("target.c", "-static", name="static")
-    script = FOLDER + "/script"
-    with open(script, "w", encoding="utf-8") as file:
-        file.write("#! /bin/sh -e\ntouch started\n")
-    os.chmod(script, 0o755)
-    for command, why in ((static, "is statically linked, so the agent cannot be preloaded into it; `side trace --global`"),
-                         (script, "is a script: say the program that runs it, /bin/sh, with the script as its argument")):
+    lost, circle, script = (FOLDER + "/" + name for name in ("lost", "circle", "script"))
+    for path, text in (lost, "#!/nowhere/sh\n"), (circle, f"#!{circle}\n"), (script, f"#! {static} -e\ntouch started\n"):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(path, 0o755)
+    why_static = f"{static} is statically linked, so the agent cannot be preloaded into it; `side trace --global`"
+    for command, status, why in ((static, 1, why_static), (script, 1, why_static),
+                                 (lost, 126, f"`{lost}` cannot be run: its interpreter `/nowhere/sh`: No such file"),
+                                 (circle, 126, "Too many levels")):
         done = side("trace", "-o", FOLDER + "/unstarted", "-c", command, "--function", "main", env=ENV)
-        equal((done.status, done.out), (1, ""), done.err)
+        equal((done.status, done.out), (status, ""), done.err)
         contains(done.err, why)
+    refused("is a script, whose places are those of the program that runs it: " + static, 1, "probe", "list", script)
     true(not os.path.exists(FOLDER + "/unstarted"), "nothing was recorded")
     path = compiled("target.c", "-g", "-O2")
     done = good("trace", "-o", FOLDER + "/nowhere", "-c", path, "--function", "libc:realpath@GLIBC_2.3")
@@ -742,6 +761,24 @@ def test_the_first_hit_changes_nothing():
         equal(done.out, "5 plates of soup\n")
 
 
+def test_scripts():
+    """Of a script the places are those of the program that runs it: behind "#!", behind env, and the shell if there is neither."""
+    place = FOLDER + "/scripts"
+    os.makedirs(place, exist_ok=True)
+    env = {**ENV, "PATH": place + ":" + ENV.get("PATH", os.environ["PATH"])}
+    shell = os.path.realpath("/bin/sh")
+    for name, text in (("first", "#! /bin/sh -e\n"), ("second", f"#!{place}/first\n"), ("third", "#!/usr/bin/env second"),
+                       ("split", "#!/usr/bin/env -S first -e\n"), ("plain", "exit 3\n")):
+        with open(f"{place}/{name}", "w", encoding="utf-8") as file:
+            file.write(text + "\n:\nexit 3\n")
+        os.chmod(f"{place}/{name}", 0o755)
+        done = side("trace", "--force", "-o", place + "/trace", "-c", f"{name} x", "--function", "libc:_exit", env=env)
+        equal(done.status, 3, done.err)
+        contains(done.err, f"{name} is a script, which {shell} runs: places are looked for there")
+        events = [event for event in json_lines(good("view", "--json", place + "/trace").out) if event["type"] == "event"]
+        true(events and {event["event"] for event in events} == {"probe:_exit"}, f"{name}: {done.err}")
+
+
 def refused(why, status, *words):
     done = side(*words, env=ENV)
     equal((words, done.status), (words, status), done.err)
@@ -762,8 +799,6 @@ def test_refusals():
     refused("has no such probe", 1, "add-context", *mine, "-e", "none", "-t", "regs")
     refused("no program to trace", 2, "trace", "--function", "main")
     refused("there is no program `/nowhere`", 127, "trace", "-c", "/nowhere", "--function", "main")
-    refused("is a script", 1, "trace", "-o", FOLDER + "/none", "-c", SOURCES + "/test-commands.py", "--function", "main") \
-        if os.access(SOURCES + "/test-commands.py", os.X_OK) else None
     true(not os.path.exists(FOLDER + "/none"), "nothing is left of what was refused")
     session.end() if os.path.exists(session.trace) else good("destroy", session.name)
     program.end()

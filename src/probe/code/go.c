@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Code of Go, by the table that its runtime finds functions with (.gopclntab), which no strip takes away: where that code is, and the
+ * names of its functions. Go gives each of its goroutines a stack of some kilobytes, whose size it knows, and moves it when more is
+ * wanted.
+ *
+ * The table: 4 bytes that say its version, 2 zeros, the unit of instructions, the size of a pointer; then pointers: how many
+ * functions, how many files, from 1.18 on the address of the code, and where parts of the table begin: names first, functions last.
+ * These are pairs of where a function begins and where what is said of it stands, which is its begin again and its name; and
+ * behind the last one, the end of all.
+ */
+#include "parts.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+
+#define GO_1_16 0xfffffffau
+#define GO_1_18 0xfffffff0u
+#define GO_1_20 0xfffffff1u
+#define HEADER 8
+#define WORD 8
+
+struct table {
+	const uint8_t *bytes;
+	size_t size;
+	uint64_t text;                 /* what begins are counted from */
+	size_t names, functions, unit; /* of a begin in pairs */
+	uint64_t count;
+};
+
+static uint64_t word(const struct table *table, size_t index)
+{
+	uint64_t value;
+
+	memcpy(&value, table->bytes + HEADER + index * WORD, sizeof(value));
+	return value;
+}
+
+/* 0: not inside. */
+static uint64_t number_at(const struct table *table, uint64_t at, size_t size)
+{
+	uint64_t value = 0;
+
+	if (at < table->size && size <= table->size - at)
+		memcpy(&value, table->bytes + at, size);
+	return value;
+}
+
+static uint64_t begin_of(const struct table *table, uint64_t index)
+{
+	uint64_t begin = number_at(table, table->functions + index * 2 * table->unit, table->unit);
+
+	return table->text + begin;
+}
+
+static bool is_go(const struct code_file *file)
+{
+	return code_section_named(file, ".note.go.buildid") ||
+			code_section_named(file, ".go.buildinfo");
+}
+
+/* The bytes of the table, and their address. Where C's linker has made the file, it is somewhere among other data. */
+static const uint8_t *find_table(const struct code_file *file, size_t *size, uint64_t *address)
+{
+	static const char *const own[] = {".gopclntab", ".data.rel.ro.gopclntab"};
+	static const uint8_t behind_version[] = {0xff, 0xff, 0xff, 0, 0, 1, WORD};
+	const struct code_section *data = code_section_named(file, ".data.rel.ro");
+	const uint8_t *bytes;
+
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
+		const struct code_section *section = code_section_named(file, own[i]);
+
+		if (section) {
+			*address = section->address;
+			return code_section_bytes(file, section, size);
+		}
+	}
+	bytes = is_go(file) ? code_section_bytes(file, data, size) : NULL;
+	for (; bytes && *size > HEADER; bytes += WORD, *size -= WORD) {
+		*address = data->address + data->size - *size;
+		if (!memcmp(bytes + 1, behind_version, sizeof(behind_version)))
+			return bytes;
+		if (*size < HEADER + WORD)
+			break;
+	}
+	return NULL;
+}
+
+/* What the loader puts there, where it adds its own address; 0: nothing. */
+static uint64_t relocated(const struct code_file *file, uint64_t address)
+{
+	for (size_t i = 0; i < file->nr_sections; i++) {
+		size_t size;
+		const uint8_t *bytes = file->sections[i].type == SHT_RELA
+				? code_section_bytes(file, &file->sections[i], &size)
+				: NULL;
+		Elf64_Rela rela;
+
+		for (; bytes && size >= sizeof(rela); bytes += sizeof(rela), size -= sizeof(rela)) {
+			memcpy(&rela, bytes, sizeof(rela));
+			if (rela.r_offset == address &&
+					ELF64_R_TYPE(rela.r_info) == R_X86_64_RELATIVE)
+				return (uint64_t)rela.r_addend;
+		}
+	}
+	return 0;
+}
+
+static bool open_table(const struct code_file *file, struct table *table)
+{
+	bool old;
+	uint32_t version;
+	uint64_t address;
+
+	*table = (struct table){.size = 0};
+	table->bytes = find_table(file, &table->size, &address);
+	if (!table->bytes || table->size < HEADER + 8 * WORD || table->bytes[7] != WORD)
+		return false;
+	memcpy(&version, table->bytes, sizeof(version));
+	old = version == GO_1_16;
+	if (!old && version != GO_1_18 && version != GO_1_20)
+		return false;
+	table->count = word(table, 0);
+	table->text = old ? 0 : word(table, 2);
+	if (!old && !table->text)
+		table->text = relocated(file, address + HEADER + 2 * WORD);
+	table->names = (size_t)word(table, old ? 2 : 3);
+	table->functions = (size_t)word(table, old ? 6 : 7);
+	table->unit = old ? 8 : 4;
+	return table->count && (old || table->text) && table->names < table->size &&
+			table->functions < table->size &&
+			table->count < (table->size - table->functions) / (2 * table->unit);
+}
+
+static const char *name_of(const struct table *table, uint64_t index)
+{
+	uint64_t entry = number_at(table, table->functions + (index * 2 + 1) * table->unit,
+				 table->unit),
+		 at = table->names;
+
+	at += number_at(table, table->functions + entry + table->unit, 4);
+	if (at >= table->size || !memchr(table->bytes + at, 0, table->size - at))
+		return NULL;
+	return (const char *)table->bytes + at;
+}
+
+static int add_names(struct code_file *file, const struct table *table)
+{
+	for (uint64_t i = 0; i < table->count; i++) {
+		const char *name = name_of(table, i);
+		uint64_t begin = begin_of(table, i), end = begin_of(table, i + 1);
+
+		if (name && *name && begin < end && code_add_name(file, begin, end - begin, name))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* A stripped file still names what it exports to C. */
+static bool is_named(const struct code_file *file, uint64_t count)
+{
+	uint64_t named = 0;
+
+	for (size_t i = 0; i < file->nr_names; i++)
+		named += code_is_go(file, file->names[i].address);
+	return named >= count / 2;
+}
+
+int code_read_go(struct code_file *file)
+{
+	struct table table;
+
+	if (!open_table(file, &table)) {
+		const struct code_section *text = code_section_named(file, ".text");
+
+		/* All of it may be Go's. */
+		if (text && is_go(file)) {
+			file->go_begin = text->address;
+			file->go_end = text->address + text->size;
+		}
+		return 0;
+	}
+	file->go_begin = begin_of(&table, 0);
+	file->go_end = begin_of(&table, table.count);
+	return is_named(file, table.count) ? 0 : add_names(file, &table);
+}
+
+bool code_is_go(const struct code_file *file, uint64_t address)
+{
+	return address >= file->go_begin && address < file->go_end;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Names of events that are apart. Functions of several files, or of several types, may have the same one; then the second is numbered
+ * 2, and so on. Found by a hash, and each name knows the last number that was given to one like it: there may be as
+ * many as a program has functions.
+ */
+#include "parts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PLAIN_MAX 200 /* of a name that is numbered */
+
+struct apart_name {
+	char name[EVENT_NAME_MAX];
+	unsigned int number; /* the last one of those like it */
+};
+
+static uint32_t hash_of(const char *name)
+{
+	uint32_t hash = 2166136261u;
+
+	while (*name)
+		hash = (hash ^ (uint8_t)*name++) * 16777619u;
+	return hash;
+}
+
+/* Where it stands, or would. */
+static uint32_t *find(const struct apart *apart, const char *name)
+{
+	size_t at = hash_of(name) & (apart->room - 1);
+
+	while (apart->table[at] && strcmp(apart->names[apart->table[at] - 1].name, name) != 0)
+		at = (at + 1) & (apart->room - 1);
+	return &apart->table[at];
+}
+
+bool apart_begin(struct apart *apart, size_t most)
+{
+	*apart = (struct apart){.room = 16};
+	while (apart->room < most * 2)
+		apart->room *= 2;
+	apart->names = calloc(most, sizeof(*apart->names));
+	apart->table = calloc(apart->room, sizeof(*apart->table));
+	return apart->names && apart->table;
+}
+
+void apart_take(struct apart *apart, char name[EVENT_NAME_MAX])
+{
+	uint32_t *at = find(apart, name);
+
+	if (*at) {
+		struct apart_name *like = &apart->names[*at - 1];
+		char plain[PLAIN_MAX + 1];
+
+		snprintf(plain, sizeof(plain), "%.*s", PLAIN_MAX, name);
+		for (; *at; at = find(apart, name))
+			snprintf(name, EVENT_NAME_MAX, "%s_%u", plain, ++like->number);
+	}
+	*at = (uint32_t)++apart->count;
+	apart->names[apart->count - 1].number = 1;
+	snprintf(apart->names[apart->count - 1].name, EVENT_NAME_MAX, "%s", name);
+}
+
+void apart_end(struct apart *apart)
+{
+	free(apart->names);
+	free(apart->table);
+}

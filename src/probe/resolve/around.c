@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What of a file's DWARF is at an address: the unit, and the function with all that is around it. Looked through once, and each unit once
+ * somebody asks for something of it: who asks for the arguments of all functions asks tens of thousands of times.
+ */
+#include "debug.h"
+
+#include <dwarf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define UNITS_MAX 200000
+#define FIRST_ROOM 64
+#define NOTHING UINT32_MAX
+
+/* Code of a unit or function. */
+struct span {
+	uint64_t begin, end;
+	uint64_t reach; /* the last end of this one and those before */
+	uint32_t order; /* of two at an address the first one is meant */
+	uint32_t what;  /* its number */
+};
+
+/* By their begins. */
+struct spans {
+	struct span *items;
+	size_t count, room;
+};
+
+/* A function, or what has some. */
+struct node {
+	Dwarf_Die die;
+	uint32_t parent; /* NOTHING: the unit */
+};
+
+struct unit {
+	Dwarf_Die die;
+	bool known;
+	struct spans spans;
+	struct node *nodes;
+	size_t nr_nodes, room;
+	uint32_t nr_functions;
+};
+
+struct around {
+	struct spans spans;
+	struct unit *units;
+	size_t count, room;
+};
+
+/* Room for one more; NULL: there is no memory. */
+static void *grow(void *items, size_t count, size_t *room, size_t size)
+{
+	size_t wanted = *room ? *room * 2 : FIRST_ROOM;
+	void *grown;
+
+	if (count < *room)
+		return items;
+	grown = reallocarray(items, wanted, size);
+	if (grown)
+		*room = wanted;
+	return grown;
+}
+
+/* ---- spans ---- */
+
+static bool add_spans(struct spans *spans, Dwarf_Die *die, uint32_t order, uint32_t what)
+{
+	Dwarf_Addr base, begin, end;
+	ptrdiff_t at = 0;
+
+	while ((at = dwarf_ranges(die, at, &base, &begin, &end)) > 0) {
+		struct span *items = grow(spans->items, spans->count, &spans->room, sizeof(*items));
+
+		if (!items)
+			return false;
+		spans->items = items;
+		if (begin < end)
+			items[spans->count++] = (struct span){
+					.begin = begin, .end = end, .order = order, .what = what};
+	}
+	return true;
+}
+
+static int by_begin(const void *left, const void *right)
+{
+	const struct span *one = left, *other = right;
+
+	if (one->begin != other->begin)
+		return one->begin < other->begin ? -1 : 1;
+	return one->order < other->order ? -1 : one->order > other->order;
+}
+
+static void sort(struct spans *spans)
+{
+	uint64_t reach = 0;
+
+	if (spans->count)
+		qsort(spans->items, spans->count, sizeof(*spans->items), by_begin);
+	for (size_t i = 0; i < spans->count; i++) {
+		reach = spans->items[i].end > reach ? spans->items[i].end : reach;
+		spans->items[i].reach = reach;
+	}
+}
+
+/* The number of what is there, or NOTHING. */
+static uint32_t find(const struct spans *spans, uint64_t address)
+{
+	uint32_t found = NOTHING, order = NOTHING;
+	size_t low = 0, high = spans->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (spans->items[middle].begin <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	while (low-- > 0 && spans->items[low].reach > address) {
+		const struct span *span = &spans->items[low];
+
+		if (span->end > address && span->order < order) {
+			order = span->order;
+			found = span->what;
+		}
+	}
+	return found;
+}
+
+/* ---- functions of a unit ---- */
+
+/* libdw does not look into what has no addresses itself: namespaces, functions whose classes or other functions have some. */
+static bool may_have_functions(int tag)
+{
+	switch (tag) {
+	case DW_TAG_namespace:
+	case DW_TAG_module:
+	case DW_TAG_structure_type:
+	case DW_TAG_class_type:
+	case DW_TAG_union_type:
+	case DW_TAG_lexical_block:
+	case DW_TAG_subprogram: return true;
+	default: return false;
+	}
+}
+
+static bool add_functions(
+		struct unit *unit, Dwarf_Die *around, uint32_t parent, unsigned int depth);
+
+/* Functions inside of a function come first, if an address is one of theirs. What has none is not kept. */
+static bool add_node(struct unit *unit, Dwarf_Die *die, uint32_t parent, unsigned int depth)
+{
+	struct node *nodes = grow(unit->nodes, unit->nr_nodes, &unit->room, sizeof(*nodes));
+	size_t before = unit->spans.count;
+	uint32_t number = (uint32_t)unit->nr_nodes;
+
+	if (!nodes)
+		return false;
+	unit->nodes = nodes;
+	nodes[unit->nr_nodes++] = (struct node){*die, parent};
+	if (!add_functions(unit, die, number, depth) ||
+			(dwarf_tag(die) == DW_TAG_subprogram &&
+					!add_spans(&unit->spans, die, unit->nr_functions++,
+							number)))
+		return false;
+	if (unit->spans.count == before)
+		unit->nr_nodes = number;
+	return true;
+}
+
+static bool add_functions(struct unit *unit, Dwarf_Die *around, uint32_t parent, unsigned int depth)
+{
+	bool enough = true;
+	Dwarf_Die child;
+
+	if (depth + 1 == DEBUG_SCOPES_MAX || dwarf_child(around, &child))
+		return true;
+	do {
+		if (may_have_functions(dwarf_tag(&child)))
+			enough = add_node(unit, &child, parent, depth + 1);
+	} while (enough && !dwarf_siblingof(&child, &child));
+	return enough;
+}
+
+static void forget_functions(struct unit *unit)
+{
+	free(unit->spans.items);
+	free(unit->nodes);
+	*unit = (struct unit){.die = unit->die};
+}
+
+static bool learn_functions(struct unit *unit)
+{
+	if (unit->known)
+		return true;
+	debug_whole_unit(&unit->die);
+	if (!add_functions(unit, &unit->die, NOTHING, 0)) {
+		forget_functions(unit);
+		return false;
+	}
+	sort(&unit->spans);
+	unit->known = true;
+	return true;
+}
+
+/* ---- units ---- */
+
+void around_free(struct around *around)
+{
+	if (!around)
+		return;
+	for (size_t i = 0; i < around->count; i++)
+		forget_functions(&around->units[i]);
+	free(around->units);
+	free(around->spans.items);
+	free(around);
+}
+
+/* Not by the table of addresses: clang makes none. */
+static struct around *learn_units(struct debug *debug)
+{
+	struct around *around = calloc(1, sizeof(*around));
+	Dwarf_Off offset = 0;
+	bool enough = around;
+	Dwarf_Die die;
+
+	while (enough && around->count < UNITS_MAX && debug_next_unit(debug, &offset, &die)) {
+		struct unit *units =
+				grow(around->units, around->count, &around->room, sizeof(*units));
+
+		enough = units;
+		if (!units)
+			break;
+		around->units = units;
+		units[around->count] = (struct unit){.die = die};
+		enough = add_spans(&around->spans, &die, (uint32_t)around->count,
+				(uint32_t)around->count);
+		around->count++;
+	}
+	if (!enough) {
+		around_free(around);
+		return NULL;
+	}
+	sort(&around->spans);
+	return around;
+}
+
+static struct unit *unit_at(struct debug *debug, uint64_t address)
+{
+	uint32_t number;
+
+	if (!debug->around)
+		debug->around = learn_units(debug);
+	number = debug->around ? find(&debug->around->spans, address) : NOTHING;
+	return number == NOTHING ? NULL : &debug->around->units[number];
+}
+
+bool debug_unit(struct debug *debug, uint64_t address, Dwarf_Die *die)
+{
+	struct unit *unit = unit_at(debug, address);
+
+	if (!unit)
+		return false;
+	*die = unit->die;
+	debug_whole_unit(die);
+	return true;
+}
+
+unsigned int debug_around(struct debug *debug, uint64_t address, Dwarf_Die scopes[DEBUG_SCOPES_MAX])
+{
+	struct unit *unit = unit_at(debug, address);
+	unsigned int count = 1;
+	uint32_t function, at;
+
+	if (!unit || !learn_functions(unit))
+		return 0;
+	function = find(&unit->spans, address);
+	if (function == NOTHING)
+		return 0;
+	for (at = function; at != NOTHING; at = unit->nodes[at].parent)
+		count++;
+	scopes[0] = unit->die;
+	for (unsigned int i = count; --i > 0; function = unit->nodes[function].parent)
+		scopes[i] = unit->nodes[function].die;
+	return count;
+}

@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The pad of a short jump has the bytes of its file again when the probe is gone, and not before nobody is on the way through it: threads
+ * are held exactly there, in handlers of signals and handlers in these, on stacks of their own, in children that share the memory, and
+ * by a tracer.
+ */
+#include "places.h"
+#include "probe/patch/parts.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#define HANDLER __attribute__((target("general-regs-only"), noinline))
+#define CHECK(condition) check((condition), #condition, __LINE__)
+#define TRAP_FLAG "0x100"
+#define OWN_STACK 65536
+#define SEARCHED 65536
+#define PAUSE_US 1000
+#define TRIES 10000
+#define JUMP 0xe9
+
+static unsigned int wrong, checks;
+
+static void check(bool condition, const char *text, int line)
+{
+	checks++;
+	if (condition)
+		return;
+	wrong++;
+	printf("line %d: not so: %s\n", line, text);
+}
+
+/* ---- the probe ---- */
+
+static uint64_t hits;
+static struct probe_site site;
+static struct patch_probe *probe;
+static uint8_t *pad;
+
+static HANDLER void on_hit(const struct patch_hit *hit)
+{
+	(void)hit;
+	/* Relaxed: a figure. */
+	__atomic_fetch_add(&hits, 1, __ATOMIC_RELAXED);
+}
+
+static void set(void)
+{
+	struct patch_request request = {.site = &site, .entry = on_hit};
+
+	CHECK(!patch_set(&request, 1) && request.method == PROBE_SHORT);
+	CHECK(*pad == JUMP);
+	probe = request.probe;
+	hits = 0;
+}
+
+static bool is_padding(void)
+{
+	return !memcmp(pad, site.pad_bytes, PROBE_JUMP_BYTES);
+}
+
+/* Not a copy; where nobody may know that, yes. */
+static bool is_of_file(const void *there)
+{
+	int map = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	uint64_t entry = 0;
+	bool got;
+
+	(void)*(const volatile char *)there;
+	got = map >= 0 && pread(map, &entry, 8, (off_t)((uintptr_t)there / 4096 * 8)) == 8;
+	if (map >= 0)
+		close(map);
+	return !got || (entry >> 61 & 1);
+}
+
+/* Without anybody there. A thread that runs in the kernel just then is not certain: then once more. */
+static void end_soon(void)
+{
+	for (int i = 0; i < TRIES && (!patch_rest() || side_probe_pads); i++)
+		usleep(PAUSE_US);
+	CHECK(!side_probe_pads && is_padding() && is_of_file(pad));
+}
+
+static void test_back(void)
+{
+	for (int i = 0; i < 4; i++) {
+		set();
+		CHECK(place_short(3) == 3 && hits == 1 && !is_of_file(pad) && !side_probe_pads);
+		/* One that is needed stays. */
+		patch_check();
+		CHECK(*pad == JUMP && place_short(4) == 4 && hits == 2);
+		CHECK(!patch_remove(&probe, 1));
+		if (i & 1)
+			patch_check();
+		end_soon();
+		CHECK(place_short(5) == 5 && hits == 2);
+		for (unsigned int k = 0; k < PROBE_JUMP_BYTES; k++)
+			CHECK(!patch_is_pad((uint64_t)(uintptr_t)pad + k));
+	}
+}
+
+/* ---- who is held there ---- */
+
+enum where { PLAIN, OWN, NESTED };
+
+static struct {
+	enum where where;
+	int held, go; /* an address of the pad was met; the thread may go on */
+	int got;
+} hold;
+
+/* Relaxed, both: one flag each. */
+static void wait_for(const int *flag)
+{
+	while (!__atomic_load_n(flag, __ATOMIC_RELAXED))
+		usleep(PAUSE_US);
+}
+
+static void raise_flag(int *flag)
+{
+	__atomic_store_n(flag, 1, __ATOMIC_RELAXED);
+}
+
+/* Nothing is behind them that could be taken for a part of them. */
+static char *own_stack, *child_stack;
+
+static char *map_stack(void)
+{
+	char *memory = mmap(NULL, OWN_STACK + 4096, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(memory != MAP_FAILED && !mprotect(memory + OWN_STACK, 4096, PROT_NONE));
+	return memory;
+}
+
+static void use_own_stack(bool use)
+{
+	const stack_t stack = {
+			.ss_sp = own_stack, .ss_size = OWN_STACK, .ss_flags = use ? 0 : SS_DISABLE};
+
+	CHECK(!sigaltstack(&stack, NULL));
+}
+
+static void on_inner(int number)
+{
+	(void)number;
+	raise_flag(&hold.held);
+	wait_for(&hold.go);
+}
+
+/* The frame that the kernel has made says that the thread goes on at the pad. */
+static void on_step(int number, siginfo_t *info, void *context)
+{
+	uintptr_t pc = (uintptr_t)((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+
+	(void)number;
+	(void)info;
+	if (pc != (uintptr_t)pad || hold.held)
+		return;
+	if (hold.where == NESTED) {
+		use_own_stack(true);
+		raise(SIGUSR1);
+		return;
+	}
+	on_inner(0);
+}
+
+static void call_stepping(void)
+{
+	int got;
+
+	__asm__ volatile("pushfq; orq $" TRAP_FLAG ", (%%rsp); popfq" ::: "memory", "cc");
+	got = place_short(7);
+	__asm__ volatile("pushfq; andq $~" TRAP_FLAG ", (%%rsp); popfq" ::: "memory", "cc");
+	hold.got = got;
+}
+
+/* What handlers have left below the stack pointer says nothing. */
+static void *be_held(void *argument)
+{
+	if (hold.where == OWN)
+		use_own_stack(true);
+	call_stepping();
+	if (hold.where != PLAIN)
+		use_own_stack(false);
+	return argument;
+}
+
+static void begin(enum where where)
+{
+	struct sigaction step = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO | SA_ONSTACK},
+			 inner = {.sa_handler = on_inner, .sa_flags = SA_ONSTACK};
+
+	memset(&hold, 0, sizeof(hold));
+	hold.where = where;
+	CHECK(!sigaction(SIGTRAP, &step, NULL) && !sigaction(SIGUSR1, &inner, NULL));
+	set();
+}
+
+/* The jump stays as long as somebody is there. */
+static void stays(void)
+{
+	CHECK(!patch_remove(&probe, 1));
+	for (int i = 0; i < 5; i++) {
+		CHECK(patch_rest() && side_probe_pads == 1 && *pad == JUMP);
+		patch_check();
+		CHECK(side_probe_pads == 1 && *pad == JUMP && side_probe_kept);
+		usleep(PAUSE_US);
+	}
+}
+
+static void test_held(enum where where)
+{
+	pthread_t thread;
+
+	begin(where);
+	CHECK(!pthread_create(&thread, NULL, be_held, NULL));
+	wait_for(&hold.held);
+	stays();
+	/* Meanwhile it is used again, and left again. */
+	set();
+	CHECK(place_short(9) == 9 && hits == 1);
+	stays();
+	raise_flag(&hold.go);
+	CHECK(!pthread_join(thread, NULL) && hold.got == 7);
+	end_soon();
+	signal(SIGTRAP, SIG_DFL);
+}
+
+/* In the calling thread itself, too. */
+static void test_held_self(void)
+{
+	begin(PLAIN);
+	hold.go = 1;
+	call_stepping();
+	CHECK(hold.held && hold.got == 7);
+	CHECK(!patch_remove(&probe, 1));
+	end_soon();
+	signal(SIGTRAP, SIG_DFL);
+}
+
+/* A child that shares the memory, and is no thread; its parent waits in vfork(), or does not. */
+static int be_child(void *argument)
+{
+	call_stepping();
+	_exit(hold.got == 7 ? 0 : 1);
+	return argument != NULL;
+}
+
+static pid_t start_child(int flags)
+{
+	return clone(be_child, child_stack + OWN_STACK, CLONE_VM | SIGCHLD | flags, NULL);
+}
+
+static void *have_child(void *child)
+{
+	*(pid_t *)child = start_child(CLONE_VFORK);
+	return NULL;
+}
+
+static void test_child(bool waits)
+{
+	pid_t child = 0;
+	pthread_t thread;
+	int status = -1;
+
+	begin(PLAIN);
+	if (waits)
+		CHECK(!pthread_create(&thread, NULL, have_child, &child));
+	else
+		child = start_child(0);
+	wait_for(&hold.held);
+	stays();
+	raise_flag(&hold.go);
+	if (waits)
+		pthread_join(thread, NULL);
+	CHECK(waitpid(child, &status, 0) == child && !status);
+	end_soon();
+	signal(SIGTRAP, SIG_DFL);
+}
+
+/* ---- a tracer ---- */
+
+static pid_t traced;
+
+static void *be_traced(void *argument)
+{
+	/* Relaxed: only a number. */
+	__atomic_store_n(&traced, gettid(), __ATOMIC_RELAXED);
+	while (!__atomic_load_n(&hold.go, __ATOMIC_RELAXED)) {
+		if (place_short(7) != 7)
+			wrong++;
+	}
+	return argument;
+}
+
+/* What the child of test_traced() does; the result is its status. It says each step, and waits for the word to go on. */
+static int be_program(int to, int from)
+{
+	pthread_t thread;
+	char word = 0;
+
+	memset(&hold, 0, sizeof(hold));
+	set();
+	CHECK(!pthread_create(&thread, NULL, be_traced, NULL));
+	while (!__atomic_load_n(&traced, __ATOMIC_RELAXED))
+		usleep(PAUSE_US);
+	CHECK(write(to, &traced, sizeof(traced)) == sizeof(traced));
+	/* Now it stands there. */
+	CHECK(read(from, &word, 1) == 1);
+	stays();
+	CHECK(write(to, &traced, sizeof(traced)) == sizeof(traced));
+	CHECK(read(from, &word, 1) == 1);
+	/* It runs all the time, and calls what has the pad. */
+	end_soon();
+	raise_flag(&hold.go);
+	CHECK(!pthread_join(thread, NULL));
+	return wrong != 0;
+}
+
+static bool step_to_pad(pid_t thread)
+{
+	int status;
+
+	for (int i = 0; i < SEARCHED; i++) {
+		if ((uintptr_t)ptrace(PTRACE_PEEKUSER, thread,
+				    offsetof(struct user_regs_struct, rip), NULL) == (uintptr_t)pad)
+			return true;
+		if (ptrace(PTRACE_SINGLESTEP, thread, NULL, NULL) ||
+				waitpid(thread, &status, __WALL) != thread)
+			return false;
+	}
+	return false;
+}
+
+static void test_traced(void)
+{
+	int up[2] = {-1, -1}, down[2] = {-1, -1}, status = -1;
+	pid_t child, thread = 0;
+
+	CHECK(!pipe(up) && !pipe(down));
+	child = fork();
+	if (!child)
+		_exit(be_program(up[1], down[0]));
+	CHECK(read(up[0], &thread, sizeof(thread)) == sizeof(thread));
+	if (ptrace(PTRACE_SEIZE, thread, NULL, NULL)) {
+		printf("programs cannot be traced here\n");
+		kill(child, SIGKILL);
+		waitpid(child, &status, 0);
+		return;
+	}
+	CHECK(!ptrace(PTRACE_INTERRUPT, thread, NULL, NULL) &&
+			waitpid(thread, &status, __WALL) == thread);
+	CHECK(step_to_pad(thread));
+	CHECK(write(down[1], "", 1) == 1 && read(up[0], &thread, sizeof(thread)) == sizeof(thread));
+	CHECK(!ptrace(PTRACE_DETACH, thread, NULL, NULL));
+	CHECK(write(down[1], "", 1) == 1);
+	CHECK(waitpid(child, &status, 0) == child && !status);
+}
+
+int main(void)
+{
+	setvbuf(stdout, NULL, _IONBF, 0);
+	if (patch_start(false)) {
+		printf("this kernel has no barrier for code: nothing can be tested\n");
+		return 77;
+	}
+	own_stack = map_stack();
+	child_stack = map_stack();
+	site = site_of("place_short");
+	pad = (uint8_t *)(site.runtime + (site.pad - site.address));
+	CHECK(site.method == PROBE_SHORT && is_padding());
+	test_back();
+	for (int i = 0; i < 2; i++) {
+		test_held(PLAIN);
+		test_held(OWN);
+		test_held(NESTED);
+		test_held_self();
+		test_child(true);
+		test_child(false);
+		test_traced();
+		test_back();
+	}
+	printf("%u checks, %u wrong\n", checks, wrong);
+	return wrong ? 1 : 0;
+}
