@@ -13,6 +13,7 @@
 #include <sys/sysmacros.h>
 
 #include "session/place.h"
+#include "session/session.h"
 
 /* Its number in the innermost namespace that it is in; 0: it is gone. */
 static uint32_t own_number(pid_t pid)
@@ -39,8 +40,24 @@ static uint32_t own_number(pid_t pid)
 	return (uint32_t)number;
 }
 
-/* 1, 0, or -1: it cannot be looked at. */
-static int has_mapped(pid_t pid, const struct stat *file)
+static bool is_of_file(const char *line, const struct stat *file, const char *path)
+{
+	unsigned int major_number, minor_number;
+	unsigned long long inode;
+	int at = 0;
+
+	if (sscanf(line, "%*x-%*x %*s %*x %x:%x %llu %n", &major_number, &minor_number, &inode,
+			    &at) != 3 ||
+			inode != file->st_ino)
+		return false;
+	if (major_number == major(file->st_dev) && minor_number == minor(file->st_dev))
+		return true;
+	/* Some file systems have other devices there than stat() says. */
+	return path && at && !strncmp(line + at, path, strlen(path)) &&
+			!strcmp(line + at + strlen(path), "\n");
+}
+
+int session_has_mapped(pid_t pid, const struct stat *file, const char *file_path)
 {
 	char path[64], *line = NULL;
 	size_t room = 0;
@@ -51,15 +68,8 @@ static int has_mapped(pid_t pid, const struct stat *file)
 	maps = fopen(path, "re");
 	if (!maps)
 		return errno == EACCES || errno == EPERM ? -1 : 0;
-	while (!found && getline(&line, &room, maps) > 0) {
-		unsigned int major_number, minor_number;
-		unsigned long long inode;
-
-		if (sscanf(line, "%*x-%*x %*s %*x %x:%x %llu", &major_number, &minor_number,
-				    &inode) == 3)
-			found = inode == file->st_ino && major_number == major(file->st_dev) &&
-					minor_number == minor(file->st_dev);
-	}
+	while (!found && getline(&line, &room, maps) > 0)
+		found = is_of_file(line, file, file_path);
 	if (ferror(maps))
 		found = -1;
 	fclose(maps);
@@ -75,7 +85,7 @@ pid_t adopt_find_mapper(const struct stat *file, uint32_t pid, pid_t likely)
 	int mapped = 0;
 
 	if (likely > 0 && own_number(likely) == pid)
-		mapped = has_mapped(likely, file);
+		mapped = session_has_mapped(likely, file, NULL);
 	if (mapped > 0)
 		return likely;
 	processes = opendir("/proc");
@@ -85,7 +95,7 @@ pid_t adopt_find_mapper(const struct stat *file, uint32_t pid, pid_t likely)
 		pid_t other = (pid_t)strtol(entry->d_name, NULL, 10);
 
 		if (other > 0 && other != likely && own_number(other) == pid &&
-				has_mapped(other, file) > 0)
+				session_has_mapped(other, file, NULL) > 0)
 			found = other;
 	}
 	closedir(processes);

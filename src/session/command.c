@@ -17,57 +17,6 @@
 
 #include "session/parts.h"
 
-#define INTERPRETERS_MAX 4
-
-/* As execvp() finds it. False: not found. */
-static bool resolve(const char *name, char path[PATH_MAX])
-{
-	const char *list = getenv("PATH");
-
-	if (strchr(name, '/'))
-		return snprintf(path, PATH_MAX, "%s", name) < PATH_MAX && !access(path, X_OK);
-	list = list ? list : "/bin:/usr/bin";
-	for (;;) {
-		size_t size = strcspn(list, ":");
-		struct stat status;
-
-		if (snprintf(path, PATH_MAX, "%.*s%s%s", (int)size, list, size ? "/" : "", name) <
-						PATH_MAX &&
-				!access(path, X_OK) && !stat(path, &status) &&
-				S_ISREG(status.st_mode))
-			return true;
-		if (!list[size])
-			return false;
-		list += size + 1;
-	}
-}
-
-/* Follow "#!" lines to the program that will run. */
-static int open_program(char path[PATH_MAX])
-{
-	int i;
-
-	for (i = 0; i <= INTERPRETERS_MAX; i++) {
-		char line[PATH_MAX];
-		size_t begin, end;
-		ssize_t size;
-		int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-
-		if (fd < 0)
-			return fd;
-		size = pread(fd, line, sizeof(line) - 1, 0);
-		if (size < 2 || line[0] != '#' || line[1] != '!')
-			return fd;
-		close(fd);
-		line[size] = 0;
-		begin = 2 + strspn(line + 2, " \t");
-		end = begin + strcspn(line + begin, " \t\n");
-		line[end] = 0;
-		memcpy(path, line + begin, end - begin + 1);
-	}
-	return -1;
-}
-
 /* Whether a 64- or 32-bit program's headers ask for an interpreter, that is, for the loader. */
 static bool has_loader(int fd, const unsigned char ident[EI_NIDENT])
 {
@@ -140,9 +89,9 @@ char *session_never_meets(const char *name)
 	char *sentence;
 	int fd;
 
-	if (!resolve(name, path))
+	if (session_program(name, path) < 0)
 		return NULL;
-	fd = open_program(path);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return NULL;
 	why = why_never(fd);

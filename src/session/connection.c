@@ -233,13 +233,16 @@ static struct wire_config accepting(const struct session *session, const struct 
 	};
 }
 
-static int send_table(const struct answer *answer, const struct probe_offer *offer)
+static int send_table(const struct answer *answer, const struct instance *instance,
+		const struct probe_offer *offer)
 {
-	struct wire_probes message = {.table = offer->number, .size = offer->size};
+	bool other = offer->others >= 0 && !instance->is_command;
+	struct wire_probes message = {.table = offer->number,
+			.size = other ? offer->size_of_others : offer->size};
 
 	return send_part(answer,
 			wire_encode_probes(answer->session->message, WIRE_MESSAGE_MAX, &message),
-			offer->table);
+			other ? offer->others : offer->table);
 }
 
 static int doorbell_of(const struct session *session, const struct instance *instance)
@@ -263,7 +266,7 @@ static int send_head(
 			config->nr_channels && answer->ring_fds ? doorbell_of(session, instance)
 								: -1);
 	for (i = 0; i < nr && !ret; i++)
-		ret = send_table(answer, offers[i]);
+		ret = send_table(answer, instance, offers[i]);
 	return ret;
 }
 

@@ -130,9 +130,12 @@ static int fill(struct session *session, struct instance *instance, const struct
 	instance->number = session->nr_instances;
 	instance->begin_ticks = ring_clock_now(session->clock);
 	instance->takes_probes = hello->features & WIRE_FEATURE_PROBES;
+	instance->is_command = instance->peer == session->command.pid && !session->command.came;
 	probes_inherit(session, instance, find_parent(session, hello));
 	if (!instance->procname || !instance->exe || !instance->channels)
 		return -ENOMEM;
+	/* A script's env(1) is nobody whom probes are for: the program that it executes is. */
+	session->command.came |= instance->is_command && probes_has_exe(session, instance);
 	if (session->nr_live >= session->max_live ||
 			session->nr_instances - session->nr_freed >= LIMIT_INSTANCES) {
 		*reason = "the recorder has too many processes";

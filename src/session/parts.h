@@ -11,6 +11,8 @@
  *	output.c      the output directory
  *	libraries.c   where the agent and the wrappers are
  *	spawn.c       starting the command
+ *	companion.c   what watches the command from outside, and comes with it
+ *	program.c     which program a command is, behind scripts
  *	command.c     why a command may never meet the agent
  *	runtime.c     the directory of the socket
  *	listener.c    the socket that agents find
@@ -179,9 +181,9 @@ struct instance_channel {
 /* A table of probes that is offered. */
 struct probe_offer {
 	uint32_t number;
-	int table;
-	uint64_t size; /* of the table */
-	uint32_t pid;  /* 0: see exe */
+	int table, others; /* others: -1, or for all but the command's process (probes.h) */
+	uint64_t size, size_of_others;
+	uint32_t pid; /* 0: see exe */
 	uint64_t started;
 	char *exe;    /* NULL: all, unless there is a pid */
 	bool of_user; /* of this one alone */
@@ -233,6 +235,7 @@ struct instance {
 
 	/* Probes, the main thread's. */
 	bool takes_probes;
+	bool is_command;  /* what the command executes first */
 	uint64_t started; /* session_process_start(); 0: not asked for yet */
 	uint32_t family; /* the process that it was forked from, when that was one that probes are for */
 	uint64_t family_started;
@@ -316,6 +319,8 @@ struct command {
 	int status; /* -1 while it runs */
 	char *name;
 	char *never_meets; /* why no agent will come, a sentence, or NULL */
+	bool came;         /* the agent of the program that probes are for has */
+	const struct session_companion *companion; /* what comes beside it, or NULL */
 };
 
 /* Sums of what is not there any more: totals.c. */
@@ -458,6 +463,7 @@ struct session {
 	struct ring_doorbell *others;
 	atomic_bool deaf; /* some program rings one of a recorder that is gone: it is looked at often */
 	struct command command;
+	bool begun; /* run_begin() */
 	int epoll;
 	struct watch signals;
 	sigset_t old_mask;
@@ -571,6 +577,12 @@ void spawn_ignore_requests(struct session *session);
 /* The value of SIDE_AGENT_SOCKET: the recordings that we run in, and ours. */
 int spawn_sockets(struct session *session, struct session_error *error);
 
+/* companion.c: without one nothing is to be waited for. Until the command may go on. */
+int companion_hold(struct session *session, struct session_error *error);
+bool companion_is_over(const struct session *session);
+/* Waits for that, not for ever. */
+void companion_end(struct session *session);
+
 /* runtime.c */
 int runtime_make(struct session *session);
 void runtime_remove(struct session *session);
@@ -645,6 +657,8 @@ void probes_inherit(
 		struct session *session, struct instance *instance, const struct instance *parent);
 /* Those that it is to be given, SESSION_PROBES_MAX at most: how many, or -ENOMEM. It is noted that it has them. */
 int probes_choose(struct session *session, struct instance *instance, struct probe_offer **offers);
+/* Whether there are any for programs of its file. */
+bool probes_has_exe(const struct session *session, const struct instance *instance);
 /* What it says of one that it has been given. 0 or -EPROTO. */
 int probes_hear(struct instance *instance, const struct wire_probed *probed);
 void probes_forget(struct instance *instance);
@@ -831,6 +845,8 @@ void service_free(struct session *session);
 
 /* run.c: one turn of the loop. How much there was, or a negative errno. */
 int run_turn(struct session *session, int timeout_ms);
+/* Of a session with a command, which is there: what the loop needs, once. 0 or a negative errno. */
+int run_begin(struct session *session);
 
 /* session.c */
 int session_begin_clock(struct session *session, struct session_error *error);

@@ -32,39 +32,56 @@ static void offers_free(struct probe_offers *offers)
 	size_t i;
 
 	for (i = 0; i < offers->nr; i++) {
-		close(offers->list[i].table);
+		if (offers->list[i].table >= 0)
+			close(offers->list[i].table);
+		if (offers->list[i].others >= 0)
+			close(offers->list[i].others);
 		free(offers->list[i].exe);
 	}
 	free(offers->list);
 	*offers = (struct probe_offers){.list = NULL};
 }
 
+static int take_table(int table, int *taken, uint64_t *size, struct session_error *error)
+{
+	struct stat status;
+
+	*taken = fcntl(table, F_DUPFD_CLOEXEC, 0);
+	if (*taken < 0)
+		return session_fail(error, SESSION_ERROR_FAILED, errno,
+				"a probe table cannot be taken: %s", strerror(errno));
+	if (fstat(*taken, &status) || status.st_size <= 0)
+		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
+				"what should be a probe table has no size");
+	*size = (uint64_t)status.st_size;
+	return 0;
+}
+
 static int take_offer(struct probe_offers *offers, const struct session_probe *probe,
 		struct session_error *error)
 {
 	struct probe_offer *offer = &offers->list[offers->nr];
-	struct stat status;
+	int ret;
 
 	if (!probe->number || (probe->pid && probe->exe))
 		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
 				"a probe has no number, or is for a process and a file");
 	*offer = (struct probe_offer){
 			.number = probe->number,
+			.table = -1,
+			.others = -1,
 			.pid = probe->pid,
 			.started = probe->started,
 			.of_user = probe->of_user || geteuid() != 0,
 			.uid = probe->of_user ? probe->uid : geteuid(),
 	};
-	offer->table = fcntl(probe->table, F_DUPFD_CLOEXEC, 0);
-	if (offer->table < 0)
-		return session_fail(error, SESSION_ERROR_FAILED, errno,
-				"a probe table cannot be taken: %s", strerror(errno));
 	offer->exe = probe->exe ? strdup(probe->exe) : NULL;
 	offers->nr++;
-	if (fstat(offer->table, &status) || status.st_size <= 0)
-		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
-				"what should be a probe table has no size");
-	offer->size = (uint64_t)status.st_size;
+	ret = take_table(probe->table, &offer->table, &offer->size, error);
+	if (!ret && probe->has_others)
+		ret = take_table(probe->others, &offer->others, &offer->size_of_others, error);
+	if (ret)
+		return ret;
 	return probe->exe && !offer->exe
 			? session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "no memory")
 			: 0;
@@ -183,6 +200,17 @@ static bool is_meant(struct instance *instance, const struct probe_offer *offer)
 	if (offer->pid == (uint32_t)instance->peer)
 		return offer->started == started(instance);
 	return offer->pid == instance->family && offer->started == instance->family_started;
+}
+
+bool probes_has_exe(const struct session *session, const struct instance *instance)
+{
+	size_t i;
+
+	for (i = 0; i < session->probes.nr; i++)
+		if (session->probes.list[i].exe &&
+				!strcmp(session->probes.list[i].exe, instance->exe))
+			return true;
+	return false;
 }
 
 /* ---- what they have been given ---- */

@@ -37,6 +37,12 @@ struct session_probe {
 	uint32_t pid;     /* this process, and what it forks from now on; 0: see exe */
 	uint64_t started; /* session_process_start() of pid: nobody else that has the number later */
 	const char *exe;  /* each program of this file; NULL (and no pid): all */
+	/*
+	 * With exe, where something else sees to a part of it in the command's process (struct session_companion): the table for all others,
+	 * and for that process when it executes the file again. It stays the caller's, too.
+	 */
+	bool has_others;
+	int others;
 	/* Only processes of this user. A session that is not root's gives probes to those of its own anyway. */
 	bool of_user;
 	uint32_t uid;

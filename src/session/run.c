@@ -155,7 +155,7 @@ static bool is_over(struct session *session)
 		return true;
 	if (session->command.status == -1)
 		return false;
-	return !session->wait_all || reap_all(session);
+	return (!session->wait_all || reap_all(session)) && companion_is_over(session);
 }
 
 static void show_progress(struct session *session, uint64_t *next)
@@ -185,6 +185,21 @@ static int watch_signals(struct session *session)
 	session->signals.kind = WATCH_SIGNALS;
 	session->signals.fd = signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK);
 	return session->signals.fd < 0 ? -errno : watch(session, &session->signals);
+}
+
+int run_begin(struct session *session)
+{
+	int ret;
+
+	if (session->begun)
+		return 0;
+	session->begun = true;
+	ret = watch_signals(session);
+	if (!ret)
+		ret = watch(session, &session->command.watch);
+	if (!ret && session->mode == SESSION_RECORD)
+		ret = drain_start(session);
+	return ret;
 }
 
 /* Take in all that is there already: deaths above all, so that "still running" is not said of them. */
@@ -241,16 +256,13 @@ int session_run(struct session *session, struct session_error *error)
 
 	if (!session->command.pid)
 		return session_fail(error, SESSION_ERROR_USAGE, EINVAL, "there is no command yet");
-	ret = watch_signals(session);
-	if (!ret)
-		ret = watch(session, &session->command.watch);
-	if (!ret && session->mode == SESSION_RECORD)
-		ret = drain_start(session);
+	ret = run_begin(session);
 	while (!ret && !is_over(session)) {
 		ret = run_turn(session, TICK_MS);
 		ret = ret < 0 ? ret : 0;
 		show_progress(session, &next_progress);
 	}
+	companion_end(session);
 	settle(session);
 	if (session->mode == SESSION_RECORD)
 		report_survivors(session);

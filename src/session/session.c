@@ -205,6 +205,7 @@ static int take_options(struct session *session, const struct session_options *o
 	session->rounds = options->rounds;
 	session->monotonic = options->monotonic;
 	session->pass_on = options->pass_on;
+	session->command.companion = options->companion;
 	ret = session_begin_clock(session, error);
 	if (!ret)
 		ret = channels_take(session, options, error);

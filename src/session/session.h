@@ -27,6 +27,7 @@
  * ignored when nobody waits for it: a request for a snapshot that comes late must not end us.
  */
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -144,6 +145,20 @@ struct session_rounds {
 	uint64_t ticks;
 };
 
+/*
+ * Somebody who watches the command from outside, and says what he sees as a program of the session: the command's process is there and
+ * waits before it executes anything until that has begun, and the recording ends when that has ended.
+ */
+struct session_companion {
+	/* Of that process, at the socket of the session. 0 or a negative errno with *error: the command is not run. */
+	int (*begin)(void *user, pid_t pid, const char *socket, struct session_error *error);
+	/* 1: the command may go on; 0: not yet; or as above. */
+	int (*is_ready)(void *user, struct session_error *error);
+	/* Asked when the command has ended, or when (`now`) the recording is to. */
+	bool (*is_over)(void *user, bool now);
+	void *user;
+};
+
 struct session_options {
 	enum session_mode mode;
 	const char *output;    /* directory; NULL: "side-YYYYmmdd-HHMMSS" in the current one */
@@ -174,10 +189,18 @@ struct session_options {
 	const struct session_probe *probes; /* probes.h */
 	size_t nr_probes;
 	bool pass_on; /* a SIGINT or SIGQUIT that a process sends us goes on to COMMAND, which ends by it */
+	const struct session_companion *companion; /* it stays the caller's; NULL: none */
 	bool monotonic; /* CLOCK_MONOTONIC, though the TSC would be faster */
 	struct session_rounds
 			*rounds; /* told while the session writes; NULL: nobody wants to know */
 };
+
+/*
+ * The program that runs when a command of that name is executed: where execvp() finds it, or behind the "#!" of a script (program.c).
+ * 1: it is a script's; 0: it is the command's own; or a negative errno: -ENOENT if there is nothing of the name in *path, which is then
+ * an interpreter if it is not `name`.
+ */
+int session_program(const char *name, char path[PATH_MAX]);
 
 /* Why the agent will not come into a program of that name, a sentence, to be freed; NULL: it will, or nobody knows. */
 char *session_never_meets(const char *name);
@@ -296,6 +319,13 @@ void session_on_progress(struct session *session,
 
 /* Ends the command's recording if it still runs, frees everything. NULL is accepted. */
 void session_destroy(struct session *session);
+
+/*
+ * Whether that process has something of the file in memory: 1, 0, or -1: it cannot be looked at. `path`: what of that name has the same
+ * inode is the file on whatever device; NULL: the device counts.
+ */
+struct stat;
+int session_has_mapped(pid_t pid, const struct stat *file, const char *path);
 
 /* When that process began (field 22 of its stat), in clock ticks since the boot; 0: there is none. */
 uint64_t session_process_start(pid_t pid);

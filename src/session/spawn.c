@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -71,10 +72,28 @@ static void set_environment(const struct session *session)
 		putenv(session->environment[i]);
 }
 
-static _Noreturn void run_command(const struct session *session, char *const argv[], int report_fd)
+/* Until we may go on. If nobody is there who could say so, nothing is run. */
+static void wait_for_word(const int go[2])
+{
+	ssize_t size;
+	char byte;
+
+	if (go[0] < 0)
+		return;
+	close(go[1]);
+	do
+		size = read(go[0], &byte, 1);
+	while (size < 0 && errno == EINTR);
+	if (size != 1)
+		_exit(126);
+}
+
+static _Noreturn void run_command(
+		const struct session *session, char *const argv[], int report_fd, const int go[2])
 {
 	int code;
 
+	wait_for_word(go);
 	set_environment(session);
 	sigaction(SIGCHLD, &session->old_child, NULL);
 	sigaction(SIGUSR1, &session->old_user, NULL);
@@ -173,11 +192,52 @@ static int watch_command(struct session *session, pid_t pid, struct session_erro
 	return -error->code;
 }
 
+/* It waits, is watched, and goes on when what comes beside it is there. */
+static int release(struct session *session, pid_t pid, int go[2], struct session_error *error)
+{
+	int ret = watch_command(session, pid, error);
+
+	close(go[0]);
+	if (!ret) {
+		ret = companion_hold(session, error);
+		/* One that was killed meanwhile reads no more: that is its end, and no mistake of ours. */
+		if (!ret)
+			(void)send(go[1], "+", 1, MSG_NOSIGNAL);
+		close(go[1]);
+		if (!ret)
+			return 0;
+		waitpid(pid, NULL, 0);
+		companion_end(session);
+		return ret;
+	}
+	close(go[1]);
+	return ret;
+}
+
+static int start(struct session *session, char *const argv[], int ends[2], int go[2], pid_t *pid,
+		struct session_error *error)
+{
+	int code;
+
+	*pid = fork();
+	code = errno;
+	if (!*pid)
+		run_command(session, argv, ends[1], go);
+	close(ends[1]);
+	if (*pid > 0)
+		return go[0] >= 0 ? release(session, *pid, go, error) : 0;
+	if (go[0] >= 0) {
+		close(go[0]);
+		close(go[1]);
+	}
+	return session_fail(error, SESSION_ERROR_FAILED, code, "cannot start a process: %s",
+			strerror(code));
+}
+
 int session_spawn(struct session *session, char *const argv[], struct session_error *error)
 {
-	int ends[2];
+	int ends[2], go[2] = {-1, -1}, code, ret;
 	pid_t pid;
-	int code;
 
 	if (!argv || !argv[0] || !*argv[0])
 		return session_fail(
@@ -190,25 +250,27 @@ int session_spawn(struct session *session, char *const argv[], struct session_er
 	if (pipe2(ends, O_CLOEXEC))
 		return session_fail(error, SESSION_ERROR_FAILED, errno, "cannot make a pipe: %s",
 				strerror(errno));
+	/* A socket: writing to it when nobody reads any more is no signal to us. */
+	if (session->command.companion && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, go)) {
+		code = errno;
+		close(ends[0]);
+		close(ends[1]);
+		return session_fail(error, SESSION_ERROR_FAILED, code, "cannot make a socket: %s",
+				strerror(code));
+	}
 	take_signals(session);
 	/* Orphans become ours, so that we know when the last one has ended. */
 	if (session->wait_all)
 		prctl(PR_SET_CHILD_SUBREAPER, 1);
-	pid = fork();
-	if (!pid)
-		run_command(session, argv, ends[1]);
-	code = errno;
-	close(ends[1]);
-	if (pid < 0) {
-		close(ends[0]);
-		return session_fail(error, SESSION_ERROR_FAILED, code, "cannot start a process: %s",
-				strerror(code));
-	}
-	code = hear_from_child(ends[0]);
+	ret = start(session, argv, ends, go, &pid, error);
+	code = ret ? 0 : hear_from_child(ends[0]);
 	close(ends[0]);
 	if (code) {
 		waitpid(pid, NULL, 0);
+		companion_end(session);
 		return fail_exec(error, argv[0], code);
 	}
+	if (ret || session->command.companion)
+		return ret;
 	return watch_command(session, pid, error);
 }

@@ -47,6 +47,10 @@ def test_exit_statuses():
         result, output = record(TALKER, *args)
         equal(result.status, status, f"{args}: {result.err}")
         true(os.path.isdir(output), "there is a trace")
+        # No shell tells of the signal.
+        equal("was ended by signal" in result.err, "signal" in args, result.err)
+        if args[-1] == "11":
+            contains(result.err, f"{TALKER} was ended by signal 11 (Segmentation fault")
 
 
 def test_commands_that_cannot_be_run():

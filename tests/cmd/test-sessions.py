@@ -111,7 +111,12 @@ def test_events():
     asks("enable-event", "a:b", "-c", "fast", "-f", "x > 1", "--context", "vtid,vpid", "--context=ip", "--timeout", "3s",
          **base, event=["a:b"], channel="fast", filter="x > 1", timeout=3 * 10**9,
          **{"event-context": ["vtid,vpid", "ip"]})
-    asks("enable-event", "a:b", "--timeout", "0s", **base, event=["a:b"], timeout=0)
+    for text, ns in (("0s", 0), ("0", 0), ("2", 2 * 10**9), ("1.5", 15 * 10**8), ("0.25ms", 250000), ("2m", 120 * 10**9), ("2min", 120 * 10**9),
+                     ("0.000001h", 3600000), ("7ns", 7)):
+        asks("enable-event", "a:b", "--timeout", text, **base, event=["a:b"], timeout=ns)
+    for text in ("s", "1.", ".5", "-1", "1 s", "1.2345678", "1x"):
+        refused("enable-event", "a:b", "--timeout", text, says=["is not a time", "a time is a number of seconds, or one with ns"])
+    refused("enable-event", "a:b", "--timeout", "99999999h", says=["is too large"])
     asks("enable-event", "a:b", "-s", "s2", verb="enable-event", session="s2", event=["a:b"])
     refused("enable-event", "-a", "a:b", says=["`--all` is all events"])
     refused("enable-event", "a:b@INFO", "--loglevel", "ERR", says=["has a log level"])
@@ -132,6 +137,9 @@ def test_channels_and_contexts():
          mode="overwrite", buffer_size=1 << 20, per_thread=True)
     asks("enable-channel", "c1", "--mode=block", "--block-timeout", "5ms", "--per-thread=9", "--context", "vtid",
          **base, mode="block", block_timeout=5 * 10**6, per_thread=9, context=["vtid"])
+    # Others mean microseconds there.
+    for text in ("5", "0.5"):
+        refused("enable-channel", "c1", "--mode=block", "--block-timeout", text, says=["is not a time", "us, ms, s or min behind it here"])
     asks("disable-channel", "c1", verb="disable-channel", session="now", channel="c1")
     refused("enable-channel", says=["no name of a channel"])
     asks("add-context", "vtid", "procname", verb="add-context", session="now", context=["vtid", "procname"])

@@ -615,7 +615,7 @@ class Untouched(Case):
         os.kill(pid, signal.SIGKILL)
         trace, = read(self.output).values()
         ticks = trace.ticks(0)
-        self.assertEqual(ticks, list(range(len(ticks))))
+        self.assertEqual(ticks, list(range(len(ticks))), f"lost {trace.lost}, discarded {trace.discarded}")
         self.assertGreater(len(ticks), 0)
 
     def test_closes_everything(self):

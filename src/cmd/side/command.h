@@ -80,7 +80,7 @@ enum option_kind {
 	OPTION_LIST,   /* may be given several times; struct text_list */
 	OPTION_SIZE,   /* bytes, with K, M, G; uint64_t */
 	OPTION_NUMBER, /* uint64_t */
-	OPTION_TIME,   /* with ns, us, ms, s or min; uint64_t, nanoseconds */
+	OPTION_TIME,   /* seconds, or with a unit; uint64_t, nanoseconds */
 	OPTION_CHOICE, /* one of the words in choices; int, the index */
 };
 
@@ -112,6 +112,7 @@ struct option {
 	bool optional;        /* the argument may be left out, and stands behind `=` only */
 	bool two;     /* two arguments, the second one always a word of its own; OPTION_LIST */
 	bool ordered; /* `offset` is that of a struct option_uses: the order counts */
+	bool units; /* OPTION_TIME: a number alone is refused, by which other tracers mean microseconds here */
 	enum option_kind kind;
 	enum completion completion;
 	size_t offset;              /* of the value in the struct of the verb */
@@ -445,7 +446,7 @@ int parse_command_line(int argc, char **argv, struct parsed *parsed, struct pars
 void parsed_free(struct parsed *parsed);
 
 int parse_size(const char *text, uint64_t *size);
-/* "10ms", "1s": nanoseconds. A number without a unit is refused. */
+/* "10ms", "1.5s", "1": nanoseconds. A number without a unit is seconds. */
 int parse_time(const char *text, uint64_t *nanoseconds);
 /* The candidate that was probably meant, or NULL. @next gives candidates until NULL. */
 const char *parse_nearest(const char *word, const char *const *candidates, size_t count);

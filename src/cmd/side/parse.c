@@ -206,14 +206,26 @@ static int parse_number(const char *text, uint64_t *number)
 	return errno ? -ERANGE : *end ? -EINVAL : 0;
 }
 
-int parse_time(const char *text, uint64_t *nanoseconds)
+static uint64_t unit_of_time(const char *name)
 {
+	/* As timeout(1) and perf have them, too. */
 	static const struct {
 		const char *name;
 		uint64_t nanoseconds;
-	} units[] = {{"ns", 1}, {"us", 1000}, {"ms", 1000000}, {"s", 1000000000},
-			{"min", UINT64_C(60000000000)}};
-	uint64_t number;
+	} units[] = {{"", 1000000000}, {"ns", 1}, {"us", 1000}, {"ms", 1000000}, {"s", 1000000000},
+			{"m", UINT64_C(60000000000)}, {"min", UINT64_C(60000000000)},
+			{"h", UINT64_C(3600000000000)}};
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (!strcmp(name, units[i].name))
+			return units[i].nanoseconds;
+	}
+	return 0;
+}
+
+int parse_time(const char *text, uint64_t *nanoseconds)
+{
+	uint64_t number, unit, part = 0, scale = 1;
 	char *end;
 
 	if (!isdigit((unsigned char)*text))
@@ -222,15 +234,23 @@ int parse_time(const char *text, uint64_t *nanoseconds)
 	number = strtoull(text, &end, 10);
 	if (errno)
 		return -ERANGE;
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-		if (strcmp(end, units[i].name) != 0)
-			continue;
-		if (number > UINT64_MAX / units[i].nanoseconds)
-			return -ERANGE;
-		*nanoseconds = number * units[i].nanoseconds;
-		return 0;
+	if (*end == '.') {
+		/* Six digits: those of hours fit into the product, too. */
+		for (end++; isdigit((unsigned char)*end) && scale < 1000000; end++) {
+			part = part * 10 + (uint64_t)(*end - '0');
+			scale *= 10;
+		}
+		if (scale == 1)
+			return -EINVAL;
 	}
-	return -EINVAL;
+	unit = unit_of_time(end);
+	if (!unit)
+		return -EINVAL;
+	part = part * unit / scale;
+	if (number > (UINT64_MAX - part) / unit)
+		return -ERANGE;
+	*nanoseconds = number * unit + part;
+	return 0;
 }
 
 static int choose(struct parser *parser, const struct option *option, const char *text, int *choice)
@@ -311,10 +331,17 @@ static int store_value(
 		error = parse_number(text, value);
 		return error ? complain_of_value(parser, option, text, error, "a number") : 0;
 	case OPTION_TIME:
-		error = parse_time(text, value);
+		error = option->units && *text && isdigit((unsigned char)text[strlen(text) - 1])
+				? -EINVAL
+				: parse_time(text, value);
 		if (!error)
 			return 0;
-		advise(parser, "a time is a number with ns, us, ms, s or min behind it: 10ms, 1s");
+		advise(parser,
+				option->units ? "a time is a number with us, ms, s or min behind "
+						"it here: 10ms, 1s"
+					      : "a time is a number of seconds, or one with ns, "
+						"us, "
+						"ms, s, min or h behind it: 10ms, 1s");
 		return complain_of_value(parser, option, text, error, "a time");
 	}
 	return -EINVAL;

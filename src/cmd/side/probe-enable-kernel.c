@@ -63,7 +63,7 @@ static int end_former(const struct enabling *enabling, const struct ask *ask, co
 
 	if (status)
 		return status;
-	none = !probe_kernel_count(&seen.table) || !probe_table_nr_events(&seen.table);
+	none = !probe_kernel_any(&seen.table) || !probe_table_nr_events(&seen.table);
 	if (!none) {
 		probe_table_event(&seen.table, 0, &event);
 		snprintf(name, sizeof(name), "%.250s:%.300s", event.provider, event.name);
@@ -80,12 +80,13 @@ static int end_former(const struct enabling *enabling, const struct ask *ask, co
 	return status;
 }
 
-int probe_enable_choose(struct enabling *enabling, struct ask *ask, const char *session)
+int probe_enable_choose(struct enabling *enabling, struct ask *ask, const struct probe_wish *wish,
+		const char *session)
 {
 	bool contexts = false;
 	int status = COMMAND_DONE;
 
-	enabling->kernel = (struct probe_kernel){.table = -1};
+	enabling->kernel = (struct probe_kernel){.table = -1, .others = -1};
 	if (!enabling->target.pid)
 		return COMMAND_DONE;
 	status = end_former(enabling, ask, session);
@@ -95,8 +96,7 @@ int probe_enable_choose(struct enabling *enabling, struct ask *ask, const char *
 		status = look_at_contexts(ask, session, &contexts);
 	if (!status)
 		status = probe_kernel_choose(&enabling->target,
-				probe_kernel_not(enabling->options->global.never, contexts,
-						filter_of(enabling)),
+				probe_kernel_not(wish->no_uprobe, contexts, filter_of(enabling)),
 				&enabling->table, &enabling->kernel);
 	return status;
 }

@@ -187,7 +187,7 @@ int probe_enable(struct enabling *enabling, struct ask *ask, const struct probe_
 	if (!status)
 		status = probe_modes(ask, &enabling->target, &modes);
 	if (!status)
-		status = probe_enable_choose(enabling, ask, session);
+		status = probe_enable_choose(enabling, ask, wish, session);
 	/* One that is to look afterwards has all that it needs. */
 	if (!status && enabling->target.pid && !json_object_array_length(modes))
 		status = attach(enabling, ask, &modes);
@@ -270,6 +270,7 @@ int cmd_probe_enable(const struct parsed *parsed)
 				"a probe is at one PLACE, and %zu are given", count);
 	if (!status) {
 		wishes->wish.name = parsed->operands[0];
+		wishes->no_uprobe = enabling.options->global.never;
 		status = probe_connect(&enabling, &ask, room, &session);
 		if (!status) {
 			status = enabling.options->global.on

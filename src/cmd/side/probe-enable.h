@@ -37,7 +37,8 @@ int probe_enable_global(struct enabling *enabling, struct ask *ask, const struct
  * probe-enable-kernel.c: which places of one process the kernel watches, instead of a breakpoint; when they are asked for, nobody else watches
  * them for this event any more, and afterwards side-uprobes does.
  */
-int probe_enable_choose(struct enabling *enabling, struct ask *ask, const char *session);
+int probe_enable_choose(struct enabling *enabling, struct ask *ask, const struct probe_wish *wish,
+		const char *session);
 int probe_enable_watch(struct enabling *enabling, const struct ask *ask, const char *session);
 
 /* For requests: what was asked for, and all events of the table. The latter: 0 or an exit status, said. */

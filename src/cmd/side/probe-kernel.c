@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Which places of a probe the kernel watches. It is tried before anything is set: the places are watched for a moment, so what the kernel
- * or its rights refuse, or what somebody has put there, is known while breakpoints can still be chosen.
+ * or its rights refuse, or what somebody has put there, is known while breakpoints can still be chosen. Where all of them cannot be had,
+ * those are found that can. For a program that is to be started the moment is one of ours: its files are known, and it will be a process
+ * of the same user.
  *
  * Returns are left to the process: the kernel's way of seeing them ends programs that throw exceptions through the function. So is a place
  * that a jump beside it needs, and all of a process that sees another root directory, where side-uprobes would not find the files.
@@ -13,8 +15,8 @@
 
 #include "probe/code/code.h"
 #include "probe/global/global.h"
+#include "session/session.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,24 +24,30 @@
 #include <unistd.h>
 
 #define TRIAL_RING 65536
+#define TRIALS_MAX 48 /* each takes some milliseconds */
+#define REASONS_MAX 8
 
 bool probe_kernel_could(const struct probe_site *site)
 {
-	return site->method == PROBE_BREAKPOINT &&
-			code_kernel_emulates(site->bytes, site->nr_bytes);
+	return site->method == PROBE_KERNEL ||
+			(site->method == PROBE_BREAKPOINT &&
+					code_kernel_emulates(site->bytes, site->nr_bytes));
 }
 
-bool probe_kernel_would(const struct probe_site *site)
+bool probe_kernel_may(void)
 {
 	static bool asked, may;
 	struct global_error ignored;
 
-	if (!probe_kernel_could(site))
-		return false;
 	if (!asked)
 		may = global_may(&ignored);
 	asked = true;
 	return may;
+}
+
+bool probe_kernel_would(const struct probe_site *site)
+{
+	return probe_kernel_could(site) && probe_kernel_may();
 }
 
 /* ---- which ---- */
@@ -62,98 +70,126 @@ static bool is_covered(const struct probe_table *table, const struct probe_table
 	return false;
 }
 
-static bool is_chosen(const struct probe_table *table, const struct probe_table_probe *probe)
-{
-	return probe_kernel_could(&probe->site) && probe->exit == PROBE_TABLE_NONE &&
-			!(probe->flags & PROBE_ENTRY_TRAP) && !is_covered(table, probe);
-}
-
-uint32_t probe_kernel_count(const struct probe_table *table)
-{
-	uint32_t count = 0;
-
-	for (uint32_t i = 0; i < probe_table_nr_probes(table); i++) {
-		struct probe_table_probe probe;
-
-		probe_table_probe(table, i, &probe);
-		count += is_chosen(table, &probe);
-	}
-	return count;
-}
-
-/* ---- tables ---- */
-
-static int64_t copy_event(
-		struct probe_table_writer *writer, const struct probe_table *table, uint32_t index)
-{
-	struct probe_table_field fields[PROBE_TABLE_FIELDS_MAX];
-	struct probe_table_event event;
-
-	probe_table_event(table, index, &event);
-	for (uint32_t i = 0; i < event.nr_fields; i++)
-		probe_table_field(table, &event, i, &fields[i]);
-	event.fields = fields;
-	return probe_table_add_event(writer, &event);
-}
-
-static void get_fetches(const struct probe_table *table, uint32_t number, uint32_t first,
-		struct probe_fetch fetches[PROBE_TABLE_FIELDS_MAX])
+static bool has_backtrace(const struct probe_table *table, uint32_t number)
 {
 	struct probe_table_event event;
 
 	if (number == PROBE_TABLE_NONE)
-		return;
+		return false;
 	probe_table_event(table, number, &event);
-	for (uint32_t i = 0; i < event.nr_fields; i++)
-		probe_table_fetch(table, first, i, &fetches[i]);
-}
+	for (uint32_t i = 0; i < event.nr_fields; i++) {
+		struct probe_table_field field;
 
-static int64_t copy_probe(struct probe_table_writer *writer, const struct probe_table *table,
-		const struct probe_table_probe *of)
-{
-	struct probe_table_probe probe = *of;
-	struct probe_fetch entry[PROBE_TABLE_FIELDS_MAX], exit[PROBE_TABLE_FIELDS_MAX];
-
-	get_fetches(table, probe.entry, probe.first_entry_fetch, entry);
-	get_fetches(table, probe.exit, probe.first_exit_fetch, exit);
-	probe.entry_fetches = entry;
-	probe.exit_fetches = exit;
-	return probe_table_add_probe(writer, &probe);
-}
-
-/* All of it, in which the chosen are marked; or the chosen alone. A memfd, or a negative errno. */
-static int copy_table(const struct probe_table *table, bool alone)
-{
-	struct probe_table_writer *writer = probe_table_writer_new();
-	int64_t ret = writer ? 0 : -1;
-
-	for (uint32_t i = 0; ret >= 0 && i < probe_table_nr_modules(table); i++) {
-		struct probe_table_module module;
-
-		probe_table_module(table, i, &module);
-		ret = probe_table_add_module(writer, &module);
+		probe_table_field(table, &event, i, &field);
+		if (field.type == PROBE_FIELD_BACKTRACE)
+			return true;
 	}
-	for (uint32_t i = 0; ret >= 0 && i < probe_table_nr_events(table); i++)
-		ret = copy_event(writer, table, i);
-	for (uint32_t i = 0; ret >= 0 && i < probe_table_nr_probes(table); i++) {
+	return false;
+}
+
+/* Whether it is because of what was asked for; that could be left out. */
+static bool is_asked(const struct probe_table *table, const struct probe_table_probe *probe)
+{
+	return probe_kernel_could(&probe->site) &&
+			(probe->exit != PROBE_TABLE_NONE || has_backtrace(table, probe->entry));
+}
+
+/* Why the kernel is not even asked; "": it is, NULL: it is not such a place. */
+static const char *why_left(const struct probe_table *table, const struct probe_table_probe *probe)
+{
+	if (probe->site.method < PROBE_BREAKPOINT || (probe->flags & PROBE_ENTRY_TRAP))
+		return NULL;
+	if (!probe_kernel_could(&probe->site))
+		return "the kernel would single-step the instruction there, which costs more";
+	if (probe->exit != PROBE_TABLE_NONE)
+		return "the return is seen, too, which the kernel does in a way that ends programs "
+		       "whose exceptions go through the function";
+	if (has_backtrace(table, probe->entry))
+		return "a backtrace is recorded, which the kernel cannot say";
+	return is_covered(table, probe) ? "a jump beside it needs its byte" : "";
+}
+
+bool probe_kernel_any(const struct probe_table *table)
+{
+	for (uint32_t i = 0; i < probe_table_nr_probes(table); i++) {
 		struct probe_table_probe probe;
-		bool chosen;
+		const char *why;
 
 		probe_table_probe(table, i, &probe);
-		chosen = is_chosen(table, &probe);
-		if (alone && !chosen)
-			continue;
-		/* The recorder in the process counts listeners. */
-		if (alone)
-			probe.semaphore = 0;
-		else if (chosen)
-			probe.flags |= PROBE_ENTRY_KERNEL;
-		ret = copy_probe(writer, table, &probe);
+		why = why_left(table, &probe);
+		if (why && !*why)
+			return true;
 	}
-	if (ret >= 0)
-		ret = probe_table_memfd(writer);
-	probe_table_writer_free(writer);
-	return (int)ret;
+	return false;
+}
+
+/* ---- those that are left over ---- */
+
+struct choice {
+	const struct probe_table *table;
+	pid_t pid;      /* that is watched for a moment */
+	bool *chosen;   /* of each probe */
+	uint32_t *list; /* the chosen, one by one */
+	uint32_t nr;    /* of these */
+	unsigned int trials;
+	struct reason {
+		uint32_t places;
+		bool asked; /* what was asked for is the reason: it could be left out */
+		char text[1024];
+	} reasons[REASONS_MAX];
+};
+
+/* With too many reasons the last one stands for the rest. */
+static void refuse(struct choice *choice, uint32_t places, bool asked, const char *why)
+{
+	struct reason *reason = choice->reasons;
+
+	while (reason < choice->reasons + REASONS_MAX - 1 && reason->places &&
+			strcmp(reason->text, why) != 0)
+		reason++;
+	if (!reason->places) {
+		snprintf(reason->text, sizeof(reason->text), "%s", why);
+		reason->asked = asked;
+	}
+	reason->places += places;
+}
+
+static void refuse_all(
+		struct choice *choice, uint32_t first, uint32_t count, bool asked, const char *why)
+{
+	for (uint32_t i = first; i < first + count; i++)
+		choice->chosen[choice->list[i]] = false;
+	if (count)
+		refuse(choice, count, asked, why);
+}
+
+static void refuse_list(struct choice *choice, uint32_t first, uint32_t count, const char *why)
+{
+	refuse_all(choice, first, count, false, why);
+}
+
+/* After some have been refused. */
+static void gather(struct choice *choice)
+{
+	choice->nr = 0;
+	for (uint32_t i = 0; i < probe_table_nr_probes(choice->table); i++)
+		if (choice->chosen[i])
+			choice->list[choice->nr++] = i;
+}
+
+static void choose_all(struct choice *choice)
+{
+	for (uint32_t i = 0; i < probe_table_nr_probes(choice->table); i++) {
+		struct probe_table_probe probe;
+		const char *why;
+
+		probe_table_probe(choice->table, i, &probe);
+		why = why_left(choice->table, &probe);
+		choice->chosen[i] = why && !*why;
+		if (why && *why)
+			refuse(choice, 1, is_asked(choice->table, &probe), why);
+	}
+	gather(choice);
 }
 
 /* ---- whether ---- */
@@ -168,141 +204,224 @@ static bool sees_our_files(pid_t pid)
 			own.st_ino == others.st_ino;
 }
 
-/* The file at this path is the one that the process executes, and not one that has replaced it. */
-static bool is_mapped(pid_t pid, const char *file)
+/* The file at this path is the one that the process has loaded, and not one that has replaced it. */
+static bool is_loaded(pid_t pid, const char *file)
 {
-	char path[64], *line = NULL;
-	size_t room = 0;
 	struct stat status;
-	bool found = false;
-	FILE *maps;
 
-	if (stat(file, &status))
-		return false;
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
-	maps = fopen(path, "re");
-	while (maps && !found && getline(&line, &room, maps) > 0) {
-		char rights[8];
-		uint64_t inode;
-
-		found = sscanf(line, "%*x-%*x %7s %*x %*x:%*x %" SCNu64, rights, &inode) == 2 &&
-				rights[2] == 'x' && inode == status.st_ino;
-	}
-	free(line);
-	if (maps)
-		(void)fclose(maps);
-	return found;
+	return !stat(file, &status) && session_has_mapped(pid, &status, file) > 0;
 }
 
-static bool are_mapped(pid_t pid, const struct probe_table *table)
+static void refuse_unloaded(struct choice *choice)
 {
-	for (uint32_t i = 0; i < probe_table_nr_probes(table); i++) {
-		struct probe_table_module module;
-		struct probe_table_probe probe;
+	uint32_t nr = probe_table_nr_modules(choice->table);
 
-		probe_table_probe(table, i, &probe);
-		probe_table_module(table, probe.module, &module);
-		if (is_chosen(table, &probe) && !is_mapped(pid, module.path))
-			return false;
+	for (uint32_t i = 0; i < nr; i++) {
+		struct probe_table_module module;
+		char why[512];
+
+		probe_table_module(choice->table, i, &module);
+		if (is_loaded(choice->pid, module.path))
+			continue;
+		snprintf(why, sizeof(why), "%.400s is not loaded, or has been replaced since",
+				module.path);
+		for (uint32_t at = 0; at < choice->nr; at++) {
+			struct probe_table_probe probe;
+
+			probe_table_probe(choice->table, choice->list[at], &probe);
+			if (probe.module == i)
+				refuse_list(choice, at, 1, why);
+		}
 	}
-	return true;
+	gather(choice);
 }
 
-static bool try_it(pid_t pid, int table, char *why, size_t room)
+static bool try_table(pid_t pid, int table, struct global_error *error)
 {
 	const struct global_options options = {.tables = &table,
 			.nr_tables = 1,
 			.way = -1,
 			.process = pid,
 			.ring_size = TRIAL_RING};
-	struct global_error error = {.text = ""};
 	struct global *global = NULL;
-	int ret = global_open(&options, &global, &error);
+	int ret = global_open(&options, &global, error);
 
 	if (!ret)
-		ret = global_watch(global, true, &error);
+		ret = global_watch(global, true, error);
 	if (!ret)
-		ret = global_watch(global, false, &error);
+		ret = global_watch(global, false, error);
 	global_close(global);
-	if (ret)
-		snprintf(why, room, "%s", error.text);
 	return !ret;
+}
+
+static bool try_some(
+		struct choice *choice, uint32_t first, uint32_t count, struct global_error *error)
+{
+	bool *some = calloc(probe_table_nr_probes(choice->table) + 1u, sizeof(*some));
+	bool works;
+	int table;
+
+	choice->trials++;
+	for (uint32_t i = first; some && i < first + count; i++)
+		some[choice->list[i]] = true;
+	*error = (struct global_error){.text = "there is no memory"};
+	table = some ? probe_kernel_copy(choice->table, some, PROBE_KERNEL_ALONE) : -1;
+	free(some);
+	works = table >= 0 && try_table(choice->pid, table, error);
+	if (table >= 0)
+		close(table);
+	return works;
+}
+
+/* All together, or half by half, until those are found that cannot be had. */
+static void try_list(struct choice *choice, uint32_t first, uint32_t count)
+{
+	struct global_error error;
+
+	if (!count || try_some(choice, first, count, &error))
+		return;
+	if (count == 1 || error.permission || choice->trials >= TRIALS_MAX) {
+		refuse_list(choice, first, count, error.text);
+		return;
+	}
+	try_list(choice, first, count / 2);
+	try_list(choice, first + count / 2, count - count / 2);
+}
+
+static void try_all(struct choice *choice)
+{
+	struct global_error error;
+	uint32_t before = choice->nr;
+
+	if (!choice->nr)
+		return;
+	if (!global_may(&error)) {
+		refuse_list(choice, 0, choice->nr, error.text);
+		gather(choice);
+		return;
+	}
+	try_list(choice, 0, choice->nr);
+	gather(choice);
+	/* Those that are left have not been tried together. */
+	if (choice->nr && choice->nr != before && !try_some(choice, 0, choice->nr, &error))
+		refuse_list(choice, 0, choice->nr, error.text);
+	gather(choice);
 }
 
 /* ---- all together ---- */
 
+static const char never_said[] = "`--no-uprobe` says so";
+
 const char *probe_kernel_not(bool never, bool contexts, const char *filter)
 {
 	if (never)
-		return "`--no-uprobe` says so";
+		return never_said;
 	return contexts || (filter && strchr(filter, '$'))
 			? "contexts of the process are recorded or asked for, which the kernel "
 			  "does not know"
 			: NULL;
 }
 
-static void decide(pid_t pid, const char * not, const struct probe_table *table,
-		struct probe_kernel *kernel)
+static void decide(const struct probe_target *target, const char * not, struct choice *choice)
 {
-	kernel->places = probe_kernel_count(table);
-	if (!kernel->places)
-		return;
-	if (not )
-		snprintf(kernel->why, sizeof(kernel->why), "%s", not );
-	else if (!sees_our_files(pid))
-		snprintf(kernel->why, sizeof(kernel->why),
-				"the process has another root directory");
-	else if (!are_mapped(pid, table))
-		snprintf(kernel->why, sizeof(kernel->why),
-				"a file of the process is not loaded, or has been replaced since");
-	else
-		kernel->table = copy_table(table, true);
-	if (kernel->table < 0 || try_it(pid, kernel->table, kernel->why, sizeof(kernel->why)))
-		return;
-	close(kernel->table);
-	kernel->table = -1;
+	const char *why = not ? not
+			: target->pid && !sees_our_files(target->pid)
+			? "the process has another root directory"
+			: NULL;
+
+	choose_all(choice);
+	if (why)
+		refuse_all(choice, 0, choice->nr, not &&why != never_said, why);
+	gather(choice);
+	if (target->pid)
+		refuse_unloaded(choice);
+	try_all(choice);
 }
 
-static void say_choice(const struct probe_kernel *kernel)
+static void say_choice(const struct choice *choice)
 {
 	char number[SAY_NUMBER_MAX];
 
-	if (kernel->table >= 0)
-		say_detail("the kernel watches %s of the places (uprobe), where only a breakpoint "
-			   "could be",
-				say_number(kernel->places, number));
-	else if (*kernel->why)
-		say_detail("%s of the places can have a breakpoint only, and no uprobe: %s",
-				say_number(kernel->places, number), kernel->why);
+	if (choice->nr)
+		say_detail("the kernel watches %s of the places (uprobe), where no jump can "
+			   "be",
+				say_number(choice->nr, number));
+	for (const struct reason *reason = choice->reasons;
+			reason < choice->reasons + REASONS_MAX && reason->places; reason++) {
+		/* Whoever may have none anyway need not know what else would be in the way. */
+		bool shown = reason->asked && probe_kernel_may();
+
+		(shown ? say_note : say_detail)(
+				"%s of the places can have a breakpoint only, and no uprobe: %s",
+				say_number(reason->places, number), reason->text);
+	}
+}
+
+static void close_table(int *table)
+{
+	if (*table >= 0)
+		close(*table);
+	*table = -1;
+}
+
+/* The tables of the choice. */
+static int make_tables(
+		const struct choice *choice, bool starts, int *table, struct probe_kernel *kernel)
+{
+	int marked;
+
+	if (!choice->nr)
+		return COMMAND_DONE;
+	kernel->table = probe_kernel_copy(choice->table, choice->chosen, PROBE_KERNEL_ALONE);
+	if (starts)
+		kernel->others = probe_kernel_copy(
+				choice->table, choice->chosen, PROBE_KERNEL_OTHERS);
+	marked = probe_kernel_copy(choice->table, choice->chosen, PROBE_KERNEL_MARKED);
+	if (kernel->table < 0 || marked < 0 || (starts && kernel->others < 0)) {
+		close_table(&kernel->table);
+		close_table(&kernel->others);
+		close_table(&marked);
+		return say_error(COMMAND_FAILED, NULL, "there is no memory");
+	}
+	close(*table);
+	*table = marked;
+	return COMMAND_DONE;
 }
 
 int probe_kernel_choose(const struct probe_target *target, const char * not, int *table,
 		struct probe_kernel *kernel)
 {
+	struct choice *choice = calloc(1, sizeof(*choice));
 	struct probe_seen seen;
-	int status, marked = -1;
+	uint32_t nr;
+	int status;
 
-	*kernel = (struct probe_kernel){.table = -1};
-	if (!target->pid)
-		return COMMAND_DONE;
-	status = probe_see(*table, &seen);
-	if (status)
-		return status;
-	decide(target->pid, not, &seen.table, kernel);
-	if (kernel->table >= 0)
-		marked = copy_table(&seen.table, false);
-	probe_unsee(&seen);
-	if (kernel->table >= 0 && marked < 0) {
-		close(kernel->table);
-		kernel->table = -1;
+	*kernel = (struct probe_kernel){.table = -1, .others = -1};
+	if (!choice)
 		return say_error(COMMAND_FAILED, NULL, "there is no memory");
+	status = probe_see(*table, &seen);
+	if (status) {
+		free(choice);
+		return status;
 	}
-	if (marked >= 0) {
-		close(*table);
-		*table = marked;
+	nr = probe_table_nr_probes(&seen.table);
+	choice->table = &seen.table;
+	choice->pid = target->pid ? target->pid : getpid();
+	choice->chosen = calloc(nr + 1u, sizeof(*choice->chosen));
+	choice->list = calloc(nr + 1u, sizeof(*choice->list));
+	if (choice->chosen && choice->list) {
+		decide(target, not, choice);
+		status = make_tables(choice, !target->pid, table, kernel);
+		if (!status)
+			say_choice(choice);
+	} else {
+		status = say_error(COMMAND_FAILED, NULL, "there is no memory");
 	}
-	say_choice(kernel);
-	return COMMAND_DONE;
+	probe_unsee(&seen);
+	free(choice->chosen);
+	free(choice->list);
+	free(choice);
+	return status;
 }
 
 int probe_kernel_words(pid_t pid, const int *tables, size_t nr, char ***words)

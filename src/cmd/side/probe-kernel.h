@@ -12,26 +12,35 @@
 #include "probe/site.h"
 
 struct probe_kernel {
-	int table;       /* those places alone, for side-uprobes; -1: there are none */
-	uint32_t places; /* how many */
-	char why[1200]; /* why there are none although some could be: a sentence without its full stop; "" else */
+	int table; /* those places alone, for side-uprobes; -1: there are none */
+	int others; /* of a program to be started: what its file's other processes get (session_probe), or -1 */
 };
 
 /*
- * Of a table for a process: if there are such places, *table is exchanged for one that leaves them to the kernel. `not`: why none
- * may be left to it, or NULL. 0 or an exit status: said.
+ * Of a table for a process, or for a program that is to be started: if there are such places, *table is exchanged for one that leaves
+ * them to the kernel. `not`: why none may be left to it, or NULL. 0 or an exit status: said.
  */
 int probe_kernel_choose(const struct probe_target *target, const char * not, int *table,
 		struct probe_kernel *kernel);
 /* That, of what is asked for: contexts that any event may have would be those of who records, also in a filter. */
 const char *probe_kernel_not(bool never, bool contexts, const char *filter);
-/* How many could be left to it. */
-uint32_t probe_kernel_count(const struct probe_table *table);
+/* Whether there are any that could be left to it. */
+bool probe_kernel_any(const struct probe_table *table);
 /* A call of side-uprobes; to be freed by probe_global_free(). 0 or an exit status: said. */
 int probe_kernel_words(pid_t pid, const int *tables, size_t nr, char ***words);
 
-/* Whether a place could be one of those, whoever asks; and whether it is one if we do, of any process. */
+/* Whether a place could be one of those, whoever asks; whether we may ask; and whether it is one if we do, of any process. */
 bool probe_kernel_could(const struct probe_site *site);
+bool probe_kernel_may(void);
 bool probe_kernel_would(const struct probe_site *site);
+
+/* probe-kernel-table.c: `chosen` is of each probe. A memfd, or a negative errno. */
+enum probe_kernel_copy {
+	PROBE_KERNEL_ALONE,  /* the chosen and nothing else */
+	PROBE_KERNEL_MARKED, /* all; the chosen are left to the kernel */
+	PROBE_KERNEL_OTHERS, /* all; the chosen are left to it in another process */
+};
+int probe_kernel_copy(
+		const struct probe_table *table, const bool *chosen, enum probe_kernel_copy copy);
 
 #endif /* SIDE_CMD_PROBE_KERNEL_H */

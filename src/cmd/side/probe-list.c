@@ -27,7 +27,6 @@ struct listing {
 	pid_t process;           /* 0: a file */
 	struct resolve *resolve; /* of the process; NULL: nobody has asked yet */
 	uint64_t count, by_method[PROBE_METHODS];
-	uint64_t by_kernel; /* of breakpoints, what it watches instead */
 };
 
 /* What is printed: a function, by one of its names, and how it can be probed. */
@@ -85,9 +84,30 @@ static void print_chooser(const struct probe_module *module, const struct row *r
 	putchar(')');
 }
 
+/* As things are: what only the kernel could do, and does not, nobody does. */
+static enum probe_method method_of(const struct probe_site *site)
+{
+	if (probe_kernel_would(site))
+		return PROBE_KERNEL;
+	return site->method == PROBE_KERNEL ? PROBE_NONE : site->method;
+}
+
 static const char *method_name(const struct probe_site *site)
 {
-	return probe_kernel_would(site) ? PROBE_UPROBE_NAME : probe_method_name(site->method);
+	return probe_method_name(method_of(site));
+}
+
+/* Why it is no jump; where the kernel can be asked also why it is no uprobe. */
+static void print_reason(const struct probe_site *site)
+{
+	bool steps = site->method == PROBE_BREAKPOINT && !probe_kernel_could(site) &&
+			probe_kernel_may();
+
+	if (site->reason || steps)
+		printf("  (%s%s%s)", site->reason ? site->reason : "",
+				site->reason && steps ? "; " : "",
+				steps ? "no uprobe: the kernel would single-step its instruction"
+				      : "");
 }
 
 static void print_text(const struct listing *listing, const struct probe_module *module,
@@ -111,8 +131,7 @@ static void print_text(const struct listing *listing, const struct probe_module 
 		printf("%s:", say_printable(base_name(module->path), text, sizeof(text)));
 	fputs(say_printable(name ? name : unnamed, text, sizeof(text)), stdout);
 	print_chooser(module, row);
-	if (site->reason)
-		printf("  (%s)", site->reason);
+	print_reason(site);
 	putchar('\n');
 	free(readable);
 }
@@ -208,10 +227,7 @@ static int print_row(struct listing *listing, const struct probe_module *module,
 	}
 	if (!listing->count++ && !say_is_json())
 		printf("%-10s %-18s %5s %s\n", "METHOD", "ADDRESS", "BYTES", "FUNCTION");
-	if (probe_kernel_would(&row->site))
-		listing->by_kernel++;
-	else
-		listing->by_method[row->site.method]++;
+	listing->by_method[method_of(&row->site)]++;
 	if (say_is_json())
 		print_json(module, row);
 	else
@@ -299,17 +315,24 @@ static int list_file(struct listing *listing, const char *path)
 static void tell_kept(const struct listing *listing)
 {
 	struct inject_kept kept;
+	char pads[96] = "";
 
 	if (!listing->process || inject_kept(listing->process, &kept) || !kept.bytes)
 		return;
+	if (kept.pads)
+		snprintf(pads, sizeof(pads),
+				", %" PRIu64 " jumps in padding that a thread may still be on its "
+				"way to",
+				kept.pads);
 	if (say_is_json())
 		printf("{\"schema\":%d,\"type\":\"probe_kept\",\"bytes\":%" PRIu64
-		       ",\"signals\":%s}\n",
-				SAY_JSON_SCHEMA, kept.bytes, kept.traps ? "true" : "false");
+		       ",\"signals\":%s,\"pads\":%" PRIu64 "}\n",
+				SAY_JSON_SCHEMA, kept.bytes, kept.traps ? "true" : "false",
+				kept.pads);
 	else
 		say_note("process %d has no probe now, and keeps %" PRIu64
-			 " KiB for those that it had and for the next ones%s",
-				listing->process, kept.bytes / 1024,
+			 " KiB for those that it had and for the next ones%s%s",
+				listing->process, kept.bytes / 1024, pads,
 				kept.traps ? ", and the handlers of SIGTRAP and SIGILL, for one of "
 					     "its threads may still be on its way to them"
 					   : "");
@@ -331,9 +354,9 @@ static int conclude(const struct listing *listing, bool markers, const char *wha
 				       "functions is known",
 				what, glob);
 	tell_kept(listing);
-	if (listing->by_kernel)
+	if (by[PROBE_KERNEL])
 		snprintf(kernel, sizeof(kernel), ", %" PRIu64 " " PROBE_UPROBE_NAME,
-				listing->by_kernel);
+				by[PROBE_KERNEL]);
 	say_note("%" PRIu64 " functions: %" PRIu64 " jump, %" PRIu64 " padding, %" PRIu64
 		 " short, %" PRIu64 " punned%s, %" PRIu64 " breakpoint, %" PRIu64 " none",
 			listing->count, by[PROBE_JUMP], by[PROBE_PADDING], by[PROBE_SHORT],

@@ -270,6 +270,7 @@ const char *probe_method_name(unsigned int method)
 			[PROBE_SHORT] = "short",
 			[PROBE_PUNNED] = "punned",
 			[PROBE_BREAKPOINT] = "breakpoint",
+			[PROBE_KERNEL] = PROBE_UPROBE_NAME,
 	};
 
 	return method < PROBE_METHODS ? methods[method] : "none";

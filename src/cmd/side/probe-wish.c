@@ -30,9 +30,13 @@ static int add(const char **items, size_t *count, const char *text)
 	return COMMAND_DONE;
 }
 
-/* `--arg`, `--args`, `--exit`, `--ret`: of one place. */
+/* `--arg`, `--args`, `--exit`, `--ret`: of one place. What a session has written down says `--no-uprobe`, too. */
 static int add_use(struct probe_wish *wish, const struct option_use *use)
 {
+	if (!strcmp(use->option->name, "no-uprobe")) {
+		wish->no_uprobe = true;
+		return COMMAND_DONE;
+	}
 	if (!strcmp(use->option->name, "exit")) {
 		wish->wish.exits = true;
 		return COMMAND_DONE;
@@ -183,5 +187,7 @@ char *probe_wish_text(const struct probe_wish *wish)
 		print_option(out, " --ret", wish->results[i]);
 	for (size_t i = 0; i < wish->wish.nr_contexts; i++)
 		print_option(out, " --context", wish->contexts[i]);
+	if (wish->no_uprobe)
+		fputs(" --no-uprobe", out);
 	return fclose(out) ? NULL : text;
 }

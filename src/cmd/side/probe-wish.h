@@ -17,6 +17,7 @@ struct probe_wish {
 	struct resolve_wish wish;
 	const char *arguments[PROBE_TABLE_FIELDS_MAX], *results[PROBE_TABLE_FIELDS_MAX],
 			*contexts[PROBE_TABLE_FIELDS_MAX];
+	bool no_uprobe; /* the kernel is to watch nothing of it */
 };
 
 /*

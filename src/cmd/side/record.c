@@ -84,12 +84,14 @@ static void print_processes(const struct session_summary *summary, size_t rows)
 {
 	for (size_t i = 0; i < summary->nr_processes && i < rows; i++) {
 		const struct session_process *process = &summary->processes[i];
-		char name[512], kinds[SAY_NUMBER_MAX], size[SAY_NUMBER_MAX];
+		char name[512], of[128], kinds[SAY_NUMBER_MAX], size[SAY_NUMBER_MAX];
 
 		if (*process->directory)
 			say_printable(process->directory, name, sizeof(name));
 		else
-			snprintf(name, sizeof(name), "pid %" PRIu32, process->pid);
+			snprintf(name, sizeof(name), "%s, pid %" PRIu32,
+					say_printable(process->procname, of, sizeof(of)),
+					process->pid);
 		fprintf(stderr, "  %-28s  %6s kind%s of event  %10s\n", name,
 				say_number(process->events, kinds),
 				process->events == 1 ? " " : "s", say_size(process->bytes, size));
@@ -398,10 +400,24 @@ void command_session_summary(
 	fflush(stderr);
 }
 
+/* No shell says it, as it is not the shell's child. What the user did is not told to him. */
+static void say_signal(const struct session_summary *summary, const char *command)
+{
+	int number;
+
+	if (summary->status < 0 || !WIFSIGNALED(summary->status) || summary->interrupted)
+		return;
+	number = WTERMSIG(summary->status);
+	if (number != SIGINT && number != SIGPIPE)
+		say_note("%s was ended by signal %d (%s%s)", command, number, strsignal(number),
+				WCOREDUMP(summary->status) ? ", core dumped" : "");
+}
+
 static int finish(struct session *session, const struct parsed *parsed, int failed)
 {
 	const struct session_summary *summary = session_summary(session);
 
+	say_signal(summary, parsed->operand_count ? parsed->operands[0] : "the command");
 	command_session_messages(summary);
 	command_session_summary(
 			summary, parsed, summary->status >= 0 ? exit_status(summary->status) : -1);

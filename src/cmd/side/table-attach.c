@@ -66,7 +66,7 @@ const struct option table_attach_options[] = {
 		.kind = OPTION_TIME,
 		.offset = offsetof(struct attach_options, duration),
 		.standard = "until Ctrl-C, or the end of the program",
-		.sentence = "Record for TIME. A number with ms, s or min behind it.",
+		.sentence = "Record for TIME: seconds, or a number with ms, s or min behind it.",
 	},
 	{
 		.name = "mode",

@@ -82,7 +82,7 @@ const struct option table_trace_options[] = {
 		.kind = OPTION_TIME,
 		.offset = offsetof(struct record_options, duration),
 		.standard = "until Ctrl-C, or the end of the program",
-		.sentence = "With `-p`: record for TIME. A number with ms, s or min behind it.",
+		.sentence = "With `-p`: record for TIME: seconds, or a number with ms, s or min behind it.",
 	},
 	{
 		.name = "in-sandbox",
@@ -116,6 +116,9 @@ const char *const table_trace_paragraphs[] = {
 	"With `-p` the program runs already, whoever has started it: nobody else is disturbed, no daemon is needed, and it has its "
 	"own bytes again when the recording ends. What it forks meanwhile is recorded, too, each process in a trace of its own. "
 	"`side attach --help` says where that is refused.",
+	"Places that could have a breakpoint only are watched by the kernel where it may be asked (uprobes, of that process alone), "
+	"which costs a third; `-v` says how many, and why not the others. Their records are in the trace of `side-uprobes`, with pid, tid "
+	"and comm of the hit. `--no-uprobe` sets breakpoints.",
 	"The exit status is that of the program that was started.",
 	NULL,
 };
@@ -144,6 +147,9 @@ const struct term table_probes_terms[] = {
 	{ "server.c:120", "A line of a source file, where there is debug information." },
 	{ "--arg request->path", "A variable by its name, and the way from it: members, `*`, `[2]`. Text to which a `char *` points is "
 			"recorded as text." },
+	{ "--arg 'string(m->data, m->size)'", "What a length belongs to that only the program knows: text, `bytes(p, n)` as numbers in base 16, `*p@n` as an "
+			"array. Without the length `string(p)` ends with the NUL. A length is a number or a variable." },
+	{ "--arg 'path=request->path'", "NAME=VALUE chooses what the field is called, whatever VALUE is." },
 	{ "--arg s32:n:%edi", "TYPE:NAME:ADDR without debug information. A register alone is the value itself (but of string and bytes, "
 			"its address); all else is where in memory it stands: `%rdi+0x10`, `*(%rdi+8)+4`, a symbol, a number. "
 			"`*` reads the pointer there. Types: u8 to u64, s8 to s64, x8 to x64 (shown in base 16), char, short, int, long, "
@@ -187,7 +193,8 @@ const char *const table_probe_paragraphs[] = {
 	"elsewhere.",
 	"A process that had probes and has none any more keeps their code for the next ones, at most 64 MiB: how much that is, with the "
 	"agent's own data and the pages of code that differ from their files, is said at the end (JSON: probe_kept), and "
-	"if it keeps handlers of SIGTRAP and SIGILL, because one of its threads may still be on its way to them (signals).",
+	"if it keeps handlers of SIGTRAP and SIGILL (signals), or jumps in padding (pads), because one of its threads may still be on its "
+	"way to them.",
 	"Markers (SDT, USDT) that the file was built with follow, as PROVIDER:NAME with their operands; GLOB selects them by that "
 	"whole name. With `--sdt` they come alone: SEMAPHORE is the address of the marker's counter of listeners, and LISTENERS, of a "
 	"process, what it counts. `-`: there is none.",

@@ -143,6 +143,7 @@ const struct option table_record_options[] = {
 		.name = "block-timeout",
 		.argument = "TIME",
 		.kind = OPTION_TIME,
+		.units = true,
 		.ordered = true,
 		.offset = offsetof(struct record_options, channels),
 		.standard = "1s",
@@ -292,7 +293,7 @@ const struct option table_record_options[] = {
 		.argument = "TIME",
 		.kind = OPTION_TIME,
 		.offset = offsetof(struct record_options, rotate_every),
-		.sentence = "Finish a chunk, as with `--rotate`, after TIME, too. A number with s or min behind it.",
+		.sentence = "Finish a chunk, as with `--rotate`, after TIME, too: seconds, or a number with s, min or h behind it.",
 	},
 	{
 		.name = "keep-size",

@@ -523,6 +523,7 @@ const struct option table_enable_channel_options[] = {
 		.name = "block-timeout",
 		.argument = "TIME",
 		.kind = OPTION_TIME,
+		.units = true,
 		ASKED,
 		.standard = "1s",
 		.sentence = "With `--mode block`: how long one event waits for room at most.",

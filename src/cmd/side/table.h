@@ -178,7 +178,9 @@ extern const struct example table_doctor_examples[];
 					.sentence = "Record a value: an argument or variable by "  \
 						    "its name, as in `n`, "                        \
 						    "`p->name` or `list[2].next`, where "          \
-						    "there is debug information; or "              \
+						    "there is debug information, with a length "   \
+						    "as `string(p, n)`, `bytes(p, n)` or `*p@n`, " \
+						    "and NAME=VALUE to name it; or "               \
 						    "TYPE:NAME:ADDR, as in `s32:n:%edi`. "         \
 						    "May be given several times.",                 \
 			},                                                                         \

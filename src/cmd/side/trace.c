@@ -10,12 +10,14 @@
 #include "probe-list.h"
 #include "probe-wish.h"
 #include "say.h"
+#include "trace-kernel.h"
 #include "where.h"
 #include "words.h"
 
 #include "session/probes.h"
 #include "session/session.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -43,35 +45,24 @@ struct tracing {
 
 /* ---- the program ---- */
 
-static bool is_program(const char *directory, size_t length, const char *name, char path[PATH_MAX])
+/* What places are looked for in: of a script that is the program that runs it. */
+static int find_program(const char *name, char exe[PATH_MAX])
 {
-	char tried[PATH_MAX];
+	char path[PATH_MAX], text[256];
+	int ret = session_program(name, path);
 
-	return snprintf(tried, sizeof(tried), "%.*s%s%s", (int)length, directory, length ? "/" : "",
-			       name) < (int)sizeof(tried) &&
-			!access(tried, X_OK) && realpath(tried, path);
-}
-
-/* As the shell would find it. */
-static int find_program(const char *name, char path[PATH_MAX])
-{
-	const char *directories = getenv("PATH");
-
-	if (strchr(name, '/')) {
-		if (is_program("", 0, name, path))
-			return COMMAND_DONE;
-	} else {
-		if (!directories)
-			directories = "/usr/local/bin:/usr/bin:/bin";
-		while (directories) {
-			size_t length = strcspn(directories, ":");
-
-			if (length && is_program(directories, length, name, path))
-				return COMMAND_DONE;
-			directories = directories[length] ? directories + length + 1 : NULL;
-		}
-	}
-	return say_error(COMMAND_NOT_FOUND, NULL, "there is no program `%.256s`", name);
+	if (ret == -ENOENT && (!strchr(name, '/') || !strcmp(name, path)))
+		return say_error(COMMAND_NOT_FOUND, NULL, "there is no program `%.256s`", name);
+	if (ret < 0)
+		return say_error(COMMAND_NOT_EXECUTABLE, NULL,
+				"`%.256s` cannot be run: its interpreter `%.256s`: %s", name,
+				say_printable(path, text, sizeof(text)), strerror(-ret));
+	if (!realpath(path, exe))
+		return say_error(COMMAND_NOT_FOUND, NULL, "there is no program `%.256s`", path);
+	if (ret)
+		say_note("%.256s is a script, which %s runs: places are looked for there", name,
+				say_printable(exe, text, sizeof(text)));
+	return COMMAND_DONE;
 }
 
 /* ---- probes ---- */
@@ -125,17 +116,22 @@ static bool wants_all_arguments(const struct resolve_wish *wish)
 	return false;
 }
 
-static int leave_to_kernel(struct tracing *tracing, const struct probe_target *target, int *table)
+static int leave_to_kernel(struct tracing *tracing, const struct probe_target *target,
+		struct session_probe *probe)
 {
 	struct probe_kernel kernel;
-	int status = probe_kernel_choose(target, tracing->no_kernel, table, &kernel);
+	int status = probe_kernel_choose(target, tracing->no_kernel, &probe->table, &kernel);
 
 	if (!status && kernel.table >= 0)
 		tracing->kernel[tracing->nr_kernel++] = kernel.table;
+	if (!status && kernel.others >= 0) {
+		probe->has_others = true;
+		probe->others = kernel.others;
+	}
 	return status;
 }
 
-static int resolve_all(struct tracing *tracing, pid_t pid)
+static int resolve_all(struct tracing *tracing, pid_t pid, bool global)
 {
 	const struct probe_target target = {.pid = pid, .exe = pid ? NULL : tracing->exe};
 	uint64_t started = pid ? session_process_start(pid) : 0;
@@ -148,14 +144,15 @@ static int resolve_all(struct tracing *tracing, pid_t pid)
 				.pid = (uint32_t)pid,
 				.started = started,
 				.exe = target.exe};
+		tracing->wishes[i].wish.kernel = global;
 		tracing->wishes[i].wish.apart = wants_all_arguments(&tracing->wishes[i].wish);
 		status = probe_resolve(&target, &tracing->wishes[i].wish, &probe->table);
 		if (status)
 			break;
 		tracing->nr_probes++;
 		status = add_events(tracing, probe->table);
-		if (!status)
-			status = leave_to_kernel(tracing, &target, &probe->table);
+		if (!status && !global)
+			status = leave_to_kernel(tracing, &target, probe);
 	}
 	return status;
 }
@@ -247,6 +244,7 @@ static int look_after(void *user, struct session *session)
 
 static int start(struct tracing *tracing, const struct parsed *parsed, char **words, size_t count)
 {
+	struct trace_kernel kernel;
 	const struct session_rule rule = {.patterns = (const char *const *)tracing->patterns,
 			.nr_patterns = tracing->nr_patterns,
 			.filter = parsed->options.record.filter};
@@ -262,7 +260,9 @@ static int start(struct tracing *tracing, const struct parsed *parsed, char **wo
 			.channels = &channel,
 			.nr_channels = 1,
 			.probes = tracing->probes,
-			.nr_probes = tracing->nr_probes};
+			.nr_probes = tracing->nr_probes,
+			.companion = trace_kernel_companion(
+					&kernel, tracing->kernel, tracing->nr_kernel)};
 	struct parsed command = *parsed;
 
 	command.operands = words;
@@ -480,7 +480,8 @@ static int trace(struct tracing *tracing, const struct parsed *parsed, char **wo
 	tracing->no_kernel = probe_kernel_not(
 			options->global.never, tracing->others.count > 0, options->filter);
 	if (!status)
-		status = resolve_all(tracing, options->global.on ? 0 : (pid_t)options->pid);
+		status = resolve_all(tracing, options->global.on ? 0 : (pid_t)options->pid,
+				options->global.on);
 	if (!status && options->global.on)
 		return start_global(tracing, parsed, count ? words : NULL);
 	if (!status && options->pid)
@@ -501,8 +502,11 @@ int cmd_trace(const struct parsed *parsed)
 		return say_error(COMMAND_FAILED, NULL, "there is no memory");
 	}
 	status = trace(tracing, parsed, words, words ? count : 0);
-	for (size_t i = 0; i < tracing->nr_probes; i++)
+	for (size_t i = 0; i < tracing->nr_probes; i++) {
 		close(tracing->probes[i].table);
+		if (tracing->probes[i].has_others)
+			close(tracing->probes[i].others);
+	}
 	for (size_t i = 0; i < tracing->nr_kernel; i++)
 		close(tracing->kernel[i]);
 	for (size_t i = 0; i < tracing->nr_patterns; i++)

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/* side-uprobes beside a command of ours. It ends with the command's process, after all that it has seen of it. */
+#include "trace-kernel.h"
+
+#include "command.h"
+#include "helper.h"
+#include "probe-global.h"
+#include "probe-kernel.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* What was wrong it has said itself. */
+static int fail(struct session_error *error)
+{
+	*error = (struct session_error){.kind = SESSION_ERROR_FAILED, .code = EIO};
+	snprintf(error->text, sizeof(error->text),
+			"the kernel does not watch the places that were left to it; "
+			"`--no-uprobe` sets breakpoints instead");
+	return -EIO;
+}
+
+static int begin(void *user, pid_t pid, const char *socket, struct session_error *error)
+{
+	struct trace_kernel *kernel = user;
+	char **words = NULL;
+	int status = probe_kernel_words(pid, kernel->tables, kernel->nr, &words);
+
+	if (!status)
+		status = helper_begin(&words, socket, &kernel->ready, &kernel->child);
+	probe_global_free(words);
+	return status ? fail(error) : 0;
+}
+
+static int is_ready(void *user, struct session_error *error)
+{
+	struct trace_kernel *kernel = user;
+	struct pollfd watched = {.fd = kernel->ready, .events = POLLIN};
+	char byte;
+	ssize_t got;
+
+	if (poll(&watched, 1, 0) <= 0)
+		return 0;
+	got = read(kernel->ready, &byte, 1);
+	close(kernel->ready);
+	kernel->ready = -1;
+	return got == 1 ? 1 : fail(error);
+}
+
+static bool is_over(void *user, bool now)
+{
+	struct trace_kernel *kernel = user;
+
+	/* Who waits for all processes of the command may have waited for this one. */
+	if (kernel->child > 0 && waitpid(kernel->child, NULL, WNOHANG))
+		kernel->child = 0;
+	if (kernel->child > 0 && now)
+		(void)kill(kernel->child, SIGTERM);
+	return kernel->child <= 0;
+}
+
+const struct session_companion *trace_kernel_companion(
+		struct trace_kernel *kernel, const int *tables, size_t nr)
+{
+	*kernel = (struct trace_kernel){.tables = tables,
+			.nr = nr,
+			.ready = -1,
+			.companion = {begin, is_ready, is_over, kernel}};
+	return nr ? &kernel->companion : NULL;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SIDE_CMD_TRACE_KERNEL_H
+#define SIDE_CMD_TRACE_KERNEL_H
+
+/* Of a program that is started, the places that the kernel watches (probe-kernel.h): side-uprobes is there before it executes anything. */
+
+#include "session/session.h"
+
+#include <stddef.h>
+#include <sys/types.h>
+
+struct trace_kernel {
+	const int *tables;
+	size_t nr;
+	struct session_companion companion;
+	pid_t child; /* 0: it has ended, or was never there */
+	int ready;
+};
+
+/* For the options of the session, as long as both stay. */
+const struct session_companion *trace_kernel_companion(
+		struct trace_kernel *kernel, const int *tables, size_t nr);
+
+#endif /* SIDE_CMD_TRACE_KERNEL_H */

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which program runs when a command is executed: the one that its name is found as, or the interpreter that a script names. As the kernel
+ * has it: "#!", the interpreter, and the rest of the line as one argument. The interpreter is often env(1), which executes what it is
+ * told in the same process; that is followed, too, because nobody who says the script means env.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "session/session.h"
+
+#define LINE_MAX_BYTES 256 /* what the kernel looks at */
+#define INTERPRETERS_MAX 5 /* of one another, as in the kernel */
+#define SHELL "/bin/sh"    /* execvp() has it run what the kernel refuses */
+
+static bool is_program(const char *path)
+{
+	struct stat status;
+
+	return !access(path, X_OK) && !stat(path, &status) && S_ISREG(status.st_mode);
+}
+
+/* As execvp() finds it. False: not found. */
+static bool find(const char *name, char path[PATH_MAX])
+{
+	const char *list = getenv("PATH");
+
+	if (strchr(name, '/'))
+		return snprintf(path, PATH_MAX, "%s", name) < PATH_MAX && is_program(path);
+	list = list ? list : "/bin:/usr/bin";
+	for (;;) {
+		size_t size = strcspn(list, ":");
+
+		if (snprintf(path, PATH_MAX, "%.*s%s%s", (int)size, list, size ? "/" : "", name) <
+						PATH_MAX &&
+				is_program(path))
+			return true;
+		if (!list[size])
+			return false;
+		list += size + 1;
+	}
+}
+
+/* What env(1) executes if it is nothing but a program's name, also with -S and words behind it; NULL: it does more. */
+static char *behind_env(char *argument)
+{
+	bool splits = !strncmp(argument, "-S", 2);
+	char *word = argument, *end;
+
+	if (splits)
+		word += 2 + strspn(argument + 2, " \t");
+	end = word + strcspn(word, " \t");
+	if (*end && !splits)
+		return NULL;
+	*end = 0;
+	return *word && *word != '-' && !strpbrk(word, "=$\"'\\") ? word : NULL;
+}
+
+/* The program of a line behind its "#!"; changed by it. False: there is none. */
+static bool read_line(char *line, char path[PATH_MAX])
+{
+	char *name = line + strspn(line, " \t"), *argument, *end, *told;
+
+	line[strcspn(line, "\n")] = 0;
+	end = name + strcspn(name, " \t");
+	argument = end + strspn(end, " \t");
+	*end = 0;
+	if (!*name)
+		return false;
+	snprintf(path, PATH_MAX, "%s", name);
+	for (end = argument + strlen(argument); end > argument && strchr(" \t", end[-1]);)
+		*--end = 0;
+	told = strrchr(name, '/');
+	told = !strcmp(told ? told + 1 : name, "env") ? behind_env(argument) : NULL;
+	if (told)
+		(void)find(told, path);
+	return true;
+}
+
+/* 1: a script, *path is what runs it; 0: none; or a negative errno. */
+static int follow(char path[PATH_MAX], bool first)
+{
+	char line[LINE_MAX_BYTES + 1];
+	ssize_t size;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+	/* It may be executed and not read. */
+	if (fd < 0)
+		return errno == EACCES ? 0 : -errno;
+	size = pread(fd, line, LINE_MAX_BYTES, 0);
+	close(fd);
+	if (size < 2)
+		return 0;
+	line[size] = 0;
+	if (!memcmp(line, "#!", 2))
+		return read_line(line + 2, path) ? 1 : -ENOEXEC;
+	/* What is no text is something that the kernel may have been told of. */
+	if (!first || !memcmp(line, ELFMAG, SELFMAG) || memchr(line, 0, (size_t)size))
+		return 0;
+	snprintf(path, PATH_MAX, "%s", SHELL);
+	return 1;
+}
+
+int session_program(const char *name, char path[PATH_MAX])
+{
+	int ret = find(name, path) ? 1 : -ENOENT, nr = 0;
+
+	while (ret > 0 && nr <= INTERPRETERS_MAX)
+		ret = follow(path, !nr++);
+	return ret > 0 ? -ELOOP : ret < 0 ? ret : nr > 1;
+}
