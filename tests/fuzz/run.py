@@ -25,9 +25,15 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PACKED_MAX = 48 << 10
 
 
+def has_fuzzer(path):
+    """Of libFuzzer: others are tests with random input of their own, and are called otherwise."""
+    with open(path, 'rb') as stream:
+        return b'LLVMFuzzerTestOneInput' in stream.read()
+
+
 def programs(build, names):
     found = {path for pattern in ('*-libfuzzer', 'fuzz-*') for path in glob.glob(os.path.join(build, 'tests/**', pattern), recursive=True)
-             if os.path.isfile(path) and os.access(path, os.X_OK) and not path.endswith('.py') and '.p/' not in path}
+             if os.path.isfile(path) and os.access(path, os.X_OK) and not path.endswith('.py') and '.p/' not in path and has_fuzzer(path)}
     return [path for path in sorted(found) if not names or any(name in os.path.basename(path) for name in names)]
 
 
