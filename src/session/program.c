@@ -113,5 +113,9 @@ int session_program(const char *name, char path[PATH_MAX])
 
 	while (ret > 0 && nr <= INTERPRETERS_MAX)
 		ret = follow(path, !nr++);
+	if (ret == -ENOEXEC) {
+		snprintf(path, PATH_MAX, "%s", SHELL);
+		return 1;
+	}
 	return ret > 0 ? -ELOOP : ret < 0 ? ret : nr > 1;
 }

@@ -53,7 +53,8 @@ uint64_t bytes_number(struct bytes *bytes, unsigned int size)
 	return number;
 }
 
-uint64_t bytes_leb128(struct bytes *bytes)
+/* *sign: all bits from the number's last one on, if that says it is negative. */
+static uint64_t leb128(struct bytes *bytes, uint64_t *sign)
 {
 	uint64_t number = 0;
 	unsigned int shift = 0, byte;
@@ -64,23 +65,22 @@ uint64_t bytes_leb128(struct bytes *bytes)
 			number |= (uint64_t)(byte & 0x7f) << shift;
 		shift += 7;
 	} while (byte & 0x80 && shift < 140);
+	*sign = byte & 0x40 && shift < 64 ? UINT64_MAX << shift : 0;
 	return number;
+}
+
+uint64_t bytes_leb128(struct bytes *bytes)
+{
+	uint64_t sign;
+
+	return leb128(bytes, &sign);
 }
 
 int64_t bytes_signed_leb128(struct bytes *bytes)
 {
-	uint64_t number = 0;
-	unsigned int shift = 0, byte;
+	uint64_t sign, number = leb128(bytes, &sign);
 
-	do {
-		byte = next(bytes);
-		if (shift < 64)
-			number |= (uint64_t)(byte & 0x7f) << shift;
-		shift += 7;
-	} while (byte & 0x80 && shift < 140);
-	if (byte & 0x40 && shift < 64)
-		number |= UINT64_MAX << shift;
-	return (int64_t)number;
+	return (int64_t)(number | sign);
 }
 
 void bytes_skip(struct bytes *bytes, uint64_t size)

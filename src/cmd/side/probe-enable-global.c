@@ -73,10 +73,8 @@ int probe_enable_global(struct enabling *enabling, struct ask *ask, const struct
 		const char *session)
 {
 	const struct probe_target target = {.exe = enabling->exe};
-	struct resolve_wish wanted = wish->wish;
 	int status = COMMAND_DONE;
 
-	wanted.kernel = true;
 	for (size_t i = 0; i < enabling->contexts.count && !status; i++)
 		if (!resolve_is_context(enabling->contexts.items[i]))
 			status = say_error(COMMAND_USAGE, "the event has pid, tid and comm",
@@ -85,7 +83,7 @@ int probe_enable_global(struct enabling *enabling, struct ask *ask, const struct
 					"only what is in registers and memory",
 					enabling->contexts.items[i]);
 	if (!status)
-		status = probe_resolve(&target, &wanted, &enabling->table);
+		status = probe_resolve(&target, &wish->wish, &enabling->table);
 	if (!status)
 		status = start_global(enabling, ask, session);
 	if (enabling->table >= 0)

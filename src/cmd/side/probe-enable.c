@@ -270,6 +270,7 @@ int cmd_probe_enable(const struct parsed *parsed)
 				"a probe is at one PLACE, and %zu are given", count);
 	if (!status) {
 		wishes->wish.name = parsed->operands[0];
+		wishes->wish.kernel = enabling.options->global.on;
 		wishes->no_uprobe = enabling.options->global.never;
 		status = probe_connect(&enabling, &ask, room, &session);
 		if (!status) {

@@ -106,6 +106,9 @@ static const char *why_left(const struct probe_table *table, const struct probe_
 		       "whose exceptions go through the function";
 	if (has_backtrace(table, probe->entry))
 		return "a backtrace is recorded, which the kernel cannot say";
+	/* Beside a place of Go there is none, and a program has tens of thousands of them. */
+	if (probe->site.method == PROBE_KERNEL)
+		return "";
 	return is_covered(table, probe) ? "a jump beside it needs its byte" : "";
 }
 

@@ -113,6 +113,8 @@ const char *const table_trace_paragraphs[] = {
 	"is needed, and the program needs not to be instrumented. Each probe is an event probe:NAME, where NAME is made of what "
 	"was said: of `libc:malloc` it is malloc. `--exit`, `--arg` and `--ret` belong to the place before them, or to all if they "
 	"stand before the first one.",
+	"Of a script the places are those of the program that runs it, such as /usr/bin/dash; a note says which. They are not in what "
+	"the script starts.",
 	"With `-p` the program runs already, whoever has started it: nobody else is disturbed, no daemon is needed, and it has its "
 	"own bytes again when the recording ends. What it forks meanwhile is recorded, too, each process in a trace of its own. "
 	"`side attach --help` says where that is refused.",

@@ -60,8 +60,9 @@ static int find_program(const char *name, char exe[PATH_MAX])
 	if (!realpath(path, exe))
 		return say_error(COMMAND_NOT_FOUND, NULL, "there is no program `%.256s`", path);
 	if (ret)
-		say_note("%.256s is a script, which %s runs: places are looked for there", name,
-				say_printable(exe, text, sizeof(text)));
+		say_note("%.256s is a script, which %s runs: places are looked for there, not in "
+			 "what the script starts",
+				name, say_printable(exe, text, sizeof(text)));
 	return COMMAND_DONE;
 }
 

@@ -71,10 +71,11 @@ int code_site(struct code_file *file, uint64_t address, struct probe_site *site)
 
 /* Whether a uprobe on the instruction of these bytes costs no step. */
 bool code_kernel_emulates(const uint8_t *bytes, size_t size);
-/* Whether it does another one instead, as Linux up to 6.18 at least: a program whose instruction there it watches goes wrong. */
-bool code_kernel_breaks(const uint8_t *bytes, size_t size);
-#define CODE_KERNEL_BREAKS \
-	"the kernel, which would watch it, takes an exchange of registers there for a nop"
+/*
+ * The site is for the kernel and nobody else. It cannot be probed, then, where the kernel does another instruction instead, as Linux up to
+ * 6.18 at least: a program whose instruction there it watches goes wrong.
+ */
+void code_for_kernel(struct probe_site *site);
 
 /*
  * What is to be added to the file's addresses, if the part of it from `offset` on is mapped at `start`, as

@@ -48,7 +48,7 @@ bool code_kernel_emulates(const uint8_t *bytes, size_t size)
 }
 
 /* With that prefix it is an exchange of rax and r8; the kernel looks at the opcode alone. */
-bool code_kernel_breaks(const uint8_t *bytes, size_t size)
+static bool breaks(const uint8_t *bytes, size_t size)
 {
 	uint8_t before = 0;
 
@@ -60,4 +60,12 @@ bool code_kernel_breaks(const uint8_t *bytes, size_t size)
 			return false;
 	}
 	return false;
+}
+
+void code_for_kernel(struct probe_site *site)
+{
+	if (site->method == PROBE_NONE || !breaks(site->bytes, site->nr_bytes))
+		return;
+	site->method = PROBE_NONE;
+	site->reason = "the kernel, which would watch it, takes an exchange of registers there for a nop";
 }

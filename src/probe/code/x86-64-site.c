@@ -374,10 +374,7 @@ static int find_method(
 	if (code_is_go(file, address)) {
 		site->reason = of_go;
 		choose(&place, site, PROBE_KERNEL, 1, 1);
-		if (code_kernel_breaks(site->bytes, site->nr_bytes)) {
-			site->method = PROBE_NONE;
-			site->reason = CODE_KERNEL_BREAKS;
-		}
+		code_for_kernel(site);
 		return 0;
 	}
 	if (only_first && place.instructions[0].piece.length < PROBE_JUMP_BYTES) {

@@ -49,7 +49,7 @@ bool debug_function(struct debug *debug, uint64_t address, Dwarf_Die *function);
 /* Calls for each unit, as a whole; what each() returns if that is not 0. */
 int debug_units(struct debug *debug, int (*each)(void *user, Dwarf_Die *unit), void *user);
 
-/* elsearound.c: a variable that is there all the time, as `ns::name`; a type that was only declared. */
+/* elsewhere.c: a variable that is there all the time, as `ns::name`; a type that was only declared. */
 bool debug_global(struct debug *debug, const char *name, Dwarf_Die *variable);
 bool debug_type(struct debug *debug, Dwarf_Die *declared, Dwarf_Die *type);
 

@@ -550,11 +550,8 @@ static int find_site(struct making *making, const struct place *place, struct pr
 				place->module->name);
 	if (ret)
 		return no_memory(making->error);
-	if (making->wish->kernel && site->method != PROBE_NONE &&
-			code_kernel_breaks(site->bytes, site->nr_bytes)) {
-		site->method = PROBE_NONE;
-		site->reason = CODE_KERNEL_BREAKS;
-	}
+	if (making->wish->kernel)
+		code_for_kernel(site);
 	if (site->method == PROBE_NONE)
 		return resolve_fail(making->error, -ENOTSUP,
 				"`side probe list` shows what can be probed",

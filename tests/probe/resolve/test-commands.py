@@ -762,19 +762,20 @@ def test_the_first_hit_changes_nothing():
 
 
 def test_scripts():
-    """Of a script the places are those of the program that runs it: behind "#!", behind env, and the shell if there is neither."""
+    """Of a script the places are those of the program that runs it: behind "#!", behind env, and the shell if nothing is there."""
     place = FOLDER + "/scripts"
     os.makedirs(place, exist_ok=True)
     env = {**ENV, "PATH": place + ":" + ENV.get("PATH", os.environ["PATH"])}
     shell = os.path.realpath("/bin/sh")
     for name, text in (("first", "#! /bin/sh -e\n"), ("second", f"#!{place}/first\n"), ("third", "#!/usr/bin/env second"),
-                       ("split", "#!/usr/bin/env -S first -e\n"), ("plain", "exit 3\n")):
+                       ("split", "#!/usr/bin/env -S first -e\n"), ("plain", "exit 3\n"),
+                       ("nobody", "#! \n")):
         with open(f"{place}/{name}", "w", encoding="utf-8") as file:
             file.write(text + "\n:\nexit 3\n")
         os.chmod(f"{place}/{name}", 0o755)
         done = side("trace", "--force", "-o", place + "/trace", "-c", f"{name} x", "--function", "libc:_exit", env=env)
         equal(done.status, 3, done.err)
-        contains(done.err, f"{name} is a script, which {shell} runs: places are looked for there")
+        contains(done.err, f"{name} is a script, which {shell} runs: places are looked for there, not in what the script starts")
         events = [event for event in json_lines(good("view", "--json", place + "/trace").out) if event["type"] == "event"]
         true(events and {event["event"] for event in events} == {"probe:_exit"}, f"{name}: {done.err}")
 
