@@ -490,6 +490,20 @@ static int trace(struct tracing *tracing, const struct parsed *parsed, char **wo
 	return status ? status : start(tracing, parsed, words, count);
 }
 
+/* A pipe and what else only shells know is a word as any other to the program. */
+static void note_shell(const char *command, const char *program)
+{
+	const char *sign = words_of_shell(command);
+	char text[64], name[128];
+
+	if (!sign)
+		return;
+	snprintf(text, sizeof(text), "%.*s", (int)strcspn(sign, " \t\n"), sign);
+	say_note("no shell reads the command, so `%s` is an argument of %s; write it behind the closing "
+		 "quote, where your shell does",
+			text, say_printable(program, name, sizeof(name)));
+}
+
 int cmd_trace(const struct parsed *parsed)
 {
 	const char *command = parsed->options.record.command;
@@ -502,6 +516,8 @@ int cmd_trace(const struct parsed *parsed)
 		free(words);
 		return say_error(COMMAND_FAILED, NULL, "there is no memory");
 	}
+	if (words && count)
+		note_shell(command, *words);
 	status = trace(tracing, parsed, words, words ? count : 0);
 	for (size_t i = 0; i < tracing->nr_probes; i++) {
 		close(tracing->probes[i].table);

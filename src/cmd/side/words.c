@@ -24,6 +24,32 @@ static const char *copy_word(const char *text, char **to)
 	return quote ? NULL : text;
 }
 
+/* Behind a word that begins there. */
+static const char *skip_word(const char *text)
+{
+	char quote = 0;
+
+	for (; *text && (quote || !strchr(" \t\n", *text)); text++) {
+		if (quote && *text == quote)
+			quote = 0;
+		else if (!quote && (*text == '\'' || *text == '"'))
+			quote = *text;
+		else if (*text == '\\' && quote != '\'' && text[1])
+			text++;
+	}
+	return text;
+}
+
+const char *words_of_shell(const char *text)
+{
+	for (text += strspn(text, " \t\n"); *text; text += strspn(text, " \t\n")) {
+		if (strchr("|&;<>", *text) || ((*text == '1' || *text == '2') && text[1] == '>'))
+			return text;
+		text = skip_word(text);
+	}
+	return NULL;
+}
+
 char **words_split(const char *text, size_t *count)
 {
 	size_t length = strlen(text), most = length / 2 + 2;

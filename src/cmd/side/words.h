@@ -10,4 +10,7 @@
  */
 char **words_split(const char *text, size_t *count);
 
+/* The first word of it that would be a shell's: a pipe, a redirection, another command. NULL: there is none. */
+const char *words_of_shell(const char *text);
+
 #endif /* SIDE_CMD_WORDS_H */

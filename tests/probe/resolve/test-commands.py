@@ -780,6 +780,16 @@ def test_scripts():
         true(events and {event["event"] for event in events} == {"probe:_exit"}, f"{name}: {done.err}")
 
 
+def test_words_of_shells():
+    """A pipe in the command is told; one in quotes is nobody's concern."""
+    for command, sign in (("echo one | cat", "|"), ("echo one 2>/dev/null", "2>/dev/null"), ("echo one '|' \\| a|b \"> x\"", None)):
+        done = side("trace", "--force", "-o", FOLDER + "/shell-trace", "-c", command, "--function", "libc:_exit")
+        equal(done.status, 0, done.err)
+        equal("no shell reads the command" in done.err, sign is not None, done.err)
+        if sign:
+            contains(done.err, f"so `{sign}` is an argument of echo")
+
+
 def refused(why, status, *words):
     done = side(*words, env=ENV)
     equal((words, done.status), (words, status), done.err)
