@@ -7,6 +7,7 @@
  *		instance	who it was, the clock, the channels with their contexts; text
  *		events		the descriptions, in the form in which they arrive
  *		<channel>.rings	the memory of its rings
+ *		journal, told	what of it is in the trace already: journal.c
  *
  * Each file is complete before the program hears of what is in it, and "instance" comes last and goes
  * first: a folder without it is nothing. A folder goes when all that is in its rings is in the trace,
@@ -172,7 +173,8 @@ int buffers_make(struct session *session, struct instance *instance)
 		ret = -errno;
 	else
 		flock(instance->described_fd, LOCK_EX | LOCK_NB);
-	if (!ret && session->place)
+	/* Who comes after us must know what is in the trace already. */
+	if (!ret)
 		ret = journal_make(instance, folder);
 	close(folder);
 	return ret;

@@ -10,6 +10,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,7 +59,25 @@ struct work {
 	uint64_t from, to;
 	volatile uint64_t *published;
 	bool gently;
+	bool moving; /* from one CPU to the next, so that its ticks stand in all rings */
 };
+
+static void move(uint64_t turn)
+{
+	static cpu_set_t all;
+	cpu_set_t next;
+	int cpu, nr;
+
+	if (!CPU_COUNT(&all))
+		sched_getaffinity(getpid(), sizeof(all), &all);
+	nr = (int)(turn % (uint64_t)CPU_COUNT(&all));
+	for (cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET(cpu, &all) && !nr--)
+			break;
+	CPU_ZERO(&next);
+	CPU_SET(cpu, &next);
+	sched_setaffinity(0, sizeof(next), &next);
+}
 
 static void *fire(void *argument)
 {
@@ -72,6 +91,8 @@ static void *fire(void *argument)
 		/* Slower than the recorder, so that nothing is lost on a full ring. */
 		if (work->gently && i % 32 == 31)
 			usleep(500);
+		if (work->moving && i % 32 == 31)
+			move(work->number + i / 32);
 	}
 	return NULL;
 }
@@ -355,19 +376,31 @@ static int verb_destructor(char **args)
 }
 
 /* Until it is killed. What was published is noted in a file after each event. */
-static int verb_kill_me(char **args)
+static int fire_and_note(char **args, bool moving)
 {
-	struct work work[2] = {{.number = 0, .to = UINT64_MAX, .gently = true},
-			{.number = 1, .to = UINT64_MAX, .gently = true}};
+	struct work work[2] = {{.number = 0, .to = UINT64_MAX, .gently = true, .moving = moving},
+			{.number = 1, .to = UINT64_MAX, .gently = true, .moving = moving}};
 	int fd = open(args[0], O_RDWR);
 	void *memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
 	if (memory == MAP_FAILED)
 		return 1;
 	work[0].published = work[1].published = memory;
+	if (moving)
+		move(0);
 	pthread_create(&work[1].thread, NULL, fire, &work[1]);
 	fire(&work[0]);
 	return 0;
+}
+
+static int verb_kill_me(char **args)
+{
+	return fire_and_note(args, false);
+}
+
+static int verb_kill_me_moving(char **args)
+{
+	return fire_and_note(args, true);
 }
 
 static int verb_flood(char **args)
@@ -820,6 +853,7 @@ static const struct {
 		{"exit-beside-threads", verb_exit_beside_threads, 0},
 		{"destructor", verb_destructor, 0},
 		{"kill-me", verb_kill_me, 1},
+		{"kill-me-moving", verb_kill_me_moving, 1},
 		{"flood", verb_flood, 1},
 		{"die", verb_die, 2},
 		{"die-threads", verb_die_threads, 2},

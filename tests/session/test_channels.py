@@ -8,7 +8,9 @@ import re
 import resource
 import shutil
 import signal
+import struct
 import subprocess
+import tempfile
 import time
 import unittest
 
@@ -515,6 +517,50 @@ class Recovery(CommandLine):
         view = self.side("view", "--json", os.path.join(self.dir, "ctf2"))
         self.assertEqual(self.end(view), 0, self.err)
         self.assertEqual(self.out.count('"test:tick"'), len(trace.events))
+
+    def test_recorder_is_killed_within_a_round(self):
+        """
+        Rings are written one after the other, so what is in the traces of a recorder that was killed ends at another time for
+        each of them, and a thread that has moved misses ticks in the middle. They are in the rings: each tick is in one of the two.
+        """
+        if len(os.sched_getaffinity(0)) < 2:
+            self.skipTest("on one CPU there is one ring")
+        missed = 0
+        for packet in range(10, 50 if LONG else 18, 1 if LONG else 2):
+            with self.subTest(packet=packet):
+                missed += self.killed_behind(packet)
+        self.assertGreater(missed, 0, "no recorder was killed where something was missing")
+
+    def killed_behind(self, packet):
+        """How many ticks the traces miss before the last one that they have."""
+        top = tempfile.mkdtemp(dir=self.dir)
+        self.output, buffers, published = (os.path.join(top, n) for n in ("out", "buffers", "published"))
+        with open(published, "wb") as file:
+            file.write(bytes(4096))
+        recorder = self.start([PROGRAM, "kill-me-moving", published],
+                              ["-r", "8388608", "-b", buffers, "-k", str(packet)],
+                              env={"XDG_RUNTIME_DIR": top})
+        recorder.stdout.close()
+        self.assertEqual(recorder.wait(120), -signal.SIGKILL)
+        (folder,) = os.listdir(buffers)
+        os.kill(int(folder.split("-")[-2]), signal.SIGKILL)
+        (written,) = read(self.output).values()
+        # One at most: nothing needs to be left.
+        left = list(self.recover(buffers).values())
+        self.assertLessEqual(len(left), 1)
+        for trace in [written, *left]:
+            self.assertEqual((trace.lost, trace.discarded), ({}, 0))
+        with open(published, "rb") as file:
+            counts = struct.unpack("2Q", file.read(16))
+        missed = 0
+        for thread, count in enumerate(counts):
+            ticks = written.ticks(thread)
+            missed += max(ticks, default=-1) + 1 - len(ticks)
+            ticks = sorted(ticks + [n for trace in left for n in trace.ticks(thread)])
+            # The last one may have been published, but not noted.
+            self.assertIn(len(ticks), (count, count + 1))
+            self.assertEqual(ticks, list(range(len(ticks))))
+        return missed
 
     def test_windows_stay_in_files_when_the_disk_is_full(self):
         buffers = os.path.join(self.dir, "buffers")
