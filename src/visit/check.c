@@ -36,16 +36,22 @@ static int check_field_names(struct checker *checker, const struct side_event_fi
 		name = side_ptr_get(fields[i].field_name);
 		if (!name)
 			return visit_fail(checker->error, step, -EFAULT,
-					"the name of field %u is NULL", (unsigned int)i);
+					"the name of field %u is NULL\n"
+					"give each field a name",
+					(unsigned int)i);
 		if (!(checker->flags & VISIT_CHECK_STRICT))
 			continue;
 		if (!*name)
 			return visit_fail(checker->error, step, -EINVAL,
-					"the name of field %u is empty", (unsigned int)i);
+					"the name of field %u is empty\n"
+					"give each field a name",
+					(unsigned int)i);
 		for (j = 0; j < i; j++) {
 			if (!strcmp(name, side_ptr_get(fields[j].field_name)))
 				return visit_fail(checker->error, step, -EINVAL,
-						"two fields are called \"%.100s\"", name);
+						"two fields are called \"%.100s\"\n"
+						"give each a name of its own",
+						name);
 		}
 	}
 	return 0;
@@ -60,7 +66,9 @@ static int check_fields(struct checker *checker, const struct side_event_field *
 	if (!nr)
 		return 0;
 	if (!fields)
-		return visit_fail(checker->error, up, -EFAULT, "the field list is NULL");
+		return visit_fail(checker->error, up, -EFAULT,
+				"the field list is NULL\n"
+				"point at the fields, or say that there are 0");
 	ret = visit_check_spend(checker, up, nr);
 	if (!ret)
 		ret = check_field_names(checker, fields, nr, up);
@@ -86,7 +94,9 @@ static int check_struct(struct checker *checker, const struct side_type_struct *
 	int ret;
 
 	if (!type)
-		return visit_fail(checker->error, up, -EFAULT, "the structure is NULL");
+		return visit_fail(checker->error, up, -EFAULT,
+				"the structure is NULL\n"
+				"point at a struct side_type_struct");
 	ret = visit_check_attributes(checker, visit_attributes_of(&type->attributes), &step);
 	return ret ? ret
 		   : check_fields(checker, side_array_elements(&type->fields),
@@ -109,7 +119,9 @@ static int check_array(struct checker *checker, const struct side_type_array *ty
 	int ret;
 
 	if (!type)
-		return visit_fail(checker->error, step, -EFAULT, "the array is NULL");
+		return visit_fail(checker->error, step, -EFAULT,
+				"the array is NULL\n"
+				"point at a struct side_type_array");
 	ret = visit_check_attributes(checker, visit_attributes_of(&type->attributes), step);
 	return ret ? ret
 		   : check_inner(checker, side_ptr_get(type->elem_type), allowed,
@@ -138,11 +150,15 @@ static int check_variant(struct checker *checker, const struct side_type_variant
 	int ret;
 
 	if (!type)
-		return visit_fail(checker->error, up, -EFAULT, "the variant is NULL");
+		return visit_fail(checker->error, up, -EFAULT,
+				"the variant is NULL\n"
+				"point at a struct side_type_variant");
 	options = side_array_elements(&type->options);
 	nr = side_array_length(&type->options);
 	if (nr && !options)
-		return visit_fail(checker->error, up, -EFAULT, "the option list is NULL");
+		return visit_fail(checker->error, up, -EFAULT,
+				"the option list is NULL\n"
+				"point at the options, or say that there are 0");
 	ret = visit_check_attributes(checker, visit_attributes_of(&type->attributes), up);
 	if (!ret)
 		ret = check_inner(checker, &type->selector, ALLOW_INTEGER, VISIT_ROLE_SELECTOR,
@@ -157,7 +173,8 @@ static int check_variant(struct checker *checker, const struct side_type_variant
 		if ((checker->flags & VISIT_CHECK_STRICT) &&
 				options[i].range_begin > options[i].range_end)
 			return visit_fail(checker->error, &step, -EINVAL,
-					"the range ends before it begins");
+					"the range ends before it begins\n"
+					"exchange its ends");
 		ret = check_type(checker, &options[i].side_type, ALLOW_ANY, &step, option);
 	}
 	return ret;
@@ -172,11 +189,15 @@ static int check_mappings(struct checker *checker, const struct side_enum_mappin
 	int ret;
 
 	if (!mappings)
-		return visit_fail(checker->error, step, -EFAULT, "the label table is NULL");
+		return visit_fail(checker->error, step, -EFAULT,
+				"the label table is NULL\n"
+				"point at the mappings of the enumeration");
 	mapping = side_array_elements(&mappings->mappings);
 	nr = side_array_length(&mappings->mappings);
 	if (nr && !mapping)
-		return visit_fail(checker->error, step, -EFAULT, "the label list is NULL");
+		return visit_fail(checker->error, step, -EFAULT,
+				"the label list is NULL\n"
+				"point at the mappings, or say that there are 0");
 	ret = visit_check_spend(checker, step, nr);
 	for (i = 0; !ret && i < nr; i++) {
 		int64_t begin = mapping[i].range_begin, end = mapping[i].range_end;
@@ -185,7 +206,8 @@ static int check_mappings(struct checker *checker, const struct side_enum_mappin
 		if (!ret && (checker->flags & VISIT_CHECK_STRICT) &&
 				(is_bitmap ? (uint64_t)end < (uint64_t)begin : end < begin))
 			ret = visit_fail(checker->error, step, -EINVAL,
-					"the range of label %u ends before it begins",
+					"the range of label %u ends before it begins\n"
+					"exchange its ends",
 					(unsigned int)i);
 	}
 	return ret ? ret
@@ -302,7 +324,9 @@ static int check_stack_copy(struct checker *checker, const struct side_type *typ
 	case SIDE_TYPE_OPTIONAL:
 		optional = side_ptr_get(type->u.side_optional);
 		if (!optional)
-			return visit_fail(checker->error, step, -EFAULT, "the optional is NULL");
+			return visit_fail(checker->error, step, -EFAULT,
+					"the optional is NULL\n"
+					"point at a struct side_type_optional");
 		ret = visit_check_attributes(
 				checker, visit_attributes_of(&optional->attributes), step);
 		return ret ? ret
@@ -313,14 +337,18 @@ static int check_stack_copy(struct checker *checker, const struct side_type *typ
 	case SIDE_TYPE_VLA:
 		vla = side_ptr_get(type->u.side_vla);
 		if (!vla)
-			return visit_fail(checker->error, step, -EFAULT, "the VLA is NULL");
+			return visit_fail(checker->error, step, -EFAULT,
+					"the VLA is NULL\n"
+					"point at a struct side_type_vla");
 		return check_vla(checker, side_ptr_get(vla->length_type),
 				side_ptr_get(vla->elem_type), visit_attributes_of(&vla->attributes),
 				ALLOW_INTEGER, elem, step, node);
 	case SIDE_TYPE_VLA_VISITOR:
 		visitor = side_ptr_get(type->u.side_vla_visitor);
 		if (!visitor)
-			return visit_fail(checker->error, step, -EFAULT, "the VLA visitor is NULL");
+			return visit_fail(checker->error, step, -EFAULT,
+					"the VLA visitor is NULL\n"
+					"point at a struct side_type_vla_visitor");
 		return check_vla(checker, side_ptr_get(visitor->length_type),
 				side_ptr_get(visitor->elem_type),
 				visit_attributes_of(&visitor->attributes), ALLOW_INTEGER, ALLOW_ANY,
@@ -368,19 +396,27 @@ static int check_type(struct checker *checker, const struct side_type *type, enu
 	int ret;
 
 	if (!type)
-		return visit_fail(checker->error, step, -EFAULT, "the type is NULL");
+		return visit_fail(checker->error, step, -EFAULT,
+				"the type is NULL\n"
+				"point at the type that belongs here");
 	if (node.depth >= VISIT_DEPTH_MAX)
 		return visit_fail(checker->error, step, -ELOOP,
-				"types are nested more than %u deep", VISIT_DEPTH_MAX);
+				"types are nested more than %u deep\n"
+				"a type must not hold itself",
+				VISIT_DEPTH_MAX);
 	ret = visit_check_spend(checker, step, 1);
 	if (ret)
 		return ret;
 	label = type->type.v;
 	if (label >= _NR_SIDE_TYPE_LABEL)
-		return visit_fail(checker->error, step, -ENOTSUP, "the type label %u is unknown",
+		return visit_fail(checker->error, step, -ENOTSUP,
+				"the type label %u is unknown\n"
+				"use a label of enum side_type_label, or a newer libside",
 				label);
 	if (!is_allowed(label, allowed))
-		return visit_fail(checker->error, step, -EINVAL, "%s cannot stand in %s",
+		return visit_fail(checker->error, step, -EINVAL,
+				"%s cannot stand in %s\n"
+				"use a type that may stand there",
 				visit_label_name(label), allowed_words[allowed]);
 	node.type = type;
 	if (checker->ops && checker->ops->type_begin) {
@@ -405,22 +441,31 @@ static int check_event(struct checker *checker, const struct side_event_descript
 	int ret;
 
 	if (!desc)
-		return visit_fail(checker->error, NULL, -EFAULT, "the event description is NULL");
+		return visit_fail(checker->error, NULL, -EFAULT,
+				"the event description is NULL\n"
+				"register descriptions that are there");
 	if (desc->version != SIDE_EVENT_DESCRIPTION_ABI_VERSION)
 		return visit_fail(checker->error, NULL, -ENOTSUP,
-				"the description has version %u, only %u is known", desc->version,
-				SIDE_EVENT_DESCRIPTION_ABI_VERSION);
+				"the description has version %u, only %u is known\n"
+				"use a newer libside",
+				desc->version, SIDE_EVENT_DESCRIPTION_ABI_VERSION);
 	step.name = side_ptr_get(desc->provider_name);
 	step.name2 = side_ptr_get(desc->event_name);
 	if (desc->struct_size < side_offsetofend(struct side_event_description,
 						side_event_description_orig_abi_last))
 		return visit_fail(checker->error, &step, -EINVAL,
-				"the description has only %u bytes", desc->struct_size);
+				"the description has only %u bytes\n"
+				"set struct_size to the offset of its member end",
+				desc->struct_size);
 	if (!step.name || !step.name2)
-		return visit_fail(checker->error, &step, -EFAULT, "the %s name is NULL",
+		return visit_fail(checker->error, &step, -EFAULT,
+				"the %s name is NULL\n"
+				"provider and event need a name",
 				step.name ? "event" : "provider");
 	if ((checker->flags & VISIT_CHECK_STRICT) && (!*step.name || !*step.name2))
-		return visit_fail(checker->error, &step, -EINVAL, "the %s name is empty",
+		return visit_fail(checker->error, &step, -EINVAL,
+				"the %s name is empty\n"
+				"provider and event need a name",
 				*step.name ? "event" : "provider");
 	ret = visit_check_attributes(checker, visit_attributes_of(&desc->attributes), &step);
 	return ret ? ret

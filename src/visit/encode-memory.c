@@ -13,7 +13,9 @@ int visit_encoder_get(struct encoder *encoder, uint64_t address, void *to, size_
 	int ret;
 
 	if (!address)
-		return visit_fail(encoder->error, step, -EFAULT, "a pointer is NULL");
+		return visit_fail(encoder->error, step, -EFAULT,
+				"a pointer is NULL\n"
+				"point at what belongs there, or say that there are 0 of it");
 	if (!encoder->memory) {
 		memcpy(to, (const void *)(uintptr_t)address, size);
 		return 0;
@@ -24,7 +26,9 @@ int visit_encoder_get(struct encoder *encoder, uint64_t address, void *to, size_
 		ret = encoder->memory->read(encoder->memory->priv, address, to, size);
 	if (ret)
 		return visit_fail(encoder->error, step, ret,
-				"the memory at 0x%llx (%zu bytes) cannot be read",
+				"the memory at 0x%llx (%zu bytes) cannot be read\n"
+				"what a description points to must be there as long as it is "
+				"registered",
 				(unsigned long long)address, size);
 	return 0;
 }
@@ -38,7 +42,9 @@ int visit_encoder_put(struct encoder *encoder, const void *bytes, size_t size,
 
 	if (encoder->out->size - encoder->start + size > VISIT_ENCODED_MAX)
 		return visit_fail(encoder->error, step, -E2BIG,
-				"the description has more than %u bytes", VISIT_ENCODED_MAX);
+				"the description has more than %u bytes\n"
+				"describe less; is a length wrong?",
+				VISIT_ENCODED_MAX);
 	ret = visit_buffer_append(encoder->out, bytes, size);
 	if (ret)
 		return visit_fail(encoder->error, step, ret, "no memory for the description");
@@ -60,7 +66,9 @@ int visit_encoder_spend(struct encoder *encoder, const struct visit_step *step)
 {
 	if (!encoder->nodes)
 		return visit_fail(encoder->error, step, -E2BIG,
-				"the description has more than %u parts", VISIT_NODES_MAX);
+				"the description has more than %u parts\n"
+				"describe less; is a length wrong?",
+				VISIT_NODES_MAX);
 	encoder->nodes--;
 	return 0;
 }
@@ -145,7 +153,9 @@ int visit_encoder_put_raw_string(struct encoder *encoder, const struct side_type
 
 	if (unit != 1 && unit != 2 && unit != 4)
 		return visit_fail(encoder->error, step, -EINVAL,
-				"a string has units of %u bytes, not 1, 2 or 4", unit);
+				"a string has units of %u bytes, not 1, 2 or 4\n"
+				"set unit_size to the bytes of a unit",
+				unit);
 	ret = visit_encoder_put_number(encoder, unit, 1, step);
 	if (!ret)
 		ret = visit_encoder_put_number(encoder, string->byte_order.v, 1, step);

@@ -54,7 +54,9 @@ static int encode_attribute(struct encoder *encoder, const struct side_attr *att
 		return visit_encoder_put_raw_string(encoder, &attr->value.u.string_value, step);
 	if (size < 0)
 		return visit_fail(encoder->error, step, -ENOTSUP,
-				"the attribute type %u is unknown", (unsigned int)type);
+				"the attribute type %u is unknown\n"
+				"use a type of enum side_attr_type, or a newer libside",
+				(unsigned int)type);
 	memcpy(bytes, &attr->value.u, size);
 	if ((SIDE_TYPE_BYTE_ORDER_HOST == SIDE_TYPE_BYTE_ORDER_BE) != encoder->swap) {
 		for (i = 0; i < size / 2; i++) {
@@ -422,7 +424,9 @@ static int encode_type(struct encoder *encoder, const struct side_type *type,
 
 	if (depth >= VISIT_DEPTH_MAX)
 		return visit_fail(encoder->error, step, -ELOOP,
-				"types are nested more than %u deep", VISIT_DEPTH_MAX);
+				"types are nested more than %u deep\n"
+				"a type must not hold itself",
+				VISIT_DEPTH_MAX);
 	ret = visit_encoder_spend(encoder, step);
 	if (!ret)
 		ret = visit_encoder_put_number(encoder, label, 2, step);
@@ -458,8 +462,12 @@ static int encode_type(struct encoder *encoder, const struct side_type *type,
 			return encode_integer(encoder, &type->u.side_integer, step);
 		if (label >= _NR_SIDE_TYPE_LABEL)
 			return visit_fail(encoder->error, step, -ENOTSUP,
-					"the type label %u is unknown", label);
-		return visit_fail(encoder->error, step, -EINVAL, "%s cannot stand in a description",
+					"the type label %u is unknown\n"
+					"use a label of enum side_type_label, or a newer libside",
+					label);
+		return visit_fail(encoder->error, step, -EINVAL,
+				"%s cannot stand in a description\n"
+				"use a type that may stand there",
 				visit_label_name(label));
 	}
 }
@@ -491,12 +499,14 @@ static int encode_event(struct encoder *encoder, uint64_t address)
 		return ret;
 	if (visit_encoder_m32(encoder, desc.version) != SIDE_EVENT_DESCRIPTION_ABI_VERSION)
 		return visit_fail(encoder->error, NULL, -ENOTSUP,
-				"the description has version %u, only %u is known",
+				"the description has version %u, only %u is known\n"
+				"use a newer libside",
 				visit_encoder_m32(encoder, desc.version),
 				SIDE_EVENT_DESCRIPTION_ABI_VERSION);
 	if (visit_encoder_m32(encoder, desc.struct_size) < sizeof(desc))
 		return visit_fail(encoder->error, NULL, -EINVAL,
-				"the description has only %u bytes",
+				"the description has only %u bytes\n"
+				"set struct_size to the offset of its member end",
 				visit_encoder_m32(encoder, desc.struct_size));
 	ret = visit_encoder_put(encoder, header, sizeof(header), &step);
 	name[0] = SLOT(encoder, desc.provider_name);

@@ -53,6 +53,22 @@ static void write_steps(const struct visit_step *innermost, char *where, size_t 
 	}
 }
 
+void visit_say(struct visit_error *error, const char *format, va_list args)
+{
+	char text[sizeof(error->what) + sizeof(error->mend)], *end;
+
+	vsnprintf(text, sizeof(text), format, args);
+	/* What is printed may have line ends of its own. */
+	end = strchr(format, '\n') ? strrchr(text, '\n') : NULL;
+	(void)snprintf(error->mend, sizeof(error->mend), "%.*s", (int)sizeof(error->mend) - 1,
+			end ? end + 1 : "");
+	if (end)
+		*end = '\0';
+	(void)snprintf(error->what, sizeof(error->what), "%.*s", (int)sizeof(error->what) - 1,
+			text);
+	error->where[0] = error->expected[0] = error->found[0] = '\0';
+}
+
 int visit_fail(struct visit_error *error, const struct visit_step *here, int code,
 		const char *format, ...)
 {
@@ -62,9 +78,8 @@ int visit_fail(struct visit_error *error, const struct visit_step *here, int cod
 	if (!error)
 		return code;
 	va_start(args, format);
-	vsnprintf(error->what, sizeof(error->what), format, args);
+	visit_say(error, format, args);
 	va_end(args);
-	error->where[0] = error->expected[0] = error->found[0] = '\0';
 	write_steps(here, error->where, sizeof(error->where));
 	errno = saved;
 	return code;
@@ -89,5 +104,7 @@ char *visit_error_sentence(const struct visit_error *error, char *out, size_t si
 	if (error->where[0] && used + 1 < size)
 		out[used++] = ')';
 	out[used] = '\0';
+	if (error->mend[0])
+		snprintf(out + used, size - used, "; %s", error->mend);
 	return out;
 }

@@ -3,6 +3,8 @@
 #ifndef VISIT_PATH_H
 #define VISIT_PATH_H
 
+#include <stdarg.h>
+
 #include "visit/visit.h"
 
 enum visit_step_kind {
@@ -22,10 +24,14 @@ struct visit_step {
 };
 
 /*
- * Write the sentence and the path to here into error, if there is one. Returns code, so that
- * "return visit_fail(...)" reads well.
+ * Write the sentence and the path to here into error, if there is one. What stands behind a line's end in the format says
+ * what to do about it. Returns code, so that "return visit_fail(...)" reads well.
  */
 int visit_fail(struct visit_error *error, const struct visit_step *here, int code,
 		const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* Sentence and mend alone. */
+void visit_say(struct visit_error *error, const char *format, va_list args)
+		__attribute__((format(printf, 2, 0)));
 
 #endif /* VISIT_PATH_H */

@@ -48,12 +48,13 @@
 /* What is wrong, and where: the path from the event inwards, a step a line. */
 struct visit_error {
 	char what[256];
+	char mend[160]; /* what to do about it; empty if nobody knows */
 	char where[512];
 	char expected[64]; /* what stands there instead of what should; empty if that says nothing */
 	char found[64];
 };
 
-/* "what (in provider:event, field "x", index: 2)" in one line, NUL-terminated. Returns out. */
+/* "what (in provider:event, field "x", index: 2); mend" in one line, NUL-terminated. Returns out. */
 char *visit_error_sentence(const struct visit_error *error, char *out, size_t size);
 
 /* ---- buffers --------------------------------------------------------------------------- */
@@ -99,6 +100,10 @@ unsigned int visit_text_next(struct visit_text *text, unsigned char out[VISIT_TE
  */
 size_t visit_text_utf8(const void *string, unsigned int unit_size, unsigned int byte_order,
 		void *to, size_t room);
+
+/* Whether two strings are the same text, whatever their units. */
+bool visit_raw_string_same(
+		const struct side_type_raw_string *one, const struct side_type_raw_string *other);
 
 /* Bytes of the string with its terminator, as it stands in memory. */
 size_t visit_text_bytes(const void *string, unsigned int unit_size);
@@ -285,6 +290,24 @@ struct visit_description_ops {
 
 int visit_description(const struct side_event_description *desc,
 		const struct visit_description_ops *ops, void *priv, struct visit_error *error);
+
+enum visit_severity {
+	VISIT_REMARK, /* right, and perhaps not meant: labels out of reach may serve another type */
+	VISIT_WARNING, /* works, but hardly as it was meant */
+	VISIT_ERROR,   /* cannot be recorded, or not be read afterwards */
+};
+
+/* One thing that is wrong; node: NULL for the event itself. The error has sentence, mend and path. */
+typedef void (*visit_finding_func)(void *priv, enum visit_severity severity,
+		const struct visit_node *node, const struct visit_error *error);
+
+/*
+ * Find everything in a description that cannot be meant, member by member, and say each. It must have passed
+ * visit_description_check(); what that tolerates is found here, and what no reader looks at. pointer_size is that
+ * of the program: 4 or 8. Allocates memory.
+ */
+void visit_description_lint(const struct side_event_description *desc, unsigned int pointer_size,
+		visit_finding_func say, void *priv);
 
 /* ---- arguments ------------------------------------------------------------------------- */
 

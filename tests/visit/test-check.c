@@ -46,8 +46,16 @@ static void expect_flags(unsigned int flags, int code, const char *sentence, int
 	char text[800] = "";
 	int ret = visit_description_check(&event, flags, &error);
 
-	if (ret)
+	if (ret) {
+		/* What to do about it is compared where readside and the validator say it (tests/readside/wrong.py). */
+		if (!error.mend[0]) {
+			fprintf(stderr, "%s:%d: nothing is said about what to do\n", __FILE__,
+					line);
+			failures++;
+		}
+		error.mend[0] = '\0';
 		visit_error_sentence(&error, text, sizeof(text));
+	}
 	if (ret != code || strcmp(text, sentence)) {
 		fprintf(stderr, "%s:%d: %d \"%s\", expected %d \"%s\"\n", __FILE__, line, ret, text,
 				code, sentence);

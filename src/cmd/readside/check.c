@@ -14,8 +14,23 @@
 #define SAID_MAX 100
 
 static const char *const severity_names[] = {
-		[SEVERITY_WARNING] = "warning",
-		[SEVERITY_ERROR] = "error",
+		[VISIT_REMARK] = "warning",
+		[VISIT_WARNING] = "warning",
+		[VISIT_ERROR] = "error",
+};
+
+struct check {
+	FILE *out;
+	bool json;
+	bool strict; /* warnings count, too */
+	size_t nr_events, nr_errors, nr_warnings;
+	bool trouble; /* a file could not be read */
+	const struct event *event;
+	unsigned int nr_said; /* of its problems */
+	/* Names of the events of one file, to find those that have the same. */
+	char *path;
+	char **names;
+	size_t nr_names, names_room;
 };
 
 struct check *check_open(FILE *out, bool json, bool strict)
@@ -29,7 +44,7 @@ struct check *check_open(FILE *out, bool json, bool strict)
 
 /* ---- saying ---- */
 
-static void put_problem(const struct check *check, enum severity severity, const char *path,
+static void put_problem(const struct check *check, enum visit_severity severity, const char *path,
 		const char *event, const char *place, const char *text)
 {
 	FILE *out = check->out;
@@ -56,9 +71,9 @@ static void put_problem(const struct check *check, enum severity severity, const
 	put_at_field(out, place, text);
 }
 
-static void count(struct check *check, enum severity severity)
+static void count(struct check *check, enum visit_severity severity)
 {
-	if (severity == SEVERITY_ERROR)
+	if (severity == VISIT_ERROR)
 		check->nr_errors++;
 	else
 		check->nr_warnings++;
@@ -75,20 +90,17 @@ static char *name_of(const struct side_event_description *description)
 			: name;
 }
 
-void check_say(struct check *check, enum severity severity, const struct visit_node *node,
-		const char *format, ...)
+/* Of the event that is being checked. @node: where; NULL: the event itself. */
+static void say(struct check *check, enum visit_severity severity, const struct visit_node *node,
+		const char *text)
 {
 	char *name;
-	char text[1024], place[512];
-	va_list arguments;
+	char place[512];
 
 	count(check, severity);
 	if (++check->nr_said > SAID_MAX)
 		return;
 	name = name_of(check->event->description);
-	va_start(arguments, format);
-	vsnprintf(text, sizeof(text), format, arguments);
-	va_end(arguments);
 	put_problem(check, severity, check->event->path, name ? name : "",
 			place_text(node, place, sizeof(place)), text);
 	if (check->nr_said == SAID_MAX)
@@ -97,13 +109,36 @@ void check_say(struct check *check, enum severity severity, const struct visit_n
 	free(name);
 }
 
+__attribute__((format(printf, 3, 4))) static void say_of_event(
+		struct check *check, enum visit_severity severity, const char *format, ...)
+{
+	char text[1024];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	say(check, severity, NULL, text);
+}
+
+/* The path of the finding is said with its node. */
+static void say_finding(void *opaque, enum visit_severity severity, const struct visit_node *node,
+		const struct visit_error *error)
+{
+	struct visit_error nowhere = *error;
+	char text[1024];
+
+	nowhere.where[0] = '\0';
+	say(opaque, severity, node, visit_error_sentence(&nowhere, text, sizeof(text)));
+}
+
 void check_say_call(
 		struct check *check, const struct event *event, const char *field, const char *text)
 {
 	char *name = name_of(event->description);
 
-	count(check, SEVERITY_ERROR);
-	put_problem(check, SEVERITY_ERROR, event->path, name ? name : "", field, text);
+	count(check, VISIT_ERROR);
+	put_problem(check, VISIT_ERROR, event->path, name ? name : "", field, text);
 	free(name);
 }
 
@@ -118,8 +153,8 @@ void check_broken(struct check *check, const struct broken *broken)
 	}
 	if (asprintf(&name, "%s:%s", broken->provider, broken->event) < 0)
 		name = NULL;
-	put_problem(check, SEVERITY_ERROR, broken->path, name ? name : "", "", broken->sentence);
-	count(check, SEVERITY_ERROR);
+	put_problem(check, VISIT_ERROR, broken->path, name ? name : "", "", broken->sentence);
+	count(check, VISIT_ERROR);
 	free(name);
 }
 
@@ -130,55 +165,39 @@ static void check_state(struct check *check)
 	const struct image_state *state = &check->event->state;
 
 	if (!state->there) {
-		check_say(check, SEVERITY_ERROR, NULL,
-				"it has no state, so that nobody can enable it");
+		say_of_event(check, VISIT_ERROR,
+				"it has no state, so that nobody can enable it; give it a struct "
+				"side_event_state_0");
 	} else if (!state->readable && state->version) {
-		check_say(check, SEVERITY_ERROR, NULL,
-				"its state has a version (%" PRIu32 ") that is not known",
+		say_of_event(check, VISIT_ERROR,
+				"its state has a version (%" PRIu32
+				") that is not known; use a newer libside",
 				state->version);
 	} else if (!state->readable) {
-		check_say(check, SEVERITY_ERROR, NULL, "its state cannot be read");
+		say_of_event(check, VISIT_ERROR,
+				"its state cannot be read; point at a struct side_event_state_0");
 	} else if (state->description != check->event->address) {
-		check_say(check, SEVERITY_ERROR, NULL,
+		say_of_event(check, VISIT_ERROR,
 				"its state is that of another description (at 0x%" PRIx64
-				", not 0x%" PRIx64 ")",
+				", not 0x%" PRIx64 "); give each event a state of its own",
 				state->description, check->event->address);
 	} else if (state->enabled || state->nr_callbacks) {
-		check_say(check, SEVERITY_ERROR, NULL,
+		say_of_event(check, VISIT_ERROR,
 				"it is enabled already, by nobody; its state must begin with "
 				"zeros");
 	}
 }
 
-static void check_head(struct check *check)
+static void check_size(struct check *check)
 {
-	const struct side_event_description *description = check->event->description;
-	uint64_t unknown = description->flags & ~(uint64_t)SIDE_EVENT_FLAG_VARIADIC;
+	uint32_t size = check->event->struct_size;
 
-	if (!*(const char *)side_ptr_get(description->provider_name))
-		check_say(check, SEVERITY_ERROR, NULL, "the name of its provider is empty");
-	if (!*(const char *)side_ptr_get(description->event_name))
-		check_say(check, SEVERITY_ERROR, NULL, "its name is empty");
-	if (side_enum_get(description->loglevel) > SIDE_LOGLEVEL_DEBUG)
-		check_say(check, SEVERITY_ERROR, NULL,
-				"the log level %u is unknown; DEBUG, the last one, is %d",
-				(unsigned int)side_enum_get(description->loglevel),
-				SIDE_LOGLEVEL_DEBUG);
-	if (unknown)
-		check_say(check, SEVERITY_WARNING, NULL, "the flags 0x%" PRIx64 " are unknown",
-				unknown);
-	if (check->event->struct_size != sizeof(*description))
-		check_say(check, SEVERITY_WARNING, NULL,
-				"the description has %" PRIu32 " bytes, not %zu: it is newer, or "
-				"damaged",
-				check->event->struct_size, sizeof(*description));
-	if (description->nr_side_type_label > _NR_SIDE_TYPE_LABEL ||
-			description->nr_side_attr_type > _NR_SIDE_ATTR_TYPE)
-		check_say(check, SEVERITY_WARNING, NULL,
-				"it was made for %u types and %u attribute types, of which %u and "
-				"%u are known",
-				description->nr_side_type_label, description->nr_side_attr_type,
-				_NR_SIDE_TYPE_LABEL, _NR_SIDE_ATTR_TYPE);
+	if (size != sizeof(*check->event->description))
+		say_of_event(check, VISIT_WARNING,
+				"the description has %" PRIu32
+				" bytes, not %zu: it is newer, or damaged; set struct_size to the "
+				"offset of its member end",
+				size, sizeof(*check->event->description));
 }
 
 /* ---- events of the same name ---- */
@@ -199,10 +218,10 @@ static void check_names(struct check *check)
 		/* Once for all that are called so. */
 		if (i >= 2 && !strcmp(check->names[i - 2], check->names[i]))
 			continue;
-		put_problem(check, SEVERITY_WARNING, check->path, check->names[i], "",
+		put_problem(check, VISIT_WARNING, check->path, check->names[i], "",
 				"another event of the file has the same name; whoever reads a "
 				"trace cannot tell them apart");
-		count(check, SEVERITY_WARNING);
+		count(check, VISIT_WARNING);
 	}
 	for (size_t i = 0; i < check->nr_names; i++)
 		free(check->names[i]);
@@ -238,26 +257,13 @@ static void note_name(struct check *check, const struct event *event)
 
 void check_event(struct check *check, const struct event *event)
 {
-	const struct side_event_description *description = event->description;
-	size_t errors = check->nr_errors;
-	struct visit_error error;
-	char sentence[1024];
-
 	note_name(check, event);
 	check->nr_events++;
 	check->event = event;
 	check->nr_said = 0;
-	check_head(check);
+	check_size(check);
 	check_state(check);
-	check_attributes(check, visit_attributes_of(&description->attributes), NULL);
-	if (check_fields(check, side_array_elements(&description->fields),
-			    side_array_length(&description->fields), NULL))
-		check_types(check);
-	/* Whatever the visitors would refuse besides. */
-	if (check->nr_errors == errors &&
-			visit_description_check(description, VISIT_CHECK_STRICT, &error))
-		check_say(check, SEVERITY_ERROR, NULL, "%s",
-				visit_error_sentence(&error, sentence, sizeof(sentence)));
+	visit_description_lint(event->description, event->pointer_size, say_finding, check);
 	check->event = NULL;
 }
 

@@ -218,11 +218,12 @@ static bool same_attribute(const struct side_attr *one, const struct side_attr *
 {
 	struct visit_value a = {0}, b = {0};
 
-	if (!same_text(&one->key, &other->key) ||
+	if (!visit_raw_string_same(&one->key, &other->key) ||
 			side_enum_get(one->value.type) != side_enum_get(other->value.type))
 		return false;
 	if (side_enum_get(one->value.type) == SIDE_ATTR_TYPE_STRING)
-		return same_text(&one->value.u.string_value, &other->value.u.string_value);
+		return visit_raw_string_same(
+				&one->value.u.string_value, &other->value.u.string_value);
 	return !visit_load_attribute(&one->value, &a) && !visit_load_attribute(&other->value, &b) &&
 			a.lo == b.lo && a.hi == b.hi && !memcmp(a.bytes, b.bytes, sizeof(a.bytes));
 }

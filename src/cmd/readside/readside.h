@@ -137,9 +137,6 @@ void walk_free(struct walk *walk);
 /* "items[].name" for a type, NUL-terminated and cut to @size. Returns @text. */
 char *place_text(const struct visit_node *node, char *text, size_t size);
 
-/* Whether they say the same, in whatever encoding. NULL is the same as NULL only. */
-bool same_text(const struct side_type_raw_string *one, const struct side_type_raw_string *other);
-
 /* ---- modes ---- */
 
 enum form_kind { FORM_JSON, FORM_TEXT, FORM_SEXPR, FORM_EXACT };

@@ -88,8 +88,7 @@ static void drop_name(struct visit_error *error, const char *provider)
 }
 
 /* What is wrong with one event keeps the others from being read only if it is too much. */
-static int broken_event(
-		struct source *source, uint64_t address, int result, struct visit_error *error)
+static int broken_event(struct source *source, uint64_t address, struct visit_error *error)
 {
 	char provider[256], name[256], sentence[1024];
 	unsigned char level[4] = {0};
@@ -98,7 +97,6 @@ static int broken_event(
 			.provider = provider,
 			.event = name,
 			.sentence = sentence};
-	size_t used;
 
 	read_name(source, address + offsetof(struct side_event_description, provider_name),
 			provider, sizeof(provider));
@@ -110,10 +108,7 @@ static int broken_event(
 			(unsigned int)image_decode(source->memory.byte_order, level, sizeof(level));
 	if (*provider)
 		drop_name(error, provider);
-	visit_error_sentence(error, sentence, sizeof(sentence) - 64);
-	used = strlen(sentence);
-	if (result == -ELOOP)
-		snprintf(sentence + used, sizeof(sentence) - used, "; does a type hold itself?");
+	visit_error_sentence(error, sentence, sizeof(sentence));
 	source->ops->broken(source->ops->priv, &broken_one);
 	if (++source->nr_broken < BROKEN_MAX && source->reads < READS_MAX)
 		return 0;
@@ -138,7 +133,7 @@ static int read_event(void *opaque, uint64_t address)
 		return result;
 	result = image_read_event(&source->memory, address, &event.owned, &bytes, &error);
 	if (result)
-		return broken_event(source, address, result, &error);
+		return broken_event(source, address, &error);
 	event.description = event.owned->desc;
 	image_read_state(&source->memory, event.pointer_size, address, &event.state);
 	if (!counted_read(source, address, size, sizeof(size)))
