@@ -146,6 +146,27 @@ struct side_tracer_sections;
 extern const struct side_tracer_sections *side_tracer_sections(uint32_t version);
 
 /*
+ * One tracer of a process may be its guard, which is asked before anybody is given a call or shown an event: the validator, in
+ * whose process a wild pointer is told instead of followed. It knows an event if it has registered one of
+ * its two callbacks there; passes() then says, inside the call, whether the other callbacks, the kernel and a
+ * debugger are given it, and its own callback is called only where nobody else listens. priv is that of its
+ * callback, var NULL where the call is not a variadic one, others whether anybody else listens.
+ *
+ * shows() says, with the registry's lock held, whether tracers are shown an event of a batch when it is registered; of
+ * desc NULL, whether there are so many pointers at events at all. It stays for good.
+ */
+struct side_tracer_guard {
+	side_tracer_callback_func call;
+	side_tracer_callback_variadic_func call_variadic;
+	bool (*passes)(const struct side_event_description *desc, const struct side_arg_vec *args,
+			const struct side_arg_dynamic_struct *var, void *priv, void *caller,
+			bool others);
+	bool (*shows)(struct side_event_description **events, uint32_t nr_events,
+			struct side_event_description *desc);
+};
+extern int side_tracer_guard(const struct side_tracer_guard *guard);
+
+/*
  * Arm the process: the next event that is called at all, enabled or not, first calls the hook, in its
  * thread; if that registers a callback of the event, it is called.  Events that are called in other
  * threads meanwhile wait for it, a few seconds at most.  The hook is not called inside event callbacks and

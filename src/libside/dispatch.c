@@ -15,6 +15,7 @@
 #include "callbacks.h"
 #include "export.h"
 #include "functions.h"
+#include "guard.h"
 #include "kernel.h"
 #include "rcu.h"
 #include "registry.h"
@@ -69,6 +70,7 @@ static void call_shared(const struct side_event_state_0 *state, const struct sid
 static void call_matching(const struct side_event_state_0 *state, const struct side_arg_vec *args,
 		const struct side_arg_dynamic_struct *var, void *caller, uint64_t key)
 {
+	const struct side_tracer_guard *guard = guard_get();
 	const struct side_event_description *desc = state->desc;
 	const struct side_callback *cb = section_callbacks(state);
 
@@ -78,6 +80,8 @@ static void call_matching(const struct side_event_state_0 *state, const struct s
 	for (; var ? !!cb->call_variadic : !!cb->call; cb++) {
 		if (key != SIDE_KEY_MATCH_ALL && cb->key != SIDE_KEY_MATCH_ALL && cb->key != key)
 			continue;
+		if (guard_is_own(guard, cb))
+			continue;
 		if (var)
 			cb->call_variadic(desc, args, var, cb->priv, caller);
 		else
@@ -85,12 +89,21 @@ static void call_matching(const struct side_event_state_0 *state, const struct s
 	}
 }
 
+/* Nobody guards, or the guard has nothing against it. Inside a section. */
+static bool is_passed(const struct side_event_state_0 *state, const struct side_arg_vec *args,
+		const struct side_arg_dynamic_struct *var, void *caller)
+{
+	const struct side_tracer_guard *guard = guard_get();
+
+	return !guard || guard_passes(guard, state, args, var, caller);
+}
+
 static __attribute__((noinline, cold)) void dispatch_slow(const struct side_event_state_0 *state,
 		const struct side_arg_vec *args, const struct side_arg_dynamic_struct *var,
 		void *caller, uint64_t key)
 {
 	struct rcu_reader *reader;
-	bool outermost;
+	bool outermost, shared, passed = true;
 
 	if (registry_is_finished())
 		return;
@@ -101,13 +114,23 @@ static __attribute__((noinline, cold)) void dispatch_slow(const struct side_even
 	/* First: what the hook registers is called for this event, too. */
 	if (__atomic_load_n(&state->enabled, __ATOMIC_RELAXED) & SIDE_ENABLED_ARMED)
 		armed_call();
-	if (wanted_by_shared(state))
+	shared = wanted_by_shared(state);
+	/* Whoever shares the event is not called inside a section, so there is one for the guard alone. */
+	if (shared && guard_get() && (reader = rcu_enter_slow(&outermost))) {
+		passed = is_passed(state, args, var, caller);
+		if (outermost)
+			rcu_leave(reader);
+	}
+	if (!passed)
+		return;
+	if (shared)
 		call_shared(state, args, var, caller, key);
 	/* Without a library that runs there are no callbacks: nothing needs to be set up here. */
 	reader = rcu_enter_slow(&outermost);
 	if (!reader)
 		return;
-	call_matching(state, args, var, caller, key);
+	if (shared || is_passed(state, args, var, caller))
+		call_matching(state, args, var, caller, key);
 	if (outermost)
 		rcu_leave(reader);
 }
@@ -117,7 +140,8 @@ static __attribute__((noinline)) void call_all(struct rcu_reader *reader,
 		const struct side_event_state_0 *state, const struct side_arg_vec *args,
 		const struct side_arg_dynamic_struct *var, void *caller)
 {
-	call_matching(state, args, var, caller, SIDE_KEY_MATCH_ALL);
+	if (is_passed(state, args, var, caller))
+		call_matching(state, args, var, caller, SIDE_KEY_MATCH_ALL);
 	rcu_leave(reader);
 }
 
@@ -182,6 +206,8 @@ static __attribute__((noinline)) bool call_with_care(const struct side_event_sta
 			return false;
 	if (shared && only)
 		return false;
+	if (!is_passed(state, args, NULL, caller))
+		return true;
 	if (shared)
 		call_shared(state, args, NULL, caller, SIDE_KEY_MATCH_ALL);
 	call_matching(state, args, NULL, caller, SIDE_KEY_MATCH_ALL);

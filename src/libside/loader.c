@@ -160,8 +160,9 @@ static __attribute__((constructor)) void loader_run(void)
 	/* A program with more rights than its caller takes no orders from the environment. */
 	if (getauxval(AT_SECURE))
 		return;
-	load_kernel();
+	/* The guard of the others, so first. */
 	load_validator();
+	load_kernel();
 	errno = saved_errno;
 	control = getenv("SIDE_CONTROL");
 	if (control && !strcmp(control, "off"))

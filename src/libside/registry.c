@@ -20,6 +20,7 @@
 #include "batches.h"
 #include "callbacks.h"
 #include "export.h"
+#include "guard.h"
 #include "lock.h"
 #include "rcu.h"
 
@@ -162,6 +163,8 @@ static void append_batch(struct side_events_register_handle *batch)
 /* The batch is gone afterwards. */
 static void unlink_batch(struct side_events_register_handle *batch)
 {
+	struct side_event_description **own;
+
 	if (batch->previous)
 		batch->previous->next = batch->next;
 	else
@@ -171,7 +174,10 @@ static void unlink_batch(struct side_events_register_handle *batch)
 	else
 		last_batch = batch->previous;
 	removals++;
+	own = batch->own;
+	batch->own = NULL;
 	batches_give_back(batch);
+	free(own);
 }
 
 /* First batch after this number; new ones are at the end, so that is where to look first. */
@@ -298,6 +304,7 @@ EXPORT struct side_events_register_handle *side_events_register(
 		struct side_event_description **events, uint32_t nr_events)
 {
 	struct side_events_register_handle *batch = NULL;
+	struct side_event_description **shown;
 	struct batch_block *spare = NULL;
 	struct side_tracer_handle *tracer;
 
@@ -318,9 +325,11 @@ EXPORT struct side_events_register_handle *side_events_register(
 		free(spare);
 		return NULL;
 	}
+	shown = guard_shows(events, &nr_events);
+	batch->own = shown != events ? shown : NULL;
 	append_batch(batch);
-	batches_show(batch, events, nr_events);
-	armed_batch_comes(events, nr_events);
+	batches_show(batch, shown, nr_events);
+	armed_batch_comes(shown, nr_events);
 	tracer_walks++;
 	for (tracer = first_tracer; tracer; tracer = tracer->next)
 		insert_batches(tracer);
@@ -329,6 +338,22 @@ EXPORT struct side_events_register_handle *side_events_register(
 	registry_unlock();
 	free(spare);
 	return batch;
+}
+
+void registry_guard_batches(void)
+{
+	struct side_events_register_handle *batch;
+
+	for (batch = first_batch; batch; batch = batch->next) {
+		struct side_event_description **events = batch->shown.events;
+		uint32_t nr_events = batch->shown.nr_events;
+
+		if (batch->leaving || batch->own)
+			continue;
+		batch->shown.events = guard_shows(events, &nr_events);
+		batch->shown.nr_events = nr_events;
+		batch->own = batch->shown.events != events ? batch->shown.events : NULL;
+	}
 }
 
 EXPORT void side_events_unregister(struct side_events_register_handle *batch)

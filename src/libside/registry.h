@@ -32,6 +32,9 @@ void registry_each_batch(void (*each)(struct side_event_description **events, ui
 					 void *user),
 		void *user);
 
+/* Leave only what the guard, which is new, lets tracers see of the batches that there are. With the lock held. */
+void registry_guard_batches(void);
+
 /* side_exit() has begun; nothing can be registered any more. */
 bool registry_is_finished(void);
 

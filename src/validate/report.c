@@ -214,7 +214,9 @@ static void put_macro(struct report *report, const char *label)
 static void put_hint(struct report *report, int code, const struct visit_error *error)
 {
 	put(report, "  hint:     ");
-	if (code == -E2BIG) {
+	if (error->mend[0])
+		put(report, "%s\n", error->mend);
+	else if (code == -E2BIG) {
 		put(report, "set the length to the number of elements that there are\n");
 	} else if (code == -EFAULT) {
 		put(report, "what a pointer stands for must be there until the call returns\n");
@@ -254,8 +256,8 @@ static void put_difference(struct report *report, int code, const struct visit_e
 	put(report, "  expected: %s\n  found:    %s\n", expected, found);
 }
 
-void validate_report_call(const struct side_event_description *desc, const void *caller, int code,
-		const struct visit_error *error)
+void validate_report_call(const struct side_event_description *desc, const void *caller,
+		bool is_dropped, int code, const struct visit_error *error)
 {
 	struct report report = {.size = 0};
 	int saved = errno;
@@ -267,9 +269,27 @@ void validate_report_call(const struct side_event_description *desc, const void 
 		put_path(&report, error);
 		put_caller(&report, caller);
 		put_difference(&report, code, error);
+		if (is_dropped)
+			put(&report,
+					"  tracers:  are not given the call, which they could not "
+					"survive\n");
 		put_hint(&report, code, error);
 		flush(&report);
 	}
+	errno = saved;
+}
+
+void validate_report_dropped(uint32_t nr)
+{
+	struct report report = {.size = 0};
+	int saved = errno;
+
+	put(&report,
+			"side: %u call%s of %.100s (%d) %s given to no tracer: what is wrong with "
+			"them is told above\n",
+			(unsigned int)nr, nr == 1 ? "" : "s", program_invocation_short_name,
+			(int)getpid(), nr == 1 ? "was" : "were");
+	flush(&report);
 	errno = saved;
 }
 
@@ -286,18 +306,25 @@ static const char *description_hint(int code)
 	}
 }
 
-void validate_report_description(const struct side_event_description *desc, bool is_used, int code,
-		const struct visit_error *error)
+void validate_report_description(const struct side_event_description *desc, enum validate_use use,
+		int code, const struct visit_error *error)
 {
+	static const char *const uses[] = {
+			[VALIDATE_HIDDEN] = " (no tracer sees it, so that none has to read it)",
+			[VALIDATE_UNUSED] = " (its calls are not checked)",
+			[VALIDATE_WRONG] = "",
+			[VALIDATE_DOUBTED] = "",
+	};
 	struct report report = {.size = 0};
 	int saved = errno;
 
-	put(&report, "side: wrong description in %.100s (%d): %s\n", program_invocation_short_name,
-			(int)getpid(), error->what);
+	put(&report, "side: %s description in %.100s (%d): %s\n",
+			use == VALIDATE_DOUBTED ? "doubtful" : "wrong",
+			program_invocation_short_name, (int)getpid(), error->what);
 	put_event(&report, desc);
 	put_path(&report, error);
-	put(&report, "  address:  %p%s\n  hint:     %s\n", (const void *)desc,
-			is_used ? "" : " (its calls are not checked)", description_hint(code));
+	put(&report, "  address:  %p%s\n  hint:     %s\n", (const void *)desc, uses[use],
+			error->mend[0] ? error->mend : description_hint(code));
 	flush(&report);
 	errno = saved;
 }

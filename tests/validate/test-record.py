@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: MIT
 """
 `side record --validate`: what the command does wrong is told, the recording ends as without it, and without the
-option nothing is told.
+option nothing is told. Calls and descriptions that would end the program in the recorder do not reach it.
 
-usage: test-record.py SIDE AGENT VALIDATOR WRONG-CALLS
+usage: test-record.py SIDE AGENT VALIDATOR WRONG-CALLS WRONG-DESCRIPTIONS
 """
 import os
 import subprocess
 import sys
 import tempfile
 
-side, agent, validator, program = (os.path.abspath(a) for a in sys.argv[1:5])
+side, agent, validator, program, descriptions = (os.path.abspath(a) for a in sys.argv[1:6])
 with tempfile.TemporaryDirectory() as d:
     lib = os.path.join(d, 'lib')
     os.mkdir(lib)
@@ -25,4 +25,14 @@ with tempfile.TemporaryDirectory() as d:
             sys.exit('with %s: status %d\n%s' % (options, r.returncode, r.stderr))
         if told and r.stderr.count('side: wrong call') != 1:
             sys.exit('not told once:\n' + r.stderr)
+    for subject, arguments, told, dropped in (
+            (program, ['pointer'], 20, 'side: 40 calls of wrong-calls ('), (program, ['list'], 37, 'side: 74 calls of wrong-calls ('),
+            (program, ['number'], 37, 'side: 74 calls of wrong-calls ('), (program, ['label', 'struct_'], None, ''),
+            (descriptions, [], None, '# end\n')):
+        r = subprocess.run([side, 'record', '--validate', '-o', os.path.join(d, 'trace-' + '-'.join([os.path.basename(subject), *arguments])),
+                            '--', subject, *arguments], env=env, capture_output=True, text=True, timeout=120)
+        if r.returncode or dropped not in r.stderr or told not in (None, r.stderr.count('side: wrong call')):
+            sys.exit('%s %s: status %d, not %s\n%s' % (subject, arguments, r.returncode, (told, dropped), r.stderr))
+        if 'ended by' in r.stderr or 'signal' in r.stderr:
+            sys.exit('%s %s did not live:\n%s' % (subject, arguments, r.stderr))
 print('told once, and only when asked')

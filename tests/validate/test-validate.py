@@ -93,7 +93,10 @@ check(re.search('/' + re.escape(place) + r'\b', line), 'addr2line', line + repor
 # Off, nothing is loaded and nothing told.
 for off in (None, '', '0'):
     check('side:' not in run(wrong_calls, 'number', validate=off), 'off', '')
-check(run(right_calls) == '', 'right calls are silent', run(right_calls))
+# Right calls are silent, but for the attribute that is odd because the test wants it so.
+text = run(right_calls)
+check(re.findall('^side: .*', text, flags=re.M) == re.findall('^side: doubtful .*: its attribute std.integer.base is 3, .*', text,
+                                                             flags=re.M) and text.count('\n') == 5, 'right calls', text)
 
 text = run(wrong_descriptions)
 TOLD = {'cycle': 'types are nested more than 128 deep', 'label': 'the type label 777',
@@ -103,7 +106,7 @@ told = dict(re.findall(r'^# (\w+)\n(.*)$', text, flags=re.M))
 for name, sentence in TOLD.items():
     check(sentence in told.get(name, ''), 'a wrong description: ' + name, text)
     check('  event:    d:%s\n' % name in text, 'the event of ' + name, text)
-check('two fields are called "same"' in text, 'what readers put up with', text)
+check('several fields are called "same"' in text, 'what readers put up with', text)
 check(text.endswith('# end\n'), 'the program went on', text)
 
 print('\n'.join(failures) or 'all as expected')
