@@ -138,32 +138,38 @@ struct choice {
 	struct reason {
 		uint32_t places;
 		bool asked; /* what was asked for is the reason: it could be left out */
+		bool left;  /* nobody watches them: a breakpoint cannot be there either */
 		char text[1024];
 	} reasons[REASONS_MAX];
 };
 
 /* With too many reasons the last one stands for the rest. */
-static void refuse(struct choice *choice, uint32_t places, bool asked, const char *why)
+static void refuse(struct choice *choice, uint32_t place, bool asked, const char *why)
 {
 	struct reason *reason = choice->reasons;
+	struct probe_table_probe probe;
+	bool left;
 
+	probe_table_probe(choice->table, place, &probe);
+	left = probe.site.method == PROBE_KERNEL;
 	while (reason < choice->reasons + REASONS_MAX - 1 && reason->places &&
-			strcmp(reason->text, why) != 0)
+			(reason->left != left || strcmp(reason->text, why) != 0))
 		reason++;
 	if (!reason->places) {
 		snprintf(reason->text, sizeof(reason->text), "%s", why);
 		reason->asked = asked;
+		reason->left = left;
 	}
-	reason->places += places;
+	reason->places++;
 }
 
 static void refuse_all(
 		struct choice *choice, uint32_t first, uint32_t count, bool asked, const char *why)
 {
-	for (uint32_t i = first; i < first + count; i++)
+	for (uint32_t i = first; i < first + count; i++) {
 		choice->chosen[choice->list[i]] = false;
-	if (count)
-		refuse(choice, count, asked, why);
+		refuse(choice, choice->list[i], asked, why);
+	}
 }
 
 static void refuse_list(struct choice *choice, uint32_t first, uint32_t count, const char *why)
@@ -190,7 +196,7 @@ static void choose_all(struct choice *choice)
 		why = why_left(choice->table, &probe);
 		choice->chosen[i] = why && !*why;
 		if (why && *why)
-			refuse(choice, 1, is_asked(choice->table, &probe), why);
+			refuse(choice, i, is_asked(choice->table, &probe), why);
 	}
 	gather(choice);
 }
@@ -341,6 +347,10 @@ static void decide(const struct probe_target *target, const char * not, struct c
 	try_all(choice);
 }
 
+static const char left_out[] = "%s of the places are left out, as only the kernel could watch them "
+			       "(uprobe), and it does not: %s";
+static const char trapped[] = "%s of the places can have a breakpoint only, and no uprobe: %s";
+
 static void say_choice(const struct choice *choice)
 {
 	char number[SAY_NUMBER_MAX];
@@ -352,10 +362,9 @@ static void say_choice(const struct choice *choice)
 	for (const struct reason *reason = choice->reasons;
 			reason < choice->reasons + REASONS_MAX && reason->places; reason++) {
 		/* Whoever may have none anyway need not know what else would be in the way. */
-		bool shown = reason->asked && probe_kernel_may();
+		bool shown = reason->left || (reason->asked && probe_kernel_may());
 
-		(shown ? say_note : say_detail)(
-				"%s of the places can have a breakpoint only, and no uprobe: %s",
+		(shown ? say_note : say_detail)(reason->left ? left_out : trapped,
 				say_number(reason->places, number), reason->text);
 	}
 }

@@ -109,4 +109,6 @@ if dynamic:
     is_whole(done.out, events)
     done, _ = traced(dynamic, "--function", "main.*", "--no-uprobe", status=1)
     true("only the kernel can watch code of Go" in done.err, done.err)
+    true("of the places are left out, as only the kernel could watch them (uprobe), and it does not: `--no-uprobe` says so" in
+         done.err and "breakpoint only" not in done.err, done.err)
     done, _ = traced(dynamic, "--function", "main.*", "--backtrace", status=2)
