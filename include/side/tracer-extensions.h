@@ -155,14 +155,17 @@ extern const struct side_tracer_sections *side_tracer_sections(uint32_t version)
  * shows() says, with the registry's lock held, whether tracers are shown an event of a batch when it is registered; of
  * desc NULL, whether there are so many pointers at events at all. It stays for good.
  */
+typedef bool (*side_tracer_guard_passes_func)(const struct side_event_description *desc,
+		const struct side_arg_vec *args, const struct side_arg_dynamic_struct *var,
+		void *priv, void *caller, bool others);
+typedef bool (*side_tracer_guard_shows_func)(struct side_event_description **events,
+		uint32_t nr_events, struct side_event_description *desc);
+
 struct side_tracer_guard {
 	side_tracer_callback_func call;
 	side_tracer_callback_variadic_func call_variadic;
-	bool (*passes)(const struct side_event_description *desc, const struct side_arg_vec *args,
-			const struct side_arg_dynamic_struct *var, void *priv, void *caller,
-			bool others);
-	bool (*shows)(struct side_event_description **events, uint32_t nr_events,
-			struct side_event_description *desc);
+	side_tracer_guard_passes_func passes;
+	side_tracer_guard_shows_func shows;
 };
 extern int side_tracer_guard(const struct side_tracer_guard *guard);
 
