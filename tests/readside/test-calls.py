@@ -21,8 +21,14 @@ EVENT(right, side_field_u32("a"), side_field_string("b"), side_field_u64("c"));
 EVENT(type, side_field_u32("a"), side_field_u32("b"));
 EVENT(number, side_field_u32("a"), side_field_string("b"));
 EVENT(deep, side_field_struct("where", place));
+EVENT(kind, side_field_u32("a"));
+side_static_event_variadic(more, "p", "more", SIDE_LOGLEVEL_INFO, side_field_list(side_field_u32("a")));
 int main(int argc, char **argv)
 {
+	if (argc > 4)
+		{ side_event_variadic(more, side_arg_list(side_arg_u32(1)), side_arg_list()); }
+	{ side_event(more, side_arg_list(side_arg_u32((uint32_t) argc))); } /* line of more */
+	{ side_event_variadic(kind, side_arg_list(side_arg_u32((uint32_t) argc)), side_arg_list()); } /* line of kind */
 	if (argc > 3)
 		{ side_event(right, side_arg_list(side_arg_u32((uint32_t) argc), side_arg_string(argv[0]), side_arg_u64(7))); }
 	{ side_event(type, side_arg_list(side_arg_u32((uint32_t) argc), side_arg_string(argv[0]))); } /* line of type */
@@ -35,7 +41,9 @@ int main(int argc, char **argv)
 """
 SAID = {"type": ("b", "expected U32, found STRING_UTF8"),
         "number": ("", "expected 2 arguments, as many as the event has fields, found 1"),
-        "deep": ("where.column", "expected S32, found U8")}
+        "deep": ("where.column", "expected S32, found U8"),
+        "kind": ("", "expected side_event(), as the event is not variadic"),
+        "more": ("", "expected side_event_variadic(), as the event is variadic")}
 
 # Right, and not all of it can be told: nothing may be said.
 RIGHT = r"""
@@ -192,13 +200,13 @@ def test_wrong():
                 contains(value["text"], text)
                 if event in lines:
                     contains(value["text"], f"wrong.c:{lines[event]})", f"{compiler} {flags}")
-            true({"type", "number"} <= set(found), f"{compiler} {flags} says {sorted(found)}")
+            true({"type", "number", "kind", "more"} <= set(found), f"{compiler} {flags} says {sorted(found)}")
             true("deep" in found or compiler != "clang", f"{compiler} {flags}: what is inside a structure")
             seen, fit, wrong, unknown = counted(run)
             equal(wrong, len(found))
             true(fit >= 1, f"{compiler} {flags}: {run.err}")
             equal(seen, fit + wrong + unknown)
-            equal(seen, 4, f"{compiler} {flags}: {run.err}")
+            equal(seen, 7, f"{compiler} {flags}: {run.err}")
 
 
 def test_stripped():

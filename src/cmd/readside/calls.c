@@ -19,6 +19,7 @@
 #define STEPS_MAX (64u << 20)
 #define SEGMENTS_MAX 64
 
+/* Every second one is for variadic events. */
 static const char *const entries[] = {"side_call", "side_call_variadic", "side_statedump_call",
 		"side_statedump_call_variadic"};
 #define NR_ENTRIES (sizeof(entries) / sizeof(entries[0]))
@@ -28,6 +29,12 @@ static const char *const entries[] = {"side_call", "side_call_variadic", "side_s
 struct jump {
 	uint64_t to, at;
 	size_t from; /* index of the function */
+};
+
+/* A function of libside's, or where its address stands. */
+struct entry {
+	uint64_t address;
+	bool variadic;
 };
 
 /* The first argument that a caller gives. */
@@ -48,7 +55,7 @@ struct calls {
 	struct code_file *code;
 	const struct code_function *functions;
 	size_t nr_functions;
-	uint64_t slots[SLOTS_MAX], targets[NR_ENTRIES];
+	struct entry slots[SLOTS_MAX], targets[NR_ENTRIES];
 	size_t nr_slots, nr_targets;
 	struct jump *jumps;
 	size_t nr_jumps, jumps_room;
@@ -84,24 +91,25 @@ static void find_entries(struct calls *calls)
 	for (size_t i = 0; i < NR_ENTRIES; i++) {
 		for (size_t k = 0; calls->nr_slots < SLOTS_MAX &&
 				image_find_slot(calls->image, entries[i], k,
-						&calls->slots[calls->nr_slots]);
+						&calls->slots[calls->nr_slots].address);
 				k++)
-			calls->nr_slots++;
+			calls->slots[calls->nr_slots++].variadic = i % 2;
 		if (image_find_symbol(calls->image, entries[i], true, &symbol) && symbol.address)
-			calls->targets[calls->nr_targets++] = symbol.address;
+			calls->targets[calls->nr_targets++] = (struct entry){symbol.address, i % 2};
 	}
 }
 
-static bool is_slot(const struct calls *calls, uint64_t slot)
+/* The one at the address, or NULL. */
+static const struct entry *entry_at(const struct entry *list, size_t nr, uint64_t address)
 {
-	for (size_t i = 0; i < calls->nr_slots; i++)
-		if (calls->slots[i] == slot)
-			return true;
-	return false;
+	for (size_t i = 0; i < nr; i++)
+		if (list[i].address == address)
+			return &list[i];
+	return NULL;
 }
 
 /* Code that only goes on to where a slot says, as the linker makes it. */
-static bool goes_to_slot(const struct calls *calls, uint64_t address)
+static const struct entry *entry_behind(const struct calls *calls, uint64_t address)
 {
 	static const uint8_t mark[] = {0xf3, 0x0f, 0x1e, 0xfa};
 	uint8_t bytes[16];
@@ -109,27 +117,29 @@ static bool goes_to_slot(const struct calls *calls, uint64_t address)
 	int32_t distance;
 
 	if (image_read(calls->image, address, bytes, sizeof(bytes)))
-		return false;
+		return NULL;
 	if (!memcmp(bytes, mark, sizeof(mark)))
 		at += sizeof(mark);
 	if (bytes[at] == 0xf2)
 		at++;
 	if (bytes[at] != 0xff || bytes[at + 1] != 0x25)
-		return false;
+		return NULL;
 	memcpy(&distance, bytes + at + 2, sizeof(distance));
-	return is_slot(calls, address + at + 6 + (uint64_t)(int64_t)distance);
+	return entry_at(calls->slots, calls->nr_slots,
+			address + at + 6 + (uint64_t)(int64_t)distance);
 }
 
-static bool is_event_call(const struct calls *calls, const struct calls_step *step)
+/* Which of libside's functions is called, or NULL. */
+static const struct entry *entry_of(const struct calls *calls, const struct calls_step *step)
 {
+	const struct entry *entry;
+
 	if (step->slot)
-		return is_slot(calls, step->slot);
+		return entry_at(calls->slots, calls->nr_slots, step->slot);
 	if (!step->target)
-		return false;
-	for (size_t i = 0; i < calls->nr_targets; i++)
-		if (calls->targets[i] == step->target)
-			return true;
-	return calls->nr_slots && goes_to_slot(calls, step->target);
+		return NULL;
+	entry = entry_at(calls->targets, calls->nr_targets, step->target);
+	return entry || !calls->nr_slots ? entry : entry_behind(calls, step->target);
 }
 
 /* ---- all of the code ---- */
@@ -175,7 +185,7 @@ static int look_at(struct calls *calls, size_t index)
 		/* What the linker makes to go there is no call. */
 		if (step.goes == GOES_AWAY && !((function->address + at) & 11))
 			continue;
-		if (is_event_call(calls, &step)) {
+		if (entry_of(calls, &step)) {
 			calls->seen++;
 			has = true;
 		} else if (step.target && note_jump(calls, index, function->address + at, &step)) {
@@ -393,9 +403,24 @@ static const struct event *event_of(const struct calls *calls, uint64_t state)
 	return found && state ? *found : NULL;
 }
 
-/* @function, @at: where it is written. */
+/* Whether the event is called as one of the other kind. */
+static bool is_wrong_kind(
+		const struct event *event, const struct entry *entry, struct calls_problem *problem)
+{
+	bool variadic = event->description->flags & SIDE_EVENT_FLAG_VARIADIC;
+
+	if (variadic == entry->variadic)
+		return false;
+	snprintf(problem->text, sizeof(problem->text), "expected %s, as the event is %svariadic",
+			variadic ? "side_event_variadic()" : "side_event()",
+			variadic ? "" : "not ");
+	return true;
+}
+
+/* @function, @at: where it is written; @entry: what it calls. */
 static enum calls_verdict check_call(struct calls *calls, const struct code_function *function,
-		uint64_t at, uint64_t event_state, const struct calls_state *state)
+		uint64_t at, uint64_t event_state, const struct calls_state *state,
+		const struct entry *entry)
 {
 	const struct event *event = event_of(calls, event_state);
 	struct calls_problem problem = {0};
@@ -404,8 +429,10 @@ static enum calls_verdict check_call(struct calls *calls, const struct code_func
 
 	if (!event)
 		return VERDICT_UNKNOWN;
-	verdict = calls_compare(calls->image, state, &state->registers[CALLS_RSI],
-			event->description, &problem);
+	verdict = is_wrong_kind(event, entry, &problem)
+			? VERDICT_WRONG
+			: calls_compare(calls->image, state, &state->registers[CALLS_RSI],
+					  event->description, &problem);
 	if (verdict == VERDICT_WRONG && calls->wrong < TOLD_MAX) {
 		place_of(calls, function, at, place, sizeof(place));
 		snprintf(text, sizeof(text), "the call at %s does not fit: %s", place,
@@ -421,8 +448,8 @@ static bool is_wrapper(const char *name)
 	return name && (!strncmp(name, "side_emit_", 10) || !strncmp(name, "_ZN7libside4emit", 16));
 }
 
-static enum calls_verdict check_known(
-		struct calls *calls, uint64_t at, const struct calls_state *state)
+static enum calls_verdict check_known(struct calls *calls, uint64_t at,
+		const struct calls_state *state, const struct entry *entry)
 {
 	const struct code_function *function = calls->current;
 	uint64_t event = (uint64_t)state->registers[CALLS_RDI].number;
@@ -433,7 +460,7 @@ static enum calls_verdict check_known(
 		function = &calls->functions[calls->jumps[i].from];
 		at = calls->jumps[i].at;
 	}
-	return check_call(calls, function, at, event, state);
+	return check_call(calls, function, at, event, state, entry);
 }
 
 static void note_call(void *opaque, uint64_t at, const struct calls_step *step,
@@ -442,16 +469,18 @@ static void note_call(void *opaque, uint64_t at, const struct calls_step *step,
 	struct calls *calls = opaque;
 	const struct calls_value *first = &state->registers[CALLS_RDI];
 	enum calls_verdict verdict = VERDICT_UNKNOWN;
+	const struct entry *entry = entry_of(calls, step);
 
-	if (!is_event_call(calls, step))
+	if (!entry)
 		return;
 	if (calls_is_constant(first, 8))
-		verdict = check_known(calls, at, state);
+		verdict = check_known(calls, at, state, entry);
 	else if (first->kind == KNOWN_FIRST)
 		for (size_t i = 0; i < calls->nr_given && verdict != VERDICT_WRONG; i++)
 			if (calls->given[i].to == calls->current->address)
 				verdict = check_call(calls, calls->given[i].from,
-						calls->given[i].at, calls->given[i].event, state);
+						calls->given[i].at, calls->given[i].event, state,
+						entry);
 	calls->fit += verdict == VERDICT_FITS;
 	calls->wrong += verdict == VERDICT_WRONG;
 }
