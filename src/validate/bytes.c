@@ -4,9 +4,9 @@
 #include <string.h>
 #include <unistd.h>
 
-void bytes_open(struct bytes *bytes, int fd, uint64_t at, uint64_t size)
+void bytes_open(struct bytes *bytes, const struct bytes_source *source, uint64_t at, uint64_t size)
 {
-	bytes->fd = fd;
+	bytes->source = *source;
 	bytes->at = at;
 	bytes->failed = __builtin_add_overflow(at, size, &bytes->end);
 	bytes->window = at;
@@ -22,9 +22,11 @@ static unsigned int next(struct bytes *bytes)
 		bytes->failed = true;
 		return 0;
 	}
+	if (bytes->source.memory)
+		return bytes->source.memory[bytes->at++];
 	if (bytes->at - bytes->window >= bytes->size) {
 		left = bytes->end - bytes->at;
-		nr = pread(bytes->fd, bytes->held,
+		nr = pread(bytes->source.fd, bytes->held,
 				left < sizeof(bytes->held) ? (size_t)left : sizeof(bytes->held),
 				(off_t)bytes->at);
 		if (nr <= 0) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Numbers and texts of a file, read through a small window: a file that gets shorter is an end too soon, and no signal, as it would be
- * in a mapping. Signal-safe, allocates nothing.
+ * in a mapping. Or of memory of our own, which has what was compressed in a file. Signal-safe, allocates nothing.
  */
 #ifndef VALIDATE_BYTES_H
 #define VALIDATE_BYTES_H
@@ -10,17 +10,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct bytes {
+struct bytes_source {
 	int fd;
+	const unsigned char *memory; /* NULL: the file */
+};
+
+struct bytes {
+	struct bytes_source source;
 	bool failed;      /* something was asked for behind the end; all is 0 from then on */
-	uint64_t at, end; /* in the file */
+	uint64_t at, end; /* in the source */
 	uint64_t window;  /* where it begins */
 	size_t size;      /* bytes in it */
 	unsigned char held[1024];
 };
 
 /* From here to there. */
-void bytes_open(struct bytes *bytes, int fd, uint64_t at, uint64_t size);
+void bytes_open(struct bytes *bytes, const struct bytes_source *source, uint64_t at, uint64_t size);
 
 /* Of 1 to 8 bytes, as this machine writes it. */
 uint64_t bytes_number(struct bytes *bytes, unsigned int size);

@@ -8,14 +8,21 @@
 #include <link.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "validate/bytes.h"
+#include "validate/debug-file.h"
+#include "validate/inflate.h"
 #include "validate/line.h"
 #include "validate/memory.h"
 
 /* More than this is read nobody waits for; tables of larger programs are told as FILE+OFFSET. */
 #define TABLE_MAX (256u << 20)
+/* What is compressed takes so much of the program's memory for a moment. */
+#define UNPACKED_MAX (64u << 20)
+/* Deflate makes nothing smaller than that: more is not there. */
+#define DEFLATE_MOST 1032u
 
 /* DWARF 5, 6.2.4 and 7.5.6 */
 enum { LNCT_PATH = 1, LNCT_DIRECTORY = 2 };
@@ -32,11 +39,11 @@ enum {
 };
 
 struct section {
-	uint64_t offset, size;
+	struct bytes_source source;
+	uint64_t offset, size; /* in the source */
 };
 
 struct table {
-	int fd;
 	struct section lines, texts; /* .debug_line, .debug_line_str */
 };
 
@@ -79,7 +86,7 @@ static void read_form(const struct table *table, struct bytes *bytes, const stru
 	case FORM_LINE_STRP:
 		value = bytes_number(bytes, unit->offset_size);
 		if (to && value < table->texts.size) {
-			bytes_open(&texts, table->fd, table->texts.offset + value,
+			bytes_open(&texts, &table->texts.source, table->texts.offset + value,
 					table->texts.size - value);
 			(void)bytes_text(&texts, to, VALIDATE_LINE_MAX / 2);
 		}
@@ -125,7 +132,7 @@ static void read_list(struct bytes *bytes, bool is_files, uint64_t wanted, char 
 		if (!bytes_text(bytes, first, sizeof(first)))
 			return;
 		if (i == wanted) {
-			bytes_open(bytes, bytes->fd, begin, bytes->end - begin);
+			bytes_open(bytes, &bytes->source, begin, bytes->end - begin);
 			(void)bytes_text(bytes, name, VALIDATE_LINE_MAX / 2);
 		}
 		if (!is_files)
@@ -145,7 +152,7 @@ static bool write_place(const struct table *table, struct bytes *bytes, const st
 	uint64_t directory = 0, ignored = 0, folders = unit->names;
 
 	/* The file says which folder; the folders stand before it. */
-	bytes_open(bytes, table->fd, folders, unit->end - folders);
+	bytes_open(bytes, &table->lines.source, folders, unit->end - folders);
 	if (unit->version >= 5) {
 		read_entries(table, bytes, unit, UINT64_MAX, NULL, NULL);
 		read_entries(table, bytes, unit, row->file, name, &directory);
@@ -157,7 +164,7 @@ static bool write_place(const struct table *table, struct bytes *bytes, const st
 		return false;
 	/* Folder 0 is where the compiler ran. */
 	if (directory && name[0] != '/') {
-		bytes_open(bytes, table->fd, folders, unit->end - folders);
+		bytes_open(bytes, &table->lines.source, folders, unit->end - folders);
 		if (unit->version >= 5)
 			read_entries(table, bytes, unit, directory, folder, &ignored);
 		else
@@ -320,42 +327,75 @@ static bool is_mapped(int fd, const void *base, ElfW(Ehdr) * header)
 			!memcmp(&mapped, header, sizeof(mapped));
 }
 
-static bool read_section(
-		int fd, const ElfW(Ehdr) * header, unsigned int index, ElfW(Shdr) * section)
+/* Both kinds of compression say how much there was: SHF_COMPRESSED, and GNU's before that, with other names. */
+static bool is_zlib(int fd, const ElfW(Shdr) * raw, uint64_t *header, uint64_t *size)
 {
-	return index < header->e_shnum &&
-			pread(fd, section, sizeof(*section),
-					(off_t)(header->e_shoff + index * sizeof(*section))) ==
-			(ssize_t)sizeof(*section);
+	unsigned char old[12];
+	ElfW(Chdr) chdr;
+	unsigned int i;
+
+	if (raw->sh_flags & SHF_COMPRESSED) {
+		*header = sizeof(chdr);
+		if (raw->sh_size < sizeof(chdr) ||
+				pread(fd, &chdr, sizeof(chdr), (off_t)raw->sh_offset) !=
+						(ssize_t)sizeof(chdr) ||
+				chdr.ch_type != ELFCOMPRESS_ZLIB)
+			return false;
+		*size = chdr.ch_size;
+		return true;
+	}
+	*header = sizeof(old);
+	if (raw->sh_size < sizeof(old) ||
+			pread(fd, old, sizeof(old), (off_t)raw->sh_offset) !=
+					(ssize_t)sizeof(old) ||
+			memcmp(old, "ZLIB", 4))
+		return false;
+	for (*size = 0, i = 4; i < sizeof(old); i++)
+		*size = *size << 8 | old[i];
+	return true;
 }
 
-static void find_sections(struct table *table, const ElfW(Ehdr) * header)
+/* Into pages of our own, which close_section() gives back. */
+static void unpack(int fd, const ElfW(Shdr) * raw, struct section *section)
 {
-	ElfW(Shdr) names, section;
-	struct section *wanted;
-	unsigned int i;
-	char name[sizeof(".debug_line_str")];
+	struct bytes_source file = {.fd = fd, .memory = NULL};
+	uint64_t header, size;
+	struct bytes bytes;
+	void *pages;
 
-	if (header->e_shentsize != sizeof(section) ||
-			!read_section(table->fd, header, header->e_shstrndx, &names))
+	if (!is_zlib(fd, raw, &header, &size) || !size || size > UNPACKED_MAX ||
+			size / DEFLATE_MOST > raw->sh_size)
 		return;
-	for (i = 1; read_section(table->fd, header, i, &section); i++) {
-		memset(name, 0, sizeof(name));
-		if (section.sh_name >= names.sh_size ||
-				pread(table->fd, name, sizeof(name),
-						(off_t)(names.sh_offset + section.sh_name)) < 12)
-			continue;
-		if (!memcmp(name, ".debug_line", sizeof(".debug_line")))
-			wanted = &table->lines;
-		else if (!memcmp(name, ".debug_line_str", sizeof(".debug_line_str")))
-			wanted = &table->texts;
-		else
-			continue;
-		if (section.sh_type == SHT_NOBITS || section.sh_flags & SHF_COMPRESSED)
-			continue;
-		wanted->offset = section.sh_offset;
-		wanted->size = section.sh_size;
+	pages = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (pages == MAP_FAILED)
+		return;
+	bytes_open(&bytes, &file, raw->sh_offset + header, raw->sh_size - header);
+	if (!validate_inflate(&bytes, pages, size)) {
+		(void)munmap(pages, size);
+		return;
 	}
+	*section = (struct section){.source = {.fd = -1, .memory = pages}, .size = size};
+}
+
+static void open_section(int fd, const ElfW(Ehdr) * header, const char *name, const char *old,
+		struct section *section)
+{
+	ElfW(Shdr) raw;
+
+	if (validate_section(fd, header, name, &raw) && !(raw.sh_flags & SHF_COMPRESSED))
+		*section = (struct section){.source = {.fd = fd, .memory = NULL},
+				.offset = raw.sh_offset,
+				.size = raw.sh_size};
+	else if (validate_section(fd, header, name, &raw) ||
+			validate_section(fd, header, old, &raw))
+		unpack(fd, &raw, section);
+}
+
+static void close_section(struct section *section)
+{
+	if (section->source.memory)
+		(void)munmap((void *)(uintptr_t)section->source.memory, section->size);
 }
 
 static bool find_line(const struct table *table, uint64_t address, char to[VALIDATE_LINE_MAX])
@@ -366,32 +406,52 @@ static bool find_line(const struct table *table, uint64_t address, char to[VALID
 
 	if (table->lines.size > TABLE_MAX)
 		return false;
-	bytes_open(&bytes, table->fd, table->lines.offset, table->lines.size);
+	bytes_open(&bytes, &table->lines.source, table->lines.offset, table->lines.size);
 	while (!bytes.failed && bytes.at < bytes.end) {
 		if (!read_header(table, &bytes, &unit))
 			return false;
 		if (unit.version && run_unit(&bytes, &unit, address, &row))
 			return write_place(table, &bytes, &unit, &row, to);
 		/* The next one, wherever this one ended. */
-		bytes_open(&bytes, table->fd, unit.end,
+		bytes_open(&bytes, &table->lines.source, unit.end,
 				table->lines.offset + table->lines.size - unit.end);
 	}
 	return false;
 }
 
+/* Whether the file has a table at all; then whether the address is in it. */
+static bool look_in(int fd, const ElfW(Ehdr) * header, uint64_t address, char to[VALIDATE_LINE_MAX],
+		bool *found)
+{
+	struct table table;
+
+	memset(&table, 0, sizeof(table));
+	open_section(fd, header, ".debug_line", ".zdebug_line", &table.lines);
+	if (table.lines.size) {
+		open_section(fd, header, ".debug_line_str", ".zdebug_line_str", &table.texts);
+		*found = find_line(&table, address, to);
+		close_section(&table.texts);
+	}
+	close_section(&table.lines);
+	return table.lines.size != 0;
+}
+
 bool validate_line_find(
 		const char *path, const void *base, uint64_t address, char to[VALIDATE_LINE_MAX])
 {
-	struct table table = {.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), other = -1;
 	ElfW(Ehdr) header;
 	bool found = false;
 
-	if (table.fd < 0)
+	if (fd < 0)
 		return false;
-	if (is_mapped(table.fd, base, &header)) {
-		find_sections(&table, &header);
-		found = find_line(&table, address, to);
+	if (is_mapped(fd, base, &header) && !look_in(fd, &header, address, to, &found))
+		other = validate_debug_file(fd, path, &header);
+	if (other >= 0) {
+		if (pread(other, &header, sizeof(header), 0) == (ssize_t)sizeof(header))
+			(void)look_in(other, &header, address, to, &found);
+		(void)close(other);
 	}
-	(void)close(table.fd);
+	(void)close(fd);
 	return found;
 }

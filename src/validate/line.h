@@ -9,8 +9,9 @@
 #define VALIDATE_LINE_MAX 320
 
 /*
- * "FILE:LINE" of an address of the ELF file that is mapped at base, if its debug information is in it and is not
- * compressed. Signal-safe, allocates nothing; takes as long as reading all of .debug_line does.
+ * "FILE:LINE" of an address of the ELF file that is mapped at base, if it has debug information, or a file for it is installed
+ * (debug-file.h); compressed by zlib, or not at all. Signal-safe, allocates nothing but pages for what was compressed; takes as
+ * long as reading all of .debug_line does.
  */
 bool validate_line_find(
 		const char *path, const void *base, uint64_t address, char to[VALIDATE_LINE_MAX]);

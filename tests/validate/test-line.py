@@ -76,7 +76,8 @@ with tempfile.TemporaryDirectory() as folder:
         if not shutil.which(compiler):
             print('not with %s, which is not here' % compiler)
             continue
-        for flags in ('-gdwarf-2', '-gdwarf-3', '-gdwarf-4', '-gdwarf-5', '-gdwarf-5 -gdwarf64 -O2', '-gdwarf-4 -O2 -no-pie', '-g -O1 -gz', '-g0'):
+        for flags in ('-gdwarf-2', '-gdwarf-3', '-gdwarf-4', '-gdwarf-5', '-gdwarf-5 -gdwarf64 -O2', '-gdwarf-4 -O2 -no-pie', '-g -O1 -gz', '-gdwarf-4 -gz=zlib-gnu',
+                      '-gdwarf-5 -gz=zlib -O2', '-gz=zstd -g', '-g0'):
             program = os.path.join(folder, 'program')
             made = subprocess.run([compiler, '-w', *flags.split(), '-I' + include, 'program.c', '-o', program, libside], cwd=folder,
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -84,18 +85,41 @@ with tempfile.TemporaryDirectory() as folder:
                 print('not with %s %s: %s' % (compiler, flags, made.stdout.decode(errors='replace').splitlines()[-1]))
                 continue
             told = [place.replace('./', '') for place in places(program, folder)]
-            wanted = ['addr2line -e gives the line'] * 2 if '-gz' in flags or '-g0' in flags else lines
+            wanted = ['addr2line -e gives the line'] * 2 if 'zstd' in flags or '-g0' in flags else lines
             if told != wanted:
                 failures.append('%s %s: %s, expected %s' % (compiler, flags, told, wanted))
             compared += 1
+    # Debug information in a file of its own: by name, beside the program and in .debug; not if it is that of another one.
+    program = os.path.join(folder, 'program')
+    for flags, place in (('-g -Wl,--build-id', 'apart.debug'), ('-g -Wl,--build-id=none', 'apart.debug'),
+                         ('-g -gz -Wl,--build-id', '.debug/apart.debug'), ('-g -Wl,--build-id=none', '.debug/apart.debug')):
+        apart = os.path.join(folder, place)
+        os.makedirs(os.path.dirname(apart), exist_ok=True)
+        subprocess.run(['gcc', '-w', *flags.split(), '-I' + include, 'program.c', '-o', program, libside], cwd=folder, check=True)
+        subprocess.run(['objcopy', '--only-keep-debug', program, apart], check=True)
+        subprocess.run(['objcopy', '--strip-all', '--add-gnu-debuglink=' + apart, program], check=True)
+        told = [where.replace('./', '') for where in places(program, folder)]
+        if told != lines:
+            failures.append('apart, %s %s: %s, expected %s' % (flags, place, told, lines))
+        with open(apart, 'r+b') as stream:
+            data = stream.read()
+            # Another build ID, or where there is none, another checksum.
+            at = data.find(b'GNU\0', data.find(b'\x03\0\0\0GNU\0')) + 4 if 'none' not in flags else len(data) - 1
+            stream.seek(at)
+            stream.write(bytes([data[at] ^ 1]))
+        told = places(program, folder)
+        if told != ['addr2line -e gives the line'] * 2:
+            failures.append('of another program, %s %s: %s' % (flags, place, told))
+        os.unlink(apart)
+        compared += 1
     generator = random.Random(7)
-    for version in ('-gdwarf-4', '-gdwarf-5'):
-        original = os.path.join(folder, 'program' + version)
-        subprocess.run(['gcc', '-w', version, '-I' + include, 'program.c', '-o', original, libside], cwd=folder, check=True)
-        for number in range(rounds // 2):
-            victim = os.path.join(folder, 'victim%s%d' % (version, number))
+    for version in ('-gdwarf-4', '-gdwarf-5', '-gdwarf-5 -gz', '-gdwarf-4 -gz=zlib-gnu'):
+        original = os.path.join(folder, 'program' + version.replace(' ', ''))
+        subprocess.run(['gcc', '-w', *version.split(), '-I' + include, 'program.c', '-o', original, libside], cwd=folder, check=True)
+        for number in range(rounds // 4):
+            victim = os.path.join(folder, 'victim%d' % number)
             with open(victim, 'wb') as stream:
-                stream.write(damaged(original, ('.debug_line', '.debug_line_str'), generator))
+                stream.write(damaged(original, ('.debug_line', '.debug_line_str', '.zdebug_line'), generator))
             os.chmod(victim, 0o755)
             places(victim, folder)
             os.unlink(victim)

@@ -7,6 +7,17 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+/* Whatever it is, it is told whole: a sentence, what to do, and which event. */
+static void take_finding(void *priv, enum visit_severity severity, const struct visit_node *node,
+		const struct visit_error *error)
+{
+	(void)priv;
+	(void)severity;
+	(void)node;
+	if (!error->what[0] || !error->mend[0] || !error->where[0])
+		abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct visit_buffer out;
@@ -24,6 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			visit_fields_text(owned->desc, &out))
 		abort();
 	visit_buffer_free(&out);
+	visit_description_lint(owned->desc, 8, take_finding, NULL);
 	visit_owned_free(owned);
 	return 0;
 }

@@ -4,11 +4,23 @@
  * into it, and the description stands at 1.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "visit/visit.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Whatever it is, it is told whole: a sentence, what to do, and which event. */
+static void take_finding(void *priv, enum visit_severity severity, const struct visit_node *node,
+		const struct visit_error *error)
+{
+	(void)priv;
+	(void)severity;
+	(void)node;
+	if (!error->what[0] || !error->mend[0] || !error->where[0])
+		abort();
+}
 
 struct input {
 	const uint8_t *data;
@@ -38,8 +50,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memory.byte_order = data[0] & 1;
 	visit_buffer_heap(&out);
 	if (!visit_description_read(&memory, 1, &out, &error) &&
-			!visit_description_decode(out.data, out.size, &owned, &error))
+			!visit_description_decode(out.data, out.size, &owned, &error)) {
+		visit_description_lint(owned->desc, 4, take_finding, NULL);
 		visit_owned_free(owned);
+	}
 	visit_buffer_free(&out);
 	return 0;
 }
