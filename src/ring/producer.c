@@ -7,7 +7,7 @@
  * mapped: which sections, by mode and placement.
  */
 #include <errno.h>
-#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -47,12 +47,26 @@ static struct ring_producer_cold *ring_producer_cold(const struct ring_producer 
 			__atomic_load_n(&page, __ATOMIC_RELAXED));
 }
 
+#if RING_HAS_SECTION
+/*
+ * Not by getenv(): programs have their own (bash), and forked children map rings. What it called there would be the
+ * program's functions, with the probes that may be in them, before there is a ring for what they say.
+ */
+static bool ring_portable_forced(void)
+{
+	static const char wanted[] = "SIDE_RING_PORTABLE=1";
+
+	for (char **each = environ; each && *each; each++)
+		if (!strncmp(*each, wanted, sizeof(wanted) - 1))
+			return true;
+	return false;
+}
+#endif
+
 static bool ring_rseq_usable(void)
 {
 #if RING_HAS_SECTION
-	const char *forced = getenv("SIDE_RING_PORTABLE");
-
-	if (forced && forced[0] == '1')
+	if (ring_portable_forced())
 		return false;
 	return &__rseq_size && &__rseq_offset && __rseq_size != 0;
 #else
