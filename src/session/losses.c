@@ -47,11 +47,11 @@ const char *losses_reason(const struct instance *instance, uint32_t slot, enum r
 	if (of_kernel && reason == (slot == EVENT_SLOTS - 1 ? RING_LOST_BUSY : RING_LOST_OTHER))
 		return SESSION_LOST_IN_KERNEL;
 	if (slot == EVENT_SLOTS - 1 && reason == RING_LOST_OTHER)
-		return "kind of event not enabled, the recorder did not answer in time";
+		return SESSION_LOST_BY_KIND;
 	if (slot == EVENT_SLOTS - 1 && reason == RING_LOST_NESTED)
-		return "forked child without rings yet";
+		return SESSION_LOST_IN_CHILD;
 	if (reason == RING_LOST_NESTED)
-		return "in the child of a vfork(), before it ran a program";
+		return SESSION_LOST_IN_VFORK;
 	return ring_loss_name(reason);
 }
 

@@ -53,7 +53,13 @@ struct side_event_description;
 	"side-kernel" /* whose events are those of the kernel (src/cmd/kernel) */
 #define SESSION_UPROBES_PROGRAM \
 	"side-uprobes" /* and those of its global probes (src/cmd/uprobes) */
-#define SESSION_LOST_IN_KERNEL "buffer of the kernel full" /* a loss's reason */
+/* Reasons of losses; the others are the rings' own (ring_loss_name()). */
+#define SESSION_LOST_FULL "ring full"
+#define SESSION_LOST_TOO_BIG "too big"
+#define SESSION_LOST_IN_KERNEL "buffer of the kernel full"
+#define SESSION_LOST_IN_VFORK "in the child of a vfork(), before it ran a program"
+#define SESSION_LOST_IN_CHILD "forked child without rings yet"
+#define SESSION_LOST_BY_KIND "kind of event not enabled, the recorder did not answer in time"
 #define SESSION_COMPRESS_DEFAULT 3
 #define SESSION_SNAPSHOTS_DEFAULT 100 /* that make themselves */
 #define SESSION_COMPRESS_MAX 19

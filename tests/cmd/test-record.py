@@ -247,7 +247,7 @@ def test_losses():
     # Rings of the smallest size, and more events than can be written meanwhile.
     result, output = record("--buffer-size=64K", TALKER, "300000", "exit", "7")
     equal(result.status, 7, "losses do not change the status")
-    contains(result.err, "lost; a larger `--buffer-size`")
+    contains(result.err, "lost while a ring was full; a larger `--buffer-size`")
     contains(result.err, "talker:said")
     contains(result.err, "ring_")
     result, output = record("--buffer-size=64K", "--strict", TALKER, "300000", "exit", "7")
@@ -260,6 +260,8 @@ def test_losses():
     told = summary(result)
     true(told["lost"] > 0, "nothing was lost")
     equal(told["lost"], sum(loss["count"] for loss in told["losses"]))
+    equal([(one["reason"], one["count"]) for one in told["reasons"]], [("ring full", told["lost"])])
+    contains(told["reasons"][0]["mend"], "--buffer-size")
     for loss in told["losses"]:
         true(loss["event"].startswith("talker:") and loss["ring"].startswith("ring_"), str(loss))
     # A process for which no memory is left loses all that it says.
@@ -272,7 +274,7 @@ def test_losses():
     result, output = record("-w", "libc", *one)
     equal(result.status, 0, result.err)
     result, output = record(TALKER, "0", "ramble")
-    contains(result.err, "1 event was lost\n")
+    contains(result.err, "1 event was lost for being too big\n")
     contains(result.err, "talker:said  1 (too big)")
     contains(result.err, "one event has 64.0 KiB at most")
     # Nothing lost, nothing strict.

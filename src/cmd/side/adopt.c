@@ -2,6 +2,7 @@
 /* The verb `adopt`: traces of what programs record by a static configuration, without a daemon. */
 #include "ask.h"
 #include "command.h"
+#include "lost.h"
 #include "say.h"
 
 #include "control/boot.h"
@@ -197,6 +198,7 @@ static void print_text(const struct adopted *adopted, const struct session_statu
 {
 	char events[SAY_NUMBER_MAX], size[SAY_NUMBER_MAX], output[4096];
 	const char *path = session_summary(adopted->session)->output;
+	struct lost_sums losses = {.teller = LOST_OF_SESSION};
 
 	if (!say_is_quiet())
 		fprintf(stderr, "%s adopted %" PRIu64 " %s of session %s, %s, %s, in %s\n",
@@ -204,9 +206,8 @@ static void print_text(const struct adopted *adopted, const struct session_statu
 				status->nr_seen == 1 ? "process" : "processes", adopted->name,
 				say_events(status->recorded, events), say_size(status->bytes, size),
 				say_printable(path, output, sizeof(output)));
-	if (status->lost)
-		fprintf(stderr, "%s %" PRIu64 " event%s %s lost\n", say_label(true), status->lost,
-				status->lost == 1 ? "" : "s", status->lost == 1 ? "was" : "were");
+	lost_take(&losses, session_summary(adopted->session), status->lost);
+	lost_print(&losses);
 	if (say_is_quiet())
 		return;
 	if (!adopted->alone)

@@ -8,6 +8,7 @@
  */
 #include "attach.h"
 #include "command.h"
+#include "lost.h"
 #include "say.h"
 
 #include "session/live.h"
@@ -248,6 +249,9 @@ static void say_summary(const struct attached *attached, const struct session_st
 {
 	const char *output = session_summary(attached->session)->output;
 	char text[4096], events[SAY_NUMBER_MAX], count[SAY_NUMBER_MAX];
+	struct lost_sums losses = {.teller = LOST_OF_ATTACH};
+
+	lost_take(&losses, session_summary(attached->session), sums->lost);
 
 	if (say_is_json() && !say_is_quiet()) {
 		fprintf(stderr,
@@ -257,9 +261,11 @@ static void say_summary(const struct attached *attached, const struct session_st
 		say_json_string(stderr, output);
 		fprintf(stderr,
 				",\"recorded\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"lost\":%" PRIu64
-				",\"unwritten\":%" PRIu64 ",\"processes\":%" PRIu64 "}\n",
+				",\"unwritten\":%" PRIu64 ",\"processes\":%" PRIu64 ",\"reasons\":",
 				sums->recorded, sums->bytes, sums->lost, sums->unwritten,
 				sums->nr_seen);
+		lost_json(stderr, &losses);
+		fputs("}\n", stderr);
 		fflush(stderr);
 		return;
 	}
@@ -267,9 +273,7 @@ static void say_summary(const struct attached *attached, const struct session_st
 			say_events(sums->recorded, events), say_size(sums->bytes, count),
 			attached->printing.made ? "" : ", in ",
 			attached->printing.made ? "" : say_printable(output, text, sizeof(text)));
-	if (sums->lost)
-		fprintf(stderr, "%s %s events were lost; use larger rings (--buffer-size)\n",
-				say_label(true), say_number(sums->lost, count));
+	lost_print(&losses);
 	if (!attached->printing.made)
 		say_note("see it with: side view %s", say_quoted(output, text, sizeof(text)));
 }

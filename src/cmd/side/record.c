@@ -7,6 +7,7 @@
  * with --verbose, and only on a terminal.
  */
 #include "command.h"
+#include "lost.h"
 #include "record-kernel.h"
 #include "printing.h"
 #include "say.h"
@@ -106,23 +107,10 @@ static bool has_losses(const struct session_summary *summary)
 	return summary->lost || summary->unwritten;
 }
 
-/* What would have kept an event that was lost for this reason. */
-static const char *loss_mend(const struct session_summary *summary)
-{
-	for (size_t i = 0; i < summary->nr_losses; i++) {
-		if (!strcmp(summary->losses[i].reason, SESSION_LOST_IN_KERNEL))
-			continue; /* whoever read it there says so */
-		if (strstr(summary->losses[i].reason, "full"))
-			return "a larger `--buffer-size`, or fewer events with `-e`, would keep "
-			       "more";
-	}
-	return NULL;
-}
-
 static bool any_too_big(const struct session_summary *summary)
 {
 	for (size_t i = 0; i < summary->nr_losses; i++) {
-		if (!strcmp(summary->losses[i].reason, "too big"))
+		if (!strcmp(summary->losses[i].reason, SESSION_LOST_TOO_BIG))
 			return true;
 	}
 	return false;
@@ -142,25 +130,20 @@ static void print_loss(const struct session_loss *loss)
 			loss->reason);
 }
 
-static void print_losses(const struct session_summary *summary, size_t rows)
+static enum lost_teller teller(enum verb_id verb)
 {
-	uint64_t ring_size = 0;
-	char count[SAY_NUMBER_MAX], size[SAY_NUMBER_MAX];
-	const char *mend = loss_mend(summary);
+	return verb == VERB_TRACE              ? LOST_OF_TRACE
+			: verb == VERB_RECOVER ? LOST_OF_RECOVER
+					       : LOST_OF_RECORD;
+}
 
-	for (size_t i = 0; i < summary->nr_processes; i++) {
-		if (summary->processes[i].lost && summary->processes[i].ring_size > ring_size)
-			ring_size = summary->processes[i].ring_size;
-	}
-	if (summary->lost && mend && ring_size)
-		fprintf(stderr, "%s %s %s lost; %s (it was %s)\n", say_label(true),
-				say_number(summary->lost, count),
-				summary->lost == 1 ? "event was" : "events were", mend,
-				say_size(ring_size, size));
-	else if (summary->lost)
-		fprintf(stderr, "%s %s %s lost\n", say_label(true),
-				say_number(summary->lost, count),
-				summary->lost == 1 ? "event was" : "events were");
+static void print_losses(const struct session_summary *summary, enum verb_id verb, size_t rows)
+{
+	struct lost_sums losses = {.teller = teller(verb)};
+	char size[SAY_NUMBER_MAX];
+
+	lost_take(&losses, summary, summary->lost);
+	lost_print(&losses);
 	if (summary->unwritten)
 		fprintf(stderr, "%s events of %s could not be written\n", say_label(true),
 				say_size(summary->unwritten, size));
@@ -273,7 +256,7 @@ static void print_summary(const struct session_summary *summary, const struct pa
 	}
 	/* Losses are no note: they are said with --quiet, too. */
 	if (has_losses(summary))
-		print_losses(summary, say_is_quiet() ? 0 : rows);
+		print_losses(summary, parsed->verb->id, say_is_quiet() ? 0 : rows);
 	if (say_is_quiet())
 		return;
 	/* Where no process was reached, the session has said so. */
@@ -286,11 +269,13 @@ static void print_summary(const struct session_summary *summary, const struct pa
 				say_quoted(summary->output, output, sizeof(output)));
 }
 
-static void json_summary(
-		FILE *out, const struct session_summary *summary, const char *verb, int status)
+static void json_summary(FILE *out, const struct session_summary *summary, const struct verb *verb,
+		int status)
 {
+	struct lost_sums losses = {.teller = teller(verb->id)};
+
 	fprintf(out, "{\"schema\":%d,\"type\":\"summary\",\"verb\":\"%s\",\"output\":",
-			SAY_JSON_SCHEMA, verb);
+			SAY_JSON_SCHEMA, verb->name);
 	say_json_string(out, summary->output);
 	fprintf(out,
 			",\"recorded\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"lost\":%" PRIu64
@@ -344,7 +329,10 @@ static void json_summary(
 		fprintf(out, ",\"count\":%" PRIu64 ",\"in_bytes\":%s}", loss->count,
 				loss->in_bytes ? "true" : "false");
 	}
-	fputs("]}\n", out);
+	lost_take(&losses, summary, summary->lost);
+	fputs("],\"reasons\":", out);
+	lost_json(out, &losses);
+	fputs("}\n", out);
 }
 
 /* ---- the verb ---- */
@@ -396,7 +384,7 @@ void command_session_summary(
 	if (!parsed->common.json)
 		print_summary(summary, parsed);
 	else if (!say_is_quiet() || has_losses(summary))
-		json_summary(stderr, summary, parsed->verb->name, status);
+		json_summary(stderr, summary, parsed->verb, status);
 	fflush(stderr);
 }
 

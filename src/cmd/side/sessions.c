@@ -8,6 +8,7 @@
 #include "ask.h"
 #include "command.h"
 #include "kernel-session.h"
+#include "lost.h"
 #include "say.h"
 #include "session-request.h"
 
@@ -83,15 +84,23 @@ static void say_messages(struct json_object *answer)
 		say_note("%s", json_object_get_string(json_object_array_get_idx(messages, i)));
 }
 
-/* Losses are no note: they are said with --quiet, too. */
+/*
+ * Losses are no note: they are said with --quiet, too. Of what goes on, and of processes that ended long ago, only the
+ * traces know the reasons.
+ */
 static void say_lost(struct json_object *answer)
 {
-	uint64_t lost = ask_number(answer, "lost");
-	char number[SAY_NUMBER_MAX];
+	struct json_object *list = ask_list(answer, "losses");
+	struct lost_sums losses = {.teller = LOST_OF_SESSION};
 
-	if (lost)
-		fprintf(stderr, "%s %s %s lost\n", say_label(true), say_number(lost, number),
-				lost == 1 ? "event was" : "events were");
+	for (size_t i = 0; list && i < json_object_array_length(list); i++) {
+		struct json_object *loss = json_object_array_get_idx(list, i);
+
+		if (!ask_flag(loss, "in_bytes"))
+			lost_add(&losses, ask_text(loss, "reason"), ask_number(loss, "count"));
+	}
+	lost_end(&losses, ask_number(answer, "lost"));
+	lost_print(&losses);
 }
 
 /* It may be started again: the figures are those until now. */

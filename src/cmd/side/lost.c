@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A table of the reasons that sessions give (session/losses.c), in the words of a sentence, and what whoever reads it can do.
+ * A reason that is not in it is shown as it is.
+ */
+#include <string.h>
+
+#include "lost.h"
+#include "say.h"
+
+#define NOT_TOLD_APART "told in the traces only"
+#define MEND_MAX 256
+
+struct words {
+	const char *reason;
+	const char *because;
+	const char *mend; /* NULL: there is none, or it depends on who tells */
+};
+
+static const struct words known[] = {
+		{SESSION_LOST_FULL, "while a ring was full", NULL},
+		{SESSION_LOST_TOO_BIG, "for being too big", NULL},
+		{SESSION_LOST_IN_VFORK,
+				"in the child of a vfork(), before it ran a program: it has its "
+				"parent's "
+				"memory and rings",
+				NULL},
+		{SESSION_LOST_IN_CHILD, "in forked children that had no rings yet", NULL},
+		{SESSION_LOST_BY_KIND,
+				"of kinds that stayed disabled: the recorder did not answer in "
+				"time",
+				"`SIDE_PATIENCE=N` in its environment has a program wait N times "
+				"as long"},
+		/* Whoever read it there says what would help. */
+		{SESSION_LOST_IN_KERNEL, "while a buffer of the kernel was full", NULL},
+		{"invalid arguments", "because their arguments did not fit the description",
+				"`SIDE_VALIDATE=1` in its environment has a program say which call "
+				"it is"},
+		{"no buffer",
+				"for which no buffer was left: signal handlers within events, or "
+				"many threads",
+				NULL},
+		{"ring busy", "because a ring was in use again and again", NULL},
+		{"no ring", "for want of a ring for their thread or CPU", NULL},
+		{"other", "in a sandbox that forbids to read the clock", NULL},
+		{NOT_TOLD_APART, "for reasons that only the traces tell",
+				"`side report --losses` shows them"},
+};
+
+void lost_add(struct lost_sums *losses, const char *reason, uint64_t count)
+{
+	size_t i = 0;
+
+	while (i < losses->nr && strcmp(losses->reasons[i].reason, reason) != 0)
+		i++;
+	/* The room that is left is for what is not told apart. */
+	if (i >= LOST_REASONS_MAX - 1)
+		return;
+	if (i == losses->nr) {
+		losses->reasons[losses->nr].reason = reason;
+		losses->reasons[losses->nr++].count = 0;
+	}
+	losses->reasons[i].count += count;
+	losses->total += count;
+}
+
+void lost_end(struct lost_sums *losses, uint64_t total)
+{
+	if (total > losses->total && losses->nr < LOST_REASONS_MAX) {
+		losses->reasons[losses->nr].reason = NOT_TOLD_APART;
+		losses->reasons[losses->nr++].count = total - losses->total;
+		losses->total = total;
+	}
+	for (size_t i = 1; i < losses->nr; i++)
+		for (size_t k = i; k && losses->reasons[k].count > losses->reasons[k - 1].count;
+				k--) {
+			__typeof__(losses->reasons[0]) one = losses->reasons[k];
+
+			losses->reasons[k] = losses->reasons[k - 1];
+			losses->reasons[k - 1] = one;
+		}
+}
+
+void lost_take(struct lost_sums *losses, const struct session_summary *summary, uint64_t total)
+{
+	for (size_t i = 0; i < summary->nr_processes; i++) {
+		const struct session_process *process = &summary->processes[i];
+
+		if (process->lost && process->ring_size > losses->ring_size)
+			losses->ring_size = process->ring_size;
+	}
+	for (size_t i = 0; i < summary->nr_losses; i++)
+		if (!summary->losses[i].in_bytes)
+			lost_add(losses, summary->losses[i].reason, summary->losses[i].count);
+	lost_end(losses, total);
+}
+
+static const struct words *find(const char *reason)
+{
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (!strcmp(known[i].reason, reason))
+			return &known[i];
+	return NULL;
+}
+
+static const char *mend_full(enum lost_teller teller)
+{
+	switch (teller) {
+	case LOST_OF_RECORD:
+		return "a larger `--buffer-size`, or fewer events with `-e`, would keep more";
+	case LOST_OF_TRACE: return "a larger `--buffer-size`, or fewer places, would keep more";
+	case LOST_OF_ATTACH: return "a larger `--buffer-size` would keep more";
+	case LOST_OF_SESSION:
+		return "a channel with a larger `--buffer-size`, or with fewer events, would keep "
+		       "more";
+	case LOST_OF_RECOVER: break;
+	}
+	return NULL;
+}
+
+/* NULL, or a text in @text or elsewhere. */
+static const char *mend_of(const struct lost_sums *losses, const char *reason, char text[MEND_MAX])
+{
+	const struct words *words = find(reason);
+	const char *mend = words ? words->mend : NULL;
+	char size[SAY_NUMBER_MAX];
+
+	if (losses->teller == LOST_OF_RECOVER)
+		return NULL;
+	if (!strcmp(reason, SESSION_LOST_FULL))
+		mend = mend_full(losses->teller);
+	else if (!strcmp(reason, SESSION_LOST_IN_VFORK) && losses->teller == LOST_OF_TRACE)
+		mend = "`side trace --global` has the kernel watch, which sees them";
+	if (!mend || strcmp(reason, SESSION_LOST_FULL) != 0 || !losses->ring_size)
+		return mend;
+	snprintf(text, MEND_MAX, "%s (it was %s)", mend, say_size(losses->ring_size, size));
+	return text;
+}
+
+static void print_reason(const struct lost_sums *losses, size_t i)
+{
+	const char *reason = losses->reasons[i].reason;
+	const struct words *words = find(reason);
+	char text[MEND_MAX], shown[256];
+	const char *mend = mend_of(losses, reason, text);
+
+	if (words)
+		fputs(words->because, stderr);
+	else
+		fprintf(stderr, "(%s)", say_printable(reason, shown, sizeof(shown)));
+	fprintf(stderr, "%s%s\n", mend ? "; " : "", mend ? mend : "");
+}
+
+void lost_print(const struct lost_sums *losses)
+{
+	char number[SAY_NUMBER_MAX];
+
+	if (!losses->total)
+		return;
+	fprintf(stderr, "%s %s %s lost", say_label(true), say_number(losses->total, number),
+			losses->total == 1 ? "event was" : "events were");
+	if (losses->nr == 1) {
+		fputc(' ', stderr);
+		print_reason(losses, 0);
+		return;
+	}
+	fputs(":\n", stderr);
+	for (size_t i = 0; i < losses->nr; i++) {
+		fprintf(stderr, "  %s ", say_number(losses->reasons[i].count, number));
+		print_reason(losses, i);
+	}
+}
+
+void lost_json(FILE *out, const struct lost_sums *losses)
+{
+	fputc('[', out);
+	for (size_t i = 0; i < losses->nr; i++) {
+		char text[MEND_MAX];
+		const char *mend = mend_of(losses, losses->reasons[i].reason, text);
+
+		fprintf(out, "%s{\"reason\":", i ? "," : "");
+		say_json_string(out, losses->reasons[i].reason);
+		fprintf(out, ",\"count\":%llu,\"mend\":",
+				(unsigned long long)losses->reasons[i].count);
+		if (mend)
+			say_json_string(out, mend);
+		else
+			fputs("null", out);
+		fputc('}', out);
+	}
+	fputc(']', out);
+}
