@@ -17,10 +17,12 @@ import tempfile
 import time
 import unittest
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
+from tracefs import TRACEFS, see_tracefs
+
 SIDE = os.environ["SIDE"]
 MARKERS = [path for path in os.environ["MARKERS"].split(":") if path]
 PATIENCE = 120
-TRACEFS = "/sys/kernel/tracing"
 ENV = {**os.environ, "LC_ALL": "C", "DEBUGINFOD_URLS": ""}
 NUMBERS = [200, -100, 60000, -30000, 4000000000, -2000000000, 18000000000000000000, -9000000000000000000, 1, 0xab, 0x1234]
 SIZES = [1, -1, 2, -2, 4, -4, 8, -8, 1, 1, 8, -4]
@@ -143,7 +145,7 @@ def append(path, text):
 
 def uprobes():
     """Does this kernel take probes of ours?"""
-    if os.geteuid() or not os.path.exists(TRACEFS + "/uprobe_events"):
+    if not see_tracefs():
         return False
     with contextlib.suppress(OSError):
         append("uprobe_events", "")

@@ -13,7 +13,9 @@ import tempfile
 
 from everything import *
 
-TRACING = "/sys/kernel/tracing"
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
+from tracefs import TRACEFS as TRACING, see_tracefs
+
 GROUP = f"side_{os.getpid()}"
 FUNCTIONS = 60 if LONG else 30
 RUNS = 20 if LONG else 1
@@ -191,7 +193,7 @@ def main():
     loads = {"sqlite": Sqlite, "python": Python, "redis": Redis}
     with tempfile.TemporaryDirectory() as place:
         try:
-            if not os.access(f"{TRACING}/uprobe_events", os.W_OK):
+            if not see_tracefs():
                 raise Skip(f"{TRACING} cannot be written")
             load = loads[sys.argv[1]](place)
         except Skip as reason:
