@@ -19,6 +19,7 @@ static void append(char *to, size_t size, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
+	/* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it is not */
 	(void)vsnprintf(to + used, size - used, format, args);
 	va_end(args);
 }

@@ -57,6 +57,7 @@ void visit_say(struct visit_error *error, const char *format, va_list args)
 {
 	char text[sizeof(error->what) + sizeof(error->mend)], *end;
 
+	/* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it is not */
 	vsnprintf(text, sizeof(text), format, args);
 	/* What is printed may have line ends of its own. */
 	end = strchr(format, '\n') ? strrchr(text, '\n') : NULL;
