@@ -390,14 +390,21 @@ static int open_all(struct work *work)
 		   : 0;
 }
 
+/* So many, given back one by one, take half a minute. */
+#define PLACES_SLOW 500
+
 static void say_way(const struct work *work)
 {
 	uint32_t places = global_nr_sides(work->global);
+	enum global_way way = global_used(work->global);
 
 	say_note("%" PRIu32 " place%s watched by %s%s%s%s", places, places == 1 ? " is" : "s are",
-			global_way_name(global_used(work->global)),
-			*global_why(work->global) ? " (" : "", global_why(work->global),
-			*global_why(work->global) ? ")" : "");
+			global_way_name(way), *global_why(work->global) ? " (" : "",
+			global_why(work->global), *global_why(work->global) ? ")" : "");
+	if (way != GLOBAL_MULTI && places > PLACES_SLOW)
+		say_note("at the end the kernel gives them back one by one in this way, in up to a "
+			 "tenth of "
+			 "a second each");
 }
 
 /* Whoever waits goes on, and we belong to nobody's terminal. */

@@ -247,7 +247,7 @@ static struct group *find_group(struct bpf *bpf, const struct global_side *side)
 static int make_groups(struct bpf *bpf, const struct global *global, struct global_error *error)
 {
 	bpf->groups = calloc(global->nr_sides + 1, sizeof(*bpf->groups));
-	bpf->links = calloc(2 * (size_t)global->nr_sides + 1, sizeof(*bpf->links));
+	bpf->links = calloc((size_t)global->nr_sides + 1, sizeof(*bpf->links));
 	if (!bpf->groups || !bpf->links)
 		return global_fail(error, -ENOMEM, "", "there is no memory");
 	for (uint32_t i = 0; i < global->nr_sides; i++) {
@@ -346,11 +346,8 @@ static int link_event(struct bpf *bpf, const struct global *global, const struct
 	request.attach = ATTACH_PERF;
 	request.cookie = side->number;
 	fd = bpf_call(BPF_LINK_CREATE, &request, 24);
-	if (fd < 0) {
-		close(event);
-		return fd;
-	}
-	bpf->links[bpf->nr_links++] = event;
+	/* The link keeps it, and one descriptor a place is enough. */
+	close(event);
 	return fd;
 }
 
@@ -381,6 +378,7 @@ int bpf_watch(struct global *global, bool on, struct global_error *error)
 	unlink_all(bpf);
 	if (!on)
 		return 0;
+	ret = global_descriptors((uint64_t)bpf->nr_groups + 1, bpf->ring, error);
 	for (uint32_t i = 0; i < bpf->nr_groups && ret >= 0; i++) {
 		const struct group *group = &bpf->groups[i];
 		const struct global_side *side = &global->sides[group->sides[0]];

@@ -62,6 +62,9 @@ struct global {
 int global_fail(struct global_error *error, int result, const char *mend, const char *format, ...)
 		__attribute__((format(printf, 4, 5)));
 
+/* Whether there is room for so many descriptors more; `any` is one. 0, or -EMFILE. */
+int global_descriptors(uint64_t wanted, int any, struct global_error *error);
+
 /* A copy is kept. */
 void hits_add(struct hits *hits, const void *record, size_t size);
 /* On the clock of their times. */

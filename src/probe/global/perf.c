@@ -145,6 +145,14 @@ static uint32_t count_cpus(void)
 	return count < 1 || count > CPUS_MAX ? 1 : (uint32_t)count;
 }
 
+/* Of the others there are no events. */
+static uint32_t count_online(void)
+{
+	long count = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return count < 1 || count > CPUS_MAX ? 1 : (uint32_t)count;
+}
+
 static int open_event(
 		const struct global *global, const struct definition *definition, uint32_t cpu)
 {
@@ -316,6 +324,9 @@ int perf_open(struct global *global, struct global_error *error)
 		perf->tracefs = global_tracefs_open(error);
 		ret = perf->tracefs < 0 ? perf->tracefs : 0;
 	}
+	if (!ret)
+		ret = global_descriptors(
+				(uint64_t)global->nr_sides * count_online(), perf->epoll, error);
 	for (uint32_t i = 0; i < global->nr_sides && !ret; i++) {
 		perf->nr_defined++;
 		ret = define(perf, &global->sides[i], error);

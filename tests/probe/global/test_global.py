@@ -10,6 +10,8 @@ import contextlib
 import json
 import os
 import platform
+import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -718,6 +720,22 @@ class Refused(Case):
         for name in ("SIDE_RING_PORTABLE", "SIDE_AGENT_SOCKET"):
             self.assertNotIn(name, self.said.stdout)
 
+
+    def test_descriptors(self):
+        """Whether there are enough is known before the first place is watched, for giving them back takes long; and one a place is."""
+        self.trace(f"{self.program} 2", "--function", "*", "-v")
+        places = int(re.search(r"(\d+) places are watched", self.said.stderr)[1])
+        cpus = len(os.sched_getaffinity(0))
+        for way, limit, status in (("perf_event", 2 * places, 0), ("perf_event", places, 1), ("tracefs", cpus * places, 1)):
+            output = self.output()
+            done = subprocess.run([SIDE, "trace", "--global", "--by", way, "-o", output, "-c", f"{self.program} 2", "--function", "*"],
+                                  capture_output=True, text=True, timeout=PATIENCE, check=False,
+                                  preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit)))
+            self.assertEqual(done.returncode, status, done.stderr)
+            if status:
+                self.assertIn(f"descriptors for the places, and a process may have {limit} open here; probe fewer places", done.stderr)
+            else:
+                self.assertEqual(sum(event["fields"].get("function") == "cook" for event in self.read(output)), 2)
 
     def test_exchange(self):
         """An instruction that kernels take for another one is left alone."""

@@ -6,6 +6,7 @@
  *	lost vfork N	in N children of vfork(), 5 times each, and in itself
  *	lost flood N	N times while the recorder sleeps
  *	lost all N	in 100 children of vfork(), and then flood N
+ *	lost bursts N	N times again and again, until it is killed
  *
  * It says how often in children of vfork(), and how often elsewhere.
  */
@@ -79,6 +80,17 @@ static void flood(unsigned long times)
 	kill(getppid(), SIGCONT);
 }
 
+static void bursts(unsigned long times)
+{
+	unsigned long i;
+
+	for (;;) {
+		for (i = 0; i < times; i++)
+			step();
+		usleep(100000);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	unsigned long number = argc > 2 ? strtoul(argv[2], NULL, 0) : 0;
@@ -91,6 +103,8 @@ int main(int argc, char **argv)
 		vforks(!strcmp(argv[1], "all") ? 100 : number);
 	if (!strcmp(argv[1], "flood") || !strcmp(argv[1], "all"))
 		flood(number);
+	if (!strcmp(argv[1], "bursts"))
+		bursts(number);
 	printf("%lu %lu\n", borrowed, steps - borrowed);
 	return 0;
 }

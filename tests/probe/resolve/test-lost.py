@@ -119,4 +119,24 @@ def test_both():
     equal(len(traced.quiet.err.splitlines()), 3, traced.quiet.err)
 
 
+def test_attached():
+    program = subprocess.Popen([PROGRAM, "bursts", "100000"])
+    trace = FOLDER + "/attached"
+    words = ["trace", "-p", str(program.pid), "--function", "step", "--buffer-size", "64K", "--duration", "1s", "-o", trace]
+    try:
+        done = side(*words, "--json")
+        equal(done.status, 0, done.err)
+        summary, = (line for line in json_lines(done.err) if line["type"] == "summary")
+        seen, lost = read(trace)
+        shutil.rmtree(trace)
+        text = side(*words).err
+    finally:
+        program.kill()
+        program.wait()
+    reasons = {reason["reason"]: reason["count"] for reason in summary["reasons"]}
+    equal((set(reasons), reasons), ({FULL}, dict(lost)))
+    equal((sum(reasons.values()), summary["recorded"]), (summary["lost"], seen["step"]))
+    contains(text, " events were lost while a ring was full; a larger `--buffer-size` would keep more (it was 64.0 KiB)\n")
+
+
 run_tests(globals())

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Whether so many places can be watched, before the first one is. The kernel gives back uprobes that are not one
+ * uprobe_multi one by one, and waits for all processors each time: who had only found out at the last one would wait for minutes.
+ */
+#include "parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+int global_descriptors(uint64_t wanted, int any, struct global_error *error)
+{
+	struct rlimit limit;
+	/* The lowest that is free: those below it are taken. */
+	int next = fcntl(any, F_DUPFD_CLOEXEC, 0);
+
+	if (next >= 0)
+		close(next);
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur == RLIM_INFINITY ||
+			(next >= 0 && (uint64_t)next + wanted < limit.rlim_cur))
+		return 0;
+	return global_fail(error, -EMFILE,
+			"probe fewer places, or raise that limit (`ulimit -n`); `uprobe_multi`, "
+			"where "
+			"the kernel has it, needs no more than a few",
+			"this way needs %" PRIu64
+			" descriptors for the places, and a process may have %" PRIu64 " open here",
+			wanted, (uint64_t)limit.rlim_cur);
+}
