@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/user.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -23,6 +24,7 @@
 #define CHILD_STACK 16384
 #define STOP_TRIES 200
 #define STOP_NS 100000
+#define ERESTARTNOHAND 514 /* the kernel's own: make the call again unless a handler runs now */
 
 /* ---- what the kernel says ---- */
 
@@ -95,6 +97,41 @@ static int wait_for_stop(pid_t thread)
 	return 0;
 }
 
+/* Calls that say EINTR whatever has interrupted them, and that have done nothing then. */
+static bool may_be_made_again(unsigned long long call)
+{
+	switch (call) {
+	case SYS_epoll_wait:
+	case SYS_epoll_pwait:
+#ifdef SYS_epoll_pwait2
+	case SYS_epoll_pwait2:
+#endif
+	case SYS_rt_sigtimedwait:
+	case SYS_semop:
+	case SYS_semtimedop:
+	case SYS_msgrcv:
+	case SYS_io_getevents: return true;
+	default: return false;
+	}
+}
+
+/*
+ * A thread that was running is stopped, but it may have come to wait in the very moment. Its call is made again by the kernel, if not a signal of
+ * the program's has a handler to run: then EINTR is its due. Its time, if it has one, has just begun.
+ */
+static void mend_interrupted(pid_t thread)
+{
+	struct user_regs_struct registers = {0};
+
+	if (patch_system_call(SYS_ptrace, PTRACE_GETREGS, thread, 0, (long)&registers, 0, 0) ||
+			(long long)registers.orig_rax < 0 ||
+			(long long)registers.rax != -EINTR ||
+			!may_be_made_again(registers.orig_rax))
+		return;
+	registers.rax = (unsigned long long)-ERESTARTNOHAND;
+	patch_system_call(SYS_ptrace, PTRACE_SETREGS, thread, 0, (long)&registers, 0, 0);
+}
+
 /* A thread that cannot be stopped is let go when this child ends. */
 static bool stop(pid_t thread, patch_at_stop *at_stop)
 {
@@ -111,6 +148,8 @@ static bool stop(pid_t thread, patch_at_stop *at_stop)
 	ours = status >> 16 == PTRACE_EVENT_STOP;
 	if (at_stop)
 		at_stop(thread);
+	if (ours)
+		mend_interrupted(thread);
 	patch_system_call(SYS_ptrace, PTRACE_DETACH, thread, 0, ours ? 0 : WSTOPSIG(status), 0, 0);
 	return ours;
 }

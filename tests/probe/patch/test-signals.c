@@ -293,6 +293,110 @@ static void test_threads(unsigned int rounds)
 	printf("%u rounds with threads that trap, %u of them given back later\n", rounds, later);
 }
 
+/* ---- threads that are stopped while they wait ---- */
+
+#define WAITED_FOR 7
+
+struct waiting {
+	pid_t tid;
+	int epoll, result, code;
+};
+
+static void on_wake(int number)
+{
+	(void)number;
+}
+
+/* Of another thread; all if it is not to be had. */
+static unsigned long long mask_of(pid_t tid)
+{
+	unsigned long long mask = ~0ULL;
+	char path[64], line[256];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/status", tid);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "SigBlk: %llx", &mask) == 1)
+			break;
+	}
+	if (file)
+		(void)fclose(file);
+	return mask;
+}
+
+/* In a call that says EINTR after each stop, and with the signals of traps blocked, so that it will be stopped. */
+static void *wait_blocked(void *argument)
+{
+	struct waiting *waiting = argument;
+	struct epoll_event event = {.data.u32 = 0};
+	uint64_t traps = TRAPS;
+
+	CHECK(!syscall(SYS_rt_sigprocmask, SIG_BLOCK, &traps, NULL, MASK_BYTES));
+	/* Release: the rest is there for whoever sees it; pairs with the acquire of is_waiting(). */
+	__atomic_store_n(&waiting->tid, (pid_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
+	waiting->result = epoll_wait(waiting->epoll, &event, 1, 60000);
+	waiting->code = waiting->result < 0 ? errno : (int)event.data.u32;
+	return NULL;
+}
+
+/* As the kernel says it. */
+static bool is_waiting(struct waiting *waiting)
+{
+	/* Acquire: pairs with the release of wait_blocked(). */
+	pid_t tid = __atomic_load_n(&waiting->tid, __ATOMIC_ACQUIRE);
+	char path[64], text[64] = "";
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", tid);
+	file = tid ? fopen(path, "re") : NULL;
+	if (file && !fgets(text, sizeof(text), file))
+		*text = 0;
+	if (file)
+		(void)fclose(file);
+	return strtol(text, NULL, 10) == SYS_epoll_wait && *text != 'r' && *text;
+}
+
+static void wait_until_waiting(struct waiting *waiting)
+{
+	for (unsigned int i = 0; i < 20000 && !is_waiting(waiting); i++)
+		usleep(1000);
+	CHECK(is_waiting(waiting));
+}
+
+/* A stop is not to be seen; a signal with a handler is, also behind one. */
+static void test_waiting(bool by_signal)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.u32 = WAITED_FOR};
+	struct sigaction action = {.sa_handler = on_wake};
+	struct waiting waiting = {.epoll = epoll_create1(EPOLL_CLOEXEC)};
+	struct patch_probe *probe;
+	pthread_t thread;
+	int pipes[2];
+
+	CHECK(waiting.epoll >= 0 && !pipe(pipes) && !sigaction(SIGUSR1, &action, NULL) &&
+			!epoll_ctl(waiting.epoll, EPOLL_CTL_ADD, pipes[0], &event) &&
+			!pthread_create(&thread, NULL, wait_blocked, &waiting));
+	wait_until_waiting(&waiting);
+	probe = set("place_three", PATCH_TRAP);
+	CHECK(place_three(1) == 4);
+	/* It has been stopped, for its mask is another. */
+	CHECK(!(mask_of(waiting.tid) & TRAPS));
+	wait_until_waiting(&waiting);
+	if (by_signal)
+		CHECK(!pthread_kill(thread, SIGUSR1));
+	else
+		CHECK(write(pipes[1], "x", 1) == 1);
+	pthread_join(thread, NULL);
+	CHECK(by_signal ? waiting.result == -1 && waiting.code == EINTR
+			: waiting.result == 1 && waiting.code == WAITED_FOR);
+	end(probe);
+	close(pipes[0]);
+	close(pipes[1]);
+	close(waiting.epoll);
+	CHECK(signal(SIGUSR1, SIG_DFL) == on_wake);
+}
+
 /* ---- the program sets its own at the same time ---- */
 
 #define HANDLERS 2
@@ -383,6 +487,8 @@ int main(void)
 	test_set_meanwhile();
 	test_masks();
 	test_steps();
+	test_waiting(false);
+	test_waiting(true);
 	test_threads(rounds);
 	test_at_once(set_own, rounds * 2);
 	test_at_once(set_bare, rounds * 2);
