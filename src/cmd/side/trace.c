@@ -499,8 +499,8 @@ static void note_shell(const char *command, const char *program)
 	if (!sign)
 		return;
 	snprintf(text, sizeof(text), "%.*s", (int)strcspn(sign, " \t\n"), sign);
-	say_note("no shell reads the command, so `%s` is an argument of %s; write it behind the closing "
-		 "quote, where your shell does",
+	say_note("no shell reads the command, so `%s` is an argument of %s; write it behind the "
+		 "closing quote, where your shell does",
 			text, say_printable(program, name, sizeof(name)));
 }
 

@@ -67,5 +67,6 @@ void code_for_kernel(struct probe_site *site)
 	if (site->method == PROBE_NONE || !breaks(site->bytes, site->nr_bytes))
 		return;
 	site->method = PROBE_NONE;
-	site->reason = "the kernel, which would watch it, takes an exchange of registers there for a nop";
+	site->reason = "the kernel, which would watch it, takes an exchange of registers there for "
+		       "a nop";
 }

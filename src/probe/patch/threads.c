@@ -124,8 +124,7 @@ static void mend_interrupted(pid_t thread)
 	struct user_regs_struct registers = {0};
 
 	if (patch_system_call(SYS_ptrace, PTRACE_GETREGS, thread, 0, (long)&registers, 0, 0) ||
-			(long long)registers.orig_rax < 0 ||
-			(long long)registers.rax != -EINTR ||
+			(long long)registers.orig_rax < 0 || (long long)registers.rax != -EINTR ||
 			!may_be_made_again(registers.orig_rax))
 		return;
 	registers.rax = (unsigned long long)-ERESTARTNOHAND;
