@@ -49,7 +49,7 @@ static struct ring_producer_cold *ring_producer_cold(const struct ring_producer 
 
 #if RING_HAS_SECTION
 /*
- * Not by getenv(): programs have their own (bash), and forked children map rings. What it called there would be the
+ * Not by the C library's function: programs have their own (bash), and forked children map rings. What it called there would be the
  * program's functions, with the probes that may be in them, before there is a ring for what they say.
  */
 static bool ring_portable_forced(void)

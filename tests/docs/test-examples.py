@@ -41,7 +41,7 @@ PAGES = {
     "filters": [("filter-guide", "```filter")],
     "gdb": [("gdb-guide", "```gdb")],
     "global-probes": [("probe-global", PROMPT)],
-    "misuse": [("validate-guide", "```c|side: event order|two fields of|side: wrong call")],
+    "misuse": [("validate-guide", "```c|side: event order|two fields of|side: wrong (call|description)")],
     "network": [("send-guide", PROMPT)],
     "probes": [("probe-guide", PROMPT)],
     "reports": [("cmd-guide", PROMPT)],

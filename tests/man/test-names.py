@@ -37,7 +37,7 @@ def sources():
 
 
 def variables():
-    """What getenv() and its kind are asked for, anywhere in src/."""
+    """What getenv() and its kind are asked for, or the environment is looked through for, anywhere in src/."""
     code = dict(sources())
     macros = {}
     for text in code.values():
@@ -60,6 +60,7 @@ def variables():
     for path, text in code.items():
         for argument in re.findall(r"\b(?:secure_)?getenv\(([^()]*)\)", text):
             take(path, argument)
+        found.update(re.findall(r'\bwanted\[\] = "(\w+)=', text))  # Where the environment is walked through.
     return found
 
 

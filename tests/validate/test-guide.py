@@ -2,7 +2,7 @@
 """
 The examples of docs/guide/misuse.md say what the guide says they say.
 
-usage: test-guide.py GUIDE INCLUDE LIBRARY WRONG-CALLS
+usage: test-guide.py GUIDE INCLUDE LIBRARY WRONG-CALLS WRONG-DESCRIPTIONS
 """
 import os
 import re
@@ -10,7 +10,8 @@ import shutil
 import subprocess
 import sys
 
-guide, include, library, program = (os.path.abspath(a) for a in sys.argv[1:5])
+guide, include, library, *programs = (os.path.abspath(a) for a in sys.argv[1:])
+programs = {os.path.basename(program): program for program in programs}
 with open(guide, encoding='utf-8') as f:
     text = f.read()
 examples = re.findall(r'<!-- compile: (\S+) -->\n```c\n(.*?)```\n(.*?)\n    (.*?)\n\n', text, flags=re.S)
@@ -26,19 +27,29 @@ for name, code, _, sentence in examples:
         if sentence not in first:
             failures.append('%s with %s: %s' % (name, compiler, first))
 
-command, report = re.search(r'<!-- run: (.*?) -->\n\n((?:    .*\n)+)', text).groups()
 env = dict(os.environ, SIDE_LIB_DIR=os.path.dirname(library), SIDE_CONTROL='off', SIDE_VALIDATE='1')
-r = subprocess.run([program, *command.split()[1:]], env=env, capture_output=True, text=True)
 
 
 def plain(lines):
     """Without what differs from run to run."""
     lines = re.sub(r'\(\d+\): ', '(PID): ', lines)
+    lines = re.sub(r'address:  0x[0-9a-f]+', 'address:  ADDRESS', lines)
     return re.sub(r'caller:   \S+ \(\S*wrong-calls.c:\d+\)', 'caller:   PLACE', lines).strip()
 
 
-said = plain('\n'.join(line for line in r.stderr.split('\n') if not line.startswith('#')))
-if said != plain(re.sub('^    ', '', report, flags=re.M)):
-    failures.append('the report is now\n' + r.stderr)
+def said(name, arguments):
+    """What is said behind the line in which the program says that it does the thing."""
+    r = subprocess.run([programs[name], *arguments], env=env, capture_output=True, text=True)
+    return re.search(r'^# .*\b%s\b.*\n((?:[^#].*\n)*)' % arguments[-1], r.stderr, flags=re.M).group(1)
+
+
+reports = re.findall(r'<!-- run: (.*?) -->\n\n((?:    .*\n)+)', text)
+if {command.split()[0] for command, _ in reports} != set(programs):
+    failures.append('reports of %r' % reports)
+for command, report in reports:
+    name, *arguments = command.split()
+    now = said(name, arguments)
+    if plain(now) != plain(re.sub('^    ', '', report, flags=re.M)):
+        failures.append('%s says now\n%s' % (command, now))
 print('\n'.join(failures) or 'the guide is right')
 sys.exit(1 if failures else 0)
