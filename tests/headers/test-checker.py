@@ -139,9 +139,10 @@ language = 'c++' if kind.endswith('++') else 'c'
 MIXED = 'in expression: the elements of %s differ in type'
 EMPTY = 'a field of %s has an empty name'
 DUPLICATED = 'two fields of %s have the same name: '
+NO_ARGUMENT = 'side: event %s: this is no side_arg_...(): 1'
 IN_C99 = {MIXED: 'types_incompatible_in_', EMPTY: 'null_field_name_in_', DUPLICATED: 'duplicated_field_names_in_',
           unlisted('%s'): 'expected_one_side_arg_list_for_', unlisted('%s', 'side_event_variadic'):
-          'expected_one_side_arg_list_for_'}
+          'expected_one_side_arg_list_for_', NO_ARGUMENT: 'no_side_arg_among_those_of_'}
 # Which options a variant has cannot be asked in C: the compiler's own sentence.
 VARIANT_VALUE = {'gcc': "incompatible type for argument 1 of ‘side_event_args__ev_variant’",
                  'clang': "to parameter of incompatible type 'union side_expects__va_piece'"}.get(
@@ -220,7 +221,7 @@ BAD = {
     'cast in parentheses': (misfit('ev_int', 'a', 'side_arg_int()'), call('ev_int', '((int) 1)')),
     'value to none': (miscalled('ev_none'), call('ev_none', '1')),
     'value to dynamic': (misfit('ev_dynamic', 'a', 'a side_arg_dynamic_...()'), call('ev_dynamic', '1')),
-    'value elsewhere': ('side: event ev_elsewhere: this is no side_arg_...(): 1', call('ev_elsewhere', '1')),
+    'value elsewhere': (NO_ARGUMENT % 'ev_elsewhere', call('ev_elsewhere', '1')),
     'field for argument': (misfit('ev_int', 'a', 'side_arg_int()'), call('ev_int', 'side_field_int("a")')),
     'type for argument': (misfit('ev_int', 'a', 'side_arg_int()'), call('ev_int', 'side_type_int()')),
     'first forgotten': (misfit('ev', 'a', 'side_arg_u64()'), call('ev', '', STR)),
@@ -287,7 +288,7 @@ def reject(pattern, text, mode):
         # Strict C99 has no assertion with a text: an identifier says it.
         said = pattern in first or (mode == 'c99' and any(
             pattern == text % name and word + name in first
-            for text, word in IN_C99.items() for name in ('a', 'd', 'v', 'ev', 'ev_int', 'ev_variadic')))
+            for text, word in IN_C99.items() for name in ('a', 'd', 'v', 'ev', 'ev_int', 'ev_variadic', 'ev_elsewhere')))
         if not said:
             return 'the first error does not say "%s": %s' % (pattern, first)
     return run
