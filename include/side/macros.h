@@ -140,12 +140,21 @@
 /* The pointer in the slot, as a value or as the target of an assignment. */
 #define side_ptr_get(_field) ((_field).v[SIDE_U128_PTR_IDX(0)])
 
+/* Zero all of a slot but the pointer. No loop: compilers keep one in each call with -Og. */
+#if __SIZEOF_POINTER__ == 16
+#define SIDE_SLOT_CLEAR(_field) (void)0
+#elif __SIZEOF_POINTER__ == 8
+#define SIDE_SLOT_CLEAR(_field) ((_field).v[SIDE_U128_PTR_IDX(1)] = SIDE_NULL)
+#else
+#define SIDE_SLOT_CLEAR(_field)                                                                    \
+	((_field).v[SIDE_U128_PTR_IDX(1)] = (_field).v[SIDE_U128_PTR_IDX(2)] =                     \
+			(_field).v[SIDE_U128_PTR_IDX(3)] = SIDE_NULL)
+#endif
+
 /* Store the pointer and zero the rest of the slot. */
 #define side_ptr_set(_field, _ptr)                                                                 \
 	do {                                                                                       \
-		unsigned int side_ptr_i_;                                                          \
-		for (side_ptr_i_ = 1; side_ptr_i_ < 16 / __SIZEOF_POINTER__; side_ptr_i_++)        \
-			(_field).v[SIDE_U128_PTR_IDX(side_ptr_i_)] = SIDE_NULL;                    \
+		SIDE_SLOT_CLEAR(_field);                                                           \
 		(_field).v[SIDE_U128_PTR_IDX(0)] = (_ptr);                                         \
 	} while (0)
 

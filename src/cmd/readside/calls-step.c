@@ -454,6 +454,23 @@ static bool copy(const struct instruction *i)
 	return true;
 }
 
+/* False: where it is filled is not known, or is no part of the frame. */
+static bool fill(const struct instruction *i)
+{
+	struct calls_value *registers = i->state->registers;
+	struct calls_value *count = &registers[1], *to = &registers[CALLS_RDI];
+	unsigned int width = size_of(&i->operands[0]);
+	struct calls_value value = cut(registers[CALLS_RAX], width);
+
+	if (!(i->head.attributes & ZYDIS_ATTRIB_HAS_REP) || !calls_is_constant(count, 8) ||
+			count->number < 0 || count->number > 4096 || to->kind != KNOWN_STACK)
+		return false;
+	for (int64_t nr = 0; nr < count->number; nr++, to->number += width)
+		calls_store(i->state, to->number, width, value);
+	*count = calls_constant(0, 8);
+	return true;
+}
+
 static void leave(const struct instruction *i)
 {
 	struct calls_value *registers = i->state->registers;
@@ -493,6 +510,12 @@ static void act(const struct instruction *i)
 	case ZYDIS_MNEMONIC_MOVSQ:
 	case ZYDIS_MNEMONIC_MOVSB:
 		if (i->operands[0].type != ZYDIS_OPERAND_TYPE_MEMORY || !copy(i))
+			spoil(i);
+		break;
+	case ZYDIS_MNEMONIC_STOSB:
+	case ZYDIS_MNEMONIC_STOSD:
+	case ZYDIS_MNEMONIC_STOSQ:
+		if (!fill(i))
 			spoil(i);
 		break;
 	default: spoil(i); break;
