@@ -170,6 +170,10 @@ class Services(Users):
         program = self.start("calm", program=os.environ["ATTACH_32"])
         done = self.side("trace", "-p", str(program.pid), "--function", "main", status=1)
         self.assertIn("is a program for another processor (32 bits)", done.stderr)
+        # Nor does the kernel watch it, so nobody is sent there.
+        for words in ("-c", os.environ["ATTACH_32"]), ("--global", "--exe", os.environ["ATTACH_32"]):
+            done = self.side("trace", *words, "--function", "main", status=1)
+            self.assertTrue(done.stderr.endswith("is for another kind of processor: only x86-64 can be probed\n"), done.stderr)
 
     @staticmethod
     def has_tracer(pid, tracer):
@@ -179,7 +183,7 @@ class Services(Users):
     def test_usage(self):
         self.assertIn("`-c` starts a program, and `-p` is one",
                       self.side("trace", "-p", "1", "-c", "true", "--function", "f", status=2).stderr)
-        self.assertIn("`--duration` is for a program that runs",
+        self.assertIn("`--duration` is for programs that run already",
                       self.side("trace", "-c", "true", "--duration", "1s", "--function", "f", status=2).stderr)
 
 

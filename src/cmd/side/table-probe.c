@@ -55,7 +55,7 @@ const struct option table_trace_options[] = {
 		.completion = COMPLETE_FILE,
 		.offset = offsetof(struct record_options, exe),
 		.standard = "the program of COMMAND",
-		.sentence = "With `--global`: the program (or library) in which the places are. Without `-c` it is recorded until Ctrl-C.",
+		.sentence = "With `--global`: the program (or library) in which the places are. Without `-c` it is recorded until Ctrl-C, or for `--duration`.",
 	},
 	{
 		.letter = 'p',
@@ -82,7 +82,7 @@ const struct option table_trace_options[] = {
 		.kind = OPTION_TIME,
 		.offset = offsetof(struct record_options, duration),
 		.standard = "until Ctrl-C, or the end of the program",
-		.sentence = "With `-p`: record for TIME: seconds, or a number with ms, s or min behind it.",
+		.sentence = "With `-p`, or `--global` without `-c`: record for TIME: seconds, or a number with ms, s or min behind it.",
 	},
 	{
 		.name = "in-sandbox",

@@ -5,6 +5,7 @@
  * it as by `side attach`, and brings them.
  */
 #include "command.h"
+#include "helper.h"
 #include "probe-global.h"
 #include "probe-kernel.h"
 #include "probe-list.h"
@@ -353,8 +354,15 @@ static int start_global(struct tracing *tracing, const struct parsed *parsed, ch
 	if (!status)
 		status = probe_global_words(
 				&asked->global, asked->pid, tables, tracing->nr_probes, &words);
-	if (!status && preload && !probe_global_add(&words, "--preload", preload))
-		status = say_error(COMMAND_FAILED, NULL, "there is no memory");
+	if (!status) {
+		bool fits = (!preload || probe_global_add(&words, "--preload", preload)) &&
+				(!asked->duration ||
+						helper_add_number(&words, "--duration",
+								asked->duration));
+
+		status = fits ? COMMAND_DONE
+			      : say_error(COMMAND_FAILED, NULL, "there is no memory");
+	}
 	if (!status && command) {
 		bool fits = probe_global_add(&words, "--", NULL);
 
@@ -407,9 +415,10 @@ static int check(const struct parsed *parsed, size_t count)
 		return say_error(COMMAND_USAGE,
 				"the program is named by `-c \"COMMAND\"` or `-p PID`",
 				"`side trace` does not understand `%.128s`", parsed->operands[0]);
-	if (options->duration && (options->command || !options->pid || options->global.on))
-		return say_error(COMMAND_USAGE, NULL,
-				"`--duration` is for a program that runs already: `-p PID`");
+	if (options->duration && (options->command || (!options->pid && !options->global.on)))
+		return say_error(COMMAND_USAGE, "let `timeout` end the command",
+				"`--duration` is for programs that run already: `-p PID`, or "
+				"`--global` with `--exe FILE`");
 	if (options->global.on)
 		return check_global(options, count);
 	if (options->exe)
@@ -476,13 +485,14 @@ static int trace(struct tracing *tracing, const struct parsed *parsed, char **wo
 						  options->exe);
 	else if (!status && count)
 		status = find_program(words[0], tracing->exe);
-	if (!status && count && !options->global.on)
-		status = check_reachable(words[0]);
 	tracing->no_kernel = probe_kernel_not(
 			options->global.never, tracing->others.count > 0, options->filter);
 	if (!status)
 		status = resolve_all(tracing, options->global.on ? 0 : (pid_t)options->pid,
 				options->global.on);
+	/* Behind that: the kernel does not watch what is for another processor either. */
+	if (!status && count && !options->global.on)
+		status = check_reachable(words[0]);
 	if (!status && options->global.on)
 		return start_global(tracing, parsed, count ? words : NULL);
 	if (!status && options->pid)

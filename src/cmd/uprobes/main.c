@@ -3,10 +3,11 @@
  * The life of side-uprobes: nobody calls it by hand, and all that it is told stands in its arguments.
  *
  *	side-uprobes --table FD... [--process N] [--pid N] [--uid N] [--cgroup ID] [--comm NAME] [--by WAY] [--ring BYTES]
- *		[--session NAME [--system] [--end EVENT] --ready FD] [--preload LIBRARIES] [-- COMMAND...]
+ *		[--session NAME [--system] [--end EVENT] --ready FD] [--duration NS] [--preload LIBRARIES] [-- COMMAND...]
  *
  * With a command it ends when that has ended, with its status. With a session it ends when the session has none of its events any more.
- * With an event to end, it only ends the one of us that records it. With a process it ends with that, too. Otherwise SIGINT or SIGTERM ends it.
+ * With an event to end, it only ends the one of us that records it. With a process it ends with that, too, and after a duration that was
+ * given. Otherwise SIGINT or SIGTERM ends it.
  */
 #include "uprobes.h"
 
@@ -50,6 +51,7 @@ struct work {
 	int status; /* to end with */
 	bool over, on;
 	uint64_t lost, looked, looked_at_files;
+	uint64_t duration, until; /* 0: no end was said */
 };
 
 /* ---- the command line ---- */
@@ -104,6 +106,8 @@ static bool take_option(struct work *work, const char *name, const char *text)
 		work->session = text;
 	else if (!strcmp(name, "--end"))
 		work->end = text;
+	else if (!strcmp(name, "--duration"))
+		work->duration = strtoull(text, NULL, 10);
 	else if (!strcmp(name, "--preload"))
 		work->preload = text;
 	else if (!strcmp(name, "--ready"))
@@ -343,6 +347,8 @@ static void turn(struct work *work)
 	}
 	if (work->on)
 		read_hits(work, false);
+	if (work->until && now_ns() >= work->until)
+		work->over = true;
 	if (now_ns() - work->looked_at_files >= LOOK_NS)
 		look_at_files(work, now_ns());
 }
@@ -453,6 +459,8 @@ static int start(struct work *work)
 		change_open();
 	if (!status) {
 		say_ready(work);
+		if (work->duration)
+			work->until = now_ns() + work->duration;
 		status = start_command(work);
 	}
 	return status;

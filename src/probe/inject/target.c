@@ -394,8 +394,8 @@ static int check_executable(struct inject_target *target)
 	else if (!elf.interpreter)
 		ret = inject_fail(target, INJECT_UNSUITABLE,
 				"cannot attach to %d (%s): it is linked statically, so there is no "
-				"loader "
-				"that could bring the agent; link it dynamically",
+				"loader that could bring the agent; link it dynamically, or let "
+				"the kernel watch its functions by `side trace --global`",
 				target->pid, name);
 	inject_elf_free(&elf);
 	return ret ? -1 : 0;

@@ -337,6 +337,18 @@ class Reach(Case):
             self.assertEqual(recorder.returncode, 0, number)
             self.assertEqual(len(self.read(f"{self.folder}/trace-{self.traces}")), 6, number)
 
+    def test_duration(self):
+        """Without a command: for the time that was said."""
+        began = time.monotonic()
+        recorder = self.start(SIDE, "trace", "--global", "-o", self.output(), "--exe", self.program, "--function", "cook",
+                              "--duration", "700ms")
+        self.assertIn("1 place is watched by", recorder.stderr.readline())
+        subprocess.run([self.program, "6"], check=True, capture_output=True)
+        recorder.communicate(timeout=PATIENCE)
+        self.assertGreaterEqual(time.monotonic() - began, 0.7)
+        self.assertEqual(recorder.returncode, 0)
+        self.assertEqual(len(self.read(f"{self.folder}/trace-{self.traces}")), 6)
+
     def test_counts_of_the_kernel(self):
         """The same place, defined by somebody else at the same time: the kernel's own count is ours."""
         nm = subprocess.run(["nm", self.program], capture_output=True, text=True, check=True).stdout
