@@ -284,8 +284,11 @@ static inline __attribute__((always_inline)) void hit_place(
 	if (__builtin_expect(!hook, 0))
 		return;
 	way = leaves ? hook->exit : hook->entry;
-	if (__builtin_expect(!way, 0))
+	/* Whoever came first sees entries alone, and others returns, too. */
+	if (__builtin_expect(!way, 0)) {
+		hit_each(hit, probes_next_hook(&hook->next), leaves);
 		return;
+	}
 	several = (uintptr_t)probes_next_hook(&hook->next);
 	epoch = section_epoch(known.sections);
 	/* Also within another event, and before a thread's first. */

@@ -128,6 +128,20 @@ def test_trace_with_arguments():
     equal([float(f["return_value"]) for f in of(events, "probe:target_floats_return")], [3.25] * ROUNDS)
 
 
+def test_returns_beside_entries():
+    """Of a function that several ask for, returns are recorded for who wants them, whoever came first."""
+    path = compiled("target.c", "-g", "-O2")
+    entry, exits = ("--probe", "target_scalars"), ("--function", "target_scalars", "--exit")
+    for number, places in enumerate(((*entry, *exits), (*exits, *entry), (*entry, *exits, *entry))):
+        trace = f"{FOLDER}/beside-{number}"
+        good("trace", "-o", trace, "-c", f"{path} {ROUNDS}", *places)
+        events = read(trace)
+        returns = of(events, "probe:target_scalars_return")
+        equal([int(r["return_value"]) for r in returns], [-5 + 60000 + i + 0 + i % 2 + 7 for i in range(ROUNDS)])
+        true(all(int(r["duration"]) > 0 for r in returns), "durations")
+        equal(len(of(events, "probe:target_scalars")), ROUNDS * (len(places) - 1) // 2)
+
+
 def nested(trace, name):
     """The payload of each of these events, as babeltrace2 has it."""
     done = subprocess.run(["/usr/bin/python3", "-c", """
