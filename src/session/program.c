@@ -26,25 +26,36 @@ static bool is_program(const char *path)
 	return !access(path, X_OK) && !stat(path, &status) && S_ISREG(status.st_mode);
 }
 
-/* As execvp() finds it. False: not found. */
-static bool find(const char *name, char path[PATH_MAX])
+/* 0, -ENOENT, or -EACCES: it is there. */
+static int look_at(const char *path)
+{
+	return is_program(path) ? 0 : access(path, F_OK) ? -ENOENT : -EACCES;
+}
+
+/* As execvp() finds it. -ENOENT: *path is empty; -EACCES: *path is what may not be executed. */
+static int find(const char *name, char path[PATH_MAX])
 {
 	const char *list = getenv("PATH");
+	char denied[PATH_MAX] = "";
+	int ret = -ENOENT;
 
-	if (strchr(name, '/'))
-		return snprintf(path, PATH_MAX, "%s", name) < PATH_MAX && is_program(path);
 	list = list ? list : "/bin:/usr/bin";
-	for (;;) {
-		size_t size = strcspn(list, ":");
+	for (bool more = true; more && ret;) {
+		size_t size = strchr(name, '/') ? 0 : strcspn(list, ":");
 
-		if (snprintf(path, PATH_MAX, "%.*s%s%s", (int)size, list, size ? "/" : "", name) <
-						PATH_MAX &&
-				is_program(path))
-			return true;
-		if (!list[size])
-			return false;
-		list += size + 1;
+		if (*name &&
+				snprintf(path, PATH_MAX, "%.*s%s%s", (int)size, list,
+						size ? "/" : "", name) < PATH_MAX)
+			ret = look_at(path);
+		if (ret == -EACCES && !*denied)
+			memcpy(denied, path, sizeof(denied));
+		more = !strchr(name, '/') && list[size];
+		list += size + more;
 	}
+	if (!ret)
+		return 0;
+	memcpy(path, denied, sizeof(denied));
+	return *denied ? -EACCES : -ENOENT;
 }
 
 /* What env(1) executes if it is nothing but a program's name, also with -S and words behind it; NULL: it does more. */
@@ -62,8 +73,8 @@ static char *behind_env(char *argument)
 	return *word && *word != '-' && !strpbrk(word, "=$\"'\\") ? word : NULL;
 }
 
-/* The program of a line behind its "#!"; changed by it. False: there is none. */
-static bool read_line(char *line, char path[PATH_MAX])
+/* The program of a line behind its "#!"; changed by it. 1, or -ENOEXEC: there is none, or -ENOENT: there is nothing of the name in *path. */
+static int read_line(char *line, char path[PATH_MAX])
 {
 	char *name = line + strspn(line, " \t"), *argument, *end, *told;
 
@@ -72,15 +83,16 @@ static bool read_line(char *line, char path[PATH_MAX])
 	argument = end + strspn(end, " \t");
 	*end = 0;
 	if (!*name)
-		return false;
+		return -ENOEXEC;
 	snprintf(path, PATH_MAX, "%s", name);
 	for (end = argument + strlen(argument); end > argument && strchr(" \t", end[-1]);)
 		*--end = 0;
 	told = strrchr(name, '/');
 	told = !strcmp(told ? told + 1 : name, "env") ? behind_env(argument) : NULL;
-	if (told)
-		(void)find(told, path);
-	return true;
+	if (!told || !find(told, path))
+		return 1;
+	snprintf(path, PATH_MAX, "%s", told);
+	return -ENOENT;
 }
 
 /* 1: a script, *path is what runs it; 0: none; or a negative errno. */
@@ -95,13 +107,13 @@ static int follow(char path[PATH_MAX], bool first)
 		return errno == EACCES ? 0 : -errno;
 	size = pread(fd, line, LINE_MAX_BYTES, 0);
 	close(fd);
-	if (size < 2)
+	if (size < 0)
 		return 0;
 	line[size] = 0;
-	if (!memcmp(line, "#!", 2))
-		return read_line(line + 2, path) ? 1 : -ENOEXEC;
+	if (!strncmp(line, "#!", 2))
+		return read_line(line + 2, path);
 	/* What is no text is something that the kernel may have been told of. */
-	if (!first || !memcmp(line, ELFMAG, SELFMAG) || memchr(line, 0, (size_t)size))
+	if (!first || !strncmp(line, ELFMAG, SELFMAG) || memchr(line, 0, (size_t)size))
 		return 0;
 	snprintf(path, PATH_MAX, "%s", SHELL);
 	return 1;
@@ -109,8 +121,9 @@ static int follow(char path[PATH_MAX], bool first)
 
 int session_program(const char *name, char path[PATH_MAX])
 {
-	int ret = find(name, path) ? 1 : -ENOENT, nr = 0;
+	int ret = find(name, path), nr = 0;
 
+	ret = ret ? ret : 1;
 	while (ret > 0 && nr <= INTERPRETERS_MAX)
 		ret = follow(path, !nr++);
 	if (ret == -ENOEXEC) {

@@ -203,8 +203,8 @@ struct session_options {
 
 /*
  * The program that runs when a command of that name is executed: where execvp() finds it, or behind the "#!" of a script (program.c).
- * 1: it is a script's; 0: it is the command's own; or a negative errno: -ENOENT if there is nothing of the name in *path, which is then
- * an interpreter if it is not `name`.
+ * 1: it is a script's; 0: it is the command's own; or a negative errno. There is no such command if *path is empty then; -EACCES: *path is it,
+ * and may not be executed; else *path is an interpreter that is not there.
  */
 int session_program(const char *name, char path[PATH_MAX]);
 

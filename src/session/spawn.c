@@ -109,12 +109,15 @@ static _Noreturn void run_command(
 
 static int fail_exec(struct session_error *error, const char *name, int code)
 {
-	if (code == ENOENT && !strchr(name, '/'))
+	char path[PATH_MAX];
+	bool is_there = session_program(name, path) >= 0 || *path;
+
+	if (code == ENOENT && !is_there)
 		return session_fail(error, SESSION_ERROR_NOT_FOUND, code,
-				"cannot run %s: there is no such command in PATH", name);
-	if (code == ENOENT && access(name, F_OK))
-		return session_fail(error, SESSION_ERROR_NOT_FOUND, code,
-				"cannot run %s: there is no such file", name);
+				strchr(name, '/') ? "cannot run %s: there is no such file"
+						  : "cannot run %s: there is no such command in "
+						    "PATH",
+				name);
 	if (code == ENOENT)
 		return session_fail(error, SESSION_ERROR_NOT_EXECUTABLE, code,
 				"cannot run %s: the interpreter that it names does not exist",

@@ -52,8 +52,13 @@ static int find_program(const char *name, char exe[PATH_MAX])
 	char path[PATH_MAX], text[256];
 	int ret = session_program(name, path);
 
-	if (ret == -ENOENT && (!strchr(name, '/') || !strcmp(name, path)))
+	if (ret < 0 && !*path)
 		return say_error(COMMAND_NOT_FOUND, NULL, "there is no program `%.256s`", name);
+	if (ret == -EACCES)
+		return say_error(COMMAND_NOT_EXECUTABLE, "`chmod +x` lets it be executed",
+				"`%.256s` cannot be run: it is a directory, or you may not execute "
+				"it",
+				say_printable(path, text, sizeof(text)));
 	if (ret < 0)
 		return say_error(COMMAND_NOT_EXECUTABLE, NULL,
 				"`%.256s` cannot be run: its interpreter `%.256s`: %s", name,

@@ -794,6 +794,32 @@ def test_scripts():
         true(events and {event["event"] for event in events} == {"probe:_exit"}, f"{name}: {done.err}")
 
 
+def test_commands_that_do_not_run():
+    """What is in the way: the command, its rights, or who is to run it."""
+    place = FOLDER + "/nobody"
+    os.makedirs(place, exist_ok=True)
+    env = {**ENV, "PATH": place + ":" + ENV.get("PATH", os.environ["PATH"])}
+    for name, text, mode in (("lost", "#!/nowhere/shell\n", 0o755), ("behind", "#!/usr/bin/env no-such-shell\n", 0o755), ("locked", "exit 3\n", 0o644),
+                             ("empty", "", 0o755)):
+        with open(f"{place}/{name}", "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(f"{place}/{name}", mode)
+    for command, status, why in (("nothing", 127, "there is no program `nothing`"), (place + "/nothing", 127, f"there is no program `{place}/nothing`"),
+                                 ("lost", 126, "its interpreter `/nowhere/shell`: No such file"), (place + "/lost", 126, "its interpreter `/nowhere/shell`"),
+                                 ("behind", 126, "its interpreter `no-such-shell`: No such file"),
+                                 ("locked", 126, f"`{place}/locked` cannot be run"), (place + "/locked", 126, f"`{place}/locked` cannot be run"),
+                                 (place, 126, f"`{place}` cannot be run: it is a directory"),
+                                 ("empty", 0, "is a script, which " + os.path.realpath("/bin/sh") + " runs")):
+        done = side("trace", "--force", "-o", place + "-trace", "-c", command, "--function", "libc:_exit", env=env)
+        equal((command, done.status), (command, status), done.err)
+        contains(done.err, why)
+    for command, status, why in (("nothing", 127, "no such command in PATH"), ("lost", 126, "the interpreter that it names does not exist"),
+                                 (place + "/nothing", 127, "no such file"), ("locked", 126, "chmod +x")):
+        done = side("record", "--force", "-o", place + "-trace", command, env=env)
+        equal((command, done.status), (command, status), done.err)
+        contains(done.err, why)
+
+
 def test_words_of_shells():
     """A pipe in the command is told; one in quotes is nobody's concern."""
     for command, sign in (("echo one | cat", "|"), ("echo one 2>/dev/null", "2>/dev/null"), ("echo one '|' \\| a|b \"> x\"", None)):
