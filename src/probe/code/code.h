@@ -73,7 +73,7 @@ int code_site(struct code_file *file, uint64_t address, struct probe_site *site)
 bool code_kernel_emulates(const uint8_t *bytes, size_t size);
 /*
  * The site is for the kernel and nobody else. It cannot be probed, then, where the kernel does another instruction instead, as Linux up to
- * 6.18 at least: a program whose instruction there it watches goes wrong.
+ * 6.18 at least: a program whose instruction there it watches goes wrong. Nor where it does not watch.
  */
 void code_for_kernel(struct probe_site *site);
 

@@ -62,11 +62,30 @@ static bool breaks(const uint8_t *bytes, size_t size)
 	return false;
 }
 
+/*
+ * With such a prefix (es, cs, ss, ds, lock) the kernel does not watch it. It says so only where a process has the file in
+ * memory; in those that come later nothing is watched, and nobody is told.
+ */
+static bool is_refused(const uint8_t *bytes, size_t size)
+{
+	static const uint8_t refused[] = {0x26, 0x2e, 0x36, 0x3e, 0xf0};
+
+	for (size_t i = 0; i < size && is_legacy_prefix(bytes[i]); i++)
+		if (memchr(refused, bytes[i], sizeof(refused)))
+			return true;
+	return false;
+}
+
 void code_for_kernel(struct probe_site *site)
 {
-	if (site->method == PROBE_NONE || !breaks(site->bytes, site->nr_bytes))
+	bool breaking = breaks(site->bytes, site->nr_bytes);
+
+	if (site->method == PROBE_NONE || (!breaking && !is_refused(site->bytes, site->nr_bytes)))
 		return;
 	site->method = PROBE_NONE;
-	site->reason = "the kernel, which would watch it, takes an exchange of registers there for "
-		       "a nop";
+	site->reason = breaking
+			? "the kernel, which would watch it, takes an exchange of registers "
+			  "there for a nop"
+			: "the kernel watches no instruction that has a prefix of these: "
+			  "lock, cs, ds, es, ss";
 }

@@ -65,6 +65,15 @@ int64_t exchange(int64_t a, int64_t b, int64_t c, int64_t d, int64_t e);
 __asm__(".text\n.globl exchange\n.type exchange, @function\nexchange:\n.cfi_startproc\n"
 	"xchg %rax, %r8\nret\n.cfi_endproc\n.size exchange, . - exchange\n");
 
+/* Instructions that kernels do not watch. */
+static int64_t counted;
+void locked(int64_t *counter);
+void segmented(void);
+__asm__(".text\n.globl locked\n.type locked, @function\nlocked:\n.cfi_startproc\n"
+	"lock incq (%rdi)\nret\n.cfi_endproc\n.size locked, . - locked\n"
+	".globl segmented\n.type segmented, @function\nsegmented:\n.cfi_startproc\n"
+	"cs nopw 0(%rax, %rax, 1)\nret\n.cfi_endproc\n.size segmented, . - segmented\n");
+
 __attribute__((noinline)) int64_t deep(int64_t depth);
 
 /* No compiler makes a loop of that. */
@@ -162,6 +171,8 @@ static void work(int rounds)
 	sink += deep(3);
 	if (exchange(1, 2, 3, 4, rounds) != rounds)
 		abort();
+	locked(&counted);
+	segmented();
 	for (int i = 0; i < 4; i++)
 		carry_all(i);
 }
