@@ -25,6 +25,9 @@
 
 #define TRIAL_RING 65536
 #define TRIALS_MAX 48 /* each takes some milliseconds */
+/* Where the kernel gives places back one by one, a tenth of a second each: more are not worth it if there can be breakpoints, nor tried. */
+#define SLOW_MAX 16
+#define SLOW_TOLD 100 /* more take so long at the end that it is said */
 #define REASONS_MAX 8
 
 bool probe_kernel_could(const struct probe_site *site)
@@ -135,6 +138,7 @@ struct choice {
 	uint32_t *list; /* the chosen, one by one */
 	uint32_t nr;    /* of these */
 	unsigned int trials;
+	bool slow; /* the kernel gives them back one by one */
 	struct reason {
 		uint32_t places;
 		bool asked; /* what was asked for is the reason: it could be left out */
@@ -297,10 +301,33 @@ static void try_list(struct choice *choice, uint32_t first, uint32_t count)
 	try_list(choice, first + count / 2, count - count / 2);
 }
 
+static bool can_trap(const struct choice *choice, uint32_t at)
+{
+	struct probe_table_probe probe;
+
+	probe_table_probe(choice->table, choice->list[at], &probe);
+	return probe.site.method == PROBE_BREAKPOINT;
+}
+
+static void refuse_slow(struct choice *choice)
+{
+	uint32_t could = 0;
+
+	for (uint32_t at = 0; at < choice->nr; at++)
+		could += can_trap(choice, at);
+	for (uint32_t at = 0; at < choice->nr && could > SLOW_MAX; at++)
+		if (can_trap(choice, at))
+			refuse_list(choice, at, 1,
+					"the kernel has no uprobe_multi (Linux 6.6 has), and would "
+					"give so many back one by one, in a tenth of a second "
+					"each");
+	gather(choice);
+}
+
 static void try_all(struct choice *choice)
 {
 	struct global_error error;
-	uint32_t before = choice->nr;
+	uint32_t tried;
 
 	if (!choice->nr)
 		return;
@@ -309,10 +336,15 @@ static void try_all(struct choice *choice)
 		gather(choice);
 		return;
 	}
-	try_list(choice, 0, choice->nr);
+	choice->slow = !global_is_quick();
+	if (choice->slow)
+		refuse_slow(choice);
+	tried = choice->slow && choice->nr > SLOW_MAX ? SLOW_MAX : choice->nr;
+	try_list(choice, 0, tried);
 	gather(choice);
-	/* Those that are left have not been tried together. */
-	if (choice->nr && choice->nr != before && !try_some(choice, 0, choice->nr, &error))
+	/* In parts they can be had; and together? */
+	tried = choice->nr < tried ? choice->nr : tried;
+	if (tried && choice->trials > 1 && !try_some(choice, 0, tried, &error))
 		refuse_list(choice, 0, choice->nr, error.text);
 	gather(choice);
 }
@@ -358,6 +390,10 @@ static void say_choice(const struct choice *choice)
 	if (choice->nr)
 		say_detail("the kernel watches %s of the places (uprobe), where no jump can "
 			   "be",
+				say_number(choice->nr, number));
+	if (choice->slow && choice->nr > SLOW_TOLD)
+		say_note("at the end the kernel gives %s places back one by one, in up to a tenth "
+			 "of a second each: it has no uprobe_multi (Linux 6.6 has)",
 				say_number(choice->nr, number));
 	for (const struct reason *reason = choice->reasons;
 			reason < choice->reasons + REASONS_MAX && reason->places; reason++) {

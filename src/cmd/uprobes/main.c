@@ -24,6 +24,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -44,6 +45,7 @@ struct work {
 	int ready; /* -1: nobody waits */
 	char **command;
 
+	struct rlimit files; /* as the command is to have them */
 	struct global *global;
 	struct events *events;
 	int epoll, signals, process; /* process: that is watched alone, or -1 */
@@ -165,6 +167,19 @@ static char **make_environment(const char *before, char **preload)
 	return environment;
 }
 
+/* Ways without uprobe_multi need a descriptor for each place, and many systems begin with 1024. */
+static void raise_files(struct work *work)
+{
+	struct rlimit raised;
+
+	if (getrlimit(RLIMIT_NOFILE, &work->files))
+		work->files.rlim_max = 0;
+	raised = work->files;
+	raised.rlim_cur = raised.rlim_max;
+	if (raised.rlim_max)
+		(void)setrlimit(RLIMIT_NOFILE, &raised);
+}
+
 /* By posix_spawn(): a fork would be one more process that has our events. */
 static int start_command(struct work *work)
 {
@@ -180,8 +195,11 @@ static int start_command(struct work *work)
 	if (environment && !posix_spawnattr_init(&attributes)) {
 		(void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
 		(void)posix_spawnattr_setsigmask(&attributes, &none);
+		if (work->files.rlim_max)
+			(void)setrlimit(RLIMIT_NOFILE, &work->files);
 		code = posix_spawnp(&work->child, work->command[0], NULL, &attributes,
 				work->command, environment);
+		raise_files(work);
 		(void)posix_spawnattr_destroy(&attributes);
 	}
 	free(preload);
@@ -498,6 +516,7 @@ int main(__attribute__((unused)) int argc, char **argv)
 	(void)global_clean();
 	if (work.options.process)
 		work.process = (int)syscall(SYS_pidfd_open, work.options.process, 0);
+	raise_files(&work);
 	work.status = prepare_signals(&work)
 			? say_error(COMMAND_FAILED, NULL, "cannot wait for signals")
 			: start(&work);

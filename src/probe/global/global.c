@@ -103,6 +103,13 @@ bool global_may(struct global_error *error)
 	return !bpf_try(true, error) || !bpf_try(false, error);
 }
 
+bool global_is_quick(void)
+{
+	struct global_error ignored;
+
+	return !bpf_try(true, &ignored);
+}
+
 static void hits_free(struct hits *hits)
 {
 	for (size_t i = 0; i < hits->count; i++)

@@ -119,6 +119,8 @@ void global_close(struct global *global);
 
 /* Whether the kernel lets us watch a single process by a program of ours; else the error says why not. */
 bool global_may(struct global_error *error);
+/* Whether it gives back many places at once. */
+bool global_is_quick(void);
 
 enum global_way global_used(const struct global *global);
 /* Why no better way was taken: a sentence, "" if it is the first. */

@@ -20,6 +20,7 @@ SIDE = os.environ["SIDE"]
 PROGRAM = os.environ["UPROBE_PROGRAM"]
 BOTH = os.environ["UPROBE_BOTH"]
 LIBRARY = os.environ["UPROBE_LIBRARY"]
+MANY = os.environ["UPROBE_MANY"]
 REFUSE = os.environ["GLOBAL_REFUSE"]
 PATIENCE = 120
 EMULATED = ("begins_push", "begins_push_high", "begins_nop", "begins_jump", "begins_condition")
@@ -511,6 +512,29 @@ class Started(unittest.TestCase):
         self.assertEqual(done.returncode, 126)
         self.assertIn("the interpreter that it names does not exist", done.stderr)
         self.assertFalse(os.path.exists(self.folder + "/none"))
+
+    def test_slow(self):
+        """
+        Kernels that give places back one by one watch few of them, for it takes long; the others have breakpoints. Also where there are not
+        descriptors for all of them.
+        """
+        self.need_kernel()
+        for before, places, said, kernel in (
+                ((), "short_*", "the kernel watches 20 of the places", 20),
+                ((REFUSE, "multi"), "short_1*", "the kernel watches 11 of the places", 11),
+                ((REFUSE, "multi"), "short_*", "20 of the places can have a breakpoint only, and no uprobe: the kernel has no uprobe_multi", 0),
+                (("prlimit", "--nofile=32", REFUSE, "multi"), "short_*", "20 of the places can have a breakpoint only", 0)):
+            self.traces += 1
+            output = f"{self.folder}/trace-{self.traces}"
+            done = subprocess.run([*before, SIDE, "-v", "trace", "-o", output, "-c", MANY, "--function", places], capture_output=True, text=True,
+                                  check=False, env=self.env, timeout=PATIENCE)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(said, done.stderr)
+            done = subprocess.run([SIDE, "view", "--json", output], capture_output=True, text=True, check=True, env=self.env)
+            events = [json.loads(line) for line in done.stdout.splitlines()]
+            events = [event["fields"] for event in events if event["type"] == "event" and event["event"].startswith("probe:short")]
+            self.assertEqual(len({event["function"] for event in events}), len(events))
+            self.assertEqual((len(events), sum("pid" in event for event in events)), (20 if places == "short_*" else 11, kernel))
 
     def test_none(self):
         """No uprobes for who records: breakpoints, and why."""
