@@ -56,7 +56,7 @@ int attach_kernel_start(struct attached *attached)
 /* All that it has seen until now is recorded first. */
 void attach_kernel_end(struct attached *attached)
 {
-	int status;
+	int status = 0;
 
 	if (attached->kernel <= 0)
 		return;
@@ -64,5 +64,6 @@ void attach_kernel_end(struct attached *attached)
 	while (!waitpid(attached->kernel, &status, WNOHANG))
 		if (attach_turn(attached, STEP_MS))
 			break;
+	probe_kernel_ended(status);
 	attached->kernel = 0;
 }

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define TRIAL_RING 65536
@@ -482,4 +483,13 @@ int probe_kernel_words(pid_t pid, const int *tables, size_t nr, char ***words)
 	if (!status && !probe_global_add(words, "--process", text))
 		status = say_error(COMMAND_FAILED, NULL, "there is no memory");
 	return status;
+}
+
+void probe_kernel_ended(int status)
+{
+	if (WIFSIGNALED(status))
+		say_error(COMMAND_LOST, NULL,
+				"what the kernel watches is missing in the trace from some time "
+				"on: " SESSION_UPROBES_PROGRAM " was ended by signal %d (%s)",
+				WTERMSIG(status), strsignal(WTERMSIG(status)));
 }

@@ -28,6 +28,8 @@ const char *probe_kernel_not(bool never, bool contexts, const char *filter);
 bool probe_kernel_any(const struct probe_table *table);
 /* A call of side-uprobes; to be freed by probe_global_free(). 0 or an exit status: said. */
 int probe_kernel_words(pid_t pid, const int *tables, size_t nr, char ***words);
+/* One has ended so: said, if somebody has killed it, for nobody else has seen what it did not. */
+void probe_kernel_ended(int status);
 
 /* Whether a place could be one of those, whoever asks; whether we may ask; and whether it is one if we do, of any process. */
 bool probe_kernel_could(const struct probe_site *site);

@@ -54,10 +54,13 @@ static int is_ready(void *user, struct session_error *error)
 static bool is_over(void *user, bool now)
 {
 	struct trace_kernel *kernel = user;
+	int status = 0;
 
 	/* Who waits for all processes of the command may have waited for this one. */
-	if (kernel->child > 0 && waitpid(kernel->child, NULL, WNOHANG))
+	if (kernel->child > 0 && waitpid(kernel->child, &status, WNOHANG)) {
 		kernel->child = 0;
+		probe_kernel_ended(status);
+	}
 	if (kernel->child > 0 && now)
 		(void)kill(kernel->child, SIGTERM);
 	return kernel->child <= 0;

@@ -251,6 +251,17 @@ class Watched(Case):
             self.turn(3)
         self.check(self.read(output), [0, 1, 2])
 
+    def test_watcher_killed(self):
+        """What nobody has seen from then on is nowhere counted, so it is said."""
+        with self.recording(*EACH) as output:
+            self.turn(3)
+            os.kill(watchers(self.pid)[0], signal.SIGKILL)
+            wait_until(lambda: not watchers(self.pid), "the end of who watches")
+            self.turn(5)
+        self.assertIn("what the kernel watches is missing in the trace from some time on: side-uprobes was ended by signal 9", self.said)
+        found = self.numbers(self.read(output))
+        self.assertEqual({function: found[function] for function in OTHERS}, {function: [*range(3), *range(5)] for function in OTHERS})
+
     def test_ends(self):
         """The program ends: what it did until then is recorded."""
         with self.recording(*EACH) as output:
@@ -499,6 +510,17 @@ class Started(unittest.TestCase):
         self.turn(5)
         self.recorder.communicate(timeout=PATIENCE)
         wait_until(lambda: ended(self.pid), "the end of the program")
+
+    def test_watcher_killed(self):
+        """What nobody has seen from then on is nowhere counted, so it is said; the program goes on."""
+        self.need_kernel()
+        self.start()
+        self.turn(3)
+        os.kill(watchers(self.pid)[0], signal.SIGKILL)
+        self.turn(5)
+        found = self.finish()[self.pid]
+        self.assertIn("what the kernel watches is missing in the trace from some time on: side-uprobes was ended by signal 9", self.said)
+        self.assertEqual([call for call in found if call[0] in OTHERS], [call for call in self.calls(3, 5) if call[0] in OTHERS])
 
     def test_not_run(self):
         """What cannot be executed is said, and nobody watches."""
