@@ -111,6 +111,8 @@ int probe_global_words(const struct global_arguments *arguments, uint64_t pid, c
 		return status;
 	status = COMMAND_FAILED;
 	if (helper_add(words, path, NULL) && add_tables(words, tables, nr_tables) &&
+			(!say_is_quiet() || helper_add(words, "--quiet", NULL)) &&
+			(!say_is_json() || helper_add(words, "--json", NULL)) &&
 			(!pid || helper_add_number(words, "--pid", pid)) &&
 			(!arguments->by || probe_global_add(words, "--by", arguments->by)))
 		status = add_each(words, &arguments->uids, add_user);

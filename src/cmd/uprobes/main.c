@@ -3,7 +3,8 @@
  * The life of side-uprobes: nobody calls it by hand, and all that it is told stands in its arguments.
  *
  *	side-uprobes --table FD... [--process N] [--pid N] [--uid N] [--cgroup ID] [--comm NAME] [--by WAY] [--ring BYTES]
- *		[--session NAME [--system] [--end EVENT] --ready FD] [--duration NS] [--preload LIBRARIES] [-- COMMAND...]
+ *		[--session NAME [--system] [--end EVENT] --ready FD] [--duration NS] [--preload LIBRARIES] [--quiet] [--json]
+ *		[-- COMMAND...]
  *
  * With a command it ends when that has ended, with its status. With a session it ends when the session has none of its events any more.
  * With an event to end, it only ends the one of us that records it. With a process it ends with that, too, and after a duration that was
@@ -42,7 +43,8 @@ struct work {
 	const char *session, *preload; /* preload: of the command */
 	const char *end;               /* an event whose recorder only is to be ended */
 	bool system;
-	int ready; /* -1: nobody waits */
+	struct common_options common; /* how whoever calls it speaks */
+	int ready;                    /* -1: nobody waits */
 	char **command;
 
 	struct rlimit files; /* as the command is to have them */
@@ -119,13 +121,23 @@ static bool take_option(struct work *work, const char *name, const char *text)
 	return true;
 }
 
+static bool take_flag(struct work *work, const char *name)
+{
+	bool *flag = !strcmp(name, "--system")     ? &work->system
+			: !strcmp(name, "--quiet") ? &work->common.quiet
+			: !strcmp(name, "--json")  ? &work->common.json
+						   : NULL;
+
+	if (flag)
+		*flag = true;
+	return flag;
+}
+
 static bool take_arguments(struct work *work, char **words)
 {
 	for (words++; *words && strcmp(*words, "--") != 0; words++) {
-		if (!strcmp(*words, "--system")) {
-			work->system = true;
+		if (take_flag(work, *words))
 			continue;
-		}
 		if (!words[1] || !take_option(work, words[0], words[1]))
 			return false;
 		words++;
@@ -218,6 +230,11 @@ static void look_at_command(struct work *work)
 	if (work->child <= 0 || waitpid(work->child, &status, WNOHANG) != work->child)
 		return;
 	work->status = WIFEXITED(status) ? WEXITSTATUS(status) : COMMAND_SIGNAL + WTERMSIG(status);
+	/* As `side record` does. */
+	if (WIFSIGNALED(status) && WTERMSIG(status) != SIGINT && WTERMSIG(status) != SIGPIPE)
+		say_note("%.256s was ended by signal %d (%s%s)", work->command[0], WTERMSIG(status),
+				strsignal(WTERMSIG(status)),
+				WCOREDUMP(status) ? ", core dumped" : "");
 	work->child = 0;
 	work->over = true;
 }
@@ -497,18 +514,18 @@ static int end_other(struct work *work)
 
 int main(__attribute__((unused)) int argc, char **argv)
 {
-	static const struct common_options common;
 	struct work work = {.options = {.way = -1},
 			.ready = -1,
 			.epoll = -1,
 			.signals = -1,
 			.process = -1};
 
-	say_start(&common, NULL);
+	say_start(&work.common, NULL);
 	work.options.tables = work.tables;
 	if (!take_arguments(&work, argv))
 		return say_error(COMMAND_USAGE, "see `side help probes`",
 				"this program is a part of side, which runs it by itself");
+	say_start(&work.common, NULL);
 	(void)prctl(PR_SET_NAME, SESSION_UPROBES_PROGRAM);
 	if (work.end)
 		return end_other(&work);

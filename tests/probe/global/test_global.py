@@ -731,6 +731,18 @@ class Refused(Case):
         self.assertIn("LD_PRELOAD=libm.so.6\n", self.said.stdout)
         for name in ("SIDE_RING_PORTABLE", "SIDE_AGENT_SOCKET"):
             self.assertNotIn(name, self.said.stdout)
+        self.trace("sh -c 'kill -TERM $$'", "--function", "cook", status=128 + signal.SIGTERM)
+        self.assertIn("sh was ended by signal 15 (Terminated)", self.said.stderr)
+
+    def test_manners(self):
+        """Who watches speaks as its caller does: nothing that is not wrong, or in JSON."""
+        words = ("trace", "--global", "--exe", self.program, "-c", f"{self.program} 2", "--function", "cook")
+        self.assertEqual(self.side("-q", *words, "-o", self.output()).stderr, "")
+        lines = [json.loads(line) for line in self.side("--json", *words, "-o", self.output()).stderr.splitlines()]
+        self.assertTrue(any("is watched by" in line.get("message", "") for line in lines), lines)
+        lines = [json.loads(line) for line in
+                 self.side("--json", *words[:-4], "-c", "/nowhere", "--function", "cook", "-o", self.output(), status=None).stderr.splitlines()]
+        self.assertTrue(lines)
 
 
     def test_descriptors(self):
