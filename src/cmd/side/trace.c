@@ -18,7 +18,9 @@
 #include "session/probes.h"
 #include "session/session.h"
 
+#include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -448,13 +450,27 @@ static int check_filter(const char *text)
 	return status;
 }
 
+/* Of another kind of processor nobody finds places. */
+static bool has_places(const char *exe)
+{
+	int fd = open(exe, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	Elf64_Ehdr head;
+	bool has = fd >= 0 && pread(fd, &head, sizeof(head), 0) == sizeof(head) &&
+			head.e_ident[EI_CLASS] == ELFCLASS64 && head.e_machine == EM_X86_64;
+
+	if (fd >= 0)
+		close(fd);
+	return has;
+}
+
 /* Not by running it: whatever it does would be done for nothing. */
-static int check_reachable(const char *program)
+static int check_reachable(const char *program, const char *exe)
 {
 	char *why = session_never_meets(program);
 	int status = why ? say_error(COMMAND_FAILED,
-					   "`side trace --global` has the kernel watch its "
-					   "functions",
+					   has_places(exe) ? "`side trace --global` has the kernel "
+							     "watch its functions"
+							   : NULL,
 					   "%s", why)
 			 : COMMAND_DONE;
 
@@ -490,14 +506,13 @@ static int trace(struct tracing *tracing, const struct parsed *parsed, char **wo
 						  options->exe);
 	else if (!status && count)
 		status = find_program(words[0], tracing->exe);
+	if (!status && count && !options->global.on)
+		status = check_reachable(words[0], tracing->exe);
 	tracing->no_kernel = probe_kernel_not(
 			options->global.never, tracing->others.count > 0, options->filter);
 	if (!status)
 		status = resolve_all(tracing, options->global.on ? 0 : (pid_t)options->pid,
 				options->global.on);
-	/* Behind that: the kernel does not watch what is for another processor either. */
-	if (!status && count && !options->global.on)
-		status = check_reachable(words[0]);
 	if (!status && options->global.on)
 		return start_global(tracing, parsed, count ? words : NULL);
 	if (!status && options->pid)

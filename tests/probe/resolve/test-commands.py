@@ -820,6 +820,21 @@ def test_commands_that_do_not_run():
         contains(done.err, why)
 
 
+def test_nothing_is_offered_that_does_not_help():
+    """A program of another kind of processor is out of everybody's reach, a static one is not."""
+    narrow = FOLDER + "/narrow"
+    shutil.copy(compiled("target.c", "-g", "-O2"), narrow)
+    with open(narrow, "r+b") as file:
+        file.seek(4)
+        file.write(b"\1")
+    done = side("trace", "-o", FOLDER + "/narrow-trace", "-c", narrow, "--function", "main", env=ENV)
+    equal((done.status, done.err), (1, f"side: {narrow} is a program of another word size than the installed agent\n"))
+    static = compiled("target.c", "-O2", "-static", name="target-static")
+    done = side("trace", "-o", FOLDER + "/static-trace", "-c", static, "--function", "main", env=ENV)
+    equal(done.status, 1)
+    contains(done.err, "is statically linked, so the agent cannot be preloaded into it; `side trace --global` has the kernel watch")
+
+
 def test_words_of_shells():
     """A pipe in the command is told; one in quotes is nobody's concern."""
     for command, sign in (("echo one | cat", "|"), ("echo one 2>/dev/null", "2>/dev/null"), ("echo one '|' \\| a|b \"> x\"", None)):
