@@ -171,9 +171,10 @@ class Services(Users):
         done = self.side("trace", "-p", str(program.pid), "--function", "main", status=1)
         self.assertIn("is a program for another processor (32 bits)", done.stderr)
         # Nor does the kernel watch it, so nobody is sent there.
-        for words in ("-c", os.environ["ATTACH_32"]), ("--global", "--exe", os.environ["ATTACH_32"]):
+        for words, why in ((("-c", os.environ["ATTACH_32"]), "is a program of another word size than the installed agent"),
+                           (("--global", "--exe", os.environ["ATTACH_32"]), "is for another kind of processor: only x86-64 can be probed")):
             done = self.side("trace", *words, "--function", "main", status=1)
-            self.assertTrue(done.stderr.endswith("is for another kind of processor: only x86-64 can be probed\n"), done.stderr)
+            self.assertTrue(done.stderr.endswith(why + "\n"), done.stderr)
 
     @staticmethod
     def has_tracer(pid, tracer):
