@@ -14,9 +14,11 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "validate/line.h"
@@ -48,21 +50,40 @@ __attribute__((format(printf, 2, 3))) static void put(
 		report->size += (size_t)written < room ? (size_t)written : room - 1;
 }
 
+/*
+ * Who reads standard error may be gone. A program that does not write there itself is not prepared for that, so the signal of it is kept
+ * back, and taken away if there was none before.
+ */
+static void write_all(const char *at, size_t left)
+{
+	const struct timespec now = {.tv_sec = 0};
+	sigset_t signals, before, pending;
+	ssize_t written = 1;
+
+	(void)sigemptyset(&signals);
+	(void)sigaddset(&signals, SIGPIPE);
+	(void)sigemptyset(&pending);
+	(void)pthread_sigmask(SIG_BLOCK, &signals, &before);
+	(void)sigpending(&pending);
+	while (left && written > 0) {
+		do
+			written = write(STDERR_FILENO, at, left);
+		while (written < 0 && errno == EINTR);
+		if (written > 0) {
+			at += written;
+			left -= (size_t)written;
+		}
+	}
+	if (written < 0 && errno == EPIPE && !sigismember(&pending, SIGPIPE)) {
+		while (sigtimedwait(&signals, NULL, &now) < 0 && errno == EINTR)
+			;
+	}
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 static void flush(const struct report *report)
 {
-	const char *at = report->text;
-	size_t left = report->size;
-	ssize_t written;
-
-	while (left) {
-		written = write(STDERR_FILENO, at, left);
-		if (written < 0 && errno == EINTR)
-			continue;
-		if (written <= 0)
-			return;
-		at += written;
-		left -= (size_t)written;
-	}
+	write_all(report->text, report->size);
 }
 
 /* FNV-1a, of the path without its indexes: the elements of an array are wrong together. */
@@ -106,7 +127,7 @@ static bool is_first(
 		static const char text[] =
 				"side: more than 1024 mismatches; the rest is not told\n";
 
-		(void)!write(STDERR_FILENO, text, sizeof(text) - 1);
+		write_all(text, sizeof(text) - 1);
 	}
 	return false;
 }
