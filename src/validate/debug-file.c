@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define FOLDER "/usr/lib/debug"
@@ -14,6 +15,12 @@
 #define NAME_MAX_HERE 256u
 /* Nobody waits for the checksum of more. */
 #define FILE_MAX ((off_t)1 << 30)
+
+/* What is too much for the stack of a small thread, or of a signal handler: in pages of its own for a moment. */
+struct room {
+	char file[PATH_MAX], folder[PATH_MAX];
+	unsigned char bytes[4096];
+};
 
 struct build_id {
 	unsigned char bytes[ID_MAX];
@@ -75,10 +82,10 @@ static void read_build_id(int fd, const ElfW(Ehdr) * header, struct build_id *id
 }
 
 /* CRC-32 of ISO 3309, as .gnu_debuglink has it. */
-static bool has_checksum(int fd, uint32_t wanted)
+static bool has_checksum(int fd, uint32_t wanted, struct room *room)
 {
 	uint32_t crc = UINT32_MAX, table[16], i;
-	unsigned char bytes[4096];
+	const unsigned char *bytes = room->bytes;
 	off_t at = 0;
 	ssize_t nr, k;
 	int bit;
@@ -88,7 +95,7 @@ static bool has_checksum(int fd, uint32_t wanted)
 		for (bit = 0; bit < 4; bit++)
 			table[i] = table[i] >> 1 ^ (table[i] & 1 ? 0xedb88320u : 0);
 	}
-	while (at < FILE_MAX && (nr = pread(fd, bytes, sizeof(bytes), at)) > 0) {
+	while (at < FILE_MAX && (nr = pread(fd, room->bytes, sizeof(room->bytes), at)) > 0) {
 		for (k = 0; k < nr; k++) {
 			crc = table[(crc ^ bytes[k]) & 15] ^ crc >> 4;
 			crc = table[(crc ^ (uint32_t)(bytes[k] >> 4)) & 15] ^ crc >> 4;
@@ -98,9 +105,9 @@ static bool has_checksum(int fd, uint32_t wanted)
 	return ~crc == wanted;
 }
 
-/* Open, if it is what is wanted. checksum NULL: the build ID has to be the same. */
+/* Open, if it is what is wanted. checksum and room NULL: the build ID has to be the same. */
 static int open_same(const char *path, const ElfW(Ehdr) * header, const struct build_id *id,
-		const uint32_t *checksum)
+		const uint32_t *checksum, struct room *room)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct build_id other;
@@ -116,7 +123,7 @@ static int open_same(const char *path, const ElfW(Ehdr) * header, const struct b
 		read_build_id(fd, &others, &other);
 		same = other.size == id->size && !memcmp(other.bytes, id->bytes, id->size);
 	} else if (same) {
-		same = checksum && has_checksum(fd, *checksum);
+		same = checksum && has_checksum(fd, *checksum, room);
 	}
 	if (same)
 		return fd;
@@ -135,7 +142,7 @@ static int open_by_id(const ElfW(Ehdr) * header, const struct build_id *id)
 	for (i = 1; i < id->size; i++)
 		used += snprintf(path + used, sizeof(path) - (size_t)used, "%02x", id->bytes[i]);
 	(void)snprintf(path + used, sizeof(path) - (size_t)used, ".debug");
-	return open_same(path, header, id, NULL);
+	return open_same(path, header, id, NULL, NULL);
 }
 
 /* A name, zeros up to a multiple of four, a checksum. */
@@ -160,7 +167,8 @@ static bool read_link(
 static int open_by_name(
 		int fd, const char *path, const ElfW(Ehdr) * header, const struct build_id *id)
 {
-	char name[NAME_MAX_HERE], file[PATH_MAX], self[64], folder[PATH_MAX];
+	char name[NAME_MAX_HERE], self[64], *folder;
+	struct room *room;
 	const char *slash;
 	uint32_t checksum;
 	ssize_t size;
@@ -169,21 +177,28 @@ static int open_by_name(
 
 	if (!read_link(fd, header, name, &checksum))
 		return -1;
+	room = mmap(NULL, sizeof(*room), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			0);
+	if (room == MAP_FAILED)
+		return -1;
+	folder = room->folder;
 	/* The path may be that of a link, /proc/self/exe at the least. */
 	(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
-	size = readlink(self, folder, sizeof(folder) - 1);
+	size = readlink(self, folder, sizeof(room->folder) - 1);
 	if (size > 0)
 		folder[size] = '\0';
 	else
-		(void)snprintf(folder, sizeof(folder), "%s", path);
+		(void)snprintf(folder, sizeof(room->folder), "%s", path);
 	slash = strrchr(folder, '/');
 	for (i = 0; slash && found < 0 && i < 3; i++) {
-		int room = snprintf(file, sizeof(file), "%s%.*s%s%s", i == 2 ? FOLDER : "",
-				(int)(slash - folder), folder, i == 1 ? "/.debug/" : "/", name);
+		int length = snprintf(room->file, sizeof(room->file), "%s%.*s%s%s",
+				i == 2 ? FOLDER : "", (int)(slash - folder), folder,
+				i == 1 ? "/.debug/" : "/", name);
 
-		if (room > 0 && room < (int)sizeof(file))
-			found = open_same(file, header, id, &checksum);
+		if (length > 0 && length < (int)sizeof(room->file))
+			found = open_same(room->file, header, id, &checksum, room);
 	}
+	(void)munmap(room, sizeof(*room));
 	return found;
 }
 

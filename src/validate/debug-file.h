@@ -12,7 +12,8 @@ bool validate_section(int fd, const ElfW(Ehdr) * header, const char *name, ElfW(
 
 /*
  * A descriptor of the file in /usr/lib/debug, or beside it, that its build ID or its .gnu_debuglink leads to, and that has the same
- * build ID, or the checksum that stands there; -1: there is none. Signal-safe, allocates nothing.
+ * build ID, or the checksum that stands there; -1: there is none. Signal-safe, allocates nothing but
+ * pages for a moment.
  */
 int validate_debug_file(int fd, const char *path, const ElfW(Ehdr) * header);
 

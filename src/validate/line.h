@@ -10,7 +10,7 @@
 
 /*
  * "FILE:LINE" of an address of the ELF file that is mapped at base, if it has debug information, or a file for it is installed
- * (debug-file.h); compressed by zlib, or not at all. Signal-safe, allocates nothing but pages for what was compressed; takes as
+ * (debug-file.h); compressed by zlib, or not at all. Signal-safe, allocates nothing but pages for a moment; takes as
  * long as reading all of .debug_line does.
  */
 bool validate_line_find(

@@ -36,6 +36,28 @@ static void in_a_header(void)
 	side_event(ev, side_arg_list(side_arg_u64(1), side_arg_u32(2)));
 }
 '''
+# Of a thread with the smallest stack there is.
+SMALL = r'''
+#define SIDE_STATIC_CHECK_DISABLE
+#include <limits.h>
+#include <pthread.h>
+#include <side/trace.h>
+side_static_event(ev, "p", "e", SIDE_LOGLEVEL_INFO, side_field_list(side_field_u32("x"), side_field_u32("y")));
+static void *run(void *unused)
+{
+	side_event(ev, side_arg_list(side_arg_u32(1), side_arg_u8(2)));
+	in_a_header();
+	return unused;
+}
+int main(void)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	return pthread_attr_init(&attr) || pthread_attr_setstacksize(&attr, PTHREAD_STACK_MIN) ||
+			pthread_create(&thread, &attr, run, NULL) || pthread_join(thread, NULL);
+}
+'''
 failures = []
 compared = 0
 
@@ -111,6 +133,20 @@ with tempfile.TemporaryDirectory() as folder:
         if told != ['addr2line -e gives the line'] * 2:
             failures.append('of another program, %s %s: %s' % (flags, place, told))
         os.unlink(apart)
+        compared += 1
+    with open(os.path.join(folder, 'small.c'), 'w') as stream:
+        stream.write(SMALL.replace('static void *run', HEADER + 'static void *run'))
+    apart = os.path.join(folder, 'apart.debug')
+    for flags, keeps in (('-g', True), ('-g -gz', True), ('-g -Wl,--build-id=none', True), ('-g -Wl,--build-id=none', False)):
+        subprocess.run(['gcc', '-w', *flags.split(), '-I' + include, 'small.c', '-o', program, libside, '-pthread'], cwd=folder, check=True)
+        subprocess.run(['objcopy', '--only-keep-debug', program, apart], check=True)
+        if 'none' in flags:
+            subprocess.run(['objcopy', '--strip-all', '--add-gnu-debuglink=' + apart, program], check=True)
+        if not keeps:
+            os.unlink(apart)
+        told = places(program, folder)
+        if not all(place.startswith('small.c:' if keeps else 'addr2line') for place in told):
+            failures.append('a small stack, %s: %s' % (flags, told))
         compared += 1
     generator = random.Random(7)
     for version in ('-gdwarf-4', '-gdwarf-5', '-gdwarf-5 -gz', '-gdwarf-4 -gz=zlib-gnu'):
