@@ -63,6 +63,7 @@ struct row {
 	uint64_t address;
 	uint64_t file, line;
 	bool is_there; /* in a sequence of which a row was seen */
+	bool is_dead; /* in one of code that the linker has left out, which it puts at 0, or at the end */
 };
 
 /* ---- names ---- */
@@ -226,7 +227,7 @@ static bool read_header(const struct table *table, struct bytes *bytes, struct u
 /* A new row: whether the one before it covers the address. */
 static bool covers(const struct row *last, const struct row *row, uint64_t address)
 {
-	return last->is_there && last->address && last->address <= address &&
+	return last->is_there && !last->is_dead && last->address && last->address <= address &&
 			address < row->address;
 }
 
@@ -241,6 +242,7 @@ static void reset(struct row *row)
 static bool extended(struct bytes *bytes, const struct unit *unit, struct row *row)
 {
 	uint64_t length = bytes_leb128(bytes), begin = bytes->at;
+	uint64_t top = UINT64_MAX >> 8 * (sizeof(top) - unit->address_size);
 	unsigned int opcode;
 
 	if (!length || length > unit->end - begin) {
@@ -248,10 +250,12 @@ static bool extended(struct bytes *bytes, const struct unit *unit, struct row *r
 		return false;
 	}
 	opcode = (unsigned int)bytes_number(bytes, 1);
-	if (opcode == 2 && length == 1 + unit->address_size)
+	if (opcode == 2 && length == 1 + unit->address_size) {
 		row->address = bytes_number(bytes, unit->address_size);
-	else
+		row->is_dead = !row->address || row->address >= top - 1;
+	} else {
 		bytes_skip(bytes, length - 1);
+	}
 	return opcode == 1;
 }
 

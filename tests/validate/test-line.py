@@ -58,6 +58,9 @@ int main(void)
 			pthread_create(&thread, &attr, run, NULL) || pthread_join(thread, NULL);
 }
 '''
+# A function that nobody calls, larger than what stands before the code in a file: its lines are those of the linker's address 0.
+LEFT_OUT = 'int left_out(int n);\nint left_out(int n)\n{\n\tvolatile int v = n;\n%s\treturn v;\n}\n' % ''.join(
+    '\tv = v * %d + n;\n' % i for i in range(3, 1500))
 failures = []
 compared = 0
 
@@ -111,6 +114,20 @@ with tempfile.TemporaryDirectory() as folder:
             if told != wanted:
                 failures.append('%s %s: %s, expected %s' % (compiler, flags, told, wanted))
             compared += 1
+    with open(os.path.join(folder, 'left-out.c'), 'w') as stream:
+        stream.write(LEFT_OUT)
+    for linker in ('bfd', 'gold', 'lld'):
+        program = os.path.join(folder, 'program')
+        made = subprocess.run(['gcc', '-w', '-g', '-O2', '-ffunction-sections', '-fuse-ld=' + linker, '-Wl,--gc-sections', '-I' + include,
+                               'left-out.c', 'program.c', '-o', program, libside], cwd=folder, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT)
+        if made.returncode:
+            print('not with %s: %s' % (linker, made.stdout.decode(errors='replace').splitlines()[-1]))
+            continue
+        told = [place.replace('./', '') for place in places(program, folder)]
+        if told != lines:
+            failures.append('code that is left out, %s: %s, expected %s' % (linker, told, lines))
+        compared += 1
     # Debug information in a file of its own: by name, beside the program and in .debug; not if it is that of another one.
     program = os.path.join(folder, 'program')
     for flags, place in (('-g -Wl,--build-id', 'apart.debug'), ('-g -Wl,--build-id=none', 'apart.debug'),
