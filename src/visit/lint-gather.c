@@ -63,6 +63,10 @@ static void lint_members(struct lint *lint, const struct side_type_gather_struct
 
 		if (extent.mode == SIDE_TYPE_GATHER_ACCESS_POINTER)
 			extent.size = lint->pointer_size;
+		/* Text that is open to the end stands behind the structure. */
+		else if (side_enum_get(fields[i].side_type.type) == SIDE_TYPE_GATHER_STRING &&
+				extent.offset == type->size)
+			extent.size = 0;
 		else if (side_enum_get(fields[i].side_type.type) == SIDE_TYPE_GATHER_ARRAY)
 			extent.size = array_size(
 					&fields[i].side_type.u.side_gather.u.side_array.type,

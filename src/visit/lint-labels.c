@@ -29,7 +29,7 @@ static bool is_reachable(const struct side_type_integer *type, int64_t begin, in
 
 /* ---- labels ---- */
 
-/* Both tables of mappings have one layout. */
+/* Both tables of mappings have one layout. Writers bring ranges of the same text together, and there is no other way to say them. */
 static void lint_same_label(struct lint *lint, const struct side_enum_mapping *mappings, uint32_t i,
 		const struct visit_node *node)
 {
@@ -38,7 +38,7 @@ static void lint_same_label(struct lint *lint, const struct side_enum_mapping *m
 	for (k = 0; k < i && i < LINT_PAIRS_MAX; k++) {
 		if (!visit_raw_string_same(&mappings[i].label, &mappings[k].label))
 			continue;
-		lint_say(lint, VISIT_WARNING, node,
+		lint_say(lint, VISIT_REMARK, node,
 				"labels %" PRIu32 " and %" PRIu32
 				" have the same text\ngive each a text of its own, or one range to "
 				"both",
@@ -49,7 +49,7 @@ static void lint_same_label(struct lint *lint, const struct side_enum_mapping *m
 
 /*
  * Of an enumeration all labels count whose range holds the value, so one range may stand within another, as a group
- * of it. Ranges that share but an end are two that were meant to meet. Bits are in as many groups as you like.
+ * of it. Ranges that share but an end may be two that were meant to meet, but the ABI lets them. Bits are in as many groups as you like.
  */
 static void lint_crossing(struct lint *lint, const struct side_enum_mapping *mappings, uint32_t i,
 		const struct visit_node *node)
@@ -64,7 +64,7 @@ static void lint_crossing(struct lint *lint, const struct side_enum_mapping *map
 			continue;
 		if ((other >= begin && last <= end) || (begin >= other && end <= last))
 			continue;
-		lint_say(lint, VISIT_WARNING, node,
+		lint_say(lint, VISIT_REMARK, node,
 				"labels %" PRIu32 " and %" PRIu32 " share the values %" PRId64
 				" to %" PRId64 "\nend the one before the other begins",
 				k, i, begin > other ? begin : other, end < last ? end : last);
@@ -151,22 +151,32 @@ void lint_bitmap(struct lint *lint, const struct side_type_enum_bitmap *type,
 
 /* ---- options ---- */
 
+/* The first option that has the selector counts. So one for all the rest may stand behind those that it holds. */
 static void lint_option(struct lint *lint, const struct side_variant_option *options, uint32_t i,
 		const struct visit_node *node)
 {
+	int64_t begin = options[i].range_begin, end = options[i].range_end, other, last;
 	uint32_t k;
 
 	for (k = 0; k < i && i < LINT_PAIRS_MAX; k++) {
+		other = options[k].range_begin;
+		last = options[k].range_end;
 		/* One that is backwards has none in common with anybody. */
-		if (options[k].range_begin > options[i].range_end ||
-				options[k].range_end < options[i].range_begin ||
-				options[k].range_end < options[k].range_begin)
+		if (other > last || other > end || last < begin)
 			continue;
-		lint_say(lint, VISIT_WARNING, node,
-				"options %" PRIu32 " and %" PRIu32
-				" have selectors in common, for which the first one counts\n"
-				"give each selector to one option",
-				k, i);
+		if (other <= begin && end <= last)
+			lint_say(lint, VISIT_WARNING, node,
+					"option %" PRIu32 " is never chosen: option %" PRIu32
+					", which stands before it, has all of its selectors\n"
+					"let the narrower one stand first, or leave one out",
+					i, k);
+		else if (other < begin || last > end)
+			lint_say(lint, VISIT_REMARK, node,
+					"options %" PRIu32 " and %" PRIu32
+					" have selectors in common, for which the first one "
+					"counts\n"
+					"give each selector to one option",
+					k, i);
 	}
 }
 
