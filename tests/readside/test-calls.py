@@ -23,10 +23,16 @@ EVENT(number, side_field_u32("a"), side_field_string("b"));
 EVENT(deep, side_field_struct("where", place));
 EVENT(kind, side_field_u32("a"));
 side_static_event_variadic(more, "p", "more", SIDE_LOGLEVEL_INFO, side_field_list(side_field_u32("a")));
+/* Elsewhere: in one function both might be a binding, of which only one call is made. */
+__attribute__((noinline)) void as_it_is(void);
+__attribute__((noinline)) void as_it_is(void)
+{
+	{ side_event_variadic(more, side_arg_list(side_arg_u32(1)), side_arg_list()); }
+}
 int main(int argc, char **argv)
 {
 	if (argc > 4)
-		{ side_event_variadic(more, side_arg_list(side_arg_u32(1)), side_arg_list()); }
+		as_it_is();
 	{ side_event(more, side_arg_list(side_arg_u32((uint32_t) argc))); } /* line of more */
 	{ side_event_variadic(kind, side_arg_list(side_arg_u32((uint32_t) argc)), side_arg_list()); } /* line of kind */
 	if (argc > 3)
@@ -53,6 +59,7 @@ RIGHT = r"""
 side_static_event(one, "p", "one", SIDE_LOGLEVEL_INFO, side_field_list(side_field_u32("a"), side_field_string("b")));
 side_static_event(two, "p", "two", SIDE_LOGLEVEL_INFO, side_field_list(side_field_string("a"), side_field_u32("b"),
 	side_field_u64("c")));
+side_static_event_variadic(more, "p", "more", SIDE_LOGLEVEL_INFO, side_field_list(side_field_u32("a")));
 static const struct { struct side_event_state *state; uint32_t nr; enum side_type_label labels[3]; } known[] = {
 	{ &side_event_state__one.parent, 2, { SIDE_TYPE_U32, SIDE_TYPE_STRING_UTF8 } },
 	{ &side_event_state__two.parent, 3, { SIDE_TYPE_STRING_UTF8, SIDE_TYPE_U32, SIDE_TYPE_U64 } },
@@ -138,6 +145,28 @@ void chosen(int event, const char *text)
 	}
 	which = args[0].type.v;
 }
+/* Which call it is depends on the event. */
+#define BINDING(name) \
+static void name(const struct side_event_state *state, const struct side_arg_vec *vec, const struct side_arg_dynamic_struct *var) \
+{ \
+	if (var) \
+		side_call_variadic(state, vec, var); \
+	else \
+		side_call(state, vec); \
+}
+__attribute__((noinline)) BINDING(binding)
+inline __attribute__((always_inline)) BINDING(inlined_binding)
+void bound(void);
+void bound(void)
+{
+	struct side_arg args[1] = { { { SIDE_TYPE_U32 }, 0, {} } }, others[2] = { args[0], { { SIDE_TYPE_STRING_UTF8 }, 0, {} } };
+	struct side_arg_vec vec = { SIDE_PTR_INIT(args), 1 }, other = { SIDE_PTR_INIT(others), 2 };
+	struct side_arg_dynamic_struct var = { .len = 0 };
+	binding(&side_event_state__one.parent, &other, NULL);
+	binding(&side_event_state__more.parent, &vec, &var);
+	inlined_binding(&side_event_state__one.parent, &other, NULL);
+	inlined_binding(&side_event_state__more.parent, &vec, &var);
+}
 /* A function of its own for both events. */
 __attribute__((noinline)) static void emit(const struct side_event_state *state, const struct side_arg *first, uint32_t nr)
 {
@@ -155,6 +184,7 @@ int main(int argc, char **argv)
 	by_another();
 	kept_elsewhere();
 	chosen(argc > 2, argv[0]);
+	bound();
 	return 0;
 }
 """
@@ -227,7 +257,7 @@ def test_right():
         for level in LEVELS:
             compiled(compiler, "right.c", level)
             run = readside("--check", "--verbose", "program")
-            contains(run.out, "2 events, 0 errors", f"{compiler} {level}")
+            contains(run.out, "3 events, 0 errors", f"{compiler} {level}")
             true(counted(run)[0] >= 6, f"{compiler} {level}: {run.err}")
 
 

@@ -45,6 +45,16 @@ struct given {
 	const struct code_function *from;
 };
 
+/* A call of an event, of its own kind or the other one. */
+struct kind {
+	const struct code_function *function; /* where it is written */
+	const struct event *event;            /* or of_any_event[], of the kind that is called */
+	const struct code_function *caller;   /* of libside */
+	uint64_t at, site;                    /* where it is written, and where libside is called */
+};
+
+static const struct event of_any_event[2];
+
 struct calls {
 	struct check *check;
 	struct image *image;
@@ -63,6 +73,8 @@ struct calls {
 	size_t nr_sites, sites_room;
 	struct given *given;
 	size_t nr_given, given_room;
+	struct kind *right, *wrong_kind;
+	size_t nr_right, right_room, nr_wrong_kind, wrong_kind_room;
 	struct symbols *symbols;
 	const struct code_function *current;
 	uint8_t *bytes;
@@ -393,6 +405,16 @@ static int compare_states(const void *one, const void *other)
 	return a->state.address < b->state.address ? -1 : a->state.address > b->state.address;
 }
 
+static void note_kind(struct kind **list, size_t *nr, size_t *room, const struct kind *kind)
+{
+	struct kind *grown = *nr < JUMPS_MAX ? grow(*list, *nr, room, sizeof(*grown)) : NULL;
+
+	if (!grown)
+		return;
+	*list = grown;
+	grown[(*nr)++] = *kind;
+}
+
 static const struct event *event_of(const struct calls *calls, uint64_t state)
 {
 	const struct event wanted = {.state.address = state};
@@ -403,43 +425,108 @@ static const struct event *event_of(const struct calls *calls, uint64_t state)
 	return found && state ? *found : NULL;
 }
 
-/* Whether the event is called as one of the other kind. */
-static bool is_wrong_kind(
-		const struct event *event, const struct entry *entry, struct calls_problem *problem)
+static void tell(struct calls *calls, const struct code_function *function, uint64_t at,
+		const struct event *event, const struct calls_problem *problem)
 {
-	bool variadic = event->description->flags & SIDE_EVENT_FLAG_VARIADIC;
+	char place[512], text[1200];
 
-	if (variadic == entry->variadic)
-		return false;
-	snprintf(problem->text, sizeof(problem->text), "expected %s, as the event is %svariadic",
-			variadic ? "side_event_variadic()" : "side_event()",
-			variadic ? "" : "not ");
-	return true;
+	if (calls->wrong >= TOLD_MAX)
+		return;
+	place_of(calls, function, at, place, sizeof(place));
+	snprintf(text, sizeof(text), "the call at %s does not fit: %s", place, problem->text);
+	check_say_call(calls->check, event, problem->field, text);
 }
 
-/* @function, @at: where it is written; @entry: what it calls. */
+/* @function, @at: where it is written; @site: where libside is called, @entry: of which function. */
 static enum calls_verdict check_call(struct calls *calls, const struct code_function *function,
-		uint64_t at, uint64_t event_state, const struct calls_state *state,
+		uint64_t at, uint64_t event_state, const struct calls_state *state, uint64_t site,
 		const struct entry *entry)
 {
 	const struct event *event = event_of(calls, event_state);
+	struct kind kind = {.function = function,
+			.event = event,
+			.caller = calls->current,
+			.at = at,
+			.site = site};
 	struct calls_problem problem = {0};
 	enum calls_verdict verdict;
-	char place[512], text[1200];
+	bool variadic;
 
 	if (!event)
 		return VERDICT_UNKNOWN;
-	verdict = is_wrong_kind(event, entry, &problem)
-			? VERDICT_WRONG
-			: calls_compare(calls->image, state, &state->registers[CALLS_RSI],
-					  event->description, &problem);
-	if (verdict == VERDICT_WRONG && calls->wrong < TOLD_MAX) {
-		place_of(calls, function, at, place, sizeof(place));
-		snprintf(text, sizeof(text), "the call at %s does not fit: %s", place,
-				problem.text);
-		check_say_call(calls->check, event, problem.field, text);
+	variadic = event->description->flags & SIDE_EVENT_FLAG_VARIADIC;
+	if (variadic != entry->variadic) {
+		note_kind(&calls->wrong_kind, &calls->nr_wrong_kind, &calls->wrong_kind_room,
+				&kind);
+		return VERDICT_UNKNOWN;
 	}
+	note_kind(&calls->right, &calls->nr_right, &calls->right_room, &kind);
+	verdict = calls_compare(calls->image, state, &state->registers[CALLS_RSI],
+			event->description, &problem);
+	if (verdict == VERDICT_WRONG)
+		tell(calls, function, at, event, &problem);
 	return verdict;
+}
+
+/* ---- calls of the other kind ---- */
+
+static int compare_kinds(const void *one, const void *other)
+{
+	const struct kind *a = one, *b = other;
+
+	if (a->function != b->function)
+		return a->function < b->function ? -1 : 1;
+	return a->event < b->event ? -1 : a->event > b->event;
+}
+
+static int compare_kind_sites(const void *one, const void *other)
+{
+	const struct kind *a = one, *b = other;
+
+	return a->site < b->site ? -1 : a->site > b->site;
+}
+
+static bool is_called_right(const struct calls *calls, const struct code_function *function,
+		const struct event *event)
+{
+	const struct kind wanted = {.function = function, .event = event};
+
+	return calls->nr_right &&
+			bsearch(&wanted, calls->right, calls->nr_right, sizeof(*calls->right),
+					compare_kinds);
+}
+
+/*
+ * Told at the end: where the same function calls the event as what it is, or some event of that kind, it may be a binding, which looks at
+ * the event first and makes one call of the two.
+ */
+static void tell_wrong_kinds(struct calls *calls)
+{
+	struct calls_problem problem = {0};
+	uint64_t last = 0;
+
+	if (!calls->nr_wrong_kind)
+		return;
+	if (calls->nr_right)
+		qsort(calls->right, calls->nr_right, sizeof(*calls->right), compare_kinds);
+	qsort(calls->wrong_kind, calls->nr_wrong_kind, sizeof(*calls->wrong_kind),
+			compare_kind_sites);
+	for (size_t i = 0; i < calls->nr_wrong_kind; i++) {
+		const struct kind *kind = &calls->wrong_kind[i];
+		bool variadic = kind->event->description->flags & SIDE_EVENT_FLAG_VARIADIC;
+
+		if (kind->site == last || is_called_right(calls, kind->function, kind->event) ||
+				is_called_right(calls, kind->caller, &of_any_event[variadic]))
+			continue;
+		/* Of a function for several events, one is enough. */
+		last = kind->site;
+		snprintf(problem.text, sizeof(problem.text),
+				"expected %s, as the event is %svariadic",
+				variadic ? "side_event_variadic()" : "side_event()",
+				variadic ? "" : "not ");
+		tell(calls, kind->function, kind->at, kind->event, &problem);
+		calls->wrong++;
+	}
 }
 
 /* Made by our headers around a call of an event; the call that was written calls it. */
@@ -452,7 +539,7 @@ static enum calls_verdict check_known(struct calls *calls, uint64_t at,
 		const struct calls_state *state, const struct entry *entry)
 {
 	const struct code_function *function = calls->current;
-	uint64_t event = (uint64_t)state->registers[CALLS_RDI].number;
+	uint64_t event = (uint64_t)state->registers[CALLS_RDI].number, site = at;
 	size_t i = first_jump(calls, function->address);
 
 	if (i < calls->nr_jumps && calls->jumps[i].to == function->address &&
@@ -460,7 +547,7 @@ static enum calls_verdict check_known(struct calls *calls, uint64_t at,
 		function = &calls->functions[calls->jumps[i].from];
 		at = calls->jumps[i].at;
 	}
-	return check_call(calls, function, at, event, state, entry);
+	return check_call(calls, function, at, event, state, site, entry);
 }
 
 static void note_call(void *opaque, uint64_t at, const struct calls_step *step,
@@ -470,17 +557,28 @@ static void note_call(void *opaque, uint64_t at, const struct calls_step *step,
 	const struct calls_value *first = &state->registers[CALLS_RDI];
 	enum calls_verdict verdict = VERDICT_UNKNOWN;
 	const struct entry *entry = entry_of(calls, step);
+	size_t before = calls->nr_wrong_kind;
 
 	if (!entry)
 		return;
-	if (calls_is_constant(first, 8))
+	if (calls_is_constant(first, 8)) {
 		verdict = check_known(calls, at, state, entry);
-	else if (first->kind == KNOWN_FIRST)
+	} else if (first->kind == KNOWN_FIRST) {
 		for (size_t i = 0; i < calls->nr_given && verdict != VERDICT_WRONG; i++)
 			if (calls->given[i].to == calls->current->address)
 				verdict = check_call(calls, calls->given[i].from,
 						calls->given[i].at, calls->given[i].event, state,
-						entry);
+						at, entry);
+	} else {
+		note_kind(&calls->right, &calls->nr_right, &calls->right_room,
+				&(struct kind){.function = calls->current,
+						.event = &of_any_event[entry->variadic]});
+	}
+	/* A call is counted once. */
+	if (verdict == VERDICT_WRONG)
+		calls->nr_wrong_kind = before;
+	else if (calls->nr_wrong_kind > before)
+		verdict = VERDICT_UNKNOWN;
 	calls->fit += verdict == VERDICT_FITS;
 	calls->wrong += verdict == VERDICT_WRONG;
 }
@@ -493,6 +591,7 @@ static void check_all(struct calls *calls)
 		return;
 	for (size_t i = 0; i < calls->nr_sites; i++)
 		follow(calls, calls->sites[i], note_call);
+	tell_wrong_kinds(calls);
 	say_verbose("%s: of %zu call%s of events, %zu fit%s, %zu do%s not, %zu cannot be told",
 			calls->path, calls->seen, calls->seen == 1 ? "" : "s", calls->fit,
 			calls->fit == 1 ? "s" : "", calls->wrong, calls->wrong == 1 ? "es" : "",
@@ -526,4 +625,6 @@ void check_calls(struct check *check, struct image *image, const char *path,
 	free(calls.jumps);
 	free(calls.sites);
 	free(calls.given);
+	free(calls.right);
+	free(calls.wrong_kind);
 }
