@@ -266,6 +266,15 @@ static void note_elsewhere(struct image *image, const GElf_Shdr *header)
 		image->elsewhere = linked_later;
 }
 
+/* An object may have its code in both forms (-ffat-lto-objects): then its events stand in it, if it has any. */
+static bool is_in_both_forms(struct image *image)
+{
+	struct image_symbol symbol;
+
+	return image->elsewhere == linked_later &&
+			!image_find_symbol(image, "__gnu_lto_slim", true, &symbol);
+}
+
 static int find_tables(struct image *image)
 {
 	for (size_t i = 1; i < image->nr_sections; i++) {
@@ -297,6 +306,8 @@ static int find_tables(struct image *image)
 				.size = header.sh_size,
 		};
 	}
+	if (is_in_both_forms(image))
+		image->elsewhere = NULL;
 	return 0;
 }
 

@@ -137,6 +137,10 @@ def test_elsewhere():
     needed("gcc", "-flto", "-fno-fat-lto-objects", "-I" + INCLUDE, "-c", "here.o.c", "-o", "later.o")
     needed("gcc", "-flto", "-ffat-lto-objects", "-I" + INCLUDE, "-c", "here.o.c", "-o", "fat.o")
     needed("ar", "rc", "later.a", "later.o", "here.o")
+    with open(path("none.c"), "w") as stream:
+        stream.write("int none(int x);\nint none(int x) { return x + 1; }\n")
+    needed("gcc", "-flto", "-ffat-lto-objects", "-c", "none.c", "-o", "none.o")
+    needed("ar", "rc", "fat.a", "fat.o", "none.o")
     files = {"here.debug": "debug information", "later.o": "-flto", "later.a": "later.a(later.o): it has"}
     if shutil.which("clang"):
         needed("clang", "-flto", "-I" + INCLUDE, "-c", "here.o.c", "-o", "bitcode.o")
@@ -145,7 +149,9 @@ def test_elsewhere():
         contains(readside("--check", name, status=2).err, says, name)
         contains(readside(name, status=1).err, says, name)
     equal(names("later.a", status=1), ["pe:e"])
-    for name in ("here.so", "fat.o"):
+    # Code in both forms that has no events has none elsewhere.
+    equal(readside("--check", "none.o").out, "0 events, 0 errors, 0 warnings\n")
+    for name in ("here.so", "fat.o", "fat.a"):
         equal(readside("--check", name).out, "1 event, 0 errors, 0 warnings\n", name)
     # In a folder they are passed over, as all that has no events.
     contains(readside("-v", "--check", "-m", "later.o", ".").err, "later.o is passed over: it has code")
