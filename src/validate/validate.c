@@ -247,13 +247,32 @@ static void tell_finding(void *priv, enum visit_severity severity, const struct 
 				-EINVAL, error);
 }
 
+/* Files have no functions, so it is not for the lint that they share with programs. */
+static int tell_no_function(void *priv, const struct visit_node *node)
+{
+	const struct visit_node *field = node;
+	struct visit_error error;
+
+	if (side_enum_get(node->type->type) != SIDE_TYPE_VLA_VISITOR ||
+			side_ptr_get(side_ptr_get(node->type->u.side_vla_visitor)->visitor))
+		return 0;
+	while (field->up)
+		field = field->up;
+	set_error(&error,
+			"the function of a VLA visitor is NULL\n"
+			"set its member visitor");
+	(void)snprintf(error.where, sizeof(error.where), "\nfield: \"%.60s\"", field->name);
+	tell_finding(priv, VISIT_ERROR, node, &error);
+	return 0;
+}
+
 /* What readers put up with, too. */
 static void tell_findings(
 		const struct side_event_description *desc, const struct validate_copy *copy)
 {
+	static const struct visit_description_ops functions = {.type_begin = tell_no_function};
 	struct findings findings = {.desc = desc};
 	struct visit_error error;
-	size_t i;
 
 	visit_description_lint(copy->owned->desc, sizeof(void *), tell_finding, &findings);
 	if (desc->struct_size != sizeof(*desc)) {
@@ -263,14 +282,8 @@ static void tell_findings(
 				desc->struct_size, sizeof(*desc));
 		tell_finding(&findings, VISIT_WARNING, NULL, &error);
 	}
-	for (i = 0; i < copy->nr_visitors; i++) {
-		if (copy->visitors[i])
-			continue;
-		set_error(&error,
-				"the function of a VLA visitor is NULL\n"
-				"set its member visitor");
-		tell_finding(&findings, VISIT_ERROR, NULL, &error);
-	}
+	if (copy->nr_visitors)
+		(void)visit_description(copy->owned->desc, &functions, &findings, NULL);
 }
 
 /* Could a reader in good faith read what is not there? What ends it at a budget may have been read by then. */

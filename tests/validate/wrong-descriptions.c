@@ -60,6 +60,7 @@ static void register_it(struct wrong *wrong)
 
 int main(void)
 {
+	static struct side_type_vla_visitor visitor;
 	struct wrong *wrong = begin("cycle");
 
 	/* A structure whose member is the structure. */
@@ -80,6 +81,13 @@ int main(void)
 
 	wrong = begin("size");
 	wrong->fields[1].side_type.u.side_integer.integer_size = 3;
+	register_it(wrong);
+
+	wrong = begin("function");
+	side_ptr_set(visitor.elem_type, &side_array_at(&ev_twice.fields, 0)->side_type);
+	side_ptr_set(visitor.length_type, &side_array_at(&ev_twice.fields, 0)->side_type);
+	side_enum_set(wrong->fields[1].side_type.type, SIDE_TYPE_VLA_VISITOR);
+	side_ptr_set(wrong->fields[1].side_type.u.side_vla_visitor, &visitor);
 	register_it(wrong);
 	fprintf(stderr, "# end\n");
 	return 0;
