@@ -68,6 +68,8 @@ static void lint_crossing(struct lint *lint, const struct side_enum_mapping *map
 				"labels %" PRIu32 " and %" PRIu32 " share the values %" PRId64
 				" to %" PRId64 "\nend the one before the other begins",
 				k, i, begin > other ? begin : other, end < last ? end : last);
+		/* One is enough, as with options. */
+		return;
 	}
 }
 
@@ -151,12 +153,15 @@ void lint_bitmap(struct lint *lint, const struct side_type_enum_bitmap *type,
 
 /* ---- options ---- */
 
-/* The first option that has the selector counts. So one for all the rest may stand behind those that it holds. */
+/*
+ * The first option that has the selector counts. So one for all the rest may stand behind those that it holds. Of each option one
+ * other is told: of n that all cross each other there are n * n.
+ */
 static void lint_option(struct lint *lint, const struct side_variant_option *options, uint32_t i,
 		const struct visit_node *node)
 {
 	int64_t begin = options[i].range_begin, end = options[i].range_end, other, last;
-	uint32_t k;
+	uint32_t k, crossed = i;
 
 	for (k = 0; k < i && i < LINT_PAIRS_MAX; k++) {
 		other = options[k].range_begin;
@@ -164,20 +169,23 @@ static void lint_option(struct lint *lint, const struct side_variant_option *opt
 		/* One that is backwards has none in common with anybody. */
 		if (other > last || other > end || last < begin)
 			continue;
-		if (other <= begin && end <= last)
+		if (other <= begin && end <= last) {
 			lint_say(lint, VISIT_WARNING, node,
 					"option %" PRIu32 " is never chosen: option %" PRIu32
 					", which stands before it, has all of its selectors\n"
 					"let the narrower one stand first, or leave one out",
 					i, k);
-		else if (other < begin || last > end)
-			lint_say(lint, VISIT_REMARK, node,
-					"options %" PRIu32 " and %" PRIu32
-					" have selectors in common, for which the first one "
-					"counts\n"
-					"give each selector to one option",
-					k, i);
+			return;
+		}
+		if (crossed == i && (other < begin || last > end))
+			crossed = k;
 	}
+	if (crossed < i)
+		lint_say(lint, VISIT_REMARK, node,
+				"options %" PRIu32 " and %" PRIu32
+				" have selectors in common, for which the first one counts\n"
+				"give each selector to one option",
+				crossed, i);
 }
 
 void lint_variant(struct lint *lint, const struct side_type_variant *type,

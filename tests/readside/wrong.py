@@ -211,6 +211,9 @@ CASES = {
                                "side_option_range(9, 12, side_type_u16())"), "",
                       [(REMARK, "x", "options 0 and 1 have selectors in common, for which the first one counts",
                         "give each selector to one option")]),
+    "options_all_cross": (*variant("oac", "side_type_u8()", *(f"side_option_range({i}, {i + 9}, side_type_u8())" for i in range(5))), "",
+                          [(REMARK, "x", f"options 0 and {i} have selectors in common", "give each selector to one option")
+                           for i in range(1, 5)]),
     "option_for_the_rest": (*variant("ofr", "side_type_u8()", "side_option(3, side_type_u8())", "side_option_range(5, 6, side_type_u8())",
                                      "side_option_range(INT64_MIN, INT64_MAX, side_type_null())"), "", []),
     "option_reach": (*variant("orv", "side_type_u8()", "side_option(256, side_type_u8())"), "",
@@ -232,6 +235,10 @@ CASES = {
     "crossing": (*enum("ce", "side_type_u8()", 'side_enum_mapping_range("low", 0, 10)',
                        'side_enum_mapping_range("high", 10, 20)', value("within", 10)), "",
                  [(REMARK, "x", "labels 0 and 1 share the values 10 to 10", "end the one before the other begins")]),
+    # One for each label, not one for each pair.
+    "all_cross": (*enum("ace", "side_type_u8()", *(f'side_enum_mapping_range("l{i}", {i}, {i + 9})' for i in range(5))), "",
+                  [(REMARK, "x", f"labels 0 and {i} share the values {i} to 9", "end the one before the other begins")
+                   for i in range(1, 5)]),
     "same_label": (*enum("se", "side_type_u8()", value("one", 1), value("two", 2), value("one", 3)), "",
                    [(REMARK, "x", "labels 0 and 2 have the same text", "give each a text of its own, or one range to both")]),
     "latin_label": (*enum("le", "side_type_u8()", value(r"\xe4", 1)), "", [(WARNING, "x", "label 0 is not UTF-8", UTF8_UNITS)]),
