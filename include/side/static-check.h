@@ -799,10 +799,17 @@ template <unsigned N> constexpr bool name_is_once(const char *text, const name (
 
 #define SIDE_EXPECTS(...)
 #ifdef SIDE_FINDS_NAMES
+/*
+ * A struct may be defined in a block, where a class cannot have data of its own, but a function that nobody calls, so
+ * nothing of it is emitted.  Clang refuses it there, and better so: its literals end with the expression.
+ */
 #define SIDE_CHECK_NAMES(_what, _fields, _chain)                                                   \
 	struct side_names_of__##_what {                                                            \
-		static constexpr const char side_joined_[] = SIDE_EACH_JOINED _chain "\1";         \
-		SIDE_CHECK_JOINED_NAMES(_what, _chain)                                             \
+		static void side_check_()                                                          \
+		{                                                                                  \
+			static constexpr const char side_joined_[] = SIDE_EACH_JOINED _chain "\1"; \
+			SIDE_CHECK_JOINED_NAMES(_what, _chain)                                     \
+		}                                                                                  \
 	};
 #else
 #define SIDE_CHECK_NAMES(_what, _fields, _chain)                                                   \

@@ -299,6 +299,14 @@ if language == 'c++':
     GOOD['template'] = ('template <typename T> void g(T t) { side_event(ev_int, side_arg_list(side_arg_int((int) t))); }\n'
                         'template <typename T> struct in { void g(T t) { side_event(ev_int, side_arg_list('
                         'side_arg_int((int) t))); } };\nvoid f(void) { in<long>().g(1L); g(2L); }')
+    # Clang's literals end with the expression, so it refuses them in a block.
+    if compiler == c.GXX:
+        GOOD['struct in a block'] = (
+            'void f(void) { static side_define_struct(in_block, side_field_list(side_field_s32("row"), side_field_s32("col"))); '
+            '(void) in_block; }\n')
+if kind in ('gcc', 'g++'):
+    BAD['duplicate in a block'] = (DUPLICATED % 'd', 'void f(void) { %sside_define_struct(d, side_field_list('
+                                   'side_field_u8("a"), side_field_s8("a"))); (void) d; }\n' % ('static ' if language == 'c++' else ''))
 # One accepted program with all the good calls, each in a function of its own.
 for mode in MODES:
     text = ''
