@@ -135,19 +135,20 @@ static bool is_first(
 static void put_caller(struct report *report, const void *caller)
 {
 	char line[VALIDATE_LINE_MAX];
-	const char *module;
+	const char *call, *module;
 	struct link_map *map;
 	uintptr_t offset;
 	Dl_info info;
 
 	if (!caller)
 		return;
-	if (!dladdr1(caller, &info, (void **)&map, RTLD_DL_LINKMAP) || !info.dli_fname) {
+	/* caller is where the call returns to: in another function, if it is not meant to return. */
+	call = (const char *)caller - 1;
+	if (!dladdr1(call, &info, (void **)&map, RTLD_DL_LINKMAP) || !info.dli_fname) {
 		put(report, "  caller:   %p\n", caller);
 		return;
 	}
-	/* Of the call: caller is where it returns to. */
-	offset = (uintptr_t)caller - map->l_addr - 1;
+	offset = (uintptr_t)call - map->l_addr;
 	module = *info.dli_fname ? info.dli_fname : program_invocation_name;
 	put(report, "  caller:   ");
 	if (info.dli_sname)

@@ -58,6 +58,17 @@ int main(void)
 			pthread_create(&thread, &attr, run, NULL) || pthread_join(thread, NULL);
 }
 '''
+# The call is the last instruction of its function.
+LAST = r'''
+#include <side/trace.h>
+#include <stdlib.h>
+side_static_event(ev, "p", "e", SIDE_LOGLEVEL_INFO, side_field_list(side_field_u32("x")));
+static struct side_arg args[1] = {{.type = SIDE_ENUM_INIT(SIDE_TYPE_U8)}};
+static struct side_arg_vec vec = {SIDE_PTR_INIT(args), 1};
+__attribute__((noinline)) void last(void) { side_call(&side_event_state__ev.parent, &vec); __builtin_unreachable(); }
+__attribute__((noinline)) void behind(void) { exit(0); }
+int main(void) { last(); }
+'''
 # A function that nobody calls, larger than what stands before the code in a file: its lines are those of the linker's address 0.
 LEFT_OUT = 'int left_out(int n);\nint left_out(int n)\n{\n\tvolatile int v = n;\n%s\treturn v;\n}\n' % ''.join(
     '\tv = v * %d + n;\n' % i for i in range(3, 1500))
@@ -151,6 +162,13 @@ with tempfile.TemporaryDirectory() as folder:
             failures.append('of another program, %s %s: %s' % (flags, place, told))
         os.unlink(apart)
         compared += 1
+    with open(os.path.join(folder, 'last.c'), 'w') as stream:
+        stream.write(LAST)
+    subprocess.run(['gcc', '-w', '-g', '-O2', '-rdynamic', '-fno-reorder-functions', '-falign-functions=1', '-I' + include, 'last.c', '-o',
+                    program, libside], cwd=folder, check=True)
+    run = subprocess.run([program], env=env, stderr=subprocess.PIPE, timeout=120)
+    if not re.search(rb'caller:   last\(\) in \S+ \(\S*last\.c:\d+\)\n', run.stderr):
+        failures.append('the last instruction of a function: %s' % run.stderr.decode(errors='replace'))
     with open(os.path.join(folder, 'small.c'), 'w') as stream:
         stream.write(SMALL.replace('static void *run', HEADER + 'static void *run'))
     apart = os.path.join(folder, 'apart.debug')
