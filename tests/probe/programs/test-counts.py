@@ -146,6 +146,12 @@ def choose(hit, library, turn):
     return rare + rest[turn % step::step][:wanted]
 
 
+def profile(library):
+    with open(f"{TRACING}/uprobe_profile", encoding="ascii") as file:
+        lines = [line.split() for line in file]
+    return {int(line[1][1:], 16): int(line[2]) for line in lines if line[0] == library}
+
+
 def kernels(place, load, chosen):
     """The same by uprobes: a dictionary of hits by place in the file."""
     library = load.file
@@ -157,12 +163,16 @@ def kernels(place, load, chosen):
             # Programs that read their environment find as much in it as before: this one is unset as soon as it was read.
             del env["SIDE_EVERYTHING"]
         output = load.execute(env)
-        with open(f"{TRACING}/uprobe_profile", encoding="ascii") as file:
-            lines = [line.split() for line in file]
+        seen = profile(library)
+        # The file is read page by page: where others take places away meanwhile, the next page begins behind some of ours.
+        for _ in range(20):
+            if all(offset in seen for offset, _, _ in chosen):
+                break
+            seen.update(profile(library))
     finally:
         write(f"events/{GROUP}/enable", "0")
         write("uprobe_events", "".join(f"-:{GROUP}/f{offset:x}\n" for offset, _, _ in chosen))
-    return output, {int(line[1][1:], 16): int(line[2]) for line in lines if line[0] == library}
+    return output, seen
 
 
 def compare(place, load, turn):
