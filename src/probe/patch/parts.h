@@ -344,7 +344,7 @@ struct patch_thread {
 	uint64_t pending, blocked; /* its own signals */
 };
 
-/* What is true of it now, in this order but for `guarded`; false: it is gone. */
+/* What is true of it now, in this order but for `guarded`; false: it is gone, or the kernel's own, which executes no code here. */
 bool patch_thread_look(pid_t tid, struct patch_thread *thread);
 /* Each that there is; when some end meanwhile, not all. False: it cannot be known. */
 bool patch_threads_each(void (*tell)(pid_t tid, void *data), void *data);

@@ -24,9 +24,32 @@
 #define CHILD_STACK 16384
 #define STOP_TRIES 200
 #define STOP_NS 100000
-#define ERESTARTNOHAND 514 /* the kernel's own: make the call again unless a handler runs now */
+#define ERESTARTNOHAND 514   /* the kernel's own: make the call again unless a handler runs now */
+#define KERNEL_WORKER 0x4010 /* PF_IO_WORKER, PF_USER_WORKER, which no header has */
 
 /* ---- what the kernel says ---- */
+
+static bool has_name_of_worker(const char *line)
+{
+	return !strncmp(line, "Name:\tiou-", 10) || !strncmp(line, "Name:\tvhost-", 12);
+}
+
+/* A thread that the kernel has added (io_uring, vhost): the seventh number behind its name. */
+static bool is_worker(pid_t tid)
+{
+	char path[64], text[512] = "";
+	unsigned int flags = 0;
+	const char *rest;
+	FILE *stat;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+	stat = fopen(path, "re");
+	rest = stat && fgets(text, sizeof(text), stat) ? strrchr(text, ')') : NULL;
+	if (stat)
+		fclose(stat);
+	return rest && sscanf(rest, ") %*c %*d %*d %*d %*d %*d %u", &flags) == 1 &&
+			(flags & KERNEL_WORKER);
+}
 
 bool patch_thread_look(pid_t tid, struct patch_thread *thread)
 {
@@ -41,6 +64,9 @@ bool patch_thread_look(pid_t tid, struct patch_thread *thread)
 		unsigned long long mask;
 		unsigned int number;
 
+		/* It never executes what the program does, and must go on blocking all signals, for it would lose them. */
+		if (has_name_of_worker(line) && is_worker(tid))
+			break;
 		if (sscanf(line, "State: %c", &thread->state) == 1)
 			continue;
 		if (sscanf(line, "TracerPid: %u", &number) == 1)

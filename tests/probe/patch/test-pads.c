@@ -8,6 +8,7 @@
 #include "probe/patch/parts.h"
 
 #include <fcntl.h>
+#include <linux/io_uring.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -15,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <ucontext.h>
@@ -107,6 +109,21 @@ static void test_back(void)
 		for (unsigned int k = 0; k < PROBE_JUMP_BYTES; k++)
 			CHECK(!patch_is_pad((uint64_t)(uintptr_t)pad + k));
 	}
+}
+
+/* A thread that the kernel has added has no stack, and is on its way nowhere. */
+static void test_worker(void)
+{
+	struct io_uring_params parameters = {.flags = IORING_SETUP_SQPOLL, .sq_thread_idle = 1};
+	int ring = (int)syscall(SYS_io_uring_setup, 1, &parameters);
+
+	if (ring < 0)
+		printf("there is no io_uring: threads of the kernel's are not tested\n");
+	set();
+	CHECK(place_short(3) == 3 && hits == 1 && !patch_remove(&probe, 1));
+	end_soon();
+	if (ring >= 0)
+		close(ring);
 }
 
 /* ---- who is held there ---- */
@@ -381,6 +398,7 @@ int main(void)
 	pad = (uint8_t *)(site.runtime + (site.pad - site.address));
 	CHECK(site.method == PROBE_SHORT && is_padding());
 	test_back();
+	test_worker();
 	for (int i = 0; i < 2; i++) {
 		test_held(PLAIN);
 		test_held(OWN);

@@ -7,7 +7,9 @@
 #include "places.h"
 #include "probe/patch/patch.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <linux/io_uring.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -397,6 +399,46 @@ static void test_waiting(bool by_signal)
 	CHECK(signal(SIGUSR1, SIG_DFL) == on_wake);
 }
 
+/* ---- threads that the kernel has added ---- */
+
+/* The last thread, as /proc has it. */
+static int number_in_proc(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	const struct dirent *task;
+	int number = 0;
+
+	while (tasks && (task = readdir(tasks)))
+		number = atoi(task->d_name) > number ? atoi(task->d_name) : number;
+	if (tasks)
+		closedir(tasks);
+	return number;
+}
+
+/* They block all signals, which is how they are: a signal that one of them took would be lost. And they are in no code that changes. */
+static void test_worker(unsigned int idle_ms)
+{
+	struct io_uring_params parameters = {
+			.flags = IORING_SETUP_SQPOLL, .sq_thread_idle = idle_ms};
+	int ring = (int)syscall(SYS_io_uring_setup, 1, &parameters);
+	struct patch_probe *probe;
+	pid_t worker;
+
+	if (ring < 0) {
+		printf("there is no io_uring: threads of the kernel's are not tested\n");
+		return;
+	}
+	usleep(50000);
+	worker = number_in_proc();
+	CHECK(worker != getpid() && (mask_of(worker) & TRAPS) == TRAPS);
+	probe = set("place_three", PATCH_TRAP);
+	CHECK(place_three(1) == 4 && (mask_of(worker) & TRAPS) == TRAPS);
+	if (probe)
+		end(probe);
+	CHECK(!side_probe_traps && !(caught() & TRAPS));
+	close(ring);
+}
+
 /* ---- the program sets its own at the same time ---- */
 
 #define HANDLERS 2
@@ -489,6 +531,9 @@ int main(void)
 	test_steps();
 	test_waiting(false);
 	test_waiting(true);
+	/* It sleeps, or is at work all the time. */
+	test_worker(1);
+	test_worker(60000);
 	test_threads(rounds);
 	test_at_once(set_own, rounds * 2);
 	test_at_once(set_bare, rounds * 2);
