@@ -8,6 +8,7 @@
  */
 #include "parts.h"
 
+#include <errno.h>
 #include <linux/ptrace.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -62,13 +63,16 @@ bool patch_unblock(void)
 
 	patch_unblock_self();
 	for (unsigned int i = 0; i < TRIES; i++) {
+		bool whole;
+
 		found.count = 0;
 		found.guarded = false;
-		patch_threads_each(look_at, &found);
-		if (!found.count)
+		whole = patch_threads_each(look_at, &found);
+		/* Without /proc nobody says it, ever. */
+		if (!found.count && (whole || errno == ENOENT))
 			return true;
 		/* libc blocks all signals for a moment when it makes threads and processes: so first wait. */
-		if (i && !found.guarded)
+		if (i && found.count && !found.guarded)
 			patch_threads_stop(found.threads, found.count, open_mask);
 		else
 			usleep(TRY_US);

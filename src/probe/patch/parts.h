@@ -339,14 +339,17 @@ uint64_t patch_reading_faults(void);
 
 struct patch_thread {
 	pid_t tid;
-	char state;                /* as in /proc; 0: it is gone */
+	char state;                /* as in /proc; 0: it is gone; '?': cannot be read */
 	bool traced, guarded;      /* by seccomp */
 	uint64_t pending, blocked; /* its own signals */
 };
 
-/* What is true of it now, in this order but for `guarded`; false: it is gone, or the kernel's own, which executes no code here. */
+/*
+ * What is true of it now, in this order but for `guarded`; false: it is gone, or the kernel's own, which executes no code here. Where it
+ * cannot be read: in no known state, traced, guarded, and all blocked.
+ */
 bool patch_thread_look(pid_t tid, struct patch_thread *thread);
-/* Each that there is; when some end meanwhile, not all. False: it cannot be known. */
+/* Each that there is; when some end meanwhile, not all. False: it cannot be known, errno says why. */
 bool patch_threads_each(void (*tell)(pid_t tid, void *data), void *data);
 /*
  * Stops these, one at a time, for some microseconds, and calls `at_stop`, which may be NULL, in between: nothing but system calls. How

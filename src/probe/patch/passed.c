@@ -54,7 +54,7 @@ static bool read_mappings(void)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
 	char line[256];
-	bool begin = true;
+	bool begin = true, whole;
 
 	nr_mappings = 0;
 	while (maps && nr_mappings < MAPPINGS_MAX && fgets(line, sizeof(line), maps)) {
@@ -66,9 +66,10 @@ static bool read_mappings(void)
 			mappings[nr_mappings++] = (struct mapping){start, end};
 		begin = strchr(line, '\n') != NULL;
 	}
+	whole = maps && !ferror(maps);
 	if (maps)
 		fclose(maps);
-	return nr_mappings && nr_mappings < MAPPINGS_MAX;
+	return whole && nr_mappings && nr_mappings < MAPPINGS_MAX;
 }
 
 /* 0: it is in none. */
@@ -298,6 +299,7 @@ static void look_at_children(pid_t tid, void *data)
 
 		shared = order <= 0 && order != -ESRCH;
 	}
+	shared |= file && ferror(file) && patch_thread_look(tid, &thread);
 	if (file)
 		fclose(file);
 }

@@ -55,6 +55,7 @@ bool patch_thread_look(pid_t tid, struct patch_thread *thread)
 {
 	char path[64], line[256];
 	FILE *status;
+	int error;
 
 	*thread = (struct patch_thread){.tid = tid};
 	snprintf(path, sizeof(path), "/proc/self/task/%d/status", tid);
@@ -80,8 +81,16 @@ bool patch_thread_look(pid_t tid, struct patch_thread *thread)
 			break;
 		}
 	}
+	error = status && !ferror(status) ? 0 : errno;
 	if (status)
 		fclose(status);
+	/* The program may have all the descriptors that it can have. */
+	if (error && error != ENOENT && error != ESRCH)
+		*thread = (struct patch_thread){.tid = tid,
+				.state = '?',
+				.traced = true,
+				.guarded = true,
+				.blocked = UINT64_MAX};
 	return thread->state != 0;
 }
 
@@ -89,14 +98,18 @@ bool patch_threads_each(void (*tell)(pid_t tid, void *data), void *data)
 {
 	DIR *tasks = opendir("/proc/self/task");
 	const struct dirent *task;
+	int error;
 
-	while (tasks && (task = readdir(tasks))) {
+	if (!tasks)
+		return false;
+	while (errno = 0, (task = readdir(tasks)) != NULL) {
 		if (task->d_name[0] != '.')
 			tell((pid_t)strtol(task->d_name, NULL, 10), data);
 	}
-	if (tasks)
-		closedir(tasks);
-	return tasks != NULL;
+	error = errno;
+	closedir(tasks);
+	errno = error;
+	return !error;
 }
 
 /* ---- in the child, which calls nothing that could have a probe ---- */

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/user.h>
 #include <sys/wait.h>
@@ -306,6 +307,32 @@ static void test_child(bool waits)
 	signal(SIGTRAP, SIG_DFL);
 }
 
+/* The program has all the descriptors that it can have, but one: who has children cannot be read, for the list of threads takes that one. */
+static void test_child_unseen(void)
+{
+	struct rlimit limit, less;
+	int status = -1;
+	pid_t child;
+
+	begin(PLAIN);
+	child = start_child(0);
+	wait_for(&hold.held);
+	CHECK(!patch_remove(&probe, 1));
+	CHECK(!getrlimit(RLIMIT_NOFILE, &limit));
+	less = limit;
+	less.rlim_cur = (rlim_t)dup(0);
+	close((int)less.rlim_cur);
+	less.rlim_cur++;
+	CHECK(!setrlimit(RLIMIT_NOFILE, &less));
+	for (int i = 0; i < 5; i++)
+		CHECK(patch_rest() && side_probe_pads == 1 && *pad == JUMP);
+	CHECK(!setrlimit(RLIMIT_NOFILE, &limit));
+	raise_flag(&hold.go);
+	CHECK(waitpid(child, &status, 0) == child && !status);
+	end_soon();
+	signal(SIGTRAP, SIG_DFL);
+}
+
 /* ---- a tracer ---- */
 
 static pid_t traced;
@@ -406,6 +433,7 @@ int main(void)
 		test_held_self();
 		test_child(true);
 		test_child(false);
+		test_child_unseen();
 		test_traced();
 		test_back();
 	}

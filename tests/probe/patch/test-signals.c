@@ -16,7 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define HANDLER __attribute__((target("general-regs-only"), noinline))
@@ -439,6 +441,65 @@ static void test_worker(unsigned int idle_ms)
 	close(ring);
 }
 
+/* ---- a program that has all the descriptors that it can have ---- */
+
+static void *meet_traps_blocked(void *argument)
+{
+	uint64_t traps = TRAPS;
+
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &traps, NULL, MASK_BYTES);
+	while (!is_over()) {
+		if (place_three(2) != 5)
+			abort();
+	}
+	return argument;
+}
+
+/* Which threads block the signals of traps cannot be read then: no probe is better than the program's end. */
+static int be_without_descriptors(rlim_t left)
+{
+	struct patch_request request = {.site = &site, .entry = on_hit, .flags = PATCH_TRAP};
+	struct rlimit limit, less;
+	pthread_t thread;
+
+	site = site_of("place_three");
+	CHECK(!pthread_create(&thread, NULL, meet_traps_blocked, NULL));
+	usleep(50000);
+	CHECK(!getrlimit(RLIMIT_NOFILE, &limit));
+	less = limit;
+	less.rlim_cur = (rlim_t)dup(0);
+	close((int)less.rlim_cur);
+	less.rlim_cur += left;
+	CHECK(!setrlimit(RLIMIT_NOFILE, &less));
+	if (patch_set(&request, 1))
+		CHECK(request.error == -EDEADLK);
+	usleep(50000);
+	CHECK(!setrlimit(RLIMIT_NOFILE, &limit));
+	if (request.probe)
+		CHECK(!patch_remove(&request.probe, 1));
+	/* Relaxed: seen some time. */
+	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	return wrong != 0;
+}
+
+static void test_without_descriptors(void)
+{
+	for (rlim_t left = 0; left < 5; left++) {
+		int status = -1;
+		pid_t child;
+
+		stop = false;
+		child = fork();
+		if (!child)
+			_exit(be_without_descriptors(left));
+		CHECK(waitpid(child, &status, 0) == child && !status);
+		if (status)
+			printf("with %u descriptors: status %x\n", (unsigned int)left,
+					(unsigned int)status);
+	}
+}
+
 /* ---- the program sets its own at the same time ---- */
 
 #define HANDLERS 2
@@ -534,6 +595,7 @@ int main(void)
 	/* It sleeps, or is at work all the time. */
 	test_worker(1);
 	test_worker(60000);
+	test_without_descriptors();
 	test_threads(rounds);
 	test_at_once(set_own, rounds * 2);
 	test_at_once(set_bare, rounds * 2);
