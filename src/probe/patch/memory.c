@@ -384,6 +384,15 @@ bool patch_is_body(uint64_t address)
 	return false;
 }
 
+bool patch_is_memory(uint64_t address)
+{
+	for (size_t i = 0; i < nr_owned; i++) {
+		if (address - (uintptr_t)owned[i].at < owned[i].size)
+			return true;
+	}
+	return false;
+}
+
 bool patch_was_place(uint64_t address)
 {
 	/* Acquire: pairs with the release in patch_arena_map(). */

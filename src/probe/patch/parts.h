@@ -123,6 +123,8 @@ struct patch_probe *patch_body_probe(uint64_t body);
 struct patch_past *patch_body_past(uint64_t body);
 /* Whether it is in an arena of bodies. */
 bool patch_is_body(uint64_t address);
+/* Whether it is in memory that was mapped here, but for arenas. */
+bool patch_is_memory(uint64_t address);
 /* Whether there was one when nothing was set the last time, with that address among its bytes. In signal handlers, too. */
 bool patch_was_place(uint64_t address);
 uint64_t patch_memory_bytes(void);

@@ -31,7 +31,7 @@
 #define STACKS_MAX 8
 #define WORDS_AT_ONCE 4096
 #define ASLEEP_MAX (256ULL << 20) /* bytes that are looked at, of one thread */
-#define STOPPED_MAX (1ULL << 20)  /* likewise: some hundred microseconds */
+#define STOPPED_MAX (4ULL << 20)  /* likewise: about a millisecond at most */
 #define MAPPINGS_MAX 65536
 /* Of what the kernel puts on a stack, words before the segments. */
 #define BEFORE_STACK_POINTER 3U
@@ -41,14 +41,29 @@ static bool (*is_there)(uint64_t address);
 static uint64_t segments; /* as they stand on a stack */
 static uint64_t words[BEFORE_STACK_POINTER + WORDS_AT_ONCE];
 
-/* ---- memory that can be written, in the order of addresses ---- */
+/* ---- memory that can be written, in the order of addresses; a stack may be more than one mapping ---- */
 
 struct mapping {
 	uint64_t start, end;
+	bool own; /* of no file, and shared with nobody */
 };
 
 static struct mapping *mappings;
 static size_t nr_mappings;
+
+/*
+ * What begins where the last one ends may be a part of it: a program may lock some pages of a stack, or say how to use them. What is made
+ * here is no stack, and has such addresses.
+ */
+static void add_mapping(const struct mapping *mapping)
+{
+	struct mapping *last = nr_mappings ? &mappings[nr_mappings - 1] : NULL;
+
+	if (last && last->end == mapping->start && last->own && mapping->own)
+		last->end = mapping->end;
+	else
+		mappings[nr_mappings++] = *mapping;
+}
 
 static bool read_mappings(void)
 {
@@ -58,12 +73,17 @@ static bool read_mappings(void)
 
 	nr_mappings = 0;
 	while (maps && nr_mappings < MAPPINGS_MAX && fgets(line, sizeof(line), maps)) {
-		unsigned long long start, end;
+		unsigned long long start, end, inode;
 		char rights[8];
 
-		if (begin && sscanf(line, "%llx-%llx %7s", &start, &end, rights) == 3 &&
+		if (begin &&
+				sscanf(line, "%llx-%llx %7s %*x %*s %llu", &start, &end, rights,
+						&inode) == 4 &&
 				!strncmp(rights, "rw", 2))
-			mappings[nr_mappings++] = (struct mapping){start, end};
+			add_mapping(&(struct mapping){.start = start,
+					.end = end,
+					.own = !inode && rights[3] == 'p' &&
+							!patch_is_memory(start)});
 		begin = strchr(line, '\n') != NULL;
 	}
 	whole = maps && !ferror(maps);
@@ -110,7 +130,7 @@ static bool add_stack(struct stacks *stacks, uint64_t from)
 	end = end_of_mapping(from);
 	if (!end || stacks->nr == STACKS_MAX)
 		return false;
-	stacks->parts[stacks->nr++] = (struct mapping){from & ~(WORD - 1), end};
+	stacks->parts[stacks->nr++] = (struct mapping){.start = from & ~(WORD - 1), .end = end};
 	return true;
 }
 

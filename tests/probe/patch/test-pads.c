@@ -129,7 +129,7 @@ static void test_worker(void)
 
 /* ---- who is held there ---- */
 
-enum where { PLAIN, OWN, NESTED };
+enum where { PLAIN, OWN, NESTED, SPLIT };
 
 static struct {
 	enum where where;
@@ -176,6 +176,16 @@ static void on_inner(int number)
 	wait_for(&hold.go);
 }
 
+/* The stack is three mappings: between that frame and where the thread is now, a page of another kind. */
+static __attribute__((noinline)) void split_stack(void)
+{
+	char room[3 * 4096], *page = (char *)(((uintptr_t)room + 4095) & ~(uintptr_t)4095);
+
+	CHECK(!madvise(page, 4096, MADV_DONTDUMP));
+	on_inner(0);
+	CHECK(!madvise(page, 4096, MADV_DODUMP));
+}
+
 /* The frame that the kernel has made says that the thread goes on at the pad. */
 static void on_step(int number, siginfo_t *info, void *context)
 {
@@ -188,6 +198,10 @@ static void on_step(int number, siginfo_t *info, void *context)
 	if (hold.where == NESTED) {
 		use_own_stack(true);
 		raise(SIGUSR1);
+		return;
+	}
+	if (hold.where == SPLIT) {
+		split_stack();
 		return;
 	}
 	on_inner(0);
@@ -209,7 +223,7 @@ static void *be_held(void *argument)
 	if (hold.where == OWN)
 		use_own_stack(true);
 	call_stepping();
-	if (hold.where != PLAIN)
+	if (hold.where == OWN || hold.where == NESTED)
 		use_own_stack(false);
 	return argument;
 }
@@ -430,6 +444,7 @@ int main(void)
 		test_held(PLAIN);
 		test_held(OWN);
 		test_held(NESTED);
+		test_held(SPLIT);
 		test_held_self();
 		test_child(true);
 		test_child(false);
