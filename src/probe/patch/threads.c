@@ -149,7 +149,22 @@ static bool may_be_made_again(unsigned long long call)
 	case SYS_semop:
 	case SYS_semtimedop:
 	case SYS_msgrcv:
-	case SYS_io_getevents: return true;
+	case SYS_io_getevents:
+	case SYS_io_uring_enter:
+	/* Of a socket with a time for it (SO_RCVTIMEO, SO_SNDTIMEO). What was moved is what the call returns then. */
+	case SYS_read:
+	case SYS_readv:
+	case SYS_recvfrom:
+	case SYS_recvmsg:
+	case SYS_recvmmsg:
+	case SYS_write:
+	case SYS_writev:
+	case SYS_sendto:
+	case SYS_sendmsg:
+	case SYS_sendmmsg:
+	case SYS_accept:
+	case SYS_accept4:
+	case SYS_connect: return true;
 	default: return false;
 	}
 }

@@ -17,7 +17,9 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -303,7 +305,8 @@ static void test_threads(unsigned int rounds)
 
 struct waiting {
 	pid_t tid;
-	int epoll, result, code;
+	long call;
+	int descriptor, result, code;
 };
 
 static void on_wake(int number)
@@ -335,12 +338,17 @@ static void *wait_blocked(void *argument)
 	struct waiting *waiting = argument;
 	struct epoll_event event = {.data.u32 = 0};
 	uint64_t traps = TRAPS;
+	char byte = 0;
 
 	CHECK(!syscall(SYS_rt_sigprocmask, SIG_BLOCK, &traps, NULL, MASK_BYTES));
 	/* Release: the rest is there for whoever sees it; pairs with the acquire of is_waiting(). */
 	__atomic_store_n(&waiting->tid, (pid_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
-	waiting->result = epoll_wait(waiting->epoll, &event, 1, 60000);
-	waiting->code = waiting->result < 0 ? errno : (int)event.data.u32;
+	if (waiting->call == SYS_epoll_wait)
+		waiting->result = epoll_wait(waiting->descriptor, &event, 1, 60000);
+	else
+		waiting->result = (int)syscall(
+				waiting->call, waiting->descriptor, &byte, 1, 0, NULL, NULL);
+	waiting->code = waiting->result < 0 ? errno : byte ? byte : (int)event.data.u32;
 	return NULL;
 }
 
@@ -358,7 +366,7 @@ static bool is_waiting(struct waiting *waiting)
 		*text = 0;
 	if (file)
 		(void)fclose(file);
-	return strtol(text, NULL, 10) == SYS_epoll_wait && *text != 'r' && *text;
+	return *text && *text != 'r' && strtol(text, NULL, 10) == waiting->call;
 }
 
 static void wait_until_waiting(struct waiting *waiting)
@@ -368,19 +376,35 @@ static void wait_until_waiting(struct waiting *waiting)
 	CHECK(is_waiting(waiting));
 }
 
-/* A stop is not to be seen; a signal with a handler is, also behind one. */
-static void test_waiting(bool by_signal)
+/* A socket that says EINTR after each stop has a time for it. */
+static void start_waiting(struct waiting *waiting, int sockets[2])
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.u32 = WAITED_FOR};
-	struct sigaction action = {.sa_handler = on_wake};
-	struct waiting waiting = {.epoll = epoll_create1(EPOLL_CLOEXEC)};
-	struct patch_probe *probe;
-	pthread_t thread;
-	int pipes[2];
+	struct timeval time = {.tv_sec = 60};
 
-	CHECK(waiting.epoll >= 0 && !pipe(pipes) && !sigaction(SIGUSR1, &action, NULL) &&
-			!epoll_ctl(waiting.epoll, EPOLL_CTL_ADD, pipes[0], &event) &&
-			!pthread_create(&thread, NULL, wait_blocked, &waiting));
+	CHECK(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets));
+	if (waiting->call == SYS_epoll_wait) {
+		waiting->descriptor = epoll_create1(EPOLL_CLOEXEC);
+		CHECK(waiting->descriptor >= 0 &&
+				!epoll_ctl(waiting->descriptor, EPOLL_CTL_ADD, sockets[0], &event));
+	} else {
+		waiting->descriptor = dup(sockets[0]);
+		CHECK(!setsockopt(sockets[0], SOL_SOCKET, SO_RCVTIMEO, &time, sizeof(time)));
+	}
+}
+
+/* A stop is not to be seen; a signal with a handler is, also behind one. */
+static void test_waiting(long call, bool by_signal)
+{
+	struct sigaction action = {.sa_handler = on_wake};
+	struct waiting waiting = {.call = call};
+	struct patch_probe *probe;
+	int sockets[2] = {-1, -1};
+	pthread_t thread;
+
+	start_waiting(&waiting, sockets);
+	CHECK(!sigaction(SIGUSR1, &action, NULL));
+	CHECK(!pthread_create(&thread, NULL, wait_blocked, &waiting));
 	wait_until_waiting(&waiting);
 	probe = set("place_three", PATCH_TRAP);
 	CHECK(place_three(1) == 4);
@@ -390,14 +414,14 @@ static void test_waiting(bool by_signal)
 	if (by_signal)
 		CHECK(!pthread_kill(thread, SIGUSR1));
 	else
-		CHECK(write(pipes[1], "x", 1) == 1);
+		CHECK(write(sockets[1], "\7", 1) == 1);
 	pthread_join(thread, NULL);
 	CHECK(by_signal ? waiting.result == -1 && waiting.code == EINTR
 			: waiting.result == 1 && waiting.code == WAITED_FOR);
 	end(probe);
-	close(pipes[0]);
-	close(pipes[1]);
-	close(waiting.epoll);
+	close(sockets[0]);
+	close(sockets[1]);
+	close(waiting.descriptor);
 	CHECK(signal(SIGUSR1, SIG_DFL) == on_wake);
 }
 
@@ -590,8 +614,11 @@ int main(void)
 	test_set_meanwhile();
 	test_masks();
 	test_steps();
-	test_waiting(false);
-	test_waiting(true);
+	for (int i = 0; i < 2; i++) {
+		test_waiting(SYS_epoll_wait, i);
+		test_waiting(SYS_recvfrom, i);
+		test_waiting(SYS_read, i);
+	}
 	/* It sleeps, or is at work all the time. */
 	test_worker(1);
 	test_worker(60000);
