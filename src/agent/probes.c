@@ -363,19 +363,14 @@ void agent_probes_libraries_changed(void)
 	errno = saved_errno;
 }
 
-/* Nobody else is in a handler there. */
-static void set_in_child(void)
-{
-	patch_forked();
-	probes_places_apply();
-}
-
 void agent_probes_forked(void)
 {
 	struct agent_session *session;
 	struct probes_table *table;
 	bool apply = false, gone = false;
 
+	/* Before anything is set here: the control thread may just have looked around, which is in nobody's turn. */
+	patch_forked();
 	agent_probes_begin();
 	agent_each_session(session)
 	{
@@ -387,7 +382,7 @@ void agent_probes_forked(void)
 	}
 	/* What another thread of the parent's has half changed is let be. */
 	if (apply && !gone && !agent_is_sandboxed())
-		set_in_child();
+		probes_places_apply();
 	agent_probes_answer();
 }
 

@@ -430,7 +430,7 @@ int patch_start(bool plain)
 	if (!ret)
 		ret = patch_places_start();
 	if (!ret)
-		ret = -pthread_atfork(NULL, NULL, patch_signals_forked);
+		ret = -pthread_atfork(NULL, NULL, patch_forked);
 	if (!ret)
 		ret = patch_trap_start();
 	started = !ret;

@@ -275,6 +275,8 @@ void patch_unwinders_start(void);
 bool patch_unwinders_look(void);
 /* Those that the program has know all that has been said. */
 void patch_unwinders_tell(void);
+/* In a child of fork(), where the other threads are not. */
+void patch_unwinders_forked(void);
 /* Of this piece the length has changed. */
 void patch_unwinders_change(unsigned int which);
 

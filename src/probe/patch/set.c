@@ -925,6 +925,8 @@ void patch_check(void)
 void patch_forked(void)
 {
 	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	patch_unwinders_forked();
+	patch_signals_forked();
 }
 
 void patch_figures(struct patch_figures *figures)

@@ -156,6 +156,11 @@ bool patch_unwinders_look(void)
 	return found;
 }
 
+void patch_unwinders_forked(void)
+{
+	looking = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
+
 void patch_unwinders_start(void)
 {
 	if (!looked)

@@ -347,6 +347,54 @@ static void test_child_unseen(void)
 	signal(SIGTRAP, SIG_DFL);
 }
 
+/* ---- a fork, while another thread looks around ---- */
+
+#define FORKS 20
+#define CHILD_S 60
+
+static void *look_around(void *argument)
+{
+	/* Relaxed: seen some time. */
+	while (!__atomic_load_n(&hold.go, __ATOMIC_RELAXED))
+		patch_check();
+	return argument;
+}
+
+/* Neither that thread nor the one that is held is there: the pad is used, and padding again. */
+static int be_forked(void)
+{
+	alarm(CHILD_S);
+	set();
+	CHECK(place_short(3) == 3 && hits == 1 && !patch_remove(&probe, 1));
+	end_soon();
+	return wrong != 0;
+}
+
+static void test_forked(void)
+{
+	pthread_t held, looking;
+	int status = 0;
+
+	begin(PLAIN);
+	CHECK(!pthread_create(&held, NULL, be_held, NULL));
+	wait_for(&hold.held);
+	CHECK(!patch_remove(&probe, 1) && patch_rest() && side_probe_pads == 1);
+	CHECK(!pthread_create(&looking, NULL, look_around, NULL));
+	for (int i = 0; i < FORKS && !status; i++) {
+		pid_t child;
+
+		usleep(PAUSE_US);
+		child = fork();
+		if (!child)
+			_exit(be_forked());
+		CHECK(waitpid(child, &status, 0) == child && !status);
+	}
+	raise_flag(&hold.go);
+	CHECK(!pthread_join(looking, NULL) && !pthread_join(held, NULL) && hold.got == 7);
+	end_soon();
+	signal(SIGTRAP, SIG_DFL);
+}
+
 /* ---- a tracer ---- */
 
 static pid_t traced;
@@ -449,6 +497,7 @@ int main(void)
 		test_child(true);
 		test_child(false);
 		test_child_unseen();
+		test_forked();
 		test_traced();
 		test_back();
 	}
