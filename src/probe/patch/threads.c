@@ -191,6 +191,10 @@ static bool stop(pid_t thread, patch_at_stop *at_stop)
 	int status;
 	bool ours;
 
+	/* Who has such a number is another process where /proc is that of another namespace. */
+	if (patch_system_call(SYS_tgkill, patch_system_call(SYS_getppid, 0, 0, 0, 0, 0, 0), thread,
+			    0, 0, 0, 0))
+		return false;
 	if (patch_system_call(SYS_ptrace, PTRACE_SEIZE, thread, 0, 0, 0, 0) ||
 			patch_system_call(SYS_ptrace, PTRACE_INTERRUPT, thread, 0, 0, 0, 0))
 		return false;

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <linux/io_uring.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -524,6 +525,84 @@ static void test_without_descriptors(void)
 	}
 }
 
+/* ---- numbers of threads that are another process's here ---- */
+
+static void *block_traps(void *pause)
+{
+	uint64_t traps = TRAPS;
+
+	CHECK(!syscall(SYS_rt_sigprocmask, SIG_BLOCK, &traps, NULL, MASK_BYTES));
+	pthread_barrier_wait(pause);
+	pthread_barrier_wait(pause);
+	return NULL;
+}
+
+/* It blocks them, too; and says whether it still does when it hears something. */
+static pid_t start_other(int number, const int pipes[2])
+{
+	FILE *last = fopen("/proc/sys/kernel/ns_last_pid", "we");
+	pid_t other;
+
+	if (!last)
+		return -1;
+	fprintf(last, "%d", number - 1);
+	(void)fclose(last);
+	other = fork();
+	if (!other) {
+		uint64_t traps = TRAPS;
+		char word;
+
+		syscall(SYS_rt_sigprocmask, SIG_BLOCK, &traps, NULL, MASK_BYTES);
+		CHECK(read(pipes[0], &word, 1) == 1);
+		_exit(wrong || (real_mask() & TRAPS) != TRAPS);
+	}
+	return other;
+}
+
+static int be_first_process(void)
+{
+	struct patch_request request = {.site = &site, .entry = on_hit, .flags = PATCH_TRAP};
+	pthread_barrier_t pause;
+	pthread_t thread;
+	int pipes[2], status = -1;
+	pid_t other;
+
+	site = site_of("place_three");
+	CHECK(!pthread_barrier_init(&pause, NULL, 2) && !pipe(pipes));
+	CHECK(!pthread_create(&thread, NULL, block_traps, &pause));
+	pthread_barrier_wait(&pause);
+	other = start_other(number_in_proc(), pipes);
+	if (other == number_in_proc()) {
+		usleep(50000);
+		(void)patch_set(&request, 1);
+		CHECK(write(pipes[1], "x", 1) == 1);
+		CHECK(waitpid(other, &status, 0) == other && !status);
+	} else {
+		printf("numbers of processes cannot be chosen: other namespaces are not tested\n");
+	}
+	pthread_barrier_wait(&pause);
+	pthread_join(thread, NULL);
+	return wrong != 0;
+}
+
+static void test_other_namespace(void)
+{
+	int status = -1;
+	pid_t child = fork();
+
+	if (!child) {
+		if (unshare(CLONE_NEWPID)) {
+			printf("there are no namespaces of processes for us\n");
+			_exit(0);
+		}
+		child = fork();
+		if (!child)
+			_exit(be_first_process());
+		_exit(waitpid(child, &status, 0) != child || status);
+	}
+	CHECK(waitpid(child, &status, 0) == child && !status);
+}
+
 /* ---- the program sets its own at the same time ---- */
 
 #define HANDLERS 2
@@ -623,6 +702,7 @@ int main(void)
 	test_worker(1);
 	test_worker(60000);
 	test_without_descriptors();
+	test_other_namespace();
 	test_threads(rounds);
 	test_at_once(set_own, rounds * 2);
 	test_at_once(set_bare, rounds * 2);
