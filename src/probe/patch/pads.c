@@ -69,12 +69,44 @@ static bool is_free(uint64_t address)
 	return !patch_is_occupied(address, PROBE_JUMP_BYTES);
 }
 
+/* Read by the kernel, for there may be nothing. */
+static bool read_code(uint64_t address, uint8_t *to, size_t size)
+{
+	struct iovec local = {to, size}, remote = {(void *)address, size};
+
+	return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == (ssize_t)size;
+}
+
+/* Our jump, maybe with somebody's breakpoint on it: that is no reason to leave, and not to be forgotten. */
+static bool has_jump(const struct pad *pad, bool *is_covered)
+{
+	uint8_t bytes[PROBE_JUMP_BYTES];
+	int32_t away;
+
+	if (!read_code(pad->address, bytes, sizeof(bytes)))
+		return false;
+	*is_covered = bytes[0] == BREAKPOINT;
+	memcpy(&away, bytes + 1, sizeof(away));
+	return (*is_covered || bytes[0] == JUMP) &&
+			patch_is_body(pad->address + PROBE_JUMP_BYTES + (uint64_t)(int64_t)away);
+}
+
+static void drop(struct pad *pad)
+{
+	pad->stands = false;
+	patch_frames_pad(pad->frames, pad->address, 0);
+}
+
 int patch_pad_take(const struct patch_probe *probe, bool *stands)
 {
 	const struct probe_site *site = &probe->site;
 	uint64_t address = site->pad + (site->runtime - site->address);
 	struct pad *pad = find(address);
+	bool is_covered;
 
+	/* A file that was mapped anew has padding there, which may be a part of another probe's jump by now. */
+	if (pad && pad->stands && !has_jump(pad, &is_covered))
+		drop(pad);
 	*stands = pad && pad->stands && pad->site == site->runtime;
 	if (*stands)
 		return 0;
@@ -90,12 +122,6 @@ int patch_pad_take(const struct patch_probe *probe, bool *stands)
 	memcpy(pad->place, site->bytes, sizeof(pad->place));
 	pad->frames = patch_frames_pad(pad->frames, address, pad->site);
 	return 0;
-}
-
-static void drop(struct pad *pad)
-{
-	pad->stands = false;
-	patch_frames_pad(pad->frames, pad->address, 0);
 }
 
 void patch_pad_drop(uint64_t address)
@@ -128,14 +154,6 @@ bool patch_is_pad(uint64_t address)
 
 /* ---- back ---- */
 
-/* Read by the kernel, for there may be nothing. */
-static bool read_code(uint64_t address, uint8_t *to, size_t size)
-{
-	struct iovec local = {to, size}, remote = {(void *)address, size};
-
-	return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == (ssize_t)size;
-}
-
 static bool is_wanted(const struct pad *pad)
 {
 	for (const struct patch_probe *probe = *patch_place_of(pad->site); probe;
@@ -144,20 +162,6 @@ static bool is_wanted(const struct pad *pad)
 			return true;
 	}
 	return false;
-}
-
-/* Our jump, maybe with somebody's breakpoint on it: that is no reason to leave, and not to be forgotten. */
-static bool has_jump(const struct pad *pad, bool *is_covered)
-{
-	uint8_t bytes[PROBE_JUMP_BYTES];
-	int32_t away;
-
-	if (!read_code(pad->address, bytes, sizeof(bytes)))
-		return false;
-	*is_covered = bytes[0] == BREAKPOINT;
-	memcpy(&away, bytes + 1, sizeof(away));
-	return (*is_covered || bytes[0] == JUMP) &&
-			patch_is_body(pad->address + PROBE_JUMP_BYTES + (uint64_t)(int64_t)away);
 }
 
 static int compare(const void *a, const void *b)

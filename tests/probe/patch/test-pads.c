@@ -127,6 +127,38 @@ static void test_worker(void)
 		close(ring);
 }
 
+/* As when its file is mapped anew, and the return before it has a jump whose bytes are the pad's: that is nobody's to change. */
+static void test_mapped_anew(void)
+{
+	struct probe_site before = {.method = PROBE_PADDING,
+			.runtime = (uintptr_t)pad - 1,
+			.address = (uintptr_t)pad - 1,
+			.displaced = 1,
+			.patched = PROBE_JUMP_BYTES,
+			.ends = true,
+			.nr_pieces = 1,
+			.pieces = {{.length = 1}},
+			.nr_bytes = PROBE_JUMP_BYTES,
+			.bytes = {pad[-1]}};
+	struct patch_request requests[2] = {
+			{.site = &before, .entry = on_hit}, {.site = &site, .entry = on_hit}};
+	uint8_t *page = (uint8_t *)((uintptr_t)pad & ~(uintptr_t)4095);
+
+	memcpy(before.bytes + 1, site.pad_bytes, PROBE_JUMP_BYTES - 1);
+	set();
+	CHECK(!patch_remove(&probe, 1) && *pad == JUMP);
+	CHECK(!mprotect(page, 2 * 4096, PROT_READ | PROT_WRITE | PROT_EXEC));
+	memcpy(pad, site.pad_bytes, PROBE_JUMP_BYTES);
+	CHECK(!mprotect(page, 2 * 4096, PROT_READ | PROT_EXEC));
+	for (int i = 0; i < 2; i++)
+		CHECK(!patch_set(&requests[i], 1) && pad[-1] == JUMP);
+	CHECK(requests[0].method == PROBE_PADDING && requests[1].method == PROBE_BREAKPOINT);
+	CHECK(place_short(3) == 3 && hits == 2);
+	for (int i = 0; i < 2; i++)
+		CHECK(!patch_remove(&requests[i].probe, 1));
+	end_soon();
+}
+
 /* ---- who is held there ---- */
 
 enum where { PLAIN, OWN, NESTED, SPLIT };
@@ -488,6 +520,7 @@ int main(void)
 	CHECK(site.method == PROBE_SHORT && is_padding());
 	test_back();
 	test_worker();
+	test_mapped_anew();
 	for (int i = 0; i < 2; i++) {
 		test_held(PLAIN);
 		test_held(OWN);
