@@ -99,7 +99,10 @@ static void put_piece(struct writer *writer, const struct probe_site *site,
 		put_jump(writer, to);
 		break;
 	case PROBE_CALL_INDIRECT:
-		/* Only a call that faults itself shows that its return address is there already. */
+		/*
+		 * Only a call that faults itself shows that its return address is there already, and one whose target
+		 * stands right there, below the stack: nothing compiled reads that, and `rsp` as a base is refused.
+		 */
 		put_push(writer, behind);
 		begin = writer->at;
 		put_relative(writer, piece, bytes, to);
