@@ -57,10 +57,9 @@ static size_t nr_mappings;
  */
 static void add_mapping(const struct mapping *mapping)
 {
-	struct mapping *last = nr_mappings ? &mappings[nr_mappings - 1] : NULL;
-
-	if (last && last->end == mapping->start && last->own && mapping->own)
-		last->end = mapping->end;
+	if (nr_mappings && mappings[nr_mappings - 1].end == mapping->start &&
+			mappings[nr_mappings - 1].own && mapping->own)
+		mappings[nr_mappings - 1].end = mapping->end;
 	else
 		mappings[nr_mappings++] = *mapping;
 }
