@@ -238,11 +238,13 @@ bool definition_put_probes(struct json_object *json, const struct definition *de
 
 /* ---- enabling ---- */
 
-/* It says the same of the same, so one is there in the other's place. */
+/*
+ * It says the same of the same, so one is there in the other's place, also if it is of another channel: rules name events, and each
+ * channel would record both.
+ */
 static bool is_successor(const struct definition_probe *probe, const struct definition_probe *of)
 {
-	return !strcmp(probe->events.items[0], of->events.items[0]) &&
-			!strcmp(probe->channel, of->channel) && probe->pid == of->pid &&
+	return !strcmp(probe->events.items[0], of->events.items[0]) && probe->pid == of->pid &&
 			probe->started == of->started && !probe->exe == !of->exe &&
 			(!probe->exe || !strcmp(probe->exe, of->exe));
 }
@@ -254,84 +256,6 @@ static void remove_probe(struct definition *definition, size_t index)
 	probe_free(probe);
 	definition->nr_probes--;
 	memmove(probe, probe + 1, (definition->nr_probes - index) * sizeof(*probe));
-}
-
-static bool filter_same(const struct definition_rule *one, const struct definition_rule *other)
-{
-	if (!one->filter || !other->filter)
-		return !one->filter == !other->filter;
-	return !strcmp(one->filter, other->filter);
-}
-
-/* The new rule, the last one, is part of one that is there for these events. False: no memory. */
-static bool join_rule(struct definition_channel *channel)
-{
-	struct definition_rule *last = &channel->rules[channel->nr_rules - 1];
-	size_t i, k;
-
-	for (i = 0; i + 1 < channel->nr_rules; i++) {
-		struct definition_rule *rule = &channel->rules[i];
-
-		if (!words_same(&rule->patterns, &last->patterns) || !filter_same(rule, last))
-			continue;
-		for (k = 0; k < last->contexts.count; k++)
-			if (!words_have(&rule->contexts, last->contexts.items[k]) &&
-					!words_add(&rule->contexts, last->contexts.items[k]))
-				return false;
-		change_remove_rule(channel, channel->nr_rules - 1);
-		break;
-	}
-	return true;
-}
-
-int change_enable_probe(struct change *change)
-{
-	struct definition *definition = change->definition;
-	struct definition_channel *channel = NULL;
-	struct definition_probe *probe = add_probe(definition, change->error);
-	size_t i;
-	int ret;
-
-	if (!probe)
-		return change->error->code;
-	ret = read_probe(probe, change->request, change->error);
-	if (!ret)
-		ret = change_enable_rule(change, &channel);
-	if (ret)
-		return ret;
-	if (!join_rule(channel))
-		return control_no_memory(change->error);
-	for (i = definition->nr_probes - 1; i-- > 0;)
-		if (is_successor(&definition->probes[definition->nr_probes - 1],
-				    &definition->probes[i]))
-			remove_probe(definition, i);
-	definition->probes[definition->nr_probes - 1].table = ++definition->last_table;
-	change->changed = true;
-	return 0;
-}
-
-/* ---- disabling ---- */
-
-static bool is_name_of(const char *pattern, const char *event)
-{
-	size_t size = strlen(PROVIDER);
-
-	return !strcmp(pattern, event) ||
-			(!strncmp(event, PROVIDER, size) && !strcmp(pattern, event + size));
-}
-
-/* Is it meant: by its name, or by a pattern that its event matches? */
-static bool is_meant(const char *event, const char *text, const struct pattern *pattern)
-{
-	char provider[PATTERN_TEXT_MAX + 1];
-	const char *colon = strchr(event, ':');
-
-	if (is_name_of(text, event))
-		return true;
-	if (!pattern || pattern->level_mode != PATTERN_LEVEL_ANY || !colon)
-		return false;
-	snprintf(provider, sizeof(provider), "%.*s", (int)(colon - event), event);
-	return pattern_matches(pattern, provider, colon + 1, 0);
 }
 
 /* Does another probe of the channel make it, too? */
@@ -361,6 +285,143 @@ static void forget_event(struct definition_channel *channel, const char *event)
 		if (!more)
 			change_remove_rule(channel, i);
 	}
+}
+
+static bool filter_same(const struct definition_rule *one, const struct definition_rule *other)
+{
+	if (!one->filter || !other->filter)
+		return !one->filter == !other->filter;
+	return !strcmp(one->filter, other->filter);
+}
+
+/* To the last rule, what this one has. */
+static bool join_contexts(struct definition_rule *last, const struct definition_rule *rule)
+{
+	size_t i;
+
+	for (i = 0; i < rule->contexts.count; i++)
+		if (!words_have(&last->contexts, rule->contexts.items[i]) &&
+				!words_add(&last->contexts, rule->contexts.items[i]))
+			return false;
+	return true;
+}
+
+/* The new rule, the last one, is part of one that is there for these events. False: no memory. */
+static bool join_rule(struct definition_channel *channel)
+{
+	struct definition_rule *last = &channel->rules[channel->nr_rules - 1];
+	size_t i;
+
+	for (i = 0; i + 1 < channel->nr_rules; i++) {
+		struct definition_rule *rule = &channel->rules[i];
+
+		if (!words_same(&rule->patterns, &last->patterns) || !filter_same(rule, last))
+			continue;
+		if (!join_contexts(rule, last))
+			return false;
+		change_remove_rule(channel, channel->nr_rules - 1);
+		break;
+	}
+	return true;
+}
+
+/*
+ * What rules say of an event goes with the former probe, or its filter would still let through what the new one's does not. The last rule
+ * is the new one's, which is to have all contexts that the event had. False: no memory.
+ */
+static bool succeed_rules(struct definition_channel *channel, const char *event)
+{
+	struct definition_rule *last = &channel->rules[channel->nr_rules - 1], new;
+	bool done = true;
+	size_t i;
+
+	for (i = 0; done && i + 1 < channel->nr_rules; i++)
+		if (words_have(&channel->rules[i].patterns, event))
+			done = join_contexts(last, &channel->rules[i]);
+	new = *last;
+	channel->nr_rules--;
+	forget_event(channel, event);
+	channel->rules[channel->nr_rules++] = new;
+	return done;
+}
+
+/* The new probe, the last one, is there in the other's place. False: no memory. */
+static bool succeed(struct definition *definition, struct definition_channel *channel, size_t index)
+{
+	struct definition_probe former = definition->probes[index];
+	bool done = true;
+	size_t i, k;
+
+	definition->probes[index] = (struct definition_probe){.table = 0};
+	remove_probe(definition, index);
+	/* But for those that others make, too: whose filters these are is not known. */
+	definition->nr_probes--;
+	for (i = 0; done && i < former.events.count; i++) {
+		const char *event = former.events.items[i];
+
+		if (is_made(definition, former.channel, event))
+			continue;
+		if (!strcmp(former.channel, channel->name))
+			done = succeed_rules(channel, event);
+		for (k = 0; k < definition->nr_channels; k++)
+			if (&definition->channels[k] != channel &&
+					!strcmp(definition->channels[k].name, former.channel))
+				forget_event(&definition->channels[k], event);
+	}
+	definition->nr_probes++;
+	probe_free(&former);
+	return done;
+}
+
+int change_enable_probe(struct change *change)
+{
+	struct definition *definition = change->definition;
+	struct definition_channel *channel = NULL;
+	struct definition_probe *probe = add_probe(definition, change->error);
+	bool done = true;
+	size_t i;
+	int ret;
+
+	if (!probe)
+		return change->error->code;
+	ret = read_probe(probe, change->request, change->error);
+	if (!ret)
+		ret = change_enable_rule(change, &channel);
+	if (ret)
+		return ret;
+	for (i = definition->nr_probes - 1; done && i-- > 0;)
+		if (is_successor(&definition->probes[definition->nr_probes - 1],
+				    &definition->probes[i]))
+			done = succeed(definition, channel, i);
+	if (!done || !join_rule(channel))
+		return control_no_memory(change->error);
+	definition->probes[definition->nr_probes - 1].table = ++definition->last_table;
+	change->changed = true;
+	return 0;
+}
+
+/* ---- disabling ---- */
+
+static bool is_name_of(const char *pattern, const char *event)
+{
+	size_t size = strlen(PROVIDER);
+
+	return !strcmp(pattern, event) ||
+			(!strncmp(event, PROVIDER, size) && !strcmp(pattern, event + size));
+}
+
+/* Is it meant: by its name, or by a pattern that its event matches? */
+static bool is_meant(const char *event, const char *text, const struct pattern *pattern)
+{
+	char provider[PATTERN_TEXT_MAX + 1];
+	const char *colon = strchr(event, ':');
+
+	if (is_name_of(text, event))
+		return true;
+	if (!pattern || pattern->level_mode != PATTERN_LEVEL_ANY || !colon)
+		return false;
+	snprintf(provider, sizeof(provider), "%.*s", (int)(colon - event), event);
+	return pattern_matches(pattern, provider, colon + 1, 0);
 }
 
 /* With what the rules of its channel say of its events, if nobody else makes them. */
