@@ -10,13 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
-static bool has_contexts(struct json_object *session)
+/* What the session records of a channel's contexts all its events get. */
+static bool has_contexts(struct json_object *definition)
 {
-	struct json_object *definition, *channels;
+	struct json_object *channels = ask_list(definition, "channels");
 
-	if (!json_object_object_get_ex(session, "definition", &definition))
-		definition = session;
-	channels = ask_list(definition, "channels");
 	for (size_t i = 0; channels && i < json_object_array_length(channels); i++) {
 		struct json_object *contexts =
 				ask_list(json_object_array_get_idx(channels, i), "context");
@@ -27,8 +25,28 @@ static bool has_contexts(struct json_object *session)
 	return false;
 }
 
-/* Of a channel's all its events get. */
-static int look_at_contexts(struct ask *ask, const char *session, bool *contexts)
+/* A probe of that name in this process, wherever it is. */
+static bool has_former(struct json_object *definition, pid_t pid, const char *name)
+{
+	struct json_object *probes = ask_list(definition, "probes");
+
+	for (size_t i = 0; probes && i < json_object_array_length(probes); i++) {
+		struct json_object *probe = json_object_array_get_idx(probes, i),
+				   *events = ask_list(probe, "event");
+
+		if (ask_number(probe, "pid") == (uint64_t)pid && events &&
+				json_object_array_length(events) &&
+				!strcmp(json_object_get_string(
+							json_object_array_get_idx(events, 0)),
+						name))
+			return true;
+	}
+	return false;
+}
+
+/* What the session is like before it gets the probe. */
+static int look_at_session(struct ask *ask, const char *session, pid_t pid, const char *name,
+		bool *contexts, bool *former)
 {
 	struct json_object *answer, *sessions;
 	int status = ask_call(ask, control_request("status", session), ASK_PATIENCE_MS, &answer);
@@ -36,8 +54,14 @@ static int look_at_contexts(struct ask *ask, const char *session, bool *contexts
 	if (status)
 		return status;
 	sessions = ask_list(answer, "sessions");
-	for (size_t i = 0; sessions && i < json_object_array_length(sessions); i++)
-		*contexts |= has_contexts(json_object_array_get_idx(sessions, i));
+	for (size_t i = 0; sessions && i < json_object_array_length(sessions); i++) {
+		struct json_object *one = json_object_array_get_idx(sessions, i), *definition;
+
+		if (!json_object_object_get_ex(one, "definition", &definition))
+			definition = one;
+		*contexts |= has_contexts(definition);
+		*former |= has_former(definition, pid, name);
+	}
 	json_object_put(answer);
 	return COMMAND_DONE;
 }
@@ -52,24 +76,36 @@ static const char *filter_of(const struct enabling *enabling)
 	return enabling->filter;
 }
 
-/* One that watches for a former probe of that name would be in the way, or find itself wanted again. */
-static int end_former(const struct enabling *enabling, const struct ask *ask, const char *session)
+/* Of the first event of the table, which is the probe's; and whether the kernel could watch any of its places. */
+static int name_of(int table, char name[600], bool *kernel)
 {
-	char **words = NULL, name[600] = "";
 	struct probe_table_event event;
 	struct probe_seen seen;
-	int status = probe_see(enabling->table, &seen);
-	bool none;
+	int status = probe_see(table, &seen);
 
+	*name = 0;
 	if (status)
 		return status;
-	none = !probe_kernel_any(&seen.table) || !probe_table_nr_events(&seen.table);
-	if (!none) {
+	*kernel = probe_kernel_any(&seen.table);
+	if (probe_table_nr_events(&seen.table)) {
 		probe_table_event(&seen.table, 0, &event);
-		snprintf(name, sizeof(name), "%.250s:%.300s", event.provider, event.name);
+		snprintf(name, 600, "%.250s:%.300s", event.provider, event.name);
 	}
 	probe_unsee(&seen);
-	if (none)
+	return COMMAND_DONE;
+}
+
+/*
+ * One that watches for a former probe of that name would be in the way, or find itself wanted again: also by one that is elsewhere, where
+ * the kernel watches nothing.
+ */
+static int end_former(const struct enabling *enabling, const struct ask *ask, const char *session,
+		const char *name)
+{
+	char **words = NULL;
+	int status;
+
+	if (!*name || !probe_kernel_may())
 		return COMMAND_DONE;
 	status = probe_kernel_words(enabling->target.pid, NULL, 0, &words);
 	if (!status && !probe_global_add(&words, "--end", name))
@@ -83,17 +119,22 @@ static int end_former(const struct enabling *enabling, const struct ask *ask, co
 int probe_enable_choose(struct enabling *enabling, struct ask *ask, const struct probe_wish *wish,
 		const char *session)
 {
-	bool contexts = false;
-	int status = COMMAND_DONE;
+	bool contexts = false, former = false, kernel = false;
+	char name[600];
+	int status;
 
 	enabling->kernel = (struct probe_kernel){.table = -1, .others = -1};
 	if (!enabling->target.pid)
 		return COMMAND_DONE;
-	status = end_former(enabling, ask, session);
 	for (size_t i = 0; i < enabling->contexts.count; i++)
 		contexts |= !resolve_is_context(enabling->contexts.items[i]);
-	if (!status && !contexts)
-		status = look_at_contexts(ask, session, &contexts);
+	status = name_of(enabling->table, name, &kernel);
+	if (!status)
+		status = look_at_session(
+				ask, session, enabling->target.pid, name, &contexts, &former);
+	/* One that was disabled just now may not have ended yet. */
+	if (!status && (former || kernel))
+		status = end_former(enabling, ask, session, name);
 	if (!status)
 		status = probe_kernel_choose(&enabling->target,
 				probe_kernel_not(wish->no_uprobe, contexts, filter_of(enabling)),
