@@ -138,7 +138,7 @@ int probe_enable_choose(struct enabling *enabling, struct ask *ask, const struct
 	if (!status)
 		status = probe_kernel_choose(&enabling->target,
 				probe_kernel_not(wish->no_uprobe, contexts, filter_of(enabling)),
-				&enabling->table, &enabling->kernel);
+				&enabling->table, NULL, 0, &enabling->kernel);
 	return status;
 }
 

@@ -91,6 +91,49 @@ static bool has_backtrace(const struct probe_table *table, uint32_t number)
 	return false;
 }
 
+static bool same_module(
+		const struct probe_table_module *one, const struct probe_table_module *other)
+{
+	return one->build_id_size == other->build_id_size &&
+			!memcmp(one->build_id, other->build_id, one->build_id_size) &&
+			!strcmp(one->path, other->path);
+}
+
+static const char *why_left(const struct probe_table *table, const struct probe_table_probe *probe);
+
+/*
+ * Another event that is asked for together with this one is recorded there in the process, which then has its own byte there; or a jump of
+ * another one would stand on it. The kernel would find either.
+ */
+static const char *why_not_beside(const struct probe_table *other, const struct probe_table *table,
+		const struct probe_table_probe *of)
+{
+	struct probe_table_module module, others;
+
+	probe_table_module(table, of->module, &module);
+	for (uint32_t i = 0; i < probe_table_nr_probes(other); i++) {
+		struct probe_table_probe probe;
+		uint64_t room = PROBE_JUMP_BYTES;
+		const char *why;
+
+		probe_table_probe(other, i, &probe);
+		if (probe.site.displaced > room)
+			room = probe.site.displaced;
+		if (probe.site.address > of->site.address ||
+				of->site.address - probe.site.address >= room)
+			continue;
+		probe_table_module(other, probe.module, &others);
+		if (!same_module(&module, &others))
+			continue;
+		why = why_left(other, &probe);
+		if (probe.site.address == of->site.address && why && *why)
+			return "another event is recorded there that is not left to the kernel";
+		if (probe.site.address < of->site.address && !probe_kernel_could(&probe.site))
+			return "a jump beside it needs its byte";
+	}
+	return "";
+}
+
 /* Whether it is because of what was asked for; that could be left out. */
 static bool is_asked(const struct probe_table *table, const struct probe_table_probe *probe)
 {
@@ -134,6 +177,8 @@ bool probe_kernel_any(const struct probe_table *table)
 
 struct choice {
 	const struct probe_table *table;
+	const struct probe_seen *others; /* that are asked for together with it */
+	size_t nr_others;
 	pid_t pid;      /* that is watched for a moment */
 	bool *chosen;   /* of each probe */
 	uint32_t *list; /* the chosen, one by one */
@@ -199,6 +244,10 @@ static void choose_all(struct choice *choice)
 
 		probe_table_probe(choice->table, i, &probe);
 		why = why_left(choice->table, &probe);
+		for (size_t k = 0; k < choice->nr_others && why && !*why &&
+				probe.site.method != PROBE_KERNEL;
+				k++)
+			why = why_not_beside(&choice->others[k].table, choice->table, &probe);
 		choice->chosen[i] = why && !*why;
 		if (why && *why)
 			refuse(choice, i, is_asked(choice->table, &probe), why);
@@ -438,7 +487,7 @@ static int make_tables(
 }
 
 int probe_kernel_choose(const struct probe_target *target, const char * not, int *table,
-		struct probe_kernel *kernel)
+		const struct probe_seen *others, size_t nr_others, struct probe_kernel *kernel)
 {
 	struct choice *choice = calloc(1, sizeof(*choice));
 	struct probe_seen seen;
@@ -455,6 +504,8 @@ int probe_kernel_choose(const struct probe_target *target, const char * not, int
 	}
 	nr = probe_table_nr_probes(&seen.table);
 	choice->table = &seen.table;
+	choice->others = others;
+	choice->nr_others = nr_others;
 	choice->pid = target->pid ? target->pid : getpid();
 	choice->chosen = calloc(nr + 1u, sizeof(*choice->chosen));
 	choice->list = calloc(nr + 1u, sizeof(*choice->list));

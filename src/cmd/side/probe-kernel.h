@@ -18,10 +18,11 @@ struct probe_kernel {
 
 /*
  * Of a table for a process, or for a program that is to be started: if there are such places, *table is exchanged for one that leaves
- * them to the kernel. `not`: why none may be left to it, or NULL. 0 or an exit status: said.
+ * them to the kernel. `not`: why none may be left to it, or NULL. `others` are asked for together with it, maybe at the same places.
+ * 0 or an exit status: said.
  */
 int probe_kernel_choose(const struct probe_target *target, const char * not, int *table,
-		struct probe_kernel *kernel);
+		const struct probe_seen *others, size_t nr_others, struct probe_kernel *kernel);
 /* That, of what is asked for: contexts that any event may have would be those of who records, also in a filter. */
 const char *probe_kernel_not(bool never, bool contexts, const char *filter);
 /* Whether there are any that could be left to it. */

@@ -126,10 +126,11 @@ static bool wants_all_arguments(const struct resolve_wish *wish)
 }
 
 static int leave_to_kernel(struct tracing *tracing, const struct probe_target *target,
-		struct session_probe *probe)
+		struct session_probe *probe, const struct probe_seen *seen)
 {
 	struct probe_kernel kernel;
-	int status = probe_kernel_choose(target, tracing->no_kernel, &probe->table, &kernel);
+	int status = probe_kernel_choose(target, tracing->no_kernel, &probe->table, seen,
+			tracing->nr_probes, &kernel);
 
 	if (!status && kernel.table >= 0)
 		tracing->kernel[tracing->nr_kernel++] = kernel.table;
@@ -137,6 +138,26 @@ static int leave_to_kernel(struct tracing *tracing, const struct probe_target *t
 		probe->has_others = true;
 		probe->others = kernel.others;
 	}
+	return status;
+}
+
+/* When all are known: the kernel leaves a place alone that one of them needs in the process. */
+static int leave_all_to_kernel(struct tracing *tracing, const struct probe_target *target)
+{
+	struct probe_seen *seen = calloc(tracing->nr_probes + 1, sizeof(*seen));
+	int status = COMMAND_DONE;
+	size_t nr = 0;
+
+	if (!seen)
+		return say_error(COMMAND_FAILED, NULL, "there is no memory");
+	/* As they are now: each is exchanged for another one when some of its places are left to the kernel. */
+	for (; nr < tracing->nr_probes && !status; nr += !status)
+		status = probe_see(tracing->probes[nr].table, &seen[nr]);
+	for (size_t i = 0; i < tracing->nr_probes && !status; i++)
+		status = leave_to_kernel(tracing, target, &tracing->probes[i], seen);
+	while (nr--)
+		probe_unsee(&seen[nr]);
+	free(seen);
 	return status;
 }
 
@@ -160,10 +181,8 @@ static int resolve_all(struct tracing *tracing, pid_t pid, bool global)
 			break;
 		tracing->nr_probes++;
 		status = add_events(tracing, probe->table);
-		if (!status && !global)
-			status = leave_to_kernel(tracing, &target, probe);
 	}
-	return status;
+	return status || global ? status : leave_all_to_kernel(tracing, &target);
 }
 
 /* ---- what they became ---- */
