@@ -321,11 +321,12 @@ static uint32_t wanted_flags(struct probes_place *place)
 		bool entry = is_enabled(hook->entry), leave = is_enabled(hook->exit);
 
 		change_semaphore(wish, entry || leave);
+		/* What the kernel does for it may have begun before anybody listened, or not have ended yet. */
+		place->over |= wish->over;
 		if (!entry && !leave)
 			continue;
 		flags = flags == UNWANTED ? 0 : flags;
 		own |= !wish->kernel;
-		place->over |= wish->over;
 		flags |= (wish->wants_all ? (uint32_t)PATCH_ALL : 0) |
 				(leave ? (uint32_t)PATCH_EXIT : 0) |
 				(wish->wants_trap ? (uint32_t)PATCH_TRAP : 0);

@@ -163,7 +163,7 @@ struct probes_place {
 	bool left;    /* a hook was just taken away */
 	bool watched; /* wanted by those alone for whom the kernel watches it; */
 	bool ready;   /* then a child could set it at once */
-	bool over; /* one of those who want it has had the kernel watch it, here or where we were forked */
+	bool over; /* one of those who ask for it has had the kernel watch it, here or where we were forked */
 };
 
 struct probes_table {
