@@ -361,6 +361,7 @@ static void consider(struct round *round, struct probes_place *place)
 	if (place->probe && (place->left || may_read_retired(place)))
 		round->settled[round->nr_settled++] = place->probe;
 	place->left = false;
+	place->goes_on = place->probe && flags != UNWANTED;
 	if (place->probe && flags != place->flags) {
 		round->removed[round->nr_removed++] = place->probe;
 		place->probe = NULL;
@@ -419,7 +420,8 @@ static void sort(struct probes_place **requested, size_t count)
 static uint32_t extra_flags(const struct probes_place *place)
 {
 	return (place->over ? (uint32_t)PATCH_OVER : 0) |
-			(place->watched ? (uint32_t)PATCH_READY : 0);
+			(place->watched ? (uint32_t)PATCH_READY : 0) |
+			(place->goes_on ? (uint32_t)PATCH_GOES_ON : 0);
 }
 
 static void set_requested(struct round *round)

@@ -161,6 +161,7 @@ struct probes_place {
 	int error; /* of the last attempt */
 	struct probe_site site;
 	bool left;    /* a hook was just taken away */
+	bool goes_on; /* it is set anew, because others are there now */
 	bool watched; /* wanted by those alone for whom the kernel watches it; */
 	bool ready;   /* then a child could set it at once */
 	bool over; /* one of those who ask for it has had the kernel watch it, here or where we were forked */

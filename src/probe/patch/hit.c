@@ -513,6 +513,28 @@ void patch_clock(uint64_t unit)
 	__atomic_store_n(&clock_unit, unit, __ATOMIC_RELAXED);
 }
 
+/*
+ * The call began before the place was set anew, with other code or the same: the exit handler of whoever goes on with it. The thread is in
+ * that one then.
+ */
+static __attribute__((noinline)) patch_handler goes_on(
+		struct thread *thread, const struct patch_return *each, struct patch_hot **probe)
+{
+	/* Relaxed: it belongs to the same place for good. */
+	int32_t away = __atomic_load_n(&(*probe)->successor, __ATOMIC_RELAXED);
+	patch_handler handler;
+
+	*probe += away;
+	if (away)
+		enter_thread(thread, *probe);
+	/* Acquire: since when. Pairs with the release in prepare(). */
+	handler = __atomic_load_n(&(*probe)->exit, __ATOMIC_ACQUIRE);
+	return (int32_t)(each->generation - __atomic_load_n(&(*probe)->since, __ATOMIC_RELAXED)) >=
+					0
+			? handler
+			: NULL;
+}
+
 /* Keeps nothing but these while the handler runs. */
 static inline __attribute__((always_inline)) void leave(struct thread *thread,
 		struct patch_hit *hit, uint64_t *place, struct patch_return *each)
@@ -522,7 +544,12 @@ static inline __attribute__((always_inline)) void leave(struct thread *thread,
 
 	enter_thread(thread, probe);
 	handler = __atomic_load_n(&probe->exit, __ATOMIC_RELAXED);
-	if (handler && __atomic_load_n(&probe->generation, __ATOMIC_RELAXED) == each->generation) {
+	if (__builtin_expect(!handler, 0) ||
+			__builtin_expect(__atomic_load_n(&probe->generation, __ATOMIC_RELAXED) !=
+							each->generation,
+					0))
+		handler = goes_on(thread, each, &probe);
+	if (__builtin_expect(handler != NULL, 1)) {
 		hit->now = __builtin_ia32_rdtsc();
 		hit->elapsed = (uint64_t)((unsigned __int128)(hit->now - each->began) *
 						__atomic_load_n(&clock_unit, __ATOMIC_RELAXED) >>

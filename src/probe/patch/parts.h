@@ -43,9 +43,11 @@ struct patch_hot {
 	patch_handler entry, exit;
 	void *user;
 	const struct patch_code *caller; /* that called it last */
-	uint64_t generation;             /* of the request that set it */
+	uint32_t generation;             /* of the request that set it */
+	uint32_t since;                  /* of the first one that it goes on with (PATCH_GOES_ON) */
 	uint64_t address, copy;          /* of the site, at run time; of what is displaced */
-	bool follows;                    /* exits */
+	int32_t successor; /* away, in these structures: of the same place, goes on with its calls; 0: none does */
+	bool follows; /* exits */
 } __attribute__((aligned(64)));
 _Static_assert(sizeof(struct patch_hot) == BODY_BYTES, "found by where the body is");
 
@@ -439,7 +441,7 @@ struct patch_return {
 	uint64_t copy;    /* what its gate calls */
 	uint64_t *slot;
 	struct patch_hot *probe;
-	uint64_t generation;
+	uint32_t generation;
 	uint32_t next;
 	uint16_t owner; /* the thread in whose list it is when it is free */
 	uint8_t state;  /* enum patch_return_state */

@@ -89,6 +89,11 @@ enum patch_flags {
 	 * a fork.
 	 */
 	PATCH_READY = 16,
+	/*
+	 * Calls whose returns the probe would have seen that was removed from the place just before, with other flags: this one sees
+	 * them.
+	 */
+	PATCH_GOES_ON = 32,
 };
 
 struct patch_request {
@@ -228,7 +233,8 @@ struct patch_figures {
 	uint64_t abandoned; /* calls that did not return: longjmp, exceptions, ends of threads; known late */
 	/*
 	 * Calls whose return is awaited. So of all calls that were to be seen returning: entries = exits + unseen + abandoned +
-	 * open, when nobody is in one of them just now; a probe that is removed sees no exits any more.
+	 * open, when nobody is in one of them just now; a probe that is removed sees no exits any more, unless another one goes on with
+	 * its calls.
 	 */
 	uint64_t open;
 	uint64_t traps; /* of threads that met a byte that was being changed, and of breakpoints */

@@ -48,7 +48,7 @@
 #define PAST_METHOD (PATCH_PAST_BITS + 8)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static uint64_t generations;
+static uint32_t generations;
 static bool rested;
 static bool pads_asked; /* to leave, for what is being set */
 static bool stranded;   /* what traps somewhere is not known of any more */
@@ -479,6 +479,28 @@ static bool is_watched(const struct probe_site *site)
 	return false;
 }
 
+/*
+ * From which request on its calls are those of the one that was set at this place last, if that has seen returns; and from here on they are
+ * this one's.
+ */
+static uint32_t take_over(const struct patch_probe *probe)
+{
+	const struct patch_probe *last = probe;
+	struct patch_probe *other;
+
+	for (other = *patch_place_of(probe->site.runtime); other; other = other->next) {
+		if (other->site.runtime != probe->site.runtime)
+			continue;
+		if ((int32_t)(other->hot->generation - last->hot->generation) > 0)
+			last = other;
+		/* Relaxed: a return that comes before this one is set is seen by none. */
+		if (other != probe)
+			__atomic_store_n(&other->hot->successor, (int32_t)(probe->hot - other->hot),
+					__ATOMIC_RELAXED);
+	}
+	return last->flags & PATCH_EXIT ? last->hot->since : generations + 1;
+}
+
 static int prepare(struct patch_request *request, struct patch_writer *writer)
 {
 	const struct probe_site *site = request->site;
@@ -521,11 +543,16 @@ static int prepare(struct patch_request *request, struct patch_writer *writer)
 	if (patch_trap_add(site->runtime, probe->body) || add_traps(probe))
 		return -ENOMEM;
 	/* Relaxed: known to all threads by the barrier before the first jump. */
+	__atomic_store_n(&probe->hot->since,
+			request->flags & PATCH_GOES_ON ? take_over(probe) : generations + 1,
+			__ATOMIC_RELAXED);
+	__atomic_store_n(&probe->hot->successor, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&probe->hot->generation, ++generations, __ATOMIC_RELAXED);
 	__atomic_store_n(&probe->hot->user, request->user, __ATOMIC_RELAXED);
 	__atomic_store_n(&probe->hot->follows, request->flags & PATCH_EXIT, __ATOMIC_RELAXED);
 	__atomic_store_n(&probe->hot->entry, request->entry, __ATOMIC_RELAXED);
-	__atomic_store_n(&probe->hot->exit, request->exit, __ATOMIC_RELAXED);
+	/* Release: what is of the calls that it goes on with. Pairs with the acquire in leave(). */
+	__atomic_store_n(&probe->hot->exit, request->exit, __ATOMIC_RELEASE);
 	probe->armed = true;
 	request->probe = probe;
 	request->method = probe->method;
@@ -574,6 +601,40 @@ static int write_breakpoint(struct patch_writer *writer, const struct patch_prob
 	return patch_write(writer, probe->site.runtime, &byte, 1);
 }
 
+/*
+ * A handler takes nanoseconds, unless its thread has lost the processor: so first a look or two, then the processor for
+ * whoever waits for it, and only then a pause.
+ */
+static void wait_until_left(const struct patch_probe *probe)
+{
+	for (unsigned int i = 0; patch_hit_is_inside(probe->hot); i++) {
+		if (i < LOOKS)
+			__builtin_ia32_pause();
+		else if (i < LOOKS + YIELDS)
+			sched_yield();
+		else
+			usleep(GRACE_US);
+	}
+}
+
+/* What is not armed has no handlers any more, and nobody is in one. */
+static void forget(struct patch_probe *const *probes, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (probes[i]->armed)
+			continue;
+		/* Relaxed: ordered by the barrier, see hit.c. */
+		__atomic_store_n(&probes[i]->hot->entry, NULL, __ATOMIC_RELAXED);
+		__atomic_store_n(&probes[i]->hot->exit, NULL, __ATOMIC_RELAXED);
+		__atomic_store_n(&probes[i]->hot->follows, false, __ATOMIC_RELAXED);
+	}
+	barrier();
+	for (size_t i = 0; i < count; i++) {
+		if (!probes[i]->armed)
+			wait_until_left(probes[i]);
+	}
+}
+
 /* What was begun and cannot be ended: the first byte again, for nothing else was written or all can be. */
 static void give_up(struct patch_request *request, struct patch_writer *writer, int error)
 {
@@ -582,6 +643,7 @@ static void give_up(struct patch_request *request, struct patch_writer *writer, 
 	write_bytes(writer, probe, probe->site.bytes, INNER);
 	write_bytes(writer, probe, probe->site.bytes, FIRST);
 	probe->armed = false;
+	forget(&probe, 1);
 	request->probe = NULL;
 	request->error = error;
 }
@@ -640,6 +702,8 @@ static void cancel(struct patch_request *requests, size_t count, int error)
 		if (!requests[i].probe)
 			continue;
 		requests[i].probe->armed = false;
+		/* Returns of calls that it was to go on with may be in them. */
+		forget(&requests[i].probe, 1);
 		requests[i].probe = NULL;
 		requests[i].error = error;
 	}
@@ -719,22 +783,6 @@ size_t patch_set(struct patch_request *requests, size_t count)
 	return failed;
 }
 
-/*
- * A handler takes nanoseconds, unless its thread has lost the processor: so first a look or two, then the processor for
- * whoever waits for it, and only then a pause.
- */
-static void wait_until_left(const struct patch_probe *probe)
-{
-	for (unsigned int i = 0; patch_hit_is_inside(probe->hot); i++) {
-		if (i < LOOKS)
-			__builtin_ia32_pause();
-		else if (i < LOOKS + YIELDS)
-			sched_yield();
-		else
-			usleep(GRACE_US);
-	}
-}
-
 void patch_settle(struct patch_probe *const *probes, size_t count)
 {
 	barrier();
@@ -746,23 +794,6 @@ void patch_change_user(struct patch_probe *probe, void *user)
 {
 	/* Release: what it points to. Pairs with the acquire in take(). */
 	__atomic_store_n(&probe->hot->user, user, __ATOMIC_RELEASE);
-}
-
-static void forget(struct patch_probe *const *probes, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		if (probes[i]->armed)
-			continue;
-		/* Relaxed: ordered by the barrier, see hit.c. */
-		__atomic_store_n(&probes[i]->hot->entry, NULL, __ATOMIC_RELAXED);
-		__atomic_store_n(&probes[i]->hot->exit, NULL, __ATOMIC_RELAXED);
-		__atomic_store_n(&probes[i]->hot->follows, false, __ATOMIC_RELAXED);
-	}
-	barrier();
-	for (size_t i = 0; i < count; i++) {
-		if (!probes[i]->armed)
-			wait_until_left(probes[i]);
-	}
 }
 
 /* The rest of those that have begun with a trap. */
