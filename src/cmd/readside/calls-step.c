@@ -427,6 +427,16 @@ static void take_address(const struct instruction *i)
 	assign(i, &i->operands[0], size_of(&i->operands[0]) == 8 ? at : calls_unknown);
 }
 
+/* Whether it writes to the frame, as often as is known. */
+static bool repeats_in_frame(const struct instruction *i)
+{
+	const struct calls_value *registers = i->state->registers, *count = &registers[1];
+
+	return (i->head.attributes & ZYDIS_ATTRIB_HAS_REP) && calls_is_constant(count, 8) &&
+			count->number >= 0 && count->number <= 4096 &&
+			registers[CALLS_RDI].kind == KNOWN_STACK;
+}
+
 /* False: what is copied is not known, or is no part of the frame. */
 static bool copy(const struct instruction *i)
 {
@@ -436,9 +446,7 @@ static bool copy(const struct instruction *i)
 	unsigned int width = size_of(&i->operands[0]);
 	int64_t size;
 
-	if (!(i->head.attributes & ZYDIS_ATTRIB_HAS_REP) || !calls_is_constant(count, 8) ||
-			count->number < 0 || count->number > 4096 || from->kind != KNOWN_STACK ||
-			to->kind != KNOWN_STACK)
+	if (!repeats_in_frame(i) || from->kind != KNOWN_STACK)
 		return false;
 	size = count->number * width;
 	for (int64_t at = 0; at < size;) {
@@ -462,8 +470,7 @@ static bool fill(const struct instruction *i)
 	unsigned int width = size_of(&i->operands[0]);
 	struct calls_value value = cut(registers[CALLS_RAX], width);
 
-	if (!(i->head.attributes & ZYDIS_ATTRIB_HAS_REP) || !calls_is_constant(count, 8) ||
-			count->number < 0 || count->number > 4096 || to->kind != KNOWN_STACK)
+	if (!repeats_in_frame(i))
 		return false;
 	for (int64_t nr = 0; nr < count->number; nr++, to->number += width)
 		calls_store(i->state, to->number, width, value);
