@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: MIT
 """What the tests of the command line share: running `side`, on pipes or a terminal, and checking."""
+import contextlib
 import json
 import os
 import pty
 import re
 import select
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
 
@@ -45,6 +48,21 @@ def side(*args, env=None, cwd=None, text=True, timeout=60, stdin=subprocess.DEVN
         return Result(run.returncode, run.stdout.decode("utf-8", "surrogateescape"),
                       run.stderr.decode("utf-8", "surrogateescape"))
     return Result(run.returncode, run.stdout, run.stderr)
+
+
+def end_daemon(env):
+    """The daemon of a test, and its sessions, end with the test."""
+    found = side("daemon", "--json", "--no-daemon", env=env)
+    if found.status:
+        return
+    side("destroy", "-a", env=env)
+    pid = json.loads(found.out.splitlines()[0])["pid"]
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGTERM)
+    end = time.monotonic() + 120
+    while os.path.exists(f"/proc/{pid}"):
+        assert time.monotonic() < end, "the daemon has ended"
+        time.sleep(0.01)
 
 
 def side_on_terminal(*args, which="stdout", env=None):

@@ -30,21 +30,7 @@ ROUNDS = 7
 atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
 
 
-def end_daemon():
-    """It and its sessions end with the test."""
-    found = side("daemon", "--json", "--no-daemon", env=ENV)
-    if found.status:
-        return
-    side("destroy", "-a", env=ENV)
-    pid = json.loads(found.out.splitlines()[0])["pid"]
-    os.kill(pid, signal.SIGTERM)
-    for _ in range(3000):
-        if not os.path.exists(f"/proc/{pid}"):
-            break
-        time.sleep(0.01)
-
-
-atexit.register(end_daemon)
+atexit.register(end_daemon, ENV)
 
 
 def compiled(source, *options, name=None):

@@ -40,22 +40,7 @@ PROGRAMS = {"moving": ("-fpie", "-pie"), "fixed": ("-fno-pie", "-no-pie"), "mark
 atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
 
 
-def end_daemon():
-    """It and its sessions end with the test."""
-    found = side("daemon", "--json", "--no-daemon", env=ENV)
-    if found.status:
-        return
-    side("destroy", "-a", env=ENV)
-    pid = json.loads(found.out.splitlines()[0])["pid"]
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGTERM)
-    for _ in range(3000):
-        if not os.path.exists(f"/proc/{pid}"):
-            break
-        time.sleep(0.01)
-
-
-atexit.register(end_daemon)
+atexit.register(end_daemon, ENV)
 
 
 # ---- the program ----

@@ -26,17 +26,6 @@ KEPT_MAX = 64 << 10  # KiB
 atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
 
 
-def end_daemon():
-    """It and its sessions end with the test."""
-    found = side("daemon", "--json", "--no-daemon", env=ENV)
-    if found.status:
-        return
-    side("destroy", "-a", env=ENV)
-    pid = json.loads(found.out.splitlines()[0])["pid"]
-    os.kill(pid, signal.SIGTERM)
-    wait_until(lambda: not os.path.exists(f"/proc/{pid}"), "the daemon has ended")
-
-
 def wait_until(condition, what, seconds=120):
     end = time.monotonic() + seconds
     while not condition():
@@ -139,7 +128,7 @@ def main():
     if not all(shutil.which(name) for name in ("redis-server", "redis-cli", "redis-benchmark")):
         print("redis is not installed: nothing can be tested")
         sys.exit(77)
-    atexit.register(end_daemon)
+    atexit.register(end_daemon, ENV)
     plain, probed = Server("plain"), Server("probed")
     signals = probed.signals()
     for number in range(ROUNDS):
