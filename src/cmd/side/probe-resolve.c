@@ -178,26 +178,33 @@ __attribute__((noreturn)) static void work(
 	_exit(status);
 }
 
-/* Of a program for another processor there is nothing to be found. What cannot be read is said later. */
-static int check_processor(pid_t pid)
+const char *probe_other_processor(const char *path)
 {
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	Elf64_Ehdr head;
-	char path[64];
-	ssize_t size;
-	int fd;
+	ssize_t size = fd < 0 ? -1 : pread(fd, &head, sizeof(head), 0);
 
-	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	size = fd < 0 ? -1 : pread(fd, &head, sizeof(head), 0);
 	if (fd >= 0)
 		close(fd);
 	if (size != (ssize_t)sizeof(head) || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 ||
 			(head.e_ident[EI_CLASS] == ELFCLASS64 && head.e_machine == EM_X86_64))
+		return NULL;
+	return head.e_ident[EI_CLASS] == ELFCLASS32 ? "32 bits" : "not x86-64";
+}
+
+static int check_processor(pid_t pid)
+{
+	const char *other;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	other = probe_other_processor(path);
+	if (!other)
 		return COMMAND_DONE;
 	return say_error(COMMAND_FAILED, NULL,
 			"process %d is a program for another processor (%s): only x86-64 can be "
 			"probed",
-			(int)pid, head.e_ident[EI_CLASS] == ELFCLASS32 ? "32 bits" : "not x86-64");
+			(int)pid, other);
 }
 
 int probe_resolve(const struct probe_target *target, const struct resolve_wish *wish, int *table)

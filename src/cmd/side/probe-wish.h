@@ -45,6 +45,11 @@ struct probe_target {
  * reads them does not survive each damaged one. 0 or an exit status: said.
  */
 int probe_resolve(const struct probe_target *target, const struct resolve_wish *wish, int *table);
+/*
+ * For which other processor the file is, of which there is nothing to be found then; NULL: for ours, or it cannot be read, which is
+ * said later.
+ */
+const char *probe_other_processor(const char *path);
 
 /* probe-files.c: all files that the target executes, or will. */
 int probe_add_files(const struct probe_target *target, struct resolve *resolve,

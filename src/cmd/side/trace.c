@@ -18,9 +18,7 @@
 #include "session/probes.h"
 #include "session/session.h"
 
-#include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -469,27 +467,15 @@ static int check_filter(const char *text)
 	return status;
 }
 
-/* Of another kind of processor nobody finds places. */
-static bool has_places(const char *exe)
-{
-	int fd = open(exe, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	Elf64_Ehdr head;
-	bool has = fd >= 0 && pread(fd, &head, sizeof(head), 0) == sizeof(head) &&
-			head.e_ident[EI_CLASS] == ELFCLASS64 && head.e_machine == EM_X86_64;
-
-	if (fd >= 0)
-		close(fd);
-	return has;
-}
-
 /* Not by running it: whatever it does would be done for nothing. */
 static int check_reachable(const char *program, const char *exe)
 {
 	char *why = session_never_meets(program);
 	int status = why ? say_error(COMMAND_FAILED,
-					   has_places(exe) ? "`side trace --global` has the kernel "
-							     "watch its functions"
-							   : NULL,
+					   probe_other_processor(exe)
+							   ? NULL
+							   : "`side trace --global` has the kernel "
+							     "watch its functions",
 					   "%s", why)
 			 : COMMAND_DONE;
 
