@@ -364,6 +364,7 @@ struct ctf_packet {
 int ctf_packet_read(int fd, const char *name, uint64_t at, struct ctf_packet *packet);
 /* Take the figures out of the bytes. 0 or -EBADMSG. */
 int ctf_packet_parse(struct ctf_packet *packet);
+void ctf_packet_set_uuid(struct ctf_packet *packet, const unsigned char uuid[16]);
 void ctf_packet_set_discarded(struct ctf_packet *packet, uint64_t discarded);
 void ctf_packet_set_sequence(struct ctf_packet *packet, uint64_t sequence);
 void ctf_packet_set_times(struct ctf_packet *packet, uint64_t begin, uint64_t end);

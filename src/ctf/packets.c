@@ -64,6 +64,12 @@ int ctf_packet_parse(struct ctf_packet *packet)
 	return 0;
 }
 
+void ctf_packet_set_uuid(struct ctf_packet *packet, const unsigned char uuid[16])
+{
+	memmove(packet->uuid, uuid, sizeof(packet->uuid));
+	memcpy(packet->bytes + AT_UUID, packet->uuid, sizeof(packet->uuid));
+}
+
 void ctf_packet_set_discarded(struct ctf_packet *packet, uint64_t discarded)
 {
 	packet->discarded = discarded;

@@ -94,7 +94,9 @@ static int say_hello(struct bytes *bytes)
 
 	gethostname(host, sizeof(host) - 1);
 	framing_put_u32(&writer, FRAME_VERSION);
-	framing_put_u32(&writer, bytes->sink.connections ? FRAME_HELLO_RESUMED : 0);
+	framing_put_u32(&writer,
+			(bytes->sink.connections ? FRAME_HELLO_RESUMED : 0) |
+					(bytes->sink.delivered ? FRAME_HELLO_ACKNOWLEDGED : 0));
 	framing_put_name(&writer, host);
 	framing_put_name(&writer, bytes->sink.session);
 	return send_frame(bytes, &writer, FRAME_HELLO);
@@ -189,21 +191,6 @@ static int bytes_open(struct sink *sink, struct send_error *error)
 	if (fd)
 		snprintf(error->text, sizeof(error->text), "cannot write: %s", line_error(fd));
 	return fd;
-}
-
-static void bytes_close(struct sink *sink)
-{
-	struct bytes *bytes = bytes_of(sink);
-
-	if (bytes->fd >= 0 && !bytes->shared)
-		close(bytes->fd);
-	bytes->fd = sink->watch_fd = -1;
-}
-
-static void bytes_free(struct sink *sink)
-{
-	bytes_close(sink);
-	free(bytes_of(sink));
 }
 
 /* ---- what is sent ---- */
@@ -358,6 +345,18 @@ static int hear(struct bytes *bytes)
 	return 1;
 }
 
+static void bytes_close(struct sink *sink)
+{
+	struct bytes *bytes = bytes_of(sink);
+
+	/* What the receiver acknowledged before it went is not sent to the next one. */
+	while (bytes->fd >= 0 && sink->url.kind == URL_TCP && hear(bytes) > 0)
+		;
+	if (bytes->fd >= 0 && !bytes->shared)
+		close(bytes->fd);
+	bytes->fd = sink->watch_fd = -1;
+}
+
 /* One byte, so that the rest is heard at once. */
 static int await_answer(struct bytes *bytes, int timeout_ms)
 {
@@ -404,6 +403,12 @@ static int bytes_flush(struct sink *sink, struct follow *follow, bool wait)
 			break;
 	}
 	return ret == -ETIMEDOUT ? 0 : ret;
+}
+
+static void bytes_free(struct sink *sink)
+{
+	bytes_close(sink);
+	free(bytes_of(sink));
 }
 
 /* ---- ends ---- */

@@ -7,6 +7,9 @@
  * numbers of frames, packets and events leave open is counted as lost. A packet is written whole or not at
  * all. Losses go into the counter of discarded events of the next packet, so that every reader of the
  * trace sees where they were.
+ *
+ * A receiver that joins late writes a part of a trace. If an earlier receiver acknowledged the beginning, the
+ * beginning is counted as received earlier, not as lost. The part has a UUID of its own (identity.c).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,6 +22,7 @@
 
 #include "ctf/ctf.h"
 #include "send/frame.h"
+#include "send/identity.h"
 #include "send/receive.h"
 
 #define SESSIONS_MAX 64
@@ -41,11 +45,14 @@ struct stream {
 	uint64_t lost_packets;
 	uint64_t lost_events;
 	uint64_t dropped_events;
+	uint64_t earlier_packets; /* Acknowledged by a receiver before this one. */
+	uint64_t earlier_events;
 	uint64_t discarded; /* As the last packet that was written says. */
 	uint64_t sequence;
 	uint64_t end; /* Ticks. */
 	off_t size;
 	bool begun; /* The file has its first packet. */
+	bool met;   /* The sender has said how many packets there were before. */
 };
 
 struct trace {
@@ -58,6 +65,7 @@ struct trace {
 	uint32_t newest;
 	uint64_t wanted; /* Of the newest one, as far as it was announced. */
 	uint64_t maps;
+	struct identity identity;
 	struct stream **streams;
 	uint32_t nr_streams;
 };
@@ -79,6 +87,8 @@ struct session {
 	uint64_t lost_frames;
 	uint64_t repeated_frames;
 	bool ended;
+	bool is_late;   /* Its beginning did not come here: … */
+	bool is_joined; /* … an earlier receiver has acknowledged it. */
 	uint64_t total_frames;
 	uint64_t total_packets;
 	uint64_t total_events;
@@ -110,8 +120,9 @@ struct receive_source {
 	uint64_t session; /* Of the last frame. */
 	uint64_t answered;
 	bool heard;
-	bool answer; /* There is something to answer. */
-	bool fresh;  /* The first frame is still to come. */
+	bool answer;  /* There is something to answer. */
+	bool fresh;   /* The first frame is still to come. */
+	bool answers; /* The sender hears what is acknowledged. */
 };
 
 static void say(const struct receive *receive, const char *format, ...)
@@ -232,7 +243,8 @@ static bool is_path(const char *name)
 }
 
 /* The directories above it; its own is new, under another name where there is one already. */
-static int make_directory(struct receive *receive, const char *name, char **directory)
+static int make_directory(
+		struct receive *receive, const char *name, char **directory, bool *ret_is_renamed)
 {
 	char *path = receive->text;
 	size_t room = sizeof(receive->text), base = strlen(receive->output) + 1, size;
@@ -250,6 +262,7 @@ static int make_directory(struct receive *receive, const char *name, char **dire
 		if (try > 1)
 			snprintf(path + size, room - size, "-%u", try);
 		if (!mkdir(path, 0755)) {
+			*ret_is_renamed = try > 1;
 			*directory = strdup(path + base);
 			return *directory ? 0 : -ENOMEM;
 		}
@@ -259,13 +272,18 @@ static int make_directory(struct receive *receive, const char *name, char **dire
 	return -EEXIST;
 }
 
-static bool prepare_trace(struct receive *receive, struct trace *trace, const char *name)
+static bool prepare_trace(struct receive *receive, const struct session *session,
+		struct trace *trace, const char *name)
 {
+	bool is_renamed = false;
 	int ret;
 
 	if (trace->directory || trace->refused)
 		return !trace->refused;
-	ret = is_path(name) ? make_directory(receive, name, &trace->directory) : -EINVAL;
+	ret = is_path(name) ? make_directory(receive, name, &trace->directory, &is_renamed)
+			    : -EINVAL;
+	/* A trace of that name, with that UUID, may be there already. */
+	trace->identity.is_own = is_renamed || session->is_late;
 	if (!ret)
 		return true;
 	trace->refused = true;
@@ -407,8 +425,12 @@ static void take_file(struct receive *receive, struct session *session, const st
 		return;
 	trace = slot(receive, &session->traces, &session->nr_traces, file->trace, TRACES_MAX,
 			sizeof(*trace));
-	if (!trace || !prepare_trace(receive, trace, file->name))
+	if (!trace || !prepare_trace(receive, session, trace, file->name))
 		return;
+	/* The frame's bytes are the source's, which writes them nowhere else. */
+	if (file->kind == FRAME_METADATA && !file->offset)
+		identity_replace_in_metadata(&trace->identity,
+				(unsigned char *)(uintptr_t)file->bytes, file->size);
 	if (file->kind == FRAME_METADATA)
 		take_metadata(receive, trace, file);
 	else if (file->kind == FRAME_MAPS)
@@ -439,11 +461,13 @@ static int begin_stream(struct receive *receive, const struct trace *trace, stru
 	unsigned char bytes[HEADER_MAX];
 	struct ctf_packet first = *like;
 
-	if (stream->begun)
+	/* Packets that an earlier receiver has are no gap. */
+	if (stream->begun || (stream->earlier_packets && !like->discarded && !stream->lost_events))
 		return 0;
 	first.bytes = bytes;
 	first.end = first.begin;
-	first.sequence = first.discarded = 0;
+	first.sequence = stream->earlier_packets && first.sequence ? first.sequence - 1 : 0;
+	first.discarded = 0;
 	ctf_packet_make_empty(&first, header_size);
 	stream->begun = true;
 	return write_packet(receive, trace, stream, &first);
@@ -455,10 +479,17 @@ static uint64_t less(uint64_t from, uint64_t what)
 }
 
 /* Up to the packet `number`, before which there were so many events. */
-static void note_gap(struct stream *stream, uint64_t number, uint64_t events, uint64_t dropped)
+static void note_gap(const struct session *session, struct stream *stream, uint64_t number,
+		uint64_t events, uint64_t dropped)
 {
+	if (session->is_joined && !stream->met) {
+		stream->expected = stream->earlier_packets = number;
+		stream->earlier_events = events;
+	}
+	stream->met = true;
 	stream->lost_packets += less(number, stream->expected);
-	stream->lost_events += less(events, stream->events + stream->lost_events);
+	stream->lost_events +=
+			less(events, stream->events + stream->lost_events + stream->earlier_events);
 	if (dropped > stream->dropped_events)
 		stream->dropped_events = dropped;
 	if (number > stream->expected)
@@ -494,12 +525,14 @@ static void finish_packet(struct receive *receive, struct session *session)
 	assembly->open = false;
 	trace = slot(receive, &session->traces, &session->nr_traces, head->trace, TRACES_MAX,
 			sizeof(*trace));
-	if (!trace || !prepare_trace(receive, trace, head->trace_name))
+	if (!trace || !prepare_trace(receive, session, trace, head->trace_name))
 		return;
 	stream = find_stream(receive, trace, head->stream, head->stream_name);
 	if (!stream || head->number < stream->expected || ctf_packet_parse(&packet))
 		return;
-	note_gap(stream, head->number, head->events_before, head->dropped_before);
+	note_gap(session, stream, head->number, head->events_before, head->dropped_before);
+	identity_replace(&trace->identity, packet.uuid);
+	ctf_packet_set_uuid(&packet, packet.uuid);
 	if ((head->number || head->dropped_before) &&
 			begin_stream(receive, trace, stream, &packet, head->header_size))
 		return;
@@ -570,7 +603,8 @@ static int take_packet(struct receive *receive, struct session *session, const s
 
 /* ---- ends ---- */
 
-static void end_stream(struct receive *receive, struct trace *trace, struct frame_reader *reader)
+static void end_stream(struct receive *receive, const struct session *session, struct trace *trace,
+		struct frame_reader *reader)
 {
 	uint32_t number = framing_get_u32(reader);
 	unsigned char bytes[HEADER_MAX];
@@ -595,10 +629,14 @@ static void end_stream(struct receive *receive, struct trace *trace, struct fram
 	if (reader->bad || (header_size != HEADER_MIN && header_size != HEADER_MAX))
 		return;
 	memcpy(packet.uuid, uuid, sizeof(packet.uuid));
+	identity_replace(&trace->identity, packet.uuid);
 	stream = find_stream(receive, trace, number, name);
 	if (!stream)
 		return;
-	note_gap(stream, packets, events, dropped);
+	note_gap(session, stream, packets, events, dropped);
+	/* An earlier receiver has all of it. */
+	if (stream->earlier_packets && !stream->begun && !stream->lost_packets)
+		return;
 	packet.discarded += stream->lost_events;
 	if (packet.discarded <= stream->discarded && stream->begun)
 		return;
@@ -622,10 +660,10 @@ static void take_trace_end(
 	trace = reader.bad ? NULL
 			   : slot(receive, &session->traces, &session->nr_traces, number,
 					     TRACES_MAX, sizeof(*trace));
-	if (!trace || !prepare_trace(receive, trace, receive->packet.trace_name))
+	if (!trace || !prepare_trace(receive, session, trace, receive->packet.trace_name))
 		return;
 	while (!reader.bad && reader.at < reader.end)
-		end_stream(receive, trace, &reader);
+		end_stream(receive, session, trace, &reader);
 }
 
 static void take_end(struct session *session, const struct frame *frame)
@@ -643,14 +681,30 @@ static void take_end(struct session *session, const struct frame *frame)
 
 /* ---- frames ---- */
 
-static bool is_resumption(const struct frame *frame)
+static uint32_t hello_flags(const struct frame *frame)
 {
 	struct frame_reader reader = {frame->payload, frame->payload + frame->size, false};
+	uint32_t flags;
 
 	if (frame->type != FRAME_HELLO)
-		return false;
+		return 0;
 	framing_get_u32(&reader);
-	return framing_get_u32(&reader) & FRAME_HELLO_RESUMED && !reader.bad;
+	flags = framing_get_u32(&reader);
+	return reader.bad ? 0 : flags;
+}
+
+/* Whether the session's beginning came here is known from its first frame. */
+static void meet_session(struct session *session, const struct frame *frame, bool answers)
+{
+	uint32_t flags = hello_flags(frame);
+
+	if (session->frames)
+		return;
+	if (flags & FRAME_HELLO_RESUMED) /* Else everything comes again. */
+		session->is_late = flags & FRAME_HELLO_ACKNOWLEDGED;
+	else
+		session->is_late = frame->sequence != 0;
+	session->is_joined = answers && session->is_late && flags & FRAME_HELLO_RESUMED;
 }
 
 static int take_frame(struct receive_source *source, const struct frame *frame)
@@ -669,8 +723,9 @@ static int take_frame(struct receive_source *source, const struct frame *frame)
 		session->repeated_frames++;
 		return 0;
 	}
+	meet_session(session, frame, source->answers);
 	/* What an earlier connection carried went to us or to others; numbers of packets tell. */
-	if (!is_resumption(frame))
+	if (!(hello_flags(frame) & FRAME_HELLO_RESUMED))
 		session->lost_frames += frame->sequence - session->next_sequence;
 	session->next_sequence = frame->sequence + 1;
 	session->frames++;
@@ -753,13 +808,14 @@ void receive_destroy(struct receive *receive)
 	free(receive);
 }
 
-struct receive_source *receive_source_open(struct receive *receive)
+struct receive_source *receive_source_open(struct receive *receive, bool answers)
 {
 	struct receive_source *source = calloc(1, sizeof(*source));
 
 	if (!source)
 		return NULL;
 	source->receive = receive;
+	source->answers = answers;
 	source->room = FRAME_HEAD + FRAME_PAYLOAD_MAX + FRAME_TAIL;
 	source->bytes = malloc(source->room);
 	if (!source->bytes) {
@@ -839,9 +895,19 @@ static void sum_unplaced(const struct session *session, struct receive_summary *
 		for (uint32_t j = 0; trace && j < trace->nr_streams; j++) {
 			const struct stream *stream = trace->streams[j];
 
-			packets += stream ? stream->packets + stream->lost_packets : 0;
-			events += stream ? stream->events + stream->lost_events : 0;
+			packets += stream ? stream->packets + stream->lost_packets +
+							stream->earlier_packets
+					  : 0;
+			events += stream ? stream->events + stream->lost_events +
+							stream->earlier_events
+					 : 0;
 		}
+	}
+	/* Traces that ended before this receiver began were acknowledged as well. */
+	if (session->is_joined) {
+		summary->earlier_packets += less(session->total_packets, packets);
+		summary->earlier_events += less(session->total_events, events);
+		return;
 	}
 	summary->lost_packets += less(session->total_packets, packets);
 	summary->lost_events += less(session->total_events, events);
@@ -864,6 +930,8 @@ static void sum_trace(const struct trace *trace, struct receive_summary *summary
 		summary->lost_packets += stream->lost_packets;
 		summary->events += stream->events;
 		summary->lost_events += stream->lost_events;
+		summary->earlier_packets += stream->earlier_packets;
+		summary->earlier_events += stream->earlier_events;
 		summary->dropped_events += stream->dropped_events;
 	}
 }

@@ -31,17 +31,19 @@ struct receive_summary {
 	uint64_t events;
 	uint64_t lost_events;     /* On the way. */
 	uint64_t unplaced_events; /* Of those: in streams of which nothing has come. */
-	uint64_t dropped_events;  /* By the senders, whose spool was full. */
-	uint64_t incomplete;      /* Traces whose metadata has a hole. */
-	bool failed;              /* Something could not be written. */
+	uint64_t earlier_packets; /* Acknowledged by receivers before this one. */
+	uint64_t earlier_events;
+	uint64_t dropped_events; /* By the senders, whose spool was full. */
+	uint64_t incomplete;     /* Traces whose metadata has a hole. */
+	bool failed;             /* Something could not be written. */
 };
 
 /* 0 or -ENOMEM. */
 int receive_create(const struct receive_options *options, struct receive **receive);
 void receive_destroy(struct receive *receive);
 
-/* A way on which bytes come. NULL without memory. */
-struct receive_source *receive_source_open(struct receive *receive);
+/* A way on which bytes come; `answers`: the sender hears receive_answer(). NULL without memory. */
+struct receive_source *receive_source_open(struct receive *receive, bool answers);
 /* All that it brought has come. */
 void receive_source_close(struct receive_source *source);
 

@@ -732,6 +732,8 @@ static int try_connect(struct send *send)
 	int ret;
 
 	send->sink->final_error = false;
+	publish(send);
+	send->sink->delivered = send->own.packets > 0;
 	note_connection(send);
 	ret = reserve(send, 0);
 	if (ret)

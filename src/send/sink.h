@@ -97,6 +97,7 @@ struct sink {
 	bool final_error; /* open() failed in a way that no second try mends. */
 	bool no_files;    /* Paths of files are refused. */
 	uint64_t connections;
+	bool delivered; /* Earlier connections have delivered something. */
 	/* Of streams of frames: who sends, and the number of the next frame. */
 	uint64_t id;
 	uint64_t sequence;

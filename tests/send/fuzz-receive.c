@@ -61,7 +61,7 @@ static struct receive_summary receive_all(const unsigned char *bytes, size_t siz
 
 	CHECK(!mkdir(output, 0700));
 	CHECK(!receive_create(&options, &receive));
-	source = receive_source_open(receive);
+	source = receive_source_open(receive, piece % 2);
 	CHECK(source);
 	while (size) {
 		size_t now = piece < size ? piece : size;

@@ -2,6 +2,7 @@
 """Traces as a stream of bytes: every way, running recordings, damage with exact accounting."""
 import pty
 import random
+import re
 
 from sending import *
 
@@ -337,6 +338,119 @@ class Damage(unittest.TestCase):
         side("send", trace, file)
         got = receive(file, os.path.join(WORK, "second.out"))
         self.assertEqual((got["sessions"], got["events"], got["lost_events"]), (2, self.events + 300, 0))
+
+
+def babeltrace(*folders):
+    """Events and complaints of the reader that others use."""
+    done = subprocess.run(["babeltrace2", *folders], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    assert not done.returncode, done.stderr.decode()
+    return done.stdout.count(b"\n"), done.stderr.decode()
+
+
+def uuids(folder):
+    """The UUID in each metadata file, and those in the packets beside it."""
+    found = {}
+    for trace in traces(folder):
+        with open(os.path.join(folder, trace, "metadata"), encoding="utf-8") as file:
+            text = file.read()
+        if 'uuid = "' in text:
+            said = bytes.fromhex(text.split('uuid = "')[1][:36].replace("-", ""))
+        else:
+            said = bytes(map(int, text.split('"uuid":[')[1].split("]")[0].split(",")))
+        own = {data[4:20] for stream in streams(os.path.join(folder, trace)).values() for _, _, data in stream}
+        assert own <= {said}, (trace, said.hex(), own)
+        found[trace] = said
+    return found
+
+
+class Again(unittest.TestCase):
+    """Several receptions of one trace."""
+
+    def receivers(self, output_of, form):
+        """A recording of two programs that three receivers take, one after the other; what each has said."""
+        port, = ports(1)
+        name = f"again-{form}-{output_of(1) == output_of(2)}"
+        trace = os.path.join(WORK, name)
+        options = ("--format", "ctf2") if form == "ctf2" else ()
+        program = start(SIDE, "record", "-o", trace, *options, "--to", f"tcp://127.0.0.1:{port}", "--", "sh", "-c",
+                        f"{TALKER} 50; {TALKER} 100 lines", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.assertEqual(program.stdout.readline(), b"ready\n")
+        got = []
+        for turn in range(1, 4):
+            program.stdin.write(b"300\n")
+            program.stdin.flush()
+            self.assertEqual(program.stdout.readline(), b"said\n")
+            out = os.path.join(WORK, name + output_of(turn))
+            receiver = start(SIDE, "receive", "--json", "--listen", f"127.0.0.1:{port}", "-o", out, "--force")
+            if turn == 3:
+                finish(program)
+            else:
+                until(lambda: os.path.isdir(out) and side("view", out, "-e", "talker:line", check=False)
+                      .stdout.count(b"\n") >= (300 * turn if output_of(1) == output_of(2) else 300), "what was said")
+                receiver.terminate()
+            got.append(result(finish(receiver, None)[1], "received"))
+        return trace, sorted({os.path.join(WORK, name + output_of(turn)) for turn in (1, 2, 3)}), got
+
+    def check(self, output_of, form="ctf1"):
+        trace, outputs, got = self.receivers(output_of, form)
+        whole = 3 * 150 + 900
+        self.assertEqual(sum(each["events"] for each in got), whole, got)
+        for each in got:
+            self.assertEqual((each["lost_events"], each["lost_packets"], each["dropped_events"]), (0, 0, 0))
+        self.assertEqual(got[2]["earlier_events"], got[0]["events"] + got[1]["events"])
+        known = [uuid for output in outputs for uuid in uuids(output).values()]
+        self.assertEqual(len(set(known)), len(known), known)
+        seen = sum(side("view", output).stdout.count(b"\n") for output in outputs)
+        self.assertEqual(seen, whole)
+        if form == "ctf1":
+            self.assertEqual(babeltrace(trace), (whole, ""))
+            self.assertEqual(babeltrace(*outputs), (whole, ""))
+
+    def test_same_output(self):
+        self.check(lambda turn: ".out")
+
+    def test_same_output_ctf2(self):
+        self.check(lambda turn: ".out", "ctf2")
+
+    def test_other_output(self):
+        """Readers merge traces of one UUID wherever they are."""
+        self.check(lambda turn: f".out{turn}")
+
+    def test_sent_twice(self):
+        """Two copies in one output are two traces."""
+        for form, options in (("ctf1", ()), ("ctf2", ("--format", "ctf2"))):
+            trace = record(os.path.join(WORK, f"twice-{form}"), 200, *options)
+            out = os.path.join(WORK, f"twice-{form}.out")
+            for turn in (1, 2):
+                file = os.path.join(WORK, f"twice-{form}.bytes{turn}")
+                side("send", trace, file)
+                side("receive", file, "-o", out, "--force")
+            known = uuids(out)
+            self.assertEqual((len(known), len(set(known.values()))), (2, 2))
+            self.assertEqual(side("view", out).stdout.count(b"\n"), 2 * 600)
+            if form == "ctf1":
+                self.assertEqual(babeltrace(out), (2 * 600, ""))
+
+    def test_late_on_a_line(self):
+        """Two listeners of one line, where nothing is acknowledged: what each has is right on its own and together."""
+        trace = record(os.path.join(WORK, "line"), 20000)
+        file = os.path.join(WORK, "line.bytes")
+        side("send", trace, file)
+        with open(file, "rb") as stream:
+            data = stream.read()
+        cut = len(data) // 2
+        outputs, got = [], []
+        for name, part in (("first", data[:cut]), ("second", data[cut:])):
+            with open(f"{file}.{name}", "wb") as stream:
+                stream.write(part)
+            outputs.append(os.path.join(WORK, f"line.{name}"))
+            got.append(receive(f"{file}.{name}", outputs[-1], None))
+        known = [uuid for output in outputs for uuid in uuids(output).values()]
+        self.assertEqual(len(set(known)), 2)
+        events, complaints = babeltrace(*outputs)
+        self.assertEqual(events, got[0]["events"] + got[1]["events"])
+        for number in re.findall(r"discarded (\d+) events", complaints):
+            self.assertLessEqual(int(number), 60000)
 
 
 main()

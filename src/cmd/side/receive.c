@@ -106,7 +106,7 @@ static bool add_source(struct reception *reception, int fd, bool answers)
 	if (reception->nr_sources == CONNECTIONS_MAX)
 		return false;
 	*source = (struct source){fd, answers, answers || isatty(fd),
-			receive_source_open(reception->receive)};
+			receive_source_open(reception->receive, answers)};
 	if (!source->receive)
 		return false;
 	reception->nr_sources++;
@@ -317,10 +317,12 @@ static void json_summary(const struct receive_summary *s, const char *output)
 			",\"lost_frames\":%" PRIu64 ",\"repeated_frames\":%" PRIu64
 			",\"garbage\":%" PRIu64 ",\"packets\":%" PRIu64 ",\"lost_packets\":%" PRIu64
 			",\"events\":%" PRIu64 ",\"lost_events\":%" PRIu64
-			",\"unplaced_events\":%" PRIu64 ",\"dropped_events\":%" PRIu64 "}\n",
+			",\"unplaced_events\":%" PRIu64 ",\"dropped_events\":%" PRIu64
+			",\"earlier_packets\":%" PRIu64 ",\"earlier_events\":%" PRIu64 "}\n",
 			s->sessions, s->unended, s->traces, s->incomplete, s->frames,
 			s->lost_frames, s->repeated_frames, s->garbage, s->packets, s->lost_packets,
-			s->events, s->lost_events, s->unplaced_events, s->dropped_events);
+			s->events, s->lost_events, s->unplaced_events, s->dropped_events,
+			s->earlier_packets, s->earlier_events);
 }
 
 static bool has_losses(const struct receive_summary *summary)
@@ -359,6 +361,18 @@ static void say_losses(const struct reception *reception, const struct receive_s
 				say_label(true));
 }
 
+static void say_earlier(const struct receive_summary *summary)
+{
+	char packets[SAY_NUMBER_MAX], events[SAY_NUMBER_MAX];
+
+	if (summary->earlier_packets)
+		say_note("an earlier receiver has acknowledged %s packet%s with %s: they are not "
+			 "in these traces",
+				say_number(summary->earlier_packets, packets),
+				summary->earlier_packets == 1 ? "" : "s",
+				say_events(summary->earlier_events, events));
+}
+
 static int say_summary(struct reception *reception, const char *output)
 {
 	char bytes[1024], packets[SAY_NUMBER_MAX], events[SAY_NUMBER_MAX];
@@ -375,6 +389,7 @@ static int say_summary(struct reception *reception, const char *output)
 					say_number(summary.packets, packets),
 					say_number(summary.events, events),
 					say_printable(output, bytes, sizeof(bytes)));
+		say_earlier(&summary);
 		say_losses(reception, &summary);
 	}
 	fflush(stderr);
