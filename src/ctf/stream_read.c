@@ -16,65 +16,56 @@
 #include "ctf/stream_read.h"
 
 #define PACKET_MAGIC 0xc1fc1fc1u
+#define NS_PER_S 1000000000
 /* Packet headers take less, as a rule; what goes on behind it is loaded. */
 #define HEADER_ROOM ((size_t)4 << 10)
 
-int64_t ctf_clock_ns(const struct ctf_clock *clock, uint64_t cycles)
+/*
+ * Cycles to nanoseconds as babeltrace2 converts them: in double precision, rounded towards zero. babeltrace2 has no
+ * time for a value beyond the signed range; here such a value is exact.
+ */
+static inline __int128 cycles_ns(uint64_t frequency, uint64_t cycles)
 {
-	const uint64_t second = 1000000000;
-	uint64_t frequency = clock->frequency, sum, seconds, rest;
-	int64_t ns;
+	double ns;
 
-	if (__builtin_add_overflow(cycles, clock->offset, &sum)) {
-		unsigned __int128 wide = (unsigned __int128)cycles + clock->offset;
-
-		seconds = (uint64_t)(wide / frequency);
-		rest = (uint64_t)(wide % frequency);
-	} else {
-		seconds = sum / frequency;
-		rest = sum % frequency;
-	}
-	if (frequency != second)
-		rest = frequency < UINT64_C(18000000000)
-				? rest * second / frequency
-				: (uint64_t)((unsigned __int128)rest * second / frequency);
-	if (seconds > INT64_MAX || __builtin_add_overflow(clock->offset_s, (int64_t)seconds, &ns) ||
-			__builtin_mul_overflow(ns, (int64_t)second, &ns) ||
-			__builtin_add_overflow(ns, (int64_t)rest, &ns))
-		return clock->offset_s < 0 ? INT64_MIN : INT64_MAX;
-	return ns;
+	if (frequency == NS_PER_S)
+		return cycles;
+	ns = 1e9 * (double)cycles / (double)frequency;
+	if (__builtin_expect(ns < 0x1p63, 1))
+		return (int64_t)ns;
+	return (__int128)((unsigned __int128)cycles * NS_PER_S / frequency);
 }
 
 /*
- * The same as ctf_clock_ns(), remembering the second. With frequencies from 1 to 4 GHz the product
- * is exact: the error is less than rest / 2^64, which is less than the 1 / frequency that a
- * quotient is at least away from the next integer.
+ * The offset in cycles is converted by itself, without its whole seconds. So the sum of both can be 1 ns less than
+ * the exact one; two readers that agree are worth more than that nanosecond.
  */
-static inline int64_t second_ns(
-		struct ctf_second *second, const struct ctf_clock *clock, uint64_t cycles)
+static __int128 clock_origin_ns(const struct ctf_clock *clock)
 {
-	uint64_t frequency = clock->frequency, rest = cycles - second->first;
-	unsigned __int128 whole;
-	int64_t ns;
+	__int128 seconds = (__int128)clock->offset_s + clock->offset / clock->frequency;
 
-	if (__builtin_expect(second->clock == clock && rest < frequency, 1))
-		return second->ns + (int64_t)((unsigned __int128)rest * second->factor >> 64);
-	ns = ctf_clock_ns(clock, cycles);
-	second->clock = NULL;
-	if (frequency <= 1000000000 || frequency > UINT32_MAX || cycles > UINT64_MAX / 4 ||
-			clock->offset > UINT64_MAX / 4 || ns < INT64_MIN / 2 || ns > INT64_MAX / 2)
-		return ns;
-	rest = (cycles + clock->offset) % frequency;
-	if (rest > cycles)
-		return ns;
-	whole = ((unsigned __int128)1000000000 << 64) + frequency - 1;
-	*second = (struct ctf_second){
-			.clock = clock,
-			.factor = (uint64_t)(whole / frequency),
-			.first = cycles - rest,
-			.ns = ctf_clock_ns(clock, cycles - rest),
-	};
-	return ns;
+	return seconds * NS_PER_S + cycles_ns(clock->frequency, clock->offset % clock->frequency);
+}
+
+static int64_t saturate(__int128 ns)
+{
+	return ns < INT64_MIN ? INT64_MIN : ns > INT64_MAX ? INT64_MAX : (int64_t)ns;
+}
+
+int64_t ctf_clock_ns(const struct ctf_clock *clock, uint64_t cycles)
+{
+	return saturate(clock_origin_ns(clock) + cycles_ns(clock->frequency, cycles));
+}
+
+/* The same as ctf_clock_ns(), with the origin of the stream's clock remembered. */
+static inline int64_t origin_ns(
+		struct ctf_origin *origin, const struct ctf_clock *clock, uint64_t cycles)
+{
+	if (__builtin_expect(origin->clock != clock, 0)) {
+		origin->clock = clock;
+		origin->ns = clock_origin_ns(clock);
+	}
+	return saturate(origin->ns + cycles_ns(clock->frequency, cycles));
 }
 
 /* ---- files ---- */
@@ -186,7 +177,7 @@ static struct ctf_item *new_item(
 	item->kind = kind;
 	item->timed = clock;
 	item->cycles = cycles;
-	item->ns = clock ? second_ns(&stream->second, clock, cycles) : 0;
+	item->ns = clock ? origin_ns(&stream->origin, clock, cycles) : 0;
 	item->begin_ns = item->ns;
 	item->count = 0;
 	item->text = NULL;
@@ -670,7 +661,7 @@ static int renew_classes(struct ctf_stream_reader *stream)
 	stream->decoder.slots = slots;
 	stream->classes = classes;
 	stream->class = NULL;
-	stream->second.clock = NULL;
+	stream->origin.clock = NULL;
 	stream->window.dir = classes->trace.path;
 	return 0;
 }

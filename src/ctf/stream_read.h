@@ -17,12 +17,10 @@ enum ctf_stream_state {
 	CTF_STREAM_END,
 };
 
-/* From ticks to nanoseconds without a division, as long as they are of one second. */
-struct ctf_second {
-	const struct ctf_clock *clock; /* NULL: of no use. */
-	uint64_t factor;               /* 2^64 * nanoseconds of a tick, rounded up. */
-	uint64_t first;                /* The tick at which the second begins … */
-	int64_t ns;                    /* … and when that is. */
+/* When tick 0 of a clock is. */
+struct ctf_origin {
+	const struct ctf_clock *clock; /* NULL: not known yet. */
+	__int128 ns;                   /* Since the epoch. */
 };
 
 struct ctf_stream_reader {
@@ -48,7 +46,7 @@ struct ctf_stream_reader {
 	struct ctf_packet_fields fields;
 	struct ctf_decoder decoder;
 	struct ctf_fast_header fast_header;
-	struct ctf_second second;
+	struct ctf_origin origin;
 	bool bounded; /* Packets with nothing between these times are skipped. */
 	bool skipped; /* The one before this was. */
 	int64_t from_ns, to_ns;
@@ -68,7 +66,7 @@ void ctf_stream_reader_close(struct ctf_stream_reader *stream);
 /* Go on: 1: stream->item is there; 0: the end; -ENOMEM. */
 int ctf_stream_reader_next(struct ctf_stream_reader *stream);
 
-/* Nanoseconds since the epoch, saturated. */
+/* Nanoseconds since the epoch, equal to what babeltrace2 shows, saturated. */
 int64_t ctf_clock_ns(const struct ctf_clock *clock, uint64_t cycles);
 
 /* ---- metadata files ---- */

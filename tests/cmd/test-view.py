@@ -102,6 +102,18 @@ def test_times():
         contains(result.err, "is no time")
 
 
+def test_times_of_babeltrace():
+    """A recorded trace's clock has the processor's frequency; every reader must find the same nanoseconds."""
+    if not shutil.which("babeltrace2"):
+        return
+    done = subprocess.run(["babeltrace2", "--clock-seconds", TRACE], capture_output=True, text=True, check=True)
+    wanted = [int(seconds) * 10**9 + int(rest) for seconds, rest in
+              re.findall(r"^\[(\d+)\.(\d{9})\]", done.stdout, re.M)]
+    equal(times(), wanted)
+    rows = side("export", TRACE, "--to", "csv", "-q").out.splitlines()[1:]
+    equal([int(row.split(",")[0]) for row in rows], wanted)
+
+
 def test_times_of_packets():
     """A part of a trace of many packets is what the whole has of that time: events and losses."""
     apart = tempfile.TemporaryDirectory()

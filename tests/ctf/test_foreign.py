@@ -644,8 +644,9 @@ event { name = "e"; fields := struct { integer { size = 32; align = 8; signed = 
             for number in range(50):
                 tick += generator.randrange(frequency // 10)
                 data += struct.pack("<QI", tick, trace * 1000 + stream * 100 + number)
-                wanted.append((100 * 10**9 + (trace * 1000 + tick) * 10**9 // frequency,
-                               trace * 1000 + stream * 100 + number))
+                # As babeltrace2 converts them: offset and value by themselves, in double precision.
+                ns = int(1e9 * (trace * 1000) / frequency) + int(1e9 * tick / frequency)
+                wanted.append((100 * 10**9 + ns, trace * 1000 + stream * 100 + number))
             files["deep/t%d/s%d" % (trace, stream)] = struct.pack("<IQQ", 0xc1fc1fc1, 0, tick) + data
     files["metadata_not_here"] = "x"
     with tempfile.TemporaryDirectory() as work:
