@@ -3,6 +3,7 @@
 """`side report`: each figure against one that is computed here from what Babeltrace reads."""
 import functools
 import math
+import struct
 from collections import Counter, defaultdict
 
 from harness import *
@@ -69,7 +70,7 @@ def buckets_of(values):
             count[(0, 1)] += 1
         else:
             bits = int(value).bit_length()
-            count[(1 << (bits - 1), 1 << bits if bits < 64 else None)] += 1
+            count[(1 << (bits - 1), 1 << bits) if bits <= 64 else (1 << 64, None)] += 1
     return count
 
 
@@ -434,6 +435,39 @@ def test_text():
     plain = side("report", TRACE, env=environment(LANG="C", LC_ALL=None, LC_CTYPE=None)).out
     blocks = side("report", TRACE, env=environment(LANG="C.UTF-8", LC_ALL=None, LC_CTYPE=None)).out
     true(plain.isascii() and not blocks.isascii(), "the line of events over time")
+
+
+def test_histogram_of_what_is_not_in_a_bucket():
+    """Infinite values and NaN are in no bucket and no sum; numbers from 2^64 on have a row of their own."""
+    values = [1.5, 1e21, -1e300, math.inf, -math.inf, math.nan, 0.25, 2.0**64, 2.0**63, 1.8e308, -math.inf, math.nan]
+    folder = os.path.join(work.name, "reals")
+    os.mkdir(folder)
+    with open(os.path.join(folder, "metadata"), "w", encoding="ascii") as file:
+        file.write("""/* CTF 1.8 */
+trace { major = 1; minor = 8; byte_order = le; packet.header := struct { integer { size = 8; } stream_id; }; };
+stream { id = 0; event.header := struct { integer { size = 8; } id; }; };
+event { name = "e"; id = 0; stream_id = 0; fields := struct { floating_point { exp_dig = 11; mant_dig = 53; align = 8; } r;
+	integer { size = 8; } which; }; };
+""")
+    with open(os.path.join(folder, "stream"), "wb") as file:
+        file.write(b"\0" + b"".join(struct.pack("<BdB", 0, value, value != value) for value in values))
+    finite = [value for value in values if math.isfinite(value)]
+    result = side("report", "--json", folder, "--histogram", "r")
+    (line,) = [line for line in json_lines(result.out) if line["type"] == "histogram"]
+    equal((line["count"], line["infinite"], line["nan"]), (len(finite), 4, 2))
+    equal((line["min"], line["max"]), (min(finite), max(finite)))
+    equal([(b.get("begin"), b.get("end"), b["count"]) for b in line["buckets"]],
+          [(None, 0, 1), (0, 1, 1), (1, 2, 1), (2**63, 2**64, 1), (2**64, None, 2)])
+    text = side("report", folder, "--histogram", "r").out
+    bars = re.findall(r"^(\S.*?) +(\d+) \|(@*) *\|$", text, re.M)
+    equal(bars[0][:2], ("(..., 0)", "1"))
+    equal(bars[-2][:2], ("[8E, 16E)", "1"))
+    equal(bars[-1][:2], ("[16E, ...)", "2"))
+    contains(text, "not counted: 4 infinite values\nnot counted: 2 NaN values\n")
+    result = side("report", "--json", folder, "--histogram", "r", "--where", "which == 1")
+    (line,) = [line for line in json_lines(result.out) if line["type"] == "histogram"]
+    equal((line["count"], line["nan"], line["buckets"], "min" in line), (0, 2, [], False))
+    contains(side("report", folder, "--histogram", "r", "--where", "which == 1").out, "r: count 0\nnot counted: 2 NaN")
 
 
 def test_text_histogram():

@@ -77,14 +77,19 @@ int figures_add_real(struct figures *figures, double number)
 {
 	int ret;
 
-	if (isnan(number))
+	if (!isfinite(number)) {
+		figures->nan += isnan(number);
+		figures->infinite += !isnan(number);
 		return 0;
+	}
 	if (!figures->real)
 		become_real(figures);
 	if (number < 0) {
 		figures->negative++;
+	} else if (number >= 0x1p64) {
+		figures->above++;
 	} else {
-		ret = count(figures, number < 0x1p64 ? (uint64_t)number : UINT64_MAX);
+		ret = count(figures, (uint64_t)number);
 		if (ret)
 			return ret;
 	}

@@ -4,7 +4,8 @@
  *
  * Each power of two is divided into 256 steps that are counted: what is read back from them
  * (percentiles) is off by at most 1/512 of the value, and exact below 512. Count, sum, minimum and
- * maximum are exact. Numbers with a fraction are counted by their integer part.
+ * maximum are exact. Numbers with a fraction are counted by their integer part. Infinite
+ * numbers and NaN are counted apart: they are in no bucket and in no sum.
  */
 #ifndef CMD_SIDE_REPORT_FIGURES_H
 #define CMD_SIDE_REPORT_FIGURES_H
@@ -20,6 +21,9 @@
 struct figures {
 	uint64_t count;
 	uint64_t negative; /* Of the count: below 0, in no bucket. */
+	uint64_t above;    /* Of the count: 2^64 and more, in no bucket. */
+	uint64_t infinite; /* Not in the count. */
+	uint64_t nan;      /* Not in the count. */
 	__int128 sum;      /* Of the integers … */
 	__int128 least;
 	__int128 most;
@@ -33,7 +37,7 @@ struct figures {
 /* 0 or -ENOMEM (the number is not counted). */
 int figures_add(struct figures *figures, uint64_t number);
 int figures_add_signed(struct figures *figures, int64_t number);
-int figures_add_real(struct figures *figures, double number); /* NaN is not counted. */
+int figures_add_real(struct figures *figures, double number);
 void figures_free(struct figures *figures);
 
 double figures_mean(const struct figures *figures);

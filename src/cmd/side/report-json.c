@@ -204,6 +204,8 @@ static void put_wide(struct json *json, const char *name, __int128 number)
 	print(json, ",\"%s\":%s", name, digits + at);
 }
 
+#define TWO_POWER_64 "18446744073709551616"
+
 /* Only buckets that have something; end is not in the bucket. */
 static void put_buckets(struct json *json, const struct figures *figures)
 {
@@ -222,10 +224,29 @@ static void put_buckets(struct json *json, const struct figures *figures)
 		print(json, "%s{\"begin\":%" PRIu64, comma, i ? UINT64_C(1) << (i - 1) : 0);
 		if (i < 64)
 			print(json, ",\"end\":%" PRIu64, UINT64_C(1) << i);
+		else
+			print(json, ",\"end\":" TWO_POWER_64);
 		print(json, ",\"count\":%" PRIu64 "}", powers[i]);
 		comma = ",";
 	}
+	if (figures->above)
+		print(json, "%s{\"begin\":" TWO_POWER_64 ",\"count\":%" PRIu64 "}", comma,
+				figures->above);
 	print(json, "]");
+}
+
+static void put_range(struct json *json, const struct figures *figures)
+{
+	if (!figures->count)
+		return;
+	if (figures->real) {
+		put_real(json, "min", figures->real_least);
+		put_real(json, "max", figures->real_most);
+	} else {
+		put_wide(json, "min", figures->least);
+		put_wide(json, "max", figures->most);
+	}
+	put_real(json, "mean", figures_mean(figures));
 }
 
 static int print_histograms(struct json *json)
@@ -244,14 +265,11 @@ static int print_histograms(struct json *json)
 		put_text(json, "value", report->histograms[item->which].text);
 		put_group(json, item->group);
 		put_number(json, "count", figures->count);
-		if (figures->real) {
-			put_real(json, "min", figures->real_least);
-			put_real(json, "max", figures->real_most);
-		} else {
-			put_wide(json, "min", figures->least);
-			put_wide(json, "max", figures->most);
-		}
-		put_real(json, "mean", figures_mean(figures));
+		put_range(json, figures);
+		if (figures->infinite)
+			put_number(json, "infinite", figures->infinite);
+		if (figures->nan)
+			put_number(json, "nan", figures->nan);
 		put_buckets(json, figures);
 		end(json);
 	}

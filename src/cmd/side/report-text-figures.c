@@ -69,6 +69,7 @@ static void print_histogram(struct text *text, const struct figures *figures)
 		last = i;
 		most = powers[i] > most ? powers[i] : most;
 	}
+	most = figures->above > most ? figures->above : most;
 	if (figures->negative)
 		print_bar(text, "(..., 0)", figures->negative, most);
 	for (unsigned int i = first; i <= last; i++) {
@@ -79,6 +80,18 @@ static void print_histogram(struct text *text, const struct figures *figures)
 					i == 64 ? "16E" : power_text(i, to));
 		print_bar(text, label, powers[i], most);
 	}
+	if (figures->above)
+		print_bar(text, "[16E, ...)", figures->above, most);
+}
+
+static void print_not_finite(struct text *text, const struct figures *figures)
+{
+	if (figures->infinite)
+		text_print(text, "not counted: %" PRIu64 " infinite value%s\n", figures->infinite,
+				figures->infinite == 1 ? "" : "s");
+	if (figures->nan)
+		text_print(text, "not counted: %" PRIu64 " NaN value%s\n", figures->nan,
+				figures->nan == 1 ? "" : "s");
 }
 
 static void print_group_name(struct text *text, uint32_t group)
@@ -105,7 +118,9 @@ static void print_value_figures(struct text *text, const struct report_figures *
 					sizeof(printable)),
 			text_colour(text, VIEW_COLOUR_END));
 	print_group_name(text, item->group);
-	if (figures->real)
+	if (!figures->count)
+		text_print(text, ": count 0\n");
+	else if (figures->real)
 		text_print(text, ": count %s, min %g, mean %g, max %g\n",
 				say_number(figures->count, count), figures->real_least,
 				figures_mean(figures), figures->real_most);
@@ -114,6 +129,7 @@ static void print_value_figures(struct text *text, const struct report_figures *
 				say_number(figures->count, count), wide_text(figures->least, least),
 				figures_mean(figures), wide_text(figures->most, most));
 	print_histogram(text, figures);
+	print_not_finite(text, figures);
 }
 
 int text_print_histograms(struct text *text)
