@@ -103,10 +103,15 @@ def test_csv_of_all_events():
                       (event["hostname"], context["procname"], context["vpid"], context["vtid"]))
 
 
+def cell_text(text):
+    """Control characters are escapes; these texts have no others that a cell would change."""
+    return "".join(c if c in "\n\t" or c.isprintable() else "\\x%02x" % ord(c) for c in text)
+
+
 def cells_of(name, value, cells, row):
     """What the cells of a field must be, by its JSON; the shape of a structure is seen in the titles."""
     if isinstance(value, dict) and set(value) == {"labels", "value"} and name + ".label" in row:
-        cells[name + ".label"] = "|".join(value["labels"])
+        cells[name + ".label"] = cell_text("|".join(value["labels"]))
         value = value["value"]
     if isinstance(value, dict) and name not in row:
         for member, inner in value.items():
@@ -118,7 +123,7 @@ def cells_of(name, value, cells, row):
     elif isinstance(value, (dict, list)):
         cells[name] = value
     else:
-        cells[name] = value if isinstance(value, str) else json.dumps(value)
+        cells[name] = cell_text(value) if isinstance(value, str) else json.dumps(value)
 
 
 def equal_rows(trace, folder):
@@ -168,6 +173,76 @@ def test_csv_of_each_event():
         again = side("export", path(trace), "-q", "--to", "csv", "-o", folder)
         equal((again.status, again.out), (1, ""))
         contains(again.err, "File exists")
+
+
+# Clears a screen, sets a title (ESC and C1), moves back, turns the direction, a lone byte of C1.
+HOSTILE = "\x1b[2J\x1b]0;x\x07\x9b31m\r\b\x7f\u202e\udc9b"
+FORMULAS = ["=1+cmd|' /C calc'!A0", "+A1", "-2+A1", "@SUM(A1)", "=", "-"]
+NUMBERS = ["-5", "+1.5e-3", "-", "12", "a=b", ""]
+
+
+def write_hostile(folder):
+    """Texts that a terminal or a spreadsheet obeys, in all names and values that a traced program chooses."""
+    quoted = HOSTILE.encode("utf-8", "surrogateescape")
+    quoted = b"".join(b"\\x%02x" % byte for byte in quoted)
+    os.makedirs(folder)
+    with open(os.path.join(folder, "metadata"), "wb") as file:
+        file.write(b"""/* CTF 1.8 */
+typealias integer { size = 8; align = 8; signed = false; } := u8;
+trace { major = 1; minor = 8; byte_order = le; packet.header := struct { u8 stream_id; }; };
+env { hostname = "@h%(x)s"; procname = "p%(x)s"; vpid = 7; };
+clock { name = "k"; freq = 1000000000; };
+stream { id = 0; event.header := struct { u8 id;
+	integer { size = 64; align = 8; signed = false; map = clock.k.value; } timestamp; }; };
+event { name = "=e%(x)s"; id = 0; stream_id = 0;
+	fields := struct { string _text; enum : u8 { "+l%(x)s" = 0 } _state; string _other[2]; }; };
+""" % {b"x": quoted})
+    texts = [HOSTILE, *FORMULAS, *NUMBERS, "two\nlines\tand a \"tab\""]
+    with open(os.path.join(folder, "stream\x1b[2J"), "wb") as file:
+        file.write(b"\0")
+        for text in texts:
+            text = text.encode("utf-8", "surrogateescape") + b"\0"
+            file.write(b"\0" + bytes(8) + text + b"\0" + 2 * text)
+    return texts
+
+
+def is_harmless(data):
+    """No control character but those that every text has: C0, DEL, C1."""
+    text = data.decode("utf-8")
+    found = sorted({hex(ord(c)) for c in text if c not in "\n\r\t" and (ord(c) < 0x20 or 0x7f <= ord(c) < 0xa0)})
+    equal(found, [], text[:2000])
+    return text
+
+
+def test_hostile_texts():
+    texts = write_hostile(path("hostile"))
+    for args in (["view"], ["view", "--json"], ["report"], ["report", "--json"], ["report", "--by", "text"],
+                 ["report", "--by", "state", "--histogram", "state"], ["export", "--to", "jsonl"],
+                 ["export", "--to", "chrome", "-o", "-"], ["export", "--to", "csv"], ["view", "-e", "nothing"],
+                 ["view", "--where", "text == \"a\""]):
+        result = side(*args, path("hostile"), text=False)
+        equal(result.status, 0, f"{args} {result.err}")
+        is_harmless(result.out)
+        is_harmless(result.err)
+    is_harmless(export("hostile", "csv", "-q", "-o", path("hostile-tables/")))
+    (file,) = os.listdir(path("hostile-tables"))
+    with open(path("hostile-tables", file), "rb") as opened:
+        rows = table(opened.read())
+    cells = [row["text"] for row in rows]
+    equal(cells[0], "\\x1b[2J\\x1b]0;x\\x07\\xc2\\x9b31m\\r\\x08\\x7f\\xe2\\x80\\xae\\xc2\\x9b")
+    equal(cells[1:], [text if text in NUMBERS or text[0] not in "=+-@" else "'" + text for text in texts[1:]])
+    true(all(row["state.label"].startswith("'+l\\x1b[2J") for row in rows), rows[0])
+    true(all(row["hostname"].startswith("'@h\\x1b[2J") for row in rows), rows[0])
+    # JSON has the same values as before: only their form differs.
+    got = [json.loads(line)["fields"]["text"] for line in export("hostile", "jsonl", "-q").splitlines()]
+    equal(got[0], HOSTILE.replace("\udc9b", "\x9b"))
+    equal(got[1:], texts[1:])
+    with open(path("hostile", "stream\x1b[2J"), "ab") as opened:
+        opened.write(b"\0")
+    for args in (["view"], ["report"], ["export", "--to", "csv"]):
+        result = side(*args, path("hostile"), text=False)
+        equal(result.status, 1, f"{args} {result.err}")
+        is_harmless(result.err)
 
 
 def test_csv_says_losses():

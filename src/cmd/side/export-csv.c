@@ -2,6 +2,9 @@
 /*
  * Tables as RFC 4180 has them: a title line, CR LF behind each line, quotes doubled. Here: the cells,
  * and one table for all events, with contexts and fields as JSON.
+ *
+ * Text comes from traced programs. A terminal must not obey it, so control characters become escapes; a spreadsheet
+ * must not calculate it, so a text that begins like a formula gets an apostrophe in front.
  */
 #include <errno.h>
 #include <string.h>
@@ -33,14 +36,34 @@ static void put_cell(struct view_out *out, const char *text, size_t size)
 	view_out_char(out, '"');
 }
 
+/* Whether a spreadsheet takes the text for a formula. Numbers are none, also those with a sign. */
+static bool is_formula(const char *text, size_t size)
+{
+	if (!size || !memchr("=+-@", *text, 4))
+		return false;
+	if (*text == '=' || *text == '@')
+		return true;
+	for (size_t i = 1; i < size; i++) {
+		if (!memchr("0123456789.,eE+-", text[i], 16))
+			return true;
+	}
+	return false;
+}
+
 void csv_put_from(struct view_out *out, struct view_out *scratch, size_t begin)
 {
+	size_t end = view_out_size(scratch), size = end - begin, printable;
+
+	if (size && !scratch->failed && view_out_room(scratch, 4 * size + 1)) {
+		printable = end;
+		if (is_formula(scratch->begin + begin, size))
+			view_out_char(scratch, '\'');
+		view_text_cell(scratch, scratch->begin + begin, size);
+		put_cell(out, scratch->begin + printable, view_out_size(scratch) - printable);
+		scratch->at = scratch->begin + begin;
+	}
 	if (scratch->failed)
 		out->failed = true;
-	if (scratch->failed || view_out_size(scratch) == begin)
-		return;
-	put_cell(out, scratch->begin + begin, view_out_size(scratch) - begin);
-	scratch->at = scratch->begin + begin;
 }
 
 void csv_put_json(struct view_out *out, struct view_out *scratch, bool scalar)

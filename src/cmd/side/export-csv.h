@@ -5,7 +5,7 @@
 
 #include "cmd/side/export.h"
 
-/* What stands in the scratch buffer from `begin` on, which is taken off it. */
+/* The text in the scratch buffer from `begin` on, which is taken off it. */
 void csv_put_from(struct view_out *out, struct view_out *scratch, size_t begin);
 /* The JSON in the scratch buffer. Of a scalar: without quotes, and nothing for null. */
 void csv_put_json(struct view_out *out, struct view_out *scratch, bool scalar);

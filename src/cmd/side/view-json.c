@@ -44,6 +44,17 @@ static inline bool is_usual(unsigned char c)
 	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
 
+/* Terminals obey the control characters U+0080 to U+009f, too: 0xc2 and a byte below 0xa0. */
+static bool is_c1(const unsigned char *at)
+{
+	return at[0] == 0xc2 && at[1] < 0xa0;
+}
+
+static bool must_escape(const unsigned char *at)
+{
+	return at[0] < 0x20 || at[0] == 0x7f || at[0] == '"' || at[0] == '\\' || is_c1(at);
+}
+
 static void escape(struct view_out *out, unsigned char c)
 {
 	view_out_char(out, '\\');
@@ -66,13 +77,14 @@ void view_json_quoted(struct view_out *out, const char *text, size_t size)
 	for (size_t i = 0; i < size;) {
 		unsigned int length = is_usual(at[i]) ? 1 : utf8_length(at + i, size - i);
 
-		if (length && at[i] >= 0x20 && at[i] != 0x7f && at[i] != '"' && at[i] != '\\') {
+		if (length && !must_escape(at + i)) {
 			run += length;
 			i += length;
 			continue;
 		}
 		view_out_put(out, text + i - run, run);
 		run = 0;
+		i += length == 2; /* C1: the character's number is its second byte. */
 		escape(out, at[i]);
 		i++;
 	}

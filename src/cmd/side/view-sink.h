@@ -101,6 +101,8 @@ void view_put_integer(struct view_sink *sink, uint64_t number, bool is_signed, u
 void view_text_quoted(struct view_out *out, const char *text, size_t size);
 /* The same without quotes. */
 void view_text_plain(struct view_out *out, const char *text, size_t size);
+/* Like that, but line feeds and tabs are kept. */
+void view_text_cell(struct view_out *out, const char *text, size_t size);
 void view_json_quoted(struct view_out *out, const char *text, size_t size);
 
 /* The shortest decimal that gives the same float back; "nan", "inf", "-inf". Returns its length. */

@@ -60,15 +60,25 @@ static inline bool is_usual(unsigned char c)
 	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
 
-static void put_text(struct view_out *out, const char *text, size_t size, bool quotes)
+/* How a text is marked off from what is around it: by nothing, by quotes, or as a cell of a table. */
+enum enclosure {
+	IN_LINE,
+	IN_QUOTES,
+	IN_CELL, /* Keeps its lines and tabs. */
+};
+
+static void put_text(struct view_out *out, const char *text, size_t size, enum enclosure enclosure)
 {
 	const unsigned char *at = (const unsigned char *)text;
 	size_t run = 0;
 
 	for (size_t i = 0; i < size;) {
 		unsigned int length = is_usual(at[i]) ? 1 : shown_length(at + i, size - i);
-		bool mark = quotes && length == 1 && (at[i] == '"' || at[i] == '\\');
+		bool mark = enclosure == IN_QUOTES && length == 1 &&
+				(at[i] == '"' || at[i] == '\\');
 
+		if (!length && enclosure == IN_CELL && (at[i] == '\n' || at[i] == '\t'))
+			length = 1;
 		if (length && !mark) {
 			run += length;
 			i += length;
@@ -89,13 +99,18 @@ static void put_text(struct view_out *out, const char *text, size_t size, bool q
 
 void view_text_plain(struct view_out *out, const char *text, size_t size)
 {
-	put_text(out, text, size, false);
+	put_text(out, text, size, IN_LINE);
+}
+
+void view_text_cell(struct view_out *out, const char *text, size_t size)
+{
+	put_text(out, text, size, IN_CELL);
 }
 
 void view_text_quoted(struct view_out *out, const char *text, size_t size)
 {
 	view_out_char(out, '"');
-	put_text(out, text, size, true);
+	put_text(out, text, size, IN_QUOTES);
 	view_out_char(out, '"');
 }
 
