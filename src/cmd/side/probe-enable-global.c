@@ -72,7 +72,8 @@ static int start_global(struct enabling *enabling, struct ask *ask, const char *
 int probe_enable_global(struct enabling *enabling, struct ask *ask, const struct probe_wish *wish,
 		const char *session)
 {
-	const struct probe_target target = {.exe = enabling->exe};
+	const struct probe_target target = {.pid = enabling->files_of,
+			.exe = enabling->files_of ? NULL : enabling->exe};
 	int status = COMMAND_DONE;
 
 	for (size_t i = 0; i < enabling->contexts.count && !status; i++)

@@ -7,6 +7,7 @@
  */
 #include "ask.h"
 #include "command.h"
+#include "probe-exe.h"
 #include "probe-enable.h"
 #include "probe-global.h"
 #include "probe-list.h"
@@ -34,13 +35,36 @@ static int check_name(const char *name)
 	return COMMAND_DONE;
 }
 
+static int find_exe(struct enabling *enabling)
+{
+	const struct control_options *options = enabling->options;
+	struct probe_exe exe;
+	int status = probe_exe_find(options->exe, &exe);
+
+	if (status)
+		return status;
+	/* Sessions know the programs of other namespaces by the paths there, which may be other files here. */
+	if (exe.pid && !options->global.on)
+		return say_error(COMMAND_FAILED,
+				"`--global` has the kernel watch it, `--pid` puts probes into one "
+				"process",
+				"cannot probe each program of %.256s: the file is in another mount "
+				"namespace",
+				options->exe);
+	snprintf(enabling->exe, sizeof(enabling->exe), "%s", exe.path);
+	enabling->files_of = exe.runs;
+	return COMMAND_DONE;
+}
+
 static int check(struct enabling *enabling)
 {
 	const struct control_options *options = enabling->options;
+	int status = COMMAND_DONE;
 
-	if (options->global.on && !options->exe)
-		return say_error(COMMAND_USAGE, "write `--exe FILE`",
-				"it is not said in which file the places are");
+	if (options->global.on && !options->exe && !options->pid)
+		return say_error(COMMAND_USAGE,
+				"write `--exe FILE`, or `--pid PID` of a process that runs it",
+				"a global probe needs the file to probe");
 	if (!options->global.on && !options->pid == !options->exe)
 		return say_error(COMMAND_USAGE, "write `--pid PID` or `--exe FILE`",
 				options->pid ? "`--pid` is a process, and `--exe` every one of a "
@@ -53,8 +77,12 @@ static int check(struct enabling *enabling)
 				"a probe is one event, so `--exclude`, `--loglevel` and `--all` "
 				"have no "
 				"use");
-	if (options->exe && !realpath(options->exe, enabling->exe))
-		return say_error(COMMAND_FAILED, NULL, "there is no program %.256s", options->exe);
+	if (options->exe)
+		status = find_exe(enabling);
+	else if (options->global.on)
+		enabling->files_of = (pid_t)options->pid;
+	if (status)
+		return status;
 	enabling->target.pid = (pid_t)options->pid;
 	enabling->target.exe = options->exe ? enabling->exe : NULL;
 	return COMMAND_DONE;

@@ -55,7 +55,8 @@ const struct option table_trace_options[] = {
 		.completion = COMPLETE_FILE,
 		.offset = offsetof(struct record_options, exe),
 		.standard = "the program of COMMAND",
-		.sentence = "With `--global`: the program (or library) in which the places are. Without `-c` it is recorded until Ctrl-C, or for `--duration`.",
+		.sentence = "With `--global`: the program (or library) in which the places are. Without `-c` it is recorded until Ctrl-C, or for `--duration`. "
+				"/proc/PID/exe and /proc/PID/root/PATH name files of another mount namespace (a container).",
 	},
 	{
 		.letter = 'p',
@@ -65,7 +66,8 @@ const struct option table_trace_options[] = {
 		.completion = COMPLETE_PROCESS_ID,
 		.offset = offsetof(struct record_options, pid),
 		.sentence = "The program that is meant runs already: the recorder comes into it, as by `side attach`, and stays "
-				"until Ctrl-C, or until the program ends. With `--global`: count the hits of this process alone.",
+				"until Ctrl-C, or until the program ends. With `--global`: count the hits of this process alone; "
+				"without `--exe` the locations are in its program and libraries.",
 	},
 	{
 		.name = "buffer-size",

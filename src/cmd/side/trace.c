@@ -6,6 +6,7 @@
  */
 #include "command.h"
 #include "helper.h"
+#include "probe-exe.h"
 #include "probe-global.h"
 #include "probe-kernel.h"
 #include "probe-list.h"
@@ -31,6 +32,7 @@ struct tracing {
 	struct probe_wish *wishes;
 	size_t nr_wishes;
 	char exe[PATH_MAX];
+	pid_t files_of; /* with --global: a process that has mapped the files in which the places are */
 	struct session_probe probes[PROBE_WISHES_MAX];
 	size_t nr_probes;
 	int kernel[PROBE_WISHES_MAX]; /* tables of what the kernel watches */
@@ -161,7 +163,8 @@ static int leave_all_to_kernel(struct tracing *tracing, const struct probe_targe
 
 static int resolve_all(struct tracing *tracing, pid_t pid, bool global)
 {
-	const struct probe_target target = {.pid = pid, .exe = pid ? NULL : tracing->exe};
+	const struct probe_target target = {.pid = global ? tracing->files_of : pid,
+			.exe = pid || tracing->files_of ? NULL : tracing->exe};
 	uint64_t started = pid ? session_process_start(pid) : 0;
 	int status = COMMAND_DONE;
 
@@ -428,7 +431,10 @@ static int no_program(const struct record_options *options)
 
 static int check_global(const struct record_options *options, size_t count)
 {
-	return count || (options->exe && !options->command) ? COMMAND_DONE : no_program(options);
+	if (options->pid > INT_MAX)
+		return say_error(COMMAND_USAGE, NULL, "`-p` is not the number of a process");
+	return count || ((options->exe || options->pid) && !options->command) ? COMMAND_DONE
+									      : no_program(options);
 }
 
 static int check(const struct parsed *parsed, size_t count)
@@ -454,6 +460,27 @@ static int check(const struct parsed *parsed, size_t count)
 	if (options->pid > INT_MAX)
 		return say_error(COMMAND_USAGE, NULL, "`-p` is not the number of a process");
 	return count || options->pid ? COMMAND_DONE : no_program(options);
+}
+
+/* In which file the places are: it may be a library. */
+static int find_global(struct tracing *tracing, const struct record_options *options)
+{
+	struct probe_exe exe;
+	int status;
+
+	if (!options->exe) {
+		tracing->files_of = (pid_t)options->pid;
+		return COMMAND_DONE;
+	}
+	status = probe_exe_find(options->exe, &exe);
+	if (status)
+		return status;
+	snprintf(tracing->exe, sizeof(tracing->exe), "%s", exe.path);
+	tracing->files_of = exe.runs;
+	if (exe.pid)
+		say_detail("%.256s is found through process %d, while that runs", options->exe,
+				(int)exe.pid);
+	return COMMAND_DONE;
 }
 
 /* A mistake is shown before the program is started. */
@@ -503,12 +530,8 @@ static int trace(struct tracing *tracing, const struct parsed *parsed, char **wo
 	if (!status)
 		status = probe_wishes(&options->probes, &tracing->contexts, &tracing->wishes,
 				&tracing->nr_wishes);
-	/* It may be a library. */
-	if (!status && options->global.on && options->exe)
-		status = realpath(options->exe, tracing->exe)
-				? COMMAND_DONE
-				: say_error(COMMAND_FAILED, NULL, "there is no file %.256s",
-						  options->exe);
+	if (!status && options->global.on && (options->exe || !count))
+		status = find_global(tracing, options);
 	else if (!status && count)
 		status = find_program(words[0], tracing->exe);
 	if (!status && count && !options->global.on)

@@ -54,6 +54,7 @@ void resolve_free(struct resolve *resolve)
 		if (module->fd >= 0)
 			close(module->fd);
 		free(module->path);
+		free(module->our_path);
 	}
 	if (resolve->memory >= 0)
 		close(resolve->memory);
@@ -248,6 +249,15 @@ static struct resolve_module *add_module(struct resolve *resolve, const char *pa
 	return module;
 }
 
+/* The path leads from here to the file that is open. */
+static bool is_file_of(const char *path, int fd)
+{
+	struct stat here, open;
+
+	return !stat(path, &here) && !fstat(fd, &open) && here.st_dev == open.st_dev &&
+			here.st_ino == open.st_ino;
+}
+
 int resolve_add_file(struct resolve *resolve, const char *path, struct resolve_error *error)
 {
 	/* Not blocking: a name of the user's may be a pipe. */
@@ -259,6 +269,11 @@ int resolve_add_file(struct resolve *resolve, const char *path, struct resolve_e
 		return resolve_fail(
 				error, -errno, "", "cannot open %.256s: %s", path, strerror(errno));
 	full = realpath(path, NULL);
+	/* The text of a link such as /proc/PID/exe may be a path of another mount namespace. */
+	if (full && !is_file_of(full, fd)) {
+		free(full);
+		full = NULL;
+	}
 	module = add_module(resolve, full ? full : path, fd);
 	free(full);
 	if (!module) {
@@ -336,6 +351,29 @@ static int open_mapped(pid_t pid, const struct mapping *mapping)
 	return fd < 0 ? open_checked(mapping->path, mapping->inode) : fd;
 }
 
+/* What leads from here to the mapped file, for the kernel, which opens it here; NULL: its own path does, or nothing. */
+static char *path_from_here(pid_t pid, const struct mapping *mapping, int fd)
+{
+	char *path = NULL;
+
+	if (is_file_of(mapping->path, fd))
+		return NULL;
+	if (asprintf(&path, "/proc/%ld/root%s", (long)pid, mapping->path) > 0 &&
+			is_file_of(path, fd))
+		return path;
+	free(path);
+	/* It was deleted or replaced. */
+	if (asprintf(&path, "/proc/%ld/exe", (long)pid) > 0 && is_file_of(path, fd))
+		return path;
+	free(path);
+	if (asprintf(&path, "/proc/%ld/map_files/%" PRIx64 "-%" PRIx64, (long)pid, mapping->begin,
+			    mapping->end) > 0 &&
+			is_file_of(path, fd))
+		return path;
+	free(path);
+	return NULL;
+}
+
 static struct resolve_module *known(const struct resolve *resolve, const char *path)
 {
 	for (size_t i = 0; i < resolve->nr_modules; i++) {
@@ -373,6 +411,7 @@ static int add_mapping(
 		close(fd);
 		return -ENOMEM;
 	}
+	module->our_path = path_from_here(pid, mapping, fd);
 	module->begin = mapping->begin;
 	module->end = mapping->end;
 	module->offset = mapping->offset;

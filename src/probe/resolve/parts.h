@@ -13,7 +13,8 @@ struct debug;
 
 /* A file with code. */
 struct resolve_module {
-	char *path; /* as the program sees it */
+	char *path;     /* as the program sees it */
+	char *our_path; /* as we see it, where that is another path; else NULL */
 	const char *name;
 	int fd;
 	bool executable;

@@ -450,7 +450,10 @@ static int same_fields(const struct values *wanted, const struct values *values,
 
 static int add_module(const struct making *making, struct resolve_module *module)
 {
-	struct probe_table_module said = {.path = module->path,
+	/* The kernel opens the file in our namespace. */
+	struct probe_table_module said = {.path = making->wish->kernel && module->our_path
+					? module->our_path
+					: module->path,
 			.name = module->name,
 			.flags = module->executable ? PROBE_MODULE_EXECUTABLE : 0,
 			.build_id_size = module->build_id_size};

@@ -485,6 +485,71 @@ class Containers(Case):
             self.skipTest("no overlay can be mounted here")
         self.assertEqual(len(self.ids(f"unshare --mount sh -c '{mount}; {at}/all/kitchen 3; {at}/low/kitchen 1'")), 4)
 
+    def hide(self, *more):
+        """A process whose program is in its mount namespace alone; here another file has that path. Waits for a line."""
+        hidden = self.folder + "/hidden"
+        os.makedirs(hidden, exist_ok=True)
+        shutil.copy(self.program, hidden + "/kitchen")
+        mounts = [f"mount -t tmpfs none {hidden}", f"cp {self.program} {hidden}/kitchen", f"ln -s {hidden}/kitchen {hidden}/link", *more]
+        process = self.start("unshare", "--mount", "--propagation", "private", "sh", "-c",
+                             " && ".join([*mounts, f"exec {hidden}/kitchen 4 0 wait"]))
+        self.addCleanup(lambda: process.poll() is None and process.kill())
+        wait_until(lambda: os.readlink(f"/proc/{process.pid}/exe") == hidden + "/kitchen" or process.poll() is not None, "the program")
+        self.assertIsNone(process.poll())
+        return process, hidden
+
+    def watch_hidden(self, process, *words, function="cook"):
+        """The events of one turn of the process."""
+        output = self.output()
+        recorder = self.start(SIDE, "trace", "--global", "-o", output, *words, "--function", function)
+        line = recorder.stderr.readline()
+        self.assertIn("1 place is watched by", line + ("" if "watched" in line else recorder.communicate()[1]))
+        process.communicate("\n", timeout=PATIENCE)
+        recorder.send_signal(signal.SIGINT)
+        recorder.communicate(timeout=PATIENCE)
+        self.assertEqual(recorder.returncode, 0)
+        return [event["fields"]["pid"] for event in self.read(output)]
+
+    def test_hidden_file(self):
+        """Named through the process, by a path or a link; the file that has the same path here is not meant."""
+        for words in (lambda pid, path: ("--pid", str(pid)), lambda pid, path: ("--exe", f"/proc/{pid}/exe"),
+                      lambda pid, path: ("--pid", str(pid), "--exe", f"/proc/{pid}/exe", "--by", "tracefs"),
+                      lambda pid, path: ("--exe", f"/proc/{pid}/root{path}/kitchen"),
+                      lambda pid, path: ("--exe", f"/proc/{pid}/root{path}/link", "--by", "perf_event")):
+            process, hidden = self.hide()
+            given = words(process.pid, hidden)
+            self.assertEqual(self.watch_hidden(process, *given), [process.pid] * 4, given)
+
+    def test_hidden_library(self):
+        """The C library of that namespace, which is another file than ours."""
+        with open("/proc/self/maps", encoding="utf-8") as maps:
+            libc = next(line.split()[-1] for line in maps if "/libc.so.6" in line or "/libc-" in line)
+        copy = self.folder + "/libc-copy"
+        shutil.copy(libc, copy)
+        process, _ = self.hide(f"mount --bind {copy} {libc}")
+        pids = self.watch_hidden(process, "--exe", f"/proc/{process.pid}/exe", function="libc:__libc_start_main")
+        self.assertEqual(pids, [])
+        process, _ = self.hide(f"mount --bind {copy} {libc}")
+        self.assertEqual(self.watch_hidden(process, "--pid", str(process.pid), function="libc:exit"), [process.pid])
+
+    def test_replaced_before(self):
+        """A process runs a file that was replaced since: its own is watched, not the new one."""
+        process = self.start(self.program, "4", "0", "wait")
+        wait_until(lambda: os.readlink(f"/proc/{process.pid}/exe") == self.program, "the program")
+        shutil.copy(self.program, self.program + ".new")
+        os.rename(self.program + ".new", self.program)
+        self.assertEqual(self.watch_hidden(process, "--exe", f"/proc/{process.pid}/exe"), [process.pid] * 4)
+
+    def test_hidden_messages(self):
+        """What leads nowhere is refused before anything is watched."""
+        process, hidden = self.hide()
+        for name in (f"/proc/{process.pid}/root{hidden}/none", f"/proc/{process.pid}/root/../{hidden}/none", self.folder + "/none"):
+            said = self.side("trace", "--global", "-o", self.output(), "--exe", name, "--function", "cook", status=1).stderr
+            self.assertIn(f"there is no file {name}", said)
+        self.assertIn("there is no process", self.side("trace", "--global", "-o", self.output(), "--pid", "4194300", "--function", "cook",
+                                                       status=1).stderr)
+        process.communicate("\n", timeout=PATIENCE)
+
     def test_replaced(self):
         """A package is upgraded: what starts then is not watched, and that is said."""
         events = self.trace(f"sh -c '{self.program} 3; cp {self.program} {self.program}.new; "
@@ -830,6 +895,19 @@ class Daemon(Case):
         recorder = events[0]["vpid"]
 
         wait_until(lambda: ended(recorder), "the end of a recorder that nobody wants")
+
+    def test_of_a_process(self):
+        """Without a file: that of the process, whose hits alone count."""
+        output = self.output()
+        meant, other = (self.start(self.program, "5", "0", "wait") for _ in range(2))
+        self.ask("create", "one", "-o", output)
+        self.assertIn("global probe needs the file", self.ask("enable-event", "cook", "--global", "--function", "cook", status=2).stderr)
+        self.ask("enable-event", "cook", "--global", "--pid", str(meant.pid), "--function", "cook")
+        self.ask("start")
+        for process in meant, other:
+            process.communicate("\n")
+        self.ask("stop")
+        self.assertEqual([event["fields"]["pid"] for event in self.read(output)], [meant.pid] * 5)
 
     def test_twice(self):
         """The second probe of a name takes the place of the first."""

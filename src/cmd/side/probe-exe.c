@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The file that `--exe` names, under a path that leads there from here.
+ *
+ * /proc/PID/exe and /proc/PID/root are links that lead into the mount namespace of the process. Their text is a path of
+ * that namespace: realpath() of it names no file here, or another file with the same path. Therefore a path is used only
+ * if it leads to the same inode.
+ */
+#include "probe-exe.h"
+
+#include "say.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define LINKS_MAX 40
+
+static bool leads_to(const char *path, const struct stat *file)
+{
+	struct stat status;
+
+	return !stat(path, &status) && status.st_dev == file->st_dev &&
+			status.st_ino == file->st_ino;
+}
+
+/* PID and what follows, of a path below /proc/PID/; 0: it is none. */
+static pid_t exe_process(const char *given, const char **ret_rest)
+{
+	static const char proc[] = "/proc/";
+	unsigned long pid;
+	char *end;
+
+	if (strncmp(given, proc, sizeof(proc) - 1) != 0 || given[sizeof(proc) - 1] < '1' ||
+			given[sizeof(proc) - 1] > '9')
+		return 0;
+	pid = strtoul(given + sizeof(proc) - 1, &end, 10);
+	*ret_rest = end;
+	return *end == '/' && pid <= INT_MAX ? (pid_t)pid : 0;
+}
+
+/* The file that the process sees at `inner`: links in it begin at its root directory. */
+static int exe_stat_inside(pid_t pid, const char *inner, struct stat *ret_file)
+{
+	const struct open_how how = {.flags = O_PATH | O_CLOEXEC,
+			.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+	char root[64];
+	int at, fd, ret = 0;
+
+	snprintf(root, sizeof(root), "/proc/%d/root", (int)pid);
+	at = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (at < 0)
+		return -errno;
+	fd = (int)syscall(SYS_openat2, at, inner, &how, sizeof(how));
+	if (fd < 0 || fstat(fd, ret_file))
+		ret = -errno;
+	if (fd >= 0)
+		close(fd);
+	close(at);
+	return ret;
+}
+
+/* A path to the file through the root directory of the process; false: there is none. */
+static bool exe_through_root(
+		pid_t pid, const char *inner, const struct stat *file, char path[PATH_MAX])
+{
+	char name[PATH_MAX], target[PATH_MAX];
+
+	snprintf(name, sizeof(name), "%s", inner);
+	for (unsigned int links = 0; links < LINKS_MAX; links++) {
+		ssize_t length;
+
+		if (snprintf(path, PATH_MAX, "/proc/%d/root%s", (int)pid, name) >= PATH_MAX)
+			return false;
+		if (leads_to(path, file))
+			return true;
+		/* A link with an absolute target would lead to our root directory. */
+		length = readlink(path, target, sizeof(target) - 1);
+		if (length <= 0 || *target != '/')
+			return false;
+		target[length] = '\0';
+		snprintf(name, sizeof(name), "%s", target);
+	}
+	return false;
+}
+
+static int exe_missing(const char *given, int code)
+{
+	bool is_denied = code == -EACCES || code == -EPERM;
+
+	return say_error(is_denied ? COMMAND_NOT_PERMITTED : COMMAND_FAILED,
+			is_denied ? "run as root" : NULL,
+			is_denied ? "cannot open %.256s: %s" : "there is no file %.256s", given,
+			strerror(-code));
+}
+
+int probe_exe_find(const char *given, struct probe_exe *ret_exe)
+{
+	const char *rest = "";
+	char own[64], inner[PATH_MAX];
+	pid_t pid = exe_process(given, &rest);
+	bool is_inside = pid && !strncmp(rest, "/root/", 6);
+	struct stat file;
+	int ret = 0;
+
+	*ret_exe = (struct probe_exe){.pid = 0};
+	if (is_inside)
+		ret = exe_stat_inside(pid, rest + strlen("/root"), &file);
+	else if (stat(given, &file))
+		ret = -errno;
+	if (ret)
+		return exe_missing(given, ret);
+	/* In our namespace its own name is the one that stays. */
+	if (realpath(given, ret_exe->path) && leads_to(ret_exe->path, &file))
+		return COMMAND_DONE;
+	if (!pid)
+		return exe_missing(given, -ENOENT);
+	snprintf(own, sizeof(own), "/proc/%d/exe", (int)pid);
+	if (is_inside) {
+		snprintf(inner, sizeof(inner), "%s", rest + strlen("/root"));
+	} else {
+		ssize_t length = readlink(own, inner, sizeof(inner) - 1);
+
+		inner[length > 0 ? length : 0] = '\0';
+	}
+	ret_exe->pid = pid;
+	ret_exe->runs = leads_to(own, &file) ? pid : 0;
+	if (exe_through_root(pid, inner, &file, ret_exe->path))
+		return COMMAND_DONE;
+	/* It was deleted or replaced, but the process still runs it. */
+	snprintf(ret_exe->path, PATH_MAX, "%s", given);
+	return leads_to(given, &file) ? COMMAND_DONE : exe_missing(given, -ENOENT);
+}

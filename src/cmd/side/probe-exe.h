@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SIDE_CMD_PROBE_EXE_H
+#define SIDE_CMD_PROBE_EXE_H
+
+/* The file that `--exe` names, which may be in another mount namespace: /proc/PID/exe, /proc/PID/root/... */
+
+#include <limits.h>
+#include <sys/types.h>
+
+struct probe_exe {
+	char path[PATH_MAX]; /* A path that leads to that file from here. */
+	pid_t pid;           /* The process through which the path leads; 0: none. */
+	pid_t runs;          /* The same process, if the file is its program; else 0. */
+};
+
+/* 0 or an exit status: said. */
+int probe_exe_find(const char *given, struct probe_exe *ret_exe);
+
+#endif /* SIDE_CMD_PROBE_EXE_H */
