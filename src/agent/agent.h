@@ -531,6 +531,8 @@ void agent_recovery_end(struct agent_session *session);
 void agent_record_choose(struct agent_event *event);
 /* Where the callbacks are that need no registers but the general ones. */
 void agent_record_functions(uintptr_t *begin, uintptr_t *end);
+/* Whether that is a callback of this recorder's, whose private pointer is its event. */
+bool agent_record_is_callback(side_tracer_callback_func call);
 int agent_pool_create(void);
 void agent_pool_reset(void);
 void agent_pool_destroy(void);

@@ -314,3 +314,53 @@ void probe_hit_exit(const struct patch_hit *hit)
 {
 	hit_place(hit, true);
 }
+
+/* ---- returns that are not seen ---- */
+
+/*
+ * In a section. The recorder's callback is among those of the event, for the event is of its session's table. Filters are not asked: they
+ * want arguments that are known at the return only.
+ */
+static void count_unseen(const struct probes_way *way)
+{
+	static const enum ring_loss reasons[PATCH_NR_UNSEEN] = {
+			[PATCH_UNSEEN_FULL] = RING_LOST_RETURN_FULL,
+			[PATCH_UNSEEN_CALLER] = RING_LOST_RETURN_CALLER,
+	};
+	const struct side_callback *cb = section_callbacks(state_of(way));
+	const struct agent_event *event;
+	struct ring_producer *producer;
+
+	while (cb->call && !agent_record_is_callback(cb->call))
+		cb++;
+	event = cb->call ? cb->priv : NULL;
+	producer = event ? recording_rings(event) : NULL;
+	if (!producer || recording_is_vforked())
+		return;
+	for (unsigned int why = 0; why < PATCH_NR_UNSEEN; why++) {
+		/* Relaxed: a figure. */
+		uint64_t count = __atomic_exchange_n(&way->event->unseen[why], 0, __ATOMIC_RELAXED);
+
+		if (count)
+			ring_count_lost_before(
+					producer, event->id, reasons[why], UINT32_MAX, count);
+	}
+}
+
+/* Where no section can be entered, within an event's callback, the next one counts this one too. */
+void probe_hit_unseen(const struct patch_hit *hit, enum patch_unseen why)
+{
+	uintptr_t *epoch = section_epoch(known.sections);
+
+	for (const struct probes_hook *hook = hit->user; hook;
+			hook = probes_next_hook(&hook->next)) {
+		if (!hook->exit || !hook->exit->event->unseen)
+			continue;
+		/* Relaxed: a figure. */
+		__atomic_fetch_add(&hook->exit->event->unseen[why], 1, __ATOMIC_RELAXED);
+		if (section_enter(known.sections, epoch, 0)) {
+			count_unseen(hook->exit);
+			section_leave(epoch);
+		}
+	}
+}

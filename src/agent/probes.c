@@ -9,6 +9,7 @@
 
 #include <side/tracer-extensions.h>
 
+#include "agent/context-values.h"
 #include "agent/probes.h"
 #include "wire/raw.h"
 
@@ -183,6 +184,8 @@ static void end_unnamed(struct agent_session *session)
 	}
 }
 
+static const struct patch_hooks hooks = {.unseen = probe_hit_unseen, .may_ask = context_may_ask};
+
 /* Durations are measured by the time stamp, whose frequency whoever records knows best. */
 static void start(const struct agent_session *session)
 {
@@ -195,6 +198,7 @@ static void start(const struct agent_session *session)
 	if (!started) {
 		started = true;
 		probe_hit_start();
+		patch_hooks_set(&hooks);
 		start_error = patch_start(false);
 	}
 	if (!start_error)

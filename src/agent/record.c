@@ -443,6 +443,13 @@ static void filter_variadic(const struct side_event_description *description,
 
 /* ---- */
 
+bool agent_record_is_callback(side_tracer_callback_func call)
+{
+	return (uintptr_t)call - (uintptr_t)__start_side_quiet <
+			(uintptr_t)__stop_side_quiet - (uintptr_t)__start_side_quiet ||
+			call == record_any || call == filter_any;
+}
+
 static bool asks_application(const struct context_set *set)
 {
 	uint32_t i;

@@ -356,7 +356,7 @@ uint64_t ring_consumer_lost_total(const struct ring_consumer *consumer, uint32_t
 	return total;
 }
 
-/* One group of slots, which is on one page that the producer has touched. */
+/* One group of slots, which is on pages that the producer has touched. */
 static int ring_lost_group_each(const struct ring_consumer *consumer, uint32_t ring, uint32_t group,
 		ring_lost_visit *visit, void *data)
 {

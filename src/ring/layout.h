@@ -53,10 +53,10 @@
 #include "ring/ring.h"
 
 #define RING_MAGIC UINT64_C(0x474e495245444953) /* "SIDERING" on a little-endian host. */
-#define RING_VERSION 2
+#define RING_VERSION 3
 #define RING_HEADER_BYTES 4096
 #define RING_CONTROL_BYTES 1024
-#define RING_LOST_GROUP_SLOTS 64 /* Event slots that share one page of counters. */
+#define RING_LOST_GROUP_SLOTS 64 /* Event slots that share two pages of counters. */
 #define RING_POSITION_MASK ((UINT64_C(1) << 40) - 1)
 
 struct ring_header {
@@ -115,7 +115,6 @@ struct ring_control {
 
 	/* Counted by any thread of the producer, atomically. */
 	uint64_t lost[RING_LOSS_REASONS];
-	uint64_t lost_reserved[8];
 	/* A bit for each group of event slots whose counters were ever touched. */
 	uint64_t lost_groups[RING_EVENT_SLOTS_MAX / RING_LOST_GROUP_SLOTS / 64];
 

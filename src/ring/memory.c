@@ -26,11 +26,15 @@ static const char *const ring_loss_names[RING_LOSS_REASONS] = {
 		[RING_LOST_NO_RING] = "no ring",
 		[RING_LOST_NESTED] = "nested",
 		[RING_LOST_OTHER] = "other",
+		[RING_LOST_RETURN_FULL] = "return not watched, too many calls were open",
+		[RING_LOST_RETURN_CALLER] = "return not watched, called by code of no file",
 };
 
 const char *ring_loss_name(enum ring_loss reason)
 {
-	return (unsigned int)reason < RING_LOSS_REASONS ? ring_loss_names[reason] : "unknown";
+	return (unsigned int)reason < RING_LOSS_REASONS && ring_loss_names[reason]
+			? ring_loss_names[reason]
+			: "unknown";
 }
 
 /*

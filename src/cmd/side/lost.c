@@ -43,6 +43,14 @@ static const struct words known[] = {
 		{"ring busy", "because a ring was in use again and again", NULL},
 		{"no ring", "for want of a ring for their thread or CPU", NULL},
 		{"other", "in a sandbox that forbids to read the clock", NULL},
+		{SESSION_LOST_RETURN_FULL,
+				"at returns of functions, because too many calls were open at once",
+				"without `--exit`, or with fewer functions, entries are recorded "
+				"all the same"},
+		{SESSION_LOST_RETURN_CALLER,
+				"at returns of functions that code without a file has called (made "
+				"at run time)",
+				NULL},
 		{NOT_TOLD_APART, "for reasons that only the traces tell",
 				"`side report --losses` shows them"},
 };

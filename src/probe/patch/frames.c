@@ -330,9 +330,10 @@ static void add_common(uint64_t start, const struct patch_return *returns)
 			&code);
 }
 
-void patch_frames_returns(uint64_t start, const struct patch_return *returns)
+void patch_frames_returns(uint64_t start, const struct patch_return *returns, uint32_t count)
 {
-	uint64_t base = start + COMMON_BYTES + RETURN_BYTES, size = patch_returns_bytes();
+	uint64_t base = start + RETURNS_HEAD_BYTES,
+		 size = RETURNS_HEAD_BYTES + (uint64_t)count * RETURN_BYTES;
 	/*
 	 * The caller has this frame's stack pointer, or the one behind the index that was pushed. The begin of the frame is
 	 * another address than that, and than the one of the frame that returns here, for exceptions know frames apart by it;

@@ -34,7 +34,6 @@
 
 #define BLOCK 64 /* returns that a thread takes at once */
 #define NONE UINT32_MAX
-#define PAGE 4096
 #define SCAN_FIRST 256
 #define TAIL_CALLS_MAX 64 /* at one place of the stack that are looked through */
 
@@ -57,9 +56,12 @@ static __thread struct thread *self __attribute__((tls_model("initial-exec")));
 
 static struct patch_return *returns;
 static uint8_t *return_code;
+static uint32_t most_returns; /* a multiple of RETURNS_GROW */
 static uint32_t block_next[RETURNS_MAX / BLOCK];
+static bool block_ready[RETURNS_MAX / BLOCK]; /* its gates and its returns can be used */
 static uint32_t nr_blocks;
 static uint64_t clock_unit = UINT64_C(1) << 32;
+static struct patch_hooks hooks;
 
 /* Like a barrier for this thread's own order; who removes makes it one for the processor. */
 static inline void light_barrier(void)
@@ -190,7 +192,7 @@ int patch_hit_start(void)
 
 static uint64_t gate_of(uint32_t index)
 {
-	return (uint64_t)return_code + COMMON_BYTES + RETURN_BYTES + (uint64_t)index * RETURN_BYTES;
+	return (uint64_t)return_code + RETURNS_HEAD_BYTES + (uint64_t)index * RETURN_BYTES;
 }
 
 /* The index of which that is the return address: behind the gate's call, or the gate itself before it; else NONE. */
@@ -198,8 +200,10 @@ static uint32_t index_of(uint64_t address)
 {
 	uint64_t away = address - gate_of(0), index = away / RETURN_BYTES;
 
-	if (address < gate_of(0) || index >= RETURNS_MAX ||
-			(away % RETURN_BYTES && away % RETURN_BYTES != RETURN_CALL_BYTES))
+	if (address < gate_of(0) || index >= most_returns ||
+			(away % RETURN_BYTES && away % RETURN_BYTES != RETURN_CALL_BYTES) ||
+			/* Acquire: its return can be read. Pairs with the release in take_block(). */
+			!__atomic_load_n(&block_ready[index / BLOCK], __ATOMIC_ACQUIRE))
 		return NONE;
 	return (uint32_t)index;
 }
@@ -279,8 +283,18 @@ static inline __attribute__((always_inline)) void close_call(
 	}
 }
 
+/* May this thread ask the kernel? In a sandbox that could be the program's end. */
+static bool may_ask(void)
+{
+	/* Acquire: the function is there. Pairs with the release in patch_hooks_set(). */
+	bool (*ask)(void) = __atomic_load_n(&hooks.may_ask, __ATOMIC_ACQUIRE);
+
+	return !ask || ask();
+}
+
 static __attribute__((noinline)) void find_abandoned(struct thread *thread)
 {
+	bool may_look = may_ask();
 	uint32_t left = 0;
 
 	for (uint32_t block = thread->blocks; block != NONE; block = block_next[block]) {
@@ -292,7 +306,7 @@ static __attribute__((noinline)) void find_abandoned(struct thread *thread)
 				continue;
 			if (state == PATCH_LEFT) {
 				give_back(thread, i);
-			} else if (is_overwritten(i)) {
+			} else if (may_look && is_overwritten(i)) {
 				give_back(thread, i);
 				thread->abandoned++;
 			} else {
@@ -303,27 +317,43 @@ static __attribute__((noinline)) void find_abandoned(struct thread *thread)
 	thread->scan = left * 2 > SCAN_FIRST ? left * 2 : SCAN_FIRST;
 }
 
+static void take_block(struct thread *thread, uint32_t block)
+{
+	block_next[block] = thread->blocks;
+	thread->blocks = block;
+	thread->owned += BLOCK;
+	for (uint32_t i = BLOCK; i-- > 0;) {
+		returns[block * BLOCK + i].owner = thread->number;
+		give_back(thread, block * BLOCK + i);
+	}
+	/* Release: they are there. Pairs with the acquire in index_of() and open_calls(). */
+	__atomic_store_n(&block_ready[block], true, __ATOMIC_RELEASE);
+}
+
+/* Free blocks: one, or RETURNS_GROW returns once those that are usable from the beginning are taken. */
+static void take_blocks(struct thread *thread)
+{
+	uint32_t first = __atomic_load_n(&nr_blocks, __ATOMIC_RELAXED), count;
+
+	do {
+		count = first < RETURNS_FIRST / BLOCK ? 1 : RETURNS_GROW / BLOCK;
+		if (first + count > most_returns / BLOCK || (count > 1 && !may_ask()))
+			return;
+		/* Relaxed: a number only. */
+	} while (!__atomic_compare_exchange_n(&nr_blocks, &first, first + count, false,
+			__ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	if (count > 1 && !patch_gates_grow(first * BLOCK, count * BLOCK))
+		return;
+	for (uint32_t i = count; i-- > 0;)
+		take_block(thread, first + i);
+}
+
 static __attribute__((noinline)) uint32_t more_returns(struct thread *thread)
 {
-	uint32_t block;
-
 	if (thread->owned >= thread->scan)
 		find_abandoned(thread);
-	if (thread->free == NONE) {
-		/* Relaxed: a number only. */
-		block = __atomic_fetch_add(&nr_blocks, 1, __ATOMIC_RELAXED);
-		if (block >= RETURNS_MAX / BLOCK) {
-			__atomic_fetch_sub(&nr_blocks, 1, __ATOMIC_RELAXED);
-			return NONE;
-		}
-		block_next[block] = thread->blocks;
-		thread->blocks = block;
-		thread->owned += BLOCK;
-		for (uint32_t i = BLOCK; i-- > 0;) {
-			returns[block * BLOCK + i].owner = thread->number;
-			give_back(thread, block * BLOCK + i);
-		}
-	}
+	if (thread->free == NONE)
+		take_blocks(thread);
 	return thread->free;
 }
 
@@ -352,23 +382,16 @@ static inline __attribute__((always_inline)) struct patch_return *follow(struct 
 
 int patch_hit_follow(void)
 {
-	size_t code = (patch_returns_bytes() + PAGE - 1) / PAGE * PAGE;
-	uint8_t *memory;
+	struct patch_gates gates;
+	int ret = returns ? 0 : patch_gates_start(&gates);
 
-	if (returns)
-		return 0;
-	/* In one piece, for the code refers to the other. */
-	memory = patch_memory_anywhere(
-			code + RETURNS_MAX * sizeof(*returns), PROT_READ | PROT_WRITE);
-	if (!memory)
-		return -ENOMEM;
-	patch_returns_write(memory, (struct patch_return *)(void *)(memory + code));
-	if (mprotect(memory, code, PROT_READ | PROT_EXEC))
-		return -errno;
-	return_code = memory;
-	returns = (struct patch_return *)(void *)(memory + code);
-	patch_frames_returns((uint64_t)return_code, returns);
-	patch_callers_gates(gate_of(0), (uint64_t)RETURNS_MAX * RETURN_BYTES);
+	if (returns || ret)
+		return ret;
+	return_code = gates.code;
+	returns = gates.returns;
+	most_returns = gates.most;
+	patch_frames_returns((uint64_t)return_code, returns, most_returns);
+	patch_callers_gates(gate_of(0), (uint64_t)most_returns * RETURN_BYTES);
 	return 0;
 }
 
@@ -408,21 +431,43 @@ static bool is_known_caller(struct patch_hot *probe, uint64_t returns_to)
 	return caller != NULL;
 }
 
+/* The entry was seen, and the return will not be. */
+static void tell_unseen(struct patch_hit *hit, struct thread *thread, enum patch_unseen why)
+{
+	/* Acquire: the function is there. Pairs with the release in patch_hooks_set(). */
+	void (*unseen)(const struct patch_hit *hit, enum patch_unseen why) =
+			__atomic_load_n(&hooks.unseen, __ATOMIC_ACQUIRE);
+
+	thread->unseen++;
+	if (unseen)
+		unseen(hit, why);
+}
+
+void patch_hooks_set(const struct patch_hooks *wanted)
+{
+	/* Release: code, which is there. Pairs with the acquires in tell_unseen() and may_ask(). */
+	__atomic_store_n(&hooks.unseen, wanted->unseen, __ATOMIC_RELEASE);
+	__atomic_store_n(&hooks.may_ask, wanted->may_ask, __ATOMIC_RELEASE);
+}
+
 /* None is free at once, or another one has called it than the last time. */
 static __attribute__((noinline)) bool enter_with_more(
 		struct patch_hit *hit, struct patch_hot *probe, struct thread *thread)
 {
+	enum patch_unseen why = PATCH_UNSEEN_CALLER;
 	uint32_t index = NONE;
 	patch_handler handler = __atomic_load_n(&probe->entry, __ATOMIC_RELAXED);
 
-	if (is_known_caller(probe, *hit->stack))
+	if (is_known_caller(probe, *hit->stack)) {
+		why = PATCH_UNSEEN_FULL;
 		index = thread->free != NONE ? thread->free : more_returns(thread);
+	}
 	if (index != NONE)
 		return enter_as(hit, probe, thread, index);
-	thread->unseen++;
 	hit->call = 0;
 	if (handler)
 		handler(hit);
+	tell_unseen(hit, thread, why);
 	leave_thread(thread);
 	return false;
 }
@@ -597,12 +642,13 @@ static uint64_t open_calls(void)
 	uint32_t count = __atomic_load_n(&nr_blocks, __ATOMIC_RELAXED);
 	uint64_t open = 0;
 
-	if (!returns)
-		return 0;
-	if (count > RETURNS_MAX / BLOCK)
-		count = RETURNS_MAX / BLOCK;
-	for (uint32_t i = 0; i < count * BLOCK; i++)
-		open += __atomic_load_n(&returns[i].state, __ATOMIC_RELAXED) == PATCH_OPEN;
+	for (uint32_t block = 0; block < count; block++) {
+		/* Acquire: they can be read. Pairs with the release in take_block(). */
+		if (!__atomic_load_n(&block_ready[block], __ATOMIC_ACQUIRE))
+			continue;
+		for (uint32_t i = block * BLOCK; i < (block + 1) * BLOCK; i++)
+			open += __atomic_load_n(&returns[i].state, __ATOMIC_RELAXED) == PATCH_OPEN;
+	}
 	return open;
 }
 

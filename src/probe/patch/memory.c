@@ -27,8 +27,8 @@ struct patch_arena patch_arenas[ARENAS_MAX];
 size_t patch_nr_arenas;
 static uint64_t *returned; /* bodies */
 static size_t nr_returned, returned_room;
-static uint64_t address_space;
-static uint64_t kept_code; /* while nothing is set */
+static uint64_t address_space; /* atomically: hits add to it */
+static uint64_t kept_code;     /* while nothing is set */
 
 /* All that was mapped, but arenas. */
 static struct {
@@ -50,8 +50,20 @@ static void *map_own(size_t size, int protection, int flags)
 		owned[nr_owned].at = memory;
 		owned[nr_owned++].size = size;
 	}
-	address_space += size;
+	if (protection != PROT_NONE)
+		patch_memory_accessible(size);
 	return memory;
+}
+
+void patch_memory_accessible(size_t size)
+{
+	/* Relaxed: a figure. */
+	__atomic_fetch_add(&address_space, size, __ATOMIC_RELAXED);
+}
+
+void *patch_memory_reserve(size_t size)
+{
+	return map_own(size, PROT_NONE, 0);
 }
 
 void *patch_memory_anywhere(size_t size, int protection)
@@ -170,7 +182,7 @@ struct patch_arena *patch_arena_map(uint64_t start, uint64_t size, struct patch_
 		patch_frames_add(start, size, kind, arena->probes, arena->hot);
 	else
 		patch_frames_add_slots(start, size);
-	address_space += size;
+	patch_memory_accessible(size);
 	/* Release: all of it. Pairs with the acquire in patch_was_place(). */
 	__atomic_store_n(&patch_nr_arenas, patch_nr_arenas + 1, __ATOMIC_RELEASE);
 	return arena;
@@ -178,7 +190,8 @@ struct patch_arena *patch_arena_map(uint64_t start, uint64_t size, struct patch_
 
 uint64_t patch_memory_bytes(void)
 {
-	return address_space;
+	/* Relaxed: a figure. */
+	return __atomic_load_n(&address_space, __ATOMIC_RELAXED);
 }
 
 /* ---- bodies ---- */

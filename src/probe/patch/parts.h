@@ -22,10 +22,14 @@
 #define BODY_BYTES_MAX 256
 #define HEAD_BYTES 256
 #define HEADS_BYTES (2 * HEAD_BYTES) /* where all general registers are wanted, the second one */
-#define COMMON_BYTES 256             /* of returns: what all gates lead to */
+#define COMMON_BYTES 256             /* of returns: what all gates lead to, aligned so, */
+#define RETURNS_HEAD_BYTES 512       /* and padding up to the first gate */
 #define SLOT_BYTES PROBE_JUMP_BYTES
-#define RETURNS_MAX 131072     /* calls at once that are to be seen returning */
-#define RETURN_BYTES 16        /* of the code for each, its gate: the call of the function, */
+#define RETURNS_FIRST 131072 /* calls at once that are to be seen returning: without growing, */
+#define RETURNS_MAX \
+	4194304           /* and where the table grows, which it does in the hit that needs more */
+#define RETURNS_GROW 1024 /* by so many */
+#define RETURN_BYTES 16   /* of the code for each, its gate: the call of the function, */
 #define RETURN_CALL_BYTES 6    /* behind which the function returns to, */
 #define RETURN_PUSHED_BYTES 11 /* and behind this its index is where its return address was */
 #define THREADS_MAX 4096
@@ -132,6 +136,9 @@ bool patch_was_place(uint64_t address);
 uint64_t patch_memory_bytes(void);
 /* For the code and data of returns: anywhere. */
 void *patch_memory_anywhere(size_t size, int protection);
+/* Addresses alone: none of it can be used before it is made accessible, and patch_memory_accessible() counts it then. */
+void *patch_memory_reserve(size_t size);
+void patch_memory_accessible(size_t size);
 /* The same, at addresses of 31 bits. */
 void *patch_memory_low(size_t size, int protection);
 /* Whole pages of it are zeros again, and nobody's. */
@@ -217,13 +224,9 @@ void patch_heads_write(uint8_t bytes[HEADS_BYTES], bool follows, const struct pa
 size_t patch_head_hot_at(void);
 /* What unwinders read of a probe whose code was written. */
 void patch_body_places(struct patch_probe *probe);
-/*
- * The code of all watched calls: COMMON_BYTES to which all lead in the end, RETURN_BYTES of nobody, the gates. `returns` is in
- * reach of it.
- */
+/* The code of all watched calls: COMMON_BYTES to which all lead in the end, padding, the gates (gates.c). */
 struct patch_return;
-size_t patch_returns_bytes(void);
-void patch_returns_write(uint8_t *bytes, const struct patch_return *returns);
+void patch_returns_write(uint8_t *bytes);
 /*
  * For each byte of a body, of a head, and of what all gates lead to, how far the stack pointer is from the begin of the frame, which is
  * behind the return address; or that the frame pointer says it, which is so far from it.
@@ -243,7 +246,8 @@ void patch_frames_add(uint64_t start, uint64_t size, struct patch_kind kind,
 		const struct patch_probe *probes, const struct patch_hot *hot);
 /* One of slots. */
 void patch_frames_add_slots(uint64_t start, uint64_t size);
-void patch_frames_returns(uint64_t start, const struct patch_return *returns);
+/* `count`: gates that there may ever be. */
+void patch_frames_returns(uint64_t start, const struct patch_return *returns, uint32_t count);
 /*
  * The pad of a short jump: of which site, 0: of none any more. Negative: there is no room to say so. With the number that was
  * given for the same address before.
@@ -427,6 +431,18 @@ void patch_pads_settle(void);
 bool patch_unblock(void);
 /* The calling thread does not. */
 void patch_unblock_self(void);
+
+/* ---- gates.c ---- */
+
+struct patch_gates {
+	uint8_t *code; /* RETURNS_HEAD_BYTES, and the gates */
+	struct patch_return *returns;
+	uint32_t most; /* that there may ever be; RETURNS_FIRST of them can be used */
+};
+
+int patch_gates_start(struct patch_gates *gates);
+/* In hits. False: it cannot be had, and never will: those are not to be used. */
+bool patch_gates_grow(uint32_t first, uint32_t count);
 
 /* ---- hit.c ---- */
 

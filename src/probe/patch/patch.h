@@ -226,6 +226,24 @@ int patch_reads(bool wanted);
 /* In the child of a fork, whose parent's thread has set and removed nothing meanwhile: whoever was in patch_check() is not there. */
 void patch_forked(void);
 
+/* Why the return of a call is not seen. */
+enum patch_unseen {
+	PATCH_UNSEEN_FULL, /* too many calls are open */
+	PATCH_UNSEEN_CALLER, /* code that no file has called it, which may know its own return addresses */
+};
+#define PATCH_NR_UNSEEN 2
+
+/* Called in hits, as handlers are. Each may be NULL. */
+struct patch_hooks {
+	/* After the entry handler; the hit is at the begin of the call. */
+	void (*unseen)(const struct patch_hit *hit, enum patch_unseen why);
+	/* Whether the calling thread may make system calls; without: it may. */
+	bool (*may_ask)(void);
+};
+
+/* From now on, and in threads that are in a hit perhaps not before the next one. */
+void patch_hooks_set(const struct patch_hooks *wanted);
+
 struct patch_figures {
 	uint64_t cut;  /* hits inside of handlers */
 	uint64_t lost; /* hits of threads for which there was no room */

@@ -314,14 +314,6 @@ void patch_body_places(struct patch_probe *probe)
  * this code know it, and what they all go on to. Between both are bytes that are nobody's: unwinders look for a return
  * address at the byte before it.
  */
-_Static_assert(RETURN_CALL_BYTES == 6 && RETURN_BYTES == RETURN_CALL_BYTES + 5 + 5, "its gate");
-_Static_assert(RETURNS_MAX < INT32_MAX, "what is pushed");
-
-size_t patch_returns_bytes(void)
-{
-	return COMMON_BYTES + RETURN_BYTES + (size_t)RETURNS_MAX * RETURN_BYTES;
-}
-
 static void put_common(uint8_t *bytes, uint8_t *frames)
 {
 	struct writing writing = {.bytes = bytes, .frames = frames, .distance = 8};
@@ -347,23 +339,10 @@ const uint8_t *patch_returns_frames(void)
 	return frames;
 }
 
-void patch_returns_write(uint8_t *bytes, const struct patch_return *returns)
+void patch_returns_write(uint8_t *bytes)
 {
-	uint8_t *gate = bytes + COMMON_BYTES + RETURN_BYTES, frames[COMMON_BYTES];
+	uint8_t frames[COMMON_BYTES];
 
-	memset(bytes, 0xcc, COMMON_BYTES + RETURN_BYTES);
+	memset(bytes, 0xcc, RETURNS_HEAD_BYTES);
 	put_common(bytes, frames);
-	for (uint32_t i = 0; i < RETURNS_MAX; i++, gate += RETURN_BYTES) {
-		int32_t target = (int32_t)((const uint8_t *)&returns[i].copy -
-					(gate + RETURN_CALL_BYTES)),
-			common = (int32_t)(bytes - (gate + RETURN_BYTES));
-
-		gate[0] = 0xff; /* call *copy(%rip) */
-		gate[1] = 0x15;
-		memcpy(gate + 2, &target, 4);
-		gate[RETURN_CALL_BYTES] = 0x68; /* push $index */
-		memcpy(gate + RETURN_CALL_BYTES + 1, &i, 4);
-		gate[RETURN_PUSHED_BYTES] = 0xe9; /* jmp */
-		memcpy(gate + RETURN_PUSHED_BYTES + 1, &common, 4);
-	}
 }

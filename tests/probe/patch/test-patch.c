@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -411,20 +412,51 @@ static void *run_recursion(void *argument)
 	return argument;
 }
 
+static uint64_t told_unseen[PATCH_NR_UNSEEN];
+
+static void count_told(const struct patch_hit *hit, enum patch_unseen why)
+{
+	(void)hit;
+	told_unseen[why]++;
+}
+
 /* More calls at once than can be followed: they return all the same. */
 static void *run_too_deep(void *argument)
+{
+	static const struct patch_hooks hooks = {.unseen = count_told};
+	static struct seen seen;
+	struct patch_request request = set_one("deep", &seen, 0, true);
+	struct patch_figures before, figures;
+
+	patch_hooks_set(&hooks);
+	patch_figures(&before);
+	CHECK(deep(140000) == 140000);
+	patch_figures(&figures);
+	CHECK(seen.entries == 140001 && figures.unseen > before.unseen &&
+			seen.exits == seen.entries - (figures.unseen - before.unseen));
+	CHECK(told_unseen[PATCH_UNSEEN_FULL] == figures.unseen - before.unseen);
+	CHECK(figures.unseen - before.unseen == 140001 - 131072);
+	CHECK(!told_unseen[PATCH_UNSEEN_CALLER]);
+	remove_one(&request);
+	CHECK(deep(100) == 100);
+	return argument;
+}
+
+/* More than there is room for at the beginning: the table grows, while returns of other threads use it. */
+static void *run_grown(void *argument)
 {
 	static struct seen seen;
 	struct patch_request request = set_one("deep", &seen, 0, true);
 	struct patch_figures before, figures;
 
 	patch_figures(&before);
-	CHECK(deep(140000) == 140000);
+	for (unsigned int i = 0; i < 3; i++)
+		CHECK(deep(140000 + (int)i * 30000) == 140000 + (int)i * 30000);
 	patch_figures(&figures);
-	CHECK(seen.entries == 140001 && figures.unseen > before.unseen &&
-			seen.exits == seen.entries - (figures.unseen - before.unseen));
+	CHECK(seen.entries == 140001 + 170001 + 200001 && seen.exits == seen.entries);
+	CHECK(figures.unseen == before.unseen);
+	CHECK(figures.open + figures.abandoned == before.open + before.abandoned);
 	remove_one(&request);
-	CHECK(deep(100) == 100);
 	return argument;
 }
 
@@ -438,6 +470,23 @@ static void with_large_stack(void *(*run)(void *argument))
 	pthread_attr_setstacksize(&attributes, (size_t)256 << 20);
 	CHECK(!pthread_create(&thread, &attributes, run, NULL) && !pthread_join(thread, NULL));
 	pthread_attr_destroy(&attributes);
+}
+
+/* Where address space is limited the table does not grow. In a child, whose table is made there. */
+static void test_full_table(void)
+{
+	struct rlimit limit;
+	int status = 1;
+	pid_t child = fork();
+
+	if (!child) {
+		getrlimit(RLIMIT_AS, &limit);
+		limit.rlim_cur = (rlim_t)1 << 60;
+		CHECK(!setrlimit(RLIMIT_AS, &limit));
+		with_large_stack(run_too_deep);
+		_exit(wrong ? 1 : 0);
+	}
+	CHECK(child > 0 && waitpid(child, &status, 0) == child && !status);
 }
 
 /* Removed while calls of it are open: they return all the same, unseen. */
@@ -1161,6 +1210,7 @@ int main(int argc, char **argv)
 		printf("this kernel has no barrier for code: nothing can be tested\n");
 		return 77;
 	}
+	test_full_table();
 	test_rest();
 	test_late_trap();
 	for (int i = 0; i < 2; i++) {
@@ -1197,7 +1247,7 @@ int main(int argc, char **argv)
 	test_fork();
 	test_refusals();
 	test_pad_in_padding();
-	with_large_stack(run_too_deep);
+	with_large_stack(run_grown);
 	printf("%u checks, %u wrong\n", checks, wrong);
 	return wrong ? 1 : 0;
 }

@@ -7,13 +7,17 @@
  *	lost flood N	N times while the recorder sleeps
  *	lost all N	in 100 children of vfork(), and then flood N
  *	lost bursts N	N times again and again, until it is killed
+ *	lost deep N	nest(), which calls itself N times in each of three threads, so that all of these calls are open at once
+ *	lost made N	N times from code that no file has
  *
  * It says how often in children of vfork(), and how often elsewhere.
  */
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -91,6 +95,58 @@ static void bursts(unsigned long times)
 	}
 }
 
+static pthread_barrier_t all_deep;
+
+/* The innermost call of each thread waits for the others'. */
+__attribute__((noinline)) unsigned long nest(unsigned long more)
+{
+	volatile unsigned long below;
+
+	if (!more) {
+		pthread_barrier_wait(&all_deep);
+		return 1;
+	}
+	below = nest(more - 1);
+	return below + 1;
+}
+
+static void *run_deep(void *depth)
+{
+	__atomic_fetch_add(&steps, nest((unsigned long)depth - 1), __ATOMIC_RELAXED);
+	return NULL;
+}
+
+static void deep(unsigned long depth)
+{
+	pthread_attr_t attributes;
+	pthread_t threads[3];
+
+	pthread_barrier_init(&all_deep, NULL, 3);
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, depth * 100 + 1000000);
+	for (int i = 0; i < 3; i++)
+		if (pthread_create(&threads[i], &attributes, run_deep, (void *)depth))
+			abort();
+	for (int i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+}
+
+static void made(unsigned long times)
+{
+	/* sub $8,%rsp; mov $step,%rax; call *%rax; add $8,%rsp; ret */
+	unsigned char code[] = {0x48, 0x83, 0xec, 8, 0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xd0,
+			0x48, 0x83, 0xc4, 8, 0xc3};
+	void (*target)(void) = step;
+	void *memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	memcpy(code + 6, &target, sizeof(target));
+	memcpy(memory, code, sizeof(code));
+	if (mprotect(memory, 4096, PROT_READ | PROT_EXEC))
+		abort();
+	while (times--)
+		((void (*)(void))memory)();
+}
+
 int main(int argc, char **argv)
 {
 	unsigned long number = argc > 2 ? strtoul(argv[2], NULL, 0) : 0;
@@ -105,6 +161,10 @@ int main(int argc, char **argv)
 		flood(number);
 	if (!strcmp(argv[1], "bursts"))
 		bursts(number);
+	if (!strcmp(argv[1], "deep"))
+		deep(number);
+	if (!strcmp(argv[1], "made"))
+		made(number);
 	printf("%lu %lu\n", borrowed, steps - borrowed);
 	return 0;
 }

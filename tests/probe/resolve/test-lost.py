@@ -8,6 +8,7 @@ import atexit
 import collections
 import os
 import re
+import resource
 import shutil
 import subprocess
 import tempfile
@@ -21,12 +22,13 @@ FOLDER = tempfile.mkdtemp()
 atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
 PROGRAM = FOLDER + "/lost"
 VFORK, FULL = "in the child of a vfork(), before it ran a program", "ring full"
-subprocess.run(["gcc", "-O1", "-g", SOURCES + "/lost.c", "-o", PROGRAM, "-rdynamic"], check=True)
+OPEN, MADE = "return not watched, too many calls were open", "return not watched, called by code of no file"
+subprocess.run(["gcc", "-O1", "-g", SOURCES + "/lost.c", "-o", PROGRAM, "-rdynamic", "-pthread"], check=True)
 
 
 def read(trace):
-    """{function: recorded}, {reason: lost}"""
-    seen, lost, discarded = collections.Counter(), collections.Counter(), 0
+    """{function: recorded}, {reason: lost}, {event: recorded}"""
+    seen, lost, events, discarded = collections.Counter(), collections.Counter(), collections.Counter(), 0
     for message in bt2.TraceCollectionMessageIterator([os.path.join(trace, name) for name in os.listdir(trace)]):
         if isinstance(message, bt2._DiscardedEventsMessageConst):
             discarded += message.count
@@ -39,31 +41,32 @@ def read(trace):
             # Of one function it is the event's name, of several a field.
             function = fields["function"] if fields and "function" in fields else message.event.name.split(":")[1]
             seen[str(function)] += 1
+            events[message.event.name] += 1
     equal(discarded, sum(lost.values()), "what packets count, and what is told")
-    return seen, lost
+    return seen, lost, events
 
 
 class Traced:
     """By `side trace`, with --json or without; the figures of all sides, which must be the same."""
 
-    def __init__(self, name, *command, function="step", options=()):
+    def __init__(self, name, *command, function="step", options=(), **more):
         trace = f"{FOLDER}/{name}"
         words = ["trace", "-o", trace, "-c", " ".join((PROGRAM, *command)), "--function", function, *options]
-        self.done = side(*words, "--json")
+        self.done = side(*words, "--json", **more)
         equal(self.done.status, 0, self.done.err)
         self.borrowed, self.own = (int(number) for number in self.done.out.split())
         self.summary, = (line for line in json_lines(self.done.err) if line["type"] == "summary")
-        self.seen, self.lost = read(trace)
+        self.seen, self.lost, self.events = read(trace)
         equal(self.summary["recorded"], sum(self.seen.values()))
         self.reasons = {reason["reason"]: reason["count"] for reason in self.summary["reasons"]}
         equal(self.reasons, dict(self.lost))
         equal(sum(self.reasons.values()), self.summary["lost"])
         equal(sum(loss["count"] for loss in self.summary["losses"]), self.summary["lost"])
         shutil.rmtree(trace)
-        self.text = side(*words)
+        self.text = side(*words, **more)
         equal(self.text.status, 0, self.text.err)
         shutil.rmtree(trace)
-        self.quiet = side(*words, "-q")
+        self.quiet = side(*words, "-q", **more)
         shutil.rmtree(trace)
 
     def mend(self, reason):
@@ -104,6 +107,33 @@ def test_full_rings():
     equal((traced.reasons, traced.seen["step"]), ({}, 100000))
 
 
+def test_many_open_calls():
+    # More than there is room for at the beginning: the table grows.
+    traced = Traced("deep", "deep", "45000", function="nest", options=["--exit", "--buffer-size", "32M"])
+    equal((traced.own, traced.reasons), (135000, {}))
+    equal(traced.events, {"probe:nest": 135000, "probe:nest_return": 135000})
+
+
+def test_too_many_open_calls():
+    # Where address space is limited it does not grow: what is not seen is counted.
+    def limit():
+        resource.setrlimit(resource.RLIMIT_AS, (1 << 40, resource.getrlimit(resource.RLIMIT_AS)[1]))
+
+    traced = Traced("limited", "deep", "44000", function="nest", options=["--exit", "--buffer-size", "32M"], preexec_fn=limit)
+    equal(traced.own, 132000)
+    equal((traced.events["probe:nest"], set(traced.reasons)), (132000, {OPEN}))
+    # A thread takes some of the table at once, and may leave some of that.
+    true(132000 - 131072 <= traced.reasons[OPEN] < 1200, traced.reasons)
+    equal(traced.events["probe:nest_return"] + traced.reasons[OPEN], 132000)
+    contains(traced.text.err, " events were lost at returns of functions, because too many calls were open at once")
+
+
+def test_returns_to_code_of_no_file():
+    traced = Traced("made", "made", "1000", options=["--exit"])
+    equal((traced.own, traced.events), (1000, {"probe:step": 1000}))
+    equal(traced.reasons, {MADE: 1000})
+
+
 def test_both():
     traced = Traced("all", "all", "100000", options=["--buffer-size", "64K"])
     equal((traced.borrowed, traced.own), (500, 100100))
@@ -127,7 +157,7 @@ def test_attached():
         done = side(*words, "--json")
         equal(done.status, 0, done.err)
         summary, = (line for line in json_lines(done.err) if line["type"] == "summary")
-        seen, lost = read(trace)
+        seen, lost, _ = read(trace)
         shutil.rmtree(trace)
         text = side(*words).err
     finally:

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The table of open calls whose returns are watched, and a gate for each: the code that is its return address.
+ *
+ * Both are in one reserved range of addresses, because gates refer to the table. RETURNS_FIRST of them are made accessible at the
+ * beginning. A hit that needs more makes more accessible, RETURNS_GROW at a time: these are whole pages, which belong to the thread that has
+ * taken their numbers, so no lock is needed, and a signal handler may do it. Three system calls for each RETURNS_GROW calls, once.
+ *
+ * Runs in hits: general registers only, nothing of libc.
+ */
+#include "parts.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+#define GATES_PAGE 4096u
+
+_Static_assert(RETURN_CALL_BYTES == 6 && RETURN_BYTES == RETURN_CALL_BYTES + 5 + 5, "its gate");
+_Static_assert(RETURNS_MAX < INT32_MAX, "what is pushed");
+_Static_assert(RETURNS_MAX *(RETURN_BYTES + sizeof(struct patch_return)) < INT32_MAX,
+		"gates reach the table, and the common code");
+_Static_assert(RETURNS_HEAD_BYTES < GATES_PAGE && RETURNS_HEAD_BYTES % COMMON_BYTES == 0 &&
+				RETURNS_GROW * RETURN_BYTES % GATES_PAGE == 0 &&
+				RETURNS_FIRST % RETURNS_GROW == 0 &&
+				RETURNS_MAX % RETURNS_GROW == 0,
+		"what grows is whole pages");
+
+static uint8_t *gates; /* the first one, on a page of its own */
+static struct patch_return *table;
+static uint32_t most;
+
+static void put_word(uint8_t *to, uint32_t word)
+{
+	__builtin_memcpy(to, &word, sizeof(word));
+}
+
+static void write_gates(uint32_t first, uint32_t count)
+{
+	const uint8_t *common = gates - RETURNS_HEAD_BYTES;
+	uint8_t *gate = gates + (size_t)first * RETURN_BYTES;
+
+	for (uint32_t i = first; i < first + count; i++, gate += RETURN_BYTES) {
+		gate[0] = 0xff; /* call *copy(%rip) */
+		gate[1] = 0x15;
+		put_word(gate + 2,
+				(uint32_t)((const uint8_t *)&table[i].copy -
+						(gate + RETURN_CALL_BYTES)));
+		gate[RETURN_CALL_BYTES] = 0x68; /* push $index */
+		put_word(gate + RETURN_CALL_BYTES + 1, i);
+		gate[RETURN_PUSHED_BYTES] = 0xe9; /* jmp */
+		put_word(gate + RETURN_PUSHED_BYTES + 1,
+				(uint32_t)(common - (gate + RETURN_BYTES)));
+	}
+}
+
+static bool protect(const void *from, size_t size, int protection)
+{
+	return !patch_system_call(
+			SYS_mprotect, (long)(uintptr_t)from, (long)size, protection, 0, 0, 0);
+}
+
+bool patch_gates_grow(uint32_t first, uint32_t count)
+{
+	uint8_t *from = gates + (size_t)first * RETURN_BYTES;
+	size_t size = (size_t)count * RETURN_BYTES;
+
+	if (!protect(&table[first], count * sizeof(*table), PROT_READ | PROT_WRITE) ||
+			!protect(from, size, PROT_READ | PROT_WRITE))
+		return false;
+	write_gates(first, count);
+	if (!protect(from, size, PROT_READ | PROT_EXEC))
+		return false;
+	patch_memory_accessible(size + count * sizeof(*table));
+	return true;
+}
+
+/* Where address space is limited, what is not used now is the program's. */
+static uint32_t most_wanted(void)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur != RLIM_INFINITY ? RETURNS_FIRST
+									       : RETURNS_MAX;
+}
+
+static uint8_t *reserve(uint32_t count)
+{
+	most = count;
+	return patch_memory_reserve(GATES_PAGE + count * (RETURN_BYTES + sizeof(*table)));
+}
+
+int patch_gates_start(struct patch_gates *made)
+{
+	uint8_t *memory = reserve(most_wanted());
+
+	if (!memory)
+		memory = reserve(RETURNS_FIRST);
+	if (!memory)
+		return -ENOMEM;
+	gates = memory + GATES_PAGE;
+	table = (struct patch_return *)(void *)(gates + (size_t)most * RETURN_BYTES);
+	if (!protect(memory, GATES_PAGE, PROT_READ | PROT_WRITE))
+		return -ENOMEM;
+	patch_returns_write(gates - RETURNS_HEAD_BYTES);
+	if (!protect(memory, GATES_PAGE, PROT_READ | PROT_EXEC) ||
+			!patch_gates_grow(0, RETURNS_FIRST))
+		return -ENOMEM;
+	patch_memory_accessible(GATES_PAGE);
+	*made = (struct patch_gates){gates - RETURNS_HEAD_BYTES, table, most};
+	return 0;
+}
