@@ -380,4 +380,30 @@ def test_colors_and_progress():
     true("\033" not in result.out, repr(result.out))
 
 
+def test_nothing_matches():
+    """An empty recording says why; the names are those of the program, and what is suggested works."""
+    for args, wanted in (
+            (("-e", "talkr:*"), "no event matched `-e 'talkr:*'`"), (("-e", "talker:sad"), "no event matched `-e talker:sad`"),
+            (("-e", "zzzzzz", "-e", "!talker:said"), "no event matched `-e zzzzzz -e '!talker:said'`")):
+        result, _ = record(*args, TALKER, "3")
+        contains(result.err, wanted)
+        contains(result.err, f"{NAME} has 3 events: talker:")
+        true("-w libc" not in result.err and "side view" not in result.err, result.err)
+        meant = re.search(r"did you mean `(-e .*)`\?", result.err)
+        equal(bool(meant), args[1] != "zzzzzz", result.err)
+        if meant:
+            again = subprocess.run(f"{SIDE} record -o {new_output()} {meant[1]} {TALKER} 3", shell=True, text=True,
+                                   stderr=subprocess.PIPE, stdout=subprocess.PIPE, env=environment())
+            contains(again.stderr, "side view")
+    # A shell's child is the one that has events.
+    result, _ = record("-e", "talkr:*", "sh", "-c", f"{TALKER} 3; true")
+    contains(result.err, f"{NAME} has 3 events")
+    for args in (("--filter", "number > 4000000"), ("-e", "talker:said", "--filter", "number > 4000000")):
+        result, _ = record(*args, TALKER, "3")
+        contains(result.err, "happened, or the filter was true of none")
+    for args in ((), ("-e", "talker:*")):
+        result, _ = record(*args, "true")
+        contains(result.err, "the programs have no events of their own; `-w libc`")
+
+
 run_tests(globals())

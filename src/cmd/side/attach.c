@@ -9,6 +9,7 @@
 #include "attach.h"
 #include "command.h"
 #include "lost.h"
+#include "record-nothing.h"
 #include "say.h"
 
 #include "session/live.h"
@@ -274,7 +275,10 @@ static void say_summary(const struct attached *attached, const struct session_st
 			attached->printing.made ? "" : ", in ",
 			attached->printing.made ? "" : say_printable(output, text, sizeof(text)));
 	lost_print(&losses);
-	if (!attached->printing.made)
+	if (!sums->recorded && !sums->lost && !attached->recording)
+		nothing_explain(&(const struct nothing){.uses = &attached->options->channels},
+				session_summary(attached->session));
+	else if (!attached->printing.made)
 		say_note("see it with: side view %s", say_quoted(output, text, sizeof(text)));
 }
 

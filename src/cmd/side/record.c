@@ -9,6 +9,7 @@
 #include "command.h"
 #include "lost.h"
 #include "record-kernel.h"
+#include "record-nothing.h"
 #include "printing.h"
 #include "say.h"
 #include "sending.h"
@@ -187,7 +188,7 @@ static void print_windows(const struct session_summary *summary)
 				say_events(summary->snapshot_recorded, size));
 }
 
-static void print_nothing_said(const struct parsed *parsed)
+static void print_nothing_said(const struct session_summary *summary, const struct parsed *parsed)
 {
 	const struct option_uses *uses = &parsed->options.record.channels;
 
@@ -196,7 +197,9 @@ static void print_nothing_said(const struct parsed *parsed)
 
 		if (strcmp(use->option->name, "event") != 0 || !kernel_recording_means(use->text))
 			continue;
-		fprintf(stderr, "%s nothing was said; `%s` is an event of the kernel: `-k`\n",
+		fprintf(stderr,
+				"%s no event was recorded: `%s` is an event of the kernel, which "
+				"`-k` records\n",
 				say_label(false), use->text);
 		return;
 	}
@@ -210,16 +213,9 @@ static void print_nothing_said(const struct parsed *parsed)
 						: "");
 		return;
 	}
-	fprintf(stderr,
-			parsed->options.record.wrappers.count
-					? "%s nothing was said: no event happened that was asked "
-					  "for; "
-					  "`side list`, with the same `-w`, shows those that there "
-					  "are\n"
-					: "%s nothing was said; with `-w libc` or `-w pthread`, "
-					  "calls of "
-					  "programs that are not instrumented are recorded, too\n",
-			say_label(false));
+	nothing_explain(&(const struct nothing){.uses = uses,
+					.has_wrappers = parsed->options.record.wrappers.count},
+			summary);
 }
 
 static void print_summary(const struct session_summary *summary, const struct parsed *parsed)
@@ -263,7 +259,7 @@ static void print_summary(const struct session_summary *summary, const struct pa
 	if (!summary->nr_processes && !kernel)
 		return;
 	if (!summary->bytes && !has_losses(summary) && records && !kernel)
-		print_nothing_said(parsed);
+		print_nothing_said(summary, parsed);
 	else if (!to && kept)
 		fprintf(stderr, "%s see it with: side view %s\n", say_label(false),
 				say_quoted(summary->output, output, sizeof(output)));

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SIDE_CMD_RECORD_NOTHING_H
+#define SIDE_CMD_RECORD_NOTHING_H
+
+/* Why a recording of programs has no event: what the user chose is compared with the events of their files. */
+
+#include <stdbool.h>
+
+struct option_uses;
+struct session_summary;
+
+struct nothing {
+	const struct option_uses *uses; /* `-e` and `--filter` among others */
+	bool has_wrappers;
+};
+
+/* Prints a note about the processes of the recording. */
+void nothing_explain(const struct nothing *nothing, const struct session_summary *summary);
+
+#endif /* SIDE_CMD_RECORD_NOTHING_H */
