@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Where to: net://, tcp://, a path, or standard output. */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <unistd.h>
 
 #include "send/sink.h"
 
@@ -120,6 +123,74 @@ static int parse_relay(const char *text, struct url *url, struct send_error *err
 	return 0;
 }
 
+/* ---- a host without a scheme, which would become a file of that name ---- */
+
+static bool is_known_host(const char *name)
+{
+	static const char blanks[] = " \t\n";
+	FILE *hosts = fopen("/etc/hosts", "re");
+	char *line = NULL, *rest;
+	bool found = false;
+	size_t room = 0;
+
+	while (hosts && !found && getline(&line, &room, hosts) > 0) {
+		line[strcspn(line, "#")] = '\0';
+		(void)strtok_r(line, blanks, &rest); /* The address. */
+		for (char *each; !found && (each = strtok_r(NULL, blanks, &rest));)
+			found = !strcasecmp(each, name);
+	}
+	free(line);
+	if (hosts)
+		fclose(hosts);
+	return found;
+}
+
+/* No server is asked: a name that only DNS knows is taken for a file, as most names are. */
+static bool is_host(const char *name)
+{
+	unsigned char address[16];
+	char own[256] = "";
+
+	gethostname(own, sizeof(own) - 1);
+	return inet_pton(AF_INET, name, address) == 1 || inet_pton(AF_INET6, name, address) == 1 ||
+			!strcasecmp(name, "localhost") || (*own && !strcasecmp(name, own)) ||
+			is_known_host(name);
+}
+
+/* HOST or HOST:PORT, also with a path behind, where no file or directory has that name. *port is "" if there is none. */
+static bool looks_like_host(const char *text, char host[256], char port[16])
+{
+	size_t size = strcspn(text, "/");
+	char first[256];
+
+	if (!size || !copy_part(first, sizeof(first), text, size) || !access(first, F_OK))
+		return false;
+	if (!send_host_port(first, host, 256, port, 16))
+		return *host;
+	*port = '\0';
+	return is_host(first) && copy_part(host, 256, first, size);
+}
+
+static int parse_path(const char *text, struct url *url, struct send_error *error)
+{
+	char host[256], port[16];
+	const char *open, *close;
+
+	url->kind = URL_PATH;
+	if (!*text || !copy_part(url->path, sizeof(url->path), text, strlen(text)))
+		return fail(error, text, "is no path");
+	if (!looks_like_host(text, host, port))
+		return 0;
+	open = strchr(host, ':') ? "[" : "";
+	close = *open ? "]" : "";
+	snprintf(error->text, sizeof(error->text),
+			"`%.80s` is a host without a scheme: write `tcp://%s%.80s%s:%s` for `side "
+			"receive`, `net://%s%.80s%s` for a relay daemon, or `./%.80s` for a file "
+			"of that name",
+			text, open, host, close, *port ? port : "PORT", open, host, close, text);
+	return -EINVAL;
+}
+
 int url_parse(const char *text, struct url *url, struct send_error *error)
 {
 	memset(url, 0, sizeof(*url));
@@ -141,10 +212,7 @@ int url_parse(const char *text, struct url *url, struct send_error *error)
 		url->kind = URL_STANDARD;
 		return 0;
 	}
-	url->kind = URL_PATH;
-	if (!*text || !copy_part(url->path, sizeof(url->path), text, strlen(text)))
-		return fail(error, text, "is no path");
-	return 0;
+	return parse_path(text, url, error);
 }
 
 /* Here, so that who only asks links nothing else of the room. */

@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 static void say_sentence(void *user, bool is_error, const char *sentence)
@@ -60,6 +61,8 @@ void sending_wait(struct send *send, unsigned int wanted)
 static void say_delivered(const struct send_status *status, const char *url)
 {
 	char bytes[SAY_NUMBER_MAX], packets[SAY_NUMBER_MAX], events[SAY_NUMBER_MAX], place[1024];
+	struct stat file;
+	bool is_file = !strstr(url, "://") && !stat(url, &file) && S_ISREG(file.st_mode);
 
 	if (say_is_json()) {
 		fprintf(stderr, "{\"schema\":%d,\"type\":\"sent\",\"to\":", SAY_JSON_SCHEMA);
@@ -74,14 +77,14 @@ static void say_delivered(const struct send_status *status, const char *url)
 		return;
 	}
 	/* For a relay daemon they are not counted. */
-	say_note("delivered %s packet%s, %s%s%s%s, to %s", say_number(status->packets, packets),
-			status->packets == 1 ? "" : "s", say_size(status->bytes, bytes),
-			status->events ? ", " : "",
+	say_note("%s %s packet%s, %s%s%s%s, to %s%s", is_file ? "wrote" : "delivered",
+			say_number(status->packets, packets), status->packets == 1 ? "" : "s",
+			say_size(status->bytes, bytes), status->events ? ", " : "",
 			status->events ? say_number(status->events, events) : "",
 			status->events > 1               ? " events"
 					: status->events ? " event"
 							 : "",
-			say_printable(url, place, sizeof(place)));
+			is_file ? "the file " : "", say_printable(url, place, sizeof(place)));
 }
 
 int sending_end(struct send *send, const char *url, const char *dir)
