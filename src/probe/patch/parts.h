@@ -94,9 +94,15 @@ struct patch_distance {
 
 /* ---- write.c ---- */
 
+#define PATCH_WRITABLE_MAX 32
 struct patch_writer {
 	int memory;    /* /proc/self/mem; -1: plain */
 	uint64_t page; /* that is writable; 0: none */
+	bool has_read_writable, knows_writable;
+	unsigned int nr_writable;
+	struct {
+		uint64_t start, end;
+	} writable[PATCH_WRITABLE_MAX]; /* code that the program itself has made so */
 };
 
 extern bool patch_writer_plain; /* never by way of /proc/self/mem */

@@ -3,29 +3,90 @@
  * Writing to code: by way of /proc/self/mem, which needs no permission of the page, or by a store. Only a store changes
  * several bytes at once for those who execute them, so for such a change a page is writable and executable until the
  * next page is written or the writer is closed. It is for as long as a write takes where /proc/self/mem cannot be used.
+ *
+ * A program that writes to its code itself has made it writable, and it stays so.
  */
 #include "parts.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #define PAGE 4096ULL
 #define WORD 16ULL
+#define LINE_BYTES 48 /* of a mapping, as far as they are read */
 
 bool patch_writer_plain;
+
+/* One line of /proc/self/maps: START-END FLAGS. */
+static bool add_writable(struct patch_writer *writer, const char *line)
+{
+	char *at;
+	uint64_t start = strtoull(line, &at, 16), end = *at == '-' ? strtoull(at + 1, &at, 16) : 0;
+
+	if (*at != ' ' || at[2] != 'w' || at[3] != 'x')
+		return true;
+	if (writer->nr_writable == PATCH_WRITABLE_MAX)
+		return false;
+	writer->writable[writer->nr_writable].start = start;
+	writer->writable[writer->nr_writable++].end = end;
+	return true;
+}
+
+/*
+ * Code that is writable, as the kernel has it now; read once for each writer, when its first page is opened. Without the heap and its
+ * locks, for a child of fork() comes here.
+ */
+static void read_writable(struct patch_writer *writer)
+{
+	int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	char bytes[1024], line[LINE_BYTES + 1] = "";
+	size_t length = 0;
+	ssize_t got = 0;
+
+	writer->has_read_writable = true;
+	writer->knows_writable = maps >= 0;
+	writer->nr_writable = 0;
+	while (maps >= 0 && writer->knows_writable &&
+			(got = read(maps, bytes, sizeof(bytes))) > 0) {
+		for (ssize_t i = 0; i < got; i++) {
+			if (bytes[i] != '\n') {
+				if (length < LINE_BYTES)
+					line[length++] = bytes[i];
+				continue;
+			}
+			line[length] = '\0';
+			length = 0;
+			writer->knows_writable &= add_writable(writer, line);
+		}
+	}
+	writer->knows_writable &= got == 0;
+	if (maps >= 0)
+		close(maps);
+}
+
+static bool is_writable(const struct patch_writer *writer, uint64_t page)
+{
+	for (unsigned int i = 0; i < writer->nr_writable; i++) {
+		if (page >= writer->writable[i].start && page < writer->writable[i].end)
+			return true;
+	}
+	return false;
+}
 
 void patch_writer_open(struct patch_writer *writer)
 {
 	writer->page = 0;
+	writer->has_read_writable = false;
 	writer->memory = patch_writer_plain ? -1 : open("/proc/self/mem", O_RDWR | O_CLOEXEC);
 }
 
 static void close_page(struct patch_writer *writer)
 {
-	if (writer->page)
+	if (writer->page && !is_writable(writer, writer->page))
 		mprotect((void *)writer->page, PAGE, PROT_READ | PROT_EXEC);
 	writer->page = 0;
 }
@@ -42,7 +103,13 @@ static int open_page(struct patch_writer *writer, uint64_t page)
 	if (writer->page == page)
 		return 0;
 	close_page(writer);
-	if (mprotect((void *)page, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC))
+	if (!writer->has_read_writable)
+		read_writable(writer);
+	/* Too many to know them all: one byte at a time, which needs no permission. */
+	if (!writer->knows_writable && writer->memory >= 0)
+		return -EPERM;
+	if (!is_writable(writer, page) &&
+			mprotect((void *)page, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC))
 		return errno == ENOMEM ? -ENOMEM : -EPERM;
 	writer->page = page;
 	return 0;
