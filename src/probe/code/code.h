@@ -12,6 +12,10 @@
  *	frames.c         begins of functions and landing pads out of the unwinder's data
  *	rows.h           that data of one function, row by row (cursor.c, cie.c, rows.c)
  *	functions.c      all that put together
+ *	kept.c           bytes that no probe may change or execute elsewhere
+ *	sequences.c      among these: restartable sequences
+ *	relocations.c    relocations that the loader applies
+ *	rewritten.c      among these: code that the loader or the program changes or copies
  *	x86-64-sweep.c   where any instruction of the file may jump to
  *	x86-64-choices.c what functions choose from that choose others
  *	x86-64-site.c    the method for one place

@@ -119,6 +119,8 @@ static int read_segments(struct code_file *file, const Elf64_Ehdr *header, struc
 				sizeof(program));
 		if (program.p_type == PT_GNU_EH_FRAME)
 			file->frame_header = program.p_vaddr;
+		if (program.p_type == PT_DYNAMIC)
+			file->dynamic = program.p_vaddr;
 		if (program.p_type != PT_LOAD || program.p_offset > file->size ||
 				program.p_vaddr > INT64_MAX - FILE_BYTES_MAX ||
 				program.p_memsz > FILE_BYTES_MAX)
@@ -336,8 +338,9 @@ void code_close(struct code_file *file)
 	free(file->frames);
 	free(file->functions);
 	free(file->landings);
+	free(file->labels);
 	free(file->pads);
-	free(file->untouched);
+	free(file->kept);
 	free(file->bytes);
 	free(file->path);
 	free(file);

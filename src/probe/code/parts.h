@@ -36,6 +36,22 @@ struct code_frame {
 	size_t cie, fde; /* behind their lengths */
 };
 
+/* Bytes that a probe must neither change nor execute elsewhere. */
+struct code_kept {
+	uint64_t from, to;
+	uint64_t reach; /* the last end of this one and those before */
+	const char *reason;
+	bool is_prologue; /* a sled at the begin of a function, behind which the function goes on as before */
+};
+
+/* A relocation that the loader applies. */
+struct code_relocation {
+	uint64_t where;
+	unsigned int bytes;
+	uint64_t target; /* the address that is written, if it is one of this file */
+};
+typedef int code_relocation_fn(void *user, const struct code_relocation *relocation);
+
 /* Bytes between functions that a site has taken. */
 struct code_pad {
 	uint64_t address, site;
@@ -61,12 +77,18 @@ struct code_file {
 	const uint8_t *frame_bytes; /* .eh_frame */
 	size_t frame_size;
 	uint64_t frame_address;
-	uint64_t *untouched; /* from, to: code that must not be changed, as the kernel looks at it */
-	size_t nr_untouched, untouched_room;
+	uint64_t dynamic; /* address of the dynamic section; 0: none */
+	struct code_kept *kept;
+	size_t nr_kept, kept_capacity;
+	bool kept_sorted;
+	uint64_t embedded_code,
+			embedded_size; /* V8's builtins, and the number that is their size; 0: none */
 	struct code_function *functions;
 	size_t nr_functions;
 	uint64_t *landings;
 	size_t nr_landings, landings_room;
+	uint64_t *labels; /* in code, of symbols without a type: a branch or an access may go there */
+	size_t nr_labels, labels_capacity;
 	size_t call_sites; /* looked at */
 	bool swept;
 	struct code_pad *pads;
@@ -102,8 +124,25 @@ bool code_rows_open(const struct code_file *file, uint64_t address, struct code_
 const char *code_no_exit(const struct code_file *file, const struct code_function *function);
 /* Restartable sequences: -ENOMEM. */
 int code_read_sequences(struct code_file *file);
-/* In code that the kernel restarts. */
-bool code_is_untouched(const struct code_file *file, uint64_t address, unsigned int size);
+
+/* ---- kept.c ---- */
+
+/* Ignored if it is not code. The reason is not copied. -ENOMEM. */
+int code_keep(struct code_file *file, uint64_t from, uint64_t to, const char *reason);
+/* One that has some of these bytes; NULL: none. Valid until the next one is added. */
+const struct code_kept *code_kept_at(struct code_file *file, uint64_t address, uint64_t size);
+
+/* ---- relocations.c ---- */
+
+/* Each one; stops when `each` does not return 0, which is then the result. */
+int code_each_relocation(struct code_file *file, code_relocation_fn *each, void *user);
+
+/* ---- rewritten.c ---- */
+
+/* Keeps code that the loader or the program changes or copies. Once the functions are known; -ENOMEM. */
+int code_read_rewritten(struct code_file *file);
+/* Whether the program switches the begin of a function there; then where the function goes on. */
+bool code_is_sled_of_entry(struct code_file *file, uint64_t address, uint64_t *end);
 
 /* ---- go.c ---- */
 

@@ -14,19 +14,7 @@
 #define SIGNATURE_BYTES 4
 #define WORDS 3 /* of a descriptor, behind 8 bytes: begin, length, where it is sent to */
 
-static int add(struct code_file *file, uint64_t from, uint64_t to)
-{
-	uint64_t *ranges = code_grow(file->untouched, file->nr_untouched * 2, &file->untouched_room,
-			sizeof(*ranges));
-
-	if (!ranges)
-		return -ENOMEM;
-	file->untouched = ranges;
-	ranges[file->nr_untouched * 2] = from;
-	ranges[file->nr_untouched * 2 + 1] = to;
-	file->nr_untouched++;
-	return 0;
-}
+static const char restarted[] = "it is in a sequence that the kernel restarts";
 
 /* A word of a file that may be mapped anywhere stands in its relocations. */
 static uint64_t relocated(const struct code_file *file, uint64_t address)
@@ -63,8 +51,8 @@ static int add_descriptor(struct code_file *file, const uint8_t *bytes, uint64_t
 	}
 	if (!code_executable(file, words[0]) || words[1] > file->size)
 		return 0;
-	ret = add(file, words[0], words[0] + words[1]);
-	return ret ? ret : add(file, words[2] - SIGNATURE_BYTES, words[2] + 1);
+	ret = code_keep(file, words[0], words[0] + words[1], restarted);
+	return ret ? ret : code_keep(file, words[2] - SIGNATURE_BYTES, words[2] + 1, restarted);
 }
 
 int code_read_sequences(struct code_file *file)
@@ -78,13 +66,4 @@ int code_read_sequences(struct code_file *file)
 			return -ENOMEM;
 	}
 	return 0;
-}
-
-bool code_is_untouched(const struct code_file *file, uint64_t address, unsigned int size)
-{
-	for (size_t i = 0; i < file->nr_untouched; i++) {
-		if (address < file->untouched[i * 2 + 1] && file->untouched[i * 2] < address + size)
-			return true;
-	}
-	return false;
 }

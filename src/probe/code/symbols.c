@@ -57,12 +57,56 @@ int code_add_name(struct code_file *file, uint64_t address, uint64_t size, const
 	return add_entry(file, address, size, name) ? 0 : -ENOMEM;
 }
 
+/* The name of V8 for its blob: v8_VARIANT_embedded_blob_code_, and the same with `size_` behind it. */
+static bool ends_with(const char *name, const char *end)
+{
+	size_t length = strlen(name), wanted = strlen(end);
+
+	return length >= wanted && !strcmp(name + length - wanted, end);
+}
+
+static void note_embedded(struct code_file *file, const Elf64_Sym *symbol, const char *name)
+{
+	if (strncmp(name, "v8_", 3) != 0)
+		return;
+	if (ends_with(name, "_embedded_blob_code_"))
+		file->embedded_code = symbol->st_value;
+	else if (ends_with(name, "_embedded_blob_code_size_"))
+		file->embedded_size = symbol->st_value;
+}
+
+/* Symbols that are not functions: data among the code, and labels of which nothing says what they are. */
+static int add_other(struct code_file *file, const Elf64_Sym *symbol, const char *name)
+{
+	static const char object[] = "it is data among the code, as its symbol says";
+	unsigned int type = ELF64_ST_TYPE(symbol->st_info);
+	uint64_t *labels;
+
+	if (symbol->st_shndx == SHN_UNDEF || symbol->st_shndx >= SHN_LORESERVE || !*name ||
+			(type != STT_OBJECT && type != STT_NOTYPE))
+		return 0;
+	note_embedded(file, symbol, name);
+	if (!code_executable(file, symbol->st_value))
+		return 0;
+	if (type == STT_OBJECT && symbol->st_size)
+		return code_keep(
+				file, symbol->st_value, symbol->st_value + symbol->st_size, object);
+	labels = code_grow(file->labels, file->nr_labels, &file->labels_capacity, sizeof(*labels));
+	if (!labels)
+		return -ENOMEM;
+	file->labels = labels;
+	labels[file->nr_labels++] = symbol->st_value;
+	return 0;
+}
+
 static int add_symbol(
 		struct code_file *file, const Elf64_Sym *symbol, const char *name, bool former)
 {
 	struct code_name_entry *entry;
 	unsigned int type = ELF64_ST_TYPE(symbol->st_info);
 
+	if (type == STT_OBJECT || type == STT_NOTYPE)
+		return add_other(file, symbol, name);
 	if ((type != STT_FUNC && type != STT_GNU_IFUNC) || symbol->st_shndx == SHN_UNDEF ||
 			!*name || !code_executable(file, symbol->st_value) ||
 			code_is_plt(file, symbol->st_value))

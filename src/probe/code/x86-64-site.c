@@ -21,7 +21,6 @@ static const char entered[] = "something jumps into its first five bytes";
 static const char too_short[] = "it ends before five bytes, and what follows is used";
 static const char returns[] = "a call in its first bytes would return into the jump";
 static const char unreadable[] = "its first bytes are no instructions";
-static const char restarted[] = "it is in a sequence that the kernel restarts";
 static const char not_begin[] = "it is not the begin of a function";
 static const char beside[] =
 		"a jump would need bytes of the next function, which may have a probe of its own";
@@ -61,14 +60,18 @@ static void look_at(struct place *place)
 {
 	while (place->length < PROBE_JUMP_BYTES && !place->ends) {
 		struct x86_instruction *instruction = &place->instructions[place->count];
+		const struct code_kept *kept;
 
 		if (place->count && place->instructions[place->count - 1].call)
 			place->stopped = returns;
-		else if (code_is_untouched(place->file, place->address + place->length, 1))
-			place->stopped = restarted;
+		else if ((kept = code_kept_at(place->file, place->address + place->length, 1)))
+			place->stopped = kept->reason;
 		else if (!x86_decode(place->bytes + place->length, place->size - place->length,
 					 place->address + place->length, instruction))
 			place->stopped = unreadable;
+		else if ((kept = code_kept_at(place->file, place->address + place->length,
+					  instruction->piece.length)))
+			place->stopped = kept->reason;
 		else
 			place->stopped = instruction->refused;
 		if (place->stopped)
@@ -129,12 +132,16 @@ static bool is_taken(const struct code_file *file, uint64_t pad, uint64_t site)
 	return false;
 }
 
-static bool pad_is_free(const struct code_file *file, uint64_t pad, uint64_t site)
+/*
+ * Bytes between functions that nothing refers to. Constants look like padding, and code may count to them from the first one: so a
+ * reference to any byte keeps all of them.
+ */
+static bool gap_is_free(struct code_file *file, uint64_t gap, uint64_t end)
 {
-	if (is_taken(file, pad, site))
+	if (code_kept_at(file, gap, end - gap))
 		return false;
-	for (unsigned int i = 0; i < PROBE_JUMP_BYTES; i++) {
-		if (code_is_target(file, pad + i) || code_function_at(file, pad + i))
+	for (uint64_t at = gap; at < end; at++) {
+		if (code_is_target(file, at) || code_function_at(file, at))
 			return false;
 	}
 	return true;
@@ -194,7 +201,7 @@ static bool function_ends(const struct code_file *file, const struct code_functi
 }
 
 /* Padding between a function and the next one in which a jump can stand that a short jump at `from` reaches. */
-static uint64_t pad_behind(const struct code_file *file, const struct code_function *function,
+static uint64_t pad_behind(struct code_file *file, const struct code_function *function,
 		uint64_t next, uint64_t from)
 {
 	uint64_t gap = function->address + function->size;
@@ -203,18 +210,19 @@ static uint64_t pad_behind(const struct code_file *file, const struct code_funct
 
 	if (!bytes || next <= gap || next - gap < PROBE_JUMP_BYTES || size < next - gap ||
 			gap > from + SHORT_REACH || next + SHORT_REACH < from ||
-			!only_padding(bytes, size, next - gap) || !function_ends(file, function))
+			!only_padding(bytes, size, next - gap) || !function_ends(file, function) ||
+			!gap_is_free(file, gap, next))
 		return 0;
 	for (uint64_t pad = gap; pad + PROBE_JUMP_BYTES <= next; pad++) {
 		int64_t away = (int64_t)(pad - (from + SHORT_BYTES));
 
-		if (away >= -SHORT_REACH && away < SHORT_REACH && pad_is_free(file, pad, from))
+		if (away >= -SHORT_REACH && away < SHORT_REACH && !is_taken(file, pad, from))
 			return pad;
 	}
 	return 0;
 }
 
-static uint64_t find_pad(const struct code_file *file, uint64_t from)
+static uint64_t find_pad(struct code_file *file, uint64_t from)
 {
 	const struct code_function *own = code_function_at(file, from);
 	size_t index, last = file->nr_functions - 1;
@@ -249,6 +257,34 @@ static bool try_jump(const struct place *place, struct probe_site *site)
 	return true;
 }
 
+/* What follows the last instruction, to its end, has no byte to which anything refers. */
+static bool padding_is_free(const struct place *place)
+{
+	uint64_t at = place->address + place->length;
+	size_t size = place->size - place->length;
+	const uint8_t *bytes = place->bytes + place->length;
+	struct x86_instruction instruction;
+
+	while (size && x86_decode(bytes, size, 0, &instruction) && instruction.padding) {
+		const unsigned int length = instruction.piece.length;
+
+		/* What something refers to begins behind padding, or is data. */
+		if (code_function_at(place->file, at) &&
+				code_function_at(place->file, at)->address == at)
+			return true;
+		for (unsigned int i = 0; i < length; i++) {
+			if (code_is_target(place->file, at + i))
+				return false;
+		}
+		if (code_kept_at(place->file, at, length))
+			return false;
+		at += length;
+		bytes += length;
+		size -= length;
+	}
+	return true;
+}
+
 static bool try_padding(const struct place *place, struct probe_site *site)
 {
 	if (!place->ends || place->length >= PROBE_JUMP_BYTES || place->until < PROBE_JUMP_BYTES ||
@@ -256,6 +292,7 @@ static bool try_padding(const struct place *place, struct probe_site *site)
 			is_taken(place->file, place->address, place->address) ||
 			!only_padding(place->bytes + place->length, place->size - place->length,
 					PROBE_JUMP_BYTES - place->length) ||
+			!padding_is_free(place) ||
 			!take_pad(place->file, place->address, place->address))
 		return false;
 	choose(place, site, PROBE_PADDING, place->count, PROBE_JUMP_BYTES);
@@ -320,7 +357,10 @@ static bool try_punned(const struct place *place, struct probe_site *site)
 		unsigned int own = (unsigned int)last->at + last->length, free_bits;
 		int64_t low, high;
 
-		if (own > place->until || own >= PROBE_JUMP_BYTES)
+		/* The distance must stay as it is in the file. */
+		if (own > place->until || own >= PROBE_JUMP_BYTES ||
+				code_kept_at(place->file, place->address + own,
+						PROBE_JUMP_BYTES - own))
 			continue;
 		/* The distance's low bytes are ours, its high ones stand there. */
 		free_bits = 8 * (own - 1);
@@ -427,7 +467,7 @@ int code_entry(struct code_file *file, const struct code_function *function,
 		struct probe_site *site)
 {
 	struct x86_instruction instruction;
-	uint64_t address = function->address;
+	uint64_t address = function->address, behind;
 	size_t size;
 	const uint8_t *bytes = code_bytes(file, address, &size);
 	int ret;
@@ -436,6 +476,11 @@ int code_entry(struct code_file *file, const struct code_function *function,
 	if (bytes && x86_decode(bytes, size, address, &instruction) && instruction.branch_mark &&
 			function->size > instruction.piece.length)
 		address += instruction.piece.length;
+	if (code_sweep(file))
+		return -ENOMEM;
+	if (code_is_sled_of_entry(file, address, &behind) &&
+			behind < function->address + function->size)
+		address = behind;
 	else if (bytes && code_is_go(file, address))
 		address += stack_check(bytes, size < function->size ? size : function->size);
 	ret = find_method(file, address, false, site);

@@ -95,9 +95,50 @@ static void mark_tables(const struct code_file *file, const struct taken *taken)
 	}
 }
 
+/*
+ * An instruction accesses bytes of code. These are data; and a program that reads the begin of a function copies it, or checks that it is
+ * as it was, so the whole function keeps its bytes.
+ */
+static int keep_read(struct code_file *file, uint64_t address, const uint8_t *bytes, size_t size)
+{
+	static const char data[] = "the program reads these bytes as data";
+	static const char copied[] =
+			"the program reads it as data, as one does that executes a copy of it";
+	unsigned int count = x86_memory_bytes(bytes, size);
+	int ret = count ? code_keep(file, address, address + count, data) : 0;
+
+	if (!count)
+		return 0;
+	code_mark_target(file, address);
+	for (uint64_t at = address; !ret && at < address + count; at++) {
+		const struct code_function *function = code_function_at(file, at);
+
+		if (function && function->address == at)
+			ret = code_keep(file, at, at + function->size, copied);
+	}
+	return ret;
+}
+
+/* Data among the code: constants, and functions that the program copies. */
+static int sweep_memory(struct code_file *file, const struct x86_instruction *instruction,
+		uint64_t from, const uint8_t *bytes, size_t size)
+{
+	uint64_t address = 0;
+
+	if (instruction->piece.field && !instruction->lea)
+		address = instruction->piece.target;
+	else if (instruction->absolute && file->fixed && !instruction->lea)
+		address = instruction->displacement;
+	/* Bytes outside of functions may be no instructions. */
+	if (!address || instruction->padding || !code_executable(file, address) ||
+			!code_function_at(file, from))
+		return 0;
+	return keep_read(file, address, bytes, size);
+}
+
 /* The instructions of code that begins at an instruction, to its end. */
-static int sweep_code(const struct code_file *file, const struct code_segment *segment,
-		uint64_t from, uint64_t to, struct taken *taken)
+static int sweep_code(struct code_file *file, const struct code_segment *segment, uint64_t from,
+		uint64_t to, struct taken *taken)
 {
 	const uint8_t *bytes = file->bytes + segment->offset;
 
@@ -124,13 +165,17 @@ static int sweep_code(const struct code_file *file, const struct code_segment *s
 		/* Elsewhere a constant is no address, for nobody knows it before the file is mapped. */
 		if (instruction.constant && file->fixed)
 			code_mark_target(file, instruction.constant);
+		if (instruction.displacement && file->fixed)
+			code_mark_target(file, instruction.displacement);
+		if (sweep_memory(file, &instruction, from, bytes + at, segment->size - at))
+			return -ENOMEM;
 		from += instruction.piece.length;
 	}
 	return 0;
 }
 
-static int sweep_segment(const struct code_file *file, const struct code_segment *segment,
-		struct taken *taken)
+static int sweep_segment(
+		struct code_file *file, const struct code_segment *segment, struct taken *taken)
 {
 	uint64_t from = segment->address, end = segment->address + segment->size;
 
@@ -211,6 +256,9 @@ int code_sweep(struct code_file *file)
 		code_mark_target(file, file->landings[i]);
 	for (size_t i = 0; i < file->nr_functions; i++)
 		code_mark_target(file, file->functions[i].address);
-	file->swept = true;
-	return 0;
+	for (size_t i = 0; i < file->nr_labels; i++)
+		code_mark_target(file, file->labels[i]);
+	ret = code_read_rewritten(file);
+	file->swept = !ret;
+	return ret;
 }

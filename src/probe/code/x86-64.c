@@ -37,6 +37,21 @@ static bool is_relative_memory(const ZydisDecodedInstruction *decoded)
 			decoded->raw.modrm.rm == 5 && decoded->raw.disp.size == 32;
 }
 
+/* A displacement that may be an address: in a file with fixed addresses tables and constants have those. */
+static void describe_displacement(
+		const ZydisDecodedInstruction *decoded, struct x86_instruction *out)
+{
+	const bool modrm = decoded->attributes & ZYDIS_ATTRIB_HAS_MODRM;
+
+	if (decoded->raw.disp.size < 32 || is_relative_memory(decoded))
+		return;
+	out->displacement = decoded->raw.disp.size == 32 ? (uint32_t)decoded->raw.disp.value
+							 : (uint64_t)decoded->raw.disp.value;
+	out->absolute = !modrm ||
+			(decoded->raw.modrm.mod == 0 && decoded->raw.modrm.rm == 4 &&
+					decoded->raw.sib.base == 5 && decoded->raw.sib.index == 4);
+}
+
 /* Its operand refers to the stack pointer, which a call that is moved has changed before. */
 static bool uses_stack_pointer(const ZydisDecodedInstruction *decoded)
 {
@@ -164,6 +179,7 @@ bool x86_decode(const uint8_t *bytes, size_t size, uint64_t address, struct x86_
 	}
 	describe_other(&decoded, out);
 	describe_stack(&decoded, out);
+	describe_displacement(&decoded, out);
 	if (decoded.raw.imm[0].size >= 32)
 		out->constant = decoded.raw.imm[0].value.u;
 	if (is_relative_memory(&decoded)) {
@@ -175,4 +191,19 @@ bool x86_decode(const uint8_t *bytes, size_t size, uint64_t address, struct x86_
 			out->refused = "an address of 32 bits cannot be moved";
 	}
 	return true;
+}
+
+unsigned int x86_memory_bytes(const uint8_t *bytes, size_t size)
+{
+	ZydisDecodedInstruction decoded;
+	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+
+	if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(decoder(), bytes, size, &decoded, operands)))
+		return 0;
+	for (unsigned int i = 0; i < decoded.operand_count_visible; i++) {
+		if (operands[i].type == ZYDIS_OPERAND_TYPE_MEMORY &&
+				operands[i].mem.type == ZYDIS_MEMOP_TYPE_MEM)
+			return (operands[i].size + 7) / 8;
+	}
+	return 0;
 }

@@ -24,12 +24,17 @@ struct x86_instruction {
 	bool leaves;        /* returns to the caller */
 	uint8_t stack; /* its memory operand is this register, STACK_… , and the distance; 0: neither */
 	int64_t stack_distance;
-	uint64_t constant;   /* that may be an address; 0: none */
-	const char *refused; /* why it cannot be moved; NULL: it can */
+	uint64_t constant;     /* that may be an address; 0: none */
+	uint64_t displacement; /* of its memory operand, that may be an address; 0: none */
+	bool absolute;         /* and nothing is added to that */
+	const char *refused;   /* why it cannot be moved; NULL: it can */
 };
 
 /* The first instruction of these bytes; false: there is none. */
 bool x86_decode(const uint8_t *bytes, size_t size, uint64_t address,
 		struct x86_instruction *instruction);
+
+/* How many bytes of memory its explicit operand has; 0: it has none, or does not access it. */
+unsigned int x86_memory_bytes(const uint8_t *bytes, size_t size);
 
 #endif /* PROBE_CODE_X86_64_H */

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Relocations that the loader applies: those of the dynamic section, which also files without section headers have.
+ * Sections of relocations that only a linker left (--emit-relocs) are not among them.
+ */
+#include "parts.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+
+#define TAG_PACKED_SIZE 35 /* DT_RELRSZ, newer than some headers */
+#define TAG_PACKED 36      /* DT_RELR */
+#define PACKED_WORDS 63    /* that one word of bits stands for */
+#define SYMBOLS_MAX 0x1000000u
+
+struct tables {
+	uint64_t plain, plain_size, calls, calls_size, packed, packed_size, symbols;
+};
+
+static void read_tags(const struct code_file *file, struct tables *tables)
+{
+	size_t size;
+	const uint8_t *bytes = file->dynamic ? code_bytes(file, file->dynamic, &size) : NULL;
+
+	for (size_t i = 0; bytes && i + sizeof(Elf64_Dyn) <= size; i += sizeof(Elf64_Dyn)) {
+		Elf64_Dyn entry;
+
+		memcpy(&entry, bytes + i, sizeof(entry));
+		switch (entry.d_tag) {
+		case DT_NULL: return;
+		case DT_RELA: tables->plain = entry.d_un.d_ptr; break;
+		case DT_RELASZ: tables->plain_size = entry.d_un.d_val; break;
+		case DT_JMPREL: tables->calls = entry.d_un.d_ptr; break;
+		case DT_PLTRELSZ: tables->calls_size = entry.d_un.d_val; break;
+		case TAG_PACKED: tables->packed = entry.d_un.d_ptr; break;
+		case TAG_PACKED_SIZE: tables->packed_size = entry.d_un.d_val; break;
+		case DT_SYMTAB: tables->symbols = entry.d_un.d_ptr; break;
+		default: break;
+		}
+	}
+}
+
+static unsigned int width_of(uint64_t type)
+{
+	switch (type) {
+	case R_X86_64_NONE: return 0;
+	case R_X86_64_8:
+	case R_X86_64_PC8: return 1;
+	case R_X86_64_16:
+	case R_X86_64_PC16: return 2;
+	case R_X86_64_32:
+	case R_X86_64_32S:
+	case R_X86_64_PC32:
+	case R_X86_64_SIZE32: return 4;
+	case R_X86_64_DTPMOD64:
+	case R_X86_64_TLSDESC: return 16;
+	default: return 8;
+	}
+}
+
+/* The symbol's address in this file; 0: it is another file's, or damaged. */
+static uint64_t symbol_address(const struct code_file *file, uint64_t symbols, uint64_t index)
+{
+	Elf64_Sym symbol;
+	size_t size;
+	const uint8_t *bytes;
+
+	if (!symbols || !index || index > SYMBOLS_MAX)
+		return 0;
+	bytes = code_bytes(file, symbols + index * sizeof(symbol), &size);
+	if (!bytes || size < sizeof(symbol))
+		return 0;
+	memcpy(&symbol, bytes, sizeof(symbol));
+	return symbol.st_shndx != SHN_UNDEF && symbol.st_shndx < SHN_LORESERVE ? symbol.st_value
+									       : 0;
+}
+
+static int each_plain(struct code_file *file, uint64_t table, uint64_t table_size, uint64_t symbols,
+		code_relocation_fn *each, void *user)
+{
+	size_t size;
+	const uint8_t *bytes = table ? code_bytes(file, table, &size) : NULL;
+
+	for (uint64_t i = 0; bytes && i + sizeof(Elf64_Rela) <= size &&
+			i + sizeof(Elf64_Rela) <= table_size;
+			i += sizeof(Elf64_Rela)) {
+		struct code_relocation relocation;
+		Elf64_Rela raw;
+		int ret;
+
+		memcpy(&raw, bytes + i, sizeof(raw));
+		relocation = (struct code_relocation){.where = raw.r_offset,
+				.bytes = width_of(ELF64_R_TYPE(raw.r_info)),
+				.target = symbol_address(file, symbols, ELF64_R_SYM(raw.r_info)) +
+						(uint64_t)raw.r_addend};
+		ret = each(user, &relocation);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+static int one_packed(struct code_file *file, uint64_t where, code_relocation_fn *each, void *user)
+{
+	size_t size;
+	const uint8_t *bytes = code_bytes(file, where, &size);
+	struct code_relocation relocation = {.where = where, .bytes = 8};
+
+	if (bytes && size >= 8)
+		relocation.target = code_read(bytes, 8);
+	return each(user, &relocation);
+}
+
+/* An even word is an address, an odd one says which of the words behind the last one are relocated, too. */
+static int each_packed(struct code_file *file, const struct tables *tables,
+		code_relocation_fn *each, void *user)
+{
+	uint64_t where = 0;
+	size_t size;
+	const uint8_t *bytes = tables->packed ? code_bytes(file, tables->packed, &size) : NULL;
+	int ret = 0;
+
+	for (uint64_t i = 0; bytes && !ret && i + 8 <= size && i + 8 <= tables->packed_size;
+			i += 8) {
+		uint64_t word = code_read(bytes + i, 8);
+
+		if (!(word & 1)) {
+			ret = one_packed(file, word, each, user);
+			where = word + 8;
+			continue;
+		}
+		for (unsigned int bit = 0; !ret && bit < PACKED_WORDS; bit++) {
+			if (word >> (bit + 1) & 1)
+				ret = one_packed(file, where + 8ull * bit, each, user);
+		}
+		where += 8ull * PACKED_WORDS;
+	}
+	return ret;
+}
+
+int code_each_relocation(struct code_file *file, code_relocation_fn *each, void *user)
+{
+	struct tables tables = {.plain = 0};
+	int ret;
+
+	read_tags(file, &tables);
+	ret = each_plain(file, tables.plain, tables.plain_size, tables.symbols, each, user);
+	if (!ret)
+		ret = each_plain(file, tables.calls, tables.calls_size, tables.symbols, each, user);
+	return ret ? ret : each_packed(file, &tables, each, user);
+}
