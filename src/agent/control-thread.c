@@ -12,6 +12,9 @@
  * that says there is a new filter, the thread ends and says nothing. What remains is a filter that
  * comes while an exchange is under way.
  *
+ * The thread has the rights (user, groups, capabilities) of the thread whose event started it. If that one gives rights up before
+ * the C library knows of ours, which would then keep them, ours ends and the next event starts another one.
+ *
  * A program whose main() has ended by pthread_exit() ends with its last thread, which is not ours: the
  * C library counts threads, and ours is taken out of the count. One whose only thread ends by the bare
  * call (in the strict sandbox there is no other way) leaves us behind: every HEARTBEAT_S we look.
@@ -26,6 +29,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
@@ -35,6 +39,7 @@
 #include <sys/time.h>
 #include <time.h>
 
+#include <linux/capability.h>
 #include <linux/close_range.h>
 
 #include <side/tracer-extensions.h>
@@ -46,7 +51,8 @@
 #define THREAD_NAME "side-control"
 #define THREAD_STACK (64u << 10)
 #define HEARTBEAT_S 5
-#define FIRST_EXCHANGE_MS 2000 /* that the event which starts the thread waits for it */
+#define FIRST_EXCHANGE_MS 2000 /* that a starter waits that may wait */
+#define FIRST_QUESTION_MS 100  /* that an event waits for the daemon */
 #define LATER_EXCHANGE_MS 5000
 #define RETRY_MS 1000    /* where nothing tells of the daemon's return */
 #define RETRIES_MAX 50   /* of a socket that is there and has no listener yet, ... */
@@ -56,11 +62,14 @@
 enum thread_state { THREAD_NONE, THREAD_STARTING, THREAD_TALKED, THREAD_GONE };
 
 static struct {
-	uint32_t state;  /* enum thread_state; the starter waits for more than STARTING */
-	size_t stack;    /* with what the C library takes of it */
-	uint32_t *count; /* the C library's, of threads that keep the process alive, or NULL */
-	bool shared;     /* no table of its own */
-	int number;      /* of the thread */
+	uint32_t state;     /* enum thread_state; the starter waits for more than STARTING */
+	size_t stack;       /* with what the C library takes of it */
+	int starter;        /* the thread whose event started it */
+	uint32_t questions; /* of events, since the process was armed */
+	bool asked;         /* by the event that is called just now */
+	uint32_t *count;    /* the C library's, of threads that keep the process alive, or NULL */
+	bool shared;        /* no table of its own */
+	int number;         /* of the thread */
 	int socket;
 	struct stat socket_is; /* what we know it by, where the table is shared */
 	uint32_t greetings;    /* how often it was a new one */
@@ -155,6 +164,65 @@ static void check_sandbox(void)
 	/* By the bare call: of what a thread does at its end nothing may be forbidden here. */
 	for (;;)
 		raw_call(SYS_exit, 0);
+}
+
+/* ---- rights ---- */
+
+/* The lines from `first` to `last`, both at the begin of a line. */
+static size_t lines_between(
+		const char *text, const char *first, const char *last, const char **ret_at)
+{
+	const char *begin = strstr(text, first), *end = begin ? strstr(begin, last) : NULL;
+
+	*ret_at = begin;
+	return end ? (size_t)(end - begin) : 0;
+}
+
+static bool are_same_lines(const char *one, const char *other, const char *first, const char *last)
+{
+	const char *at, *other_at;
+	size_t size = lines_between(one, first, last, &at);
+
+	return size && size == lines_between(other, first, last, &other_at) &&
+			!memcmp(at, other_at, size);
+}
+
+static bool read_text(const char *path, char text[STATUS_SIZE])
+{
+	long fd = raw_call(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC), size;
+
+	if (fd < 0)
+		return false;
+	size = raw_call(SYS_read, (int)fd, text, STATUS_SIZE - 1);
+	raw_close((int)fd);
+	text[size > 0 ? size : 0] = 0;
+	return size > 0;
+}
+
+/* Where there is no /proc: what who may do anything may not keep. */
+static bool has_capabilities_of(int tid)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct ours[2], theirs[2];
+
+	if (raw_call(SYS_capget, &head, ours))
+		return false;
+	head.pid = tid;
+	/* One that is gone has given nothing up. */
+	return raw_call(SYS_capget, &head, theirs) || !memcmp(ours, theirs, sizeof(ours));
+}
+
+static bool has_rights_of_starter(void)
+{
+	char ours[STATUS_SIZE], theirs[STATUS_SIZE], path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/self/task/%d/status", thread.starter);
+	if (!read_text("/proc/thread-self/status", ours) || !read_text(path, theirs))
+		return has_capabilities_of(thread.starter);
+	/* Between user and groups stands the size of the table of descriptors. */
+	return are_same_lines(ours, theirs, "\nUid:", "\nFDSize:") &&
+			are_same_lines(ours, theirs, "\nGroups:", "\nNStgid:") &&
+			are_same_lines(ours, theirs, "\nCapInh:", "\nSeccomp:");
 }
 
 /* ---- descriptors ---- */
@@ -300,6 +368,16 @@ static bool is_wanted(void)
 	return __atomic_load_n(&control.mode, __ATOMIC_RELAXED) == WIRE_CONTROL_THREAD;
 }
 
+/* From here on no event need ask. */
+static void first_word_is_heard(void)
+{
+	if (__atomic_load_n(&thread.state, __ATOMIC_RELAXED) != THREAD_STARTING)
+		return;
+	/* Release: what the thread has done. Pairs with the acquire in wait_for_first_word() and start_thread(). */
+	__atomic_store_n(&thread.state, THREAD_TALKED, __ATOMIC_RELEASE);
+	side_tracer_disarm();
+}
+
 /* Hear one message and do what it says. 0, or why the connection is of no use any more. */
 static int hear(struct control_room *room)
 {
@@ -340,7 +418,7 @@ static int hear(struct control_room *room)
 	control_give_turn();
 	if (!ret) {
 		control_count_failure(0);
-		__atomic_store_n(&thread.state, THREAD_TALKED, __ATOMIC_RELEASE);
+		first_word_is_heard();
 	}
 	return ret;
 }
@@ -456,9 +534,22 @@ static void talk_for_ever(struct control_room *room)
 	}
 }
 
+/* With the turn: an event that asks the daemon just now would have it close the thread's connection. */
+static int say_hello_first(struct control_room *room)
+{
+	int ret;
+
+	while (!control_take_turn(HEARTBEAT_S * 1000))
+		;
+	ret = say_hello(room, FIRST_EXCHANGE_MS);
+	control_give_turn();
+	return ret;
+}
+
 static void *control_thread(void *unused)
 {
 	struct control_room *room = control_room_map();
+	bool is_stale;
 	int ret = -ENOMEM;
 
 	(void)unused;
@@ -466,11 +557,14 @@ static void *control_thread(void *unused)
 	thread.number = (int)raw_call(SYS_gettid);
 	own_table();
 	watch_sandbox();
-	if (room)
-		ret = say_hello(room, FIRST_EXCHANGE_MS);
+	is_stale = !has_rights_of_starter();
+	if (is_stale)
+		ret = -EPERM;
+	else if (room)
+		ret = say_hello_first(room);
 	if (ret && room && ret != -EACCES && ret != -EPERM) {
 		/* Who started us need not wait for a daemon that is not there. */
-		__atomic_store_n(&thread.state, THREAD_TALKED, __ATOMIC_RELEASE);
+		first_word_is_heard();
 		find_again(room);
 		ret = 0;
 	}
@@ -481,6 +575,10 @@ static void *control_thread(void *unused)
 	/* The C library takes it off once more. */
 	count_thread(1);
 	__atomic_store_n(&thread.state, THREAD_GONE, __ATOMIC_RELEASE);
+	if (is_stale)
+		control_arm_once();
+	else
+		side_tracer_disarm();
 	return NULL;
 }
 
@@ -508,22 +606,38 @@ static int create(void)
 	return -ret;
 }
 
+/* False: it is there already, or being started. */
+static bool begin_start(void)
+{
+	/* Relaxed, and in the exchange too: who starts it gives nothing to the others but the word. */
+	uint32_t state = __atomic_load_n(&thread.state, __ATOMIC_RELAXED);
+
+	if (state == THREAD_STARTING || state == THREAD_TALKED ||
+			!__atomic_compare_exchange_n(&thread.state, &state, THREAD_STARTING, false,
+					__ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		return false;
+	thread.starter = (int)raw_call(SYS_gettid);
+	return true;
+}
+
+static bool create_or_give_up(void)
+{
+	int ret = create();
+
+	if (!ret)
+		return true;
+	agent_debug("no thread for control: error %d", -ret);
+	__atomic_store_n(&thread.state, THREAD_NONE, __ATOMIC_RELAXED);
+	return false;
+}
+
 /* The thread is there, and has done what the daemon wanted of it first; or it is not. */
 static bool start_thread(void)
 {
 	uint64_t deadline = wire_deadline(agent_patient(FIRST_EXCHANGE_MS));
-	/* Relaxed, and in the exchange too: who starts it gives nothing to the others but the word. */
-	uint32_t state = __atomic_load_n(&thread.state, __ATOMIC_RELAXED);
-	bool is_there = state == THREAD_STARTING || state == THREAD_TALKED ||
-			!__atomic_compare_exchange_n(&thread.state, &state, THREAD_STARTING, false,
-					__ATOMIC_RELAXED, __ATOMIC_RELAXED);
-	int ret = is_there ? 0 : create();
 
-	if (ret) {
-		agent_debug("no thread for control: error %d", -ret);
-		__atomic_store_n(&thread.state, THREAD_NONE, __ATOMIC_RELAXED);
+	if (begin_start() && !create_or_give_up())
 		return false;
-	}
 	/* Acquire: what the thread has done. A daemon that never answers is not waited for again. */
 	while (__atomic_load_n(&thread.state, __ATOMIC_ACQUIRE) == THREAD_STARTING &&
 			!control_is_hopeless()) {
@@ -615,6 +729,96 @@ static void take_probes(void)
 	control_give_turn();
 }
 
+/*
+ * As an event does in a handler: nothing is waited for but the daemon, nothing is allocated. Not where the thread has a connection:
+ * of two the daemon closes the older one.
+ */
+static void ask_first(void)
+{
+	thread.asked = false;
+	if (!control_take_turn(0))
+		return;
+	if (__atomic_load_n(&thread.socket, __ATOMIC_RELAXED) < 0) {
+		control_count_failure(
+				control_refresh(WIRE_CONTROL_THREAD, false, FIRST_QUESTION_MS));
+		thread.asked = true;
+	}
+	control_give_turn();
+}
+
+/* The thread is about to hear what the daemon wants, which takes this process for one that does at once what it hears. */
+static void wait_for_first_word(void)
+{
+	uint64_t deadline = wire_deadline(agent_patient(FIRST_QUESTION_MS));
+
+	/* Acquire: what the thread has done. */
+	while (__atomic_load_n(&thread.state, __ATOMIC_ACQUIRE) == THREAD_STARTING &&
+			wire_deadline(0) < deadline)
+		pause_ms(1);
+}
+
+/* Where there is no thread the process is as if it had come in control mode sync. */
+static void go_on_without_thread(void)
+{
+	while (!control_take_turn(AGENT_CONNECT_TIMEOUT_MS))
+		;
+	if (control.mode == WIRE_CONTROL_THREAD) {
+		agent.control = control.mode = WIRE_CONTROL_SYNC;
+		control_refresh(WIRE_CONTROL_SYNC, true, AGENT_CONNECT_TIMEOUT_MS);
+	}
+	control_give_turn();
+	side_tracer_disarm();
+}
+
+/* Beside the program, whose locks it may wait for. */
+static void create_beside(void)
+{
+	if (!create_or_give_up())
+		go_on_without_thread();
+}
+
+/* False: the process goes on without a thread. */
+static bool start_beside(void)
+{
+	int ret = control_starter_run(create_beside);
+
+	if (ret == -ENOSYS)
+		ret = create_or_give_up() ? 0 : -EAGAIN;
+	if (!ret)
+		return true;
+	agent_debug("no thread for control: error %d", -ret);
+	__atomic_store_n(&thread.state, THREAD_NONE, __ATOMIC_RELAXED);
+	if (control_take_turn(0)) {
+		agent.control = control.mode = WIRE_CONTROL_SYNC;
+		control_give_turn();
+	}
+	return false;
+}
+
+/*
+ * The caller may hold any lock: the allocator's, the loader's, one of its own. So it does not wait for the thread, and asks the
+ * daemon itself for the rules that this event shall meet. So do the events that follow, until the thread has heard of the
+ * daemon; it then disarms the process.
+ */
+static void start_from_event(void)
+{
+	bool is_hopeless = control_is_hopeless() || thread.questions >= CONTROL_SUSPICIONS_MAX;
+
+	if (!is_hopeless) {
+		thread.questions++;
+		control_starter_call(ask_first);
+	}
+	if (begin_start()) {
+		if (!start_beside() || is_hopeless)
+			side_tracer_disarm();
+	} else if (__atomic_load_n(&thread.state, __ATOMIC_ACQUIRE) == THREAD_TALKED ||
+			is_hopeless) {
+		side_tracer_disarm();
+	} else if (!thread.asked) {
+		wait_for_first_word();
+	}
+}
+
 /* libside: the next event of an armed process. */
 static void event_is_called(void)
 {
@@ -640,12 +844,7 @@ static void event_is_called(void)
 		ask_in_handler();
 		return;
 	}
-	if (!start_thread() && control_take_turn(AGENT_CONNECT_TIMEOUT_MS)) {
-		agent.control = control.mode = WIRE_CONTROL_SYNC;
-		control_refresh(WIRE_CONTROL_SYNC, true, AGENT_CONNECT_TIMEOUT_MS);
-		control_give_turn();
-	}
-	side_tracer_disarm();
+	start_from_event();
 }
 
 static int add_thread_data(struct dl_phdr_info *object, size_t size, void *user)
@@ -678,6 +877,7 @@ static void prepare(void)
 	if (thread.stack)
 		return;
 	thread.stack = stack_size();
+	control_starter_prepare();
 	thread.count = dlsym(RTLD_DEFAULT, "__nptl_nthreads");
 	(void)dlerror();
 }
@@ -749,6 +949,7 @@ void control_arm(void)
 	prepare();
 	control_remember_mask();
 	control.suspicions = 0;
+	thread.questions = 0;
 	side_tracer_arm(event_is_called);
 }
 
@@ -765,4 +966,5 @@ void control_thread_forked(void)
 	thread.socket = thread.status = -1;
 	thread.state = THREAD_NONE;
 	thread.shared = false;
+	control_starter_forked();
 }

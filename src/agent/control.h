@@ -7,7 +7,7 @@
  *
  *	OFF     nobody asks, nobody is told
  *	SYNC    at the arrival, and again in a forked child; between only when `side attach` makes it look
- *	THREAD  after the arrival the process is armed: its next event starts a thread, which keeps one
+ *	THREAD  after the arrival the process is armed: its next event asks the daemon and has a thread started, which keeps one
  *	        connection and does what the daemon says on it
  *	SIGNAL  the daemon sends a signal, whose handler asks what there is; for probes, which a handler cannot set,
  *	        the next event asks, or `side attach`
@@ -94,6 +94,14 @@ void control_thread_end(void);
 bool control_thread_is_connected(void);
 /* How often it has come to a daemon. */
 uint32_t control_thread_greetings(void);
+
+/* control-starter.c: start the thread from any context. Where the loader may be asked: */
+void control_starter_prepare(void);
+void control_starter_forked(void);
+/* Run `work`, which may wait and allocate, beside the caller, which does neither. -ENOSYS: not possible here. */
+int control_starter_run(void (*work)(void));
+/* Call `function` on a stack of its own, before that. */
+void control_starter_call(void (*function)(void));
 
 /* control-signal.c. False: the signal is the program's. */
 bool control_signal_install(uint32_t signal);

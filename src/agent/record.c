@@ -163,8 +163,8 @@ static __attribute__((noinline)) void record_slow(struct agent_event *event,
 {
 	int saved_errno = errno;
 
-	if (!recording_rings(event))
-		; /* a child without rings, or an event that its consumer does not know */
+	if (!recording_rings(event) || agent_vforked == AGENT_OUR_TASK)
+		; /* a child without rings, an event that its consumer does not know, or a call of our own */
 	else if (agent_vforked)
 		count_lost(event, RING_LOST_NESTED);
 	else

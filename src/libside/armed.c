@@ -16,7 +16,7 @@
 #include "registry.h"
 
 enum {
-	HOOK_WAIT_MS = 3000, /* for another thread that runs the hook */
+	HOOK_WAIT_MS = 100, /* for another thread that runs the hook */
 };
 
 static void (*armed_hook)(void);

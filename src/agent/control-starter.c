@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Starting the control thread from an event, wherever that event is: in an allocator that holds its lock, under the loader's
+ * lock, on a stack of one page.
+ *
+ * pthread_create() allocates memory with the program's allocator, so the thread that calls an event must not call it. A task of
+ * the kernel's, made here by the bare system call, calls it instead: if it has to wait for a lock, the program runs on and
+ * releases that lock. The task is unknown to the C library, so it has thread-local storage of its own: initialized as that of a
+ * new thread, with the caller's guards, and never reused, because allocators keep pointers to it. It ends when the thread exists.
+ *
+ * What the caller does itself (asking the daemon) runs on the same memory as its stack before the task begins.
+ *
+ * The C library skips its locks as long as it knows of one thread. So the caller first lets it know of more, by a
+ * pthread_create() that fails before it allocates anything.
+ *
+ * Where this is not possible (another processor, a sanitizer's runtime, which knows only threads that it has seen begin, or a C
+ * library with other structures) control-thread.c calls pthread_create() in the caller.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "agent/agent.h"
+#include "agent/control.h"
+#include "wire/raw.h"
+
+#include <sys/mman.h>
+
+#if defined(__x86_64__) && defined(__LP64__) && !defined(RAW_IS_WATCHED)
+
+#define STARTER_STACK ((size_t)128 << 10)
+#define STARTER_MODULES_MAX 32
+#define STARTER_DTV_MAX 256
+#define STARTER_HEAD \
+	((size_t)8192) /* from the thread pointer on: the C library's data of a thread */
+#define STARTER_TLS_MAX ((size_t)1 << 20)
+
+/* What the x86-64 ABI and the C library have at the thread pointer. */
+struct starter_head {
+	void *self;
+	struct starter_dtv *dtv;
+	void *thread;
+	int multiple_threads, gscope;
+	uintptr_t sysinfo, stack_guard, pointer_guard;
+};
+
+struct starter_dtv {
+	uintptr_t value; /* of the first: the generation; of the one before it: how many there are */
+	void *to_free;
+};
+#define STARTER_UNALLOCATED UINTPTR_MAX
+
+/* Initial data of one module, `distance` below the thread pointer. */
+struct starter_image {
+	const void *bytes;
+	size_t filled, distance;
+};
+
+static struct {
+	bool usable;
+	size_t tls; /* bytes below the thread pointer */
+	size_t tid; /* where the C library keeps a thread's number, from the thread pointer */
+	long rseq;  /* likewise its restartable sequences, or 0 */
+	uint32_t nr_images;
+	struct starter_image images[STARTER_MODULES_MAX];
+	int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+	void (*ctype_init)(void);
+	void *memory; /* of this process: the stack, and thread-local storage above it */
+	void (*work)(void);
+} starter;
+
+static struct starter_head *thread_pointer(void)
+{
+	struct starter_head *head;
+
+	__asm__("movq %%fs:0, %0" : "=r"(head));
+	return head;
+}
+
+/* ---- what a new thread has, noted where the loader may be asked ---- */
+
+static int starter_add_size(struct dl_phdr_info *object, size_t size, void *user)
+{
+	size_t *total = user;
+	uint32_t i;
+
+	(void)size;
+	for (i = 0; i < object->dlpi_phnum; i++)
+		if (object->dlpi_phdr[i].p_type == PT_TLS)
+			*total += object->dlpi_phdr[i].p_memsz + object->dlpi_phdr[i].p_align;
+	return 0;
+}
+
+static int starter_note_image(struct dl_phdr_info *object, size_t size, void *user)
+{
+	uintptr_t top = (uintptr_t)thread_pointer(), at = (uintptr_t)object->dlpi_tls_data;
+	bool *complete = user;
+	uint32_t i;
+
+	(void)size;
+	/* Storage that is not below the thread pointer is allocated by each thread that uses it. */
+	if (!at || at >= top || top - at > starter.tls)
+		return 0;
+	for (i = 0; i < object->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
+
+		if (segment->p_type != PT_TLS || !segment->p_filesz)
+			continue;
+		if (starter.nr_images == STARTER_MODULES_MAX) {
+			*complete = false;
+			return 1;
+		}
+		starter.images[starter.nr_images++] = (struct starter_image){
+				.bytes = (const void *)(object->dlpi_addr + segment->p_vaddr),
+				.filled = segment->p_filesz,
+				.distance = top - at,
+		};
+	}
+	return 0;
+}
+
+/* Weak references: a lookup that fails would allocate, and this may run within the allocator's first call. */
+extern void __asan_init(void) __attribute__((weak));
+extern void __hwasan_init(void) __attribute__((weak));
+extern void __lsan_init(void) __attribute__((weak));
+extern void __msan_init(void) __attribute__((weak));
+extern void __tsan_init(void) __attribute__((weak));
+extern const ptrdiff_t __rseq_offset __attribute__((weak));
+
+static bool starter_is_sanitized(void)
+{
+	return &__asan_init || &__hwasan_init || &__lsan_init || &__msan_init || &__tsan_init;
+}
+
+/* Is it the C library's own, possibly called through our wrapper? One of the program's may do anything. */
+static bool starter_may_announce(const void *function, const void *of_library)
+{
+	Dl_info there, library;
+	const char *name;
+
+	if (!function || !dladdr(function, &there) || !dladdr(of_library, &library))
+		return false;
+	if (there.dli_fbase == library.dli_fbase)
+		return true;
+	name = there.dli_fname ? strrchr(there.dli_fname, '/') : NULL;
+	return name && !strncmp(name + 1, "libside-wrap-", strlen("libside-wrap-"));
+}
+
+/* The C library says for debuggers where it keeps the number of a thread: bits, elements, offset. */
+static bool starter_find_functions(void)
+{
+	const uint32_t *tid = dlsym(RTLD_DEFAULT, "_thread_db_pthread_tid");
+	void *create = dlsym(RTLD_DEFAULT, "pthread_create");
+	void *ctype = dlsym(RTLD_DEFAULT, "__ctype_init");
+
+	(void)dlerror();
+	if (!tid || tid[0] != 32 || tid[2] > STARTER_HEAD - sizeof(int))
+		return false;
+	starter.tid = tid[2];
+	starter.rseq = &__rseq_offset ? __rseq_offset : 0;
+	if (!starter_may_announce(create, tid))
+		create = NULL;
+	memcpy(&starter.create, &create, sizeof(create));
+	memcpy(&starter.ctype_init, &ctype, sizeof(ctype));
+	return true;
+}
+
+void control_starter_prepare(void)
+{
+	bool complete = true;
+
+	starter.nr_images = 0;
+	starter.tls = 4096;
+	dl_iterate_phdr(starter_add_size, &starter.tls);
+	starter.tls = (starter.tls + 4095) & ~(size_t)4095;
+	starter.usable = starter.tls <= STARTER_TLS_MAX && !starter_is_sanitized() &&
+			starter_find_functions();
+	if (!starter.usable)
+		return;
+	dl_iterate_phdr(starter_note_image, &complete);
+	starter.usable = complete;
+}
+
+void control_starter_forked(void)
+{
+	/* The parent's stays as it is: allocators have pointers to it. */
+	starter.memory = NULL;
+}
+
+/* ---- memory ---- */
+
+static bool starter_map(void)
+{
+	size_t size = STARTER_STACK + starter.tls + STARTER_HEAD +
+			(STARTER_DTV_MAX + 1) * sizeof(struct starter_dtv);
+
+	if (!starter.memory)
+		starter.memory = raw_mmap(NULL, size, PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+	return starter.memory != NULL;
+}
+
+static char *starter_stack_top(void)
+{
+	return (char *)starter.memory + STARTER_STACK;
+}
+
+/* Modules whose storage is below the thread pointer have it there; that of others is allocated at its first use. */
+static bool starter_fill_dtv(struct starter_head *head, const struct starter_head *caller)
+{
+	struct starter_dtv *dtv = (struct starter_dtv *)((char *)head + STARTER_HEAD) + 1;
+	uintptr_t top = (uintptr_t)caller, nr = caller->dtv[-1].value, i;
+
+	if (nr >= STARTER_DTV_MAX)
+		return false;
+	dtv[-1].value = nr;
+	dtv[0].value = caller->dtv[0].value;
+	for (i = 1; i <= nr; i++) {
+		uintptr_t at = caller->dtv[i].value;
+
+		dtv[i].value = at < top && top - at <= starter.tls ? (uintptr_t)head - (top - at)
+								   : STARTER_UNALLOCATED;
+	}
+	head->dtv = dtv;
+	return true;
+}
+
+static struct starter_head *starter_make_thread(void)
+{
+	struct starter_head *head = (struct starter_head *)(starter_stack_top() + starter.tls);
+	const struct starter_head *caller = thread_pointer();
+	uint32_t i;
+
+	for (i = 0; i < starter.nr_images; i++)
+		memcpy((char *)head - starter.images[i].distance, starter.images[i].bytes,
+				starter.images[i].filled);
+	if (starter.rseq >= -(long)starter.tls && starter.rseq <= (long)STARTER_HEAD - 32)
+		/* The kernel knows of none: the number of no CPU. */
+		*(int32_t *)((char *)head + starter.rseq + 4) = -1;
+	head->self = head->thread = head;
+	head->multiple_threads = 1;
+	head->stack_guard = caller->stack_guard;
+	head->pointer_guard = caller->pointer_guard;
+	return starter_fill_dtv(head, caller) ? head : NULL;
+}
+
+/* ---- running there ---- */
+
+long starter_clone(unsigned long flags, void *stack, void *tls, void (*function)(void))
+		__attribute__((visibility("hidden")));
+void starter_call_on(void *stack, void (*function)(void)) __attribute__((visibility("hidden")));
+
+__asm__(".text\n"
+	".globl starter_clone\n"
+	".type starter_clone, @function\n"
+	".p2align 4\n"
+	"starter_clone:\n"
+	"	.cfi_startproc\n"
+	"	movq %rcx, %r9\n"
+	"	movq %rdx, %r8\n"
+	"	xorl %edx, %edx\n"
+	"	xorl %r10d, %r10d\n"
+	"	movl $56, %eax\n" /* SYS_clone: the system call takes rcx and r11 */
+	"	syscall\n"
+	"	testq %rax, %rax\n"
+	"	jz 1f\n"
+	"	ret\n"
+	"1:	.cfi_undefined %rip\n"
+	"	xorl %ebp, %ebp\n"
+	"	call *%r9\n"
+	"	xorl %edi, %edi\n"
+	"	movl $60, %eax\n" /* SYS_exit */
+	"	syscall\n"
+	"	hlt\n"
+	"	.cfi_endproc\n"
+	".size starter_clone, . - starter_clone\n"
+	".globl starter_call_on\n"
+	".type starter_call_on, @function\n"
+	".p2align 4\n"
+	"starter_call_on:\n"
+	"	.cfi_startproc\n"
+	"	pushq %rbp\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	.cfi_rel_offset %rbp, 0\n"
+	"	movq %rsp, %rbp\n"
+	"	.cfi_def_cfa_register %rbp\n"
+	"	movq %rdi, %rsp\n"
+	"	call *%rsi\n"
+	"	movq %rbp, %rsp\n"
+	"	popq %rbp\n"
+	"	.cfi_def_cfa %rsp, 8\n"
+	"	ret\n"
+	"	.cfi_endproc\n"
+	".size starter_call_on, . - starter_call_on\n");
+
+/* In the task. */
+static void starter_task(void)
+{
+	agent_vforked = AGENT_OUR_TASK;
+	*(int *)((char *)thread_pointer() + starter.tid) = (int)raw_call(SYS_gettid);
+	if (starter.ctype_init)
+		starter.ctype_init();
+	starter.work();
+}
+
+static void *starter_never(void *unused)
+{
+	return unused;
+}
+
+/* A guard of a size that no memory has: the C library refuses it after it has prepared itself for several threads. */
+static void starter_announce(void)
+{
+	pthread_attr_t attributes;
+	pthread_t thread;
+
+	if (!starter.create || pthread_attr_init(&attributes))
+		return;
+	if (!pthread_attr_setguardsize(&attributes, SIZE_MAX))
+		(void)starter.create(&thread, &attributes, starter_never, NULL);
+	(void)pthread_attr_destroy(&attributes);
+}
+
+int control_starter_run(void (*work)(void))
+{
+	const unsigned long flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND |
+			CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS;
+	struct starter_head *head;
+	uint64_t all = ~0ull, before;
+	long ret;
+
+	if (!starter.usable)
+		return -ENOSYS;
+	if (!starter_map())
+		return -ENOMEM;
+	head = starter_make_thread();
+	if (!head)
+		return -ENOSYS;
+	starter.work = work;
+	starter_announce();
+	/* A probe may be a breakpoint, and a thread that blocks its signal is ended by it. */
+	all &= ~(1ull << (SIGTRAP - 1) | 1ull << (SIGILL - 1));
+	raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof(before));
+	ret = starter_clone(flags, starter_stack_top(), head, starter_task);
+	raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));
+	/* An allocator may keep pointers to what the task has had: no second one has the same. */
+	if (ret >= 0)
+		starter.memory = NULL;
+	return ret < 0 ? (int)ret : 0;
+}
+
+void control_starter_call(void (*function)(void))
+{
+	if (starter.usable && starter_map())
+		starter_call_on(starter_stack_top(), function);
+	else
+		function();
+}
+
+#else
+
+void control_starter_prepare(void) {}
+
+void control_starter_forked(void) {}
+
+int control_starter_run(void (*work)(void))
+{
+	(void)work;
+	return -ENOSYS;
+}
+
+void control_starter_call(void (*function)(void))
+{
+	function();
+}
+
+#endif
