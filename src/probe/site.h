@@ -58,6 +58,7 @@ struct probe_site {
 	uint8_t displaced; /* bytes of instructions that are to be executed elsewhere */
 	uint8_t patched;   /* bytes that are written at the site */
 	bool ends;         /* the last displaced instruction never goes on behind itself */
+	bool begins;       /* the begin of a function: the direction flag is clear there */
 	uint8_t nr_pieces;
 	/* Piece 0 is at the site; all others begin inside it, where a thread may just be. */
 	struct probe_piece pieces[PROBE_PIECES_MAX];

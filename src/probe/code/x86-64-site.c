@@ -484,6 +484,7 @@ int code_entry(struct code_file *file, const struct code_function *function,
 	else if (bytes && code_is_go(file, address))
 		address += stack_check(bytes, size < function->size ? size : function->size);
 	ret = find_method(file, address, false, site);
+	site->begins = !ret;
 	if (!ret && site->method != PROBE_NONE)
 		site->no_exit = code_no_exit(file, function);
 	return ret;

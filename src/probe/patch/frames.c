@@ -246,9 +246,9 @@ static uint8_t *put_hot(uint8_t *to)
 }
 
 /* Likewise the code by which bodies go to a handler. What they have pushed is below what they have skipped. */
-static void add_head(uint64_t start, bool follows, bool all, const struct patch_hot *hot)
+static void add_head(uint64_t start, bool follows, unsigned int number, const struct patch_hot *hot)
 {
-	struct described code = {patch_head_frames(follows, all), HEAD_BYTES};
+	struct described code = {patch_head_frames(follows, number), HEAD_BYTES};
 	uint8_t rules[256], *to, *length;
 
 	to = put_frame(rules, &code, PATCH_FRAME_BYTES + 8, true, NULL);
@@ -263,7 +263,7 @@ static void add_head(uint64_t start, bool follows, bool all, const struct patch_
 	to = put_member(to, offsetof(struct patch_hot, address));
 	*length = (uint8_t)(to - length - 1);
 	to = put_unknown(to);
-	add_rows(add(rules, (size_t)(to - rules), start + (all ? HEAD_BYTES : 0), HEAD_BYTES,
+	add_rows(add(rules, (size_t)(to - rules), start + number * HEAD_BYTES, HEAD_BYTES,
 				 "side_probe", true),
 			&code);
 }
@@ -275,8 +275,8 @@ void patch_frames_add(uint64_t start, uint64_t size, struct patch_kind kind,
 			.start = start,
 			.probes = probes};
 
-	add_head(start, kind.follows, false, hot);
-	add_head(start, kind.follows, true, hot);
+	for (unsigned int number = 0; number < PATCH_HEADS; number++)
+		add_head(start, kind.follows, number, hot);
 	add_bodies(size, &bodies);
 }
 

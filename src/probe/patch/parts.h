@@ -15,15 +15,19 @@
 
 /*
  * The code of a probe, its body, is one line of the cache, or four where the copy of what is displaced is long. All bodies of an arena
- * are of the same size, by which they are aligned, and go by the same code to a handler: one of the two heads at the arena's begin.
+ * are of the same size, by which they are aligned, and go by the same code to a handler: one of the heads at the arena's begin.
  */
 #define PATCH_ARENA_BYTES 65536ULL /* aligned so, too */
 #define BODY_BYTES 64
 #define BODY_BYTES_MAX 256
 #define HEAD_BYTES 256
-#define HEADS_BYTES (2 * HEAD_BYTES) /* where all general registers are wanted, the second one */
-#define COMMON_BYTES 256             /* of returns: what all gates lead to, aligned so, */
-#define RETURNS_HEAD_BYTES 512       /* and padding up to the first gate */
+/* A head is numbered by what it does besides. */
+#define PATCH_HEAD_ALL 1u    /* saves all general registers */
+#define PATCH_HEAD_INSIDE 2u /* clears flags that may be set inside of a function */
+#define PATCH_HEADS 4
+#define HEADS_BYTES (PATCH_HEADS * HEAD_BYTES)
+#define COMMON_BYTES 256       /* of returns: what all gates lead to, aligned so, */
+#define RETURNS_HEAD_BYTES 512 /* and padding up to the first gate */
 #define SLOT_BYTES PROBE_JUMP_BYTES
 #define RETURNS_FIRST 131072 /* calls at once that are to be seen returning: without growing, */
 #define RETURNS_MAX \
@@ -238,7 +242,7 @@ void patch_returns_write(uint8_t *bytes);
  * behind the return address; or that the frame pointer says it, which is so far from it.
  */
 const uint8_t *patch_body_frames(bool follows);
-const uint8_t *patch_head_frames(bool follows, bool all);
+const uint8_t *patch_head_frames(bool follows, unsigned int number);
 const uint8_t *patch_returns_frames(void);
 #define PATCH_BY_FRAME_POINTER 255
 #define PATCH_FRAME_BYTES 224       /* from the frame pointer to the stack pointer at the site */
@@ -275,7 +279,7 @@ struct patch_frames {
 };
 #define PATCH_FRAMES_BYTES 384
 #define PATCH_FRAMES_PADS 1024
-#define PATCH_FRAMES_MAX (3200 + PATCH_FRAMES_PADS) /* three for each arena */
+#define PATCH_FRAMES_MAX (5334 + PATCH_FRAMES_PADS) /* five for each arena */
 bool patch_frames_entry(unsigned int which, struct patch_frames *frames);
 /* Only the first bytes of it are such code; of a pad: all of it, or nothing. */
 void patch_frames_limit(unsigned int which, uint64_t length);

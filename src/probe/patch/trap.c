@@ -20,6 +20,7 @@
 #define PAGE 4096
 #define TRAP_BYTE 0xcc
 #define LONG_FORM 0xcd
+#define ALIGNMENT_CHECK 0x40000
 
 struct entry {
 	uint64_t address; /* 0: free; set last */
@@ -123,7 +124,7 @@ void patch_trap_rest(void)
  * Whether the thread has trapped at what was a probe's and is none any more: then it does what stands there now. Once: what then traps
  * again is the program's own.
  */
-static bool is_over(int number, int code, uint64_t at)
+static __attribute__((noinline)) bool is_over(int number, int code, uint64_t at)
 {
 	static __thread struct {
 		uint64_t at;
@@ -163,7 +164,7 @@ void patch_trap_remove(uint64_t address)
 }
 
 /* As if we were not there. */
-static void pass_on(int number, siginfo_t *info, void *context)
+static __attribute__((noinline)) void pass_on(int number, siginfo_t *info, void *context)
 {
 	const struct sigaction behind = patch_signals_behind(number);
 
@@ -185,12 +186,25 @@ static bool is_of_byte(int number, int code)
 	return code > 0 && (number != SIGTRAP || code == SI_KERNEL || code == TRAP_BRKPT);
 }
 
-static void on_trap(int number, siginfo_t *info, void *context)
+/*
+ * The kernel clears the direction flag for a handler, but not the alignment check, which the C library does not run with. Sigreturn
+ * restores both.
+ */
+static inline void clear_alignment_check(void)
+{
+	__builtin_ia32_writeeflags_u64(
+			__builtin_ia32_readeflags_u64() & ~(uint64_t)ALIGNMENT_CHECK);
+}
+
+/* Of thread-local memory, which may be the program's own (base.c), it reads nothing before it knows that the trap is the program's. */
+static __attribute__((no_stack_protector)) void on_trap(int number, siginfo_t *info, void *context)
 {
 	ucontext_t *user = context;
 	uint64_t at = (uint64_t)user->uc_mcontext.gregs[REG_RIP] - (number == SIGTRAP), target;
 	bool ours_maybe = is_of_byte(number, info->si_code);
 
+	if (user->uc_mcontext.gregs[REG_EFL] & ALIGNMENT_CHECK)
+		clear_alignment_check();
 	target = ours_maybe ? look_up(at) : 0;
 	if (!target && ours_maybe && is_over(number, info->si_code, at)) {
 		/* A new probe may be there by now: looked up behind the byte that was read. */

@@ -128,7 +128,26 @@ static const struct step add_place[] = {STEP("\x48\x01\xc6", NO_MOVE) /* add %ra
 static const struct step pass_gate[] = {
 		STEP("\x48\x83\x45\x58\x0c", NO_MOVE) /* addq $12,88(%rbp) */};
 _Static_assert(GATE_BYTES == 0x0c, "behind the jump");
+#define CALL_FUNCTION_BYTES 2
 static const struct step call[] = {STEP("\xff\xd0", NO_MOVE) /* call *%rax */};
+/*
+ * The direction flag and the alignment-check flag: a C function runs with both of them clear. `lahf` reads neither, and `popfq`
+ * costs as much as the whole hit: so it is executed only where one of them is set. Only inside of a function: at its begin the first one is
+ * clear, and asking for the second one costs a tenth of a recorded hit there.
+ */
+static const struct step test_flags[] = {
+		STEP("\x9c\x58", NO_MOVE),         /* pushfq; pop %rax */
+		STEP("\xa9\0\x04\x04\0", NO_MOVE), /* test $0x40400,%eax */
+};
+/* Twice: the program's flags, and those to call with. The stack stays aligned for the call. */
+static const struct step clear_flags[] = {
+		STEP("\x9c\x9c", NO_MOVE), /* pushfq; pushfq */
+		STEP("\x81\x24\x24\xff\xfb\xfb\xff\x9d",
+				NO_MOVE),              /* andl $~0x40400,(%rsp); popfq */
+		STEP("\x48\x8d\x64\x24\xf8", NO_MOVE), /* lea -8(%rsp),%rsp */
+};
+static const struct step restore_flags[] = {
+		STEP("\x48\x8d\x64\x24\x08\x9d", NO_MOVE) /* lea 8(%rsp),%rsp; popfq */};
 static const struct step save_rest[] = {
 		STEP("\x48\x89\x5d\xf8", NO_MOVE), /* mov %rbx,-8(%rbp) */
 		STEP("\x4c\x89\x65\xf0", NO_MOVE), /* mov %r12,-16(%rbp) */
@@ -177,14 +196,55 @@ static void put_constant(struct writing *writing, const char *opcode, uint64_t v
 	put(writing, &value, 8);
 }
 
+/* The jump whose distance ends at `from` leads to where the next instruction is written. */
+static void land_here(struct writing *writing, size_t from)
+{
+	writing->bytes[from - 1] = (uint8_t)(writing->at - from);
+}
+
+/*
+ * Calls a C function. Inside of a function returns where a jump ends that is taken with one of the two flags set, and whose target
+ * put_careful_call() writes; else 0.
+ */
+static size_t put_call(struct writing *writing, void *function, bool inside)
+{
+	size_t careful = 0;
+
+	if (inside)
+		put_steps(writing, test_flags);
+	put_constant(writing, "\x48\xb8", (uint64_t)(uintptr_t)function); /* mov $function,%rax */
+	if (inside) {
+		put(writing, "\x75\0", 2); /* jnz */
+		careful = writing->at;
+	}
+	put_steps(writing, call);
+	return careful;
+}
+
+static void put_careful_call(struct writing *writing, size_t careful)
+{
+	int32_t back;
+
+	if (!careful)
+		return;
+	land_here(writing, careful);
+	writing->distance = PATCH_BY_FRAME_POINTER;
+	put_steps(writing, clear_flags);
+	put_steps(writing, call);
+	put_steps(writing, restore_flags);
+	put(writing, "\xe9", 1); /* jmp */
+	back = (int32_t)(careful + CALL_FUNCTION_BYTES - (writing->at + sizeof(back)));
+	put(writing, &back, sizeof(back));
+}
+
 /* ---- bodies ---- */
 
 #define CALL_BYTES 5
 
 /* All before the copy of a body at that address. */
-static void put_body(struct writing *writing, uint64_t at, bool all, bool follows)
+static void put_body(struct writing *writing, uint64_t at, unsigned int head_number, bool follows)
 {
-	uint64_t head = at - at % PATCH_ARENA_BYTES + (all ? HEAD_BYTES : 0);
+	uint64_t head = at - at % PATCH_ARENA_BYTES + head_number * HEAD_BYTES;
 	int32_t away;
 
 	put_steps(writing, pass_red_zone);
@@ -206,8 +266,14 @@ const uint8_t *patch_body_frames(bool follows)
 
 	/* In the copy: as at the begin of a function. */
 	memset(frames[follows], 8, sizeof(frames[follows]));
-	put_body(&writing, 0, false, follows);
+	put_body(&writing, 0, 0, follows);
 	return frames[follows];
+}
+
+static unsigned int head_of(const struct patch_probe *probe)
+{
+	return (probe->flags & PATCH_ALL ? PATCH_HEAD_ALL : 0u) |
+			(probe->site.begins ? 0u : PATCH_HEAD_INSIDE);
 }
 
 int patch_body_of(struct patch_probe *probe, struct patch_kind kind, uint8_t *bytes)
@@ -216,7 +282,7 @@ int patch_body_of(struct patch_probe *probe, struct patch_kind kind, uint8_t *by
 	struct writing writing = {.bytes = bytes, .frames = frames, .distance = 8};
 	int size;
 
-	put_body(&writing, probe->body, probe->flags & PATCH_ALL, kind.follows);
+	put_body(&writing, probe->body, head_of(probe), kind.follows);
 	probe->hot->copy = probe->body + writing.at;
 	size = probe_copy(&probe->site, probe->hot->copy, copy, probe->map);
 	if (size < 0)
@@ -232,10 +298,11 @@ int patch_body_of(struct patch_probe *probe, struct patch_kind kind, uint8_t *by
 
 static size_t hot_at; /* in a head: 8 bytes, the same in all */
 
-static void put_head(struct writing *writing, bool all, bool follows, const struct patch_hot *hot)
+static void put_head(struct writing *writing, unsigned int number, bool follows,
+		const struct patch_hot *hot)
 {
 	void *enter = follows ? (void *)&patch_enter_followed : (void *)&patch_enter;
-	size_t jump;
+	size_t jump, careful;
 
 	put_steps(writing, save);
 	put_steps(writing, place_of_body);
@@ -244,21 +311,21 @@ static void put_head(struct writing *writing, bool all, bool follows, const stru
 	put_steps(writing, add_place);
 	put_steps(writing, save_others);
 	put_steps(writing, align);
-	if (all)
+	if (number & PATCH_HEAD_ALL)
 		put_steps(writing, save_rest);
-	put_constant(writing, "\x48\xb8", (uint64_t)(uintptr_t)enter); /* mov $enter,%rax */
-	put_steps(writing, call);
+	careful = put_call(writing, enter, number & PATCH_HEAD_INSIDE);
 	if (follows) {
 		put(writing, "\x84\xc0\x74\0", 4); /* test %al,%al; jz over the gate's way */
 		jump = writing->at;
 		put_steps(writing, leave_to_body);
-		writing->bytes[jump - 1] = (uint8_t)(writing->at - jump);
+		land_here(writing, jump);
 		writing->distance = PATCH_BY_FRAME_POINTER;
 		put_steps(writing, pass_gate);
 		put_steps(writing, leave_to_copy);
 	} else {
 		put_steps(writing, leave_to_body);
 	}
+	put_careful_call(writing, careful);
 }
 
 void patch_heads_write(uint8_t bytes[HEADS_BYTES], bool follows, const struct patch_hot *hot)
@@ -266,28 +333,28 @@ void patch_heads_write(uint8_t bytes[HEADS_BYTES], bool follows, const struct pa
 	uint8_t frames[HEAD_BYTES];
 
 	memset(bytes, 0xcc, HEADS_BYTES);
-	for (size_t all = 0; all < 2; all++) {
-		struct writing writing = {.bytes = bytes + all * HEAD_BYTES, .frames = frames};
+	for (unsigned int number = 0; number < PATCH_HEADS; number++) {
+		struct writing writing = {.bytes = bytes + number * HEAD_BYTES, .frames = frames};
 
-		put_head(&writing, all, follows, hot);
+		put_head(&writing, number, follows, hot);
 	}
 }
 
-const uint8_t *patch_head_frames(bool follows, bool all)
+const uint8_t *patch_head_frames(bool follows, unsigned int number)
 {
-	static uint8_t frames[2][2][HEAD_BYTES];
+	static uint8_t frames[2][PATCH_HEADS][HEAD_BYTES];
 	uint8_t bytes[HEAD_BYTES];
 	struct writing writing = {.bytes = bytes,
-			.frames = frames[follows][all],
+			.frames = frames[follows][number],
 			.distance = 8 + RED_ZONE + WORD};
 
-	put_head(&writing, all, follows, NULL);
-	return frames[follows][all];
+	put_head(&writing, number, follows, NULL);
+	return frames[follows][number];
 }
 
 size_t patch_head_hot_at(void)
 {
-	patch_head_frames(false, false);
+	patch_head_frames(false, 0);
 	return hot_at;
 }
 
@@ -323,9 +390,7 @@ static void put_common(uint8_t *bytes, uint8_t *frames)
 	put_steps(&writing, align);
 	put_steps(&writing, save_rest);
 	put_steps(&writing, place_of_return);
-	put_constant(&writing, "\x48\xb8",
-			(uint64_t)(uintptr_t)&patch_leave); /* mov $patch_leave,%rax */
-	put_steps(&writing, call);
+	put_call(&writing, (void *)&patch_leave, false);
 	put_steps(&writing, leave_to_caller);
 }
 

@@ -85,7 +85,9 @@ struct table_probe {
 
 struct table_piece {
 	uint8_t at, length, kind, field;
-	uint8_t detail, reserved[3];
+	uint8_t detail;
+	uint8_t begins; /* of the first one: its site is the begin of a function. Older writers do not know it, and write 0 */
+	uint8_t reserved[2];
 	uint64_t target;
 };
 

@@ -133,6 +133,7 @@ static void read_pieces(const struct probe_table *table, uint32_t first, struct 
 		struct table_piece record;
 
 		COPY(table, TABLE_PIECES, first + i, &record);
+		site->begins |= !i && record.begins;
 		site->pieces[i] = (struct probe_piece){.at = record.at,
 				.length = record.length,
 				.kind = record.kind,

@@ -260,6 +260,7 @@ static int add_pieces(struct probe_table_writer *writer, const struct probe_site
 				.length = piece->length,
 				.kind = piece->kind,
 				.field = piece->field,
+				.begins = !i && site->begins,
 				.detail = piece->detail,
 				.target = piece->target};
 
