@@ -9,6 +9,7 @@
 #include <side/context.h>
 
 #include "agent/context-values.h"
+#include "ring/ring.h"
 
 #define SETS_KNOWN 256 /* different sets that get a block; more do without */
 #define NO_ID UINT64_MAX
@@ -284,22 +285,11 @@ _Static_assert((int)SIDE_CONTEXT_NONE == CONTEXT_TAG_NONE &&
 				(int)SIDE_CONTEXT_BOOL == CONTEXT_TAG_BOOLEAN,
 		"a kind is its tag");
 
-/* Of glibc from 2.35 on: where the kernel keeps each thread's processor up to date. */
-extern const ptrdiff_t __rseq_offset __attribute__((weak));
-extern const unsigned int __rseq_size __attribute__((weak));
-
 static inline uint32_t processor(void)
 {
-#if defined(__x86_64__) || defined(__i386__) || defined(__aarch64__)
-	if (&__rseq_size && &__rseq_offset && __rseq_size) {
-		const char *area = (const char *)__builtin_thread_pointer() + __rseq_offset;
-		int32_t cpu = *(const volatile int32_t *)(const volatile void *)(area + 4);
+	int32_t cpu = ring_thread_cpu();
 
-		if (__builtin_expect(cpu >= 0, 1))
-			return (uint32_t)cpu;
-	}
-#endif
-	return (uint32_t)sched_getcpu();
+	return (uint32_t)(__builtin_expect(cpu >= 0, 1) ? cpu : sched_getcpu());
 }
 
 static uint64_t counter(const struct context_item *item)

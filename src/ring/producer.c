@@ -15,6 +15,7 @@
 #include "ring/doorbell.h"
 #include "ring/portable.h"
 #include "ring/room.h"
+#include "ring/rseq.h"
 #include "ring/slots.h"
 
 #define RING_ATTEMPTS 256 /* Sections that one publication starts, aborted ones included. */
@@ -31,10 +32,6 @@ struct ring_producer_cold {
 	uint64_t slot_key;
 	uint64_t refused;
 };
-
-/* The C library's registration (glibc 2.35 and later), if there is one. */
-extern const ptrdiff_t __rseq_offset __attribute__((weak));
-extern const unsigned int __rseq_size __attribute__((weak));
 
 static struct ring_producer_cold *ring_producer_cold(const struct ring_producer *producer)
 {
@@ -63,12 +60,13 @@ static bool ring_portable_forced(void)
 }
 #endif
 
-static bool ring_rseq_usable(void)
+static bool ring_sections_usable(void)
 {
 #if RING_HAS_SECTION
-	if (ring_portable_forced())
+	if (ring_portable_forced() || !ring_rseq_usable())
 		return false;
-	return &__rseq_size && &__rseq_offset && __rseq_size != 0;
+	ring_rseq_prepare();
+	return true;
 #else
 	return false;
 #endif
@@ -95,7 +93,8 @@ static void ring_producer_choose(struct ring_producer *producer)
 	bool over = producer->mode == RING_MODE_OVERWRITE;
 	bool thread = producer->placement == RING_PER_THREAD;
 
-	producer->rseq_offset = (uint64_t)__rseq_offset;
+	producer->rseq_offset =
+			(uint64_t)((uintptr_t)&ring_thread - (uintptr_t)__builtin_thread_pointer());
 	producer->path = tsc ? RING_PATH_RSEQ_TSC : RING_PATH_RSEQ_CLOCK;
 	if (over && thread)
 		RING_SECTIONS_CHOOSE(over, thread);
@@ -178,7 +177,7 @@ static struct ring_producer *ring_producer_allocate(const struct ring_memory *me
 	cold->bytes = bytes;
 	cold->payload_max = ring_payload_max(memory->geometry.size);
 	/* A kernel without the one has no rseq either; but do not rely on it. */
-	cold->portable = producer->owner || !ring_rseq_usable();
+	cold->portable = producer->owner || !ring_sections_usable();
 	return producer;
 }
 
@@ -254,19 +253,6 @@ static bool ring_producer_forked(const struct ring_producer *producer)
 	return producer->owner && producer->owner != getpid();
 }
 
-/* What the kernel says of this thread: its CPU, or a negative number without rseq. */
-static inline int32_t ring_rseq_cpu(const struct ring_producer *producer)
-{
-	int32_t cpu = -1;
-
-#if RING_HAS_SECTION
-	__asm__ volatile("movl %%fs:4(%1), %0" : "=r"(cpu) : "r"(producer->rseq_offset));
-#else
-	(void)producer;
-#endif
-	return cpu;
-}
-
 /*
  * The ring whose counters to use, and in which to wait for room. The counters are atomic: it does
  * not matter if the thread moves.
@@ -281,7 +267,11 @@ static uint32_t ring_producer_ring(const struct ring_producer *producer)
 	}
 	if (producer->path == RING_PATH_PORTABLE)
 		return ring_portable_cpu(producer);
-	ring = (uint32_t)ring_rseq_cpu(producer);
+#if RING_HAS_SECTION
+	ring = (uint32_t)ring_rseq_cpu();
+#else
+	ring = 0;
+#endif
 	return ring < producer->rings ? ring : 0;
 }
 
@@ -391,15 +381,35 @@ static void ring_epoch_invalidate(struct ring_producer *producer)
 #endif
 }
 
-/* No ring: true if this thread has one now. */
-static bool ring_producer_find(struct ring_producer *producer)
+/*
+ * No ring: true if this thread has one now. Without rseq another thread, or a handler of this one, could publish in the middle of a
+ * record.
+ */
+static bool ring_producer_find(struct ring_producer *producer, bool *loan)
 {
-	if (producer->placement != RING_PER_THREAD)
-		return false;
-	/* Without rseq nothing would make a record whole when a handler publishes in between. */
-	if (producer->path != RING_PATH_PORTABLE && ring_rseq_cpu(producer) < 0)
-		return false;
-	return ring_slot_take(producer);
+#if RING_HAS_SECTION
+	if (producer->path != RING_PATH_PORTABLE && ring_rseq_cpu() < 0) {
+		if (!ring_rseq_obtain(loan))
+			return false;
+		if (producer->placement != RING_PER_THREAD)
+			return true;
+	}
+#else
+	(void)loan;
+#endif
+	return producer->placement == RING_PER_THREAD && ring_slot_take(producer);
+}
+
+/* The record of a thread without rseq is published, or is not. Sections ask for the thread's word alone where rings are per thread. */
+static void ring_producer_return(struct ring_producer *producer)
+{
+#if RING_HAS_SECTION
+	if (producer->placement == RING_PER_THREAD)
+		ring_slot_forget(producer);
+	ring_rseq_return();
+#else
+	(void)producer;
+#endif
 }
 
 /* Full: true if there may be room now. */
@@ -418,7 +428,7 @@ static bool ring_producer_wait(struct ring_producer *producer, const struct ring
 
 /* Everything after a first attempt with the result `code` that was not plain success. */
 static int ring_publish_attempts(struct ring_producer *producer, uint32_t event_id,
-		const struct ring_parts *parts, int code)
+		const struct ring_parts *parts, int code, bool *loan)
 {
 	struct ring_patience patience = {0};
 
@@ -441,7 +451,7 @@ static int ring_publish_attempts(struct ring_producer *producer, uint32_t event_
 			ring_count(producer, event_id, RING_LOST_FULL);
 			return -ENOSPC;
 		case RING_SECTION_NO_RING:
-			if (ring_producer_find(producer)) {
+			if (!*loan && ring_producer_find(producer, loan)) {
 				code = RING_SECTION_ABORTED;
 				break;
 			}
@@ -458,6 +468,7 @@ static int ring_publish_attempts(struct ring_producer *producer, uint32_t event_
 static __attribute__((noinline, cold)) int ring_publish_slow(struct ring_producer *producer,
 		uint32_t event_id, const struct ring_parts *parts, int code)
 {
+	bool loan = false;
 	int saved = errno;
 	int rc;
 
@@ -472,7 +483,9 @@ static __attribute__((noinline, cold)) int ring_publish_slow(struct ring_produce
 		ring_count(producer, event_id, RING_LOST_TOO_BIG);
 		rc = -E2BIG;
 	} else {
-		rc = ring_publish_attempts(producer, event_id, parts, code);
+		rc = ring_publish_attempts(producer, event_id, parts, code, &loan);
+		if (loan)
+			ring_producer_return(producer);
 	}
 	errno = saved;
 	return rc;

@@ -257,6 +257,9 @@ void ring_count_lost(struct ring_producer *producer, uint32_t event_id, enum rin
 void ring_count_lost_before(struct ring_producer *producer, uint32_t event_id,
 		enum ring_loss reason, uint32_t cpu, uint64_t count);
 
+/* The CPU of this thread, as the kernel keeps it in the thread's memory; negative if it is not known to do so. */
+int32_t ring_thread_cpu(void);
+
 /* Facts that do not change after the mapping. */
 enum ring_clock ring_producer_clock(const struct ring_producer *producer);
 size_t ring_producer_payload_max(const struct ring_producer *producer);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The restartable sections that publish a record (x86-64, rseq registered by the C library).
+ * The restartable sections that publish a record (x86-64, with rseq).
  *
  * A section is a run of instructions between the labels 1 and 2. If the kernel preempts the thread,
  * moves it to another CPU or delivers a signal within the run, it makes the thread continue
@@ -54,6 +54,7 @@
  * general registers that a call may clobber are used, and the red zone; no vector registers, so that
  * a probe may call this without saving them.
  */
+#include "ring/rseq.h"
 #include "ring/section.h"
 
 #if RING_HAS_SECTION
@@ -86,7 +87,13 @@
 	.popsection
 .endm
 
-/* Enter: rseq = offset of struct rseq. The store is the last instruction before label 1. */
+/* rseq = offset of the struct rseq that the kernel uses for this thread, or of one with a negative cpu_id (rseq.c). */
+.macro section_area producer, rseq
+	movq	RING_PRODUCER_RSEQ(\producer), \rseq
+	addq	%fs:RING_THREAD_AWAY(\rseq), \rseq
+.endm
+
+/* Enter. The store is the last instruction before label 1. */
 .macro section_enter rseq=%rdx
 	leaq	3b(%rip), %rax
 	movq	%rax, %fs:RSEQ_CS(\rseq)
@@ -97,9 +104,9 @@
  * r10 = control of the ring, data = its data. There is none where rings are 0: in a forked child, and
  * for who must not publish any more.
  *
- * cpu: no need to compare the CPU later: a thread that moves is aborted. A thread without rseq has a
- * negative cpu_id. thread: the thread's word is key << 32 | ring; with another key, or none, it is
- * more than any number of rings.
+ * cpu: no need to compare the CPU later: a thread that moves is aborted. A thread that the kernel does not
+ * restart, or is not known to, has a negative cpu_id. thread: the thread's word is key << 32 | ring; with
+ * another key, or none, it is more than any number of rings.
  */
 .macro section_find_ring place, no_ring, rseq=%rdx, data=%rdx, usable=%rdx, usable_32=%edx
 	.ifc \place, cpu
@@ -248,7 +255,7 @@
 	movq	STACK_TIMESTAMP, %rax
 	movq	%rax, SAVED_TIMESTAMP
 	.endif
-	movq	RING_PRODUCER_RSEQ(%rdi), %rdx
+	section_area	%rdi, %rdx
 	.else
 	.ifc \clock, given
 	movq	%r8, SAVED_TIMESTAMP
@@ -257,7 +264,7 @@
 	movq	%rdx, SAVED_PAYLOAD
 	movq	%rcx, SAVED_SIZE
 	movq	%rdx, %r9
-	movq	RING_PRODUCER_RSEQ(%rdi), %rdx
+	section_area	%rdi, %rdx
 	.endif
 	.ifc \form, compact
 	.ifc \exits, ring_section
@@ -452,13 +459,13 @@
 	movq	%r8, RING_CONTROL_HEAD(%r10)
 2:
 	movq	SAVED_PRODUCER, %rdx
+	section_area	%rdx, %rcx
+	movq	$0, %fs:RSEQ_CS(%rcx)
 	xorl	%eax, %eax
 	.ifc \mode, keep
 	xorq	%r8, %r11
 	cmpq	RING_PRODUCER_BLOCK(%rdx), %r11
 	.endif
-	movq	RING_PRODUCER_RSEQ(%rdx), %rdx
-	movq	$0, %fs:RSEQ_CS(%rdx)
 	.ifc \exits, ring_publish
 	.ifc \mode, keep
 	jae	.Lcrossed_\@
@@ -518,7 +525,7 @@
 \name:
 	.cfi_startproc
 	section_descriptor
-	movq	RING_PRODUCER_RSEQ(%rdi), %r9
+	section_area	%rdi, %r9
 	section_enter %r9
 	section_find_ring \place, .Lno_ring_\@, %r9, %r8, %r11, %r11d
 	movq	RING_CONTROL_HEAD(%r10), %r11
@@ -665,7 +672,7 @@
 \name:
 	.cfi_startproc
 	section_descriptor
-	movq	RING_PRODUCER_RSEQ(%rdi), %r9
+	section_area	%rdi, %r9
 	section_enter %r9
 	section_find_ring cpu, .Lother_\@, %r9, %r9
 	cmpq	%r8, (%rdx)
@@ -755,12 +762,12 @@
 	movq	SAVED_NEXT, %rdx
 	movq	%rdx, RING_CONTROL_HEAD(%r10)
 2:
-	movq	RING_PRODUCER_RSEQ(%rdi), %r9
+	section_area	%rdi, %r9
 	movq	$0, %fs:RSEQ_CS(%r9)
 	xorl	%eax, %eax
 	ret
 .Lother_\@:
-	movq	RING_PRODUCER_RSEQ(%rdi), %r9
+	section_area	%rdi, %r9
 	movq	$0, %fs:RSEQ_CS(%r9)
 .Lnothing_\@:
 	movl	$1, %eax
@@ -777,7 +784,7 @@
 	.cfi_startproc
 	movl	$\code, %eax
 	movq	SAVED_PRODUCER, %rdx
-	movq	RING_PRODUCER_RSEQ(%rdx), %rdx
+	section_area	%rdx, %rdx
 	movq	$0, %fs:RSEQ_CS(%rdx)
 	ret
 	.cfi_endproc
@@ -790,7 +797,7 @@
 	.cfi_startproc
 	movl	$\code, %r8d
 	movq	SAVED_PRODUCER, %rdx
-	movq	RING_PRODUCER_RSEQ(%rdx), %rdx
+	section_area	%rdx, %rdx
 	movq	$0, %fs:RSEQ_CS(%rdx)
 	jmp	ring_publish_go_slow
 	.cfi_endproc
@@ -847,7 +854,7 @@ section_set over, thread
 	endbr64
 	section_descriptor
 	movq	%rdi, SAVED_PRODUCER
-	movq	RING_PRODUCER_RSEQ(%rdi), %rdx
+	section_area	%rdi, %rdx
 	section_enter
 	section_find_ring \place, ring_section_no_ring
 	/*
@@ -871,7 +878,7 @@ section_set over, thread
 	orq	%rax, %r11
 	movq	%r11, RING_CONTROL_HEAD(%r10)
 2:
-	movq	RING_PRODUCER_RSEQ(%rdi), %rdx
+	section_area	%rdi, %rdx
 	movq	$0, %fs:RSEQ_CS(%rdx)
 	xorl	%eax, %eax
 	ret

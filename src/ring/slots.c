@@ -160,6 +160,11 @@ bool ring_slot_take(struct ring_producer *producer)
 	return true;
 }
 
+void ring_slot_forget(struct ring_producer *producer)
+{
+	__atomic_store_n(ring_slot_word(producer), 0, __ATOMIC_RELAXED);
+}
+
 uint32_t ring_slot_borrow(struct ring_producer *producer)
 {
 	return ring_calls_permitted() && ring_slots_worth(producer)

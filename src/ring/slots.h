@@ -33,6 +33,9 @@ static inline uint32_t ring_slot(const struct ring_producer *producer)
 /* Find a ring for this thread: false when all are taken. */
 bool ring_slot_take(struct ring_producer *producer);
 
+/* The ring stays this thread's, but the next publication has to find it again. */
+void ring_slot_forget(struct ring_producer *producer);
+
 /*
  * A free ring for one publication by a handler that interrupts its thread's own (portable path):
  * its number, or RING_SLOT_NONE.
