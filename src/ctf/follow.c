@@ -251,7 +251,7 @@ int ctf_reader_refresh(struct ctf_reader *reader, bool *recording)
 	if (ret == -ENOMEM)
 		return ret;
 	ctf_reader_size_windows(reader);
-	ret = 0;
+	ret = ctf_reader_continue_overlaps(reader);
 	for (uint32_t i = 0; !ret && i < reader->stream_count; i++) {
 		struct ctf_stream_reader *stream = reader->streams[i];
 

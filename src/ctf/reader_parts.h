@@ -62,6 +62,10 @@ struct stat *ctf_reader_look(int dir_fd, struct dirent **names, int count);
 /* Free classes that were replaced, and what their user keeps there. */
 void ctf_reader_forget(const struct ctf_reader *reader, struct ctf_trace_classes *classes);
 
+/* Windows over one ring (overlap.c): at the begin, and when streams were added meanwhile. 0 or -ENOMEM. */
+int ctf_reader_limit_overlaps(struct ctf_reader *reader);
+int ctf_reader_continue_overlaps(struct ctf_reader *reader);
+
 /* Share the memory for windows among all streams. */
 void ctf_reader_size_windows(struct ctf_reader *reader);
 

@@ -73,7 +73,7 @@ static inline int64_t origin_ns(
 int ctf_stream_reader_open(struct ctf_stream_reader *stream, struct ctf_trace_classes *classes,
 		const char *name, const struct stat *stat)
 {
-	*stream = (struct ctf_stream_reader){.classes = classes};
+	*stream = (struct ctf_stream_reader){.classes = classes, .before = UINT64_MAX};
 	stream->info.cpu = -1;
 	if (!S_ISREG(stat->st_mode) || !stat->st_size)
 		return 0;
@@ -505,7 +505,7 @@ static bool packets_lost(struct ctf_stream_reader *stream)
 		return false;
 	step = counter_step(stream->previous_sequence, sequence, stream->fields.sequence_size);
 	stream->previous_sequence = sequence;
-	if (!before || step <= 1)
+	if (!before || step <= 1 || stream->superseded)
 		return false;
 	item = new_item(stream, CTF_ITEM_LOST_PACKETS, stream->decoder.clock);
 	item->count = step - 1;
@@ -531,7 +531,7 @@ static bool events_discarded(struct ctf_stream_reader *stream)
 	}
 	stream->previous_end = end;
 	stream->has_previous = true;
-	if (!step)
+	if (!step || stream->superseded)
 		return false;
 	item = new_item(stream, CTF_ITEM_DISCARDED, end);
 	item->count = step;
@@ -713,6 +713,23 @@ static int next_record(struct ctf_stream_reader *stream)
 	return 0;
 }
 
+/* 1: the record is shown. 0: another window shows it. */
+static int choose_record(struct ctf_stream_reader *stream)
+{
+	const struct ctf_item *item = &stream->item;
+
+	if (__builtin_expect(item->kind != CTF_ITEM_EVENT, 0))
+		return 1;
+	if (__builtin_expect(item->cycles >= stream->before, 0)) {
+		stream->state = CTF_STREAM_END;
+		return 0;
+	}
+	if (__builtin_expect(stream->continues, 0) && item->cycles <= stream->after)
+		return 0;
+	stream->shown = true;
+	return 1;
+}
+
 int ctf_stream_reader_next(struct ctf_stream_reader *stream)
 {
 	for (;;) {
@@ -726,7 +743,11 @@ int ctf_stream_reader_next(struct ctf_stream_reader *stream)
 			if (stream->state != CTF_STREAM_END)
 				ret = packets_lost(stream);
 			break;
-		case CTF_STREAM_RECORDS: ret = next_record(stream); break;
+		case CTF_STREAM_RECORDS:
+			ret = next_record(stream);
+			if (ret > 0)
+				ret = choose_record(stream);
+			break;
 		case CTF_STREAM_TAIL:
 			stream->state = CTF_STREAM_PACKET;
 			stream->packet = stream->next_packet;

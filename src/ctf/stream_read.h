@@ -50,6 +50,14 @@ struct ctf_stream_reader {
 	bool bounded; /* Packets with nothing between these times are skipped. */
 	bool skipped; /* The one before this was. */
 	int64_t from_ns, to_ns;
+	/* One of several windows over a ring (overlap.c). */
+	uint64_t before; /* Only records before that tick are shown, … */
+	uint64_t after;  /* … and if `continues`, only those after that one. */
+	bool continues;
+	bool superseded; /* A later window has these losses, too. */
+	bool shown;      /* A record of it was shown. */
+	bool first_known, last_known;
+	uint64_t first_cycles, last_cycles;
 	bool has_previous;
 	uint64_t previous_discarded;
 	uint64_t previous_sequence;

@@ -291,7 +291,8 @@ int session_flush(struct session *session, unsigned int timeout_ms)
 	return wait_for_round(session, timeout_ms);
 }
 
-int session_snapshot(struct session *session, unsigned int timeout_ms, uint32_t *number)
+int session_snapshot(struct session *session, unsigned int timeout_ms, uint32_t *number,
+		char name[SESSION_SNAPSHOT_NAME_MAX])
 {
 	uint32_t i;
 	int ret = -EINVAL;
@@ -305,6 +306,7 @@ int session_snapshot(struct session *session, unsigned int timeout_ms, uint32_t 
 	ret = wait_for_round(session, timeout_ms);
 	pthread_mutex_lock(&session->lock);
 	*number = session->nr_snapshots;
+	memcpy(name, session->snapshot_last, SESSION_SNAPSHOT_NAME_MAX);
 	pthread_mutex_unlock(&session->lock);
 	return ret;
 }

@@ -489,6 +489,9 @@ struct session {
 	atomic_bool clear_wanted; /* by the last of them */
 	atomic_uint snapshots_wanted;
 	uint32_t nr_snapshots; /* made (lock) */
+	/* Names of the first and the last of them, "": none (lock). */
+	char snapshot_first[SESSION_SNAPSHOT_NAME_MAX];
+	char snapshot_last[SESSION_SNAPSHOT_NAME_MAX];
 	/* Rounds of the drain thread that somebody waits for, and the last of them that is done (lock). */
 	struct session_rounds *rounds; /* for somebody else, or NULL */
 	atomic_uint rounds_wanted;

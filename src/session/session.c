@@ -405,6 +405,8 @@ const struct session_summary *session_summary(struct session *session)
 			.nr_refused = session->nr_refused,
 			.memory_peak = session->memory_peak,
 			.snapshots = session->nr_snapshots,
+			.snapshot_first = session->snapshot_first,
+			.snapshot_last = session->snapshot_last,
 			.snapshot_recorded = session->snapshot_recorded,
 			.chunks = session->retention.made,
 			.chunks_removed = session->retention.removed,

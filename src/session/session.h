@@ -283,6 +283,9 @@ struct session_process {
 	uint32_t rings;       /* that hold something in the trace */
 };
 
+/* "snapshot-3-server-4711-SIGSEGV" */
+#define SESSION_SNAPSHOT_NAME_MAX 160
+
 struct session_summary {
 	const char *output; /* path of the output directory */
 	int status;         /* of the command, as from waitpid(); -1 while it has not ended */
@@ -293,7 +296,9 @@ struct session_summary {
 	uint64_t lost;      /* records lost, the sum of those losses that are not in bytes */
 	uint64_t unwritten; /* bytes of records that could not be written, the sum of the others */
 	uint64_t overwritten;       /* bytes of older records in rings that overwrite: no loss */
-	uint32_t snapshots;         /* directories OUT/snapshot-<n> */
+	uint32_t snapshots;         /* directories in OUT … */
+	const char *snapshot_first; /* … and the names of the first and the last of them */
+	const char *snapshot_last;
 	uint64_t snapshot_recorded; /* records in all of them */
 	uint32_t chunks;            /* that were finished */
 	uint32_t chunks_removed;

@@ -242,7 +242,8 @@ static void take_instance(struct snapshot *snapshot, struct instance *instance)
 }
 
 /* The first number that is free, from 1: with --force, others may be there. */
-static int publish(struct snapshot *snapshot, const char *suffix, uint32_t *published)
+static int publish(struct snapshot *snapshot, const char *suffix, uint32_t *published,
+		char name[SESSION_SNAPSHOT_NAME_MAX])
 {
 	struct session *session = snapshot->session;
 	uint32_t number;
@@ -252,7 +253,8 @@ static int publish(struct snapshot *snapshot, const char *suffix, uint32_t *publ
 			number++) {
 		char *path;
 
-		if (asprintf(&path, "%s/snapshot-%u%s", session->output, number, suffix) < 0)
+		snprintf(name, SESSION_SNAPSHOT_NAME_MAX, "snapshot-%u%s", number, suffix);
+		if (asprintf(&path, "%s/%s", session->output, name) < 0)
 			return -ENOMEM;
 		/* A directory with something in it is never replaced; an empty one is nobody's. */
 		ret = rename(snapshot->path, path) ? -errno : 0;
@@ -264,10 +266,20 @@ static int publish(struct snapshot *snapshot, const char *suffix, uint32_t *publ
 	return ret;
 }
 
+static void count_snapshot(struct session *session, const char *name)
+{
+	pthread_mutex_lock(&session->lock);
+	if (!session->nr_snapshots++)
+		snprintf(session->snapshot_first, sizeof(session->snapshot_first), "%s", name);
+	snprintf(session->snapshot_last, sizeof(session->snapshot_last), "%s", name);
+	pthread_mutex_unlock(&session->lock);
+}
+
 uint32_t snapshot_make(struct session *session, struct instance *active, const char *suffix)
 {
 	struct snapshot snapshot = {.session = session};
 	struct instance *instance;
+	char name[SESSION_SNAPSHOT_NAME_MAX];
 	uint32_t number = 0;
 	int ret = 0;
 
@@ -285,7 +297,7 @@ uint32_t snapshot_make(struct session *session, struct instance *active, const c
 	}
 	/* An empty one is an answer, too: nobody waits for it in vain. */
 	if (!ret)
-		ret = publish(&snapshot, suffix, &number);
+		ret = publish(&snapshot, suffix, &number, name);
 	if (ret) {
 		report_failure(session, ret);
 		report(session, true, "a snapshot could not be written to %s: %s", session->output,
@@ -293,8 +305,8 @@ uint32_t snapshot_make(struct session *session, struct instance *active, const c
 	}
 	copy_free(&snapshot.copy);
 	free(snapshot.path);
-	pthread_mutex_lock(&session->lock);
-	session->nr_snapshots += !ret;
-	pthread_mutex_unlock(&session->lock);
-	return ret ? 0 : number;
+	if (ret)
+		return 0;
+	count_snapshot(session, name);
+	return number;
 }

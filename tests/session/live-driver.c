@@ -330,7 +330,9 @@ static void obey(struct session *session, char **words)
 	} else if (!strcmp(word, "flush")) {
 		put_result(session_flush(session, (unsigned int)atoi(argument)), 0);
 	} else if (!strcmp(word, "snapshot")) {
-		ret = session_snapshot(session, (unsigned int)atoi(argument), &number);
+		char name[SESSION_SNAPSHOT_NAME_MAX];
+
+		ret = session_snapshot(session, (unsigned int)atoi(argument), &number, name);
 		put_result(ret, number);
 	} else if (!strcmp(word, "status")) {
 		put_status(session);

@@ -405,6 +405,71 @@ class Snapshots(CommandLine):
         self.assertWindow(sequences, 31009, 64 * KIB)
         self.assertEqual(self.summary["snapshots"], 3)
 
+    def viewed(self, *args):
+        """The numbers of all ticks in the directory, as `side view` reads it whole."""
+        done = subprocess.run([SIDE, "view", "--json", "-e", "test:tick", *args, self.output],
+                              capture_output=True, text=True, check=True)
+        self.assertEqual(done.stderr, "")
+        return [json.loads(line)["fields"]["sequence"] for line in done.stdout.splitlines()]
+
+    def test_all_windows_at_once(self):
+        """Windows overlap; read together, each record that is in any of them comes once, in order."""
+        recorder, pid = self.begin_obedient("--mode", "overwrite", "--buffer-size", "64K", "--per-thread=4")
+        in_any = set()
+
+        def read_windows():
+            for number in range(1, snapshots + 1):
+                for trace in read(os.path.join(self.output, f"snapshot-{number}")).values():
+                    in_any.update(trace.ticks(0))
+
+        snapshots = 0
+        follower = None
+        for count in (1000, 500, 0, 2000, 30000, 700, 100):  # A window that grows, the same, one far behind.
+            if count:
+                self.fire(recorder, count)
+            snapshots += 1
+            self.snapshot(recorder, snapshots)
+            read_windows()
+            self.assertEqual(self.viewed(), sorted(in_any))
+            if snapshots == 2:
+                follower = subprocess.Popen(
+                    [SIDE, "view", "--follow", "--json", "-e", "test:tick", self.output],
+                    stdout=subprocess.PIPE, text=True)
+                self.addCleanup(self.put_down, follower)
+                followed = [json.loads(follower.stdout.readline())["fields"]["sequence"] for _ in range(1000)]
+        self.fire(recorder, 10)
+        recorder.stdin.close()
+        recorder.stdin = None
+        self.assertEqual(self.end(recorder), 0, self.err)
+        for trace in read(self.output).values():
+            in_any.update(trace.ticks(0))
+        self.assertIn(34309, in_any)
+        self.assertLess(len(in_any), 34310)  # Some were overwritten between two snapshots.
+        self.assertEqual(self.viewed(), sorted(in_any))
+        report = subprocess.run([SIDE, "report", "--json", self.output], capture_output=True,
+                                text=True, check=True)
+        overview = json.loads(report.stdout.splitlines()[0])
+        self.assertEqual((overview["events"], overview["processes"], overview["lost"]), (len(in_any), 1, 0))
+        out, _ = follower.communicate(timeout=60)
+        followed += [json.loads(line)["fields"]["sequence"] for line in out.splitlines()]
+        self.assertEqual(followed, sorted(in_any))
+
+    def test_names_in_the_summary(self):
+        """The summary names directories that are there, also where others had these names first."""
+        os.makedirs(os.path.join(self.output, "snapshot-1", "taken"))
+        recorder = subprocess.Popen(
+            [SIDE, "record", "--force", "-o", self.output, "--mode", "overwrite", "--", PROGRAM, "obey"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(self.put_down, recorder)
+        recorder.stdout.readline()
+        self.fire(recorder, 10)
+        self.snapshot(recorder, 2)
+        self.snapshot(recorder, 3)
+        recorder.stdin.close()
+        recorder.stdin = None
+        _, err = recorder.communicate(timeout=60)
+        self.assertIn(f"2 snapshots in {self.output}: snapshot-2 to snapshot-3, 20 events", err)
+
     def test_while_it_fires(self):
         """Windows of a ring that is being overwritten have no holes."""
         recorder, _ = self.begin_obedient("--mode", "overwrite", "--buffer-size", "256K" if LONG else "64K", "--per-thread=4")

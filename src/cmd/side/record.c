@@ -181,10 +181,11 @@ static void print_windows(const struct session_summary *summary)
 	if (summary->chunks)
 		fputc('\n', stderr);
 	if (summary->snapshots)
-		fprintf(stderr, "%s %" PRIu32 " snapshot%s in %s: snapshot-1%s, %s\n",
-				say_label(false), summary->snapshots,
-				summary->snapshots == 1 ? "" : "s", summary->output,
-				summary->snapshots == 1 ? "" : " and following",
+		fprintf(stderr, "%s %" PRIu32 " snapshot%s in %s: %s%s%s, %s\n", say_label(false),
+				summary->snapshots, summary->snapshots == 1 ? "" : "s",
+				summary->output, summary->snapshot_first,
+				summary->snapshots == 1 ? "" : " to ",
+				summary->snapshots == 1 ? "" : summary->snapshot_last,
 				say_events(summary->snapshot_recorded, size));
 }
 

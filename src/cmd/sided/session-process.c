@@ -349,8 +349,8 @@ static int take_snapshot(struct recording *recording, struct json_object *reques
 		struct json_object *answer, struct control_error *error)
 {
 	uint32_t number = 0;
-	int ret = session_snapshot(recording->session, FLUSH_MS, &number);
-	char name[32];
+	char name[SESSION_SNAPSHOT_NAME_MAX];
+	int ret = session_snapshot(recording->session, FLUSH_MS, &number, name);
 
 	(void)request;
 	if (ret == -EINVAL)
@@ -362,7 +362,6 @@ static int take_snapshot(struct recording *recording, struct json_object *reques
 	if (ret)
 		return control_fail(error, CONTROL_FAILED, ret, NULL,
 				"the snapshot is not there yet: %s", strerror(-ret));
-	snprintf(name, sizeof(name), "snapshot-%u", number);
 	json_put_text(answer, "path", name);
 	json_put_number(answer, "snapshots", number);
 	return 0;
