@@ -406,6 +406,27 @@ def test_top():
     fake.subscription = []
 
 
+def test_top_has_no_interval_before_the_first_figures():
+    """What was recorded before is in no interval, and an interval is as long as the daemon says, however late it is read."""
+    def at(seconds, size):
+        answer = top_answer(1)
+        answer["time"] = seconds * 10**9
+        answer["sessions"][0].update(bytes=size, lost=size // 100)
+        answer["sessions"][0]["processes"] = [{"pid": 1, "name": "one", "bytes": size, "lost": 0}]
+        return answer
+
+    make_current()
+    fake.answers["top"] = {"ok": True}  # As the daemon does: figures come with the next message.
+    fake.subscription = [at(50, 10**10), at(51, 10**10 + 3000), at(53, 10**10 + 3000), at(55, 10**10 + 4000)]
+    lines = json_lines(ask("top", "--json", "-n", "3")[0].out)
+    tops = [line for line in lines if line["type"] == "top"]
+    equal([(line["seconds"], line["byte_rate"], line["loss_rate"]) for line in tops], [(1, 3000, 30), (2, 0, 0), (2, 500, 5)])
+    equal([line["byte_rate"] for line in lines if line["type"] == "process"], [3000, 0, 500])
+    text = ask("top", "-n", "1")[0].out
+    contains(text, "2.9 KiB/s")
+    fake.subscription = []
+
+
 def test_top_on_a_terminal():
     make_current()
     fake.answers["top"] = top_answer(1)

@@ -20,6 +20,11 @@ static double rate(const struct top_view *view, uint64_t now, uint64_t before)
 	return view->seconds > 0 ? (double)more / view->seconds : 0;
 }
 
+static double event_rate(const struct top_view *view, uint64_t count)
+{
+	return view->event_seconds > 0 ? (double)count / view->event_seconds : 0;
+}
+
 static int by_rate(const void *one, const void *other, void *user)
 {
 	const struct top_view *view = user;
@@ -119,7 +124,7 @@ static int print_processes(const struct top_view *view, struct page *page, unsig
 
 		fprintf(page->out, "%-24.24s %9" PRIu64 " %12s %14s %s%10s %10s%s\n",
 				say_printable(process->name, name, sizeof(name)), process->pid,
-				whole(rate(view, count.count, 0), events),
+				whole(event_rate(view, count.count), events),
 				say_size((uint64_t)rate(view, process->bytes,
 							 process->bytes_before),
 						bytes),
@@ -146,7 +151,7 @@ static int print_events(const struct top_view *view, struct page *page)
 
 		say_printable(top_trace_name(&view->trace, order[i]), name, sizeof(name));
 		fprintf(page->out, "%-*.*s %14s %16s\n", NAME_WIDTH, NAME_WIDTH, name,
-				whole(rate(view, event->count, 0), now),
+				whole(event_rate(view, event->count), now),
 				say_number(event->all, all));
 	}
 	free(order);
@@ -175,7 +180,7 @@ static void print_durations(const struct top_view *view, struct page *page)
 			duration((uint64_t)figures->most, most);
 		}
 		fprintf(page->out, "%-*.*s %10s %10s %10s %10s\n", NAME_WIDTH, NAME_WIDTH, name,
-				whole(rate(view, figures->count, 0), now), p50, p99, most);
+				whole(event_rate(view, figures->count), now), p50, p99, most);
 	}
 }
 
@@ -222,7 +227,7 @@ static void json_processes(const struct top_view *view, FILE *out)
 				",\"bytes\":%" PRIu64 ",\"lost\":%" PRIu64
 				",\"event_rate\":%.3f,\"byte_rate\":%.3f,\"loss_rate\":%.3f}\n",
 				process->pid, count.all, process->recorded, process->bytes,
-				process->lost, rate(view, count.count, 0),
+				process->lost, event_rate(view, count.count),
 				rate(view, process->bytes, process->bytes_before),
 				rate(view, process->lost, process->lost_before));
 	}
@@ -241,7 +246,7 @@ static int json_events(const struct top_view *view, FILE *out)
 		fputs(",\"event\":", out);
 		say_json_string(out, top_trace_name(&view->trace, order[i]));
 		fprintf(out, ",\"count\":%" PRIu64 ",\"rate\":%.3f}\n", event->all,
-				rate(view, event->count, 0));
+				event_rate(view, event->count));
 	}
 	free(order);
 	return 0;

@@ -18,7 +18,8 @@ struct top_process {
 struct top_view {
 	char session[65];
 	char state[32];
-	double seconds; /* how long the interval was */
+	double seconds;       /* how long the interval was */
+	double event_seconds; /* the same for what is counted in the trace */
 	uint64_t bytes, recorded, lost, bytes_before, lost_before;
 	struct top_process *processes;
 	size_t nr_processes;

@@ -233,9 +233,8 @@ static int open_reader(struct top_trace *trace, const char *directory)
 	return 0;
 }
 
-int top_trace_read(struct top_trace *trace, const char *directory)
+int top_trace_read(struct top_trace *trace, const char *directory, int64_t until)
 {
-	int64_t until = now_ns() - HOLD_NS;
 	struct ctf_item item;
 	bool recording;
 	int ret = open_reader(trace, directory);

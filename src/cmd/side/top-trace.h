@@ -43,8 +43,8 @@ struct top_trace {
 int top_trace_create(struct top_trace *trace, const struct top_options *options);
 void top_trace_free(struct top_trace *trace);
 
-/* Take what has been written into the traces in `directory` until a second ago. 0 or -ENOMEM. */
-int top_trace_read(struct top_trace *trace, const char *directory);
+/* Take what has been written into the traces in `directory`, up to that time: a second ago. 0 or -ENOMEM. */
+int top_trace_read(struct top_trace *trace, const char *directory, int64_t until);
 void top_trace_reset(struct top_trace *trace);
 
 /* The rows of events in the order of their numbers; free() it. NULL: no memory. */

@@ -37,7 +37,9 @@ struct top {
 	bool screen; /* standard output is a terminal that we draw on */
 	struct ask ask;
 	struct top_view view;
-	double last; /* when the interval before ended */
+	bool begun;    /* an interval has */
+	uint64_t time; /* when the interval before ended: figures of the daemon, … */
+	int64_t until; /* … and events */
 	struct termios before;
 };
 
@@ -151,14 +153,6 @@ static int take_session(struct top_view *view, struct json_object *session)
 
 /* ---- an interval ---- */
 
-static double now_seconds(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 static int64_t until_ns(void)
 {
 	struct timespec now;
@@ -185,11 +179,15 @@ static int print(struct top *top)
 	return ret;
 }
 
-/* The first answer only says where to count from. */
-static int take(struct top *top, struct json_object *answer, bool first)
+/*
+ * The first answer with figures is where the first interval begins. The daemon's figures are of the time that stands in
+ * its answer; events are counted up to the time at which the trace was read. So each has an interval of its own.
+ */
+static int take(struct top *top, struct json_object *answer, uint64_t *intervals)
 {
 	struct json_object *sessions = ask_list(answer, "sessions"), *session;
-	double now = now_seconds();
+	uint64_t time = ask_number(answer, "time");
+	int64_t until = until_ns();
 	int ret;
 
 	if (!sessions || !json_object_array_length(sessions))
@@ -197,13 +195,18 @@ static int take(struct top *top, struct json_object *answer, bool first)
 	session = json_object_array_get_idx(sessions, 0);
 	ret = take_session(&top->view, session);
 	if (!ret)
-		ret = top_trace_read(&top->view.trace, ask_text(session, "output"));
-	top->view.seconds = now - top->last;
-	top->last = now;
-	if (!ret && !first)
+		ret = top_trace_read(&top->view.trace, ask_text(session, "output"), until);
+	top->view.seconds = (double)(int64_t)(time - top->time) / 1e9;
+	top->view.event_seconds = (double)(until - top->until) / 1e9;
+	if (!ret && top->begun) {
 		ret = print(top);
+		++*intervals;
+	}
+	top->begun = true;
+	top->time = time;
+	top->until = until;
 	top_trace_reset(&top->view.trace);
-	top->view.trace.from_ns = until_ns();
+	top->view.trace.from_ns = until + 1;
 	return ret;
 }
 
@@ -232,7 +235,7 @@ static int loop(struct top *top)
 	uint64_t count = top->options->count;
 	int status = COMMAND_DONE;
 
-	for (uint64_t i = 0; !status && (!count || i < count) && wait_for_message(top); i++) {
+	for (uint64_t i = 0; !status && (!count || i < count) && wait_for_message(top);) {
 		struct control_error error = {.kind = CONTROL_DONE};
 		struct json_object *answer = NULL;
 		int ret = control_next(top->ask.client, PATIENCE_MS, &answer, &error);
@@ -244,7 +247,7 @@ static int loop(struct top *top)
 		if (ret) {
 			status = ask_error(&error);
 		} else {
-			ret = take(top, answer, false);
+			ret = take(top, answer, &i);
 			json_object_put(answer);
 			status = ret ? say_error(COMMAND_FAILED, NULL, "there is no memory")
 				     : say_flush(stdout);
@@ -272,13 +275,13 @@ static int watch(struct top *top, const char *name)
 	const struct sigaction action = {.sa_handler = stop};
 	struct sigaction interrupt, terminate;
 	struct json_object *answer;
+	uint64_t none = 0;
 	int status = ask_call(&top->ask, subscription(top->options, name), PATIENCE_MS, &answer);
 
 	if (status)
 		return status;
 	snprintf(top->view.session, sizeof(top->view.session), "%s", name);
-	top->last = now_seconds();
-	status = take(top, answer, true) ? COMMAND_FAILED : COMMAND_DONE;
+	status = take(top, answer, &none) ? COMMAND_FAILED : COMMAND_DONE;
 	json_object_put(answer);
 	stopped = 0;
 	sigaction(SIGINT, &action, &interrupt);
