@@ -354,9 +354,43 @@ static bool may_read_retired(const struct probes_place *place)
 	return hook && probe_calls_has_retired();
 }
 
+/* How many bytes a probe there changes, executes elsewhere or has in the distance of its jump. */
+static unsigned int site_bytes(const struct probe_site *site)
+{
+	unsigned int patched = site->method == PROBE_PUNNED ? PROBE_JUMP_BYTES : site->patched;
+
+	return site->displaced > patched ? site->displaced : patched;
+}
+
+static bool is_wanted_at(uint64_t address)
+{
+	const struct probes_place *place = *bucket_of(address);
+
+	while (place && place->address != address)
+		place = place->next;
+	return place && place->wanted != UNWANTED;
+}
+
+/*
+ * Whether another probe is wanted within the bytes that a jump would need, as with markers that follow one another. Then a breakpoint
+ * leaves it its own instruction.
+ */
+static bool is_crowded(const struct probes_place *place)
+{
+	unsigned int bytes = site_bytes(&place->site);
+
+	for (unsigned int i = place->site.pieces[0].length; i < bytes; i++)
+		if (i && is_wanted_at(place->address + i))
+			return true;
+	return false;
+}
+
 static void consider(struct round *round, struct probes_place *place)
 {
-	uint32_t flags = wanted_flags(place);
+	uint32_t flags = place->wanted;
+
+	if (flags != UNWANTED && is_crowded(place))
+		flags |= PATCH_TRAP;
 
 	if (place->probe && (place->left || may_read_retired(place)))
 		round->settled[round->nr_settled++] = place->probe;
@@ -483,6 +517,7 @@ void probes_places_apply(void)
 	round.requested = (struct probes_place **)(void *)(round.requests + nr_places);
 	round.removed = (struct patch_probe **)(void *)(round.requested + nr_places);
 	round.settled = round.removed + nr_places;
+	each_place(bucket, place) place->wanted = wanted_flags(place);
 	each_place(bucket, place) consider(&round, place);
 	/* Those that cannot be removed have no hooks any more, for these may go away. */
 	for (size_t i = 0; i < round.nr_removed; i++)

@@ -48,31 +48,41 @@ static void print_place(FILE *out, const struct probe_seen *seen, uint32_t index
 			module.name, probe.site.address);
 }
 
-static void say_refusals(struct json_object *program, const struct probe_seen *seen)
+/* Each location of those that are refused for one reason by itself. How many have been printed. */
+static uint64_t say_refusal(
+		struct json_object *refusal, const struct probe_seen *seen, uint64_t shown)
 {
-	struct json_object *refusals = ask_list(program, "refusals");
-	size_t count = refusals ? json_object_array_length(refusals) : 0;
+	uint64_t first = ask_number(refusal, "first"), count = ask_number(refusal, "count");
 
-	for (size_t i = 0; i < count && i < REFUSALS_SHOWN; i++) {
-		struct json_object *refusal = json_object_array_get_idx(refusals, i);
-		uint64_t places = ask_number(refusal, "count");
+	for (uint64_t i = first; i < first + count && shown < REFUSALS_SHOWN; i++, shown++) {
 		char *text = NULL;
 		size_t size;
 		FILE *out = open_memstream(&text, &size);
 
 		if (!out)
-			return;
-		print_place(out, seen, (uint32_t)ask_number(refusal, "first"));
-		if (places > 1)
-			fprintf(out, " and %" PRIu64 " behind it", places - 1);
+			break;
+		print_place(out, seen, (uint32_t)i);
 		fclose(out);
 		fprintf(stderr, "%s not set: %s: %s\n", say_label(true), text,
 				ask_text(refusal, "why"));
 		free(text);
 	}
-	if (count > REFUSALS_SHOWN)
-		fprintf(stderr, "%s and %zu more; `side status --json` has them all\n",
-				say_label(true), count - REFUSALS_SHOWN);
+	return shown;
+}
+
+static void say_refusals(struct json_object *program, const struct probe_seen *seen)
+{
+	struct json_object *refusals = ask_list(program, "refusals");
+	size_t count = refusals ? json_object_array_length(refusals) : 0;
+	uint64_t shown = 0, refused = ask_number(program, "refused");
+
+	for (size_t i = 0; i < count; i++)
+		shown = say_refusal(json_object_array_get_idx(refusals, i), seen, shown);
+	if (refused > shown)
+		fprintf(stderr,
+				"%s not set: %" PRIu64
+				" others; `side status --json` has them all\n",
+				say_label(true), refused - shown);
 }
 
 static void say_program(
@@ -95,6 +105,9 @@ static void say_program(
 		print_methods(out, program);
 		fputc(')', out);
 	}
+	if (!set && !absent && ask_number(program, "resting") == places)
+		fputs(": no rule records its events (a filter by fields that they do not have?)",
+				out);
 	if (absent)
 		fprintf(out, "; %" PRIu64 " wait for a library that is not loaded", absent);
 	fclose(out);

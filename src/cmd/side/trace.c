@@ -26,6 +26,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#define REFUSALS_SHOWN 10
 #define EVENTS_FEW 4 /* of one table, which are named one by one */
 
 struct tracing {
@@ -193,24 +194,39 @@ static const char *text_of(const struct tracing *tracing, uint32_t number)
 	return number && number <= tracing->nr_wishes ? tracing->wishes[number - 1].wish.said : "?";
 }
 
+/* Each location by itself. How many have been printed. */
+static uint64_t say_refusal(const struct probe_seen *seen,
+		const struct session_probe_refusal *refusal, uint64_t shown)
+{
+	uint64_t end = (uint64_t)refusal->first + refusal->count;
+
+	for (uint64_t i = refusal->first; i < end && shown < REFUSALS_SHOWN; i++) {
+		struct probe_table_probe probe;
+
+		if (i >= probe_table_nr_probes(&seen->table))
+			break;
+		probe_table_probe(&seen->table, (uint32_t)i, &probe);
+		fprintf(stderr, "%s not set: %s, at 0x%" PRIx64 ": %s\n", say_label(true),
+				probe.function, probe.site.address,
+				wire_probe_error_text(refusal->error));
+		shown++;
+	}
+	return shown;
+}
+
 static void say_refusals(const struct tracing *tracing, const struct session_probe_answer *answer)
 {
+	uint64_t shown = 0;
 	struct probe_seen seen;
 
 	if (!answer->nr_refusals || !answer->number || answer->number > tracing->nr_probes ||
 			probe_see(tracing->probes[answer->number - 1].table, &seen))
 		return;
-	for (uint32_t i = 0; i < answer->nr_refusals && i < 10; i++) {
-		const struct session_probe_refusal *refusal = &answer->refusals[i];
-		struct probe_table_probe probe;
-
-		if (refusal->first >= probe_table_nr_probes(&seen.table))
-			continue;
-		probe_table_probe(&seen.table, refusal->first, &probe);
-		fprintf(stderr, "%s not set: %s, at 0x%" PRIx64 ": %s\n", say_label(true),
-				probe.function, probe.site.address,
-				wire_probe_error_text(refusal->error));
-	}
+	for (uint32_t i = 0; i < answer->nr_refusals; i++)
+		shown = say_refusal(&seen, &answer->refusals[i], shown);
+	if (answer->states[WIRE_PROBE_REFUSED] > shown)
+		fprintf(stderr, "%s not set: %" PRIu64 " others\n", say_label(true),
+				(uint64_t)answer->states[WIRE_PROBE_REFUSED] - shown);
 	probe_unsee(&seen);
 }
 
@@ -234,6 +250,11 @@ static void say_answer(struct tracing *tracing, const struct session_probe_answe
 		say_note("%s: process %" PRId32 " cannot use it: %s",
 				text_of(tracing, answer->number), answer->pid,
 				wire_probe_error_text(answer->error));
+	else if (!set && answer->states[WIRE_PROBE_RESTS] && !answer->states[WIRE_PROBE_REFUSED])
+		say_note("%s is set in process %" PRId32 ": 0 of %" PRIu32
+			 " places: no rule records its events (a filter by fields that they do not "
+			 "have?)",
+				text_of(tracing, answer->number), answer->pid, answer->places);
 	else if (!set && answer->states[WIRE_PROBE_ABSENT])
 		say_note("%s is not in process %" PRId32
 			 " yet: it is set when its library is loaded",
