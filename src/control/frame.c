@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "control/json.h"
+#include "control/text.h"
 
 /* Bytes of a piece: as a JSON text it becomes twice as long at most. */
 #define PIECE 30000
@@ -69,11 +70,13 @@ static int put_message(struct frame_out *out, const char *text, size_t size)
 
 static int put_object(struct frame_out *out, struct json_object *object)
 {
-	size_t size;
-	const char *text = json_object_to_json_string_length(
-			object, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE, &size);
+	struct control_text text;
+	int ret = control_text_print(object, JSON_C_TO_STRING_PLAIN, &text);
 
-	return text ? put_message(out, text, size) : -ENOMEM;
+	if (!ret)
+		ret = put_message(out, text.text, text.size);
+	control_text_free(&text);
+	return ret;
 }
 
 /* A piece ends before a character, never inside. */
@@ -129,17 +132,16 @@ static int put_fd(struct frame_out *added, int fd)
 int frame_put_with(struct frame_out *out, struct json_object *object, int fd)
 {
 	struct frame_out added;
-	size_t size;
-	const char *text = json_object_to_json_string_length(
-			object, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE, &size);
-	int ret;
+	struct control_text text;
+	int ret = control_text_print(object, JSON_C_TO_STRING_PLAIN, &text);
 
-	if (!text)
-		return -ENOMEM;
-	if (size > FRAME_ANSWER_MAX)
-		return -E2BIG;
 	frame_out_init(&added);
-	ret = size <= FRAME_MAX ? put_message(&added, text, size) : put_pieces(&added, text, size);
+	if (!ret && text.size > FRAME_ANSWER_MAX)
+		ret = -E2BIG;
+	if (!ret)
+		ret = text.size <= FRAME_MAX ? put_message(&added, text.text, text.size)
+					     : put_pieces(&added, text.text, text.size);
+	control_text_free(&text);
 	if (!ret)
 		ret = put_fd(&added, fd);
 	if (ret) {

@@ -4,6 +4,7 @@
  * strict, and types are looked at before values.
  */
 #include "control/json.h"
+#include "control/text.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -26,7 +27,7 @@ static int refuse(struct control_error *error, const char *format, const char *n
 	return control_fail(error, CONTROL_USAGE, -EINVAL, NULL, "%s", text);
 }
 
-struct json_object *json_read(const char *text, size_t size, struct control_error *error)
+static struct json_object *read_restored(const char *text, size_t size, struct control_error *error)
 {
 	struct json_tokener *tokener = json_tokener_new_ex(JSON_DEPTH_MAX);
 	struct json_object *object;
@@ -36,7 +37,7 @@ struct json_object *json_read(const char *text, size_t size, struct control_erro
 		control_no_memory(error);
 		return NULL;
 	}
-	json_tokener_set_flags(tokener, JSON_TOKENER_STRICT | JSON_TOKENER_VALIDATE_UTF8);
+	json_tokener_set_flags(tokener, JSON_TOKENER_STRICT);
 	object = json_tokener_parse_ex(tokener, text, (int)size);
 	end = json_tokener_get_parse_end(tokener);
 	if (!object || json_tokener_get_error(tokener) != json_tokener_success) {
@@ -52,6 +53,31 @@ struct json_object *json_read(const char *text, size_t size, struct control_erro
 	json_object_put(object);
 	json_tokener_free(tokener);
 	return NULL;
+}
+
+struct json_object *json_read(const char *text, size_t size, struct control_error *error)
+{
+	size_t bad = control_text_bad(text, size);
+	struct json_object *object;
+	char *copy;
+
+	if (bad < size) {
+		control_fail(error, CONTROL_USAGE, -EINVAL, NULL,
+				"this is not JSON: byte %zu: invalid utf-8 string", bad + 1);
+		return NULL;
+	}
+	if (!memmem(text, size, "\\u", 2))
+		return read_restored(text, size, error);
+	copy = malloc(size + 1);
+	if (!copy) {
+		control_no_memory(error);
+		return NULL;
+	}
+	memcpy(copy, text, size);
+	copy[size] = '\0';
+	object = read_restored(copy, control_text_restore(copy, size), error);
+	free(copy);
+	return object;
 }
 
 int json_only(struct json_object *object, const char *const *names, const char *what,

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """The verbs for sessions end to end: a daemon that they start themselves, programs, traces."""
+import shutil
 import signal
 import time
 
@@ -49,6 +50,7 @@ class Place:
 
     def kill(self, number):
         pid = self.daemon()
+        true(pid, "there is a daemon")
         os.kill(pid, number)
         wait_until(lambda: not os.path.exists(f"/proc/{pid}"), "the end of the daemon")
 
@@ -323,6 +325,52 @@ def test_top():
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=PATIENCE)
         equal(process.returncode, 0)
+
+
+def test_paths_of_any_bytes():
+    """Paths and names that are no UTF-8 go between command line, daemon, its state and saved files as they are."""
+    odd = os.fsdecode(b"p\xff\xc3(\xe2\x82 \xf0\x9f\x92\xa9\\udc80\"q")
+    for runtime in ("/runtime", "/" + odd):
+        with Place() as place:
+            if runtime != "/runtime":
+                place.kill(signal.SIGTERM)
+                place.env["SIDE_RUNTIME"] = place.path + runtime
+                os.makedirs(place.path + runtime, 0o700)
+                place.side("daemon", says=["started the daemon"])
+                true(json_lines(place.side("daemon", "--json").out)[0]["socket"].startswith(place.path + runtime), "the socket")
+            os.makedirs(os.path.join(place.path, odd), exist_ok=True)
+            executable = os.path.join(place.path, odd, odd)
+            shutil.copy(PROGRAM, executable)
+            output = os.path.join(place.path, odd, "out")
+            place.side("create", "odd", "-o", output)
+            place.side("enable-event", "sided:*")
+            place.side("start")
+            process = subprocess.Popen([executable], env=place.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+            program = Program.__new__(Program)
+            program.process, program.pid, program.fired = process, process.pid, 0
+            place.programs.append(program)
+            program.expect("ready")
+            program.fire(3)
+            told = place.session()
+            equal(told["output"][:len(output)], output)
+            equal([line["pid"] for line in told["processes"]], [process.pid])
+            place.side("status")
+            # After a crash the daemon knows the session by its state.
+            place.kill(signal.SIGKILL)
+            place.side("daemon")
+            wait_until(lambda: place.session().get("processes"), "the program, again")
+            program.fire(4)
+            equal(place.session()["output"][:len(output)], output)
+            place.side("stop")
+            equal(len(place.events(told["output"])), 14)
+            saved = place.side("save", "odd").out
+            equal(json.loads(saved)["output"], output)
+            place.side("destroy", "odd")
+            with open(os.path.join(place.path, "saved.json"), "w", encoding="utf-8") as file:
+                file.write(saved)
+            place.side("load", "saved.json", "--session", "again")
+            equal(json.loads(place.side("save", "again").out)["output"], output)
+            place.side("destroy", "again")
 
 
 def test_names():

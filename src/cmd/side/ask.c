@@ -5,6 +5,8 @@
 #include "command.h"
 #include "say.h"
 
+#include "control/text.h"
+
 #include "wire/runtime.h"
 
 #include <json-c/json.h>
@@ -203,6 +205,7 @@ int ask_pending(struct json_object *answer)
 void ask_print_json(const char *type, struct json_object *answer)
 {
 	struct json_object *line = json_object_new_object();
+	struct control_text text;
 
 	if (!line)
 		return;
@@ -213,7 +216,8 @@ void ask_print_json(const char *type, struct json_object *answer)
 		if (strcmp(name, "ok") != 0)
 			json_object_object_add(line, name, json_object_get(value));
 	}
-	puts(json_object_to_json_string_ext(
-			line, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
+	if (!control_text_print(line, JSON_C_TO_STRING_PLAIN, &text))
+		puts(text.text);
+	control_text_free(&text);
 	json_object_put(line);
 }

@@ -6,6 +6,8 @@
 #include "command.h"
 #include "say.h"
 
+#include "control/text.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <json-c/json.h>
@@ -22,11 +24,12 @@ static void print_definitions(FILE *out, struct json_object *definitions)
 {
 	for (size_t i = 0; i < json_object_array_length(definitions); i++) {
 		struct json_object *definition = json_object_array_get_idx(definitions, i);
+		struct control_text text;
 
-		fprintf(out, "%s\n",
-				json_object_to_json_string_ext(definition,
-						JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED |
-								JSON_C_TO_STRING_NOSLASHESCAPE));
+		if (!control_text_print(definition,
+				    JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED, &text))
+			fprintf(out, "%s\n", text.text);
+		control_text_free(&text);
 	}
 }
 
@@ -248,6 +251,7 @@ static int load_file(struct loading *loading, const char *path)
 
 	if (!status && text) {
 		text[size] = '\0';
+		size = control_text_restore(text, size);
 		status = load_text(loading, path, text, size);
 	}
 	free(text);

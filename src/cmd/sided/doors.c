@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "control/door.h"
+#include "control/text.h"
 #include "session/session.h"
 #include "sided.h"
 #include "wire/runtime.h"
@@ -63,17 +64,19 @@ static void remember(const struct daemon *daemon, const struct door *door)
 {
 	struct json_object *facts = json_object_new_object();
 	char path[256], temporary[264];
-	const char *text = NULL;
+	struct control_text text = {.made = NULL};
+	bool is_printed = false;
 
 	if (file_of(daemon, door, path, sizeof(path)) && json_put_text(facts, "path", door->path) &&
 			json_put_number(facts, "pid", (uint64_t)door->pid) &&
 			json_put_number(facts, "started", door->started))
-		text = json_object_to_json_string_ext(facts, JSON_C_TO_STRING_NOSLASHESCAPE);
-	if (text) {
+		is_printed = !control_text_print(facts, 0, &text);
+	if (is_printed) {
 		snprintf(temporary, sizeof(temporary), "%s.new", path);
-		if (state_write(temporary, text, strlen(text)) || rename(temporary, path))
+		if (state_write(temporary, text.text, text.size) || rename(temporary, path))
 			unlink(temporary);
 	}
+	control_text_free(&text);
 	json_object_put(facts);
 }
 

@@ -17,6 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "control/text.h"
 #include "session/session.h"
 #include "sided.h"
 #include "wire/runtime.h"
@@ -57,18 +58,20 @@ void program_remember(const struct daemon *daemon, struct program *program)
 	bool is_new = program->pid && !program->remembered;
 	uint64_t started = is_new ? session_process_start(program->pid) : 0;
 	struct json_object *facts;
-	const char *text;
+	struct control_text text = {.made = NULL};
 	char path[256], temporary[264];
 
 	if (!started || !file_of(daemon, program->pid, path, sizeof(path)))
 		return;
 	facts = program_facts(program, started);
-	text = facts ? json_object_to_json_string_ext(facts, JSON_C_TO_STRING_NOSLASHESCAPE) : NULL;
+	if (!facts || control_text_print(facts, 0, &text))
+		text.text = NULL;
 	snprintf(temporary, sizeof(temporary), "%s.new", path);
-	if (text && !state_write(temporary, text, strlen(text)) && !rename(temporary, path))
+	if (text.text && !state_write(temporary, text.text, text.size) && !rename(temporary, path))
 		program->remembered = true;
 	else
 		unlink(temporary);
+	control_text_free(&text);
 	json_object_put(facts);
 }
 

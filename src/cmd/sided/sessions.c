@@ -18,6 +18,8 @@
 #include <unistd.h>
 
 #include "sided.h"
+
+#include "control/text.h"
 #include "wire/boot.h"
 #include "wire/runtime.h"
 #include "wire/wire.h"
@@ -376,22 +378,21 @@ void session_save(struct daemon *daemon, struct session_entry *entry)
 {
 	struct json_object *state = state_json(entry);
 	char path[256], temporary[264];
-	const char *text = NULL;
-	size_t size = 0;
+	struct control_text text = {.made = NULL};
 	int ret = -ENOMEM;
 
 	state_path(daemon, entry, path, sizeof(path));
 	snprintf(temporary, sizeof(temporary), "%s.new", path);
 	if (state)
-		text = json_object_to_json_string_length(state,
-				JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE, &size);
-	if (text)
-		ret = state_write(temporary, text, size);
+		ret = control_text_print(state, JSON_C_TO_STRING_PRETTY, &text);
+	if (!ret)
+		ret = state_write(temporary, text.text, text.size);
 	if (!ret && rename(temporary, path))
 		ret = -errno;
 	if (ret)
 		say("the session %s would not come back after a restart: cannot write %s: %s",
 				entry->definition->name, path, strerror(-ret));
+	control_text_free(&text);
 	json_object_put(state);
 }
 
