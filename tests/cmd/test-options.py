@@ -211,6 +211,81 @@ def test_examples_are_command_lines():
                 equal(result.status, 0, f"{part}: {result.err}")
 
 
+SOURCES = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../..")
+# What stands for a value in a suggestion.
+VALUES = {"PID": "1", "N": "1", "TIME": "1s", "SIZE": "1M", "BAUD": "9600", "FORMAT": "csv", "URL": "tcp://there:1", "PORT": "1",
+          "VERB": "view", "KEY": "tid", "CHOICE": "x"}
+
+
+def literals(text):
+    """The string literals of a C source, those that stand side by side as one; macros between them are a word."""
+    text = re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
+    one = r'"(?:[^"\\\n]|\\.)*"'
+    for found in re.finditer(one + r"(?:\s*(?:PRI\w+|[A-Z][A-Z_]{3,})?\s*" + one + r")*", text):
+        yield "".join(part[1:-1].replace('\\"', '"') for part in re.findall(one, found[0]))
+
+
+def suggestions():
+    """(where, command line) of each `side ...` in messages, help, guides and README."""
+    for top, _, names in os.walk(os.path.join(SOURCES, "src")):
+        for name in sorted(names):
+            if name.endswith((".c", ".h")):
+                with open(os.path.join(top, name), encoding="utf-8") as file:
+                    for literal in literals(file.read()):
+                        for found in re.findall(r"`(side [^`]*)`", literal):
+                            yield os.path.relpath(os.path.join(top, name), SOURCES), found
+    pages = [os.path.join(SOURCES, "README.md")]
+    guide = os.path.join(SOURCES, "docs/guide")
+    pages += [os.path.join(guide, name) for name in sorted(os.listdir(guide)) if name.endswith(".md")]
+    for page in pages:
+        with open(page, encoding="utf-8") as file:
+            text = re.sub(r"```.*?```", "", file.read(), flags=re.S)
+        for found in re.findall(r"`(side [^`]*)`", text):
+            yield os.path.relpath(page, SOURCES), found
+
+
+def meant(part):
+    """The words of a suggestion with values in it; None: a verb alone, or no command."""
+    import shlex
+    part = re.sub(r"%[-.0-9]*(?:l*[a-z])?", "1", part)
+    part = re.sub(r"\[[^]]*\]|\.\.\.|…|\\n", " ", part.replace("\\|", "|"))
+    try:
+        words = shlex.split(part)
+    except ValueError:
+        return None
+    return [VALUES.get(word, word.split("|")[0]) for word in words[1:]]
+
+
+def test_suggestions_are_command_lines():
+    """What messages, help and documents tell the user to write is understood, and each option that they name is there."""
+    verbs, tried = described(), set()
+    for where, text in suggestions():
+        for part in re.split(r"\|(?!\|)| \| |&&|;|>", text):
+            part = part.strip()
+            # Where the verb itself is put in, there is nothing to check.
+            words = meant(part) if re.match("side [^-%]", part) else None
+            if not words or tuple(words) in tried or words[0] in ("help", "--help") or not words[0].islower():
+                continue
+            if where.startswith("docs") and words[0] in ("events", "info", "break", "print", "delete"):  # gdb's
+                continue
+            tried.add(tuple(words))
+            verb = verbs.get(words[0])
+            true(verb, f"{where}: `{text}`: there is no verb {words[0]}")
+            result = side("--help", *words)
+            # An option may be named without its value, as in "`side record -o` makes one".
+            true(not result.status or (words[-1].startswith("-") and "needs its" in result.err), f"{where}: `{text}`: {result.err}")
+    true(len(tried) > 120, f"only {len(tried)} suggestions were found")
+    options = {option["name"].lstrip("-") for verb in verbs.values() for option in verb["options"]}
+    options |= {"help", "json", "quiet", "verbose", "color", "version"}
+    for top, _, names in os.walk(os.path.join(SOURCES, "src/cmd/side")):
+        for name in sorted(names):
+            if name.endswith(".c"):
+                with open(os.path.join(top, name), encoding="utf-8") as file:
+                    for literal in literals(file.read()):
+                        for option in re.findall(r"`--([a-z][a-z-]*)", literal):
+                            true(option in options, f"{name}: `--{option}` is no option of any verb")
+
+
 def test_options_and_their_forms():
     """The forms of an argument, bundles, and options behind operands, seen through --help."""
     for args in (["view", "-n3", "x"], ["view", "-n", "3", "x"], ["view", "--count=3", "x"],

@@ -380,6 +380,24 @@ def test_colors_and_progress():
     true("\033" not in result.out, repr(result.out))
 
 
+def test_kernel_without_permission():
+    """What was asked for and cannot be had is no success, whatever else was recorded."""
+    if os.geteuid():
+        print("skipped: not root, which could become another user")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o777)
+        as_nobody = {"user": 65534, "group": 65534, "extra_groups": []}
+        if subprocess.run([SIDE, "version"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False, **as_nobody).returncode:
+            print("skipped: another user cannot run what was built here")
+            return
+        for more, command, wanted in (((), "true", (1, 3)), (("--strict",), "true", (4,)), ((), "false", (1,)), ((), None, (1, 3))):
+            output = os.path.join(folder, f"trace-{wanted[0]}-{command}")
+            result = side("record", "-k", "sched:*", *more, "-o", output, *(["--", command] if command else []), **as_nobody)
+            contains(result.err, "the kernel's events are not recorded")
+            true(result.status in wanted, f"{more} {command}: {result}")
+
+
 def test_nothing_matches():
     """An empty recording says why; the names are those of the program, and what is suggested works."""
     for args, wanted in (

@@ -130,7 +130,7 @@ static int fail(struct kernel_recording *recording, const struct kernel_record_e
 
 	say_error((enum command_status)status, *error->mend ? error->mend : NULL,
 			"the kernel's events are not recorded: %s", error->text);
-	recording->failed = true;
+	recording->failed = status;
 	return recording->alone || status == COMMAND_USAGE ? status : COMMAND_DONE;
 }
 
@@ -306,8 +306,9 @@ static int finish_joined(struct kernel_recording *recording, const struct parsed
 	recording->refused = told.status == COMMAND_USAGE || (told.status && recording->alone);
 	if (recording->refused)
 		return told.status;
+	/* What programs said is recorded, but not all that was asked for. */
 	if (told.status)
-		return parsed->options.record.strict ? COMMAND_LOST : COMMAND_DONE;
+		return parsed->options.record.strict ? COMMAND_LOST : told.status;
 	summary.way = told.way;
 	summary.why = told.why;
 	summary.kinds = told.kinds;
@@ -336,7 +337,7 @@ int kernel_recording_finish(struct kernel_recording *recording, const struct par
 	if (recording->joined)
 		return finish_joined(recording, parsed, session);
 	if (!recording->record)
-		return recording->failed && strict ? COMMAND_LOST : COMMAND_DONE;
+		return recording->failed && strict ? COMMAND_LOST : recording->failed;
 	(void)session_clock(session, &figures);
 	summary = kernel_record_stop(recording->record, &figures);
 	if (parsed->common.json)

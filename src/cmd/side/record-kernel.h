@@ -17,7 +17,7 @@ struct kernel_recording {
 	char name[32];                /* ... of this name, in the recording's directory */
 	bool alone;                   /* there is no command */
 	bool refused;
-	bool failed; /* it was wanted and could not be */
+	int failed; /* the exit status if it was wanted and could not be; else 0 */
 };
 
 /* Before the session: what goes together, and which clock. 0 or an exit status. */

@@ -386,7 +386,7 @@ const char *const table_record_paragraphs[] = {
 	"lost is counted. Recording goes on when there is room again.",
 	"With `--kernel` the kernel's events are one more trace, DIR/kernel, on the same clock as all others; with chunks, `--mode overwrite`, "
 	"`--to` or `--buffers` they are events of a program side-kernel, in rings as all others. Where that is "
-	"not permitted, this is said in one line, and everything else is recorded.",
+	"not permitted, one line reports it, everything else is recorded, and the exit status is 3 (or 1) if COMMAND returned 0.",
 	"A `side record` inside another one records for itself, beside it.",
 	"A Ctrl-C goes to COMMAND as usual; when it ends, everything that it said until then is "
 	"in the trace. A second Ctrl-C ends the recording at once, with all that was said until "
