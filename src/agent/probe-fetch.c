@@ -137,6 +137,22 @@ static uint64_t load_extended(struct probes_moment *moment, uint64_t from)
 	return as_double(bits, load(moment, from + 8, 2));
 }
 
+/* From 16 bits, of which 5 are the exponent and 10 the fraction, to the bits of a float, which has room for each such number. */
+static uint64_t half_as_float(uint64_t half)
+{
+	uint64_t sign = (half >> 15 & 1) << 31, fraction = half & 0x3ff;
+	uint64_t exponent = half >> 10 & 0x1f;
+
+	if (exponent == 0x1f)
+		return sign | UINT64_C(0xff) << 23 | fraction << 13;
+	if (!exponent && !fraction)
+		return sign;
+	/* Less than the least exponent: the highest bit is the one that others do not store. */
+	for (exponent += !exponent; !(half >> 10 & 0x1f) && !(fraction & 0x400); exponent--)
+		fraction <<= 1;
+	return sign | (exponent + 127 - 15) << 23 | (fraction & 0x3ff) << 13;
+}
+
 /* What stands at the stack pointer is ours where the return is seen. */
 static uint64_t return_address(struct probes_moment *moment)
 {
@@ -238,6 +254,7 @@ uint64_t probe_fetch_value(struct probes_moment *moment, const struct probe_fetc
 	unsigned int nr_aside = 0;
 
 	moment->length = UINT64_MAX;
+	moment->upper = 0;
 	for (uint32_t i = 0; i < fetch->nr_ops; i++) {
 		const struct probe_fetch_op *op = &fetch->ops[i];
 
@@ -262,6 +279,13 @@ uint64_t probe_fetch_value(struct probes_moment *moment, const struct probe_fetc
 			value = 0;
 			break;
 		case PROBE_FETCH_EXTENDED: value = load_extended(moment, value); break;
+		case PROBE_FETCH_HALF: value = half_as_float(value); break;
+		case PROBE_FETCH_WIDE:
+			if (!nr_aside)
+				return 0;
+			moment->upper = value;
+			value = aside[--nr_aside];
+			break;
 		case PROBE_FETCH_BLOCK: value = block_of(moment, value); break;
 		default: value = begin_value(moment, op); break;
 		}

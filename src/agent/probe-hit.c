@@ -194,6 +194,10 @@ static inline void fill_cell(struct probes_moment *moment, const struct probes_f
 	default:
 		/* The lower bytes are the value of each size, of floats too. */
 		cell->u.side_static.integer_value.side_u64 = value;
+		if (field->size > sizeof(value))
+			cell->u.side_static.integer_value
+					.side_u128_split[SIDE_INTEGER128_SPLIT_HIGH] =
+					moment->upper;
 		break;
 	}
 }

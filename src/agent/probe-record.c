@@ -65,6 +65,8 @@ static __attribute__((noinline)) uint8_t *put_field(
 	case PROBES_STEP_GATHERED:
 		count = probe_hit_several(moment, field, value, to + sizeof(count));
 		return put_value(to, count, sizeof(count)) + count * field->size;
+	case PROBES_STEP_WIDE:
+		return put_value(put_value(to, value, sizeof(value)), moment->upper, sizeof(value));
 	case PROBES_STEP_NOTHING: return to;
 	default: return put_value(to, value, step->size);
 	}

@@ -47,6 +47,10 @@ static size_t make_step(bool leaves, struct probes_step *step,
 	case PROBE_FIELD_STRUCT: step->kind = PROBES_STEP_NOTHING; return 0;
 	default: break;
 	}
+	if (field->size > sizeof(uint64_t)) {
+		step->kind = PROBES_STEP_WIDE;
+		return field->size;
+	}
 	step->kind = place < 0 ? PROBES_STEP_VALUE : PROBES_STEP_PLAIN;
 	step->from = place < 0 ? 0 : (uint16_t)place;
 	step->size = field->size;

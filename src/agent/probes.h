@@ -71,6 +71,7 @@ struct probes_event {
 enum probes_step_kind {
 	PROBES_STEP_PLAIN, /* as they stand in the hit, at `from` */
 	PROBES_STEP_VALUE, /* the lower bytes of what is fetched */
+	PROBES_STEP_WIDE,  /* 16 bytes */
 	PROBES_STEP_BOOL,
 	PROBES_STEP_NAME, /* of the function */
 	PROBES_STEP_STRING,
@@ -243,6 +244,7 @@ struct probes_moment {
 	const struct probes_wish *wish;
 	uint64_t unreadable; /* fields, as bits */
 	uint64_t length;     /* of the field, if its fetch says it; else the greatest number */
+	uint64_t upper;      /* half of a field of 16 bytes */
 	char *scratch;
 	void *calls_memory; /* NULL: none yet */
 	uint32_t field;

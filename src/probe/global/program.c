@@ -335,6 +335,9 @@ static int put_op(struct making *making, const struct global_field *field,
 		making->counted = true;
 		break;
 	case PROBE_FETCH_EXTENDED: return unsupported(making, name, "it is a long double");
+	case PROBE_FETCH_HALF:
+		return unsupported(making, name, "it is a floating-point number of 16 bits");
+	case PROBE_FETCH_WIDE: return unsupported(making, name, "it is a number of 16 bytes");
 	case PROBE_FETCH_THREAD:
 	case PROBE_FETCH_ERRNO:
 	case PROBE_FETCH_BLOCK:

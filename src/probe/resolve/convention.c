@@ -5,6 +5,8 @@
  */
 #include "locate.h"
 
+#include "numbers.h"
+
 #include <dwarf.h>
 #include <errno.h>
 #include <string.h>
@@ -13,14 +15,18 @@
 #define DEPTH_MAX 8
 #define END_DEPTH_MAX 3 /* parts of parts that may have to be done with */
 
-enum kind { KIND_NONE, KIND_INTEGER, KIND_FLOAT, KIND_MEMORY };
+/* KIND_UPPER: of what is in the lower half of the same vector register (SSEUP). */
+enum kind { KIND_NONE, KIND_INTEGER, KIND_FLOAT, KIND_UPPER, KIND_MEMORY };
 
 /* Of both halves of something of at most 16 bytes. */
 struct kinds {
 	enum kind half[2];
 	uint64_t size, align;
 	bool x87; /* a long double is in it: in memory, but returned in a register that no probe sees */
-	bool vector; /* both halves are in one register */
+	bool x87_pair; /* two of these: likewise, but larger */
+	bool untold;   /* where it is returned is not known */
+	bool quad;     /* a binary128 is in it */
+	bool vector;   /* both halves are in one register */
 };
 
 static bool has_own_end(Dwarf_Die *type, unsigned int depth);
@@ -78,8 +84,9 @@ static void add_kind(struct kinds *kinds, uint64_t offset, enum kind kind)
 
 	if (kind == KIND_MEMORY || offset >= 16)
 		kinds->half[0] = kinds->half[1] = KIND_MEMORY;
-	else if (*half == KIND_NONE || (*half == KIND_FLOAT && kind == KIND_INTEGER))
-		*half = kind;
+	else if (*half == KIND_NONE || kind == KIND_INTEGER ||
+			(*half == KIND_UPPER && kind == KIND_FLOAT))
+		*half = *half == KIND_MEMORY ? KIND_MEMORY : kind;
 }
 
 static void add_type(struct kinds *kinds, Dwarf_Die *type, uint64_t offset, unsigned int depth);
@@ -113,29 +120,74 @@ static void add_members(struct kinds *kinds, Dwarf_Die *type, uint64_t offset, u
 	} while (count++ < MEMBERS_MAX && !dwarf_siblingof(&child, &child));
 }
 
-static void add_base(struct kinds *kinds, Dwarf_Die *type, uint64_t offset)
+static bool is_float(enum number_form form, Dwarf_Die *type)
 {
 	Dwarf_Attribute attribute;
 	Dwarf_Word encoding = DW_ATE_signed;
-	int size = dwarf_bytesize(type);
 
+	if (form != NUMBER_PLAIN)
+		return form == NUMBER_HALF || form == NUMBER_BFLOAT || form == NUMBER_QUAD ||
+				form == NUMBER_DECIMAL;
 	if (dwarf_attr_integrate(type, DW_AT_encoding, &attribute))
 		(void)dwarf_formudata(&attribute, &encoding);
-	if (size > 8)
-		kinds->align = 16;
+	return encoding == DW_ATE_float || encoding == DW_ATE_complex_float;
+}
+
+static void add_number(struct kinds *kinds, enum number_form form, bool floating, uint64_t offset,
+		uint64_t size)
+{
+	if (size > 8 && size > kinds->align)
+		kinds->align = size;
 	/* What is packed so that it is not aligned is not taken apart. */
-	if (size <= 0 || offset % (uint64_t)(encoding == DW_ATE_complex_float ? size / 2 : size)) {
+	if (!size || offset % size || size > 16) {
 		add_kind(kinds, offset, KIND_MEMORY);
-	} else if (encoding == DW_ATE_float || encoding == DW_ATE_complex_float) {
-		kinds->x87 |= size == 16 && encoding == DW_ATE_float;
-		add_kind(kinds, offset, kinds->x87 || size > 16 ? KIND_MEMORY : KIND_FLOAT);
-		if (size == 16 && !kinds->x87)
-			add_kind(kinds, offset + 8, KIND_FLOAT);
-	} else {
-		add_kind(kinds, offset, KIND_INTEGER);
-		if (size == 16)
-			add_kind(kinds, offset + 8, KIND_INTEGER);
+		return;
 	}
+	if (form == NUMBER_EXTENDED) {
+		kinds->x87 = true;
+		add_kind(kinds, offset, KIND_MEMORY);
+		return;
+	}
+	kinds->quad |= form == NUMBER_QUAD;
+	add_kind(kinds, offset, floating ? KIND_FLOAT : KIND_INTEGER);
+	if (size == 16)
+		add_kind(kinds, offset + 8, floating ? KIND_UPPER : KIND_INTEGER);
+}
+
+static void add_base(struct kinds *kinds, Dwarf_Die *type, uint64_t offset)
+{
+	enum number_form form = number_form(type), part_form;
+	int bytes = dwarf_bytesize(type);
+	uint64_t size = bytes > 0 ? (uint64_t)bytes : 0, part;
+
+	if (form != NUMBER_COMPLEX) {
+		add_number(kinds, form, is_float(form, type), offset, size);
+		return;
+	}
+	part_form = number_part(type, &part);
+	add_number(kinds, part_form, true, offset, part);
+	add_number(kinds, part_form, true, offset + part, part);
+}
+
+/* Two numbers of the x87 are passed in memory, and returned in two of its registers. */
+static void add_large(struct kinds *kinds, Dwarf_Die *type)
+{
+	uint64_t size;
+	enum number_form form = number_part(type, &size);
+
+	/* How it is aligned depends on what is in it. */
+	add_type(kinds, type, 0, 0);
+	kinds->half[0] = KIND_MEMORY;
+	kinds->x87 = kinds->x87_pair = form == NUMBER_EXTENDED;
+	kinds->untold = form == NUMBER_UNKNOWN;
+}
+
+static void end_kinds(struct kinds *kinds)
+{
+	if (kinds->half[1] != KIND_UPPER)
+		return;
+	kinds->half[1] = KIND_FLOAT;
+	kinds->vector = kinds->half[0] == KIND_FLOAT;
 }
 
 /* Of several numbers that are calculated with at once: in one register; the largest depend on how it was compiled. */
@@ -163,6 +215,10 @@ static void add_type(struct kinds *kinds, Dwarf_Die *type, uint64_t offset, unsi
 	case DW_TAG_class_type:
 	case DW_TAG_union_type: add_members(kinds, type, offset, depth); break;
 	case DW_TAG_array_type:
+		if (dwarf_hasattr_integrate(type, DW_AT_GNU_vector) && type_size(type, &size)) {
+			add_number(kinds, NUMBER_PLAIN, true, offset, size);
+			break;
+		}
 		if (!type_of(type, &element) || !type_size(&element, &size) || !size) {
 			add_kind(kinds, offset, KIND_MEMORY);
 			break;
@@ -243,6 +299,19 @@ static bool rust_by_reference(Dwarf_Die *type)
 	return is_aggregate(type) && is_rust(type) && type_size(type, &size) && size > 16;
 }
 
+/* Versions of clang differ in whether a structure with a binary128 in it is passed in a register. */
+static bool is_clang(Dwarf_Die *thing)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Die unit;
+	const char *producer = dwarf_diecu(thing, &unit, NULL, NULL) &&
+					dwarf_attr_integrate(&unit, DW_AT_producer, &attribute)
+			? dwarf_formstring(&attribute)
+			: NULL;
+
+	return producer && strstr(producer, "clang");
+}
+
 /* false: it has no size that is known. */
 static bool classify(Dwarf_Die *type, struct kinds *kinds)
 {
@@ -263,10 +332,18 @@ static bool classify(Dwarf_Die *type, struct kinds *kinds)
 	if (dwarf_hasattr_integrate(type, DW_AT_GNU_vector))
 		return add_vector(kinds);
 	if (size > 16)
-		kinds->half[0] = KIND_MEMORY;
+		add_large(kinds, type);
 	else
 		add_type(kinds, type, 0, 0);
+	end_kinds(kinds);
+	kinds->untold |= kinds->quad && is_aggregate(type) && is_clang(type);
 	return true;
+}
+
+/* Where it is returned, if not in memory. */
+static bool is_in_x87(const struct kinds *kinds)
+{
+	return kinds->x87 && (kinds->size <= 16 || kinds->x87_pair);
 }
 
 /* ---- arguments ---- */
@@ -383,7 +460,9 @@ int locate_argument(Dwarf_Die *function, Dwarf_Die *argument, struct located *lo
 						kinds.size > 16))
 			return -ENOTSUP;
 		hand.integers += is_by_reference(&type) ||
-				(kinds.half[0] == KIND_MEMORY && !(kinds.x87 && kinds.size <= 16));
+				(kinds.half[0] == KIND_MEMORY && !is_in_x87(&kinds));
+		if (kinds.untold)
+			return -ENOTSUP;
 	}
 	if (dwarf_child(function, &child))
 		return -ENOTSUP;
@@ -397,6 +476,11 @@ int locate_argument(Dwarf_Die *function, Dwarf_Die *argument, struct located *lo
 			kinds = (struct kinds){.half[0] = KIND_INTEGER, .size = 8, .align = 8};
 		else if (!classify(&type, &kinds))
 			return -ENOTSUP;
+		if (kinds.untold && kinds.size <= 16) {
+			if (!find_on_stack(function, &child, located))
+				return -ENOTSUP;
+			kinds.half[0] = KIND_MEMORY;
+		}
 		take(&hand, &kinds, located);
 		if (dwarf_dieoffset(&child) != dwarf_dieoffset(argument))
 			continue;
@@ -422,7 +506,7 @@ bool locate_result(Dwarf_Die *type, struct located *located)
 	struct kinds kinds;
 
 	*located = (struct located){.kind = LOCATED_VALUE};
-	if (!classify(type, &kinds) || (kinds.x87 && kinds.size <= 16))
+	if (!classify(type, &kinds) || is_in_x87(&kinds) || kinds.untold)
 		return false;
 	/* In memory of the caller: where, is returned. */
 	if (is_by_reference(type) || kinds.half[0] == KIND_MEMORY) {

@@ -35,7 +35,8 @@ int fetch_add(struct fetch *fetch, int64_t value)
 	return fetch_op(fetch, PROBE_FETCH_ADD, 0, 0, value);
 }
 
-int fetch_calculate(struct fetch *left, enum probe_fetch_sum sum, const struct fetch *right)
+/* Puts its number aside, and gets the other one. */
+static int fetch_both(struct fetch *left, const struct fetch *right)
 {
 	int ret = fetch_op(left, PROBE_FETCH_PUSH, 0, 0, 0);
 
@@ -44,7 +45,21 @@ int fetch_calculate(struct fetch *left, enum probe_fetch_sum sum, const struct f
 			return -E2BIG;
 		left->ops[left->nr_ops++] = right->ops[i];
 	}
+	return ret;
+}
+
+int fetch_calculate(struct fetch *left, enum probe_fetch_sum sum, const struct fetch *right)
+{
+	int ret = fetch_both(left, right);
+
 	return ret ? ret : fetch_op(left, PROBE_FETCH_CALCULATE, 0, (unsigned int)sum, 0);
+}
+
+int fetch_wide(struct fetch *low, const struct fetch *high)
+{
+	int ret = fetch_both(low, high);
+
+	return ret ? ret : fetch_op(low, PROBE_FETCH_WIDE, 0, 0, 0);
 }
 
 bool fetch_needs_all(const struct fetch *fetch)
@@ -187,6 +202,8 @@ bool fetch_is_of_kernel(const struct fetch *fetch)
 		switch (fetch->ops[i].code) {
 		case PROBE_FETCH_VECTOR:
 		case PROBE_FETCH_EXTENDED:
+		case PROBE_FETCH_HALF:
+		case PROBE_FETCH_WIDE:
 		case PROBE_FETCH_THREAD:
 		case PROBE_FETCH_ERRNO:
 		case PROBE_FETCH_BLOCK:

@@ -38,6 +38,8 @@ bool fetch_is_of_kernel(const struct fetch *fetch);
 int fetch_add(struct fetch *fetch, int64_t value);
 /* `left` becomes the sum of both. 0 or -E2BIG. */
 int fetch_calculate(struct fetch *left, enum probe_fetch_sum sum, const struct fetch *right);
+/* Both halves of a number of 16 bytes, the lower one in `low`, which becomes that of both. 0 or -E2BIG. */
+int fetch_wide(struct fetch *low, const struct fetch *high);
 /* Does it need registers that functions keep for their callers? */
 bool fetch_needs_all(const struct fetch *fetch);
 

@@ -3,6 +3,7 @@
 #include "type.h"
 
 #include "library.h"
+#include "numbers.h"
 
 #include <dwarf.h>
 #include <errno.h>
@@ -220,12 +221,15 @@ static enum probe_field_type number_type(Dwarf_Die *type, uint64_t size)
 
 	switch (dwarf_tag(type)) {
 	case DW_TAG_pointer_type: return PROBE_FIELD_HEX;
-	case DW_TAG_base_type: number = base_type(type); break;
+	case DW_TAG_base_type:
+		if (number_form(type) != NUMBER_PLAIN)
+			return 0;
+		number = base_type(type);
+		break;
 	case DW_TAG_enumeration_type: number = enumeration_type(type); break;
 	default: return 0;
 	}
-	if ((size != 1 && size != 2 && size != 4 && size != 8) ||
-			(number == PROBE_FIELD_FLOAT && size < 4))
+	if (size != 1 && size != 2 && size != 4 && size != 8)
 		return 0;
 	return number == PROBE_FIELD_BOOL ? PROBE_FIELD_UNSIGNED : number;
 }
@@ -508,22 +512,6 @@ static int scalar_value(
 	return number_value(item, value, base_type(&item->type), (unsigned int)size, error);
 }
 
-/* A number of the x87 with room behind it. */
-static bool is_extended(struct item *item, uint64_t size)
-{
-	return dwarf_tag(&item->type) == DW_TAG_base_type && size == 16 &&
-			base_type(&item->type) == PROBE_FIELD_FLOAT &&
-			item->where.kind == LOCATED_MEMORY;
-}
-
-static int extended_value(struct item *item, struct value *value, struct resolve_error *error)
-{
-	value->type = PROBE_FIELD_FLOAT;
-	value->size = 8;
-	value->fetch = item->where.fetch;
-	return fetch_op(&value->fetch, PROBE_FETCH_EXTENDED, 0, 0, 0) ? item_too_long(error) : 0;
-}
-
 /* All numbers of an array, of whatever dimensions. */
 static bool array_value(
 		struct item *item, struct value *value, uint64_t size, struct resolve_error *error)
@@ -545,9 +533,12 @@ static bool array_value(
 int item_value(struct item *item, struct value *value, struct resolve_error *error)
 {
 	struct sequence sequence;
+	enum number_form form;
 	uint64_t size = 0;
 	Dwarf_Die element;
 
+	if (item->is_part)
+		return number_part_value(item, value, error);
 	if (item->is_address || item->is_count)
 		return number_value(item, value,
 				item->is_count ? PROBE_FIELD_UNSIGNED : PROBE_FIELD_HEX, 8, error);
@@ -566,8 +557,9 @@ int item_value(struct item *item, struct value *value, struct resolve_error *err
 	if (type_is_reference(&item->type))
 		return number_value(item, value, PROBE_FIELD_HEX, 8, error);
 	(void)item_size(item, &size);
-	if (is_extended(item, size))
-		return extended_value(item, value, error);
+	form = item->dimension ? NUMBER_NONE : number_form(&item->type);
+	if (form > NUMBER_PLAIN)
+		return number_form_value(item, form, value, error);
 	if (!item->dimension && number_type(&item->type, size))
 		return scalar_value(item, value, size, error);
 	if (array_value(item, value, size, error))

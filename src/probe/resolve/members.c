@@ -5,6 +5,8 @@
  */
 #include "type.h"
 
+#include "numbers.h"
+
 #include <dwarf.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,10 +20,18 @@ struct collecting {
 	bool left_out;
 };
 
+static bool is_complex(struct item *item)
+{
+	return !item->is_address && !item->is_count && !item->is_part && !item->dimension &&
+			number_form(&item->type) == NUMBER_COMPLEX;
+}
+
 static bool is_structure(struct item *item)
 {
 	int tag = dwarf_tag(&item->type);
 
+	if (is_complex(item))
+		return true;
 	return !item->is_address && !item->is_count && !item->dimension &&
 			(tag == DW_TAG_structure_type || tag == DW_TAG_class_type ||
 					tag == DW_TAG_union_type) &&
@@ -74,12 +84,32 @@ static bool add_single(struct collecting *all, struct item *item)
 	return true;
 }
 
+/* The two numbers of a complex one; false: one of them cannot be had, or there is no room for both. */
+static bool add_parts(struct collecting *all, struct item *item)
+{
+	for (unsigned int i = 0; i < 2; i++) {
+		struct resolve_error ignored;
+		struct item part = *item;
+
+		if (all->count == all->room)
+			return false;
+		all->values[all->count] = (struct value){.type = 0};
+		fetch_name(all->values[all->count].name, i ? "imag" : "real");
+		if (number_enter(&part, i, &ignored) || !add_single(all, &part))
+			return false;
+	}
+	return true;
+}
+
 /* Its own fields, or none of it. */
 static bool add_structure(struct collecting *all, struct item *item, unsigned int depth)
 {
 	size_t at = all->count++;
 
-	add_members(all, item, all->count, depth + 1);
+	if (!is_complex(item))
+		add_members(all, item, all->count, depth + 1);
+	else if (!add_parts(all, item))
+		all->count = at + 1;
 	if (all->count == at + 1) {
 		all->count = at;
 		return false;

@@ -27,6 +27,7 @@
 #define SOME_LEFT_OUT                                                                           \
 	"some variables are left out, which the compiler has not kept there, which the kernel " \
 	"cannot have, or for which there is no room; ask for one by name to see why"
+#define RESULT_LEFT_OUT "what it returns is a number that no field can hold, so it is left out"
 #define LEVEL 6 /* SIDE_LOGLEVEL_INFO */
 
 struct values {
@@ -281,8 +282,9 @@ static int make_entry(const struct making *making, const struct place *place, st
 
 static int make_exit(const struct making *making, const struct place *place, struct values *values)
 {
-	struct value result = {.name = "return_value", .type = PROBE_FIELD_SIGNED, .size = 8};
-	bool nothing = false;
+	struct value result[VARIABLE_RESULT_MAX] = {
+			{.name = "return_value", .type = PROBE_FIELD_SIGNED, .size = 8}};
+	bool nothing = false, left_out = false;
 	int ret = add_place(making, values) ||
 			add_simple(values, "call", PROBE_FIELD_UNSIGNED, PROBE_FETCH_CALL,
 					making->error) ||
@@ -292,9 +294,12 @@ static int make_exit(const struct making *making, const struct place *place, str
 	if (ret)
 		return -E2BIG;
 	/* Functions that return different things have what the register has in common. */
-	if ((making->many && !making->apart) || !variable_result(place, &result, &nothing))
-		(void)fetch_op(&result.fetch, PROBE_FETCH_REGISTER, 0, 0, 0);
-	ret = nothing ? 0 : add_value(values, &result, making->error);
+	if ((making->many && !making->apart) ||
+			!variable_result(place, result, &nothing, &left_out))
+		(void)fetch_op(&result[0].fetch, PROBE_FETCH_REGISTER, 0, 0, 0);
+	if (left_out && !making->has_events)
+		refuse(making, place, RESULT_LEFT_OUT, RESOLVE_TOLD);
+	ret = nothing ? 0 : add_value(values, result, making->error);
 	for (size_t i = 0; i < making->wish->nr_results && !ret; i++)
 		ret = add_argument(making, place, making->wish->results[i], true, values);
 	return ret ? ret : add_contexts(making, place, true, values);

@@ -3,6 +3,7 @@
 #include "type.h"
 
 #include "library.h"
+#include "numbers.h"
 
 #include <dwarf.h>
 #include <errno.h>
@@ -103,6 +104,18 @@ static int load_pieces(struct item *item, unsigned int size, struct resolve_erro
 	return 0;
 }
 
+/* A vector register is of 16 bytes, of which a fetch has one half. */
+static void enter_vector(struct item *item)
+{
+	struct probe_fetch_op *op = item->where.fetch.ops;
+
+	if (item->where.fetch.nr_ops != 1 || op->code != PROBE_FETCH_VECTOR || op->value ||
+			item->at < 8 || item->at >= 16)
+		return;
+	op->value = 8;
+	item->at -= 8;
+}
+
 int item_load(struct item *item, unsigned int size, struct resolve_error *error)
 {
 	int ret = 0;
@@ -114,6 +127,7 @@ int item_load(struct item *item, unsigned int size, struct resolve_error *error)
 				: 0;
 		break;
 	case LOCATED_VALUE:
+		enter_vector(item);
 		if (item->at > 8 || item->at + size > 8)
 			ret = part_not_kept(error);
 		else if (item->at &&
@@ -413,8 +427,12 @@ int item_member(struct item *item, const char *name, struct resolve_error *error
 	struct member_search search = {.name = name};
 	char mend[320] = "";
 	bool has = false;
+	uint64_t size;
 	int ret = through_pointer(item, error);
 
+	if (!ret && !item->is_part && number_part(&item->type, &size) > NUMBER_NONE &&
+			(!strcmp(name, "real") || !strcmp(name, "imag")))
+		return number_enter(item, *name == 'i', error);
 	suggest_begin(&search.suggestion, name);
 	/* Nor do pointers of libraries keep anybody. */
 	for (unsigned int i = 0; i < DEPTH_MAX && !ret && !has; i++) {

@@ -9,6 +9,7 @@
 #include "library.h"
 #include "locate.h"
 #include "names/names.h"
+#include "numbers.h"
 #include "spec.h"
 #include "type.h"
 
@@ -590,16 +591,28 @@ int variable_values(const struct place *place, const char *said, bool exit, stru
 	return ret;
 }
 
-bool variable_result(const struct place *place, struct value *value, bool *nothing)
+/* A number that is in other registers than integers are, or in several: never what rax has. */
+static bool number_result(struct item *item, struct value *found)
+{
+	struct resolve_error ignored;
+	bool left_out;
+	size_t count;
+
+	return locate_result(&item->type, &item->where) &&
+			!item_values(item, found, VARIABLE_RESULT_MAX, &count, &left_out, &ignored);
+}
+
+bool variable_result(const struct place *place, struct value values[VARIABLE_RESULT_MAX],
+		bool *nothing, bool *left_out)
 {
 	struct debug *debug = module_debug(place->module);
 	struct item item = {.where.kind = LOCATED_VALUE};
 	struct resolve_error ignored;
 	Dwarf_Attribute attribute;
-	struct value found = {.type = 0};
+	struct value found[VARIABLE_RESULT_MAX] = {{.type = 0}};
 	Dwarf_Die function;
 
-	*nothing = false;
+	*nothing = *left_out = false;
 	if (!debug || !debug_function(debug, place->address, &function))
 		return false;
 	if (!dwarf_attr_integrate(&function, DW_AT_type, &attribute)) {
@@ -607,10 +620,17 @@ bool variable_result(const struct place *place, struct value *value, bool *nothi
 		return false;
 	}
 	/* A structure is what somebody asks for by its members. */
-	if (!type_of(&function, &item.type) || !locate_result(&item.type, &item.where) ||
-			item.where.kind != LOCATED_VALUE || item_value(&item, &found, &ignored))
+	if (!type_of(&function, &item.type))
 		return false;
-	memcpy(found.name, value->name, sizeof(found.name));
-	*value = found;
+	if (number_form(&item.type) > NUMBER_PLAIN) {
+		*nothing = *left_out = !number_result(&item, found);
+		if (*nothing)
+			return true;
+	} else if (!locate_result(&item.type, &item.where) || item.where.kind != LOCATED_VALUE ||
+			item_value(&item, found, &ignored)) {
+		return false;
+	}
+	memcpy(found[0].name, values[0].name, sizeof(found[0].name));
+	memcpy(values, found, sizeof(found));
 	return true;
 }

@@ -22,7 +22,12 @@ struct variable_names {
 };
 int variable_names(const struct place *place, const char *text, struct variable_names *names,
 		struct resolve_error *error);
-/* What the function returns, as a value at its exit; false: nobody says it. `*nothing`: it returns nothing. */
-bool variable_result(const struct place *place, struct value *value, bool *nothing);
+/*
+ * What the function returns, as a value at its exit, or as a structure and its members, which are at most VARIABLE_RESULT_MAX
+ * together; false: it is not known. `*nothing`: it returns nothing, or, with `*left_out`, a number that no field can hold.
+ */
+#define VARIABLE_RESULT_MAX 3
+bool variable_result(const struct place *place, struct value values[VARIABLE_RESULT_MAX],
+		bool *nothing, bool *left_out);
 
 #endif /* PROBE_RESOLVE_VARIABLE_H */

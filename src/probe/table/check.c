@@ -104,8 +104,12 @@ static const char *check_field(const struct probe_table_field *field)
 	switch (field->type) {
 	case PROBE_FIELD_UNSIGNED:
 	case PROBE_FIELD_SIGNED:
-	case PROBE_FIELD_HEX: good = is_power_of_two(field->size, 8); break;
-	case PROBE_FIELD_FLOAT: good = field->size == 4 || field->size == 8; break;
+	case PROBE_FIELD_HEX:
+		good = is_power_of_two(field->size, 8) || (field->size == 16 && !limited);
+		break;
+	case PROBE_FIELD_FLOAT:
+		good = field->size == 4 || field->size == 8 || (field->size == 16 && !limited);
+		break;
 	case PROBE_FIELD_BOOL: good = field->size == 1 && !limited; break;
 	case PROBE_FIELD_STRING:
 	case PROBE_FIELD_BYTES: good = field->size == 1 && limited; break;
@@ -200,6 +204,8 @@ const char *table_check_op(const struct probe_fetch_op *op)
 	case PROBE_FETCH_LENGTH:
 	case PROBE_FETCH_EXTENDED:
 	case PROBE_FETCH_BLOCK:
+	case PROBE_FETCH_HALF:
+	case PROBE_FETCH_WIDE:
 	case PROBE_FETCH_ADD: break;
 	case PROBE_FETCH_CALCULATE:
 		good = op->size >= PROBE_SUM_PLUS && op->size <= PROBE_SUM_GREATER_EQUAL;
@@ -213,7 +219,7 @@ const char *table_check_aside(const struct probe_fetch_op *op, unsigned int *asi
 {
 	if (op->code == PROBE_FETCH_PUSH && (*aside)++ == PROBE_TABLE_ASIDE_MAX)
 		return "a fetch puts too many numbers aside";
-	if (op->code == PROBE_FETCH_CALCULATE && !(*aside)--)
+	if ((op->code == PROBE_FETCH_CALCULATE || op->code == PROBE_FETCH_WIDE) && !(*aside)--)
 		return "a fetch calculates with what it has not put aside";
 	return NULL;
 }

@@ -72,13 +72,14 @@ struct probe_table_module {
 /* ---- events ---- */
 
 enum probe_field_type {
-	PROBE_FIELD_UNSIGNED = 1, /* size: 1, 2, 4, 8 */
-	PROBE_FIELD_SIGNED,       /* likewise */
-	PROBE_FIELD_HEX,          /* unsigned, shown in base 16: addresses, registers, masks */
-	PROBE_FIELD_BOOL,         /* size 1 */
-	PROBE_FIELD_FLOAT,        /* size: 4, 8; what is fetched are its bits */
-	PROBE_FIELD_STRING,       /* size: 1; limit: bytes; what is fetched is its address */
-	PROBE_FIELD_BYTES,        /* size: 1; limit: how many; what is fetched is their address */
+	PROBE_FIELD_UNSIGNED =
+			1,  /* size: 1, 2, 4, 8, and 16 with PROBE_FETCH_WIDE, without a limit */
+	PROBE_FIELD_SIGNED, /* likewise */
+	PROBE_FIELD_HEX,    /* unsigned, shown in base 16: addresses, registers, masks */
+	PROBE_FIELD_BOOL,   /* size 1 */
+	PROBE_FIELD_FLOAT,  /* size: 4, 8, 16 likewise; what is fetched are its bits */
+	PROBE_FIELD_STRING, /* size: 1; limit: bytes; what is fetched is its address */
+	PROBE_FIELD_BYTES,  /* size: 1; limit: how many; what is fetched is their address */
 	PROBE_FIELD_BACKTRACE, /* size: 8; limit: most return addresses; the fetch is PROBE_FETCH_BACKTRACE alone */
 	/* size: how many of the fields behind it are in it, at any depth, at least one; the fetch is empty. */
 	PROBE_FIELD_STRUCT,
@@ -172,6 +173,9 @@ enum probe_fetch_code {
 	PROBE_FETCH_LENGTH, /* it is how many there are of what is fetched, and 0 from here on */
 	PROBE_FETCH_EXTENDED, /* 10 bytes of memory at it, a number of the x87 (long double), as the bits of a double */
 	PROBE_FETCH_BLOCK, /* from the number by which the loader knows a module: the thread's own variables of that one */
+	PROBE_FETCH_HALF, /* a number of 16 bits (_Float16), as the bits of a float */
+	/* Last: it is the upper half of a number of 16 bytes, of which the lower one is taken from what was put aside last. */
+	PROBE_FETCH_WIDE,
 };
 
 /* Left is what was put aside. All of 64 bits, without a sign where no other is said; what has no result is 0. */

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+/* Forms of numbers that DWARF tells apart by encoding, size and name: which of them a field can hold, and how. */
+#include "numbers.h"
+
+#include "type.h"
+
+#include <dwarf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define WIDE_BYTES 16
+
+static bool has(const char *text, const char *part)
+{
+	return text && strstr(text, part);
+}
+
+/* Compilers write binary128 and the x87's 80 bits as numbers of 16 bytes: only the names differ. */
+static bool is_named_quad(const char *name)
+{
+	return has(name, "128") || has(name, "kind=16") || has(name, "(16)") || has(name, "*16") ||
+			has(name, "quad");
+}
+
+/* gcc writes its options down; with this one its long double is binary128. */
+static bool has_quad_long_double(Dwarf_Die *type)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Die unit;
+
+	return dwarf_diecu(type, &unit, NULL, NULL) &&
+			dwarf_attr_integrate(&unit, DW_AT_producer, &attribute) &&
+			has(dwarf_formstring(&attribute), "-mlong-double-128");
+}
+
+static enum number_form float_form(Dwarf_Die *type, uint64_t size)
+{
+	const char *name = dwarf_diename(type);
+
+	switch (size) {
+	case 2: return has(name, "bf16") || has(name, "bfloat16") ? NUMBER_BFLOAT : NUMBER_HALF;
+	case 4:
+	case 8: return NUMBER_PLAIN;
+	case 16:
+		if (is_named_quad(name) || (has(name, "long double") && has_quad_long_double(type)))
+			return NUMBER_QUAD;
+		return NUMBER_EXTENDED;
+	default: return NUMBER_UNKNOWN;
+	}
+}
+
+static Dwarf_Word encoding_of(Dwarf_Die *type)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word encoding = DW_ATE_signed;
+
+	if (dwarf_attr_integrate(type, DW_AT_encoding, &attribute))
+		(void)dwarf_formudata(&attribute, &encoding);
+	return encoding;
+}
+
+enum number_form number_form(Dwarf_Die *type)
+{
+	uint64_t size;
+
+	if (dwarf_tag(type) != DW_TAG_base_type || !type_size(type, &size))
+		return NUMBER_NONE;
+	switch (encoding_of(type)) {
+	case DW_ATE_float: return float_form(type, size);
+	case DW_ATE_complex_float: return NUMBER_COMPLEX;
+	case DW_ATE_decimal_float: return NUMBER_DECIMAL;
+	case DW_ATE_signed:
+	case DW_ATE_unsigned: return size == WIDE_BYTES ? NUMBER_WIDE : NUMBER_PLAIN;
+	case DW_ATE_boolean:
+	case DW_ATE_address:
+	case DW_ATE_signed_char:
+	case DW_ATE_unsigned_char:
+	case DW_ATE_UTF:
+	case DW_ATE_UCS:
+	case DW_ATE_ASCII: return NUMBER_PLAIN;
+	default: return NUMBER_UNKNOWN;
+	}
+}
+
+enum number_form number_part(Dwarf_Die *type, uint64_t *size)
+{
+	const char *name = dwarf_diename(type);
+
+	*size = 0;
+	if (number_form(type) != NUMBER_COMPLEX || !type_size(type, size))
+		return NUMBER_NONE;
+	*size /= 2;
+	/* clang calls each of them "complex". */
+	if (*size == WIDE_BYTES && name && !strcmp(name, "complex"))
+		return NUMBER_UNKNOWN;
+	return float_form(type, *size);
+}
+
+/* ---- as the value of a field ---- */
+
+static int load_at(struct item *item, uint64_t at, unsigned int size, struct fetch *fetch,
+		struct resolve_error *error)
+{
+	struct item part = *item;
+	int ret = 0;
+
+	if (part.where.kind != LOCATED_MEMORY)
+		part.at += at;
+	else if (fetch_add(&part.where.fetch, (int64_t)at))
+		ret = item_too_long(error);
+	if (!ret)
+		ret = item_load(&part, size, error);
+	*fetch = part.where.fetch;
+	return ret;
+}
+
+/* Both halves, the lower one first. */
+static int wide_value(struct item *item, struct value *value, struct resolve_error *error)
+{
+	struct fetch high;
+	int ret = load_at(item, 0, 8, &value->fetch, error);
+
+	if (!ret)
+		ret = load_at(item, 8, 8, &high, error);
+	value->size = WIDE_BYTES;
+	if (ret)
+		return ret;
+	return fetch_wide(&value->fetch, &high) ? item_too_long(error) : 0;
+}
+
+static int half_value(
+		struct item *item, struct value *value, bool brain, struct resolve_error *error)
+{
+	struct fetch bits = {.nr_ops = 0};
+	int ret = load_at(item, 0, 2, &value->fetch, error);
+
+	value->type = PROBE_FIELD_FLOAT;
+	value->size = sizeof(float);
+	if (ret)
+		return ret;
+	ret = fetch_op(&value->fetch, PROBE_FETCH_ZERO_EXTEND, 0, 16, 0);
+	/* The upper half of a float, or a form of its own. */
+	if (!ret && brain)
+		ret = fetch_op(&bits, PROBE_FETCH_CONSTANT, 0, 0, 16) ||
+				fetch_calculate(&value->fetch, PROBE_SUM_LEFT, &bits);
+	else if (!ret)
+		ret = fetch_op(&value->fetch, PROBE_FETCH_HALF, 0, 0, 0);
+	return ret ? item_too_long(error) : 0;
+}
+
+static int extended_value(struct item *item, struct value *value, struct resolve_error *error)
+{
+	if (item->where.kind != LOCATED_MEMORY)
+		return resolve_fail(error, -ENOTSUP, "ask for it at another place",
+				"it is a long double in a register of the x87, which no probe "
+				"sees");
+	value->type = PROBE_FIELD_FLOAT;
+	value->size = 8;
+	value->fetch = item->where.fetch;
+	return fetch_op(&value->fetch, PROBE_FETCH_EXTENDED, 0, 0, 0) ? item_too_long(error) : 0;
+}
+
+static int refuse(struct item *item, const char *what, struct resolve_error *error)
+{
+	const char *name = dwarf_diename(&item->type);
+	char hint[64] = "leave it out";
+	uint64_t size;
+
+	if (item->where.kind == LOCATED_MEMORY && type_size(&item->type, &size))
+		snprintf(hint, sizeof(hint), "ask for its bytes, as in `bytes(x, %u)`",
+				(unsigned int)size);
+	return resolve_fail(
+			error, -ENOTSUP, hint, "it is a %.64s, %s", name ? name : "number", what);
+}
+
+int number_form_value(struct item *item, enum number_form form, struct value *value,
+		struct resolve_error *error)
+{
+	uint64_t size;
+
+	switch (form) {
+	case NUMBER_HALF:
+	case NUMBER_BFLOAT: return half_value(item, value, form == NUMBER_BFLOAT, error);
+	case NUMBER_EXTENDED: return extended_value(item, value, error);
+	case NUMBER_QUAD: value->type = PROBE_FIELD_FLOAT; return wide_value(item, value, error);
+	case NUMBER_WIDE:
+		value->type = encoding_of(&item->type) == DW_ATE_unsigned ? PROBE_FIELD_UNSIGNED
+									  : PROBE_FIELD_SIGNED;
+		return wide_value(item, value, error);
+	case NUMBER_COMPLEX:
+		if (number_part(&item->type, &size) == NUMBER_UNKNOWN)
+			return refuse(item,
+					"whose numbers may be of two forms, which clang does not "
+					"tell apart",
+					error);
+		return refuse(item, "two numbers: ask for `.real` and `.imag`", error);
+	case NUMBER_DECIMAL:
+		return refuse(item, "a decimal floating-point number, which no field can hold",
+				error);
+	default: return refuse(item, "a number of a form that no field can hold", error);
+	}
+}
+
+int number_part_value(struct item *item, struct value *value, struct resolve_error *error)
+{
+	uint64_t size;
+	enum number_form form = number_part(&item->type, &size);
+
+	if (form != NUMBER_PLAIN)
+		return number_form_value(item, form, value, error);
+	value->type = PROBE_FIELD_FLOAT;
+	value->size = (uint8_t)size;
+	return load_at(item, 0, (unsigned int)size, &value->fetch, error);
+}
+
+int number_enter(struct item *item, bool imaginary, struct resolve_error *error)
+{
+	uint64_t size;
+
+	(void)number_part(&item->type, &size);
+	item->is_part = true;
+	if (!imaginary)
+		return 0;
+	if (item->where.kind != LOCATED_MEMORY)
+		item->at += size;
+	else if (fetch_add(&item->where.fetch, (int64_t)size))
+		return item_too_long(error);
+	return 0;
+}
