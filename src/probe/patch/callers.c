@@ -23,7 +23,6 @@
 #define SEGMENTS_MAX 32
 #define AT_ONCE 256
 #define HOLE_BYTES 4096 /* what is smaller is written in assembly, or is padding */
-#define GATES 0 /* the first one: a function that another one ends in returns to that one's gate */
 
 /* How the unwinder's table is written: all linkers do it so. */
 #define TABLE_HEAD 12
@@ -49,7 +48,8 @@ struct entry {
 
 static struct patch_code ranges[RANGES_MAX];
 static uint16_t mapping_of[RANGES_MAX];
-static uint32_t nr_ranges = GATES + 1;
+static uint32_t nr_ranges;
+static bool wanted;
 static struct mapping mappings[MAPPINGS_MAX];
 static uint32_t nr_mappings;
 const struct patch_code patch_no_code;
@@ -73,19 +73,19 @@ static void put(uint32_t at, uint64_t start, uint64_t size)
 	__atomic_store_n(&ranges[at].size, size, __ATOMIC_RELEASE);
 }
 
-void patch_callers_gates(uint64_t start, uint64_t size)
+void patch_callers_want(void)
 {
-	put(GATES, start, size);
+	wanted = true;
 }
 
 bool patch_callers_wanted(void)
 {
-	return ranges[GATES].size != 0;
+	return wanted;
 }
 
 static void add(uint32_t mapping, uint64_t start, uint64_t end)
 {
-	uint32_t at = GATES + 1;
+	uint32_t at = 0;
 
 	if (end <= start)
 		return;
@@ -215,7 +215,7 @@ static void take(uint64_t start, uint64_t end, unsigned long inode, uint64_t bas
 static void forget(uint32_t mapping)
 {
 	mappings[mapping].inode = 0;
-	for (uint32_t i = GATES + 1; i < nr_ranges; i++) {
+	for (uint32_t i = 0; i < nr_ranges; i++) {
 		/* Relaxed: nothing is executed there any more. */
 		if (mapping_of[i] == mapping)
 			__atomic_store_n(&ranges[i].size, 0, __ATOMIC_RELAXED);

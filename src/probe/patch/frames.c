@@ -330,6 +330,41 @@ static void add_common(uint64_t start, const struct patch_return *returns)
 			&code);
 }
 
+/* Where the return address of the gate stands: in the table, the program counter's distance from `base` times its size. */
+static uint8_t *put_return(uint8_t *to, uint64_t base, const struct patch_return *returns)
+{
+	to = put(to, "\x80\0\x0e", 3); /* the program counter; the first gate, minus */
+	to = put(to, &base, 8);
+	to = put(to, "\x1c\x08", 2); /* minus; RETURN_BYTES, div */
+	*to++ = RETURN_BYTES;
+	to = put(to, "\x1b\x08", 2);
+	*to++ = sizeof(struct patch_return);
+	to = put(to, "\x1e\x0e", 2); /* mul */
+	to = put(to, &returns, sizeof(returns));
+	*to++ = 0x22; /* plus */
+	return to;
+}
+
+/* The stack pointer of the caller is that of a gate, or the one behind the index that was pushed. */
+static const uint8_t callers_stack[] = {
+		0x77, 0, 0x80, 0, 0x3f, 0x1a, 0x30 + RETURN_PUSHED_BYTES, 0x2a, 0x33, 0x24, 0x22};
+
+size_t patch_frames_gates(
+		uint8_t rules[GATES_RULES_BYTES], uint64_t base, const struct patch_return *returns)
+{
+	uint8_t *to = rules, *size;
+
+	*to++ = 0x0f; /* the frame begins at */
+	*to++ = sizeof(callers_stack);
+	to = put(to, callers_stack, sizeof(callers_stack));
+	to = put(to, "\x16\x10", 2); /* the value of the return address is */
+	size = to++;
+	to = put(put_return(to, base, returns), "\x06\x31\x1c",
+			3); /* what stands there; 1, minus */
+	*size = (uint8_t)(to - size - 1);
+	return (size_t)(to - rules);
+}
+
 void patch_frames_returns(uint64_t start, const struct patch_return *returns, uint32_t count)
 {
 	uint64_t base = start + RETURNS_HEAD_BYTES,
@@ -339,21 +374,12 @@ void patch_frames_returns(uint64_t start, const struct patch_return *returns, ui
 	 * another address than that, and than the one of the frame that returns here, for exceptions know frames apart by it;
 	 * and above the latter, for debuggers ask for that.
 	 */
-	uint8_t rules[64] = {0x0c, 7, 1, 0x16, 7, 11, 0x77, 0, 0x80, 0, 0x3f, 0x1a,
-			0x30 + RETURN_PUSHED_BYTES, 0x2a, 0x33, 0x24, 0x22,
-			/* The return address: in the table, the program counter's place times its size. */
-			0x10, 16, 0, 0x80, 0, 0x0e},
-		*to = rules + 23, plain[64] = {0x0f};
+	uint8_t rules[64] = {0x0c, 7, 1, 0x16, 7, sizeof(callers_stack)},
+		*to = put(rules + 6, callers_stack, sizeof(callers_stack)), plain[64] = {0x0f};
 	struct entry *entry;
 
-	to = put(to, &base, 8);
-	to = put(to, "\x1c\x08", 2); /* minus; RETURN_BYTES, div */
-	*to++ = RETURN_BYTES;
-	to = put(to, "\x1b\x08", 2);
-	*to++ = sizeof(struct patch_return);
-	to = put(to, "\x1e\x0e", 2); /* mul */
-	to = put(to, &returns, sizeof(returns));
-	*to++ = 0x22; /* plus */
+	to = put(to, "\x10\x10", 2); /* the return address stands where */
+	to = put_return(to + 1, base, returns);
 	rules[19] = (uint8_t)(to - rules - 20);
 	start += COMMON_BYTES;
 	size -= COMMON_BYTES;

@@ -2,7 +2,8 @@
 /*
  * The table of open calls whose returns are watched, and a gate for each: the code that is its return address.
  *
- * Both are in one reserved range of addresses, because gates refer to the table. RETURNS_FIRST of them are made accessible at the
+ * Gates refer to the table, so it is in their reach. They lie in this object, where every unwinder finds their unwind data
+ * (gates-unwind.c). Both are reserved addresses at first, which neither count as memory nor are locked in it. RETURNS_FIRST of them are made accessible at the
  * beginning. A hit that needs more makes more accessible, RETURNS_GROW at a time: these are whole pages, which belong to the thread that has
  * taken their numbers, so no lock is needed, and a signal handler may do it. Three system calls for each RETURNS_GROW calls, once.
  *
@@ -15,19 +16,16 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
-#define GATES_PAGE 4096u
-
 _Static_assert(RETURN_CALL_BYTES == 6 && RETURN_BYTES == RETURN_CALL_BYTES + 5 + 5, "its gate");
 _Static_assert(RETURNS_MAX < INT32_MAX, "what is pushed");
-_Static_assert(RETURNS_MAX *(RETURN_BYTES + sizeof(struct patch_return)) < INT32_MAX,
-		"gates reach the table, and the common code");
+_Static_assert(GATES_BYTES < INT32_MAX, "gates reach the common code");
 _Static_assert(RETURNS_HEAD_BYTES < GATES_PAGE && RETURNS_HEAD_BYTES % COMMON_BYTES == 0 &&
 				RETURNS_GROW * RETURN_BYTES % GATES_PAGE == 0 &&
 				RETURNS_FIRST % RETURNS_GROW == 0 &&
 				RETURNS_MAX % RETURNS_GROW == 0,
 		"what grows is whole pages");
 
-static uint8_t *gates; /* the first one, on a page of its own */
+static uint8_t *const gates = patch_gates + GATES_PAGE; /* the first one, on a page of its own */
 static struct patch_return *table;
 static uint32_t most;
 
@@ -85,26 +83,36 @@ static uint32_t most_wanted(void)
 									       : RETURNS_MAX;
 }
 
-static uint8_t *reserve(uint32_t count)
+static bool reserve(uint32_t count)
 {
 	most = count;
-	return patch_memory_reserve(GATES_PAGE + count * (RETURN_BYTES + sizeof(*table)));
+	table = patch_memory_reserve(
+			(uintptr_t)patch_gates + GATES_BYTES / 2, count * sizeof(*table));
+	return table != NULL;
+}
+
+/* Before the program can count or lock its memory; and before other constructors of this object set probes. */
+__attribute__((constructor(101))) static void reserve_gates(void)
+{
+	if (table)
+		return;
+	(void)mmap(patch_gates, GATES_BYTES, PROT_NONE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 
 int patch_gates_start(struct patch_gates *made)
 {
-	uint8_t *memory = reserve(most_wanted());
+	int ret;
 
-	if (!memory)
-		memory = reserve(RETURNS_FIRST);
-	if (!memory)
+	if (!table && !reserve(most_wanted()) && !reserve(RETURNS_FIRST))
 		return -ENOMEM;
-	gates = memory + GATES_PAGE;
-	table = (struct patch_return *)(void *)(gates + (size_t)most * RETURN_BYTES);
-	if (!protect(memory, GATES_PAGE, PROT_READ | PROT_WRITE))
+	ret = patch_gates_publish(table, most);
+	if (ret)
+		return ret;
+	if (!protect(patch_gates, GATES_PAGE, PROT_READ | PROT_WRITE))
 		return -ENOMEM;
 	patch_returns_write(gates - RETURNS_HEAD_BYTES);
-	if (!protect(memory, GATES_PAGE, PROT_READ | PROT_EXEC) ||
+	if (!protect(patch_gates, GATES_PAGE, PROT_READ | PROT_EXEC) ||
 			!patch_gates_grow(0, RETURNS_FIRST))
 		return -ENOMEM;
 	patch_memory_accessible(GATES_PAGE);

@@ -222,9 +222,23 @@ static uint64_t read_slot(const uint64_t *slot)
 }
 
 /*
- * A function that ends in a jump to another one leaves its return address there, which is replaced once more: then
- * the call is open as long as that one is, which knows of it.
+ * Whether the call has not returned. A watched function that ends in a jump to another watched one leaves its gate there, which is
+ * replaced by the other's: two open calls with one slot. The second one knows the first (PATCH_TAIL).
  */
+static inline bool is_open(const struct patch_return *each)
+{
+	return each->state == PATCH_OPEN || each->state == PATCH_TAIL;
+}
+
+/*
+ * Where the call goes on when its exit has been seen: in the gate of the call that it is the tail of, or in the caller. Unwinders go to
+ * the caller at once (`address`), because they know one frame for each slot.
+ */
+static uint64_t next_of(const struct patch_return *each)
+{
+	return each->state == PATCH_TAIL ? gate_of(each->under) + RETURN_CALL_BYTES : each->address;
+}
+
 static bool is_overwritten(uint32_t index)
 {
 	const uint64_t *slot = returns[index].slot;
@@ -238,25 +252,18 @@ static bool is_overwritten(uint32_t index)
 
 		if (other == index)
 			return false;
-		if (other == NONE || returns[other].slot != slot ||
-				returns[other].state != PATCH_OPEN)
+		if (other == NONE || returns[other].slot != slot || !is_open(&returns[other]))
 			return true;
-		value = returns[other].address;
+		value = next_of(&returns[other]);
 	}
 	return false;
 }
 
 uint64_t patch_return_address(uint64_t address)
 {
-	/* A tail call's is behind that of the function that has made it. */
-	for (unsigned int i = 0; returns && i <= TAIL_CALLS_MAX; i++) {
-		uint32_t index = index_of(address);
+	uint32_t index = returns ? index_of(address) : NONE;
 
-		if (index == NONE)
-			break;
-		address = returns[index].address;
-	}
-	return address;
+	return index == NONE ? address : returns[index].address;
 }
 
 static inline void give_back(struct thread *thread, uint32_t index)
@@ -268,11 +275,14 @@ static inline void give_back(struct thread *thread, uint32_t index)
 
 /* Stacks may go on in other threads, and two of these must not have the same list. */
 static inline __attribute__((always_inline)) void close_call(
-		struct thread *thread, struct patch_return *each)
+		struct thread *thread, struct patch_return *each, uint64_t *place)
 {
-	/* Found to be abandoned, and was not: it is in the list. */
-	if (__builtin_expect(each->state != PATCH_OPEN, 0))
-		return;
+	if (__builtin_expect(each->state != PATCH_OPEN, 0)) {
+		/* Found to be abandoned, and was not: it is in the list. */
+		if (each->state != PATCH_TAIL)
+			return;
+		*place = next_of(each);
+	}
 	if (__builtin_expect(each->owner == thread->number, 1)) {
 		each->state = PATCH_FREE;
 		each->next = thread->free;
@@ -357,15 +367,20 @@ static __attribute__((noinline)) uint32_t more_returns(struct thread *thread)
 	return thread->free;
 }
 
-/* The return of the call whose return address stands at the stack pointer; `index` is the first of those that are free. */
+/*
+ * The return of the call whose return address stands at the stack pointer; `index` is the first of those that are free. The caller is
+ * there, or at the address of the call `under` it.
+ */
 static inline __attribute__((always_inline)) struct patch_return *follow(struct thread *thread,
-		struct patch_hot *probe, struct patch_hit *hit, uint32_t index)
+		struct patch_hot *probe, struct patch_hit *hit, uint32_t index, uint32_t under)
 {
 	struct patch_return *each = &returns[index];
 	uint64_t *slot = hit->stack;
 
 	thread->free = each->next;
-	each->address = hit->returns_to = *slot;
+	each->address = hit->returns_to = under == NONE ? *slot : returns[under].address;
+	if (under != NONE)
+		each->under = under;
 	each->copy = probe->copy;
 	each->slot = slot;
 	each->probe = probe;
@@ -373,7 +388,7 @@ static inline __attribute__((always_inline)) struct patch_return *follow(struct 
 	each->call = hit->call = ++thread->calls;
 	each->began = 0;
 	hit->began = &each->began;
-	each->state = PATCH_OPEN;
+	each->state = under == NONE ? PATCH_OPEN : PATCH_TAIL;
 	/* What this code does must be known before anything can return to it: also a signal that comes now. */
 	light_barrier();
 	*slot = gate_of(index);
@@ -391,7 +406,7 @@ int patch_hit_follow(void)
 	returns = gates.returns;
 	most_returns = gates.most;
 	patch_frames_returns((uint64_t)return_code, returns, most_returns);
-	patch_callers_gates(gate_of(0), (uint64_t)most_returns * RETURN_BYTES);
+	patch_callers_want();
 	return 0;
 }
 
@@ -406,10 +421,10 @@ static inline void take(struct patch_hit *hit, const struct patch_hot *probe)
 
 /* Keeps nothing but the thread and the return while the handler runs. */
 static inline __attribute__((always_inline)) bool enter_as(struct patch_hit *hit,
-		struct patch_hot *probe, struct thread *thread, uint32_t index)
+		struct patch_hot *probe, struct thread *thread, uint32_t index, uint32_t under)
 {
 	patch_handler handler = __atomic_load_n(&probe->entry, __ATOMIC_RELAXED);
-	struct patch_return *followed = follow(thread, probe, hit, index);
+	struct patch_return *followed = follow(thread, probe, hit, index, under);
 
 	if (handler)
 		handler(hit);
@@ -450,20 +465,20 @@ void patch_hooks_set(const struct patch_hooks *wanted)
 	__atomic_store_n(&hooks.may_ask, wanted->may_ask, __ATOMIC_RELEASE);
 }
 
-/* None is free at once, or another one has called it than the last time. */
+/* None is free at once, or another one has called it than the last time, or it is the tail of a watched call. */
 static __attribute__((noinline)) bool enter_with_more(
 		struct patch_hit *hit, struct patch_hot *probe, struct thread *thread)
 {
 	enum patch_unseen why = PATCH_UNSEEN_CALLER;
-	uint32_t index = NONE;
+	uint32_t index = NONE, under = index_of(*hit->stack);
 	patch_handler handler = __atomic_load_n(&probe->entry, __ATOMIC_RELAXED);
 
-	if (is_known_caller(probe, *hit->stack)) {
+	if (under != NONE || is_known_caller(probe, *hit->stack)) {
 		why = PATCH_UNSEEN_FULL;
 		index = thread->free != NONE ? thread->free : more_returns(thread);
 	}
 	if (index != NONE)
-		return enter_as(hit, probe, thread, index);
+		return enter_as(hit, probe, thread, index, under);
 	hit->call = 0;
 	if (handler)
 		handler(hit);
@@ -533,7 +548,7 @@ static inline __attribute__((always_inline)) bool enter_followed(
 							 *hit->stack),
 					0))
 		return enter_with_more(hit, probe, thread);
-	return enter_as(hit, probe, thread, index);
+	return enter_as(hit, probe, thread, index, NONE);
 }
 
 static __attribute__((noinline)) bool enter_followed_slowly(
@@ -608,7 +623,7 @@ static inline __attribute__((always_inline)) void leave(struct thread *thread,
 	/* What it says is right until a signal takes it: so before it is given back. */
 	*place = each->address;
 	light_barrier();
-	close_call(thread, each);
+	close_call(thread, each, place);
 	leave_thread(thread);
 }
 
@@ -621,7 +636,7 @@ static __attribute__((noinline)) void leave_slowly(
 	if (thread)
 		leave(thread, hit, place, each);
 	else
-		*place = each->address;
+		*place = next_of(each);
 }
 
 void patch_leave(struct patch_hit *hit, uint64_t *place)
@@ -647,7 +662,7 @@ static uint64_t open_calls(void)
 		if (!__atomic_load_n(&block_ready[block], __ATOMIC_ACQUIRE))
 			continue;
 		for (uint32_t i = block * BLOCK; i < (block + 1) * BLOCK; i++)
-			open += __atomic_load_n(&returns[i].state, __ATOMIC_RELAXED) == PATCH_OPEN;
+			open += is_open(&returns[i]);
 	}
 	return open;
 }

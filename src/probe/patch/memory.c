@@ -39,13 +39,18 @@ static size_t nr_owned;
 
 uint64_t side_probe_kept;
 
-static void *map_own(size_t size, int protection, int flags)
+static void *map_at(uint64_t address, size_t size, int protection, int flags)
 {
-	void *memory = mmap(NULL, size, protection,
+	void *memory = mmap((void *)address, size, protection,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
 
 	if (memory == MAP_FAILED)
 		return NULL;
+	if (address && (uint64_t)memory != address) {
+		/* A kernel that takes it for a hint. */
+		munmap(memory, size);
+		return NULL;
+	}
 	if (nr_owned < OWNED_MAX) {
 		owned[nr_owned].at = memory;
 		owned[nr_owned++].size = size;
@@ -61,19 +66,33 @@ void patch_memory_accessible(size_t size)
 	__atomic_fetch_add(&address_space, size, __ATOMIC_RELAXED);
 }
 
-void *patch_memory_reserve(size_t size)
-{
-	return map_own(size, PROT_NONE, 0);
-}
-
 void *patch_memory_anywhere(size_t size, int protection)
 {
-	return map_own(size, protection, 0);
+	return map_at(0, size, protection, 0);
 }
 
 void *patch_memory_low(size_t size, int protection)
 {
-	return map_own(size, protection, MAP_32BIT);
+	return map_at(0, size, protection, MAP_32BIT);
+}
+
+void *patch_memory_reserve(uint64_t address, size_t size)
+{
+	struct patch_gap gap;
+	void *memory = NULL;
+
+	for (size_t i = 0; !memory && patch_gap(i, &gap); i++) {
+		uint64_t low = address > FAR ? address - FAR : 0;
+		uint64_t start = (gap.start > low ? gap.start : low) + PATCH_PAGE - 1;
+
+		start &= ~(PATCH_PAGE - 1);
+		if (start + size > gap.end || !patch_reaches(address, start + size, FAR))
+			continue;
+		memory = map_at(start, size, PROT_NONE, MAP_FIXED_NOREPLACE);
+		/* Ours now, or taken since the gaps were read. */
+		patch_gaps_cut(start, start + size);
+	}
+	return memory;
 }
 
 /* Of these pages, what stands in memory. */

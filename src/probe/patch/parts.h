@@ -5,6 +5,7 @@
 /* What the files of this room share. */
 
 #include "probe/patch/call.h"
+#include "probe/patch/gates.h"
 #include "probe/patch/patch.h"
 
 #include "probe/code/copy.h"
@@ -26,15 +27,10 @@
 #define PATCH_HEAD_INSIDE 2u /* clears flags that may be set inside of a function */
 #define PATCH_HEADS 4
 #define HEADS_BYTES (PATCH_HEADS * HEAD_BYTES)
-#define COMMON_BYTES 256       /* of returns: what all gates lead to, aligned so, */
-#define RETURNS_HEAD_BYTES 512 /* and padding up to the first gate */
 #define SLOT_BYTES PROBE_JUMP_BYTES
-#define RETURNS_FIRST 131072 /* calls at once that are to be seen returning: without growing, */
-#define RETURNS_MAX \
-	4194304           /* and where the table grows, which it does in the hit that needs more */
-#define RETURNS_GROW 1024 /* by so many */
-#define RETURN_BYTES 16   /* of the code for each, its gate: the call of the function, */
-#define RETURN_CALL_BYTES 6    /* behind which the function returns to, */
+#define RETURNS_FIRST 131072 /* calls at once that are to be seen returning: without growing */
+#define RETURNS_GROW 1024    /* by so many, in the hit that needs more, up to RETURNS_MAX */
+#define RETURN_CALL_BYTES 6 /* of a gate: the call of the function, behind which that returns to, */
 #define RETURN_PUSHED_BYTES 11 /* and behind this its index is where its return address was */
 #define THREADS_MAX 4096
 
@@ -146,8 +142,11 @@ bool patch_was_place(uint64_t address);
 uint64_t patch_memory_bytes(void);
 /* For the code and data of returns: anywhere. */
 void *patch_memory_anywhere(size_t size, int protection);
-/* Addresses alone: none of it can be used before it is made accessible, and patch_memory_accessible() counts it then. */
-void *patch_memory_reserve(size_t size);
+/*
+ * Addresses alone, all of them in reach of that one: none of it can be used before it is made accessible, and patch_memory_accessible()
+ * counts it then. NULL: there is no such gap either.
+ */
+void *patch_memory_reserve(uint64_t address, size_t size);
 void patch_memory_accessible(size_t size);
 /* The same, at addresses of 31 bits. */
 void *patch_memory_low(size_t size, int protection);
@@ -195,7 +194,7 @@ void patch_release_gone(struct patch_probe *const *probes, size_t count);
 
 /* ---- callers.c ---- */
 
-/* Code that is mapped from a file, or our own for returns. */
+/* Code that is mapped from a file. */
 struct patch_code {
 	uint64_t start, size;
 };
@@ -212,8 +211,8 @@ const struct patch_code *patch_caller(uint64_t address);
 extern const struct patch_code patch_no_code;
 /* What is mapped may have changed. */
 void patch_callers_look(void);
-void patch_callers_gates(uint64_t start, uint64_t size);
-/* Whether there are any gates. */
+/* There are gates from here on. */
+void patch_callers_want(void);
 bool patch_callers_wanted(void);
 
 /* ---- pages.c ---- */
@@ -258,6 +257,9 @@ void patch_frames_add(uint64_t start, uint64_t size, struct patch_kind kind,
 void patch_frames_add_slots(uint64_t start, uint64_t size);
 /* `count`: gates that there may ever be. */
 void patch_frames_returns(uint64_t start, const struct patch_return *returns, uint32_t count);
+/* The rules of the gates from `base` on as gates.c needs them; how many bytes. */
+size_t patch_frames_gates(uint8_t rules[GATES_RULES_BYTES], uint64_t base,
+		const struct patch_return *returns);
 /*
  * The pad of a short jump: of which site, 0: of none any more. Negative: there is no room to say so. With the number that was
  * given for the same address before.
@@ -283,6 +285,11 @@ struct patch_frames {
 bool patch_frames_entry(unsigned int which, struct patch_frames *frames);
 /* Only the first bytes of it are such code; of a pad: all of it, or nothing. */
 void patch_frames_limit(unsigned int which, uint64_t length);
+
+/* ---- gates-unwind.c ---- */
+
+/* Unwinders know the gates from here on. -ENOTSUP: this object's unwind data is not as it was made; else -errno. */
+int patch_gates_publish(const struct patch_return *returns, uint32_t count);
 
 /* ---- unwinders.c ---- */
 
@@ -444,6 +451,9 @@ void patch_unblock_self(void);
 
 /* ---- gates.c ---- */
 
+/* Memory for the code of returns in this object. No rights before patch_gates_start(). */
+extern uint8_t patch_gates[GATES_BYTES] __attribute__((visibility("hidden")));
+
 struct patch_gates {
 	uint8_t *code; /* RETURNS_HEAD_BYTES, and the gates */
 	struct patch_return *returns;
@@ -459,11 +469,12 @@ bool patch_gates_grow(uint32_t first, uint32_t count);
 enum patch_return_state {
 	PATCH_FREE, /* in the list of its thread */
 	PATCH_OPEN, /* a call that has not returned */
+	PATCH_TAIL, /* likewise, of a function that another watched one ends in: both have one slot */
 	PATCH_LEFT, /* returned in another thread; its own one takes it back when it looks */
 };
 
 struct patch_return {
-	uint64_t address; /* where the call really returns to; first, as the unwinder's data has it */
+	uint64_t address; /* of the caller; first, as the unwinder's data has it */
 	uint64_t copy;    /* what its gate calls */
 	uint64_t *slot;
 	struct patch_hot *probe;
@@ -471,6 +482,7 @@ struct patch_return {
 	uint32_t next;
 	uint16_t owner; /* the thread in whose list it is when it is free */
 	uint8_t state;  /* enum patch_return_state */
+	uint32_t under; /* PATCH_TAIL: of the call that it is the tail of */
 	uint64_t call, began;
 } __attribute__((aligned(64))); /* a call is a cache line */
 

@@ -22,6 +22,9 @@
  *	pages.c         pages of code that are the file's again
  *	x86-64-body.c   the code of a probe, and of a return that is seen
  *	frames.c        what an unwinder must know of that code
+ *	gates.c         the table of open calls, and the code for each
+ *	gates-unwind.c  how every unwinder knows that code, whichever the program has
+ *	x86-64-gates.S  its memory
  *	unwinders.c     the unwinders that the program has, and how each is told
  *	debugger.c      how debuggers are
  *	callers.c       whose calls may be seen returning

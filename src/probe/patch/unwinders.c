@@ -3,6 +3,7 @@
  * The unwinders that the program has, of which none is needed and none is loaded by us: libgcc's, by which exceptions, backtrace()
  * and the ends of threads go, and libunwind, which profilers and allocators use. Each is told what frames.c says of code that was
  * made here, when probes are set, or as soon as it is there. What was found stays loaded.
+ * Exceptions go only through returns that are watched, and those need no registration: gates.c.
  *
  * libunwind is told by the interface that it has for such code, _U_dyn_register(): a list of ranges, each with a sorted table of
  * where the data of its functions is. Here each range is one piece of code and has a table of one row, which has all of it. libunwind's

@@ -77,12 +77,15 @@ struct callers {
 	unw_word_t at[FRAMES];
 };
 
-/* But what is made for probes, which is in no file. Not for who is stepped through: it asks the loader. */
+/*
+ * Code that is made for probes: it is in no file, but for the gates of returns. Not called for code that is stepped through: it asks the
+ * loader.
+ */
 static bool is_made(unw_word_t address)
 {
 	Dl_info info;
 
-	return !dladdr((void *)address, &info);
+	return address - (uintptr_t)patch_gates < GATES_BYTES || !dladdr((void *)address, &info);
 }
 
 static void add(struct callers *callers, unw_word_t at)

@@ -953,12 +953,13 @@ static void step_at_each(const char *name, int (*function)(int))
 	for (unsigned int at = 0; at < STEPPED_BYTES; at++) {
 		struct probe_site site = site_at(name, at);
 
-		if (!site.nr_pieces || site.method == PROBE_NONE || site.method == PROBE_BREAKPOINT)
-			continue;
-		nr++;
-		step_at(&site, function, 0);
-		/* The last one. */
-		if (site.ends)
+		if (site.nr_pieces && site.method != PROBE_NONE &&
+				site.method != PROBE_BREAKPOINT) {
+			nr++;
+			step_at(&site, function, 0);
+		}
+		/* The last one, whether it was taken or not: what follows is another function. */
+		if (site.nr_pieces && site.ends)
 			break;
 	}
 	CHECK(nr > 4);

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The unwind data of gates that every unwinder of the process finds, present or future, because it stands in the .eh_frame of this
+ * object (x86-64-gates.S). The rules need addresses that are known at run time only, so they are written there before the first exit
+ * is watched.
+ *
+ * The frame of a gate lies between the watched function and its caller, and begins where the caller's stack pointer is, so
+ * _Unwind_GetCFA() returns what it returns without the gate. libgcc tells frames apart by that address and by whether the next inner one
+ * is a signal's. So this one is: then unwinders look the caller up by the address as it is given, not by the byte before it. So the
+ * byte before it is what is given: an address within the call.
+ */
+#include "parts.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define TABLE_HEAD 12
+#define ENTRY_HEAD \
+	17 /* bytes before the rules: length, description, begin, length of the code, length of nothing */
+#define ENTRY_RANGE 12
+
+extern const Elf64_Ehdr __ehdr_start __attribute__((visibility("hidden")));
+
+static const Elf64_Phdr *part_of(unsigned int index)
+{
+	return (const Elf64_Phdr *)(const void *)((const char *)&__ehdr_start +
+			       __ehdr_start.e_phoff) +
+			index;
+}
+
+/* Addresses are the file's own in a library, and not in a program with fixed ones. */
+static uintptr_t address_of(const Elf64_Phdr *part)
+{
+	return (__ehdr_start.e_type == ET_DYN ? (uintptr_t)&__ehdr_start : 0) + part->p_vaddr;
+}
+
+static const uint8_t *find_table(void)
+{
+	/* As all linkers write it: the table of 4-byte distances from its begin. */
+	static const uint8_t form[] = {1, 0x1b, 0x03, 0x3b};
+
+	for (unsigned int i = 0; i < __ehdr_start.e_phnum; i++) {
+		const uint8_t *table = (const uint8_t *)address_of(part_of(i));
+
+		if (part_of(i)->p_type == PT_GNU_EH_FRAME && !memcmp(table, form, sizeof(form)))
+			return table;
+	}
+	return NULL;
+}
+
+/* The entry of x86-64-gates.S; NULL: the linker has made something else of it. */
+static uint8_t *find_entry(uint64_t begin)
+{
+	const uint8_t *table = find_table();
+	uint32_t count, length;
+
+	if (!table)
+		return NULL;
+	memcpy(&count, table + 8, sizeof(count));
+	for (uint32_t i = 0; i < count; i++) {
+		int32_t row[2];
+		uint8_t *entry;
+
+		memcpy(row, table + TABLE_HEAD + (size_t)i * sizeof(row), sizeof(row));
+		if ((uintptr_t)table + (uintptr_t)(intptr_t)row[0] != begin)
+			continue;
+		entry = (uint8_t *)((uintptr_t)table + (uintptr_t)(intptr_t)row[1]);
+		memcpy(&length, entry, sizeof(length));
+		return length + 4 >= ENTRY_HEAD + GATES_RULES_BYTES ? entry : NULL;
+	}
+	return NULL;
+}
+
+/* The pages of the entry have the rights of their segment again, whatever was needed to write to them. */
+static void restore_rights(const uint8_t *entry, size_t size)
+{
+	uintptr_t from = (uintptr_t)entry & ~(uintptr_t)(GATES_PAGE - 1),
+		  to = (uintptr_t)entry + size;
+
+	for (unsigned int i = 0; i < __ehdr_start.e_phnum; i++) {
+		const Elf64_Phdr *part = part_of(i);
+
+		if (part->p_type == PT_LOAD && (uintptr_t)entry - address_of(part) < part->p_memsz)
+			(void)mprotect((void *)from,
+					(to - from + GATES_PAGE - 1) & ~(uintptr_t)(GATES_PAGE - 1),
+					(part->p_flags & PF_R ? PROT_READ : 0) |
+							(part->p_flags & PF_W ? PROT_WRITE : 0) |
+							(part->p_flags & PF_X ? PROT_EXEC : 0));
+	}
+}
+
+int patch_gates_publish(const struct patch_return *returns, uint32_t count)
+{
+	uint64_t first = (uintptr_t)patch_gates + GATES_PAGE;
+	const uint32_t range = 1 + count * RETURN_BYTES;
+	uint8_t rules[GATES_RULES_BYTES] = {0}, *entry = find_entry(first - 1);
+	struct patch_writer writer;
+	int ret;
+
+	if (!entry || patch_frames_gates(rules, first, returns) > sizeof(rules))
+		return -ENOTSUP;
+	patch_writer_open(&writer);
+	ret = patch_write(&writer, (uintptr_t)entry + ENTRY_HEAD, rules, sizeof(rules));
+	/* Last: with it unwinders read the rules. */
+	if (!ret)
+		ret = patch_write(&writer, (uintptr_t)entry + ENTRY_RANGE, &range, sizeof(range));
+	if (writer.memory < 0)
+		restore_rights(entry, ENTRY_HEAD + sizeof(rules));
+	writer.page = writer.memory < 0 ? 0 : writer.page;
+	patch_writer_close(&writer);
+	return ret;
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TESTS_PROBE_EXITS_RUNTIME_H
+#define TESTS_PROBE_EXITS_RUNTIME_H
+
+/*
+ * For the generated programs: each function counts its calls and its returns, without a frame of its own where it ends in a tail call.
+ *
+ * A function that ends in a tail call is noted as pending; whichever function returns in its stead counts both. What a function
+ * has to count is between `low` and `high` of the list; each call begins with an empty list behind `high`.
+ */
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <functional>
+#include <pthread.h>
+#include <csetjmp>
+#include <stdexcept>
+#include <string>
+#if defined(__cpp_impl_coroutine) && __has_include(<coroutine>)
+#include <coroutine>
+#define COROUTINES 1
+#endif
+
+#define NI __attribute__((noinline))
+#define FUNCTIONS_MAX 4096
+
+static uint64_t sum;
+static unsigned long called[FUNCTIONS_MAX], returned[FUNCTIONS_MAX];
+static const char *names[FUNCTIONS_MAX];
+static thread_local unsigned int pending[256], first, last;
+
+/* Optimizers must not know what a function does, or which of its arguments are used. */
+static inline void opaque(uint64_t &value)
+{
+	__asm__ volatile("" : "+r"(value)::"memory");
+}
+
+static inline void note(unsigned int which, const char *name)
+{
+	names[which] = name;
+	called[which]++;
+}
+
+/* In a function that returns itself. */
+#define BEGIN(which, x)                              \
+	const unsigned int low = first, high = last; \
+	note(which, __func__);                       \
+	opaque(x)
+/* Before each call, also behind a handler. */
+#define FRESH() (void)(first = last = high)
+#define CALL(call) (FRESH(), (call))
+static inline uint64_t end(unsigned int which, unsigned int low, unsigned int high, uint64_t x)
+{
+	for (unsigned int i = low; i < high; i++)
+		returned[pending[i]]++;
+	returned[which]++;
+	first = last = low;
+	opaque(x);
+	return x;
+}
+#define END(which, x) return end(which, low, high, x)
+/* In a function that ends in a tail call. */
+#define BEGIN_TAIL(which, x)           \
+	note(which, __func__);         \
+	pending[last++ % 256] = which; \
+	opaque(x)
+
+struct oops {
+	uint64_t code;
+};
+struct cleanup {
+	uint64_t value;
+	~cleanup() { sum = sum * 31 + value; }
+};
+/* What ends a thread must not come to a handler that ends exceptions. */
+static thread_local unsigned int swallowing;
+struct swallow {
+	swallow() { swallowing++; }
+	~swallow() { swallowing--; }
+};
+struct object {
+	virtual ~object() {}
+	virtual uint64_t act(uint64_t x) = 0;
+};
+
+/* A thread that does not return from its function counts no return. */
+struct thread_start {
+	uint64_t (*function)(uint64_t);
+	uint64_t x;
+	int state;
+};
+static void *run_thread(void *argument)
+{
+	thread_start *start = static_cast<thread_start *>(argument);
+
+	first = last = 0;
+	try {
+		start->x = start->function(start->x);
+		start->state = 1;
+	} catch (oops &o) {
+		start->x = o.code;
+		start->state = 2;
+	} catch (std::exception &e) {
+		start->x = std::string(e.what()).size();
+		start->state = 3;
+	}
+	return NULL;
+}
+static NI uint64_t in_thread(uint64_t (*function)(uint64_t), uint64_t x)
+{
+	thread_start start = {function, x, 0};
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, run_thread, &start) || pthread_join(thread, NULL))
+		abort();
+	return start.x + (uint64_t)start.state;
+}
+
+static thread_local jmp_buf *target;
+
+#ifdef COROUTINES
+struct generator {
+	struct promise_type {
+		uint64_t value = 0;
+		std::exception_ptr error;
+		generator get_return_object()
+		{
+			return {std::coroutine_handle<promise_type>::from_promise(*this)};
+		}
+		std::suspend_always initial_suspend() { return {}; }
+		std::suspend_always final_suspend() noexcept { return {}; }
+		std::suspend_always yield_value(uint64_t x)
+		{
+			value = x;
+			return {};
+		}
+		void return_void() {}
+		void unhandled_exception() { error = std::current_exception(); }
+	};
+	std::coroutine_handle<promise_type> handle;
+	bool next()
+	{
+		handle.resume();
+		if (handle.promise().error)
+			std::rethrow_exception(handle.promise().error);
+		return !handle.done();
+	}
+};
+#endif
+
+static void report()
+{
+	for (unsigned int i = 0; i < FUNCTIONS_MAX; i++) {
+		if (names[i])
+			printf("%s %lu %lu\n", names[i], called[i], returned[i]);
+	}
+	printf("sum %llx\n", (unsigned long long)sum);
+	fflush(stdout);
+}
+
+#endif
