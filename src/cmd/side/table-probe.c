@@ -87,6 +87,12 @@ const struct option table_trace_options[] = {
 		.sentence = "With `-p`, or `--global` without `-c`: record for TIME: seconds, or a number with ms, s or min behind it.",
 	},
 	{
+		.name = "wait",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct record_options, wait_all),
+		.sentence = "With `-c`: go on when COMMAND has ended, until all processes that it left behind have ended, too.",
+	},
+	{
 		.name = "in-sandbox",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct record_options, in_sandbox),
@@ -115,6 +121,9 @@ const char *const table_trace_paragraphs[] = {
 	"is needed, and the program needs not to be instrumented. Each probe is an event probe:NAME, where NAME is made of what "
 	"was said: of `libc:malloc` it is malloc. `--exit`, `--arg` and `--ret` belong to the place before them, or to all if they "
 	"stand before the first one.",
+	"Where COMMAND begins with a program that starts another one, the other one is meant: env, nice, nohup, stdbuf, setsid, timeout, time, "
+	"taskset, chrt, ionice, numactl, setarch, unshare and strace, with their options, also one behind the other. What "
+	"keeps the recorder from the program is refused before anything starts: sudo and its like, `env -i`. With `--global` that does not matter.",
 	"Of a script the places are those of the program that runs it, such as /usr/bin/dash; a note says which. They are not in what "
 	"the script starts.",
 	"With `-p` the program runs already, whoever has started it: nobody else is disturbed, no daemon is needed, and it has its "
@@ -131,6 +140,7 @@ const struct example table_trace_examples[] = {
 	{ "side trace -o trace -c './server --once' --function handle_request --exit", "See how long calls take." },
 	{ "side trace -p 4711 -o trace --duration 10s --function handle_request --exit", "See the calls of ten seconds in a program that runs." },
 	{ "side trace --global --exe /usr/bin/git --function cmd_main --arg 'string:word:*(%rsi+8)' -o gits", "See, as root, each git that anybody runs, until Ctrl-C." },
+	{ "side trace --wait -c 'env LANG=C nice ./server --daemon' --function handle_request", "Trace a server that goes into the background." },
 	{ "side trace -c 'ls -l' --function libc:malloc --arg 'u64:size:%rdi'", "Record an argument of a function without debug information." },
 	{ .command = NULL },
 };

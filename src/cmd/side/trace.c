@@ -13,6 +13,7 @@
 #include "probe-wish.h"
 #include "say.h"
 #include "trace-kernel.h"
+#include "trace-starter.h"
 #include "where.h"
 #include "words.h"
 
@@ -307,6 +308,7 @@ static int start(struct tracing *tracing, const struct parsed *parsed, char **wo
 	const struct session_options options = {.mode = SESSION_RECORD,
 			.output = parsed->options.record.output,
 			.force = parsed->options.record.force,
+			.wait_all = parsed->options.record.wait_all,
 			.channels = &channel,
 			.nr_channels = 1,
 			.probes = tracing->probes,
@@ -470,6 +472,10 @@ static int check(const struct parsed *parsed, size_t count)
 		return say_error(COMMAND_USAGE, "let `timeout` end the command",
 				"`--duration` is for programs that run already: `-p PID`, or "
 				"`--global` with `--exe FILE`");
+	if (options->wait_all && (options->global.on || !options->command))
+		return say_error(COMMAND_USAGE, "leave `--wait` out",
+				"`--wait` is for the processes that `-c COMMAND` leaves behind, "
+				"without `--global`");
 	if (options->global.on)
 		return check_global(options, count);
 	if (options->exe)
@@ -531,6 +537,26 @@ static int check_reachable(const char *program, const char *exe)
 	return status;
 }
 
+/* Of COMMAND, the program that is meant. */
+static int find_traced(struct tracing *tracing, const struct record_options *options, char **words,
+		size_t count)
+{
+	char program[PATH_MAX];
+	size_t at;
+	int status = starter_follow(words, count, options->global.on, &at, program);
+
+	if (!status)
+		status = find_program(program, tracing->exe);
+	if (!status && !options->global.on)
+		status = check_reachable(program, tracing->exe);
+	if (status || !at)
+		return status;
+	/* The kernel is asked to watch the process that executes its first program. */
+	tracing->no_kernel = "the program is started by another one";
+	say_detail("the program to trace is %.256s, which %.64s starts", tracing->exe, words[0]);
+	return COMMAND_DONE;
+}
+
 static int trace(struct tracing *tracing, const struct parsed *parsed, char **words, size_t count)
 {
 	const struct record_options *options = &parsed->options.record;
@@ -554,11 +580,11 @@ static int trace(struct tracing *tracing, const struct parsed *parsed, char **wo
 	if (!status && options->global.on && (options->exe || !count))
 		status = find_global(tracing, options);
 	else if (!status && count)
-		status = find_program(words[0], tracing->exe);
-	if (!status && count && !options->global.on)
-		status = check_reachable(words[0], tracing->exe);
-	tracing->no_kernel = probe_kernel_not(
-			options->global.never, tracing->others.count > 0, options->filter);
+		status = find_traced(tracing, options, words, count);
+	tracing->no_kernel = tracing->no_kernel
+			? tracing->no_kernel
+			: probe_kernel_not(options->global.never, tracing->others.count > 0,
+					  options->filter);
 	if (!status)
 		status = resolve_all(tracing, options->global.on ? 0 : (pid_t)options->pid,
 				options->global.on);
