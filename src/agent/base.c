@@ -119,6 +119,18 @@ static void drop_suffix(struct base_library *library)
 	library->deleted = true;
 }
 
+/* A program may have moved its code to other pages, as to huge ones: then it is where it was, but of no file. */
+static bool is_moved_code(const struct base_library *library, const struct line *line)
+{
+	static const char huge[] = "/anon_hugepage";
+
+	return line->executable && line->begin == library->end &&
+			(!line->path_size ||
+					(line->path_size >= sizeof(huge) - 1 &&
+							!memcmp(line->path, huge,
+									sizeof(huge) - 1)));
+}
+
 /*
  * A file that is mapped from its beginning begins a library; its other mappings follow. Those of which nothing
  * can be executed are no libraries, or not mapped as such.
@@ -131,7 +143,14 @@ static void parse(struct picture *new)
 	struct line line;
 
 	while (*at) {
-		if (!take_line(&at, &line))
+		bool of_file = take_line(&at, &line);
+
+		if (library && !executable && is_moved_code(library, &line)) {
+			library->end = line.end;
+			executable = true;
+			continue;
+		}
+		if (!of_file)
 			continue;
 		if (!library || !belongs(library, &line)) {
 			new->count += library &&executable;

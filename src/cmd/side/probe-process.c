@@ -18,25 +18,63 @@
 #include <unistd.h>
 
 struct mapping {
-	uint64_t start, offset, inode;
+	uint64_t start, end, offset, inode;
 	unsigned int major, minor;
-	char *path; /* in the line */
+	bool is_code;
+	char *path; /* in the line; empty: of no file */
+	bool moved; /* the file's first page is at `start`, and its code on pages of no file behind it */
 };
 
-/* false: not code of a file. */
-static bool parse_mapping(char *line, struct mapping *mapping)
+static bool parse_any(char *line, struct mapping *mapping)
 {
 	char flags[5];
 	int path = 0;
 
-	if (sscanf(line, "%" SCNx64 "-%*x %4s %" SCNx64 " %x:%x %" SCNu64 " %n", &mapping->start,
-			    flags, &mapping->offset, &mapping->major, &mapping->minor,
-			    &mapping->inode, &path) != 6 ||
-			flags[2] != 'x' || !path || line[path] != '/')
+	*mapping = (struct mapping){.start = 0};
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n",
+			    &mapping->start, &mapping->end, flags, &mapping->offset,
+			    &mapping->major, &mapping->minor, &mapping->inode, &path) != 7 ||
+			!path)
 		return false;
+	mapping->is_code = flags[2] == 'x';
 	mapping->path = line + path;
 	mapping->path[strcspn(mapping->path, "\n")] = '\0';
 	return true;
+}
+
+/* false: not code of a file. */
+static bool parse_mapping(char *line, struct mapping *mapping)
+{
+	return parse_any(line, mapping) && mapping->is_code && *mapping->path == '/';
+}
+
+/* Programs may have moved their code to other pages, as to huge ones. Then what is mapped before it says which file it was. */
+struct before {
+	struct mapping head; /* the first page of a file; its path is allocated */
+	uint64_t end;
+};
+
+static bool parse_code(char *line, struct before *before, struct mapping *mapping)
+{
+	if (!parse_any(line, mapping))
+		return false;
+	if (mapping->is_code && before->head.path && mapping->start == before->end &&
+			(!*mapping->path || !strncmp(mapping->path, "/anon_hugepage", 14))) {
+		*mapping = before->head;
+		mapping->moved = true;
+		return true;
+	}
+	if (*mapping->path != '/')
+		return false;
+	if (!mapping->offset && !mapping->is_code) {
+		free(before->head.path);
+		before->head = *mapping;
+		before->head.path = strdup(mapping->path);
+		before->end = mapping->end;
+	} else if (before->head.path && !strcmp(before->head.path, mapping->path)) {
+		before->end = mapping->end;
+	}
+	return mapping->is_code;
 }
 
 static int open_same(const char *path, const struct mapping *mapping)
@@ -54,13 +92,17 @@ static int open_same(const char *path, const struct mapping *mapping)
 /* Its file, if it is still the one that is mapped: as the process sees it, or as we do where its root directory is another one. */
 static int open_mapped(pid_t pid, const struct mapping *mapping)
 {
-	char *path;
+	char *path, exe[64];
 	int fd;
 
 	if (asprintf(&path, "/proc/%ld/root%s", (long)pid, mapping->path) < 0)
 		return -1;
 	fd = open_same(path, mapping);
 	free(path);
+	/* Executed from memory (memfd), or deleted. */
+	snprintf(exe, sizeof(exe), "/proc/%ld/exe", (long)pid);
+	if (fd < 0)
+		fd = open_same(exe, mapping);
 	if (fd < 0)
 		fd = open_same(mapping->path, mapping);
 	if (fd < 0)
@@ -81,7 +123,9 @@ static int look_at(pid_t pid, const struct mapping *mapping, int memory,
 		return 0;
 	if (code_open_fd(fd, mapping->path, &module.code, &error))
 		say_note("%s is left out: %s", mapping->path, error.text);
-	else if (!code_bias(module.code, mapping->start, mapping->offset, &module.bias))
+	else if (mapping->moved ? !code_bias_of_head(module.code, mapping->start, &module.bias)
+				: !code_bias(module.code, mapping->start, mapping->offset,
+						  &module.bias))
 		ret = each(user, &module);
 	code_close(module.code);
 	close(fd);
@@ -101,6 +145,7 @@ static int walk(pid_t pid, FILE *maps, int memory,
 		int (*each)(void *user, const struct probe_module *module), void *user)
 {
 	char **paths = NULL, *line = NULL;
+	struct before before = {.end = 0};
 	size_t count = 0, room = 0;
 	int ret = 0;
 
@@ -108,7 +153,7 @@ static int walk(pid_t pid, FILE *maps, int memory,
 		struct mapping mapping;
 		char **more;
 
-		if (!parse_mapping(line, &mapping) || known(paths, count, mapping.path))
+		if (!parse_code(line, &before, &mapping) || known(paths, count, mapping.path))
 			continue;
 		more = reallocarray(paths, count + 1, sizeof(*paths));
 		if (!more)
@@ -121,6 +166,7 @@ static int walk(pid_t pid, FILE *maps, int memory,
 	}
 	for (size_t i = 0; i < count; i++)
 		free(paths[i]);
+	free(before.head.path);
 	free(paths);
 	free(line);
 	return ret;

@@ -14,6 +14,7 @@
  *	functions.c      all that put together
  *	kept.c           bytes that no probe may change or execute elsewhere
  *	sequences.c      among these: restartable sequences
+ *	reached.c        instructions of files that name no function
  *	relocations.c    relocations that the loader applies
  *	rewritten.c      among these: code that the loader or the program changes or copies
  *	x86-64-sweep.c   where any instruction of the file may jump to
@@ -86,5 +87,7 @@ void code_for_kernel(struct probe_site *site);
  * /proc/PID/maps says. -ENOENT: that part has no code.
  */
 int code_bias(const struct code_file *file, uint64_t start, uint64_t offset, uint64_t *bias);
+/* The same by its first page, at `start`: a program may have moved its code to other memory. */
+int code_bias_of_head(const struct code_file *file, uint64_t start, uint64_t *bias);
 
 #endif /* PROBE_CODE_CODE_H */

@@ -220,6 +220,7 @@ static int read_headers(struct code_file *file, struct code_error *error)
 				"%s is for another kind of processor: only x86-64 can be probed",
 				file->path);
 	file->fixed = header.e_type == ET_EXEC;
+	file->entry = header.e_entry;
 	if (!file->fixed && header.e_type != ET_DYN)
 		return code_fail(error, -ENOEXEC,
 				"%s is neither an executable nor a shared library", file->path);
@@ -328,8 +329,10 @@ void code_close(struct code_file *file)
 {
 	if (!file)
 		return;
-	for (size_t i = 0; i < file->nr_segments; i++)
+	for (size_t i = 0; i < file->nr_segments; i++) {
 		free(file->segments[i].targets);
+		free(file->segments[i].reached);
+	}
 	free(file->segments);
 	free(file->sections);
 	free(file->names_memory);
@@ -357,6 +360,21 @@ int code_bias(const struct code_file *file, uint64_t start, uint64_t offset, uin
 		if (segment->executable && offset >= first &&
 				offset < segment->offset + segment->size) {
 			*bias = start - offset + segment->offset - segment->address;
+			return 0;
+		}
+	}
+	return -ENOENT;
+}
+
+int code_bias_of_head(const struct code_file *file, uint64_t start, uint64_t *bias)
+{
+	const uint64_t page = 4096;
+
+	for (size_t i = 0; i < file->nr_segments; i++) {
+		const struct code_segment *segment = &file->segments[i];
+
+		if (segment->offset < page) {
+			*bias = start + segment->offset - segment->address;
 			return 0;
 		}
 	}

@@ -14,6 +14,7 @@ struct code_segment {
 	bool executable;
 	/* One bit a byte of code: something may jump there. NULL: not code. */
 	uint8_t *targets;
+	uint8_t *reached; /* likewise: an instruction begins there, see reached.c. NULL: not known yet */
 };
 
 struct code_section {
@@ -90,7 +91,8 @@ struct code_file {
 	uint64_t *labels; /* in code, of symbols without a type: a branch or an access may go there */
 	size_t nr_labels, labels_capacity;
 	size_t call_sites; /* looked at */
-	bool swept;
+	bool swept, has_reached;
+	uint64_t entry;
 	struct code_pad *pads;
 	size_t nr_pads, pads_room;
 	bool pads_given;           /* to the begins of all functions */
@@ -131,6 +133,11 @@ int code_read_sequences(struct code_file *file);
 int code_keep(struct code_file *file, uint64_t from, uint64_t to, const char *reason);
 /* One that has some of these bytes; NULL: none. Valid until the next one is added. */
 const struct code_kept *code_kept_at(struct code_file *file, uint64_t address, uint64_t size);
+
+/* ---- reached.c ---- */
+
+/* Whether an instruction begins there for certain, where no function is known. -ENOMEM. */
+int code_is_reached(struct code_file *file, uint64_t address, bool *ret_is_reached);
 
 /* ---- relocations.c ---- */
 

@@ -490,6 +490,18 @@ int code_entry(struct code_file *file, const struct code_function *function,
 	return ret;
 }
 
+/* Of a file that names no function. What jumps to the next instructions is not known, so these are left alone. */
+static int find_unnamed(struct code_file *file, uint64_t address, struct probe_site *site)
+{
+	bool is_reached;
+	int ret = code_is_reached(file, address, &is_reached);
+
+	if (!ret)
+		ret = is_reached ? find_method(file, address, true, site) : -ENOENT;
+	site->no_exit = not_begin;
+	return ret;
+}
+
 int code_site(struct code_file *file, uint64_t address, struct probe_site *site)
 {
 	const struct code_function *function = code_function_at(file, address);
@@ -498,7 +510,7 @@ int code_site(struct code_file *file, uint64_t address, struct probe_site *site)
 
 	memset(site, 0, sizeof(*site));
 	if (!function)
-		return -ENOENT;
+		return file->nr_functions ? -ENOENT : find_unnamed(file, address, site);
 	for (uint64_t at = function->address; at < function->address + function->size;) {
 		struct x86_instruction instruction;
 		size_t size;

@@ -127,7 +127,10 @@ int module_code(struct resolve_module *module, struct resolve_error *error)
 	}
 	(void)module_elf(module);
 	/* The mapping says where the file is only together with the file. */
-	if (module->loaded && code_bias(module->code, module->begin, module->offset, &module->bias))
+	if (module->loaded &&
+			(module->head ? code_bias_of_head(module->code, module->head, &module->bias)
+				      : code_bias(module->code, module->begin, module->offset,
+							&module->bias)))
 		module->loaded = false;
 	return 0;
 }
@@ -287,10 +290,11 @@ int resolve_add_file(struct resolve *resolve, const char *path, struct resolve_e
 
 struct mapping {
 	uint64_t begin, end, offset, inode;
-	char *path; /* in the line */
+	bool is_code;
+	char *path; /* in the line; empty: of no file */
+	uint64_t head;
 };
 
-/* false: not code of a file. */
 static bool parse_mapping(char *line, struct mapping *mapping)
 {
 	char flags[5];
@@ -299,20 +303,22 @@ static bool parse_mapping(char *line, struct mapping *mapping)
 	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*x:%*x %" SCNu64 " %n",
 			    &mapping->begin, &mapping->end, flags, &mapping->offset,
 			    &mapping->inode, &path) != 5 ||
-			flags[2] != 'x' || !path || line[path] != '/')
+			!path)
 		return false;
+	mapping->is_code = flags[2] == 'x';
 	mapping->path = line + path;
 	mapping->path[strcspn(mapping->path, "\n")] = '\0';
+	mapping->head = 0;
 	return true;
 }
 
 /* Not of what we have brought there ourselves. */
-static bool is_ours(const char *path)
+static bool is_ours(const struct mapping *mapping, uint64_t program)
 {
-	const char *slash = strrchr(path, '/');
+	const char *slash = strrchr(mapping->path, '/');
 
 	return !strcmp(slash + 1, "libside-agent.so") || !strncmp(slash + 1, "libside.so", 10) ||
-			!strncmp(path, "/memfd:", 7);
+			(!strncmp(mapping->path, "/memfd:", 7) && mapping->inode != program);
 }
 
 static int open_checked(const char *path, uint64_t inode)
@@ -395,7 +401,7 @@ static int add_mapping(
 	if (length > sizeof(deleted) - 1 &&
 			!strcmp(mapping->path + length - (sizeof(deleted) - 1), deleted))
 		mapping->path[length - (sizeof(deleted) - 1)] = '\0';
-	if (is_ours(mapping->path))
+	if (is_ours(mapping, program))
 		return 0;
 	module = known(resolve, mapping->path);
 	if (module) {
@@ -415,15 +421,72 @@ static int add_mapping(
 	module->begin = mapping->begin;
 	module->end = mapping->end;
 	module->offset = mapping->offset;
+	module->head = mapping->head;
 	module->loaded = true;
 	module->executable = program && mapping->inode == program;
 	return 0;
+}
+
+/* A file whose mappings follow one another, from its first page on. */
+struct run {
+	char *path;
+	uint64_t begin, head_end, end, inode;
+};
+
+/*
+ * Programs that move their code to other pages, as to huge ones, have it where it was, but no file there. What is mapped before it says
+ * which one it was.
+ */
+static bool is_moved_code(const struct run *run, const struct mapping *mapping)
+{
+	return run->path && mapping->is_code && mapping->begin == run->end &&
+			(!*mapping->path || !strncmp(mapping->path, "/anon_hugepage", 14));
+}
+
+static int add_any(struct resolve *resolve, pid_t pid, struct mapping *mapping, struct run *run,
+		uint64_t program)
+{
+	struct resolve_module *module = run->path ? known(resolve, run->path) : NULL;
+
+	if (is_moved_code(run, mapping) && (!module || module->head)) {
+		struct mapping moved = {.begin = run->begin,
+				.end = run->head_end,
+				.inode = run->inode,
+				.path = run->path,
+				.head = run->begin};
+		int ret = module ? 0 : add_mapping(resolve, pid, &moved, program);
+
+		/* The path may have lost what the kernel adds of deleted files. */
+		module = module ? module : known(resolve, run->path);
+		if (module && module->head)
+			module->begin = mapping->begin;
+		if (module)
+			module->end = mapping->end;
+		run->end = mapping->end;
+		return ret;
+	}
+	if (*mapping->path != '/')
+		return 0;
+	if (!mapping->offset && !mapping->is_code) {
+		free(run->path);
+		*run = (struct run){.path = strdup(mapping->path),
+				.begin = mapping->begin,
+				.head_end = mapping->end,
+				.end = mapping->end,
+				.inode = mapping->inode};
+		if (!run->path)
+			return -ENOMEM;
+	} else if (run->path && !strcmp(run->path, mapping->path)) {
+		run->end = mapping->end;
+	}
+	return mapping->is_code ? add_mapping(resolve, pid, mapping, program) : 0;
 }
 
 int resolve_add_process(struct resolve *resolve, pid_t pid, struct resolve_error *error)
 {
 	char path[64], *line = NULL;
 	struct stat program = {.st_ino = 0};
+	struct run run = {.path = NULL};
 	size_t room = 0;
 	FILE *maps;
 	int ret = 0;
@@ -444,8 +507,9 @@ int resolve_add_process(struct resolve *resolve, pid_t pid, struct resolve_error
 		struct mapping mapping;
 
 		if (parse_mapping(line, &mapping))
-			ret = add_mapping(resolve, pid, &mapping, program.st_ino);
+			ret = add_any(resolve, pid, &mapping, &run, program.st_ino);
 	}
+	free(run.path);
 	free(line);
 	fclose(maps);
 	if (ret)

@@ -23,6 +23,7 @@ struct resolve_module {
 	uint64_t bias;       /* what is added to addresses of the file */
 	uint64_t begin, end; /* of its code in the process */
 	uint64_t offset;     /* in the file, of what is mapped at `begin` */
+	uint64_t head; /* where its first page is, if the program has moved its code to other memory; else 0 */
 	uint8_t build_id[PROBE_TABLE_BUILD_ID_MAX];
 	uint32_t build_id_size;
 	Elf *elf;               /* NULL: not opened yet */

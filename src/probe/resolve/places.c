@@ -156,6 +156,30 @@ static void offer_names(struct resolve_module *module, struct suggestion *sugges
 	}
 }
 
+/* The program, if its file is known at all. */
+static const struct resolve_module *program_module(const struct resolve *resolve)
+{
+	for (size_t i = 0; i < resolve->nr_modules; i++) {
+		if (resolve->modules[i].executable)
+			return &resolve->modules[i];
+	}
+	return NULL;
+}
+
+static int no_functions(struct finding *finding)
+{
+	const struct spec *spec = finding->spec;
+
+	if (!spec->library && !program_module(finding->resolve))
+		return resolve_fail(finding->error, -ENOENT,
+				"`side probe list PID` lists the files whose functions are known",
+				"the program's code is not mapped from its file, so its functions "
+				"cannot be found");
+	return resolve_fail(finding->error, -ENOENT, "addresses can be probed (--probe 0xADDR)",
+			"%s has neither symbols nor .eh_frame, so none of its functions is known",
+			spec->library ? spec->library : program_name(finding->resolve));
+}
+
 static int no_symbol(struct finding *finding)
 {
 	const struct spec *spec = finding->spec;
@@ -176,11 +200,7 @@ static int no_symbol(struct finding *finding)
 			offer_names(module, &suggestion);
 	}
 	if (!known)
-		return resolve_fail(finding->error, -ENOENT,
-				"addresses can be probed (--probe 0xADDR)",
-				"%s has neither symbols nor .eh_frame, so none of its functions is "
-				"known",
-				spec->library ? spec->library : program_name(finding->resolve));
+		return no_functions(finding);
 	if (suggest_best(&suggestion))
 		snprintf(mend, sizeof(mend), "did you mean `%s`?", suggest_best(&suggestion));
 	else
@@ -442,7 +462,7 @@ static int find_line(struct finding *finding)
 
 struct marker_search {
 	struct finding *finding;
-	const char *provider, *name;
+	const char *said, *provider, *name;
 	struct suggestion suggestion;
 };
 
@@ -455,8 +475,10 @@ static int add_marker(void *user, const struct resolve_marker *marker)
 
 	snprintf(full, sizeof(full), "%.250s:%.250s", marker->provider, marker->name);
 	suggest_offer(&search->suggestion, full);
-	if (fnmatch(search->provider, marker->provider, 0) != 0 ||
-			fnmatch(search->name, marker->name, 0) != 0)
+	/* Both may have colons and brackets of their own. */
+	if (strcmp(search->said, full) != 0 && fnmatch(search->said, full, 0) != 0 &&
+			(fnmatch(search->provider, marker->provider, 0) != 0 ||
+					fnmatch(search->name, marker->name, 0) != 0))
 		return 0;
 	if (add_address(finding, finding->module, marker->address))
 		return -ENOMEM;
@@ -474,7 +496,8 @@ static int find_markers(struct resolve *resolve, const char *said, struct places
 {
 	struct finding finding = {.resolve = resolve, .places = places, .error = error};
 	const char *colon = strchr(said, ':');
-	struct marker_search search = {.finding = &finding, .name = colon ? colon + 1 : NULL};
+	struct marker_search search = {
+			.finding = &finding, .said = said, .name = colon ? colon + 1 : NULL};
 	char *provider = colon ? strndup(said, (size_t)(colon - said)) : NULL, mend[400];
 	int ret = 0;
 

@@ -46,7 +46,8 @@ void suggest_offer(struct suggestion *suggestion, const char *candidate)
 {
 	unsigned int found;
 
-	if (!suggestion->distance || !*candidate)
+	/* The word itself is no correction. */
+	if (!suggestion->distance || !*candidate || !strcmp(candidate, suggestion->word))
 		return;
 	found = distance(suggestion->word, candidate, suggestion->distance - 1);
 	/* One that goes on where the word ends is what was begun to be written. */

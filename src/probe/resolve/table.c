@@ -318,9 +318,18 @@ static void derive_name(char *name, size_t room, const char *said)
 	snprintf(name, room, "%s", strcmp(full, "_") != 0 ? full : "function");
 }
 
+/* An event is recorded by a pattern, in which these mean something else. */
+static void replace_each(char *text, const char *characters)
+{
+	for (text = strpbrk(text, characters); text; text = strpbrk(text, characters))
+		*text = '_';
+}
+
 static void event_name(const struct resolve_wish *wish, char provider[256], char name[256])
 {
-	const char *said = wish->name ? wish->name : wish->said, *colon = strchr(said, ':');
+	const char *said = wish->name ? wish->name : wish->said;
+	/* The provider of a marker may have colons. */
+	const char *colon = wish->name ? strchr(said, ':') : strrchr(said, ':');
 	bool parts = colon && colon > said && colon[1];
 
 	snprintf(provider, 256, RESOLVE_PROVIDER);
@@ -331,6 +340,10 @@ static void event_name(const struct resolve_wish *wish, char provider[256], char
 	if (parts)
 		snprintf(provider, 256, "%.*s", (int)(colon - said), said);
 	snprintf(name, EVENT_NAME_MAX, "%s", parts ? colon + 1 : said);
+	if (!wish->name) {
+		replace_each(provider, ":[]\\");
+		replace_each(name, ":[]\\");
+	}
 }
 
 /* That of the function, without what it takes; those of several files or of several types are numbered. */
@@ -544,6 +557,23 @@ static int no_instruction(struct making *making, const struct place *place)
 			place->address);
 }
 
+static int no_function(struct making *making, const struct place *place)
+{
+	const struct code_function *functions;
+
+	if (!code_functions(place->module->code, &functions))
+		return resolve_fail(making->error, -ENOENT,
+				"install its debug symbols, or use a build of it that is not "
+				"stripped",
+				"%s has neither symbols nor .eh_frame, and from its entry nothing "
+				"leads to 0x%" PRIx64 ", so it is not known whether an instruction "
+				"begins there",
+				place->module->name, place->address);
+	return resolve_fail(making->error, -ENOENT, "`side probe list` shows where functions begin",
+			"there is no code of a known function at 0x%" PRIx64 " of %s",
+			place->address, place->module->name);
+}
+
 /* How it can be probed. -EINVAL with a sentence, also if it cannot. */
 static int find_site(struct making *making, const struct place *place, struct probe_site *site)
 {
@@ -553,9 +583,7 @@ static int find_site(struct making *making, const struct place *place, struct pr
 	if (ret == -EINVAL)
 		return no_instruction(making, place);
 	if (ret == -ENOENT)
-		return resolve_fail(making->error, ret, "",
-				"there is no code at 0x%" PRIx64 " of %s", place->address,
-				place->module->name);
+		return no_function(making, place);
 	if (ret)
 		return no_memory(making->error);
 	if (making->wish->kernel)

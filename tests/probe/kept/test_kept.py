@@ -10,6 +10,7 @@ import os
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -381,6 +382,126 @@ class Copies(Folder):
         self.assertIn("V8 copies", done.stderr)
         done = run(SIDE, "trace", "-o", self.path("some"), "-c", f"{node} {script}", "--function", "uv_*", "--function", "Builtins_*", status=None)
         self.assertIn(done.stdout, ("100000\n", ""), done.stderr)
+
+
+# ---- names and files ----
+
+MOVED = """#define _GNU_SOURCE
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <fcntl.h>
+#include <unistd.h>
+__attribute__((noinline, noclone)) long leaf(long x)
+{
+    __asm__ volatile("nop;nop;nop;nop;nop");
+    return x + 1;
+}
+static void move(void)
+{
+    FILE *f = fopen("/proc/self/maps", "r");
+    unsigned long low = 0, high = 0, a, b;
+    char line[512], p[8];
+    while (fgets(line, sizeof(line), f)) {
+        sscanf(line, "%lx-%lx %7s", &a, &b, p);
+        if (p[2] == 'x' && a <= (unsigned long)leaf && b > (unsigned long)leaf)
+            low = a, high = b;
+    }
+    fclose(f);
+    char *copy = mmap(NULL, high - low, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memcpy(copy, (void *)low, high - low);
+    mprotect(copy, high - low, PROT_READ | PROT_EXEC);
+    mremap(copy, high - low, high - low, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)low);
+}
+int main(int argc, char **argv, char **environment)
+{
+    long sum = 0;
+    if (argc > 1 && !strcmp(argv[1], "memory")) {
+        int to = memfd_create("program", 0), from = open("/proc/self/exe", O_RDONLY);
+        while (sendfile(to, from, NULL, 1 << 20) > 0)
+            ;
+        argv[1] = "wait";
+        fexecve(to, argv, environment);
+    }
+    if (argc > 1 && !strcmp(argv[1], "move"))
+        move();
+    if (argc > 2 || !strcmp(argv[argc - 1], "wait") || !strcmp(argv[argc - 1], "move")) {
+        puts("ready");
+        fflush(stdout);
+        getchar();
+    }
+    for (int i = 0; i < 200; i++)
+        sum += leaf(i);
+    printf("%ld\\n", sum);
+    fflush(stdout);
+    if (argc > 1)
+        getchar();
+    return 0;
+}
+"""
+
+
+class Files(Folder):
+    def attach(self, program, word, *probes):
+        """Probes of a program that waits; then it goes on, and ends when they are gone."""
+        trace = self.path("trace")
+        shutil.rmtree(trace, True)
+        with subprocess.Popen([program, word], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=ENV) as process:
+            self.assertEqual(process.stdout.readline(), "ready\n")
+            with subprocess.Popen([SIDE, "trace", "-o", trace, "-p", str(process.pid), *probes], stderr=subprocess.PIPE, text=True,
+                                  env=ENV) as tracer:
+                said = line = tracer.stderr.readline()
+                while line and " is set in process" not in line:
+                    line = tracer.stderr.readline()
+                    said += line
+                self.assertIn("1 of 1", said)
+                listed = run(SIDE, "probe", "list", str(process.pid), "leaf").stdout
+                process.stdin.write("\n")
+                process.stdin.flush()
+                self.assertEqual(process.stdout.readline(), "20100\n")
+                tracer.send_signal(signal.SIGINT)
+                tracer.communicate(timeout=PATIENCE)
+            process.communicate("\n", timeout=PATIENCE)
+            self.assertEqual(process.returncode, 0)
+        return listed, len(re.findall(r"probe:\S+: ", run(SIDE, "view", trace).stdout))
+
+    def test_moved(self):
+        """Programs whose code is on other pages, or whose file is memory."""
+        for flags in (["-pie", "-fPIE"], ["-no-pie", "-fno-pie"]):
+            program = self.compile(COMPILERS[-1], MOVED, "-O1", *flags)
+            for word in ("wait", "move", "memory"):
+                with self.subTest(flags=flags, word=word):
+                    listed, hits = self.attach(program, word, "--function", "leaf", "--arg", "u64:x:%rdi")
+                    self.assertIn("leaf", listed)
+                    self.assertEqual(hits, 200)
+
+    def test_no_names(self):
+        """A file that names no function: addresses that its entry leads to are probed, others are refused."""
+        for flags in (["-pie", "-fPIE"], ["-no-pie", "-fno-pie"]):
+            for compiler in COMPILERS:
+                with self.subTest(flags=flags, compiler=compiler):
+                    named = self.compile(compiler, MOVED, "-O1", *flags)
+                    address = int(next(line.split()[0] for line in run("nm", named).stdout.splitlines() if line.endswith(" leaf")), 16)
+                    program = self.path("nameless")
+                    run("objcopy", "-S", "-R", ".eh_frame", "-R", ".eh_frame_hdr", named, program)
+                    done = run(SIDE, "trace", "-o", self.path("no"), "-c", program, "--function", "leaf", status=1)
+                    self.assertIn("neither symbols nor .eh_frame", done.stderr)
+                    self.assertIn("--probe 0xADDR", done.stderr)
+                    out, err, hits = self.trace(program, "--probe", hex(address))
+                    self.assertEqual((out, sum(hits.values())), ("20100\n", 200), err)
+                    done = run(SIDE, "trace", "-o", self.path("no"), "-c", program, "--probe", hex(address + 0x100000), status=1)
+                    self.assertIn("nothing leads to", done.stderr)
+
+    def test_corrections(self):
+        """A marker whose provider has colons is found, and no name is its own correction."""
+        note = ('.text\\n990: nop\\n.pushsection .note.stapsdt,\\"\\",\\"note\\"\\n.balign 4\\n.4byte 992f-991f,994f-993f,3\\n991: .asciz \\"stapsdt\\"\\n'
+                '992: .balign 4\\n993: .8byte 990b,0,0\\n.asciz \\"my::app\\"\\n.asciz \\"one[1]\\"\\n.asciz \\"\\"\\n994: .balign 4\\n.popsection\\n')
+        program = self.compile(COMPILERS[0], f'int main(void)\n{{\n__asm__ volatile("{note}");\nreturn 0;\n}}\n', "-O1")
+        done = run(SIDE, "trace", "-o", self.path("trace"), "-c", program, "--sdt", "my::app:one[1]", status=None)
+        self.assertNotIn("did you mean `my::app:one[1]`", done.stderr)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("1 event", done.stderr)
 
 
 if __name__ == "__main__":

@@ -113,6 +113,9 @@ class Adjacent(unittest.TestCase):
             done = run(SIDE, "trace", "-o", self.path("t"), "-c", self.path("program"), "--sdt", "adj:*")
             self.assertNotIn("not set", done.stderr)
             self.assertEqual([fields["arg2"] for _, fields in self.events("t")], [str(said[name]) for name in sorted(said)] * 5)
+            shutil.rmtree(self.path("t"))
+            run(SIDE, "trace", "-o", self.path("t"), "-c", self.path("program"), "--sdt", "adj:m[13]")
+            self.assertEqual([fields["arg2"] for _, fields in self.events("t")], [str(said[name]) for name in ("m1", "m3")] * 5)
 
     def start(self, process, trace, *probes):
         tracer = subprocess.Popen([SIDE, "trace", "-o", self.path(trace), "-p", str(process.pid), *probes], stderr=subprocess.PIPE, text=True, env=ENV)

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Instructions that are reached from the entry of a file, for files that name no function: there nothing else says where an instruction
+ * begins. Followed are branches, calls, addresses that `lea` takes, and pointers that the loader relocates; so all that is found is code, but not
+ * all code is found.
+ */
+#include "parts.h"
+#include "x86-64.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct reaching {
+	struct code_file *file;
+	uint64_t *waiting; /* begins that were not followed yet */
+	size_t count, capacity;
+};
+
+static int add_begin(struct reaching *reaching, uint64_t address)
+{
+	uint64_t *waiting;
+
+	if (!code_executable(reaching->file, address))
+		return 0;
+	waiting = code_grow(
+			reaching->waiting, reaching->count, &reaching->capacity, sizeof(*waiting));
+	if (!waiting)
+		return -ENOMEM;
+	reaching->waiting = waiting;
+	waiting[reaching->count++] = address;
+	return 0;
+}
+
+/* Whether it was new. */
+static bool set_reached(const struct code_file *file, uint64_t address)
+{
+	struct code_segment *segment = code_executable(file, address);
+	uint64_t at = segment ? address - segment->address : 0;
+	bool is_new = segment && segment->reached && !(segment->reached[at / 8] >> (at % 8) & 1);
+
+	if (is_new)
+		segment->reached[at / 8] |= (uint8_t)(1u << (at % 8));
+	return is_new;
+}
+
+static int add_targets(
+		struct reaching *reaching, const struct x86_instruction *instruction, bool is_entry)
+{
+	switch (instruction->piece.kind) {
+	case PROBE_BRANCH:
+	case PROBE_BRANCH_IF:
+	case PROBE_COUNTER:
+	case PROBE_CALL: return add_begin(reaching, instruction->piece.target);
+	default: break;
+	}
+	if (instruction->lea && instruction->piece.field)
+		return add_begin(reaching, instruction->piece.target);
+	/* The C library's entry code takes the address of main() so where addresses are fixed. */
+	if (is_entry && reaching->file->fixed && instruction->constant)
+		return add_begin(reaching, instruction->constant);
+	return 0;
+}
+
+/* From there to the first instruction behind which code does not go on. */
+static int follow(struct reaching *reaching, uint64_t address, bool is_entry)
+{
+	while (set_reached(reaching->file, address)) {
+		struct x86_instruction instruction;
+		size_t size;
+		const uint8_t *bytes = code_bytes(reaching->file, address, &size);
+
+		if (!bytes || !x86_decode(bytes, size, address, &instruction))
+			return 0;
+		if (add_targets(reaching, &instruction, is_entry))
+			return -ENOMEM;
+		if (instruction.ends)
+			return 0;
+		address += instruction.piece.length;
+	}
+	return 0;
+}
+
+static int add_pointer(void *user, const struct code_relocation *relocation)
+{
+	struct reaching *reaching = user;
+
+	return code_executable(reaching->file, relocation->where)
+			? 0
+			: add_begin(reaching, relocation->target);
+}
+
+static int reach_all(struct code_file *file)
+{
+	struct reaching reaching = {.file = file};
+	int ret = 0;
+
+	for (size_t i = 0; i < file->nr_segments; i++) {
+		struct code_segment *segment = &file->segments[i];
+
+		if (segment->executable && !segment->reached)
+			segment->reached = calloc(segment->size / 8 + 1, 1);
+		if (segment->executable && !segment->reached)
+			return -ENOMEM;
+	}
+	if (code_executable(file, file->entry))
+		ret = follow(&reaching, file->entry, true);
+	if (!ret)
+		ret = code_each_relocation(file, add_pointer, &reaching);
+	while (!ret && reaching.count)
+		ret = follow(&reaching, reaching.waiting[--reaching.count], false);
+	free(reaching.waiting);
+	return ret;
+}
+
+int code_is_reached(struct code_file *file, uint64_t address, bool *ret_is_reached)
+{
+	const struct code_segment *segment = code_executable(file, address);
+	int ret = 0;
+
+	*ret_is_reached = false;
+	if (!segment)
+		return 0;
+	if (!file->has_reached)
+		ret = reach_all(file);
+	if (ret)
+		return ret;
+	file->has_reached = true;
+	*ret_is_reached = segment->reached[(address - segment->address) / 8] >>
+					((address - segment->address) % 8) &
+			1;
+	return 0;
+}
